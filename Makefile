@@ -1,0 +1,276 @@
+# xseg - builds everything into build/, tests it, installs it. `make help` lists what can be made.
+#
+# Sources are found by wildcard: a new file, peer, tool or test needs no line here.
+#   xtypes/*.c xseg/*.c          build/libxseg.a
+#   peers/common/*.c             build/libpeer.a
+#   peers/NAME/*.c               build/libNAME.a, and build/bin/NAME when there is a NAME_main.c
+#   peers/host/*.c               build/bin/xseg-host
+#   tools/xseg/*.c               build/bin/xseg
+#   bench/xbench/*.c             build/bin/xbench
+#   bench/limits/NAME.c          build/bin/bench-NAME
+#   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
+#   tests/sim/*.c                build/tests/sim
+#   tests/tools/NAME.c           build/tests/NAME
+#
+# Nothing is run while this file is read, so that `make deps` works on a machine without a compiler.
+# CC, CFLAGS, LDFLAGS, BUILD and EXTRA_CFLAGS may be given; V=1 shows the commands.
+
+VERSION = 0.1.0
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+CFLAGS ?= -O2 -g
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+
+WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
+FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
+URCU	 = -lurcu-memb -lurcu-qsbr -lurcu-mb -lurcu-bp -lurcu-cds -lurcu-common
+LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(URCU) $(SOSD_LIBS) -lm
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
+# Sub-makes use every core, unless the caller chose a number of jobs.
+JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc))
+
+# ---- what there is ------------------------------------------------------------------------------
+
+# Objects of the sources $(1).
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+# sosd needs librados; without its header it is left out.
+RADOS_HEADER ?= /usr/include/rados/librados.h
+ifneq ($(wildcard peers/sosd/*.c),)
+ifneq ($(wildcard $(RADOS_HEADER)),)
+HAVE_SOSD  = yes
+SOSD_FLAGS = -DXSEG_HAVE_SOSD=1
+SOSD_LIBS  = -lrados
+endif
+endif
+
+PEERS := $(notdir $(patsubst %/,%,$(wildcard peers/*/)))
+PEERS := $(filter-out common host $(if $(HAVE_SOSD),,sosd),$(PEERS))
+PEERS := $(foreach p,$(PEERS),$(if $(filter-out %_main.c,$(wildcard peers/$(p)/*.c)),$(p)))
+PEER_PROGS := $(foreach p,$(PEERS),$(if $(wildcard peers/$(p)/$(p)_main.c),$(p)))
+
+XSEG_SRC := $(wildcard xtypes/*.c xseg/*.c)
+COMMON_SRC := $(wildcard peers/common/*.c)
+PEER_SRC := $(foreach p,$(PEERS),$(wildcard peers/$(p)/*.c))
+HOST_SRC := $(wildcard peers/host/*.c)
+TOOL_SRC := $(wildcard tools/xseg/*.c)
+XBENCH_SRC := $(wildcard bench/xbench/*.c)
+LIMITS_SRC := $(wildcard bench/limits/*.c)
+SIM_SRC := $(wildcard tests/sim/*.c)
+TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
+UNIT_SRC := $(wildcard tests/unit/*_test.c tests/unit/*/*_test.c)
+UNIT_HELP_SRC := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c tests/unit/*/*.c))
+
+ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) $(LIMITS_SRC) \
+	   $(SIM_SRC) $(TEST_TOOL_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
+STYLED = $(wildcard $(foreach d,xtypes xseg peers tools bench tests,$(foreach e,c h,\
+	   $(d)/*.$(e) $(d)/*/*.$(e) $(d)/*/*/*.$(e))))
+
+LIBXSEG := $(BUILD)/libxseg.a
+LIBPEER := $(BUILD)/libpeer.a
+LIBKINDS := $(foreach p,$(PEERS),$(BUILD)/lib$(p).a)
+BASE := $(LIBPEER) $(LIBXSEG)
+
+BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
+       $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
+       $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
+       $(if $(XBENCH_SRC),$(BUILD)/bin/xbench)
+LIMITS := $(patsubst bench/limits/%.c,$(BUILD)/bin/bench-%,$(LIMITS_SRC))
+UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
+TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
+	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC))
+
+# ---- building -----------------------------------------------------------------------------------
+
+.PHONY: all programs tests
+all: programs tests ## everything, into build/bin and build/tests
+programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(LIMITS) ## what `all` makes, without the tests
+tests: $(TESTS)
+
+# Writes the text $(1) to the target, and touches it only when the text is another one.
+define record
+@mkdir -p $(@D)
+@printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(1))' >$@
+endef
+
+# Other flags rebuild everything; a file that came or went makes archives and programs again.
+.PHONY: FORCE
+$(BUILD)/flags: FORCE
+	$(call record,$(CC) $(FLAGS) $(LDFLAGS) $(LIBS))
+$(BUILD)/sources: FORCE
+	$(call record,$(sort $(ALL_SRC)))
+
+# A first build says at once which packages it lacks; the compiler's word is the last.
+$(BUILD)/packages:
+	@mkdir -p $(@D)
+	@tests/lib/deps.sh --list build && touch $@ || true
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
+
+# q, not r: two folders may have files of the same name.
+define archive
+@mkdir -p $(@D)
+@rm -f $@
+$(call say,AR,$@)
+$(Q)$(AR) qcs $@ $(filter %.o,$^)
+endef
+
+define link
+@mkdir -p $(@D)
+$(call say,LINK,$@)
+$(Q)$(CC) $(FLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+	-Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+endef
+
+$(LIBXSEG): $(call objs,$(XSEG_SRC)) $(BUILD)/sources
+	$(archive)
+$(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
+	$(archive)
+
+define peer_rules
+$(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(wildcard peers/$(1)/*.c))) $(BUILD)/sources
+	$$(archive)
+$(BUILD)/bin/$(1): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
+	$$(link)
+endef
+$(foreach p,$(PEERS),$(eval $(call peer_rules,$(p))))
+
+# One program of one source and all archives.
+define test_rule
+$(BUILD)/tests/$(basename $(notdir $(1))): $(call objs,$(1)) $(2) $(LIBKINDS) $(BASE) $(BUILD)/sources
+	$$(link)
+endef
+$(foreach s,$(TEST_TOOL_SRC),$(eval $(call test_rule,$(s))))
+UNIT_HELP := $(if $(UNIT_HELP_SRC),$(BUILD)/libunit.a)
+$(UNIT): private LIBS := -Wl,--as-needed -lcmocka $(LIBS)
+$(foreach s,$(UNIT_SRC),$(eval $(call test_rule,$(s),$(UNIT_HELP))))
+$(BUILD)/libunit.a: $(call objs,$(UNIT_HELP_SRC)) $(BUILD)/sources
+	$(archive)
+
+$(BUILD)/bin/xseg-host: $(call objs,$(HOST_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/xseg: $(call objs,$(TOOL_SRC)) $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
+	$(link)
+$(LIMITS): $(BUILD)/bin/bench-%: $(BUILD)/obj/bench/limits/%.o $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
+	$(link)
+
+-include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)))
+
+# ---- packages, tests, benchmarks ----------------------------------------------------------------
+
+.PHONY: deps check check-long check-san asan tsan demo bench tidy format format-check
+deps: ## installs the Debian packages that are missing, after saying which and why
+	@tests/lib/deps.sh build check demo bench
+
+# T=PATTERN runs only the tests whose name matches.
+check: ## the short tests, under 5 minutes; T=PATTERN for some of them
+	@tests/lib/deps.sh --quiet build check
+	@$(MAKE) --no-print-directory $(JOBS) all
+	@BUILD=$(BUILD) CC='$(CC)' tests/run.sh $(T)
+
+check-long: ## the same with long simulations, crash loops, fuzzing
+	@LONG=1 $(MAKE) --no-print-directory check
+
+asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@SAN=asan $(MAKE) --no-print-directory BUILD=build-asan check \
+		EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+
+tsan: ## the tests under ThreadSanitizer
+	@SAN=tsan $(MAKE) --no-print-directory BUILD=build-tsan check \
+		EXTRA_CFLAGS="-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan"
+
+demo: ## the main job on real data
+	@tests/lib/deps.sh --quiet build demo
+	@$(MAKE) --no-print-directory $(JOBS) all
+	@BUILD=$(BUILD) bench/demo.sh
+
+bench: ## every benchmark, side by side in one run, into build/bench
+	@tests/lib/deps.sh --quiet build bench
+	@$(MAKE) --no-print-directory $(JOBS) all
+	@BUILD=$(BUILD) bench/run.sh
+
+tidy: ## layers, lone headers, banned calls, manual against --help, static analysis, formatting
+	@tests/lib/deps.sh --quiet build check tidy
+	@$(MAKE) --no-print-directory $(JOBS) all
+	@BUILD=$(BUILD) CC='$(CC)' STATIC=1 tests/run.sh ^tidy/; tests=$$?; \
+		$(MAKE) --no-print-directory format-check && exit $$tests
+
+format-check: ## whether the sources are formatted as .clang-format says
+	@tests/lib/deps.sh --quiet tidy
+	@tests/lib/format.sh --check $(STYLED)
+
+format: ## formats the sources
+	@tests/lib/deps.sh --quiet tidy
+	@tests/lib/format.sh $(STYLED)
+
+# ---- installing ---------------------------------------------------------------------------------
+
+.PHONY: install uninstall clean help
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR     ?= $(PREFIX)/share/man
+PAGES = $(wildcard $(foreach s,1 3 5 7 8,docs/*.$(s) peers/*/*.$(s) tools/*/*.$(s) bench/*/*.$(s)))
+PAGE_PATHS = $(foreach m,$(PAGES),man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
+
+define PC_FILE
+prefix=$(PREFIX)
+libdir=$(LIBDIR)
+includedir=$(INCLUDEDIR)
+
+Name: xseg
+Description: A user-space block store of processes that talk through shared memory
+Version: $(VERSION)
+Cflags: -I$${includedir}
+Libs: -L$${libdir} -lxseg -Wl,--as-needed -lpthread -lxxhash $(URCU) -lm
+endef
+export PC_FILE
+
+# Prints the public header and the headers that it includes.
+headers = $(CC) $(FLAGS) -MM -MT '' xseg/xseg.h | tr -d '\\:'
+
+install: ## programs, xseg.h, library, pkg-config file, manual pages; PREFIX=/usr/local DESTDIR=
+	@$(MAKE) --no-print-directory $(JOBS) programs
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)
+	$(if $(BIN),install -m 755 $(BIN) $(DESTDIR)$(BINDIR))
+	install -m 644 $(LIBXSEG) $(DESTDIR)$(LIBDIR)
+	@printf '%s\n' "$$PC_FILE" >$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
+	@set -e; for h in $$($(headers)); do \
+		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
+		install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h; \
+	done
+	@set -e; for m in $(PAGES); do \
+		echo "install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
+		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; \
+	done
+
+uninstall: ## removes what install put there
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(notdir $(BIN)))
+	rm -f $(DESTDIR)$(LIBDIR)/libxseg.a $(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
+	rm -f $(addprefix $(DESTDIR)$(MANDIR)/,$(PAGE_PATHS))
+	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
+	@-rmdir $(DESTDIR)$(INCLUDEDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true
+
+clean: ## removes build, build-asan and build-tsan
+	rm -rf build build-asan build-tsan
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do \
+		printf '  %-13s %s\n' "$$name" "$$text"; done

@@ -1,0 +1,131 @@
+#!/bin/bash
+# deps.sh - finds which Debian packages are missing, says why they are wanted, and installs them.
+#
+# Usage: tests/lib/deps.sh [--quiet | --list] GROUP...     groups: build check demo bench tidy
+#   --quiet   not a word when nothing is missing
+#   --list    only says what is missing, on stderr; exit 1 if anything is
+# A package may be written a|b: either will do, and the first one is installed.
+set -u
+
+# groups (comma)     package           why
+packages='
+build               gcc               compiles everything
+build               libc6-dev         headers of the C library
+build               make              runs the Makefile
+build               libaio-dev        filed: asynchronous file I/O
+build               liburcu-dev       lookups without locks
+build               libjansson-dev    JSON output
+build               libinih-dev       reads the stack file
+build               libxxhash-dev     hashes of object names
+build               libcmocka-dev     unit tests
+check               pkg-config|pkgconf  test of the installed library
+check               spin              model checks of queues and doorbells
+check,demo,bench    jq                reads JSON output in the test and benchmark scripts
+check,demo          e2fsprogs         a real file system inside a volume
+check,demo,bench    procps            finds and ends processes in the test scripts
+check               groff-base        test of the manual pages
+demo,bench          fio               the load generator to compare with
+demo,bench          gnuplot-nox       plots
+tidy                clang-format      formatting
+tidy                clang-tidy        static analysis
+tidy                cppcheck          static analysis
+'
+
+quiet=
+list=
+groups=
+for arg; do
+	case $arg in
+	--quiet) quiet=1 ;;
+	--list)  list=1 ;;
+	-*)      echo "deps: unknown option $arg" >&2; exit 2 ;;
+	*)       groups="$groups $arg" ;;
+	esac
+done
+
+installed()	# PACKAGE
+{
+	[ "$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | head -n 1)" = installed ]
+}
+
+# wanted GROUPS: whether one of the groups, joined by commas, was asked for
+wanted()
+{
+	local g
+	for g in $groups; do
+		case ,$1, in *,"$g",*) return 0 ;; esac
+	done
+	return 1
+}
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+	[ -n "$list$quiet" ] || {
+		echo "deps: this is no Debian; install what these Debian packages hold:"
+		echo "$packages"
+	} >&2
+	exit 0
+fi
+
+missing=()
+reasons=()
+while read -r in_groups package why; do
+	[ -n "$in_groups" ] && wanted "$in_groups" || continue
+	for alternative in ${package//|/ }; do
+		installed "$alternative" && continue 2
+	done
+	missing+=("${package%%|*}")
+	reasons+=("$why")
+done <<<"$packages"
+
+if [ ${#missing[@]} -eq 0 ]; then
+	[ -n "$quiet$list" ] || echo "deps: all packages are there"
+	exit 0
+fi
+
+if [ -n "$list" ]; then
+	echo "missing Debian packages: ${missing[*]} (\`make deps\` installs them)" >&2
+	exit 1
+fi
+
+echo "deps: missing Debian packages, to be installed now:"
+for i in "${!missing[@]}"; do
+	printf '  %-16s %s\n' "${missing[i]}" "${reasons[i]}"
+done
+
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+	if ! command -v sudo >/dev/null 2>&1; then
+		echo "deps: installing needs root and there is no sudo; as root run: apt-get install ${missing[*]}" >&2
+		exit 1
+	fi
+	root=(sudo)
+fi
+
+apt()
+{
+	"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$@"
+}
+
+install()
+{
+	apt install -y --no-install-recommends "${missing[@]}"
+}
+
+# The lists may be absent or too old: then they are fetched, once.
+updated=
+update()
+{
+	[ -z "$updated" ] || return 1
+	updated=1
+	apt update
+}
+
+if ! apt-cache show "${missing[@]}" >/dev/null 2>&1 && ! update; then
+	echo "deps: apt-get update failed (see above): check the network and /etc/apt/sources.list, then \`make deps\` again" >&2
+	exit 1
+fi
+if ! install && ! { update && install; }; then
+	echo "deps: apt-get could not install: ${missing[*]} (see above); install them by hand, then go on" >&2
+	exit 1
+fi
+echo "deps: installed ${missing[*]}"

@@ -1,0 +1,32 @@
+# leftovers.sh - ends what a test left behind; sourced by tests/run.sh and tests/lib/system.sh.
+#
+# Contract: a test's processes are those that were started with XSEG_SEGMENT=NAME in their environment,
+# wherever they went since (daemons leave their process group). Nothing else is ever killed.
+
+# segment_pids NAME: processes of the test, without this shell
+segment_pids()
+{
+	local environ pid
+	for environ in /proc/[0-9]*/environ; do
+		pid=${environ#/proc/}
+		pid=${pid%/environ}
+		[ "$pid" = "$$" ] && continue
+		grep -qzxF "XSEG_SEGMENT=$1" "$environ" 2>/dev/null && echo "$pid"
+	done
+	return 0
+}
+
+# end_segment NAME: kills the test's processes and removes its segments (NAME and NAME-anything)
+end_segment()
+{
+	local pids tries
+	[ -n "$1" ] || return 0
+	for tries in 1 2 3 4 5 6 7 8 9 10; do
+		pids=$(segment_pids "$1")
+		[ -n "$pids" ] || break
+		# shellcheck disable=SC2086
+		kill -KILL $pids 2>/dev/null
+		sleep 0.05
+	done
+	rm -f "/dev/shm/xseg.$1" "/dev/shm/xseg.$1"-*
+}

@@ -1,0 +1,171 @@
+# system.sh - helpers of the system tests; sourced first by every tests/system/*.sh.
+#
+#	#!/bin/bash
+#	# plug.sh - a cache is plugged and unplugged while I/O runs.
+#	# tags: san                (see tests/run.sh)
+#	# timeout: 90
+#	. "$(dirname "$0")/../lib/system.sh"
+#	t "a segment is created" xseg create --memory 64M
+#	expect_err 4 "exists" "a second one of that name is refused" xseg create --memory 64M
+#	finish
+#
+# What a script has after this
+#   PATH          begins with build/bin and build/tests
+#   XSEG_SEGMENT  a name of its own, exported; further segments are called "$XSEG_SEGMENT-WORD"
+#   TMP           a directory on a real disk (O_DIRECT works), its working directory, removed at the end
+#                 (KEEP=1 keeps it)
+#   LONG          1 in `make check-long`, else empty;  SAN  asan, tsan or empty
+# Whatever way the script ends, its processes are killed and its segments removed: what it started is
+# known by XSEG_SEGMENT in its environment, so scripts never need a pkill.
+
+. "$(dirname "${BASH_SOURCE[0]}")/report.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/leftovers.sh"
+set -u
+
+test_name=$(basename "$0" .sh)
+export PATH="$BUILD/bin:$BUILD/tests:$PATH"
+export LONG=${LONG:-} SAN=${SAN:-}
+# Not exported by tests/run.sh under this name, or its own processes would look like the test's.
+export XSEG_SEGMENT=${TEST_SEGMENT:-test-$$-${test_name:0:36}}
+TMP=$BUILD/tests/tmp/$test_name.$$
+export TMP
+export TMPDIR=$TMP
+mkdir -p "$TMP" && cd "$TMP" || exit 1
+
+cleanup()
+{
+	local status=$?
+	trap - EXIT HUP INT TERM
+	cd "$root" || exit 1
+	if [ -e "/dev/shm/xseg.$XSEG_SEGMENT" ] && [ -x "$BUILD/bin/xseg" ]; then
+		timeout -k 1 10 "$BUILD/bin/xseg" -s "$XSEG_SEGMENT" down --force >/dev/null 2>&1 </dev/null
+	fi
+	exec 2>/dev/null		# the shell's own words on what is killed now
+	end_segment "$XSEG_SEGMENT"
+	if [ -n "${KEEP:-}" ]; then
+		echo "kept $TMP"
+	else
+		rm -rf "$TMP"
+	fi
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# t SENTENCE COMMAND...: ok when the command succeeds; its status is returned
+t()
+{
+	local sentence=$1 status
+	shift
+	"$@" >"$TMP/.out" 2>&1 </dev/null
+	status=$?
+	if [ $status -eq 0 ]; then
+		ok "$sentence"
+	else
+		not_ok "$sentence" "$TMP/.out"
+		echo "    exit code $status of: $*"
+	fi
+	return $status
+}
+
+# expect_exit CODE SENTENCE COMMAND...: ok when the command ends with exactly this code
+expect_exit()
+{
+	local code=$1 sentence=$2 status
+	shift 2
+	"$@" >"$TMP/.out" 2>&1 </dev/null
+	status=$?
+	if [ $status -eq "$code" ]; then
+		ok "$sentence"
+		return 0
+	fi
+	not_ok "$sentence" "$TMP/.out"
+	echo "    exit code $status, not $code, of: $*"
+	return 1
+}
+
+# expect_err CODE REGEX SENTENCE COMMAND...: ok when the command ends with this code and says exactly one
+# line on stderr, which matches the extended regular expression
+expect_err()
+{
+	local code=$1 regex=$2 sentence=$3 status
+	shift 3
+	"$@" >"$TMP/.out" 2>"$TMP/.err" </dev/null
+	status=$?
+	if [ $status -eq "$code" ] && [ "$(wc -l <"$TMP/.err")" -eq 1 ] && grep -qE -- "$regex" "$TMP/.err"; then
+		ok "$sentence"
+		return 0
+	fi
+	not_ok "$sentence" "$TMP/.out" "$TMP/.err"
+	echo "    wanted exit code $code and one line on stderr with /$regex/; exit code $status of: $*"
+	return 1
+}
+
+# is SENTENCE ACTUAL WANTED: ok when the texts are the same
+is()
+{
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+		return 0
+	fi
+	not_ok "$1"
+	printf '    got    "%s"\n    wanted "%s"\n' "$2" "$3"
+	return 1
+}
+
+# json FILE EXPRESSION: prints a value of a JSON file (- is standard input); fails on what is no JSON
+json()
+{
+	jq -er "$2" "$1"
+}
+
+# json_of EXPRESSION COMMAND...: prints a value of the command's output; fails when the command does
+json_of()
+{
+	local expression=$1
+	shift
+	"$@" >"$TMP/.json" </dev/null && jq -er "$expression" "$TMP/.json"
+}
+
+# expect_json EXPRESSION SENTENCE COMMAND...: ok when the jq expression is true of the command's output
+expect_json()
+{
+	local expression=$1 sentence=$2
+	shift 2
+	if "$@" >"$TMP/.json" 2>"$TMP/.err" </dev/null &&
+			jq -e "$expression" "$TMP/.json" >/dev/null 2>>"$TMP/.err"; then
+		ok "$sentence"
+		return 0
+	fi
+	not_ok "$sentence" "$TMP/.json" "$TMP/.err"
+	echo "    not true: $expression, of: $*"
+	return 1
+}
+
+# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds; fails after that time
+wait_for()
+{
+	local end=$((SECONDS + $1 + 1))
+	shift
+	until "$@" >/dev/null 2>&1 </dev/null; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+# start NAME COMMAND...: runs it in the background; output in $TMP/NAME.log, pid in $started
+start()
+{
+	local name=$1
+	shift
+	"$@" >"$TMP/$name.log" 2>&1 </dev/null &
+	started=$!
+}
+
+# free_memory_mb: what tests of large segments ask before they start
+free_memory_mb()
+{
+	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
+}

@@ -1,0 +1,225 @@
+#!/bin/bash
+# run.sh - runs every test and counts them.
+#
+# Usage: tests/run.sh [PATTERN]      an extended regular expression over names such as unit/xq_test,
+#                                    model, sim, tidy/layers, system/plug
+# Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
+#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100)
+#
+# Order: unit, model, sim, tidy, system; one after the other. One line a test program:
+#   ok NAME (time)    or    FAIL NAME (time) with the end of its log; logs are in $BUILD/tests/log.
+# How tests in a program are counted:
+#   unit     one for each test that cmocka reports, one more for a program that crashed
+#   others   their lines `ok - `, `not ok - `, `skip - ` (tests/lib/report.sh), else their own last
+#            `N passed, N failed`, else one by exit code. A bad exit without a failed test is one failed.
+# A bash script says how it is run in comments of its own:
+#   # tags: long      only with LONG=1        # tags: san    under sanitizers too (others are not)
+#   # tags: static    only with STATIC=1      # timeout: 90  seconds, else 60
+# Skipped tests are shown with their reasons and counted apart. The last line is `N passed, N failed`;
+# exit 1 if any failed or none passed.
+set -u
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root" || exit 1
+. tests/lib/leftovers.sh
+
+BUILD=${BUILD:-build}
+LONG=${LONG:-}
+SAN=${SAN:-}
+STATIC=${STATIC:-}
+pattern=${1:-.}
+export BUILD LONG SAN
+export CC=${CC:-gcc}
+
+logs=$BUILD/tests/log
+mkdir -p "$logs" || exit 1
+
+passed=0
+failed=0
+skipped=()
+failures=()
+segment=
+
+case $SAN in
+asan)
+	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_stack_use_after_return=1:strict_string_checks=1"
+	export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}print_stacktrace=1"
+	;;
+tsan)
+	export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}suppressions=$root/tests/tidy/tsan.supp:second_deadlock_stack=1"
+	;;
+'') ;;
+*)
+	echo "run.sh: SAN is asan, tsan or empty" >&2
+	exit 2
+	;;
+esac
+
+if [ -n "${SEEDS:-}" ]; then seeds=$SEEDS
+elif [ -n "$SAN" ]; then seeds=100
+elif [ -n "$LONG" ]; then seeds=100000
+else seeds=1000
+fi
+slower=1
+[ -z "$SAN" ] || slower=5
+[ -z "$LONG" ] || slower=$((slower * 30))
+
+interrupted()
+{
+	trap - INT TERM HUP
+	end_segment "$segment"
+	echo "interrupted"
+	exit 130
+}
+trap interrupted INT TERM HUP
+
+# count_cmocka LOG: prints passed, failed, skipped. A test that began and never ended is not counted
+# here: its program ends badly, which is one failed.
+count_cmocka()
+{
+	awk '
+	/\[ RUN      \] /                       { sub(/.*\[ RUN      \] /, ""); run = $0; next }
+	run != "" && index($0, "[       OK ] " run) { pass++; run = ""; next }
+	run != "" && index($0, "[  FAILED  ] " run) { fail++; run = ""; next }
+	run != "" && index($0, "[  SKIPPED ] " run) { skip++; run = ""; next }
+	END { print pass + 0, fail + 0, skip + 0 }' "$1"
+}
+
+# count_lines LOG: the same for ok, not ok and skip lines, or for a last `N passed, N failed`
+count_lines()
+{
+	awk '
+	/^ok - /     { pass++; any = 1 }
+	/^not ok - / { fail++; any = 1 }
+	/^skip - /   { skip++; any = 1 }
+	/^[0-9]+ passed, [0-9]+ failed$/ { p = $1; f = $3; sum = 1 }
+	/^skipped: / { skip_line++ }
+	END {
+		if (!any && sum) { pass = p; fail = f; skip = skip_line }
+		print pass + 0, fail + 0, skip + 0
+	}' "$1"
+}
+
+# run KIND NAME SECONDS COMMAND...: one program; its tests are counted by count_KIND
+run()
+{
+	local kind=$1 name=$2 seconds=$3 log status before took p f s
+	shift 3
+	echo "$name" | grep -qE -- "$pattern" || return 0
+	log=$logs/${name//\//-}.log
+	segment=test-$$-$(basename "$name" | cut -c 1-36)
+	before=$(date +%s%N)
+	# The braces swallow the shell's own word on a crash.
+	{ timeout -k 10 "$((seconds * slower))" "$@" >"$log" 2>&1 </dev/null; } 2>/dev/null
+	status=$?
+	end_segment "$segment"
+	took=$(awk -v ns=$(($(date +%s%N) - before)) 'BEGIN { printf "%.1f s", ns / 1e9 }')
+
+	read -r p f s < <("count_$kind" "$log")
+	case $status in
+	0)
+		# A program that counts nothing is one test by its exit code; a script that says nothing is broken.
+		if [ $((p + f + s)) -eq 0 ]; then
+			case $name in
+			system/* | tidy/*) echo "run.sh: the script reported no test" >>"$log"; f=1 ;;
+			*) p=1 ;;
+			esac
+		fi
+		[ "$f" -eq 0 ] || status=1
+		;;
+	124 | 137)
+		echo "run.sh: killed after $((seconds * slower)) s" >>"$log"
+		f=$((f + 1))
+		;;
+	*)
+		if [ $status -gt 128 ]; then
+			echo "run.sh: ended by SIG$(kill -l $((status - 128)) 2>/dev/null)" >>"$log"
+			f=$((f + 1))
+		elif [ "$f" -eq 0 ]; then
+			echo "run.sh: ended with exit code $status" >>"$log"
+			f=1
+		fi
+		;;
+	esac
+	passed=$((passed + p))
+	failed=$((failed + f))
+	if [ "$s" -gt 0 ]; then
+		while IFS= read -r line; do
+			skipped+=("$name: $line")
+		done < <(skip_lines "$kind" "$log")
+	fi
+	if [ $status -eq 0 ]; then
+		echo "ok $name ($took, $p passed$([ "$s" -eq 0 ] || echo ", $s skipped"))"
+	else
+		echo "FAIL $name ($took, $p passed, $f failed)"
+		grep -aE '^not ok - |^FAIL |\[  FAILED  \] [^0-9]' "$log" | sort -u | head -n 20 | sed 's/^/    /'
+		echo "    --- end of $log"
+		tail -n 25 "$log" | sed 's/^/    | /'
+		failures+=("$name")
+	fi
+}
+
+skip_lines()	# KIND LOG
+{
+	if [ "$1" = cmocka ]; then
+		awk '
+		/\[ RUN      \] / { on = 1; next }
+		on && /\[       OK \] |\[  FAILED  \] / { on = 0 }
+		on && sub(/.*\[  SKIPPED \] /, "") { print; on = 0 }' "$2"
+	else
+		sed -n -E 's/^(skip - |skipped: )//p' "$2"
+	fi
+}
+
+has_tag()	# SCRIPT TAG
+{
+	grep -qE "^# tags:.*\b$2\b" "$1"
+}
+
+# run_scripts FOLDER
+run_scripts()
+{
+	local script seconds
+	for script in tests/"$1"/*.sh; do
+		! has_tag "$script" long || [ -n "$LONG" ] || continue
+		! has_tag "$script" static || [ -n "$STATIC" ] || continue
+		has_tag "$script" san || [ -z "$SAN" ] || continue
+		seconds=$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$script" | head -n 1)
+		name=$1/$(basename "$script" .sh)
+		run lines "$name" "${seconds:-60}" \
+			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash "$script"
+	done
+}
+
+# gcc's ThreadSanitizer does not start under every layout of the address space; a fixed one always does.
+fixed=()
+if [ "$SAN" = tsan ] && command -v setarch >/dev/null 2>&1; then
+	fixed=(setarch -R)
+fi
+
+shopt -s nullglob
+for program in "$BUILD"/tests/*_test; do
+	[ -x "$program" ] || continue
+	name=$(basename "$program")
+	[ -n "$(find tests/unit -name "$name.c")" ] || continue		# left over: its source is gone
+	run cmocka "unit/$name" 120 env XSEG_SEGMENT="test-$$-${name:0:36}" CMOCKA_MESSAGE_OUTPUT=stdout \
+		"${fixed[@]}" "$program"
+done
+if [ -z "$SAN" ] && [ -x tests/model/run.sh ]; then
+	run lines model 120 tests/model/run.sh "$BUILD/model"
+fi
+if [ -x "$BUILD/tests/sim" ]; then
+	run lines sim 120 env XSEG_SEGMENT="test-$$-sim" "${fixed[@]}" "$BUILD/tests/sim" --seeds "$seeds"
+fi
+run_scripts tidy
+run_scripts system
+
+if [ ${#skipped[@]} -gt 0 ]; then
+	echo "skipped ${#skipped[@]}:"
+	printf '    %s\n' "${skipped[@]}"
+fi
+if [ ${#failures[@]} -gt 0 ]; then
+	echo "failed: ${failures[*]}"
+fi
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

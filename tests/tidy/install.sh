@@ -1,0 +1,50 @@
+#!/bin/bash
+# install.sh - a program outside the repository builds with what `make install` puts there; uninstall leaves no file.
+# timeout: 120
+. "$(dirname "$0")/../lib/report.sh"
+cd "$root" || exit 1
+CC=${CC:-gcc}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+command -v pkg-config >/dev/null 2>&1 || skip_all "pkg-config is not there"
+[ -e xseg/xseg.h ] || skip_all "there is no xseg.h"
+
+# The flags that the caller's make was given hold here too, or all would be built anew; its job server does not.
+MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ ?-j[0-9]*//g')
+export MAKEFLAGS
+unset MFLAGS MAKELEVEL
+target=$work/root
+make_it()
+{
+	make --no-print-directory BUILD="$BUILD" CC="$CC" PREFIX=/usr DESTDIR="$target" "$1" >"$work/log" 2>&1
+}
+
+if make_it install; then ok "make install succeeds"; else not_ok "make install succeeds" "$work/log"; finish; fi
+
+cat >"$work/outside.c" <<'END'
+#include <stdio.h>
+#include <xseg/xseg.h>
+int main(void)
+{
+	struct xseg_error err;
+	return xseg_fail(&err, 0, "%s", "linked") || puts(err.text) < 0;
+}
+END
+export PKG_CONFIG_PATH=$target/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$target
+flags=$(pkg-config --cflags --libs xseg 2>"$work/log")
+# shellcheck disable=SC2086
+if [ -n "$flags" ] && $CC -Wall -Wextra -Werror -o "$work/outside" "$work/outside.c" \
+		-I"$target/usr/include" $flags >>"$work/log" 2>&1 && [ "$("$work/outside")" = linked ]; then
+	ok "a program outside builds with pkg-config and the installed header and library"
+else
+	not_ok "a program outside builds with pkg-config and the installed header and library" "$work/log"
+fi
+
+make_it uninstall
+if [ -z "$(find "$target" -type f)" ]; then
+	ok "make uninstall leaves no file"
+else
+	find "$target" -type f >"$work/log"
+	not_ok "make uninstall leaves no file" "$work/log"
+fi
+finish

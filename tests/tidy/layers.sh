@@ -1,0 +1,133 @@
+#!/bin/bash
+# layers.sh - the rules of docs/ARCHITECTURE.md on who may include and call what, and rules for every file.
+. "$(dirname "$0")/../lib/report.sh"
+cd "$root" || exit 1
+CC=${CC:-gcc}
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+find xtypes xseg peers tools bench tests -name '*.[ch]' 2>/dev/null | sort >"$work/files"
+[ -s "$work/files" ] || skip_all "there are no sources"
+
+# Every source as FILE:LINE:TEXT, without comments and what stands in quotes. An #include keeps its name.
+xargs awk '
+FNR == 1 { inside = 0 }
+{
+	out = ""
+	s = $0
+	if (!inside && s ~ /^[ \t]*#[ \t]*include/) {
+		print FILENAME ":" FNR ":" s
+		next
+	}
+	while (s != "") {
+		if (inside) {
+			i = index(s, "*/")
+			if (!i) break
+			s = substr(s, i + 2)
+			inside = 0
+		} else if (!match(s, /\/\*|\/\/|["\047]/)) {
+			out = out s
+			break
+		} else {
+			mark = substr(s, RSTART, RLENGTH)
+			out = out substr(s, 1, RSTART - 1)
+			s = substr(s, RSTART + RLENGTH)
+			if (mark == "//") break
+			if (mark == "/*") {
+				inside = 1
+				continue
+			}
+			out = out mark mark
+			while (s != "") {
+				c = substr(s, 1, 1)
+				s = substr(s, c == "\\" ? 3 : 2)
+				if (c == mark) break
+			}
+		}
+	}
+	if (out ~ /[^ \t]/) print FILENAME ":" FNR ":" out
+}' <"$work/files" >"$work/code"
+
+# verdict SENTENCE FILE: ok when the file of findings is empty
+verdict()
+{
+	if [ -s "$2" ]; then not_ok "$1" "$2"; else ok "$1"; fi
+}
+
+# ---- includes ----
+
+# may_include FILE HEADER
+may_include()
+{
+	local folder name
+	folder=$(dirname "$1")
+	case $1 in
+	tests/*)        return 0 ;;
+	xtypes/*)       case $2 in xtypes/*) return 0 ;; esac ;;
+	xseg/*)         case $2 in xtypes/* | xseg/*) return 0 ;; esac ;;
+	peers/common/*)
+		case $2 in
+		xseg/layout.h | xseg/internal.h) ;;
+		xtypes/* | xseg/* | peers/common/*) return 0 ;;
+		esac ;;
+	peers/host/*)   case $2 in xtypes/* | xseg/xseg.h | peers/*) return 0 ;; esac ;;
+	peers/*)
+		name=${1#peers/}
+		case $2 in xtypes/* | xseg/xseg.h | peers/common/* | peers/"${name%%/*}"/*) return 0 ;; esac ;;
+	tools/* | bench/*)
+		case $2 in xtypes/xhist.h | xseg/xseg.h | peers/common/* | "$folder"/*) return 0 ;; esac ;;
+	esac
+	return 1
+}
+
+: >"$work/bad"
+while IFS=: read -r file line text; do
+	header=${text#*\"}
+	header=${header%%\"*}
+	[ ! -e "$(dirname "$file")/$header" ] || header=$(dirname "$file")/$header
+	may_include "$file" "$header" || echo "$file:$line: may not include $header" >>"$work/bad"
+done < <(grep -E ':[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$work/code")
+verdict "every folder includes only what its layer may" "$work/bad"
+
+grep -E '^(xtypes|xseg)/.*#[[:space:]]*include[[:space:]]*<(jansson|ini|libaio|getopt|syslog|err|rados/.*)\.h>' \
+	"$work/code" >"$work/bad"
+verdict "xtypes and xseg include no header for options, logs, JSON or stores" "$work/bad"
+
+# ---- calls ----
+
+# calls FOLDERS_REGEX NAMES_REGEX: where they are called; members and longer names are something else
+calls()
+{
+	grep -E "^($1)[^:]*:[0-9]+:(.*[^A-Za-z0-9_.>])?($2)[[:space:]]*\(" "$work/code" >"$work/bad"
+}
+
+calls 'xtypes/|xseg/' 'v?f?printf|v?dprintf|f?puts|f?putc|putchar|perror|v?syslog|_?exit|quick_exit|(secure_)?getenv|getopt(_long)?|v?errx?|v?warnx?'
+verdict "nothing below peers/common prints, exits, reads the environment or parses options" "$work/bad"
+
+calls 'peers/(volumed|cached)/' 'clock_gettime|gettimeofday|time|nanosleep|usleep|sleep|clock_nanosleep|v?f?printf|exit|getenv|syscall'
+verdict "volumed and cached read no clock, sleep nowhere and print nothing" "$work/bad"
+
+calls '' 'strcpy|strcat|v?sprintf|gets|atoi|atol|s?rand'
+verdict "no strcpy, strcat, sprintf, gets, atoi or rand anywhere" "$work/bad"
+
+# ---- files ----
+
+: >"$work/bad"
+grep '\.h$' "$work/files" | while read -r header; do
+	case $header in peers/sosd/*) [ -e /usr/include/rados/librados.h ] || continue ;; esac
+	echo "#include \"$header\"" | $CC -std=gnu11 -D_GNU_SOURCE -DXSEG_VERSION='"0"' -I. -Wall -Wextra -Werror \
+		-fsyntax-only -x c - >>"$work/bad" 2>&1
+done
+verdict "every header compiles alone" "$work/bad"
+
+while read -r file; do
+	case $(head -c 2 "$file") in '/*' | //) ;; *) echo "$file" ;; esac
+done <"$work/files" >"$work/bad"
+verdict "every file begins with a comment that says what it is for" "$work/bad"
+
+while read -r file; do
+	lines=$(wc -l <"$file")
+	[ "$lines" -le 900 ] || echo "warning - $file has $lines lines"
+done <"$work/files"
+
+finish

@@ -1,0 +1,91 @@
+#!/bin/bash
+# manual.sh - every program has a manual page, which has the same options as its --help and renders cleanly.
+#
+# An option counts as described where a paragraph of the page begins with it, so pages may mention the
+# options of other programs in their text. bench-* programs are measuring tools of the repository: no pages.
+# `xseg COMMAND --help` is asked for every command that `xseg --help` lists, if it is answered.
+. "$(dirname "$0")/../lib/report.sh"
+cd "$root" || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+shopt -s nullglob
+
+programs=("$BUILD"/bin/*)
+[ ${#programs[@]} -gt 0 ] || skip_all "no program is built"
+
+page_of()	# NAME
+{
+	local page
+	for page in docs/"$1".[18] peers/*/"$1".[18] tools/*/"$1".[18] bench/*/"$1".[18]; do
+		echo "$page"
+		return
+	done
+}
+
+help_of()	# PROGRAM
+{
+	local command
+	timeout 10 "$1" --help </dev/null 2>&1
+	[ "$(basename "$1")" = xseg ] || return 0
+	timeout 10 "$1" --help </dev/null 2>&1 | sed -n -E 's/^  ?([a-z]+( [a-z]+)?).*/\1/p' | sort -u |
+	while read -r command; do
+		# shellcheck disable=SC2086
+		out=$(timeout 10 "$1" $command --help </dev/null 2>&1) && echo "$out"
+	done
+}
+
+options()	# the options named in the text on stdin, without their arguments
+{
+	grep -oE -- '(^|[^A-Za-z0-9_-])--[a-z][a-z0-9_-]*' | sed -E 's/^[^-]//; s/[-_]$//' | tr _ - | sort -u
+}
+
+for program in "${programs[@]}"; do
+	name=$(basename "$program")
+	[ -x "$program" ] || continue
+	case $name in bench-*) continue ;; esac
+
+	page=$(page_of "$name")
+	if [ -z "$page" ]; then
+		not_ok "$name has a manual page"
+		continue
+	fi
+	ok "$name has a manual page"
+	if ! timeout 10 "$program" --help >/dev/null 2>&1 </dev/null; then
+		not_ok "$name --help succeeds"
+		continue
+	fi
+	if ! command -v groff >/dev/null 2>&1; then
+		skip "the options of $name are those of its manual page" "groff is not there"
+		continue
+	fi
+
+	# Lines so long that nothing is broken or hyphenated.
+	groff -mandoc -Tascii -P-cbou -rLL=2000n -rHY=0 "$page" >"$work/page" 2>/dev/null
+	help_of "$program" >"$work/help"
+	options <"$work/page" >"$work/mentioned"
+	grep -E '^ +(-[A-Za-z0-9]( [A-Z]+)?, )?--[a-z]' "$work/page" | options >"$work/described"
+	options <"$work/help" | grep -vxE -- '--(help|version)' >"$work/offered"
+	{
+		comm -23 "$work/offered" "$work/mentioned" | sed "s|$|: in --help, not in $page|"
+		comm -23 "$work/described" <(options <"$work/help") | sed "s|$|: in $page, not in --help|"
+	} >"$work/bad"
+	if [ -s "$work/bad" ]; then
+		not_ok "the options of $name are those of its manual page" "$work/bad"
+	else
+		ok "the options of $name are those of its manual page"
+	fi
+done
+
+pages=(docs/*.[1-8] peers/*/*.[1-8] tools/*/*.[1-8] bench/*/*.[1-8])
+for page in "${pages[@]}"; do
+	if command -v groff >/dev/null 2>&1; then
+		if groff -mandoc -Tutf8 -ww -z "$page" >"$work/bad" 2>&1 && [ ! -s "$work/bad" ]; then
+			ok "$page renders without a warning"
+		else
+			not_ok "$page renders without a warning" "$work/bad"
+		fi
+	else
+		skip "$page renders without a warning" "groff is not there"
+	fi
+done
+finish
