@@ -1,0 +1,249 @@
+/* arena - the page pool: extents, the arenas and the pages that peers take out of it.
+ *
+ * Contract: control path only; everything here runs under the control lock, except xseg_page() and the owner words.
+ * An extent's word is its truth. An arena is made in two steps: its extents are marked (ARENA, peer, number), then
+ * `arena_extents` is stored, which commits it; extents of an arena that was not committed belong to nobody,
+ * and are freed when the peer opens again or is forgotten.
+ *
+ * Invariants:
+ *   A1  the extents of a committed arena have the numbers 0 .. arena_extents - 1, each once
+ *   A2  what a peer gets is zero: an extent that was used before is cleared when it is handed out
+ *   A3  an arena is mapped as one piece, by file offset, so that its owner can use arrays
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "xseg/internal.h"
+
+static uint64_t extent_get(struct xseg *seg, uint32_t i)
+{
+	return atomic_load_explicit(&seg->extents[i].word, memory_order_acquire);
+}
+
+static void extent_set(struct xseg *seg, uint32_t i, uint64_t word)
+{
+	atomic_store_explicit(&seg->extents[i].word, word, memory_order_release);
+}
+
+static bool extent_is(struct xseg *seg, uint32_t i, enum xs_extent_kind kind, uint32_t peer)
+{
+	uint64_t w = extent_get(seg, i);
+
+	return extent_kind(w) == kind && extent_peer(w) == peer;
+}
+
+static uint8_t *extent_addr(struct xseg *seg, uint32_t i)
+{
+	return seg->pages + (uint64_t)i * XSEG_EXTENT_SIZE;
+}
+
+static uint32_t free_extents(struct xseg *seg)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < seg->geo.nr_extents; i++)
+		n += extent_kind(extent_get(seg, i)) == XS_EXTENT_FREE;
+	return n;
+}
+
+/* Takes n extents for the peer, numbered from 0; there are enough. Fresh ones are zero already (A2).
+ * page, if not NULL, gets the numbers of all their pages. */
+static void take_extents(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind, uint32_t n, uint32_t *page)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < seg->geo.nr_extents && nr < n; i++) {
+		if (extent_kind(extent_get(seg, i)) != XS_EXTENT_FREE)
+			continue;
+		if (atomic_load_explicit(&seg->extents[i].dirty, memory_order_relaxed))
+			memset(extent_addr(seg, i), 0, XSEG_EXTENT_SIZE);
+		atomic_store_explicit(&seg->extents[i].dirty, 1, memory_order_relaxed);
+		for (uint32_t k = 0; page && k < XSEG_EXTENT_PAGES; k++) {
+			*page++ = i * XSEG_EXTENT_PAGES + k;
+			xseg_page_owner_set(seg, i * XSEG_EXTENT_PAGES + k, 0);
+		}
+		extent_set(seg, i, extent_word(kind, peer, nr++));
+	}
+	assert(nr == n);
+}
+
+void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_extents; i++)
+		if (extent_is(seg, i, kind, peer))
+			extent_set(seg, i, extent_word(XS_EXTENT_FREE, 0, 0));
+}
+
+static int map_extent(struct xseg *seg, uint8_t *at, uint32_t extent)
+{
+	off_t off = (off_t)(seg->geo.off_pages + (uint64_t)extent * XSEG_EXTENT_SIZE);
+
+	return mmap(at, XSEG_EXTENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, seg->fd, off) ==
+	       MAP_FAILED ? -errno : 0;
+}
+
+static int arena_map(struct xseg_peer *p, uint32_t nr)
+{
+	struct xseg *seg = p->seg;
+	size_t bytes = (size_t)nr * XSEG_EXTENT_SIZE;
+	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *at;
+	uint32_t found = 0;
+	int rc = 0;
+
+	if (room == MAP_FAILED)
+		return -errno;
+	at = (uint8_t *)(((uintptr_t)room + XSEG_EXTENT_SIZE - 1) & ~(uintptr_t)(XSEG_EXTENT_SIZE - 1));
+	munmap(at + bytes, (size_t)(room + XSEG_EXTENT_SIZE - at));
+	if (at > room)
+		munmap(room, (size_t)(at - room));
+	for (uint32_t i = 0; i < seg->geo.nr_extents && rc == 0; i++) {
+		if (!extent_is(seg, i, XS_EXTENT_ARENA, p->index))
+			continue;
+		rc = extent_nr(extent_get(seg, i)) < nr ? map_extent(seg, at + (uint64_t)extent_nr(extent_get(seg, i)) * XSEG_EXTENT_SIZE, i) : -EPROTO;
+		found++;
+	}
+	if (rc == 0 && found != nr)
+		rc = -EPROTO;
+	if (rc) {
+		munmap(at, bytes);
+		return rc;
+	}
+	madvise(at, bytes, MADV_DONTFORK);
+	p->arena = at;
+	p->arena_map_bytes = bytes;
+	return 0;
+}
+
+void xs_arena_unmap(struct xseg_peer *p)
+{
+	if (p->arena)
+		munmap(p->arena, p->arena_map_bytes);
+	p->arena = NULL;
+	p->arena_map_bytes = 0;
+}
+
+/* Under the control lock: the arena's extents, as many as were asked for, committed by the last store. */
+static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *err)
+{
+	struct xseg *seg = p->seg;
+	uint32_t nr = (uint32_t)((bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE);
+
+	xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
+	if (free_extents(seg) < nr)
+		return xseg_fail(err, -ENOMEM, "the segment has %llu MiB left and peer '%s' needs %llu MiB for its tables; "
+				 "make the segment with more --memory, or ask for less",
+				 (unsigned long long)free_extents(seg) * 2, p->sh->name, (unsigned long long)nr * 2);
+	take_extents(seg, p->index, XS_EXTENT_ARENA, nr, NULL);
+	atomic_store_explicit(&p->sh->arena_bytes, bytes, memory_order_relaxed);
+	/* release: the extents are marked before the arena counts as there (A1) */
+	atomic_store_explicit(&p->sh->arena_extents, nr, memory_order_release);
+	return 0;
+}
+
+int xseg_arena_open(struct xseg_peer *p, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err)
+{
+	uint32_t nr = atomic_load_explicit(&p->sh->arena_extents, memory_order_acquire);
+	int rc = 0, fd;
+
+	*fresh = nr == 0;
+	if (*fresh) {
+		fd = xs_control_lock(p->seg);
+		if (fd < 0)
+			return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+		rc = arena_make(p, *bytes, err);
+		xs_control_unlock(fd);
+		if (rc)
+			return rc;
+		nr = atomic_load_explicit(&p->sh->arena_extents, memory_order_relaxed);
+	}
+	if (!p->arena)
+		rc = arena_map(p, nr);
+	if (rc)
+		return xseg_fail(err, rc, "cannot map the arena of '%s': %s", p->sh->name, strerror(-rc));
+	*bytes = atomic_load_explicit(&p->sh->arena_bytes, memory_order_relaxed);
+	*base = p->arena;
+	return 0;
+}
+
+void xseg_arena_free(struct xseg_peer *p)
+{
+	int fd = xs_control_lock(p->seg);
+
+	xs_arena_unmap(p);
+	/* the commit goes first: extents without it belong to nobody */
+	atomic_store_explicit(&p->sh->arena_extents, 0, memory_order_release);
+	xs_extents_free(p->seg, p->index, XS_EXTENT_ARENA);
+	if (fd >= 0)
+		xs_control_unlock(fd);
+}
+
+uint32_t xseg_pages_round(uint32_t nr)
+{
+	return (nr + XSEG_EXTENT_PAGES - 1) / XSEG_EXTENT_PAGES * XSEG_EXTENT_PAGES;
+}
+
+int xseg_pages_take(struct xseg_peer *p, uint32_t nr, uint32_t *page)
+{
+	struct xseg *seg = p->seg;
+	uint32_t want = xseg_pages_round(nr) / XSEG_EXTENT_PAGES;
+	int fd = xs_control_lock(seg), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (free_extents(seg) < want)
+		rc = -ENOMEM;
+	else
+		take_extents(seg, p->index, XS_EXTENT_PAGES, want, page);
+	xs_control_unlock(fd);
+	return rc;
+}
+
+uint32_t xseg_pages_owned(struct xseg_peer *p, uint32_t *page, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->seg->geo.nr_extents; i++) {
+		if (!extent_is(p->seg, i, XS_EXTENT_PAGES, p->index))
+			continue;
+		for (uint32_t k = 0; k < XSEG_EXTENT_PAGES; k++, n++)
+			if (n < max)
+				page[n] = i * XSEG_EXTENT_PAGES + k;
+	}
+	return n;
+}
+
+void xseg_pages_drop(struct xseg_peer *p)
+{
+	int fd = xs_control_lock(p->seg);
+
+	xs_extents_free(p->seg, p->index, XS_EXTENT_PAGES);
+	if (fd >= 0)
+		xs_control_unlock(fd);
+}
+
+void *xseg_page(struct xseg *seg, uint32_t page)
+{
+	assert(page < seg->nr_pages);
+	return seg->pages + (uint64_t)page * XSEG_PAGE_SIZE;
+}
+
+uint32_t xseg_nr_pages(struct xseg *seg)
+{
+	return seg->nr_pages;
+}
+
+void xseg_page_owner_set(struct xseg *seg, uint32_t page, uint64_t owner)
+{
+	assert(page < seg->nr_pages);
+	/* release: partner is the acquire in xseg_page_owner() */
+	atomic_store_explicit(&seg->owners[page], owner, memory_order_release);
+}
+
+uint64_t xseg_page_owner(struct xseg *seg, uint32_t page)
+{
+	assert(page < seg->nr_pages);
+	return atomic_load_explicit(&seg->owners[page], memory_order_acquire);
+}

@@ -1,0 +1,129 @@
+/* bell - doorbells: how a thread that found no work sleeps, and is woken, without a lost wake-up.
+ *
+ * An eventcount (the idea: D. P. Reed, R. K. Kanodia, "Synchronization with Eventcounts and
+ * Sequencers", CACM 1979; on futexes: D. Vyukov). The word's bit 0 is the announcement; the rest
+ * counts rings.
+ *
+ *   sleeper (xseg_bell_wait)              producer (xseg_port_flush)
+ *     1 set bit 0                           1 publish work in a lane
+ *     2 fence                               2 fence
+ *     3 look at all lanes once more         3 read the word; bit 0 clear: done
+ *     4 futex_wait(word as of step 1)       4 add 2 to the word, futex_wake
+ *     5 clear bit 0, counting one more
+ *
+ * The two fences are partners: either the sleeper sees the work, or the producer sees the
+ * announcement. A ring between 1 and 4 changes the word, so that the wait returns at once. Modelled
+ * with store buffers in tests/model/doorbell.pml.
+ *
+ * Invariants:
+ *   B1  only the sleeper sets or clears bit 0: a producer that dies after step 3 takes nothing with it
+ *   B2  whoever repairs or sweeps a dead member rings every bell, for the wake that it may owe
+ *
+ * Contract: one thread sleeps on a bell; anybody rings it.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "xseg/internal.h"
+
+#define SPIN_NS	   50000ull
+#define SPIN_LOOKS 64
+
+static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *ts)
+{
+	return syscall(SYS_futex, word, op, val, ts, NULL, 0);
+}
+
+/* After the caller's fence. rung (by bell) remembers what we left there, so that one sleep costs us one wake. */
+void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung)
+{
+	_Atomic uint32_t *word = &seg->bells[bell].word;
+	uint32_t w = atomic_load_explicit(word, memory_order_relaxed);
+
+	if (!(w & 1) || (rung && rung[bell] == w))
+		return;
+	/* seq_cst: comes between the sleeper's announcement and its wait, or fails the wait */
+	w = atomic_fetch_add(word, 2) + 2;
+	if (rung)
+		rung[bell] = w;
+	futex(word, FUTEX_WAKE, 1, NULL);
+}
+
+void xs_ring_all(struct xseg *seg)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		xs_bell_ring(seg, i, NULL);
+}
+
+static uint32_t bell_of(struct xport *port)
+{
+	uint32_t bell = atomic_load_explicit(&port->sh->bell, memory_order_relaxed);
+
+	return bell < port->seg->geo.nr_ports ? bell : port->index;
+}
+
+void xseg_port_share_bell(struct xport *port, struct xport *with)
+{
+	atomic_store_explicit(&port->sh->bell, with == port ? port->index : bell_of(with), memory_order_release);
+}
+
+void xseg_bell_ring(struct xport *port)
+{
+	/* seq_cst: partner is the fence in xseg_bell_wait() */
+	atomic_thread_fence(memory_order_seq_cst);
+	xs_bell_ring(port->seg, bell_of(port), NULL);
+}
+
+bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
+{
+	_Atomic uint32_t *word = &port->seg->bells[bell_of(port)].word;
+	struct timespec ts = { .tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000) };
+	uint32_t w = atomic_fetch_or(word, 1) | 1;
+	bool woken = true;
+
+	/* seq_cst: partner is the fence in xseg_port_flush() */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!looks(arg))
+		woken = futex(word, FUTEX_WAIT, w, &ts) == 0 || errno != ETIMEDOUT;
+	/* bit 0 is set: adding 1 clears it and counts, so that no two sleeps leave the same word for `rung` */
+	atomic_fetch_add(word, 1);
+	return woken;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static bool looks_port(void *arg)
+{
+	return xseg_port_has_work(arg);
+}
+
+bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
+{
+	uint64_t start = now_ns(), spent = 0;
+
+	while (spent < SPIN_NS) {
+		for (unsigned i = 0; i < SPIN_LOOKS; i++)
+			if (xs_port_peek(port))
+				return true;
+		sched_yield();
+		spent = now_ns() - start;
+	}
+	while (spent < timeout_ns) {
+		xseg_bell_wait(port, timeout_ns - spent, looks_port, port);
+		if (xseg_port_has_work(port))
+			return true;
+		spent = now_ns() - start;
+	}
+	return xseg_port_has_work(port);
+}

@@ -1,0 +1,175 @@
+/* internal - what the files of libxseg share among themselves; nobody else includes it.
+ *
+ * Contract: struct xseg is one attachment of one process. struct xport is used by one thread at a
+ * time. Everything reached through xs_* pointers is shared memory.
+ *
+ * Locks, in the order in which they may be taken:
+ *   control lock (kernel, XSEG_LOCK_CONTROL)  guards all tables but the requests' place words: who
+ *	registers, leaves, connects a lane, takes extents or sweeps. Never held on the data path
+ *	except when two ports meet for the first time. Dies with its holder.
+ *   member lock (kernel, one byte a member)   held for the life of an attachment; whoever
+ *	else gets it has proved the member's death, and keeps it while he repairs.
+ */
+#ifndef XSEG_INTERNAL_H
+#define XSEG_INTERNAL_H
+
+#include "xseg/layout.h"
+#include "xtypes/xpool.h"
+#include "xtypes/xq.h"
+
+#define XSEG_OBSERVER_MEMBER UINT32_MAX
+#define XSEG_BATCH	     32
+
+struct xseg {
+	int fd;				/* the one open file description that holds the member's lock */
+	bool observer;
+	uint32_t member;
+	uint8_t *base;
+	struct xs_geometry geo;		/* checked private copy: the shared one is never read again */
+	struct xs_super *super;
+	struct xs_member *members;
+	struct xs_peer *peers;
+	struct xs_port *ports;
+	struct xs_bell *bells;
+	struct xs_lane *lanes;
+	struct xs_req *reqs;
+	struct xs_extent *extents;
+	_Atomic uint64_t *owners;
+	struct xs_stats *stats;
+	char *stack;
+	uint8_t *pages;
+	uint32_t nr_pages;
+	struct xreq *views;		/* private copies of requests, by index */
+	char name[XSEG_NAME_MAX];
+};
+
+/* One direction to one other port. */
+struct lane_out {
+	struct xq_writer w;
+	uint16_t to;
+	uint8_t queue;
+	bool open, staged;
+};
+
+struct lane_in {
+	struct xq_reader r;
+	bool open;
+};
+
+struct xport {
+	struct xseg *seg;
+	struct xseg_peer *peer;
+	struct xs_port *sh;
+	uint32_t index, generation;
+	struct xpool free;			/* own requests that are FREE; derived from their places */
+	void *free_mem;
+	struct lane_out *out[2];		/* by receiving port */
+	struct lane_in *in[2];			/* by sending port */
+	uint64_t pending[2][XSEG_MASK_WORDS];	/* lanes worth looking at: private copy of the masks */
+	uint32_t idle_looks[2];
+	uint32_t turn[2];			/* the lane to begin with: fairness */
+	uint16_t staged[2 * XSEG_MAX_PORTS];	/* lanes to publish: queue << 15 | port */
+	uint32_t nr_staged;
+	struct xreq *backlog;			/* offers that met a full lane: retried at each flush */
+	uint32_t *rung;				/* by bell: its word as we left it, so as not to ring twice */
+};
+
+struct xseg_peer {
+	struct xseg *seg;
+	struct xs_peer *sh;
+	uint32_t index, generation, nr_ports;
+	struct xport port[XSEG_PEER_PORTS];
+	void *arena;				/* mapped arena, or NULL */
+	size_t arena_map_bytes;
+	uint64_t stats_open[4];			/* blocks that this process writes; bit per block */
+};
+
+enum { QUEUE_REQUEST = 0, QUEUE_REPLY = 1 };
+
+/* ---- words: built and taken apart here and nowhere else ---- */
+
+#define PLACE_NO_PORT 0x1ffu
+
+static inline uint64_t place_word(enum xseg_req_state s, uint32_t port, uint32_t gen, uint32_t seq)
+{
+	return (uint64_t)s << 61 | (uint64_t)(port & 0x1ff) << 52 | (uint64_t)(gen & 0xfffff) << 32 | seq;
+}
+static inline enum xseg_req_state place_state(uint64_t w) { return (enum xseg_req_state)(w >> 61); }
+static inline uint32_t place_port(uint64_t w) { return (uint32_t)(w >> 52) & 0x1ff; }
+static inline uint32_t place_gen(uint64_t w) { return (uint32_t)(w >> 32) & 0xfffff; }
+static inline uint32_t place_seq(uint64_t w) { return (uint32_t)w; }
+
+static inline uint64_t peer_word(enum xseg_peer_state s, uint32_t member, uint32_t gen)
+{
+	return (uint64_t)s << 56 | (uint64_t)(member & 0xffff) << 32 | gen;
+}
+static inline enum xseg_peer_state peer_state(uint64_t w) { return (enum xseg_peer_state)(w >> 56); }
+static inline uint32_t peer_member(uint64_t w) { return (uint32_t)(w >> 32) & 0xffff; }
+static inline uint32_t peer_gen(uint64_t w) { return (uint32_t)w; }
+
+static inline uint64_t extent_word(enum xs_extent_kind k, uint32_t peer, uint32_t nr)
+{
+	return (uint64_t)k << 60 | (uint64_t)(peer & 0xffff) << 32 | nr;
+}
+static inline enum xs_extent_kind extent_kind(uint64_t w) { return (enum xs_extent_kind)(w >> 60); }
+static inline uint32_t extent_peer(uint64_t w) { return (uint32_t)(w >> 32) & 0xffff; }
+static inline uint32_t extent_nr(uint64_t w) { return (uint32_t)w; }
+
+static inline uint64_t route_word(uint32_t lower, uint64_t epoch)
+{
+	return epoch << 16 | (lower == XSEG_NONE ? 0 : lower + 1);
+}
+static inline uint32_t route_lower(uint64_t w) { return (w & 0xffff) ? (uint32_t)(w & 0xffff) - 1 : XSEG_NONE; }
+static inline uint64_t route_epoch(uint64_t w) { return w >> 16; }
+
+static inline uint32_t lane_word(uint32_t queue, uint32_t from, uint32_t to)
+{
+	return 1u << 31 | queue << 30 | from << 10 | to;
+}
+
+/* ---- segment.c ---- */
+uint64_t layout_stamp(void);
+
+/* ---- lock.c ---- */
+/* Takes the control lock; returns a descriptor that holds it (close it to let go) or -errno. */
+int xs_control_lock(struct xseg *seg);
+void xs_control_unlock(int fd);
+bool xs_member_alive(struct xseg *seg, uint32_t member);
+/* Proves a member's death by taking its lock on `fd`, where it stays until fd is closed. */
+bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member);
+int xs_lock_byte(int fd, uint64_t byte, bool wait);
+bool xs_byte_locked(int fd, uint64_t byte);
+int xs_member_join(struct xseg *seg);
+int xs_open_again(struct xseg *seg);
+
+/* ---- port.c ---- */
+int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32_t generation);
+void xs_port_fini(struct xport *p);
+bool xs_port_peek(struct xport *p);
+int xs_offer(struct xport *p, uint32_t to_port, uint32_t queue, struct xreq *r);
+/* The private copy of a request that was just accepted; -EPROTO when something in it is wrong. */
+int xs_req_copy_in(struct xseg *seg, struct xreq *r);
+struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
+bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state);
+
+/* ---- bell.c ---- */
+void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);
+void xs_ring_all(struct xseg *seg);
+
+/* ---- arena.c ---- */
+void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind);
+void xs_arena_unmap(struct xseg_peer *peer);
+
+/* ---- peer.c: under the control lock `fd` ---- */
+void xs_mark_dead(struct xseg *seg, int fd);
+void xs_peer_release(struct xseg *seg, uint32_t index);
+
+/* ---- stats.c ---- */
+void xs_stats_free(struct xseg *seg, uint32_t peer);
+
+static inline void xs_count_bad(struct xseg *seg)
+{
+	atomic_fetch_add_explicit(&seg->super->bad_count, 1, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* layout - the segment's ABI: every structure that lives in shared memory, and nothing else.
+ *
+ * Contract: only xseg/ includes this file. Nothing here holds a pointer: everything is an index or
+ * an offset, so every process may map the segment where it likes. All words that two processes may
+ * touch at the same time are C11 atomics.
+ *
+ * Each word says who writes it and what happens when its writer dies. "Under the control lock"
+ * means: by whoever holds the kernel's lock on XSEG_LOCK_CONTROL, which dies with its holder; all
+ * that is done under it is either one store or is found half done, and finished or undone, by the
+ * next one who takes it.
+ *
+ * Invariants:
+ *   L1  a change of any structure changes the ABI stamp (layout_stamp() hashes sizes and offsets)
+ *   L2  the superblock's `state` is READY only when everything else has been written
+ *   L3  a request's place word alone says whose the request is (see request.c for the table)
+ *   L4  an extent's word alone says whose the extent is; a page's owner word is meaningful only
+ *       inside an extent of kind PAGES
+ *   L5  a lane belongs to one pair (from port, to port, queue) for the life of the segment
+ */
+#ifndef XSEG_LAYOUT_H
+#define XSEG_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "xseg/xseg.h"
+
+#define XSEG_MAGIC	   0x31474553582d4243ull
+#define XSEG_MAX_MEMBERS   128
+#define XSEG_MAX_PORTS	   256
+#define XSEG_PEER_PORTS	   16
+#define XSEG_REQ_UNIT	   16		/* requests are handed to ports in units of this many */
+#define XSEG_STACK_BYTES   (64u << 10)	/* room for the text of the stack file */
+#define XSEG_MASK_WORDS	   (XSEG_MAX_PORTS / 64)
+
+/* Byte offsets of the kernel's (OFD) locks in the segment's file. They lock no data. */
+#define XSEG_LOCK_CONTROL  0
+#define XSEG_LOCK_SUPER	   1		/* held by the supervisor */
+#define XSEG_LOCK_MEMBER0  64		/* + member index */
+
+enum xs_state { XS_MAKING = 1, XS_READY = 2 };
+
+/* Written once by xseg_create(), before `state` becomes READY. */
+struct xs_geometry {
+	uint64_t total_bytes;
+	uint32_t nr_requests, nr_ports, nr_lanes, lane_slots;
+	uint32_t nr_extents, nr_stats;
+	uint64_t off_members, off_peers, off_ports, off_bells, off_lanes, off_rings;
+	uint64_t off_requests, off_extents, off_owners, off_stats, off_stack, off_pages;
+	uint64_t ring_bytes;
+};
+
+struct xs_super {
+	uint64_t magic;
+	uint64_t stamp;				/* layout_stamp() of the build that made it */
+	_Atomic uint32_t state;			/* enum xs_state; the maker's */
+	uint32_t huge;				/* enum xseg_huge as asked for */
+	struct xs_geometry geo;
+	char name[XSEG_NAME_MAX];
+	uint64_t made_at_s;			/* wall clock, for people */
+	_Atomic uint64_t generation;		/* source of port generations; under the control lock */
+	_Atomic uint64_t bad_count;		/* R5: things found wrong in the segment; any process, relaxed */
+	_Atomic uint32_t stack_bytes;		/* length of the stack text; under the control lock */
+};
+
+/* A process that has attached. Derived from the lock on its byte: the word only caches it. */
+struct xs_member {
+	_Atomic uint32_t used;			/* under the control lock; freed when its lock is free */
+	_Atomic uint32_t pid;			/* for people */
+	char label[XSEG_NAME_MAX];		/* for people: the program's name */
+};
+
+/* A peer: a name, some ports, an arena, a route. Outlives the process that serves it. */
+struct xs_peer {
+	char name[XSEG_NAME_MAX];		/* under the control lock while FREE */
+	char kind[16];
+	_Atomic uint64_t word;			/* peer_word(): state, member, generation; under the control lock,
+						 * except that an open peer goes OPENING -> LIVE by itself */
+	_Atomic uint64_t route;			/* route_word(): downstream peer + 1, epoch; one store */
+	_Atomic uint32_t nr_ports;		/* only grows while the name lives; under the control lock */
+	_Atomic uint32_t arena_extents;		/* commits the arena: 0 = none; the owner, one store */
+	_Atomic uint64_t arena_bytes;
+	uint16_t port[XSEG_PEER_PORTS];		/* under the control lock */
+	_Atomic uint64_t user[8];		/* the peer's own words: it says what they mean */
+};
+
+struct xs_port {
+	_Atomic uint32_t peer;			/* peer index + 1; 0 = free; under the control lock */
+	_Atomic uint32_t generation;		/* of whoever serves it now; under the control lock */
+	_Atomic uint32_t bell;			/* index of the doorbell of its reactor; its server */
+	uint32_t req_first, req_nr;		/* its own requests; under the control lock */
+	/* Hints: lanes (by sender) that may hold work. Senders set bits after they have published;
+	 * the reader clears them before it looks. A sender that dies between the two is made good by
+	 * the reader, who looks at all lanes before it sleeps and once a tick. */
+	_Alignas(64) _Atomic uint64_t mask[2][XSEG_MASK_WORDS];
+	/* lane index + 1 by sending port, 0 = none yet; the sender, under the control lock */
+	_Atomic uint16_t lane[2][XSEG_MAX_PORTS];
+};
+
+/* A doorbell: bit 0 is the announcement (the sleeper sets and clears it, nobody else), the rest
+ * counts rings, so that a ring between announcing and waiting is not lost. */
+struct xs_bell {
+	_Alignas(64) _Atomic uint32_t word;
+};
+
+struct xs_lane {
+	_Atomic uint32_t word;			/* used:1 queue:1 from:9 to:9; under the control lock */
+};
+
+/* A request. The first two cache lines are all that a 4 KiB I/O touches here, but for the name. */
+struct xs_req {
+	_Alignas(64) _Atomic uint64_t place;	/* place_word(): see request.c */
+	/* the origin's: not changed after submission */
+	uint8_t op, flags;
+	uint16_t nr_pages;
+	uint32_t size;
+	uint64_t offset;
+	uint32_t volume;
+	uint16_t origin, pad0;			/* the port it belongs to; set when a port gets its requests */
+	/* the answerer's: valid when the place says ANSWERED */
+	int64_t result;
+	/* the forwarder's: valid for whoever accepts its offer */
+	uint64_t obj_offset;
+	uint64_t hash;
+	uint32_t parent, parent_seq;		/* a split request's child: parent's index + 1 and what it was */
+	uint32_t part;
+	uint16_t via, pad1;			/* port + 1 that sent it on last */
+	uint64_t epoch;				/* and the epoch of the route that it took */
+	_Atomic uint64_t done;			/* a split parent's done bits, one a part; its holder */
+	uint32_t page[XSEG_REQ_PAGES];		/* page index, XSEG_PAGE_* flags on top */
+	char target[XSEG_TARGET_MAX];
+};
+
+enum xs_extent_kind { XS_EXTENT_FREE, XS_EXTENT_ARENA, XS_EXTENT_PAGES };
+
+struct xs_extent {
+	_Atomic uint64_t word;			/* extent_word(): kind, peer, number; one swap */
+	_Atomic uint32_t dirty;			/* 0 = never used, so still zero; set before first use */
+	uint32_t pad;
+};
+
+struct xs_stats {
+	_Atomic uint32_t peer;			/* peer index + 1; 0 = free; under the control lock */
+	uint32_t nr;
+	char name[XSEG_NAME_MAX];		/* "cached.0"; blocks of one name and kind are summed by readers */
+	char kind[16];
+	char key[XSEG_STATS_MAX][XSEG_STATS_KEY];
+	_Alignas(64) _Atomic uint64_t value[XSEG_STATS_MAX];	/* one writer: the reactor that owns it */
+	struct xhist lat;			/* the same writer */
+};
+
+#endif

@@ -1,0 +1,130 @@
+/* lock - the kernel's file locks: who is alive, and who may change the tables.
+ *
+ * Contract: any thread; xs_control_lock() blocks while another process (or thread: each call opens a
+ * file description of its own) holds it. Open-file-description locks (fcntl(2), F_OFD_SETLK) are
+ * used because they belong to the description, not to the pid: they do not vanish when another
+ * descriptor of the file is closed, they exclude threads from each other, and the kernel frees them at death.
+ *
+ * Invariants:
+ *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked otherwise
+ *   K2  a member is dead iff somebody else could take the lock on its byte
+ *   K3  a member's slot is used again only after all peers that name it were marked dead
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "xseg/internal.h"
+
+int xs_lock_byte(int fd, uint64_t byte, bool wait)
+{
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1 };
+	int rc;
+
+	do {
+		rc = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &fl);
+	} while (rc && errno == EINTR);
+	return rc ? -errno : 0;
+}
+
+/* True when another description than fd's holds the byte. */
+bool xs_byte_locked(int fd, uint64_t byte)
+{
+	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1 };
+
+	return fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
+}
+
+/* A second description of the same file, also when its name is gone. */
+int xs_open_again(struct xseg *seg)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", seg->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int xs_control_lock(struct xseg *seg)
+{
+	int fd = xs_open_again(seg);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+void xs_control_unlock(int fd)
+{
+	close(fd);
+}
+
+bool xs_member_alive(struct xseg *seg, uint32_t member)
+{
+	if (member >= XSEG_MAX_MEMBERS)
+		return false;
+	return member == seg->member || xs_byte_locked(seg->fd, XSEG_LOCK_MEMBER0 + member);
+}
+
+bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member)
+{
+	if (member >= XSEG_MAX_MEMBERS)
+		return true;
+	return member != seg->member && xs_lock_byte(fd, XSEG_LOCK_MEMBER0 + member, false) == 0;
+}
+
+static void read_label(char *label, size_t size)
+{
+	FILE *f = fopen("/proc/self/comm", "re");
+
+	label[0] = '\0';
+	if (f && fgets(label, (int)size, f))
+		label[strcspn(label, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+int xs_member_join(struct xseg *seg)
+{
+	int fd = xs_control_lock(seg);
+	int rc = -EUSERS;
+
+	if (fd < 0)
+		return fd;
+	xs_mark_dead(seg, fd);
+	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++) {
+		struct xs_member *m = &seg->members[i];
+
+		if (xs_byte_locked(fd, XSEG_LOCK_MEMBER0 + i) || xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i, false))
+			continue;
+		seg->member = i;
+		atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);
+		read_label(m->label, sizeof(m->label));
+		atomic_store_explicit(&m->used, 1, memory_order_release);
+		rc = 0;
+		break;
+	}
+	xs_control_unlock(fd);
+	return rc;
+}
+
+int xseg_supervisor_lock(struct xseg *seg)
+{
+	int rc = xs_lock_byte(seg->fd, XSEG_LOCK_SUPER, false);
+
+	return rc == -EAGAIN || rc == -EACCES ? -EBUSY : rc;
+}
+
+bool xseg_supervisor_alive(struct xseg *seg)
+{
+	return xs_byte_locked(seg->fd, XSEG_LOCK_SUPER);
+}

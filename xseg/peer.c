@@ -1,0 +1,611 @@
+/* peer - registering, taking over, leaving, sweeping: who serves which ports, and what the dead leave.
+ *
+ * Contract: control path; everything that changes a table holds the control lock. Nothing waits for another
+ * process but for that lock.
+ *
+ * A peer's word (state, member, generation):
+ *
+ *   from       to        when                                             by
+ *   FREE       OPENING   xseg_peer_open, a new name                       its process
+ *   STOPPED    OPENING   xseg_peer_open, a successor                      its process
+ *   DEAD       OPENING   xseg_peer_open, a successor                      its process
+ *   OPENING    LIVE      xseg_peer_serve                                  its process
+ *   LIVE, OPENING  STOPPED   xseg_peer_close of a server                  its process
+ *   LIVE, OPENING  DEAD  its member's lock was found free                 whoever finds it
+ *   DEAD       FREE      a client whose requests have all come home       a sweep
+ *   LIVE       FREE      xseg_peer_close of a client with nothing out     its process
+ *   STOPPED, DEAD  FREE  xseg_peer_forget                                 anybody
+ *
+ * Taking over is done in steps that can be begun again by the next successor: ports and requests stay
+ * with the name; each request is moved by one swap from its exact old place (R4).
+ *
+ * Invariants:
+ *   P1  a port's requests are a range of whole units that no other port has
+ *   P2  a request that is FREE or PRIVATE and belongs to a port of a FREE peer is FREE
+ *   P3  generations only grow; a place word bears the generation of the incarnation that made the edge
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xseg/internal.h"
+
+static const char client_kind[] = "client";
+
+static uint64_t word_get(struct xs_peer *p)
+{
+	return atomic_load_explicit(&p->word, memory_order_acquire);
+}
+
+static void word_set(struct xs_peer *p, enum xseg_peer_state state, uint32_t member, uint32_t gen)
+{
+	atomic_store_explicit(&p->word, peer_word(state, member, gen), memory_order_release);
+}
+
+static bool is_client(const struct xs_peer *p)
+{
+	return strncmp(p->kind, client_kind, sizeof(p->kind)) == 0;
+}
+
+static bool serves(enum xseg_peer_state s)
+{
+	return s == XSEG_PEER_LIVE || s == XSEG_PEER_OPENING;
+}
+
+uint32_t xseg_nr_peers(struct xseg *seg)
+{
+	return seg->geo.nr_ports;
+}
+
+uint32_t xseg_peer_find(struct xseg *seg, const char *name)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (peer_state(word_get(&seg->peers[i])) != XSEG_PEER_FREE &&
+		    strncmp(seg->peers[i].name, name, XSEG_NAME_MAX) == 0)
+			return i;
+	return XSEG_NONE;
+}
+
+/* ---- the dead ---- */
+
+/* Under the control lock: peers whose member is gone become DEAD, and every sleeper looks around. */
+void xs_mark_dead(struct xseg *seg, int fd)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		struct xs_peer *p = &seg->peers[i];
+		uint64_t w = word_get(p);
+
+		if (!serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
+			continue;
+		word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
+		found = true;
+	}
+	if (found)
+		xs_ring_all(seg);
+}
+
+/* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is FREE now. */
+static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port, uint32_t gen)
+{
+	uint64_t w = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
+	enum xseg_req_state s = place_state(w);
+
+	if (s == XSEG_REQ_FREE)
+		return true;
+	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED)
+		return false;
+	return atomic_compare_exchange_strong(&seg->reqs[index].place, &w,
+					      place_word(XSEG_REQ_FREE, port, gen, place_seq(w) + 1));
+}
+
+/* How many requests of a peer are still out, after those at rest were brought home. */
+static uint32_t requests_out(struct xseg *seg, struct xs_peer *p)
+{
+	uint32_t out = 0, nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < nr && i < XSEG_PEER_PORTS; i++) {
+		struct xs_port *port = &seg->ports[p->port[i]];
+
+		for (uint32_t k = 0; k < port->req_nr; k++)
+			out += !bring_home(seg, port->req_first + k, p->port[i], 0);
+	}
+	return out;
+}
+
+/* Under the control lock: everything of a peer goes back; its name is forgotten. */
+void xs_peer_release(struct xseg *seg, uint32_t index)
+{
+	struct xs_peer *p = &seg->peers[index];
+	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+
+	atomic_store_explicit(&p->arena_extents, 0, memory_order_release);
+	xs_extents_free(seg, index, XS_EXTENT_ARENA);
+	xs_extents_free(seg, index, XS_EXTENT_PAGES);
+	xs_stats_free(seg, index);
+	for (uint32_t i = 0; i < nr && i < XSEG_PEER_PORTS; i++)
+		atomic_store_explicit(&seg->ports[p->port[i]].peer, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
+	for (unsigned i = 0; i < 8; i++)
+		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
+	word_set(p, XSEG_PEER_FREE, 0, peer_gen(word_get(p)));
+}
+
+static bool any_dead(struct xseg *seg)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint64_t w = word_get(&seg->peers[i]);
+
+		if (peer_state(w) == XSEG_PEER_DEAD && is_client(&seg->peers[i]))
+			return true;
+		if (serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)))
+			return true;
+	}
+	return false;
+}
+
+unsigned xseg_sweep(struct xseg *seg)
+{
+	unsigned swept = 0;
+	int fd;
+
+	if (seg->observer || !any_dead(seg))
+		return 0;
+	fd = xs_control_lock(seg);
+	if (fd < 0)
+		return 0;
+	xs_mark_dead(seg, fd);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		struct xs_peer *p = &seg->peers[i];
+
+		if (peer_state(word_get(p)) != XSEG_PEER_DEAD || !is_client(p) || requests_out(seg, p))
+			continue;
+		xs_peer_release(seg, i);
+		swept++;
+	}
+	xs_control_unlock(fd);
+	return swept;
+}
+
+/* ---- opening ---- */
+
+/* First fit of n requests (whole units) between the ranges that ports have. */
+static uint32_t find_requests(struct xseg *seg, uint32_t n)
+{
+	uint32_t first = 0;
+	bool moved = true;
+
+	while (moved) {
+		moved = false;
+		for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+			struct xs_port *p = &seg->ports[i];
+
+			if (!atomic_load_explicit(&p->peer, memory_order_relaxed) || !p->req_nr)
+				continue;
+			if (first < p->req_first + p->req_nr && p->req_first < first + n) {
+				first = p->req_first + p->req_nr;
+				moved = true;
+			}
+		}
+	}
+	return first + n <= seg->geo.nr_requests ? first : XSEG_NONE;
+}
+
+/* Gives a new port to the peer, with n requests. */
+static int add_port(struct xseg *seg, uint32_t peer, uint32_t n, struct xseg_error *err)
+{
+	struct xs_peer *p = &seg->peers[peer];
+	uint32_t units = (n + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT;
+	uint32_t first = units ? find_requests(seg, units) : 0;
+	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed), i;
+
+	if (first == XSEG_NONE)
+		return xseg_fail(err, -ENOSPC, "the segment has no %u requests left for '%s'; make it with more --requests, "
+				 "or close clients", n, p->name);
+	for (i = 0; i < seg->geo.nr_ports; i++)
+		if (!atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed))
+			break;
+	if (i == seg->geo.nr_ports)
+		return xseg_fail(err, -ENOSPC, "the segment has no port left for '%s'; make it with more --ports, or close clients",
+				 p->name);
+	seg->ports[i].req_first = first;
+	seg->ports[i].req_nr = units;
+	atomic_store_explicit(&seg->ports[i].bell, i, memory_order_relaxed);
+	for (uint32_t k = 0; k < units; k++) {
+		struct xs_req *r = &seg->reqs[first + k];
+		uint32_t seq = place_seq(atomic_load_explicit(&r->place, memory_order_relaxed));
+
+		r->origin = (uint16_t)i;
+		atomic_store_explicit(&r->place, place_word(XSEG_REQ_FREE, i, 0, seq + 1), memory_order_release);
+	}
+	p->port[nr] = (uint16_t)i;
+	atomic_store_explicit(&seg->ports[i].peer, peer + 1, memory_order_release);
+	atomic_store_explicit(&p->nr_ports, nr + 1, memory_order_release);
+	return 0;
+}
+
+/* Finds the peer of that name, or a place for it. -EEXIST when it is served by a living process. */
+static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, uint32_t *index, struct xseg_error *err)
+{
+	uint32_t i = xseg_peer_find(seg, params->name);
+	struct xs_peer *p;
+
+	if (i != XSEG_NONE) {
+		p = &seg->peers[i];
+		if (serves(peer_state(word_get(p))))
+			return xseg_fail(err, -EEXIST, "a peer '%s' is running already in this segment; stop it first, or choose "
+					 "another --name", params->name);
+		if (is_client(p) || strncmp(p->kind, params->kind, sizeof(p->kind)))
+			return xseg_fail(err, -EEXIST, "'%s' is the name of a %s in this segment; choose another --name",
+					 params->name, p->kind);
+		*index = i;
+		return 0;
+	}
+	for (i = 0; i < seg->geo.nr_ports; i++)
+		if (peer_state(word_get(&seg->peers[i])) == XSEG_PEER_FREE)
+			break;
+	if (i == seg->geo.nr_ports)
+		return xseg_fail(err, -ENOSPC, "the segment has no place for another peer; make it with more --ports");
+	p = &seg->peers[i];
+	snprintf(p->name, sizeof(p->name), "%s", params->name);
+	snprintf(p->kind, sizeof(p->kind), "%s", params->kind);
+	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
+	*index = i;
+	return 0;
+}
+
+static int claim_ports(struct xseg *seg, uint32_t index, const struct xseg_peer_params *params, struct xseg_error *err)
+{
+	struct xs_peer *p = &seg->peers[index];
+	int rc = 0;
+
+	while (rc == 0 && atomic_load_explicit(&p->nr_ports, memory_order_relaxed) < params->nr_ports)
+		rc = add_port(seg, index, params->nr_requests, err);
+	return rc;
+}
+
+/* The private side: one struct xport a port; what is FREE goes into its pool. */
+static int open_handles(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int rc = 0;
+
+	peer->nr_ports = atomic_load_explicit(&peer->sh->nr_ports, memory_order_relaxed);
+	for (uint32_t i = 0; i < peer->nr_ports && rc == 0; i++) {
+		uint32_t index = peer->sh->port[i];
+
+		atomic_store_explicit(&seg->ports[index].generation, peer->generation, memory_order_relaxed);
+		atomic_store_explicit(&seg->ports[index].bell, index, memory_order_relaxed);
+		rc = xs_port_init(&peer->port[i], peer, index, peer->generation);
+	}
+	return rc;
+}
+
+/* Puts the own requests that are FREE into the pools; a successor calls it when its orphans are home. */
+static void fill_pools(struct xseg_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->nr_ports; i++) {
+		struct xport *port = &peer->port[i];
+
+		xpool_init(&port->free, port->free_mem, port->sh->req_nr ? port->sh->req_nr : 1);
+		for (uint32_t k = port->sh->req_nr; k-- > 0; ) {
+			uint64_t w = atomic_load_explicit(&peer->seg->reqs[port->sh->req_first + k].place, memory_order_acquire);
+
+			if (place_state(w) == XSEG_REQ_FREE)
+				xpool_put(&port->free, port->sh->req_first + k);
+		}
+	}
+}
+
+static void close_handles(struct xseg_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		xs_port_fini(&peer->port[i]);
+	xs_arena_unmap(peer);
+	free(peer);
+}
+
+int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **out, struct xseg_error *err)
+{
+	struct xseg_peer *peer;
+	enum xseg_peer_state before = XSEG_PEER_FREE;
+	uint32_t index = 0;
+	int fd, rc;
+
+	if (!xseg_name_ok(params->name))
+		return xseg_fail(err, -EINVAL, "peer name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", params->name);
+	if (params->nr_ports < 1 || params->nr_ports > XSEG_PEER_PORTS)
+		return xseg_fail(err, -EINVAL, "a peer has 1 to %u ports, not %u", XSEG_PEER_PORTS, params->nr_ports);
+	peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	peer->seg = seg;
+	fd = xs_control_lock(seg);
+	if (fd < 0) {
+		free(peer);
+		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+	}
+	xs_mark_dead(seg, fd);
+	rc = claim_peer(seg, params, &index, err);
+	if (rc)
+		goto out_unlock;
+	peer->index = index;
+	peer->sh = &seg->peers[index];
+	before = peer_state(word_get(peer->sh));
+	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
+	word_set(peer->sh, XSEG_PEER_OPENING, seg->member, peer->generation);
+	rc = claim_ports(seg, index, params, err);
+	if (rc == 0)
+		rc = open_handles(peer);
+	if (rc) {
+		word_set(peer->sh, before == XSEG_PEER_FREE ? XSEG_PEER_STOPPED : before, seg->member, peer->generation);
+		if (before == XSEG_PEER_FREE)
+			xs_peer_release(seg, index);
+		goto out_unlock;
+	}
+	requests_out(seg, peer->sh);
+	fill_pools(peer);
+	if (is_client(peer->sh))
+		word_set(peer->sh, XSEG_PEER_LIVE, seg->member, peer->generation);
+	xs_control_unlock(fd);
+	*out = peer;
+	return 0;
+out_unlock:
+	xs_control_unlock(fd);
+	if (peer->sh)
+		close_handles(peer);
+	else
+		free(peer);
+	return rc;
+}
+
+uint32_t xseg_peer_orphans(struct xseg_peer *peer)
+{
+	uint32_t out = requests_out(peer->seg, peer->sh);
+
+	if (out == 0)
+		fill_pools(peer);
+	return out;
+}
+
+static struct xport *own_port(struct xseg_peer *peer, uint32_t index)
+{
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		if (peer->port[i].index == index)
+			return &peer->port[i];
+	return NULL;
+}
+
+/* One request that may be a predecessor's, in state `want`: restamped with our generation, then handed over. */
+static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_state want,
+			void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg)
+{
+	uint64_t w = atomic_load_explicit(&peer->seg->reqs[index].place, memory_order_acquire);
+	struct xport *port = place_state(w) == want ? own_port(peer, place_port(w)) : NULL;
+	struct xreq *r = &peer->seg->views[index];
+
+	if (!port || place_gen(w) == port->generation || !xs_req_take(port, r, index, w, want))
+		return;
+	if (xs_req_copy_in(peer->seg, r)) {
+		xs_count_bad(peer->seg);
+		xseg_req_answer(port, r, -EPROTO);
+		return;
+	}
+	fn(port, r, arg);
+}
+
+/* An answer whose offer may have died with the answerer is offered once more. */
+static void offer_answered(struct xseg_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->seg->geo.nr_requests; i++) {
+		uint64_t w = atomic_load_explicit(&peer->seg->reqs[i].place, memory_order_acquire);
+		struct xreq ghost = { .index = i, .place = w };
+
+		if (place_state(w) != XSEG_REQ_ANSWERED || place_port(w) >= peer->seg->geo.nr_ports)
+			continue;
+		/* a full lane is flushed by its reader sooner or later: the ghost must not enter the backlog */
+		if (xs_offer(&peer->port[0], place_port(w), QUEUE_REPLY, &ghost) || peer->port[0].backlog == &ghost)
+			peer->port[0].backlog = NULL;
+	}
+}
+
+void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg)
+{
+	static const enum xseg_req_state order[] = { XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_AT };
+
+	for (uint32_t s = 0; s < 3; s++)
+		for (uint32_t i = 0; i < peer->seg->geo.nr_requests; i++)
+			recover_one(peer, i, order[s], fn, arg);
+	offer_answered(peer);
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		xseg_port_flush(&peer->port[i]);
+}
+
+void xseg_peer_serve(struct xseg_peer *peer)
+{
+	word_set(peer->sh, XSEG_PEER_LIVE, peer->seg->member, peer->generation);
+	xs_ring_all(peer->seg);
+}
+
+void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg);
+
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		if (how != XSEG_CLOSE_ABANDON)
+			xseg_port_flush(&peer->port[i]);
+	if (how == XSEG_CLOSE_ABANDON) {
+		word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
+	} else if (is_client(peer->sh)) {
+		if (requests_out(seg, peer->sh))
+			word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
+		else
+			xs_peer_release(seg, peer->index);
+	} else {
+		if (how == XSEG_CLOSE_FREE_ARENA) {
+			atomic_store_explicit(&peer->sh->arena_extents, 0, memory_order_release);
+			xs_extents_free(seg, peer->index, XS_EXTENT_ARENA);
+			xs_extents_free(seg, peer->index, XS_EXTENT_PAGES);
+		}
+		word_set(peer->sh, XSEG_PEER_STOPPED, seg->member, peer->generation);
+	}
+	xs_ring_all(seg);
+	if (fd >= 0)
+		xs_control_unlock(fd);
+	close_handles(peer);
+}
+
+/* ---- asking ---- */
+
+static bool has_upstream(struct xseg *seg, uint32_t index)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (peer_state(word_get(&seg->peers[i])) != XSEG_PEER_FREE &&
+		    route_lower(atomic_load_explicit(&seg->peers[i].route, memory_order_relaxed)) == index)
+			return true;
+	return false;
+}
+
+static bool holds_requests(struct xseg *seg, struct xs_peer *p)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
+		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
+		enum xseg_req_state s = place_state(w);
+
+		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
+			continue;
+		for (uint32_t k = 0; k < atomic_load_explicit(&p->nr_ports, memory_order_relaxed); k++)
+			if (p->port[k] == place_port(w))
+				return true;
+	}
+	return false;
+}
+
+int xseg_peer_forget(struct xseg *seg, uint32_t index)
+{
+	int fd, rc = 0;
+
+	if (index >= seg->geo.nr_ports)
+		return -ENOENT;
+	fd = xs_control_lock(seg);
+	if (fd < 0)
+		return fd;
+	xs_mark_dead(seg, fd);
+	if (peer_state(word_get(&seg->peers[index])) == XSEG_PEER_FREE)
+		rc = -ENOENT;
+	else if (serves(peer_state(word_get(&seg->peers[index]))))
+		rc = -EBUSY;
+	else if (has_upstream(seg, index) || requests_out(seg, &seg->peers[index]) || holds_requests(seg, &seg->peers[index]))
+		rc = -ENOTEMPTY;
+	else
+		xs_peer_release(seg, index);
+	xs_control_unlock(fd);
+	return rc;
+}
+
+bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info)
+{
+	struct xs_peer *p;
+	uint64_t w, route;
+
+	if (index >= seg->geo.nr_ports)
+		return false;
+	p = &seg->peers[index];
+	w = word_get(p);
+	if (peer_state(w) == XSEG_PEER_FREE)
+		return false;
+	memset(info, 0, sizeof(*info));
+	snprintf(info->name, sizeof(info->name), "%.*s", XSEG_NAME_MAX - 1, p->name);
+	snprintf(info->kind, sizeof(info->kind), "%.*s", (int)sizeof(p->kind) - 1, p->kind);
+	info->state = serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)) ? XSEG_PEER_DEAD : peer_state(w);
+	info->index = index;
+	info->generation = peer_gen(w);
+	info->member = peer_member(w);
+	if (serves(info->state) && info->member < XSEG_MAX_MEMBERS) {
+		info->pid = atomic_load_explicit(&seg->members[info->member].pid, memory_order_relaxed);
+		snprintf(info->member_label, sizeof(info->member_label), "%.*s", XSEG_NAME_MAX - 1,
+			 seg->members[info->member].label);
+	}
+	info->nr_ports = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+	route = atomic_load_explicit(&p->route, memory_order_acquire);
+	info->downstream = route_lower(route);
+	info->epoch = route_epoch(route);
+	info->arena_bytes = atomic_load_explicit(&p->arena_extents, memory_order_relaxed) ?
+			    atomic_load_explicit(&p->arena_bytes, memory_order_relaxed) : 0;
+	for (unsigned i = 0; i < 8; i++)
+		info->user[i] = atomic_load_explicit(&p->user[i], memory_order_relaxed);
+	return true;
+}
+
+/* ---- routes and small accessors ---- */
+
+int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower)
+{
+	uint32_t at = lower, hops;
+	uint64_t old;
+	int fd, rc = 0;
+
+	if (upper >= seg->geo.nr_ports || (lower != XSEG_NONE && lower >= seg->geo.nr_ports))
+		return -ENOENT;
+	fd = xs_control_lock(seg);
+	if (fd < 0)
+		return fd;
+	for (hops = 0; at != XSEG_NONE && at < seg->geo.nr_ports && hops <= seg->geo.nr_ports; hops++) {
+		if (at == upper) {
+			rc = -ELOOP;
+			break;
+		}
+		at = route_lower(atomic_load_explicit(&seg->peers[at].route, memory_order_relaxed));
+	}
+	if (rc == 0) {
+		old = atomic_load_explicit(&seg->peers[upper].route, memory_order_relaxed);
+		/* release: partner is the acquire in xseg_route() */
+		atomic_store_explicit(&seg->peers[upper].route, route_word(lower, route_epoch(old) + 1), memory_order_release);
+	}
+	xs_control_unlock(fd);
+	return rc;
+}
+
+uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch)
+{
+	uint64_t w = atomic_load_explicit(&peer->sh->route, memory_order_acquire);
+
+	if (epoch)
+		*epoch = route_epoch(w);
+	return route_lower(w);
+}
+
+struct xseg *xseg_peer_segment(struct xseg_peer *peer)
+{
+	return peer->seg;
+}
+
+uint32_t xseg_peer_index(struct xseg_peer *peer)
+{
+	return peer->index;
+}
+
+uint32_t xseg_peer_nr_ports(struct xseg_peer *peer)
+{
+	return peer->nr_ports;
+}
+
+struct xport *xseg_peer_port(struct xseg_peer *peer, uint32_t i)
+{
+	return i < peer->nr_ports ? &peer->port[i] : NULL;
+}
+
+void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value)
+{
+	if (n < 8)
+		atomic_store_explicit(&peer->sh->user[n], value, memory_order_release);
+}
+
+uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n)
+{
+	return n < 8 ? atomic_load_explicit(&peer->sh->user[n], memory_order_acquire) : 0;
+}

@@ -1,0 +1,331 @@
+/* port - queues: lanes from port to port, offers and acceptance in batches, publishing and ringing.
+ *
+ * Contract: one thread at a time uses a struct xport. Only the first offer to a port that was never
+ * sent to takes a lock (the control lock); everything else neither blocks nor makes a system call, but for the
+ * futex wake of a sleeper in xseg_port_flush().
+ *
+ * Invariants:
+ *   Q1  a lane holds offers, never requests: losing, doubling or delaying one loses nothing, because
+ *       the place word decides, and whoever repairs looks at place words
+ *   Q2  a lane has room for all requests of the segment; when stale offers fill it all the same, the
+ *       sender keeps what it could not offer in its backlog, and tries at each flush
+ *   Q3  entries are released after they were accepted or refused: a reader that dies between the two
+ *       leaves them to its successor, whom the place words tell what is new
+ *   Q4  a mask bit is set by the sender after publishing (fence), cleared by the reader before it looks
+ *       (fence): a set bit may be in vain, a clear one means nothing is there but what a sender that
+ *       died has published; for that xseg_port_has_work() looks at all lanes
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xseg/internal.h"
+
+#define COLD_LOOKS 64		/* looks in vain after which a lane is asked for by its mask bit again */
+
+static struct xq *ring_of(struct xseg *seg, uint32_t lane)
+{
+	return (struct xq *)(seg->base + seg->geo.off_rings + lane * seg->geo.ring_bytes);
+}
+
+int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32_t generation)
+{
+	struct xseg *seg = peer->seg;
+	uint32_t nr = seg->geo.nr_ports;
+
+	memset(p, 0, sizeof(*p));
+	p->seg = seg;
+	p->peer = peer;
+	p->index = index;
+	p->generation = generation & 0xfffff;
+	p->sh = &seg->ports[index];
+	p->free_mem = malloc(xpool_mem_bytes(p->sh->req_nr ? p->sh->req_nr : 1));
+	p->out[0] = calloc((size_t)nr * 2, sizeof(*p->out[0]));
+	p->in[0] = calloc((size_t)nr * 2, sizeof(*p->in[0]));
+	p->rung = calloc(nr, sizeof(*p->rung));
+	if (!p->free_mem || !p->out[0] || !p->in[0] || !p->rung) {
+		xs_port_fini(p);
+		return -ENOMEM;
+	}
+	p->out[1] = p->out[0] + nr;
+	p->in[1] = p->in[0] + nr;
+	xpool_init(&p->free, p->free_mem, p->sh->req_nr ? p->sh->req_nr : 1);
+	return 0;
+}
+
+void xs_port_fini(struct xport *p)
+{
+	free(p->free_mem);
+	free(p->out[0]);
+	free(p->in[0]);
+	free(p->rung);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Finds or makes the lane from -> to; under the control lock. Returns its index or -ENOSPC. */
+static int lane_find(struct xseg *seg, uint32_t queue, uint32_t from, uint32_t to)
+{
+	uint32_t word = lane_word(queue, from, to), spare = XSEG_NONE;
+
+	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
+		uint32_t w = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
+
+		if (w == word)
+			return (int)i;
+		if (w == 0 && spare == XSEG_NONE)
+			spare = i;
+	}
+	if (spare == XSEG_NONE)
+		return -ENOSPC;
+	atomic_store_explicit(&seg->lanes[spare].word, word, memory_order_relaxed);
+	return (int)spare;
+}
+
+static int lane_out_open(struct xport *p, uint32_t to, uint32_t queue)
+{
+	struct lane_out *o = &p->out[queue][to];
+	int fd = xs_control_lock(p->seg), lane;
+
+	if (fd < 0)
+		return fd;
+	lane = lane_find(p->seg, queue, p->index, to);
+	if (lane >= 0) {
+		xq_writer_attach(&o->w, ring_of(p->seg, (uint32_t)lane), p->seg->geo.lane_slots);
+		o->to = (uint16_t)to;
+		o->queue = (uint8_t)queue;
+		o->open = true;
+		/* release: partner is the acquire in lane_in_open() */
+		atomic_store_explicit(&p->seg->ports[to].lane[queue][p->index], (uint16_t)(lane + 1), memory_order_release);
+	}
+	xs_control_unlock(fd);
+	return lane < 0 ? lane : 0;
+}
+
+static bool lane_in_open(struct xport *p, uint32_t from, uint32_t queue)
+{
+	struct lane_in *in = &p->in[queue][from];
+	/* acquire: partner is the release in lane_out_open() */
+	uint32_t lane = atomic_load_explicit(&p->sh->lane[queue][from], memory_order_acquire);
+
+	if (lane == 0 || lane > p->seg->geo.nr_lanes)
+		return false;
+	xq_reader_attach(&in->r, ring_of(p->seg, lane - 1), p->seg->geo.lane_slots);
+	in->open = true;
+	return true;
+}
+
+int xs_offer(struct xport *p, uint32_t to, uint32_t queue, struct xreq *r)
+{
+	struct lane_out *o = &p->out[queue][to];
+	int rc;
+
+	if (!o->open) {
+		rc = lane_out_open(p, to, queue);
+		if (rc)
+			return rc;
+	}
+	if (!xq_push(&o->w, (uint64_t)place_seq(r->place) << 32 | r->index)) {
+		r->user = o;
+		r->next = p->backlog;
+		p->backlog = r;
+		return 0;
+	}
+	if (!o->staged) {
+		o->staged = true;
+		p->staged[p->nr_staged++] = (uint16_t)(queue << 15 | to);
+	}
+	return 0;
+}
+
+static void retry_backlog(struct xport *p)
+{
+	struct xreq *r = p->backlog, *next;
+
+	p->backlog = NULL;
+	for (; r; r = next) {
+		struct lane_out *o = r->user;
+
+		next = r->next;
+		if (xs_offer(p, o->to, o->queue, r))
+			xs_count_bad(p->seg);
+	}
+}
+
+static void set_mask_bit(struct xport *p, const struct lane_out *o)
+{
+	_Atomic uint64_t *word = &p->seg->ports[o->to].mask[o->queue][p->index / 64];
+	uint64_t bit = 1ull << (p->index % 64);
+
+	if (!(atomic_load_explicit(word, memory_order_relaxed) & bit))
+		atomic_fetch_or(word, bit);
+}
+
+void xseg_port_flush(struct xport *p)
+{
+	uint32_t i, bell;
+
+	if (p->backlog)
+		retry_backlog(p);
+	if (p->nr_staged == 0)
+		return;
+	for (i = 0; i < p->nr_staged; i++)
+		xq_publish(&p->out[p->staged[i] >> 15][p->staged[i] & 0x7fff].w);
+	/* seq_cst: partners are the exchange in collect_mask() and the fence in xseg_bell_wait() */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (i = 0; i < p->nr_staged; i++) {
+		struct lane_out *o = &p->out[p->staged[i] >> 15][p->staged[i] & 0x7fff];
+
+		o->staged = false;
+		set_mask_bit(p, o);
+		bell = atomic_load_explicit(&p->seg->ports[o->to].bell, memory_order_relaxed);
+		if (bell < p->seg->geo.nr_ports)
+			xs_bell_ring(p->seg, bell, p->rung);
+	}
+	p->nr_staged = 0;
+}
+
+/* Adds newly announced lanes to the private mask. Lanes that had work stay in it for COLD_LOOKS looks, with
+ * their shared bit set, so that a busy pair of ports does not pass the mask's cache line to and fro. */
+static void collect_mask(struct xport *p, uint32_t queue, bool cold)
+{
+	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
+
+	for (uint32_t w = 0; w < words; w++) {
+		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed);
+
+		if (cold && bits)
+			/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear,
+			 * or we see what it published */
+			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
+		p->pending[queue][w] = cold ? bits : p->pending[queue][w] | bits;
+	}
+}
+
+/* Takes up to max live offers of one lane. */
+static uint32_t take_lane(struct xport *p, uint32_t from, uint32_t queue, struct xreq **out, uint32_t max)
+{
+	struct lane_in *in = &p->in[queue][from];
+	uint64_t offer[XSEG_BATCH];
+	uint32_t got = 0, n, i;
+
+	if (!in->open && !lane_in_open(p, from, queue))
+		return 0;
+	while (got < max) {
+		n = xq_take(&in->r, offer, max - got < XSEG_BATCH ? max - got : XSEG_BATCH);
+		if (n == 0)
+			break;
+		for (i = 0; i < n; i++)
+			if ((uint32_t)offer[i] < p->seg->geo.nr_requests)
+				__builtin_prefetch(&p->seg->reqs[(uint32_t)offer[i]], 1);
+		for (i = 0; i < n; i++) {
+			struct xreq *r = xs_req_accept(p, offer[i], queue);
+
+			if (r)
+				out[got++] = r;
+		}
+		xq_release(&in->r, n);
+	}
+	return got;
+}
+
+/* The first set bit at or after `start`, going round once; XSEG_NONE when there is none. */
+static uint32_t next_bit(const uint64_t *mask, uint32_t words, uint32_t start)
+{
+	for (uint32_t i = 0; i <= words; i++) {
+		uint32_t w = (start / 64 + i) % words;
+		uint64_t bits = mask[w];
+
+		if (i == 0)
+			bits &= ~0ull << (start % 64);
+		else if (i == words)
+			bits &= ~(~0ull << (start % 64));
+		if (bits)
+			return w * 64 + (uint32_t)__builtin_ctzll(bits);
+	}
+	return XSEG_NONE;
+}
+
+/* Serves the lanes in turn, from the one after the last, so that a busy one does not starve the others. */
+static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, uint32_t max)
+{
+	uint32_t words = (p->seg->geo.nr_ports + 63) / 64, got = 0, from;
+	bool cold = ++p->idle_looks[queue] > COLD_LOOKS;
+	uint64_t left[XSEG_MASK_WORDS];
+
+	collect_mask(p, queue, cold);
+	memcpy(left, p->pending[queue], sizeof(left));
+	while (got < max && (from = next_bit(left, words, p->turn[queue])) != XSEG_NONE) {
+		left[from / 64] &= ~(1ull << (from % 64));
+		p->turn[queue] = (from + 1) % (words * 64);
+		got += take_lane(p, from, queue, out + got, max - got);
+	}
+	if (got || cold)
+		p->idle_looks[queue] = 0;
+	return got;
+}
+
+/* A cheap look at the lanes that are known to be in use or are announced. */
+bool xs_port_peek(struct xport *p)
+{
+	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
+
+	for (uint32_t queue = 0; queue < 2; queue++)
+		for (uint32_t w = 0; w < words; w++) {
+			uint64_t bits = p->pending[queue][w] |
+					atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed);
+
+			for (; bits; bits &= bits - 1) {
+				uint32_t from = w * 64 + (uint32_t)__builtin_ctzll(bits);
+				struct lane_in *in = &p->in[queue][from];
+
+				if ((in->open || lane_in_open(p, from, queue)) && xq_has_work(&in->r))
+					return true;
+			}
+		}
+	return false;
+}
+
+uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
+{
+	uint32_t n = take_queue(p, QUEUE_REQUEST, out, max), kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (xs_req_copy_in(p->seg, out[i])) {
+			xs_count_bad(p->seg);
+			xseg_req_answer(p, out[i], -EPROTO);
+		} else {
+			out[kept++] = out[i];
+		}
+	}
+	return kept;
+}
+
+uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max)
+{
+	return take_queue(p, QUEUE_REPLY, out, max);
+}
+
+bool xseg_port_has_work(struct xport *p)
+{
+	for (uint32_t queue = 0; queue < 2; queue++)
+		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++) {
+			struct lane_in *in = &p->in[queue][from];
+
+			if ((in->open || lane_in_open(p, from, queue)) && xq_has_work(&in->r)) {
+				p->pending[queue][from / 64] |= 1ull << (from % 64);
+				p->idle_looks[queue] = 0;
+				return true;
+			}
+		}
+	return false;
+}
+
+uint32_t xseg_port_index(struct xport *p)
+{
+	return p->index;
+}
+
+struct xseg_peer *xseg_port_peer(struct xport *p)
+{
+	return p->peer;
+}

@@ -1,0 +1,317 @@
+/* request - the place word: whose a request is, and how it changes hands.
+ *
+ * The place is one 64-bit word (state, port, generation of that port, sequence). It alone says whose
+ * the request is; queues only carry hints (index, sequence) of it.
+ *
+ *   from      to        when                                        by
+ *   FREE      PRIVATE   xseg_req_alloc                              its origin
+ *   PRIVATE   FREE      xseg_req_free; its origin died              origin; repair
+ *   PRIVATE   AT        an offer is accepted                        the receiver
+ *   AT        AT        an offer is accepted (forwarded), or a      the receiver;
+ *                       successor takes over                        the successor
+ *   AT        STARTED   all that it may wait for is there           the holder
+ *   STARTED   APPLIED   its effect is complete, its answer waits    the holder
+ *   AT, STARTED, APPLIED  ANSWERED  result written                  the holder
+ *   ANSWERED  PRIVATE   the reply is accepted                       its origin
+ *   ANSWERED  FREE      its origin died                             repair
+ *
+ * Every edge adds 1 to the sequence, so an offer made before it is dead. In PRIVATE, ANSWERED and
+ * FREE the port is the origin; in AT, STARTED and APPLIED it is the holder.
+ *
+ * Invariants:
+ *   R1  each edge is one compare-and-swap from the exact old word: of two who try, one fails and lets go
+ *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
+ *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
+ *       made it the holder (xs_req_copy_in), and checks there
+ *
+ * Contract: a struct xreq is used by one thread at a time; nothing here blocks.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "xseg/internal.h"
+
+static const char *const op_names[XSEG_NR_OPS] = {
+	"read", "write", "flush", "discard", "write_zeroes", "copy", "info", "delete", "admin",
+};
+
+const char *xseg_op_name(enum xseg_op op)
+{
+	return (unsigned)op < XSEG_NR_OPS ? op_names[op] : "unknown";
+}
+
+uint32_t xseg_req_span(uint64_t offset, uint32_t size)
+{
+	return size ? ((uint32_t)(offset % XSEG_PAGE_SIZE) + size + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE : 0;
+}
+
+static bool moves_data(uint8_t op)
+{
+	return op == XSEG_OP_READ || op == XSEG_OP_WRITE;
+}
+
+int xs_req_copy_in(struct xseg *seg, struct xreq *r)
+{
+	const struct xs_req *sh = &seg->reqs[r->index];
+	uint32_t i, bad = 0;
+	size_t len;
+
+	r->op = sh->op;
+	r->flags = sh->flags;
+	r->nr_pages = sh->nr_pages;
+	r->size = sh->size;
+	r->offset = sh->offset;
+	r->volume = sh->volume;
+	r->obj_offset = sh->obj_offset;
+	r->hash = sh->hash;
+	r->parent = sh->parent;
+	r->part = sh->part;
+	r->origin = sh->origin;
+	r->result = 0;
+	r->next = NULL;
+	r->user = NULL;
+	if (r->op >= XSEG_NR_OPS || r->nr_pages > XSEG_REQ_PAGES || r->size > XSEG_REQ_BYTES ||
+	    r->origin >= seg->geo.nr_ports)
+		bad = 1;
+	if (r->nr_pages > XSEG_REQ_PAGES)
+		r->nr_pages = 0;
+	if (r->origin >= seg->geo.nr_ports)
+		r->origin = 0;
+	for (i = 0; i < r->nr_pages; i++) {
+		r->page[i] = sh->page[i];
+		bad |= (r->page[i] & XSEG_PAGE_INDEX) >= seg->nr_pages;
+	}
+	if (moves_data(r->op) && (r->nr_pages < xseg_req_span(r->offset, r->size) || r->offset + r->size < r->offset))
+		bad = 1;
+	len = strnlen(sh->target, sizeof(r->target) - 1);
+	memcpy(r->target, sh->target, len);
+	r->target[len] = '\0';
+	return bad ? -EPROTO : 0;
+}
+
+/* One edge of the table above; false when somebody else was first. */
+static bool place_move(struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
+{
+	uint64_t old = r->place;
+	uint64_t new = place_word(state, port, gen, place_seq(old) + 1);
+
+	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one wrote by us */
+	if (!atomic_compare_exchange_strong_explicit(&seg->reqs[r->index].place, &old, new, memory_order_acq_rel,
+						     memory_order_relaxed))
+		return false;
+	r->place = new;
+	r->state = state;
+	return true;
+}
+
+/* Moves a request from exactly `place` to (state, port); only then is the view ours to write. */
+bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state)
+{
+	uint64_t old = place;
+	uint64_t new = place_word(state, port->index, port->generation, place_seq(place) + 1);
+
+	/* acq_rel: as in place_move() */
+	if (!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new, memory_order_acq_rel,
+						     memory_order_relaxed))
+		return false;
+	r->index = index;
+	r->place = new;
+	r->state = state;
+	if (state == XSEG_REQ_PRIVATE)
+		r->result = port->seg->reqs[index].result;
+	return true;
+}
+
+/* Makes the caller the holder of what an offer names, or returns NULL: the offer is out of date. */
+struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
+{
+	uint32_t index = (uint32_t)offer;
+	struct xreq *r;
+	uint64_t place;
+
+	if (index >= port->seg->geo.nr_requests) {
+		xs_count_bad(port->seg);
+		return NULL;
+	}
+	/* acquire: partner is the release in the sender's place_move() */
+	place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
+	if (place_seq(place) != (uint32_t)(offer >> 32))
+		return NULL;
+	r = &port->seg->views[index];
+	if (queue == QUEUE_REPLY) {
+		if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index)
+			return NULL;
+		return xs_req_take(port, r, index, place, XSEG_REQ_PRIVATE) ? r : NULL;
+	}
+	if (place_state(place) != XSEG_REQ_PRIVATE && place_state(place) != XSEG_REQ_AT)
+		return NULL;
+	return xs_req_take(port, r, index, place, XSEG_REQ_AT) ? r : NULL;
+}
+
+struct xreq *xseg_req_alloc(struct xport *port)
+{
+	uint32_t index = xpool_get(&port->free);
+	struct xreq *r;
+
+	if (index == XPOOL_NONE)
+		return NULL;
+	r = &port->seg->views[index];
+	r->index = index;
+	r->place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
+	if (place_state(r->place) != XSEG_REQ_FREE || !place_move(port->seg, r, XSEG_REQ_PRIVATE, port->index, port->generation)) {
+		xs_count_bad(port->seg);
+		return NULL;
+	}
+	r->op = r->flags = 0;
+	r->nr_pages = 0;
+	r->size = r->volume = r->parent = r->part = 0;
+	r->offset = r->obj_offset = r->hash = 0;
+	r->result = 0;
+	r->origin = (uint16_t)port->index;
+	r->target[0] = '\0';
+	r->cookie = r->user = NULL;
+	r->next = NULL;
+	return r;
+}
+
+void xseg_req_free(struct xport *port, struct xreq *r)
+{
+	if (r->origin != port->index || r->state != XSEG_REQ_PRIVATE ||
+	    !place_move(port->seg, r, XSEG_REQ_FREE, port->index, port->generation)) {
+		xs_count_bad(port->seg);
+		return;
+	}
+	xpool_put(&port->free, r->index);
+}
+
+uint32_t xseg_port_nr_requests(struct xport *port)
+{
+	return port->sh->req_nr;
+}
+
+uint32_t xseg_port_nr_free(struct xport *port)
+{
+	return xpool_nr(&port->free);
+}
+
+void xseg_req_set_target(struct xreq *r, const char *target, size_t len)
+{
+	if (len > XSEG_TARGET_MAX - 1)
+		len = XSEG_TARGET_MAX - 1;
+	memcpy(r->target, target, len);
+	r->target[len] = '\0';
+	r->hash = xseg_hash(target, len);
+}
+
+/* The forwarder's fields: who sends, by which route, to which object. */
+static void write_forward(struct xport *port, struct xreq *r)
+{
+	struct xs_req *sh = &port->seg->reqs[r->index];
+
+	sh->obj_offset = r->obj_offset;
+	sh->hash = r->hash;
+	sh->via = (uint16_t)(port->index + 1);
+	sh->epoch = route_epoch(atomic_load_explicit(&port->peer->sh->route, memory_order_relaxed));
+	memcpy(sh->target, r->target, strlen(r->target) + 1);
+}
+
+static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
+{
+	struct xs_peer *p;
+	uint32_t nr, port;
+
+	if (peer >= seg->geo.nr_ports)
+		return -ENOENT;
+	p = &seg->peers[peer];
+	if (peer_state(atomic_load_explicit(&p->word, memory_order_acquire)) == XSEG_PEER_FREE)
+		return -ENOENT;
+	nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+	if (nr == 0 || nr > XSEG_PEER_PORTS)
+		return -ENOENT;
+	port = p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr];
+	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
+}
+
+int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
+{
+	struct xs_req *sh = &port->seg->reqs[r->index];
+	int to = port_for(port->seg, peer, r->hash);
+
+	if (to < 0)
+		return to;
+	sh->op = r->op;
+	sh->flags = r->flags;
+	sh->nr_pages = r->nr_pages;
+	sh->size = r->size;
+	sh->offset = r->offset;
+	sh->volume = r->volume;
+	sh->parent = r->parent;
+	sh->part = r->part;
+	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
+	write_forward(port, r);
+	return xs_offer(port, (uint32_t)to, QUEUE_REQUEST, r);
+}
+
+int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
+{
+	int to = port_for(port->seg, peer, r->hash);
+
+	if (to < 0)
+		return to;
+	write_forward(port, r);
+	return xs_offer(port, (uint32_t)to, QUEUE_REQUEST, r);
+}
+
+void xseg_req_start(struct xport *port, struct xreq *r)
+{
+	if (!place_move(port->seg, r, XSEG_REQ_STARTED, place_port(r->place), place_gen(r->place)))
+		xs_count_bad(port->seg);
+}
+
+void xseg_req_apply(struct xport *port, struct xreq *r)
+{
+	if (!place_move(port->seg, r, XSEG_REQ_APPLIED, place_port(r->place), place_gen(r->place)))
+		xs_count_bad(port->seg);
+}
+
+void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
+{
+	r->result = result;
+	port->seg->reqs[r->index].result = result;
+	if (!place_move(port->seg, r, XSEG_REQ_ANSWERED, r->origin, 0)) {
+		xs_count_bad(port->seg);
+		return;
+	}
+	if (xs_offer(port, r->origin, QUEUE_REPLY, r))
+		xs_count_bad(port->seg);
+}
+
+void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len)
+{
+	uint64_t at = r->offset % XSEG_PAGE_SIZE + from;
+
+	while (len) {
+		uint32_t in = (uint32_t)(at % XSEG_PAGE_SIZE);
+		uint32_t n = XSEG_PAGE_SIZE - in < len ? XSEG_PAGE_SIZE - in : len;
+
+		memcpy(buf, (char *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in, n);
+		buf = (char *)buf + n;
+		at += n;
+		len -= n;
+	}
+}
+
+void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len)
+{
+	uint64_t at = r->offset % XSEG_PAGE_SIZE + from;
+
+	while (len) {
+		uint32_t in = (uint32_t)(at % XSEG_PAGE_SIZE);
+		uint32_t n = XSEG_PAGE_SIZE - in < len ? XSEG_PAGE_SIZE - in : len;
+
+		memcpy((char *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in, buf, n);
+		buf = (const char *)buf + n;
+		at += n;
+		len -= n;
+	}
+}

@@ -1,0 +1,588 @@
+/* segment - making, checking, mapping and removing a segment's file.
+ *
+ * Contract: any thread; blocks on the kernel (files, memory). Nothing here runs on the data path.
+ *
+ * A segment comes into being in this order: file made (exclusively) -> control lock taken -> size and
+ * memory taken -> tables written -> state READY (release). An attacher who sees anything else than
+ * READY says so; a half-made file whose control lock is free has a dead maker and is replaced.
+ *
+ * Invariants:
+ *   S1  every offset of the geometry is computed from its counts by geometry_compute() alone: an
+ *       attacher recomputes and compares, and uses its own copy from then on
+ *   S2  a failed create leaves no file
+ */
+#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "xseg/internal.h"
+
+#define NR_REQUESTS_DEFAULT 2048u
+#define NR_PORTS_DEFAULT    64u
+#define NR_STATS	    192u
+#define LANES_PER_PORT	    8u
+#define MAX_MEMORY	    (1ull << 40)
+#define MIN_MEMORY	    (4ull << 20)
+#define FILE_PREFIX	    "xseg."
+
+int xseg_fail(struct xseg_error *err, int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (err) {
+		va_start(ap, fmt);
+		vsnprintf(err->text, sizeof(err->text), fmt, ap);
+		va_end(ap);
+	}
+	return code;
+}
+
+bool xseg_name_ok(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len == 0 || len >= XSEG_NAME_MAX || name[0] == '.' || name[0] == '-')
+		return false;
+	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == len;
+}
+
+uint64_t xseg_hash(const char *target, size_t len)
+{
+	return XXH3_64bits(target, len);
+}
+
+/* L1: every size and offset that two builds could disagree on. */
+uint64_t layout_stamp(void)
+{
+	const uint64_t v[] = {
+		sizeof(struct xs_super), sizeof(struct xs_member), sizeof(struct xs_peer), sizeof(struct xs_port),
+		sizeof(struct xs_bell), sizeof(struct xs_lane), sizeof(struct xs_req), sizeof(struct xs_extent),
+		sizeof(struct xs_stats), sizeof(struct xq), XSEG_MAX_PORTS, XSEG_MAX_MEMBERS, XSEG_PEER_PORTS,
+		XSEG_REQ_PAGES, XSEG_TARGET_MAX, XSEG_NAME_MAX, XSEG_EXTENT_SIZE, XSEG_STACK_BYTES, XHIST_NR,
+		offsetof(struct xs_peer, word), offsetof(struct xs_peer, route), offsetof(struct xs_peer, user),
+		offsetof(struct xs_port, mask), offsetof(struct xs_port, lane),
+		offsetof(struct xs_req, offset), offsetof(struct xs_req, result), offsetof(struct xs_req, hash),
+		offsetof(struct xs_req, parent), offsetof(struct xs_req, done), offsetof(struct xs_req, page),
+		offsetof(struct xs_req, target), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
+		offsetof(struct xq, head), offsetof(struct xq, ring), XSEG_NR_OPS, XSEG_STATS_MAX,
+	};
+
+	return XXH3_64bits(v, sizeof(v));
+}
+
+static uint64_t take(uint64_t *at, uint64_t bytes, uint64_t align)
+{
+	uint64_t off = (*at + align - 1) / align * align;
+
+	*at = off + bytes;
+	return off;
+}
+
+/* Fills everything of geo that follows from nr_requests, nr_ports and nr_extents. */
+static void geometry_compute(struct xs_geometry *geo)
+{
+	uint64_t at = sizeof(struct xs_super);
+
+	geo->nr_lanes = geo->nr_ports * LANES_PER_PORT;
+	geo->nr_stats = NR_STATS;
+	for (geo->lane_slots = 64; geo->lane_slots < geo->nr_requests; geo->lane_slots *= 2)
+		;
+	geo->ring_bytes = xq_size_bytes(geo->lane_slots);
+	geo->off_members = take(&at, XSEG_MAX_MEMBERS * sizeof(struct xs_member), 4096);
+	geo->off_peers = take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_peer), 4096);
+	geo->off_ports = take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_port), 4096);
+	geo->off_bells = take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_bell), 4096);
+	geo->off_lanes = take(&at, (uint64_t)geo->nr_lanes * sizeof(struct xs_lane), 4096);
+	geo->off_rings = take(&at, geo->nr_lanes * geo->ring_bytes, 4096);
+	geo->off_requests = take(&at, (uint64_t)geo->nr_requests * sizeof(struct xs_req), 4096);
+	geo->off_extents = take(&at, (uint64_t)geo->nr_extents * sizeof(struct xs_extent), 4096);
+	geo->off_owners = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_PAGES * 8, 4096);
+	geo->off_stats = take(&at, (uint64_t)geo->nr_stats * sizeof(struct xs_stats), 4096);
+	geo->off_stack = take(&at, XSEG_STACK_BYTES, 4096);
+	geo->off_pages = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_SIZE, XSEG_EXTENT_SIZE);
+	geo->total_bytes = at;
+}
+
+static int geometry_from_config(const struct xseg_config *cfg, struct xs_geometry *geo, struct xseg_error *err)
+{
+	memset(geo, 0, sizeof(*geo));
+	if (cfg->memory_bytes < MIN_MEMORY || cfg->memory_bytes > MAX_MEMORY)
+		return xseg_fail(err, -EINVAL, "memory of %llu bytes: must be 4M to 1024G",
+				 (unsigned long long)cfg->memory_bytes);
+	geo->nr_requests = cfg->nr_requests ? cfg->nr_requests : NR_REQUESTS_DEFAULT;
+	geo->nr_ports = cfg->nr_ports ? cfg->nr_ports : NR_PORTS_DEFAULT;
+	if (geo->nr_requests < 32 || geo->nr_requests > 1u << 20)
+		return xseg_fail(err, -EINVAL, "%u requests: must be 32 to 1048576", geo->nr_requests);
+	if (geo->nr_ports < 4 || geo->nr_ports > XSEG_MAX_PORTS)
+		return xseg_fail(err, -EINVAL, "%u ports: must be 4 to %u", geo->nr_ports, XSEG_MAX_PORTS);
+	geo->nr_requests = (geo->nr_requests + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT;
+	geo->nr_extents = (uint32_t)((cfg->memory_bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE);
+	geometry_compute(geo);
+	return 0;
+}
+
+int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg_error *err)
+{
+	struct xs_geometry geo;
+	int rc = geometry_from_config(cfg, &geo, err);
+
+	if (rc)
+		return rc;
+	plan->total_bytes = geo.total_bytes;
+	plan->pages_bytes = (uint64_t)geo.nr_extents * XSEG_EXTENT_SIZE;
+	plan->requests_bytes = (uint64_t)geo.nr_requests * sizeof(struct xs_req);
+	plan->lanes_bytes = geo.nr_lanes * geo.ring_bytes;
+	plan->stats_bytes = (uint64_t)geo.nr_stats * sizeof(struct xs_stats);
+	plan->tables_bytes = plan->total_bytes - plan->pages_bytes - plan->requests_bytes - plan->lanes_bytes -
+			     plan->stats_bytes;
+	return 0;
+}
+
+static void set_pointers(struct xseg *seg)
+{
+	const struct xs_geometry *g = &seg->geo;
+
+	seg->super = (struct xs_super *)seg->base;
+	seg->members = (struct xs_member *)(seg->base + g->off_members);
+	seg->peers = (struct xs_peer *)(seg->base + g->off_peers);
+	seg->ports = (struct xs_port *)(seg->base + g->off_ports);
+	seg->bells = (struct xs_bell *)(seg->base + g->off_bells);
+	seg->lanes = (struct xs_lane *)(seg->base + g->off_lanes);
+	seg->reqs = (struct xs_req *)(seg->base + g->off_requests);
+	seg->extents = (struct xs_extent *)(seg->base + g->off_extents);
+	seg->owners = (_Atomic uint64_t *)(seg->base + g->off_owners);
+	seg->stats = (struct xs_stats *)(seg->base + g->off_stats);
+	seg->stack = (char *)seg->base + g->off_stack;
+	seg->pages = seg->base + g->off_pages;
+	seg->nr_pages = g->nr_extents * XSEG_EXTENT_PAGES;
+}
+
+/* Maps `bytes` of fd at an address that is a multiple of 2 MiB, so that huge pages can be used. */
+static int map_file(struct xseg *seg, int fd, uint64_t bytes, bool write)
+{
+	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uintptr_t at;
+
+	if (room == MAP_FAILED)
+		return -errno;
+	at = ((uintptr_t)room + XSEG_EXTENT_SIZE - 1) & ~(uintptr_t)(XSEG_EXTENT_SIZE - 1);
+	if (mmap((void *)at, bytes, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		int rc = -errno;
+
+		munmap(room, bytes + XSEG_EXTENT_SIZE);
+		return rc;
+	}
+	if (at > (uintptr_t)room)
+		munmap(room, at - (uintptr_t)room);
+	munmap((void *)(at + bytes), (uintptr_t)room + XSEG_EXTENT_SIZE - at);
+	seg->base = (uint8_t *)at;
+	madvise(seg->base, bytes, MADV_DONTFORK);
+	return 0;
+}
+
+static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
+{
+	const uint64_t step = 256ull << 20;
+	int rc;
+
+	if (ftruncate(fd, (off_t)bytes))
+		return xseg_fail(err, -errno, "cannot give the segment %llu MiB: %s",
+				 (unsigned long long)(bytes >> 20), strerror(errno));
+	for (uint64_t at = 0; at < bytes; at += step) {
+		uint64_t len = bytes - at < step ? bytes - at : step;
+
+		do {
+			rc = posix_fallocate(fd, (off_t)at, (off_t)len);
+		} while (rc == EINTR);
+		if (rc)
+			return xseg_fail(err, -rc, "the machine cannot give %llu MiB of shared memory (%s); "
+					 "ask for less --memory, or enlarge /dev/shm",
+					 (unsigned long long)(bytes >> 20), strerror(rc));
+	}
+	return 0;
+}
+
+/* Everything but the READY mark. The memory is zero. */
+static void write_tables(struct xseg *seg, const struct xs_geometry *geo, const char *name, enum xseg_huge huge)
+{
+	uint32_t i;
+
+	seg->geo = *geo;
+	set_pointers(seg);
+	seg->super->magic = XSEG_MAGIC;
+	seg->super->stamp = layout_stamp();
+	seg->super->geo = *geo;
+	seg->super->huge = huge;
+	seg->super->made_at_s = (uint64_t)time(NULL);
+	snprintf(seg->super->name, sizeof(seg->super->name), "%s", name);
+	for (i = 0; i < geo->nr_lanes; i++)
+		xq_init((struct xq *)(seg->base + geo->off_rings + i * geo->ring_bytes), 0);
+	for (i = 0; i < geo->nr_requests; i++)
+		atomic_store_explicit(&seg->reqs[i].place, place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0, 0),
+				      memory_order_relaxed);
+}
+
+/* Huge pages for the pool: asked for before the tables are used; what was had is seen in xseg_get_info(). */
+static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *err)
+{
+	uint64_t bytes = (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
+
+	if (huge == XSEG_HUGE_NEVER)
+		return 0;
+	madvise(seg->pages, bytes, MADV_HUGEPAGE);
+#ifdef MADV_COLLAPSE
+	if (madvise(seg->pages, bytes, MADV_COLLAPSE) == 0)
+		return 0;
+#else
+	if (madvise(seg->pages, bytes, 25 /* MADV_COLLAPSE since Linux 6.1 */) == 0)
+		return 0;
+#endif
+	if (huge == XSEG_HUGE_REQUIRE)
+		return xseg_fail(err, -ENOMEM, "huge pages were required and the system gives none (%s); "
+				 "use --huge auto, or enable them in /sys/kernel/mm/transparent_hugepage/shmem_enabled",
+				 strerror(errno));
+	return 0;
+}
+
+static int fill_segment(int fd, const char *name, const struct xseg_config *cfg, struct xseg_error *err)
+{
+	struct xs_geometry geo;
+	struct xseg seg = { .fd = fd };
+	int rc = geometry_from_config(cfg, &geo, err);
+
+	if (rc)
+		return rc;
+	rc = take_memory(fd, geo.total_bytes, err);
+	if (rc)
+		return rc;
+	rc = map_file(&seg, fd, geo.total_bytes, true);
+	if (rc)
+		return xseg_fail(err, rc, "cannot map the segment: %s", strerror(-rc));
+	atomic_store_explicit(&((struct xs_super *)seg.base)->state, XS_MAKING, memory_order_relaxed);
+	write_tables(&seg, &geo, name, cfg->huge);
+	rc = want_huge(&seg, cfg->huge, err);
+	if (rc == 0)
+		/* release: partner is the acquire in check_super(); L2 */
+		atomic_store_explicit(&seg.super->state, XS_READY, memory_order_release);
+	munmap(seg.base, geo.total_bytes);
+	return rc;
+}
+
+static void shm_path(const char *name, char *path, size_t size)
+{
+	snprintf(path, size, "/" FILE_PREFIX "%s", name);
+}
+
+/* True when the file of that name is the rest of a create that died. */
+static bool is_half_made(const char *path)
+{
+	struct xs_super head;
+	int fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
+	bool half;
+
+	if (fd < 0)
+		return false;
+	half = pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || (head.magic == 0 || (head.magic == XSEG_MAGIC && head.state != XS_READY));
+	half = half && xs_lock_byte(fd, XSEG_LOCK_CONTROL, false) == 0;
+	close(fd);
+	return half;
+}
+
+/* True when the name still leads to the file that fd has open. */
+static bool is_named(const char *path, int fd)
+{
+	struct stat ours, named;
+	int other = shm_open(path, O_RDONLY | O_CLOEXEC, 0);
+	bool same = other >= 0 && fstat(other, &named) == 0 && fstat(fd, &ours) == 0 && named.st_ino == ours.st_ino;
+
+	if (other >= 0)
+		close(other);
+	return same;
+}
+
+int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_error *err)
+{
+	uint32_t mode = cfg->mode ? cfg->mode : 0600;
+	struct xs_geometry geo;
+	char path[XSEG_NAME_MAX + 16];
+	int fd, rc;
+
+	if (!xseg_name_ok(name))
+		return xseg_fail(err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
+	rc = geometry_from_config(cfg, &geo, err);
+	if (rc)
+		return rc;
+	shm_path(name, path, sizeof(path));
+	if (is_half_made(path))
+		shm_unlink(path);
+	fd = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return xseg_fail(err, -errno, errno == EEXIST ? "segment '%s' exists already" : "cannot make segment '%s': %m",
+				 name);
+	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
+	if (rc == 0)
+		rc = fill_segment(fd, name, cfg, err);
+	if (rc == 0 && cfg->group >= 0 && fchown(fd, (uid_t)-1, (gid_t)cfg->group))
+		rc = xseg_fail(err, -errno, "cannot give the segment to group %lld: %m", (long long)cfg->group);
+	if (rc == 0 && fchmod(fd, mode))
+		rc = xseg_fail(err, -errno, "cannot set the segment's mode: %m");
+	if (rc == 0 && !is_named(path, fd))
+		rc = xseg_fail(err, -EEXIST, "segment '%s' was made by somebody else at the same time", name);
+	else if (rc)
+		shm_unlink(path);
+	close(fd);
+	return rc;
+}
+
+/* Checks all that attaching is going to trust, on a private copy of the superblock. */
+static int check_super(int fd, const char *name, struct xs_geometry *geo, struct xseg_error *err)
+{
+	struct xs_super head;
+	struct xs_geometry want;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return xseg_fail(err, -errno, "segment '%s': %m", name);
+	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return xseg_fail(err, -EAGAIN, "segment '%s' is half made; wait, or destroy it and make it again", name);
+	/* acquire: partner is the release in fill_segment() */
+	atomic_thread_fence(memory_order_acquire);
+	if (head.magic == 0 || (head.magic == XSEG_MAGIC && head.state != XS_READY))
+		return xseg_fail(err, -EAGAIN, "segment '%s' is half made; wait, or destroy it and make it again", name);
+	if (head.magic != XSEG_MAGIC)
+		return xseg_fail(err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
+	if (head.stamp != layout_stamp())
+		return xseg_fail(err, -EPROTO, "segment '%s' was made by another version of xseg; use that one, or "
+				 "destroy it and make it again", name);
+	want = (struct xs_geometry){ .nr_requests = head.geo.nr_requests, .nr_ports = head.geo.nr_ports,
+				     .nr_extents = head.geo.nr_extents };
+	if (want.nr_requests < 32 || want.nr_requests > 1u << 20 || want.nr_requests % XSEG_REQ_UNIT ||
+	    want.nr_ports < 4 || want.nr_ports > XSEG_MAX_PORTS || want.nr_extents < MIN_MEMORY / XSEG_EXTENT_SIZE ||
+	    want.nr_extents > MAX_MEMORY / XSEG_EXTENT_SIZE)
+		return xseg_fail(err, -EPROTO, "segment '%s' is damaged: its geometry is out of range", name);
+	geometry_compute(&want);
+	if (memcmp(&want, &head.geo, sizeof(want)) != 0)
+		return xseg_fail(err, -EPROTO, "segment '%s' is damaged: its geometry does not add up", name);
+	if ((uint64_t)st.st_size != want.total_bytes)
+		return xseg_fail(err, -EPROTO, "segment '%s' is truncated: %lld of %llu bytes", name,
+				 (long long)st.st_size, (unsigned long long)want.total_bytes);
+	*geo = want;
+	return 0;
+}
+
+static int attach_fd(int fd, const char *name, unsigned flags, struct xseg **out, struct xseg_error *err)
+{
+	struct xseg *seg = calloc(1, sizeof(*seg));
+	int rc;
+
+	if (!seg) {
+		close(fd);
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	}
+	seg->fd = fd;
+	seg->observer = flags & XSEG_ATTACH_OBSERVER;
+	seg->member = XSEG_OBSERVER_MEMBER;
+	snprintf(seg->name, sizeof(seg->name), "%s", name);
+	rc = check_super(fd, name, &seg->geo, err);
+	if (rc)
+		goto out_close;
+	rc = map_file(seg, fd, seg->geo.total_bytes, true);
+	if (rc) {
+		xseg_fail(err, rc, "cannot map segment '%s': %s", name, strerror(-rc));
+		goto out_close;
+	}
+	set_pointers(seg);
+	if (seg->super->huge != XSEG_HUGE_NEVER)
+		madvise(seg->pages, (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE, MADV_HUGEPAGE);
+	if (flags & XSEG_ATTACH_POPULATE)
+		madvise(seg->base, seg->geo.total_bytes, MADV_POPULATE_WRITE);
+	if (!seg->observer) {
+		seg->views = calloc(seg->geo.nr_requests, sizeof(*seg->views));
+		rc = seg->views ? xs_member_join(seg) : -ENOMEM;
+		if (rc) {
+			xseg_fail(err, rc, rc == -EUSERS ? "segment '%s' has no place for another process (%u are attached)" :
+				  "cannot join segment '%s'", name, XSEG_MAX_MEMBERS);
+			goto out_unmap;
+		}
+	}
+	*out = seg;
+	return 0;
+out_unmap:
+	free(seg->views);
+	munmap(seg->base, seg->geo.total_bytes);
+out_close:
+	close(fd);
+	free(seg);
+	return rc;
+}
+
+int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err)
+{
+	char path[XSEG_NAME_MAX + 16];
+	int fd;
+
+	if (!xseg_name_ok(name))
+		return xseg_fail(err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
+	shm_path(name, path, sizeof(path));
+	fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
+	if (fd < 0 && errno == ENOENT)
+		return xseg_fail(err, -ENOENT, "there is no segment '%s'; make it with 'xseg -s %s create' or "
+				 "'xseg -s %s up STACK.conf'", name, name, name);
+	if (fd < 0)
+		return xseg_fail(err, -errno, "cannot open segment '%s': %m", name);
+	return attach_fd(fd, name, flags, seg, err);
+}
+
+int xseg_create_private(const struct xseg_config *cfg, struct xseg **seg, struct xseg_error *err)
+{
+	int fd = memfd_create("xseg", MFD_CLOEXEC);
+	int rc;
+
+	if (fd < 0)
+		return xseg_fail(err, -errno, "memfd: %m");
+	rc = fill_segment(fd, "private", cfg, err);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	return attach_fd(fd, "private", 0, seg, err);
+}
+
+void xseg_detach(struct xseg *seg)
+{
+	if (!seg)
+		return;
+	if (seg->member != XSEG_OBSERVER_MEMBER)
+		atomic_store_explicit(&seg->members[seg->member].pid, 0, memory_order_relaxed);
+	free(seg->views);
+	munmap(seg->base, seg->geo.total_bytes);
+	close(seg->fd);
+	free(seg);
+}
+
+int xseg_destroy(const char *name)
+{
+	char path[XSEG_NAME_MAX + 16];
+
+	if (!xseg_name_ok(name))
+		return -EINVAL;
+	shm_path(name, path, sizeof(path));
+	return shm_unlink(path) ? -errno : 0;
+}
+
+int xseg_list(void (*fn)(const char *name, void *arg), void *arg)
+{
+	DIR *dir = opendir("/dev/shm");
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	while ((e = readdir(dir)) != NULL)
+		if (strncmp(e->d_name, FILE_PREFIX, strlen(FILE_PREFIX)) == 0 &&
+		    xseg_name_ok(e->d_name + strlen(FILE_PREFIX)))
+			fn(e->d_name + strlen(FILE_PREFIX), arg);
+	closedir(dir);
+	return 0;
+}
+
+const char *xseg_name(struct xseg *seg)
+{
+	return seg->name;
+}
+
+/* Sums what the kernel says of huge mappings of the pool in this process. */
+static uint64_t huge_bytes(struct xseg *seg)
+{
+	uintptr_t lo = (uintptr_t)seg->base, hi = lo + seg->geo.total_bytes;
+	unsigned long from, to, kb;
+	bool inside = false;
+	uint64_t sum = 0;
+	char line[256];
+	FILE *f = fopen("/proc/self/smaps", "re");
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2 && strchr(line, '-') < strchr(line, ' '))
+			inside = from >= lo && to <= hi;
+		else if (inside && sscanf(line, "ShmemPmdMapped: %lu kB", &kb) == 1)
+			sum += (uint64_t)kb << 10;
+	}
+	fclose(f);
+	return sum;
+}
+
+void xseg_get_info(struct xseg *seg, struct xseg_info *info)
+{
+	uint32_t i;
+
+	memset(info, 0, sizeof(*info));
+	snprintf(info->name, sizeof(info->name), "%s", seg->name);
+	info->total_bytes = seg->geo.total_bytes;
+	info->memory_bytes = (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
+	info->made_at_s = seg->super->made_at_s;
+	info->bad_count = atomic_load_explicit(&seg->super->bad_count, memory_order_relaxed);
+	info->nr_requests = seg->geo.nr_requests;
+	info->nr_ports = seg->geo.nr_ports;
+	info->nr_lanes = seg->geo.nr_lanes;
+	info->nr_extents = seg->geo.nr_extents;
+	info->huge = (enum xseg_huge)seg->super->huge;
+	for (i = 0; i < seg->geo.nr_requests; i++)
+		info->free_requests += place_state(atomic_load_explicit(&seg->reqs[i].place, memory_order_relaxed)) == XSEG_REQ_FREE;
+	for (i = 0; i < seg->geo.nr_ports; i++)
+		info->free_ports += atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed) == 0;
+	for (i = 0; i < seg->geo.nr_lanes; i++)
+		info->used_lanes += atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed) != 0;
+	for (i = 0; i < seg->geo.nr_extents; i++) {
+		enum xs_extent_kind k = extent_kind(atomic_load_explicit(&seg->extents[i].word, memory_order_relaxed));
+
+		info->free_extents += k == XS_EXTENT_FREE;
+		info->arena_extents += k == XS_EXTENT_ARENA;
+		info->page_extents += k == XS_EXTENT_PAGES;
+	}
+	info->free_pages = (uint64_t)info->free_extents * XSEG_EXTENT_PAGES;
+	info->huge_bytes = huge_bytes(seg);
+}
+
+int xseg_stack_set(struct xseg *seg, const char *text, size_t len)
+{
+	int fd;
+
+	if (len > XSEG_STACK_BYTES)
+		return -E2BIG;
+	fd = xs_control_lock(seg);
+	if (fd < 0)
+		return fd;
+	/* zero while the text is being written: a reader then finds none rather than half of it */
+	atomic_store_explicit(&seg->super->stack_bytes, 0, memory_order_release);
+	memcpy(seg->stack, text, len);
+	atomic_store_explicit(&seg->super->stack_bytes, (uint32_t)len, memory_order_release);
+	xs_control_unlock(fd);
+	return 0;
+}
+
+size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size)
+{
+	size_t len = atomic_load_explicit(&seg->super->stack_bytes, memory_order_acquire);
+
+	if (len > XSEG_STACK_BYTES)
+		len = 0;
+	if (size == 0)
+		return len;
+	if (len > size - 1)
+		len = size - 1;
+	memcpy(buf, seg->stack, len);
+	buf[len] = '\0';
+	return len;
+}

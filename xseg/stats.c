@@ -1,0 +1,145 @@
+/* stats - blocks of named counters and a latency histogram, in the segment, where any process reads them.
+ *
+ * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores; any process
+ * reads. Opening takes the control lock. A block belongs to a peer's name, not to its process, so that a successor counts on.
+ *
+ * Invariants:
+ *   T1  a block's name, kind and keys do not change while `peer` says that it is in use
+ *   T2  what a reader sees of a block was bounded before it was used (R5)
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "xseg/internal.h"
+
+struct xseg_stats {
+	struct xs_stats sh;
+};
+
+_Static_assert(XSEG_STATS_MAX <= 64, "keys are few");
+
+static bool is_same(const struct xs_stats *b, uint32_t peer, const char *name, const char *kind)
+{
+	return atomic_load_explicit(&b->peer, memory_order_acquire) == peer + 1 &&
+	       strncmp(b->name, name, sizeof(b->name)) == 0 && strncmp(b->kind, kind, sizeof(b->kind)) == 0;
+}
+
+static void write_keys(struct xs_stats *b, const char *const *keys, uint32_t nr)
+{
+	b->nr = nr;
+	for (uint32_t i = 0; i < nr; i++)
+		snprintf(b->key[i], sizeof(b->key[i]), "%s", keys[i]);
+}
+
+static void make_block(struct xs_stats *b, const char *name, const char *kind)
+{
+	memset(b->key, 0, sizeof(b->key));
+	for (uint32_t i = 0; i < XSEG_STATS_MAX; i++)
+		atomic_store_explicit(&b->value[i], 0, memory_order_relaxed);
+	xhist_init(&b->lat);
+	snprintf(b->name, sizeof(b->name), "%s", name);
+	snprintf(b->kind, sizeof(b->kind), "%s", kind);
+}
+
+int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind, const char *const *keys, uint32_t nr,
+		    struct xseg_stats **stats)
+{
+	struct xseg *seg = peer->seg;
+	uint32_t i, spare = XSEG_NONE;
+	int fd;
+
+	if (nr > XSEG_STATS_MAX)
+		return -EINVAL;
+	fd = xs_control_lock(seg);
+	if (fd < 0)
+		return fd;
+	for (i = 0; i < seg->geo.nr_stats; i++) {
+		bool ours = peer->stats_open[i / 64] >> (i % 64) & 1;
+
+		if (!ours && is_same(&seg->stats[i], peer->index, name, kind))
+			break;
+		if (spare == XSEG_NONE && !atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed))
+			spare = i;
+	}
+	if (i == seg->geo.nr_stats && spare != XSEG_NONE) {
+		i = spare;
+		make_block(&seg->stats[i], name, kind);
+	}
+	if (i < seg->geo.nr_stats) {
+		write_keys(&seg->stats[i], keys, nr);
+		peer->stats_open[i / 64] |= 1ull << (i % 64);
+		/* release: partner is the acquire in xseg_stats_view() */
+		atomic_store_explicit(&seg->stats[i].peer, peer->index + 1, memory_order_release);
+		*stats = (struct xseg_stats *)&seg->stats[i];
+	}
+	xs_control_unlock(fd);
+	return i < seg->geo.nr_stats ? 0 : -ENOSPC;
+}
+
+void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats)
+{
+	uint32_t i = (uint32_t)(&stats->sh - peer->seg->stats);
+
+	peer->stats_open[i / 64] &= ~(1ull << (i % 64));
+	atomic_store_explicit(&stats->sh.peer, 0, memory_order_release);
+}
+
+void xs_stats_free(struct xseg *seg, uint32_t peer)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_stats; i++)
+		if (atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed) == peer + 1)
+			atomic_store_explicit(&seg->stats[i].peer, 0, memory_order_release);
+}
+
+void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n)
+{
+	_Atomic uint64_t *v = &stats->sh.value[key];
+
+	atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value)
+{
+	atomic_store_explicit(&stats->sh.value[key], value, memory_order_relaxed);
+}
+
+uint64_t xseg_stats_get(const struct xseg_stats *stats, uint32_t key)
+{
+	return atomic_load_explicit(&stats->sh.value[key], memory_order_relaxed);
+}
+
+struct xhist *xseg_stats_lat(struct xseg_stats *stats)
+{
+	return &stats->sh.lat;
+}
+
+uint32_t xseg_nr_stats(struct xseg *seg)
+{
+	return seg->geo.nr_stats;
+}
+
+bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view)
+{
+	const struct xs_stats *b;
+	uint32_t peer;
+
+	if (i >= seg->geo.nr_stats)
+		return false;
+	b = &seg->stats[i];
+	peer = atomic_load_explicit(&b->peer, memory_order_acquire);
+	if (peer == 0)
+		return false;
+	memset(view, 0, sizeof(*view));
+	view->peer = peer - 1;
+	view->nr = b->nr <= XSEG_STATS_MAX ? b->nr : XSEG_STATS_MAX;
+	snprintf(view->name, sizeof(view->name), "%.*s", (int)sizeof(b->name) - 1, b->name);
+	snprintf(view->kind, sizeof(view->kind), "%.*s", (int)sizeof(b->kind) - 1, b->kind);
+	for (uint32_t k = 0; k < view->nr; k++) {
+		snprintf(view->key[k], sizeof(view->key[k]), "%.*s", (int)sizeof(b->key[k]) - 1, b->key[k]);
+		view->value[k] = atomic_load_explicit(&b->value[k], memory_order_relaxed);
+	}
+	xhist_init(&view->lat);
+	xhist_merge(&view->lat, &b->lat);
+	return true;
+}

@@ -1,0 +1,384 @@
+/* xseg.h - the public interface of libxseg: segments, peers, ports, requests, pages, statistics.
+ *
+ * What it is for
+ *   Processes ("peers" and their clients) talk through one segment of shared memory. A peer has
+ *   ports; a port has a request queue, a reply queue and requests of its own. A client is a peer
+ *   that only sends.
+ *
+ * How a client does one I/O
+ *	xseg_attach("xseg", 0, &seg, &err);
+ *	xseg_peer_open(seg, &(struct xseg_peer_params){ .name = "me", .kind = "client",
+ *			.nr_ports = 1, .nr_requests = 16 }, &peer, &err);
+ *	port = xseg_peer_port(peer, 0);
+ *	xseg_pages_take(peer, 512, pages);	   // whole extents of 2 MiB: take once, keep
+ *	r = xseg_req_alloc(port);
+ *	r->op = XSEG_OP_READ; r->volume = id; r->offset = 0; r->size = 4096;
+ *	r->nr_pages = 1; r->page[0] = pages[0];
+ *	xseg_req_submit(port, r, xseg_peer_find(seg, "volumed"));
+ *	xseg_port_flush(port);			   // publishes and rings: once for a batch
+ *	while (xseg_port_replies(port, &r, 1) == 0)
+ *		xseg_port_wait(port, 1000000000);
+ *	// r->result: bytes, or a negative errno; the data is in xseg_page(seg, pages[0])
+ *	xseg_req_free(port, r);
+ *
+ * Where the data of a request is
+ *   Byte `offset + o` of the target is in r->page[(offset % 4096 + o) / 4096], at byte
+ *   (offset + o) % 4096 of that page: pages and target are aligned alike, so that a page can be
+ *   handed on (to a store, to a cache) without copying, at any offset.
+ *
+ * Threads
+ *   A struct xport and the requests received or allocated through it belong to one thread at a
+ *   time. A peer with several threads may answer and forward through any of its ports a request
+ *   that another of its ports received, as long as one thread at a time has the request.
+ *   Functions that take a struct xseg or struct xseg_peer may be called from any thread.
+ *
+ * Errors
+ *   0 or a negative errno. Functions that can fail for a reason that a person must know take a
+ *   struct xseg_error, whose text says what and why in one line. Nothing here prints or exits.
+ *
+ * Trust
+ *   What comes out of the segment was written by another process. A struct xreq is a private copy
+ *   of a request, made and checked when it was accepted: its fields and page numbers are safe to
+ *   use as they are. (DESIGN rule R5; the idea of checking a private copy is that of every kernel's
+ *   copy_from_user.)
+ */
+#ifndef XSEG_XSEG_H
+#define XSEG_XSEG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xtypes/xhist.h"
+
+#define XSEG_PAGE_SIZE	  4096u
+#define XSEG_PAGE_SHIFT	  12
+#define XSEG_SECTOR	  512u
+#define XSEG_EXTENT_SIZE  (2u << 20)
+#define XSEG_EXTENT_PAGES (XSEG_EXTENT_SIZE / XSEG_PAGE_SIZE)
+#define XSEG_NAME_MAX	  64			/* with the NUL */
+#define XSEG_TARGET_MAX	  128			/* with the NUL */
+#define XSEG_REQ_PAGES	  257			/* 1 MiB at any offset */
+#define XSEG_REQ_BYTES	  (1u << 20)		/* the largest request */
+#define XSEG_NONE	  UINT32_MAX
+#define XSEG_STATS_MAX	  56			/* counters in one block */
+#define XSEG_STATS_KEY	  24
+
+#define XSEG_MUST_CHECK	  __attribute__((warn_unused_result))
+
+struct xseg;
+struct xseg_peer;
+struct xport;
+struct xreq;
+
+/* One line for a person: what failed and why. The remedy may be added by whoever prints it. */
+struct xseg_error {
+	char text[320];
+};
+
+/* Fills err (may be NULL) and returns `code`. */
+int xseg_fail(struct xseg_error *err, int code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- segments ---------------------------------------------------------------------------- */
+
+enum xseg_huge { XSEG_HUGE_AUTO, XSEG_HUGE_NEVER, XSEG_HUGE_REQUIRE };
+
+struct xseg_config {
+	uint64_t memory_bytes;			/* the page pool: buckets, buffers, arenas; rounded up to 2 MiB */
+	uint32_t nr_requests;			/* 0: 2048 */
+	uint32_t nr_ports;			/* 0: 64; at most 256 */
+	enum xseg_huge huge;
+	uint32_t mode;				/* file mode; 0: 0600 */
+	int64_t group;				/* gid, or -1 */
+};
+
+/* What a segment of that configuration costs. All bytes. */
+struct xseg_plan {
+	uint64_t total_bytes, pages_bytes, requests_bytes, lanes_bytes, stats_bytes, tables_bytes;
+};
+
+struct xseg_info {
+	char name[XSEG_NAME_MAX];
+	uint64_t total_bytes, memory_bytes, made_at_s, bad_count;
+	uint32_t nr_requests, free_requests, nr_ports, free_ports, nr_lanes, used_lanes;
+	uint32_t nr_extents, free_extents, arena_extents, page_extents;
+	uint64_t free_pages;			/* of free extents */
+	uint64_t huge_bytes;			/* of the pool, mapped by huge pages in this process */
+	enum xseg_huge huge;
+};
+
+/* The costs of a segment, without making it. Returns -EINVAL with a reason for a configuration out of range. */
+int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* Makes /dev/shm/xseg.NAME and takes its memory at once (-ENOSPC now rather than SIGBUS later).
+ * -EEXIST when there is one of that name. Nothing is left behind on failure. */
+int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* Maps a segment and becomes a member of it. Checks size, magic, ABI stamp, state and geometry;
+ * -ENOENT when there is none, -EPROTO (foreign, damaged, truncated, another build), -EAGAIN (half made).
+ * A child after fork() has no part of it (MADV_DONTFORK, close-on-exec): attach after the last fork. */
+#define XSEG_ATTACH_OBSERVER 1			/* reads only what xseg_*_info gives; is not a member */
+#define XSEG_ATTACH_POPULATE 2			/* touches all of the page pool now (a server) */
+int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* A segment without a name, seen by this process only: for tests and simulation. */
+int xseg_create_private(const struct xseg_config *cfg, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* All peers of this process must have been closed. */
+void xseg_detach(struct xseg *seg);
+
+/* Removes the name; processes that are attached keep what they have mapped. -ENOENT when there is none. */
+int xseg_destroy(const char *name) XSEG_MUST_CHECK;
+
+/* Calls fn with the name of each segment of this machine. */
+int xseg_list(void (*fn)(const char *name, void *arg), void *arg);
+
+void xseg_get_info(struct xseg *seg, struct xseg_info *info);
+const char *xseg_name(struct xseg *seg);
+
+/* True for 1 to 63 characters of [A-Za-z0-9._-], not beginning with '.' or '-'. */
+bool xseg_name_ok(const char *name);
+
+/* The text of the stack file, kept in the segment for whoever starts a peer later. */
+int xseg_stack_set(struct xseg *seg, const char *text, size_t len) XSEG_MUST_CHECK;
+size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size);	/* NUL-terminated; returns its length */
+
+/* The lock of the supervisor: 0 and held until detach or death; -EBUSY when another process has it. */
+int xseg_supervisor_lock(struct xseg *seg) XSEG_MUST_CHECK;
+bool xseg_supervisor_alive(struct xseg *seg);
+
+/* Verifies all invariants of the segment; calls report for each that does not hold.
+ * Exact only while nothing runs; while peers run it looks at what cannot change under it.
+ * With fix, rebuilds what is derived. Returns the number of problems left. */
+unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg);
+
+/* Frees what dead clients left: requests, pages, ports. Any process, at any time; peers do it once
+ * a second. Returns how many clients were swept away. */
+unsigned xseg_sweep(struct xseg *seg);
+
+/* ---- peers ------------------------------------------------------------------------------- */
+
+enum xseg_peer_state {
+	XSEG_PEER_FREE,
+	XSEG_PEER_OPENING,			/* its process is getting ready: recovering, not yet serving */
+	XSEG_PEER_LIVE,
+	XSEG_PEER_STOPPED,			/* closed on purpose; its name, ports and arena are kept */
+	XSEG_PEER_DEAD				/* its process died; waits for a successor (or the sweep) */
+};
+
+struct xseg_peer_params {
+	const char *name, *kind;		/* kind "client": vanishes when closed or swept */
+	uint32_t nr_ports;			/* one a reactor; 1..16 */
+	uint32_t nr_requests;			/* of its own, each port; may be 0 */
+};
+
+struct xseg_peer_info {
+	char name[XSEG_NAME_MAX], kind[16], member_label[XSEG_NAME_MAX];
+	enum xseg_peer_state state;		/* DEAD is told by the kernel's lock, whatever the word says */
+	uint32_t index, pid, generation, nr_ports, member;
+	uint32_t downstream;			/* peer index or XSEG_NONE */
+	uint64_t epoch;
+	uint64_t arena_bytes;
+	uint64_t user[8];
+};
+
+/* Registers a peer, or takes over one of that name that is stopped or dead: its ports, its requests,
+ * its arena and its route. -EEXIST when it is alive. The peer is OPENING until xseg_peer_serve().
+ * A successor with fewer ports than its predecessor gets all the old ports (xseg_peer_nr_ports). */
+int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **peer,
+		   struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* How many requests of its own a dead predecessor still has at other peers. A successor
+ * calls this until it is 0 before it recovers: those I/Os may still be changing what it
+ * is about to touch. */
+uint32_t xseg_peer_orphans(struct xseg_peer *peer);
+
+/* Hands over each request that was at the predecessor's ports, oldest state first: STARTED, then APPLIED,
+ * then AT. Call once, after orphans are gone and before serving. r->state says which. */
+void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg);
+
+/* OPENING -> LIVE; rings everybody's doorbell. */
+void xseg_peer_serve(struct xseg_peer *peer);
+
+enum xseg_close { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_FREE_ARENA, XSEG_CLOSE_ABANDON };
+/* Leaves. A client disappears (its requests that are still out are freed when they are answered);
+ * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD (tests). */
+void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how);
+
+/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests or others send to it. */
+int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
+
+struct xseg *xseg_peer_segment(struct xseg_peer *peer);
+uint32_t xseg_peer_index(struct xseg_peer *peer);
+uint32_t xseg_peer_nr_ports(struct xseg_peer *peer);
+struct xport *xseg_peer_port(struct xseg_peer *peer, uint32_t i);
+/* The peer's own word n (0..7), kept in the segment across its death. One writer: the peer. */
+void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value);
+uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n);
+
+uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NONE */
+bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);	/* false: no such peer */
+uint32_t xseg_nr_peers(struct xseg *seg);			/* bound of the indices */
+
+/* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP). */
+int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower) XSEG_MUST_CHECK;
+uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);	/* one load; index or XSEG_NONE; epoch may be NULL */
+
+/* ---- arenas and pages -------------------------------------------------------------------- */
+
+/* The peer's arena, mapped as one piece. Makes it, zeroed, when there is none (*fresh = true);
+ * otherwise returns the one the predecessor left, of *bytes, which may differ from what is asked for.
+ * -ENOMEM when the pool has not enough free extents. */
+int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err) XSEG_MUST_CHECK;
+void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
+
+/* Takes `nr` zeroed pages (rounded up to whole extents; all indices of them are written: the array needs
+ * room for xseg_pages_round(nr)). -ENOMEM: not enough free extents, none taken. */
+uint32_t xseg_pages_round(uint32_t nr);
+int xseg_pages_take(struct xseg_peer *peer, uint32_t nr, uint32_t *page) XSEG_MUST_CHECK;
+/* The pages that the peer has already (a successor): writes up to max indices, returns how many there are. */
+uint32_t xseg_pages_owned(struct xseg_peer *peer, uint32_t *page, uint32_t max);
+void xseg_pages_drop(struct xseg_peer *peer);	/* gives all of them back */
+void *xseg_page(struct xseg *seg, uint32_t page);	/* address; asserts the range */
+uint32_t xseg_nr_pages(struct xseg *seg);
+/* A page's owner word: what its owner says of it (cached: which bucket it is). One writer: the owner. */
+void xseg_page_owner_set(struct xseg *seg, uint32_t page, uint64_t owner);
+uint64_t xseg_page_owner(struct xseg *seg, uint32_t page);
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+enum xseg_op {
+	XSEG_OP_READ, XSEG_OP_WRITE, XSEG_OP_FLUSH, XSEG_OP_DISCARD, XSEG_OP_WRITE_ZEROES,
+	XSEG_OP_COPY, XSEG_OP_INFO, XSEG_OP_DELETE, XSEG_OP_ADMIN, XSEG_NR_OPS
+};
+const char *xseg_op_name(enum xseg_op op);
+
+#define XSEG_REQ_FUA	 1u			/* answered when on stable storage */
+#define XSEG_REQ_NOSPLIT 2u			/* reserved for forwarders */
+
+#define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] */
+
+enum xseg_req_state {
+	XSEG_REQ_FREE, XSEG_REQ_PRIVATE, XSEG_REQ_AT, XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_ANSWERED
+};
+
+/* A private, checked copy of a request, while this process has it. */
+struct xreq {
+	uint32_t index;				/* of the request in the segment */
+	uint8_t op, flags;			/* enum xseg_op, XSEG_REQ_*: the origin's, not changed by others */
+	uint16_t nr_pages;
+	uint32_t size;				/* bytes; at most XSEG_REQ_BYTES; 0 where the op has no range */
+	uint32_t volume;			/* volume id (volumed's) or 0 */
+	uint64_t offset;			/* in the volume or, sent straight to an object peer, in the object */
+	uint64_t obj_offset;			/* in the object: valid at an object peer */
+	uint64_t hash;				/* of target: xseg_hash() */
+	int64_t result;				/* >= 0 bytes, < 0 errno */
+	enum xseg_req_state state;
+	uint16_t origin;			/* port it came from */
+	uint32_t parent, part;			/* of a child: parent's index + 1 and which part; or 0 */
+	uint64_t place;				/* libxseg's: the exact place word */
+	void *cookie;				/* the origin's: kept while the request is out, whoever has it */
+	/* The holder's, between accepting and answering or sending on. Another peer of this process may
+	 * use them while the request is out. */
+	struct xreq *next;
+	void *user;
+	uint64_t stamp_ns;
+	char target[XSEG_TARGET_MAX];		/* object name */
+	uint32_t page[XSEG_REQ_PAGES];		/* page indices */
+};
+
+/* A request of the port's own (PRIVATE; fields zeroed but for pages), or NULL when none is free. */
+struct xreq *xseg_req_alloc(struct xport *port);
+void xseg_req_free(struct xport *port, struct xreq *r);	/* PRIVATE -> FREE: own requests only */
+uint32_t xseg_port_nr_requests(struct xport *port);	/* how many it has in all */
+uint32_t xseg_port_nr_free(struct xport *port);
+
+/* 64-bit hash of a target's name (XXH3). The same everywhere: ports are chosen by it. */
+uint64_t xseg_hash(const char *target, size_t len);
+/* Sets r->target and r->hash. Name of at most 127 bytes. */
+void xseg_req_set_target(struct xreq *r, const char *target, size_t len);
+
+/* Writes the request out and offers it to the port of `peer` that r->hash chooses. Not seen before
+ * xseg_port_flush(). -ENOENT: no such peer; -ENOSPC: no lane left in the segment; the caller still has it. */
+int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
+
+/* Offers a received request on to `peer`; its reply will go straight to the origin. The caller may have
+ * changed target, hash and obj_offset, nothing else. After 0 the caller has it no more. */
+int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
+
+/* AT -> STARTED, STARTED -> APPLIED (rule R3). */
+void xseg_req_start(struct xport *port, struct xreq *r);
+void xseg_req_apply(struct xport *port, struct xreq *r);
+
+/* Records the result and gives the request back to its origin. The caller has it no more. */
+void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
+
+/* Takes up to max requests (accepted: they are this port's now), or replies to own requests (PRIVATE again). */
+uint32_t xseg_port_receive(struct xport *port, struct xreq **out, uint32_t max);
+uint32_t xseg_port_replies(struct xport *port, struct xreq **out, uint32_t max);
+
+/* Publishes what was submitted, forwarded and answered through this port since the last call, and rings
+ * whoever sleeps: one fence, and one wake a sleeper, for the whole batch. */
+void xseg_port_flush(struct xport *port);
+
+bool xseg_port_has_work(struct xport *port);		/* looks at every lane */
+uint32_t xseg_port_index(struct xport *port);
+struct xseg_peer *xseg_port_peer(struct xport *port);
+
+/* Data of a request, by byte offset from its beginning; crosses pages. len within r->size. */
+void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len);
+void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len);
+/* The pages a range takes: (offset % 4096 + size + 4095) / 4096. */
+uint32_t xseg_req_span(uint64_t offset, uint32_t size);
+
+/* ---- waiting ----------------------------------------------------------------------------- */
+
+/* Each port begins with a doorbell of its own. Ports that one thread serves share that of one of them. A port
+ * that shares with itself has its own again. */
+void xseg_port_share_bell(struct xport *port, struct xport *with);
+
+/* Announces that the thread which serves the bell of `port` sleeps; then looks(arg) once more; then sleeps until rung
+ * or timeout_ns have passed; takes the announcement back. Returns true when rung or when looks() found work.
+ * (eventcount; the pair of fences is explained in bell.c.) */
+bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg);
+/* Wakes the thread that serves this port's bell, from a thread or signal handler of the same process. */
+void xseg_bell_ring(struct xport *port);
+
+/* Client's wait: polls about 50 us with sched_yield, then sleeps. True when the port has work. */
+bool xseg_port_wait(struct xport *port, uint64_t timeout_ns);
+
+/* ---- administration ---------------------------------------------------------------------- */
+
+/* Sends a line of text to a peer (XSEG_OP_ADMIN) and waits for its answer, which is text in the same
+ * page or pages. port: a client's, with nothing else in flight; pages: nr_pages of its own, the first holds the
+ * text. Returns the answer's length, or a negative errno (-ETIMEDOUT: not answered in time: the request stays
+ * out, the port and pages must not be used again), in which case the text in the pages, if any, is the peer's reason. */
+int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uint32_t *page, uint32_t nr_pages,
+			uint64_t timeout_ns) XSEG_MUST_CHECK;
+
+/* ---- statistics -------------------------------------------------------------------------- */
+
+/* A block of named 64-bit counters and a latency histogram in the segment. One writer (the reactor that
+ * opened it), any reader. Lives as long as the peer's name: a successor goes on counting. */
+struct xseg_stats;
+/* keys: static array of nr names. -ENOSPC when the segment has no block left. */
+int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind, const char *const *keys, uint32_t nr,
+		    struct xseg_stats **stats) XSEG_MUST_CHECK;
+void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);	/* frees the block: its subject is gone */
+void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n);
+void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value);
+uint64_t xseg_stats_get(const struct xseg_stats *stats, uint32_t key);
+struct xhist *xseg_stats_lat(struct xseg_stats *stats);		/* nanoseconds */
+
+struct xseg_stats_view {
+	char name[XSEG_NAME_MAX], kind[16];
+	uint32_t peer, nr;
+	char key[XSEG_STATS_MAX][XSEG_STATS_KEY];
+	uint64_t value[XSEG_STATS_MAX];
+	struct xhist lat;
+};
+uint32_t xseg_nr_stats(struct xseg *seg);
+bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view);	/* false: block i is free */
+
+#endif
