@@ -1,0 +1,333 @@
+/* arena - what outlives cached: laying it out, and rebuilding everything from it (rules R1, R2).
+ *
+ * The truth is in three places: an entry's `used` mark, its chunk words, and the slots. arena_load() walks them
+ * once and makes the rest: the xcache's index, counts, the pools of free pages and chunks, the list of clean pages, dirty
+ * sets and the list of dirty objects. It reads what a dead process wrote, and perhaps damaged: every index is
+ * checked before it is used (R5); what does not add up is dropped and counted, unless it is dirty.
+ *
+ * What a kill leaves in a slot, and what becomes of it:
+ *   VALID, DIRTY    stays
+ *   WRITING         DIRTY: the flush may or may not have arrived; it is done again, after the old one has ended (the runtime
+ *		     waits for the predecessor's children before anything is served)
+ *   LOADING         INVALID: the page may be half filled
+ *
+ * Contract: before serving, one thread.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+#include "peers/common/log.h"
+
+#define ARENA_MAGIC   0x6863616364657831ull
+#define ARENA_VERSION 1
+
+static void *take_mem(struct cached *k, size_t bytes)
+{
+	void *p = calloc(1, bytes ? bytes : 1);
+
+	if (p)
+		k->mem[k->nr_mem++] = p;
+	return p;
+}
+
+static bool head_ok(const struct arena_head *h, uint64_t bytes)
+{
+	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC &&
+	       h->version == ARENA_VERSION && h->bytes == bytes && h->nr_objects > 0 &&
+	       h->off_objects >= sizeof(*h) && h->off_chunks >= h->off_objects + (uint64_t)h->nr_objects * CACHE_OBJECT_BYTES &&
+	       h->off_chunks + (uint64_t)h->nr_chunks * sizeof(struct arena_chunk) <= bytes;
+}
+
+static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, uint32_t objects)
+{
+	h->magic = ARENA_MAGIC;
+	h->version = ARENA_VERSION;
+	h->bytes = bytes;
+	h->nr_objects = objects;
+	h->nr_chunks = cached_nr_chunks(k->memory, objects);
+	h->nr_pages = (uint32_t)(k->memory / BUCKET_SIZE);
+	h->off_objects = XSEG_PAGE_SIZE;
+	h->off_chunks = h->off_objects + (uint64_t)objects * CACHE_OBJECT_BYTES;
+	/* release: a successor that sees ready sees the rest */
+	atomic_store_explicit(&h->ready, 1, memory_order_release);
+}
+
+static void set_tables(struct cached *k, void *base)
+{
+	k->head = base;
+	k->entries = (struct arena_object *)((char *)base + k->head->off_objects);
+	k->chunks = (struct arena_chunk *)((char *)base + k->head->off_chunks);
+}
+
+static uint64_t count_dirty(struct cached *k)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < k->head->nr_chunks; i++)
+		for (uint32_t s = 0; s < CHUNK_SLOTS; s++) {
+			enum bucket_state st = slot_state(atomic_load_explicit(&k->chunks[i].slot[s], memory_order_relaxed));
+
+			n += st == BUCKET_DIRTY || st == BUCKET_WRITING;
+		}
+	return n;
+}
+
+/* An arena of another size than what is asked for now: its clean data goes, its dirty data refuses. */
+static int arena_fits(struct cached *k, uint32_t objects, struct xseg_error *err)
+{
+	uint64_t dirty;
+
+	if (k->head->nr_objects == objects && k->head->nr_pages == k->memory / BUCKET_SIZE)
+		return 0;
+	dirty = count_dirty(k);
+	if (dirty == 0)
+		return -ESTALE;
+	return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data in tables for memory=%lluM objects=%u; start it "
+			 "with these once more, and flush, before changing its size", (unsigned long long)dirty * 4,
+			 (unsigned long long)k->head->nr_pages * BUCKET_SIZE >> 20, k->head->nr_objects);
+}
+
+static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
+{
+	uint64_t bytes = cached_arena_bytes(k->memory, objects);
+	void *base;
+	bool fresh;
+	int rc = xseg_arena_open(k->peer.xp, &bytes, &base, &fresh, err);
+
+	if (rc)
+		return rc;
+	if (fresh || atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0)
+		head_write(k, base, bytes, objects);
+	if (!head_ok(base, bytes))
+		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged", k->peer.name);
+	set_tables(k, base);
+	return arena_fits(k, objects, err);
+}
+
+static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct xseg_error *err)
+{
+	uint32_t want = xseg_pages_round(k->nr_pages);
+	uint32_t *list = calloc(want, sizeof(*list));
+	uint32_t have;
+
+	if (!list)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	have = xseg_pages_owned(k->peer.xp, list, want);
+	if (have != want) {
+		xseg_pages_drop(k->peer.xp);
+		if (xseg_pages_take(k->peer.xp, k->nr_pages, list)) {
+			struct xseg_info info;
+
+			free(list);
+			xseg_get_info(k->peer.seg, &info);
+			return xseg_fail(err, -ENOMEM, "the segment has %lluM of memory left and cache '%s' needs %lluM; make the "
+					 "segment with more --memory, or give the cache less",
+					 (unsigned long long)info.free_extents * 2, k->peer.name,
+					 (unsigned long long)k->memory >> 20);
+		}
+	}
+	*pages = list;
+	*nr = want;
+	return 0;
+}
+
+static int make_tables(struct cached *k, struct xseg_error *err)
+{
+	struct xcache_params xp = { .nr_entries = k->head->nr_objects, .names = k->entries[0].name,
+				    .name_stride = sizeof(struct arena_object), .name_max = XSEG_TARGET_MAX,
+				    .ops = &object_hooks, .arg = k };
+	uint32_t seg_pages = xseg_nr_pages(k->peer.seg), i;
+	struct xlist_node *nodes;
+	struct xseg_info info;
+	void *free_pages, *free_chunks;
+
+	xseg_get_info(k->peer.seg, &info);
+	k->objects = take_mem(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
+	k->creqs = take_mem(k, (size_t)info.nr_requests * sizeof(*k->creqs));
+	k->children = take_mem(k, (size_t)info.nr_requests * sizeof(*k->children));
+	k->chunk_used = take_mem(k, k->head->nr_chunks);
+	k->volumes = take_mem(k, NR_VOLUMES * sizeof(*k->volumes));
+	nodes = take_mem(k, (size_t)seg_pages * sizeof(*nodes));
+	free_pages = take_mem(k, xpool_mem_bytes(seg_pages));
+	free_chunks = take_mem(k, xpool_mem_bytes(k->head->nr_chunks));
+	if (!k->objects || !k->creqs || !k->children || !k->chunk_used || !k->volumes || !nodes || !free_pages || !free_chunks ||
+	    xcache_init(&k->xc, &xp))
+		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
+	for (i = 0; i < k->head->nr_objects; i++)
+		object_init(&k->objects[i]);
+	for (i = 0; i < seg_pages; i++)
+		xlist_node_init(nodes, i);
+	for (i = 0; i < NR_VOLUMES; i++)
+		atomic_store_explicit(&k->volumes[i].ticket, 1, memory_order_relaxed);
+	xlist_init(&k->clean, nodes);
+	xpool_init(&k->free_pages, free_pages, seg_pages);
+	xpool_init(&k->free_chunks, free_chunks, k->head->nr_chunks);
+	return 0;
+}
+
+int arena_open(struct cached *k, struct xseg_error *err)
+{
+	uint32_t objects = k->objects_wanted ? k->objects_wanted : cached_default_objects(k->memory);
+	int rc = arena_try(k, objects, err);
+
+	if (rc == -ESTALE) {
+		xseg_arena_free(k->peer.xp);
+		xseg_pages_drop(k->peer.xp);
+		rc = arena_try(k, objects, err);
+	}
+	if (rc)
+		return rc;
+	k->nr_pages = k->head->nr_pages;
+	k->metadata_bytes = cached_metadata_bytes(k->memory, objects);
+	return make_tables(k, err);
+}
+
+/* ---- loading ---- */
+
+struct load {
+	struct cached *k;
+	uint8_t *mine;			/* by page: 1 it is ours and free, 2 it is in a slot */
+	uint8_t *chunk_taken;
+	uint64_t dropped, dirty;
+};
+
+/* One slot of a predecessor: the word that it has from now on. */
+static uint64_t load_slot(struct load *l, uint64_t w)
+{
+	enum bucket_state s = slot_state(w);
+	uint32_t page = slot_page(w);
+
+	if (s <= BUCKET_INVALID)
+		return slot_word(BUCKET_FREE, 0, 0);
+	if (s == BUCKET_LOADING)
+		return slot_word(BUCKET_INVALID, 0, 0);
+	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) || l->mine[page] != 1) {
+		l->dropped++;
+		return slot_word(BUCKET_INVALID, 0, 0);
+	}
+	l->mine[page] = 2;
+	return slot_word(s == BUCKET_VALID ? BUCKET_VALID : BUCKET_DIRTY, page, 0);
+}
+
+static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint32_t b, uint32_t chunk)
+{
+	struct cached *k = l->k;
+	_Atomic uint64_t *slot = &k->chunks[chunk].slot[b % CHUNK_SLOTS];
+	uint64_t w = load_slot(l, atomic_load_explicit(slot, memory_order_relaxed));
+
+	atomic_store_explicit(slot, w, memory_order_relaxed);
+	o->nr[slot_state(w)]++;
+	o->nr[BUCKET_FREE]--;
+	if (slot_absent(w))
+		return;
+	k->chunk_used[chunk]++;
+	atomic_fetch_add_explicit(&o->used, 1, memory_order_relaxed);
+	count(ps, CC_USED_BYTES, BUCKET_SIZE);
+	xseg_page_owner_set(k->peer.seg, slot_page(w), (uint64_t)(object_index(k, o) + 1) << 16 | b);
+	if (slot_state(w) == BUCKET_VALID) {
+		xlist_push_head(&k->clean, slot_page(w));
+	} else {
+		dirty_restore(k, o);
+		count(ps, CC_DIRTY_BYTES, BUCKET_SIZE);
+		l->dirty++;
+	}
+}
+
+static void load_object(struct load *l, struct cport *ps, uint32_t idx)
+{
+	struct cached *k = l->k;
+	struct arena_object *e = &k->entries[idx];
+	struct object *o = &k->objects[idx];
+
+	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
+		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
+
+		if (chunk == 0)
+			continue;
+		if (chunk > k->head->nr_chunks || l->chunk_taken[chunk - 1]) {
+			atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
+			l->dropped++;
+			continue;
+		}
+		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
+			load_bucket(l, ps, o, i * CHUNK_SLOTS + s, chunk - 1);
+		if (k->chunk_used[chunk - 1])
+			l->chunk_taken[chunk - 1] = 1;
+		else
+			atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
+	}
+	dirty_list(ps, o);
+}
+
+static void load_entry(struct load *l, struct cport *ps, uint32_t idx)
+{
+	struct cached *k = l->k;
+	struct arena_object *e = &k->entries[idx];
+	size_t len = strnlen(e->name, sizeof(e->name));
+	bool ok = atomic_load_explicit(&e->used, memory_order_acquire) == 1 && len > 0 && len < sizeof(e->name) &&
+		  xcache_restore(&k->xc, idx, xseg_hash(e->name, len)) == 0;
+
+	if (ok) {
+		load_object(l, ps, idx);
+		return;
+	}
+	l->dropped += atomic_load_explicit(&e->used, memory_order_relaxed) != 0;
+	atomic_store_explicit(&e->used, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++)
+		atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
+}
+
+static void free_the_rest(struct load *l)
+{
+	struct cached *k = l->k;
+
+	for (uint32_t i = k->head->nr_chunks; i-- > 0; ) {
+		if (l->chunk_taken[i])
+			continue;
+		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
+			atomic_store_explicit(&k->chunks[i].slot[s], 0, memory_order_relaxed);
+		xpool_put(&k->free_chunks, i);
+	}
+	for (uint32_t i = xseg_nr_pages(k->peer.seg), n = 0; i-- > 0; ) {
+		if (l->mine[i])
+			n++;
+		if (l->mine[i] == 1 && n <= xseg_pages_round(k->nr_pages))
+			xpool_put(&k->free_pages, i);
+	}
+	atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
+	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages), memory_order_relaxed);
+	atomic_store_explicit(&k->nr_clean, k->clean.nr, memory_order_relaxed);
+}
+
+int arena_load(struct cached *k, struct xseg_error *err)
+{
+	struct load l = { .k = k };
+	uint32_t *pages = NULL, nr = 0, i;
+	int rc = take_pages(k, &pages, &nr, err);
+
+	if (rc)
+		return rc;
+	l.mine = calloc(1, xseg_nr_pages(k->peer.seg));
+	l.chunk_taken = calloc(1, k->head->nr_chunks);
+	if (!l.mine || !l.chunk_taken) {
+		rc = xseg_fail(err, -ENOMEM, "out of memory");
+		goto out;
+	}
+	for (i = 0; i < nr; i++)
+		l.mine[pages[i]] = 1;
+	for (i = 0; i < k->head->nr_objects; i++) {
+		k->objects[i].nr[BUCKET_FREE] = OBJECT_BUCKETS;
+		load_entry(&l, &k->ports[0], i);
+	}
+	free_the_rest(&l);
+	if (l.dirty || l.dropped)
+		log_info("%s: recovered %llu KiB of dirty data, %u objects%s", k->peer.name,
+			 (unsigned long long)l.dirty * 4, xcache_nr_active(&k->xc), l.dropped ? "; dropped what was damaged" : "");
+out:
+	free(l.mine);
+	free(l.chunk_taken);
+	free(pages);
+	return rc;
+}

@@ -1,0 +1,73 @@
+/* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that changes them.
+ *
+ * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-42). It is the
+ * durable truth about its bucket (rule R1); it is changed by one store, by whoever is inside the
+ * object's work queue and so is alone.
+ *
+ *   from      to        when                                               by
+ *   FREE      LOADING   a read misses, or a write needs the rest of it     bucket_set in load_start
+ *   FREE      DIRTY     a write covers it                                  write_apply
+ *   LOADING   VALID     the store answered                                 load_done
+ *   LOADING   DIRTY     a write came, or the write whose edge it is        write_apply
+ *   LOADING   INVALID   the store failed                                   load_done
+ *   VALID     DIRTY     a write puts a new page into it                    write_apply
+ *   VALID     INVALID   it is evicted, or its object deleted               pages_evict, object_empty
+ *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
+ *   DIRTY     WRITING   it is on its way to the store                      flush_start
+ *   DIRTY     INVALID   its object is deleted                              object_empty
+ *   WRITING   VALID     the store has it                                   flush_done
+ *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flush_done, write_apply
+ *   INVALID   LOADING, DIRTY   like FREE
+ *
+ * FREE was never used since its chunk was taken; INVALID had data and lost it. Neither has a page.
+ *
+ * Flags: REF, it was hit since it was last offered for eviction. INFLIGHT, an older page of it is
+ * still being written, so it must not be flushed again yet (two writes of one bucket never overlap).
+ * GEN, to which of its object's two dirty sets it belongs (flush.c).
+ *
+ * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
+ *
+ * Invariants (object_check() tests them):
+ *   B1  FREE and INVALID have no page; LOADING, VALID, DIRTY and WRITING have one
+ *   B2  object->nr[s] == number of the object's slots in state s
+ *   B3  acknowledged bytes leave DIRTY by a flush, a newer write or a delete, never by eviction
+ *   B4  a page stands in at most one slot; INFLIGHT stands only beside DIRTY
+ */
+#ifndef PEERS_CACHED_BUCKET_H
+#define PEERS_CACHED_BUCKET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum bucket_state {
+	BUCKET_FREE, BUCKET_INVALID, BUCKET_LOADING, BUCKET_VALID, BUCKET_DIRTY, BUCKET_WRITING, BUCKET_NR_STATES
+};
+
+#define SLOT_REF      (1ull << 40)
+#define SLOT_INFLIGHT (1ull << 41)
+#define SLOT_GEN      (1ull << 42)
+
+static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t flags)
+{
+	return (uint64_t)s << 32 | page | flags;
+}
+static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_state)(w >> 32 & 0xf); }
+static inline uint32_t slot_page(uint64_t w) { return (uint32_t)w; }
+
+static inline bool slot_absent(uint64_t w)
+{
+	return slot_state(w) <= BUCKET_INVALID;
+}
+
+/* Has data that may be read. */
+static inline bool slot_present(uint64_t w)
+{
+	return slot_state(w) >= BUCKET_VALID;
+}
+
+const char *bucket_state_name(enum bucket_state s);
+/* Whether the table above has that edge. */
+bool bucket_edge_legal(enum bucket_state from, enum bucket_state to);
+
+#endif

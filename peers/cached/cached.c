@@ -1,0 +1,238 @@
+/* cached - the cache peer: options, life, and what its port does each round.
+ *
+ * Contract: see peers/common/peer.h. The core (all but init) makes no system call and reads no clock but now_ns.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+_Static_assert(sizeof(struct object) <= 256, "cache_cost.c counts it");
+
+static const char *const policy_names[] = { "write-back", "write-through", NULL };
+
+#define AT(field) offsetof(struct cached, field)
+static const struct opt cached_opts[] = {
+	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = 4ull << 20, .max = 1ull << 40, .def = "256M", .arg = "SIZE",
+	  .help = "memory for cached data, taken from the segment at start" },
+	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects_wanted), .max = 1u << 24, .def = "0", .arg = "N",
+	  .help = "objects that can be cached at the same time; 0: one for each 64 KiB of memory" },
+	{ .name = "policy", .kind = OPT_ENUM, .off = AT(policy_nr), .names = policy_names, .def = "write-back", .flags = OPT_LIVE,
+	  .arg = "POLICY", .help = "write-back (acknowledged data is in RAM only until flushed) or write-through" },
+	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = AT(dirty_high), .min = 1, .max = 100, .def = "50", .flags = OPT_LIVE,
+	  .arg = "PERCENT", .help = "begin to flush when more of the cache than this is dirty" },
+	{ .name = "dirty_low", .kind = OPT_PERCENT, .off = AT(dirty_low), .max = 100, .def = "40", .flags = OPT_LIVE,
+	  .arg = "PERCENT", .help = "and go on until no more than this is" },
+	{ .name = "dirty_age", .kind = OPT_TIME, .off = AT(dirty_age_ns), .def = "5s", .flags = OPT_LIVE, .arg = "TIME",
+	  .help = "flush what has been dirty for longer than this" },
+	{ .name = "flush_rate", .kind = OPT_RATE, .off = AT(flush_rate), .def = "0", .flags = OPT_LIVE, .arg = "RATE",
+	  .help = "flush no faster than this in the background; 0: as fast as the store takes it" },
+	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .min = 8, .max = 4096, .def = "128", .arg = "N",
+	  .help = "requests of its own that each thread may have at the store" },
+	{ .name = NULL },
+};
+#undef AT
+
+static uint32_t cached_nr_requests(struct peer *p)
+{
+	return cached_of(p)->requests;
+}
+
+static void port_init(struct cached *k, uint32_t i)
+{
+	struct cport *ps = &k->ports[i];
+
+	ps->pp = &k->peer.ports[i];
+	ps->cache = k;
+	ps->pp->state = ps;
+	ps->ready_tail = &ps->ready;
+	xwaitq_init(&ps->want_requests);
+}
+
+/* Counters of a predecessor go on; gauges begin again. */
+static int open_stats(struct cached *k, struct xseg_error *err)
+{
+	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES, CC_DIRTY_BYTES, CC_METADATA_BYTES, CC_OBJECTS };
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
+		int rc = xseg_stats_open(k->peer.xp, k->peer.name, "cache", cache_keys, NR_CC, &k->ports[i].stats);
+
+		if (rc)
+			return xseg_fail(err, rc, "the segment has no place for the counters of '%s'", k->peer.name);
+		for (unsigned g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++)
+			xseg_stats_set(k->ports[i].stats, gauges[g], 0);
+	}
+	return 0;
+}
+
+static void publish_gauges(struct cached *k)
+{
+	struct xseg_stats *s = k->ports[0].stats;
+
+	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE);
+	xseg_stats_set(s, CC_METADATA_BYTES, k->metadata_bytes);
+	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
+	xseg_stats_set(s, CC_POLICY, k->policy_nr);
+}
+
+static int cached_init(struct peer *p, struct xseg_error *err)
+{
+	struct cached *k = cached_of(p);
+	int rc;
+
+	for (uint32_t i = 0; i < p->nr_ports; i++)
+		port_init(k, i);
+	pthread_mutex_init(&k->mem_lock, NULL);
+	pthread_mutex_init(&k->dirty_lock, NULL);
+	CDS_INIT_LIST_HEAD(&k->dirty);
+	xwaitq_init(&k->want_pages);
+	xwaitq_init(&k->want_chunks);
+	xwaitq_init(&k->want_entries);
+	atomic_store(&k->policy, policies[k->policy_nr]);
+	if (k->dirty_low > k->dirty_high)
+		return xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low, k->dirty_high);
+	rc = open_stats(k, err);
+	if (rc == 0)
+		rc = arena_open(k, err);
+	if (rc == 0)
+		rc = arena_load(k, err);
+	if (rc == 0)
+		publish_gauges(k);
+	return rc;
+}
+
+static void cached_fini(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+
+	if (k->objects)
+		xcache_fini(&k->xc);
+	while (k->nr_mem)
+		free(k->mem[--k->nr_mem]);
+}
+
+static void cached_request(struct peer_port *pp, struct xreq *r)
+{
+	creq_request(cport_of(pp), r, false);
+}
+
+static void cached_recover(struct peer_port *pp, struct xreq *r)
+{
+	creq_request(cport_of(pp), r, true);
+}
+
+static void cached_reply(struct peer_port *pp, struct xreq *r)
+{
+	child_reply(cport_of(pp), r);
+}
+
+#define SAMPLE_NS 200000000ull
+
+/* Port 0: how fast the store takes dirty data, over the last while. */
+static void sample_rate(struct cached *k, uint64_t now)
+{
+	uint64_t bytes, rate;
+
+	if (now - k->sample_ns < SAMPLE_NS)
+		return;
+	bytes = cached_total(k, CC_FLUSHED_BYTES);
+	rate = (bytes - k->sample_bytes) * 1000 / ((now - k->sample_ns) / 1000000);
+	atomic_store_explicit(&k->flush_bytes_per_s, rate, memory_order_relaxed);
+	k->sample_ns = now;
+	k->sample_bytes = bytes;
+	publish_gauges(k);
+}
+
+static uint64_t cached_poll(struct peer_port *pp)
+{
+	struct cport *ps = cport_of(pp);
+	struct cached *k = ps->cache;
+	uint64_t next_ns;
+	bool more;
+
+	children_collect(ps);
+	if (!xwaitq_empty(&ps->want_requests))
+		requests_signal(ps);
+	if (ps->freed) {
+		ps->freed = false;
+		pages_signal(ps);
+	}
+	next_ns = flusher_run(ps);
+	more = object_run_ready(ps, 64);
+	if (pp->nr == 0)
+		sample_rate(k, pp->now_ns);
+	return more || ps->freed ? pp->now_ns : next_ns;
+}
+
+static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+{
+	(void)r;
+	if (strcmp(line, "status") == 0)
+		return status_text(cached_of(pp->peer), out, size);
+	if (strcmp(line, "drop") == 0)
+		return drop_clean(cport_of(pp), out, size);
+	return -ENOSYS;
+}
+
+/* Options that were changed while it runs. Any thread: what the data path reads is atomic. */
+static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error *err)
+{
+	struct cached *k = cached_of(p);
+
+	(void)o;
+	if (k->dirty_low > k->dirty_high)
+		return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both", k->dirty_low, k->dirty_high);
+	if (policies[k->policy_nr] == &policy_write_through &&
+	    atomic_load_explicit(&k->policy, memory_order_relaxed) == &policy_write_back) {
+		k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
+		atomic_store_explicit(&k->switching, k->switch_bytes > 0, memory_order_relaxed);
+	}
+	if (policies[k->policy_nr] == &policy_write_back)
+		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+	atomic_store_explicit(&k->policy, policies[k->policy_nr], memory_order_relaxed);
+	for (uint32_t i = 0; i < p->nr_ports; i++)
+		peer_port_kick(&p->ports[i]);
+	return 0;
+}
+
+static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+{
+	struct cached *k = cached_of(p);
+
+	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
+	*total_bytes = (uint64_t)k->nr_pages * BUCKET_SIZE;
+	return *left_bytes == 0;
+}
+
+static uint64_t cached_dirty_bytes(struct peer *p)
+{
+	return cached_total(cached_of(p), CC_DIRTY_BYTES);
+}
+
+static enum xseg_close cached_close_how(struct peer *p, bool clean)
+{
+	(void)p;
+	return clean ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
+}
+
+const struct peer_class cached_class = {
+	.kind = "cached",
+	.summary = "the cache: keeps objects in RAM, in buckets of 4 KiB",
+	.opts = cached_opts,
+	.size = sizeof(struct cached),
+	.sends = true,
+	.nr_requests = cached_nr_requests,
+	.init = cached_init,
+	.recover = cached_recover,
+	.request = cached_request,
+	.reply = cached_reply,
+	.poll = cached_poll,
+	.admin = cached_admin,
+	.changed = cached_changed,
+	.quiesced = cached_quiesced,
+	.dirty_bytes = cached_dirty_bytes,
+	.close_how = cached_close_how,
+	.fini = cached_fini,
+};

@@ -1,0 +1,335 @@
+/* cached - the cache peer: what its files share.
+ *
+ * cached keeps objects in 4 KiB buckets between an upper peer and its downstream. An object is an
+ * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64; entries, chunks and
+ * the pages of the buckets are in the segment and outlive the process; all else is derived from them.
+ *
+ * Who runs what: a request or a reply becomes a job in its object's work queue (xworkq); whoever runs
+ * the queue is "inside the object" and alone with its slots. Jobs never block: what has to wait is
+ * put into one of the waiting places (enum wait_why) and stepped again later. Every creq and every
+ * child holds a reference to its object.
+ *
+ * Locks, all leaves (nothing is called while one is held):
+ *   mem_lock	free pages, the list of clean pages, free chunks
+ *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
+ *
+ * Invariants:
+ *   C1  a slot is changed inside its object only, by bucket_set() only
+ *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the slot
+ *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves the
+ *	 object only after all its slots are stored (rule R3)
+ *   C4  a page listed by a child that is out is not given to anybody else
+ *   C5  who waits for pages holds none; who waits for a chunk needs no more pages; loads and flushes in
+ *	 flight need nothing more to complete
+ */
+#ifndef PEERS_CACHED_CACHED_H
+#define PEERS_CACHED_CACHED_H
+
+#include <pthread.h>
+#include <urcu/list.h>
+
+#include "peers/cached/bucket.h"
+#include "peers/common/cache_cost.h"
+#include "peers/common/peer.h"
+#include "xtypes/xcache.h"
+#include "xtypes/xpool.h"
+#include "xtypes/xwaitq.h"
+#include "xtypes/xworkq.h"
+
+#define BUCKET_SIZE    XSEG_PAGE_SIZE
+#define CHUNK_SLOTS    CACHE_CHUNK_SLOTS
+#define OBJECT_CHUNKS  CACHE_OBJECT_CHUNKS
+#define OBJECT_BUCKETS (CHUNK_SLOTS * OBJECT_CHUNKS)
+#define OBJECT_BYTES   ((uint64_t)OBJECT_BUCKETS * BUCKET_SIZE)
+#define RUN_MAX	       256		/* buckets in one child: 1 MiB */
+#define NR_VOLUMES     8192
+#define NR_TICKETS     64
+#define MAGAZINE       16
+
+/* ---- in the arena ---- */
+
+struct arena_object {
+	char name[XSEG_TARGET_MAX];
+	uint64_t hash;
+	_Atomic uint32_t used;			/* 1 from when the name is complete until the entry is free */
+	uint32_t volume;
+	_Atomic uint32_t chunk[OBJECT_CHUNKS];	/* chunk + 1; 0 = none: all its buckets are FREE */
+	uint8_t spare[48];
+};
+_Static_assert(sizeof(struct arena_object) == CACHE_OBJECT_BYTES, "cache_cost.h counts it");
+
+struct arena_chunk {
+	_Atomic uint64_t slot[CHUNK_SLOTS];
+};
+
+struct arena_head {
+	uint64_t magic, version;
+	uint32_t nr_objects, nr_chunks, nr_pages, spare;
+	uint64_t off_objects, off_chunks, bytes;
+	_Atomic uint64_t ready;			/* 1: all of the above is written */
+};
+
+/* ---- private ---- */
+
+enum object_state { OBJECT_READY, OBJECT_FLUSHING, OBJECT_FAILED, OBJECT_DELETING, OBJECT_NR_STATES };
+
+struct creq;
+struct child;
+struct cport;
+
+struct object {
+	struct xworkq q;			/* whoever is inside may touch all below but `dirty` */
+	struct object *ready_next;		/* on a port's ready list */
+	struct creq *waiters, **waiters_tail;	/* wait for a load, a delete or a redo of this object */
+	struct creq *through;			/* applied, wait until the store has their pages */
+	struct xwork flush_work, reclaim_work;
+	struct xwait flush_wait;		/* wants child requests to flush with */
+	uint64_t apply_seq;			/* counts writes applied: which flush covers which write */
+	uint64_t since[2], since_all[2];	/* tickets at which each dirty set began: its volume's, all volumes' */
+	uint64_t retry_ns, backoff_ns;		/* not before then, after a failed flush */
+	uint32_t cnt[2];			/* buckets dirty or being written, by set (SLOT_GEN) */
+	uint16_t nr[BUCKET_NR_STATES];
+	uint16_t loads_out, flushes_out;	/* children in flight */
+	uint16_t nr_fua, nr_redo;		/* writers that need FUA; STARTED requests not yet redone */
+	_Atomic uint16_t used;			/* buckets that are not absent; the last thing written inside */
+	uint8_t state;				/* enum object_state */
+	uint8_t gen;				/* the dirty set that new writes join */
+	bool reclaiming;			/* to be emptied; reclaim holds a reference */
+	bool flush_failed;			/* a flush failed since flushes_out was 0 */
+	_Atomic bool flush_queued;		/* flush_work is in the queue: any thread */
+	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
+	_Atomic uint8_t flush_all;		/* why the flusher wants all of it, or FLUSH_NONE: any thread */
+	_Atomic bool reclaim_queued;		/* reclaim_work is in the queue: any thread */
+	/* guarded by dirty_lock */
+	struct cds_list_head dirty;		/* has buckets to be flushed; oldest first */
+	_Atomic bool listed;
+	uint64_t dirty_ns;			/* when it was listed */
+};
+
+enum wait_why { WAIT_BUCKET, WAIT_REQUEST, WAIT_LOAD, WAIT_FLUSH, NR_WAITS };
+enum flush_why { FLUSH_WATERMARK, FLUSH_AGE, FLUSH_EVICTION, FLUSH_FLUSH, FLUSH_SWITCH, FLUSH_NONE };
+
+/* A request from above, while cached has it. Indexed by the request's index. */
+struct creq {
+	struct xreq *r;
+	struct object *obj;
+	void (*step)(struct cport *ps, struct creq *c);	/* tries to go on; inside the object */
+	struct xwork work;
+	struct xwait wait;
+	struct creq *next;			/* in one of the object's lists, or among pending FLUSHes */
+	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
+	uint64_t seq;				/* write: the object's apply_seq when it was applied */
+	uint64_t ticket;			/* FLUSH: what it covers */
+	uint16_t first, nr;			/* buckets */
+	uint16_t nr_pages;			/* of page[] that it holds */
+	uint16_t nr_done;
+	uint8_t edges_out, edge_ready;		/* write: edge loads in flight; bit 0 left, bit 1 right is loaded */
+	bool waiting;				/* in obj->waiters */
+	bool woken;				/* got its turn in a wait queue: may pass those who wait */
+	bool counted, redo, applied, fua;
+	int error;
+	uint32_t page[XSEG_REQ_PAGES];		/* write: the new pages */
+};
+
+enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC };
+
+/* A request of our own that is out at the downstream. Indexed by the request's index. */
+struct child {
+	struct xreq *r;
+	struct object *obj;
+	struct creq *c;				/* EDGE, DELETE, INFO, SYNC: whose */
+	struct xwork work;
+	uint64_t seq;				/* FLUSH: object's apply_seq when it started */
+	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
+	uint16_t first, nr;
+	uint8_t kind, why, home;		/* home: number of the port whose request it is */
+	struct child *next;			/* on its way back to its port */
+};
+
+enum cache_counter {
+	CC_READS, CC_WRITES, CC_HITS, CC_MISSES, CC_PARTIAL, CC_HIT_BYTES, CC_MISS_BYTES, CC_EVICTED,
+	CC_EVICTED_CLEAN, CC_EVICTED_OBJECT, CC_FLUSHED_WATERMARK, CC_FLUSHED_AGE, CC_FLUSHED_EVICTION,
+	CC_FLUSHED_FLUSH, CC_FLUSHED_SWITCH, CC_WAITS_BUCKET, CC_WAITS_REQUEST, CC_WAITS_LOAD, CC_WAITS_FLUSH,
+	CC_FLUSHED_BYTES, CC_FLUSH_ERRORS, CC_LOAD_ERRORS, CC_REINSERTED, CC_MEMORY_BYTES, CC_USED_BYTES, CC_DIRTY_BYTES,
+	CC_METADATA_BYTES, CC_OBJECTS, CC_POLICY, NR_CC
+};
+
+/* One port's side of the cache: used by its thread only. */
+struct cport {
+	struct peer_port *pp;
+	struct cached *cache;
+	struct xseg_stats *stats;		/* enum cache_counter; sums over ports are what counts */
+	struct object *ready, **ready_tail;	/* objects that this thread owns and has to run */
+	struct object *inside;			/* the object whose queue it is running */
+	struct xwaitq want_requests;
+	_Atomic(struct child *) returned;	/* own requests that other threads are done with; any thread pushes */
+	uint32_t magazine[MAGAZINE], nr_magazine;
+	uint32_t flushes_out, loads_out;
+	bool freed;				/* pages or chunks came free since the last signal */
+};
+
+struct cvolume {				/* guarded by dirty_lock */
+	_Atomic uint64_t ticket;		/* the one that new dirty sets get; read without the lock */
+	uint64_t lowest;			/* no set is older */
+	uint32_t sets[NR_TICKETS];		/* dirty sets by ticket */
+};
+
+struct policy {
+	const char *name;
+	/* The slots are stored and the request is STARTED: answer it, or have it wait for the store. */
+	void (*applied)(struct cport *ps, struct creq *c);
+};
+extern const struct policy policy_write_back, policy_write_through;
+extern const struct policy *const policies[];	/* by option value */
+
+struct cached {
+	struct peer peer;
+	/* options */
+	uint64_t memory, dirty_age_ns, flush_rate;
+	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low;
+	/* arena */
+	_Atomic(const struct policy *) policy;	/* of writes from now on */
+	struct arena_head *head;
+	struct arena_object *entries;
+	struct arena_chunk *chunks;
+	/* private tables, made at start */
+	struct xcache xc;
+	struct object *objects;			/* by entry */
+	struct creq *creqs;			/* by request */
+	struct child *children;			/* by request */
+	uint8_t *chunk_used;			/* slots not absent, by chunk; whoever is inside its object */
+	struct cport ports[PEER_MAX_THREADS];
+	uint32_t nr_pages;
+
+	pthread_mutex_t mem_lock;
+	struct xpool free_pages, free_chunks;
+	struct xlist clean;			/* pages of VALID buckets, next victim at the tail */
+	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
+	uint32_t withheld;			/* pages kept out of use (tests) */
+
+	_Atomic uint32_t nr_free_chunks;	/* written under mem_lock, read without */
+	struct xwaitq want_pages, want_chunks, want_entries;
+
+	pthread_mutex_t dirty_lock;
+	struct cds_list_head dirty;		/* objects with something to flush */
+	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
+	struct cvolume *volumes;
+	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
+	_Atomic uint32_t nr_flushes;
+	_Atomic uint32_t reclaims;		/* objects being emptied */
+
+	_Atomic bool draining;			/* watermark crossed: until dirty_low */
+	_Atomic bool switching;			/* left write-back: until clean */
+	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
+	uint64_t metadata_bytes;
+	/* port 0's: how fast the store takes dirty data, for status */
+	uint64_t sample_ns, sample_bytes, switch_bytes;
+	_Atomic uint64_t flush_bytes_per_s;
+	void *mem[8];				/* private allocations, freed by fini */
+	unsigned nr_mem;
+};
+
+static inline struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
+static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
+static inline uint32_t object_index(struct cached *k, struct object *o) { return (uint32_t)(o - k->objects); }
+static inline struct arena_object *object_entry(struct cached *k, struct object *o) { return &k->entries[object_index(k, o)]; }
+static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
+static inline void count_wait(struct cport *ps, enum wait_why w) { count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1); }
+uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the ports */
+
+/* ---- object.c: entries, slots, jobs ---- */
+extern const struct xcache_ops object_hooks;
+void object_init(struct object *o);
+/* Runs the job now, or leaves it to whoever is inside; never inside another job. */
+void object_push(struct cport *ps, struct object *o, struct xwork *w);
+void object_ready(struct cport *ps, struct object *o);			/* owned by this thread: run it soon */
+bool object_run_ready(struct cport *ps, unsigned budget);		/* true: there is more */
+void object_put(struct cport *ps, struct object *o);
+void object_set_state(struct object *o, enum object_state s);
+const char *object_state_name(enum object_state s);
+uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
+void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void slot_set_ref(struct cached *k, struct object *o, uint32_t b);
+void slot_clear_ref(struct cached *k, struct object *o, uint32_t b);
+bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
+void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
+void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
+void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */
+void object_reclaim_one(struct cport *ps);				/* begins to empty the least recently used object */
+void object_reclaim_step(struct cport *ps, struct object *o);
+void object_check(struct cached *k, struct object *o);
+
+/* ---- pages.c ---- */
+bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken);
+void page_put(struct cport *ps, uint32_t page);
+void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
+void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
+void pages_wait(struct cport *ps, struct creq *c, uint32_t need);
+void chunks_wait(struct cport *ps, struct creq *c);
+void pages_signal(struct cport *ps);
+uint32_t pages_available(struct cached *k);
+uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */
+
+/* ---- child.c ---- */
+struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);	/* NULL: none free */
+/* Sends it; on failure (no downstream) completes it with the error. */
+void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags);
+void child_put(struct cport *ps, struct child *ch);	/* frees request and reference */
+void child_reply(struct cport *ps, struct xreq *r);
+void children_collect(struct cport *ps);
+void requests_wait(struct cport *ps, struct xwait *w);
+void requests_signal(struct cport *ps);
+
+/* ---- creq.c, read.c, write.c, ops.c: requests ---- */
+void creq_request(struct cport *ps, struct xreq *r, bool recovered);
+/* The part of bucket i that c covers: *len bytes from *in of the bucket. */
+void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len);
+void creq_retry(struct xwait *w, void *ctx);		/* for c->wait.fn: steps it again */
+static inline bool creq_is_done(const struct creq *c, uint32_t i) { return c->done[i / 64] >> (i % 64) & 1; }
+static inline void creq_set_done(struct creq *c, uint32_t i)
+{
+	c->done[i / 64] |= 1ull << (i % 64);
+	c->nr_done++;
+}
+void read_step(struct cport *ps, struct creq *c);
+void load_done(struct cport *ps, struct child *ch, int64_t result);
+void write_step(struct cport *ps, struct creq *c);
+void edge_done(struct cport *ps, struct child *ch, int64_t result);
+void through_wait(struct cport *ps, struct creq *c);
+void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
+void delete_step(struct cport *ps, struct creq *c);
+void info_step(struct cport *ps, struct creq *c);
+void delete_done(struct cport *ps, struct child *ch, int64_t result);
+void info_done(struct cport *ps, struct child *ch, int64_t result);
+void creq_finish(struct cport *ps, struct creq *c, int64_t result);
+
+/* ---- flush.c ---- */
+void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page);
+void dirty_end(struct cport *ps, struct object *o, unsigned gen);
+void dirty_restore(struct cached *k, struct object *o);
+void dirty_list(struct cport *ps, struct object *o);
+/* Starts flushing [first, first + nr) of the object; true when all that could be started was. */
+bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why);
+void flush_done(struct cport *ps, struct child *ch, int64_t result);
+void flush_job(struct xwork *w, void *ctx);
+void flush_wait_fn(struct xwait *w, void *ctx);
+void flush_request(struct cport *ps, struct creq *c);
+void flush_sync(struct cport *ps, struct creq *c);
+void sync_done(struct cport *ps, struct child *ch, int64_t result);
+uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
+
+/* ---- arena.c ---- */
+int arena_open(struct cached *k, struct xseg_error *err);
+int arena_load(struct cached *k, struct xseg_error *err);
+
+/* ---- status.c ---- */
+extern const char *const cache_keys[NR_CC];
+int64_t status_text(struct cached *k, char *out, size_t size);
+int64_t drop_clean(struct cport *ps, char *out, size_t size);
+
+/* Asserts every invariant; nobody may be inside (tests, simulator). */
+void cached_check(struct peer *p);
+/* Keeps all but n pages out of use, for tests of small caches; before serving. */
+void cached_limit_pages(struct peer *p, uint32_t n);
+
+#endif

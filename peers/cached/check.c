@@ -1,0 +1,87 @@
+/* check - asserts every invariant of the cache, for tests and the simulator.
+ *
+ * Contract: nobody is inside any object: between two steps of the simulator, or when all threads have stopped.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+struct tally {
+	uint16_t nr[BUCKET_NR_STATES];
+	uint32_t set[2], inflight;
+};
+
+static void check_slot(struct cached *k, struct object *o, uint32_t b, struct tally *t)
+{
+	uint64_t w = slot_get(k, o, b);
+	enum bucket_state s = slot_state(w);
+
+	assert(s < BUCKET_NR_STATES);
+	t->nr[s]++;
+	assert(!(w & SLOT_INFLIGHT) || s == BUCKET_DIRTY);
+	t->inflight += !!(w & SLOT_INFLIGHT);
+	if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
+		t->set[!!(w & SLOT_GEN)]++;
+	if (slot_absent(w))
+		return;
+	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == ((uint64_t)(object_index(k, o) + 1) << 16 | b));
+	assert(xlist_in_list(&k->clean, slot_page(w)) == (s == BUCKET_VALID));
+}
+
+void object_check(struct cached *k, struct object *o)
+{
+	struct tally t = { .inflight = 0 };
+
+	for (uint32_t b = 0; b < OBJECT_BUCKETS; b++)
+		check_slot(k, o, b, &t);
+	for (uint32_t s = 0; s < BUCKET_NR_STATES; s++)
+		assert(o->nr[s] == t.nr[s]);
+	assert(atomic_load(&o->used) == OBJECT_BUCKETS - t.nr[BUCKET_FREE] - t.nr[BUCKET_INVALID]);
+	assert(o->cnt[0] + o->cnt[1] == t.nr[BUCKET_DIRTY] + t.nr[BUCKET_WRITING] + t.inflight);
+	assert((o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
+	assert(!o->listed || o->nr[BUCKET_DIRTY] || o->flushes_out || atomic_load(&o->flush_waiting));
+}
+
+static void check_pages(struct cached *k)
+{
+	uint32_t in_slots = 0;
+
+	for (uint32_t i = 0; i < k->head->nr_objects; i++)
+		in_slots += atomic_load(&k->objects[i].used);
+	assert(in_slots + xpool_nr(&k->free_pages) <= xseg_pages_round(k->nr_pages));
+	assert(cached_total(k, CC_USED_BYTES) == (uint64_t)in_slots * BUCKET_SIZE);
+}
+
+void cached_check(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+	uint64_t dirty = 0;
+
+	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
+		struct object *o = &k->objects[i];
+
+		if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
+			assert(atomic_load(&o->used) == 0 && o->cnt[0] + o->cnt[1] == 0);
+			continue;
+		}
+		object_check(k, o);
+		dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
+	}
+	assert(cached_total(k, CC_DIRTY_BYTES) == dirty * BUCKET_SIZE);
+	check_pages(k);
+	xcache_check(&k->xc);
+}
+
+void cached_limit_pages(struct peer *p, uint32_t n)
+{
+	struct cached *k = cached_of(p);
+
+	while (xpool_nr(&k->free_pages) > n) {
+		uint32_t page = xpool_get(&k->free_pages);
+
+		assert(page != XPOOL_NONE);
+		k->withheld++;
+	}
+}

@@ -1,0 +1,177 @@
+/* creq - a request from above: finding its object, waiting for an entry, its first step, its end.
+ *
+ * Contract: creq_request() is called by the port's thread, outside of any object.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len)
+{
+	uint64_t start = c->r->obj_offset, end = start + c->r->size;
+	uint64_t lo = (uint64_t)(c->first + i) * BUCKET_SIZE, hi = lo + BUCKET_SIZE;
+
+	*in = start > lo ? (uint32_t)(start - lo) : 0;
+	*len = (uint32_t)((end < hi ? end : hi) - lo) - *in;
+}
+
+void creq_finish(struct cport *ps, struct creq *c, int64_t result)
+{
+	struct object *o = c->obj;
+
+	c->obj = NULL;
+	peer_answer(ps->pp, c->r, result);
+	if (o)
+		object_put(ps, o);
+}
+
+void creq_retry(struct xwait *w, void *ctx)
+{
+	struct creq *c = caa_container_of(w, struct creq, wait);
+
+	object_push(ctx, c->obj, &c->work);
+}
+
+/* An object belongs to the volume of the first request that finds it without dirty data. */
+static void adopt_volume(struct cport *ps, struct creq *c)
+{
+	struct arena_object *e = object_entry(ps->cache, c->obj);
+
+	if (e->volume != c->r->volume && c->obj->cnt[0] == 0 && c->obj->cnt[1] == 0)
+		e->volume = c->r->volume;
+}
+
+static void step_job(struct xwork *w, void *ctx)
+{
+	struct creq *c = caa_container_of(w, struct creq, work);
+
+	adopt_volume(ctx, c);
+	c->step(ctx, c);
+}
+
+/* A STARTED request of a predecessor: nothing else of its object is served until it is done again. */
+static void redo_job(struct xwork *w, void *ctx)
+{
+	struct creq *c = caa_container_of(w, struct creq, work);
+
+	adopt_volume(ctx, c);
+	c->redo = true;
+	c->obj->nr_redo++;
+	c->work.fn = step_job;
+	c->step(ctx, c);
+}
+
+/* An APPLIED one: its effect is in the slots; what is left is to wait for the store. */
+static void applied_job(struct xwork *w, void *ctx)
+{
+	struct creq *c = caa_container_of(w, struct creq, work);
+
+	c->work.fn = step_job;
+	c->applied = true;
+	c->seq = ++c->obj->apply_seq;
+	through_wait(ctx, c);
+}
+
+static void find_object(struct cport *ps, struct creq *c);
+
+static void entry_retry(struct xwait *w, void *ctx)
+{
+	find_object(ctx, caa_container_of(w, struct creq, wait));
+}
+
+/* No entry can be had: one is being emptied for us. */
+static void wait_for_entry(struct cport *ps, struct creq *c)
+{
+	count_wait(ps, WAIT_BUCKET);
+	c->wait.fn = entry_retry;
+	xwaitq_add(&ps->cache->want_entries, &c->wait, 1);
+	object_reclaim_one(ps);
+	if (xcache_nr_free(&ps->cache->xc))
+		ps->freed = true;
+}
+
+static void find_object(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+	uint32_t idx = xcache_lookup(&k->xc, c->r->target, c->r->hash);
+	int rc;
+
+	if (idx == XCACHE_NONE) {
+		if (c->r->hash != xseg_hash(c->r->target, strlen(c->r->target))) {
+			creq_finish(ps, c, -EPROTO);
+			return;
+		}
+		rc = xcache_insert(&k->xc, c->r->target, c->r->hash, &idx);
+		if (rc == -ENOSPC) {
+			wait_for_entry(ps, c);
+			return;
+		}
+		if (rc < 0 && rc != -EEXIST) {
+			creq_finish(ps, c, rc);
+			return;
+		}
+		if (rc == 1)
+			count(ps, CC_REINSERTED, 1);
+	}
+	c->obj = &k->objects[idx];
+	object_push(ps, c->obj, &c->work);
+}
+
+static bool range_ok(const struct xreq *r)
+{
+	return r->size > 0 && r->obj_offset < OBJECT_BYTES && r->obj_offset + r->size <= OBJECT_BYTES &&
+	       r->obj_offset % BUCKET_SIZE == r->offset % BUCKET_SIZE;
+}
+
+/* The first step of each operation; NULL: not supported. */
+static void (*const steps[XSEG_NR_OPS])(struct cport *ps, struct creq *c) = {
+	[XSEG_OP_READ] = read_step,
+	[XSEG_OP_WRITE] = write_step,
+	[XSEG_OP_DISCARD] = write_step,
+	[XSEG_OP_WRITE_ZEROES] = write_step,
+	[XSEG_OP_DELETE] = delete_step,
+	[XSEG_OP_INFO] = info_step,
+};
+
+static bool has_range(uint8_t op)
+{
+	return op == XSEG_OP_READ || op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES;
+}
+
+static void creq_init(struct creq *c, struct xreq *r)
+{
+	memset(c, 0, offsetof(struct creq, page));
+	c->r = r;
+	c->step = steps[r->op];
+	c->work.fn = step_job;
+	c->fua = (r->flags & XSEG_REQ_FUA) && r->op != XSEG_OP_READ;
+	if (has_range(r->op)) {
+		c->first = (uint16_t)(r->obj_offset / BUCKET_SIZE);
+		c->nr = (uint16_t)xseg_req_span(r->obj_offset, r->size);
+	}
+}
+
+void creq_request(struct cport *ps, struct xreq *r, bool recovered)
+{
+	struct creq *c = &ps->cache->creqs[r->index];
+
+	creq_init(c, r);
+	if (r->op == XSEG_OP_FLUSH) {
+		flush_request(ps, c);
+		return;
+	}
+	if (!c->step) {
+		creq_finish(ps, c, -EOPNOTSUPP);
+		return;
+	}
+	if (r->target[0] == '\0' || (has_range(r->op) && !range_ok(r))) {
+		creq_finish(ps, c, -EINVAL);
+		return;
+	}
+	if (recovered && c->step == write_step && r->state == XSEG_REQ_STARTED)
+		c->work.fn = redo_job;
+	if (recovered && c->step == write_step && r->state == XSEG_REQ_APPLIED)
+		c->work.fn = applied_job;
+	find_object(ps, c);
+}

@@ -1,0 +1,548 @@
+/* flush - from dirty to clean: dirty sets and tickets, flush children, the flusher, FLUSH requests.
+ *
+ * Dirty sets and tickets. FLUSH covers what was answered before it came, and writes that keep coming must not
+ * prolong it. So each object has two sets of dirty buckets (slot flag GEN): writes join the newer one, and a set
+ * bears the ticket of its volume at the time it began (and one of all volumes together: volume 0). A FLUSH
+ * takes the volume's ticket T and raises it; an object whose current set is older begins a new set with its next newly
+ * dirty bucket. A volume counts its sets by ticket; the FLUSH is covered when no set of a ticket <= T is
+ * left. Then, and only then, it goes on to the store. All of that is O(1) a write, and a lock is taken only when a set begins or
+ * ends. A dirty bucket that is written again stays in its set: its older data must get out too.
+ *
+ * Order. Two writes of one bucket are never out at the same time: while an older page is being written a
+ * newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the older one's reply. (The known
+ * original had one flush an object; one a bucket gives the same order and does not make neighbours wait.)
+ *
+ * Contract: dirty_begin(), flush_start(), flush_done() and flush_job() run inside the object; flusher_run() and FLUSH
+ * requests outside of any. dirty_lock is a leaf.
+ *
+ * Invariants:
+ *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of set g in flight
+ *   F2  an object with DIRTY buckets that may be started is in the dirty list, which holds a reference to it
+ *   F3  nothing is answered as flushed that has not been answered by the store
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+#define BACKOFF_MIN_NS 100000000ull
+#define BACKOFF_MAX_NS 5000000000ull
+
+/* ---- sets and tickets ---- */
+
+static struct cvolume *volume_of(struct cached *k, uint32_t volume)
+{
+	return &k->volumes[volume & (NR_VOLUMES - 1)];
+}
+
+static struct cvolume *object_volume(struct cached *k, struct object *o)
+{
+	return volume_of(k, object_entry(k, o)->volume);
+}
+
+/* Under dirty_lock. */
+static void volume_advance(struct cvolume *v)
+{
+	while (v->lowest < v->ticket && v->sets[v->lowest % NR_TICKETS] == 0)
+		v->lowest++;
+}
+
+static void set_begin(struct cached *k, struct object *o, unsigned gen)
+{
+	struct cvolume *v = object_volume(k, o), *all = volume_of(k, 0);
+
+	pthread_mutex_lock(&k->dirty_lock);
+	o->since[gen] = v->ticket;
+	o->since_all[gen] = all->ticket;
+	v->sets[v->ticket % NR_TICKETS]++;
+	all->sets[all->ticket % NR_TICKETS]++;
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+static unsigned set_join(struct cached *k, struct object *o)
+{
+	unsigned g = o->gen;
+	bool old = o->since[g] < atomic_load_explicit(&object_volume(k, o)->ticket, memory_order_acquire) ||
+		   o->since_all[g] < atomic_load_explicit(&volume_of(k, 0)->ticket, memory_order_acquire);
+
+	if (o->cnt[g] && old && o->cnt[!g] == 0)
+		g = o->gen = !g;
+	if (o->cnt[g]++ == 0)
+		set_begin(k, o, g);
+	return g;
+}
+
+/* Under dirty_lock: unlinks the FLUSH requests that are covered now. */
+static struct creq *take_covered(struct cached *k)
+{
+	struct creq **at = &k->flushes, *c, *ready = NULL;
+
+	while ((c = *at) != NULL) {
+		if (volume_of(k, c->r->volume)->lowest <= c->ticket) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = ready;
+		ready = c;
+		atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+	}
+	return ready;
+}
+
+static void sync_all(struct cport *ps, struct creq *c)
+{
+	for (struct creq *next; c; c = next) {
+		next = c->next;
+		flush_sync(ps, c);
+	}
+}
+
+void dirty_end(struct cport *ps, struct object *o, unsigned gen)
+{
+	struct cached *k = ps->cache;
+	struct cvolume *v = object_volume(k, o), *all = volume_of(k, 0);
+	struct creq *ready;
+
+	assert(o->cnt[gen] > 0);
+	if (--o->cnt[gen])
+		return;
+	pthread_mutex_lock(&k->dirty_lock);
+	v->sets[o->since[gen] % NR_TICKETS]--;
+	all->sets[o->since_all[gen] % NR_TICKETS]--;
+	volume_advance(v);
+	volume_advance(all);
+	ready = take_covered(k);
+	pthread_mutex_unlock(&k->dirty_lock);
+	sync_all(ps, ready);
+}
+
+void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page)
+{
+	uint64_t flags = old & SLOT_INFLIGHT;
+
+	if (slot_state(old) == BUCKET_DIRTY)
+		flags |= old & SLOT_GEN;
+	else if (set_join(ps->cache, o))
+		flags |= SLOT_GEN;
+	if (slot_state(old) == BUCKET_WRITING)
+		flags |= SLOT_INFLIGHT;
+	bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, page, flags));
+}
+
+/* A predecessor's dirty bucket, found in the arena: all of these are in set 0. */
+void dirty_restore(struct cached *k, struct object *o)
+{
+	if (o->cnt[0]++ == 0)
+		set_begin(k, o, 0);
+}
+
+/* ---- the list of objects with something to flush ---- */
+
+void dirty_list(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+
+	if (atomic_load_explicit(&o->listed, memory_order_relaxed) || o->nr[BUCKET_DIRTY] == 0)
+		return;
+	xcache_get(&k->xc, object_index(k, o));
+	pthread_mutex_lock(&k->dirty_lock);
+	o->dirty_ns = ps->pp->now_ns;
+	atomic_store_explicit(&o->listed, true, memory_order_relaxed);
+	cds_list_add_tail(&o->dirty, &k->dirty);
+	atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+/* Under dirty_lock. */
+static void list_remove(struct cached *k, struct object *o)
+{
+	cds_list_del(&o->dirty);
+	atomic_store_explicit(&o->listed, false, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&k->nr_listed, 1, memory_order_relaxed);
+}
+
+/* Inside: nothing is left to be started, so the list need not keep it. */
+static void dirty_unlist(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	bool was;
+
+	if (o->nr[BUCKET_DIRTY] || !atomic_load_explicit(&o->listed, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&k->dirty_lock);
+	was = atomic_load_explicit(&o->listed, memory_order_relaxed);
+	if (was)
+		list_remove(k, o);
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (was)
+		object_put(ps, o);
+}
+
+/* ---- flush children ---- */
+
+static bool startable(uint64_t w)
+{
+	return slot_state(w) == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
+}
+
+static void charge_rate(struct cport *ps, uint32_t bytes)
+{
+	struct cached *k = ps->cache;
+	uint64_t at, now = ps->pp->now_ns;
+
+	if (k->flush_rate == 0)
+		return;
+	at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
+	atomic_store_explicit(&k->rate_ns, (at > now ? at : now) + bytes * 1000000000ull / k->flush_rate, memory_order_relaxed);
+}
+
+static void start_run(struct cport *ps, struct object *o, struct child *ch, enum flush_why why)
+{
+	for (uint32_t i = 0; i < ch->nr; i++) {
+		uint64_t w = slot_get(ps->cache, o, ch->first + i);
+
+		if (w & SLOT_GEN)
+			ch->gen[i / 64] |= 1ull << (i % 64);
+		ch->r->page[i] = slot_page(w);
+		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_WRITING, slot_page(w), w & (SLOT_GEN | SLOT_REF)));
+	}
+	ch->seq = o->apply_seq;
+	ch->why = (uint8_t)why;
+	if (o->flushes_out++ == 0)
+		object_set_state(o, OBJECT_FLUSHING);
+	count(ps, (enum cache_counter)(CC_FLUSHED_WATERMARK + why), ch->nr);
+	charge_rate(ps, ch->nr * BUCKET_SIZE);
+	child_submit(ps, ch, XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
+}
+
+static void wait_for_request(struct cport *ps, struct object *o)
+{
+	if (atomic_exchange(&o->flush_waiting, true))
+		return;
+	xcache_get(&ps->cache->xc, object_index(ps->cache, o));
+	requests_wait(ps, &o->flush_wait);
+}
+
+bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
+{
+	uint32_t b = first, end = first + nr, n;
+	struct child *ch;
+
+	if (o->state == OBJECT_DELETING)
+		return true;
+	while (b < end && o->nr[BUCKET_DIRTY]) {
+		for (n = 0; b + n < end && n < RUN_MAX && startable(slot_get(ps->cache, o, b + n)); n++)
+			;
+		if (n == 0) {
+			b++;
+			continue;
+		}
+		ch = child_get(ps, CHILD_FLUSH, o);
+		if (!ch) {
+			wait_for_request(ps, o);
+			return false;
+		}
+		ch->first = (uint16_t)b;
+		ch->nr = (uint16_t)n;
+		start_run(ps, o, ch, why);
+		b += n;
+	}
+	dirty_unlist(ps, o);
+	return true;
+}
+
+/* Pushes flush_work with a reference that the caller gives away. */
+static void flush_push(struct cport *ps, struct object *o)
+{
+	if (atomic_exchange(&o->flush_queued, true))
+		object_put(ps, o);
+	else
+		object_push(ps, o, &o->flush_work);
+}
+
+void flush_wait_fn(struct xwait *w, void *ctx)
+{
+	struct object *o = caa_container_of(w, struct object, flush_wait);
+
+	atomic_store(&o->flush_waiting, false);
+	flush_push(ctx, o);
+}
+
+/* Writers that wait go first; the rest goes if the flusher asked for it. */
+void flush_job(struct xwork *w, void *ctx)
+{
+	struct object *o = caa_container_of(w, struct object, flush_work);
+	struct cport *ps = ctx;
+	bool all = true;
+
+	atomic_store(&o->flush_queued, false);
+	for (struct creq *c = o->through; c && all; c = c->next)
+		all = flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
+	if (all && atomic_load_explicit(&o->flush_all, memory_order_relaxed) != FLUSH_NONE) {
+		if (flush_start(ps, o, 0, OBJECT_BUCKETS, (enum flush_why)atomic_load_explicit(&o->flush_all, memory_order_relaxed)))
+			atomic_store_explicit(&o->flush_all, FLUSH_NONE, memory_order_relaxed);
+	}
+	dirty_list(ps, o);
+	object_reclaim_step(ps, o);
+	object_put(ps, o);
+}
+
+/* FLUSH requests that cover a set whose flush failed are told so, now. */
+static void fail_flushes(struct cport *ps, struct object *o, unsigned gen, int error)
+{
+	struct cached *k = ps->cache;
+	struct creq **at = &k->flushes, *c, *failed = NULL, *next;
+	uint32_t volume = object_entry(k, o)->volume;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	while ((c = *at) != NULL) {
+		bool hit = c->r->volume == 0 ? o->since_all[gen] <= c->ticket :
+			   volume_of(k, c->r->volume) == volume_of(k, volume) && o->since[gen] <= c->ticket;
+
+		if (!hit) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = failed;
+		failed = c;
+		atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	for (c = failed; c; c = next) {
+		next = c->next;
+		creq_finish(ps, c, error);
+	}
+}
+
+static void flushed_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page, unsigned gen, int error)
+{
+	uint64_t w = slot_get(ps->cache, o, b);
+
+	if (slot_state(w) == BUCKET_WRITING && slot_page(w) == page) {
+		if (error) {
+			bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, page, w & (SLOT_GEN | SLOT_REF)));
+			return;
+		}
+		bucket_set(ps, o, b, slot_word(BUCKET_VALID, page, w & SLOT_REF));
+		page_clean(ps, page);
+		dirty_end(ps, o, gen);
+		return;
+	}
+	assert(slot_state(w) == BUCKET_DIRTY && (w & SLOT_INFLIGHT));
+	page_put(ps, page);
+	w &= ~SLOT_INFLIGHT;
+	if (error && !!(w & SLOT_GEN) != gen) {
+		/* the newer data takes the older's place in the older set: that set is not covered yet */
+		bucket_set(ps, o, b, w ^ SLOT_GEN);
+		dirty_end(ps, o, !gen);
+		return;
+	}
+	bucket_set(ps, o, b, w);
+	dirty_end(ps, o, gen);
+}
+
+static void back_off(struct cport *ps, struct object *o)
+{
+	o->backoff_ns = o->backoff_ns ? o->backoff_ns * 2 : BACKOFF_MIN_NS;
+	if (o->backoff_ns > BACKOFF_MAX_NS)
+		o->backoff_ns = BACKOFF_MAX_NS;
+	o->retry_ns = ps->pp->now_ns + o->backoff_ns;
+	o->flush_failed = true;
+	count(ps, CC_FLUSH_ERRORS, 1);
+}
+
+void flush_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct object *o = ch->obj;
+	int error = result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
+
+	if (error) {
+		back_off(ps, o);
+	} else {
+		o->backoff_ns = o->retry_ns = 0;
+		count(ps, CC_FLUSHED_BYTES, (uint64_t)ch->nr * BUCKET_SIZE);
+	}
+	for (uint32_t i = 0; i < ch->nr; i++) {
+		unsigned gen = ch->gen[i / 64] >> (i % 64) & 1;
+
+		if (error)
+			fail_flushes(ps, o, gen, error);
+		flushed_bucket(ps, o, ch->first + i, ch->r->page[i], gen, error);
+	}
+	if (--o->flushes_out == 0) {
+		object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);
+		o->flush_failed = false;
+	}
+	through_cover(ps, o, ch, error);
+	for (struct creq *c = o->through; c; c = c->next)
+		if (!flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH))
+			break;
+	dirty_list(ps, o);
+	if (o->waiters)
+		object_wake(ps, o);
+	object_reclaim_step(ps, o);
+	child_put(ps, ch);
+}
+
+/* ---- the flusher ---- */
+
+struct want {
+	bool any, ignore_backoff;
+	uint64_t older_ns;			/* only what was listed before then */
+	enum flush_why why;
+};
+
+static uint64_t dirty_limit(const struct cached *k, uint32_t percent)
+{
+	return (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE / 100 * percent;
+}
+
+static struct want flusher_wants(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES), now = ps->pp->now_ns;
+	struct want w = { .any = true, .older_ns = UINT64_MAX };
+
+	if (dirty > dirty_limit(k, k->dirty_high))
+		atomic_store_explicit(&k->draining, true, memory_order_relaxed);
+	else if (dirty <= dirty_limit(k, k->dirty_low))
+		atomic_store_explicit(&k->draining, false, memory_order_relaxed);
+	if (atomic_load_explicit(&k->nr_flushes, memory_order_relaxed)) {
+		w.why = FLUSH_FLUSH;
+		w.ignore_backoff = true;
+	} else if (atomic_load_explicit(&k->peer.stopping, memory_order_relaxed)) {
+		w.why = FLUSH_FLUSH;
+	} else if (atomic_load_explicit(&k->switching, memory_order_relaxed)) {
+		w.why = FLUSH_SWITCH;
+	} else if (!xwaitq_empty(&k->want_pages)) {
+		w.why = FLUSH_EVICTION;
+	} else if (atomic_load_explicit(&k->draining, memory_order_relaxed)) {
+		w.why = FLUSH_WATERMARK;
+	} else {
+		w.why = FLUSH_AGE;
+		w.older_ns = now > k->dirty_age_ns ? now - k->dirty_age_ns : 0;
+	}
+	return w;
+}
+
+/* The next object to flush, with the list's reference; NULL: none now, *next_ns says when to look again. */
+static struct object *next_dirty(struct cport *ps, const struct want *w, uint64_t *next_ns)
+{
+	struct cached *k = ps->cache;
+	struct object *o = NULL;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	if (!cds_list_empty(&k->dirty)) {
+		o = cds_list_first_entry(&k->dirty, struct object, dirty);
+		if (o->dirty_ns > w->older_ns) {
+			*next_ns = o->dirty_ns + k->dirty_age_ns;
+			o = NULL;
+		} else if (!w->ignore_backoff && o->retry_ns > ps->pp->now_ns) {
+			*next_ns = o->retry_ns;
+			cds_list_del(&o->dirty);
+			cds_list_add_tail(&o->dirty, &k->dirty);
+			o = NULL;
+		} else {
+			list_remove(k, o);
+		}
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	return o;
+}
+
+/* Nothing is dirty, or all that is is on its way. */
+static void flusher_idle(struct cached *k)
+{
+	if (atomic_load_explicit(&k->switching, memory_order_relaxed) && cached_total(k, CC_DIRTY_BYTES) == 0)
+		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+}
+
+uint64_t flusher_run(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t limit = xseg_port_nr_requests(ps->pp->port) / 2;
+	uint64_t next_ns = PEER_NEVER, rate_ns;
+	struct object *o;
+	struct want w;
+
+	if (atomic_load_explicit(&k->nr_listed, memory_order_relaxed) == 0) {
+		flusher_idle(k);
+		return PEER_NEVER;
+	}
+	w = flusher_wants(ps);
+	rate_ns = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
+	if (k->flush_rate && rate_ns > ps->pp->now_ns && (w.why == FLUSH_WATERMARK || w.why == FLUSH_AGE))
+		return rate_ns;
+	for (unsigned budget = 16; budget; budget--) {
+		if (ps->flushes_out >= limit)
+			return PEER_NEVER;	/* a reply will bring us back */
+		o = next_dirty(ps, &w, &next_ns);
+		if (!o)
+			return next_ns;
+		atomic_store_explicit(&o->flush_all, (uint8_t)w.why, memory_order_relaxed);
+		flush_push(ps, o);
+		if (w.why == FLUSH_WATERMARK || w.why == FLUSH_EVICTION)
+			w = flusher_wants(ps);
+	}
+	return ps->pp->now_ns;
+}
+
+/* ---- FLUSH requests ---- */
+
+static void sync_retry(struct xwait *w, void *ctx)
+{
+	flush_sync(ctx, caa_container_of(w, struct creq, wait));
+}
+
+/* All that c covers is at the store: now the store has to make it stable. */
+void flush_sync(struct cport *ps, struct creq *c)
+{
+	struct child *ch = child_get(ps, CHILD_SYNC, NULL);
+
+	if (!ch) {
+		c->wait.fn = sync_retry;
+		requests_wait(ps, &c->wait);
+		return;
+	}
+	ch->c = c;
+	ch->r->volume = c->r->volume;
+	xseg_req_set_target(ch->r, c->r->target, strlen(c->r->target));
+	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
+}
+
+void sync_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct creq *c = ch->c;
+
+	child_put(ps, ch);
+	creq_finish(ps, c, result < 0 ? result : c->r->op == XSEG_OP_FLUSH ? 0 : (int64_t)c->r->size);
+}
+
+void flush_request(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+	struct cvolume *v = volume_of(k, c->r->volume);
+	bool covered;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	volume_advance(v);
+	c->ticket = v->ticket;
+	/* with all tickets out, this FLUSH shares the last one: it may wait a little longer, never less */
+	if (v->ticket - v->lowest < NR_TICKETS - 2)
+		atomic_store_explicit(&v->ticket, v->ticket + 1, memory_order_release);
+	volume_advance(v);
+	covered = v->lowest > c->ticket;
+	if (!covered) {
+		c->next = k->flushes;
+		k->flushes = c;
+		atomic_fetch_add_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (covered)
+		flush_sync(ps, c);
+	else
+		count_wait(ps, WAIT_FLUSH);
+}

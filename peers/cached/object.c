@@ -1,0 +1,391 @@
+/* object - a cached object: its entry, its slots and chunks, its work queue, its life.
+ *
+ * States of an object (object_set_state() is the only writer; the caller is inside):
+ *
+ *   from      to        when                                             by
+ *   READY     FLUSHING  its first flush child goes out                   flush_start
+ *   FAILED    FLUSHING  its data is tried again                          flush_start
+ *   FLUSHING  READY     the last flush child came back, all went well    flush_done
+ *   FLUSHING  FAILED    the last flush child came back, one had failed   flush_done
+ *   READY     DELETING  nothing is in flight, its delete goes out        delete_step
+ *   FAILED    DELETING  the same                                         delete_step
+ *   DELETING  READY     the store answered the delete                    delete_done
+ *
+ * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is emptied by a job
+ * inside it, which writes what is dirty and drops what is clean; its entry is free when nobody refers to it.
+ * If its name is inserted in between, the same entry is active again and the emptying stops.
+ *
+ * Invariants (object_check):
+ *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY + WRITING
+ *       plus the older pages still being written (INFLIGHT)
+ *   O2  a chunk is held iff at least one of its slots is not absent, except within one job
+ *   O3  state is FLUSHING iff flushes_out > 0
+ */
+#include <assert.h>
+#include <sched.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+#define OTO(s) (1u << OBJECT_##s)
+
+static const uint8_t legal[OBJECT_NR_STATES] = {
+	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING),
+	[OBJECT_FLUSHING] = OTO(READY) | OTO(FAILED),
+	[OBJECT_FAILED]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(READY),
+	[OBJECT_DELETING] = OTO(READY),
+};
+
+static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING" };
+
+const char *object_state_name(enum object_state s)
+{
+	return (unsigned)s < OBJECT_NR_STATES ? names[s] : "?";
+}
+
+void object_set_state(struct object *o, enum object_state s)
+{
+	assert(legal[o->state] & 1u << s);
+	o->state = s;
+}
+
+static void reclaim_job(struct xwork *w, void *ctx);
+
+void object_init(struct object *o)
+{
+	memset(o, 0, sizeof(*o));
+	xworkq_init(&o->q);
+	o->waiters_tail = &o->waiters;
+	CDS_INIT_LIST_HEAD(&o->dirty);
+	o->flush_all = FLUSH_NONE;
+	o->flush_work.fn = flush_job;
+	o->reclaim_work.fn = reclaim_job;
+	o->flush_wait.fn = flush_wait_fn;
+}
+
+/* ---- hooks of the xcache: the entry's mark in the arena follows its life ---- */
+
+static void hook_init(void *arg, uint32_t idx)
+{
+	struct cached *k = arg;
+
+	k->entries[idx].hash = xcache_hash_of(&k->xc, idx);
+	/* release: the name and hash come before the mark; a successor trusts marked entries */
+	atomic_store_explicit(&k->entries[idx].used, 1, memory_order_release);
+}
+
+static void hook_finalize(void *arg, uint32_t idx)
+{
+	struct cached *k = arg;
+
+	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_acquire) == 0);
+	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
+		/* taken for a load that then had to wait, and was not needed */
+		uint32_t chunk = atomic_exchange(&k->entries[idx].chunk[i], 0);
+
+		if (chunk == 0)
+			continue;
+		pthread_mutex_lock(&k->mem_lock);
+		xpool_put(&k->free_chunks, chunk - 1);
+		atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
+		pthread_mutex_unlock(&k->mem_lock);
+	}
+	atomic_store_explicit(&k->entries[idx].used, 0, memory_order_release);
+}
+
+/* Implicit eviction takes only entries that are empty and in nobody's hands. */
+static bool hook_may_evict(void *arg, uint32_t idx)
+{
+	struct cached *k = arg;
+
+	return xcache_refs(&k->xc, idx) == 1 && atomic_load_explicit(&k->objects[idx].used, memory_order_acquire) == 0;
+}
+
+const struct xcache_ops object_hooks = {
+	.init = hook_init,
+	.finalize = hook_finalize,
+	.may_evict = hook_may_evict,
+};
+
+/* ---- jobs ---- */
+
+static void run_object(struct cport *ps, struct object *o, unsigned budget)
+{
+	ps->inside = o;
+	if (xworkq_run(&o->q, budget, ps))
+		object_ready(ps, o);
+	ps->inside = NULL;
+}
+
+void object_ready(struct cport *ps, struct object *o)
+{
+	o->ready_next = NULL;
+	*ps->ready_tail = o;
+	ps->ready_tail = &o->ready_next;
+}
+
+void object_push(struct cport *ps, struct object *o, struct xwork *w)
+{
+	if (!xworkq_push(&o->q, w))
+		return;
+	if (ps->inside)
+		object_ready(ps, o);
+	else
+		run_object(ps, o, 16);
+}
+
+bool object_run_ready(struct cport *ps, unsigned budget)
+{
+	while (ps->ready && budget--) {
+		struct object *o = ps->ready;
+
+		ps->ready = o->ready_next;
+		if (!ps->ready)
+			ps->ready_tail = &ps->ready;
+		run_object(ps, o, 16);
+	}
+	return ps->ready != NULL;
+}
+
+void object_put(struct cport *ps, struct object *o)
+{
+	xcache_put(&ps->cache->xc, object_index(ps->cache, o));
+}
+
+/* ---- slots ---- */
+
+static _Atomic uint64_t *slot_of(struct cached *k, struct object *o, uint32_t b)
+{
+	uint32_t chunk = atomic_load_explicit(&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
+
+	return chunk ? &k->chunks[chunk - 1].slot[b % CHUNK_SLOTS] : NULL;
+}
+
+uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
+{
+	_Atomic uint64_t *slot = slot_of(k, o, b);
+
+	return slot ? atomic_load_explicit(slot, memory_order_relaxed) : slot_word(BUCKET_FREE, 0, 0);
+}
+
+void slot_set_ref(struct cached *k, struct object *o, uint32_t b)
+{
+	_Atomic uint64_t *slot = slot_of(k, o, b);
+	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
+
+	if (!(w & SLOT_REF))
+		atomic_store_explicit(slot, w | SLOT_REF, memory_order_relaxed);
+}
+
+void slot_clear_ref(struct cached *k, struct object *o, uint32_t b)
+{
+	_Atomic uint64_t *slot = slot_of(k, o, b);
+
+	atomic_store_explicit(slot, atomic_load_explicit(slot, memory_order_relaxed) & ~SLOT_REF, memory_order_relaxed);
+}
+
+static void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+	_Atomic uint32_t *word = &object_entry(k, o)->chunk[nr];
+	uint32_t chunk = atomic_load_explicit(word, memory_order_relaxed) - 1;
+
+	for (uint32_t i = 0; i < CHUNK_SLOTS; i++) {
+		_Atomic uint64_t *slot = &k->chunks[chunk].slot[i];
+
+		o->nr[slot_state(atomic_load_explicit(slot, memory_order_relaxed))]--;
+		o->nr[BUCKET_FREE]++;
+		atomic_store_explicit(slot, 0, memory_order_relaxed);
+	}
+	/* release: the slots are FREE before the chunk can be somebody else's */
+	atomic_store_explicit(word, 0, memory_order_release);
+	pthread_mutex_lock(&k->mem_lock);
+	xpool_put(&k->free_chunks, chunk);
+	atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
+	pthread_mutex_unlock(&k->mem_lock);
+	ps->freed = true;
+}
+
+static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
+{
+	struct cached *k = ps->cache;
+	uint32_t nr = b / CHUNK_SLOTS;
+	uint32_t chunk = atomic_load_explicit(&object_entry(k, o)->chunk[nr], memory_order_relaxed) - 1;
+
+	k->chunk_used[chunk] = (uint8_t)(k->chunk_used[chunk] + by);
+	if (k->chunk_used[chunk] == 0)
+		chunk_release(ps, o, nr);
+	count(ps, CC_USED_BYTES, (uint64_t)(by * (int)BUCKET_SIZE));
+	/* release: partner is the acquire in hook_may_evict(): whoever sees 0 sees no chunk */
+	atomic_store_explicit(&o->used, (uint16_t)(atomic_load_explicit(&o->used, memory_order_relaxed) + by),
+			      memory_order_release);
+}
+
+static bool is_dirty(enum bucket_state s)
+{
+	return s == BUCKET_DIRTY || s == BUCKET_WRITING;
+}
+
+void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
+{
+	_Atomic uint64_t *slot = slot_of(ps->cache, o, b);
+	enum bucket_state from = slot_state(atomic_load_explicit(slot, memory_order_relaxed)), to = slot_state(word);
+
+	assert(bucket_edge_legal(from, to));
+	if (to > BUCKET_INVALID)
+		xseg_page_owner_set(ps->cache->peer.seg, slot_page(word), (uint64_t)(object_index(ps->cache, o) + 1) << 16 | b);
+	/* release: the page is filled before the slot says so (a successor reads both) */
+	atomic_store_explicit(slot, word, memory_order_release);
+	o->nr[from]--;
+	o->nr[to]++;
+	if (is_dirty(from) != is_dirty(to))
+		count(ps, CC_DIRTY_BYTES, (uint64_t)(is_dirty(to) ? (int64_t)BUCKET_SIZE : -(int64_t)BUCKET_SIZE));
+	if ((from <= BUCKET_INVALID) != (to <= BUCKET_INVALID))
+		count_used(ps, o, b, to <= BUCKET_INVALID ? -1 : 1);
+}
+
+/* Takes the chunks that a range needs and the object lacks; all or none. */
+bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+	struct arena_object *e = object_entry(k, o);
+	uint32_t lo = first / CHUNK_SLOTS, hi = (first + nr - 1) / CHUNK_SLOTS, need = 0, i;
+	uint32_t got[OBJECT_CHUNKS];
+
+	for (i = lo; i <= hi; i++)
+		need += atomic_load_explicit(&e->chunk[i], memory_order_relaxed) == 0;
+	if (need == 0)
+		return true;
+	pthread_mutex_lock(&k->mem_lock);
+	if (xpool_nr(&k->free_chunks) < need) {
+		pthread_mutex_unlock(&k->mem_lock);
+		object_reclaim_one(ps);
+		return false;
+	}
+	for (i = 0; i < need; i++)
+		got[i] = xpool_get(&k->free_chunks);
+	atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
+	pthread_mutex_unlock(&k->mem_lock);
+	for (i = lo; i <= hi; i++) {
+		if (atomic_load_explicit(&e->chunk[i], memory_order_relaxed))
+			continue;
+		k->chunk_used[got[--need]] = 0;
+		/* release: a free chunk's slots are all FREE (chunk_release) */
+		atomic_store_explicit(&e->chunk[i], got[need] + 1, memory_order_release);
+	}
+	return true;
+}
+
+/* ---- waiting inside an object ---- */
+
+void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why)
+{
+	if (c->waiting)
+		return;
+	count_wait(ps, why);
+	c->waiting = true;
+	c->next = NULL;
+	*o->waiters_tail = c;
+	o->waiters_tail = &c->next;
+}
+
+void object_wake(struct cport *ps, struct object *o)
+{
+	struct creq *c = o->waiters, *next;
+
+	o->waiters = NULL;
+	o->waiters_tail = &o->waiters;
+	for (; c; c = next) {
+		next = c->next;
+		c->waiting = false;
+		c->step(ps, c);
+	}
+}
+
+/* ---- emptying ---- */
+
+static void drop_valid(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (slot_state(w) != BUCKET_VALID)
+			continue;
+		page_unclean(ps, slot_page(w));
+		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+		page_put(ps, slot_page(w));
+		count(ps, CC_EVICTED, 1);
+		count(ps, CC_EVICTED_OBJECT, 1);
+	}
+}
+
+/* Everything goes, dirty or not: the store says that the object is deleted. Nothing is in flight. */
+void object_empty(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && atomic_load_explicit(&o->used, memory_order_relaxed); b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (slot_absent(w))
+			continue;
+		if (slot_state(w) == BUCKET_VALID)
+			page_unclean(ps, slot_page(w));
+		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+		if (is_dirty(slot_state(w)))
+			dirty_end(ps, o, !!(w & SLOT_GEN));
+		page_put(ps, slot_page(w));
+	}
+}
+
+/* Inside: goes on emptying. Ends when the object is empty or was inserted again. */
+void object_reclaim_step(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+
+	if (!o->reclaiming)
+		return;
+	if (xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
+		drop_valid(ps, o);
+		if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
+			flush_start(ps, o, 0, OBJECT_BUCKETS, FLUSH_EVICTION);
+		if (atomic_load_explicit(&o->used, memory_order_relaxed))
+			return;
+	}
+	o->reclaiming = false;
+	atomic_fetch_sub(&k->reclaims, 1);
+	ps->freed = true;
+	object_put(ps, o);
+}
+
+static void reclaim_job(struct xwork *w, void *ctx)
+{
+	struct object *o = caa_container_of(w, struct object, reclaim_work);
+	struct cport *ps = ctx;
+
+	atomic_store(&o->reclaim_queued, false);
+	if (o->reclaiming) {
+		/* inserted again and chosen again before the first emptying ended: that one goes on */
+		atomic_fetch_sub(&ps->cache->reclaims, 1);
+		object_put(ps, o);
+		return;
+	}
+	o->reclaiming = true;
+	object_reclaim_step(ps, o);
+}
+
+void object_reclaim_one(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t idx;
+
+	if (atomic_load_explicit(&k->reclaims, memory_order_relaxed) >= 64)
+		return;
+	idx = xcache_peek_and_get_lru(&k->xc);
+	if (idx == XCACHE_NONE)
+		return;
+	if (!xcache_remove(&k->xc, idx) || atomic_exchange(&k->objects[idx].reclaim_queued, true)) {
+		object_put(ps, &k->objects[idx]);
+		return;
+	}
+	atomic_fetch_add(&k->reclaims, 1);
+	object_push(ps, &k->objects[idx], &k->objects[idx].reclaim_work);
+}

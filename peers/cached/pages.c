@@ -1,0 +1,246 @@
+/* pages - the cache's pages: free ones, clean ones that may be evicted, and who waits for one.
+ *
+ * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a write, or an old one
+ * listed by a flush in flight. The list of clean pages is in order of the last time they became clean
+ * or were found referenced; a hit only sets the slot's REF flag (second chance, as in CLOCK).
+ *
+ * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
+ *
+ * Invariants:
+ *   G1  a page is in the clean list iff its bucket is VALID, except within one job
+ *   G2  whoever waits for pages holds none; those who wait are served in order, newcomers behind them
+ */
+#include <assert.h>
+
+#include "peers/cached/cached.h"
+
+#define EVICT_TRIES 64
+
+static void set_counts(struct cached *k)
+{
+	atomic_store_explicit(&k->nr_clean, k->clean.nr, memory_order_relaxed);
+	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages), memory_order_relaxed);
+}
+
+uint32_t pages_available(struct cached *k)
+{
+	return atomic_load_explicit(&k->nr_clean, memory_order_relaxed) +
+	       atomic_load_explicit(&k->nr_free, memory_order_relaxed);
+}
+
+void page_clean(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	pthread_mutex_lock(&k->mem_lock);
+	xlist_push_head(&k->clean, page);
+	set_counts(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	ps->freed = true;
+}
+
+void page_unclean(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	pthread_mutex_lock(&k->mem_lock);
+	xlist_remove(&k->clean, page);
+	set_counts(k);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+static bool use_magazine(struct cached *k)
+{
+	return k->nr_pages - k->withheld >= 16 * MAGAZINE * PEER_MAX_THREADS;
+}
+
+void page_put(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	xseg_page_owner_set(k->peer.seg, page, 0);
+	ps->freed = true;
+	if (ps->nr_magazine < MAGAZINE && use_magazine(k) && xwaitq_empty(&k->want_pages)) {
+		ps->magazine[ps->nr_magazine++] = page;
+		return;
+	}
+	pthread_mutex_lock(&k->mem_lock);
+	xpool_put(&k->free_pages, page);
+	set_counts(k);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+static uint32_t take_free(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	if (ps->nr_magazine)
+		return ps->magazine[--ps->nr_magazine];
+	pthread_mutex_lock(&k->mem_lock);
+	page = xpool_get(&k->free_pages);
+	set_counts(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	return page;
+}
+
+/* The next candidate, moved to the other end so that others look elsewhere. */
+static uint32_t next_victim(struct cached *k)
+{
+	uint32_t page;
+
+	pthread_mutex_lock(&k->mem_lock);
+	page = xlist_tail(&k->clean);
+	if (page != XLIST_NONE)
+		xlist_move_head(&k->clean, page);
+	pthread_mutex_unlock(&k->mem_lock);
+	return page;
+}
+
+/* Inside the object: takes the page out of bucket b, if it is there, clean and was not used again. */
+static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
+{
+	uint64_t w = slot_get(ps->cache, o, b);
+
+	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page)
+		return false;
+	if (w & SLOT_REF) {
+		slot_clear_ref(ps->cache, o, b);
+		return false;
+	}
+	page_unclean(ps, page);
+	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	count(ps, CC_EVICTED, 1);
+	count(ps, CC_EVICTED_CLEAN, 1);
+	return true;
+}
+
+static bool evict_page(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	uint32_t entry = (uint32_t)(owner >> 16) - 1, b = owner & 0xffff;
+	struct object *o;
+	bool done;
+
+	if (owner == 0 || entry >= k->head->nr_objects || b >= OBJECT_BUCKETS)
+		return false;
+	o = &k->objects[entry];
+	if (o == ps->inside)
+		return evict_bucket(ps, o, b, page);
+	if (!xworkq_try_enter(&o->q))
+		return false;
+	done = evict_bucket(ps, o, b, page);
+	if (xworkq_leave(&o->q))
+		object_ready(ps, o);
+	return done;
+}
+
+static uint32_t take_clean(struct cport *ps)
+{
+	for (unsigned i = 0; i < EVICT_TRIES; i++) {
+		uint32_t page = next_victim(ps->cache);
+
+		if (page == XLIST_NONE)
+			break;
+		if (evict_page(ps, page)) {
+			xseg_page_owner_set(ps->cache->peer.seg, page, 0);
+			return page;
+		}
+	}
+	return XPOOL_NONE;
+}
+
+/* Evicts whatever is clean; a bucket that was used again goes at the second try. */
+uint32_t pages_drop(struct cport *ps)
+{
+	uint32_t n = 0, misses = 0, page;
+
+	while (misses < 1024 && atomic_load_explicit(&ps->cache->nr_clean, memory_order_relaxed)) {
+		page = take_clean(ps);
+		if (page == XPOOL_NONE) {
+			misses++;
+			continue;
+		}
+		misses = 0;
+		page_put(ps, page);
+		n++;
+	}
+	return n;
+}
+
+bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken)
+{
+	uint32_t got = 0;
+
+	if (!woken && !xwaitq_empty(&ps->cache->want_pages))
+		return false;
+	for (; got < n; got++) {
+		page[got] = take_free(ps);
+		if (page[got] == XPOOL_NONE)
+			page[got] = take_clean(ps);
+		if (page[got] == XPOOL_NONE)
+			break;
+	}
+	if (got == n)
+		return true;
+	while (got)
+		page_put(ps, page[--got]);
+	return false;
+}
+
+static void pages_wait_fn(struct xwait *w, void *ctx)
+{
+	struct creq *c = caa_container_of(w, struct creq, wait);
+
+	c->woken = true;
+	object_push(ctx, c->obj, &c->work);
+}
+
+void pages_wait(struct cport *ps, struct creq *c, uint32_t need)
+{
+	count_wait(ps, WAIT_BUCKET);
+	c->wait.fn = pages_wait_fn;
+	xwaitq_add(&ps->cache->want_pages, &c->wait, need);
+	if (pages_available(ps->cache) >= need)
+		ps->freed = true;	/* came free between our look and our waiting: pages_signal() looks again */
+}
+
+void chunks_wait(struct cport *ps, struct creq *c)
+{
+	count_wait(ps, WAIT_BUCKET);
+	c->wait.fn = creq_retry;
+	xwaitq_add(&ps->cache->want_chunks, &c->wait, 1);
+	if (atomic_load_explicit(&ps->cache->nr_free_chunks, memory_order_relaxed))
+		ps->freed = true;
+}
+
+static void wake_each(struct cport *ps, struct xwaitq *q, uint32_t nr)
+{
+	struct xwait *w;
+
+	while (nr-- && xwaitq_has_waiters(q) && (w = xwaitq_pop(q, 1)) != NULL)
+		w->fn(w, ps);
+}
+
+void pages_signal(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct xwait *w;
+	unsigned tries = 16;
+
+	while (tries-- && xwaitq_has_waiters(&k->want_pages)) {
+		while (ps->nr_magazine) {
+			pthread_mutex_lock(&k->mem_lock);
+			xpool_put(&k->free_pages, ps->magazine[--ps->nr_magazine]);
+			set_counts(k);
+			pthread_mutex_unlock(&k->mem_lock);
+		}
+		w = xwaitq_pop(&k->want_pages, pages_available(k));
+		if (!w)
+			break;
+		w->fn(w, ps);
+	}
+	wake_each(ps, &k->want_chunks, atomic_load_explicit(&k->nr_free_chunks, memory_order_relaxed));
+	wake_each(ps, &k->want_entries, xcache_nr_free(&k->xc));
+}

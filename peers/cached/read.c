@@ -1,0 +1,180 @@
+/* read - answering reads from buckets, and loading what is missing.
+ *
+ * A read goes forward bucket by bucket: what is present is copied, what is absent is loaded, neighbours in one
+ * child. Each step copies what can be copied and marks it done, so that a bucket that is evicted
+ * again before the last one arrives does not matter, and a read needs no more than one page at a time.
+ * Readers that miss the same bucket share one load.
+ *
+ * Contract: inside the object.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+static void copy_out(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
+{
+	struct xseg *seg = ps->cache->peer.seg;
+	uint32_t in, len;
+
+	creq_part(c, i, &in, &len);
+	memcpy((char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, (char *)xseg_page(seg, page) + in, len);
+	creq_set_done(c, i);
+}
+
+/* Copies all that is there. Returns how many buckets are absent; those being loaded are counted in *loading. */
+static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading)
+{
+	uint32_t absent = 0;
+
+	*loading = 0;
+	for (uint32_t i = 0; i < c->nr; i++) {
+		uint64_t w;
+
+		if (creq_is_done(c, i))
+			continue;
+		w = slot_get(ps->cache, c->obj, c->first + i);
+		if (slot_present(w)) {
+			copy_out(ps, c, i, slot_page(w));
+			slot_set_ref(ps->cache, c->obj, c->first + i);
+		} else if (slot_state(w) == BUCKET_LOADING) {
+			++*loading;
+		} else {
+			absent++;
+		}
+	}
+	return absent;
+}
+
+static void count_read(struct cport *ps, struct creq *c)
+{
+	if (c->counted)
+		return;
+	c->counted = true;
+	count(ps, CC_READS, 1);
+	count(ps, c->nr_done == c->nr ? CC_HITS : c->nr_done ? CC_PARTIAL : CC_MISSES, 1);
+	count(ps, CC_HIT_BYTES, (uint64_t)c->nr_done * BUCKET_SIZE);
+	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_done) * BUCKET_SIZE);
+}
+
+/* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
+ * started, and c waits for what is missing. */
+static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr)
+{
+	struct object *o = c->obj;
+	uint32_t page[RUN_MAX], n = nr < RUN_MAX ? nr : RUN_MAX;
+	struct child *ch;
+
+	while (n > 0 && !pages_get(ps, n, page, c->woken))
+		n /= 2;
+	if (n == 0) {
+		pages_wait(ps, c, 1);
+		return false;
+	}
+	c->woken = false;
+	if (!chunks_ensure(ps, o, b, n)) {
+		while (n)
+			page_put(ps, page[--n]);
+		chunks_wait(ps, c);
+		return false;
+	}
+	ch = child_get(ps, CHILD_LOAD, o);
+	if (!ch) {
+		while (n)
+			page_put(ps, page[--n]);
+		c->wait.fn = creq_retry;
+		requests_wait(ps, &c->wait);
+		return false;
+	}
+	ch->first = (uint16_t)b;
+	ch->nr = (uint16_t)n;
+	for (uint32_t i = 0; i < n; i++) {
+		ch->r->page[i] = page[i];
+		bucket_set(ps, o, b + i, slot_word(BUCKET_LOADING, page[i], 0));
+	}
+	o->loads_out++;
+	child_submit(ps, ch, XSEG_OP_READ, 0);
+	return true;
+}
+
+/* Starts loads for every run of absent buckets; false when c was put into a wait queue on the way. */
+static bool load_absent(struct cport *ps, struct creq *c)
+{
+	uint32_t i = 0, n;
+
+	while (i < c->nr) {
+		for (n = 0; i + n < c->nr && !creq_is_done(c, i + n) &&
+			    slot_absent(slot_get(ps->cache, c->obj, c->first + i + n)); n++)
+			;
+		if (n == 0) {
+			i++;
+			continue;
+		}
+		if (!load_start(ps, c, c->first + i, n))
+			return false;
+	}
+	return true;
+}
+
+void read_step(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+	uint32_t absent, loading;
+
+	if (c->error) {
+		creq_finish(ps, c, c->error);
+		return;
+	}
+	if (o->state == OBJECT_DELETING || o->nr_redo) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return;
+	}
+	absent = copy_present(ps, c, &loading);
+	count_read(ps, c);
+	if (c->nr_done == c->nr) {
+		creq_finish(ps, c, c->r->size);
+		return;
+	}
+	if (absent == 0 || load_absent(ps, c))
+		object_wait(ps, o, c, WAIT_LOAD);
+}
+
+/* Readers that wait for a bucket that could not be loaded get the store's error, nobody else: a write
+ * that needs it finds it absent and loads it for itself. */
+static void fail_readers(struct object *o, uint32_t first, uint32_t nr, int error)
+{
+	for (struct creq *c = o->waiters; c; c = c->next)
+		for (uint32_t i = 0; c->step == read_step && i < c->nr; i++)
+			if (!creq_is_done(c, i) && c->first + i >= first && c->first + i < first + nr)
+				c->error = error;
+}
+
+void load_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct object *o = ch->obj;
+	int error = result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
+
+	o->loads_out--;
+	if (error) {
+		count(ps, CC_LOAD_ERRORS, 1);
+		fail_readers(o, ch->first, ch->nr, error);
+	}
+	for (uint32_t i = 0; i < ch->nr; i++) {
+		uint32_t b = ch->first + i, page = ch->r->page[i];
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (slot_state(w) != BUCKET_LOADING || slot_page(w) != page) {
+			page_put(ps, page);	/* a write came first: the slot has moved on */
+		} else if (error) {
+			bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+			page_put(ps, page);
+		} else {
+			bucket_set(ps, o, b, slot_word(BUCKET_VALID, page, 0));
+			page_clean(ps, page);
+		}
+	}
+	object_wake(ps, o);
+	object_reclaim_step(ps, o);
+	child_put(ps, ch);
+}

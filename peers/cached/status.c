@@ -1,0 +1,82 @@
+/* status - what cached says of itself: the counters' names, `cache status`, `cache drop`.
+ *
+ * Contract: status_text() from any port's thread; it reads other ports' counters while they count.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "peers/cached/cached.h"
+#include "peers/common/kv.h"
+
+const char *const cache_keys[NR_CC] = {
+	[CC_READS] = "reads", [CC_WRITES] = "writes", [CC_HITS] = "hits", [CC_MISSES] = "misses",
+	[CC_PARTIAL] = "partial", [CC_HIT_BYTES] = "hit_bytes", [CC_MISS_BYTES] = "miss_bytes",
+	[CC_EVICTED] = "evicted", [CC_EVICTED_CLEAN] = "evicted_by.clean", [CC_EVICTED_OBJECT] = "evicted_by.object",
+	[CC_FLUSHED_WATERMARK] = "flushed_by.watermark", [CC_FLUSHED_AGE] = "flushed_by.age",
+	[CC_FLUSHED_EVICTION] = "flushed_by.eviction", [CC_FLUSHED_FLUSH] = "flushed_by.flush",
+	[CC_FLUSHED_SWITCH] = "flushed_by.switch", [CC_WAITS_BUCKET] = "waits_by.bucket",
+	[CC_WAITS_REQUEST] = "waits_by.request", [CC_WAITS_LOAD] = "waits_by.load", [CC_WAITS_FLUSH] = "waits_by.flush",
+	[CC_FLUSHED_BYTES] = "flushed_bytes", [CC_FLUSH_ERRORS] = "flush_errors", [CC_LOAD_ERRORS] = "load_errors",
+	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes", [CC_USED_BYTES] = "used_bytes",
+	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes", [CC_OBJECTS] = "objects",
+	[CC_POLICY] = "policy_number",
+};
+
+uint64_t cached_total(struct cached *k, enum cache_counter n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		sum += xseg_stats_get(k->ports[i].stats, n);
+	return sum;
+}
+
+static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
+{
+	uint64_t rate = atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed);
+	uint64_t from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
+
+	kv_add(t, "draining.from=%s\n", policy_write_back.name);
+	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
+	kv_add(t, "draining.bytes_left=%" PRIu64 "\n", dirty);
+	kv_add(t, "draining.rate=%" PRIu64 "\n", rate);
+	kv_add(t, "draining.eta_ms=%" PRIu64 "\n", rate ? dirty * 1000 / rate : 0);
+}
+
+int64_t status_text(struct cached *k, char *out, size_t size)
+{
+	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
+	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed) && dirty;
+	struct kv_text t;
+
+	kv_init(&t, out, size);
+	kv_add(&t, "name=%s\n", k->peer.name);
+	kv_add(&t, "policy=%s\n", atomic_load_explicit(&k->policy, memory_order_relaxed)->name);
+	if (draining)
+		add_draining(k, &t, dirty);
+	kv_add(&t, "state=%s\n", draining ? "draining" : "running");
+	for (uint32_t i = 0; i < NR_CC; i++)
+		if (i != CC_POLICY && i != CC_OBJECTS)
+			kv_add(&t, "%s=%" PRIu64 "\n", cache_keys[i], cached_total(k, i));
+	kv_add(&t, "objects=%u\n", xcache_nr_active(&k->xc));
+	kv_add(&t, "bypassed=%" PRIu64 "\n", cached_total(k, CC_READS) - cached_total(k, CC_HITS) -
+	       cached_total(k, CC_PARTIAL) - cached_total(k, CC_MISSES));
+	kv_add(&t, "evicting=%u\n", atomic_load_explicit(&k->reclaims, memory_order_relaxed));
+	return t.full ? -ENOSPC : (int64_t)t.used;
+}
+
+/* Forgets all that is clean; refuses while anything is dirty. */
+int64_t drop_clean(struct cport *ps, char *out, size_t size)
+{
+	struct cached *k = ps->cache;
+	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
+	struct kv_text t;
+
+	kv_init(&t, out, size);
+	if (dirty) {
+		kv_add(&t, "%" PRIu64 "K are dirty; flush first ('xseg cache flush %s')", dirty >> 10, k->peer.name);
+		return -EBUSY;
+	}
+	kv_add(&t, "dropped_bytes=%" PRIu64 "\n", (uint64_t)pages_drop(ps) * BUCKET_SIZE);
+	return (int64_t)t.used;
+}

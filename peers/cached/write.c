@@ -1,0 +1,289 @@
+/* write - applying writes (and discards and write-zeroes, which are writes of zeroes).
+ *
+ * A write first gets a new page for each of its buckets, then the rest of its first and last bucket if it covers
+ * them in part ("edges"): from the bucket, or from the store straight into the new page. Then, in one
+ * uninterrupted piece inside the object (rule R3): fill the new pages, STARTED, store all slots, and answer
+ * or become APPLIED. The old pages go back; one that a flush is writing goes back when that ends.
+ *
+ * An edge that is loaded stands in its slot as LOADING with the write's own page until the write is applied, so it cannot
+ * be evicted meanwhile, and others wait for it.
+ *
+ * Contract: inside the object.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+#define LEFT  1u
+#define RIGHT 2u
+
+static bool is_partial(const struct creq *c, uint32_t i)
+{
+	uint32_t in, len;
+
+	creq_part(c, i, &in, &len);
+	return len != BUCKET_SIZE;
+}
+
+static uint8_t edge_bit(uint32_t i)
+{
+	return i == 0 ? LEFT : RIGHT;
+}
+
+/* The slot holds our own page, being loaded or loaded. */
+static bool is_ours(struct cport *ps, const struct creq *c, uint32_t i)
+{
+	uint64_t w = slot_get(ps->cache, c->obj, c->first + i);
+
+	return slot_state(w) == BUCKET_LOADING && slot_page(w) == c->page[i];
+}
+
+static bool edge_load(struct cport *ps, struct creq *c, uint32_t i)
+{
+	struct object *o = c->obj;
+	struct child *ch;
+
+	if (!chunks_ensure(ps, o, c->first + i, 1)) {
+		chunks_wait(ps, c);
+		return false;
+	}
+	ch = child_get(ps, CHILD_EDGE, o);
+	if (!ch) {
+		c->wait.fn = creq_retry;
+		requests_wait(ps, &c->wait);
+		return false;
+	}
+	ch->c = c;
+	ch->first = (uint16_t)(c->first + i);
+	ch->nr = 1;
+	ch->r->page[0] = c->page[i];
+	bucket_set(ps, o, c->first + i, slot_word(BUCKET_LOADING, c->page[i], 0));
+	o->loads_out++;
+	c->edges_out++;
+	child_submit(ps, ch, XSEG_OP_READ, 0);
+	return true;
+}
+
+enum edge { EDGE_HERE, EDGE_WAITS, EDGE_QUEUED };
+
+/* Whether the rest of bucket i is at hand; starts to get it where it is not. EDGE_QUEUED: c is in a wait queue. */
+static enum edge edge_ready(struct cport *ps, struct creq *c, uint32_t i)
+{
+	uint64_t w = slot_get(ps->cache, c->obj, c->first + i);
+
+	if (slot_present(w) || (is_ours(ps, c, i) && (c->edge_ready & edge_bit(i))))
+		return EDGE_HERE;
+	if (slot_state(w) == BUCKET_LOADING)
+		return EDGE_WAITS;
+	return edge_load(ps, c, i) ? EDGE_WAITS : EDGE_QUEUED;
+}
+
+static enum edge edges_ready(struct cport *ps, struct creq *c)
+{
+	enum edge left = EDGE_HERE, right = EDGE_HERE;
+
+	if (is_partial(c, 0))
+		left = edge_ready(ps, c, 0);
+	if (left != EDGE_QUEUED && c->nr > 1 && is_partial(c, c->nr - 1u))
+		right = edge_ready(ps, c, c->nr - 1u);
+	return left == EDGE_HERE ? right : left == EDGE_QUEUED || right != EDGE_QUEUED ? left : right;
+}
+
+static void fill_page(struct cport *ps, struct creq *c, uint32_t i)
+{
+	struct xseg *seg = ps->cache->peer.seg;
+	char *new = xseg_page(seg, c->page[i]);
+	uint32_t in, len;
+	uint64_t w;
+
+	creq_part(c, i, &in, &len);
+	if (len != BUCKET_SIZE && !is_ours(ps, c, i)) {
+		w = slot_get(ps->cache, c->obj, c->first + i);
+		memcpy(new, xseg_page(seg, slot_page(w)), BUCKET_SIZE);
+	}
+	if (c->r->op == XSEG_OP_WRITE)
+		memcpy(new + in, (char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, len);
+	else
+		memset(new + in, 0, len);
+}
+
+static void store_slot(struct cport *ps, struct creq *c, uint32_t i)
+{
+	struct object *o = c->obj;
+	uint32_t b = c->first + i;
+	uint64_t old = slot_get(ps->cache, o, b);
+
+	dirty_begin(ps, o, b, old, c->page[i]);
+	switch (slot_state(old)) {
+	case BUCKET_VALID:
+		page_unclean(ps, slot_page(old));
+		page_put(ps, slot_page(old));
+		break;
+	case BUCKET_DIRTY:
+		page_put(ps, slot_page(old));
+		break;
+	default:
+		break;	/* LOADING, WRITING: the child that lists the page puts it */
+	}
+}
+
+/* All that the write may wait for is there. */
+static void write_apply(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+	uint32_t i;
+
+	for (i = 0; i < c->nr; i++)
+		fill_page(ps, c, i);
+	if (c->r->state == XSEG_REQ_AT)
+		xseg_req_start(ps->pp->port, c->r);
+	for (i = 0; i < c->nr; i++)
+		store_slot(ps, c, i);
+	c->nr_pages = 0;
+	c->applied = true;
+	c->seq = ++o->apply_seq;
+	if (c->redo) {
+		c->redo = false;
+		o->nr_redo--;
+	}
+	count(ps, CC_WRITES, 1);
+	dirty_list(ps, o);
+	if (c->fua)
+		policy_write_through.applied(ps, c);
+	else
+		atomic_load_explicit(&ps->cache->policy, memory_order_relaxed)->applied(ps, c);
+	if (o->waiters)
+		object_wake(ps, o);
+}
+
+/* Gives up: own pages go back, edges that were loaded become clean buckets. */
+static void write_fail(struct cport *ps, struct creq *c)
+{
+	for (uint32_t i = 0; i < c->nr_pages; i++) {
+		if (is_ours(ps, c, i)) {
+			bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_VALID, c->page[i], 0));
+			page_clean(ps, c->page[i]);
+		} else {
+			page_put(ps, c->page[i]);
+		}
+	}
+	c->nr_pages = 0;
+	if (c->redo) {
+		c->redo = false;
+		c->obj->nr_redo--;
+	}
+	creq_finish(ps, c, c->error);
+}
+
+void write_step(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+	enum edge edges;
+
+	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo)) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return;
+	}
+	if (c->error) {
+		if (c->edges_out == 0)
+			write_fail(ps, c);
+		else
+			object_wait(ps, o, c, WAIT_LOAD);
+		return;
+	}
+	if (c->nr_pages == 0) {
+		if (!pages_get(ps, c->nr, c->page, c->woken)) {
+			pages_wait(ps, c, c->nr);
+			return;
+		}
+		c->nr_pages = c->nr;
+		c->woken = false;
+	}
+	/* a load that is out writes into our page: it must end before the page can go into a slot */
+	edges = c->edges_out ? EDGE_WAITS : edges_ready(ps, c);
+	if (edges == EDGE_WAITS)
+		object_wait(ps, o, c, WAIT_LOAD);
+	else if (edges == EDGE_HERE && !chunks_ensure(ps, o, c->first, c->nr))
+		chunks_wait(ps, c);
+	else if (edges == EDGE_HERE)
+		write_apply(ps, c);
+}
+
+void edge_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct object *o = ch->obj;
+	struct creq *c = ch->c;
+	uint32_t i = ch->first - c->first;
+
+	o->loads_out--;
+	c->edges_out--;
+	if (result < (int64_t)BUCKET_SIZE) {
+		count(ps, CC_LOAD_ERRORS, 1);
+		c->error = result < 0 ? (int)result : -EIO;
+		if (is_ours(ps, c, i))
+			bucket_set(ps, o, ch->first, slot_word(BUCKET_INVALID, 0, 0));
+	} else if (is_ours(ps, c, i)) {
+		c->edge_ready |= edge_bit(i);
+	}
+	object_wake(ps, o);
+	object_reclaim_step(ps, o);
+	child_put(ps, ch);
+}
+
+/* ---- writers that wait for the store ---- */
+
+/* Waits until the store has the pages that c put into its slots, or newer ones: buckets that are
+ * clean by now count as done (a successor's requests). */
+void through_wait(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+
+	memset(c->done, 0, sizeof(c->done));
+	c->nr_done = 0;
+	for (uint32_t i = 0; i < c->nr; i++) {
+		enum bucket_state s = slot_state(slot_get(ps->cache, o, c->first + i));
+
+		if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
+			continue;
+		creq_set_done(c, i);
+	}
+	if (c->nr_done == c->nr) {
+		if (c->fua)
+			flush_sync(ps, c);
+		else
+			creq_finish(ps, c, c->r->size);
+		return;
+	}
+	o->nr_fua = (uint16_t)(o->nr_fua + c->fua);
+	count_wait(ps, WAIT_FLUSH);
+	c->next = o->through;
+	o->through = c;
+	flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
+}
+
+/* A flush of the object ended: it covers those who had been applied when it started. */
+void through_cover(struct cport *ps, struct object *o, struct child *ch, int error)
+{
+	struct creq **at = &o->through, *c;
+
+	while ((c = *at) != NULL) {
+		for (uint32_t i = 0; i < c->nr && ch->seq >= c->seq; i++) {
+			uint32_t b = c->first + i;
+
+			if (b < ch->first || b >= (uint32_t)ch->first + ch->nr || creq_is_done(c, i))
+				continue;
+			creq_set_done(c, i);
+			if (error)
+				c->error = error;
+		}
+		if (c->nr_done < c->nr) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		o->nr_fua = (uint16_t)(o->nr_fua - c->fua);
+		creq_finish(ps, c, c->error ? c->error : (int64_t)c->r->size);
+	}
+}

@@ -1,0 +1,25 @@
+/* cache_cost - what a cache of a given size costs beside its data, before it is made.
+ *
+ * Contract: pure arithmetic, the same that cached uses to lay out its arena: `xseg create` prints it.
+ */
+#ifndef PEERS_COMMON_CACHE_COST_H
+#define PEERS_COMMON_CACHE_COST_H
+
+#include <stdint.h>
+
+#define CACHE_CHUNK_SLOTS   64u		/* buckets in a chunk */
+#define CACHE_OBJECT_CHUNKS 16u		/* chunks of an object: 4 MiB */
+#define CACHE_OBJECT_BYTES  256u	/* an object's entry in the arena */
+
+/* Objects for which a cache of that memory is made when `objects` is not given. */
+uint32_t cached_default_objects(uint64_t memory_bytes);
+/* Chunks that it gets: enough for objects that are at least half filled, and one for each object. */
+uint32_t cached_nr_chunks(uint64_t memory_bytes, uint32_t objects);
+/* Bytes of its arena. */
+uint64_t cached_arena_bytes(uint64_t memory_bytes, uint32_t objects);
+/* All that it needs beside the pages of the buckets, in the segment and private, in bytes. */
+uint64_t cached_metadata_bytes(uint64_t memory_bytes, uint32_t objects);
+/* What one more object with a single bucket costs, in bytes. */
+uint64_t cached_sparse_object_bytes(void);
+
+#endif
