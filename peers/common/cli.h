@@ -1,0 +1,38 @@
+/* cli - a command line, read by tables of options (opt.h).
+ *
+ * Contract: cli_parse() prints nothing and does not exit; it writes the fields that the tables
+ * name. It reads
+ *	--name=value   --name value   --name (a boolean: yes)   -s X = --segment X   -h = --help
+ * takes '-' and '_' in names for the same, and stops at "--", at "-" and at the first word that is
+ * no option.
+ *
+ * To let options follow other words ("create VOL --size 1G"), take the word and call it again from
+ * there.
+ */
+#ifndef PEERS_COMMON_CLI_H
+#define PEERS_COMMON_CLI_H
+
+#include <stdio.h>
+
+#include "peers/common/opt.h"
+
+struct cli_group {
+	const struct opt *table;		/* NULL ends an array of groups */
+	void *base;
+};
+
+/* argv[0] is skipped. Returns the index of the first argument that is no option ("--" itself is
+ * passed over), argc when there is none, or -EINVAL with a line in err. */
+int cli_parse(const struct cli_group *groups, int argc, char **argv,
+	      struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* One aligned line an option: name, argument, help, range, default. */
+void cli_print_options(FILE *out, const struct opt *table);
+
+/* The option whose name is nearest to `name` (edit distance), or NULL when none is near. */
+const struct opt *cli_nearest(const struct cli_group *groups, const char *name);
+
+/* For struct opt's check: a name of a segment or a peer. */
+int cli_check_name(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
+
+#endif

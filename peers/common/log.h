@@ -1,0 +1,36 @@
+/* log - lines for people on stderr: start, stop, what changed, what failed.
+ *
+ * Contract: any thread; one write(2) a line, "NAME: text". Not for the data path: there are
+ * counters. Each place in the code prints at most LOG_PER_SECOND lines a second; what it held back
+ * is counted and said later.
+ */
+#ifndef PEERS_COMMON_LOG_H
+#define PEERS_COMMON_LOG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOG_PER_SECOND 10
+
+struct log_site {
+	_Atomic uint64_t second;
+	_Atomic uint32_t printed, held_back;
+};
+
+/* what: "", "warning: " or "error: "; stands after the name. */
+void log_line(struct log_site *site, const char *what, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define LOG_AT(what, ...) \
+	do { \
+		static struct log_site log_site_; \
+		log_line(&log_site_, what, __VA_ARGS__); \
+	} while (0)
+
+/* log_info("%s: text", name, ...) */
+#define log_info(...)  LOG_AT("", __VA_ARGS__)
+#define log_warn(...)  LOG_AT("warning: ", __VA_ARGS__)
+#define log_error(...) LOG_AT("error: ", __VA_ARGS__)
+
+#endif

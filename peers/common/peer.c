@@ -1,0 +1,428 @@
+/* peer - what all kinds have in common: registering, recovering, one round of a port, counting. See
+ * peer.h for the contract and peer_box.h for what is kept.
+ *
+ * Nothing here knows threads, sleeping or a clock (P3): time is pp->now_ns, which whoever drives
+ * the port has set.
+ */
+#include "peers/common/peer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/peer_box.h"
+
+enum { TAKEN_REQUESTS, TAKEN_REPLIES };
+
+static const char *const stat_keys[PEER_NR_STATS] = {
+	[PEER_STAT_OPS] = "ops",
+	[PEER_STAT_BYTES] = "bytes",
+	[PEER_STAT_ERRORS] = "errors",
+	[PEER_STAT_READS] = "reads",
+	[PEER_STAT_WRITES] = "writes",
+	[PEER_STAT_FLUSHES] = "flushes",
+	[PEER_STAT_READ_BYTES] = "read_bytes",
+	[PEER_STAT_WRITE_BYTES] = "write_bytes",
+	[PEER_STAT_AWAKE_IDLE_NS] = "awake_idle_ns",
+	[PEER_STAT_SLEEPS] = "sleeps",
+	[PEER_STAT_WAKES] = "wakes",
+	[PEER_STAT_PROTO_ERRORS] = "proto_errors",
+};
+
+/* ---- making and registering -------------------------------------------------------------- */
+
+struct peer *peer_create(const struct peer_class *cls)
+{
+	size_t size = (sizeof(struct peer_box) + cls->size + 63) & ~(size_t)63;
+	struct peer_box *box = aligned_alloc(64, size);
+	struct peer *p;
+
+	if (!box)
+		return NULL;
+	memset(box, 0, size);
+	atomic_flag_clear(&box->setting);
+	box->scratch = calloc(1, cls->size);
+	if (!box->scratch) {
+		free(box);
+		return NULL;
+	}
+	p = (struct peer *)box->peer;
+	p->cls = cls;
+	p->threads = 1;
+	strncpy(p->name, cls->kind, sizeof(p->name) - 1);
+	opt_set_defaults(cls->opts, p);
+	return p;
+}
+
+static void free_buffers(struct peer *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < PEER_MAX_THREADS; i++) {
+		free(peer_box(p)->port[i].line);
+		peer_box(p)->port[i].line = NULL;
+	}
+}
+
+void peer_destroy(struct peer *p)
+{
+	if (!p)
+		return;
+	assert(!p->xp);
+	free_buffers(p);
+	free(peer_box(p)->scratch);
+	free(peer_box(p));
+}
+
+static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
+{
+	struct peer_port *pp = &p->ports[nr];
+	struct port_box *box = &peer_box(p)->port[nr];
+	int rc;
+
+	pp->peer = p;
+	pp->nr = nr;
+	pp->port = xseg_peer_port(p->xp, nr);
+	box->line = malloc(PEER_LINE_BYTES + PEER_TEXT_BYTES);
+	if (!box->line)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	box->text = box->line + PEER_LINE_BYTES;
+	rc = xseg_stats_open(p->xp, p->name, p->cls->kind, stat_keys, PEER_NR_STATS, &pp->stats);
+	if (rc)
+		return xseg_fail(
+			err, rc,
+			"no block of statistics for '%s': %s; make the segment with more ports",
+			p->name, strerror(-rc));
+	return 0;
+}
+
+/* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist.
+ * */
+static int find_route(struct peer *p, struct xseg_error *err)
+{
+	uint32_t lower;
+	int rc;
+
+	if (!p->cls->sends || !p->downstream_name[0] || xseg_route(p->xp, NULL) != XSEG_NONE)
+		return 0;
+	lower = xseg_peer_find(p->seg, p->downstream_name);
+	if (lower == XSEG_NONE)
+		return -EAGAIN;
+	rc = xseg_route_set(p->seg, xseg_peer_index(p->xp), lower);
+	if (rc)
+		return xseg_fail(err, rc, "'%s' cannot send to '%s': %s; see 'xseg peer list'",
+				 p->name, p->downstream_name,
+				 rc == -ELOOP ? "that would be a loop" : strerror(-rc));
+	return 0;
+}
+
+int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
+{
+	struct xseg_peer_params params = { .name = p->name,
+					   .kind = p->cls->kind,
+					   .nr_ports = p->threads };
+	bool fresh = xseg_peer_find(seg, p->name) == XSEG_NONE;
+	uint32_t i;
+	int rc;
+
+	p->seg = seg;
+	if (p->cls->nr_requests)
+		params.nr_requests = p->cls->nr_requests(p);
+	rc = xseg_peer_open(seg, &params, &p->xp, err);
+	if (rc)
+		return rc;
+	p->nr_ports = xseg_peer_nr_ports(p->xp);
+	for (i = 0; i < p->nr_ports && !rc; i++)
+		rc = open_port(p, i, err);
+	if (!rc)
+		rc = find_route(p, err);
+	if ((!rc || rc == -EAGAIN) && p->cls->init)
+		rc = p->cls->init(p, err);
+	if (rc && rc != -EAGAIN)
+		goto out_close;
+	return 0;
+out_close:
+	i = xseg_peer_index(p->xp);
+	xseg_peer_close(p->xp, fresh ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA);
+	p->xp = NULL;
+	p->nr_ports = 0;
+	/* a name that was never served is not worth keeping; one that a request has met meanwhile
+	 * stays, stopped */
+	if (fresh && xseg_peer_forget(seg, i) == -ENOTEMPTY)
+		return rc;
+	return rc;
+}
+
+void peer_close(struct peer *p, enum xseg_close how)
+{
+	atomic_store(&peer_box(p)->serving, false);
+	if (p->cls->fini)
+		p->cls->fini(p);
+	xseg_peer_close(p->xp, how);
+	p->xp = NULL;
+	p->nr_ports = 0;
+}
+
+/* ---- recovering -------------------------------------------------------------------------- */
+
+static void hand_over(struct peer_port *pp, struct xreq *r)
+{
+	struct port_box *box = port_box(pp);
+
+	r->stamp_ns = pp->now_ns;
+	atomic_store_explicit(&box->arrived,
+			      atomic_load_explicit(&box->arrived, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (r->op == XSEG_OP_ADMIN)
+		peer_admin(pp, r);
+	else
+		pp->peer->cls->request(pp, r);
+}
+
+static void recover_request(struct xport *port, struct xreq *r, void *arg)
+{
+	struct peer *p = arg;
+	struct peer_port *pp = p->ports;
+	struct port_box *box;
+
+	while (pp->port != port)
+		pp++;
+	if (r->op != XSEG_OP_ADMIN && !p->cls->recover) {
+		hand_over(pp, r);
+		return;
+	}
+	box = port_box(pp);
+	r->stamp_ns = pp->now_ns;
+	atomic_fetch_add_explicit(&box->arrived, 1, memory_order_relaxed);
+	if (r->op == XSEG_OP_ADMIN)
+		peer_admin_recover(pp, r);
+	else
+		p->cls->recover(pp, r);
+}
+
+bool peer_try_serve(struct peer *p)
+{
+	uint32_t i;
+
+	if (peer_serving(p))
+		return true;
+	if (find_route(p, NULL) || xseg_peer_orphans(p->xp) > 0)
+		return false;
+	for (i = 1; i < p->nr_ports; i++)
+		p->ports[i].now_ns = p->ports[0].now_ns;
+	xseg_peer_recover(p->xp, recover_request, p);
+	if (p->cls->recovered)
+		p->cls->recovered(p);
+	for (i = 0; i < p->nr_ports; i++)
+		xseg_port_flush(p->ports[i].port);
+	xseg_peer_serve(p->xp);
+	/* release: partner is the acquire in peer_serving(): other threads see what recovery made
+	 * */
+	atomic_store_explicit(&peer_box(p)->serving, true, memory_order_release);
+	return true;
+}
+
+/* ---- rounds ------------------------------------------------------------------------------ */
+
+/* The next accepted request or reply; accepts up to `max` more when none is left over. */
+static struct xreq *take(struct peer_port *pp, unsigned what, uint32_t max)
+{
+	struct port_box *box = port_box(pp);
+
+	if (box->at[what] == box->nr_taken[what]) {
+		if (max > PEER_TAKE)
+			max = PEER_TAKE;
+		box->at[what] = 0;
+		if (what == TAKEN_REPLIES)
+			box->nr_taken[what] = xseg_port_replies(pp->port, box->taken[what], max);
+		else if (atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests,
+					      memory_order_relaxed))
+			box->nr_taken[what] = 0;
+		else
+			box->nr_taken[what] = xseg_port_receive(pp->port, box->taken[what], max);
+	}
+	return box->at[what] < box->nr_taken[what] ? box->taken[what][box->at[what]++] : NULL;
+}
+
+static bool handle_request(struct peer_port *pp, uint32_t max)
+{
+	struct xreq *r = take(pp, TAKEN_REQUESTS, max);
+
+	if (r)
+		hand_over(pp, r);
+	return r;
+}
+
+static bool handle_reply(struct peer_port *pp, uint32_t max)
+{
+	struct xreq *r = take(pp, TAKEN_REPLIES, max);
+
+	if (r)
+		pp->peer->cls->reply(pp, r);
+	return r;
+}
+
+/* Those answered in the round that they came in took as long as the round did. */
+static void settle_instant(struct peer_port *pp, uint64_t now_ns)
+{
+	struct port_box *box = port_box(pp);
+	uint64_t took_ns = now_ns - pp->now_ns;
+
+	for (; box->nr_instant; box->nr_instant--)
+		xhist_record(xseg_stats_lat(pp->stats), took_ns);
+}
+
+static void publish(struct peer_port *pp)
+{
+	struct port_box *box = port_box(pp);
+	uint32_t i;
+
+	xseg_port_flush(pp->port);
+	if (!box->counted)
+		return;
+	for (i = 0; i < PEER_NR_STATS; i++) {
+		if (box->count[i])
+			xseg_stats_add(pp->stats, i, box->count[i]);
+		box->count[i] = 0;
+	}
+	box->counted = false;
+}
+
+bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns)
+{
+	const struct peer_class *cls = pp->peer->cls;
+	uint32_t requests = 0, replies = 0;
+
+	*next_ns = PEER_NEVER;
+	if (!peer_serving(pp->peer))
+		return false;
+	settle_instant(pp, now_ns);
+	pp->now_ns = now_ns;
+	while (requests < budget && handle_request(pp, budget - requests))
+		requests++;
+	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
+		replies++;
+	if (cls->poll)
+		*next_ns = cls->poll(pp);
+	publish(pp);
+	return requests || replies;
+}
+
+bool peer_port_step_request(struct peer_port *pp)
+{
+	return peer_serving(pp->peer) && handle_request(pp, PEER_TAKE);
+}
+
+bool peer_port_step_reply(struct peer_port *pp)
+{
+	return peer_serving(pp->peer) && pp->peer->cls->reply && handle_reply(pp, PEER_TAKE);
+}
+
+uint64_t peer_port_step_poll(struct peer_port *pp)
+{
+	uint64_t next_ns = PEER_NEVER;
+
+	if (!peer_serving(pp->peer))
+		return next_ns;
+	settle_instant(pp, pp->now_ns);
+	if (pp->peer->cls->poll)
+		next_ns = pp->peer->cls->poll(pp);
+	publish(pp);
+	return next_ns;
+}
+
+uint64_t peer_outstanding(const struct peer *p)
+{
+	uint64_t arrived = 0, left = 0;
+	uint32_t i;
+
+	for (i = 0; i < p->nr_ports; i++) {
+		arrived +=
+			atomic_load_explicit(&peer_box(p)->port[i].arrived, memory_order_relaxed);
+		left += atomic_load_explicit(&peer_box(p)->port[i].left, memory_order_relaxed);
+	}
+	return arrived - left;
+}
+
+/* ---- answering and sending --------------------------------------------------------------- */
+
+static void count(struct port_box *box, enum peer_stat what, uint64_t n)
+{
+	box->count[what] += n;
+	box->counted = true;
+}
+
+static void count_left(struct port_box *box)
+{
+	atomic_store_explicit(&box->left,
+			      atomic_load_explicit(&box->left, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static void count_op(struct port_box *box, const struct xreq *r, uint64_t bytes)
+{
+	count(box, PEER_STAT_OPS, 1);
+	switch (r->op) {
+	case XSEG_OP_READ:
+		count(box, PEER_STAT_READS, 1);
+		count(box, PEER_STAT_READ_BYTES, bytes);
+		count(box, PEER_STAT_BYTES, bytes);
+		break;
+	case XSEG_OP_WRITE:
+		count(box, PEER_STAT_WRITES, 1);
+		count(box, PEER_STAT_WRITE_BYTES, bytes);
+		count(box, PEER_STAT_BYTES, bytes);
+		break;
+	case XSEG_OP_FLUSH:
+		count(box, PEER_STAT_FLUSHES, 1);
+		break;
+	default:
+		break;
+	}
+}
+
+static void count_answer(struct peer_port *pp, const struct xreq *r, int64_t result)
+{
+	struct port_box *box = port_box(pp);
+
+	count_left(box);
+	if (r->op == XSEG_OP_ADMIN)
+		return;
+	count_op(box, r, result > 0 ? (uint64_t)result : 0);
+	if (result < 0)
+		count(box, PEER_STAT_ERRORS, 1);
+	if (result == -EPROTO)
+		count(box, PEER_STAT_PROTO_ERRORS, 1);
+	if (r->stamp_ns == pp->now_ns)
+		box->nr_instant++;
+	else
+		xhist_record(xseg_stats_lat(pp->stats), pp->now_ns - r->stamp_ns);
+}
+
+void peer_answer(struct peer_port *pp, struct xreq *r, int64_t result)
+{
+	count_answer(pp, r, result);
+	xseg_req_answer(pp->port, r, result);
+}
+
+void peer_forward(struct peer_port *pp, struct xreq *r)
+{
+	uint32_t lower = xseg_route(pp->peer->xp, NULL);
+	struct xreq was = { .op = r->op };
+	uint64_t bytes = r->size;
+
+	if (lower == XSEG_NONE || xseg_req_forward(pp->port, r, lower)) {
+		peer_answer(pp, r, -ENOTCONN);
+		return;
+	}
+	count_left(port_box(pp));
+	count_op(port_box(pp), &was, bytes);
+}
+
+int peer_submit(struct peer_port *pp, struct xreq *r)
+{
+	uint32_t lower = xseg_route(pp->peer->xp, NULL);
+
+	return lower == XSEG_NONE || xseg_req_submit(pp->port, r, lower) ? -ENOTCONN : 0;
+}

@@ -1,0 +1,136 @@
+/* peer - what a peer is: a set of callbacks over ports, driven by a reactor or by the simulator.
+ *
+ * Contract
+ *   A peer kind is one const struct peer_class. Its core (everything reached from request, reply and
+ *   poll) makes no system call and reads no clock but `now_ns` of its port: so the simulator runs the
+ *   same object files. Kinds that must do I/O (filed) do it in poll() and the functions it hands work
+ *   to; they are never simulated.
+ *   request(), reply(), poll() of one peer_port are called by one thread. Different ports of one peer
+ *   may be served by different threads at the same time.
+ *
+ * Life: init (one thread: memory, arena, options) -> [orphans gone] -> recover for each old request
+ *   -> serving: request/reply/poll -> stop asked: stopping = true, quiesced() polled until true
+ *   -> fini. A kill may come anywhere.
+ *
+ * Invariants
+ *   P1  nothing is allocated after init (R6)
+ *   P2  a callback never blocks; what has to wait is queued, and waits
+ *   P3  peer.c knows no threads and no sleeping; reactor.c knows no peer kind
+ */
+#ifndef PEERS_COMMON_PEER_H
+#define PEERS_COMMON_PEER_H
+
+#include "peers/common/opt.h"
+#include "xseg/xseg.h"
+
+#define PEER_MAX_THREADS 16
+#define PEER_NEVER	 UINT64_MAX
+
+struct peer;
+struct reactor;
+
+/* One port of a peer, as its callbacks see it. */
+struct peer_port {
+	struct peer *peer;
+	struct xport *port;
+	uint32_t nr;				/* 0 .. peer->nr_ports - 1 */
+	uint64_t now_ns;			/* monotonic; set before each round of callbacks */
+	struct xseg_stats *stats;		/* "NAME" block of this port: enum peer_stat */
+	struct reactor *reactor;		/* NULL in the simulator */
+	void *state;				/* the kind's own, per port */
+};
+
+enum peer_stat {				/* counters that every peer has, in this order */
+	PEER_STAT_OPS, PEER_STAT_BYTES, PEER_STAT_ERRORS, PEER_STAT_READS, PEER_STAT_WRITES, PEER_STAT_FLUSHES,
+	PEER_STAT_READ_BYTES, PEER_STAT_WRITE_BYTES, PEER_STAT_AWAKE_IDLE_NS, PEER_STAT_SLEEPS, PEER_STAT_WAKES,
+	PEER_STAT_PROTO_ERRORS, PEER_NR_STATS
+};
+
+struct peer_class {
+	const char *kind;
+	const char *summary;			/* one line, for --help */
+	const struct opt *opts;			/* table ended by .name == NULL; offsets into the peer's struct */
+	size_t size;				/* of the kind's struct, whose first member is struct peer */
+	bool sends;				/* has a downstream */
+
+	/* How many requests of its own each port needs; options are set. NULL: none. */
+	uint32_t (*nr_requests)(struct peer *p);
+	/* peer->xp, ports, downstream are there; not serving yet. */
+	int (*init)(struct peer *p, struct xseg_error *err);
+	/* A predecessor's request, in the order of xseg_peer_recover(). NULL: handed to request(). */
+	void (*recover)(struct peer_port *pp, struct xreq *r);
+	/* All old requests have been handed over; the next thing is serving. May be NULL. */
+	void (*recovered)(struct peer *p);
+	void (*request)(struct peer_port *pp, struct xreq *r);	/* never ADMIN, which goes to admin() */
+	void (*reply)(struct peer_port *pp, struct xreq *r);	/* to a request of its own; NULL if it has none */
+	/* Each round, after requests and replies: timers, completions, ready lists. Returns when it wants to be
+	 * called next (absolute ns; now or earlier = at once; PEER_NEVER = when something arrives). May be NULL. */
+	uint64_t (*poll)(struct peer_port *pp);
+	/* One line in, text out ("key=value\n" lines on success; one line of reason on error). Returns its length or
+	 * -errno with the reason in out. Common commands (ping, get, set) are done before this is asked; -ENOSYS: not mine.
+	 * May keep r and answer it later: then returns PEER_ADMIN_LATER. May be NULL. */
+	int64_t (*admin)(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);
+	/* After an option marked OPT_LIVE was stored: make it true. May refuse (the old value is put back). NULL: nothing to do. */
+	int (*changed)(struct peer *p, const struct opt *o, struct xseg_error *err);
+	/* Asked to stop (SIGTERM, peer stop): true when nothing is left to do. NULL: at once. Polled from every port's round;
+	 * *left_bytes and *total_bytes (may stay 0) are shown as progress. */
+	bool (*quiesced)(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes);
+	/* Dirty bytes that would stay behind if the process left now; for messages. May be NULL. */
+	uint64_t (*dirty_bytes)(struct peer *p);
+	/* Before leaving: what becomes of the arena. clean: quiesced() was true. NULL: FREE_ARENA. */
+	enum xseg_close (*close_how)(struct peer *p, bool clean);
+	void (*fini)(struct peer *p);		/* frees private memory; not the segment's */
+};
+
+#define PEER_ADMIN_LATER INT64_MIN
+
+/* Part of every kind's struct, first. */
+struct peer {
+	const struct peer_class *cls;
+	char name[XSEG_NAME_MAX];
+	char segment[XSEG_NAME_MAX];		/* option -s */
+	char downstream_name[XSEG_NAME_MAX];	/* option --downstream */
+	uint32_t threads;			/* option --threads: how many reactors serve it */
+	char cpus[64];				/* option --cpus */
+	struct xseg *seg;
+	struct xseg_peer *xp;
+	uint32_t nr_ports;
+	struct peer_port ports[PEER_MAX_THREADS];
+	_Atomic bool stopping;			/* somebody asked it to stop */
+};
+
+/* ---- life, used by reactor.c, xseg-host and the simulator ---- */
+
+/* Makes a peer of that kind with default options; free with peer_destroy(). NULL: no memory. */
+struct peer *peer_create(const struct peer_class *cls);
+void peer_destroy(struct peer *p);
+
+/* Registers, takes over what a predecessor left, calls init. The peer is not serving yet. */
+int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err) XSEG_MUST_CHECK;
+/* Goes on with recovery: false while orphans are still out at others (call again later), true when it serves. */
+bool peer_try_serve(struct peer *p);
+/* One round of one port: up to `budget` requests and replies each, then poll. Returns whether anything was done;
+ * *next_ns: when to be called again. Does not flush the port's queues if `flush` is false. */
+bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns);
+/* Finer steps, for the simulator: handle one request, one reply, or poll; false when there was none. */
+bool peer_port_step_request(struct peer_port *pp);
+bool peer_port_step_reply(struct peer_port *pp);
+uint64_t peer_port_step_poll(struct peer_port *pp);
+void peer_close(struct peer *p, enum xseg_close how);
+
+/* ---- for the kinds ---- */
+
+/* Answers and counts: ops, bytes, errors, latency from r->stamp_ns. */
+void peer_answer(struct peer_port *pp, struct xreq *r, int64_t result);
+/* Counts and forwards to the downstream: -ENOTCONN is answered to the origin when there is none. */
+void peer_forward(struct peer_port *pp, struct xreq *r);
+/* Submits an own request to the downstream. 0, or -ENOTCONN: the caller still has it. */
+int peer_submit(struct peer_port *pp, struct xreq *r) XSEG_MUST_CHECK;
+/* The port that the running callback should use, when a job of one port is done by another's thread: the kinds pass pp along. */
+
+/* Wakes the thread of this port (from another thread of the same peer that left work for it). */
+void peer_port_kick(struct peer_port *pp);
+
+extern const struct peer_class volumed_class, cached_class, filed_class, memd_class;
+
+#endif

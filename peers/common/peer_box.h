@@ -1,0 +1,68 @@
+/* peer_box - what the runtime keeps of a peer beside the struct that its kind knows. Only peer.c,
+ * peer_admin.c, reactor.c and control.c include this file.
+ *
+ * Contract: a peer's struct is the last member of its box (peer_create() makes both). Fields of a
+ * port are its thread's, but for the two counts, which any thread may read.
+ *
+ * Invariants
+ *   X1  arrived - left, summed over the ports when no thread is in them, is the number of requests
+ *       that the peer has and still owes an answer: it leaves only when that is 0
+ *   X2  taken[] holds requests only between the simulator's steps: a whole round leaves none
+ */
+#ifndef PEERS_COMMON_PEER_BOX_H
+#define PEERS_COMMON_PEER_BOX_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "peers/common/peer.h"
+
+#define PEER_TAKE	8u			/* requests are accepted at most this many at a time */
+#define PEER_LINE_BYTES XSEG_PAGE_SIZE		/* of an administrator's line */
+#define PEER_TEXT_BYTES (64u << 10)		/* of its answer */
+
+struct port_box {
+	struct xreq *taken[2][PEER_TAKE];	/* accepted and not yet handled: requests, replies */
+	uint32_t nr_taken[2], at[2];
+	_Atomic uint64_t arrived, left;		/* X1 */
+	uint64_t count[PEER_NR_STATS];		/* of this round, not yet in the segment */
+	bool counted;
+	uint32_t nr_instant;			/* answered in the round in which they came: their latency is
+						 * known when the next round begins */
+	char *line, *text;			/* ADMIN: PEER_LINE_BYTES, PEER_TEXT_BYTES */
+};
+
+struct peer_box {
+	_Atomic bool serving;
+	_Atomic bool closed_to_requests;	/* no new ones are accepted: it is about to leave */
+	atomic_flag setting;			/* somebody is in "set" */
+	void *scratch;				/* a struct of the kind's size: options on trial */
+	struct port_box port[PEER_MAX_THREADS];
+	_Alignas(64) unsigned char peer[];
+};
+
+static inline struct peer_box *peer_box(const struct peer *p)
+{
+	return (struct peer_box *)((unsigned char *)p - offsetof(struct peer_box, peer));
+}
+
+static inline struct port_box *port_box(const struct peer_port *pp)
+{
+	return &peer_box(pp->peer)->port[pp->nr];
+}
+
+static inline bool peer_serving(const struct peer *p)
+{
+	/* acquire: partner is the release in peer_try_serve() */
+	return atomic_load_explicit(&peer_box(p)->serving, memory_order_acquire);
+}
+
+/* Requests that the peer has; exact while no thread is in its ports. */
+uint64_t peer_outstanding(const struct peer *p);
+
+/* Answers an ADMIN request, or has it answered later. */
+void peer_admin(struct peer_port *pp, struct xreq *r);
+/* One that a predecessor had: begun ones are not begun again. */
+void peer_admin_recover(struct peer_port *pp, struct xreq *r);
+
+#endif

@@ -1,0 +1,192 @@
+/* reactor_set - all reactors of a process: making them, starting them, asking how far they are. See
+ * reactor.h. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peers/common/cpus.h"
+#include "peers/common/peer_box.h"
+#include "peers/common/reactor_inside.h"
+
+static int make_reactor(struct reactor_set *set, uint32_t nr, const int *cpu, int nr_cpus)
+{
+	struct reactor *r = &set->reactor[nr];
+
+	r->set = set;
+	r->nr = nr;
+	r->cpu = nr_cpus ? cpu[nr % (uint32_t)nr_cpus] : -1;
+	watch_init(&r->watch, reactor_ring);
+	r->port = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(*r->port));
+	return r->port ? 0 : -ENOMEM;
+}
+
+static void assign_ports(struct reactor_set *set, struct peer *p)
+{
+	uint32_t k;
+
+	for (k = 0; k < PEER_MAX_THREADS; k++)
+		p->ports[k].reactor = &set->reactor[k % set->nr_reactors];
+}
+
+struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const char *cpus,
+				       struct xseg_error *err)
+{
+	struct reactor_set *set = NULL;
+	int cpu[CPUS_MAX], nr_cpus, rc = 0;
+	uint32_t i;
+
+	nr_cpus = cpus_parse(cpus, cpu, err);
+	if (nr_cpus < 0)
+		return NULL;
+	set = aligned_alloc(64, (sizeof(*set) + 63) & ~(size_t)63);
+	if (!set)
+		goto out_memory;
+	memset(set, 0, sizeof(*set));
+	pthread_mutex_init(&set->leaving, NULL);
+	set->nr = nr;
+	set->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	set->served = calloc(nr, sizeof(*set->served));
+	if (set->events < 0 || !set->served)
+		goto out_memory;
+	for (i = 0; i < nr; i++)
+		if (peers[i]->threads > set->nr_reactors)
+			set->nr_reactors = peers[i]->threads;
+	for (i = 0; i < set->nr_reactors; i++)
+		rc |= make_reactor(set, i, cpu, nr_cpus);
+	if (rc)
+		goto out_memory;
+	for (i = 0; i < nr; i++) {
+		set->served[i].set = set;
+		set->served[i].peer = peers[i];
+		set->served[i].home = &set->reactor[0];
+		assign_ports(set, peers[i]);
+	}
+	return set;
+out_memory:
+	xseg_fail(err, -ENOMEM, "out of memory");
+	reactor_set_destroy(set);
+	return NULL;
+}
+
+int reactor_set_open(struct reactor_set *set, struct xseg *seg, unsigned *failed,
+		     struct xseg_error *err)
+{
+	unsigned i;
+	int rc = 0;
+
+	for (i = 0; i < set->nr && !rc; i++)
+		rc = peer_open(set->served[i].peer, seg, err);
+	if (!rc)
+		return 0;
+	*failed = --i;
+	while (i-- > 0)
+		peer_close(set->served[i].peer, XSEG_CLOSE_KEEP_ARENA);
+	return rc;
+}
+
+int reactor_set_start(struct reactor_set *set, struct xseg_error *err)
+{
+	struct served *s;
+	struct reactor *r;
+	uint32_t i, k;
+	int rc = 0;
+
+	for (i = 0; i < set->nr; i++) {
+		s = &set->served[i];
+		for (k = 0; k < s->peer->nr_ports; k++) {
+			s->watched[k] = -1;
+			r = s->peer->ports[k].reactor;
+			reactor_add_port(r, &s->peer->ports[k]);
+			s->ports_away += r != s->home;
+		}
+	}
+	for (i = 0; i < set->nr_reactors && !rc; i++) {
+		r = &set->reactor[i];
+		if (!r->nr_ports)
+			continue;
+		rc = pthread_create(&r->thread, NULL, reactor_main, r);
+		r->running = !rc;
+	}
+	if (rc)
+		return xseg_fail(err, -rc, "cannot start a thread: %s", strerror(rc));
+	return 0;
+}
+
+void reactor_set_stop(struct reactor_set *set, unsigned i)
+{
+	struct served *s = &set->served[i];
+
+	atomic_store(&s->peer->stopping, true);
+	pthread_mutex_lock(&set->leaving);
+	if (atomic_load(&s->phase) != REACTOR_LEFT)
+		peer_port_kick(&s->peer->ports[0]);
+	pthread_mutex_unlock(&set->leaving);
+}
+
+void reactor_set_progress(struct reactor_set *set, unsigned i, struct reactor_progress *progress)
+{
+	struct served *s = &set->served[i];
+
+	progress->phase = atomic_load(&s->phase);
+	progress->stopping = atomic_load(&s->peer->stopping);
+	progress->left_bytes = atomic_load_explicit(&s->left_bytes, memory_order_relaxed);
+	progress->total_bytes = atomic_load_explicit(&s->total_bytes, memory_order_relaxed);
+}
+
+int reactor_set_events(struct reactor_set *set)
+{
+	return set->events;
+}
+
+void reactor_set_destroy(struct reactor_set *set)
+{
+	uint32_t i;
+
+	if (!set)
+		return;
+	for (i = 0; i < set->nr_reactors; i++) {
+		if (set->reactor[i].running)
+			pthread_join(set->reactor[i].thread, NULL);
+		watch_fini(&set->reactor[i].watch);
+		free(set->reactor[i].port);
+	}
+	if (set->events >= 0)
+		close(set->events);
+	pthread_mutex_destroy(&set->leaving);
+	free(set->served);
+	free(set);
+}
+
+static bool all_left(struct reactor_set *set)
+{
+	unsigned i;
+
+	for (i = 0; i < set->nr; i++)
+		if (atomic_load(&set->served[i].phase) != REACTOR_LEFT)
+			return false;
+	return true;
+}
+
+int reactor_run_peers(struct peer **peers, unsigned nr, struct xseg *seg, const char *cpus,
+		      struct xseg_error *err)
+{
+	struct reactor_set *set = reactor_set_create(peers, nr, cpus, err);
+	struct pollfd events;
+	eventfd_t happened;
+	unsigned failed;
+	int rc;
+
+	if (!set)
+		return -EINVAL;
+	rc = reactor_set_open(set, seg, &failed, err);
+	if (!rc)
+		rc = reactor_set_start(set, err);
+	events = (struct pollfd){ .fd = set->events, .events = POLLIN };
+	while (!rc && !all_left(set))
+		if (poll(&events, 1, -1) > 0)
+			eventfd_read(set->events, &happened);
+	reactor_set_destroy(set);
+	return rc;
+}

@@ -1,0 +1,244 @@
+/* host_main - xseg-host: several peers in one process on shared reactors, the supervisor of a
+ * stack, and the check of a stack file against the kinds that this build has.
+ *
+ *	xseg-host [-s SEG] NAME [NAME...]	serves these peers of the segment's stack file
+ *	xseg-host [-s SEG] --supervise		starts and watches all of them
+ *	xseg-host --check FILE			0, or one line and 2
+ *	xseg-host --kinds			all kinds with their options
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peers/common/cli.h"
+#include "peers/common/log.h"
+#include "peers/common/main.h"
+#include "peers/host/kinds.h"
+#include "peers/host/load.h"
+#include "peers/host/supervise.h"
+
+#ifndef XSEG_VERSION
+#define XSEG_VERSION "unknown"
+#endif
+
+static const char me[] = "xseg-host";
+
+struct options {
+	char segment[XSEG_NAME_MAX];
+	bool supervise, daemon, kinds, help, version;
+	char log[PATH_MAX], check[PATH_MAX];
+};
+
+#define O(field) offsetof(struct options, field)
+static const struct opt table[] = {
+	{ .name = "segment", .kind = OPT_STR, .off = O(segment), .len = XSEG_NAME_MAX,
+	  .arg = "NAME", .check = cli_check_name,
+	  .help = "segment to serve, also -s (else $XSEG_SEGMENT, else xseg)" },
+	{ .name = "supervise", .kind = OPT_BOOL, .off = O(supervise),
+	  .help = "start all peers of the segment's stack file, and dead ones again" },
+	{ .name = "daemon", .kind = OPT_BOOL, .off = O(daemon),
+	  .help = "with --supervise: go on in the background" },
+	{ .name = "log", .kind = OPT_STR, .off = O(log), .len = PATH_MAX, .arg = "FILE",
+	  .help = "with --supervise: append all lines to this file, those of the peers too" },
+	{ .name = "check", .kind = OPT_STR, .off = O(check), .len = PATH_MAX, .arg = "FILE",
+	  .help = "only check a stack file, - for standard input" },
+	{ .name = "kinds", .kind = OPT_BOOL, .off = O(kinds),
+	  .help = "list the kinds of peers and their options" },
+	{ .name = "help", .kind = OPT_BOOL, .off = O(help), .help = "print this, also -h" },
+	{ .name = "version", .kind = OPT_BOOL, .off = O(version), .help = "print the version" },
+	{ 0 }
+};
+
+static int print_help(void)
+{
+	printf("usage: %s [-s SEGMENT] NAME...\n"
+	       "       %s [-s SEGMENT] --supervise [--daemon] [--log=FILE]\n"
+	       "       %s --check=FILE | --kinds\n"
+	       "Serves several peers of a stack in one process, or supervises the whole stack.\n\nOptions:\n",
+	       me, me, me);
+	cli_print_options(stdout, table);
+	return MAIN_DONE;
+}
+
+static int print_kinds(void)
+{
+	const struct peer_class *const *k;
+
+	for (k = kinds; *k; k++) {
+		printf("%s - %s\n", (*k)->kind, (*k)->summary);
+		cli_print_options(stdout, (*k)->opts);
+		printf("\n");
+	}
+	return MAIN_DONE;
+}
+
+static int check_file(const char *path)
+{
+	struct stack *stack = NULL;
+	int rc = load_file(path, &stack);
+
+	stack_destroy(stack);
+	return rc;
+}
+
+/* ---- several peers in this process ------------------------------------------------------- */
+
+static struct peer *make_peer(const struct stack_peer *from, const char *segment)
+{
+	struct peer *p = peer_create(kinds_find(from->kind));
+	struct xseg_error err = { "out of memory" };
+
+	if (!p || stack_set_options(from, p->cls->opts, p, &err)) {
+		log_error("%s: %s: %s", me, from->name, err.text);
+		peer_destroy(p);
+		return NULL;
+	}
+	snprintf(p->name, sizeof(p->name), "%s", from->name);
+	snprintf(p->segment, sizeof(p->segment), "%s", segment);
+	snprintf(p->downstream_name, sizeof(p->downstream_name), "%s", from->downstream_name);
+	snprintf(p->cpus, sizeof(p->cpus), "%s", from->cpus);
+	p->threads = from->threads;
+	return p;
+}
+
+static bool is_named(const struct stack_peer *p, int nr, char **names)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(names[i], p->name))
+			return true;
+	return false;
+}
+
+/* Makes the named peers, bottom up. */
+static int make_peers(const struct stack *stack, const char *segment, int nr_names, char **names,
+		      struct peer **peers, unsigned *nr)
+{
+	uint32_t order[STACK_MAX_PEERS], i;
+	int k;
+
+	for (k = 0; k < nr_names; k++)
+		if (stack_find(stack, names[k]) == STACK_NONE) {
+			log_error(
+				"%s: the stack of segment '%s' has no peer '%.60s'; see 'xseg status'",
+				me, segment, names[k]);
+			return MAIN_USAGE;
+		}
+	stack_order(stack, order);
+	for (i = 0; i < stack->nr_peers; i++) {
+		if (!is_named(&stack->peers[order[i]], nr_names, names))
+			continue;
+		peers[*nr] = make_peer(&stack->peers[order[i]], segment);
+		if (!peers[*nr])
+			return MAIN_FAILED;
+		++*nr;
+	}
+	return MAIN_DONE;
+}
+
+static int read_stack(const char *segment, struct stack **stack)
+{
+	struct xseg *seg;
+	int rc = main_attach(me, segment, XSEG_ATTACH_OBSERVER, &seg);
+
+	if (rc)
+		return rc;
+	rc = load_segment(me, seg, stack);
+	xseg_detach(seg);
+	return rc;
+}
+
+static int host(const char *segment, int nr_names, char **names)
+{
+	struct peer *peers[STACK_MAX_PEERS] = { NULL };
+	struct stack *stack = NULL;
+	const char *cpus = "";
+	unsigned nr = 0, i;
+	int rc = read_stack(segment, &stack);
+
+	if (rc)
+		return rc;
+	rc = make_peers(stack, segment, nr_names, names, peers, &nr);
+	for (i = 0; i < nr && !*cpus; i++)
+		cpus = peers[i]->cpus;
+	if (!rc)
+		rc = main_serve(peers, nr, segment, cpus);
+	for (i = 0; i < nr; i++)
+		peer_destroy(peers[i]);
+	stack_destroy(stack);
+	return rc;
+}
+
+/* ---- the supervisor's surroundings ------------------------------------------------------- */
+
+static int redirect_log(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0) {
+		log_error("%s: cannot write the log %s: %s", me, path, strerror(errno));
+		return MAIN_FAILED;
+	}
+	close(fd);
+	return MAIN_DONE;
+}
+
+/* The parent leaves; the child has a session of its own. */
+static int become_daemon(void)
+{
+	pid_t pid = fork();
+	int null;
+
+	if (pid > 0)
+		_exit(MAIN_DONE);
+	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (pid < 0 || setsid() < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0) {
+		log_error("%s: cannot go into the background: %s", me, strerror(errno));
+		return MAIN_FAILED;
+	}
+	close(null);
+	return MAIN_DONE;
+}
+
+static int run_supervisor(const struct options *o)
+{
+	int rc = MAIN_DONE;
+
+	if (o->log[0])
+		rc = redirect_log(o->log);
+	if (!rc && o->daemon)
+		rc = become_daemon();
+	return rc ? rc : supervise(o->segment);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .supervise = false };
+	struct cli_group groups[] = { { table, &o }, { NULL, NULL } };
+	struct xseg_error err = { "" };
+	int at;
+
+	opt_set_defaults(table, &o);
+	main_default_segment(o.segment);
+	at = cli_parse(groups, argc, argv, &err);
+	if (at >= 0 && o.help)
+		return print_help();
+	if (at >= 0 && o.version)
+		return printf("%s %s\n", me, XSEG_VERSION) < 0;
+	if (at >= 0 && o.kinds)
+		return print_kinds();
+	if (at >= 0 && o.check[0])
+		return check_file(o.check);
+	if (at >= 0 && o.supervise && at == argc)
+		return run_supervisor(&o);
+	if (at >= 0 && at < argc && !o.supervise)
+		return host(o.segment, argc - at, argv + at);
+	log_error("%s: %s", me,
+		  at < 0 ? err.text : "name the peers to serve, or --supervise; see --help");
+	return MAIN_USAGE;
+}

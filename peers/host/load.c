@@ -1,0 +1,74 @@
+/* load - see load.h. */
+#include "peers/host/load.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/log.h"
+#include "peers/common/main.h"
+#include "peers/host/kinds.h"
+
+/* `from` names the text in the error's line. */
+static int parse(const char *who, const char *from, const char *text, struct stack **out)
+{
+	struct stack *stack = stack_create();
+	struct xseg_error err = { "" };
+	int rc;
+
+	if (!stack) {
+		log_error("%s: out of memory", who);
+		return MAIN_FAILED;
+	}
+	rc = stack_parse(text, stack, &err);
+	if (!rc)
+		rc = stack_check_options(stack, kinds_find, &err);
+	if (rc) {
+		log_error("%s: %s: %s", who, from, err.text);
+		stack_destroy(stack);
+		return rc == -EINVAL ? MAIN_USAGE : MAIN_FAILED;
+	}
+	*out = stack;
+	return MAIN_DONE;
+}
+
+int load_file(const char *path, struct stack **stack)
+{
+	bool standard = !strcmp(path, "-");
+	FILE *in = standard ? stdin : fopen(path, "re");
+	char *text = malloc(LOAD_TEXT_BYTES);
+	size_t len = 0;
+	int rc = MAIN_USAGE;
+
+	if (in && text)
+		len = fread(text, 1, LOAD_TEXT_BYTES, in);
+	if (!in || !text || ferror(in))
+		log_error("xseg-host: cannot read %s: %s", path, strerror(errno));
+	else if (len == LOAD_TEXT_BYTES)
+		log_error("xseg-host: %s: longer than 64k, a segment has no room for it", path);
+	else {
+		text[len] = '\0';
+		rc = parse("xseg-host", path, text, stack);
+	}
+	if (in && !standard)
+		fclose(in);
+	free(text);
+	return rc;
+}
+
+int load_segment(const char *who, struct xseg *seg, struct stack **stack)
+{
+	char *text = malloc(LOAD_TEXT_BYTES);
+	size_t len = text ? xseg_stack_get(seg, text, LOAD_TEXT_BYTES) : 0;
+	int rc = MAIN_REFUSED;
+
+	if (len)
+		rc = parse(who, "the segment's stack file", text, stack);
+	else
+		log_error(
+			"%s: segment '%s' holds no stack file; start it with 'xseg up STACK.conf'",
+			who, xseg_name(seg));
+	free(text);
+	return rc;
+}

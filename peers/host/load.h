@@ -1,0 +1,18 @@
+/* load - stack files for this program: out of a file or a segment, checked against the kinds.
+ *
+ * Contract: one thread; prints the one line of an error to stderr and returns an exit code (enum
+ * main_exit).
+ */
+#ifndef PEERS_HOST_LOAD_H
+#define PEERS_HOST_LOAD_H
+
+#include "peers/common/stack.h"
+
+#define LOAD_TEXT_BYTES (64u << 10)
+
+/* Reads and checks all of a stack file ("-": standard input). Free with stack_destroy(). */
+int load_file(const char *path, struct stack **stack);
+/* The stack that was copied into an attached segment. */
+int load_segment(const char *who, struct xseg *seg, struct stack **stack);
+
+#endif

@@ -1,0 +1,586 @@
+/* supervise - see supervise.h. */
+#include "peers/host/supervise.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "peers/common/log.h"
+#include "peers/common/main.h"
+#include "peers/host/load.h"
+
+#define BACKOFF_MIN_MS	100
+#define BACKOFF_MAX_MS	5000
+#define LIVED_MS	10000			/* a life as long as this was a good one */
+#define STARTING_POLL_MS 10 /* between two looks while something is to be started or stopped */
+#define WATCH_POLL_MS	100			/* while something runs that is not our child */
+#define QUIET_POLL_MS	1000
+#define STOP_RESTARTS	3			/* of one unit while all is being stopped */
+#define MAX_ARGS	(2 * STACK_MAX_OPTIONS + STACK_MAX_PEERS)
+
+static const char me[] = "supervisor";
+
+enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_STOPPED, UNIT_FAILED };
+
+struct unit {
+	uint32_t nr, peer[STACK_MAX_PEERS];	/* in the stack */
+	bool together, restart;
+	enum unit_state state;
+	bool started; /* once at least: those below need not be waited for any more */
+	pid_t child;				/* 0: not our child */
+	uint64_t since_ms;			/* RUNNING: when it was started */
+	uint64_t at_ms;				/* WAITING: not before */
+	uint32_t backoff_ms;
+	uint32_t stop_restarts;
+};
+
+struct supervisor {
+	const char *segment;
+	struct xseg *seg;
+	struct xseg_peer *self;
+	struct stack *stack;
+	uint32_t order[STACK_MAX_PEERS];
+	uint32_t nr;
+	struct unit unit[STACK_MAX_PEERS];
+	char directory[PATH_MAX];		/* where the programs are */
+	bool stopping;
+	uint32_t asked_generation[STACK_MAX_PEERS]; /* of the incarnation that was asked to stop */
+	sigset_t signals;
+};
+
+static uint64_t clock_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* ---- what the segment says of peers ------------------------------------------------------ */
+
+static enum xseg_peer_state state_of(struct supervisor *s, uint32_t peer,
+				     struct xseg_peer_info *info)
+{
+	uint32_t index = xseg_peer_find(s->seg, s->stack->peers[peer].name);
+
+	if (index == XSEG_NONE || !xseg_peer_get_info(s->seg, index, info))
+		return XSEG_PEER_FREE;
+	return info->state;
+}
+
+static bool is_alive(enum xseg_peer_state state)
+{
+	return state == XSEG_PEER_OPENING || state == XSEG_PEER_LIVE;
+}
+
+static bool unit_has(struct supervisor *s, const struct unit *u,
+		     bool (*is)(enum xseg_peer_state state))
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < u->nr; i++)
+		if (is(state_of(s, u->peer[i], &info)))
+			return true;
+	return false;
+}
+
+static bool is_dead(enum xseg_peer_state state)
+{
+	return state == XSEG_PEER_DEAD;
+}
+
+/* Whether what its lowest peer sends to serves. The others wait for theirs themselves: they may
+ * stand above a unit that stands on this one. */
+static bool below_serves(struct supervisor *s, const struct unit *u)
+{
+	uint32_t below = s->stack->peers[u->peer[0]].downstream;
+	struct xseg_peer_info info;
+
+	return below == STACK_NONE || state_of(s, below, &info) == XSEG_PEER_LIVE;
+}
+
+/* "cached" or "volumed, cached" */
+static const char *unit_name(const struct supervisor *s, const struct unit *u)
+{
+	static char text[256];
+	size_t used = 0;
+	uint32_t i;
+
+	for (i = 0; i < u->nr && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
+					 s->stack->peers[u->peer[i]].name);
+	return text;
+}
+
+/* ---- starting ---------------------------------------------------------------------------- */
+
+struct arguments {
+	int nr;
+	char *arg[MAX_ARGS + 1];
+	bool failed;
+};
+
+static void add_arg(struct arguments *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add_arg(struct arguments *a, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = a->nr < MAX_ARGS ? vasprintf(&a->arg[a->nr], fmt, ap) : -1;
+	va_end(ap);
+	if (len >= 0)
+		a->nr++;
+	else
+		a->failed = true;
+	a->arg[a->nr] = NULL;
+}
+
+static void free_args(struct arguments *a)
+{
+	while (a->nr > 0)
+		free(a->arg[--a->nr]);
+}
+
+static void add_peer_args(struct arguments *a, const struct stack_peer *p)
+{
+	uint32_t i;
+
+	add_arg(a, "--name=%s", p->name);
+	add_arg(a, "--threads=%u", p->threads);
+	if (p->downstream_name[0])
+		add_arg(a, "--downstream=%s", p->downstream_name);
+	if (p->cpus[0])
+		add_arg(a, "--cpus=%s", p->cpus);
+	for (i = 0; i < p->nr_options; i++)
+		add_arg(a, "--%s=%s", p->option[i].key, p->option[i].value);
+}
+
+/* A group that died is started again without those of its peers that had been stopped before. */
+static void add_names(struct supervisor *s, const struct unit *u, struct arguments *a)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < u->nr; i++)
+		if (!u->started || state_of(s, u->peer[i], &info) != XSEG_PEER_STOPPED)
+			add_arg(a, "%s", s->stack->peers[u->peer[i]].name);
+}
+
+static void build_args(struct supervisor *s, const struct unit *u, struct arguments *a)
+{
+	a->nr = 0;
+	a->failed = false;
+	add_arg(a, "%s/%s", s->directory,
+		u->together ? "xseg-host" : s->stack->peers[u->peer[0]].kind);
+	add_arg(a, "--segment=%s", s->segment);
+	if (u->together)
+		add_names(s, u, a);
+	else
+		add_peer_args(a, &s->stack->peers[u->peer[0]]);
+}
+
+/* In a session of its own, with our signals blocked: it takes them when it is ready for them. */
+static int spawn(const struct supervisor *s, char **argv, pid_t *pid)
+{
+	posix_spawnattr_t attr;
+	sigset_t defaults;
+	int rc;
+
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGCHLD);
+	rc = posix_spawnattr_init(&attr);
+	if (rc)
+		return rc;
+	posix_spawnattr_setsigmask(&attr, &s->signals);
+	posix_spawnattr_setsigdefault(&attr, &defaults);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+						POSIX_SPAWN_SETSIGDEF);
+	rc = posix_spawn(pid, argv[0], NULL, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	return rc;
+}
+
+static void start_again_later(struct unit *u, uint64_t now_ms)
+{
+	if (!u->backoff_ms || now_ms - u->since_ms >= LIVED_MS)
+		u->backoff_ms = BACKOFF_MIN_MS;
+	else
+		u->backoff_ms =
+			u->backoff_ms * 2 < BACKOFF_MAX_MS ? u->backoff_ms * 2 : BACKOFF_MAX_MS;
+	u->state = UNIT_WAITING;
+	u->at_ms = now_ms + u->backoff_ms;
+}
+
+static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
+{
+	struct arguments a;
+	int rc = ENOMEM;
+
+	build_args(s, u, &a);
+	if (!a.failed)
+		rc = spawn(s, a.arg, &u->child);
+	u->since_ms = now_ms;
+	u->started = true;
+	u->stop_restarts += s->stopping;
+	if (rc) {
+		u->child = 0;
+		start_again_later(u, now_ms);
+		log_error("%s: cannot start %s (%s): %s; trying again", me, unit_name(s, u),
+			  a.nr ? a.arg[0] : "", strerror(rc));
+	} else {
+		u->state = UNIT_RUNNING;
+		log_info("%s: started %s (pid %d)", me, unit_name(s, u), (int)u->child);
+	}
+	free_args(&a);
+}
+
+/* ---- ends -------------------------------------------------------------------------------- */
+
+static void unit_died(struct supervisor *s, struct unit *u, const char *how, uint64_t now_ms)
+{
+	if (!u->restart) {
+		u->state = UNIT_FAILED;
+		log_warn("%s: the process of %s %s; it is not started again (restart = no)", me,
+			 unit_name(s, u), how);
+		return;
+	}
+	start_again_later(u, now_ms);
+	log_warn("%s: the process of %s %s; starting it again in %u ms", me, unit_name(s, u), how,
+		 u->backoff_ms);
+}
+
+static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
+{
+	char how[64];
+
+	u->child = 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_DONE) {
+		u->state = UNIT_STOPPED;
+		log_info("%s: %s stopped", me, unit_name(s, u));
+		return;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_USAGE) {
+		u->state = UNIT_FAILED;
+		log_error("%s: %s cannot be started with these options; correct the stack file", me,
+			  unit_name(s, u));
+		return;
+	}
+	if (WIFSIGNALED(status))
+		snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(status));
+	else
+		snprintf(how, sizeof(how), "ended with exit code %d", WEXITSTATUS(status));
+	unit_died(s, u, how, now_ms);
+}
+
+static void reap(struct supervisor *s)
+{
+	uint64_t now_ms = clock_ms();
+	int status;
+	uint32_t i;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (i = 0; i < s->nr; i++)
+			if (s->unit[i].child == pid)
+				child_ended(s, &s->unit[i], status, now_ms);
+}
+
+/* ---- one step of a unit ------------------------------------------------------------------ */
+
+static void watch_stranger(struct supervisor *s, struct unit *u)
+{
+	u->state = UNIT_RUNNING;
+	u->started = true;
+	u->since_ms = clock_ms();
+	log_info("%s: %s runs already; watching it", me, unit_name(s, u));
+}
+
+static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_ms)
+{
+	if (now_ms < u->at_ms)
+		return false;
+	if (s->stopping)
+		return u->started && u->stop_restarts < STOP_RESTARTS;
+	return u->started || below_serves(s, u);
+}
+
+static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
+{
+	bool alive = !u->child && unit_has(s, u, is_alive);
+
+	if (u->state != UNIT_RUNNING) {
+		if (alive)
+			watch_stranger(s, u);
+		else if (u->state == UNIT_WAITING && may_start(s, u, now_ms))
+			start_unit(s, u, now_ms);
+		return;
+	}
+	if (u->child || alive)
+		return;
+	if (unit_has(s, u, is_dead)) {
+		unit_died(s, u, "died", now_ms);
+		return;
+	}
+	u->state = UNIT_STOPPED;
+	log_info("%s: %s stopped", me, unit_name(s, u));
+}
+
+/* ---- stopping ---------------------------------------------------------------------------- */
+
+/* The stop signal, to the process that serves the peer at this moment (V2). */
+static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_peer_info *info)
+{
+	siginfo_t sent = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
+	struct xseg_peer_info now;
+	int fd = (int)syscall(SYS_pidfd_open, (pid_t)info->pid, 0);
+
+	if (fd < 0)
+		return;
+	sent.si_pid = getpid();
+	sent.si_uid = getuid();
+	sent.si_value.sival_int = (int)info->index;
+	if (is_alive(state_of(s, peer, &now)) && now.pid == info->pid &&
+	    now.generation == info->generation &&
+	    !syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0)) {
+		s->asked_generation[peer] = info->generation;
+		log_info("%s: stopping %s", me, s->stack->peers[peer].name);
+	}
+	close(fd);
+}
+
+static const struct unit *unit_of(const struct supervisor *s, uint32_t peer)
+{
+	const struct unit *u;
+	uint32_t k;
+
+	for (u = s->unit; u < s->unit + s->nr; u++)
+		for (k = 0; k < u->nr; k++)
+			if (u->peer[k] == peer)
+				return u;
+	return NULL;
+}
+
+/* Sees to the topmost peer that has not stopped; true when there is none. */
+static bool stop_next(struct supervisor *s)
+{
+	struct xseg_peer_info info;
+	enum xseg_peer_state state;
+	const struct unit *u;
+	uint32_t i = s->stack->nr_peers, peer;
+
+	while (i-- > 0) {
+		peer = s->order[i];
+		u = unit_of(s, peer);
+		state = state_of(s, peer, &info);
+		if (is_alive(state)) {
+			if (s->asked_generation[peer] != info.generation)
+				ask_to_stop(s, peer, &info);
+			return false;
+		}
+		if (u->child && u->state == UNIT_RUNNING && state != XSEG_PEER_STOPPED)
+			return false;		/* on its way up, or dead and not reaped yet */
+		if (state == XSEG_PEER_DEAD && u->state == UNIT_WAITING &&
+		    u->stop_restarts < STOP_RESTARTS)
+			return false;		/* started again, to leave in order */
+	}
+	for (u = s->unit; u < s->unit + s->nr; u++)
+		if (u->child)
+			return false;
+	return true;
+}
+
+static void report_dead(struct supervisor *s)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < s->stack->nr_peers; i++)
+		if (state_of(s, i, &info) == XSEG_PEER_DEAD)
+			log_warn(
+				"%s: %s is dead and could not be started to stop in order; what it holds stays in the segment",
+				me, s->stack->peers[i].name);
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+static int poll_ms(const struct supervisor *s)
+{
+	int ms = QUIET_POLL_MS;
+	uint32_t i;
+
+	if (s->stopping)
+		return STARTING_POLL_MS;
+	for (i = 0; i < s->nr; i++) {
+		if (s->unit[i].state == UNIT_WAITING)
+			return STARTING_POLL_MS;
+		if (!s->unit[i].child)
+			ms = WATCH_POLL_MS;
+	}
+	return ms;
+}
+
+static void begin_stopping(struct supervisor *s)
+{
+	s->stopping = true;
+	log_info("%s: stopping all peers, top down", me);
+}
+
+static int run(struct supervisor *s, int signals)
+{
+	struct pollfd fd = { .fd = signals, .events = POLLIN };
+	struct signalfd_siginfo info;
+	uint32_t i;
+
+	for (;;) {
+		for (i = 0; i < s->nr; i++)
+			step_unit(s, &s->unit[i], clock_ms());
+		if (s->stopping && stop_next(s))
+			break;
+		if (poll(&fd, 1, poll_ms(s)) <= 0 ||
+		    read(signals, &info, sizeof(info)) != sizeof(info))
+			continue;
+		if (info.ssi_signo == SIGCHLD) {
+			reap(s);
+		} else if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) {
+			continue;
+		} else if (s->stopping) {
+			log_warn(
+				"%s: left; peers that have not stopped run on without a supervisor, see 'xseg status'",
+				me);
+			return MAIN_LEFT;
+		} else {
+			begin_stopping(s);
+		}
+	}
+	report_dead(s);
+	log_info("%s: all peers have stopped", me);
+	return MAIN_DONE;
+}
+
+/* ---- setting up -------------------------------------------------------------------------- */
+
+static void add_to_unit(struct unit *u, const struct stack *stack, uint32_t peer)
+{
+	u->peer[u->nr++] = peer;
+	u->restart |= stack->peers[peer].restart;
+}
+
+/* Units in the order of their lowest peers. */
+static void make_units(struct supervisor *s)
+{
+	struct unit *of_group[STACK_MAX_GROUPS] = { NULL };
+	const struct stack_peer *p;
+	struct unit *u;
+	uint32_t i;
+
+	stack_order(s->stack, s->order);
+	for (i = 0; i < s->stack->nr_peers; i++) {
+		p = &s->stack->peers[s->order[i]];
+		u = p->group == STACK_NONE ? NULL : of_group[p->group];
+		if (!u) {
+			u = &s->unit[s->nr++];
+			u->together = p->group != STACK_NONE;
+			if (u->together)
+				of_group[p->group] = u;
+		}
+		add_to_unit(u, s->stack, s->order[i]);
+	}
+}
+
+static int find_directory(struct supervisor *s)
+{
+	ssize_t len = readlink("/proc/self/exe", s->directory, sizeof(s->directory) - 1);
+	char *slash;
+
+	if (len < 0) {
+		log_error("%s: cannot find its own program: %s", me, strerror(errno));
+		return MAIN_FAILED;
+	}
+	s->directory[len] = '\0';
+	slash = strrchr(s->directory, '/');
+	*slash = '\0';
+	return MAIN_DONE;
+}
+
+/* Becomes the one supervisor of the segment (V1). */
+static int enlist(struct supervisor *s)
+{
+	struct xseg_peer_params params = { .name = me, .kind = me, .nr_ports = 1 };
+	struct xseg_error err = { "" };
+
+	if (xseg_supervisor_lock(s->seg)) {
+		log_error("%s: segment '%s' has a supervisor already; see 'xseg status'", me,
+			  s->segment);
+		return MAIN_REFUSED;
+	}
+	if (xseg_peer_open(s->seg, &params, &s->self, &err)) {
+		log_error("%s: %s", me, err.text);
+		return MAIN_FAILED;
+	}
+	xseg_peer_serve(s->self);
+	return MAIN_DONE;
+}
+
+/* Its name goes with it; if something still refers to it, it stays listed as stopped. */
+static void delist(struct supervisor *s)
+{
+	uint32_t index = xseg_peer_index(s->self);
+
+	xseg_peer_close(s->self, XSEG_CLOSE_FREE_ARENA);
+	if (xseg_peer_forget(s->seg, index))
+		log_warn("%s: stays listed as stopped", me);
+}
+
+int supervise(const char *segment)
+{
+	struct supervisor *s = calloc(1, sizeof(*s));
+	int signals = -1, rc = MAIN_FAILED;
+
+	if (!s) {
+		log_error("%s: out of memory", me);
+		return rc;
+	}
+	s->segment = segment;
+	main_block_signals(&s->signals);
+	sigaddset(&s->signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &s->signals, NULL);
+	signals = signalfd(-1, &s->signals, SFD_CLOEXEC);
+	sigdelset(&s->signals, SIGCHLD);
+	if (signals < 0 || find_directory(s))
+		goto out_free;
+	rc = main_attach(me, segment, 0, &s->seg);
+	if (rc)
+		goto out_free;
+	rc = enlist(s);
+	if (!rc)
+		rc = load_segment(me, s->seg, &s->stack);
+	if (rc)
+		goto out_detach;
+	make_units(s);
+	rc = run(s, signals);
+out_detach:
+	if (s->self)
+		delist(s);
+	xseg_detach(s->seg);
+out_free:
+	stack_destroy(s->stack);
+	if (signals >= 0)
+		close(signals);
+	free(s);
+	return rc;
+}

@@ -1,0 +1,33 @@
+/* supervise - starts the peers of a stack, bottom up, starts dead ones again, stops them top down.
+ *
+ * A unit is one process: a group of `together`, or a single peer.
+ *
+ *   from      to        when
+ *   WAITING   RUNNING   its time has come and (first start) all below it serve: its process is
+ *                       started; or one of its peers turns out to be alive
+ *   RUNNING   STOPPED   its process ended with 0, or (not our child) its peers are stopped
+ *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for
+ *                       10 s
+ *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
+ *                       options are wrong
+ *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it
+ *
+ * Peers that are alive when the supervisor begins (its predecessor was killed) are left alone and
+ * watched.
+ *
+ * Invariants
+ *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer "supervisor"
+ *   V2  a signal goes only to a process of which the kernel says that it serves that peer now
+ *   V3  while stopping, a peer is asked to stop when all peers above it have stopped
+ *
+ * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
+ */
+#ifndef PEERS_HOST_SUPERVISE_H
+#define PEERS_HOST_SUPERVISE_H
+
+/* Supervises the stack kept in the segment until told to stop by SIGTERM or SIGINT, then stops all
+ * peers. A second signal leaves them running. Returns an exit code (enum main_exit). Attaches: call
+ * it after the last fork. */
+int supervise(const char *segment);
+
+#endif

@@ -1,0 +1,318 @@
+/* peer_test - what all peers have in common: waiting, stopping, taking over, failing, the simulator's
+ * steps, and the commands that every peer understands. */
+#include "peers/common/peer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "peers/common/peer_box.h"
+#include "tests/unit/toys.h"
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static void a_peer_waits_for_its_downstream(void **state)
+{
+	struct xseg_peer_params params = { .name = "low", .kind = "toy", .nr_ports = 1 };
+	struct xseg_peer_info info;
+	struct xseg_peer *low;
+	struct xseg_error err;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "high", TOY_FORWARD, 1, "low");
+	toys_start(&g);
+	usleep(100000);
+	assert_true(xseg_peer_get_info(g.seg, xseg_peer_find(g.seg, "high"), &info));
+	assert_int_equal(info.state, XSEG_PEER_OPENING);
+	assert_int_equal(xseg_peer_open(g.seg, &params, &low, &err), 0);
+	toys_wait_serving(&g, "high");
+	assert_true(xseg_peer_get_info(g.seg, xseg_peer_find(g.seg, "high"), &info));
+	assert_int_equal(info.downstream, xseg_peer_find(g.seg, "low"));
+	toys_stop(&g);
+	xseg_peer_close(low, XSEG_CLOSE_FREE_ARENA);
+	toys_close(&g);
+}
+
+static void a_peer_with_nowhere_to_send_answers_enotconn(void **state)
+{
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "high", TOY_FORWARD, 1, "");
+	toys_serve(&g);
+	assert_int_equal(toys_ask(&g, "high", 1), -ENOTCONN);
+	assert_int_equal(toys_counter(&g, "high", "errors"), 1);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void stopping_answers_what_it_has_and_keeps_the_rest_for_the_successor(void **state)
+{
+	struct xseg_peer_info info;
+	struct toy *t;
+	struct toys g;
+	int64_t result;
+	uint32_t i;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "two", TOY_HOLD, 2, "");
+	t->dirty = 5;
+	toys_serve(&g);
+	for (i = 0; i < TOYS_DEPTH / 2; i++)
+		toys_send(&g, "two", i);
+	xseg_port_flush(g.port);
+	usleep(20000);
+	assert_int_equal(peer_outstanding(&t->peer), TOYS_DEPTH / 2);
+	assert_string_equal(toys_admin(&g, "two", "stop", &result), "ok\n");
+	usleep(50000);
+	assert_true(xseg_peer_get_info(g.seg, xseg_peer_find(g.seg, "two"), &info));
+	assert_int_equal(info.state, XSEG_PEER_LIVE);
+	for (; i < TOYS_DEPTH; i++)
+		toys_send(&g, "two", i);
+	xseg_port_flush(g.port);
+	atomic_store(&t->release, true);
+	toys_stop(&g);
+	for (i = 0; i < TOYS_DEPTH / 2; i++)
+		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+	assert_true(xseg_peer_get_info(g.seg, xseg_peer_find(g.seg, "two"), &info));
+	assert_int_equal(info.state, XSEG_PEER_STOPPED);
+	toys_add(&g, "two", TOY_ECHO, 1, "");
+	toys_serve(&g);
+	for (i = 0; i < TOYS_DEPTH / 2; i++)
+		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+	assert_int_equal(xseg_port_nr_free(g.port), TOYS_DEPTH);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void what_cannot_be_flushed_does_not_stop_service_for_ever(void **state)
+{
+	struct toy *t;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "stuck", TOY_ECHO, 2, "");
+	t->dirty = 1ull << 20;			/* one less at each look */
+	toys_serve(&g);
+	reactor_set_stop(g.set, 0);
+	usleep(100000);
+	assert_int_equal(toys_ask(&g, "stuck", 7), 7);
+	assert_int_equal(toys_ask(&g, "stuck", 8), 8);
+	t->dirty = 0;
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void a_successor_recovers_what_a_killed_peer_had(void **state)
+{
+	struct xseg_error err;
+	uint64_t next_ns;
+	struct toy *t;
+	struct toys g;
+	uint32_t i;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "mortal", TOY_HOLD, 1, "");
+	assert_int_equal(peer_open(&t->peer, g.seg, &err), 0);
+	assert_true(peer_try_serve(&t->peer));
+	for (i = 0; i < TOYS_DEPTH; i++)
+		toys_send(&g, "mortal", i);
+	xseg_port_flush(g.port);
+	peer_port_round(&t->peer.ports[0], 1, 64, &next_ns);
+	assert_int_equal(peer_outstanding(&t->peer), TOYS_DEPTH);
+	peer_close(&t->peer, XSEG_CLOSE_ABANDON);
+	peer_destroy(g.peers[--g.nr]);
+	t = toys_add(&g, "mortal", TOY_ECHO, 1, "");
+	toys_serve(&g);
+	for (i = 0; i < TOYS_DEPTH; i++)
+		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+	assert_int_equal(atomic_load(&t->nr_recovered), TOYS_DEPTH);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void a_peer_whose_init_fails_leaves_nothing_behind(void **state)
+{
+	struct xseg_error err = { "" };
+	struct toy *t;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "broken", TOY_ECHO, 1, "");
+	t->level = 99;
+	assert_int_equal(reactor_run_peers(g.peers, 1, g.seg, "", &err), -EIO);
+	assert_string_equal(err.text, "level 99 cannot be");
+	assert_int_equal(xseg_peer_find(g.seg, "broken"), XSEG_NONE);
+	peer_destroy(g.peers[0]);
+	toys_close(&g);
+}
+
+static void run_peers_returns_when_all_were_stopped(void **state)
+{
+	struct xseg_error err = { "" };
+	struct toy *low, *high;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	low = toys_add(&g, "low", TOY_ECHO, 1, "");
+	high = toys_add(&g, "high", TOY_FORWARD, 2, "low");
+	atomic_store(&low->peer.stopping, true);
+	atomic_store(&high->peer.stopping, true);
+	assert_int_equal(reactor_run_peers(g.peers, 2, g.seg, "0", &err), 0);
+	peer_destroy(g.peers[0]);
+	peer_destroy(g.peers[1]);
+	toys_close(&g);
+}
+
+static void steps_handle_one_thing_each(void **state)
+{
+	struct xseg_error err;
+	struct toy *t;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "slow", TOY_ECHO, 1, "");
+	assert_int_equal(peer_open(&t->peer, g.seg, &err), 0);
+	assert_false(peer_port_step_request(&t->peer.ports[0]));
+	assert_true(peer_try_serve(&t->peer));
+	toys_send(&g, "slow", 1);
+	toys_send(&g, "slow", 2);
+	xseg_port_flush(g.port);
+	assert_true(peer_port_step_request(&t->peer.ports[0]));
+	assert_int_equal(peer_port_step_poll(&t->peer.ports[0]), PEER_NEVER);
+	assert_int_equal(toys_receive(&g, 0), 1);
+	assert_int_equal(toys_receive(&g, 0), -ETIMEDOUT);
+	assert_true(peer_port_step_request(&t->peer.ports[0]));
+	assert_false(peer_port_step_request(&t->peer.ports[0]));
+	assert_false(peer_port_step_reply(&t->peer.ports[0]));
+	peer_port_step_poll(&t->peer.ports[0]);
+	assert_int_equal(toys_receive(&g, 0), 2);
+	peer_close(&t->peer, XSEG_CLOSE_FREE_ARENA);
+	peer_destroy(g.peers[0]);
+	toys_close(&g);
+}
+
+/* ---- commands ---------------------------------------------------------------------------- */
+
+static void every_peer_understands_the_common_commands(void **state)
+{
+	int64_t result;
+	struct toys g;
+	char *text;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "toy", TOY_ECHO, 1, "");
+	toys_serve(&g);
+	assert_string_equal(toys_admin(&g, "toy", "ping", &result), "ok\n");
+	assert_int_equal(result, 3);
+	assert_string_equal(toys_admin(&g, "toy", "get", &result), "level=1\nspare=4k\nwords=\n");
+	assert_string_equal(toys_admin(&g, "toy", " get spare", &result), "spare=4k\n");
+	assert_string_equal(toys_admin(&g, "toy", "hello", &result), "hello yourself\n");
+	assert_int_equal(result, 15);
+	text = toys_admin(&g, "toy", "get nothing", &result);
+	assert_int_equal(result, -EINVAL);
+	assert_non_null(strstr(text, "no option 'nothing'"));
+	text = toys_admin(&g, "toy", "dance now", &result);
+	assert_int_equal(result, -ENOSYS);
+	assert_non_null(strstr(text, "no command 'dance now'"));
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void set_changes_all_or_nothing(void **state)
+{
+	static const struct {
+		const char *line, *says;
+	} wrong[] = {
+		{ "set level=5 spare=8k", "spare cannot be changed" },
+		{ "set level=5 level=101", "0 to 100" },
+		{ "set words=x level=13", "not 13" },
+		{ "set level", "needs a value" },
+		{ "set", "KEY=VALUE" },
+		{ "set levle=5", "no option 'levle'" },
+	};
+	struct toy *t;
+	struct toys g;
+	int64_t result;
+	char *text;
+	size_t i;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "toy", TOY_ECHO, 1, "");
+	toys_serve(&g);
+	assert_string_equal(toys_admin(&g, "toy", "set level=3 words=a words=b", &result), "ok\n");
+	assert_string_equal(toys_admin(&g, "toy", "get words", &result), "words=a\nwords=b\n");
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		text = toys_admin(&g, "toy", wrong[i].line, &result);
+		assert_int_equal(result, -EINVAL);
+		assert_non_null(strstr(text, wrong[i].says));
+		assert_int_equal(t->level, 3);
+		assert_string_equal(t->words, "a\nb");
+	}
+	assert_string_equal(toys_admin(&g, "toy", "set words=", &result), "ok\n");
+	assert_string_equal(t->words, "");
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void an_admin_request_with_too_few_pages_is_refused(void **state)
+{
+	struct xreq *r;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "toy", TOY_ECHO, 1, "");
+	toys_serve(&g);
+	r = xseg_req_alloc(g.port);
+	r->op = XSEG_OP_ADMIN;
+	r->size = XSEG_REQ_BYTES;
+	assert_int_equal(xseg_req_submit(g.port, r, xseg_peer_find(g.seg, "toy")), 0);
+	xseg_port_flush(g.port);
+	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), -EINVAL);
+	r = xseg_req_alloc(g.port);
+	r->op = XSEG_OP_ADMIN;
+	r->size = XSEG_REQ_BYTES;
+	r->nr_pages = 1;
+	r->page[0] = g.page[0];
+	r->offset = 4090;
+	memcpy((char *)xseg_page(g.seg, g.page[0]) + 4090, "ping", 5);
+	assert_int_equal(xseg_req_submit(g.port, r, xseg_peer_find(g.seg, "toy")), 0);
+	xseg_port_flush(g.port);
+	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 3);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_peer_waits_for_its_downstream),
+		cmocka_unit_test(a_peer_with_nowhere_to_send_answers_enotconn),
+		cmocka_unit_test(stopping_answers_what_it_has_and_keeps_the_rest_for_the_successor),
+		cmocka_unit_test(what_cannot_be_flushed_does_not_stop_service_for_ever),
+		cmocka_unit_test(a_successor_recovers_what_a_killed_peer_had),
+		cmocka_unit_test(a_peer_whose_init_fails_leaves_nothing_behind),
+		cmocka_unit_test(run_peers_returns_when_all_were_stopped),
+		cmocka_unit_test(steps_handle_one_thing_each),
+		cmocka_unit_test(every_peer_understands_the_common_commands),
+		cmocka_unit_test(set_changes_all_or_nothing),
+		cmocka_unit_test(an_admin_request_with_too_few_pages_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

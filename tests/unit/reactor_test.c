@@ -1,0 +1,192 @@
+/* reactor_test - threads that drive peers: echo, sleeping and waking, deadlines, eventfds, kicks. */
+#include "peers/common/reactor.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "tests/unit/toys.h"
+
+/* The tick of 1 s would hide a lost wake-up, but is slower than this. */
+#define PROMPT_NS (TOYS_SECOND / 2)
+
+static void an_echo_answers_all_on_one_thread_and_on_two(void **state)
+{
+	uint32_t threads;
+	struct toys g;
+
+	(void)state;
+	for (threads = 1; threads <= 2; threads++) {
+		toys_open(&g);
+		toys_add(&g, "echo", TOY_ECHO, threads, "");
+		toys_serve(&g);
+		toys_flood(&g, "echo", 50000);
+		assert_int_equal(toys_counter(&g, "echo", "ops"), 50000);
+		toys_stop(&g);
+		toys_close(&g);
+	}
+}
+
+static void two_peers_share_a_reactor(void **state)
+{
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "low", TOY_ECHO, 1, "");
+	toys_add(&g, "high", TOY_FORWARD, 1, "low");
+	toys_serve(&g);
+	toys_flood(&g, "high", 20000);
+	assert_int_equal(toys_counter(&g, "high", "ops"), 20000);
+	assert_int_equal(toys_counter(&g, "low", "ops"), 20000);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void a_sleeper_is_woken_at_once(void **state)
+{
+	uint64_t start, longest = 0;
+	struct toys g;
+	uint32_t i;
+
+	(void)state;
+	srandom(7);
+	toys_open(&g);
+	toys_add(&g, "echo", TOY_ECHO, 2, "");
+	toys_serve(&g);
+	for (i = 0; i < 1000; i++) {
+		usleep((useconds_t)(random() % 400));
+		start = toys_clock_ns();
+		assert_int_equal(toys_ask(&g, "echo", i), i);
+		if (toys_clock_ns() - start > longest)
+			longest = toys_clock_ns() - start;
+	}
+	assert_true(longest < PROMPT_NS);
+	assert_true(toys_counter(&g, "echo", "sleeps") > 100);
+	assert_true(toys_counter(&g, "echo", "wakes") > 100);
+	assert_true(toys_counter(&g, "echo", "awake_idle_ns") > 0);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void an_idle_peer_burns_no_processor(void **state)
+{
+	struct timespec before, after;
+	struct toy *t;
+	struct toys g;
+	uint32_t polls;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "echo", TOY_ECHO, 2, "");
+	toys_serve(&g);
+	usleep(50000);
+	polls = atomic_load(&t->nr_polls);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	usleep(300000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	assert_true((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec <
+		    30000000);
+	assert_true(atomic_load(&t->nr_polls) - polls < 5000);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void deadlines_are_kept_far_and_near(void **state)
+{
+	static const uint64_t delays[] = { 20000, 200000, 5000000 };
+	uint64_t start, took;
+	struct toy *t;
+	struct toys g;
+	uint32_t i;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "late", TOY_DELAY, 1, "");
+	toys_serve(&g);
+	for (i = 0; i < 3; i++) {
+		t->delay_ns = delays[i];
+		start = toys_clock_ns();
+		assert_int_equal(toys_ask(&g, "late", i), i);
+		took = toys_clock_ns() - start;
+		assert_true(took >= delays[i]);
+		assert_true(took < delays[i] + PROMPT_NS);
+	}
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void an_eventfd_wakes_the_reactor(void **state)
+{
+	uint64_t start, longest = 0;
+	struct toy *t;
+	struct toys g;
+	uint32_t i;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "disk", TOY_EVENT, 1, "");
+	toys_serve(&g);
+	for (i = 0; i < 300; i++) {
+		atomic_store(&t->release, false);
+		toys_send(&g, "disk", i);
+		xseg_port_flush(g.port);
+		usleep((useconds_t)(random() % 400));
+		start = toys_clock_ns();
+		atomic_store(&t->release, true);
+		eventfd_write(t->fd[0], 1);
+		assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), i);
+		if (toys_clock_ns() - start > longest)
+			longest = toys_clock_ns() - start;
+	}
+	assert_true(longest < PROMPT_NS);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static void a_kick_wakes_the_reactor(void **state)
+{
+	uint64_t start, longest = 0;
+	struct toy *t;
+	struct toys g;
+	uint32_t i;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "kicked", TOY_KICK, 1, "");
+	toys_serve(&g);
+	for (i = 0; i < 300; i++) {
+		atomic_store(&t->release, false);
+		toys_send(&g, "kicked", i);
+		xseg_port_flush(g.port);
+		usleep((useconds_t)(random() % 400));
+		start = toys_clock_ns();
+		atomic_store(&t->release, true);
+		peer_port_kick(&t->peer.ports[0]);
+		assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), i);
+		if (toys_clock_ns() - start > longest)
+			longest = toys_clock_ns() - start;
+	}
+	assert_true(longest < PROMPT_NS);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_echo_answers_all_on_one_thread_and_on_two),
+		cmocka_unit_test(two_peers_share_a_reactor),
+		cmocka_unit_test(a_sleeper_is_woken_at_once),
+		cmocka_unit_test(an_idle_peer_burns_no_processor),
+		cmocka_unit_test(deadlines_are_kept_far_and_near),
+		cmocka_unit_test(an_eventfd_wakes_the_reactor),
+		cmocka_unit_test(a_kick_wakes_the_reactor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* stack_test - stack files: what is read, what is refused and with which line, in which order peers
+ * start. */
+#include "peers/common/stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "peers/common/peer.h"
+
+static const char whole[] =
+	"; a stack\n"
+	"[segment]\n"
+	"name = store\n"
+	"memory = 4G\n"
+	"requests = 1024\n"
+	"huge = never\n"
+	"mode = 0660\n"
+	"\n"
+	"[peer volumed]\n"
+	"downstream = cached\n"
+	"object_size = 4M\n"
+	"\n"
+	"[peer cached]\n"
+	"downstream=store1\n"
+	"memory = 1G   ; most of it\n"
+	"restart = no\n"
+	"\n"
+	"[peer store1]\n"
+	"kind = memd\n"
+	"threads = 2\n"
+	"cpus = 0,1\n"
+	"fail = read:0.1:EIO\n"
+	"fail = write:0.1@3:ENOSPC\n"
+	"[peer spare]\n"
+	"kind = cached\n"
+	"[peer filed]\n"
+	"[run]\n"
+	"together = volumed cached store1\n";
+
+static struct xseg_error error;
+
+static struct stack *parse(const char *text)
+{
+	struct stack *stack = stack_create();
+	int rc;
+
+	assert_non_null(stack);
+	error.text[0] = '\0';
+	rc = stack_parse(text, stack, &error);
+	if (rc) {
+		assert_int_equal(rc, -EINVAL);
+		stack_destroy(stack);
+		return NULL;
+	}
+	return stack;
+}
+
+static void a_whole_file_is_read(void **state)
+{
+	struct stack *stack = parse(whole);
+	const struct stack_peer *p;
+	struct xseg_config cfg;
+
+	(void)state;
+	assert_non_null(stack);
+	assert_string_equal(stack->segment.name, "store");
+	assert_int_equal(stack_segment_config(&stack->segment, &cfg, &error), 0);
+	assert_int_equal(cfg.memory_bytes, 4ull << 30);
+	assert_int_equal(cfg.nr_requests, 1024);
+	assert_int_equal(cfg.nr_ports, 0);
+	assert_int_equal(cfg.huge, XSEG_HUGE_NEVER);
+	assert_int_equal(cfg.mode, 0660);
+	assert_int_equal(cfg.group, -1);
+	assert_int_equal(stack->nr_peers, 5);
+	p = &stack->peers[stack_find(stack, "store1")];
+	assert_string_equal(p->kind, "memd");
+	assert_int_equal(p->threads, 2);
+	assert_string_equal(p->cpus, "0,1");
+	assert_true(p->restart);
+	assert_int_equal(p->nr_options, 2);
+	assert_string_equal(p->option[1].value, "write:0.1@3:ENOSPC");
+	p = &stack->peers[stack_find(stack, "cached")];
+	assert_string_equal(p->kind, "cached");
+	assert_false(p->restart);
+	assert_int_equal(p->downstream, stack_find(stack, "store1"));
+	assert_string_equal(p->option[0].value, "1G");
+	assert_int_equal(p->option[0].line, 15);
+	assert_int_equal(p->group, 0);
+	assert_int_equal(stack->peers[stack_find(stack, "spare")].downstream, STACK_NONE);
+	assert_int_equal(stack->peers[stack_find(stack, "filed")].group, STACK_NONE);
+	assert_int_equal(stack->nr_groups, 1);
+	assert_int_equal(stack->groups[0].nr, 3);
+	assert_int_equal(stack_find(stack, "nobody"), STACK_NONE);
+	stack_destroy(stack);
+}
+
+static void peers_start_from_the_bottom(void **state)
+{
+	struct stack *stack = parse(whole);
+	uint32_t order[STACK_MAX_PEERS], place[STACK_MAX_PEERS], i;
+
+	(void)state;
+	stack_order(stack, order);
+	for (i = 0; i < stack->nr_peers; i++)
+		place[order[i]] = i;
+	for (i = 0; i < stack->nr_peers; i++)
+		if (stack->peers[i].downstream != STACK_NONE)
+			assert_true(place[stack->peers[i].downstream] < place[i]);
+	stack_destroy(stack);
+}
+
+static void errors_name_their_line(void **state)
+{
+	static const struct {
+		const char *text, *line, *says;
+	} wrong[] = {
+		{ "[segment]\nmemroy = 1G\n", "line 2: ", "memroy" },
+		{ "[segment]\nmemory = much\n", "line 2: ", "512M" },
+		{ "[segment]\nmemory = 1G\nmemory = 2G\n", "line 3: ", "twice" },
+		{ "[segment]\n[segment]\n", "line 2: ", "two sections" },
+		{ "[segment]\nname = /x\n", "line 2: ", "no name" },
+		{ "[segment]\nmode = rw\n", "line 2: ", "0600" },
+		{ "[segment]\nhuge = 1\n", "line 2: ", "auto, never, require" },
+		{ "memory = 1G\n", "line 1: ", "no section" },
+		{ "[peers]\n", "line 1: ", "unknown section" },
+		{ "[peer]\n", "line 1: ", "unknown section" },
+		{ "[peer a b]\nkind = memd\n", "line 1: ", "no name" },
+		{ "[peer supervisor]\nkind = memd\n", "line 1: ", "taken" },
+		{ "[peer memd]\n[peer memd]\n", "line 2: ", "two peers" },
+		{ "[peer x]\nkind = disk\n", "line 2: ", "volumed, cached" },
+		{ "\n[peer x]\nthreads = 1\n", "line 2: ", "no kind" },
+		{ "[peer memd]\nthreads = 17\n", "line 2: ", "1 to 16" },
+		{ "[peer memd]\nrestart = maybe\n", "line 2: ", "yes or no" },
+		{ "[peer memd]\ncpus = all\n", "line 2: ", "0,2-3" },
+		{ "[peer cached]\ndownstream = memd\n", "line 2: ", "no peer 'memd'" },
+		{ "[peer memd]\ndownstream = filed\n[peer filed]\n", "line 2: ", "bottom" },
+		{ "[peer a]\nkind = cached\ndownstream = b\n[peer b]\nkind = cached\ndownstream = a\n",
+		  "line 3: ", "loop" },
+		{ "[peer cached]\ndownstream = cached\n", "line 2: ", "loop" },
+		{ "[peer memd]\n[run]\ntogether = memd filed\n", "line 3: ", "no peer 'filed'" },
+		{ "[peer memd]\n[run]\ntogether = memd memd\n", "line 3: ", "twice" },
+		{ "[run]\ntogether =\n", "line 2: ", "at least one" },
+		{ "[run]\napart = a\n", "line 2: ", "together" },
+		{ "[peer memd]\nwhat is this\n", "line 2: ", "KEY = VALUE" },
+		{ "[peer memd\n", "line 1: ", "]" },
+		{ "[peer memd]\n  [peer filed]\n", "line 2: ", "start of its line" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_null(parse(wrong[i].text));
+		assert_int_equal(strncmp(error.text, wrong[i].line, strlen(wrong[i].line)), 0);
+		assert_non_null(strstr(error.text, wrong[i].says));
+		assert_null(strchr(error.text, '\n'));
+	}
+}
+
+static void a_line_that_inih_would_cut_is_refused(void **state)
+{
+	char text[512] = "[peer filed]\ndir = /";
+	size_t used = strlen(text);
+
+	(void)state;
+	memset(text + used, 'x', 300);
+	assert_null(parse(text));
+	assert_non_null(strstr(error.text, "line 2: "));
+	assert_non_null(strstr(error.text, "198"));
+}
+
+static void long_names_and_odd_blanks_are_read(void **state)
+{
+	static const char text[] =
+		"\xef\xbb\xbf[peer  a23456789.123456789.123456789.123456789.123456789.123456789.12 ]\r\n"
+		"kind = memd\r\n[run]\r\ntogether = "
+		"a23456789.123456789.123456789.123456789.123456789.123456789.12\r\n";
+	struct stack *stack = parse(text);
+
+	(void)state;
+	assert_non_null(stack);
+	assert_int_equal(strlen(stack->peers[0].name), 62);
+	assert_int_equal(stack->groups[0].nr, 1);
+	stack_destroy(stack);
+}
+
+static void an_empty_file_is_an_empty_stack(void **state)
+{
+	struct stack *stack = parse("");
+
+	(void)state;
+	assert_non_null(stack);
+	assert_int_equal(stack->nr_peers, 0);
+	stack_destroy(stack);
+}
+
+/* ---- options of the kinds ---------------------------------------------------------------- */
+
+struct toy {
+	struct peer peer;
+	uint64_t memory;
+	char fail[64];
+};
+
+static const struct opt toy_opts[] = { { .name = "memory",
+					 .kind = OPT_SIZE,
+					 .off = offsetof(struct toy, memory),
+					 .flags = OPT_REQUIRED,
+					 .help = "" },
+				       { .name = "fail",
+					 .kind = OPT_LIST,
+					 .off = offsetof(struct toy, fail),
+					 .len = 64,
+					 .help = "" },
+				       { 0 } };
+
+static const struct peer_class toy_class = { .kind = "memd",
+					     .opts = toy_opts,
+					     .size = sizeof(struct toy) };
+
+static const struct peer_class *find_toy(const char *kind)
+{
+	return strcmp(kind, "memd") ? NULL : &toy_class;
+}
+
+static int check(const char *text)
+{
+	struct stack *stack = parse(text);
+	int rc;
+
+	assert_non_null(stack);
+	rc = stack_check_options(stack, find_toy, &error);
+	stack_destroy(stack);
+	return rc;
+}
+
+static void options_are_checked_against_the_kind(void **state)
+{
+	(void)state;
+	assert_int_equal(check("[peer memd]\nmemory = 1G\nfail = a\nfail = b\n"), 0);
+	assert_int_equal(check("[peer memd]\nmemory = 1G\nmemroy = 1G\n"), -EINVAL);
+	assert_non_null(strstr(error.text, "line 3: memd has no option 'memroy'"));
+	assert_int_equal(check("[peer memd]\nmemory = lots\n"), -EINVAL);
+	assert_non_null(strstr(error.text, "line 2: memory: 'lots'"));
+	assert_int_equal(check("[peer memd]\nmemory = 1G\nmemory = 2G\n"), -EINVAL);
+	assert_non_null(strstr(error.text, "line 3: 'memory' is given twice"));
+	assert_int_equal(check("[peer memd]\nfail = a\n"), -EINVAL);
+	assert_non_null(strstr(error.text, "line 1: peer 'memd' needs memory ="));
+	assert_int_equal(check("[peer filed]\n"), -EINVAL);
+	assert_non_null(strstr(error.text, "line 1: this build has no filed"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_file_is_read),
+		cmocka_unit_test(peers_start_from_the_bottom),
+		cmocka_unit_test(errors_name_their_line),
+		cmocka_unit_test(a_line_that_inih_would_cut_is_refused),
+		cmocka_unit_test(long_names_and_odd_blanks_are_read),
+		cmocka_unit_test(an_empty_file_is_an_empty_stack),
+		cmocka_unit_test(options_are_checked_against_the_kind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
