@@ -1,0 +1,162 @@
+/* split - requests that cross objects: children of the peer's own, one an object, and their sum.
+ *
+ * A parent stays AT volumed, which remembers it in the context of its index. Its parts are sent in
+ * order, as requests are free; parents wait for that in a FIFO, and only the first of it has parts
+ * sent and parts not sent. Who follows the first sends nothing before it, so a small pool of requests
+ * slows large I/O down and never stops it.
+ *
+ * Contract: all of a parent happens in the thread of the port that got it. Nothing allocates or
+ * blocks. A successor gets the parent again and splits it again, after the old children have been
+ * drained.
+ *
+ * Invariants
+ *   S1  a parent is answered once: all of its parts sent, or one failed, and no child out
+ *   S2  after a part has failed no further part is sent; the parent's result is the first error
+ *   S3  a part is checked against the volume as it is when the part is sent (a volume may be cut or
+ *       removed while the parent waits)
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "peers/volumed/volumed.h"
+
+/* Requests that a port's children may use: all but what the catalogue and the job need. */
+static uint32_t children_max(const struct peer_port *pp)
+{
+	uint32_t nr = xseg_port_nr_requests(pp->port);
+
+	return nr > VD_RESERVED ? nr - VD_RESERVED : 1;
+}
+
+static struct vd_context *context_of(const struct peer_port *pp, const struct xreq *r)
+{
+	return &vd_of(pp)->context[r->index];
+}
+
+static bool all_sent(const struct vd_context *c, const struct xreq *parent)
+{
+	return c->result < 0 || c->sent == parent->size;
+}
+
+static void parent_failed(struct vd_context *c, int rc)
+{
+	if (c->result >= 0)
+		c->result = rc;
+}
+
+static void parent_answer(struct peer_port *pp, struct xreq *parent)
+{
+	struct volumed *vd = vd_of(pp);
+	int64_t result = context_of(pp, parent)->result;
+	struct vd_volume *v = result < 0 ? vd_volume_get(vd, parent->volume) : NULL;
+
+	if (v)
+		vd_volume_count_error(pp, v);
+	peer_answer(pp, parent, result);
+}
+
+/* ---- children ---------------------------------------------------------------------------- */
+
+static void splitting_run(struct peer_port *pp);
+
+static void child_done(struct peer_port *pp, struct xreq *child)
+{
+	struct xreq *parent = context_of(pp, child)->parent;
+	struct vd_context *c = context_of(pp, parent);
+
+	if (child->result < 0)
+		parent_failed(c, (int)child->result);
+	else if (c->result >= 0)
+		c->result += child->result < child->size ? child->result : child->size;
+	xseg_req_free(pp->port, child);
+	vd_port_of(pp)->children--;
+	c->out--;
+	if (!c->out && all_sent(c, parent) && vd_port_of(pp)->splitting.first != parent)
+		parent_answer(pp, parent);
+	splitting_run(pp);
+}
+
+/* The part that begins `sent` bytes into the parent; it lists the parent's pages of that range, which
+ * begins with a page of its own, as objects are multiples of a page. */
+static void child_fill(struct xreq *child, const struct xreq *parent, uint32_t sent, uint32_t size)
+{
+	uint32_t first = (uint32_t)(parent->offset % XSEG_PAGE_SIZE + sent) / XSEG_PAGE_SIZE;
+
+	child->op = parent->op;
+	child->flags = parent->flags;
+	child->volume = parent->volume;
+	child->offset = parent->offset + sent;
+	child->size = size;
+	child->parent = parent->index + 1;
+	if (parent->op != XSEG_OP_READ && parent->op != XSEG_OP_WRITE)
+		return;
+	child->nr_pages = (uint16_t)xseg_req_span(child->offset, size);
+	assert(first + child->nr_pages <= parent->nr_pages);
+	memcpy(child->page, parent->page + first, child->nr_pages * sizeof(child->page[0]));
+}
+
+/* Sends the next part; false: no request is free. An error ends the parent (S2). */
+static bool part_send(struct peer_port *pp, struct xreq *parent, struct vd_context *c)
+{
+	struct vd_volume *v = vd_volume_get(vd_of(pp), parent->volume);
+	struct vd_port *port = vd_port_of(pp);
+	uint64_t offset = parent->offset + c->sent, room;
+	uint32_t size = parent->size - c->sent;
+	struct xreq *child;
+	int rc = v ? vd_volume_check(v, offset, size) : -ENOENT;
+
+	if (rc) {
+		parent_failed(c, rc);
+		return true;
+	}
+	child = port->children < children_max(pp) ? xseg_req_alloc(pp->port) : NULL;
+	if (!child)
+		return false;
+	room = ((uint64_t)1 << v->shift) - (offset & (((uint64_t)1 << v->shift) - 1));
+	size = room < size ? (uint32_t)room : size;
+	child_fill(child, parent, c->sent, size);
+	child->part = c->part;
+	vd_volume_address(v, child, offset);
+	context_of(pp, child)->parent = parent;
+	rc = vd_submit(pp, child, child_done);
+	if (rc) {
+		xseg_req_free(pp->port, child);
+		parent_failed(c, rc);
+		return true;
+	}
+	c->sent += size;
+	c->part++;
+	c->out++;
+	port->children++;
+	return true;
+}
+
+/* ---- parents ----------------------------------------------------------------------------- */
+
+static void splitting_run(struct peer_port *pp)
+{
+	struct vd_fifo *q = &vd_port_of(pp)->splitting;
+	struct vd_context *c;
+	struct xreq *parent;
+
+	while ((parent = q->first)) {
+		c = context_of(pp, parent);
+		while (!all_sent(c, parent))
+			if (!part_send(pp, parent, c))
+				return;
+		vd_fifo_pop(q);
+		if (!c->out)
+			parent_answer(pp, parent);
+	}
+}
+
+void vd_split_begin(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_context *c = context_of(pp, r);
+
+	memset(c, 0, sizeof(*c));
+	vd_fifo_push(&vd_port_of(pp)->splitting, r);
+	if (vd_port_of(pp)->splitting.first == r)
+		splitting_run(pp);
+}

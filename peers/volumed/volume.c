@@ -1,0 +1,262 @@
+/* volume - the table of volumes: by id for the data path, by name for the admin; addresses, counters.
+ *
+ * Contract: functions that volumed.h marks "any port" are called by any port's thread and take no
+ * lock; the others by port 0's. Nothing blocks or allocates, but that the first I/O to a volume at
+ * a port opens its block of counters (under the segment's control lock).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/volumed/volumed.h"
+
+/* ---- the data path ----------------------------------------------------------------------- */
+
+struct vd_volume *vd_volume_get(struct volumed *vd, uint32_t id)
+{
+	uint32_t slot = (id & 0xffff) - 1;
+	struct vd_volume *v;
+
+	if (slot >= VD_SLOTS)
+		return NULL;
+	v = &vd->volume[slot];
+	/* acquire: partner is the release in volume_publish(): the prefix is there before the id */
+	return atomic_load_explicit(&v->id, memory_order_acquire) == id ? v : NULL;
+}
+
+int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size)
+{
+	uint64_t end = atomic_load_explicit(&v->size_bytes, memory_order_relaxed);
+
+	if ((offset | size) % XSEG_SECTOR || offset > end || size > end - offset)
+		return -EINVAL;
+	return 0;
+}
+
+/* Eight hex digits of x, the highest first in memory: nibbles are spread to bytes, all compared
+ * with 10 and turned into digits at once. */
+static inline uint64_t hex8(uint32_t x)
+{
+	uint64_t v = x, letters;
+
+	v = (v << 16 | v) & 0x0000ffff0000ffffull;
+	v = (v << 8 | v) & 0x00ff00ff00ff00ffull;
+	v = (v << 4 | v) & 0x0f0f0f0f0f0f0f0full;
+	letters = ((v + 0x0606060606060606ull) >> 4) & 0x0101010101010101ull;
+	return __builtin_bswap64(v + 0x3030303030303030ull + letters * ('a' - '0' - 10));
+}
+
+void vd_volume_address(const struct vd_volume *v, struct xreq *r, uint64_t offset)
+{
+	uint64_t object = offset >> v->shift;
+	uint64_t digits[2] = { hex8((uint32_t)(object >> 32)), hex8((uint32_t)object) };
+	size_t len = v->prefix_len + sizeof(digits);
+
+	memcpy(r->target, v->prefix, sizeof(v->prefix));
+	memcpy(r->target + v->prefix_len, digits, sizeof(digits));
+	r->target[len] = '\0';
+	r->hash = xseg_hash(r->target, len);
+	r->obj_offset = offset & (((uint64_t)1 << v->shift) - 1);
+}
+
+void vd_volume_address_all(const struct vd_volume *v, struct xreq *r)
+{
+	xseg_req_set_target(r, v ? v->prefix : ":", v ? v->prefix_len : 1);
+	r->obj_offset = 0;
+}
+
+bool vd_object_size_ok(uint64_t bytes)
+{
+	return bytes >= VD_OBJECT_MIN && bytes <= VD_OBJECT_MAX && (bytes & (bytes - 1)) == 0;
+}
+
+bool vd_size_ok(uint64_t bytes)
+{
+	return bytes && bytes <= VD_SIZE_MAX && bytes % XSEG_SECTOR == 0;
+}
+
+uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes)
+{
+	return (size_bytes + meta->object_size - 1) / meta->object_size;
+}
+
+/* ---- counters ---------------------------------------------------------------------------- */
+
+enum {
+	VOLUME_READS, VOLUME_WRITES, VOLUME_READ_BYTES, VOLUME_WRITE_BYTES, VOLUME_FLUSHES,
+	VOLUME_ERRORS, VOLUME_NR
+};
+
+static const char *const volume_keys[VOLUME_NR] = {
+	"reads", "writes", "read_bytes", "write_bytes", "flushes", "errors",
+};
+
+static struct vd_counters *counters_of(struct volumed *vd, const struct vd_volume *v, uint32_t port)
+{
+	return &vd->counters[(size_t)vd_slot_of(vd, v) * vd->peer.nr_ports + port];
+}
+
+/* The volume's name, from what may be read by any port (V1). */
+static void name_of(const struct vd_volume *v, char *name)
+{
+	memcpy(name, v->prefix, VD_PREFIX_BYTES);
+	name[v->prefix_len - 1] = '\0';
+}
+
+static int counters_open(struct volumed *vd, const struct vd_volume *v, struct vd_counters *c)
+{
+	char name[VD_PREFIX_BYTES];
+
+	name_of(v, name);
+	return xseg_stats_open(vd->peer.xp, name, "volume", volume_keys, VOLUME_NR, &c->stats);
+}
+
+/* Opens a block unless `limit` are used: the segment's are few, and not only ours. */
+static void counters_try_open(struct peer_port *pp, struct vd_volume *v, uint32_t limit)
+{
+	struct volumed *vd = vd_of(pp);
+
+	if (atomic_load_explicit(&vd->nr_stats, memory_order_relaxed) >= limit ||
+	    atomic_load_explicit(&vd->stats_full, memory_order_relaxed))
+		return;
+	if (counters_open(vd, v, counters_of(vd, v, pp->nr)))
+		atomic_store_explicit(&vd->stats_full, true, memory_order_relaxed);
+	else
+		atomic_fetch_add_explicit(&vd->nr_stats, 1, memory_order_relaxed);
+}
+
+/* All ports have been quiet about the volume (V5): frees its blocks, also those of a predecessor. */
+static void counters_close(struct volumed *vd, struct vd_volume *v)
+{
+	struct vd_counters *c;
+	uint32_t i;
+
+	for (i = 0; i < vd->peer.nr_ports; i++) {
+		c = counters_of(vd, v, i);
+		if (c->stats)
+			atomic_fetch_sub_explicit(&vd->nr_stats, 1, memory_order_relaxed);
+		else if (counters_open(vd, v, c))
+			continue;
+		xseg_stats_close(vd->peer.xp, c->stats);
+		c->stats = NULL;
+	}
+	atomic_store_explicit(&vd->stats_full, false, memory_order_relaxed);
+}
+
+/* The volume's block of this port, or NULL. */
+static struct xseg_stats *stats_get(struct peer_port *pp, struct vd_volume *v)
+{
+	struct vd_counters *c = counters_of(vd_of(pp), v, pp->nr);
+
+	if (!c->stats)
+		counters_try_open(pp, v, xseg_nr_stats(pp->peer->seg) / 2);
+	return c->stats;
+}
+
+void vd_volume_count(struct peer_port *pp, struct vd_volume *v, const struct xreq *r)
+{
+	struct xseg_stats *s = stats_get(pp, v);
+
+	if (!s)
+		return;
+	switch (r->op) {
+	case XSEG_OP_READ:
+		xseg_stats_add(s, VOLUME_READS, 1);
+		xseg_stats_add(s, VOLUME_READ_BYTES, r->size);
+		break;
+	case XSEG_OP_WRITE:
+		xseg_stats_add(s, VOLUME_WRITES, 1);
+		xseg_stats_add(s, VOLUME_WRITE_BYTES, r->size);
+		break;
+	case XSEG_OP_FLUSH:
+		xseg_stats_add(s, VOLUME_FLUSHES, 1);
+		break;
+	}
+}
+
+void vd_volume_count_error(struct peer_port *pp, struct vd_volume *v)
+{
+	struct xseg_stats *s = stats_get(pp, v);
+
+	if (s)
+		xseg_stats_add(s, VOLUME_ERRORS, 1);
+}
+
+/* ---- port 0's thread --------------------------------------------------------------------- */
+
+static bool has_name(const struct vd_meta *m)
+{
+	return m->state != VD_FREE && m->state != VD_DAMAGED;
+}
+
+struct vd_volume *vd_volume_find(struct volumed *vd, const char *name)
+{
+	struct vd_volume *v;
+
+	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++)
+		if (has_name(&v->meta) && strcmp(v->meta.name, name) == 0)
+			return v;
+	return NULL;
+}
+
+struct vd_volume *vd_volume_unused(struct volumed *vd)
+{
+	struct vd_volume *v;
+
+	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++)
+		if (v->meta.state == VD_FREE)
+			return v;
+	return NULL;
+}
+
+static void count_state(struct volumed *vd, enum vd_slot_state state, uint32_t by)
+{
+	_Atomic uint32_t *counter[VD_NR_STATES] = {
+		[VD_LIVE] = &vd->nr_volumes, [VD_SHRINKING] = &vd->nr_volumes,
+		[VD_REMOVING] = &vd->nr_removing, [VD_DAMAGED] = &vd->nr_damaged,
+	};
+
+	if (counter[state])
+		atomic_fetch_add_explicit(counter[state], by, memory_order_relaxed);
+}
+
+static void set_address(struct vd_volume *v)
+{
+	size_t len = strlen(v->meta.name);
+
+	v->shift = (uint8_t)__builtin_ctzll(v->meta.object_size);
+	v->prefix_len = (uint8_t)(len + 1);
+	memset(v->prefix, 0, sizeof(v->prefix));
+	memcpy(v->prefix, v->meta.name, len);
+	v->prefix[len] = ':';
+}
+
+static void volume_publish(struct peer_port *pp, struct vd_volume *v)
+{
+	atomic_store_explicit(&v->size_bytes, v->meta.size_bytes, memory_order_relaxed);
+	if (atomic_load_explicit(&v->id, memory_order_relaxed))
+		return;
+	counters_try_open(pp, v, xseg_nr_stats(pp->peer->seg) / 4);
+	/* release: partner is the acquire in vd_volume_get() */
+	atomic_store_explicit(&v->id, vd_id_of(vd_of(pp), v), memory_order_release);
+}
+
+void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta)
+{
+	struct volumed *vd = vd_of(pp);
+	enum vd_slot_state old = v->meta.state;
+
+	count_state(vd, old, UINT32_MAX);
+	count_state(vd, meta->state, 1);
+	v->meta = *meta;
+	if (old == VD_FREE && has_name(meta))
+		set_address(v);
+	if (old != VD_FREE && meta->state == VD_FREE)
+		counters_close(vd, v);
+	if (meta->state == VD_LIVE || meta->state == VD_SHRINKING)
+		volume_publish(pp, v);
+	if (meta->state == VD_REMOVING)
+		/* relaxed: other ports are told by the job's turn (J1) */
+		atomic_store_explicit(&v->id, 0, memory_order_relaxed);
+	if (meta->state == VD_REMOVING || meta->state == VD_SHRINKING)
+		vd_job_add(pp, v);
+}

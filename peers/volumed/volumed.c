@@ -1,0 +1,303 @@
+/* volumed - the volume peer's class: options, life, and the path of a request.
+ *
+ * The hot path is volumed_request() -> data() -> peer_forward(): a look at the table, the object's
+ * name, one hash; nothing allocated, nothing locked, no answer seen.
+ *
+ * Contract: see peer.h; all that is kept is allocated in volumed_init(). Requests that come before
+ * the catalogue has been read are held in their port's list, which has room for every request there
+ * is; they go on when it is read, also after minutes of a failing store.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/volumed/volumed.h"
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+static int object_size_check(const char *text, struct xseg_error *err)
+{
+	uint64_t bytes;
+
+	if (opt_parse_size(text, &bytes) || !vd_object_size_ok(bytes))
+		return xseg_fail(err, -EINVAL, "object_size '%s': use a power of two from 4k to 4M",
+				 text);
+	return 0;
+}
+
+static const struct opt volumed_opts[] = {
+	{ .name = "object_size", .kind = OPT_SIZE, .off = offsetof(struct volumed, object_size),
+	  .min = VD_OBJECT_MIN, .max = VD_OBJECT_MAX, .def = "4M", .arg = "SIZE",
+	  .help = "size of the objects of volumes created from now on; a power of two",
+	  .check = object_size_check },
+	{ .name = "requests", .kind = OPT_UINT, .off = offsetof(struct volumed, requests),
+	  .min = 1, .max = 4096, .def = "64", .arg = "N",
+	  .help = "parts of split requests in flight, for each thread" },
+	{ .name = NULL },
+};
+
+/* ---- own requests ------------------------------------------------------------------------ */
+
+static void busy_add(struct peer_port *pp, uint32_t by)
+{
+	_Atomic uint32_t *busy = &vd_port_of(pp)->busy;
+	uint32_t now = atomic_load_explicit(busy, memory_order_relaxed);
+
+	atomic_store_explicit(busy, now + by, memory_order_relaxed);
+}
+
+int vd_submit(struct peer_port *pp, struct xreq *r, void (*done)(struct peer_port *, struct xreq *))
+{
+	int rc = peer_submit(pp, r);
+
+	if (rc)
+		return rc;
+	vd_of(pp)->context[r->index].done = done;
+	busy_add(pp, 1);
+	return 0;
+}
+
+/* A reply to what is not out is somebody's scribbling in the segment. */
+static void volumed_reply(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_context *c = &vd_of(pp)->context[r->index];
+	void (*done)(struct peer_port *, struct xreq *) = c->done;
+
+	if (!done)
+		return;
+	c->done = NULL;
+	busy_add(pp, UINT32_MAX);
+	done(pp, r);
+}
+
+/* ---- the path of a request --------------------------------------------------------------- */
+
+static void refuse(struct peer_port *pp, struct xreq *r, struct vd_volume *v, int rc)
+{
+	if (v)
+		vd_volume_count_error(pp, v);
+	peer_answer(pp, r, rc);
+}
+
+static void data(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
+	int rc = v ? vd_volume_check(v, r->offset, r->size) : -ENOENT;
+
+	if (rc) {
+		refuse(pp, r, v, rc);
+		return;
+	}
+	vd_volume_count(pp, v, r);
+	if (!r->size) {
+		peer_answer(pp, r, 0);
+		return;
+	}
+	if ((r->offset ^ (r->offset + r->size - 1)) >> v->shift) {
+		vd_split_begin(pp, r);
+		return;
+	}
+	vd_volume_address(v, r, r->offset);
+	peer_forward(pp, r);
+}
+
+static void flush(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
+
+	if (r->volume && !v) {
+		refuse(pp, r, NULL, -ENOENT);
+		return;
+	}
+	if (v)
+		vd_volume_count(pp, v, r);
+	vd_volume_address_all(v, r);
+	peer_forward(pp, r);
+}
+
+static void info(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
+
+	if (!v) {
+		refuse(pp, r, NULL, -ENOENT);
+		return;
+	}
+	peer_answer(pp, r, (int64_t)atomic_load_explicit(&v->size_bytes, memory_order_relaxed));
+}
+
+static void copy(struct peer_port *pp, struct xreq *r)
+{
+	refuse(pp, r, vd_volume_get(vd_of(pp), r->volume), -EOPNOTSUPP);
+}
+
+/* Objects are volumed's to delete, not its clients'. */
+static void delete_object(struct peer_port *pp, struct xreq *r)
+{
+	refuse(pp, r, vd_volume_get(vd_of(pp), r->volume), -EINVAL);
+}
+
+static void handle(struct peer_port *pp, struct xreq *r)
+{
+	static void (*const handlers[XSEG_NR_OPS])(struct peer_port *, struct xreq *) = {
+		[XSEG_OP_READ] = data, [XSEG_OP_WRITE] = data, [XSEG_OP_DISCARD] = data,
+		[XSEG_OP_WRITE_ZEROES] = data, [XSEG_OP_FLUSH] = flush, [XSEG_OP_INFO] = info,
+		[XSEG_OP_COPY] = copy, [XSEG_OP_DELETE] = delete_object,
+		[XSEG_OP_ADMIN] = delete_object,
+	};
+
+	handlers[r->op](pp, r);
+}
+
+static void volumed_request(struct peer_port *pp, struct xreq *r)
+{
+	/* acquire: partner is the release in catalog.c's load_end() */
+	int load = atomic_load_explicit(&vd_of(pp)->catalog.load, memory_order_acquire);
+
+	if (load == VD_LOADED)
+		handle(pp, r);
+	else if (load == VD_LOADING)
+		vd_fifo_push(&vd_port_of(pp)->held, r);
+	else
+		peer_answer(pp, r, -EPROTO);
+}
+
+/* Lets go what waited for the catalogue; with the reason, when it fails and the peer is to stop. */
+static void held_release(struct peer_port *pp)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	struct vd_fifo *held = &vd_port_of(pp)->held;
+	int error;
+
+	/* acquire: partner is the release in catalog.c's load_end() */
+	while (held->first && atomic_load_explicit(&c->load, memory_order_acquire) != VD_LOADING)
+		volumed_request(pp, vd_fifo_pop(held));
+	if (!held->first || !vd_stopping(pp))
+		return;
+	error = atomic_load_explicit(&c->error, memory_order_relaxed);
+	while (error && held->first)
+		peer_answer(pp, vd_fifo_pop(held), error);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t volumed_poll(struct peer_port *pp)
+{
+	uint64_t next = PEER_NEVER;
+
+	if (pp->nr == 0) {
+		next = vd_catalog_poll(pp);
+		next = earlier(next, vd_admin_poll(pp));
+	}
+	next = earlier(next, vd_job_poll(pp));
+	held_release(pp);
+	return next;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static uint32_t volumed_nr_requests(struct peer *p)
+{
+	return ((struct volumed *)p)->requests + VD_RESERVED;
+}
+
+static void volumed_fini(struct peer *p)
+{
+	struct volumed *vd = (struct volumed *)p;
+
+	free(vd->volume);
+	free(vd->counters);
+	free(vd->context);
+	free(vd->port);
+	free(vd->page);
+}
+
+/* One extent: a predecessor's, or a new one. */
+static int take_pages(struct volumed *vd, struct xseg_error *err)
+{
+	uint32_t nr = VD_LOAD_PAGES + VD_ZERO_PAGES, i;
+	int rc = 0;
+
+	vd->page = calloc(xseg_pages_round(nr), sizeof(*vd->page));
+	if (!vd->page)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	if (xseg_pages_owned(vd->peer.xp, vd->page, nr) < nr)
+		rc = xseg_pages_take(vd->peer.xp, nr, vd->page);
+	if (rc)
+		return xseg_fail(err, rc, "the segment has no 2 MiB left for the buffers of '%s': %s; "
+				 "make it with more --memory", vd->peer.name, strerror(-rc));
+	for (i = VD_LOAD_PAGES; i < nr; i++)
+		memset(xseg_page(vd->peer.seg, vd->page[i]), 0, XSEG_PAGE_SIZE);
+	vd->catalog.page = vd->page;
+	return 0;
+}
+
+static int volumed_init(struct peer *p, struct xseg_error *err)
+{
+	struct volumed *vd = (struct volumed *)p;
+	struct xseg_info seg;
+	uint32_t i;
+	int rc;
+
+	xseg_get_info(p->seg, &seg);
+	vd->volume = aligned_alloc(64, VD_SLOTS * sizeof(*vd->volume));
+	vd->counters = calloc((size_t)VD_SLOTS * p->nr_ports, sizeof(*vd->counters));
+	vd->context = calloc(seg.nr_requests, sizeof(*vd->context));
+	vd->port = calloc(p->nr_ports, sizeof(*vd->port));
+	if (!vd->volume || !vd->counters || !vd->context || !vd->port) {
+		rc = xseg_fail(err, -ENOMEM, "out of memory");
+		goto out_fini;
+	}
+	rc = take_pages(vd, err);
+	if (rc)
+		goto out_fini;
+	memset(vd->volume, 0, VD_SLOTS * sizeof(*vd->volume));
+	for (i = 0; i < p->nr_ports; i++) {
+		vd_fifo_init(&vd->port[i].held);
+		vd_fifo_init(&vd->port[i].splitting);
+	}
+	vd_fifo_init(&vd->admin.queue);
+	vd->job.queue_last = &vd->job.queue;
+	return 0;
+out_fini:
+	volumed_fini(p);
+	return rc;
+}
+
+/* The predecessor's writes have ended: now the catalogue is what it is. */
+static void volumed_recovered(struct peer *p)
+{
+	((struct volumed *)p)->catalog.wanted = true;
+}
+
+/* What waits for the catalogue, and what an unfinished job still has to do, is the successor's. */
+static bool volumed_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+{
+	struct volumed *vd = (struct volumed *)p;
+	uint32_t i, busy = 0;
+
+	*left_bytes = *total_bytes = 0;
+	for (i = 0; i < p->nr_ports; i++)
+		busy += atomic_load_explicit(&vd->port[i].busy, memory_order_relaxed);
+	return busy == 0;
+}
+
+const struct peer_class volumed_class = {
+	.kind = "volumed",
+	.summary = "the volume peer: maps volumes to objects of the peer below",
+	.opts = volumed_opts,
+	.size = sizeof(struct volumed),
+	.sends = true,
+	.nr_requests = volumed_nr_requests,
+	.init = volumed_init,
+	.recovered = volumed_recovered,
+	.request = volumed_request,
+	.reply = volumed_reply,
+	.poll = volumed_poll,
+	.admin = vd_admin_command,
+	.quiesced = volumed_quiesced,
+	.fini = volumed_fini,
+};

@@ -1,0 +1,500 @@
+/* volumed_admin - the commands of volumed: create, list, look at, resize and remove volumes; status.
+ *
+ *	volume create NAME size=BYTES		volume list [SLOT]		status
+ *	volume resize NAME size=BYTES		volume info NAME
+ *	volume remove NAME
+ *
+ * Commands may come to any port; those of "volume" go through the inbox to port 0's thread, which
+ * does them in order of arrival, one at a time. A change is answered when its record is on stable
+ * storage (V2), a shrink when what was cut off is gone, a removal as soon as it is recorded: its
+ * objects are deleted behind the scenes, and "volume info" says -ENOENT when that is done.
+ *
+ * Contract: nothing blocks, nothing allocates. While the catalogue is being read commands wait; when
+ * it cannot be read they are answered with the reason.
+ *
+ * Invariants
+ *   A1  a record whose write failed may or may not be on the store: the old one is written again,
+ *       until that succeeds, before anything else is changed; the table never follows a record that
+ *       is not certain
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peers/common/kv.h"
+#include "peers/common/log.h"
+#include "peers/volumed/volumed.h"
+
+#define LATER INT64_MIN
+
+/* run() returns 0 (the text is the answer), a negative errno (the text is the reason) or LATER. */
+struct command {
+	const char *word;
+	int64_t (*run)(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t);
+	bool changes;
+};
+
+/* ---- answering --------------------------------------------------------------------------- */
+
+static uint32_t room_of(const struct xreq *r)
+{
+	uint32_t have = r->nr_pages * XSEG_PAGE_SIZE, skip = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
+
+	have = have > skip ? have - skip : 0;
+	have = have < r->size ? have : r->size;
+	return have < VD_TEXT_BYTES ? have : VD_TEXT_BYTES;
+}
+
+static void answer(struct peer_port *pp, struct xreq *r, int64_t result, const struct kv_text *t)
+{
+	uint32_t room = room_of(r);
+	uint32_t len = t->used < room ? (uint32_t)t->used : room;
+
+	xseg_req_write_data(pp->peer->seg, r, 0, t->buf, len);
+	if (len < room)
+		xseg_req_write_data(pp->peer->seg, r, len, "", 1);
+	peer_answer(pp, r, result < 0 ? result : len);
+}
+
+static void text_begin(struct peer_port *pp, const struct xreq *r, struct kv_text *t)
+{
+	uint32_t room = room_of(r);
+
+	kv_init(t, vd_of(pp)->admin.text, room < VD_TEXT_BYTES ? room + 1 : room);
+}
+
+/* Writes the reason and returns its code. */
+#define REASON(t, code, ...) (kv_add((t), __VA_ARGS__), (int64_t)(code))
+
+/* ---- one volume in words ----------------------------------------------------------------- */
+
+/* `end` stands between the items. */
+static bool add_volume(struct volumed *vd, const struct vd_volume *v, char end, struct kv_text *t)
+{
+	const struct vd_meta *m = &v->meta;
+	const char *state = m->state == VD_REMOVING ? "removing" : "ok";
+
+	return kv_add(t,
+		      "slot=%u%cname=%s%cid=%u%csize_bytes=%" PRIu64 "%cobject_size_bytes=%" PRIu64
+		      "%cstate=%s%cobjects_left=%" PRIu64 "\n",
+		      vd_slot_of(vd, v), end, m->name, end, vd_id_of(vd, v), end, m->size_bytes, end,
+		      m->object_size, end, state, end, vd_job_left(vd, v));
+}
+
+static bool is_listed(const struct vd_volume *v)
+{
+	return v->meta.state != VD_FREE && v->meta.state != VD_DAMAGED;
+}
+
+/* ---- changes ----------------------------------------------------------------------------- */
+
+static void change_begin(struct peer_port *pp, struct xreq *r, struct vd_volume *v,
+			 const struct vd_meta *next)
+{
+	struct vd_admin *a = &vd_of(pp)->admin;
+
+	a->change = VD_CHANGE_WRITING;
+	a->sent = false;
+	a->retry_ns = 0;
+	a->r = r;
+	a->v = v;
+	a->next = *next;
+}
+
+static const char *change_name(enum vd_slot_state old, const struct vd_meta *next)
+{
+	if (old == VD_FREE)
+		return "created";
+	return next->state == VD_REMOVING ? "being removed" : "resized";
+}
+
+/* The record is on stable storage. A shrink is answered when its job is done. */
+static void change_done(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_admin *a = &vd->admin;
+	enum vd_slot_state old = a->v->meta.state;
+	struct kv_text t;
+
+	a->change = VD_CHANGE_IDLE;
+	vd_volume_become(pp, a->v, &a->next);
+	log_info("%s: volume '%s' of %" PRIu64 " bytes is %s", pp->peer->name, a->next.name,
+		 a->next.size_bytes, change_name(old, &a->next));
+	if (a->next.state == VD_SHRINKING) {
+		a->v->waiter = a->r;
+		a->nr_waiters++;
+		return;
+	}
+	text_begin(pp, a->r, &t);
+	add_volume(vd, a->v, '\n', &t);
+	answer(pp, a->r, 0, &t);
+}
+
+static void change_failed(struct peer_port *pp, int rc)
+{
+	struct vd_admin *a = &vd_of(pp)->admin;
+	struct kv_text t;
+
+	log_error("%s: the record of volume '%s' cannot be written: %s; undoing the change, "
+		  "trying each second",
+		  pp->peer->name, a->next.name, strerror(-rc));
+	text_begin(pp, a->r, &t);
+	kv_add(&t, "the catalogue of volumes cannot be written: %s; the change is undone; see the log of "
+	       "the store, then try again", strerror(-rc));
+	answer(pp, a->r, rc, &t);
+	a->change = VD_CHANGE_UNDOING;
+	a->error = rc;
+	a->retry_ns = pp->now_ns;
+}
+
+static void change_written(struct peer_port *pp, int rc)
+{
+	struct vd_admin *a = &vd_of(pp)->admin;
+
+	a->sent = false;
+	if (a->change == VD_CHANGE_WRITING) {
+		if (rc)
+			change_failed(pp, rc);
+		else
+			change_done(pp);
+	} else if (rc) {
+		a->retry_ns = pp->now_ns + VD_RETRY_NS;
+	} else {
+		log_info("%s: the catalogue can be written again", pp->peer->name);
+		a->change = VD_CHANGE_IDLE;
+	}
+}
+
+static void change_send(struct peer_port *pp)
+{
+	struct vd_admin *a = &vd_of(pp)->admin;
+	const struct vd_meta *meta = a->change == VD_CHANGE_WRITING ? &a->next : &a->v->meta;
+
+	if (a->sent || pp->now_ns < a->retry_ns)
+		return;
+	a->sent = true;
+	if (!vd_catalog_write(pp, a->v, meta, change_written))
+		a->sent = false;
+}
+
+/* ---- commands ---------------------------------------------------------------------------- */
+
+static uint64_t nearest_size(uint64_t bytes)
+{
+	return bytes > VD_SIZE_MAX ? VD_SIZE_MAX : (bytes / XSEG_SECTOR + 1) * XSEG_SECTOR;
+}
+
+/* NAME and, unless size is NULL, size=BYTES, and nothing else. */
+static int64_t parse_args(char *args, const char **name, uint64_t *size, struct kv_text *t)
+{
+	char *value, *key = kv_next_word(&args, &value);
+
+	if (!key || value || !xseg_name_ok(key))
+		return REASON(t, -EINVAL, "a volume's name is 1 to 63 of A-Z a-z 0-9 . _ -, and does not "
+			      "begin with . or -");
+	*name = key;
+	if (size) {
+		key = kv_next_word(&args, &value);
+		if (!key || !value || strcmp(key, "size") != 0 || opt_parse_size(value, size))
+			return REASON(t, -EINVAL, "say size=BYTES after the name, as in size=8G");
+		if (!vd_size_ok(*size))
+			return REASON(t, -EINVAL, "a volume's size is a multiple of 512, from 512 bytes to "
+				      "8E less 512; use %" PRIu64, nearest_size(*size));
+	}
+	if (kv_next_word(&args, &value))
+		return REASON(t, -EINVAL, "there is a word too many after volume '%s'", *name);
+	return 0;
+}
+
+/* The volume of that name, or NULL with *rc and the reason. */
+static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc, struct kv_text *t)
+{
+	struct vd_volume *v = vd_volume_find(vd, name);
+
+	if (!v)
+		*rc = REASON(t, -ENOENT, "there is no volume '%s'; 'xseg volume list' shows what there is",
+			     name);
+	return v;
+}
+
+static int64_t say_busy(struct volumed *vd, const struct vd_volume *v, struct kv_text *t)
+{
+	return REASON(t, -EBUSY, "volume '%s' is still being %s, %" PRIu64 " objects are left; try again "
+		      "when 'xseg volume info' shows none", v->meta.name,
+		      v->meta.state == VD_REMOVING ? "removed" : "cut", vd_job_left(vd, v));
+}
+
+static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_meta next = { .state = VD_LIVE, .object_size = vd->object_size };
+	const char *name = NULL;
+	int64_t rc = parse_args(args, &name, &next.size_bytes, t);
+	struct vd_volume *v;
+
+	if (rc)
+		return rc;
+	v = vd_volume_find(vd, name);
+	if (v && v->meta.state == VD_REMOVING)
+		return say_busy(vd, v, t);
+	if (v)
+		return REASON(t, -EEXIST, "there is a volume '%s' already; choose another name, or remove "
+			      "it first", name);
+	v = vd_volume_unused(vd);
+	if (!v)
+		return REASON(t, -ENOSPC, "all %u places of the catalogue are taken; remove a volume first",
+			      VD_SLOTS);
+	memcpy(next.name, name, strlen(name) + 1);
+	next.generation = (v->meta.generation + 1) & 0xffff;
+	change_begin(pp, r, v, &next);
+	return LATER;
+}
+
+static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	struct volumed *vd = vd_of(pp);
+	const char *name = NULL;
+	uint64_t size = 0;
+	int64_t rc = parse_args(args, &name, &size, t);
+	struct vd_volume *v = rc ? NULL : find(vd, name, &rc, t);
+	struct vd_meta next;
+
+	if (!v)
+		return rc;
+	if (v->meta.state != VD_LIVE)
+		return say_busy(vd, v, t);
+	next = v->meta;
+	next.size_bytes = size;
+	if (size < v->meta.size_bytes) {
+		next.state = VD_SHRINKING;
+		next.cut_bytes = v->meta.size_bytes;
+	}
+	if (size == v->meta.size_bytes) {
+		add_volume(vd, v, '\n', t);
+		return 0;
+	}
+	change_begin(pp, r, v, &next);
+	return LATER;
+}
+
+static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	struct volumed *vd = vd_of(pp);
+	const char *name = NULL;
+	int64_t rc = parse_args(args, &name, NULL, t);
+	struct vd_volume *v = rc ? NULL : find(vd, name, &rc, t);
+	struct vd_meta next;
+
+	if (!v)
+		return rc;
+	if (v->meta.state == VD_SHRINKING)
+		return say_busy(vd, v, t);
+	if (v->meta.state == VD_REMOVING) {
+		add_volume(vd, v, '\n', t);
+		return 0;
+	}
+	next = v->meta;
+	next.state = VD_REMOVING;
+	change_begin(pp, r, v, &next);
+	return LATER;
+}
+
+static int64_t run_info(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	const char *name = NULL;
+	int64_t rc = parse_args(args, &name, NULL, t);
+	struct vd_volume *v = rc ? NULL : find(vd_of(pp), name, &rc, t);
+
+	(void)r;
+	if (!v)
+		return rc;
+	add_volume(vd_of(pp), v, '\n', t);
+	return 0;
+}
+
+/* From the slot given on, as many as fit, with room for the "next=" line. */
+static int64_t run_list(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	static const char next_line[] = "next=4294967295\n";
+	struct volumed *vd = vd_of(pp);
+	char *value, *word = kv_next_word(&args, &value);
+	uint64_t slot = 0;
+	size_t size = t->size;
+
+	(void)r;
+	if (word && (value || opt_parse_size(word, &slot)))
+		return REASON(t, -EINVAL, "volume list takes a slot's number, not '%.40s'", word);
+	t->size = size > sizeof(next_line) ? size - sizeof(next_line) : 0;
+	for (; slot < VD_SLOTS; slot++)
+		if (is_listed(&vd->volume[slot]) && !add_volume(vd, &vd->volume[slot], ' ', t))
+			break;
+	t->size = size;
+	if (slot < VD_SLOTS)
+		kv_add(t, "next=%" PRIu64 "\n", slot);
+	return 0;
+}
+
+static const struct command commands[] = {
+	{ "create", run_create, true },
+	{ "resize", run_resize, true },
+	{ "remove", run_remove, true },
+	{ "info", run_info, false },
+	{ "list", run_list, false },
+};
+
+static const struct command *find_command(const char *word)
+{
+	size_t i;
+
+	for (i = 0; word && i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(commands[i].word, word) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* ---- the queue --------------------------------------------------------------------------- */
+
+static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
+{
+	struct volumed *vd = vd_of(pp);
+	char *cursor = vd->admin.line, *value, *word;
+	int error = atomic_load_explicit(&vd->catalog.error, memory_order_relaxed);
+	const struct command *c;
+
+	if (error)
+		return REASON(t, error, "the catalogue of volumes cannot be read: %s; see the logs of %s "
+			      "and of the store", strerror(-error), pp->peer->name);
+	kv_next_word(&cursor, &value);
+	word = kv_next_word(&cursor, &value);
+	c = value ? NULL : find_command(word);
+	if (!c)
+		return REASON(t, -EINVAL, "volume what? create, list, info, resize or remove");
+	if (c->changes && vd->admin.change == VD_CHANGE_UNDOING)
+		return REASON(t, vd->admin.error, "the last change of the catalogue failed (%s) and is still "
+			      "being undone; see the log of the store, then try again",
+			      strerror(-vd->admin.error));
+	return c->run(pp, r, cursor, t);
+}
+
+static void read_line(struct peer_port *pp, const struct xreq *r)
+{
+	uint32_t len = room_of(r);
+	char *line = vd_of(pp)->admin.line;
+
+	len = len < VD_LINE_BYTES ? len : VD_LINE_BYTES - 1;
+	xseg_req_read_data(pp->peer->seg, r, 0, line, len);
+	line[len] = '\0';
+}
+
+/* Moves what came to any port into the queue, oldest first. */
+static void inbox_take(struct vd_admin *a)
+{
+	struct xreq *r, *next, *oldest = NULL;
+
+	/* acquire: partner is the release in vd_admin_command() */
+	r = atomic_exchange_explicit(&a->inbox, NULL, memory_order_acquire);
+	for (; r; r = next) {
+		next = r->next;
+		r->next = oldest;
+		oldest = r;
+	}
+	for (; oldest; oldest = next) {
+		next = oldest->next;
+		vd_fifo_push(&a->queue, oldest);
+	}
+}
+
+/* A change is on its way, or the catalogue is being read for the first time: commands wait. */
+static bool can_run(const struct volumed *vd)
+{
+	return vd->admin.change != VD_CHANGE_WRITING &&
+	       (atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) != VD_LOADING ||
+		atomic_load_explicit(&vd->catalog.error, memory_order_relaxed));
+}
+
+static void stop_waiting(struct peer_port *pp)
+{
+	struct vd_volume *v = vd_of(pp)->volume;
+
+	for (; v < vd_of(pp)->volume + VD_SLOTS; v++)
+		if (v->waiter)
+			vd_admin_shrunk(pp, v);
+}
+
+uint64_t vd_admin_poll(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_admin *a = &vd->admin;
+	struct kv_text t;
+	struct xreq *r;
+	int64_t rc;
+
+	if (atomic_load_explicit(&a->inbox, memory_order_relaxed))
+		inbox_take(a);
+	if (a->nr_waiters && vd_stopping(pp))
+		stop_waiting(pp);
+	while (a->queue.first && can_run(vd)) {
+		r = vd_fifo_pop(&a->queue);
+		read_line(pp, r);
+		text_begin(pp, r, &t);
+		rc = run(pp, r, &t);
+		if (rc != LATER)
+			answer(pp, r, rc, &t);
+		else
+			change_send(pp);
+	}
+	if (a->change == VD_CHANGE_IDLE)
+		return PEER_NEVER;
+	change_send(pp);
+	return a->change == VD_CHANGE_UNDOING && !a->sent ? a->retry_ns : PEER_NEVER;
+}
+
+void vd_admin_shrunk(struct peer_port *pp, struct vd_volume *v)
+{
+	struct xreq *r = v->waiter;
+	struct kv_text t;
+
+	v->waiter = NULL;
+	vd_of(pp)->admin.nr_waiters--;
+	text_begin(pp, r, &t);
+	add_volume(vd_of(pp), v, '\n', &t);
+	answer(pp, r, 0, &t);
+}
+
+/* ---- any port ---------------------------------------------------------------------------- */
+
+static int64_t status(struct volumed *vd, char *out, size_t size)
+{
+	bool loading = atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADING;
+	int error = atomic_load_explicit(&vd->catalog.error, memory_order_relaxed);
+	struct kv_text t;
+
+	kv_init(&t, out, size);
+	kv_add(&t, "volumes=%u\nloading=%s\nremoving=%u\ndamaged=%u\n",
+	       atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed), loading ? "yes" : "no",
+	       atomic_load_explicit(&vd->nr_removing, memory_order_relaxed),
+	       atomic_load_explicit(&vd->nr_damaged, memory_order_relaxed));
+	if (error)
+		kv_add(&t, "error=%s\n", strerror(-error));
+	return (int64_t)t.used;
+}
+
+int64_t vd_admin_command(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+{
+	struct vd_admin *a = &vd_of(pp)->admin;
+	size_t len = strcspn(line, " \t\r\n");
+
+	if (len == 6 && strncmp(line, "status", len) == 0)
+		return status(vd_of(pp), out, size);
+	if (len != 6 || strncmp(line, "volume", len) != 0)
+		return -ENOSYS;
+	r->next = atomic_load_explicit(&a->inbox, memory_order_relaxed);
+	/* release: partner is the acquire in inbox_take() */
+	while (!atomic_compare_exchange_weak_explicit(&a->inbox, &r->next, r, memory_order_release,
+						      memory_order_relaxed))
+		;
+	if (pp->nr)
+		peer_port_kick(&pp->peer->ports[0]);
+	return PEER_ADMIN_LATER;
+}

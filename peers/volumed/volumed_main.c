@@ -1,0 +1,7 @@
+/* volumed_main - the program: one peer of the kind, in a process of its own. */
+#include "peers/common/main.h"
+
+int main(int argc, char **argv)
+{
+	return peer_main(&volumed_class, argc, argv);
+}

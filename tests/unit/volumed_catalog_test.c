@@ -1,0 +1,559 @@
+/* volumed_catalog_test - the volume peer's catalogue: commands, shrinking, removing, starting. */
+#include "tests/unit/volumed_rig.h"
+
+/* ---- commands ---------------------------------------------------------------------------- */
+
+static void wrong_commands_say_what_would_be_right(void **state)
+{
+	static const struct {
+		const char *line;
+		int rc;
+	} cases[] = {
+		{ "volume create vol size=1M", -EEXIST },	{ "volume create new size=0", -EINVAL },
+		{ "volume create new size=513", -EINVAL },	{ "volume create new", -EINVAL },
+		{ "volume create new size=9223372036854775808", -EINVAL }, { "volume create a:b size=1M", -EINVAL },
+		{ "volume create .a size=1M", -EINVAL },	{ "volume create new size=1M more", -EINVAL },
+		{ "volume create new foo=1M", -EINVAL },	{ "volume resize none size=1M", -ENOENT },
+		{ "volume remove none", -ENOENT },		{ "volume info none", -ENOENT },
+		{ "volume", -EINVAL },				{ "volume make x", -EINVAL },
+		{ "volume list x", -EINVAL },			{ "volumes", -ENOSYS },
+		{ "stat", -ENOSYS },
+	};
+	uint32_t i;
+
+	(void)state;
+	create("vol", "1M");
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (admin(cases[i].line) != cases[i].rc)
+			fail_msg("'%s': %s", cases[i].line, text);
+		assert_true(strlen(text) > 10);
+	}
+	assert_true(admin("volume create b size=513") == -EINVAL && says("use 1024"));
+}
+
+static void info_and_list_show_each_volume(void **state)
+{
+	uint32_t id = create("a", "1M");
+
+	(void)state;
+	create("b", "2G");
+	assert_true(admin("volume info a") > 0);
+	assert_true(says("slot=0\nname=a\n") && says("\nsize_bytes=1048576\nobject_size_bytes=4194304\n"));
+	assert_true(says("\nstate=ok\nobjects_left=0\n"));
+	assert_int_equal(number("id="), id);
+	assert_true(admin("volume list 0") > 0);
+	assert_true(says("slot=0 name=a id="));
+	assert_true(says("\nslot=1 name=b id="));
+	assert_false(says("next="));
+	assert_true(admin("volume list 1") > 0);
+	assert_false(says("name=a"));
+	assert_true(admin("status") > 0);
+	assert_true(says("volumes=2\nloading=no\nremoving=0\n"));
+}
+
+static void a_long_list_comes_in_pieces(void **state)
+{
+	char name[32], line[64];
+	uint64_t next = 0;
+	uint32_t seen = 0, calls = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 400; i++) {
+		snprintf(name, sizeof(name), "volume-%u", i);
+		create(name, "1M");
+	}
+	do {
+		snprintf(line, sizeof(line), "volume list %" PRIu64, next);
+		assert_true(admin(line) > 0);
+		for (const char *at = text; (at = strstr(at, "name=")); at++)
+			seen++;
+		next = says("next=") ? number("next=") : VD_SLOTS;
+		calls++;
+	} while (next != VD_SLOTS);
+	assert_int_equal(seen, 400);
+	assert_true(calls > 1);
+}
+
+static void a_full_catalogue_says_so(void **state)
+{
+	struct volumed *v = (struct volumed *)vd;
+
+	(void)state;
+	for (uint32_t i = 0; i < VD_SLOTS; i++)
+		v->volume[i].meta.state = VD_DAMAGED;
+	assert_int_equal(admin("volume create vol size=1M"), -ENOSPC);
+	assert_true(says("8192"));
+}
+
+static void a_change_is_answered_after_its_record_is_on_stable_storage(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	hold = true;
+	r = send_admin("volume create vol size=1M", 0);
+	steps(50);
+	assert_false(answered(r));
+	assert_string_equal(notes[nr_notes - 1].target, ":catalog");
+	assert_int_equal(notes[nr_notes - 1].op, XSEG_OP_WRITE);
+	assert_int_equal(notes[nr_notes - 1].flags, XSEG_REQ_FUA);
+	assert_int_equal(notes[nr_notes - 1].size, 512);
+	hold = false;
+	assert_true(admin_result(r) > 0);
+}
+
+static void commands_that_come_together_are_done_in_order(void **state)
+{
+	uint32_t nr = 0;
+	struct xreq *r = send_admin("volume create vol size=1M", 0), *second;
+
+	(void)state;
+	second = xseg_req_alloc(port);
+	second->op = XSEG_OP_ADMIN;
+	second->nr_pages = 1;
+	second->size = 4096;
+	second->page[0] = pages[0];
+	memcpy(page_byte(0), "volume create vol size=2M", 26);
+	assert_int_equal(xseg_req_submit(port, second, xseg_peer_find(seg, "volumed")), 0);
+	xseg_port_flush(port);
+	assert_true(result_of(r) > 0);
+	assert_int_equal(result_of(second), -EEXIST);
+	nr = count_notes(XSEG_OP_WRITE, ":catalog");
+	assert_int_equal(nr, 1);
+}
+
+static void a_change_that_could_not_be_recorded_is_undone(void **state)
+{
+	(void)state;
+	fail_next(XSEG_OP_WRITE, -EIO, 0, 3);
+	assert_int_equal(admin("volume create vol size=1M"), -EIO);
+	assert_true(says("catalogue"));
+	assert_int_equal(admin("volume create other size=1M"), -EIO);
+	assert_true(says("undone"));
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	pass_ns(1000 * MS);
+	assert_int_equal(admin("volume create other size=1M"), -EIO);
+	pass_ns(1000 * MS);
+	create("other", "1M");
+	volumed_restart();
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	assert_true(admin("volume info other") > 0);
+}
+
+static void growing_is_one_record(void **state)
+{
+	uint32_t id = create("vol", "4096");
+
+	(void)state;
+	assert_int_equal(io(XSEG_OP_WRITE, id, 4096, 4096), -EINVAL);
+	nr_notes = 0;
+	assert_true(admin("volume resize vol size=8192") > 0);
+	assert_true(says("size_bytes=8192\n"));
+	assert_int_equal(nr_notes, 1);
+	assert_int_equal(io(XSEG_OP_WRITE, id, 4096, 4096), 4096);
+	assert_int_equal(io(XSEG_OP_INFO, id, 0, 0), 8192);
+	assert_true(admin("volume resize vol size=8192") > 0);
+}
+
+/* ---- shrinking --------------------------------------------------------------------------- */
+
+static void shrink_and_grow(void)
+{
+	uint32_t id = create("vol", "16M");
+
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(write_pattern(id, i * 1048576ull, 1048576, 3), 1048576);
+	assert_int_equal(nr_objects(), 4);
+	assert_true(admin("volume resize vol size=5243392") > 0);
+	assert_true(says("size_bytes=5243392\n"));
+	assert_int_equal(nr_objects(), 2);
+	assert_int_equal(io(XSEG_OP_READ, id, 5243392, 512), -EINVAL);
+	expect_pattern(id, 5243392 - 8192, 8192, 3);
+	assert_true(admin("volume resize vol size=16M") > 0);
+	expect_pattern(id, 5243392 - 8192, 8192, 3);
+	for (uint64_t at = 5243392; at < 16 << 20; at += 524288)
+		expect_zeroes(id, at, at + 524288 <= 16 << 20 ? 524288 : (uint32_t)((16 << 20) - at));
+}
+
+static void shrinking_and_growing_never_shows_old_data(void **state)
+{
+	(void)state;
+	shrink_and_grow();
+	assert_true(count_notes(XSEG_OP_WRITE_ZEROES, "vol:") == 3);
+}
+
+static void a_store_without_write_zeroes_gets_zeroes_written(void **state)
+{
+	(void)state;
+	knows_no_zeroes = true;
+	shrink_and_grow();
+}
+
+static void io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	struct xreq *r;
+
+	(void)state;
+	fail_next(XSEG_OP_DELETE, -EIO, 0, UINT32_MAX);
+	assert_int_equal(write_pattern(id, 15 << 20, 4096, 1), 4096);
+	r = send_admin("volume resize vol size=4M", 0);
+	steps(100);
+	assert_false(answered(r));
+	assert_int_equal(io(XSEG_OP_READ, id, 15 << 20, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_INFO, id, 0, 0), 4 << 20);
+	/* the line of the first command is lost with its page; its answer is not looked at */
+	assert_int_equal(admin("volume resize vol size=16M"), -EBUSY);
+	assert_int_equal(admin("volume remove vol"), -EBUSY);
+	fail_next(XSEG_OP_DELETE, -EIO, 0, 0);
+	now += 1000 * MS;
+	assert_true(admin_result(r) > 0);
+	assert_true(says("size_bytes=4194304\n") && says("objects_left=0"));
+	assert_int_equal(nr_objects(), 0);
+}
+
+static void a_shrink_is_finished_by_the_successor(void **state)
+{
+	uint32_t id = create("vol", "16M");
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(write_pattern(id, (uint64_t)i << 22, 1048576, 3), 1048576);
+	hold = true;
+	send_admin("volume resize vol size=5M", 0);
+	steps(20);
+	volumed_close(XSEG_CLOSE_ABANDON);
+	hold = false;
+	steps(5);
+	volumed_open(1, "4M", "64");
+	steps(50);
+	assert_int_equal(nr_objects(), 2);
+	assert_true(admin("volume info vol") > 0);
+	assert_true(says("size_bytes=5242880\n") && says("objects_left=0"));
+	assert_true(admin("volume resize vol size=16M") > 0);
+}
+
+/* ---- removing ---------------------------------------------------------------------------- */
+
+static void removing_deletes_every_object_behind_the_scenes(void **state)
+{
+	uint32_t id = create("vol", "1G"), id2;
+
+	(void)state;
+	for (uint32_t i = 0; i < 256; i += 5)
+		assert_int_equal(write_pattern(id, (uint64_t)i << 22, 4096, 1), 4096);
+	assert_int_equal(nr_objects(), 52);
+	hold = true;
+	struct xreq *r = send_admin("volume remove vol", 0);
+	steps(5);
+	hold = false;
+	assert_true(admin_result(r) > 0);
+	assert_true(says("state=removing"));
+	assert_int_equal(io(XSEG_OP_READ, id, 0, 512), -ENOENT);
+	steps(200);
+	assert_int_equal(nr_objects(), 0);
+	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 256);
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	id2 = create("vol", "1G");
+	assert_int_not_equal(id, id2);
+	assert_int_equal(id & 0xffff, id2 & 0xffff);
+	assert_int_equal(io(XSEG_OP_READ, id, 0, 512), -ENOENT);
+	expect_zeroes(id2, 0, 4096);
+}
+
+static void removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then(void **state)
+{
+	uint32_t id = create("vol", "40M");
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 0, 4096, 1), 4096);
+	fail_next(XSEG_OP_DELETE, -EIO, 4, 12);
+	assert_true(admin("volume remove vol") > 0);
+	steps(50);
+	assert_true(admin("volume info vol") > 0);
+	assert_true(says("state=removing"));
+	assert_int_equal(number("objects_left="), 6);
+	assert_int_equal(admin("volume create vol size=1M"), -EBUSY);
+	assert_true(admin("status") > 0 && says("removing=1"));
+	assert_true(admin("volume remove vol") > 0);
+	pass_ns(1000 * MS);
+	assert_true(admin("volume info vol") > 0);
+	assert_int_equal(number("objects_left="), 6);
+	pass_ns(1000 * MS);
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 22);
+	assert_true(admin("status") > 0 && says("removing=0"));
+}
+
+static void removal_is_recorded_as_done_after_a_flush(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	create("vol", "8M");
+	nr_notes = 0;
+	assert_true(admin("volume remove vol") > 0);
+	steps(50);
+	for (i = 0; i < nr_notes && notes[i].op != XSEG_OP_FLUSH; i++)
+		;
+	assert_int_equal(i, 3);
+	assert_int_equal(nr_notes, 5);
+	assert_string_equal(notes[3].target, "vol:");
+	assert_string_equal(notes[4].target, ":catalog");
+}
+
+static void removal_goes_on_after_a_restart(void **state)
+{
+	uint32_t id = create("vol", "1G");
+
+	(void)state;
+	for (uint32_t i = 0; i < 256; i += 8)
+		assert_int_equal(write_pattern(id, (uint64_t)i << 22, 4096, 1), 4096);
+	assert_true(admin("volume remove vol") > 0);
+	volumed_restart();
+	steps(200);
+	assert_int_equal(nr_objects(), 0);
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+}
+
+static void volumes_that_are_removed_together_all_go(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		char name[] = { 'v', (char)('0' + i), 0 }, line[32];
+		uint32_t id = create(name, "20M");
+
+		assert_int_equal(write_pattern(id, 0, 4096, 1), 4096);
+		snprintf(line, sizeof(line), "volume remove %s", name);
+		assert_true(admin(line) > 0);
+	}
+	steps(500);
+	assert_int_equal(nr_objects(), 0);
+	assert_true(admin("volume list 0") >= 0 && !says("name="));
+}
+
+static void list_into(char *list)
+{
+	assert_true(admin("volume list 0") >= 0);
+	memcpy(list, text, sizeof(text));
+}
+
+/* Whatever request fails, once or three times: when the store works again, all goes on, and what
+ * volumed says is what a restart finds. */
+static void after_an_error_at_any_io_a_restart_finds_what_was_said(void **state)
+{
+	static const char *const lines[] = {
+		"volume create a size=10M", "volume resize a size=5120", "volume create b size=4M",
+		"volume resize a size=20M", "volume remove b",
+	};
+	static char before[sizeof(text)], after[sizeof(text)];
+	struct xreq *r;
+
+	(void)state;
+	for (uint32_t n = 0; n < 60; n++) {
+		fail_next(XSEG_NR_OPS, -EIO, n / 2, n & 1 ? 3 : 1);
+		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+			r = send_admin(lines[i], 0);
+			for (uint32_t k = 0; k < 20 && !answered(r); k++)
+				pass_ns(500 * MS);
+			admin_result(r);
+		}
+		for (uint32_t k = 0; k < 20; k++)
+			pass_ns(500 * MS);
+		assert_true(admin("status") > 0 && says("removing=0"));
+		list_into(before);
+		volumed_restart();
+		for (uint32_t k = 0; k < 20; k++)
+			pass_ns(500 * MS);
+		list_into(after);
+		assert_string_equal(before, after);
+		assert_true(admin("volume remove a") != 0);
+		steps(50);
+	}
+}
+
+/* ---- starting ---------------------------------------------------------------------------- */
+
+static void volumes_are_the_same_after_a_restart(void **state)
+{
+	uint32_t a = create("a", "1M"), b = create("b", "64M");
+
+	(void)state;
+	assert_int_equal(write_pattern(b, 1234 * 512, 4096, 9), 4096);
+	volumed_restart();
+	assert_true(admin("volume info a") > 0);
+	assert_int_equal(number("id="), a);
+	assert_true(admin("volume info b") > 0);
+	assert_int_equal(number("id="), b);
+	assert_int_equal(number("\nsize_bytes="), 64 << 20);
+	expect_pattern(b, 1234 * 512, 4096, 9);
+}
+
+static void volumes_keep_the_object_size_they_were_made_with(void **state)
+{
+	uint32_t id = create("vol", "1M");
+
+	(void)state;
+	volumed_close(XSEG_CLOSE_FREE_ARENA);
+	volumed_open(1, "64k", "64");
+	steps(20);
+	assert_int_equal(write_pattern(id, 65536, 4096, 1), 4096);
+	assert_non_null(object_find("vol:0000000000000000"));
+	id = create("new", "1M");
+	assert_int_equal(write_pattern(id, 65536, 4096, 1), 4096);
+	assert_non_null(object_find("new:0000000000000001"));
+}
+
+static void requests_wait_while_the_catalogue_cannot_be_read(void **state)
+{
+	uint32_t id = create("vol", "1M");
+	struct xreq *r, *r2;
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 0, 4096, 2), 4096);
+	volumed_close(XSEG_CLOSE_ABANDON);
+	fail_next(XSEG_OP_READ, -EIO, 1, 2);
+	r = send_io(XSEG_OP_READ, id, 0, 4096, 0);
+	volumed_open(1, "4M", "64");
+	steps(50);
+	r2 = send_io(XSEG_OP_FLUSH, id, 0, 0, 0);
+	steps(50);
+	assert_false(answered(r) || answered(r2));
+	assert_int_equal(admin("volume info vol"), -EIO);
+	assert_true(admin("status") > 0 && says("loading=yes") && says("error="));
+	now += 900 * MS;
+	steps(50);
+	assert_int_equal(fail_count, 1);
+	pass_ns(200 * MS);
+	assert_int_equal(fail_count, 0);
+	assert_false(answered(r));
+	pass_ns(1000 * MS);
+	assert_int_equal(result_of(r), 4096);
+	assert_int_equal(result_of(r2), 0);
+	assert_int_equal(*page_byte(100), pattern(100, 2));
+	assert_true(admin("status") > 0 && says("loading=no") && !says("error="));
+}
+
+static void commands_wait_for_the_catalogue_too(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	create("vol", "1M");
+	volumed_close(XSEG_CLOSE_ABANDON);
+	hold = true;
+	volumed_open(1, "4M", "64");
+	steps(20);
+	r = send_admin("volume info vol", 0);
+	steps(20);
+	assert_false(answered(r));
+	hold = false;
+	assert_true(admin_result(r) > 0);
+}
+
+static void a_store_without_a_catalogue_has_no_volumes(void **state)
+{
+	(void)state;
+	volumed_close(XSEG_CLOSE_ABANDON);
+	for (uint32_t i = 0; i < MAX_OBJECTS; i++)
+		object_drop(&objects[i]);
+	missing_is_enoent = true;
+	volumed_open(1, "4M", "64");
+	steps(20);
+	assert_int_equal(admin("volume list 0"), 0);
+	create("vol", "1M");
+}
+
+static void a_catalogue_of_another_version_is_left_alone(void **state)
+{
+	uint32_t id = create("vol", "1M"), version = 2;
+
+	(void)state;
+	memcpy(object_find(":catalog")->data + 8, &version, 4);
+	volumed_restart();
+	nr_notes = 0;
+	assert_int_equal(io(XSEG_OP_READ, id, 0, 512), -EPROTO);
+	assert_int_equal(admin("volume create b size=1M"), -EPROTO);
+	pass_ns(5000 * MS);
+	assert_int_equal(nr_notes, 0);
+}
+
+static void a_damaged_record_harms_its_own_volume_only(void **state)
+{
+	uint32_t a = create("a", "1M"), b = create("b", "1M");
+	uint8_t copy[512], *rec = object_find(":catalog")->data;
+
+	(void)state;
+	rec[40] ^= 1;
+	memcpy(copy, rec, sizeof(copy));
+	volumed_restart();
+	assert_int_equal(io(XSEG_OP_READ, a, 0, 512), -ENOENT);
+	assert_int_equal(io(XSEG_OP_READ, b, 0, 512), 512);
+	assert_true(admin("status") > 0 && says("damaged=1"));
+	create("c", "1M");
+	assert_memory_equal(copy, object_find(":catalog")->data, sizeof(copy));
+	assert_true(admin("volume list 0") > 0 && says("slot=2 name=c"));
+}
+
+static void records_are_believed_only_when_everything_fits(void **state)
+{
+	struct vd_meta meta = { .name = "vol", .state = VD_SHRINKING, .generation = 77, .size_bytes = 4096,
+				.object_size = 65536, .cut_bytes = 8192 }, out;
+	uint8_t rec[512], zero[512] = { 0 };
+
+	(void)state;
+	vd_record_encode(&meta, 5, rec);
+	assert_int_equal(vd_record_decode(rec, 5, &out), 0);
+	assert_memory_equal(&out, &meta, sizeof(meta));
+	assert_int_equal(vd_record_decode(rec, 6, &out), -EBADMSG);
+	for (uint32_t i = 0; i < 512; i++) {
+		rec[i] ^= 0x10;
+		assert_int_not_equal(vd_record_decode(rec, 5, &out), 0);
+		rec[i] ^= 0x10;
+	}
+	assert_int_equal(vd_record_decode(zero, 5, &out), 0);
+	assert_int_equal(out.state, VD_FREE);
+	meta.cut_bytes = 4096;
+	vd_record_encode(&meta, 5, rec);
+	assert_int_equal(vd_record_decode(rec, 5, &out), -EBADMSG);
+	meta = (struct vd_meta){ .name = "a:b", .state = VD_LIVE, .size_bytes = 4096, .object_size = 65536 };
+	vd_record_encode(&meta, 5, rec);
+	assert_int_equal(vd_record_decode(rec, 5, &out), -EBADMSG);
+	meta = (struct vd_meta){ .name = "a", .state = VD_LIVE, .size_bytes = 4096, .object_size = 65000 };
+	vd_record_encode(&meta, 5, rec);
+	assert_int_equal(vd_record_decode(rec, 5, &out), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(wrong_commands_say_what_would_be_right),
+		T(info_and_list_show_each_volume),
+		T(a_long_list_comes_in_pieces),
+		T(a_full_catalogue_says_so),
+		T(a_change_is_answered_after_its_record_is_on_stable_storage),
+		T(commands_that_come_together_are_done_in_order),
+		T(a_change_that_could_not_be_recorded_is_undone),
+		T(growing_is_one_record),
+		T(shrinking_and_growing_never_shows_old_data),
+		T(a_store_without_write_zeroes_gets_zeroes_written),
+		T(io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded),
+		T(a_shrink_is_finished_by_the_successor),
+		T(removing_deletes_every_object_behind_the_scenes),
+		T(removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then),
+		T(removal_is_recorded_as_done_after_a_flush),
+		T(removal_goes_on_after_a_restart),
+		T(volumes_that_are_removed_together_all_go),
+		T(after_an_error_at_any_io_a_restart_finds_what_was_said),
+		T(volumes_are_the_same_after_a_restart),
+		T(volumes_keep_the_object_size_they_were_made_with),
+		T(requests_wait_while_the_catalogue_cannot_be_read),
+		T(commands_wait_for_the_catalogue_too),
+		T(a_store_without_a_catalogue_has_no_volumes),
+		T(a_catalogue_of_another_version_is_left_alone),
+		T(a_damaged_record_harms_its_own_volume_only),
+		T(records_are_believed_only_when_everything_fits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

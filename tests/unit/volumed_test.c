@@ -1,0 +1,460 @@
+/* volumed_test - the path of requests through the volume peer: addresses, splitting, dying, stopping,
+ * several ports, counters. */
+#include "tests/unit/volumed_rig.h"
+
+/* ---- one object -------------------------------------------------------------------------- */
+
+static void a_request_within_one_object_is_forwarded_to_it(void **state)
+{
+	uint32_t id = create("vol", "1G");
+	const struct note *n;
+
+	(void)state;
+	assert_int_equal(write_pattern(id, (3ull << 22) + 8192 + 512, 1024, 1), 1024);
+	n = &notes[nr_notes - 1];
+	assert_string_equal(n->target, "vol:0000000000000003");
+	assert_int_equal(n->obj_offset, 8192 + 512);
+	assert_int_equal(n->volume, id);
+	assert_int_equal(object_find(n->target)->data[8192 + 512], pattern((3ull << 22) + 8192 + 512, 1));
+	assert_int_equal(n->origin, xseg_port_index(port));
+	expect_pattern(id, (3ull << 22) + 8192 + 512, 1024, 1);
+}
+
+static void object_numbers_are_sixteen_hex_digits(void **state)
+{
+	static const struct {
+		uint64_t object;
+		const char *name;
+	} cases[] = {
+		{ 0, "v:0000000000000000" }, { 0x9, "v:0000000000000009" }, { 0xa, "v:000000000000000a" },
+		{ 0xdeadbeef, "v:00000000deadbeef" }, { 0x1ffffffffff, "v:000001ffffffffff" },
+		{ 0x123456789ab, "v:00000123456789ab" },
+	};
+	uint32_t id = create("v", "9223372036854775296");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(io(XSEG_OP_DISCARD, id, cases[i].object << 22, 512), 512);
+		assert_string_equal(notes[nr_notes - 1].target, cases[i].name);
+	}
+}
+
+static void names_of_sixty_three_bytes_have_objects_of_their_own(void **state)
+{
+	char name[XSEG_NAME_MAX], want[XSEG_TARGET_MAX];
+	uint32_t id;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	id = create(name, "1M");
+	assert_int_equal(write_pattern(id, 0, 4096, 1), 4096);
+	snprintf(want, sizeof(want), "%s:0000000000000000", name);
+	assert_string_equal(notes[nr_notes - 1].target, want);
+}
+
+static void what_is_beyond_the_end_is_refused_and_does_nothing(void **state)
+{
+	uint32_t id = create("vol", "8192"), before = nr_notes;
+
+	(void)state;
+	assert_int_equal(io(XSEG_OP_WRITE, id, 4096, 8192), -EINVAL);
+	assert_int_equal(io(XSEG_OP_READ, id, 7680, 1024), -EINVAL);
+	assert_int_equal(io(XSEG_OP_READ, id, 8192, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_DISCARD, id, 1ull << 63, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_WRITE_ZEROES, id, 100, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_READ, id, 0, 100), -EINVAL);
+	assert_int_equal(nr_notes, before);
+	assert_int_equal(io(XSEG_OP_READ, id, 8192, 0), 0);
+	assert_int_equal(io(XSEG_OP_READ, id, 7680, 512), 512);
+}
+
+static void an_unknown_volume_is_not_there(void **state)
+{
+	uint32_t id = create("vol", "1M");
+
+	(void)state;
+	assert_int_equal(io(XSEG_OP_READ, 0, 0, 512), -ENOENT);
+	assert_int_equal(io(XSEG_OP_WRITE, id + 1, 0, 512), -ENOENT);
+	assert_int_equal(io(XSEG_OP_WRITE, id + 0x10000, 0, 512), -ENOENT);
+	assert_int_equal(io(XSEG_OP_WRITE, UINT32_MAX, 0, 512), -ENOENT);
+	assert_int_equal(io(XSEG_OP_FLUSH, id + 1, 0, 0), -ENOENT);
+	assert_int_equal(io(XSEG_OP_INFO, id + 1, 0, 0), -ENOENT);
+}
+
+static void flush_names_the_volume_or_all(void **state)
+{
+	uint32_t id = create("vol", "1M");
+
+	(void)state;
+	assert_int_equal(io(XSEG_OP_FLUSH, id, 0, 0), 0);
+	assert_string_equal(notes[nr_notes - 1].target, "vol:");
+	assert_int_equal(notes[nr_notes - 1].volume, id);
+	assert_int_equal(io(XSEG_OP_FLUSH, 0, 0, 0), 0);
+	assert_string_equal(notes[nr_notes - 1].target, ":");
+}
+
+static void info_is_the_size_and_other_operations_are_refused(void **state)
+{
+	uint32_t id = create("vol", "12345856"), before = nr_notes;
+
+	(void)state;
+	assert_int_equal(io(XSEG_OP_INFO, id, 0, 0), 12345856);
+	assert_int_equal(io(XSEG_OP_COPY, id, 0, 4096), -EOPNOTSUPP);
+	assert_int_equal(io(XSEG_OP_DELETE, id, 0, 0), -EINVAL);
+	assert_int_equal(nr_notes, before);
+}
+
+/* ---- splitting --------------------------------------------------------------------------- */
+
+static void a_request_over_many_objects_is_split_even_with_one_request_free(void **state)
+{
+	uint32_t id = create("vol", "16M"), size = XSEG_REQ_BYTES;
+	uint64_t offset = 5 * 4096 + 512;
+
+	(void)state;
+	assert_int_equal(write_pattern(id, offset, size, 7), size);
+	assert_int_equal(count_notes(XSEG_OP_WRITE, "vol:"), 257);
+	expect_pattern(id, offset, size, 7);
+	expect_pattern(id, offset + 512, size - 1024, 7);
+	assert_int_equal(object_find("vol:0000000000000005")->data[512], pattern(offset, 7));
+	assert_int_equal(object_find("vol:0000000000000105")->data[0], pattern(0x105 * 4096, 7));
+	assert_int_equal(io(XSEG_OP_WRITE_ZEROES, id, offset, 8192), 8192);
+	expect_zeroes(id, offset, 8192);
+	expect_pattern(id, offset + 8192, 4096, 7);
+	assert_int_equal(io(XSEG_OP_DISCARD, id, 0, size), size);
+	expect_zeroes(id, 0, size);
+}
+
+static void split_requests_that_wait_for_each_other_all_end(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	struct xreq *r[20];
+
+	(void)state;
+	hold = true;
+	for (uint32_t i = 0; i < 20; i++)
+		r[i] = send_io(XSEG_OP_WRITE, id, i * 65536 + 512, 65536, i * 20);
+	steps(10);
+	hold = false;
+	for (uint32_t i = 20; i-- > 0;)
+		assert_int_equal(result_of(r[i]), 65536);
+}
+
+static void flags_go_with_every_part(void **state)
+{
+	uint32_t id = create("vol", "1M"), fua = 0;
+	struct xreq *r = xseg_req_alloc(port);
+
+	(void)state;
+	r->op = XSEG_OP_WRITE;
+	r->flags = XSEG_REQ_FUA;
+	r->volume = id;
+	r->size = 3 * 4096;
+	r->nr_pages = 3;
+	memcpy(r->page, pages, 3 * sizeof(r->page[0]));
+	assert_int_equal(xseg_req_submit(port, r, xseg_peer_find(seg, "volumed")), 0);
+	xseg_port_flush(port);
+	assert_int_equal(result_of(r), 3 * 4096);
+	for (uint32_t i = 0; i < nr_notes; i++)
+		fua += !strncmp(notes[i].target, "vol:", 4) && notes[i].flags == XSEG_REQ_FUA;
+	assert_int_equal(fua, 3);
+}
+
+static void the_first_error_of_a_part_is_the_whole_request_s(void **state)
+{
+	uint32_t id = create("vol", "16M"), before = nr_notes;
+
+	(void)state;
+	fail_next(XSEG_OP_WRITE, -ENOSPC, 3, 2);
+	assert_int_equal(write_pattern(id, 0, 400 * 1024, 1), -ENOSPC);
+	assert_in_range(nr_notes - before, 4, 50);
+	assert_int_equal(write_pattern(id, 0, 400 * 1024, 1), 400 * 1024);
+}
+
+static void a_part_that_waits_is_refused_when_the_volume_has_gone(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	struct xreq *r, *remove;
+
+	(void)state;
+	r = send_io(XSEG_OP_WRITE, id, 0, XSEG_REQ_BYTES, 0);
+	step();
+	remove = send_admin("volume remove vol", 0);
+	assert_int_equal(result_of(r), -ENOENT);
+	assert_true(admin_result(remove) > 0);
+	steps(500);
+	assert_int_equal(nr_objects(), 0);
+}
+
+/* ---- dying and stopping ------------------------------------------------------------------ */
+
+static void a_split_request_is_done_again_by_the_successor(void **state)
+{
+	uint32_t id = create("vol", "16M"), size = 40 * 4096;
+	struct xreq *r;
+
+	(void)state;
+	for (uint32_t i = 0; i < size; i++)
+		*page_byte(i) = pattern(i, 4);
+	hold = true;
+	r = send_io(XSEG_OP_WRITE, id, 0, size, 0);
+	steps(5);
+	assert_true(count_notes(XSEG_OP_WRITE, "vol:") > 0);
+	volumed_close(XSEG_CLOSE_ABANDON);
+	volumed_open(1, "4k", "8");
+	steps(20);
+	assert_false(answered(r));
+	hold = false;
+	assert_int_equal(result_of(r), size);
+	expect_pattern(id, 0, size, 4);
+}
+
+static void kills_at_every_step_lose_no_request(void **state)
+{
+	uint32_t id = create("vol", "16M"), size = 12 * 4096, kills;
+	struct xreq *r;
+
+	(void)state;
+	for (kills = 1; kills < 40; kills++) {
+		r = send_io(XSEG_OP_READ, id, kills * 4096, size, 0);
+		for (uint32_t i = 0; i < kills % 20; i++)
+			step();
+		volumed_close(XSEG_CLOSE_ABANDON);
+		steps(kills % 3);
+		volumed_open(1, "4k", kills & 1 ? "2" : "64");
+		assert_int_equal(result_of(r), size);
+	}
+}
+
+static void stopping_waits_for_what_is_out(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	uint64_t left, total;
+	struct xreq *r;
+
+	(void)state;
+	hold = true;
+	r = send_io(XSEG_OP_WRITE, id, 0, 3 * 4096, 0);
+	steps(5);
+	atomic_store(&vd->stopping, true);
+	assert_false(volumed_class.quiesced(vd, &left, &total));
+	hold = false;
+	assert_int_equal(result_of(r), 3 * 4096);
+	assert_true(volumed_class.quiesced(vd, &left, &total));
+}
+
+static void stopping_answers_who_waits_for_a_store_that_fails(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	uint64_t left, total;
+	struct xreq *r;
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 8 << 20, 512, 1), 512);
+	fail_next(XSEG_OP_DELETE, -EIO, 0, UINT32_MAX);
+	r = send_admin("volume resize vol size=4M", 0);
+	steps(50);
+	assert_false(answered(r));
+	atomic_store(&vd->stopping, true);
+	assert_true(admin_result(r) > 0);
+	assert_true(says("size_bytes=4194304\n") && says("objects_left=3"));
+	assert_true(volumed_class.quiesced(vd, &left, &total));
+	volumed_close(XSEG_CLOSE_FREE_ARENA);
+	fail_next(XSEG_OP_READ, -EIO, 0, UINT32_MAX);
+	volumed_open(1, "4M", "64");
+	r = send_io(XSEG_OP_READ, id, 0, 512, 0);
+	steps(50);
+	assert_false(answered(r));
+	atomic_store(&vd->stopping, true);
+	assert_int_equal(result_of(r), -EIO);
+	assert_true(volumed_class.quiesced(vd, &left, &total));
+	volumed_close(XSEG_CLOSE_FREE_ARENA);
+	fail_next(XSEG_OP_READ, 0, 0, 0);
+	volumed_open(1, "4M", "64");
+	steps(100);
+	assert_int_equal(nr_objects(), 0);
+}
+
+/* ---- more ports -------------------------------------------------------------------------- */
+
+static void every_port_serves_and_takes_commands(void **state)
+{
+	uint32_t id = create("vol", "1M");
+	struct xreq *r;
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++) {
+		r = xseg_req_alloc(port);
+		r->op = XSEG_OP_WRITE;
+		r->volume = id;
+		r->size = 3 * 4096;
+		r->nr_pages = 3;
+		r->hash = i << 32;
+		memcpy(r->page, pages, 3 * sizeof(r->page[0]));
+		assert_int_equal(xseg_req_submit(port, r, xseg_peer_find(seg, "volumed")), 0);
+		xseg_port_flush(port);
+		assert_int_equal(result_of(r), 3 * 4096);
+		r = send_admin("volume info vol", i << 32);
+		assert_true(admin_result(r) > 0 && says("name=vol"));
+	}
+}
+
+static void every_port_deletes_after_its_own_writes(void **state)
+{
+	uint32_t id = create("vol", "64k"), from[XSEG_NAME_MAX] = { 0 }, ports = 0;
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 0, 65536, 1), 65536);
+	assert_true(admin("volume remove vol") > 0);
+	steps(200);
+	assert_int_equal(nr_objects(), 0);
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	for (uint32_t i = 0; i < nr_notes; i++)
+		if (notes[i].op == XSEG_OP_DELETE)
+			from[notes[i].origin]++;
+	for (uint32_t i = 0; i < XSEG_NAME_MAX; i++) {
+		ports += from[i] != 0;
+		assert_true(from[i] == 0 || from[i] == 16);
+	}
+	assert_int_equal(ports, 3);
+}
+
+/* ---- the rest ---------------------------------------------------------------------------- */
+
+static bool volume_stats(const char *name, struct xseg_stats_view *sum)
+{
+	struct xseg_stats_view view;
+	bool found = false;
+
+	memset(sum, 0, sizeof(*sum));
+	for (uint32_t i = 0; i < xseg_nr_stats(seg); i++) {
+		if (!xseg_stats_view(seg, i, &view) || strcmp(view.kind, "volume") != 0 ||
+		    strcmp(view.name, name) != 0)
+			continue;
+		found = true;
+		for (uint32_t k = 0; k < view.nr; k++)
+			sum->value[k] += view.value[k];
+	}
+	return found;
+}
+
+static void each_volume_is_counted(void **state)
+{
+	static const uint64_t want[] = { 2, 3, 4096 + 512, 3 * 4096, 1, 1 };
+	uint32_t id = create("vol", "16M");
+	struct xseg_stats_view view;
+
+	(void)state;
+	assert_true(volume_stats("vol", &view));
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(write_pattern(id, i * 4096, 4096, 1), 4096);
+	expect_pattern(id, 0, 4096, 1);
+	expect_pattern(id, 512, 512, 1);
+	assert_int_equal(io(XSEG_OP_FLUSH, id, 0, 0), 0);
+	assert_int_equal(io(XSEG_OP_READ, id, 16 << 20, 512), -EINVAL);
+	volumed_restart();
+	assert_true(volume_stats("vol", &view));
+	assert_memory_equal(view.value, want, sizeof(want));
+	assert_true(admin("volume remove vol") > 0);
+	steps(50);
+	assert_false(volume_stats("vol", &view));
+}
+
+static void many_volumes_leave_blocks_for_others(void **state)
+{
+	uint32_t used = 0, nr = xseg_nr_stats(seg);
+	struct xseg_stats_view view;
+	char name[32];
+
+	(void)state;
+	for (uint32_t i = 0; i < nr + 10; i++) {
+		snprintf(name, sizeof(name), "v%u", i);
+		assert_int_equal(io(XSEG_OP_READ, create(name, "1M"), 0, 512), 512);
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		used += xseg_stats_view(seg, i, &view) && !strcmp(view.kind, "volume");
+	assert_int_equal(used, nr / 2);
+}
+
+static void object_size_is_a_power_of_two(void **state)
+{
+	const struct opt *o = opt_find(volumed_class.opts, "object-size");
+	struct xseg_error err;
+
+	(void)state;
+	assert_int_equal(opt_set(o, vd, "12k", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "power of two"));
+	assert_int_equal(opt_set(o, vd, "2k", &err), -EINVAL);
+	assert_int_equal(opt_set(o, vd, "8M", &err), -EINVAL);
+	assert_int_equal(opt_set(o, vd, "64k", &err), 0);
+}
+
+/* Random I/O of all sizes against a copy in memory, while volumed dies now and then. */
+static void random_io_matches_a_copy_through_restarts(void **state)
+{
+	enum { SIZE = 1 << 20 };
+	uint64_t seed = 0x9e3779b97f4a7c15ull;
+	uint8_t *copy = calloc(1, SIZE);
+	uint32_t id = create("vol", "1M");
+
+	(void)state;
+	for (uint32_t n = 0; n < 3000; n++) {
+		uint32_t offset, size, op;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		offset = (uint32_t)(seed >> 20) % (SIZE / 512) * 512;
+		size = ((uint32_t)(seed >> 40) % (seed & 1 << 17 ? 300 : 16) + 1) * 512;
+		size = size < SIZE - offset ? size : SIZE - offset;
+		op = (seed >> 33) % 4;
+		if (op == 0) {
+			assert_int_equal(io(XSEG_OP_READ, id, offset, size), size);
+			for (uint32_t i = 0; i < size; i++)
+				if (*page_byte(offset % 4096 + i) != copy[offset + i])
+					fail_msg("seed step %u: byte %u differs", n, offset + i);
+		} else if (op == 3) {
+			assert_int_equal(io(XSEG_OP_WRITE_ZEROES, id, offset, size), size);
+			memset(copy + offset, 0, size);
+		} else {
+			assert_int_equal(write_pattern(id, offset, size, n), size);
+			for (uint32_t i = 0; i < size; i++)
+				copy[offset + i] = pattern(offset + i, n);
+		}
+		if (n % 300 == 299) {
+			volumed_close(XSEG_CLOSE_ABANDON);
+			volumed_open(1, "4k", "5");
+			nr_notes = 0;
+		}
+	}
+	free(copy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_request_within_one_object_is_forwarded_to_it),
+		T(object_numbers_are_sixteen_hex_digits),
+		T(names_of_sixty_three_bytes_have_objects_of_their_own),
+		T(what_is_beyond_the_end_is_refused_and_does_nothing),
+		T(an_unknown_volume_is_not_there),
+		T(flush_names_the_volume_or_all),
+		T(info_is_the_size_and_other_operations_are_refused),
+		T_SMALL(a_request_over_many_objects_is_split_even_with_one_request_free),
+		T_SMALL(split_requests_that_wait_for_each_other_all_end),
+		T_SMALL(flags_go_with_every_part),
+		T_SMALL(the_first_error_of_a_part_is_the_whole_request_s),
+		T_SMALL(a_part_that_waits_is_refused_when_the_volume_has_gone),
+		T_SMALL(a_split_request_is_done_again_by_the_successor),
+		T_SMALL(kills_at_every_step_lose_no_request),
+		T_SMALL(stopping_waits_for_what_is_out),
+		T(stopping_answers_who_waits_for_a_store_that_fails),
+		T_THREADS(every_port_serves_and_takes_commands),
+		T_THREADS(every_port_deletes_after_its_own_writes),
+		T(each_volume_is_counted),
+		T(many_volumes_leave_blocks_for_others),
+		T(object_size_is_a_power_of_two),
+		T_SMALL(random_io_matches_a_copy_through_restarts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
