@@ -258,6 +258,8 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 		else
 			atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
 	}
+	if (atomic_load_explicit(&o->used, memory_order_relaxed))
+		xcache_get(&k->xc, idx);
 	dirty_list(ps, o);
 }
 

@@ -91,7 +91,7 @@ struct object {
 	uint16_t nr[BUCKET_NR_STATES];
 	uint16_t loads_out, flushes_out;	/* children in flight */
 	uint16_t nr_fua, nr_redo;		/* writers that need FUA; STARTED requests not yet redone */
-	_Atomic uint16_t used;			/* buckets that are not absent; the last thing written inside */
+	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
 	uint8_t state;				/* enum object_state */
 	uint8_t gen;				/* the dirty set that new writes join */
 	bool reclaiming;			/* to be emptied; reclaim holds a reference */

@@ -20,6 +20,7 @@
  *       plus the older pages still being written (INFLIGHT)
  *   O2  a chunk is held iff at least one of its slots is not absent, except within one job
  *   O3  state is FLUSHING iff flushes_out > 0
+ *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them, however it was evicted
  */
 #include <assert.h>
 #include <sched.h>
@@ -78,7 +79,7 @@ static void hook_finalize(void *arg, uint32_t idx)
 {
 	struct cached *k = arg;
 
-	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_acquire) == 0);
+	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_relaxed) == 0);
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
 		/* taken for a load that then had to wait, and was not needed */
 		uint32_t chunk = atomic_exchange(&k->entries[idx].chunk[i], 0);
@@ -93,12 +94,12 @@ static void hook_finalize(void *arg, uint32_t idx)
 	atomic_store_explicit(&k->entries[idx].used, 0, memory_order_release);
 }
 
-/* Implicit eviction takes only entries that are empty and in nobody's hands. */
+/* Implicit eviction takes only entries that are empty (O4) and in nobody's hands. */
 static bool hook_may_evict(void *arg, uint32_t idx)
 {
 	struct cached *k = arg;
 
-	return xcache_refs(&k->xc, idx) == 1 && atomic_load_explicit(&k->objects[idx].used, memory_order_acquire) == 0;
+	return xcache_refs(&k->xc, idx) == 1;
 }
 
 const struct xcache_ops object_hooks = {
@@ -150,6 +151,8 @@ bool object_run_ready(struct cport *ps, unsigned budget)
 void object_put(struct cport *ps, struct object *o)
 {
 	xcache_put(&ps->cache->xc, object_index(ps->cache, o));
+	if (!xwaitq_empty(&ps->cache->want_entries))
+		ps->freed = true;	/* perhaps that was an evicted entry's last one */
 }
 
 /* ---- slots ---- */
@@ -206,19 +209,22 @@ static void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	ps->freed = true;
 }
 
+/* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last one. */
 static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 {
 	struct cached *k = ps->cache;
-	uint32_t nr = b / CHUNK_SLOTS;
+	uint32_t nr = b / CHUNK_SLOTS, used = (uint32_t)((int)atomic_load_explicit(&o->used, memory_order_relaxed) + by);
 	uint32_t chunk = atomic_load_explicit(&object_entry(k, o)->chunk[nr], memory_order_relaxed) - 1;
 
 	k->chunk_used[chunk] = (uint8_t)(k->chunk_used[chunk] + by);
 	if (k->chunk_used[chunk] == 0)
 		chunk_release(ps, o, nr);
 	count(ps, CC_USED_BYTES, (uint64_t)(by * (int)BUCKET_SIZE));
-	/* release: partner is the acquire in hook_may_evict(): whoever sees 0 sees no chunk */
-	atomic_store_explicit(&o->used, (uint16_t)(atomic_load_explicit(&o->used, memory_order_relaxed) + by),
-			      memory_order_release);
+	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
+	if (by > 0 && used == 1)
+		xcache_get(&k->xc, object_index(k, o));
+	else if (used == 0)
+		object_put(ps, o);
 }
 
 static bool is_dirty(enum bucket_state s)
