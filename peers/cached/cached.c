@@ -21,9 +21,9 @@ static const struct opt cached_opts[] = {
 	  .help = "objects that can be cached at the same time; 0: one for each 64 KiB of memory" },
 	{ .name = "policy", .kind = OPT_ENUM, .off = AT(policy_nr), .names = policy_names, .def = "write-back", .flags = OPT_LIVE,
 	  .arg = "POLICY", .help = "write-back (acknowledged data is in RAM only until flushed) or write-through" },
-	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = AT(dirty_high), .min = 1, .max = 100, .def = "50", .flags = OPT_LIVE,
+	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = AT(dirty_high), .min = 1, .max = 100, .def = "70", .flags = OPT_LIVE,
 	  .arg = "PERCENT", .help = "begin to flush when more of the cache than this is dirty" },
-	{ .name = "dirty_low", .kind = OPT_PERCENT, .off = AT(dirty_low), .max = 100, .def = "40", .flags = OPT_LIVE,
+	{ .name = "dirty_low", .kind = OPT_PERCENT, .off = AT(dirty_low), .max = 100, .def = "60", .flags = OPT_LIVE,
 	  .arg = "PERCENT", .help = "and go on until no more than this is" },
 	{ .name = "dirty_age", .kind = OPT_TIME, .off = AT(dirty_age_ns), .def = "5s", .flags = OPT_LIVE, .arg = "TIME",
 	  .help = "flush what has been dirty for longer than this" },
@@ -121,6 +121,24 @@ static void cached_request(struct peer_port *pp, struct xreq *r)
 static void cached_recover(struct peer_port *pp, struct xreq *r)
 {
 	creq_request(cport_of(pp), r, true);
+}
+
+/* One stage of the way to the data for all of the batch, then the next: index, entry, slot, pages. */
+static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+{
+	struct cached *k = cached_of(pp->peer);
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		xcache_prefetch(&k->xc, r[i]->hash);
+		__builtin_prefetch(&k->creqs[r[i]->index], 1);
+	}
+	for (i = 0; i < nr; i++)
+		xcache_prefetch_entry(&k->xc, r[i]->hash);
+	for (i = 0; i < nr; i++)
+		object_prefetch_slot(k, r[i]);
+	for (i = 0; i < nr; i++)
+		object_prefetch_pages(k, r[i]);
 }
 
 static void cached_reply(struct peer_port *pp, struct xreq *r)
@@ -226,6 +244,7 @@ const struct peer_class cached_class = {
 	.nr_requests = cached_nr_requests,
 	.init = cached_init,
 	.recover = cached_recover,
+	.prefetch = cached_prefetch,
 	.request = cached_request,
 	.reply = cached_reply,
 	.poll = cached_poll,

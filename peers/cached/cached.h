@@ -240,6 +240,9 @@ uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the 
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
 void object_init(struct object *o);
+/* Asks for the cache lines of the first bucket of a request: hints, from outside of the object. */
+void object_prefetch_slot(struct cached *k, const struct xreq *r);
+void object_prefetch_pages(struct cached *k, const struct xreq *r);
 /* Runs the job now, or leaves it to whoever is inside; never inside another job. */
 void object_push(struct cport *ps, struct object *o, struct xwork *w);
 void object_ready(struct cport *ps, struct object *o);			/* owned by this thread: run it soon */

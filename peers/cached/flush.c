@@ -28,6 +28,7 @@
 
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
+#define FLUSHES_MIN    4u		/* in flight for each port, in the background */
 
 /* ---- sets and tickets ---- */
 
@@ -140,7 +141,8 @@ void dirty_restore(struct cached *k, struct object *o)
 
 /* ---- the list of objects with something to flush ---- */
 
-void dirty_list(struct cport *ps, struct object *o)
+/* at_head: it was the next one, and was not flushed as a whole. */
+static void list_dirty(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
 
@@ -148,11 +150,20 @@ void dirty_list(struct cport *ps, struct object *o)
 		return;
 	xcache_get(&k->xc, object_index(k, o));
 	pthread_mutex_lock(&k->dirty_lock);
-	o->dirty_ns = ps->pp->now_ns;
 	atomic_store_explicit(&o->listed, true, memory_order_relaxed);
-	cds_list_add_tail(&o->dirty, &k->dirty);
+	if (at_head) {
+		cds_list_add(&o->dirty, &k->dirty);
+	} else {
+		o->dirty_ns = ps->pp->now_ns;
+		cds_list_add_tail(&o->dirty, &k->dirty);
+	}
 	atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
 	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+void dirty_list(struct cport *ps, struct object *o)
+{
+	list_dirty(ps, o, false);
 }
 
 /* Under dirty_lock. */
@@ -187,6 +198,11 @@ static bool startable(uint64_t w)
 	return slot_state(w) == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
 }
 
+static uint64_t dirty_limit(const struct cached *k, uint32_t percent)
+{
+	return (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE / 100 * percent;
+}
+
 static void charge_rate(struct cport *ps, uint32_t bytes)
 {
 	struct cached *k = ps->cache;
@@ -217,6 +233,21 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	child_submit(ps, ch, XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
 }
 
+/* How many flushes this port may have out. What runs in the background takes few, so that requests hardly feel it,
+ * and more and more as the cache fills with dirty data; what somebody waits for takes all that there are. */
+static uint32_t flush_limit(struct cport *ps, enum flush_why why)
+{
+	struct cached *k = ps->cache;
+	uint32_t nr = xseg_port_nr_requests(ps->pp->port) * 3 / 4;
+	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES), high = dirty_limit(k, k->dirty_high), all = dirty_limit(k, 100);
+
+	if (why != FLUSH_WATERMARK && why != FLUSH_AGE)
+		return nr;
+	if (dirty <= high || all <= high || nr <= FLUSHES_MIN)
+		return nr < FLUSHES_MIN ? nr : FLUSHES_MIN;
+	return FLUSHES_MIN + (uint32_t)((nr - FLUSHES_MIN) * (dirty - high) / (all - high));
+}
+
 static void wait_for_request(struct cport *ps, struct object *o)
 {
 	if (atomic_exchange(&o->flush_waiting, true))
@@ -228,6 +259,7 @@ static void wait_for_request(struct cport *ps, struct object *o)
 bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
 {
 	uint32_t b = first, end = first + nr, n;
+	uint32_t limit = flush_limit(ps, why);
 	struct child *ch;
 
 	if (o->state == OBJECT_DELETING)
@@ -239,6 +271,8 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 			b++;
 			continue;
 		}
+		if (ps->flushes_out >= limit)
+			return false;	/* the flusher comes back to it: flush_job() lists it again */
 		ch = child_get(ps, CHILD_FLUSH, o);
 		if (!ch) {
 			wait_for_request(ps, o);
@@ -283,8 +317,10 @@ void flush_job(struct xwork *w, void *ctx)
 	if (all && atomic_load_explicit(&o->flush_all, memory_order_relaxed) != FLUSH_NONE) {
 		if (flush_start(ps, o, 0, OBJECT_BUCKETS, (enum flush_why)atomic_load_explicit(&o->flush_all, memory_order_relaxed)))
 			atomic_store_explicit(&o->flush_all, FLUSH_NONE, memory_order_relaxed);
+		else
+			all = false;
 	}
-	dirty_list(ps, o);
+	list_dirty(ps, o, !all);
 	object_reclaim_step(ps, o);
 	object_put(ps, o);
 }
@@ -395,11 +431,6 @@ struct want {
 	enum flush_why why;
 };
 
-static uint64_t dirty_limit(const struct cached *k, uint32_t percent)
-{
-	return (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE / 100 * percent;
-}
-
 static struct want flusher_wants(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -463,7 +494,6 @@ static void flusher_idle(struct cached *k)
 uint64_t flusher_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint32_t limit = xseg_port_nr_requests(ps->pp->port) / 2;
 	uint64_t next_ns = PEER_NEVER, rate_ns;
 	struct object *o;
 	struct want w;
@@ -477,7 +507,7 @@ uint64_t flusher_run(struct cport *ps)
 	if (k->flush_rate && rate_ns > ps->pp->now_ns && (w.why == FLUSH_WATERMARK || w.why == FLUSH_AGE))
 		return rate_ns;
 	for (unsigned budget = 16; budget; budget--) {
-		if (ps->flushes_out >= limit)
+		if (ps->flushes_out >= flush_limit(ps, w.why))
 			return PEER_NEVER;	/* a reply will bring us back */
 		o = next_dirty(ps, &w, &next_ns);
 		if (!o)

@@ -171,6 +171,42 @@ uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
 	return slot ? atomic_load_explicit(slot, memory_order_relaxed) : slot_word(BUCKET_FREE, 0, 0);
 }
 
+/* The slot of a request's first bucket, or NULL: found without a reference, so good for a prefetch only. */
+static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r, uint32_t *idx)
+{
+	*idx = xhash_peek(&k->xc.active, r->hash);
+	if (*idx == XHASH_NONE || r->obj_offset >= OBJECT_BYTES)
+		return NULL;
+	return slot_of(k, &k->objects[*idx], (uint32_t)(r->obj_offset / BUCKET_SIZE));
+}
+
+void object_prefetch_slot(struct cached *k, const struct xreq *r)
+{
+	uint32_t idx;
+	_Atomic uint64_t *slot = hint_slot(k, r, &idx);
+
+	if (idx != XHASH_NONE)
+		__builtin_prefetch(&k->objects[idx], 1);
+	if (slot)
+		__builtin_prefetch(slot, 1);
+}
+
+void object_prefetch_pages(struct cached *k, const struct xreq *r)
+{
+	uint32_t idx, page;
+	_Atomic uint64_t *slot = hint_slot(k, r, &idx);
+	char *data;
+
+	if (!slot)
+		return;
+	page = slot_page(atomic_load_explicit(slot, memory_order_relaxed));
+	if (page >= xseg_nr_pages(k->peer.seg))
+		return;
+	data = xseg_page(k->peer.seg, page);
+	for (uint32_t i = 0; i < 4; i++)
+		__builtin_prefetch(data + i * 64);
+}
+
 void slot_set_ref(struct cached *k, struct object *o, uint32_t b)
 {
 	_Atomic uint64_t *slot = slot_of(k, o, b);

@@ -241,6 +241,8 @@ static struct xreq *take(struct peer_port *pp, unsigned what, uint32_t max)
 			box->nr_taken[what] = 0;
 		else
 			box->nr_taken[what] = xseg_port_receive(pp->port, box->taken[what], max);
+		if (what == TAKEN_REQUESTS && pp->peer->cls->prefetch && box->nr_taken[what])
+			pp->peer->cls->prefetch(pp, box->taken[what], box->nr_taken[what]);
 	}
 	return box->at[what] < box->nr_taken[what] ? box->taken[what][box->at[what]++] : NULL;
 }

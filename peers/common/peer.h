@@ -61,6 +61,9 @@ struct peer_class {
 	void (*recover)(struct peer_port *pp, struct xreq *r);
 	/* All old requests have been handed over; the next thing is serving. May be NULL. */
 	void (*recovered)(struct peer *p);
+	/* A batch of requests that will be handed to request() one after the other: asks for the cache lines that
+	 * they will need. Changes nothing. May be NULL. */
+	void (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 	void (*request)(struct peer_port *pp, struct xreq *r);	/* never ADMIN, which goes to admin() */
 	void (*reply)(struct peer_port *pp, struct xreq *r);	/* to a request of its own; NULL if it has none */
 	/* Each round, after requests and replies: timers, completions, ready lists. Returns when it wants to be
