@@ -1,0 +1,466 @@
+/* filed - the way of a request through the peer. See filed.h for its states and invariants. */
+#include "peers/filed/filed.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OFFSET_MAX	(UINT64_C(1) << 62)
+#define SUBMIT_AGAIN_NS 50000			/* the kernel took no more: when to try again */
+#define REAP_MAX	64
+#define PAGE_DOWN(x)	((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
+
+static struct filed *filed_of(struct peer *p)
+{
+	return (struct filed *)p;
+}
+
+static struct filed_port *port_of(struct peer_port *pp)
+{
+	return &filed_of(pp->peer)->port[pp->nr];
+}
+
+/* ---- lists ------------------------------------------------------------------------------- */
+
+void filed_list_init(struct filed_list *l)
+{
+	l->first = NULL;
+	l->last = &l->first;
+}
+
+void filed_list_add(struct filed_list *l, struct filed_op *op)
+{
+	op->next = NULL;
+	*l->last = op;
+	l->last = &op->next;
+}
+
+struct filed_op *filed_list_take(struct filed_list *l)
+{
+	struct filed_op *op = l->first;
+
+	if (!op)
+		return NULL;
+	l->first = op->next;
+	if (!l->first)
+		l->last = &l->first;
+	return op;
+}
+
+void filed_list_move(struct filed_list *to, struct filed_list *from)
+{
+	if (!from->first)
+		return;
+	*to = *from;
+	filed_list_init(from);
+}
+
+/* ---- between threads --------------------------------------------------------------------- */
+
+void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
+{
+	struct peer_port *pp = op->pp;
+	struct filed_port *port = port_of(pp);
+
+	op->step = step;
+	op->result = result;
+	pthread_mutex_lock(&port->lock);
+	filed_list_add(&port->inbox, op);
+	/* release: partner is the acquire in filed_poll() */
+	atomic_store_explicit(&port->has_mail, true, memory_order_release);
+	pthread_mutex_unlock(&port->lock);
+	peer_port_kick(pp);
+}
+
+static struct filed_op *op_get(struct filed *f)
+{
+	struct filed_op *op;
+
+	pthread_mutex_lock(&f->lock);
+	op = f->free;
+	assert(op);
+	f->free = op->next;
+	f->pending++;
+	pthread_mutex_unlock(&f->lock);
+	return op;
+}
+
+void filed_op_put(struct filed *f, struct filed_op *op)
+{
+	pthread_mutex_lock(&f->lock);
+	op->next = f->free;
+	f->free = op;
+	f->pending--;
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void op_work(struct filed *f, struct filed_op *op)
+{
+	op->step = FILED_WORKING;
+	filed_pool_push(&f->pool, &op->work);
+}
+
+void filed_files_idle(struct filed *f)
+{
+	struct filed_list hungry;
+	struct filed_op *op;
+
+	filed_list_init(&hungry);
+	pthread_mutex_lock(&f->lock);
+	f->idle_seq++;
+	filed_list_move(&hungry, &f->starving);
+	pthread_mutex_unlock(&f->lock);
+	while ((op = filed_list_take(&hungry)))
+		op_work(f, op);
+}
+
+/* ---- checking ---------------------------------------------------------------------------- */
+
+enum range_kind { RANGE_NONE, RANGE_BYTES, RANGE_OBJECT };
+
+#define KNOWN	  1u
+#define EXCLUSIVE 2u
+#define DATA	  4u			/* the request's pages hold the range */
+#define CHANGE	  8u			/* it changes the file, or whether there is one */
+
+static const struct filed_kind {
+	enum range_kind range;
+	uint32_t is;
+} kinds[XSEG_NR_OPS] = {
+	[XSEG_OP_READ] = { RANGE_BYTES, KNOWN | DATA },
+	[XSEG_OP_WRITE] = { RANGE_BYTES, KNOWN | EXCLUSIVE | DATA | CHANGE },
+	[XSEG_OP_FLUSH] = { RANGE_NONE, KNOWN },
+	[XSEG_OP_DISCARD] = { RANGE_BYTES, KNOWN | EXCLUSIVE | CHANGE },
+	[XSEG_OP_WRITE_ZEROES] = { RANGE_BYTES, KNOWN | EXCLUSIVE | CHANGE },
+	[XSEG_OP_COPY] = { RANGE_BYTES, KNOWN | EXCLUSIVE | CHANGE },
+	[XSEG_OP_INFO] = { RANGE_OBJECT, KNOWN },
+	[XSEG_OP_DELETE] = { RANGE_OBJECT, KNOWN | EXCLUSIVE | CHANGE },
+};
+
+static int check(const struct xreq *r)
+{
+	const struct filed_kind *kind = r->op < XSEG_NR_OPS ? &kinds[r->op] : NULL;
+
+	if (!kind || !(kind->is & KNOWN))
+		return -EPROTO;
+	if (kind->range != RANGE_NONE && !r->target[0])
+		return -EPROTO;
+	if (kind->range == RANGE_BYTES && (r->size > XSEG_REQ_BYTES || r->obj_offset > OFFSET_MAX))
+		return -EPROTO;
+	if ((kind->is & DATA) && r->nr_pages < xseg_req_span(r->obj_offset, r->size))
+		return -EPROTO;
+	return 0;
+}
+
+/* The name of the object to copy from is text in the first page; read once, as others may write
+ * there. */
+static int read_source(struct filed *f, struct filed_op *op)
+{
+	op->source[0] = '\0';
+	if (op->r->nr_pages)
+		memcpy(op->source, xseg_page(f->peer.seg, op->r->page[0] & XSEG_PAGE_INDEX),
+			XSEG_TARGET_MAX);
+	if (!op->source[0])
+		return -EOPNOTSUPP;
+	if (strnlen(op->source, XSEG_TARGET_MAX) == XSEG_TARGET_MAX)
+		return -EPROTO;
+	op->source_hash = xseg_hash(op->source, strlen(op->source));
+	return 0;
+}
+
+/* O2. What sets the file's end reaches to the end of all. */
+static void add_ranges(const struct filed *f, struct filed_op *op)
+{
+	const struct xreq *r = op->r;
+	const struct filed_kind *kind = &kinds[r->op];
+	bool exact = (kind->is & DATA) && filed_aligned(f, r);
+	bool sets_end = (kind->is & EXCLUSIVE) && !exact && r->op != XSEG_OP_DISCARD;
+	uint64_t from = r->obj_offset, to = from + r->size;
+
+	order_op_init(&op->order);
+	if (!exact) {
+		from = PAGE_DOWN(from);
+		to = PAGE_DOWN(to + XSEG_PAGE_SIZE - 1);
+	}
+	if (kind->range == RANGE_OBJECT)
+		order_op_add(&op->order, op->hash, 0, ORDER_END, kind->is & EXCLUSIVE);
+	if (kind->range == RANGE_BYTES)
+		order_op_add(&op->order, op->hash, from, sets_end ? ORDER_END : to,
+			kind->is & EXCLUSIVE);
+	if (r->op == XSEG_OP_COPY)
+		order_op_add(&op->order, op->source_hash, from, to, false);
+}
+
+/* ---- the way of a request ---------------------------------------------------------------- */
+
+/* ENDED or synced -> answered. The answer comes before the leaving (O2). */
+static void op_answer(struct peer_port *pp, struct filed_op *op)
+{
+	struct filed *f = filed_of(pp->peer);
+	struct order_op *ready = NULL, *next;
+	struct filed_op *other;
+
+	if (!op->file || filed_file_put(&f->files, op->file))
+		filed_files_idle(f);
+	peer_answer(pp, op->r, op->result);
+	if (op->order.nr)
+		ready = order_leave(&f->order, &op->order);
+	filed_op_put(f, op);
+	for (; ready; ready = next) {
+		next = ready->next;
+		other = (struct filed_op *)ready;
+		if (other->pp == pp)
+			filed_list_add(&port_of(pp)->ready, other);
+		else
+			filed_give_back(other, FILED_BEGUN, 0);
+	}
+}
+
+static void owe_flush(struct filed *f)
+{
+	pthread_mutex_lock(&f->lock);
+	f->flush_owed = true;
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void op_sync_file(struct filed *f, struct filed_op *op)
+{
+	struct filed_fua *fua = &f->fua[op->file - f->files.file];
+	bool run;
+
+	pthread_mutex_lock(&f->lock);
+	filed_list_add(&fua->ops, op);
+	run = !fua->running;
+	fua->running = true;
+	pthread_mutex_unlock(&f->lock);
+	if (run)
+		filed_pool_push(&f->pool, &fua->work);
+}
+
+void filed_sync_all(struct filed *f, struct filed_op *op)
+{
+	bool run;
+
+	pthread_mutex_lock(&f->lock);
+	if (op)
+		filed_list_add(&f->flush, op);
+	run = !f->flush_running;
+	f->flush_running = true;
+	pthread_mutex_unlock(&f->lock);
+	if (run)
+		filed_pool_push(&f->pool, &f->flush_work);
+}
+
+/* It has been done, or has failed. */
+static void op_end(struct peer_port *pp, struct filed_op *op, int64_t result)
+{
+	struct filed *f = filed_of(pp->peer);
+	const struct xreq *r = op->r;
+
+	op->step = FILED_ENDED;
+	op->result = result;
+	if (op->changing)
+		filed_change_end(&f->files, &op->change, result == (int64_t)r->size);
+	op->changing = false;
+	if ((kinds[r->op].is & CHANGE) && op->file)
+		owe_flush(f);
+	if (result < 0 || !(r->flags & XSEG_REQ_FUA) || !(kinds[r->op].is & CHANGE) || !op->file) {
+		op_answer(pp, op);
+		return;
+	}
+	op->step = FILED_SYNCING;
+	op_sync_file(f, op);
+}
+
+/* Aligned READ or WRITE of a file that is open. */
+static void op_move(struct peer_port *pp, struct filed_op *op)
+{
+	op->step = FILED_MOVING;
+	if ((kinds[op->r->op].is & CHANGE) && !op->changing)
+		filed_op_change(filed_of(pp->peer), op);
+	filed_list_add(&port_of(pp)->moving, op);
+}
+
+static void fill_zeroes(struct filed *f, const struct xreq *r, uint32_t from)
+{
+	uint32_t at = (uint32_t)(r->obj_offset % XSEG_PAGE_SIZE) + from, left = r->size - from;
+	uint32_t in, len, page;
+
+	for (; left; at += len, left -= len) {
+		in = at % XSEG_PAGE_SIZE;
+		len = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
+		page = r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX;
+		memset((uint8_t *)xseg_page(f->peer.seg, page) + in, 0, len);
+	}
+}
+
+static void op_begin(struct peer_port *pp, struct filed_op *op)
+{
+	struct filed *f = filed_of(pp->peer);
+	const struct xreq *r = op->r;
+
+	if (r->op == XSEG_OP_FLUSH) {
+		op->step = FILED_SYNCING;
+		filed_sync_all(f, op);
+		return;
+	}
+	if (kinds[r->op].range == RANGE_BYTES && !r->size) {
+		op_end(pp, op, 0);
+		return;
+	}
+	if ((kinds[r->op].is & DATA) && filed_aligned(f, r))
+		op->file = filed_file_try(&f->files, op->hash, r->target, r->op == XSEG_OP_WRITE,
+			&op->fd);
+	if (!op->file) {
+		op_work(f, op);
+	} else if (op->fd < 0) {
+		fill_zeroes(f, r, 0);
+		op_end(pp, op, r->size);
+	} else {
+		op_move(pp, op);
+	}
+}
+
+/* The kernel has done some of it, or says why not. */
+static void op_moved(struct peer_port *pp, struct filed_op *op, int64_t result)
+{
+	struct filed *f = filed_of(pp->peer);
+	struct xreq *r = op->r;
+
+	if (result == -EAGAIN || result == -EINTR) {
+		filed_list_add(&port_of(pp)->moving, op);
+		return;
+	}
+	if (result < 0 && result != -EINVAL) {
+		op_end(pp, op, result);
+		return;
+	}
+	op->done += result > 0 ? (uint32_t)result : 0;
+	if (op->done >= r->size) {
+		op_end(pp, op, r->size);
+	} else if (result > 0 && op->done % f->dir.align == 0) {
+		filed_list_add(&port_of(pp)->moving, op);
+	} else if (r->op == XSEG_OP_READ && result >= 0) {
+		fill_zeroes(f, r, op->done);		/* behind the file's end */
+		op_end(pp, op, r->size);
+	} else {
+		op_work(f, op);
+	}
+}
+
+static void ops_begin(struct peer_port *pp)
+{
+	struct filed_op *op;
+
+	while ((op = filed_list_take(&port_of(pp)->ready)))
+		op_begin(pp, op);
+}
+
+static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
+{
+	struct filed *f = filed_of(pp->peer);
+	int rc = check(r);
+	struct filed_op *op;
+
+	if (rc) {
+		peer_answer(pp, r, rc);
+		return;
+	}
+	op = op_get(f);
+	*op = (struct filed_op){ .pp = pp, .r = r, .again = again, .fd = -1, .step = FILED_BEGUN };
+	op->work.run = filed_job_run;
+	op->hash = xseg_hash(r->target, strlen(r->target));
+	if (r->op == XSEG_OP_COPY)
+		rc = read_source(f, op);
+	if (rc) {
+		filed_op_put(f, op);
+		peer_answer(pp, r, rc);
+		return;
+	}
+	add_ranges(f, op);
+	if (!op->order.nr || order_enter(&f->order, &op->order))
+		filed_list_add(&port_of(pp)->ready, op);
+	ops_begin(pp);
+}
+
+void filed_request(struct peer_port *pp, struct xreq *r)
+{
+	filed_accept(pp, r, false);
+}
+
+/* Whether it was STARTED or not: doing it (again) is harmless, as nothing that overlaps it was
+ * begun since. */
+void filed_recover(struct peer_port *pp, struct xreq *r)
+{
+	filed_accept(pp, r, true);
+}
+
+/* ---- poll -------------------------------------------------------------------------------- */
+
+static void read_mail(struct peer_port *pp)
+{
+	struct filed_port *port = port_of(pp);
+	struct filed_list mail;
+	struct filed_op *op;
+
+	/* acquire: partner is the release in filed_give_back() */
+	if (!atomic_load_explicit(&port->has_mail, memory_order_acquire))
+		return;
+	filed_list_init(&mail);
+	pthread_mutex_lock(&port->lock);
+	filed_list_move(&mail, &port->inbox);
+	atomic_store_explicit(&port->has_mail, false, memory_order_relaxed);
+	pthread_mutex_unlock(&port->lock);
+	while ((op = filed_list_take(&mail))) {
+		if (op->step == FILED_BEGUN)
+			filed_list_add(&port->ready, op);
+		else if (op->step == FILED_MOVING)
+			op_move(pp, op);
+		else if (op->step == FILED_ENDED)
+			op_end(pp, op, op->result);
+		else
+			op_answer(pp, op);
+	}
+}
+
+/* The eventfd is emptied before the last look, so that what comes later makes it readable again. */
+static void reap(struct peer_port *pp)
+{
+	struct filed_port *port = port_of(pp);
+	struct filed_done done[REAP_MAX];
+	uint32_t nr, i;
+	uint64_t count;
+
+	while ((nr = filed_aio_reap(&port->aio, done, REAP_MAX))) {
+		for (i = 0; i < nr; i++)
+			op_moved(pp, done[i].owner, done[i].result);
+		if (read(port->aio.eventfd, &count, sizeof(count)) < 0)
+			continue;
+	}
+}
+
+static bool submit(struct peer_port *pp)
+{
+	struct filed_port *port = port_of(pp);
+	struct filed_op *op;
+
+	while (port->moving.first && filed_aio_has_room(&port->aio)) {
+		op = filed_list_take(&port->moving);
+		filed_aio_add(&port->aio, pp->peer->seg, op->r, op->done, op->r->size - op->done,
+			op->fd, op->r->obj_offset + op->done, op);
+	}
+	return filed_aio_submit(&port->aio);
+}
+
+uint64_t filed_poll(struct peer_port *pp)
+{
+	struct filed_port *port = port_of(pp);
+
+	read_mail(pp);
+	reap(pp);
+	ops_begin(pp);
+	if (submit(pp))
+		return pp->now_ns + SUBMIT_AGAIN_NS;
+	return port->aio.failed ? pp->now_ns : PEER_NEVER;
+}

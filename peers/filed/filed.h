@@ -1,0 +1,153 @@
+/* filed - a blocker whose objects are files of a directory. For users: filed.8.
+ *
+ * Where things are: filed_dir (the directory), filed_marks (what is unsynced, in the arena),
+ * filed_files (the table of files), filed_aio (asynchronous I/O), filed_work (threads for what
+ * blocks), filed_jobs (what those do), filed.c (the way of a request), filed_life (beginning and
+ * end).
+ *
+ * The way of a request, an op:
+ *
+ *   from     to        when                                              by
+ *   WAITING  BEGUN     nothing that it overlaps is in flight (order.h)   its port
+ *   BEGUN    MOVING    aligned READ or WRITE of a file that is open      its port
+ *   BEGUN    WORKING   anything else                                     its port
+ *   WORKING  MOVING    aligned READ or WRITE: the file is open now       its port, told by a worker
+ *   WORKING  ENDED     the worker has done it                            its port, told by a worker
+ *   MOVING   ENDED     the kernel has done it                            its port
+ *   MOVING   WORKING   the kernel did a part, or wants it otherwise      its port
+ *   ENDED    SYNCING   FUA                                               its port
+ *   BEGUN    SYNCING   FLUSH                                             its port
+ *   SYNCING  answered  the file, or all files, were synced after that    its port, told by a worker
+ *   ENDED    answered  no FUA                                            its port
+ *
+ * Contract: as peer.h says; I/O is done from poll() and by workers, so filed is never simulated.
+ *
+ * Invariants:
+ *   O1  an op is in the hands of its port's thread, of one worker, of the kernel, or in one list
+ *   O2  of two ops that overlap, of which one changes data, the later begins after the earlier was
+ *       answered. What is not aligned to blocks takes part with whole blocks, and with all behind
+ *       it if it writes, as it may have to set the file's end
+ *   O3  a change is marked in the arena before the kernel gets it (K1), and its mark is told of the
+ *       end before it is answered
+ */
+#ifndef PEERS_FILED_FILED_H
+#define PEERS_FILED_FILED_H
+
+#include "peers/common/order.h"
+#include "peers/common/peer.h"
+#include "peers/filed/filed_aio.h"
+#include "peers/filed/filed_files.h"
+#include "peers/filed/filed_work.h"
+
+enum filed_step { FILED_BEGUN, FILED_MOVING, FILED_WORKING, FILED_ENDED, FILED_SYNCING };
+
+struct filed_op {
+	struct order_op order;		/* first: the order hands out its address */
+	struct filed_work work;
+	struct filed_op *next;		/* in the one list that it is in (O1) */
+	struct peer_port *pp;		/* its port */
+	struct xreq *r;
+	uint64_t hash, source_hash;
+	struct filed_file *file;	/* with a reference, or NULL */
+	int fd;				/* the file's, or -1: there is no such file */
+	struct filed_change change;
+	bool changing;			/* `change` has begun */
+	bool again;			/* a predecessor may have done it */
+	enum filed_step step;		/* what its port does with it next */
+	uint32_t done;			/* bytes that were moved */
+	int64_t result;
+	char source[XSEG_TARGET_MAX];	/* COPY */
+};
+
+struct filed_list {
+	struct filed_op *first, **last;
+};
+
+/* One port. All but the inbox is its thread's. */
+struct filed_port {
+	struct filed_aio aio;
+	struct filed_list ready;	/* BEGUN */
+	struct filed_list moving;	/* wait for room in aio */
+	pthread_mutex_t lock;		/* a leaf; guards the inbox */
+	struct filed_list inbox;	/* ops that other threads give back */
+	_Atomic bool has_mail;
+};
+
+/* FUA ops that wait for a sync of one file; guarded by filed's lock. */
+struct filed_fua {
+	struct filed_work work;
+	struct filed_list ops;
+	bool running;
+};
+
+struct filed {
+	struct peer peer;
+	/* options */
+	char dir_path[1024];
+	bool want_direct;
+	uint32_t iodepth, nr_files;
+
+	struct filed_dir dir;
+	struct filed_files files;
+	struct filed_pool pool;
+	struct order order;
+	struct filed_port port[PEER_MAX_THREADS];
+	struct filed_op *ops;
+	struct filed_fua *fua;		/* one a slot of files */
+	struct filed_work flush_work;
+
+	pthread_mutex_t lock;		/* a leaf; guards what follows, and fua[] */
+	struct filed_op *free;
+	uint32_t pending;		/* ops that are not free */
+	struct filed_list starving;	/* wait for a slot of files */
+	uint64_t idle_seq;		/* counts slots that became idle */
+	struct filed_list flush;
+	bool flush_running, flush_owed;	/* owed: something was changed since the last one began */
+};
+
+void filed_list_init(struct filed_list *l);
+void filed_list_add(struct filed_list *l, struct filed_op *op);
+struct filed_op *filed_list_take(struct filed_list *l);
+void filed_list_move(struct filed_list *to, struct filed_list *from); /* `to` is empty,
+	then `from` is */
+
+/* From a worker: the op's port goes on with it at `step`. */
+void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result);
+
+/* A slot of the table of files may have become idle: those that starve for one try again. */
+void filed_files_idle(struct filed *f);
+
+/* The first block boundary at or before an offset; at or behind it. */
+static inline uint64_t filed_block_down(const struct filed *f, uint64_t offset)
+{
+	return offset - offset % f->dir.align;
+}
+
+static inline uint64_t filed_block_up(const struct filed *f, uint64_t offset)
+{
+	return filed_block_down(f, offset + f->dir.align - 1);
+}
+
+/* READ or WRITE that the kernel can do asynchronously as it is. */
+static inline bool filed_aligned(const struct filed *f, const struct xreq *r)
+{
+	return (r->obj_offset | r->size) % f->dir.align == 0;
+}
+
+/* filed.c: callbacks of the class, and what filed_life.c needs of it. */
+void filed_request(struct peer_port *pp, struct xreq *r);
+void filed_recover(struct peer_port *pp, struct xreq *r);
+uint64_t filed_poll(struct peer_port *pp);
+void filed_op_put(struct filed *f, struct filed_op *op);
+/* Has all files synced, and the op (may be NULL) answered then. */
+void filed_sync_all(struct filed *f, struct filed_op *op);
+
+/* filed_jobs.c: runs in a worker, does what the op asks for, gives it back. */
+void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce);
+/* Syncs all files for the FLUSH requests that wait. */
+void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce);
+/* Syncs one file for the FUA requests that wait. */
+void filed_job_fua(struct filed_work *w, void *arg, uint8_t *bounce);
+void filed_op_change(struct filed *f, struct filed_op *op);
+
+#endif

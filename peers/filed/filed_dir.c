@@ -1,0 +1,288 @@
+/* filed_dir - see filed_dir.h for the layout and the contract. */
+#include "peers/filed/filed_dir.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FORMAT_NAME "xseg-filed"
+#define FORMAT_TEXT "xseg-filed 1\n"
+#define ALIGN_MAX   4096u
+#define FILE_CHARS  255				/* NAME_MAX of every file system that matters */
+
+/* ---- paths ------------------------------------------------------------------------------- */
+
+static bool plain(char c, bool first)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == ':' || c == '-' ||
+	       (c == '.' && !first);
+}
+
+int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX])
+{
+	static const char hex[] = "0123456789ABCDEF";
+	size_t at = (size_t)snprintf(path, FILED_PATH_MAX, "%02x/%02x/", (unsigned)(hash >> 56),
+		(unsigned)(hash >> 48 & 0xff));
+	size_t end = at + FILE_CHARS;
+	const char *c;
+
+	for (c = name; *c; c++) {
+		if (at + 3 > end)
+			return -ENAMETOOLONG;
+		if (plain(*c, c == name)) {
+			path[at++] = *c;
+			continue;
+		}
+		path[at++] = '%';
+		path[at++] = hex[(unsigned char)*c >> 4];
+		path[at++] = hex[(unsigned char)*c & 15];
+	}
+	path[at] = '\0';
+	return 0;
+}
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+/* Makes "ab" and "ab/cd" of "ab/cd/NAME". */
+static int make_parents(struct filed_dir *d, const char *path)
+{
+	char parent[6];
+
+	snprintf(parent, sizeof(parent), "%.2s", path);
+	if (mkdirat(d->fd, parent, 0777) && errno != EEXIST)
+		return -errno;
+	snprintf(parent, sizeof(parent), "%.5s", path);
+	if (mkdirat(d->fd, parent, 0777) && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static int open_once(struct filed_dir *d, const char *path, int flags)
+{
+	int fd;
+
+	do
+		fd = openat(d->fd, path,
+			O_RDWR | O_CLOEXEC | O_NOFOLLOW | (d->direct ? O_DIRECT : 0) | flags, 0666);
+	while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
+int filed_dir_open_file(struct filed_dir *d, const char *path, bool create)
+{
+	int fd = open_once(d, path, create ? O_CREAT : 0), rc;
+
+	if (fd != -ENOENT || !create)
+		return fd;
+	rc = make_parents(d, path);
+	return rc ? rc : open_once(d, path, O_CREAT);
+}
+
+int filed_dir_unlink(struct filed_dir *d, const char *path)
+{
+	return unlinkat(d->fd, path, 0) ? -errno : 0;
+}
+
+static int sync_dir(struct filed_dir *d, const char *path)
+{
+	int fd = openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd) && errno != EINVAL) /* EINVAL: this file system has nothing to sync there */
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int filed_dir_sync(struct filed_dir *d, const char *path, bool parents)
+{
+	char dir[6];
+	int rc;
+
+	snprintf(dir, sizeof(dir), "%.5s", path);
+	rc = sync_dir(d, dir);
+	if (rc == -ENOENT)
+		return 0; /* a predecessor died before it made the directory */
+	if (rc || !parents)
+		return rc;
+	snprintf(dir, sizeof(dir), "%.2s", path);
+	rc = sync_dir(d, dir);
+	return rc ? rc : sync_dir(d, ".");
+}
+
+/* ---- what O_DIRECT needs ----------------------------------------------------------------- */
+
+/* From the file system's own words; 0: it says nothing, ALIGN_MAX + 1: no O_DIRECT. */
+static uint32_t align_told(int fd)
+{
+#ifdef STATX_DIOALIGN
+	struct statx st;
+	uint32_t align;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) || !(st.stx_mask & STATX_DIOALIGN))
+		return 0;
+	align = st.stx_dio_offset_align > st.stx_dio_mem_align ? st.stx_dio_offset_align
+							       : st.stx_dio_mem_align;
+	return align ? align : ALIGN_MAX + 1;
+#else
+	(void)fd;
+	return 0;
+#endif
+}
+
+static uint32_t align_tried(int fd)
+{
+	void *buf = aligned_alloc(ALIGN_MAX, ALIGN_MAX);
+	uint32_t align = XSEG_SECTOR;
+
+	while (buf && align <= ALIGN_MAX && pread(fd, buf, align, 0) < 0)
+		align = align == XSEG_SECTOR ? ALIGN_MAX : ALIGN_MAX + 1;
+	free(buf);
+	return buf ? align : ALIGN_MAX + 1;
+}
+
+static void find_align(struct filed_dir *d)
+{
+	int fd = openat(d->fd, FORMAT_NAME, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	uint32_t align = ALIGN_MAX + 1;
+
+	if (fd >= 0) {
+		align = align_told(fd);
+		if (!align)
+			align = align_tried(fd);
+		close(fd);
+	}
+	d->direct = align <= ALIGN_MAX;
+	d->align = d->direct ? align : 1;
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* Whether nothing but what a new file system or a filed that died early has put there is in it. */
+static int check_empty(struct filed_dir *d)
+{
+	int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	int rc = 0;
+
+	if (!dir) {
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	while (!rc && (e = readdir(dir)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+			strcmp(e->d_name, "lost+found") && strcmp(e->d_name, FORMAT_NAME))
+			rc = -ENOTEMPTY;
+	closedir(dir);
+	return rc;
+}
+
+static int write_format(struct filed_dir *d)
+{
+	int fd = openat(d->fd, FORMAT_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	errno = 0;
+	if (write(fd, FORMAT_TEXT, strlen(FORMAT_TEXT)) != (ssize_t)strlen(FORMAT_TEXT) ||
+		fsync(fd) || fsync(d->fd))
+		rc = errno ? -errno : -ENOSPC;
+	close(fd);
+	return rc;
+}
+
+/* The format file's text, or "" when there is none or it was never finished. */
+static int read_format(struct filed_dir *d, char *text, size_t size)
+{
+	int fd = openat(d->fd, FORMAT_NAME, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	text[0] = '\0';
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	len = read(fd, text, size - 1);
+	close(fd);
+	if (len < 0)
+		return -errno;
+	text[len] = '\0';
+	return 0;
+}
+
+static int check_format(struct filed_dir *d, const char *path, struct xseg_error *err)
+{
+	char text[64];
+	int rc = read_format(d, text, sizeof(text));
+
+	if (rc)
+		return xseg_fail(err, rc, "%s/%s cannot be read: %s", path, FORMAT_NAME,
+			strerror(-rc));
+	if (!strcmp(text, FORMAT_TEXT))
+		return 0;
+	if (text[0])
+		return xseg_fail(err, -EPROTO,
+			"%s has another format than this filed writes ('%.12s'); use the filed "
+			"that made it",
+			path, text);
+	rc = check_empty(d);
+	if (rc == -ENOTEMPTY)
+		return xseg_fail(err, rc,
+			"%s is not empty and no filed made it; give an empty or a new directory",
+			path);
+	if (!rc)
+		rc = write_format(d);
+	return rc ? xseg_fail(err, rc, "%s cannot be used: %s", path, strerror(-rc)) : 0;
+}
+
+int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xseg_error *err)
+{
+	bool made;
+	int rc;
+
+	*d = (struct filed_dir){ .fd = -1, .align = 1 };
+	made = !mkdir(path, 0777);
+	if (!made && errno != EEXIST)
+		return xseg_fail(err, -errno,
+			"directory %s cannot be made: %s; make the one above it first", path,
+			strerror(errno));
+	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d->fd < 0)
+		return xseg_fail(err, -errno, "directory %s cannot be opened: %s", path,
+			strerror(errno));
+	rc = flock(d->fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+	if (rc == -EWOULDBLOCK)
+		rc = xseg_fail(err, -EBUSY,
+			"directory %s is in use by another filed; stop that one, or give another "
+			"directory",
+			path);
+	else if (rc)
+		xseg_fail(err, rc, "directory %s cannot be locked: %s", path, strerror(-rc));
+	if (!rc)
+		rc = check_format(d, path, err);
+	if (!rc && made && sync_dir(d, ".."))
+		rc = xseg_fail(err, -EIO, "the directory above %s cannot be synced", path);
+	if (rc) {
+		filed_dir_close(d);
+		return rc;
+	}
+	if (direct)
+		find_align(d);
+	return 0;
+}
+
+void filed_dir_close(struct filed_dir *d)
+{
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+}

@@ -1,0 +1,48 @@
+/* filed_dir - the directory of a filed: who may use it, where an object's file is, and what
+ * O_DIRECT needs there.
+ *
+ *	DIR/xseg-filed	says what the directory is, and the version of its format
+ *	DIR/ab/cd/NAME	the file of an object; ab and cd are the first bytes of its name's hash
+ *
+ * Bytes of a name other than letters, digits and ._:- are written %XX, as is a first '.'.
+ *
+ * Contract: any thread, after open; all functions block. What is made is not durable before
+ * filed_dir_sync().
+ */
+#ifndef PEERS_FILED_FILED_DIR_H
+#define PEERS_FILED_FILED_DIR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xseg/xseg.h"
+
+#define FILED_PATH_MAX 288		/* "ab/cd/" and a file's name */
+
+struct filed_dir {
+	int fd;				/* of DIR, with a lock on it */
+	bool direct;			/* files are opened with O_DIRECT */
+	uint32_t align;			/* of offsets and lengths; 1 without O_DIRECT */
+};
+
+/* Makes the directory when its parent exists, locks it, and makes or checks the file that says
+ * what it is. `direct` asks for O_DIRECT, which a file system may not have: d->direct says.
+ * -EBUSY: another filed has it; -ENOTEMPTY, -EPROTO: it is something else's. */
+int filed_dir_open(struct filed_dir *d, const char *path, bool direct,
+	struct xseg_error *err) XSEG_MUST_CHECK;
+void filed_dir_close(struct filed_dir *d);
+
+/* The path of an object's file below DIR. -ENAMETOOLONG: the name has too many bytes that need
+ * %XX. */
+int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX]) XSEG_MUST_CHECK;
+
+/* Opens a file for reading and writing, with create also makes it and the directories above. The
+ * descriptor or -errno. */
+int filed_dir_open_file(struct filed_dir *d, const char *path, bool create) XSEG_MUST_CHECK;
+int filed_dir_unlink(struct filed_dir *d, const char *path) XSEG_MUST_CHECK;
+
+/* Makes entries durable: that of the file in its directory; with `parents` also those of the
+ * directories above. */
+int filed_dir_sync(struct filed_dir *d, const char *path, bool parents) XSEG_MUST_CHECK;
+
+#endif

@@ -1,0 +1,598 @@
+/* filed_files - see filed_files.h for what it is for, its states, contract and invariants. */
+#include "peers/filed/filed_files.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC	      UINT64_C(0x3164656c69666d78)	/* "xmfiled1" */
+#define HEADER_BYTES  4096u
+#define NO_FD	      (-1)
+#define CLEAN_LOOKS   64u /* slots looked at to find one that needs no sync */
+
+struct header {
+	_Atomic uint64_t magic;				/* stored last */
+	_Atomic uint64_t nr;
+	_Atomic uint64_t dev, ino; /* of the directory that the marks speak of */
+};
+
+static uint32_t slot_of(struct filed_files *ff, const struct filed_file *file)
+{
+	return (uint32_t)(file - ff->file);
+}
+
+static struct filed_mark *mark_of(struct filed_files *ff, const struct filed_file *file)
+{
+	return &ff->marks[slot_of(ff, file)];
+}
+
+/* ---- opening and closing the table ------------------------------------------------------- */
+
+uint64_t filed_files_bytes(uint32_t nr)
+{
+	return HEADER_BYTES + (uint64_t)nr * sizeof(struct filed_mark);
+}
+
+static void header_write(struct header *h, uint32_t nr, const struct stat *dir)
+{
+	atomic_store_explicit(&h->nr, nr, memory_order_relaxed);
+	atomic_store_explicit(&h->dev, dir->st_dev, memory_order_relaxed);
+	atomic_store_explicit(&h->ino, dir->st_ino, memory_order_relaxed);
+	/* release: a header with a magic is complete */
+	atomic_store_explicit(&h->magic, MAGIC, memory_order_release);
+}
+
+/* What a mark says of a directory that is not this one is of no use. Returns how many said
+ * something. */
+static uint32_t marks_clean(struct filed_files *ff, bool other_dir)
+{
+	struct filed_mark *m;
+	uint32_t nr = 0;
+
+	for (m = ff->marks; m < ff->marks + ff->nr; m++) {
+		if (other_dir && filed_mark_state(m))
+			filed_mark_forget(m);
+		filed_mark_recover(m);
+		if (filed_mark_unsynced(m) || filed_mark_lost(m))
+			nr++;
+		else if (filed_mark_state(m))
+			filed_mark_free(m);
+	}
+	return nr;
+}
+
+static int header_open(struct filed_files *ff, void *arena, uint64_t bytes, uint32_t nr,
+	struct xseg_error *err)
+{
+	struct header *h = arena;
+	uint64_t magic = atomic_load_explicit(&h->magic, memory_order_acquire);
+	uint64_t had = atomic_load_explicit(&h->nr, memory_order_relaxed);
+	struct stat dir;
+
+	if (fstat(ff->dir->fd, &dir))
+		return xseg_fail(err, -errno, "the directory cannot be looked at: %s",
+			strerror(errno));
+	ff->marks = (void *)((uint8_t *)arena + HEADER_BYTES);
+	ff->nr = nr;
+	if (magic && (magic != MAGIC || !had || had > UINT32_MAX ||
+			     filed_files_bytes((uint32_t)had) > bytes))
+		return xseg_fail(err, -EPROTO, "the arena is not one of this version of filed; "
+			"start it under another name, or make the segment again");
+	if (magic) {
+		ff->nr = (uint32_t)had;
+		if (!marks_clean(ff, h->dev != dir.st_dev || h->ino != dir.st_ino) &&
+			filed_files_bytes(nr) <= bytes)
+			ff->nr = nr;
+	}
+	header_write(h, ff->nr, &dir);
+	return 0;
+}
+
+static size_t round_line(size_t bytes)
+{
+	return (bytes + 63) / 64 * 64;
+}
+
+static int memory_alloc(struct filed_files *ff)
+{
+	size_t files = round_line(ff->nr * sizeof(struct filed_file));
+	size_t nodes = round_line(ff->nr * sizeof(struct xlist_node));
+	size_t hash = round_line(xhash_mem_bytes(ff->nr));
+	uint8_t *at = aligned_alloc(64, files + nodes + hash + round_line(xpool_mem_bytes(ff->nr)));
+	uint32_t i;
+
+	if (!at)
+		return -ENOMEM;
+	memset(at, 0, files + nodes);
+	ff->memory = at;
+	ff->file = (void *)at;
+	xlist_init(&ff->lru, (void *)(at + files));
+	for (i = 0; i < ff->nr; i++)
+		xlist_node_init((void *)(at + files), i);
+	xhash_init(&ff->index, at + files + nodes, ff->nr);
+	xpool_init(&ff->free, at + files + nodes + hash, ff->nr);
+	return 0;
+}
+
+static void slot_claim(struct filed_files *ff, uint32_t slot, const char *name, uint64_t hash)
+{
+	struct filed_file *file = &ff->file[slot];
+	int rc;
+
+	if (!filed_mark_state(&ff->marks[slot]))
+		filed_mark_name(&ff->marks[slot], name);
+	*file = (struct filed_file){ .state = FILED_CLOSED, .fd = NO_FD, .hash = hash };
+	rc = xhash_insert(&ff->index, hash, slot);
+	assert(rc == 0);
+	xlist_push_head(&ff->lru, slot);
+}
+
+static bool slots_recover(struct filed_files *ff)
+{
+	struct filed_mark *m;
+	uint32_t i;
+
+	for (i = ff->nr; i-- > 0;) {
+		m = &ff->marks[i];
+		ff->file[i].fd = NO_FD;
+		if (!filed_mark_state(m)) {
+			xpool_put(&ff->free, i);
+			continue;
+		}
+		if (!m->name[0] || m->name[sizeof(m->name) - 1])
+			return false;
+		slot_claim(ff, i, m->name, xseg_hash(m->name, strlen(m->name)));
+	}
+	return true;
+}
+
+int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena, uint64_t bytes,
+	uint32_t nr, struct xseg_error *err)
+{
+	int rc;
+
+	memset(ff, 0, sizeof(*ff));
+	ff->dir = dir;
+	rc = header_open(ff, arena, bytes, nr, err);
+	if (rc)
+		return rc;
+	rc = memory_alloc(ff);
+	if (rc)
+		return xseg_fail(err, rc, "no memory for a table of %u files", ff->nr);
+	pthread_mutex_init(&ff->lock, NULL);
+	pthread_cond_init(&ff->changed, NULL);
+	if (slots_recover(ff))
+		return 0;
+	filed_files_close(ff);
+	return xseg_fail(err, -EPROTO,
+		"filed's arena is damaged; start it under another name, or make the segment again");
+}
+
+void filed_files_close(struct filed_files *ff)
+{
+	uint32_t i;
+
+	if (!ff->memory)
+		return;
+	for (i = 0; i < ff->nr; i++)
+		if (ff->file[i].fd != NO_FD)
+			close(ff->file[i].fd);
+	pthread_cond_destroy(&ff->changed);
+	pthread_mutex_destroy(&ff->lock);
+	free(ff->memory);
+	ff->memory = NULL;
+}
+
+/* ---- finding ----------------------------------------------------------------------------- */
+
+struct name_key {
+	struct filed_files *ff;
+	uint64_t hash;
+	const char *name;
+};
+
+static bool name_eq(void *arg, uint32_t slot)
+{
+	const struct name_key *key = arg;
+
+	return key->ff->file[slot].hash == key->hash &&
+		!strncmp(key->ff->marks[slot].name, key->name, sizeof(key->ff->marks[slot].name));
+}
+
+static struct filed_file *find_locked(struct filed_files *ff, uint64_t hash, const char *name)
+{
+	struct name_key key = { ff, hash, name };
+	uint32_t slot = xhash_find(&ff->index, hash, name_eq, &key);
+
+	return slot == XHASH_NONE ? NULL : &ff->file[slot];
+}
+
+static bool ready(const struct filed_file *file, bool create)
+{
+	return file->state == FILED_OPEN || (file->state == FILED_ABSENT && !create);
+}
+
+static void ref_locked(struct filed_files *ff, struct filed_file *file, int *fd)
+{
+	file->refs++;
+	*fd = file->fd;
+	xlist_move_head(&ff->lru, slot_of(ff, file));
+}
+
+struct filed_file *filed_file_try(struct filed_files *ff, uint64_t hash, const char *name,
+	bool create, int *fd)
+{
+	struct filed_file *file;
+
+	pthread_mutex_lock(&ff->lock);
+	file = find_locked(ff, hash, name);
+	if (file && ready(file, create))
+		ref_locked(ff, file, fd);
+	else
+		file = NULL;
+	pthread_mutex_unlock(&ff->lock);
+	return file;
+}
+
+bool filed_file_put(struct filed_files *ff, struct filed_file *file)
+{
+	bool idle;
+
+	pthread_mutex_lock(&ff->lock);
+	assert(file->refs > 0);
+	idle = --file->refs == 0;
+	pthread_mutex_unlock(&ff->lock);
+	return idle;
+}
+
+static void file_path(struct filed_files *ff, const struct filed_file *file,
+	char path[FILED_PATH_MAX])
+{
+	/* names that have no path get no slot */
+	if (filed_dir_path(mark_of(ff, file)->name, file->hash, path))
+		abort();
+}
+
+static void state_set_locked(struct filed_files *ff, struct filed_file *file,
+	enum filed_file_state state)
+{
+	file->state = state;
+	pthread_cond_broadcast(&ff->changed);
+}
+
+/* ---- syncing ----------------------------------------------------------------------------- */
+
+static bool leaf_durable(struct filed_files *ff, uint64_t hash)
+{
+	return ff->durable[hash >> 51] & 1u << (hash >> 48 & 7);
+}
+
+/* Syncs a file by its descriptor or, if a predecessor wrote it, by one for this purpose. *tried:
+ * it came to the sync, whose word is final; an error before that loses nothing. */
+static int sync_data(struct filed_files *ff, const char *path, int fd, bool *tried)
+{
+	int own = NO_FD, rc;
+
+	*tried = false;
+	if (fd == NO_FD) {
+		own = filed_dir_open_file(ff->dir, path, false);
+		if (own == -ENOENT)
+			return 0;
+		if (own < 0)
+			return own;
+		fd = own;
+	}
+	*tried = true;
+	do
+		rc = fdatasync(fd) ? -errno : 0;
+	while (rc == -EINTR);
+	if (own != NO_FD)
+		close(own);
+	return rc;
+}
+
+/* Neither BUSY by another nor syncing. The lock is given up meanwhile. */
+static int sync_locked(struct filed_files *ff, struct filed_file *file)
+{
+	struct filed_mark *m = mark_of(ff, file);
+	int data_rc = 0, dirs_rc = 0, fd = file->fd;
+	char path[FILED_PATH_MAX];
+	const struct filed_change *c;
+	struct filed_sync s;
+	bool tried = true;
+
+	file->syncing = true;
+	filed_mark_sync_begin(m, &s);
+	for (c = file->changes; c; c = c->next)
+		filed_mark_write(m, c->from, c->to);
+	file_path(ff, file, path);
+	pthread_mutex_unlock(&ff->lock);
+	if (s.data)
+		data_rc = sync_data(ff, path, fd, &tried);
+	if (s.dirs)
+		dirs_rc = filed_dir_sync(ff->dir, path, s.dirs & FILED_MARK_PARENTS);
+	pthread_mutex_lock(&ff->lock);
+	if (data_rc && !tried)
+		filed_mark_recover(m);
+	filed_mark_sync_end(m, &s, !data_rc || !tried, !dirs_rc);
+	if (s.dirs & FILED_MARK_PARENTS && !dirs_rc)
+		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));
+	ff->sync_errors += !!data_rc + !!dirs_rc;
+	file->syncing = false;
+	pthread_cond_broadcast(&ff->changed);
+	return data_rc ? data_rc : dirs_rc;
+}
+
+static int sync_if_needed_locked(struct filed_files *ff, struct filed_file *file)
+{
+	while (file->state == FILED_BUSY || file->syncing)
+		pthread_cond_wait(&ff->changed, &ff->lock);
+	if (file->state == FILED_FREE || !filed_mark_unsynced(mark_of(ff, file)))
+		return 0;
+	return sync_locked(ff, file);
+}
+
+int filed_file_sync(struct filed_files *ff, struct filed_file *file)
+{
+	int rc;
+
+	pthread_mutex_lock(&ff->lock);
+	rc = sync_if_needed_locked(ff, file);
+	pthread_mutex_unlock(&ff->lock);
+	return rc;
+}
+
+int filed_files_sync(struct filed_files *ff)
+{
+	int rc = 0, one;
+	uint32_t i;
+
+	pthread_mutex_lock(&ff->lock);
+	for (i = 0; i < ff->nr; i++) {
+		one = sync_if_needed_locked(ff, &ff->file[i]);
+		if (!one && ff->file[i].state != FILED_FREE && filed_mark_lost(&ff->marks[i]))
+			one = -EIO;
+		if (!rc)
+			rc = one;
+	}
+	pthread_mutex_unlock(&ff->lock);
+	return rc;
+}
+
+/* ---- changes ----------------------------------------------------------------------------- */
+
+void filed_change_begin(struct filed_files *ff, struct filed_change *c, struct filed_file *file,
+	uint64_t from, uint64_t to)
+{
+	*c = (struct filed_change){ .file = file, .from = from, .to = to };
+	pthread_mutex_lock(&ff->lock);
+	filed_mark_write(mark_of(ff, file), from, to);
+	c->next = file->changes;
+	if (c->next)
+		c->next->prev = c;
+	file->changes = c;
+	pthread_mutex_unlock(&ff->lock);
+}
+
+void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok)
+{
+	pthread_mutex_lock(&ff->lock);
+	if (c->prev)
+		c->prev->next = c->next;
+	else
+		c->file->changes = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	if (ok)
+		filed_mark_wrote(mark_of(ff, c->file), c->from, c->to);
+	pthread_mutex_unlock(&ff->lock);
+}
+
+/* ---- opening, giving away, deleting ------------------------------------------------------ */
+
+/* Opens what may be there; with create makes what is not. The descriptor or -errno. */
+static int open_or_make(struct filed_files *ff, struct filed_file *file, const char *path,
+	bool create)
+{
+	int fd = filed_dir_open_file(ff->dir, path, false);
+	uint32_t dirs = FILED_MARK_ENTRY;
+
+	if (fd != -ENOENT)
+		return fd;
+	pthread_mutex_lock(&ff->lock);
+	filed_mark_deleted(mark_of(ff, file));
+	if (!leaf_durable(ff, file->hash))
+		dirs |= FILED_MARK_PARENTS;
+	if (create)
+		filed_mark_entry(mark_of(ff, file), dirs);
+	pthread_mutex_unlock(&ff->lock);
+	return create ? filed_dir_open_file(ff->dir, path, true) : -ENOENT;
+}
+
+/* CLOSED or ABSENT -> BUSY -> OPEN, ABSENT or back. */
+static int open_locked(struct filed_files *ff, struct filed_file *file, bool create)
+{
+	enum filed_file_state was = file->state;
+	char path[FILED_PATH_MAX];
+	int fd;
+
+	state_set_locked(ff, file, FILED_BUSY);
+	pthread_mutex_unlock(&ff->lock);
+	file_path(ff, file, path);
+	fd = open_or_make(ff, file, path, create);
+	pthread_mutex_lock(&ff->lock);
+	if (fd == -ENOENT && !create) {
+		state_set_locked(ff, file, FILED_ABSENT);
+		return 0;
+	}
+	if (fd >= 0)
+		file->fd = fd;
+	state_set_locked(ff, file, fd >= 0 ? FILED_OPEN : was);
+	return fd >= 0 ? 0 : fd;
+}
+
+static bool may_give_away(struct filed_files *ff, const struct filed_file *file)
+{
+	return !file->refs && !file->syncing && file->state != FILED_BUSY &&
+	       !filed_mark_lost(mark_of(ff, file));
+}
+
+/* The least recently used that nobody has; rather one that needs no sync, if one is near. */
+static struct filed_file *victim_locked(struct filed_files *ff)
+{
+	struct filed_file *victim = NULL;
+	uint32_t slot, looks = 0;
+
+	for (slot = xlist_tail(&ff->lru); slot != XLIST_NONE; slot = xlist_prev(&ff->lru, slot)) {
+		if (!may_give_away(ff, &ff->file[slot]))
+			continue;
+		if (!filed_mark_unsynced(&ff->marks[slot]))
+			return &ff->file[slot];
+		if (!victim)
+			victim = &ff->file[slot];
+		if (++looks == CLEAN_LOOKS)
+			break;
+	}
+	return victim;
+}
+
+/* Whether some slot will be there to be given away when others are ready with it. */
+static bool others_pending_locked(struct filed_files *ff)
+{
+	uint32_t i;
+
+	for (i = 0; i < ff->nr; i++)
+		if (ff->file[i].refs || ff->file[i].syncing || ff->file[i].state == FILED_BUSY)
+			return true;
+	return false;
+}
+
+static void slot_release_locked(struct filed_files *ff, struct filed_file *file)
+{
+	uint32_t slot = slot_of(ff, file);
+
+	xhash_remove(&ff->index, file->hash, slot);
+	xlist_remove(&ff->lru, slot);
+	filed_mark_free(&ff->marks[slot]);
+	xpool_put(&ff->free, slot);
+	state_set_locked(ff, file, FILED_FREE);
+}
+
+/* Makes a slot free. -EAGAIN: not now. -EIO: never. */
+static int evict_locked(struct filed_files *ff)
+{
+	struct filed_file *file = victim_locked(ff);
+	enum filed_file_state was;
+	int fd;
+
+	if (!file)
+		return others_pending_locked(ff) ? -EAGAIN : -EIO;
+	was = file->state;
+	state_set_locked(ff, file, FILED_BUSY);
+	if (filed_mark_unsynced(mark_of(ff, file)) && sync_locked(ff, file)) {
+		state_set_locked(ff, file, was);
+		return filed_mark_lost(mark_of(ff, file)) ? 0 : -EIO;
+	}
+	fd = file->fd;
+	file->fd = NO_FD;
+	if (fd != NO_FD) {
+		pthread_mutex_unlock(&ff->lock);
+		close(fd);
+		pthread_mutex_lock(&ff->lock);
+	}
+	slot_release_locked(ff, file);
+	return 0;
+}
+
+/* One step towards a slot that is ready: 0 and *file, or 1: look again, or -errno. */
+static int get_step_locked(struct filed_files *ff, uint64_t hash, const char *name, bool create,
+	struct filed_file **found, int *fd)
+{
+	struct filed_file *file = find_locked(ff, hash, name);
+	int rc;
+
+	if (!file && xpool_nr(&ff->free)) {
+		slot_claim(ff, xpool_get(&ff->free), name, hash);
+		return 1;
+	}
+	if (!file) {
+		rc = evict_locked(ff);
+		return rc ? rc : 1;
+	}
+	if (ready(file, create)) {
+		ref_locked(ff, file, fd);
+		*found = file;
+		return 0;
+	}
+	if (file->state == FILED_BUSY || file->syncing) {
+		pthread_cond_wait(&ff->changed, &ff->lock);
+		return 1;
+	}
+	rc = open_locked(ff, file, create);
+	return rc ? rc : 1;
+}
+
+int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, bool create,
+	struct filed_file **file, int *fd)
+{
+	char path[FILED_PATH_MAX];
+	int rc = filed_dir_path(name, hash, path);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&ff->lock);
+	do
+		rc = get_step_locked(ff, hash, name, create, file, fd);
+	while (rc > 0);
+	pthread_mutex_unlock(&ff->lock);
+	return rc;
+}
+
+int filed_file_delete(struct filed_files *ff, struct filed_file *file)
+{
+	char path[FILED_PATH_MAX];
+	int rc, fd;
+
+	pthread_mutex_lock(&ff->lock);
+	while (file->syncing || file->state == FILED_BUSY)
+		pthread_cond_wait(&ff->changed, &ff->lock);
+	assert(file->state == FILED_OPEN && !file->changes);
+	state_set_locked(ff, file, FILED_BUSY);
+	filed_mark_entry(mark_of(ff, file), FILED_MARK_ENTRY);
+	fd = file->fd;
+	pthread_mutex_unlock(&ff->lock);
+	file_path(ff, file, path);
+	rc = filed_dir_unlink(ff->dir, path);
+	if (!rc)
+		close(fd);
+	pthread_mutex_lock(&ff->lock);
+	if (!rc) {
+		file->fd = NO_FD;
+		filed_mark_deleted(mark_of(ff, file));
+	}
+	state_set_locked(ff, file, rc ? FILED_OPEN : FILED_ABSENT);
+	pthread_mutex_unlock(&ff->lock);
+	return rc;
+}
+
+/* ---- counting ---------------------------------------------------------------------------- */
+
+void filed_files_count(struct filed_files *ff, struct filed_counts *counts)
+{
+	uint32_t i;
+
+	*counts = (struct filed_counts){ 0 };
+	pthread_mutex_lock(&ff->lock);
+	for (i = 0; i < ff->nr; i++) {
+		if (ff->file[i].state == FILED_FREE)
+			continue;
+		counts->open += ff->file[i].fd != NO_FD;
+		counts->unsynced += filed_mark_unsynced(&ff->marks[i]);
+		counts->lost += filed_mark_lost(&ff->marks[i]);
+	}
+	counts->sync_errors = ff->sync_errors;
+	pthread_mutex_unlock(&ff->lock);
+}

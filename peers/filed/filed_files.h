@@ -1,0 +1,121 @@
+/* filed_files - the files that filed knows of at the moment: open ones, unsynced ones, and names
+ * known not to be there.
+ *
+ * A bounded table; slot i has mark i in the arena (filed_marks.h). The least recently used slot
+ * is given to another name when nobody has it; what is unsynced is synced before.
+ *
+ *   from            to       when                                              by
+ *   FREE            CLOSED   a name that no slot has is asked for              filed_file_get
+ *   FREE            CLOSED   a predecessor left a mark                         filed_files_open
+ *   CLOSED, ABSENT  BUSY     it is to be opened or made                        filed_file_get
+ *   BUSY            OPEN, ABSENT   that succeeded; there is no such file       filed_file_get
+ *   BUSY            CLOSED, ABSENT  that failed: what it was before            filed_file_get
+ *   OPEN, ABSENT, CLOSED  BUSY     the slot is wanted for another name         filed_file_get
+ *   BUSY            FREE     it was synced and closed                          filed_file_get
+ *   BUSY            OPEN     it could not be synced, so it stays               filed_file_get
+ *   OPEN            BUSY     it is to be deleted                               filed_file_delete
+ *   BUSY            ABSENT, OPEN   that succeeded; failed                      filed_file_delete
+ *
+ * Contract: any thread. `lock` is a leaf and held for a few instructions, but for the functions
+ * marked "blocks", which also wait for others that are in a blocking function of the same file,
+ * and do I/O without the lock. Who is in a blocking function needs no other thread to get on, so
+ * workers never wait for each other in a ring.
+ *
+ * Invariants:
+ *   F1  a slot that is BUSY or syncing has one thread that makes it so
+ *   F2  a descriptor is closed only after what was written through it has been synced, or the file
+ *       deleted
+ *   F3  a slot with lost data is not given to another name
+ *   F4  refs counts the requests that use the slot; only slots without are given away
+ */
+#ifndef PEERS_FILED_FILED_FILES_H
+#define PEERS_FILED_FILED_FILES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "peers/filed/filed_dir.h"
+#include "peers/filed/filed_marks.h"
+#include "xtypes/xhash.h"
+#include "xtypes/xlist.h"
+#include "xtypes/xpool.h"
+
+enum filed_file_state { FILED_FREE, FILED_CLOSED, FILED_BUSY, FILED_OPEN, FILED_ABSENT };
+
+struct filed_change;
+
+struct filed_file {
+	enum filed_file_state state;
+	int fd; /* of an OPEN one; does not change while refs > 0, but by a delete */
+	uint32_t refs;
+	bool syncing;
+	uint64_t hash;
+	struct filed_change *changes;	/* in flight */
+};
+
+/* A request that changes a range of a file, from before the kernel gets it until it is done. */
+struct filed_change {
+	struct filed_file *file;
+	uint64_t from, to;
+	struct filed_change *next, *prev;
+};
+
+struct filed_files {
+	struct filed_dir *dir;
+	uint32_t nr;
+	struct filed_mark *marks;	/* in the arena */
+	void *memory;
+
+	pthread_mutex_t lock;		/* guards all below */
+	pthread_cond_t changed;		/* some slot is no longer BUSY, or no longer syncing */
+	struct filed_file *file;
+	struct xhash index;
+	struct xlist lru;		/* all that are not FREE; the most recently used first */
+	struct xpool free;
+	uint64_t sync_errors;
+	uint8_t durable[65536 /
+			8]; /* directories ab/cd that are known to be durable, with those above */
+};
+
+struct filed_counts {
+	uint32_t open, unsynced, lost;
+	uint64_t sync_errors;
+};
+
+/* Bytes of the arena for nr slots. */
+uint64_t filed_files_bytes(uint32_t nr);
+
+/* Takes over the marks of a predecessor (their number may differ from nr), or makes them in
+ * zeroed memory. */
+int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena, uint64_t bytes,
+	uint32_t nr, struct xseg_error *err) XSEG_MUST_CHECK;
+/* Closes all; syncs nothing. Nobody may be in. */
+void filed_files_close(struct filed_files *ff);
+
+/* The slot of a name if it is OPEN, or ABSENT and `create` is not set; else NULL. Takes a
+ * reference. *fd is the file's descriptor, or -1: there is no such file. */
+struct filed_file *filed_file_try(struct filed_files *ff, uint64_t hash, const char *name,
+	bool create, int *fd);
+/* The same, opened or made first. Blocks. -EAGAIN: all slots are in use, try when one has been put;
+ * -EIO: all slots have lost data. */
+int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, bool create,
+	struct filed_file **file, int *fd) XSEG_MUST_CHECK;
+/* Gives the reference back; true: nobody uses the slot now. */
+bool filed_file_put(struct filed_files *ff, struct filed_file *file);
+
+void filed_change_begin(struct filed_files *ff, struct filed_change *c, struct filed_file *file,
+	uint64_t from, uint64_t to);
+void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok);
+
+/* What was changed until now, and answered or not, becomes durable. Blocks. -EIO or so: it did
+ * not. */
+int filed_file_sync(struct filed_files *ff, struct filed_file *file) XSEG_MUST_CHECK;
+/* All files. Blocks. -EIO while any has lost data. */
+int filed_files_sync(struct filed_files *ff) XSEG_MUST_CHECK;
+/* The caller has a reference and is the only one to use the file. Blocks. */
+int filed_file_delete(struct filed_files *ff, struct filed_file *file) XSEG_MUST_CHECK;
+
+void filed_files_count(struct filed_files *ff, struct filed_counts *counts);
+
+#endif

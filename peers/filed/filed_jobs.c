@@ -1,0 +1,378 @@
+/* filed_jobs - what workers do: the ops that block, and the bytes that O_DIRECT does not take as
+ * they are.
+ *
+ * A range that is not aligned is moved through the worker's bounce buffer in whole blocks: bytes
+ * off .. end - 1 of the file stand at bounce + off - lo, where lo .. hi are off .. end rounded
+ * out. Before such a write the bytes of the first and last block that are not the request's are
+ * read from the file.
+ *
+ * Contract: each function is called by a worker, which has the op to itself; the order keeps all
+ * others out of the range.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "peers/filed/filed.h"
+
+/* ---- whole reads and writes -------------------------------------------------------------- */
+
+/* Reads what there is; zeroes behind the file's end. */
+static int read_blocks(int fd, uint8_t *buf, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+	ssize_t rc;
+
+	while (done < len) {
+		rc = pread(fd, buf + done, len - done, (off_t)(offset + done));
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (rc < 0)
+			return -errno;
+		done += (size_t)rc;
+		if (rc == 0 || done % XSEG_SECTOR)
+			break;
+	}
+	memset(buf + done, 0, len - done);
+	return 0;
+}
+
+static int write_blocks(int fd, const uint8_t *buf, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+	ssize_t rc;
+
+	while (done < len) {
+		rc = pwrite(fd, buf + done, len - done, (off_t)(offset + done));
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (rc <= 0)
+			return rc < 0 ? -errno : -EIO;
+		done += (size_t)rc;
+	}
+	return 0;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------ */
+
+struct range {
+	int fd;
+	uint64_t off, end, lo, hi;
+	uint8_t *bounce;
+};
+
+static struct range range_of(const struct filed *f, const struct filed_op *op, uint8_t *bounce)
+{
+	uint64_t off = op->r->obj_offset, end = off + op->r->size;
+
+	return (struct range){ op->fd, off, end, filed_block_down(f, off), filed_block_up(f, end),
+		bounce };
+}
+
+static uint8_t *range_data(const struct range *g)
+{
+	return g->bounce + (g->off - g->lo);
+}
+
+static int range_read(const struct range *g)
+{
+	return read_blocks(g->fd, g->bounce, g->hi - g->lo, g->lo);
+}
+
+/* Puts the file's bytes from .. to - 1, which are of one block, into the bounce buffer. */
+static int edge_read(const struct range *g, uint32_t align, uint64_t from, uint64_t to)
+{
+	uint8_t *block = g->bounce + FILED_BOUNCE_BYTES - FILED_BLOCK_MAX;
+	uint64_t start = from - from % align;
+	int rc;
+
+	if (from == to)
+		return 0;
+	rc = read_blocks(g->fd, block, align, start);
+	if (!rc)
+		memcpy(g->bounce + (from - g->lo), block + (from - start), to - from);
+	return rc;
+}
+
+/* Writes off .. end - 1. The file ends where it did, or at `end`, not at the last block's end. */
+static int range_write(const struct filed *f, const struct range *g)
+{
+	struct stat st;
+	uint64_t size;
+	int rc;
+
+	rc = edge_read(g, f->dir.align, g->lo, g->off);
+	if (!rc)
+		rc = edge_read(g, f->dir.align, g->end, g->hi);
+	if (!rc && fstat(g->fd, &st))
+		rc = -errno;
+	if (!rc)
+		rc = write_blocks(g->fd, g->bounce, g->hi - g->lo, g->lo);
+	if (rc)
+		return rc;
+	size = (uint64_t)st.st_size > g->end ? (uint64_t)st.st_size : g->end;
+	return size < g->hi && ftruncate(g->fd, (off_t)size) ? -errno : 0;
+}
+
+/* ---- ops --------------------------------------------------------------------------------- */
+
+void filed_op_change(struct filed *f, struct filed_op *op)
+{
+	op->changing = true;
+	filed_change_begin(&f->files, &op->change, op->file, op->r->obj_offset,
+		op->r->obj_offset + op->r->size);
+}
+
+/* The request's pages hold `size` bytes from its first on. */
+static void copy_pages(struct filed *f, const struct xreq *r, uint8_t *data, bool to_request)
+{
+	uint32_t in = (uint32_t)(r->obj_offset % XSEG_PAGE_SIZE), left = r->size, len, i;
+	uint8_t *page;
+
+	for (i = 0; left; i++, left -= len, data += len, in = 0) {
+		len = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
+		page = (uint8_t *)xseg_page(f->peer.seg, r->page[i] & XSEG_PAGE_INDEX) + in;
+		if (to_request)
+			memcpy(page, data, len);
+		else
+			memcpy(data, page, len);
+	}
+}
+
+static int64_t job_read(struct filed *f, struct filed_op *op, uint8_t *bounce)
+{
+	struct range g = range_of(f, op, bounce);
+	int rc = 0;
+
+	if (op->fd < 0)
+		memset(g.bounce, 0, g.hi - g.lo);
+	else
+		rc = range_read(&g);
+	if (rc)
+		return rc;
+	copy_pages(f, op->r, range_data(&g), true);
+	return op->r->size;
+}
+
+static int64_t job_write(struct filed *f, struct filed_op *op, uint8_t *bounce)
+{
+	struct range g = range_of(f, op, bounce);
+	int rc;
+
+	copy_pages(f, op->r, range_data(&g), false);
+	rc = range_write(f, &g);
+	return rc ? rc : (int64_t)op->r->size;
+}
+
+static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
+{
+	struct range g = range_of(f, op, bounce), from = g;
+	char path[FILED_PATH_MAX];
+	int rc = filed_dir_path(op->source, op->source_hash, path);
+
+	if (rc)
+		return rc;
+	from.fd = filed_dir_open_file(&f->dir, path, false);
+	if (from.fd < 0)
+		return from.fd;
+	rc = range_read(&from);
+	close(from.fd);
+	if (!rc)
+		rc = range_write(f, &g);
+	return rc ? rc : (int64_t)op->r->size;
+}
+
+/* Makes the bytes of the range that are in the file a hole, or zeroes where the file system has
+ * no holes. */
+static int punch(struct filed *f, const struct range *range, uint64_t size)
+{
+	struct range g = *range;
+
+	if (g.off >= size)
+		return 0;
+	if (!fallocate(g.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)g.off,
+		    (off_t)(g.end - g.off)))
+		return 0;
+	if (errno != EOPNOTSUPP)
+		return -errno;
+	if (g.end > size) {
+		g.end = size;
+		g.hi = filed_block_up(f, size);
+	}
+	memset(g.bounce, 0, g.hi - g.lo);
+	return range_write(f, &g);
+}
+
+static int64_t job_zeroes(struct filed *f, struct filed_op *op, uint8_t *bounce)
+{
+	struct range g = range_of(f, op, bounce);
+	struct stat st;
+	int rc;
+
+	if (op->fd < 0)
+		return op->r->size;			/* DISCARD of what is not there */
+	if (fstat(g.fd, &st))
+		return -errno;
+	rc = punch(f, &g, (uint64_t)st.st_size);
+	if (!rc && op->r->op == XSEG_OP_WRITE_ZEROES && g.end > (uint64_t)st.st_size &&
+		ftruncate(g.fd, (off_t)g.end))
+		rc = -errno;
+	return rc ? rc : (int64_t)op->r->size;
+}
+
+static int64_t job_info(struct filed *f, struct filed_op *op, uint8_t *bounce)
+{
+	struct stat st;
+
+	(void)f;
+	(void)bounce;
+	if (op->fd < 0)
+		return -ENOENT;
+	return fstat(op->fd, &st) ? -errno : st.st_size;
+}
+
+static int64_t job_delete(struct filed *f, struct filed_op *op, uint8_t *bounce)
+{
+	(void)bounce;
+	if (op->fd < 0)
+		return op->again ? 0 : -ENOENT;
+	return filed_file_delete(&f->files, op->file);
+}
+
+static const struct filed_job {
+	int64_t (*run)(struct filed *f, struct filed_op *op, uint8_t *bounce);
+	bool create, change;
+} jobs[XSEG_NR_OPS] = {
+	[XSEG_OP_READ] = { job_read, false, false },
+	[XSEG_OP_WRITE] = { job_write, true, true },
+	[XSEG_OP_DISCARD] = { job_zeroes, false, true },
+	[XSEG_OP_WRITE_ZEROES] = { job_zeroes, true, true },
+	[XSEG_OP_COPY] = { job_copy, true, true },
+	[XSEG_OP_INFO] = { job_info, false, false },
+	[XSEG_OP_DELETE] = { job_delete, false, false },
+};
+
+/* A file comes into being by a COPY only when there is something to copy. */
+static int check_source(struct filed *f, const struct filed_op *op)
+{
+	char path[FILED_PATH_MAX];
+	int rc = filed_dir_path(op->source, op->source_hash, path);
+
+	if (rc)
+		return rc;
+	return faccessat(f->dir.fd, path, F_OK, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+}
+
+/* Gets the op its file. False: it waits until a slot of the table is idle. */
+static bool job_get_file(struct filed *f, struct filed_op *op, int *rc)
+{
+	const struct filed_job *job = &jobs[op->r->op];
+	uint64_t seq;
+	bool waits;
+
+	do {
+		pthread_mutex_lock(&f->lock);
+		seq = f->idle_seq;
+		pthread_mutex_unlock(&f->lock);
+		*rc = filed_file_get(&f->files, op->hash, op->r->target, job->create, &op->file,
+			&op->fd);
+		if (*rc != -EAGAIN)
+			return true;
+		pthread_mutex_lock(&f->lock);
+		waits = seq == f->idle_seq;
+		if (waits)
+			filed_list_add(&f->starving, op);
+		pthread_mutex_unlock(&f->lock);
+	} while (!waits);
+	return false;
+}
+
+void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce)
+{
+	struct filed_op *op = (struct filed_op *)((uint8_t *)w - offsetof(struct filed_op, work));
+	const struct filed_job *job = &jobs[op->r->op];
+	struct filed *f = arg;
+	int64_t result;
+	bool had_file = op->file;
+	int rc = 0;
+
+	if (op->r->op == XSEG_OP_COPY)
+		rc = check_source(f, op);
+	if (!rc && !had_file && !job_get_file(f, op, &rc))
+		return;
+	if (rc) {
+		filed_give_back(op, FILED_ENDED, rc);
+		return;
+	}
+	if (!had_file && op->fd >= 0 && filed_aligned(f, op->r) &&
+		(op->r->op == XSEG_OP_READ || op->r->op == XSEG_OP_WRITE)) {
+		filed_give_back(op, FILED_MOVING, 0);
+		return;
+	}
+	if (job->change && op->fd >= 0 && !op->changing)
+		filed_op_change(f, op);
+	result = job->run(f, op, bounce);
+	filed_give_back(op, FILED_ENDED, result);
+}
+
+/* ---- syncs ------------------------------------------------------------------------------- */
+
+static void give_back_all(struct filed_list *l, int rc)
+{
+	struct filed_op *op;
+
+	while ((op = filed_list_take(l)))
+		filed_give_back(op, FILED_SYNCING, rc ? rc : op->result);
+}
+
+void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)
+{
+	struct filed *f = arg;
+	struct filed_list mine;
+	bool more;
+	int rc;
+
+	(void)bounce;
+	filed_list_init(&mine);
+	pthread_mutex_lock(&f->lock);
+	filed_list_move(&mine, &f->flush);
+	f->flush_owed = false;
+	pthread_mutex_unlock(&f->lock);
+	rc = filed_files_sync(&f->files);
+	give_back_all(&mine, rc);
+	pthread_mutex_lock(&f->lock);
+	more = f->flush.first;
+	f->flush_running = more;
+	pthread_mutex_unlock(&f->lock);
+	if (more)
+		filed_pool_push(&f->pool, w);
+	filed_files_idle(f);
+}
+
+void filed_job_fua(struct filed_work *w, void *arg, uint8_t *bounce)
+{
+	struct filed_fua *fua =
+		(struct filed_fua *)((uint8_t *)w - offsetof(struct filed_fua, work));
+	struct filed *f = arg;
+	struct filed_list mine;
+	bool more;
+	int rc;
+
+	(void)bounce;
+	filed_list_init(&mine);
+	pthread_mutex_lock(&f->lock);
+	filed_list_move(&mine, &fua->ops);
+	pthread_mutex_unlock(&f->lock);
+	rc = filed_file_sync(&f->files, &f->files.file[fua - f->fua]);
+	give_back_all(&mine, rc);
+	pthread_mutex_lock(&f->lock);
+	more = fua->ops.first;
+	fua->running = more;
+	pthread_mutex_unlock(&f->lock);
+	if (more)
+		filed_pool_push(&f->pool, w);
+	filed_files_idle(f);
+}

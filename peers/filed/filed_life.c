@@ -1,0 +1,250 @@
+/* filed_life - filed's options, how it begins and how it leaves. See filed.h.
+ *
+ * Contract: as peer.h says for init, quiesced, fini and admin. What init began fini ends, also
+ * half of it.
+ */
+#include "peers/filed/filed.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "peers/common/log.h"
+#include "peers/common/reactor.h"
+
+#define OPS_SPARE    (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
+#define FILES_MIN    16u
+#define FDS_RESERVED 64u /* what the process needs besides files of objects */
+
+static struct filed *filed_of(struct peer *p)
+{
+	return (struct filed *)p;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static int ops_alloc(struct filed *f)
+{
+	struct xseg_info info;
+	uint32_t nr, i;
+
+	xseg_get_info(f->peer.seg, &info);
+	nr = info.nr_requests + OPS_SPARE;
+	f->ops = calloc(nr, sizeof(*f->ops));
+	f->fua = calloc(f->files.nr, sizeof(*f->fua));
+	if (!f->ops || !f->fua)
+		return -ENOMEM;
+	f->pending = nr;
+	for (i = 0; i < nr; i++)
+		filed_op_put(f, &f->ops[i]);
+	for (i = 0; i < f->files.nr; i++) {
+		filed_list_init(&f->fua[i].ops);
+		f->fua[i].work.run = filed_job_fua;
+	}
+	return 0;
+}
+
+static int ports_open(struct filed *f, struct xseg_error *err)
+{
+	struct filed_port *port;
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < f->peer.nr_ports; i++) {
+		port = &f->port[i];
+		filed_list_init(&port->ready);
+		filed_list_init(&port->moving);
+		filed_list_init(&port->inbox);
+		rc = filed_aio_open(&port->aio, f->iodepth, err);
+		if (rc)
+			return rc;
+		pthread_mutex_init(&port->lock, NULL);
+		rc = reactor_watch(&f->peer.ports[i], port->aio.eventfd);
+		if (rc)
+			return xseg_fail(err, rc, "the end of I/O cannot be watched for: %s",
+				strerror(-rc));
+	}
+	return 0;
+}
+
+/* As many files as wanted, if the process may have that many descriptors. */
+static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
+{
+	struct rlimit limit;
+	rlim_t want = f->nr_files + FDS_RESERVED;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return xseg_fail(err, -errno, "the limit of open files is not known: %s",
+			strerror(errno));
+	if (limit.rlim_cur < want) {
+		limit.rlim_cur = want < limit.rlim_max ? want : limit.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			return xseg_fail(err, -errno,
+				"the limit of open files cannot be raised: %s", strerror(errno));
+	}
+	if (limit.rlim_cur < FILES_MIN + FDS_RESERVED)
+		return xseg_fail(err, -EMFILE,
+			"this process may open %lu files and filed needs %u; raise ulimit -n",
+			(unsigned long)limit.rlim_cur, FILES_MIN + FDS_RESERVED);
+	*nr = limit.rlim_cur < want ? (uint32_t)(limit.rlim_cur - FDS_RESERVED) : f->nr_files;
+	return 0;
+}
+
+static int store_open(struct filed *f, struct xseg_error *err)
+{
+	uint32_t nr = 0;
+	uint64_t bytes;
+	bool fresh;
+	void *arena;
+	int rc = fds_allow(f, &nr, err);
+
+	if (rc)
+		return rc;
+	rc = filed_dir_open(&f->dir, f->dir_path, f->want_direct, err);
+	if (rc)
+		return rc;
+	if (f->want_direct && !f->dir.direct)
+		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
+			"direct=no says so", f->peer.name, f->dir_path);
+	bytes = (filed_files_bytes(nr) + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE *
+		XSEG_EXTENT_SIZE;
+	rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
+	if (rc)
+		return rc;
+	return filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);
+}
+
+/* Also after a part of init. Does not sync: an orderly stop has done so, and after a kill the
+ * arena says what is to be done. */
+static void filed_fini(struct peer *p)
+{
+	struct filed *f = filed_of(p);
+	uint32_t i;
+
+	filed_pool_close(&f->pool);
+	for (i = 0; i < PEER_MAX_THREADS; i++)
+		filed_aio_close(&f->port[i].aio);
+	filed_files_close(&f->files);
+	filed_dir_close(&f->dir);
+	free(f->fua);
+	free(f->ops);
+	f->fua = NULL;
+	f->ops = NULL;
+	order_fini(&f->order);
+	pthread_mutex_destroy(&f->lock);
+}
+
+static int filed_init(struct peer *p, struct xseg_error *err)
+{
+	struct filed *f = filed_of(p);
+	int rc;
+
+	f->dir.fd = -1;
+	f->free = NULL;
+	pthread_mutex_init(&f->lock, NULL);
+	order_init(&f->order);
+	filed_list_init(&f->starving);
+	filed_list_init(&f->flush);
+	f->flush_work.run = filed_job_flush;
+	f->flush_owed = true;
+	f->flush_running = false;
+	rc = store_open(f, err);
+	if (rc)
+		goto out_fini;
+	rc = ops_alloc(f);
+	if (rc) {
+		xseg_fail(err, rc, "no memory for the table of requests");
+		goto out_fini;
+	}
+	rc = ports_open(f, err);
+	if (rc)
+		goto out_fini;
+	rc = filed_pool_open(&f->pool, f);
+	if (rc) {
+		xseg_fail(err, rc, "no threads for what blocks: %s", strerror(-rc));
+		goto out_fini;
+	}
+	return 0;
+out_fini:
+	filed_fini(p);
+	return rc;
+}
+
+/* Before it leaves it syncs what was written; what cannot be synced stays marked in the arena. */
+static bool filed_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+{
+	struct filed *f = filed_of(p);
+	struct filed_counts counts;
+	bool busy, owed;
+
+	(void)left_bytes;
+	(void)total_bytes;
+	pthread_mutex_lock(&f->lock);
+	busy = f->pending || f->flush_running;
+	owed = f->flush_owed;
+	pthread_mutex_unlock(&f->lock);
+	if (!busy && owed)
+		filed_sync_all(f, NULL);
+	if (busy || owed)
+		return false;
+	filed_files_count(&f->files, &counts);
+	if (counts.unsynced || counts.lost)
+		log_warn("%s: some of what was written to %s could not be synced; the next filed "
+			"of this name knows of it", p->name, f->dir_path);
+	return true;
+}
+
+static enum xseg_close filed_close_how(struct peer *p, bool clean)
+{
+	(void)p;
+	(void)clean;
+	return XSEG_CLOSE_KEEP_ARENA;
+}
+
+static int64_t filed_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+{
+	struct filed *f = filed_of(pp->peer);
+	struct filed_counts counts;
+
+	(void)r;
+	if (strcmp(line, "status"))
+		return -ENOSYS;
+	filed_files_count(&f->files, &counts);
+	return snprintf(out, size,
+		"dir=%s\ndirect_in_use=%s\nalign_bytes=%u\nopen_files=%u\nunsynced_files=%u\n"
+		"lost_files=%u\nsync_errors=%lu\n",
+		f->dir_path, f->dir.direct ? "yes" : "no", f->dir.align, counts.open,
+		counts.unsynced, counts.lost, (unsigned long)counts.sync_errors);
+}
+
+#define FIELD(x) offsetof(struct filed, x)
+
+static const struct opt filed_opts[] = {
+	{ .name = "dir", .kind = OPT_STR, .off = FIELD(dir_path), .flags = OPT_REQUIRED,
+	  .len = sizeof(((struct filed *)0)->dir_path), .arg = "DIR",
+	  .help = "where the objects' files are; made when the directory above it is there" },
+	{ .name = "direct", .kind = OPT_BOOL, .off = FIELD(want_direct), .def = "yes",
+	  .help = "go past the kernel's page cache (O_DIRECT), where the file system can" },
+	{ .name = "iodepth", .kind = OPT_UINT, .off = FIELD(iodepth), .min = 1, .max = 4096,
+	  .def = "64", .arg = "N", .help = "I/Os that the kernel has at a time, for each thread" },
+	{ .name = "files", .kind = OPT_UINT, .off = FIELD(nr_files), .min = FILES_MIN,
+	  .max = 65536, .def = "1024", .arg = "N", .help = "files that are open at a time" },
+	{ 0 }
+};
+
+const struct peer_class filed_class = {
+	.kind = "filed",
+	.summary = "objects as files of a directory, through the kernel's asynchronous I/O",
+	.opts = filed_opts,
+	.size = sizeof(struct filed),
+	.init = filed_init,
+	.recover = filed_recover,
+	.request = filed_request,
+	.poll = filed_poll,
+	.admin = filed_admin,
+	.quiesced = filed_quiesced,
+	.close_how = filed_close_how,
+	.fini = filed_fini,
+};

@@ -1,0 +1,164 @@
+/* filed_marks - see filed_marks.h for what it is for, its contract and its invariants. */
+#include "peers/filed/filed_marks.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define WIDE_FROM ((uint64_t)FILED_MARK_BITS * FILED_MARK_PIECE)
+
+/* Stores are releases: a kill leaves them in this order, and the compiler may not change it. */
+static uint64_t bits_get(const struct filed_bits *b, uint32_t i)
+{
+	return atomic_load_explicit(&b->word[i], memory_order_acquire);
+}
+
+static void bits_set(struct filed_bits *b, uint32_t i, uint64_t word)
+{
+	if (bits_get(b, i) != word)
+		atomic_store_explicit(&b->word[i], word, memory_order_release);
+}
+
+static void bits_clear(struct filed_bits *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < FILED_MARK_WORDS; i++)
+		bits_set(b, i, 0);
+}
+
+static void bits_add(struct filed_bits *to, const struct filed_bits *from)
+{
+	uint32_t i;
+
+	for (i = 0; i < FILED_MARK_WORDS; i++)
+		bits_set(to, i, bits_get(to, i) | bits_get(from, i));
+}
+
+static bool bits_any(const struct filed_bits *b)
+{
+	uint64_t any = 0;
+	uint32_t i;
+
+	for (i = 0; i < FILED_MARK_WORDS; i++)
+		any |= bits_get(b, i);
+	return any;
+}
+
+/* Adds the pieces first .. last - 1. */
+static void bits_add_range(struct filed_bits *b, uint64_t first, uint64_t last)
+{
+	uint64_t piece, at;
+
+	if (last > first + FILED_MARK_BITS)
+		last = first + FILED_MARK_BITS;
+	for (piece = first; piece < last; piece++) {
+		at = piece % FILED_MARK_BITS;
+		bits_set(b, at / 64, bits_get(b, at / 64) | UINT64_C(1) << at % 64);
+	}
+}
+
+static void state_set(struct filed_mark *m, uint64_t state)
+{
+	if (filed_mark_state(m) != state)
+		atomic_store_explicit(&m->state, state, memory_order_release);
+}
+
+void filed_mark_name(struct filed_mark *m, const char *name)
+{
+	assert(!filed_mark_state(m));
+	memset(m->name, 0, sizeof(m->name));
+	memcpy(m->name, name, strnlen(name, sizeof(m->name) - 1));
+	state_set(m, FILED_MARK_USED);
+}
+
+void filed_mark_free(struct filed_mark *m)
+{
+	assert(!filed_mark_unsynced(m) && !filed_mark_lost(m));
+	bits_clear(&m->rewritten);
+	state_set(m, 0);
+}
+
+void filed_mark_forget(struct filed_mark *m)
+{
+	filed_mark_deleted(m);
+	state_set(m, FILED_MARK_USED);
+}
+
+void filed_mark_recover(struct filed_mark *m)
+{
+	bits_add(&m->written, &m->syncing);
+	bits_clear(&m->syncing);
+}
+
+void filed_mark_write(struct filed_mark *m, uint64_t from, uint64_t to)
+{
+	if (to > WIDE_FROM)
+		state_set(m, filed_mark_state(m) | FILED_MARK_WIDE);
+	bits_add_range(&m->written, from / FILED_MARK_PIECE,
+		(to + FILED_MARK_PIECE - 1) / FILED_MARK_PIECE);
+}
+
+void filed_mark_wrote(struct filed_mark *m, uint64_t from, uint64_t to)
+{
+	if (!bits_any(&m->lost) || filed_mark_state(m) & FILED_MARK_WIDE)
+		return;
+	bits_add_range(&m->rewritten, (from + FILED_MARK_PIECE - 1) / FILED_MARK_PIECE,
+		to / FILED_MARK_PIECE);
+}
+
+void filed_mark_entry(struct filed_mark *m, uint32_t dirs)
+{
+	state_set(m, filed_mark_state(m) | dirs);
+}
+
+void filed_mark_deleted(struct filed_mark *m)
+{
+	bits_clear(&m->written);
+	bits_clear(&m->syncing);
+	bits_clear(&m->lost);
+	bits_clear(&m->rewritten);
+	state_set(m, filed_mark_state(m) & ~(uint64_t)FILED_MARK_WIDE);
+}
+
+/* `syncing` takes over before `written` is emptied, so no bit is nowhere in between. */
+void filed_mark_sync_begin(struct filed_mark *m, struct filed_sync *s)
+{
+	uint32_t i;
+
+	bits_add(&m->syncing, &m->written);
+	bits_clear(&m->written);
+	for (i = 0; i < FILED_MARK_WORDS; i++)
+		s->rewritten[i] = bits_get(&m->rewritten, i);
+	s->data = bits_any(&m->syncing);
+	s->dirs = filed_mark_state(m) & (FILED_MARK_ENTRY | FILED_MARK_PARENTS);
+}
+
+void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, bool data_ok,
+	bool dirs_ok)
+{
+	uint64_t keep;
+	uint32_t i;
+
+	if (!data_ok)
+		bits_add(&m->lost, &m->syncing);
+	for (i = 0; i < FILED_MARK_WORDS; i++) {
+		keep = ~(data_ok ? s->rewritten[i] : bits_get(&m->syncing, i));
+		if (data_ok)
+			bits_set(&m->lost, i, bits_get(&m->lost, i) & keep);
+		bits_set(&m->rewritten, i, bits_get(&m->rewritten, i) & keep);
+	}
+	bits_clear(&m->syncing);
+	if (dirs_ok)
+		state_set(m, filed_mark_state(m) & ~(uint64_t)s->dirs);
+}
+
+bool filed_mark_unsynced(const struct filed_mark *m)
+{
+	return filed_mark_state(m) & (FILED_MARK_ENTRY | FILED_MARK_PARENTS) ||
+	       bits_any(&m->written) || bits_any(&m->syncing);
+}
+
+bool filed_mark_lost(const struct filed_mark *m)
+{
+	return bits_any(&m->lost);
+}

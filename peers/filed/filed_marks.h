@@ -1,0 +1,92 @@
+/* filed_marks - which bytes of a file were written since its last sync, and which were lost by a
+ * sync that failed. They stand in filed's arena, so that a successor knows what a dead filed had
+ * written and not synced.
+ *
+ * A mark is a name, a state word and four bitmaps of a bit for each 4 KiB (FILED_MARK_BITS of
+ * them, so 4 MiB; a larger file uses a bit for several pieces, see `wide`):
+ *
+ *   written    changed since the last sync began (and what was in flight when it began)
+ *   syncing    what the sync in progress covers
+ *   lost       what a failed sync covered: it does not count as written, whatever the file says
+ *   rewritten  lost pieces that were overwritten whole; the next good sync takes them out of `lost`
+ *
+ * Contract: one thread at a time for a mark (filed_files.c calls with its lock held). Nothing
+ * blocks or allocates. A kill may come between any two stores: every state in between says too
+ * much is unsynced, never too little.
+ *
+ * Invariants:
+ *   K1  a bit is in `written` before the write is handed to the kernel
+ *   K2  a bit leaves written|syncing only when a sync that began after the write had ended
+ *       succeeded, or into `lost`
+ *   K3  a bit leaves `lost` only when its piece was overwritten whole and then synced, or the file
+ *       was deleted
+ *   K4  a mark whose state is 0 is free and its bitmaps are empty
+ */
+#ifndef PEERS_FILED_FILED_MARKS_H
+#define PEERS_FILED_FILED_MARKS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xseg/xseg.h"
+
+#define FILED_MARK_WORDS 16
+#define FILED_MARK_BITS	 (FILED_MARK_WORDS * 64)
+#define FILED_MARK_PIECE 4096u
+
+/* Bits of a mark's state word. */
+#define FILED_MARK_USED	   1u	/* it has a name */
+#define FILED_MARK_ENTRY   2u	/* its directory got or lost an entry, and was not synced since */
+#define FILED_MARK_PARENTS 4u	/* nor were the directories above that */
+#define FILED_MARK_WIDE	   8u	/* written beyond 4 MiB: lost bits speak of several pieces, and stay
+				 * until the file is deleted */
+
+struct filed_bits {
+	_Atomic uint64_t word[FILED_MARK_WORDS];
+};
+
+struct filed_mark {
+	char name[XSEG_TARGET_MAX];
+	_Atomic uint64_t state;
+	struct filed_bits written, syncing, lost, rewritten;
+};
+
+/* What a sync has to know until it ends. */
+struct filed_sync {
+	bool data;		/* the file is to be synced */
+	uint32_t dirs;		/* FILED_MARK_ENTRY, _PARENTS: directories are to be synced */
+	uint64_t rewritten[FILED_MARK_WORDS];
+};
+
+/* Gives a free mark a name. */
+void filed_mark_name(struct filed_mark *m, const char *name);
+/* The mark is clean and not lost: it becomes free. */
+void filed_mark_free(struct filed_mark *m);
+/* The file is of no interest any more: the mark is clean, whatever it said. */
+void filed_mark_forget(struct filed_mark *m);
+/* What a predecessor left becomes what is to be synced. */
+void filed_mark_recover(struct filed_mark *m);
+
+/* Before a write (K1); when it has succeeded. */
+void filed_mark_write(struct filed_mark *m, uint64_t from, uint64_t to);
+void filed_mark_wrote(struct filed_mark *m, uint64_t from, uint64_t to);
+/* Before the directory changes. */
+void filed_mark_entry(struct filed_mark *m, uint32_t dirs);
+/* The file is gone, with all that was unsynced or lost of it. */
+void filed_mark_deleted(struct filed_mark *m);
+
+/* A sync begins; then the caller calls filed_mark_write() for each write that is in flight. */
+void filed_mark_sync_begin(struct filed_mark *m, struct filed_sync *s);
+void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, bool data_ok,
+	bool dirs_ok);
+
+bool filed_mark_unsynced(const struct filed_mark *m);		/* data or directory */
+bool filed_mark_lost(const struct filed_mark *m);
+
+static inline uint64_t filed_mark_state(const struct filed_mark *m)
+{
+	return atomic_load_explicit(&m->state, memory_order_acquire);
+}
+
+#endif

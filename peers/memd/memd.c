@@ -1,0 +1,582 @@
+/* memd - see memd.h for what it is for, its contract and its invariants.
+ *
+ * The way of a request: memd_request() checks it; with nothing configured and nothing in flight
+ * it is applied and answered there. Otherwise it becomes an op, which waits in the order for
+ * those that it overlaps, begins (the model says when it will be done and whether it fails), lies
+ * in its port's heap until then, is applied, answered, and leaves the order, which hands out
+ * those that waited for it.
+ */
+#include "peers/memd/memd.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "peers/common/log.h"
+#include "peers/common/order.h"
+#include "peers/memd/memd_heap.h"
+#include "peers/memd/memd_model.h"
+#include "peers/memd/memd_store.h"
+
+#define OPS_SPARE (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
+
+struct memd_op {
+	struct order_op order;			/* first: the order hands out its address */
+	struct xreq *r;
+	struct memd_op *next_free;
+	struct memd_verdict verdict;
+	struct memd_timer timer;		/* in its port's heap while it is delayed */
+	bool again;				/* a predecessor may have done it */
+	char source[XSEG_TARGET_MAX]; /* COPY: the object it copies from; r->user points here */
+};
+
+struct memd {
+	struct peer peer;
+	/* options */
+	uint64_t memory_bytes;
+	struct memd_timing timing;
+	char fail[1024];
+	uint64_t seed;
+	bool is_volatile, track_flush;
+
+	struct memd_store store;
+	struct memd_model model;
+	struct order order;
+	void *base;
+	uint64_t base_bytes;
+	struct memd_heap heap[PEER_MAX_THREADS];
+	struct memd_op *ops;
+	pthread_mutex_t lock;			/* a leaf; guards what follows */
+	struct memd_op *free;
+	uint32_t pending;			/* ops that are not free */
+};
+
+static struct memd *memd_of(struct peer *p)
+{
+	return (struct memd *)p;
+}
+
+/* ---- what requests do -------------------------------------------------------------------- */
+
+static void *req_page(struct memd *m, const struct xreq *r, uint32_t i)
+{
+	return xseg_page(m->peer.seg, r->page[i] & XSEG_PAGE_INDEX);
+}
+
+static int64_t apply_read(struct memd *m, struct xreq *r, uint32_t size)
+{
+	const void *page[XSEG_REQ_PAGES] = { 0 };
+	uint32_t nr = xseg_req_span(r->obj_offset, size), i;
+	uint32_t from = (uint32_t)(r->obj_offset % XSEG_PAGE_SIZE), left = size, len;
+	uint32_t object = memd_object_find(&m->store, r->hash, r->target);
+
+	if (object != MEMD_NONE)
+		memd_store_get(&m->store, object, (uint32_t)(r->obj_offset / XSEG_PAGE_SIZE), nr,
+			page);
+	for (i = 0; i < nr; i++, left -= len, from = 0) {
+		len = XSEG_PAGE_SIZE - from < left ? XSEG_PAGE_SIZE - from : left;
+		if (object != MEMD_NONE && page[i])
+			memcpy((uint8_t *)req_page(m, r, i) + from, (const uint8_t *)page[i] + from,
+				len);
+		else
+			memset((uint8_t *)req_page(m, r, i) + from, 0, len);
+	}
+	return size;
+}
+
+static int64_t put(struct memd *m, struct xreq *r, uint32_t size, const void *const *src)
+{
+	uint32_t object = memd_object_make(&m->store, r->hash, r->target);
+	int rc;
+
+	if (object == MEMD_NONE)
+		return -ENOSPC;
+	if (!size)
+		return 0;
+	rc = memd_store_put(&m->store, object, r->obj_offset, size, src, true,
+		r->flags & XSEG_REQ_FUA);
+	return rc ? rc : (int64_t)size;
+}
+
+static int64_t apply_write(struct memd *m, struct xreq *r, uint32_t size)
+{
+	const void *src[XSEG_REQ_PAGES];
+	uint32_t nr = xseg_req_span(r->obj_offset, size), i;
+
+	for (i = 0; i < nr; i++)
+		src[i] = req_page(m, r, i);
+	return put(m, r, size, src);
+}
+
+static int64_t apply_zeroes(struct memd *m, struct xreq *r, uint32_t size)
+{
+	static const void *const none[XSEG_REQ_PAGES];
+
+	return put(m, r, size, none);
+}
+
+static int64_t apply_discard(struct memd *m, struct xreq *r, uint32_t size)
+{
+	static const void *const none[XSEG_REQ_PAGES];
+	uint32_t object = memd_object_find(&m->store, r->hash, r->target);
+	int rc;
+
+	if (object == MEMD_NONE || !size)
+		return size;
+	rc = memd_store_put(&m->store, object, r->obj_offset, size, none, false,
+		r->flags & XSEG_REQ_FUA);
+	return rc ? rc : (int64_t)size;
+}
+
+static int64_t apply_copy(struct memd *m, struct xreq *r, uint32_t size)
+{
+	const void *src[XSEG_REQ_PAGES] = { 0 };
+	const char *source = r->user;
+	uint32_t from = memd_object_find(&m->store, xseg_hash(source, strlen(source)), source);
+	uint32_t nr = xseg_req_span(r->obj_offset, size);
+
+	if (from == MEMD_NONE)
+		return -ENOENT;
+	memd_store_get(&m->store, from, (uint32_t)(r->obj_offset / XSEG_PAGE_SIZE), nr, src);
+	return put(m, r, size, src);
+}
+
+static int64_t apply_flush(struct memd *m, struct xreq *r, uint32_t size)
+{
+	(void)r;
+	(void)size;
+	memd_store_flush(&m->store);
+	return 0;
+}
+
+static int64_t apply_info(struct memd *m, struct xreq *r, uint32_t size)
+{
+	uint32_t object = memd_object_find(&m->store, r->hash, r->target);
+
+	(void)size;
+	return object == MEMD_NONE ? -ENOENT : (int64_t)memd_object_size(&m->store, object);
+}
+
+static int64_t apply_delete(struct memd *m, struct xreq *r, uint32_t size)
+{
+	uint32_t object = memd_object_find(&m->store, r->hash, r->target);
+
+	(void)size;
+	if (object == MEMD_NONE)
+		return -ENOENT;
+	memd_object_delete(&m->store, object);
+	return 0;
+}
+
+/* How each op is checked, ordered and done. */
+enum range { RANGE_NONE, RANGE_BYTES, RANGE_OBJECT };
+
+static const struct memd_kind {
+	int64_t (*apply)(struct memd *m, struct xreq *r, uint32_t size);
+	enum range range;
+	bool exclusive, data;			/* data: its pages hold the range */
+} kinds[XSEG_NR_OPS] = {
+	[XSEG_OP_READ] = { apply_read, RANGE_BYTES, false, true },
+	[XSEG_OP_WRITE] = { apply_write, RANGE_BYTES, true, true },
+	[XSEG_OP_FLUSH] = { apply_flush, RANGE_NONE, false, false },
+	[XSEG_OP_DISCARD] = { apply_discard, RANGE_BYTES, true, false },
+	[XSEG_OP_WRITE_ZEROES] = { apply_zeroes, RANGE_BYTES, true, false },
+	[XSEG_OP_COPY] = { apply_copy, RANGE_BYTES, true, false },
+	[XSEG_OP_INFO] = { apply_info, RANGE_NONE, false, false },
+	[XSEG_OP_DELETE] = { apply_delete, RANGE_OBJECT, true, false },
+};
+
+static int check(const struct xreq *r)
+{
+	const struct memd_kind *kind = r->op < XSEG_NR_OPS ? &kinds[r->op] : NULL;
+
+	if (!kind || !kind->apply)
+		return -EPROTO;
+	if (r->op != XSEG_OP_FLUSH && !r->target[0])
+		return -EPROTO;
+	if (kind->range == RANGE_BYTES &&
+		(r->size > XSEG_REQ_BYTES || r->obj_offset > MEMD_OBJECT_MAX ||
+			r->obj_offset + r->size > MEMD_OBJECT_MAX))
+		return -EPROTO;
+	if (kind->data && r->nr_pages < xseg_req_span(r->obj_offset, r->size))
+		return -EPROTO;
+	return 0;
+}
+
+/* The name of the object to copy from is text in the first page; read once, as others may write
+ * there. */
+static int read_source(struct memd *m, const struct xreq *r, char *source)
+{
+	source[0] = '\0';
+	if (r->nr_pages)
+		memcpy(source, req_page(m, r, 0), XSEG_TARGET_MAX);
+	if (!source[0])
+		return -EOPNOTSUPP;
+	return strnlen(source, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EPROTO;
+}
+
+/* What the request does, of which the model may have made less or nothing. */
+static int64_t apply(struct memd *m, struct xreq *r, const struct memd_verdict *v, bool again)
+{
+	uint32_t size = kinds[r->op].range == RANGE_BYTES ? r->size : 0;
+	int64_t rc;
+
+	if (v->error)
+		return v->error;
+	if (v->cut && size > XSEG_SECTOR)
+		size = size / 2 / XSEG_SECTOR * XSEG_SECTOR;
+	else if (v->cut)
+		size /= 2;
+	rc = kinds[r->op].apply(m, r, size);
+	return again && r->op == XSEG_OP_DELETE && rc == -ENOENT ? 0 : rc;
+}
+
+/* ---- delayed requests -------------------------------------------------------------------- */
+
+static struct memd_op *op_of_timer(struct memd_timer *t)
+{
+	return (struct memd_op *)((uint8_t *)t - offsetof(struct memd_op, timer));
+}
+
+static struct memd_op *op_get(struct memd *m)
+{
+	struct memd_op *op;
+
+	pthread_mutex_lock(&m->lock);
+	op = m->free;
+	assert(op);
+	m->free = op->next_free;
+	m->pending++;
+	pthread_mutex_unlock(&m->lock);
+	return op;
+}
+
+static void op_put(struct memd *m, struct memd_op *op)
+{
+	pthread_mutex_lock(&m->lock);
+	op->next_free = m->free;
+	m->free = op;
+	m->pending--;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static uint32_t nr_pending(struct memd *m)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&m->lock);
+	nr = m->pending;
+	pthread_mutex_unlock(&m->lock);
+	return nr;
+}
+
+static uint64_t page_up(uint64_t bytes)
+{
+	return (bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
+}
+
+/* Whole pages: who fills a hole or zeroes a page is alone in it. */
+static void add_ranges(struct memd_op *op)
+{
+	const struct xreq *r = op->r;
+	uint64_t from = r->obj_offset / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
+	uint64_t to = page_up(r->obj_offset + r->size);
+
+	order_op_init(&op->order);
+	if (kinds[r->op].range == RANGE_OBJECT)
+		order_op_add(&op->order, r->hash, 0, ORDER_END, true);
+	if (kinds[r->op].range == RANGE_BYTES)
+		order_op_add(&op->order, r->hash, from, to, kinds[r->op].exclusive);
+	if (r->op == XSEG_OP_COPY)
+		order_op_add(&op->order, xseg_hash(op->source, strlen(op->source)), from, to,
+			false);
+}
+
+/* Applies, answers, and returns the ops that may go on. The answer comes before the leaving (D2).
+ * */
+static struct order_op *op_finish(struct peer_port *pp, struct memd_op *op)
+{
+	struct memd *m = memd_of(pp->peer);
+	struct order_op *ready = NULL;
+
+	peer_answer(pp, op->r, apply(m, op->r, &op->verdict, op->again));
+	if (op->order.nr)
+		ready = order_leave(&m->order, &op->order);
+	op_put(m, op);
+	return ready;
+}
+
+/* Begins all ops of the list, and those that become ready by it. */
+static void ops_begin(struct peer_port *pp, struct order_op *list)
+{
+	struct memd *m = memd_of(pp->peer);
+	struct order_op **last;
+	struct memd_op *op;
+
+	while (list) {
+		op = (struct memd_op *)list;
+		list = list->next;
+		op->verdict = memd_model_begin(&m->model, (enum xseg_op)op->r->op,
+			kinds[op->r->op].range == RANGE_BYTES ? op->r->size : 0, pp->now_ns);
+		if (op->verdict.due_ns > pp->now_ns) {
+			op->timer.due_ns = op->verdict.due_ns;
+			memd_heap_push(&m->heap[pp->nr], &op->timer);
+			continue;
+		}
+		for (last = &list; *last; last = &(*last)->next)
+			;
+		*last = op_finish(pp, op);
+	}
+}
+
+static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
+{
+	static const struct memd_verdict at_once;
+	struct memd *m = memd_of(pp->peer);
+	struct memd_op *op;
+	int rc = check(r);
+
+	if (rc) {
+		peer_answer(pp, r, rc);
+		return;
+	}
+	if (r->op != XSEG_OP_COPY && m->peer.nr_ports == 1 && !memd_model_active(&m->model) &&
+		!order_nr(&m->order)) {
+		peer_answer(pp, r, apply(m, r, &at_once, again));
+		return;
+	}
+	op = op_get(m);
+	if (r->op == XSEG_OP_COPY)
+		rc = read_source(m, r, op->source);
+	if (rc) {
+		op_put(m, op);
+		peer_answer(pp, r, rc);
+		return;
+	}
+	op->r = r;
+	op->again = again;
+	r->user = op->source;
+	add_ranges(op);
+	if (!op->order.nr || order_enter(&m->order, &op->order))
+		ops_begin(pp, &op->order);
+}
+
+static void memd_request(struct peer_port *pp, struct xreq *r)
+{
+	memd_accept(pp, r, false);
+}
+
+/* Whether it was STARTED or not: doing it (again) is harmless, as nothing that overlaps it was
+ * begun since. */
+static void memd_recover(struct peer_port *pp, struct xreq *r)
+{
+	memd_accept(pp, r, true);
+}
+
+static uint64_t memd_poll(struct peer_port *pp)
+{
+	struct memd_heap *h = &memd_of(pp->peer)->heap[pp->nr];
+
+	while (memd_heap_due(h) <= pp->now_ns)
+		ops_begin(pp, op_finish(pp, op_of_timer(memd_heap_pop(h))));
+	return memd_heap_due(h);
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static int ops_alloc(struct memd *m)
+{
+	struct xseg_info info;
+	uint32_t nr, i;
+
+	xseg_get_info(m->peer.seg, &info);
+	nr = info.nr_requests + OPS_SPARE;
+	m->ops = calloc(nr, sizeof(*m->ops));
+	if (!m->ops)
+		return -ENOMEM;
+	m->pending = nr;
+	for (i = 0; i < nr; i++)
+		op_put(m, &m->ops[i]);
+	for (i = 0; i < m->peer.nr_ports; i++) {
+		m->heap[i].timer = calloc(nr, sizeof(struct memd_timer *));
+		if (!m->heap[i].timer)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int base_open(struct memd *m, uint32_t nr_pages, struct xseg_error *err)
+{
+	bool fresh;
+	int rc;
+
+	m->base_bytes = memd_store_bytes(nr_pages);
+	if (m->is_volatile) {
+		m->base = mmap(NULL, m->base_bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (m->base != MAP_FAILED)
+			return 0;
+		m->base = NULL;
+		return xseg_fail(err, -ENOMEM,
+			"no memory for %lu bytes of objects; choose a smaller memory=",
+			(unsigned long)m->base_bytes);
+	}
+	rc = xseg_arena_open(m->peer.xp, &m->base_bytes, &m->base, &fresh, err);
+	if (rc)
+		m->base = NULL;
+	return rc;
+}
+
+static void memd_fini(struct peer *p)
+{
+	struct memd *m = memd_of(p);
+	uint32_t i;
+
+	memd_store_close(&m->store);
+	if (m->is_volatile && m->base)
+		munmap(m->base, m->base_bytes);
+	m->base = NULL;
+	for (i = 0; i < PEER_MAX_THREADS; i++) {
+		free(m->heap[i].timer);
+		m->heap[i] = (struct memd_heap){ 0 };
+	}
+	free(m->ops);
+	m->ops = NULL;
+	m->free = NULL;
+	memd_model_fini(&m->model);
+	order_fini(&m->order);
+	pthread_mutex_destroy(&m->lock);
+}
+
+static int memd_init(struct peer *p, struct xseg_error *err)
+{
+	struct memd *m = memd_of(p);
+	uint32_t nr_pages = (uint32_t)(m->memory_bytes / XSEG_PAGE_SIZE);
+	int rc;
+
+	pthread_mutex_init(&m->lock, NULL);
+	order_init(&m->order);
+	memd_model_init(&m->model, &m->timing, m->seed);
+	rc = memd_model_set_faults(&m->model, m->fail, err);
+	if (rc)
+		goto out_fini;
+	rc = ops_alloc(m);
+	if (rc) {
+		xseg_fail(err, rc, "no memory for the table of requests");
+		goto out_fini;
+	}
+	rc = base_open(m, nr_pages, err);
+	if (rc)
+		goto out_fini;
+	rc = memd_store_open(&m->store, m->base, m->base_bytes, nr_pages, p->nr_ports > 1,
+		m->track_flush, err);
+	if (rc)
+		goto out_fini;
+	if (m->store.nr_pages != nr_pages)
+		log_info("%s: its objects stay in the %lu bytes that they are in; memory= is for "
+			"new ones", p->name, (unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE);
+	return 0;
+out_fini:
+	memd_fini(p);
+	return rc;
+}
+
+static int memd_changed(struct peer *p, const struct opt *o, struct xseg_error *err)
+{
+	struct memd *m = memd_of(p);
+
+	if (o->off == offsetof(struct memd, fail))
+		return memd_model_set_faults(&m->model, m->fail, err);
+	if (o->off == offsetof(struct memd, seed))
+		memd_model_set_seed(&m->model, m->seed);
+	else
+		memd_model_set_timing(&m->model, &m->timing);
+	return 0;
+}
+
+static bool memd_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+{
+	(void)left_bytes;
+	(void)total_bytes;
+	return nr_pending(memd_of(p)) == 0;
+}
+
+static enum xseg_close memd_close_how(struct peer *p, bool clean)
+{
+	(void)clean;
+	return memd_of(p)->is_volatile ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
+}
+
+static int64_t memd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+{
+	struct memd *m = memd_of(pp->peer);
+	uint64_t free_pages;
+
+	(void)r;
+	if (strcmp(line, "status"))
+		return -ENOSYS;
+	free_pages = memd_store_free_pages(&m->store);
+	return snprintf(out, size, "memory_bytes=%lu\nused_bytes=%lu\nobjects=%u\npending=%u\n",
+		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
+		(unsigned long)(m->store.nr_pages - free_pages) * XSEG_PAGE_SIZE,
+		memd_store_nr_objects(&m->store), nr_pending(m));
+}
+
+void memd_power_loss(struct peer *p)
+{
+	assert(memd_of(p)->track_flush);
+	memd_store_power_loss(&memd_of(p)->store);
+}
+
+static int check_fail(const char *text, struct xseg_error *err)
+{
+	struct memd_fault f;
+
+	return *text ? memd_fault_parse(text, &f, err) : 0;
+}
+
+#define FIELD(f) offsetof(struct memd, f)
+#define HOUR_NS	 UINT64_C(3600000000000)
+
+static const struct opt memd_opts[] = {
+	{ .name = "memory", .kind = OPT_SIZE, .off = FIELD(memory_bytes), .min = 4096,
+	  .max = 1ull << 42, .def = "64M", .arg = "SIZE",
+	  .help = "room for data; only pages that were written take it" },
+	{ .name = "latency", .kind = OPT_TIME, .off = FIELD(timing.latency_ns), .max = HOUR_NS,
+	  .flags = OPT_LIVE, .arg = "TIME", .help = "each request takes at least this long" },
+	{ .name = "jitter", .kind = OPT_TIME, .off = FIELD(timing.jitter_ns), .max = HOUR_NS,
+	  .flags = OPT_LIVE, .arg = "TIME", .help = "and up to this much longer, by chance" },
+	{ .name = "bandwidth", .kind = OPT_RATE, .off = FIELD(timing.bandwidth), .flags = OPT_LIVE,
+	  .arg = "RATE", .help = "bytes a second; 0: no limit" },
+	{ .name = "iops", .kind = OPT_U64, .off = FIELD(timing.iops), .flags = OPT_LIVE,
+	  .arg = "N", .help = "requests a second; 0: no limit" },
+	{ .name = "fail", .kind = OPT_LIST, .off = FIELD(fail), .flags = OPT_LIVE,
+	  .len = sizeof(((struct memd *)0)->fail), .arg = "FAULT", .check = check_fail,
+	  .help = "OP:PROBABILITY[@NTH]:ERRNO|short|stall=TIME; repeatable; empty clears" },
+	{ .name = "seed", .kind = OPT_U64, .off = FIELD(seed), .def = "1", .flags = OPT_LIVE,
+	  .arg = "N", .help = "where its random numbers begin" },
+	{ .name = "volatile", .kind = OPT_BOOL, .off = FIELD(is_volatile), .def = "no",
+	  .help = "objects are in its own memory, and gone with the process" },
+	{ .name = "track_flush", .kind = OPT_BOOL, .off = FIELD(track_flush), .def = "no",
+	  .help = "for tests: remember what no FLUSH covers yet; doubles the memory" },
+	{ 0 }
+};
+
+const struct peer_class memd_class = {
+	.kind = "memd",
+	.summary = "objects in memory, with the timing and the faults of a device",
+	.opts = memd_opts,
+	.size = sizeof(struct memd),
+	.init = memd_init,
+	.recover = memd_recover,
+	.request = memd_request,
+	.poll = memd_poll,
+	.admin = memd_admin,
+	.changed = memd_changed,
+	.quiesced = memd_quiesced,
+	.close_how = memd_close_how,
+	.fini = memd_fini,
+};

@@ -1,0 +1,25 @@
+/* memd - a blocker whose objects are in memory: the store for tests and benchmarks, with the
+ * timing of a device and faults on purpose. For users: memd.8. This header is for tests and the
+ * simulator; all else goes through memd_class.
+ *
+ * Contract: as peer.h says. Everything is simulated: no system call, no clock but now_ns, random
+ * numbers from `seed`.
+ *
+ * Invariants:
+ *   D1  a request changes data when it is completed, not when it arrives, and is answered in the
+ *       same callback
+ *   D2  of two requests that overlap, of which one changes data, the later begins after the earlier
+ *       was answered (order.h)
+ *   D3  with nothing configured a request is answered in request()
+ */
+#ifndef PEERS_MEMD_MEMD_H
+#define PEERS_MEMD_MEMD_H
+
+#include "peers/common/peer.h"
+
+/* Takes away all that no completed FLUSH or FUA write covers, as a loss of power does to a disk.
+ * Needs the option track_flush; no request may be at the peer (kill it and let a successor do it,
+ * or wait until it is idle). */
+void memd_power_loss(struct peer *p);
+
+#endif

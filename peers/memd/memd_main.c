@@ -1,0 +1,8 @@
+/* memd_main - the program memd: one peer of its kind. */
+#include "peers/common/main.h"
+#include "peers/common/peer.h"
+
+int main(int argc, char **argv)
+{
+	return peer_main(&memd_class, argc, argv);
+}

@@ -1,0 +1,90 @@
+/* blocker_rig - one object store and one client in one thread, over a private segment: for the
+ * tests of blockers.
+ *
+ * Contract: one thread. Everything asserts (cmocka's assert_*): what goes wrong here is a failed
+ * test. Requests are sent with rig_send() and wait in the store until rig_wait() or rig_settle()
+ * steps it. Without a real clock time stands still but for rig_advance() and rig_wait(), which
+ * goes to the store's next deadline when nothing else can happen.
+ */
+#ifndef TESTS_UNIT_BLOCKER_RIG_H
+#define TESTS_UNIT_BLOCKER_RIG_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "peers/common/peer.h"
+
+#define RIG_IOS 32			/* requests in flight at most */
+
+struct rig_io {
+	bool used, sent, done;
+	int64_t result;
+	uint64_t done_ns;
+	struct xreq *r;
+	uint32_t slot;			/* its pages are slot * 257 ... */
+};
+
+struct rig {
+	const struct peer_class *cls;
+	const char *const *options;	/* "key=value", ended by NULL; kept for successors */
+	struct xseg *seg;
+	struct peer *peer;
+	struct xseg_peer *client;
+	struct xport *port;
+	uint32_t *pages;
+	uint64_t now_ns;
+	bool real_clock;
+	uint64_t nr_done;		/* replies in all */
+	struct rig_io io[RIG_IOS];
+	_Atomic bool threads_run;
+	pthread_t thread[PEER_MAX_THREADS];
+};
+
+/* From now on each port is served by a thread of its own (with a real clock), as by reactors; and
+ * no longer. */
+void rig_threads_start(struct rig *g);
+void rig_threads_stop(struct rig *g);
+
+/* Segment, client and store. */
+void rig_open(struct rig *g, const struct peer_class *cls, const char *const *options,
+	bool real_clock);
+void rig_close(struct rig *g);
+/* The store begins, as successor of one that was killed or stopped; 0 or what peer_open() says. */
+int rig_start(struct rig *g);
+void rig_kill(struct rig *g);
+void rig_stop(struct rig *g);
+void rig_restart(struct rig *g);
+/* A live option; what the "set" command does. */
+int rig_set(struct rig *g, const char *key, const char *value);
+/* An ADMIN line; the answer's length or error, the text in out. */
+int64_t rig_admin(struct rig *g, const char *line, char *out, size_t size);
+
+/* Sends a request whose data (may be NULL) is laid out in its pages as xseg.h says. */
+struct rig_io *rig_send(struct rig *g, enum xseg_op op, const char *object, uint64_t offset,
+	uint32_t size, const void *data, unsigned flags);
+/* Steps the store until the request is answered; its result. Its pages can still be read until
+ * the next rig_send(). */
+int64_t rig_wait(struct rig *g, struct rig_io *io);
+/* One round of each port and of the client. */
+void rig_step(struct rig *g);
+/* Rounds until nothing more happens at this time (with a real clock: for a while). */
+void rig_settle(struct rig *g);
+void rig_advance(struct rig *g, uint64_t ns);
+void rig_data(struct rig *g, struct rig_io *io, void *buf, uint32_t size);
+
+/* Send and wait. */
+int64_t rig_read(struct rig *g, const char *object, uint64_t offset, void *buf, uint32_t size);
+int64_t rig_write(struct rig *g, const char *object, uint64_t offset, const void *data,
+	uint32_t size, unsigned flags);
+int64_t rig_op(struct rig *g, enum xseg_op op, const char *object, uint64_t offset, uint32_t size);
+int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size);
+
+/* Whether `size` bytes of the object are all `byte`. */
+bool rig_holds(struct rig *g, const char *object, uint64_t offset, uint32_t size, uint8_t byte);
+/* Writes `size` times `byte`. */
+int64_t rig_fill(struct rig *g, const char *object, uint64_t offset, uint32_t size, uint8_t byte,
+	unsigned flags);
+
+#endif
