@@ -1,0 +1,315 @@
+#!/bin/bash
+# xseg_tool.sh - the admin command: what each command does, what it refuses, its exit codes and its JSON.
+# tags: san
+# timeout: 150
+# shellcheck source=tests/lib/system.sh
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host volumed cached filed memd jq cmp
+
+# status_of COMMAND...: prints the exit code only
+status_of()
+{
+	"$@" >/dev/null 2>&1 </dev/null
+	echo $?
+}
+
+state_of()	# PEER
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").state"
+}
+
+state_is()	# PEER STATE
+{
+	[ "$(state_of "$1")" = "$2" ]
+}
+
+pid_of()	# PEER
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").pid"
+}
+
+generation_of()	# PEER
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").generation"
+}
+
+is_back()	# PEER GENERATION: it runs again, as another incarnation
+{
+	state_is "$1" running && [ "$(generation_of "$1")" != "$2" ]
+}
+
+dirty_bytes()
+{
+	xseg --json cache status | jq .dirty_bytes
+}
+
+# write_unflushed VOL FILE: writes the image and is cut off before the flush
+write_unflushed()
+{
+	{ cat "$2"; sleep 5; } | xseg --timeout 1s volume import "$1" - >/dev/null 2>&1
+}
+
+# ---- words and options ----
+
+t "--version is answered" xseg --version
+t "--help is answered" xseg --help
+t "help on a command is answered" xseg help volume create
+expect_err 2 "'xseg --help' lists" "no command is wrong usage" xseg
+expect_err 2 "did you mean 'volume list'" "an unknown command suggests the nearest" xseg volume lsit
+expect_err 2 "create, list, info" "half a command lists what may follow" xseg volume
+for word in plug unplug export; do
+	expect_exit 2 "$word is no command yet" xseg $word x
+done
+expect_err 2 "did you mean --memory" "an unknown option suggests the nearest" xseg create --memry 64M
+expect_err 2 "not a size" "a wrong size is wrong usage" xseg create --memory many
+expect_err 2 "--memory is missing" "a missing option is named" xseg create
+expect_err 2 "one word too many" "a word too many is wrong usage" xseg create --memory 64M now
+expect_err 2 "a name is 1 to 63" "a wrong segment name is wrong usage" xseg -s .hidden info
+expect_err 4 "there is none of that name" "a segment that is not there is refused" xseg info
+
+# ---- segments ----
+
+t "a dry run prints costs" xseg create --memory 64M --cache 32M --objects 100 --dry-run
+expect_err 4 "none of that name" "and makes nothing" xseg info
+expect_json '.cache.metadata_bytes > 0 and .created == false and .total_bytes > .pages_bytes' \
+	"the costs have a JSON form" xseg --json create --memory 64M --cache 32M --objects 100 --dry-run
+expect_err 2 "needs .* more for its tables" "a cache larger than the memory is a wrong size" \
+	xseg create --memory 64M --cache 64M --dry-run
+expect_err 2 "file mode" "a wrong mode is wrong usage" xseg create --memory 64M --mode rw
+expect_err 2 "no group" "an unknown group is wrong usage" xseg create --memory 64M --group nobody-has-this
+t "a segment is made" xseg create --memory 64M --mode 0640 --group "$(id -g)"
+is "with the mode that was asked for" "$(stat -c %a "/dev/shm/xseg.$XSEG_SEGMENT")" 640
+expect_err 4 "exists already" "a second one of that name is refused" xseg create --memory 64M
+expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").state == \"idle\"" "list has it" xseg --json list
+expect_json '.memory_bytes == 67108864 and .free_pages == 16384' "info has its size" xseg --json info
+expect_json '.ok and .state == "idle" and .problems == [] and .free_pages == 16384 and .free_requests == 2048' \
+	"check finds it sound" xseg --json check
+t "options may follow the words" xseg check --fix --quiet
+expect_err 4 "no peer of that kind" "volumes need a volumed" xseg volume list
+expect_err 4 "holds no stack file" "a peer cannot be started without a stack" xseg peer start memd
+t "status works without a stack" xseg status
+t "an idle segment is destroyed" xseg destroy
+expect_exit 4 "and is gone" xseg destroy
+head -c 100000 /dev/urandom >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
+expect_err 1 "not a segment|half made|damaged" "a foreign file is damage" xseg -s "$XSEG_SEGMENT-bad" check
+expect_err 4 "add --force" "and is not destroyed without --force" xseg -s "$XSEG_SEGMENT-bad" destroy
+t "but with --force" xseg -s "$XSEG_SEGMENT-bad" destroy --force
+
+# ---- stacks ----
+
+mkdir objects
+cat >stack.conf <<-END
+	[segment]
+	memory = 128M
+	[peer filed]
+	kind = filed
+	dir = $TMP/objects
+	[peer cached]
+	kind = cached
+	downstream = filed
+	memory = 32M
+	dirty_age = 1h
+	dirty_high = 99
+	dirty_low = 98
+	[peer volumed]
+	kind = volumed
+	downstream = cached
+END
+sed 's/dirty_age/dirty_rage/' stack.conf >bad.conf
+expect_err 2 "line [0-9]+.*dirty_rage" "up names the line of an unknown key" xseg up bad.conf
+expect_err 2 "No such file" "up without a file is wrong usage" xseg up nothing.conf
+sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
+expect_err 1 "filed did not start.*/dev/null" "up says which peer fails and why" xseg up bad.conf
+expect_exit 4 "and removes the segment that it made" xseg info
+t "up starts a stack" xseg up stack.conf
+expect_err 4 "a stack that runs" "a second up is refused" xseg up stack.conf
+expect_json 'length == 3 and all(.[]; .state == "running" and .pid > 0 and .ports == 1)' "all peers run" \
+	xseg --json peer list
+expect_json '.[] | select(.name == "volumed") | .kind == "volumed" and .downstream == "cached" and
+	.hosted_by == "volumed" and .generation > 0' "peer list has kind, downstream, host, generation" xseg --json peer list
+expect_json '.supervisor.alive and .volumes == 0 and .chains == [["volumed", "cached", "filed"]] and
+	.caches[0].policy == "write-back"' "status has supervisor, chain, caches" xseg --json status
+t "status has a page for people" xseg status
+is "which says what write-back means" "$(xseg status | grep -c 'RAM only until flushed')" 1
+expect_err 4 "peers are alive|supervisor" "destroy refuses while peers are alive" xseg destroy
+
+# ---- volumes ----
+
+expect_err 2 "--size is missing" "a volume needs a size" xseg volume create v
+expect_err 2 "multiple of 512" "of whole sectors" xseg volume create v --size 1000
+expect_err 2 "a name is" "and a name without blanks" xseg volume create "a b" --size 1M
+t "a volume is made" xseg volume create v --size 12M
+expect_err 4 "already" "a second one of that name is refused" xseg volume create v --size 12M
+expect_json '.name == "v" and .size_bytes == 12582912 and .state == "ok" and .id > 0' "info shows it" \
+	xseg --json volume info v
+expect_json 'length == 1 and .[0].name == "v"' "list shows it" xseg --json volume list
+expect_exit 4 "a volume that is not there is refused" xseg volume info w
+head -c 3000100 /dev/urandom >image
+truncate -s 9000100 image
+printf end | dd of=image bs=1 seek=9000090 conv=notrunc status=none
+t "an image is imported" xseg volume import v image
+t "and exported" xseg volume export v out
+is "as large as the volume" "$(stat -c %s out)" 12582912
+t "with the same bytes" cmp -n 9000100 image out
+is "and sparse" "$(($(stat -c %b out) < 12000))" 1
+t "an image comes from standard input" bash -c 'xseg volume import v - <image'
+t "and goes to standard output" bash -c 'xseg volume export v - | cmp -n 9000100 - image'
+truncate -s 12M zeroes
+t "an image of holes is imported" xseg volume import v zeroes
+t "an export after it" xseg volume export v out
+t "holes overwrite data" cmp zeroes out
+truncate -s 13M large
+expect_err 4 "grow it" "an image larger than the volume is refused" xseg volume import v large
+expect_exit 4 "also from standard input" bash -c 'head -c 13000000 /dev/zero | xseg volume import v -'
+expect_exit 4 "an import needs its volume" xseg volume import w image
+expect_exit 1 "an import needs its file" xseg volume import v nothing
+expect_err 1 "No space left" "an export says when its file is full" xseg volume export v /dev/full
+t "a volume grows" xseg volume resize v --size 16M
+expect_err 4 "would lose" "it does not shrink" xseg volume resize v --size 4M
+t "but with --force" xseg volume resize v --size 4M --force
+expect_json '.size_bytes == 4194304' "it has the new size" xseg --json volume info v
+t "a volume is flushed" xseg volume flush v
+t "a second volume is made" xseg volume create w --size 1M
+t "a volume is removed" xseg volume remove w
+expect_exit 4 "and is gone" xseg volume remove w
+
+# ---- caches ----
+
+expect_json '[has("name", "policy", "draining", "state", "memory_bytes", "used_bytes", "dirty_bytes", "metadata_bytes",
+	"objects", "reads", "writes", "hits", "misses", "partial", "bypassed", "evicted", "bypassed_by", "evicted_by",
+	"flushed_by", "waits_by", "flushed_bytes", "generation")] | all' "cache status has all fields" xseg --json cache status
+expect_json '.name == "cached" and .state == "running" and .policy == "write-back" and .memory_bytes == 33554432' \
+	"and their values" xseg --json cache status cached
+t "cache status has a page for people" xseg cache status
+t "cache set changes a policy" xseg cache set cached policy=write-through dirty_high=60 dirty_low=40
+expect_json '.policy == "write-through" and .dirty_high == "60"' "cache get shows it" xseg --json cache get cached
+expect_json '.policy == "write-through"' "and cache status" xseg --json cache status
+expect_exit 2 "an unknown key is wrong usage" xseg cache set cached polcy=write-back
+expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
+expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy
+expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back
+expect_exit 4 "a cache that is not there is refused" xseg cache status nothing
+t "the policy is changed back" xseg cache set cached policy=write-back dirty_high=99 dirty_low=98
+head -c 4M /dev/urandom >data
+write_unflushed v data
+is "a write that was not flushed is dirty" "$(($(dirty_bytes) > 0))" 1
+expect_exit 4 "drop is refused while data is dirty" xseg cache drop cached
+t "a cache is flushed" xseg cache flush cached
+is "then nothing is dirty" "$(dirty_bytes)" 0
+t "a cache is flushed for one volume" xseg cache flush cached --volume v
+t "a clean cache is dropped" xseg cache drop cached
+expect_json '.used_bytes == 0' "and is empty" xseg --json cache status
+t "a read after drop has the data" bash -c 'xseg volume export v - | cmp - data'
+
+# ---- statistics ----
+
+expect_json '(.peers | map(.name) | sort) == ["cached", "filed", "volumed"] and
+	all(.peers[]; has("ops", "bytes", "errors", "awake_idle_ns") and (.lat_ns | has("mean", "p50", "p99", "p999", "max")))' \
+	"stat has ops, bytes, errors, latencies of each peer" xseg --json stat
+expect_json '.caches[0] | has("hits", "lookups", "hit_bytes", "lookup_bytes") and .hits <= .lookups' \
+	"hit ratios come with their parts" xseg --json stat
+expect_json '.volumes[] | select(.name == "v") | .reads > 0 and .bytes > 0' "and each volume" xseg --json stat
+xseg --json stat --interval 100ms --count 2 >stats 2>/dev/null
+is "stat prints a line of JSON an interval" "$(jq -s 'length == 2 and all(.[]; .interval_ns > 0)' stats)" true
+is "an idle interval counts nothing" "$(jq -s '.[1].volumes | map(.ops) | add' stats)" 0
+expect_exit 3 "stat that is cut off says so" xseg --timeout 300ms stat --interval 200ms --count 50
+t "top without a terminal prints once" xseg top
+if command -v script >/dev/null 2>&1; then
+	{ sleep 1; printf q; sleep 1; } | timeout 20 script -qec "xseg top --interval 100ms" /dev/null >screen 2>&1
+	is "q ends top on a terminal" "$?" 0
+	is "which showed the peers" "$(($(grep -c volumed screen) > 1))" 1
+else
+	skip "q ends top on a terminal" "script is not there"
+fi
+
+# ---- peers ----
+
+expect_err 4 "send to it: volumed" "a peer that others send to is not stopped" xseg peer stop cached
+t "the topmost peer is stopped" xseg peer stop volumed
+is "and says so" "$(state_of volumed)" stopped
+expect_exit 4 "a stopped peer is not stopped again" xseg peer stop volumed
+expect_err 4 "stopped; start it" "volumes are refused meanwhile" xseg volume list
+t "it is started again" xseg peer start volumed
+expect_exit 4 "a running peer is not started again" xseg peer start volumed
+expect_exit 4 "a peer that the stack does not have is refused" xseg peer start memd
+old=$(generation_of cached)
+t "a peer is killed" xseg peer kill cached
+wait_for 10 is_back cached "$old"
+is "and started again by the supervisor" "$(state_of cached)" running
+t "with its volumes" xseg volume info v
+xseg --json cache status >before
+kill -STOP "$(pid_of volumed)"
+expect_err 3 "timed out" "a peer that does not answer is waited for as long as asked" \
+	xseg --timeout 300ms volume list
+expect_json '.volumes == null' "and does not hang status" xseg --json status
+kill -CONT "$(pid_of volumed)"
+t "and answers later" xseg volume list
+
+# ---- without a supervisor ----
+
+write_unflushed v data
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+expect_json '.supervisor.alive == false' "status shows that the supervisor is gone" xseg --json status
+t "a cache is killed with dirty data" xseg peer kill cached
+expect_json '.state == "failed" and .dirty_bytes > 0' "its status comes from the segment" xseg --json cache status
+expect_err 4 "cached is dead and has .* up" "down refuses to lose that" xseg down
+expect_exit 4 "and so does destroy" xseg destroy
+t "up takes over what is there" xseg up stack.conf
+t "and what was written is there" bash -c 'xseg volume export v - | cmp - data'
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+t "down works without a supervisor" xseg down
+expect_exit 4 "and removes the segment" xseg info
+t "the stack comes back" xseg up stack.conf
+t "with the data" bash -c 'xseg volume export v - | cmp - data'
+for peer in volumed cached filed; do
+	kill -KILL "$(pid_of $peer)"
+done
+t "down stops what is half dead" xseg down
+is "no process is left" "$(segment_pids "$XSEG_SEGMENT" | xargs -r ps -o comm= -p | grep -cE '^(xseg-host|volumed|cached|filed)$')" 0
+
+# ---- several in one process, faults, the foreground ----
+
+cat >together.conf <<-END
+	[segment]
+	memory = 64M
+	[peer memd]
+	kind = memd
+	memory = 16M
+	[peer volumed]
+	kind = volumed
+	downstream = memd
+	[run]
+	together = memd volumed
+END
+t "a stack in one process starts" xseg up together.conf
+expect_json 'map(.pid) | unique | length == 1' "its peers share a process" xseg --json peer list
+expect_err 4 "also hosts: memd" "it is not killed for one of them" xseg peer kill volumed
+old=$(generation_of memd)
+t "but with --force" xseg peer kill volumed --force
+wait_for 10 is_back memd "$old"
+is "and all of it comes back" "$(state_of memd) $(state_of volumed)" "running running"
+t "a volume is made in RAM" xseg volume create v --size 4M
+expect_exit 2 "a wrong live option is wrong usage" xseg peer set memd latency=slow
+t "memd is made slow" xseg peer set memd latency=300ms
+expect_exit 3 "a flush is timed out" xseg --timeout 100ms volume flush v
+expect_exit 3 "an import, too" xseg --timeout 100ms volume import v data
+xseg volume import v data >/dev/null 2>interrupted &
+sleep 0.2
+kill -INT $!
+wait $!
+is "an import is interrupted" "$?" 3
+is "and says so in one line" "$(grep -c '^xseg: interrupted: ' interrupted)" 1
+t "memd is made fast" xseg peer set memd latency=0ms
+t "memd is made to fail" xseg peer set memd fail=write:1:ENOSPC
+expect_err 1 "No space left.*|at byte 0" "an import says which error came at which byte" xseg volume import v data
+t "memd is mended" xseg peer set memd fail=
+t "and takes the image" xseg volume import v data
+t "down --force kills all" xseg down --force
+expect_exit 4 "and removes the segment" xseg info
+start foreground xseg up together.conf --foreground
+t "up stays in the foreground" wait_for 10 state_is volumed running
+kill -INT "$started"
+wait "$started"
+is "until Ctrl-C, which stops all in order" "$? $(state_of memd) $(state_of volumed)" "0 stopped stopped"
+t "an idle stack is taken down" xseg down
+finish

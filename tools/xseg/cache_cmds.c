@@ -1,0 +1,267 @@
+/* cache_cmds - cache status, get, set, flush, drop.
+ *
+ * Contract: see commands.h. A cache answers "status" with "key=value" lines under the names of the JSON
+ * fields, nested ones dotted; its statistics in the segment have the same names, and are shown
+ * while no process serves the cache.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/kv.h"
+#include "tools/xseg/client.h"
+#include "tools/xseg/commands.h"
+#include "tools/xseg/cache_text.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/volume_io.h"
+
+#define AT(field) offsetof(struct cache_opts, field)
+const struct opt cache_volume_table[] = {
+	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, .arg = "VOL",
+	  .help = "for this volume only" },
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, .arg = "NAME",
+	  .help = "which volumed knows the volume, where there are several" },
+	{ 0 },
+};
+#undef AT
+
+/* ---- status ------------------------------------------------------------------------------ */
+
+/* What the cache says of itself, or NULL when it does not answer (its process just died). *code: an exit code. */
+static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, int *code)
+{
+	json_t *j = NULL;
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+
+	*code = client_open(t, false, &c);
+	if (*code)
+		return NULL;
+	*code = client_find_peer(c, "cached", cache->name, &peer);
+	if (!*code) {
+		rc = client_ask(c, peer, "status");
+		if (rc >= 0)
+			j = cache_text_to_json(c->text, cache);
+		else if (rc != -EHOSTDOWN)
+			*code = client_fail(c, rc, NULL, "cache status %s", cache->name);
+	}
+	client_close(c);
+	return j;
+}
+
+static int pick_cache(struct tool *t, const struct view_peers *peers, const char *name,
+		      const struct xseg_peer_info **found)
+{
+	*found = name ? view_peer_named(peers, name) : view_peer_of_kind(peers, "cached", NULL);
+	if (!*found)
+		return tool_fail(TOOL_REFUSED, "cache %s: segment %s has none; 'xseg peer list' shows what it has",
+				 name ? name : "status", t->segment);
+	if (strcmp((*found)->kind, "cached"))
+		return tool_fail(TOOL_USAGE, "%s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds", name,
+				 (*found)->kind);
+	if (!name && view_peer_of_kind(peers, "cached", *found))
+		return tool_fail(TOOL_USAGE, "cache status: segment %s has several caches; name one, as 'xseg peer list' "
+				 "shows them",
+				 t->segment);
+	return TOOL_DONE;
+}
+
+static int show_status(struct tool *t, json_t *j)
+{
+	int rc;
+
+	if (t->json)
+		return out_json(j);
+	cache_text_print(j);
+	rc = out_done();
+	json_decref(j);
+	return rc;
+}
+
+int cache_status(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct xseg_peer_info *found;
+	struct view_peers peers = { 0 };
+	json_t *j = NULL;
+	struct xseg *seg;
+	int rc;
+
+	(void)opts;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	if (view_peers_load(seg, &peers))
+		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	if (!rc)
+		rc = pick_cache(t, &peers, argc ? argv[0] : NULL, &found);
+	if (!rc && found->state == XSEG_PEER_LIVE)
+		j = ask_status(t, found, &rc);
+	if (!rc && !j)
+		j = cache_text_from_stats(seg, found);
+	view_peers_fini(&peers);
+	xseg_detach(seg);
+	return rc ? rc : show_status(t, j);
+}
+
+/* ---- get and set ------------------------------------------------------------------------- */
+
+static int open_cache(struct tool *t, const char *name, struct client **c, uint32_t *peer)
+{
+	int rc = client_open(t, false, c);
+
+	if (rc)
+		return rc;
+	rc = client_find_peer(*c, "cached", name, peer);
+	if (rc)
+		client_close(*c);
+	return rc;
+}
+
+/* Prints the "key=value" lines of c->text. */
+static int show_options(const struct tool *t, struct client *c)
+{
+	char *cursor = c->text, *key, *value;
+	json_t *j;
+
+	if (!t->json) {
+		fputs(c->text, stdout);
+		return out_done();
+	}
+	j = json_object();
+	while ((key = kv_next_line(&cursor, &value)))
+		out_set_text(j, key, value ? value : "");
+	return out_json(j);
+}
+
+static int get(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o, const char *name)
+{
+	int64_t rc;
+
+	if (o->volume[0])
+		rc = client_ask(c, peer, "get volume=%s", o->volume);
+	else
+		rc = client_ask(c, peer, "get");
+	return rc < 0 ? client_fail(c, rc, NULL, "cache get %s", name) : show_options(t, c);
+}
+
+int cache_get(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct cache_opts *o = opts;
+	struct client *c;
+	uint32_t peer;
+	int rc;
+
+	(void)argc;
+	rc = open_cache(t, argv[0], &c, &peer);
+	if (rc)
+		return rc;
+	rc = get(t, c, peer, o, argv[0]);
+	client_close(c);
+	return rc;
+}
+
+int cache_set(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct cache_opts *o = opts;
+	char line[2048];
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+	int code;
+
+	code = client_settings(o->volume, argc - 1, argv + 1, line, sizeof(line));
+	if (!code)
+		code = open_cache(t, argv[0], &c, &peer);
+	if (code)
+		return code;
+	rc = client_ask(c, peer, "%s", line);
+	if (rc < 0)
+		code = client_fail(c, rc, "'xseg cache get' shows the keys", "cache set %s", argv[0]);
+	else if (t->json)
+		code = get(t, c, peer, o, argv[0]);
+	else
+		tool_say(t, "cache %s: %s", argv[0], line);
+	client_close(c);
+	return code;
+}
+
+/* ---- flush and drop ---------------------------------------------------------------------- */
+
+/* The id of the volume named by --volume, 0 without. */
+static int volume_id(struct client *c, const struct cache_opts *o, uint32_t *id)
+{
+	uint32_t volumed;
+	int64_t rc;
+	int code;
+
+	*id = 0;
+	if (!o->volume[0])
+		return TOOL_DONE;
+	code = client_find_peer(c, "volumed", o->volumed, &volumed);
+	if (code)
+		return code;
+	rc = client_ask(c, volumed, "volume info %s", o->volume);
+	if (rc < 0)
+		return client_fail(c, rc, NULL, "volume %s", o->volume);
+	*id = (uint32_t)client_number(c->text, "id");
+	return TOOL_DONE;
+}
+
+int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct cache_opts *o = opts;
+	struct client *c;
+	uint32_t peer, id;
+	int rc;
+
+	(void)argc;
+	rc = open_cache(t, argv[0], &c, &peer);
+	if (rc)
+		return rc;
+	rc = volume_id(c, o, &id);
+	if (!rc)
+		rc = volume_io_flush(c, peer, id, argv[0]);
+	client_close(c);
+	if (!rc)
+		tool_say(t, "cache %s is flushed", argv[0]);
+	return rc;
+}
+
+static int show_dropped(struct tool *t, struct client *c, const char *name)
+{
+	uint64_t dropped = client_number(c->text, "dropped_bytes");
+	char size[OUT_TEXT];
+	json_t *j;
+
+	if (t->json) {
+		j = json_object();
+		out_set_text(j, "name", name);
+		out_set_int(j, "dropped_bytes", dropped);
+		return out_json(j);
+	}
+	tool_say(t, "cache %s: %s of clean data are forgotten", name, out_size(dropped, size));
+	return TOOL_DONE;
+}
+
+int cache_drop(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+	int code;
+
+	(void)opts;
+	(void)argc;
+	code = open_cache(t, argv[0], &c, &peer);
+	if (code)
+		return code;
+	rc = client_ask(c, peer, "drop");
+	if (rc < 0)
+		code = client_fail(c, rc, "flush it first with 'xseg cache flush'", "cache drop %s", argv[0]);
+	else
+		code = show_dropped(t, c, argv[0]);
+	client_close(c);
+	return code;
+}

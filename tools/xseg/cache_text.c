@@ -1,0 +1,199 @@
+/* cache_text - see cache_text.h. */
+#include "tools/xseg/cache_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/kv.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/view.h"
+
+/* In the order of their numbers in the statistics. */
+static const struct promise {
+	const char *policy, *text;
+} promises[] = {
+	{ "write-back", "data acknowledged is in RAM only until flushed" },
+	{ "write-through", "data acknowledged is in the store, too" },
+	{ "write-around", "writes go to the store, past the cache" },
+	{ "pass-through", "all goes to the store, nothing is kept" },
+};
+
+const char *cache_text_promise(const char *policy)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(promises) / sizeof(promises[0]); i++)
+		if (!strcmp(promises[i].policy, policy))
+			return promises[i].text;
+	return "";
+}
+
+/* ---- to JSON ----------------------------------------------------------------------------- */
+
+static json_t *value_json(const char *value)
+{
+	if (*value && strspn(value, "0123456789") == strlen(value))
+		return json_integer((json_int_t)strtoull(value, NULL, 10));
+	return json_string(value);
+}
+
+/* Puts value under "key" or, for "group.key", into the object `group`. Takes the reference. */
+static void put(json_t *j, const char *key, json_t *value)
+{
+	const char *dot = strchr(key, '.');
+	char group[XSEG_NAME_MAX];
+	json_t *inner;
+
+	if (!dot) {
+		json_object_set_new(j, key, value);
+		return;
+	}
+	snprintf(group, sizeof(group), "%.*s", (int)(dot - key), key);
+	inner = json_object_get(j, group);
+	if (!json_is_object(inner)) {
+		json_object_set_new(j, group, json_object());
+		inner = json_object_get(j, group);
+	}
+	json_object_set_new(inner, dot + 1, value);
+}
+
+static void fill_in(json_t *j, const struct xseg_peer_info *cache)
+{
+	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by", "waits_by" };
+	size_t i;
+
+	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+		if (!json_is_object(json_object_get(j, objects[i])))
+			json_object_set_new(j, objects[i], json_object());
+	if (!json_object_get(j, "draining"))
+		json_object_set_new(j, "draining", json_null());
+	out_set_int(j, "generation", cache->generation);
+}
+
+json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache)
+{
+	json_t *j = json_object();
+	char *key, *value;
+
+	while ((key = kv_next_line(&text, &value)))
+		if (value)
+			put(j, key, value_json(value));
+	fill_in(j, cache);
+	return j;
+}
+
+void cache_text_put_counter(json_t *j, const char *key, uint64_t value)
+{
+	if (strcmp(key, "policy_number"))
+		put(j, key, json_integer((json_int_t)value));
+	else if (value < sizeof(promises) / sizeof(promises[0]))
+		out_set_text(j, "policy", promises[value].policy);
+}
+
+json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cache)
+{
+	static const char *const states[] = {
+		[XSEG_PEER_FREE] = "failed",	[XSEG_PEER_OPENING] = "recovering", [XSEG_PEER_LIVE] = "running",
+		[XSEG_PEER_STOPPED] = "failed", [XSEG_PEER_DEAD] = "failed",
+	};
+	const struct xseg_stats_view *block;
+	json_t *j = json_object();
+	struct view_stats stats;
+	uint32_t i;
+
+	out_set_text(j, "name", cache->name);
+	out_set_text(j, "policy", "unknown");
+	out_set_text(j, "state", states[cache->state]);
+	if (view_stats_load(seg, &stats) == 0) {
+		block = view_stats_find(&stats, "cache", cache->name);
+		for (i = 0; block && i < block->nr; i++)
+			cache_text_put_counter(j, block->key[i], block->value[i]);
+	}
+	view_stats_fini(&stats);
+	fill_in(j, cache);
+	return j;
+}
+
+/* ---- to people --------------------------------------------------------------------------- */
+
+static uint64_t number(const json_t *j, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(j, key));
+}
+
+static const char *text(const json_t *j, const char *key)
+{
+	const char *value = json_string_value(json_object_get(j, key));
+
+	return value ? value : "?";
+}
+
+static void print_member(const char *label, json_t *value)
+{
+	char size[OUT_TEXT];
+	const char *unit = strrchr(label, '_');
+
+	if (json_is_string(value))
+		printf(" %s %s", label, json_string_value(value));
+	else if (unit && !strcmp(unit, "_bytes"))
+		printf(" %s %s", label, out_size((uint64_t)json_integer_value(value), size));
+	else
+		printf(" %s %" JSON_INTEGER_FORMAT, label, json_integer_value(value));
+}
+
+/* One line for a group of counters: those that are not 0. */
+static void print_group(const json_t *status, const char *heading, const char *group)
+{
+	json_t *members = json_object_get(status, group), *value;
+	const char *key;
+	bool any = false;
+
+	json_object_foreach(members, key, value) {
+		if (json_is_integer(value) && json_integer_value(value) == 0)
+			continue;
+		if (!any)
+			printf("%-10s", heading);
+		any = true;
+		print_member(key, value);
+	}
+	if (any)
+		putchar('\n');
+}
+
+static void print_draining(const json_t *status)
+{
+	const json_t *d = json_object_get(status, "draining");
+	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
+
+	if (json_is_object(d))
+		printf("draining  from %s, %" PRIu64 "%% done, %s left at %s/s, about %s more\n", text(d, "from"),
+		       number(d, "percent"), out_size(number(d, "bytes_left"), left), out_size(number(d, "rate"), rate),
+		       out_time(number(d, "eta_ms") * 1000000, eta));
+}
+
+void cache_text_print(const json_t *s)
+{
+	const char *policy = text(s, "policy"), *promise = cache_text_promise(policy);
+	uint64_t hits = number(s, "hits"), looks = hits + number(s, "misses") + number(s, "partial");
+	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
+
+	printf("cache     %s, %s, generation %" PRIu64 "\n", text(s, "name"), text(s, "state"), number(s, "generation"));
+	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
+	print_draining(s);
+	printf("memory    %s, %s used, %s dirty, and %s for tables\n", out_size(number(s, "memory_bytes"), a),
+	       out_size(number(s, "used_bytes"), b), out_size(number(s, "dirty_bytes"), c),
+	       out_size(number(s, "metadata_bytes"), (char[OUT_TEXT]){ "" }));
+	printf("objects   %" PRIu64 "\n", number(s, "objects"));
+	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64 " misses, %" PRIu64
+	       " partial, %" PRIu64 " bypassed\n",
+	       number(s, "reads"), number(s, "writes"), hits, out_percent(hits, looks, a), number(s, "misses"),
+	       number(s, "partial"), number(s, "bypassed"));
+	print_group(s, "bypassed", "bypassed_by");
+	printf("evicted   %" PRIu64 " buckets\n", number(s, "evicted"));
+	print_group(s, " by", "evicted_by");
+	printf("flushed   %s\n", out_size(number(s, "flushed_bytes"), a));
+	print_group(s, " by", "flushed_by");
+	print_group(s, "waits", "waits_by");
+}

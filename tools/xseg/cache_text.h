@@ -1,0 +1,25 @@
+/* cache_text - a cache's status, as JSON for scripts and as text for people.
+ *
+ * Contract: pure but for cache_text_print(), which writes to stdout.
+ */
+#ifndef TOOLS_XSEG_CACHE_TEXT_H
+#define TOOLS_XSEG_CACHE_TEXT_H
+
+#include <jansson.h>
+
+#include "xseg/xseg.h"
+
+/* "key=value" lines to an object: numbers become integers, "a.b" a member of the object "a". Every
+ * field that scripts may ask for is there. The text is cut up. */
+json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache);
+/* The same from the counters in the segment, for a cache that is not served. NULL: no memory. */
+json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cache);
+/* Sets one counter of a cache's statistics as the status has it: "a.b" in the object "a", a policy by its name. */
+void cache_text_put_counter(json_t *j, const char *key, uint64_t value);
+/* For people. */
+void cache_text_print(const json_t *status);
+
+/* What a policy promises to new writes, in words; "" for an unknown one. */
+const char *cache_text_promise(const char *policy);
+
+#endif

@@ -1,0 +1,365 @@
+/* client - see client.h. */
+#include "tools/xseg/client.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peers/common/kv.h"
+
+#define CLIENT_REQUESTS	   16
+#define ANSWER_LIMIT_NS	   (30 * TOOL_SECOND)	/* without --timeout, for a question */
+#define START_LIMIT_NS	   (10 * TOOL_SECOND)	/* for a peer that is being started again */
+#define GONE_AFTER_NS	   (2 * TOOL_SECOND)
+#define LOOK_EVERY_NS	   (TOOL_SECOND / 10)
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* As many as asked for or, in a segment that is nearly full, what one extent holds. */
+static int take_pages(struct client *c, uint32_t wanted)
+{
+	int rc;
+
+	c->page = calloc(xseg_pages_round(wanted), sizeof(*c->page));
+	if (!c->page)
+		return -ENOMEM;
+	rc = xseg_pages_take(c->peer, wanted, c->page);
+	if (rc == -ENOMEM && wanted > XSEG_EXTENT_PAGES) {
+		wanted = XSEG_EXTENT_PAGES;
+		rc = xseg_pages_take(c->peer, wanted, c->page);
+	}
+	c->nr_pages = xseg_pages_round(wanted);
+	return rc;
+}
+
+/* A dead process of the same pid may have left its name: then another is taken. */
+static int open_named(struct client *c, struct xseg_error *err)
+{
+	char name[XSEG_NAME_MAX];
+	int i, rc = -EEXIST;
+
+	for (i = 0; i < 8 && rc == -EEXIST; i++) {
+		snprintf(name, sizeof(name), i ? "xseg.%d.%d" : "xseg.%d", (int)getpid(), i);
+		rc = xseg_peer_open(c->seg,
+				    &(struct xseg_peer_params){ .name = name,
+								.kind = "client",
+								.nr_ports = CLIENT_NR_PORTS,
+								.nr_requests = CLIENT_REQUESTS },
+				    &c->peer, err);
+	}
+	return rc;
+}
+
+static int open_peer(struct client *c, bool io)
+{
+	struct xseg_error err = { "" };
+	int rc = open_named(c, &err);
+	unsigned i;
+
+	if (rc)
+		return tool_fail_errno(rc, &err, "end other clients, or make a larger segment",
+				       "segment %s: no place for a client", c->t->segment);
+	for (i = 0; i < CLIENT_NR_PORTS; i++)
+		c->call[i].port = xseg_peer_port(c->peer, i);
+	rc = take_pages(c, io ? CLIENT_IO_PAGES : CLIENT_TEXT_PAGES);
+	if (!rc)
+		return TOOL_DONE;
+	xseg_peer_close(c->peer, XSEG_CLOSE_FREE_ARENA);
+	free(c->page);
+	return tool_fail(TOOL_FAILED,
+			 "segment %s: no 2 MiB of its memory are free for a client's buffers; stop a client or a peer, "
+			 "or make the segment with more --memory",
+			 c->t->segment);
+}
+
+int client_open(struct tool *t, bool io, struct client **client)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return tool_fail(TOOL_FAILED, "no memory for a client; free some");
+	c->t = t;
+	rc = tool_attach(t, 0, &c->seg);
+	if (rc)
+		goto out_free;
+	rc = open_peer(c, io);
+	if (rc)
+		goto out_detach;
+	*client = c;
+	return TOOL_DONE;
+out_detach:
+	xseg_detach(c->seg);
+out_free:
+	free(c);
+	return rc;
+}
+
+void client_close(struct client *c)
+{
+	xseg_peer_close(c->peer, XSEG_CLOSE_FREE_ARENA);
+	xseg_detach(c->seg);
+	free(c->page);
+	free(c);
+}
+
+/* ---- finding peers ----------------------------------------------------------------------- */
+
+bool client_peer_gone(struct client *c, uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	if (!xseg_peer_get_info(c->seg, peer, &info))
+		return true;
+	return info.state == XSEG_PEER_STOPPED || (info.state == XSEG_PEER_DEAD && !xseg_supervisor_alive(c->seg));
+}
+
+static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
+{
+	uint64_t end = tool_limit(c->t, START_LIMIT_NS);
+	struct xseg_peer_info now = *p;
+
+	while (now.state != XSEG_PEER_LIVE) {
+		if (client_peer_gone(c, p->index))
+			return tool_fail(TOOL_REFUSED,
+					 "%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up'",
+					 p->name, view_state_name(now.state), p->name);
+		if (tool_interrupted() || tool_now_ns() >= end)
+			return tool_later("%s is %s and not yet serving; see 'xseg status'", p->name,
+					  view_state_name(now.state));
+		tool_progress(c->t, "waiting for %s, which is %s", p->name, view_state_name(now.state));
+		tool_sleep_ns(LOOK_EVERY_NS);
+		if (!xseg_peer_get_info(c->seg, p->index, &now))
+			now.state = XSEG_PEER_FREE;
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}
+
+static bool is_of_same_kind(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
+{
+	return !strcmp(p->kind, of->kind);
+}
+
+static int pick_peer(struct client *c, const struct view_peers *peers, const char *kind, const char *name,
+		     const struct xseg_peer_info **found)
+{
+	char names[512];
+
+	*found = name[0] ? view_peer_named(peers, name) : view_peer_of_kind(peers, kind, NULL);
+	if (!*found && name[0])
+		return tool_fail(TOOL_REFUSED, "%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+				 name, c->t->segment);
+	if (!*found)
+		return tool_fail(TOOL_REFUSED, "%s: segment %s has no peer of that kind; start a stack with 'xseg up'",
+				 kind, c->t->segment);
+	if (kind && strcmp((*found)->kind, kind))
+		return tool_fail(TOOL_USAGE, "%s: it is of kind %s, not %s; 'xseg peer list' shows the kinds", name,
+				 (*found)->kind, kind);
+	if (!name[0] && view_peer_of_kind(peers, kind, *found)) {
+		view_peer_names(peers, is_of_same_kind, *found, names, sizeof(names));
+		return tool_fail(TOOL_USAGE, "%s: there are several, say which:%s", kind, names);
+	}
+	return TOOL_DONE;
+}
+
+int client_find_peer(struct client *c, const char *kind, const char *name, uint32_t *index)
+{
+	const struct xseg_peer_info *found;
+	struct view_peers peers;
+	int rc;
+
+	if (view_peers_load(c->seg, &peers))
+		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	rc = pick_peer(c, &peers, kind, name, &found);
+	if (!rc) {
+		*index = found->index;
+		rc = wait_until_live(c, found);
+	}
+	view_peers_fini(&peers);
+	return rc;
+}
+
+/* ---- calls ------------------------------------------------------------------------------- */
+
+static int call_begin(struct client_call *call, struct xreq *r, uint32_t peer)
+{
+	int rc = xseg_req_submit(call->port, r, peer);
+
+	if (rc) {
+		xseg_req_free(call->port, r);
+		return rc;
+	}
+	xseg_port_flush(call->port);
+	call->r = r;
+	call->peer = peer;
+	call->gone_since_ns = 0;
+	return 0;
+}
+
+/* A peer that is being started again looks gone for a moment: it must look so for a while. */
+static bool call_is_lost(struct client *c, struct client_call *call)
+{
+	uint64_t now = tool_now_ns();
+
+	if (!client_peer_gone(c, call->peer))
+		call->gone_since_ns = 0;
+	else if (!call->gone_since_ns)
+		call->gone_since_ns = now;
+	return call->gone_since_ns && now - call->gone_since_ns > GONE_AFTER_NS;
+}
+
+bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result)
+{
+	struct client_call *call = &c->call[port];
+	struct xreq *r;
+
+	if (!xseg_port_replies(call->port, &r, 1)) {
+		xseg_port_wait(call->port, wait_ns);
+		if (!xseg_port_replies(call->port, &r, 1)) {
+			*result = -EHOSTDOWN;
+			return call_is_lost(c, call);
+		}
+	}
+	*result = r->result;
+	xseg_req_free(call->port, r);
+	call->r = NULL;
+	return true;
+}
+
+int client_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volume)
+{
+	struct xreq *r = c->call[CLIENT_PORT_IO].r ? NULL : xseg_req_alloc(c->call[CLIENT_PORT_IO].port);
+
+	c->text[0] = '\0';
+	if (!r)
+		return -EBUSY;
+	r->op = (uint8_t)op;
+	r->volume = volume;
+	return call_begin(&c->call[CLIENT_PORT_IO], r, peer);
+}
+
+/* The answer's text, out of pages that others can write to: one copy, ended by us. */
+static void copy_text(struct client *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < CLIENT_TEXT_PAGES; i++)
+		memcpy(c->text + i * XSEG_PAGE_SIZE, xseg_page(c->seg, c->page[i]), XSEG_PAGE_SIZE);
+	c->text[sizeof(c->text) - 1] = '\0';
+}
+
+static int ask_begin(struct client *c, uint32_t peer, const char *line)
+{
+	struct client_call *call = &c->call[CLIENT_PORT_ADMIN];
+	struct xreq *r = call->r ? NULL : xseg_req_alloc(call->port);
+	uint32_t i;
+
+	if (!r)
+		return -EBUSY;
+	for (i = 0; i < CLIENT_TEXT_PAGES; i++) {
+		memset(xseg_page(c->seg, c->page[i]), 0, XSEG_PAGE_SIZE);
+		r->page[i] = c->page[i];
+	}
+	memcpy(xseg_page(c->seg, c->page[0]), line, strlen(line) + 1);
+	r->op = XSEG_OP_ADMIN;
+	r->nr_pages = CLIENT_TEXT_PAGES;
+	r->size = CLIENT_TEXT_PAGES * XSEG_PAGE_SIZE;
+	return call_begin(call, r, peer);
+}
+
+int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
+{
+	uint64_t end = tool_limit(c->t, ANSWER_LIMIT_NS);
+	char line[XSEG_PAGE_SIZE];
+	int64_t result;
+	va_list ap;
+	int len;
+
+	c->text[0] = '\0';
+	va_start(ap, fmt);
+	len = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (len < 0 || (size_t)len >= sizeof(line))
+		return -ENAMETOOLONG;
+	result = ask_begin(c, peer, line);
+	if (result)
+		return result;
+	while (!client_poll(c, CLIENT_PORT_ADMIN, LOOK_EVERY_NS, &result)) {
+		if (tool_interrupted())
+			return -EINTR;
+		if (tool_now_ns() >= end)
+			return -ETIMEDOUT;
+	}
+	if (result == -EHOSTDOWN)
+		return result;
+	copy_text(c);
+	return result == -EINTR ? -EAGAIN : result;	/* the peer's word, not Ctrl-C */
+}
+
+int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt, ...)
+{
+	struct xseg_error reason = { "" };
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (rc == -EINTR || rc == -ETIMEDOUT)
+		return tool_later("%s: no answer yet, the work goes on; see 'xseg status'", what);
+	if (rc == -EHOSTDOWN)
+		return tool_fail(TOOL_FAILED, "%s: the peer went away before it answered; start it again with 'xseg up'",
+				 what);
+	c->text[strcspn(c->text, "\n")] = '\0';
+	xseg_fail(&reason, 0, "%s", c->text);
+	return tool_fail_errno(rc, &reason, hint, "%s", what);
+}
+
+int client_settings(const char *volume, int argc, char **argv, char *line, size_t size)
+{
+	struct kv_text t;
+	bool fits;
+	int i;
+
+	kv_init(&t, line, size);
+	fits = *volume ? kv_add(&t, "set volume=%s", volume) : kv_add(&t, "set");
+	for (i = 0; i < argc; i++) {
+		if (strpbrk(argv[i], " \t\n") || !strchr(argv[i], '=') || argv[i][0] == '=')
+			return tool_fail(TOOL_USAGE,
+					 "'%.80s' is not KEY=VALUE without blanks; write it as in policy=write-through", argv[i]);
+		fits = fits && kv_add(&t, " %s", argv[i]);
+	}
+	return fits ? TOOL_DONE :
+		      tool_fail(TOOL_USAGE, "these settings are longer than %zu characters; give fewer at once", size);
+}
+
+/* ---- answers ----------------------------------------------------------------------------- */
+
+bool client_value(const char *text, const char *key, char *value, size_t size)
+{
+	size_t len = strlen(key), got;
+	const char *at = text;
+
+	while (*at) {
+		if (!strncmp(at, key, len) && at[len] == '=') {
+			at += len + 1;
+			got = strcspn(at, " \n");
+			snprintf(value, size, "%.*s", (int)got, at);
+			return true;
+		}
+		at += strcspn(at, " \n");
+		at += strspn(at, " \n");
+	}
+	return false;
+}
+
+uint64_t client_number(const char *text, const char *key)
+{
+	char value[32];
+
+	return client_value(text, key, value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
+}

@@ -1,0 +1,247 @@
+/* ending - see ending.h. */
+#include "tools/xseg/ending.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "tools/xseg/out.h"
+#include "tools/xseg/proc.h"
+
+#define LOOK_NS	     (TOOL_SECOND / 50)
+#define KILL_LIMIT_NS (10 * TOOL_SECOND)	/* a killed process may have much memory to give back */
+
+/* ---- one peer ---------------------------------------------------------------------------- */
+
+/* Whether this incarnation still runs; *now is what is there in its place. */
+static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer, struct xseg_peer_info *now)
+{
+	if (!xseg_peer_get_info(seg, peer->index, now) || strcmp(now->name, peer->name)) {
+		now->state = XSEG_PEER_FREE;
+		return false;
+	}
+	return now->generation == peer->generation && view_peer_alive(now);
+}
+
+int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
+{
+	struct xseg_peer_info now;
+	char dirty[OUT_TEXT];
+
+	while (still_runs(seg, peer, &now)) {
+		if (tool_out_of_time(t))
+			return tool_later("%s is still stopping; 'xseg peer list' shows when it has stopped", peer->name);
+		tool_progress(t, "stopping %s: %s dirty", peer->name,
+			      out_size(view_dirty_bytes(seg, peer->index), dirty));
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	if (now.state == XSEG_PEER_STOPPED || now.state == XSEG_PEER_FREE)
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED, "%s: it died while it was stopping; see its log, and 'xseg peer start %s'",
+			 peer->name, peer->name);
+}
+
+int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
+{
+	uint64_t end = tool_limit(t, KILL_LIMIT_NS);
+	struct xseg_peer_info now;
+
+	while (still_runs(seg, peer, &now)) {
+		if (tool_interrupted() || tool_now_ns() >= end)
+			return tool_later("%s is killed but not gone yet; see process %u", peer->name, peer->pid);
+		tool_sleep_ns(LOOK_NS);
+	}
+	return TOOL_DONE;
+}
+
+/* ---- in order ---------------------------------------------------------------------------- */
+
+static void show_stopping(struct tool *t, struct xseg *seg)
+{
+	struct view_peers peers;
+	char dirty[OUT_TEXT];
+	uint32_t i, alive = 0;
+
+	if (!view_peers_load(seg, &peers))
+		for (i = 0; i < peers.nr; i++)
+			alive += view_peer_alive(&peers.info[i]) && !view_peer_is_client(&peers.info[i]);
+	view_peers_fini(&peers);
+	tool_progress(t, "stopping: %u peers left, %s dirty", alive, out_size(view_dirty_bytes(seg, XSEG_NONE), dirty));
+}
+
+int ending_stop_supervisor(struct tool *t, struct xseg *seg)
+{
+	struct xseg_peer_info info, now;
+	int rc;
+
+	if (!view_supervisor(seg, &info))
+		return TOOL_DONE;
+	rc = proc_signal_peer(seg, &info, SIGTERM);
+	if (rc && rc != -ESRCH)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "the supervisor of segment %s", t->segment);
+	while (still_runs(seg, &info, &now)) {
+		if (tool_out_of_time(t))
+			return tool_later("the stack of segment %s is still stopping; see 'xseg status'", t->segment);
+		show_stopping(t, seg);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}
+
+static bool has_living_upper(const struct view_peers *peers, const struct xseg_peer_info *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (view_sends_to(&peers->info[i], p))
+			return true;
+	return false;
+}
+
+/* The next one to be stopped (E1), a copy; false when there is none. */
+static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg,
+			 struct xseg_peer_info *next)
+{
+	const struct xseg_peer_info *p, *any = NULL, *top = NULL;
+	struct view_peers peers;
+
+	if (view_peers_load(seg, &peers))
+		return false;
+	for (p = peers.info; p < peers.info + peers.nr; p++) {
+		if (!view_peer_alive(p) || view_peer_is_client(p) || (spare && spare(p, arg)))
+			continue;
+		any = p;
+		if (!top && !has_living_upper(&peers, p))
+			top = p;
+	}
+	top = top ? top : any;
+	if (top)
+		*next = *top;
+	view_peers_fini(&peers);
+	return top != NULL;
+}
+
+int ending_stop_peers(struct tool *t, struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg),
+		      void *arg)
+{
+	struct xseg_peer_info p;
+	int rc;
+
+	while (next_to_stop(seg, spare, arg, &p)) {
+		rc = proc_stop_peer(seg, &p);
+		if (rc && rc != -ESRCH)
+			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s", p.name);
+		rc = ending_wait_stopped(t, seg, &p);
+		if (rc)
+			return rc;
+	}
+	return TOOL_DONE;
+}
+
+/* ---- by force ---------------------------------------------------------------------------- */
+
+int ending_kill_supervisor(struct tool *t, struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	int rc;
+
+	if (!view_supervisor(seg, &info))
+		return TOOL_DONE;
+	rc = proc_signal_peer(seg, &info, SIGKILL);
+	if (rc && rc != -ESRCH)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "the supervisor of segment %s", t->segment);
+	return ending_wait_gone(t, seg, &info);
+}
+
+int ending_kill_all(struct tool *t, struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+	int rc;
+
+	rc = ending_kill_supervisor(t, seg);
+	for (i = 0; !rc && i < xseg_nr_peers(seg); i++) {
+		if (!xseg_peer_get_info(seg, i, &info) || !view_peer_alive(&info))
+			continue;
+		rc = proc_signal_peer(seg, &info, SIGKILL);
+		if (rc && rc != -ESRCH)
+			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s", info.name);
+		rc = ending_wait_gone(t, seg, &info);
+	}
+	return rc;
+}
+
+/* ---- what forbids it --------------------------------------------------------------------- */
+
+static bool is_living_client(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
+{
+	(void)of;
+	return view_peer_is_client(p) && view_peer_alive(p);
+}
+
+static bool is_living(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
+{
+	(void)of;
+	return view_peer_alive(p);
+}
+
+/* Refuses when there is a peer for which which() is true. */
+static int refuse_while(struct tool *t, struct xseg *seg, const char *what,
+			bool (*which)(const struct xseg_peer_info *p, const struct xseg_peer_info *of), const char *why,
+			const char *hint)
+{
+	struct view_peers peers;
+	char names[512];
+	uint32_t nr = 0;
+
+	if (view_peers_load(seg, &peers))
+		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	nr = view_peer_names(&peers, which, NULL, names, sizeof(names));
+	view_peers_fini(&peers);
+	if (!nr)
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED, "%s %s: %s:%s; %s", what, t->segment, why, names, hint);
+}
+
+int ending_no_clients(struct tool *t, struct xseg *seg, const char *what)
+{
+	return refuse_while(t, seg, what, is_living_client, "clients are attached",
+			    "end them first, or add --force and lose what they have in flight");
+}
+
+int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
+{
+	struct xseg_peer_info info;
+	char size[OUT_TEXT];
+	uint64_t dirty;
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++) {
+		if (!xseg_peer_get_info(seg, i, &info) || view_peer_alive(&info))
+			continue;
+		dirty = view_dirty_bytes(seg, i);
+		if (dirty)
+			return tool_fail(TOOL_REFUSED,
+					 "%s %s: %s is %s and has %s (%" PRIu64 " bytes) that the store has not got; run 'xseg up' "
+					 "again, which recovers and then flushes it, or add --force and lose them",
+					 what, t->segment, info.name, view_state_name(info.state), out_size(dirty, size),
+					 dirty);
+	}
+	return TOOL_DONE;
+}
+
+int ending_may_destroy(struct tool *t, struct xseg *seg)
+{
+	int rc;
+
+	if (xseg_supervisor_alive(seg))
+		return tool_fail(TOOL_REFUSED,
+				 "destroy %s: a supervisor runs its stack; stop that with 'xseg down', which destroys it, too",
+				 t->segment);
+	rc = refuse_while(t, seg, "destroy", is_living, "peers are alive",
+			  "stop them with 'xseg down' or 'xseg peer stop', or add --force");
+	return rc ? rc : ending_no_dirty(t, seg, "destroy");
+}

@@ -1,0 +1,38 @@
+/* ending - how peers and stacks end: stopping in order, killing, and what forbids it.
+ *
+ * Contract: works on any attachment, an observer's too; needs no memory of the segment. Reports its
+ * errors (tool.h) and returns an exit code. Waiting ends as tool.h says.
+ *
+ * Invariants
+ *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
+ *   E2  nothing here removes a segment; whoever does asks ending_may_destroy() first, or kills all
+ */
+#ifndef TOOLS_XSEG_ENDING_H
+#define TOOLS_XSEG_ENDING_H
+
+#include "tools/xseg/tool.h"
+#include "tools/xseg/view.h"
+
+/* Waits until that incarnation of the peer has stopped, with progress; a death is an error. */
+int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
+/* Waits, a few seconds at most, until that incarnation of a killed peer is gone. */
+int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
+
+/* Has the supervisor (which must be alive) stop all peers, and waits until it has left. */
+int ending_stop_supervisor(struct tool *t, struct xseg *seg);
+/* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top down. */
+int ending_stop_peers(struct tool *t, struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg),
+		      void *arg);
+/* Kills the supervisor alone; the peers run on. */
+int ending_kill_supervisor(struct tool *t, struct xseg *seg);
+/* Kills the supervisor, all peers and all clients; waits until they are gone. */
+int ending_kill_all(struct tool *t, struct xseg *seg);
+
+/* TOOL_DONE, or TOOL_REFUSED: clients are attached. */
+int ending_no_clients(struct tool *t, struct xseg *seg, const char *what);
+/* TOOL_DONE, or TOOL_REFUSED: a cache that no process serves has dirty data. */
+int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
+/* TOOL_DONE, or TOOL_REFUSED: something is alive, or dirty data is there. */
+int ending_may_destroy(struct tool *t, struct xseg *seg);
+
+#endif

@@ -1,0 +1,297 @@
+/* launch - see launch.h.
+ *
+ * That a peer failed to start is known from the supervisor's lines in the log: it alone sees how its
+ * children end, and it would go on trying.
+ */
+#include "tools/xseg/launch.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "tools/xseg/proc.h"
+#include "tools/xseg/view.h"
+
+#define LOOK_NS		(TOOL_SECOND / 50)
+#define SUPERVISOR_NS	(5 * TOOL_SECOND)	/* from its start until it has the lock */
+#define STACK_TEXT_BYTES (64u << 10)
+#define MAX_ARGS	(2 * STACK_MAX_OPTIONS + STACK_MAX_PEERS)
+#define LINE_BYTES	1024
+
+static off_t log_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_size;
+}
+
+static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *info)
+{
+	uint32_t index = xseg_peer_find(seg, name);
+
+	info->state = XSEG_PEER_FREE;
+	return index != XSEG_NONE && xseg_peer_get_info(seg, index, info) && info->state == XSEG_PEER_LIVE;
+}
+
+/* ---- one peer ---------------------------------------------------------------------------- */
+
+struct arguments {
+	int nr;
+	char *arg[MAX_ARGS + 1];
+	bool failed;
+};
+
+static void add(struct arguments *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct arguments *a, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = a->nr < MAX_ARGS ? vasprintf(&a->arg[a->nr], fmt, ap) : -1;
+	va_end(ap);
+	if (len >= 0)
+		a->nr++;
+	else
+		a->failed = true;
+	a->arg[a->nr] = NULL;
+}
+
+static void free_arguments(struct arguments *a)
+{
+	while (a->nr > 0)
+		free(a->arg[--a->nr]);
+}
+
+static void add_options(struct arguments *a, const struct stack_peer *p)
+{
+	uint32_t i;
+
+	add(a, "--name=%s", p->name);
+	add(a, "--threads=%u", p->threads);
+	if (p->downstream_name[0])
+		add(a, "--downstream=%s", p->downstream_name);
+	if (p->cpus[0])
+		add(a, "--cpus=%s", p->cpus);
+	for (i = 0; i < p->nr_options; i++)
+		add(a, "--%s=%s", p->option[i].key, p->option[i].value);
+}
+
+/* The names of those of its group that are not alive: they are started with it. */
+static void add_group(struct arguments *a, struct xseg *seg, const struct stack *stack, const struct stack_peer *p)
+{
+	const struct stack_group *g = &stack->groups[p->group];
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < g->nr; i++)
+		if (!serves(seg, stack->peers[g->peer[i]].name, &info) && !view_peer_alive(&info))
+			add(a, "%s", stack->peers[g->peer[i]].name);
+}
+
+static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack, const struct stack_peer *p,
+			   struct arguments *a)
+{
+	const char *program = p->group == STACK_NONE ? p->kind : "xseg-host";
+	char path[PATH_MAX];
+	int rc = tool_program(program, path, sizeof(path));
+
+	if (rc)
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it", "program %s", program);
+	add(a, "%s", path);
+	add(a, "--segment=%s", t->segment);
+	if (p->group == STACK_NONE)
+		add_options(a, p);
+	else
+		add_group(a, seg, stack, p);
+	return a->failed ? tool_fail(TOOL_FAILED, "%s: no memory for its arguments; free some", p->name) : TOOL_DONE;
+}
+
+static int start_failed(const char *name, const char *log, off_t from)
+{
+	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
+
+	snprintf(word, sizeof(word), "%s: error: ", name);
+	if (!proc_last_line(log, from, word, line, sizeof(line)) && !proc_last_line(log, from, NULL, line, sizeof(line)))
+		snprintf(line, sizeof(line), "it left no line in its log");
+	return tool_fail(TOOL_FAILED, "%s did not start: %s (log: %s)", name, line, log);
+}
+
+static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child, const char *log, off_t from)
+{
+	struct xseg_peer_info info;
+	int status;
+
+	while (!serves(seg, name, &info)) {
+		if (child && proc_ended(child, &status))
+			return start_failed(name, log, from);
+		if (tool_out_of_time(t))
+			return tool_later("%s is not serving yet, it goes on starting; see 'xseg peer list' and %s", name, log);
+		tool_progress(t, "starting %s", name);
+		tool_sleep_ns(LOOK_NS);
+	}
+	return TOOL_DONE;
+}
+
+static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stack, const struct stack_peer *p)
+{
+	struct arguments a = { 0 };
+	char log[PATH_MAX];
+	off_t from;
+	pid_t pid;
+	int rc;
+
+	proc_log_path(t->segment, log, sizeof(log));
+	from = log_size(log);
+	rc = build_arguments(t, seg, stack, p, &a);
+	if (!rc) {
+		pid = proc_spawn(a.arg, log);
+		rc = pid < 0 ? tool_fail_errno(pid, NULL, "is the log writable?", "%s (log: %s)", a.arg[0], log) :
+			       wait_for_peer(t, seg, p->name, pid, log, from);
+	}
+	free_arguments(&a);
+	return rc;
+}
+
+static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack *stack, const char *name)
+{
+	uint32_t peer = stack_find(stack, name);
+	struct xseg_peer_info info;
+
+	if (peer == STACK_NONE)
+		return tool_fail(TOOL_REFUSED, "%s: the stack of segment %s has no peer of that name; 'xseg peer list' shows "
+				 "what it has",
+				 name, t->segment);
+	if (serves(seg, name, &info))
+		return tool_fail(TOOL_REFUSED, "%s: it is running already; stop it first with 'xseg peer stop %s'", name, name);
+	if (info.state == XSEG_PEER_OPENING)
+		return wait_for_peer(t, seg, name, 0, "its log", 0);
+	return spawn_peer(t, seg, stack, &stack->peers[peer]);
+}
+
+int launch_peer(struct tool *t, struct xseg *seg, const char *name)
+{
+	struct stack *stack = stack_create();
+	char *text = malloc(STACK_TEXT_BYTES);
+	struct xseg_error err = { "" };
+	int rc;
+
+	if (!stack || !text)
+		rc = tool_fail(TOOL_FAILED, "no memory for a stack; free some");
+	else if (!xseg_stack_get(seg, text, STACK_TEXT_BYTES))
+		rc = tool_fail(TOOL_REFUSED, "%s: segment %s holds no stack file; start one with 'xseg up STACK.conf'", name,
+			       t->segment);
+	else if (stack_parse(text, stack, &err))
+		rc = tool_fail(TOOL_FAILED, "the stack file in segment %s: %s; give it another with 'xseg up'", t->segment,
+			       err.text);
+	else
+		rc = start_from_stack(t, seg, stack, name);
+	free(text);
+	stack_destroy(stack);
+	return rc;
+}
+
+/* ---- a stack ----------------------------------------------------------------------------- */
+
+int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack)
+{
+	char path[PATH_MAX], said[LINE_BYTES] = "", line[LINE_BYTES];
+	uint64_t end = tool_now_ns() + SUPERVISOR_NS;
+	struct xseg_peer_info info;
+	int rc;
+
+	*l = (struct launch){ .t = t, .seg = seg, .stack = stack };
+	proc_log_path(t->segment, l->log, sizeof(l->log));
+	l->log_from = log_size(l->log);
+	rc = tool_program("xseg-host", path, sizeof(path));
+	if (rc)
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it", "program xseg-host");
+	rc = proc_run((char *[]){ path, "--supervise", "-s", t->segment, "--daemon", "--log", l->log, NULL }, said,
+		      sizeof(said));
+	if (rc)
+		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s", said[0] ? said : "see the log");
+	while (!view_supervisor(seg, &info)) {
+		if (tool_now_ns() >= end || tool_interrupted()) {
+			if (!proc_last_line(l->log, l->log_from, "supervisor: ", line, sizeof(line)))
+				snprintf(line, sizeof(line), "it left no line in its log");
+			return tool_fail(TOOL_FAILED, "the supervisor did not start: %s (log: %s)", line, l->log);
+		}
+		tool_sleep_ns(LOOK_NS);
+	}
+	return TOOL_DONE;
+}
+
+/* True when the supervisor says that a process ended by itself, or could not be started. *line: its words. */
+static bool found_failure(const struct launch *l, char *line, size_t size)
+{
+	static const char *const words[] = { " ended with exit code ", " cannot be started with these options" };
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (proc_last_line(l->log, l->log_from, words[i], line, size) && !strncmp(line, "supervisor: ", 12))
+			return true;
+	return false;
+}
+
+/* The reason: the last error of a peer that does not serve, in its own words. */
+static int report_failure(const struct launch *l, const char *supervisor_line)
+{
+	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < l->stack->nr_peers; i++) {
+		if (serves(l->seg, l->stack->peers[i].name, &info))
+			continue;
+		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
+		if (proc_last_line(l->log, l->log_from, word, line, sizeof(line)))
+			return tool_fail(TOOL_FAILED, "up: %s did not start: %s (log: %s)", l->stack->peers[i].name,
+					 line + strlen(word), l->log);
+	}
+	return tool_fail(TOOL_FAILED, "up: %s (log: %s)", supervisor_line, l->log);
+}
+
+/* How many peers serve; *waiting is the name of one that does not. */
+static uint32_t count_serving(const struct launch *l, const char **waiting)
+{
+	uint32_t order[STACK_MAX_PEERS], i, nr = 0;
+	struct xseg_peer_info info;
+
+	*waiting = NULL;
+	stack_order(l->stack, order);
+	for (i = 0; i < l->stack->nr_peers; i++) {
+		const char *name = l->stack->peers[order[i]].name;
+
+		if (serves(l->seg, name, &info))
+			nr++;
+		else if (!*waiting)
+			*waiting = name;
+	}
+	return nr;
+}
+
+int launch_wait(struct launch *l)
+{
+	uint32_t nr = l->stack->nr_peers, serving;
+	struct xseg_peer_info supervisor;
+	char line[LINE_BYTES];
+	const char *waiting;
+
+	while ((serving = count_serving(l, &waiting)) < nr) {
+		if (found_failure(l, line, sizeof(line)))
+			return report_failure(l, line);
+		if (!view_supervisor(l->seg, &supervisor))
+			return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s", l->log);
+		if (tool_out_of_time(l->t))
+			return tool_later("%u of %u peers serve, %s does not yet, the start goes on; see 'xseg status' and %s",
+					  serving, nr, waiting, l->log);
+		tool_progress(l->t, "%u of %u peers serve, waiting for %s", serving, nr, waiting);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}

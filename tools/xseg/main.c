@@ -1,0 +1,349 @@
+/* xseg - the admin command: segments, stacks, peers, volumes, caches and their statistics.
+ *
+ * What it is for
+ *   main.c has the table of commands, finds the one that was asked for, reads the options and calls
+ *   its handler. Options may stand before, between or after the other words.
+ *
+ * Invariants
+ *   M1  each command stands once, in the table below, which feeds dispatch, help and suggestions
+ *   M2  what follows "--" is never an option
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/cli.h"
+#include "tools/xseg/commands.h"
+
+#ifndef XSEG_VERSION
+#define XSEG_VERSION "unknown"
+#endif
+
+#define MAX_WORDS 64
+#define ANY	  MAX_WORDS
+
+static const struct command commands[] = {
+	{ "create", seg_create, seg_create_table, sizeof(struct seg_create_opts), 0, 0, "--memory SIZE",
+	  "makes a segment, after it has printed what its parts cost in RAM" },
+	{ "destroy", seg_destroy, seg_force_table, sizeof(struct seg_force_opts), 0, 0, "",
+	  "removes a segment; refuses while peers are alive or dirty data is in it" },
+	{ "list", seg_list, NULL, 0, 0, 0, "", "lists the segments of this machine" },
+	{ "info", seg_info, NULL, 0, 0, 0, "", "shows the size of a segment's parts and what is free" },
+	{ "check", seg_check, seg_check_table, sizeof(struct seg_check_opts), 0, 0, "",
+	  "verifies every invariant of the segment and names what is broken" },
+	{ "up", stack_up, stack_up_table, sizeof(struct stack_up_opts), 1, 1, "STACK.conf",
+	  "starts a stack: the segment, its supervisor and all peers" },
+	{ "down", stack_down, stack_down_table, sizeof(struct stack_down_opts), 0, 0, "",
+	  "stops a stack from the top down and removes its segment" },
+	{ "status", stack_status, NULL, 0, 0, 0, "", "shows the segment, the supervisor, the peers and the caches" },
+	{ "peer list", peer_list, NULL, 0, 0, 0, "", "lists the peers and the state that each is in" },
+	{ "peer start", peer_start, NULL, 0, 1, 1, "NAME", "starts a peer as the stack file has it" },
+	{ "peer stop", peer_stop, peer_stop_table, sizeof(struct peer_stop_opts), 1, 1, "NAME",
+	  "stops a peer in order; refuses while others send to it" },
+	{ "peer kill", peer_kill, peer_kill_table, sizeof(struct peer_kill_opts), 1, 1, "NAME",
+	  "sends SIGKILL to a peer's process" },
+	{ "peer set", peer_set, NULL, 0, 2, ANY, "NAME KEY=VALUE...", "changes live options of a peer" },
+	{ "volume create", volume_create, volume_create_table, sizeof(struct volume_opts), 1, 1, "VOL --size SIZE",
+	  "makes a volume, which reads as zeroes" },
+	{ "volume list", volume_list, volume_table, sizeof(struct volume_opts), 0, 0, "", "lists the volumes" },
+	{ "volume info", volume_info, volume_table, sizeof(struct volume_opts), 1, 1, "VOL", "shows one volume" },
+	{ "volume resize", volume_resize, volume_resize_table, sizeof(struct volume_opts), 1, 1, "VOL --size SIZE",
+	  "makes a volume larger or, with --force, smaller" },
+	{ "volume remove", volume_remove, volume_table, sizeof(struct volume_opts), 1, 1, "VOL",
+	  "removes a volume and its objects" },
+	{ "volume import", volume_import, volume_table, sizeof(struct volume_opts), 2, 2, "VOL FILE",
+	  "writes a raw image into a volume; - is standard input" },
+	{ "volume export", volume_export, volume_table, sizeof(struct volume_opts), 2, 2, "VOL FILE",
+	  "writes a volume into a raw image; - is standard output" },
+	{ "volume flush", volume_flush, volume_table, sizeof(struct volume_opts), 1, 1, "VOL",
+	  "returns when all that was acknowledged before is on stable storage" },
+	{ "cache status", cache_status, NULL, 0, 0, 1, "[CACHE]", "shows a cache's policy, state and counters" },
+	{ "cache get", cache_get, cache_volume_table, sizeof(struct cache_opts), 1, 1, "CACHE",
+	  "shows a cache's options" },
+	{ "cache set", cache_set, cache_volume_table, sizeof(struct cache_opts), 2, ANY, "CACHE KEY=VALUE...",
+	  "changes options of a cache, or of one volume in it" },
+	{ "cache flush", cache_flush, cache_volume_table, sizeof(struct cache_opts), 1, 1, "CACHE",
+	  "writes a cache's dirty data to the store" },
+	{ "cache drop", cache_drop, NULL, 0, 1, 1, "CACHE", "forgets a cache's clean data; refuses while any is dirty" },
+	{ "stat", stat_run, stat_table, sizeof(struct stat_opts), 0, 0, "",
+	  "prints counters and latencies of each peer, cache and volume" },
+	{ "top", stat_top, top_table, sizeof(struct stat_opts), 0, 0, "", "the same, live, on a terminal" },
+};
+#define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+struct global_opts {
+	char segment[XSEG_NAME_MAX];
+	bool json, quiet, help, version;
+	uint64_t timeout_ns;
+};
+
+#define AT(field) offsetof(struct global_opts, field)
+static const struct opt global_table[] = {
+	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX, .arg = "SEGMENT",
+	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
+	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
+	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
+	  .help = "stop waiting after that time, with exit code 3; the work goes on" },
+	{ .name = "quiet", .kind = OPT_BOOL, .off = AT(quiet), .help = "no progress, and no word about success" },
+	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "this text, also -h; after a command, that command's" },
+	{ .name = "version", .kind = OPT_BOOL, .off = AT(version), .help = "print the version" },
+	{ 0 },
+};
+#undef AT
+
+/* ---- help -------------------------------------------------------------------------------- */
+
+static int print_help(void)
+{
+	size_t i;
+
+	printf("usage: xseg [-s SEGMENT] [--json] [--timeout TIME] [--quiet] COMMAND ...\n\ncommands:\n");
+	for (i = 0; i < NR_COMMANDS; i++)
+		printf("  %-14s  %s\n", commands[i].words, commands[i].help);
+	printf("\noptions of all commands:\n");
+	cli_print_options(stdout, global_table);
+	printf("\n'xseg COMMAND --help' shows a command's own options. Exit codes: 0 done, 1 failed, 2 wrong usage,\n"
+	       "3 timed out or interrupted (the work goes on), 4 refused (exists, is not there, in use, would lose data).\n");
+	return TOOL_DONE;
+}
+
+static int print_command_help(const struct command *cmd)
+{
+	printf("usage: xseg [OPTIONS] %s%s%s\n\n%s\n", cmd->words, *cmd->args ? " " : "", cmd->args, cmd->help);
+	if (cmd->opts && cmd->opts->name) {
+		printf("\noptions:\n");
+		cli_print_options(stdout, cmd->opts);
+	}
+	printf("\n'xseg --help' shows the options of all commands.\n");
+	return TOOL_DONE;
+}
+
+/* ---- finding the command ----------------------------------------------------------------- */
+
+/* How many of argv's words are the command's, or 0 when it is another. */
+static int words_match(const char *words, int argc, char **argv)
+{
+	size_t len;
+	int nr = 0;
+
+	while (*words) {
+		len = strcspn(words, " ");
+		if (nr == argc || strlen(argv[nr]) != len || strncmp(words, argv[nr], len))
+			return 0;
+		words += len;
+		words += *words == ' ';
+		nr++;
+	}
+	return nr;
+}
+
+static const struct command *command_find(int argc, char **argv, int *used)
+{
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++) {
+		*used = words_match(commands[i].words, argc, argv);
+		if (*used)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+/* True when commands begin with this word: "volume". Writes what may follow. */
+static bool group_words(const char *word, char *out, size_t size)
+{
+	size_t i, used = 0, len = strlen(word);
+
+	for (i = 0; i < NR_COMMANDS; i++)
+		if (!strncmp(commands[i].words, word, len) && commands[i].words[len] == ' ' && used < size)
+			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
+						 commands[i].words + len + 1);
+	return used > 0;
+}
+
+static const char *nearest_command(const char *typed)
+{
+	struct opt table[NR_COMMANDS + 1] = { { 0 } };
+	struct cli_group groups[] = { { table, NULL }, { NULL, NULL } };
+	const struct opt *found;
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++)
+		table[i].name = commands[i].words;
+	found = cli_nearest(groups, typed);
+	return found ? found->name : NULL;
+}
+
+static int unknown_command(int argc, char **argv)
+{
+	char typed[48], follow[256];
+	const char *near;
+
+	if (group_words(argv[0], follow, sizeof(follow)) && argc == 1)
+		return tool_fail(TOOL_USAGE, "%s: it needs one more word: %s", argv[0], follow);
+	if (group_words(argv[0], follow, sizeof(follow)))
+		snprintf(typed, sizeof(typed), "%.20s %.20s", argv[0], argv[1]);
+	else
+		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
+	near = nearest_command(typed);
+	if (near)
+		return tool_fail(TOOL_USAGE, "unknown command '%s'; did you mean '%s'? 'xseg --help' lists all", typed, near);
+	return tool_fail(TOOL_USAGE, "unknown command '%s'; 'xseg --help' lists all", typed);
+}
+
+/* ---- reading the command line ------------------------------------------------------------ */
+
+/* Parses all options of argv; collects the other words. Returns their number or -EINVAL, with a line in err. */
+static int read_words(const struct cli_group *groups, int argc, char **argv, char **words, struct xseg_error *err)
+{
+	int at = 0, next, nr = 0;
+	bool only_words = false;
+
+	while (at + 1 < argc) {
+		if (!only_words) {
+			next = cli_parse(groups, argc - at, argv + at, err);
+			if (next < 0)
+				return next;
+			only_words = next > 1 && !strcmp(argv[at + next - 1], "--");
+			at += next - 1;
+		}
+		if (at + 1 >= argc)
+			break;
+		if (nr == MAX_WORDS)
+			return xseg_fail(err, -EINVAL, "more than %d words; see 'xseg --help'", MAX_WORDS);
+		words[nr++] = argv[++at];
+	}
+	return nr;
+}
+
+static int set_segment(struct tool *t, const struct global_opts *g)
+{
+	const char *name = g->segment[0] ? g->segment : getenv("XSEG_SEGMENT");
+
+	t->segment_given = name && *name;
+	if (!t->segment_given)
+		name = "xseg";
+	if (!xseg_name_ok(name))
+		return tool_fail(TOOL_USAGE,
+				 "segment '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with "
+				 "neither '.' nor '-'; name another with -s",
+				 name);
+	snprintf(t->segment, sizeof(t->segment), "%s", name);
+	return TOOL_DONE;
+}
+
+static int check_words(const struct command *cmd, const void *opts, int argc, char **words)
+{
+	const char *missing = cmd->opts ? opt_missing(cmd->opts, opts) : NULL;
+
+	if (argc < cmd->min_args)
+		return tool_fail(TOOL_USAGE, "%s: something is missing; usage: xseg %s %s", cmd->words, cmd->words,
+				 cmd->args);
+	if (argc > cmd->max_args)
+		return tool_fail(TOOL_USAGE, "%s: '%.60s' is one word too many; usage: xseg %s%s%s", cmd->words,
+				 words[cmd->max_args], cmd->words, *cmd->args ? " " : "", cmd->args);
+	if (missing)
+		return tool_fail(TOOL_USAGE, "%s: --%s is missing; usage: xseg %s %s", cmd->words, missing, cmd->words,
+				 cmd->args);
+	return TOOL_DONE;
+}
+
+static int run_command(const struct command *cmd, const struct global_opts *g, const void *opts, int argc, char **words)
+{
+	struct tool t = { .json = g->json, .quiet = g->quiet, .timeout_ns = g->timeout_ns };
+	int rc;
+
+	if (g->help)
+		return print_command_help(cmd);
+	rc = check_words(cmd, opts, argc, words);
+	if (!rc)
+		rc = set_segment(&t, g);
+	if (rc)
+		return rc;
+	tool_start_clock(&t);
+	tool_catch_signals();
+	rc = cmd->run(&t, opts, argc, words);
+	tool_progress_end();
+	return rc;
+}
+
+/* Once the command is known all of the line is read, by its own options and the global ones. */
+static int read_command(const struct command *cmd, int used, int argc, char **argv)
+{
+	void *opts = calloc(1, cmd->opts_size + 1);
+	struct global_opts g;
+	struct cli_group groups[] = { { global_table, &g }, { cmd->opts, opts }, { NULL, NULL } };
+	struct xseg_error err = { "" };
+	char *words[MAX_WORDS];
+	int nr, rc;
+
+	if (!opts)
+		return tool_fail(TOOL_FAILED, "no memory for options; free some");
+	opt_set_defaults(global_table, &g);
+	if (cmd->opts)
+		opt_set_defaults(cmd->opts, opts);
+	nr = read_words(groups, argc, argv, words, &err);
+	if (nr < 0)
+		rc = tool_fail(TOOL_USAGE, "%s: %s; see 'xseg %s --help'", cmd->words, err.text, cmd->words);
+	else
+		rc = run_command(cmd, &g, opts, nr - used, words + used);
+	free(opts);
+	return rc;
+}
+
+/* What stands before the first word; then `words` is that word and all that follows, options too.
+ * Returns how many, or -EINVAL with a line in err. */
+static int read_front(struct global_opts *g, int argc, char **argv, char ***words, struct xseg_error *err)
+{
+	struct cli_group groups[] = { { global_table, g }, { NULL, NULL } };
+	int at;
+
+	opt_set_defaults(global_table, g);
+	at = cli_parse(groups, argc, argv, err);
+	if (at < 0)
+		return at;
+	*words = argv + at;
+	return argc - at;
+}
+
+static int help_on(int argc, char **argv)
+{
+	const struct command *cmd;
+	int used;
+
+	if (argc == 0)
+		return print_help();
+	cmd = command_find(argc, argv, &used);
+	return cmd ? print_command_help(cmd) : unknown_command(argc, argv);
+}
+
+static int print_version(void)
+{
+	printf("xseg %s\n", XSEG_VERSION);
+	return TOOL_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct xseg_error err = { "" };
+	const struct command *cmd;
+	struct global_opts front;
+	char **words;
+	int nr, used;
+
+	nr = read_front(&front, argc, argv, &words, &err);
+	if (nr < 0)
+		return tool_fail(TOOL_USAGE, "%s; see 'xseg --help'", err.text);
+	if (front.version)
+		return print_version();
+	if (nr == 0 && front.help)
+		return print_help();
+	if (nr == 0)
+		return tool_fail(TOOL_USAGE, "no command; 'xseg --help' lists them");
+	if (!strcmp(words[0], "help"))
+		return help_on(nr - 1, words + 1);
+	cmd = command_find(nr, words, &used);
+	if (!cmd)
+		return unknown_command(nr, words);
+	return read_command(cmd, used, argc, argv);
+}

@@ -1,0 +1,46 @@
+/* out - results on stdout: JSON for scripts, tables for people.
+ *
+ * Contract: JSON has integers, texts and booleans only, with the unit in the name. A table is
+ * collected row by row, cells parted by tabs, and printed aligned.
+ */
+#ifndef TOOLS_XSEG_OUT_H
+#define TOOLS_XSEG_OUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct out_table;
+
+/* Prints and frees it. Returns an exit code: stdout may be full or closed. */
+int out_json(json_t *j);
+/* The same on one line, for streams of objects. */
+int out_json_line(json_t *j);
+/* Sets a member; NULL text: null. */
+void out_set_int(json_t *object, const char *key, uint64_t value);
+void out_set_text(json_t *object, const char *key, const char *text);
+void out_set_bool(json_t *object, const char *key, bool value);
+
+/* Headings parted by tabs; one that begins with '>' is right-aligned. NULL: no memory. */
+struct out_table *out_table_create(const char *headings);
+void out_table_row(struct out_table *table, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void out_table_free(struct out_table *table);
+/* Writes it to a stream and frees it. */
+void out_table_write(struct out_table *table, FILE *out);
+/* Prints and frees it (a NULL: no memory was the reason). Returns an exit code. */
+int out_table_print(struct out_table *table);
+
+/* Checks that stdout took all that was written; an exit code. */
+int out_done(void);
+
+/* For people: "1.5G", "12.3ms", "3.2k". The buffers are the caller's. */
+#define OUT_TEXT 24
+const char *out_size(uint64_t bytes, char *buf);
+const char *out_time(uint64_t ns, char *buf);
+const char *out_count(uint64_t n, char *buf);
+/* "97.3%", or "-" when there is no whole. */
+const char *out_percent(uint64_t part, uint64_t whole, char *buf);
+
+#endif

@@ -1,0 +1,226 @@
+/* peer_cmds - peer list, start, stop, kill, set.
+ *
+ * Contract: see commands.h. `start` starts what the stack file in the segment says; a supervisor that
+ * runs takes such a peer under its care.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/xseg/client.h"
+#include "tools/xseg/commands.h"
+#include "tools/xseg/ending.h"
+#include "tools/xseg/launch.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/peer_text.h"
+#include "tools/xseg/proc.h"
+#include "tools/xseg/view.h"
+
+#define AT(field) offsetof(struct peer_stop_opts, field)
+const struct opt peer_stop_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "also while others send to it" },
+	{ 0 },
+};
+#undef AT
+
+#define AT(field) offsetof(struct peer_kill_opts, field)
+const struct opt peer_kill_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "also when its process hosts others" },
+	{ 0 },
+};
+#undef AT
+
+/* ---- one peer by name -------------------------------------------------------------------- */
+
+struct one_peer {
+	struct xseg *seg;
+	struct view_peers peers;
+	const struct xseg_peer_info *info;
+};
+
+static void one_peer_close(struct one_peer *p)
+{
+	view_peers_fini(&p->peers);
+	xseg_detach(p->seg);
+}
+
+static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
+{
+	int rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &p->seg);
+
+	if (rc)
+		return rc;
+	p->info = NULL;
+	if (view_peers_load(p->seg, &p->peers))
+		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	else
+		p->info = view_peer_named(&p->peers, name);
+	if (!rc && !p->info)
+		rc = tool_fail(TOOL_REFUSED, "%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+			       name, t->segment);
+	if (rc)
+		one_peer_close(p);
+	return rc;
+}
+
+static int not_running(const struct xseg_peer_info *info)
+{
+	return tool_fail(TOOL_REFUSED, "%s: it is %s already; start it with 'xseg peer start %s'", info->name,
+			 view_state_name(info->state), info->name);
+}
+
+/* ---- list -------------------------------------------------------------------------------- */
+
+int peer_list(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct view_peers peers = { 0 };
+	struct xseg *seg;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	(void)argv;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	if (view_peers_load(seg, &peers))
+		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	else if (t->json)
+		rc = out_json(peer_text_json(&peers));
+	else if (peers.nr)
+		rc = out_table_print(peer_text_table(&peers));
+	else
+		tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
+	view_peers_fini(&peers);
+	xseg_detach(seg);
+	return rc;
+}
+
+/* ---- start ------------------------------------------------------------------------------- */
+
+int peer_start(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct xseg *seg;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	rc = launch_peer(t, seg, argv[0]);
+	xseg_detach(seg);
+	if (!rc)
+		tool_say(t, "%s is running", argv[0]);
+	return rc;
+}
+
+/* ---- stop -------------------------------------------------------------------------------- */
+
+static int stop_one(struct tool *t, const struct one_peer *p, bool force)
+{
+	const struct xseg_peer_info *info = p->info;
+	char names[512];
+	int rc;
+
+	if (!view_peer_alive(info))
+		return not_running(info);
+	if (view_peer_is_client(info))
+		return tool_fail(TOOL_REFUSED, "%s: it is a client, which ends by itself; end its process %u", info->name,
+				 info->pid);
+	if (!force && view_peer_names(&p->peers, view_sends_to, info, names, sizeof(names)))
+		return tool_fail(TOOL_REFUSED, "peer stop %s: these send to it:%s; stop them first, or add --force and they wait",
+				 info->name, names);
+	rc = proc_stop_peer(p->seg, info);
+	if (rc && rc != -ESRCH)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer stop %s", info->name);
+	return ending_wait_stopped(t, p->seg, info);
+}
+
+int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct peer_stop_opts *o = opts;
+	struct one_peer p;
+	int rc;
+
+	(void)argc;
+	rc = one_peer_open(t, argv[0], &p);
+	if (rc)
+		return rc;
+	rc = stop_one(t, &p, o->force);
+	one_peer_close(&p);
+	if (!rc)
+		tool_say(t, "%s is stopped", argv[0]);
+	return rc;
+}
+
+/* ---- kill -------------------------------------------------------------------------------- */
+
+static int kill_one(const struct one_peer *p, bool force)
+{
+	const struct xseg_peer_info *info = p->info;
+	char names[512];
+	int rc;
+
+	if (!view_peer_alive(info))
+		return not_running(info);
+	if (!force && view_peer_names(&p->peers, view_shares_process, info, names, sizeof(names)))
+		return tool_fail(TOOL_REFUSED, "peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
+				 info->name, info->pid, names);
+	rc = proc_signal_peer(p->seg, info, SIGKILL);
+	if (rc == -ESRCH)
+		return tool_fail(TOOL_REFUSED, "peer kill %s: its process went away at this moment; see 'xseg peer list'",
+				 info->name);
+	if (rc)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer kill %s", info->name);
+	return TOOL_DONE;
+}
+
+int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct peer_kill_opts *o = opts;
+	struct one_peer p;
+	int rc;
+
+	(void)argc;
+	rc = one_peer_open(t, argv[0], &p);
+	if (rc)
+		return rc;
+	rc = kill_one(&p, o->force);
+	if (!rc)
+		rc = ending_wait_gone(t, p.seg, p.info);
+	one_peer_close(&p);
+	if (!rc)
+		tool_say(t, "%s is killed", argv[0]);
+	return rc;
+}
+
+/* ---- set --------------------------------------------------------------------------------- */
+
+int peer_set(struct tool *t, const void *opts, int argc, char **argv)
+{
+	char line[2048];
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+	int code;
+
+	(void)opts;
+	code = client_settings("", argc - 1, argv + 1, line, sizeof(line));
+	if (!code)
+		code = client_open(t, false, &c);
+	if (code)
+		return code;
+	code = client_find_peer(c, NULL, argv[0], &peer);
+	if (!code) {
+		rc = client_ask(c, peer, "%s", line);
+		if (rc < 0)
+			code = client_fail(c, rc, "its manual page has the keys", "peer set %s", argv[0]);
+	}
+	client_close(c);
+	if (!code)
+		tool_say(t, "%s: %s", argv[0], line);
+	return code;
+}

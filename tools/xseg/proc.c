@@ -1,0 +1,182 @@
+/* proc - see proc.h. */
+#include "tools/xseg/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "peers/common/main.h"
+
+#define LOG_TAIL_BYTES (64 << 10)
+
+static int signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig, siginfo_t *info)
+{
+	struct xseg_peer_info now;
+	int fd, rc = 0;
+
+	if (peer->pid == 0 || peer->pid == (uint32_t)getpid())
+		return -ESRCH;
+	fd = (int)syscall(SYS_pidfd_open, (pid_t)peer->pid, 0);
+	if (fd < 0)
+		return -errno;
+	if (!xseg_peer_get_info(seg, peer->index, &now) || now.pid != peer->pid ||
+	    now.generation != peer->generation ||
+	    (now.state != XSEG_PEER_LIVE && now.state != XSEG_PEER_OPENING))
+		rc = -ESRCH;
+	else if (syscall(SYS_pidfd_send_signal, fd, sig, info, 0))
+		rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig)
+{
+	return signal_peer(seg, peer, sig, NULL);
+}
+
+int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
+{
+	siginfo_t info = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
+
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = (int)peer->index;
+	return signal_peer(seg, peer, MAIN_STOP_SIGNAL, &info);
+}
+
+/* In the child: errors go to the parent through the pipe, which closes when the program starts. */
+static void exec_detached(char *const argv[], const char *log, int report)
+{
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out, err;
+
+	setsid();
+	out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+	    dup2(out, STDERR_FILENO) >= 0)
+		execv(argv[0], argv);
+	err = errno;
+	if (write(report, &err, sizeof(err)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+pid_t proc_spawn(char *const argv[], const char *log)
+{
+	int report[2], err = 0;
+	ssize_t got;
+	pid_t pid;
+
+	if (pipe2(report, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		exec_detached(argv, log, report[1]);
+	err = errno;
+	close(report[1]);
+	if (pid < 0) {
+		close(report[0]);
+		return -err;
+	}
+	do
+		got = read(report[0], &err, sizeof(err));
+	while (got < 0 && errno == EINTR);
+	close(report[0]);
+	if (got != sizeof(err))
+		return pid;
+	waitpid(pid, NULL, 0);
+	return -err;
+}
+
+bool proc_ended(pid_t pid, int *status)
+{
+	return waitpid(pid, status, WNOHANG) == pid;
+}
+
+/* Keeps the last line of what comes out of fd that is not empty. */
+static void read_last_line(int fd, char *said, size_t size)
+{
+	FILE *in = fdopen(fd, "r");
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+
+	said[0] = '\0';
+	if (!in) {
+		close(fd);
+		return;
+	}
+	while ((len = getline(&line, &room, in)) > 0)
+		if (line[0] != '\n') {
+			line[strcspn(line, "\n")] = '\0';
+			snprintf(said, size, "%s", line);
+		}
+	free(line);
+	fclose(in);
+}
+
+int proc_run(char *const argv[], char *said, size_t size)
+{
+	int out[2], status;
+	pid_t pid;
+
+	if (pipe2(out, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0) {
+		close(out[0]);
+		close(out[1]);
+		return -EAGAIN;
+	}
+	if (pid == 0) {
+		if (dup2(out[1], STDERR_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
+			execv(argv[0], argv);
+		_exit(127);
+	}
+	close(out[1]);
+	read_last_line(out[0], said, size);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EPIPE;
+}
+
+void proc_log_path(const char *segment, char *path, size_t size)
+{
+	const char *dir = getenv("XDG_STATE_HOME");
+	struct stat st;
+
+	if (!dir || dir[0] != '/' || stat(dir, &st) || !S_ISDIR(st.st_mode) || access(dir, W_OK))
+		dir = "/tmp";
+	snprintf(path, size, "%s/xseg-%s.log", dir, segment);
+}
+
+bool proc_last_line(const char *path, off_t from, const char *word, char *line, size_t size)
+{
+	FILE *in = fopen(path, "re");
+	char *text = NULL;
+	size_t room = 0;
+	bool found = false;
+	off_t end;
+
+	if (!in)
+		return false;
+	if (!fseeko(in, 0, SEEK_END) && (end = ftello(in)) - from > LOG_TAIL_BYTES)
+		from = end - LOG_TAIL_BYTES;
+	if (!fseeko(in, from, SEEK_SET))
+		while (getline(&text, &room, in) > 0)
+			if (text[0] != '\n' && (!word || strstr(text, word))) {
+				text[strcspn(text, "\n")] = '\0';
+				snprintf(line, size, "%s", text);
+				found = true;
+			}
+	free(text);
+	fclose(in);
+	return found;
+}

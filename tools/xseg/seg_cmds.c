@@ -1,0 +1,468 @@
+/* seg_cmds - create, destroy, list, info, check: a segment as such.
+ *
+ * Contract: see commands.h. Nothing here starts a peer; destroy --force ends processes.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "peers/common/cache_cost.h"
+#include "peers/common/stack.h"
+#include "tools/xseg/commands.h"
+#include "tools/xseg/ending.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/view.h"
+
+/* ---- create ------------------------------------------------------------------------------ */
+
+static const char *const huge_names[] = { "auto", "never", "require", NULL };
+
+#define AT(field) offsetof(struct seg_create_opts, field)
+const struct opt seg_create_table[] = {
+	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory_bytes), .min = 4 << 20, .flags = OPT_REQUIRED,
+	  .help = "memory for data, caches and their tables" },
+	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .help = "requests in all (0: 2048)" },
+	{ .name = "ports", .kind = OPT_UINT, .off = AT(ports), .max = 256, .help = "ports in all (0: 64)" },
+	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache_bytes), .help = "also print what a cache of that size costs" },
+	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects), .help = "objects that this cache can hold (0: as cached chooses)" },
+	{ .name = "huge", .kind = OPT_ENUM, .off = AT(huge), .names = huge_names, .def = "auto",
+	  .help = "whether to use huge pages" },
+	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .def = "0600", .arg = "MODE",
+	  .help = "who may attach, as a file mode" },
+	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33, .arg = "GROUP",
+	  .help = "group that the segment is given to, by name or number" },
+	{ .name = "dry-run", .kind = OPT_BOOL, .off = AT(dry_run), .help = "print the costs and make nothing" },
+	{ 0 },
+};
+#undef AT
+
+/* What a cache of the given size takes out of a segment. */
+struct cache_plan {
+	uint64_t memory_bytes, objects, buckets;
+	uint64_t metadata_bytes;		/* with that many objects */
+	uint64_t sparse_bytes;			/* what one more object with a single bucket costs */
+};
+
+static int read_group(const char *text, int64_t *gid)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	*gid = (int64_t)strtoul(text, &end, 10);
+	return *end || *gid >= UINT32_MAX ? -EINVAL : 0;
+}
+
+static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg, struct xseg_error *err)
+{
+	struct stack_segment s = { .memory = o->memory_bytes, .requests = o->requests, .ports = o->ports,
+				   .huge = o->huge };
+	int64_t gid = -1;
+	int rc;
+
+	snprintf(s.mode, sizeof(s.mode), "%s", o->mode);
+	if (read_group(o->group, &gid))
+		snprintf(s.group, sizeof(s.group), "%s", o->group);
+	rc = stack_segment_config(&s, cfg, err);
+	if (gid >= 0)
+		cfg->group = gid;
+	return rc;
+}
+
+static int plan_cache(const struct seg_create_opts *o, struct cache_plan *c)
+{
+	char cache[OUT_TEXT], metadata[OUT_TEXT], memory[OUT_TEXT];
+
+	if (o->objects && !o->cache_bytes)
+		return tool_fail(TOOL_USAGE, "create: --objects is about a cache; say its size with --cache");
+	if (!o->cache_bytes)
+		return TOOL_DONE;
+	c->memory_bytes = o->cache_bytes;
+	c->objects = o->objects ? o->objects : cached_default_objects(o->cache_bytes);
+	c->buckets = o->cache_bytes / XSEG_PAGE_SIZE;
+	c->metadata_bytes = cached_metadata_bytes(o->cache_bytes, (uint32_t)c->objects);
+	c->sparse_bytes = cached_sparse_object_bytes();
+	if (c->memory_bytes + c->metadata_bytes <= o->memory_bytes)
+		return TOOL_DONE;
+	return tool_fail(TOOL_USAGE,
+			 "create: a cache of %s needs %s more for its tables, and --memory is %s; give the segment more "
+			 "memory, or the cache less or fewer --objects",
+			 out_size(c->memory_bytes, cache), out_size(c->metadata_bytes, metadata),
+			 out_size(o->memory_bytes, memory));
+}
+
+static json_t *plan_json(const struct tool *t, const struct xseg_plan *p, const struct cache_plan *c, bool made)
+{
+	json_t *j = json_object(), *cache;
+
+	out_set_text(j, "segment", t->segment);
+	out_set_bool(j, "created", made);
+	out_set_int(j, "total_bytes", p->total_bytes);
+	out_set_int(j, "pages_bytes", p->pages_bytes);
+	out_set_int(j, "requests_bytes", p->requests_bytes);
+	out_set_int(j, "lanes_bytes", p->lanes_bytes);
+	out_set_int(j, "stats_bytes", p->stats_bytes);
+	out_set_int(j, "tables_bytes", p->tables_bytes);
+	if (!c->memory_bytes)
+		return j;
+	cache = json_object();
+	out_set_int(cache, "memory_bytes", c->memory_bytes);
+	out_set_int(cache, "objects", c->objects);
+	out_set_int(cache, "buckets", c->buckets);
+	out_set_int(cache, "metadata_bytes", c->metadata_bytes);
+	out_set_int(cache, "sparse_object_bytes", c->sparse_bytes);
+	json_object_set_new(j, "cache", cache);
+	return j;
+}
+
+static int print_plan(const struct tool *t, const struct xseg_plan *p, const struct cache_plan *c)
+{
+	struct out_table *table;
+	const struct {
+		const char *part;
+		uint64_t bytes;
+	} rows[] = {
+		{ "pages (data, caches, their tables)", p->pages_bytes },
+		{ "requests", p->requests_bytes },
+		{ "lanes", p->lanes_bytes },
+		{ "statistics", p->stats_bytes },
+		{ "tables", p->tables_bytes },
+		{ "segment in all", p->total_bytes },
+		{ "cache: data, out of the pages", c->memory_bytes },
+		{ "cache: its tables", c->metadata_bytes },
+		{ "cache: one object with a single bucket", c->sparse_bytes },
+	};
+	size_t i, nr = sizeof(rows) / sizeof(rows[0]) - (c->memory_bytes ? 0 : 3);
+	char size[OUT_TEXT];
+
+	if (t->quiet)
+		return TOOL_DONE;
+	table = out_table_create("RAM\t>bytes\t>");
+	for (i = 0; i < nr; i++)
+		out_table_row(table, "%s\t%" PRIu64 "\t%s", rows[i].part, rows[i].bytes, out_size(rows[i].bytes, size));
+	return out_table_print(table);
+}
+
+int seg_create(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct seg_create_opts *o = opts;
+	struct cache_plan cache = { 0 };
+	struct xseg_error err = { "" };
+	struct xseg_config cfg;
+	struct xseg_plan plan;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = make_config(o, &cfg, &err);
+	if (!rc)
+		rc = xseg_plan(&cfg, &plan, &err);
+	if (rc)
+		return tool_fail_errno(rc, &err, "see 'xseg create --help'", "create");
+	rc = plan_cache(o, &cache);
+	if (!rc && !t->json)
+		rc = print_plan(t, &plan, &cache);
+	if (rc || o->dry_run)
+		return rc || !t->json ? rc : out_json(plan_json(t, &plan, &cache, false));
+	rc = xseg_create(t->segment, &cfg, &err);
+	if (rc)
+		return tool_fail_errno(rc, &err,
+				       rc == -EEXIST ? "use it, remove it with 'xseg destroy', or name another with -s" :
+						       "ask for less --memory",
+				       "create");
+	tool_say(t, "segment %s is made", t->segment);
+	return t->json ? out_json(plan_json(t, &plan, &cache, true)) : TOOL_DONE;
+}
+
+/* ---- destroy ----------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct seg_force_opts, field)
+const struct opt seg_force_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "end all that is attached by SIGKILL, and lose dirty data" },
+	{ 0 },
+};
+#undef AT
+
+static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
+{
+	int rc = xseg_destroy(t->segment);
+
+	if (rc)
+		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "destroy %s", t->segment);
+	tool_say(t, "segment %s is removed (%s)", t->segment, why->text);
+	return TOOL_DONE;
+}
+
+int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct seg_force_opts *o = opts;
+	struct xseg_error err = { "" };
+	struct xseg *seg;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = xseg_attach(t->segment, XSEG_ATTACH_OBSERVER, &seg, &err);
+	if (rc && rc != -ENOENT && o->force)
+		return destroy_unreadable(t, &err);
+	if (rc && rc != -ENOENT)
+		return tool_fail(TOOL_REFUSED, "destroy %s: who uses it cannot be told (%s); to remove it anyway add --force",
+				 t->segment, err.text);
+	if (rc)
+		return tool_fail_attach(t, rc, &err);
+	rc = o->force ? ending_kill_all(t, seg) : ending_may_destroy(t, seg);
+	xseg_detach(seg);
+	if (rc)
+		return rc;
+	rc = xseg_destroy(t->segment);
+	if (rc)
+		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "destroy %s", t->segment);
+	tool_say(t, "segment %s is removed", t->segment);
+	return TOOL_DONE;
+}
+
+/* ---- list -------------------------------------------------------------------------------- */
+
+struct listing {
+	json_t *array;				/* with --json */
+	struct out_table *table;
+	uint32_t nr;
+};
+
+static void list_usable(struct listing *l, struct xseg *seg)
+{
+	uint32_t running = 0, clients = 0, i;
+	struct xseg_peer_info peer;
+	struct xseg_info info;
+	char memory[OUT_TEXT], free_text[OUT_TEXT];
+	json_t *j;
+
+	xseg_get_info(seg, &info);
+	for (i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &peer) && view_peer_alive(&peer))
+			*(view_peer_is_client(&peer) ? &clients : &running) += 1;
+	out_table_row(l->table, "%s\t%s\t%s\t%s\t%u\t%u\t", info.name, running ? "running" : "idle",
+		      out_size(info.memory_bytes, memory), out_size(info.free_pages * XSEG_PAGE_SIZE, free_text), running,
+		      clients);
+	j = json_object();
+	out_set_text(j, "name", info.name);
+	out_set_text(j, "state", running ? "running" : "idle");
+	out_set_int(j, "memory_bytes", info.memory_bytes);
+	out_set_int(j, "total_bytes", info.total_bytes);
+	out_set_int(j, "free_bytes", info.free_pages * XSEG_PAGE_SIZE);
+	out_set_int(j, "peers_running", running);
+	out_set_int(j, "clients", clients);
+	json_array_append_new(l->array, j);
+}
+
+static void list_one(const char *name, void *arg)
+{
+	struct listing *l = arg;
+	struct xseg_error err = { "" };
+	struct xseg *seg;
+	json_t *j;
+	int rc = xseg_attach(name, XSEG_ATTACH_OBSERVER, &seg, &err);
+
+	if (rc == -ENOENT)
+		return;
+	l->nr++;
+	if (!rc) {
+		list_usable(l, seg);
+		xseg_detach(seg);
+		return;
+	}
+	out_table_row(l->table, "%s\tunusable\t-\t-\t-\t-\t%s", name, err.text);
+	j = json_object();
+	out_set_text(j, "name", name);
+	out_set_text(j, "state", "unusable");
+	out_set_text(j, "reason", err.text);
+	json_array_append_new(l->array, j);
+}
+
+int seg_list(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct listing l = { .array = json_array(), .table = out_table_create("NAME\tSTATE\t>MEMORY\t>FREE\t>PEERS\t>CLIENTS\tNOTE") };
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	(void)argv;
+	rc = xseg_list(list_one, &l);
+	if (rc < 0)
+		rc = tool_fail_errno(rc, NULL, "is /dev/shm mounted?", "list");
+	else if (t->json)
+		rc = out_json(json_incref(l.array));
+	else if (l.nr == 0)
+		tool_say(t, "no segments; make one with 'xseg create' or 'xseg up'");
+	json_decref(l.array);
+	if (!rc && !t->json && l.nr)
+		return out_table_print(l.table);
+	out_table_free(l.table);
+	return rc;
+}
+
+/* ---- info -------------------------------------------------------------------------------- */
+
+static json_t *info_json(const struct xseg_info *i)
+{
+	json_t *j = json_object();
+
+	out_set_text(j, "name", i->name);
+	out_set_int(j, "total_bytes", i->total_bytes);
+	out_set_int(j, "memory_bytes", i->memory_bytes);
+	out_set_int(j, "free_bytes", i->free_pages * XSEG_PAGE_SIZE);
+	out_set_int(j, "arena_bytes", (uint64_t)i->arena_extents * XSEG_EXTENT_SIZE);
+	out_set_int(j, "pages_bytes", (uint64_t)i->page_extents * XSEG_EXTENT_SIZE);
+	out_set_int(j, "free_pages", i->free_pages);
+	out_set_int(j, "requests", i->nr_requests);
+	out_set_int(j, "free_requests", i->free_requests);
+	out_set_int(j, "ports", i->nr_ports);
+	out_set_int(j, "free_ports", i->free_ports);
+	out_set_int(j, "lanes", i->nr_lanes);
+	out_set_int(j, "used_lanes", i->used_lanes);
+	out_set_text(j, "huge", huge_names[i->huge]);
+	out_set_int(j, "huge_bytes", i->huge_bytes);
+	out_set_int(j, "bad_count", i->bad_count);
+	out_set_int(j, "made_at_s", i->made_at_s);
+	return j;
+}
+
+static int print_info(const struct xseg_info *i)
+{
+	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT], d[OUT_TEXT], made[64] = "?";
+	time_t at = (time_t)i->made_at_s;
+	struct tm tm;
+
+	if (localtime_r(&at, &tm))
+		strftime(made, sizeof(made), "%Y-%m-%d %H:%M:%S", &tm);
+	printf("segment   %s, made %s\n", i->name, made);
+	printf("memory    %s: %s free, %s in arenas, %s in pages of peers\n", out_size(i->memory_bytes, a),
+	       out_size(i->free_pages * XSEG_PAGE_SIZE, b), out_size((uint64_t)i->arena_extents * XSEG_EXTENT_SIZE, c),
+	       out_size((uint64_t)i->page_extents * XSEG_EXTENT_SIZE, d));
+	printf("in all    %s of shared memory\n", out_size(i->total_bytes, a));
+	printf("requests  %u of %u free\n", i->free_requests, i->nr_requests);
+	printf("ports     %u of %u free\n", i->free_ports, i->nr_ports);
+	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
+	printf("huge      %s\n", huge_names[i->huge]);
+	printf("bad       %" PRIu64 " wrong values were found in the segment and refused\n", i->bad_count);
+	return out_done();
+}
+
+int seg_info(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct xseg_info info;
+	struct xseg *seg;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	(void)argv;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	xseg_get_info(seg, &info);
+	rc = t->json ? out_json(info_json(&info)) : print_info(&info);
+	xseg_detach(seg);
+	return rc;
+}
+
+/* ---- check ------------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct seg_check_opts, field)
+const struct opt seg_check_table[] = {
+	{ .name = "fix", .kind = OPT_BOOL, .off = AT(fix), .help = "also rebuild what can be derived" },
+	{ 0 },
+};
+#undef AT
+
+static void add_problem(const char *problem, void *arg)
+{
+	json_array_append_new(arg, json_string(problem));
+}
+
+static bool has_running_peer(struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &info) && view_peer_alive(&info))
+			return true;
+	return false;
+}
+
+static json_t *check_json(bool ok, const char *state, json_t *problems, const struct xseg_info *info)
+{
+	json_t *j = json_object();
+
+	out_set_bool(j, "ok", ok);
+	out_set_text(j, "state", state);
+	json_object_set_new(j, "problems", problems);
+	out_set_int(j, "free_pages", info->free_pages);
+	out_set_int(j, "free_requests", info->free_requests);
+	return j;
+}
+
+static int check_unusable(const struct tool *t, int rc, const struct xseg_error *err)
+{
+	struct xseg_info nothing = { .free_pages = 0 };
+	json_t *problems = json_array();
+
+	add_problem(err->text, problems);
+	if (t->json)
+		out_json(check_json(false, "unusable", problems, &nothing));
+	else
+		json_decref(problems);
+	return tool_fail_attach(t, rc, err);
+}
+
+/* Prints what was found; `left` problems are not mended. */
+static int report_check(const struct tool *t, json_t *result, unsigned left)
+{
+	json_t *problems = json_object_get(result, "problems"), *p;
+	size_t i, nr = json_array_size(problems);
+	int rc = TOOL_DONE;
+
+	if (t->json)
+		rc = out_json(json_incref(result));
+	else
+		json_array_foreach(problems, i, p)
+			printf("%s\n", json_string_value(p));
+	if (!left)
+		tool_say(t, "segment %s is sound%s", t->segment, nr ? " now" : "");
+	json_decref(result);
+	if (!left)
+		return rc;
+	return tool_fail(TOOL_FAILED, "check: segment %s has %u problem%s; 'xseg check --fix' mends what can be derived, else "
+			 "make it again",
+			 t->segment, left, left == 1 ? "" : "s");
+}
+
+int seg_check(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct seg_check_opts *o = opts;
+	struct xseg_error err = { "" };
+	struct xseg_info info;
+	json_t *result, *problems;
+	struct xseg *seg;
+	unsigned left;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = xseg_attach(t->segment, o->fix ? 0 : XSEG_ATTACH_OBSERVER, &seg, &err);
+	if (rc == -EPROTO || rc == -EAGAIN)
+		return check_unusable(t, rc, &err);
+	if (rc)
+		return tool_fail_attach(t, rc, &err);
+	problems = json_array();
+	left = xseg_check(seg, o->fix, add_problem, problems);
+	xseg_get_info(seg, &info);
+	result = check_json(left == 0, has_running_peer(seg) ? "running" : "idle", problems, &info);
+	xseg_detach(seg);
+	return report_check(t, result, left);
+}

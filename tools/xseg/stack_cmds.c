@@ -1,0 +1,318 @@
+/* stack_cmds - up and down: a whole stack, from nothing to serving and back.
+ *
+ * Contract: see commands.h.
+ *
+ * Invariants
+ *   U1  `up` that fails undoes what it began: the processes it started, and the segment if it made it
+ *   U2  `up` that is interrupted or timed out leaves the supervisor at work (3)
+ *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/xseg/commands.h"
+#include "tools/xseg/ending.h"
+#include "tools/xseg/launch.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/proc.h"
+#include "tools/xseg/view.h"
+
+#define STACK_TEXT_BYTES (64u << 10)
+#define TAIL_NS		 (TOOL_SECOND / 10)
+
+#define AT(field) offsetof(struct stack_up_opts, field)
+const struct opt stack_up_table[] = {
+	{ .name = "foreground", .kind = OPT_BOOL, .off = AT(foreground),
+	  .help = "stay and show the log; Ctrl-C stops all peers" },
+	{ 0 },
+};
+#undef AT
+
+#define AT(field) offsetof(struct stack_down_opts, field)
+const struct opt stack_down_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "kill everything, and lose dirty data" },
+	{ 0 },
+};
+#undef AT
+
+/* ---- up: the file ------------------------------------------------------------------------ */
+
+struct upping {
+	struct tool *t;
+	const char *file;
+	char *text;
+	struct stack *stack;
+	struct xseg *seg;
+	bool made;				/* the segment is ours */
+	struct view_peers before;		/* what was there */
+	struct launch launch;
+};
+
+static int read_text(struct upping *u)
+{
+	FILE *in = fopen(u->file, "re");
+	size_t len = 0;
+	int rc = TOOL_DONE;
+
+	u->text = calloc(1, STACK_TEXT_BYTES + 1);
+	if (in && u->text)
+		len = fread(u->text, 1, STACK_TEXT_BYTES, in);
+	if (!u->text)
+		rc = tool_fail(TOOL_FAILED, "up: no memory for the stack file; free some");
+	else if (!in || ferror(in))
+		rc = tool_fail(TOOL_USAGE, "up: %s: %s; name a stack file that can be read", u->file, strerror(errno));
+	else if (len >= STACK_TEXT_BYTES || strlen(u->text) != len)
+		rc = tool_fail(TOOL_USAGE, "up: %s: it is no text of less than 64k; name a stack file", u->file);
+	if (in)
+		fclose(in);
+	return rc;
+}
+
+/* What the options of each kind are is known to xseg-host only. */
+static int check_file(struct upping *u)
+{
+	static const char prefix[] = "xseg-host: error: ";
+	char path[PATH_MAX], said[1024] = "";
+	size_t skip;
+	int rc;
+
+	rc = tool_program("xseg-host", path, sizeof(path));
+	if (rc)
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it", "program xseg-host");
+	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, said, sizeof(said));
+	if (!rc)
+		return TOOL_DONE;
+	skip = strncmp(said, prefix, strlen(prefix)) ? 0 : strlen(prefix);
+	return tool_fail(rc == TOOL_USAGE ? TOOL_USAGE : TOOL_FAILED, "up: %s%s; correct that and run it again", said + skip,
+			 said[0] ? "" : "xseg-host cannot check the stack file");
+}
+
+static int read_stack(struct upping *u)
+{
+	struct xseg_error err = { "" };
+	int rc = read_text(u);
+
+	if (!rc)
+		rc = check_file(u);
+	if (rc)
+		return rc;
+	u->stack = stack_create();
+	if (!u->stack)
+		return tool_fail(TOOL_FAILED, "up: no memory for a stack; free some");
+	if (stack_parse(u->text, u->stack, &err))
+		return tool_fail(TOOL_USAGE, "up: %s: %s", u->file, err.text);
+	if (!u->stack->nr_peers)
+		return tool_fail(TOOL_USAGE, "up: %s: it has no [peer NAME] section; add one for each peer", u->file);
+	if (!u->t->segment_given && u->stack->segment.name[0])
+		snprintf(u->t->segment, sizeof(u->t->segment), "%s", u->stack->segment.name);
+	return TOOL_DONE;
+}
+
+/* ---- up: the segment --------------------------------------------------------------------- */
+
+static int make_segment(struct upping *u)
+{
+	struct xseg_error err = { "" };
+	struct xseg_config cfg;
+	int rc;
+
+	if (!u->stack->segment.memory)
+		return tool_fail(TOOL_USAGE, "up: %s: [segment] says no memory; add memory = SIZE", u->file);
+	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
+	if (!rc)
+		rc = xseg_create(u->t->segment, &cfg, &err);
+	if (rc)
+		return tool_fail_errno(rc, &err, "correct [segment]", "up: segment %s", u->t->segment);
+	u->made = true;
+	rc = tool_attach(u->t, 0, &u->seg);
+	if (rc && xseg_destroy(u->t->segment))
+		tool_fail(TOOL_FAILED, "segment %s: it was made and cannot be removed; use 'xseg destroy'", u->t->segment);
+	return rc;
+}
+
+static int open_segment(struct upping *u)
+{
+	struct xseg_error err = { "" };
+	int rc = xseg_attach(u->t->segment, 0, &u->seg, &err);
+
+	if (rc == -ENOENT)
+		rc = make_segment(u);
+	else if (rc)
+		rc = tool_fail_attach(u->t, rc, &err);
+	else if (xseg_supervisor_alive(u->seg))
+		rc = tool_fail(TOOL_REFUSED, "up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
+			       u->t->segment);
+	if (rc)
+		return rc;
+	if (view_peers_load(u->seg, &u->before))
+		return tool_fail(TOOL_FAILED, "up: no memory for a list of peers; free some");
+	rc = xseg_stack_set(u->seg, u->text, strlen(u->text));
+	return rc ? tool_fail_errno(rc, NULL, "make the stack file shorter", "up: the segment's copy of %s", u->file) :
+		    TOOL_DONE;
+}
+
+/* ---- up: undoing ------------------------------------------------------------------------- */
+
+static bool was_there(const struct xseg_peer_info *p, void *arg)
+{
+	const struct upping *u = arg;
+	const struct xseg_peer_info *old = view_peer_named(&u->before, p->name);
+
+	return old && view_peer_alive(old) && old->generation == p->generation;
+}
+
+/* The supervisor first, which would start them again (U1). What failed has been said. */
+static void undo(struct upping *u)
+{
+	int rc = ending_kill_supervisor(u->t, u->seg);
+
+	if (!rc)
+		rc = ending_stop_peers(u->t, u->seg, was_there, u);
+	if (!rc && u->made && xseg_destroy(u->t->segment))
+		tool_fail(TOOL_FAILED, "segment %s: it was made and cannot be removed; use 'xseg destroy'", u->t->segment);
+}
+
+/* ---- up: the foreground ------------------------------------------------------------------ */
+
+/* Copies what was added to the log to stderr. */
+static void show_log(const struct launch *l, off_t *from)
+{
+	int fd = open(l->log, O_RDONLY | O_CLOEXEC);
+	char buf[4096];
+	ssize_t len;
+
+	while (fd >= 0 && (len = pread(fd, buf, sizeof(buf), *from)) > 0) {
+		fwrite(buf, 1, (size_t)len, stderr);
+		*from += len;
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Until Ctrl-C, then until all has stopped. */
+static int stay(struct upping *u)
+{
+	struct xseg_peer_info supervisor;
+	off_t shown = u->launch.log_from;
+	bool alive, asked = false;
+	int rc;
+
+	while ((alive = view_supervisor(u->seg, &supervisor)) && !(asked && tool_interrupted())) {
+		show_log(&u->launch, &shown);
+		if (!asked && tool_out_of_time(u->t)) {
+			asked = true;
+			tool_clear_interrupt();
+			rc = proc_signal_peer(u->seg, &supervisor, SIGTERM);
+			if (rc && rc != -ESRCH)
+				return tool_fail_errno(rc, NULL, "use 'xseg down'", "the supervisor");
+		}
+		tool_sleep_ns(TAIL_NS);
+	}
+	show_log(&u->launch, &shown);
+	if (!asked)
+		return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s and 'xseg status'", u->launch.log);
+	return alive ? tool_later("the stack of segment %s is still stopping; see 'xseg status'", u->t->segment) : TOOL_DONE;
+}
+
+/* ---- up ---------------------------------------------------------------------------------- */
+
+static int say_up(const struct upping *u)
+{
+	json_t *j, *peers;
+	uint32_t i;
+
+	if (!u->t->json) {
+		tool_say(u->t, "all %u peers serve", u->stack->nr_peers);
+		return TOOL_DONE;
+	}
+	j = json_object();
+	peers = json_array();
+	out_set_text(j, "segment", u->t->segment);
+	out_set_bool(j, "created", u->made);
+	out_set_text(j, "log", u->launch.log);
+	for (i = 0; i < u->stack->nr_peers; i++)
+		json_array_append_new(peers, json_string(u->stack->peers[i].name));
+	json_object_set_new(j, "peers", peers);
+	return out_json(j);
+}
+
+static int bring_up(struct upping *u)
+{
+	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack);
+
+	if (!rc) {
+		tool_say(u->t, "segment %s is %s; log: %s", u->t->segment, u->made ? "made" : "there already", u->launch.log);
+		fflush(stdout);
+		rc = launch_wait(&u->launch);
+	}
+	if (rc == TOOL_FAILED)
+		undo(u);
+	return rc;
+}
+
+int stack_up(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct stack_up_opts *o = opts;
+	struct upping u = { .t = t, .file = argv[0] };
+	int rc;
+
+	(void)argc;
+	rc = read_stack(&u);
+	if (!rc)
+		rc = open_segment(&u);
+	if (!rc)
+		rc = bring_up(&u);
+	if (!rc)
+		rc = say_up(&u);
+	if (!rc && o->foreground)
+		rc = stay(&u);
+	view_peers_fini(&u.before);
+	if (u.seg)
+		xseg_detach(u.seg);
+	stack_destroy(u.stack);
+	free(u.text);
+	return rc;
+}
+
+/* ---- down -------------------------------------------------------------------------------- */
+
+static int stop_all(struct tool *t, struct xseg *seg)
+{
+	int rc = ending_no_clients(t, seg, "down");
+
+	if (!rc && !xseg_supervisor_alive(seg))
+		rc = ending_no_dirty(t, seg, "down");
+	if (!rc)
+		rc = ending_stop_supervisor(t, seg);
+	if (!rc)
+		rc = ending_stop_peers(t, seg, NULL, NULL);
+	if (!rc)
+		rc = ending_no_dirty(t, seg, "down");
+	return rc ? rc : ending_may_destroy(t, seg);
+}
+
+int stack_down(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct stack_down_opts *o = opts;
+	struct xseg *seg;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	rc = o->force ? ending_kill_all(t, seg) : stop_all(t, seg);
+	xseg_detach(seg);
+	if (rc)
+		return rc;
+	rc = xseg_destroy(t->segment);
+	if (rc)
+		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "down %s", t->segment);
+	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);
+	return TOOL_DONE;
+}

@@ -1,0 +1,198 @@
+/* status_cmds - status: the segment, its supervisor, peers, chains and caches on one page.
+ *
+ * Contract: see commands.h. What only a peer can tell (how many volumes there are) is asked for two
+ * seconds at most, and shown as unknown when it does not answer: status never hangs and never
+ * fails because a peer does.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/xseg/cache_text.h"
+#include "tools/xseg/client.h"
+#include "tools/xseg/commands.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/peer_text.h"
+#include "tools/xseg/proc.h"
+
+#define ASK_NS (2 * TOOL_SECOND)
+
+/* ---- gathering --------------------------------------------------------------------------- */
+
+static json_t *segment_json(struct xseg *seg)
+{
+	struct xseg_info info;
+	json_t *j = json_object();
+
+	xseg_get_info(seg, &info);
+	out_set_text(j, "name", info.name);
+	out_set_int(j, "memory_bytes", info.memory_bytes);
+	out_set_int(j, "free_bytes", info.free_pages * XSEG_PAGE_SIZE);
+	out_set_int(j, "total_bytes", info.total_bytes);
+	out_set_int(j, "requests", info.nr_requests);
+	out_set_int(j, "free_requests", info.free_requests);
+	return j;
+}
+
+static json_t *supervisor_json(struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	json_t *j = json_object();
+	bool alive = view_supervisor(seg, &info);
+
+	out_set_bool(j, "alive", alive);
+	json_object_set_new(j, "pid", alive ? json_integer(info.pid) : json_null());
+	return j;
+}
+
+/* The number of volumes, as one volumed says; null when none does. */
+static json_t *volumes_json(struct client *c, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p = view_peer_of_kind(peers, "volumed", NULL);
+	char count[24];
+
+	if (c && p && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0 &&
+	    client_value(c->text, "volumes", count, sizeof(count)))
+		return json_integer((json_int_t)client_number(c->text, "volumes"));
+	return json_null();
+}
+
+/* What is worth a line of a cache's whole status. */
+static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_peer_info *p)
+{
+	static const char *const keys[] = { "name", "policy", "state", "memory_bytes", "used_bytes", "dirty_bytes",
+					    "draining" };
+	json_t *all = NULL, *j = json_object();
+	size_t i;
+
+	if (c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0)
+		all = cache_text_to_json(c->text, p);
+	if (!all)
+		all = cache_text_from_stats(seg, p);
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (json_object_get(all, keys[i]))
+			json_object_set(j, keys[i], json_object_get(all, keys[i]));
+	if (json_is_string(json_object_get(j, "policy")))
+		out_set_text(j, "promise", cache_text_promise(json_string_value(json_object_get(j, "policy"))));
+	json_decref(all);
+	return j;
+}
+
+static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
+{
+	struct tool quick = { .timeout_ns = ASK_NS, .deadline_ns = tool_now_ns() + ASK_NS, .quiet = true };
+	const struct xseg_peer_info *p = NULL;
+	json_t *j = json_object(), *caches = json_array();
+	struct client *c = NULL;
+
+	json_object_set_new(j, "segment", segment_json(seg));
+	snprintf(quick.segment, sizeof(quick.segment), "%s", t->segment);
+	tool_mute(true);
+	if (client_open(&quick, false, &c))
+		c = NULL;
+	tool_mute(false);
+	json_object_set_new(j, "supervisor", supervisor_json(seg));
+	json_object_set_new(j, "peers", peer_text_json(peers));
+	json_object_set_new(j, "chains", peer_text_chains(peers));
+	json_object_set_new(j, "volumes", volumes_json(c, peers));
+	while ((p = view_peer_of_kind(peers, "cached", p)))
+		json_array_append_new(caches, cache_json(c, seg, p));
+	json_object_set_new(j, "caches", caches);
+	if (c)
+		client_close(c);
+	return j;
+}
+
+/* ---- showing ----------------------------------------------------------------------------- */
+
+static uint64_t number(const json_t *j, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(j, key));
+}
+
+static const char *text(const json_t *j, const char *key)
+{
+	const char *value = json_string_value(json_object_get(j, key));
+
+	return value ? value : "?";
+}
+
+static void print_segment(struct tool *t, const json_t *j)
+{
+	const json_t *segment = json_object_get(j, "segment"), *supervisor = json_object_get(j, "supervisor");
+	const json_t *volumes = json_object_get(j, "volumes");
+	char memory[OUT_TEXT], free_text[OUT_TEXT], log[512];
+
+	proc_log_path(t->segment, log, sizeof(log));
+	printf("segment     %s: %s free of %s, %" PRIu64 " of %" PRIu64 " requests free\n", text(segment, "name"),
+	       out_size(number(segment, "free_bytes"), free_text), out_size(number(segment, "memory_bytes"), memory),
+	       number(segment, "free_requests"), number(segment, "requests"));
+	if (json_is_true(json_object_get(supervisor, "alive")))
+		printf("supervisor  pid %" PRIu64 ", log %s\n", number(supervisor, "pid"), log);
+	else
+		printf("supervisor  none: dead peers are not started again; 'xseg up STACK.conf' starts one\n");
+	if (json_is_integer(volumes))
+		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
+	else
+		printf("volumes     unknown: no volumed answers\n");
+}
+
+static void print_chains(const json_t *j)
+{
+	json_t *chains = json_object_get(j, "chains"), *chain, *name;
+	size_t i, k;
+
+	json_array_foreach(chains, i, chain) {
+		printf("%-12s", i ? "" : "chain");
+		json_array_foreach(chain, k, name)
+			printf("%s%s", k ? " -> " : "", json_string_value(name));
+		putchar('\n');
+	}
+}
+
+static void print_caches(const json_t *j)
+{
+	json_t *caches = json_object_get(j, "caches"), *c;
+	char memory[OUT_TEXT], used[OUT_TEXT], dirty[OUT_TEXT];
+	size_t i;
+
+	json_array_foreach(caches, i, c) {
+		printf("cache       %s: %s, %s of %s used, %s dirty\n", text(c, "name"), text(c, "state"),
+		       out_size(number(c, "used_bytes"), used), out_size(number(c, "memory_bytes"), memory),
+		       out_size(number(c, "dirty_bytes"), dirty));
+		printf("            %s: %s\n", text(c, "policy"), text(c, "promise"));
+	}
+}
+
+int stack_status(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct view_peers peers = { 0 };
+	struct xseg *seg;
+	json_t *j;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	(void)argv;
+	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
+	if (rc)
+		return rc;
+	if (view_peers_load(seg, &peers)) {
+		xseg_detach(seg);
+		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	}
+	j = gather(t, seg, &peers);
+	if (t->json) {
+		rc = out_json(json_incref(j));
+	} else {
+		print_segment(t, j);
+		print_chains(j);
+		print_caches(j);
+		putchar('\n');
+		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
+	}
+	json_decref(j);
+	view_peers_fini(&peers);
+	xseg_detach(seg);
+	return rc;
+}

@@ -1,0 +1,272 @@
+/* tool - see tool.h. */
+#include "tools/xseg/tool.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROGRESS_EVERY_NS (TOOL_SECOND / 5)
+#define SECOND_SIGNAL_NS  (TOOL_SECOND / 4)
+
+static volatile sig_atomic_t interrupted;
+static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
+static bool progress_shown, muted;
+
+/* ---- time and signals -------------------------------------------------------------------- */
+
+uint64_t tool_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * TOOL_SECOND + (uint64_t)ts.tv_nsec;
+}
+
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+void tool_start_clock(struct tool *t)
+{
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct itimerval timer = { .it_interval = { .tv_usec = 100000 } };
+
+	t->deadline_ns = UINT64_MAX;
+	if (!t->timeout_ns || __builtin_add_overflow(tool_now_ns(), t->timeout_ns, &t->deadline_ns)) {
+		t->deadline_ns = UINT64_MAX;
+		return;
+	}
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGALRM, &sa, NULL);
+	timer.it_value.tv_sec = (time_t)(t->timeout_ns / TOOL_SECOND);
+	timer.it_value.tv_usec = (suseconds_t)(t->timeout_ns % TOOL_SECOND / 1000);
+	if (!timer.it_value.tv_sec && !timer.it_value.tv_usec)
+		timer.it_value.tv_usec = 1;
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+uint64_t tool_limit(const struct tool *t, uint64_t ns)
+{
+	return t->timeout_ns ? t->deadline_ns : tool_now_ns() + ns;
+}
+
+void tool_sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ns / TOOL_SECOND), .tv_nsec = (long)(ns % TOOL_SECOND) };
+
+	if (!interrupted)
+		nanosleep(&ts, NULL);
+}
+
+/* The second one counts when it comes some time after the first: timeout(1) and terminals send one
+ * both to a process and to its group. */
+static void on_signal(int sig)
+{
+	uint64_t now = tool_now_ns();
+
+	if (interrupted && now - interrupted_ns > SECOND_SIGNAL_NS)
+		_exit(TOOL_LATER);
+	if (!interrupted)
+		interrupted_ns = now;
+	interrupted = sig;
+}
+
+void tool_catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+}
+
+bool tool_interrupted(void)
+{
+	return interrupted;
+}
+
+void tool_clear_interrupt(void)
+{
+	interrupted = 0;
+}
+
+bool tool_out_of_time(const struct tool *t)
+{
+	return interrupted || (t->deadline_ns != UINT64_MAX && tool_now_ns() >= t->deadline_ns);
+}
+
+/* ---- saying things ----------------------------------------------------------------------- */
+
+static void print_line(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+
+/* Line breaks inside become spaces, those at the end vanish (T1). */
+static void print_line(const char *fmt, va_list ap)
+{
+	char line[2048];
+	size_t len;
+	char *c;
+
+	if (muted)
+		return;
+	tool_progress_end();
+	fflush(stdout);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	len = strlen(line);
+	while (len && line[len - 1] == '\n')
+		line[--len] = '\0';
+	for (c = line; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	fprintf(stderr, "xseg: %s\n", line);
+}
+
+void tool_mute(bool mute)
+{
+	muted = mute;
+}
+
+int tool_fail(enum tool_exit code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+enum tool_exit tool_exit_of(int64_t rc)
+{
+	static const struct {
+		int err;
+		enum tool_exit code;
+	} codes[] = {
+		{ EEXIST, TOOL_REFUSED },   { ENOENT, TOOL_REFUSED }, { EBUSY, TOOL_REFUSED },
+		{ ENOTEMPTY, TOOL_REFUSED }, { ELOOP, TOOL_REFUSED },  { ENOTCONN, TOOL_REFUSED },
+		{ EINVAL, TOOL_USAGE },	    { ENAMETOOLONG, TOOL_USAGE }, { ENOSYS, TOOL_USAGE },
+		{ ERANGE, TOOL_USAGE },	    { ETIMEDOUT, TOOL_LATER }, { EINTR, TOOL_LATER },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].err == -rc)
+			return codes[i].code;
+	return TOOL_FAILED;
+}
+
+int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt, ...)
+{
+	const char *reason = err && err->text[0] ? err->text : strerror((int)-rc);
+	bool has_hint = strchr(reason, ';') != NULL;
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return tool_fail(tool_exit_of(rc), "%s: %s%s%s", what, reason, hint && !has_hint ? "; " : "",
+			 hint && !has_hint ? hint : "");
+}
+
+int tool_later(const char *fmt, ...)
+{
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return tool_fail(TOOL_LATER, "%s: %s", interrupted ? "interrupted" : "timed out", what);
+}
+
+void tool_progress(const struct tool *t, const char *fmt, ...)
+{
+	static uint64_t last_ns;
+	static int terminal = -1;
+	uint64_t now = tool_now_ns();
+	char line[256];
+	va_list ap;
+
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO);
+	if (!terminal || t->quiet || now - last_ns < PROGRESS_EVERY_NS)
+		return;
+	last_ns = now;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\r\033[K%.120s", line);
+	fflush(stderr);
+	progress_shown = true;
+}
+
+void tool_progress_end(void)
+{
+	if (!progress_shown)
+		return;
+	fputs("\r\033[K", stderr);
+	fflush(stderr);
+	progress_shown = false;
+}
+
+void tool_say(const struct tool *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (t->json || t->quiet)
+		return;
+	tool_progress_end();
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
+}
+
+/* ---- places ------------------------------------------------------------------------------ */
+
+int tool_program(const char *name, char *path, size_t size)
+{
+	char own[4096];
+	ssize_t len = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	char *slash;
+
+	if (len < 0)
+		return -errno;
+	own[len] = '\0';
+	slash = strrchr(own, '/');
+	if (!slash)
+		return -ENOENT;
+	*slash = '\0';
+	if ((size_t)snprintf(path, size, "%s/%s", own, name) >= size)
+		return -ENAMETOOLONG;
+	return access(path, X_OK) ? -errno : 0;
+}
+
+int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
+{
+	if (rc == -ENOENT)
+		return tool_fail(TOOL_REFUSED,
+				 "segment %s: there is none of that name; make it with 'xseg create' or 'xseg up', "
+				 "or name another with -s",
+				 t->segment);
+	tool_fail_errno(rc, err,
+			rc == -EACCES || rc == -EPERM ? "its mode and group say who may; 'ls -l /dev/shm' shows them" :
+							"remove it with 'xseg destroy --force' if nothing uses it",
+			"segment %s", t->segment);
+	return TOOL_FAILED;
+}
+
+int tool_attach(const struct tool *t, unsigned flags, struct xseg **seg)
+{
+	struct xseg_error err = { "" };
+	int rc = xseg_attach(t->segment, flags, seg, &err);
+
+	return rc ? tool_fail_attach(t, rc, &err) : TOOL_DONE;
+}

@@ -1,0 +1,94 @@
+/* tool - what all commands of `xseg` share: where they are, how long they may take, how they fail.
+ *
+ * Contract
+ *   One thread. A command's handler returns an exit code (enum tool_exit); whoever finds an error
+ *   prints it, once, by tool_fail() or one of its sisters, and hands the code up.
+ *
+ * Invariants
+ *   T1  an error is one line on stderr: what, why, what to do next
+ *   T2  progress is shown on a terminal only, on stderr, and is gone before anything else is printed
+ *   T3  a wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work goes on
+ *   T4  no signal is sent to a bare pid: see proc.h
+ */
+#ifndef TOOLS_XSEG_TOOL_H
+#define TOOLS_XSEG_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "peers/common/opt.h"
+#include "xseg/xseg.h"
+
+enum tool_exit {
+	TOOL_DONE,
+	TOOL_FAILED,				/* store, system, full, damage found */
+	TOOL_USAGE,				/* wrong usage, key or size */
+	TOOL_LATER,				/* timed out or interrupted, the work goes on */
+	TOOL_REFUSED				/* exists already, is not there, is in use, would lose data */
+};
+
+#define TOOL_SECOND 1000000000ull
+
+struct tool {
+	char segment[XSEG_NAME_MAX];		/* the name to work on */
+	bool segment_given;			/* by -s or $XSEG_SEGMENT */
+	bool json, quiet;
+	uint64_t timeout_ns;			/* 0: none */
+	uint64_t deadline_ns;			/* monotonic; UINT64_MAX: none */
+};
+
+/* One command. `words` are one or two; handlers get what is neither a word nor an option. */
+struct command {
+	const char *words;
+	int (*run)(struct tool *t, const void *opts, int argc, char **argv);
+	const struct opt *opts;			/* NULL: none of its own */
+	size_t opts_size;
+	int min_args, max_args;
+	const char *args;			/* for the usage line */
+	const char *help;			/* one line */
+};
+
+uint64_t tool_now_ns(void);
+/* Starts the clock of --timeout: from then on signals end system calls that block, again and again. */
+void tool_start_clock(struct tool *t);
+/* The deadline or, without --timeout, now + ns. */
+uint64_t tool_limit(const struct tool *t, uint64_t ns);
+void tool_sleep_ns(uint64_t ns);	/* ends early when interrupted */
+
+/* Ctrl-C, SIGTERM and SIGHUP set a flag from now on; a second one ends the program at once. */
+void tool_catch_signals(void);
+bool tool_interrupted(void);
+/* Forgets it, for commands that end something in order after Ctrl-C; the next one interrupts that. */
+void tool_clear_interrupt(void);
+/* True when the command should stop waiting (T3). */
+bool tool_out_of_time(const struct tool *t);
+
+/* Prints "xseg: ..." as one line and returns code. */
+int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "xseg: WHAT: REASON; HINT": the reason is the text in err, else strerror's. The hint (may be NULL) is left
+ * out when the reason has one (a ';'). The code is made from rc. */
+int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+enum tool_exit tool_exit_of(int64_t rc);
+/* "interrupted: WHAT" or "timed out: WHAT", which says what goes on. Returns TOOL_LATER. */
+int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* While muted, errors are not printed: for what is nice to know and no reason to fail. */
+void tool_mute(bool mute);
+
+/* Shows a line of progress in place, at most five times a second, until tool_progress_end(). */
+void tool_progress(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void tool_progress_end(void);
+
+/* A line for people on stdout: not with --json or --quiet. */
+void tool_say(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The program `name` in the directory of this one. -ENOENT when it is not there. */
+int tool_program(const char *name, char *path, size_t size) XSEG_MUST_CHECK;
+
+/* Attaches to the segment; prints why not and returns an exit code. */
+int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err);
+int tool_attach(const struct tool *t, unsigned flags, struct xseg **seg) XSEG_MUST_CHECK;
+
+#endif

@@ -1,0 +1,205 @@
+/* view - see view.h. */
+#include "tools/xseg/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char supervisor_kind[] = "supervisor";
+
+/* ---- peers ------------------------------------------------------------------------------- */
+
+int view_peers_load(struct xseg *seg, struct view_peers *peers)
+{
+	uint32_t i, bound = xseg_nr_peers(seg);
+
+	peers->nr = 0;
+	peers->info = calloc(bound ? bound : 1, sizeof(*peers->info));
+	if (!peers->info)
+		return -ENOMEM;
+	for (i = 0; i < bound; i++)
+		if (xseg_peer_get_info(seg, i, &peers->info[peers->nr]) &&
+		    strcmp(peers->info[peers->nr].kind, supervisor_kind))
+			peers->nr++;
+	return 0;
+}
+
+bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info)
+{
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, info) && !strcmp(info->kind, supervisor_kind) && view_peer_alive(info))
+			return true;
+	return false;
+}
+
+void view_peers_fini(struct view_peers *peers)
+{
+	free(peers->info);
+	peers->info = NULL;
+	peers->nr = 0;
+}
+
+const struct xseg_peer_info *view_peer_named(const struct view_peers *peers, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (!strcmp(peers->info[i].name, name))
+			return &peers->info[i];
+	return NULL;
+}
+
+const struct xseg_peer_info *view_peer_at(const struct view_peers *peers, uint32_t index)
+{
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (peers->info[i].index == index)
+			return &peers->info[i];
+	return NULL;
+}
+
+const struct xseg_peer_info *view_peer_of_kind(const struct view_peers *peers, const char *kind,
+					       const struct xseg_peer_info *after)
+{
+	uint32_t i = after ? (uint32_t)(after - peers->info) + 1 : 0;
+
+	for (; i < peers->nr; i++)
+		if (!strcmp(peers->info[i].kind, kind))
+			return &peers->info[i];
+	return NULL;
+}
+
+bool view_peer_alive(const struct xseg_peer_info *p)
+{
+	return p->state == XSEG_PEER_OPENING || p->state == XSEG_PEER_LIVE;
+}
+
+bool view_peer_is_client(const struct xseg_peer_info *p)
+{
+	return !strcmp(p->kind, "client");
+}
+
+const char *view_state_name(enum xseg_peer_state state)
+{
+	static const char *const names[] = {
+		[XSEG_PEER_FREE] = "free",	 [XSEG_PEER_OPENING] = "opening", [XSEG_PEER_LIVE] = "running",
+		[XSEG_PEER_STOPPED] = "stopped", [XSEG_PEER_DEAD] = "dead",
+	};
+
+	return names[state];
+}
+
+uint32_t view_peer_names(const struct view_peers *peers,
+			 bool (*which)(const struct xseg_peer_info *p, const struct xseg_peer_info *of),
+			 const struct xseg_peer_info *of, char *out, size_t size)
+{
+	uint32_t i, nr = 0;
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (i = 0; i < peers->nr; i++) {
+		if (!which(&peers->info[i], of))
+			continue;
+		nr++;
+		if (used < size)
+			used += (size_t)snprintf(out + used, size - used, " %s", peers->info[i].name);
+	}
+	return nr;
+}
+
+bool view_sends_to(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
+{
+	return p->index != of->index && p->downstream == of->index && view_peer_alive(p);
+}
+
+bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
+{
+	return p->index != of->index && p->member == of->member && view_peer_alive(p) && view_peer_alive(of);
+}
+
+/* ---- statistics -------------------------------------------------------------------------- */
+
+static void sum_into(struct xseg_stats_view *to, const struct xseg_stats_view *from)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < from->nr; i++)
+		for (j = 0; j < to->nr; j++)
+			if (!strcmp(from->key[i], to->key[j])) {
+				to->value[j] += from->value[i];
+				break;
+			}
+	xhist_merge(&to->lat, &from->lat);
+}
+
+static struct xseg_stats_view *find_block(const struct view_stats *stats, const char *kind, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < stats->nr; i++)
+		if (!strcmp(stats->block[i].kind, kind) && !strcmp(stats->block[i].name, name))
+			return &stats->block[i];
+	return NULL;
+}
+
+int view_stats_load(struct xseg *seg, struct view_stats *stats)
+{
+	uint32_t i, bound = xseg_nr_stats(seg);
+	struct xseg_stats_view *next, *same;
+
+	stats->nr = 0;
+	stats->block = calloc(bound ? bound : 1, sizeof(*stats->block));
+	if (!stats->block)
+		return -ENOMEM;
+	for (i = 0; i < bound; i++) {
+		next = &stats->block[stats->nr];
+		if (!xseg_stats_view(seg, i, next))
+			continue;
+		same = find_block(stats, next->kind, next->name);
+		if (same)
+			sum_into(same, next);
+		else
+			stats->nr++;
+	}
+	return 0;
+}
+
+void view_stats_fini(struct view_stats *stats)
+{
+	free(stats->block);
+	stats->block = NULL;
+	stats->nr = 0;
+}
+
+const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind, const char *name)
+{
+	return find_block(stats, kind, name);
+}
+
+uint64_t view_stats_value(const struct xseg_stats_view *block, const char *key)
+{
+	uint32_t i;
+
+	for (i = 0; i < block->nr; i++)
+		if (!strcmp(block->key[i], key))
+			return block->value[i];
+	return 0;
+}
+
+uint64_t view_dirty_bytes(struct xseg *seg, uint32_t peer_index)
+{
+	struct xseg_stats_view *block = malloc(sizeof(*block));
+	uint32_t i, bound = xseg_nr_stats(seg);
+	uint64_t dirty = 0;
+
+	for (i = 0; block && i < bound; i++)
+		if (xseg_stats_view(seg, i, block) && !strcmp(block->kind, "cache") &&
+		    (peer_index == XSEG_NONE || block->peer == peer_index))
+			dirty += view_stats_value(block, "dirty_bytes");
+	free(block);
+	return dirty;
+}

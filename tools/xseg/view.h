@@ -1,0 +1,55 @@
+/* view - what a segment shows to whoever looks: its peers and its blocks of statistics.
+ *
+ * The supervisor is listed in a segment as a peer, too; here it is not one of the peers.
+ *
+ * Contract: snapshots in private memory; only reads the segment, so an observer may use all of it.
+ * What is shown may be old by the time it is printed. Free with view_*_fini(), also after an error.
+ */
+#ifndef TOOLS_XSEG_VIEW_H
+#define TOOLS_XSEG_VIEW_H
+
+#include "xseg/xseg.h"
+
+struct view_peers {
+	uint32_t nr;
+	struct xseg_peer_info *info;		/* by index in the segment; free slots are left out */
+};
+
+struct view_stats {
+	uint32_t nr;
+	struct xseg_stats_view *block;		/* those of one name and kind are summed */
+};
+
+int view_peers_load(struct xseg *seg, struct view_peers *peers) XSEG_MUST_CHECK;
+void view_peers_fini(struct view_peers *peers);
+const struct xseg_peer_info *view_peer_named(const struct view_peers *peers, const char *name);
+const struct xseg_peer_info *view_peer_at(const struct view_peers *peers, uint32_t index);
+/* The next of that kind after `after` (NULL: the first). */
+const struct xseg_peer_info *view_peer_of_kind(const struct view_peers *peers, const char *kind,
+					       const struct xseg_peer_info *after);
+
+/* The supervisor's entry, while it is alive. */
+bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info);
+
+bool view_peer_alive(const struct xseg_peer_info *p);	/* opening or live: it has a process */
+bool view_peer_is_client(const struct xseg_peer_info *p);
+const char *view_state_name(enum xseg_peer_state state);
+
+/* Appends " NAME NAME" of each peer for which which() is true; returns how many there are. */
+uint32_t view_peer_names(const struct view_peers *peers,
+			 bool (*which)(const struct xseg_peer_info *p, const struct xseg_peer_info *of),
+			 const struct xseg_peer_info *of, char *out, size_t size);
+/* For view_peer_names(): other peers that are alive and send to `of`; that live in the process of `of`. */
+bool view_sends_to(const struct xseg_peer_info *p, const struct xseg_peer_info *of);
+bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_info *of);
+
+int view_stats_load(struct xseg *seg, struct view_stats *stats) XSEG_MUST_CHECK;
+void view_stats_fini(struct view_stats *stats);
+const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind, const char *name);
+/* 0 when there is no such key. */
+uint64_t view_stats_value(const struct xseg_stats_view *block, const char *key);
+
+/* Dirty bytes of a peer's caches, or of all peers' (XSEG_NONE), as their counters have them. */
+uint64_t view_dirty_bytes(struct xseg *seg, uint32_t peer_index);
+
+#endif

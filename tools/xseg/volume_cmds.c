@@ -1,0 +1,413 @@
+/* volume_cmds - volume create, list, info, resize, remove, import, export, flush: asked of volumed.
+ *
+ * Contract: see commands.h. A volume's line is "slot= name= id= size_bytes= object_size_bytes= state=
+ * objects_left="; "volume info" has the same, one item a line.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tools/xseg/client.h"
+#include "tools/xseg/commands.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/volume_io.h"
+
+#define POLL_NS (TOOL_SECOND / 20)
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct volume_opts, field)
+#define OPT_VOLUMED                                                                                                   \
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, .arg = "NAME",                \
+	  .help = "which volumed, where there are several" }
+#define OPT_VOLUME_SIZE                                                                                               \
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .flags = OPT_REQUIRED,                             \
+	  .help = "bytes of the volume, a multiple of 512" }
+
+const struct opt volume_table[] = {
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_create_table[] = {
+	OPT_VOLUME_SIZE,
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_resize_table[] = {
+	OPT_VOLUME_SIZE,
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "also make it smaller, and lose what is beyond" },
+	OPT_VOLUMED,
+	{ 0 },
+};
+#undef AT
+
+/* ---- asking volumed ---------------------------------------------------------------------- */
+
+struct volume {
+	char name[XSEG_NAME_MAX], state[16];
+	uint64_t id, size_bytes, object_size_bytes, objects_left;
+};
+
+static int check_name(const char *name)
+{
+	if (xseg_name_ok(name))
+		return TOOL_DONE;
+	return tool_fail(TOOL_USAGE,
+			 "volume '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with neither '.' "
+			 "nor '-'; choose another",
+			 name);
+}
+
+/* Opens a client and finds volumed. `name` (NULL: none) is checked before. */
+static int open_volumed(struct tool *t, const struct volume_opts *o, const char *name, bool io, struct client **c,
+			uint32_t *peer)
+{
+	int rc = name ? check_name(name) : TOOL_DONE;
+
+	if (!rc)
+		rc = client_open(t, io, c);
+	if (rc)
+		return rc;
+	rc = client_find_peer(*c, "volumed", o->volumed, peer);
+	if (rc)
+		client_close(*c);
+	return rc;
+}
+
+static void read_volume(const char *text, struct volume *v)
+{
+	memset(v, 0, sizeof(*v));
+	client_value(text, "name", v->name, sizeof(v->name));
+	client_value(text, "state", v->state, sizeof(v->state));
+	v->id = client_number(text, "id");
+	v->size_bytes = client_number(text, "size_bytes");
+	v->object_size_bytes = client_number(text, "object_size_bytes");
+	v->objects_left = client_number(text, "objects_left");
+}
+
+static int fail_volume(struct client *c, int64_t rc, const char *what, const char *name)
+{
+	const char *hint = rc == -ENOENT ? "'xseg volume list' shows what there is" :
+			   rc == -EEXIST ? "choose another name, or remove it first" :
+					   NULL;
+
+	return client_fail(c, rc, hint, "%s %s", what, name);
+}
+
+static int ask_volume(struct client *c, uint32_t peer, const char *what, const char *name, struct volume *v)
+{
+	int64_t rc = client_ask(c, peer, "volume info %s", name);
+
+	if (rc < 0)
+		return fail_volume(c, rc, what, name);
+	read_volume(c->text, v);
+	return TOOL_DONE;
+}
+
+/* ---- showing ----------------------------------------------------------------------------- */
+
+static json_t *volume_json(const struct volume *v)
+{
+	json_t *j = json_object();
+
+	out_set_text(j, "name", v->name);
+	out_set_int(j, "id", v->id);
+	out_set_int(j, "size_bytes", v->size_bytes);
+	out_set_int(j, "object_size_bytes", v->object_size_bytes);
+	out_set_text(j, "state", v->state);
+	out_set_int(j, "objects_left", v->objects_left);
+	return j;
+}
+
+static int show_volume(const struct tool *t, const struct volume *v)
+{
+	char size[OUT_TEXT], object[OUT_TEXT];
+
+	if (t->json)
+		return out_json(volume_json(v));
+	printf("volume   %s, id %" PRIu64 "\n", v->name, v->id);
+	printf("size     %s (%" PRIu64 " bytes), in objects of %s\n", out_size(v->size_bytes, size), v->size_bytes,
+	       out_size(v->object_size_bytes, object));
+	if (v->objects_left)
+		printf("state    %s, %" PRIu64 " objects left to delete\n", v->state, v->objects_left);
+	else
+		printf("state    %s\n", v->state);
+	return out_done();
+}
+
+int volume_info(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume v;
+	struct client *c;
+	uint32_t peer;
+	int rc;
+
+	(void)argc;
+	rc = open_volumed(t, opts, argv[0], false, &c, &peer);
+	if (rc)
+		return rc;
+	rc = ask_volume(c, peer, "volume info", argv[0], &v);
+	client_close(c);
+	return rc ? rc : show_volume(t, &v);
+}
+
+/* ---- list -------------------------------------------------------------------------------- */
+
+static void list_lines(struct client *c, json_t *array, struct out_table *table)
+{
+	char size[OUT_TEXT], *line, *save = NULL;
+	struct volume v;
+
+	for (line = strtok_r(c->text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, "slot=", 5))
+			continue;
+		read_volume(line, &v);
+		json_array_append_new(array, volume_json(&v));
+		out_table_row(table, "%s\t%" PRIu64 "\t%s\t%s", v.name, v.id, out_size(v.size_bytes, size), v.state);
+	}
+}
+
+/* All volumes, as many in one answer as fit. */
+static int list_all(struct client *c, uint32_t peer, json_t *array, struct out_table *table)
+{
+	uint64_t slot = 0, next;
+	bool more = true;
+	int64_t rc;
+
+	while (more) {
+		rc = client_ask(c, peer, "volume list %" PRIu64, slot);
+		if (rc < 0)
+			return client_fail(c, rc, NULL, "volume list");
+		next = client_number(c->text, "next");
+		more = next > slot;
+		slot = next;
+		list_lines(c, array, table);
+	}
+	return TOOL_DONE;
+}
+
+int volume_list(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct out_table *table;
+	struct client *c;
+	json_t *array;
+	uint32_t peer;
+	int rc;
+
+	(void)argc;
+	(void)argv;
+	rc = open_volumed(t, opts, NULL, false, &c, &peer);
+	if (rc)
+		return rc;
+	table = out_table_create("NAME\t>ID\t>SIZE\tSTATE");
+	array = json_array();
+	rc = list_all(c, peer, array, table);
+	client_close(c);
+	if (!rc && t->json) {
+		rc = out_json(json_incref(array));
+	} else if (!rc && json_array_size(array)) {
+		rc = out_table_print(table);
+		table = NULL;
+	} else if (!rc) {
+		tool_say(t, "no volumes; make one with 'xseg volume create VOL --size SIZE'");
+	}
+	out_table_free(table);
+	json_decref(array);
+	return rc;
+}
+
+/* ---- create, resize, remove -------------------------------------------------------------- */
+
+int volume_create(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct volume_opts *o = opts;
+	struct volume v;
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+	int code;
+
+	(void)argc;
+	code = open_volumed(t, o, argv[0], false, &c, &peer);
+	if (code)
+		return code;
+	rc = client_ask(c, peer, "volume create %s size=%" PRIu64, argv[0], o->size_bytes);
+	code = rc < 0 ? fail_volume(c, rc, "volume create", argv[0]) : TOOL_DONE;
+	if (!code && t->json)
+		code = ask_volume(c, peer, "volume create", argv[0], &v);
+	client_close(c);
+	if (code)
+		return code;
+	tool_say(t, "volume %s is made", argv[0]);
+	return t->json ? out_json(volume_json(&v)) : TOOL_DONE;
+}
+
+static int resize(struct tool *t, struct client *c, uint32_t peer, const struct volume_opts *o, const char *name)
+{
+	char from[OUT_TEXT], to[OUT_TEXT];
+	struct volume v;
+	int64_t rc;
+	int code;
+
+	code = ask_volume(c, peer, "volume resize", name, &v);
+	if (code)
+		return code;
+	if (o->size_bytes < v.size_bytes && !o->force)
+		return tool_fail(TOOL_REFUSED,
+				 "volume resize %s: from %s to %s it would lose what is beyond; add --force if that may go",
+				 name, out_size(v.size_bytes, from), out_size(o->size_bytes, to));
+	rc = client_ask(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
+	if (rc < 0)
+		return fail_volume(c, rc, "volume resize", name);
+	tool_say(t, "volume %s has %s", name, out_size(o->size_bytes, to));
+	code = t->json ? ask_volume(c, peer, "volume resize", name, &v) : TOOL_DONE;
+	return code || !t->json ? code : out_json(volume_json(&v));
+}
+
+int volume_resize(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct client *c;
+	uint32_t peer;
+	int rc;
+
+	(void)argc;
+	rc = open_volumed(t, opts, argv[0], false, &c, &peer);
+	if (rc)
+		return rc;
+	rc = resize(t, c, peer, opts, argv[0]);
+	client_close(c);
+	return rc;
+}
+
+/* Until the volume's objects are deleted, or it is another one of the same name. */
+static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const char *name)
+{
+	struct volume v;
+	int64_t rc;
+
+	for (;;) {
+		rc = client_ask(c, peer, "volume info %s", name);
+		if (rc == -ENOENT)
+			return TOOL_DONE;
+		if (rc < 0)
+			return fail_volume(c, rc, "volume remove", name);
+		read_volume(c->text, &v);
+		if (strcmp(v.state, "removing"))
+			return TOOL_DONE;
+		if (tool_out_of_time(t))
+			return tool_later("volume %s: its removal goes on, %" PRIu64 " objects are left; 'xseg volume info %s' "
+					  "shows how far it is",
+					  name, v.objects_left, name);
+		tool_progress(t, "removing %s: %" PRIu64 " objects left", name, v.objects_left);
+		tool_sleep_ns(POLL_NS);
+	}
+}
+
+int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct client *c;
+	uint32_t peer;
+	int64_t rc;
+	int code;
+
+	(void)argc;
+	code = open_volumed(t, opts, argv[0], false, &c, &peer);
+	if (code)
+		return code;
+	rc = client_ask(c, peer, "volume remove %s", argv[0]);
+	code = rc < 0 ? fail_volume(c, rc, "volume remove", argv[0]) : wait_removed(t, c, peer, argv[0]);
+	client_close(c);
+	if (!code)
+		tool_say(t, "volume %s is removed", argv[0]);
+	return code;
+}
+
+/* ---- flush, import, export --------------------------------------------------------------- */
+
+/* What I/O to a volume needs; closes the client when there is no such volume. */
+static int open_volume(struct tool *t, const struct volume_opts *o, const char *what, const char *name, bool io,
+		       struct volume_ref *ref)
+{
+	struct volume v;
+	int rc = open_volumed(t, o, name, io, &ref->c, &ref->peer);
+
+	if (rc)
+		return rc;
+	rc = ask_volume(ref->c, ref->peer, what, name, &v);
+	if (!rc && strcmp(v.state, "removing") == 0)
+		rc = tool_fail(TOOL_REFUSED, "%s %s: the volume is being removed; use another", what, name);
+	if (rc) {
+		client_close(ref->c);
+		return rc;
+	}
+	ref->id = (uint32_t)v.id;
+	ref->size_bytes = v.size_bytes;
+	ref->name = name;
+	return TOOL_DONE;
+}
+
+int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume_ref ref;
+	int rc;
+
+	(void)argc;
+	rc = open_volume(t, opts, "volume flush", argv[0], false, &ref);
+	if (rc)
+		return rc;
+	rc = volume_io_flush(ref.c, ref.peer, ref.id, argv[0]);
+	client_close(ref.c);
+	if (!rc)
+		tool_say(t, "volume %s is on stable storage", argv[0]);
+	return rc;
+}
+
+static int show_moved(struct tool *t, const char *volume, const char *how, const struct volume_io_result *r)
+{
+	char all[OUT_TEXT], data[OUT_TEXT], time[OUT_TEXT];
+	json_t *j;
+
+	if (t->json) {
+		j = json_object();
+		out_set_text(j, "volume", volume);
+		out_set_int(j, "bytes", r->bytes);
+		out_set_int(j, "data_bytes", r->data_bytes);
+		out_set_int(j, "elapsed_ns", r->elapsed_ns);
+		return out_json(j);
+	}
+	tool_say(t, "%s %s: %s, of which %s are data, in %s", how, volume, out_size(r->bytes, all),
+		 out_size(r->data_bytes, data), out_time(r->elapsed_ns, time));
+	return TOOL_DONE;
+}
+
+int volume_import(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume_io_result result;
+	struct volume_ref ref;
+	int rc;
+
+	(void)argc;
+	rc = open_volume(t, opts, "volume import", argv[0], true, &ref);
+	if (rc)
+		return rc;
+	rc = volume_io_import(&ref, argv[1], &result);
+	client_close(ref.c);
+	return rc ? rc : show_moved(t, argv[0], "imported into", &result);
+}
+
+int volume_export(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct volume_io_result result;
+	struct volume_ref ref;
+	int rc;
+
+	(void)argc;
+	rc = open_volume(t, opts, "volume export", argv[0], true, &ref);
+	if (rc)
+		return rc;
+	rc = volume_io_export(&ref, argv[1], &result);
+	client_close(ref.c);
+	if (rc || !strcmp(argv[1], "-"))
+		return rc;
+	return show_moved(t, argv[0], "exported", &result);
+}

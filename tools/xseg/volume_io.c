@@ -1,0 +1,582 @@
+/* volume_io - see volume_io.h.
+ *
+ * An image is moved in chunks of 256 KiB; up to 16 of them are out at once. Each has a slot: a request
+ * and pages that stay with it.
+ *
+ *   slot       to         when
+ *   IDLE       OUT        its request was submitted
+ *   OUT        OUT        the store cannot write zeroes by itself: sent again as a write of zeroes
+ *   OUT        ANSWERED   its reply came
+ *   ANSWERED   IDLE       an export has written it out, in order; an import: at once
+ *
+ * Invariants
+ *   I1  zeroes of an image overwrite what the volume held: they are sent as WRITE_ZEROES, or as data
+ *   I2  an export writes chunks in the order of the volume, so that it can go into a pipe
+ *   I3  after an error nothing more is sent; what is out is waited for, so the first offset is the right one
+ */
+#include "tools/xseg/volume_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "tools/xseg/out.h"
+
+#define CHUNK_BYTES (256u << 10)
+#define CHUNK_PAGES (CHUNK_BYTES / XSEG_PAGE_SIZE)
+#define MAX_SLOTS   (CLIENT_IO_PAGES / CHUNK_PAGES)
+#define WAIT_NS	    (TOOL_SECOND / 10)
+
+enum slot_state { SLOT_IDLE, SLOT_OUT, SLOT_ANSWERED };
+
+struct slot {
+	enum slot_state state;
+	const uint32_t *page;			/* CHUNK_PAGES of them */
+	struct xreq *r;
+	enum xseg_op op;
+	uint64_t offset;
+	uint32_t size;
+};
+
+struct mover {
+	const struct volume_ref *v;
+	const char *file;
+	int fd;
+	bool is_regular;			/* may have holes, can be read and written anywhere */
+	uint64_t image_bytes;			/* UINT64_MAX: not known before its end */
+	uint64_t next;				/* offset of the next chunk to be begun */
+	uint64_t data_from, data_to;		/* import: the data extent that was found last */
+	uint64_t data_bytes, start_ns;
+	uint32_t nr_slots, nr_out;
+	bool ended;				/* import: the input has ended */
+	bool no_write_zeroes;			/* the store cannot */
+	int64_t error;				/* first of the volume's errors, by offset */
+	uint64_t error_offset;
+	struct slot slot[MAX_SLOTS];
+};
+
+/* ---- slots ------------------------------------------------------------------------------- */
+
+static void mover_init(struct mover *m, const struct volume_ref *v, const char *file)
+{
+	uint32_t i;
+
+	*m = (struct mover){ .v = v, .file = file, .fd = -1, .image_bytes = UINT64_MAX, .start_ns = tool_now_ns() };
+	m->nr_slots = v->c->nr_pages / CHUNK_PAGES;
+	if (m->nr_slots > MAX_SLOTS)
+		m->nr_slots = MAX_SLOTS;
+	for (i = 0; i < m->nr_slots; i++)
+		m->slot[i].page = v->c->page + (size_t)i * CHUNK_PAGES;
+}
+
+static struct slot *slot_in_state(struct mover *m, enum slot_state state)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->nr_slots; i++)
+		if (m->slot[i].state == state)
+			return &m->slot[i];
+	return NULL;
+}
+
+static void note_error(struct mover *m, const struct slot *s, int64_t error)
+{
+	if (m->error && m->error_offset < s->offset)
+		return;
+	m->error = error;
+	m->error_offset = s->offset;
+}
+
+/* Sends the slot's chunk. An error is noted as the chunk's own. */
+static void slot_submit(struct mover *m, struct slot *s, enum xseg_op op)
+{
+	struct xport *port = m->v->c->call[CLIENT_PORT_IO].port;
+	struct xreq *r = xseg_req_alloc(port);
+	int rc;
+
+	if (!r) {
+		note_error(m, s, -EBUSY);
+		return;
+	}
+	r->op = (uint8_t)op;
+	r->volume = m->v->id;
+	r->offset = s->offset;
+	r->size = s->size;
+	r->cookie = s;
+	if (op != XSEG_OP_WRITE_ZEROES) {
+		r->nr_pages = (uint16_t)xseg_req_span(s->offset, s->size);
+		memcpy(r->page, s->page, r->nr_pages * sizeof(*r->page));
+	}
+	rc = xseg_req_submit(port, r, m->v->peer);
+	if (rc) {
+		xseg_req_free(port, r);
+		note_error(m, s, rc);
+		return;
+	}
+	xseg_port_flush(port);
+	s->r = r;
+	s->op = op;
+	s->state = SLOT_OUT;
+	m->nr_out++;
+}
+
+static void slot_zero_pages(struct mover *m, const struct slot *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < xseg_req_span(0, s->size); i++)
+		memset(xseg_page(m->v->c->seg, s->page[i]), 0, XSEG_PAGE_SIZE);
+}
+
+static void slot_answered(struct mover *m, struct slot *s, int64_t result)
+{
+	m->nr_out--;
+	s->r = NULL;
+	s->state = SLOT_ANSWERED;
+	if (result == -EOPNOTSUPP && s->op == XSEG_OP_WRITE_ZEROES) {
+		m->no_write_zeroes = true;
+		slot_zero_pages(m, s);
+		slot_submit(m, s, XSEG_OP_WRITE);
+	} else if (result < 0) {
+		note_error(m, s, result);
+	} else if (s->op != XSEG_OP_WRITE_ZEROES && (uint64_t)result != s->size) {
+		note_error(m, s, -EIO);
+	}
+}
+
+/* Waits for at least one reply; TOOL_DONE, or why nobody should wait any longer. */
+static int mover_reap(struct mover *m)
+{
+	struct client *c = m->v->c;
+	struct xport *port = c->call[CLIENT_PORT_IO].port;
+	struct xreq *r[MAX_SLOTS];
+	uint64_t gone_since = 0;
+	uint32_t i, nr;
+
+	while (!(nr = xseg_port_replies(port, r, MAX_SLOTS))) {
+		if (tool_out_of_time(c->t))
+			return tool_later("%s: stopped at byte %" PRIu64 "; run the command again to have all of it",
+					  m->v->name, m->next);
+		if (!client_peer_gone(c, m->v->peer))
+			gone_since = 0;
+		else if (!gone_since)
+			gone_since = tool_now_ns();
+		else if (tool_now_ns() - gone_since > 2 * TOOL_SECOND)
+			return tool_fail(TOOL_FAILED,
+					 "%s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up'",
+					 m->v->name, m->next);
+		xseg_port_wait(port, WAIT_NS);
+	}
+	for (i = 0; i < nr; i++) {
+		struct slot *s = r[i]->cookie;
+		int64_t result = r[i]->result;
+
+		xseg_req_free(port, r[i]);
+		slot_answered(m, s, result);
+	}
+	return TOOL_DONE;
+}
+
+static void show_progress(struct mover *m, const char *what)
+{
+	uint64_t elapsed_ms = (tool_now_ns() - m->start_ns) / 1000000 + 1;
+	char done[OUT_TEXT], whole[OUT_TEXT], rate[OUT_TEXT], part[OUT_TEXT];
+
+	out_size(m->next, done);
+	out_size(m->next * 1000 / elapsed_ms, rate);
+	if (m->image_bytes == UINT64_MAX)
+		tool_progress(m->v->c->t, "%s %s: %s, %s/s", what, m->v->name, done, rate);
+	else
+		tool_progress(m->v->c->t, "%s %s: %s of %s (%s), %s/s", what, m->v->name, done,
+			      out_size(m->image_bytes, whole), out_percent(m->next, m->image_bytes, part), rate);
+}
+
+static int volume_error(const struct mover *m, const char *what)
+{
+	return tool_fail_errno(m->error, NULL, "see 'xseg status' and the store's log", "%s %s: at byte %" PRIu64, what,
+			       m->v->name, m->error_offset);
+}
+
+static int file_error(const struct mover *m, const char *what, int error)
+{
+	if (error == EINTR)
+		return tool_later("%s: stopped at byte %" PRIu64 "; run the command again to have all of it", m->v->name,
+				  m->next);
+	return tool_fail(TOOL_FAILED, "%s %s: %s: %s; at byte %" PRIu64 ", mend that and run it again", what, m->v->name,
+			 m->file, strerror(error), m->next);
+}
+
+static void mover_result(const struct mover *m, struct volume_io_result *result)
+{
+	result->bytes = m->next;
+	result->data_bytes = m->data_bytes;
+	result->elapsed_ns = tool_now_ns() - m->start_ns;
+}
+
+/* ---- data between pages and a file ------------------------------------------------------- */
+
+/* Pages as a vector, from byte `from` of the chunk on. Returns the number of pieces. */
+static int fill_iov(struct mover *m, const struct slot *s, uint32_t from, uint32_t to, struct iovec *iov)
+{
+	uint32_t in, len;
+	int nr = 0;
+
+	for (; from < to; from += len) {
+		in = from % XSEG_PAGE_SIZE;
+		len = XSEG_PAGE_SIZE - in < to - from ? XSEG_PAGE_SIZE - in : to - from;
+		iov[nr].iov_base = (char *)xseg_page(m->v->c->seg, s->page[from / XSEG_PAGE_SIZE]) + in;
+		iov[nr++].iov_len = len;
+	}
+	return nr;
+}
+
+typedef ssize_t vector_fn(int fd, const struct iovec *iov, int nr, off_t offset);
+
+static ssize_t stream_read(int fd, const struct iovec *iov, int nr, off_t offset)
+{
+	(void)offset;
+	return readv(fd, iov, nr);
+}
+
+static ssize_t stream_write(int fd, const struct iovec *iov, int nr, off_t offset)
+{
+	(void)offset;
+	return writev(fd, iov, nr);
+}
+
+/* Moves bytes from .. to of the chunk; fewer only at the end of the input. Returns how many, or -errno. */
+static int64_t move_bytes(struct mover *m, const struct slot *s, vector_fn *move, uint32_t from, uint32_t to)
+{
+	struct iovec iov[CHUNK_PAGES];
+	uint32_t at = from;
+	ssize_t got;
+
+	while (at < to) {
+		got = move(m->fd, iov, fill_iov(m, s, at, to, iov), (off_t)(s->offset + at));
+		if (got < 0 && (errno != EINTR || tool_out_of_time(m->v->c->t)))
+			return -errno;
+		if (got == 0)
+			break;
+		if (got > 0)
+			at += (uint32_t)got;
+	}
+	return at - from;
+}
+
+static bool page_is_zero(struct mover *m, const struct slot *s, uint32_t page)
+{
+	const char *data = xseg_page(m->v->c->seg, s->page[page]);
+
+	return data[0] == 0 && !memcmp(data, data + 1, XSEG_PAGE_SIZE - 1);
+}
+
+/* ---- import ------------------------------------------------------------------------------ */
+
+static int open_input(struct mover *m)
+{
+	struct stat st;
+	off_t end;
+
+	m->fd = strcmp(m->file, "-") ? open(m->file, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
+	if (m->fd < 0 || fstat(m->fd, &st))
+		return file_error(m, "import", errno);
+	if (S_ISDIR(st.st_mode))
+		return file_error(m, "import", EISDIR);
+	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
+	if (m->is_regular) {
+		m->image_bytes = (uint64_t)st.st_size;
+	} else if (S_ISBLK(st.st_mode)) {
+		end = lseek(m->fd, 0, SEEK_END);
+		m->image_bytes = end > 0 && lseek(m->fd, 0, SEEK_SET) == 0 ? (uint64_t)end : UINT64_MAX;
+	}
+	return TOOL_DONE;
+}
+
+static int image_too_large(const struct mover *m)
+{
+	char volume[OUT_TEXT], image[OUT_TEXT];
+
+	out_size(m->v->size_bytes, volume);
+	if (m->image_bytes == UINT64_MAX)
+		return tool_fail(TOOL_REFUSED,
+				 "import %s: the image does not end with the volume's %s, of which all are written; grow it "
+				 "with 'xseg volume resize' and run it again",
+				 m->v->name, volume);
+	return tool_fail(TOOL_REFUSED,
+			 "import %s: the image has %s (%" PRIu64 " bytes) and the volume %s; grow it with "
+			 "'xseg volume resize %s --size %" PRIu64 "'",
+			 m->v->name, out_size(m->image_bytes, image), m->image_bytes, volume, m->v->name, m->image_bytes);
+}
+
+/* True when no byte of the image's range is in a data extent of its file. */
+static bool in_hole(struct mover *m, uint64_t from, uint64_t to)
+{
+	off_t data, hole;
+
+	if (!m->is_regular)
+		return false;
+	if (from >= m->data_to) {
+		data = lseek(m->fd, (off_t)from, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			data = (off_t)m->image_bytes;
+		hole = data >= 0 ? lseek(m->fd, data, SEEK_HOLE) : -1;
+		m->data_from = data >= 0 ? (uint64_t)data : from;
+		m->data_to = hole > data ? (uint64_t)hole : m->image_bytes;
+	}
+	return to <= m->data_from;
+}
+
+static bool chunk_is_zero(struct mover *m, const struct slot *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < xseg_req_span(0, s->size); i++)
+		if (!page_is_zero(m, s, i))
+			return false;
+	return true;
+}
+
+/* Reads the chunk at m->next. *got: its bytes, 0 at the end. The rest of its last page is zeroed. */
+static int read_chunk(struct mover *m, struct slot *s, uint32_t *got)
+{
+	int64_t moved = move_bytes(m, s, m->is_regular ? preadv : stream_read, 0, s->size);
+
+	if (moved < 0)
+		return file_error(m, "import", (int)-moved);
+	*got = (uint32_t)moved;
+	if (*got % XSEG_PAGE_SIZE)
+		memset((char *)xseg_page(m->v->c->seg, s->page[*got / XSEG_PAGE_SIZE]) + *got % XSEG_PAGE_SIZE, 0,
+		       XSEG_PAGE_SIZE - *got % XSEG_PAGE_SIZE);
+	return TOOL_DONE;
+}
+
+/* A whole number of sectors, as far as the volume goes. */
+static uint32_t whole_sectors(const struct mover *m, uint64_t offset, uint32_t size)
+{
+	uint64_t room = m->v->size_bytes - offset;
+
+	size = (size + XSEG_SECTOR - 1) / XSEG_SECTOR * XSEG_SECTOR;
+	return size < room ? size : (uint32_t)room;
+}
+
+/* Reads the next chunk of the image and sends it. */
+static int import_next(struct mover *m, struct slot *s)
+{
+	uint64_t left = m->image_bytes - m->next;
+	bool is_zero, probe = m->image_bytes == UINT64_MAX && m->next == m->v->size_bytes;
+	uint32_t got;
+	int rc;
+
+	s->offset = m->next;
+	s->size = left < CHUNK_BYTES ? (uint32_t)left : CHUNK_BYTES;
+	if (!probe && m->v->size_bytes - m->next < s->size)
+		s->size = (uint32_t)(m->v->size_bytes - m->next);
+	got = s->size;
+	is_zero = s->size && !probe && in_hole(m, m->next, m->next + s->size);
+	if (!is_zero) {
+		rc = read_chunk(m, s, &got);
+		if (rc)
+			return rc;
+	}
+	if (probe && got)
+		return image_too_large(m);
+	m->ended = got < s->size || m->next + got == m->image_bytes;
+	if (!got)
+		return TOOL_DONE;
+	m->next += got;
+	s->size = whole_sectors(m, s->offset, got);
+	is_zero = is_zero || chunk_is_zero(m, s);
+	if (!is_zero)
+		m->data_bytes += got;
+	else if (m->no_write_zeroes)
+		slot_zero_pages(m, s);
+	slot_submit(m, s, is_zero && !m->no_write_zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE);
+	return TOOL_DONE;
+}
+
+/* All that was answered is done with: an import needs no order. */
+static void import_release(struct mover *m)
+{
+	struct slot *s;
+
+	while ((s = slot_in_state(m, SLOT_ANSWERED)))
+		s->state = SLOT_IDLE;
+}
+
+static int import_run(struct mover *m)
+{
+	struct slot *s;
+	int rc = TOOL_DONE;
+
+	while (!rc && (m->nr_out || (!m->ended && !m->error))) {
+		s = m->ended || m->error ? NULL : slot_in_state(m, SLOT_IDLE);
+		if (tool_out_of_time(m->v->c->t))
+			rc = file_error(m, "import", EINTR);
+		else if (s)
+			rc = import_next(m, s);
+		else
+			rc = mover_reap(m);
+		import_release(m);
+		show_progress(m, "importing");
+	}
+	return !rc && m->error ? volume_error(m, "import") : rc;
+}
+
+int volume_io_import(const struct volume_ref *v, const char *file, struct volume_io_result *result)
+{
+	struct mover m;
+	int rc;
+
+	mover_init(&m, v, file);
+	rc = open_input(&m);
+	m.ended = m.image_bytes == 0;
+	if (!rc && m.image_bytes != UINT64_MAX && m.image_bytes > v->size_bytes)
+		rc = image_too_large(&m);
+	if (!rc)
+		rc = import_run(&m);
+	tool_progress_end();
+	if (!rc)
+		rc = volume_io_flush(v->c, v->peer, v->id, "import");
+	mover_result(&m, result);
+	if (m.fd >= 0)
+		close(m.fd);
+	return rc;
+}
+
+/* ---- export ------------------------------------------------------------------------------ */
+
+static int open_output(struct mover *m)
+{
+	struct stat st;
+
+	if (strcmp(m->file, "-"))
+		m->fd = open(m->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	else
+		m->fd = dup(STDOUT_FILENO);
+	if (m->fd < 0 || fstat(m->fd, &st))
+		return file_error(m, "export", errno);
+	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
+	if (m->is_regular && ftruncate(m->fd, 0))
+		return file_error(m, "export", errno);
+	return TOOL_DONE;
+}
+
+/* Writes a chunk; into a file without its zero pages, which become holes. */
+static int write_chunk(struct mover *m, const struct slot *s)
+{
+	uint32_t from = 0, to, end;
+	int64_t moved;
+
+	while (from < s->size) {
+		to = from;
+		end = from + XSEG_PAGE_SIZE;
+		if (m->is_regular && page_is_zero(m, s, from / XSEG_PAGE_SIZE)) {
+			from = end;
+			continue;
+		}
+		while (to < s->size && !(m->is_regular && page_is_zero(m, s, to / XSEG_PAGE_SIZE)))
+			to += XSEG_PAGE_SIZE;
+		to = to < s->size ? to : s->size;
+		moved = move_bytes(m, s, m->is_regular ? pwritev : stream_write, from, to);
+		if (moved != to - from)
+			return file_error(m, "export", moved < 0 ? (int)-moved : EIO);
+		m->data_bytes += to - from;
+		from = to;
+	}
+	return TOOL_DONE;
+}
+
+static void export_fill(struct mover *m)
+{
+	uint64_t left;
+	struct slot *s;
+
+	while (!m->error && m->next < m->image_bytes && (s = slot_in_state(m, SLOT_IDLE))) {
+		left = m->image_bytes - m->next;
+		s->offset = m->next;
+		s->size = left < CHUNK_BYTES ? (uint32_t)left : CHUNK_BYTES;
+		m->next += s->size;
+		slot_submit(m, s, XSEG_OP_READ);
+	}
+}
+
+static struct slot *slot_at(struct mover *m, uint64_t offset)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->nr_slots; i++)
+		if (m->slot[i].state == SLOT_ANSWERED && m->slot[i].offset == offset)
+			return &m->slot[i];
+	return NULL;
+}
+
+static int export_run(struct mover *m)
+{
+	uint64_t written = 0;
+	struct slot *s;
+	int rc = TOOL_DONE;
+
+	while (!rc && written < m->image_bytes && (!m->error || written < m->error_offset)) {
+		export_fill(m);
+		s = slot_at(m, written);
+		if (tool_out_of_time(m->v->c->t)) {
+			rc = file_error(m, "export", EINTR);
+		} else if (!s) {
+			rc = mover_reap(m);
+		} else if (!m->error || s->offset < m->error_offset) {
+			rc = write_chunk(m, s);
+			written += s->size;
+			s->state = SLOT_IDLE;
+		}
+		show_progress(m, "exporting");
+	}
+	return !rc && m->error ? volume_error(m, "export") : rc;
+}
+
+int volume_io_export(const struct volume_ref *v, const char *file, struct volume_io_result *result)
+{
+	struct mover m;
+	int rc;
+
+	mover_init(&m, v, file);
+	m.image_bytes = v->size_bytes;
+	rc = open_output(&m);
+	if (!rc)
+		rc = export_run(&m);
+	tool_progress_end();
+	if (!rc && m.is_regular && ftruncate(m.fd, (off_t)m.image_bytes))
+		rc = file_error(&m, "export", errno);
+	mover_result(&m, result);
+	if (m.fd >= 0 && close(m.fd) && !rc)
+		rc = file_error(&m, "export", errno);
+	return rc;
+}
+
+/* ---- flush ------------------------------------------------------------------------------- */
+
+int volume_io_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what)
+{
+	char dirty[OUT_TEXT];
+	int64_t result;
+	int rc;
+
+	rc = client_send(c, peer, XSEG_OP_FLUSH, volume);
+	if (rc)
+		return client_fail(c, rc, NULL, "%s: the flush", what);
+	while (!client_poll(c, CLIENT_PORT_IO, WAIT_NS, &result)) {
+		if (tool_out_of_time(c->t))
+			return tool_later("%s: not all is on stable storage yet, the flush goes on; 'xseg cache status' "
+					  "shows how much is dirty",
+					  what);
+		tool_progress(c->t, "%s: flushing, %s dirty", what, out_size(view_dirty_bytes(c->seg, XSEG_NONE), dirty));
+	}
+	tool_progress_end();
+	if (result < 0)
+		return client_fail(c, result, "what could not be written stays dirty and is tried again; see 'xseg status'",
+				   "%s: the flush", what);
+	return TOOL_DONE;
+}
