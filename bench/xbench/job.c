@@ -1,0 +1,495 @@
+/* job - see job.h. */
+#include "bench/xbench/job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/xbench/clock.h"
+
+#define BATCH	    64u				/* replies taken at once */
+#define IDLE_LOOKS  256u		/* looks in vain before the port's own wait is used */
+#define LOOK_UP_NS  100000000ull	/* how often a waiting job looks whether it shall stop */
+#define SHORT_NS    60000ull			/* xseg_port_wait() may take that long anyway */
+#define MAX_TOLD    10u				/* failed I/Os that are printed */
+
+const char *const xb_stat_names[XB_NR_STATS] = {
+	[XB_READ] = "read",  [XB_WRITE] = "write",         [XB_TRIM] = "trim",
+	[XB_FLUSH] = "sync", [XB_ZEROES] = "write_zeroes", [XB_COPY] = "copy",
+	[XB_INFO] = "info",  [XB_STAT_VERIFY] = "verify",
+};
+
+/* How each operation is asked for. */
+static const struct {
+	enum xseg_op op;
+	bool pages;				/* its data is in pages: all of it must be done */
+	bool changes;				/* the oracle must know */
+	bool may_lack;		/* -ENOENT says that there is no such object yet: no error */
+} kinds[XB_NR_OPS] = {
+	[XB_READ] = { XSEG_OP_READ, true, false, false },
+	[XB_WRITE] = { XSEG_OP_WRITE, true, true, false },
+	[XB_TRIM] = { XSEG_OP_DISCARD, false, true, false },
+	[XB_FLUSH] = { XSEG_OP_FLUSH, false, false, false },
+	[XB_ZEROES] = { XSEG_OP_WRITE_ZEROES, false, true, false },
+	[XB_COPY] = { XSEG_OP_COPY, false, false, true },
+	[XB_INFO] = { XSEG_OP_INFO, false, false, true },
+};
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+static int open_port(struct xb_job *job, struct xseg_error *err)
+{
+	struct xseg_peer_params params = { .kind = "client",
+					   .nr_ports = 1,
+					   .nr_requests = job->depth };
+	uint32_t nr = job->depth * job->pages_each;
+	char name[XSEG_NAME_MAX];
+	int rc;
+
+	snprintf(name, sizeof(name), "xbench.%d.%u", (int)getpid(), job->nr);
+	params.name = name;
+	rc = xseg_peer_open(job->shared->seg, &params, &job->peer, err);
+	if (rc)
+		return rc;
+	job->port = xseg_peer_port(job->peer, 0);
+	job->page = calloc(xseg_pages_round(nr), sizeof(*job->page));
+	if (!job->page)
+		return xseg_fail(err, -ENOMEM, "no memory");
+	rc = xseg_pages_take(job->peer, nr, job->page);
+	if (rc)
+		return xseg_fail(err, rc,
+				 "segment %s has no %u free pages for job %u; use a smaller"
+				 " iodepth or bs, or a segment with more memory",
+				 xseg_name(job->shared->seg), nr, job->nr);
+	return 0;
+}
+
+/* Any bytes, but no zeroes: what is written must cost what real data costs. */
+static void fill_pages(struct xb_job *job)
+{
+	uint64_t rng = job->nr;
+
+	for (uint32_t i = 0; i < job->depth * job->pages_each; i++) {
+		uint64_t *word = xseg_page(job->shared->seg, job->page[i]);
+
+		for (uint32_t j = 0; j < XSEG_PAGE_SIZE / sizeof(*word); j++)
+			word[j] = xb_random(&rng);
+	}
+}
+
+static int take_requests(struct xb_job *job, struct xseg_error *err)
+{
+	job->flights = calloc(job->depth, sizeof(*job->flights));
+	job->idle = calloc(job->depth, sizeof(struct xb_flight *));
+	if (!job->flights || !job->idle)
+		return xseg_fail(err, -ENOMEM, "no memory");
+	for (uint32_t i = 0; i < job->depth; i++) {
+		struct xb_flight *f = &job->flights[i];
+
+		f->r = xseg_req_alloc(job->port);
+		if (!f->r)
+			return xseg_fail(err, -EPROTO, "the segment gives fewer requests than it"
+					 " promised; see xseg check");
+		f->r->cookie = f;
+		f->slot = job->nr * job->depth + i;
+		memcpy(f->r->page, job->page + (size_t)i * job->pages_each,
+		       job->pages_each * sizeof(*job->page));
+		job->idle[job->nr_idle++] = f;
+	}
+	return 0;
+}
+
+static int prepare_verify(struct xb_job *job, struct xseg_error *err)
+{
+	if (!job->shared->verify)
+		return 0;
+	job->window = xb_verify_window(job->shared->opts);
+	job->answered = calloc(job->window, 1);
+	job->seen = calloc(XB_MAX_SEEN, sizeof(*job->seen));
+	return job->answered && job->seen ? 0 : xseg_fail(err, -ENOMEM, "no memory");
+}
+
+static int open_log(struct xb_job *job, struct xseg_error *err)
+{
+	const struct xb_options *o = job->shared->opts;
+	char path[PATH_MAX + 16];
+
+	if (!*o->write_iolog)
+		return 0;
+	snprintf(path, sizeof(path), o->numjobs == 1 ? "%s" : "%s.%u", o->write_iolog, job->nr);
+	job->log = xb_iolog_create(path, *o->volume ? o->volume : o->target, err);
+	return job->log ? 0 : -EIO;
+}
+
+struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, struct xseg_error *err)
+{
+	static int (*const steps[])(struct xb_job *, struct xseg_error *) = {
+		open_port, take_requests, prepare_verify, open_log
+	};
+	const struct xb_options *o = shared->opts;
+	struct xb_job *job = aligned_alloc(64, (sizeof(*job) + 63) / 64 * 64);
+
+	*rc = -ENOMEM;
+	if (!job) {
+		xseg_fail(err, *rc, "no memory");
+		return NULL;
+	}
+	memset(job, 0, sizeof(*job));
+	job->shared = shared;
+	job->nr = nr;
+	job->depth = o->iodepth;
+	job->pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
+	job->period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
+	xb_gen_init(&job->gen, o, shared->where.boundary, nr);
+	for (uint32_t i = 0; i < XB_NR_STATS; i++)
+		xhist_init(&job->stats[i].lat);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		*rc = steps[i](job, err);
+		if (*rc) {
+			if (xb_job_destroy(job))
+				*rc = -EIO;
+			return NULL;
+		}
+	}
+	fill_pages(job);
+	return job;
+}
+
+int xb_job_destroy(struct xb_job *job)
+{
+	int rc = xb_iolog_destroy(job->log);
+
+	if (job->peer)
+		xseg_peer_close(job->peer, XSEG_CLOSE_FREE_ARENA);
+	free(job->page);
+	free(job->flights);
+	free(job->idle);
+	free(job->answered);
+	free(job->seen);
+	free(job);
+	return rc;
+}
+
+uint32_t xb_job_inflight(const struct xb_job *job)
+{
+	return atomic_load_explicit(&job->inflight, memory_order_relaxed);
+}
+
+/* ---- results ----------------------------------------------------------------------------- */
+
+static void tell(struct xb_job *job, const struct xb_io *io, int error)
+{
+	uint32_t told = atomic_fetch_add(&job->shared->told, 1);
+
+	if (told >= MAX_TOLD)
+		return;
+	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s\n",
+		job->nr, xb_stat_names[io->op], io->size, io->offset, strerror(error),
+		told + 1 == MAX_TOLD ? " (more are not shown)" : "");
+}
+
+static void count_error(struct xb_job *job, const struct xb_io *io, int error)
+{
+	if (!atomic_load_explicit(&job->error, memory_order_relaxed))
+		atomic_store_explicit(&job->error, error, memory_order_relaxed);
+	xhist_add_relaxed(&job->errors, 1);
+	tell(job, io, error);
+}
+
+static void count(struct xb_job *job, const struct xb_flight *f)
+{
+	struct xb_stat *stat = &job->stats[job->after ? XB_STAT_VERIFY : f->io.op];
+
+	if (job->now < job->count_from_ns)
+		return;
+	xhist_record(&stat->lat, job->now - f->submit_ns);
+	xhist_add_relaxed(&stat->bytes, f->io.size);
+}
+
+/* The errno of an answer, 0 if it is good. */
+static int error_of(const struct xb_job *job, const struct xb_flight *f)
+{
+	int64_t result = f->r->result;
+
+	if (result == -ENOENT && kinds[f->io.op].may_lack && !job->shared->where.volume)
+		return 0;
+	if (result < 0)
+		return result > -4096 ? (int)-result : EPROTO;
+	return kinds[f->io.op].pages && result != f->io.size ? EIO : 0;
+}
+
+static void verify_end(struct xb_job *job, struct xb_flight *f, bool ok)
+{
+	struct xb_shared *s = job->shared;
+	uint32_t wrong;
+
+	if (kinds[f->io.op].changes) {
+		xb_verify_written(s->verify, &f->io, f->issued, ok);
+	} else if (f->io.op == XB_READ) {
+		wrong = xb_verify_check(s->verify, s->seg, f->r, f->slot, &f->io, f->issued, ok,
+					s->phase == XB_LOOK_AGAIN, job->seen);
+		if (wrong)
+			xhist_add_relaxed(&job->verify_errors, wrong);
+	}
+	job->answered[f->io.seq % job->window] = 1;
+	while (job->oldest < job->next_seq && job->answered[job->oldest % job->window])
+		job->oldest++;
+}
+
+static void put_back(struct xb_job *job, struct xb_flight *f)
+{
+	job->idle[job->nr_idle++] = f;
+	if (f->io.barrier)
+		job->alone = false;
+}
+
+static void complete(struct xb_job *job, struct xb_flight *f)
+{
+	int error = error_of(job, f);
+
+	if (error)
+		count_error(job, &f->io, error);
+	else
+		count(job, f);
+	if (job->shared->verify)
+		verify_end(job, f, !error);
+	put_back(job, f);
+}
+
+static void set_inflight(struct xb_job *job)
+{
+	atomic_store_explicit(&job->inflight, job->depth - job->nr_idle, memory_order_relaxed);
+}
+
+/* Takes replies. Returns how many. */
+static uint32_t collect(struct xb_job *job)
+{
+	struct xreq *replies[BATCH];
+	uint32_t n = xseg_port_replies(job->port, replies, BATCH);
+
+	if (!n)
+		return 0;
+	job->now = xb_clock_ns();
+	for (uint32_t i = 0; i < n; i++)
+		complete(job, replies[i]->cookie);
+	atomic_store_explicit(&job->waiting_since_ns, job->now, memory_order_relaxed);
+	if (job->now > job->count_from_ns)
+		atomic_store_explicit(&job->counted_ns[job->after], job->now - job->count_from_ns,
+				      memory_order_relaxed);
+	set_inflight(job);
+	return n;
+}
+
+/* ---- what comes next --------------------------------------------------------------------- */
+
+/* Blocks of bs_max, dealt out to the jobs, of which something must be looked at. */
+static bool next_to_read(struct xb_job *job, struct xb_io *io)
+{
+	struct xb_shared *s = job->shared;
+	struct xb_oracle *oracle = s->verify->oracle;
+	uint64_t end = xb_oracle_start(oracle) + xb_oracle_length(oracle), at, size;
+
+	for (;;) {
+		at = atomic_load(&s->cursor);
+		do {
+			uint64_t from = xb_oracle_skip(oracle, at), room;
+
+			if (from >= end)
+				return false;
+			size = s->opts->bs_max < end - from ? s->opts->bs_max : end - from;
+			room = s->where.object_size - from % s->where.object_size;
+			if (size > room)
+				size = room;
+			io->offset = from;
+		} while (!atomic_compare_exchange_weak(&s->cursor, &at, io->offset + size));
+		if (s->phase == XB_READ_BACK
+			    ? xb_oracle_any_known(oracle, io->offset, (uint32_t)size)
+			    : xb_oracle_any_suspect(oracle, io->offset, (uint32_t)size))
+			break;
+	}
+	io->op = XB_READ;
+	io->size = (uint32_t)size;
+	io->barrier = false;
+	io->seq = job->next_seq;
+	return true;
+}
+
+static bool next_of_load(struct xb_job *job, struct xb_io *io)
+{
+	if (xb_gen_next(&job->gen, io))
+		return true;
+	if (!job->shared->opts->time_based)
+		return false;
+	xb_gen_restart(&job->gen);
+	return xb_gen_next(&job->gen, io);
+}
+
+/* Makes job->io the next I/O; false when there is none: the phase is over for this job. */
+static bool fetch(struct xb_job *job)
+{
+	if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) != XB_GO ||
+	    (job->end_ns && job->now >= job->end_ns))
+		job->over = true;
+	if (job->over)
+		job->has_io = false;
+	else if (!job->has_io)
+		job->has_io = job->shared->phase == XB_LOAD ? next_of_load(job, &job->io)
+							    : next_to_read(job, &job->io);
+	if (!job->has_io)
+		job->over = true;
+	return job->has_io;
+}
+
+static bool may_issue(const struct xb_job *job)
+{
+	if (job->alone || (job->io.barrier && job->nr_idle < job->depth))
+		return false;
+	if (job->window && job->io.seq - job->oldest >= job->window)
+		return false;
+	return !job->period_ns || job->shared->phase != XB_LOAD || job->now >= job->due_ns;
+}
+
+/* ---- issuing ----------------------------------------------------------------------------- */
+
+static void build(struct xb_job *job, struct xb_flight *f)
+{
+	const struct xb_io *io = &f->io;
+	struct xreq *r = f->r;
+
+	r->op = (uint8_t)kinds[io->op].op;
+	r->flags = io->op == XB_WRITE && job->shared->opts->sync ? XSEG_REQ_FUA : 0;
+	r->size = io->size;
+	if (io->op == XB_FLUSH) {
+		r->volume = job->shared->where.volume;
+		r->offset = r->obj_offset = r->hash = 0;
+		r->target[0] = '\0';
+	} else {
+		xb_where_address(&job->shared->where, &job->place, r, io->offset);
+	}
+	r->nr_pages = kinds[io->op].pages ? (uint16_t)xseg_req_span(r->offset, io->size) : 0;
+	if (io->op == XB_COPY) {
+		r->nr_pages = 1;
+		xb_where_object_name(io->from / job->shared->where.object_size,
+				     xseg_page(job->shared->seg, r->page[0]));
+	}
+}
+
+static void verify_begin(struct xb_job *job, struct xb_flight *f)
+{
+	struct xb_shared *s = job->shared;
+
+	job->next_seq = f->io.seq + 1;
+	job->answered[f->io.seq % job->window] = 0;
+	if (kinds[f->io.op].changes)
+		f->issued = xb_verify_write(s->verify, s->seg, f->r, job->nr, &f->io);
+	else if (f->io.op == XB_READ)
+		f->issued = xb_verify_read(s->verify, f->slot, &f->io);
+}
+
+/* Sends job->io. stamp: when, for those that follow each other at once; 0: not known yet. */
+static void issue(struct xb_job *job, uint64_t *stamp)
+{
+	struct xb_flight *f = job->idle[--job->nr_idle];
+	int rc;
+
+	f->io = job->io;
+	job->has_io = false;
+	job->alone = f->io.barrier;
+	job->due_ns += job->period_ns;
+	build(job, f);
+	if (job->shared->verify)
+		verify_begin(job, f);
+	if (job->log && job->shared->phase == XB_LOAD)
+		xb_iolog_add(job->log, &f->io);
+	if (!*stamp || job->shared->verify)
+		*stamp = xb_clock_ns();
+	f->submit_ns = *stamp;
+	rc = xseg_req_submit(job->port, f->r, job->shared->where.peer);
+	if (!rc)
+		return;
+	/* The peer is gone for good, or the segment has no lane left: no use in going on. */
+	job->over = true;
+	count_error(job, &f->io, -rc);
+	if (job->shared->verify)
+		verify_end(job, f, false);
+	put_back(job, f);
+}
+
+static uint32_t submit(struct xb_job *job)
+{
+	uint32_t before = job->nr_idle, n = 0;
+	uint64_t stamp = 0;
+
+	while (job->nr_idle && fetch(job) && may_issue(job)) {
+		issue(job, &stamp);
+		n++;
+	}
+	if (!n)
+		return 0;
+	xseg_port_flush(job->port);
+	if (before == job->depth)
+		atomic_store_explicit(&job->waiting_since_ns, stamp, memory_order_relaxed);
+	set_inflight(job);
+	return n;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+/* Sleeps until there is a reply, or the next I/O is due, or the time is over. */
+static void wait_for_work(struct xb_job *job)
+{
+	uint64_t until = job->now + LOOK_UP_NS;
+
+	if (job->has_io && job->period_ns && job->due_ns < until)
+		until = job->due_ns;
+	if (job->end_ns > job->now && job->end_ns < until)
+		until = job->end_ns;
+	if (until > job->now + SHORT_NS)
+		xseg_port_wait(job->port, until - job->now);
+	else
+		sched_yield();
+	job->now = xb_clock_ns();
+}
+
+static void begin(struct xb_job *job)
+{
+	const struct xb_options *o = job->shared->opts;
+	enum xb_phase phase = job->shared->phase;
+	bool load = phase == XB_LOAD;
+
+	job->after = phase == XB_LOOK_AGAIN || (phase == XB_READ_BACK && !o->verify_only);
+	job->has_io = job->over = job->alone = false;
+	job->next_seq = job->oldest = 1;
+	job->now = job->begin_ns = job->due_ns = xb_clock_ns();
+	job->count_from_ns = job->now + (load ? o->ramp_time : 0);
+	job->end_ns = load && o->runtime ? job->count_from_ns + o->runtime : 0;
+	if (job->answered)
+		memset(job->answered, 0, job->window);
+}
+
+void xb_job_run(struct xb_job *job)
+{
+	uint32_t looks = 0;
+
+	begin(job);
+	for (;;) {
+		uint32_t done = collect(job), sent = submit(job);
+
+		if (done || sent) {
+			looks = 0;
+			continue;
+		}
+		if (job->over && job->nr_idle == job->depth)
+			break;
+		job->now = xb_clock_ns();
+		if (++looks < IDLE_LOOKS)
+			continue;
+		if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) == XB_ABANDON)
+			break;
+		wait_for_work(job);
+	}
+}

@@ -1,0 +1,108 @@
+/* job - one thread with one port that keeps iodepth I/Os in flight, and counts them.
+ *
+ * Contract: create and destroy are called by the main thread while the job's thread does not run;
+ * xb_job_run() is the thread's. It polls, then sleeps in xseg_port_wait(); it allocates nothing and
+ * makes no other system call. It returns when the phase is over and all is answered, or at
+ * XB_ABANDON with I/Os still out: then the job must not be run again. The main thread may read what
+ * is marked atomic at any time.
+ *
+ * Latency is from just before a batch is submitted to when a batch of replies is taken.
+ *
+ * Invariants:
+ *   J1  inflight is the number of requests that are submitted and not answered, and nr_idle +
+ * inflight == iodepth J2  with verify, no I/O is issued while one that is `window` or more older is
+ * out (verify.h, V1) J3  a barrier flush is issued when nothing is out, and nothing is issued until
+ * it is answered
+ */
+#ifndef BENCH_XBENCH_JOB_H
+#define BENCH_XBENCH_JOB_H
+
+#include <stdatomic.h>
+
+#include "bench/xbench/gen.h"
+#include "bench/xbench/iolog.h"
+#include "bench/xbench/verify.h"
+#include "bench/xbench/where.h"
+#include "xtypes/xhist.h"
+
+#define XB_STAT_VERIFY XB_NR_OPS		/* reads of the read back after the load */
+#define XB_NR_STATS    (XB_NR_OPS + 1)
+
+extern const char *const xb_stat_names[XB_NR_STATS];	/* as in the JSON */
+
+enum xb_phase {
+	XB_LOAD,				/* what the options say */
+	XB_READ_BACK,				/* all that is known to the oracle */
+	XB_LOOK_AGAIN				/* what may be lost */
+};
+enum xb_stop { XB_GO, XB_STOP, XB_ABANDON };	/* STOP: issue no more, wait for what is out */
+
+struct xb_stat {
+	struct xhist lat;			/* ns */
+	_Atomic uint64_t bytes;
+};
+
+/* What all jobs of a run share. Constant while they run, but for what is atomic. */
+struct xb_shared {
+	const struct xb_options *opts;
+	struct xseg *seg;
+	struct xb_where where;
+	struct xb_verify *verify;		/* NULL: not asked for */
+	enum xb_phase phase;
+	_Atomic int stop;			/* enum xb_stop */
+	_Atomic uint64_t cursor;		/* reading back: where the next block begins */
+	_Atomic uint32_t told;			/* errors printed */
+};
+
+/* A request and what it is out for. */
+struct xb_flight {
+	struct xreq *r;
+	struct xb_io io;
+	uint64_t submit_ns;
+	uint64_t issued;			/* the oracle's time */
+	uint32_t slot;				/* its number over all jobs */
+};
+
+struct xb_job {
+	struct xb_shared *shared;
+	uint32_t nr;
+	struct xseg_peer *peer;
+	struct xport *port;
+	struct xb_iolog *log;			/* NULL: none */
+	struct xb_gen gen;
+	struct xb_place place;
+	/* the I/O that comes next */
+	struct xb_io io;
+	bool has_io, over, alone;		/* alone: a barrier is out */
+	bool after;		/* the phase is not what was asked for: it counts as "verify" */
+	/* requests */
+	struct xb_flight *flights;
+	struct xb_flight **idle;
+	uint32_t nr_idle, depth;
+	uint32_t *page, pages_each;
+	/* J2 */
+	uint64_t window, oldest, next_seq;
+	uint8_t *answered;			/* by seq % window */
+	struct xb_seen *seen;
+	/* times, ns */
+	uint64_t now, begin_ns, count_from_ns, end_ns;
+	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
+	/* results; read by the main thread */
+	struct xb_stat stats[XB_NR_STATS];
+	_Atomic uint64_t counted_ns[2];	/* until the last reply; [1]: of phases with `after` */
+	_Atomic uint64_t waiting_since_ns;	/* last reply, or when something went out first */
+	_Atomic uint32_t inflight;
+	_Atomic uint64_t errors;		/* I/Os that failed */
+	_Atomic int error;			/* the first, as a positive errno */
+	_Atomic uint64_t verify_errors;		/* sectors */
+};
+
+/* Opens a client peer, takes its pages and requests. NULL with a line in err, *rc the errno. */
+struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc,
+			     struct xseg_error *err);
+/* Returns -errno when the I/O log could not be written. */
+int xb_job_destroy(struct xb_job *job) XSEG_MUST_CHECK;
+void xb_job_run(struct xb_job *job);
+uint32_t xb_job_inflight(const struct xb_job *job);
+
+#endif

@@ -1,0 +1,70 @@
+/* options - what a run of xbench shall do: the command line, read, checked and worked out.
+ *
+ * Contract: xb_options_parse() fills the struct and checks everything that can be known without a
+ * segment; xb_options_fit() checks it against the size of what it is run on. Both only look and
+ * compute: no printing, no exit, any thread. The text of an error is one line.
+ *
+ * Invariants, after both:
+ *   O1  bs_min, bs_max, offset, offset_increment, size and object_size are multiples of 512, and
+ *       512 <= bs_min <= bs_max <= 1 MiB, bs_max <= size
+ *   O2  [offset + j * offset_increment, + size) of every job j lies within the volume or objects
+ *   O3  a run ends: by runtime, by number_ios or by the bytes of one pass
+ *   O4  numjobs * iodepth <= 32768 (the oracle counts readers of a sector in 16 bits)
+ */
+#ifndef BENCH_XBENCH_OPTIONS_H
+#define BENCH_XBENCH_OPTIONS_H
+
+#include <limits.h>
+
+#include "peers/common/cpus.h"
+#include "peers/common/opt.h"
+
+#define XB_MAX_INFLIGHT 32768u
+#define XB_MAX_JOBS	256u
+
+enum xb_op { XB_READ, XB_WRITE, XB_TRIM, XB_FLUSH, XB_ZEROES, XB_COPY, XB_INFO, XB_NR_OPS };
+
+enum xb_rw {
+	XB_RW_READ,
+	XB_RW_WRITE,
+	XB_RW_RANDREAD,
+	XB_RW_RANDWRITE,
+	XB_RW_RW,
+	XB_RW_RANDRW,
+	XB_RW_TRIM,
+	XB_RW_RANDTRIM
+};
+enum xb_data { XB_DATA_COPY, XB_DATA_LOAN };
+enum xb_format { XB_FORMAT_NORMAL, XB_FORMAT_JSON };
+
+struct xb_options {
+	/* as given; sizes are bytes, times ns */
+	char segment[XSEG_NAME_MAX], volume[XSEG_NAME_MAX], target[XSEG_NAME_MAX];
+	uint32_t rw, rwmixread, iodepth, numjobs, data, sync, fsync, verify, output_format;
+	uint64_t bs, size, offset, offset_increment, runtime, number_ios, ramp_time, rate_iops,
+		randseed;
+	uint64_t objects, object_size, status_interval, io_timeout;
+	bool time_based, verify_only, do_verify, help;
+	char opmix[128], bsrange[48], random_distribution[32], cpus[128];
+	char verify_state[PATH_MAX], write_iolog[PATH_MAX], output[PATH_MAX];
+	/* worked out */
+	uint64_t bs_min, bs_max;
+	uint32_t mix[XB_NR_OPS];		/* percent of all I/Os; the rest is as rw says */
+	double zipf;				/* exponent; 0: uniform */
+	int nr_cpus, cpu[CPUS_MAX];
+};
+
+extern const struct opt xb_opts[];
+
+/* 0; -EINVAL with a line in err. After --help only `help` counts. */
+int xb_options_parse(struct xb_options *o, int argc, char **argv,
+		     struct xseg_error *err) XSEG_MUST_CHECK;
+/* total_bytes: of the volume or of all objects. Sets size where none was given. 0 or -EINVAL. */
+int xb_options_fit(struct xb_options *o, uint64_t total_bytes,
+		   struct xseg_error *err) XSEG_MUST_CHECK;
+/* One byte after the last of all jobs' ranges. */
+uint64_t xb_options_end(const struct xb_options *o);
+/* A number that changes with every option which changes what is written where. */
+uint64_t xb_options_signature(const struct xb_options *o);
+
+#endif

@@ -1,0 +1,370 @@
+/* run - see run.h. */
+#include "bench/xbench/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "bench/xbench/clock.h"
+#include "bench/xbench/sample.h"
+
+#define LOOK_MS	       200			/* how often the main thread looks at the jobs */
+#define GRACE_NS       5000000000ull		/* for what is out when a signal comes */
+#define STALL_NS       5000000000ull		/* without an answer, after which people are told */
+#define STALL_MAX_NS   60000000000ull
+
+/* ---- opening and closing ----------------------------------------------------------------- */
+
+static int open_verify(struct xb_run *run, struct xseg_error *err)
+{
+	int rc;
+
+	if (!run->opts->verify)
+		return 0;
+	rc = xb_verify_create(&run->verify, run->opts, &run->shared.where, err);
+	if (!rc)
+		run->shared.verify = &run->verify;
+	return rc;
+}
+
+int xb_run_open(struct xb_run *run, struct xb_options *o, struct xseg *seg, struct xseg_error *err)
+{
+	int rc;
+
+	memset(run, 0, sizeof(*run));
+	run->opts = run->shared.opts = o;
+	run->shared.seg = seg;
+	rc = xb_where_find(&run->shared.where, seg, o, err);
+	if (!rc)
+		rc = open_verify(run, err);
+	if (rc)
+		return rc;
+	run->jobs = calloc(o->numjobs, sizeof(struct xb_job *));
+	if (!run->jobs) {
+		xb_run_close(run);
+		return xseg_fail(err, -ENOMEM, "no memory");
+	}
+	for (; run->nr_jobs < o->numjobs; run->nr_jobs++) {
+		run->jobs[run->nr_jobs] = xb_job_create(&run->shared, run->nr_jobs, &rc, err);
+		if (!run->jobs[run->nr_jobs]) {
+			xb_run_close(run);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+void xb_run_close(struct xb_run *run)
+{
+	while (run->jobs && run->nr_jobs)
+		if (xb_job_destroy(run->jobs[--run->nr_jobs]))
+			run->log_failed = true;
+	free(run->jobs);
+	free(run->samples);
+	if (run->shared.verify)
+		xb_verify_destroy(&run->verify);
+	run->jobs = NULL;
+	run->samples = NULL;
+	run->shared.verify = NULL;
+}
+
+/* ---- one phase --------------------------------------------------------------------------- */
+
+/* What the main thread has while the jobs run. */
+struct watch {
+	struct xb_run *run;
+	struct xb_sampler *sampler;		/* NULL: no samples */
+	int signal_fd, done_fd;
+	uint32_t left;				/* jobs that run */
+	uint64_t now;
+	uint64_t abandon_ns;			/* when to give up after a signal; 0: none yet */
+	uint64_t told_ns, tell_again_ns;	/* about a stall */
+};
+
+enum go { GO_WAIT, GO_RUN, GO_HOME };
+
+struct thread {
+	pthread_t id;
+	struct xb_job *job;
+	_Atomic int *go;		/* enum go: all begin at the same time, or not at all */
+	int done_fd;
+};
+
+static void *thread_main(void *arg)
+{
+	struct thread *t = arg;
+	uint64_t one = 1;
+
+	while (atomic_load(t->go) == GO_WAIT)
+		sched_yield();
+	if (atomic_load(t->go) == GO_HOME)
+		return NULL;
+	xb_job_run(t->job);
+	if (write(t->done_fd, &one, sizeof(one)) != sizeof(one))
+		abort();
+	return NULL;
+}
+
+static int start_thread(struct thread *t, const struct xb_options *o)
+{
+	pthread_attr_t attr;
+	cpu_set_t cpus;
+	int rc;
+
+	pthread_attr_init(&attr);
+	if (o->nr_cpus) {
+		CPU_ZERO(&cpus);
+		CPU_SET(o->cpu[t->job->nr % (uint32_t)o->nr_cpus], &cpus);
+		pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
+	}
+	rc = pthread_create(&t->id, &attr, thread_main, t);
+	pthread_attr_destroy(&attr);
+	return -rc;
+}
+
+static void handle_signal(struct watch *w)
+{
+	struct xb_shared *s = &w->run->shared;
+	struct signalfd_siginfo info;
+
+	if (read(w->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (!w->run->interrupted) {
+		w->run->interrupted = true;
+		w->abandon_ns = w->now + GRACE_NS;
+		atomic_store(&s->stop, XB_STOP);
+		fprintf(stderr, "xbench: %s, stopping\n", strsignal((int)info.ssi_signo));
+	} else {
+		atomic_store(&s->stop, XB_ABANDON);
+	}
+}
+
+/* The longest that any job with something out has had no answer; *inflight: how much is out in all.
+ */
+static uint64_t longest_wait(const struct watch *w, uint64_t *inflight)
+{
+	uint64_t longest = 0, since;
+
+	*inflight = 0;
+	for (uint32_t i = 0; i < w->run->nr_jobs; i++) {
+		const struct xb_job *job = w->run->jobs[i];
+		uint32_t out = xb_job_inflight(job);
+
+		since = atomic_load_explicit(&job->waiting_since_ns, memory_order_relaxed);
+		*inflight += out;
+		if (out && w->now > since && w->now - since > longest)
+			longest = w->now - since;
+	}
+	return longest;
+}
+
+static void look_for_stalls(struct watch *w)
+{
+	const struct xb_run *run = w->run;
+	uint64_t inflight, wait = longest_wait(w, &inflight);
+	char health[160];
+
+	if (wait < STALL_NS) {
+		w->tell_again_ns = STALL_NS;
+	} else if (w->now - w->told_ns >= w->tell_again_ns) {
+		xb_where_health(&run->shared.where, health, sizeof(health));
+		fprintf(stderr, "xbench: still waiting for %" PRIu64 " requests (%s)\n", inflight,
+			health);
+		w->told_ns = w->now;
+		w->tell_again_ns =
+			w->tell_again_ns * 2 < STALL_MAX_NS ? w->tell_again_ns * 2 : STALL_MAX_NS;
+	}
+	if (run->opts->io_timeout && wait >= run->opts->io_timeout && !run->timed_out) {
+		xb_where_health(&run->shared.where, health, sizeof(health));
+		fprintf(stderr, "xbench: gave up %" PRIu64 " requests after io_timeout (%s)\n",
+			inflight, health);
+		w->run->timed_out = true;
+		atomic_store(&w->run->shared.stop, XB_ABANDON);
+	}
+	if (w->abandon_ns && w->now >= w->abandon_ns) {
+		if (inflight && atomic_load(&run->shared.stop) != XB_ABANDON)
+			fprintf(stderr,
+				"xbench: gave up %" PRIu64 " requests that were not answered\n",
+				inflight);
+		atomic_store(&w->run->shared.stop, XB_ABANDON);
+	}
+}
+
+static void watch_jobs(struct watch *w)
+{
+	struct pollfd fds[2] = { { .fd = w->signal_fd, .events = POLLIN },
+				 { .fd = w->done_fd, .events = POLLIN } };
+	uint64_t ended;
+	int timeout;
+
+	while (w->left) {
+		timeout = w->sampler ? xb_sampler_timeout_ms(w->sampler, xb_clock_ns()) : LOOK_MS;
+		if (timeout > LOOK_MS)
+			timeout = LOOK_MS;
+		if (poll(fds, 2, timeout) < 0)
+			continue;
+		w->now = xb_clock_ns();
+		if (fds[0].revents & POLLIN)
+			handle_signal(w);
+		if ((fds[1].revents & POLLIN) &&
+		    read(w->done_fd, &ended, sizeof(ended)) == sizeof(ended))
+			w->left -= (uint32_t)ended;
+		if (w->sampler)
+			xb_sampler_look(w->sampler, w->now);
+		look_for_stalls(w);
+	}
+}
+
+/* Starts the jobs' threads, watches them and joins them. */
+static int run_threads(struct watch *w, struct xseg_error *err)
+{
+	struct xb_run *run = w->run;
+	struct thread *threads = calloc(run->nr_jobs, sizeof(*threads));
+	_Atomic int go = GO_WAIT;
+	uint32_t i;
+	int rc = 0;
+
+	if (!threads)
+		return xseg_fail(err, -ENOMEM, "no memory");
+	for (i = 0; i < run->nr_jobs && !rc; i++) {
+		threads[i] =
+			(struct thread){ .job = run->jobs[i], .go = &go, .done_fd = w->done_fd };
+		rc = start_thread(&threads[i], run->opts);
+	}
+	if (rc) {
+		i--;
+		xseg_fail(err, rc, "cannot start a thread for job %u: %s", i, strerror(-rc));
+		atomic_store(&go, GO_HOME);
+	} else {
+		w->left = run->nr_jobs;
+		atomic_store(&go, GO_RUN);
+		if (w->sampler)
+			xb_sampler_start(w->sampler, xb_clock_ns());
+		watch_jobs(w);
+	}
+	while (i > 0)
+		pthread_join(threads[--i].id, NULL);
+	if (w->sampler && !rc)
+		xb_sampler_end(w->sampler, xb_clock_ns());
+	free(threads);
+	return rc;
+}
+
+static bool is_cut_short(const struct xb_run *run)
+{
+	return run->interrupted || run->timed_out;
+}
+
+static int run_phase(struct watch *w, enum xb_phase phase, struct xseg_error *err)
+{
+	struct xb_shared *s = &w->run->shared;
+
+	s->phase = phase;
+	if (s->verify)
+		atomic_store(&s->cursor, xb_oracle_start(s->verify->oracle));
+	w->tell_again_ns = STALL_NS;
+	return run_threads(w, err);
+}
+
+/* ---- the run ----------------------------------------------------------------------------- */
+
+static bool wrote_anything(const struct xb_run *run)
+{
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; i < run->nr_jobs; i++)
+		nr += run->jobs[i]->gen.seq;
+	return nr && (run->opts->rw != XB_RW_READ && run->opts->rw != XB_RW_RANDREAD ? true :
+		      run->opts->mix[XB_TRIM] + run->opts->mix[XB_ZEROES] > 0);
+}
+
+static int run_phases(struct watch *w, struct xseg_error *err)
+{
+	struct xb_run *run = w->run;
+	const struct xb_options *o = run->opts;
+	struct xb_sampler *sampler = w->sampler;
+	int rc = run_phase(w, o->verify_only ? XB_READ_BACK : XB_LOAD, err);
+
+	w->sampler = NULL;
+	if (!rc && o->verify && !o->verify_only && o->do_verify && wrote_anything(run) &&
+	    !is_cut_short(run))
+		rc = run_phase(w, XB_READ_BACK, err);
+	if (!rc && o->verify && !is_cut_short(run) && xb_oracle_wrong(run->verify.oracle, XB_LOST))
+		rc = run_phase(w, XB_LOOK_AGAIN, err);
+	w->sampler = sampler;
+	return rc;
+}
+
+/* What was found wrong by no job in particular counts as the first one's. */
+static void finish_verify(struct xb_run *run)
+{
+	uint64_t counted = 0, all;
+
+	xb_verify_finish(&run->verify);
+	all = xb_verify_wrong(&run->verify);
+	for (uint32_t i = 0; i < run->nr_jobs; i++)
+		counted += atomic_load(&run->jobs[i]->verify_errors);
+	if (all > counted)
+		atomic_fetch_add(&run->jobs[0]->verify_errors, all - counted);
+}
+
+static int open_watch(struct watch *w, struct xseg_error *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	w->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	w->done_fd = eventfd(0, EFD_CLOEXEC);
+	if (w->signal_fd >= 0 && w->done_fd >= 0)
+		return 0;
+	return xseg_fail(err, -errno, "cannot make a descriptor to wait on: %s", strerror(errno));
+}
+
+int xb_run_all(struct xb_run *run, struct xseg_error *err)
+{
+	struct watch w = { .run = run };
+	struct xb_sampler sampler;
+	int rc = open_watch(&w, err);
+
+	if (rc)
+		return rc;
+	if (run->opts->status_interval) {
+		xb_sampler_init(&sampler, run);
+		w.sampler = &sampler;
+	}
+	rc = run_phases(&w, err);
+	if (!rc && run->opts->verify)
+		finish_verify(run);
+	if (!rc && *run->opts->verify_state && !run->opts->verify_only &&
+	    xb_verify_save(&run->verify, err)) {
+		fprintf(stderr, "xbench: %s\n", err->text);
+		run->save_failed = true;
+	}
+	if (w.sampler)
+		xb_sampler_fini(&sampler);
+	close(w.signal_fd);
+	close(w.done_fd);
+	return rc;
+}
+
+int xb_run_exit_code(const struct xb_run *run)
+{
+	for (uint32_t i = 0; i < run->nr_jobs; i++)
+		if (atomic_load(&run->jobs[i]->error) || atomic_load(&run->jobs[i]->verify_errors))
+			return 1;
+	if (run->save_failed)
+		return 1;
+	return is_cut_short(run) ? 3 : 0;
+}

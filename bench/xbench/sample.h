@@ -1,0 +1,30 @@
+/* sample - what the jobs did in each interval of --status-interval, taken from their counters while
+ * they run.
+ *
+ * Contract: the main thread's; it reads the jobs' atomics and writes run->samples and a line a
+ * sample on stderr. Samples begin when the ramp is over. Allocates as samples come; without memory
+ * for one, samples end.
+ */
+#ifndef BENCH_XBENCH_SAMPLE_H
+#define BENCH_XBENCH_SAMPLE_H
+
+#include "bench/xbench/run.h"
+
+struct xb_sampler {
+	struct xb_run *run;
+	uint64_t begin_ns, last_ns, next_ns;
+	struct xb_stat *sums;		/* two sets of XB_NR_OPS: as of the last sample, and now */
+	uint32_t room;				/* in run->samples */
+};
+
+void xb_sampler_init(struct xb_sampler *s, struct xb_run *run);
+void xb_sampler_start(struct xb_sampler *s, uint64_t now_ns);
+int xb_sampler_timeout_ms(const struct xb_sampler *s, uint64_t now_ns);
+/* Takes a sample when one is due. */
+void xb_sampler_look(struct xb_sampler *s, uint64_t now_ns);
+/* Takes the last, shorter one, unless it is less than a tenth of an interval: too short to mean
+ * anything. */
+void xb_sampler_end(struct xb_sampler *s, uint64_t now_ns);
+void xb_sampler_fini(struct xb_sampler *s);
+
+#endif

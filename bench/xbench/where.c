@@ -1,0 +1,245 @@
+/* where - see where.h. */
+#include "bench/xbench/where.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "peers/common/kv.h"
+
+#define ASK_TIMEOUT_NS 10000000000ull
+#define PREFIX	       "xbench:"
+#define PREFIX_LEN     (sizeof(PREFIX) - 1)
+
+/* ---- a volume ---------------------------------------------------------------------------- */
+
+struct asking {
+	struct xseg *seg;
+	struct xseg_peer *peer;
+	uint32_t *page;
+};
+
+static int asking_begin(struct asking *a, struct xseg *seg, struct xseg_error *err)
+{
+	struct xseg_peer_params params = { .kind = "client", .nr_ports = 1, .nr_requests = 1 };
+	char name[XSEG_NAME_MAX];
+	int rc;
+
+	snprintf(name, sizeof(name), "xbench.%d", (int)getpid());
+	params.name = name;
+	a->seg = seg;
+	a->page = calloc(xseg_pages_round(1), sizeof(*a->page));
+	if (!a->page)
+		return xseg_fail(err, -ENOMEM, "no memory");
+	rc = xseg_peer_open(seg, &params, &a->peer, err);
+	if (rc)
+		goto out_free;
+	rc = xseg_pages_take(a->peer, 1, a->page);
+	if (!rc)
+		return 0;
+	xseg_fail(err, rc,
+		  "segment %s has no 2M of memory left for a page to ask in; see xseg info",
+		  xseg_name(seg));
+	xseg_peer_close(a->peer, XSEG_CLOSE_FREE_ARENA);
+out_free:
+	free(a->page);
+	return rc;
+}
+
+static void asking_end(struct asking *a)
+{
+	xseg_peer_close(a->peer, XSEG_CLOSE_FREE_ARENA);
+	free(a->page);
+}
+
+static bool read_number(const char *text, uint64_t *out)
+{
+	char *end;
+
+	if (!text)
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return !errno && end != text && !*end;
+}
+
+/* The items of "volume info". */
+static int read_volume(struct xb_where *w, char *text, const char *volume, struct xseg_error *err)
+{
+	char *cursor = text, *key, *value;
+	uint64_t id = 0, number;
+
+	while ((key = kv_next_word(&cursor, &value))) {
+		if (!strcmp(key, "state") && value && strcmp(value, "ok"))
+			return xseg_fail(err, -ENOENT, "volume %s is being removed", volume);
+		if (!read_number(value, &number))
+			continue;
+		if (!strcmp(key, "id"))
+			id = number;
+		else if (!strcmp(key, "size_bytes"))
+			w->total_bytes = number;
+		else if (!strcmp(key, "object_size_bytes"))
+			w->object_size = number;
+	}
+	w->volume = (uint32_t)id;
+	w->identity = xb_mix(id);
+	if (!id || id > UINT32_MAX || !w->total_bytes || !w->object_size)
+		return xseg_fail(err, -EPROTO,
+				 "%s answers no id and size for volume %s; is it of this build?",
+				 w->peer_name, volume);
+	return 0;
+}
+
+static int ask_volume(struct asking *a, struct xb_where *w, const char *volume,
+		      struct xseg_error *err)
+{
+	char text[XSEG_PAGE_SIZE];
+	int64_t len;
+
+	snprintf(text, sizeof(text), "volume info %s", volume);
+	len = xseg_admin_call(xseg_peer_port(a->peer, 0), w->peer, text, a->page, 1,
+			      ASK_TIMEOUT_NS);
+	if (len == -ENOENT)
+		return xseg_fail(err, -ENOENT,
+				 "there is no volume %s; xseg volume list shows what there is",
+				 volume);
+	if (len == -ETIMEDOUT)
+		return xseg_fail(err, -ETIMEDOUT,
+				 "%s did not answer within 10s; see xseg peer list", w->peer_name);
+	memcpy(text, xseg_page(a->seg, a->page[0]), sizeof(text) - 1);
+	text[len >= 0 && len < (int64_t)sizeof(text) ? (size_t)len : sizeof(text) - 1] = '\0';
+	text[strcspn(text, len < 0 ? "\n" : "")] = '\0';
+	if (len < 0)
+		return xseg_fail(err, (int)len, "%s: %.200s", w->peer_name,
+				 *text ? text : strerror((int)-len));
+	return read_volume(w, text, volume, err);
+}
+
+static int find_volume(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
+{
+	struct xseg_peer_info info;
+	uint32_t i, nr = xseg_nr_peers(w->seg);
+	struct asking a = { 0 };
+	int rc;
+
+	for (i = 0; i < nr; i++)
+		if (xseg_peer_get_info(w->seg, i, &info) && !strcmp(info.kind, "volumed"))
+			break;
+	if (i == nr)
+		return xseg_fail(err, -ENOENT,
+				 "segment %s has no volumed; start one, or use --target=PEER",
+				 xseg_name(w->seg));
+	if (info.state == XSEG_PEER_STOPPED)
+		return xseg_fail(err, -ENOENT, "%s is stopped; see xseg peer start", info.name);
+	w->peer = i;
+	memcpy(w->peer_name, info.name, sizeof(w->peer_name));
+	rc = asking_begin(&a, w->seg, err);
+	if (rc)
+		return rc;
+	rc = ask_volume(&a, w, o->volume, err);
+	asking_end(&a);
+	return rc;
+}
+
+/* ---- objects ----------------------------------------------------------------------------- */
+
+static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
+{
+	w->peer = xseg_peer_find(w->seg, o->target);
+	if (w->peer == XSEG_NONE)
+		return xseg_fail(err, -ENOENT,
+				 "segment %s has no peer %s; xseg peer list shows what there is",
+				 xseg_name(w->seg), o->target);
+	memcpy(w->peer_name, o->target, sizeof(w->peer_name));
+	w->object_size = w->boundary = o->object_size;
+	w->identity = xb_mix(~o->object_size);
+	if (__builtin_mul_overflow(o->objects, o->object_size, &w->total_bytes) ||
+	    w->total_bytes > INT64_MAX)
+		return xseg_fail(err, -EINVAL,
+				 "objects: %" PRIu64 " of %" PRIu64
+				 " bytes are more than there are numbers for",
+				 o->objects, o->object_size);
+	return 0;
+}
+
+int xb_where_find(struct xb_where *w, struct xseg *seg, struct xb_options *o,
+		  struct xseg_error *err)
+{
+	int rc;
+
+	memset(w, 0, sizeof(*w));
+	w->seg = seg;
+	rc = *o->volume ? find_volume(w, o, err) : find_peer(w, o, err);
+	return rc ? rc : xb_options_fit(o, w->total_bytes, err);
+}
+
+size_t xb_where_object_name(uint64_t object, char name[XSEG_TARGET_MAX])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	memcpy(name, PREFIX, PREFIX_LEN);
+	for (unsigned i = 0; i < 16; i++)
+		name[PREFIX_LEN + i] = digits[object >> (60 - 4 * i) & 15];
+	name[PREFIX_LEN + 16] = '\0';
+	return PREFIX_LEN + 16;
+}
+
+/* ---- addressing -------------------------------------------------------------------------- */
+
+static void place_enter(const struct xb_where *w, struct xb_place *place, uint64_t object)
+{
+	const uint64_t key[2] = { w->volume, object };
+
+	place->object = object + 1;
+	if (w->volume) {
+		place->hash = xseg_hash((const char *)key, sizeof(key));
+	} else {
+		place->len = xb_where_object_name(object, place->name);
+		place->hash = xseg_hash(place->name, place->len);
+	}
+}
+
+void xb_where_address(const struct xb_where *w, struct xb_place *place, struct xreq *r,
+		      uint64_t offset)
+{
+	uint64_t object = offset / w->object_size;
+
+	if (object + 1 != place->object)
+		place_enter(w, place, object);
+	r->volume = w->volume;
+	r->hash = place->hash;
+	if (w->volume) {
+		r->offset = offset;
+	} else {
+		r->offset = r->obj_offset = offset % w->object_size;
+		memcpy(r->target, place->name, place->len + 1);
+	}
+}
+
+/* ---- who is to blame --------------------------------------------------------------------- */
+
+void xb_where_health(const struct xb_where *w, char *out, size_t size)
+{
+	static const char *const words[] = {
+		[XSEG_PEER_FREE] = "gone",  [XSEG_PEER_OPENING] = "getting ready",
+		[XSEG_PEER_LIVE] = "alive", [XSEG_PEER_STOPPED] = "stopped",
+		[XSEG_PEER_DEAD] = "dead",
+	};
+	uint32_t at = w->peer, hops = xseg_nr_peers(w->seg);
+	struct xseg_peer_info info;
+
+	for (; at != XSEG_NONE && hops; hops--, at = info.downstream) {
+		if (!xseg_peer_get_info(w->seg, at, &info)) {
+			snprintf(out, size, "a peer below %s is gone", w->peer_name);
+			return;
+		}
+		if (info.state != XSEG_PEER_LIVE) {
+			snprintf(out, size, "peer %s is %s", info.name, words[info.state]);
+			return;
+		}
+	}
+	snprintf(out, size, "peer %s and all below it are alive", w->peer_name);
+}

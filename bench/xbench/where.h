@@ -1,0 +1,48 @@
+/* where - what the load goes to: a volume, or a peer's objects of xbench's own naming; and how a
+ * place in it is written into a request.
+ *
+ * Contract: xb_where_find() may block for some seconds (it asks volumed) and opens a client peer of
+ * its own for that time; the rest is cheap. A struct xb_where is constant once found and shared by
+ * all jobs; a struct xb_place is one job's.
+ */
+#ifndef BENCH_XBENCH_WHERE_H
+#define BENCH_XBENCH_WHERE_H
+
+#include "bench/xbench/gen.h"
+#include "xseg/xseg.h"
+
+struct xb_where {
+	struct xseg *seg;
+	uint32_t peer;				/* whom to send to */
+	uint32_t volume;			/* id; 0: objects */
+	uint64_t object_size;
+	uint64_t total_bytes;
+	uint64_t boundary;			/* what no I/O may cross, or 0 */
+	uint64_t identity;	/* for stamps: the same volume or set of objects has the same */
+	char peer_name[XSEG_NAME_MAX];
+};
+
+/* The last place addressed: its name and hash are kept while the object stays the same. */
+struct xb_place {
+	uint64_t object;			/* + 1; 0: none yet */
+	uint64_t hash;
+	char name[XSEG_TARGET_MAX];
+	size_t len;
+};
+
+/* 0; -ENOENT: no such peer or volume; -EINVAL: it does not fit the options (sets o->size); else
+ * -errno. A line in err. */
+int xb_where_find(struct xb_where *w, struct xseg *seg, struct xb_options *o,
+		  struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* Sets volume, target, hash, offset and obj_offset for a byte of the range. */
+void xb_where_address(const struct xb_where *w, struct xb_place *place, struct xreq *r,
+		      uint64_t offset);
+/* Name of the object that holds this byte; returns its length. */
+size_t xb_where_object_name(uint64_t object, char name[XSEG_TARGET_MAX]);
+
+/* Who on the path from the target down is not alive: writes "PEER is dead" or the like, or says
+ * that all are alive. */
+void xb_where_health(const struct xb_where *w, char *out, size_t size);
+
+#endif

@@ -1,0 +1,112 @@
+/* xbench - a load generator that submits straight to a port's request queue, with fio's names and
+ * fio's JSON.
+ *
+ * How it is made
+ *   options   what to do                       job      one thread, one port, iodepth I/Os in
+ * flight gen       which I/O comes next             run      jobs, phases, signals, stalls where
+ * volume or objects; addresses     sample   figures of each interval oracle    what a sector may
+ * hold           report   JSON, text (sector, stamp, state, verify: see there)  iolog    for fio to
+ * replay
+ *
+ * Exit codes: 0 all I/O done and right; 1 an I/O failed or did not verify, or the system refused
+ * something; 2 wrong usage; 3 interrupted or timed out; 4 no such segment, peer or volume.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/xbench/clock.h"
+#include "bench/xbench/report.h"
+#include "peers/common/cli.h"
+
+static int exit_code_of(int rc)
+{
+	switch (rc) {
+	case -EINVAL:
+		return 2;
+	case -ETIMEDOUT:
+		return 3;
+	case -ENOENT:
+		return 4;
+	default:
+		return 1;
+	}
+}
+
+static int fail(const struct xseg_error *err, int code)
+{
+	fprintf(stderr, "xbench: %s\n", err->text);
+	return code;
+}
+
+static int help(void)
+{
+	printf("Usage: xbench [-s SEGMENT] (--volume=VOL | --target=PEER) [--rw=MODE] [OPTION...]\n"
+	       "Loads a volume or a peer of a segment and measures it; see xbench(1).\n");
+	cli_print_options(stdout, xb_opts);
+	return 0;
+}
+
+static int check_cpus(const struct xb_options *o, struct xseg_error *err)
+{
+	cpu_set_t there;
+
+	if (sched_getaffinity(0, sizeof(there), &there))
+		return 0;
+	for (int i = 0; i < o->nr_cpus; i++)
+		if (!CPU_ISSET((size_t)o->cpu[i], &there))
+			return xseg_fail(err, -EINVAL, "cpus: CPU %d is not there or not allowed",
+					 o->cpu[i]);
+	return 0;
+}
+
+static int bench(struct xb_options *o, struct xseg *seg)
+{
+	struct xseg_error err = { "" };
+	struct xb_run run;
+	int code = 1, rc = xb_run_open(&run, o, seg, &err);
+
+	if (rc)
+		return fail(&err, exit_code_of(rc));
+	rc = xb_run_all(&run, &err);
+	if (rc) {
+		fail(&err, 1);
+		goto out;
+	}
+	if (run.shared.verify)
+		xb_verify_print(&run.verify);
+	rc = xb_report(&run, &err);
+	code = rc ? fail(&err, 1) : xb_run_exit_code(&run);
+out:
+	xb_run_close(&run);
+	if (run.log_failed) {
+		fprintf(stderr,
+			"xbench: write_iolog: %s could not be written whole; is the disk full?\n",
+			o->write_iolog);
+		code = 1;
+	}
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	static struct xb_options o;
+	struct xseg_error err = { "" };
+	struct xseg *seg;
+	int code, rc = xb_options_parse(&o, argc, argv, &err);
+
+	if (!rc && o.help)
+		return help();
+	if (!rc)
+		rc = check_cpus(&o, &err);
+	if (rc)
+		return fail(&err, 2);
+	xb_clock_init();
+	rc = xseg_attach(o.segment, 0, &seg, &err);
+	if (rc)
+		return fail(&err, exit_code_of(rc));
+	code = bench(&o, seg);
+	xseg_detach(seg);
+	return code;
+}

@@ -1,0 +1,217 @@
+/* xbench_options_test - the command line of xbench: what is taken, what is refused and in which
+ * words. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/xbench/options.c" /* NOLINT(bugprone-suspicious-include) */
+
+static struct xb_options o;
+static struct xseg_error err;
+
+/* Parses a line of words. */
+static int parse(const char *line)
+{
+	static char text[512];
+	char *argv[32], *save = NULL;
+	int argc = 1;
+
+	argv[0] = (char *)"xbench";
+	snprintf(text, sizeof(text), "%s", line);
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		argv[argc++] = word;
+	err.text[0] = '\0';
+	return xb_options_parse(&o, argc, argv, &err);
+}
+
+static void assert_refused(const char *line, const char *why)
+{
+	assert_int_equal(parse(line), -EINVAL);
+	if (!strstr(err.text, why))
+		fail_msg("'%s' says '%s', not '%s'", line, err.text, why);
+	assert_null(strchr(err.text, '\n'));
+}
+
+static void defaults_are_those_of_the_manual(void **state)
+{
+	(void)state;
+	unsetenv("XSEG_SEGMENT");
+	assert_int_equal(parse("--volume=v"), 0);
+	assert_string_equal(o.segment, "xseg");
+	assert_int_equal(o.rw, XB_RW_READ);
+	assert_int_equal(o.bs_min, 4096);
+	assert_int_equal(o.bs_max, 4096);
+	assert_int_equal(o.iodepth, 1);
+	assert_int_equal(o.numjobs, 1);
+	assert_int_equal(o.objects, 1024);
+	assert_int_equal(o.object_size, 4u << 20);
+	assert_true(o.do_verify);
+	setenv("XSEG_SEGMENT", "other", 1);
+	assert_int_equal(parse("--volume=v"), 0);
+	assert_string_equal(o.segment, "other");
+	assert_int_equal(parse("-s third --volume=v"), 0);
+	assert_string_equal(o.segment, "third");
+}
+
+static void every_option_of_the_commands_page_is_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--target=memd --rw=randrw --rwmixread=70 --bs=8k --iodepth=32"
+			       " --opmix=flush:1,trim:2,write_zeroes:3,copy:4,info:5"
+			       " --numjobs=4 --size=1G --offset=4k --runtime=10s --time_based"
+			       " --number_ios=100 --ramp_time=1s --data=copy --sync=1"
+			       " --random_distribution=zipf:1.2 --fsync=16 --rate_iops=1000"), 0);
+	assert_int_equal(o.mix[XB_COPY], 4);
+	assert_int_equal(o.runtime, 10000000000ull);
+	assert_true(o.zipf > 1.19 && o.zipf < 1.21);
+	assert_int_equal(parse("--volume=v --bsrange=512-256k --verify=crc32c --verify_only"
+			       " --verify_state=/f --write_iolog=/l --randseed=5 --cpus=0,2-3"
+			       " --status-interval=1s --output-format=json --output=/o"), 0);
+	assert_int_equal(o.bs_min, 512);
+	assert_int_equal(o.bs_max, 256 << 10);
+	assert_int_equal(o.nr_cpus, 3);
+	assert_int_equal(o.cpu[2], 3);
+	assert_int_equal(o.output_format, XB_FORMAT_JSON);
+	assert_int_equal(parse("--target=p --objects=1M --object_size=64k"), 0);
+	assert_int_equal(o.objects, 1u << 20);
+}
+
+static void verify_only_and_verify_state_imply_verify(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--volume=v"), 0);
+	assert_int_equal(o.verify, 0);
+	assert_int_equal(parse("--volume=v --verify_only"), 0);
+	assert_int_equal(o.verify, 1);
+	assert_int_equal(parse("--volume=v --verify_state=f"), 0);
+	assert_int_equal(o.verify, 1);
+}
+
+static void every_mode_has_fios_name(void **state)
+{
+	static const char *const modes[] = { "read", "write",  "randread", "randwrite",
+					     "rw",   "randrw", "trim",     "randtrim" };
+	char line[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		snprintf(line, sizeof(line), "--volume=v --rw=%s", modes[i]);
+		assert_int_equal(parse(line), 0);
+		assert_int_equal(o.rw, i);
+	}
+}
+
+static void what_makes_no_sense_is_refused_in_one_line(void **state)
+{
+	static const struct {
+		const char *line, *why;
+	} bad[] = {
+		{ "", "--volume" },
+		{ "--volume=v --target=p", "--volume" },
+		{ "--volume=v --bs=1000", "multiple of 512" },
+		{ "--volume=v --bs=2M", "out of range" },
+		{ "--volume=v --bs=4k --bsrange=4k-8k", "exclude each other" },
+		{ "--volume=v --bsrange=8k-4k", "smaller size first" },
+		{ "--volume=v --bsrange=4k", "not a range" },
+		{ "--volume=v --bsrange=100-4k", "out of range" },
+		{ "--volume=v --bsrange=513-4k", "multiple of 512" },
+		{ "--volume=v --size=1000", "multiple of 512" },
+		{ "--volume=v --offset=1", "multiple of 512" },
+		{ "--target=p --object_size=5000", "multiple of 4096" },
+		{ "--volume=v --rw=randwright", "not one of" },
+		{ "--volume=v --rwmixread=101", "out of range" },
+		{ "--volume=v --opmix=sync:1", "not one of" },
+		{ "--volume=v --opmix=flush", "OP:PERCENT" },
+		{ "--volume=v --opmix=flush:x", "OP:PERCENT" },
+		{ "--volume=v --opmix=flush:1x", "OP:PERCENT" },
+		{ "--volume=v --opmix=flush:60,trim:60", "120 percent" },
+		{ "--volume=v --opmix=copy:1", "--target" },
+		{ "--volume=v --opmix=flush:50,info:50", "would not end" },
+		{ "--volume=v --random_distribution=zipf:0", "zipf:T" },
+		{ "--volume=v --random_distribution=zipf:9", "zipf:T" },
+		{ "--volume=v --random_distribution=pareto:1", "zipf:T" },
+		{ "--volume=v --random_distribution=zipf:nan", "zipf:T" },
+		{ "--volume=v --time_based", "--runtime" },
+		{ "--volume=v --verify=crc32c --verify_only --runtime=1s", "--verify_state" },
+		{ "--target=p --verify=crc32c --opmix=copy:1", "moves stamps" },
+		{ "--volume=v --data=loan", "copy only" },
+		{ "--volume=v --numjobs=256 --iodepth=256", "32768" },
+		{ "--volume=v --iodepth=0", "out of range" },
+		{ "--volume=v --cpus=1-", "" },
+		{ "--volume=v --sync=2", "out of range" },
+		{ "--volume=v --bogus=1", "bogus" },
+		{ "--volume=v extra", "extra" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_refused(bad[i].line, bad[i].why);
+}
+
+static void a_range_must_lie_in_what_is_there(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--volume=v --offset=1M"), 0);
+	assert_int_equal(xb_options_fit(&o, 4u << 20, &err), 0);
+	assert_int_equal(o.size, 3u << 20);
+	assert_int_equal(parse("--volume=v --offset=1M --size=4M"), 0);
+	assert_int_equal(xb_options_fit(&o, 4u << 20, &err), -EINVAL);
+	assert_int_equal(parse("--volume=v --offset=4M"), 0);
+	assert_int_equal(xb_options_fit(&o, 4u << 20, &err), -EINVAL);
+	assert_int_equal(parse("--volume=v --numjobs=4 --offset_increment=1M --size=1M"), 0);
+	assert_int_equal(xb_options_fit(&o, 4u << 20, &err), 0);
+	assert_int_equal(xb_options_end(&o), 4u << 20);
+	assert_int_equal(parse("--volume=v --numjobs=5 --offset_increment=1M --size=1M"), 0);
+	assert_int_equal(xb_options_fit(&o, 4u << 20, &err), -EINVAL);
+	assert_int_equal(parse("--volume=v --bs=1M"), 0);
+	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);
+	assert_int_equal(parse("--volume=v --numjobs=2 --offset=16383P --offset_increment=16383P"),
+			 -EINVAL);
+	assert_int_equal(parse("--volume=v --numjobs=200 --offset_increment=1000000T"), 0);
+	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);
+}
+
+static void the_signature_changes_with_what_is_written(void **state)
+{
+	static const char *const same = "--volume=v --rw=randwrite --number_ios=10 --size=1M";
+	static const char *const other[] = {
+		" --bs=8k",        " --randseed=2",
+		" --numjobs=2",    " --iodepth=2",
+		" --offset=4k",    " --rwmixread=10",
+		" --opmix=trim:1", " --random_distribution=zipf:1.1",
+		" --fsync=3",
+	};
+	char line[256];
+	uint64_t first;
+
+	(void)state;
+	assert_int_equal(parse(same), 0);
+	first = xb_options_signature(&o);
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		snprintf(line, sizeof(line), "%s%s", same, other[i]);
+		assert_int_equal(parse(line), 0);
+		assert_int_not_equal(xb_options_signature(&o), first);
+	}
+	snprintf(line, sizeof(line), "%s --verify=crc32c --verify_only --output=x --cpus=0", same);
+	assert_int_equal(parse(line), 0);
+	assert_int_equal(xb_options_signature(&o), first);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_those_of_the_manual),
+		cmocka_unit_test(every_option_of_the_commands_page_is_taken),
+		cmocka_unit_test(verify_only_and_verify_state_imply_verify),
+		cmocka_unit_test(every_mode_has_fios_name),
+		cmocka_unit_test(what_makes_no_sense_is_refused_in_one_line),
+		cmocka_unit_test(a_range_must_lie_in_what_is_there),
+		cmocka_unit_test(the_signature_changes_with_what_is_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
