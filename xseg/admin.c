@@ -50,5 +50,5 @@ int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uin
 	}
 	result = done->result;
 	xseg_req_free(port, done);
-	return result;
+	return result <= (int64_t)nr_pages * XSEG_PAGE_SIZE ? result : -EPROTO;
 }

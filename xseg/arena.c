@@ -12,6 +12,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -84,14 +85,34 @@ static int map_extent(struct xseg *seg, uint8_t *at, uint32_t extent)
 	       MAP_FAILED ? -errno : 0;
 }
 
-static int arena_map(struct xseg_peer *p, uint32_t nr)
+/* Maps the extents of the arena, by their numbers, one after the other from `at`. -EPROTO: they are not A1. */
+static int map_extents(struct xseg_peer *p, uint8_t *at, uint32_t nr)
 {
 	struct xseg *seg = p->seg;
+	uint8_t *seen = calloc(nr, 1);
+	uint32_t found = 0;
+	int rc = seen ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < seg->geo.nr_extents && rc == 0; i++) {
+		uint32_t k = extent_nr(extent_get(seg, i));
+
+		if (!extent_is(seg, i, XS_EXTENT_ARENA, p->index))
+			continue;
+		rc = k < nr && !seen[k] ? map_extent(seg, at + (uint64_t)k * XSEG_EXTENT_SIZE, i) : -EPROTO;
+		if (rc == 0)
+			seen[k] = 1;
+		found++;
+	}
+	free(seen);
+	return rc == 0 && found != nr ? -EPROTO : rc;
+}
+
+static int arena_map(struct xseg_peer *p, uint32_t nr)
+{
 	size_t bytes = (size_t)nr * XSEG_EXTENT_SIZE;
 	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint8_t *at;
-	uint32_t found = 0;
-	int rc = 0;
+	int rc;
 
 	if (room == MAP_FAILED)
 		return -errno;
@@ -99,14 +120,7 @@ static int arena_map(struct xseg_peer *p, uint32_t nr)
 	munmap(at + bytes, (size_t)(room + XSEG_EXTENT_SIZE - at));
 	if (at > room)
 		munmap(room, (size_t)(at - room));
-	for (uint32_t i = 0; i < seg->geo.nr_extents && rc == 0; i++) {
-		if (!extent_is(seg, i, XS_EXTENT_ARENA, p->index))
-			continue;
-		rc = extent_nr(extent_get(seg, i)) < nr ? map_extent(seg, at + (uint64_t)extent_nr(extent_get(seg, i)) * XSEG_EXTENT_SIZE, i) : -EPROTO;
-		found++;
-	}
-	if (rc == 0 && found != nr)
-		rc = -EPROTO;
+	rc = map_extents(p, at, nr);
 	if (rc) {
 		munmap(at, bytes);
 		return rc;
@@ -129,17 +143,19 @@ void xs_arena_unmap(struct xseg_peer *p)
 static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *err)
 {
 	struct xseg *seg = p->seg;
-	uint32_t nr = (uint32_t)((bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE);
+	uint64_t nr = bytes / XSEG_EXTENT_SIZE + (bytes % XSEG_EXTENT_SIZE != 0);
 
+	if (nr == 0)
+		return xseg_fail(err, -EINVAL, "peer '%s' asked for an arena of no bytes", p->sh->name);
 	xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 	if (free_extents(seg) < nr)
 		return xseg_fail(err, -ENOMEM, "the segment has %llu MiB left and peer '%s' needs %llu MiB for its tables; "
 				 "make the segment with more --memory, or ask for less",
 				 (unsigned long long)free_extents(seg) * 2, p->sh->name, (unsigned long long)nr * 2);
-	take_extents(seg, p->index, XS_EXTENT_ARENA, nr, NULL);
+	take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL);
 	atomic_store_explicit(&p->sh->arena_bytes, bytes, memory_order_relaxed);
 	/* release: the extents are marked before the arena counts as there (A1) */
-	atomic_store_explicit(&p->sh->arena_extents, nr, memory_order_release);
+	atomic_store_explicit(&p->sh->arena_extents, (uint32_t)nr, memory_order_release);
 	return 0;
 }
 
@@ -188,7 +204,7 @@ uint32_t xseg_pages_round(uint32_t nr)
 int xseg_pages_take(struct xseg_peer *p, uint32_t nr, uint32_t *page)
 {
 	struct xseg *seg = p->seg;
-	uint32_t want = xseg_pages_round(nr) / XSEG_EXTENT_PAGES;
+	uint32_t want = nr / XSEG_EXTENT_PAGES + (nr % XSEG_EXTENT_PAGES != 0);
 	int fd = xs_control_lock(seg), rc = 0;
 
 	if (fd < 0)

@@ -1,11 +1,12 @@
 /* check - verifies the invariants of a whole segment, and mends what is derived.
  *
- * Contract: any process, at any time. While peers run, a finding may be of a moment that has passed: what is looked
- * at twice and is still wrong is reported. `fix` changes only what follows from the truths (place words,
- * extent words, peer words): requests at rest with nobody, extents of nobody.
+ * Contract: any process, at any time. It holds the control lock, so nothing but requests and lanes moves meanwhile;
+ * of these it looks at what holds at every moment. `fix` changes only what follows from the truths (place words,
+ * extent words, peer words): requests at rest with nobody; ports, extents and statistics of nobody.
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "xseg/internal.h"
@@ -32,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static void problem(struct check *c, const
 
 static enum xseg_peer_state state_of(struct xseg *seg, uint32_t peer)
 {
-	return peer_state(atomic_load_explicit(&seg->peers[peer].word, memory_order_acquire));
+	return peer_state(xs_peer_word(seg, peer));
 }
 
 static void check_peer(struct check *c, uint32_t i)
@@ -54,6 +55,42 @@ static void check_peer(struct check *c, uint32_t i)
 		problem(c, "peer '%.63s': its name is used twice", p->name);
 }
 
+/* Where the peer sends is a peer, and following routes comes to an end. */
+static void check_route(struct check *c, uint32_t i)
+{
+	struct xseg *seg = c->seg;
+	uint32_t at = i;
+
+	if (state_of(seg, i) == XSEG_PEER_FREE)
+		return;
+	for (uint32_t hops = 0; hops <= seg->geo.nr_ports; hops++) {
+		at = route_lower(atomic_load_explicit(&seg->peers[at].route, memory_order_relaxed));
+		if (at == XSEG_NONE)
+			return;
+		if (at >= seg->geo.nr_ports || state_of(seg, at) == XSEG_PEER_FREE) {
+			problem(c, "peer '%.63s': its route leads to no peer", seg->peers[i].name);
+			return;
+		}
+	}
+	problem(c, "peer '%.63s': its route runs in a circle", seg->peers[i].name);
+}
+
+/* Who has the port, by its own word; one of nobody goes back. False when there is nothing more to say of it. */
+static bool check_port_peer(struct check *c, uint32_t i)
+{
+	uint32_t peer = atomic_load_explicit(&c->seg->ports[i].peer, memory_order_acquire);
+
+	if (peer == 0)
+		return false;
+	if (peer <= c->seg->geo.nr_ports && state_of(c->seg, peer - 1) != XSEG_PEER_FREE)
+		return true;
+	if (c->fix)
+		atomic_store_explicit(&c->seg->ports[i].peer, 0, memory_order_release);
+	else
+		problem(c, "port %u: belongs to no peer (xseg check --fix gives it back)", i);
+	return false;
+}
+
 static void check_ports(struct check *c)
 {
 	struct xseg *seg = c->seg;
@@ -61,7 +98,7 @@ static void check_ports(struct check *c)
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		struct xs_port *a = &seg->ports[i];
 
-		if (!atomic_load_explicit(&a->peer, memory_order_relaxed))
+		if (!check_port_peer(c, i))
 			continue;
 		if (a->req_first > seg->geo.nr_requests || a->req_nr > seg->geo.nr_requests - a->req_first) {
 			problem(c, "port %u: its requests are out of range", i);
@@ -71,20 +108,10 @@ static void check_ports(struct check *c)
 			struct xs_port *b = &seg->ports[k];
 
 			if (atomic_load_explicit(&b->peer, memory_order_relaxed) && a->req_nr && b->req_nr &&
-			    a->req_first < b->req_first + b->req_nr && b->req_first < a->req_first + a->req_nr)
+			    a->req_first < (uint64_t)b->req_first + b->req_nr && b->req_first < a->req_first + a->req_nr)
 				problem(c, "ports %u and %u have requests in common", i, k);
 		}
 	}
-}
-
-/* The port that owns request i, or XSEG_NONE. */
-static uint32_t owner_of(struct xseg *seg, uint32_t i)
-{
-	for (uint32_t k = 0; k < seg->geo.nr_ports; k++)
-		if (atomic_load_explicit(&seg->ports[k].peer, memory_order_relaxed) && i >= seg->ports[k].req_first &&
-		    i - seg->ports[k].req_first < seg->ports[k].req_nr)
-			return k;
-	return XSEG_NONE;
 }
 
 static void check_request(struct check *c, uint32_t i)
@@ -92,7 +119,7 @@ static void check_request(struct check *c, uint32_t i)
 	struct xs_req *r = &c->seg->reqs[i];
 	uint64_t w = atomic_load_explicit(&r->place, memory_order_acquire);
 	enum xseg_req_state s = place_state(w);
-	uint32_t owner = owner_of(c->seg, i);
+	uint32_t owner = xs_req_owner(c->seg, i);
 
 	if (s == XSEG_REQ_FREE)
 		return;
@@ -101,7 +128,8 @@ static void check_request(struct check *c, uint32_t i)
 		return;
 	}
 	if (owner == XSEG_NONE) {
-		if (c->fix && atomic_compare_exchange_strong(&r->place, &w, place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0, place_seq(w) + 1)))
+		if (c->fix && atomic_compare_exchange_strong(&r->place, &w, place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0,
+											place_seq(w) + 1)))
 			return;
 		problem(c, "request %u: belongs to no port and is not free", i);
 	} else if ((s == XSEG_REQ_PRIVATE || s == XSEG_REQ_ANSWERED) && place_port(w) != owner) {
@@ -109,6 +137,15 @@ static void check_request(struct check *c, uint32_t i)
 	} else if (!atomic_load_explicit(&c->seg->ports[place_port(w)].peer, memory_order_relaxed)) {
 		problem(c, "request %u: at port %u, which nobody has", i, place_port(w));
 	}
+}
+
+/* An extent of nobody goes back to the pool. */
+static void orphaned_extent(struct check *c, uint32_t i, const char *why)
+{
+	if (c->fix)
+		atomic_store_explicit(&c->seg->extents[i].word, extent_word(XS_EXTENT_FREE, 0, 0), memory_order_release);
+	else
+		problem(c, "extent %u: %s (xseg check --fix gives it back)", i, why);
 }
 
 static void check_extents(struct check *c)
@@ -124,16 +161,35 @@ static void check_extents(struct check *c)
 		if (extent_kind(w) > XS_EXTENT_PAGES || peer >= seg->geo.nr_ports) {
 			problem(c, "extent %u: its word is out of range", i);
 		} else if (state_of(seg, peer) == XSEG_PEER_FREE) {
-			if (c->fix)
-				atomic_store_explicit(&seg->extents[i].word, extent_word(XS_EXTENT_FREE, 0, 0), memory_order_release);
-			else
-				problem(c, "extent %u: belongs to no peer (xseg check --fix gives it back)", i);
+			orphaned_extent(c, i, "belongs to no peer");
 		} else if (extent_kind(w) == XS_EXTENT_ARENA &&
-			   extent_nr(w) >= atomic_load_explicit(&seg->peers[peer].arena_extents, memory_order_relaxed) &&
-			   !xs_member_alive(seg, peer_member(atomic_load_explicit(&seg->peers[peer].word, memory_order_relaxed)))) {
-			problem(c, "extent %u: part of an arena of '%.63s' that was never finished", i, seg->peers[peer].name);
+			   extent_nr(w) >= atomic_load_explicit(&seg->peers[peer].arena_extents, memory_order_relaxed)) {
+			orphaned_extent(c, i, "part of an arena that was never finished");
 		}
 	}
+}
+
+/* A1: the extents of a committed arena are there, each number once. */
+static void check_arena(struct check *c, uint32_t peer)
+{
+	struct xseg *seg = c->seg;
+	uint32_t nr = atomic_load_explicit(&seg->peers[peer].arena_extents, memory_order_acquire), found = 0;
+	uint8_t *seen;
+
+	if (state_of(seg, peer) == XSEG_PEER_FREE || nr == 0)
+		return;
+	seen = nr <= seg->geo.nr_extents ? calloc(nr, 1) : NULL;
+	for (uint32_t i = 0; seen && i < seg->geo.nr_extents; i++) {
+		uint64_t w = atomic_load_explicit(&seg->extents[i].word, memory_order_acquire);
+
+		if (extent_kind(w) != XS_EXTENT_ARENA || extent_peer(w) != peer || extent_nr(w) >= nr)
+			continue;
+		found += !seen[extent_nr(w)];
+		seen[extent_nr(w)] = 1;
+	}
+	if (found != nr)
+		problem(c, "peer '%.63s': its arena has %u of its %u extents", seg->peers[peer].name, found, nr);
+	free(seen);
 }
 
 static void check_lanes(struct check *c)
@@ -142,12 +198,49 @@ static void check_lanes(struct check *c)
 
 	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
 		struct xq *q = (struct xq *)(seg->base + seg->geo.off_rings + i * seg->geo.ring_bytes);
+		uint32_t word = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
 		uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
 		uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 
-		if (atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed) && tail - head > seg->geo.lane_slots)
+		if (word == 0)
+			continue;
+		if ((word & 0x1ff) >= seg->geo.nr_ports || (word >> 10 & 0x1ff) >= seg->geo.nr_ports)
+			problem(c, "lane %u: joins ports that are not there", i);
+		for (uint32_t k = 0; k < i; k++)
+			if (atomic_load_explicit(&seg->lanes[k].word, memory_order_relaxed) == word)
+				problem(c, "lanes %u and %u join the same ports", i, k);
+		/* a reader that moved on meanwhile shows that the lane works */
+		if (tail - head > seg->geo.lane_slots && head == atomic_load_explicit(&q->head, memory_order_acquire))
 			problem(c, "lane %u: %llu offers in %u places", i, (unsigned long long)(tail - head), seg->geo.lane_slots);
 	}
+}
+
+/* L5: what a port finds its lanes by. */
+static void check_port_lanes(struct check *c, uint32_t to)
+{
+	struct xseg *seg = c->seg;
+
+	for (uint32_t queue = 0; queue < 2; queue++)
+		for (uint32_t from = 0; from < seg->geo.nr_ports; from++) {
+			uint32_t lane = atomic_load_explicit(&seg->ports[to].lane[queue][from], memory_order_acquire);
+
+			if (lane && (lane > seg->geo.nr_lanes ||
+				     atomic_load_explicit(&seg->lanes[lane - 1].word, memory_order_relaxed) !=
+				     lane_word(queue, from, to)))
+				problem(c, "port %u: its lane from port %u is another one's", to, from);
+		}
+}
+
+static void check_stats(struct check *c, uint32_t i)
+{
+	uint32_t peer = atomic_load_explicit(&c->seg->stats[i].peer, memory_order_acquire);
+
+	if (peer == 0 || (peer <= c->seg->geo.nr_ports && state_of(c->seg, peer - 1) != XSEG_PEER_FREE))
+		return;
+	if (c->fix)
+		atomic_store_explicit(&c->seg->stats[i].peer, 0, memory_order_release);
+	else
+		problem(c, "statistics block %u: belongs to no peer (xseg check --fix gives it back)", i);
 }
 
 unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg)
@@ -162,13 +255,20 @@ unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *probl
 	}
 	if (fix && !seg->observer)
 		xs_mark_dead(seg, fd);
-	for (i = 0; i < seg->geo.nr_ports; i++)
+	for (i = 0; i < seg->geo.nr_ports; i++) {
 		check_peer(&c, i);
+		check_route(&c, i);
+		check_port_lanes(&c, i);
+	}
 	check_ports(&c);
 	for (i = 0; i < seg->geo.nr_requests; i++)
 		check_request(&c, i);
 	check_extents(&c);
+	for (i = 0; i < seg->geo.nr_ports; i++)
+		check_arena(&c, i);
 	check_lanes(&c);
+	for (i = 0; i < seg->geo.nr_stats; i++)
+		check_stats(&c, i);
 	xs_control_unlock(fd);
 	if (fix)
 		xseg_sweep(seg);

@@ -43,12 +43,19 @@ struct xseg {
 	char name[XSEG_NAME_MAX];
 };
 
+/* An offer of a request that met a full lane. */
+struct late_offer {
+	uint64_t offer;
+	uint16_t to;
+};
+
 /* One direction to one other port. */
 struct lane_out {
 	struct xq_writer w;
 	uint16_t to;
 	uint8_t queue;
 	bool open, staged;
+	bool none;				/* the segment had no lane left: it will have none later */
 };
 
 struct lane_in {
@@ -61,6 +68,7 @@ struct xport {
 	struct xseg_peer *peer;
 	struct xs_port *sh;
 	uint32_t index, generation;
+	uint32_t req_first, req_nr;		/* checked private copy */
 	struct xpool free;			/* own requests that are FREE; derived from their places */
 	void *free_mem;
 	struct lane_out *out[2];		/* by receiving port */
@@ -70,7 +78,8 @@ struct xport {
 	uint32_t turn[2];			/* the lane to begin with: fairness */
 	uint16_t staged[2 * XSEG_MAX_PORTS];	/* lanes to publish: queue << 15 | port */
 	uint32_t nr_staged;
-	struct xreq *backlog;			/* offers that met a full lane: retried at each flush */
+	struct late_offer *backlog;		/* retried at each flush; room for every request of the segment */
+	uint32_t nr_backlog;
 	uint32_t *rung;				/* by bell: its word as we left it, so as not to ring twice */
 };
 
@@ -99,10 +108,17 @@ static inline uint32_t place_port(uint64_t w) { return (uint32_t)(w >> 52) & 0x1
 static inline uint32_t place_gen(uint64_t w) { return (uint32_t)(w >> 32) & 0xfffff; }
 static inline uint32_t place_seq(uint64_t w) { return (uint32_t)w; }
 
+/* What a lane carries: a request, and the sequence that its place has while the offer is good. */
+static inline uint64_t offer_word(uint32_t index, uint64_t place)
+{
+	return (uint64_t)place_seq(place) << 32 | index;
+}
+
 static inline uint64_t peer_word(enum xseg_peer_state s, uint32_t member, uint32_t gen)
 {
 	return (uint64_t)s << 56 | (uint64_t)(member & 0xffff) << 32 | gen;
 }
+static inline bool peer_serves(enum xseg_peer_state s) { return s == XSEG_PEER_LIVE || s == XSEG_PEER_OPENING; }
 static inline enum xseg_peer_state peer_state(uint64_t w) { return (enum xseg_peer_state)(w >> 56); }
 static inline uint32_t peer_member(uint64_t w) { return (uint32_t)(w >> 32) & 0xffff; }
 static inline uint32_t peer_gen(uint64_t w) { return (uint32_t)w; }
@@ -146,7 +162,17 @@ int xs_open_again(struct xseg *seg);
 int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32_t generation);
 void xs_port_fini(struct xport *p);
 bool xs_port_peek(struct xport *p);
-int xs_offer(struct xport *p, uint32_t to_port, uint32_t queue, struct xreq *r);
+/* Offers a request. 0 also when it went to the backlog; -ENOSPC when there is no lane. */
+int xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
+void xs_offer_answer(struct xport *p, uint32_t to_port, uint64_t offer);
+/* Whether somebody offers a request to a port that nobody serves. */
+bool xs_port_has_offers(struct xseg *seg, uint32_t port);
+/* Tells the server of a port that answers are to be found by their places. */
+void xs_port_alert(struct xseg *seg, uint32_t port);
+
+/* ---- request.c ---- */
+/* The port that has request i among its own, or XSEG_NONE. */
+uint32_t xs_req_owner(struct xseg *seg, uint32_t i);
 /* The private copy of a request that was just accepted; -EPROTO when something in it is wrong. */
 int xs_req_copy_in(struct xseg *seg, struct xreq *r);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
@@ -166,6 +192,20 @@ void xs_peer_release(struct xseg *seg, uint32_t index);
 
 /* ---- stats.c ---- */
 void xs_stats_free(struct xseg *seg, uint32_t peer);
+
+static inline uint64_t xs_peer_word(struct xseg *seg, uint32_t peer)
+{
+	return atomic_load_explicit(&seg->peers[peer].word, memory_order_acquire);
+}
+
+/* How many requests of its own a port has, and the first: what the segment says, bounded (R5). */
+static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_t *first)
+{
+	uint32_t nr = seg->ports[port].req_nr;
+
+	*first = seg->ports[port].req_first;
+	return *first <= seg->geo.nr_requests && nr <= seg->geo.nr_requests - *first ? nr : 0;
+}
 
 static inline void xs_count_bad(struct xseg *seg)
 {

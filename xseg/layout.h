@@ -89,6 +89,9 @@ struct xs_port {
 	_Atomic uint32_t generation;		/* of whoever serves it now; under the control lock */
 	_Atomic uint32_t bell;			/* index of the doorbell of its reactor; its server */
 	uint32_t req_first, req_nr;		/* its own requests; under the control lock */
+	/* Hint: an answer to a request of its own was not offered, and is to be found by its place.
+	 * Set by who answered or repaired; cleared by the port's server before it looks. */
+	_Atomic uint32_t answered;
 	/* Hints: lanes (by sender) that may hold work. Senders set bits after they have published;
 	 * the reader clears them before it looks. A sender that dies between the two is made good by
 	 * the reader, who looks at all lanes before it sleeps and once a tick. */

@@ -8,7 +8,9 @@
  * Invariants:
  *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked otherwise
  *   K2  a member is dead iff somebody else could take the lock on its byte
- *   K3  a member's slot is used again only after all peers that name it were marked dead
+ *   K3  what is done under the control lock happens after all that was done under it before: the kernel
+ *       sees to that; `order` says so to the language, for threads of one process
+ *   K4  a member's slot is used again only after all peers that name it were marked dead
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,8 @@
 #include <unistd.h>
 
 #include "xseg/internal.h"
+
+static _Atomic uint32_t order;
 
 int xs_lock_byte(int fd, uint64_t byte, bool wait)
 {
@@ -60,11 +64,13 @@ int xs_control_lock(struct xseg *seg)
 		close(fd);
 		return rc;
 	}
+	atomic_fetch_add_explicit(&order, 1, memory_order_acquire);
 	return fd;
 }
 
 void xs_control_unlock(int fd)
 {
+	atomic_fetch_add_explicit(&order, 1, memory_order_release);
 	close(fd);
 }
 

@@ -21,7 +21,8 @@
  *
  * Invariants:
  *   P1  a port's requests are a range of whole units that no other port has
- *   P2  a request that is FREE or PRIVATE and belongs to a port of a FREE peer is FREE
+ *   P2  a port belongs to the peer that its own word names; the peer's list of ports only finds it. So a
+ *       process that dies between the two takes no port with it, and gives none away
  *   P3  generations only grow; a place word bears the generation of the incarnation that made the edge
  */
 #include <errno.h>
@@ -48,11 +49,6 @@ static bool is_client(const struct xs_peer *p)
 	return strncmp(p->kind, client_kind, sizeof(p->kind)) == 0;
 }
 
-static bool serves(enum xseg_peer_state s)
-{
-	return s == XSEG_PEER_LIVE || s == XSEG_PEER_OPENING;
-}
-
 uint32_t xseg_nr_peers(struct xseg *seg)
 {
 	return seg->geo.nr_ports;
@@ -69,6 +65,17 @@ uint32_t xseg_peer_find(struct xseg *seg, const char *name)
 
 /* ---- the dead ---- */
 
+/* An answer whose offer may have died with the answerer is found by its place. */
+static void alert_answered(struct xseg *seg)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
+		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
+
+		if (place_state(w) == XSEG_REQ_ANSWERED && place_port(w) < seg->geo.nr_ports)
+			xs_port_alert(seg, place_port(w));
+	}
+}
+
 /* Under the control lock: peers whose member is gone become DEAD, and every sleeper looks around. */
 void xs_mark_dead(struct xseg *seg, int fd)
 {
@@ -78,13 +85,15 @@ void xs_mark_dead(struct xseg *seg, int fd)
 		struct xs_peer *p = &seg->peers[i];
 		uint64_t w = word_get(p);
 
-		if (!serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
+		if (!peer_serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
 			continue;
 		word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
 		found = true;
 	}
-	if (found)
-		xs_ring_all(seg);
+	if (!found)
+		return;
+	alert_answered(seg);
+	xs_ring_all(seg);
 }
 
 /* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is FREE now. */
@@ -101,16 +110,20 @@ static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port, uint32_t
 					      place_word(XSEG_REQ_FREE, port, gen, place_seq(w) + 1));
 }
 
-/* How many requests of a peer are still out, after those at rest were brought home. */
-static uint32_t requests_out(struct xseg *seg, struct xs_peer *p)
+static bool has_port(struct xseg *seg, uint32_t index, uint32_t port)
 {
-	uint32_t out = 0, nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+	return atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire) == index + 1;
+}
 
-	for (uint32_t i = 0; i < nr && i < XSEG_PEER_PORTS; i++) {
-		struct xs_port *port = &seg->ports[p->port[i]];
+/* How many requests of a peer are still out, after those at rest were brought home. */
+static uint32_t requests_out(struct xseg *seg, uint32_t index)
+{
+	uint32_t out = 0, first, nr;
 
-		for (uint32_t k = 0; k < port->req_nr; k++)
-			out += !bring_home(seg, port->req_first + k, p->port[i], 0);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		nr = has_port(seg, index, i) ? xs_port_requests(seg, i, &first) : 0;
+		for (uint32_t k = 0; k < nr; k++)
+			out += !bring_home(seg, first + k, i, 0);
 	}
 	return out;
 }
@@ -119,14 +132,14 @@ static uint32_t requests_out(struct xseg *seg, struct xs_peer *p)
 void xs_peer_release(struct xseg *seg, uint32_t index)
 {
 	struct xs_peer *p = &seg->peers[index];
-	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
 
 	atomic_store_explicit(&p->arena_extents, 0, memory_order_release);
 	xs_extents_free(seg, index, XS_EXTENT_ARENA);
 	xs_extents_free(seg, index, XS_EXTENT_PAGES);
 	xs_stats_free(seg, index);
-	for (uint32_t i = 0; i < nr && i < XSEG_PEER_PORTS; i++)
-		atomic_store_explicit(&seg->ports[p->port[i]].peer, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (has_port(seg, index, i))
+			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
 	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
 	for (unsigned i = 0; i < 8; i++)
@@ -141,10 +154,21 @@ static bool any_dead(struct xseg *seg)
 
 		if (peer_state(w) == XSEG_PEER_DEAD && is_client(&seg->peers[i]))
 			return true;
-		if (serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)))
+		if (peer_serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)))
 			return true;
 	}
 	return false;
+}
+
+/* Under the control lock: releases a dead client that has nothing out. */
+static bool sweep_client(struct xseg *seg, uint32_t index)
+{
+	struct xs_peer *p = &seg->peers[index];
+
+	if (peer_state(word_get(p)) != XSEG_PEER_DEAD || !is_client(p) || requests_out(seg, index))
+		return false;
+	xs_peer_release(seg, index);
+	return true;
 }
 
 unsigned xseg_sweep(struct xseg *seg)
@@ -158,14 +182,8 @@ unsigned xseg_sweep(struct xseg *seg)
 	if (fd < 0)
 		return 0;
 	xs_mark_dead(seg, fd);
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		struct xs_peer *p = &seg->peers[i];
-
-		if (peer_state(word_get(p)) != XSEG_PEER_DEAD || !is_client(p) || requests_out(seg, p))
-			continue;
-		xs_peer_release(seg, i);
-		swept++;
-	}
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		swept += sweep_client(seg, i);
 	xs_control_unlock(fd);
 	return swept;
 }
@@ -181,12 +199,13 @@ static uint32_t find_requests(struct xseg *seg, uint32_t n)
 	while (moved) {
 		moved = false;
 		for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-			struct xs_port *p = &seg->ports[i];
+			uint32_t at, nr;
 
-			if (!atomic_load_explicit(&p->peer, memory_order_relaxed) || !p->req_nr)
+			if (!atomic_load_explicit(&seg->ports[i].peer, memory_order_acquire))
 				continue;
-			if (first < p->req_first + p->req_nr && p->req_first < first + n) {
-				first = p->req_first + p->req_nr;
+			nr = xs_port_requests(seg, i, &at);
+			if (nr && first < at + nr && at < first + n) {
+				first = at + nr;
 				moved = true;
 			}
 		}
@@ -194,25 +213,52 @@ static uint32_t find_requests(struct xseg *seg, uint32_t n)
 	return first + n <= seg->geo.nr_requests ? first : XSEG_NONE;
 }
 
-/* Gives a new port to the peer, with n requests. */
-static int add_port(struct xseg *seg, uint32_t peer, uint32_t n, struct xseg_error *err)
+/* Whether the peer's list has the port among its first nr. */
+static bool is_listed(const struct xs_peer *p, uint32_t nr, uint32_t port)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (p->port[i] == port)
+			return true;
+	return false;
+}
+
+/* A port for the peer: one that was being added when its process died, or a free one, which gets n requests. */
+static int find_port(struct xseg *seg, uint32_t peer, uint32_t n, struct xseg_error *err)
 {
 	struct xs_peer *p = &seg->peers[peer];
-	uint32_t units = (n + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT;
-	uint32_t first = units ? find_requests(seg, units) : 0;
-	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed), i;
+	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed), spare = XSEG_NONE;
+	uint32_t units = n <= seg->geo.nr_requests ? (n + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT : XSEG_NONE;
+	uint32_t first = units == XSEG_NONE ? XSEG_NONE : units ? find_requests(seg, units) : 0;
 
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		if (has_port(seg, peer, i) && !is_listed(p, nr, i))
+			return (int)i;
+		if (spare == XSEG_NONE && !atomic_load_explicit(&seg->ports[i].peer, memory_order_acquire))
+			spare = i;
+	}
+	if (spare == XSEG_NONE)
+		return xseg_fail(err, -ENOSPC, "the segment has no port left for '%s'; make it with more --ports, or close clients",
+				 p->name);
 	if (first == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC, "the segment has no %u requests left for '%s'; make it with more --requests, "
 				 "or close clients", n, p->name);
-	for (i = 0; i < seg->geo.nr_ports; i++)
-		if (!atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed))
-			break;
-	if (i == seg->geo.nr_ports)
-		return xseg_fail(err, -ENOSPC, "the segment has no port left for '%s'; make it with more --ports, or close clients",
-				 p->name);
-	seg->ports[i].req_first = first;
-	seg->ports[i].req_nr = units;
+	seg->ports[spare].req_first = first;
+	seg->ports[spare].req_nr = units;
+	return (int)spare;
+}
+
+/* Gives another port to the peer. */
+static int add_port(struct xseg *seg, uint32_t peer, uint32_t n, struct xseg_error *err)
+{
+	struct xs_peer *p = &seg->peers[peer];
+	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed), i, first, units;
+	int rc = find_port(seg, peer, n, err);
+
+	if (rc < 0)
+		return rc;
+	i = (uint32_t)rc;
+	units = xs_port_requests(seg, i, &first);
+	atomic_store_explicit(&seg->ports[i].answered, 0, memory_order_relaxed);
 	atomic_store_explicit(&seg->ports[i].bell, i, memory_order_relaxed);
 	for (uint32_t k = 0; k < units; k++) {
 		struct xs_req *r = &seg->reqs[first + k];
@@ -233,9 +279,11 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 	uint32_t i = xseg_peer_find(seg, params->name);
 	struct xs_peer *p;
 
+	if (i != XSEG_NONE && sweep_client(seg, i))
+		i = XSEG_NONE;
 	if (i != XSEG_NONE) {
 		p = &seg->peers[i];
-		if (serves(peer_state(word_get(p))))
+		if (peer_serves(peer_state(word_get(p))))
 			return xseg_fail(err, -EEXIST, "a peer '%s' is running already in this segment; stop it first, or choose "
 					 "another --name", params->name);
 		if (is_client(p) || strncmp(p->kind, params->kind, sizeof(p->kind)))
@@ -268,20 +316,23 @@ static int claim_ports(struct xseg *seg, uint32_t index, const struct xseg_peer_
 }
 
 /* The private side: one struct xport a port; what is FREE goes into its pool. */
-static int open_handles(struct xseg_peer *peer)
+static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 {
 	struct xseg *seg = peer->seg;
+	uint32_t nr = atomic_load_explicit(&peer->sh->nr_ports, memory_order_relaxed);
 	int rc = 0;
 
-	peer->nr_ports = atomic_load_explicit(&peer->sh->nr_ports, memory_order_relaxed);
-	for (uint32_t i = 0; i < peer->nr_ports && rc == 0; i++) {
+	for (uint32_t i = 0; i < nr && i < XSEG_PEER_PORTS && rc == 0; i++) {
 		uint32_t index = peer->sh->port[i];
 
+		if (index >= seg->geo.nr_ports || !has_port(seg, peer->index, index))
+			return xseg_fail(err, -EPROTO, "the ports of '%s' are damaged; see 'xseg check'", peer->sh->name);
+		peer->nr_ports = i + 1;
 		atomic_store_explicit(&seg->ports[index].generation, peer->generation, memory_order_relaxed);
 		atomic_store_explicit(&seg->ports[index].bell, index, memory_order_relaxed);
 		rc = xs_port_init(&peer->port[i], peer, index, peer->generation);
 	}
-	return rc;
+	return rc ? xseg_fail(err, rc, "out of memory") : 0;
 }
 
 /* Puts the own requests that are FREE into the pools; a successor calls it when its orphans are home. */
@@ -290,12 +341,12 @@ static void fill_pools(struct xseg_peer *peer)
 	for (uint32_t i = 0; i < peer->nr_ports; i++) {
 		struct xport *port = &peer->port[i];
 
-		xpool_init(&port->free, port->free_mem, port->sh->req_nr ? port->sh->req_nr : 1);
-		for (uint32_t k = port->sh->req_nr; k-- > 0; ) {
-			uint64_t w = atomic_load_explicit(&peer->seg->reqs[port->sh->req_first + k].place, memory_order_acquire);
+		xpool_init(&port->free, port->free_mem, port->req_nr ? port->req_nr : 1);
+		for (uint32_t k = port->req_nr; k-- > 0;) {
+			uint64_t w = atomic_load_explicit(&peer->seg->reqs[port->req_first + k].place, memory_order_acquire);
 
 			if (place_state(w) == XSEG_REQ_FREE)
-				xpool_put(&port->free, port->sh->req_first + k);
+				xpool_put(&port->free, port->req_first + k);
 		}
 	}
 }
@@ -315,6 +366,11 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	uint32_t index = 0;
 	int fd, rc;
 
+	if (seg->observer)
+		return xseg_fail(err, -EPERM, "this process only observes the segment");
+	if (strlen(params->kind) >= sizeof(peer->sh->kind))
+		return xseg_fail(err, -EINVAL, "peer kind '%s': at most %zu characters", params->kind,
+				 sizeof(peer->sh->kind) - 1);
 	if (!xseg_name_ok(params->name))
 		return xseg_fail(err, -EINVAL, "peer name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", params->name);
 	if (params->nr_ports < 1 || params->nr_ports > XSEG_PEER_PORTS)
@@ -339,14 +395,14 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	word_set(peer->sh, XSEG_PEER_OPENING, seg->member, peer->generation);
 	rc = claim_ports(seg, index, params, err);
 	if (rc == 0)
-		rc = open_handles(peer);
+		rc = open_handles(peer, err);
 	if (rc) {
 		word_set(peer->sh, before == XSEG_PEER_FREE ? XSEG_PEER_STOPPED : before, seg->member, peer->generation);
 		if (before == XSEG_PEER_FREE)
 			xs_peer_release(seg, index);
 		goto out_unlock;
 	}
-	requests_out(seg, peer->sh);
+	requests_out(seg, index);
 	fill_pools(peer);
 	if (is_client(peer->sh))
 		word_set(peer->sh, XSEG_PEER_LIVE, seg->member, peer->generation);
@@ -364,7 +420,7 @@ out_unlock:
 
 uint32_t xseg_peer_orphans(struct xseg_peer *peer)
 {
-	uint32_t out = requests_out(peer->seg, peer->sh);
+	uint32_t out = requests_out(peer->seg, peer->index);
 
 	if (out == 0)
 		fill_pools(peer);
@@ -397,29 +453,18 @@ static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_st
 	fn(port, r, arg);
 }
 
-/* An answer whose offer may have died with the answerer is offered once more. */
-static void offer_answered(struct xseg_peer *peer)
-{
-	for (uint32_t i = 0; i < peer->seg->geo.nr_requests; i++) {
-		uint64_t w = atomic_load_explicit(&peer->seg->reqs[i].place, memory_order_acquire);
-		struct xreq ghost = { .index = i, .place = w };
-
-		if (place_state(w) != XSEG_REQ_ANSWERED || place_port(w) >= peer->seg->geo.nr_ports)
-			continue;
-		/* a full lane is flushed by its reader sooner or later: the ghost must not enter the backlog */
-		if (xs_offer(&peer->port[0], place_port(w), QUEUE_REPLY, &ghost) || peer->port[0].backlog == &ghost)
-			peer->port[0].backlog = NULL;
-	}
-}
-
 void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg)
 {
 	static const enum xseg_req_state order[] = { XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_AT };
+	int fd;
 
 	for (uint32_t s = 0; s < 3; s++)
 		for (uint32_t i = 0; i < peer->seg->geo.nr_requests; i++)
 			recover_one(peer, i, order[s], fn, arg);
-	offer_answered(peer);
+	fd = xs_control_lock(peer->seg);
+	alert_answered(peer->seg);
+	if (fd >= 0)
+		xs_control_unlock(fd);
 	for (uint32_t i = 0; i < peer->nr_ports; i++)
 		xseg_port_flush(&peer->port[i]);
 }
@@ -441,7 +486,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	if (how == XSEG_CLOSE_ABANDON) {
 		word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
 	} else if (is_client(peer->sh)) {
-		if (requests_out(seg, peer->sh))
+		if (requests_out(seg, peer->index))
 			word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
 		else
 			xs_peer_release(seg, peer->index);
@@ -459,7 +504,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	close_handles(peer);
 }
 
-/* ---- asking ---- */
+/* ---- forgetting ---- */
 
 static bool has_upstream(struct xseg *seg, uint32_t index)
 {
@@ -470,17 +515,20 @@ static bool has_upstream(struct xseg *seg, uint32_t index)
 	return false;
 }
 
-static bool holds_requests(struct xseg *seg, struct xs_peer *p)
+/* Requests that it has accepted, or that are offered to it. */
+static bool holds_requests(struct xseg *seg, uint32_t index)
 {
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (has_port(seg, index, i) && xs_port_has_offers(seg, i))
+			return true;
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
 		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
 		enum xseg_req_state s = place_state(w);
 
 		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
 			continue;
-		for (uint32_t k = 0; k < atomic_load_explicit(&p->nr_ports, memory_order_relaxed); k++)
-			if (p->port[k] == place_port(w))
-				return true;
+		if (place_port(w) < seg->geo.nr_ports && has_port(seg, index, place_port(w)))
+			return true;
 	}
 	return false;
 }
@@ -497,9 +545,9 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 	xs_mark_dead(seg, fd);
 	if (peer_state(word_get(&seg->peers[index])) == XSEG_PEER_FREE)
 		rc = -ENOENT;
-	else if (serves(peer_state(word_get(&seg->peers[index]))))
+	else if (peer_serves(peer_state(word_get(&seg->peers[index]))))
 		rc = -EBUSY;
-	else if (has_upstream(seg, index) || requests_out(seg, &seg->peers[index]) || holds_requests(seg, &seg->peers[index]))
+	else if (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index))
 		rc = -ENOTEMPTY;
 	else
 		xs_peer_release(seg, index);
@@ -507,77 +555,7 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 	return rc;
 }
 
-bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info)
-{
-	struct xs_peer *p;
-	uint64_t w, route;
-
-	if (index >= seg->geo.nr_ports)
-		return false;
-	p = &seg->peers[index];
-	w = word_get(p);
-	if (peer_state(w) == XSEG_PEER_FREE)
-		return false;
-	memset(info, 0, sizeof(*info));
-	snprintf(info->name, sizeof(info->name), "%.*s", XSEG_NAME_MAX - 1, p->name);
-	snprintf(info->kind, sizeof(info->kind), "%.*s", (int)sizeof(p->kind) - 1, p->kind);
-	info->state = serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)) ? XSEG_PEER_DEAD : peer_state(w);
-	info->index = index;
-	info->generation = peer_gen(w);
-	info->member = peer_member(w);
-	if (serves(info->state) && info->member < XSEG_MAX_MEMBERS) {
-		info->pid = atomic_load_explicit(&seg->members[info->member].pid, memory_order_relaxed);
-		snprintf(info->member_label, sizeof(info->member_label), "%.*s", XSEG_NAME_MAX - 1,
-			 seg->members[info->member].label);
-	}
-	info->nr_ports = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
-	route = atomic_load_explicit(&p->route, memory_order_acquire);
-	info->downstream = route_lower(route);
-	info->epoch = route_epoch(route);
-	info->arena_bytes = atomic_load_explicit(&p->arena_extents, memory_order_relaxed) ?
-			    atomic_load_explicit(&p->arena_bytes, memory_order_relaxed) : 0;
-	for (unsigned i = 0; i < 8; i++)
-		info->user[i] = atomic_load_explicit(&p->user[i], memory_order_relaxed);
-	return true;
-}
-
-/* ---- routes and small accessors ---- */
-
-int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower)
-{
-	uint32_t at = lower, hops;
-	uint64_t old;
-	int fd, rc = 0;
-
-	if (upper >= seg->geo.nr_ports || (lower != XSEG_NONE && lower >= seg->geo.nr_ports))
-		return -ENOENT;
-	fd = xs_control_lock(seg);
-	if (fd < 0)
-		return fd;
-	for (hops = 0; at != XSEG_NONE && at < seg->geo.nr_ports && hops <= seg->geo.nr_ports; hops++) {
-		if (at == upper) {
-			rc = -ELOOP;
-			break;
-		}
-		at = route_lower(atomic_load_explicit(&seg->peers[at].route, memory_order_relaxed));
-	}
-	if (rc == 0) {
-		old = atomic_load_explicit(&seg->peers[upper].route, memory_order_relaxed);
-		/* release: partner is the acquire in xseg_route() */
-		atomic_store_explicit(&seg->peers[upper].route, route_word(lower, route_epoch(old) + 1), memory_order_release);
-	}
-	xs_control_unlock(fd);
-	return rc;
-}
-
-uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch)
-{
-	uint64_t w = atomic_load_explicit(&peer->sh->route, memory_order_acquire);
-
-	if (epoch)
-		*epoch = route_epoch(w);
-	return route_lower(w);
-}
+/* ---- small accessors ---- */
 
 struct xseg *xseg_peer_segment(struct xseg_peer *peer)
 {

@@ -8,12 +8,15 @@
  *   Q1  a lane holds offers, never requests: losing, doubling or delaying one loses nothing, because
  *       the place word decides, and whoever repairs looks at place words
  *   Q2  a lane has room for all requests of the segment; when stale offers fill it all the same, the
- *       sender keeps what it could not offer in its backlog, and tries at each flush
+ *       sender keeps the offer in its backlog, and tries at each flush. The backlog holds offers, not
+ *       requests: one that meanwhile went another way is dropped, and its new holder is not disturbed
  *   Q3  entries are released after they were accepted or refused: a reader that dies between the two
  *       leaves them to its successor, whom the place words tell what is new
  *   Q4  a mask bit is set by the sender after publishing (fence), cleared by the reader before it looks
  *       (fence): a set bit may be in vain, a clear one means nothing is there but what a sender that
  *       died has published; for that xseg_port_has_work() looks at all lanes
+ *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and finds
+ *       the answer by its place
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -39,23 +42,26 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->index = index;
 	p->generation = generation & 0xfffff;
 	p->sh = &seg->ports[index];
-	p->free_mem = malloc(xpool_mem_bytes(p->sh->req_nr ? p->sh->req_nr : 1));
+	p->req_nr = xs_port_requests(seg, index, &p->req_first);
+	p->free_mem = malloc(xpool_mem_bytes(p->req_nr ? p->req_nr : 1));
+	p->backlog = calloc(seg->geo.nr_requests, sizeof(*p->backlog));
 	p->out[0] = calloc((size_t)nr * 2, sizeof(*p->out[0]));
 	p->in[0] = calloc((size_t)nr * 2, sizeof(*p->in[0]));
 	p->rung = calloc(nr, sizeof(*p->rung));
-	if (!p->free_mem || !p->out[0] || !p->in[0] || !p->rung) {
+	if (!p->free_mem || !p->backlog || !p->out[0] || !p->in[0] || !p->rung) {
 		xs_port_fini(p);
 		return -ENOMEM;
 	}
 	p->out[1] = p->out[0] + nr;
 	p->in[1] = p->in[0] + nr;
-	xpool_init(&p->free, p->free_mem, p->sh->req_nr ? p->sh->req_nr : 1);
+	xpool_init(&p->free, p->free_mem, p->req_nr ? p->req_nr : 1);
 	return 0;
 }
 
 void xs_port_fini(struct xport *p)
 {
 	free(p->free_mem);
+	free(p->backlog);
 	free(p->out[0]);
 	free(p->in[0]);
 	free(p->rung);
@@ -114,41 +120,69 @@ static bool lane_in_open(struct xport *p, uint32_t from, uint32_t queue)
 	return true;
 }
 
-int xs_offer(struct xport *p, uint32_t to, uint32_t queue, struct xreq *r)
+/* False when the lane is full. */
+static bool lane_push(struct xport *p, struct lane_out *o, uint64_t offer)
 {
-	struct lane_out *o = &p->out[queue][to];
-	int rc;
-
-	if (!o->open) {
-		rc = lane_out_open(p, to, queue);
-		if (rc)
-			return rc;
-	}
-	if (!xq_push(&o->w, (uint64_t)place_seq(r->place) << 32 | r->index)) {
-		r->user = o;
-		r->next = p->backlog;
-		p->backlog = r;
-		return 0;
-	}
+	if (!xq_push(&o->w, offer))
+		return false;
 	if (!o->staged) {
 		o->staged = true;
-		p->staged[p->nr_staged++] = (uint16_t)(queue << 15 | to);
+		p->staged[p->nr_staged++] = (uint16_t)((uint32_t)o->queue << 15 | o->to);
 	}
+	return true;
+}
+
+/* Offers the backlog once more, oldest first; drops what is out of date. */
+static void retry_backlog(struct xport *p)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->nr_backlog; i++) {
+		struct late_offer late = p->backlog[i];
+		uint64_t place = atomic_load_explicit(&p->seg->reqs[(uint32_t)late.offer].place, memory_order_relaxed);
+
+		if (place_seq(place) == (uint32_t)(late.offer >> 32) &&
+		    !lane_push(p, &p->out[QUEUE_REQUEST][late.to], late.offer))
+			p->backlog[kept++] = late;
+	}
+	p->nr_backlog = kept;
+}
+
+int xs_offer(struct xport *p, uint32_t to, uint64_t offer)
+{
+	struct lane_out *o = &p->out[QUEUE_REQUEST][to];
+	int rc = o->open ? 0 : lane_out_open(p, to, QUEUE_REQUEST);
+
+	if (rc || lane_push(p, o, offer))
+		return rc;
+	if (p->nr_backlog == p->seg->geo.nr_requests)
+		retry_backlog(p);
+	/* what is in date is there once a request, so there is room, but for an offer that was made twice */
+	if (p->nr_backlog < p->seg->geo.nr_requests)
+		p->backlog[p->nr_backlog++] = (struct late_offer){ .offer = offer, .to = (uint16_t)to };
 	return 0;
 }
 
-static void retry_backlog(struct xport *p)
+void xs_port_alert(struct xseg *seg, uint32_t port)
 {
-	struct xreq *r = p->backlog, *next;
+	uint32_t bell = atomic_load_explicit(&seg->ports[port].bell, memory_order_relaxed);
 
-	p->backlog = NULL;
-	for (; r; r = next) {
-		struct lane_out *o = r->user;
+	/* release: partner is the exchange in take_answered(), which then sees the places as we left them */
+	atomic_store_explicit(&seg->ports[port].answered, 1, memory_order_release);
+	/* seq_cst: partner is the fence in xseg_bell_wait() */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (bell < seg->geo.nr_ports)
+		xs_bell_ring(seg, bell, NULL);
+}
 
-		next = r->next;
-		if (xs_offer(p, o->to, o->queue, r))
-			xs_count_bad(p->seg);
-	}
+void xs_offer_answer(struct xport *p, uint32_t to, uint64_t offer)
+{
+	struct lane_out *o = &p->out[QUEUE_REPLY][to];
+
+	if (!o->open && !o->none)
+		o->none = lane_out_open(p, to, QUEUE_REPLY) == -ENOSPC;
+	if (!o->open || !lane_push(p, o, offer))
+		xs_port_alert(p->seg, to);
 }
 
 static void set_mask_bit(struct xport *p, const struct lane_out *o)
@@ -164,7 +198,7 @@ void xseg_port_flush(struct xport *p)
 {
 	uint32_t i, bell;
 
-	if (p->backlog)
+	if (p->nr_backlog)
 		retry_backlog(p);
 	if (p->nr_staged == 0)
 		return;
@@ -189,28 +223,32 @@ void xseg_port_flush(struct xport *p)
 static void collect_mask(struct xport *p, uint32_t queue, bool cold)
 {
 	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
+	bool cleared = false;
 
 	for (uint32_t w = 0; w < words; w++) {
 		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed);
 
-		if (cold && bits)
-			/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear,
-			 * or we see what it published */
+		if (cold && bits) {
 			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
+			cleared = true;
+		}
 		p->pending[queue][w] = cold ? bits : p->pending[queue][w] | bits;
 	}
+	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we see what it published */
+	if (cleared)
+		atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Takes up to max live offers of one lane. */
+/* Takes up to max live offers of one lane; looks at no more than it has room for, whatever is being written. */
 static uint32_t take_lane(struct xport *p, uint32_t from, uint32_t queue, struct xreq **out, uint32_t max)
 {
 	struct lane_in *in = &p->in[queue][from];
 	uint64_t offer[XSEG_BATCH];
-	uint32_t got = 0, n, i;
+	uint32_t got = 0, seen = 0, n, i;
 
 	if (!in->open && !lane_in_open(p, from, queue))
 		return 0;
-	while (got < max) {
+	for (; got < max && seen < p->seg->geo.lane_slots; seen += n) {
 		n = xq_take(&in->r, offer, max - got < XSEG_BATCH ? max - got : XSEG_BATCH);
 		if (n == 0)
 			break;
@@ -264,11 +302,70 @@ static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, u
 	return got;
 }
 
+/* Takes up to max answers whose offers found no lane or no room (Q5). */
+static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t max)
+{
+	uint32_t got = 0, i;
+
+	/* acquire: partner is the release in xs_port_alert(); cleared first, so that a later alert stands */
+	if (!atomic_exchange_explicit(&p->sh->answered, 0, memory_order_acquire))
+		return 0;
+	for (i = 0; i < p->req_nr && got < max; i++) {
+		uint64_t place = atomic_load_explicit(&p->seg->reqs[p->req_first + i].place, memory_order_acquire);
+		struct xreq *r = NULL;
+
+		if (place_state(place) == XSEG_REQ_ANSWERED)
+			r = xs_req_accept(p, offer_word(p->req_first + i, place), QUEUE_REPLY);
+		if (r)
+			out[got++] = r;
+	}
+	if (i < p->req_nr)
+		atomic_store_explicit(&p->sh->answered, 1, memory_order_relaxed);
+	return got;
+}
+
+/* Whether an offer of that lane, which nobody reads now, is good. */
+static bool lane_has_offer(struct xseg *seg, uint32_t lane)
+{
+	struct xq_reader reader;
+	uint64_t offer[XSEG_BATCH], place;
+
+	xq_reader_attach(&reader, ring_of(seg, lane), seg->geo.lane_slots);
+	for (uint32_t n; (n = xq_take(&reader, offer, XSEG_BATCH)) > 0; reader.head += n)
+		for (uint32_t i = 0; i < n; i++) {
+			if ((uint32_t)offer[i] >= seg->geo.nr_requests)
+				continue;
+			place = atomic_load_explicit(&seg->reqs[(uint32_t)offer[i]].place, memory_order_acquire);
+			if (place_seq(place) == (uint32_t)(offer[i] >> 32) &&
+			    (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT))
+				return true;
+		}
+	return false;
+}
+
+bool xs_port_has_offers(struct xseg *seg, uint32_t port)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
+		uint32_t word = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
+
+		if (word && word == lane_word(QUEUE_REQUEST, word >> 10 & 0x1ff, port) && lane_has_offer(seg, i))
+			return true;
+	}
+	return false;
+}
+
+static bool is_alerted(struct xport *p)
+{
+	return p->req_nr && atomic_load_explicit(&p->sh->answered, memory_order_relaxed);
+}
+
 /* A cheap look at the lanes that are known to be in use or are announced. */
 bool xs_port_peek(struct xport *p)
 {
 	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
 
+	if (is_alerted(p))
+		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t w = 0; w < words; w++) {
 			uint64_t bits = p->pending[queue][w] |
@@ -297,16 +394,25 @@ uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
 			out[kept++] = out[i];
 		}
 	}
+	/* the caller does not know of these answers: he may go to sleep without flushing */
+	if (kept < n)
+		xseg_port_flush(p);
 	return kept;
 }
 
 uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max)
 {
-	return take_queue(p, QUEUE_REPLY, out, max);
+	uint32_t n = take_queue(p, QUEUE_REPLY, out, max);
+
+	if (n < max && is_alerted(p))
+		n += take_answered(p, out + n, max - n);
+	return n;
 }
 
 bool xseg_port_has_work(struct xport *p)
 {
+	if (is_alerted(p))
+		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++) {
 			struct lane_in *in = &p->in[queue][from];

@@ -7,8 +7,8 @@
  *   FREE      PRIVATE   xseg_req_alloc                              its origin
  *   PRIVATE   FREE      xseg_req_free; its origin died              origin; repair
  *   PRIVATE   AT        an offer is accepted                        the receiver
- *   AT        AT        an offer is accepted (forwarded), or a      the receiver;
- *                       successor takes over                        the successor
+ *   AT        AT        an offer is accepted (forwarded)            the receiver
+ *   AT, STARTED, APPLIED  the same  a successor takes over          the successor
  *   AT        STARTED   all that it may wait for is there           the holder
  *   STARTED   APPLIED   its effect is complete, its answer waits    the holder
  *   AT, STARTED, APPLIED  ANSWERED  result written                  the holder
@@ -45,9 +45,56 @@ uint32_t xseg_req_span(uint64_t offset, uint32_t size)
 	return size ? ((uint32_t)(offset % XSEG_PAGE_SIZE) + size + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE : 0;
 }
 
+/* The edges that a holder makes by itself; accepting and taking over are xs_req_take()'s. */
+#define TO(s) (1u << XSEG_REQ_##s)
+static const uint8_t legal[] = {
+	[XSEG_REQ_FREE] = TO(PRIVATE),
+	[XSEG_REQ_PRIVATE] = TO(FREE),
+	[XSEG_REQ_AT] = TO(STARTED) | TO(ANSWERED),
+	[XSEG_REQ_STARTED] = TO(APPLIED) | TO(ANSWERED),
+	[XSEG_REQ_APPLIED] = TO(ANSWERED),
+	[XSEG_REQ_ANSWERED] = 0,
+};
+
+static bool is_legal(enum xseg_req_state from, enum xseg_req_state to)
+{
+	return legal[from] >> to & 1;
+}
+
 static bool moves_data(uint8_t op)
 {
 	return op == XSEG_OP_READ || op == XSEG_OP_WRITE;
+}
+
+static bool port_owns(struct xseg *seg, uint32_t port, uint32_t i)
+{
+	uint32_t first, nr;
+
+	/* acquire: partner is the release in add_port() */
+	if (port >= seg->geo.nr_ports || !atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire))
+		return false;
+	nr = xs_port_requests(seg, port, &first);
+	return i >= first && i - first < nr;
+}
+
+uint32_t xs_req_owner(struct xseg *seg, uint32_t i)
+{
+	for (uint32_t k = 0; k < seg->geo.nr_ports; k++)
+		if (port_owns(seg, k, i))
+			return k;
+	return XSEG_NONE;
+}
+
+/* Whatever the request says of its origin, its answer goes to the port that has it; false when it lied. */
+static bool check_origin(struct xseg *seg, struct xreq *r)
+{
+	uint32_t owner;
+
+	if (port_owns(seg, r->origin, r->index))
+		return true;
+	owner = xs_req_owner(seg, r->index);
+	r->origin = owner == XSEG_NONE ? 0 : (uint16_t)owner;
+	return false;
 }
 
 int xs_req_copy_in(struct xseg *seg, struct xreq *r)
@@ -70,18 +117,16 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	r->result = 0;
 	r->next = NULL;
 	r->user = NULL;
-	if (r->op >= XSEG_NR_OPS || r->nr_pages > XSEG_REQ_PAGES || r->size > XSEG_REQ_BYTES ||
-	    r->origin >= seg->geo.nr_ports)
+	if (!check_origin(seg, r) || r->op >= XSEG_NR_OPS || r->nr_pages > XSEG_REQ_PAGES ||
+	    r->size > XSEG_REQ_BYTES || r->offset + r->size < r->offset)
 		bad = 1;
 	if (r->nr_pages > XSEG_REQ_PAGES)
 		r->nr_pages = 0;
-	if (r->origin >= seg->geo.nr_ports)
-		r->origin = 0;
 	for (i = 0; i < r->nr_pages; i++) {
 		r->page[i] = sh->page[i];
-		bad |= (r->page[i] & XSEG_PAGE_INDEX) >= seg->nr_pages;
+		bad |= r->page[i] >= seg->nr_pages;
 	}
-	if (moves_data(r->op) && (r->nr_pages < xseg_req_span(r->offset, r->size) || r->offset + r->size < r->offset))
+	if (moves_data(r->op) && r->nr_pages < xseg_req_span(r->offset, r->size))
 		bad = 1;
 	len = strnlen(sh->target, sizeof(r->target) - 1);
 	memcpy(r->target, sh->target, len);
@@ -89,19 +134,30 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	return bad ? -EPROTO : 0;
 }
 
-/* One edge of the table above; false when somebody else was first. */
+/* One edge of the table above; false when somebody else was first, or the table has no such edge. The view is
+ * written before the swap: after an answer its next holder may be another thread of this process. */
 static bool place_move(struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
 {
-	uint64_t old = r->place;
-	uint64_t new = place_word(state, port, gen, place_seq(old) + 1);
+	uint64_t old = r->place, new = place_word(state, port, gen, place_seq(old) + 1);
 
-	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one wrote by us */
-	if (!atomic_compare_exchange_strong_explicit(&seg->reqs[r->index].place, &old, new, memory_order_acq_rel,
-						     memory_order_relaxed))
+	if (!is_legal(r->state, state))
 		return false;
 	r->place = new;
 	r->state = state;
-	return true;
+	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one wrote by us */
+	return atomic_compare_exchange_strong_explicit(&seg->reqs[r->index].place, &old, new, memory_order_acq_rel,
+						       memory_order_relaxed);
+}
+
+/* The origin's look at its answer: a store that claims to have moved more than was asked for is not believed. */
+static int64_t result_of(struct xseg *seg, const struct xreq *r)
+{
+	int64_t result = seg->reqs[r->index].result;
+
+	if (!moves_data(r->op) || result <= (int64_t)r->size)
+		return result;
+	xs_count_bad(seg);
+	return -EPROTO;
 }
 
 /* Moves a request from exactly `place` to (state, port); only then is the view ours to write. */
@@ -118,7 +174,7 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	r->place = new;
 	r->state = state;
 	if (state == XSEG_REQ_PRIVATE)
-		r->result = port->seg->reqs[index].result;
+		r->result = result_of(port->seg, r);
 	return true;
 }
 
@@ -139,7 +195,8 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 		return NULL;
 	r = &port->seg->views[index];
 	if (queue == QUEUE_REPLY) {
-		if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index)
+		if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index ||
+		    index < port->req_first || index - port->req_first >= port->req_nr)
 			return NULL;
 		return xs_req_take(port, r, index, place, XSEG_REQ_PRIVATE) ? r : NULL;
 	}
@@ -158,7 +215,8 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	r = &port->seg->views[index];
 	r->index = index;
 	r->place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
-	if (place_state(r->place) != XSEG_REQ_FREE || !place_move(port->seg, r, XSEG_REQ_PRIVATE, port->index, port->generation)) {
+	r->state = place_state(r->place);
+	if (r->state != XSEG_REQ_FREE || !place_move(port->seg, r, XSEG_REQ_PRIVATE, port->index, port->generation)) {
 		xs_count_bad(port->seg);
 		return NULL;
 	}
@@ -176,7 +234,7 @@ struct xreq *xseg_req_alloc(struct xport *port)
 
 void xseg_req_free(struct xport *port, struct xreq *r)
 {
-	if (r->origin != port->index || r->state != XSEG_REQ_PRIVATE ||
+	if (place_port(r->place) != port->index ||
 	    !place_move(port->seg, r, XSEG_REQ_FREE, port->index, port->generation)) {
 		xs_count_bad(port->seg);
 		return;
@@ -186,7 +244,7 @@ void xseg_req_free(struct xport *port, struct xreq *r)
 
 uint32_t xseg_port_nr_requests(struct xport *port)
 {
-	return port->sh->req_nr;
+	return port->req_nr;
 }
 
 uint32_t xseg_port_nr_free(struct xport *port)
@@ -237,6 +295,8 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	struct xs_req *sh = &port->seg->reqs[r->index];
 	int to = port_for(port->seg, peer, r->hash);
 
+	if (r->state != XSEG_REQ_PRIVATE || r->nr_pages > XSEG_REQ_PAGES)
+		return -EINVAL;
 	if (to < 0)
 		return to;
 	sh->op = r->op;
@@ -249,17 +309,19 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	sh->part = r->part;
 	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
 	write_forward(port, r);
-	return xs_offer(port, (uint32_t)to, QUEUE_REQUEST, r);
+	return xs_offer(port, (uint32_t)to, offer_word(r->index, r->place));
 }
 
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 {
 	int to = port_for(port->seg, peer, r->hash);
 
+	if (r->state != XSEG_REQ_AT)
+		return -EINVAL;
 	if (to < 0)
 		return to;
 	write_forward(port, r);
-	return xs_offer(port, (uint32_t)to, QUEUE_REQUEST, r);
+	return xs_offer(port, (uint32_t)to, offer_word(r->index, r->place));
 }
 
 void xseg_req_start(struct xport *port, struct xreq *r)
@@ -276,13 +338,18 @@ void xseg_req_apply(struct xport *port, struct xreq *r)
 
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 {
-	r->result = result;
-	port->seg->reqs[r->index].result = result;
-	if (!place_move(port->seg, r, XSEG_REQ_ANSWERED, r->origin, 0)) {
+	uint32_t origin = r->origin;
+	uint64_t offer = offer_word(r->index, place_word(XSEG_REQ_ANSWERED, origin, 0, place_seq(r->place) + 1));
+
+	if (!is_legal(r->state, XSEG_REQ_ANSWERED)) {
 		xs_count_bad(port->seg);
 		return;
 	}
-	if (xs_offer(port, r->origin, QUEUE_REPLY, r))
+	r->result = result;
+	port->seg->reqs[r->index].result = result;
+	if (place_move(port->seg, r, XSEG_REQ_ANSWERED, origin, 0))
+		xs_offer_answer(port, origin, offer);
+	else
 		xs_count_bad(port->seg);
 }
 

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,7 +72,7 @@ uint64_t layout_stamp(void)
 		sizeof(struct xs_stats), sizeof(struct xq), XSEG_MAX_PORTS, XSEG_MAX_MEMBERS, XSEG_PEER_PORTS,
 		XSEG_REQ_PAGES, XSEG_TARGET_MAX, XSEG_NAME_MAX, XSEG_EXTENT_SIZE, XSEG_STACK_BYTES, XHIST_NR,
 		offsetof(struct xs_peer, word), offsetof(struct xs_peer, route), offsetof(struct xs_peer, user),
-		offsetof(struct xs_port, mask), offsetof(struct xs_port, lane),
+		offsetof(struct xs_port, answered), offsetof(struct xs_port, mask), offsetof(struct xs_port, lane),
 		offsetof(struct xs_req, offset), offsetof(struct xs_req, result), offsetof(struct xs_req, hash),
 		offsetof(struct xs_req, parent), offsetof(struct xs_req, done), offsetof(struct xs_req, page),
 		offsetof(struct xs_req, target), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
@@ -194,8 +195,14 @@ static int map_file(struct xseg *seg, int fd, uint64_t bytes, bool write)
 static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
 {
 	const uint64_t step = 256ull << 20;
+	struct statvfs fs;
 	int rc;
 
+	/* asked first, so that a wish which cannot be granted does not drain the machine on the way */
+	if (fstatvfs(fd, &fs) == 0 && fs.f_blocks && bytes / fs.f_frsize > fs.f_bavail)
+		return xseg_fail(err, -ENOSPC, "/dev/shm has %llu MiB left and the segment needs %llu MiB; ask for less "
+				 "--memory, or enlarge /dev/shm", (unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
+				 (unsigned long long)(bytes >> 20));
 	if (ftruncate(fd, (off_t)bytes))
 		return xseg_fail(err, -errno, "cannot give the segment %llu MiB: %s",
 				 (unsigned long long)(bytes >> 20), strerror(errno));
@@ -284,16 +291,23 @@ static void shm_path(const char *name, char *path, size_t size)
 	snprintf(path, size, "/" FILE_PREFIX "%s", name);
 }
 
+static bool is_unfinished(const struct xs_super *head)
+{
+	return head->magic == 0 || (head->magic == XSEG_MAGIC && head->state != XS_READY);
+}
+
 /* True when the file of that name is the rest of a create that died. */
 static bool is_half_made(const char *path)
 {
 	struct xs_super head;
 	int fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
+	ssize_t n;
 	bool half;
 
 	if (fd < 0)
 		return false;
-	half = pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) || (head.magic == 0 || (head.magic == XSEG_MAGIC && head.state != XS_READY));
+	n = pread(fd, &head, sizeof(head), 0);
+	half = n == 0 || (n == (ssize_t)sizeof(head) && is_unfinished(&head));
 	half = half && xs_lock_byte(fd, XSEG_LOCK_CONTROL, false) == 0;
 	close(fd);
 	return half;
@@ -339,7 +353,7 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 		rc = xseg_fail(err, -errno, "cannot set the segment's mode: %m");
 	if (rc == 0 && !is_named(path, fd))
 		rc = xseg_fail(err, -EEXIST, "segment '%s' was made by somebody else at the same time", name);
-	else if (rc)
+	else if (rc && is_named(path, fd))
 		shm_unlink(path);
 	close(fd);
 	return rc;
@@ -351,14 +365,16 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 	struct xs_super head;
 	struct xs_geometry want;
 	struct stat st;
+	ssize_t n;
 
 	if (fstat(fd, &st))
 		return xseg_fail(err, -errno, "segment '%s': %m", name);
-	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
-		return xseg_fail(err, -EAGAIN, "segment '%s' is half made; wait, or destroy it and make it again", name);
+	n = pread(fd, &head, sizeof(head), 0);
 	/* acquire: partner is the release in fill_segment() */
 	atomic_thread_fence(memory_order_acquire);
-	if (head.magic == 0 || (head.magic == XSEG_MAGIC && head.state != XS_READY))
+	if (n > 0 && n < (ssize_t)sizeof(head))
+		return xseg_fail(err, -EPROTO, "'%s' is not a segment, or truncated: %zd bytes", name, n);
+	if (n != (ssize_t)sizeof(head) || is_unfinished(&head))
 		return xseg_fail(err, -EAGAIN, "segment '%s' is half made; wait, or destroy it and make it again", name);
 	if (head.magic != XSEG_MAGIC)
 		return xseg_fail(err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
@@ -494,95 +510,4 @@ int xseg_list(void (*fn)(const char *name, void *arg), void *arg)
 			fn(e->d_name + strlen(FILE_PREFIX), arg);
 	closedir(dir);
 	return 0;
-}
-
-const char *xseg_name(struct xseg *seg)
-{
-	return seg->name;
-}
-
-/* Sums what the kernel says of huge mappings of the pool in this process. */
-static uint64_t huge_bytes(struct xseg *seg)
-{
-	uintptr_t lo = (uintptr_t)seg->base, hi = lo + seg->geo.total_bytes;
-	unsigned long from, to, kb;
-	bool inside = false;
-	uint64_t sum = 0;
-	char line[256];
-	FILE *f = fopen("/proc/self/smaps", "re");
-
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx ", &from, &to) == 2 && strchr(line, '-') < strchr(line, ' '))
-			inside = from >= lo && to <= hi;
-		else if (inside && sscanf(line, "ShmemPmdMapped: %lu kB", &kb) == 1)
-			sum += (uint64_t)kb << 10;
-	}
-	fclose(f);
-	return sum;
-}
-
-void xseg_get_info(struct xseg *seg, struct xseg_info *info)
-{
-	uint32_t i;
-
-	memset(info, 0, sizeof(*info));
-	snprintf(info->name, sizeof(info->name), "%s", seg->name);
-	info->total_bytes = seg->geo.total_bytes;
-	info->memory_bytes = (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
-	info->made_at_s = seg->super->made_at_s;
-	info->bad_count = atomic_load_explicit(&seg->super->bad_count, memory_order_relaxed);
-	info->nr_requests = seg->geo.nr_requests;
-	info->nr_ports = seg->geo.nr_ports;
-	info->nr_lanes = seg->geo.nr_lanes;
-	info->nr_extents = seg->geo.nr_extents;
-	info->huge = (enum xseg_huge)seg->super->huge;
-	for (i = 0; i < seg->geo.nr_requests; i++)
-		info->free_requests += place_state(atomic_load_explicit(&seg->reqs[i].place, memory_order_relaxed)) == XSEG_REQ_FREE;
-	for (i = 0; i < seg->geo.nr_ports; i++)
-		info->free_ports += atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed) == 0;
-	for (i = 0; i < seg->geo.nr_lanes; i++)
-		info->used_lanes += atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed) != 0;
-	for (i = 0; i < seg->geo.nr_extents; i++) {
-		enum xs_extent_kind k = extent_kind(atomic_load_explicit(&seg->extents[i].word, memory_order_relaxed));
-
-		info->free_extents += k == XS_EXTENT_FREE;
-		info->arena_extents += k == XS_EXTENT_ARENA;
-		info->page_extents += k == XS_EXTENT_PAGES;
-	}
-	info->free_pages = (uint64_t)info->free_extents * XSEG_EXTENT_PAGES;
-	info->huge_bytes = huge_bytes(seg);
-}
-
-int xseg_stack_set(struct xseg *seg, const char *text, size_t len)
-{
-	int fd;
-
-	if (len > XSEG_STACK_BYTES)
-		return -E2BIG;
-	fd = xs_control_lock(seg);
-	if (fd < 0)
-		return fd;
-	/* zero while the text is being written: a reader then finds none rather than half of it */
-	atomic_store_explicit(&seg->super->stack_bytes, 0, memory_order_release);
-	memcpy(seg->stack, text, len);
-	atomic_store_explicit(&seg->super->stack_bytes, (uint32_t)len, memory_order_release);
-	xs_control_unlock(fd);
-	return 0;
-}
-
-size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size)
-{
-	size_t len = atomic_load_explicit(&seg->super->stack_bytes, memory_order_acquire);
-
-	if (len > XSEG_STACK_BYTES)
-		len = 0;
-	if (size == 0)
-		return len;
-	if (len > size - 1)
-		len = size - 1;
-	memcpy(buf, seg->stack, len);
-	buf[len] = '\0';
-	return len;
 }

@@ -25,6 +25,16 @@ static bool is_same(const struct xs_stats *b, uint32_t peer, const char *name, c
 	       strncmp(b->name, name, sizeof(b->name)) == 0 && strncmp(b->kind, kind, sizeof(b->kind)) == 0;
 }
 
+static bool has_keys(const struct xs_stats *b, const char *const *keys, uint32_t nr)
+{
+	if (b->nr != nr)
+		return false;
+	for (uint32_t i = 0; i < nr; i++)
+		if (strncmp(b->key[i], keys[i], sizeof(b->key[i]) - 1))
+			return false;
+	return true;
+}
+
 static void write_keys(struct xs_stats *b, const char *const *keys, uint32_t nr)
 {
 	b->nr = nr;
@@ -65,9 +75,14 @@ int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind, 
 	if (i == seg->geo.nr_stats && spare != XSEG_NONE) {
 		i = spare;
 		make_block(&seg->stats[i], name, kind);
+		write_keys(&seg->stats[i], keys, nr);
+	} else if (i < seg->geo.nr_stats && !has_keys(&seg->stats[i], keys, nr)) {
+		/* a predecessor counted other things: its numbers mean nothing here */
+		atomic_store_explicit(&seg->stats[i].peer, 0, memory_order_release);
+		make_block(&seg->stats[i], name, kind);
+		write_keys(&seg->stats[i], keys, nr);
 	}
 	if (i < seg->geo.nr_stats) {
-		write_keys(&seg->stats[i], keys, nr);
 		peer->stats_open[i / 64] |= 1ull << (i % 64);
 		/* release: partner is the acquire in xseg_stats_view() */
 		atomic_store_explicit(&seg->stats[i].peer, peer->index + 1, memory_order_release);

@@ -46,7 +46,9 @@ void order_op_add(struct order_op *op, uint64_t hash, uint64_t from, uint64_t to
 	struct order_range *range = &op->range[op->nr];
 
 	assert(op->nr < 2 && from <= to);
-	*range = (struct order_range){ .hash = hash, .from = from, .to = to, .exclusive = exclusive, .op = op };
+	*range = (struct order_range){
+		.hash = hash, .from = from, .to = to, .exclusive = exclusive, .op = op
+	};
 	op->nr++;
 }
 

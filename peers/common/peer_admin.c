@@ -153,25 +153,31 @@ static int try_values(struct peer *p, char *rest, struct setting *s, struct xseg
 	return s->nr ? 0 : xseg_fail(err, -EINVAL, "set what? KEY=VALUE is missing");
 }
 
-/* Makes the tried values true, or puts all back. */
+static void swap_all(struct peer *p, const struct setting *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->nr; i++)
+		swap_field(s->opt[i], p, peer_box(p)->scratch);
+}
+
+/* Makes the tried values true, or puts all back. All are stored before the kind looks at the first: one may
+ * bound another. */
 static int apply_values(struct peer *p, const struct setting *s, struct xseg_error *err)
 {
 	uint32_t i;
 	int rc = 0;
 
-	for (i = 0; i < s->nr && !rc; i++) {
-		swap_field(s->opt[i], p, peer_box(p)->scratch);
-		if (p->cls->changed)
-			rc = p->cls->changed(p, s->opt[i], err);
-	}
+	swap_all(p, s);
+	for (i = 0; i < s->nr && !rc && p->cls->changed; i++)
+		rc = p->cls->changed(p, s->opt[i], err);
 	if (!rc)
 		return 0;
-	while (i-- > 0) {
-		swap_field(s->opt[i], p, peer_box(p)->scratch);
-		/* the value that held until now was accepted before */
-		if (p->cls->changed && p->cls->changed(p, s->opt[i], NULL))
+	swap_all(p, s);
+	while (i-- > 0)
+		/* the values that held until now were accepted before */
+		if (p->cls->changed(p, s->opt[i], NULL))
 			return rc;
-	}
 	return rc;
 }
 

@@ -1,0 +1,298 @@
+/* arena_test - extents: arenas that are one piece and outlive their peer, pages, zeroes, and running out of them. */
+#include "seg_rig.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define NR_EXTENTS 8
+
+static struct xseg *seg;
+static struct xseg_peer *peer;
+
+static int setup(void **state)
+{
+	(void)state;
+	seg = segrig_private();
+	peer = segrig_server(seg, "cached", 1, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+	segrig_sound(seg);
+	xseg_detach(seg);
+	return 0;
+}
+
+static uint8_t *arena(uint64_t want, uint64_t *bytes, bool want_fresh)
+{
+	struct xseg_error err = { "" };
+	void *base = NULL;
+	bool fresh;
+
+	*bytes = want;
+	if (xseg_arena_open(peer, bytes, &base, &fresh, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(fresh, want_fresh);
+	assert_int_equal((uintptr_t)base % XSEG_EXTENT_SIZE, 0);
+	return base;
+}
+
+static bool is_zero(const void *at, size_t bytes)
+{
+	const char *p = at;
+
+	return p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0;
+}
+
+static uint32_t free_extents(void)
+{
+	return segrig_accounts(seg).free_extents;
+}
+
+static void an_arena_is_one_zeroed_piece_even_of_scattered_extents(void **state)
+{
+	struct xseg_peer *client[4];
+	uint32_t page[XSEG_EXTENT_PAGES];
+	uint64_t bytes;
+	uint8_t *base;
+	char name[8];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "c%u", i);
+		client[i] = segrig_client(seg, name, 0);
+		assert_int_equal(xseg_pages_take(client[i], 1, page), 0);
+	}
+	xseg_peer_close(client[0], XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(client[2], XSEG_CLOSE_KEEP_ARENA);
+	base = arena(5 * XSEG_EXTENT_SIZE - 77, &bytes, true);
+	assert_int_equal(bytes, 5 * XSEG_EXTENT_SIZE - 77);
+	assert_true(is_zero(base, bytes));
+	assert_int_equal(free_extents(), 1);
+	for (uint32_t i = 0; i < 5 * XSEG_EXTENT_SIZE / 8; i++)
+		((uint64_t *)base)[i] = i;
+	for (uint32_t e = 0; e < NR_EXTENTS; e++) {
+		uint64_t w = atomic_load(&seg->extents[e].word);
+		uint64_t *at = (uint64_t *)(seg->pages + e * XSEG_EXTENT_SIZE);
+
+		if (extent_kind(w) == XS_EXTENT_ARENA)
+			assert_int_equal(at[7], extent_nr(w) * (XSEG_EXTENT_SIZE / 8) + 7);
+	}
+	xseg_peer_close(client[1], XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(client[3], XSEG_CLOSE_KEEP_ARENA);
+}
+
+static void an_arena_is_found_again_by_whoever_succeeds_whatever_he_asks_for(void **state)
+{
+	struct xseg_peer_info info;
+	uint64_t bytes;
+
+	(void)state;
+	memset(arena(3 << 20, &bytes, true), 0x77, 3 << 20);
+	assert_int_equal(arena(9 << 20, &bytes, false)[(3 << 20) - 1], 0x77);
+	for (unsigned kill = 0; kill < 2; kill++) {
+		xseg_peer_close(peer, kill ? XSEG_CLOSE_ABANDON : XSEG_CLOSE_KEEP_ARENA);
+		peer = segrig_server(seg, "cached", 1, 0);
+		assert_int_equal(arena(1 << 20, &bytes, false)[(3 << 20) - 1], 0x77);
+		assert_int_equal(bytes, 3 << 20);
+		assert_true(xseg_peer_get_info(seg, xseg_peer_index(peer), &info));
+		assert_int_equal(info.arena_bytes, 3 << 20);
+	}
+	assert_int_equal(free_extents(), NR_EXTENTS - 2);
+}
+
+static void an_arena_that_was_given_back_is_made_anew_and_zero(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		uint8_t *base = arena(16 << 20, &bytes, true);
+
+		assert_true(is_zero(base, bytes));
+		memset(base, 0xff, bytes);
+		assert_int_equal(free_extents(), 0);
+		if (i % 2) {
+			xseg_arena_free(peer);
+			xseg_arena_free(peer);
+		} else {
+			xseg_peer_close(peer, XSEG_CLOSE_FREE_ARENA);
+			peer = segrig_server(seg, "cached", 1, 0);
+		}
+		assert_int_equal(free_extents(), NR_EXTENTS);
+	}
+}
+
+static void an_arena_that_does_not_fit_is_refused_and_takes_nothing(void **state)
+{
+	static const uint64_t sizes[] = { (16 << 20) + 1, 1ull << 40, 1ull << 53, UINT64_MAX };
+	struct xseg_error err = { "" };
+	uint64_t bytes;
+	void *base;
+	bool fresh;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		bytes = sizes[i];
+		assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -ENOMEM);
+		assert_non_null(strstr(err.text, "--memory"));
+		assert_int_equal(free_extents(), NR_EXTENTS);
+	}
+	bytes = 0;
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -EINVAL);
+}
+
+static void extents_of_an_arena_that_was_not_committed_are_taken_back(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	arena(6 << 20, &bytes, true);
+	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	atomic_store(&seg->peers[xseg_peer_find(seg, "cached")].arena_extents, 0);	/* it died before the commit */
+	peer = segrig_server(seg, "cached", 1, 0);
+	assert_true(is_zero(arena(16 << 20, &bytes, true), 16 << 20));
+	assert_int_equal(free_extents(), 0);
+}
+
+static void a_damaged_arena_is_refused(void **state)
+{
+	struct xseg_error err = { "" };
+	uint64_t bytes, word;
+	void *base;
+	bool fresh;
+
+	(void)state;
+	arena(6 << 20, &bytes, true);
+	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+	word = atomic_load(&seg->extents[1].word);
+	peer = segrig_server(seg, "cached", 1, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		static const uint32_t nr[] = { 3, UINT32_MAX, 2 };
+
+		if (i == 2)
+			atomic_store(&seg->extents[1].word, 0);
+		else
+			atomic_store(&seg->extents[1].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(peer), nr[i]));
+		assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -EPROTO);
+		assert_non_null(strstr(err.text, "cached"));
+	}
+	atomic_store(&seg->extents[1].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(peer), 0));
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -EPROTO);
+	atomic_store(&seg->extents[1].word, word);
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), 0);
+}
+
+static void pages_are_whole_extents_of_zeroes_and_each_is_given_once(void **state)
+{
+	static bool seen[NR_EXTENTS * XSEG_EXTENT_PAGES];
+	uint32_t page[3 * XSEG_EXTENT_PAGES], again[3 * XSEG_EXTENT_PAGES];
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	assert_int_equal(xseg_pages_round(0), 0);
+	assert_int_equal(xseg_pages_round(1), XSEG_EXTENT_PAGES);
+	assert_int_equal(xseg_pages_round(XSEG_EXTENT_PAGES), XSEG_EXTENT_PAGES);
+	assert_int_equal(xseg_pages_round(XSEG_EXTENT_PAGES + 1), 2 * XSEG_EXTENT_PAGES);
+	assert_int_equal(xseg_pages_take(peer, 1, page), 0);
+	assert_int_equal(xseg_pages_take(peer, XSEG_EXTENT_PAGES + 1, page + XSEG_EXTENT_PAGES), 0);
+	for (unsigned i = 0; i < 3 * XSEG_EXTENT_PAGES; i++) {
+		assert_true(page[i] < xseg_nr_pages(seg));
+		assert_false(seen[page[i]]);
+		seen[page[i]] = true;
+		assert_true(is_zero(xseg_page(seg, page[i]), XSEG_PAGE_SIZE));
+		assert_int_equal(xseg_page_owner(seg, page[i]), 0);
+	}
+	assert_int_equal(xseg_pages_owned(peer, again, 3 * XSEG_EXTENT_PAGES), 3 * XSEG_EXTENT_PAGES);
+	for (unsigned i = 0; i < 3 * XSEG_EXTENT_PAGES; i++)
+		assert_true(seen[again[i]]);
+	assert_int_equal(xseg_pages_owned(peer, NULL, 0), 3 * XSEG_EXTENT_PAGES);
+	assert_int_equal(free_extents(), NR_EXTENTS - 3);
+	xseg_pages_drop(peer);
+	assert_int_equal(free_extents(), NR_EXTENTS);
+	assert_int_equal(xseg_pages_owned(peer, again, 1), 0);
+}
+
+static void pages_that_change_hands_are_zero_and_without_an_owner_word(void **state)
+{
+	uint32_t nr = NR_EXTENTS * XSEG_EXTENT_PAGES, *page = calloc(nr, sizeof(*page));
+	struct xseg_peer *client;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		client = segrig_client(seg, "me", 0);
+		assert_int_equal(xseg_pages_take(client, nr, page), 0);
+		for (uint32_t k = 0; k < nr; k++) {
+			assert_true(is_zero(xseg_page(seg, page[k]), XSEG_PAGE_SIZE));
+			assert_int_equal(xseg_page_owner(seg, page[k]), 0);
+			memset(xseg_page(seg, page[k]), 0xee, XSEG_PAGE_SIZE);
+			xseg_page_owner_set(seg, page[k], k + 1);
+			assert_int_equal(xseg_page_owner(seg, page[k]), k + 1);
+		}
+		xseg_peer_close(client, i == 1 ? XSEG_CLOSE_ABANDON : XSEG_CLOSE_KEEP_ARENA);
+		xseg_sweep(seg);
+	}
+	free(page);
+}
+
+static void pages_that_are_not_there_are_refused_and_none_is_taken(void **state)
+{
+	static const uint32_t many[] = { NR_EXTENTS * XSEG_EXTENT_PAGES + 1, 1u << 30, UINT32_MAX };
+	uint32_t page[XSEG_EXTENT_PAGES];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(xseg_pages_take(peer, many[i], page), -ENOMEM);
+		assert_int_equal(free_extents(), NR_EXTENTS);
+	}
+	assert_int_equal(xseg_pages_take(peer, 0, page), 0);
+	assert_int_equal(free_extents(), NR_EXTENTS);
+}
+
+static void pages_and_owner_words_of_a_dead_peer_are_its_successors(void **state)
+{
+	uint32_t page[XSEG_EXTENT_PAGES], again[XSEG_EXTENT_PAGES];
+
+	(void)state;
+	assert_int_equal(xseg_pages_take(peer, 1, page), 0);
+	memset(xseg_page(seg, page[9]), 9, XSEG_PAGE_SIZE);
+	xseg_page_owner_set(seg, page[9], 99);
+	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	peer = segrig_server(seg, "cached", 1, 0);
+	assert_int_equal(xseg_pages_owned(peer, again, XSEG_EXTENT_PAGES), XSEG_EXTENT_PAGES);
+	assert_memory_equal(page, again, sizeof(page));
+	assert_int_equal(xseg_page_owner(seg, page[9]), 99);
+	assert_int_equal(*(char *)xseg_page(seg, page[9]), 9);
+	xseg_peer_close(peer, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(free_extents(), NR_EXTENTS);
+	peer = segrig_server(seg, "cached", 1, 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(an_arena_is_one_zeroed_piece_even_of_scattered_extents),
+		T(an_arena_is_found_again_by_whoever_succeeds_whatever_he_asks_for),
+		T(an_arena_that_was_given_back_is_made_anew_and_zero),
+		T(an_arena_that_does_not_fit_is_refused_and_takes_nothing),
+		T(extents_of_an_arena_that_was_not_committed_are_taken_back),
+		T(a_damaged_arena_is_refused),
+		T(pages_are_whole_extents_of_zeroes_and_each_is_given_once),
+		T(pages_that_change_hands_are_zero_and_without_an_owner_word),
+		T(pages_that_are_not_there_are_refused_and_none_is_taken),
+		T(pages_and_owner_words_of_a_dead_peer_are_its_successors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

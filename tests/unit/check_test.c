@@ -1,0 +1,350 @@
+/* check_test - each invariant of a segment, broken by hand, is reported; and what is derived is mended. */
+#include "seg_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* A segment in use: a client with a request at the store, one answered, one of its own; two servers, an
+ * arena, pages. */
+static struct xseg *seg;
+static struct xseg_peer *client, *upper, *lower;
+static struct xreq *at, *answered, *own;
+static uint32_t page[XSEG_EXTENT_PAGES];
+
+static int setup(void **state)
+{
+	static const char *const keys[] = { "ops" };
+	struct xseg_stats *stats;
+	uint64_t bytes = 5 << 20;
+	bool fresh;
+	void *base;
+
+	(void)state;
+	seg = segrig_private();
+	client = segrig_client(seg, "me", 16);
+	upper = segrig_server(seg, "volumed", 1, 16);
+	lower = segrig_server(seg, "memd", 1, 0);
+	assert_int_equal(xseg_route_set(seg, xseg_peer_index(upper), xseg_peer_index(lower)), 0);
+	assert_int_equal(xseg_arena_open(lower, &bytes, &base, &fresh, NULL), 0);
+	assert_int_equal(xseg_pages_take(client, 1, page), 0);
+	assert_int_equal(xseg_stats_open(lower, "memd", "memd", keys, 1, &stats), 0);
+	at = segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, xseg_peer_index(lower));
+	answered = segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, xseg_peer_index(lower));
+	own = xseg_req_alloc(segrig_port(client));
+	assert_ptr_equal(segrig_request(segrig_port(lower)), at);
+	assert_ptr_equal(segrig_request(segrig_port(lower)), answered);
+	segrig_answer(segrig_port(lower), answered, 0);
+	segrig_sound(seg);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(upper, XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(lower, XSEG_CLOSE_KEEP_ARENA);
+	xseg_detach(seg);
+	return 0;
+}
+
+struct found {
+	unsigned nr;
+	const char *want;
+	bool seen;
+};
+
+static void look(const char *problem, void *arg)
+{
+	struct found *f = arg;
+
+	f->nr++;
+	f->seen = f->seen || (f->want && strstr(problem, f->want));
+	assert_null(strchr(problem, '\n'));
+}
+
+/* The check says so, in these words. */
+static void reported(const char *words)
+{
+	struct found f = { .want = words };
+	unsigned n = xseg_check(seg, false, look, &f);
+
+	assert_int_equal(n, f.nr);
+	if (!f.seen)
+		fail_msg("not reported: %s", words);
+}
+
+/* A fix mends it, and after that there is nothing to report. */
+static void mended(void)
+{
+	struct found f = { 0 };
+
+	assert_int_equal(xseg_check(seg, true, look, &f), 0);
+	segrig_sound(seg);
+}
+
+/* A fix leaves what is no derived word as it is, and goes on saying so. */
+static void stays(const char *words)
+{
+	struct found f = { .want = words };
+
+	assert_true(xseg_check(seg, true, look, &f) > 0);
+	assert_true(f.seen);
+}
+
+static void a_peer_word_out_of_range_is_reported(void **state)
+{
+	uint64_t w = atomic_load(&upper->sh->word);
+
+	(void)state;
+	atomic_store(&upper->sh->word, peer_word(9, 0, 0));
+	reported("out of range");
+	stays("out of range");
+	atomic_store(&upper->sh->word, w);
+	atomic_store(&upper->sh->nr_ports, 17);
+	reported("out of range");
+	atomic_store(&upper->sh->nr_ports, 1);
+	segrig_sound(seg);
+}
+
+static void a_port_in_the_list_of_another_is_reported(void **state)
+{
+	uint16_t port = upper->sh->port[0];
+
+	(void)state;
+	upper->sh->port[0] = lower->sh->port[0];
+	reported("is not its own");
+	upper->sh->port[0] = 999;
+	reported("is not its own");
+	stays("is not its own");
+	upper->sh->port[0] = port;
+}
+
+static void a_name_that_two_have_is_reported(void **state)
+{
+	(void)state;
+	snprintf(lower->sh->name, XSEG_NAME_MAX, "volumed");
+	reported("used twice");
+	snprintf(lower->sh->name, XSEG_NAME_MAX, "memd");
+}
+
+static void a_route_in_a_circle_and_one_to_nobody_are_reported(void **state)
+{
+	uint64_t old = atomic_load(&lower->sh->route);
+
+	(void)state;
+	atomic_store(&lower->sh->route, route_word(xseg_peer_index(upper), 1));
+	reported("circle");
+	atomic_store(&lower->sh->route, route_word(15, 1));
+	reported("leads to no peer");
+	atomic_store(&lower->sh->route, route_word(999, 1));
+	reported("leads to no peer");
+	stays("leads to no peer");
+	atomic_store(&lower->sh->route, old);
+}
+
+static void a_port_of_nobody_is_reported_and_given_back(void **state)
+{
+	(void)state;
+	atomic_store(&seg->ports[9].peer, 14);
+	reported("port 9: belongs to no peer");
+	mended();
+	atomic_store(&seg->ports[9].peer, 999);
+	reported("port 9: belongs to no peer");
+	mended();
+	assert_int_equal(atomic_load(&seg->ports[9].peer), 0);
+}
+
+static void requests_out_of_range_and_in_common_are_reported(void **state)
+{
+	struct xs_port *p = segrig_port(upper)->sh;
+	uint32_t first = p->req_first;
+
+	(void)state;
+	p->req_first = segrig_port(client)->req_first;
+	reported("in common");
+	p->req_first = UINT32_MAX - 3;
+	reported("out of range");
+	p->req_first = 60;
+	reported("out of range");
+	stays("out of range");
+	p->req_first = first;
+	segrig_sound(seg);
+}
+
+static void a_place_out_of_range_is_reported(void **state)
+{
+	uint64_t w = segrig_place(seg, own);
+
+	(void)state;
+	atomic_store(&seg->reqs[own->index].place, place_word((enum xseg_req_state)6, 0, 0, 0));
+	reported("its place is out of range");
+	atomic_store(&seg->reqs[own->index].place, place_word(XSEG_REQ_AT, 300, 0, 0));
+	reported("its place is out of range");
+	stays("its place is out of range");
+	atomic_store(&seg->reqs[own->index].place, w);
+}
+
+static void a_request_at_rest_with_a_stranger_is_reported(void **state)
+{
+	uint32_t stranger = segrig_port(upper)->index;
+	uint64_t w = segrig_place(seg, own), a = segrig_place(seg, answered);
+
+	(void)state;
+	atomic_store(&seg->reqs[own->index].place, place_word(XSEG_REQ_PRIVATE, stranger, 0, 9));
+	reported("at rest with port");
+	atomic_store(&seg->reqs[own->index].place, w);
+	atomic_store(&seg->reqs[answered->index].place, place_word(XSEG_REQ_ANSWERED, stranger, 0, 9));
+	reported("at rest with port");
+	atomic_store(&seg->reqs[answered->index].place, a);
+}
+
+static void a_request_at_a_port_that_nobody_has_is_reported(void **state)
+{
+	uint64_t w = segrig_place(seg, at);
+
+	(void)state;
+	atomic_store(&seg->reqs[at->index].place, place_word(XSEG_REQ_AT, 11, 0, 9));
+	reported("which nobody has");
+	atomic_store(&seg->reqs[at->index].place, w);
+}
+
+static void a_request_of_no_port_that_is_not_free_is_reported_and_freed(void **state)
+{
+	(void)state;
+	atomic_store(&seg->reqs[60].place, place_word(XSEG_REQ_PRIVATE, 0, 0, 9));
+	reported("request 60: belongs to no port");
+	mended();
+	assert_int_equal(segrig_accounts(seg).free_requests, 64 - 3);
+}
+
+static void an_extent_word_out_of_range_is_reported(void **state)
+{
+	(void)state;
+	atomic_store(&seg->extents[7].word, extent_word((enum xs_extent_kind)9, 0, 0));
+	reported("extent 7: its word is out of range");
+	atomic_store(&seg->extents[7].word, extent_word(XS_EXTENT_PAGES, 99, 0));
+	reported("extent 7: its word is out of range");
+	atomic_store(&seg->extents[7].word, 0);
+}
+
+static void extents_of_nobody_are_reported_and_given_back(void **state)
+{
+	(void)state;
+	atomic_store(&seg->extents[7].word, extent_word(XS_EXTENT_PAGES, 12, 0));
+	reported("extent 7: belongs to no peer");
+	mended();
+	atomic_store(&seg->extents[7].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(upper), 0));
+	reported("never finished");
+	mended();
+	assert_int_equal(atomic_load(&seg->extents[7].word), 0);
+}
+
+static void an_arena_with_a_hole_or_a_number_twice_is_reported(void **state)
+{
+	uint64_t w = atomic_load(&seg->extents[1].word);
+
+	(void)state;
+	assert_int_equal(extent_kind(w), XS_EXTENT_ARENA);
+	atomic_store(&seg->extents[1].word, 0);
+	reported("its arena has 2 of its 3 extents");
+	atomic_store(&seg->extents[1].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(lower), 0));
+	reported("its arena has 2 of its 3 extents");
+	stays("its arena has 2 of its 3 extents");
+	atomic_store(&seg->extents[1].word, w);
+	atomic_store(&lower->sh->arena_extents, UINT32_MAX);
+	reported("its arena has 0 of its");
+	atomic_store(&lower->sh->arena_extents, 3);
+}
+
+static void lanes_that_cannot_be_are_reported(void **state)
+{
+	uint32_t c = segrig_port(client)->index, l = segrig_port(lower)->index;
+	struct xq *q = segrig_port(client)->out[QUEUE_REQUEST][l].w.q;
+	uint64_t tail = atomic_load(&q->tail);
+
+	(void)state;
+	atomic_store(&q->tail, tail + 1000);
+	reported("offers in");
+	atomic_store(&q->tail, tail);
+	atomic_store(&seg->lanes[20].word, lane_word(QUEUE_REQUEST, c, l));
+	reported("join the same ports");
+	atomic_store(&seg->lanes[20].word, lane_word(QUEUE_REQUEST, 100, l));
+	reported("ports that are not there");
+	atomic_store(&seg->lanes[20].word, 0);
+	atomic_store(&seg->ports[l].lane[QUEUE_REPLY][c], 1);
+	reported("is another one's");
+	atomic_store(&seg->ports[l].lane[QUEUE_REPLY][c], UINT16_MAX);
+	reported("is another one's");
+	atomic_store(&seg->ports[l].lane[QUEUE_REPLY][c], 0);
+	segrig_sound(seg);
+}
+
+static void statistics_of_nobody_are_reported_and_given_back(void **state)
+{
+	(void)state;
+	atomic_store(&seg->stats[50].peer, 12);
+	reported("statistics block 50");
+	atomic_store(&seg->stats[51].peer, UINT32_MAX);
+	reported("statistics block 51");
+	mended();
+}
+
+static void a_fix_sweeps_dead_clients(void **state)
+{
+	struct xseg_peer *dead = segrig_client(seg, "dead", 16);
+	struct xseg_info info;
+	uint32_t more[XSEG_EXTENT_PAGES];
+
+	(void)state;
+	assert_int_equal(xseg_pages_take(dead, 1, more), 0);
+	xseg_get_info(seg, &info);
+	xseg_peer_close(dead, XSEG_CLOSE_ABANDON);
+	mended();
+	assert_int_equal(xseg_peer_find(seg, "dead"), XSEG_NONE);
+	assert_int_equal(segrig_accounts(seg).free_extents, info.free_extents + 1);
+}
+
+static void a_fix_of_what_is_sound_changes_nothing(void **state)
+{
+	struct segrig_accounts before = segrig_accounts(seg);
+
+	(void)state;
+	mended();
+	segrig_same(seg, &before);
+	segrig_answer(segrig_port(lower), at, 0);
+	assert_non_null(segrig_reply(segrig_port(client)));
+	assert_non_null(segrig_reply(segrig_port(client)));
+	assert_int_equal(segrig_bad(seg), 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_peer_word_out_of_range_is_reported),
+		T(a_port_in_the_list_of_another_is_reported),
+		T(a_name_that_two_have_is_reported),
+		T(a_route_in_a_circle_and_one_to_nobody_are_reported),
+		T(a_port_of_nobody_is_reported_and_given_back),
+		T(requests_out_of_range_and_in_common_are_reported),
+		T(a_place_out_of_range_is_reported),
+		T(a_request_at_rest_with_a_stranger_is_reported),
+		T(a_request_at_a_port_that_nobody_has_is_reported),
+		T(a_request_of_no_port_that_is_not_free_is_reported_and_freed),
+		T(an_extent_word_out_of_range_is_reported),
+		T(extents_of_nobody_are_reported_and_given_back),
+		T(an_arena_with_a_hole_or_a_number_twice_is_reported),
+		T(lanes_that_cannot_be_are_reported),
+		T(statistics_of_nobody_are_reported_and_given_back),
+		T(a_fix_sweeps_dead_clients),
+		T(a_fix_of_what_is_sound_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,256 @@
+/* seg_rig - see seg_rig.h. */
+#include "seg_rig.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define NR_NAMES 64
+
+static char names[NR_NAMES][XSEG_NAME_MAX];
+static unsigned nr_names;
+static pid_t maker;
+
+const struct xseg_config segrig_config = {
+	.memory_bytes = 16u << 20, .nr_requests = 64, .nr_ports = 16, .huge = XSEG_HUGE_NEVER, .group = -1,
+};
+
+static void remove_all(void)
+{
+	char path[XSEG_NAME_MAX + 16];
+
+	for (unsigned i = 0; getpid() == maker && i < nr_names; i++) {
+		snprintf(path, sizeof(path), "/xseg.%s", names[i]);
+		shm_unlink(path);
+	}
+}
+
+static void on_abort(int sig)
+{
+	remove_all();
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+const char *segrig_name(void)
+{
+	if (nr_names == 0) {
+		maker = getpid();
+		atexit(remove_all);
+		signal(SIGABRT, on_abort);
+		signal(SIGTERM, on_abort);
+		signal(SIGINT, on_abort);
+	}
+	assert_true(nr_names < NR_NAMES);
+	snprintf(names[nr_names], sizeof(names[0]), "ut-%d-%u", (int)getpid(), nr_names);
+	return names[nr_names++];
+}
+
+struct xseg *segrig_private_of(uint32_t nr_requests, uint32_t nr_ports)
+{
+	struct xseg_config cfg = segrig_config;
+	struct xseg_error err = { "" };
+	struct xseg *seg = NULL;
+
+	cfg.nr_requests = nr_requests;
+	cfg.nr_ports = nr_ports;
+	if (xseg_create_private(&cfg, &seg, &err))
+		fail_msg("%s", err.text);
+	return seg;
+}
+
+struct xseg *segrig_private(void)
+{
+	return segrig_private_of(segrig_config.nr_requests, segrig_config.nr_ports);
+}
+
+struct xseg *segrig_attach(const char *name)
+{
+	struct xseg_error err = { "" };
+	struct xseg *seg = NULL;
+
+	if (xseg_attach(name, 0, &seg, &err))
+		fail_msg("%s", err.text);
+	return seg;
+}
+
+const char *segrig_named(struct xseg **seg)
+{
+	const char *name = segrig_name();
+	struct xseg_error err = { "" };
+
+	if (xseg_create(name, &segrig_config, &err))
+		fail_msg("%s", err.text);
+	*seg = segrig_attach(name);
+	return name;
+}
+
+static struct xseg_peer *open_peer(struct xseg *seg, const struct xseg_peer_params *params)
+{
+	struct xseg_error err = { "" };
+	struct xseg_peer *peer = NULL;
+
+	if (xseg_peer_open(seg, params, &peer, &err))
+		fail_msg("%s", err.text);
+	return peer;
+}
+
+struct xseg_peer *segrig_client(struct xseg *seg, const char *name, uint32_t nr_requests)
+{
+	return open_peer(seg, &(struct xseg_peer_params){ name, "client", 1, nr_requests });
+}
+
+struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests)
+{
+	struct xseg_peer *peer = open_peer(seg, &(struct xseg_peer_params){ name, "memd", nr_ports, nr_requests });
+
+	xseg_peer_serve(peer);
+	return peer;
+}
+
+struct xport *segrig_port(struct xseg_peer *peer)
+{
+	struct xport *port = xseg_peer_port(peer, 0);
+
+	assert_non_null(port);
+	return port;
+}
+
+struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer)
+{
+	struct xreq *r = xseg_req_alloc(port);
+
+	assert_non_null(r);
+	r->op = (uint8_t)op;
+	r->offset = offset;
+	r->size = XSEG_PAGE_SIZE;
+	r->nr_pages = 1;
+	r->page[0] = 0;
+	assert_int_equal(xseg_req_submit(port, r, peer), 0);
+	xseg_port_flush(port);
+	return r;
+}
+
+struct xreq *segrig_request(struct xport *port)
+{
+	struct xreq *r = NULL;
+
+	assert_int_equal(xseg_port_receive(port, &r, 1), 1);
+	return r;
+}
+
+struct xreq *segrig_reply(struct xport *port)
+{
+	struct xreq *r = NULL;
+
+	assert_int_equal(xseg_port_replies(port, &r, 1), 1);
+	return r;
+}
+
+void segrig_nothing(struct xport *port)
+{
+	struct xreq *r;
+
+	assert_int_equal(xseg_port_receive(port, &r, 1), 0);
+	assert_int_equal(xseg_port_replies(port, &r, 1), 0);
+	assert_false(xseg_port_has_work(port));
+}
+
+void segrig_answer(struct xport *port, struct xreq *r, int64_t result)
+{
+	xseg_req_answer(port, r, result);
+	xseg_port_flush(port);
+}
+
+uint64_t segrig_place(struct xseg *seg, const struct xreq *r)
+{
+	return atomic_load(&seg->reqs[r->index].place);
+}
+
+uint64_t segrig_bad(struct xseg *seg)
+{
+	return atomic_load(&seg->super->bad_count);
+}
+
+struct segrig_accounts segrig_accounts(struct xseg *seg)
+{
+	struct segrig_accounts a = { 0 };
+	struct xseg_peer_info peer;
+	struct xseg_info info;
+
+	xseg_get_info(seg, &info);
+	a.free_requests = info.free_requests;
+	a.free_ports = info.free_ports;
+	a.free_extents = info.free_extents;
+	for (uint32_t i = 0; i < xseg_nr_stats(seg); i++)
+		a.nr_stats += atomic_load(&seg->stats[i].peer) != 0;
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		a.nr_peers += xseg_peer_get_info(seg, i, &peer);
+	return a;
+}
+
+void segrig_same(struct xseg *seg, const struct segrig_accounts *before)
+{
+	struct segrig_accounts now = segrig_accounts(seg);
+
+	assert_int_equal(now.free_requests, before->free_requests);
+	assert_int_equal(now.free_ports, before->free_ports);
+	assert_int_equal(now.free_extents, before->free_extents);
+	assert_int_equal(now.nr_stats, before->nr_stats);
+	assert_int_equal(now.nr_peers, before->nr_peers);
+}
+
+static void print_problem(const char *problem, void *arg)
+{
+	(void)arg;
+	print_error("%s\n", problem);
+}
+
+void segrig_sound(struct xseg *seg)
+{
+	assert_int_equal(xseg_check(seg, false, print_problem, NULL), 0);
+}
+
+int segrig_fork(int (*fn)(void *arg), void *arg)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(fn(arg));
+	return pid;
+}
+
+void segrig_kill(int pid)
+{
+	int status;
+
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+}
+
+void segrig_wait(int pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+uint32_t segrig_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*state >> 33);
+}

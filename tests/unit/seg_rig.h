@@ -1,0 +1,61 @@
+/* seg_rig - segments, peers and short cuts for the tests of libxseg.
+ *
+ * Contract: everything asserts (cmocka's assert_*): what goes wrong here is a failed test. Named segments are
+ * removed when the process exits or aborts; a forked child leaves by _exit() and removes nothing.
+ */
+#ifndef TESTS_UNIT_SEG_RIG_H
+#define TESTS_UNIT_SEG_RIG_H
+
+#include "xseg/internal.h"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SEGRIG_SANITIZED 1
+#else
+#define SEGRIG_SANITIZED 0
+#endif
+
+/* A name that no other segment has; the caller makes it. */
+const char *segrig_name(void);
+
+/* A small segment: 16 MiB, 64 requests, 16 ports; private, or named and attached. */
+extern const struct xseg_config segrig_config;
+struct xseg *segrig_private(void);
+struct xseg *segrig_private_of(uint32_t nr_requests, uint32_t nr_ports);
+const char *segrig_named(struct xseg **seg);
+struct xseg *segrig_attach(const char *name);
+
+/* Opened; a server also serves. */
+struct xseg_peer *segrig_client(struct xseg *seg, const char *name, uint32_t nr_requests);
+struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests);
+struct xport *segrig_port(struct xseg_peer *peer);
+
+/* A request of 4 KiB at page 0 of the pool; submitted and flushed. */
+struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer);
+/* The one that must be there, or that nothing is. */
+struct xreq *segrig_request(struct xport *port);
+struct xreq *segrig_reply(struct xport *port);
+void segrig_nothing(struct xport *port);
+void segrig_answer(struct xport *port, struct xreq *r, int64_t result);
+
+uint64_t segrig_place(struct xseg *seg, const struct xreq *r);
+uint64_t segrig_bad(struct xseg *seg);
+
+/* What a segment has; equal before and after whatever must not leak. */
+struct segrig_accounts {
+	uint32_t free_requests, free_ports, free_extents, nr_stats, nr_peers;
+};
+struct segrig_accounts segrig_accounts(struct xseg *seg);
+void segrig_same(struct xseg *seg, const struct segrig_accounts *before);
+
+/* xseg_check() finds nothing. */
+void segrig_sound(struct xseg *seg);
+
+/* A child that runs fn and exits with what it returns; and its end. */
+int segrig_fork(int (*fn)(void *arg), void *arg);
+void segrig_kill(int pid);
+void segrig_wait(int pid);
+
+/* A cheap random number; the state is the caller's. */
+uint32_t segrig_random(uint64_t *state);
+
+#endif

@@ -1,0 +1,609 @@
+/* segment_test - making, finding, checking and removing segments; what is damaged is refused with a reason. */
+#include "seg_rig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static int shm(const char *name, int flags)
+{
+	char path[XSEG_NAME_MAX + 16];
+
+	snprintf(path, sizeof(path), "/xseg.%s", name);
+	return shm_open(path, flags, 0600);
+}
+
+static bool is_there(const char *name)
+{
+	int fd = shm(name, O_RDONLY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static const char *made(void)
+{
+	const char *name = segrig_name();
+	struct xseg_error err = { "" };
+
+	if (xseg_create(name, &segrig_config, &err))
+		fail_msg("%s", err.text);
+	return name;
+}
+
+/* Attaching fails with that code and says why. */
+static void refused(const char *name, int code)
+{
+	struct xseg_error err = { "" };
+	struct xseg *seg = NULL;
+
+	assert_int_equal(xseg_attach(name, 0, &seg, &err), code);
+	assert_null(seg);
+	assert_non_null(strstr(err.text, name));
+	assert_null(strchr(err.text, '\n'));
+}
+
+/* Writes into the superblock of a segment that nobody has. */
+static void scribble(const char *name, size_t at, const void *what, size_t len)
+{
+	int fd = shm(name, O_RDWR);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, what, len, (off_t)at), (ssize_t)len);
+	close(fd);
+}
+
+static void cut(const char *name, off_t size)
+{
+	int fd = shm(name, O_RDWR);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, size), 0);
+	close(fd);
+}
+
+static void names_are_of_1_to_63_plain_characters(void **state)
+{
+	char long_name[70];
+
+	(void)state;
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[64] = '\0';
+	assert_false(xseg_name_ok(long_name));
+	long_name[63] = '\0';
+	assert_true(xseg_name_ok(long_name));
+	assert_true(xseg_name_ok("a"));
+	assert_true(xseg_name_ok("A-b.c_9"));
+	assert_false(xseg_name_ok(""));
+	assert_false(xseg_name_ok(".a"));
+	assert_false(xseg_name_ok("-a"));
+	assert_false(xseg_name_ok("a/b"));
+	assert_false(xseg_name_ok("a b"));
+	assert_false(xseg_name_ok("\xc3\xa4"));
+}
+
+static void a_name_that_is_none_is_refused_everywhere(void **state)
+{
+	struct xseg_error err = { "" };
+	struct xseg *seg;
+
+	(void)state;
+	assert_int_equal(xseg_create("../x", &segrig_config, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "../x"));
+	assert_int_equal(xseg_attach("", 0, &seg, NULL), -EINVAL);
+	assert_int_equal(xseg_destroy("a/b"), -EINVAL);
+}
+
+static void a_plan_adds_up_and_is_what_a_segment_costs(void **state)
+{
+	struct xseg_plan plan;
+	const char *name = made();
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_int_equal(xseg_plan(&segrig_config, &plan, NULL), 0);
+	assert_int_equal(plan.pages_bytes, segrig_config.memory_bytes);
+	assert_int_equal(plan.total_bytes, plan.pages_bytes + plan.requests_bytes + plan.lanes_bytes + plan.stats_bytes +
+			 plan.tables_bytes);
+	fd = shm(name, O_RDONLY);
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	assert_int_equal((uint64_t)st.st_size, plan.total_bytes);
+	assert_true((uint64_t)st.st_blocks * 512 >= plan.total_bytes);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void sizes_out_of_range_are_refused_with_a_reason(void **state)
+{
+	static const struct xseg_config bad[] = {
+		{ .memory_bytes = (4u << 20) - 1 },
+		{ .memory_bytes = (1ull << 40) + 1 },
+		{ .memory_bytes = UINT64_MAX },
+		{ .memory_bytes = 4u << 20, .nr_requests = 31 },
+		{ .memory_bytes = 4u << 20, .nr_requests = (1u << 20) + 1 },
+		{ .memory_bytes = 4u << 20, .nr_requests = UINT32_MAX },
+		{ .memory_bytes = 4u << 20, .nr_ports = 3 },
+		{ .memory_bytes = 4u << 20, .nr_ports = 257 },
+	};
+	const char *name = segrig_name();
+	struct xseg_plan plan;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct xseg_error err = { "" };
+
+		assert_int_equal(xseg_plan(&bad[i], &plan, &err), -EINVAL);
+		assert_true(err.text[0]);
+		assert_int_equal(xseg_create(name, &bad[i], &err), -EINVAL);
+		assert_false(is_there(name));
+	}
+}
+
+static void the_smallest_and_odd_sizes_are_rounded_up(void **state)
+{
+	struct xseg_config cfg = { .memory_bytes = (4u << 20) + 1, .nr_requests = 33, .nr_ports = 4, .group = -1 };
+	struct xseg_info info;
+	struct xseg *seg;
+
+	(void)state;
+	assert_int_equal(xseg_create_private(&cfg, &seg, NULL), 0);
+	xseg_get_info(seg, &info);
+	assert_int_equal(info.nr_requests, 48);
+	assert_int_equal(info.nr_extents, 3);
+	assert_int_equal(info.nr_ports, 4);
+	assert_int_equal(xseg_nr_pages(seg), 3 * XSEG_EXTENT_PAGES);
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
+static void a_fresh_segment_is_sound_and_all_free(void **state)
+{
+	struct xseg_info info;
+	struct xseg *seg;
+	const char *name = segrig_named(&seg);
+
+	(void)state;
+	xseg_get_info(seg, &info);
+	assert_string_equal(info.name, name);
+	assert_string_equal(xseg_name(seg), name);
+	assert_int_equal(info.memory_bytes, segrig_config.memory_bytes);
+	assert_int_equal(info.free_requests, 64);
+	assert_int_equal(info.free_ports, 16);
+	assert_int_equal(info.free_extents, 8);
+	assert_int_equal(info.free_pages, 8 * XSEG_EXTENT_PAGES);
+	assert_int_equal(info.used_lanes + info.arena_extents + info.page_extents + info.bad_count, 0);
+	assert_true(info.made_at_s > 1600000000);
+	segrig_sound(seg);
+	xseg_detach(seg);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void a_second_segment_of_a_name_is_refused_and_the_first_stays(void **state)
+{
+	struct xseg_error err = { "" };
+	struct xseg *seg;
+	const char *name = segrig_named(&seg);
+
+	(void)state;
+	assert_int_equal(xseg_stack_set(seg, "kept", 4), 0);
+	assert_int_equal(xseg_create(name, &segrig_config, &err), -EEXIST);
+	assert_non_null(strstr(err.text, name));
+	xseg_detach(seg);
+	seg = segrig_attach(name);
+	assert_int_equal(xseg_stack_get(seg, NULL, 0), 4);
+	xseg_detach(seg);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void what_is_not_there_is_not_found(void **state)
+{
+	const char *name = segrig_name();
+
+	(void)state;
+	refused(name, -ENOENT);
+	assert_int_equal(xseg_destroy(name), -ENOENT);
+}
+
+static void a_destroyed_segment_goes_on_for_who_is_attached(void **state)
+{
+	struct xseg *seg;
+	const char *name = segrig_named(&seg);
+	struct xseg_peer *peer;
+
+	(void)state;
+	assert_int_equal(xseg_destroy(name), 0);
+	refused(name, -ENOENT);
+	peer = segrig_client(seg, "me", 16);
+	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
+static void a_foreign_file_is_neither_attached_nor_replaced(void **state)
+{
+	const char *name = segrig_name();
+	char junk[8192];
+	int fd;
+
+	(void)state;
+	memset(junk, 'j', sizeof(junk));
+	for (size_t len = 5; len <= sizeof(junk); len += sizeof(junk) - 5) {
+		fd = shm(name, O_RDWR | O_CREAT | O_EXCL);
+		assert_int_equal(write(fd, junk, len), (ssize_t)len);
+		close(fd);
+		refused(name, -EPROTO);
+		assert_int_equal(xseg_create(name, &segrig_config, NULL), -EEXIST);
+		assert_true(is_there(name));
+		assert_int_equal(xseg_destroy(name), 0);
+	}
+}
+
+static void a_truncated_segment_is_refused(void **state)
+{
+	const char *name = made();
+
+	(void)state;
+	cut(name, 10 << 20);
+	refused(name, -EPROTO);
+	cut(name, 64);
+	refused(name, -EPROTO);
+	assert_int_equal(xseg_create(name, &segrig_config, NULL), -EEXIST);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void a_segment_that_grew_is_refused(void **state)
+{
+	const char *name = made();
+
+	(void)state;
+	cut(name, 64 << 20);
+	refused(name, -EPROTO);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_dead(void **state)
+{
+	static const uint32_t making = XS_MAKING;
+	const char *name = made();
+	int fd;
+
+	(void)state;
+	scribble(name, offsetof(struct xs_super, state), &making, sizeof(making));
+	refused(name, -EAGAIN);
+	fd = shm(name, O_RDWR);
+	assert_int_equal(xs_lock_byte(fd, XSEG_LOCK_CONTROL, false), 0);
+	assert_int_equal(xseg_create(name, &segrig_config, NULL), -EEXIST);
+	close(fd);
+	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
+	xseg_detach(segrig_attach(name));
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void an_empty_file_is_half_made(void **state)
+{
+	const char *name = segrig_name();
+
+	(void)state;
+	close(shm(name, O_RDWR | O_CREAT | O_EXCL));
+	refused(name, -EAGAIN);
+	cut(name, 1 << 20);
+	refused(name, -EAGAIN);
+	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void a_segment_of_another_build_is_refused(void **state)
+{
+	uint64_t stamp = layout_stamp() + 1;
+	const char *name = made();
+
+	(void)state;
+	scribble(name, offsetof(struct xs_super, stamp), &stamp, sizeof(stamp));
+	refused(name, -EPROTO);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void every_damaged_word_of_the_geometry_is_found(void **state)
+{
+	const size_t from = offsetof(struct xs_super, geo);
+	const char *name = made();
+	uint32_t word, wrong;
+	int fd = shm(name, O_RDWR);
+
+	(void)state;
+	for (size_t at = from; at < from + sizeof(struct xs_geometry); at += sizeof(word)) {
+		assert_int_equal(pread(fd, &word, sizeof(word), (off_t)at), (ssize_t)sizeof(word));
+		for (unsigned bit = 0; bit < 32; bit++) {
+			wrong = word ^ 1u << bit;
+			scribble(name, at, &wrong, sizeof(wrong));
+			refused(name, -EPROTO);
+		}
+		scribble(name, at, &word, sizeof(word));
+	}
+	close(fd);
+	xseg_detach(segrig_attach(name));
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void a_segment_larger_than_the_machine_is_refused_and_leaves_nothing(void **state)
+{
+	struct xseg_config cfg = segrig_config;
+	struct xseg_error err = { "" };
+	const char *name = segrig_name();
+	struct statvfs before, after;
+
+	(void)state;
+	assert_int_equal(statvfs("/dev/shm", &before), 0);
+	cfg.memory_bytes = (uint64_t)before.f_blocks * before.f_frsize;
+	if (cfg.memory_bytes > 1ull << 40 || before.f_blocks == 0)
+		skip();
+	assert_int_equal(xseg_create(name, &cfg, &err), -ENOSPC);
+	assert_non_null(strstr(err.text, "--memory"));
+	assert_false(is_there(name));
+	assert_int_equal(statvfs("/dev/shm", &after), 0);
+	assert_true(after.f_bavail + (64 << 20) / after.f_frsize > before.f_bavail);
+}
+
+static void the_mode_and_the_group_are_as_asked(void **state)
+{
+	struct xseg_config cfg = segrig_config;
+	const char *name = segrig_name();
+	struct stat st;
+	int fd;
+
+	(void)state;
+	cfg.mode = 0640;
+	cfg.group = getgid();
+	assert_int_equal(xseg_create(name, &cfg, NULL), 0);
+	fd = shm(name, O_RDONLY);
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	assert_int_equal(st.st_gid, getgid());
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void private_segments_have_no_name_and_nothing_in_common(void **state)
+{
+	struct xseg *a = segrig_private(), *b = segrig_private();
+
+	(void)state;
+	refused("private", -ENOENT);
+	memset(xseg_page(a, 0), 'a', XSEG_PAGE_SIZE);
+	assert_int_equal(*(char *)xseg_page(b, 0), 0);
+	xseg_detach(a);
+	xseg_detach(b);
+}
+
+static void pages_are_seen_by_every_attachment(void **state)
+{
+	struct xseg *a, *b;
+	const char *name = segrig_named(&a);
+
+	(void)state;
+	b = segrig_attach(name);
+	assert_ptr_not_equal(a->base, b->base);
+	memset(xseg_page(a, xseg_nr_pages(a) - 1), 'a', XSEG_PAGE_SIZE);
+	assert_int_equal(((char *)xseg_page(b, xseg_nr_pages(b) - 1))[4095], 'a');
+	xseg_detach(a);
+	xseg_detach(b);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void huge_pages_are_used_as_asked_and_required_only_when_asked(void **state)
+{
+	static const enum xseg_huge kind[] = { XSEG_HUGE_AUTO, XSEG_HUGE_NEVER, XSEG_HUGE_REQUIRE };
+	struct xseg_config cfg = segrig_config;
+	struct xseg_info info;
+	struct xseg *seg;
+	int rc;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct xseg_error err = { "" };
+
+		cfg.huge = kind[i];
+		rc = xseg_create_private(&cfg, &seg, &err);
+		if (rc && cfg.huge == XSEG_HUGE_REQUIRE) {
+			assert_int_equal(rc, -ENOMEM);
+			assert_non_null(strstr(err.text, "huge"));
+			continue;
+		}
+		assert_int_equal(rc, 0);
+		assert_int_equal((uintptr_t)seg->pages % XSEG_EXTENT_SIZE, 0);
+		xseg_get_info(seg, &info);
+		assert_int_equal(info.huge, kind[i]);
+		assert_true(info.huge_bytes <= info.memory_bytes);
+		if (cfg.huge == XSEG_HUGE_NEVER)
+			assert_int_equal(info.huge_bytes, 0);
+		xseg_detach(seg);
+	}
+}
+
+static void the_stack_text_is_kept_and_cut_where_there_is_no_room(void **state)
+{
+	static const char text[] = "[segment]\nname = x\n";
+	char buf[64], *large = calloc(1, XSEG_STACK_BYTES + 1);
+	struct xseg *seg = segrig_private();
+
+	(void)state;
+	assert_int_equal(xseg_stack_get(seg, buf, sizeof(buf)), 0);
+	assert_string_equal(buf, "");
+	assert_int_equal(xseg_stack_set(seg, text, strlen(text)), 0);
+	assert_int_equal(xseg_stack_get(seg, buf, sizeof(buf)), strlen(text));
+	assert_string_equal(buf, text);
+	assert_int_equal(xseg_stack_get(seg, buf, 10), 9);
+	assert_string_equal(buf, "[segment]");
+	assert_int_equal(xseg_stack_get(seg, NULL, 0), strlen(text));
+	assert_int_equal(xseg_stack_set(seg, large, XSEG_STACK_BYTES + 1), -E2BIG);
+	assert_int_equal(xseg_stack_get(seg, NULL, 0), strlen(text));
+	assert_int_equal(xseg_stack_set(seg, large, XSEG_STACK_BYTES), 0);
+	assert_int_equal(xseg_stack_get(seg, NULL, 0), XSEG_STACK_BYTES);
+	assert_int_equal(xseg_stack_set(seg, "", 0), 0);
+	assert_int_equal(xseg_stack_get(seg, buf, sizeof(buf)), 0);
+	atomic_store(&seg->super->stack_bytes, UINT32_MAX);
+	assert_int_equal(xseg_stack_get(seg, buf, sizeof(buf)), 0);
+	free(large);
+	xseg_detach(seg);
+}
+
+static void count_name(const char *name, void *arg)
+{
+	const char **want = arg;
+
+	if (strcmp(name, want[0]) == 0)
+		want[1] = name;
+	assert_true(xseg_name_ok(name));
+}
+
+static void a_list_has_what_was_made_and_not_what_was_destroyed(void **state)
+{
+	const char *name = made(), *want[2] = { name, NULL };
+
+	(void)state;
+	assert_int_equal(xseg_list(count_name, want), 0);
+	assert_non_null(want[1]);
+	assert_int_equal(xseg_destroy(name), 0);
+	want[1] = NULL;
+	assert_int_equal(xseg_list(count_name, want), 0);
+	assert_null(want[1]);
+}
+
+static void an_observer_sees_and_is_no_member_and_opens_no_peer(void **state)
+{
+	struct xseg_peer *peer = NULL, *other;
+	struct xseg_error err = { "" };
+	struct xseg_peer_info info;
+	struct xseg *seg, *eye;
+	const char *name = segrig_named(&seg);
+
+	(void)state;
+	assert_int_equal(xseg_attach(name, XSEG_ATTACH_OBSERVER, &eye, NULL), 0);
+	assert_int_equal(xseg_peer_open(eye, &(struct xseg_peer_params){ "me", "client", 1, 1 }, &peer, &err), -EPERM);
+	assert_true(err.text[0]);
+	assert_null(peer);
+	other = segrig_server(seg, "memd", 1, 0);
+	assert_true(xseg_peer_get_info(eye, xseg_peer_index(other), &info));
+	assert_int_equal(info.state, XSEG_PEER_LIVE);
+	assert_int_equal(info.pid, getpid());
+	assert_int_equal(xseg_sweep(eye), 0);
+	segrig_sound(eye);
+	xseg_peer_close(other, XSEG_CLOSE_KEEP_ARENA);
+	xseg_detach(eye);
+	xseg_detach(seg);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void the_129th_member_is_refused_until_one_leaves(void **state)
+{
+	struct xseg *seg[XSEG_MAX_MEMBERS], *late = NULL;
+	struct xseg_error err = { "" };
+	const char *name = segrig_named(&seg[0]);
+
+	(void)state;
+	for (unsigned i = 1; i < XSEG_MAX_MEMBERS; i++)
+		seg[i] = segrig_attach(name);
+	assert_int_equal(xseg_attach(name, 0, &late, &err), -EUSERS);
+	assert_non_null(strstr(err.text, "128"));
+	xseg_detach(seg[77]);
+	seg[77] = segrig_attach(name);
+	assert_int_equal(seg[77]->member, 77);
+	for (unsigned i = 0; i < XSEG_MAX_MEMBERS; i++)
+		xseg_detach(seg[i]);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static void there_is_one_supervisor_until_it_detaches(void **state)
+{
+	struct xseg *a, *b;
+	const char *name = segrig_named(&a);
+
+	(void)state;
+	b = segrig_attach(name);
+	assert_false(xseg_supervisor_alive(b));
+	assert_int_equal(xseg_supervisor_lock(a), 0);
+	assert_true(xseg_supervisor_alive(b));
+	assert_int_equal(xseg_supervisor_lock(b), -EBUSY);
+	xseg_detach(a);
+	assert_false(xseg_supervisor_alive(b));
+	assert_int_equal(xseg_supervisor_lock(b), 0);
+	xseg_detach(b);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+static int sees_no_segment(void *arg)
+{
+	struct xseg *seg = arg;
+
+	return msync(seg->base, XSEG_PAGE_SIZE, MS_ASYNC) == 0 || errno != ENOMEM;
+}
+
+static void a_forked_child_has_nothing_of_the_segment(void **state)
+{
+	struct xseg *seg = segrig_private();
+
+	(void)state;
+	assert_int_equal(msync(seg->base, XSEG_PAGE_SIZE, MS_ASYNC), 0);
+	segrig_wait(segrig_fork(sees_no_segment, seg));
+	xseg_detach(seg);
+}
+
+static void populating_changes_nothing_but_the_time_of_the_first_touch(void **state)
+{
+	const char *name = made();
+	struct xseg *seg;
+
+	(void)state;
+	assert_int_equal(xseg_attach(name, XSEG_ATTACH_POPULATE, &seg, NULL), 0);
+	segrig_sound(seg);
+	xseg_detach(seg);
+	assert_int_equal(xseg_destroy(name), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_of_1_to_63_plain_characters),
+		cmocka_unit_test(a_name_that_is_none_is_refused_everywhere),
+		cmocka_unit_test(a_plan_adds_up_and_is_what_a_segment_costs),
+		cmocka_unit_test(sizes_out_of_range_are_refused_with_a_reason),
+		cmocka_unit_test(the_smallest_and_odd_sizes_are_rounded_up),
+		cmocka_unit_test(a_fresh_segment_is_sound_and_all_free),
+		cmocka_unit_test(a_second_segment_of_a_name_is_refused_and_the_first_stays),
+		cmocka_unit_test(what_is_not_there_is_not_found),
+		cmocka_unit_test(a_destroyed_segment_goes_on_for_who_is_attached),
+		cmocka_unit_test(a_foreign_file_is_neither_attached_nor_replaced),
+		cmocka_unit_test(a_truncated_segment_is_refused),
+		cmocka_unit_test(a_segment_that_grew_is_refused),
+		cmocka_unit_test(a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
+		cmocka_unit_test(an_empty_file_is_half_made),
+		cmocka_unit_test(a_segment_of_another_build_is_refused),
+		cmocka_unit_test(every_damaged_word_of_the_geometry_is_found),
+		cmocka_unit_test(a_segment_larger_than_the_machine_is_refused_and_leaves_nothing),
+		cmocka_unit_test(the_mode_and_the_group_are_as_asked),
+		cmocka_unit_test(private_segments_have_no_name_and_nothing_in_common),
+		cmocka_unit_test(pages_are_seen_by_every_attachment),
+		cmocka_unit_test(huge_pages_are_used_as_asked_and_required_only_when_asked),
+		cmocka_unit_test(the_stack_text_is_kept_and_cut_where_there_is_no_room),
+		cmocka_unit_test(a_list_has_what_was_made_and_not_what_was_destroyed),
+		cmocka_unit_test(an_observer_sees_and_is_no_member_and_opens_no_peer),
+		cmocka_unit_test(the_129th_member_is_refused_until_one_leaves),
+		cmocka_unit_test(there_is_one_supervisor_until_it_detaches),
+		cmocka_unit_test(a_forked_child_has_nothing_of_the_segment),
+		cmocka_unit_test(populating_changes_nothing_but_the_time_of_the_first_touch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
