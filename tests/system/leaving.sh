@@ -1,0 +1,85 @@
+#!/bin/bash
+# leaving.sh - how a cache with dirty data leaves: SIGTERM flushes, a second SIGINT leaves it in the arena and says so.
+# Peers with nothing to do sleep.
+# tags: san
+# timeout: 90
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xbench volumed cached memd jq
+
+state_is()	# PEER STATE
+{
+	[ "$(xseg --json peer list | jq -r ".[] | select(.name == \"$1\").state")" = "$2" ]
+}
+
+dirty_is_zero()
+{
+	[ "$(xseg --json cache status | jq .dirty_bytes)" = 0 ]
+}
+
+start_cached()
+{
+	start cached cached --downstream memd --memory 32M --dirty_high 90 --dirty_age 1h
+	cached=$started
+	wait_for 10 state_is cached running
+}
+
+fill()
+{
+	xbench --volume=vol --rw=write --bs=64k --size=16M --number_ios=256 --iodepth=4
+}
+
+t "a segment is made" xseg create --memory 160M
+start memd memd --memory 64M
+t "memd serves" wait_for 10 state_is memd running
+t "cached serves" start_cached
+start volumed volumed --downstream cached
+t "volumed serves" wait_for 10 state_is volumed running
+t "a volume is made" xseg volume create vol --size 32M
+
+# ---- SIGTERM ----
+
+t "data is written" fill
+is "and is dirty" "$(dirty_is_zero && echo clean || echo dirty)" dirty
+t "the store is slow from now on" xseg peer set memd bandwidth=8M/s
+kill -TERM $cached
+wait $cached
+is "SIGTERM ends cached in order" "$?" 0
+t "it has said how much was left to flush" grep -q 'left to flush' cached.log
+t "nothing is left behind" state_is cached stopped
+t "the store is fast again" xseg peer set memd bandwidth=0
+
+# ---- the second SIGINT ----
+
+t "cached serves again" start_cached
+t "the same data is read back and written again" fill
+t "the store stalls" xseg peer set memd latency=3s
+kill -INT $cached
+sleep 0.5
+kill -INT $cached
+wait $cached
+is "a second SIGINT ends it at once, with work left" "$?" 3
+cp cached.log left.log
+t "it says how much data stays" grep -qE '[0-9.]+M of data .* stay in the segment' left.log
+t "and that a reboot would lose it" grep -qi 'reboot' left.log
+expect_exit 4 "the segment is not destroyed with that in it" xseg destroy
+t "the store works again" xseg peer set memd latency=0
+t "a successor serves" start_cached
+t "it has found the data" grep -q 'recovered' cached.log
+t "and can flush it" xseg volume flush vol
+t "nothing is dirty then" dirty_is_zero
+
+# ---- at rest ----
+
+ticks()
+{
+	awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+
+if [ -z "$SAN" ]; then
+	sleep 1
+	before=$(ticks $cached)
+	sleep 3
+	is "a cache with nothing to do uses no processor time" "$(($(ticks $cached) - before <= 2))" 1
+fi
+t "everything stops" xseg down
+finish

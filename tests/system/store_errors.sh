@@ -1,0 +1,85 @@
+#!/bin/bash
+# store_errors.sh - a store that fails, runs full, stalls or does half of what it is asked: who is told, and what is kept.
+# tags: san
+# timeout: 120
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached memd jq
+
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 128M
+
+[peer memd]
+memory = 64M
+
+[peer cached]
+downstream = memd
+memory = 8M
+dirty_age = 200ms
+
+[peer volumed]
+downstream = cached
+END
+
+cache()	# FIELD
+{
+	xseg --json cache status | jq -r ".$1"
+}
+
+is_clean()
+{
+	[ "$(cache dirty_bytes)" = 0 ]
+}
+
+write_some()	# extra options
+{
+	xbench --volume=vol --rw=write --bs=4k --size=2M --number_ios=256 --iodepth=8 --output-format=json "$@"
+}
+
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create vol --size 32M
+
+# ---- a store that cannot write ----
+
+t "the store is told to fail every write" xseg peer set memd fail=write:1:EIO
+expect_json '[.jobs[].error] | add == 0' "write-back: writes are acknowledged all the same" write_some
+expect_exit 1 "write-back: a flush says that it failed" xseg volume flush vol
+is "and the data is still dirty" "$([ "$(cache dirty_bytes)" -ge 1048576 ] && echo yes)" yes
+is "the failures are counted" "$([ "$(cache flush_errors)" -gt 0 ] && echo yes)" yes
+expect_exit 4 "clean data is not dropped while any is dirty" xseg cache drop cached
+t "the store is healed" xseg peer set memd fail=
+t "and the data gets there by itself" wait_for 15 is_clean
+t "now a flush succeeds" xseg volume flush vol
+
+# ---- write-through ----
+
+t "the policy is switched to write-through" xseg cache set cached policy=write-through
+t "the store is told to run full" xseg peer set memd fail=write:1:ENOSPC
+expect_exit 1 "write-through: the writer is told" write_some
+t "the store is healed" xseg peer set memd fail=
+t "what could not be written was kept, and gets there" wait_for 15 is_clean
+expect_json '[.jobs[].error] | add == 0' "write-through: writes succeed again" write_some
+
+# ---- a store that cannot read ----
+
+t "everything clean is dropped" xseg cache drop cached
+t "the store is told to fail one read" xseg peer set memd fail=read:1@1:EIO
+expect_exit 1 "a read that misses is told" xbench --volume=vol --rw=read --bs=4k --size=4k --number_ios=1
+expect_exit 0 "the next one is not" xbench --volume=vol --rw=read --bs=4k --size=4k --number_ios=1
+t "no fault is left" xseg peer set memd fail=
+
+# ---- all kinds of faults under verified load ----
+
+faults="xseg peer set memd fail=write:5%:EIO fail=read:2%:short fail=write:2%:ENOSPC fail=any:0.2%:stall=100ms"
+t "the policy is switched back" xseg cache set cached policy=write-back
+t "the store fails a part of everything" $faults
+expect_exit 1 "verified I/O sees errors" xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=8 --numjobs=2 \
+	--verify=crc32c --runtime=3s --output-format=json --output="$TMP/faults.json"
+t "and no wrong data" jq -e '([.jobs[].verify_errors] | add == 0) and ([.jobs[].error] | add > 0)' "$TMP/faults.json"
+t "the store is healed" xseg peer set memd fail=
+t "nothing stays dirty" wait_for 15 is_clean
+t "a flush succeeds" xseg volume flush vol
+t "nothing is leaked" xseg check
+t "everything stops" xseg down
+finish

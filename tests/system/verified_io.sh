@@ -1,0 +1,82 @@
+#!/bin/bash
+# verified_io.sh - verified random I/O through volumed, cached and a store, while the cache is much smaller than the volume.
+#
+# Both policies, both stores, 1, 2 and 4 threads, each peer in its own process and all in one; then everything is
+# stopped and started again, and what was acknowledged is read back.
+# tags: san
+# timeout: 240
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached filed memd jq
+
+seconds=${LONG:+20}
+seconds=${seconds:-2}
+
+# stack STORE POLICY THREADS TOGETHER: writes stack.conf
+stack()
+{
+	local store=$1 policy=$2 threads=$3 together=$4
+
+	cat >stack.conf <<-END
+	[segment]
+	name = $XSEG_SEGMENT
+	memory = 320M
+
+	[peer store]
+	kind = $store
+	threads = $threads
+	$([ "$store" = filed ] && echo "dir = $TMP/objects" || echo "memory = 160M")
+
+	[peer cached]
+	downstream = store
+	memory = 16M
+	objects = 40
+	policy = $policy
+	threads = $threads
+
+	[peer volumed]
+	downstream = cached
+	threads = $threads
+	END
+	[ "$together" = no ] || printf '\n[run]\ntogether = volumed cached store\n' >>stack.conf
+}
+
+verify()
+{
+	xbench --volume=vol --rw=randrw --bsrange=512-256k --iodepth=16 --numjobs=4 --fsync=40 \
+		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM --output-format=json "$@"
+}
+
+no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
+
+run()	# STORE POLICY THREADS TOGETHER
+{
+	local what="$1, $2, $3 threads${4:+, together=$4}"
+
+	rm -rf objects && mkdir objects
+	stack "$1" "$2" "$3" "$4"
+	t "$what: the stack comes up" xseg up stack.conf
+	t "$what: a volume is made" xseg volume create vol --size 100M
+	expect_json "$no_errors" "$what: verified I/O of 512 bytes to 256 KiB has no error" verify --runtime=${seconds}s
+	t "$what: everything stops" xseg down
+	[ "$1" = filed ] || return
+	t "$what: and starts again" xseg up stack.conf
+	expect_json "$no_errors" "$what: what was acknowledged reads back after all was stopped" verify --verify_only
+	t "$what: everything stops again" xseg down
+}
+
+run memd write-back 1 no
+run filed write-back 1 yes
+run filed write-through 2 no
+run memd write-through 4 yes
+if [ -n "$LONG" ]; then
+	for store in memd filed; do
+		for policy in write-back write-through; do
+			for threads in 1 2 4; do
+				run $store $policy $threads yes
+				run $store $policy $threads no
+			done
+		done
+	done
+fi
+
+finish
