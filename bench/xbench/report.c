@@ -260,6 +260,6 @@ int xb_report(const struct xb_run *run, struct xseg_error *err)
 		rc = -errno;
 	if (!rc)
 		return 0;
-	return xseg_fail(err, rc, "output: cannot write %s: %s", *path ? path : "to standard output",
+	return xseg_fail(err, rc, "output: cannot write %s: %s", *path ? path : "the results",
 			 strerror(-rc));
 }

@@ -42,9 +42,9 @@ t "zipf offsets run" $run --rw=randread --random_distribution=zipf:1.2 --number_
 t "a flush after every ten writes" $run --rw=randwrite --fsync=10 --number_ios=100 --iodepth=8 $with_json
 is "makes ten of them" "$(json out.json '.jobs[0].sync.total_ios')" 10
 t "a rate is kept" $run --rw=randread --rate_iops=500 --runtime=1s --iodepth=4 $with_json
-is "of about what was asked for" "$(json out.json '.jobs[0].read.total_ios | . > 350 and . <= 510')" true
+is "of about what was asked for" "$(json out.json '.jobs[0].read.total_ios | . > 200 and . <= 510')" true
 t "a ramp is not counted" $run --rw=randread --rate_iops=500 --ramp_time=500ms --runtime=500ms $with_json
-is "so half of it is there" "$(json out.json '.jobs[0].read.total_ios | . > 150 and . <= 260')" true
+is "so about half of it is there" "$(json out.json '.jobs[0].read.total_ios | . > 50 and . < 450')" true
 t "time_based repeats a workload" $run --rw=randread --number_ios=10 --rate_iops=200 --runtime=500ms --time_based $with_json
 is "until the time is over" "$(json out.json '.jobs[0].read.total_ios > 20')" true
 t "samples are taken" $run --rw=randrw --runtime=700ms --status-interval=200ms --iodepth=4 $with_json

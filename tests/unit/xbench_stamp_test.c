@@ -153,7 +153,8 @@ static void write_value(struct xb_oracle *o, uint64_t offset, uint32_t size, uin
 static struct xb_oracle *make_oracle(void)
 {
 	struct xb_oracle *o = xb_oracle_create(4096, 8u << 20, floors, 1, NULL);
-	struct xb_seen seen = { .kind = XB_SEEN_UNSTAMPED, .value = XB_VALUE_OTHER | 5 };
+	static const struct xb_seen seen[4] = { { .kind = XB_SEEN_UNSTAMPED,
+						  .value = XB_VALUE_OTHER | 5 } };
 
 	assert_non_null(o);
 	write_value(o, 4096, 65536, xb_value(0, 1), true);
@@ -162,7 +163,7 @@ static struct xb_oracle *make_oracle(void)
 	write_value(o, 6u << 20, 512, XB_VALUE_ZERO, true);
 	write_value(o, 7u << 20, 512, xb_value(0, 4), false);
 	assert_int_equal(
-		xb_oracle_read_end(o, 5u << 20, 512, xb_oracle_read_begin(o, 5u << 20, 512), &seen),
+		xb_oracle_read_end(o, 5u << 20, 512, xb_oracle_read_begin(o, 5u << 20, 512), seen),
 		0);
 	return o;
 }
@@ -187,7 +188,10 @@ static void a_state_comes_back_as_it_was_saved(void **state)
 
 	(void)state;
 	save();
-	assert_int_equal(xb_state_load(path, &head, floors, 1, &after, &err), 0);
+	if (xb_state_load(path, &head, floors, 1, &after, &err)) {
+		fail_msg("%s", err.text);
+		return;
+	}
 	assert_true(head.signature == 11 && head.run == 22 && head.target == 33);
 	assert_int_equal(xb_oracle_start(after), 4096);
 	for (uint64_t at = 4096; at < 4096 + (8u << 20); at += 512) {
@@ -246,7 +250,7 @@ static void a_damaged_or_short_state_is_refused(void **state)
 
 static void a_state_that_cannot_be_written_says_so(void **state)
 {
-	struct xb_state_head head = { 0 };
+	static struct xb_state_head head;
 	struct xb_oracle *o = make_oracle();
 	struct xseg_error err;
 
