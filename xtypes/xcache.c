@@ -424,7 +424,7 @@ static void insert_fresh_locked(struct xcache *c, uint32_t idx, const char *name
 
 	xlist_remove(&c->free, idx);
 	state_set_locked(c, idx, XCACHE_ACTIVE);
-	strcpy(name_of(c, idx), name);		/* its length was checked by xcache_insert() */
+	memcpy(name_of(c, idx), name, strlen(name) + 1);	/* its length was checked by xcache_insert() */
 	e->hash = hash;
 	atomic_store_explicit(&e->hot, 0, memory_order_relaxed);
 	HOOK(c, init, idx);

@@ -700,9 +700,9 @@ static void restoring_nonsense_is_refused(void **state)
 	(void)state;
 	cache_init(4, &note_ops);
 	memset(names, 'x', sizeof(names));
-	strcpy(names + 1 * STRIDE, "a");
-	strcpy(names + 2 * STRIDE, "a");
-	strcpy(names + 3 * STRIDE, "");
+	memcpy(names + 1 * STRIDE, "a", sizeof("a"));
+	memcpy(names + 2 * STRIDE, "a", sizeof("a"));
+	memcpy(names + 3 * STRIDE, "", sizeof(""));
 	assert_int_equal(xcache_restore(&c, 4, 0), -EINVAL);
 	assert_int_equal(xcache_restore(&c, XCACHE_NONE, 0), -EINVAL);
 	assert_int_equal(xcache_restore(&c, 0, 'x'), -EINVAL);
