@@ -5,6 +5,7 @@
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached filed memd jq cmp
+export XDG_STATE_HOME=$TMP
 
 # status_of COMMAND...: prints the exit code only
 status_of()
@@ -123,6 +124,7 @@ expect_err 1 "filed did not start.*/dev/null" "up says which peer fails and why"
 expect_exit 4 "and removes the segment that it made" xseg info
 t "up starts a stack" xseg up stack.conf
 expect_err 4 "a stack that runs" "a second up is refused" xseg up stack.conf
+is "its log is where it should be" "$(grep -c 'volumed: serving' "$TMP/xseg-$XSEG_SEGMENT.log")" 1
 expect_json 'length == 3 and all(.[]; .state == "running" and .pid > 0 and .ports == 1)' "all peers run" \
 	xseg --json peer list
 expect_json '.[] | select(.name == "volumed") | .kind == "volumed" and .downstream == "cached" and

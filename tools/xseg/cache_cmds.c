@@ -1,7 +1,7 @@
 /* cache_cmds - cache status, get, set, flush, drop.
  *
- * Contract: see commands.h. A cache answers "status" with "key=value" lines under the names of the JSON
- * fields, nested ones dotted; its statistics in the segment have the same names, and are shown
+ * Contract: see commands.h. A cache answers "status" with "key=value" lines under the names of the
+ * JSON fields, nested ones dotted; its statistics in the segment have the same names, and are shown
  * while no process serves the cache.
  */
 #include <errno.h>
@@ -14,13 +14,13 @@
 #include "tools/xseg/commands.h"
 #include "tools/xseg/cache_text.h"
 #include "tools/xseg/out.h"
-#include "tools/xseg/volume_io.h"
 
 #define AT(field) offsetof(struct cache_opts, field)
 const struct opt cache_volume_table[] = {
 	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, .arg = "VOL",
 	  .help = "for this volume only" },
-	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, .arg = "NAME",
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
+	  .arg = "NAME",
 	  .help = "which volumed knows the volume, where there are several" },
 	{ 0 },
 };
@@ -28,7 +28,8 @@ const struct opt cache_volume_table[] = {
 
 /* ---- status ------------------------------------------------------------------------------ */
 
-/* What the cache says of itself, or NULL when it does not answer (its process just died). *code: an exit code. */
+/* What the cache says of itself, or NULL when it does not answer (its process just died). *code:
+ * an exit code. */
 static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, int *code)
 {
 	json_t *j = NULL;
@@ -56,15 +57,21 @@ static int pick_cache(struct tool *t, const struct view_peers *peers, const char
 {
 	*found = name ? view_peer_named(peers, name) : view_peer_of_kind(peers, "cached", NULL);
 	if (!*found)
-		return tool_fail(TOOL_REFUSED, "cache %s: segment %s has none; 'xseg peer list' shows what it has",
-				 name ? name : "status", t->segment);
+		return tool_fail(
+			TOOL_REFUSED,
+			"cache %s: segment %s has none; 'xseg peer list' shows what it has",
+			name ? name : "status", t->segment);
 	if (strcmp((*found)->kind, "cached"))
-		return tool_fail(TOOL_USAGE, "%s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds", name,
-				 (*found)->kind);
+		return tool_fail(
+			TOOL_USAGE,
+			"%s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds", name,
+			(*found)->kind);
 	if (!name && view_peer_of_kind(peers, "cached", *found))
-		return tool_fail(TOOL_USAGE, "cache status: segment %s has several caches; name one, as 'xseg peer list' "
-				 "shows them",
-				 t->segment);
+		return tool_fail(
+			TOOL_USAGE,
+			"cache status: segment %s has several caches; name one, as 'xseg peer list' "
+			"shows them",
+			t->segment);
 	return TOOL_DONE;
 }
 
@@ -135,7 +142,8 @@ static int show_options(const struct tool *t, struct client *c)
 	return out_json(j);
 }
 
-static int get(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o, const char *name)
+static int get(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
+	       const char *name)
 {
 	int64_t rc;
 
@@ -178,7 +186,8 @@ int cache_set(struct tool *t, const void *opts, int argc, char **argv)
 		return code;
 	rc = client_ask(c, peer, "%s", line);
 	if (rc < 0)
-		code = client_fail(c, rc, "'xseg cache get' shows the keys", "cache set %s", argv[0]);
+		code = client_fail(c, rc, "'xseg cache get' shows the keys", "cache set %s",
+				   argv[0]);
 	else if (t->json)
 		code = get(t, c, peer, o, argv[0]);
 	else
@@ -222,7 +231,7 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = volume_id(c, o, &id);
 	if (!rc)
-		rc = volume_io_flush(c, peer, id, argv[0]);
+		rc = client_flush(c, peer, id, argv[0]);
 	client_close(c);
 	if (!rc)
 		tool_say(t, "cache %s is flushed", argv[0]);
@@ -259,7 +268,8 @@ int cache_drop(struct tool *t, const void *opts, int argc, char **argv)
 		return code;
 	rc = client_ask(c, peer, "drop");
 	if (rc < 0)
-		code = client_fail(c, rc, "flush it first with 'xseg cache flush'", "cache drop %s", argv[0]);
+		code = client_fail(c, rc, "flush it first with 'xseg cache flush'", "cache drop %s",
+				   argv[0]);
 	else
 		code = show_dropped(t, c, argv[0]);
 	client_close(c);

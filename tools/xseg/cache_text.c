@@ -61,7 +61,8 @@ static void put(json_t *j, const char *key, json_t *value)
 
 static void fill_in(json_t *j, const struct xseg_peer_info *cache)
 {
-	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by", "waits_by" };
+	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by",
+					       "waits_by" };
 	size_t i;
 
 	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
@@ -95,8 +96,9 @@ void cache_text_put_counter(json_t *j, const char *key, uint64_t value)
 json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cache)
 {
 	static const char *const states[] = {
-		[XSEG_PEER_FREE] = "failed",	[XSEG_PEER_OPENING] = "recovering", [XSEG_PEER_LIVE] = "running",
-		[XSEG_PEER_STOPPED] = "failed", [XSEG_PEER_DEAD] = "failed",
+		[XSEG_PEER_FREE] = "failed",  [XSEG_PEER_OPENING] = "recovering",
+		[XSEG_PEER_LIVE] = "running", [XSEG_PEER_STOPPED] = "failed",
+		[XSEG_PEER_DEAD] = "failed",
 	};
 	const struct xseg_stats_view *block;
 	json_t *j = json_object();
@@ -168,28 +170,32 @@ static void print_draining(const json_t *status)
 	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
 
 	if (json_is_object(d))
-		printf("draining  from %s, %" PRIu64 "%% done, %s left at %s/s, about %s more\n", text(d, "from"),
-		       number(d, "percent"), out_size(number(d, "bytes_left"), left), out_size(number(d, "rate"), rate),
+		printf("draining  from %s, %" PRIu64 "%% done, %s left at %s/s, about %s more\n",
+		       text(d, "from"), number(d, "percent"),
+		       out_size(number(d, "bytes_left"), left), out_size(number(d, "rate"), rate),
 		       out_time(number(d, "eta_ms") * 1000000, eta));
 }
 
 void cache_text_print(const json_t *s)
 {
 	const char *policy = text(s, "policy"), *promise = cache_text_promise(policy);
-	uint64_t hits = number(s, "hits"), looks = hits + number(s, "misses") + number(s, "partial");
+	uint64_t hits = number(s, "hits"),
+		 looks = hits + number(s, "misses") + number(s, "partial");
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
 
-	printf("cache     %s, %s, generation %" PRIu64 "\n", text(s, "name"), text(s, "state"), number(s, "generation"));
+	printf("cache     %s, %s, generation %" PRIu64 "\n", text(s, "name"), text(s, "state"),
+	       number(s, "generation"));
 	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 	print_draining(s);
-	printf("memory    %s, %s used, %s dirty, and %s for tables\n", out_size(number(s, "memory_bytes"), a),
-	       out_size(number(s, "used_bytes"), b), out_size(number(s, "dirty_bytes"), c),
+	printf("memory    %s, %s used, %s dirty, and %s for tables\n",
+	       out_size(number(s, "memory_bytes"), a), out_size(number(s, "used_bytes"), b),
+	       out_size(number(s, "dirty_bytes"), c),
 	       out_size(number(s, "metadata_bytes"), (char[OUT_TEXT]){ "" }));
 	printf("objects   %" PRIu64 "\n", number(s, "objects"));
-	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64 " misses, %" PRIu64
-	       " partial, %" PRIu64 " bypassed\n",
-	       number(s, "reads"), number(s, "writes"), hits, out_percent(hits, looks, a), number(s, "misses"),
-	       number(s, "partial"), number(s, "bypassed"));
+	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
+	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
+	       number(s, "reads"), number(s, "writes"), hits, out_percent(hits, looks, a),
+	       number(s, "misses"), number(s, "partial"), number(s, "bypassed"));
 	print_group(s, "bypassed", "bypassed_by");
 	printf("evicted   %" PRIu64 " buckets\n", number(s, "evicted"));
 	print_group(s, " by", "evicted_by");

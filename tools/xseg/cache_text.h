@@ -14,7 +14,8 @@
 json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache);
 /* The same from the counters in the segment, for a cache that is not served. NULL: no memory. */
 json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cache);
-/* Sets one counter of a cache's statistics as the status has it: "a.b" in the object "a", a policy by its name. */
+/* Sets one counter of a cache's statistics as the status has it: "a.b" in the object "a", a policy
+ * by its name. */
 void cache_text_put_counter(json_t *j, const char *key, uint64_t value);
 /* For people. */
 void cache_text_print(const json_t *status);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "peers/common/kv.h"
+#include "tools/xseg/out.h"
 
 #define CLIENT_REQUESTS	   16
 #define ANSWER_LIMIT_NS	   (30 * TOOL_SECOND)	/* without --timeout, for a question */
@@ -69,10 +70,11 @@ static int open_peer(struct client *c, bool io)
 		return TOOL_DONE;
 	xseg_peer_close(c->peer, XSEG_CLOSE_FREE_ARENA);
 	free(c->page);
-	return tool_fail(TOOL_FAILED,
-			 "segment %s: no 2 MiB of its memory are free for a client's buffers; stop a client or a peer, "
-			 "or make the segment with more --memory",
-			 c->t->segment);
+	return tool_fail(
+		TOOL_FAILED,
+		"segment %s: no 2 MiB of its memory are free for a client's buffers; stop a client or a peer, "
+		"or make the segment with more --memory",
+		c->t->segment);
 }
 
 int client_open(struct tool *t, bool io, struct client **client)
@@ -114,7 +116,8 @@ bool client_peer_gone(struct client *c, uint32_t peer)
 
 	if (!xseg_peer_get_info(c->seg, peer, &info))
 		return true;
-	return info.state == XSEG_PEER_STOPPED || (info.state == XSEG_PEER_DEAD && !xseg_supervisor_alive(c->seg));
+	return info.state == XSEG_PEER_STOPPED ||
+	       (info.state == XSEG_PEER_DEAD && !xseg_supervisor_alive(c->seg));
 }
 
 static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
@@ -124,13 +127,15 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 
 	while (now.state != XSEG_PEER_LIVE) {
 		if (client_peer_gone(c, p->index))
-			return tool_fail(TOOL_REFUSED,
-					 "%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up'",
-					 p->name, view_state_name(now.state), p->name);
+			return tool_fail(
+				TOOL_REFUSED,
+				"%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up'",
+				p->name, view_state_name(now.state), p->name);
 		if (tool_interrupted() || tool_now_ns() >= end)
-			return tool_later("%s is %s and not yet serving; see 'xseg status'", p->name,
-					  view_state_name(now.state));
-		tool_progress(c->t, "waiting for %s, which is %s", p->name, view_state_name(now.state));
+			return tool_later("%s is %s and not yet serving; see 'xseg status'",
+					  p->name, view_state_name(now.state));
+		tool_progress(c->t, "waiting for %s, which is %s", p->name,
+			      view_state_name(now.state));
 		tool_sleep_ns(LOOK_EVERY_NS);
 		if (!xseg_peer_get_info(c->seg, p->index, &now))
 			now.state = XSEG_PEER_FREE;
@@ -144,21 +149,26 @@ static bool is_of_same_kind(const struct xseg_peer_info *p, const struct xseg_pe
 	return !strcmp(p->kind, of->kind);
 }
 
-static int pick_peer(struct client *c, const struct view_peers *peers, const char *kind, const char *name,
-		     const struct xseg_peer_info **found)
+static int pick_peer(struct client *c, const struct view_peers *peers, const char *kind,
+		     const char *name, const struct xseg_peer_info **found)
 {
 	char names[512];
 
 	*found = name[0] ? view_peer_named(peers, name) : view_peer_of_kind(peers, kind, NULL);
 	if (!*found && name[0])
-		return tool_fail(TOOL_REFUSED, "%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
-				 name, c->t->segment);
+		return tool_fail(
+			TOOL_REFUSED,
+			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+			name, c->t->segment);
 	if (!*found)
-		return tool_fail(TOOL_REFUSED, "%s: segment %s has no peer of that kind; start a stack with 'xseg up'",
-				 kind, c->t->segment);
+		return tool_fail(
+			TOOL_REFUSED,
+			"%s: segment %s has no peer of that kind; start a stack with 'xseg up'",
+			kind, c->t->segment);
 	if (kind && strcmp((*found)->kind, kind))
-		return tool_fail(TOOL_USAGE, "%s: it is of kind %s, not %s; 'xseg peer list' shows the kinds", name,
-				 (*found)->kind, kind);
+		return tool_fail(TOOL_USAGE,
+				 "%s: it is of kind %s, not %s; 'xseg peer list' shows the kinds",
+				 name, (*found)->kind, kind);
 	if (!name[0] && view_peer_of_kind(peers, kind, *found)) {
 		view_peer_names(peers, is_of_same_kind, *found, names, sizeof(names));
 		return tool_fail(TOOL_USAGE, "%s: there are several, say which:%s", kind, names);
@@ -232,7 +242,8 @@ bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *res
 
 int client_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volume)
 {
-	struct xreq *r = c->call[CLIENT_PORT_IO].r ? NULL : xseg_req_alloc(c->call[CLIENT_PORT_IO].port);
+	struct xreq *r =
+		c->call[CLIENT_PORT_IO].r ? NULL : xseg_req_alloc(c->call[CLIENT_PORT_IO].port);
 
 	c->text[0] = '\0';
 	if (!r)
@@ -312,11 +323,40 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	if (rc == -EINTR || rc == -ETIMEDOUT)
 		return tool_later("%s: no answer yet, the work goes on; see 'xseg status'", what);
 	if (rc == -EHOSTDOWN)
-		return tool_fail(TOOL_FAILED, "%s: the peer went away before it answered; start it again with 'xseg up'",
-				 what);
+		return tool_fail(
+			TOOL_FAILED,
+			"%s: the peer went away before it answered; start it again with 'xseg up'",
+			what);
 	c->text[strcspn(c->text, "\n")] = '\0';
 	xseg_fail(&reason, 0, "%s", c->text);
 	return tool_fail_errno(rc, &reason, hint, "%s", what);
+}
+
+int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what)
+{
+	char dirty[OUT_TEXT];
+	int64_t result;
+	int rc;
+
+	rc = client_send(c, peer, XSEG_OP_FLUSH, volume);
+	if (rc)
+		return client_fail(c, rc, NULL, "%s: the flush", what);
+	while (!client_poll(c, CLIENT_PORT_IO, LOOK_EVERY_NS, &result)) {
+		if (tool_out_of_time(c->t))
+			return tool_later(
+				"%s: not all is on stable storage yet, the flush goes on; 'xseg cache status' "
+				"shows how much is dirty",
+				what);
+		tool_progress(c->t, "%s: flushing, %s dirty", what,
+			      out_size(view_dirty_bytes(c->seg, XSEG_NONE), dirty));
+	}
+	tool_progress_end();
+	if (result < 0)
+		return client_fail(
+			c, result,
+			"what could not be written stays dirty and is tried again; see 'xseg status'",
+			"%s: the flush", what);
+	return TOOL_DONE;
 }
 
 int client_settings(const char *volume, int argc, char **argv, char *line, size_t size)
@@ -329,12 +369,16 @@ int client_settings(const char *volume, int argc, char **argv, char *line, size_
 	fits = *volume ? kv_add(&t, "set volume=%s", volume) : kv_add(&t, "set");
 	for (i = 0; i < argc; i++) {
 		if (strpbrk(argv[i], " \t\n") || !strchr(argv[i], '=') || argv[i][0] == '=')
-			return tool_fail(TOOL_USAGE,
-					 "'%.80s' is not KEY=VALUE without blanks; write it as in policy=write-through", argv[i]);
+			return tool_fail(
+				TOOL_USAGE,
+				"'%.80s' is not KEY=VALUE without blanks; write it as in policy=write-through",
+				argv[i]);
 		fits = fits && kv_add(&t, " %s", argv[i]);
 	}
-	return fits ? TOOL_DONE :
-		      tool_fail(TOOL_USAGE, "these settings are longer than %zu characters; give fewer at once", size);
+	return fits ? TOOL_DONE
+		    : tool_fail(TOOL_USAGE,
+				"these settings are longer than %zu characters; give fewer at once",
+				size);
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */

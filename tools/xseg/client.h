@@ -1,8 +1,9 @@
-/* client - the tool as a client in the segment: it asks peers (the admin protocol) and sends requests.
+/* client - the tool as a client in the segment: it asks peers (the admin protocol) and sends
+ * requests.
  *
- * Contract: one thread. Port 0 carries I/O, port 1 questions to peers, so that one can ask while the
- * other works; one call at a time on each. Waiting ends as tool.h says (T3); what is out then stays
- * out and is done or freed by others after client_close().
+ * Contract: one thread. Port 0 carries I/O, port 1 questions to peers, so that one can ask while
+ * the other works; one call at a time on each. Waiting ends as tool.h says (T3); what is out then
+ * stays out and is done or freed by others after client_close().
  *
  * Invariants:
  *   C1  a call that was not answered is never waited for again, and its port is not used any more
@@ -24,48 +25,60 @@ struct client_call {
 	struct xport *port;
 	struct xreq *r;				/* NULL: none is out */
 	uint32_t peer;
-	uint64_t gone_since_ns;			/* when nobody was seen to serve it; 0: it is served */
+	/* when nobody was seen to serve it; 0: it is served */
+	uint64_t gone_since_ns;
 };
 
 struct client {
 	struct tool *t;
 	struct xseg *seg;
 	struct xseg_peer *peer;
-	uint32_t *page, nr_pages;		/* of its own; questions use the first CLIENT_TEXT_PAGES */
+	/* of its own; questions use the first CLIENT_TEXT_PAGES */
+	uint32_t *page, nr_pages;
 	struct client_call call[CLIENT_NR_PORTS];
-	char text[CLIENT_TEXT_PAGES * XSEG_PAGE_SIZE + 1];	/* the last answer, or the peer's reason */
+	/* the last answer, or the peer's reason */
+	char text[CLIENT_TEXT_PAGES * XSEG_PAGE_SIZE + 1];
 };
 
-/* Attaches and opens the client; with io as many pages as CLIENT_IO_PAGES, or fewer when the segment is full.
- * Prints why not and returns an exit code. Close after success only. */
+/* Attaches and opens the client; with io as many pages as CLIENT_IO_PAGES, or fewer when the
+ * segment is full. Prints why not and returns an exit code. Close after success only. */
 int client_open(struct tool *t, bool io, struct client **client) XSEG_MUST_CHECK;
 void client_close(struct client *c);
 
-/* Finds the peer of that name and kind (NULL: any) or, when name is empty, the only one of that kind, and
- * waits while it is being started. Prints why not and returns an exit code. */
-int client_find_peer(struct client *c, const char *kind, const char *name, uint32_t *index) XSEG_MUST_CHECK;
+/* Finds the peer of that name and kind (NULL: any) or, when name is empty, the only one of that
+ * kind, and waits while it is being started. Prints why not and returns an exit code. */
+int client_find_peer(struct client *c, const char *kind, const char *name,
+		     uint32_t *index) XSEG_MUST_CHECK;
 
-/* Sends a line to a peer and waits for the answer, which is then in c->text. Returns its length or a
- * negative errno, c->text being the reason (maybe empty); -EINTR and -ETIMEDOUT as T3. */
+/* Sends a line to a peer and waits for the answer, which is then in c->text. Returns its length or
+ * a negative errno, c->text being the reason (maybe empty); -EINTR and -ETIMEDOUT as T3. */
 int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), warn_unused_result));
-/* Prints "WHAT: reason; hint" for what client_ask() or a request returned; returns the exit code. */
+/* Prints "WHAT: reason; hint" for what client_ask() or a request returned; returns the exit
+ * code. */
 int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* A request without data, on port 0. */
 int client_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volume) XSEG_MUST_CHECK;
-/* True when it was answered: *result. Waits up to wait_ns. *result is -EHOSTDOWN when nobody will answer. */
+/* True when it was answered: *result. Waits up to wait_ns. *result is -EHOSTDOWN when nobody will
+ * answer. */
 bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result);
+
+/* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT: ..."
+ * on failure. */
+int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what);
 
 /* True when nobody serves the peer and nobody will start it (C2). */
 bool client_peer_gone(struct client *c, uint32_t peer);
 
-/* "set [volume=VOL] KEY=VALUE..." from the words of a command; volume may be "". Prints what is wrong with them and
- * returns an exit code. */
-int client_settings(const char *volume, int argc, char **argv, char *line, size_t size) XSEG_MUST_CHECK;
+/* "set [volume=VOL] KEY=VALUE..." from the words of a command; volume may be "". Prints what is
+ * wrong with them and returns an exit code. */
+int client_settings(const char *volume, int argc, char **argv, char *line,
+		    size_t size) XSEG_MUST_CHECK;
 
-/* The value of "key=..." in text of "key=value" words, one a line or several; false when it is not there. */
+/* The value of "key=..." in text of "key=value" words, one a line or several; false when it is not
+ * there. */
 bool client_value(const char *text, const char *key, char *value, size_t size);
 uint64_t client_number(const char *text, const char *key);	/* 0 when it is not there */
 

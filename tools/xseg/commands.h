@@ -1,8 +1,9 @@
 /* commands - the handlers of all commands, for the one table in main.c.
  *
- * Contract: `opts` points to the values of the command's own options (struct given beside its table),
- * set to defaults and parsed; argc and argv are the words after the command's, as many as the table
- * allows. A handler returns an exit code (enum tool_exit) and has said why on stderr when it is not 0.
+ * Contract: `opts` points to the values of the command's own options (struct given beside its
+ * table), set to defaults and parsed; argc and argv are the words after the command's, as many as
+ * the table allows. A handler returns an exit code (enum tool_exit) and has said why on stderr when
+ * it is not 0.
  */
 #ifndef TOOLS_XSEG_COMMANDS_H
 #define TOOLS_XSEG_COMMANDS_H
@@ -57,8 +58,8 @@ struct volume_opts {
 	bool force;
 };
 extern const struct opt volume_table[], volume_create_table[], volume_resize_table[];
-command_fn volume_create, volume_list, volume_info, volume_resize, volume_remove, volume_flush, volume_import,
-	volume_export;
+command_fn volume_create, volume_list, volume_info, volume_resize, volume_remove, volume_flush,
+	volume_import, volume_export;
 
 /* ---- cache_cmds.c ---- */
 struct cache_opts {

@@ -10,12 +10,14 @@
 #include "tools/xseg/proc.h"
 
 #define LOOK_NS	     (TOOL_SECOND / 50)
-#define KILL_LIMIT_NS (10 * TOOL_SECOND)	/* a killed process may have much memory to give back */
+/* a killed process may have much memory to give back */
+#define KILL_LIMIT_NS (10 * TOOL_SECOND)
 
 /* ---- one peer ---------------------------------------------------------------------------- */
 
 /* Whether this incarnation still runs; *now is what is there in its place. */
-static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer, struct xseg_peer_info *now)
+static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer,
+		       struct xseg_peer_info *now)
 {
 	if (!xseg_peer_get_info(seg, peer->index, now) || strcmp(now->name, peer->name)) {
 		now->state = XSEG_PEER_FREE;
@@ -31,7 +33,9 @@ int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer
 
 	while (still_runs(seg, peer, &now)) {
 		if (tool_out_of_time(t))
-			return tool_later("%s is still stopping; 'xseg peer list' shows when it has stopped", peer->name);
+			return tool_later(
+				"%s is still stopping; 'xseg peer list' shows when it has stopped",
+				peer->name);
 		tool_progress(t, "stopping %s: %s dirty", peer->name,
 			      out_size(view_dirty_bytes(seg, peer->index), dirty));
 		tool_sleep_ns(LOOK_NS);
@@ -39,7 +43,8 @@ int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer
 	tool_progress_end();
 	if (now.state == XSEG_PEER_STOPPED || now.state == XSEG_PEER_FREE)
 		return TOOL_DONE;
-	return tool_fail(TOOL_FAILED, "%s: it died while it was stopping; see its log, and 'xseg peer start %s'",
+	return tool_fail(TOOL_FAILED,
+			 "%s: it died while it was stopping; see its log, and 'xseg peer start %s'",
 			 peer->name, peer->name);
 }
 
@@ -50,7 +55,8 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 
 	while (still_runs(seg, peer, &now)) {
 		if (tool_interrupted() || tool_now_ns() >= end)
-			return tool_later("%s is killed but not gone yet; see process %u", peer->name, peer->pid);
+			return tool_later("%s is killed but not gone yet; see process %u",
+					  peer->name, peer->pid);
 		tool_sleep_ns(LOOK_NS);
 	}
 	return TOOL_DONE;
@@ -66,9 +72,11 @@ static void show_stopping(struct tool *t, struct xseg *seg)
 
 	if (!view_peers_load(seg, &peers))
 		for (i = 0; i < peers.nr; i++)
-			alive += view_peer_alive(&peers.info[i]) && !view_peer_is_client(&peers.info[i]);
+			alive += view_peer_alive(&peers.info[i]) &&
+				 !view_peer_is_client(&peers.info[i]);
 	view_peers_fini(&peers);
-	tool_progress(t, "stopping: %u peers left, %s dirty", alive, out_size(view_dirty_bytes(seg, XSEG_NONE), dirty));
+	tool_progress(t, "stopping: %u peers left, %s dirty", alive,
+		      out_size(view_dirty_bytes(seg, XSEG_NONE), dirty));
 }
 
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
@@ -80,10 +88,13 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 		return TOOL_DONE;
 	rc = proc_signal_peer(seg, &info, SIGTERM);
 	if (rc && rc != -ESRCH)
-		return tool_fail_errno(rc, NULL, "ask the owner of its process", "the supervisor of segment %s", t->segment);
+		return tool_fail_errno(rc, NULL, "ask the owner of its process",
+				       "the supervisor of segment %s", t->segment);
 	while (still_runs(seg, &info, &now)) {
 		if (tool_out_of_time(t))
-			return tool_later("the stack of segment %s is still stopping; see 'xseg status'", t->segment);
+			return tool_later(
+				"the stack of segment %s is still stopping; see 'xseg status'",
+				t->segment);
 		show_stopping(t, seg);
 		tool_sleep_ns(LOOK_NS);
 	}
@@ -102,8 +113,8 @@ static bool has_living_upper(const struct view_peers *peers, const struct xseg_p
 }
 
 /* The next one to be stopped (E1), a copy; false when there is none. */
-static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg,
-			 struct xseg_peer_info *next)
+static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg),
+			 void *arg, struct xseg_peer_info *next)
 {
 	const struct xseg_peer_info *p, *any = NULL, *top = NULL;
 	struct view_peers peers;
@@ -124,8 +135,8 @@ static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_
 	return top != NULL;
 }
 
-int ending_stop_peers(struct tool *t, struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg),
-		      void *arg)
+int ending_stop_peers(struct tool *t, struct xseg *seg,
+		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg)
 {
 	struct xseg_peer_info p;
 	int rc;
@@ -133,7 +144,8 @@ int ending_stop_peers(struct tool *t, struct xseg *seg, bool (*spare)(const stru
 	while (next_to_stop(seg, spare, arg, &p)) {
 		rc = proc_stop_peer(seg, &p);
 		if (rc && rc != -ESRCH)
-			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s", p.name);
+			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s",
+					       p.name);
 		rc = ending_wait_stopped(t, seg, &p);
 		if (rc)
 			return rc;
@@ -152,7 +164,8 @@ int ending_kill_supervisor(struct tool *t, struct xseg *seg)
 		return TOOL_DONE;
 	rc = proc_signal_peer(seg, &info, SIGKILL);
 	if (rc && rc != -ESRCH)
-		return tool_fail_errno(rc, NULL, "ask the owner of its process", "the supervisor of segment %s", t->segment);
+		return tool_fail_errno(rc, NULL, "ask the owner of its process",
+				       "the supervisor of segment %s", t->segment);
 	return ending_wait_gone(t, seg, &info);
 }
 
@@ -168,7 +181,8 @@ int ending_kill_all(struct tool *t, struct xseg *seg)
 			continue;
 		rc = proc_signal_peer(seg, &info, SIGKILL);
 		if (rc && rc != -ESRCH)
-			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s", info.name);
+			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s",
+					       info.name);
 		rc = ending_wait_gone(t, seg, &info);
 	}
 	return rc;
@@ -190,8 +204,9 @@ static bool is_living(const struct xseg_peer_info *p, const struct xseg_peer_inf
 
 /* Refuses when there is a peer for which which() is true. */
 static int refuse_while(struct tool *t, struct xseg *seg, const char *what,
-			bool (*which)(const struct xseg_peer_info *p, const struct xseg_peer_info *of), const char *why,
-			const char *hint)
+			bool (*which)(const struct xseg_peer_info *p,
+				      const struct xseg_peer_info *of),
+			const char *why, const char *hint)
 {
 	struct view_peers peers;
 	char names[512];
@@ -224,11 +239,13 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 			continue;
 		dirty = view_dirty_bytes(seg, i);
 		if (dirty)
-			return tool_fail(TOOL_REFUSED,
-					 "%s %s: %s is %s and has %s (%" PRIu64 " bytes) that the store has not got; run 'xseg up' "
-					 "again, which recovers and then flushes it, or add --force and lose them",
-					 what, t->segment, info.name, view_state_name(info.state), out_size(dirty, size),
-					 dirty);
+			return tool_fail(
+				TOOL_REFUSED,
+				"%s %s: %s is %s and has %s (%" PRIu64
+				" bytes) that the store has not got; run 'xseg up' "
+				"again, which recovers and then flushes it, or add --force and lose them",
+				what, t->segment, info.name, view_state_name(info.state),
+				out_size(dirty, size), dirty);
 	}
 	return TOOL_DONE;
 }
@@ -238,9 +255,10 @@ int ending_may_destroy(struct tool *t, struct xseg *seg)
 	int rc;
 
 	if (xseg_supervisor_alive(seg))
-		return tool_fail(TOOL_REFUSED,
-				 "destroy %s: a supervisor runs its stack; stop that with 'xseg down', which destroys it, too",
-				 t->segment);
+		return tool_fail(
+			TOOL_REFUSED,
+			"destroy %s: a supervisor runs its stack; stop that with 'xseg down', which destroys it, too",
+			t->segment);
 	rc = refuse_while(t, seg, "destroy", is_living, "peers are alive",
 			  "stop them with 'xseg down' or 'xseg peer stop', or add --force");
 	return rc ? rc : ending_no_dirty(t, seg, "destroy");

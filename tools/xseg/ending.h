@@ -20,9 +20,10 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 
 /* Has the supervisor (which must be alive) stop all peers, and waits until it has left. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
-/* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top down. */
-int ending_stop_peers(struct tool *t, struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg),
-		      void *arg);
+/* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top
+ * down. */
+int ending_stop_peers(struct tool *t, struct xseg *seg,
+		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg);
 /* Kills the supervisor alone; the peers run on. */
 int ending_kill_supervisor(struct tool *t, struct xseg *seg);
 /* Kills the supervisor, all peers and all clients; waits until they are gone. */

@@ -1,7 +1,7 @@
 /* launch - see launch.h.
  *
- * That a peer failed to start is known from the supervisor's lines in the log: it alone sees how its
- * children end, and it would go on trying.
+ * That a peer failed to start is known from the supervisor's lines in the log: it alone sees how
+ * its children end, and it would go on trying.
  */
 #include "tools/xseg/launch.h"
 
@@ -33,7 +33,8 @@ static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *in
 	uint32_t index = xseg_peer_find(seg, name);
 
 	info->state = XSEG_PEER_FREE;
-	return index != XSEG_NONE && xseg_peer_get_info(seg, index, info) && info->state == XSEG_PEER_LIVE;
+	return index != XSEG_NONE && xseg_peer_get_info(seg, index, info) &&
+	       info->state == XSEG_PEER_LIVE;
 }
 
 /* ---- one peer ---------------------------------------------------------------------------- */
@@ -82,7 +83,8 @@ static void add_options(struct arguments *a, const struct stack_peer *p)
 }
 
 /* The names of those of its group that are not alive: they are started with it. */
-static void add_group(struct arguments *a, struct xseg *seg, const struct stack *stack, const struct stack_peer *p)
+static void add_group(struct arguments *a, struct xseg *seg, const struct stack *stack,
+		      const struct stack_peer *p)
 {
 	const struct stack_group *g = &stack->groups[p->group];
 	struct xseg_peer_info info;
@@ -93,22 +95,25 @@ static void add_group(struct arguments *a, struct xseg *seg, const struct stack 
 			add(a, "%s", stack->peers[g->peer[i]].name);
 }
 
-static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack, const struct stack_peer *p,
-			   struct arguments *a)
+static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack,
+			   const struct stack_peer *p, struct arguments *a)
 {
 	const char *program = p->group == STACK_NONE ? p->kind : "xseg-host";
 	char path[PATH_MAX];
 	int rc = tool_program(program, path, sizeof(path));
 
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it", "program %s", program);
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+				       "program %s", program);
 	add(a, "%s", path);
 	add(a, "--segment=%s", t->segment);
 	if (p->group == STACK_NONE)
 		add_options(a, p);
 	else
 		add_group(a, seg, stack, p);
-	return a->failed ? tool_fail(TOOL_FAILED, "%s: no memory for its arguments; free some", p->name) : TOOL_DONE;
+	return a->failed ? tool_fail(TOOL_FAILED, "%s: no memory for its arguments; free some",
+				     p->name)
+			 : TOOL_DONE;
 }
 
 static int start_failed(const char *name, const char *log, off_t from)
@@ -116,12 +121,14 @@ static int start_failed(const char *name, const char *log, off_t from)
 	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
 
 	snprintf(word, sizeof(word), "%s: error: ", name);
-	if (!proc_last_line(log, from, word, line, sizeof(line)) && !proc_last_line(log, from, NULL, line, sizeof(line)))
+	if (!proc_last_line(log, from, word, line, sizeof(line)) &&
+	    !proc_last_line(log, from, NULL, line, sizeof(line)))
 		snprintf(line, sizeof(line), "it left no line in its log");
 	return tool_fail(TOOL_FAILED, "%s did not start: %s (log: %s)", name, line, log);
 }
 
-static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child, const char *log, off_t from)
+static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child,
+			 const char *log, off_t from)
 {
 	struct xseg_peer_info info;
 	int status;
@@ -130,14 +137,17 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 		if (child && proc_ended(child, &status))
 			return start_failed(name, log, from);
 		if (tool_out_of_time(t))
-			return tool_later("%s is not serving yet, it goes on starting; see 'xseg peer list' and %s", name, log);
+			return tool_later(
+				"%s is not serving yet, it goes on starting; see 'xseg peer list' and %s",
+				name, log);
 		tool_progress(t, "starting %s", name);
 		tool_sleep_ns(LOOK_NS);
 	}
 	return TOOL_DONE;
 }
 
-static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stack, const struct stack_peer *p)
+static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stack,
+		      const struct stack_peer *p)
 {
 	struct arguments a = { 0 };
 	char log[PATH_MAX];
@@ -150,24 +160,31 @@ static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stac
 	rc = build_arguments(t, seg, stack, p, &a);
 	if (!rc) {
 		pid = proc_spawn(a.arg, log);
-		rc = pid < 0 ? tool_fail_errno(pid, NULL, "is the log writable?", "%s (log: %s)", a.arg[0], log) :
-			       wait_for_peer(t, seg, p->name, pid, log, from);
+		rc = pid < 0 ? tool_fail_errno(pid, NULL, "is the log writable?", "%s (log: %s)",
+					       a.arg[0], log)
+			     : wait_for_peer(t, seg, p->name, pid, log, from);
 	}
 	free_arguments(&a);
 	return rc;
 }
 
-static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack *stack, const char *name)
+static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack *stack,
+			    const char *name)
 {
 	uint32_t peer = stack_find(stack, name);
 	struct xseg_peer_info info;
 
 	if (peer == STACK_NONE)
-		return tool_fail(TOOL_REFUSED, "%s: the stack of segment %s has no peer of that name; 'xseg peer list' shows "
-				 "what it has",
-				 name, t->segment);
+		return tool_fail(
+			TOOL_REFUSED,
+			"%s: the stack of segment %s has no peer of that name; 'xseg peer list' shows "
+			"what it has",
+			name, t->segment);
 	if (serves(seg, name, &info))
-		return tool_fail(TOOL_REFUSED, "%s: it is running already; stop it first with 'xseg peer stop %s'", name, name);
+		return tool_fail(
+			TOOL_REFUSED,
+			"%s: it is running already; stop it first with 'xseg peer stop %s'", name,
+			name);
 	if (info.state == XSEG_PEER_OPENING)
 		return wait_for_peer(t, seg, name, 0, "its log", 0);
 	return spawn_peer(t, seg, stack, &stack->peers[peer]);
@@ -183,11 +200,14 @@ int launch_peer(struct tool *t, struct xseg *seg, const char *name)
 	if (!stack || !text)
 		rc = tool_fail(TOOL_FAILED, "no memory for a stack; free some");
 	else if (!xseg_stack_get(seg, text, STACK_TEXT_BYTES))
-		rc = tool_fail(TOOL_REFUSED, "%s: segment %s holds no stack file; start one with 'xseg up STACK.conf'", name,
-			       t->segment);
+		rc = tool_fail(
+			TOOL_REFUSED,
+			"%s: segment %s holds no stack file; start one with 'xseg up STACK.conf'",
+			name, t->segment);
 	else if (stack_parse(text, stack, &err))
-		rc = tool_fail(TOOL_FAILED, "the stack file in segment %s: %s; give it another with 'xseg up'", t->segment,
-			       err.text);
+		rc = tool_fail(TOOL_FAILED,
+			       "the stack file in segment %s: %s; give it another with 'xseg up'",
+			       t->segment, err.text);
 	else
 		rc = start_from_stack(t, seg, stack, name);
 	free(text);
@@ -209,30 +229,38 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	l->log_from = log_size(l->log);
 	rc = tool_program("xseg-host", path, sizeof(path));
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it", "program xseg-host");
-	rc = proc_run((char *[]){ path, "--supervise", "-s", t->segment, "--daemon", "--log", l->log, NULL }, said,
-		      sizeof(said));
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+				       "program xseg-host");
+	rc = proc_run((char *[]){ path, "--supervise", "-s", t->segment, "--daemon", "--log",
+				  l->log, NULL },
+		      said, sizeof(said));
 	if (rc)
-		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s", said[0] ? said : "see the log");
+		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s",
+				 said[0] ? said : "see the log");
 	while (!view_supervisor(seg, &info)) {
 		if (tool_now_ns() >= end || tool_interrupted()) {
-			if (!proc_last_line(l->log, l->log_from, "supervisor: ", line, sizeof(line)))
+			if (!proc_last_line(l->log, l->log_from, "supervisor: ", line,
+					    sizeof(line)))
 				snprintf(line, sizeof(line), "it left no line in its log");
-			return tool_fail(TOOL_FAILED, "the supervisor did not start: %s (log: %s)", line, l->log);
+			return tool_fail(TOOL_FAILED, "the supervisor did not start: %s (log: %s)",
+					 line, l->log);
 		}
 		tool_sleep_ns(LOOK_NS);
 	}
 	return TOOL_DONE;
 }
 
-/* True when the supervisor says that a process ended by itself, or could not be started. *line: its words. */
+/* True when the supervisor says that a process ended by itself, or could not be started. *line:
+ * its words. */
 static bool found_failure(const struct launch *l, char *line, size_t size)
 {
-	static const char *const words[] = { " ended with exit code ", " cannot be started with these options" };
+	static const char *const words[] = { " ended with exit code ",
+					     " cannot be started with these options" };
 	size_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (proc_last_line(l->log, l->log_from, words[i], line, size) && !strncmp(line, "supervisor: ", 12))
+		if (proc_last_line(l->log, l->log_from, words[i], line, size) &&
+		    !strncmp(line, "supervisor: ", 12))
 			return true;
 	return false;
 }
@@ -249,8 +277,8 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 			continue;
 		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
 		if (proc_last_line(l->log, l->log_from, word, line, sizeof(line)))
-			return tool_fail(TOOL_FAILED, "up: %s did not start: %s (log: %s)", l->stack->peers[i].name,
-					 line + strlen(word), l->log);
+			return tool_fail(TOOL_FAILED, "up: %s did not start: %s (log: %s)",
+					 l->stack->peers[i].name, line + strlen(word), l->log);
 	}
 	return tool_fail(TOOL_FAILED, "up: %s (log: %s)", supervisor_line, l->log);
 }
@@ -285,10 +313,12 @@ int launch_wait(struct launch *l)
 		if (found_failure(l, line, sizeof(line)))
 			return report_failure(l, line);
 		if (!view_supervisor(l->seg, &supervisor))
-			return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s", l->log);
+			return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s",
+					 l->log);
 		if (tool_out_of_time(l->t))
-			return tool_later("%u of %u peers serve, %s does not yet, the start goes on; see 'xseg status' and %s",
-					  serving, nr, waiting, l->log);
+			return tool_later(
+				"%u of %u peers serve, %s does not yet, the start goes on; see 'xseg status' and %s",
+				serving, nr, waiting, l->log);
 		tool_progress(l->t, "%u of %u peers serve, waiting for %s", serving, nr, waiting);
 		tool_sleep_ns(LOOK_NS);
 	}

@@ -1,7 +1,7 @@
 /* launch - starts a stack's processes and waits until its peers serve.
  *
- * Contract: reports its errors (tool.h) and returns an exit code. The segment must hold the text of the
- * stack. What is started is detached and writes to the log of proc_log_path().
+ * Contract: reports its errors (tool.h) and returns an exit code. The segment must hold the text of
+ * the stack. What is started is detached and writes to the log of proc_log_path().
  */
 #ifndef TOOLS_XSEG_LAUNCH_H
 #define TOOLS_XSEG_LAUNCH_H
@@ -12,7 +12,8 @@
 #include "peers/common/stack.h"
 #include "tools/xseg/tool.h"
 
-/* Starts one peer of the stack in the segment, with those of its group that are not alive; waits until it serves. */
+/* Starts one peer of the stack in the segment, with those of its group that are not alive; waits
+ * until it serves. */
 int launch_peer(struct tool *t, struct xseg *seg, const char *name);
 
 /* A stack on its way up. */
@@ -25,8 +26,10 @@ struct launch {
 };
 
 /* Starts the supervisor; it is alive when this returns TOOL_DONE. */
-int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack);
-/* Waits until all peers serve. TOOL_FAILED: one of them could not be started, the reason is printed. */
+int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg,
+		      const struct stack *stack);
+/* Waits until all peers serve. TOOL_FAILED: one of them could not be started, the reason is
+ * printed. */
 int launch_wait(struct launch *l);
 
 #endif

@@ -23,51 +23,67 @@
 #define ANY	  MAX_WORDS
 
 static const struct command commands[] = {
-	{ "create", seg_create, seg_create_table, sizeof(struct seg_create_opts), 0, 0, "--memory SIZE",
+	{ "create", seg_create, seg_create_table, sizeof(struct seg_create_opts), 0, 0,
+	  "--memory SIZE",
 	  "makes a segment, after it has printed what its parts cost in RAM" },
 	{ "destroy", seg_destroy, seg_force_table, sizeof(struct seg_force_opts), 0, 0, "",
 	  "removes a segment; refuses while peers are alive or dirty data is in it" },
 	{ "list", seg_list, NULL, 0, 0, 0, "", "lists the segments of this machine" },
-	{ "info", seg_info, NULL, 0, 0, 0, "", "shows the size of a segment's parts and what is free" },
+	{ "info", seg_info, NULL, 0, 0, 0, "",
+	  "shows the size of a segment's parts and what is free" },
 	{ "check", seg_check, seg_check_table, sizeof(struct seg_check_opts), 0, 0, "",
 	  "verifies every invariant of the segment and names what is broken" },
 	{ "up", stack_up, stack_up_table, sizeof(struct stack_up_opts), 1, 1, "STACK.conf",
 	  "starts a stack: the segment, its supervisor and all peers" },
 	{ "down", stack_down, stack_down_table, sizeof(struct stack_down_opts), 0, 0, "",
 	  "stops a stack from the top down and removes its segment" },
-	{ "status", stack_status, NULL, 0, 0, 0, "", "shows the segment, the supervisor, the peers and the caches" },
-	{ "peer list", peer_list, NULL, 0, 0, 0, "", "lists the peers and the state that each is in" },
-	{ "peer start", peer_start, NULL, 0, 1, 1, "NAME", "starts a peer as the stack file has it" },
+	{ "status", stack_status, NULL, 0, 0, 0, "",
+	  "shows the segment, the supervisor, the peers and the caches" },
+	{ "peer list", peer_list, NULL, 0, 0, 0, "",
+	  "lists the peers and the state that each is in" },
+	{ "peer start", peer_start, NULL, 0, 1, 1, "NAME",
+	  "starts a peer as the stack file has it" },
 	{ "peer stop", peer_stop, peer_stop_table, sizeof(struct peer_stop_opts), 1, 1, "NAME",
 	  "stops a peer in order; refuses while others send to it" },
 	{ "peer kill", peer_kill, peer_kill_table, sizeof(struct peer_kill_opts), 1, 1, "NAME",
 	  "sends SIGKILL to a peer's process" },
-	{ "peer set", peer_set, NULL, 0, 2, ANY, "NAME KEY=VALUE...", "changes live options of a peer" },
-	{ "volume create", volume_create, volume_create_table, sizeof(struct volume_opts), 1, 1, "VOL --size SIZE",
+	{ "peer set", peer_set, NULL, 0, 2, ANY, "NAME KEY=VALUE...",
+	  "changes live options of a peer" },
+	{ "volume create", volume_create, volume_create_table, sizeof(struct volume_opts), 1, 1,
+	  "VOL --size SIZE",
 	  "makes a volume, which reads as zeroes" },
-	{ "volume list", volume_list, volume_table, sizeof(struct volume_opts), 0, 0, "", "lists the volumes" },
-	{ "volume info", volume_info, volume_table, sizeof(struct volume_opts), 1, 1, "VOL", "shows one volume" },
-	{ "volume resize", volume_resize, volume_resize_table, sizeof(struct volume_opts), 1, 1, "VOL --size SIZE",
+	{ "volume list", volume_list, volume_table, sizeof(struct volume_opts), 0, 0, "",
+	  "lists the volumes" },
+	{ "volume info", volume_info, volume_table, sizeof(struct volume_opts), 1, 1, "VOL",
+	  "shows one volume" },
+	{ "volume resize", volume_resize, volume_resize_table, sizeof(struct volume_opts), 1, 1,
+	  "VOL --size SIZE",
 	  "makes a volume larger or, with --force, smaller" },
 	{ "volume remove", volume_remove, volume_table, sizeof(struct volume_opts), 1, 1, "VOL",
 	  "removes a volume and its objects" },
-	{ "volume import", volume_import, volume_table, sizeof(struct volume_opts), 2, 2, "VOL FILE",
+	{ "volume import", volume_import, volume_table, sizeof(struct volume_opts), 2, 2,
+	  "VOL FILE",
 	  "writes a raw image into a volume; - is standard input" },
-	{ "volume export", volume_export, volume_table, sizeof(struct volume_opts), 2, 2, "VOL FILE",
+	{ "volume export", volume_export, volume_table, sizeof(struct volume_opts), 2, 2,
+	  "VOL FILE",
 	  "writes a volume into a raw image; - is standard output" },
 	{ "volume flush", volume_flush, volume_table, sizeof(struct volume_opts), 1, 1, "VOL",
 	  "returns when all that was acknowledged before is on stable storage" },
-	{ "cache status", cache_status, NULL, 0, 0, 1, "[CACHE]", "shows a cache's policy, state and counters" },
+	{ "cache status", cache_status, NULL, 0, 0, 1, "[CACHE]",
+	  "shows a cache's policy, state and counters" },
 	{ "cache get", cache_get, cache_volume_table, sizeof(struct cache_opts), 1, 1, "CACHE",
 	  "shows a cache's options" },
-	{ "cache set", cache_set, cache_volume_table, sizeof(struct cache_opts), 2, ANY, "CACHE KEY=VALUE...",
+	{ "cache set", cache_set, cache_volume_table, sizeof(struct cache_opts), 2, ANY,
+	  "CACHE KEY=VALUE...",
 	  "changes options of a cache, or of one volume in it" },
 	{ "cache flush", cache_flush, cache_volume_table, sizeof(struct cache_opts), 1, 1, "CACHE",
 	  "writes a cache's dirty data to the store" },
-	{ "cache drop", cache_drop, NULL, 0, 1, 1, "CACHE", "forgets a cache's clean data; refuses while any is dirty" },
+	{ "cache drop", cache_drop, NULL, 0, 1, 1, "CACHE",
+	  "forgets a cache's clean data; refuses while any is dirty" },
 	{ "stat", stat_run, stat_table, sizeof(struct stat_opts), 0, 0, "",
 	  "prints counters and latencies of each peer, cache and volume" },
-	{ "top", stat_top, top_table, sizeof(struct stat_opts), 0, 0, "", "the same, live, on a terminal" },
+	{ "top", stat_top, top_table, sizeof(struct stat_opts), 0, 0, "",
+	  "the same, live, on a terminal" },
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -79,13 +95,16 @@ struct global_opts {
 
 #define AT(field) offsetof(struct global_opts, field)
 static const struct opt global_table[] = {
-	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX, .arg = "SEGMENT",
+	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX,
+	  .arg = "SEGMENT",
 	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
 	  .help = "stop waiting after that time, with exit code 3; the work goes on" },
-	{ .name = "quiet", .kind = OPT_BOOL, .off = AT(quiet), .help = "no progress, and no word about success" },
-	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "this text, also -h; after a command, that command's" },
+	{ .name = "quiet", .kind = OPT_BOOL, .off = AT(quiet),
+	  .help = "no progress, and no word about success" },
+	{ .name = "help", .kind = OPT_BOOL, .off = AT(help),
+	  .help = "this text, also -h; after a command, that command's" },
 	{ .name = "version", .kind = OPT_BOOL, .off = AT(version), .help = "print the version" },
 	{ 0 },
 };
@@ -109,7 +128,8 @@ static int print_help(void)
 
 static int print_command_help(const struct command *cmd)
 {
-	printf("usage: xseg [OPTIONS] %s%s%s\n\n%s\n", cmd->words, *cmd->args ? " " : "", cmd->args, cmd->help);
+	printf("usage: xseg [OPTIONS] %s%s%s\n\n%s\n", cmd->words, *cmd->args ? " " : "", cmd->args,
+	       cmd->help);
 	if (cmd->opts && cmd->opts->name) {
 		printf("\noptions:\n");
 		cli_print_options(stdout, cmd->opts);
@@ -155,7 +175,8 @@ static bool group_words(const char *word, char *out, size_t size)
 	size_t i, used = 0, len = strlen(word);
 
 	for (i = 0; i < NR_COMMANDS; i++)
-		if (!strncmp(commands[i].words, word, len) && commands[i].words[len] == ' ' && used < size)
+		if (!strncmp(commands[i].words, word, len) && commands[i].words[len] == ' ' &&
+		    used < size)
 			used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
 						 commands[i].words + len + 1);
 	return used > 0;
@@ -187,14 +208,18 @@ static int unknown_command(int argc, char **argv)
 		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
 	near = nearest_command(typed);
 	if (near)
-		return tool_fail(TOOL_USAGE, "unknown command '%s'; did you mean '%s'? 'xseg --help' lists all", typed, near);
+		return tool_fail(TOOL_USAGE,
+				 "unknown command '%s'; did you mean '%s'? 'xseg --help' lists all",
+				 typed, near);
 	return tool_fail(TOOL_USAGE, "unknown command '%s'; 'xseg --help' lists all", typed);
 }
 
 /* ---- reading the command line ------------------------------------------------------------ */
 
-/* Parses all options of argv; collects the other words. Returns their number or -EINVAL, with a line in err. */
-static int read_words(const struct cli_group *groups, int argc, char **argv, char **words, struct xseg_error *err)
+/* Parses all options of argv; collects the other words. Returns their number or -EINVAL, with a
+ * line in err. */
+static int read_words(const struct cli_group *groups, int argc, char **argv, char **words,
+		      struct xseg_error *err)
 {
 	int at = 0, next, nr = 0;
 	bool only_words = false;
@@ -210,7 +235,8 @@ static int read_words(const struct cli_group *groups, int argc, char **argv, cha
 		if (at + 1 >= argc)
 			break;
 		if (nr == MAX_WORDS)
-			return xseg_fail(err, -EINVAL, "more than %d words; see 'xseg --help'", MAX_WORDS);
+			return xseg_fail(err, -EINVAL, "more than %d words; see 'xseg --help'",
+					 MAX_WORDS);
 		words[nr++] = argv[++at];
 	}
 	return nr;
@@ -224,10 +250,11 @@ static int set_segment(struct tool *t, const struct global_opts *g)
 	if (!t->segment_given)
 		name = "xseg";
 	if (!xseg_name_ok(name))
-		return tool_fail(TOOL_USAGE,
-				 "segment '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with "
-				 "neither '.' nor '-'; name another with -s",
-				 name);
+		return tool_fail(
+			TOOL_USAGE,
+			"segment '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with "
+			"neither '.' nor '-'; name another with -s",
+			name);
 	snprintf(t->segment, sizeof(t->segment), "%s", name);
 	return TOOL_DONE;
 }
@@ -237,18 +264,20 @@ static int check_words(const struct command *cmd, const void *opts, int argc, ch
 	const char *missing = cmd->opts ? opt_missing(cmd->opts, opts) : NULL;
 
 	if (argc < cmd->min_args)
-		return tool_fail(TOOL_USAGE, "%s: something is missing; usage: xseg %s %s", cmd->words, cmd->words,
-				 cmd->args);
+		return tool_fail(TOOL_USAGE, "%s: something is missing; usage: xseg %s %s",
+				 cmd->words, cmd->words, cmd->args);
 	if (argc > cmd->max_args)
-		return tool_fail(TOOL_USAGE, "%s: '%.60s' is one word too many; usage: xseg %s%s%s", cmd->words,
-				 words[cmd->max_args], cmd->words, *cmd->args ? " " : "", cmd->args);
+		return tool_fail(TOOL_USAGE, "%s: '%.60s' is one word too many; usage: xseg %s%s%s",
+				 cmd->words, words[cmd->max_args], cmd->words,
+				 *cmd->args ? " " : "", cmd->args);
 	if (missing)
-		return tool_fail(TOOL_USAGE, "%s: --%s is missing; usage: xseg %s %s", cmd->words, missing, cmd->words,
-				 cmd->args);
+		return tool_fail(TOOL_USAGE, "%s: --%s is missing; usage: xseg %s %s", cmd->words,
+				 missing, cmd->words, cmd->args);
 	return TOOL_DONE;
 }
 
-static int run_command(const struct command *cmd, const struct global_opts *g, const void *opts, int argc, char **words)
+static int run_command(const struct command *cmd, const struct global_opts *g, const void *opts,
+		       int argc, char **words)
 {
 	struct tool t = { .json = g->json, .quiet = g->quiet, .timeout_ns = g->timeout_ns };
 	int rc;
@@ -284,7 +313,8 @@ static int read_command(const struct command *cmd, int used, int argc, char **ar
 		opt_set_defaults(cmd->opts, opts);
 	nr = read_words(groups, argc, argv, words, &err);
 	if (nr < 0)
-		rc = tool_fail(TOOL_USAGE, "%s: %s; see 'xseg %s --help'", cmd->words, err.text, cmd->words);
+		rc = tool_fail(TOOL_USAGE, "%s: %s; see 'xseg %s --help'", cmd->words, err.text,
+			       cmd->words);
 	else
 		rc = run_command(cmd, &g, opts, nr - used, words + used);
 	free(opts);
@@ -293,7 +323,8 @@ static int read_command(const struct command *cmd, int used, int argc, char **ar
 
 /* What stands before the first word; then `words` is that word and all that follows, options too.
  * Returns how many, or -EINVAL with a line in err. */
-static int read_front(struct global_opts *g, int argc, char **argv, char ***words, struct xseg_error *err)
+static int read_front(struct global_opts *g, int argc, char **argv, char ***words,
+		      struct xseg_error *err)
 {
 	struct cli_group groups[] = { { global_table, g }, { NULL, NULL } };
 	int at;

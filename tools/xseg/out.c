@@ -23,7 +23,8 @@ int out_done(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return TOOL_DONE;
-	return tool_fail(TOOL_FAILED, "standard output: %s; nothing more was printed", strerror(errno));
+	return tool_fail(TOOL_FAILED, "standard output: %s; nothing more was printed",
+			 strerror(errno));
 }
 
 static int dump(json_t *j, size_t flags)
@@ -31,7 +32,9 @@ static int dump(json_t *j, size_t flags)
 	tool_progress_end();
 	if (!j || json_dumpf(j, stdout, flags)) {
 		json_decref(j);
-		return tool_fail(TOOL_FAILED, "standard output: the JSON could not be written; is it full or closed?");
+		return tool_fail(
+			TOOL_FAILED,
+			"standard output: the JSON could not be written; is it full or closed?");
 	}
 	json_decref(j);
 	putchar('\n');
@@ -115,7 +118,8 @@ void out_table_row(struct out_table *table, const char *fmt, ...)
 	append(table, line);
 }
 
-/* The next cell of a line: its length, and where the one after it begins (NULL: it was the last). */
+/* The next cell of a line: its length, and where the one after it begins (NULL: it was the
+ * last). */
 static size_t next_cell(const char *cell, const char **after)
 {
 	size_t len = strcspn(cell, "\t\n");
@@ -129,17 +133,21 @@ static void measure(const struct out_table *table, int *width)
 	const char *line, *cell, *after;
 	int column, len;
 
-	for (line = table->rows; *line; line = strchr(line, '\n') + 1)
-		for (cell = line, column = 0; cell && column < MAX_COLUMNS; cell = after, column++) {
+	for (line = table->rows; *line; line = strchr(line, '\n') + 1) {
+		cell = line;
+		for (column = 0; cell && column < MAX_COLUMNS; column++) {
 			len = (int)next_cell(cell, &after);
 			if (line == table->rows && *cell == '>')
 				len--;
 			if (len > width[column])
 				width[column] = len;
+			cell = after;
 		}
+	}
 }
 
-static void write_line(FILE *out, const char *line, const int *width, const bool *right, bool heading)
+static void write_line(FILE *out, const char *line, const int *width, const bool *right,
+		       bool heading)
 {
 	const char *cell, *after;
 	int column, len;
@@ -153,7 +161,8 @@ static void write_line(FILE *out, const char *line, const int *width, const bool
 		if (right[column])
 			fprintf(out, "%*s%.*s", width[column] - len, "", len, cell);
 		else
-			fprintf(out, "%.*s%*s", len, cell, after && *after != '\n' ? width[column] - len : 0, "");
+			fprintf(out, "%.*s%*s", len, cell,
+				after && *after != '\n' ? width[column] - len : 0, "");
 		if (after && *after != '\n')
 			fputs("  ", out);
 	}
@@ -204,7 +213,8 @@ static const char *scaled(uint64_t n, const char *const *units, uint64_t factor,
 		value /= (double)factor;
 		units++;
 	}
-	snprintf(buf, OUT_TEXT, value == (double)n || value >= 100 ? "%.0f%s" : "%.1f%s", value, *units);
+	snprintf(buf, OUT_TEXT, value == (double)n || value >= 100 ? "%.0f%s" : "%.1f%s", value,
+		 *units);
 	return buf;
 }
 

@@ -25,7 +25,8 @@ void out_set_bool(json_t *object, const char *key, bool value);
 
 /* Headings parted by tabs; one that begins with '>' is right-aligned. NULL: no memory. */
 struct out_table *out_table_create(const char *headings);
-void out_table_row(struct out_table *table, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void out_table_row(struct out_table *table, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void out_table_free(struct out_table *table);
 /* Writes it to a stream and frees it. */
 void out_table_write(struct out_table *table, FILE *out);

@@ -1,7 +1,7 @@
 /* peer_cmds - peer list, start, stop, kill, set.
  *
- * Contract: see commands.h. `start` starts what the stack file in the segment says; a supervisor that
- * runs takes such a peer under its care.
+ * Contract: see commands.h. `start` starts what the stack file in the segment says; a supervisor
+ * that runs takes such a peer under its care.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,14 +20,16 @@
 
 #define AT(field) offsetof(struct peer_stop_opts, field)
 const struct opt peer_stop_table[] = {
-	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "also while others send to it" },
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also while others send to it" },
 	{ 0 },
 };
 #undef AT
 
 #define AT(field) offsetof(struct peer_kill_opts, field)
 const struct opt peer_kill_table[] = {
-	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "also when its process hosts others" },
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also when its process hosts others" },
 	{ 0 },
 };
 #undef AT
@@ -58,8 +60,10 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 	else
 		p->info = view_peer_named(&p->peers, name);
 	if (!rc && !p->info)
-		rc = tool_fail(TOOL_REFUSED, "%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
-			       name, t->segment);
+		rc = tool_fail(
+			TOOL_REFUSED,
+			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+			name, t->segment);
 	if (rc)
 		one_peer_close(p);
 	return rc;
@@ -67,8 +71,8 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 
 static int not_running(const struct xseg_peer_info *info)
 {
-	return tool_fail(TOOL_REFUSED, "%s: it is %s already; start it with 'xseg peer start %s'", info->name,
-			 view_state_name(info->state), info->name);
+	return tool_fail(TOOL_REFUSED, "%s: it is %s already; start it with 'xseg peer start %s'",
+			 info->name, view_state_name(info->state), info->name);
 }
 
 /* ---- list -------------------------------------------------------------------------------- */
@@ -128,14 +132,18 @@ static int stop_one(struct tool *t, const struct one_peer *p, bool force)
 	if (!view_peer_alive(info))
 		return not_running(info);
 	if (view_peer_is_client(info))
-		return tool_fail(TOOL_REFUSED, "%s: it is a client, which ends by itself; end its process %u", info->name,
-				 info->pid);
+		return tool_fail(TOOL_REFUSED,
+				 "%s: it is a client, which ends by itself; end its process %u",
+				 info->name, info->pid);
 	if (!force && view_peer_names(&p->peers, view_sends_to, info, names, sizeof(names)))
-		return tool_fail(TOOL_REFUSED, "peer stop %s: these send to it:%s; stop them first, or add --force and they wait",
-				 info->name, names);
+		return tool_fail(
+			TOOL_REFUSED,
+			"peer stop %s: these send to it:%s; stop them first, or add --force and they wait",
+			info->name, names);
 	rc = proc_stop_peer(p->seg, info);
 	if (rc && rc != -ESRCH)
-		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer stop %s", info->name);
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer stop %s",
+				       info->name);
 	return ending_wait_stopped(t, p->seg, info);
 }
 
@@ -167,14 +175,19 @@ static int kill_one(const struct one_peer *p, bool force)
 	if (!view_peer_alive(info))
 		return not_running(info);
 	if (!force && view_peer_names(&p->peers, view_shares_process, info, names, sizeof(names)))
-		return tool_fail(TOOL_REFUSED, "peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
-				 info->name, info->pid, names);
+		return tool_fail(
+			TOOL_REFUSED,
+			"peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
+			info->name, info->pid, names);
 	rc = proc_signal_peer(p->seg, info, SIGKILL);
 	if (rc == -ESRCH)
-		return tool_fail(TOOL_REFUSED, "peer kill %s: its process went away at this moment; see 'xseg peer list'",
-				 info->name);
+		return tool_fail(
+			TOOL_REFUSED,
+			"peer kill %s: its process went away at this moment; see 'xseg peer list'",
+			info->name);
 	if (rc)
-		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer kill %s", info->name);
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer kill %s",
+				       info->name);
 	return TOOL_DONE;
 }
 
@@ -217,7 +230,8 @@ int peer_set(struct tool *t, const void *opts, int argc, char **argv)
 	if (!code) {
 		rc = client_ask(c, peer, "%s", line);
 		if (rc < 0)
-			code = client_fail(c, rc, "its manual page has the keys", "peer set %s", argv[0]);
+			code = client_fail(c, rc, "its manual page has the keys", "peer set %s",
+					   argv[0]);
 	}
 	client_close(c);
 	if (!code)

@@ -7,7 +7,8 @@
 
 static const char *downstream_name(const struct view_peers *peers, const struct xseg_peer_info *p)
 {
-	const struct xseg_peer_info *lower = p->downstream == XSEG_NONE ? NULL : view_peer_at(peers, p->downstream);
+	const struct xseg_peer_info *lower =
+		p->downstream == XSEG_NONE ? NULL : view_peer_at(peers, p->downstream);
 
 	return lower ? lower->name : NULL;
 }
@@ -41,7 +42,8 @@ json_t *peer_text_json(const struct view_peers *peers)
 
 struct out_table *peer_text_table(const struct view_peers *peers)
 {
-	struct out_table *table = out_table_create("NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
+	struct out_table *table = out_table_create(
+		"NAME\tKIND\tSTATE\t>PID\t>GENERATION\t>PORTS\tHOSTED BY\tDOWNSTREAM");
 	const struct xseg_peer_info *p;
 	const char *lower;
 	char pid[16];
@@ -49,8 +51,9 @@ struct out_table *peer_text_table(const struct view_peers *peers)
 	for (p = peers->info; p < peers->info + peers->nr; p++) {
 		lower = downstream_name(peers, p);
 		snprintf(pid, sizeof(pid), "%u", p->pid);
-		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s", p->name, p->kind, view_state_name(p->state),
-			      view_peer_alive(p) ? pid : "-", p->generation, p->nr_ports,
+		out_table_row(table, "%s\t%s\t%s\t%s\t%u\t%u\t%s\t%s", p->name, p->kind,
+			      view_state_name(p->state), view_peer_alive(p) ? pid : "-",
+			      p->generation, p->nr_ports,
 			      view_peer_alive(p) ? p->member_label : "-", lower ? lower : "-");
 	}
 	return table;
@@ -86,7 +89,8 @@ json_t *peer_text_chains(const struct view_peers *peers)
 	uint32_t i;
 
 	for (i = 0; i < peers->nr; i++)
-		if (!view_peer_is_client(&peers->info[i]) && !is_sent_to(peers, peers->info[i].index))
+		if (!view_peer_is_client(&peers->info[i]) &&
+		    !is_sent_to(peers, peers->info[i].index))
 			json_array_append_new(chains, chain_from(peers, &peers->info[i]));
 	return chains;
 }

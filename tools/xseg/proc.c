@@ -16,7 +16,8 @@
 
 #define LOG_TAIL_BYTES (64 << 10)
 
-static int signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig, siginfo_t *info)
+static int signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
+		       siginfo_t *info)
 {
 	struct xseg_peer_info now;
 	int fd, rc = 0;

@@ -1,8 +1,8 @@
 /* proc - the processes behind peers: signals to them, and new ones.
  *
  * Contract: a signal goes to a process only while the kernel's word (the peer's lock) says that it
- * still serves that peer in that generation, through a pidfd opened before that was looked up: a pid
- * that was given to somebody else is never hit (T4).
+ * still serves that peer in that generation, through a pidfd opened before that was looked up: a
+ * pid that was given to somebody else is never hit (T4).
  */
 #ifndef TOOLS_XSEG_PROC_H
 #define TOOLS_XSEG_PROC_H
@@ -21,12 +21,15 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUS
 pid_t proc_spawn(char *const argv[], const char *log) XSEG_MUST_CHECK;
 /* True when the child has ended; *status as of waitpid(). */
 bool proc_ended(pid_t pid, int *status);
-/* Runs a program to its end; its stderr's last line goes to `said`. Returns its exit code or -errno. */
+/* Runs a program to its end; its stderr's last line goes to `said`. Returns its exit code or
+ * -errno. */
 int proc_run(char *const argv[], char *said, size_t size) XSEG_MUST_CHECK;
 
-/* Where what is started for a segment writes its log: $XDG_STATE_HOME/xseg-NAME.log or /tmp/xseg-NAME.log. */
+/* Where what is started for a segment writes its log: $XDG_STATE_HOME/xseg-NAME.log or
+ * /tmp/xseg-NAME.log. */
 void proc_log_path(const char *segment, char *path, size_t size);
-/* The last line of a file from offset `from` on that contains `word` (NULL: any); false when there is none. */
+/* The last line of a file from offset `from` on that contains `word` (NULL: any); false when there
+ * is none. */
 bool proc_last_line(const char *path, off_t from, const char *word, char *line, size_t size);
 
 #endif

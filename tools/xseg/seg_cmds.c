@@ -22,19 +22,25 @@ static const char *const huge_names[] = { "auto", "never", "require", NULL };
 
 #define AT(field) offsetof(struct seg_create_opts, field)
 const struct opt seg_create_table[] = {
-	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory_bytes), .min = 4 << 20, .flags = OPT_REQUIRED,
+	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory_bytes), .min = 4 << 20,
+	  .flags = OPT_REQUIRED,
 	  .help = "memory for data, caches and their tables" },
-	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .help = "requests in all (0: 2048)" },
-	{ .name = "ports", .kind = OPT_UINT, .off = AT(ports), .max = 256, .help = "ports in all (0: 64)" },
-	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache_bytes), .help = "also print what a cache of that size costs" },
-	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects), .help = "objects that this cache can hold (0: as cached chooses)" },
+	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests),
+	  .help = "requests in all (0: 2048)" },
+	{ .name = "ports", .kind = OPT_UINT, .off = AT(ports), .max = 256,
+	  .help = "ports in all (0: 64)" },
+	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache_bytes),
+	  .help = "also print what a cache of that size costs" },
+	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects),
+	  .help = "objects that this cache can hold (0: as cached chooses)" },
 	{ .name = "huge", .kind = OPT_ENUM, .off = AT(huge), .names = huge_names, .def = "auto",
 	  .help = "whether to use huge pages" },
 	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .def = "0600", .arg = "MODE",
 	  .help = "who may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33, .arg = "GROUP",
 	  .help = "group that the segment is given to, by name or number" },
-	{ .name = "dry-run", .kind = OPT_BOOL, .off = AT(dry_run), .help = "print the costs and make nothing" },
+	{ .name = "dry-run", .kind = OPT_BOOL, .off = AT(dry_run),
+	  .help = "print the costs and make nothing" },
 	{ 0 },
 };
 #undef AT
@@ -43,7 +49,8 @@ const struct opt seg_create_table[] = {
 struct cache_plan {
 	uint64_t memory_bytes, objects, buckets;
 	uint64_t metadata_bytes;		/* with that many objects */
-	uint64_t sparse_bytes;			/* what one more object with a single bucket costs */
+	/* what one more object with a single bucket costs */
+	uint64_t sparse_bytes;
 };
 
 static int read_group(const char *text, int64_t *gid)
@@ -56,9 +63,12 @@ static int read_group(const char *text, int64_t *gid)
 	return *end || *gid >= UINT32_MAX ? -EINVAL : 0;
 }
 
-static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg, struct xseg_error *err)
+static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg,
+		       struct xseg_error *err)
 {
-	struct stack_segment s = { .memory = o->memory_bytes, .requests = o->requests, .ports = o->ports,
+	struct stack_segment s = { .memory = o->memory_bytes,
+				   .requests = o->requests,
+				   .ports = o->ports,
 				   .huge = o->huge };
 	int64_t gid = -1;
 	int rc;
@@ -77,7 +87,8 @@ static int plan_cache(const struct seg_create_opts *o, struct cache_plan *c)
 	char cache[OUT_TEXT], metadata[OUT_TEXT], memory[OUT_TEXT];
 
 	if (o->objects && !o->cache_bytes)
-		return tool_fail(TOOL_USAGE, "create: --objects is about a cache; say its size with --cache");
+		return tool_fail(TOOL_USAGE,
+				 "create: --objects is about a cache; say its size with --cache");
 	if (!o->cache_bytes)
 		return TOOL_DONE;
 	c->memory_bytes = o->cache_bytes;
@@ -87,14 +98,16 @@ static int plan_cache(const struct seg_create_opts *o, struct cache_plan *c)
 	c->sparse_bytes = cached_sparse_object_bytes();
 	if (c->memory_bytes + c->metadata_bytes <= o->memory_bytes)
 		return TOOL_DONE;
-	return tool_fail(TOOL_USAGE,
-			 "create: a cache of %s needs %s more for its tables, and --memory is %s; give the segment more "
-			 "memory, or the cache less or fewer --objects",
-			 out_size(c->memory_bytes, cache), out_size(c->metadata_bytes, metadata),
-			 out_size(o->memory_bytes, memory));
+	return tool_fail(
+		TOOL_USAGE,
+		"create: a cache of %s needs %s more for its tables, and --memory is %s; give the segment more "
+		"memory, or the cache less or fewer --objects",
+		out_size(c->memory_bytes, cache), out_size(c->metadata_bytes, metadata),
+		out_size(o->memory_bytes, memory));
 }
 
-static json_t *plan_json(const struct tool *t, const struct xseg_plan *p, const struct cache_plan *c, bool made)
+static json_t *plan_json(const struct tool *t, const struct xseg_plan *p,
+			 const struct cache_plan *c, bool made)
 {
 	json_t *j = json_object(), *cache;
 
@@ -142,7 +155,8 @@ static int print_plan(const struct tool *t, const struct xseg_plan *p, const str
 		return TOOL_DONE;
 	table = out_table_create("RAM\t>bytes\t>");
 	for (i = 0; i < nr; i++)
-		out_table_row(table, "%s\t%" PRIu64 "\t%s", rows[i].part, rows[i].bytes, out_size(rows[i].bytes, size));
+		out_table_row(table, "%s\t%" PRIu64 "\t%s", rows[i].part, rows[i].bytes,
+			      out_size(rows[i].bytes, size));
 	return out_table_print(table);
 }
 
@@ -169,10 +183,12 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 		return rc || !t->json ? rc : out_json(plan_json(t, &plan, &cache, false));
 	rc = xseg_create(t->segment, &cfg, &err);
 	if (rc)
-		return tool_fail_errno(rc, &err,
-				       rc == -EEXIST ? "use it, remove it with 'xseg destroy', or name another with -s" :
-						       "ask for less --memory",
-				       "create");
+		return tool_fail_errno(
+			rc, &err,
+			rc == -EEXIST
+				? "use it, remove it with 'xseg destroy', or name another with -s"
+				: "ask for less --memory",
+			"create");
 	tool_say(t, "segment %s is made", t->segment);
 	return t->json ? out_json(plan_json(t, &plan, &cache, true)) : TOOL_DONE;
 }
@@ -192,7 +208,8 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 	int rc = xseg_destroy(t->segment);
 
 	if (rc)
-		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "destroy %s", t->segment);
+		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
+				       "destroy %s", t->segment);
 	tool_say(t, "segment %s is removed (%s)", t->segment, why->text);
 	return TOOL_DONE;
 }
@@ -210,8 +227,10 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc && rc != -ENOENT && o->force)
 		return destroy_unreadable(t, &err);
 	if (rc && rc != -ENOENT)
-		return tool_fail(TOOL_REFUSED, "destroy %s: who uses it cannot be told (%s); to remove it anyway add --force",
-				 t->segment, err.text);
+		return tool_fail(
+			TOOL_REFUSED,
+			"destroy %s: who uses it cannot be told (%s); to remove it anyway add --force",
+			t->segment, err.text);
 	if (rc)
 		return tool_fail_attach(t, rc, &err);
 	rc = o->force ? ending_kill_all(t, seg) : ending_may_destroy(t, seg);
@@ -220,7 +239,8 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = xseg_destroy(t->segment);
 	if (rc)
-		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "destroy %s", t->segment);
+		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
+				       "destroy %s", t->segment);
 	tool_say(t, "segment %s is removed", t->segment);
 	return TOOL_DONE;
 }
@@ -246,8 +266,8 @@ static void list_usable(struct listing *l, struct xseg *seg)
 		if (xseg_peer_get_info(seg, i, &peer) && view_peer_alive(&peer))
 			*(view_peer_is_client(&peer) ? &clients : &running) += 1;
 	out_table_row(l->table, "%s\t%s\t%s\t%s\t%u\t%u\t", info.name, running ? "running" : "idle",
-		      out_size(info.memory_bytes, memory), out_size(info.free_pages * XSEG_PAGE_SIZE, free_text), running,
-		      clients);
+		      out_size(info.memory_bytes, memory),
+		      out_size(info.free_pages * XSEG_PAGE_SIZE, free_text), running, clients);
 	j = json_object();
 	out_set_text(j, "name", info.name);
 	out_set_text(j, "state", running ? "running" : "idle");
@@ -285,7 +305,9 @@ static void list_one(const char *name, void *arg)
 
 int seg_list(struct tool *t, const void *opts, int argc, char **argv)
 {
-	struct listing l = { .array = json_array(), .table = out_table_create("NAME\tSTATE\t>MEMORY\t>FREE\t>PEERS\t>CLIENTS\tNOTE") };
+	struct listing l = { .array = json_array(),
+			     .table = out_table_create(
+				     "NAME\tSTATE\t>MEMORY\t>FREE\t>PEERS\t>CLIENTS\tNOTE") };
 	int rc;
 
 	(void)opts;
@@ -340,15 +362,17 @@ static int print_info(const struct xseg_info *i)
 	if (localtime_r(&at, &tm))
 		strftime(made, sizeof(made), "%Y-%m-%d %H:%M:%S", &tm);
 	printf("segment   %s, made %s\n", i->name, made);
-	printf("memory    %s: %s free, %s in arenas, %s in pages of peers\n", out_size(i->memory_bytes, a),
-	       out_size(i->free_pages * XSEG_PAGE_SIZE, b), out_size((uint64_t)i->arena_extents * XSEG_EXTENT_SIZE, c),
+	printf("memory    %s: %s free, %s in arenas, %s in pages of peers\n",
+	       out_size(i->memory_bytes, a), out_size(i->free_pages * XSEG_PAGE_SIZE, b),
+	       out_size((uint64_t)i->arena_extents * XSEG_EXTENT_SIZE, c),
 	       out_size((uint64_t)i->page_extents * XSEG_EXTENT_SIZE, d));
 	printf("in all    %s of shared memory\n", out_size(i->total_bytes, a));
 	printf("requests  %u of %u free\n", i->free_requests, i->nr_requests);
 	printf("ports     %u of %u free\n", i->free_ports, i->nr_ports);
 	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
 	printf("huge      %s\n", huge_names[i->huge]);
-	printf("bad       %" PRIu64 " wrong values were found in the segment and refused\n", i->bad_count);
+	printf("bad       %" PRIu64 " wrong values were found in the segment and refused\n",
+	       i->bad_count);
 	return out_done();
 }
 
@@ -374,7 +398,8 @@ int seg_info(struct tool *t, const void *opts, int argc, char **argv)
 
 #define AT(field) offsetof(struct seg_check_opts, field)
 const struct opt seg_check_table[] = {
-	{ .name = "fix", .kind = OPT_BOOL, .off = AT(fix), .help = "also rebuild what can be derived" },
+	{ .name = "fix", .kind = OPT_BOOL, .off = AT(fix),
+	  .help = "also rebuild what can be derived" },
 	{ 0 },
 };
 #undef AT
@@ -395,7 +420,8 @@ static bool has_running_peer(struct xseg *seg)
 	return false;
 }
 
-static json_t *check_json(bool ok, const char *state, json_t *problems, const struct xseg_info *info)
+static json_t *check_json(bool ok, const char *state, json_t *problems,
+			  const struct xseg_info *info)
 {
 	json_t *j = json_object();
 
@@ -423,23 +449,24 @@ static int check_unusable(const struct tool *t, int rc, const struct xseg_error 
 /* Prints what was found; `left` problems are not mended. */
 static int report_check(const struct tool *t, json_t *result, unsigned left)
 {
-	json_t *problems = json_object_get(result, "problems"), *p;
+	json_t *problems = json_object_get(result, "problems");
 	size_t i, nr = json_array_size(problems);
 	int rc = TOOL_DONE;
 
 	if (t->json)
 		rc = out_json(json_incref(result));
-	else
-		json_array_foreach(problems, i, p)
-			printf("%s\n", json_string_value(p));
+	for (i = 0; !t->json && i < nr; i++)
+		printf("%s\n", json_string_value(json_array_get(problems, i)));
 	if (!left)
 		tool_say(t, "segment %s is sound%s", t->segment, nr ? " now" : "");
 	json_decref(result);
 	if (!left)
 		return rc;
-	return tool_fail(TOOL_FAILED, "check: segment %s has %u problem%s; 'xseg check --fix' mends what can be derived, else "
-			 "make it again",
-			 t->segment, left, left == 1 ? "" : "s");
+	return tool_fail(
+		TOOL_FAILED,
+		"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be derived, else "
+		"make it again",
+		t->segment, left, left == 1 ? "" : "s");
 }
 
 int seg_check(struct tool *t, const void *opts, int argc, char **argv)

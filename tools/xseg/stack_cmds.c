@@ -3,7 +3,8 @@
  * Contract: see commands.h.
  *
  * Invariants
- *   U1  `up` that fails undoes what it began: the processes it started, and the segment if it made it
+ *   U1  `up` that fails undoes what it began: the processes it started, and the segment if it made
+ *       it
  *   U2  `up` that is interrupted or timed out leaves the supervisor at work (3)
  *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left
  */
@@ -34,7 +35,8 @@ const struct opt stack_up_table[] = {
 
 #define AT(field) offsetof(struct stack_down_opts, field)
 const struct opt stack_down_table[] = {
-	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "kill everything, and lose dirty data" },
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "kill everything, and lose dirty data" },
 	{ 0 },
 };
 #undef AT
@@ -64,9 +66,12 @@ static int read_text(struct upping *u)
 	if (!u->text)
 		rc = tool_fail(TOOL_FAILED, "up: no memory for the stack file; free some");
 	else if (!in || ferror(in))
-		rc = tool_fail(TOOL_USAGE, "up: %s: %s; name a stack file that can be read", u->file, strerror(errno));
+		rc = tool_fail(TOOL_USAGE, "up: %s: %s; name a stack file that can be read",
+			       u->file, strerror(errno));
 	else if (len >= STACK_TEXT_BYTES || strlen(u->text) != len)
-		rc = tool_fail(TOOL_USAGE, "up: %s: it is no text of less than 64k; name a stack file", u->file);
+		rc = tool_fail(TOOL_USAGE,
+			       "up: %s: it is no text of less than 64k; name a stack file",
+			       u->file);
 	if (in)
 		fclose(in);
 	return rc;
@@ -82,12 +87,14 @@ static int check_file(struct upping *u)
 
 	rc = tool_program("xseg-host", path, sizeof(path));
 	if (rc)
-		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it", "program xseg-host");
+		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
+				       "program xseg-host");
 	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, said, sizeof(said));
 	if (!rc)
 		return TOOL_DONE;
 	skip = strncmp(said, prefix, strlen(prefix)) ? 0 : strlen(prefix);
-	return tool_fail(rc == TOOL_USAGE ? TOOL_USAGE : TOOL_FAILED, "up: %s%s; correct that and run it again", said + skip,
+	return tool_fail(rc == TOOL_USAGE ? TOOL_USAGE : TOOL_FAILED,
+			 "up: %s%s; correct that and run it again", said + skip,
 			 said[0] ? "" : "xseg-host cannot check the stack file");
 }
 
@@ -106,7 +113,9 @@ static int read_stack(struct upping *u)
 	if (stack_parse(u->text, u->stack, &err))
 		return tool_fail(TOOL_USAGE, "up: %s: %s", u->file, err.text);
 	if (!u->stack->nr_peers)
-		return tool_fail(TOOL_USAGE, "up: %s: it has no [peer NAME] section; add one for each peer", u->file);
+		return tool_fail(TOOL_USAGE,
+				 "up: %s: it has no [peer NAME] section; add one for each peer",
+				 u->file);
 	if (!u->t->segment_given && u->stack->segment.name[0])
 		snprintf(u->t->segment, sizeof(u->t->segment), "%s", u->stack->segment.name);
 	return TOOL_DONE;
@@ -121,16 +130,20 @@ static int make_segment(struct upping *u)
 	int rc;
 
 	if (!u->stack->segment.memory)
-		return tool_fail(TOOL_USAGE, "up: %s: [segment] says no memory; add memory = SIZE", u->file);
+		return tool_fail(TOOL_USAGE, "up: %s: [segment] says no memory; add memory = SIZE",
+				 u->file);
 	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);
 	if (rc)
-		return tool_fail_errno(rc, &err, "correct [segment]", "up: segment %s", u->t->segment);
+		return tool_fail_errno(rc, &err, "correct [segment]", "up: segment %s",
+				       u->t->segment);
 	u->made = true;
 	rc = tool_attach(u->t, 0, &u->seg);
 	if (rc && xseg_destroy(u->t->segment))
-		tool_fail(TOOL_FAILED, "segment %s: it was made and cannot be removed; use 'xseg destroy'", u->t->segment);
+		tool_fail(TOOL_FAILED,
+			  "segment %s: it was made and cannot be removed; use 'xseg destroy'",
+			  u->t->segment);
 	return rc;
 }
 
@@ -144,15 +157,18 @@ static int open_segment(struct upping *u)
 	else if (rc)
 		rc = tool_fail_attach(u->t, rc, &err);
 	else if (xseg_supervisor_alive(u->seg))
-		rc = tool_fail(TOOL_REFUSED, "up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
-			       u->t->segment);
+		rc = tool_fail(
+			TOOL_REFUSED,
+			"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
+			u->t->segment);
 	if (rc)
 		return rc;
 	if (view_peers_load(u->seg, &u->before))
 		return tool_fail(TOOL_FAILED, "up: no memory for a list of peers; free some");
 	rc = xseg_stack_set(u->seg, u->text, strlen(u->text));
-	return rc ? tool_fail_errno(rc, NULL, "make the stack file shorter", "up: the segment's copy of %s", u->file) :
-		    TOOL_DONE;
+	return rc ? tool_fail_errno(rc, NULL, "make the stack file shorter",
+				    "up: the segment's copy of %s", u->file)
+		  : TOOL_DONE;
 }
 
 /* ---- up: undoing ------------------------------------------------------------------------- */
@@ -173,7 +189,9 @@ static void undo(struct upping *u)
 	if (!rc)
 		rc = ending_stop_peers(u->t, u->seg, was_there, u);
 	if (!rc && u->made && xseg_destroy(u->t->segment))
-		tool_fail(TOOL_FAILED, "segment %s: it was made and cannot be removed; use 'xseg destroy'", u->t->segment);
+		tool_fail(TOOL_FAILED,
+			  "segment %s: it was made and cannot be removed; use 'xseg destroy'",
+			  u->t->segment);
 }
 
 /* ---- up: the foreground ------------------------------------------------------------------ */
@@ -208,14 +226,19 @@ static int stay(struct upping *u)
 			tool_clear_interrupt();
 			rc = proc_signal_peer(u->seg, &supervisor, SIGTERM);
 			if (rc && rc != -ESRCH)
-				return tool_fail_errno(rc, NULL, "use 'xseg down'", "the supervisor");
+				return tool_fail_errno(rc, NULL, "use 'xseg down'",
+						       "the supervisor");
 		}
 		tool_sleep_ns(TAIL_NS);
 	}
 	show_log(&u->launch, &shown);
 	if (!asked)
-		return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s and 'xseg status'", u->launch.log);
-	return alive ? tool_later("the stack of segment %s is still stopping; see 'xseg status'", u->t->segment) : TOOL_DONE;
+		return tool_fail(TOOL_FAILED,
+				 "up: the supervisor went away; see %s and 'xseg status'",
+				 u->launch.log);
+	return alive ? tool_later("the stack of segment %s is still stopping; see 'xseg status'",
+				  u->t->segment)
+		     : TOOL_DONE;
 }
 
 /* ---- up ---------------------------------------------------------------------------------- */
@@ -245,7 +268,8 @@ static int bring_up(struct upping *u)
 	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack);
 
 	if (!rc) {
-		tool_say(u->t, "segment %s is %s; log: %s", u->t->segment, u->made ? "made" : "there already", u->launch.log);
+		tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
+			 u->made ? "made" : "there already", u->launch.log);
 		fflush(stdout);
 		rc = launch_wait(&u->launch);
 	}
@@ -312,7 +336,8 @@ int stack_down(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = xseg_destroy(t->segment);
 	if (rc)
-		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "down %s", t->segment);
+		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "down %s",
+				       t->segment);
 	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);
 	return TOOL_DONE;
 }

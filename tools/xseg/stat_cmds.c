@@ -24,12 +24,14 @@
 #define AT(field) offsetof(struct stat_opts, field)
 const struct opt stat_table[] = {
 	{ .name = "interval", .kind = OPT_TIME, .off = AT(interval_ns), .min = 1000000,
-	  .help = "print what was counted in each such time; without it, what was counted since the beginning" },
-	{ .name = "count", .kind = OPT_UINT, .off = AT(count), .help = "end after N intervals (0: go on until Ctrl-C)" },
+	  .help = "print what is counted in each such time; without it, all since the beginning" },
+	{ .name = "count", .kind = OPT_UINT, .off = AT(count),
+	  .help = "end after N intervals (0: go on until Ctrl-C)" },
 	{ 0 },
 };
 const struct opt top_table[] = {
-	{ .name = "interval", .kind = OPT_TIME, .off = AT(interval_ns), .min = 50000000, .def = "1s",
+	{ .name = "interval", .kind = OPT_TIME, .off = AT(interval_ns), .min = 50000000,
+	  .def = "1s",
 	  .help = "how often the numbers change" },
 	{ 0 },
 };
@@ -42,7 +44,8 @@ static int take(struct xseg *seg, struct stat_snapshot *snapshot)
 	return tool_fail(TOOL_FAILED, "no memory for statistics; free some");
 }
 
-static int show(const struct tool *t, const struct stat_snapshot *older, const struct stat_snapshot *newer)
+static int show(const struct tool *t, const struct stat_snapshot *older,
+		const struct stat_snapshot *newer)
 {
 	if (t->json && older)
 		return out_json_line(stat_json(older, newer));
@@ -87,7 +90,8 @@ static int run_intervals(const struct tool *t, struct xseg *seg, const struct st
 	}
 	stat_drop(&older);
 	if (!rc && o->count && i < o->count)
-		return tool_later("stat: %u of %u intervals were printed; run it again", i, o->count);
+		return tool_later("stat: %u of %u intervals were printed; run it again", i,
+				  o->count);
 	return rc;
 }
 
@@ -127,8 +131,8 @@ static void write_head(struct xseg *seg, FILE *out)
 
 	xseg_get_info(seg, &info);
 	fprintf(out, "%.40s: %s free of %s, %u of %u requests free   q quits\n\n", info.name,
-		out_size(info.free_pages * XSEG_PAGE_SIZE, free_text), out_size(info.memory_bytes, memory),
-		info.free_requests, info.nr_requests);
+		out_size(info.free_pages * XSEG_PAGE_SIZE, free_text),
+		out_size(info.memory_bytes, memory), info.free_requests, info.nr_requests);
 }
 
 /* Prints as much of the text as the terminal has lines and columns. */
@@ -149,7 +153,8 @@ static void paint(const char *text)
 	fflush(stdout);
 }
 
-static int repaint(struct xseg *seg, const struct stat_snapshot *older, const struct stat_snapshot *newer)
+static int repaint(struct xseg *seg, const struct stat_snapshot *older,
+		   const struct stat_snapshot *newer)
 {
 	char *text = NULL;
 	size_t size = 0;

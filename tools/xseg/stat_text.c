@@ -43,7 +43,8 @@ static enum stat_group group_of(const struct xseg_stats_view *block)
 static bool is_level(const char *key)
 {
 	static const char *const levels[] = {
-		"memory_bytes", "used_bytes", "dirty_bytes", "metadata_bytes", "objects", "policy_number",
+		"memory_bytes",   "used_bytes", "dirty_bytes",
+		"metadata_bytes", "objects",    "policy_number",
 	};
 	size_t i;
 
@@ -58,7 +59,8 @@ static bool counts_less(const struct xseg_stats_view *newer, const struct xseg_s
 	uint32_t i;
 
 	for (i = 0; i < newer->nr; i++)
-		if (!is_level(newer->key[i]) && newer->value[i] < view_stats_value(older, newer->key[i]))
+		if (!is_level(newer->key[i]) &&
+		    newer->value[i] < view_stats_value(older, newer->key[i]))
 			return true;
 	return false;
 }
@@ -76,7 +78,8 @@ static void subtract(struct xseg_stats_view *block, const struct xseg_stats_view
 }
 
 /* A copy of newer's blocks, less what older had. NULL: no memory. */
-static struct xseg_stats_view *differences(const struct stat_snapshot *older, const struct stat_snapshot *newer)
+static struct xseg_stats_view *differences(const struct stat_snapshot *older,
+					   const struct stat_snapshot *newer)
 {
 	struct xseg_stats_view *blocks = calloc(newer->stats.nr + 1, sizeof(*blocks));
 	uint32_t i;
@@ -84,7 +87,8 @@ static struct xseg_stats_view *differences(const struct stat_snapshot *older, co
 	for (i = 0; blocks && i < newer->stats.nr; i++) {
 		blocks[i] = newer->stats.block[i];
 		if (older)
-			subtract(&blocks[i], view_stats_find(&older->stats, blocks[i].kind, blocks[i].name));
+			subtract(&blocks[i],
+				 view_stats_find(&older->stats, blocks[i].kind, blocks[i].name));
 	}
 	return blocks;
 }
@@ -107,7 +111,8 @@ static struct common common_of(const struct view_stats *all, const struct xseg_s
 	if (group_of(block) == GROUP_VOLUME) {
 		c.ops = view_stats_value(block, "reads") + view_stats_value(block, "writes") +
 			view_stats_value(block, "flushes");
-		c.bytes = view_stats_value(block, "read_bytes") + view_stats_value(block, "write_bytes");
+		c.bytes = view_stats_value(block, "read_bytes") +
+			  view_stats_value(block, "write_bytes");
 	}
 	return c;
 }
@@ -131,14 +136,18 @@ static json_t *lat_json(const struct xhist *lat)
 /* Ratios in millionths, beside what they are made of. */
 static void set_hit_ratios(json_t *j, const struct xseg_stats_view *block)
 {
-	uint64_t hits = view_stats_value(block, "hits"), hit_bytes = view_stats_value(block, "hit_bytes");
-	uint64_t lookups = hits + view_stats_value(block, "misses") + view_stats_value(block, "partial");
+	uint64_t hits = view_stats_value(block, "hits"),
+		 hit_bytes = view_stats_value(block, "hit_bytes");
+	uint64_t lookups =
+		hits + view_stats_value(block, "misses") + view_stats_value(block, "partial");
 	uint64_t lookup_bytes = hit_bytes + view_stats_value(block, "miss_bytes");
 
 	out_set_int(j, "lookups", lookups);
 	out_set_int(j, "lookup_bytes", lookup_bytes);
-	out_set_int(j, "hit_ratio_requests_ppm", lookups ? (uint64_t)(1e6 * (double)hits / (double)lookups) : 0);
-	out_set_int(j, "hit_ratio_bytes_ppm", lookup_bytes ? (uint64_t)(1e6 * (double)hit_bytes / (double)lookup_bytes) : 0);
+	out_set_int(j, "hit_ratio_requests_ppm",
+		    lookups ? (uint64_t)(1e6 * (double)hits / (double)lookups) : 0);
+	out_set_int(j, "hit_ratio_bytes_ppm",
+		    lookup_bytes ? (uint64_t)(1e6 * (double)hit_bytes / (double)lookup_bytes) : 0);
 }
 
 static json_t *block_json(const struct view_stats *all, const struct xseg_stats_view *block)
@@ -175,7 +184,8 @@ json_t *stat_json(const struct stat_snapshot *older, const struct stat_snapshot 
 		json_object_set_new(j, group_names[i], group[i]);
 	}
 	for (i = 0; all.block && i < all.nr; i++)
-		json_array_append_new(group[group_of(&all.block[i])], block_json(&all, &all.block[i]));
+		json_array_append_new(group[group_of(&all.block[i])],
+				      block_json(&all, &all.block[i]));
 	free(all.block);
 	return j;
 }
@@ -200,10 +210,12 @@ static const char *lat_text(const struct xhist *lat, double percentile, char *bu
 	return "-";
 }
 
-static void add_peer(const struct writing *w, struct out_table *table, const struct xseg_stats_view *b)
+static void add_peer(const struct writing *w, struct out_table *table,
+		     const struct xseg_stats_view *b)
 {
 	struct common c = common_of(&w->all, b);
-	char ops[OUT_TEXT], bytes[OUT_TEXT], p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT], idle[OUT_TEXT];
+	char ops[OUT_TEXT], bytes[OUT_TEXT], p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT],
+		idle[OUT_TEXT];
 
 	out_count(per_second(w, c.ops), ops);
 	out_size(per_second(w, c.bytes), bytes);
@@ -211,16 +223,19 @@ static void add_peer(const struct writing *w, struct out_table *table, const str
 		out_percent(c.awake_idle_ns, w->interval_ns, idle);
 	else
 		out_time(c.awake_idle_ns, idle);
-	out_table_row(table, "%.*s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%s\t%s", w->narrow ? 16 : XSEG_NAME_MAX, b->name,
-		      b->kind, ops, bytes, c.errors, lat_text(c.lat, 50, p50), lat_text(c.lat, 99, p99),
+	out_table_row(table, "%.*s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%s\t%s",
+		      w->narrow ? 16 : XSEG_NAME_MAX, b->name, b->kind, ops, bytes, c.errors,
+		      lat_text(c.lat, 50, p50), lat_text(c.lat, 99, p99),
 		      lat_text(c.lat, 99.9, p999), idle);
 }
 
-static void add_cache(const struct writing *w, struct out_table *table, const struct xseg_stats_view *b)
+static void add_cache(const struct writing *w, struct out_table *table,
+		      const struct xseg_stats_view *b)
 {
 	uint64_t hits = view_stats_value(b, "hits"), hit_bytes = view_stats_value(b, "hit_bytes");
 	uint64_t lookups = hits + view_stats_value(b, "misses") + view_stats_value(b, "partial");
-	char requests[OUT_TEXT], bytes[OUT_TEXT], used[OUT_TEXT], dirty[OUT_TEXT], flushed[OUT_TEXT], memory[OUT_TEXT];
+	char requests[OUT_TEXT], bytes[OUT_TEXT], used[OUT_TEXT], dirty[OUT_TEXT],
+		flushed[OUT_TEXT], memory[OUT_TEXT];
 
 	out_percent(hits, lookups, requests);
 	out_percent(hit_bytes, hit_bytes + view_stats_value(b, "miss_bytes"), bytes);
@@ -228,11 +243,12 @@ static void add_cache(const struct writing *w, struct out_table *table, const st
 	out_size(view_stats_value(b, "used_bytes"), used);
 	out_size(view_stats_value(b, "dirty_bytes"), dirty);
 	out_size(per_second(w, view_stats_value(b, "flushed_bytes")), flushed);
-	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s", w->narrow ? 16 : XSEG_NAME_MAX, b->name, requests, bytes,
-		      memory, used, dirty, flushed);
+	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s", w->narrow ? 16 : XSEG_NAME_MAX,
+		      b->name, requests, bytes, memory, used, dirty, flushed);
 }
 
-static void add_volume(const struct writing *w, struct out_table *table, const struct xseg_stats_view *b)
+static void add_volume(const struct writing *w, struct out_table *table,
+		       const struct xseg_stats_view *b)
 {
 	char reads[OUT_TEXT], writes[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT], flushes[OUT_TEXT];
 
@@ -241,13 +257,14 @@ static void add_volume(const struct writing *w, struct out_table *table, const s
 	out_count(per_second(w, view_stats_value(b, "writes")), writes);
 	out_size(per_second(w, view_stats_value(b, "write_bytes")), in);
 	out_count(per_second(w, view_stats_value(b, "flushes")), flushes);
-	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64, w->narrow ? 16 : XSEG_NAME_MAX, b->name, reads, out,
-		      writes, in, flushes, view_stats_value(b, "errors"));
+	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64, w->narrow ? 16 : XSEG_NAME_MAX,
+		      b->name, reads, out, writes, in, flushes, view_stats_value(b, "errors"));
 }
 
 static const struct {
 	const char *headings[2];		/* totals; per second */
-	void (*add)(const struct writing *w, struct out_table *table, const struct xseg_stats_view *b);
+	void (*add)(const struct writing *w, struct out_table *table,
+		    const struct xseg_stats_view *b);
 } tables[NR_GROUPS] = {
 	[GROUP_PEER] = { { "PEER\tKIND\t>OPS\t>BYTES\t>ERRORS\t>P50\t>P99\t>P99.9\t>IDLE AWAKE",
 			   "PEER\tKIND\t>OPS/s\t>B/s\t>ERRORS\t>P50\t>P99\t>P99.9\t>IDLE AWAKE" },
@@ -276,9 +293,11 @@ static void write_group(const struct writing *w, enum stat_group group, FILE *ou
 		out_table_free(table);
 }
 
-void stat_write(const struct stat_snapshot *older, const struct stat_snapshot *newer, bool narrow, FILE *out)
+void stat_write(const struct stat_snapshot *older, const struct stat_snapshot *newer, bool narrow,
+		FILE *out)
 {
-	struct writing w = { .narrow = narrow, .interval_ns = older ? newer->at_ns - older->at_ns : 0 };
+	struct writing w = { .narrow = narrow,
+			     .interval_ns = older ? newer->at_ns - older->at_ns : 0 };
 	enum stat_group group;
 
 	w.all = (struct view_stats){ newer->stats.nr, differences(older, newer) };

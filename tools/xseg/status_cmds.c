@@ -60,8 +60,8 @@ static json_t *volumes_json(struct client *c, const struct view_peers *peers)
 /* What is worth a line of a cache's whole status. */
 static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_peer_info *p)
 {
-	static const char *const keys[] = { "name", "policy", "state", "memory_bytes", "used_bytes", "dirty_bytes",
-					    "draining" };
+	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
+					    "used_bytes", "dirty_bytes", "draining" };
 	json_t *all = NULL, *j = json_object();
 	size_t i;
 
@@ -73,14 +73,17 @@ static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_
 		if (json_object_get(all, keys[i]))
 			json_object_set(j, keys[i], json_object_get(all, keys[i]));
 	if (json_is_string(json_object_get(j, "policy")))
-		out_set_text(j, "promise", cache_text_promise(json_string_value(json_object_get(j, "policy"))));
+		out_set_text(j, "promise",
+			     cache_text_promise(json_string_value(json_object_get(j, "policy"))));
 	json_decref(all);
 	return j;
 }
 
 static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
 {
-	struct tool quick = { .timeout_ns = ASK_NS, .deadline_ns = tool_now_ns() + ASK_NS, .quiet = true };
+	struct tool quick = { .timeout_ns = ASK_NS,
+			      .deadline_ns = tool_now_ns() + ASK_NS,
+			      .quiet = true };
 	const struct xseg_peer_info *p = NULL;
 	json_t *j = json_object(), *caches = json_array();
 	struct client *c = NULL;
@@ -119,14 +122,16 @@ static const char *text(const json_t *j, const char *key)
 
 static void print_segment(struct tool *t, const json_t *j)
 {
-	const json_t *segment = json_object_get(j, "segment"), *supervisor = json_object_get(j, "supervisor");
+	const json_t *segment = json_object_get(j, "segment"),
+		     *supervisor = json_object_get(j, "supervisor");
 	const json_t *volumes = json_object_get(j, "volumes");
 	char memory[OUT_TEXT], free_text[OUT_TEXT], log[512];
 
 	proc_log_path(t->segment, log, sizeof(log));
-	printf("segment     %s: %s free of %s, %" PRIu64 " of %" PRIu64 " requests free\n", text(segment, "name"),
-	       out_size(number(segment, "free_bytes"), free_text), out_size(number(segment, "memory_bytes"), memory),
-	       number(segment, "free_requests"), number(segment, "requests"));
+	printf("segment     %s: %s free of %s, %" PRIu64 " of %" PRIu64 " requests free\n",
+	       text(segment, "name"), out_size(number(segment, "free_bytes"), free_text),
+	       out_size(number(segment, "memory_bytes"), memory), number(segment, "free_requests"),
+	       number(segment, "requests"));
 	if (json_is_true(json_object_get(supervisor, "alive")))
 		printf("supervisor  pid %" PRIu64 ", log %s\n", number(supervisor, "pid"), log);
 	else
@@ -139,13 +144,13 @@ static void print_segment(struct tool *t, const json_t *j)
 
 static void print_chains(const json_t *j)
 {
-	json_t *chains = json_object_get(j, "chains"), *chain, *name;
+	json_t *chains = json_object_get(j, "chains"), *chain;
 	size_t i, k;
 
 	json_array_foreach(chains, i, chain) {
 		printf("%-12s", i ? "" : "chain");
-		json_array_foreach(chain, k, name)
-			printf("%s%s", k ? " -> " : "", json_string_value(name));
+		for (k = 0; k < json_array_size(chain); k++)
+			printf("%s%s", k ? " -> " : "", json_string_value(json_array_get(chain, k)));
 		putchar('\n');
 	}
 }
@@ -157,8 +162,9 @@ static void print_caches(const json_t *j)
 	size_t i;
 
 	json_array_foreach(caches, i, c) {
-		printf("cache       %s: %s, %s of %s used, %s dirty\n", text(c, "name"), text(c, "state"),
-		       out_size(number(c, "used_bytes"), used), out_size(number(c, "memory_bytes"), memory),
+		printf("cache       %s: %s, %s of %s used, %s dirty\n", text(c, "name"),
+		       text(c, "state"), out_size(number(c, "used_bytes"), used),
+		       out_size(number(c, "memory_bytes"), memory),
 		       out_size(number(c, "dirty_bytes"), dirty));
 		printf("            %s: %s\n", text(c, "policy"), text(c, "promise"));
 	}

@@ -38,7 +38,8 @@ void tool_start_clock(struct tool *t)
 	struct itimerval timer = { .it_interval = { .tv_usec = 100000 } };
 
 	t->deadline_ns = UINT64_MAX;
-	if (!t->timeout_ns || __builtin_add_overflow(tool_now_ns(), t->timeout_ns, &t->deadline_ns)) {
+	if (!t->timeout_ns ||
+	    __builtin_add_overflow(tool_now_ns(), t->timeout_ns, &t->deadline_ns)) {
 		t->deadline_ns = UINT64_MAX;
 		return;
 	}
@@ -58,7 +59,8 @@ uint64_t tool_limit(const struct tool *t, uint64_t ns)
 
 void tool_sleep_ns(uint64_t ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(ns / TOOL_SECOND), .tv_nsec = (long)(ns % TOOL_SECOND) };
+	struct timespec ts = { .tv_sec = (time_t)(ns / TOOL_SECOND),
+			       .tv_nsec = (long)(ns % TOOL_SECOND) };
 
 	if (!interrupted)
 		nanosleep(&ts, NULL);
@@ -161,7 +163,8 @@ enum tool_exit tool_exit_of(int64_t rc)
 	return TOOL_FAILED;
 }
 
-int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt, ...)
+int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
+		    ...)
 {
 	const char *reason = err && err->text[0] ? err->text : strerror((int)-rc);
 	bool has_hint = strchr(reason, ';') != NULL;
@@ -171,8 +174,8 @@ int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return tool_fail(tool_exit_of(rc), "%s: %s%s%s", what, reason, hint && !has_hint ? "; " : "",
-			 hint && !has_hint ? hint : "");
+	return tool_fail(tool_exit_of(rc), "%s: %s%s%s", what, reason,
+			 hint && !has_hint ? "; " : "", hint && !has_hint ? hint : "");
 }
 
 int tool_later(const char *fmt, ...)
@@ -252,13 +255,15 @@ int tool_program(const char *name, char *path, size_t size)
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
 	if (rc == -ENOENT)
-		return tool_fail(TOOL_REFUSED,
-				 "segment %s: there is none of that name; make it with 'xseg create' or 'xseg up', "
-				 "or name another with -s",
-				 t->segment);
+		return tool_fail(
+			TOOL_REFUSED,
+			"segment %s: there is none of that name; make it with 'xseg create' or 'xseg up', "
+			"or name another with -s",
+			t->segment);
 	tool_fail_errno(rc, err,
-			rc == -EACCES || rc == -EPERM ? "its mode and group say who may; 'ls -l /dev/shm' shows them" :
-							"remove it with 'xseg destroy --force' if nothing uses it",
+			rc == -EACCES || rc == -EPERM
+				? "its mode and group say who may; 'ls -l /dev/shm' shows them"
+				: "remove it with 'xseg destroy --force' if nothing uses it",
 			"segment %s", t->segment);
 	return TOOL_FAILED;
 }

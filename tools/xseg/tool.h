@@ -6,8 +6,10 @@
  *
  * Invariants
  *   T1  an error is one line on stderr: what, why, what to do next
- *   T2  progress is shown on a terminal only, on stderr, and is gone before anything else is printed
- *   T3  a wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work goes on
+ *   T2  progress is shown on a terminal only, on stderr, and is gone before anything else is
+ *       printed
+ *   T3  a wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work
+ *       goes on
  *   T4  no signal is sent to a bare pid: see proc.h
  */
 #ifndef TOOLS_XSEG_TOOL_H
@@ -25,7 +27,7 @@ enum tool_exit {
 	TOOL_FAILED,				/* store, system, full, damage found */
 	TOOL_USAGE,				/* wrong usage, key or size */
 	TOOL_LATER,				/* timed out or interrupted, the work goes on */
-	TOOL_REFUSED				/* exists already, is not there, is in use, would lose data */
+	TOOL_REFUSED				/* exists, is not there, is in use, would lose data */
 };
 
 #define TOOL_SECOND 1000000000ull
@@ -50,7 +52,8 @@ struct command {
 };
 
 uint64_t tool_now_ns(void);
-/* Starts the clock of --timeout: from then on signals end system calls that block, again and again. */
+/* Starts the clock of --timeout: from then on signals end system calls that block, again and
+ * again. */
 void tool_start_clock(struct tool *t);
 /* The deadline or, without --timeout, now + ns. */
 uint64_t tool_limit(const struct tool *t, uint64_t ns);
@@ -59,17 +62,18 @@ void tool_sleep_ns(uint64_t ns);	/* ends early when interrupted */
 /* Ctrl-C, SIGTERM and SIGHUP set a flag from now on; a second one ends the program at once. */
 void tool_catch_signals(void);
 bool tool_interrupted(void);
-/* Forgets it, for commands that end something in order after Ctrl-C; the next one interrupts that. */
+/* Forgets it, for commands that end something in order after Ctrl-C; the next one interrupts
+ * that. */
 void tool_clear_interrupt(void);
 /* True when the command should stop waiting (T3). */
 bool tool_out_of_time(const struct tool *t);
 
 /* Prints "xseg: ..." as one line and returns code. */
 int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "xseg: WHAT: REASON; HINT": the reason is the text in err, else strerror's. The hint (may be NULL) is left
- * out when the reason has one (a ';'). The code is made from rc. */
-int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+/* "xseg: WHAT: REASON; HINT": the reason is the text in err, else strerror's. The hint (may be
+ * NULL) is left out when the reason has one (a ';'). The code is made from rc. */
+int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
+		    ...) __attribute__((format(printf, 4, 5)));
 enum tool_exit tool_exit_of(int64_t rc);
 /* "interrupted: WHAT" or "timed out: WHAT", which says what goes on. Returns TOOL_LATER. */
 int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -78,7 +82,8 @@ int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void tool_mute(bool mute);
 
 /* Shows a line of progress in place, at most five times a second, until tool_progress_end(). */
-void tool_progress(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void tool_progress(const struct tool *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void tool_progress_end(void);
 
 /* A line for people on stdout: not with --json or --quiet. */

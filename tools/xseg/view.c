@@ -30,7 +30,8 @@ bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info)
 	uint32_t i;
 
 	for (i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, info) && !strcmp(info->kind, supervisor_kind) && view_peer_alive(info))
+		if (xseg_peer_get_info(seg, i, info) && !strcmp(info->kind, supervisor_kind) &&
+		    view_peer_alive(info))
 			return true;
 	return false;
 }
@@ -86,15 +87,17 @@ bool view_peer_is_client(const struct xseg_peer_info *p)
 const char *view_state_name(enum xseg_peer_state state)
 {
 	static const char *const names[] = {
-		[XSEG_PEER_FREE] = "free",	 [XSEG_PEER_OPENING] = "opening", [XSEG_PEER_LIVE] = "running",
-		[XSEG_PEER_STOPPED] = "stopped", [XSEG_PEER_DEAD] = "dead",
+		[XSEG_PEER_FREE] = "free",    [XSEG_PEER_OPENING] = "opening",
+		[XSEG_PEER_LIVE] = "running", [XSEG_PEER_STOPPED] = "stopped",
+		[XSEG_PEER_DEAD] = "dead",
 	};
 
 	return names[state];
 }
 
 uint32_t view_peer_names(const struct view_peers *peers,
-			 bool (*which)(const struct xseg_peer_info *p, const struct xseg_peer_info *of),
+			 bool (*which)(const struct xseg_peer_info *p,
+				       const struct xseg_peer_info *of),
 			 const struct xseg_peer_info *of, char *out, size_t size)
 {
 	uint32_t i, nr = 0;
@@ -106,7 +109,8 @@ uint32_t view_peer_names(const struct view_peers *peers,
 			continue;
 		nr++;
 		if (used < size)
-			used += (size_t)snprintf(out + used, size - used, " %s", peers->info[i].name);
+			used += (size_t)snprintf(out + used, size - used, " %s",
+						 peers->info[i].name);
 	}
 	return nr;
 }
@@ -118,7 +122,8 @@ bool view_sends_to(const struct xseg_peer_info *p, const struct xseg_peer_info *
 
 bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
 {
-	return p->index != of->index && p->member == of->member && view_peer_alive(p) && view_peer_alive(of);
+	return p->index != of->index && p->member == of->member && view_peer_alive(p) &&
+	       view_peer_alive(of);
 }
 
 /* ---- statistics -------------------------------------------------------------------------- */
@@ -136,7 +141,8 @@ static void sum_into(struct xseg_stats_view *to, const struct xseg_stats_view *f
 	xhist_merge(&to->lat, &from->lat);
 }
 
-static struct xseg_stats_view *find_block(const struct view_stats *stats, const char *kind, const char *name)
+static struct xseg_stats_view *find_block(const struct view_stats *stats, const char *kind,
+					  const char *name)
 {
 	uint32_t i;
 
@@ -175,7 +181,8 @@ void view_stats_fini(struct view_stats *stats)
 	stats->nr = 0;
 }
 
-const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind, const char *name)
+const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind,
+					      const char *name)
 {
 	return find_block(stats, kind, name);
 }

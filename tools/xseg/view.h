@@ -12,7 +12,8 @@
 
 struct view_peers {
 	uint32_t nr;
-	struct xseg_peer_info *info;		/* by index in the segment; free slots are left out */
+	/* by index in the segment; free slots are left out */
+	struct xseg_peer_info *info;
 };
 
 struct view_stats {
@@ -37,15 +38,18 @@ const char *view_state_name(enum xseg_peer_state state);
 
 /* Appends " NAME NAME" of each peer for which which() is true; returns how many there are. */
 uint32_t view_peer_names(const struct view_peers *peers,
-			 bool (*which)(const struct xseg_peer_info *p, const struct xseg_peer_info *of),
+			 bool (*which)(const struct xseg_peer_info *p,
+				       const struct xseg_peer_info *of),
 			 const struct xseg_peer_info *of, char *out, size_t size);
-/* For view_peer_names(): other peers that are alive and send to `of`; that live in the process of `of`. */
+/* For view_peer_names(): other peers that are alive and send to `of`; that live in the process of
+ * `of`. */
 bool view_sends_to(const struct xseg_peer_info *p, const struct xseg_peer_info *of);
 bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_info *of);
 
 int view_stats_load(struct xseg *seg, struct view_stats *stats) XSEG_MUST_CHECK;
 void view_stats_fini(struct view_stats *stats);
-const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind, const char *name);
+const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind,
+					      const char *name);
 /* 0 when there is no such key. */
 uint64_t view_stats_value(const struct xseg_stats_view *block, const char *key);
 

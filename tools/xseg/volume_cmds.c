@@ -1,7 +1,7 @@
 /* volume_cmds - volume create, list, info, resize, remove, import, export, flush: asked of volumed.
  *
- * Contract: see commands.h. A volume's line is "slot= name= id= size_bytes= object_size_bytes= state=
- * objects_left="; "volume info" has the same, one item a line.
+ * Contract: see commands.h. A volume's line is "slot= name= id= size_bytes= object_size_bytes=
+ * state= objects_left="; "volume info" has the same, one item a line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,12 +17,14 @@
 /* ---- options ----------------------------------------------------------------------------- */
 
 #define AT(field) offsetof(struct volume_opts, field)
-#define OPT_VOLUMED                                                                                                   \
-	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, .arg = "NAME",                \
-	  .help = "which volumed, where there are several" }
-#define OPT_VOLUME_SIZE                                                                                               \
-	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .flags = OPT_REQUIRED,                             \
+/* clang-format off */
+#define OPT_VOLUMED \
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
+	  .arg = "NAME", .help = "which volumed, where there are several" }
+#define OPT_VOLUME_SIZE \
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .flags = OPT_REQUIRED, \
 	  .help = "bytes of the volume, a multiple of 512" }
+/* clang-format on */
 
 const struct opt volume_table[] = {
 	OPT_VOLUMED,
@@ -35,7 +37,8 @@ const struct opt volume_create_table[] = {
 };
 const struct opt volume_resize_table[] = {
 	OPT_VOLUME_SIZE,
-	{ .name = "force", .kind = OPT_BOOL, .off = AT(force), .help = "also make it smaller, and lose what is beyond" },
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also make it smaller, and lose what is beyond" },
 	OPT_VOLUMED,
 	{ 0 },
 };
@@ -52,15 +55,16 @@ static int check_name(const char *name)
 {
 	if (xseg_name_ok(name))
 		return TOOL_DONE;
-	return tool_fail(TOOL_USAGE,
-			 "volume '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with neither '.' "
-			 "nor '-'; choose another",
-			 name);
+	return tool_fail(
+		TOOL_USAGE,
+		"volume '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with neither '.' "
+		"nor '-'; choose another",
+		name);
 }
 
 /* Opens a client and finds volumed. `name` (NULL: none) is checked before. */
-static int open_volumed(struct tool *t, const struct volume_opts *o, const char *name, bool io, struct client **c,
-			uint32_t *peer)
+static int open_volumed(struct tool *t, const struct volume_opts *o, const char *name, bool io,
+			struct client **c, uint32_t *peer)
 {
 	int rc = name ? check_name(name) : TOOL_DONE;
 
@@ -94,7 +98,8 @@ static int fail_volume(struct client *c, int64_t rc, const char *what, const cha
 	return client_fail(c, rc, hint, "%s %s", what, name);
 }
 
-static int ask_volume(struct client *c, uint32_t peer, const char *what, const char *name, struct volume *v)
+static int ask_volume(struct client *c, uint32_t peer, const char *what, const char *name,
+		      struct volume *v)
 {
 	int64_t rc = client_ask(c, peer, "volume info %s", name);
 
@@ -126,10 +131,11 @@ static int show_volume(const struct tool *t, const struct volume *v)
 	if (t->json)
 		return out_json(volume_json(v));
 	printf("volume   %s, id %" PRIu64 "\n", v->name, v->id);
-	printf("size     %s (%" PRIu64 " bytes), in objects of %s\n", out_size(v->size_bytes, size), v->size_bytes,
-	       out_size(v->object_size_bytes, object));
+	printf("size     %s (%" PRIu64 " bytes), in objects of %s\n", out_size(v->size_bytes, size),
+	       v->size_bytes, out_size(v->object_size_bytes, object));
 	if (v->objects_left)
-		printf("state    %s, %" PRIu64 " objects left to delete\n", v->state, v->objects_left);
+		printf("state    %s, %" PRIu64 " objects left to delete\n", v->state,
+		       v->objects_left);
 	else
 		printf("state    %s\n", v->state);
 	return out_done();
@@ -163,7 +169,8 @@ static void list_lines(struct client *c, json_t *array, struct out_table *table)
 			continue;
 		read_volume(line, &v);
 		json_array_append_new(array, volume_json(&v));
-		out_table_row(table, "%s\t%" PRIu64 "\t%s\t%s", v.name, v.id, out_size(v.size_bytes, size), v.state);
+		out_table_row(table, "%s\t%" PRIu64 "\t%s\t%s", v.name, v.id,
+			      out_size(v.size_bytes, size), v.state);
 	}
 }
 
@@ -242,7 +249,8 @@ int volume_create(struct tool *t, const void *opts, int argc, char **argv)
 	return t->json ? out_json(volume_json(&v)) : TOOL_DONE;
 }
 
-static int resize(struct tool *t, struct client *c, uint32_t peer, const struct volume_opts *o, const char *name)
+static int resize(struct tool *t, struct client *c, uint32_t peer, const struct volume_opts *o,
+		  const char *name)
 {
 	char from[OUT_TEXT], to[OUT_TEXT];
 	struct volume v;
@@ -253,9 +261,10 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	if (code)
 		return code;
 	if (o->size_bytes < v.size_bytes && !o->force)
-		return tool_fail(TOOL_REFUSED,
-				 "volume resize %s: from %s to %s it would lose what is beyond; add --force if that may go",
-				 name, out_size(v.size_bytes, from), out_size(o->size_bytes, to));
+		return tool_fail(
+			TOOL_REFUSED,
+			"volume resize %s: from %s to %s it would lose what is beyond; add --force if that may go",
+			name, out_size(v.size_bytes, from), out_size(o->size_bytes, to));
 	rc = client_ask(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
 	if (rc < 0)
 		return fail_volume(c, rc, "volume resize", name);
@@ -295,7 +304,8 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 		if (strcmp(v.state, "removing"))
 			return TOOL_DONE;
 		if (tool_out_of_time(t))
-			return tool_later("volume %s: its removal goes on, %" PRIu64 " objects are left; 'xseg volume info %s' "
+			return tool_later("volume %s: its removal goes on, %" PRIu64
+					  " objects are left; 'xseg volume info %s' "
 					  "shows how far it is",
 					  name, v.objects_left, name);
 		tool_progress(t, "removing %s: %" PRIu64 " objects left", name, v.objects_left);
@@ -315,7 +325,8 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 	if (code)
 		return code;
 	rc = client_ask(c, peer, "volume remove %s", argv[0]);
-	code = rc < 0 ? fail_volume(c, rc, "volume remove", argv[0]) : wait_removed(t, c, peer, argv[0]);
+	code = rc < 0 ? fail_volume(c, rc, "volume remove", argv[0])
+		      : wait_removed(t, c, peer, argv[0]);
 	client_close(c);
 	if (!code)
 		tool_say(t, "volume %s is removed", argv[0]);
@@ -325,8 +336,8 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 /* ---- flush, import, export --------------------------------------------------------------- */
 
 /* What I/O to a volume needs; closes the client when there is no such volume. */
-static int open_volume(struct tool *t, const struct volume_opts *o, const char *what, const char *name, bool io,
-		       struct volume_ref *ref)
+static int open_volume(struct tool *t, const struct volume_opts *o, const char *what,
+		       const char *name, bool io, struct volume_ref *ref)
 {
 	struct volume v;
 	int rc = open_volumed(t, o, name, io, &ref->c, &ref->peer);
@@ -335,7 +346,8 @@ static int open_volume(struct tool *t, const struct volume_opts *o, const char *
 		return rc;
 	rc = ask_volume(ref->c, ref->peer, what, name, &v);
 	if (!rc && strcmp(v.state, "removing") == 0)
-		rc = tool_fail(TOOL_REFUSED, "%s %s: the volume is being removed; use another", what, name);
+		rc = tool_fail(TOOL_REFUSED, "%s %s: the volume is being removed; use another",
+			       what, name);
 	if (rc) {
 		client_close(ref->c);
 		return rc;
@@ -355,14 +367,15 @@ int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
 	rc = open_volume(t, opts, "volume flush", argv[0], false, &ref);
 	if (rc)
 		return rc;
-	rc = volume_io_flush(ref.c, ref.peer, ref.id, argv[0]);
+	rc = client_flush(ref.c, ref.peer, ref.id, argv[0]);
 	client_close(ref.c);
 	if (!rc)
 		tool_say(t, "volume %s is on stable storage", argv[0]);
 	return rc;
 }
 
-static int show_moved(struct tool *t, const char *volume, const char *how, const struct volume_io_result *r)
+static int show_moved(struct tool *t, const char *volume, const char *how,
+		      const struct volume_io_result *r)
 {
 	char all[OUT_TEXT], data[OUT_TEXT], time[OUT_TEXT];
 	json_t *j;

@@ -1,7 +1,7 @@
 /* volume_io - see volume_io.h.
  *
- * An image is moved in chunks of 256 KiB; up to 16 of them are out at once. Each has a slot: a request
- * and pages that stay with it.
+ * An image is moved in chunks of 256 KiB; up to 16 of them are out at once. Each has a slot: a
+ * request and pages that stay with it.
  *
  *   slot       to         when
  *   IDLE       OUT        its request was submitted
@@ -10,9 +10,11 @@
  *   ANSWERED   IDLE       an export has written it out, in order; an import: at once
  *
  * Invariants
- *   I1  zeroes of an image overwrite what the volume held: they are sent as WRITE_ZEROES, or as data
+ *   I1  zeroes of an image overwrite what the volume held: they are sent as WRITE_ZEROES, or as
+ *       data
  *   I2  an export writes chunks in the order of the volume, so that it can go into a pipe
- *   I3  after an error nothing more is sent; what is out is waited for, so the first offset is the right one
+ *   I3  after an error nothing more is sent; what is out is waited for, so the first offset is the
+ *       right one
  */
 #include "tools/xseg/volume_io.h"
 
@@ -46,7 +48,8 @@ struct mover {
 	const struct volume_ref *v;
 	const char *file;
 	int fd;
-	bool is_regular;			/* may have holes, can be read and written anywhere */
+	/* may have holes, can be read and written anywhere */
+	bool is_regular;
 	uint64_t image_bytes;			/* UINT64_MAX: not known before its end */
 	uint64_t next;				/* offset of the next chunk to be begun */
 	uint64_t data_from, data_to;		/* import: the data extent that was found last */
@@ -65,7 +68,8 @@ static void mover_init(struct mover *m, const struct volume_ref *v, const char *
 {
 	uint32_t i;
 
-	*m = (struct mover){ .v = v, .file = file, .fd = -1, .image_bytes = UINT64_MAX, .start_ns = tool_now_ns() };
+	*m = (struct mover){ .v = v, .file = file, .fd = -1, .image_bytes = UINT64_MAX };
+	m->start_ns = tool_now_ns();
 	m->nr_slots = v->c->nr_pages / CHUNK_PAGES;
 	if (m->nr_slots > MAX_SLOTS)
 		m->nr_slots = MAX_SLOTS;
@@ -159,7 +163,8 @@ static int mover_reap(struct mover *m)
 
 	while (!(nr = xseg_port_replies(port, r, MAX_SLOTS))) {
 		if (tool_out_of_time(c->t))
-			return tool_later("%s: stopped at byte %" PRIu64 "; run the command again to have all of it",
+			return tool_later("%s: stopped at byte %" PRIu64
+					  "; run the command again to have all of it",
 					  m->v->name, m->next);
 		if (!client_peer_gone(c, m->v->peer))
 			gone_since = 0;
@@ -167,7 +172,8 @@ static int mover_reap(struct mover *m)
 			gone_since = tool_now_ns();
 		else if (tool_now_ns() - gone_since > 2 * TOOL_SECOND)
 			return tool_fail(TOOL_FAILED,
-					 "%s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up'",
+					 "%s: its volumed went away at byte %" PRIu64
+					 "; start it again with 'xseg up'",
 					 m->v->name, m->next);
 		xseg_port_wait(port, WAIT_NS);
 	}
@@ -192,22 +198,25 @@ static void show_progress(struct mover *m, const char *what)
 		tool_progress(m->v->c->t, "%s %s: %s, %s/s", what, m->v->name, done, rate);
 	else
 		tool_progress(m->v->c->t, "%s %s: %s of %s (%s), %s/s", what, m->v->name, done,
-			      out_size(m->image_bytes, whole), out_percent(m->next, m->image_bytes, part), rate);
+			      out_size(m->image_bytes, whole),
+			      out_percent(m->next, m->image_bytes, part), rate);
 }
 
 static int volume_error(const struct mover *m, const char *what)
 {
-	return tool_fail_errno(m->error, NULL, "see 'xseg status' and the store's log", "%s %s: at byte %" PRIu64, what,
-			       m->v->name, m->error_offset);
+	return tool_fail_errno(m->error, NULL, "see 'xseg status' and the store's log",
+			       "%s %s: at byte %" PRIu64, what, m->v->name, m->error_offset);
 }
 
 static int file_error(const struct mover *m, const char *what, int error)
 {
 	if (error == EINTR)
-		return tool_later("%s: stopped at byte %" PRIu64 "; run the command again to have all of it", m->v->name,
-				  m->next);
-	return tool_fail(TOOL_FAILED, "%s %s: %s: %s; at byte %" PRIu64 ", mend that and run it again", what, m->v->name,
-			 m->file, strerror(error), m->next);
+		return tool_later("%s: stopped at byte %" PRIu64
+				  "; run the command again to have all of it",
+				  m->v->name, m->next);
+	return tool_fail(TOOL_FAILED,
+			 "%s %s: %s: %s; at byte %" PRIu64 ", mend that and run it again", what,
+			 m->v->name, m->file, strerror(error), m->next);
 }
 
 static void mover_result(const struct mover *m, struct volume_io_result *result)
@@ -220,7 +229,8 @@ static void mover_result(const struct mover *m, struct volume_io_result *result)
 /* ---- data between pages and a file ------------------------------------------------------- */
 
 /* Pages as a vector, from byte `from` of the chunk on. Returns the number of pieces. */
-static int fill_iov(struct mover *m, const struct slot *s, uint32_t from, uint32_t to, struct iovec *iov)
+static int fill_iov(struct mover *m, const struct slot *s, uint32_t from, uint32_t to,
+		    struct iovec *iov)
 {
 	uint32_t in, len;
 	int nr = 0;
@@ -228,7 +238,8 @@ static int fill_iov(struct mover *m, const struct slot *s, uint32_t from, uint32
 	for (; from < to; from += len) {
 		in = from % XSEG_PAGE_SIZE;
 		len = XSEG_PAGE_SIZE - in < to - from ? XSEG_PAGE_SIZE - in : to - from;
-		iov[nr].iov_base = (char *)xseg_page(m->v->c->seg, s->page[from / XSEG_PAGE_SIZE]) + in;
+		iov[nr].iov_base =
+			(char *)xseg_page(m->v->c->seg, s->page[from / XSEG_PAGE_SIZE]) + in;
 		iov[nr++].iov_len = len;
 	}
 	return nr;
@@ -248,8 +259,10 @@ static ssize_t stream_write(int fd, const struct iovec *iov, int nr, off_t offse
 	return writev(fd, iov, nr);
 }
 
-/* Moves bytes from .. to of the chunk; fewer only at the end of the input. Returns how many, or -errno. */
-static int64_t move_bytes(struct mover *m, const struct slot *s, vector_fn *move, uint32_t from, uint32_t to)
+/* Moves bytes from .. to of the chunk; fewer only at the end of the input. Returns how many, or
+ * -errno. */
+static int64_t move_bytes(struct mover *m, const struct slot *s, vector_fn *move, uint32_t from,
+			  uint32_t to)
 {
 	struct iovec iov[CHUNK_PAGES];
 	uint32_t at = from;
@@ -291,7 +304,8 @@ static int open_input(struct mover *m)
 		m->image_bytes = (uint64_t)st.st_size;
 	} else if (S_ISBLK(st.st_mode)) {
 		end = lseek(m->fd, 0, SEEK_END);
-		m->image_bytes = end > 0 && lseek(m->fd, 0, SEEK_SET) == 0 ? (uint64_t)end : UINT64_MAX;
+		m->image_bytes =
+			end > 0 && lseek(m->fd, 0, SEEK_SET) == 0 ? (uint64_t)end : UINT64_MAX;
 	}
 	return TOOL_DONE;
 }
@@ -302,14 +316,17 @@ static int image_too_large(const struct mover *m)
 
 	out_size(m->v->size_bytes, volume);
 	if (m->image_bytes == UINT64_MAX)
-		return tool_fail(TOOL_REFUSED,
-				 "import %s: the image does not end with the volume's %s, of which all are written; grow it "
-				 "with 'xseg volume resize' and run it again",
-				 m->v->name, volume);
+		return tool_fail(
+			TOOL_REFUSED,
+			"import %s: the image does not end with the volume's %s, of which all are written; grow it "
+			"with 'xseg volume resize' and run it again",
+			m->v->name, volume);
 	return tool_fail(TOOL_REFUSED,
-			 "import %s: the image has %s (%" PRIu64 " bytes) and the volume %s; grow it with "
+			 "import %s: the image has %s (%" PRIu64
+			 " bytes) and the volume %s; grow it with "
 			 "'xseg volume resize %s --size %" PRIu64 "'",
-			 m->v->name, out_size(m->image_bytes, image), m->image_bytes, volume, m->v->name, m->image_bytes);
+			 m->v->name, out_size(m->image_bytes, image), m->image_bytes, volume,
+			 m->v->name, m->image_bytes);
 }
 
 /* True when no byte of the image's range is in a data extent of its file. */
@@ -340,7 +357,8 @@ static bool chunk_is_zero(struct mover *m, const struct slot *s)
 	return true;
 }
 
-/* Reads the chunk at m->next. *got: its bytes, 0 at the end. The rest of its last page is zeroed. */
+/* Reads the chunk at m->next. *got: its bytes, 0 at the end. The rest of its last page is
+ * zeroed. */
 static int read_chunk(struct mover *m, struct slot *s, uint32_t *got)
 {
 	int64_t moved = move_bytes(m, s, m->is_regular ? preadv : stream_read, 0, s->size);
@@ -349,8 +367,9 @@ static int read_chunk(struct mover *m, struct slot *s, uint32_t *got)
 		return file_error(m, "import", (int)-moved);
 	*got = (uint32_t)moved;
 	if (*got % XSEG_PAGE_SIZE)
-		memset((char *)xseg_page(m->v->c->seg, s->page[*got / XSEG_PAGE_SIZE]) + *got % XSEG_PAGE_SIZE, 0,
-		       XSEG_PAGE_SIZE - *got % XSEG_PAGE_SIZE);
+		memset((char *)xseg_page(m->v->c->seg, s->page[*got / XSEG_PAGE_SIZE]) +
+			       *got % XSEG_PAGE_SIZE,
+		       0, XSEG_PAGE_SIZE - *got % XSEG_PAGE_SIZE);
 	return TOOL_DONE;
 }
 
@@ -440,7 +459,7 @@ int volume_io_import(const struct volume_ref *v, const char *file, struct volume
 		rc = import_run(&m);
 	tool_progress_end();
 	if (!rc)
-		rc = volume_io_flush(v->c, v->peer, v->id, "import");
+		rc = client_flush(v->c, v->peer, v->id, "import");
 	mover_result(&m, result);
 	if (m.fd >= 0)
 		close(m.fd);
@@ -554,29 +573,4 @@ int volume_io_export(const struct volume_ref *v, const char *file, struct volume
 	if (m.fd >= 0 && close(m.fd) && !rc)
 		rc = file_error(&m, "export", errno);
 	return rc;
-}
-
-/* ---- flush ------------------------------------------------------------------------------- */
-
-int volume_io_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what)
-{
-	char dirty[OUT_TEXT];
-	int64_t result;
-	int rc;
-
-	rc = client_send(c, peer, XSEG_OP_FLUSH, volume);
-	if (rc)
-		return client_fail(c, rc, NULL, "%s: the flush", what);
-	while (!client_poll(c, CLIENT_PORT_IO, WAIT_NS, &result)) {
-		if (tool_out_of_time(c->t))
-			return tool_later("%s: not all is on stable storage yet, the flush goes on; 'xseg cache status' "
-					  "shows how much is dirty",
-					  what);
-		tool_progress(c->t, "%s: flushing, %s dirty", what, out_size(view_dirty_bytes(c->seg, XSEG_NONE), dirty));
-	}
-	tool_progress_end();
-	if (result < 0)
-		return client_fail(c, result, "what could not be written stays dirty and is tried again; see 'xseg status'",
-				   "%s: the flush", what);
-	return TOOL_DONE;
 }

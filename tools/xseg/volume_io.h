@@ -26,7 +26,4 @@ struct volume_io_result {
 int volume_io_import(const struct volume_ref *v, const char *file, struct volume_io_result *result);
 int volume_io_export(const struct volume_ref *v, const char *file, struct volume_io_result *result);
 
-/* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT: ..." on failure. */
-int volume_io_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what);
-
 #endif
