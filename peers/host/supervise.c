@@ -328,6 +328,9 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 			watch_stranger(s, u);
 		else if (u->state == UNIT_WAITING && may_start(s, u, now_ms))
 			start_unit(s, u, now_ms);
+		else if (u->state == UNIT_STOPPED && !u->child && unit_has(s, u, is_dead))
+			/* somebody started it by hand, and it died before we saw it alive */
+			unit_died(s, u, "died", now_ms);
 		return;
 	}
 	if (u->child || alive)

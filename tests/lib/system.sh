@@ -30,6 +30,7 @@ export XSEG_SEGMENT=${TEST_SEGMENT:-test-$$-${test_name:0:36}}
 TMP=$BUILD/tests/tmp/$test_name.$$
 export TMP
 export TMPDIR=$TMP
+export XDG_STATE_HOME=$TMP
 mkdir -p "$TMP" && cd "$TMP" || exit 1
 
 cleanup()
