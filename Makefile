@@ -183,7 +183,7 @@ deps: ## installs the Debian packages that are missing, after saying which and w
 check: ## the short tests, under 5 minutes; T=PATTERN for some of them
 	@tests/lib/deps.sh --quiet build check
 	@$(MAKE) --no-print-directory $(JOBS) all
-	@BUILD=$(BUILD) CC='$(CC)' tests/run.sh $(T)
+	@BUILD=$(BUILD) CC='$(CC)' tests/run.sh $(if $(T),'$(T)')
 
 check-long: ## the same with long simulations, crash loops, fuzzing
 	@LONG=1 $(MAKE) --no-print-directory check

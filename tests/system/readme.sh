@@ -1,0 +1,62 @@
+#!/bin/bash
+# readme.sh - the first hour of README.md, command by command as it stands there.
+#
+# The blocks marked sh from the heading on are one script, run by `bash -e` in order. Changed are only the
+# segment's name, where the programs are, and where the tour's directory is.
+# timeout: 150
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached filed
+
+readme=$root/README.md
+export XDG_STATE_HOME=$TMP
+mkdir clone
+
+# hour: the blocks of the tour, each followed by a line that tells which one has ended
+hour()
+{
+	awk '
+	/^## / { on = /^## A first hour/ }
+	on && /^```sh$/ { inside = 1; next }
+	inside && /^```$/ { inside = 0; printf "echo \"@ block %d\"\n", ++n; next }
+	inside { print }' "$readme" |
+	sed -e '/^make$/d' -e "s|=hour\$|=$XSEG_SEGMENT|" -e "s|xseg-hour\\.log|xseg-$XSEG_SEGMENT.log|" \
+		-e "s|\\\$PWD/build/bin|$BUILD/bin|"
+}
+
+# title N: the words in bold before block N, or its number
+title()
+{
+	awk -v wanted="$1" '
+	/^## / { on = /^## A first hour/ }
+	on && /^\*\*/ { split($0, part, /\*\*/); bold = part[2]; sub(/\.$/, "", bold) }
+	on && /^```sh$/ && ++n == wanted { print bold == "" ? "Build" : bold; exit }' "$readme"
+}
+
+hour >hour.sh
+blocks=$(grep -c '^echo "@ block' hour.sh)
+t "the README has a first hour of at least eight blocks" test "$blocks" -ge 8
+(cd clone && bash -e "$TMP/hour.sh") >hour.log 2>&1 </dev/null
+status=$?
+for i in $(seq "$blocks"); do
+	if grep -q "^@ block $i\$" hour.log; then
+		ok "README, first hour: $(title "$i")"
+	else
+		tail -n 20 hour.log >rest.log
+		not_ok "README, first hour: $(title "$i")" rest.log
+		break
+	fi
+done
+is "the hour ends well" "$status" 0
+t "no sector was wrong" test "$(grep -c 'verify errors=0' hour.log)" -ge 2
+t "the killed cache found its dirty data" grep -q 'cached: recovered .* of dirty data' hour.log
+t "nothing is left of it" test ! -e "/dev/shm/xseg.$XSEG_SEGMENT" -a ! -e clone/build/hour
+
+# ---- the rest of the page ----
+
+grep -oE '\]\([A-Za-z0-9_./-]+\)' "$readme" | tr -d '])(' | sort -u |
+	while read -r file; do [ -e "$root/$file" ] || echo "$file"; done >missing.log
+t "every file that the README links to is there" test ! -s missing.log
+for target in demo check deps; do
+	t "make $target is a target" grep -q "^$target:" "$root/Makefile"
+done
+finish
