@@ -31,6 +31,7 @@
 #define XSEG_PEER_PORTS	   16
 #define XSEG_REQ_UNIT	   16		/* requests are handed to ports in units of this many */
 #define XSEG_STACK_BYTES   (64u << 10)	/* room for the text of the stack file */
+#define XSEG_DONE_WORDS	   ((XSEG_REQ_PAGES + 63) / 64)
 #define XSEG_MASK_WORDS	   (XSEG_MAX_PORTS / 64)
 
 /* Byte offsets of the kernel's (OFD) locks in the segment's file. They lock no data. */
@@ -129,7 +130,9 @@ struct xs_req {
 	uint32_t part;
 	uint16_t via, pad1;			/* port + 1 that sent it on last */
 	uint64_t epoch;				/* and the epoch of the route that it took */
-	_Atomic uint64_t done;			/* a split parent's done bits, one a part; its holder */
+	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
+	 * successor finds them, and those of children that were answered. Zero when a request is allocated. */
+	_Atomic uint64_t done[XSEG_DONE_WORDS];
 	uint32_t page[XSEG_REQ_PAGES];		/* page index, XSEG_PAGE_* flags on top */
 	char target[XSEG_TARGET_MAX];
 };

@@ -220,6 +220,8 @@ struct xreq *xseg_req_alloc(struct xport *port)
 		xs_count_bad(port->seg);
 		return NULL;
 	}
+	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
+		atomic_store_explicit(&port->seg->reqs[index].done[i], 0, memory_order_relaxed);
 	r->op = r->flags = 0;
 	r->nr_pages = 0;
 	r->size = r->volume = r->parent = r->part = 0;
@@ -250,6 +252,29 @@ uint32_t xseg_port_nr_requests(struct xport *port)
 uint32_t xseg_port_nr_free(struct xport *port)
 {
 	return xpool_nr(&port->free);
+}
+
+void xs_req_mark_part(struct xseg *seg, uint32_t child)
+{
+	uint32_t parent = seg->reqs[child].parent, part = seg->reqs[child].part;
+
+	if (parent == 0 || parent > seg->geo.nr_requests || part >= XSEG_REQ_PAGES)
+		return;
+	/* release: partner is the acquire in xseg_req_part_is_done() */
+	atomic_fetch_or_explicit(&seg->reqs[parent - 1].done[part / 64], 1ull << (part % 64), memory_order_release);
+}
+
+void xseg_req_part_set_done(struct xport *port, const struct xreq *child)
+{
+	xs_req_mark_part(port->seg, child->index);
+}
+
+bool xseg_req_part_is_done(struct xport *port, const struct xreq *r, uint32_t part)
+{
+	const _Atomic uint64_t *done = port->seg->reqs[r->index].done;
+
+	return part < XSEG_REQ_PAGES &&
+	       (atomic_load_explicit(&done[part / 64], memory_order_acquire) >> (part % 64) & 1);
 }
 
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len)

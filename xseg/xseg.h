@@ -255,7 +255,6 @@ enum xseg_op {
 const char *xseg_op_name(enum xseg_op op);
 
 #define XSEG_REQ_FUA	 1u			/* answered when on stable storage */
-#define XSEG_REQ_NOSPLIT 2u			/* reserved for forwarders */
 
 #define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] */
 
@@ -313,6 +312,13 @@ void xseg_req_apply(struct xport *port, struct xreq *r);
 
 /* Records the result and gives the request back to its origin. The caller has it no more. */
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
+
+/* A request that its holder splits into children: r->parent of a child is the index of the split request + 1, r->part
+ * the number of the part, below XSEG_REQ_PAGES. A part that was answered without an error must not be done again by a successor,
+ * when others may have overwritten it since: mark it before the child is freed, and ask before sending a part.
+ * What was answered to a peer that died is marked when its successor opens. */
+void xseg_req_part_set_done(struct xport *port, const struct xreq *child);
+bool xseg_req_part_is_done(struct xport *port, const struct xreq *r, uint32_t part);
 
 /* Takes up to max requests (accepted: they are this port's now), or replies to own requests (PRIVATE again). */
 uint32_t xseg_port_receive(struct xport *port, struct xreq **out, uint32_t max);

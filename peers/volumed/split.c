@@ -7,13 +7,15 @@
  *
  * Contract: all of a parent happens in the thread of the port that got it. Nothing allocates or
  * blocks. A successor gets the parent again and splits it again, after the old children have been
- * drained.
+ * drained.  It leaves out the parts that were done (S4).
  *
  * Invariants
  *   S1  a parent is answered once: all of its parts sent, or one failed, and no child out
  *   S2  after a part has failed no further part is sent; the parent's result is the first error
  *   S3  a part is checked against the volume as it is when the part is sent (a volume may be cut or
  *       removed while the parent waits)
+ *   S4  a part that was written is not written again by a successor: somebody may have read and overwritten it
+ *       since, and have been answered. Its done bit is set before its child is freed
  */
 #include <assert.h>
 #include <errno.h>
@@ -69,6 +71,8 @@ static void child_done(struct peer_port *pp, struct xreq *child)
 		parent_failed(c, (int)child->result);
 	else if (c->result >= 0)
 		c->result += child->result < child->size ? child->result : child->size;
+	if (child->result >= (int64_t)child->size)
+		xseg_req_part_set_done(pp->port, child);
 	xseg_req_free(pp->port, child);
 	vd_port_of(pp)->children--;
 	c->out--;
@@ -110,11 +114,17 @@ static bool part_send(struct peer_port *pp, struct xreq *parent, struct vd_conte
 		parent_failed(c, rc);
 		return true;
 	}
+	room = ((uint64_t)1 << v->shift) - (offset & (((uint64_t)1 << v->shift) - 1));
+	size = room < size ? (uint32_t)room : size;
+	if (parent->op != XSEG_OP_READ && xseg_req_part_is_done(pp->port, parent, c->part)) {
+		c->sent += size;
+		c->result += size;
+		c->part++;
+		return true;
+	}
 	child = port->children < children_max(pp) ? xseg_req_alloc(pp->port) : NULL;
 	if (!child)
 		return false;
-	room = ((uint64_t)1 << v->shift) - (offset & (((uint64_t)1 << v->shift) - 1));
-	size = room < size ? (uint32_t)room : size;
 	child_fill(child, parent, c->sent, size);
 	child->part = c->part;
 	vd_volume_address(v, child, offset);

@@ -210,6 +210,24 @@ static void a_split_request_is_done_again_by_the_successor(void **state)
 	expect_pattern(id, 0, size, 4);
 }
 
+static void a_part_that_was_done_is_not_done_again_by_the_successor(void **state)
+{
+	uint32_t id = create("vol", "16M"), size = 12 * 4096, kills, nr;
+	struct xreq *r;
+
+	(void)state;
+	for (kills = 1; kills < 40; kills++) {
+		r = send_io(XSEG_OP_WRITE, id, 0, size, 0);
+		nr = count_notes(XSEG_OP_WRITE, "vol:");
+		for (uint32_t i = 0; i < kills; i++)
+			step();
+		volumed_close(XSEG_CLOSE_ABANDON);
+		volumed_open(1, "4k", kills & 1 ? "2" : "64");
+		assert_int_equal(result_of(r), size);
+		assert_int_equal(count_notes(XSEG_OP_WRITE, "vol:") - nr, 12);
+	}
+}
+
 static void kills_at_every_step_lose_no_request(void **state)
 {
 	uint32_t id = create("vol", "16M"), size = 12 * 4096, kills;
@@ -445,6 +463,7 @@ int main(void)
 		T_SMALL(the_first_error_of_a_part_is_the_whole_request_s),
 		T_SMALL(a_part_that_waits_is_refused_when_the_volume_has_gone),
 		T_SMALL(a_split_request_is_done_again_by_the_successor),
+		T_SMALL(a_part_that_was_done_is_not_done_again_by_the_successor),
 		T_SMALL(kills_at_every_step_lose_no_request),
 		T_SMALL(stopping_waits_for_what_is_out),
 		T(stopping_answers_who_waits_for_a_store_that_fails),
