@@ -243,6 +243,7 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
 		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
+		uint16_t invalid = o->nr[BUCKET_INVALID];
 
 		if (chunk == 0)
 			continue;
@@ -253,10 +254,14 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 		}
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
 			load_bucket(l, ps, o, i * CHUNK_SLOTS + s, chunk - 1);
-		if (k->chunk_used[chunk - 1])
+		if (k->chunk_used[chunk - 1]) {
 			l->chunk_taken[chunk - 1] = 1;
-		else
-			atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
+			continue;
+		}
+		/* nothing is left in it: its slots are FREE */
+		o->nr[BUCKET_FREE] = (uint16_t)(o->nr[BUCKET_FREE] + o->nr[BUCKET_INVALID] - invalid);
+		o->nr[BUCKET_INVALID] = invalid;
+		atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
 	}
 	if (atomic_load_explicit(&o->used, memory_order_relaxed))
 		xcache_get(&k->xc, idx);

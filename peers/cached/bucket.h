@@ -1,15 +1,15 @@
 /* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that changes them.
  *
- * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-42). It is the
+ * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-43). It is the
  * durable truth about its bucket (rule R1); it is changed by one store, by whoever is inside the
  * object's work queue and so is alone.
  *
  *   from      to        when                                               by
  *   FREE      LOADING   a read misses, or a write needs the rest of it     bucket_set in load_start
  *   FREE      DIRTY     a write covers it                                  write_apply
- *   LOADING   VALID     the store answered                                 load_done
+ *   LOADING   VALID     the store answered, or its write failed            load_done, write_fail
  *   LOADING   DIRTY     a write came, or the write whose edge it is        write_apply
- *   LOADING   INVALID   the store failed                                   load_done
+ *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edges_release
  *   VALID     DIRTY     a write puts a new page into it                    write_apply
  *   VALID     INVALID   it is evicted, or its object deleted               pages_evict, object_empty
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
@@ -23,7 +23,8 @@
  *
  * Flags: REF, it was hit since it was last offered for eviction. INFLIGHT, an older page of it is
  * still being written, so it must not be flushed again yet (two writes of one bucket never overlap).
- * GEN, to which of its object's two dirty sets it belongs (flush.c).
+ * GEN, to which of its object's two dirty sets it belongs (flush.c). LOADED, only beside LOADING: its data
+ * is there and may be read; its page is kept for the write whose edge it is (write.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
@@ -47,6 +48,7 @@ enum bucket_state {
 #define SLOT_REF      (1ull << 40)
 #define SLOT_INFLIGHT (1ull << 41)
 #define SLOT_GEN      (1ull << 42)
+#define SLOT_LOADED   (1ull << 43)
 
 static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t flags)
 {
@@ -63,7 +65,7 @@ static inline bool slot_absent(uint64_t w)
 /* Has data that may be read. */
 static inline bool slot_present(uint64_t w)
 {
-	return slot_state(w) >= BUCKET_VALID;
+	return slot_state(w) >= BUCKET_VALID || (w & SLOT_LOADED);
 }
 
 const char *bucket_state_name(enum bucket_state s);

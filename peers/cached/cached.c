@@ -87,6 +87,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	pthread_mutex_init(&k->mem_lock, NULL);
 	pthread_mutex_init(&k->dirty_lock, NULL);
 	CDS_INIT_LIST_HEAD(&k->dirty);
+	CDS_INIT_LIST_HEAD(&k->failed);
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_chunks);
 	xwaitq_init(&k->want_entries);
@@ -171,8 +172,10 @@ static uint64_t cached_poll(struct peer_port *pp)
 	bool more;
 
 	children_collect(ps);
-	if (!xwaitq_empty(&ps->want_requests))
+	if (ps->request_freed) {
+		ps->request_freed = false;
 		requests_signal(ps);
+	}
 	if (ps->freed) {
 		ps->freed = false;
 		pages_signal(ps);
@@ -181,7 +184,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	more = object_run_ready(ps, 64);
 	if (pp->nr == 0)
 		sample_rate(k, pp->now_ns);
-	return more || ps->freed ? pp->now_ns : next_ns;
+	return more || ps->freed || ps->request_freed ? pp->now_ns : next_ns;
 }
 
 static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)

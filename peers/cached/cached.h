@@ -101,9 +101,9 @@ struct object {
 	_Atomic uint8_t flush_all;		/* why the flusher wants all of it, or FLUSH_NONE: any thread */
 	_Atomic bool reclaim_queued;		/* reclaim_work is in the queue: any thread */
 	/* guarded by dirty_lock */
-	struct cds_list_head dirty;		/* has buckets to be flushed; oldest first */
+	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	_Atomic bool listed;
-	uint64_t dirty_ns;			/* when it was listed */
+	uint64_t dirty_ns, due_ns;		/* when it was listed; in `failed`: when to try again */
 };
 
 enum wait_why { WAIT_BUCKET, WAIT_REQUEST, WAIT_LOAD, WAIT_FLUSH, NR_WAITS };
@@ -118,12 +118,13 @@ struct creq {
 	struct xwait wait;
 	struct creq *next;			/* in one of the object's lists, or among pending FLUSHes */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
-	uint64_t seq;				/* write: the object's apply_seq when it was applied */
+	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
 	uint64_t ticket;			/* FLUSH: what it covers */
+	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;			/* of page[] that it holds */
 	uint16_t nr_done;
-	uint8_t edges_out, edge_ready;		/* write: edge loads in flight; bit 0 left, bit 1 right is loaded */
+	uint8_t edges_out;			/* write: edge loads in flight */
 	bool waiting;				/* in obj->waiters */
 	bool woken;				/* got its turn in a wait queue: may pass those who wait */
 	bool counted, redo, applied, fua;
@@ -165,12 +166,14 @@ struct cport {
 	_Atomic(struct child *) returned;	/* own requests that other threads are done with; any thread pushes */
 	uint32_t magazine[MAGAZINE], nr_magazine;
 	uint32_t flushes_out, loads_out;
-	bool freed;				/* pages or chunks came free since the last signal */
+	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
+	bool request_freed;			/* the same for requests of its own */
 };
 
 struct cvolume {				/* guarded by dirty_lock */
 	_Atomic uint64_t ticket;		/* the one that new dirty sets get; read without the lock */
 	uint64_t lowest;			/* no set is older */
+	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
 	uint32_t sets[NR_TICKETS];		/* dirty sets by ticket */
 };
 
@@ -212,6 +215,8 @@ struct cached {
 
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
+	struct cds_list_head failed;		/* the same, after a flush that failed: to be tried again at due_ns */
+	uint64_t flush_ns;			/* when the last FLUSH came */
 	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
 	struct cvolume *volumes;
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
@@ -252,9 +257,10 @@ void object_set_state(struct object *o, enum object_state s);
 const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
-void slot_set_ref(struct cached *k, struct object *o, uint32_t b);
+void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void slot_clear_ref(struct cached *k, struct object *o, uint32_t b);
-bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
+/* Takes the chunks that a range needs and the object lacks: 0, or how many are needed, and none was taken. */
+uint32_t chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */
@@ -268,7 +274,7 @@ void page_put(struct cport *ps, uint32_t page);
 void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
 void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
 void pages_wait(struct cport *ps, struct creq *c, uint32_t need);
-void chunks_wait(struct cport *ps, struct creq *c);
+void chunks_wait(struct cport *ps, struct creq *c, uint32_t need);
 void pages_signal(struct cport *ps);
 uint32_t pages_available(struct cached *k);
 uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */
@@ -310,7 +316,8 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result);
 void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page);
 void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
-void dirty_list(struct cport *ps, struct object *o);
+void dirty_list(struct cport *ps, struct object *o);		/* if it has buckets to be started */
+void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 /* Starts flushing [first, first + nr) of the object; true when all that could be started was. */
 bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why);
 void flush_done(struct cport *ps, struct child *ch, int64_t result);

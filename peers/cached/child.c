@@ -95,6 +95,7 @@ static void free_request(struct cport *ps, struct child *ch)
 {
 	*out_counter(ps, ch->kind) -= ch->kind <= CHILD_FLUSH;
 	xseg_req_free(ps->pp->port, ch->r);
+	ps->request_freed = true;
 }
 
 void child_put(struct cport *ps, struct child *ch)

@@ -45,9 +45,11 @@ static void adopt_volume(struct cport *ps, struct creq *c)
 static void step_job(struct xwork *w, void *ctx)
 {
 	struct creq *c = caa_container_of(w, struct creq, work);
+	struct object *o = c->obj;
 
 	adopt_volume(ctx, c);
 	c->step(ctx, c);
+	object_reclaim_step(ctx, o);
 }
 
 /* A STARTED request of a predecessor: nothing else of its object is served until it is done again. */
@@ -69,7 +71,6 @@ static void applied_job(struct xwork *w, void *ctx)
 
 	c->work.fn = step_job;
 	c->applied = true;
-	c->seq = ++c->obj->apply_seq;
 	through_wait(ctx, c);
 }
 

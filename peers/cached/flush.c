@@ -17,7 +17,8 @@
  *
  * Invariants:
  *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of set g in flight
- *   F2  an object with DIRTY buckets that may be started is in the dirty list, which holds a reference to it
+ *   F2  an object with DIRTY buckets that may be started is in the dirty list, which holds a reference to it, or has
+ *       flush_work queued, or waits for a request, or is being deleted
  *   F3  nothing is answered as flushed that has not been answered by the store
  */
 #include <assert.h>
@@ -42,11 +43,16 @@ static struct cvolume *object_volume(struct cached *k, struct object *o)
 	return volume_of(k, object_entry(k, o)->volume);
 }
 
-/* Under dirty_lock. */
+/* Under dirty_lock. A ticket that FLUSH requests share is raised as soon as there is room, or they would wait for the next one. */
 static void volume_advance(struct cvolume *v)
 {
 	while (v->lowest < v->ticket && v->sets[v->lowest % NR_TICKETS] == 0)
 		v->lowest++;
+	if (!v->raise || v->ticket - v->lowest >= NR_TICKETS - 2)
+		return;
+	v->raise = false;
+	atomic_store_explicit(&v->ticket, v->ticket + 1, memory_order_release);
+	volume_advance(v);
 }
 
 static void set_begin(struct cached *k, struct object *o, unsigned gen)
@@ -141,23 +147,50 @@ void dirty_restore(struct cached *k, struct object *o)
 
 /* ---- the list of objects with something to flush ---- */
 
-/* at_head: it was the next one, and was not flushed as a whole. */
-static void list_dirty(struct cport *ps, struct object *o, bool at_head)
+/* Buckets that may be started: DIRTY, with no older page of theirs on its way (F1). */
+static uint32_t nr_startable(const struct object *o)
+{
+	uint32_t inflight = o->cnt[0] + o->cnt[1] - o->nr[BUCKET_DIRTY] - o->nr[BUCKET_WRITING];
+
+	return o->nr[BUCKET_DIRTY] - inflight;
+}
+
+/* Under dirty_lock. An object whose last flush failed waits in a list of its own, so that it is tried again in time, whatever
+ * the flusher wants, and keeps nobody waiting until then. A FLUSH has all tried again, once: it may be waiting for them.
+ * at_head: it was the next one, and was not flushed as a whole. */
+static void list_place(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
 
-	if (atomic_load_explicit(&o->listed, memory_order_relaxed) || o->nr[BUCKET_DIRTY] == 0)
-		return;
-	xcache_get(&k->xc, object_index(k, o));
-	pthread_mutex_lock(&k->dirty_lock);
-	atomic_store_explicit(&o->listed, true, memory_order_relaxed);
-	if (at_head) {
+	if (at_head && o->retry_ns <= ps->pp->now_ns) {
 		cds_list_add(&o->dirty, &k->dirty);
-	} else {
-		o->dirty_ns = ps->pp->now_ns;
-		cds_list_add_tail(&o->dirty, &k->dirty);
+		return;
 	}
-	atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
+	o->dirty_ns = ps->pp->now_ns;
+	o->due_ns = o->retry_ns;
+	cds_list_add_tail(&o->dirty, o->retry_ns > ps->pp->now_ns ? &k->failed : &k->dirty);
+}
+
+/* An object that waits for a request, or is being deleted, is listed again when that ends: the flusher could do nothing for it. */
+static void list_dirty(struct cport *ps, struct object *o, bool at_head)
+{
+	struct cached *k = ps->cache;
+	bool listed = atomic_load_explicit(&o->listed, memory_order_relaxed);
+
+	if ((listed && o->retry_ns <= ps->pp->now_ns) || nr_startable(o) == 0 || o->state == OBJECT_DELETING ||
+	    atomic_load_explicit(&o->flush_waiting, memory_order_relaxed))
+		return;
+	if (!listed)
+		xcache_get(&k->xc, object_index(k, o));
+	pthread_mutex_lock(&k->dirty_lock);
+	if (!listed) {
+		atomic_store_explicit(&o->listed, true, memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
+		list_place(ps, o, at_head);
+	} else if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
+		cds_list_del(&o->dirty);	/* written again while the flush that failed was out */
+		list_place(ps, o, at_head);
+	}
 	pthread_mutex_unlock(&k->dirty_lock);
 }
 
@@ -175,12 +208,12 @@ static void list_remove(struct cached *k, struct object *o)
 }
 
 /* Inside: nothing is left to be started, so the list need not keep it. */
-static void dirty_unlist(struct cport *ps, struct object *o)
+void dirty_unlist(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
 	bool was;
 
-	if (o->nr[BUCKET_DIRTY] || !atomic_load_explicit(&o->listed, memory_order_relaxed))
+	if (nr_startable(o) || !atomic_load_explicit(&o->listed, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&k->dirty_lock);
 	was = atomic_load_explicit(&o->listed, memory_order_relaxed);
@@ -200,7 +233,7 @@ static bool startable(uint64_t w)
 
 static uint64_t dirty_limit(const struct cached *k, uint32_t percent)
 {
-	return (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE / 100 * percent;
+	return (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE * percent / 100;
 }
 
 static void charge_rate(struct cport *ps, uint32_t bytes)
@@ -233,6 +266,11 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	child_submit(ps, ch, XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
 }
 
+static bool is_background(enum flush_why why)
+{
+	return why == FLUSH_WATERMARK || why == FLUSH_AGE;
+}
+
 /* How many flushes this port may have out. What runs in the background takes few, so that requests hardly feel it,
  * and more and more as the cache fills with dirty data; what somebody waits for takes all that there are. */
 static uint32_t flush_limit(struct cport *ps, enum flush_why why)
@@ -241,7 +279,7 @@ static uint32_t flush_limit(struct cport *ps, enum flush_why why)
 	uint32_t nr = xseg_port_nr_requests(ps->pp->port) * 3 / 4;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES), high = dirty_limit(k, k->dirty_high), all = dirty_limit(k, 100);
 
-	if (why != FLUSH_WATERMARK && why != FLUSH_AGE)
+	if (!is_background(why))
 		return nr;
 	if (dirty <= high || all <= high || nr <= FLUSHES_MIN)
 		return nr < FLUSHES_MIN ? nr : FLUSHES_MIN;
@@ -264,14 +302,14 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 
 	if (o->state == OBJECT_DELETING)
 		return true;
-	while (b < end && o->nr[BUCKET_DIRTY]) {
+	while (b < end && nr_startable(o)) {
 		for (n = 0; b + n < end && n < RUN_MAX && startable(slot_get(ps->cache, o, b + n)); n++)
 			;
 		if (n == 0) {
 			b++;
 			continue;
 		}
-		if (ps->flushes_out >= limit)
+		if (is_background(why) && ps->flushes_out >= limit)
 			return false;	/* the flusher comes back to it: flush_job() lists it again */
 		ch = child_get(ps, CHILD_FLUSH, o);
 		if (!ch) {
@@ -425,61 +463,60 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 
 /* ---- the flusher ---- */
 
-struct want {
-	bool any, ignore_backoff;
-	uint64_t older_ns;			/* only what was listed before then */
-	enum flush_why why;
-};
-
-static struct want flusher_wants(struct cport *ps)
+static enum flush_why flusher_wants(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES), now = ps->pp->now_ns;
-	struct want w = { .any = true, .older_ns = UINT64_MAX };
+	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 
 	if (dirty > dirty_limit(k, k->dirty_high))
 		atomic_store_explicit(&k->draining, true, memory_order_relaxed);
 	else if (dirty <= dirty_limit(k, k->dirty_low))
 		atomic_store_explicit(&k->draining, false, memory_order_relaxed);
-	if (atomic_load_explicit(&k->nr_flushes, memory_order_relaxed)) {
-		w.why = FLUSH_FLUSH;
-		w.ignore_backoff = true;
-	} else if (atomic_load_explicit(&k->peer.stopping, memory_order_relaxed)) {
-		w.why = FLUSH_FLUSH;
-	} else if (atomic_load_explicit(&k->switching, memory_order_relaxed)) {
-		w.why = FLUSH_SWITCH;
-	} else if (!xwaitq_empty(&k->want_pages)) {
-		w.why = FLUSH_EVICTION;
-	} else if (atomic_load_explicit(&k->draining, memory_order_relaxed)) {
-		w.why = FLUSH_WATERMARK;
-	} else {
-		w.why = FLUSH_AGE;
-		w.older_ns = now > k->dirty_age_ns ? now - k->dirty_age_ns : 0;
-	}
-	return w;
+	if (atomic_load_explicit(&k->nr_flushes, memory_order_relaxed) ||
+	    atomic_load_explicit(&k->peer.stopping, memory_order_relaxed))
+		return FLUSH_FLUSH;
+	if (atomic_load_explicit(&k->switching, memory_order_relaxed))
+		return FLUSH_SWITCH;
+	if (!xwaitq_empty(&k->want_pages))
+		return FLUSH_EVICTION;
+	if (atomic_load_explicit(&k->draining, memory_order_relaxed))
+		return FLUSH_WATERMARK;
+	return FLUSH_AGE;	/* only what was listed so long ago */
+}
+
+/* Under dirty_lock: whether it may be taken; else *next_ns says when to look again. */
+static bool is_due(const struct object *o, uint64_t due_ns, uint64_t now_ns, uint64_t *next_ns)
+{
+	if (!o || due_ns <= now_ns)
+		return o != NULL;
+	if (*next_ns > due_ns)
+		*next_ns = due_ns;
+	return false;
+}
+
+static struct object *first_of(struct cds_list_head *list)
+{
+	return cds_list_empty(list) ? NULL : cds_list_first_entry(list, struct object, dirty);
 }
 
 /* The next object to flush, with the list's reference; NULL: none now, *next_ns says when to look again. */
-static struct object *next_dirty(struct cport *ps, const struct want *w, uint64_t *next_ns)
+static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t *next_ns)
 {
 	struct cached *k = ps->cache;
-	struct object *o = NULL;
+	uint64_t now = ps->pp->now_ns;
+	struct object *o;
 
 	pthread_mutex_lock(&k->dirty_lock);
-	if (!cds_list_empty(&k->dirty)) {
-		o = cds_list_first_entry(&k->dirty, struct object, dirty);
-		if (o->dirty_ns > w->older_ns) {
-			*next_ns = o->dirty_ns + k->dirty_age_ns;
+	o = first_of(&k->failed);
+	if (is_due(o, o && o->dirty_ns >= k->flush_ns ? o->due_ns : 0, now, next_ns)) {
+		o->dirty_ns = 0;
+	} else {
+		o = first_of(&k->dirty);
+		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + k->dirty_age_ns : 0, now, next_ns))
 			o = NULL;
-		} else if (!w->ignore_backoff && o->retry_ns > ps->pp->now_ns) {
-			*next_ns = o->retry_ns;
-			cds_list_del(&o->dirty);
-			cds_list_add_tail(&o->dirty, &k->dirty);
-			o = NULL;
-		} else {
-			list_remove(k, o);
-		}
 	}
+	if (o)
+		list_remove(k, o);
 	pthread_mutex_unlock(&k->dirty_lock);
 	return o;
 }
@@ -495,27 +532,25 @@ uint64_t flusher_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	uint64_t next_ns = PEER_NEVER, rate_ns;
+	enum flush_why why;
 	struct object *o;
-	struct want w;
 
 	if (atomic_load_explicit(&k->nr_listed, memory_order_relaxed) == 0) {
 		flusher_idle(k);
 		return PEER_NEVER;
 	}
-	w = flusher_wants(ps);
-	rate_ns = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
-	if (k->flush_rate && rate_ns > ps->pp->now_ns && (w.why == FLUSH_WATERMARK || w.why == FLUSH_AGE))
-		return rate_ns;
 	for (unsigned budget = 16; budget; budget--) {
-		if (ps->flushes_out >= flush_limit(ps, w.why))
+		why = flusher_wants(ps);
+		rate_ns = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
+		if (k->flush_rate && rate_ns > ps->pp->now_ns && is_background(why))
+			return rate_ns;
+		if (ps->flushes_out >= flush_limit(ps, why))
 			return PEER_NEVER;	/* a reply will bring us back */
-		o = next_dirty(ps, &w, &next_ns);
+		o = next_dirty(ps, why, &next_ns);
 		if (!o)
 			return next_ns;
-		atomic_store_explicit(&o->flush_all, (uint8_t)w.why, memory_order_relaxed);
+		atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
 		flush_push(ps, o);
-		if (w.why == FLUSH_WATERMARK || w.why == FLUSH_EVICTION)
-			w = flusher_wants(ps);
 	}
 	return ps->pp->now_ns;
 }
@@ -558,11 +593,11 @@ void flush_request(struct cport *ps, struct creq *c)
 	bool covered;
 
 	pthread_mutex_lock(&k->dirty_lock);
+	k->flush_ns = ps->pp->now_ns;
 	volume_advance(v);
 	c->ticket = v->ticket;
 	/* with all tickets out, this FLUSH shares the last one: it may wait a little longer, never less */
-	if (v->ticket - v->lowest < NR_TICKETS - 2)
-		atomic_store_explicit(&v->ticket, v->ticket + 1, memory_order_release);
+	v->raise = true;
 	volume_advance(v);
 	covered = v->lowest > c->ticket;
 	if (!covered) {

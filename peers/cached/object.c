@@ -151,7 +151,7 @@ bool object_run_ready(struct cport *ps, unsigned budget)
 void object_put(struct cport *ps, struct object *o)
 {
 	xcache_put(&ps->cache->xc, object_index(ps->cache, o));
-	if (!xwaitq_empty(&ps->cache->want_entries))
+	if (!xwaitq_empty(&ps->cache->want_entries) || !xwaitq_empty(&ps->cache->want_chunks))
 		ps->freed = true;	/* perhaps that was an evicted entry's last one */
 }
 
@@ -207,13 +207,13 @@ void object_prefetch_pages(struct cached *k, const struct xreq *r)
 		__builtin_prefetch(data + i * 64);
 }
 
-void slot_set_ref(struct cached *k, struct object *o, uint32_t b)
+void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
 {
 	_Atomic uint64_t *slot = slot_of(k, o, b);
 	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
 
-	if (!(w & SLOT_REF))
-		atomic_store_explicit(slot, w | SLOT_REF, memory_order_relaxed);
+	if (!(w & flag))
+		atomic_store_explicit(slot, w | flag, memory_order_relaxed);
 }
 
 void slot_clear_ref(struct cached *k, struct object *o, uint32_t b)
@@ -245,6 +245,20 @@ static void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	ps->freed = true;
 }
 
+static void reclaim_push(struct cport *ps, struct object *o);
+
+/* An object got a bucket. If it was emptied while a request was on its way to it, it has to be once more: nobody else would. */
+static void refill(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	uint32_t idx = object_index(k, o);
+
+	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming || atomic_exchange(&o->reclaim_queued, true))
+		return;
+	xcache_get(&k->xc, idx);
+	reclaim_push(ps, o);
+}
+
 /* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last one. */
 static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 {
@@ -257,10 +271,12 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 		chunk_release(ps, o, nr);
 	count(ps, CC_USED_BYTES, (uint64_t)(by * (int)BUCKET_SIZE));
 	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
-	if (by > 0 && used == 1)
+	if (by > 0 && used == 1) {
 		xcache_get(&k->xc, object_index(k, o));
-	else if (used == 0)
+		refill(ps, o);
+	} else if (used == 0) {
 		object_put(ps, o);
+	}
 }
 
 static bool is_dirty(enum bucket_state s)
@@ -286,8 +302,7 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 		count_used(ps, o, b, to <= BUCKET_INVALID ? -1 : 1);
 }
 
-/* Takes the chunks that a range needs and the object lacks; all or none. */
-bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr)
+uint32_t chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr)
 {
 	struct cached *k = ps->cache;
 	struct arena_object *e = object_entry(k, o);
@@ -297,12 +312,12 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 	for (i = lo; i <= hi; i++)
 		need += atomic_load_explicit(&e->chunk[i], memory_order_relaxed) == 0;
 	if (need == 0)
-		return true;
+		return 0;
 	pthread_mutex_lock(&k->mem_lock);
 	if (xpool_nr(&k->free_chunks) < need) {
 		pthread_mutex_unlock(&k->mem_lock);
 		object_reclaim_one(ps);
-		return false;
+		return need;
 	}
 	for (i = 0; i < need; i++)
 		got[i] = xpool_get(&k->free_chunks);
@@ -315,7 +330,7 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 		/* release: a free chunk's slots are all FREE (chunk_release) */
 		atomic_store_explicit(&e->chunk[i], got[need] + 1, memory_order_release);
 	}
-	return true;
+	return 0;
 }
 
 /* ---- waiting inside an object ---- */
@@ -408,10 +423,16 @@ static void reclaim_job(struct xwork *w, void *ctx)
 		/* inserted again and chosen again before the first emptying ended: that one goes on */
 		atomic_fetch_sub(&ps->cache->reclaims, 1);
 		object_put(ps, o);
-		return;
 	}
 	o->reclaiming = true;
 	object_reclaim_step(ps, o);
+}
+
+/* The caller, who set reclaim_queued, gives away a reference. */
+static void reclaim_push(struct cport *ps, struct object *o)
+{
+	atomic_fetch_add(&ps->cache->reclaims, 1);
+	object_push(ps, o, &o->reclaim_work);
 }
 
 void object_reclaim_one(struct cport *ps)
@@ -428,6 +449,5 @@ void object_reclaim_one(struct cport *ps)
 		object_put(ps, &k->objects[idx]);
 		return;
 	}
-	atomic_fetch_add(&k->reclaims, 1);
-	object_push(ps, &k->objects[idx], &k->objects[idx].reclaim_work);
+	reclaim_push(ps, &k->objects[idx]);
 }

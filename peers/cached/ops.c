@@ -46,10 +46,24 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 	object_set_state(o, OBJECT_READY);
 	if (result >= 0 || result == -ENOENT)
 		object_empty(ps, o);
+	dirty_list(ps, o);
+	dirty_unlist(ps, o);
 	creq_finish(ps, ch->c, result == -ENOENT && had_dirty ? 0 : result);
 	object_wake(ps, o);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);
+}
+
+/* Up to where the object reaches in the cache alone. */
+static uint64_t dirty_end_bytes(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = OBJECT_BUCKETS; b-- > 0 && o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING]; ) {
+		enum bucket_state s = slot_state(slot_get(ps->cache, o, b));
+
+		if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
+			return (uint64_t)(b + 1) * BUCKET_SIZE;
+	}
+	return 0;
 }
 
 void info_step(struct cport *ps, struct creq *c)
@@ -61,23 +75,22 @@ void info_step(struct cport *ps, struct creq *c)
 		return;
 	}
 	ch = child_or_wait(ps, c, CHILD_INFO);
-	if (ch)
-		child_submit(ps, ch, XSEG_OP_INFO, 0);
+	if (!ch)
+		return;
+	c->dirty_end = dirty_end_bytes(ps, c->obj);
+	child_submit(ps, ch, XSEG_OP_INFO, 0);
 }
 
+/* What was dirty when the store was asked may have been flushed since then; what was written since then counts too. */
 void info_done(struct cport *ps, struct child *ch, int64_t result)
 {
-	struct object *o = ch->obj;
-	int64_t dirty_end_bytes = 0;
+	struct creq *c = ch->c;
+	uint64_t end = dirty_end_bytes(ps, ch->obj);
 
-	for (uint32_t b = OBJECT_BUCKETS; b-- > 0 && !dirty_end_bytes; ) {
-		enum bucket_state s = slot_state(slot_get(ps->cache, o, b));
-
-		if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
-			dirty_end_bytes = (int64_t)(b + 1) * BUCKET_SIZE;
-	}
-	if (dirty_end_bytes && (result == -ENOENT || (result >= 0 && result < dirty_end_bytes)))
-		result = dirty_end_bytes;
-	creq_finish(ps, ch->c, result);
+	if (end < c->dirty_end)
+		end = c->dirty_end;
+	if (end && (result == -ENOENT || (result >= 0 && (uint64_t)result < end)))
+		result = (int64_t)end;
+	creq_finish(ps, c, result);
 	child_put(ps, ch);
 }

@@ -206,30 +206,48 @@ void pages_wait(struct cport *ps, struct creq *c, uint32_t need)
 		ps->freed = true;	/* came free between our look and our waiting: pages_signal() looks again */
 }
 
-void chunks_wait(struct cport *ps, struct creq *c)
+void chunks_wait(struct cport *ps, struct creq *c, uint32_t need)
 {
 	count_wait(ps, WAIT_BUCKET);
 	c->wait.fn = creq_retry;
-	xwaitq_add(&ps->cache->want_chunks, &c->wait, 1);
-	if (atomic_load_explicit(&ps->cache->nr_free_chunks, memory_order_relaxed))
+	xwaitq_add(&ps->cache->want_chunks, &c->wait, need);
+	if (atomic_load_explicit(&ps->cache->nr_free_chunks, memory_order_relaxed) >= need)
 		ps->freed = true;
 }
 
-static void wake_each(struct cport *ps, struct xwaitq *q, uint32_t nr)
+#define SIGNAL_BATCH 16
+
+/* Those who wait for chunks or entries: objects are emptied for them, until nobody is left who cannot go on. */
+static void objects_signal(struct cport *ps)
 {
+	struct cached *k = ps->cache;
+	unsigned tries = SIGNAL_BATCH;
 	struct xwait *w;
 
-	while (nr-- && xwaitq_has_waiters(q) && (w = xwaitq_pop(q, 1)) != NULL)
+	while (tries && xwaitq_has_waiters(&k->want_chunks) &&
+	       (w = xwaitq_pop(&k->want_chunks, atomic_load_explicit(&k->nr_free_chunks, memory_order_relaxed)))) {
 		w->fn(w, ps);
+		tries--;
+	}
+	while (tries && xwaitq_has_waiters(&k->want_entries) && (w = xwaitq_pop(&k->want_entries, xcache_nr_free(&k->xc)))) {
+		w->fn(w, ps);
+		tries--;
+	}
+	if (!tries)
+		ps->freed = true;	/* there may be more for more of them */
+	else if (!(xwaitq_empty(&k->want_chunks) && xwaitq_empty(&k->want_entries)) &&
+		 atomic_load_explicit(&k->reclaims, memory_order_relaxed) == 0)
+		object_reclaim_one(ps);
 }
 
 void pages_signal(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	struct xwait *w;
-	unsigned tries = 16;
+	unsigned tries = SIGNAL_BATCH;
 
-	while (tries-- && xwaitq_has_waiters(&k->want_pages)) {
+	objects_signal(ps);
+	for (; xwaitq_has_waiters(&k->want_pages); tries--) {
 		while (ps->nr_magazine) {
 			pthread_mutex_lock(&k->mem_lock);
 			xpool_put(&k->free_pages, ps->magazine[--ps->nr_magazine]);
@@ -240,7 +258,9 @@ void pages_signal(struct cport *ps)
 		if (!w)
 			break;
 		w->fn(w, ps);
+		if (tries == 1) {
+			ps->freed = true;
+			break;
+		}
 	}
-	wake_each(ps, &k->want_chunks, atomic_load_explicit(&k->nr_free_chunks, memory_order_relaxed));
-	wake_each(ps, &k->want_entries, xcache_nr_free(&k->xc));
 }

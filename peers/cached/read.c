@@ -3,6 +3,8 @@
  * A read goes forward bucket by bucket: what is present is copied, what is absent is loaded, neighbours in one
  * child. Each step copies what can be copied and marks it done, so that a bucket that is evicted
  * again before the last one arrives does not matter, and a read needs no more than one page at a time.
+ * A read that has a load to wait for waits inside its object, never in a queue for pages, chunks or requests: there it would
+ * not see its bucket before that is evicted for another reader, and so on for ever.
  * Readers that miss the same bucket share one load.
  *
  * Contract: inside the object.
@@ -37,7 +39,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 		w = slot_get(ps->cache, c->obj, c->first + i);
 		if (slot_present(w)) {
 			copy_out(ps, c, i, slot_page(w));
-			slot_set_ref(ps->cache, c->obj, c->first + i);
+			slot_set_flag(ps->cache, c->obj, c->first + i, SLOT_REF);
 		} else if (slot_state(w) == BUCKET_LOADING) {
 			++*loading;
 		} else {
@@ -58,33 +60,42 @@ static void count_read(struct cport *ps, struct creq *c)
 	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_done) * BUCKET_SIZE);
 }
 
+static void pages_return(struct cport *ps, uint32_t *page, uint32_t n)
+{
+	while (n)
+		page_put(ps, page[--n]);
+}
+
 /* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
- * started, and c waits for what is missing. */
-static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr)
+ * started, and c is in the queue for what is missing, if it may. */
+static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr, bool may_queue)
 {
 	struct object *o = c->obj;
 	uint32_t page[RUN_MAX], n = nr < RUN_MAX ? nr : RUN_MAX;
+	uint32_t need;
 	struct child *ch;
 
 	while (n > 0 && !pages_get(ps, n, page, c->woken))
 		n /= 2;
 	if (n == 0) {
-		pages_wait(ps, c, 1);
+		if (may_queue)
+			pages_wait(ps, c, 1);
 		return false;
 	}
 	c->woken = false;
-	if (!chunks_ensure(ps, o, b, n)) {
-		while (n)
-			page_put(ps, page[--n]);
-		chunks_wait(ps, c);
+	need = chunks_ensure(ps, o, b, n);
+	if (need) {
+		pages_return(ps, page, n);
+		if (may_queue)
+			chunks_wait(ps, c, need);
 		return false;
 	}
 	ch = child_get(ps, CHILD_LOAD, o);
 	if (!ch) {
-		while (n)
-			page_put(ps, page[--n]);
+		pages_return(ps, page, n);
 		c->wait.fn = creq_retry;
-		requests_wait(ps, &c->wait);
+		if (may_queue)
+			requests_wait(ps, &c->wait);
 		return false;
 	}
 	ch->first = (uint16_t)b;
@@ -98,8 +109,8 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 	return true;
 }
 
-/* Starts loads for every run of absent buckets; false when c was put into a wait queue on the way. */
-static bool load_absent(struct cport *ps, struct creq *c)
+/* Starts loads for the runs of absent buckets, as far as that goes; false: c has no load to wait for, and was put into a queue. */
+static bool load_absent(struct cport *ps, struct creq *c, bool loading)
 {
 	uint32_t i = 0, n;
 
@@ -111,8 +122,9 @@ static bool load_absent(struct cport *ps, struct creq *c)
 			i++;
 			continue;
 		}
-		if (!load_start(ps, c, c->first + i, n))
-			return false;
+		if (!load_start(ps, c, c->first + i, n, !loading))
+			return loading;
+		loading = true;
 	}
 	return true;
 }
@@ -136,7 +148,7 @@ void read_step(struct cport *ps, struct creq *c)
 		creq_finish(ps, c, c->r->size);
 		return;
 	}
-	if (absent == 0 || load_absent(ps, c))
+	if (absent == 0 || load_absent(ps, c, loading > 0))
 		object_wait(ps, o, c, WAIT_LOAD);
 }
 

@@ -5,8 +5,10 @@
  * uninterrupted piece inside the object (rule R3): fill the new pages, STARTED, store all slots, and answer
  * or become APPLIED. The old pages go back; one that a flush is writing goes back when that ends.
  *
- * An edge that is loaded stands in its slot as LOADING with the write's own page until the write is applied, so it cannot
- * be evicted meanwhile, and others wait for it.
+ * An edge is loaded into the write's own page, which stands in the slot as LOADING until the write is applied, so it cannot
+ * be evicted meanwhile. From when its data is there (LOADED) others may read it: so nobody ever waits for a write that
+ * waits itself, and two that share both edges cannot wait for each other. A write has its chunks before it loads an edge,
+ * and gives edges back before it waits for chunks.
  *
  * Contract: inside the object.
  */
@@ -16,20 +18,12 @@
 
 #include "peers/cached/cached.h"
 
-#define LEFT  1u
-#define RIGHT 2u
-
 static bool is_partial(const struct creq *c, uint32_t i)
 {
 	uint32_t in, len;
 
 	creq_part(c, i, &in, &len);
 	return len != BUCKET_SIZE;
-}
-
-static uint8_t edge_bit(uint32_t i)
-{
-	return i == 0 ? LEFT : RIGHT;
 }
 
 /* The slot holds our own page, being loaded or loaded. */
@@ -43,13 +37,8 @@ static bool is_ours(struct cport *ps, const struct creq *c, uint32_t i)
 static bool edge_load(struct cport *ps, struct creq *c, uint32_t i)
 {
 	struct object *o = c->obj;
-	struct child *ch;
+	struct child *ch = child_get(ps, CHILD_EDGE, o);
 
-	if (!chunks_ensure(ps, o, c->first + i, 1)) {
-		chunks_wait(ps, c);
-		return false;
-	}
-	ch = child_get(ps, CHILD_EDGE, o);
 	if (!ch) {
 		c->wait.fn = creq_retry;
 		requests_wait(ps, &c->wait);
@@ -73,7 +62,7 @@ static enum edge edge_ready(struct cport *ps, struct creq *c, uint32_t i)
 {
 	uint64_t w = slot_get(ps->cache, c->obj, c->first + i);
 
-	if (slot_present(w) || (is_ours(ps, c, i) && (c->edge_ready & edge_bit(i))))
+	if (slot_present(w))
 		return EDGE_HERE;
 	if (slot_state(w) == BUCKET_LOADING)
 		return EDGE_WAITS;
@@ -161,9 +150,11 @@ static void write_apply(struct cport *ps, struct creq *c)
 /* Gives up: own pages go back, edges that were loaded become clean buckets. */
 static void write_fail(struct cport *ps, struct creq *c)
 {
+	struct object *o = c->obj;
+
 	for (uint32_t i = 0; i < c->nr_pages; i++) {
 		if (is_ours(ps, c, i)) {
-			bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_VALID, c->page[i], 0));
+			bucket_set(ps, o, c->first + i, slot_word(BUCKET_VALID, c->page[i], 0));
 			page_clean(ps, c->page[i]);
 		} else {
 			page_put(ps, c->page[i]);
@@ -172,15 +163,28 @@ static void write_fail(struct cport *ps, struct creq *c)
 	c->nr_pages = 0;
 	if (c->redo) {
 		c->redo = false;
-		c->obj->nr_redo--;
+		o->nr_redo--;
 	}
 	creq_finish(ps, c, c->error);
+	if (o->waiters)
+		object_wake(ps, o);
+}
+
+/* Edges that are loaded become absent again; their pages stay ours. */
+static void edges_release(struct cport *ps, struct creq *c)
+{
+	for (uint32_t i = 0; i < c->nr; i += c->nr > 1 ? c->nr - 1u : 1)
+		if (is_ours(ps, c, i))
+			bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_INVALID, 0, 0));
+	if (c->obj->waiters)
+		object_wake(ps, c->obj);
 }
 
 void write_step(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
 	enum edge edges;
+	uint32_t need;
 
 	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo)) {
 		object_wait(ps, o, c, WAIT_LOAD);
@@ -202,11 +206,19 @@ void write_step(struct cport *ps, struct creq *c)
 		c->woken = false;
 	}
 	/* a load that is out writes into our page: it must end before the page can go into a slot */
-	edges = c->edges_out ? EDGE_WAITS : edges_ready(ps, c);
+	if (c->edges_out) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return;
+	}
+	need = chunks_ensure(ps, o, c->first, c->nr);
+	if (need) {
+		edges_release(ps, c);
+		chunks_wait(ps, c, need);
+		return;
+	}
+	edges = edges_ready(ps, c);
 	if (edges == EDGE_WAITS)
 		object_wait(ps, o, c, WAIT_LOAD);
-	else if (edges == EDGE_HERE && !chunks_ensure(ps, o, c->first, c->nr))
-		chunks_wait(ps, c);
 	else if (edges == EDGE_HERE)
 		write_apply(ps, c);
 }
@@ -225,7 +237,7 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 		if (is_ours(ps, c, i))
 			bucket_set(ps, o, ch->first, slot_word(BUCKET_INVALID, 0, 0));
 	} else if (is_ours(ps, c, i)) {
-		c->edge_ready |= edge_bit(i);
+		slot_set_flag(ps->cache, o, ch->first, SLOT_LOADED);
 	}
 	object_wake(ps, o);
 	object_reclaim_step(ps, o);
@@ -233,6 +245,15 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 }
 
 /* ---- writers that wait for the store ---- */
+
+/* The store has all of c. What a predecessor applied (seq 0) may have gone out before anybody asked for FUA. */
+static void through_end(struct cport *ps, struct creq *c)
+{
+	if (c->fua && c->seq == 0 && !c->error)
+		flush_sync(ps, c);
+	else
+		creq_finish(ps, c, c->error ? c->error : (int64_t)c->r->size);
+}
 
 /* Waits until the store has the pages that c put into its slots, or newer ones: buckets that are
  * clean by now count as done (a successor's requests). */
@@ -250,10 +271,7 @@ void through_wait(struct cport *ps, struct creq *c)
 		creq_set_done(c, i);
 	}
 	if (c->nr_done == c->nr) {
-		if (c->fua)
-			flush_sync(ps, c);
-		else
-			creq_finish(ps, c, c->r->size);
+		through_end(ps, c);
 		return;
 	}
 	o->nr_fua = (uint16_t)(o->nr_fua + c->fua);
@@ -284,6 +302,6 @@ void through_cover(struct cport *ps, struct object *o, struct child *ch, int err
 		}
 		*at = c->next;
 		o->nr_fua = (uint16_t)(o->nr_fua - c->fua);
-		creq_finish(ps, c, c->error ? c->error : (int64_t)c->r->size);
+		through_end(ps, c);
 	}
 }
