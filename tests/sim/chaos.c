@@ -1,0 +1,97 @@
+/* chaos - what disturbs a run, between two steps: kills, losses of power, faults of the store, options changed live.
+ *
+ * Contract: called by the scheduler. The dice are thrown once for each I/O that clients send, so that a plan's number of
+ * disturbances is met about.
+ */
+#include <stdio.h>
+
+#include "tests/sim/sim.h"
+
+/* The last SHORT_FAULTS only under a cache: memd tears a sector when it does half of one. */
+static const char *const faults[] = {
+	"write:5%:EIO", "write:40%:EIO", "read:5%:EIO", "read:30%:EIO", "flush:30%:EIO", "any:10%:EIO", "write:20%:ENOSPC",
+	"any:4%:stall=2s", "write:100%:EIO", "read:100%@3:EIO", "write:100%@2:EIO", "write:10%:short", "read:10%:short",
+};
+#define NR_FAULTS    (sizeof(faults) / sizeof(faults[0]))
+#define SHORT_FAULTS 2
+
+/* Live changes of cached and memd. */
+static const struct change {
+	enum node_id node;
+	const char *line;
+} changes[] = {
+	{ NODE_CACHED, "set policy=write-through" }, { NODE_CACHED, "set policy=write-through" },
+	{ NODE_CACHED, "set policy=write-back" }, { NODE_CACHED, "set policy=write-back" },
+	{ NODE_CACHED, "set dirty_high=100 dirty_low=0" }, { NODE_CACHED, "set dirty_high=3 dirty_low=1" },
+	{ NODE_CACHED, "set dirty_age=1ms" }, { NODE_CACHED, "set dirty_age=20s" }, { NODE_CACHED, "set flush_rate=2M" },
+	{ NODE_CACHED, "set flush_rate=0" }, { NODE_CACHED, "drop" }, { NODE_CACHED, "status" }, { NODE_CACHED, "get" },
+	{ NODE_MEMD, "set latency=0" }, { NODE_MEMD, "set latency=3ms jitter=9ms" }, { NODE_MEMD, "set jitter=100us" },
+};
+
+static void kill_one(struct sim *s)
+{
+	enum node_id id = rng_below(&s->rng, NR_NODES);
+
+	if (s->plan.node[id] && s->node[id].p)
+		node_kill(s, id);
+}
+
+static void fault_begin(struct sim *s)
+{
+	uint32_t nr = NR_FAULTS - (s->plan.node[NODE_CACHED] ? 0 : SHORT_FAULTS);
+	char line[64];
+
+	if (!s->node[NODE_MEMD].serving)
+		return;
+	snprintf(line, sizeof(line), "set fail=%s", faults[rng_below(&s->rng, nr)]);
+	s->faulty = s->errors_ok = true;
+	s->healing = false;
+	s->heal_ns = s->now + rng_range(&s->rng, 1, 5000) * MS;
+	s->heal_at = s->issued + rng_range(&s->rng, 10, 80);
+	admin_send(s, NODE_MEMD, line);
+}
+
+static void heal(struct sim *s)
+{
+	if (s->admin.r || !s->node[NODE_MEMD].serving)
+		return;
+	if (s->healing) {
+		s->healing = false;
+		s->faulty = s->admin.result < 0;	/* it may have been killed in the middle */
+		s->settled_ns = s->now;
+		return;
+	}
+	admin_send(s, NODE_MEMD, "set fail=");
+	s->healing = true;
+}
+
+static bool chance(struct sim *s, uint32_t wanted)
+{
+	return rng_below(&s->rng, s->plan.ops) < wanted;
+}
+
+void chaos(struct sim *s)
+{
+	const struct change *c;
+
+	node_tend(s);
+	if (s->faulty && (s->now >= s->heal_ns || s->issued >= s->heal_at || !s->issuing))
+		heal(s);
+	admin_replies(s);
+	if (!s->issuing || s->issued == s->chaos_at)
+		return;
+	s->chaos_at = s->issued;
+	if (chance(s, s->plan.kills))
+		kill_one(s);
+	if (chance(s, s->plan.losses) && !s->faulty && !s->admin.r)
+		world_power_loss(s);
+	if (s->admin.r || s->faulty)
+		return;
+	if (s->plan.faults && chance(s, 4))
+		fault_begin(s);
+	else if (chance(s, s->plan.changes)) {
+		c = &changes[rng_below(&s->rng, sizeof(changes) / sizeof(changes[0]))];
+		if (s->plan.node[c->node])
+			admin_send(s, c->node, c->line);
+	}
+}

@@ -1,0 +1,341 @@
+/* client - the simulated clients: what they send, and what they make of the answers.
+ *
+ * Contract: client_issue() and client_replies() are steps of the scheduler. Requests go to the top peer: to volumed by
+ * volume and offset, to an object peer by object name.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+void clients_open(struct sim *s)
+{
+	uint32_t span = xseg_req_span(0, s->plan.max_io) + 1, nr = s->plan.nr_clients, i, k;
+	uint32_t pages = span * s->plan.depth * nr + ADMIN_PAGES;
+	struct xseg_peer_params params = { .kind = "client", .nr_ports = nr + 1, .nr_requests = s->plan.depth };
+	struct xseg_error err = { "" };
+	char name[32];
+
+	snprintf(name, sizeof(name), "clients-%u", (unsigned)s->nr_losses);
+	params.name = name;
+	if (xseg_peer_open(s->seg, &params, &s->clients, &err))
+		sim_fail(s, "clients: %s", err.text);
+	s->pages = calloc(xseg_pages_round(pages), sizeof(*s->pages));
+	assert(s->pages);
+	if (xseg_pages_take(s->clients, pages, s->pages))
+		sim_fail(s, "clients: no pages");
+	for (i = 0; i < nr; i++) {
+		s->client[i].port = xseg_peer_port(s->clients, i);
+		for (k = 0; k < s->plan.depth; k++)
+			s->client[i].io[k].page = s->pages + (i * s->plan.depth + k) * span;
+	}
+	s->admin.port = xseg_peer_port(s->clients, nr);
+	s->admin.page = s->pages + nr * s->plan.depth * span;
+}
+
+void clients_close(struct sim *s, enum xseg_close how)
+{
+	xseg_peer_close(s->clients, how);
+	s->clients = NULL;
+	free(s->pages);
+	s->pages = NULL;
+	memset(s->client, 0, sizeof(s->client));
+	memset(&s->admin, 0, sizeof(s->admin));
+	s->in_flight = 0;
+}
+
+/* ---- sending ---- */
+
+static void *sector_address(struct sim *s, const struct io *io, uint32_t i)
+{
+	uint64_t at = io->r->offset % XSEG_PAGE_SIZE + (uint64_t)i * ORACLE_SECTOR;
+
+	return (char *)xseg_page(s->seg, io->r->page[at / XSEG_PAGE_SIZE]) + at % XSEG_PAGE_SIZE;
+}
+
+static const void *read_sector(void *arg, uint32_t i)
+{
+	void **both = arg;
+
+	return sector_address(both[0], both[1], i);
+}
+
+static uint32_t object_sectors(const struct sim *s)
+{
+	return (uint32_t)(s->plan.object_size / ORACLE_SECTOR);
+}
+
+/* Says where the range is, in the way the top peer wants it. */
+static void address(struct sim *s, const struct io *io, struct xreq *r)
+{
+	uint64_t offset = (uint64_t)io->first * ORACLE_SECTOR;
+	char name[XSEG_TARGET_MAX];
+	int len;
+
+	if (s->plan.node[NODE_VOLUMED]) {
+		r->volume = io->volume == ORACLE_VOLUMES ? 0 : s->volume_id[io->volume];
+		r->offset = offset;
+		return;
+	}
+	r->volume = io->volume == ORACLE_VOLUMES ? 0 : io->volume + 1;
+	r->offset = r->obj_offset = offset % s->plan.object_size;
+	len = snprintf(name, sizeof(name), "v%u.%" PRIx64, io->volume, offset / s->plan.object_size);
+	xseg_req_set_target(r, name, (size_t)len);
+}
+
+static bool is_write(uint8_t op)
+{
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_DELETE;
+}
+
+static bool has_data(uint8_t op)
+{
+	return op == XSEG_OP_READ || op == XSEG_OP_WRITE;
+}
+
+static void prepare_data(struct sim *s, struct io *io)
+{
+	struct xreq *r = io->r;
+
+	r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
+	memcpy(r->page, io->page, r->nr_pages * sizeof(r->page[0]));
+	for (uint32_t i = 0; i < io->nr; i++) {
+		if (io->op == XSEG_OP_WRITE)
+			oracle_fill(&s->oracle, io->write, io->first + i, sector_address(s, io, i));
+		else
+			memset(sector_address(s, io, i), 0xee, ORACLE_SECTOR);
+	}
+}
+
+static void send(struct sim *s, struct client *c, struct io *io, bool fua)
+{
+	struct xreq *r = xseg_req_alloc(c->port);
+	uint32_t top = xseg_peer_find(s->seg, s->node[world_top(s)].cls->kind);
+
+	if (!r)
+		sim_fail(s, "a client has no request left: leaked");
+	io->r = r;
+	r->op = io->op;
+	r->flags = fua ? XSEG_REQ_FUA : 0;
+	r->cookie = io;
+	address(s, io, r);
+	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE ? 0 : io->nr * ORACLE_SECTOR;
+	if (is_write(io->op))
+		io->write = oracle_write_begin(&s->oracle, io->volume, io->first, io->nr,
+					       io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
+	io->begin = io->op == XSEG_OP_READ ? oracle_read_begin(&s->oracle) : oracle_now(&s->oracle);
+	io->issued_ns = s->now;
+	if (has_data(io->op))
+		prepare_data(s, io);
+	sim_log(s, "%td: %s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op), io->volume, io->first, io->nr,
+		fua ? " FUA" : "", is_write(io->op) ? io->write : 0, io->begin);
+	if (xseg_req_submit(c->port, r, top))
+		sim_fail(s, "a request was not taken");
+	s->in_flight++;
+}
+
+/* ---- what to send ---- */
+
+/* Ranges near a few hot places, so that they overlap, cross buckets and cross objects. */
+static void choose_range(struct sim *s, struct io *io)
+{
+	struct rng *g = &s->rng;
+	uint32_t total = s->plan.sectors[io->volume], most = s->plan.max_io / ORACLE_SECTOR, hot, dice = rng_below(g, 100);
+
+	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, 6)) >> 32) % total);
+	if (rng_one_in(g, 3))
+		hot = hot / object_sectors(s) * object_sectors(s);
+	io->first = rng_percent(g, 80) ? hot + rng_below(g, 24) : rng_below(g, total);
+	io->first = io->first > 12 ? io->first - 12 : 0;
+	if (dice < 40)
+		io->nr = rng_range(g, 1, 20);
+	else if (dice < 75)
+		io->nr = 8 * rng_range(g, 1, 4);
+	else
+		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
+	if (dice >= 50 && dice < 90)
+		io->first &= ~7u;
+	if (io->first >= total)
+		io->first = total - 1;
+	if (io->nr > total - io->first)
+		io->nr = total - io->first;
+	if (!s->plan.node[NODE_VOLUMED] && io->first % object_sectors(s) + io->nr > object_sectors(s))
+		io->nr = object_sectors(s) - io->first % object_sectors(s);
+}
+
+static uint8_t choose_op(struct sim *s)
+{
+	uint32_t dice = rng_below(&s->rng, 100);
+
+	if (dice < 44)
+		return XSEG_OP_READ;
+	if (dice < 86)
+		return XSEG_OP_WRITE;
+	if (dice < 91)
+		return XSEG_OP_FLUSH;
+	if (dice < 94)
+		return XSEG_OP_DISCARD;
+	if (dice < 97)
+		return XSEG_OP_WRITE_ZEROES;
+	return dice < 99 || !s->plan.deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
+}
+
+static struct io *free_io(struct sim *s, struct client *c)
+{
+	for (uint32_t i = 0; i < s->plan.depth; i++)
+		if (!c->io[i].r)
+			return &c->io[i];
+	return NULL;
+}
+
+/* An object goes as a whole. */
+static void whole_object(struct sim *s, struct io *io)
+{
+	uint32_t n = object_sectors(s), total = s->plan.sectors[io->volume];
+
+	io->first -= io->first % n;
+	io->nr = n < total - io->first ? n : total - io->first;
+}
+
+bool client_issue(struct sim *s, struct client *c)
+{
+	struct io *io = free_io(s, c);
+
+	if (!io || !c->port)
+		return false;
+	io->op = choose_op(s);
+	io->volume = rng_below(&s->rng, s->plan.nr_volumes);
+	choose_range(s, io);
+	if (io->op == XSEG_OP_DELETE)
+		whole_object(s, io);
+	if (io->op == XSEG_OP_FLUSH && rng_one_in(&s->rng, 3))
+		io->volume = ORACLE_VOLUMES;
+	send(s, c, io, is_write(io->op) && io->op != XSEG_OP_DELETE && rng_one_in(&s->rng, 8));
+	s->issued++;
+	if (rng_percent(&s->rng, 70))
+		xseg_port_flush(c->port);
+	return true;
+}
+
+/* ---- answers ---- */
+
+static bool expected_error(struct sim *s, const struct io *io, int64_t result)
+{
+	if (io->op == XSEG_OP_INFO && result == -ENOENT && !s->plan.node[NODE_VOLUMED])
+		return true;
+	if (!s->errors_ok)
+		return false;
+	s->nr_errors++;
+	return result == -EIO || result == -ENOSPC || (result >= 0 && !s->plan.node[NODE_CACHED]);
+}
+
+static bool is_good(struct sim *s, const struct io *io, int64_t result)
+{
+	switch (io->op) {
+	case XSEG_OP_DELETE:
+		return result == 0 || result == -ENOENT;
+	case XSEG_OP_FLUSH:
+		return result == 0;
+	case XSEG_OP_INFO:
+		return result >= 0 && (!s->plan.node[NODE_VOLUMED] ||
+				       result == (int64_t)s->plan.sectors[io->volume] * ORACLE_SECTOR);
+	default:
+		return result == (int64_t)io->nr * ORACLE_SECTOR;
+	}
+}
+
+static void check_read(struct sim *s, struct io *io, bool good)
+{
+	void *both[2] = { s, io };
+
+	if (!good)
+		oracle_read_drop(&s->oracle, io->begin);
+	else if (!oracle_read_end(&s->oracle, io->begin, io->volume, io->first, io->nr, read_sector, both))
+		sim_fail(s, "%s", s->oracle.error);
+	s->nr_reads += good;
+}
+
+static void answer(struct sim *s, struct client *c, struct xreq *r)
+{
+	struct io *io = r->cookie;
+	bool good;
+
+	if (!io || io->r != r)
+		sim_fail(s, "an answer came twice, or to a request that is not out");
+	good = is_good(s, io, r->result);
+	sim_log(s, "%td: %s v%u %u+%u w%u -> %" PRIi64, c - s->client, xseg_op_name(io->op), io->volume, io->first, io->nr,
+		is_write(io->op) ? io->write : 0, r->result);
+	if (!good && !expected_error(s, io, r->result))
+		sim_fail(s, "%s of volume %u sectors %u+%u was answered %" PRIi64 ", and no fault was set", xseg_op_name(io->op),
+			 io->volume, io->first, io->nr, r->result);
+	if (is_write(io->op)) {
+		oracle_write_end(&s->oracle, io->write, good);
+		s->nr_writes += good;
+	} else if (io->op == XSEG_OP_READ) {
+		check_read(s, io, good);
+	} else if (io->op == XSEG_OP_FLUSH && good) {
+		oracle_flush_end(&s->oracle, io->begin, io->volume);
+		s->nr_flushes++;
+	}
+	xseg_req_free(c->port, r);
+	io->r = NULL;
+	s->in_flight--;
+}
+
+bool client_replies(struct sim *s, struct client *c)
+{
+	struct xreq *r;
+	bool any = false;
+
+	while (c->port && xseg_port_replies(c->port, &r, 1)) {
+		answer(s, c, r);
+		any = true;
+	}
+	return any;
+}
+
+/* ---- reading back ---- */
+
+static bool all_answered(struct sim *s)
+{
+	return s->in_flight == 0;
+}
+
+void client_read_back(struct sim *s)
+{
+	struct client *c = &s->client[0];
+	uint32_t most = s->plan.max_io / ORACLE_SECTOR, room;
+
+	if (!s->plan.node[NODE_VOLUMED] && most > object_sectors(s))
+		most = object_sectors(s);
+	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
+		for (uint32_t at = 0; at < s->plan.sectors[v]; at += most) {
+			struct io *io = &c->io[0];
+
+			room = s->plan.sectors[v] - at;
+			io->op = XSEG_OP_READ;
+			io->volume = v;
+			io->first = at;
+			io->nr = room < most ? room : most;
+			send(s, c, io, false);
+			xseg_port_flush(c->port);
+			sched_run(s, all_answered);
+		}
+}
+
+void client_dump(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
+		for (uint32_t k = 0; k < s->plan.depth; k++) {
+			struct io *io = &s->client[i].io[k];
+
+			if (io->r)
+				printf("  client %u waits for request %u: %s of volume %u sectors %u+%u, sent %" PRIu64 " us ago\n", i,
+				       io->r->index, xseg_op_name(io->op), io->volume, io->first, io->nr,
+				       (s->now - io->issued_ns) / 1000);
+		}
+}

@@ -1,0 +1,39 @@
+/* dump - what a cached looks like inside, for a run that hangs. */
+#include <inttypes.h>
+
+#include "peers/cached/cached.h"
+#include "tests/sim/sim.h"
+
+static void dump_object(struct cached *k, struct object *o, FILE *out)
+{
+	uint32_t i = object_index(k, o), waiters = 0, through = 0;
+
+	for (struct creq *c = o->waiters; c; c = c->next)
+		waiters++;
+	for (struct creq *c = o->through; c; c = c->next)
+		through++;
+	fprintf(out, "    %s: %s, %s, %u refs,", xcache_name(&k->xc, i), object_state_name(o->state),
+		xcache_state_of(&k->xc, i) == XCACHE_ACTIVE ? "active" : "evicted", xcache_refs(&k->xc, i));
+	for (uint32_t b = BUCKET_LOADING; b < BUCKET_NR_STATES; b++)
+		fprintf(out, " %u %s", o->nr[b], bucket_state_name(b));
+	fprintf(out, ", sets %u %u, out %u loads %u flushes, wait %u + %u through, redo %u%s%s%s%s%s\n", o->cnt[0], o->cnt[1],
+		o->loads_out, o->flushes_out, waiters, through, o->nr_redo, o->listed ? ", listed" : "",
+		o->flush_queued ? ", flush queued" : "", o->flush_waiting ? ", flush waits" : "",
+		o->reclaiming ? ", being emptied" : "", o->q.owned ? ", owned" : "");
+}
+
+void cached_dump(struct peer *p, FILE *out)
+{
+	struct cached *k = cached_of(p);
+
+	fprintf(out, "  cached: %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u for pages, %u for chunks, %u for "
+		"entries; %u FLUSHes; %u being emptied; %u listed\n", k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
+		k->nr_free_chunks, xwaitq_nr(&k->want_pages), xwaitq_nr(&k->want_chunks), xwaitq_nr(&k->want_entries), k->nr_flushes,
+		k->reclaims, k->nr_listed);
+	for (uint32_t i = 0; i < p->nr_ports; i++)
+		fprintf(out, "    port %u: %u wait for requests, %u flushes, %u loads out%s\n", i, xwaitq_nr(&k->ports[i].want_requests),
+			k->ports[i].flushes_out, k->ports[i].loads_out, k->ports[i].ready ? ", objects ready" : "");
+	for (uint32_t i = 0; i < k->head->nr_objects; i++)
+		if (xcache_state_of(&k->xc, i) != XCACHE_FREE)
+			dump_object(k, &k->objects[i], out);
+}

@@ -1,0 +1,490 @@
+/* oracle - see oracle.h for the rule. */
+#include "tests/sim/oracle.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/rng.h"
+
+#define MAGIC	      0x5345435430525931ull
+#define WORDS	      (ORACLE_SECTOR / 8)
+#define BUCKET	      8u		/* sectors of 4 KiB */
+#define PRUNE_AT      12u		/* candidates of a sector after which stale ones are thrown out */
+#define UNKNOWN	      UINT32_MAX
+
+/* ---- tables ---- */
+
+static void *grow(void *mem, uint32_t *room, size_t size)
+{
+	*room = *room ? *room * 2 : 1024;
+	mem = realloc(mem, *room * size);
+	assert(mem);
+	return mem;
+}
+
+static struct oracle_value *value(struct oracle *o, uint32_t link)
+{
+	return &o->values[link - 1];
+}
+
+static void value_add(struct oracle *o, uint32_t volume, uint32_t sector, uint32_t write, uint64_t by, bool certain)
+{
+	uint32_t i = o->free_value;
+
+	if (i) {
+		o->free_value = value(o, i)->next;
+	} else {
+		if (o->nr_values == o->room_values)
+			o->values = grow(o->values, &o->room_values, sizeof(*o->values));
+		i = ++o->nr_values;
+	}
+	*value(o, i) = (struct oracle_value){ .write = write, .next = o->head[volume][sector], .by = by, .stale = ORACLE_NEVER,
+					      .certain = certain };
+	o->head[volume][sector] = i;
+}
+
+static uint32_t write_add(struct oracle *o)
+{
+	if (o->nr_writes == o->room_writes)
+		o->writes = grow(o->writes, &o->room_writes, sizeof(*o->writes));
+	return o->nr_writes++;
+}
+
+uint64_t oracle_now(struct oracle *o)
+{
+	return ++o->clock;
+}
+
+/* Write 0 of each volume is its birth: zeroes everywhere, durable. */
+void oracle_init(struct oracle *o, uint32_t nr_volumes, const uint32_t *sectors, bool atomic_buckets)
+{
+	memset(o, 0, sizeof(*o));
+	o->clock = 1;
+	o->nr_volumes = nr_volumes;
+	o->atomic_buckets = atomic_buckets;
+	for (uint32_t v = 0; v < nr_volumes; v++) {
+		uint32_t w = write_add(o);
+
+		o->writes[w] = (struct oracle_write){ .issue = 1, .done = 1, .volume = v, .nr = sectors[v],
+						      .kind = ORACLE_ZEROES, .fua = true, .ok = true };
+		o->sectors[v] = sectors[v];
+		o->head[v] = calloc(sectors[v], sizeof(*o->head[v]));
+		assert(o->head[v]);
+		for (uint32_t s = 0; s < sectors[v]; s++)
+			value_add(o, v, s, w, 1, true);
+	}
+}
+
+void oracle_fini(struct oracle *o)
+{
+	for (uint32_t v = 0; v < o->nr_volumes; v++)
+		free(o->head[v]);
+	free(o->writes);
+	free(o->values);
+}
+
+/* ---- durability ---- */
+
+static bool is_durable(const struct oracle *o, const struct oracle_value *v)
+{
+	const struct oracle_write *w = &o->writes[v->write];
+
+	if (w->era < o->era)
+		return v->durable;
+	return w->ok && (w->fua || w->done < o->flushed[w->volume]);
+}
+
+/* No loss of power brings it back: a durable value is surely newer. */
+static bool is_buried(struct oracle *o, uint32_t head, const struct oracle_value *u)
+{
+	for (uint32_t i = head; i; i = value(o, i)->next)
+		if (u->by < o->writes[value(o, i)->write].issue && is_durable(o, value(o, i)))
+			return true;
+	return false;
+}
+
+/* Throws out candidates that no read in flight or to come may return. */
+static void prune(struct oracle *o, uint32_t volume, uint32_t sector)
+{
+	uint32_t *at = &o->head[volume][sector], n = 0, i;
+	uint64_t oldest = o->clock;
+
+	for (i = *at; i; i = value(o, i)->next)
+		n++;
+	if (n < PRUNE_AT)
+		return;
+	for (i = 0; i < o->nr_reading; i++)
+		if (o->reading[i] < oldest)
+			oldest = o->reading[i];
+	while ((i = *at) != 0) {
+		struct oracle_value *u = value(o, i);
+
+		if (u->stale > oldest || !is_buried(o, o->head[volume][sector], u)) {
+			at = &u->next;
+			continue;
+		}
+		*at = u->next;
+		u->next = o->free_value;
+		o->free_value = i;
+	}
+}
+
+/* ---- writes ---- */
+
+uint32_t oracle_write_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, enum oracle_kind kind, bool fua)
+{
+	uint32_t w = write_add(o);
+
+	assert(nr && first + nr <= o->sectors[volume]);
+	o->writes[w] = (struct oracle_write){ .issue = oracle_now(o), .done = ORACLE_NEVER, .volume = volume, .first = first,
+					      .nr = nr, .kind = (uint8_t)kind, .fua = fua, .era = o->era };
+	for (uint32_t s = first; s < first + nr; s++) {
+		prune(o, volume, s);
+		value_add(o, volume, s, w, ORACLE_NEVER, false);
+	}
+	return w;
+}
+
+static uint64_t word_of(uint32_t volume, uint32_t sector, uint32_t write, uint32_t i)
+{
+	return rng_mix(((uint64_t)write << 32 | sector) + ((uint64_t)volume << 56) + (uint64_t)i * 0x9e3779b97f4a7c15ull);
+}
+
+void oracle_fill(const struct oracle *o, uint32_t write, uint32_t sector, void *buf)
+{
+	const struct oracle_write *w = &o->writes[write];
+	uint64_t words[WORDS] = { MAGIC, (uint64_t)w->volume << 32 | sector, write };
+
+	for (uint32_t i = 3; i < WORDS; i++)
+		words[i] = word_of(w->volume, sector, write, i);
+	memcpy(buf, words, sizeof(words));
+}
+
+/* W took effect by now: what is surely before it is stale for reads from now on. */
+static void bury_older(struct oracle *o, uint32_t head, uint32_t write, uint64_t now)
+{
+	for (uint32_t i = head; i; i = value(o, i)->next) {
+		struct oracle_value *u = value(o, i);
+
+		if (u->write != write && u->by < o->writes[write].issue && now < u->stale)
+			u->stale = now;
+	}
+}
+
+void oracle_write_end(struct oracle *o, uint32_t write, bool ok)
+{
+	struct oracle_write *w = &o->writes[write];
+
+	w->done = oracle_now(o);
+	w->ok = ok;
+	for (uint32_t s = w->first; s < w->first + w->nr; s++) {
+		uint32_t head = o->head[w->volume][s];
+
+		for (uint32_t i = head; i; i = value(o, i)->next)
+			if (value(o, i)->write == write) {
+				if (w->done < value(o, i)->by)
+					value(o, i)->by = w->done;
+				value(o, i)->certain |= ok;
+			}
+		if (ok)
+			bury_older(o, head, write, w->done);
+	}
+}
+
+/* ---- what went wrong ---- */
+
+static void say(struct oracle *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct oracle *o, const char *fmt, ...)
+{
+	size_t len = strlen(o->error);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(o->error + len, sizeof(o->error) - len, fmt, ap);
+	va_end(ap);
+}
+
+static void say_moment(struct oracle *o, const char *what, uint64_t t)
+{
+	if (t == ORACLE_NEVER)
+		say(o, " %s -", what);
+	else
+		say(o, " %s %" PRIu64, what, t);
+}
+
+static void say_write(struct oracle *o, uint32_t write)
+{
+	const struct oracle_write *w = &o->writes[write];
+
+	say(o, "write %u (%s%s, sectors %u+%u, issued %" PRIu64, write, w->kind == ORACLE_ZEROES ? "zeroes" : "data",
+	    w->fua ? ", FUA" : "", w->first, w->nr, w->issue);
+	say_moment(o, w->ok ? "acknowledged" : "failed", w->done);
+	say(o, ")");
+}
+
+static void say_history(struct oracle *o, uint32_t volume, uint32_t sector, uint64_t begin)
+{
+	say(o, "  read issued %" PRIu64 ", now %" PRIu64 ", last answered FLUSH issued %" PRIu64 "\n  may be returned:\n",
+	    begin, o->clock, o->flushed[volume]);
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
+		if (value(o, i)->stale <= begin)
+			continue;
+		say(o, "    ");
+		say_write(o, value(o, i)->write);
+		say(o, "\n");
+	}
+	say(o, "  the sector's writes:\n");
+	for (uint32_t w = 0; w < o->nr_writes; w++) {
+		const struct oracle_write *x = &o->writes[w];
+
+		if (x->volume != volume || sector < x->first || sector >= x->first + x->nr)
+			continue;
+		say(o, "    ");
+		say_write(o, w);
+		for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next)
+			if (value(o, i)->write == w) {
+				say_moment(o, " effect by", value(o, i)->by);
+				say_moment(o, "stale from", value(o, i)->stale);
+			}
+		say(o, "\n");
+	}
+}
+
+static bool wrong(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector, uint32_t found, const char *why)
+{
+	o->bad_volume = volume;
+	o->bad_sector = sector;
+	say(o, "volume %u sector %u (byte %" PRIu64 ", bucket %u): %s", volume, sector, (uint64_t)sector * ORACLE_SECTOR,
+	    sector / BUCKET, why);
+	if (found != UNKNOWN) {
+		say(o, ": ");
+		say_write(o, found);
+	}
+	say(o, "\n");
+	say_history(o, volume, sector, begin);
+	return false;
+}
+
+/* ---- reads ---- */
+
+static bool all_zero(const uint64_t *w)
+{
+	for (uint32_t i = 0; i < WORDS; i++)
+		if (w[i])
+			return false;
+	return true;
+}
+
+/* Which write a sector's contents are from; false: from none, with the reason. */
+static bool parse(const struct oracle *o, const uint64_t *w, uint32_t volume, uint32_t sector, uint32_t *write, const char **why)
+{
+	if (w[0] != MAGIC || w[2] >= o->nr_writes) {
+		*why = "the contents are no sector that was ever written";
+		return false;
+	}
+	*write = (uint32_t)w[2];
+	if (w[1] != ((uint64_t)volume << 32 | sector)) {
+		*why = "the contents belong to another sector";
+		return false;
+	}
+	for (uint32_t i = 3; i < WORDS; i++)
+		if (w[i] != word_of(volume, sector, *write, i)) {
+			*why = "the sector is torn: it begins like";
+			return false;
+		}
+	return true;
+}
+
+/* After a loss of power V was read, which is from before it: of its time it alone is left, and it is on the store. */
+static void settle_loss(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v)
+{
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next)
+		if (value(o, i) != v && o->writes[value(o, i)->write].era < o->era)
+			value(o, i)->by = 0;
+	v->durable = true;
+}
+
+/* A read issued at `begin` returned V: everything that had taken effect by then, and is not V, is before V. */
+static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v, uint64_t begin)
+{
+	uint64_t now = o->clock;
+
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
+		struct oracle_value *u = value(o, i);
+		bool zeroes = o->writes[u->write].kind == ORACLE_ZEROES;
+
+		if (u == v || (!v && zeroes))
+			continue;
+		if (u->by <= begin && now < u->stale)
+			u->stale = now;
+	}
+	if (!v)
+		return;
+	if (now < v->by)
+		v->by = now;
+	v->certain = true;
+	if (o->writes[v->write].era < o->era)
+		settle_loss(o, volume, sector, v);
+	bury_older(o, o->head[volume][sector], v->write, now);
+}
+
+static bool read_zeroes(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector, uint32_t *found)
+{
+	struct oracle_value *one = NULL;
+	uint32_t n = 0, any = UNKNOWN;
+
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
+		if (o->writes[value(o, i)->write].kind != ORACLE_ZEROES)
+			continue;
+		any = value(o, i)->write;
+		if (value(o, i)->stale <= begin)
+			continue;
+		one = value(o, i);
+		n++;
+	}
+	if (n == 0)
+		return wrong(o, begin, volume, sector, any, "zeroes were read, which are stale");
+	observe(o, volume, sector, n == 1 ? one : NULL, begin);
+	*found = n == 1 ? one->write : UNKNOWN;
+	return true;
+}
+
+static bool read_sector(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector, const void *data, uint32_t *found)
+{
+	uint64_t words[WORDS];
+	const char *why;
+	uint32_t write = UNKNOWN;
+
+	memcpy(words, data, sizeof(words));
+	if (all_zero(words))
+		return read_zeroes(o, begin, volume, sector, found);
+	if (!parse(o, words, volume, sector, &write, &why))
+		return wrong(o, begin, volume, sector, write, why);
+	*found = write;
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
+		if (value(o, i)->write != write)
+			continue;
+		if (value(o, i)->stale <= begin)
+			break;
+		observe(o, volume, sector, value(o, i), begin);
+		return true;
+	}
+	return wrong(o, begin, volume, sector, write, "a stale value was read");
+}
+
+/* Whether write b, seen beside a in one bucket, shows a part of a bucket: a covers b's sector too, and
+ * b is surely older or covers a's sector as well. */
+static bool is_torn(const struct oracle *o, uint32_t a, uint32_t sector_a, uint32_t b, uint32_t sector_b)
+{
+	const struct oracle_write *x = &o->writes[a], *y = &o->writes[b];
+	bool x_covers = sector_b >= x->first && sector_b < x->first + x->nr;
+	bool y_covers = sector_a >= y->first && sector_a < y->first + y->nr;
+
+	if (x->era != o->era || y->era != o->era || !x_covers)
+		return false;
+	if ((x->done != ORACLE_NEVER && !x->ok) || (y->done != ORACLE_NEVER && !y->ok))
+		return false;
+	return y_covers || (y->ok && y->done < x->issue);
+}
+
+static bool check_bucket(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t first, const uint32_t *found, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t j = 0; j < nr; j++)
+			if (found[i] != found[j] && found[i] != UNKNOWN && found[j] != UNKNOWN &&
+			    is_torn(o, found[i], first + i, found[j], first + j)) {
+				say(o, "half of a bucket was written: sector %u has write %u, but ", first + i, found[i]);
+				return wrong(o, begin, volume, first + j, found[j], "there was read");
+			}
+	return true;
+}
+
+uint64_t oracle_read_begin(struct oracle *o)
+{
+	assert(o->nr_reading < ORACLE_READS);
+	o->reading[o->nr_reading++] = oracle_now(o);
+	return o->clock;
+}
+
+void oracle_read_drop(struct oracle *o, uint64_t begin)
+{
+	uint32_t i = 0;
+
+	oracle_now(o);
+	while (o->reading[i] != begin)
+		i++;
+	o->reading[i] = o->reading[--o->nr_reading];
+}
+
+bool oracle_read_end(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t first, uint32_t nr,
+		     const void *(*get)(void *arg, uint32_t i), void *arg)
+{
+	uint32_t found[BUCKET], in = 0;
+
+	oracle_read_drop(o, begin);
+	o->error[0] = '\0';
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!read_sector(o, begin, volume, first + i, get(arg, i), &found[in++]))
+			return false;
+		if ((first + i + 1) % BUCKET && i + 1 < nr)
+			continue;
+		if (o->atomic_buckets && !check_bucket(o, begin, volume, first + i + 1 - in, found, in))
+			return false;
+		in = 0;
+	}
+	return true;
+}
+
+/* ---- flushes and losses ---- */
+
+void oracle_flush_end(struct oracle *o, uint64_t begin, uint32_t volume)
+{
+	oracle_now(o);
+	for (uint32_t v = 0; v < o->nr_volumes; v++)
+		if ((volume == v || volume == ORACLE_VOLUMES) && begin > o->flushed[v])
+			o->flushed[v] = begin;
+}
+
+static void sector_power_loss(struct oracle *o, uint32_t volume, uint32_t sector, uint64_t now)
+{
+	uint32_t head = o->head[volume][sector], i, next;
+
+	/* two passes: whether one is buried depends on the others */
+	for (i = head; i; i = value(o, i)->next) {
+		value(o, i)->durable = is_durable(o, value(o, i));
+		value(o, i)->certain = !is_buried(o, head, value(o, i));
+	}
+	o->head[volume][sector] = 0;
+	for (i = head; i; i = next) {
+		struct oracle_value *u = value(o, i);
+
+		next = u->next;
+		u->next = u->certain ? o->head[volume][sector] : o->free_value;
+		if (u->certain)
+			o->head[volume][sector] = i;
+		else
+			o->free_value = i;
+		u->certain = false;
+		u->stale = ORACLE_NEVER;
+		u->by = u->by < now ? u->by : now;
+	}
+}
+
+void oracle_power_loss(struct oracle *o)
+{
+	uint64_t now = oracle_now(o);
+
+	for (uint32_t w = 0; w < o->nr_writes; w++)
+		if (o->writes[w].done == ORACLE_NEVER)
+			o->writes[w].done = now;
+	for (uint32_t v = 0; v < o->nr_volumes; v++)
+		for (uint32_t s = 0; s < o->sectors[v]; s++)
+			sector_power_loss(o, v, s, now);
+	o->nr_reading = 0;
+	o->era++;
+}

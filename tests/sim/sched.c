@@ -1,0 +1,215 @@
+/* sched - the scheduler: which step comes next, and how time passes.
+ *
+ * A step is: one port of one peer handles one request, or one reply, or polls (and publishes what it has to send); or
+ * one client takes its answers, or sends. They are chosen by chance. When chance finds nothing to do a sweep gives
+ * every one its turn; when that finds nothing either, time goes on to the next moment at which somebody wants to be called.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+#include "tests/sim/sim.h"
+
+#define FRUITLESS  10			/* steps by chance before a sweep */
+#define SPINS_MAX  2000			/* sweeps at which somebody wants to be called at once, and does nothing */
+#define IDLE_MAX   5000			/* jumps in time without a step that did anything */
+#define OLD_NS	   (200 * SEC)		/* an I/O as old as that, with nothing disturbing, hangs */
+
+enum what { REQUEST, REPLY, POLL };
+
+static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
+{
+	struct peer_port *pp = &n->p->ports[i];
+	bool any = false;
+
+	pp->now_ns = s->now;
+	s->nr_steps++;
+	switch (what) {
+	case REQUEST:
+		any = peer_port_step_request(pp);
+		break;
+	case REPLY:
+		any = peer_port_step_reply(pp);
+		break;
+	case POLL:
+		n->next_ns[i] = peer_port_step_poll(pp);
+		break;
+	}
+	if (any)
+		n->next_ns[i] = 0;	/* a poll is due */
+	return any;
+}
+
+static bool step_client(struct sim *s, struct client *c, bool send)
+{
+	if (!send)
+		return client_replies(s, c);
+	if (s->issuing && s->issued < s->plan.ops)
+		return client_issue(s, c);
+	xseg_port_flush(c->port);
+	return false;
+}
+
+/* One step by chance; true when it did anything, or may have. */
+static bool step_any(struct sim *s)
+{
+	uint32_t ports = 0, dice;
+
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		ports += s->node[i].serving ? s->node[i].p->nr_ports : 0;
+	dice = rng_below(&s->rng, ports * 3 + s->plan.nr_clients * 2);
+	if (dice >= ports * 3) {
+		dice -= ports * 3;
+		return s->client[dice / 2].port && step_client(s, &s->client[dice / 2], dice & 1);
+	}
+	for (uint32_t i = 0; i < NR_NODES; i++) {
+		uint32_t nr = s->node[i].serving ? s->node[i].p->nr_ports : 0;
+
+		if (dice < nr * 3)
+			return step_port(s, &s->node[i], dice / 3, dice % 3);
+		dice -= nr * 3;
+	}
+	return false;
+}
+
+/* Everybody's turn. True when somebody did something. poll: also those that did not ask for it (another thread's kick). */
+static bool sweep_once(struct sim *s, bool poll)
+{
+	bool any = false;
+
+	node_tend(s);
+	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
+		if (s->client[i].port) {
+			xseg_port_flush(s->client[i].port);
+			any |= client_replies(s, &s->client[i]);
+			if (!any)
+				any = step_client(s, &s->client[i], true);
+		}
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++) {
+			if (poll || s->node[i].next_ns[k] <= s->now)
+				step_port(s, &s->node[i], k, POLL);
+			any |= step_port(s, &s->node[i], k, REQUEST);
+			any |= step_port(s, &s->node[i], k, REPLY);
+		}
+	admin_replies(s);
+	return any;
+}
+
+/* What a poll publishes is seen by others at their next turn: one more turn for each time it may be passed on. */
+static bool sweep(struct sim *s)
+{
+	for (uint32_t i = 0; i <= NR_NODES; i++)
+		if (sweep_once(s, i == 0))
+			return true;
+	return false;
+}
+
+void sched_kick(struct sim *s)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		memset(s->node[i].next_ns, 0, sizeof(s->node[i].next_ns));
+}
+
+static uint64_t next_deadline(const struct sim *s)
+{
+	uint64_t next = s->faulty ? s->heal_ns : PEER_NEVER;
+
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++)
+			if (s->node[i].next_ns[k] < next)
+				next = s->node[i].next_ns[k];
+	return next;
+}
+
+/* ---- hangs ---- */
+
+static void dump(struct sim *s)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++) {
+		struct node *n = &s->node[i];
+
+		if (!s->plan.node[i])
+			continue;
+		printf("  %s: %s", n->cls->kind, n->serving ? "serves" : n->p ? "is opening" : "is down");
+		for (uint32_t k = 0; n->serving && k < n->p->nr_ports; k++)
+			printf("; port %u: %u of %u requests free, wants to be called %s", k,
+			       xseg_port_nr_free(n->p->ports[k].port), xseg_port_nr_requests(n->p->ports[k].port),
+			       n->next_ns[k] == PEER_NEVER ? "never" : n->next_ns[k] <= s->now ? "now" : "later");
+		printf("\n");
+	}
+	client_dump(s);
+	if (s->node[NODE_CACHED].serving)
+		cached_dump(s->node[NODE_CACHED].p, stdout);
+}
+
+static void hang(struct sim *s, const char *how)
+{
+	printf("stuck at %" PRIu64 " us:\n", s->now / 1000);
+	dump(s);
+	sim_fail(s, "%s", how);
+}
+
+static bool too_old(const struct sim *s)
+{
+	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
+		for (uint32_t k = 0; k < s->plan.depth; k++) {
+			const struct io *io = &s->client[i].io[k];
+			uint64_t since = io->issued_ns > s->settled_ns ? io->issued_ns : s->settled_ns;
+
+			if (io->r && s->now > since + OLD_NS)
+				return true;
+		}
+	return false;
+}
+
+/* Nothing can be done now: when next? */
+static void pass_time(struct sim *s, uint32_t *spins, uint32_t *idle)
+{
+	uint64_t next = next_deadline(s);
+
+	s->step += 64;
+	if (next == PEER_NEVER) {
+		for (uint32_t i = 0; i < NR_NODES; i++)
+			if (s->plan.node[i] && !s->node[i].serving && !s->leaving) {
+				if (++*idle > IDLE_MAX)
+					hang(s, "a peer that was killed does not come back");
+				return;
+			}
+		hang(s, "nobody has anything to do, and not all is done");
+	}
+	if (next <= s->now) {
+		s->now += 200;
+		if (++*spins > SPINS_MAX)
+			hang(s, "a peer wants to be called again and again, and does nothing");
+		return;
+	}
+	s->now = next;
+	if (++*idle > IDLE_MAX || (!s->faulty && too_old(s)))
+		hang(s, "time goes on, and nothing is done");
+}
+
+void sched_run(struct sim *s, bool (*done)(struct sim *s))
+{
+	uint32_t fruitless = 0, spins = 0, idle = 0;
+
+	while (!done(s)) {
+		s->step++;
+		s->now += rng_below(&s->rng, 1500);
+		if (s->step % s->check_every == 0)
+			world_check(s);
+		chaos(s);
+		if (step_any(s)) {
+			fruitless = spins = idle = 0;
+			continue;
+		}
+		if (++fruitless < FRUITLESS)
+			continue;
+		fruitless = 0;
+		if (sweep(s))
+			spins = idle = 0;
+		else if (!done(s))
+			pass_time(s, &spins, &idle);
+	}
+}

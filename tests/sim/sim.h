@@ -1,0 +1,153 @@
+/* sim - the seeded simulator: the very object files of volumed, cached and memd, with clients, in one thread.
+ *
+ * One seed chooses everything: geometry, policy, options, the store's delays and faults, every step of the scheduler, when peers
+ * are killed and when power is lost. Time is simulated. So any interleaving that a seed finds it finds again.
+ *
+ * Contract: one thread; no clock, no system call after a world is open but those of peer_open() and peer_close(). What goes wrong
+ * ends in sim_fail(), which does not return.
+ *
+ * Invariants that every run checks:
+ *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power what P1 allows
+ *   S2  no request fails but for faults that were set in the store
+ *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
+ *   S4  cached_check() holds between any two steps
+ *   S5  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include <setjmp.h>
+#include <stdio.h>
+
+#include "peers/common/peer.h"
+#include "tests/sim/oracle.h"
+#include "tests/sim/rng.h"
+
+#define MAX_CLIENTS 4
+#define MAX_DEPTH   8
+#define MAX_PORTS   4
+#define MAX_VOLUMES 3
+#define ADMIN_PAGES 2u
+#define US	    1000ull
+#define MS	    1000000ull
+#define SEC	    1000000000ull
+
+enum node_id { NODE_MEMD, NODE_CACHED, NODE_VOLUMED, NR_NODES };
+
+/* What a seed chose. */
+struct plan {
+	bool node[NR_NODES];
+	uint32_t threads[NR_NODES];
+	uint32_t nr_volumes, sectors[MAX_VOLUMES];
+	uint64_t object_size;
+	uint32_t cache_pages;			/* 0: as many as it has */
+	uint32_t max_io;			/* bytes */
+	uint32_t nr_clients, depth;
+	uint32_t ops, kills, losses, changes;	/* in the whole run, about */
+	bool faults, deletes;
+};
+
+struct node {
+	const struct peer_class *cls;
+	struct peer *p;				/* NULL: killed, or not part of this run */
+	char option[16][64];			/* "key=value" */
+	uint32_t nr_options;
+	bool serving;
+	uint64_t up_step;			/* killed: when its successor begins */
+	uint64_t next_ns[MAX_PORTS];
+};
+
+/* An I/O of a client. */
+struct io {
+	struct xreq *r;				/* NULL: none */
+	uint8_t op;
+	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
+	uint32_t write;				/* the oracle's number */
+	uint64_t begin, issued_ns;
+	uint32_t *page;
+};
+
+struct client {
+	struct xport *port;			/* NULL: gone */
+	struct io io[MAX_DEPTH];
+};
+
+/* The administrator: one line at a time. */
+struct admin {
+	struct xport *port;			/* NULL: gone */
+	uint32_t *page;
+	struct xreq *r;				/* out */
+	int64_t result;
+	char text[XSEG_PAGE_SIZE + 1];
+};
+
+struct sim {
+	uint64_t seed, now, step;
+	struct rng rng;
+	struct plan plan;
+	struct xseg *seg;
+	struct node node[NR_NODES];
+	struct xseg_peer *clients;		/* a port for each client, and the admin's: they share one extent */
+	uint32_t *pages;
+	struct client client[MAX_CLIENTS];
+	struct admin admin;
+	struct oracle oracle;
+	uint32_t volume_id[MAX_VOLUMES];
+	uint32_t issued, in_flight;
+	bool issuing;				/* clients send new I/O */
+	bool faulty;				/* a fault is set; errors are to be expected until all that is out has ended */
+	bool errors_ok;
+	uint64_t heal_ns;
+	uint32_t heal_at, chaos_at;		/* by I/Os sent */
+	bool healing;
+	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
+	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
+	bool verbose, leaving;
+	uint32_t check_every;
+	jmp_buf failed;
+};
+
+/* ---- sim.c ---- */
+void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
+void sim_log(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- plan.c: what a seed chooses ---- */
+void plan_make(struct sim *s, uint32_t ops, uint32_t threads);
+
+/* ---- world.c: segment and peers ----
+ * A run that fails leaves all behind: no other may follow. */
+void world_open(struct sim *s);
+void world_close(struct sim *s);		/* orderly, with all that S5 asks */
+void node_start(struct sim *s, enum node_id id);
+void node_kill(struct sim *s, enum node_id id);
+void node_tend(struct sim *s);			/* goes on with starting those that are not serving */
+void world_power_loss(struct sim *s);
+void world_check(struct sim *s);		/* S4 */
+/* Sends a line and waits for its answer, which is in s->admin. */
+int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void admin_send(struct sim *s, enum node_id id, const char *line);	/* and does not wait; one at a time */
+void admin_replies(struct sim *s);
+/* Where the clients' requests go. */
+enum node_id world_top(const struct sim *s);
+
+/* ---- sched.c ---- */
+/* Steps until done(s); fails the run when nothing moves any more. */
+void sched_run(struct sim *s, bool (*done)(struct sim *s));
+void sched_kick(struct sim *s);			/* all polls are due again */
+
+/* ---- client.c ---- */
+void clients_open(struct sim *s);
+void clients_close(struct sim *s, enum xseg_close how);
+bool client_replies(struct sim *s, struct client *c);
+bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room */
+/* Reads all of every volume, a piece at a time. */
+void client_read_back(struct sim *s);
+void client_dump(struct sim *s);
+
+/* ---- dump.c ---- */
+void cached_dump(struct peer *p, FILE *out);
+
+/* ---- chaos.c: disturbances between steps ---- */
+void chaos(struct sim *s);
+
+#endif
