@@ -108,9 +108,44 @@ struct xseg_peer *segrig_client(struct xseg *seg, const char *name, uint32_t nr_
 	return open_peer(seg, &(struct xseg_peer_params){ name, "client", 1, nr_requests });
 }
 
+struct xseg_peer *segrig_open(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests)
+{
+	return open_peer(seg, &(struct xseg_peer_params){ name, "memd", nr_ports, nr_requests });
+}
+
+int segrig_open_fails(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports, uint32_t nr_requests)
+{
+	const struct xseg_peer_params params = { name, kind, nr_ports, nr_requests };
+	struct xseg_error err = { "" };
+	struct xseg_peer *peer = NULL;
+	int rc = xseg_peer_open(seg, &params, &peer, &err);
+
+	assert_true(rc < 0);
+	assert_true(err.text[0]);
+	assert_null(peer);
+	return rc;
+}
+
+enum xseg_peer_state segrig_state(struct xseg *seg, const char *name)
+{
+	struct xseg_peer_info info;
+
+	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) ? info.state : XSEG_PEER_FREE;
+}
+
+void segrig_take(struct xport *port, struct xreq *r, void *arg)
+{
+	struct segrig_taken *t = arg;
+
+	assert_true(t->nr < 64);
+	t->port[t->nr] = port;
+	t->state[t->nr] = r->state;
+	t->r[t->nr++] = r;
+}
+
 struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests)
 {
-	struct xseg_peer *peer = open_peer(seg, &(struct xseg_peer_params){ name, "memd", nr_ports, nr_requests });
+	struct xseg_peer *peer = segrig_open(seg, name, nr_ports, nr_requests);
 
 	xseg_peer_serve(peer);
 	return peer;

@@ -28,6 +28,20 @@ struct xseg *segrig_attach(const char *name);
 struct xseg_peer *segrig_client(struct xseg *seg, const char *name, uint32_t nr_requests);
 struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests);
 struct xport *segrig_port(struct xseg_peer *peer);
+/* Opened, of kind memd, and does not serve yet. */
+struct xseg_peer *segrig_open(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests);
+/* What the open that must fail says; it gives a reason. */
+int segrig_open_fails(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports, uint32_t nr_requests);
+enum xseg_peer_state segrig_state(struct xseg *seg, const char *name);
+
+/* What a successor is handed over, in order: for xseg_peer_recover(). */
+struct segrig_taken {
+	unsigned nr;
+	struct xreq *r[64];
+	struct xport *port[64];
+	enum xseg_req_state state[64];
+};
+void segrig_take(struct xport *port, struct xreq *r, void *arg);
 
 /* A request of 4 KiB at page 0 of the pool; submitted and flushed. */
 struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer);

@@ -1,0 +1,72 @@
+/* cached_bucket_test - the slot word and the table of a bucket's states (peers/cached/bucket.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "peers/cached/bucket.h"
+
+static const char *const states[BUCKET_NR_STATES] = { "FREE", "INVALID", "LOADING", "VALID", "DIRTY", "WRITING" };
+
+static void a_slot_word_keeps_page_state_and_flags_apart(void **state)
+{
+	uint64_t w = slot_word(BUCKET_WRITING, 0xffffffff, SLOT_REF | SLOT_GEN);
+
+	(void)state;
+	assert_int_equal(slot_page(w), 0xffffffff);
+	assert_int_equal(slot_state(w), BUCKET_WRITING);
+	assert_true((w & SLOT_REF) && (w & SLOT_GEN) && !(w & SLOT_INFLIGHT));
+	w = slot_word(BUCKET_FREE, 0, 0);
+	assert_int_equal(w, 0);
+	assert_true(slot_absent(w) && !slot_present(w));
+}
+
+static void what_is_being_loaded_is_neither_absent_nor_present(void **state)
+{
+	(void)state;
+	for (unsigned s = 0; s < BUCKET_NR_STATES; s++) {
+		uint64_t w = slot_word((enum bucket_state)s, 7, 0);
+
+		assert_int_equal(slot_absent(w), s == BUCKET_FREE || s == BUCKET_INVALID);
+		assert_int_equal(slot_present(w), s == BUCKET_VALID || s == BUCKET_DIRTY || s == BUCKET_WRITING);
+	}
+}
+
+/* The table at the top of bucket.h, once more and by hand: . no, x yes. */
+static void exactly_the_documented_edges_are_legal(void **state)
+{
+	static const char *const table[BUCKET_NR_STATES] = {
+		/*		   F I L V D W */
+		[BUCKET_FREE] = "..x.x.", [BUCKET_INVALID] = "..x.x.", [BUCKET_LOADING] = ".x.xx.",
+		[BUCKET_VALID] = ".x..x.", [BUCKET_DIRTY] = ".x..xx", [BUCKET_WRITING] = "...xx.",
+	};
+
+	(void)state;
+	for (unsigned from = 0; from < BUCKET_NR_STATES; from++)
+		for (unsigned to = 0; to < BUCKET_NR_STATES; to++)
+			if (bucket_edge_legal((enum bucket_state)from, (enum bucket_state)to) != (table[from][to] == 'x'))
+				fail_msg("%s -> %s", states[from], states[to]);
+}
+
+static void states_that_do_not_exist_have_no_edges_and_no_name(void **state)
+{
+	(void)state;
+	for (unsigned s = 0; s < BUCKET_NR_STATES; s++) {
+		assert_false(bucket_edge_legal((enum bucket_state)BUCKET_NR_STATES, (enum bucket_state)s));
+		assert_false(bucket_edge_legal((enum bucket_state)s, (enum bucket_state)15));
+		assert_string_equal(bucket_state_name((enum bucket_state)s), states[s]);
+	}
+	assert_string_equal(bucket_state_name((enum bucket_state)15), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slot_word_keeps_page_state_and_flags_apart),
+		cmocka_unit_test(what_is_being_loaded_is_neither_absent_nor_present),
+		cmocka_unit_test(exactly_the_documented_edges_are_legal),
+		cmocka_unit_test(states_that_do_not_exist_have_no_edges_and_no_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,599 @@
+/* cached_flush_test - from dirty to clean: the flusher, order, errors, FLUSH and its promise (peers/cached/flush.c). */
+#include "tests/unit/cached_rig.h"
+
+#define B(n) ((n) * 4096u)
+
+static uint32_t held_write(void)
+{
+	return crig_held(XSEG_OP_WRITE, 0);
+}
+
+/* Every object of `name` to name+nr-1 gets a dirty bucket. */
+static void dirty_objects(char name, unsigned nr)
+{
+	char text[2] = { name, '\0' };
+
+	for (unsigned i = 0; i < nr; i++, text[0]++)
+		crig_expect(crig_write(text, 0, B(1), 5), B(1));
+}
+
+/* ---- when, how much, how fast ------------------------------------------------------------ */
+
+static void nothing_is_flushed_before_its_age_and_all_of_it_then(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=5s");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_pass(2 * CRIG_S);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_pass(2900 * CRIG_MS);
+	assert_int_equal(crig_nr_calls(), 0);
+	crig_pass(200 * CRIG_MS);
+	assert_int_equal(crig_nr_calls(), 1);
+	assert_string_equal(crig_call(0)->target, "a");
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	assert_int_equal(crig_state("b", 0), BUCKET_DIRTY);
+	crig_pass(2 * CRIG_S);
+	assert_string_equal(crig_call(1)->target, "b");
+	assert_int_equal(crig_counter(CC_FLUSHED_AGE), 2);
+	assert_int_equal(crig_counter(CC_FLUSHED_BYTES), B(2));
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+static void the_age_is_changed_live(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_pass(10 * CRIG_S);
+	assert_int_equal(crig_nr_calls(), 0);
+	crig_set("dirty_age=1s");
+	assert_int_equal(crig_nr_calls(), 1);
+}
+
+static void dirty_neighbours_leave_in_one_flush_of_at_most_a_mebibyte(void **state)
+{
+	(void)state;
+	crig_up("");
+	for (uint32_t i = 0; i < 300; i += 4)
+		crig_expect(crig_write("a", B(i), B(4), 5), B(4));
+	crig_expect(crig_write("a", B(301), B(1), 5), B(1));
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 3);
+	assert_int_equal(crig_call(0)->size, XSEG_REQ_BYTES);
+	assert_int_equal(crig_call(1)->offset, XSEG_REQ_BYTES);
+	assert_int_equal(crig_call(1)->size, B(300 - 256));
+	assert_int_equal(crig_call(2)->offset, B(301));
+	assert_true(crig_stored("a", 0, B(300), 5));
+}
+
+static void a_bucket_that_is_clean_or_absent_parts_two_flushes(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", B(1), B(1), 9);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_expect(crig_write("a", B(2), B(1), 5), B(1));
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 2);
+	assert_true(crig_stored("a", B(1), B(1), 9));
+}
+
+static void above_the_high_mark_the_oldest_objects_are_flushed_down_to_the_low_mark(void **state)
+{
+	(void)state;
+	crig_up("dirty_high=40 dirty_low=20 dirty_age=1h");
+	crig_limit(25);
+	dirty_objects('a', 10);
+	assert_int_equal(crig_nr_calls(), 0);
+	crig_expect(crig_write("k", 0, B(1), 5), B(1));
+	assert_in_range(crig_counter(CC_DIRTY_BYTES), B(1), B(5));	/* four may be out when it stops */
+	assert_int_equal(crig_counter(CC_FLUSHED_WATERMARK), crig_nr_calls());
+	for (uint32_t i = 0; i < crig_nr_calls(); i++)
+		assert_int_equal(crig_call(i)->target[0], 'a' + i);
+}
+
+static void what_runs_in_the_background_takes_few_requests(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("dirty_age=1s");
+	dirty_objects('a', 12);
+	crig_hold(true);
+	crig_pass(2 * CRIG_S);
+	assert_int_equal(crig_nr_held(), 4);
+	flush = crig_flush(0);
+	assert_int_equal(crig_nr_held(), 12);
+	crig_hold(false);
+	crig_expect(flush, 0);
+}
+
+static void the_flush_rate_is_kept_in_the_background_only(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("dirty_age=1s flush_rate=4096/s");
+	dirty_objects('a', 10);
+	crig_pass(1 * CRIG_S);
+	assert_int_equal(crig_nr_calls(), 1);
+	crig_pass(1 * CRIG_S);
+	assert_int_equal(crig_nr_calls(), 2);
+	crig_pass(3500 * CRIG_MS);
+	assert_int_equal(crig_nr_calls(), 5);
+	flush = crig_flush(0);
+	crig_expect(flush, 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 10);
+}
+
+/* ---- order ------------------------------------------------------------------------------- */
+
+static void a_write_during_the_flush_of_its_bucket_is_flushed_after_the_older_one_s_reply(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_pass(2 * CRIG_MS);
+	assert_int_equal(crig_state("a", 0), BUCKET_WRITING);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_expect(crig_write("a", 0, B(1), 7), B(1));
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	assert_true(crig_slot("a", 0) & SLOT_INFLIGHT);
+	crig_pass(100 * CRIG_MS);
+	assert_int_equal(crig_nr_calls(), 1);
+	crig_expect_data("a", 0, B(1), 7);
+	crig_answer(0);
+	assert_true(crig_stored("a", 0, B(1), 5));
+	crig_pass(2 * CRIG_MS);
+	assert_int_equal(crig_nr_calls(), 2);
+	crig_answer(1);
+	assert_true(crig_stored("a", 0, B(1), 7));
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	assert_int_equal(crig_counter(CC_USED_BYTES), B(1));
+}
+
+static void neighbours_of_a_bucket_in_flight_need_not_wait_for_it(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	crig_expect(crig_write("a", B(1), B(1), 5), B(1));
+	crig_pass(2 * CRIG_MS);
+	crig_expect(crig_write("a", 0, B(3), 6), B(3));
+	flush = crig_flush(0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 1), 2);
+	assert_int_equal(crig_call(1)->offset, 0);
+	assert_int_equal(crig_call(2)->offset, B(2));
+	crig_hold(false);
+	crig_expect(flush, 0);
+	assert_true(crig_stored("a", 0, B(3), 6));
+}
+
+static void an_older_flush_that_fails_leaves_the_newer_data_dirty(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_pass(2 * CRIG_MS);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_fail(0, -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	assert_false(crig_slot("a", 0) & SLOT_INFLIGHT);
+	crig_hold(false);
+	crig_pass(CRIG_S);
+	assert_true(crig_stored("a", 0, B(1), 6));
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+/* ---- errors ------------------------------------------------------------------------------ */
+
+static void a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growing_pause(void **state)
+{
+	static const uint64_t pause_ms[] = { 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
+
+	(void)state;
+	crig_up("dirty_age=10s");
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig_fail_next(XSEG_OP_WRITE, -EIO, 8);
+	crig_pass(10 * CRIG_S);
+	for (uint32_t i = 0; i < 8; i++) {
+		assert_int_equal(crig_nr_calls(), i + 1);
+		assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+		assert_int_equal(crig_object("a")->state, OBJECT_FAILED);
+		crig_expect_data("a", 0, B(2), 5);
+		crig_pass(pause_ms[i] * CRIG_MS - 1);
+		assert_int_equal(crig_nr_calls(), i + 1);
+		crig_pass(1);
+	}
+	assert_int_equal(crig_nr_calls(), 9);
+	assert_true(crig_stored("a", 0, B(2), 5));
+	assert_int_equal(crig_object("a")->state, OBJECT_READY);
+	assert_int_equal(crig_counter(CC_FLUSH_ERRORS), 8);
+}
+
+static void a_short_flush_is_an_error(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig_pass(2 * CRIG_MS);
+	crig_short(0, B(1));
+	assert_int_equal(crig_object("a")->nr[BUCKET_DIRTY], 2);
+	crig_pass(CRIG_S);
+	crig_hold(false);
+	assert_true(crig_stored("a", 0, B(2), 5));
+}
+
+static void an_object_whose_flush_fails_keeps_no_other_waiting(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1s");
+	crig_hold(true);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_pass(CRIG_S);
+	for (unsigned i = 0; i < 5; i++) {	/* the next try is 3.2 s away */
+		crig_fail(held_write(), -EIO);
+		crig_pass(1600 * CRIG_MS);
+	}
+	crig_fail(held_write(), -EIO);
+	crig_hold(false);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_pass(1100 * CRIG_MS);
+	assert_true(crig_stored("b", 0, B(1), 6));
+	assert_false(crig_stored("a", 0, B(1), 5));
+	crig_pass(3 * CRIG_S);
+	assert_true(crig_stored("a", 0, B(1), 5));
+}
+
+static void data_written_again_while_its_flush_fails_is_tried_in_time(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	crig_flush(0);
+	crig_expect(crig_write("a", B(1), B(1), 6), B(1));
+	while (held_write() != CRIG_NEVER)
+		crig_fail(held_write(), -EIO);
+	crig_hold(false);
+	crig_pass(CRIG_S);
+	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(1), B(1), 6));
+}
+
+static void a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not(void **state)
+{
+	struct crig_io *mine, *other, *all;
+
+	(void)state;
+	crig_up("");
+	crig_volume(1);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_volume(2);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_hold(true);
+	mine = crig_flush(1);
+	other = crig_flush(2);
+	all = crig_flush(0);
+	assert_int_equal(crig_nr_held(), 2);
+	crig_pass(1);
+	crig_fail(crig_held(CRIG_ANY, 0), -ENOSPC);	/* "a" is the older one */
+	crig_expect(mine, -ENOSPC);
+	crig_expect(all, -ENOSPC);
+	crig_expect_waits(other);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	crig_hold(false);
+	crig_expect(other, 0);
+	assert_false(crig_stored("a", 0, B(1), 5));
+	crig_pass(1);					/* long before it would be tried again by itself */
+	crig_expect(crig_flush(1), 0);
+	assert_true(crig_stable("a", 0, B(1), 5) && crig_stable("b", 0, B(1), 6));
+}
+
+static void a_flush_does_not_get_the_error_of_what_was_written_after_it(void **state)
+{
+	struct crig_io *flush;
+	uint32_t newer;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	flush = crig_flush(0);
+	crig_expect(crig_write("a", B(4), B(1), 6), B(1));
+	crig_pass(2 * CRIG_MS);
+	newer = crig_held(XSEG_OP_WRITE, 1);
+	assert_int_not_equal(newer, CRIG_NEVER);
+	crig_fail(newer, -EIO);
+	crig_expect_waits(flush);
+	crig_answer(0);
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_expect(flush, 0);
+}
+
+static void the_store_s_own_flush_error_is_the_answer(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	crig_expect(crig_flush(0), 0);
+}
+
+/* ---- FLUSH ------------------------------------------------------------------------------- */
+
+static void a_flush_with_nothing_dirty_still_goes_to_the_store(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("");
+	crig_hold(true);
+	flush = crig_flush(7);
+	crig_expect_waits(flush);
+	assert_int_equal(crig_nr_calls(), 1);
+	assert_int_equal(crig_call(0)->op, XSEG_OP_FLUSH);
+	assert_int_equal(crig_call(0)->volume, 7);
+	assert_string_equal(crig_call(0)->target, "vol:");
+	crig_answer(0);
+	crig_expect(flush, 0);
+}
+
+static void a_flush_is_answered_when_all_before_it_is_stable(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("");
+	dirty_objects('a', 3);
+	crig_hold(true);
+	flush = crig_flush(0);
+	assert_int_equal(crig_nr_held(), 3);
+	crig_answer(2);
+	crig_answer(0);
+	assert_int_equal(crig_count_calls(XSEG_OP_FLUSH, 0), 0);
+	crig_answer(1);
+	assert_int_equal(crig_count_calls(XSEG_OP_FLUSH, 0), 1);
+	crig_expect_waits(flush);
+	crig_answer(3);
+	crig_expect(flush, 0);
+	assert_true(crig_stable("a", 0, B(1), 5) && crig_stable("b", 0, B(1), 5) && crig_stable("c", 0, B(1), 5));
+}
+
+static void a_flush_of_one_volume_does_not_wait_for_another_s(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("");
+	crig_volume(1);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_volume(2);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_hold(true);
+	flush = crig_flush(2);
+	for (uint32_t i = 0; i < crig_nr_calls(); i++)
+		if (!strcmp(crig_call(i)->target, "b"))
+			crig_answer(i);
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_expect(flush, 0);
+	assert_false(crig_stored("a", 0, B(1), 5));
+}
+
+static void writes_that_keep_coming_do_not_prolong_a_flush(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	flush = crig_flush(0);
+	for (uint32_t i = 0; i < 20; i++) {
+		crig_expect(crig_write("a", B(2 + i * 2), B(1), 6), B(1));
+		crig_expect(crig_write("a", 0, B(1), 20 + i), B(1));
+	}
+	crig_answer(0);
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_expect(flush, 0);
+	assert_true(crig_stable("a", 0, B(1), 5));
+}
+
+/* The older page's place in the older set is taken by the newer one, if it does not get out. */
+static void a_bucket_dirty_in_an_older_set_and_written_again_is_still_covered(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("requests=8");
+	crig_hold(true);
+	for (uint32_t i = 0; i < crig_share(); i++) {		/* all flushes are out: "a" cannot start */
+		crig_expect(crig_write("b", B(i * 2), B(1), 5), B(1));
+	}
+	flush = crig_flush(9);					/* of a volume without data */
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_expect(flush, 0);
+	crig_volume(1);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_flush(0);						/* all that was before */
+	flush = crig_flush(1);
+	assert_int_equal(crig_nr_held(), crig_share());
+	crig_expect(crig_write("a", 0, B(1), 7), B(1));		/* in its first set still */
+	crig_expect_waits(flush);
+	while (crig_state("a", 0) != BUCKET_VALID)
+		crig_answer(held_write());
+	assert_true(crig_stored("a", 0, B(1), 7));
+	crig_hold(false);
+	crig_expect(flush, 0);
+	assert_true(crig_stable("a", 0, B(1), 7));
+}
+
+static void the_newer_data_of_a_failed_older_flush_is_covered_by_the_next_flush(void **state)
+{
+	struct crig_io *first, *second;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	first = crig_flush(0);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));		/* a newer set */
+	second = crig_flush(0);
+	crig_fail(0, -EIO);
+	crig_expect(first, -EIO);
+	crig_expect(second, -EIO);
+	crig_pass(1);
+	second = crig_flush(0);
+	crig_expect_waits(second);
+	crig_hold(false);
+	crig_expect(second, 0);
+	assert_true(crig_stable("a", 0, B(1), 6));
+}
+
+static void more_flushes_than_tickets_are_all_answered(void **state)
+{
+	struct crig_io *flush[100];
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	for (unsigned i = 0; i < 100; i++) {
+		flush[i] = crig_flush(0);
+		crig_expect(crig_write("a", B(2 + i), B(1), 6), B(1));
+	}
+	crig_hold(false);
+	for (unsigned i = 0; i < 100; i++)
+		crig_expect(flush[i], 0);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stable("a", 0, B(1), 5) && crig_stable("a", B(2), B(100), 6));
+}
+
+static void flushes_that_share_the_last_ticket_need_no_further_flush(void **state)
+{
+	struct crig_io *flush[64];
+
+	(void)state;
+	crig_up("");
+	crig_volume(3);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	for (unsigned i = 0; i < 64; i++)
+		flush[i] = crig_flush(i % 2 ? 0 : 3);
+	crig_hold(false);
+	for (unsigned i = 0; i < 64; i++)
+		crig_expect(flush[i], 0);
+}
+
+static void a_flush_beside_a_bucket_in_flight_polls_no_more_than_needed(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_pass(2 * CRIG_MS);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	flush = crig_flush(0);			/* the rig fails a cached that spins */
+	crig_expect_waits(flush);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	assert_true(crig_stable("a", 0, B(1), 6));
+}
+
+static void a_flush_waits_for_a_request_of_its_own_like_all(void **state)
+{
+	struct crig_io *read[16], *info[8], *flush;
+	uint32_t n, i;
+
+	(void)state;
+	crig_up("requests=8");
+	crig_hold(true);
+	for (n = 0; n < crig_share(); n++)
+		read[n] = crig_read("b", B(n * 2), B(1));
+	for (i = 0; n + i < crig_share() * 4 / 3; i++)
+		info[i] = crig_op(XSEG_OP_INFO, "b", 0, 0);
+	flush = crig_flush(0);
+	assert_int_equal(crig_count_calls(XSEG_OP_FLUSH, 0), 0);
+	crig_answer(0);
+	assert_int_equal(crig_count_calls(XSEG_OP_FLUSH, 0), 1);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	while (n)
+		crig_expect(read[--n], B(1));
+	while (i)
+		crig_expect(info[--i], -ENOENT + ENOENT);
+}
+
+static void stopping_flushes_everything_and_then_is_quiet(void **state)
+{
+	uint64_t left, total;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	dirty_objects('a', 5);
+	assert_false(crig.peer->cls->quiesced(crig.peer, &left, &total));
+	assert_int_equal(left, B(5));
+	assert_int_equal(crig.peer->cls->dirty_bytes(crig.peer), B(5));
+	crig_stop();
+	assert_true(crig_stored("e", 0, B(1), 5));
+}
+
+static void drop_refuses_while_anything_is_dirty_and_then_forgets_all(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(3), 5);
+	crig_expect_data("a", 0, B(3), 5);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	assert_int_equal(crig_admin("drop"), -EBUSY);
+	assert_true(crig_says("4K are dirty"));
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_admin("drop") > 0);
+	assert_int_equal(crig_number("dropped_bytes"), B(4));
+	assert_int_equal(crig_counter(CC_USED_BYTES), 0);
+	crig_expect_data("a", 0, B(3), 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CRIG_T(nothing_is_flushed_before_its_age_and_all_of_it_then),
+		CRIG_T(the_age_is_changed_live),
+		CRIG_T(dirty_neighbours_leave_in_one_flush_of_at_most_a_mebibyte),
+		CRIG_T(a_bucket_that_is_clean_or_absent_parts_two_flushes),
+		CRIG_T(above_the_high_mark_the_oldest_objects_are_flushed_down_to_the_low_mark),
+		CRIG_T(what_runs_in_the_background_takes_few_requests),
+		CRIG_T(the_flush_rate_is_kept_in_the_background_only),
+		CRIG_T(a_write_during_the_flush_of_its_bucket_is_flushed_after_the_older_one_s_reply),
+		CRIG_T(neighbours_of_a_bucket_in_flight_need_not_wait_for_it),
+		CRIG_T(an_older_flush_that_fails_leaves_the_newer_data_dirty),
+		CRIG_T(a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growing_pause),
+		CRIG_T(a_short_flush_is_an_error),
+		CRIG_T(an_object_whose_flush_fails_keeps_no_other_waiting),
+		CRIG_T(data_written_again_while_its_flush_fails_is_tried_in_time),
+		CRIG_T(a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not),
+		CRIG_T(a_flush_does_not_get_the_error_of_what_was_written_after_it),
+		CRIG_T(the_store_s_own_flush_error_is_the_answer),
+		CRIG_T(a_flush_with_nothing_dirty_still_goes_to_the_store),
+		CRIG_T(a_flush_is_answered_when_all_before_it_is_stable),
+		CRIG_T(a_flush_of_one_volume_does_not_wait_for_another_s),
+		CRIG_T(writes_that_keep_coming_do_not_prolong_a_flush),
+		CRIG_T(a_bucket_dirty_in_an_older_set_and_written_again_is_still_covered),
+		CRIG_T(the_newer_data_of_a_failed_older_flush_is_covered_by_the_next_flush),
+		CRIG_T(more_flushes_than_tickets_are_all_answered),
+		CRIG_T(flushes_that_share_the_last_ticket_need_no_further_flush),
+		CRIG_T(a_flush_beside_a_bucket_in_flight_polls_no_more_than_needed),
+		CRIG_T(a_flush_waits_for_a_request_of_its_own_like_all),
+		CRIG_T(stopping_flushes_everything_and_then_is_quiet),
+		CRIG_T(drop_refuses_while_anything_is_dirty_and_then_forgets_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

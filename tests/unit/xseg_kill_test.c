@@ -1,0 +1,418 @@
+/* xseg_kill_test - processes that attach by themselves and are killed: whoever is left takes over, sweeps, and has all
+ * of it back. */
+#include "seg_rig.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct xseg *seg;
+
+static int teardown(void **state)
+{
+	(void)state;
+	segrig_sound(seg);
+	xseg_detach(seg);
+	return 0;
+}
+
+static void close_peer(struct xseg_peer *peer)
+{
+	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+}
+
+struct child {
+	const char *name;
+	int ready[2];		/* the child writes a byte when it is where it is to be killed */
+	unsigned what;
+};
+
+static void tell(struct child *ch)
+{
+	char byte = 'r';
+
+	if (write(ch->ready[1], &byte, 1) != 1)
+		_exit(2);
+}
+
+static void await(struct child *ch)
+{
+	char byte;
+
+	assert_int_equal(read(ch->ready[0], &byte, 1), 1);
+}
+
+static void begin(struct child *ch)
+{
+	*ch = (struct child){ .name = segrig_named(&seg) };
+	assert_int_equal(pipe(ch->ready), 0);
+}
+
+static void end(struct child *ch)
+{
+	close(ch->ready[0]);
+	close(ch->ready[1]);
+	assert_int_equal(segrig_bad(seg), 0);
+	assert_int_equal(xseg_destroy(ch->name), 0);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Attaches by itself, receives six requests, leaves them in all states, and sleeps. */
+static int child_server(void *arg)
+{
+	struct child *ch = arg;
+	struct xseg_peer *peer;
+	uint64_t bytes = 2 << 20;
+	struct xreq *r[8];
+	struct xseg *mine;
+	struct xport *s;
+	uint32_t n = 0;
+	bool fresh;
+	void *base;
+
+	if (xseg_attach(ch->name, 0, &mine, NULL) ||
+	    xseg_peer_open(mine, &(struct xseg_peer_params){ "memd", "memd", 1, 16 }, &peer, NULL) ||
+	    xseg_arena_open(peer, &bytes, &base, &fresh, NULL))
+		return 1;
+	memset(base, 0x5a, bytes);
+	xseg_peer_serve(peer);
+	s = xseg_peer_port(peer, 0);
+	tell(ch);
+	while (n < 6) {
+		n += xseg_port_receive(s, r + n, 6 - n);
+		xseg_port_wait(s, 100000000);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		xseg_req_start(s, r[i]);
+	for (unsigned i = 0; i < 2; i++)
+		xseg_req_apply(s, r[i]);
+	xseg_req_answer(s, r[0], 4096);		/* and is killed before it is published */
+	tell(ch);
+	pause();
+	return 0;
+}
+
+static void a_killed_server_is_found_dead_and_taken_over(void **state)
+{
+	struct xseg_peer *client, *server;
+	struct xreq *r[6], *out[8];
+	struct segrig_taken t = { 0 };
+	uint64_t bytes = 0;
+	struct child ch;
+	struct xport *c;
+	bool fresh;
+	void *base;
+	int pid;
+
+	(void)state;
+	begin(&ch);
+	pid = segrig_fork(child_server, &ch);
+	await(&ch);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_LIVE);
+	client = segrig_client(seg, "me", 16);
+	c = segrig_port(client);
+	for (unsigned i = 0; i < 6; i++)
+		r[i] = segrig_send(c, XSEG_OP_WRITE, i * XSEG_PAGE_SIZE, xseg_peer_find(seg, "memd"));
+	await(&ch);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(segrig_open_fails(seg, "memd", "memd", 1, 16), -EEXIST);	/* only the kernel's word counts */
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	segrig_kill(pid);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);
+	assert_int_equal(xseg_sweep(seg), 0);
+	assert_ptr_equal(segrig_reply(c), r[0]);	/* whoever finds the death makes the answer known */
+	server = segrig_open(seg, "memd", 1, 16);
+	assert_int_equal(xseg_peer_orphans(server), 0);
+	assert_int_equal(xseg_arena_open(server, &bytes, &base, &fresh, NULL), 0);
+	assert_false(fresh);
+	assert_int_equal(bytes, 2 << 20);
+	assert_int_equal(((uint8_t *)base)[bytes - 1], 0x5a);
+	xseg_peer_recover(server, segrig_take, &t);
+	assert_int_equal(t.nr, 5);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(t.state[i], i < 2 ? XSEG_REQ_STARTED : i < 3 ? XSEG_REQ_APPLIED : XSEG_REQ_AT);
+		xseg_req_answer(t.port[i], t.r[i], 4096);
+	}
+	xseg_port_flush(segrig_port(server));
+	xseg_peer_serve(server);
+	assert_int_equal(xseg_port_replies(c, out, 8), 5);
+	close_peer(client);
+	close_peer(server);
+	end(&ch);
+}
+
+/* A client with pages, requests out, answered, and at rest. */
+static int child_client(void *arg)
+{
+	struct child *ch = arg;
+	uint32_t pages[XSEG_EXTENT_PAGES];
+	struct xseg_peer *peer;
+	struct xseg *mine;
+	struct xport *c;
+
+	if (xseg_attach(ch->name, 0, &mine, NULL) ||
+	    xseg_peer_open(mine, &(struct xseg_peer_params){ "killed", "client", 1, 32 }, &peer, NULL) ||
+	    xseg_pages_take(peer, 1, pages))
+		return 1;
+	c = xseg_peer_port(peer, 0);
+	for (unsigned i = 0; i < 12; i++) {
+		struct xreq *r = xseg_req_alloc(c);
+
+		r->op = XSEG_OP_INFO;
+		if (i < 8 && xseg_req_submit(c, r, xseg_peer_find(mine, "memd")))
+			return 2;
+		if (i == 5)
+			xseg_port_flush(c);
+	}
+	tell(ch);
+	pause();
+	return 0;
+}
+
+static void a_killed_client_is_swept_and_all_it_had_comes_back(void **state)
+{
+	struct segrig_accounts before;
+	struct xseg_peer *server;
+	struct xreq *r[4];
+	struct child ch;
+	struct xport *s;
+	int pid;
+
+	(void)state;
+	begin(&ch);
+	server = segrig_server(seg, "memd", 1, 0);
+	s = segrig_port(server);
+	before = segrig_accounts(seg);
+	pid = segrig_fork(child_client, &ch);
+	await(&ch);
+	assert_int_equal(xseg_port_receive(s, r, 4), 4);
+	segrig_answer(s, r[0], 0);
+	segrig_kill(pid);
+	assert_int_equal(xseg_sweep(seg), 0);
+	assert_int_equal(segrig_state(seg, "killed"), XSEG_PEER_DEAD);
+	for (unsigned i = 1; i < 4; i++) {
+		assert_int_equal(xseg_sweep(seg), 0);
+		segrig_answer(s, r[i], 0);
+	}
+	assert_int_equal(xseg_sweep(seg), 1);
+	segrig_same(seg, &before);
+	segrig_nothing(s);
+	close_peer(server);
+	end(&ch);
+}
+
+/* Applies a request in the arena at its offset, and answers; a redone one is the same. */
+static void finish(struct xport *port, struct xreq *r, void *arg)
+{
+	_Atomic uint32_t *applied = arg;
+
+	if (r->state == XSEG_REQ_AT)
+		xseg_req_start(port, r);
+	if (r->state == XSEG_REQ_STARTED) {
+		atomic_store(&applied[r->offset], (uint32_t)r->offset + 1);
+		xseg_req_apply(port, r);
+	}
+	xseg_req_answer(port, r, (int64_t)r->offset);
+}
+
+/* Serves until it is killed. */
+static int child_restless_server(void *arg)
+{
+	struct child *ch = arg;
+	uint64_t bytes = 4 << 20;
+	struct xseg_peer *peer;
+	struct xreq *r[8];
+	struct xseg *mine;
+	struct xport *s;
+	bool fresh;
+	void *base;
+
+	if (xseg_attach(ch->name, 0, &mine, NULL) ||
+	    xseg_peer_open(mine, &(struct xseg_peer_params){ "memd", "memd", 1, 0 }, &peer, NULL) ||
+	    xseg_arena_open(peer, &bytes, &base, &fresh, NULL))
+		return 1;
+	tell(ch);
+	s = xseg_peer_port(peer, 0);
+	if (xseg_peer_orphans(peer))
+		return 2;
+	xseg_peer_recover(peer, finish, base);
+	xseg_peer_serve(peer);
+	for (;;) {
+		uint32_t n = xseg_port_receive(s, r, 8);
+
+		for (uint32_t i = 0; i < n; i++)
+			finish(s, r[i], base);
+		xseg_port_flush(s);
+		if (n == 0)
+			xseg_port_wait(s, 1000000000);
+	}
+}
+
+static void take_replies(struct xport *c, uint64_t *done)
+{
+	struct xreq *r;
+
+	while (xseg_port_replies(c, &r, 1)) {
+		assert_int_equal(r->result, r->offset);
+		xseg_req_free(c, r);
+		(*done)++;
+	}
+}
+
+/* The client's part of one life of the server: it keeps 12 requests out until then. */
+static void drive(struct xport *c, uint32_t to, uint64_t *sent, uint64_t *done, uint64_t until_ns)
+{
+	do {
+		while (*sent - *done < 12 && *sent < 1000000) {
+			struct xreq *r = xseg_req_alloc(c);
+
+			assert_non_null(r);
+			r->op = XSEG_OP_INFO;
+			r->offset = (*sent)++;
+			assert_int_equal(xseg_req_submit(c, r, to), 0);
+		}
+		xseg_port_flush(c);
+		take_replies(c, done);
+	} while (now_ns() < until_ns);
+}
+
+static void a_server_killed_at_any_point_loses_and_doubles_nothing(void **state)
+{
+	uint64_t sent = 0, done = 0, seed = 7, bytes = 0;
+	struct xseg_peer *client, *server;
+	uint32_t *applied;
+	struct child ch;
+	struct xreq *r;
+	struct xport *c;
+	bool fresh;
+	void *base;
+
+	(void)state;
+	begin(&ch);
+	client = segrig_client(seg, "me", 16);
+	c = segrig_port(client);
+	for (unsigned life = 0; life < (SEGRIG_SANITIZED ? 20 : 100); life++) {
+		int pid = segrig_fork(child_restless_server, &ch);
+
+		await(&ch);
+		drive(c, xseg_peer_find(seg, "memd"), &sent, &done, now_ns() + segrig_random(&seed) % 8000000);
+		segrig_kill(pid);
+		xseg_sweep(seg);
+	}
+	server = segrig_open(seg, "memd", 1, 0);
+	assert_int_equal(xseg_arena_open(server, &bytes, &base, &fresh, NULL), 0);
+	applied = base;
+	xseg_peer_recover(server, finish, base);
+	xseg_peer_serve(server);
+	while (done < sent) {
+		while (xseg_port_receive(segrig_port(server), &r, 1))
+			finish(segrig_port(server), r, base);
+		xseg_port_flush(segrig_port(server));
+		take_replies(c, &done);
+	}
+	assert_int_equal(xseg_port_nr_free(c), 16);
+	for (uint32_t i = 0; i < sent; i++)
+		assert_int_equal(applied[i], i + 1);
+	close_peer(client);
+	close_peer(server);
+	end(&ch);
+}
+
+/* Opens, takes, sends, receives, closes, until it is killed. */
+static int child_restless_client(void *arg)
+{
+	struct child *ch = arg;
+	uint32_t pages[XSEG_EXTENT_PAGES];
+	struct xseg_peer *peer;
+	struct xseg *mine;
+	struct xreq *r;
+	char name[32];
+
+	if (xseg_attach(ch->name, 0, &mine, NULL))
+		return 1;
+	snprintf(name, sizeof(name), "client-%u", ch->what);
+	tell(ch);
+	for (;;) {
+		struct xport *c;
+
+		if (xseg_peer_open(mine, &(struct xseg_peer_params){ name, "client", 1 + ch->what % 2, 16 }, &peer, NULL))
+			continue;
+		c = xseg_peer_port(peer, 0);
+		if (xseg_pages_take(peer, 1, pages))
+			return 2;
+		while ((r = xseg_req_alloc(c)) != NULL) {
+			r->op = XSEG_OP_INFO;
+			if (xseg_req_submit(c, r, xseg_peer_find(mine, "memd")))
+				return 3;
+			xseg_port_flush(c);
+		}
+		while (xseg_port_replies(c, &r, 1))
+			xseg_req_free(c, r);
+		xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+	}
+}
+
+static void clients_killed_at_any_point_leave_nothing(void **state)
+{
+	struct segrig_accounts before;
+	struct xseg_peer *server;
+	struct xreq *r[16];
+	uint64_t seed = 11;
+	struct child ch;
+	struct xport *s;
+
+	(void)state;
+	begin(&ch);
+	server = segrig_server(seg, "memd", 1, 0);
+	s = segrig_port(server);
+	before = segrig_accounts(seg);
+	for (ch.what = 0; ch.what < (SEGRIG_SANITIZED ? 20 : 100); ch.what++) {
+		int pid = segrig_fork(child_restless_client, &ch);
+		uint64_t until_ns;
+
+		await(&ch);
+		until_ns = now_ns() + segrig_random(&seed) % 6000000;
+		while (now_ns() < until_ns) {
+			uint32_t n = xseg_port_receive(s, r, 16);
+
+			for (uint32_t i = 0; i < n; i++)
+				xseg_req_answer(s, r[i], 0);
+			xseg_port_flush(s);
+		}
+		segrig_kill(pid);
+		xseg_sweep(seg);
+		segrig_nothing(s);
+		segrig_same(seg, &before);
+		segrig_sound(seg);
+	}
+	close_peer(server);
+	end(&ch);
+}
+
+#define T(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_killed_server_is_found_dead_and_taken_over),
+		T(a_killed_client_is_swept_and_all_it_had_comes_back),
+		T(a_server_killed_at_any_point_loses_and_doubles_nothing),
+		T(clients_killed_at_any_point_leave_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
