@@ -192,11 +192,9 @@ static int map_file(struct xseg *seg, int fd, uint64_t bytes, bool write)
 	return 0;
 }
 
-static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
+static int size_file(int fd, uint64_t bytes, struct xseg_error *err)
 {
-	const uint64_t step = 256ull << 20;
 	struct statvfs fs;
-	int rc;
 
 	/* asked first, so that a wish which cannot be granted does not drain the machine on the way */
 	if (fstatvfs(fd, &fs) == 0 && fs.f_blocks && bytes / fs.f_frsize > fs.f_bavail)
@@ -206,12 +204,27 @@ static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
 	if (ftruncate(fd, (off_t)bytes))
 		return xseg_fail(err, -errno, "cannot give the segment %llu MiB: %s",
 				 (unsigned long long)(bytes >> 20), strerror(errno));
-	for (uint64_t at = 0; at < bytes; at += step) {
-		uint64_t len = bytes - at < step ? bytes - at : step;
+	return 0;
+}
 
-		do {
-			rc = posix_fallocate(fd, (off_t)at, (off_t)len);
-		} while (rc == EINTR);
+/* Memory for [at, at + bytes) of the file now, so that nobody meets SIGBUS later. */
+static int take_range(int fd, uint64_t at, uint64_t bytes)
+{
+	int rc;
+
+	do {
+		rc = posix_fallocate(fd, (off_t)at, (off_t)bytes);
+	} while (rc == EINTR);
+	return rc;
+}
+
+static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
+{
+	const uint64_t step = 256ull << 20;
+	int rc;
+
+	for (uint64_t at = 0; at < bytes; at += step) {
+		rc = take_range(fd, at, bytes - at < step ? bytes - at : step);
 		if (rc)
 			return xseg_fail(err, -rc, "the machine cannot give %llu MiB of shared memory (%s); "
 					 "ask for less --memory, or enlarge /dev/shm",
@@ -240,25 +253,29 @@ static void write_tables(struct xseg *seg, const struct xs_geometry *geo, const 
 				      memory_order_relaxed);
 }
 
-/* Huge pages for the pool: asked for before the tables are used; what was had is seen in xseg_get_info(). */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25	/* since Linux 6.1 */
+#endif
+
+/* Huge pages for the pool, where the system gives them; what was had is seen in xseg_get_info(). The
+ * kernel makes a huge page out of small ones, and out of the holes beside them: so each extent gets one small page first, and the
+ * rest of the memory is taken afterwards. */
 static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *err)
 {
 	uint64_t bytes = (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
+	int rc = 0;
 
 	if (huge == XSEG_HUGE_NEVER)
 		return 0;
+	for (uint32_t i = 0; i < seg->geo.nr_extents && rc == 0; i++)
+		rc = take_range(seg->fd, seg->geo.off_pages + (uint64_t)i * XSEG_EXTENT_SIZE, XSEG_PAGE_SIZE);
 	madvise(seg->pages, bytes, MADV_HUGEPAGE);
-#ifdef MADV_COLLAPSE
-	if (madvise(seg->pages, bytes, MADV_COLLAPSE) == 0)
+	if (rc == 0 && madvise(seg->pages, bytes, MADV_COLLAPSE) == 0)
 		return 0;
-#else
-	if (madvise(seg->pages, bytes, 25 /* MADV_COLLAPSE since Linux 6.1 */) == 0)
-		return 0;
-#endif
 	if (huge == XSEG_HUGE_REQUIRE)
 		return xseg_fail(err, -ENOMEM, "huge pages were required and the system gives none (%s); "
 				 "use --huge auto, or enable them in /sys/kernel/mm/transparent_hugepage/shmem_enabled",
-				 strerror(errno));
+				 strerror(rc ? rc : errno));
 	return 0;
 }
 
@@ -270,18 +287,23 @@ static int fill_segment(int fd, const char *name, const struct xseg_config *cfg,
 
 	if (rc)
 		return rc;
-	rc = take_memory(fd, geo.total_bytes, err);
+	rc = size_file(fd, geo.total_bytes, err);
 	if (rc)
 		return rc;
 	rc = map_file(&seg, fd, geo.total_bytes, true);
 	if (rc)
 		return xseg_fail(err, rc, "cannot map the segment: %s", strerror(-rc));
-	atomic_store_explicit(&((struct xs_super *)seg.base)->state, XS_MAKING, memory_order_relaxed);
-	write_tables(&seg, &geo, name, cfg->huge);
+	seg.geo = geo;
+	set_pointers(&seg);
 	rc = want_huge(&seg, cfg->huge, err);
 	if (rc == 0)
+		rc = take_memory(fd, geo.total_bytes, err);
+	if (rc == 0) {
+		atomic_store_explicit(&seg.super->state, XS_MAKING, memory_order_relaxed);
+		write_tables(&seg, &geo, name, cfg->huge);
 		/* release: partner is the acquire in check_super(); L2 */
 		atomic_store_explicit(&seg.super->state, XS_READY, memory_order_release);
+	}
 	munmap(seg.base, geo.total_bytes);
 	return rc;
 }
