@@ -290,14 +290,14 @@ static void free_the_rest(struct load *l)
 {
 	struct cached *k = l->k;
 
-	for (uint32_t i = k->head->nr_chunks; i-- > 0; ) {
+	for (uint32_t i = k->head->nr_chunks; i-- > 0;) {
 		if (l->chunk_taken[i])
 			continue;
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
 			atomic_store_explicit(&k->chunks[i].slot[s], 0, memory_order_relaxed);
 		xpool_put(&k->free_chunks, i);
 	}
-	for (uint32_t i = xseg_nr_pages(k->peer.seg), n = 0; i-- > 0; ) {
+	for (uint32_t i = xseg_nr_pages(k->peer.seg), n = 0; i-- > 0;) {
 		if (l->mine[i])
 			n++;
 		if (l->mine[i] == 1 && n <= xseg_pages_round(k->nr_pages))

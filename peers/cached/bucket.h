@@ -23,7 +23,7 @@
  *
  * Flags: REF, it was hit since it was last offered for eviction. INFLIGHT, an older page of it is
  * still being written, so it must not be flushed again yet (two writes of one bucket never overlap).
- * GEN, to which of its object's two dirty sets it belongs (flush.c). LOADED, only beside LOADING: its data
+ * GEN, to which of its object's two dirty sets it belongs (ticket.c). LOADED, only beside LOADING: its data
  * is there and may be read; its page is kept for the write whose edge it is (write.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.

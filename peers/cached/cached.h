@@ -128,6 +128,7 @@ struct creq {
 	bool waiting;				/* in obj->waiters */
 	bool woken;				/* got its turn in a wait queue: may pass those who wait */
 	bool counted, redo, applied, fua;
+	bool recovered;				/* a predecessor had it, and may have done it */
 	int error;
 	uint32_t page[XSEG_REQ_PAGES];		/* write: the new pages */
 };
@@ -312,10 +313,17 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result);
 void info_done(struct cport *ps, struct child *ch, int64_t result);
 void creq_finish(struct cport *ps, struct creq *c, int64_t result);
 
-/* ---- flush.c ---- */
+/* ---- ticket.c ---- */
 void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page);
 void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
+/* FLUSH requests that cover this set of the object get the error of its flush. */
+void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
+void flush_request(struct cport *ps, struct creq *c);
+void flush_sync(struct cport *ps, struct creq *c);
+void sync_done(struct cport *ps, struct child *ch, int64_t result);
+
+/* ---- flush.c ---- */
 void dirty_list(struct cport *ps, struct object *o);		/* if it has buckets to be started */
 void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 /* Starts flushing [first, first + nr) of the object; true when all that could be started was. */
@@ -323,9 +331,6 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 void flush_done(struct cport *ps, struct child *ch, int64_t result);
 void flush_job(struct xwork *w, void *ctx);
 void flush_wait_fn(struct xwait *w, void *ctx);
-void flush_request(struct cport *ps, struct creq *c);
-void flush_sync(struct cport *ps, struct creq *c);
-void sync_done(struct cport *ps, struct child *ch, int64_t result);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
 
 /* ---- arena.c ---- */

@@ -10,7 +10,7 @@
 
 struct tally {
 	uint16_t nr[BUCKET_NR_STATES];
-	uint32_t set[2], inflight;
+	uint32_t set[2], inflight, startable;
 };
 
 static void check_slot(struct cached *k, struct object *o, uint32_t b, struct tally *t)
@@ -21,7 +21,9 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	assert(s < BUCKET_NR_STATES);
 	t->nr[s]++;
 	assert(!(w & SLOT_INFLIGHT) || s == BUCKET_DIRTY);
+	assert(!(w & SLOT_LOADED) || s == BUCKET_LOADING);
 	t->inflight += !!(w & SLOT_INFLIGHT);
+	t->startable += s == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
 	if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
 		t->set[!!(w & SLOT_GEN)]++;
 	if (slot_absent(w))
@@ -41,6 +43,7 @@ void object_check(struct cached *k, struct object *o)
 	assert(atomic_load(&o->used) == OBJECT_BUCKETS - t.nr[BUCKET_FREE] - t.nr[BUCKET_INVALID]);
 	assert(o->cnt[0] + o->cnt[1] == t.nr[BUCKET_DIRTY] + t.nr[BUCKET_WRITING] + t.inflight);
 	assert((o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
+	assert(!t.startable || o->listed || o->flush_queued || o->flush_waiting || o->state == OBJECT_DELETING);	/* F2 */
 	assert(!o->listed || o->nr[BUCKET_DIRTY] || o->flushes_out || atomic_load(&o->flush_waiting));
 }
 

@@ -158,6 +158,7 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 	struct creq *c = &ps->cache->creqs[r->index];
 
 	creq_init(c, r);
+	c->recovered = recovered;
 	if (r->op == XSEG_OP_FLUSH) {
 		flush_request(ps, c);
 		return;

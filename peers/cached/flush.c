@@ -1,149 +1,25 @@
-/* flush - from dirty to clean: dirty sets and tickets, flush children, the flusher, FLUSH requests.
- *
- * Dirty sets and tickets. FLUSH covers what was answered before it came, and writes that keep coming must not
- * prolong it. So each object has two sets of dirty buckets (slot flag GEN): writes join the newer one, and a set
- * bears the ticket of its volume at the time it began (and one of all volumes together: volume 0). A FLUSH
- * takes the volume's ticket T and raises it; an object whose current set is older begins a new set with its next newly
- * dirty bucket. A volume counts its sets by ticket; the FLUSH is covered when no set of a ticket <= T is
- * left. Then, and only then, it goes on to the store. All of that is O(1) a write, and a lock is taken only when a set begins or
- * ends. A dirty bucket that is written again stays in its set: its older data must get out too.
+/* flush - from dirty to clean: flush children, the list of dirty objects, the flusher.
  *
  * Order. Two writes of one bucket are never out at the same time: while an older page is being written a
  * newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the older one's reply. (The known
  * original had one flush an object; one a bucket gives the same order and does not make neighbours wait.)
  *
- * Contract: dirty_begin(), flush_start(), flush_done() and flush_job() run inside the object; flusher_run() and FLUSH
- * requests outside of any. dirty_lock is a leaf.
+ * Contract: dirty_list(), flush_start(), flush_done() and flush_job() run inside the object; flusher_run() outside of any.
+ * dirty_lock is a leaf.
  *
  * Invariants:
- *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of set g in flight
- *   F2  an object with DIRTY buckets that may be started is in the dirty list, which holds a reference to it, or has
+ *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds a reference to it, or has
  *       flush_work queued, or waits for a request, or is being deleted
  *   F3  nothing is answered as flushed that has not been answered by the store
  */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "peers/cached/cached.h"
 
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
 #define FLUSHES_MIN    4u		/* in flight for each port, in the background */
-
-/* ---- sets and tickets ---- */
-
-static struct cvolume *volume_of(struct cached *k, uint32_t volume)
-{
-	return &k->volumes[volume & (NR_VOLUMES - 1)];
-}
-
-static struct cvolume *object_volume(struct cached *k, struct object *o)
-{
-	return volume_of(k, object_entry(k, o)->volume);
-}
-
-/* Under dirty_lock. A ticket that FLUSH requests share is raised as soon as there is room, or they would wait for the next one. */
-static void volume_advance(struct cvolume *v)
-{
-	while (v->lowest < v->ticket && v->sets[v->lowest % NR_TICKETS] == 0)
-		v->lowest++;
-	if (!v->raise || v->ticket - v->lowest >= NR_TICKETS - 2)
-		return;
-	v->raise = false;
-	atomic_store_explicit(&v->ticket, v->ticket + 1, memory_order_release);
-	volume_advance(v);
-}
-
-static void set_begin(struct cached *k, struct object *o, unsigned gen)
-{
-	struct cvolume *v = object_volume(k, o), *all = volume_of(k, 0);
-
-	pthread_mutex_lock(&k->dirty_lock);
-	o->since[gen] = v->ticket;
-	o->since_all[gen] = all->ticket;
-	v->sets[v->ticket % NR_TICKETS]++;
-	all->sets[all->ticket % NR_TICKETS]++;
-	pthread_mutex_unlock(&k->dirty_lock);
-}
-
-static unsigned set_join(struct cached *k, struct object *o)
-{
-	unsigned g = o->gen;
-	bool old = o->since[g] < atomic_load_explicit(&object_volume(k, o)->ticket, memory_order_acquire) ||
-		   o->since_all[g] < atomic_load_explicit(&volume_of(k, 0)->ticket, memory_order_acquire);
-
-	if (o->cnt[g] && old && o->cnt[!g] == 0)
-		g = o->gen = !g;
-	if (o->cnt[g]++ == 0)
-		set_begin(k, o, g);
-	return g;
-}
-
-/* Under dirty_lock: unlinks the FLUSH requests that are covered now. */
-static struct creq *take_covered(struct cached *k)
-{
-	struct creq **at = &k->flushes, *c, *ready = NULL;
-
-	while ((c = *at) != NULL) {
-		if (volume_of(k, c->r->volume)->lowest <= c->ticket) {
-			at = &c->next;
-			continue;
-		}
-		*at = c->next;
-		c->next = ready;
-		ready = c;
-		atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
-	}
-	return ready;
-}
-
-static void sync_all(struct cport *ps, struct creq *c)
-{
-	for (struct creq *next; c; c = next) {
-		next = c->next;
-		flush_sync(ps, c);
-	}
-}
-
-void dirty_end(struct cport *ps, struct object *o, unsigned gen)
-{
-	struct cached *k = ps->cache;
-	struct cvolume *v = object_volume(k, o), *all = volume_of(k, 0);
-	struct creq *ready;
-
-	assert(o->cnt[gen] > 0);
-	if (--o->cnt[gen])
-		return;
-	pthread_mutex_lock(&k->dirty_lock);
-	v->sets[o->since[gen] % NR_TICKETS]--;
-	all->sets[o->since_all[gen] % NR_TICKETS]--;
-	volume_advance(v);
-	volume_advance(all);
-	ready = take_covered(k);
-	pthread_mutex_unlock(&k->dirty_lock);
-	sync_all(ps, ready);
-}
-
-void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page)
-{
-	uint64_t flags = old & SLOT_INFLIGHT;
-
-	if (slot_state(old) == BUCKET_DIRTY)
-		flags |= old & SLOT_GEN;
-	else if (set_join(ps->cache, o))
-		flags |= SLOT_GEN;
-	if (slot_state(old) == BUCKET_WRITING)
-		flags |= SLOT_INFLIGHT;
-	bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, page, flags));
-}
-
-/* A predecessor's dirty bucket, found in the arena: all of these are in set 0. */
-void dirty_restore(struct cached *k, struct object *o)
-{
-	if (o->cnt[0]++ == 0)
-		set_begin(k, o, 0);
-}
 
 /* ---- the list of objects with something to flush ---- */
 
@@ -363,34 +239,6 @@ void flush_job(struct xwork *w, void *ctx)
 	object_put(ps, o);
 }
 
-/* FLUSH requests that cover a set whose flush failed are told so, now. */
-static void fail_flushes(struct cport *ps, struct object *o, unsigned gen, int error)
-{
-	struct cached *k = ps->cache;
-	struct creq **at = &k->flushes, *c, *failed = NULL, *next;
-	uint32_t volume = object_entry(k, o)->volume;
-
-	pthread_mutex_lock(&k->dirty_lock);
-	while ((c = *at) != NULL) {
-		bool hit = c->r->volume == 0 ? o->since_all[gen] <= c->ticket :
-			   volume_of(k, c->r->volume) == volume_of(k, volume) && o->since[gen] <= c->ticket;
-
-		if (!hit) {
-			at = &c->next;
-			continue;
-		}
-		*at = c->next;
-		c->next = failed;
-		failed = c;
-		atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&k->dirty_lock);
-	for (c = failed; c; c = next) {
-		next = c->next;
-		creq_finish(ps, c, error);
-	}
-}
-
 static void flushed_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page, unsigned gen, int error)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
@@ -443,7 +291,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		unsigned gen = ch->gen[i / 64] >> (i % 64) & 1;
 
 		if (error)
-			fail_flushes(ps, o, gen, error);
+			tickets_fail(ps, o, gen, error);
 		flushed_bucket(ps, o, ch->first + i, ch->r->page[i], gen, error);
 	}
 	if (--o->flushes_out == 0) {
@@ -553,61 +401,4 @@ uint64_t flusher_run(struct cport *ps)
 		flush_push(ps, o);
 	}
 	return ps->pp->now_ns;
-}
-
-/* ---- FLUSH requests ---- */
-
-static void sync_retry(struct xwait *w, void *ctx)
-{
-	flush_sync(ctx, caa_container_of(w, struct creq, wait));
-}
-
-/* All that c covers is at the store: now the store has to make it stable. */
-void flush_sync(struct cport *ps, struct creq *c)
-{
-	struct child *ch = child_get(ps, CHILD_SYNC, NULL);
-
-	if (!ch) {
-		c->wait.fn = sync_retry;
-		requests_wait(ps, &c->wait);
-		return;
-	}
-	ch->c = c;
-	ch->r->volume = c->r->volume;
-	xseg_req_set_target(ch->r, c->r->target, strlen(c->r->target));
-	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
-}
-
-void sync_done(struct cport *ps, struct child *ch, int64_t result)
-{
-	struct creq *c = ch->c;
-
-	child_put(ps, ch);
-	creq_finish(ps, c, result < 0 ? result : c->r->op == XSEG_OP_FLUSH ? 0 : (int64_t)c->r->size);
-}
-
-void flush_request(struct cport *ps, struct creq *c)
-{
-	struct cached *k = ps->cache;
-	struct cvolume *v = volume_of(k, c->r->volume);
-	bool covered;
-
-	pthread_mutex_lock(&k->dirty_lock);
-	k->flush_ns = ps->pp->now_ns;
-	volume_advance(v);
-	c->ticket = v->ticket;
-	/* with all tickets out, this FLUSH shares the last one: it may wait a little longer, never less */
-	v->raise = true;
-	volume_advance(v);
-	covered = v->lowest > c->ticket;
-	if (!covered) {
-		c->next = k->flushes;
-		k->flushes = c;
-		atomic_fetch_add_explicit(&k->nr_flushes, 1, memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&k->dirty_lock);
-	if (covered)
-		flush_sync(ps, c);
-	else
-		count_wait(ps, WAIT_FLUSH);
 }

@@ -41,14 +41,14 @@ void delete_step(struct cport *ps, struct creq *c)
 void delete_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
-	bool had_dirty = o->nr[BUCKET_DIRTY] > 0;
+	bool had_it = o->nr[BUCKET_DIRTY] > 0 || ch->c->recovered;
 
 	object_set_state(o, OBJECT_READY);
 	if (result >= 0 || result == -ENOENT)
 		object_empty(ps, o);
 	dirty_list(ps, o);
 	dirty_unlist(ps, o);
-	creq_finish(ps, ch->c, result == -ENOENT && had_dirty ? 0 : result);
+	creq_finish(ps, ch->c, result == -ENOENT && had_it ? 0 : result);
 	object_wake(ps, o);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);
@@ -57,7 +57,7 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 /* Up to where the object reaches in the cache alone. */
 static uint64_t dirty_end_bytes(struct cport *ps, struct object *o)
 {
-	for (uint32_t b = OBJECT_BUCKETS; b-- > 0 && o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING]; ) {
+	for (uint32_t b = OBJECT_BUCKETS; b-- > 0 && o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];) {
 		enum bucket_state s = slot_state(slot_get(ps->cache, o, b));
 
 		if (s == BUCKET_DIRTY || s == BUCKET_WRITING)

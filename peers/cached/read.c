@@ -109,15 +109,23 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 	return true;
 }
 
+/* How many buckets from i on are absent and wanted. */
+static uint32_t absent_run(struct cport *ps, const struct creq *c, uint32_t i)
+{
+	uint32_t n = 0;
+
+	while (i + n < c->nr && !creq_is_done(c, i + n) && slot_absent(slot_get(ps->cache, c->obj, c->first + i + n)))
+		n++;
+	return n;
+}
+
 /* Starts loads for the runs of absent buckets, as far as that goes; false: c has no load to wait for, and was put into a queue. */
 static bool load_absent(struct cport *ps, struct creq *c, bool loading)
 {
 	uint32_t i = 0, n;
 
 	while (i < c->nr) {
-		for (n = 0; i + n < c->nr && !creq_is_done(c, i + n) &&
-			    slot_absent(slot_get(ps->cache, c->obj, c->first + i + n)); n++)
-			;
+		n = absent_run(ps, c, i);
 		if (n == 0) {
 			i++;
 			continue;

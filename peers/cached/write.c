@@ -170,12 +170,17 @@ static void write_fail(struct cport *ps, struct creq *c)
 		object_wake(ps, o);
 }
 
+static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
+{
+	if (is_ours(ps, c, i))
+		bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_INVALID, 0, 0));
+}
+
 /* Edges that are loaded become absent again; their pages stay ours. */
 static void edges_release(struct cport *ps, struct creq *c)
 {
-	for (uint32_t i = 0; i < c->nr; i += c->nr > 1 ? c->nr - 1u : 1)
-		if (is_ours(ps, c, i))
-			bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_INVALID, 0, 0));
+	edge_release(ps, c, 0);
+	edge_release(ps, c, c->nr - 1u);
 	if (c->obj->waiters)
 		object_wake(ps, c->obj);
 }

@@ -2,8 +2,6 @@
  * (peers/cached/pages.c, object.c, child.c). */
 #include "tests/unit/cached_rig.h"
 
-#define B(n) ((n) * 4096u)
-
 /* ---- pages ------------------------------------------------------------------------------- */
 
 static void eviction_takes_clean_buckets_only(void **state)

@@ -1,8 +1,6 @@
 /* cached_flush_test - from dirty to clean: the flusher, order, errors, FLUSH and its promise (peers/cached/flush.c). */
 #include "tests/unit/cached_rig.h"
 
-#define B(n) ((n) * 4096u)
-
 static uint32_t held_write(void)
 {
 	return crig_held(XSEG_OP_WRITE, 0);
@@ -214,6 +212,10 @@ static void a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growin
 	assert_true(crig_stored("a", 0, B(2), 5));
 	assert_int_equal(crig_object("a")->state, OBJECT_READY);
 	assert_int_equal(crig_counter(CC_FLUSH_ERRORS), 8);
+	crig_expect(crig_write("a", 0, B(2), 6), B(2));		/* a success makes the pause short again */
+	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
+	crig_pass(10 * CRIG_S + 100 * CRIG_MS);
+	assert_true(crig_stored("a", 0, B(2), 6));
 }
 
 static void a_short_flush_is_an_error(void **state)

@@ -1,8 +1,6 @@
 /* cached_read_test - reads: hits, misses, loads that are shared, merged, late or failing (peers/cached/read.c, creq.c). */
 #include "tests/unit/cached_rig.h"
 
-#define B(n) ((n) * 4096u)
-
 static void expect_reads(uint64_t hits, uint64_t partial, uint64_t misses)
 {
 	assert_int_equal(crig_counter(CC_HITS), hits);
@@ -284,7 +282,11 @@ static void a_reader_that_has_its_bucket_is_not_failed_by_the_rest_of_the_load(v
 
 static void ranges_that_make_no_sense_are_invalid(void **state)
 {
-	static const struct { enum xseg_op op; uint64_t offset; uint32_t size; } bad[] = {
+	static const struct {
+		enum xseg_op op;
+		uint64_t offset;
+		uint32_t size;
+	} bad[] = {
 		{ XSEG_OP_READ, 0, 0 }, { XSEG_OP_WRITE, 0, 0 }, { XSEG_OP_DISCARD, 0, 0 },
 		{ XSEG_OP_READ, 4 << 20, 512 }, { XSEG_OP_WRITE, (4 << 20) - 512, 1024 },
 		{ XSEG_OP_WRITE_ZEROES, (4ull << 20) - 4096, 8192 },

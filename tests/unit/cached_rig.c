@@ -3,314 +3,17 @@
 
 #include "peers/common/peer_box.h"
 
-#define NR_OBJECTS   64
-#define NR_CALLS     8192
 #define NR_IOS	     256
 #define NR_PAGES     2048
 #define SPINS_MAX    64			/* polls at one time that do nothing and ask for another */
 #define SETTLE_MAX   200000
 
-/* ---- the store ---- */
-
-struct store_object {
-	char name[XSEG_TARGET_MAX];
-	uint8_t *data, *stable;
-};
-
 struct crig crig;
-static struct store_object objects[NR_OBJECTS];
-static struct crig_call calls[NR_CALLS];
-static uint32_t nr_calls, first_held;
-static bool holding;
-static int fail_op, fail_error;
-static uint32_t fail_count;
-
-/* ---- the rest of the rig ---- */
-
-static struct peer *store;
 static struct xseg_peer *client;
 static struct xport *port;
 static uint32_t pages[NR_PAGES], next_page;
 static struct crig_io ios[NR_IOS];
 static uint32_t volume, nr_answers;
-static char open_options[256];
-
-static struct store_object *store_find(const char *name)
-{
-	for (uint32_t i = 0; i < NR_OBJECTS; i++)
-		if (objects[i].data && !strcmp(objects[i].name, name))
-			return &objects[i];
-	return NULL;
-}
-
-static struct store_object *store_make(const char *name)
-{
-	struct store_object *o = store_find(name);
-
-	for (uint32_t i = 0; i < NR_OBJECTS && !o; i++)
-		if (!objects[i].data)
-			o = &objects[i];
-	assert_non_null(o);
-	if (!o->data) {
-		snprintf(o->name, sizeof(o->name), "%s", name);
-		o->data = calloc(1, OBJECT_BYTES);
-		o->stable = calloc(1, OBJECT_BYTES);
-	}
-	return o;
-}
-
-static void store_drop(struct store_object *o)
-{
-	free(o->data);
-	free(o->stable);
-	o->data = o->stable = NULL;
-}
-
-static uint64_t sum_of(const struct xreq *r)
-{
-	uint64_t sum = 14695981039346656037ull;
-
-	for (uint32_t p = 0; p < r->nr_pages; p++) {
-		const uint64_t *word = xseg_page(crig.seg, r->page[p]);
-
-		for (uint32_t i = 0; i < CRIG_PAGE / 8; i++)
-			sum = (sum ^ word[i]) * 1099511628211ull;
-	}
-	return sum;
-}
-
-static void rubbish(const struct xreq *r)
-{
-	for (uint32_t p = 0; p < r->nr_pages; p++)
-		memset(xseg_page(crig.seg, r->page[p]), 0xdb, CRIG_PAGE);
-}
-
-static bool overlap(const struct crig_call *a, const struct crig_call *b)
-{
-	return !strcmp(a->target, b->target) && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
-}
-
-static void check_alone(const struct crig_call *n)
-{
-	for (uint32_t i = first_held; i < nr_calls && n->op == XSEG_OP_WRITE; i++)
-		if (calls[i].r && calls[i].op == XSEG_OP_WRITE && overlap(&calls[i], n))
-			fail_msg("two writes of %s at %llu are at the store", n->target, (unsigned long long)n->offset);
-}
-
-static int64_t do_write(struct store_object *o, struct xreq *r, uint32_t bytes)
-{
-	xseg_req_read_data(crig.seg, r, 0, o->data + r->obj_offset, bytes);
-	if (r->flags & XSEG_REQ_FUA)
-		memcpy(o->stable + r->obj_offset, o->data + r->obj_offset, bytes);
-	return bytes;
-}
-
-static int64_t do_flush(void)
-{
-	for (uint32_t i = 0; i < NR_OBJECTS; i++)
-		if (objects[i].data)
-			memcpy(objects[i].stable, objects[i].data, OBJECT_BYTES);
-	return 0;
-}
-
-static int64_t do_info(const struct store_object *o)
-{
-	int64_t n = OBJECT_BYTES;
-
-	while (n && !o->data[n - 1])
-		n--;
-	return n;
-}
-
-static int64_t store_do(struct xreq *r, uint32_t bytes)
-{
-	struct store_object *o = store_find(r->target);
-
-	switch (r->op) {
-	case XSEG_OP_READ:
-		o = store_make(r->target);
-		xseg_req_write_data(crig.seg, r, 0, o->data + r->obj_offset, bytes);
-		return bytes;
-	case XSEG_OP_WRITE:
-		return do_write(store_make(r->target), r, bytes);
-	case XSEG_OP_FLUSH:
-		return do_flush();
-	case XSEG_OP_DELETE:
-		if (o)
-			store_drop(o);
-		return o ? 0 : -ENOENT;
-	case XSEG_OP_INFO:
-		return o ? do_info(o) : -ENOENT;
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
-static void answer(struct crig_call *n, int error, uint32_t bytes)
-{
-	struct xreq *r = n->r;
-
-	assert_non_null(r);
-	if (n->op == XSEG_OP_WRITE && sum_of(r) != n->sum)
-		fail_msg("data of %s at %llu changed while the store was writing it", n->target, (unsigned long long)n->offset);
-	n->r = NULL;
-	while (first_held < nr_calls && !calls[first_held].r)
-		first_held++;
-	peer_answer(&store->ports[0], r, error ? error : store_do(r, bytes));
-	xseg_port_flush(store->ports[0].port);
-}
-
-static void answer_next(struct crig_call *n)
-{
-	bool fails = fail_count && (fail_op == CRIG_ANY || fail_op == n->op);
-
-	fail_count -= fails;
-	answer(n, fails ? fail_error : 0, n->size);
-}
-
-static void store_request(struct peer_port *pp, struct xreq *r)
-{
-	struct crig_call *n = &calls[nr_calls];
-
-	(void)pp;
-	assert_true(nr_calls < NR_CALLS);
-	*n = (struct crig_call){ .op = r->op, .flags = r->flags, .volume = r->volume, .size = r->size, .offset = r->obj_offset,
-				 .r = r, .at_ns = crig.now_ns };
-	memcpy(n->target, r->target, sizeof(n->target));
-	assert_int_equal(r->hash, xseg_hash(r->target, strlen(r->target)));
-	assert_int_equal(r->offset % CRIG_PAGE, r->obj_offset % CRIG_PAGE);
-	assert_true(r->size <= XSEG_REQ_BYTES);
-	check_alone(n);
-	nr_calls++;
-	if (r->op == XSEG_OP_WRITE)
-		n->sum = sum_of(r);
-	else
-		rubbish(r);
-	if (!holding)
-		answer_next(n);
-}
-
-static const struct opt store_opts[] = { { .name = NULL } };
-static const struct peer_class store_class = {
-	.kind = "store", .summary = "test", .opts = store_opts, .size = sizeof(struct peer), .request = store_request,
-};
-
-void crig_hold(bool hold)
-{
-	holding = hold;
-	for (uint32_t i = first_held; i < nr_calls && !hold; i++)
-		if (calls[i].r)
-			answer_next(&calls[i]);
-	crig_settle();
-}
-
-uint32_t crig_nr_calls(void)
-{
-	return nr_calls;
-}
-
-uint32_t crig_nr_held(void)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = first_held; i < nr_calls; i++)
-		n += calls[i].r != NULL;
-	return n;
-}
-
-const struct crig_call *crig_call(uint32_t i)
-{
-	assert_true(i < nr_calls);
-	return &calls[i];
-}
-
-uint32_t crig_count_calls(int op, uint32_t from)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = from; i < nr_calls; i++)
-		n += op == CRIG_ANY || calls[i].op == op;
-	return n;
-}
-
-uint32_t crig_held(int op, uint32_t from)
-{
-	for (uint32_t i = from; i < nr_calls; i++)
-		if (calls[i].r && (op == CRIG_ANY || calls[i].op == op))
-			return i;
-	return CRIG_NEVER;
-}
-
-static struct crig_call *held_call(uint32_t call)
-{
-	assert_true(call < nr_calls);
-	return &calls[call];
-}
-
-void crig_answer_only(uint32_t call)
-{
-	answer(held_call(call), 0, held_call(call)->size);
-}
-
-void crig_answer(uint32_t call)
-{
-	crig_answer_only(call);
-	crig_settle();
-}
-
-void crig_fail(uint32_t call, int error)
-{
-	answer(held_call(call), error, 0);
-	crig_settle();
-}
-
-void crig_short(uint32_t call, uint32_t bytes)
-{
-	answer(held_call(call), 0, bytes);
-	crig_settle();
-}
-
-void crig_fail_next(int op, int error, uint32_t count_)
-{
-	fail_op = op;
-	fail_error = error;
-	fail_count = count_;
-}
-
-uint8_t crig_byte(unsigned seed, uint64_t offset)
-{
-	return seed ? (uint8_t)(offset + offset / 512 * 37 + seed * 101 + 1) : 0;
-}
-
-static bool bytes_are(const uint8_t *data, uint64_t offset, uint32_t size, unsigned seed)
-{
-	for (uint32_t i = 0; i < size; i++)
-		if (data[i] != crig_byte(seed, offset + i))
-			return false;
-	return true;
-}
-
-void crig_store_fill(const char *name, uint64_t offset, uint32_t size, unsigned seed)
-{
-	struct store_object *o = store_make(name);
-
-	for (uint32_t i = 0; i < size; i++)
-		o->data[offset + i] = crig_byte(seed, offset + i);
-}
-
-bool crig_stored(const char *name, uint64_t offset, uint32_t size, unsigned seed)
-{
-	struct store_object *o = store_find(name);
-
-	return o && bytes_are(o->data + offset, offset, size, seed);
-}
-
-bool crig_stable(const char *name, uint64_t offset, uint32_t size, unsigned seed)
-{
-	struct store_object *o = store_find(name);
-
-	return o && bytes_are(o->stable + offset, offset, size, seed);
-}
 
 /* ---- steps ---- */
 
@@ -340,7 +43,6 @@ static bool client_step(void)
 		io->done = true;
 		io->result = r->result;
 		io->order = ++nr_answers;
-		io->calls = nr_calls;
 		any = true;
 	}
 	return any;
@@ -348,9 +50,9 @@ static bool client_step(void)
 
 bool crig_step_store(void)
 {
-	bool any = peer_port_step_request(&store->ports[0]);
+	bool any = peer_port_step_request(&crig.store->ports[0]);
 
-	publish(store);
+	publish(crig.store);
 	return any;
 }
 
@@ -458,7 +160,6 @@ int crig_open(const char *options)
 	crig.peer = peer_create(&cached_class);
 	assert_non_null(crig.peer);
 	snprintf(crig.peer->downstream_name, sizeof(crig.peer->downstream_name), "store");
-	snprintf(open_options, sizeof(open_options), "%s", options);
 	set_options(crig.peer, options);
 	crig.peer->ports[0].now_ns = crig.now_ns;
 	rc = peer_open(crig.peer, crig.seg, &err);
@@ -506,13 +207,13 @@ void crig_up(const char *options)
 	struct xseg_error err = { "" };
 
 	crig.now_ns = 1000 * CRIG_S;
-	nr_calls = first_held = nr_answers = next_page = volume = fail_count = 0;
-	holding = false;
+	nr_answers = next_page = volume = 0;
+	crig_store_reset();
 	if (xseg_create_private(&cfg, &crig.seg, &err))
 		fail_msg("%s", err.text);
-	store = peer_create(&store_class);
-	assert_int_equal(peer_open(store, crig.seg, &err), 0);
-	assert_true(peer_try_serve(store));
+	crig.store = peer_create(&crig_store_class);
+	assert_int_equal(peer_open(crig.store, crig.seg, &err), 0);
+	assert_true(peer_try_serve(crig.store));
 	assert_int_equal(xseg_peer_open(crig.seg, &(struct xseg_peer_params){ .name = "me", .kind = "client", .nr_ports = 1,
 			 .nr_requests = NR_IOS }, &client, &err), 0);
 	port = xseg_peer_port(client, 0);
@@ -520,6 +221,41 @@ void crig_up(const char *options)
 	if (crig_open(options))
 		fail_msg("%s", crig.text);
 	crig_settle();
+}
+
+static bool is_quiet(void)
+{
+	bool quiet = crig.peer && peer_serving(crig.peer) && crig_nr_held() == 0;
+
+	for (uint32_t i = 0; i < NR_IOS; i++)
+		quiet &= !ios[i].used || ios[i].done;
+	return quiet;
+}
+
+/* Nothing is in flight: every page, chunk, request and reference is where it belongs. */
+static void check_leaks(void)
+{
+	struct cached *k = crig.k;
+	struct cport *ps = &k->ports[0];
+	uint32_t pages_used = 0, chunks_used = 0;
+
+	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
+		struct object *o = &k->objects[i];
+
+		if (xcache_state_of(&k->xc, i) == XCACHE_FREE)
+			continue;
+		pages_used += o->used;
+		for (uint32_t n = 0; n < OBJECT_CHUNKS; n++)
+			chunks_used += k->entries[i].chunk[n] != 0;
+		assert_int_equal(xcache_state_of(&k->xc, i), XCACHE_ACTIVE);
+		assert_int_equal(xcache_refs(&k->xc, i), 1 + (o->used > 0) + o->listed);
+		assert_false(o->reclaiming || o->waiters || o->through);
+	}
+	assert_int_equal(pages_used + xpool_nr(&k->free_pages) + ps->nr_magazine + k->withheld, xseg_pages_round(k->nr_pages));
+	assert_int_equal(chunks_used + xpool_nr(&k->free_chunks), k->head->nr_chunks);
+	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
+	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
+	assert_true(xwaitq_empty(&k->want_pages) && xwaitq_empty(&k->want_chunks) && xwaitq_empty(&k->want_entries));
 }
 
 static unsigned nr_problems;
@@ -536,17 +272,18 @@ int crig_down(void **state)
 	(void)state;
 	if (!crig.seg)
 		return 0;
+	if (is_quiet())
+		check_leaks();
 	if (crig.peer)
 		leave(XSEG_CLOSE_FREE_ARENA);
-	peer_close(store, XSEG_CLOSE_FREE_ARENA);
-	peer_destroy(store);
+	peer_close(crig.store, XSEG_CLOSE_FREE_ARENA);
+	peer_destroy(crig.store);
 	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
 	nr_problems = 0;
 	xseg_check(crig.seg, false, problem, NULL);
 	xseg_detach(crig.seg);
 	crig.seg = NULL;
-	for (uint32_t i = 0; i < NR_OBJECTS; i++)
-		store_drop(&objects[i]);
+	crig_store_reset();
 	memset(ios, 0, sizeof(ios));
 	return nr_problems ? -1 : 0;
 }
@@ -704,7 +441,7 @@ void crig_expect(struct crig_io *io, int64_t result)
 
 bool crig_data_is(const struct crig_io *io, uint32_t from, uint32_t len, unsigned seed)
 {
-	return bytes_are(io_data(io) + from, io->r->offset + from, len, seed);
+	return crig_bytes_are(io_data(io) + from, io->r->offset + from, len, seed);
 }
 
 void crig_expect_data(const char *name, uint64_t offset, uint32_t size, unsigned seed)

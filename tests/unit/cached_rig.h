@@ -27,6 +27,7 @@
 #define CRIG_NEVER    UINT32_MAX
 #define CRIG_ANY      (-1)
 #define CRIG_PAGE     4096u
+#define B(n)	      (CRIG_PAGE * (n))		/* bytes of n buckets */
 
 /* A request that the store got. */
 struct crig_call {
@@ -36,7 +37,6 @@ struct crig_call {
 	char target[XSEG_TARGET_MAX];
 	struct xreq *r;			/* NULL: answered */
 	uint64_t sum;			/* WRITE: of its data when it came */
-	uint64_t at_ns;			/* when it came */
 };
 
 /* A request of the client. */
@@ -46,11 +46,11 @@ struct crig_io {
 	bool used, done;
 	int64_t result;
 	uint32_t order;			/* it was answered as the n-th */
-	uint32_t calls;			/* how many calls the store had got when the answer came */
 };
 
 struct crig {
 	struct xseg *seg;
+	struct peer *store;
 	struct peer *peer;		/* cached; NULL while it is dead */
 	struct cached *k;
 	uint64_t now_ns;
@@ -58,7 +58,7 @@ struct crig {
 };
 extern struct crig crig;
 
-/* ---- life: crig_up() first, crig_down() last (it flushes nothing and looks for leaks) ---- */
+/* ---- life: crig_up() first, crig_down() last (if nothing is in flight it looks for leaks) ---- */
 
 /* options: "objects=1 requests=8", or "". memory is 4M unless it says otherwise. */
 void crig_up(const char *options);
@@ -107,6 +107,7 @@ void crig_data_set(struct crig_io *io, unsigned seed);
 /* Asserts that a read of this range succeeds and gives the bytes of seed (0: zeroes). */
 void crig_expect_data(const char *name, uint64_t offset, uint32_t size, unsigned seed);
 uint8_t crig_byte(unsigned seed, uint64_t offset);
+bool crig_bytes_are(const uint8_t *data, uint64_t offset, uint32_t size, unsigned seed);
 /* An ADMIN line: its result, the text in crig.text. */
 int64_t crig_admin(const char *line);
 void crig_set(const char *line);	/* "policy=write-through", asserted */
@@ -136,6 +137,9 @@ void crig_store_fill(const char *name, uint64_t offset, uint32_t size, unsigned 
 /* Whether the store has those bytes: written, or stable. */
 bool crig_stored(const char *name, uint64_t offset, uint32_t size, unsigned seed);
 bool crig_stable(const char *name, uint64_t offset, uint32_t size, unsigned seed);
+
+extern const struct peer_class crig_store_class;
+void crig_store_reset(void);	/* empty, answers at once, has forgotten all */
 
 /* ---- inside cached ---- */
 

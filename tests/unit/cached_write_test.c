@@ -1,7 +1,5 @@
-/* cached_write_test - writes, discards, write-zeroes, DELETE and INFO; edges; policies (peers/cached/write.c, ops.c). */
+/* cached_write_test - writes, discards and write-zeroes; their edges (peers/cached/write.c). */
 #include "tests/unit/cached_rig.h"
-
-#define B(n) ((n) * 4096u)
 
 /* ---- whole buckets and edges ------------------------------------------------------------- */
 
@@ -91,6 +89,23 @@ static void an_edge_of_a_bucket_that_a_reader_loads_waits_for_that_load(void **s
 	assert_int_equal(crig_nr_calls(), 1);
 	crig_expect_data("a", 512, 512, 6);
 	crig_expect_data("a", 1024, 512, 5);
+}
+
+static void a_writer_does_not_get_the_error_of_a_reader_s_load(void **state)
+{
+	struct crig_io *reader, *writer;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_hold(true);
+	reader = crig_read("a", 0, B(1));
+	writer = crig_write("a", 512, 512, 6);
+	crig_fail(0, -EIO);
+	crig_expect(reader, -EIO);
+	crig_answer(1);
+	crig_expect(writer, 512);
+	crig_expect_data("a", 0, 512, 5);
 }
 
 static void a_reader_of_a_bucket_that_a_writer_loads_sees_the_write(void **state)
@@ -296,312 +311,6 @@ static void discard_and_write_zeroes_of_parts_leave_the_rest(void **state)
 	}
 }
 
-/* ---- policies ---------------------------------------------------------------------------- */
-
-static void write_through_waits_for_the_store(void **state)
-{
-	struct crig_io *io;
-
-	(void)state;
-	crig_up("policy=write-through");
-	crig_hold(true);
-	io = crig_write("a", 0, B(2), 5);
-	crig_expect_waits(io);
-	assert_int_equal(crig_nr_calls(), 1);
-	assert_int_equal(crig_call(0)->flags, 0);
-	assert_int_equal(crig_state("a", 0), BUCKET_WRITING);
-	crig_expect_data("a", 0, B(2), 5);
-	crig_answer(0);
-	crig_expect(io, B(2));
-	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
-	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
-}
-
-static void an_error_of_write_through_is_told_and_the_bucket_stays_dirty(void **state)
-{
-	struct crig_io *io;
-
-	(void)state;
-	crig_up("policy=write-through");
-	crig_hold(true);
-	io = crig_write("a", 0, B(1), 5);
-	crig_fail(0, -ENOSPC);
-	crig_expect(io, -ENOSPC);
-	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
-	crig_expect_data("a", 0, B(1), 5);
-	crig_hold(false);
-	crig_pass(10 * CRIG_S);
-	assert_true(crig_stored("a", 0, B(1), 5));
-	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
-}
-
-static void write_through_of_part_of_a_bucket_keeps_older_dirty_sectors_when_the_store_fails(void **state)
-{
-	struct crig_io *io;
-
-	(void)state;
-	crig_up("");
-	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_set("policy=write-through");
-	crig_hold(true);
-	io = crig_write("a", 512, 512, 6);
-	while (crig_nr_held())
-		crig_fail(crig_held(CRIG_ANY, 0), -EIO);
-	crig_expect(io, -EIO);
-	crig_hold(false);
-	crig_pass(10 * CRIG_S);
-	assert_true(crig_stored("a", 0, 512, 5) && crig_stored("a", 512, 512, 6) && crig_stored("a", 1024, 512, 5));
-}
-
-static void write_through_of_a_bucket_whose_older_page_is_in_flight_waits_for_its_own(void **state)
-{
-	struct crig_io *old, *io;
-
-	(void)state;
-	crig_up("policy=write-through");
-	crig_hold(true);
-	old = crig_write("a", 0, B(1), 5);
-	io = crig_write("a", 0, B(1), 6);
-	assert_int_equal(crig_nr_calls(), 1);
-	assert_true(crig_slot("a", 0) & SLOT_INFLIGHT);
-	crig_answer(0);
-	crig_expect(old, B(1));
-	crig_expect_waits(io);
-	assert_true(crig_stored("a", 0, B(1), 5));
-	assert_int_equal(crig_nr_calls(), 2);
-	crig_answer(1);
-	crig_expect(io, B(1));
-	assert_true(crig_stored("a", 0, B(1), 6));
-}
-
-static void many_write_through_writes_do_not_wait_for_the_age_when_requests_run_out(void **state)
-{
-	struct crig_io *io[24];
-	char name[2] = "a";
-
-	(void)state;
-	crig_up("policy=write-through requests=8");
-	crig_hold(true);
-	for (unsigned i = 0; i < 24; i++, name[0]++)
-		io[i] = crig_write(name, 0, B(1), 5);
-	assert_int_equal(crig_nr_held(), crig_share());
-	crig_hold(false);
-	for (unsigned i = 0; i < 24; i++)
-		crig_expect(io[i], B(1));
-}
-
-static void neighbours_written_through_one_request_are_one_write_to_the_store(void **state)
-{
-	(void)state;
-	crig_up("policy=write-through");
-	crig_expect(crig_write("a", 0, XSEG_REQ_BYTES, 5), XSEG_REQ_BYTES);
-	assert_int_equal(crig_nr_calls(), 1);
-	assert_int_equal(crig_call(0)->size, XSEG_REQ_BYTES);
-}
-
-static void fua_in_write_back_is_answered_when_it_is_stable(void **state)
-{
-	struct crig_io *io;
-
-	(void)state;
-	crig_up("");
-	crig_hold(true);
-	io = crig_write_fua("a", 0, B(2), 5);
-	crig_expect_waits(io);
-	assert_int_equal(crig_nr_calls(), 1);
-	assert_int_equal(crig_call(0)->flags, XSEG_REQ_FUA);
-	crig_answer(0);
-	crig_expect(io, B(2));
-	assert_true(crig_stable("a", 0, B(2), 5));
-	crig_expect(crig_write("a", 0, B(1), 6), B(1));	/* the next is an ordinary one again */
-	crig_pass(6 * CRIG_S);
-	assert_int_equal(crig_call(1)->flags, 0);
-	crig_answer(1);
-}
-
-static void fua_over_a_page_in_flight_without_fua_waits_for_a_write_with_fua(void **state)
-{
-	struct crig_io *io;
-
-	(void)state;
-	crig_up("dirty_age=1ms");
-	crig_hold(true);
-	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_pass(2 * CRIG_MS);
-	assert_int_equal(crig_nr_calls(), 1);
-	io = crig_write_fua("a", 512, 512, 6);
-	crig_answer(0);
-	crig_expect_waits(io);
-	assert_int_equal(crig_call(1)->flags, XSEG_REQ_FUA);
-	crig_answer(1);
-	crig_expect(io, 512);
-	assert_true(crig_stable("a", 512, 512, 6) && crig_stable("a", 0, 512, 5));
-}
-
-static void fua_gets_the_store_s_error(void **state)
-{
-	struct crig_io *io;
-
-	(void)state;
-	crig_up("");
-	crig_hold(true);
-	io = crig_write_fua("a", 0, B(1), 5);
-	crig_fail(0, -EIO);
-	crig_expect(io, -EIO);
-	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
-}
-
-static void the_policy_is_sampled_once_a_request_and_switches_live(void **state)
-{
-	struct crig_io *waits;
-
-	(void)state;
-	crig_up("");
-	crig_hold(true);
-	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_set("policy=write-through");
-	waits = crig_write("b", 0, B(1), 6);
-	crig_expect_waits(waits);
-	assert_true(crig_admin("status") > 0);
-	assert_true(crig_says("policy=write-through\n") && crig_says("state=draining\n"));
-	assert_true(crig_says("draining.from=write-back\n"));
-	assert_int_equal(crig_number("draining.bytes_left"), B(2));
-	assert_int_equal(crig_number("draining.percent"), 0);
-	crig_set("policy=write-back");
-	crig_expect(crig_write("c", 0, B(1), 7), B(1));
-	crig_expect_waits(waits);
-	crig_hold(false);
-	crig_expect(waits, B(1));
-	assert_true(crig_admin("status") > 0);
-	assert_true(crig_says("policy=write-back\n") && crig_says("state=running\n"));
-}
-
-static void switching_to_write_through_drains_at_once_and_then_runs(void **state)
-{
-	(void)state;
-	crig_up("");
-	for (uint32_t i = 0; i < 4; i++)
-		crig_expect(crig_write("a", B(i * 2), B(1), 5), B(1));
-	crig_hold(true);
-	crig_set("policy=write-through");
-	assert_int_equal(crig_nr_held(), 4);
-	crig_answer(crig_held(XSEG_OP_WRITE, 0));
-	assert_true(crig_admin("status") > 0);
-	assert_int_equal(crig_number("draining.percent"), 25);
-	assert_int_equal(crig_number("draining.bytes_left"), B(3));
-	assert_int_equal(crig_number("flushed_by.switch"), 4);
-	crig_hold(false);
-	assert_true(crig_admin("status") > 0);
-	assert_true(crig_says("state=running\n") && !crig_says("draining."));
-	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
-}
-
-/* ---- DELETE, INFO ------------------------------------------------------------------------ */
-
-static void delete_waits_for_what_is_in_flight_and_drops_all(void **state)
-{
-	struct crig_io *reader, *delete, *late;
-
-	(void)state;
-	crig_up("dirty_age=1ms");
-	crig_store_fill("a", 0, B(8), 5);
-	crig_hold(true);
-	crig_expect(crig_write("a", B(4), B(1), 6), B(1));
-	crig_pass(2 * CRIG_MS);
-	reader = crig_read("a", 0, B(1));
-	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
-	assert_int_equal(crig_count_calls(XSEG_OP_DELETE, 0), 0);
-	crig_answer(crig_held(XSEG_OP_READ, 0));
-	crig_expect(reader, B(1));
-	assert_int_equal(crig_count_calls(XSEG_OP_DELETE, 0), 0);
-	crig_answer(crig_held(XSEG_OP_WRITE, 0));
-	assert_int_equal(crig_count_calls(XSEG_OP_DELETE, 0), 1);
-	crig_expect_waits(delete);
-	late = crig_write("a", B(6), B(1), 7);
-	crig_expect_waits(late);
-	crig_answer(crig_held(XSEG_OP_DELETE, 0));
-	crig_expect(delete, 0);
-	crig_expect(late, B(1));
-	assert_int_equal(crig_counter(CC_USED_BYTES), B(1));
-	crig_hold(false);
-	crig_expect_data("a", 0, B(6), 0);
-	crig_expect_data("a", B(6), B(1), 7);
-}
-
-static void delete_of_an_object_that_only_the_cache_has_succeeds(void **state)
-{
-	(void)state;
-	crig_up("");
-	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), -ENOENT);
-	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), 0);
-	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
-	assert_int_equal(crig_counter(CC_USED_BYTES), 0);
-	crig_expect(crig_flush(0), 0);
-	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 0);
-}
-
-static void delete_keeps_dirty_data_when_the_store_fails(void **state)
-{
-	(void)state;
-	crig_up("");
-	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_fail_next(XSEG_OP_DELETE, -EIO, 1);
-	crig_expect(crig_op(XSEG_OP_DELETE, "a", 0, 0), -EIO);
-	crig_expect_data("a", 0, B(1), 5);
-	crig_pass(6 * CRIG_S);
-	assert_true(crig_stored("a", 0, B(1), 5));
-}
-
-static void a_flush_that_covers_a_deleted_object_is_answered(void **state)
-{
-	struct crig_io *delete, *flush;
-
-	(void)state;
-	crig_up("");
-	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_hold(true);
-	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
-	flush = crig_flush(0);
-	crig_expect_waits(flush);
-	crig_answer(crig_held(XSEG_OP_DELETE, 0));
-	crig_expect(delete, 0);
-	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
-	crig_expect(flush, 0);
-}
-
-static void info_counts_ends_that_are_dirty(void **state)
-{
-	(void)state;
-	crig_up("");
-	crig_expect(crig_op(XSEG_OP_INFO, "a", 0, 0), -ENOENT);
-	crig_expect(crig_write("a", B(3), B(2), 5), B(2));
-	crig_expect(crig_op(XSEG_OP_INFO, "a", 0, 0), B(5));
-	crig_store_fill("a", 0, B(2), 5);
-	crig_expect(crig_op(XSEG_OP_INFO, "a", 0, 0), B(5));
-	crig_store_fill("a", 0, B(9), 5);
-	crig_expect(crig_op(XSEG_OP_INFO, "a", 0, 0), B(9));
-	crig_fail_next(XSEG_OP_INFO, -EIO, 1);
-	crig_expect(crig_op(XSEG_OP_INFO, "a", 0, 0), -EIO);
-}
-
-static void info_counts_what_was_dirty_when_the_store_was_asked(void **state)
-{
-	struct crig_io *info, *flush;
-
-	(void)state;
-	crig_up("");
-	crig_expect(crig_write("a", B(3), B(2), 5), B(2));
-	crig_hold(true);
-	info = crig_op(XSEG_OP_INFO, "a", 0, 0);
-	flush = crig_flush(0);
-	crig_answer(crig_held(XSEG_OP_WRITE, 0));	/* clean now; the store looked before that */
-	crig_fail(crig_held(XSEG_OP_INFO, 0), -ENOENT);
-	crig_expect(info, B(5));
-	crig_hold(false);
-	crig_expect(flush, 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -610,6 +319,7 @@ int main(void)
 		CRIG_T(a_write_with_both_edges_loads_both_and_not_what_is_between),
 		CRIG_T(an_edge_that_is_present_is_taken_from_the_bucket),
 		CRIG_T(an_edge_of_a_bucket_that_a_reader_loads_waits_for_that_load),
+		CRIG_T(a_writer_does_not_get_the_error_of_a_reader_s_load),
 		CRIG_T(a_reader_of_a_bucket_that_a_writer_loads_sees_the_write),
 		CRIG_T(an_edge_overwritten_meanwhile_by_a_full_write_comes_from_that_write),
 		CRIG_T(an_edge_that_was_loaded_is_not_used_when_a_full_write_came_after_it),
@@ -619,23 +329,6 @@ int main(void)
 		CRIG_T(writes_of_parts_of_one_bucket_all_arrive),
 		CRIG_T(two_writers_of_both_edges_do_not_wait_for_each_other_for_ever),
 		CRIG_T(discard_and_write_zeroes_of_parts_leave_the_rest),
-		CRIG_T(write_through_waits_for_the_store),
-		CRIG_T(an_error_of_write_through_is_told_and_the_bucket_stays_dirty),
-		CRIG_T(write_through_of_part_of_a_bucket_keeps_older_dirty_sectors_when_the_store_fails),
-		CRIG_T(write_through_of_a_bucket_whose_older_page_is_in_flight_waits_for_its_own),
-		CRIG_T(many_write_through_writes_do_not_wait_for_the_age_when_requests_run_out),
-		CRIG_T(neighbours_written_through_one_request_are_one_write_to_the_store),
-		CRIG_T(fua_in_write_back_is_answered_when_it_is_stable),
-		CRIG_T(fua_over_a_page_in_flight_without_fua_waits_for_a_write_with_fua),
-		CRIG_T(fua_gets_the_store_s_error),
-		CRIG_T(the_policy_is_sampled_once_a_request_and_switches_live),
-		CRIG_T(switching_to_write_through_drains_at_once_and_then_runs),
-		CRIG_T(delete_waits_for_what_is_in_flight_and_drops_all),
-		CRIG_T(delete_of_an_object_that_only_the_cache_has_succeeds),
-		CRIG_T(delete_keeps_dirty_data_when_the_store_fails),
-		CRIG_T(a_flush_that_covers_a_deleted_object_is_answered),
-		CRIG_T(info_counts_ends_that_are_dirty),
-		CRIG_T(info_counts_what_was_dirty_when_the_store_was_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
