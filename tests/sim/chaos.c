@@ -32,8 +32,14 @@ static void kill_one(struct sim *s)
 {
 	enum node_id id = rng_below(&s->rng, NR_NODES);
 
-	if (s->plan.node[id] && s->node[id].p)
+	if (!s->plan.node[id] || !s->node[id].p)
+		return;
+	if (rng_one_in(&s->rng, 3)) {
 		node_kill(s, id);
+		return;
+	}
+	s->node[id].cutting = true;
+	s->node[id].cut_calls = rng_below(&s->rng, 40);
 }
 
 static void fault_begin(struct sim *s)
@@ -65,6 +71,13 @@ static void heal(struct sim *s)
 	s->healing = true;
 }
 
+/* Half of the losses come when something has just been promised. */
+static void lose_power(struct sim *s)
+{
+	if (!s->faulty && !s->admin.r)
+		world_power_loss(s);
+}
+
 static bool chance(struct sim *s, uint32_t wanted)
 {
 	return rng_below(&s->rng, s->plan.ops) < wanted;
@@ -78,13 +91,18 @@ void chaos(struct sim *s)
 	if (s->faulty && (s->now >= s->heal_ns || s->issued >= s->heal_at || !s->issuing))
 		heal(s);
 	admin_replies(s);
-	if (!s->issuing || s->issued == s->chaos_at)
+	if (!s->issuing)
+		return;
+	if (s->promised && rng_below(&s->rng, 60) < s->plan.losses)
+		lose_power(s);
+	s->promised = false;
+	if (s->issued == s->chaos_at)
 		return;
 	s->chaos_at = s->issued;
 	if (chance(s, s->plan.kills))
 		kill_one(s);
-	if (chance(s, s->plan.losses) && !s->faulty && !s->admin.r)
-		world_power_loss(s);
+	if (chance(s, s->plan.losses))
+		lose_power(s);
 	if (s->admin.r || s->faulty)
 		return;
 	if (s->plan.faults && chance(s, 4))

@@ -274,11 +274,13 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 			 io->volume, io->first, io->nr, r->result);
 	if (is_write(io->op)) {
 		oracle_write_end(&s->oracle, io->write, good);
+		s->promised |= good && (r->flags & XSEG_REQ_FUA);
 		s->nr_writes += good;
 	} else if (io->op == XSEG_OP_READ) {
 		check_read(s, io, good);
 	} else if (io->op == XSEG_OP_FLUSH && good) {
 		oracle_flush_end(&s->oracle, io->begin, io->volume);
+		s->promised = true;
 		s->nr_flushes++;
 	}
 	xseg_req_free(c->port, r);

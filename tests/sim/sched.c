@@ -18,27 +18,42 @@
 
 enum what { REQUEST, REPLY, POLL };
 
-static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
-{
-	struct peer_port *pp = &n->p->ports[i];
-	bool any = false;
+struct step {
+	uint32_t port;
+	enum what what;
+	bool any;
+};
 
-	pp->now_ns = s->now;
-	s->nr_steps++;
-	switch (what) {
+static void step_node(struct sim *s, struct node *n, void *arg)
+{
+	struct step *step = arg;
+	struct peer_port *pp = &n->p->ports[step->port];
+
+	(void)s;
+	switch (step->what) {
 	case REQUEST:
-		any = peer_port_step_request(pp);
+		step->any = peer_port_step_request(pp);
 		break;
 	case REPLY:
-		any = peer_port_step_reply(pp);
+		step->any = peer_port_step_reply(pp);
 		break;
 	case POLL:
-		n->next_ns[i] = peer_port_step_poll(pp);
+		n->next_ns[step->port] = peer_port_step_poll(pp);
 		break;
 	}
-	if (any)
+}
+
+static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
+{
+	struct step step = { .port = i, .what = what };
+
+	n->p->ports[i].now_ns = s->now;
+	s->nr_steps++;
+	if (!node_call(s, n, step_node, &step))
+		return true;
+	if (step.any)
 		n->next_ns[i] = 0;	/* a poll is due */
-	return any;
+	return step.any;
 }
 
 static bool step_client(struct sim *s, struct client *c, bool send)
@@ -89,9 +104,11 @@ static bool sweep_once(struct sim *s, bool poll)
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++) {
 			if (poll || s->node[i].next_ns[k] <= s->now)
-				step_port(s, &s->node[i], k, POLL);
-			any |= step_port(s, &s->node[i], k, REQUEST);
-			any |= step_port(s, &s->node[i], k, REPLY);
+				any |= step_port(s, &s->node[i], k, POLL);
+			if (s->node[i].serving)
+				any |= step_port(s, &s->node[i], k, REQUEST);
+			if (s->node[i].serving)
+				any |= step_port(s, &s->node[i], k, REPLY);
 		}
 	admin_replies(s);
 	return any;

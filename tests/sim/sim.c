@@ -86,6 +86,7 @@ static void run(struct sim *s, const struct options *opt)
 	s->issuing = true;
 	sched_run(s, all_done);
 	s->issuing = false;
+	nodes_spare(s);
 	sched_run(s, all_answered);
 	s->errors_ok = false;
 	client_read_back(s);

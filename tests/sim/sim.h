@@ -54,6 +54,8 @@ struct node {
 	uint32_t nr_options;
 	bool serving;
 	uint64_t up_step;			/* killed: when its successor begins */
+	bool cutting;				/* to be killed in the middle of a callback, */
+	uint32_t cut_calls;			/* after as many calls (cut.c) */
 	uint64_t next_ns[MAX_PORTS];
 };
 
@@ -100,6 +102,7 @@ struct sim {
 	uint64_t heal_ns;
 	uint32_t heal_at, chaos_at;		/* by I/Os sent */
 	bool healing;
+	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
 	bool verbose, leaving;
@@ -120,8 +123,11 @@ void world_open(struct sim *s);
 void world_close(struct sim *s);		/* orderly, with all that S5 asks */
 void node_start(struct sim *s, enum node_id id);
 void node_kill(struct sim *s, enum node_id id);
+/* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and false is returned. */
+bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg);
 void node_tend(struct sim *s);			/* goes on with starting those that are not serving */
 void world_power_loss(struct sim *s);
+void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4 */
 /* Sends a line and waits for its answer, which is in s->admin. */
 int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -146,6 +152,11 @@ void client_dump(struct sim *s);
 
 /* ---- dump.c ---- */
 void cached_dump(struct peer *p, FILE *out);
+
+/* ---- cut.c ---- */
+/* After that many more calls of the peer's that change the segment the program goes on at `to`. */
+void cut_arm(uint32_t calls, jmp_buf *to);
+uint32_t cut_disarm(void);			/* returns how many are left */
 
 /* ---- chaos.c: disturbances between steps ---- */
 void chaos(struct sim *s);

@@ -65,6 +65,35 @@ static void limit_pages(struct sim *s, struct peer *p)
 		cached_limit_pages(p, want > used ? want - used : 0);
 }
 
+bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg)
+{
+	jmp_buf back;
+
+	if (!n->cutting) {
+		fn(s, n, arg);
+		return true;
+	}
+	if (setjmp(back)) {
+		sim_log(s, "%s is cut off", n->cls->kind);
+		node_kill(s, (enum node_id)(n - s->node));
+		return false;
+	}
+	cut_arm(n->cut_calls, &back);
+	fn(s, n, arg);
+	n->cut_calls = cut_disarm();
+	return true;
+}
+
+static void open_node(struct sim *s, struct node *n, void *arg)
+{
+	struct xseg_error *err = arg;
+
+	if (peer_open(n->p, s->seg, err))
+		sim_fail(s, "%s does not begin: %s", n->cls->kind, err->text);
+	if (n->cls == &cached_class)
+		limit_pages(s, n->p);
+}
+
 void node_start(struct sim *s, enum node_id id)
 {
 	struct node *n = &s->node[id];
@@ -77,13 +106,10 @@ void node_start(struct sim *s, enum node_id id)
 	snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", downstream_of(s, id));
 	set_options(s, n);
 	n->p->ports[0].now_ns = s->now;
-	if (peer_open(n->p, s->seg, &err))
-		sim_fail(s, "%s does not begin: %s", n->cls->kind, err.text);
-	if (id == NODE_CACHED)
-		limit_pages(s, n->p);
 	n->serving = false;
 	memset(n->next_ns, 0, sizeof(n->next_ns));
 	sim_log(s, "%s begins", n->cls->kind);
+	node_call(s, n, open_node, &err);
 }
 
 void node_kill(struct sim *s, enum node_id id)
@@ -97,6 +123,16 @@ void node_kill(struct sim *s, enum node_id id)
 	n->serving = false;
 	n->up_step = s->step + rng_below(&s->rng, 400);
 	s->nr_kills++;
+	/* some successors are killed while they recover */
+	n->cutting = s->issuing && rng_one_in(&s->rng, 4);
+	n->cut_calls = rng_below(&s->rng, 30);
+}
+
+static void try_serve(struct sim *s, struct node *n, void *arg)
+{
+	(void)s;
+	(void)arg;
+	n->serving = peer_try_serve(n->p);
 }
 
 void node_tend(struct sim *s)
@@ -111,12 +147,17 @@ void node_tend(struct sim *s)
 		if (!n->p)
 			continue;
 		n->p->ports[0].now_ns = s->now;
-		n->serving = peer_try_serve(n->p);
-		if (n->serving) {
+		if (node_call(s, n, try_serve, NULL) && n->serving) {
 			s->settled_ns = s->now;
 			sim_log(s, "%s serves", n->cls->kind);
 		}
 	}
+}
+
+void nodes_spare(struct sim *s)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		s->node[i].cutting = false;
 }
 
 void world_check(struct sim *s)
@@ -301,6 +342,7 @@ void world_power_loss(struct sim *s)
 
 	sim_log(s, "power is lost");
 	s->issuing = false;
+	nodes_spare(s);
 	sched_run(s, all_serving);
 	clients_close(s, XSEG_CLOSE_ABANDON);
 	for (i = NODE_CACHED; i < NR_NODES; i++)
