@@ -1,0 +1,42 @@
+# plot.gp - plots of bench/run.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" plot.gp
+#
+# iops.png: 4 KiB blocks, one thread, by depth; bars show the slowest and the fastest run.
+# bandwidth.png: the deepest queue, one thread, by block size.
+# data is a table of medians whose columns medians.awk names in its first line.
+set datafile separator "\t"
+set terminal pngcairo size 1100,480 font "sans,10"
+set style data linespoints
+set grid ytics
+set key top left
+set yrange [0:*]
+set logscale x 2
+
+# The rows of one thread of a system for which awk's condition `only` is true.
+rows(who, rw, only) = sprintf("<awk -F '\\t' '$1 == \"%s\" && $2 == \"%s\" && $5 == 1 && %s' %s | sort -t '\t' -k3,3n -k4,4n", who, rw, only, data)
+systems = "limit cached volume"
+titles = "'bare limit' cached 'volumed + cached'"
+deepest = system("awk -F '\\t' 'NR > 1 && $4 > d { d = $4 } END { print d + 0 }' ".data)
+
+set output out."/iops.png"
+set multiplot layout 1,2 title "4 KiB hits by copy, one thread"
+set xlabel "I/Os in flight"
+set ylabel "million IOPS"
+set xrange [0.8:deepest * 1.25]
+do for [rw in "read write"] {
+	set title rw
+	plot for [i=1:3] rows(word(systems, i), rw, "$3 == \"4k\"") \
+		using 4:($6/1e6):($7/1e6):($8/1e6) with yerrorlines linewidth 2 title word(titles, i)
+}
+unset multiplot
+
+set output out."/bandwidth.png"
+set multiplot layout 1,2 title sprintf("hits by copy, depth %s, one thread", deepest)
+set xlabel "block size, KiB"
+set ylabel "GiB/s"
+set xrange [3.2:80]
+do for [rw in "read write"] {
+	set title rw
+	plot for [i=1:3] rows(word(systems, i), rw, "$4 == ".deepest) \
+		using ($3):($9/2**30) linewidth 2 title word(titles, i)
+}
+unset multiplot
