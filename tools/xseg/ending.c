@@ -90,7 +90,8 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 	if (rc && rc != -ESRCH)
 		return tool_fail_errno(rc, NULL, "ask the owner of its process",
 				       "the supervisor of segment %s", t->segment);
-	while (still_runs(seg, &info, &now)) {
+	/* It leaves the segment before its process ends, and its lock with that. */
+	while (still_runs(seg, &info, &now) || xseg_supervisor_alive(seg)) {
 		if (tool_out_of_time(t))
 			return tool_later(
 				"the stack of segment %s is still stopping; see 'xseg status'",
