@@ -131,7 +131,7 @@ struct xs_req {
 	uint16_t via, pad1;			/* port + 1 that sent it on last */
 	uint64_t epoch;				/* and the epoch of the route that it took */
 	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
-	 * successor finds them, and those of children that were answered. Zero when a request is allocated. */
+	 * successor finds them, and those of children that were answered. Zeroed by the origin at each submission. */
 	_Atomic uint64_t done[XSEG_DONE_WORDS];
 	uint32_t page[XSEG_REQ_PAGES];		/* page index, XSEG_PAGE_* flags on top */
 	char target[XSEG_TARGET_MAX];

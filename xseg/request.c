@@ -220,8 +220,6 @@ struct xreq *xseg_req_alloc(struct xport *port)
 		xs_count_bad(port->seg);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
-		atomic_store_explicit(&port->seg->reqs[index].done[i], 0, memory_order_relaxed);
 	r->op = r->flags = 0;
 	r->nr_pages = 0;
 	r->size = r->volume = r->parent = r->part = 0;
@@ -324,6 +322,8 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 		return -EINVAL;
 	if (to < 0)
 		return to;
+	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
+		atomic_store_explicit(&sh->done[i], 0, memory_order_relaxed);
 	sh->op = r->op;
 	sh->flags = r->flags;
 	sh->nr_pages = r->nr_pages;
