@@ -207,7 +207,7 @@ struct side {
 static uint64_t target_of(uint64_t sleeps)
 {
 	if (getenv("LONG"))
-		return sleeps * 50;
+		return sleeps * 112;
 	return SEGRIG_SANITIZED ? sleeps / 20 : sleeps;
 }
 
@@ -288,7 +288,7 @@ static void run(struct side *asking, unsigned nr)
 
 static void two_threads_that_sleep_by_turns_lose_no_wake(void **state)
 {
-	struct side asking = { .port = c, .to = xseg_peer_index(server), .target = target_of(80000), .seed = 1 };
+	struct side asking = { .port = c, .to = xseg_peer_index(server), .target = target_of(30000), .seed = 1 };
 
 	(void)state;
 	run(&asking, 1);
@@ -298,8 +298,8 @@ static void two_senders_and_one_sleeper_lose_no_wake(void **state)
 {
 	struct xseg_peer *second = segrig_client(seg, "second", 16);
 	struct side asking[2] = {
-		{ .port = c, .to = xseg_peer_index(server), .target = target_of(40000), .seed = 1 },
-		{ .port = segrig_port(second), .to = xseg_peer_index(server), .target = target_of(40000), .seed = 2 },
+		{ .port = c, .to = xseg_peer_index(server), .target = target_of(15000), .seed = 1 },
+		{ .port = segrig_port(second), .to = xseg_peer_index(server), .target = target_of(15000), .seed = 2 },
 	};
 
 	(void)state;
@@ -336,7 +336,7 @@ static void two_processes_that_sleep_by_turns_lose_no_wake(void **state)
 	struct xseg *both;
 	struct child ch = { .name = segrig_named(&both) };
 	struct xseg_peer *me;
-	struct side asking = { .target = target_of(80000), .seed = 4 };
+	struct side asking = { .target = target_of(30000), .seed = 4 };
 	char byte;
 	int pid;
 
