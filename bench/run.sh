@@ -102,12 +102,14 @@ choose_set()
 	free=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
 	fit=$((free / 4 / 256 * 256))
 	set_mib=$((fit < 2048 ? fit : 2048))
-	case ${BENCH_SET:-} in
-	'')          ;;
-	[1-9]*[gG])  set_mib=$((${BENCH_SET%?} * 1024)) ;;
-	[1-9]*[mM])  set_mib=$((${BENCH_SET%?} / 4 * 4)) ;;
-	*)           usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G" ;;
-	esac
+	if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
+		case ${BASH_REMATCH[2]} in
+		[gG]) set_mib=$((BASH_REMATCH[1] * 1024)) ;;
+		*)    set_mib=$((BASH_REMATCH[1] / 4 * 4)) ;;
+		esac
+	elif [ -n "${BENCH_SET:-}" ]; then
+		usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G"
+	fi
 	[ "$set_mib" -ge 64 ] || usage "a set of $set_mib MiB is too small; $free MiB of memory are free"
 }
 
@@ -282,7 +284,7 @@ hits()
 		for (s in all)
 			printf "%s: of %.0f requests %d were no hits; %d bytes were flushed meanwhile\n", s,
 				all[s], miss[s], flushed[s]
-	}' "$out/hits.txt"
+	}' "$out/hits.txt" | sort
 }
 
 report()

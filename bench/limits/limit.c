@@ -17,8 +17,8 @@
  *   what another process wrote, eviction, dirty data, death of a process, doorbells.
  *
  * Processes: the server is the parent, each client is a child made by fork(); they share one
- *   anonymous mapping, which vanishes with them. Nothing sleeps: who shares a CPU yields it when
- *   there is nothing to do.
+ *   anonymous mapping, which vanishes with them. Nothing sleeps: who has nothing to do yields, at
+ *   once where the CPU is shared.
  *
  * Invariants
  *   L1  the first word of each page of the set is the page's number, whoever wrote it last: so
@@ -57,7 +57,8 @@
 #define MAX_JOBS	16u
 #define BATCH		8u			/* requests that the server has in hand at once */
 #define AHEAD_LINES	4u			/* of a page that are prefetched */
-#define LOOKS		64u			/* in vain, before a shared CPU is yielded */
+#define LOOKS_SHARED	64u			/* in vain, before a shared CPU is yielded */
+#define LOOKS_ALONE	4096u			/* longer than any answer, on an idle machine */
 #define CLOCK_EVERY	64u			/* rounds of a client between looks at the clock */
 #define PAGE_BITS	40u			/* of a word; above is the slot */
 #define PAGE_MASK	((UINT64_C(1) << PAGE_BITS) - 1)
@@ -339,10 +340,13 @@ static bool pin(const struct options *o, uint32_t process)
 	return shared;
 }
 
+/* Yields after many looks in vain, for who else may need the CPU. *looks: since the last work. */
 static void idle(bool shared, uint32_t *looks)
 {
-	if (shared && ++*looks % LOOKS == 0)
-		sched_yield();
+	if (++*looks < (shared ? LOOKS_SHARED : LOOKS_ALONE))
+		return;
+	*looks = 0;
+	sched_yield();
 }
 
 static void prefetch_page(const uint8_t *page)
@@ -468,7 +472,9 @@ static void serve(struct limit *l)
 		done = 0;
 		for (uint32_t i = 0; i < nr; i++)
 			done += serve_lane(&s, i);
-		if (!done)
+		if (done)
+			looks = 0;
+		else
 			idle(shared, &looks);
 	}
 }
@@ -611,7 +617,9 @@ static int run_client(struct limit *l, uint32_t nr)
 	while (c.inflight) {
 		if (++c.round % CLOCK_EVERY == 0)
 			look_at_clock(&c);
-		if (!client_round(&c))
+		if (client_round(&c))
+			looks = 0;
+		else
 			idle(shared, &looks);
 	}
 	free(c.slots);
