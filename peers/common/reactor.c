@@ -23,7 +23,7 @@
 #define SPIN_NS	      50000ull
 #define NEAR_NS	      60000ull			/* deadlines closer than this are polled for */
 #define TICK_NS	      1000000000ull
-#define BUDGET	      64u			/* requests and replies of one port in one round */
+#define BUDGET	      8u			/* requests and replies of one port in one round */
 #define RETRY_MIN_NS  1000000ull		/* between two tries to serve */
 #define RETRY_MAX_NS  50000000ull
 #define STOP_POLL_NS 1000000ull /* between two looks whether a peer has come to rest */

@@ -87,7 +87,7 @@ void plan_make(struct sim *s, uint32_t ops, uint32_t threads)
 	choose_nodes(s, threads);
 	p->ops = ops;
 	p->nr_clients = rng_range(&s->rng, 1, 3);
-	p->kills = rng_percent(&s->rng, 45) ? rng_range(&s->rng, 1, 6) : 0;
+	p->kills = rng_percent(&s->rng, 45) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 5) ? 40 : 6) : 0;
 	p->losses = rng_percent(&s->rng, 25) ? rng_range(&s->rng, 1, 3) : 0;
 	p->changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 8) : 0;
 	p->faults = rng_percent(&s->rng, 30);

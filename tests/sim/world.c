@@ -448,7 +448,7 @@ void world_close(struct sim *s)
 
 	sched_run(s, admin_idle);
 	read_store(s);
-	for (uint32_t i = NR_NODES; i-- > 0; )
+	for (uint32_t i = NR_NODES; i-- > 0;)
 		node_stop(s, i);
 	xseg_check(s->seg, false, problem, s);
 	clients_close(s, XSEG_CLOSE_FREE_ARENA);
