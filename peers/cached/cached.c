@@ -25,7 +25,7 @@ static const struct opt cached_opts[] = {
 	  .arg = "PERCENT", .help = "begin to flush when more of the cache than this is dirty" },
 	{ .name = "dirty_low", .kind = OPT_PERCENT, .off = AT(dirty_low), .max = 100, .def = "60", .flags = OPT_LIVE,
 	  .arg = "PERCENT", .help = "and go on until no more than this is" },
-	{ .name = "dirty_age", .kind = OPT_TIME, .off = AT(dirty_age_ns), .def = "5s", .flags = OPT_LIVE, .arg = "TIME",
+	{ .name = "dirty_age", .kind = OPT_TIME, .off = AT(dirty_age_ns), .def = "30s", .flags = OPT_LIVE, .arg = "TIME",
 	  .help = "flush what has been dirty for longer than this" },
 	{ .name = "flush_rate", .kind = OPT_RATE, .off = AT(flush_rate), .def = "0", .flags = OPT_LIVE, .arg = "RATE",
 	  .help = "flush no faster than this in the background; 0: as fast as the store takes it" },

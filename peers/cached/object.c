@@ -194,17 +194,23 @@ void object_prefetch_slot(struct cached *k, const struct xreq *r)
 void object_prefetch_pages(struct cached *k, const struct xreq *r)
 {
 	uint32_t idx, page;
-	_Atomic uint64_t *slot = hint_slot(k, r, &idx);
+	_Atomic uint64_t *slot;
 	char *data;
 
+	slot = hint_slot(k, r, &idx);
 	if (!slot)
 		return;
 	page = slot_page(atomic_load_explicit(slot, memory_order_relaxed));
 	if (page >= xseg_nr_pages(k->peer.seg))
 		return;
 	data = xseg_page(k->peer.seg, page);
-	for (uint32_t i = 0; i < 4; i++)
-		__builtin_prefetch(data + i * 64);
+	/* a write puts a new page there: the one that it frees is what the next write gets */
+	if (r->op == XSEG_OP_READ)
+		for (uint32_t i = 0; i < 4; i++)
+			__builtin_prefetch(data + i * 64);
+	else
+		for (uint32_t i = 0; i < 8; i++)
+			__builtin_prefetch(data + i * 64, 1);
 }
 
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
