@@ -140,7 +140,7 @@ static void set_options(struct peer *p, const char *options)
 	char line[256], *save = NULL, *word;
 	struct xseg_error err = { "" };
 
-	snprintf(line, sizeof(line), "memory=4M %s", options);
+	snprintf(line, sizeof(line), "memory=4M dirty_age=5s %s", options);
 	for (word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		char *value = strchr(word, '=');
 
