@@ -206,7 +206,9 @@ struct side {
 
 static uint64_t target_of(uint64_t sleeps)
 {
-	if (getenv("LONG"))
+	const char *wanted = getenv("LONG");
+
+	if (wanted && *wanted)
 		return sleeps * 112;
 	return SEGRIG_SANITIZED ? sleeps / 20 : sleeps;
 }
