@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "peers/common/args.h"
 #include "peers/common/log.h"
 #include "peers/common/main.h"
 #include "peers/host/load.h"
@@ -27,7 +27,6 @@
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
 #define QUIET_POLL_MS	1000
 #define STOP_RESTARTS	3			/* of one unit while all is being stopped */
-#define MAX_ARGS	(2 * STACK_MAX_OPTIONS + STACK_MAX_PEERS)
 
 static const char me[] = "supervisor";
 
@@ -126,72 +125,28 @@ static const char *unit_name(const struct supervisor *s, const struct unit *u)
 
 /* ---- starting ---------------------------------------------------------------------------- */
 
-struct arguments {
-	int nr;
-	char *arg[MAX_ARGS + 1];
-	bool failed;
-};
-
-static void add_arg(struct arguments *a, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void add_arg(struct arguments *a, const char *fmt, ...)
-{
-	va_list ap;
-	int len;
-
-	va_start(ap, fmt);
-	len = a->nr < MAX_ARGS ? vasprintf(&a->arg[a->nr], fmt, ap) : -1;
-	va_end(ap);
-	if (len >= 0)
-		a->nr++;
-	else
-		a->failed = true;
-	a->arg[a->nr] = NULL;
-}
-
-static void free_args(struct arguments *a)
-{
-	while (a->nr > 0)
-		free(a->arg[--a->nr]);
-}
-
-static void add_peer_args(struct arguments *a, const struct stack_peer *p)
-{
-	uint32_t i;
-
-	add_arg(a, "--name=%s", p->name);
-	add_arg(a, "--threads=%u", p->threads);
-	if (p->downstream_name[0])
-		add_arg(a, "--downstream=%s", p->downstream_name);
-	if (p->cpus[0])
-		add_arg(a, "--cpus=%s", p->cpus);
-	for (i = 0; i < p->nr_options; i++)
-		add_arg(a, "--%s=%s", p->option[i].key, p->option[i].value);
-}
-
 /* A group that died is started again without those of its peers that had been stopped before. */
-static void add_names(struct supervisor *s, const struct unit *u, struct arguments *a)
+static void add_names(struct supervisor *s, const struct unit *u, struct args *a)
 {
 	struct xseg_peer_info info;
 	uint32_t i;
 
 	for (i = 0; i < u->nr; i++)
 		if (!u->started || state_of(s, u->peer[i], &info) != XSEG_PEER_STOPPED)
-			add_arg(a, "%s", s->stack->peers[u->peer[i]].name);
+			args_add(a, "%s", s->stack->peers[u->peer[i]].name);
 }
 
-static void build_args(struct supervisor *s, const struct unit *u, struct arguments *a)
+static void build_args(struct supervisor *s, const struct unit *u, struct args *a)
 {
 	a->nr = 0;
 	a->failed = false;
-	add_arg(a, "%s/%s", s->directory,
+	args_add(a, "%s/%s", s->directory,
 		u->together ? "xseg-host" : s->stack->peers[u->peer[0]].kind);
-	add_arg(a, "--segment=%s", s->segment);
+	args_add(a, "--segment=%s", s->segment);
 	if (u->together)
 		add_names(s, u, a);
 	else
-		add_peer_args(a, &s->stack->peers[u->peer[0]]);
+		args_add_peer(a, &s->stack->peers[u->peer[0]]);
 }
 
 /* In a session of its own, with our signals blocked: it takes them when it is ready for them. */
@@ -228,7 +183,7 @@ static void start_again_later(struct unit *u, uint64_t now_ms)
 
 static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
-	struct arguments a;
+	struct args a;
 	int rc = ENOMEM;
 
 	build_args(s, u, &a);
@@ -246,7 +201,7 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		u->state = UNIT_RUNNING;
 		log_info("%s: started %s (pid %d)", me, unit_name(s, u), (int)u->child);
 	}
-	free_args(&a);
+	args_free(&a);
 }
 
 /* ---- ends -------------------------------------------------------------------------------- */

@@ -3,10 +3,10 @@
  * That a peer failed to start is known from the supervisor's lines in the log: it alone sees how
  * its children end, and it would go on trying.
  */
+#include "peers/common/args.h"
 #include "tools/xseg/launch.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +18,6 @@
 #define LOOK_NS		(TOOL_SECOND / 50)
 #define SUPERVISOR_NS	(5 * TOOL_SECOND)	/* from its start until it has the lock */
 #define STACK_TEXT_BYTES (64u << 10)
-#define MAX_ARGS	(2 * STACK_MAX_OPTIONS + STACK_MAX_PEERS)
 #define LINE_BYTES	1024
 
 static off_t log_size(const char *path)
@@ -39,51 +38,8 @@ static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *in
 
 /* ---- one peer ---------------------------------------------------------------------------- */
 
-struct arguments {
-	int nr;
-	char *arg[MAX_ARGS + 1];
-	bool failed;
-};
-
-static void add(struct arguments *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(struct arguments *a, const char *fmt, ...)
-{
-	va_list ap;
-	int len;
-
-	va_start(ap, fmt);
-	len = a->nr < MAX_ARGS ? vasprintf(&a->arg[a->nr], fmt, ap) : -1;
-	va_end(ap);
-	if (len >= 0)
-		a->nr++;
-	else
-		a->failed = true;
-	a->arg[a->nr] = NULL;
-}
-
-static void free_arguments(struct arguments *a)
-{
-	while (a->nr > 0)
-		free(a->arg[--a->nr]);
-}
-
-static void add_options(struct arguments *a, const struct stack_peer *p)
-{
-	uint32_t i;
-
-	add(a, "--name=%s", p->name);
-	add(a, "--threads=%u", p->threads);
-	if (p->downstream_name[0])
-		add(a, "--downstream=%s", p->downstream_name);
-	if (p->cpus[0])
-		add(a, "--cpus=%s", p->cpus);
-	for (i = 0; i < p->nr_options; i++)
-		add(a, "--%s=%s", p->option[i].key, p->option[i].value);
-}
-
 /* The names of those of its group that are not alive: they are started with it. */
-static void add_group(struct arguments *a, struct xseg *seg, const struct stack *stack,
+static void add_group(struct args *a, struct xseg *seg, const struct stack *stack,
 		      const struct stack_peer *p)
 {
 	const struct stack_group *g = &stack->groups[p->group];
@@ -92,11 +48,11 @@ static void add_group(struct arguments *a, struct xseg *seg, const struct stack 
 
 	for (i = 0; i < g->nr; i++)
 		if (!serves(seg, stack->peers[g->peer[i]].name, &info) && !view_peer_alive(&info))
-			add(a, "%s", stack->peers[g->peer[i]].name);
+			args_add(a, "%s", stack->peers[g->peer[i]].name);
 }
 
 static int build_arguments(struct tool *t, struct xseg *seg, const struct stack *stack,
-			   const struct stack_peer *p, struct arguments *a)
+			   const struct stack_peer *p, struct args *a)
 {
 	const char *program = p->group == STACK_NONE ? p->kind : "xseg-host";
 	char path[PATH_MAX];
@@ -105,10 +61,10 @@ static int build_arguments(struct tool *t, struct xseg *seg, const struct stack 
 	if (rc)
 		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
 				       "program %s", program);
-	add(a, "%s", path);
-	add(a, "--segment=%s", t->segment);
+	args_add(a, "%s", path);
+	args_add(a, "--segment=%s", t->segment);
 	if (p->group == STACK_NONE)
-		add_options(a, p);
+		args_add_peer(a, p);
 	else
 		add_group(a, seg, stack, p);
 	return a->failed ? tool_fail(TOOL_FAILED, "%s: no memory for its arguments; free some",
@@ -149,7 +105,7 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stack,
 		      const struct stack_peer *p)
 {
-	struct arguments a = { 0 };
+	struct args a = { 0 };
 	char log[PATH_MAX];
 	off_t from;
 	pid_t pid;
@@ -164,7 +120,7 @@ static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stac
 					       a.arg[0], log)
 			     : wait_for_peer(t, seg, p->name, pid, log, from);
 	}
-	free_arguments(&a);
+	args_free(&a);
 	return rc;
 }
 
