@@ -21,7 +21,7 @@
 #include "peers/common/log.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 1
+#define ARENA_VERSION 2
 
 static void *take_mem(struct cached *k, size_t bytes)
 {
@@ -36,8 +36,7 @@ static bool head_ok(const struct arena_head *h, uint64_t bytes)
 {
 	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC &&
 	       h->version == ARENA_VERSION && h->bytes == bytes && h->nr_objects > 0 &&
-	       h->off_objects >= sizeof(*h) && h->off_chunks >= h->off_objects + (uint64_t)h->nr_objects * CACHE_OBJECT_BYTES &&
-	       h->off_chunks + (uint64_t)h->nr_chunks * sizeof(struct arena_chunk) <= bytes;
+	       h->off_objects >= sizeof(*h) && h->off_objects + (uint64_t)h->nr_objects * CACHE_OBJECT_BYTES <= bytes;
 }
 
 static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, uint32_t objects)
@@ -46,10 +45,8 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	h->version = ARENA_VERSION;
 	h->bytes = bytes;
 	h->nr_objects = objects;
-	h->nr_chunks = cached_nr_chunks(k->memory, objects);
 	h->nr_pages = (uint32_t)(k->memory / BUCKET_SIZE);
 	h->off_objects = XSEG_PAGE_SIZE;
-	h->off_chunks = h->off_objects + (uint64_t)objects * CACHE_OBJECT_BYTES;
 	/* release: a successor that sees ready sees the rest */
 	atomic_store_explicit(&h->ready, 1, memory_order_release);
 }
@@ -58,19 +55,30 @@ static void set_tables(struct cached *k, void *base)
 {
 	k->head = base;
 	k->entries = (struct arena_object *)((char *)base + k->head->off_objects);
-	k->chunks = (struct arena_chunk *)((char *)base + k->head->off_chunks);
+	k->chunks = xseg_page(k->peer.seg, 0);
+}
+
+static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
+		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
+
+		if (chunk == 0 || (chunk - 1) / CHUNKS_PER_PAGE >= xseg_nr_pages(k->peer.seg))
+			continue;
+		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
+			n += bucket_is_dirty(slot_state(atomic_load_explicit(&k->chunks[chunk - 1].slot[s], memory_order_relaxed)));
+	}
+	return n;
 }
 
 static uint64_t count_dirty(struct cached *k)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < k->head->nr_chunks; i++)
-		for (uint32_t s = 0; s < CHUNK_SLOTS; s++) {
-			enum bucket_state st = slot_state(atomic_load_explicit(&k->chunks[i].slot[s], memory_order_relaxed));
-
-			n += st == BUCKET_DIRTY || st == BUCKET_WRITING;
-		}
+	for (uint32_t i = 0; i < k->head->nr_objects; i++)
+		n += count_dirty_of(k, &k->entries[i]);
 	return n;
 }
 
@@ -91,7 +99,7 @@ static int arena_fits(struct cached *k, uint32_t objects, struct xseg_error *err
 
 static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 {
-	uint64_t bytes = cached_arena_bytes(k->memory, objects);
+	uint64_t bytes = cached_arena_bytes(objects);
 	void *base;
 	bool fresh;
 	int rc = xseg_arena_open(k->peer.xp, &bytes, &base, &fresh, err);
@@ -141,18 +149,17 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	uint32_t seg_pages = xseg_nr_pages(k->peer.seg), i;
 	struct xlist_node *nodes;
 	struct xseg_info info;
-	void *free_pages, *free_chunks;
+	void *free_pages;
 
 	xseg_get_info(k->peer.seg, &info);
 	k->objects = take_mem(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
 	k->creqs = take_mem(k, (size_t)info.nr_requests * sizeof(*k->creqs));
 	k->children = take_mem(k, (size_t)info.nr_requests * sizeof(*k->children));
-	k->chunk_used = take_mem(k, k->head->nr_chunks);
+	k->chunk_free = take_mem(k, seg_pages);
 	k->volumes = take_mem(k, NR_VOLUMES * sizeof(*k->volumes));
 	nodes = take_mem(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = take_mem(k, xpool_mem_bytes(seg_pages));
-	free_chunks = take_mem(k, xpool_mem_bytes(k->head->nr_chunks));
-	if (!k->objects || !k->creqs || !k->children || !k->chunk_used || !k->volumes || !nodes || !free_pages || !free_chunks ||
+	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->volumes || !nodes || !free_pages ||
 	    xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < k->head->nr_objects; i++)
@@ -162,8 +169,8 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	for (i = 0; i < NR_VOLUMES; i++)
 		atomic_store_explicit(&k->volumes[i].ticket, 1, memory_order_relaxed);
 	xlist_init(&k->clean, nodes);
+	xlist_init(&k->chunk_pages, nodes);
 	xpool_init(&k->free_pages, free_pages, seg_pages);
-	xpool_init(&k->free_chunks, free_chunks, k->head->nr_chunks);
 	return 0;
 }
 
@@ -188,8 +195,7 @@ int arena_open(struct cached *k, struct xseg_error *err)
 
 struct load {
 	struct cached *k;
-	uint8_t *mine;			/* by page: 1 it is ours and free, 2 it is in a slot */
-	uint8_t *chunk_taken;
+	uint8_t *page_is;		/* enum page_is, by page */
 	uint64_t dropped, dirty;
 };
 
@@ -203,11 +209,11 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 		return slot_word(BUCKET_FREE, 0, 0);
 	if (s == BUCKET_LOADING)
 		return slot_word(BUCKET_INVALID, 0, 0);
-	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) || l->mine[page] != 1) {
+	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) || l->page_is[page] != PAGE_FREE) {
 		l->dropped++;
 		return slot_word(BUCKET_INVALID, 0, 0);
 	}
-	l->mine[page] = 2;
+	l->page_is[page] = PAGE_BUCKET;
 	return slot_word(s == BUCKET_VALID ? BUCKET_VALID : BUCKET_DIRTY, page, 0);
 }
 
@@ -222,7 +228,7 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 	o->nr[BUCKET_FREE]--;
 	if (slot_absent(w))
 		return;
-	k->chunk_used[chunk]++;
+	object_entry(k, o)->chunk_used[b / CHUNK_SLOTS]++;
 	atomic_fetch_add_explicit(&o->used, 1, memory_order_relaxed);
 	count(ps, CC_USED_BYTES, BUCKET_SIZE);
 	xseg_page_owner_set(k->peer.seg, slot_page(w), (uint64_t)(object_index(k, o) + 1) << 16 | b);
@@ -235,6 +241,30 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 	}
 }
 
+/* Whether the entry is one, and which of its chunk words are. */
+static void load_entry(struct load *l, uint32_t idx)
+{
+	struct cached *k = l->k;
+	struct arena_object *e = &k->entries[idx];
+	size_t len = strnlen(e->name, sizeof(e->name));
+	bool ok = atomic_load_explicit(&e->used, memory_order_acquire) == 1 && len > 0 && len < sizeof(e->name) &&
+		  xcache_restore(&k->xc, idx, xseg_hash(e->name, len)) == 0;
+
+	l->dropped += !ok && atomic_load_explicit(&e->used, memory_order_relaxed) != 0;
+	if (!ok)
+		atomic_store_explicit(&e->used, 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
+		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
+
+		e->chunk_used[i] = 0;
+		if (chunk == 0 || (ok && chunk_restore(k, chunk - 1, l->page_is)))
+			continue;
+		atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
+		l->dropped += ok;
+	}
+}
+
+/* When all chunks are known: what is in them. */
 static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 {
 	struct cached *k = l->k;
@@ -247,63 +277,41 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 
 		if (chunk == 0)
 			continue;
-		if (chunk > k->head->nr_chunks || l->chunk_taken[chunk - 1]) {
-			atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
-			l->dropped++;
-			continue;
-		}
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
 			load_bucket(l, ps, o, i * CHUNK_SLOTS + s, chunk - 1);
-		if (k->chunk_used[chunk - 1]) {
-			l->chunk_taken[chunk - 1] = 1;
+		if (e->chunk_used[i])
 			continue;
-		}
 		/* nothing is left in it: its slots are FREE */
 		o->nr[BUCKET_FREE] = (uint16_t)(o->nr[BUCKET_FREE] + o->nr[BUCKET_INVALID] - invalid);
 		o->nr[BUCKET_INVALID] = invalid;
 		atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
+		chunk_drop(k, chunk - 1, l->page_is);
 	}
 	if (atomic_load_explicit(&o->used, memory_order_relaxed))
 		xcache_get(&k->xc, idx);
 	dirty_list(ps, o);
 }
 
-static void load_entry(struct load *l, struct cport *ps, uint32_t idx)
+static void load_objects(struct load *l, struct cport *ps)
 {
 	struct cached *k = l->k;
-	struct arena_object *e = &k->entries[idx];
-	size_t len = strnlen(e->name, sizeof(e->name));
-	bool ok = atomic_load_explicit(&e->used, memory_order_acquire) == 1 && len > 0 && len < sizeof(e->name) &&
-		  xcache_restore(&k->xc, idx, xseg_hash(e->name, len)) == 0;
 
-	if (ok) {
-		load_object(l, ps, idx);
-		return;
+	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
+		k->objects[i].nr[BUCKET_FREE] = OBJECT_BUCKETS;
+		load_entry(l, i);
 	}
-	l->dropped += atomic_load_explicit(&e->used, memory_order_relaxed) != 0;
-	atomic_store_explicit(&e->used, 0, memory_order_relaxed);
-	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++)
-		atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < k->head->nr_objects; i++)
+		if (xcache_state_of(&k->xc, i) == XCACHE_ACTIVE)
+			load_object(l, ps, i);
 }
 
 static void free_the_rest(struct load *l)
 {
 	struct cached *k = l->k;
 
-	for (uint32_t i = k->head->nr_chunks; i-- > 0;) {
-		if (l->chunk_taken[i])
-			continue;
-		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-			atomic_store_explicit(&k->chunks[i].slot[s], 0, memory_order_relaxed);
-		xpool_put(&k->free_chunks, i);
-	}
-	for (uint32_t i = xseg_nr_pages(k->peer.seg), n = 0; i-- > 0;) {
-		if (l->mine[i])
-			n++;
-		if (l->mine[i] == 1 && n <= xseg_pages_round(k->nr_pages))
+	for (uint32_t i = xseg_nr_pages(k->peer.seg); i-- > 0;)
+		if (l->page_is[i] == PAGE_FREE)
 			xpool_put(&k->free_pages, i);
-	}
-	atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
 	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages), memory_order_relaxed);
 	atomic_store_explicit(&k->nr_clean, k->clean.nr, memory_order_relaxed);
 }
@@ -316,25 +324,20 @@ int arena_load(struct cached *k, struct xseg_error *err)
 
 	if (rc)
 		return rc;
-	l.mine = calloc(1, xseg_nr_pages(k->peer.seg));
-	l.chunk_taken = calloc(1, k->head->nr_chunks);
-	if (!l.mine || !l.chunk_taken) {
+	l.page_is = calloc(1, xseg_nr_pages(k->peer.seg));
+	if (!l.page_is) {
 		rc = xseg_fail(err, -ENOMEM, "out of memory");
 		goto out;
 	}
 	for (i = 0; i < nr; i++)
-		l.mine[pages[i]] = 1;
-	for (i = 0; i < k->head->nr_objects; i++) {
-		k->objects[i].nr[BUCKET_FREE] = OBJECT_BUCKETS;
-		load_entry(&l, &k->ports[0], i);
-	}
+		l.page_is[pages[i]] = PAGE_FREE;
+	load_objects(&l, &k->ports[0]);
 	free_the_rest(&l);
 	if (l.dirty || l.dropped)
 		log_info("%s: recovered %llu KiB of dirty data, %u objects%s", k->peer.name,
 			 (unsigned long long)l.dirty * 4, xcache_nr_active(&k->xc), l.dropped ? "; dropped what was damaged" : "");
 out:
-	free(l.mine);
-	free(l.chunk_taken);
+	free(l.page_is);
 	free(pages);
 	return rc;
 }

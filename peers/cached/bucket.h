@@ -57,6 +57,12 @@ static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t fl
 static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_state)(w >> 32 & 0xf); }
 static inline uint32_t slot_page(uint64_t w) { return (uint32_t)w; }
 
+/* Newer than the store. */
+static inline bool bucket_is_dirty(enum bucket_state s)
+{
+	return s == BUCKET_DIRTY || s == BUCKET_WRITING;
+}
+
 static inline bool slot_absent(uint64_t w)
 {
 	return slot_state(w) <= BUCKET_INVALID;

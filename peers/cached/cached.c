@@ -89,7 +89,6 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	CDS_INIT_LIST_HEAD(&k->dirty);
 	CDS_INIT_LIST_HEAD(&k->failed);
 	xwaitq_init(&k->want_pages);
-	xwaitq_init(&k->want_chunks);
 	xwaitq_init(&k->want_entries);
 	atomic_store(&k->policy, policies[k->policy_nr]);
 	if (k->dirty_low > k->dirty_high)

@@ -19,8 +19,7 @@
  *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves the
  *	 object only after all its slots are stored (rule R3)
  *   C4  a page listed by a child that is out is not given to anybody else
- *   C5  who waits for pages holds none; who waits for a chunk needs no more pages; loads and flushes in
- *	 flight need nothing more to complete
+ *   C5  who waits for pages or chunks holds none; loads and flushes in flight need nothing more to complete
  */
 #ifndef PEERS_CACHED_CACHED_H
 #define PEERS_CACHED_CACHED_H
@@ -45,6 +44,9 @@
 #define NR_VOLUMES     8192
 #define NR_TICKETS     64
 #define MAGAZINE       16
+#define OWNER_CHUNKS   (1ull << 63)	/* owner word of a page that was cut into chunks */
+
+enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS };	/* of a predecessor's pages, while they are sorted */
 
 /* ---- in the arena ---- */
 
@@ -54,18 +56,20 @@ struct arena_object {
 	_Atomic uint32_t used;			/* 1 from when the name is complete until the entry is free */
 	uint32_t volume;
 	_Atomic uint32_t chunk[OBJECT_CHUNKS];	/* chunk + 1; 0 = none: all its buckets are FREE */
-	uint8_t spare[48];
+	uint8_t chunk_used[OBJECT_CHUNKS];	/* slots of each that are not absent: derived, a successor counts anew */
+	uint8_t spare[32];
 };
 _Static_assert(sizeof(struct arena_object) == CACHE_OBJECT_BYTES, "cache_cost.h counts it");
 
 struct arena_chunk {
 	_Atomic uint64_t slot[CHUNK_SLOTS];
 };
+#define CHUNKS_PER_PAGE (BUCKET_SIZE / (uint32_t)sizeof(struct arena_chunk))
 
 struct arena_head {
 	uint64_t magic, version;
-	uint32_t nr_objects, nr_chunks, nr_pages, spare;
-	uint64_t off_objects, off_chunks, bytes;
+	uint32_t nr_objects, nr_pages;
+	uint64_t off_objects, bytes;
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 
@@ -195,24 +199,26 @@ struct cached {
 	_Atomic(const struct policy *) policy;	/* of writes from now on */
 	struct arena_head *head;
 	struct arena_object *entries;
-	struct arena_chunk *chunks;
+	struct arena_chunk *chunks;		/* by number: all pages of the segment, seen as chunks (chunk.c) */
 	/* private tables, made at start */
 	struct xcache xc;
 	struct object *objects;			/* by entry */
 	struct creq *creqs;			/* by request */
 	struct child *children;			/* by request */
-	uint8_t *chunk_used;			/* slots not absent, by chunk; whoever is inside its object */
 	struct cport ports[PEER_MAX_THREADS];
 	uint32_t nr_pages;
 
 	pthread_mutex_t mem_lock;
-	struct xpool free_pages, free_chunks;
+	struct xpool free_pages;
 	struct xlist clean;			/* pages of VALID buckets, next victim at the tail */
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
 	uint32_t withheld;			/* pages kept out of use (tests) */
-
+	struct xlist chunk_pages;		/* pages cut into chunks that have a free one */
+	uint8_t *chunk_free;			/* by page: which of its chunks are free */
+	_Atomic uint32_t nr_chunk_pages;	/* written under mem_lock, read without */
 	_Atomic uint32_t nr_free_chunks;	/* written under mem_lock, read without */
-	struct xwaitq want_pages, want_chunks, want_entries;
+
+	struct xwaitq want_pages, want_entries;
 
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
@@ -241,6 +247,11 @@ static inline uint32_t object_index(struct cached *k, struct object *o) { return
 static inline struct arena_object *object_entry(struct cached *k, struct object *o) { return &k->entries[object_index(k, o)]; }
 static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
 static inline void count_wait(struct cport *ps, enum wait_why w) { count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1); }
+/* Pages that may hold data. */
+static inline uint32_t data_pages(struct cached *k)
+{
+	return k->nr_pages - k->withheld - atomic_load_explicit(&k->nr_chunk_pages, memory_order_relaxed);
+}
 uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the ports */
 
 /* ---- object.c: entries, slots, jobs ---- */
@@ -260,8 +271,6 @@ uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void slot_clear_ref(struct cached *k, struct object *o, uint32_t b);
-/* Takes the chunks that a range needs and the object lacks: 0, or how many are needed, and none was taken. */
-uint32_t chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */
@@ -269,13 +278,25 @@ void object_reclaim_one(struct cport *ps);				/* begins to empty the least recen
 void object_reclaim_step(struct cport *ps, struct object *o);
 void object_check(struct cached *k, struct object *o);
 
+/* ---- chunk.c ---- */
+/* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was taken. */
+bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
+void chunk_feed(struct cport *ps, uint32_t page);			/* cuts a page: eight more */
+void chunk_release(struct cport *ps, struct object *o, uint32_t nr);
+void chunks_finalize(struct cached *k, uint32_t idx);			/* what an entry without buckets still holds */
+bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* false: it cannot be one, or is another's */
+void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* restored, and nothing is in it */
+
 /* ---- pages.c ---- */
 bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken);
 void page_put(struct cport *ps, uint32_t page);
+void page_free(struct cached *k, uint32_t page);	/* the same, for who has no port at hand */
 void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
 void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
+/* Inside the object: n pages, and the chunks that its range lacks. Returns 0, or, when it took nothing, how many pages to wait for. */
+uint32_t room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, bool woken);
+void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n);
 void pages_wait(struct cport *ps, struct creq *c, uint32_t need);
-void chunks_wait(struct cport *ps, struct creq *c, uint32_t need);
 void pages_signal(struct cport *ps);
 uint32_t pages_available(struct cached *k);
 uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */

@@ -8,6 +8,8 @@
 
 #include "peers/cached/cached.h"
 
+#define LIMITED_CHUNK_PAGES 8		/* cut before pages become scarce: what is limited is room for data */
+
 struct tally {
 	uint16_t nr[BUCKET_NR_STATES];
 	uint32_t set[2], inflight, startable;
@@ -24,7 +26,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	assert(!(w & SLOT_LOADED) || s == BUCKET_LOADING);
 	t->inflight += !!(w & SLOT_INFLIGHT);
 	t->startable += s == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
-	if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
+	if (bucket_is_dirty(s))
 		t->set[!!(w & SLOT_GEN)]++;
 	if (slot_absent(w))
 		return;
@@ -81,6 +83,14 @@ void cached_limit_pages(struct peer *p, uint32_t n)
 {
 	struct cached *k = cached_of(p);
 
+	/* one chunk of each is nobody's, so that the page stays cut */
+	for (uint32_t i = 0; i < LIMITED_CHUNK_PAGES && k->withheld == 0; i++) {
+		uint32_t page = xpool_get(&k->free_pages);
+
+		chunk_feed(&k->ports[0], page);
+		k->chunk_free[page] &= 0xfe;
+		k->nr_free_chunks--;
+	}
 	while (xpool_nr(&k->free_pages) > n) {
 		uint32_t page = xpool_get(&k->free_pages);
 

@@ -107,9 +107,9 @@ static bool startable(uint64_t w)
 	return slot_state(w) == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
 }
 
-static uint64_t dirty_limit(const struct cached *k, uint32_t percent)
+static uint64_t dirty_limit(struct cached *k, uint32_t percent)
 {
-	return (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE * percent / 100;
+	return (uint64_t)data_pages(k) * BUCKET_SIZE * percent / 100;
 }
 
 static void charge_rate(struct cport *ps, uint32_t bytes)

@@ -18,7 +18,7 @@
  * Invariants (object_check):
  *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY + WRITING
  *       plus the older pages still being written (INFLIGHT)
- *   O2  a chunk is held iff at least one of its slots is not absent, except within one job
+ *   O2  chunk_used[n] counts the slots of chunk n that are not absent; at 0 the chunk goes, unless a request still waits to use it
  *   O3  state is FLUSHING iff flushes_out > 0
  *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them, however it was evicted
  */
@@ -80,17 +80,7 @@ static void hook_finalize(void *arg, uint32_t idx)
 	struct cached *k = arg;
 
 	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_relaxed) == 0);
-	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
-		/* taken for a load that then had to wait, and was not needed */
-		uint32_t chunk = atomic_exchange(&k->entries[idx].chunk[i], 0);
-
-		if (chunk == 0)
-			continue;
-		pthread_mutex_lock(&k->mem_lock);
-		xpool_put(&k->free_chunks, chunk - 1);
-		atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
-		pthread_mutex_unlock(&k->mem_lock);
-	}
+	chunks_finalize(k, idx);
 	atomic_store_explicit(&k->entries[idx].used, 0, memory_order_release);
 }
 
@@ -151,7 +141,7 @@ bool object_run_ready(struct cport *ps, unsigned budget)
 void object_put(struct cport *ps, struct object *o)
 {
 	xcache_put(&ps->cache->xc, object_index(ps->cache, o));
-	if (!xwaitq_empty(&ps->cache->want_entries) || !xwaitq_empty(&ps->cache->want_chunks))
+	if (!xwaitq_empty(&ps->cache->want_entries))
 		ps->freed = true;	/* perhaps that was an evicted entry's last one */
 }
 
@@ -229,28 +219,6 @@ void slot_clear_ref(struct cached *k, struct object *o, uint32_t b)
 	atomic_store_explicit(slot, atomic_load_explicit(slot, memory_order_relaxed) & ~SLOT_REF, memory_order_relaxed);
 }
 
-static void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
-{
-	struct cached *k = ps->cache;
-	_Atomic uint32_t *word = &object_entry(k, o)->chunk[nr];
-	uint32_t chunk = atomic_load_explicit(word, memory_order_relaxed) - 1;
-
-	for (uint32_t i = 0; i < CHUNK_SLOTS; i++) {
-		_Atomic uint64_t *slot = &k->chunks[chunk].slot[i];
-
-		o->nr[slot_state(atomic_load_explicit(slot, memory_order_relaxed))]--;
-		o->nr[BUCKET_FREE]++;
-		atomic_store_explicit(slot, 0, memory_order_relaxed);
-	}
-	/* release: the slots are FREE before the chunk can be somebody else's */
-	atomic_store_explicit(word, 0, memory_order_release);
-	pthread_mutex_lock(&k->mem_lock);
-	xpool_put(&k->free_chunks, chunk);
-	atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
-	pthread_mutex_unlock(&k->mem_lock);
-	ps->freed = true;
-}
-
 static void reclaim_push(struct cport *ps, struct object *o);
 
 /* An object got a bucket. If it was emptied while a request was on its way to it, it has to be once more: nobody else would. */
@@ -270,12 +238,12 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 {
 	struct cached *k = ps->cache;
 	uint32_t nr = b / CHUNK_SLOTS, used = (uint32_t)((int)atomic_load_explicit(&o->used, memory_order_relaxed) + by);
-	uint32_t chunk = atomic_load_explicit(&object_entry(k, o)->chunk[nr], memory_order_relaxed) - 1;
+	struct arena_object *e = object_entry(k, o);
 
-	k->chunk_used[chunk] = (uint8_t)(k->chunk_used[chunk] + by);
-	if (k->chunk_used[chunk] == 0)
+	e->chunk_used[nr] = (uint8_t)(e->chunk_used[nr] + by);
+	if (e->chunk_used[nr] == 0)
 		chunk_release(ps, o, nr);
-	count(ps, CC_USED_BYTES, (uint64_t)(by * (int)BUCKET_SIZE));
+	count(ps, CC_USED_BYTES, (uint64_t)((int64_t)by * BUCKET_SIZE));
 	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
 	if (by > 0 && used == 1) {
 		xcache_get(&k->xc, object_index(k, o));
@@ -283,11 +251,6 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 	} else if (used == 0) {
 		object_put(ps, o);
 	}
-}
-
-static bool is_dirty(enum bucket_state s)
-{
-	return s == BUCKET_DIRTY || s == BUCKET_WRITING;
 }
 
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
@@ -302,41 +265,10 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	atomic_store_explicit(slot, word, memory_order_release);
 	o->nr[from]--;
 	o->nr[to]++;
-	if (is_dirty(from) != is_dirty(to))
-		count(ps, CC_DIRTY_BYTES, (uint64_t)(is_dirty(to) ? (int64_t)BUCKET_SIZE : -(int64_t)BUCKET_SIZE));
+	if (bucket_is_dirty(from) != bucket_is_dirty(to))
+		count(ps, CC_DIRTY_BYTES, (uint64_t)(bucket_is_dirty(to) ? (int64_t)BUCKET_SIZE : -(int64_t)BUCKET_SIZE));
 	if ((from <= BUCKET_INVALID) != (to <= BUCKET_INVALID))
 		count_used(ps, o, b, to <= BUCKET_INVALID ? -1 : 1);
-}
-
-uint32_t chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr)
-{
-	struct cached *k = ps->cache;
-	struct arena_object *e = object_entry(k, o);
-	uint32_t lo = first / CHUNK_SLOTS, hi = (first + nr - 1) / CHUNK_SLOTS, need = 0, i;
-	uint32_t got[OBJECT_CHUNKS];
-
-	for (i = lo; i <= hi; i++)
-		need += atomic_load_explicit(&e->chunk[i], memory_order_relaxed) == 0;
-	if (need == 0)
-		return 0;
-	pthread_mutex_lock(&k->mem_lock);
-	if (xpool_nr(&k->free_chunks) < need) {
-		pthread_mutex_unlock(&k->mem_lock);
-		object_reclaim_one(ps);
-		return need;
-	}
-	for (i = 0; i < need; i++)
-		got[i] = xpool_get(&k->free_chunks);
-	atomic_store_explicit(&k->nr_free_chunks, xpool_nr(&k->free_chunks), memory_order_relaxed);
-	pthread_mutex_unlock(&k->mem_lock);
-	for (i = lo; i <= hi; i++) {
-		if (atomic_load_explicit(&e->chunk[i], memory_order_relaxed))
-			continue;
-		k->chunk_used[got[--need]] = 0;
-		/* release: a free chunk's slots are all FREE (chunk_release) */
-		atomic_store_explicit(&e->chunk[i], got[need] + 1, memory_order_release);
-	}
-	return 0;
 }
 
 /* ---- waiting inside an object ---- */
@@ -393,7 +325,7 @@ void object_empty(struct cport *ps, struct object *o)
 		if (slot_state(w) == BUCKET_VALID)
 			page_unclean(ps, slot_page(w));
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		if (is_dirty(slot_state(w)))
+		if (bucket_is_dirty(slot_state(w)))
 			dirty_end(ps, o, !!(w & SLOT_GEN));
 		page_put(ps, slot_page(w));
 	}

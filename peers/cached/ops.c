@@ -58,9 +58,7 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 static uint64_t dirty_end_bytes(struct cport *ps, struct object *o)
 {
 	for (uint32_t b = OBJECT_BUCKETS; b-- > 0 && o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];) {
-		enum bucket_state s = slot_state(slot_get(ps->cache, o, b));
-
-		if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
+		if (bucket_is_dirty(slot_state(slot_get(ps->cache, o, b))))
 			return (uint64_t)(b + 1) * BUCKET_SIZE;
 	}
 	return 0;

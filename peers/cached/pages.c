@@ -54,20 +54,26 @@ static bool use_magazine(struct cached *k)
 	return k->nr_pages - k->withheld >= 16 * MAGAZINE * PEER_MAX_THREADS;
 }
 
-void page_put(struct cport *ps, uint32_t page)
+void page_free(struct cached *k, uint32_t page)
 {
-	struct cached *k = ps->cache;
-
 	xseg_page_owner_set(k->peer.seg, page, 0);
-	ps->freed = true;
-	if (ps->nr_magazine < MAGAZINE && use_magazine(k) && xwaitq_empty(&k->want_pages)) {
-		ps->magazine[ps->nr_magazine++] = page;
-		return;
-	}
 	pthread_mutex_lock(&k->mem_lock);
 	xpool_put(&k->free_pages, page);
 	set_counts(k);
 	pthread_mutex_unlock(&k->mem_lock);
+}
+
+void page_put(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	ps->freed = true;
+	if (ps->nr_magazine == MAGAZINE || !use_magazine(k) || !xwaitq_empty(&k->want_pages)) {
+		page_free(k, page);
+		return;
+	}
+	xseg_page_owner_set(k->peer.seg, page, 0);
+	ps->magazine[ps->nr_magazine++] = page;
 }
 
 static uint32_t take_free(struct cport *ps)
@@ -169,6 +175,12 @@ uint32_t pages_drop(struct cport *ps)
 	return n;
 }
 
+static void pages_return(struct cport *ps, uint32_t *page, uint32_t n)
+{
+	while (n)
+		page_put(ps, page[--n]);
+}
+
 bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken)
 {
 	uint32_t got = 0;
@@ -184,9 +196,35 @@ bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken)
 	}
 	if (got == n)
 		return true;
-	while (got)
-		page_put(ps, page[--got]);
+	pages_return(ps, page, got);
 	return false;
+}
+
+/* Chunks come last: to get a page may empty one of the object's. */
+uint32_t room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, bool woken)
+{
+	uint32_t cut;
+
+	if (!pages_get(ps, n, page, woken))
+		return n;
+	while (!chunks_ensure(ps, o, first, nr)) {	/* again only if another thread took what we cut */
+		if (!pages_get(ps, 1, &cut, woken)) {
+			pages_return(ps, page, n);
+			return n + 1;
+		}
+		chunk_feed(ps, cut);
+	}
+	return 0;
+}
+
+void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n)
+{
+	const struct arena_object *e = object_entry(ps->cache, o);
+
+	pages_return(ps, page, n);
+	for (uint32_t i = first / CHUNK_SLOTS; i <= (first + nr - 1) / CHUNK_SLOTS; i++)
+		if (e->chunk_used[i] == 0)
+			chunk_release(ps, o, i);
 }
 
 static void pages_wait_fn(struct xwait *w, void *ctx)
@@ -206,37 +244,22 @@ void pages_wait(struct cport *ps, struct creq *c, uint32_t need)
 		ps->freed = true;	/* came free between our look and our waiting: pages_signal() looks again */
 }
 
-void chunks_wait(struct cport *ps, struct creq *c, uint32_t need)
-{
-	count_wait(ps, WAIT_BUCKET);
-	c->wait.fn = creq_retry;
-	xwaitq_add(&ps->cache->want_chunks, &c->wait, need);
-	if (atomic_load_explicit(&ps->cache->nr_free_chunks, memory_order_relaxed) >= need)
-		ps->freed = true;
-}
-
 #define SIGNAL_BATCH 16
 
-/* Those who wait for chunks or entries: objects are emptied for them, until nobody is left who cannot go on. */
-static void objects_signal(struct cport *ps)
+/* Those who wait for entries: objects are emptied for them, until nobody is left who cannot go on. */
+static void entries_signal(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	unsigned tries = SIGNAL_BATCH;
 	struct xwait *w;
 
-	while (tries && xwaitq_has_waiters(&k->want_chunks) &&
-	       (w = xwaitq_pop(&k->want_chunks, atomic_load_explicit(&k->nr_free_chunks, memory_order_relaxed)))) {
-		w->fn(w, ps);
-		tries--;
-	}
 	while (tries && xwaitq_has_waiters(&k->want_entries) && (w = xwaitq_pop(&k->want_entries, xcache_nr_free(&k->xc)))) {
 		w->fn(w, ps);
 		tries--;
 	}
 	if (!tries)
 		ps->freed = true;	/* there may be more for more of them */
-	else if (!(xwaitq_empty(&k->want_chunks) && xwaitq_empty(&k->want_entries)) &&
-		 atomic_load_explicit(&k->reclaims, memory_order_relaxed) == 0)
+	else if (!xwaitq_empty(&k->want_entries) && atomic_load_explicit(&k->reclaims, memory_order_relaxed) == 0)
 		object_reclaim_one(ps);
 }
 
@@ -246,7 +269,7 @@ void pages_signal(struct cport *ps)
 	struct xwait *w;
 	unsigned tries = SIGNAL_BATCH;
 
-	objects_signal(ps);
+	entries_signal(ps);
 	for (; xwaitq_has_waiters(&k->want_pages); tries--) {
 		while (ps->nr_magazine) {
 			pthread_mutex_lock(&k->mem_lock);

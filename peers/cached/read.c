@@ -60,39 +60,26 @@ static void count_read(struct cport *ps, struct creq *c)
 	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_done) * BUCKET_SIZE);
 }
 
-static void pages_return(struct cport *ps, uint32_t *page, uint32_t n)
-{
-	while (n)
-		page_put(ps, page[--n]);
-}
-
 /* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
  * started, and c is in the queue for what is missing, if it may. */
 static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr, bool may_queue)
 {
 	struct object *o = c->obj;
 	uint32_t page[RUN_MAX], n = nr < RUN_MAX ? nr : RUN_MAX;
-	uint32_t need;
+	uint32_t need = 0;
 	struct child *ch;
 
-	while (n > 0 && !pages_get(ps, n, page, c->woken))
+	while (n > 0 && (need = room_get(ps, o, b, n, page, n, c->woken)) != 0)
 		n /= 2;
 	if (n == 0) {
 		if (may_queue)
-			pages_wait(ps, c, 1);
+			pages_wait(ps, c, need);
 		return false;
 	}
 	c->woken = false;
-	need = chunks_ensure(ps, o, b, n);
-	if (need) {
-		pages_return(ps, page, n);
-		if (may_queue)
-			chunks_wait(ps, c, need);
-		return false;
-	}
 	ch = child_get(ps, CHILD_LOAD, o);
 	if (!ch) {
-		pages_return(ps, page, n);
+		room_put(ps, o, b, n, page, n);
 		c->wait.fn = creq_retry;
 		if (may_queue)
 			requests_wait(ps, &c->wait);

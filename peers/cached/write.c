@@ -8,7 +8,7 @@
  * An edge is loaded into the write's own page, which stands in the slot as LOADING until the write is applied, so it cannot
  * be evicted meanwhile. From when its data is there (LOADED) others may read it: so nobody ever waits for a write that
  * waits itself, and two that share both edges cannot wait for each other. A write has its chunks before it loads an edge,
- * and gives edges back before it waits for chunks.
+ * and gives all back if others got them meanwhile.
  *
  * Contract: inside the object.
  */
@@ -176,13 +176,16 @@ static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
 		bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_INVALID, 0, 0));
 }
 
-/* Edges that are loaded become absent again; their pages stay ours. */
-static void edges_release(struct cport *ps, struct creq *c)
+/* Another thread got the chunks that went while an edge was loaded: edges become absent again, and all begins anew. */
+static void write_restart(struct cport *ps, struct creq *c)
 {
 	edge_release(ps, c, 0);
 	edge_release(ps, c, c->nr - 1u);
+	room_put(ps, c->obj, c->first, c->nr, c->page, c->nr_pages);
+	c->nr_pages = 0;
 	if (c->obj->waiters)
 		object_wake(ps, c->obj);
+	pages_wait(ps, c, c->nr + 1u);
 }
 
 void write_step(struct cport *ps, struct creq *c)
@@ -203,8 +206,9 @@ void write_step(struct cport *ps, struct creq *c)
 		return;
 	}
 	if (c->nr_pages == 0) {
-		if (!pages_get(ps, c->nr, c->page, c->woken)) {
-			pages_wait(ps, c, c->nr);
+		need = room_get(ps, o, c->first, c->nr, c->page, c->nr, c->woken);
+		if (need) {
+			pages_wait(ps, c, need);
 			return;
 		}
 		c->nr_pages = c->nr;
@@ -215,10 +219,8 @@ void write_step(struct cport *ps, struct creq *c)
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
-	need = chunks_ensure(ps, o, c->first, c->nr);
-	if (need) {
-		edges_release(ps, c);
-		chunks_wait(ps, c, need);
+	if (!chunks_ensure(ps, o, c->first, c->nr)) {
+		write_restart(ps, c);
 		return;
 	}
 	edges = edges_ready(ps, c);
@@ -269,11 +271,8 @@ void through_wait(struct cport *ps, struct creq *c)
 	memset(c->done, 0, sizeof(c->done));
 	c->nr_done = 0;
 	for (uint32_t i = 0; i < c->nr; i++) {
-		enum bucket_state s = slot_state(slot_get(ps->cache, o, c->first + i));
-
-		if (s == BUCKET_DIRTY || s == BUCKET_WRITING)
-			continue;
-		creq_set_done(c, i);
+		if (!bucket_is_dirty(slot_state(slot_get(ps->cache, o, c->first + i))))
+			creq_set_done(c, i);
 	}
 	if (c->nr_done == c->nr) {
 		through_end(ps, c);

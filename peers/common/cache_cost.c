@@ -4,7 +4,7 @@
 #include "xtypes/xcache.h"
 
 #define PRIVATE_OBJECT_BYTES 256u	/* struct object: cached asserts that it is not larger */
-#define PAGE_LINKS_BYTES     12u	/* links of the clean list, a place in the free pool */
+#define PAGE_LINKS_BYTES     13u	/* links of the clean list, a place in the free pool, which chunks are free */
 #define OWNER_BYTES	     8u		/* the page's owner word, in the segment */
 #define HEAD_BYTES	     4096u
 
@@ -16,26 +16,17 @@ uint32_t cached_default_objects(uint64_t memory_bytes)
 	return n < 64 ? 64 : n > 1u << 24 ? 1u << 24 : (uint32_t)n;
 }
 
-uint32_t cached_nr_chunks(uint64_t memory_bytes, uint32_t objects)
+uint64_t cached_arena_bytes(uint32_t objects)
 {
-	uint64_t half_filled = memory_bytes / XSEG_PAGE_SIZE / (CACHE_CHUNK_SLOTS / 2);
-
-	return (uint32_t)(half_filled > objects ? half_filled : objects) + CACHE_OBJECT_CHUNKS;
-}
-
-uint64_t cached_arena_bytes(uint64_t memory_bytes, uint32_t objects)
-{
-	return HEAD_BYTES + (uint64_t)objects * CACHE_OBJECT_BYTES +
-	       (uint64_t)cached_nr_chunks(memory_bytes, objects) * CACHE_CHUNK_SLOTS * 8;
+	return HEAD_BYTES + (uint64_t)objects * CACHE_OBJECT_BYTES;
 }
 
 uint64_t cached_metadata_bytes(uint64_t memory_bytes, uint32_t objects)
 {
 	uint64_t buckets = memory_bytes / XSEG_PAGE_SIZE;
 
-	return cached_arena_bytes(memory_bytes, objects) + buckets * (PAGE_LINKS_BYTES + OWNER_BYTES) +
-	       cached_nr_chunks(memory_bytes, objects) * 5ull + (uint64_t)objects * PRIVATE_OBJECT_BYTES +
-	       xcache_mem_bytes(objects);
+	return cached_arena_bytes(objects) + buckets * (PAGE_LINKS_BYTES + OWNER_BYTES) +
+	       (uint64_t)objects * PRIVATE_OBJECT_BYTES + xcache_mem_bytes(objects);
 }
 
 uint64_t cached_sparse_object_bytes(void)

@@ -13,11 +13,10 @@
 
 /* Objects for which a cache of that memory is made when `objects` is not given. */
 uint32_t cached_default_objects(uint64_t memory_bytes);
-/* Chunks that it gets: enough for objects that are at least half filled, and one for each object. */
-uint32_t cached_nr_chunks(uint64_t memory_bytes, uint32_t objects);
 /* Bytes of its arena. */
-uint64_t cached_arena_bytes(uint64_t memory_bytes, uint32_t objects);
-/* All that it needs beside the pages of the buckets, in the segment and private, in bytes. */
+uint64_t cached_arena_bytes(uint32_t objects);
+/* All that it needs beside its pages, in the segment and private, in bytes. (The slots of its buckets are in pages: 8 bytes a
+ * bucket where objects are filled, 512 for 64 neighbours of which one is there.) */
 uint64_t cached_metadata_bytes(uint64_t memory_bytes, uint32_t objects);
 /* What one more object with a single bucket costs, in bytes. */
 uint64_t cached_sparse_object_bytes(void);

@@ -346,26 +346,51 @@ static void many_objects_at_once_go_through_one_entry(void **state)
 
 /* ---- chunks ------------------------------------------------------------------------------ */
 
-static void when_chunks_run_out_the_least_used_object_is_emptied(void **state)
-{
-	uint32_t nr;
+#define SPARSE_OBJECTS 30u
 
+static void sparse_io(void (*fn)(const char *name, uint64_t offset))
+{
+	for (uint32_t i = 0; i < SPARSE_OBJECTS * OBJECT_CHUNKS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "o%u", i / OBJECT_CHUNKS);
+		fn(name, i % OBJECT_CHUNKS * B(CHUNK_SLOTS));
+	}
+}
+
+static void write_one(const char *name, uint64_t offset)
+{
+	crig_expect(crig_write(name, offset, B(1), 5), B(1));
+}
+
+static void expect_one(const char *name, uint64_t offset)
+{
+	crig_expect_data(name, offset, B(1), 5);
+}
+
+static void sparse_objects_get_their_slots_from_pages_and_give_them_back(void **state)
+{
 	(void)state;
 	crig_up("objects=30 dirty_age=1h");
-	nr = crig.k->head->nr_chunks;
-	for (uint32_t i = 0; i < nr + 10; i++) {
-		char name[16];
+	sparse_io(write_one);
+	assert_int_equal(crig.k->nr_chunk_pages, SPARSE_OBJECTS * OBJECT_CHUNKS / CHUNKS_PER_PAGE);
+	assert_int_equal(crig.k->nr_free_chunks, 0);
+	sparse_io(expect_one);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_admin("drop") > 0);
+	assert_int_equal(crig.k->nr_chunk_pages + crig.k->nr_free_chunks, 0);
+	sparse_io(expect_one);
+}
 
-		snprintf(name, sizeof(name), "o%u", i / 16);
-		crig_expect(crig_write(name, i % 16 * (256 << 10), B(1), 5), B(1));
-	}
-	assert_true(crig_count_calls(XSEG_OP_WRITE, 0) >= 10);
-	for (uint32_t i = 0; i < nr + 10; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "o%u", i / 16);
-		crig_expect_data(name, i % 16 * (256 << 10), B(1), 5);
-	}
+/* Half of the pages hold slots: the other half has all data there is. */
+static void a_cache_full_of_slots_and_dirty_data_goes_on(void **state)
+{
+	(void)state;
+	crig_up("objects=30 dirty_age=1h");
+	crig_limit(90);
+	sparse_io(write_one);
+	sparse_io(expect_one);
+	assert_true(crig_count_calls(XSEG_OP_WRITE, 0) >= SPARSE_OBJECTS * OBJECT_CHUNKS - 90);
 }
 
 /* Each has an edge in one chunk and needs the next one. */
@@ -487,7 +512,8 @@ int main(void)
 		CRIG_T(an_object_whose_flush_fails_is_emptied_later),
 		CRIG_T(many_objects_go_through_few_entries),
 		CRIG_T(many_objects_at_once_go_through_one_entry),
-		CRIG_T(when_chunks_run_out_the_least_used_object_is_emptied),
+		CRIG_T(sparse_objects_get_their_slots_from_pages_and_give_them_back),
+		CRIG_T(a_cache_full_of_slots_and_dirty_data_goes_on),
 		CRIG_T(writers_that_each_have_a_chunk_and_need_another_do_not_wait_for_each_other_for_ever),
 		CRIG_T(loads_that_find_no_request_wait_for_one),
 		CRIG_T(loads_leave_requests_for_flushes_and_flushes_for_loads),
