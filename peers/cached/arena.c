@@ -21,7 +21,7 @@
 #include "peers/common/log.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 2
+#define ARENA_VERSION 3
 
 static void *take_mem(struct cached *k, size_t bytes)
 {
@@ -209,6 +209,8 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 		return slot_word(BUCKET_FREE, 0, 0);
 	if (s == BUCKET_LOADING)
 		return slot_word(BUCKET_INVALID, 0, 0);
+	if (s > BUCKET_LOADING && s < BUCKET_NR_STATES && (w & SLOT_ZERO))
+		return slot_word(s == BUCKET_VALID ? BUCKET_VALID : BUCKET_DIRTY, NO_PAGE, 0);
 	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) || l->page_is[page] != PAGE_FREE) {
 		l->dropped++;
 		return slot_word(BUCKET_INVALID, 0, 0);
@@ -230,9 +232,13 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 		return;
 	object_entry(k, o)->chunk_used[b / CHUNK_SLOTS]++;
 	atomic_fetch_add_explicit(&o->used, 1, memory_order_relaxed);
-	count(ps, CC_USED_BYTES, BUCKET_SIZE);
-	xseg_page_owner_set(k->peer.seg, slot_page(w), (uint64_t)(object_index(k, o) + 1) << 16 | b);
-	if (slot_state(w) == BUCKET_VALID) {
+	if (slot_has_page(w)) {
+		count(ps, CC_USED_BYTES, BUCKET_SIZE);
+		xseg_page_owner_set(k->peer.seg, slot_page(w), (uint64_t)(object_index(k, o) + 1) << 16 | b);
+	}
+	if (slot_is_clean_zero(w)) {
+		atomic_fetch_add(&k->nr_zeroes, 1);
+	} else if (slot_state(w) == BUCKET_VALID) {
 		xlist_push_head(&k->clean, slot_page(w));
 	} else {
 		dirty_restore(k, o);

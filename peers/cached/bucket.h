@@ -1,6 +1,6 @@
 /* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that changes them.
  *
- * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-43). It is the
+ * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-44). It is the
  * durable truth about its bucket (rule R1); it is changed by one store, by whoever is inside the
  * object's work queue and so is alone.
  *
@@ -16,6 +16,7 @@
  *   DIRTY     WRITING   it is on its way to the store                      flush_start
  *   DIRTY     INVALID   its object is deleted                              object_empty
  *   WRITING   VALID     the store has it                                   flush_done
+ *   WRITING   INVALID   the store has it: zeroes not worth a slot           flush_done
  *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flush_done, write_apply
  *   INVALID   LOADING, DIRTY   like FREE
  *
@@ -24,12 +25,13 @@
  * Flags: REF, it was hit since it was last offered for eviction. INFLIGHT, an older page of it is
  * still being written, so it must not be flushed again yet (two writes of one bucket never overlap).
  * GEN, to which of its object's two dirty sets it belongs (ticket.c). LOADED, only beside LOADING: its data
- * is there and may be read; its page is kept for the write whose edge it is (write.c).
+ * is there and may be read; its page is kept for the write whose edge it is (write.c). ZERO, beside VALID, DIRTY or
+ * WRITING: its data is zeroes, and it has no page.
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
  * Invariants (object_check() tests them):
- *   B1  FREE and INVALID have no page; LOADING, VALID, DIRTY and WRITING have one
+ *   B1  LOADING, VALID, DIRTY and WRITING have a page, or (but for LOADING) ZERO; the others have neither
  *   B2  object->nr[s] == number of the object's slots in state s
  *   B3  acknowledged bytes leave DIRTY by a flush, a newer write or a delete, never by eviction
  *   B4  a page stands in at most one slot; INFLIGHT stands only beside DIRTY
@@ -49,13 +51,20 @@ enum bucket_state {
 #define SLOT_INFLIGHT (1ull << 41)
 #define SLOT_GEN      (1ull << 42)
 #define SLOT_LOADED   (1ull << 43)
+#define SLOT_ZERO     (1ull << 44)
+#define NO_PAGE	      UINT32_MAX	/* for a page: it is zeroes */
 
 static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t flags)
 {
-	return (uint64_t)s << 32 | page | flags;
+	return (uint64_t)s << 32 | flags | (page == NO_PAGE ? SLOT_ZERO : page);
 }
 static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_state)(w >> 32 & 0xf); }
-static inline uint32_t slot_page(uint64_t w) { return (uint32_t)w; }
+static inline uint32_t slot_page(uint64_t w) { return w & SLOT_ZERO ? NO_PAGE : (uint32_t)w; }
+
+static inline bool slot_is_clean_zero(uint64_t w)
+{
+	return slot_state(w) == BUCKET_VALID && (w & SLOT_ZERO);
+}
 
 /* Newer than the store. */
 static inline bool bucket_is_dirty(enum bucket_state s)
@@ -66,6 +75,11 @@ static inline bool bucket_is_dirty(enum bucket_state s)
 static inline bool slot_absent(uint64_t w)
 {
 	return slot_state(w) <= BUCKET_INVALID;
+}
+
+static inline bool slot_has_page(uint64_t w)
+{
+	return slot_state(w) >= BUCKET_LOADING && !(w & SLOT_ZERO);
 }
 
 /* Has data that may be read. */

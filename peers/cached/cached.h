@@ -212,6 +212,7 @@ struct cached {
 	struct xpool free_pages;
 	struct xlist clean;			/* pages of VALID buckets, next victim at the tail */
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
+	_Atomic uint32_t nr_zeroes;		/* clean buckets of zeroes: they have slots but no page */
 	uint32_t withheld;			/* pages kept out of use (tests) */
 	struct xlist chunk_pages;		/* pages cut into chunks that have a free one */
 	uint8_t *chunk_free;			/* by page: which of its chunks are free */
@@ -276,7 +277,6 @@ void object_wake(struct cport *ps, struct object *o);			/* steps all that wait i
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */
 void object_reclaim_one(struct cport *ps);				/* begins to empty the least recently used object */
 void object_reclaim_step(struct cport *ps, struct object *o);
-void object_check(struct cached *k, struct object *o);
 
 /* ---- chunk.c ---- */
 /* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was taken. */
@@ -289,6 +289,7 @@ void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* restored
 
 /* ---- pages.c ---- */
 bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken);
+/* All three leave NO_PAGE alone. */
 void page_put(struct cport *ps, uint32_t page);
 void page_free(struct cached *k, uint32_t page);	/* the same, for who has no port at hand */
 void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */

@@ -12,7 +12,7 @@
 
 struct tally {
 	uint16_t nr[BUCKET_NR_STATES];
-	uint32_t set[2], inflight, startable;
+	uint32_t set[2], inflight, startable, pages, zeroes;
 };
 
 static void check_slot(struct cached *k, struct object *o, uint32_t b, struct tally *t)
@@ -28,13 +28,16 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	t->startable += s == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
 	if (bucket_is_dirty(s))
 		t->set[!!(w & SLOT_GEN)]++;
-	if (slot_absent(w))
+	assert(!(w & SLOT_ZERO) || s >= BUCKET_VALID);
+	t->zeroes += slot_is_clean_zero(w);
+	if (!slot_has_page(w))
 		return;
+	t->pages++;
 	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == ((uint64_t)(object_index(k, o) + 1) << 16 | b));
 	assert(xlist_in_list(&k->clean, slot_page(w)) == (s == BUCKET_VALID));
 }
 
-void object_check(struct cached *k, struct object *o)
+static void object_check(struct cached *k, struct object *o, struct tally *tally)
 {
 	struct tally t = { .inflight = 0 };
 
@@ -47,35 +50,31 @@ void object_check(struct cached *k, struct object *o)
 	assert((o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
 	assert(!t.startable || o->listed || o->flush_queued || o->flush_waiting || o->state == OBJECT_DELETING);	/* F2 */
 	assert(!o->listed || o->nr[BUCKET_DIRTY] || o->flushes_out || atomic_load(&o->flush_waiting));
-}
-
-static void check_pages(struct cached *k)
-{
-	uint32_t in_slots = 0;
-
-	for (uint32_t i = 0; i < k->head->nr_objects; i++)
-		in_slots += atomic_load(&k->objects[i].used);
-	assert(in_slots + xpool_nr(&k->free_pages) <= xseg_pages_round(k->nr_pages));
-	assert(cached_total(k, CC_USED_BYTES) == (uint64_t)in_slots * BUCKET_SIZE);
+	*tally = t;
 }
 
 void cached_check(struct peer *p)
 {
 	struct cached *k = cached_of(p);
-	uint64_t dirty = 0;
+	uint64_t dirty = 0, pages = 0, zeroes = 0;
 
 	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
 		struct object *o = &k->objects[i];
+		struct tally t;
 
 		if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
 			assert(atomic_load(&o->used) == 0 && o->cnt[0] + o->cnt[1] == 0);
 			continue;
 		}
-		object_check(k, o);
+		object_check(k, o, &t);
 		dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
+		pages += t.pages;
+		zeroes += t.zeroes;
 	}
 	assert(cached_total(k, CC_DIRTY_BYTES) == dirty * BUCKET_SIZE);
-	check_pages(k);
+	assert(cached_total(k, CC_USED_BYTES) == pages * BUCKET_SIZE);
+	assert(k->nr_zeroes == zeroes);
+	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages <= xseg_pages_round(k->nr_pages));
 	xcache_check(&k->xc);
 }
 

@@ -79,7 +79,7 @@ void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t 
 		xseg_req_set_target(r, e->name, strlen(e->name));
 		r->offset = r->obj_offset = (uint64_t)ch->first * BUCKET_SIZE;
 		r->size = (uint32_t)ch->nr * BUCKET_SIZE;
-		r->nr_pages = ch->nr;
+		r->nr_pages = op == XSEG_OP_READ || op == XSEG_OP_WRITE ? ch->nr : 0;
 	}
 	rc = peer_submit(ps->pp, r);
 	if (rc == 0)

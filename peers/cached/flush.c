@@ -125,9 +125,12 @@ static void charge_rate(struct cport *ps, uint32_t bytes)
 
 static void start_run(struct cport *ps, struct object *o, struct child *ch, enum flush_why why)
 {
+	bool zeroes = false;
+
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		uint64_t w = slot_get(ps->cache, o, ch->first + i);
 
+		zeroes = !slot_has_page(w);
 		if (w & SLOT_GEN)
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
@@ -139,7 +142,7 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 		object_set_state(o, OBJECT_FLUSHING);
 	count(ps, (enum cache_counter)(CC_FLUSHED_WATERMARK + why), ch->nr);
 	charge_rate(ps, ch->nr * BUCKET_SIZE);
-	child_submit(ps, ch, XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
+	child_submit(ps, ch, zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
 }
 
 static bool is_background(enum flush_why why)
@@ -170,6 +173,21 @@ static void wait_for_request(struct cport *ps, struct object *o)
 	requests_wait(ps, &o->flush_wait);
 }
 
+/* How many buckets from b on can go out in one child: all data, or all zeroes. */
+static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint32_t end)
+{
+	uint64_t first = slot_get(k, o, b), w = first;
+	uint32_t n = 0;
+
+	while (startable(w) && slot_has_page(w) == slot_has_page(first)) {
+		n++;
+		if (b + n == end || n == RUN_MAX)
+			break;
+		w = slot_get(k, o, b + n);
+	}
+	return n;
+}
+
 bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
 {
 	uint32_t b = first, end = first + nr, n;
@@ -179,8 +197,7 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 	if (o->state == OBJECT_DELETING)
 		return true;
 	while (b < end && nr_startable(o)) {
-		for (n = 0; b + n < end && n < RUN_MAX && startable(slot_get(ps->cache, o, b + n)); n++)
-			;
+		n = run_length(ps->cache, o, b, end);
 		if (n == 0) {
 			b++;
 			continue;
@@ -239,6 +256,19 @@ void flush_job(struct xwork *w, void *ctx)
 	object_put(ps, o);
 }
 
+/* Zeroes have slots but no page, so nothing would ever evict them but their object's end: only so many are kept. */
+static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	struct cached *k = ps->cache;
+
+	if (!slot_has_page(w) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= data_pages(k) / 4) {
+		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+		return;
+	}
+	bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), w & SLOT_REF));
+	page_clean(ps, slot_page(w));
+}
+
 static void flushed_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page, unsigned gen, int error)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
@@ -248,8 +278,7 @@ static void flushed_bucket(struct cport *ps, struct object *o, uint32_t b, uint3
 			bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, page, w & (SLOT_GEN | SLOT_REF)));
 			return;
 		}
-		bucket_set(ps, o, b, slot_word(BUCKET_VALID, page, w & SLOT_REF));
-		page_clean(ps, page);
+		flushed_clean(ps, o, b, w);
 		dirty_end(ps, o, gen);
 		return;
 	}

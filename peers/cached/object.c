@@ -243,7 +243,6 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 	e->chunk_used[nr] = (uint8_t)(e->chunk_used[nr] + by);
 	if (e->chunk_used[nr] == 0)
 		chunk_release(ps, o, nr);
-	count(ps, CC_USED_BYTES, (uint64_t)((int64_t)by * BUCKET_SIZE));
 	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
 	if (by > 0 && used == 1) {
 		xcache_get(&k->xc, object_index(k, o));
@@ -256,10 +255,11 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 {
 	_Atomic uint64_t *slot = slot_of(ps->cache, o, b);
-	enum bucket_state from = slot_state(atomic_load_explicit(slot, memory_order_relaxed)), to = slot_state(word);
+	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
+	enum bucket_state from = slot_state(old), to = slot_state(word);
 
 	assert(bucket_edge_legal(from, to));
-	if (to > BUCKET_INVALID)
+	if (slot_has_page(word))
 		xseg_page_owner_set(ps->cache->peer.seg, slot_page(word), (uint64_t)(object_index(ps->cache, o) + 1) << 16 | b);
 	/* release: the page is filled before the slot says so (a successor reads both) */
 	atomic_store_explicit(slot, word, memory_order_release);
@@ -267,8 +267,12 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	o->nr[to]++;
 	if (bucket_is_dirty(from) != bucket_is_dirty(to))
 		count(ps, CC_DIRTY_BYTES, (uint64_t)(bucket_is_dirty(to) ? (int64_t)BUCKET_SIZE : -(int64_t)BUCKET_SIZE));
-	if ((from <= BUCKET_INVALID) != (to <= BUCKET_INVALID))
-		count_used(ps, o, b, to <= BUCKET_INVALID ? -1 : 1);
+	if (slot_has_page(old) != slot_has_page(word))
+		count(ps, CC_USED_BYTES, (uint64_t)(slot_has_page(word) ? (int64_t)BUCKET_SIZE : -(int64_t)BUCKET_SIZE));
+	if (slot_is_clean_zero(old) != slot_is_clean_zero(word))
+		atomic_fetch_add_explicit(&ps->cache->nr_zeroes, slot_is_clean_zero(word) ? 1 : -1u, memory_order_relaxed);
+	if (slot_absent(old) != slot_absent(word))
+		count_used(ps, o, b, slot_absent(word) ? -1 : 1);
 }
 
 /* ---- waiting inside an object ---- */

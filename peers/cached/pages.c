@@ -32,6 +32,8 @@ void page_clean(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
 
+	if (page == NO_PAGE)
+		return;
 	pthread_mutex_lock(&k->mem_lock);
 	xlist_push_head(&k->clean, page);
 	set_counts(k);
@@ -43,6 +45,8 @@ void page_unclean(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
 
+	if (page == NO_PAGE)
+		return;
 	pthread_mutex_lock(&k->mem_lock);
 	xlist_remove(&k->clean, page);
 	set_counts(k);
@@ -67,6 +71,8 @@ void page_put(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
 
+	if (page == NO_PAGE)
+		return;
 	ps->freed = true;
 	if (ps->nr_magazine == MAGAZINE || !use_magazine(k) || !xwaitq_empty(&k->want_pages)) {
 		page_free(k, page);

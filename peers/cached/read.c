@@ -18,10 +18,14 @@
 static void copy_out(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
 {
 	struct xseg *seg = ps->cache->peer.seg;
+	char *to = xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX);
 	uint32_t in, len;
 
 	creq_part(c, i, &in, &len);
-	memcpy((char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, (char *)xseg_page(seg, page) + in, len);
+	if (page == NO_PAGE)
+		memset(to + in, 0, len);
+	else
+		memcpy(to + in, (char *)xseg_page(seg, page) + in, len);
 	creq_set_done(c, i);
 }
 

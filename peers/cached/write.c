@@ -1,5 +1,7 @@
 /* write - applying writes (and discards and write-zeroes, which are writes of zeroes).
  *
+ * A bucket that becomes zeroes as a whole needs no page: its slot says so (ZERO).
+ *
  * A write first gets a new page for each of its buckets, then the rest of its first and last bucket if it covers
  * them in part ("edges"): from the bucket, or from the store straight into the new page. Then, in one
  * uninterrupted piece inside the object (rule R3): fill the new pages, STARTED, store all slots, and answer
@@ -90,7 +92,10 @@ static void fill_page(struct cport *ps, struct creq *c, uint32_t i)
 	creq_part(c, i, &in, &len);
 	if (len != BUCKET_SIZE && !is_ours(ps, c, i)) {
 		w = slot_get(ps->cache, c->obj, c->first + i);
-		memcpy(new, xseg_page(seg, slot_page(w)), BUCKET_SIZE);
+		if (slot_has_page(w))
+			memcpy(new, xseg_page(seg, slot_page(w)), BUCKET_SIZE);
+		else
+			memset(new, 0, BUCKET_SIZE);
 	}
 	if (c->r->op == XSEG_OP_WRITE)
 		memcpy(new + in, (char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, len);
@@ -125,7 +130,8 @@ static void write_apply(struct cport *ps, struct creq *c)
 	uint32_t i;
 
 	for (i = 0; i < c->nr; i++)
-		fill_page(ps, c, i);
+		if (c->page[i] != NO_PAGE)
+			fill_page(ps, c, i);
 	if (c->r->state == XSEG_REQ_AT)
 		xseg_req_start(ps->pp->port, c->r);
 	for (i = 0; i < c->nr; i++)
@@ -188,6 +194,22 @@ static void write_restart(struct cport *ps, struct creq *c)
 	pages_wait(ps, c, c->nr + 1u);
 }
 
+/* Pages for the buckets that need one, and chunks. Returns 0, or how many pages to wait for. */
+static uint32_t write_room(struct cport *ps, struct creq *c)
+{
+	uint32_t page[2], n = 0, need;
+
+	if (c->r->op == XSEG_OP_WRITE)
+		return room_get(ps, c->obj, c->first, c->nr, c->page, c->nr, c->woken);
+	n = is_partial(c, 0) + (c->nr > 1 && is_partial(c, c->nr - 1u));
+	need = room_get(ps, c->obj, c->first, c->nr, page, n, c->woken);
+	if (need)
+		return need;
+	for (uint32_t i = 0; i < c->nr; i++)
+		c->page[i] = (i == 0 || i == c->nr - 1u) && is_partial(c, i) ? page[--n] : NO_PAGE;
+	return 0;
+}
+
 void write_step(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
@@ -206,7 +228,7 @@ void write_step(struct cport *ps, struct creq *c)
 		return;
 	}
 	if (c->nr_pages == 0) {
-		need = room_get(ps, o, c->first, c->nr, c->page, c->nr, c->woken);
+		need = write_room(ps, c);
 		if (need) {
 			pages_wait(ps, c, need);
 			return;

@@ -10,15 +10,26 @@ static const char *const states[BUCKET_NR_STATES] = { "FREE", "INVALID", "LOADIN
 
 static void a_slot_word_keeps_page_state_and_flags_apart(void **state)
 {
-	uint64_t w = slot_word(BUCKET_WRITING, 0xffffffff, SLOT_REF | SLOT_GEN);
+	uint64_t w = slot_word(BUCKET_WRITING, 0xfffffffe, SLOT_REF | SLOT_GEN);
 
 	(void)state;
-	assert_int_equal(slot_page(w), 0xffffffff);
+	assert_int_equal(slot_page(w), 0xfffffffe);
 	assert_int_equal(slot_state(w), BUCKET_WRITING);
 	assert_true((w & SLOT_REF) && (w & SLOT_GEN) && !(w & SLOT_INFLIGHT));
 	w = slot_word(BUCKET_FREE, 0, 0);
 	assert_int_equal(w, 0);
 	assert_true(slot_absent(w) && !slot_present(w));
+}
+
+static void zeroes_are_present_and_have_no_page(void **state)
+{
+	uint64_t w = slot_word(BUCKET_VALID, NO_PAGE, SLOT_REF);
+
+	(void)state;
+	assert_true(slot_present(w) && !slot_has_page(w) && slot_is_clean_zero(w));
+	assert_int_equal(slot_page(w), NO_PAGE);
+	w = slot_word(BUCKET_DIRTY, slot_page(w), w & SLOT_REF);
+	assert_true(slot_present(w) && !slot_has_page(w) && !slot_is_clean_zero(w) && (w & SLOT_REF));
 }
 
 static void what_is_being_loaded_is_neither_absent_nor_present(void **state)
@@ -38,7 +49,7 @@ static void exactly_the_documented_edges_are_legal(void **state)
 	static const char *const table[BUCKET_NR_STATES] = {
 		/*		   F I L V D W */
 		[BUCKET_FREE] = "..x.x.", [BUCKET_INVALID] = "..x.x.", [BUCKET_LOADING] = ".x.xx.",
-		[BUCKET_VALID] = ".x..x.", [BUCKET_DIRTY] = ".x..xx", [BUCKET_WRITING] = "...xx.",
+		[BUCKET_VALID] = ".x..x.", [BUCKET_DIRTY] = ".x..xx", [BUCKET_WRITING] = ".x.xx.",
 	};
 
 	(void)state;
@@ -63,6 +74,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_word_keeps_page_state_and_flags_apart),
+		cmocka_unit_test(zeroes_are_present_and_have_no_page),
 		cmocka_unit_test(what_is_being_loaded_is_neither_absent_nor_present),
 		cmocka_unit_test(exactly_the_documented_edges_are_legal),
 		cmocka_unit_test(states_that_do_not_exist_have_no_edges_and_no_name),

@@ -462,7 +462,7 @@ static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 	atomic_store(&e->chunk[0], chunk);				/* another's */
 	e = &crig.k->entries[crig_object("d") - crig.k->objects];
 	chunk = atomic_load(&e->chunk[0]) - 1;
-	atomic_store(&crig.k->chunks[chunk].slot[0], slot_word(BUCKET_VALID, UINT32_MAX, 0));
+	atomic_store(&crig.k->chunks[chunk].slot[0], slot_word(BUCKET_VALID, UINT32_MAX - 1, 0));
 	atomic_store(&crig.k->chunks[chunk].slot[1], slot_word((enum bucket_state)13, 1, ~0ull << 32));
 	e = &crig.k->entries[crig_object("e") - crig.k->objects];
 	memset(e->name, 'x', sizeof(e->name));				/* no end */

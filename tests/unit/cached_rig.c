@@ -244,7 +244,8 @@ static void check_leaks(void)
 
 		if (xcache_state_of(&k->xc, i) == XCACHE_FREE)
 			continue;
-		pages_used += o->used;
+		for (uint32_t b = 0; b < OBJECT_BUCKETS; b++)
+			pages_used += slot_has_page(slot_get(k, o, b));
 		for (uint32_t n = 0; n < OBJECT_CHUNKS; n++)
 			chunks_used += k->entries[i].chunk[n] != 0;
 		assert_int_equal(xcache_state_of(&k->xc, i), XCACHE_ACTIVE);

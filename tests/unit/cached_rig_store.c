@@ -71,10 +71,15 @@ static bool overlap(const struct crig_call *a, const struct crig_call *b)
 	return !strcmp(a->target, b->target) && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
 }
 
+static bool changes(const struct crig_call *n)
+{
+	return n->op == XSEG_OP_WRITE || n->op == XSEG_OP_WRITE_ZEROES;
+}
+
 static void check_alone(const struct crig_call *n)
 {
-	for (uint32_t i = first_held; i < nr_calls && n->op == XSEG_OP_WRITE; i++)
-		if (calls[i].r && calls[i].op == XSEG_OP_WRITE && overlap(&calls[i], n))
+	for (uint32_t i = first_held; i < nr_calls && changes(n); i++)
+		if (calls[i].r && changes(&calls[i]) && overlap(&calls[i], n))
 			fail_msg("two writes of %s at %llu are at the store", n->target, (unsigned long long)n->offset);
 }
 
@@ -103,6 +108,15 @@ static int64_t do_info(const struct store_object *o)
 	return n;
 }
 
+static int64_t do_zeroes(struct store_object *o, const struct xreq *r, uint32_t bytes)
+{
+	assert_int_equal(r->nr_pages, 0);
+	memset(o->data + r->obj_offset, 0, bytes);
+	if (r->flags & XSEG_REQ_FUA)
+		memset(o->stable + r->obj_offset, 0, bytes);
+	return bytes;
+}
+
 static int64_t store_do(struct xreq *r, uint32_t bytes)
 {
 	struct store_object *o = store_find(r->target);
@@ -114,6 +128,8 @@ static int64_t store_do(struct xreq *r, uint32_t bytes)
 		return bytes;
 	case XSEG_OP_WRITE:
 		return do_write(store_make(r->target), r, bytes);
+	case XSEG_OP_WRITE_ZEROES:
+		return do_zeroes(store_make(r->target), r, bytes);
 	case XSEG_OP_FLUSH:
 		return do_flush();
 	case XSEG_OP_DELETE:

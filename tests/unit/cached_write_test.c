@@ -311,6 +311,95 @@ static void discard_and_write_zeroes_of_parts_leave_the_rest(void **state)
 	}
 }
 
+static void zeroes_of_whole_buckets_take_no_page_and_move_no_data(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_store_fill("a", 0, B(8), 5);
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", B(1), B(6)), B(6));
+	assert_int_equal(crig_counter(CC_USED_BYTES), 0);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(6));
+	assert_int_equal(crig_nr_calls(), 0);
+	crig_expect_data("a", 0, B(1), 5);
+	crig_expect_data("a", B(1), B(6), 0);
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE_ZEROES, 0), 1);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 0);
+	assert_true(crig_stored("a", B(1), B(6), 0) && crig_stored("a", B(7), B(1), 5));
+	assert_int_equal(crig_state("a", 1), BUCKET_VALID);
+	crig_expect_data("a", B(1), B(6), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_READ, 0), 1);
+}
+
+static void a_part_of_a_bucket_of_zeroes_can_be_written_and_a_whole_one(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_store_fill("a", 0, B(4), 5);
+	crig_expect(crig_op(XSEG_OP_DISCARD, "a", 0, B(3)), B(3));
+	crig_expect(crig_write("a", 512, 1024, 6), 1024);
+	crig_expect(crig_write("a", B(1), B(1), 7), B(1));
+	assert_int_equal(crig_counter(CC_USED_BYTES), B(2));
+	crig_expect_data("a", 0, 512, 0);
+	crig_expect_data("a", 512, 1024, 6);
+	crig_expect_data("a", 1536, B(1) - 1536, 0);
+	crig_expect_data("a", B(1), B(1), 7);
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE_ZEROES, 0), 1);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 1);
+	assert_true(crig_stored("a", 512, 1024, 6) && crig_stored("a", B(1), B(1), 7) && crig_stored("a", B(2), B(1), 0));
+}
+
+static void zeroes_over_data_that_is_being_flushed_are_flushed_after_it(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	flush = crig_flush(0);
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", 0, B(1)), B(1));
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE_ZEROES, 0), 0);
+	crig_expect_data("a", 0, B(1), 0);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stable("a", 0, B(1), 0));
+}
+
+static void zeroes_survive_a_kill_clean_and_dirty(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_store_fill("a", 0, B(4), 5);
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", 0, B(1)), B(1));
+	crig_expect(crig_flush(0), 0);
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", B(2), B(1)), B(1));
+	crig_kill();
+	assert_int_equal(crig_open("dirty_age=1h"), 0);
+	crig_settle();
+	assert_int_equal(crig.k->nr_zeroes, 1);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(1));
+	crig_expect_data("a", 0, B(1), 0);
+	crig_expect_data("a", B(2), B(1), 0);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stored("a", B(2), B(1), 0) && crig_stored("a", B(3), B(1), 5));
+}
+
+/* They have slots, and nothing evicts them: not more than a quarter of the pages. */
+static void clean_zeroes_do_not_fill_the_cache_with_slots(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_limit(64);
+	for (uint32_t i = 0; i < 16; i++)
+		crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", i * B(64), B(20)), B(20));
+	crig_expect(crig_flush(0), 0);
+	assert_in_range(crig.k->nr_zeroes, 1, 16);
+	crig_expect_data("a", B(64), B(20), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +418,11 @@ int main(void)
 		CRIG_T(writes_of_parts_of_one_bucket_all_arrive),
 		CRIG_T(two_writers_of_both_edges_do_not_wait_for_each_other_for_ever),
 		CRIG_T(discard_and_write_zeroes_of_parts_leave_the_rest),
+		CRIG_T(zeroes_of_whole_buckets_take_no_page_and_move_no_data),
+		CRIG_T(a_part_of_a_bucket_of_zeroes_can_be_written_and_a_whole_one),
+		CRIG_T(zeroes_over_data_that_is_being_flushed_are_flushed_after_it),
+		CRIG_T(zeroes_survive_a_kill_clean_and_dirty),
+		CRIG_T(clean_zeroes_do_not_fill_the_cache_with_slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
