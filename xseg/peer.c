@@ -106,8 +106,8 @@ static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port, uint32_t
 		return true;
 	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED)
 		return false;
-	if (s == XSEG_REQ_ANSWERED && seg->reqs[index].result >= (int64_t)seg->reqs[index].size)
-		xs_req_mark_part(seg, index);
+	if (s == XSEG_REQ_ANSWERED)
+		xs_req_mark_part(seg, index, seg->reqs[index].result);
 	return atomic_compare_exchange_strong(&seg->reqs[index].place, &w,
 					      place_word(XSEG_REQ_FREE, port, gen, place_seq(w) + 1));
 }

@@ -252,27 +252,44 @@ uint32_t xseg_port_nr_free(struct xport *port)
 	return xpool_nr(&port->free);
 }
 
-void xs_req_mark_part(struct xseg *seg, uint32_t child)
+#define FAILED_BIT (XSEG_DONE_WORDS * 64 - 1)		/* beside the bits of parts: one of them failed */
+_Static_assert(FAILED_BIT >= XSEG_REQ_PAGES, "parts have bits 0 to XSEG_REQ_PAGES - 1");
+
+static void done_bit_set(struct xs_req *parent, uint32_t bit)
+{
+	/* release: partner is the acquire in done_bit() */
+	atomic_fetch_or_explicit(&parent->done[bit / 64], 1ull << (bit % 64), memory_order_release);
+}
+
+static bool done_bit(const struct xs_req *parent, uint32_t bit)
+{
+	return atomic_load_explicit(&parent->done[bit / 64], memory_order_acquire) >> (bit % 64) & 1;
+}
+
+void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
 {
 	uint32_t parent = seg->reqs[child].parent, part = seg->reqs[child].part;
 
 	if (parent == 0 || parent > seg->geo.nr_requests || part >= XSEG_REQ_PAGES)
 		return;
-	/* release: partner is the acquire in xseg_req_part_is_done() */
-	atomic_fetch_or_explicit(&seg->reqs[parent - 1].done[part / 64], 1ull << (part % 64), memory_order_release);
+	if (result < (int64_t)seg->reqs[child].size)
+		done_bit_set(&seg->reqs[parent - 1], FAILED_BIT);
+	done_bit_set(&seg->reqs[parent - 1], part);
 }
 
 void xseg_req_part_set_done(struct xport *port, const struct xreq *child)
 {
-	xs_req_mark_part(port->seg, child->index);
+	xs_req_mark_part(port->seg, child->index, child->result);
 }
 
 bool xseg_req_part_is_done(struct xport *port, const struct xreq *r, uint32_t part)
 {
-	const _Atomic uint64_t *done = port->seg->reqs[r->index].done;
+	return part < XSEG_REQ_PAGES && done_bit(&port->seg->reqs[r->index], part);
+}
 
-	return part < XSEG_REQ_PAGES &&
-	       (atomic_load_explicit(&done[part / 64], memory_order_acquire) >> (part % 64) & 1);
+bool xseg_req_part_failed(struct xport *port, const struct xreq *r)
+{
+	return done_bit(&port->seg->reqs[r->index], FAILED_BIT);
 }
 
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len)

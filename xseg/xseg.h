@@ -314,11 +314,13 @@ void xseg_req_apply(struct xport *port, struct xreq *r);
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
 
 /* A request that its holder splits into children: r->parent of a child is the index of the split request + 1, r->part
- * the number of the part, below XSEG_REQ_PAGES. A part that was answered without an error must not be done again by a successor,
- * when others may have overwritten it since: mark it before the child is freed, and ask before sending a part.
+ * the number of the part, below XSEG_REQ_PAGES. A part that was answered, also with an error, must not be done again by a successor,
+ * as others may have seen it, and overwritten it since: mark it before the child is freed, and ask before sending a part. A
+ * result below the child's size marks the request as failed too: a successor answers it so, and sends no more of it.
  * What was answered to a peer that died is marked when its successor opens. */
 void xseg_req_part_set_done(struct xport *port, const struct xreq *child);
 bool xseg_req_part_is_done(struct xport *port, const struct xreq *r, uint32_t part);
+bool xseg_req_part_failed(struct xport *port, const struct xreq *r);
 
 /* Takes up to max requests (accepted: they are this port's now), or replies to own requests (PRIVATE again). */
 uint32_t xseg_port_receive(struct xport *port, struct xreq **out, uint32_t max);

@@ -10,6 +10,7 @@
  *   WRITING         DIRTY: the flush may or may not have arrived; it is done again, after the old one has ended (the runtime
  *		     waits for the predecessor's children before anything is served)
  *   LOADING         INVALID: the page may be half filled
+ *   BYPASS          INVALID: its write is STARTED, and is done again
  *
  * Contract: before serving, one thread.
  */
@@ -207,7 +208,7 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 
 	if (s <= BUCKET_INVALID)
 		return slot_word(BUCKET_FREE, 0, 0);
-	if (s == BUCKET_LOADING)
+	if (s == BUCKET_LOADING || s == BUCKET_BYPASS)
 		return slot_word(BUCKET_INVALID, 0, 0);
 	if (s > BUCKET_LOADING && s < BUCKET_NR_STATES && (w & SLOT_ZERO))
 		return slot_word(s == BUCKET_VALID ? BUCKET_VALID : BUCKET_DIRTY, NO_PAGE, 0);

@@ -16,11 +16,14 @@
  *   DIRTY     WRITING   it is on its way to the store                      flush_start
  *   DIRTY     INVALID   its object is deleted                              object_empty
  *   WRITING   VALID     the store has it                                   flush_done
- *   WRITING   INVALID   the store has it: zeroes not worth a slot           flush_done
+ *   WRITING   INVALID   the store has it, and it is evicted                flush_done
  *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flush_done, write_apply
+ *   FREE, INVALID, LOADING, VALID   BYPASS   a write goes past the cache   around_write
+ *   BYPASS    INVALID   and is answered                                    around_done
  *   INVALID   LOADING, DIRTY   like FREE
  *
- * FREE was never used since its chunk was taken; INVALID had data and lost it. Neither has a page.
+ * FREE was never used since its chunk was taken; INVALID had data and lost it. Neither has a page, nor has BYPASS, which is
+ * not to be loaded or written until the store has answered a write that the cache does not see.
  *
  * Flags: REF, it was hit since it was last offered for eviction. INFLIGHT, an older page of it is
  * still being written, so it must not be flushed again yet (two writes of one bucket never overlap).
@@ -44,7 +47,7 @@
 #include <stdint.h>
 
 enum bucket_state {
-	BUCKET_FREE, BUCKET_INVALID, BUCKET_LOADING, BUCKET_VALID, BUCKET_DIRTY, BUCKET_WRITING, BUCKET_NR_STATES
+	BUCKET_FREE, BUCKET_INVALID, BUCKET_BYPASS, BUCKET_LOADING, BUCKET_VALID, BUCKET_DIRTY, BUCKET_WRITING, BUCKET_NR_STATES
 };
 
 #define SLOT_REF      (1ull << 40)

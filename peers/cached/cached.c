@@ -11,7 +11,7 @@
 
 _Static_assert(sizeof(struct object) <= 256, "cache_cost.c counts it");
 
-static const char *const policy_names[] = { "write-back", "write-through", NULL };
+static const char *const policy_names[] = { "write-back", "write-through", "write-around", "pass-through", NULL };
 
 #define AT(field) offsetof(struct cached, field)
 static const struct opt cached_opts[] = {
@@ -20,7 +20,7 @@ static const struct opt cached_opts[] = {
 	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects_wanted), .max = 1u << 24, .def = "0", .arg = "N",
 	  .help = "objects that can be cached at the same time; 0: one for each 64 KiB of memory" },
 	{ .name = "policy", .kind = OPT_ENUM, .off = AT(policy_nr), .names = policy_names, .def = "write-back", .flags = OPT_LIVE,
-	  .arg = "POLICY", .help = "write-back (acknowledged data is in RAM only until flushed) or write-through" },
+	  .arg = "POLICY", .help = "write-back (acknowledged data is in RAM only until flushed), write-through, write-around or pass-through" },
 	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = AT(dirty_high), .min = 1, .max = 100, .def = "70", .flags = OPT_LIVE,
 	  .arg = "PERCENT", .help = "begin to flush when more of the cache than this is dirty" },
 	{ .name = "dirty_low", .kind = OPT_PERCENT, .off = AT(dirty_low), .max = 100, .def = "60", .flags = OPT_LIVE,
@@ -196,6 +196,20 @@ static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, ch
 	return -ENOSYS;
 }
 
+/* The new policy holds for what comes from now on; what write-back left dirty is flushed in the background. */
+static void policy_switch(struct cached *k, const struct policy *to)
+{
+	const struct policy *from = atomic_exchange(&k->policy, to);
+
+	if (to == &policy_write_back) {
+		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+	} else if (from == &policy_write_back) {
+		k->switch_from = from;
+		k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
+		switch_begin(k);
+	}
+}
+
 /* Options that were changed while it runs. Any thread: what the data path reads is atomic. */
 static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error *err)
 {
@@ -204,14 +218,7 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	(void)o;
 	if (k->dirty_low > k->dirty_high)
 		return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both", k->dirty_low, k->dirty_high);
-	if (policies[k->policy_nr] == &policy_write_through &&
-	    atomic_load_explicit(&k->policy, memory_order_relaxed) == &policy_write_back) {
-		k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
-		atomic_store_explicit(&k->switching, k->switch_bytes > 0, memory_order_relaxed);
-	}
-	if (policies[k->policy_nr] == &policy_write_back)
-		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
-	atomic_store_explicit(&k->policy, policies[k->policy_nr], memory_order_relaxed);
+	policy_switch(k, policies[k->policy_nr]);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		peer_port_kick(&p->ports[i]);
 	return 0;

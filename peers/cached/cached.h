@@ -111,6 +111,7 @@ struct object {
 };
 
 enum wait_why { WAIT_BUCKET, WAIT_REQUEST, WAIT_LOAD, WAIT_FLUSH, NR_WAITS };
+enum bypass_why { BYPASS_SEQUENTIAL, BYPASS_FULL, BYPASS_POLICY, BYPASS_ERROR, BYPASS_NONE };
 enum flush_why { FLUSH_WATERMARK, FLUSH_AGE, FLUSH_EVICTION, FLUSH_FLUSH, FLUSH_SWITCH, FLUSH_NONE };
 
 /* A request from above, while cached has it. Indexed by the request's index. */
@@ -127,23 +128,25 @@ struct creq {
 	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;			/* of page[] that it holds */
-	uint16_t nr_done;
+	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
 	uint8_t edges_out;			/* write: edge loads in flight */
 	bool waiting;				/* in obj->waiters */
 	bool woken;				/* got its turn in a wait queue: may pass those who wait */
-	bool counted, redo, applied, fua;
+	bool looked, redo, applied, fua;
+	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
 	bool recovered;				/* a predecessor had it, and may have done it */
 	int error;
+	const struct policy *policy;		/* as of its first step */
 	uint32_t page[XSEG_REQ_PAGES];		/* write: the new pages */
 };
 
-enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC };
+enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC };
 
 /* A request of our own that is out at the downstream. Indexed by the request's index. */
 struct child {
 	struct xreq *r;
 	struct object *obj;
-	struct creq *c;				/* EDGE, DELETE, INFO, SYNC: whose */
+	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
 	struct xwork work;
 	uint64_t seq;				/* FLUSH: object's apply_seq when it started */
 	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
@@ -153,8 +156,10 @@ struct child {
 };
 
 enum cache_counter {
-	CC_READS, CC_WRITES, CC_HITS, CC_MISSES, CC_PARTIAL, CC_HIT_BYTES, CC_MISS_BYTES, CC_EVICTED,
-	CC_EVICTED_CLEAN, CC_EVICTED_OBJECT, CC_FLUSHED_WATERMARK, CC_FLUSHED_AGE, CC_FLUSHED_EVICTION,
+	CC_READS, CC_WRITES, CC_HITS, CC_MISSES, CC_PARTIAL, CC_HIT_BYTES, CC_MISS_BYTES,
+	CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_FULL, CC_BYPASSED_POLICY, CC_BYPASSED_ERROR, CC_BYPASSED_BYTES,
+	CC_WRITES_BACK, CC_WRITES_THROUGH, CC_WRITES_AROUND, CC_WRITES_PASS,
+	CC_EVICTED_CLEAN, CC_EVICTED_DIRTY, CC_EVICTED_OBJECT, CC_EVICTED_PRESSURE, CC_FLUSHED_WATERMARK, CC_FLUSHED_AGE, CC_FLUSHED_EVICTION,
 	CC_FLUSHED_FLUSH, CC_FLUSHED_SWITCH, CC_WAITS_BUCKET, CC_WAITS_REQUEST, CC_WAITS_LOAD, CC_WAITS_FLUSH,
 	CC_FLUSHED_BYTES, CC_FLUSH_ERRORS, CC_LOAD_ERRORS, CC_REINSERTED, CC_MEMORY_BYTES, CC_USED_BYTES, CC_DIRTY_BYTES,
 	CC_METADATA_BYTES, CC_OBJECTS, CC_POLICY, NR_CC
@@ -184,11 +189,15 @@ struct cvolume {				/* guarded by dirty_lock */
 
 struct policy {
 	const char *name;
+	enum cache_counter counter;		/* writes under it */
+	bool writes_around, reads_around;	/* past the cache, where nothing there is newer than the store (around.c) */
 	/* The slots are stored and the request is STARTED: answer it, or have it wait for the store. */
 	void (*applied)(struct cport *ps, struct creq *c);
 };
-extern const struct policy policy_write_back, policy_write_through;
+extern const struct policy policy_write_back, policy_write_through, policy_write_around, policy_pass_through;
+void through_applied(struct cport *ps, struct creq *c);			/* waits for the store */
 extern const struct policy *const policies[];	/* by option value */
+const struct policy *object_policy(struct cport *ps, struct object *o);	/* for its requests from now on */
 
 struct cached {
 	struct peer peer;
@@ -232,11 +241,13 @@ struct cached {
 	_Atomic uint32_t reclaims;		/* objects being emptied */
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
-	_Atomic bool switching;			/* left write-back: until clean */
+	_Atomic bool switching;			/* left write-back: until what was dirty then is clean */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
 	uint64_t metadata_bytes;
 	/* port 0's: how fast the store takes dirty data, for status */
 	uint64_t sample_ns, sample_bytes, switch_bytes;
+	const struct policy *switch_from;
+	uint64_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
 	_Atomic uint64_t flush_bytes_per_s;
 	void *mem[8];				/* private allocations, freed by fini */
 	unsigned nr_mem;
@@ -306,6 +317,8 @@ uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns ho
 struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);	/* NULL: none free */
 /* Sends it; on failure (no downstream) completes it with the error. */
 void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags);
+/* The same, for a range that need not be whole buckets; its pages are listed. */
+void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags, uint64_t from, uint32_t bytes);
 void child_put(struct cport *ps, struct child *ch);	/* frees request and reference */
 void child_reply(struct cport *ps, struct xreq *r);
 void children_collect(struct cport *ps);
@@ -329,6 +342,11 @@ void write_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);
 void through_wait(struct cport *ps, struct creq *c);
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
+/* Past the cache (around.c). False: something of its range is newer than the store. A write may have to wait first. */
+bool around_read(struct cport *ps, struct creq *c, enum bypass_why why);
+bool around_write(struct cport *ps, struct creq *c);
+bool around_is_out(struct cport *ps, const struct creq *c);	/* a write of part of its range is on its way past the cache */
+void around_done(struct cport *ps, struct child *ch, int64_t result);
 void delete_step(struct cport *ps, struct creq *c);
 void info_step(struct cport *ps, struct creq *c);
 void delete_done(struct cport *ps, struct child *ch, int64_t result);
@@ -342,6 +360,7 @@ void dirty_restore(struct cached *k, struct object *o);
 /* FLUSH requests that cover this set of the object get the error of its flush. */
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);
+void switch_begin(struct cached *k);		/* `switching`, until all that is dirty now is at the store */
 void flush_sync(struct cport *ps, struct creq *c);
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
 

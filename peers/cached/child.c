@@ -17,6 +17,7 @@ typedef void (*done_fn)(struct cport *ps, struct child *ch, int64_t result);
 static const done_fn done[] = {
 	[CHILD_LOAD] = load_done,
 	[CHILD_EDGE] = edge_done,
+	[CHILD_AROUND] = around_done,
 	[CHILD_FLUSH] = flush_done,
 	[CHILD_DELETE] = delete_done,
 	[CHILD_INFO] = info_done,
@@ -36,7 +37,7 @@ static bool may_take(struct cport *ps, enum child_kind kind)
 
 	if (kind == CHILD_FLUSH)
 		return ps->flushes_out < nr * 3 / 4;
-	if (kind == CHILD_LOAD || kind == CHILD_EDGE)
+	if (kind < CHILD_FLUSH)
 		return ps->loads_out < nr * 3 / 4;
 	return true;
 }
@@ -68,6 +69,11 @@ struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o
 
 void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags)
 {
+	child_submit_range(ps, ch, op, flags, (uint64_t)ch->first * BUCKET_SIZE, (uint32_t)ch->nr * BUCKET_SIZE);
+}
+
+void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags, uint64_t from, uint32_t bytes)
+{
 	struct xreq *r = ch->r;
 	const struct arena_object *e = ch->obj ? object_entry(ps->cache, ch->obj) : NULL;
 	int rc;
@@ -77,8 +83,8 @@ void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t 
 	if (e) {
 		r->volume = e->volume;
 		xseg_req_set_target(r, e->name, strlen(e->name));
-		r->offset = r->obj_offset = (uint64_t)ch->first * BUCKET_SIZE;
-		r->size = (uint32_t)ch->nr * BUCKET_SIZE;
+		r->offset = r->obj_offset = from;
+		r->size = bytes;
 		r->nr_pages = op == XSEG_OP_READ || op == XSEG_OP_WRITE ? ch->nr : 0;
 	}
 	rc = peer_submit(ps->pp, r);

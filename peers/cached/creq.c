@@ -146,6 +146,7 @@ static void creq_init(struct creq *c, struct xreq *r)
 	c->r = r;
 	c->step = steps[r->op];
 	c->work.fn = step_job;
+	c->around = BYPASS_NONE;
 	c->fua = (r->flags & XSEG_REQ_FUA) && r->op != XSEG_OP_READ;
 	if (has_range(r->op)) {
 		c->first = (uint16_t)(r->obj_offset / BUCKET_SIZE);

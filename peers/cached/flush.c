@@ -256,11 +256,18 @@ void flush_job(struct xwork *w, void *ctx)
 	object_put(ps, o);
 }
 
-/* Zeroes have slots but no page, so nothing would ever evict them but their object's end: only so many are kept. */
+/* What was flushed to be evicted goes. Zeroes have slots but no page, so nothing would ever evict them but their object's
+ * end: only so many are kept. */
 static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 {
 	struct cached *k = ps->cache;
 
+	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
+		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+		page_put(ps, slot_page(w));
+		count(ps, CC_EVICTED_DIRTY, 1);
+		return;
+	}
 	if (!slot_has_page(w) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= data_pages(k) / 4) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		return;
@@ -398,13 +405,6 @@ static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t 
 	return o;
 }
 
-/* Nothing is dirty, or all that is is on its way. */
-static void flusher_idle(struct cached *k)
-{
-	if (atomic_load_explicit(&k->switching, memory_order_relaxed) && cached_total(k, CC_DIRTY_BYTES) == 0)
-		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
-}
-
 uint64_t flusher_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -412,10 +412,8 @@ uint64_t flusher_run(struct cport *ps)
 	enum flush_why why;
 	struct object *o;
 
-	if (atomic_load_explicit(&k->nr_listed, memory_order_relaxed) == 0) {
-		flusher_idle(k);
+	if (atomic_load_explicit(&k->nr_listed, memory_order_relaxed) == 0)
 		return PEER_NEVER;
-	}
 	for (unsigned budget = 16; budget; budget--) {
 		why = flusher_wants(ps);
 		rate_ns = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);

@@ -313,7 +313,6 @@ static void drop_valid(struct cport *ps, struct object *o)
 		page_unclean(ps, slot_page(w));
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
-		count(ps, CC_EVICTED, 1);
 		count(ps, CC_EVICTED_OBJECT, 1);
 	}
 }

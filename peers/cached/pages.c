@@ -122,8 +122,6 @@ static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	}
 	page_unclean(ps, page);
 	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	count(ps, CC_EVICTED, 1);
-	count(ps, CC_EVICTED_CLEAN, 1);
 	return true;
 }
 
@@ -148,7 +146,7 @@ static bool evict_page(struct cport *ps, uint32_t page)
 	return done;
 }
 
-static uint32_t take_clean(struct cport *ps)
+static uint32_t take_clean(struct cport *ps, enum cache_counter why)
 {
 	for (unsigned i = 0; i < EVICT_TRIES; i++) {
 		uint32_t page = next_victim(ps->cache);
@@ -157,6 +155,7 @@ static uint32_t take_clean(struct cport *ps)
 			break;
 		if (evict_page(ps, page)) {
 			xseg_page_owner_set(ps->cache->peer.seg, page, 0);
+			count(ps, why, 1);
 			return page;
 		}
 	}
@@ -169,7 +168,7 @@ uint32_t pages_drop(struct cport *ps)
 	uint32_t n = 0, misses = 0, page;
 
 	while (misses < 1024 && atomic_load_explicit(&ps->cache->nr_clean, memory_order_relaxed)) {
-		page = take_clean(ps);
+		page = take_clean(ps, CC_EVICTED_PRESSURE);
 		if (page == XPOOL_NONE) {
 			misses++;
 			continue;
@@ -196,7 +195,7 @@ bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken)
 	for (; got < n; got++) {
 		page[got] = take_free(ps);
 		if (page[got] == XPOOL_NONE)
-			page[got] = take_clean(ps);
+			page[got] = take_clean(ps, CC_EVICTED_CLEAN);
 		if (page[got] == XPOOL_NONE)
 			break;
 	}
@@ -211,7 +210,7 @@ uint32_t room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t n
 {
 	uint32_t cut;
 
-	if (!pages_get(ps, n, page, woken))
+	if (n && !pages_get(ps, n, page, woken))
 		return n;
 	while (!chunks_ensure(ps, o, first, nr)) {	/* again only if another thread took what we cut */
 		if (!pages_get(ps, 1, &cut, woken)) {

@@ -10,4 +10,4 @@ static void applied(struct cport *ps, struct creq *c)
 	creq_finish(ps, c, c->r->size);
 }
 
-const struct policy policy_write_back = { .name = "write-back", .applied = applied };
+const struct policy policy_write_back = { .name = "write-back", .counter = CC_WRITES_BACK, .applied = applied };

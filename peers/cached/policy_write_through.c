@@ -5,11 +5,15 @@
  */
 #include "peers/cached/cached.h"
 
-static void applied(struct cport *ps, struct creq *c)
+void through_applied(struct cport *ps, struct creq *c)
 {
 	if (c->r->state == XSEG_REQ_STARTED)
 		xseg_req_apply(ps->pp->port, c->r);
 	through_wait(ps, c);
 }
 
-const struct policy policy_write_through = { .name = "write-through", .applied = applied };
+const struct policy policy_write_through = {
+	.name = "write-through",
+	.counter = CC_WRITES_THROUGH,
+	.applied = through_applied,
+};

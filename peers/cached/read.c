@@ -29,7 +29,7 @@ static void copy_out(struct cport *ps, struct creq *c, uint32_t i, uint32_t page
 	creq_set_done(c, i);
 }
 
-/* Copies all that is there. Returns how many buckets are absent; those being loaded are counted in *loading. */
+/* Copies all that is there. Returns how many buckets are absent; those that somebody is working on are counted in *loading. */
 static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading)
 {
 	uint32_t absent = 0;
@@ -44,24 +44,23 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 		if (slot_present(w)) {
 			copy_out(ps, c, i, slot_page(w));
 			slot_set_flag(ps->cache, c->obj, c->first + i, SLOT_REF);
-		} else if (slot_state(w) == BUCKET_LOADING) {
-			++*loading;
-		} else {
+		} else if (slot_absent(w)) {
 			absent++;
+		} else {
+			++*loading;
 		}
 	}
 	return absent;
 }
 
-static void count_read(struct cport *ps, struct creq *c)
+/* A read is counted once, by what was there when it was first looked at; one that goes around is counted there. */
+static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 {
-	if (c->counted)
-		return;
-	c->counted = true;
 	count(ps, CC_READS, 1);
-	count(ps, c->nr_done == c->nr ? CC_HITS : c->nr_done ? CC_PARTIAL : CC_MISSES, 1);
-	count(ps, CC_HIT_BYTES, (uint64_t)c->nr_done * BUCKET_SIZE);
-	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_done) * BUCKET_SIZE);
+	count(ps, c->nr_hit == c->nr ? CC_HITS : c->nr_hit ? CC_PARTIAL : CC_MISSES, 1);
+	count(ps, CC_HIT_BYTES, (uint64_t)c->nr_hit * BUCKET_SIZE);
+	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_hit) * BUCKET_SIZE);
+	creq_finish(ps, c, result);
 }
 
 /* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
@@ -134,17 +133,25 @@ void read_step(struct cport *ps, struct creq *c)
 	uint32_t absent, loading;
 
 	if (c->error) {
-		creq_finish(ps, c, c->error);
+		read_finish(ps, c, c->error);
 		return;
 	}
-	if (o->state == OBJECT_DELETING || o->nr_redo) {
+	if (o->state == OBJECT_DELETING || o->nr_redo || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
+	if (!c->policy)
+		c->policy = object_policy(ps, o);
+	if (c->policy->reads_around && !c->looked && around_read(ps, c, BYPASS_POLICY))
+		return;
+	if (c->around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->around))
+		return;
 	absent = copy_present(ps, c, &loading);
-	count_read(ps, c);
+	if (!c->looked)
+		c->nr_hit = c->nr_done;
+	c->looked = true;
 	if (c->nr_done == c->nr) {
-		creq_finish(ps, c, c->r->size);
+		read_finish(ps, c, c->r->size);
 		return;
 	}
 	if (absent == 0 || load_absent(ps, c, loading > 0))

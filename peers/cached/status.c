@@ -11,7 +11,13 @@
 const char *const cache_keys[NR_CC] = {
 	[CC_READS] = "reads", [CC_WRITES] = "writes", [CC_HITS] = "hits", [CC_MISSES] = "misses",
 	[CC_PARTIAL] = "partial", [CC_HIT_BYTES] = "hit_bytes", [CC_MISS_BYTES] = "miss_bytes",
-	[CC_EVICTED] = "evicted", [CC_EVICTED_CLEAN] = "evicted_by.clean", [CC_EVICTED_OBJECT] = "evicted_by.object",
+	[CC_BYPASSED_SEQUENTIAL] = "bypassed_by.sequential", [CC_BYPASSED_FULL] = "bypassed_by.full",
+	[CC_BYPASSED_POLICY] = "bypassed_by.policy", [CC_BYPASSED_ERROR] = "bypassed_by.error",
+	[CC_BYPASSED_BYTES] = "bypassed_bytes",
+	[CC_WRITES_BACK] = "writes_by.write-back", [CC_WRITES_THROUGH] = "writes_by.write-through",
+	[CC_WRITES_AROUND] = "writes_by.write-around", [CC_WRITES_PASS] = "writes_by.pass-through",
+	[CC_EVICTED_CLEAN] = "evicted_by.clean", [CC_EVICTED_DIRTY] = "evicted_by.dirty",
+	[CC_EVICTED_OBJECT] = "evicted_by.object", [CC_EVICTED_PRESSURE] = "evicted_by.pressure",
 	[CC_FLUSHED_WATERMARK] = "flushed_by.watermark", [CC_FLUSHED_AGE] = "flushed_by.age",
 	[CC_FLUSHED_EVICTION] = "flushed_by.eviction", [CC_FLUSHED_FLUSH] = "flushed_by.flush",
 	[CC_FLUSHED_SWITCH] = "flushed_by.switch", [CC_WAITS_BUCKET] = "waits_by.bucket",
@@ -31,12 +37,21 @@ uint64_t cached_total(struct cached *k, enum cache_counter n)
 	return sum;
 }
 
+static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_counter to)
+{
+	uint64_t sum = 0;
+
+	for (enum cache_counter n = from; n <= to; n++)
+		sum += cached_total(k, n);
+	return sum;
+}
+
 static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
 {
 	uint64_t rate = atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed);
 	uint64_t from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
 
-	kv_add(t, "draining.from=%s\n", policy_write_back.name);
+	kv_add(t, "draining.from=%s\n", k->switch_from->name);
 	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
 	kv_add(t, "draining.bytes_left=%" PRIu64 "\n", dirty);
 	kv_add(t, "draining.rate=%" PRIu64 "\n", rate);
@@ -46,7 +61,7 @@ static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
 int64_t status_text(struct cached *k, char *out, size_t size)
 {
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
-	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed) && dirty;
+	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed);
 	struct kv_text t;
 
 	kv_init(&t, out, size);
@@ -59,8 +74,8 @@ int64_t status_text(struct cached *k, char *out, size_t size)
 		if (i != CC_POLICY && i != CC_OBJECTS)
 			kv_add(&t, "%s=%" PRIu64 "\n", cache_keys[i], cached_total(k, i));
 	kv_add(&t, "objects=%u\n", xcache_nr_active(&k->xc));
-	kv_add(&t, "bypassed=%" PRIu64 "\n", cached_total(k, CC_READS) - cached_total(k, CC_HITS) -
-	       cached_total(k, CC_PARTIAL) - cached_total(k, CC_MISSES));
+	kv_add(&t, "bypassed=%" PRIu64 "\n", sum_of(k, CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_ERROR));
+	kv_add(&t, "evicted=%" PRIu64 "\n", sum_of(k, CC_EVICTED_CLEAN, CC_EVICTED_PRESSURE));
 	kv_add(&t, "evicting=%u\n", atomic_load_explicit(&k->reclaims, memory_order_relaxed));
 	return t.full ? -ENOSPC : (int64_t)t.used;
 }

@@ -43,6 +43,35 @@ static void volume_advance(struct cvolume *v)
 	volume_advance(v);
 }
 
+/* Under dirty_lock: what was dirty when the policy was switched is at the store. */
+static void switch_look(struct cached *k)
+{
+	if (atomic_load_explicit(&k->switching, memory_order_relaxed) && volume_of(k, 0)->lowest > k->switch_ticket)
+		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+}
+
+/* Under dirty_lock: the ticket of what is dirty now, with later sets apart from it. With all tickets out it is
+ * shared with some later sets: who waits for it may wait a little longer, never less. */
+static uint64_t ticket_cut(struct cvolume *v)
+{
+	uint64_t ticket;
+
+	volume_advance(v);
+	ticket = v->ticket;
+	v->raise = true;
+	volume_advance(v);
+	return ticket;
+}
+
+void switch_begin(struct cached *k)
+{
+	pthread_mutex_lock(&k->dirty_lock);
+	k->switch_ticket = ticket_cut(volume_of(k, 0));
+	atomic_store_explicit(&k->switching, true, memory_order_relaxed);
+	switch_look(k);
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
 static void set_begin(struct cached *k, struct object *o, unsigned gen)
 {
 	struct cvolume *v = object_volume(k, o), *all = volume_of(k, 0);
@@ -108,6 +137,7 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 	all->sets[o->since_all[gen] % NR_TICKETS]--;
 	volume_advance(v);
 	volume_advance(all);
+	switch_look(k);
 	ready = take_covered(k);
 	pthread_mutex_unlock(&k->dirty_lock);
 	sync_all(ps, ready);
@@ -200,11 +230,7 @@ void flush_request(struct cport *ps, struct creq *c)
 
 	pthread_mutex_lock(&k->dirty_lock);
 	k->flush_ns = ps->pp->now_ns;
-	volume_advance(v);
-	c->ticket = v->ticket;
-	/* with all tickets out, this FLUSH shares the last one: it may wait a little longer, never less */
-	v->raise = true;
-	volume_advance(v);
+	c->ticket = ticket_cut(v);
 	covered = v->lowest > c->ticket;
 	if (!covered) {
 		c->next = k->flushes;

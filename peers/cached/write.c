@@ -66,7 +66,7 @@ static enum edge edge_ready(struct cport *ps, struct creq *c, uint32_t i)
 
 	if (slot_present(w))
 		return EDGE_HERE;
-	if (slot_state(w) == BUCKET_LOADING)
+	if (!slot_absent(w))
 		return EDGE_WAITS;
 	return edge_load(ps, c, i) ? EDGE_WAITS : EDGE_QUEUED;
 }
@@ -144,11 +144,12 @@ static void write_apply(struct cport *ps, struct creq *c)
 		o->nr_redo--;
 	}
 	count(ps, CC_WRITES, 1);
+	count(ps, c->policy->counter, 1);
 	dirty_list(ps, o);
 	if (c->fua)
-		policy_write_through.applied(ps, c);
+		through_applied(ps, c);
 	else
-		atomic_load_explicit(&ps->cache->policy, memory_order_relaxed)->applied(ps, c);
+		c->policy->applied(ps, c);
 	if (o->waiters)
 		object_wake(ps, o);
 }
@@ -216,10 +217,14 @@ void write_step(struct cport *ps, struct creq *c)
 	enum edge edges;
 	uint32_t need;
 
-	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo)) {
+	if (!c->policy)
+		c->policy = object_policy(ps, o);
+	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
+	if (c->policy->writes_around && !c->redo && c->nr_pages == 0 && around_write(ps, c))
+		return;
 	if (c->error) {
 		if (c->edges_out == 0)
 			write_fail(ps, c);

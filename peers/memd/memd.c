@@ -226,10 +226,8 @@ static int64_t apply(struct memd *m, struct xreq *r, const struct memd_verdict *
 
 	if (v->error)
 		return v->error;
-	if (v->cut && size > XSEG_SECTOR)
-		size = size / 2 / XSEG_SECTOR * XSEG_SECTOR;
-	else if (v->cut)
-		size /= 2;
+	if (v->cut)
+		size = size / 2 / XSEG_SECTOR * XSEG_SECTOR;	/* no disk does half a sector */
 	rc = kinds[r->op].apply(m, r, size);
 	return again && r->op == XSEG_OP_DELETE && rc == -ENOENT ? 0 : rc;
 }

@@ -14,8 +14,8 @@
  *   S2  after a part has failed no further part is sent; the parent's result is the first error
  *   S3  a part is checked against the volume as it is when the part is sent (a volume may be cut or
  *       removed while the parent waits)
- *   S4  a part that was written is not written again by a successor: somebody may have read and overwritten it
- *       since, and have been answered. Its done bit is set before its child is freed
+ *   S4  a part that was answered is not written again by a successor, also if it failed: somebody may have read what it
+ *       did and overwritten it since, and have been answered. Its done bit is set before its child is freed
  */
 #include <assert.h>
 #include <errno.h>
@@ -71,8 +71,7 @@ static void child_done(struct peer_port *pp, struct xreq *child)
 		parent_failed(c, (int)child->result);
 	else if (c->result >= 0)
 		c->result += child->result < child->size ? child->result : child->size;
-	if (child->result >= (int64_t)child->size)
-		xseg_req_part_set_done(pp->port, child);
+	xseg_req_part_set_done(pp->port, child);
 	xseg_req_free(pp->port, child);
 	vd_port_of(pp)->children--;
 	c->out--;
@@ -166,6 +165,8 @@ void vd_split_begin(struct peer_port *pp, struct xreq *r)
 	struct vd_context *c = context_of(pp, r);
 
 	memset(c, 0, sizeof(*c));
+	if (r->op != XSEG_OP_READ && xseg_req_part_failed(pp->port, r))
+		parent_failed(c, -EIO);
 	vd_fifo_push(&vd_port_of(pp)->splitting, r);
 	if (vd_port_of(pp)->splitting.first == r)
 		splitting_run(pp);

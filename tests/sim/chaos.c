@@ -4,16 +4,15 @@
  * disturbances is met about.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/sim/sim.h"
 
-/* The last SHORT_FAULTS only under a cache: memd tears a sector when it does half of one. */
 static const char *const faults[] = {
 	"write:5%:EIO", "write:40%:EIO", "read:5%:EIO", "read:30%:EIO", "flush:30%:EIO", "any:10%:EIO", "write:20%:ENOSPC",
 	"any:4%:stall=2s", "write:100%:EIO", "read:100%@3:EIO", "write:100%@2:EIO", "write:10%:short", "read:10%:short",
 };
-#define NR_FAULTS    (sizeof(faults) / sizeof(faults[0]))
-#define SHORT_FAULTS 2
+#define NR_FAULTS (sizeof(faults) / sizeof(faults[0]))
 
 /* Live changes of cached and memd. */
 static const struct change {
@@ -22,6 +21,7 @@ static const struct change {
 } changes[] = {
 	{ NODE_CACHED, "set policy=write-through" }, { NODE_CACHED, "set policy=write-through" },
 	{ NODE_CACHED, "set policy=write-back" }, { NODE_CACHED, "set policy=write-back" },
+	{ NODE_CACHED, "set policy=write-around" }, { NODE_CACHED, "set policy=pass-through" },
 	{ NODE_CACHED, "set dirty_high=100 dirty_low=0" }, { NODE_CACHED, "set dirty_high=3 dirty_low=1" },
 	{ NODE_CACHED, "set dirty_age=1ms" }, { NODE_CACHED, "set dirty_age=20s" }, { NODE_CACHED, "set flush_rate=2M" },
 	{ NODE_CACHED, "set flush_rate=0" }, { NODE_CACHED, "drop" }, { NODE_CACHED, "status" }, { NODE_CACHED, "get" },
@@ -44,12 +44,12 @@ static void kill_one(struct sim *s)
 
 static void fault_begin(struct sim *s)
 {
-	uint32_t nr = NR_FAULTS - (s->plan.node[NODE_CACHED] ? 0 : SHORT_FAULTS);
 	char line[64];
 
 	if (!s->node[NODE_MEMD].serving)
 		return;
-	snprintf(line, sizeof(line), "set fail=%s", faults[rng_below(&s->rng, nr)]);
+	snprintf(line, sizeof(line), "set fail=%s", faults[rng_below(&s->rng, NR_FAULTS)]);
+	s->oracle.halves |= strstr(line, "short") != NULL;
 	s->faulty = s->errors_ok = true;
 	s->healing = false;
 	s->heal_ns = s->now + rng_range(&s->rng, 1, 5000) * MS;

@@ -377,6 +377,12 @@ static bool read_sector(struct oracle *o, uint64_t begin, uint32_t volume, uint3
 	return wrong(o, begin, volume, sector, write, "a stale value was read");
 }
 
+/* It failed, or it is going to: a store that does half of a write is asked directly where the cache is passed. */
+static bool may_be_half_done(const struct oracle *o, const struct oracle_write *w)
+{
+	return w->done == ORACLE_NEVER ? o->halves : !w->ok;
+}
+
 /* Whether write b, seen beside a in one bucket, shows a part of a bucket: a covers b's sector too, and
  * b is surely older or covers a's sector as well. */
 static bool is_torn(const struct oracle *o, uint32_t a, uint32_t sector_a, uint32_t b, uint32_t sector_b)
@@ -387,7 +393,7 @@ static bool is_torn(const struct oracle *o, uint32_t a, uint32_t sector_a, uint3
 
 	if (x->era != o->era || y->era != o->era || !x_covers)
 		return false;
-	if ((x->done != ORACLE_NEVER && !x->ok) || (y->done != ORACLE_NEVER && !y->ok))
+	if (may_be_half_done(o, x) || may_be_half_done(o, y))
 		return false;
 	return y_covers || (y->ok && y->done < x->issue);
 }

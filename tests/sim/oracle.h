@@ -58,6 +58,7 @@ struct oracle {
 	uint32_t nr_values, room_values, free_value;
 	uint8_t era;
 	bool atomic_buckets;
+	bool halves;				/* the store has done, or may do, half of a write and fail it */
 	uint64_t reading[ORACLE_READS];		/* issues of the reads in flight */
 	uint32_t nr_reading;
 	char error[16384];

@@ -36,6 +36,7 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 
 static void choose_cache(struct sim *s)
 {
+	static const char *const others[] = { "write-through", "write-around", "pass-through" };
 	struct plan *p = &s->plan;
 	bool tiny = rng_percent(&s->rng, 65);
 	uint32_t high = rng_range(&s->rng, 1, 100);
@@ -45,7 +46,7 @@ static void choose_cache(struct sim *s)
 	option(s, NODE_CACHED, "memory=4M");
 	option(s, NODE_CACHED, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
 	option(s, NODE_CACHED, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, 3));
-	option(s, NODE_CACHED, "policy=%s", rng_percent(&s->rng, 70) ? "write-back" : "write-through");
+	option(s, NODE_CACHED, "policy=%s", rng_percent(&s->rng, 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
 	option(s, NODE_CACHED, "dirty_high=%u", high);
 	option(s, NODE_CACHED, "dirty_low=%u", rng_below(&s->rng, high + 1));
 	option(s, NODE_CACHED, "dirty_age=%uus", 1u << rng_range(&s->rng, 4, 23));

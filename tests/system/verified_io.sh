@@ -1,7 +1,7 @@
 #!/bin/bash
 # verified_io.sh - verified random I/O through volumed, cached and a store, while the cache is much smaller than the volume.
 #
-# Both policies, both stores, 1, 2 and 4 threads, each peer in its own process and all in one; then everything is
+# All policies, both stores, 1, 2 and 4 threads, each peer in its own process and all in one; then everything is
 # stopped and started again, and what was acknowledged is read back.
 # tags: san
 # timeout: 240
@@ -68,9 +68,11 @@ run memd write-back 1 no
 run filed write-back 1 yes
 run filed write-through 2 no
 run memd write-through 4 yes
+run memd write-around 2 yes
+run filed pass-through 1 yes
 if [ -n "$LONG" ]; then
 	for store in memd filed; do
-		for policy in write-back write-through; do
+		for policy in write-back write-through write-around pass-through; do
 			for threads in 1 2 4; do
 				run $store $policy $threads yes
 				run $store $policy $threads no

@@ -6,7 +6,7 @@
 
 #include "peers/cached/bucket.h"
 
-static const char *const states[BUCKET_NR_STATES] = { "FREE", "INVALID", "LOADING", "VALID", "DIRTY", "WRITING" };
+static const char *const states[BUCKET_NR_STATES] = { "FREE", "INVALID", "BYPASS", "LOADING", "VALID", "DIRTY", "WRITING" };
 
 static void a_slot_word_keeps_page_state_and_flags_apart(void **state)
 {
@@ -47,9 +47,10 @@ static void what_is_being_loaded_is_neither_absent_nor_present(void **state)
 static void exactly_the_documented_edges_are_legal(void **state)
 {
 	static const char *const table[BUCKET_NR_STATES] = {
-		/*		   F I L V D W */
-		[BUCKET_FREE] = "..x.x.", [BUCKET_INVALID] = "..x.x.", [BUCKET_LOADING] = ".x.xx.",
-		[BUCKET_VALID] = ".x..x.", [BUCKET_DIRTY] = ".x..xx", [BUCKET_WRITING] = ".x.xx.",
+		/*		   FIBLVDW */
+		[BUCKET_FREE] = "..xx.x.", [BUCKET_INVALID] = "..xx.x.", [BUCKET_BYPASS] = ".x.....",
+		[BUCKET_LOADING] = ".xx.xx.", [BUCKET_VALID] = ".xx..x.", [BUCKET_DIRTY] = ".x...xx",
+		[BUCKET_WRITING] = ".x..xx.",
 	};
 
 	(void)state;

@@ -1,0 +1,71 @@
+#!/bin/bash
+# policies.sh - the policy is switched again and again under verified load: no error, nothing lost, and each policy has its share.
+# tags: san
+# timeout: 240
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached memd jq
+
+seconds=${LONG:+60}
+seconds=${seconds:-8}
+policies=(write-back write-around write-through pass-through)
+
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 160M
+[peer store]
+kind = memd
+memory = 64M
+latency = 200us
+jitter = 400us
+[peer cached]
+downstream = store
+memory = 16M
+[peer volumed]
+downstream = cached
+[run]
+together = volumed cached store
+END
+
+load()
+{
+	xbench --volume=vol --rw=randrw --rwmixread=40 --bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=50 --opmix=trim:3,write_zeroes:3 \
+		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json
+}
+
+switch_policies()
+{
+	local i
+	for ((i = 0; i < seconds * 10; i++)); do
+		xseg cache set cached policy="${policies[i % 4]}" >/dev/null || return 1
+		sleep 0.1
+	done
+}
+
+drained()
+{
+	xseg --json cache status cached | jq -e '.state == "running" and .dirty_bytes == 0'
+}
+
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create vol --size 48M
+switch_policies &
+switcher=$!
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "verified I/O under switching policies has no error" load
+t "every switch was answered" wait $switcher
+expect_json '.writes_by as $by | .writes as $all | [$by[] | . * 10 >= $all] | all' "each policy carried a tenth of the writes" \
+	xseg --json cache status cached
+expect_json '.reads == .hits + .partial + .misses + .bypassed and .bypassed_by.policy > 0' "every read is counted once" \
+	xseg --json cache status cached
+t "the policy is write-back" xseg cache set cached policy=write-back
+expect_json '[.jobs[].error] | add == 0' "the cache has dirty data" \
+	xbench --volume=vol --rw=randwrite --bs=4k --iodepth=16 --number_ios=2000 --output-format=json
+t "the store gets slow" xseg peer set store latency=20ms
+t "a switch is answered at once" xseg cache set cached policy=pass-through
+expect_json '.policy == "pass-through" and .state == "draining" and .draining.from == "write-back"' "and status shows the rest" \
+	xseg --json cache status cached
+t "the store is fast again" xseg peer set store latency=0 jitter=0
+t "what was dirty gets to the store" wait_for 20 drained
+t "everything stops" xseg down
+
+finish
