@@ -13,7 +13,8 @@
  *
  * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is emptied by a job
  * inside it, which writes what is dirty and drops what is clean; its entry is free when nobody refers to it.
- * If its name is inserted in between, the same entry is active again and the emptying stops.
+ * If its name is inserted in between, the same entry is active again and the emptying stops. So it is if it has buckets that were
+ * used again since they last survived: these stay, the others go.
  *
  * Invariants (object_check):
  *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY + WRITING
@@ -23,7 +24,7 @@
  *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them, however it was evicted
  */
 #include <assert.h>
-#include <sched.h>
+#include <errno.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
@@ -303,18 +304,39 @@ void object_wake(struct cport *ps, struct object *o)
 
 /* ---- emptying ---- */
 
-static void drop_valid(struct cport *ps, struct object *o)
+/* Drops what is clean and was not used again; returns how many buckets were, and have one more chance. */
+static uint32_t drop_valid(struct cport *ps, struct object *o)
 {
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+	uint32_t used_again = 0;
+
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] > used_again; b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
 		if (slot_state(w) != BUCKET_VALID)
 			continue;
+		if (w & SLOT_REF) {
+			slot_clear_ref(ps->cache, o, b);
+			used_again++;
+			continue;
+		}
 		page_unclean(ps, slot_page(w));
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
 		count(ps, CC_EVICTED_OBJECT, 1);
 	}
+	return used_again;
+}
+
+/* A hot bucket in a cold object keeps it: its name is inserted again. */
+static void object_keep(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	struct arena_object *e = object_entry(k, o);
+	uint32_t idx;
+	int rc = xcache_insert(&k->xc, e->name, e->hash, &idx);
+
+	assert((rc == 1 || rc == -EEXIST) && idx == object_index(k, o));
+	object_put(ps, o);
 }
 
 /* Everything goes, dirty or not: the store says that the object is deleted. Nothing is in flight. */
@@ -342,10 +364,12 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 	if (!o->reclaiming)
 		return;
 	if (xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
-		drop_valid(ps, o);
-		if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
+		if (drop_valid(ps, o))
+			object_keep(ps, o);
+		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
 			flush_start(ps, o, 0, OBJECT_BUCKETS, FLUSH_EVICTION);
-		if (atomic_load_explicit(&o->used, memory_order_relaxed))
+		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
+		    xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE)
 			return;
 	}
 	o->reclaiming = false;

@@ -43,7 +43,8 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 		w = slot_get(ps->cache, c->obj, c->first + i);
 		if (slot_present(w)) {
 			copy_out(ps, c, i, slot_page(w));
-			slot_set_flag(ps->cache, c->obj, c->first + i, SLOT_REF);
+			if (!c->looked)		/* to get what one had to wait for is no second use */
+				slot_set_flag(ps->cache, c->obj, c->first + i, SLOT_REF);
 		} else if (slot_absent(w)) {
 			absent++;
 		} else {
@@ -64,7 +65,7 @@ static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 }
 
 /* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
- * started, and c is in the queue for what is missing, if it may. */
+ * started, and, if it may, c has gone past the cache that is full, or is in the queue for what is missing. */
 static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr, bool may_queue)
 {
 	struct object *o = c->obj;
@@ -75,7 +76,7 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 	while (n > 0 && (need = room_get(ps, o, b, n, page, n, c->woken)) != 0)
 		n /= 2;
 	if (n == 0) {
-		if (may_queue)
+		if (may_queue && !around_read(ps, c, BYPASS_FULL))
 			pages_wait(ps, c, need);
 		return false;
 	}
@@ -109,7 +110,7 @@ static uint32_t absent_run(struct cport *ps, const struct creq *c, uint32_t i)
 	return n;
 }
 
-/* Starts loads for the runs of absent buckets, as far as that goes; false: c has no load to wait for, and was put into a queue. */
+/* Starts loads for the runs of absent buckets, as far as that goes; false: c has no load to wait for, and is out of our hands. */
 static bool load_absent(struct cport *ps, struct creq *c, bool loading)
 {
 	uint32_t i = 0, n;
@@ -158,14 +159,27 @@ void read_step(struct cport *ps, struct creq *c)
 		object_wait(ps, o, c, WAIT_LOAD);
 }
 
+static bool waits_for(const struct creq *c, uint32_t first, uint32_t nr)
+{
+	for (uint32_t i = 0; c->step == read_step && i < c->nr; i++)
+		if (!creq_is_done(c, i) && c->first + i >= first && c->first + i < first + nr)
+			return true;
+	return false;
+}
+
 /* Readers that wait for a bucket that could not be loaded get the store's error, nobody else: a write
- * that needs it finds it absent and loads it for itself. */
+ * that needs it finds it absent and loads it for itself. A reader of another range than the load's asks the store for just
+ * its own, as the error may be another's. */
 static void fail_readers(struct object *o, uint32_t first, uint32_t nr, int error)
 {
-	for (struct creq *c = o->waiters; c; c = c->next)
-		for (uint32_t i = 0; c->step == read_step && i < c->nr; i++)
-			if (!creq_is_done(c, i) && c->first + i >= first && c->first + i < first + nr)
-				c->error = error;
+	for (struct creq *c = o->waiters; c; c = c->next) {
+		if (!waits_for(c, first, nr))
+			continue;
+		if (c->around == BYPASS_NONE && (c->first != first || c->nr != nr))
+			c->around = BYPASS_ERROR;
+		else
+			c->error = error;
+	}
 }
 
 void load_done(struct cport *ps, struct child *ch, int64_t result)

@@ -114,10 +114,20 @@ static bool sweep_once(struct sim *s, bool poll)
 	return any;
 }
 
-/* What a poll publishes is seen by others at their next turn: one more turn for each time it may be passed on. */
+static bool somebody_has_work(struct sim *s)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++)
+			if (xseg_port_has_work(s->node[i].p->ports[k].port))
+				return true;
+	return false;
+}
+
+/* What a poll publishes is seen by others at their next turn, and may be passed on from there. A peer that is stopping leaves
+ * its requests where they are: hence the bound. */
 static bool sweep(struct sim *s)
 {
-	for (uint32_t i = 0; i <= NR_NODES; i++)
+	for (uint32_t i = 0; i <= NR_NODES || (i < 8 * NR_NODES && somebody_has_work(s)); i++)
 		if (sweep_once(s, i == 0))
 			return true;
 	return false;

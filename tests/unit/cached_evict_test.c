@@ -139,23 +139,57 @@ static void all_that_wait_are_served_by_what_one_flush_frees(void **state)
 		crig_expect(io[i], B(1));
 }
 
-static void readers_wait_for_pages_too(void **state)
+static void a_read_goes_past_a_cache_that_is_full_of_what_is_not_flushed(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("dirty_age=1h dirty_high=100 dirty_low=100");
+	crig_limit(2);
+	crig_store_fill("b", 0, B(2), 6);
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig_expect_data("b", 0, B(2), 6);
+	assert_int_equal(crig_counter(CC_BYPASSED_FULL), 1);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 0);
+	crig_hold(true);
+	flush = crig_flush(0);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	crig_expect_data("a", 0, B(2), 5);
+}
+
+/* The rest of its range is newer in the cache: the store cannot answer it. */
+static void a_read_of_which_a_part_is_not_flushed_waits_for_a_page(void **state)
 {
 	struct crig_io *io;
 
 	(void)state;
-	crig_up("dirty_age=1h");
+	crig_up("dirty_age=1h dirty_high=100 dirty_low=100");
 	crig_limit(2);
-	crig_store_fill("b", 0, B(2), 6);
+	crig_store_fill("a", 0, B(4), 6);
+	crig_expect(crig_write("a", B(1), B(2), 5), B(2));
 	crig_hold(true);
-	crig_expect(crig_write("a", 0, B(2), 5), B(2));
-	io = crig_read("b", 0, B(2));
+	io = crig_read("a", 0, B(3));
 	crig_expect_waits(io);
 	assert_int_equal(crig_count_calls(XSEG_OP_READ, 0), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 1);
 	crig_hold(false);
-	assert_true(crig_data_is(io, 0, B(2), 6));
-	crig_expect(io, B(2));
-	crig_expect_data("a", 0, B(2), 5);
+	assert_true(crig_data_is(io, 0, B(1), 6) && crig_data_is(io, B(1), B(2), 5));
+	crig_expect(io, B(3));
+}
+
+static void a_hot_bucket_keeps_its_cold_object(void **state)
+{
+	(void)state;
+	crig_up("objects=2");
+	crig_have_clean("a", 0, B(8), 5);
+	crig_have_clean("b", 0, B(1), 6);
+	crig_expect_data("a", B(3), B(1), 5);
+	crig_expect_data("c", 0, B(1), 0);
+	assert_non_null(crig_object("a"));
+	assert_int_equal(crig_state("a", 3), BUCKET_VALID);
+	assert_int_equal(crig_object("a")->nr[BUCKET_VALID], 1);
+	assert_int_equal(crig_counter(CC_EVICTED_OBJECT), 7 + 1);
 }
 
 static void writers_wait_while_the_store_fails_and_go_on_when_it_is_back(void **state)
@@ -502,7 +536,9 @@ int main(void)
 		CRIG_T(a_full_cache_of_dirty_buckets_makes_writers_wait_and_then_go_on),
 		CRIG_T(writers_that_wait_for_pages_go_on_in_their_order_and_newcomers_behind_them),
 		CRIG_T(all_that_wait_are_served_by_what_one_flush_frees),
-		CRIG_T(readers_wait_for_pages_too),
+		CRIG_T(a_read_goes_past_a_cache_that_is_full_of_what_is_not_flushed),
+		CRIG_T(a_read_of_which_a_part_is_not_flushed_waits_for_a_page),
+		CRIG_T(a_hot_bucket_keeps_its_cold_object),
 		CRIG_T(writers_wait_while_the_store_fails_and_go_on_when_it_is_back),
 		CRIG_T(a_page_in_flight_is_not_given_to_anybody_else),
 		CRIG_T(readers_of_more_than_there_is_do_not_evict_each_other_for_ever),

@@ -223,7 +223,11 @@ static void a_load_error_reaches_exactly_the_readers_that_wait_for_that_bucket(v
 	crig_fail(0, -EIO);
 	crig_expect(fails, -EIO);
 	crig_expect(fails_too, -EIO);
-	crig_expect(across, -EIO);
+	crig_expect_waits(across);			/* asks for just its own range, and gets just its own error */
+	assert_int_equal(crig_call(3)->size, B(3));
+	crig_fail(3, -ENOMEM);
+	crig_expect(across, -ENOMEM);
+	assert_int_equal(crig_counter(CC_BYPASSED_ERROR), 1);
 	crig_expect_waits(other);
 	assert_int_equal(crig_state("a", 0), BUCKET_INVALID);
 	assert_int_equal(crig_counter(CC_LOAD_ERRORS), 1);
