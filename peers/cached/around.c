@@ -77,6 +77,7 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 	ch->c = c;
 	ch->first = c->first;
 	ch->nr = c->nr;
+	ch->r->nr_pages = c->r->nr_pages;
 	memcpy(ch->r->page, c->r->page, c->r->nr_pages * sizeof(c->r->page[0]));
 	for (uint32_t i = 0; i < c->nr; i++)
 		bypass_bucket(ps, o, c->first + i);
@@ -120,9 +121,7 @@ void around_done(struct cport *ps, struct child *ch, int64_t result)
 	o->loads_out--;
 	for (uint32_t i = 0; i < ch->nr; i++)
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_INVALID, 0, 0));
-	creq_finish(ps, c, result < 0 ? result : result < (int64_t)c->r->size ? -EIO : (int64_t)c->r->size);
-	if (o->waiters)
-		object_wake(ps, o);
+	write_end(ps, c, result < 0 ? result : result < (int64_t)c->r->size ? -EIO : (int64_t)c->r->size);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);
 }

@@ -117,7 +117,7 @@ enum flush_why { FLUSH_WATERMARK, FLUSH_AGE, FLUSH_EVICTION, FLUSH_FLUSH, FLUSH_
 /* A request from above, while cached has it. Indexed by the request's index. */
 struct creq {
 	struct xreq *r;
-	struct object *obj;
+	struct object *obj, *other;		/* other: COPY: of source and target the one that it is not inside of */
 	void (*step)(struct cport *ps, struct creq *c);	/* tries to go on; inside the object */
 	struct xwork work;
 	struct xwait wait;
@@ -137,6 +137,7 @@ struct creq {
 	bool recovered;				/* a predecessor had it, and may have done it */
 	int error;
 	const struct policy *policy;		/* as of its first step */
+	uint32_t aside[2];			/* COPY: the source's data for its first and last bucket, or NO_PAGE */
 	uint32_t page[XSEG_REQ_PAGES];		/* write: the new pages */
 };
 
@@ -302,6 +303,7 @@ void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* restored
 bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken);
 /* All three leave NO_PAGE alone. */
 void page_put(struct cport *ps, uint32_t page);
+void pages_return(struct cport *ps, const uint32_t *page, uint32_t n);
 void page_free(struct cached *k, uint32_t page);	/* the same, for who has no port at hand */
 void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
 void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
@@ -329,6 +331,7 @@ void requests_signal(struct cport *ps);
 void creq_request(struct cport *ps, struct xreq *r, bool recovered);
 /* The part of bucket i that c covers: *len bytes from *in of the bucket. */
 void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len);
+bool creq_is_partial(const struct creq *c, uint32_t i);
 void creq_retry(struct xwait *w, void *ctx);		/* for c->wait.fn: steps it again */
 static inline bool creq_is_done(const struct creq *c, uint32_t i) { return c->done[i / 64] >> (i % 64) & 1; }
 static inline void creq_set_done(struct creq *c, uint32_t i)
@@ -339,6 +342,8 @@ static inline void creq_set_done(struct creq *c, uint32_t i)
 void read_step(struct cport *ps, struct creq *c);
 void load_done(struct cport *ps, struct child *ch, int64_t result);
 void write_step(struct cport *ps, struct creq *c);
+void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no page; inside what it writes to */
+void copy_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);
 void through_wait(struct cport *ps, struct creq *c);
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);

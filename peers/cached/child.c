@@ -69,6 +69,7 @@ struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o
 
 void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags)
 {
+	ch->r->nr_pages = op == XSEG_OP_READ || op == XSEG_OP_WRITE ? ch->nr : 0;
 	child_submit_range(ps, ch, op, flags, (uint64_t)ch->first * BUCKET_SIZE, (uint32_t)ch->nr * BUCKET_SIZE);
 }
 
@@ -85,7 +86,6 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 		xseg_req_set_target(r, e->name, strlen(e->name));
 		r->offset = r->obj_offset = from;
 		r->size = bytes;
-		r->nr_pages = op == XSEG_OP_READ || op == XSEG_OP_WRITE ? ch->nr : 0;
 	}
 	rc = peer_submit(ps->pp, r);
 	if (rc == 0)

@@ -16,14 +16,24 @@ void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len)
 	*len = (uint32_t)((end < hi ? end : hi) - lo) - *in;
 }
 
+bool creq_is_partial(const struct creq *c, uint32_t i)
+{
+	uint32_t in, len;
+
+	creq_part(c, i, &in, &len);
+	return len != BUCKET_SIZE;
+}
+
 void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 {
-	struct object *o = c->obj;
+	struct object *o = c->obj, *other = c->other;
 
-	c->obj = NULL;
+	c->obj = c->other = NULL;
 	peer_answer(ps->pp, c->r, result);
 	if (o)
 		object_put(ps, o);
+	if (other)
+		object_put(ps, other);
 }
 
 void creq_retry(struct xwait *w, void *ctx)
@@ -131,13 +141,19 @@ static void (*const steps[XSEG_NR_OPS])(struct cport *ps, struct creq *c) = {
 	[XSEG_OP_WRITE] = write_step,
 	[XSEG_OP_DISCARD] = write_step,
 	[XSEG_OP_WRITE_ZEROES] = write_step,
+	[XSEG_OP_COPY] = copy_step,
 	[XSEG_OP_DELETE] = delete_step,
 	[XSEG_OP_INFO] = info_step,
 };
 
+static bool changes_slots(uint8_t op)
+{
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_COPY;
+}
+
 static bool has_range(uint8_t op)
 {
-	return op == XSEG_OP_READ || op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES;
+	return op == XSEG_OP_READ || changes_slots(op);
 }
 
 static void creq_init(struct creq *c, struct xreq *r)
@@ -147,6 +163,7 @@ static void creq_init(struct creq *c, struct xreq *r)
 	c->step = steps[r->op];
 	c->work.fn = step_job;
 	c->around = BYPASS_NONE;
+	c->aside[0] = c->aside[1] = NO_PAGE;
 	c->fua = (r->flags & XSEG_REQ_FUA) && r->op != XSEG_OP_READ;
 	if (has_range(r->op)) {
 		c->first = (uint16_t)(r->obj_offset / BUCKET_SIZE);
@@ -172,9 +189,9 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 		creq_finish(ps, c, -EINVAL);
 		return;
 	}
-	if (recovered && c->step == write_step && r->state == XSEG_REQ_STARTED)
+	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_STARTED)
 		c->work.fn = redo_job;
-	if (recovered && c->step == write_step && r->state == XSEG_REQ_APPLIED)
+	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_APPLIED)
 		c->work.fn = applied_job;
 	find_object(ps, c);
 }

@@ -180,7 +180,7 @@ uint32_t pages_drop(struct cport *ps)
 	return n;
 }
 
-static void pages_return(struct cport *ps, uint32_t *page, uint32_t n)
+void pages_return(struct cport *ps, const uint32_t *page, uint32_t n)
 {
 	while (n)
 		page_put(ps, page[--n]);

@@ -20,14 +20,6 @@
 
 #include "peers/cached/cached.h"
 
-static bool is_partial(const struct creq *c, uint32_t i)
-{
-	uint32_t in, len;
-
-	creq_part(c, i, &in, &len);
-	return len != BUCKET_SIZE;
-}
-
 /* The slot holds our own page, being loaded or loaded. */
 static bool is_ours(struct cport *ps, const struct creq *c, uint32_t i)
 {
@@ -75,9 +67,9 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 {
 	enum edge left = EDGE_HERE, right = EDGE_HERE;
 
-	if (is_partial(c, 0))
+	if (creq_is_partial(c, 0))
 		left = edge_ready(ps, c, 0);
-	if (left != EDGE_QUEUED && c->nr > 1 && is_partial(c, c->nr - 1u))
+	if (left != EDGE_QUEUED && c->nr > 1 && creq_is_partial(c, c->nr - 1u))
 		right = edge_ready(ps, c, c->nr - 1u);
 	return left == EDGE_HERE ? right : left == EDGE_QUEUED || right != EDGE_QUEUED ? left : right;
 }
@@ -99,8 +91,29 @@ static void fill_page(struct cport *ps, struct creq *c, uint32_t i)
 	}
 	if (c->r->op == XSEG_OP_WRITE)
 		memcpy(new + in, (char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, len);
-	else
+	else if (c->r->op != XSEG_OP_COPY)
 		memset(new + in, 0, len);
+	else if (len != BUCKET_SIZE)	/* a whole one was filled inside the source */
+		memcpy(new + in, (char *)xseg_page(seg, c->aside[i > 0]) + in, len);
+}
+
+static void aside_put(struct cport *ps, struct creq *c)
+{
+	pages_return(ps, c->aside, 2);
+	c->aside[0] = c->aside[1] = NO_PAGE;
+}
+
+void write_end(struct cport *ps, struct creq *c, int64_t result)
+{
+	struct object *o = c->obj;
+
+	if (c->redo) {
+		c->redo = false;
+		o->nr_redo--;
+	}
+	creq_finish(ps, c, result);
+	if (o->waiters)
+		object_wake(ps, o);
 }
 
 static void store_slot(struct cport *ps, struct creq *c, uint32_t i)
@@ -137,6 +150,7 @@ static void write_apply(struct cport *ps, struct creq *c)
 	for (i = 0; i < c->nr; i++)
 		store_slot(ps, c, i);
 	c->nr_pages = 0;
+	aside_put(ps, c);
 	c->applied = true;
 	c->seq = ++o->apply_seq;
 	if (c->redo) {
@@ -168,13 +182,8 @@ static void write_fail(struct cport *ps, struct creq *c)
 		}
 	}
 	c->nr_pages = 0;
-	if (c->redo) {
-		c->redo = false;
-		o->nr_redo--;
-	}
-	creq_finish(ps, c, c->error);
-	if (o->waiters)
-		object_wake(ps, o);
+	aside_put(ps, c);
+	write_end(ps, c, c->error);
 }
 
 static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
@@ -190,6 +199,12 @@ static void write_restart(struct cport *ps, struct creq *c)
 	edge_release(ps, c, c->nr - 1u);
 	room_put(ps, c->obj, c->first, c->nr, c->page, c->nr_pages);
 	c->nr_pages = 0;
+	if (c->other) {
+		aside_put(ps, c);
+		object_put(ps, c->other);
+		c->other = NULL;
+		c->step = copy_step;
+	}
 	if (c->obj->waiters)
 		object_wake(ps, c->obj);
 	pages_wait(ps, c, c->nr + 1u);
@@ -202,12 +217,12 @@ static uint32_t write_room(struct cport *ps, struct creq *c)
 
 	if (c->r->op == XSEG_OP_WRITE)
 		return room_get(ps, c->obj, c->first, c->nr, c->page, c->nr, c->woken);
-	n = is_partial(c, 0) + (c->nr > 1 && is_partial(c, c->nr - 1u));
+	n = creq_is_partial(c, 0) + (c->nr > 1 && creq_is_partial(c, c->nr - 1u));
 	need = room_get(ps, c->obj, c->first, c->nr, page, n, c->woken);
 	if (need)
 		return need;
 	for (uint32_t i = 0; i < c->nr; i++)
-		c->page[i] = (i == 0 || i == c->nr - 1u) && is_partial(c, i) ? page[--n] : NO_PAGE;
+		c->page[i] = (i == 0 || i == c->nr - 1u) && creq_is_partial(c, i) ? page[--n] : NO_PAGE;
 	return 0;
 }
 
@@ -280,10 +295,12 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 
 /* ---- writers that wait for the store ---- */
 
-/* The store has all of c. What a predecessor applied (seq 0) may have gone out before anybody asked for FUA. */
+/* The store has all of c, or, if it is not applied, all that c wants to be there first. What a predecessor applied (seq 0) may have gone out before anybody asked for FUA. */
 static void through_end(struct cport *ps, struct creq *c)
 {
-	if (c->fua && c->seq == 0 && !c->error)
+	if (!c->applied)
+		c->step(ps, c);
+	else if (c->fua && c->seq == 0 && !c->error)
 		flush_sync(ps, c);
 	else
 		creq_finish(ps, c, c->error ? c->error : (int64_t)c->r->size);

@@ -346,7 +346,7 @@ static struct crig_io *submit(struct crig_io *io)
 static struct crig_io *prepare(enum xseg_op op, const char *name, uint64_t offset, uint32_t size)
 {
 	bool moves = op == XSEG_OP_READ || op == XSEG_OP_WRITE;
-	uint32_t nr = moves ? xseg_req_span(offset, size) : 0;
+	uint32_t nr = moves ? xseg_req_span(offset, size) : op == XSEG_OP_COPY;
 	struct crig_io *io = io_get(nr);
 
 	io->r = xseg_req_alloc(port);
@@ -369,6 +369,15 @@ struct crig_io *crig_send(enum xseg_op op, const char *name, uint64_t offset, ui
 	io->r->flags = (uint8_t)flags;
 	if (op == XSEG_OP_WRITE)
 		crig_data_set(io, seed);
+	return submit(io);
+}
+
+struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset, uint32_t size)
+{
+	struct crig_io *io = prepare(XSEG_OP_COPY, to, offset, size);
+
+	io->r->nr_pages = 1;
+	strcpy(xseg_page(crig.seg, io->r->page[0]), from);
 	return submit(io);
 }
 

@@ -73,7 +73,7 @@ static bool overlap(const struct crig_call *a, const struct crig_call *b)
 
 static bool changes(const struct crig_call *n)
 {
-	return n->op == XSEG_OP_WRITE || n->op == XSEG_OP_WRITE_ZEROES;
+	return n->op == XSEG_OP_WRITE || n->op == XSEG_OP_WRITE_ZEROES || n->op == XSEG_OP_COPY;
 }
 
 static void check_alone(const struct crig_call *n)
@@ -108,6 +108,17 @@ static int64_t do_info(const struct store_object *o)
 	return n;
 }
 
+static int64_t do_copy(struct xreq *r, uint32_t bytes)
+{
+	struct store_object *from = store_find(xseg_page(crig.seg, r->page[0])), *to;
+
+	if (!from)
+		return -ENOENT;
+	to = store_make(r->target);
+	memcpy(to->data + r->obj_offset, from->data + r->obj_offset, bytes);
+	return bytes;
+}
+
 static int64_t do_zeroes(struct store_object *o, const struct xreq *r, uint32_t bytes)
 {
 	assert_int_equal(r->nr_pages, 0);
@@ -130,6 +141,8 @@ static int64_t store_do(struct xreq *r, uint32_t bytes)
 		return do_write(store_make(r->target), r, bytes);
 	case XSEG_OP_WRITE_ZEROES:
 		return do_zeroes(store_make(r->target), r, bytes);
+	case XSEG_OP_COPY:
+		return do_copy(r, bytes);
 	case XSEG_OP_FLUSH:
 		return do_flush();
 	case XSEG_OP_DELETE:
@@ -181,7 +194,7 @@ static void store_request(struct peer_port *pp, struct xreq *r)
 	nr_calls++;
 	if (r->op == XSEG_OP_WRITE)
 		n->sum = sum_of(r);
-	else
+	else if (r->op != XSEG_OP_COPY)
 		rubbish(r);
 	if (!holding)
 		answer_next(n);

@@ -1,0 +1,165 @@
+/* copy - COPY: a range of one object becomes what the same range of another is.
+ *
+ * Where the cache has all of the source, the copy is a write whose data comes from there, and is answered as the policy says: without
+ * the store in write-back. Else, and where writes go around the cache, the store copies: first what is newer here than there is
+ * flushed, of both ranges; then a child goes out, and until it is answered the buckets of the target are BYPASS, as for any
+ * write that goes around.
+ *
+ *   step               inside      then
+ *   copy_step          the target  copy_source, or copy_by_store when nothing of the source is known here
+ *   copy_source        the source  write_step with pages that are filled, or copy_source_flushed
+ *   copy_source_flushed  the source  copy_by_store
+ *   copy_by_store      the target  around_done
+ *
+ * A copy takes its data while it is inside the source, once. It is under way with all that is answered later, so it does not matter
+ * what is written to the source after that.
+ *
+ * Contract: c->obj is the object that the step is inside of, c->other the other one of the two; it holds a reference to each.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+static void copy_source(struct cport *ps, struct creq *c);
+static void source_flush(struct cport *ps, struct creq *c);
+static void copy_by_store(struct cport *ps, struct creq *c);
+
+/* Goes on inside the other object. */
+static void change_sides(struct cport *ps, struct creq *c, void (*step)(struct cport *ps, struct creq *c))
+{
+	struct object *o = c->other;
+
+	c->other = c->obj;
+	c->obj = o;
+	c->step = step;
+	object_push(ps, o, &c->work);
+}
+
+/* The name is text in the first page, where its client may change it: read once. */
+static int source_name(struct cport *ps, const struct creq *c, char *name)
+{
+	if (c->r->nr_pages == 0)
+		return -EINVAL;
+	memcpy(name, xseg_page(ps->cache->peer.seg, c->r->page[0] & XSEG_PAGE_INDEX), XSEG_TARGET_MAX);
+	return name[0] && strnlen(name, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EINVAL;
+}
+
+void copy_step(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+	char name[XSEG_TARGET_MAX];
+	uint32_t idx;
+	int rc = source_name(ps, c, name);
+
+	if (!c->policy)
+		c->policy = object_policy(ps, c->obj);
+	if (rc || strcmp(name, c->r->target) == 0) {
+		write_end(ps, c, rc ? rc : (int64_t)c->r->size);
+		return;
+	}
+	idx = xcache_lookup(&k->xc, name, xseg_hash(name, strlen(name)));
+	if (idx == XCACHE_NONE) {
+		c->step = copy_by_store;
+		copy_by_store(ps, c);
+		return;
+	}
+	c->other = &k->objects[idx];
+	change_sides(ps, c, copy_source);
+}
+
+/* ---- by the cache ---- */
+
+static bool source_is_here(struct cport *ps, const struct creq *c)
+{
+	for (uint32_t i = 0; i < c->nr; i++)
+		if (!slot_present(slot_get(ps->cache, c->obj, c->first + i)))
+			return false;
+	return true;
+}
+
+static void take_bucket(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
+{
+	struct xseg *seg = ps->cache->peer.seg;
+	uint64_t w = slot_get(ps->cache, c->obj, c->first + i);
+
+	if (slot_has_page(w))
+		memcpy(xseg_page(seg, page), xseg_page(seg, slot_page(w)), BUCKET_SIZE);
+	else
+		memset(xseg_page(seg, page), 0, BUCKET_SIZE);
+}
+
+/* Pages for all buckets of the target, filled; and, for those that are covered in part, pages with the source's data aside. */
+static void take_source(struct cport *ps, struct creq *c)
+{
+	uint32_t page[XSEG_REQ_PAGES + 2], n = c->nr, parts = 0;
+
+	for (uint32_t i = 0; i < c->nr; i++)
+		parts += creq_is_partial(c, i);
+	if (!pages_get(ps, n + parts, page, c->woken)) {
+		pages_wait(ps, c, n + parts);
+		return;
+	}
+	c->woken = false;
+	if (!source_is_here(ps, c)) {		/* one of the pages was the source's */
+		pages_return(ps, page, n + parts);
+		source_flush(ps, c);
+		return;
+	}
+	memcpy(c->page, page, n * sizeof(page[0]));
+	c->nr_pages = c->nr;
+	for (uint32_t i = 0; i < c->nr; i++) {
+		uint32_t to = c->page[i];
+
+		if (creq_is_partial(c, i))
+			to = c->aside[i > 0] = page[n++];
+		take_bucket(ps, c, i, to);
+	}
+	change_sides(ps, c, write_step);
+}
+
+/* ---- by the store ---- */
+
+static void copy_source_flushed(struct cport *ps, struct creq *c)
+{
+	change_sides(ps, c, copy_by_store);
+}
+
+static void source_flush(struct cport *ps, struct creq *c)
+{
+	c->step = copy_source_flushed;
+	c->seq = c->obj->apply_seq;
+	through_wait(ps, c);
+}
+
+static void copy_source(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+
+	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return;
+	}
+	if (!c->policy->writes_around && source_is_here(ps, c))
+		take_source(ps, c);
+	else
+		source_flush(ps, c);
+}
+
+static void copy_by_store(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+
+	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return;
+	}
+	if (c->error) {
+		write_end(ps, c, c->error);
+		return;
+	}
+	if (around_write(ps, c))
+		return;
+	c->seq = o->apply_seq;
+	through_wait(ps, c);
+}
