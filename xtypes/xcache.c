@@ -174,6 +174,11 @@ static bool ref_get_unless_free(struct xcache *c, uint32_t idx)
 	return false;
 }
 
+bool xcache_try_get(struct xcache *c, uint32_t idx)
+{
+	return ref_get_unless_free(c, idx);
+}
+
 /* For who has a reference, or the lock and an entry that is not FREE. */
 static void ref_add(struct xcache *c, uint32_t idx, uint32_t nr)
 {

@@ -169,6 +169,10 @@ static inline void xcache_prefetch_entry(const struct xcache *c, uint64_t hash)
 __attribute__((warn_unused_result))
 int xcache_insert(struct xcache *c, const char *name, uint64_t hash, uint32_t *idx);
 
+/* A reference to whatever is at that index; false: nothing is. For who goes through all entries. */
+__attribute__((warn_unused_result))
+bool xcache_try_get(struct xcache *c, uint32_t idx);
+
 /* One more reference, by somebody who has one or is called by a hook. */
 void xcache_get(struct xcache *c, uint32_t idx);
 

@@ -200,6 +200,12 @@ struct load {
 	uint64_t dropped, dirty;
 };
 
+/* What was written but perhaps not synced is of epoch 0, before all FLUSHes to come. */
+static uint64_t loaded_word(enum bucket_state s, uint32_t page, uint64_t w)
+{
+	return s == BUCKET_VALID ? slot_word(BUCKET_VALID, page, w & SLOT_WRITTEN) : slot_word(BUCKET_DIRTY, page, 0);
+}
+
 /* One slot of a predecessor: the word that it has from now on. */
 static uint64_t load_slot(struct load *l, uint64_t w)
 {
@@ -211,13 +217,13 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 	if (s == BUCKET_LOADING || s == BUCKET_BYPASS)
 		return slot_word(BUCKET_INVALID, 0, 0);
 	if (s > BUCKET_LOADING && s < BUCKET_NR_STATES && (w & SLOT_ZERO))
-		return slot_word(s == BUCKET_VALID ? BUCKET_VALID : BUCKET_DIRTY, NO_PAGE, 0);
+		return loaded_word(s, NO_PAGE, w);
 	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) || l->page_is[page] != PAGE_FREE) {
 		l->dropped++;
 		return slot_word(BUCKET_INVALID, 0, 0);
 	}
 	l->page_is[page] = PAGE_BUCKET;
-	return slot_word(s == BUCKET_VALID ? BUCKET_VALID : BUCKET_DIRTY, page, 0);
+	return loaded_word(s, page, w);
 }
 
 static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint32_t b, uint32_t chunk)

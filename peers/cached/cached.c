@@ -91,6 +91,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
 	atomic_store(&k->policy, policies[k->policy_nr]);
+	atomic_store(&k->sync_epoch, 1);
 	if (k->dirty_low > k->dirty_high)
 		return xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low, k->dirty_high);
 	rc = open_stats(k, err);

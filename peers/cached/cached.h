@@ -43,6 +43,7 @@
 #define RUN_MAX	       256		/* buckets in one child: 1 MiB */
 #define NR_VOLUMES     8192
 #define NR_TICKETS     64
+#define NR_SYNCED      64
 #define MAGAZINE       16
 #define OWNER_CHUNKS   (1ull << 63)	/* owner word of a page that was cut into chunks */
 
@@ -124,7 +125,7 @@ struct creq {
 	struct creq *next;			/* in one of the object's lists, or among pending FLUSHes */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
 	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
-	uint64_t ticket;			/* FLUSH: what it covers */
+	uint64_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
 	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;			/* of page[] that it holds */
@@ -149,7 +150,7 @@ struct child {
 	struct object *obj;
 	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
 	struct xwork work;
-	uint64_t seq;				/* FLUSH: object's apply_seq when it started */
+	uint64_t seq;				/* FLUSH: object's apply_seq when it started; SYNC: the epoch */
 	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
 	uint16_t first, nr;
 	uint8_t kind, why, home;		/* home: number of the port whose request it is */
@@ -186,6 +187,12 @@ struct cvolume {				/* guarded by dirty_lock */
 	uint64_t lowest;			/* no set is older */
 	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
 	uint32_t sets[NR_TICKETS];		/* dirty sets by ticket */
+};
+
+struct cvolume_sync {				/* guarded by dirty_lock */
+	uint32_t volume;
+	uint16_t epoch;				/* what was cleaned up to then is stable */
+	bool known;
 };
 
 struct policy {
@@ -238,8 +245,19 @@ struct cached {
 	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
 	struct cvolume *volumes;
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
+	struct cvolume_sync synced[NR_SYNCED];
+	struct creq *failed_syncs;		/* wait for the walk that makes dirty again what they covered */
+	bool walking;
 	_Atomic uint32_t nr_flushes;
 	_Atomic uint32_t reclaims;		/* objects being emptied */
+
+	struct {				/* of whoever runs its job */
+		struct xwork work;
+		struct object *obj;
+		struct creq *syncs;
+		uint32_t next;
+	} walk;
+	_Atomic uint16_t sync_epoch;
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;			/* left write-back: until what was dirty then is clean */
@@ -366,8 +384,11 @@ void dirty_restore(struct cached *k, struct object *o);
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);
 void switch_begin(struct cached *k);		/* `switching`, until all that is dirty now is at the store */
-void flush_sync(struct cport *ps, struct creq *c);
+
+/* ---- sync.c ---- */
+void sync_send(struct cport *ps, struct creq *c);		/* what c covers is at the store, which now has to make it stable */
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
+uint64_t sync_stamp(struct cached *k);				/* flags of a bucket that a flush has cleaned */
 
 /* ---- flush.c ---- */
 void dirty_list(struct cport *ps, struct object *o);		/* if it has buckets to be started */

@@ -29,6 +29,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	if (bucket_is_dirty(s))
 		t->set[!!(w & SLOT_GEN)]++;
 	assert(!(w & SLOT_ZERO) || s >= BUCKET_VALID);
+	assert(!(w & SLOT_WRITTEN) || s == BUCKET_VALID);	/* Y1 */
 	t->zeroes += slot_is_clean_zero(w);
 	if (!slot_has_page(w))
 		return;

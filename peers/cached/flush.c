@@ -258,7 +258,7 @@ void flush_job(struct xwork *w, void *ctx)
 
 /* What was flushed to be evicted goes. Zeroes have slots but no page, so nothing would ever evict them but their object's
  * end: only so many are kept. */
-static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w, bool fua)
 {
 	struct cached *k = ps->cache;
 
@@ -272,12 +272,14 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		return;
 	}
-	bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), w & SLOT_REF));
+	bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | (fua ? 0 : sync_stamp(k))));
 	page_clean(ps, slot_page(w));
 }
 
-static void flushed_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page, unsigned gen, int error)
+static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsigned gen, int error)
 {
+	struct object *o = ch->obj;
+	uint32_t b = ch->first + i, page = ch->r->page[i];
 	uint64_t w = slot_get(ps->cache, o, b);
 
 	if (slot_state(w) == BUCKET_WRITING && slot_page(w) == page) {
@@ -285,7 +287,7 @@ static void flushed_bucket(struct cport *ps, struct object *o, uint32_t b, uint3
 			bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, page, w & (SLOT_GEN | SLOT_REF)));
 			return;
 		}
-		flushed_clean(ps, o, b, w);
+		flushed_clean(ps, o, b, w, ch->r->flags & XSEG_REQ_FUA);
 		dirty_end(ps, o, gen);
 		return;
 	}
@@ -328,7 +330,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 
 		if (error)
 			tickets_fail(ps, o, gen, error);
-		flushed_bucket(ps, o, ch->first + i, ch->r->page[i], gen, error);
+		flushed_bucket(ps, ch, i, gen, error);
 	}
 	if (--o->flushes_out == 0) {
 		object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);

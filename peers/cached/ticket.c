@@ -119,7 +119,7 @@ static void sync_all(struct cport *ps, struct creq *c)
 {
 	for (struct creq *next; c; c = next) {
 		next = c->next;
-		flush_sync(ps, c);
+		sync_send(ps, c);
 	}
 }
 
@@ -193,35 +193,6 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error)
 
 /* ---- FLUSH requests ---- */
 
-static void sync_retry(struct xwait *w, void *ctx)
-{
-	flush_sync(ctx, caa_container_of(w, struct creq, wait));
-}
-
-/* All that c covers is at the store: now the store has to make it stable. */
-void flush_sync(struct cport *ps, struct creq *c)
-{
-	struct child *ch = child_get(ps, CHILD_SYNC, NULL);
-
-	if (!ch) {
-		c->wait.fn = sync_retry;
-		requests_wait(ps, &c->wait);
-		return;
-	}
-	ch->c = c;
-	ch->r->volume = c->r->volume;
-	xseg_req_set_target(ch->r, c->r->target, strlen(c->r->target));
-	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
-}
-
-void sync_done(struct cport *ps, struct child *ch, int64_t result)
-{
-	struct creq *c = ch->c;
-
-	child_put(ps, ch);
-	creq_finish(ps, c, result < 0 ? result : c->r->op == XSEG_OP_FLUSH ? 0 : (int64_t)c->r->size);
-}
-
 void flush_request(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
@@ -239,7 +210,7 @@ void flush_request(struct cport *ps, struct creq *c)
 	}
 	pthread_mutex_unlock(&k->dirty_lock);
 	if (covered)
-		flush_sync(ps, c);
+		sync_send(ps, c);
 	else
 		count_wait(ps, WAIT_FLUSH);
 }

@@ -301,7 +301,7 @@ static void through_end(struct cport *ps, struct creq *c)
 	if (!c->applied)
 		c->step(ps, c);
 	else if (c->fua && c->seq == 0 && !c->error)
-		flush_sync(ps, c);
+		sync_send(ps, c);
 	else
 		creq_finish(ps, c, c->error ? c->error : (int64_t)c->r->size);
 }

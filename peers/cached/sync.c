@@ -1,0 +1,210 @@
+/* sync - FLUSH on its way to the store, and what becomes of clean data when that fails.
+ *
+ * After a failed FLUSH nothing that it covered counts as written (a kernel that could not write a page may drop it, and say so once).
+ * So what the cache still has of it becomes dirty again, before the error is answered: the next FLUSH writes it once more. To know
+ * what that is, a bucket that a flush has cleaned bears WRITTEN and the epoch of that time; each FLUSH that goes to the store takes the
+ * epoch and begins the next one, and when it is answered well, the volume is synced up to it. Epochs have 16 bits: a
+ * bucket that was synced 32,768 FLUSHes ago may look like one that was not, and is written once more than needed. The same goes for a
+ * volume that lost its place in the small table, and after a restart. What was flushed with FUA needs none of this.
+ *
+ * One walk at a time goes through all objects, one job each; FLUSHes that fail meanwhile wait for the next walk.
+ *
+ * Contract: sync_send() from anywhere, outside of dirty_lock. `walking` and the lists are guarded by dirty_lock; the walk belongs to
+ * whoever runs its job.
+ *
+ * Invariants:
+ *   Y1  WRITTEN stands beside VALID only
+ *   Y2  a FLUSH that failed is answered when a walk that began after its failure has ended
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+static struct cvolume_sync *sync_of(struct cached *k, uint32_t volume)
+{
+	return &k->synced[volume % NR_SYNCED];
+}
+
+uint64_t sync_stamp(struct cached *k)
+{
+	return SLOT_WRITTEN | (uint64_t)atomic_load_explicit(&k->sync_epoch, memory_order_relaxed) << SLOT_EPOCH_SHIFT;
+}
+
+/* Under dirty_lock: all of the volume (0: of all) that was cleaned up to that epoch is stable. */
+static void synced_note(struct cached *k, uint32_t volume, uint16_t epoch)
+{
+	struct cvolume_sync *s = sync_of(k, volume);
+
+	if (s->known && s->volume == volume && (int16_t)(epoch - s->epoch) <= 0)
+		return;
+	*s = (struct cvolume_sync){ .volume = volume, .epoch = epoch, .known = true };
+}
+
+static bool synced_before(struct cached *k, uint32_t volume, uint16_t epoch)
+{
+	const struct cvolume_sync *s = sync_of(k, volume);
+
+	return s->known && s->volume == volume && (int16_t)(epoch - s->epoch) <= 0;
+}
+
+/* ---- sending ---- */
+
+static void sync_retry(struct xwait *w, void *ctx)
+{
+	sync_send(ctx, caa_container_of(w, struct creq, wait));
+}
+
+/* All that c covers is at the store: now the store has to make it stable. */
+void sync_send(struct cport *ps, struct creq *c)
+{
+	struct child *ch = child_get(ps, CHILD_SYNC, NULL);
+
+	if (!ch) {
+		c->wait.fn = sync_retry;
+		requests_wait(ps, &c->wait);
+		return;
+	}
+	ch->c = c;
+	ch->seq = atomic_fetch_add_explicit(&ps->cache->sync_epoch, 1, memory_order_relaxed);
+	ch->r->volume = c->r->volume;
+	xseg_req_set_target(ch->r, c->r->target, strlen(c->r->target));
+	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
+}
+
+static void sync_answer(struct cport *ps, struct creq *c)
+{
+	creq_finish(ps, c, c->error ? c->error : c->r->op == XSEG_OP_FLUSH ? 0 : (int64_t)c->r->size);
+}
+
+static void walk_begin(struct cport *ps);
+
+void sync_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct cached *k = ps->cache;
+	struct creq *c = ch->c;
+	uint16_t epoch = (uint16_t)ch->seq;
+
+	child_put(ps, ch);
+	pthread_mutex_lock(&k->dirty_lock);
+	if (result >= 0)
+		synced_note(k, c->r->volume, epoch);
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (result >= 0) {
+		sync_answer(ps, c);
+		return;
+	}
+	c->error = (int)result;
+	c->ticket = epoch;
+	pthread_mutex_lock(&k->dirty_lock);
+	c->next = k->failed_syncs;
+	k->failed_syncs = c;
+	pthread_mutex_unlock(&k->dirty_lock);
+	walk_begin(ps);
+}
+
+/* ---- the walk ---- */
+
+/* Whether a failed FLUSH of this walk covered what was cleaned in that epoch. */
+static bool is_lost(struct cached *k, uint32_t volume, uint64_t w)
+{
+	uint16_t epoch = (uint16_t)(w >> SLOT_EPOCH_SHIFT);
+
+	if (slot_state(w) != BUCKET_VALID || !(w & SLOT_WRITTEN))
+		return false;
+	if (synced_before(k, volume, epoch) || synced_before(k, 0, epoch))
+		return false;
+	for (struct creq *c = k->walk.syncs; c; c = c->next)
+		if ((c->r->volume == 0 || c->r->volume == volume) && (int16_t)(epoch - (uint16_t)c->ticket) <= 0)
+			return true;
+	return false;
+}
+
+static void object_redirty(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	uint32_t volume = object_entry(k, o)->volume;
+
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+		uint64_t w = slot_get(k, o, b);
+
+		if (!is_lost(k, volume, w))
+			continue;
+		page_unclean(ps, slot_page(w));
+		dirty_begin(ps, o, b, w, slot_page(w));
+	}
+	dirty_list(ps, o);
+}
+
+/* The next object from there on that has buckets, with a reference; NULL: there is none. */
+static struct object *walk_next(struct cached *k)
+{
+	while (k->walk.next < k->head->nr_objects) {
+		uint32_t i = k->walk.next++;
+
+		if (atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) && xcache_try_get(&k->xc, i))
+			return &k->objects[i];
+	}
+	return NULL;
+}
+
+static void walk_step(struct cport *ps);
+
+static void walk_job(struct xwork *w, void *ctx)
+{
+	struct cached *k = caa_container_of(w, struct cached, walk.work);
+	struct cport *ps = ctx;
+	struct object *o = k->walk.obj;
+
+	object_redirty(ps, o);
+	walk_step(ps);
+	object_put(ps, o);
+}
+
+static void walk_end(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct creq *c = k->walk.syncs, *next;
+
+	k->walk.syncs = NULL;
+	for (; c; c = next) {
+		next = c->next;
+		sync_answer(ps, c);
+	}
+	pthread_mutex_lock(&k->dirty_lock);
+	k->walking = false;
+	pthread_mutex_unlock(&k->dirty_lock);
+	walk_begin(ps);
+}
+
+static void walk_step(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct object *o = walk_next(k);
+
+	if (!o) {
+		walk_end(ps);
+		return;
+	}
+	k->walk.obj = o;
+	k->walk.work.fn = walk_job;
+	object_push(ps, o, &k->walk.work);
+}
+
+static void walk_begin(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	bool begin;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	begin = !k->walking && k->failed_syncs;
+	if (begin) {
+		k->walking = true;
+		k->walk.syncs = k->failed_syncs;
+		k->failed_syncs = NULL;
+		k->walk.next = 0;
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (begin)
+		walk_step(ps);
+}

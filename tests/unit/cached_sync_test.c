@@ -1,0 +1,145 @@
+/* cached_sync_test - a FLUSH that the store fails makes dirty again what it covered (peers/cached/sync.c). */
+#include "tests/unit/cached_rig.h"
+
+static void what_a_failed_flush_covered_is_written_again_by_the_next(void **state)
+{
+	uint32_t calls;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "b", B(4), B(1)), B(1));
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(4));
+	assert_int_equal(crig_state("a", 1), BUCKET_DIRTY);
+	calls = crig_nr_calls();
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, calls), 2);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE_ZEROES, calls), 1);
+	assert_true(crig_stable("a", 0, B(2), 5) && crig_stable("b", 0, B(1), 6));
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+static void what_was_loaded_or_synced_before_or_written_with_fua_is_not(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_have_clean("a", 0, B(1), 5);
+	crig_expect(crig_write("a", B(1), B(1), 6), B(1));
+	crig_expect(crig_flush(0), 0);
+	crig_expect(crig_write_fua("a", B(2), B(1), 7), B(1));
+	crig_expect(crig_write("a", B(3), B(1), 8), B(1));
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(crig_state("a", i), BUCKET_VALID);
+	assert_int_equal(crig_state("a", 3), BUCKET_DIRTY);
+}
+
+static void a_volume_s_failed_flush_leaves_the_others_alone(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_volume(7);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_volume(8);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_expect(crig_flush(8), 0);
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(7), -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	assert_int_equal(crig_state("b", 0), BUCKET_VALID);
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	assert_int_equal(crig_state("b", 0), BUCKET_VALID);	/* its own FLUSH was answered well */
+}
+
+static void what_was_cleaned_after_the_flush_went_out_is_not_of_it(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	flush = crig_flush(0);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_set("policy=write-through");
+	crig_write("b", 0, B(1), 6);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_fail(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	crig_expect(flush, -EIO);
+	assert_int_equal(crig_state("b", 0), BUCKET_VALID);
+	assert_int_not_equal(crig_state("a", 0), BUCKET_VALID);
+	crig_hold(false);
+}
+
+static void many_flushes_that_fail_together_are_all_answered(void **state)
+{
+	struct crig_io *flush[8];
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	for (uint32_t i = 0; i < 8; i++) {
+		crig_volume(i + 1);
+		crig_expect(crig_write((char[2]){ (char)('a' + i), 0 }, 0, B(1), 5), B(1));
+	}
+	crig_fail_next(XSEG_OP_FLUSH, -ENOSPC, 8);
+	for (uint32_t i = 0; i < 8; i++)
+		flush[i] = crig_send(XSEG_OP_FLUSH, "vol:", 0, 0, 0, 0);
+	crig_settle();
+	for (uint32_t i = 0; i < 8; i++)
+		crig_expect(flush[i], -ENOSPC);
+	crig_expect(crig_flush(0), 0);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_true(crig_stable((char[2]){ (char)('a' + i), 0 }, 0, B(1), 5));
+}
+
+static void a_successor_does_not_know_what_was_synced_and_writes_all_again(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_have_clean("a", B(1), B(1), 6);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_expect(crig_flush(0), 0);
+	crig_kill();
+	assert_int_equal(crig_open("dirty_age=1h"), 0);
+	crig_settle();
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(0), -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	assert_int_equal(crig_state("a", 1), BUCKET_VALID);
+	crig_expect_data("a", 0, B(1), 5);
+}
+
+static void epochs_wrap(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	atomic_store(&crig.k->sync_epoch, UINT16_MAX - 2);
+	for (uint32_t i = 0; i < 8; i++) {
+		crig_expect(crig_write("a", B(i), B(1), 5), B(1));
+		if (i % 2)
+			crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+		crig_expect(crig_flush(0), i % 2 ? -EIO : 0);
+		assert_int_equal(crig_counter(CC_DIRTY_BYTES), i % 2 ? B(1) : 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CRIG_T(what_a_failed_flush_covered_is_written_again_by_the_next),
+		CRIG_T(what_was_loaded_or_synced_before_or_written_with_fua_is_not),
+		CRIG_T(a_volume_s_failed_flush_leaves_the_others_alone),
+		CRIG_T(what_was_cleaned_after_the_flush_went_out_is_not_of_it),
+		CRIG_T(many_flushes_that_fail_together_are_all_answered),
+		CRIG_T(a_successor_does_not_know_what_was_synced_and_writes_all_again),
+		CRIG_T(epochs_wrap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
