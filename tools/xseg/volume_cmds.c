@@ -57,8 +57,8 @@ static int check_name(const char *name)
 		return TOOL_DONE;
 	return tool_fail(
 		TOOL_USAGE,
-		"volume '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with neither '.' "
-		"nor '-'; choose another",
+		"volume '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', "
+		"and begins with neither '.' nor '-'; choose another",
 		name);
 }
 
@@ -263,7 +263,8 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	if (o->size_bytes < v.size_bytes && !o->force)
 		return tool_fail(
 			TOOL_REFUSED,
-			"volume resize %s: from %s to %s it would lose what is beyond; add --force if that may go",
+			"volume resize %s: from %s to %s it would lose what is beyond; "
+			"add --force if that may go",
 			name, out_size(v.size_bytes, from), out_size(o->size_bytes, to));
 	rc = client_ask(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
 	if (rc < 0)
@@ -393,33 +394,37 @@ static int show_moved(struct tool *t, const char *volume, const char *how,
 	return TOOL_DONE;
 }
 
+/* Opens volume argv[0] and moves its data from or to the file argv[1]. */
+static int move_data(struct tool *t, const struct volume_opts *o, const char *what, char **argv,
+		     int (*move)(const struct volume_ref *v, const char *file,
+				 struct volume_io_result *result),
+		     struct volume_io_result *result)
+{
+	struct volume_ref ref;
+	int rc = open_volume(t, o, what, argv[0], true, &ref);
+
+	if (rc)
+		return rc;
+	rc = move(&ref, argv[1], result);
+	client_close(ref.c);
+	return rc;
+}
+
 int volume_import(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct volume_io_result result;
-	struct volume_ref ref;
-	int rc;
+	int rc = move_data(t, opts, "volume import", argv, volume_io_import, &result);
 
 	(void)argc;
-	rc = open_volume(t, opts, "volume import", argv[0], true, &ref);
-	if (rc)
-		return rc;
-	rc = volume_io_import(&ref, argv[1], &result);
-	client_close(ref.c);
 	return rc ? rc : show_moved(t, argv[0], "imported into", &result);
 }
 
 int volume_export(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct volume_io_result result;
-	struct volume_ref ref;
-	int rc;
+	int rc = move_data(t, opts, "volume export", argv, volume_io_export, &result);
 
 	(void)argc;
-	rc = open_volume(t, opts, "volume export", argv[0], true, &ref);
-	if (rc)
-		return rc;
-	rc = volume_io_export(&ref, argv[1], &result);
-	client_close(ref.c);
 	if (rc || !strcmp(argv[1], "-"))
 		return rc;
 	return show_moved(t, argv[0], "exported", &result);
