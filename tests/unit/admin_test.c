@@ -1,42 +1,20 @@
 /* admin_test - a line of text to a peer and its answer. */
-#include "seg_rig.h"
+#include "tests/unit/seg_pair.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define A_MINUTE 60000000000ull
 
-static struct xseg *seg;
-static struct xseg_peer *client, *server;
-static struct xport *c, *s;
-static uint32_t to, page[2 * XSEG_EXTENT_PAGES];
+static uint32_t page[2 * XSEG_EXTENT_PAGES];
 
-static int setup(void **state)
+static int setup_pages(void **state)
 {
-	(void)state;
-	seg = segrig_private();
-	client = segrig_client(seg, "me", 16);
-	server = segrig_server(seg, "memd", 1, 0);
-	c = segrig_port(client);
-	s = segrig_port(server);
-	to = xseg_peer_index(server);
+	setup_pair(state);
 	return xseg_pages_take(client, 2 * XSEG_EXTENT_PAGES, page);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
-	xseg_peer_close(server, XSEG_CLOSE_KEEP_ARENA);
-	xseg_detach(seg);
-	return 0;
 }
 
 static char *text(void)
@@ -139,17 +117,17 @@ static void a_peer_that_does_not_answer_in_time_keeps_the_request(void **state)
 	assert_int_equal(xseg_port_nr_free(c), 16);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define A(name) cmocka_unit_test_setup_teardown(name, setup_pages, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_line_is_answered_by_a_text_of_that_length),
-		T(a_refusal_has_its_reason_in_the_page),
-		T(an_answer_may_fill_all_pages_and_not_more),
-		T(what_cannot_be_sent_is_refused_and_keeps_no_request),
-		T(a_port_without_a_free_request_is_told_so),
-		T(a_peer_that_does_not_answer_in_time_keeps_the_request),
+		A(a_line_is_answered_by_a_text_of_that_length),
+		A(a_refusal_has_its_reason_in_the_page),
+		A(an_answer_may_fill_all_pages_and_not_more),
+		A(what_cannot_be_sent_is_refused_and_keeps_no_request),
+		A(a_port_without_a_free_request_is_told_so),
+		A(a_peer_that_does_not_answer_in_time_keeps_the_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,45 +1,27 @@
-/* bell_test - nobody sleeps over work: rings at every point of going to sleep, between threads and between processes.
+/* bell_test - nobody sleeps over work: rings at every point of going to sleep, between threads and
+ * between processes.
  *
- * Sleeps have no end here but a ring: a lost wake-up is a test that hangs. By default the two thread tests and
- * the process test make 200,000 sleeps together; with LONG=1 in the environment 10 million.
+ * Sleeps have no end here but a ring: a lost wake-up is a test that hangs. By default the two thread
+ * tests and the process test make 200,000 sleeps together; with LONG=1 in the environment 10 million.
  */
-#include "seg_rig.h"
+#include "tests/unit/seg_pair.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #define FOR_EVER (UINT64_MAX / 2)
 
-static struct xseg *seg;
-static struct xseg_peer *client, *server;
-static struct xport *c, *s;
-
-static int setup(void **state)
+/* The server has two ports. */
+static int setup_bells(void **state)
 {
-	(void)state;
-	seg = segrig_private();
-	client = segrig_client(seg, "me", 16);
-	server = segrig_server(seg, "memd", 2, 0);
-	c = segrig_port(client);
-	s = segrig_port(server);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
-	xseg_peer_close(server, XSEG_CLOSE_KEEP_ARENA);
-	xseg_detach(seg);
+	setup(state);
+	client_open(16);
+	server_open(2);
 	return 0;
 }
 
@@ -85,7 +67,7 @@ static void nobody_is_woken_who_is_awake(void **state)
 	(void)state;
 	xseg_bell_ring(s);
 	xs_ring_all(seg);
-	segrig_send(c, XSEG_OP_READ, 0, xseg_peer_index(server));
+	segrig_send(c, XSEG_OP_READ, 0, to);
 	assert_int_equal(word_of(s), before);
 }
 
@@ -104,7 +86,7 @@ static void a_ring_between_announcing_and_sleeping_is_not_lost(void **state)
 
 static bool sends(void *arg)
 {
-	segrig_send(arg, XSEG_OP_READ, 0, xseg_peer_index(server));
+	segrig_send(arg, XSEG_OP_READ, 0, to);
 	return false;
 }
 
@@ -230,9 +212,9 @@ static bool side_looks(void *arg)
 	return false;
 }
 
-/* Sends one request at a time, and sleeps until its answer is there, which says how often the other side has
- * slept; until both together have slept often enough. (One side alone may never sleep: on one processor who is
- * woken runs first.) */
+/* Sends one request at a time, and sleeps until its answer is there, which says how often the other
+ * side has slept; until both together have slept often enough. (One side alone may never sleep: on one
+ * processor who is woken runs first.) */
 static void *ask(void *arg)
 {
 	struct side *me = arg;
@@ -290,7 +272,7 @@ static void run(struct side *asking, unsigned nr)
 
 static void two_threads_that_sleep_by_turns_lose_no_wake(void **state)
 {
-	struct side asking = { .port = c, .to = xseg_peer_index(server), .target = target_of(30000), .seed = 1 };
+	struct side asking = { .port = c, .to = to, .target = target_of(30000), .seed = 1 };
 
 	(void)state;
 	run(&asking, 1);
@@ -300,8 +282,8 @@ static void two_senders_and_one_sleeper_lose_no_wake(void **state)
 {
 	struct xseg_peer *second = segrig_client(seg, "second", 16);
 	struct side asking[2] = {
-		{ .port = c, .to = xseg_peer_index(server), .target = target_of(15000), .seed = 1 },
-		{ .port = segrig_port(second), .to = xseg_peer_index(server), .target = target_of(15000), .seed = 2 },
+		{ .port = c, .to = to, .target = target_of(15000), .seed = 1 },
+		{ .port = segrig_port(second), .to = to, .target = target_of(15000), .seed = 2 },
 	};
 
 	(void)state;
@@ -380,25 +362,25 @@ static void ringing_all_wakes_every_sleeper(void **state)
 		pthread_join(thread[i], NULL);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define B(name) cmocka_unit_test_setup_teardown(name, setup_bells, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(a_sleep_without_a_ring_ends_by_its_time_and_takes_the_announcement_back),
-		T(work_that_came_before_the_announcement_is_seen),
-		T(nobody_is_woken_who_is_awake),
-		T(a_ring_between_announcing_and_sleeping_is_not_lost),
-		T(a_request_between_announcing_and_sleeping_wakes),
-		T(one_sleep_costs_a_sender_one_wake),
-		T(the_announcement_of_a_dead_sleeper_costs_its_successor_no_wake),
-		T(ports_that_share_a_bell_are_heard_by_one_sleeper_and_parted_again),
-		T(a_wild_bell_in_the_segment_is_not_followed),
-		T(a_signal_ends_the_sleep),
-		T(ringing_all_wakes_every_sleeper),
-		T(two_threads_that_sleep_by_turns_lose_no_wake),
-		T(two_senders_and_one_sleeper_lose_no_wake),
-		T(two_processes_that_sleep_by_turns_lose_no_wake),
+		B(a_sleep_without_a_ring_ends_by_its_time_and_takes_the_announcement_back),
+		B(work_that_came_before_the_announcement_is_seen),
+		B(nobody_is_woken_who_is_awake),
+		B(a_ring_between_announcing_and_sleeping_is_not_lost),
+		B(a_request_between_announcing_and_sleeping_wakes),
+		B(one_sleep_costs_a_sender_one_wake),
+		B(the_announcement_of_a_dead_sleeper_costs_its_successor_no_wake),
+		B(ports_that_share_a_bell_are_heard_by_one_sleeper_and_parted_again),
+		B(a_wild_bell_in_the_segment_is_not_followed),
+		B(a_signal_ends_the_sleep),
+		B(ringing_all_wakes_every_sleeper),
+		B(two_threads_that_sleep_by_turns_lose_no_wake),
+		B(two_senders_and_one_sleeper_lose_no_wake),
+		B(two_processes_that_sleep_by_turns_lose_no_wake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,8 @@ static unsigned nr_names;
 static pid_t maker;
 
 const struct xseg_config segrig_config = {
-	.memory_bytes = 16u << 20, .nr_requests = 64, .nr_ports = 16, .huge = XSEG_HUGE_NEVER, .group = -1,
+	.memory_bytes = 16u << 20, .nr_requests = 64, .nr_ports = 16, .huge = XSEG_HUGE_NEVER,
+	.group = -1,
 };
 
 static void remove_all(void)
@@ -108,12 +109,14 @@ struct xseg_peer *segrig_client(struct xseg *seg, const char *name, uint32_t nr_
 	return open_peer(seg, &(struct xseg_peer_params){ name, "client", 1, nr_requests });
 }
 
-struct xseg_peer *segrig_open(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests)
+struct xseg_peer *segrig_open(struct xseg *seg, const char *name, uint32_t nr_ports,
+	uint32_t nr_requests)
 {
 	return open_peer(seg, &(struct xseg_peer_params){ name, "memd", nr_ports, nr_requests });
 }
 
-int segrig_open_fails(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports, uint32_t nr_requests)
+int segrig_open_fails(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports,
+	uint32_t nr_requests)
 {
 	const struct xseg_peer_params params = { name, kind, nr_ports, nr_requests };
 	struct xseg_error err = { "" };
@@ -143,7 +146,8 @@ void segrig_take(struct xport *port, struct xreq *r, void *arg)
 	t->r[t->nr++] = r;
 }
 
-struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests)
+struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports,
+	uint32_t nr_requests)
 {
 	struct xseg_peer *peer = segrig_open(seg, name, nr_ports, nr_requests);
 
@@ -159,6 +163,12 @@ struct xport *segrig_port(struct xseg_peer *peer)
 	return port;
 }
 
+void segrig_submit(struct xport *port, struct xreq *r, uint32_t peer)
+{
+	assert_int_equal(xseg_req_submit(port, r, peer), 0);
+	xseg_port_flush(port);
+}
+
 struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer)
 {
 	struct xreq *r = xseg_req_alloc(port);
@@ -169,8 +179,7 @@ struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, u
 	r->size = XSEG_PAGE_SIZE;
 	r->nr_pages = 1;
 	r->page[0] = 0;
-	assert_int_equal(xseg_req_submit(port, r, peer), 0);
-	xseg_port_flush(port);
+	segrig_submit(port, r, peer);
 	return r;
 }
 

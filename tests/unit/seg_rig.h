@@ -1,7 +1,8 @@
 /* seg_rig - segments, peers and short cuts for the tests of libxseg.
  *
- * Contract: everything asserts (cmocka's assert_*): what goes wrong here is a failed test. Named segments are
- * removed when the process exits or aborts; a forked child leaves by _exit() and removes nothing.
+ * Contract: everything asserts (cmocka's assert_*): what goes wrong here is a failed test. Named
+ * segments are removed when the process exits or aborts; a forked child leaves by _exit() and
+ * removes nothing.
  */
 #ifndef TESTS_UNIT_SEG_RIG_H
 #define TESTS_UNIT_SEG_RIG_H
@@ -26,12 +27,15 @@ struct xseg *segrig_attach(const char *name);
 
 /* Opened; a server also serves. */
 struct xseg_peer *segrig_client(struct xseg *seg, const char *name, uint32_t nr_requests);
-struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests);
+struct xseg_peer *segrig_server(struct xseg *seg, const char *name, uint32_t nr_ports,
+	uint32_t nr_requests);
 struct xport *segrig_port(struct xseg_peer *peer);
 /* Opened, of kind memd, and does not serve yet. */
-struct xseg_peer *segrig_open(struct xseg *seg, const char *name, uint32_t nr_ports, uint32_t nr_requests);
+struct xseg_peer *segrig_open(struct xseg *seg, const char *name, uint32_t nr_ports,
+	uint32_t nr_requests);
 /* What the open that must fail says; it gives a reason. */
-int segrig_open_fails(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports, uint32_t nr_requests);
+int segrig_open_fails(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports,
+	uint32_t nr_requests);
 enum xseg_peer_state segrig_state(struct xseg *seg, const char *name);
 
 /* What a successor is handed over, in order: for xseg_peer_recover(). */
@@ -43,7 +47,8 @@ struct segrig_taken {
 };
 void segrig_take(struct xport *port, struct xreq *r, void *arg);
 
-/* A request of 4 KiB at page 0 of the pool; submitted and flushed. */
+/* Submits and flushes: a request of the port's; one of 4 KiB at page 0 of the pool. */
+void segrig_submit(struct xport *port, struct xreq *r, uint32_t peer);
 struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer);
 /* The one that must be there, or that nothing is. */
 struct xreq *segrig_request(struct xport *port);
