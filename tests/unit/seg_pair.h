@@ -2,7 +2,7 @@
  * server "memd" in it. Included once by each test.
  *
  * Contract: T() and P() are rows of a test's table: T has the segment, P the pair as well. A test
- * may close a peer and open it again in the same variable; who is there at the end is closed, and
+ * may close either and open it again in the same variable; who is there at the end is closed, and
  * then the segment must be sound. U() is P for a test that leaves it unsound.
  */
 #ifndef TESTS_UNIT_SEG_PAIR_H
@@ -20,14 +20,21 @@ static struct xseg_peer *client, *server;	/* NULL: is not there */
 static struct xport *c, *s;			/* their first ports */
 static uint32_t to;				/* the server */
 
+static inline void end_peer(struct xseg_peer *peer, enum xseg_close how)
+{
+	client = client == peer ? NULL : client;
+	server = server == peer ? NULL : server;
+	xseg_peer_close(peer, how);
+}
+
 static inline void close_peer(struct xseg_peer *peer)
 {
-	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+	end_peer(peer, XSEG_CLOSE_KEEP_ARENA);
 }
 
 static inline void abandon(struct xseg_peer *peer)
 {
-	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	end_peer(peer, XSEG_CLOSE_ABANDON);
 }
 
 static inline void client_open(uint32_t nr_requests)
@@ -49,7 +56,6 @@ static inline void pair_close(void)
 		close_peer(client);
 	if (server)
 		close_peer(server);
-	client = server = NULL;
 }
 
 static inline int setup(void **state)

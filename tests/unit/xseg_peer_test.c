@@ -1,42 +1,11 @@
-/* xseg_peer_test - registering, taking over, leaving and sweeping (xseg/peer.c): what is left by the dead
- * comes back, once, and all of it. */
-#include "seg_rig.h"
+/* xseg_peer_test - registering, taking over, leaving and sweeping (xseg/peer.c): what is left by
+ * the dead comes back, once, and all of it. */
+#include "tests/unit/seg_pair.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-
-static struct xseg *seg;
-
-static int setup(void **state)
-{
-	(void)state;
-	seg = segrig_private();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	segrig_sound(seg);
-	xseg_detach(seg);
-	return 0;
-}
-
-static void close_peer(struct xseg_peer *peer)
-{
-	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
-}
-
-static void abandon(struct xseg_peer *peer)
-{
-	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
-}
 
 static void a_server_opens_then_serves_then_stops(void **state)
 {
@@ -73,11 +42,10 @@ static void a_client_is_live_at_once_and_leaves_nothing(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
-		struct xseg_peer *client = segrig_client(seg, "me", 16);
-
+		client_open(16);
 		assert_int_equal(segrig_state(seg, "me"), XSEG_PEER_LIVE);
 		assert_int_equal(xseg_pages_take(client, 1, pages), 0);
-		assert_non_null(xseg_req_alloc(segrig_port(client)));
+		assert_non_null(xseg_req_alloc(c));
 		close_peer(client);
 		assert_int_equal(xseg_peer_find(seg, "me"), XSEG_NONE);
 		segrig_same(seg, &before);
@@ -96,14 +64,11 @@ static void wrong_names_kinds_and_port_counts_are_refused(void **state)
 
 static void a_living_name_and_a_name_of_another_kind_are_refused(void **state)
 {
-	struct xseg_peer *server = segrig_server(seg, "memd", 1, 0), *client = segrig_client(seg, "me", 16);
-
 	(void)state;
 	assert_int_equal(segrig_open_fails(seg, "memd", "memd", 1, 0), -EEXIST);
 	assert_int_equal(segrig_open_fails(seg, "me", "client", 1, 0), -EEXIST);
 	close_peer(server);
 	assert_int_equal(segrig_open_fails(seg, "memd", "filed", 1, 0), -EEXIST);
-	close_peer(client);
 }
 
 static void what_does_not_fit_is_refused_and_takes_nothing(void **state)
@@ -133,20 +98,21 @@ static void what_does_not_fit_is_refused_and_takes_nothing(void **state)
 
 static void a_successor_gets_ports_words_route_and_a_later_generation(void **state)
 {
-	struct xseg_peer *lower = segrig_server(seg, "memd", 1, 0), *peer = segrig_server(seg, "volumed", 2, 16);
+	struct xseg_peer *peer = segrig_server(seg, "volumed", 2, 16);
 	uint32_t port[2] = { peer->port[0].index, peer->port[1].index }, gen = peer->generation;
 
 	(void)state;
 	for (unsigned i = 0; i < 8; i++)
 		xseg_peer_user_set(peer, i, i * 77);
 	assert_int_equal(xseg_peer_user(peer, 8), 0);
-	assert_int_equal(xseg_route_set(seg, xseg_peer_index(peer), xseg_peer_index(lower)), 0);
+	assert_int_equal(xseg_route_set(seg, xseg_peer_index(peer), to), 0);
 	for (unsigned kill = 0; kill < 2; kill++) {
 		if (kill)
 			abandon(peer);
 		else
 			close_peer(peer);
-		assert_int_equal(segrig_state(seg, "volumed"), kill ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
+		assert_int_equal(segrig_state(seg, "volumed"),
+			kill ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
 		peer = segrig_server(seg, "volumed", 2, 16);
 		assert_int_equal(peer->port[0].index, port[0]);
 		assert_int_equal(peer->port[1].index, port[1]);
@@ -154,11 +120,11 @@ static void a_successor_gets_ports_words_route_and_a_later_generation(void **sta
 		gen = peer->generation;
 		for (unsigned i = 0; i < 8; i++)
 			assert_int_equal(xseg_peer_user(peer, i), i * 77);
-		assert_int_equal(xseg_route(peer, NULL), xseg_peer_index(lower));
-		assert_int_equal(xseg_port_nr_free(&peer->port[0]) + xseg_port_nr_free(&peer->port[1]), 32);
+		assert_int_equal(xseg_route(peer, NULL), to);
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(xseg_port_nr_free(&peer->port[i]), 16);
 	}
 	close_peer(peer);
-	close_peer(lower);
 }
 
 static void a_successor_may_have_more_ports_and_never_fewer(void **state)
@@ -184,9 +150,7 @@ static void a_successor_may_have_more_ports_and_never_fewer(void **state)
 
 static void a_successor_takes_over_started_then_applied_then_waiting_requests(void **state)
 {
-	struct xseg_peer *client = segrig_client(seg, "me", 16), *server = segrig_server(seg, "memd", 1, 0);
-	struct xport *c = segrig_port(client), *s = segrig_port(server);
-	uint32_t to = xseg_peer_index(server), gen = server->generation;
+	uint32_t gen = server->generation;
 	struct xreq *r[10], *out[10];
 	struct segrig_taken t = { 0 };
 
@@ -208,7 +172,8 @@ static void a_successor_takes_over_started_then_applied_then_waiting_requests(vo
 	xseg_peer_recover(server, segrig_take, &t);
 	assert_int_equal(t.nr, 7);
 	for (unsigned i = 0; i < 7; i++) {
-		assert_int_equal(t.state[i], i < 3 ? XSEG_REQ_STARTED : i < 5 ? XSEG_REQ_APPLIED : XSEG_REQ_AT);
+		assert_int_equal(t.state[i],
+			i < 3 ? XSEG_REQ_STARTED : i < 5 ? XSEG_REQ_APPLIED : XSEG_REQ_AT);
 		assert_ptr_equal(t.port[i], s);
 		assert_true(server->generation > gen);
 		assert_int_equal(place_gen(t.r[i]->place), server->generation);
@@ -225,15 +190,11 @@ static void a_successor_takes_over_started_then_applied_then_waiting_requests(vo
 	assert_int_equal(xseg_port_replies(c, out, 10), 8);
 	segrig_nothing(c);
 	assert_int_equal(segrig_bad(seg), 0);
-	close_peer(client);
-	close_peer(server);
 }
 
 static void a_stopped_server_leaves_its_requests_to_its_successor_too(void **state)
 {
-	struct xseg_peer *client = segrig_client(seg, "me", 16), *server = segrig_server(seg, "memd", 1, 0);
-	struct xport *c = segrig_port(client);
-	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, xseg_peer_index(server));
+	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, to);
 	struct segrig_taken t = { 0 };
 
 	(void)state;
@@ -245,20 +206,18 @@ static void a_stopped_server_leaves_its_requests_to_its_successor_too(void **sta
 	xseg_peer_serve(server);
 	segrig_answer(t.port[0], t.r[0], 4096);
 	xseg_req_free(c, segrig_reply(c));
-	close_peer(client);
-	close_peer(server);
 }
 
 static void a_recovery_that_is_killed_is_begun_again_three_deep(void **state)
 {
-	struct xseg_peer *client = segrig_client(seg, "me", 16), *server = segrig_server(seg, "memd", 2, 0);
-	struct xport *c = segrig_port(client);
 	struct segrig_taken t = { 0 };
 	struct xreq *out[16];
 
 	(void)state;
+	client_open(16);
+	server_open(2);
 	for (unsigned i = 0; i < 12; i++)
-		segrig_send(c, XSEG_OP_WRITE, i * XSEG_PAGE_SIZE, xseg_peer_index(server));
+		segrig_send(c, XSEG_OP_WRITE, i * XSEG_PAGE_SIZE, to);
 	for (unsigned i = 0; i < 2; i++)
 		xseg_port_receive(xseg_peer_port(server, i), out, 16);
 	for (unsigned depth = 0; depth < 3; depth++) {
@@ -284,16 +243,13 @@ static void a_recovery_that_is_killed_is_begun_again_three_deep(void **state)
 	for (unsigned i = 0; i < t.nr; i++)
 		segrig_answer(t.port[i], t.r[i], 4096);
 	assert_int_equal(xseg_port_replies(c, out, 16), 9);
-	close_peer(client);
-	close_peer(server);
+	pair_close();
 	assert_int_equal(segrig_bad(seg), 0);
 }
 
 static void what_a_dead_server_left_damaged_is_answered_eproto(void **state)
 {
-	struct xseg_peer *client = segrig_client(seg, "me", 16), *server = segrig_server(seg, "memd", 1, 0);
-	struct xport *c = segrig_port(client);
-	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, xseg_peer_index(server));
+	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, to);
 	struct segrig_taken t = { 0 };
 
 	(void)state;
@@ -306,19 +262,16 @@ static void what_a_dead_server_left_damaged_is_answered_eproto(void **state)
 	r = segrig_reply(c);
 	assert_int_equal(r->result, -EPROTO);
 	assert_int_equal(segrig_bad(seg), 1);
-	close_peer(client);
-	close_peer(server);
 }
 
 static void a_successor_waits_for_what_its_predecessor_has_at_others(void **state)
 {
-	struct xseg_peer *upper = segrig_server(seg, "volumed", 1, 16), *lower = segrig_server(seg, "memd", 1, 0);
-	struct xport *s = segrig_port(lower);
+	struct xseg_peer *upper = segrig_server(seg, "volumed", 1, 16);
 	struct xreq *r[4];
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++)
-		r[i] = segrig_send(segrig_port(upper), XSEG_OP_WRITE, 0, xseg_peer_index(lower));
+		r[i] = segrig_send(segrig_port(upper), XSEG_OP_WRITE, 0, to);
 	for (unsigned i = 0; i < 3; i++)
 		assert_ptr_equal(segrig_request(s), r[i]);
 	xseg_req_start(s, r[1]);
@@ -338,24 +291,24 @@ static void a_successor_waits_for_what_its_predecessor_has_at_others(void **stat
 	segrig_nothing(segrig_port(upper));
 	segrig_nothing(s);			/* the offer of what came home is out of date */
 	close_peer(upper);
-	close_peer(lower);
+	pair_close();
 	assert_int_equal(segrig_bad(seg), 0);
 }
 
 static void a_dead_client_is_swept_when_its_last_request_is_answered(void **state)
 {
-	struct xseg_peer *server = segrig_server(seg, "memd", 1, 0), *client;
-	struct segrig_accounts before = segrig_accounts(seg);
-	struct xport *s = segrig_port(server);
+	struct segrig_accounts before;
 	uint32_t pages[XSEG_EXTENT_PAGES];
 	struct xreq *r[4];
 
 	(void)state;
+	server_open(1);
+	before = segrig_accounts(seg);
 	for (unsigned how = 0; how < 2; how++) {
-		client = segrig_client(seg, "me", 16);
+		client_open(16);
 		assert_int_equal(xseg_pages_take(client, 1, pages), 0);
 		for (unsigned i = 0; i < 4; i++)
-			r[i] = segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, xseg_peer_index(server));
+			r[i] = segrig_send(c, XSEG_OP_WRITE, 0, to);
 		for (unsigned i = 0; i < 3; i++)
 			assert_ptr_equal(segrig_request(s), r[i]);
 		xseg_req_start(s, r[1]);
@@ -381,59 +334,50 @@ static void a_dead_client_is_swept_when_its_last_request_is_answered(void **stat
 
 static void the_name_of_a_dead_client_is_free_once_it_has_nothing_out(void **state)
 {
-	struct xseg_peer *server = segrig_server(seg, "memd", 1, 0), *client = segrig_client(seg, "me", 16);
-	struct xport *s = segrig_port(server);
-	struct xreq *r = segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, xseg_peer_index(server));
+	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, to);
 
 	(void)state;
 	assert_ptr_equal(segrig_request(s), r);
 	abandon(client);
 	assert_int_equal(segrig_open_fails(seg, "me", "client", 1, 16), -EEXIST);
 	segrig_answer(s, r, 4096);
-	client = segrig_client(seg, "me", 16);
-	segrig_nothing(segrig_port(client));
-	assert_int_equal(xseg_port_nr_free(segrig_port(client)), 16);
-	close_peer(client);
-	close_peer(server);
+	client_open(16);
+	segrig_nothing(c);
+	assert_int_equal(xseg_port_nr_free(c), 16);
 }
 
 static void an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests(void **state)
 {
-	struct xseg_peer *server = segrig_server(seg, "memd", 1, 0), *client = segrig_client(seg, "old", 16);
-	struct xport *s = segrig_port(server), *c;
 	struct xreq *r;
 
 	(void)state;
-	segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, xseg_peer_index(server));
+	segrig_send(c, XSEG_OP_WRITE, 0, to);
 	abandon(client);
 	assert_int_equal(xseg_sweep(seg), 1);
 	client = segrig_client(seg, "new", 16);
 	c = segrig_port(client);
 	r = xseg_req_alloc(c);
 	segrig_nothing(s);
-	assert_int_equal(xseg_req_submit(c, r, xseg_peer_index(server)), 0);
-	xseg_port_flush(c);
+	segrig_submit(c, r, to);
 	segrig_answer(s, segrig_request(s), 0);
 	xseg_req_free(c, segrig_reply(c));
-	close_peer(client);
-	close_peer(server);
 }
 
 static void a_sweep_that_was_killed_half_way_touches_no_port_that_has_a_new_owner(void **state)
 {
-	struct xseg_peer *dead = segrig_client(seg, "dead", 16), *client;
+	struct xseg_peer *dead = segrig_client(seg, "dead", 16);
 	uint32_t port = segrig_port(dead)->index;
 	struct xreq *r;
 
 	(void)state;
 	abandon(dead);
 	atomic_store(&seg->ports[port].peer, 0);	/* and there the sweeper died */
-	client = segrig_client(seg, "alive", 16);
-	assert_int_equal(segrig_port(client)->index, port);
-	r = xseg_req_alloc(segrig_port(client));
+	client_open(16);
+	assert_int_equal(c->index, port);
+	r = xseg_req_alloc(c);
 	assert_int_equal(xseg_sweep(seg), 1);
 	assert_int_equal(place_state(segrig_place(seg, r)), XSEG_REQ_PRIVATE);
-	xseg_req_free(segrig_port(client), r);
+	xseg_req_free(c, r);
 	assert_int_equal(atomic_load(&seg->ports[port].peer), xseg_peer_index(client) + 1);
 	assert_int_equal(segrig_bad(seg), 0);
 	close_peer(client);
@@ -500,8 +444,8 @@ static void routes_switch_with_an_epoch_and_make_no_loops(void **state)
 static void a_peer_is_forgotten_only_when_nobody_needs_it(void **state)
 {
 	struct segrig_accounts before = segrig_accounts(seg);
-	struct xseg_peer *upper = segrig_server(seg, "volumed", 1, 0), *lower = segrig_server(seg, "memd", 2, 16);
-	struct xseg_peer *client = segrig_client(seg, "me", 16);
+	struct xseg_peer *upper = segrig_server(seg, "volumed", 1, 0);
+	struct xseg_peer *lower = segrig_server(seg, "memd", 2, 16);
 	uint32_t u = xseg_peer_index(upper), l = xseg_peer_index(lower);
 	uint64_t bytes = 3 << 20;
 	struct segrig_taken t = { 0 };
@@ -509,10 +453,11 @@ static void a_peer_is_forgotten_only_when_nobody_needs_it(void **state)
 	void *base;
 
 	(void)state;
+	client_open(16);
 	assert_int_equal(xseg_arena_open(lower, &bytes, &base, &fresh, NULL), 0);
 	assert_int_equal(xseg_route_set(seg, u, l), 0);
 	assert_int_equal(xseg_peer_forget(seg, l), -EBUSY);
-	segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, l);
+	segrig_send(c, XSEG_OP_WRITE, 0, l);
 	segrig_request(segrig_port(lower));
 	close_peer(lower);
 	assert_int_equal(xseg_peer_forget(seg, l), -ENOTEMPTY);
@@ -534,25 +479,21 @@ static void a_peer_is_forgotten_only_when_nobody_needs_it(void **state)
 
 static void a_peer_to_which_something_is_offered_is_not_forgotten(void **state)
 {
-	struct xseg_peer *client = segrig_client(seg, "me", 16), *server = segrig_server(seg, "memd", 1, 0);
-	struct xport *c = segrig_port(client);
-	uint32_t index = xseg_peer_index(server);
-
 	(void)state;
-	segrig_send(c, XSEG_OP_WRITE, 0, index);
+	segrig_send(c, XSEG_OP_WRITE, 0, to);
 	abandon(server);
-	assert_int_equal(xseg_peer_forget(seg, index), -ENOTEMPTY);
-	server = segrig_server(seg, "memd", 1, 0);
-	segrig_answer(segrig_port(server), segrig_request(segrig_port(server)), 0);
+	assert_int_equal(xseg_peer_forget(seg, to), -ENOTEMPTY);
+	server_open(1);
+	segrig_answer(s, segrig_request(s), 0);
 	xseg_req_free(c, segrig_reply(c));
 	abandon(server);
-	assert_int_equal(xseg_peer_forget(seg, index), 0);
-	close_peer(client);
+	assert_int_equal(xseg_peer_forget(seg, to), 0);
 }
 
 static void a_forgotten_name_begins_anew(void **state)
 {
-	struct xseg_peer *peer = segrig_server(seg, "memd", 2, 0), *other = segrig_server(seg, "filed", 1, 0);
+	struct xseg_peer *peer = segrig_server(seg, "memd", 2, 0);
+	struct xseg_peer *other = segrig_server(seg, "filed", 1, 0);
 	uint64_t epoch;
 
 	(void)state;
@@ -592,31 +533,29 @@ static void damaged_ports_refuse_the_open_and_crash_nobody(void **state)
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_STOPPED);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_server_opens_then_serves_then_stops),
 		T(a_client_is_live_at_once_and_leaves_nothing),
 		T(wrong_names_kinds_and_port_counts_are_refused),
-		T(a_living_name_and_a_name_of_another_kind_are_refused),
+		P(a_living_name_and_a_name_of_another_kind_are_refused),
 		T(what_does_not_fit_is_refused_and_takes_nothing),
-		T(a_successor_gets_ports_words_route_and_a_later_generation),
+		P(a_successor_gets_ports_words_route_and_a_later_generation),
 		T(a_successor_may_have_more_ports_and_never_fewer),
-		T(a_successor_takes_over_started_then_applied_then_waiting_requests),
-		T(a_stopped_server_leaves_its_requests_to_its_successor_too),
+		P(a_successor_takes_over_started_then_applied_then_waiting_requests),
+		P(a_stopped_server_leaves_its_requests_to_its_successor_too),
 		T(a_recovery_that_is_killed_is_begun_again_three_deep),
-		T(what_a_dead_server_left_damaged_is_answered_eproto),
-		T(a_successor_waits_for_what_its_predecessor_has_at_others),
+		P(what_a_dead_server_left_damaged_is_answered_eproto),
+		P(a_successor_waits_for_what_its_predecessor_has_at_others),
 		T(a_dead_client_is_swept_when_its_last_request_is_answered),
-		T(the_name_of_a_dead_client_is_free_once_it_has_nothing_out),
-		T(an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests),
+		P(the_name_of_a_dead_client_is_free_once_it_has_nothing_out),
+		P(an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests),
 		T(a_sweep_that_was_killed_half_way_touches_no_port_that_has_a_new_owner),
 		T(a_port_that_was_being_added_at_death_is_taken_up_again),
 		T(routes_switch_with_an_epoch_and_make_no_loops),
 		T(a_peer_is_forgotten_only_when_nobody_needs_it),
-		T(a_peer_to_which_something_is_offered_is_not_forgotten),
+		P(a_peer_to_which_something_is_offered_is_not_forgotten),
 		T(a_forgotten_name_begins_anew),
 		T(damaged_ports_refuse_the_open_and_crash_nobody),
 	};
