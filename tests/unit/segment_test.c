@@ -1,4 +1,5 @@
-/* segment_test - making, finding, checking and removing segments; what is damaged is refused with a reason. */
+/* segment_test - making, finding, checking and removing segments; what is damaged is refused with a
+ * reason. */
 #include "seg_rig.h"
 
 #include <errno.h>
@@ -41,6 +42,21 @@ static const char *made(void)
 		fail_msg("%s", err.text);
 	return name;
 }
+
+/* For a test that is given a segment's name, and leaves the segment there. */
+static int setup_made(void **state)
+{
+	*state = (void *)(uintptr_t)made();
+	return 0;
+}
+
+static int teardown_made(void **state)
+{
+	assert_int_equal(xseg_destroy(*state), 0);
+	return 0;
+}
+
+#define M(name) cmocka_unit_test_setup_teardown(name, setup_made, teardown_made)
 
 /* Attaching fails with that code and says why. */
 static void refused(const char *name, int code)
@@ -108,21 +124,19 @@ static void a_name_that_is_none_is_refused_everywhere(void **state)
 static void a_plan_adds_up_and_is_what_a_segment_costs(void **state)
 {
 	struct xseg_plan plan;
-	const char *name = made();
+	const char *name = *state;
 	struct stat st;
 	int fd;
 
-	(void)state;
 	assert_int_equal(xseg_plan(&segrig_config, &plan, NULL), 0);
 	assert_int_equal(plan.pages_bytes, segrig_config.memory_bytes);
-	assert_int_equal(plan.total_bytes, plan.pages_bytes + plan.requests_bytes + plan.lanes_bytes + plan.stats_bytes +
-			 plan.tables_bytes);
+	assert_int_equal(plan.total_bytes, plan.pages_bytes + plan.requests_bytes +
+		plan.lanes_bytes + plan.stats_bytes + plan.tables_bytes);
 	fd = shm(name, O_RDONLY);
 	assert_int_equal(fstat(fd, &st), 0);
 	close(fd);
 	assert_int_equal((uint64_t)st.st_size, plan.total_bytes);
 	assert_true((uint64_t)st.st_blocks * 512 >= plan.total_bytes);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void sizes_out_of_range_are_refused_with_a_reason(void **state)
@@ -153,7 +167,9 @@ static void sizes_out_of_range_are_refused_with_a_reason(void **state)
 
 static void the_smallest_and_odd_sizes_are_rounded_up(void **state)
 {
-	struct xseg_config cfg = { .memory_bytes = (4u << 20) + 1, .nr_requests = 33, .nr_ports = 4, .group = -1 };
+	struct xseg_config cfg = {
+		.memory_bytes = (4u << 20) + 1, .nr_requests = 33, .nr_ports = 4, .group = -1,
+	};
 	struct xseg_info info;
 	struct xseg *seg;
 
@@ -170,11 +186,10 @@ static void the_smallest_and_odd_sizes_are_rounded_up(void **state)
 
 static void a_fresh_segment_is_sound_and_all_free(void **state)
 {
+	const char *name = *state;
+	struct xseg *seg = segrig_attach(name);
 	struct xseg_info info;
-	struct xseg *seg;
-	const char *name = segrig_named(&seg);
 
-	(void)state;
 	xseg_get_info(seg, &info);
 	assert_string_equal(info.name, name);
 	assert_string_equal(xseg_name(seg), name);
@@ -187,16 +202,14 @@ static void a_fresh_segment_is_sound_and_all_free(void **state)
 	assert_true(info.made_at_s > 1600000000);
 	segrig_sound(seg);
 	xseg_detach(seg);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void a_second_segment_of_a_name_is_refused_and_the_first_stays(void **state)
 {
+	const char *name = *state;
+	struct xseg *seg = segrig_attach(name);
 	struct xseg_error err = { "" };
-	struct xseg *seg;
-	const char *name = segrig_named(&seg);
 
-	(void)state;
 	assert_int_equal(xseg_stack_set(seg, "kept", 4), 0);
 	assert_int_equal(xseg_create(name, &segrig_config, &err), -EEXIST);
 	assert_non_null(strstr(err.text, name));
@@ -204,7 +217,6 @@ static void a_second_segment_of_a_name_is_refused_and_the_first_stays(void **sta
 	seg = segrig_attach(name);
 	assert_int_equal(xseg_stack_get(seg, NULL, 0), 4);
 	xseg_detach(seg);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void what_is_not_there_is_not_found(void **state)
@@ -252,34 +264,29 @@ static void a_foreign_file_is_neither_attached_nor_replaced(void **state)
 
 static void a_truncated_segment_is_refused(void **state)
 {
-	const char *name = made();
+	const char *name = *state;
 
-	(void)state;
 	cut(name, 10 << 20);
 	refused(name, -EPROTO);
 	cut(name, 64);
 	refused(name, -EPROTO);
 	assert_int_equal(xseg_create(name, &segrig_config, NULL), -EEXIST);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void a_segment_that_grew_is_refused(void **state)
 {
-	const char *name = made();
+	const char *name = *state;
 
-	(void)state;
 	cut(name, 64 << 20);
 	refused(name, -EPROTO);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_dead(void **state)
 {
 	static const uint32_t making = XS_MAKING;
-	const char *name = made();
+	const char *name = *state;
 	int fd;
 
-	(void)state;
 	scribble(name, offsetof(struct xs_super, state), &making, sizeof(making));
 	refused(name, -EAGAIN);
 	fd = shm(name, O_RDWR);
@@ -288,7 +295,6 @@ static void a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_
 	close(fd);
 	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
 	xseg_detach(segrig_attach(name));
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void an_empty_file_is_half_made(void **state)
@@ -307,22 +313,19 @@ static void an_empty_file_is_half_made(void **state)
 static void a_segment_of_another_build_is_refused(void **state)
 {
 	uint64_t stamp = layout_stamp() + 1;
-	const char *name = made();
+	const char *name = *state;
 
-	(void)state;
 	scribble(name, offsetof(struct xs_super, stamp), &stamp, sizeof(stamp));
 	refused(name, -EPROTO);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void every_damaged_word_of_the_geometry_is_found(void **state)
 {
 	const size_t from = offsetof(struct xs_super, geo);
-	const char *name = made();
+	const char *name = *state;
 	uint32_t word, wrong;
 	int fd = shm(name, O_RDWR);
 
-	(void)state;
 	for (size_t at = from; at < from + sizeof(struct xs_geometry); at += sizeof(word)) {
 		assert_int_equal(pread(fd, &word, sizeof(word), (off_t)at), (ssize_t)sizeof(word));
 		for (unsigned bit = 0; bit < 32; bit++) {
@@ -334,7 +337,6 @@ static void every_damaged_word_of_the_geometry_is_found(void **state)
 	}
 	close(fd);
 	xseg_detach(segrig_attach(name));
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void a_segment_larger_than_the_machine_is_refused_and_leaves_nothing(void **state)
@@ -389,17 +391,13 @@ static void private_segments_have_no_name_and_nothing_in_common(void **state)
 
 static void pages_are_seen_by_every_attachment(void **state)
 {
-	struct xseg *a, *b;
-	const char *name = segrig_named(&a);
+	struct xseg *a = segrig_attach(*state), *b = segrig_attach(*state);
 
-	(void)state;
-	b = segrig_attach(name);
 	assert_ptr_not_equal(a->base, b->base);
 	memset(xseg_page(a, xseg_nr_pages(a) - 1), 'a', XSEG_PAGE_SIZE);
 	assert_int_equal(((char *)xseg_page(b, xseg_nr_pages(b) - 1))[4095], 'a');
 	xseg_detach(a);
 	xseg_detach(b);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void huge_pages_are_used_as_asked_and_required_only_when_asked(void **state)
@@ -483,15 +481,14 @@ static void a_list_has_what_was_made_and_not_what_was_destroyed(void **state)
 
 static void an_observer_sees_and_is_no_member_and_opens_no_peer(void **state)
 {
+	const struct xseg_peer_params params = { "me", "client", 1, 1 };
 	struct xseg_peer *peer = NULL, *other;
 	struct xseg_error err = { "" };
 	struct xseg_peer_info info;
-	struct xseg *seg, *eye;
-	const char *name = segrig_named(&seg);
+	struct xseg *seg = segrig_attach(*state), *eye;
 
-	(void)state;
-	assert_int_equal(xseg_attach(name, XSEG_ATTACH_OBSERVER, &eye, NULL), 0);
-	assert_int_equal(xseg_peer_open(eye, &(struct xseg_peer_params){ "me", "client", 1, 1 }, &peer, &err), -EPERM);
+	assert_int_equal(xseg_attach(*state, XSEG_ATTACH_OBSERVER, &eye, NULL), 0);
+	assert_int_equal(xseg_peer_open(eye, &params, &peer, &err), -EPERM);
 	assert_true(err.text[0]);
 	assert_null(peer);
 	other = segrig_server(seg, "memd", 1, 0);
@@ -503,17 +500,15 @@ static void an_observer_sees_and_is_no_member_and_opens_no_peer(void **state)
 	xseg_peer_close(other, XSEG_CLOSE_KEEP_ARENA);
 	xseg_detach(eye);
 	xseg_detach(seg);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void the_129th_member_is_refused_until_one_leaves(void **state)
 {
 	struct xseg *seg[XSEG_MAX_MEMBERS], *late = NULL;
 	struct xseg_error err = { "" };
-	const char *name = segrig_named(&seg[0]);
+	const char *name = *state;
 
-	(void)state;
-	for (unsigned i = 1; i < XSEG_MAX_MEMBERS; i++)
+	for (unsigned i = 0; i < XSEG_MAX_MEMBERS; i++)
 		seg[i] = segrig_attach(name);
 	assert_int_equal(xseg_attach(name, 0, &late, &err), -EUSERS);
 	assert_non_null(strstr(err.text, "128"));
@@ -522,16 +517,12 @@ static void the_129th_member_is_refused_until_one_leaves(void **state)
 	assert_int_equal(seg[77]->member, 77);
 	for (unsigned i = 0; i < XSEG_MAX_MEMBERS; i++)
 		xseg_detach(seg[i]);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static void there_is_one_supervisor_until_it_detaches(void **state)
 {
-	struct xseg *a, *b;
-	const char *name = segrig_named(&a);
+	struct xseg *a = segrig_attach(*state), *b = segrig_attach(*state);
 
-	(void)state;
-	b = segrig_attach(name);
 	assert_false(xseg_supervisor_alive(b));
 	assert_int_equal(xseg_supervisor_lock(a), 0);
 	assert_true(xseg_supervisor_alive(b));
@@ -540,7 +531,6 @@ static void there_is_one_supervisor_until_it_detaches(void **state)
 	assert_false(xseg_supervisor_alive(b));
 	assert_int_equal(xseg_supervisor_lock(b), 0);
 	xseg_detach(b);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 static int sees_no_segment(void *arg)
@@ -562,14 +552,11 @@ static void a_forked_child_has_nothing_of_the_segment(void **state)
 
 static void populating_changes_nothing_but_the_time_of_the_first_touch(void **state)
 {
-	const char *name = made();
 	struct xseg *seg;
 
-	(void)state;
-	assert_int_equal(xseg_attach(name, XSEG_ATTACH_POPULATE, &seg, NULL), 0);
+	assert_int_equal(xseg_attach(*state, XSEG_ATTACH_POPULATE, &seg, NULL), 0);
 	segrig_sound(seg);
 	xseg_detach(seg);
-	assert_int_equal(xseg_destroy(name), 0);
 }
 
 int main(void)
@@ -577,32 +564,32 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_of_1_to_63_plain_characters),
 		cmocka_unit_test(a_name_that_is_none_is_refused_everywhere),
-		cmocka_unit_test(a_plan_adds_up_and_is_what_a_segment_costs),
+		M(a_plan_adds_up_and_is_what_a_segment_costs),
 		cmocka_unit_test(sizes_out_of_range_are_refused_with_a_reason),
 		cmocka_unit_test(the_smallest_and_odd_sizes_are_rounded_up),
-		cmocka_unit_test(a_fresh_segment_is_sound_and_all_free),
-		cmocka_unit_test(a_second_segment_of_a_name_is_refused_and_the_first_stays),
+		M(a_fresh_segment_is_sound_and_all_free),
+		M(a_second_segment_of_a_name_is_refused_and_the_first_stays),
 		cmocka_unit_test(what_is_not_there_is_not_found),
 		cmocka_unit_test(a_destroyed_segment_goes_on_for_who_is_attached),
 		cmocka_unit_test(a_foreign_file_is_neither_attached_nor_replaced),
-		cmocka_unit_test(a_truncated_segment_is_refused),
-		cmocka_unit_test(a_segment_that_grew_is_refused),
-		cmocka_unit_test(a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
+		M(a_truncated_segment_is_refused),
+		M(a_segment_that_grew_is_refused),
+		M(a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
 		cmocka_unit_test(an_empty_file_is_half_made),
-		cmocka_unit_test(a_segment_of_another_build_is_refused),
-		cmocka_unit_test(every_damaged_word_of_the_geometry_is_found),
+		M(a_segment_of_another_build_is_refused),
+		M(every_damaged_word_of_the_geometry_is_found),
 		cmocka_unit_test(a_segment_larger_than_the_machine_is_refused_and_leaves_nothing),
 		cmocka_unit_test(the_mode_and_the_group_are_as_asked),
 		cmocka_unit_test(private_segments_have_no_name_and_nothing_in_common),
-		cmocka_unit_test(pages_are_seen_by_every_attachment),
+		M(pages_are_seen_by_every_attachment),
 		cmocka_unit_test(huge_pages_are_used_as_asked_and_required_only_when_asked),
 		cmocka_unit_test(the_stack_text_is_kept_and_cut_where_there_is_no_room),
 		cmocka_unit_test(a_list_has_what_was_made_and_not_what_was_destroyed),
-		cmocka_unit_test(an_observer_sees_and_is_no_member_and_opens_no_peer),
-		cmocka_unit_test(the_129th_member_is_refused_until_one_leaves),
-		cmocka_unit_test(there_is_one_supervisor_until_it_detaches),
+		M(an_observer_sees_and_is_no_member_and_opens_no_peer),
+		M(the_129th_member_is_refused_until_one_leaves),
+		M(there_is_one_supervisor_until_it_detaches),
 		cmocka_unit_test(a_forked_child_has_nothing_of_the_segment),
-		cmocka_unit_test(populating_changes_nothing_but_the_time_of_the_first_touch),
+		M(populating_changes_nothing_but_the_time_of_the_first_touch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
