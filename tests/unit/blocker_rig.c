@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -170,6 +171,7 @@ void rig_threads_start(struct rig *g)
 	struct port_thread *arg;
 	uint32_t i;
 
+	g->real_clock = true;
 	atomic_store(&g->threads_run, true);
 	for (i = 0; i < g->peer->nr_ports; i++) {
 		arg = malloc(sizeof(*arg));
@@ -375,6 +377,16 @@ int64_t rig_admin(struct rig *g, const char *line, char *out, size_t size)
 	return result;
 }
 
+void rig_status_has(struct rig *g, const char *line)
+{
+	char text[XSEG_PAGE_SIZE];
+
+	assert_true(rig_admin(g, "status", text, sizeof(text)) > 0);
+	if (!strstr(text, line))
+		print_message("%s is not in\n%s", line, text);
+	assert_non_null(strstr(text, line));
+}
+
 bool rig_holds(struct rig *g, const char *object, uint64_t offset, uint32_t size, uint8_t byte)
 {
 	uint8_t *buf = malloc(size);
@@ -402,4 +414,26 @@ int64_t rig_fill(struct rig *g, const char *object, uint64_t offset, uint32_t si
 	result = rig_write(g, object, offset, buf, size, flags);
 	free(buf);
 	return result;
+}
+
+void rig_fill_many(struct rig *g, uint32_t nr)
+{
+	char name[16];
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "o%u", i);
+		assert_int_equal(rig_fill(g, name, 0, 4096, (uint8_t)(i + 1), 0), 4096);
+	}
+}
+
+void rig_many_hold(struct rig *g, uint32_t nr)
+{
+	char name[16];
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "o%u", i);
+		assert_true(rig_holds(g, name, 0, 4096, (uint8_t)(i + 1)));
+	}
 }

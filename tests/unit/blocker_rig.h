@@ -16,6 +16,12 @@
 
 #include "peers/common/peer.h"
 
+#define KIB 1024u
+#define MIB (1024u * 1024)
+
+/* The options of a store; for as long as the block in which it is written lasts. */
+#define OPTIONS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
 #define RIG_IOS 32			/* requests in flight at most */
 
 struct rig_io {
@@ -42,8 +48,8 @@ struct rig {
 	pthread_t thread[PEER_MAX_THREADS];
 };
 
-/* From now on each port is served by a thread of its own (with a real clock), as by reactors; and
- * no longer. */
+/* From now on the clock is a real one, and each port is served by a thread of its own, as by
+ * reactors; and no longer. */
 void rig_threads_start(struct rig *g);
 void rig_threads_stop(struct rig *g);
 
@@ -60,6 +66,8 @@ void rig_restart(struct rig *g);
 int rig_set(struct rig *g, const char *key, const char *value);
 /* An ADMIN line; the answer's length or error, the text in out. */
 int64_t rig_admin(struct rig *g, const char *line, char *out, size_t size);
+/* The answer to "status" has that text in it. */
+void rig_status_has(struct rig *g, const char *line);
 
 /* Sends a request whose data (may be NULL) is laid out in its pages as xseg.h says. */
 struct rig_io *rig_send(struct rig *g, enum xseg_op op, const char *object, uint64_t offset,
@@ -86,5 +94,8 @@ bool rig_holds(struct rig *g, const char *object, uint64_t offset, uint32_t size
 /* Writes `size` times `byte`. */
 int64_t rig_fill(struct rig *g, const char *object, uint64_t offset, uint32_t size, uint8_t byte,
 	unsigned flags);
+/* Writes 4 KiB of the byte i + 1 to each object oI, I from 0 to nr - 1; they must have it. */
+void rig_fill_many(struct rig *g, uint32_t nr);
+void rig_many_hold(struct rig *g, uint32_t nr);
 
 #endif

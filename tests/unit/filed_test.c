@@ -1,10 +1,9 @@
 /* filed_test - filed through peer.h, one client and one store in one thread, on files of this
- * machine; and its parts alone.
+ * machine: the contract of blockers, syncs, directories.
  *
- * Syncs go through this file's fdatasync(), fsync() and close(), which count, and fail when a
- * test wants them to.
+ * Syncs go through this file's fdatasync() and fsync(), which count, and fail when a test wants
+ * them to.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -23,12 +22,7 @@
 #include <cmocka.h>
 
 #include "peers/filed/filed.h"
-#include "tests/unit/blocker_rig.h"
-
-#define KIB 1024u
-#define MIB (1024u * 1024)
-
-#define OPTIONS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#include "tests/unit/blocker_contract.h"
 
 /* ---- the system calls -------------------------------------------------------------------- */
 
@@ -88,271 +82,99 @@ static const char *fresh_dir(const char *below)
 	return opt_dir;
 }
 
-static void filed_open(struct rig *g, const char *const *options)
+static void filed_open(struct rig *r, const char *const *options)
 {
-	rig_open(g, &filed_class, options, true);
+	rig_open(r, &filed_class, options, true);
 }
 
-static void filed_close(struct rig *g)
+static void filed_close(struct rig *r)
 {
-	rig_close(g);
+	rig_close(r);
 	remove_tree(opt_dir + 4);
 }
 
-static void status_is(struct rig *g, const char *line)
-{
-	char text[2000];
+/* ---- the contract of blockers ------------------------------------------------------------ */
 
-	assert_true(rig_admin(g, "status", text, sizeof(text)) > 0);
-	if (!strstr(text, line))
-		print_message("%s is not in\n%s", line, text);
-	assert_non_null(strstr(text, line));
+/* Few I/Os at a time, or few files for several threads. */
+static void open_empty(struct rig *r, uint32_t ports)
+{
+	static const char *const one[] = { opt_dir, "iodepth=4", NULL };
+	static const char *const more[] = { opt_dir, "threads=3", "files=16", NULL };
+
+	fresh_dir(base);
+	filed_open(r, ports == 1 ? one : more);
+	assert_int_equal(r->peer->nr_ports, ports);
 }
+
+static void hold(struct rig *r, uint32_t n)
+{
+	while (n--)
+		peer_port_step_request(&r->peer->ports[0]);
+}
+
+static const struct contract contract = {
+	.open = open_empty,
+	.close = filed_close,
+	.hold = hold,
+	.align = 512,
+	.nr_random = 1000,
+	.nr_torn = 1000,
+};
 
 /* ---- data -------------------------------------------------------------------------------- */
 
-static void holes_ends_and_missing_objects_read_as_zeroes(void **state)
+/* The test's store. T has it opened with no options, O opens it itself. */
+static struct rig g;
+
+static int setup(void **state)
 {
-	struct rig g;
+	static const char *const options[] = { opt_dir, NULL };
 
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	assert_true(rig_holds(&g, "none", 0, 128 * KIB, 0));
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "none", 0, 0), -ENOENT);
-	assert_int_equal(rig_fill(&g, "a", 64 * KIB, 4 * KIB, 0x11, 0), 4 * KIB);
-	assert_true(rig_holds(&g, "a", 0, 64 * KIB, 0));
-	assert_true(rig_holds(&g, "a", 64 * KIB, 4 * KIB, 0x11));
-	assert_true(rig_holds(&g, "a", 68 * KIB, 60 * KIB, 0));
-	assert_true(rig_holds(&g, "a", 1 * MIB, 4 * KIB, 0));
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 68 * KIB);
-	assert_int_equal(rig_fill(&g, "big", UINT64_C(5) << 30, 4 * KIB, 0x22, 0), 4 * KIB);
-	assert_true(rig_holds(&g, "big", UINT64_C(5) << 30, 4 * KIB, 0x22));
-	filed_close(&g);
+	fresh_dir(base);
+	filed_open(&g, options);
+	return 0;
 }
 
-static void reads_over_an_odd_end_are_filled_with_zeroes(void **state)
+static int teardown(void **state)
 {
-	uint8_t buf[64 * KIB];
-	struct rig g;
-	uint32_t i;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	assert_int_equal(rig_fill(&g, "a", 0, 5001, 0x11, 0), 5001);
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 5001);
-	assert_int_equal(rig_read(&g, "a", 0, buf, sizeof(buf)), sizeof(buf));
-	for (i = 0; i < sizeof(buf); i++)
-		assert_int_equal(buf[i], i < 5001 ? 0x11 : 0);
-	assert_true(rig_holds(&g, "a", 4000, 1001, 0x11));
-	assert_true(rig_holds(&g, "a", 5001, 30000, 0));
 	filed_close(&g);
+	return 0;
 }
 
-static void odd_writes_keep_their_neighbours_and_the_end(void **state)
+static void objects_have_no_largest_size(void **state)
 {
-	struct rig g;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	assert_int_equal(rig_fill(&g, "a", 0, 20000, 0x11, 0), 20000);
-	assert_int_equal(rig_fill(&g, "a", 100, 1, 0x22, 0), 1);
-	assert_int_equal(rig_fill(&g, "a", 4095, 8194, 0x33, 0), 8194);
-	assert_int_equal(rig_fill(&g, "a", 511, 514, 0x44, 0), 514);
-	assert_true(rig_holds(&g, "a", 0, 100, 0x11));
-	assert_true(rig_holds(&g, "a", 100, 1, 0x22));
-	assert_true(rig_holds(&g, "a", 101, 410, 0x11));
-	assert_true(rig_holds(&g, "a", 511, 514, 0x44));
-	assert_true(rig_holds(&g, "a", 1025, 3070, 0x11));
-	assert_true(rig_holds(&g, "a", 4095, 8194, 0x33));
-	assert_true(rig_holds(&g, "a", 12289, 20000 - 12289, 0x11));
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 20000);
 	assert_int_equal(rig_fill(&g, "a", 3 * MIB + 17, MIB, 0x55, 0), MIB);
 	assert_true(rig_holds(&g, "a", 3 * MIB + 17, MIB, 0x55));
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 4 * MIB + 17);
-	filed_close(&g);
+	assert_int_equal(rig_fill(&g, "big", UINT64_C(5) << 30, 4 * KIB, 0x22, 0), 4 * KIB);
+	assert_true(rig_holds(&g, "big", UINT64_C(5) << 30, 4 * KIB, 0x22));
 }
 
-static void discard_and_write_zeroes_read_as_zeroes(void **state)
+static void a_name_whose_file_would_have_too_long_a_name_is_refused(void **state)
 {
-	struct rig g;
-
-	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	assert_int_equal(rig_fill(&g, "a", 0, 64 * KIB, 0x11, 0), 64 * KIB);
-	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 1000, 30000), 30000);
-	assert_true(rig_holds(&g, "a", 0, 1000, 0x11));
-	assert_true(rig_holds(&g, "a", 1000, 30000, 0));
-	assert_true(rig_holds(&g, "a", 31000, 64 * KIB - 31000, 0x11));
-	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 60 * KIB, 100 * KIB), 100 * KIB);
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 64 * KIB);
-	assert_int_equal(rig_op(&g, XSEG_OP_WRITE_ZEROES, "a", 56 * KIB, 12 * KIB), 12 * KIB);
-	assert_true(rig_holds(&g, "a", 56 * KIB, 12 * KIB, 0));
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 68 * KIB);
-	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "none", 0, 4096), 4096);
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "none", 0, 0), -ENOENT);
-	filed_close(&g);
-}
-
-static void a_deleted_object_is_gone(void **state)
-{
-	struct rig g;
-
-	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), -ENOENT);
-	assert_int_equal(rig_fill(&g, "a", 0, 64 * KIB, 0x11, 0), 64 * KIB);
-	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), 0);
-	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), -ENOENT);
-	assert_true(rig_holds(&g, "a", 0, 64 * KIB, 0));
-	assert_int_equal(rig_fill(&g, "a", 4096, 4096, 0x22, 0), 4096);
-	assert_true(rig_holds(&g, "a", 0, 4096, 0));
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 8192);
-	filed_close(&g);
-}
-
-static void copy_takes_the_same_range_of_another_object(void **state)
-{
-	struct rig g;
-
-	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	assert_int_equal(rig_fill(&g, "a", 4 * KIB, 8 * KIB, 0x11, 0), 8 * KIB);
-	assert_int_equal(rig_fill(&g, "b", 0, 64 * KIB, 0x22, 0), 64 * KIB);
-	assert_int_equal(rig_copy(&g, "a", "b", 2000, 20000), 20000);
-	assert_true(rig_holds(&g, "b", 0, 2000, 0x22));
-	assert_true(rig_holds(&g, "b", 2000, 2096, 0));
-	assert_true(rig_holds(&g, "b", 4096, 8192, 0x11));
-	assert_true(rig_holds(&g, "b", 12288, 22000 - 12288, 0));
-	assert_true(rig_holds(&g, "b", 22000, 64 * KIB - 22000, 0x22));
-	assert_int_equal(rig_copy(&g, "none", "c", 0, 4096), -ENOENT);
-	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "c", 0, 0), -ENOENT);
-	assert_int_equal(rig_copy(&g, "", "b", 0, 4096), -EOPNOTSUPP);
-	assert_int_equal(rig_copy(&g, "b", "b", 0, 4096), 4096);
-	filed_close(&g);
-}
-
-static void any_name_is_one_file(void **state)
-{
-	static const char *const names[] = { "a/b", "../x", ".", "..", ".hidden", "%41", "A", "a b",
-		"\xc3\xa4", "xseg-filed", "a:b_c-d" };
-	struct rig g;
-	uint32_t i;
 	char many[128];
 
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_int_equal(rig_fill(&g, names[i], 0, 512, (uint8_t)(i + 1), 0), 512);
-	rig_restart(&g);
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		assert_true(rig_holds(&g, names[i], 0, 512, (uint8_t)(i + 1)));
 	memset(many, '/', 127);
 	many[127] = '\0';
 	assert_int_equal(rig_fill(&g, many, 0, 512, 1, 0), -ENAMETOOLONG);
-	memset(many, 'n', 127);
-	assert_int_equal(rig_fill(&g, many, 0, 512, 1, 0), 512);
-	assert_int_equal(rig_fill(&g, "", 0, 512, 1, 0), -EPROTO);
-	filed_close(&g);
-}
-
-/* Every op against a plain array, aligned and not, with kills in between; the seed is printed. */
-static void random_ops_on(const char *below, const char *direct)
-{
-	static uint8_t model[3][256 * KIB];
-	const char *names[] = { "x", "y", "z" };
-	unsigned seed = (unsigned)time(NULL), i, o, p, off, len;
-	uint8_t *buf = malloc(256 * KIB);
-	struct rig g;
-
-	print_message("seed %u\n", seed);
-	memset(model, 0, sizeof(model));
-	filed_open(&g, OPTIONS(fresh_dir(below), direct, "files=16"));
-	for (i = 0; i < 1000; i++) {
-		o = (unsigned)rand_r(&seed) % 3;
-		p = (unsigned)rand_r(&seed) % 3;
-		off = (unsigned)rand_r(&seed) % (200 * KIB);
-		len = 1 + (unsigned)rand_r(&seed) % (56 * KIB);
-		if (rand_r(&seed) % 2) {
-			off &= ~511u;
-			len = (len + 511) & ~511u;
-		}
-		switch (rand_r(&seed) % 6) {
-		case 0:
-		case 1:
-			memset(buf, (int)(i & 0xff), len);
-			assert_int_equal(rig_write(&g, names[o], off, buf, len, 0), len);
-			memcpy(model[o] + off, buf, len);
-			break;
-		case 2:
-			assert_int_equal(rig_op(&g, i & 1 ? XSEG_OP_DISCARD : XSEG_OP_WRITE_ZEROES,
-						 names[o], off, len),
-				len);
-			memset(model[o] + off, 0, len);
-			break;
-		case 3:
-			if (rig_copy(&g, names[p], names[o], off, len) == (int64_t)len)
-				memmove(model[o] + off, model[p] + off, len);
-			break;
-		case 4:
-			if (rand_r(&seed) % 8 == 0) {
-				rig_op(&g, XSEG_OP_DELETE, names[o], 0, 0);
-				memset(model[o], 0, sizeof(model[o]));
-			} else if (rand_r(&seed) % 8 == 0) {
-				rig_restart(&g);
-			} else if (rand_r(&seed) % 8 == 0) {
-				assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
-			}
-			break;
-		default:
-			assert_int_equal(rig_read(&g, names[o], off, buf, len), len);
-			assert_memory_equal(buf, model[o] + off, len);
-		}
-	}
-	free(buf);
-	filed_close(&g);
-}
-
-static void random_ops_agree_with_an_array(void **state)
-{
-	(void)state;
-	random_ops_on(base, "direct=yes");
 }
 
 static void random_ops_without_o_direct_agree_with_an_array(void **state)
 {
 	(void)state;
-	random_ops_on(base, "direct=no");
+	filed_open(&g, OPTIONS(fresh_dir(base), "direct=no", "files=16"));
+	contract_random_ops(&g, 1000, 512);
 }
 
 static void random_ops_on_tmpfs_agree_with_an_array(void **state)
 {
 	(void)state;
-	random_ops_on("/dev/shm", "direct=yes");
-}
-
-/* ---- order ------------------------------------------------------------------------------- */
-
-static void overlapping_requests_go_in_order_of_arrival(void **state)
-{
-	struct rig_io *io[12], *read;
-	uint8_t data[8192], got[8192];
-	struct rig g;
-	uint32_t i;
-
-	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base), "iodepth=4"));
-	for (i = 0; i < 12; i++) {
-		memset(data, (int)i + 1, sizeof(data));
-		io[i] = rig_send(&g, XSEG_OP_WRITE, "a", i * 100, 8192 - i * 200, data, 0);
-	}
-	read = rig_send(&g, XSEG_OP_READ, "a", 0, 8192, NULL, 0);
-	for (i = 0; i < 12; i++)
-		assert_int_equal(rig_wait(&g, io[i]), 8192 - i * 200);
-	assert_int_equal(rig_wait(&g, read), 8192);
-	rig_data(&g, read, got, sizeof(got));
-	for (i = 0; i < 4096; i++)
-		assert_int_equal(got[i], i / 100 < 11 ? i / 100 + 1 : 12);
-	filed_close(&g);
+	filed_open(&g, OPTIONS(fresh_dir("/dev/shm"), "direct=yes", "files=16"));
+	contract_random_ops(&g, 1000, 512);
 }
 
 static void more_requests_than_iodepth_and_slots_are_served(void **state)
@@ -361,7 +183,6 @@ static void more_requests_than_iodepth_and_slots_are_served(void **state)
 	uint8_t data[4096];
 	char name[16];
 	uint32_t i, k;
-	struct rig g;
 
 	(void)state;
 	filed_open(&g, OPTIONS(fresh_dir(base), "iodepth=2", "files=16"));
@@ -375,50 +196,23 @@ static void more_requests_than_iodepth_and_slots_are_served(void **state)
 		for (i = 0; i < 30; i++)
 			assert_int_equal(rig_wait(&g, io[i]), 4096);
 	}
-	for (i = 0; i < 75; i++) {
-		snprintf(name, sizeof(name), "o%u", i);
-		assert_true(rig_holds(&g, name, 0, 4096, (uint8_t)(i + 1)));
-	}
-	filed_close(&g);
-}
-
-static void requests_of_a_dead_predecessor_are_done_again(void **state)
-{
-	struct rig_io *write, *gone;
-	uint8_t data[4096];
-	struct rig g;
-
-	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
-	memset(data, 0x11, sizeof(data));
-	write = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, 0);
-	gone = rig_send(&g, XSEG_OP_DELETE, "none", 0, 0, NULL, 0);
-	peer_port_step_request(&g.peer->ports[0]);
-	peer_port_step_request(&g.peer->ports[0]);
-	rig_restart(&g);
-	assert_int_equal(rig_wait(&g, write), 4096);
-	assert_int_equal(rig_wait(&g, gone), 0);
-	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
-	filed_close(&g);
+	rig_many_hold(&g, 75);
 }
 
 /* ---- syncs ------------------------------------------------------------------------------- */
 
 static void flush_syncs_what_was_written_and_nothing_else(void **state)
 {
-	struct rig g;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x11, 0), 4096);
 	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
 	nr_data_syncs = nr_dir_syncs = 0;
-	status_is(&g, "unsynced_files=2\n");
+	rig_status_has(&g, "unsynced_files=2\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
 	assert_int_equal(nr_data_syncs, 2);
 	assert_int_equal(nr_dir_syncs, 6);
-	status_is(&g, "unsynced_files=0\n");
+	rig_status_has(&g, "unsynced_files=0\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
 	assert_int_equal(nr_data_syncs, 2);
 	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x22, 0), 4096);
@@ -429,15 +223,11 @@ static void flush_syncs_what_was_written_and_nothing_else(void **state)
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
 	assert_int_equal(nr_data_syncs, 3);
 	assert_int_equal(nr_dir_syncs, 7);
-	filed_close(&g);
 }
 
 static void a_successor_flushes_what_the_dead_one_wrote(void **state)
 {
-	struct rig g;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x11, 0), 4096);
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
@@ -446,62 +236,47 @@ static void a_successor_flushes_what_the_dead_one_wrote(void **state)
 	nr_data_syncs = nr_dir_syncs = 0;
 	rig_restart(&g);
 	assert_int_equal(nr_data_syncs, 0);
-	status_is(&g, "unsynced_files=2\n");
+	rig_status_has(&g, "unsynced_files=2\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
 	assert_int_equal(nr_data_syncs, 2);
 	assert_int_equal(nr_dir_syncs, 3);
-	status_is(&g, "unsynced_files=0\n");
-	filed_close(&g);
+	rig_status_has(&g, "unsynced_files=0\n");
 }
 
 static void an_orderly_stop_syncs(void **state)
 {
-	struct rig g;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	assert_int_equal(nr_data_syncs, 0);
 	rig_stop(&g);
 	assert_int_equal(nr_data_syncs, 1);
 	assert_int_equal(rig_start(&g), 0);
-	status_is(&g, "unsynced_files=0\n");
+	rig_status_has(&g, "unsynced_files=0\n");
 	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
-	filed_close(&g);
 }
 
 static void a_file_is_synced_before_it_is_closed(void **state)
 {
-	char name[16];
-	struct rig g;
-	int i;
-
 	(void)state;
 	filed_open(&g, OPTIONS(fresh_dir(base), "files=16"));
-	for (i = 0; i < 40; i++) {
-		snprintf(name, sizeof(name), "o%d", i);
-		assert_int_equal(rig_fill(&g, name, 0, 4096, (uint8_t)i, 0), 4096);
-	}
+	rig_fill_many(&g, 40);
 	assert_int_equal(nr_data_syncs, 24);
-	status_is(&g, "open_files=16\n");
-	status_is(&g, "unsynced_files=16\n");
-	filed_close(&g);
+	rig_status_has(&g, "open_files=16\n");
+	rig_status_has(&g, "unsynced_files=16\n");
 }
 
 static void fua_is_answered_after_the_sync(void **state)
 {
 	struct rig_io *io[8];
 	uint8_t data[4096] = { 1 };
-	struct rig g;
 	int i;
 
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	nr_dir_syncs = 0;
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, XSEG_REQ_FUA), 4096);
 	assert_int_equal(nr_data_syncs, 1);
 	assert_int_equal(nr_dir_syncs, 3);
-	status_is(&g, "unsynced_files=0\n");
+	rig_status_has(&g, "unsynced_files=0\n");
 	slow_data_syncs = 1;
 	for (i = 0; i < 8; i++)
 		io[i] = rig_send(&g, XSEG_OP_WRITE, "a", (uint64_t)i * 4096, 4096, data,
@@ -511,16 +286,13 @@ static void fua_is_answered_after_the_sync(void **state)
 	assert_in_range(nr_data_syncs, 2, 8);
 	fail_data_syncs = 1;
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, XSEG_REQ_FUA), -EIO);
-	filed_close(&g);
 }
 
 static void a_write_during_a_sync_is_synced_by_the_next(void **state)
 {
 	struct rig_io *flush;
-	struct rig g;
 
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	slow_data_syncs = 1;
 	flush = rig_send(&g, XSEG_OP_FLUSH, "", 0, 0, NULL, 0);
@@ -528,24 +300,20 @@ static void a_write_during_a_sync_is_synced_by_the_next(void **state)
 	usleep(5000);
 	assert_int_equal(rig_fill(&g, "a", 4096, 4096, 0x22, 0), 4096);
 	assert_int_equal(rig_wait(&g, flush), 0);
-	status_is(&g, "unsynced_files=1\n");
+	rig_status_has(&g, "unsynced_files=1\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
-	status_is(&g, "unsynced_files=0\n");
+	rig_status_has(&g, "unsynced_files=0\n");
 	assert_int_equal(nr_data_syncs, 2);
-	filed_close(&g);
 }
 
 static void after_a_failed_sync_flush_fails_until_all_is_overwritten(void **state)
 {
-	struct rig g;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(rig_fill(&g, "a", 0, 16384, 0x11, 0), 16384);
 	fail_data_syncs = 1;
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
-	status_is(&g, "sync_errors=1\n");
-	status_is(&g, "lost_files=1\n");
+	rig_status_has(&g, "sync_errors=1\n");
+	rig_status_has(&g, "lost_files=1\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
 	rig_restart(&g);
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
@@ -554,16 +322,12 @@ static void after_a_failed_sync_flush_fails_until_all_is_overwritten(void **stat
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
 	assert_int_equal(rig_fill(&g, "a", 12288, 4096, 0x22, 0), 4096);
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
-	status_is(&g, "lost_files=0\n");
-	filed_close(&g);
+	rig_status_has(&g, "lost_files=0\n");
 }
 
 static void a_failed_sync_of_a_rewrite_loses_it_again(void **state)
 {
-	struct rig g;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	fail_data_syncs = 1;
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
@@ -573,42 +337,29 @@ static void a_failed_sync_of_a_rewrite_loses_it_again(void **state)
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
 	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), 0);
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
-	filed_close(&g);
 }
 
 static void a_directory_that_cannot_be_synced_fails_flush_until_it_can(void **state)
 {
-	struct rig g;
-
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	fail_dir_syncs = 2;
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
-	filed_close(&g);
 }
 
 static void files_with_lost_data_keep_their_slots(void **state)
 {
-	char name[16];
-	struct rig g;
-	int i;
-
 	(void)state;
 	filed_open(&g, OPTIONS(fresh_dir(base), "files=16"));
-	for (i = 0; i < 16; i++) {
-		snprintf(name, sizeof(name), "o%d", i);
-		assert_int_equal(rig_fill(&g, name, 0, 4096, 1, 0), 4096);
-	}
+	rig_fill_many(&g, 16);
 	fail_data_syncs = 16;
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
-	status_is(&g, "lost_files=16\n");
+	rig_status_has(&g, "lost_files=16\n");
 	assert_int_equal(rig_fill(&g, "one more", 0, 4096, 1, 0), -EIO);
 	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "o3", 0, 0), 0);
 	assert_int_equal(rig_fill(&g, "one more", 0, 4096, 1, 0), 4096);
-	filed_close(&g);
 }
 
 /* ---- the directory ----------------------------------------------------------------------- */
@@ -617,13 +368,10 @@ static void a_second_filed_on_a_directory_is_refused(void **state)
 {
 	struct filed_dir second;
 	struct xseg_error err;
-	struct rig g;
 
 	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base)));
 	assert_int_equal(filed_dir_open(&second, opt_dir + 4, true, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "in use by another filed"));
-	filed_close(&g);
 }
 
 static void foreign_directories_are_refused(void **state)
@@ -647,8 +395,8 @@ static void foreign_directories_are_refused(void **state)
 	close(fd);
 	snprintf(path, sizeof(path), "%s/xseg-filed", dir);
 	fd = creat(path, 0666);
-	assert_int_equal(filed_dir_open(&d, dir, true, &err),
-		0); /* one that died before it wrote the version */
+	/* one that died before it wrote the version */
+	assert_int_equal(filed_dir_open(&d, dir, true, &err), 0);
 	filed_dir_close(&d);
 	close(fd);
 	fd = creat(path, 0666);
@@ -662,7 +410,6 @@ static void another_directory_does_not_inherit_what_was_unsynced(void **state)
 {
 	static char first[300], second[300];
 	const char *options[] = { first, NULL };
-	struct rig g;
 
 	(void)state;
 	snprintf(first, sizeof(first), "%s", fresh_dir(base));
@@ -672,28 +419,23 @@ static void another_directory_does_not_inherit_what_was_unsynced(void **state)
 	rig_kill(&g);
 	g.options = OPTIONS(second);
 	assert_int_equal(rig_start(&g), 0);
-	status_is(&g, "unsynced_files=0\n");
+	rig_status_has(&g, "unsynced_files=0\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
-	filed_close(&g);
 	remove_tree(first + 4);
 }
 
 static void status_tells_whether_o_direct_is_used(void **state)
 {
-	struct rig g;
-
 	(void)state;
 	filed_open(&g, OPTIONS(fresh_dir(base), "direct=no"));
-	status_is(&g, "direct_in_use=no\n");
-	status_is(&g, "align_bytes=1\n");
-	status_is(&g, opt_dir);
-	filed_close(&g);
+	rig_status_has(&g, "direct_in_use=no\n");
+	rig_status_has(&g, "align_bytes=1\n");
+	rig_status_has(&g, opt_dir);
 }
 
 static void a_full_disk_answers_enospc(void **state)
 {
 	char path[300];
-	struct rig g;
 	int i, full = 0;
 
 	(void)state;
@@ -716,88 +458,44 @@ static void a_full_disk_answers_enospc(void **state)
 	rmdir(path);
 }
 
-/* ---- threads ----------------------------------------------------------------------------- */
-
-static void ports_on_threads_do_not_tear_blocks(void **state)
-{
-	static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
-	struct rig_io *io[16] = { 0 };
-	uint8_t data[4096], got[4096];
-	unsigned seed = 1, i, k;
-	struct rig g;
-
-	(void)state;
-	filed_open(&g, OPTIONS(fresh_dir(base), "threads=3", "files=16"));
-	rig_threads_start(&g);
-	for (i = 0; i < 1000; i++) {
-		if (io[i % 16] && rig_wait(&g, io[i % 16]) == 4096 &&
-			io[i % 16]->r->op == XSEG_OP_READ) {
-			rig_data(&g, io[i % 16], got, sizeof(got));
-			for (k = 1; k < sizeof(got); k++)
-				assert_int_equal(got[k], got[0]);
-		}
-		memset(data, (int)(i & 0xff), sizeof(data));
-		if (i % 50 == 0)
-			rig_copy(&g, names[i / 50 % 6], names[i / 300 % 6], 0, 8192);
-		if (i % 70 == 0)
-			rig_op(&g, XSEG_OP_DELETE, names[i / 70 % 6], 0, 0);
-		if (i % 90 == 0)
-			assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
-		k = (unsigned)rand_r(&seed);
-		io[i % 16] = rig_send(&g, k & 1 ? XSEG_OP_WRITE : XSEG_OP_READ, names[k / 8 % 6],
-			k & 2 ? 4096 : 0, 4096, k & 1 ? data : NULL, k % 64 ? 0 : XSEG_REQ_FUA);
-	}
-	for (i = 0; i < 16; i++)
-		rig_wait(&g, io[i]);
-	rig_threads_stop(&g);
-	filed_close(&g);
-}
-
-static int find_base(void **state)
+static void find_base(void)
 {
 	const char *build = getenv("BUILD");
 
-	(void)state;
 	snprintf(base, sizeof(base), "%s",
 		build && !access(build, W_OK) ? build
 		: !access("build", W_OK)      ? "build"
 					      : "/tmp");
-	return 0;
 }
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define O(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(holes_ends_and_missing_objects_read_as_zeroes),
-		cmocka_unit_test(reads_over_an_odd_end_are_filled_with_zeroes),
-		cmocka_unit_test(odd_writes_keep_their_neighbours_and_the_end),
-		cmocka_unit_test(discard_and_write_zeroes_read_as_zeroes),
-		cmocka_unit_test(a_deleted_object_is_gone),
-		cmocka_unit_test(copy_takes_the_same_range_of_another_object),
-		cmocka_unit_test(any_name_is_one_file),
-		cmocka_unit_test(random_ops_agree_with_an_array),
-		cmocka_unit_test(random_ops_without_o_direct_agree_with_an_array),
-		cmocka_unit_test(random_ops_on_tmpfs_agree_with_an_array),
-		cmocka_unit_test(overlapping_requests_go_in_order_of_arrival),
-		cmocka_unit_test(more_requests_than_iodepth_and_slots_are_served),
-		cmocka_unit_test(requests_of_a_dead_predecessor_are_done_again),
-		cmocka_unit_test(flush_syncs_what_was_written_and_nothing_else),
-		cmocka_unit_test(a_successor_flushes_what_the_dead_one_wrote),
-		cmocka_unit_test(an_orderly_stop_syncs),
-		cmocka_unit_test(a_file_is_synced_before_it_is_closed),
-		cmocka_unit_test(fua_is_answered_after_the_sync),
-		cmocka_unit_test(a_write_during_a_sync_is_synced_by_the_next),
-		cmocka_unit_test(after_a_failed_sync_flush_fails_until_all_is_overwritten),
-		cmocka_unit_test(a_failed_sync_of_a_rewrite_loses_it_again),
-		cmocka_unit_test(a_directory_that_cannot_be_synced_fails_flush_until_it_can),
-		cmocka_unit_test(files_with_lost_data_keep_their_slots),
-		cmocka_unit_test(a_second_filed_on_a_directory_is_refused),
+		T(objects_have_no_largest_size),
+		T(a_name_whose_file_would_have_too_long_a_name_is_refused),
+		O(random_ops_without_o_direct_agree_with_an_array),
+		O(random_ops_on_tmpfs_agree_with_an_array),
+		O(more_requests_than_iodepth_and_slots_are_served),
+		T(flush_syncs_what_was_written_and_nothing_else),
+		T(a_successor_flushes_what_the_dead_one_wrote),
+		T(an_orderly_stop_syncs),
+		O(a_file_is_synced_before_it_is_closed),
+		T(fua_is_answered_after_the_sync),
+		T(a_write_during_a_sync_is_synced_by_the_next),
+		T(after_a_failed_sync_flush_fails_until_all_is_overwritten),
+		T(a_failed_sync_of_a_rewrite_loses_it_again),
+		T(a_directory_that_cannot_be_synced_fails_flush_until_it_can),
+		O(files_with_lost_data_keep_their_slots),
+		T(a_second_filed_on_a_directory_is_refused),
 		cmocka_unit_test(foreign_directories_are_refused),
-		cmocka_unit_test(another_directory_does_not_inherit_what_was_unsynced),
-		cmocka_unit_test(status_tells_whether_o_direct_is_used),
+		O(another_directory_does_not_inherit_what_was_unsynced),
+		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
-		cmocka_unit_test(ports_on_threads_do_not_tear_blocks),
 	};
 
-	return cmocka_run_group_tests(tests, find_base, NULL);
+	find_base();
+	return contract_run(&contract) + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,378 @@
+/* blocker_contract - see blocker_contract.h. */
+#include "tests/unit/blocker_contract.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static const struct contract *store;
+static struct rig g;
+
+static int setup(void **state)
+{
+	(void)state;
+	store->open(&g, 1);
+	return 0;
+}
+
+static int setup_three_ports(void **state)
+{
+	(void)state;
+	store->open(&g, 3);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	store->close(&g);
+	return 0;
+}
+
+/* ---- data -------------------------------------------------------------------------------- */
+
+static void missing_objects_holes_and_ends_read_as_zeroes(void **state)
+{
+	(void)state;
+	assert_true(rig_holds(&g, "none", 0, 128 * KIB, 0));
+	assert_true(rig_holds(&g, "none", 12345, 100000, 0));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "none", 0, 0), -ENOENT);
+	assert_int_equal(rig_fill(&g, "a", 64 * KIB, 4 * KIB, 0x11, 0), 4 * KIB);
+	assert_true(rig_holds(&g, "a", 0, 64 * KIB, 0));
+	assert_true(rig_holds(&g, "a", 64 * KIB, 4 * KIB, 0x11));
+	assert_true(rig_holds(&g, "a", 68 * KIB, 4 * KIB, 0));
+	assert_true(rig_holds(&g, "a", 68 * KIB, 60 * KIB, 0));
+	assert_true(rig_holds(&g, "a", 1 * MIB, 4 * KIB, 0));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 68 * KIB);
+}
+
+static void reads_over_an_odd_end_are_filled_with_zeroes(void **state)
+{
+	uint8_t buf[64 * KIB];
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 5001, 0x11, 0), 5001);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 5001);
+	assert_int_equal(rig_read(&g, "a", 0, buf, sizeof(buf)), sizeof(buf));
+	for (i = 0; i < sizeof(buf); i++)
+		assert_int_equal(buf[i], i < 5001 ? 0x11 : 0);
+	assert_true(rig_holds(&g, "a", 4000, 1001, 0x11));
+	assert_true(rig_holds(&g, "a", 5001, 30000, 0));
+}
+
+static void odd_writes_keep_their_neighbours_and_the_end(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 20000, 0x11, 0), 20000);
+	assert_int_equal(rig_fill(&g, "a", 4095, 8194, 0x33, 0), 8194);
+	assert_true(rig_holds(&g, "a", 0, 4095, 0x11));
+	assert_true(rig_holds(&g, "a", 4095, 8194, 0x33));
+	assert_true(rig_holds(&g, "a", 12289, 20000 - 12289, 0x11));
+	assert_int_equal(rig_fill(&g, "a", 100, 1, 0x22, 0), 1);
+	assert_int_equal(rig_fill(&g, "a", 511, 514, 0x44, 0), 514);
+	assert_true(rig_holds(&g, "a", 0, 100, 0x11));
+	assert_true(rig_holds(&g, "a", 100, 1, 0x22));
+	assert_true(rig_holds(&g, "a", 101, 410, 0x11));
+	assert_true(rig_holds(&g, "a", 511, 514, 0x44));
+	assert_true(rig_holds(&g, "a", 1025, 3070, 0x11));
+	assert_true(rig_holds(&g, "a", 4095, 8194, 0x33));
+	assert_true(rig_holds(&g, "a", 12289, 20000 - 12289, 0x11));
+	assert_true(rig_holds(&g, "a", 20000, 5000, 0));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 20000);
+	assert_int_equal(rig_fill(&g, "a", 4 * MIB - 1, 1, 0x33, 0), 1);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 4 * MIB);
+}
+
+static void the_largest_request_at_an_odd_offset_is_served(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 5000, MIB, 0x44, 0), MIB);
+	assert_true(rig_holds(&g, "a", 5000, MIB, 0x44));
+}
+
+static void discard_and_write_zeroes_read_as_zeroes(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 64 * KIB, 0x11, 0), 64 * KIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 1000, 30000), 30000);
+	assert_true(rig_holds(&g, "a", 0, 1000, 0x11));
+	assert_true(rig_holds(&g, "a", 1000, 30000, 0));
+	assert_true(rig_holds(&g, "a", 31000, 64 * KIB - 31000, 0x11));
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 60 * KIB, 100 * KIB), 100 * KIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 64 * KIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_WRITE_ZEROES, "a", 56 * KIB, 12 * KIB), 12 * KIB);
+	assert_true(rig_holds(&g, "a", 56 * KIB, 12 * KIB, 0));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 68 * KIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "none", 0, 4096), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "none", 0, 0), -ENOENT);
+}
+
+static void zeroes_written_over_the_end_move_it(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 64 * KIB, 0x11, 0), 64 * KIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_WRITE_ZEROES, "a", 60 * KIB, 8 * KIB), 8 * KIB);
+	assert_true(rig_holds(&g, "a", 60 * KIB, 8 * KIB, 0));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 68 * KIB);
+}
+
+static void a_deleted_object_is_gone(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), -ENOENT);
+	assert_int_equal(rig_fill(&g, "a", 0, 64 * KIB, 0x11, 0), 64 * KIB);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), -ENOENT);
+	assert_true(rig_holds(&g, "a", 0, 64 * KIB, 0));
+	assert_int_equal(rig_fill(&g, "a", 4096, 4096, 0x22, 0), 4096);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 8192);
+}
+
+static void copy_takes_the_same_range_of_another_object(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 4 * KIB, 8 * KIB, 0x11, 0), 8 * KIB);
+	assert_int_equal(rig_fill(&g, "b", 0, 64 * KIB, 0x22, 0), 64 * KIB);
+	assert_int_equal(rig_copy(&g, "a", "b", 2000, 20000), 20000);
+	assert_true(rig_holds(&g, "b", 0, 2000, 0x22));
+	assert_true(rig_holds(&g, "b", 2000, 2096, 0));
+	assert_true(rig_holds(&g, "b", 4096, 8192, 0x11));
+	assert_true(rig_holds(&g, "b", 12288, 22000 - 12288, 0));
+	assert_true(rig_holds(&g, "b", 22000, 64 * KIB - 22000, 0x22));
+	assert_int_equal(rig_copy(&g, "none", "b", 0, 4096), -ENOENT);
+	assert_int_equal(rig_copy(&g, "none", "c", 0, 4096), -ENOENT);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "c", 0, 0), -ENOENT);
+	assert_int_equal(rig_copy(&g, "", "b", 0, 4096), -EOPNOTSUPP);
+	assert_int_equal(rig_copy(&g, "b", "b", 0, 4096), 4096);
+}
+
+static void any_name_is_one_object(void **state)
+{
+	static const char *const names[] = { "a/b", "../x", ".", "..", ".hidden", "%41", "A", "a b",
+		"\xc3\xa4", "xseg-filed", "a:b_c-d" };
+	char many[128];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(rig_fill(&g, names[i], 0, 512, (uint8_t)(i + 1), 0), 512);
+	rig_restart(&g);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(rig_holds(&g, names[i], 0, 512, (uint8_t)(i + 1)));
+	memset(many, 'n', 127);
+	many[127] = '\0';
+	assert_int_equal(rig_fill(&g, many, 0, 512, 1, 0), 512);
+	assert_int_equal(rig_fill(&g, "", 0, 512, 1, 0), -EPROTO);
+}
+
+/* ---- random ops -------------------------------------------------------------------------- */
+
+#define MODEL_BYTES (256 * KIB)
+
+static uint8_t model[3][MODEL_BYTES];
+static const char *const model_names[3] = { "x", "y", "z" };
+
+/* One op on object o (a copy is from p); `i` is the byte that a write fills it with. */
+static void random_op(struct rig *r, unsigned *seed, uint32_t i, uint32_t off, uint32_t len)
+{
+	uint32_t o = (uint32_t)rand_r(seed) % 3, p = (uint32_t)rand_r(seed) % 3;
+	static uint8_t buf[MODEL_BYTES];
+	enum xseg_op zero;
+
+	switch (rand_r(seed) % 6) {
+	case 0:
+	case 1:
+		memset(model[o] + off, (int)(i & 0xff), len);
+		assert_int_equal(rig_write(r, model_names[o], off, model[o] + off, len, 0), len);
+		break;
+	case 2:
+		zero = i & 1 ? XSEG_OP_DISCARD : XSEG_OP_WRITE_ZEROES;
+		assert_int_equal(rig_op(r, zero, model_names[o], off, len), len);
+		memset(model[o] + off, 0, len);
+		break;
+	case 3:
+		if (rig_copy(r, model_names[p], model_names[o], off, len) == (int64_t)len)
+			memmove(model[o] + off, model[p] + off, len);
+		break;
+	case 4:
+		if (rand_r(seed) % 8 == 0) {
+			rig_op(r, XSEG_OP_DELETE, model_names[o], 0, 0);
+			memset(model[o], 0, MODEL_BYTES);
+		} else if (rand_r(seed) % 8 == 0) {
+			rig_restart(r);
+		} else if (rand_r(seed) % 8 == 0) {
+			assert_int_equal(rig_op(r, XSEG_OP_FLUSH, "", 0, 0), 0);
+		}
+		break;
+	default:
+		assert_int_equal(rig_read(r, model_names[o], off, buf, len), len);
+		assert_memory_equal(buf, model[o] + off, len);
+	}
+}
+
+void contract_random_ops(struct rig *r, uint32_t steps, uint32_t align)
+{
+	unsigned seed = (unsigned)time(NULL);
+	uint32_t i, off, len;
+
+	print_message("seed %u\n", seed);
+	memset(model, 0, sizeof(model));
+	for (i = 0; i < steps; i++) {
+		off = (uint32_t)rand_r(&seed) % (200 * KIB);
+		len = 1 + (uint32_t)rand_r(&seed) % (56 * KIB);
+		if (rand_r(&seed) % 2) {
+			off &= ~(align - 1);
+			len = (len + align - 1) & ~(align - 1);
+		}
+		random_op(r, &seed, i, off, len);
+	}
+}
+
+static void random_ops_agree_with_an_array(void **state)
+{
+	(void)state;
+	contract_random_ops(&g, store->nr_random, store->align);
+}
+
+/* ---- order, and being killed ------------------------------------------------------------- */
+
+static void overlapping_requests_go_in_order_of_arrival(void **state)
+{
+	struct rig_io *io[12], *read;
+	uint8_t data[8192], got[8192];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 12; i++) {
+		memset(data, (int)i + 1, sizeof(data));
+		io[i] = rig_send(&g, XSEG_OP_WRITE, "a", i * 100, 8192 - i * 200, data, 0);
+	}
+	read = rig_send(&g, XSEG_OP_READ, "a", 0, 8192, NULL, 0);
+	for (i = 0; i < 12; i++)
+		assert_int_equal(rig_wait(&g, io[i]), 8192 - i * 200);
+	assert_int_equal(rig_wait(&g, read), 8192);
+	rig_data(&g, read, got, sizeof(got));
+	for (i = 0; i < 4096; i++)
+		assert_int_equal(got[i], i / 100 < 11 ? i / 100 + 1 : 12);
+}
+
+static void requests_of_a_dead_predecessor_are_done_again(void **state)
+{
+	struct rig_io *write, *read, *gone;
+	uint8_t data[4096];
+
+	(void)state;
+	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x55, 0), 4096);
+	memset(data, 0x11, sizeof(data));
+	write = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, 0);
+	read = rig_send(&g, XSEG_OP_READ, "b", 0, 4096, NULL, 0);
+	gone = rig_send(&g, XSEG_OP_DELETE, "none", 0, 0, NULL, 0);
+	store->hold(&g, 3);
+	assert_true(!write->done && !read->done && !gone->done);
+	rig_restart(&g);
+	assert_int_equal(rig_wait(&g, write), 4096);
+	assert_int_equal(rig_wait(&g, read), 4096);
+	assert_int_equal(rig_wait(&g, gone), 0);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
+}
+
+static void objects_survive_a_kill_and_a_stop(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 100, 100000, 0x11, 0), 100000);
+	rig_restart(&g);
+	assert_true(rig_holds(&g, "a", 100, 100000, 0x11));
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 100100);
+	rig_stop(&g);
+	assert_int_equal(rig_start(&g), 0);
+	assert_true(rig_holds(&g, "a", 100, 100000, 0x11));
+}
+
+/* ---- several ports ----------------------------------------------------------------------- */
+
+static void several_ports_serve_one_store(void **state)
+{
+	(void)state;
+	rig_fill_many(&g, 30);
+	rig_restart(&g);
+	rig_many_hold(&g, 30);
+	assert_int_equal(rig_copy(&g, "o1", "o2", 0, 4096), 4096);
+	assert_true(rig_holds(&g, "o2", 0, 4096, 2));
+}
+
+/* What a read of 4 KiB got is of one write. */
+static void is_not_torn(struct rig_io *io)
+{
+	uint8_t got[4096];
+	unsigned k;
+
+	if (rig_wait(&g, io) != 4096 || io->r->op != XSEG_OP_READ)
+		return;
+	rig_data(&g, io, got, sizeof(got));
+	for (k = 1; k < sizeof(got); k++)
+		assert_int_equal(got[k], got[0]);
+}
+
+/* Reads, writes, copies and deletes of the same few blocks from threads of their own. */
+static void ports_on_threads_do_not_tear_blocks(void **state)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
+	struct rig_io *io[16] = { 0 };
+	unsigned seed = 1, i, k;
+	uint8_t data[4096];
+
+	(void)state;
+	rig_threads_start(&g);
+	for (i = 0; i < store->nr_torn; i++) {
+		if (io[i % 16])
+			is_not_torn(io[i % 16]);
+		memset(data, (int)(i & 0xff), sizeof(data));
+		if (i % 50 == 0)
+			rig_copy(&g, names[i / 50 % 6], names[i / 300 % 6], 0, 8192);
+		if (i % 70 == 0)
+			rig_op(&g, XSEG_OP_DELETE, names[i / 70 % 6], 0, 0);
+		if (i % 90 == 0)
+			assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+		k = (unsigned)rand_r(&seed);
+		io[i % 16] = rig_send(&g, k & 1 ? XSEG_OP_WRITE : XSEG_OP_READ, names[k / 8 % 6],
+			k & 2 ? 4096 : 0, 4096, k & 1 ? data : NULL, k % 64 ? 0 : XSEG_REQ_FUA);
+	}
+	for (i = 0; i < 16; i++)
+		rig_wait(&g, io[i]);
+	rig_threads_stop(&g);
+}
+
+#define T(name)	 cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T3(name) cmocka_unit_test_setup_teardown(name, setup_three_ports, teardown)
+
+int contract_run(const struct contract *of)
+{
+	const struct CMUnitTest contract[] = {
+		T(missing_objects_holes_and_ends_read_as_zeroes),
+		T(reads_over_an_odd_end_are_filled_with_zeroes),
+		T(odd_writes_keep_their_neighbours_and_the_end),
+		T(the_largest_request_at_an_odd_offset_is_served),
+		T(discard_and_write_zeroes_read_as_zeroes),
+		T(zeroes_written_over_the_end_move_it),
+		T(a_deleted_object_is_gone),
+		T(copy_takes_the_same_range_of_another_object),
+		T(any_name_is_one_object),
+		T(random_ops_agree_with_an_array),
+		T(overlapping_requests_go_in_order_of_arrival),
+		T(requests_of_a_dead_predecessor_are_done_again),
+		T(objects_survive_a_kill_and_a_stop),
+		T3(several_ports_serve_one_store),
+		T3(ports_on_threads_do_not_tear_blocks),
+	};
+
+	store = of;
+	return cmocka_run_group_tests(contract, NULL, NULL);
+}
