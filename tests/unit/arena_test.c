@@ -1,35 +1,27 @@
-/* arena_test - extents: arenas that are one piece and outlive their peer, pages, zeroes, and running out of them. */
-#include "seg_rig.h"
+/* arena_test - extents: arenas that are one piece and outlive their peer, pages, zeroes, and running
+ * out of them. */
+#include "tests/unit/seg_pair.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define NR_EXTENTS 8
 
-static struct xseg *seg;
 static struct xseg_peer *peer;
 
-static int setup(void **state)
+static int setup_peer(void **state)
 {
-	(void)state;
-	seg = segrig_private();
+	setup(state);
 	peer = segrig_server(seg, "cached", 1, 0);
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown_peer(void **state)
 {
-	(void)state;
-	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
-	segrig_sound(seg);
-	xseg_detach(seg);
-	return 0;
+	close_peer(peer);
+	return teardown(state);
 }
 
 static uint8_t *arena(uint64_t want, uint64_t *bytes, bool want_fresh)
@@ -60,7 +52,7 @@ static uint32_t free_extents(void)
 
 static void an_arena_is_one_zeroed_piece_even_of_scattered_extents(void **state)
 {
-	struct xseg_peer *client[4];
+	struct xseg_peer *other[4];
 	uint32_t page[XSEG_EXTENT_PAGES];
 	uint64_t bytes;
 	uint8_t *base;
@@ -69,11 +61,11 @@ static void an_arena_is_one_zeroed_piece_even_of_scattered_extents(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "c%u", i);
-		client[i] = segrig_client(seg, name, 0);
-		assert_int_equal(xseg_pages_take(client[i], 1, page), 0);
+		other[i] = segrig_client(seg, name, 0);
+		assert_int_equal(xseg_pages_take(other[i], 1, page), 0);
 	}
-	xseg_peer_close(client[0], XSEG_CLOSE_KEEP_ARENA);
-	xseg_peer_close(client[2], XSEG_CLOSE_KEEP_ARENA);
+	close_peer(other[0]);
+	close_peer(other[2]);
 	base = arena(5 * XSEG_EXTENT_SIZE - 77, &bytes, true);
 	assert_int_equal(bytes, 5 * XSEG_EXTENT_SIZE - 77);
 	assert_true(is_zero(base, bytes));
@@ -87,8 +79,8 @@ static void an_arena_is_one_zeroed_piece_even_of_scattered_extents(void **state)
 		if (extent_kind(w) == XS_EXTENT_ARENA)
 			assert_int_equal(at[7], extent_nr(w) * (XSEG_EXTENT_SIZE / 8) + 7);
 	}
-	xseg_peer_close(client[1], XSEG_CLOSE_KEEP_ARENA);
-	xseg_peer_close(client[3], XSEG_CLOSE_KEEP_ARENA);
+	close_peer(other[1]);
+	close_peer(other[3]);
 }
 
 static void an_arena_is_found_again_by_whoever_succeeds_whatever_he_asks_for(void **state)
@@ -157,8 +149,9 @@ static void extents_of_an_arena_that_was_not_committed_are_taken_back(void **sta
 
 	(void)state;
 	arena(6 << 20, &bytes, true);
-	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
-	atomic_store(&seg->peers[xseg_peer_find(seg, "cached")].arena_extents, 0);	/* it died before the commit */
+	abandon(peer);
+	/* it died before the commit */
+	atomic_store(&seg->peers[xseg_peer_find(seg, "cached")].arena_extents, 0);
 	peer = segrig_server(seg, "cached", 1, 0);
 	assert_true(is_zero(arena(16 << 20, &bytes, true), 16 << 20));
 	assert_int_equal(free_extents(), 0);
@@ -173,16 +166,14 @@ static void a_damaged_arena_is_refused(void **state)
 
 	(void)state;
 	arena(6 << 20, &bytes, true);
-	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+	close_peer(peer);
 	word = atomic_load(&seg->extents[1].word);
 	peer = segrig_server(seg, "cached", 1, 0);
 	for (unsigned i = 0; i < 3; i++) {
 		static const uint32_t nr[] = { 3, UINT32_MAX, 2 };
 
-		if (i == 2)
-			atomic_store(&seg->extents[1].word, 0);
-		else
-			atomic_store(&seg->extents[1].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(peer), nr[i]));
+		atomic_store(&seg->extents[1].word,
+			i == 2 ? 0 : extent_word(XS_EXTENT_ARENA, xseg_peer_index(peer), nr[i]));
 		assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -EPROTO);
 		assert_non_null(strstr(err.text, "cached"));
 	}
@@ -225,12 +216,12 @@ static void pages_are_whole_extents_of_zeroes_and_each_is_given_once(void **stat
 static void pages_that_change_hands_are_zero_and_without_an_owner_word(void **state)
 {
 	uint32_t nr = NR_EXTENTS * XSEG_EXTENT_PAGES, *page = calloc(nr, sizeof(*page));
-	struct xseg_peer *client;
+	struct xseg_peer *other;
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
-		client = segrig_client(seg, "me", 0);
-		assert_int_equal(xseg_pages_take(client, nr, page), 0);
+		other = segrig_client(seg, "me", 0);
+		assert_int_equal(xseg_pages_take(other, nr, page), 0);
 		for (uint32_t k = 0; k < nr; k++) {
 			assert_true(is_zero(xseg_page(seg, page[k]), XSEG_PAGE_SIZE));
 			assert_int_equal(xseg_page_owner(seg, page[k]), 0);
@@ -238,7 +229,7 @@ static void pages_that_change_hands_are_zero_and_without_an_owner_word(void **st
 			xseg_page_owner_set(seg, page[k], k + 1);
 			assert_int_equal(xseg_page_owner(seg, page[k]), k + 1);
 		}
-		xseg_peer_close(client, i == 1 ? XSEG_CLOSE_ABANDON : XSEG_CLOSE_KEEP_ARENA);
+		xseg_peer_close(other, i == 1 ? XSEG_CLOSE_ABANDON : XSEG_CLOSE_KEEP_ARENA);
 		xseg_sweep(seg);
 	}
 	free(page);
@@ -266,7 +257,7 @@ static void pages_and_owner_words_of_a_dead_peer_are_its_successors(void **state
 	assert_int_equal(xseg_pages_take(peer, 1, page), 0);
 	memset(xseg_page(seg, page[9]), 9, XSEG_PAGE_SIZE);
 	xseg_page_owner_set(seg, page[9], 99);
-	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	abandon(peer);
 	peer = segrig_server(seg, "cached", 1, 0);
 	assert_int_equal(xseg_pages_owned(peer, again, XSEG_EXTENT_PAGES), XSEG_EXTENT_PAGES);
 	assert_memory_equal(page, again, sizeof(page));
@@ -277,21 +268,21 @@ static void pages_and_owner_words_of_a_dead_peer_are_its_successors(void **state
 	peer = segrig_server(seg, "cached", 1, 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define A(name) cmocka_unit_test_setup_teardown(name, setup_peer, teardown_peer)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(an_arena_is_one_zeroed_piece_even_of_scattered_extents),
-		T(an_arena_is_found_again_by_whoever_succeeds_whatever_he_asks_for),
-		T(an_arena_that_was_given_back_is_made_anew_and_zero),
-		T(an_arena_that_does_not_fit_is_refused_and_takes_nothing),
-		T(extents_of_an_arena_that_was_not_committed_are_taken_back),
-		T(a_damaged_arena_is_refused),
-		T(pages_are_whole_extents_of_zeroes_and_each_is_given_once),
-		T(pages_that_change_hands_are_zero_and_without_an_owner_word),
-		T(pages_that_are_not_there_are_refused_and_none_is_taken),
-		T(pages_and_owner_words_of_a_dead_peer_are_its_successors),
+		A(an_arena_is_one_zeroed_piece_even_of_scattered_extents),
+		A(an_arena_is_found_again_by_whoever_succeeds_whatever_he_asks_for),
+		A(an_arena_that_was_given_back_is_made_anew_and_zero),
+		A(an_arena_that_does_not_fit_is_refused_and_takes_nothing),
+		A(extents_of_an_arena_that_was_not_committed_are_taken_back),
+		A(a_damaged_arena_is_refused),
+		A(pages_are_whole_extents_of_zeroes_and_each_is_given_once),
+		A(pages_that_change_hands_are_zero_and_without_an_owner_word),
+		A(pages_that_are_not_there_are_refused_and_none_is_taken),
+		A(pages_and_owner_words_of_a_dead_peer_are_its_successors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,35 +1,26 @@
 /* stats_test - blocks of counters: one writer, any reader, as long-lived as the peer's name. */
-#include "seg_rig.h"
+#include "tests/unit/seg_pair.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const char *const keys[] = { "ops", "bytes", "a_key_of_exactly_23_chr" };
 
-static struct xseg *seg;
 static struct xseg_peer *peer;
 
-static int setup(void **state)
+static int setup_peer(void **state)
 {
-	(void)state;
-	seg = segrig_private();
+	setup(state);
 	peer = segrig_server(seg, "memd", 2, 0);
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown_peer(void **state)
 {
-	(void)state;
-	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
-	segrig_sound(seg);
-	xseg_detach(seg);
-	return 0;
+	close_peer(peer);
+	return teardown(state);
 }
 
 static struct xseg_stats *open_block(const char *name, const char *kind)
@@ -119,7 +110,7 @@ static void a_successor_that_counts_other_things_begins_at_zero(void **state)
 
 	(void)state;
 	xseg_stats_add(stats, 0, 5);
-	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	abandon(peer);
 	peer = segrig_server(seg, "memd", 1, 0);
 	assert_int_equal(xseg_stats_open(peer, "memd", "memd", other, 2, &stats), 0);
 	assert_int_equal(xseg_stats_get(stats, 0), 0);
@@ -148,16 +139,16 @@ static void a_closed_block_is_gone_and_used_again_empty(void **state)
 static void blocks_run_out_and_come_back_with_the_peer(void **state)
 {
 	struct segrig_accounts before = segrig_accounts(seg);
-	struct xseg_peer *client = segrig_client(seg, "me", 0);
+	struct xseg_peer *other = segrig_client(seg, "me", 0);
 	struct xseg_stats *stats;
 	uint32_t n = 0;
 
 	(void)state;
-	while (xseg_stats_open(client, "c", "client", keys, 3, &stats) == 0)
+	while (xseg_stats_open(other, "c", "client", keys, 3, &stats) == 0)
 		n++;
 	assert_int_equal(n, xseg_nr_stats(seg));
 	assert_int_equal(xseg_stats_open(peer, "memd", "memd", keys, 3, &stats), -ENOSPC);
-	xseg_peer_close(client, XSEG_CLOSE_ABANDON);
+	abandon(other);
 	assert_int_equal(xseg_sweep(seg), 1);
 	segrig_same(seg, &before);
 	open_block("memd", "memd");
@@ -229,20 +220,20 @@ static void a_reader_beside_the_writer_sees_numbers_that_only_grow(void **state)
 	assert_int_equal(view.lat.count, 100000);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define S(name) cmocka_unit_test_setup_teardown(name, setup_peer, teardown_peer)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_is_counted_is_seen),
-		T(a_second_block_of_a_name_is_another_one),
-		T(a_successor_goes_on_counting_in_the_same_blocks),
-		T(a_successor_that_counts_other_things_begins_at_zero),
-		T(a_closed_block_is_gone_and_used_again_empty),
-		T(blocks_run_out_and_come_back_with_the_peer),
-		T(too_many_keys_are_refused_and_the_most_are_not),
-		T(a_damaged_block_is_read_within_its_bounds),
-		T(a_reader_beside_the_writer_sees_numbers_that_only_grow),
+		S(what_is_counted_is_seen),
+		S(a_second_block_of_a_name_is_another_one),
+		S(a_successor_goes_on_counting_in_the_same_blocks),
+		S(a_successor_that_counts_other_things_begins_at_zero),
+		S(a_closed_block_is_gone_and_used_again_empty),
+		S(blocks_run_out_and_come_back_with_the_peer),
+		S(too_many_keys_are_refused_and_the_most_are_not),
+		S(a_damaged_block_is_read_within_its_bounds),
+		S(a_reader_beside_the_writer_sees_numbers_that_only_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
