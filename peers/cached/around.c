@@ -43,6 +43,7 @@ bool around_read(struct cport *ps, struct creq *c, enum bypass_why why)
 	count(ps, (enum cache_counter)(CC_BYPASSED_SEQUENTIAL + why), 1);
 	count(ps, CC_BYPASSED_BYTES, c->r->size);
 	c->obj = NULL;
+	creq_set_state(c, CREQ_IDLE);
 	peer_forward(ps->pp, c->r);
 	object_put(ps, o);
 	return true;
@@ -82,6 +83,7 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 	for (uint32_t i = 0; i < c->nr; i++)
 		bypass_bucket(ps, o, c->first + i);
 	o->loads_out++;
+	creq_set_state(c, CREQ_AT_STORE);
 	if (c->r->state == XSEG_REQ_AT)
 		xseg_req_start(ps->pp->port, c->r);
 	count(ps, CC_WRITES, 1);
@@ -108,8 +110,7 @@ bool around_write(struct cport *ps, struct creq *c)
 		return true;
 	}
 	room_put(ps, c->obj, c->first, c->nr, NULL, 0);
-	c->wait.fn = creq_retry;
-	requests_wait(ps, &c->wait);
+	creq_wait_for_request(ps, c);
 	return true;
 }
 

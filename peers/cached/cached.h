@@ -115,8 +115,15 @@ enum wait_why { WAIT_BUCKET, WAIT_REQUEST, WAIT_LOAD, WAIT_FLUSH, NR_WAITS };
 enum bypass_why { BYPASS_SEQUENTIAL, BYPASS_FULL, BYPASS_POLICY, BYPASS_ERROR, BYPASS_NONE };
 enum flush_why { FLUSH_WATERMARK, FLUSH_AGE, FLUSH_EVICTION, FLUSH_FLUSH, FLUSH_SWITCH, FLUSH_NONE };
 
+/* See creq.c. */
+enum creq_state {
+	CREQ_IDLE, CREQ_RUNNING, CREQ_WAITS_ENTRY, CREQ_WAITS_OBJECT, CREQ_WAITS_MEMORY, CREQ_WAITS_REQUEST, CREQ_AT_STORE,
+	CREQ_NR_STATES
+};
+
 /* A request from above, while cached has it. Indexed by the request's index. */
 struct creq {
+	enum creq_state state;			/* written by creq_set_state() only */
 	struct xreq *r;
 	struct object *obj, *other;		/* other: COPY: of source and target the one that it is not inside of */
 	void (*step)(struct cport *ps, struct creq *c);	/* tries to go on; inside the object */
@@ -131,7 +138,6 @@ struct creq {
 	uint16_t nr_pages;			/* of page[] that it holds */
 	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
 	uint8_t edges_out;			/* write: edge loads in flight */
-	bool waiting;				/* in obj->waiters */
 	bool woken;				/* got its turn in a wait queue: may pass those who wait */
 	bool looked, redo, applied, fua;
 	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
@@ -297,6 +303,7 @@ void object_ready(struct cport *ps, struct object *o);			/* owned by this thread
 bool object_run_ready(struct cport *ps, unsigned budget);		/* true: there is more */
 void object_put(struct cport *ps, struct object *o);
 void object_set_state(struct object *o, enum object_state s);
+bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
@@ -350,7 +357,10 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered);
 /* The part of bucket i that c covers: *len bytes from *in of the bucket. */
 void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len);
 bool creq_is_partial(const struct creq *c, uint32_t i);
-void creq_retry(struct xwait *w, void *ctx);		/* for c->wait.fn: steps it again */
+void creq_set_state(struct creq *c, enum creq_state s);
+bool creq_edge_legal(enum creq_state from, enum creq_state to);
+const char *creq_state_name(enum creq_state s);
+void creq_wait_for_request(struct cport *ps, struct creq *c);	/* steps it again when one of our own requests is free */
 static inline bool creq_is_done(const struct creq *c, uint32_t i) { return c->done[i / 64] >> (i % 64) & 1; }
 static inline void creq_set_done(struct creq *c, uint32_t i)
 {

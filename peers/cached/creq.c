@@ -1,11 +1,57 @@
 /* creq - a request from above: finding its object, waiting for an entry, its first step, its end.
  *
+ * States (creq_set_state() is the only writer). Whoever has the creq sets it, before he puts it where another finds it.
+ *
+ *   from           to             when                                              by
+ *   IDLE           RUNNING        it arrives                                        creq_request
+ *   RUNNING        WAITS_ENTRY    its name is new and no entry is free              wait_for_entry
+ *   RUNNING        WAITS_OBJECT   a load, a delete, a redo or a write past the cache of its object is under way  object_wait
+ *   RUNNING        WAITS_MEMORY   there are too few pages                           pages_wait
+ *   RUNNING        WAITS_REQUEST  no request of our own is free                     creq_wait_for_request, sync_send
+ *   RUNNING        AT_STORE       a child of its own, or flushes that it waits for, are out  through_wait, flush_request, sync_send, around.c, ops.c
+ *   WAITS_ENTRY, WAITS_OBJECT, WAITS_MEMORY, WAITS_REQUEST  RUNNING  what it waited for is there  entry_retry, object_wake, pages_wait_fn, creq_retry
+ *   AT_STORE       RUNNING        the flushes are over                              through_cover, sync_all
+ *   RUNNING, AT_STORE  IDLE       it is answered, or forwarded                      creq_finish, around_read
+ *
  * Contract: creq_request() is called by the port's thread, outside of any object.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
+
+#define TO(s) (1u << CREQ_##s)
+
+static const uint8_t legal[CREQ_NR_STATES] = {
+	[CREQ_IDLE]	     = TO(RUNNING),
+	[CREQ_RUNNING]	     = TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) | TO(WAITS_REQUEST) | TO(AT_STORE) | TO(IDLE),
+	[CREQ_WAITS_ENTRY]   = TO(RUNNING),
+	[CREQ_WAITS_OBJECT]  = TO(RUNNING),
+	[CREQ_WAITS_MEMORY]  = TO(RUNNING),
+	[CREQ_WAITS_REQUEST] = TO(RUNNING),
+	[CREQ_AT_STORE]	     = TO(RUNNING) | TO(IDLE),
+};
+
+static const char *const names[CREQ_NR_STATES] = {
+	"IDLE", "RUNNING", "WAITS_ENTRY", "WAITS_OBJECT", "WAITS_MEMORY", "WAITS_REQUEST", "AT_STORE",
+};
+
+const char *creq_state_name(enum creq_state s)
+{
+	return (unsigned)s < CREQ_NR_STATES ? names[s] : "?";
+}
+
+bool creq_edge_legal(enum creq_state from, enum creq_state to)
+{
+	return (unsigned)from < CREQ_NR_STATES && (unsigned)to < CREQ_NR_STATES && (legal[from] & 1u << to);
+}
+
+void creq_set_state(struct creq *c, enum creq_state s)
+{
+	assert(creq_edge_legal(c->state, s));
+	c->state = s;
+}
 
 void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len)
 {
@@ -29,6 +75,7 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 	struct object *o = c->obj, *other = c->other;
 
 	c->obj = c->other = NULL;
+	creq_set_state(c, CREQ_IDLE);
 	peer_answer(ps->pp, c->r, result);
 	if (o)
 		object_put(ps, o);
@@ -36,11 +83,19 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 		object_put(ps, other);
 }
 
-void creq_retry(struct xwait *w, void *ctx)
+static void creq_retry(struct xwait *w, void *ctx)
 {
 	struct creq *c = caa_container_of(w, struct creq, wait);
 
+	creq_set_state(c, CREQ_RUNNING);
 	object_push(ctx, c->obj, &c->work);
+}
+
+void creq_wait_for_request(struct cport *ps, struct creq *c)
+{
+	creq_set_state(c, CREQ_WAITS_REQUEST);
+	c->wait.fn = creq_retry;
+	requests_wait(ps, &c->wait);
 }
 
 /* An object belongs to the volume of the first request that finds it without dirty data. */
@@ -88,13 +143,17 @@ static void find_object(struct cport *ps, struct creq *c);
 
 static void entry_retry(struct xwait *w, void *ctx)
 {
-	find_object(ctx, caa_container_of(w, struct creq, wait));
+	struct creq *c = caa_container_of(w, struct creq, wait);
+
+	creq_set_state(c, CREQ_RUNNING);
+	find_object(ctx, c);
 }
 
 /* No entry can be had: one is being emptied for us. */
 static void wait_for_entry(struct cport *ps, struct creq *c)
 {
 	count_wait(ps, WAIT_BUCKET);
+	creq_set_state(c, CREQ_WAITS_ENTRY);
 	c->wait.fn = entry_retry;
 	xwaitq_add(&ps->cache->want_entries, &c->wait, 1);
 	object_reclaim_one(ps);
@@ -158,7 +217,9 @@ static bool has_range(uint8_t op)
 
 static void creq_init(struct creq *c, struct xreq *r)
 {
+	assert(c->state == CREQ_IDLE);
 	memset(c, 0, offsetof(struct creq, page));
+	creq_set_state(c, CREQ_RUNNING);
 	c->r = r;
 	c->step = steps[r->op];
 	c->work.fn = step_job;

@@ -45,9 +45,14 @@ const char *object_state_name(enum object_state s)
 	return (unsigned)s < OBJECT_NR_STATES ? names[s] : "?";
 }
 
+bool object_edge_legal(enum object_state from, enum object_state to)
+{
+	return (unsigned)from < OBJECT_NR_STATES && (unsigned)to < OBJECT_NR_STATES && (legal[from] & 1u << to);
+}
+
 void object_set_state(struct object *o, enum object_state s)
 {
-	assert(legal[o->state] & 1u << s);
+	assert(object_edge_legal((enum object_state)o->state, s));
 	o->state = s;
 }
 
@@ -280,10 +285,8 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why)
 {
-	if (c->waiting)
-		return;
 	count_wait(ps, why);
-	c->waiting = true;
+	creq_set_state(c, CREQ_WAITS_OBJECT);
 	c->next = NULL;
 	*o->waiters_tail = c;
 	o->waiters_tail = &c->next;
@@ -297,7 +300,7 @@ void object_wake(struct cport *ps, struct object *o)
 	o->waiters_tail = &o->waiters;
 	for (; c; c = next) {
 		next = c->next;
-		c->waiting = false;
+		creq_set_state(c, CREQ_RUNNING);
 		c->step(ps, c);
 	}
 }

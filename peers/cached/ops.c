@@ -15,10 +15,10 @@ static struct child *child_or_wait(struct cport *ps, struct creq *c, enum child_
 
 	if (ch) {
 		ch->c = c;
+		creq_set_state(c, CREQ_AT_STORE);
 		return ch;
 	}
-	c->wait.fn = creq_retry;
-	requests_wait(ps, &c->wait);
+	creq_wait_for_request(ps, c);
 	return NULL;
 }
 

@@ -237,12 +237,14 @@ static void pages_wait_fn(struct xwait *w, void *ctx)
 	struct creq *c = caa_container_of(w, struct creq, wait);
 
 	c->woken = true;
+	creq_set_state(c, CREQ_RUNNING);
 	object_push(ctx, c->obj, &c->work);
 }
 
 void pages_wait(struct cport *ps, struct creq *c, uint32_t need)
 {
 	count_wait(ps, WAIT_BUCKET);
+	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->wait.fn = pages_wait_fn;
 	xwaitq_add(&ps->cache->want_pages, &c->wait, need);
 	if (pages_available(ps->cache) >= need)

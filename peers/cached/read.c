@@ -84,9 +84,8 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 	ch = child_get(ps, CHILD_LOAD, o);
 	if (!ch) {
 		room_put(ps, o, b, n, page, n);
-		c->wait.fn = creq_retry;
 		if (may_queue)
-			requests_wait(ps, &c->wait);
+			creq_wait_for_request(ps, c);
 		return false;
 	}
 	ch->first = (uint16_t)b;

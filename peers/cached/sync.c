@@ -52,7 +52,10 @@ static bool synced_before(struct cached *k, uint32_t volume, uint16_t epoch)
 
 static void sync_retry(struct xwait *w, void *ctx)
 {
-	sync_send(ctx, caa_container_of(w, struct creq, wait));
+	struct creq *c = caa_container_of(w, struct creq, wait);
+
+	creq_set_state(c, CREQ_RUNNING);
+	sync_send(ctx, c);
 }
 
 /* All that c covers is at the store: now the store has to make it stable. */
@@ -61,10 +64,12 @@ void sync_send(struct cport *ps, struct creq *c)
 	struct child *ch = child_get(ps, CHILD_SYNC, NULL);
 
 	if (!ch) {
+		creq_set_state(c, CREQ_WAITS_REQUEST);
 		c->wait.fn = sync_retry;
 		requests_wait(ps, &c->wait);
 		return;
 	}
+	creq_set_state(c, CREQ_AT_STORE);
 	ch->c = c;
 	ch->seq = atomic_fetch_add_explicit(&ps->cache->sync_epoch, 1, memory_order_relaxed);
 	ch->r->volume = c->r->volume;

@@ -119,6 +119,7 @@ static void sync_all(struct cport *ps, struct creq *c)
 {
 	for (struct creq *next; c; c = next) {
 		next = c->next;
+		creq_set_state(c, CREQ_RUNNING);
 		sync_send(ps, c);
 	}
 }
@@ -204,6 +205,7 @@ void flush_request(struct cport *ps, struct creq *c)
 	c->ticket = ticket_cut(v);
 	covered = v->lowest > c->ticket;
 	if (!covered) {
+		creq_set_state(c, CREQ_AT_STORE);
 		c->next = k->flushes;
 		k->flushes = c;
 		atomic_fetch_add_explicit(&k->nr_flushes, 1, memory_order_relaxed);

@@ -34,8 +34,7 @@ static bool edge_load(struct cport *ps, struct creq *c, uint32_t i)
 	struct child *ch = child_get(ps, CHILD_EDGE, o);
 
 	if (!ch) {
-		c->wait.fn = creq_retry;
-		requests_wait(ps, &c->wait);
+		creq_wait_for_request(ps, c);
 		return false;
 	}
 	ch->c = c;
@@ -322,6 +321,7 @@ void through_wait(struct cport *ps, struct creq *c)
 		through_end(ps, c);
 		return;
 	}
+	creq_set_state(c, CREQ_AT_STORE);
 	o->nr_fua = (uint16_t)(o->nr_fua + c->fua);
 	count_wait(ps, WAIT_FLUSH);
 	c->next = o->through;
@@ -350,6 +350,7 @@ void through_cover(struct cport *ps, struct object *o, struct child *ch, int err
 		}
 		*at = c->next;
 		o->nr_fua = (uint16_t)(o->nr_fua - c->fua);
+		creq_set_state(c, CREQ_RUNNING);
 		through_end(ps, c);
 	}
 }

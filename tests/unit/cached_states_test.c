@@ -1,0 +1,100 @@
+/* cached_states_test - the drawings of cached's state machines in docs/ARCHITECTURE.md are those of the tables that the code checks.
+ *
+ * A drawing is a block of Mermaid after the line "<!-- states of NAME -->". It is made from the table here, and compared.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "peers/cached/cached.h"
+
+#define DOCUMENT "docs/ARCHITECTURE.md"
+
+struct machine {
+	const char *name;
+	unsigned nr;
+	const char *(*state)(unsigned s);
+	bool (*legal)(unsigned from, unsigned to);
+};
+
+static const char *bucket_name(unsigned s) { return bucket_state_name((enum bucket_state)s); }
+static const char *object_name(unsigned s) { return object_state_name((enum object_state)s); }
+static const char *creq_name(unsigned s) { return creq_state_name((enum creq_state)s); }
+static bool bucket_edge(unsigned a, unsigned b) { return bucket_edge_legal((enum bucket_state)a, (enum bucket_state)b); }
+static bool object_edge(unsigned a, unsigned b) { return object_edge_legal((enum object_state)a, (enum object_state)b); }
+static bool creq_edge(unsigned a, unsigned b) { return creq_edge_legal((enum creq_state)a, (enum creq_state)b); }
+
+static const struct machine machines[] = {
+	{ "bucket", BUCKET_NR_STATES, bucket_name, bucket_edge },
+	{ "object", OBJECT_NR_STATES, object_name, object_edge },
+	{ "request", CREQ_NR_STATES, creq_name, creq_edge },
+};
+
+static void draw(const struct machine *m, char *out, size_t size)
+{
+	size_t n = (size_t)snprintf(out, size, "<!-- states of %s -->\n```mermaid\nstateDiagram-v2\n    [*] --> %s\n", m->name, m->state(0));
+
+	for (unsigned from = 0; from < m->nr; from++)
+		for (unsigned to = 0; to < m->nr; to++)
+			if (m->legal(from, to))
+				n += (size_t)snprintf(out + n, size - n, "    %s --> %s\n", m->state(from), m->state(to));
+	snprintf(out + n, size - n, "```\n");
+}
+
+static char *read_document(void)
+{
+	FILE *f = fopen(DOCUMENT, "r");
+	char *text = calloc(1, 1 << 20);
+
+	assert_non_null(text);
+	if (!f)
+		fail_msg("%s cannot be read; run this from the repository's folder", DOCUMENT);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
+	fclose(f);
+	return text;
+}
+
+static void the_drawings_in_the_document_are_those_of_the_tables(void **state)
+{
+	char *text = read_document(), want[8192];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		draw(&machines[i], want, sizeof(want));
+		if (!strstr(text, want))
+			fail_msg("%s does not have this:\n%s", DOCUMENT, want);
+	}
+	free(text);
+}
+
+static void every_state_can_be_reached_and_left(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		const struct machine *m = &machines[i];
+
+		for (unsigned s = 0; s < m->nr; s++) {
+			unsigned in = s == 0, out = 0;
+
+			for (unsigned t = 0; t < m->nr; t++) {
+				in += t != s && m->legal(t, s);
+				out += t != s && m->legal(s, t);
+			}
+			assert_true(in && out);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_drawings_in_the_document_are_those_of_the_tables),
+		cmocka_unit_test(every_state_can_be_reached_and_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
