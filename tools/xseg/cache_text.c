@@ -164,29 +164,30 @@ static void print_group(const json_t *status, const char *heading, const char *g
 		putchar('\n');
 }
 
-static void print_draining(const json_t *status)
+/* "write-back -> write-through (draining 58%, 212M dirty, 180M/s, ETA 1s)", or just the policy. */
+static void print_policy(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "draining");
+	const char *policy = text(status, "policy"), *promise = cache_text_promise(policy);
 	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
 
 	if (json_is_object(d))
-		printf("draining  from %s, %" PRIu64 "%% done, %s left at %s/s, about %s more\n",
-		       text(d, "from"), number(d, "percent"),
-		       out_size(number(d, "bytes_left"), left), out_size(number(d, "rate"), rate),
-		       out_time(number(d, "eta_ms") * 1000000, eta));
+		printf("policy    %s -> %s (draining %" PRIu64 "%%, %s dirty, %s/s, ETA %s)\n", text(d, "from"), policy,
+		       number(d, "percent"), out_size(number(d, "bytes_left"), left),
+		       out_size(number(d, "rate"), rate), out_time(number(d, "eta_ms") * 1000000, eta));
+	else
+		printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 }
 
 void cache_text_print(const json_t *s)
 {
-	const char *policy = text(s, "policy"), *promise = cache_text_promise(policy);
 	uint64_t hits = number(s, "hits"),
 		 looks = hits + number(s, "misses") + number(s, "partial");
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
 
 	printf("cache     %s, %s, generation %" PRIu64 "\n", text(s, "name"), text(s, "state"),
 	       number(s, "generation"));
-	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
-	print_draining(s);
+	print_policy(s);
 	printf("memory    %s, %s used, %s dirty, and %s for tables\n",
 	       out_size(number(s, "memory_bytes"), a), out_size(number(s, "used_bytes"), b),
 	       out_size(number(s, "dirty_bytes"), c),
