@@ -150,17 +150,20 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	uint32_t seg_pages = xseg_nr_pages(k->peer.seg), i;
 	struct xlist_node *nodes;
 	struct xseg_info info;
-	void *free_pages;
+	void *free_pages, *free_lists;
 
 	xseg_get_info(k->peer.seg, &info);
 	k->objects = take_mem(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
 	k->creqs = take_mem(k, (size_t)info.nr_requests * sizeof(*k->creqs));
 	k->children = take_mem(k, (size_t)info.nr_requests * sizeof(*k->children));
 	k->chunk_free = take_mem(k, seg_pages);
+	k->lists = take_mem(k, NR_LISTS * sizeof(k->lists[0]));
+	free_lists = take_mem(k, xpool_mem_bytes(NR_LISTS));
 	k->volumes = take_mem(k, NR_VOLUMES * sizeof(*k->volumes));
 	nodes = take_mem(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = take_mem(k, xpool_mem_bytes(seg_pages));
 	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->volumes || !nodes || !free_pages ||
+	    !k->lists || !free_lists ||
 	    xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < k->head->nr_objects; i++)
@@ -172,6 +175,9 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	xlist_init(&k->clean, nodes);
 	xlist_init(&k->chunk_pages, nodes);
 	xpool_init(&k->free_pages, free_pages, seg_pages);
+	xpool_init(&k->free_lists, free_lists, NR_LISTS);
+	for (i = NR_LISTS; i-- > 0;)
+		xpool_put(&k->free_lists, i);
 	return 0;
 }
 

@@ -90,6 +90,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	CDS_INIT_LIST_HEAD(&k->failed);
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
+	xwaitq_init(&k->want_lists);
 	atomic_store(&k->policy, policies[k->policy_nr]);
 	atomic_store(&k->sync_epoch, 1);
 	if (k->dirty_low > k->dirty_high)

@@ -44,6 +44,8 @@
 #define NR_VOLUMES     8192
 #define NR_TICKETS     64
 #define NR_SYNCED      64
+#define CREQ_FEW       16		/* pages of a write that are listed in its creq */
+#define NR_LISTS       128		/* lists of pages for larger ones */
 #define MAGAZINE       16
 #define OWNER_CHUNKS   (1ull << 63)	/* owner word of a page that was cut into chunks */
 
@@ -145,7 +147,8 @@ struct creq {
 	int error;
 	const struct policy *policy;		/* as of its first step */
 	uint32_t aside[2];			/* COPY: the source's data for its first and last bucket, or NO_PAGE */
-	uint32_t page[XSEG_REQ_PAGES];		/* write: the new pages */
+	uint32_t *page;				/* write: the new pages: `few`, or one of the cache's lists; NULL: none yet */
+	uint32_t few[CREQ_FEW];
 };
 
 enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC };
@@ -242,7 +245,10 @@ struct cached {
 	_Atomic uint32_t nr_chunk_pages;	/* written under mem_lock, read without */
 	_Atomic uint32_t nr_free_chunks;	/* written under mem_lock, read without */
 
-	struct xwaitq want_pages, want_entries;
+	struct xpool free_lists;		/* under mem_lock */
+	uint32_t (*lists)[XSEG_REQ_PAGES];
+
+	struct xwaitq want_pages, want_entries, want_lists;
 
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
@@ -274,7 +280,7 @@ struct cached {
 	const struct policy *switch_from;
 	uint64_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
 	_Atomic uint64_t flush_bytes_per_s;
-	void *mem[8];				/* private allocations, freed by fini */
+	void *mem[12];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 };
 
@@ -336,6 +342,9 @@ void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
 uint32_t room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, bool woken);
 void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n);
 void pages_wait(struct cport *ps, struct creq *c, uint32_t need);
+/* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
+bool list_get(struct cport *ps, struct creq *c);
+void list_put(struct cport *ps, struct creq *c);
 void pages_signal(struct cport *ps);
 uint32_t pages_available(struct cached *k);
 uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */
@@ -360,6 +369,7 @@ bool creq_is_partial(const struct creq *c, uint32_t i);
 void creq_set_state(struct creq *c, enum creq_state s);
 bool creq_edge_legal(enum creq_state from, enum creq_state to);
 const char *creq_state_name(enum creq_state s);
+void creq_retry(struct xwait *w, void *ctx);		/* for c->wait.fn: steps it again */
 void creq_wait_for_request(struct cport *ps, struct creq *c);	/* steps it again when one of our own requests is free */
 static inline bool creq_is_done(const struct creq *c, uint32_t i) { return c->done[i / 64] >> (i % 64) & 1; }
 static inline void creq_set_done(struct creq *c, uint32_t i)

@@ -94,6 +94,8 @@ static void take_source(struct cport *ps, struct creq *c)
 {
 	uint32_t page[XSEG_REQ_PAGES + 2], n = c->nr, parts = 0;
 
+	if (!list_get(ps, c))
+		return;
 	for (uint32_t i = 0; i < c->nr; i++)
 		parts += creq_is_partial(c, i);
 	if (!pages_get(ps, n + parts, page, c->woken)) {

@@ -75,6 +75,7 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 	struct object *o = c->obj, *other = c->other;
 
 	c->obj = c->other = NULL;
+	list_put(ps, c);
 	creq_set_state(c, CREQ_IDLE);
 	peer_answer(ps->pp, c->r, result);
 	if (o)
@@ -83,7 +84,7 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 		object_put(ps, other);
 }
 
-static void creq_retry(struct xwait *w, void *ctx)
+void creq_retry(struct xwait *w, void *ctx)
 {
 	struct creq *c = caa_container_of(w, struct creq, wait);
 
@@ -218,7 +219,7 @@ static bool has_range(uint8_t op)
 static void creq_init(struct creq *c, struct xreq *r)
 {
 	assert(c->state == CREQ_IDLE);
-	memset(c, 0, offsetof(struct creq, page));
+	memset(c, 0, offsetof(struct creq, few));
 	creq_set_state(c, CREQ_RUNNING);
 	c->r = r;
 	c->step = steps[r->op];

@@ -251,7 +251,58 @@ void pages_wait(struct cport *ps, struct creq *c, uint32_t need)
 		ps->freed = true;	/* came free between our look and our waiting: pages_signal() looks again */
 }
 
+/* ---- lists of pages ---- */
+
+bool list_get(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+	uint32_t n;
+
+	if (c->nr <= CREQ_FEW)
+		c->page = c->few;
+	if (c->page)
+		return true;
+	pthread_mutex_lock(&k->mem_lock);
+	n = xpool_get(&k->free_lists);
+	pthread_mutex_unlock(&k->mem_lock);
+	if (n != XPOOL_NONE) {
+		c->page = k->lists[n];
+		return true;
+	}
+	count_wait(ps, WAIT_BUCKET);
+	creq_set_state(c, CREQ_WAITS_MEMORY);
+	c->wait.fn = creq_retry;
+	xwaitq_add(&k->want_lists, &c->wait, 1);
+	if (xpool_nr(&k->free_lists))
+		ps->freed = true;
+	return false;
+}
+
+void list_put(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+
+	if (c->page && c->page != c->few) {
+		pthread_mutex_lock(&k->mem_lock);
+		xpool_put(&k->free_lists, (uint32_t)((uint32_t(*)[XSEG_REQ_PAGES])c->page - k->lists));
+		pthread_mutex_unlock(&k->mem_lock);
+		ps->freed = true;
+	}
+	c->page = NULL;
+}
+
+/* ---- who waits ---- */
+
 #define SIGNAL_BATCH 16
+
+static void lists_signal(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct xwait *w;
+
+	while (xwaitq_has_waiters(&k->want_lists) && (w = xwaitq_pop(&k->want_lists, xpool_nr(&k->free_lists))))
+		w->fn(w, ps);
+}
 
 /* Those who wait for entries: objects are emptied for them, until nobody is left who cannot go on. */
 static void entries_signal(struct cport *ps)
@@ -276,6 +327,7 @@ void pages_signal(struct cport *ps)
 	struct xwait *w;
 	unsigned tries = SIGNAL_BATCH;
 
+	lists_signal(ps);
 	entries_signal(ps);
 	for (; xwaitq_has_waiters(&k->want_pages); tries--) {
 		while (ps->nr_magazine) {

@@ -149,6 +149,7 @@ static void write_apply(struct cport *ps, struct creq *c)
 	for (i = 0; i < c->nr; i++)
 		store_slot(ps, c, i);
 	c->nr_pages = 0;
+	list_put(ps, c);
 	aside_put(ps, c);
 	c->applied = true;
 	c->seq = ++o->apply_seq;
@@ -247,6 +248,8 @@ void write_step(struct cport *ps, struct creq *c)
 		return;
 	}
 	if (c->nr_pages == 0) {
+		if (!list_get(ps, c))
+			return;
 		need = write_room(ps, c);
 		if (need) {
 			pages_wait(ps, c, need);

@@ -178,6 +178,28 @@ static void a_read_of_which_a_part_is_not_flushed_waits_for_a_page(void **state)
 	crig_expect(io, B(3));
 }
 
+/* Small writes list their pages in the request's own record. */
+static void a_large_write_waits_for_a_list_of_its_pages(void **state)
+{
+	struct crig_io *io[3];
+
+	(void)state;
+	crig_up("policy=write-through");
+	for (uint32_t i = 0; i < NR_LISTS; i++)
+		assert_int_not_equal(xpool_get(&crig.k->free_lists), XPOOL_NONE);
+	io[0] = crig_write("a", 0, B(CREQ_FEW + 1), 5);
+	io[1] = crig_write("b", 512, B(CREQ_FEW + 4), 6);
+	crig_expect_waits(io[0]);
+	crig_expect(crig_write("c", 0, B(CREQ_FEW), 7), B(CREQ_FEW));
+	for (uint32_t i = 0; i < NR_LISTS; i++)
+		xpool_put(&crig.k->free_lists, i);
+	crig_expect(crig_write("c", 0, B(1), 8), B(1));
+	crig_expect(io[0], B(CREQ_FEW + 1));
+	crig_expect(io[1], B(CREQ_FEW + 4));
+	crig_expect_data("a", 0, B(CREQ_FEW + 1), 5);
+	crig_expect_data("b", 512, B(CREQ_FEW + 4), 6);
+}
+
 static void a_hot_bucket_keeps_its_cold_object(void **state)
 {
 	(void)state;
@@ -539,6 +561,7 @@ int main(void)
 		CRIG_T(all_that_wait_are_served_by_what_one_flush_frees),
 		CRIG_T(a_read_goes_past_a_cache_that_is_full_of_what_is_not_flushed),
 		CRIG_T(a_read_of_which_a_part_is_not_flushed_waits_for_a_page),
+		CRIG_T(a_large_write_waits_for_a_list_of_its_pages),
 		CRIG_T(a_hot_bucket_keeps_its_cold_object),
 		CRIG_T(writers_wait_while_the_store_fails_and_go_on_when_it_is_back),
 		CRIG_T(a_page_in_flight_is_not_given_to_anybody_else),

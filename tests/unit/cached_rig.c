@@ -258,7 +258,8 @@ static void check_leaks(void)
 		assert_int_equal(chunks_used + k->nr_free_chunks, k->nr_chunk_pages * CHUNKS_PER_PAGE);
 	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
 	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
-	assert_true(xwaitq_empty(&k->want_pages) && xwaitq_empty(&k->want_entries));
+	assert_int_equal(xpool_nr(&k->free_lists), NR_LISTS);
+	assert_true(xwaitq_empty(&k->want_lists) && xwaitq_empty(&k->want_pages) && xwaitq_empty(&k->want_entries));
 }
 
 static unsigned nr_problems;
