@@ -1,6 +1,6 @@
 /* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that changes them.
  *
- * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-45), epoch (48-63). It is the
+ * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-47), epoch (48-63). It is the
  * durable truth about its bucket (rule R1); it is changed by one store, by whoever is inside the
  * object's work queue and so is alone.
  *
@@ -29,7 +29,8 @@
  * still being written, so it must not be flushed again yet (two writes of one bucket never overlap).
  * GEN, to which of its object's two dirty sets it belongs (ticket.c). LOADED, only beside LOADING: its data
  * is there and may be read; its page is kept for the write whose edge it is (write.c). ZERO, beside VALID, DIRTY or
- * WRITING: its data is zeroes, and it has no page. WRITTEN, beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c).
+ * WRITING: its data is zeroes, and it has no page. WRITTEN, beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD,
+ * beside VALID: it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has (read.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
@@ -56,6 +57,8 @@ enum bucket_state {
 #define SLOT_LOADED   (1ull << 43)
 #define SLOT_ZERO     (1ull << 44)
 #define SLOT_WRITTEN  (1ull << 45)
+#define SLOT_AHEAD    (1ull << 46)
+#define SLOT_ONCE     (1ull << 47)
 #define SLOT_EPOCH_SHIFT 48
 #define NO_PAGE	      UINT32_MAX	/* for a page: it is zeroes */
 

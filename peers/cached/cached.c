@@ -29,6 +29,10 @@ static const struct opt cached_opts[] = {
 	  .help = "flush what has been dirty for longer than this" },
 	{ .name = "flush_rate", .kind = OPT_RATE, .off = AT(flush_rate), .def = "0", .flags = OPT_LIVE, .arg = "RATE",
 	  .help = "flush no faster than this in the background; 0: as fast as the store takes it" },
+	{ .name = "read_ahead", .kind = OPT_SIZE, .off = AT(read_ahead), .max = 1u << 20, .def = "512k", .flags = OPT_LIVE, .arg = "SIZE",
+	  .help = "read up to so much ahead of a sequential reader; 0: nothing" },
+	{ .name = "seq_cutoff", .kind = OPT_SIZE, .off = AT(seq_cutoff), .max = 1ull << 40, .def = "4M", .flags = OPT_LIVE, .arg = "SIZE",
+	  .help = "when the cache is full, do not keep what a sequential reader reads beyond this; 0: keep all" },
 	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .min = 8, .max = 4096, .def = "128", .arg = "N",
 	  .help = "requests of its own that each thread may have at the store" },
 	{ .name = NULL },
@@ -93,6 +97,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	xwaitq_init(&k->want_lists);
 	atomic_store(&k->policy, policies[k->policy_nr]);
 	atomic_store(&k->sync_epoch, 1);
+	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	if (k->dirty_low > k->dirty_high)
 		return xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low, k->dirty_high);
 	rc = open_stats(k, err);
@@ -111,6 +116,7 @@ static void cached_fini(struct peer *p)
 
 	if (k->objects)
 		xcache_fini(&k->xc);
+	streams_fini(&k->streams);
 	while (k->nr_mem)
 		free(k->mem[--k->nr_mem]);
 }
@@ -221,6 +227,7 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	if (k->dirty_low > k->dirty_high)
 		return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both", k->dirty_low, k->dirty_high);
 	policy_switch(k, policies[k->policy_nr]);
+	streams_set(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		peer_port_kick(&p->ports[i]);
 	return 0;
@@ -230,9 +237,13 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 {
 	struct cached *k = cached_of(p);
 
+	uint32_t out = 0;
+
+	for (uint32_t i = 0; i < p->nr_ports; i++)
+		out += k->ports[i].loads_out + k->ports[i].flushes_out;
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
 	*total_bytes = (uint64_t)k->nr_pages * BUCKET_SIZE;
-	return *left_bytes == 0;
+	return *left_bytes == 0 && out == 0;
 }
 
 static uint64_t cached_dirty_bytes(struct peer *p)

@@ -28,6 +28,7 @@
 #include <urcu/list.h>
 
 #include "peers/cached/bucket.h"
+#include "peers/cached/stream.h"
 #include "peers/common/cache_cost.h"
 #include "peers/common/peer.h"
 #include "xtypes/xcache.h"
@@ -142,6 +143,7 @@ struct creq {
 	uint8_t edges_out;			/* write: edge loads in flight */
 	bool woken;				/* got its turn in a wait queue: may pass those who wait */
 	bool looked, redo, applied, fua;
+	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
 	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
 	bool recovered;				/* a predecessor had it, and may have done it */
 	int error;
@@ -162,6 +164,7 @@ struct child {
 	uint64_t seq;				/* FLUSH: object's apply_seq when it started; SYNC: the epoch */
 	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
 	uint16_t first, nr;
+	uint64_t flags;				/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */
 	uint8_t kind, why, home;		/* home: number of the port whose request it is */
 	struct child *next;			/* on its way back to its port */
 };
@@ -170,7 +173,7 @@ enum cache_counter {
 	CC_READS, CC_WRITES, CC_HITS, CC_MISSES, CC_PARTIAL, CC_HIT_BYTES, CC_MISS_BYTES,
 	CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_FULL, CC_BYPASSED_POLICY, CC_BYPASSED_ERROR, CC_BYPASSED_BYTES,
 	CC_WRITES_BACK, CC_WRITES_THROUGH, CC_WRITES_AROUND, CC_WRITES_PASS,
-	CC_EVICTED_CLEAN, CC_EVICTED_DIRTY, CC_EVICTED_OBJECT, CC_EVICTED_PRESSURE, CC_FLUSHED_WATERMARK, CC_FLUSHED_AGE, CC_FLUSHED_EVICTION,
+	CC_READ_AHEAD_BYTES, CC_EVICTED_CLEAN, CC_EVICTED_DIRTY, CC_EVICTED_OBJECT, CC_EVICTED_PRESSURE, CC_FLUSHED_WATERMARK, CC_FLUSHED_AGE, CC_FLUSHED_EVICTION,
 	CC_FLUSHED_FLUSH, CC_FLUSHED_SWITCH, CC_WAITS_BUCKET, CC_WAITS_REQUEST, CC_WAITS_LOAD, CC_WAITS_FLUSH,
 	CC_FLUSHED_BYTES, CC_FLUSH_ERRORS, CC_LOAD_ERRORS, CC_REINSERTED, CC_MEMORY_BYTES, CC_USED_BYTES, CC_DIRTY_BYTES,
 	CC_METADATA_BYTES, CC_OBJECTS, CC_POLICY, NR_CC
@@ -186,7 +189,7 @@ struct cport {
 	struct xwaitq want_requests;
 	_Atomic(struct child *) returned;	/* own requests that other threads are done with; any thread pushes */
 	uint32_t magazine[MAGAZINE], nr_magazine;
-	uint32_t flushes_out, loads_out;
+	_Atomic uint32_t flushes_out, loads_out;	/* written by this port's thread; read by others when the peer stops */
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 };
@@ -219,7 +222,7 @@ const struct policy *object_policy(struct cport *ps, struct object *o);	/* for i
 struct cached {
 	struct peer peer;
 	/* options */
-	uint64_t memory, dirty_age_ns, flush_rate;
+	uint64_t memory, dirty_age_ns, flush_rate, seq_cutoff, read_ahead;
 	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low;
 	/* arena */
 	_Atomic(const struct policy *) policy;	/* of writes from now on */
@@ -249,6 +252,7 @@ struct cached {
 	uint32_t (*lists)[XSEG_REQ_PAGES];
 
 	struct xwaitq want_pages, want_entries, want_lists;
+	struct streams streams;
 
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
@@ -314,7 +318,7 @@ const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
-void slot_clear_ref(struct cached *k, struct object *o, uint32_t b);
+void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */

@@ -42,7 +42,7 @@ static bool may_take(struct cport *ps, enum child_kind kind)
 	return true;
 }
 
-static uint32_t *out_counter(struct cport *ps, enum child_kind kind)
+static _Atomic uint32_t *out_counter(struct cport *ps, enum child_kind kind)
 {
 	return kind == CHILD_FLUSH ? &ps->flushes_out : &ps->loads_out;
 }

@@ -218,11 +218,11 @@ void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag
 		atomic_store_explicit(slot, w | flag, memory_order_relaxed);
 }
 
-void slot_clear_ref(struct cached *k, struct object *o, uint32_t b)
+void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
 {
 	_Atomic uint64_t *slot = slot_of(k, o, b);
 
-	atomic_store_explicit(slot, atomic_load_explicit(slot, memory_order_relaxed) & ~SLOT_REF, memory_order_relaxed);
+	atomic_store_explicit(slot, atomic_load_explicit(slot, memory_order_relaxed) & ~flag, memory_order_relaxed);
 }
 
 static void reclaim_push(struct cport *ps, struct object *o);
@@ -318,7 +318,7 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 		if (slot_state(w) != BUCKET_VALID)
 			continue;
 		if (w & SLOT_REF) {
-			slot_clear_ref(ps->cache, o, b);
+			slot_clear_flag(ps->cache, o, b, SLOT_REF);
 			used_again++;
 			continue;
 		}

@@ -117,7 +117,7 @@ static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page)
 		return false;
 	if (w & SLOT_REF) {
-		slot_clear_ref(ps->cache, o, b);
+		slot_clear_flag(ps->cache, o, b, SLOT_REF);
 		return false;
 	}
 	page_unclean(ps, page);

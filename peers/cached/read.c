@@ -7,6 +7,10 @@
  * not see its bucket before that is evicted for another reader, and so on for ever.
  * Readers that miss the same bucket share one load.
  *
+ * What misses, and what is the first to use a bucket that was read ahead, is shown to the table of streams (stream.h), which says
+ * what to read ahead. Beyond the cut-off, and when the cache is full, a stream is served and not kept: its reads go past the cache,
+ * and what is read ahead for it goes when it has been read.
+ *
  * Contract: inside the object.
  */
 #include <assert.h>
@@ -29,6 +33,31 @@ static void copy_out(struct cport *ps, struct creq *c, uint32_t i, uint32_t page
 	creq_set_done(c, i);
 }
 
+/* Bucket i has been copied. */
+static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w)
+{
+	struct object *o = c->obj;
+	uint32_t b = c->first + i, in, len;
+
+	if (!(w & SLOT_AHEAD)) {
+		if (!c->looked)		/* to get what one had to wait for is no second use */
+			slot_set_flag(ps->cache, o, b, SLOT_REF);
+		return;
+	}
+	c->used_ahead = true;
+	creq_part(c, i, &in, &len);
+	if (!(w & SLOT_ONCE)) {
+		slot_clear_flag(ps->cache, o, b, SLOT_AHEAD);
+		return;
+	}
+	c->used_once = true;
+	if (in + len < BUCKET_SIZE)
+		return;
+	page_unclean(ps, slot_page(w));
+	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	page_put(ps, slot_page(w));
+}
+
 /* Copies all that is there. Returns how many buckets are absent; those that somebody is working on are counted in *loading. */
 static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading)
 {
@@ -43,8 +72,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 		w = slot_get(ps->cache, c->obj, c->first + i);
 		if (slot_present(w)) {
 			copy_out(ps, c, i, slot_page(w));
-			if (!c->looked)		/* to get what one had to wait for is no second use */
-				slot_set_flag(ps->cache, c->obj, c->first + i, SLOT_REF);
+			bucket_used(ps, c, i, w);
 		} else if (slot_absent(w)) {
 			absent++;
 		} else {
@@ -58,10 +86,28 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 {
 	count(ps, CC_READS, 1);
+	if (c->used_once) {
+		count(ps, CC_BYPASSED_SEQUENTIAL, 1);
+		count(ps, CC_BYPASSED_BYTES, c->r->size);
+		creq_finish(ps, c, result);
+		return;
+	}
 	count(ps, c->nr_hit == c->nr ? CC_HITS : c->nr_hit ? CC_PARTIAL : CC_MISSES, 1);
 	count(ps, CC_HIT_BYTES, (uint64_t)c->nr_hit * BUCKET_SIZE);
 	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_hit) * BUCKET_SIZE);
 	creq_finish(ps, c, result);
+}
+
+static void load_send(struct cport *ps, struct child *ch, uint32_t b, const uint32_t *page, uint32_t n)
+{
+	ch->first = (uint16_t)b;
+	ch->nr = (uint16_t)n;
+	for (uint32_t i = 0; i < n; i++) {
+		ch->r->page[i] = page[i];
+		bucket_set(ps, ch->obj, b + i, slot_word(BUCKET_LOADING, page[i], 0));
+	}
+	ch->obj->loads_out++;
+	child_submit(ps, ch, XSEG_OP_READ, 0);
 }
 
 /* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
@@ -88,16 +134,64 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 			creq_wait_for_request(ps, c);
 		return false;
 	}
-	ch->first = (uint16_t)b;
-	ch->nr = (uint16_t)n;
-	for (uint32_t i = 0; i < n; i++) {
-		ch->r->page[i] = page[i];
-		bucket_set(ps, o, b + i, slot_word(BUCKET_LOADING, page[i], 0));
-	}
-	o->loads_out++;
-	child_submit(ps, ch, XSEG_OP_READ, 0);
+	load_send(ps, ch, b, page, n);
 	return true;
 }
+
+/* ---- streams ---- */
+
+/* Loads n absent buckets from b on, if nobody has to wait for that. */
+static bool ahead_load(struct cport *ps, struct object *o, uint32_t b, uint32_t n, uint64_t flags)
+{
+	uint32_t page[RUN_MAX];
+	struct child *ch;
+
+	if (room_get(ps, o, b, n, page, n, false))
+		return false;
+	ch = child_get(ps, CHILD_LOAD, o);
+	if (!ch) {
+		room_put(ps, o, b, n, page, n);
+		return false;
+	}
+	ch->flags = flags;
+	count(ps, CC_READ_AHEAD_BYTES, (uint64_t)n * BUCKET_SIZE);
+	load_send(ps, ch, b, page, n);
+	return true;
+}
+
+static void ahead_start(struct cport *ps, struct object *o, uint32_t b, uint32_t end, uint64_t flags)
+{
+	while (b < end) {
+		uint32_t n = 0;
+
+		while (b + n < end && n < RUN_MAX && slot_absent(slot_get(ps->cache, o, b + n)))
+			n++;
+		if (n && !ahead_load(ps, o, b, n, flags))
+			return;
+		b += n ? n : 1;
+	}
+}
+
+static bool is_full(struct cached *k)
+{
+	return atomic_load_explicit(&k->nr_free, memory_order_relaxed) < data_pages(k) / 16;
+}
+
+/* True: c has gone past the cache. */
+static bool follow_stream(struct cport *ps, struct creq *c, bool misses)
+{
+	struct cached *k = ps->cache;
+	const struct xreq *r = c->r;
+	struct stream_advice a = stream_note(&k->streams, r->volume, r->hash, r->offset, r->obj_offset, r->size);
+	bool cut_off = a.cut_off && is_full(k);
+	uint32_t from = (uint32_t)(a.ahead_from / BUCKET_SIZE);
+
+	if (a.ahead_bytes)
+		ahead_start(ps, c->obj, from, from + a.ahead_bytes / BUCKET_SIZE, SLOT_AHEAD | (cut_off ? SLOT_ONCE : 0));
+	return cut_off && misses && around_read(ps, c, BYPASS_SEQUENTIAL);
+}
+
+/* ---- reading ---- */
 
 /* How many buckets from i on are absent and wanted. */
 static uint32_t absent_run(struct cport *ps, const struct creq *c, uint32_t i)
@@ -147,9 +241,12 @@ void read_step(struct cport *ps, struct creq *c)
 	if (c->around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->around))
 		return;
 	absent = copy_present(ps, c, &loading);
-	if (!c->looked)
+	if (!c->looked) {
+		c->looked = true;
 		c->nr_hit = c->nr_done;
-	c->looked = true;
+		if ((absent || loading || c->used_ahead) && follow_stream(ps, c, absent > 0))
+			return;
+	}
 	if (c->nr_done == c->nr) {
 		read_finish(ps, c, c->r->size);
 		return;
@@ -201,7 +298,7 @@ void load_done(struct cport *ps, struct child *ch, int64_t result)
 			bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 			page_put(ps, page);
 		} else {
-			bucket_set(ps, o, b, slot_word(BUCKET_VALID, page, 0));
+			bucket_set(ps, o, b, slot_word(BUCKET_VALID, page, ch->flags));
 			page_clean(ps, page);
 		}
 	}

@@ -50,6 +50,8 @@ static void choose_cache(struct sim *s)
 	option(s, NODE_CACHED, "dirty_high=%u", high);
 	option(s, NODE_CACHED, "dirty_low=%u", rng_below(&s->rng, high + 1));
 	option(s, NODE_CACHED, "dirty_age=%uus", 1u << rng_range(&s->rng, 4, 23));
+	option(s, NODE_CACHED, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
+	option(s, NODE_CACHED, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
 	if (rng_one_in(&s->rng, 6))
 		option(s, NODE_CACHED, "flush_rate=%uM", rng_range(&s->rng, 1, 64));
 }

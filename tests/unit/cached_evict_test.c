@@ -32,16 +32,16 @@ static void a_bucket_that_was_hit_again_survives_once(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		crig_expect(crig_read("a", B(i), 512), 512);
 	for (uint32_t i = 0; i < 3; i++)	/* whoever waited for a load has hit its bucket: forget that */
-		slot_clear_ref(crig.k, crig_object("a"), i);
+		slot_clear_flag(crig.k, crig_object("a"), i, SLOT_REF);
 	crig_expect_data("a", 0, B(1), 5);	/* the oldest one is hit */
 	crig_expect_data("a", B(3), B(1), 5);
 	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
 	assert_true(slot_absent(crig_slot("a", 1)));
 	assert_false(crig_slot("a", 0) & SLOT_REF);
-	slot_clear_ref(crig.k, crig_object("a"), 3);
+	slot_clear_flag(crig.k, crig_object("a"), 3, SLOT_REF);
 	crig_expect_data("a", B(4), B(1), 5);
 	assert_true(slot_absent(crig_slot("a", 2)));
-	slot_clear_ref(crig.k, crig_object("a"), 4);
+	slot_clear_flag(crig.k, crig_object("a"), 4, SLOT_REF);
 	crig_expect_data("a", B(5), B(1), 5);	/* and now it goes */
 	assert_true(slot_absent(crig_slot("a", 0)));
 }

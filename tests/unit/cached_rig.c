@@ -160,6 +160,7 @@ int crig_open(const char *options)
 	crig.peer = peer_create(&cached_class);
 	assert_non_null(crig.peer);
 	snprintf(crig.peer->downstream_name, sizeof(crig.peer->downstream_name), "store");
+	set_options(crig.peer, "read_ahead=0");		/* tests count what the store is asked for */
 	set_options(crig.peer, options);
 	crig.peer->ports[0].now_ns = crig.now_ns;
 	rc = peer_open(crig.peer, crig.seg, &err);
@@ -378,7 +379,7 @@ struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset
 	struct crig_io *io = prepare(XSEG_OP_COPY, to, offset, size);
 
 	io->r->nr_pages = 1;
-	strcpy(xseg_page(crig.seg, io->r->page[0]), from);
+	memcpy(xseg_page(crig.seg, io->r->page[0]), from, strlen(from) + 1);
 	return submit(io);
 }
 

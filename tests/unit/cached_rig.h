@@ -60,7 +60,7 @@ extern struct crig crig;
 
 /* ---- life: crig_up() first, crig_down() last (if nothing is in flight it looks for leaks) ---- */
 
-/* options: "objects=1 requests=8", or "". memory is 4M unless it says otherwise. */
+/* options: "objects=1 requests=8", or "". memory is 4M and read_ahead 0 unless it says otherwise. */
 void crig_up(const char *options);
 int crig_down(void **state);
 /* The next cached of that name, not yet serving; what peer_open() says. */
