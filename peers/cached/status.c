@@ -47,6 +47,17 @@ static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_cou
 	return sum;
 }
 
+/* In the wait queues now: for memory, for requests of our own, for what is being flushed. */
+static uint32_t nr_waiting(struct cached *k)
+{
+	uint32_t n = xwaitq_nr(&k->want_pages) + xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
+		     atomic_load_explicit(&k->nr_flushes, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		n += xwaitq_nr(&k->ports[i].want_requests);
+	return n;
+}
+
 static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
 {
 	uint64_t rate = atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed);
@@ -77,6 +88,7 @@ int64_t status_text(struct cached *k, char *out, size_t size)
 	kv_add(&t, "objects=%u\n", xcache_nr_active(&k->xc));
 	kv_add(&t, "bypassed=%" PRIu64 "\n", sum_of(k, CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_ERROR));
 	kv_add(&t, "evicted=%" PRIu64 "\n", sum_of(k, CC_EVICTED_CLEAN, CC_EVICTED_PRESSURE));
+	kv_add(&t, "waiting=%u\n", nr_waiting(k));
 	kv_add(&t, "evicting=%u\n", atomic_load_explicit(&k->reclaims, memory_order_relaxed));
 	return t.full ? -ENOSPC : (int64_t)t.used;
 }

@@ -6,7 +6,7 @@
 need xseg xseg-host xbench volumed cached memd jq
 
 seconds=${LONG:+60}
-seconds=${seconds:-8}
+seconds=${seconds:-5}
 policies=(write-back write-around write-through pass-through)
 
 cat >stack.conf <<END
