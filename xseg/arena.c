@@ -1,6 +1,8 @@
 /* arena - the page pool: extents, the arenas and the pages that peers take out of it.
  *
- * Contract: control path only; everything here runs under the control lock, except xseg_page() and the owner words.
+ * Contract: control path only; everything here runs under the control lock, except xseg_page(), the owner words, and what
+ * needs none: counting what is free, and giving an extent of pages back, which is one store by its owner. So under the lock the
+ * number of free extents may grow, and never shrinks but by the holder.
  * An extent's word is its truth. An arena is made in two steps: its extents are marked (ARENA, peer, number), then
  * `arena_extents` is stored, which commits it; extents of an arena that was not committed belong to nobody,
  * and are freed when the peer opens again or is forgotten.
@@ -238,6 +240,21 @@ void xseg_pages_drop(struct xseg_peer *p)
 	xs_extents_free(p->seg, p->index, XS_EXTENT_PAGES);
 	if (fd >= 0)
 		xs_control_unlock(fd);
+}
+
+/* Its owner's one store: the extent is the peer's before it and free after it (the taker zeroes it, A2). */
+void xseg_pages_give(struct xseg_peer *p, uint32_t first)
+{
+	uint32_t i = first / XSEG_EXTENT_PAGES;
+
+	assert(first < p->seg->nr_pages && first % XSEG_EXTENT_PAGES == 0);
+	if (extent_is(p->seg, i, XS_EXTENT_PAGES, p->index))
+		extent_set(p->seg, i, extent_word(XS_EXTENT_FREE, 0, 0));
+}
+
+uint32_t xseg_nr_free_pages(struct xseg *seg)
+{
+	return free_extents(seg) * XSEG_EXTENT_PAGES;
 }
 
 void *xseg_page(struct xseg *seg, uint32_t page)

@@ -233,13 +233,17 @@ uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);	/* one load; index
 int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err) XSEG_MUST_CHECK;
 void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
 
-/* Takes `nr` zeroed pages (rounded up to whole extents; all indices of them are written: the array needs
- * room for xseg_pages_round(nr)). -ENOMEM: not enough free extents, none taken. */
+/* Takes `nr` zeroed pages, beside those that the peer has already (rounded up to whole extents; all indices of them are written:
+ * the array needs room for xseg_pages_round(nr)). -ENOMEM: not enough free extents, none taken. */
 uint32_t xseg_pages_round(uint32_t nr);
 int xseg_pages_take(struct xseg_peer *peer, uint32_t nr, uint32_t *page) XSEG_MUST_CHECK;
 /* The pages that the peer has already (a successor): writes up to max indices, returns how many there are. */
 uint32_t xseg_pages_owned(struct xseg_peer *peer, uint32_t *page, uint32_t max);
 void xseg_pages_drop(struct xseg_peer *peer);	/* gives all of them back */
+/* Gives the extent back that begins with this page: XSEG_EXTENT_PAGES of them. The caller uses none of them any more. One store, no
+ * lock, no system call. What is not the peer's stays as it is. */
+void xseg_pages_give(struct xseg_peer *peer, uint32_t first_page);
+uint32_t xseg_nr_free_pages(struct xseg *seg);	/* that are nobody's, at this moment: whole extents */
 void *xseg_page(struct xseg *seg, uint32_t page);	/* address; asserts the range */
 uint32_t xseg_nr_pages(struct xseg *seg);
 /* A page's owner word: what its owner says of it (cached: which bucket it is). One writer: the owner. */

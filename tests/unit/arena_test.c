@@ -268,6 +268,65 @@ static void pages_and_owner_words_of_a_dead_peer_are_its_successors(void **state
 	peer = segrig_server(seg, "cached", 1, 0);
 }
 
+static void pages_are_taken_beside_those_that_are_there(void **state)
+{
+	uint32_t page[3 * XSEG_EXTENT_PAGES], all[3 * XSEG_EXTENT_PAGES];
+
+	(void)state;
+	assert_int_equal(xseg_pages_take(peer, 1, page), 0);
+	memset(xseg_page(seg, page[5]), 5, XSEG_PAGE_SIZE);
+	xseg_page_owner_set(seg, page[5], 55);
+	assert_int_equal(xseg_pages_take(peer, 2 * XSEG_EXTENT_PAGES, page + XSEG_EXTENT_PAGES), 0);
+	assert_int_equal(xseg_nr_free_pages(seg), (NR_EXTENTS - 3) * XSEG_EXTENT_PAGES);
+	assert_int_equal(xseg_pages_owned(peer, all, 3 * XSEG_EXTENT_PAGES), 3 * XSEG_EXTENT_PAGES);
+	assert_memory_equal(page, all, sizeof(page));
+	assert_int_equal(*(char *)xseg_page(seg, page[5]), 5);
+	assert_int_equal(xseg_page_owner(seg, page[5]), 55);
+	assert_int_equal(xseg_pages_take(peer, (NR_EXTENTS - 2) * XSEG_EXTENT_PAGES, page), -ENOMEM);
+	assert_int_equal(xseg_pages_owned(peer, NULL, 0), 3 * XSEG_EXTENT_PAGES);
+	xseg_pages_drop(peer);
+}
+
+static void an_extent_that_is_given_back_is_free_and_zero_for_the_next(void **state)
+{
+	uint32_t page[3 * XSEG_EXTENT_PAGES], rest[2 * XSEG_EXTENT_PAGES], again[XSEG_EXTENT_PAGES];
+	struct xseg_peer *client = segrig_client(seg, "me", 0);
+
+	(void)state;
+	assert_int_equal(xseg_pages_take(peer, 3 * XSEG_EXTENT_PAGES, page), 0);
+	for (uint32_t i = 0; i < 3 * XSEG_EXTENT_PAGES; i++) {
+		memset(xseg_page(seg, page[i]), 0xee, XSEG_PAGE_SIZE);
+		xseg_page_owner_set(seg, page[i], 1);
+	}
+	xseg_pages_give(peer, page[XSEG_EXTENT_PAGES]);
+	assert_int_equal(free_extents(), NR_EXTENTS - 2);
+	assert_int_equal(xseg_pages_owned(peer, rest, 2 * XSEG_EXTENT_PAGES), 2 * XSEG_EXTENT_PAGES);
+	assert_memory_equal(rest, page, sizeof(again));
+	assert_memory_equal(rest + XSEG_EXTENT_PAGES, page + 2 * XSEG_EXTENT_PAGES, sizeof(again));
+	assert_int_equal(xseg_pages_take(client, 1, again), 0);
+	assert_memory_equal(again, page + XSEG_EXTENT_PAGES, sizeof(again));
+	assert_true(is_zero(xseg_page(seg, again[0]), XSEG_EXTENT_SIZE));
+	for (uint32_t i = 0; i < XSEG_EXTENT_PAGES; i++)
+		assert_int_equal(xseg_page_owner(seg, again[i]), 0);
+	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
+	xseg_pages_drop(peer);
+}
+
+static void an_extent_of_another_or_of_an_arena_is_not_given_back(void **state)
+{
+	struct xseg_peer *client = segrig_client(seg, "me", 0);
+	uint32_t page[XSEG_EXTENT_PAGES];
+	uint64_t bytes;
+
+	(void)state;
+	arena(2 << 20, &bytes, true);
+	assert_int_equal(xseg_pages_take(client, 1, page), 0);
+	for (uint32_t i = 0; i < NR_EXTENTS; i++)
+		xseg_pages_give(peer, i * XSEG_EXTENT_PAGES);
+	assert_int_equal(free_extents(), NR_EXTENTS - 2);
+	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
+}
+
 #define A(name) cmocka_unit_test_setup_teardown(name, setup_peer, teardown_peer)
 
 int main(void)
@@ -283,6 +342,9 @@ int main(void)
 		A(pages_that_change_hands_are_zero_and_without_an_owner_word),
 		A(pages_that_are_not_there_are_refused_and_none_is_taken),
 		A(pages_and_owner_words_of_a_dead_peer_are_its_successors),
+		A(pages_are_taken_beside_those_that_are_there),
+		A(an_extent_that_is_given_back_is_free_and_zero_for_the_next),
+		A(an_extent_of_another_or_of_an_arena_is_not_given_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -403,6 +403,70 @@ static void clients_killed_at_any_point_leave_nothing(void **state)
 	end(&ch);
 }
 
+/* Takes extents, fills them, and gives them back in no order, until it is killed; begins with what the last one left. */
+static int child_resizing_server(void *arg)
+{
+	struct child *ch = arg;
+	uint32_t pages[8 * XSEG_EXTENT_PAGES], n;
+	uint64_t seed = ch->what + 1;
+	struct xseg_peer *peer;
+	struct xseg *mine;
+
+	if (xseg_attach(ch->name, 0, &mine, NULL) ||
+	    xseg_peer_open(mine, &(struct xseg_peer_params){ "memd", "memd", 1, 0 }, &peer, NULL))
+		return 1;
+	n = xseg_pages_owned(peer, pages, 8 * XSEG_EXTENT_PAGES);
+	tell(ch);
+	for (;;) {
+		uint32_t extent = segrig_random(&seed) % 8 * XSEG_EXTENT_PAGES;
+
+		if (extent < n) {
+			xseg_pages_give(peer, pages[extent]);
+		} else if (xseg_pages_take(peer, 1, pages) == 0) {
+			if (*(uint64_t *)xseg_page(mine, pages[0]))
+				return 2;
+			memset(xseg_page(mine, pages[0]), 0xee, XSEG_EXTENT_SIZE);
+		}
+		n = xseg_pages_owned(peer, pages, 8 * XSEG_EXTENT_PAGES);
+	}
+}
+
+static void an_extent_of_a_peer_killed_while_it_resizes_is_its_own_or_free(void **state)
+{
+	uint32_t pages[8 * XSEG_EXTENT_PAGES], have, all;
+	struct xseg_peer *server, *client;
+	uint64_t seed = 13;
+	struct child ch;
+
+	(void)state;
+	begin(&ch);
+	all = xseg_nr_free_pages(seg);
+	for (ch.what = 0; ch.what < (SEGRIG_SANITIZED ? 20 : 60); ch.what++) {
+		int pid = segrig_fork(child_resizing_server, &ch);
+		uint64_t until_ns;
+
+		await(&ch);
+		until_ns = now_ns() + segrig_random(&seed) % 4000000;
+		while (now_ns() < until_ns)
+			usleep(200);
+		segrig_kill(pid);
+		xseg_sweep(seg);
+		segrig_sound(seg);
+		server = segrig_open(seg, "memd", 1, 0);
+		have = xseg_pages_owned(server, pages, 8 * XSEG_EXTENT_PAGES);
+		assert_int_equal(have % XSEG_EXTENT_PAGES, 0);
+		assert_int_equal(xseg_nr_free_pages(seg) + have, all);
+		close_peer(server);
+	}
+	client = segrig_client(seg, "me", 0);
+	assert_int_equal(xseg_pages_take(client, all - have, pages), 0);
+	for (uint32_t i = 0; i < all - have; i++)
+		for (uint32_t k = 0; k < XSEG_PAGE_SIZE / 8; k++)
+			assert_int_equal(((uint64_t *)xseg_page(seg, pages[i]))[k], 0);
+	close_peer(client);
+	end(&ch);
+}
+
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
@@ -412,6 +476,7 @@ int main(void)
 		T(a_killed_client_is_swept_and_all_it_had_comes_back),
 		T(a_server_killed_at_any_point_loses_and_doubles_nothing),
 		T(clients_killed_at_any_point_leave_nothing),
+		T(an_extent_of_a_peer_killed_while_it_resizes_is_its_own_or_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
