@@ -52,4 +52,18 @@ static inline uint32_t xpool_nr(const struct xpool *p)
 	return p->nr;
 }
 
+/* The i-th from the bottom, i < xpool_nr(). */
+static inline uint32_t xpool_at(const struct xpool *p, uint32_t i)
+{
+	assert(i < p->nr);
+	return p->idx[i];
+}
+
+/* Takes it out; the next one to be given takes its place. */
+static inline void xpool_take_at(struct xpool *p, uint32_t i)
+{
+	assert(i < p->nr);
+	p->idx[i] = p->idx[--p->nr];
+}
+
 #endif

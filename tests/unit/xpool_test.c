@@ -51,6 +51,24 @@ static void what_was_put_last_is_given_first(void **state)
 	assert_int_equal(xpool_nr(&p), 0);
 }
 
+static void any_index_may_be_taken_out(void **state)
+{
+	struct xpool p;
+	uint32_t mem[4];
+
+	(void)state;
+	xpool_init(&p, mem, 4);
+	xpool_fill(&p, 10, 4);
+	assert_int_equal(xpool_at(&p, 0), 13);
+	assert_int_equal(xpool_at(&p, 3), 10);
+	xpool_take_at(&p, 1);
+	assert_int_equal(xpool_at(&p, 1), 10);
+	xpool_take_at(&p, 2);
+	assert_int_equal(xpool_get(&p), 10);
+	assert_int_equal(xpool_get(&p), 13);
+	assert_int_equal(xpool_nr(&p), 0);
+}
+
 static void a_pool_of_none_is_always_empty(void **state)
 {
 	struct xpool p;
@@ -67,6 +85,7 @@ int main(void)
 		cmocka_unit_test(an_empty_pool_gives_nothing),
 		cmocka_unit_test(a_filled_pool_gives_the_first_index_first),
 		cmocka_unit_test(what_was_put_last_is_given_first),
+		cmocka_unit_test(any_index_may_be_taken_out),
 		cmocka_unit_test(a_pool_of_none_is_always_empty),
 	};
 
