@@ -22,7 +22,7 @@
 #include "peers/common/log.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 3
+#define ARENA_VERSION 4
 
 static void *take_mem(struct cached *k, size_t bytes)
 {
@@ -40,13 +40,13 @@ static bool head_ok(const struct arena_head *h, uint64_t bytes)
 	       h->off_objects >= sizeof(*h) && h->off_objects + (uint64_t)h->nr_objects * CACHE_OBJECT_BYTES <= bytes;
 }
 
-static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, uint32_t objects)
+static void head_write(struct arena_head *h, uint64_t bytes, uint32_t objects)
 {
 	h->magic = ARENA_MAGIC;
 	h->version = ARENA_VERSION;
 	h->bytes = bytes;
 	h->nr_objects = objects;
-	h->nr_pages = (uint32_t)(k->memory / BUCKET_SIZE);
+	atomic_store_explicit(&h->size, 0, memory_order_relaxed);
 	h->off_objects = XSEG_PAGE_SIZE;
 	/* release: a successor that sees ready sees the rest */
 	atomic_store_explicit(&h->ready, 1, memory_order_release);
@@ -83,19 +83,18 @@ static uint64_t count_dirty(struct cached *k)
 	return n;
 }
 
-/* An arena of another size than what is asked for now: its clean data goes, its dirty data refuses. */
-static int arena_fits(struct cached *k, uint32_t objects, struct xseg_error *err)
+/* An arena for another number of objects than what is asked for now: its clean data goes, its dirty data refuses. */
+static int arena_fits(struct cached *k, struct xseg_error *err)
 {
 	uint64_t dirty;
 
-	if (k->head->nr_objects == objects && k->head->nr_pages == k->memory / BUCKET_SIZE)
+	if (k->objects_wanted == 0 || k->objects_wanted == k->head->nr_objects)
 		return 0;
 	dirty = count_dirty(k);
 	if (dirty == 0)
 		return -ESTALE;
-	return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data in tables for memory=%lluM objects=%u; start it "
-			 "with these once more, and flush, before changing its size", (unsigned long long)dirty * 4,
-			 (unsigned long long)k->head->nr_pages * BUCKET_SIZE >> 20, k->head->nr_objects);
+	return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data in tables for objects=%u; start it with that once more, "
+			 "and flush, before changing their number", (unsigned long long)dirty * 4, k->head->nr_objects);
 }
 
 static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
@@ -108,37 +107,37 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 	if (rc)
 		return rc;
 	if (fresh || atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0)
-		head_write(k, base, bytes, objects);
+		head_write(base, bytes, objects);
 	if (!head_ok(base, bytes))
 		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged", k->peer.name);
 	set_tables(k, base);
-	return arena_fits(k, objects, err);
+	return arena_fits(k, err);
 }
 
+/* How many pages have to be taken before it can serve: all, or, where a predecessor left some, what it lacks of the least that a
+ * cache has. What it lacks beyond that comes while it serves. */
+static uint32_t pages_lacking(const struct cached *k, uint32_t have)
+{
+	if (have == 0)
+		return k->target_pages;
+	return have < SIZE_MIN_PAGES ? SIZE_MIN_PAGES - have : 0;
+}
+
+/* The pages that it begins with, all of them. */
 static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct xseg_error *err)
 {
-	uint32_t want = xseg_pages_round(k->nr_pages);
-	uint32_t *list = calloc(want, sizeof(*list));
-	uint32_t have;
+	uint32_t *list = calloc(xseg_nr_pages(k->peer.seg), sizeof(*list));
+	uint32_t have = xseg_pages_owned(k->peer.xp, NULL, 0), lacks = pages_lacking(k, have);
 
 	if (!list)
 		return xseg_fail(err, -ENOMEM, "out of memory");
-	have = xseg_pages_owned(k->peer.xp, list, want);
-	if (have != want) {
-		xseg_pages_drop(k->peer.xp);
-		if (xseg_pages_take(k->peer.xp, k->nr_pages, list)) {
-			struct xseg_info info;
-
-			free(list);
-			xseg_get_info(k->peer.seg, &info);
-			return xseg_fail(err, -ENOMEM, "the segment has %lluM of memory left and cache '%s' needs %lluM; make the "
-					 "segment with more --memory, or give the cache less",
-					 (unsigned long long)info.free_extents * 2, k->peer.name,
-					 (unsigned long long)k->memory >> 20);
-		}
+	if (lacks && (lacks > xseg_nr_pages(k->peer.seg) || xseg_pages_take(k->peer.xp, lacks, list))) {
+		free(list);
+		return xseg_fail(err, -ENOMEM, "the segment has %uM of memory left and cache '%s' needs %uM; make the segment with "
+				 "more --memory, or give the cache less", xseg_nr_free_pages(k->peer.seg) >> 8, k->peer.name, lacks >> 8);
 	}
 	*pages = list;
-	*nr = want;
+	*nr = xseg_pages_owned(k->peer.xp, list, have + lacks);
 	return 0;
 }
 
@@ -160,11 +159,11 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->lists = take_mem(k, NR_LISTS * sizeof(k->lists[0]));
 	free_lists = take_mem(k, xpool_mem_bytes(NR_LISTS));
 	k->volumes = take_mem(k, NR_VOLUMES * sizeof(*k->volumes));
+	k->extents = take_mem(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
 	nodes = take_mem(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = take_mem(k, xpool_mem_bytes(seg_pages));
-	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->volumes || !nodes || !free_pages ||
-	    !k->lists || !free_lists ||
-	    xcache_init(&k->xc, &xp))
+	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->lists || !free_lists || !k->volumes || !k->extents ||
+	    !nodes || !free_pages || xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < k->head->nr_objects; i++)
 		object_init(&k->objects[i]);
@@ -173,6 +172,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	for (i = 0; i < NR_VOLUMES; i++)
 		atomic_store_explicit(&k->volumes[i].ticket, 1, memory_order_relaxed);
 	xlist_init(&k->clean, nodes);
+	xlist_init(&k->leaving, nodes);
 	xlist_init(&k->chunk_pages, nodes);
 	xpool_init(&k->free_pages, free_pages, seg_pages);
 	xpool_init(&k->free_lists, free_lists, NR_LISTS);
@@ -193,8 +193,7 @@ int arena_open(struct cached *k, struct xseg_error *err)
 	}
 	if (rc)
 		return rc;
-	k->nr_pages = k->head->nr_pages;
-	k->metadata_bytes = cached_metadata_bytes(k->memory, objects);
+	size_open(k);
 	return make_tables(k, err);
 }
 
@@ -328,11 +327,14 @@ static void free_the_rest(struct load *l)
 {
 	struct cached *k = l->k;
 
-	for (uint32_t i = xseg_nr_pages(k->peer.seg); i-- > 0;)
-		if (l->page_is[i] == PAGE_FREE)
-			xpool_put(&k->free_pages, i);
-	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages), memory_order_relaxed);
-	atomic_store_explicit(&k->nr_clean, k->clean.nr, memory_order_relaxed);
+	for (uint32_t i = xseg_nr_pages(k->peer.seg); i-- > 0;) {
+		if (l->page_is[i] != PAGE_FREE)
+			continue;
+		if (xseg_page_owner(k->peer.seg, i))
+			xseg_page_owner_set(k->peer.seg, i, 0);
+		pool_put(k, i);
+	}
+	pages_count(k);
 }
 
 int arena_load(struct cached *k, struct xseg_error *err)
@@ -348,8 +350,11 @@ int arena_load(struct cached *k, struct xseg_error *err)
 		rc = xseg_fail(err, -ENOMEM, "out of memory");
 		goto out;
 	}
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		l.page_is[pages[i]] = PAGE_FREE;
+		if (i % XSEG_EXTENT_PAGES == 0)
+			extent_add(k, pages[i]);
+	}
 	load_objects(&l, &k->ports[0]);
 	free_the_rest(&l);
 	if (l.dirty || l.dropped)

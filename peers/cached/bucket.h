@@ -11,6 +11,7 @@
  *   LOADING   DIRTY     a write came, or the write whose edge it is        write_apply
  *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edges_release
  *   VALID     DIRTY     a write puts a new page into it                    write_apply
+ *   VALID, DIRTY   the same   its page has to leave the cache: a copy of it comes in its place   resize.c
  *   VALID     INVALID   it is evicted, or its object deleted               pages_evict, object_empty
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
  *   DIRTY     WRITING   it is on its way to the store                      flush_start
@@ -68,6 +69,9 @@ static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t fl
 }
 static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_state)(w >> 32 & 0xf); }
 static inline uint32_t slot_page(uint64_t w) { return w & SLOT_ZERO ? NO_PAGE : (uint32_t)w; }
+
+/* The same, with another page of the same data. */
+static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(uint64_t)UINT32_MAX) | page; }
 
 static inline bool slot_is_clean_zero(uint64_t w)
 {

@@ -15,8 +15,8 @@ static const char *const policy_names[] = { "write-back", "write-through", "writ
 
 #define AT(field) offsetof(struct cached, field)
 static const struct opt cached_opts[] = {
-	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = 4ull << 20, .max = 1ull << 40, .def = "256M", .arg = "SIZE",
-	  .help = "memory for cached data, taken from the segment at start" },
+	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = SIZE_MIN_BYTES, .max = 1ull << 40, .def = "256M",
+	  .flags = OPT_LIVE, .arg = "SIZE", .help = "memory for cached data, in steps of 2M, taken from the segment" },
 	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects_wanted), .max = 1u << 24, .def = "0", .arg = "N",
 	  .help = "objects that can be cached at the same time; 0: one for each 64 KiB of memory" },
 	{ .name = "policy", .kind = OPT_ENUM, .off = AT(policy_nr), .names = policy_names, .def = "write-back", .flags = OPT_LIVE,
@@ -71,12 +71,12 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 	return 0;
 }
 
-static void publish_gauges(struct cached *k)
+void publish_gauges(struct cached *k)
 {
 	struct xseg_stats *s = k->ports[0].stats;
 
-	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(k->nr_pages - k->withheld) * BUCKET_SIZE);
-	xseg_stats_set(s, CC_METADATA_BYTES, k->metadata_bytes);
+	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
+	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects));
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
 }
@@ -175,10 +175,14 @@ static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);
 	struct cached *k = ps->cache;
-	uint64_t next_ns;
+	uint64_t next_ns, resize_ns = PEER_NEVER;
 	bool more;
 
 	children_collect(ps);
+	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
+		magazine_empty(ps);
+	if (pp->nr == 0)
+		resize_ns = resize_run(ps);
 	if (ps->request_freed) {
 		ps->request_freed = false;
 		requests_signal(ps);
@@ -188,6 +192,8 @@ static uint64_t cached_poll(struct peer_port *pp)
 		pages_signal(ps);
 	}
 	next_ns = flusher_run(ps);
+	if (next_ns > resize_ns)
+		next_ns = resize_ns;
 	more = object_run_ready(ps, 64);
 	if (pp->nr == 0)
 		sample_rate(k, pp->now_ns);
@@ -222,10 +228,14 @@ static void policy_switch(struct cached *k, const struct policy *to)
 static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error *err)
 {
 	struct cached *k = cached_of(p);
+	int rc;
 
 	(void)o;
 	if (k->dirty_low > k->dirty_high)
 		return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both", k->dirty_low, k->dirty_high);
+	rc = resize_ask(k, err);
+	if (rc)
+		return rc;
 	policy_switch(k, policies[k->policy_nr]);
 	streams_set(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
@@ -242,7 +252,7 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		out += k->ports[i].loads_out + k->ports[i].flushes_out;
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
-	*total_bytes = (uint64_t)k->nr_pages * BUCKET_SIZE;
+	*total_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE;
 	return *left_bytes == 0 && out == 0;
 }
 

@@ -48,7 +48,13 @@
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 #define NR_LISTS       128		/* lists of pages for larger ones */
 #define MAGAZINE       16
-#define OWNER_CHUNKS   (1ull << 63)	/* owner word of a page that was cut into chunks */
+#define SIZE_MIN_BYTES (4ull << 20)
+#define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
+/* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves; kept out of use by a test. */
+#define OWNER_CHUNKS   (1ull << 63)
+#define OWNER_OUT      (1ull << 62)
+#define OWNER_WITHHELD (1ull << 61)
+#define NO_CHUNK       UINT32_MAX
 
 enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS };	/* of a predecessor's pages, while they are sorted */
 
@@ -72,7 +78,8 @@ struct arena_chunk {
 
 struct arena_head {
 	uint64_t magic, version;
-	uint32_t nr_objects, nr_pages;
+	uint32_t nr_objects, spare;
+	_Atomic uint64_t size;			/* size_word(): what was asked for; what there is, the extents say */
 	uint64_t off_objects, bytes;
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
@@ -219,6 +226,22 @@ void through_applied(struct cport *ps, struct creq *c);			/* waits for the store
 extern const struct policy *const policies[];	/* by option value */
 const struct policy *object_policy(struct cport *ps, struct object *o);	/* for its requests from now on */
 
+/* An extent of the segment. */
+enum extent_state { EXTENT_NOT_OURS, EXTENT_STAYS, EXTENT_LEAVES };
+struct extent {
+	_Atomic uint8_t state;			/* enum extent_state: written by port 0 under mem_lock, read without */
+	bool pinned;				/* never chosen to leave: tests keep something in it */
+	/* guarded by mem_lock */
+	uint16_t nr_free, nr_out;		/* pages in the pool; pages that are out */
+};
+
+/* How far the emptying of extents is: port 0's. */
+struct resize {
+	uint32_t page, entry, pool_at;		/* what is looked at next */
+	uint32_t nr_out;			/* as it was when the pass began */
+	uint64_t next_ns, pause_ns;		/* not before then, after a pass without effect; how long that was */
+};
+
 struct cached {
 	struct peer peer;
 	/* options */
@@ -235,9 +258,19 @@ struct cached {
 	struct creq *creqs;			/* by request */
 	struct child *children;			/* by request */
 	struct cport ports[PEER_MAX_THREADS];
-	uint32_t nr_pages;
+
+	/* its size (resize.c): written by port 0 under mem_lock, read without */
+	_Atomic uint32_t nr_pages;		/* of extents that stay */
+	_Atomic uint32_t nr_leaving;		/* of extents that leave */
+	_Atomic uint32_t target_pages;		/* asked for: any thread */
+	struct resize resize;
 
 	pthread_mutex_t mem_lock;
+	struct extent *extents;			/* by number, all of the segment */
+	struct xlist leaving;			/* pages of VALID buckets in extents that leave */
+	uint32_t leaving_free;			/* pages in the pool whose extent leaves */
+	_Atomic uint32_t leaving_chunk_pages;	/* pages cut into chunks whose extent leaves; read without the lock */
+	_Atomic uint32_t nr_out;		/* pages that are out; read without */
 	struct xpool free_pages;
 	struct xlist clean;			/* pages of VALID buckets, next victim at the tail */
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
@@ -245,8 +278,8 @@ struct cached {
 	uint32_t withheld;			/* pages kept out of use (tests) */
 	struct xlist chunk_pages;		/* pages cut into chunks that have a free one */
 	uint8_t *chunk_free;			/* by page: which of its chunks are free */
-	_Atomic uint32_t nr_chunk_pages;	/* written under mem_lock, read without */
-	_Atomic uint32_t nr_free_chunks;	/* written under mem_lock, read without */
+	_Atomic uint32_t nr_chunk_pages;	/* of extents that stay; written under mem_lock, read without */
+	_Atomic uint32_t nr_free_chunks;	/* the same */
 
 	struct xpool free_lists;		/* under mem_lock */
 	uint32_t (*lists)[XSEG_REQ_PAGES];
@@ -278,7 +311,6 @@ struct cached {
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;			/* left write-back: until what was dirty then is clean */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
-	uint64_t metadata_bytes;
 	/* port 0's: how fast the store takes dirty data, for status */
 	uint64_t sample_ns, sample_bytes, switch_bytes;
 	const struct policy *switch_from;
@@ -297,9 +329,20 @@ static inline void count_wait(struct cport *ps, enum wait_why w) { count(ps, (en
 /* Pages that may hold data. */
 static inline uint32_t data_pages(struct cached *k)
 {
-	return k->nr_pages - k->withheld - atomic_load_explicit(&k->nr_chunk_pages, memory_order_relaxed);
+	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld -
+	       atomic_load_explicit(&k->nr_chunk_pages, memory_order_relaxed);
+}
+/* Clean zeroes that are kept at most: they take slots, and only the end of their object evicts them. */
+static inline uint32_t zeroes_max(struct cached *k) { return data_pages(k) / 4; }
+static inline struct extent *page_extent(struct cached *k, uint32_t page) { return &k->extents[page / XSEG_EXTENT_PAGES]; }
+/* Whether it may not be used again: exact under mem_lock. */
+static inline bool page_leaves(struct cached *k, uint32_t page)
+{
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) == EXTENT_LEAVES;
 }
 uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the ports */
+
+void publish_gauges(struct cached *k);
 
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
@@ -329,6 +372,11 @@ void object_reclaim_step(struct cport *ps, struct object *o);
 /* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was taken. */
 bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
 void chunk_feed(struct cport *ps, uint32_t page);			/* cuts a page: eight more */
+/* Its slots go into another chunk, if it has one; false: there is neither a chunk nor a page. The caller holds a reference. */
+bool chunk_move(struct cport *ps, struct object *o, uint32_t nr);
+/* Under mem_lock: a page that was cut is of an extent that leaves from now on, or does not leave any more. */
+void chunk_page_leave(struct cached *k, uint32_t page);
+void chunk_page_stay(struct cached *k, uint32_t page);
 void chunk_release(struct cport *ps, struct object *o, uint32_t nr);
 void chunks_finalize(struct cached *k, uint32_t idx);			/* what an entry without buckets still holds */
 bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* false: it cannot be one, or is another's */
@@ -336,6 +384,8 @@ void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* restored
 
 /* ---- pages.c ---- */
 bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken);
+/* One for data that moves: a free one or, if `evict`, a clean one's; XPOOL_NONE: there is none, or others wait for it. */
+uint32_t page_get(struct cport *ps, bool evict);
 /* All three leave NO_PAGE alone. */
 void page_put(struct cport *ps, uint32_t page);
 void pages_return(struct cport *ps, const uint32_t *page, uint32_t n);
@@ -351,7 +401,14 @@ bool list_get(struct cport *ps, struct creq *c);
 void list_put(struct cport *ps, struct creq *c);
 void pages_signal(struct cport *ps);
 uint32_t pages_available(struct cached *k);
+/* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not inside that object. */
+struct object *page_object(struct cached *k, uint32_t page, uint32_t *b);
 uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */
+void magazine_empty(struct cport *ps);
+/* Under mem_lock. */
+void pool_put(struct cached *k, uint32_t page);
+void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr);
+void pages_count(struct cached *k);			/* publishes how many are clean and free */
 
 /* ---- child.c ---- */
 struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);	/* NULL: none free */
@@ -428,6 +485,19 @@ uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again 
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
 
+/* ---- resize.c ---- */
+static inline uint64_t size_word(uint32_t at_start, uint32_t since) { return (uint64_t)at_start << 32 | since; }
+/* Before serving: how many pages it is to have, and those that it has. */
+void size_open(struct cached *k);
+void extent_add(struct cached *k, uint32_t first_page);
+/* Option `memory` was changed. May refuse. */
+int resize_ask(struct cached *k, struct xseg_error *err);
+uint64_t resize_run(struct cport *ps);			/* port 0: goes on with it; returns when it wants to run again */
+uint64_t resize_left(struct cached *k);			/* bytes that it still has to take or to give back */
+bool resizing(struct cached *k);
+uint32_t nr_owned(struct cached *k);			/* pages that it has, those that leave too */
+void resize_check(struct cached *k);
+
 /* ---- status.c ---- */
 extern const char *const cache_keys[NR_CC];
 int64_t status_text(struct cached *k, char *out, size_t size);
@@ -435,7 +505,9 @@ int64_t drop_clean(struct cport *ps, char *out, size_t size);
 
 /* Asserts every invariant; nobody may be inside (tests, simulator). */
 void cached_check(struct peer *p);
-/* Keeps all but n pages out of use, for tests of small caches; before serving. */
+/* For tests of small caches; no thread runs. Keeps all but n of the free pages out of use; cuts some into chunks before, for good,
+ * where n is to be room for data alone. */
 void cached_limit_pages(struct peer *p, uint32_t n);
+void cached_cut_pages(struct peer *p);
 
 #endif

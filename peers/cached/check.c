@@ -8,7 +8,7 @@
 
 #include "peers/cached/cached.h"
 
-#define LIMITED_CHUNK_PAGES 8		/* cut before pages become scarce: what is limited is room for data */
+#define PAGES_CUT 8
 
 struct tally {
 	uint16_t nr[BUCKET_NR_STATES];
@@ -75,26 +75,64 @@ void cached_check(struct peer *p)
 	assert(cached_total(k, CC_DIRTY_BYTES) == dirty * BUCKET_SIZE);
 	assert(cached_total(k, CC_USED_BYTES) == pages * BUCKET_SIZE);
 	assert(k->nr_zeroes == zeroes);
-	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages <= xseg_pages_round(k->nr_pages));
+	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
+	resize_check(k);
 	xcache_check(&k->xc);
+}
+
+static void unlimit_pages(struct cached *k)
+{
+	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg) && k->withheld; page++) {
+		if (xseg_page_owner(k->peer.seg, page) != OWNER_WITHHELD)
+			continue;
+		xseg_page_owner_set(k->peer.seg, page, 0);
+		k->withheld--;
+		pool_put(k, page);
+	}
+}
+
+/* One chunk of each is nobody's, so that the page stays cut. */
+void cached_cut_pages(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+
+	for (uint32_t i = 0; i < PAGES_CUT; i++) {
+		uint32_t page = xpool_get(&k->free_pages);
+
+		page_extent(k, page)->nr_free--;
+		page_extent(k, page)->pinned = true;
+		chunk_feed(&k->ports[0], page);
+		k->chunk_free[page] &= 0xfe;
+		k->nr_free_chunks--;
+	}
+	pages_count(k);
+}
+
+static void pool_withhold(struct cached *k, uint32_t i)
+{
+	uint32_t page = xpool_at(&k->free_pages, i);
+
+	xpool_take_at(&k->free_pages, i);
+	page_extent(k, page)->nr_free--;
+	xseg_page_owner_set(k->peer.seg, page, OWNER_WITHHELD);
+	k->withheld++;
 }
 
 void cached_limit_pages(struct peer *p, uint32_t n)
 {
 	struct cached *k = cached_of(p);
+	uint64_t free, i = 0;
 
-	/* one chunk of each is nobody's, so that the page stays cut */
-	for (uint32_t i = 0; i < LIMITED_CHUNK_PAGES && k->withheld == 0; i++) {
-		uint32_t page = xpool_get(&k->free_pages);
+	unlimit_pages(k);
+	free = xpool_nr(&k->free_pages) - k->leaving_free;
+	for (uint32_t at = 0; at < xpool_nr(&k->free_pages);) {
+		bool leaves = page_leaves(k, xpool_at(&k->free_pages, at));
 
-		chunk_feed(&k->ports[0], page);
-		k->chunk_free[page] &= 0xfe;
-		k->nr_free_chunks--;
+		if (leaves || i * n / free != (i + 1) * n / free)	/* some of every extent's are kept */
+			at++;
+		else
+			pool_withhold(k, at);
+		i += !leaves;
 	}
-	while (xpool_nr(&k->free_pages) > n) {
-		uint32_t page = xpool_get(&k->free_pages);
-
-		assert(page != XPOOL_NONE);
-		k->withheld++;
-	}
+	pages_count(k);
 }

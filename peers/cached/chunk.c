@@ -5,14 +5,15 @@
  * goes back. So a cache of dense objects spends 0.2 % of its memory on slots, one of objects with an eighth of
  * their buckets 1.6 %, and slots never run out while there are pages.
  *
- * Contract: chunks_ensure() and chunk_release() inside the object, chunk_feed() anywhere, chunk_restore() before
+ * Contract: chunks_ensure(), chunk_release() and chunk_move() inside the object, chunk_feed() anywhere, chunk_restore() before
  * serving. mem_lock guards masks and list; it is a leaf.
  *
  * Invariants:
  *   K1  a chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in chunk_free[page]
- *   K2  a page is in the list chunk_pages iff it was cut and has a free chunk; none has eight, but between
- *	 chunk_feed() and chunks_ensure() of one job
- *   K3  the slots of a chunk that is stored into an entry are FREE
+ *   K2  a page is in the list chunk_pages iff it was cut, has a free chunk, and does not leave the cache; none has eight, but between
+ *	 chunk_feed() and chunks_ensure() of one job. Free chunks of pages that leave are counted nowhere
+ *   K3  the slots of a chunk that is stored into an entry are FREE, or what they were in the chunk in whose place it comes
+ *   K4  a page's owner word is OWNER_CHUNKS iff it was cut
  */
 #include <assert.h>
 
@@ -39,6 +40,37 @@ static void page_cut(struct cached *k, uint32_t page, unsigned free)
 	add(&k->nr_free_chunks, __builtin_popcount(free));
 }
 
+static void page_uncut(struct cached *k, uint32_t page)
+{
+	xseg_page_owner_set(k->peer.seg, page, 0);
+	k->chunk_free[page] = 0;
+	if (page_leaves(k, page)) {
+		add(&k->leaving_chunk_pages, -1);
+		return;
+	}
+	xlist_remove(&k->chunk_pages, page);
+	add(&k->nr_chunk_pages, -1);
+	add(&k->nr_free_chunks, -(int)PER_PAGE);
+}
+
+void chunk_page_leave(struct cached *k, uint32_t page)
+{
+	if (k->chunk_free[page])
+		xlist_remove(&k->chunk_pages, page);
+	add(&k->nr_free_chunks, -__builtin_popcount(k->chunk_free[page]));
+	add(&k->nr_chunk_pages, -1);
+	add(&k->leaving_chunk_pages, 1);
+}
+
+void chunk_page_stay(struct cached *k, uint32_t page)
+{
+	if (k->chunk_free[page])
+		xlist_push_tail(&k->chunk_pages, page);
+	add(&k->nr_free_chunks, __builtin_popcount(k->chunk_free[page]));
+	add(&k->nr_chunk_pages, 1);
+	add(&k->leaving_chunk_pages, -1);
+}
+
 static uint32_t chunk_take(struct cached *k)
 {
 	uint32_t page = xlist_head(&k->chunk_pages), n = (uint32_t)__builtin_ctz(k->chunk_free[page]);
@@ -55,16 +87,15 @@ static bool chunk_return(struct cached *k, uint32_t chunk)
 {
 	uint32_t page = chunk / PER_PAGE;
 
-	if (k->chunk_free[page] == 0)
-		xlist_push_head(&k->chunk_pages, page);
+	if (!page_leaves(k, page)) {
+		if (k->chunk_free[page] == 0)
+			xlist_push_head(&k->chunk_pages, page);
+		add(&k->nr_free_chunks, 1);
+	}
 	k->chunk_free[page] = (uint8_t)(k->chunk_free[page] | 1u << chunk % PER_PAGE);
-	add(&k->nr_free_chunks, 1);
 	if (k->chunk_free[page] != ALL_FREE)
 		return false;
-	xlist_remove(&k->chunk_pages, page);
-	k->chunk_free[page] = 0;
-	add(&k->nr_chunk_pages, -1);
-	add(&k->nr_free_chunks, -(int)PER_PAGE);
+	page_uncut(k, page);
 	return true;
 }
 
@@ -113,12 +144,23 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 	return true;
 }
 
+static void chunk_put(struct cport *ps, uint32_t chunk)
+{
+	struct cached *k = ps->cache;
+	bool whole;
+
+	pthread_mutex_lock(&k->mem_lock);
+	whole = chunk_return(k, chunk);
+	pthread_mutex_unlock(&k->mem_lock);
+	if (whole)
+		page_put(ps, chunk / PER_PAGE);
+}
+
 void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 {
 	struct cached *k = ps->cache;
 	_Atomic uint32_t *word = &object_entry(k, o)->chunk[nr];
 	uint32_t chunk = atomic_load_explicit(word, memory_order_relaxed);
-	bool whole;
 
 	if (chunk-- == 0)
 		return;
@@ -128,11 +170,7 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	}
 	/* release: it is out of this entry before it can be in another's */
 	atomic_store_explicit(word, 0, memory_order_release);
-	pthread_mutex_lock(&k->mem_lock);
-	whole = chunk_return(k, chunk);
-	pthread_mutex_unlock(&k->mem_lock);
-	if (whole)
-		page_put(ps, chunk / PER_PAGE);
+	chunk_put(ps, chunk);
 }
 
 void chunks_finalize(struct cached *k, uint32_t idx)
@@ -149,6 +187,52 @@ void chunks_finalize(struct cached *k, uint32_t idx)
 		if (whole)
 			page_free(k, chunk / PER_PAGE);
 	}
+}
+
+/* ---- moving ---- */
+
+/* A free chunk, of a page that is cut for it if need be; NO_CHUNK: there is no page either. */
+static uint32_t chunk_get(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t chunk = NO_CHUNK, page;
+
+	pthread_mutex_lock(&k->mem_lock);
+	if (xlist_head(&k->chunk_pages) != XLIST_NONE)
+		chunk = chunk_take(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	if (chunk != NO_CHUNK)
+		return chunk;
+	page = page_get(ps, true);
+	if (page == XPOOL_NONE)
+		return NO_CHUNK;
+	pthread_mutex_lock(&k->mem_lock);
+	page_cut(k, page, ALL_FREE);
+	chunk = chunk_take(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	return chunk;
+}
+
+/* The old chunk is the truth until the new one's number is stored. */
+bool chunk_move(struct cport *ps, struct object *o, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+	_Atomic uint32_t *word = &object_entry(k, o)->chunk[nr];
+	uint32_t to = chunk_get(ps), from = atomic_load_explicit(word, memory_order_relaxed);
+
+	if (to == NO_CHUNK)
+		return false;
+	if (from == 0) {	/* it was one of this object's last buckets whose page we have cut */
+		chunk_put(ps, to);
+		return true;
+	}
+	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
+		atomic_store_explicit(&k->chunks[to].slot[s],
+				      atomic_load_explicit(&k->chunks[from - 1].slot[s], memory_order_relaxed), memory_order_relaxed);
+	/* release: the slots are there before the chunk is the object's (K3); a successor reads both */
+	atomic_store_explicit(word, to + 1, memory_order_release);
+	chunk_put(ps, from - 1);
+	return true;
 }
 
 /* ---- a predecessor's ---- */

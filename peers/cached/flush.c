@@ -268,7 +268,7 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 		count(ps, CC_EVICTED_DIRTY, 1);
 		return;
 	}
-	if (!slot_has_page(w) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= data_pages(k) / 4) {
+	if (!slot_has_page(w) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= zeroes_max(k)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		return;
 	}

@@ -3,11 +3,12 @@
  * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a write, or an old one
  * listed by a flush in flight. The list of clean pages is in order of the last time they became clean
  * or were found referenced; a hit only sets the slot's REF flag (second chance, as in CLOCK).
+ * A page of an extent that leaves the cache (resize.c) is never handed out: where it would be free it is *out*.
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *
  * Invariants:
- *   G1  a page is in the clean list iff its bucket is VALID, except within one job
+ *   G1  a page is in the clean list, or in the list `leaving` if its extent leaves, iff its bucket is VALID, except within one job
  *   G2  whoever waits for pages holds none; those who wait are served in order, newcomers behind them
  */
 #include <assert.h>
@@ -16,11 +17,68 @@
 
 #define EVICT_TRIES 64
 
-static void set_counts(struct cached *k)
+/* ---- under mem_lock ---- */
+
+void pages_count(struct cached *k)
 {
 	atomic_store_explicit(&k->nr_clean, k->clean.nr, memory_order_relaxed);
-	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages), memory_order_relaxed);
+	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages) - k->leaving_free, memory_order_relaxed);
 }
+
+static struct xlist *clean_list(struct cached *k, uint32_t page)
+{
+	return page_leaves(k, page) ? &k->leaving : &k->clean;
+}
+
+void pool_put(struct cached *k, uint32_t page)
+{
+	struct extent *e = page_extent(k, page);
+
+	if (page_leaves(k, page)) {
+		xseg_page_owner_set(k->peer.seg, page, OWNER_OUT);
+		e->nr_out++;
+		k->nr_out++;
+		return;
+	}
+	xpool_put(&k->free_pages, page);
+	e->nr_free++;
+}
+
+static uint32_t pool_get(struct cached *k)
+{
+	uint32_t page;
+
+	while ((page = xpool_get(&k->free_pages)) != XPOOL_NONE) {
+		page_extent(k, page)->nr_free--;
+		if (!page_leaves(k, page))
+			break;
+		k->leaving_free--;
+		pool_put(k, page);
+	}
+	return page;
+}
+
+/* Of `nr` pages of the pool, from *at on, those that leave go out. */
+void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr)
+{
+	for (; nr && k->leaving_free; nr--) {
+		uint32_t page;
+
+		if (*at >= xpool_nr(&k->free_pages))
+			*at = 0;
+		page = xpool_at(&k->free_pages, *at);
+		if (!page_leaves(k, page)) {
+			++*at;
+			continue;
+		}
+		xpool_take_at(&k->free_pages, *at);
+		page_extent(k, page)->nr_free--;
+		k->leaving_free--;
+		pool_put(k, page);
+	}
+}
+
+/* ---- clean and free pages ---- */
 
 uint32_t pages_available(struct cached *k)
 {
@@ -35,8 +93,8 @@ void page_clean(struct cport *ps, uint32_t page)
 	if (page == NO_PAGE)
 		return;
 	pthread_mutex_lock(&k->mem_lock);
-	xlist_push_head(&k->clean, page);
-	set_counts(k);
+	xlist_push_head(clean_list(k, page), page);
+	pages_count(k);
 	pthread_mutex_unlock(&k->mem_lock);
 	ps->freed = true;
 }
@@ -48,23 +106,31 @@ void page_unclean(struct cport *ps, uint32_t page)
 	if (page == NO_PAGE)
 		return;
 	pthread_mutex_lock(&k->mem_lock);
-	xlist_remove(&k->clean, page);
-	set_counts(k);
+	xlist_remove(clean_list(k, page), page);
+	pages_count(k);
 	pthread_mutex_unlock(&k->mem_lock);
 }
 
+/* Not while pages are to leave: nobody would find them there. */
 static bool use_magazine(struct cached *k)
 {
-	return k->nr_pages - k->withheld >= 16 * MAGAZINE * PEER_MAX_THREADS;
+	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >= 16 * MAGAZINE * PEER_MAX_THREADS &&
+	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
 }
 
 void page_free(struct cached *k, uint32_t page)
 {
 	xseg_page_owner_set(k->peer.seg, page, 0);
 	pthread_mutex_lock(&k->mem_lock);
-	xpool_put(&k->free_pages, page);
-	set_counts(k);
+	pool_put(k, page);
+	pages_count(k);
 	pthread_mutex_unlock(&k->mem_lock);
+}
+
+void magazine_empty(struct cport *ps)
+{
+	while (ps->nr_magazine)
+		page_free(ps->cache, ps->magazine[--ps->nr_magazine]);
 }
 
 void page_put(struct cport *ps, uint32_t page)
@@ -90,21 +156,21 @@ static uint32_t take_free(struct cport *ps)
 	if (ps->nr_magazine)
 		return ps->magazine[--ps->nr_magazine];
 	pthread_mutex_lock(&k->mem_lock);
-	page = xpool_get(&k->free_pages);
-	set_counts(k);
+	page = pool_get(k);
+	pages_count(k);
 	pthread_mutex_unlock(&k->mem_lock);
 	return page;
 }
 
 /* The next candidate, moved to the other end so that others look elsewhere. */
-static uint32_t next_victim(struct cached *k)
+static uint32_t next_victim(struct cached *k, struct xlist *list)
 {
 	uint32_t page;
 
 	pthread_mutex_lock(&k->mem_lock);
-	page = xlist_tail(&k->clean);
+	page = xlist_tail(list);
 	if (page != XLIST_NONE)
-		xlist_move_head(&k->clean, page);
+		xlist_move_head(list, page);
 	pthread_mutex_unlock(&k->mem_lock);
 	return page;
 }
@@ -125,17 +191,23 @@ static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	return true;
 }
 
+struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
+{
+	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	uint32_t entry = (uint32_t)(owner >> 16) - 1;
+
+	*b = owner & 0xffff;
+	return owner && entry < k->head->nr_objects && *b < OBJECT_BUCKETS ? &k->objects[entry] : NULL;
+}
+
 static bool evict_page(struct cport *ps, uint32_t page)
 {
-	struct cached *k = ps->cache;
-	uint64_t owner = xseg_page_owner(k->peer.seg, page);
-	uint32_t entry = (uint32_t)(owner >> 16) - 1, b = owner & 0xffff;
-	struct object *o;
+	uint32_t b;
+	struct object *o = page_object(ps->cache, page, &b);
 	bool done;
 
-	if (owner == 0 || entry >= k->head->nr_objects || b >= OBJECT_BUCKETS)
+	if (!o)
 		return false;
-	o = &k->objects[entry];
 	if (o == ps->inside)
 		return evict_bucket(ps, o, b, page);
 	if (!xworkq_try_enter(&o->q))
@@ -146,10 +218,10 @@ static bool evict_page(struct cport *ps, uint32_t page)
 	return done;
 }
 
-static uint32_t take_clean(struct cport *ps, enum cache_counter why)
+static uint32_t take_clean(struct cport *ps, struct xlist *list, enum cache_counter why)
 {
 	for (unsigned i = 0; i < EVICT_TRIES; i++) {
-		uint32_t page = next_victim(ps->cache);
+		uint32_t page = next_victim(ps->cache, list);
 
 		if (page == XLIST_NONE)
 			break;
@@ -162,13 +234,23 @@ static uint32_t take_clean(struct cport *ps, enum cache_counter why)
 	return XPOOL_NONE;
 }
 
-/* Evicts whatever is clean; a bucket that was used again goes at the second try. */
-uint32_t pages_drop(struct cport *ps)
+static uint32_t list_nr(struct cached *k, const struct xlist *list)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->mem_lock);
+	nr = list->nr;
+	pthread_mutex_unlock(&k->mem_lock);
+	return nr;
+}
+
+/* A bucket that was used again goes at the second try. */
+static uint32_t drop_list(struct cport *ps, struct xlist *list)
 {
 	uint32_t n = 0, misses = 0, page;
 
-	while (misses < 1024 && atomic_load_explicit(&ps->cache->nr_clean, memory_order_relaxed)) {
-		page = take_clean(ps, CC_EVICTED_PRESSURE);
+	while (misses < 1024 && list_nr(ps->cache, list)) {
+		page = take_clean(ps, list, CC_EVICTED_PRESSURE);
 		if (page == XPOOL_NONE) {
 			misses++;
 			continue;
@@ -180,10 +262,28 @@ uint32_t pages_drop(struct cport *ps)
 	return n;
 }
 
+/* Evicts whatever is clean. */
+uint32_t pages_drop(struct cport *ps)
+{
+	return drop_list(ps, &ps->cache->clean) + drop_list(ps, &ps->cache->leaving);
+}
+
 void pages_return(struct cport *ps, const uint32_t *page, uint32_t n)
 {
 	while (n)
 		page_put(ps, page[--n]);
+}
+
+uint32_t page_get(struct cport *ps, bool evict)
+{
+	uint32_t page;
+
+	if (!xwaitq_empty(&ps->cache->want_pages))
+		return XPOOL_NONE;
+	page = take_free(ps);
+	if (page == XPOOL_NONE && evict)
+		page = take_clean(ps, &ps->cache->clean, CC_EVICTED_CLEAN);
+	return page;
 }
 
 bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken)
@@ -195,7 +295,7 @@ bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken)
 	for (; got < n; got++) {
 		page[got] = take_free(ps);
 		if (page[got] == XPOOL_NONE)
-			page[got] = take_clean(ps, CC_EVICTED_CLEAN);
+			page[got] = take_clean(ps, &ps->cache->clean, CC_EVICTED_CLEAN);
 		if (page[got] == XPOOL_NONE)
 			break;
 	}
@@ -330,12 +430,7 @@ void pages_signal(struct cport *ps)
 	lists_signal(ps);
 	entries_signal(ps);
 	for (; xwaitq_has_waiters(&k->want_pages); tries--) {
-		while (ps->nr_magazine) {
-			pthread_mutex_lock(&k->mem_lock);
-			xpool_put(&k->free_pages, ps->magazine[--ps->nr_magazine]);
-			set_counts(k);
-			pthread_mutex_unlock(&k->mem_lock);
-		}
+		magazine_empty(ps);
 		w = xwaitq_pop(&k->want_pages, pages_available(k));
 		if (!w)
 			break;

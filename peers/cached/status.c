@@ -70,6 +70,13 @@ static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
 	kv_add(t, "draining.eta_ms=%" PRIu64 "\n", rate ? dirty * 1000 / rate : 0);
 }
 
+static void add_resizing(struct cached *k, struct kv_text *t)
+{
+	kv_add(t, "resizing.to_bytes=%" PRIu64 "\n",
+	       (uint64_t)atomic_load_explicit(&k->target_pages, memory_order_relaxed) * BUCKET_SIZE);
+	kv_add(t, "resizing.left_bytes=%" PRIu64 "\n", resize_left(k));
+}
+
 int64_t status_text(struct cached *k, char *out, size_t size)
 {
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
@@ -81,6 +88,8 @@ int64_t status_text(struct cached *k, char *out, size_t size)
 	kv_add(&t, "policy=%s\n", atomic_load_explicit(&k->policy, memory_order_relaxed)->name);
 	if (draining)
 		add_draining(k, &t, dirty);
+	if (resizing(k))
+		add_resizing(k, &t);
 	kv_add(&t, "state=%s\n", draining ? "draining" : "running");
 	for (uint32_t i = 0; i < NR_CC; i++)
 		if (i != CC_POLICY && i != CC_OBJECTS)

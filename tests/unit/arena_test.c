@@ -290,7 +290,7 @@ static void pages_are_taken_beside_those_that_are_there(void **state)
 static void an_extent_that_is_given_back_is_free_and_zero_for_the_next(void **state)
 {
 	uint32_t page[3 * XSEG_EXTENT_PAGES], rest[2 * XSEG_EXTENT_PAGES], again[XSEG_EXTENT_PAGES];
-	struct xseg_peer *client = segrig_client(seg, "me", 0);
+	struct xseg_peer *other = segrig_client(seg, "other", 0);
 
 	(void)state;
 	assert_int_equal(xseg_pages_take(peer, 3 * XSEG_EXTENT_PAGES, page), 0);
@@ -303,28 +303,28 @@ static void an_extent_that_is_given_back_is_free_and_zero_for_the_next(void **st
 	assert_int_equal(xseg_pages_owned(peer, rest, 2 * XSEG_EXTENT_PAGES), 2 * XSEG_EXTENT_PAGES);
 	assert_memory_equal(rest, page, sizeof(again));
 	assert_memory_equal(rest + XSEG_EXTENT_PAGES, page + 2 * XSEG_EXTENT_PAGES, sizeof(again));
-	assert_int_equal(xseg_pages_take(client, 1, again), 0);
+	assert_int_equal(xseg_pages_take(other, 1, again), 0);
 	assert_memory_equal(again, page + XSEG_EXTENT_PAGES, sizeof(again));
 	assert_true(is_zero(xseg_page(seg, again[0]), XSEG_EXTENT_SIZE));
 	for (uint32_t i = 0; i < XSEG_EXTENT_PAGES; i++)
 		assert_int_equal(xseg_page_owner(seg, again[i]), 0);
-	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(other, XSEG_CLOSE_KEEP_ARENA);
 	xseg_pages_drop(peer);
 }
 
 static void an_extent_of_another_or_of_an_arena_is_not_given_back(void **state)
 {
-	struct xseg_peer *client = segrig_client(seg, "me", 0);
+	struct xseg_peer *other = segrig_client(seg, "other", 0);
 	uint32_t page[XSEG_EXTENT_PAGES];
 	uint64_t bytes;
 
 	(void)state;
 	arena(2 << 20, &bytes, true);
-	assert_int_equal(xseg_pages_take(client, 1, page), 0);
+	assert_int_equal(xseg_pages_take(other, 1, page), 0);
 	for (uint32_t i = 0; i < NR_EXTENTS; i++)
 		xseg_pages_give(peer, i * XSEG_EXTENT_PAGES);
 	assert_int_equal(free_extents(), NR_EXTENTS - 2);
-	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(other, XSEG_CLOSE_KEEP_ARENA);
 }
 
 #define A(name) cmocka_unit_test_setup_teardown(name, setup_peer, teardown_peer)

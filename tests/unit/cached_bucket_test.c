@@ -49,7 +49,7 @@ static void exactly_the_documented_edges_are_legal(void **state)
 	static const char *const table[BUCKET_NR_STATES] = {
 		/*		   FIBLVDW */
 		[BUCKET_FREE] = "..xx.x.", [BUCKET_INVALID] = "..xx.x.", [BUCKET_BYPASS] = ".x.....",
-		[BUCKET_LOADING] = ".xx.xx.", [BUCKET_VALID] = ".xx..x.", [BUCKET_DIRTY] = ".x...xx",
+		[BUCKET_LOADING] = ".xx.xx.", [BUCKET_VALID] = ".xx.xx.", [BUCKET_DIRTY] = ".x...xx",
 		[BUCKET_WRITING] = ".x..xx.",
 	};
 

@@ -412,7 +412,6 @@ static void tables_of_another_size_are_refused_while_dirty_and_made_anew_when_cl
 	crig_kill();
 	assert_int_equal(crig_open("objects=40"), -EBUSY);
 	assert_true(crig_says("4 KiB of dirty data") && crig_says("objects=32"));
-	assert_int_equal(crig_open("memory=6M objects=32"), -EBUSY);
 	assert_int_equal(crig_open("objects=32"), 0);
 	crig_settle();
 	crig_expect_data("a", 0, B(1), 5);

@@ -199,6 +199,8 @@ void crig_stop(void)
 
 void crig_limit(uint32_t n)
 {
+	if (crig.k->withheld == 0)
+		cached_cut_pages(crig.peer);
 	cached_limit_pages(crig.peer, n);
 }
 
@@ -253,9 +255,9 @@ static void check_leaks(void)
 		assert_int_equal(xcache_refs(&k->xc, i), 1 + (o->used > 0) + o->listed);
 		assert_false(o->reclaiming || o->waiters || o->through);
 	}
-	assert_int_equal(pages_used + xpool_nr(&k->free_pages) + ps->nr_magazine + k->withheld + k->nr_chunk_pages,
-			 xseg_pages_round(k->nr_pages));
-	if (k->withheld == 0)
+	assert_int_equal(pages_used + xpool_nr(&k->free_pages) + ps->nr_magazine + k->withheld + k->nr_chunk_pages +
+			 k->leaving_chunk_pages + k->nr_out, nr_owned(k));
+	if (k->withheld + k->nr_leaving == 0)
 		assert_int_equal(chunks_used + k->nr_free_chunks, k->nr_chunk_pages * CHUNKS_PER_PAGE);
 	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
 	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);

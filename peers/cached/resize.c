@@ -1,0 +1,519 @@
+/* resize - the cache grows and shrinks while it serves, an extent of 512 pages at a time.
+ *
+ * What is asked for is one word in the arena's head (with the size that the process was started with), and what there is
+ * is what the words of the extents say: so both survive a kill at any point, and a successor goes on from there. A successor
+ * that is started with the same `memory` as the last one keeps the size that was asked for since; another `memory` is asked for anew.
+ *
+ *   growing     extents are taken, one a round; their pages are free. With none left in the segment it is tried once a second
+ *   shrinking   the extents with the most free pages are chosen (they leave); their pages are not used again: free ones are out
+ *               at once, others when they would become free. Then, a few pages a round:
+ *		   chunks (of slots) move to other chunks
+ *		   clean and dirty data moves to free pages; hot data and dirty data to that of the least recently used bucket
+ *		   if none is free; else clean data is evicted, and dirty data stays: more is dirty than may be then, as the marks
+ *		   are of what stays, so the flusher is at work
+ *               what is listed by a child in flight is left until that has ended. An extent with all of its pages out is given back
+ *   asked anew  before it is done: extents that leave stay again, or more are chosen
+ *
+ * Contract: resize_run() in port 0's poll, outside of any object; resize_ask() in any port's thread, one at a time. Neither waits for
+ * I/O. Growing takes the control lock for each extent; nothing else here makes a system call.
+ *
+ * Invariants (resize_check):
+ *   Z1  nr_pages and nr_leaving are the pages of the extents that stay and that leave
+ *   Z2  a page that is out has OWNER_OUT, its extent leaves, and it is in no slot, pool or list; an extent's nr_out counts them
+ *   Z3  an extent's nr_free counts its pages in the pool; leaving_free is their sum over extents that leave
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+#define ROUND_EXTENTS 4u		/* chosen, or kept again, a round */
+#define ROUND_SWEEP   4096u		/* pages of the pool looked at a round */
+#define ROUND_PAGES   64u		/* pages emptied a round, */
+#define ROUND_LOOKS   1024u		/* and looked at for that */
+#define ROUND_ENTRIES 256u		/* entries looked at a round */
+#define ENTRY_LOOKS   16u		/* what entering one counts as */
+#define RETRY_MIN_NS  10000000ull
+#define RETRY_MAX_NS  1000000000ull
+
+uint32_t nr_owned(struct cached *k)
+{
+	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) + atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+}
+
+static uint32_t target_of(struct cached *k)
+{
+	return atomic_load_explicit(&k->target_pages, memory_order_relaxed);
+}
+
+bool resizing(struct cached *k)
+{
+	return nr_owned(k) != target_of(k) || atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+}
+
+uint64_t resize_left(struct cached *k)
+{
+	uint32_t in = nr_owned(k) - atomic_load_explicit(&k->nr_out, memory_order_relaxed), want = target_of(k);
+
+	return (uint64_t)(in > want ? in - want : want - in) * BUCKET_SIZE;
+}
+
+/* ---- what is asked for ---- */
+
+/* Whole extents. */
+static uint32_t pages_asked(const struct cached *k)
+{
+	return xseg_pages_round((uint32_t)((k->memory + BUCKET_SIZE - 1) / BUCKET_SIZE));
+}
+
+static void size_set(struct cached *k, uint32_t at_start, uint32_t pages)
+{
+	/* one store: a successor finds both or neither */
+	atomic_store_explicit(&k->head->size, size_word(at_start, pages), memory_order_release);
+	atomic_store_explicit(&k->target_pages, pages, memory_order_relaxed);
+	k->memory = (uint64_t)pages * BUCKET_SIZE;
+}
+
+void size_open(struct cached *k)
+{
+	uint64_t was = atomic_load_explicit(&k->head->size, memory_order_acquire);
+	uint32_t asked = pages_asked(k), since = (uint32_t)was;
+
+	if (was >> 32 != asked || since < SIZE_MIN_PAGES || since % XSEG_EXTENT_PAGES)
+		since = asked;
+	size_set(k, asked, since);
+}
+
+int resize_ask(struct cached *k, struct xseg_error *err)
+{
+	uint32_t want = pages_asked(k), have = nr_owned(k), free = xseg_nr_free_pages(k->peer.seg);
+
+	if (want == target_of(k)) {
+		k->memory = (uint64_t)want * BUCKET_SIZE;
+		return 0;
+	}
+	if (want > have && want - have > free)
+		return xseg_fail(err, -ENOMEM, "memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM left; ask for "
+				 "%uM at most, or make the segment with more --memory", (unsigned long long)want >> 8,
+				 (want - have) >> 8, k->peer.name, free >> 8, (have + free) >> 8);
+	size_set(k, (uint32_t)(atomic_load_explicit(&k->head->size, memory_order_relaxed) >> 32), want);
+	return 0;
+}
+
+/* ---- extents that come ---- */
+
+void extent_add(struct cached *k, uint32_t first)
+{
+	struct extent *e = page_extent(k, first);
+
+	atomic_store_explicit(&e->state, EXTENT_STAYS, memory_order_relaxed);
+	e->nr_free = e->nr_out = 0;
+	atomic_fetch_add_explicit(&k->nr_pages, XSEG_EXTENT_PAGES, memory_order_relaxed);
+}
+
+static uint64_t grow(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t page[XSEG_EXTENT_PAGES];
+
+	if (xseg_nr_free_pages(k->peer.seg) == 0 || xseg_pages_take(k->peer.xp, XSEG_EXTENT_PAGES, page))
+		return ps->pp->now_ns + RETRY_MAX_NS;
+	pthread_mutex_lock(&k->mem_lock);
+	extent_add(k, page[0]);
+	for (uint32_t i = XSEG_EXTENT_PAGES; i-- > 0;)
+		pool_put(k, page[i]);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	ps->freed = true;
+	return ps->pp->now_ns;
+}
+
+/* ---- extents that leave ---- */
+
+/* Under mem_lock: the extent that has the most free pages; NULL: none may leave. */
+static struct extent *choose(struct cached *k)
+{
+	uint32_t nr = xseg_nr_pages(k->peer.seg) / XSEG_EXTENT_PAGES;
+	struct extent *best = NULL;
+
+	for (struct extent *e = k->extents; e < k->extents + nr; e++)
+		if (atomic_load_explicit(&e->state, memory_order_relaxed) == EXTENT_STAYS && !e->pinned &&
+		    (!best || e->nr_free >= best->nr_free))
+			best = e;
+	return best;
+}
+
+static uint32_t first_page(struct cached *k, const struct extent *e)
+{
+	return (uint32_t)(e - k->extents) * XSEG_EXTENT_PAGES;
+}
+
+static void change_state(struct cached *k, struct extent *e, enum extent_state to)
+{
+	int by = to == EXTENT_LEAVES ? (int)XSEG_EXTENT_PAGES : -(int)XSEG_EXTENT_PAGES;
+
+	atomic_store_explicit(&e->state, (uint8_t)to, memory_order_relaxed);
+	atomic_fetch_add_explicit(&k->nr_leaving, (uint32_t)by, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&k->nr_pages, (uint32_t)by, memory_order_relaxed);
+}
+
+/* Under mem_lock. Its free pages go out when the pool is swept. */
+static void leave(struct cached *k, struct extent *e)
+{
+	uint32_t first = first_page(k, e);
+
+	change_state(k, e, EXTENT_LEAVES);
+	k->leaving_free += e->nr_free;
+	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
+		uint64_t owner = xseg_page_owner(k->peer.seg, page);
+
+		if (owner == OWNER_CHUNKS) {
+			chunk_page_leave(k, page);
+		} else if (owner == OWNER_WITHHELD) {
+			k->withheld--;
+			pool_put(k, page);
+		} else if (xlist_in_list(&k->clean, page)) {
+			xlist_remove(&k->clean, page);
+			xlist_push_head(&k->leaving, page);
+		}
+	}
+}
+
+/* Under mem_lock. */
+static void stay(struct cached *k, struct extent *e)
+{
+	uint32_t first = first_page(k, e);
+
+	change_state(k, e, EXTENT_STAYS);
+	k->leaving_free -= e->nr_free;
+	k->nr_out -= e->nr_out;
+	e->nr_out = 0;
+	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
+		uint64_t owner = xseg_page_owner(k->peer.seg, page);
+
+		if (owner == OWNER_OUT) {
+			xseg_page_owner_set(k->peer.seg, page, 0);
+			pool_put(k, page);
+		} else if (owner == OWNER_CHUNKS) {
+			chunk_page_stay(k, page);
+		} else if (xlist_in_list(&k->leaving, page)) {
+			xlist_remove(&k->leaving, page);
+			xlist_push_tail(&k->clean, page);
+		}
+	}
+}
+
+static struct extent *find_leaving(struct cached *k)
+{
+	struct extent *e = k->extents;
+
+	while (atomic_load_explicit(&e->state, memory_order_relaxed) != EXTENT_LEAVES)
+		e++;
+	return e;
+}
+
+static void kick_all(struct cached *k)
+{
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		peer_port_kick(&k->peer.ports[i]);
+}
+
+/* As many as are to leave, or a few of them: the others have their turn in the next rounds. */
+static uint64_t leave_some(struct cport *ps, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+	struct extent *e = NULL;
+
+	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS; i++) {
+		pthread_mutex_lock(&k->mem_lock);
+		e = choose(k);
+		if (e)
+			leave(k, e);
+		pages_count(k);
+		pthread_mutex_unlock(&k->mem_lock);
+		if (!e)
+			return ps->pp->now_ns + RETRY_MAX_NS;
+	}
+	if (nr <= ROUND_EXTENTS)
+		kick_all(k);	/* their magazines hold some of them */
+	k->resize = (struct resize){ .page = 0 };
+	return ps->pp->now_ns;
+}
+
+static uint64_t keep_some(struct cport *ps, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+
+	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed); i++) {
+		pthread_mutex_lock(&k->mem_lock);
+		stay(k, find_leaving(k));
+		pages_count(k);
+		pthread_mutex_unlock(&k->mem_lock);
+	}
+	ps->freed = true;
+	return ps->pp->now_ns;
+}
+
+/* Gives it back if it is empty. */
+static bool give(struct cached *k, struct extent *e)
+{
+	bool empty;
+
+	pthread_mutex_lock(&k->mem_lock);
+	empty = e->nr_out == XSEG_EXTENT_PAGES;
+	if (empty) {
+		assert(e->nr_free == 0);
+		atomic_store_explicit(&e->state, EXTENT_NOT_OURS, memory_order_relaxed);
+		e->nr_out = 0;
+		k->nr_out -= XSEG_EXTENT_PAGES;
+		atomic_fetch_sub_explicit(&k->nr_leaving, XSEG_EXTENT_PAGES, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&k->mem_lock);
+	if (empty)
+		xseg_pages_give(k->peer.xp, first_page(k, e));
+	return empty;
+}
+
+/* ---- emptying them ---- */
+
+static bool enter(struct cport *ps, struct object *o)
+{
+	if (!xworkq_try_enter(&o->q))
+		return false;
+	ps->inside = o;
+	return true;
+}
+
+static void go_out(struct cport *ps, struct object *o)
+{
+	ps->inside = NULL;
+	if (xworkq_leave(&o->q))
+		object_ready(ps, o);
+}
+
+/* The old page is the truth until the slot is stored. */
+static void move_bucket(struct cport *ps, struct object *o, uint32_t b, uint64_t w, uint32_t to)
+{
+	struct xseg *seg = ps->cache->peer.seg;
+	bool clean = slot_state(w) == BUCKET_VALID;
+
+	memcpy(xseg_page(seg, to), xseg_page(seg, slot_page(w)), BUCKET_SIZE);
+	if (clean)
+		page_unclean(ps, slot_page(w));
+	bucket_set(ps, o, b, slot_with_page(w, to));
+	page_put(ps, slot_page(w));
+	if (clean)
+		page_clean(ps, to);
+}
+
+static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	page_unclean(ps, slot_page(w));
+	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	page_put(ps, slot_page(w));
+	count(ps, CC_EVICTED_PRESSURE, 1);
+}
+
+/* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists it. */
+static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
+{
+	uint64_t w = slot_get(ps->cache, o, b);
+	enum bucket_state s = slot_state(w);
+	uint32_t to;
+
+	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY))
+		return;
+	to = page_get(ps, s == BUCKET_DIRTY || (w & SLOT_REF));
+	if (to != XPOOL_NONE)
+		move_bucket(ps, o, b, w, to);
+	else if (s == BUCKET_VALID)
+		evict(ps, o, b, w);
+}
+
+static void walk_pages(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct resize *r = &k->resize;
+	uint32_t end = xseg_nr_pages(k->peer.seg), looks = ROUND_LOOKS, budget = ROUND_PAGES, b;
+	struct object *o;
+
+	for (; r->page < end && looks && budget; looks--) {
+		struct extent *e = page_extent(k, r->page);
+
+		if (!page_leaves(k, r->page) || (r->page % XSEG_EXTENT_PAGES == 0 && give(k, e))) {
+			r->page = first_page(k, e + 1);
+			continue;
+		}
+		o = page_object(k, r->page, &b);
+		if (o && enter(ps, o)) {
+			leave_bucket(ps, o, b, r->page);
+			go_out(ps, o);
+			budget--;
+		}
+		r->page++;
+	}
+}
+
+static bool too_many_zeroes(struct cached *k)
+{
+	return atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) > zeroes_max(k);
+}
+
+/* They hold chunks, perhaps more of them than a smaller cache can have. */
+static void drop_zeroes(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] && too_many_zeroes(ps->cache); b++) {
+		if (!slot_is_clean_zero(slot_get(ps->cache, o, b)))
+			continue;
+		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+		count(ps, CC_EVICTED_PRESSURE, 1);
+	}
+}
+
+/* From outside of the object: a hint. */
+static bool chunk_leaves(struct cached *k, uint32_t entry, uint32_t nr)
+{
+	uint32_t chunk = atomic_load_explicit(&k->entries[entry].chunk[nr], memory_order_relaxed);
+
+	return chunk && page_leaves(k, (chunk - 1) / CHUNKS_PER_PAGE);
+}
+
+static bool walk_entry(struct cport *ps, uint32_t entry)
+{
+	struct cached *k = ps->cache;
+	struct object *o = &k->objects[entry];
+	bool wanted = too_many_zeroes(k) && atomic_load_explicit(&o->used, memory_order_relaxed);
+
+	for (uint32_t nr = 0; nr < OBJECT_CHUNKS && !wanted; nr++)
+		wanted = chunk_leaves(k, entry, nr);
+	if (!wanted || !xcache_try_get(&k->xc, entry))
+		return false;
+	if (enter(ps, o)) {
+		drop_zeroes(ps, o);
+		for (uint32_t nr = 0; nr < OBJECT_CHUNKS; nr++)
+			if (chunk_leaves(k, entry, nr) && !chunk_move(ps, o, nr))
+				break;
+		go_out(ps, o);
+	}
+	object_put(ps, o);
+	return true;
+}
+
+static void walk_entries(struct cport *ps)
+{
+	struct resize *r = &ps->cache->resize;
+
+	for (uint32_t n = 0; r->entry < ps->cache->head->nr_objects && n < ROUND_ENTRIES; r->entry++)
+		n += walk_entry(ps, r->entry) ? ENTRY_LOOKS : 1;
+}
+
+/* After all entries and pages were looked at: at once again if anything went out, else after a pause. */
+static uint64_t pass_end(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct resize *r = &k->resize;
+	uint32_t out = atomic_load_explicit(&k->nr_out, memory_order_relaxed);
+	uint64_t pause_ns = 0;
+
+	if (out == r->nr_out)
+		pause_ns = !r->pause_ns ? RETRY_MIN_NS : r->pause_ns >= RETRY_MAX_NS / 2 ? RETRY_MAX_NS : r->pause_ns * 2;
+	*r = (struct resize){ .nr_out = out, .next_ns = ps->pp->now_ns + pause_ns, .pause_ns = pause_ns };
+	return r->next_ns;
+}
+
+static uint64_t empty_some(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct resize *r = &k->resize;
+	bool swept;
+
+	if (r->next_ns > ps->pp->now_ns)
+		return r->next_ns;
+	pthread_mutex_lock(&k->mem_lock);
+	swept = k->leaving_free > 0;
+	pool_sweep(k, &r->pool_at, ROUND_SWEEP);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	if (swept)
+		return ps->pp->now_ns;
+	if (r->entry < k->head->nr_objects &&
+	    (atomic_load_explicit(&k->leaving_chunk_pages, memory_order_relaxed) || too_many_zeroes(k)))
+		walk_entries(ps);
+	else if (r->page < xseg_nr_pages(k->peer.seg))
+		walk_pages(ps);
+	else
+		return pass_end(ps);
+	return ps->pp->now_ns;
+}
+
+static uint64_t resize_step(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t want = target_of(k), have = atomic_load_explicit(&k->nr_pages, memory_order_relaxed);
+	bool leaving = atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) > 0;
+
+	if (have > want)
+		return leave_some(ps, (have - want) / XSEG_EXTENT_PAGES);
+	if (have < want && leaving)
+		return keep_some(ps, (want - have) / XSEG_EXTENT_PAGES);
+	if (have < want)
+		return grow(ps);
+	return leaving ? empty_some(ps) : PEER_NEVER;
+}
+
+uint64_t resize_run(struct cport *ps)
+{
+	uint32_t had = nr_owned(ps->cache);
+	uint64_t next_ns = resize_step(ps);
+
+	if (nr_owned(ps->cache) != had)
+		publish_gauges(ps->cache);
+	return next_ns;
+}
+
+/* ---- checking ---- */
+
+static void check_extent(struct cached *k, struct extent *e, uint32_t pooled, uint32_t sum[3])
+{
+	uint32_t first = first_page(k, e), out = 0;
+	bool leaves = page_leaves(k, first);
+
+	if (atomic_load(&e->state) == EXTENT_NOT_OURS) {
+		assert(pooled == 0);
+		return;
+	}
+	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
+		out += xseg_page_owner(k->peer.seg, page) == OWNER_OUT;
+		assert(xseg_page_owner(k->peer.seg, page) != OWNER_OUT || (leaves && !xlist_in_list(&k->clean, page)));
+	}
+	assert(e->nr_free == pooled && e->nr_out == out);
+	sum[0] += leaves ? 0 : XSEG_EXTENT_PAGES;
+	sum[1] += leaves ? pooled : 0;
+	sum[2] += out;
+}
+
+static void check_list(struct cached *k, const struct xlist *list, bool leaves)
+{
+	for (uint32_t page = xlist_head(list); page != XLIST_NONE; page = xlist_next(list, page))
+		assert(page_leaves(k, page) == leaves);
+}
+
+void resize_check(struct cached *k)
+{
+	uint32_t nr = xseg_nr_pages(k->peer.seg) / XSEG_EXTENT_PAGES, sum[3] = { 0 };
+	uint32_t *pooled = calloc(nr, sizeof(*pooled));
+
+	assert(pooled);
+	for (uint32_t i = 0; i < xpool_nr(&k->free_pages); i++)
+		pooled[xpool_at(&k->free_pages, i) / XSEG_EXTENT_PAGES]++;
+	for (uint32_t i = 0; i < nr; i++)
+		check_extent(k, &k->extents[i], pooled[i], sum);
+	free(pooled);
+	assert(sum[0] == k->nr_pages && sum[1] == k->leaving_free && sum[2] == k->nr_out);
+	assert(xseg_pages_owned(k->peer.xp, NULL, 0) == k->nr_pages + k->nr_leaving);
+	check_list(k, &k->clean, false);
+	check_list(k, &k->leaving, true);
+	check_list(k, &k->chunk_pages, false);
+}
