@@ -78,6 +78,17 @@ static void lose_power(struct sim *s)
 		world_power_loss(s);
 }
 
+/* Some sizes are more than the segment has. A volumed that has never served has still to take its buffers. */
+static void resize(struct sim *s)
+{
+	char line[32];
+
+	if (s->plan.node[NODE_VOLUMED] && !s->node[NODE_VOLUMED].serving)
+		return;
+	snprintf(line, sizeof(line), "set memory=%uM", 4 + 2 * rng_below(&s->rng, 7));
+	admin_send(s, NODE_CACHED, line);
+}
+
 static bool chance(struct sim *s, uint32_t wanted)
 {
 	return rng_below(&s->rng, s->plan.ops) < wanted;
@@ -103,6 +114,8 @@ void chaos(struct sim *s)
 		kill_one(s);
 	if (chance(s, s->plan.losses))
 		lose_power(s);
+	if (!s->admin.r && chance(s, s->plan.resizes))
+		resize(s);
 	if (s->admin.r || s->faulty)
 		return;
 	if (s->plan.faults && chance(s, 4))

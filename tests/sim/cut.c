@@ -73,6 +73,8 @@ WRAP_VOID(xseg_req_answer, (struct xport *port, struct xreq *r, int64_t result),
 WRAP_VOID(xseg_req_free, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_port_flush, (struct xport *port), (port))
 WRAP_VOID(xseg_page_owner_set, (struct xseg *seg, uint32_t page, uint64_t owner), (seg, page, owner))
+WRAP_VOID(xseg_pages_give, (struct xseg_peer *peer, uint32_t first), (peer, first))
+WRAP_INT(xseg_pages_take, (struct xseg_peer *peer, uint32_t nr, uint32_t *page), (peer, nr, page))
 WRAP_INT(xseg_req_submit, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
 WRAP_INT(xseg_req_forward, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
 /* clang-format on */

@@ -93,6 +93,7 @@ void plan_make(struct sim *s, uint32_t ops, uint32_t threads)
 	p->kills = rng_percent(&s->rng, 45) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 5) ? 40 : 6) : 0;
 	p->losses = rng_percent(&s->rng, 25) ? rng_range(&s->rng, 1, 3) : 0;
 	p->changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 8) : 0;
+	p->resizes = p->node[NODE_CACHED] && rng_percent(&s->rng, 40) ? rng_range(&s->rng, 1, 12) : 0;
 	p->faults = rng_percent(&s->rng, 30);
 	p->deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	choose_cache(s);

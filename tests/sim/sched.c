@@ -51,6 +51,7 @@ static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 	s->nr_steps++;
 	if (!node_call(s, n, step_node, &step))
 		return true;
+	world_keep_tiny(s);
 	if (step.any)
 		n->next_ns[i] = 0;	/* a poll is due */
 	return step.any;

@@ -76,7 +76,7 @@ static bool all_done(struct sim *s)
 
 static bool all_answered(struct sim *s)
 {
-	return s->in_flight == 0 && !s->faulty && !s->admin.r;
+	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s);
 }
 
 static void run(struct sim *s, const struct options *opt)

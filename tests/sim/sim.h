@@ -11,7 +11,8 @@
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds between any two steps
- *   S5  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S5  a cache reaches the size that it was asked to have
+ *   S6  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -40,10 +41,10 @@ struct plan {
 	uint32_t threads[NR_NODES];
 	uint32_t nr_volumes, sectors[MAX_VOLUMES];
 	uint64_t object_size;
-	uint32_t cache_pages;			/* 0: as many as it has */
+	uint32_t cache_pages;			/* of the smallest cache, more of a larger one; 0: as many as it has */
 	uint32_t max_io;			/* bytes */
 	uint32_t nr_clients, depth;
-	uint32_t ops, kills, losses, changes;	/* in the whole run, about */
+	uint32_t ops, kills, losses, changes, resizes;	/* in the whole run, about */
 	bool faults, deletes;
 };
 
@@ -56,6 +57,7 @@ struct node {
 	uint64_t up_step;			/* killed: when its successor begins */
 	bool cutting;				/* to be killed in the middle of a callback, */
 	uint32_t cut_calls;			/* after as many calls (cut.c) */
+	uint32_t nr_pages;			/* of cached, when it was last seen to */
 	uint64_t next_ns[MAX_PORTS];
 };
 
@@ -120,7 +122,7 @@ void plan_make(struct sim *s, uint32_t ops, uint32_t threads);
 /* ---- world.c: segment and peers ----
  * A run that fails leaves all behind: no other may follow. */
 void world_open(struct sim *s);
-void world_close(struct sim *s);		/* orderly, with all that S5 asks */
+void world_close(struct sim *s);		/* orderly, with all that S6 asks */
 void node_start(struct sim *s, enum node_id id);
 void node_kill(struct sim *s, enum node_id id);
 /* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and false is returned. */
@@ -129,6 +131,8 @@ void node_tend(struct sim *s);			/* goes on with starting those that are not ser
 void world_power_loss(struct sim *s);
 void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4 */
+void world_keep_tiny(struct sim *s);		/* cached may have changed its size: it is to have the pages that were planned */
+bool world_is_sized(struct sim *s);		/* S5 */
 /* Sends a line and waits for its answer, which is in s->admin. */
 int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void admin_send(struct sim *s, enum node_id id, const char *line);	/* and does not wait; one at a time */

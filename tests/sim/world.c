@@ -59,10 +59,28 @@ static void set_options(struct sim *s, struct node *n)
 /* A tiny cache is a cache of the smallest size that may not use all of its pages. */
 static void limit_pages(struct sim *s, struct peer *p)
 {
-	uint32_t used = (uint32_t)(cached_total(cached_of(p), CC_USED_BYTES) / BUCKET_SIZE), want = s->plan.cache_pages;
+	struct cached *k = cached_of(p);
+	uint32_t used = data_pages(k) - k->nr_free;
+	uint32_t want = s->plan.cache_pages * (k->nr_pages / XSEG_EXTENT_PAGES) / 2;
 
 	if (want)
 		cached_limit_pages(p, want > used ? want - used : 0);
+	s->node[NODE_CACHED].nr_pages = k->nr_pages;
+}
+
+void world_keep_tiny(struct sim *s)
+{
+	struct node *n = &s->node[NODE_CACHED];
+
+	if (n->p && n->serving && cached_of(n->p)->nr_pages != n->nr_pages)
+		limit_pages(s, n->p);
+}
+
+bool world_is_sized(struct sim *s)
+{
+	struct node *n = &s->node[NODE_CACHED];
+
+	return !s->plan.node[NODE_CACHED] || (n->serving && !resizing(cached_of(n->p)));
 }
 
 bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg)
@@ -90,6 +108,8 @@ static void open_node(struct sim *s, struct node *n, void *arg)
 
 	if (peer_open(n->p, s->seg, err))
 		sim_fail(s, "%s does not begin: %s", n->cls->kind, err->text);
+	if (n->cls == &cached_class && !s->plan.resizes && s->plan.cache_pages)
+		cached_cut_pages(n->p);
 	if (n->cls == &cached_class)
 		limit_pages(s, n->p);
 }
@@ -105,6 +125,8 @@ void node_start(struct sim *s, enum node_id id)
 	n->p->threads = s->plan.threads[id];
 	snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", downstream_of(s, id));
 	set_options(s, n);
+	if (id == NODE_CACHED && s->plan.resizes && rng_one_in(&s->rng, 4))
+		cached_of(n->p)->memory = (4 + 2 * rng_below(&s->rng, 3)) << 20;
 	n->p->ports[0].now_ns = s->now;
 	n->serving = false;
 	memset(n->next_ns, 0, sizeof(n->next_ns));
