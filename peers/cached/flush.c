@@ -20,6 +20,7 @@
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
 #define FLUSHES_MIN    4u		/* in flight for each port, in the background */
+#define RATE_SLICES    20u		/* flush_rate is kept over this part of a second */
 
 /* ---- the list of objects with something to flush ---- */
 
@@ -112,15 +113,46 @@ static uint64_t dirty_limit(struct cached *k, uint32_t percent)
 	return (uint64_t)data_pages(k) * BUCKET_SIZE * percent / 100;
 }
 
-static void charge_rate(struct cport *ps, uint32_t bytes)
+static bool is_background(enum flush_why why)
+{
+	return why == FLUSH_WATERMARK || why == FLUSH_AGE;
+}
+
+/* ---- flush_rate ---- */
+
+/* Bytes a second; 0: no limit. What somebody waits for has none, and does not count. */
+static uint64_t rate_of(struct cached *k, enum flush_why why)
+{
+	return is_background(why) ? k->flush_rate : 0;
+}
+
+/* When the next flush may start. */
+static uint64_t rate_ns(struct cport *ps, enum flush_why why)
+{
+	return rate_of(ps->cache, why) ? atomic_load_explicit(&ps->cache->rate_ns, memory_order_relaxed) : 0;
+}
+
+static void charge_rate(struct cport *ps, enum flush_why why, uint32_t bytes)
 {
 	struct cached *k = ps->cache;
-	uint64_t at, now = ps->pp->now_ns;
+	uint64_t rate = rate_of(k, why), at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
+	uint64_t now = ps->pp->now_ns, next;
 
-	if (k->flush_rate == 0)
+	if (rate == 0)
 		return;
-	at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
-	atomic_store_explicit(&k->rate_ns, (at > now ? at : now) + bytes * 1000000000ull / k->flush_rate, memory_order_relaxed);
+	do
+		next = (at > now ? at : now) + bytes * 1000000000ull / rate;
+	while (!atomic_compare_exchange_weak_explicit(&k->rate_ns, &at, next, memory_order_relaxed, memory_order_relaxed));
+}
+
+/* How many buckets one flush may have. A rate is kept smoothly: none has more than it allows in a RATE_SLICES-th of a second. */
+static uint32_t run_limit(struct cached *k, enum flush_why why)
+{
+	uint64_t rate = rate_of(k, why), nr = rate / RATE_SLICES / BUCKET_SIZE;
+
+	if (rate == 0 || nr > RUN_MAX)
+		return RUN_MAX;
+	return nr ? (uint32_t)nr : 1;
 }
 
 static void start_run(struct cport *ps, struct object *o, struct child *ch, enum flush_why why)
@@ -141,13 +173,8 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	if (o->flushes_out++ == 0)
 		object_set_state(o, OBJECT_FLUSHING);
 	count(ps, (enum cache_counter)(CC_FLUSHED_WATERMARK + why), ch->nr);
-	charge_rate(ps, ch->nr * BUCKET_SIZE);
+	charge_rate(ps, why, ch->nr * BUCKET_SIZE);
 	child_submit(ps, ch, zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
-}
-
-static bool is_background(enum flush_why why)
-{
-	return why == FLUSH_WATERMARK || why == FLUSH_AGE;
 }
 
 /* How many flushes this port may have out. What runs in the background takes few, so that requests hardly feel it,
@@ -173,15 +200,15 @@ static void wait_for_request(struct cport *ps, struct object *o)
 	requests_wait(ps, &o->flush_wait);
 }
 
-/* How many buckets from b on can go out in one child: all data, or all zeroes. */
-static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint32_t end)
+/* How many buckets from b on, up to max, can go out in one child: all data, or all zeroes. */
+static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint32_t end, uint32_t max)
 {
 	uint64_t first = slot_get(k, o, b), w = first;
 	uint32_t n = 0;
 
 	while (startable(w) && slot_has_page(w) == slot_has_page(first)) {
 		n++;
-		if (b + n == end || n == RUN_MAX)
+		if (b + n == end || n == max)
 			break;
 		w = slot_get(k, o, b + n);
 	}
@@ -191,18 +218,18 @@ static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint3
 bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
 {
 	uint32_t b = first, end = first + nr, n;
-	uint32_t limit = flush_limit(ps, why);
+	uint32_t limit = flush_limit(ps, why), max = run_limit(ps->cache, why);
 	struct child *ch;
 
 	if (o->state == OBJECT_DELETING)
 		return true;
 	while (b < end && nr_startable(o)) {
-		n = run_length(ps->cache, o, b, end);
+		n = run_length(ps->cache, o, b, end, max);
 		if (n == 0) {
 			b++;
 			continue;
 		}
-		if (is_background(why) && ps->flushes_out >= limit)
+		if (is_background(why) && (ps->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
 			return false;	/* the flusher comes back to it: flush_job() lists it again */
 		ch = child_get(ps, CHILD_FLUSH, o);
 		if (!ch) {
@@ -410,7 +437,7 @@ static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t 
 uint64_t flusher_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint64_t next_ns = PEER_NEVER, rate_ns;
+	uint64_t next_ns = PEER_NEVER;
 	enum flush_why why;
 	struct object *o;
 
@@ -418,9 +445,8 @@ uint64_t flusher_run(struct cport *ps)
 		return PEER_NEVER;
 	for (unsigned budget = 16; budget; budget--) {
 		why = flusher_wants(ps);
-		rate_ns = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
-		if (k->flush_rate && rate_ns > ps->pp->now_ns && is_background(why))
-			return rate_ns;
+		if (rate_ns(ps, why) > ps->pp->now_ns)
+			return rate_ns(ps, why);
 		if (ps->flushes_out >= flush_limit(ps, why))
 			return PEER_NEVER;	/* a reply will bring us back */
 		o = next_dirty(ps, why, &next_ns);

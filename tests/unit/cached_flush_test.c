@@ -125,6 +125,39 @@ static void the_flush_rate_is_kept_in_the_background_only(void **state)
 	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 10);
 }
 
+/* 2 MiB at 1 MiB/s: in each tenth of a second about a tenth of a MiB, though all of it is one run. */
+static void the_flush_rate_is_kept_smoothly(void **state)
+{
+	uint64_t before, bytes;
+
+	(void)state;
+	crig_up("dirty_age=1s flush_rate=1M/s");
+	for (uint32_t i = 0; i < 512; i += 64)
+		crig_expect(crig_write("a", B(i), B(64), 5), B(64));
+	crig_pass(1 * CRIG_S);
+	for (uint32_t i = 0; i < 18; i++) {
+		before = crig_counter(CC_FLUSHED_BYTES);
+		crig_pass(100 * CRIG_MS);
+		bytes = crig_counter(CC_FLUSHED_BYTES) - before;
+		assert_in_range(bytes, 1000000 / 20, 1000000 / 5);
+	}
+	assert_in_range(crig_counter(CC_FLUSHED_BYTES), 1700000, 2000000);
+	crig_pass(CRIG_S);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+static void what_somebody_waited_for_does_not_count_against_the_flush_rate(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1s flush_rate=4096/s");
+	for (uint32_t i = 0; i < 256; i += 64)
+		crig_expect(crig_write("a", B(i), B(64), 5), B(64));
+	crig_expect(crig_flush(0), 0);
+	crig_expect(crig_write("b", 0, B(1), 5), B(1));
+	crig_pass(1100 * CRIG_MS);
+	assert_true(crig_stored("b", 0, B(1), 5));
+}
+
 /* ---- order ------------------------------------------------------------------------------- */
 
 static void a_write_during_the_flush_of_its_bucket_is_flushed_after_the_older_one_s_reply(void **state)
@@ -573,6 +606,8 @@ int main(void)
 		CRIG_T(above_the_high_mark_the_oldest_objects_are_flushed_down_to_the_low_mark),
 		CRIG_T(what_runs_in_the_background_takes_few_requests),
 		CRIG_T(the_flush_rate_is_kept_in_the_background_only),
+		CRIG_T(the_flush_rate_is_kept_smoothly),
+		CRIG_T(what_somebody_waited_for_does_not_count_against_the_flush_rate),
 		CRIG_T(a_write_during_the_flush_of_its_bucket_is_flushed_after_the_older_one_s_reply),
 		CRIG_T(neighbours_of_a_bucket_in_flight_need_not_wait_for_it),
 		CRIG_T(an_older_flush_that_fails_leaves_the_newer_data_dirty),
