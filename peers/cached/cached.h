@@ -99,6 +99,9 @@ struct object {
 	uint16_t nr[BUCKET_NR_STATES];
 	uint16_t loads_out, flushes_out;	/* children in flight */
 	uint16_t nr_fua, nr_redo;		/* writers that need FUA; STARTED requests not yet redone */
+	uint16_t pass_at;			/* flush_whole(): where it goes on, */
+	uint8_t pass;				/* in which pass, */
+	bool pass_aged;				/* and whether that began for the age's sake */
 	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
 	uint8_t state;				/* enum object_state */
 	uint8_t gen;				/* the dirty set that new writes join */
@@ -106,11 +109,11 @@ struct object {
 	bool flush_failed;			/* a flush failed since flushes_out was 0 */
 	_Atomic bool flush_queued;		/* flush_work is in the queue: any thread */
 	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
-	_Atomic uint8_t flush_all;		/* why the flusher wants all of it, or FLUSH_NONE: any thread */
+	_Atomic uint8_t flush_all;		/* the flusher has it, and why, or FLUSH_NONE: any thread */
 	_Atomic bool reclaim_queued;		/* reclaim_work is in the queue: any thread */
 	/* guarded by dirty_lock */
-	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	_Atomic bool listed;
+	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	uint64_t dirty_ns, due_ns;		/* when it was listed; in `failed`: when to try again */
 };
 
