@@ -12,6 +12,7 @@
  * Locks, all leaves (nothing is called while one is held):
  *   mem_lock	free pages, the list of clean pages, free chunks
  *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
+ *   throttle.lock	how fast the store takes dirty data
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
@@ -222,6 +223,14 @@ void through_applied(struct cport *ps, struct creq *c);			/* waits for the store
 extern const struct policy *const policies[];	/* by option value */
 const struct policy *object_policy(struct cport *ps, struct object *o);	/* for its requests from now on */
 
+/* How fast the store takes dirty data (throttle.c). */
+struct throttle {
+	pthread_mutex_t lock;			/* guards all below */
+	uint32_t out;				/* flushes at the store */
+	uint64_t seen_ns;			/* up to then time is counted */
+	uint64_t busy_ns, bytes;		/* time with flushes out, and what they wrote; both are halved now and then */
+};
+
 struct cached {
 	struct peer peer;
 	/* options */
@@ -281,12 +290,12 @@ struct cached {
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;			/* left write-back: until what was dirty then is clean */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
+	struct throttle throttle;
 	uint64_t metadata_bytes;
-	/* port 0's: how fast the store takes dirty data, for status */
-	uint64_t sample_ns, sample_bytes, switch_bytes;
+	uint64_t gauges_ns;			/* port 0's: when they were published */
+	uint64_t switch_bytes;			/* what was dirty when it left write-back */
 	const struct policy *switch_from;
 	uint64_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
-	_Atomic uint64_t flush_bytes_per_s;
 	void *mem[12];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 };
@@ -427,13 +436,19 @@ void flush_job(struct xwork *w, void *ctx);
 void flush_wait_fn(struct xwait *w, void *ctx);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
 
+/* ---- throttle.c ---- */
+void throttle_init(struct throttle *t);
+void throttle_flush_out(struct cport *ps);		/* a flush child goes out; */
+void throttle_flush_back(struct cport *ps, uint64_t bytes);	/* it is back: what it wrote */
+uint64_t throttle_store_rate(struct cport *ps);		/* bytes a second; 0: not known yet */
+
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
 
 /* ---- status.c ---- */
 extern const char *const cache_keys[NR_CC];
-int64_t status_text(struct cached *k, char *out, size_t size);
+int64_t status_text(struct cport *ps, char *out, size_t size);
 int64_t drop_clean(struct cport *ps, char *out, size_t size);
 
 /* Asserts every invariant; nobody may be inside (tests, simulator). */

@@ -177,6 +177,8 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 		object_set_state(o, OBJECT_FLUSHING);
 	count(ps, (enum cache_counter)(CC_FLUSHED_WATERMARK + why), ch->nr);
 	charge_rate(ps, why, ch->nr * BUCKET_SIZE);
+	if (!zeroes)
+		throttle_flush_out(ps);
 	child_submit(ps, ch, zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
 }
 
@@ -388,13 +390,16 @@ static void back_off(struct cport *ps, struct object *o)
 void flush_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
-	int error = result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
+	uint64_t bytes = (uint64_t)ch->nr * BUCKET_SIZE;
+	int error = result < 0 ? (int)result : result < (int64_t)bytes ? -EIO : 0;
 
+	if (ch->r->op == XSEG_OP_WRITE)
+		throttle_flush_back(ps, error ? 0 : bytes);
 	if (error) {
 		back_off(ps, o);
 	} else {
 		o->backoff_ns = o->retry_ns = 0;
-		count(ps, CC_FLUSHED_BYTES, (uint64_t)ch->nr * BUCKET_SIZE);
+		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		unsigned gen = ch->gen[i / 64] >> (i % 64) & 1;

@@ -47,10 +47,10 @@ static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_cou
 	return sum;
 }
 
-static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
+static void add_draining(struct cport *ps, struct kv_text *t, uint64_t dirty)
 {
-	uint64_t rate = atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed);
-	uint64_t from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
+	const struct cached *k = ps->cache;
+	uint64_t rate = throttle_store_rate(ps), from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
 
 	kv_add(t, "draining.from=%s\n", k->switch_from->name);
 	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
@@ -59,8 +59,9 @@ static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
 	kv_add(t, "draining.eta_ms=%" PRIu64 "\n", rate ? dirty * 1000 / rate : 0);
 }
 
-int64_t status_text(struct cached *k, char *out, size_t size)
+int64_t status_text(struct cport *ps, char *out, size_t size)
 {
+	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed);
 	struct kv_text t;
@@ -69,7 +70,7 @@ int64_t status_text(struct cached *k, char *out, size_t size)
 	kv_add(&t, "name=%s\n", k->peer.name);
 	kv_add(&t, "policy=%s\n", atomic_load_explicit(&k->policy, memory_order_relaxed)->name);
 	if (draining)
-		add_draining(k, &t, dirty);
+		add_draining(ps, &t, dirty);
 	kv_add(&t, "state=%s\n", draining ? "draining" : "running");
 	for (uint32_t i = 0; i < NR_CC; i++)
 		if (i != CC_POLICY && i != CC_OBJECTS)

@@ -301,12 +301,20 @@ static struct crig_io *io_get(uint32_t nr_pages)
 
 	for (uint32_t n = 0; n < NR_IOS; n++)
 		used += ios[n].used;
-	if (used == 0)
+	if (used == 0) {
 		next_page = 0;
-	while (i < NR_IOS && ios[i].used)
-		i++;
+		memset(ios, 0, sizeof(ios));
+	}
+	for (i = 0; i < NR_IOS && (ios[i].used || ios[i].room < nr_pages); i++)
+		;		/* pages of one that has ended */
+	if (i < NR_IOS) {
+		ios[i] = (struct crig_io){ .used = true, .page = ios[i].page, .room = ios[i].room };
+		return &ios[i];
+	}
+	for (i = 0; i < NR_IOS && (ios[i].used || ios[i].room); i++)
+		;
 	assert_true(i < NR_IOS && next_page + nr_pages <= NR_PAGES);
-	ios[i] = (struct crig_io){ .used = true, .page = next_page };
+	ios[i] = (struct crig_io){ .used = true, .page = next_page, .room = nr_pages };
 	next_page += nr_pages;
 	return &ios[i];
 }
