@@ -162,7 +162,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);
 	struct cached *k = ps->cache;
-	uint64_t next_ns;
+	uint64_t next_ns, throttle_ns;
 	bool more;
 
 	children_collect(ps);
@@ -174,11 +174,14 @@ static uint64_t cached_poll(struct peer_port *pp)
 		ps->freed = false;
 		pages_signal(ps);
 	}
+	throttle_ns = throttle_run(ps);
 	next_ns = flusher_run(ps);
 	more = object_run_ready(ps, 64);
 	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
 		publish_gauges(k, pp->now_ns);
-	return more || ps->freed || ps->request_freed ? pp->now_ns : next_ns;
+	if (more || ps->freed || ps->request_freed || ps->throttled)
+		return pp->now_ns;
+	return throttle_ns < next_ns ? throttle_ns : next_ns;
 }
 
 static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)

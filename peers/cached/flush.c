@@ -123,10 +123,10 @@ static bool is_background(enum flush_why why)
 
 /* ---- flush_rate ---- */
 
-/* Bytes a second; 0: no limit. What somebody waits for has none, and does not count. */
+/* Bytes a second; 0: no limit. What somebody waits for has none, and does not count: writers that are slowed wait, too. */
 static uint64_t rate_of(struct cached *k, enum flush_why why)
 {
-	return is_background(why) ? k->flush_rate : 0;
+	return is_background(why) && !throttle_busy(k) ? k->flush_rate : 0;
 }
 
 /* When the next flush may start. */
@@ -192,8 +192,10 @@ static uint32_t flush_limit(struct cport *ps, enum flush_why why)
 
 	if (!is_background(why))
 		return nr;
-	if (dirty <= high || all <= high || nr <= FLUSHES_MIN)
+	if (dirty <= high || nr <= FLUSHES_MIN)
 		return nr < FLUSHES_MIN ? nr : FLUSHES_MIN;
+	if (dirty >= all)
+		return nr;	/* dirty zeroes take no room */
 	return FLUSHES_MIN + (uint32_t)((nr - FLUSHES_MIN) * (dirty - high) / (all - high));
 }
 

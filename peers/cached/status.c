@@ -23,6 +23,7 @@ const char *const cache_keys[NR_CC] = {
 	[CC_FLUSHED_EVICTION] = "flushed_by.eviction", [CC_FLUSHED_FLUSH] = "flushed_by.flush",
 	[CC_FLUSHED_SWITCH] = "flushed_by.switch", [CC_WAITS_BUCKET] = "waits_by.bucket",
 	[CC_WAITS_REQUEST] = "waits_by.request", [CC_WAITS_LOAD] = "waits_by.load", [CC_WAITS_FLUSH] = "waits_by.flush",
+	[CC_WAITS_THROTTLE] = "waits_by.throttle",
 	[CC_FLUSHED_BYTES] = "flushed_bytes", [CC_FLUSH_ERRORS] = "flush_errors", [CC_LOAD_ERRORS] = "load_errors",
 	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes", [CC_USED_BYTES] = "used_bytes",
 	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes", [CC_OBJECTS] = "objects",

@@ -261,6 +261,8 @@ static void check_leaks(void)
 	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
 	assert_int_equal(xpool_nr(&k->free_lists), NR_LISTS);
 	assert_true(xwaitq_empty(&k->want_lists) && xwaitq_empty(&k->want_pages) && xwaitq_empty(&k->want_entries));
+	assert_false(throttle_busy(k));
+	assert_int_equal(k->throttle.out, 0);
 }
 
 static unsigned nr_problems;
