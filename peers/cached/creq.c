@@ -254,7 +254,7 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 		creq_finish(ps, c, -EINVAL);
 		return;
 	}
-	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_STARTED)
+	if (recovered && r->state == XSEG_REQ_STARTED && (changes_slots(r->op) || r->op == XSEG_OP_DELETE))
 		c->work.fn = redo_job;
 	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_APPLIED)
 		c->work.fn = applied_job;
