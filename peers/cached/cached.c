@@ -71,10 +71,11 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 	return 0;
 }
 
-void publish_gauges(struct cached *k)
+void publish_gauges(struct cached *k, uint64_t now_ns)
 {
 	struct xseg_stats *s = k->ports[0].stats;
 
+	k->gauges_ns = now_ns;
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
 	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects));
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
@@ -90,6 +91,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 		port_init(k, i);
 	pthread_mutex_init(&k->mem_lock, NULL);
 	pthread_mutex_init(&k->dirty_lock, NULL);
+	throttle_init(&k->throttle);
 	CDS_INIT_LIST_HEAD(&k->dirty);
 	CDS_INIT_LIST_HEAD(&k->failed);
 	xwaitq_init(&k->want_pages);
@@ -106,7 +108,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	if (rc == 0)
 		rc = arena_load(k, err);
 	if (rc == 0)
-		publish_gauges(k);
+		publish_gauges(k, p->ports[0].now_ns);
 	return rc;
 }
 
@@ -154,28 +156,13 @@ static void cached_reply(struct peer_port *pp, struct xreq *r)
 	child_reply(cport_of(pp), r);
 }
 
-#define SAMPLE_NS 200000000ull
-
-/* Port 0: how fast the store takes dirty data, over the last while. */
-static void sample_rate(struct cached *k, uint64_t now)
-{
-	uint64_t bytes, rate;
-
-	if (now - k->sample_ns < SAMPLE_NS)
-		return;
-	bytes = cached_total(k, CC_FLUSHED_BYTES);
-	rate = (bytes - k->sample_bytes) * 1000 / ((now - k->sample_ns) / 1000000);
-	atomic_store_explicit(&k->flush_bytes_per_s, rate, memory_order_relaxed);
-	k->sample_ns = now;
-	k->sample_bytes = bytes;
-	publish_gauges(k);
-}
+#define GAUGES_NS 200000000ull
 
 static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);
 	struct cached *k = ps->cache;
-	uint64_t next_ns, resize_ns = PEER_NEVER;
+	uint64_t next_ns, throttle_ns, resize_ns = PEER_NEVER;
 	bool more;
 
 	children_collect(ps);
@@ -191,20 +178,23 @@ static uint64_t cached_poll(struct peer_port *pp)
 		ps->freed = false;
 		pages_signal(ps);
 	}
+	throttle_ns = throttle_run(ps);
 	next_ns = flusher_run(ps);
 	if (next_ns > resize_ns)
 		next_ns = resize_ns;
 	more = object_run_ready(ps, 64);
-	if (pp->nr == 0)
-		sample_rate(k, pp->now_ns);
-	return more || ps->freed || ps->request_freed ? pp->now_ns : next_ns;
+	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
+		publish_gauges(k, pp->now_ns);
+	if (more || ps->freed || ps->request_freed || ps->throttled)
+		return pp->now_ns;
+	return throttle_ns < next_ns ? throttle_ns : next_ns;
 }
 
 static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
 	(void)r;
 	if (strcmp(line, "status") == 0)
-		return status_text(cached_of(pp->peer), out, size);
+		return status_text(cport_of(pp), out, size);
 	if (strcmp(line, "drop") == 0)
 		return drop_clean(cport_of(pp), out, size);
 	return -ENOSYS;

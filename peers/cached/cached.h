@@ -12,6 +12,7 @@
  * Locks, all leaves (nothing is called while one is held):
  *   mem_lock	free pages, the list of clean pages, free chunks
  *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
+ *   throttle.lock	how fast the store takes dirty data, writers that are slowed
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
@@ -106,6 +107,9 @@ struct object {
 	uint16_t nr[BUCKET_NR_STATES];
 	uint16_t loads_out, flushes_out;	/* children in flight */
 	uint16_t nr_fua, nr_redo;		/* writers that need FUA; STARTED requests not yet redone */
+	uint16_t pass_at;			/* flush_whole(): where it goes on, */
+	uint8_t pass;				/* in which pass, */
+	bool pass_aged;				/* and whether that began for the age's sake */
 	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
 	uint8_t state;				/* enum object_state */
 	uint8_t gen;				/* the dirty set that new writes join */
@@ -113,21 +117,22 @@ struct object {
 	bool flush_failed;			/* a flush failed since flushes_out was 0 */
 	_Atomic bool flush_queued;		/* flush_work is in the queue: any thread */
 	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
-	_Atomic uint8_t flush_all;		/* why the flusher wants all of it, or FLUSH_NONE: any thread */
+	_Atomic uint8_t flush_all;		/* the flusher has it, and why, or FLUSH_NONE: any thread */
 	_Atomic bool reclaim_queued;		/* reclaim_work is in the queue: any thread */
 	/* guarded by dirty_lock */
-	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	_Atomic bool listed;
+	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	uint64_t dirty_ns, due_ns;		/* when it was listed; in `failed`: when to try again */
 };
 
-enum wait_why { WAIT_BUCKET, WAIT_REQUEST, WAIT_LOAD, WAIT_FLUSH, NR_WAITS };
+enum wait_why { WAIT_BUCKET, WAIT_REQUEST, WAIT_LOAD, WAIT_FLUSH, WAIT_THROTTLE, NR_WAITS };
 enum bypass_why { BYPASS_SEQUENTIAL, BYPASS_FULL, BYPASS_POLICY, BYPASS_ERROR, BYPASS_NONE };
 enum flush_why { FLUSH_WATERMARK, FLUSH_AGE, FLUSH_EVICTION, FLUSH_FLUSH, FLUSH_SWITCH, FLUSH_NONE };
 
 /* See creq.c. */
 enum creq_state {
-	CREQ_IDLE, CREQ_RUNNING, CREQ_WAITS_ENTRY, CREQ_WAITS_OBJECT, CREQ_WAITS_MEMORY, CREQ_WAITS_REQUEST, CREQ_AT_STORE,
+	CREQ_IDLE, CREQ_RUNNING, CREQ_WAITS_ENTRY, CREQ_WAITS_OBJECT, CREQ_WAITS_MEMORY, CREQ_WAITS_REQUEST,
+	CREQ_WAITS_THROTTLE, CREQ_AT_STORE,
 	CREQ_NR_STATES
 };
 
@@ -139,11 +144,13 @@ struct creq {
 	void (*step)(struct cport *ps, struct creq *c);	/* tries to go on; inside the object */
 	struct xwork work;
 	struct xwait wait;
-	struct creq *next;			/* in one of the object's lists, or among pending FLUSHes */
+	struct creq *next;			/* in one of the object's lists, the throttle's, or among pending FLUSHes */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
 	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
 	uint64_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
 	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
+	uint64_t until_ns;			/* throttle: it waits no longer */
+	uint32_t debt_bytes;			/* throttle: what it makes dirty */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;			/* of page[] that it holds */
 	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
@@ -152,6 +159,7 @@ struct creq {
 	bool looked, redo, applied, fua;
 	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
 	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
+	bool paced;				/* write: the throttle has seen it */
 	bool recovered;				/* a predecessor had it, and may have done it */
 	int error;
 	const struct policy *policy;		/* as of its first step */
@@ -182,6 +190,7 @@ enum cache_counter {
 	CC_WRITES_BACK, CC_WRITES_THROUGH, CC_WRITES_AROUND, CC_WRITES_PASS,
 	CC_READ_AHEAD_BYTES, CC_EVICTED_CLEAN, CC_EVICTED_DIRTY, CC_EVICTED_OBJECT, CC_EVICTED_PRESSURE, CC_FLUSHED_WATERMARK, CC_FLUSHED_AGE, CC_FLUSHED_EVICTION,
 	CC_FLUSHED_FLUSH, CC_FLUSHED_SWITCH, CC_WAITS_BUCKET, CC_WAITS_REQUEST, CC_WAITS_LOAD, CC_WAITS_FLUSH,
+	CC_WAITS_THROTTLE,
 	CC_FLUSHED_BYTES, CC_FLUSH_ERRORS, CC_LOAD_ERRORS, CC_REINSERTED, CC_MEMORY_BYTES, CC_USED_BYTES, CC_DIRTY_BYTES,
 	CC_METADATA_BYTES, CC_OBJECTS, CC_POLICY, NR_CC
 };
@@ -199,6 +208,7 @@ struct cport {
 	_Atomic uint32_t flushes_out, loads_out;	/* written by this port's thread; read by others when the peer stops */
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
+	bool throttled;				/* a write began to wait in the throttle since the last throttle_run() */
 };
 
 struct cvolume {				/* guarded by dirty_lock */
@@ -240,6 +250,18 @@ struct resize {
 	uint32_t page, entry, pool_at;		/* what is looked at next */
 	uint32_t nr_out;			/* as it was when the pass began */
 	uint64_t next_ns, pause_ns;		/* not before then, after a pass without effect; how long that was */
+};
+
+/* How fast the store takes dirty data, and the writers that are slowed to that (throttle.c). */
+struct throttle {
+	_Atomic bool on;			/* the high mark is exceeded; read without the lock */
+	_Atomic uint32_t nr;			/* writes that wait; written under the lock, read without */
+	pthread_mutex_t lock;			/* guards all below */
+	struct creq *head, **tail;		/* those that wait, in order of arrival */
+	uint64_t paid_ns, debt_bytes;		/* what was admitted is paid for up to then, but for the last one's bytes */
+	uint32_t out;				/* flushes at the store */
+	uint64_t seen_ns;			/* up to then time is counted */
+	uint64_t busy_ns, bytes;		/* time with flushes out, and what they wrote; both are halved now and then */
 };
 
 struct cached {
@@ -311,11 +333,11 @@ struct cached {
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;			/* left write-back: until what was dirty then is clean */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
-	/* port 0's: how fast the store takes dirty data, for status */
-	uint64_t sample_ns, sample_bytes, switch_bytes;
+	struct throttle throttle;
+	uint64_t gauges_ns;			/* port 0's: when they were published */
+	uint64_t switch_bytes;			/* what was dirty when it left write-back */
 	const struct policy *switch_from;
 	uint64_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
-	_Atomic uint64_t flush_bytes_per_s;
 	void *mem[12];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 };
@@ -342,7 +364,7 @@ static inline bool page_leaves(struct cached *k, uint32_t page)
 }
 uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the ports */
 
-void publish_gauges(struct cached *k);
+void publish_gauges(struct cached *k, uint64_t now_ns);
 
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
@@ -481,6 +503,17 @@ void flush_job(struct xwork *w, void *ctx);
 void flush_wait_fn(struct xwait *w, void *ctx);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
 
+/* ---- throttle.c ---- */
+void throttle_init(struct throttle *t);
+void throttle_flush_out(struct cport *ps);		/* a flush child goes out; */
+void throttle_flush_back(struct cport *ps, uint64_t bytes);	/* it is back: what it wrote */
+uint64_t throttle_store_rate(struct cport *ps);		/* bytes a second; 0: not known yet */
+/* Inside the object, at a write's first step: true if c has to wait, and will be stepped again. It holds nothing yet. */
+bool throttle_holds(struct cport *ps, struct creq *c);
+/* Outside of any object: lets those go on whose time has come; returns when it wants to run again. */
+uint64_t throttle_run(struct cport *ps);
+static inline bool throttle_busy(struct cached *k) { return atomic_load_explicit(&k->throttle.nr, memory_order_relaxed) > 0; }
+
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
@@ -500,7 +533,7 @@ void resize_check(struct cached *k);
 
 /* ---- status.c ---- */
 extern const char *const cache_keys[NR_CC];
-int64_t status_text(struct cached *k, char *out, size_t size);
+int64_t status_text(struct cport *ps, char *out, size_t size);
 int64_t drop_clean(struct cport *ps, char *out, size_t size);
 
 /* Asserts every invariant; nobody may be inside (tests, simulator). */

@@ -54,6 +54,20 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	*tally = t;
 }
 
+/* H1, H2 of throttle.c. */
+static void check_throttle(struct cached *k)
+{
+	const struct throttle *t = &k->throttle;
+	uint32_t out = 0, nr = 0;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		out += k->ports[i].flushes_out;
+	assert(t->out <= out);
+	for (const struct creq *c = t->head; c; c = c->next, nr++)
+		assert(c->state == CREQ_WAITS_THROTTLE && c->nr_pages == 0 && c->debt_bytes > 0);
+	assert(nr == atomic_load(&t->nr));
+}
+
 void cached_check(struct peer *p)
 {
 	struct cached *k = cached_of(p);
@@ -77,6 +91,7 @@ void cached_check(struct peer *p)
 	assert(k->nr_zeroes == zeroes);
 	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
 	resize_check(k);
+	check_throttle(k);
 	xcache_check(&k->xc);
 }
 

@@ -8,8 +8,9 @@
  *   RUNNING        WAITS_OBJECT   a load, a delete, a redo or a write past the cache of its object is under way  object_wait
  *   RUNNING        WAITS_MEMORY   there are too few pages                           pages_wait
  *   RUNNING        WAITS_REQUEST  no request of our own is free                     creq_wait_for_request, sync_send
+ *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come         throttle_holds
  *   RUNNING        AT_STORE       a child of its own, or flushes that it waits for, are out  through_wait, flush_request, sync_send, around.c, ops.c
- *   WAITS_ENTRY, WAITS_OBJECT, WAITS_MEMORY, WAITS_REQUEST  RUNNING  what it waited for is there  entry_retry, object_wake, pages_wait_fn, creq_retry
+ *   WAITS_ENTRY, WAITS_OBJECT, WAITS_MEMORY, WAITS_REQUEST, WAITS_THROTTLE  RUNNING  what it waited for is there  entry_retry, object_wake, pages_wait_fn, creq_retry, take_due
  *   AT_STORE       RUNNING        the flushes are over                              through_cover, sync_all
  *   RUNNING, AT_STORE  IDLE       it is answered, or forwarded                      creq_finish, around_read
  *
@@ -25,16 +26,18 @@
 
 static const uint8_t legal[CREQ_NR_STATES] = {
 	[CREQ_IDLE]	     = TO(RUNNING),
-	[CREQ_RUNNING]	     = TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) | TO(WAITS_REQUEST) | TO(AT_STORE) | TO(IDLE),
+	[CREQ_RUNNING]	     = TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) | TO(WAITS_REQUEST) | TO(WAITS_THROTTLE) |
+			       TO(AT_STORE) | TO(IDLE),
 	[CREQ_WAITS_ENTRY]   = TO(RUNNING),
 	[CREQ_WAITS_OBJECT]  = TO(RUNNING),
 	[CREQ_WAITS_MEMORY]  = TO(RUNNING),
 	[CREQ_WAITS_REQUEST] = TO(RUNNING),
+	[CREQ_WAITS_THROTTLE] = TO(RUNNING),
 	[CREQ_AT_STORE]	     = TO(RUNNING) | TO(IDLE),
 };
 
 static const char *const names[CREQ_NR_STATES] = {
-	"IDLE", "RUNNING", "WAITS_ENTRY", "WAITS_OBJECT", "WAITS_MEMORY", "WAITS_REQUEST", "AT_STORE",
+	"IDLE", "RUNNING", "WAITS_ENTRY", "WAITS_OBJECT", "WAITS_MEMORY", "WAITS_REQUEST", "WAITS_THROTTLE", "AT_STORE",
 };
 
 const char *creq_state_name(enum creq_state s)
@@ -251,7 +254,7 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 		creq_finish(ps, c, -EINVAL);
 		return;
 	}
-	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_STARTED)
+	if (recovered && r->state == XSEG_REQ_STARTED && (changes_slots(r->op) || r->op == XSEG_OP_DELETE))
 		c->work.fn = redo_job;
 	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_APPLIED)
 		c->work.fn = applied_job;

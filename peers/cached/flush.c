@@ -20,6 +20,7 @@
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
 #define FLUSHES_MIN    4u		/* in flight for each port, in the background */
+#define RATE_SLICES    20u		/* flush_rate is kept over this part of a second */
 
 /* ---- the list of objects with something to flush ---- */
 
@@ -47,27 +48,30 @@ static void list_place(struct cport *ps, struct object *o, bool at_head)
 	cds_list_add_tail(&o->dirty, o->retry_ns > ps->pp->now_ns ? &k->failed : &k->dirty);
 }
 
-/* An object that waits for a request, or is being deleted, is listed again when that ends: the flusher could do nothing for it. */
+/* An object that waits for a request, or is being deleted, is listed again when that ends: the flusher could do nothing for it.
+ * So is one that the flusher has, by flush_job(). */
 static void list_dirty(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
-	bool listed = atomic_load_explicit(&o->listed, memory_order_relaxed);
+	bool begins = false;
 
-	if ((listed && o->retry_ns <= ps->pp->now_ns) || nr_startable(o) == 0 || o->state == OBJECT_DELETING ||
-	    atomic_load_explicit(&o->flush_waiting, memory_order_relaxed))
+	if (nr_startable(o) == 0 || o->state == OBJECT_DELETING || atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
+	    (atomic_load_explicit(&o->listed, memory_order_relaxed) && o->retry_ns <= ps->pp->now_ns))
 		return;
-	if (!listed)
-		xcache_get(&k->xc, object_index(k, o));
+	xcache_get(&k->xc, object_index(k, o));
 	pthread_mutex_lock(&k->dirty_lock);
-	if (!listed) {
+	if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
+		cds_list_del(&o->dirty);	/* written again while the flush that failed was out */
+		list_place(ps, o, at_head);
+	} else if (atomic_load_explicit(&o->flush_all, memory_order_relaxed) == FLUSH_NONE) {
+		begins = true;
 		atomic_store_explicit(&o->listed, true, memory_order_relaxed);
 		atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
 		list_place(ps, o, at_head);
-	} else if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
-		cds_list_del(&o->dirty);	/* written again while the flush that failed was out */
-		list_place(ps, o, at_head);
 	}
 	pthread_mutex_unlock(&k->dirty_lock);
+	if (!begins)
+		object_put(ps, o);
 }
 
 void dirty_list(struct cport *ps, struct object *o)
@@ -112,15 +116,46 @@ static uint64_t dirty_limit(struct cached *k, uint32_t percent)
 	return (uint64_t)data_pages(k) * BUCKET_SIZE * percent / 100;
 }
 
-static void charge_rate(struct cport *ps, uint32_t bytes)
+static bool is_background(enum flush_why why)
+{
+	return why == FLUSH_WATERMARK || why == FLUSH_AGE;
+}
+
+/* ---- flush_rate ---- */
+
+/* Bytes a second; 0: no limit. What somebody waits for has none, and does not count: writers that are slowed wait, too. */
+static uint64_t rate_of(struct cached *k, enum flush_why why)
+{
+	return is_background(why) && !throttle_busy(k) ? k->flush_rate : 0;
+}
+
+/* When the next flush may start. */
+static uint64_t rate_ns(struct cport *ps, enum flush_why why)
+{
+	return rate_of(ps->cache, why) ? atomic_load_explicit(&ps->cache->rate_ns, memory_order_relaxed) : 0;
+}
+
+static void charge_rate(struct cport *ps, enum flush_why why, uint32_t bytes)
 {
 	struct cached *k = ps->cache;
-	uint64_t at, now = ps->pp->now_ns;
+	uint64_t rate = rate_of(k, why), at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
+	uint64_t now = ps->pp->now_ns, next;
 
-	if (k->flush_rate == 0)
+	if (rate == 0)
 		return;
-	at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
-	atomic_store_explicit(&k->rate_ns, (at > now ? at : now) + bytes * 1000000000ull / k->flush_rate, memory_order_relaxed);
+	do
+		next = (at > now ? at : now) + bytes * 1000000000ull / rate;
+	while (!atomic_compare_exchange_weak_explicit(&k->rate_ns, &at, next, memory_order_relaxed, memory_order_relaxed));
+}
+
+/* How many buckets one flush may have. A rate is kept smoothly: none has more than it allows in a RATE_SLICES-th of a second. */
+static uint32_t run_limit(struct cached *k, enum flush_why why)
+{
+	uint64_t rate = rate_of(k, why), nr = rate / RATE_SLICES / BUCKET_SIZE;
+
+	if (rate == 0 || nr > RUN_MAX)
+		return RUN_MAX;
+	return nr ? (uint32_t)nr : 1;
 }
 
 static void start_run(struct cport *ps, struct object *o, struct child *ch, enum flush_why why)
@@ -141,13 +176,10 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	if (o->flushes_out++ == 0)
 		object_set_state(o, OBJECT_FLUSHING);
 	count(ps, (enum cache_counter)(CC_FLUSHED_WATERMARK + why), ch->nr);
-	charge_rate(ps, ch->nr * BUCKET_SIZE);
+	charge_rate(ps, why, ch->nr * BUCKET_SIZE);
+	if (!zeroes)
+		throttle_flush_out(ps);
 	child_submit(ps, ch, zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
-}
-
-static bool is_background(enum flush_why why)
-{
-	return why == FLUSH_WATERMARK || why == FLUSH_AGE;
 }
 
 /* How many flushes this port may have out. What runs in the background takes few, so that requests hardly feel it,
@@ -160,8 +192,10 @@ static uint32_t flush_limit(struct cport *ps, enum flush_why why)
 
 	if (!is_background(why))
 		return nr;
-	if (dirty <= high || all <= high || nr <= FLUSHES_MIN)
+	if (dirty <= high || nr <= FLUSHES_MIN)
 		return nr < FLUSHES_MIN ? nr : FLUSHES_MIN;
+	if (dirty >= all)
+		return nr;	/* dirty zeroes take no room */
 	return FLUSHES_MIN + (uint32_t)((nr - FLUSHES_MIN) * (dirty - high) / (all - high));
 }
 
@@ -173,47 +207,88 @@ static void wait_for_request(struct cport *ps, struct object *o)
 	requests_wait(ps, &o->flush_wait);
 }
 
-/* How many buckets from b on can go out in one child: all data, or all zeroes. */
-static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint32_t end)
+/* How many buckets from b on, up to max, can go out in one child: all data, or all zeroes. */
+static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint32_t end, uint32_t max)
 {
 	uint64_t first = slot_get(k, o, b), w = first;
 	uint32_t n = 0;
 
 	while (startable(w) && slot_has_page(w) == slot_has_page(first)) {
 		n++;
-		if (b + n == end || n == RUN_MAX)
+		if (b + n == end || n == max)
 			break;
 		w = slot_get(k, o, b + n);
 	}
 	return n;
 }
 
-bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
+/* The next run of at least min buckets (or of max) that may be started, from *at on. Returns its length; 0: there is none. */
+static uint32_t next_run(struct cached *k, struct object *o, uint16_t *at, uint32_t end, uint32_t min, uint32_t max)
 {
-	uint32_t b = first, end = first + nr, n;
-	uint32_t limit = flush_limit(ps, why);
+	uint32_t n;
+
+	while (*at < end && nr_startable(o) >= min) {
+		n = run_length(k, o, *at, end, max);
+		if (n && (n >= min || n == max))
+			return n;
+		*at = (uint16_t)(*at + (n ? n : 1));
+	}
+	return 0;
+}
+
+/* Starts the runs of at least min buckets from *at on; false: not all of them, *at is the next. */
+static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_t end, uint32_t min, enum flush_why why)
+{
+	uint32_t limit = flush_limit(ps, why), max = run_limit(ps->cache, why), n;
 	struct child *ch;
 
-	if (o->state == OBJECT_DELETING)
-		return true;
-	while (b < end && nr_startable(o)) {
-		n = run_length(ps->cache, o, b, end);
-		if (n == 0) {
-			b++;
-			continue;
-		}
-		if (is_background(why) && ps->flushes_out >= limit)
+	while ((n = next_run(ps->cache, o, at, end, min, max)) != 0) {
+		if (is_background(why) && (ps->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
 			return false;	/* the flusher comes back to it: flush_job() lists it again */
 		ch = child_get(ps, CHILD_FLUSH, o);
 		if (!ch) {
 			wait_for_request(ps, o);
 			return false;
 		}
-		ch->first = (uint16_t)b;
+		ch->first = *at;
 		ch->nr = (uint16_t)n;
+		*at = (uint16_t)(*at + n);
 		start_run(ps, o, ch, why);
-		b += n;
 	}
+	return true;
+}
+
+bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
+{
+	uint16_t at = (uint16_t)first;
+
+	if (o->state == OBJECT_DELETING)
+		return true;
+	if (!flush_runs(ps, o, &at, first + nr, 1, why))
+		return false;
+	dirty_unlist(ps, o);
+	return true;
+}
+
+/* All of the object, in passes: a request is what is scarce, so the runs that make the most of one go first. It goes on where
+ * it had to stop, so that it ends, however often what lies behind is written again. One restart is for the age's sake:
+ * all that is as old as that is to go, also what was written behind it while it paused. */
+static bool flush_whole(struct cport *ps, struct object *o, enum flush_why why)
+{
+	static const uint16_t min[] = { 64, 8, 1 };
+
+	if (o->state == OBJECT_DELETING)
+		return true;
+	if (why == FLUSH_AGE && !o->pass_aged) {
+		o->pass = 0;
+		o->pass_at = 0;
+		o->pass_aged = true;
+	}
+	for (; o->pass < sizeof(min) / sizeof(min[0]); o->pass++, o->pass_at = 0)
+		if (!flush_runs(ps, o, &o->pass_at, OBJECT_BUCKETS, min[o->pass], why))
+			return false;
+	o->pass = 0;
+	o->pass_aged = false;
 	dirty_unlist(ps, o);
 	return true;
 }
@@ -235,22 +310,22 @@ void flush_wait_fn(struct xwait *w, void *ctx)
 	flush_push(ctx, o);
 }
 
-/* Writers that wait go first; the rest goes if the flusher asked for it. */
+/* Writers that wait go first; the rest goes if the flusher asked for it. What it has to leave is its next. */
 void flush_job(struct xwork *w, void *ctx)
 {
 	struct object *o = caa_container_of(w, struct object, flush_work);
 	struct cport *ps = ctx;
+	enum flush_why why;
 	bool all = true;
 
 	atomic_store(&o->flush_queued, false);
+	why = (enum flush_why)atomic_load_explicit(&o->flush_all, memory_order_relaxed);
 	for (struct creq *c = o->through; c && all; c = c->next)
 		all = flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
-	if (all && atomic_load_explicit(&o->flush_all, memory_order_relaxed) != FLUSH_NONE) {
-		if (flush_start(ps, o, 0, OBJECT_BUCKETS, (enum flush_why)atomic_load_explicit(&o->flush_all, memory_order_relaxed)))
-			atomic_store_explicit(&o->flush_all, FLUSH_NONE, memory_order_relaxed);
-		else
-			all = false;
-	}
+	if (all && why != FLUSH_NONE)
+		all = flush_whole(ps, o, why);
+	if (why != FLUSH_NONE && !atomic_load_explicit(&o->flush_waiting, memory_order_relaxed))
+		atomic_store_explicit(&o->flush_all, FLUSH_NONE, memory_order_relaxed);
 	list_dirty(ps, o, !all);
 	object_reclaim_step(ps, o);
 	object_put(ps, o);
@@ -317,13 +392,16 @@ static void back_off(struct cport *ps, struct object *o)
 void flush_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
-	int error = result < 0 ? (int)result : result < (int64_t)ch->nr * BUCKET_SIZE ? -EIO : 0;
+	uint64_t bytes = (uint64_t)ch->nr * BUCKET_SIZE;
+	int error = result < 0 ? (int)result : result < (int64_t)bytes ? -EIO : 0;
 
+	if (ch->r->op == XSEG_OP_WRITE)
+		throttle_flush_back(ps, error ? 0 : bytes);
 	if (error) {
 		back_off(ps, o);
 	} else {
 		o->backoff_ns = o->retry_ns = 0;
-		count(ps, CC_FLUSHED_BYTES, (uint64_t)ch->nr * BUCKET_SIZE);
+		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		unsigned gen = ch->gen[i / 64] >> (i % 64) & 1;
@@ -385,7 +463,7 @@ static struct object *first_of(struct cds_list_head *list)
 	return cds_list_empty(list) ? NULL : cds_list_first_entry(list, struct object, dirty);
 }
 
-/* The next object to flush, with the list's reference; NULL: none now, *next_ns says when to look again. */
+/* The next object to flush, with the list's reference, and told why; NULL: none now, *next_ns says when to look again. */
 static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t *next_ns)
 {
 	struct cached *k = ps->cache;
@@ -401,8 +479,10 @@ static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t 
 		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + k->dirty_age_ns : 0, now, next_ns))
 			o = NULL;
 	}
-	if (o)
+	if (o) {
 		list_remove(k, o);
+		atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
+	}
 	pthread_mutex_unlock(&k->dirty_lock);
 	return o;
 }
@@ -410,7 +490,7 @@ static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t 
 uint64_t flusher_run(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint64_t next_ns = PEER_NEVER, rate_ns;
+	uint64_t next_ns = PEER_NEVER;
 	enum flush_why why;
 	struct object *o;
 
@@ -418,15 +498,13 @@ uint64_t flusher_run(struct cport *ps)
 		return PEER_NEVER;
 	for (unsigned budget = 16; budget; budget--) {
 		why = flusher_wants(ps);
-		rate_ns = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
-		if (k->flush_rate && rate_ns > ps->pp->now_ns && is_background(why))
-			return rate_ns;
+		if (rate_ns(ps, why) > ps->pp->now_ns)
+			return rate_ns(ps, why);
 		if (ps->flushes_out >= flush_limit(ps, why))
 			return PEER_NEVER;	/* a reply will bring us back */
 		o = next_dirty(ps, why, &next_ns);
 		if (!o)
 			return next_ns;
-		atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
 		flush_push(ps, o);
 	}
 	return ps->pp->now_ns;

@@ -1,7 +1,8 @@
 /* ops - DELETE and INFO of an object.
  *
  * DELETE waits until nothing of the object is in flight, then the store deletes, then the buckets go: if the store
- * fails, the object stays as it was, dirty data included. INFO asks the store, and counts what is dirty as there.
+ * fails, the object stays as it was, dirty data included. It is STARTED when it goes out: a successor does it again before it
+ * serves anything else of the object, or it would delete what was written in between. INFO asks the store, and counts what is dirty as there.
  *
  * Contract: inside the object.
  */
@@ -27,13 +28,16 @@ void delete_step(struct cport *ps, struct creq *c)
 	struct object *o = c->obj;
 	struct child *ch;
 
-	if (o->state == OBJECT_DELETING || o->flushes_out || o->nr[BUCKET_LOADING] || o->loads_out || o->through || o->nr_redo) {
+	if (o->state == OBJECT_DELETING || o->flushes_out || o->nr[BUCKET_LOADING] || o->loads_out || o->through ||
+	    (o->nr_redo && !c->redo)) {
 		object_wait(ps, o, c, WAIT_FLUSH);
 		return;
 	}
 	ch = child_or_wait(ps, c, CHILD_DELETE);
 	if (!ch)
 		return;
+	if (c->r->state == XSEG_REQ_AT)
+		xseg_req_start(ps->pp->port, c->r);
 	object_set_state(o, OBJECT_DELETING);
 	child_submit(ps, ch, XSEG_OP_DELETE, 0);
 }
@@ -48,8 +52,7 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 		object_empty(ps, o);
 	dirty_list(ps, o);
 	dirty_unlist(ps, o);
-	creq_finish(ps, ch->c, result == -ENOENT && had_it ? 0 : result);
-	object_wake(ps, o);
+	write_end(ps, ch->c, result == -ENOENT && had_it ? 0 : result);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);
 }

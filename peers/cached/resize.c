@@ -469,7 +469,7 @@ uint64_t resize_run(struct cport *ps)
 	uint64_t next_ns = resize_step(ps);
 
 	if (nr_owned(ps->cache) != had)
-		publish_gauges(ps->cache);
+		publish_gauges(ps->cache, ps->pp->now_ns);
 	return next_ns;
 }
 

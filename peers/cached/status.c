@@ -23,6 +23,7 @@ const char *const cache_keys[NR_CC] = {
 	[CC_FLUSHED_EVICTION] = "flushed_by.eviction", [CC_FLUSHED_FLUSH] = "flushed_by.flush",
 	[CC_FLUSHED_SWITCH] = "flushed_by.switch", [CC_WAITS_BUCKET] = "waits_by.bucket",
 	[CC_WAITS_REQUEST] = "waits_by.request", [CC_WAITS_LOAD] = "waits_by.load", [CC_WAITS_FLUSH] = "waits_by.flush",
+	[CC_WAITS_THROTTLE] = "waits_by.throttle",
 	[CC_FLUSHED_BYTES] = "flushed_bytes", [CC_FLUSH_ERRORS] = "flush_errors", [CC_LOAD_ERRORS] = "load_errors",
 	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes", [CC_USED_BYTES] = "used_bytes",
 	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes", [CC_OBJECTS] = "objects",
@@ -51,17 +52,18 @@ static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_cou
 static uint32_t nr_waiting(struct cached *k)
 {
 	uint32_t n = xwaitq_nr(&k->want_pages) + xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
-		     atomic_load_explicit(&k->nr_flushes, memory_order_relaxed);
+		     atomic_load_explicit(&k->nr_flushes, memory_order_relaxed) +
+		     atomic_load_explicit(&k->throttle.nr, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		n += xwaitq_nr(&k->ports[i].want_requests);
 	return n;
 }
 
-static void add_draining(struct cached *k, struct kv_text *t, uint64_t dirty)
+static void add_draining(struct cport *ps, struct kv_text *t, uint64_t dirty)
 {
-	uint64_t rate = atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed);
-	uint64_t from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
+	const struct cached *k = ps->cache;
+	uint64_t rate = throttle_store_rate(ps), from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
 
 	kv_add(t, "draining.from=%s\n", k->switch_from->name);
 	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
@@ -77,8 +79,9 @@ static void add_resizing(struct cached *k, struct kv_text *t)
 	kv_add(t, "resizing.left_bytes=%" PRIu64 "\n", resize_left(k));
 }
 
-int64_t status_text(struct cached *k, char *out, size_t size)
+int64_t status_text(struct cport *ps, char *out, size_t size)
 {
+	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed);
 	struct kv_text t;
@@ -87,7 +90,7 @@ int64_t status_text(struct cached *k, char *out, size_t size)
 	kv_add(&t, "name=%s\n", k->peer.name);
 	kv_add(&t, "policy=%s\n", atomic_load_explicit(&k->policy, memory_order_relaxed)->name);
 	if (draining)
-		add_draining(k, &t, dirty);
+		add_draining(ps, &t, dirty);
 	if (resizing(k))
 		add_resizing(k, &t);
 	kv_add(&t, "state=%s\n", draining ? "draining" : "running");

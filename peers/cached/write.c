@@ -234,6 +234,8 @@ void write_step(struct cport *ps, struct creq *c)
 
 	if (!c->policy)
 		c->policy = object_policy(ps, o);
+	if (throttle_holds(ps, c))
+		return;
 	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;

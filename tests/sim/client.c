@@ -159,6 +159,10 @@ static void choose_range(struct sim *s, struct io *io)
 		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
 	if (dice >= 50 && dice < 90)
 		io->first &= ~7u;
+	if (s->plan.slow && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
+		io->first = rng_below(g, total) & ~7u;
+		io->nr = 8 * rng_range(g, 1, 4);
+	}
 	if (io->first >= total)
 		io->first = total - 1;
 	if (io->nr > total - io->first)
@@ -172,11 +176,11 @@ static uint8_t choose_op(struct sim *s)
 	uint32_t dice = rng_below(&s->rng, 100);
 
 	if (dice < 44)
-		return XSEG_OP_READ;
+		return s->plan.slow && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
 	if (dice < 86)
 		return XSEG_OP_WRITE;
 	if (dice < 91)
-		return XSEG_OP_FLUSH;
+		return s->plan.slow && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
 	if (dice < 94)
 		return XSEG_OP_DISCARD;
 	if (dice < 97)

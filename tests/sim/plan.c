@@ -39,17 +39,17 @@ static void choose_cache(struct sim *s)
 	static const char *const others[] = { "write-through", "write-around", "pass-through" };
 	struct plan *p = &s->plan;
 	bool tiny = rng_percent(&s->rng, 65);
-	uint32_t high = rng_range(&s->rng, 1, 100);
+	uint32_t high = rng_range(&s->rng, 1, p->slow ? 30 : 100);
 
 	p->cache_pages = tiny ? rng_range(&s->rng, 40, 160) : 0;
 	p->max_io = tiny ? 16u << 10 : rng_one_in(&s->rng, 8) ? 1u << 20 : 256u << 10;
 	option(s, NODE_CACHED, "memory=4M");
 	option(s, NODE_CACHED, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
 	option(s, NODE_CACHED, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, 3));
-	option(s, NODE_CACHED, "policy=%s", rng_percent(&s->rng, 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
+	option(s, NODE_CACHED, "policy=%s", rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
 	option(s, NODE_CACHED, "dirty_high=%u", high);
 	option(s, NODE_CACHED, "dirty_low=%u", rng_below(&s->rng, high + 1));
-	option(s, NODE_CACHED, "dirty_age=%uus", 1u << rng_range(&s->rng, 4, 23));
+	option(s, NODE_CACHED, "dirty_age=%uus", 1u << rng_range(&s->rng, p->slow ? 16 : 4, 23));
 	option(s, NODE_CACHED, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
 	option(s, NODE_CACHED, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
 	if (rng_one_in(&s->rng, 6))
@@ -79,6 +79,8 @@ static void choose_store(struct sim *s)
 		option(s, NODE_MEMD, "latency=%uus", 1u << rng_below(&s->rng, 12));
 	if (rng_percent(&s->rng, 60))
 		option(s, NODE_MEMD, "jitter=%uus", 1u << rng_below(&s->rng, 14));
+	if (s->plan.slow)
+		option(s, NODE_MEMD, "iops=%u", 50u << rng_below(&s->rng, 6));
 	if (s->plan.losses)
 		option(s, NODE_MEMD, "track_flush=yes");
 }
@@ -95,6 +97,7 @@ void plan_make(struct sim *s, uint32_t ops, uint32_t threads)
 	p->changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 8) : 0;
 	p->resizes = p->node[NODE_CACHED] && rng_percent(&s->rng, 40) ? rng_range(&s->rng, 1, 12) : 0;
 	p->faults = rng_percent(&s->rng, 30);
+	p->slow = rng_one_in(&s->rng, 4);
 	p->deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	choose_cache(s);
 	choose_volumes(s);

@@ -46,6 +46,7 @@ struct plan {
 	uint32_t nr_clients, depth;
 	uint32_t ops, kills, losses, changes, resizes;	/* in the whole run, about */
 	bool faults, deletes;
+	bool slow;				/* a store so slow that the cache has to slow its writers */
 };
 
 struct node {

@@ -125,6 +125,39 @@ static void the_flush_rate_is_kept_in_the_background_only(void **state)
 	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 10);
 }
 
+/* 2 MiB at 1 MiB/s: in each tenth of a second about a tenth of a MiB, though all of it is one run. */
+static void the_flush_rate_is_kept_smoothly(void **state)
+{
+	uint64_t before, bytes;
+
+	(void)state;
+	crig_up("dirty_age=1s flush_rate=1M/s");
+	for (uint32_t i = 0; i < 512; i += 64)
+		crig_expect(crig_write("a", B(i), B(64), 5), B(64));
+	crig_pass(1 * CRIG_S);
+	for (uint32_t i = 0; i < 18; i++) {
+		before = crig_counter(CC_FLUSHED_BYTES);
+		crig_pass(100 * CRIG_MS);
+		bytes = crig_counter(CC_FLUSHED_BYTES) - before;
+		assert_in_range(bytes, 1000000 / 20, 1000000 / 5);
+	}
+	assert_in_range(crig_counter(CC_FLUSHED_BYTES), 1700000, 2000000);
+	crig_pass(CRIG_S);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+static void what_somebody_waited_for_does_not_count_against_the_flush_rate(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1s flush_rate=4096/s");
+	for (uint32_t i = 0; i < 256; i += 64)
+		crig_expect(crig_write("a", B(i), B(64), 5), B(64));
+	crig_expect(crig_flush(0), 0);
+	crig_expect(crig_write("b", 0, B(1), 5), B(1));
+	crig_pass(1100 * CRIG_MS);
+	assert_true(crig_stored("b", 0, B(1), 5));
+}
+
 /* ---- order ------------------------------------------------------------------------------- */
 
 static void a_write_during_the_flush_of_its_bucket_is_flushed_after_the_older_one_s_reply(void **state)
@@ -186,6 +219,62 @@ static void an_older_flush_that_fails_leaves_the_newer_data_dirty(void **state)
 	crig_pass(CRIG_S);
 	assert_true(crig_stored("a", 0, B(1), 6));
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+static void in_the_background_the_longest_runs_of_an_object_leave_first(void **state)
+{
+	static const uint32_t first[] = { 0, 2, 20, 31, 200 }, nr[] = { 1, 9, 8, 1, 100 }, order[] = { 4, 1, 2, 0, 3 };
+
+	(void)state;
+	crig_up("dirty_age=1s");
+	for (uint32_t i = 0; i < 5; i++)
+		crig_expect(crig_write("a", B(first[i]), B(nr[i]), 5), B(nr[i]));
+	crig_hold(true);
+	crig_pass(CRIG_S);
+	assert_int_equal(crig_nr_held(), 4);
+	crig_answer(0);
+	for (uint32_t i = 0; i < 5; i++) {
+		assert_int_equal(crig_call(i)->offset, B(first[order[i]]));
+		assert_int_equal(crig_call(i)->size, B(nr[order[i]]));
+	}
+}
+
+static void an_object_that_is_written_all_the_time_is_finished_and_then_it_is_the_next_one_s_turn(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1s");
+	for (uint32_t i = 0; i < 20; i++)
+		crig_expect(crig_write("a", B(i * 2), B(1), 5), B(1));
+	crig_expect(crig_write("b", 0, B(1), 5), B(1));
+	crig_hold(true);
+	crig_pass(CRIG_S);
+	for (uint32_t i = 0; i < 20; i++) {
+		crig_answer(i);
+		crig_expect(crig_write("a", B(i * 2), B(1), 6), B(1));	/* what was flushed is dirty again */
+	}
+	for (uint32_t i = 0; i < 20; i++) {
+		assert_string_equal(crig_call(i)->target, "a");
+		assert_int_equal(crig_call(i)->offset, B(i * 2));
+	}
+	assert_string_equal(crig_call(20)->target, "b");
+}
+
+static void what_was_written_while_the_flush_of_its_object_paused_is_flushed_at_its_age(void **state)
+{
+	(void)state;
+	crig_up("dirty_high=6 dirty_low=5 dirty_age=10s");
+	crig_limit(100);
+	crig_hold(true);
+	for (uint32_t i = 0; i < 7; i++)
+		crig_expect(crig_write("a", B(i * 2), B(1), 5), B(1));
+	while (crig_nr_held())
+		crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	assert_in_range(crig_counter(CC_DIRTY_BYTES), B(1), B(5));	/* it paused in the middle of "a" */
+	crig_hold(false);
+	crig_pass(5 * CRIG_S);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_pass(5 * CRIG_S);
+	assert_true(crig_stored("a", 0, B(1), 6));
 }
 
 /* ---- errors ------------------------------------------------------------------------------ */
@@ -573,8 +662,13 @@ int main(void)
 		CRIG_T(above_the_high_mark_the_oldest_objects_are_flushed_down_to_the_low_mark),
 		CRIG_T(what_runs_in_the_background_takes_few_requests),
 		CRIG_T(the_flush_rate_is_kept_in_the_background_only),
+		CRIG_T(the_flush_rate_is_kept_smoothly),
+		CRIG_T(what_somebody_waited_for_does_not_count_against_the_flush_rate),
 		CRIG_T(a_write_during_the_flush_of_its_bucket_is_flushed_after_the_older_one_s_reply),
 		CRIG_T(neighbours_of_a_bucket_in_flight_need_not_wait_for_it),
+		CRIG_T(in_the_background_the_longest_runs_of_an_object_leave_first),
+		CRIG_T(an_object_that_is_written_all_the_time_is_finished_and_then_it_is_the_next_one_s_turn),
+		CRIG_T(what_was_written_while_the_flush_of_its_object_paused_is_flushed_at_its_age),
 		CRIG_T(an_older_flush_that_fails_leaves_the_newer_data_dirty),
 		CRIG_T(a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growing_pause),
 		CRIG_T(a_short_flush_is_an_error),

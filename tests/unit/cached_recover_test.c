@@ -358,6 +358,38 @@ static void a_delete_that_was_done_is_no_error_when_it_is_done_again(void **stat
 	crig_expect_data("a", 0, B(1), 0);
 }
 
+/* Or what was written in between, and acknowledged, would be deleted by the second time. */
+static void a_delete_that_was_at_the_store_is_done_again_before_anything_else_of_its_object(void **state)
+{
+	struct crig_io *delete, *read[4], *write;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(8), 5);
+	crig_have_clean("b", 0, B(1), 5);
+	for (uint32_t i = 0; i < 4; i++)
+		read[i] = crig_read("b", 0, B(1));
+	crig_hold(true);
+	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
+	for (uint32_t i = 0; i < 4; i++) {		/* in requests that the successor finds before the delete's */
+		crig_expect(read[i], B(1));
+		read[i] = crig_read("a", B(i * 2), B(1));
+	}
+	crig_answer_only(crig_held(XSEG_OP_DELETE, 0));
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	write = crig_write("a", 0, B(1), 6);
+	crig_expect_waits(write);
+	assert_int_equal(crig_call(crig_nr_calls() - 1)->op, XSEG_OP_DELETE);
+	crig_hold(false);
+	crig_expect(delete, 0);
+	crig_expect(write, B(1));
+	for (uint32_t i = 0; i < 4; i++)
+		crig_expect(read[i], B(1));
+	crig_expect_data("a", 0, B(1), 6);
+}
+
 static void an_object_that_was_being_emptied_is_there_again_and_who_waited_for_its_entry_is_served(void **state)
 {
 	struct crig_io *other;
@@ -491,6 +523,7 @@ int main(void)
 		CRIG_T(an_applied_write_that_the_store_has_by_now_is_answered),
 		CRIG_T(an_applied_fua_write_is_answered_when_it_is_stable),
 		CRIG_T(a_delete_that_was_done_is_no_error_when_it_is_done_again),
+		CRIG_T(a_delete_that_was_at_the_store_is_done_again_before_anything_else_of_its_object),
 		CRIG_T(an_object_that_was_being_emptied_is_there_again_and_who_waited_for_its_entry_is_served),
 		CRIG_T(killed_again_and_again_nothing_is_lost),
 		CRIG_T(tables_of_another_size_are_refused_while_dirty_and_made_anew_when_clean),

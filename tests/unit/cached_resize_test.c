@@ -252,7 +252,7 @@ static void what_does_not_fit_any_more_is_evicted_and_what_is_hot_is_not(void **
 	each(0, 1900, 190, have);
 	for (uint32_t i = 0; i < crig.k->head->nr_objects; i++)
 		for (uint32_t b = 0; b < 190 && xcache_state_of(&crig.k->xc, i) == XCACHE_ACTIVE; b++)
-			slot_clear_ref(crig.k, &crig.k->objects[i], b);
+			slot_clear_flag(crig.k, &crig.k->objects[i], b, SLOT_REF);
 	each(570, 570, 190, is_right);
 	crig_set("memory=4M");
 	expect_size(4);

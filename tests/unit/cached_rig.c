@@ -263,6 +263,8 @@ static void check_leaks(void)
 	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
 	assert_int_equal(xpool_nr(&k->free_lists), NR_LISTS);
 	assert_true(xwaitq_empty(&k->want_lists) && xwaitq_empty(&k->want_pages) && xwaitq_empty(&k->want_entries));
+	assert_false(throttle_busy(k));
+	assert_int_equal(k->throttle.out, 0);
 }
 
 static unsigned nr_problems;
@@ -303,12 +305,20 @@ static struct crig_io *io_get(uint32_t nr_pages)
 
 	for (uint32_t n = 0; n < NR_IOS; n++)
 		used += ios[n].used;
-	if (used == 0)
+	if (used == 0) {
 		next_page = 0;
-	while (i < NR_IOS && ios[i].used)
-		i++;
+		memset(ios, 0, sizeof(ios));
+	}
+	for (i = 0; i < NR_IOS && (ios[i].used || ios[i].room < nr_pages); i++)
+		;		/* pages of one that has ended */
+	if (i < NR_IOS) {
+		ios[i] = (struct crig_io){ .used = true, .page = ios[i].page, .room = ios[i].room };
+		return &ios[i];
+	}
+	for (i = 0; i < NR_IOS && (ios[i].used || ios[i].room); i++)
+		;
 	assert_true(i < NR_IOS && next_page + nr_pages <= NR_PAGES);
-	ios[i] = (struct crig_io){ .used = true, .page = next_page };
+	ios[i] = (struct crig_io){ .used = true, .page = next_page, .room = nr_pages };
 	next_page += nr_pages;
 	return &ios[i];
 }

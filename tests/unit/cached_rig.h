@@ -42,7 +42,7 @@ struct crig_call {
 /* A request of the client. */
 struct crig_io {
 	struct xreq *r;
-	uint32_t page;			/* its first page among the client's */
+	uint32_t page, room;		/* its first page among the client's, and how many it has */
 	bool used, done;
 	int64_t result;
 	uint32_t order;			/* it was answered as the n-th */
