@@ -1,6 +1,6 @@
 /* supervise - starts the peers of a stack, bottom up, starts dead ones again, stops them top down.
  *
- * A unit is one process: a group of `together`, or a single peer.
+ * A unit (units.h) is one process: a group of `together`, or a single peer.
  *
  *   from      to        when
  *   WAITING   RUNNING   its time has come and (first start) all below it serve: its process is
