@@ -51,15 +51,19 @@ static uint64_t clock_ms(void)
 
 /* ---- starting ---------------------------------------------------------------------------- */
 
-/* A group that died is started again without those of its peers that had been stopped before. */
+/* A group that died is started again without those of its peers that had been stopped before, or
+ * that somebody else has started. */
 static void add_names(struct supervisor *s, const struct unit *u, struct args *a)
 {
 	struct xseg_peer_info info;
+	enum xseg_peer_state state;
 	uint32_t i;
 
-	for (i = 0; i < u->nr; i++)
-		if (!u->started || units_peer_state(&s->units, u->peer[i], &info) != XSEG_PEER_STOPPED)
+	for (i = 0; i < u->nr; i++) {
+		state = units_peer_state(&s->units, u->peer[i], &info);
+		if (!unit_peer_is_alive(state) && (!u->started || state != XSEG_PEER_STOPPED))
 			args_add(a, "%s", s->units.stack->peers[u->peer[i]].name);
+	}
 }
 
 static void build_args(struct supervisor *s, const struct unit *u, struct args *a)
@@ -67,9 +71,9 @@ static void build_args(struct supervisor *s, const struct unit *u, struct args *
 	a->nr = 0;
 	a->failed = false;
 	args_add(a, "%s/%s", s->directory,
-		u->together ? "xseg-host" : s->units.stack->peers[u->peer[0]].kind);
+		u->nr > 1 ? "xseg-host" : s->units.stack->peers[u->peer[0]].kind);
 	args_add(a, "--segment=%s", s->segment);
-	if (u->together)
+	if (u->nr > 1)
 		add_names(s, u, a);
 	else
 		args_add_peer(a, &s->units.stack->peers[u->peer[0]]);
@@ -200,6 +204,16 @@ static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_m
 	return u->started || unit_below_serves(&s->units, u);
 }
 
+/* Part of it turned out to be in another process: that is a unit by itself, which gets its own steps. */
+static void split_unit(struct supervisor *s, struct unit *u)
+{
+	const struct unit *elsewhere = units_split(&s->units, u);
+
+	if (elsewhere)
+		log_info("%s: %s: in a process apart from the rest of the group", me,
+			 unit_name(&s->units, elsewhere));
+}
+
 static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
 	bool alive = !u->child && unit_has(&s->units, u, unit_peer_is_alive);
@@ -319,8 +333,10 @@ static int run(struct supervisor *s, int signals)
 	uint32_t i;
 
 	for (;;) {
-		for (i = 0; i < s->units.nr; i++)
+		for (i = 0; i < s->units.nr; i++) {
+			split_unit(s, &s->units.unit[i]);
 			step_unit(s, &s->units.unit[i], clock_ms());
+		}
 		if (s->stopping && stop_next(s))
 			break;
 		if (poll(&fd, 1, poll_ms(s)) <= 0 ||

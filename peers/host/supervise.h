@@ -12,6 +12,9 @@
  *                       options are wrong
  *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it
  *
+ * Peers of a group that somebody else started in another process become a unit of their own: it and
+ * the rest of the group live, die and are started again by themselves.
+ *
  * Peers that are alive when the supervisor begins (its predecessor was killed) are left alone and
  * watched.
  *

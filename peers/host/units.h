@@ -1,6 +1,10 @@
 /* units - how the supervisor divides a stack into processes, and what the segment says of their peers.
  *
- * A unit is the peers of one process: a group of `together`, or a single peer.
+ * A unit is the peers of one process: a group of `together`, or a single peer. Peers of a group that
+ * somebody else starts in another process are a unit of their own from then on.
+ *
+ * Invariant
+ *   U1  each peer of the stack is in one unit, and each unit has one peer or more
  *
  * Contract: one thread, the supervisor's. Nothing here starts, ends or blocks.
  */
@@ -16,7 +20,7 @@ enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_STOPPED, UNIT_FAILED };
 
 struct unit {
 	uint32_t nr, peer[STACK_MAX_PEERS];	/* in the stack */
-	bool together, restart;
+	bool restart;
 	enum unit_state state;
 	bool started; /* once at least: those below need not be waited for any more */
 	pid_t child;				/* 0: not our child */
@@ -36,6 +40,9 @@ struct units {
 
 /* Makes order and units of seg and stack: units in the order of their lowest peers. */
 void units_make(struct units *us);
+/* Takes those peers out of the unit that are not in its process, and returns them as a new one, which
+ * is like it but not our child; NULL: there are none. */
+const struct unit *units_split(struct units *us, struct unit *u);
 const struct unit *units_of(const struct units *us, uint32_t peer);
 
 /* What the segment says of a peer of the stack; FREE: it does not know it. */
