@@ -301,9 +301,9 @@ static struct crig_io *io_get(uint32_t nr_pages)
 		used += ios[n].used;
 	if (used == 0)
 		next_page = 0;
-	while (i < NR_IOS && ios[i].used)
+	while (i < NR_IOS - 1 && ios[i].used)
 		i++;
-	assert_true(i < NR_IOS && next_page + nr_pages <= NR_PAGES);
+	assert_true(!ios[i].used && next_page + nr_pages <= NR_PAGES);
 	ios[i] = (struct crig_io){ .used = true, .page = next_page };
 	next_page += nr_pages;
 	return &ios[i];
@@ -498,12 +498,11 @@ void crig_set(const char *line)
 uint64_t crig_number(const char *key)
 {
 	char with[64];
-	const char *at = crig.text;
+	const char *at;
 
 	snprintf(with, sizeof(with), "%s=", key);
-	while (at && strncmp(at, with, strlen(with)))
-		at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
-	assert_non_null(at);
+	for (at = crig.text; strncmp(at, with, strlen(with)); at = strchr(at, '\n') + 1)
+		assert_non_null(strchr(at, '\n'));
 	return strtoull(at + strlen(with), NULL, 10);
 }
 
