@@ -529,6 +529,12 @@ void memd_power_loss(struct peer *p)
 	memd_store_power_loss(&memd_of(p)->store);
 }
 
+const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr)
+{
+	assert(memd_of(p)->track_flush);
+	return memd_store_durable(&memd_of(p)->store, xseg_hash(object, strlen(object)), object, nr);
+}
+
 static int check_fail(const char *text, struct xseg_error *err)
 {
 	struct memd_fault f;

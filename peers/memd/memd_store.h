@@ -90,7 +90,9 @@ int memd_store_put(struct memd_store *s, uint32_t object, uint64_t offset, uint3
 
 /* All that was written until now is durable. */
 void memd_store_flush(struct memd_store *s);
-/* Goes back to what is durable (track only; nothing else may run). */
+/* What a loss of power would leave of a page; NULL: zeroes (track only; nothing else may run). */
+const void *memd_store_durable(struct memd_store *s, uint64_t hash, const char *name, uint32_t nr);
+/* Goes back to what is durable (the same). */
 void memd_store_power_loss(struct memd_store *s);
 
 uint32_t memd_store_free_pages(struct memd_store *s);
