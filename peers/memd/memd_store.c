@@ -288,6 +288,16 @@ uint32_t memd_object_find(struct memd_store *s, uint64_t hash, const char *name)
 	return object;
 }
 
+uint32_t memd_object_find_lost(struct memd_store *s, uint64_t hash, const char *name)
+{
+	uint32_t object;
+
+	store_lock(s);
+	object = find_locked(s, hash, name);
+	store_unlock(s);
+	return object;
+}
+
 static void touch_locked(struct memd_store *s, uint32_t object)
 {
 	if (s->undo)

@@ -424,6 +424,19 @@ static void power_loss_leaves_what_a_fua_write_wrote(void **state)
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 12288);
 }
 
+static void a_fua_discard_of_an_object_that_is_deleted_outlives_power_loss(void **state)
+{
+	(void)state;
+	memd_open(&g, OPTIONS("memory=8M", "track_flush=yes"));
+	rig_fill(&g, "a", 0, 8192, 0x11, XSEG_REQ_FUA);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), 0);
+	assert_int_equal(rig_wait(&g, rig_send(&g, XSEG_OP_DISCARD, "a", 0, 4096, NULL, XSEG_REQ_FUA)), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
+	memd_power_loss(g.peer);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0));
+	assert_true(rig_holds(&g, "a", 4096, 4096, 0x11));
+}
+
 static void an_object_deleted_and_made_again_is_one_object_after_power_loss(void **state)
 {
 	(void)state;
@@ -463,6 +476,7 @@ int main(void)
 		O(a_stall_delays_and_others_pass),
 		O(power_loss_takes_what_no_flush_covers),
 		O(power_loss_leaves_what_a_fua_write_wrote),
+		O(a_fua_discard_of_an_object_that_is_deleted_outlives_power_loss),
 		O(an_object_deleted_and_made_again_is_one_object_after_power_loss),
 	};
 
