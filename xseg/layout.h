@@ -111,6 +111,8 @@ struct xs_lane {
 	_Atomic uint32_t word;			/* used:1 queue:1 from:9 to:9; under the control lock */
 };
 
+#define XS_NOT_ANSWERED INT64_MIN
+
 /* A request. The first two cache lines are all that a 4 KiB I/O touches here, but for the name. */
 struct xs_req {
 	_Alignas(64) _Atomic uint64_t place;	/* place_word(): see request.c */
@@ -121,17 +123,20 @@ struct xs_req {
 	uint64_t offset;
 	uint32_t volume;
 	uint16_t origin, pad0;			/* the port it belongs to; set when a port gets its requests */
-	/* the answerer's: valid when the place says ANSWERED */
+	/* the answerer's: valid when the place says ANSWERED, and until the request is used again. XS_NOT_ANSWERED from when it
+	 * is submitted until then */
 	int64_t result;
 	/* the forwarder's: valid for whoever accepts its offer */
 	uint64_t obj_offset;
 	uint64_t hash;
-	uint32_t parent, parent_seq;		/* a split request's child: parent's index + 1 and what it was */
+	/* a split request's child: parent's index + 1, 0 while it is not submitted; stored after the result and the part */
+	_Atomic uint32_t parent;
 	uint32_t part;
 	uint16_t via, pad1;			/* port + 1 that sent it on last */
 	uint64_t epoch;				/* and the epoch of the route that it took */
 	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
-	 * successor finds them, and those of children that were answered. Zeroed by the origin at each submission. */
+	 * successor finds them, and those of children that were answered, whether the splitter had taken the answer or not.
+	 * Zeroed by the origin at each submission. */
 	_Atomic uint64_t done[XSEG_DONE_WORDS];
 	uint32_t page[XSEG_REQ_PAGES];		/* page index, XSEG_PAGE_* flags on top */
 	char target[XSEG_TARGET_MAX];

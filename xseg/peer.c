@@ -106,8 +106,7 @@ static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port, uint32_t
 		return true;
 	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED)
 		return false;
-	if (s == XSEG_REQ_ANSWERED)
-		xs_req_mark_part(seg, index, seg->reqs[index].result);
+	xs_req_part_home(seg, index);
 	return atomic_compare_exchange_strong(&seg->reqs[index].place, &w,
 					      place_word(XSEG_REQ_FREE, port, gen, place_seq(w) + 1));
 }

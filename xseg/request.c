@@ -111,7 +111,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	r->volume = sh->volume;
 	r->obj_offset = sh->obj_offset;
 	r->hash = sh->hash;
-	r->parent = sh->parent;
+	r->parent = atomic_load_explicit(&sh->parent, memory_order_relaxed);
 	r->part = sh->part;
 	r->origin = sh->origin;
 	r->result = 0;
@@ -232,10 +232,20 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	return r;
 }
 
+/* It is a child no more: what is marked later would be another request's. The swap to FREE comes after it. */
+static void parent_forget(struct xs_req *sh)
+{
+	atomic_store_explicit(&sh->parent, 0, memory_order_relaxed);
+}
+
 void xseg_req_free(struct xport *port, struct xreq *r)
 {
-	if (place_port(r->place) != port->index ||
-	    !place_move(port->seg, r, XSEG_REQ_FREE, port->index, port->generation)) {
+	if (place_port(r->place) != port->index || r->state != XSEG_REQ_PRIVATE) {
+		xs_count_bad(port->seg);
+		return;
+	}
+	parent_forget(&port->seg->reqs[r->index]);
+	if (!place_move(port->seg, r, XSEG_REQ_FREE, port->index, port->generation)) {
 		xs_count_bad(port->seg);
 		return;
 	}
@@ -268,13 +278,23 @@ static bool done_bit(const struct xs_req *parent, uint32_t bit)
 
 void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
 {
-	uint32_t parent = seg->reqs[child].parent, part = seg->reqs[child].part;
+	/* acquire: partner is the release in xseg_req_submit() */
+	uint32_t parent = atomic_load_explicit(&seg->reqs[child].parent, memory_order_acquire), part = seg->reqs[child].part;
 
 	if (parent == 0 || parent > seg->geo.nr_requests || part >= XSEG_REQ_PAGES)
 		return;
 	if (result < (int64_t)seg->reqs[child].size)
 		done_bit_set(&seg->reqs[parent - 1], FAILED_BIT);
 	done_bit_set(&seg->reqs[parent - 1], part);
+}
+
+void xs_req_part_home(struct xseg *seg, uint32_t index)
+{
+	struct xs_req *sh = &seg->reqs[index];
+
+	if (sh->result != XS_NOT_ANSWERED)
+		xs_req_mark_part(seg, index, sh->result);
+	parent_forget(sh);
 }
 
 void xseg_req_part_set_done(struct xport *port, const struct xreq *child)
@@ -347,8 +367,10 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	sh->size = r->size;
 	sh->offset = r->offset;
 	sh->volume = r->volume;
-	sh->parent = r->parent;
 	sh->part = r->part;
+	sh->result = XS_NOT_ANSWERED;
+	/* release: partner is the acquire in xs_req_mark_part(); a repair that sees the parent sees that there is no answer yet */
+	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
 	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
 	write_forward(port, r);
 	return xs_offer(port, (uint32_t)to, offer_word(r->index, r->place));

@@ -11,6 +11,7 @@
  *       attacher recomputes and compares, and uses its own copy from then on
  *   S2  a failed create leaves no file
  */
+#include <assert.h>
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -154,6 +155,7 @@ static void set_pointers(struct xseg *seg)
 {
 	const struct xs_geometry *g = &seg->geo;
 
+	assert(seg->base);
 	seg->super = (struct xs_super *)seg->base;
 	seg->members = (struct xs_member *)(seg->base + g->off_members);
 	seg->peers = (struct xs_peer *)(seg->base + g->off_peers);

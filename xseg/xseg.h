@@ -112,11 +112,11 @@ struct xseg_info {
 int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Makes /dev/shm/xseg.NAME and takes its memory at once (-ENOSPC now rather than SIGBUS later).
- * -EEXIST when there is one of that name. Nothing is left behind on failure. */
+ * -EEXIST when there is one of that name, -EINVAL for a name or a configuration out of range. Nothing is left behind on failure. */
 int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Maps a segment and becomes a member of it. Checks size, magic, ABI stamp, state and geometry;
- * -ENOENT when there is none, -EPROTO (foreign, damaged, truncated, another build), -EAGAIN (half made).
+ * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged, truncated, another build), -EAGAIN (half made).
  * A child after fork() has no part of it (MADV_DONTFORK, close-on-exec): attach after the last fork. */
 #define XSEG_ATTACH_OBSERVER 1			/* reads only what xseg_*_info gives; is not a member */
 #define XSEG_ATTACH_POPULATE 2			/* touches all of the page pool now (a server) */
@@ -128,7 +128,8 @@ int xseg_create_private(const struct xseg_config *cfg, struct xseg **seg, struct
 /* All peers of this process must have been closed. */
 void xseg_detach(struct xseg *seg);
 
-/* Removes the name; processes that are attached keep what they have mapped. -ENOENT when there is none. */
+/* Removes the name; processes that are attached keep what they have mapped. -ENOENT when there is none, -EINVAL for a name
+ * that none can have. */
 int xseg_destroy(const char *name) XSEG_MUST_CHECK;
 
 /* Calls fn with the name of each segment of this machine. */
@@ -184,7 +185,8 @@ struct xseg_peer_info {
 };
 
 /* Registers a peer, or takes over one of that name that is stopped or dead: its ports, its requests,
- * its arena and its route. -EEXIST when it is alive. The peer is OPENING until xseg_peer_serve().
+ * its arena and its route. -EEXIST when it is alive; -EINVAL for a name, a kind (15 characters) or a number of ports out of
+ * range; -EPERM for an observer; -ENOSPC when the segment has not so many ports or requests left. The peer is OPENING until xseg_peer_serve().
  * A successor with fewer ports than its predecessor gets all the old ports (xseg_peer_nr_ports). */
 int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **peer,
 		   struct xseg_error *err) XSEG_MUST_CHECK;
@@ -206,7 +208,8 @@ enum xseg_close { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_FREE_ARENA, XSEG_CLOSE_ABAND
  * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD (tests). */
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how);
 
-/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests or others send to it. */
+/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests or others
+ * send to it, -ENOENT when there is none. */
 int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
 
 struct xseg *xseg_peer_segment(struct xseg_peer *peer);
@@ -221,7 +224,7 @@ uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NO
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);	/* false: no such peer */
 uint32_t xseg_nr_peers(struct xseg *seg);			/* bound of the indices */
 
-/* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP). */
+/* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), and a peer that is not there (-ENOENT). */
 int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower) XSEG_MUST_CHECK;
 uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);	/* one load; index or XSEG_NONE; epoch may be NULL */
 
@@ -229,7 +232,7 @@ uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);	/* one load; index
 
 /* The peer's arena, mapped as one piece. Makes it, zeroed, when there is none (*fresh = true);
  * otherwise returns the one the predecessor left, of *bytes, which may differ from what is asked for.
- * -ENOMEM when the pool has not enough free extents. */
+ * -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes. */
 int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err) XSEG_MUST_CHECK;
 void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
 
@@ -303,11 +306,13 @@ uint64_t xseg_hash(const char *target, size_t len);
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len);
 
 /* Writes the request out and offers it to the port of `peer` that r->hash chooses. Not seen before
- * xseg_port_flush(). -ENOENT: no such peer; -ENOSPC: no lane left in the segment; the caller still has it. */
+ * xseg_port_flush(). -ENOENT: no such peer; -ENOSPC: no lane left in the segment; -EINVAL: it is not PRIVATE, or
+ * lists more than XSEG_REQ_PAGES pages; the caller still has it. */
 int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 
 /* Offers a received request on to `peer`; its reply will go straight to the origin. The caller may have
- * changed target, hash and obj_offset, nothing else. After 0 the caller has it no more. */
+ * changed target, hash and obj_offset, nothing else. After 0 the caller has it no more. -ENOENT and -ENOSPC as above;
+ * -EINVAL: it is not AT. */
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 
 /* AT -> STARTED, STARTED -> APPLIED (rule R3). */
@@ -365,7 +370,8 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns);
 /* Sends a line of text to a peer (XSEG_OP_ADMIN) and waits for its answer, which is text in the same
  * page or pages. port: a client's, with nothing else in flight; pages: nr_pages of its own, the first holds the
  * text. Returns the answer's length, or a negative errno (-ETIMEDOUT: not answered in time: the request stays
- * out, the port and pages must not be used again), in which case the text in the pages, if any, is the peer's reason. */
+ * out, the port and pages must not be used again; -EAGAIN: the port has no request free; -EINVAL: a text longer than a page, or
+ * not 1 to XSEG_REQ_PAGES pages), in which case the text in the pages, if any, is the peer's reason. */
 int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uint32_t *page, uint32_t nr_pages,
 			uint64_t timeout_ns) XSEG_MUST_CHECK;
 
@@ -374,7 +380,7 @@ int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uin
 /* A block of named 64-bit counters and a latency histogram in the segment. One writer (the reactor that
  * opened it), any reader. Lives as long as the peer's name: a successor goes on counting. */
 struct xseg_stats;
-/* keys: static array of nr names. -ENOSPC when the segment has no block left. */
+/* keys: static array of nr names. -ENOSPC when the segment has no block left, -EINVAL for more than XSEG_STATS_MAX names. */
 int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind, const char *const *keys, uint32_t nr,
 		    struct xseg_stats **stats) XSEG_MUST_CHECK;
 void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);	/* frees the block: its subject is gone */

@@ -609,7 +609,8 @@ static void check_list(const struct xcache *c, const struct xlist *l, enum xcach
 	for (; idx != XLIST_NONE; idx = xlist_next(l, idx)) {
 		assert(c->entries[idx].state == s);
 		assert(xlist_prev(l, idx) == last);
-		assert(++nr <= c->params.nr_entries);
+		nr++;
+		assert(nr <= c->params.nr_entries);
 		last = idx;
 	}
 	assert(last == xlist_tail(l) && nr == l->nr && nr == nr_get(c, s));	/* C5 */

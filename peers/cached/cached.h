@@ -467,6 +467,7 @@ void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no pa
 void copy_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);
 void through_wait(struct cport *ps, struct creq *c);
+void through_deleted(struct cport *ps, struct object *o, bool deleted);
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
 /* Past the cache (around.c). False: something of its range is newer than the store. A write may have to wait first. */
 bool around_read(struct cport *ps, struct creq *c, enum bypass_why why);

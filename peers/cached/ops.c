@@ -45,11 +45,12 @@ void delete_step(struct cport *ps, struct creq *c)
 void delete_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
-	bool had_it = o->nr[BUCKET_DIRTY] > 0 || ch->c->recovered;
+	bool had_it = o->nr[BUCKET_DIRTY] > 0 || ch->c->recovered, deleted = result >= 0 || result == -ENOENT;
 
 	object_set_state(o, OBJECT_READY);
-	if (result >= 0 || result == -ENOENT)
+	if (deleted)
 		object_empty(ps, o);
+	through_deleted(ps, o, deleted);
 	dirty_list(ps, o);
 	dirty_unlist(ps, o);
 	write_end(ps, ch->c, result == -ENOENT && had_it ? 0 : result);

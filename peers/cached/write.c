@@ -334,6 +334,26 @@ void through_wait(struct cport *ps, struct creq *c)
 	flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
 }
 
+/* The object was deleted, or not: those who wait for its data at the store wait for nothing now, or their flushes may start again.
+ * (A DELETE waits for them; but a successor finds both, as it may when one of them was at its last step.) */
+void through_deleted(struct cport *ps, struct object *o, bool deleted)
+{
+	struct creq *c = o->through, *next;
+
+	if (!deleted) {
+		for (; c && flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH); c = c->next)
+			;
+		return;
+	}
+	o->through = NULL;
+	for (; c; c = next) {
+		next = c->next;
+		o->nr_fua = (uint16_t)(o->nr_fua - c->fua);
+		creq_set_state(c, CREQ_RUNNING);
+		through_end(ps, c);
+	}
+}
+
 /* A flush of the object ended: it covers those who had been applied when it started. */
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error)
 {

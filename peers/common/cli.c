@@ -42,7 +42,7 @@ static unsigned distance(const char *a, const char *b)
 
 	for (j = 0; j <= len; j++)
 		row[j] = (unsigned)j;
-	for (i = 0; a[i] && i < CLI_NAME_MAX; i++) {
+	for (i = 0; i < CLI_NAME_MAX && a[i]; i++) {
 		diagonal = row[0];
 		row[0] = (unsigned)i + 1;
 		for (j = 0; j < len; j++) {

@@ -20,7 +20,7 @@ static const char *parse_cpu(const char *text, long *cpu)
 int cpus_parse(const char *text, int cpu[CPUS_MAX], struct xseg_error *err)
 {
 	const char *c = text;
-	long first, last;
+	long first = 0, last;
 	int nr = 0;
 
 	while (c && *c) {

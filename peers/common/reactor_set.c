@@ -1,5 +1,6 @@
 /* reactor_set - all reactors of a process: making them, starting them, asking how far they are. See
  * reactor.h. */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static int make_reactor(struct reactor_set *set, uint32_t nr, const int *cpu, in
 	r->nr = nr;
 	r->cpu = nr_cpus ? cpu[nr % (uint32_t)nr_cpus] : -1;
 	watch_init(&r->watch, reactor_ring);
-	r->port = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(*r->port));
+	r->port = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(struct peer_port *));
 	return r->port ? 0 : -ENOMEM;
 }
 
@@ -53,6 +54,7 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 	for (i = 0; i < nr; i++)
 		if (peers[i]->threads > set->nr_reactors)
 			set->nr_reactors = peers[i]->threads;
+	assert(set->nr_reactors > 0);	/* a peer has a thread */
 	for (i = 0; i < set->nr_reactors; i++)
 		rc |= make_reactor(set, i, cpu, nr_cpus);
 	if (rc)

@@ -199,7 +199,7 @@ static int begin_section(struct reading *in, const char *name)
 static void look_for_section(struct reading *in, const char *line)
 {
 	const char *begin = line + strspn(line, " \t");
-	char name[200];
+	char name[200] = "";
 	size_t len;
 
 	if (*begin != '[')

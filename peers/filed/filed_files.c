@@ -207,6 +207,7 @@ static struct filed_file *find_locked(struct filed_files *ff, uint64_t hash, con
 	struct name_key key = { ff, hash, name };
 	uint32_t slot = xhash_find(&ff->index, hash, name_eq, &key);
 
+	assert(ff->file);
 	return slot == XHASH_NONE ? NULL : &ff->file[slot];
 }
 

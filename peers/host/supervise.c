@@ -19,6 +19,7 @@
 #include "peers/common/log.h"
 #include "peers/common/main.h"
 #include "peers/host/load.h"
+#include "peers/host/units.h"
 
 #define BACKOFF_MIN_MS	100
 #define BACKOFF_MAX_MS	5000
@@ -30,28 +31,10 @@
 
 static const char me[] = "supervisor";
 
-enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_STOPPED, UNIT_FAILED };
-
-struct unit {
-	uint32_t nr, peer[STACK_MAX_PEERS];	/* in the stack */
-	bool together, restart;
-	enum unit_state state;
-	bool started; /* once at least: those below need not be waited for any more */
-	pid_t child;				/* 0: not our child */
-	uint64_t since_ms;			/* RUNNING: when it was started */
-	uint64_t at_ms;				/* WAITING: not before */
-	uint32_t backoff_ms;
-	uint32_t stop_restarts;
-};
-
 struct supervisor {
 	const char *segment;
-	struct xseg *seg;
+	struct units units;
 	struct xseg_peer *self;
-	struct stack *stack;
-	uint32_t order[STACK_MAX_PEERS];
-	uint32_t nr;
-	struct unit unit[STACK_MAX_PEERS];
 	char directory[PATH_MAX];		/* where the programs are */
 	bool stopping;
 	uint32_t asked_generation[STACK_MAX_PEERS]; /* of the incarnation that was asked to stop */
@@ -66,74 +49,21 @@ static uint64_t clock_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* ---- what the segment says of peers ------------------------------------------------------ */
-
-static enum xseg_peer_state state_of(struct supervisor *s, uint32_t peer,
-				     struct xseg_peer_info *info)
-{
-	uint32_t index = xseg_peer_find(s->seg, s->stack->peers[peer].name);
-
-	if (index == XSEG_NONE || !xseg_peer_get_info(s->seg, index, info))
-		return XSEG_PEER_FREE;
-	return info->state;
-}
-
-static bool is_alive(enum xseg_peer_state state)
-{
-	return state == XSEG_PEER_OPENING || state == XSEG_PEER_LIVE;
-}
-
-static bool unit_has(struct supervisor *s, const struct unit *u,
-		     bool (*is)(enum xseg_peer_state state))
-{
-	struct xseg_peer_info info;
-	uint32_t i;
-
-	for (i = 0; i < u->nr; i++)
-		if (is(state_of(s, u->peer[i], &info)))
-			return true;
-	return false;
-}
-
-static bool is_dead(enum xseg_peer_state state)
-{
-	return state == XSEG_PEER_DEAD;
-}
-
-/* Whether what its lowest peer sends to serves. The others wait for theirs themselves: they may
- * stand above a unit that stands on this one. */
-static bool below_serves(struct supervisor *s, const struct unit *u)
-{
-	uint32_t below = s->stack->peers[u->peer[0]].downstream;
-	struct xseg_peer_info info;
-
-	return below == STACK_NONE || state_of(s, below, &info) == XSEG_PEER_LIVE;
-}
-
-/* "cached" or "volumed, cached" */
-static const char *unit_name(const struct supervisor *s, const struct unit *u)
-{
-	static char text[256];
-	size_t used = 0;
-	uint32_t i;
-
-	for (i = 0; i < u->nr && used < sizeof(text); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
-					 s->stack->peers[u->peer[i]].name);
-	return text;
-}
-
 /* ---- starting ---------------------------------------------------------------------------- */
 
-/* A group that died is started again without those of its peers that had been stopped before. */
+/* A group that died is started again without those of its peers that had been stopped before, or
+ * that somebody else has started. */
 static void add_names(struct supervisor *s, const struct unit *u, struct args *a)
 {
 	struct xseg_peer_info info;
+	enum xseg_peer_state state;
 	uint32_t i;
 
-	for (i = 0; i < u->nr; i++)
-		if (!u->started || state_of(s, u->peer[i], &info) != XSEG_PEER_STOPPED)
-			args_add(a, "%s", s->stack->peers[u->peer[i]].name);
+	for (i = 0; i < u->nr; i++) {
+		state = units_peer_state(&s->units, u->peer[i], &info);
+		if (!unit_peer_is_alive(state) && (!u->started || state != XSEG_PEER_STOPPED))
+			args_add(a, "%s", s->units.stack->peers[u->peer[i]].name);
+	}
 }
 
 static void build_args(struct supervisor *s, const struct unit *u, struct args *a)
@@ -141,12 +71,12 @@ static void build_args(struct supervisor *s, const struct unit *u, struct args *
 	a->nr = 0;
 	a->failed = false;
 	args_add(a, "%s/%s", s->directory,
-		u->together ? "xseg-host" : s->stack->peers[u->peer[0]].kind);
+		u->nr > 1 ? "xseg-host" : s->units.stack->peers[u->peer[0]].kind);
 	args_add(a, "--segment=%s", s->segment);
-	if (u->together)
+	if (u->nr > 1)
 		add_names(s, u, a);
 	else
-		args_add_peer(a, &s->stack->peers[u->peer[0]]);
+		args_add_peer(a, &s->units.stack->peers[u->peer[0]]);
 }
 
 /* In a session of its own, with our signals blocked: it takes them when it is ready for them. */
@@ -195,11 +125,11 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	if (rc) {
 		u->child = 0;
 		start_again_later(u, now_ms);
-		log_error("%s: cannot start %s (%s): %s; trying again", me, unit_name(s, u),
+		log_error("%s: cannot start %s (%s): %s; trying again", me, unit_name(&s->units, u),
 			  a.nr ? a.arg[0] : "", strerror(rc));
 	} else {
 		u->state = UNIT_RUNNING;
-		log_info("%s: started %s (pid %d)", me, unit_name(s, u), (int)u->child);
+		log_info("%s: started %s (pid %d)", me, unit_name(&s->units, u), (int)u->child);
 	}
 	args_free(&a);
 }
@@ -211,11 +141,11 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
 	if (!u->restart) {
 		u->state = UNIT_FAILED;
 		log_warn("%s: the process of %s %s; it is not started again (restart = no)", me,
-			 unit_name(s, u), how);
+			 unit_name(&s->units, u), how);
 		return;
 	}
 	start_again_later(u, now_ms);
-	log_warn("%s: the process of %s %s; starting it again in %u ms", me, unit_name(s, u), how,
+	log_warn("%s: the process of %s %s; starting it again in %u ms", me, unit_name(&s->units, u), how,
 		 u->backoff_ms);
 }
 
@@ -226,13 +156,13 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 	u->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_DONE) {
 		u->state = UNIT_STOPPED;
-		log_info("%s: %s stopped", me, unit_name(s, u));
+		log_info("%s: %s stopped", me, unit_name(&s->units, u));
 		return;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_USAGE) {
 		u->state = UNIT_FAILED;
 		log_error("%s: %s cannot be started with these options; correct the stack file", me,
-			  unit_name(s, u));
+			  unit_name(&s->units, u));
 		return;
 	}
 	if (WIFSIGNALED(status))
@@ -250,9 +180,9 @@ static void reap(struct supervisor *s)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		for (i = 0; i < s->nr; i++)
-			if (s->unit[i].child == pid)
-				child_ended(s, &s->unit[i], status, now_ms);
+		for (i = 0; i < s->units.nr; i++)
+			if (s->units.unit[i].child == pid)
+				child_ended(s, &s->units.unit[i], status, now_ms);
 }
 
 /* ---- one step of a unit ------------------------------------------------------------------ */
@@ -262,7 +192,7 @@ static void watch_stranger(struct supervisor *s, struct unit *u)
 	u->state = UNIT_RUNNING;
 	u->started = true;
 	u->since_ms = clock_ms();
-	log_info("%s: %s runs already; watching it", me, unit_name(s, u));
+	log_info("%s: %s runs already; watching it", me, unit_name(&s->units, u));
 }
 
 static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_ms)
@@ -271,31 +201,41 @@ static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_m
 		return false;
 	if (s->stopping)
 		return u->started && u->stop_restarts < STOP_RESTARTS;
-	return u->started || below_serves(s, u);
+	return u->started || unit_below_serves(&s->units, u);
+}
+
+/* Part of it turned out to be in another process: that is a unit by itself, which gets its own steps. */
+static void split_unit(struct supervisor *s, struct unit *u)
+{
+	const struct unit *elsewhere = units_split(&s->units, u);
+
+	if (elsewhere)
+		log_info("%s: %s: in a process apart from the rest of the group", me,
+			 unit_name(&s->units, elsewhere));
 }
 
 static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
-	bool alive = !u->child && unit_has(s, u, is_alive);
+	bool alive = !u->child && unit_has(&s->units, u, unit_peer_is_alive);
 
 	if (u->state != UNIT_RUNNING) {
 		if (alive)
 			watch_stranger(s, u);
 		else if (u->state == UNIT_WAITING && may_start(s, u, now_ms))
 			start_unit(s, u, now_ms);
-		else if (u->state == UNIT_STOPPED && !u->child && unit_has(s, u, is_dead))
+		else if (u->state == UNIT_STOPPED && !u->child && unit_has(&s->units, u, unit_peer_is_dead))
 			/* somebody started it by hand, and it died before we saw it alive */
 			unit_died(s, u, "died", now_ms);
 		return;
 	}
 	if (u->child || alive)
 		return;
-	if (unit_has(s, u, is_dead)) {
+	if (unit_has(&s->units, u, unit_peer_is_dead)) {
 		unit_died(s, u, "died", now_ms);
 		return;
 	}
 	u->state = UNIT_STOPPED;
-	log_info("%s: %s stopped", me, unit_name(s, u));
+	log_info("%s: %s stopped", me, unit_name(&s->units, u));
 }
 
 /* ---- stopping ---------------------------------------------------------------------------- */
@@ -312,25 +252,13 @@ static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_p
 	sent.si_pid = getpid();
 	sent.si_uid = getuid();
 	sent.si_value.sival_int = (int)info->index;
-	if (is_alive(state_of(s, peer, &now)) && now.pid == info->pid &&
+	if (unit_peer_is_alive(units_peer_state(&s->units, peer, &now)) && now.pid == info->pid &&
 	    now.generation == info->generation &&
 	    !syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0)) {
 		s->asked_generation[peer] = info->generation;
-		log_info("%s: stopping %s", me, s->stack->peers[peer].name);
+		log_info("%s: stopping %s", me, s->units.stack->peers[peer].name);
 	}
 	close(fd);
-}
-
-static const struct unit *unit_of(const struct supervisor *s, uint32_t peer)
-{
-	const struct unit *u;
-	uint32_t k;
-
-	for (u = s->unit; u < s->unit + s->nr; u++)
-		for (k = 0; k < u->nr; k++)
-			if (u->peer[k] == peer)
-				return u;
-	return NULL;
 }
 
 /* Sees to the topmost peer that has not stopped; true when there is none. */
@@ -339,13 +267,13 @@ static bool stop_next(struct supervisor *s)
 	struct xseg_peer_info info;
 	enum xseg_peer_state state;
 	const struct unit *u;
-	uint32_t i = s->stack->nr_peers, peer;
+	uint32_t i = s->units.stack->nr_peers, peer;
 
 	while (i-- > 0) {
-		peer = s->order[i];
-		u = unit_of(s, peer);
-		state = state_of(s, peer, &info);
-		if (is_alive(state)) {
+		peer = s->units.order[i];
+		u = units_of(&s->units, peer);
+		state = units_peer_state(&s->units, peer, &info);
+		if (unit_peer_is_alive(state)) {
 			if (s->asked_generation[peer] != info.generation)
 				ask_to_stop(s, peer, &info);
 			return false;
@@ -356,7 +284,7 @@ static bool stop_next(struct supervisor *s)
 		    u->stop_restarts < STOP_RESTARTS)
 			return false;		/* started again, to leave in order */
 	}
-	for (u = s->unit; u < s->unit + s->nr; u++)
+	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++)
 		if (u->child)
 			return false;
 	return true;
@@ -367,11 +295,11 @@ static void report_dead(struct supervisor *s)
 	struct xseg_peer_info info;
 	uint32_t i;
 
-	for (i = 0; i < s->stack->nr_peers; i++)
-		if (state_of(s, i, &info) == XSEG_PEER_DEAD)
+	for (i = 0; i < s->units.stack->nr_peers; i++)
+		if (units_peer_state(&s->units, i, &info) == XSEG_PEER_DEAD)
 			log_warn(
 				"%s: %s is dead and could not be started to stop in order; what it holds stays in the segment",
-				me, s->stack->peers[i].name);
+				me, s->units.stack->peers[i].name);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------- */
@@ -383,10 +311,10 @@ static int poll_ms(const struct supervisor *s)
 
 	if (s->stopping)
 		return STARTING_POLL_MS;
-	for (i = 0; i < s->nr; i++) {
-		if (s->unit[i].state == UNIT_WAITING)
+	for (i = 0; i < s->units.nr; i++) {
+		if (s->units.unit[i].state == UNIT_WAITING)
 			return STARTING_POLL_MS;
-		if (!s->unit[i].child)
+		if (!s->units.unit[i].child)
 			ms = WATCH_POLL_MS;
 	}
 	return ms;
@@ -405,8 +333,10 @@ static int run(struct supervisor *s, int signals)
 	uint32_t i;
 
 	for (;;) {
-		for (i = 0; i < s->nr; i++)
-			step_unit(s, &s->unit[i], clock_ms());
+		for (i = 0; i < s->units.nr; i++) {
+			split_unit(s, &s->units.unit[i]);
+			step_unit(s, &s->units.unit[i], clock_ms());
+		}
 		if (s->stopping && stop_next(s))
 			break;
 		if (poll(&fd, 1, poll_ms(s)) <= 0 ||
@@ -432,34 +362,6 @@ static int run(struct supervisor *s, int signals)
 
 /* ---- setting up -------------------------------------------------------------------------- */
 
-static void add_to_unit(struct unit *u, const struct stack *stack, uint32_t peer)
-{
-	u->peer[u->nr++] = peer;
-	u->restart |= stack->peers[peer].restart;
-}
-
-/* Units in the order of their lowest peers. */
-static void make_units(struct supervisor *s)
-{
-	struct unit *of_group[STACK_MAX_GROUPS] = { NULL };
-	const struct stack_peer *p;
-	struct unit *u;
-	uint32_t i;
-
-	stack_order(s->stack, s->order);
-	for (i = 0; i < s->stack->nr_peers; i++) {
-		p = &s->stack->peers[s->order[i]];
-		u = p->group == STACK_NONE ? NULL : of_group[p->group];
-		if (!u) {
-			u = &s->unit[s->nr++];
-			u->together = p->group != STACK_NONE;
-			if (u->together)
-				of_group[p->group] = u;
-		}
-		add_to_unit(u, s->stack, s->order[i]);
-	}
-}
-
 static int find_directory(struct supervisor *s)
 {
 	ssize_t len = readlink("/proc/self/exe", s->directory, sizeof(s->directory) - 1);
@@ -481,12 +383,12 @@ static int enlist(struct supervisor *s)
 	struct xseg_peer_params params = { .name = me, .kind = me, .nr_ports = 1 };
 	struct xseg_error err = { "" };
 
-	if (xseg_supervisor_lock(s->seg)) {
+	if (xseg_supervisor_lock(s->units.seg)) {
 		log_error("%s: segment '%s' has a supervisor already; see 'xseg status'", me,
 			  s->segment);
 		return MAIN_REFUSED;
 	}
-	if (xseg_peer_open(s->seg, &params, &s->self, &err)) {
+	if (xseg_peer_open(s->units.seg, &params, &s->self, &err)) {
 		log_error("%s: %s", me, err.text);
 		return MAIN_FAILED;
 	}
@@ -500,7 +402,7 @@ static void delist(struct supervisor *s)
 	uint32_t index = xseg_peer_index(s->self);
 
 	xseg_peer_close(s->self, XSEG_CLOSE_FREE_ARENA);
-	if (xseg_peer_forget(s->seg, index))
+	if (xseg_peer_forget(s->units.seg, index))
 		log_warn("%s: stays listed as stopped", me);
 }
 
@@ -521,22 +423,22 @@ int supervise(const char *segment)
 	sigdelset(&s->signals, SIGCHLD);
 	if (signals < 0 || find_directory(s))
 		goto out_free;
-	rc = main_attach(me, segment, 0, &s->seg);
+	rc = main_attach(me, segment, 0, &s->units.seg);
 	if (rc)
 		goto out_free;
 	rc = enlist(s);
 	if (!rc)
-		rc = load_segment(me, s->seg, &s->stack);
+		rc = load_segment(me, s->units.seg, &s->units.stack);
 	if (rc)
 		goto out_detach;
-	make_units(s);
+	units_make(&s->units);
 	rc = run(s, signals);
 out_detach:
 	if (s->self)
 		delist(s);
-	xseg_detach(s->seg);
+	xseg_detach(s->units.seg);
 out_free:
-	stack_destroy(s->stack);
+	stack_destroy(s->units.stack);
 	if (signals >= 0)
 		close(signals);
 	free(s);

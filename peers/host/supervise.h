@@ -1,6 +1,6 @@
 /* supervise - starts the peers of a stack, bottom up, starts dead ones again, stops them top down.
  *
- * A unit is one process: a group of `together`, or a single peer.
+ * A unit (units.h) is one process: a group of `together`, or a single peer.
  *
  *   from      to        when
  *   WAITING   RUNNING   its time has come and (first start) all below it serve: its process is
@@ -11,6 +11,9 @@
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
  *                       options are wrong
  *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it
+ *
+ * Peers of a group that somebody else started in another process become a unit of their own: it and
+ * the rest of the group live, die and are started again by themselves.
  *
  * Peers that are alive when the supervisor begins (its predecessor was killed) are left alone and
  * watched.

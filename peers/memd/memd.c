@@ -121,13 +121,14 @@ static int64_t apply_zeroes(struct memd *m, struct xreq *r, uint32_t size)
 static int64_t apply_discard(struct memd *m, struct xreq *r, uint32_t size)
 {
 	static const void *const none[XSEG_REQ_PAGES];
-	uint32_t object = memd_object_find(&m->store, r->hash, r->target);
+	bool fua = r->flags & XSEG_REQ_FUA;
+	uint32_t object = fua ? memd_object_find_lost(&m->store, r->hash, r->target) :
+				memd_object_find(&m->store, r->hash, r->target);
 	int rc;
 
 	if (object == MEMD_NONE || !size)
 		return size;
-	rc = memd_store_put(&m->store, object, r->obj_offset, size, none, false,
-		r->flags & XSEG_REQ_FUA);
+	rc = memd_store_put(&m->store, object, r->obj_offset, size, none, false, fua);
 	return rc ? rc : (int64_t)size;
 }
 
@@ -527,6 +528,12 @@ void memd_power_loss(struct peer *p)
 {
 	assert(memd_of(p)->track_flush);
 	memd_store_power_loss(&memd_of(p)->store);
+}
+
+const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr)
+{
+	assert(memd_of(p)->track_flush);
+	return memd_store_durable(&memd_of(p)->store, xseg_hash(object, strlen(object)), object, nr);
 }
 
 static int check_fail(const char *text, struct xseg_error *err)

@@ -21,5 +21,7 @@
  * Needs the option track_flush; no request may be at the peer (kill it and let a successor do it,
  * or wait until it is idle). */
 void memd_power_loss(struct peer *p);
+/* What it would leave of a page of an object: the page's contents, or NULL for zeroes. */
+const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr);
 
 #endif

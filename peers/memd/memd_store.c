@@ -288,6 +288,16 @@ uint32_t memd_object_find(struct memd_store *s, uint64_t hash, const char *name)
 	return object;
 }
 
+uint32_t memd_object_find_lost(struct memd_store *s, uint64_t hash, const char *name)
+{
+	uint32_t object;
+
+	store_lock(s);
+	object = find_locked(s, hash, name);
+	store_unlock(s);
+	return object;
+}
+
 static void touch_locked(struct memd_store *s, uint32_t object)
 {
 	if (s->undo)
@@ -535,6 +545,19 @@ void memd_store_flush(struct memd_store *s)
 	memd_undo_objects(s->undo, forget_deleted, s);
 	memd_undo_clear(s->undo);
 	store_unlock(s);
+}
+
+const void *memd_store_durable(struct memd_store *s, uint64_t hash, const char *name, uint32_t nr)
+{
+	uint32_t object = find_locked(s, hash, name), idx;
+	const void *data;
+
+	if (object == MEMD_NONE || !(memd_undo_word(s->undo, object, word_get(s, object)) & USED))
+		return NULL;
+	if (memd_undo_page(s->undo, object, nr, &data))
+		return data;
+	idx = page_find_locked(s, object, nr);
+	return idx == MEMD_NONE ? NULL : page_data(s, idx);
 }
 
 /* First what was a hole is one again; then there is room for what had contents. */

@@ -72,7 +72,9 @@ void memd_store_close(struct memd_store *s);
 
 /* An object's index, or MEMD_NONE. */
 uint32_t memd_object_find(struct memd_store *s, uint64_t hash, const char *name);
-/* The same, made when it is not there; MEMD_NONE: the table is full. */
+/* The same, also when it was deleted and a loss of power would bring it back. */
+uint32_t memd_object_find_lost(struct memd_store *s, uint64_t hash, const char *name);
+/* The first again, made when it is not there; MEMD_NONE: the table is full. */
 uint32_t memd_object_make(struct memd_store *s, uint64_t hash, const char *name);
 void memd_object_delete(struct memd_store *s, uint32_t object);
 uint64_t memd_object_size(struct memd_store *s, uint32_t object);
@@ -90,7 +92,9 @@ int memd_store_put(struct memd_store *s, uint32_t object, uint64_t offset, uint3
 
 /* All that was written until now is durable. */
 void memd_store_flush(struct memd_store *s);
-/* Goes back to what is durable (track only; nothing else may run). */
+/* What a loss of power would leave of a page; NULL: zeroes (track only; nothing else may run). */
+const void *memd_store_durable(struct memd_store *s, uint64_t hash, const char *name, uint32_t nr);
+/* Goes back to what is durable (the same). */
 void memd_store_power_loss(struct memd_store *s);
 
 uint32_t memd_store_free_pages(struct memd_store *s);

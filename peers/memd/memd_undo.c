@@ -174,6 +174,21 @@ void memd_undo_objects(struct memd_undo *u, void (*fn)(void *arg, uint32_t objec
 		fn(arg, u->touched.idx[i], u->durable[u->touched.idx[i]]);
 }
 
+uint64_t memd_undo_word(struct memd_undo *u, uint32_t object, uint64_t word)
+{
+	return u->is_touched[object] ? u->durable[object] : word;
+}
+
+bool memd_undo_page(struct memd_undo *u, uint32_t object, uint32_t nr, const void **data)
+{
+	uint32_t idx = entry_find(u, object, nr);
+
+	if (idx == XHASH_NONE)
+		return false;
+	*data = u->entry[idx].hole ? NULL : entry_data(u, idx);
+	return true;
+}
+
 void memd_undo_clear(struct memd_undo *u)
 {
 	uint32_t object;

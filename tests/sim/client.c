@@ -74,7 +74,6 @@ static void address(struct sim *s, const struct io *io, struct xreq *r)
 {
 	uint64_t offset = (uint64_t)io->first * ORACLE_SECTOR;
 	char name[XSEG_TARGET_MAX];
-	int len;
 
 	if (s->plan.node[NODE_VOLUMED]) {
 		r->volume = io->volume == ORACLE_VOLUMES ? 0 : s->volume_id[io->volume];
@@ -83,8 +82,8 @@ static void address(struct sim *s, const struct io *io, struct xreq *r)
 	}
 	r->volume = io->volume == ORACLE_VOLUMES ? 0 : io->volume + 1;
 	r->offset = r->obj_offset = offset % s->plan.object_size;
-	len = snprintf(name, sizeof(name), "v%u.%" PRIx64, io->volume, offset / s->plan.object_size);
-	xseg_req_set_target(r, name, (size_t)len);
+	object_name(s, io->volume, offset / s->plan.object_size, name);
+	xseg_req_set_target(r, name, strlen(name));
 }
 
 static bool is_write(uint8_t op)
@@ -263,6 +262,26 @@ static void check_read(struct sim *s, struct io *io, bool good)
 	s->nr_reads += good;
 }
 
+static void write_answer(struct sim *s, const struct io *io, bool good, bool fua)
+{
+	oracle_write_end(&s->oracle, io->write, good);
+	s->nr_writes += good;
+	if (!good || !fua)
+		return;
+	s->promised = true;
+	promise_check(s, io->volume, io->first, io->nr);
+}
+
+static void flush_answer(struct sim *s, const struct io *io)
+{
+	oracle_flush_end(&s->oracle, io->begin, io->volume);
+	s->promised = true;
+	s->nr_flushes++;
+	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
+		if (io->volume == v || io->volume == ORACLE_VOLUMES)
+			promise_check(s, v, 0, s->plan.sectors[v]);
+}
+
 static void answer(struct sim *s, struct client *c, struct xreq *r)
 {
 	struct io *io = r->cookie;
@@ -276,17 +295,12 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 	if (!good && !expected_error(s, io, r->result))
 		sim_fail(s, "%s of volume %u sectors %u+%u was answered %" PRIi64 ", and no fault was set", xseg_op_name(io->op),
 			 io->volume, io->first, io->nr, r->result);
-	if (is_write(io->op)) {
-		oracle_write_end(&s->oracle, io->write, good);
-		s->promised |= good && (r->flags & XSEG_REQ_FUA);
-		s->nr_writes += good;
-	} else if (io->op == XSEG_OP_READ) {
+	if (is_write(io->op))
+		write_answer(s, io, good, r->flags & XSEG_REQ_FUA);
+	else if (io->op == XSEG_OP_READ)
 		check_read(s, io, good);
-	} else if (io->op == XSEG_OP_FLUSH && good) {
-		oracle_flush_end(&s->oracle, io->begin, io->volume);
-		s->promised = true;
-		s->nr_flushes++;
-	}
+	else if (io->op == XSEG_OP_FLUSH && good)
+		flush_answer(s, io);
 	xseg_req_free(c->port, r);
 	io->r = NULL;
 	s->in_flight--;

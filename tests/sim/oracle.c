@@ -456,6 +456,43 @@ void oracle_flush_end(struct oracle *o, uint64_t begin, uint32_t volume)
 			o->flushed[v] = begin;
 }
 
+static bool durable_zeroes(struct oracle *o, uint32_t volume, uint32_t sector)
+{
+	uint32_t head = o->head[volume][sector];
+
+	for (uint32_t i = head; i; i = value(o, i)->next)
+		if (o->writes[value(o, i)->write].kind == ORACLE_ZEROES && !is_buried(o, head, value(o, i)))
+			return true;
+	return wrong(o, o->clock, volume, sector, UNKNOWN, "a loss of power would leave zeroes, older than what was promised");
+}
+
+static bool durable_sector(struct oracle *o, uint32_t volume, uint32_t sector, const void *data)
+{
+	uint32_t head = o->head[volume][sector], write = UNKNOWN;
+	uint64_t words[WORDS];
+	const char *why;
+
+	memcpy(words, data, sizeof(words));
+	if (all_zero(words))
+		return durable_zeroes(o, volume, sector);
+	if (!parse(o, words, volume, sector, &write, &why))
+		return wrong(o, o->clock, volume, sector, write, why);
+	for (uint32_t i = head; i; i = value(o, i)->next)
+		if (value(o, i)->write == write && !is_buried(o, head, value(o, i)))
+			return true;
+	return wrong(o, o->clock, volume, sector, write, "a loss of power would leave what is older than what was promised");
+}
+
+bool oracle_durable(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
+		    void *arg)
+{
+	o->error[0] = '\0';
+	for (uint32_t i = 0; i < nr; i++)
+		if (!durable_sector(o, volume, first + i, get(arg, i)))
+			return false;
+	return true;
+}
+
 static void sector_power_loss(struct oracle *o, uint32_t volume, uint32_t sector, uint64_t now)
 {
 	uint32_t head = o->head[volume][sector], i, next;

@@ -14,6 +14,8 @@
  * Durability (P1): a value is durable when its own write was FUA and acknowledged, or acknowledged before the issue of
  * a FLUSH of its volume that was answered. A loss of power may bring back every value that is not surely before a durable one.
  *
+ * So when something has been promised the store's durable contents must be one of these.
+ *
  * A bucket of 4 KiB is written whole: a read must not show parts of two writes in one bucket that both cover both parts.
  *
  * Contract: one thread. Nothing here knows peers or requests.
@@ -87,6 +89,11 @@ bool oracle_read_end(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t
 
 /* A FLUSH issued at `begin` was answered; volume ORACLE_VOLUMES: all. */
 void oracle_flush_end(struct oracle *o, uint64_t begin, uint32_t volume);
+
+/* What a loss of power would leave now of nr sectors, which get() gives the addresses of. False: something that was promised
+ * would be lost; o->error says what. */
+bool oracle_durable(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
+		    void *arg);
 
 /* Everything that was out is lost, and what was not durable may be. */
 void oracle_power_loss(struct oracle *o);

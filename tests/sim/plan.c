@@ -81,7 +81,7 @@ static void choose_store(struct sim *s)
 		option(s, NODE_MEMD, "jitter=%uus", 1u << rng_below(&s->rng, 14));
 	if (s->plan.slow)
 		option(s, NODE_MEMD, "iops=%u", 50u << rng_below(&s->rng, 6));
-	if (s->plan.losses)
+	if (s->plan.track)
 		option(s, NODE_MEMD, "track_flush=yes");
 }
 
@@ -94,6 +94,7 @@ void plan_make(struct sim *s, uint32_t ops, uint32_t threads)
 	p->nr_clients = rng_range(&s->rng, 1, 3);
 	p->kills = rng_percent(&s->rng, 45) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 5) ? 40 : 6) : 0;
 	p->losses = rng_percent(&s->rng, 25) ? rng_range(&s->rng, 1, 3) : 0;
+	p->track = p->losses || rng_percent(&s->rng, 70);
 	p->changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 8) : 0;
 	p->resizes = p->node[NODE_CACHED] && rng_percent(&s->rng, 40) ? rng_range(&s->rng, 1, 12) : 0;
 	p->faults = rng_percent(&s->rng, 30);

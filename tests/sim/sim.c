@@ -22,15 +22,23 @@ struct options {
 	bool verbose;
 };
 
+/* What is said of the seed that runs, made beforehand: a handler of signals cannot print. */
 static struct {
-	uint64_t seed, first;
-	struct options opt;
-} running;
+	char repeat[128], aborted[256], crashed[256];
+} words;
 
-static void say_repeat(void)
+static void words_of_end(char *text, size_t size, const struct options *opt, uint64_t seed, const char *how)
 {
-	printf("repeat with: build/tests/sim --seed %" PRIu64 " --ops %u%s --verbose\n", running.seed, running.opt.ops,
-	       running.opt.threads == 1 ? " --threads 1" : running.opt.threads ? " --threads 2" : "");
+	snprintf(text, size, "not ok - seed %" PRIu64 ": %s\n%s%" PRIu64 " passed, 1 failed\n", seed, how, words.repeat,
+		 seed - opt->seed);
+}
+
+static void words_make(const struct options *opt, uint64_t seed)
+{
+	snprintf(words.repeat, sizeof(words.repeat), "repeat with: build/tests/sim --seed %" PRIu64 " --ops %u%s --verbose\n", seed,
+		 opt->ops, opt->threads == 1 ? " --threads 1" : opt->threads ? " --threads 2" : "");
+	words_of_end(words.aborted, sizeof(words.aborted), opt, seed, "an assertion failed");
+	words_of_end(words.crashed, sizeof(words.crashed), opt, seed, "crashed");
 }
 
 void sim_fail(struct sim *s, const char *fmt, ...)
@@ -61,10 +69,10 @@ void sim_log(struct sim *s, const char *fmt, ...)
 /* An assertion of a peer, or worse: says which seed it was. */
 static void crashed(int sig)
 {
-	printf("not ok - seed %" PRIu64 ": %s\n", running.seed, sig == SIGABRT ? "an assertion failed" : "crashed");
-	say_repeat();
-	printf("%" PRIu64 " passed, 1 failed\n", running.seed - running.first);
-	fflush(stdout);
+	const char *text = sig == SIGABRT ? words.aborted : words.crashed;
+
+	if (write(STDOUT_FILENO, text, strlen(text)) < 0)
+		_exit(1);
 	signal(sig, SIG_DFL);
 	raise(sig);
 }
@@ -103,9 +111,9 @@ static int run_seed(const struct options *opt, uint64_t seed)
 	s.rng.state = seed * 0x2545f4914f6cdd1dull;
 	s.verbose = opt->verbose;
 	s.check_every = opt->check_every;
-	running.seed = seed;
+	words_make(opt, seed);
 	if (setjmp(s.failed)) {
-		say_repeat();
+		printf("%s", words.repeat);
 		return 1;
 	}
 	run(&s, opt);
@@ -164,8 +172,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "sim: --threads 1 to %d, --ops at least 1\n", MAX_PORTS);
 		return 2;
 	}
-	running.opt = opt;
-	running.first = opt.seed;
+	/* by lines: what was said before a crash must be out */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	signal(SIGABRT, crashed);
 	signal(SIGSEGV, crashed);
 	signal(SIGFPE, crashed);

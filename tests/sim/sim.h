@@ -7,7 +7,8 @@
  * ends in sim_fail(), which does not return.
  *
  * Invariants that every run checks:
- *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power what P1 allows
+ *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power what P1 allows; when a FLUSH or
+ *       a FUA write is answered the store holds, durably, what P1 allows
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds between any two steps
@@ -47,6 +48,7 @@ struct plan {
 	uint32_t ops, kills, losses, changes, resizes;	/* in the whole run, about */
 	bool faults, deletes;
 	bool slow;				/* a store so slow that the cache has to slow its writers */
+	bool track;				/* the store knows what is durable */
 };
 
 struct node {
@@ -154,6 +156,11 @@ bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room 
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);
 void client_dump(struct sim *s);
+
+/* ---- promise.c ---- */
+/* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must be allowed. */
+void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
+void object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX]);
 
 /* ---- dump.c ---- */
 void cached_dump(struct peer *p, FILE *out);

@@ -275,7 +275,7 @@ static struct xseg *segment(struct sim *s)
 {
 	static struct xseg *seg;
 	static void *tables;
-	struct xseg_config cfg = { .memory_bytes = 24u << 20, .nr_requests = 512, .nr_ports = 24, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 32u << 20, .nr_requests = 512, .nr_ports = 24, .huge = XSEG_HUGE_NEVER };
 	struct xseg_error err = { "" };
 
 	if (seg) {

@@ -194,12 +194,11 @@ void rig_threads_stop(struct rig *g)
 
 static struct rig_io *io_get(struct rig *g)
 {
-	uint32_t i;
+	uint32_t i = 0;
 
-	for (i = 0; i < RIG_IOS; i++)
-		if (!g->io[i].sent)
-			break;
-	assert_true(i < RIG_IOS);
+	while (i < RIG_IOS - 1 && g->io[i].sent)
+		i++;
+	assert_false(g->io[i].sent);
 	if (g->io[i].r)
 		xseg_req_free(g->port, g->io[i].r);
 	g->io[i] = (struct rig_io){ .slot = i, .used = true };

@@ -483,8 +483,8 @@ static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 
 	(void)state;
 	crig_up("");
-	for (char c = 'a'; c <= 'f'; c++)
-		crig_have_clean((char[2]){ c, 0 }, 0, B(2), 5);
+	for (const char *c = "abcdef"; *c; c++)
+		crig_have_clean((char[2]){ *c, 0 }, 0, B(2), 5);
 	e = &crig.k->entries[crig_object("a") - crig.k->objects];
 	atomic_store(&e->chunk[0], UINT32_MAX);				/* beyond the end */
 	e = &crig.k->entries[crig_object("b") - crig.k->objects];
@@ -498,8 +498,8 @@ static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 	e = &crig.k->entries[crig_object("e") - crig.k->objects];
 	memset(e->name, 'x', sizeof(e->name));				/* no end */
 	restart("");
-	for (char c = 'a'; c <= 'f'; c++)
-		crig_expect_data((char[2]){ c, 0 }, 0, B(2), 5);
+	for (const char *c = "abcdef"; *c; c++)
+		crig_expect_data((char[2]){ *c, 0 }, 0, B(2), 5);
 }
 
 int main(void)

@@ -512,12 +512,11 @@ void crig_set(const char *line)
 uint64_t crig_number(const char *key)
 {
 	char with[64];
-	const char *at = crig.text;
+	const char *at;
 
 	snprintf(with, sizeof(with), "%s=", key);
-	while (at && strncmp(at, with, strlen(with)))
-		at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL;
-	assert_non_null(at);
+	for (at = crig.text; strncmp(at, with, strlen(with)); at = strchr(at, '\n') + 1)
+		assert_non_null(strchr(at, '\n'));
 	return strtoull(at + strlen(with), NULL, 10);
 }
 

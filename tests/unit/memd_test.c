@@ -374,6 +374,17 @@ static void a_stall_delays_and_others_pass(void **state)
 
 /* ---- loss of power ----------------------------------------------------------------------- */
 
+/* What a loss of power would leave of a page: one byte all over. */
+static bool durable_is(const char *name, uint32_t nr, uint8_t fill)
+{
+	static const uint8_t zeroes[XSEG_PAGE_SIZE];
+	const uint8_t *data = memd_durable_page(g.peer, name, nr);
+
+	if (!data)
+		data = zeroes;
+	return data[0] == fill && !memcmp(data, data + 1, XSEG_PAGE_SIZE - 1);
+}
+
 static void power_loss_takes_what_no_flush_covers(void **state)
 {
 	(void)state;
@@ -385,6 +396,8 @@ static void power_loss_takes_what_no_flush_covers(void **state)
 	rig_fill(&g, "new", 0, 8192, 0x33, 0);
 	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "deleted", 0, 0), 0);
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "deleted", 0, 0), -ENOENT);
+	assert_true(durable_is("kept", 1, 0x11) && durable_is("kept", 2, 0));
+	assert_true(durable_is("new", 0, 0) && durable_is("never", 0, 0) && durable_is("deleted", 0, 0x12));
 	memd_power_loss(g.peer);
 	assert_true(rig_holds(&g, "kept", 0, 8192, 0x11));
 	assert_true(rig_holds(&g, "kept", 8192, 4096, 0));
@@ -401,6 +414,7 @@ static void power_loss_leaves_what_a_fua_write_wrote(void **state)
 	rig_fill(&g, "a", 512, 512, 0x22, XSEG_REQ_FUA);
 	rig_fill(&g, "a", 8192, 4096, 0x33, XSEG_REQ_FUA);
 	rig_fill(&g, "a", 16384, 4096, 0x44, 0);
+	assert_true(durable_is("a", 2, 0x33) && durable_is("a", 4, 0));
 	memd_power_loss(g.peer);
 	assert_true(rig_holds(&g, "a", 0, 512, 0));
 	assert_true(rig_holds(&g, "a", 512, 512, 0x22));
@@ -408,6 +422,19 @@ static void power_loss_leaves_what_a_fua_write_wrote(void **state)
 	assert_true(rig_holds(&g, "a", 8192, 4096, 0x33));
 	assert_true(rig_holds(&g, "a", 16384, 4096, 0));
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), 12288);
+}
+
+static void a_fua_discard_of_an_object_that_is_deleted_outlives_power_loss(void **state)
+{
+	(void)state;
+	memd_open(&g, OPTIONS("memory=8M", "track_flush=yes"));
+	rig_fill(&g, "a", 0, 8192, 0x11, XSEG_REQ_FUA);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), 0);
+	assert_int_equal(rig_wait(&g, rig_send(&g, XSEG_OP_DISCARD, "a", 0, 4096, NULL, XSEG_REQ_FUA)), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
+	memd_power_loss(g.peer);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0));
+	assert_true(rig_holds(&g, "a", 4096, 4096, 0x11));
 }
 
 static void an_object_deleted_and_made_again_is_one_object_after_power_loss(void **state)
@@ -449,6 +476,7 @@ int main(void)
 		O(a_stall_delays_and_others_pass),
 		O(power_loss_takes_what_no_flush_covers),
 		O(power_loss_leaves_what_a_fua_write_wrote),
+		O(a_fua_discard_of_an_object_that_is_deleted_outlives_power_loss),
 		O(an_object_deleted_and_made_again_is_one_object_after_power_loss),
 	};
 

@@ -15,7 +15,8 @@
 
 #define NR_NAMES 64
 
-static char names[NR_NAMES][XSEG_NAME_MAX];
+static char paths[NR_NAMES][XSEG_NAME_MAX + 16];	/* made beforehand: handlers of signals use them */
+static const char prefix[] = "/dev/shm/xseg.";
 static unsigned nr_names;
 static pid_t maker;
 
@@ -26,12 +27,8 @@ const struct xseg_config segrig_config = {
 
 static void remove_all(void)
 {
-	char path[XSEG_NAME_MAX + 16];
-
-	for (unsigned i = 0; getpid() == maker && i < nr_names; i++) {
-		snprintf(path, sizeof(path), "/xseg.%s", names[i]);
-		shm_unlink(path);
-	}
+	for (unsigned i = 0; getpid() == maker && i < nr_names; i++)
+		unlink(paths[i]);
 }
 
 static void on_abort(int sig)
@@ -51,8 +48,8 @@ const char *segrig_name(void)
 		signal(SIGINT, on_abort);
 	}
 	assert_true(nr_names < NR_NAMES);
-	snprintf(names[nr_names], sizeof(names[0]), "ut-%d-%u", (int)getpid(), nr_names);
-	return names[nr_names++];
+	snprintf(paths[nr_names], sizeof(paths[0]), "%sut-%d-%u", prefix, (int)getpid(), nr_names);
+	return paths[nr_names++] + strlen(prefix);
 }
 
 struct xseg *segrig_private_of(uint32_t nr_requests, uint32_t nr_ports)

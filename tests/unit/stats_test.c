@@ -204,7 +204,7 @@ static void *count_up(void *arg)
 static void a_reader_beside_the_writer_sees_numbers_that_only_grow(void **state)
 {
 	struct xseg_stats *stats = open_block("memd", "memd");
-	struct xseg_stats_view view;
+	struct xseg_stats_view view = { .nr = 0 };
 	uint64_t last = 0;
 	pthread_t thread;
 

@@ -228,6 +228,28 @@ static void a_part_that_was_done_is_not_done_again_by_the_successor(void **state
 	}
 }
 
+/* Replies are accepted by batches: all but the first of a batch are taken and not handled when it is killed. */
+static void a_part_whose_answer_was_taken_and_not_handled_is_not_done_again(void **state)
+{
+	uint32_t id = create("vol", "16M"), size = 12 * 4096, nr = count_notes(XSEG_OP_WRITE, "vol:");
+	struct xreq *r;
+	uint64_t next;
+
+	(void)state;
+	volumed_close(XSEG_CLOSE_ABANDON);
+	volumed_open(1, "4k", "64");
+	steps(20);
+	r = send_io(XSEG_OP_WRITE, id, 0, size, 0);
+	assert_true(peer_port_step_request(&vd->ports[0]));
+	peer_port_step_poll(&vd->ports[0]);
+	peer_port_round(&store->ports[0], now, 32, &next);
+	assert_true(peer_port_step_reply(&vd->ports[0]));
+	volumed_close(XSEG_CLOSE_ABANDON);
+	volumed_open(1, "4k", "64");
+	assert_int_equal(result_of(r), size);
+	assert_int_equal(count_notes(XSEG_OP_WRITE, "vol:") - nr, 12);
+}
+
 static void kills_at_every_step_lose_no_request(void **state)
 {
 	uint32_t id = create("vol", "16M"), size = 12 * 4096, kills;
@@ -464,6 +486,7 @@ int main(void)
 		T_SMALL(a_part_that_waits_is_refused_when_the_volume_has_gone),
 		T_SMALL(a_split_request_is_done_again_by_the_successor),
 		T_SMALL(a_part_that_was_done_is_not_done_again_by_the_successor),
+		T_SMALL(a_part_whose_answer_was_taken_and_not_handled_is_not_done_again),
 		T_SMALL(kills_at_every_step_lose_no_request),
 		T_SMALL(stopping_waits_for_what_is_out),
 		T(stopping_answers_who_waits_for_a_store_that_fails),

@@ -130,8 +130,9 @@ static uint32_t random_step(struct xlist *l, uint32_t *model, uint32_t nr, uint3
 	uint32_t i;
 
 	if (xlist_in_list(l, idx)) {
-		for (i = 0; model[i] != idx; i++)
+		for (i = 0; i < nr && model[i] != idx; i++)
 			;
+		assert_true(i < nr);
 		if (op & 1) {
 			memmove(model + 1, model, i * sizeof(*model));
 			model[0] = idx;
@@ -157,7 +158,7 @@ static void a_random_run_agrees_with_an_array(void **state)
 {
 	unsigned seed = 42;
 	struct xlist l;
-	uint32_t model[NODES], nr = 0;
+	uint32_t model[NODES] = { 0 }, nr = 0;
 	int i, r;
 
 	(void)state;

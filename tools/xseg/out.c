@@ -179,10 +179,13 @@ void out_table_write(struct out_table *table, FILE *out)
 	if (!table)
 		return;
 	measure(table, width);
-	for (cell = table->rows, column = 0; cell && column < MAX_COLUMNS; cell = after, column++) {
+	cell = table->rows;
+	column = 0;
+	do {
 		right[column] = *cell == '>';
 		next_cell(cell, &after);
-	}
+		cell = after;
+	} while (cell && ++column < MAX_COLUMNS);
 	for (line = table->rows; *line; line = strchr(line, '\n') + 1)
 		write_line(out, line, width, right, line == table->rows);
 	out_table_free(table);

@@ -106,14 +106,13 @@ static void read_last_line(int fd, char *said, size_t size)
 	FILE *in = fdopen(fd, "r");
 	char *line = NULL;
 	size_t room = 0;
-	ssize_t len;
 
 	said[0] = '\0';
 	if (!in) {
 		close(fd);
 		return;
 	}
-	while ((len = getline(&line, &room, in)) > 0)
+	while (getline(&line, &room, in) > 0)
 		if (line[0] != '\n') {
 			line[strcspn(line, "\n")] = '\0';
 			snprintf(said, size, "%s", line);

@@ -103,6 +103,7 @@ static int ask_volume(struct client *c, uint32_t peer, const char *what, const c
 {
 	int64_t rc = client_ask(c, peer, "volume info %s", name);
 
+	memset(v, 0, sizeof(*v));
 	if (rc < 0)
 		return fail_volume(c, rc, what, name);
 	read_volume(c->text, v);

@@ -1,0 +1,139 @@
+/* units - see units.h. */
+#include "peers/host/units.h"
+
+#include <stdio.h>
+
+enum xseg_peer_state units_peer_state(struct units *us, uint32_t peer, struct xseg_peer_info *info)
+{
+	uint32_t index = xseg_peer_find(us->seg, us->stack->peers[peer].name);
+
+	if (index == XSEG_NONE || !xseg_peer_get_info(us->seg, index, info))
+		return XSEG_PEER_FREE;
+	return info->state;
+}
+
+bool unit_has(struct units *us, const struct unit *u, bool (*is)(enum xseg_peer_state state))
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < u->nr; i++)
+		if (is(units_peer_state(us, u->peer[i], &info)))
+			return true;
+	return false;
+}
+
+bool unit_below_serves(struct units *us, const struct unit *u)
+{
+	uint32_t below = us->stack->peers[u->peer[0]].downstream;
+	struct xseg_peer_info info;
+
+	return below == STACK_NONE || units_peer_state(us, below, &info) == XSEG_PEER_LIVE;
+}
+
+const char *unit_name(const struct units *us, const struct unit *u)
+{
+	static char text[256];
+	size_t used = 0;
+	uint32_t i;
+
+	for (i = 0; i < u->nr && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
+					 us->stack->peers[u->peer[i]].name);
+	return text;
+}
+
+const struct unit *units_of(const struct units *us, uint32_t peer)
+{
+	const struct unit *u;
+	uint32_t k;
+
+	for (u = us->unit; u < us->unit + us->nr; u++)
+		for (k = 0; k < u->nr; k++)
+			if (u->peer[k] == peer)
+				return u;
+	return NULL;
+}
+
+static void add_to_unit(struct unit *u, const struct stack *stack, uint32_t peer)
+{
+	u->peer[u->nr++] = peer;
+	u->restart |= stack->peers[peer].restart;
+}
+
+void units_make(struct units *us)
+{
+	struct unit *of_group[STACK_MAX_GROUPS] = { NULL };
+	const struct stack_peer *p;
+	struct unit *u;
+	uint32_t i;
+
+	stack_order(us->stack, us->order);
+	for (i = 0; i < us->stack->nr_peers; i++) {
+		p = &us->stack->peers[us->order[i]];
+		u = p->group == STACK_NONE ? NULL : of_group[p->group];
+		if (!u) {
+			u = &us->unit[us->nr++];
+			if (p->group != STACK_NONE)
+				of_group[p->group] = u;
+		}
+		add_to_unit(u, us->stack, us->order[i]);
+	}
+}
+
+/* Its process: the supervisor's child, or that of the first of its peers that is alive; 0: none. */
+static uint32_t pid_of(struct units *us, const struct unit *u)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	if (u->child)
+		return (uint32_t)u->child;
+	for (i = 0; i < u->nr; i++)
+		if (unit_peer_is_alive(units_peer_state(us, u->peer[i], &info)))
+			return info.pid;
+	return 0;
+}
+
+static bool serves_in(struct units *us, const struct unit *u, uint32_t pid)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < u->nr; i++)
+		if (units_peer_state(us, u->peer[i], &info) == XSEG_PEER_LIVE && info.pid == pid)
+			return true;
+	return false;
+}
+
+/* Whether a peer of the unit is alive in another process than this one, or is dead while this one
+ * serves: a process opens all of its peers before it serves any, and all of them die with it. */
+static bool is_elsewhere(struct units *us, const struct unit *u, uint32_t peer, uint32_t pid)
+{
+	struct xseg_peer_info info;
+	enum xseg_peer_state state = units_peer_state(us, peer, &info);
+
+	if (unit_peer_is_alive(state))
+		return info.pid != pid;
+	return unit_peer_is_dead(state) && serves_in(us, u, pid);
+}
+
+const struct unit *units_split(struct units *us, struct unit *u)
+{
+	struct unit here = *u, elsewhere = *u;
+	uint32_t pid = pid_of(us, u), i;
+
+	if (u->nr == 1 || !pid)
+		return NULL;
+	here.nr = elsewhere.nr = 0;
+	here.restart = elsewhere.restart = false;
+	elsewhere.child = 0;
+	for (i = 0; i < u->nr; i++)
+		add_to_unit(is_elsewhere(us, u, u->peer[i], pid) ? &elsewhere : &here, us->stack,
+			    u->peer[i]);
+	if (!here.nr || !elsewhere.nr)
+		return NULL;
+	*u = here;
+	us->unit[us->nr] = elsewhere;
+	return &us->unit[us->nr++];
+}

@@ -1,0 +1,69 @@
+/* units - how the supervisor divides a stack into processes, and what the segment says of their peers.
+ *
+ * A unit is the peers of one process: a group of `together`, or a single peer. Peers of a group that
+ * somebody else starts in another process are a unit of their own from then on.
+ *
+ * Invariant
+ *   U1  each peer of the stack is in one unit, and each unit has one peer or more
+ *
+ * Contract: one thread, the supervisor's. Nothing here starts, ends or blocks.
+ */
+#ifndef PEERS_HOST_UNITS_H
+#define PEERS_HOST_UNITS_H
+
+#include <sys/types.h>
+
+#include "peers/common/stack.h"
+#include "xseg/xseg.h"
+
+enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_STOPPED, UNIT_FAILED };
+
+struct unit {
+	uint32_t nr, peer[STACK_MAX_PEERS];	/* in the stack */
+	bool restart;
+	enum unit_state state;
+	bool started; /* once at least: those below need not be waited for any more */
+	pid_t child;				/* 0: not our child */
+	uint64_t since_ms;			/* RUNNING: when it was started */
+	uint64_t at_ms;				/* WAITING: not before */
+	uint32_t backoff_ms;
+	uint32_t stop_restarts;
+};
+
+struct units {
+	struct xseg *seg;
+	struct stack *stack;
+	uint32_t order[STACK_MAX_PEERS];	/* the stack's peers, bottom up */
+	uint32_t nr;
+	struct unit unit[STACK_MAX_PEERS];
+};
+
+/* Makes order and units of seg and stack: units in the order of their lowest peers. */
+void units_make(struct units *us);
+/* Takes those peers out of the unit that are not in its process, and returns them as a new one, which
+ * is like it but not our child; NULL: there are none. */
+const struct unit *units_split(struct units *us, struct unit *u);
+const struct unit *units_of(const struct units *us, uint32_t peer);
+
+/* What the segment says of a peer of the stack; FREE: it does not know it. */
+enum xseg_peer_state units_peer_state(struct units *us, uint32_t peer, struct xseg_peer_info *info);
+
+static inline bool unit_peer_is_alive(enum xseg_peer_state state)
+{
+	return state == XSEG_PEER_OPENING || state == XSEG_PEER_LIVE;
+}
+
+static inline bool unit_peer_is_dead(enum xseg_peer_state state)
+{
+	return state == XSEG_PEER_DEAD;
+}
+
+/* Whether any of its peers is. */
+bool unit_has(struct units *us, const struct unit *u, bool (*is)(enum xseg_peer_state state));
+/* Whether what its lowest peer sends to serves. The others wait for theirs themselves: they may
+ * stand above a unit that stands on this one. */
+bool unit_below_serves(struct units *us, const struct unit *u);
+/* "cached" or "volumed, cached"; until the next call. */
+const char *unit_name(const struct units *us, const struct unit *u);
+
+#endif

@@ -1,0 +1,80 @@
+#!/bin/bash
+# supervisor.sh - a group of `together` of which one peer was started elsewhere by hand: whatever dies is started again, in the
+# process where it was, and what lives is left alone.
+# tags: san
+# timeout: 90
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host volumed cached memd jq
+
+field()		# PEER FIELD
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
+}
+
+runs_again()	# PEER PID: it runs, and in another process than this one
+{
+	[ "$(field "$1" state)" = running ] && [ "$(field "$1" pid)" != "$2" ]
+}
+
+log_has()	# TEXT
+{
+	grep -q "$1" "$TMP/xseg-$XSEG_SEGMENT.log"
+}
+
+processes()	# of the three, how many: "1 2" says that memd is alone and the others share one
+{
+	xseg --json peer list | jq -r '[.[] | select(.state == "running")] | group_by(.pid) | map(length) | sort | map(tostring) | join(" ")'
+}
+
+cat >stack.conf <<-END
+	[segment]
+	memory = 96M
+	[peer memd]
+	memory = 16M
+	[peer cached]
+	downstream = memd
+	memory = 16M
+	[peer volumed]
+	downstream = cached
+	[run]
+	together = memd cached volumed
+END
+t "three peers start in one process" xseg up stack.conf
+is "which they share" "$(processes)" 3
+t "the middle one is stopped" xseg peer stop cached --force
+t "and started by hand, in a process of its own" xseg peer start cached
+is "the others still share theirs" "$(processes)" "1 2"
+
+# ---- at once: perhaps before the supervisor has seen it ----
+
+alone=$(field cached pid)
+group=$(field memd pid)
+t "the process of the others is killed" xseg peer kill memd --force
+t "memd is started again" wait_for 10 runs_again memd "$group"
+t "volumed is started again" wait_for 10 runs_again volumed "$group"
+is "the one that lived was left alone" "$(field cached pid)" "$alone"
+is "the others share a process again" "$(processes)" "1 2"
+t "the supervisor has seen it" wait_for 10 log_has 'apart from the rest'
+
+# ---- and each side by itself, later ----
+
+t "the one by itself is killed" xseg peer kill cached
+t "it is started again" wait_for 10 runs_again cached "$alone"
+alone=$(field cached pid)
+group=$(field memd pid)
+t "the process of the others is killed once more" xseg peer kill volumed --force
+t "memd is back" wait_for 10 runs_again memd "$group"
+t "volumed is back" wait_for 10 runs_again volumed "$group"
+is "the one that lived was left alone again" "$(field cached pid)" "$alone"
+t "the path works" xseg volume create v --size 1M
+
+# ---- a new supervisor ----
+
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+alone=$(field cached pid)
+t "a new supervisor watches them" xseg up stack.conf
+t "one of its strangers is killed" xseg peer kill cached
+t "and started again" wait_for 10 runs_again cached "$alone"
+is "the others still share a process" "$(processes)" "1 2"
+t "everything stops in order" xseg down
+finish
