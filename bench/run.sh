@@ -336,7 +336,7 @@ for round in $(seq "$runs"); do
 	stack_round volume "$round"
 done
 collect >"$out/runs.tsv"
-awk -f bench/medians.awk "$out/runs.tsv" >"$out/results.tsv"
+awk -f bench/lib.awk -f bench/medians.awk "$out/runs.tsv" >"$out/results.tsv"
 report | tee "$out/report.txt"
 plots
 echo "report: $out/report.txt; every run's JSON: $raw"
