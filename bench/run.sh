@@ -15,82 +15,30 @@
 #
 # One round measures every point once on every system, on a stack made for it; points are medians of
 # the rounds, with the lowest and the highest beside them. What xbench and bench-limit say is kept as
-# JSON in $BUILD/bench/raw, one file a run: SYSTEM-RW-BS-DEPTH-THREADS.ROUND.json. From these alone
+# JSON in $BUILD/bench/hits/raw, one file a run: SYSTEM-RW-BS-DEPTH-THREADS.ROUND.json. From these alone
 # runs.tsv, results.tsv, report.txt and the plots are made.
 set -u
 
-root=$(cd "$(dirname "$0")/.." && pwd)
-cd "$root" || exit 1
-. tests/lib/leftovers.sh
-BUILD=${BUILD:-build}
-case $BUILD in /*) ;; *) BUILD=$root/$BUILD ;; esac
-runs=${BENCH_RUNS:-5}
+. "$(dirname "$0")/lib.sh"
+bench_options "$@"
 seconds=${BENCH_SECONDS:-1}
 sizes=(4k 16k 64k)
 depths=(1 4 16)
 threads=(1 2)
 goal=1000000
 
-case ${1:-} in
---quick)
+if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-3}
 	seconds=${BENCH_SECONDS:-0.3}
 	sizes=(4k)
 	depths=(1 16)
 	threads=(1)
-	;;
-'') ;;
--h | --help)
-	sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0"
-	exit 0
-	;;
-*)
-	echo "bench: unknown option $1; there is only --quick" >&2
-	exit 2
-	;;
-esac
-
-out=$BUILD/bench
-raw=$out/raw
-log=$out/log/bench.log
-export PATH="$BUILD/bin:$PATH"
-export XDG_STATE_HOME=$out/log
-export XSEG_SEGMENT=bench-$$
-
-fail()	# TEXT...
-{
-	echo "bench: $*; the logs are in $out/log" >&2
-	exit 1
-}
-
-usage()	# TEXT...
-{
-	echo "bench: $*" >&2
-	exit 2
-}
-
-cleanup()
-{
-	local status=$?
-	trap - EXIT HUP INT TERM
-	{ end_segment "$XSEG_SEGMENT"; } 2>/dev/null
-	exit "$status"
-}
+fi
 
 # ---- the machine ----
 
-check_tools()
-{
-	local tool
-	for tool in xseg xseg-host xbench bench-limit; do
-		[ -x "$BUILD/bin/$tool" ] || usage "$BUILD/bin/$tool is not there; run make first"
-	done
-	command -v jq >/dev/null || usage "jq is not there; run make deps"
-}
-
 choose_time()
 {
-	case $runs in '' | *[!0-9]* | 0) usage "BENCH_RUNS=$runs is not a number such as 5" ;; esac
 	case $seconds in *[!0-9.]*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;; esac
 	run_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 1000 }')
 	[ "$run_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short"
@@ -99,7 +47,7 @@ choose_time()
 choose_set()
 {
 	local free fit
-	free=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
+	free=$(free_mib)
 	fit=$((free / 4 / 256 * 256))
 	set_mib=$((fit < 2048 ? fit : 2048))
 	if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
@@ -111,19 +59,6 @@ choose_set()
 		usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G"
 	fi
 	[ "$set_mib" -ge 64 ] || usage "a set of $set_mib MiB is too small; $free MiB of memory are free"
-}
-
-choose_cpus()
-{
-	local list
-	mapfile -t list < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
-		while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done)
-	server_cpu=${list[0]}
-	client_cpus=$(IFS=,; echo "${list[*]:1}")
-	if [ ${#list[@]} -eq 1 ]; then
-		client_cpus=$server_cpu
-		echo "bench: there is one CPU only, so server and clients share it"
-	fi
 }
 
 # ---- one run ----
@@ -220,11 +155,6 @@ write_stack()	# SYSTEM
 	printf '\n[run]\ntogether = %s\n' "$peers"
 }
 
-quietly()	# COMMAND...
-{
-	"$@" >>"$log" 2>&1 </dev/null || fail "'$*' failed"
-}
-
 stack_up()	# SYSTEM
 {
 	write_stack "$1" >"$out/$1.conf"
@@ -291,8 +221,7 @@ report()
 {
 	echo "xseg benchmarks of $(date '+%Y-%m-%d %H:%M'): hits by copy, at random over $set_mib MiB," \
 		"$runs runs of $seconds s each."
-	echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, Linux" \
-		"$(uname -r); the server on CPU $server_cpu, clients on $client_cpus."
+	machine
 	echo "IOPS are medians; low-high are the slowest and the fastest run in percent of the median;" \
 		"ratios are to the bare limit."
 	echo
@@ -301,28 +230,9 @@ report()
 	hits
 }
 
-plots()
-{
-	if ! command -v gnuplot >/dev/null; then
-		echo "no plots: gnuplot is not there (make deps)"
-	elif ! gnuplot -e "data='$out/results.tsv'; out='$out'" bench/plot.gp 2>>"$log"; then
-		echo "no plots: gnuplot failed, see $log"
-	else
-		echo "plots: $out/iops.png $out/bandwidth.png"
-	fi
-}
-
-check_tools
 choose_time
 choose_set
-rm -rf "$out"
-mkdir -p "$raw" "$out/log" || exit 1
-trap cleanup EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
-choose_cpus
-load_before=$(cut -d ' ' -f 1 /proc/loadavg)
+bench_begin hits xseg xseg-host xbench bench-limit
 points=$((2 * ${#sizes[@]} * ${#depths[@]} * ${#threads[@]}))
 minutes=$(awk -v n="$points" -v s="$seconds" -v r="$runs" \
 	'BEGIN { printf "%d", r * (n * 3 * (s + 0.4) + 20) / 60 + 1 }')
@@ -338,7 +248,7 @@ done
 collect >"$out/runs.tsv"
 awk -f bench/lib.awk -f bench/medians.awk "$out/runs.tsv" >"$out/results.tsv"
 report | tee "$out/report.txt"
-plots
+plots "data='$out/results.tsv'; out='$out'" bench/plot.gp "$out/iops.png" "$out/bandwidth.png"
 echo "report: $out/report.txt; every run's JSON: $raw"
 awk -F '\t' '$NF != 0 { bad = 1 } END { exit bad }' "$out/runs.tsv" ||
 	fail "I/O failed in some runs: see the last column of $out/runs.tsv"
