@@ -1,4 +1,4 @@
-# medians.awk - from one line a run to one line a point: medians over the rounds. Used by run.sh,
+# hits_medians.awk - from one line a run to one line a point: medians over the rounds. Used by hits.sh,
 # after lib.awk.
 #
 # In:  SYSTEM RW BS DEPTH THREADS IOPS BYTES MEAN_NS P50_NS P99_NS ERRORS, with tabs
