@@ -37,13 +37,6 @@ fi
 
 # ---- the machine ----
 
-choose_time()
-{
-	case $seconds in *[!0-9.]*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;; esac
-	run_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 1000 }')
-	[ "$run_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short"
-}
-
 choose_set()
 {
 	local free fit
@@ -247,8 +240,4 @@ for round in $(seq "$runs"); do
 done
 collect >"$out/runs.tsv"
 awk -f bench/lib.awk -f bench/hits_medians.awk "$out/runs.tsv" >"$out/results.tsv"
-report | tee "$out/report.txt"
-plots "data='$out/results.tsv'; out='$out'" bench/hits.gp "$out/iops.png" "$out/bandwidth.png"
-echo "report: $out/report.txt; every run's JSON: $raw"
-awk -F '\t' '$NF != 0 { bad = 1 } END { exit bad }' "$out/runs.tsv" ||
-	fail "I/O failed in some runs: see the last column of $out/runs.tsv"
+bench_end hits.gp iops.png bandwidth.png

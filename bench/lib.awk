@@ -14,3 +14,9 @@ function median(list,	v, n, i, k, t)
 	high = v[n]
 	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 }
+
+# The last lines of a report: what was wanted, what came out, and whether that will do.
+function wanted(what, is, ok)
+{
+	printf "wanted %s, is %s: %s\n", what, is, ok ? "met" : "not met"
+}

@@ -12,7 +12,8 @@ set -u
 benchmarks=(hits)
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
-report=$BUILD/bench/report.txt
+out=${BENCH_OUT:-$BUILD/bench}
+report=$out/report.txt
 running=
 failed=()
 
@@ -39,14 +40,14 @@ trap 'interrupted 129' HUP
 trap 'interrupted 130' INT
 trap 'interrupted 143' TERM
 
-mkdir -p "$BUILD/bench" || exit 1
+mkdir -p "$out" || exit 1
 : >"$report"
 for name in "${benchmarks[@]}"; do
 	printf '\n==== %s ====\n' "$name"
 	"bench/$name.sh" "$@" &
 	running=$!
 	if wait "$running"; then
-		{ printf '==== %s ====\n' "$name"; cat "$BUILD/bench/$name/report.txt"; echo; } >>"$report"
+		{ printf '==== %s ====\n' "$name"; cat "$out/$name/report.txt"; echo; } >>"$report"
 	else
 		failed+=("$name")
 	fi
@@ -54,6 +55,6 @@ for name in "${benchmarks[@]}"; do
 done
 echo "all reports: $report"
 if [ ${#failed[@]} -gt 0 ]; then
-	echo "bench: not run to the end: ${failed[*]}; see above, and $BUILD/bench/NAME/log" >&2
+	echo "bench: not run to the end: ${failed[*]}; see above, and $out/NAME/log" >&2
 	exit 1
 fi
