@@ -1,5 +1,7 @@
 #!/bin/bash
-# benches.sh - the benchmarks: bench-lru counts right. Nothing here judges a figure that depends on time.
+# benches.sh - the benchmarks: bench-lru counts right, and the short form of each makes its reports. Nothing here judges
+# a figure that depends on time.
+# timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need jq
 
@@ -43,4 +45,39 @@ hits "writes are not counted" "0 0" writes
 expect_err 1 "line 1, is not of fio's iolog version 2" "what is no trace is refused" bench-lru "$root/Makefile"
 expect_err 1 "cannot open none" "a trace that is not there is named" bench-lru none
 expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
+
+# ---- the short forms ----
+
+# rows FILE COLUMNS: how many lines a table with so many columns has; 0 when one has another number, or an empty field
+rows()
+{
+	awk -F '\t' -v n="$2" 'NF != n { bad = 1 } { for (i = 1; i <= NF; i++) if ($i == "") bad = 1 }
+		END { print bad ? 0 : NR }' "$1"
+}
+
+# bench NAME RUNS WANTED "TABLE:COLUMNS:LINES ..." "PICTURE ...": bench/NAME.sh --quick makes so many JSON files of runs, lines
+# that say what was wanted, tables and plots
+bench()
+{
+	local at=$TMP/bench/$1 table part picture
+	t "bench/$1.sh --quick runs to its end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/bench" \
+		"$root/bench/$1.sh" --quick || return
+	is "its raw files are JSON" "$(jq -es 'length' "$at"/raw/*-run.*.json)" "$2"
+	is "no I/O failed in them" "$(jq -es 'map(.jobs[].error) | add' "$at"/raw/*-run.*.json)" 0
+	is "its report says what was wanted, and whether it is met" \
+		"$(grep -cE '^wanted .*, is .*: (met|not met)$' "$at/report.txt") $(grep -c ^wanted "$at/report.txt")" "$3 $3"
+	for table in $4; do
+		IFS=: read -r -a part <<<"$table"
+		is "it makes a table ${part[0]} of ${part[2]} lines" "$(rows "$at/${part[0]}" "${part[1]}")" "${part[2]}"
+	done
+	for picture in $5; do
+		if command -v gnuplot >/dev/null; then
+			t "it plots $picture" test -s "$at/$picture"
+		else
+			skip "it plots $picture" "gnuplot is not there"
+		fi
+	done
+}
+
+bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 finish
