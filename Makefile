@@ -7,7 +7,7 @@
 #   peers/host/*.c               build/bin/xseg-host
 #   tools/xseg/*.c               build/bin/xseg
 #   bench/xbench/*.c             build/bin/xbench
-#   bench/limits/NAME.c          build/bin/bench-NAME
+#   bench/limits|lru/NAME.c      build/bin/bench-NAME
 #   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
@@ -65,13 +65,13 @@ PEER_SRC := $(foreach p,$(PEERS),$(wildcard peers/$(p)/*.c))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(wildcard tools/xseg/*.c)
 XBENCH_SRC := $(wildcard bench/xbench/*.c)
-LIMITS_SRC := $(wildcard bench/limits/*.c)
+BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 UNIT_SRC := $(wildcard tests/unit/*_test.c tests/unit/*/*_test.c)
 UNIT_HELP_SRC := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c tests/unit/*/*.c))
 
-ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) $(LIMITS_SRC) \
+ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) $(BENCH_SRC) \
 	   $(SIM_SRC) $(TEST_TOOL_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
 STYLED = $(wildcard $(foreach d,xtypes xseg peers tools bench tests,$(foreach e,c h,\
 	   $(d)/*.$(e) $(d)/*/*.$(e) $(d)/*/*/*.$(e))))
@@ -85,7 +85,7 @@ BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
        $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
        $(if $(XBENCH_SRC),$(BUILD)/bin/xbench)
-LIMITS := $(patsubst bench/limits/%.c,$(BUILD)/bin/bench-%,$(LIMITS_SRC))
+BENCH := $(foreach s,$(BENCH_SRC),$(BUILD)/bin/bench-$(basename $(notdir $(s))))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
 	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC))
@@ -94,7 +94,7 @@ TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
 
 .PHONY: all programs tests
 all: programs tests ## everything, into build/bin and build/tests
-programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(LIMITS) ## what `all` makes, without the tests
+programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS)
 
 # Writes the text $(1) to the target, and touches it only when the text is another one.
@@ -166,8 +166,11 @@ $(BUILD)/bin/xseg: $(call objs,$(TOOL_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
-$(LIMITS): $(BUILD)/bin/bench-%: $(BUILD)/obj/bench/limits/%.o $(BASE) $(BUILD)/sources
-	$(link)
+define bench_rule
+$(BUILD)/bin/bench-$(basename $(notdir $(1))): $(call objs,$(1)) $(BASE) $(BUILD)/sources
+	$$(link)
+endef
+$(foreach s,$(BENCH_SRC),$(eval $(call bench_rule,$(s))))
 # The simulator kills peers in the middle of a callback, at these calls (tests/sim/cut.c).
 comma := ,
 SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req_submit xseg_req_forward \

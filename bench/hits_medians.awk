@@ -1,4 +1,5 @@
-# medians.awk - from one line a run to one line a point: medians over the rounds. Used by run.sh.
+# hits_medians.awk - from one line a run to one line a point: medians over the rounds. Used by hits.sh,
+# after lib.awk.
 #
 # In:  SYSTEM RW BS DEPTH THREADS IOPS BYTES MEAN_NS P50_NS P99_NS ERRORS, with tabs
 # Out: a line of names, then SYSTEM RW BS DEPTH THREADS IOPS LOWEST HIGHEST BYTES MEAN_NS P50_NS P99_NS
@@ -6,21 +7,6 @@ BEGIN {
 	FS = OFS = "\t"
 	print "system", "rw", "bs", "depth", "threads", "iops", "low", "high", "bytes", "mean_ns", \
 		"p50_ns", "p99_ns"
-}
-
-# The median of a list of numbers; low and high are set.
-function median(list,	v, n, i, k, t)
-{
-	n = split(list, v, " ")
-	for (i = 2; i <= n; i++)
-		for (k = i; k > 1 && v[k - 1] + 0 > v[k] + 0; k--) {
-			t = v[k]
-			v[k] = v[k - 1]
-			v[k - 1] = t
-		}
-	low = v[1]
-	high = v[n]
-	return int(n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2)
 }
 
 {
@@ -37,9 +23,10 @@ function median(list,	v, n, i, k, t)
 END {
 	for (i = 1; i <= nr; i++) {
 		k = order[i]
-		m = median(iops[k])
+		m = int(median(iops[k]))
 		l = low
 		h = high
-		print k, m, l, h, median(bytes[k]), median(mean[k]), median(p50[k]), median(p99[k])
+		print k, m, l, h, int(median(bytes[k])), int(median(mean[k])), int(median(p50[k])), \
+			int(median(p99[k]))
 	}
 }

@@ -1,4 +1,4 @@
-# report.awk - the table, the limit's parts and the verdict, from the medians of medians.awk. Used by run.sh.
+# hits.awk - the table, the limit's parts and the verdict, from the medians of hits_medians.awk. Used by hits.sh.
 #
 # Variables: sizes, depths, threads (lists), goal (IOPS), load (load average before the run)
 BEGIN {

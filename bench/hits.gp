@@ -1,8 +1,8 @@
-# plot.gp - plots of bench/run.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" plot.gp
+# hits.gp - plots of bench/hits.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" hits.gp
 #
 # iops.png: 4 KiB blocks, one thread, by depth; bars show the slowest and the fastest run.
 # bandwidth.png: the deepest queue, one thread, by block size.
-# data is a table of medians whose columns medians.awk names in its first line.
+# data is a table of medians whose columns hits_medians.awk names in its first line.
 set datafile separator "\t"
 set terminal pngcairo size 1100,480 font "sans,10"
 set style data linespoints

@@ -1,0 +1,22 @@
+# lib.awk - what the benchmarks' awk programs share: awk -f bench/lib.awk -f bench/NAME.awk
+
+# The median of a list of numbers; low and high are set.
+function median(list,	v, n, i, k, t)
+{
+	n = split(list, v, " ")
+	for (i = 2; i <= n; i++)
+		for (k = i; k > 1 && v[k - 1] + 0 > v[k] + 0; k--) {
+			t = v[k]
+			v[k] = v[k - 1]
+			v[k - 1] = t
+		}
+	low = v[1]
+	high = v[n]
+	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+}
+
+# The last lines of a report: what was wanted, what came out, and whether that will do.
+function wanted(what, is, ok)
+{
+	printf "wanted %s, is %s: %s\n", what, is, ok ? "met" : "not met"
+}

@@ -1,0 +1,196 @@
+# lib.sh - what the benchmarks share; sourced first by every script of this folder that measures.
+#
+#	#!/bin/bash
+#	# hits.sh - what is measured; this comment, up to `set -u`, is the text of --help
+#	set -u
+#	. "$(dirname "$0")/lib.sh"
+#	bench_options "$@"	# sets $quick, $runs
+#	bench_begin hits xseg xseg-host xbench
+#	...			# JSON files in $raw, and from them runs.tsv and results.tsv in $out
+#	bench_end hits.gp iops.png
+#
+# What a script has after this
+#   BUILD         absolute; PATH begins with its bin; the working directory is the repository
+#   out, raw      $BUILD/bench/NAME ($BENCH_OUT/NAME when that is given), new and empty, and its folder for JSON
+#   tmp           a folder in $out that is removed at the end
+#   log           where commands say what they say
+#   XSEG_SEGMENT  a name of its own, exported (BENCH_SEGMENT chooses it)
+#   server_cpu, client_cpus   the first CPU that there is, and a list of the others
+# Whatever way the script ends, its processes are ended and its segment is removed.
+
+script=$(realpath "$0")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root" || exit 1
+. tests/lib/leftovers.sh
+BUILD=${BUILD:-build}
+case $BUILD in /*) ;; *) BUILD=$root/$BUILD ;; esac
+export PATH="$BUILD/bin:$PATH"
+export XSEG_SEGMENT=${BENCH_SEGMENT:-bench-$$}
+export LC_ALL=C
+
+fail()	# TEXT...
+{
+	echo "bench: $*; the logs are in $out/log" >&2
+	exit 1
+}
+
+usage()	# TEXT...
+{
+	echo "bench: $*" >&2
+	exit 2
+}
+
+# bench_options [--quick]: reads the command line, and how many rounds there are
+bench_options()
+{
+	quick=
+	case ${1:-} in
+	--quick) quick=1 ;;
+	'') ;;
+	-h | --help)
+		sed -n '2,/^set -u/s/^# \{0,1\}//p' "$script"
+		exit 0
+		;;
+	*) usage "unknown option $1; there is only --quick" ;;
+	esac
+	runs=${BENCH_RUNS:-5}
+	case $runs in '' | *[!0-9]* | 0) usage "BENCH_RUNS=$runs is not a number such as 5" ;; esac
+}
+
+# bench_begin NAME PROGRAM...: the programs are checked, the folders made
+bench_begin()
+{
+	local tool
+	out=${BENCH_OUT:-$BUILD/bench}/$1
+	raw=$out/raw
+	tmp=$out/tmp
+	log=$out/log/bench.log
+	export XDG_STATE_HOME=$out/log
+	shift
+	for tool; do
+		[ -x "$BUILD/bin/$tool" ] || usage "$BUILD/bin/$tool is not there; run make first"
+	done
+	command -v jq >/dev/null || usage "jq is not there; run make deps"
+	rm -rf "$out"
+	mkdir -p "$raw" "$tmp" "$out/log" || exit 1
+	trap cleanup EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	choose_cpus
+	load_before=$(cut -d ' ' -f 1 /proc/loadavg)
+}
+
+# The length of a run: $seconds as xbench takes it, in $run_time.
+choose_time()
+{
+	case $seconds in *[!0-9.]*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;; esac
+	run_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 1000 }')
+	[ "$run_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short"
+}
+
+cleanup()
+{
+	local status=$?
+	trap - EXIT HUP INT TERM
+	{ end_segment "$XSEG_SEGMENT"; } 2>/dev/null
+	rm -rf "$tmp"
+	exit "$status"
+}
+
+# ---- the machine ----
+
+choose_cpus()
+{
+	local list
+	mapfile -t list < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+		while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done)
+	server_cpu=${list[0]}
+	client_cpus=$(IFS=,; echo "${list[*]:1}")
+	if [ ${#list[@]} -eq 1 ]; then
+		client_cpus=$server_cpu
+		echo "bench: there is one CPU only, so server and clients share it"
+	fi
+}
+
+free_mib()
+{
+	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
+}
+
+# One line for the head of a report.
+machine()
+{
+	echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, Linux" \
+		"$(uname -r); the server on CPU $server_cpu, clients on $client_cpus; load average before: $load_before."
+}
+
+# ---- doing things ----
+
+quietly()	# COMMAND...
+{
+	"$@" >>"$log" 2>&1 </dev/null || fail "'$*' failed"
+}
+
+# store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [volumed]]: a stack of one reactor in a segment of MIB; options are lines
+# of a stack file. Without options for a cache there is none, and a volumed only when it is asked for.
+store_up()
+{
+	local peers=$2
+	{
+		printf '[segment]\nname = %s\nmemory = %dM\n' "$XSEG_SEGMENT" "$1"
+		printf '\n[peer %s]\ncpus = %s\n%s\n' "$2" "$server_cpu" "$3"
+		if [ -n "${4:-}" ]; then
+			printf '\n[peer cached]\ndownstream = %s\ncpus = %s\n%s\n' "$2" "$server_cpu" "$4"
+			peers="cached $2"
+		fi
+		if [ -n "${5:-}" ]; then
+			printf '\n[peer volumed]\ndownstream = cached\ncpus = %s\n' "$server_cpu"
+			peers="volumed $peers"
+		fi
+		printf '\n[run]\ntogether = %s\n' "$peers"
+	} >"$out/stack.conf"
+	quietly xseg up "$out/stack.conf"
+}
+
+# measure FILE ARGUMENT...: xbench on the clients' CPUs; its JSON goes to FILE, its lines to the log only when it fails
+measure()
+{
+	local file=$1 said=$tmp/said.$BASHPID
+	shift
+	xbench --cpus="$client_cpus" --output-format=json --output="$file" "$@" >"$said" 2>&1 </dev/null &
+	wait $! && return	# in the background, for a trap does not wait for it then
+	cat "$said" >>"$log"
+	fail "xbench $* failed"
+}
+
+# What each peer and cached count.
+stat_to()	# FILE
+{
+	xseg --json stat >"$1" 2>>"$log" || fail "xseg stat failed"
+}
+
+# plot SCRIPT PICTURE...: a gnuplot script of this folder, which reads results.tsv
+plot()
+{
+	local script=$1
+	shift
+	if ! command -v gnuplot >/dev/null; then
+		echo "no plots: gnuplot is not there (make deps)"
+	elif ! gnuplot -e "data='$out/results.tsv'; out='$out'" "bench/$script" 2>>"$log"; then
+		echo "no plots: gnuplot failed, see $log"
+	else
+		echo "plots: ${*/#/$out/}"
+	fi
+}
+
+# bench_end SCRIPT PICTURE...: what the script's report() says becomes the report, the plots are made, and it fails when
+# an I/O did. runs.tsv has the errors in its last column.
+bench_end()
+{
+	report | tee "$out/report.txt"
+	plot "$@"
+	echo "report: $out/report.txt; every run's JSON: $raw"
+	awk -F '\t' '$NF != 0 { bad = 1 } END { exit bad }' "$out/runs.tsv" ||
+		fail "I/O failed in some runs: see the last column of $out/runs.tsv"
+}

@@ -1,0 +1,127 @@
+#!/bin/bash
+# objects.sh - what many small objects cost against few large ones, over the same set of pages.
+#
+# Usage: bench/objects.sh [--quick]
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one run)
+#
+# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4 MiB, of 32 KiB and
+# of 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M. Blocks of 4 KiB at random, by copy, with 16 in flight:
+#   cold    reads of the first half of the set while the cache is empty: all but the few that come twice are loaded, and
+#           each of a new object makes an entry; memd has no delay
+#   slow    the same of the second half, while memd takes 1 ms
+#   read    hits, after the whole set was written once in sequence
+#   write   the same
+# Everything but the client is in one reactor, and the cache holds the whole set and flushes nothing by itself. memd
+# holds nothing: what was never written reads as zeroes. Each round runs the three cuts one after the other, each on a
+# stack of its own; ratios are to the largest objects in the same round, and figures are medians of the rounds.
+#
+# In $BUILD/bench/objects: raw/OBJECTS-KIND-run.ROUND.json; from these alone runs.tsv, results.tsv (medians), report.txt
+# and the plot are made.
+set -u
+
+. "$(dirname "$0")/lib.sh"
+bench_options "$@"
+seconds=${BENCH_SECONDS:-1}
+set_mib=4096
+if [ -n "$quick" ]; then
+	runs=${BENCH_RUNS:-1}
+	seconds=${BENCH_SECONDS:-0.3}
+	set_mib=128
+fi
+object_kibs=(4096 32 4)
+
+# ---- one run ----
+
+# The cache has room for the set, for an eighth of it as slots of objects with one page, and for a quarter more.
+choose_set()
+{
+	local free shm
+	free=$(free_mib)
+	shm=$(df --output=avail -m /dev/shm | tail -n 1)
+	[ "$free" -lt "$shm" ] || free=$shm
+	while [ "$((set_mib * 17 / 10 + 1024))" -gt "$free" ] && [ $set_mib -gt 64 ]; do
+		set_mib=$((set_mib / 2))
+	done
+	cache_mib=$((set_mib * 11 / 8 + 64))
+}
+
+stack_of()	# OBJECTS
+{
+	store_up $((cache_mib + $1 * 600 / 1048576 + cache_mib / 50 + 384)) memd "memory = 64M" "$(
+		printf '%s\n' "memory = ${cache_mib}M" "objects = $(($1 + $1 / 16 + 64))" "dirty_high = 99" \
+			"dirty_low = 98" "dirty_age = 1h")"
+}
+
+# xbench_on OBJECT_KIB FILE ARGUMENT...
+xbench_on()
+{
+	local kib=$1 file=$2
+	shift 2
+	measure "$file" --target=cached --objects=$((set_mib * 1024 / kib)) --object_size="${kib}k" --iodepth=16 "$@"
+}
+
+run_cut()	# OBJECT_KIB ROUND
+{
+	local nr=$((set_mib * 1024 / $1)) rw
+	stack_of $nr
+	xbench_on "$1" "$raw/$nr-cold-run.$2.json" --rw=randread --size=$((set_mib / 2))M \
+		--number_ios=$((set_mib * 32)) --randseed="$2"
+	quietly xseg peer set memd latency=1ms
+	xbench_on "$1" "$raw/$nr-slow-run.$2.json" --rw=randread --offset=$((set_mib / 2))M \
+		--size=$((set_mib / 2))M --runtime="$run_time" --ramp_time=50ms --randseed="$2"
+	quietly xseg peer set memd latency=0
+	xbench_on "$1" "$tmp/fill.json" --rw=write --bs=1M
+	stat_to "$tmp/before.json"
+	for rw in read write; do
+		xbench_on "$1" "$raw/$nr-$rw-run.$2.json" --rw=rand$rw --runtime="$run_time" --ramp_time=50ms \
+			--randseed="$2"
+	done
+	stat_to "$tmp/after.json"
+	jq -s -r 'map(.caches[0]) | (.[1].misses + .[1].partial - .[0].misses - .[0].partial) as $missed |
+		"\($missed) \(.[1].flushed_bytes - .[0].flushed_bytes)"' "$tmp/before.json" "$tmp/after.json" \
+		>>"$out/hits.txt" || fail "cached shows no counters"
+	quietly xseg down --force
+}
+
+# ---- what came out ----
+
+# One line a run: OBJECTS KIND ROUND IOPS MEAN_NS ERRORS
+collect()
+{
+	local file name
+	for file in "$raw"/*-run.*.json; do
+		name=$(basename "$file" .json)
+		jq -r --arg name "${name/-run./ }" '
+			($name | gsub("-"; " ") | split(" ")) as $n |
+			.jobs[0] | (if $n[1] == "write" then .write else .read end) as $j |
+			$n + [$j.iops, $j.lat_ns.mean, .error] | @tsv' "$file" || fail "$file is damaged"
+	done
+}
+
+report()
+{
+	echo "xseg, the cost of many objects, $(date '+%Y-%m-%d %H:%M'): a set of $set_mib MiB, 4 KiB at random," \
+		"depth 16, medians of $runs rounds of $seconds s a run."
+	machine
+	awk '{ miss += $1; flushed += $2 } END {
+		printf "While hits were measured %d reads were no hits, and %d bytes were flushed.\n", miss, flushed
+	}' "$out/hits.txt"
+	echo
+	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/objects.awk "$out/runs.tsv"
+}
+
+choose_time
+choose_set
+bench_begin objects xseg xseg-host xbench
+minutes=$(awk -v r="$runs" -v s="$seconds" -v m="$set_mib" \
+	'BEGIN { printf "%d", r * 3 * (3 * s + m / 400 + 2) / 60 + 1 }')
+echo "bench: 4 points on 3 cuts of $set_mib MiB, $runs rounds: about $minutes minutes"
+for round in $(seq "$runs"); do
+	for kib in "${object_kibs[@]}"; do
+		echo "round $round of $runs: $((set_mib * 1024 / kib)) objects ..."
+		run_cut "$kib" "$round"
+	done
+done
+collect >"$tmp/runs"
+sort -t $'\t' -k1,1n -k2,2 -k3,3n "$tmp/runs" >"$out/runs.tsv"
+bench_end objects.gp objects.png

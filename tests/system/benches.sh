@@ -1,0 +1,86 @@
+#!/bin/bash
+# benches.sh - the benchmarks: bench-lru counts right, and the short form of each makes its reports. Nothing here judges
+# a figure that depends on time.
+# timeout: 240
+. "$(dirname "$0")/../lib/system.sh"
+need jq
+
+# ---- the exact LRU ----
+
+# trace FILE OFFSET/SIZE...: reads, as xbench logs them
+trace()
+{
+	local file=$1 io
+	shift
+	{
+		printf 'fio version 2 iolog\nmemd add\nmemd open\n'
+		for io; do
+			echo "memd read ${io%/*} ${io#*/}"
+		done
+		echo "memd close"
+	} >"$file"
+}
+
+# hits SENTENCE "READS HITS" ARGUMENT...: of bench-lru with a cache of two blocks
+hits()
+{
+	local sentence=$1 wanted=$2
+	shift 2
+	is "$sentence" "$(json_of '"\(.reads) \(.hits)"' bench-lru --cache=8k "$@")" "$wanted"
+}
+
+trace three 0/4096 4096/4096 0/4096 8192/4096 4096/4096 8192/4096
+hits "the block that was used least recently goes" "6 2" three
+hits "what fills the cache is not counted" "3 1" --warmup=50 three
+trace wide 0/8192 0/512 4000/200 0/12288 4096/8192
+hits "a read is a hit when all its blocks are there" "5 3" wide
+trace other 1048576/4096 1052672/4096 1056768/4096 1060864/4096 1064960/4096 1069056/4096
+hits "traces beside each other are merged evenly" "12 0" three other
+is "each trace has its own counts" \
+	"$(json_of '[.traces[] | .reads, .hits] | tostring' bench-lru --cache=1M three three other)" "[6,3,6,6,6,0]"
+cat three three >twice
+hits "traces that are concatenated are one after the other" "12 4" twice
+sed 's/read/write/' three >writes
+hits "writes are not counted" "0 0" writes
+expect_err 1 "line 1, is not of fio's iolog version 2" "what is no trace is refused" bench-lru "$root/Makefile"
+expect_err 1 "cannot open none" "a trace that is not there is named" bench-lru none
+expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
+
+# ---- the short forms ----
+
+# rows FILE COLUMNS: how many lines a table with so many columns has; 0 when one has another number, or an empty field
+rows()
+{
+	awk -F '\t' -v n="$2" 'NF != n { bad = 1 } { for (i = 1; i <= NF; i++) if ($i == "") bad = 1 }
+		END { print bad ? 0 : NR }' "$1"
+}
+
+# bench NAME RUNS WANTED "TABLE:COLUMNS:LINES ..." "PICTURE ...": bench/NAME.sh --quick makes so many JSON files of runs, lines
+# that say what was wanted, tables and plots
+bench()
+{
+	local at=$TMP/bench/$1 table part picture
+	t "bench/$1.sh --quick runs to its end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/bench" \
+		"$root/bench/$1.sh" --quick || return
+	is "its raw files are JSON" "$(jq -es 'length' "$at"/raw/*-run.*.json)" "$2"
+	is "no I/O failed in them" "$(jq -es 'map(.jobs[].error) | add' "$at"/raw/*-run.*.json)" 0
+	is "its report says what was wanted, and whether it is met" \
+		"$(grep -cE '^wanted .*, is .*: (met|not met)$' "$at/report.txt") $(grep -c ^wanted "$at/report.txt")" "$3 $3"
+	for table in $4; do
+		IFS=: read -r -a part <<<"$table"
+		is "it makes a table ${part[0]} of ${part[2]} lines" "$(rows "$at/${part[0]}" "${part[1]}")" "${part[2]}"
+	done
+	for picture in $5; do
+		if command -v gnuplot >/dev/null; then
+			t "it plots $picture" test -s "$at/$picture"
+		else
+			skip "it plots $picture" "gnuplot is not there"
+		fi
+	done
+}
+
+bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
+bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
+bench overhead 8 4 "runs.tsv:8:8 results.tsv:12:5" overhead.png
+bench objects 12 8 "runs.tsv:6:12 results.tsv:6:13" objects.png
+finish
