@@ -622,6 +622,65 @@ static void a_flush_waits_for_a_request_of_its_own_like_all(void **state)
 		crig_expect(info[--i], -ENOENT + ENOENT);
 }
 
+/* A read of a page that is not there, in the place of each that was answered. */
+static void keep_reading(struct crig_io **io, uint32_t nr, uint32_t *at)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (io[i] && !io[i]->done)
+			continue;
+		if (io[i])
+			crig_expect(io[i], B(1));
+		io[i] = crig_read("r", B(*at % OBJECT_BUCKETS), B(1));
+		*at += 2;
+	}
+}
+
+static void a_flood_of_loads_does_not_stop_flushing(void **state)
+{
+	struct crig_io *io[64] = { NULL }, *flush;
+	uint32_t at = 0, answered = 0;
+
+	(void)state;
+	crig_up("requests=8");
+	crig_hold(true);
+	keep_reading(io, 64, &at);
+	assert_int_equal(crig_nr_held(), crig_share());
+	for (uint32_t i = 0; i < 12; i++)
+		crig_expect(crig_write("w", B(i * 2), B(1), 5), B(1));
+	for (flush = crig_flush(0); !flush->done; answered++) {
+		crig_answer(crig_held(CRIG_ANY, 0));
+		keep_reading(io, 64, &at);
+	}
+	crig_expect(flush, 0);
+	assert_in_range(answered, 13, 200);		/* each load that waits goes before it at most once or twice */
+	crig_hold(false);
+	for (uint32_t i = 0; i < 64; i++)
+		crig_expect(io[i], B(1));
+}
+
+static void a_flood_of_flushes_does_not_stop_loads(void **state)
+{
+	struct crig_io *read;
+	uint32_t answered = 0;
+
+	(void)state;
+	crig_up("requests=8");
+	crig_hold(true);
+	for (uint32_t i = 0; i < 200; i++)
+		crig_expect(crig_write("w", B(i * 2), B(1), 5), B(1));
+	crig_flush(0);
+	assert_int_equal(crig_nr_held(), crig_share());
+	for (uint32_t i = 0; i < 4; i++) {
+		read = crig_read("r", B(i * 2), B(1));
+		for (; !read->done; answered++)
+			crig_answer(crig_held(CRIG_ANY, 0));
+		crig_expect(read, B(1));
+	}
+	assert_in_range(answered, 4, 4 * (crig_share() + 1));	/* what is at the store before it */
+	assert_true(crig_counter(CC_DIRTY_BYTES) > B(100));
+	crig_hold(false);
+}
+
 static void stopping_flushes_everything_and_then_is_quiet(void **state)
 {
 	uint64_t left, total;
@@ -687,6 +746,8 @@ int main(void)
 		CRIG_T(flushes_that_share_the_last_ticket_need_no_further_flush),
 		CRIG_T(a_flush_beside_a_bucket_in_flight_polls_no_more_than_needed),
 		CRIG_T(a_flush_waits_for_a_request_of_its_own_like_all),
+		CRIG_T(a_flood_of_loads_does_not_stop_flushing),
+		CRIG_T(a_flood_of_flushes_does_not_stop_loads),
 		CRIG_T(stopping_flushes_everything_and_then_is_quiet),
 		CRIG_T(drop_refuses_while_anything_is_dirty_and_then_forgets_all),
 	};
