@@ -70,6 +70,8 @@ static void fill_in(json_t *j, const struct xseg_peer_info *cache)
 			json_object_set_new(j, objects[i], json_object());
 	if (!json_object_get(j, "draining"))
 		json_object_set_new(j, "draining", json_null());
+	if (!json_object_get(j, "resizing"))
+		json_object_set_new(j, "resizing", json_null());
 	out_set_int(j, "generation", cache->generation);
 }
 
@@ -179,19 +181,29 @@ static void print_policy(const json_t *status)
 		printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 }
 
+/* "3.0G (resizing to 2.0G, 512M left), 2.1G used, 4k dirty, and 12M for tables" */
+static void print_memory(const json_t *s)
+{
+	const json_t *r = json_object_get(s, "resizing");
+	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
+
+	printf("memory    %s", out_size(number(s, "memory_bytes"), a));
+	if (json_is_object(r))
+		printf(" (resizing to %s, %s left)", out_size(number(r, "to_bytes"), a), out_size(number(r, "left_bytes"), b));
+	printf(", %s used, %s dirty, and %s for tables\n", out_size(number(s, "used_bytes"), a),
+	       out_size(number(s, "dirty_bytes"), b), out_size(number(s, "metadata_bytes"), c));
+}
+
 void cache_text_print(const json_t *s)
 {
 	uint64_t hits = number(s, "hits"),
 		 looks = hits + number(s, "misses") + number(s, "partial");
-	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
+	char a[OUT_TEXT];
 
 	printf("cache     %s, %s, generation %" PRIu64 "\n", text(s, "name"), text(s, "state"),
 	       number(s, "generation"));
 	print_policy(s);
-	printf("memory    %s, %s used, %s dirty, and %s for tables\n",
-	       out_size(number(s, "memory_bytes"), a), out_size(number(s, "used_bytes"), b),
-	       out_size(number(s, "dirty_bytes"), c),
-	       out_size(number(s, "metadata_bytes"), (char[OUT_TEXT]){ "" }));
+	print_memory(s);
 	printf("objects   %" PRIu64 "\n", number(s, "objects"));
 	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
 	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
