@@ -120,7 +120,7 @@ report()
 }
 
 bench_begin ratio xseg xseg-host xbench bench-lru
-echo "bench: ${#loads[@]} loads, $runs rounds: about $((runs * 40 / 60 + 1)) minutes"
+echo "bench: ${#loads[@]} loads, $runs rounds: about $((runs * 30 / 60 + 1)) minutes"
 for round in $(seq "$runs"); do
 	for load in "${loads[@]}"; do
 		echo "round $round of $runs: $load ..."

@@ -170,7 +170,7 @@ report()
 
 bench_begin sustained xseg xseg-host xbench
 echo "bench: ${#kinds[@]} loads on 2 stores, $runs rounds of $((nr_ios / 256)) MiB each: about" \
-	"$((runs * ${#kinds[@]} * (nr_ios * 3 / 2 / 8000 + 4) / 60 + 1)) minutes"
+	"$((runs * ${#kinds[@]} * (nr_ios / 8000 + 3) / 60 + 1)) minutes"
 for round in $(seq "$runs"); do
 	for store in memd filed; do
 		echo "round $round of $runs: over $store ..."
