@@ -49,7 +49,6 @@ struct counts {
 struct trace {
 	struct access *at;
 	size_t nr, room, done;
-	struct counts counts;
 };
 
 struct entry {
@@ -271,8 +270,8 @@ static void replay_one(struct lru *l, const struct access *a, struct counts *c)
 	c->block_hits += there;
 }
 
-/* Returns how many accesses there were. */
-static uint64_t replay(struct lru *l, struct trace *traces, int nr, uint32_t warmup)
+/* What is counted of each trace goes to counts. Returns how many accesses there were. */
+static uint64_t replay(struct lru *l, struct trace *traces, struct counts *counts, int nr, uint32_t warmup)
 {
 	uint64_t total = 0, done = 0;
 	struct counts unused = { 0 };
@@ -281,7 +280,7 @@ static uint64_t replay(struct lru *l, struct trace *traces, int nr, uint32_t war
 	for (int i = 0; i < nr; i++)
 		total += traces[i].nr;
 	for (; (t = next_trace(traces, nr)); done++)
-		replay_one(l, &t->at[t->done++], done < total * warmup / 100 ? &unused : &t->counts);
+		replay_one(l, &t->at[t->done++], done < total * warmup / 100 ? &unused : &counts[t - traces]);
 	return total;
 }
 
@@ -291,22 +290,22 @@ static void print_counts(const struct counts *c)
 	       c->reads, c->hits, c->blocks, c->block_hits);
 }
 
-static void print(const struct options *o, uint64_t accesses, const struct trace *traces, int nr)
+static void print(const struct options *o, uint64_t accesses, const struct counts *counts, int nr)
 {
 	struct counts sum = { 0 };
 
 	for (int i = 0; i < nr; i++) {
-		sum.reads += traces[i].counts.reads;
-		sum.hits += traces[i].counts.hits;
-		sum.blocks += traces[i].counts.blocks;
-		sum.block_hits += traces[i].counts.block_hits;
+		sum.reads += counts[i].reads;
+		sum.hits += counts[i].hits;
+		sum.blocks += counts[i].blocks;
+		sum.block_hits += counts[i].block_hits;
 	}
 	printf("{ \"cache_bytes\": %" PRIu64 ", \"accesses\": %" PRIu64 ", ", o->cache, accesses);
 	print_counts(&sum);
 	printf(", \"traces\": [");
 	for (int i = 0; i < nr; i++) {
 		printf("%s{ ", i ? ", " : " ");
-		print_counts(&traces[i].counts);
+		print_counts(&counts[i]);
 		printf(" }");
 	}
 	printf(" ] }\n");
@@ -315,6 +314,7 @@ static void print(const struct options *o, uint64_t accesses, const struct trace
 static int run(const struct options *o, char **paths, int nr, struct xseg_error *err)
 {
 	struct trace traces[MAX_TRACES] = { 0 };
+	struct counts counts[MAX_TRACES] = { 0 };
 	struct lru l = { 0 };
 	int rc = lru_init(&l, o->cache);
 
@@ -323,7 +323,7 @@ static int run(const struct options *o, char **paths, int nr, struct xseg_error 
 	for (int i = 0; !rc && i < nr; i++)
 		rc = trace_load(&traces[i], paths[i], err);
 	if (!rc)
-		print(o, replay(&l, traces, nr, o->warmup), traces, nr);
+		print(o, replay(&l, traces, counts, nr, o->warmup), counts, nr);
 	for (int i = 0; i < nr; i++)
 		free(traces[i].at);
 	lru_fini(&l);
