@@ -44,7 +44,8 @@ static const char *const format_names[] = {
 	}
 
 const struct opt xb_opts[] = {
-	STR(segment, "NAME", "-s NAME; segment, else $XSEG_SEGMENT, else xseg"),
+	{ .name = "segment", .kind = OPT_STR, .off = FIELD(segment), .len = sizeof(((struct xb_options *)0)->segment),
+	  .arg = "NAME", .check = cli_check_name, .help = "-s NAME; segment, else $XSEG_SEGMENT, else xseg" },
 	STR(volume, "VOL", "volume to use"),
 	STR(target, "PEER", "peer to send to, objects of xbench's own naming"),
 	NUM(objects, OPT_SIZE, "1024", 1, 1ull << 32, "N", "with --target: how many objects"),
@@ -279,7 +280,7 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 	if (rc < 0 || o->help)
 		return rc < 0 ? rc : 0;
 	if (rc < argc)
-		return xseg_fail(err, -EINVAL, "'%.60s' is not an option; see --help", argv[rc]);
+		return xseg_fail(err, -EINVAL, "'%.60s' is not an option", argv[rc]);
 	if (o->verify_only || *o->verify_state)
 		o->verify = 1;
 	if (!*o->segment)

@@ -100,8 +100,10 @@ int main(int argc, char **argv)
 		return help();
 	if (!rc)
 		rc = check_cpus(&o, &err);
-	if (rc)
-		return fail(&err, 2);
+	if (rc) {
+		fprintf(stderr, "xbench: %s; see xbench --help\n", err.text);
+		return 2;
+	}
 	xb_clock_init();
 	rc = xseg_attach(o.segment, 0, &seg, &err);
 	if (rc)

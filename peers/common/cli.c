@@ -60,7 +60,7 @@ static unsigned distance(const char *a, const char *b)
 
 const struct opt *cli_nearest(const struct cli_group *groups, const char *name)
 {
-	unsigned best = (unsigned)strlen(name) / 2 + 2, d;
+	unsigned len = (unsigned)strlen(name), best = len < 3 ? len : len < 6 ? 3 : 4, d;
 	const struct opt *found = NULL, *o;
 
 	for (; groups->table; groups++)
@@ -80,9 +80,26 @@ static int unknown(const struct cli_group *groups, const char *dashes, const cha
 	const struct opt *o = cli_nearest(groups, name);
 
 	if (!o)
-		return xseg_fail(err, -EINVAL, "unknown option %s%s; see --help", dashes, name);
+		return xseg_fail(err, -EINVAL, "unknown option %s%s", dashes, name);
 	return xseg_fail(err, -EINVAL, "unknown option %s%s; did you mean --%s?", dashes, name,
 			 o->name);
+}
+
+/* ---- arguments ------------------------------------------------------------------------- */
+
+/* NULL: a flag, which needs no value. */
+static const char *arg_of(const struct opt *o)
+{
+	static const char *const args[] = {
+		[OPT_SIZE] = "SIZE",   [OPT_TIME] = "TIME", [OPT_RATE] = "RATE",
+		[OPT_UINT] = "N",      [OPT_U64] = "N",     [OPT_PERCENT] = "PERCENT",
+		[OPT_BOOL] = "yes|no", [OPT_STR] = "TEXT",  [OPT_ENUM] = "NAME",
+		[OPT_LIST] = "TEXT",
+	};
+
+	if (o->kind == OPT_BOOL && !o->def)
+		return NULL;
+	return o->arg ? o->arg : args[o->kind];
 }
 
 /* ---- parsing ----------------------------------------------------------------------------- */
@@ -121,8 +138,7 @@ int cli_parse(const struct cli_group *groups, int argc, char **argv, struct xseg
 		if (!strcmp(argv[i], "--"))
 			return i + 1;
 		if (split(argv[i], name, &value))
-			return xseg_fail(err, -EINVAL, "unknown option %.60s...; see --help",
-					 argv[i]);
+			return xseg_fail(err, -EINVAL, "unknown option %.60s...", argv[i]);
 		o = find(groups, name, &base);
 		if (!o)
 			return unknown(groups, argv[i][1] == '-' ? "--" : "-", name, err);
@@ -130,7 +146,7 @@ int cli_parse(const struct cli_group *groups, int argc, char **argv, struct xseg
 			value = "yes";
 		if (!value && ++i == argc)
 			return xseg_fail(err, -EINVAL, "--%s needs a value: %s", o->name,
-					 o->arg ? o->arg : "VALUE");
+					 arg_of(o));
 		rc = opt_set(o, base, value ? value : argv[i], err);
 		if (rc)
 			return rc;
@@ -181,21 +197,6 @@ static void print_choices(FILE *out, const struct opt *o)
 		return;
 	for (name = o->names; *name; name++)
 		fprintf(out, "%s%s", name == o->names ? ": " : ", ", *name);
-}
-
-/* NULL: a flag, which needs no value. */
-static const char *arg_of(const struct opt *o)
-{
-	static const char *const args[] = {
-		[OPT_SIZE] = "SIZE",   [OPT_TIME] = "TIME", [OPT_RATE] = "RATE",
-		[OPT_UINT] = "N",      [OPT_U64] = "N",     [OPT_PERCENT] = "PERCENT",
-		[OPT_BOOL] = "yes|no", [OPT_STR] = "TEXT",  [OPT_ENUM] = "NAME",
-		[OPT_LIST] = "TEXT",
-	};
-
-	if (o->kind == OPT_BOOL && !o->def)
-		return NULL;
-	return o->arg ? o->arg : args[o->kind];
 }
 
 /* "name=ARG" */

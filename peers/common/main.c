@@ -391,7 +391,7 @@ static int read_options(struct peer *p, int argc, char **argv)
 	}
 	missing = opt_missing(cls->opts, p);
 	if (at < 0)
-		log_error("%s: %s", cls->kind, err.text);
+		log_error("%s: %s; see %s --help", cls->kind, err.text, cls->kind);
 	else if (at < argc)
 		log_error("%s: '%.60s' is no option; see %s --help", cls->kind, argv[at],
 			  cls->kind);

@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 		return run_supervisor(&o);
 	if (at >= 0 && at < argc && !o.supervise)
 		return host(o.segment, argc - at, argv + at);
-	log_error("%s: %s", me,
-		  at < 0 ? err.text : "name the peers to serve, or --supervise; see --help");
+	log_error("%s: %s; see %s --help", me,
+		  at < 0 ? err.text : "name the peers to serve, or --supervise", me);
 	return MAIN_USAGE;
 }

@@ -93,9 +93,15 @@ struct global_opts {
 	uint64_t timeout_ns;
 };
 
+/* An empty one is what a script says whose variable is not set: not the default. */
+static int check_segment(const char *name, struct xseg_error *err)
+{
+	return *name ? 0 : xseg_fail(err, -EINVAL, "segment: '' is no name; leave -s out for $XSEG_SEGMENT");
+}
+
 #define AT(field) offsetof(struct global_opts, field)
 static const struct opt global_table[] = {
-	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX,
+	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX, .check = check_segment,
 	  .arg = "SEGMENT",
 	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
@@ -264,7 +270,7 @@ static int check_words(const struct command *cmd, const void *opts, int argc, ch
 	const char *missing = cmd->opts ? opt_missing(cmd->opts, opts) : NULL;
 
 	if (argc < cmd->min_args)
-		return tool_fail(TOOL_USAGE, "%s: something is missing; usage: xseg %s %s",
+		return tool_fail(TOOL_USAGE, "%s: a word is missing; usage: xseg %s %s",
 				 cmd->words, cmd->words, cmd->args);
 	if (argc > cmd->max_args)
 		return tool_fail(TOOL_USAGE, "%s: '%.60s' is one word too many; usage: xseg %s%s%s",
