@@ -56,11 +56,13 @@ static int pick_cache(struct tool *t, const struct view_peers *peers, const char
 		      const struct xseg_peer_info **found)
 {
 	*found = name ? view_peer_named(peers, name) : view_peer_of_kind(peers, "cached", NULL);
+	if (!*found && !name)
+		return tool_fail(TOOL_REFUSED, "segment %s has no cache; 'xseg peer list' shows what it has", t->segment);
 	if (!*found)
 		return tool_fail(
 			TOOL_REFUSED,
-			"cache %s: segment %s has none; 'xseg peer list' shows what it has",
-			name ? name : "status", t->segment);
+			"cache %s: segment %s has none of that name; 'xseg peer list' shows what it has",
+			name, t->segment);
 	if (strcmp((*found)->kind, "cached"))
 		return tool_fail(
 			TOOL_USAGE,
@@ -231,7 +233,7 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = volume_id(c, o, &id);
 	if (!rc)
-		rc = client_flush(c, peer, id, argv[0]);
+		rc = client_flush(c, peer, id, "cache flush", argv[0]);
 	client_close(c);
 	if (!rc)
 		tool_say(t, "cache %s is flushed", argv[0]);

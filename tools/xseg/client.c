@@ -332,7 +332,7 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	return tool_fail_errno(rc, &reason, hint, "%s", what);
 }
 
-int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what)
+int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name)
 {
 	char dirty[OUT_TEXT];
 	int64_t result;
@@ -340,22 +340,22 @@ int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *w
 
 	rc = client_send(c, peer, XSEG_OP_FLUSH, volume);
 	if (rc)
-		return client_fail(c, rc, NULL, "%s: the flush", what);
+		return client_fail(c, rc, NULL, "%s %s", what, name);
 	while (!client_poll(c, CLIENT_PORT_IO, LOOK_EVERY_NS, &result)) {
 		if (tool_out_of_time(c->t))
 			return tool_later(
-				"%s: not all is on stable storage yet, the flush goes on; 'xseg cache status' "
+				"%s %s: not all is on stable storage yet, the flush goes on; 'xseg cache status' "
 				"shows how much is dirty",
-				what);
-		tool_progress(c->t, "%s: flushing, %s dirty", what,
+				what, name);
+		tool_progress(c->t, "%s %s: flushing, %s dirty", what, name,
 			      out_size(view_dirty_bytes(c->seg, XSEG_NONE), dirty));
 	}
 	tool_progress_end();
 	if (result < 0)
 		return client_fail(
 			c, result,
-			"what could not be written stays dirty and is tried again; see 'xseg status'",
-			"%s: the flush", what);
+			"what could not be written stays dirty and is tried again; see 'xseg cache status'",
+			"%s %s", what, name);
 	return TOOL_DONE;
 }
 

@@ -65,9 +65,9 @@ int client_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volum
  * answer. */
 bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result);
 
-/* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT: ..."
+/* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT NAME: ..."
  * on failure. */
-int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what);
+int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name);
 
 /* True when nobody serves the peer and nobody will start it (C2). */
 bool client_peer_gone(struct client *c, uint32_t peer);

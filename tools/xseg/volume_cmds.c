@@ -22,7 +22,7 @@
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
 	  .arg = "NAME", .help = "which volumed, where there are several" }
 #define OPT_VOLUME_SIZE \
-	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .flags = OPT_REQUIRED, \
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .min = 512, .flags = OPT_REQUIRED, \
 	  .help = "bytes of the volume, a multiple of 512" }
 /* clang-format on */
 
@@ -369,7 +369,7 @@ int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
 	rc = open_volume(t, opts, "volume flush", argv[0], false, &ref);
 	if (rc)
 		return rc;
-	rc = client_flush(ref.c, ref.peer, ref.id, argv[0]);
+	rc = client_flush(ref.c, ref.peer, ref.id, "volume flush", argv[0]);
 	client_close(ref.c);
 	if (!rc)
 		tool_say(t, "volume %s is on stable storage", argv[0]);
@@ -379,6 +379,7 @@ int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
 static int show_moved(struct tool *t, const char *volume, const char *how,
 		      const struct volume_io_result *r)
 {
+	const char *unit = r->bytes < 1024 ? " bytes" : "";
 	char all[OUT_TEXT], data[OUT_TEXT], time[OUT_TEXT];
 	json_t *j;
 
@@ -390,8 +391,8 @@ static int show_moved(struct tool *t, const char *volume, const char *how,
 		out_set_int(j, "elapsed_ns", r->elapsed_ns);
 		return out_json(j);
 	}
-	tool_say(t, "%s %s: %s, of which %s are data, in %s", how, volume, out_size(r->bytes, all),
-		 out_size(r->data_bytes, data), out_time(r->elapsed_ns, time));
+	tool_say(t, "%s %s: %s%s, of which %s are data, in %s", how, volume, out_size(r->bytes, all),
+		 unit, out_size(r->data_bytes, data), out_time(r->elapsed_ns, time));
 	return TOOL_DONE;
 }
 

@@ -46,7 +46,7 @@ struct slot {
 
 struct mover {
 	const struct volume_ref *v;
-	const char *file;
+	const char *what, *file;		/* what: the command's words */
 	int fd;
 	/* may have holes, can be read and written anywhere */
 	bool is_regular;
@@ -64,11 +64,11 @@ struct mover {
 
 /* ---- slots ------------------------------------------------------------------------------- */
 
-static void mover_init(struct mover *m, const struct volume_ref *v, const char *file)
+static void mover_init(struct mover *m, const struct volume_ref *v, const char *what, const char *file)
 {
 	uint32_t i;
 
-	*m = (struct mover){ .v = v, .file = file, .fd = -1, .image_bytes = UINT64_MAX };
+	*m = (struct mover){ .v = v, .what = what, .file = file, .fd = -1, .image_bytes = UINT64_MAX };
 	m->start_ns = tool_now_ns();
 	m->nr_slots = v->c->nr_pages / CHUNK_PAGES;
 	if (m->nr_slots > MAX_SLOTS)
@@ -152,6 +152,12 @@ static void slot_answered(struct mover *m, struct slot *s, int64_t result)
 	}
 }
 
+static int stopped(const struct mover *m)
+{
+	return tool_later("%s %s: stopped at byte %" PRIu64 "; run the command again to have all of it",
+			  m->what, m->v->name, m->next);
+}
+
 /* Waits for at least one reply; TOOL_DONE, or why nobody should wait any longer. */
 static int mover_reap(struct mover *m)
 {
@@ -163,18 +169,16 @@ static int mover_reap(struct mover *m)
 
 	while (!(nr = xseg_port_replies(port, r, MAX_SLOTS))) {
 		if (tool_out_of_time(c->t))
-			return tool_later("%s: stopped at byte %" PRIu64
-					  "; run the command again to have all of it",
-					  m->v->name, m->next);
+			return stopped(m);
 		if (!client_peer_gone(c, m->v->peer))
 			gone_since = 0;
 		else if (!gone_since)
 			gone_since = tool_now_ns();
 		else if (tool_now_ns() - gone_since > 2 * TOOL_SECOND)
 			return tool_fail(TOOL_FAILED,
-					 "%s: its volumed went away at byte %" PRIu64
+					 "%s %s: its volumed went away at byte %" PRIu64
 					 "; start it again with 'xseg up'",
-					 m->v->name, m->next);
+					 m->what, m->v->name, m->next);
 		xseg_port_wait(port, WAIT_NS);
 	}
 	for (i = 0; i < nr; i++) {
@@ -202,21 +206,25 @@ static void show_progress(struct mover *m, const char *what)
 			      out_percent(m->next, m->image_bytes, part), rate);
 }
 
-static int volume_error(const struct mover *m, const char *what)
+static int volume_error(const struct mover *m)
 {
 	return tool_fail_errno(m->error, NULL, "see 'xseg status' and the store's log",
-			       "%s %s: at byte %" PRIu64, what, m->v->name, m->error_offset);
+			       "%s %s: at byte %" PRIu64, m->what, m->v->name, m->error_offset);
 }
 
-static int file_error(const struct mover *m, const char *what, int error)
+static int file_error(const struct mover *m, int error)
 {
 	if (error == EINTR)
-		return tool_later("%s: stopped at byte %" PRIu64
-				  "; run the command again to have all of it",
-				  m->v->name, m->next);
+		return stopped(m);
 	return tool_fail(TOOL_FAILED,
-			 "%s %s: %s: %s; at byte %" PRIu64 ", mend that and run it again", what,
-			 m->v->name, m->file, strerror(error), m->next);
+			 "%s %s: %s at byte %" PRIu64 ": %s; mend that and run it again", m->what,
+			 m->v->name, m->file, m->next, strerror(error));
+}
+
+static int open_error(const struct mover *m, int error, const char *hint)
+{
+	return tool_fail(TOOL_FAILED, "%s %s: %s: %s; %s", m->what, m->v->name, m->file,
+			 strerror(error), hint);
 }
 
 static void mover_result(const struct mover *m, struct volume_io_result *result)
@@ -296,9 +304,9 @@ static int open_input(struct mover *m)
 
 	m->fd = strcmp(m->file, "-") ? open(m->file, O_RDONLY | O_CLOEXEC) : dup(STDIN_FILENO);
 	if (m->fd < 0 || fstat(m->fd, &st))
-		return file_error(m, "import", errno);
+		return open_error(m, errno, "name an image that can be read");
 	if (S_ISDIR(st.st_mode))
-		return file_error(m, "import", EISDIR);
+		return open_error(m, EISDIR, "name an image");
 	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
 	if (m->is_regular) {
 		m->image_bytes = (uint64_t)st.st_size;
@@ -318,15 +326,15 @@ static int image_too_large(const struct mover *m)
 	if (m->image_bytes == UINT64_MAX)
 		return tool_fail(
 			TOOL_REFUSED,
-			"import %s: the image does not end with the volume's %s, of which all are written; grow it "
+			"%s %s: the image does not end with the volume's %s, of which all are written; grow it "
 			"with 'xseg volume resize' and run it again",
-			m->v->name, volume);
+			m->what, m->v->name, volume);
 	return tool_fail(TOOL_REFUSED,
-			 "import %s: the image has %s (%" PRIu64
+			 "%s %s: the image has %s (%" PRIu64
 			 " bytes) and the volume %s; grow it with "
 			 "'xseg volume resize %s --size %" PRIu64 "'",
-			 m->v->name, out_size(m->image_bytes, image), m->image_bytes, volume,
-			 m->v->name, m->image_bytes);
+			 m->what, m->v->name, out_size(m->image_bytes, image), m->image_bytes, volume,
+			 m->v->name, (m->image_bytes + XSEG_SECTOR - 1) / XSEG_SECTOR * XSEG_SECTOR);
 }
 
 /* True when no byte of the image's range is in a data extent of its file. */
@@ -364,7 +372,7 @@ static int read_chunk(struct mover *m, struct slot *s, uint32_t *got)
 	int64_t moved = move_bytes(m, s, m->is_regular ? preadv : stream_read, 0, s->size);
 
 	if (moved < 0)
-		return file_error(m, "import", (int)-moved);
+		return file_error(m, (int)-moved);
 	*got = (uint32_t)moved;
 	if (*got % XSEG_PAGE_SIZE)
 		memset((char *)xseg_page(m->v->c->seg, s->page[*got / XSEG_PAGE_SIZE]) +
@@ -434,7 +442,7 @@ static int import_run(struct mover *m)
 	while (!rc && (m->nr_out || (!m->ended && !m->error))) {
 		s = m->ended || m->error ? NULL : slot_in_state(m, SLOT_IDLE);
 		if (tool_out_of_time(m->v->c->t))
-			rc = file_error(m, "import", EINTR);
+			rc = file_error(m, EINTR);
 		else if (s)
 			rc = import_next(m, s);
 		else
@@ -442,7 +450,7 @@ static int import_run(struct mover *m)
 		import_release(m);
 		show_progress(m, "importing");
 	}
-	return !rc && m->error ? volume_error(m, "import") : rc;
+	return !rc && m->error ? volume_error(m) : rc;
 }
 
 int volume_io_import(const struct volume_ref *v, const char *file, struct volume_io_result *result)
@@ -450,7 +458,7 @@ int volume_io_import(const struct volume_ref *v, const char *file, struct volume
 	struct mover m;
 	int rc;
 
-	mover_init(&m, v, file);
+	mover_init(&m, v, "volume import", file);
 	rc = open_input(&m);
 	m.ended = m.image_bytes == 0;
 	if (!rc && m.image_bytes != UINT64_MAX && m.image_bytes > v->size_bytes)
@@ -459,7 +467,7 @@ int volume_io_import(const struct volume_ref *v, const char *file, struct volume
 		rc = import_run(&m);
 	tool_progress_end();
 	if (!rc)
-		rc = client_flush(v->c, v->peer, v->id, "import");
+		rc = client_flush(v->c, v->peer, v->id, m.what, v->name);
 	mover_result(&m, result);
 	if (m.fd >= 0)
 		close(m.fd);
@@ -477,10 +485,10 @@ static int open_output(struct mover *m)
 	else
 		m->fd = dup(STDOUT_FILENO);
 	if (m->fd < 0 || fstat(m->fd, &st))
-		return file_error(m, "export", errno);
+		return open_error(m, errno, "name a file that can be written");
 	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
 	if (m->is_regular && ftruncate(m->fd, 0))
-		return file_error(m, "export", errno);
+		return file_error(m, errno);
 	return TOOL_DONE;
 }
 
@@ -502,7 +510,7 @@ static int write_chunk(struct mover *m, const struct slot *s)
 		to = to < s->size ? to : s->size;
 		moved = move_bytes(m, s, m->is_regular ? pwritev : stream_write, from, to);
 		if (moved != to - from)
-			return file_error(m, "export", moved < 0 ? (int)-moved : EIO);
+			return file_error(m, moved < 0 ? (int)-moved : EIO);
 		m->data_bytes += to - from;
 		from = to;
 	}
@@ -543,7 +551,7 @@ static int export_run(struct mover *m)
 		export_fill(m);
 		s = slot_at(m, written);
 		if (tool_out_of_time(m->v->c->t)) {
-			rc = file_error(m, "export", EINTR);
+			rc = file_error(m, EINTR);
 		} else if (!s) {
 			rc = mover_reap(m);
 		} else if (!m->error || s->offset < m->error_offset) {
@@ -553,7 +561,7 @@ static int export_run(struct mover *m)
 		}
 		show_progress(m, "exporting");
 	}
-	return !rc && m->error ? volume_error(m, "export") : rc;
+	return !rc && m->error ? volume_error(m) : rc;
 }
 
 int volume_io_export(const struct volume_ref *v, const char *file, struct volume_io_result *result)
@@ -561,16 +569,16 @@ int volume_io_export(const struct volume_ref *v, const char *file, struct volume
 	struct mover m;
 	int rc;
 
-	mover_init(&m, v, file);
+	mover_init(&m, v, "volume export", file);
 	m.image_bytes = v->size_bytes;
 	rc = open_output(&m);
 	if (!rc)
 		rc = export_run(&m);
 	tool_progress_end();
 	if (!rc && m.is_regular && ftruncate(m.fd, (off_t)m.image_bytes))
-		rc = file_error(&m, "export", errno);
+		rc = file_error(&m, errno);
 	mover_result(&m, result);
 	if (m.fd >= 0 && close(m.fd) && !rc)
-		rc = file_error(&m, "export", errno);
+		rc = file_error(&m, errno);
 	return rc;
 }
