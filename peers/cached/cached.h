@@ -49,7 +49,7 @@
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 #define NR_LISTS       128		/* lists of pages for larger ones */
 #define MAGAZINE       16
-#define SIZE_MIN_BYTES (4ull << 20)
+#define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
 /* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves; kept out of use by a test. */
 #define OWNER_CHUNKS   (1ull << 63)

@@ -10,6 +10,7 @@
 #define CACHE_CHUNK_SLOTS   64u		/* buckets in a chunk */
 #define CACHE_OBJECT_CHUNKS 16u		/* chunks of an object: 4 MiB */
 #define CACHE_OBJECT_BYTES  256u	/* an object's entry in the arena */
+#define CACHE_BYTES_MIN	    (4ull << 20) /* the least memory of a cache */
 
 /* Objects for which a cache of that memory is made when `objects` is not given. */
 uint32_t cached_default_objects(uint64_t memory_bytes);

@@ -29,7 +29,7 @@ const struct opt seg_create_table[] = {
 	  .help = "requests in all (0: 2048)" },
 	{ .name = "ports", .kind = OPT_UINT, .off = AT(ports), .max = 256,
 	  .help = "ports in all (0: 64)" },
-	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache_bytes),
+	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache_bytes), .min = CACHE_BYTES_MIN,
 	  .help = "also print what a cache of that size costs" },
 	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects),
 	  .help = "objects that this cache can hold (0: as cached chooses)" },

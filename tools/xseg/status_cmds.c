@@ -194,7 +194,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_segment(t, j);
 		print_chains(j);
 		print_caches(j);
-		putchar('\n');
+		printf(peers.nr ? "\n" : "peers       none\n");
 		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
 	}
 	json_decref(j);
