@@ -54,7 +54,7 @@ static void is_stored(const char *name, uint64_t offset, uint32_t size)
 	assert_true(crig_stored(name, offset, size, 5));
 }
 
-/* Data of `fn`, a bucket in each of nr places of as many chunks as there are, with three times as many pages between that are
+/* Data of `fn`, a bucket in each of nr places of as many chunks as there are, with seven times as many pages between that are
  * free again afterwards: so every extent has some of it. */
 static void scatter(uint32_t nr, uint32_t chunks, void (*fn)(const char *name, uint64_t offset, uint32_t size))
 {
@@ -63,10 +63,10 @@ static void scatter(uint32_t nr, uint32_t chunks, void (*fn)(const char *name, u
 	for (uint32_t i = 0; i < nr; i++) {
 		snprintf(name, sizeof(name), "s%u", i % chunks / OBJECT_CHUNKS);
 		fn(name, B(i % OBJECT_CHUNKS * CHUNK_SLOTS + i / chunks), B(1));
-		snprintf(name, sizeof(name), "gone%u", i / 256);
-		have(name, B(i % 256 * 3), B(3));
+		snprintf(name, sizeof(name), "gone%u", i / 128);
+		have(name, B(i % 128 * 7), B(7));
 	}
-	for (uint32_t i = 0; i * 256 < nr; i++) {
+	for (uint32_t i = 0; i * 128 < nr; i++) {
 		snprintf(name, sizeof(name), "gone%u", i);
 		crig_expect(crig_op(XSEG_OP_DELETE, name, 0, 0), 0);
 	}
@@ -215,11 +215,11 @@ static void clean_data_moves_while_there_is_room_for_it(void **state)
 
 	(void)state;
 	crig_up("memory=10M objects=64");
-	scatter(600, 512, have);
+	scatter(300, 128, have);
 	calls = crig_nr_calls();
 	crig_set("memory=4M");
 	expect_size(4);
-	scattered_is_right(600, 512);
+	scattered_is_right(300, 128);
 	assert_int_equal(crig_nr_calls(), calls);
 	assert_int_equal(crig_counter(CC_EVICTED_PRESSURE), 0);
 }
@@ -230,17 +230,17 @@ static void dirty_data_moves_and_is_not_flushed_for_it(void **state)
 
 	(void)state;
 	crig_up(QUIET "memory=10M objects=64");
-	scatter(600, 512, dirty);
+	scatter(300, 128, dirty);
 	calls = crig_nr_calls();
 	crig_set("memory=4M");
 	expect_size(4);
-	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(600));
-	scattered_is_right(600, 512);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(300));
+	scattered_is_right(300, 128);
 	assert_int_equal(crig_nr_calls(), calls);
 	crig_expect(crig_flush(0), 0);
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
 	assert_true(crig_stored("s0", 0, B(1), 5));
-	scattered_is_right(600, 512);
+	scattered_is_right(300, 128);
 }
 
 static void what_does_not_fit_any_more_is_evicted_and_what_is_hot_is_not(void **state)
@@ -343,13 +343,13 @@ static void zeroes_that_a_smaller_cache_would_not_keep_go(void **state)
 
 	(void)state;
 	crig_up("memory=14M objects=64");
-	for (uint32_t i = 0; i < 50; i++)
+	for (uint32_t i = 0; i < 20; i++)
 		for (uint32_t c = 0; c < OBJECT_CHUNKS; c++) {
 			snprintf(name, sizeof(name), "z%u", i);
-			crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, name, B(c * CHUNK_SLOTS), B(1)), B(1));
+			crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, name, B(c * CHUNK_SLOTS), B(2)), B(2));
 		}
 	crig_expect(crig_flush(0), 0);
-	assert_true(crig.k->nr_zeroes == 800);
+	assert_true(crig.k->nr_zeroes == 640);
 	crig_set("memory=4M");
 	expect_size(4);
 	assert_true(crig.k->nr_zeroes <= 256);
@@ -431,9 +431,9 @@ static void a_shrink_can_be_called_off_at_any_point(void **state)
 
 	(void)state;
 	crig_up("memory=8M objects=64");
-	scatter(400, 256, have);
+	scatter(240, 64, have);
 	calls = crig_nr_calls();
-	for (uint32_t steps = 0; steps < 40; steps++) {
+	for (uint32_t steps = 0; steps < 36; steps += 1 + steps / 8) {
 		crig.k->memory = 4 * MB;
 		assert_int_equal(resize_ask(crig.k, NULL), 0);
 		for (uint32_t i = 0; i < steps; i++)
@@ -441,7 +441,7 @@ static void a_shrink_can_be_called_off_at_any_point(void **state)
 		crig_set("memory=8M");
 		expect_size(8);
 	}
-	scattered_is_right(400, 256);
+	scattered_is_right(240, 64);
 	assert_int_equal(crig_nr_calls(), calls);
 }
 
@@ -489,8 +489,8 @@ static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void 
 {
 	(void)state;
 	crig_up(QUIET "memory=8M objects=64");
-	scatter(600, 256, dirty);
-	for (uint32_t steps = 0; steps < 40; steps++) {
+	scatter(240, 64, dirty);
+	for (uint32_t steps = 0; steps < 36; steps += 1 + steps / 8) {
 		crig.k->memory = 4 * MB;
 		assert_int_equal(resize_ask(crig.k, NULL), 0);
 		for (uint32_t i = 0; i < steps; i++)
@@ -498,11 +498,11 @@ static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void 
 		restart(QUIET "memory=8M objects=64");
 		crig_pass(CRIG_S);
 		expect_size(4);
-		assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(600));
+		assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(240));
 		crig_set("memory=8M");
 		expect_size(8);
 	}
-	scattered_is_right(600, 256);
+	scattered_is_right(240, 64);
 	crig_expect(crig_flush(0), 0);
 }
 
