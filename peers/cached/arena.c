@@ -158,19 +158,20 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->chunk_free = take_mem(k, seg_pages);
 	k->lists = take_mem(k, NR_LISTS * sizeof(k->lists[0]));
 	free_lists = take_mem(k, xpool_mem_bytes(NR_LISTS));
-	k->volumes = take_mem(k, NR_VOLUMES * sizeof(*k->volumes));
+	k->nr_groups = cached_nr_volumes(k->memory);
+	k->groups = take_mem(k, k->nr_groups * sizeof(*k->groups));
 	k->extents = take_mem(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
 	nodes = take_mem(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = take_mem(k, xpool_mem_bytes(seg_pages));
-	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->lists || !free_lists || !k->volumes || !k->extents ||
+	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->lists || !free_lists || !k->groups || !k->extents ||
 	    !nodes || !free_pages || xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < k->head->nr_objects; i++)
 		object_init(&k->objects[i]);
 	for (i = 0; i < seg_pages; i++)
 		xlist_node_init(nodes, i);
-	for (i = 0; i < NR_VOLUMES; i++)
-		atomic_store_explicit(&k->volumes[i].ticket, 1, memory_order_relaxed);
+	for (i = 0; i < k->nr_groups; i++)
+		group_init(&k->groups[i]);
 	xlist_init(&k->clean, nodes);
 	xlist_init(&k->leaving, nodes);
 	xlist_init(&k->chunk_pages, nodes);

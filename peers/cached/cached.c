@@ -94,6 +94,8 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	throttle_init(&k->throttle);
 	CDS_INIT_LIST_HEAD(&k->dirty);
 	CDS_INIT_LIST_HEAD(&k->failed);
+	CDS_INIT_LIST_HEAD(&k->wanted);
+	group_init(&k->all);
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
 	xwaitq_init(&k->want_lists);

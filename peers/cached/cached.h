@@ -43,8 +43,7 @@
 #define OBJECT_BUCKETS (CHUNK_SLOTS * OBJECT_CHUNKS)
 #define OBJECT_BYTES   ((uint64_t)OBJECT_BUCKETS * BUCKET_SIZE)
 #define RUN_MAX	       256		/* buckets in one child: 1 MiB */
-#define NR_VOLUMES     8192
-#define NR_TICKETS     64
+#define NR_TICKETS     32
 #define NR_SYNCED      64
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 #define NR_LISTS       128		/* lists of pages for larger ones */
@@ -101,7 +100,7 @@ struct object {
 	struct xwork flush_work, reclaim_work;
 	struct xwait flush_wait;		/* wants child requests to flush with */
 	uint64_t apply_seq;			/* counts writes applied: which flush covers which write */
-	uint64_t since[2], since_all[2];	/* tickets at which each dirty set began: its volume's, all volumes' */
+	uint32_t since[2], since_all[2];	/* tickets at which each dirty set began: its group's, all volumes' */
 	uint64_t retry_ns, backoff_ns;		/* not before then, after a failed flush */
 	uint32_t cnt[2];			/* buckets dirty or being written, by set (SLOT_GEN) */
 	uint16_t nr[BUCKET_NR_STATES];
@@ -122,6 +121,7 @@ struct object {
 	/* guarded by dirty_lock */
 	_Atomic bool listed;
 	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
+	struct cds_list_head in_group;		/* while it is in `dirty`: in its group's list, in the same order */
 	uint64_t dirty_ns, due_ns;		/* when it was listed; in `failed`: when to try again */
 };
 
@@ -147,7 +147,7 @@ struct creq {
 	struct creq *next;			/* in one of the object's lists, the throttle's, or among pending FLUSHes */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
 	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
-	uint64_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
+	uint32_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
 	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
 	uint64_t until_ns;			/* throttle: it waits no longer */
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */
@@ -211,11 +211,15 @@ struct cport {
 	bool throttled;				/* a write began to wait in the throttle since the last throttle_run() */
 };
 
-struct cvolume {				/* guarded by dirty_lock */
-	_Atomic uint64_t ticket;		/* the one that new dirty sets get; read without the lock */
-	uint64_t lowest;			/* no set is older */
-	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
+/* What is dirty of the volumes whose ids are the same modulo the number of groups (or of all volumes). Guarded by dirty_lock. */
+struct flush_group {
+	_Atomic uint32_t ticket;		/* the one that new dirty sets get; read without the lock */
+	uint32_t lowest;			/* no set is older */
 	uint32_t sets[NR_TICKETS];		/* dirty sets by ticket */
+	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
+	_Atomic uint32_t flushes;		/* FLUSH requests that wait for its sets; read without the lock */
+	struct cds_list_head dirty;		/* its objects in the list `dirty`, by in_group */
+	struct cds_list_head wanted;		/* in the list `wanted` while somebody waits for it */
 };
 
 struct cvolume_sync {				/* guarded by dirty_lock */
@@ -312,14 +316,16 @@ struct cached {
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
 	struct cds_list_head failed;		/* the same, after a flush that failed: to be tried again at due_ns */
+	struct cds_list_head wanted;		/* groups that somebody waits for */
 	uint64_t flush_ns;			/* when the last FLUSH came */
 	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
-	struct cvolume *volumes;
+	struct flush_group *groups, all;	/* of single volumes; of all together */
+	uint32_t nr_groups;
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
 	struct cvolume_sync synced[NR_SYNCED];
 	struct creq *failed_syncs;		/* wait for the walk that makes dirty again what they covered */
 	bool walking;
-	_Atomic uint32_t nr_flushes;
+	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
 	_Atomic uint32_t reclaims;		/* objects being emptied */
 
 	struct {				/* of whoever runs its job */
@@ -337,7 +343,7 @@ struct cached {
 	uint64_t gauges_ns;			/* port 0's: when they were published */
 	uint64_t switch_bytes;			/* what was dirty when it left write-back */
 	const struct policy *switch_from;
-	uint64_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
+	uint32_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
 	void *mem[12];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 };
@@ -483,6 +489,8 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result);
 void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page);
 void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
+void group_init(struct flush_group *g);
+struct flush_group *object_group(struct cached *k, struct object *o);
 /* FLUSH requests that cover this set of the object get the error of its flush. */
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);

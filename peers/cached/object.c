@@ -64,6 +64,7 @@ void object_init(struct object *o)
 	xworkq_init(&o->q);
 	o->waiters_tail = &o->waiters;
 	CDS_INIT_LIST_HEAD(&o->dirty);
+	CDS_INIT_LIST_HEAD(&o->in_group);
 	o->flush_all = FLUSH_NONE;
 	o->flush_work.fn = flush_job;
 	o->reclaim_work.fn = reclaim_job;

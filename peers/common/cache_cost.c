@@ -16,6 +16,15 @@ uint32_t cached_default_objects(uint64_t memory_bytes)
 	return n < 64 ? 64 : n > 1u << 24 ? 1u << 24 : (uint32_t)n;
 }
 
+uint32_t cached_nr_volumes(uint64_t memory_bytes)
+{
+	uint32_t n = 16;
+
+	while (n < 256 && n * (2ull << 20) < memory_bytes)
+		n *= 2;
+	return n;
+}
+
 uint64_t cached_arena_bytes(uint32_t objects)
 {
 	return HEAD_BYTES + (uint64_t)objects * CACHE_OBJECT_BYTES;
@@ -26,7 +35,8 @@ uint64_t cached_metadata_bytes(uint64_t memory_bytes, uint32_t objects)
 	uint64_t buckets = memory_bytes / XSEG_PAGE_SIZE;
 
 	return cached_arena_bytes(objects) + buckets * (PAGE_LINKS_BYTES + OWNER_BYTES) +
-	       (uint64_t)objects * PRIVATE_OBJECT_BYTES + xcache_mem_bytes(objects);
+	       (uint64_t)objects * PRIVATE_OBJECT_BYTES + xcache_mem_bytes(objects) +
+	       (uint64_t)cached_nr_volumes(memory_bytes) * CACHE_GROUP_BYTES;
 }
 
 uint64_t cached_sparse_object_bytes(void)

@@ -10,9 +10,12 @@
 #define CACHE_CHUNK_SLOTS   64u		/* buckets in a chunk */
 #define CACHE_OBJECT_CHUNKS 16u		/* chunks of an object: 4 MiB */
 #define CACHE_OBJECT_BYTES  256u	/* an object's entry in the arena */
+#define CACHE_GROUP_BYTES   176u	/* tickets of a group of volumes */
 
 /* Objects for which a cache of that memory is made when `objects` is not given. */
 uint32_t cached_default_objects(uint64_t memory_bytes);
+/* Volumes that it keeps books about: one for each 2 MiB of memory, 16 to 256, a power of two. */
+uint32_t cached_nr_volumes(uint64_t memory_bytes);
 /* Bytes of its arena. */
 uint64_t cached_arena_bytes(uint32_t objects);
 /* All that it needs beside its pages, in the segment and private, in bytes. (The slots of its buckets are in pages: 8 bytes a
