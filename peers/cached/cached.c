@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/common/kv.h"
 
 _Static_assert(sizeof(struct object) <= 256, "cache_cost.c counts it");
 
@@ -77,7 +78,7 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 
 	k->gauges_ns = now_ns;
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
-	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects));
+	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects, k->nr_volumes, k->peer.nr_ports));
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
 }
@@ -91,6 +92,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 		port_init(k, i);
 	pthread_mutex_init(&k->mem_lock, NULL);
 	pthread_mutex_init(&k->dirty_lock, NULL);
+	pthread_mutex_init(&k->volume_lock, NULL);
 	throttle_init(&k->throttle);
 	CDS_INIT_LIST_HEAD(&k->dirty);
 	CDS_INIT_LIST_HEAD(&k->failed);
@@ -194,11 +196,22 @@ static uint64_t cached_poll(struct peer_port *pp)
 
 static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
+	struct cached *k = cached_of(pp->peer);
+	char *args = line, *value, *word = kv_next_word(&args, &value);
+
 	(void)r;
-	if (strcmp(line, "status") == 0)
+	if (!word)
+		return -ENOSYS;
+	if (!args)
+		args = word + strlen(word);
+	if (strcmp(word, "status") == 0)
 		return status_text(cport_of(pp), out, size);
-	if (strcmp(line, "drop") == 0)
+	if (strcmp(word, "drop") == 0)
 		return drop_clean(cport_of(pp), out, size);
+	if (strcmp(word, "volumes") == 0)
+		return volume_list_text(k, args, out, size);
+	if (strcmp(word, "volume-status") == 0)
+		return volume_status_text(k, args, out, size);
 	return -ENOSYS;
 }
 

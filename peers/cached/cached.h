@@ -13,6 +13,7 @@
  *   mem_lock	free pages, the list of clean pages, free chunks
  *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
  *   throttle.lock	how fast the store takes dirty data, writers that are slowed
+ *   volume_lock	making records of volumes, and their settings
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
@@ -30,6 +31,7 @@
 
 #include "peers/cached/bucket.h"
 #include "peers/cached/stream.h"
+#include "peers/cached/volume.h"
 #include "peers/common/cache_cost.h"
 #include "peers/common/peer.h"
 #include "xtypes/xcache.h"
@@ -78,9 +80,10 @@ struct arena_chunk {
 
 struct arena_head {
 	uint64_t magic, version;
-	uint32_t nr_objects, spare;
+	uint32_t nr_objects, nr_volumes;
 	_Atomic uint64_t size;			/* size_word(): what was asked for; what there is, the extents say */
-	uint64_t off_objects, bytes;
+	uint32_t nr_ports, spare;		/* nr_ports: that have counters of volumes here */
+	uint64_t off_volumes, off_objects, bytes;
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 
@@ -110,6 +113,7 @@ struct object {
 	uint8_t pass;				/* in which pass, */
 	bool pass_aged;				/* and whether that began for the age's sake */
 	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
+	uint16_t volume;			/* record of its volume: exact while it has buckets, else where it was */
 	uint8_t state;				/* enum object_state */
 	uint8_t gen;				/* the dirty set that new writes join */
 	bool reclaiming;			/* to be emptied; reclaim holds a reference */
@@ -118,8 +122,8 @@ struct object {
 	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
 	_Atomic uint8_t flush_all;		/* the flusher has it, and why, or FLUSH_NONE: any thread */
 	_Atomic bool reclaim_queued;		/* reclaim_work is in the queue: any thread */
+	_Atomic bool listed;			/* in one of the lists below; written under dirty_lock */
 	/* guarded by dirty_lock */
-	_Atomic bool listed;
 	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	struct cds_list_head in_group;		/* while it is in `dirty`: in its group's list, in the same order */
 	uint64_t dirty_ns, due_ns;		/* when it was listed; in `failed`: when to try again */
@@ -151,6 +155,7 @@ struct creq {
 	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
 	uint64_t until_ns;			/* throttle: it waits no longer */
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */
+	uint16_t volume;			/* record of its volume */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;			/* of page[] that it holds */
 	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
@@ -205,6 +210,8 @@ struct cport {
 	struct xwaitq want_requests;
 	_Atomic(struct child *) returned;	/* own requests that other threads are done with; any thread pushes */
 	uint32_t magazine[MAGAZINE], nr_magazine;
+	struct volume_block *volumes;		/* counters by record */
+	uint32_t last_volume;			/* the record that the last request was of */
 	_Atomic uint32_t flushes_out, loads_out;	/* written by this port's thread; read by others when the peer stops */
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
@@ -291,6 +298,12 @@ struct cached {
 	_Atomic uint32_t target_pages;		/* asked for: any thread */
 	struct resize resize;
 
+	pthread_mutex_t volume_lock;
+	uint32_t nr_volumes;
+	_Atomic uint32_t *volume_ids;		/* by record, in the arena */
+	struct arena_volume *volumes;
+	struct volume *volume;			/* what is private of each */
+
 	pthread_mutex_t mem_lock;
 	struct extent *extents;			/* by number, all of the segment */
 	struct xlist leaving;			/* pages of VALID buckets in extents that leave */
@@ -344,7 +357,7 @@ struct cached {
 	uint64_t switch_bytes;			/* what was dirty when it left write-back */
 	const struct policy *switch_from;
 	uint32_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
-	void *mem[12];				/* private allocations, freed by fini */
+	void *mem[16];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 };
 
@@ -353,6 +366,16 @@ static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
 static inline uint32_t object_index(struct cached *k, struct object *o) { return (uint32_t)(o - k->objects); }
 static inline struct arena_object *object_entry(struct cached *k, struct object *o) { return &k->entries[object_index(k, o)]; }
 static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
+/* This port's counters of a record of a volume, to add to. */
+static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
+{
+	struct volume_block *b = &ps->volumes[rec];
+	uint32_t id = atomic_load_explicit(&ps->cache->volume_ids[rec], memory_order_acquire);
+
+	if (atomic_load_explicit(&b->id, memory_order_relaxed) != id)
+		volume_block_take(b, id);
+	return b;
+}
 static inline void count_wait(struct cport *ps, enum wait_why w) { count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1); }
 /* Pages that may hold data. */
 static inline uint32_t data_pages(struct cached *k)
@@ -388,6 +411,7 @@ bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
@@ -525,6 +549,7 @@ static inline bool throttle_busy(struct cached *k) { return atomic_load_explicit
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
+void *cached_alloc(struct cached *k, size_t bytes);	/* zeroed, freed at the end; NULL: no memory */
 
 /* ---- resize.c ---- */
 static inline uint64_t size_word(uint32_t at_start, uint32_t since) { return (uint64_t)at_start << 32 | since; }

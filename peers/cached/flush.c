@@ -353,7 +353,7 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
-		count(ps, CC_EVICTED_DIRTY, 1);
+		count_evicted(ps, o, CC_EVICTED_DIRTY);
 		return;
 	}
 	if (!slot_has_page(w) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= zeroes_max(k)) {
