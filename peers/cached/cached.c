@@ -111,8 +111,10 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 		rc = arena_open(k, err);
 	if (rc == 0)
 		rc = arena_load(k, err);
-	if (rc == 0)
+	if (rc == 0) {
+		volumes_drain(k);
 		publish_gauges(k, p->ports[0].now_ns);
+	}
 	return rc;
 }
 
@@ -194,6 +196,14 @@ static uint64_t cached_poll(struct peer_port *pp)
 	return throttle_ns < next_ns ? throttle_ns : next_ns;
 }
 
+static const struct {
+	const char *word;
+	int64_t (*run)(struct cached *k, char *args, char *out, size_t size);
+} volume_commands[] = {
+	{ "volumes", volume_list_text }, { "volume-status", volume_status_text }, { "volume-set", volume_set_text },
+	{ "volume-get", volume_get_text }, { "volume-forget", volume_forget_text },
+};
+
 static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
 	struct cached *k = cached_of(pp->peer);
@@ -208,10 +218,9 @@ static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, ch
 		return status_text(cport_of(pp), out, size);
 	if (strcmp(word, "drop") == 0)
 		return drop_clean(cport_of(pp), out, size);
-	if (strcmp(word, "volumes") == 0)
-		return volume_list_text(k, args, out, size);
-	if (strcmp(word, "volume-status") == 0)
-		return volume_status_text(k, args, out, size);
+	for (unsigned i = 0; i < sizeof(volume_commands) / sizeof(volume_commands[0]); i++)
+		if (strcmp(word, volume_commands[i].word) == 0)
+			return volume_commands[i].run(k, args, out, size);
 	return -ENOSYS;
 }
 

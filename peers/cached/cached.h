@@ -49,6 +49,7 @@
 #define NR_SYNCED      64
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 #define NR_LISTS       128		/* lists of pages for larger ones */
+#define NR_POLICIES    4
 #define MAGAZINE       16
 #define SIZE_MIN_BYTES (4ull << 20)
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
@@ -225,6 +226,7 @@ struct flush_group {
 	uint32_t sets[NR_TICKETS];		/* dirty sets by ticket */
 	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
 	_Atomic uint32_t flushes;		/* FLUSH requests that wait for its sets; read without the lock */
+	uint32_t drains;			/* volumes of it that drain after a switch of their policy */
 	struct cds_list_head dirty;		/* its objects in the list `dirty`, by in_group */
 	struct cds_list_head wanted;		/* in the list `wanted` while somebody waits for it */
 };
@@ -244,7 +246,7 @@ struct policy {
 };
 extern const struct policy policy_write_back, policy_write_through, policy_write_around, policy_pass_through;
 void through_applied(struct cport *ps, struct creq *c);			/* waits for the store */
-extern const struct policy *const policies[];	/* by option value */
+extern const struct policy *const policies[NR_POLICIES];	/* by option value */
 const struct policy *object_policy(struct cport *ps, struct object *o);	/* for its requests from now on */
 
 /* An extent of the segment. */
@@ -515,6 +517,9 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
 void group_init(struct flush_group *g);
 struct flush_group *object_group(struct cached *k, struct object *o);
+/* What is dirty of the volume of that record is flushed in the background; volume.h says how far it is. */
+void drain_begin(struct cached *k, uint32_t rec);
+void drain_cancel(struct cached *k, uint32_t rec);
 /* FLUSH requests that cover this set of the object get the error of its flush. */
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);

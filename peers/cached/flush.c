@@ -477,7 +477,7 @@ static struct object *first_of(struct cds_list_head *list)
 }
 
 /* Under dirty_lock: the next object of a group that somebody waits for; the groups take turns. */
-static struct object *first_wanted(struct cached *k)
+static struct object *first_wanted(struct cached *k, enum flush_why *why)
 {
 	struct flush_group *g;
 
@@ -486,6 +486,7 @@ static struct object *first_wanted(struct cached *k)
 			continue;
 		cds_list_del(&g->wanted);
 		cds_list_add_tail(&g->wanted, &k->wanted);
+		*why = g->flushes ? FLUSH_FLUSH : FLUSH_SWITCH;
 		return cds_list_first_entry(&g->dirty, struct object, in_group);
 	}
 	return NULL;
@@ -502,6 +503,7 @@ static void list_take(struct cached *k, struct object *o, enum flush_why why)
 static struct object *next_wanted(struct cport *ps)
 {
 	struct cached *k = ps->cache;
+	enum flush_why why = FLUSH_FLUSH;
 	struct object *o;
 
 	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0 || ps->flushes_out >= flush_limit(ps, FLUSH_FLUSH))
@@ -511,9 +513,9 @@ static struct object *next_wanted(struct cport *ps)
 	if (o && o->dirty_ns < k->flush_ns)
 		o->dirty_ns = 0;
 	else
-		o = first_wanted(k);
+		o = first_wanted(k, &why);
 	if (o)
-		list_take(k, o, FLUSH_FLUSH);
+		list_take(k, o, why);
 	pthread_mutex_unlock(&k->dirty_lock);
 	return o;
 }

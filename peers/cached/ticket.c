@@ -18,7 +18,7 @@
  * Invariants:
  *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of set g in flight
  *   F4  a group's sets have tickets lowest .. ticket; ticket - lowest < NR_TICKETS
- *   F5  a group is in `wanted` iff FLUSHes wait for its sets
+ *   F5  a group is in `wanted` iff FLUSHes wait for its sets, or volumes of it drain
  */
 #include <assert.h>
 #include <string.h>
@@ -126,6 +126,23 @@ static unsigned set_join(struct cached *k, struct object *o)
 	return g;
 }
 
+/* Under dirty_lock: somebody more, or one less, waits for the group. */
+static void group_want(struct cached *k, struct flush_group *g)
+{
+	if (g->flushes + g->drains > 1 || g == &k->all)
+		return;
+	cds_list_add_tail(&g->wanted, &k->wanted);
+	atomic_fetch_add_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+}
+
+static void group_unwant(struct cached *k, struct flush_group *g)
+{
+	if (g->flushes + g->drains > 0 || g == &k->all)
+		return;
+	cds_list_del(&g->wanted);
+	atomic_fetch_sub_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+}
+
 /* Under dirty_lock: a FLUSH waits for the group. */
 static void flush_add(struct cached *k, struct creq *c, struct flush_group *g)
 {
@@ -133,10 +150,8 @@ static void flush_add(struct cached *k, struct creq *c, struct flush_group *g)
 	c->next = k->flushes;
 	k->flushes = c;
 	atomic_fetch_add_explicit(&k->nr_flushes, 1, memory_order_relaxed);
-	if (atomic_fetch_add_explicit(&g->flushes, 1, memory_order_relaxed) || g == &k->all)
-		return;
-	cds_list_add_tail(&g->wanted, &k->wanted);
-	atomic_fetch_add_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->flushes, 1, memory_order_relaxed);
+	group_want(k, g);
 }
 
 /* Under dirty_lock: *at waits no more; puts it before the others in *list. */
@@ -149,10 +164,53 @@ static void flush_take(struct cached *k, struct creq **at, struct creq **list)
 	c->next = *list;
 	*list = c;
 	atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
-	if (atomic_fetch_sub_explicit(&g->flushes, 1, memory_order_relaxed) > 1 || g == &k->all)
-		return;
-	cds_list_del(&g->wanted);
-	atomic_fetch_sub_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&g->flushes, 1, memory_order_relaxed);
+	group_unwant(k, g);
+}
+
+/* Under dirty_lock. */
+static void drain_end(struct cached *k, struct volume *v)
+{
+	struct flush_group *g = v->drains;
+
+	v->drains = NULL;
+	g->drains--;
+	group_unwant(k, g);
+}
+
+/* Under dirty_lock: ends the drains of the group's volumes that are covered now. */
+static void drains_look(struct cached *k, struct flush_group *g)
+{
+	for (uint32_t r = 0; r < k->nr_volumes && g->drains; r++) {
+		struct volume *v = &k->volume[r];
+
+		if (v->drains == g && is_before(v->drain_ticket, g->lowest))
+			drain_end(k, v);
+	}
+}
+
+void drain_cancel(struct cached *k, uint32_t rec)
+{
+	pthread_mutex_lock(&k->dirty_lock);
+	if (k->volume[rec].drains)
+		drain_end(k, &k->volume[rec]);
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+void drain_begin(struct cached *k, uint32_t rec)
+{
+	struct flush_group *g = group_of(k, k->volume_ids[rec]);
+	struct volume *v = &k->volume[rec];
+
+	pthread_mutex_lock(&k->dirty_lock);
+	v->drain_ticket = ticket_cut(g);
+	if (!v->drains) {
+		v->drains = g;
+		g->drains++;
+		group_want(k, g);
+	}
+	drains_look(k, g);
+	pthread_mutex_unlock(&k->dirty_lock);
 }
 
 /* Under dirty_lock: unlinks the FLUSH requests that are covered now. */
@@ -193,6 +251,7 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 	group_advance(g);
 	group_advance(&k->all);
 	switch_look(k);
+	drains_look(k, g);
 	ready = take_covered(k);
 	pthread_mutex_unlock(&k->dirty_lock);
 	sync_all(ps, ready);

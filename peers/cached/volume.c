@@ -32,6 +32,20 @@ uint32_t volume_find(struct cached *k, uint32_t id)
 	return OTHERS;
 }
 
+uint64_t volume_settings(struct cached *k, uint32_t rec, uint32_t id)
+{
+	uint64_t word;
+
+	for (unsigned tries = 0; tries < 2; tries++) {
+		/* acquire: if these are another volume's, so is the id that we see after them */
+		word = atomic_load_explicit(&k->volumes[rec].settings, memory_order_acquire);
+		if (id_of(k, rec) == id)
+			return word;
+		rec = volume_find(k, id);
+	}
+	return 0;
+}
+
 /* ---- making ---- */
 
 /* No settings, and no object with buckets. May be out of date at once. */
@@ -81,14 +95,10 @@ static uint32_t record_take(struct cached *k, uint32_t id)
 	return OTHERS;
 }
 
-uint32_t volume_make(struct cached *k, uint32_t id, const char *name)
+uint32_t volume_make_locked(struct cached *k, uint32_t id, const char *name)
 {
-	uint32_t rec;
+	uint32_t rec = volume_find(k, id);
 
-	if (id == 0)
-		return OTHERS;
-	pthread_mutex_lock(&k->volume_lock);
-	rec = volume_find(k, id);
 	if (rec == OTHERS) {
 		rec = record_take(k, id);
 		if (rec != OTHERS)
@@ -99,7 +109,6 @@ uint32_t volume_make(struct cached *k, uint32_t id, const char *name)
 	/* release: the rest of the record comes before its id */
 	if (rec != OTHERS)
 		atomic_store_explicit(&k->volume_ids[rec], id, memory_order_release);
-	pthread_mutex_unlock(&k->volume_lock);
 	return rec;
 }
 
@@ -138,7 +147,9 @@ uint32_t volume_of_request(struct cport *ps, const struct xreq *r)
 	rec = volume_find(k, r->volume);
 	if (rec == OTHERS && r->volume && set_has_room(k, r->volume)) {
 		name_of_target(r->target, name);
-		rec = volume_make(k, r->volume, name);
+		pthread_mutex_lock(&k->volume_lock);
+		rec = volume_make_locked(k, r->volume, name);
+		pthread_mutex_unlock(&k->volume_lock);
 	}
 	if (rec != OTHERS || r->volume == 0)
 		ps->last_volume = rec;
@@ -291,7 +302,7 @@ static bool record_ok(struct cached *k, uint32_t rec)
 		return false;
 	if (volume_find(k, id) != rec || !memchr(name, '\0', XSEG_NAME_MAX))
 		return false;
-	return name[0] == '\0' || xseg_name_ok(name);
+	return settings_ok(k->volumes[rec].settings) && (name[0] == '\0' || xseg_name_ok(name));
 }
 
 static void record_restore(struct cached *k, uint32_t rec)

@@ -53,13 +53,18 @@ struct volume_block {
 	_Atomic uint64_t n[NR_VC];		/* enum volume_counter */
 };
 
-struct volume {					/* private */
-	_Atomic uint32_t objects;		/* that have buckets */
-};
-
 struct cached;
 struct cport;
+struct flush_group;
 struct object;
+struct policy;
+
+struct volume {					/* private */
+	_Atomic uint32_t objects;		/* that have buckets */
+	uint32_t drain_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
+	struct flush_group *_Atomic drains;	/* written under dirty_lock: its group, while these are being flushed */
+	uint64_t drain_bytes;			/* how much was dirty then */
+};
 
 /* Finds the tables in the arena; a predecessor's are checked, and its gauges zeroed. 0, or -ENOMEM. */
 int volumes_open(struct cached *k);
@@ -68,8 +73,12 @@ int volumes_open(struct cached *k);
 uint32_t volume_find(struct cached *k, uint32_t id);
 /* The same, made if need be. */
 uint32_t volume_of_request(struct cport *ps, const struct xreq *r);
-/* The same for an administrator, who knows the name; OTHERS: there is no room. */
-uint32_t volume_make(struct cached *k, uint32_t id, const char *name);
+/* The same under volume_lock, by somebody who knows the name ("": not); OTHERS: there is no room. */
+uint32_t volume_make_locked(struct cached *k, uint32_t id, const char *name);
+/* The word of its settings, 0: none. rec: where its record was when it was last looked for. */
+uint64_t volume_settings(struct cached *k, uint32_t rec, uint32_t id);
+/* Its own policy, or NULL: the cache's. */
+const struct policy *volume_policy(struct cached *k, uint32_t rec, uint32_t id);
 /* The volume is gone: its settings and its name go. */
 void volume_forget(struct cached *k, uint32_t id);
 
@@ -91,8 +100,18 @@ void volume_count_bypassed(struct volume_block *b, uint32_t bytes);
 void volume_count_write(struct volume_block *b, uint32_t bytes);
 uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n);	/* sum over the ports */
 
-/* ---- volume_text.c: what an administrator asks and sets; texts as peers/common/peer.h has them ---- */
+/* ---- volume_set.c, volume_text.c: what an administrator sets and asks; texts as peers/common/peer.h has them ---- */
 
+/* A predecessor can have stored that. */
+bool settings_ok(uint64_t word);
+/* A predecessor may have been killed while volumes drained: they do so again. */
+void volumes_drain(struct cached *k);
+/* The policy that is promised to the volume's new writes. */
+const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id);
+
+int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size);		/* "id=N name=VOL KEY=VALUE..." */
+int64_t volume_get_text(struct cached *k, char *args, char *out, size_t size);		/* "id=N" */
+int64_t volume_forget_text(struct cached *k, char *args, char *out, size_t size);	/* "id=N" */
 int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size);	/* "id=N" */
 int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size);		/* "[FROM]": a line for each record */
 

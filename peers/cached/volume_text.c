@@ -15,11 +15,29 @@
 
 #define LINE_BYTES 1024
 
+static void add_state(struct cached *k, uint32_t rec, char end, struct kv_text *t)
+{
+	const struct volume *v = &k->volume[rec];
+	uint64_t dirty = volume_total(k, rec, VC_DIRTY_BYTES), from = v->drain_bytes > dirty ? v->drain_bytes : dirty;
+
+	if (!atomic_load_explicit(&v->drains, memory_order_relaxed)) {
+		kv_add(t, "state=running%c", end);
+		return;
+	}
+	kv_add(t, "state=draining%c", end);
+	kv_add(t, "draining.from=%s%c", policy_write_back.name, end);
+	kv_add(t, "draining.percent=%" PRIu64 "%c", from ? 100 - dirty * 100 / from : 100, end);
+	kv_add(t, "draining.bytes_left=%" PRIu64 "%c", dirty, end);
+}
+
 /* `end` stands after each item. A volume without a record has counted nothing. */
 static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, struct kv_text *t)
 {
 	kv_add(t, "name=%s%c", rec == OTHERS ? "" : k->volumes[rec].name, end);
 	kv_add(t, "id=%u%c", id, end);
+	kv_add(t, "policy=%s%c", volume_promise(k, rec, id)->name, end);
+	kv_add(t, "policy_from=%s%c", volume_policy(k, rec, id) ? "volume" : "cache", end);
+	add_state(k, rec, end, t);
 	for (unsigned n = 0; n < NR_VC; n++)
 		kv_add(t, "%s=%" PRIu64 "%c", volume_keys[n], rec == OTHERS && id ? 0 : volume_total(k, rec, n), end);
 }

@@ -10,11 +10,11 @@
 #define CACHE_CHUNK_SLOTS   64u		/* buckets in a chunk */
 #define CACHE_OBJECT_CHUNKS 16u		/* chunks of an object: 4 MiB */
 #define CACHE_OBJECT_BYTES  256u	/* an object's entry in the arena */
-#define CACHE_GROUP_BYTES   176u	/* tickets of a group of volumes */
+#define CACHE_GROUP_BYTES   184u	/* tickets of a group of volumes */
 #define CACHE_HEAD_BYTES    128u	/* head of the arena; the volumes follow it */
 #define CACHE_VOLUME_BYTES  76u		/* a volume's record in the arena */
 #define CACHE_VOLUME_COUNTERS 112u	/* and its counters, for each port */
-#define CACHE_VOLUME_PRIVATE 4u
+#define CACHE_VOLUME_PRIVATE 24u
 
 /* Objects for which a cache of that memory is made when `objects` is not given. */
 uint32_t cached_default_objects(uint64_t memory_bytes);

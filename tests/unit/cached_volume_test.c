@@ -1,5 +1,5 @@
 /* cached_volume_test - what cached does for single volumes: their FLUSH (peers/cached/ticket.c, flush.c), records and counters
- * (volume.c, volume_text.c). */
+ * (volume.c, volume_text.c), policies (volume_set.c). */
 #include "tests/unit/cached_rig.h"
 
 static void dirty_bucket(uint32_t volume, const char *name)
@@ -216,6 +216,192 @@ static void the_list_has_a_line_for_each_volume(void **state)
 	assert_int_equal(crig_admin("volume-status id=x"), -EINVAL);
 }
 
+/* ---- policies ---- */
+
+static void set(const char *line)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "volume-set %s", line);
+	if (crig_admin(text) <= 0)
+		fail_msg("%s: %s", text, crig.text);
+}
+
+static void expect_refused(const char *line, int error, const char *reason)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "volume-set %s", line);
+	assert_int_equal(crig_admin(text), error);
+	if (!crig_says(reason))
+		fail_msg("%s", crig.text);
+}
+
+static bool volume_says(uint32_t id, const char *part)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "volume-status id=%u", id);
+	assert_true(crig_admin(line) > 0);
+	return crig_says(part);
+}
+
+static void a_volume_s_policy_holds_for_its_own_writes_only(void **state)
+{
+	struct crig_io *through;
+
+	(void)state;
+	crig_up("");
+	set("id=1 name=a policy=write-through");
+	crig_hold(true);
+	dirty_bucket(2, "b:0");
+	crig_volume(1);
+	through = crig_write("a:0", 0, B(1), 5);
+	crig_expect_waits(through);
+	assert_int_equal(crig_nr_calls(), 1);
+	crig_hold(false);
+	crig_expect(through, B(1));
+	assert_true(volume_says(1, "policy=write-through\npolicy_from=volume\n"));
+	assert_true(volume_says(2, "policy=write-back\npolicy_from=cache\n"));
+	assert_int_equal(crig_counter(CC_WRITES_THROUGH), 1);
+	assert_int_equal(crig_counter(CC_WRITES_BACK), 1);
+}
+
+static void a_volume_may_be_written_back_under_a_cache_that_writes_through(void **state)
+{
+	(void)state;
+	crig_up("policy=write-through");
+	set("id=1 policy=write-back");
+	crig_hold(true);
+	dirty_bucket(1, "a:0");
+	assert_int_equal(crig_nr_calls(), 0);
+	set("id=1 policy=");
+	assert_int_equal(crig_nr_held(), 1);	/* the cache's again, so it is flushed */
+	crig_hold(false);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+static void a_switch_of_one_volume_drains_that_volume_only(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(1, "a:0");
+	dirty_bucket(2, "b:0");
+	dirty_bucket(1, "a:1");
+	crig_hold(true);
+	set("id=1 policy=write-around");
+	assert_int_equal(crig_nr_held(), 2);
+	assert_true(volume_says(1, "state=draining\ndraining.from=write-back\ndraining.percent=0\n"));
+	assert_int_equal(crig_number("draining.bytes_left"), B(2));
+	assert_true(volume_says(2, "state=running\n"));
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	assert_true(volume_says(1, "draining.percent=50\n"));
+	crig_hold(false);
+	assert_true(volume_says(1, "state=running\n"));
+	assert_int_equal(crig_state("b:0", 0), BUCKET_DIRTY);
+	assert_int_equal(crig_counter(CC_FLUSHED_SWITCH), 2);
+}
+
+static void a_switch_back_to_write_back_ends_the_draining(void **state)
+{
+	(void)state;
+	crig_up("requests=8 objects=128");
+	for (unsigned i = 0; i < crig_share() + 4; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "a:%u", i);
+		dirty_bucket(1, name);
+	}
+	crig_hold(true);
+	set("id=1 policy=pass-through");
+	assert_int_equal(crig_nr_held(), crig_share());
+	set("id=1 policy=write-back");
+	assert_true(volume_says(1, "state=running\n"));
+	crig_hold(false);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(4));
+}
+
+static void settings_of_a_volume_survive_the_death_of_cached(void **state)
+{
+	(void)state;
+	crig_up("");
+	set("id=65537 name=vol policy=write-through");
+	dirty_bucket(2, "b:0");
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	assert_true(crig_admin("volume-get id=65537") > 0);
+	assert_true(crig_says("policy=write-through\n"));
+	assert_true(volume_says(65537, "name=vol\n"));
+	assert_true(crig_admin("volume-get id=2") > 0);
+	assert_true(crig_says("policy=\n"));
+}
+
+static void a_volume_that_drained_when_cached_was_killed_drains_after_it(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(1, "a:0");
+	dirty_bucket(2, "b:0");
+	crig_hold(true);
+	set("id=1 policy=write-through");
+	crig_kill();
+	crig_hold(false);
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	assert_int_equal(crig_state("a:0", 0), BUCKET_VALID);
+	assert_int_equal(crig_state("b:0", 0), BUCKET_DIRTY);
+}
+
+static void a_setting_that_is_wrong_changes_nothing(void **state)
+{
+	(void)state;
+	crig_up("");
+	set("id=1 policy=write-through");
+	expect_refused("id=1 policy=write-round", -EINVAL, "choose write-back");
+	expect_refused("id=1 policy=write-back size=3", -EINVAL, "no setting 'size'");
+	expect_refused("policy=write-back", -EINVAL, "say id=N");
+	expect_refused("id=0 policy=write-back", -EINVAL, "say id=N");
+	expect_refused("id=1 name=.x policy=write-back", -EINVAL, "not a volume's name");
+	assert_true(volume_says(1, "policy=write-through\n"));
+}
+
+static void settings_of_a_removed_volume_do_not_fall_to_another(void **state)
+{
+	(void)state;
+	crig_up("");
+	set("id=1 name=vol policy=write-through");
+	dirty_bucket(65537, "vol:0");	/* the next volume of that name, in the same slot of volumed's table */
+	assert_true(volume_says(65537, "policy=write-back\npolicy_from=cache\n"));
+	assert_true(volume_says(1, "name=\n"));
+	assert_true(volume_says(1, "policy_from=cache\n"));
+	set("id=65537 name=vol policy=write-through");
+	assert_true(crig_admin("volume-forget id=65537") > 0);
+	assert_true(volume_says(65537, "policy_from=cache\n"));
+	assert_true(crig_admin("volumes") >= 0);
+	assert_false(crig_says("id="));
+}
+
+static void when_all_records_have_settings_a_further_volume_s_are_refused(void **state)
+{
+	char line[64];
+
+	(void)state;
+	crig_up("");
+	for (unsigned id = 1; id < 16; id++) {
+		snprintf(line, sizeof(line), "id=%u policy=write-through", id);
+		set(line);
+	}
+	expect_refused("id=16 policy=write-through", -ENOSPC, "reset those of another");
+	dirty_bucket(16, "p:0");
+	set("id=3 policy=");
+	set("id=16 policy=write-through");
+	assert_true(volume_says(16, "policy_from=volume\n"));
+	crig_hold(true);
+	crig_expect_waits(crig_write("p:0", 0, B(1), 6));
+	crig_hold(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +416,15 @@ int main(void)
 		CRIG_T(an_object_that_another_volume_takes_over_when_it_is_clean_counts_there),
 		CRIG_T(a_damaged_record_is_dropped_by_a_successor),
 		CRIG_T(the_list_has_a_line_for_each_volume),
+		CRIG_T(a_volume_s_policy_holds_for_its_own_writes_only),
+		CRIG_T(a_volume_may_be_written_back_under_a_cache_that_writes_through),
+		CRIG_T(a_switch_of_one_volume_drains_that_volume_only),
+		CRIG_T(a_switch_back_to_write_back_ends_the_draining),
+		CRIG_T(settings_of_a_volume_survive_the_death_of_cached),
+		CRIG_T(a_volume_that_drained_when_cached_was_killed_drains_after_it),
+		CRIG_T(a_setting_that_is_wrong_changes_nothing),
+		CRIG_T(settings_of_a_removed_volume_do_not_fall_to_another),
+		CRIG_T(when_all_records_have_settings_a_further_volume_s_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
