@@ -24,7 +24,9 @@
 #define ARENA_MAGIC   0x6863616364657831ull
 #define ARENA_VERSION 4
 
-static void *take_mem(struct cached *k, size_t bytes)
+_Static_assert(sizeof(struct arena_head) <= CACHE_HEAD_BYTES, "cache_cost.h counts it");
+
+void *cached_alloc(struct cached *k, size_t bytes)
 {
 	void *p = calloc(1, bytes ? bytes : 1);
 
@@ -37,17 +39,22 @@ static bool head_ok(const struct arena_head *h, uint64_t bytes)
 {
 	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC &&
 	       h->version == ARENA_VERSION && h->bytes == bytes && h->nr_objects > 0 &&
-	       h->off_objects >= sizeof(*h) && h->off_objects + (uint64_t)h->nr_objects * CACHE_OBJECT_BYTES <= bytes;
+	       h->nr_volumes >= VOLUME_WAYS && h->nr_volumes <= 256 && h->nr_volumes % VOLUME_WAYS == 0 &&
+	       h->nr_ports <= PEER_MAX_THREADS && h->off_volumes == CACHE_HEAD_BYTES &&
+	       h->off_objects >= cached_arena_head_bytes(h->nr_volumes, h->nr_ports) && h->off_objects + (uint64_t)h->nr_objects * CACHE_OBJECT_BYTES <= bytes;
 }
 
-static void head_write(struct arena_head *h, uint64_t bytes, uint32_t objects)
+static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, uint32_t objects)
 {
 	h->magic = ARENA_MAGIC;
 	h->version = ARENA_VERSION;
 	h->bytes = bytes;
 	h->nr_objects = objects;
 	atomic_store_explicit(&h->size, 0, memory_order_relaxed);
-	h->off_objects = XSEG_PAGE_SIZE;
+	h->nr_volumes = cached_nr_volumes(k->memory);
+	h->nr_ports = k->peer.nr_ports;
+	h->off_volumes = CACHE_HEAD_BYTES;
+	h->off_objects = cached_arena_head_bytes(h->nr_volumes, h->nr_ports);
 	/* release: a successor that sees ready sees the rest */
 	atomic_store_explicit(&h->ready, 1, memory_order_release);
 }
@@ -99,7 +106,7 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 
 static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 {
-	uint64_t bytes = cached_arena_bytes(objects);
+	uint64_t bytes = cached_arena_bytes(objects, cached_nr_volumes(k->memory), k->peer.nr_ports);
 	void *base;
 	bool fresh;
 	int rc = xseg_arena_open(k->peer.xp, &bytes, &base, &fresh, err);
@@ -107,7 +114,7 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 	if (rc)
 		return rc;
 	if (fresh || atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0)
-		head_write(base, bytes, objects);
+		head_write(k, base, bytes, objects);
 	if (!head_ok(base, bytes))
 		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged", k->peer.name);
 	set_tables(k, base);
@@ -152,25 +159,26 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	void *free_pages, *free_lists;
 
 	xseg_get_info(k->peer.seg, &info);
-	k->objects = take_mem(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
-	k->creqs = take_mem(k, (size_t)info.nr_requests * sizeof(*k->creqs));
-	k->children = take_mem(k, (size_t)info.nr_requests * sizeof(*k->children));
-	k->chunk_free = take_mem(k, seg_pages);
-	k->lists = take_mem(k, NR_LISTS * sizeof(k->lists[0]));
-	free_lists = take_mem(k, xpool_mem_bytes(NR_LISTS));
-	k->volumes = take_mem(k, NR_VOLUMES * sizeof(*k->volumes));
-	k->extents = take_mem(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
-	nodes = take_mem(k, (size_t)seg_pages * sizeof(*nodes));
-	free_pages = take_mem(k, xpool_mem_bytes(seg_pages));
-	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->lists || !free_lists || !k->volumes || !k->extents ||
-	    !nodes || !free_pages || xcache_init(&k->xc, &xp))
+	k->objects = cached_alloc(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
+	k->creqs = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->creqs));
+	k->children = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->children));
+	k->chunk_free = cached_alloc(k, seg_pages);
+	k->lists = cached_alloc(k, NR_LISTS * sizeof(k->lists[0]));
+	free_lists = cached_alloc(k, xpool_mem_bytes(NR_LISTS));
+	k->nr_groups = k->head->nr_volumes;
+	k->groups = cached_alloc(k, k->nr_groups * sizeof(*k->groups));
+	k->extents = cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
+	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
+	free_pages = cached_alloc(k, xpool_mem_bytes(seg_pages));
+	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->lists || !free_lists || !k->groups || !k->extents ||
+	    !nodes || !free_pages || volumes_open(k) || xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < k->head->nr_objects; i++)
 		object_init(&k->objects[i]);
 	for (i = 0; i < seg_pages; i++)
 		xlist_node_init(nodes, i);
-	for (i = 0; i < NR_VOLUMES; i++)
-		atomic_store_explicit(&k->volumes[i].ticket, 1, memory_order_relaxed);
+	for (i = 0; i < k->nr_groups; i++)
+		group_init(&k->groups[i]);
 	xlist_init(&k->clean, nodes);
 	xlist_init(&k->leaving, nodes);
 	xlist_init(&k->chunk_pages, nodes);
@@ -246,6 +254,7 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 	atomic_fetch_add_explicit(&o->used, 1, memory_order_relaxed);
 	if (slot_has_page(w)) {
 		count(ps, CC_USED_BYTES, BUCKET_SIZE);
+		volume_add(volume_block(ps, o->volume), VC_USED_BYTES, BUCKET_SIZE);
 		xseg_page_owner_set(k->peer.seg, slot_page(w), (uint64_t)(object_index(k, o) + 1) << 16 | b);
 	}
 	if (slot_is_clean_zero(w)) {
@@ -255,6 +264,7 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 	} else {
 		dirty_restore(k, o);
 		count(ps, CC_DIRTY_BYTES, BUCKET_SIZE);
+		volume_add(volume_block(ps, o->volume), VC_DIRTY_BYTES, BUCKET_SIZE);
 		l->dirty++;
 	}
 }
@@ -289,6 +299,7 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 	struct arena_object *e = &k->entries[idx];
 	struct object *o = &k->objects[idx];
 
+	o->volume = (uint16_t)volume_find(k, e->volume);
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
 		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
 		uint16_t invalid = o->nr[BUCKET_INVALID];
@@ -305,8 +316,10 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 		atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
 		chunk_drop(k, chunk - 1, l->page_is);
 	}
-	if (atomic_load_explicit(&o->used, memory_order_relaxed))
+	if (atomic_load_explicit(&o->used, memory_order_relaxed)) {
 		xcache_get(&k->xc, idx);
+		volume_pin(k, o);
+	}
 	dirty_list(ps, o);
 }
 

@@ -42,6 +42,7 @@ bool around_read(struct cport *ps, struct creq *c, enum bypass_why why)
 	count(ps, CC_READS, 1);
 	count(ps, (enum cache_counter)(CC_BYPASSED_SEQUENTIAL + why), 1);
 	count(ps, CC_BYPASSED_BYTES, c->r->size);
+	volume_count_bypassed(volume_block(ps, c->volume), c->r->size);
 	c->obj = NULL;
 	creq_set_state(c, CREQ_IDLE);
 	peer_forward(ps->pp, c->r);
@@ -88,6 +89,7 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 		xseg_req_start(ps->pp->port, c->r);
 	count(ps, CC_WRITES, 1);
 	count(ps, c->policy->counter, 1);
+	volume_count_write(volume_block(ps, c->volume), c->r->size);
 	child_submit_range(ps, ch, (enum xseg_op)c->r->op, c->fua ? XSEG_REQ_FUA : 0, c->r->obj_offset, c->r->size);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/common/kv.h"
 
 _Static_assert(sizeof(struct object) <= 256, "cache_cost.c counts it");
 
@@ -77,7 +78,7 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 
 	k->gauges_ns = now_ns;
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
-	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects));
+	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects, k->nr_volumes, k->peer.nr_ports));
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
 }
@@ -91,9 +92,12 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 		port_init(k, i);
 	pthread_mutex_init(&k->mem_lock, NULL);
 	pthread_mutex_init(&k->dirty_lock, NULL);
+	pthread_mutex_init(&k->volume_lock, NULL);
 	throttle_init(&k->throttle);
 	CDS_INIT_LIST_HEAD(&k->dirty);
 	CDS_INIT_LIST_HEAD(&k->failed);
+	CDS_INIT_LIST_HEAD(&k->wanted);
+	group_init(&k->all);
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
 	xwaitq_init(&k->want_lists);
@@ -107,8 +111,10 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 		rc = arena_open(k, err);
 	if (rc == 0)
 		rc = arena_load(k, err);
-	if (rc == 0)
+	if (rc == 0) {
+		volumes_drain(k);
 		publish_gauges(k, p->ports[0].now_ns);
+	}
 	return rc;
 }
 
@@ -190,13 +196,31 @@ static uint64_t cached_poll(struct peer_port *pp)
 	return throttle_ns < next_ns ? throttle_ns : next_ns;
 }
 
+static const struct {
+	const char *word;
+	int64_t (*run)(struct cached *k, char *args, char *out, size_t size);
+} volume_commands[] = {
+	{ "volumes", volume_list_text }, { "volume-status", volume_status_text }, { "volume-set", volume_set_text },
+	{ "volume-get", volume_get_text }, { "volume-forget", volume_forget_text },
+};
+
 static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
+	struct cached *k = cached_of(pp->peer);
+	char *args = line, *value, *word = kv_next_word(&args, &value);
+
 	(void)r;
-	if (strcmp(line, "status") == 0)
+	if (!word)
+		return -ENOSYS;
+	if (!args)
+		args = word + strlen(word);
+	if (strcmp(word, "status") == 0)
 		return status_text(cport_of(pp), out, size);
-	if (strcmp(line, "drop") == 0)
+	if (strcmp(word, "drop") == 0)
 		return drop_clean(cport_of(pp), out, size);
+	for (unsigned i = 0; i < sizeof(volume_commands) / sizeof(volume_commands[0]); i++)
+		if (strcmp(word, volume_commands[i].word) == 0)
+			return volume_commands[i].run(k, args, out, size);
 	return -ENOSYS;
 }
 

@@ -13,6 +13,7 @@
  *   mem_lock	free pages, the list of clean pages, free chunks
  *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
  *   throttle.lock	how fast the store takes dirty data, writers that are slowed
+ *   volume_lock	making records of volumes, and their settings
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
@@ -30,6 +31,7 @@
 
 #include "peers/cached/bucket.h"
 #include "peers/cached/stream.h"
+#include "peers/cached/volume.h"
 #include "peers/common/cache_cost.h"
 #include "peers/common/peer.h"
 #include "xtypes/xcache.h"
@@ -43,11 +45,11 @@
 #define OBJECT_BUCKETS (CHUNK_SLOTS * OBJECT_CHUNKS)
 #define OBJECT_BYTES   ((uint64_t)OBJECT_BUCKETS * BUCKET_SIZE)
 #define RUN_MAX	       256		/* buckets in one child: 1 MiB */
-#define NR_VOLUMES     8192
-#define NR_TICKETS     64
+#define NR_TICKETS     32
 #define NR_SYNCED      64
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 #define NR_LISTS       128		/* lists of pages for larger ones */
+#define NR_POLICIES    4
 #define MAGAZINE       16
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
@@ -79,9 +81,10 @@ struct arena_chunk {
 
 struct arena_head {
 	uint64_t magic, version;
-	uint32_t nr_objects, spare;
+	uint32_t nr_objects, nr_volumes;
 	_Atomic uint64_t size;			/* size_word(): what was asked for; what there is, the extents say */
-	uint64_t off_objects, bytes;
+	uint32_t nr_ports, spare;		/* nr_ports: that have counters of volumes here */
+	uint64_t off_volumes, off_objects, bytes;
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 
@@ -101,7 +104,7 @@ struct object {
 	struct xwork flush_work, reclaim_work;
 	struct xwait flush_wait;		/* wants child requests to flush with */
 	uint64_t apply_seq;			/* counts writes applied: which flush covers which write */
-	uint64_t since[2], since_all[2];	/* tickets at which each dirty set began: its volume's, all volumes' */
+	uint32_t since[2], since_all[2];	/* tickets at which each dirty set began: its group's, all volumes' */
 	uint64_t retry_ns, backoff_ns;		/* not before then, after a failed flush */
 	uint32_t cnt[2];			/* buckets dirty or being written, by set (SLOT_GEN) */
 	uint16_t nr[BUCKET_NR_STATES];
@@ -111,6 +114,7 @@ struct object {
 	uint8_t pass;				/* in which pass, */
 	bool pass_aged;				/* and whether that began for the age's sake */
 	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
+	uint16_t volume;			/* record of its volume: exact while it has buckets, else where it was */
 	uint8_t state;				/* enum object_state */
 	uint8_t gen;				/* the dirty set that new writes join */
 	bool reclaiming;			/* to be emptied; reclaim holds a reference */
@@ -119,9 +123,10 @@ struct object {
 	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
 	_Atomic uint8_t flush_all;		/* the flusher has it, and why, or FLUSH_NONE: any thread */
 	_Atomic bool reclaim_queued;		/* reclaim_work is in the queue: any thread */
+	_Atomic bool listed;			/* in one of the lists below; written under dirty_lock */
 	/* guarded by dirty_lock */
-	_Atomic bool listed;
 	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
+	struct cds_list_head in_group;		/* while it is in `dirty`: in its group's list, in the same order */
 	uint64_t dirty_ns, due_ns;		/* when it was listed; in `failed`: when to try again */
 };
 
@@ -147,10 +152,11 @@ struct creq {
 	struct creq *next;			/* in one of the object's lists, the throttle's, or among pending FLUSHes */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
 	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
-	uint64_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
+	uint32_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
 	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
 	uint64_t until_ns;			/* throttle: it waits no longer */
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */
+	uint16_t volume;			/* record of its volume */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;			/* of page[] that it holds */
 	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
@@ -205,17 +211,24 @@ struct cport {
 	struct xwaitq want_requests;
 	_Atomic(struct child *) returned;	/* own requests that other threads are done with; any thread pushes */
 	uint32_t magazine[MAGAZINE], nr_magazine;
+	struct volume_block *volumes;		/* counters by record */
+	uint32_t last_volume;			/* the record that the last request was of */
 	_Atomic uint32_t flushes_out, loads_out;	/* written by this port's thread; read by others when the peer stops */
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 	bool throttled;				/* a write began to wait in the throttle since the last throttle_run() */
 };
 
-struct cvolume {				/* guarded by dirty_lock */
-	_Atomic uint64_t ticket;		/* the one that new dirty sets get; read without the lock */
-	uint64_t lowest;			/* no set is older */
-	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
+/* What is dirty of the volumes whose ids are the same modulo the number of groups (or of all volumes). Guarded by dirty_lock. */
+struct flush_group {
+	_Atomic uint32_t ticket;		/* the one that new dirty sets get; read without the lock */
+	uint32_t lowest;			/* no set is older */
 	uint32_t sets[NR_TICKETS];		/* dirty sets by ticket */
+	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
+	_Atomic uint32_t flushes;		/* FLUSH requests that wait for its sets; read without the lock */
+	uint32_t drains;			/* volumes of it that drain after a switch of their policy */
+	struct cds_list_head dirty;		/* its objects in the list `dirty`, by in_group */
+	struct cds_list_head wanted;		/* in the list `wanted` while somebody waits for it */
 };
 
 struct cvolume_sync {				/* guarded by dirty_lock */
@@ -233,7 +246,7 @@ struct policy {
 };
 extern const struct policy policy_write_back, policy_write_through, policy_write_around, policy_pass_through;
 void through_applied(struct cport *ps, struct creq *c);			/* waits for the store */
-extern const struct policy *const policies[];	/* by option value */
+extern const struct policy *const policies[NR_POLICIES];	/* by option value */
 const struct policy *object_policy(struct cport *ps, struct object *o);	/* for its requests from now on */
 
 /* An extent of the segment. */
@@ -287,6 +300,12 @@ struct cached {
 	_Atomic uint32_t target_pages;		/* asked for: any thread */
 	struct resize resize;
 
+	pthread_mutex_t volume_lock;
+	uint32_t nr_volumes;
+	_Atomic uint32_t *volume_ids;		/* by record, in the arena */
+	struct arena_volume *volumes;
+	struct volume *volume;			/* what is private of each */
+
 	pthread_mutex_t mem_lock;
 	struct extent *extents;			/* by number, all of the segment */
 	struct xlist leaving;			/* pages of VALID buckets in extents that leave */
@@ -312,14 +331,16 @@ struct cached {
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
 	struct cds_list_head failed;		/* the same, after a flush that failed: to be tried again at due_ns */
+	struct cds_list_head wanted;		/* groups that somebody waits for */
 	uint64_t flush_ns;			/* when the last FLUSH came */
 	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
-	struct cvolume *volumes;
+	struct flush_group *groups, all;	/* of single volumes; of all together */
+	uint32_t nr_groups;
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
 	struct cvolume_sync synced[NR_SYNCED];
 	struct creq *failed_syncs;		/* wait for the walk that makes dirty again what they covered */
 	bool walking;
-	_Atomic uint32_t nr_flushes;
+	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
 	_Atomic uint32_t reclaims;		/* objects being emptied */
 
 	struct {				/* of whoever runs its job */
@@ -337,8 +358,8 @@ struct cached {
 	uint64_t gauges_ns;			/* port 0's: when they were published */
 	uint64_t switch_bytes;			/* what was dirty when it left write-back */
 	const struct policy *switch_from;
-	uint64_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
-	void *mem[12];				/* private allocations, freed by fini */
+	uint32_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
+	void *mem[16];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 };
 
@@ -347,6 +368,16 @@ static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
 static inline uint32_t object_index(struct cached *k, struct object *o) { return (uint32_t)(o - k->objects); }
 static inline struct arena_object *object_entry(struct cached *k, struct object *o) { return &k->entries[object_index(k, o)]; }
 static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
+/* This port's counters of a record of a volume, to add to. */
+static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
+{
+	struct volume_block *b = &ps->volumes[rec];
+	uint32_t id = atomic_load_explicit(&ps->cache->volume_ids[rec], memory_order_acquire);
+
+	if (atomic_load_explicit(&b->id, memory_order_relaxed) != id)
+		volume_block_take(b, id);
+	return b;
+}
 static inline void count_wait(struct cport *ps, enum wait_why w) { count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1); }
 /* Pages that may hold data. */
 static inline uint32_t data_pages(struct cached *k)
@@ -382,6 +413,7 @@ bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
@@ -484,6 +516,11 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result);
 void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page);
 void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
+void group_init(struct flush_group *g);
+struct flush_group *object_group(struct cached *k, struct object *o);
+/* What is dirty of the volume of that record is flushed in the background; volume.h says how far it is. */
+void drain_begin(struct cached *k, uint32_t rec);
+void drain_cancel(struct cached *k, uint32_t rec);
 /* FLUSH requests that cover this set of the object get the error of its flush. */
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);
@@ -518,6 +555,7 @@ static inline bool throttle_busy(struct cached *k) { return atomic_load_explicit
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
+void *cached_alloc(struct cached *k, size_t bytes);	/* zeroed, freed at the end; NULL: no memory */
 
 /* ---- resize.c ---- */
 static inline uint64_t size_word(uint32_t at_start, uint32_t since) { return (uint64_t)at_start << 32 | since; }

@@ -68,11 +68,42 @@ static void check_throttle(struct cached *k)
 	assert(nr == atomic_load(&t->nr));
 }
 
+/* What the objects have, by record of their volume. */
+struct volume_tally {
+	uint32_t objects;
+	uint64_t used, dirty;
+};
+
+static void volume_tally(struct cached *k, struct object *o, const struct tally *t, struct volume_tally *v)
+{
+	if (atomic_load(&o->used) == 0)
+		return;
+	assert(o->volume < k->nr_volumes);
+	assert(o->volume == OTHERS || k->volume_ids[o->volume] == object_entry(k, o)->volume);
+	v[o->volume].objects++;
+	v[o->volume].used += (uint64_t)t->pages * BUCKET_SIZE;
+	v[o->volume].dirty += (uint64_t)(t->nr[BUCKET_DIRTY] + t->nr[BUCKET_WRITING]) * BUCKET_SIZE;
+}
+
+static void volumes_check(struct cached *k, const struct volume_tally *v)
+{
+	for (uint32_t r = 0; r < k->nr_volumes; r++) {
+		uint32_t id = k->volume_ids[r];
+
+		assert(id == 0 || volume_find(k, id) == r);					/* N1 */
+		assert(k->volume[r].objects == v[r].objects && (v[r].objects == 0 || id || r == OTHERS));	/* N2 */
+		assert(volume_total(k, r, VC_USED_BYTES) == v[r].used);				/* N3 */
+		assert(volume_total(k, r, VC_DIRTY_BYTES) == v[r].dirty);
+	}
+}
+
 void cached_check(struct peer *p)
 {
 	struct cached *k = cached_of(p);
+	struct volume_tally *volumes = calloc(k->nr_volumes, sizeof(*volumes));
 	uint64_t dirty = 0, pages = 0, zeroes = 0;
 
+	assert(volumes);
 	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
 		struct object *o = &k->objects[i];
 		struct tally t;
@@ -82,6 +113,7 @@ void cached_check(struct peer *p)
 			continue;
 		}
 		object_check(k, o, &t);
+		volume_tally(k, o, &t, volumes);
 		dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
 		pages += t.pages;
 		zeroes += t.zeroes;
@@ -92,6 +124,8 @@ void cached_check(struct peer *p)
 	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
 	resize_check(k);
 	check_throttle(k);
+	volumes_check(k, volumes);
+	free(volumes);
 	xcache_check(&k->xc);
 }
 

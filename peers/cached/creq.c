@@ -102,13 +102,10 @@ void creq_wait_for_request(struct cport *ps, struct creq *c)
 	requests_wait(ps, &c->wait);
 }
 
-/* An object belongs to the volume of the first request that finds it without dirty data. */
 static void adopt_volume(struct cport *ps, struct creq *c)
 {
-	struct arena_object *e = object_entry(ps->cache, c->obj);
-
-	if (e->volume != c->r->volume && c->obj->cnt[0] == 0 && c->obj->cnt[1] == 0)
-		e->volume = c->r->volume;
+	if (object_entry(ps->cache, c->obj)->volume != c->r->volume || c->obj->volume != c->volume)
+		volume_adopt(ps, c->obj, c->r->volume);
 }
 
 static void step_job(struct xwork *w, void *ctx)
@@ -258,5 +255,6 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 		c->work.fn = redo_job;
 	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_APPLIED)
 		c->work.fn = applied_job;
+	c->volume = (uint16_t)(has_range(r->op) ? volume_of_request(ps, r) : volume_find(ps->cache, r->volume));
 	find_object(ps, c);
 }

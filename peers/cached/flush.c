@@ -41,11 +41,24 @@ static void list_place(struct cport *ps, struct object *o, bool at_head)
 
 	if (at_head && o->retry_ns <= ps->pp->now_ns) {
 		cds_list_add(&o->dirty, &k->dirty);
+		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
 		return;
 	}
 	o->dirty_ns = ps->pp->now_ns;
 	o->due_ns = o->retry_ns;
-	cds_list_add_tail(&o->dirty, o->retry_ns > ps->pp->now_ns ? &k->failed : &k->dirty);
+	if (o->retry_ns > ps->pp->now_ns) {
+		cds_list_add_tail(&o->dirty, &k->failed);
+		return;
+	}
+	cds_list_add_tail(&o->dirty, &k->dirty);
+	cds_list_add_tail(&o->in_group, &object_group(k, o)->dirty);
+}
+
+/* Under dirty_lock. */
+static void list_unplace(struct object *o)
+{
+	cds_list_del(&o->dirty);
+	cds_list_del_init(&o->in_group);
 }
 
 /* An object that waits for a request, or is being deleted, is listed again when that ends: the flusher could do nothing for it.
@@ -61,7 +74,7 @@ static void list_dirty(struct cport *ps, struct object *o, bool at_head)
 	xcache_get(&k->xc, object_index(k, o));
 	pthread_mutex_lock(&k->dirty_lock);
 	if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
-		cds_list_del(&o->dirty);	/* written again while the flush that failed was out */
+		list_unplace(o);	/* written again while the flush that failed was out */
 		list_place(ps, o, at_head);
 	} else if (atomic_load_explicit(&o->flush_all, memory_order_relaxed) == FLUSH_NONE) {
 		begins = true;
@@ -82,7 +95,7 @@ void dirty_list(struct cport *ps, struct object *o)
 /* Under dirty_lock. */
 static void list_remove(struct cached *k, struct object *o)
 {
-	cds_list_del(&o->dirty);
+	list_unplace(o);
 	atomic_store_explicit(&o->listed, false, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&k->nr_listed, 1, memory_order_relaxed);
 }
@@ -340,7 +353,7 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
-		count(ps, CC_EVICTED_DIRTY, 1);
+		count_evicted(ps, o, CC_EVICTED_DIRTY);
 		return;
 	}
 	if (!slot_has_page(w) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= zeroes_max(k)) {
@@ -436,7 +449,7 @@ static enum flush_why flusher_wants(struct cport *ps)
 		atomic_store_explicit(&k->draining, true, memory_order_relaxed);
 	else if (dirty <= dirty_limit(k, k->dirty_low))
 		atomic_store_explicit(&k->draining, false, memory_order_relaxed);
-	if (atomic_load_explicit(&k->nr_flushes, memory_order_relaxed) ||
+	if (atomic_load_explicit(&k->all.flushes, memory_order_relaxed) ||
 	    atomic_load_explicit(&k->peer.stopping, memory_order_relaxed))
 		return FLUSH_FLUSH;
 	if (atomic_load_explicit(&k->switching, memory_order_relaxed))
@@ -463,6 +476,50 @@ static struct object *first_of(struct cds_list_head *list)
 	return cds_list_empty(list) ? NULL : cds_list_first_entry(list, struct object, dirty);
 }
 
+/* Under dirty_lock: the next object of a group that somebody waits for; the groups take turns. */
+static struct object *first_wanted(struct cached *k, enum flush_why *why)
+{
+	struct flush_group *g;
+
+	cds_list_for_each_entry(g, &k->wanted, wanted) {
+		if (cds_list_empty(&g->dirty))
+			continue;
+		cds_list_del(&g->wanted);
+		cds_list_add_tail(&g->wanted, &k->wanted);
+		*why = g->flushes ? FLUSH_FLUSH : FLUSH_SWITCH;
+		return cds_list_first_entry(&g->dirty, struct object, in_group);
+	}
+	return NULL;
+}
+
+/* Under dirty_lock: the flusher has it, with the list's reference. */
+static void list_take(struct cached *k, struct object *o, enum flush_why why)
+{
+	list_remove(k, o);
+	atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
+}
+
+/* The next object that those need who wait for single volumes, with the list's reference; NULL: none now. */
+static struct object *next_wanted(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	enum flush_why why = FLUSH_FLUSH;
+	struct object *o;
+
+	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0 || ps->flushes_out >= flush_limit(ps, FLUSH_FLUSH))
+		return NULL;
+	pthread_mutex_lock(&k->dirty_lock);
+	o = first_of(&k->failed);
+	if (o && o->dirty_ns < k->flush_ns)
+		o->dirty_ns = 0;
+	else
+		o = first_wanted(k, &why);
+	if (o)
+		list_take(k, o, why);
+	pthread_mutex_unlock(&k->dirty_lock);
+	return o;
+}
+
 /* The next object to flush, with the list's reference, and told why; NULL: none now, *next_ns says when to look again. */
 static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t *next_ns)
 {
@@ -479,10 +536,8 @@ static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t 
 		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + k->dirty_age_ns : 0, now, next_ns))
 			o = NULL;
 	}
-	if (o) {
-		list_remove(k, o);
-		atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
-	}
+	if (o)
+		list_take(k, o, why);
 	pthread_mutex_unlock(&k->dirty_lock);
 	return o;
 }
@@ -498,6 +553,11 @@ uint64_t flusher_run(struct cport *ps)
 		return PEER_NEVER;
 	for (unsigned budget = 16; budget; budget--) {
 		why = flusher_wants(ps);
+		o = is_background(why) ? next_wanted(ps) : NULL;
+		if (o) {
+			flush_push(ps, o);
+			continue;
+		}
 		if (rate_ns(ps, why) > ps->pp->now_ns)
 			return rate_ns(ps, why);
 		if (ps->flushes_out >= flush_limit(ps, why))

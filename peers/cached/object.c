@@ -64,6 +64,7 @@ void object_init(struct object *o)
 	xworkq_init(&o->q);
 	o->waiters_tail = &o->waiters;
 	CDS_INIT_LIST_HEAD(&o->dirty);
+	CDS_INIT_LIST_HEAD(&o->in_group);
 	o->flush_all = FLUSH_NONE;
 	o->flush_work.fn = flush_job;
 	o->reclaim_work.fn = reclaim_job;
@@ -254,8 +255,18 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 		xcache_get(&k->xc, object_index(k, o));
 		refill(ps, o);
 	} else if (used == 0) {
+		volume_unpin(k, o);
 		object_put(ps, o);
 	}
+}
+
+/* A bucket of the object counts from now on, or does not any more. */
+static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n, enum volume_counter vn, bool counts)
+{
+	uint64_t by = counts ? (uint64_t)BUCKET_SIZE : -(uint64_t)BUCKET_SIZE;
+
+	count(ps, n, by);
+	volume_add(volume_block(ps, o->volume), vn, by);
 }
 
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
@@ -265,6 +276,8 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	enum bucket_state from = slot_state(old), to = slot_state(word);
 
 	assert(bucket_edge_legal(from, to));
+	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 && !slot_absent(word))
+		volume_pin(ps->cache, o);
 	if (slot_has_page(word))
 		xseg_page_owner_set(ps->cache->peer.seg, slot_page(word), (uint64_t)(object_index(ps->cache, o) + 1) << 16 | b);
 	/* release: the page is filled before the slot says so (a successor reads both) */
@@ -272,9 +285,9 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	o->nr[from]--;
 	o->nr[to]++;
 	if (bucket_is_dirty(from) != bucket_is_dirty(to))
-		count(ps, CC_DIRTY_BYTES, (uint64_t)(bucket_is_dirty(to) ? (int64_t)BUCKET_SIZE : -(int64_t)BUCKET_SIZE));
+		count_bytes(ps, o, CC_DIRTY_BYTES, VC_DIRTY_BYTES, bucket_is_dirty(to));
 	if (slot_has_page(old) != slot_has_page(word))
-		count(ps, CC_USED_BYTES, (uint64_t)(slot_has_page(word) ? (int64_t)BUCKET_SIZE : -(int64_t)BUCKET_SIZE));
+		count_bytes(ps, o, CC_USED_BYTES, VC_USED_BYTES, slot_has_page(word));
 	if (slot_is_clean_zero(old) != slot_is_clean_zero(word))
 		atomic_fetch_add_explicit(&ps->cache->nr_zeroes, slot_is_clean_zero(word) ? 1 : -1u, memory_order_relaxed);
 	if (slot_absent(old) != slot_absent(word))
@@ -307,6 +320,12 @@ void object_wake(struct cport *ps, struct object *o)
 
 /* ---- emptying ---- */
 
+void count_evicted(struct cport *ps, struct object *o, enum cache_counter why)
+{
+	count(ps, why, 1);
+	volume_add(volume_block(ps, o->volume), VC_EVICTED, 1);
+}
+
 /* Drops what is clean and was not used again; returns how many buckets were, and have one more chance. */
 static uint32_t drop_valid(struct cport *ps, struct object *o)
 {
@@ -325,7 +344,7 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 		page_unclean(ps, slot_page(w));
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
-		count(ps, CC_EVICTED_OBJECT, 1);
+		count_evicted(ps, o, CC_EVICTED_OBJECT);
 	}
 	return used_again;
 }

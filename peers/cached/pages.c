@@ -188,6 +188,7 @@ static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	}
 	page_unclean(ps, page);
 	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	volume_add(volume_block(ps, o->volume), VC_EVICTED, 1);
 	return true;
 }
 

@@ -89,12 +89,14 @@ static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 	if (c->used_once) {
 		count(ps, CC_BYPASSED_SEQUENTIAL, 1);
 		count(ps, CC_BYPASSED_BYTES, c->r->size);
+		volume_count_bypassed(volume_block(ps, c->volume), c->r->size);
 		creq_finish(ps, c, result);
 		return;
 	}
 	count(ps, c->nr_hit == c->nr ? CC_HITS : c->nr_hit ? CC_PARTIAL : CC_MISSES, 1);
 	count(ps, CC_HIT_BYTES, (uint64_t)c->nr_hit * BUCKET_SIZE);
 	count(ps, CC_MISS_BYTES, (uint64_t)(c->nr - c->nr_hit) * BUCKET_SIZE);
+	volume_count_read(volume_block(ps, c->volume), c->nr, c->nr_hit, c->r->size);
 	creq_finish(ps, c, result);
 }
 

@@ -313,7 +313,7 @@ static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 	page_unclean(ps, slot_page(w));
 	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 	page_put(ps, slot_page(w));
-	count(ps, CC_EVICTED_PRESSURE, 1);
+	count_evicted(ps, o, CC_EVICTED_PRESSURE);
 }
 
 /* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists it. */
@@ -368,7 +368,7 @@ static void drop_zeroes(struct cport *ps, struct object *o)
 		if (!slot_is_clean_zero(slot_get(ps->cache, o, b)))
 			continue;
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		count(ps, CC_EVICTED_PRESSURE, 1);
+		count_evicted(ps, o, CC_EVICTED_PRESSURE);
 	}
 }
 

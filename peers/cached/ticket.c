@@ -8,11 +8,17 @@
  * left. Then, and only then, it goes on to the store. All of that is O(1) a write, and a lock is taken only when a set begins or
  * ends. A dirty bucket that is written again stays in its set: its older data must get out too.
  *
+ * Volumes whose ids are the same modulo the number of groups share their tickets: a FLUSH of one waits for the others' data
+ * too. While a FLUSH of a group waits, the flusher takes that group's objects before others.
+ *
+ * Tickets wrap, and begin shortly before they do; those that are compared are less than NR_TICKETS apart.
+ *
  * Contract: dirty_begin(), dirty_end() and tickets_fail() run inside the object; FLUSH requests outside of any. dirty_lock is a leaf.
  *
  * Invariants:
  *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of set g in flight
- *   F4  a volume's sets have tickets lowest .. ticket; ticket - lowest < NR_TICKETS
+ *   F4  a group's sets have tickets lowest .. ticket; ticket - lowest < NR_TICKETS
+ *   F5  a group is in `wanted` iff FLUSHes wait for its sets, or volumes of it drain
  */
 #include <assert.h>
 #include <string.h>
@@ -21,52 +27,75 @@
 
 /* ---- sets and tickets ---- */
 
-static struct cvolume *volume_of(struct cached *k, uint32_t volume)
+_Static_assert(sizeof(struct flush_group) == CACHE_GROUP_BYTES, "cache_cost.h counts it");
+
+#define FIRST_TICKET (UINT32_MAX - 100)
+
+void group_init(struct flush_group *g)
 {
-	return &k->volumes[volume & (NR_VOLUMES - 1)];
+	atomic_store_explicit(&g->ticket, FIRST_TICKET, memory_order_relaxed);
+	g->lowest = FIRST_TICKET;
+	CDS_INIT_LIST_HEAD(&g->dirty);
+	CDS_INIT_LIST_HEAD(&g->wanted);
 }
 
-static struct cvolume *object_volume(struct cached *k, struct object *o)
+static bool is_before(uint32_t a, uint32_t b)
 {
-	return volume_of(k, object_entry(k, o)->volume);
+	return (int32_t)(a - b) < 0;
+}
+
+static struct flush_group *group_of(struct cached *k, uint32_t volume)
+{
+	return &k->groups[volume % k->nr_groups];
+}
+
+struct flush_group *object_group(struct cached *k, struct object *o)
+{
+	return group_of(k, object_entry(k, o)->volume);
+}
+
+/* What a FLUSH of that volume covers. */
+static struct flush_group *flushed_group(struct cached *k, uint32_t volume)
+{
+	return volume ? group_of(k, volume) : &k->all;
 }
 
 /* Under dirty_lock. A ticket that FLUSH requests share is raised as soon as there is room, or they would wait for the next one. */
-static void volume_advance(struct cvolume *v)
+static void group_advance(struct flush_group *g)
 {
-	while (v->lowest < v->ticket && v->sets[v->lowest % NR_TICKETS] == 0)
-		v->lowest++;
-	if (!v->raise || v->ticket - v->lowest >= NR_TICKETS - 2)
+	while (g->lowest != g->ticket && g->sets[g->lowest % NR_TICKETS] == 0)
+		g->lowest++;
+	if (!g->raise || g->ticket - g->lowest >= NR_TICKETS - 2)
 		return;
-	v->raise = false;
-	atomic_store_explicit(&v->ticket, v->ticket + 1, memory_order_release);
-	volume_advance(v);
+	g->raise = false;
+	atomic_store_explicit(&g->ticket, g->ticket + 1, memory_order_release);
+	group_advance(g);
 }
 
 /* Under dirty_lock: what was dirty when the policy was switched is at the store. */
 static void switch_look(struct cached *k)
 {
-	if (atomic_load_explicit(&k->switching, memory_order_relaxed) && volume_of(k, 0)->lowest > k->switch_ticket)
+	if (atomic_load_explicit(&k->switching, memory_order_relaxed) && is_before(k->switch_ticket, k->all.lowest))
 		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
 }
 
 /* Under dirty_lock: the ticket of what is dirty now, with later sets apart from it. With all tickets out it is
  * shared with some later sets: who waits for it may wait a little longer, never less. */
-static uint64_t ticket_cut(struct cvolume *v)
+static uint32_t ticket_cut(struct flush_group *g)
 {
-	uint64_t ticket;
+	uint32_t ticket;
 
-	volume_advance(v);
-	ticket = v->ticket;
-	v->raise = true;
-	volume_advance(v);
+	group_advance(g);
+	ticket = g->ticket;
+	g->raise = true;
+	group_advance(g);
 	return ticket;
 }
 
 void switch_begin(struct cached *k)
 {
 	pthread_mutex_lock(&k->dirty_lock);
-	k->switch_ticket = ticket_cut(volume_of(k, 0));
+	k->switch_ticket = ticket_cut(&k->all);
 	atomic_store_explicit(&k->switching, true, memory_order_relaxed);
 	switch_look(k);
 	pthread_mutex_unlock(&k->dirty_lock);
@@ -74,21 +103,21 @@ void switch_begin(struct cached *k)
 
 static void set_begin(struct cached *k, struct object *o, unsigned gen)
 {
-	struct cvolume *v = object_volume(k, o), *all = volume_of(k, 0);
+	struct flush_group *g = object_group(k, o);
 
 	pthread_mutex_lock(&k->dirty_lock);
-	o->since[gen] = v->ticket;
-	o->since_all[gen] = all->ticket;
-	v->sets[v->ticket % NR_TICKETS]++;
-	all->sets[all->ticket % NR_TICKETS]++;
+	o->since[gen] = g->ticket;
+	o->since_all[gen] = k->all.ticket;
+	g->sets[g->ticket % NR_TICKETS]++;
+	k->all.sets[k->all.ticket % NR_TICKETS]++;
 	pthread_mutex_unlock(&k->dirty_lock);
 }
 
 static unsigned set_join(struct cached *k, struct object *o)
 {
 	unsigned g = o->gen;
-	bool old = o->since[g] < atomic_load_explicit(&object_volume(k, o)->ticket, memory_order_acquire) ||
-		   o->since_all[g] < atomic_load_explicit(&volume_of(k, 0)->ticket, memory_order_acquire);
+	bool old = is_before(o->since[g], atomic_load_explicit(&object_group(k, o)->ticket, memory_order_acquire)) ||
+		   is_before(o->since_all[g], atomic_load_explicit(&k->all.ticket, memory_order_acquire));
 
 	if (o->cnt[g] && old && o->cnt[!g] == 0)
 		g = o->gen = !g;
@@ -97,20 +126,103 @@ static unsigned set_join(struct cached *k, struct object *o)
 	return g;
 }
 
+/* Under dirty_lock: somebody more, or one less, waits for the group. */
+static void group_want(struct cached *k, struct flush_group *g)
+{
+	if (g->flushes + g->drains > 1 || g == &k->all)
+		return;
+	cds_list_add_tail(&g->wanted, &k->wanted);
+	atomic_fetch_add_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+}
+
+static void group_unwant(struct cached *k, struct flush_group *g)
+{
+	if (g->flushes + g->drains > 0 || g == &k->all)
+		return;
+	cds_list_del(&g->wanted);
+	atomic_fetch_sub_explicit(&k->nr_wanted, 1, memory_order_relaxed);
+}
+
+/* Under dirty_lock: a FLUSH waits for the group. */
+static void flush_add(struct cached *k, struct creq *c, struct flush_group *g)
+{
+	creq_set_state(c, CREQ_AT_STORE);
+	c->next = k->flushes;
+	k->flushes = c;
+	atomic_fetch_add_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&g->flushes, 1, memory_order_relaxed);
+	group_want(k, g);
+}
+
+/* Under dirty_lock: *at waits no more; puts it before the others in *list. */
+static void flush_take(struct cached *k, struct creq **at, struct creq **list)
+{
+	struct creq *c = *at;
+	struct flush_group *g = flushed_group(k, c->r->volume);
+
+	*at = c->next;
+	c->next = *list;
+	*list = c;
+	atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&g->flushes, 1, memory_order_relaxed);
+	group_unwant(k, g);
+}
+
+/* Under dirty_lock. */
+static void drain_end(struct cached *k, struct volume *v)
+{
+	struct flush_group *g = v->drains;
+
+	v->drains = NULL;
+	g->drains--;
+	group_unwant(k, g);
+}
+
+/* Under dirty_lock: ends the drains of the group's volumes that are covered now. */
+static void drains_look(struct cached *k, struct flush_group *g)
+{
+	for (uint32_t r = 0; r < k->nr_volumes && g->drains; r++) {
+		struct volume *v = &k->volume[r];
+
+		if (v->drains == g && is_before(v->drain_ticket, g->lowest))
+			drain_end(k, v);
+	}
+}
+
+void drain_cancel(struct cached *k, uint32_t rec)
+{
+	pthread_mutex_lock(&k->dirty_lock);
+	if (k->volume[rec].drains)
+		drain_end(k, &k->volume[rec]);
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+void drain_begin(struct cached *k, uint32_t rec)
+{
+	struct flush_group *g = group_of(k, k->volume_ids[rec]);
+	struct volume *v = &k->volume[rec];
+
+	pthread_mutex_lock(&k->dirty_lock);
+	v->drain_ticket = ticket_cut(g);
+	if (!v->drains) {
+		v->drains = g;
+		g->drains++;
+		group_want(k, g);
+	}
+	drains_look(k, g);
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
 /* Under dirty_lock: unlinks the FLUSH requests that are covered now. */
 static struct creq *take_covered(struct cached *k)
 {
 	struct creq **at = &k->flushes, *c, *ready = NULL;
 
 	while ((c = *at) != NULL) {
-		if (volume_of(k, c->r->volume)->lowest <= c->ticket) {
+		if (is_before(c->ticket, flushed_group(k, c->r->volume)->lowest))
+			flush_take(k, at, &ready);
+		else
 			at = &c->next;
-			continue;
-		}
-		*at = c->next;
-		c->next = ready;
-		ready = c;
-		atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
 	}
 	return ready;
 }
@@ -127,18 +239,19 @@ static void sync_all(struct cport *ps, struct creq *c)
 void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 {
 	struct cached *k = ps->cache;
-	struct cvolume *v = object_volume(k, o), *all = volume_of(k, 0);
+	struct flush_group *g = object_group(k, o);
 	struct creq *ready;
 
 	assert(o->cnt[gen] > 0);
 	if (--o->cnt[gen])
 		return;
 	pthread_mutex_lock(&k->dirty_lock);
-	v->sets[o->since[gen] % NR_TICKETS]--;
-	all->sets[o->since_all[gen] % NR_TICKETS]--;
-	volume_advance(v);
-	volume_advance(all);
+	g->sets[o->since[gen] % NR_TICKETS]--;
+	k->all.sets[o->since_all[gen] % NR_TICKETS]--;
+	group_advance(g);
+	group_advance(&k->all);
 	switch_look(k);
+	drains_look(k, g);
 	ready = take_covered(k);
 	pthread_mutex_unlock(&k->dirty_lock);
 	sync_all(ps, ready);
@@ -169,21 +282,17 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error)
 {
 	struct cached *k = ps->cache;
 	struct creq **at = &k->flushes, *c, *failed = NULL, *next;
-	uint32_t volume = object_entry(k, o)->volume;
+	struct flush_group *g = object_group(k, o);
 
 	pthread_mutex_lock(&k->dirty_lock);
 	while ((c = *at) != NULL) {
-		bool hit = c->r->volume == 0 ? o->since_all[gen] <= c->ticket :
-			   volume_of(k, c->r->volume) == volume_of(k, volume) && o->since[gen] <= c->ticket;
+		bool missed = c->r->volume == 0 ? is_before(c->ticket, o->since_all[gen]) :
+			      flushed_group(k, c->r->volume) != g || is_before(c->ticket, o->since[gen]);
 
-		if (!hit) {
+		if (missed)
 			at = &c->next;
-			continue;
-		}
-		*at = c->next;
-		c->next = failed;
-		failed = c;
-		atomic_fetch_sub_explicit(&k->nr_flushes, 1, memory_order_relaxed);
+		else
+			flush_take(k, at, &failed);
 	}
 	pthread_mutex_unlock(&k->dirty_lock);
 	for (c = failed; c; c = next) {
@@ -197,19 +306,15 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error)
 void flush_request(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
-	struct cvolume *v = volume_of(k, c->r->volume);
+	struct flush_group *g = flushed_group(k, c->r->volume);
 	bool covered;
 
 	pthread_mutex_lock(&k->dirty_lock);
 	k->flush_ns = ps->pp->now_ns;
-	c->ticket = ticket_cut(v);
-	covered = v->lowest > c->ticket;
-	if (!covered) {
-		creq_set_state(c, CREQ_AT_STORE);
-		c->next = k->flushes;
-		k->flushes = c;
-		atomic_fetch_add_explicit(&k->nr_flushes, 1, memory_order_relaxed);
-	}
+	c->ticket = ticket_cut(g);
+	covered = is_before(c->ticket, g->lowest);
+	if (!covered)
+		flush_add(k, c, g);
 	pthread_mutex_unlock(&k->dirty_lock);
 	if (covered)
 		sync_send(ps, c);

@@ -159,6 +159,7 @@ static void write_apply(struct cport *ps, struct creq *c)
 	}
 	count(ps, CC_WRITES, 1);
 	count(ps, c->policy->counter, 1);
+	volume_count_write(volume_block(ps, c->volume), c->r->size);
 	dirty_list(ps, o);
 	if (c->fua)
 		through_applied(ps, c);

@@ -17,6 +17,12 @@ static uint32_t half_filled(uint64_t memory)
 	return (uint32_t)(memory / 4096 / (OBJECT_BUCKETS / 2));
 }
 
+/* With one thread. */
+static uint64_t cost_of(uint64_t memory, uint32_t objects)
+{
+	return cached_metadata_bytes(memory, objects, cached_nr_volumes(memory), 1);
+}
+
 static uint64_t budget(uint64_t memory, uint32_t objects)
 {
 	return memory / 4096 * BUCKET_BUDGET + objects * OBJECT_BUDGET;
@@ -28,7 +34,7 @@ static void metadata_is_within_the_budget_where_objects_are_at_least_half_filled
 	for (uint64_t memory = 16 * MIB; memory <= 1024 * GIB; memory *= 2)
 		for (uint32_t fill = 1; fill <= 2; fill++) {
 			uint32_t objects = half_filled(memory) / fill;
-			uint64_t cost = cached_metadata_bytes(memory, objects) + memory / 4096 * 16;	/* slots, half of them used */
+			uint64_t cost = cost_of(memory, objects) + memory / 4096 * 16;	/* slots, half of them used */
 
 			if (cost > budget(memory, objects))
 				fail_msg("%llu MiB, %u objects: %llu bytes, budget %llu", (unsigned long long)(memory / MIB), objects,
@@ -40,7 +46,7 @@ static void the_smallest_caches_cost_little_more_than_their_fixed_tables(void **
 {
 	(void)state;
 	for (uint64_t memory = 4 * MIB; memory < 16 * MIB; memory += MIB)
-		assert_true(cached_metadata_bytes(memory, half_filled(memory)) <= budget(memory, half_filled(memory)) + 16384);
+		assert_true(cost_of(memory, half_filled(memory)) <= budget(memory, half_filled(memory)) + 16384);
 }
 
 static void there_is_an_object_for_each_64_kib(void **state)
@@ -53,7 +59,7 @@ static void there_is_an_object_for_each_64_kib(void **state)
 
 static void a_sparse_object_costs_its_entry_a_chunk_and_a_page(void **state)
 {
-	uint64_t more = (cached_metadata_bytes(GIB, 2000000) - cached_metadata_bytes(GIB, 1000000)) / 1000000;
+	uint64_t more = (cost_of(GIB, 2000000) - cost_of(GIB, 1000000)) / 1000000;
 
 	(void)state;
 	assert_int_equal(cached_sparse_object_bytes(), 256 + 256 + 512 + 4096);
@@ -67,10 +73,10 @@ static void the_arena_is_as_large_as_said_and_status_says_it_all(void **state)
 	(void)state;
 	crig_up("memory=8M objects=64");
 	assert_true(xseg_peer_get_info(crig.seg, xseg_peer_index(crig.peer->xp), &info));
-	assert_true(info.arena_bytes >= cached_arena_bytes(64));
-	assert_true(info.arena_bytes < cached_arena_bytes(64) + XSEG_EXTENT_SIZE);
+	assert_true(info.arena_bytes >= cached_arena_bytes(64, 16, 1));
+	assert_true(info.arena_bytes < cached_arena_bytes(64, 16, 1) + XSEG_EXTENT_SIZE);
 	assert_true(crig_admin("status") > 0);
-	assert_int_equal(crig_number("metadata_bytes"), cached_metadata_bytes(8 * MIB, 64));
+	assert_int_equal(crig_number("metadata_bytes"), cost_of(8 * MIB, 64));
 	assert_int_equal(crig_number("memory_bytes"), 8 * MIB);
 	assert_true(crig.k->head->off_objects + 64 * sizeof(struct arena_object) <= info.arena_bytes);
 }
@@ -109,7 +115,7 @@ static void what_is_really_allocated_is_within_the_budget(void **state)
 	uint64_t a = private_bytes(32 * MIB, 16, &small), b = private_bytes(128 * MIB, 64, &large), arena;
 
 	(void)state;
-	arena = cached_arena_bytes(64) - cached_arena_bytes(16);
+	arena = cached_arena_bytes(64, cached_nr_volumes(128 * MIB), 1) - cached_arena_bytes(16, cached_nr_volumes(32 * MIB), 1);
 	print_message("private %llu bytes for 32 MiB, %llu for 128 MiB; the arena grows by %llu\n", (unsigned long long)a,
 		      (unsigned long long)b, (unsigned long long)arena);
 	/* owner words, and slots of objects that are half filled, which are in pages */

@@ -13,6 +13,7 @@
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/cache_text.h"
+#include "tools/xseg/cache_volume.h"
 #include "tools/xseg/out.h"
 
 #define AT(field) offsetof(struct cache_opts, field)
@@ -27,6 +28,15 @@ const struct opt cache_volume_table[] = {
 #undef AT
 
 /* ---- status ------------------------------------------------------------------------------ */
+
+/* A cache that dies just now has none. */
+static void add_volumes(json_t *j, struct client *c, uint32_t peer)
+{
+	json_t *volumes = cache_volumes_json(c, peer);
+
+	if (volumes)
+		json_object_set_new(j, "volumes", volumes);
+}
 
 /* What the cache says of itself, or NULL when it does not answer (its process just died). *code:
  * an exit code. */
@@ -43,9 +53,10 @@ static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, in
 	*code = client_find_peer(c, "cached", cache->name, &peer);
 	if (!*code) {
 		rc = client_ask(c, peer, "status");
-		if (rc >= 0)
+		if (rc >= 0) {
 			j = cache_text_to_json(c->text, cache);
-		else if (rc != -EHOSTDOWN)
+			add_volumes(j, c, peer);
+		} else if (rc != -EHOSTDOWN)
 			*code = client_fail(c, rc, NULL, "cache status %s", cache->name);
 	}
 	client_close(c);
@@ -89,15 +100,26 @@ static int show_status(struct tool *t, json_t *j)
 	return rc;
 }
 
+static int status(struct tool *t, struct xseg *seg, const struct xseg_peer_info *cache)
+{
+	json_t *j = NULL;
+	int rc = TOOL_DONE;
+
+	if (cache->state == XSEG_PEER_LIVE)
+		j = ask_status(t, cache, &rc);
+	if (!rc && !j)
+		j = cache_text_from_stats(seg, cache);
+	return rc ? rc : show_status(t, j);
+}
+
 int cache_status(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct xseg_peer_info *found;
 	struct view_peers peers = { 0 };
-	json_t *j = NULL;
+	const struct cache_opts *o = opts;
 	struct xseg *seg;
 	int rc;
 
-	(void)opts;
 	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 	if (rc)
 		return rc;
@@ -105,13 +127,13 @@ int cache_status(struct tool *t, const void *opts, int argc, char **argv)
 		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
 	if (!rc)
 		rc = pick_cache(t, &peers, argc ? argv[0] : NULL, &found);
-	if (!rc && found->state == XSEG_PEER_LIVE)
-		j = ask_status(t, found, &rc);
-	if (!rc && !j)
-		j = cache_text_from_stats(seg, found);
+	if (!rc && o->volume[0])
+		rc = cache_volume_status(t, found->name, o);
+	else if (!rc)
+		rc = status(t, seg, found);
 	view_peers_fini(&peers);
 	xseg_detach(seg);
-	return rc ? rc : show_status(t, j);
+	return rc;
 }
 
 /* ---- get and set ------------------------------------------------------------------------- */
@@ -144,13 +166,13 @@ static int show_options(const struct tool *t, struct client *c)
 	return out_json(j);
 }
 
-static int get(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
-	       const char *name)
+/* id: of a volume, or 0 */
+static int get(struct tool *t, struct client *c, uint32_t peer, uint32_t id, const char *name)
 {
 	int64_t rc;
 
-	if (o->volume[0])
-		rc = client_ask(c, peer, "get volume=%s", o->volume);
+	if (id)
+		rc = client_ask(c, peer, "volume-get id=%" PRIu32, id);
 	else
 		rc = client_ask(c, peer, "get");
 	return rc < 0 ? client_fail(c, rc, NULL, "cache get %s", name) : show_options(t, c);
@@ -158,71 +180,6 @@ static int get(struct tool *t, struct client *c, uint32_t peer, const struct cac
 
 int cache_get(struct tool *t, const void *opts, int argc, char **argv)
 {
-	const struct cache_opts *o = opts;
-	struct client *c;
-	uint32_t peer;
-	int rc;
-
-	(void)argc;
-	rc = open_cache(t, argv[0], &c, &peer);
-	if (rc)
-		return rc;
-	rc = get(t, c, peer, o, argv[0]);
-	client_close(c);
-	return rc;
-}
-
-int cache_set(struct tool *t, const void *opts, int argc, char **argv)
-{
-	const struct cache_opts *o = opts;
-	char line[2048];
-	struct client *c;
-	uint32_t peer;
-	int64_t rc;
-	int code;
-
-	code = client_settings(o->volume, argc - 1, argv + 1, line, sizeof(line));
-	if (!code)
-		code = open_cache(t, argv[0], &c, &peer);
-	if (code)
-		return code;
-	rc = client_ask(c, peer, "%s", line);
-	if (rc < 0)
-		code = client_fail(c, rc, "'xseg cache get' shows the keys", "cache set %s",
-				   argv[0]);
-	else if (t->json)
-		code = get(t, c, peer, o, argv[0]);
-	else
-		tool_say(t, "cache %s: %s", argv[0], line);
-	client_close(c);
-	return code;
-}
-
-/* ---- flush and drop ---------------------------------------------------------------------- */
-
-/* The id of the volume named by --volume, 0 without. */
-static int volume_id(struct client *c, const struct cache_opts *o, uint32_t *id)
-{
-	uint32_t volumed;
-	int64_t rc;
-	int code;
-
-	*id = 0;
-	if (!o->volume[0])
-		return TOOL_DONE;
-	code = client_find_peer(c, "volumed", o->volumed, &volumed);
-	if (code)
-		return code;
-	rc = client_ask(c, volumed, "volume info %s", o->volume);
-	if (rc < 0)
-		return client_fail(c, rc, NULL, "volume %s", o->volume);
-	*id = (uint32_t)client_number(c->text, "id");
-	return TOOL_DONE;
-}
-
-int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
-{
-	const struct cache_opts *o = opts;
 	struct client *c;
 	uint32_t peer, id;
 	int rc;
@@ -231,7 +188,70 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 	rc = open_cache(t, argv[0], &c, &peer);
 	if (rc)
 		return rc;
-	rc = volume_id(c, o, &id);
+	rc = cache_volume_id(c, opts, &id);
+	if (!rc)
+		rc = get(t, c, peer, id, argv[0]);
+	client_close(c);
+	return rc;
+}
+
+static int64_t ask_set(struct client *c, uint32_t peer, uint32_t id, const char *volume,
+		       const char *settings)
+{
+	if (id)
+		return client_ask(c, peer, "volume-set id=%" PRIu32 " name=%s%s", id, volume,
+				  settings);
+	return client_ask(c, peer, "set%s", settings);
+}
+
+static int set(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
+	       const char *name, const char *settings)
+{
+	uint32_t id;
+	int code = cache_volume_id(c, o, &id);
+	int64_t rc;
+
+	if (code)
+		return code;
+	rc = ask_set(c, peer, id, o->volume, settings);
+	if (rc < 0)
+		return client_fail(c, rc, "'xseg cache get' shows the keys", "cache set %s", name);
+	if (t->json)
+		return get(t, c, peer, id, name);
+	tool_say(t, "cache %s%s%s: set%s", name, id ? ", volume " : "", o->volume, settings);
+	return TOOL_DONE;
+}
+
+int cache_set(struct tool *t, const void *opts, int argc, char **argv)
+{
+	char settings[2048];
+	struct client *c;
+	uint32_t peer;
+	int code;
+
+	code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
+	if (!code)
+		code = open_cache(t, argv[0], &c, &peer);
+	if (code)
+		return code;
+	code = set(t, c, peer, opts, argv[0], settings);
+	client_close(c);
+	return code;
+}
+
+/* ---- flush and drop ---------------------------------------------------------------------- */
+
+int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct client *c;
+	uint32_t peer, id;
+	int rc;
+
+	(void)argc;
+	rc = open_cache(t, argv[0], &c, &peer);
+	if (rc)
+		return rc;
+	rc = cache_volume_id(c, opts, &id);
 	if (!rc)
 		rc = client_flush(c, peer, id, "cache flush", argv[0]);
 	client_close(c);

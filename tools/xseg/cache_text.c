@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "peers/common/kv.h"
+#include "tools/xseg/cache_volume.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/view.h"
 
@@ -59,6 +60,11 @@ static void put(json_t *j, const char *key, json_t *value)
 	json_object_set_new(inner, dot + 1, value);
 }
 
+void cache_text_put(json_t *j, const char *key, const char *value)
+{
+	put(j, key, value_json(value));
+}
+
 static void fill_in(json_t *j, const struct xseg_peer_info *cache)
 {
 	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by",
@@ -68,6 +74,8 @@ static void fill_in(json_t *j, const struct xseg_peer_info *cache)
 	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		if (!json_is_object(json_object_get(j, objects[i])))
 			json_object_set_new(j, objects[i], json_object());
+	if (!json_object_get(j, "volumes"))
+		json_object_set_new(j, "volumes", json_array());
 	if (!json_object_get(j, "draining"))
 		json_object_set_new(j, "draining", json_null());
 	if (!json_object_get(j, "resizing"))
@@ -82,7 +90,7 @@ json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache)
 
 	while ((key = kv_next_line(&text, &value)))
 		if (value)
-			put(j, key, value_json(value));
+			cache_text_put(j, key, value);
 	fill_in(j, cache);
 	return j;
 }
@@ -215,4 +223,5 @@ void cache_text_print(const json_t *s)
 	printf("flushed   %s\n", out_size(number(s, "flushed_bytes"), a));
 	print_group(s, " by", "flushed_by");
 	print_group(s, "waits", "waits_by");
+	cache_volumes_print(json_object_get(s, "volumes"));
 }

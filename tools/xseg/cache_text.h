@@ -14,6 +14,8 @@
 json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache);
 /* The same from the counters in the segment, for a cache that is not served. NULL: no memory. */
 json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cache);
+/* Sets one field: a number becomes an integer, "a.b" a member of the object "a". */
+void cache_text_put(json_t *j, const char *key, const char *value);
 /* Sets one counter of a cache's statistics as the status has it: "a.b" in the object "a", a policy
  * by its name. */
 void cache_text_put_counter(json_t *j, const char *key, uint64_t value);

@@ -359,14 +359,13 @@ int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *w
 	return TOOL_DONE;
 }
 
-int client_settings(const char *volume, int argc, char **argv, char *line, size_t size)
+int client_settings(int argc, char **argv, char *text, size_t size)
 {
 	struct kv_text t;
-	bool fits;
+	bool fits = true;
 	int i;
 
-	kv_init(&t, line, size);
-	fits = *volume ? kv_add(&t, "set volume=%s", volume) : kv_add(&t, "set");
+	kv_init(&t, text, size);
 	for (i = 0; i < argc; i++) {
 		if (strpbrk(argv[i], " \t\n") || !strchr(argv[i], '=') || argv[i][0] == '=')
 			return tool_fail(

@@ -72,10 +72,9 @@ int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *w
 /* True when nobody serves the peer and nobody will start it (C2). */
 bool client_peer_gone(struct client *c, uint32_t peer);
 
-/* "set [volume=VOL] KEY=VALUE..." from the words of a command; volume may be "". Prints what is
- * wrong with them and returns an exit code. */
-int client_settings(const char *volume, int argc, char **argv, char *line,
-		    size_t size) XSEG_MUST_CHECK;
+/* " KEY=VALUE..." from the words of a command, to follow an admin command. Prints what is wrong with
+ * them and returns an exit code. */
+int client_settings(int argc, char **argv, char *text, size_t size) XSEG_MUST_CHECK;
 
 /* The value of "key=..." in text of "key=value" words, one a line or several; false when it is not
  * there. */

@@ -214,27 +214,27 @@ int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
 
 int peer_set(struct tool *t, const void *opts, int argc, char **argv)
 {
-	char line[2048];
+	char settings[2048];
 	struct client *c;
 	uint32_t peer;
 	int64_t rc;
 	int code;
 
 	(void)opts;
-	code = client_settings("", argc - 1, argv + 1, line, sizeof(line));
+	code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
 	if (!code)
 		code = client_open(t, false, &c);
 	if (code)
 		return code;
 	code = client_find_peer(c, NULL, argv[0], &peer);
 	if (!code) {
-		rc = client_ask(c, peer, "%s", line);
+		rc = client_ask(c, peer, "set%s", settings);
 		if (rc < 0)
 			code = client_fail(c, rc, "its manual page has the keys", "peer set %s",
 					   argv[0]);
 	}
 	client_close(c);
 	if (!code)
-		tool_say(t, "%s: %s", argv[0], line);
+		tool_say(t, "%s: set%s", argv[0], settings);
 	return code;
 }

@@ -94,7 +94,8 @@ static int plan_cache(const struct seg_create_opts *o, struct cache_plan *c)
 	c->memory_bytes = o->cache_bytes;
 	c->objects = o->objects ? o->objects : cached_default_objects(o->cache_bytes);
 	c->buckets = o->cache_bytes / XSEG_PAGE_SIZE;
-	c->metadata_bytes = cached_metadata_bytes(o->cache_bytes, (uint32_t)c->objects);
+	c->metadata_bytes = cached_metadata_bytes(o->cache_bytes, (uint32_t)c->objects,
+						  cached_nr_volumes(o->cache_bytes), 1);
 	c->sparse_bytes = cached_sparse_object_bytes();
 	if (c->memory_bytes + c->metadata_bytes <= o->memory_bytes)
 		return TOOL_DONE;

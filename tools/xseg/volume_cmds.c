@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/xseg/cache_volume.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/out.h"
@@ -327,8 +328,12 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 	if (code)
 		return code;
 	rc = client_ask(c, peer, "volume remove %s", argv[0]);
-	code = rc < 0 ? fail_volume(c, rc, "volume remove", argv[0])
-		      : wait_removed(t, c, peer, argv[0]);
+	if (rc < 0) {
+		code = fail_volume(c, rc, "volume remove", argv[0]);
+	} else {
+		cache_volume_forget(c, (uint32_t)client_number(c->text, "id"));
+		code = wait_removed(t, c, peer, argv[0]);
+	}
 	client_close(c);
 	if (!code)
 		tool_say(t, "volume %s is removed", argv[0]);

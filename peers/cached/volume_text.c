@@ -1,0 +1,95 @@
+/* volume_text - what an administrator is told of single volumes.
+ *
+ *	volume-status id=N	"key=value" lines about one volume
+ *	volumes [FROM]		a line for each record from FROM on, of "key=value" words; at its end "next=FROM" when not all fit
+ *
+ * Contract: any port's thread; other ports' counters are read while they count.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+#include "peers/common/kv.h"
+
+#define LINE_BYTES 1024
+
+static void add_state(struct cached *k, uint32_t rec, char end, struct kv_text *t)
+{
+	const struct volume *v = &k->volume[rec];
+	uint64_t dirty = volume_total(k, rec, VC_DIRTY_BYTES), from = v->drain_bytes > dirty ? v->drain_bytes : dirty;
+
+	if (!atomic_load_explicit(&v->drains, memory_order_relaxed)) {
+		kv_add(t, "state=running%c", end);
+		return;
+	}
+	kv_add(t, "state=draining%c", end);
+	kv_add(t, "draining.from=%s%c", policy_write_back.name, end);
+	kv_add(t, "draining.percent=%" PRIu64 "%c", from ? 100 - dirty * 100 / from : 100, end);
+	kv_add(t, "draining.bytes_left=%" PRIu64 "%c", dirty, end);
+}
+
+/* `end` stands after each item. A volume without a record has counted nothing. */
+static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, struct kv_text *t)
+{
+	kv_add(t, "name=%s%c", rec == OTHERS ? "" : k->volumes[rec].name, end);
+	kv_add(t, "id=%u%c", id, end);
+	kv_add(t, "policy=%s%c", volume_promise(k, rec, id)->name, end);
+	kv_add(t, "policy_from=%s%c", volume_policy(k, rec, id) ? "volume" : "cache", end);
+	add_state(k, rec, end, t);
+	for (unsigned n = 0; n < NR_VC; n++)
+		kv_add(t, "%s=%" PRIu64 "%c", volume_keys[n], rec == OTHERS && id ? 0 : volume_total(k, rec, n), end);
+}
+
+/* A number of its own or behind "key=": 0, or -EINVAL. */
+static int number_arg(char *args, const char *key, uint32_t *n)
+{
+	char *value, *end, *word = kv_next_word(&args, &value);
+
+	if (!word || !value || strcmp(word, key))
+		return -EINVAL;
+	*n = (uint32_t)strtoul(value, &end, 10);
+	return *value && !*end ? 0 : -EINVAL;
+}
+
+int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size)
+{
+	struct kv_text t;
+	uint32_t id;
+
+	kv_init(&t, out, size);
+	if (number_arg(args, "id", &id)) {
+		kv_add(&t, "which volume? say volume-status id=N");
+		return -EINVAL;
+	}
+	add_volume(k, id, volume_find(k, id), '\n', &t);
+	return t.full ? -ENOSPC : (int64_t)t.used;
+}
+
+/* Somebody could ask for it: it has a name. */
+static bool is_listed(struct cached *k, uint32_t rec)
+{
+	return atomic_load_explicit(&k->volume_ids[rec], memory_order_acquire) && k->volumes[rec].name[0];
+}
+
+int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size)
+{
+	uint32_t rec = (uint32_t)strtoul(args, NULL, 10);
+	char line[LINE_BYTES];
+	struct kv_text t, l;
+
+	kv_init(&t, out, size);
+	for (; rec < k->nr_volumes; rec++) {
+		if (!is_listed(k, rec))
+			continue;
+		kv_init(&l, line, sizeof(line));
+		add_volume(k, k->volume_ids[rec], rec, ' ', &l);
+		if (t.used + l.used + 32 > size)
+			break;
+		kv_add(&t, "%s\n", line);
+	}
+	if (rec < k->nr_volumes)
+		kv_add(&t, "next=%u\n", rec);
+	return (int64_t)t.used;
+}

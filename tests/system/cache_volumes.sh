@@ -1,0 +1,101 @@
+#!/bin/bash
+# cache_volumes.sh - settings and counters of single volumes in a cache, through the tool.
+# tags: san
+# timeout: 120
+# shellcheck source=tests/lib/system.sh
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached memd jq
+
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 160M
+[peer store]
+kind = memd
+memory = 96M
+[peer cached]
+downstream = store
+memory = 32M
+dirty_age = 1h
+[peer volumed]
+downstream = cached
+END
+
+bench()	# VOLUME OPTION...
+{
+	local volume=$1
+	shift
+	xbench --volume="$volume" --bs=4k --iodepth=16 "$@" --output-format=json
+}
+
+no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
+
+status_of()	# VOLUME FIELD
+{
+	xseg --json cache status cached --volume "$1" | jq "$2"
+}
+
+is_clean()	# VOLUME
+{
+	[ "$(status_of "$1" .dirty_bytes)" = 0 ]
+}
+
+is_served()
+{
+	xseg --json cache status cached | jq -e '.state == "running"'
+}
+
+t "the stack comes up" xseg up stack.conf
+for volume in a b c; do
+	t "volume $volume is made" xseg volume create $volume --size 24M
+done
+
+# ---- counters ----
+
+expect_json "$no_errors" "a is written" bench a --rw=randwrite --number_ios=1000
+expect_json "$no_errors" "b is read" bench b --rw=randread --number_ios=500
+expect_json '.name == "a" and .writes == 1000 and .write_bytes == 4096000 and .dirty_bytes > 0 and .dirty_bytes <= .used_bytes' \
+	"a's counters say so" xseg --json cache status cached --volume a
+expect_json '.reads == 500 and .hits + .misses + .partial + .bypassed == 500 and .dirty_bytes == 0' "and b's" \
+	xseg --json cache status --volume b
+expect_json '.policy == "write-back" and .policy_from == "cache" and .state == "running" and .draining == null' \
+	"a volume follows the cache" xseg --json cache status cached --volume c
+expect_json '([.volumes[].name] | sort) == ["a", "b"] and (.volumes[] | has("id", "policy", "used_bytes", "dirty_bytes"))' \
+	"the cache's status lists the volumes that it has seen" xseg --json cache status
+expect_json '([.volumes[].dirty_bytes] | add) == .dirty_bytes and
+	(.used_bytes - ([.volumes[].used_bytes] | add) | . >= 0 and . <= 4194304)' \
+	"whose sums are the cache's, but for the catalogue" xseg --json cache status
+t "the status of a volume has a page for people" xseg cache status cached --volume a
+expect_exit 4 "a volume that is not there is refused" xseg cache status cached --volume nothing
+
+# ---- policies ----
+
+t "a gets a policy of its own" xseg cache set cached policy=write-through --volume a
+t "what was dirty of it is flushed" wait_for 10 is_clean a
+expect_json '.policy == "write-through"' "cache get shows it" xseg --json cache get cached --volume a
+expect_json '.policy == ""' "and of another volume, that it has none" xseg --json cache get cached --volume b
+expect_json '.policy == "write-through" and .policy_from == "volume"' "the status, too" xseg --json cache status cached --volume a
+expect_json "$no_errors" "a is written through" bench a --rw=randwrite --number_ios=200
+expect_json "$no_errors" "b is written back" bench b --rw=randwrite --number_ios=200
+is "so nothing of a is dirty" "$(status_of a .dirty_bytes)" 0
+is "and b is" "$(status_of b '.dirty_bytes > 0')" true
+expect_exit 2 "an unknown policy is wrong usage" xseg cache set cached policy=fast --volume a
+expect_err 2 "no setting 'dirty_age'" "an option of the whole cache, too" xseg cache set cached dirty_age=1s --volume a
+expect_exit 4 "settings need a volume that is there" xseg cache set cached policy=write-back --volume nothing
+writes=$(status_of a .writes)
+t "the cache is killed" xseg peer kill cached --force
+t "and is back" wait_for 20 is_served
+expect_json '.policy == "write-through"' "with the volume's policy" xseg --json cache get cached --volume a
+is "and its counters" "$(status_of a .writes)" "$writes"
+t "a follows the cache again" xseg cache set cached policy= --volume a
+expect_json '.policy == "write-back" and .policy_from == "cache"' "as its status says" xseg --json cache status cached --volume a
+
+# ---- volumes that go ----
+
+t "c gets a policy" xseg cache set cached policy=pass-through --volume c
+t "c is removed" xseg volume remove c
+t "another c is made" xseg volume create c --size 24M
+expect_json '.policy == ""' "the settings of the old one are not its own" xseg --json cache get cached --volume c
+t "everything stops" xseg down
+
+finish

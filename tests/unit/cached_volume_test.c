@@ -1,0 +1,431 @@
+/* cached_volume_test - what cached does for single volumes: their FLUSH (peers/cached/ticket.c, flush.c), records and counters
+ * (volume.c, volume_text.c), policies (volume_set.c). */
+#include "tests/unit/cached_rig.h"
+
+static void dirty_bucket(uint32_t volume, const char *name)
+{
+	crig_volume(volume);
+	crig_expect(crig_write(name, 0, B(1), volume), B(1));
+}
+
+static void a_flush_of_one_volume_writes_no_other_volume_s_data(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(1, "a:1");
+	dirty_bucket(2, "b:1");
+	dirty_bucket(1, "a:2");
+	crig_expect(crig_flush(1), 0);
+	assert_true(crig_stable("a:1", 0, B(1), 1) && crig_stable("a:2", 0, B(1), 1));
+	assert_int_equal(crig_state("b:1", 0), BUCKET_DIRTY);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 2);
+}
+
+static void volumes_whose_flushes_wait_take_turns(void **state)
+{
+	struct crig_io *one, *two;
+	uint32_t first;
+	char name[16];
+
+	(void)state;
+	crig_up("requests=8 objects=128");
+	first = crig_share();
+	for (unsigned i = 0; i < first + 8; i++) {
+		snprintf(name, sizeof(name), "%c:%u", i < first + 4 ? 'a' : 'b', i);
+		dirty_bucket(i < first + 4 ? 1 : 2, name);
+	}
+	crig_hold(true);
+	one = crig_flush(1);
+	assert_int_equal(crig_nr_calls(), first);
+	two = crig_flush(2);
+	crig_answer(0);
+	crig_answer(1);
+	assert_int_equal(crig_nr_calls(), first + 2);
+	assert_true(crig_call(first)->target[0] != crig_call(first + 1)->target[0]);
+	crig_hold(false);
+	crig_expect(one, 0);
+	crig_expect(two, 0);
+}
+
+static void a_flush_of_one_volume_goes_on_beside_the_flush_rate_and_the_age(void **state)
+{
+	(void)state;
+	crig_up("flush_rate=4k dirty_age=1h");
+	for (unsigned i = 0; i < 4; i++)
+		crig_expect(crig_write("b:1", B(2 * i), B(1), 5), B(1));
+	dirty_bucket(1, "a:1");
+	crig_expect(crig_flush(1), 0);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(4));
+}
+
+/* ---- records and counters ---- */
+
+static uint64_t volume_number(uint32_t id, const char *key)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "volume-status id=%u", id);
+	assert_true(crig_admin(line) > 0);
+	return crig_number(key);
+}
+
+static void a_volume_is_counted_apart_from_its_first_request_on(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_volume(7);
+	crig_expect(crig_write("seven:0", 0, B(2), 5), B(2));
+	crig_expect_data("seven:0", 0, 1024, 5);
+	crig_volume(8);
+	crig_store_fill("eight:0", 0, B(4), 6);
+	crig_expect_data("eight:0", 0, B(1), 6);
+	crig_expect_data("eight:0", 0, B(4), 6);
+	assert_int_equal(volume_number(7, "reads"), 1);
+	assert_int_equal(crig_number("hits"), 1);
+	assert_int_equal(crig_number("writes"), 1);
+	assert_int_equal(crig_number("read_bytes"), 1024);
+	assert_int_equal(crig_number("write_bytes"), B(2));
+	assert_int_equal(crig_number("used_bytes"), B(2));
+	assert_int_equal(crig_number("dirty_bytes"), B(2));
+	assert_true(crig_says("name=seven\n"));
+	assert_int_equal(volume_number(8, "reads"), 2);
+	assert_int_equal(crig_number("misses"), 1);
+	assert_int_equal(crig_number("partial"), 1);
+	assert_int_equal(crig_number("hit_bytes"), B(1));
+	assert_int_equal(crig_number("miss_bytes"), B(4));
+	assert_int_equal(crig_number("used_bytes"), B(4));
+	assert_int_equal(crig_number("dirty_bytes"), 0);
+}
+
+static void evictions_are_counted_with_the_volume_that_loses_the_bucket(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_limit(8);
+	crig_volume(1);
+	crig_have_clean("a:0", 0, B(8), 5);
+	crig_volume(2);
+	crig_have_clean("b:0", 0, B(4), 6);
+	assert_int_equal(volume_number(1, "evicted"), 4);
+	assert_int_equal(crig_number("used_bytes"), B(4));
+	assert_int_equal(volume_number(2, "evicted"), 0);
+	assert_int_equal(crig_number("used_bytes"), B(4));
+}
+
+static void counters_of_a_volume_survive_the_death_of_cached(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_volume(3);
+	crig_have_clean("v:0", 0, B(2), 5);
+	crig_expect(crig_write("v:1", 0, B(1), 6), B(1));
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	assert_int_equal(volume_number(3, "reads"), 1);
+	assert_int_equal(crig_number("writes"), 1);
+	assert_int_equal(crig_number("used_bytes"), B(3));
+	assert_int_equal(crig_number("dirty_bytes"), B(1));
+	assert_true(crig_says("name=v\n"));
+}
+
+static void volumes_that_find_no_record_are_counted_together(void **state)
+{
+	char name[16];
+
+	(void)state;
+	crig_up("objects=64");
+	for (uint32_t v = 1; v <= 20; v++) {
+		snprintf(name, sizeof(name), "v%u:0", v);
+		dirty_bucket(v, name);
+	}
+	assert_int_equal(volume_number(15, "dirty_bytes"), B(1));
+	assert_int_equal(volume_number(16, "dirty_bytes"), 0);
+	assert_int_equal(volume_number(0, "dirty_bytes"), B(5));
+	crig_expect(crig_flush(16), 0);
+	assert_true(crig_stable("v16:0", 0, B(1), 16));
+	assert_int_equal(volume_number(0, "dirty_bytes"), B(4));
+}
+
+static void a_record_that_nobody_needs_is_given_to_a_new_volume_which_begins_at_zero(void **state)
+{
+	char name[16];
+
+	(void)state;
+	crig_up("objects=64");
+	for (uint32_t v = 1; v <= 15; v++) {
+		snprintf(name, sizeof(name), "v%u:0", v);
+		dirty_bucket(v, name);
+	}
+	crig_expect(crig_flush(0), 0);
+	crig_volume(4);
+	crig_expect(crig_op(XSEG_OP_DELETE, "v4:0", 0, 0), 0);
+	dirty_bucket(100, "new:0");
+	assert_int_equal(volume_number(100, "writes"), 1);
+	assert_int_equal(crig_number("used_bytes"), B(1));
+	assert_int_equal(volume_number(4, "writes"), 0);
+	assert_int_equal(volume_number(0, "writes"), 0);
+}
+
+static void an_object_that_another_volume_takes_over_when_it_is_clean_counts_there(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_volume(1);
+	crig_have_clean("a:0", 0, B(3), 5);
+	crig_volume(2);
+	crig_expect(crig_write("a:0", 0, B(1), 6), B(1));
+	assert_int_equal(volume_number(1, "used_bytes"), 0);
+	assert_int_equal(volume_number(2, "used_bytes"), B(3));
+	crig_volume(1);
+	crig_expect_data("a:0", 0, B(1), 6);	/* not while it is dirty */
+	assert_int_equal(volume_number(2, "used_bytes"), B(3));
+	assert_int_equal(volume_number(1, "reads"), 2);
+}
+
+static void a_damaged_record_is_dropped_by_a_successor(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(5, "five:0");
+	dirty_bucket(6, "six:0");
+	crig.k->volume_ids[9] = 5;	/* a second time */
+	memset(crig.k->volumes[volume_find(crig.k, 6)].name, 'x', XSEG_NAME_MAX);
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	assert_int_equal(volume_number(5, "used_bytes"), B(1));
+	assert_int_equal(volume_number(6, "used_bytes"), 0);
+	assert_int_equal(volume_number(0, "used_bytes"), B(1));
+	dirty_bucket(6, "six:0");	/* gets its record again, and its object with it */
+	assert_int_equal(volume_number(6, "used_bytes"), B(1));
+	assert_int_equal(volume_number(0, "used_bytes"), 0);
+}
+
+static void the_list_has_a_line_for_each_volume(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(1, "a:0");
+	dirty_bucket(2, "b:0");
+	dirty_bucket(3, "no-number");
+	assert_true(crig_admin("volumes") > 0);
+	assert_true(crig_says("name=a id=1 ") && crig_says("\nname=b id=2 "));
+	assert_false(crig_says("id=3") || crig_says("next="));
+	assert_int_equal(crig_admin("volume-status"), -EINVAL);
+	assert_int_equal(crig_admin("volume-status id=x"), -EINVAL);
+}
+
+/* ---- policies ---- */
+
+static void set(const char *line)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "volume-set %s", line);
+	if (crig_admin(text) <= 0)
+		fail_msg("%s: %s", text, crig.text);
+}
+
+static void expect_refused(const char *line, int error, const char *reason)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "volume-set %s", line);
+	assert_int_equal(crig_admin(text), error);
+	if (!crig_says(reason))
+		fail_msg("%s", crig.text);
+}
+
+static bool volume_says(uint32_t id, const char *part)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "volume-status id=%u", id);
+	assert_true(crig_admin(line) > 0);
+	return crig_says(part);
+}
+
+static void a_volume_s_policy_holds_for_its_own_writes_only(void **state)
+{
+	struct crig_io *through;
+
+	(void)state;
+	crig_up("");
+	set("id=1 name=a policy=write-through");
+	crig_hold(true);
+	dirty_bucket(2, "b:0");
+	crig_volume(1);
+	through = crig_write("a:0", 0, B(1), 5);
+	crig_expect_waits(through);
+	assert_int_equal(crig_nr_calls(), 1);
+	crig_hold(false);
+	crig_expect(through, B(1));
+	assert_true(volume_says(1, "policy=write-through\npolicy_from=volume\n"));
+	assert_true(volume_says(2, "policy=write-back\npolicy_from=cache\n"));
+	assert_int_equal(crig_counter(CC_WRITES_THROUGH), 1);
+	assert_int_equal(crig_counter(CC_WRITES_BACK), 1);
+}
+
+static void a_volume_may_be_written_back_under_a_cache_that_writes_through(void **state)
+{
+	(void)state;
+	crig_up("policy=write-through");
+	set("id=1 policy=write-back");
+	crig_hold(true);
+	dirty_bucket(1, "a:0");
+	assert_int_equal(crig_nr_calls(), 0);
+	set("id=1 policy=");
+	assert_int_equal(crig_nr_held(), 1);	/* the cache's again, so it is flushed */
+	crig_hold(false);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+}
+
+static void a_switch_of_one_volume_drains_that_volume_only(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(1, "a:0");
+	dirty_bucket(2, "b:0");
+	dirty_bucket(1, "a:1");
+	crig_hold(true);
+	set("id=1 policy=write-around");
+	assert_int_equal(crig_nr_held(), 2);
+	assert_true(volume_says(1, "state=draining\ndraining.from=write-back\ndraining.percent=0\n"));
+	assert_int_equal(crig_number("draining.bytes_left"), B(2));
+	assert_true(volume_says(2, "state=running\n"));
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	assert_true(volume_says(1, "draining.percent=50\n"));
+	crig_hold(false);
+	assert_true(volume_says(1, "state=running\n"));
+	assert_int_equal(crig_state("b:0", 0), BUCKET_DIRTY);
+	assert_int_equal(crig_counter(CC_FLUSHED_SWITCH), 2);
+}
+
+static void a_switch_back_to_write_back_ends_the_draining(void **state)
+{
+	(void)state;
+	crig_up("requests=8 objects=128");
+	for (unsigned i = 0; i < crig_share() + 4; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "a:%u", i);
+		dirty_bucket(1, name);
+	}
+	crig_hold(true);
+	set("id=1 policy=pass-through");
+	assert_int_equal(crig_nr_held(), crig_share());
+	set("id=1 policy=write-back");
+	assert_true(volume_says(1, "state=running\n"));
+	crig_hold(false);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(4));
+}
+
+static void settings_of_a_volume_survive_the_death_of_cached(void **state)
+{
+	(void)state;
+	crig_up("");
+	set("id=65537 name=vol policy=write-through");
+	dirty_bucket(2, "b:0");
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	assert_true(crig_admin("volume-get id=65537") > 0);
+	assert_true(crig_says("policy=write-through\n"));
+	assert_true(volume_says(65537, "name=vol\n"));
+	assert_true(crig_admin("volume-get id=2") > 0);
+	assert_true(crig_says("policy=\n"));
+}
+
+static void a_volume_that_drained_when_cached_was_killed_drains_after_it(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(1, "a:0");
+	dirty_bucket(2, "b:0");
+	crig_hold(true);
+	set("id=1 policy=write-through");
+	crig_kill();
+	crig_hold(false);
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	assert_int_equal(crig_state("a:0", 0), BUCKET_VALID);
+	assert_int_equal(crig_state("b:0", 0), BUCKET_DIRTY);
+}
+
+static void a_setting_that_is_wrong_changes_nothing(void **state)
+{
+	(void)state;
+	crig_up("");
+	set("id=1 policy=write-through");
+	expect_refused("id=1 policy=write-round", -EINVAL, "choose write-back");
+	expect_refused("id=1 policy=write-back size=3", -EINVAL, "no setting 'size'");
+	expect_refused("policy=write-back", -EINVAL, "say id=N");
+	expect_refused("id=0 policy=write-back", -EINVAL, "say id=N");
+	expect_refused("id=1 name=.x policy=write-back", -EINVAL, "not a volume's name");
+	assert_true(volume_says(1, "policy=write-through\n"));
+}
+
+static void settings_of_a_removed_volume_do_not_fall_to_another(void **state)
+{
+	(void)state;
+	crig_up("");
+	set("id=1 name=vol policy=write-through");
+	dirty_bucket(65537, "vol:0");	/* the next volume of that name, in the same slot of volumed's table */
+	assert_true(volume_says(65537, "policy=write-back\npolicy_from=cache\n"));
+	assert_true(volume_says(1, "name=\n"));
+	assert_true(volume_says(1, "policy_from=cache\n"));
+	set("id=65537 name=vol policy=write-through");
+	assert_true(crig_admin("volume-forget id=65537") > 0);
+	assert_true(volume_says(65537, "policy_from=cache\n"));
+	assert_true(crig_admin("volumes") >= 0);
+	assert_false(crig_says("id="));
+}
+
+static void when_all_records_have_settings_a_further_volume_s_are_refused(void **state)
+{
+	char line[64];
+
+	(void)state;
+	crig_up("");
+	for (unsigned id = 1; id < 16; id++) {
+		snprintf(line, sizeof(line), "id=%u policy=write-through", id);
+		set(line);
+	}
+	expect_refused("id=16 policy=write-through", -ENOSPC, "reset those of another");
+	dirty_bucket(16, "p:0");
+	set("id=3 policy=");
+	set("id=16 policy=write-through");
+	assert_true(volume_says(16, "policy_from=volume\n"));
+	crig_hold(true);
+	crig_expect_waits(crig_write("p:0", 0, B(1), 6));
+	crig_hold(false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CRIG_T(a_flush_of_one_volume_writes_no_other_volume_s_data),
+		CRIG_T(volumes_whose_flushes_wait_take_turns),
+		CRIG_T(a_flush_of_one_volume_goes_on_beside_the_flush_rate_and_the_age),
+		CRIG_T(a_volume_is_counted_apart_from_its_first_request_on),
+		CRIG_T(evictions_are_counted_with_the_volume_that_loses_the_bucket),
+		CRIG_T(counters_of_a_volume_survive_the_death_of_cached),
+		CRIG_T(volumes_that_find_no_record_are_counted_together),
+		CRIG_T(a_record_that_nobody_needs_is_given_to_a_new_volume_which_begins_at_zero),
+		CRIG_T(an_object_that_another_volume_takes_over_when_it_is_clean_counts_there),
+		CRIG_T(a_damaged_record_is_dropped_by_a_successor),
+		CRIG_T(the_list_has_a_line_for_each_volume),
+		CRIG_T(a_volume_s_policy_holds_for_its_own_writes_only),
+		CRIG_T(a_volume_may_be_written_back_under_a_cache_that_writes_through),
+		CRIG_T(a_switch_of_one_volume_drains_that_volume_only),
+		CRIG_T(a_switch_back_to_write_back_ends_the_draining),
+		CRIG_T(settings_of_a_volume_survive_the_death_of_cached),
+		CRIG_T(a_volume_that_drained_when_cached_was_killed_drains_after_it),
+		CRIG_T(a_setting_that_is_wrong_changes_nothing),
+		CRIG_T(settings_of_a_removed_volume_do_not_fall_to_another),
+		CRIG_T(when_all_records_have_settings_a_further_volume_s_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* cache_volume - see cache_volume.h. */
+#include "tools/xseg/cache_volume.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peers/common/kv.h"
+#include "tools/xseg/cache_text.h"
+#include "tools/xseg/out.h"
+
+int cache_volume_id(struct client *c, const struct cache_opts *o, uint32_t *id)
+{
+	uint32_t volumed;
+	int64_t rc;
+	int code;
+
+	*id = 0;
+	if (!o->volume[0])
+		return TOOL_DONE;
+	code = client_find_peer(c, "volumed", o->volumed, &volumed);
+	if (code)
+		return code;
+	rc = client_ask(c, volumed, "volume info %s", o->volume);
+	if (rc < 0)
+		return client_fail(c, rc, NULL, "volume %s", o->volume);
+	*id = (uint32_t)client_number(c->text, "id");
+	return TOOL_DONE;
+}
+
+/* ---- to JSON ----------------------------------------------------------------------------- */
+
+/* next() cuts the text into pairs. */
+static json_t *volume_json(char *text, char *(*next)(char **cursor, char **value))
+{
+	json_t *j = json_object();
+	char *key, *value;
+
+	json_object_set_new(j, "draining", json_null());
+	while ((key = next(&text, &value))) {
+		if (value && !strcmp(key, "name"))
+			out_set_text(j, key, value);
+		else if (value)
+			cache_text_put(j, key, value);
+	}
+	return j;
+}
+
+json_t *cache_volumes_json(struct client *c, uint32_t peer)
+{
+	json_t *array = json_array();
+	uint64_t from = 0, next = 0;
+	char *line, *save;
+
+	do {
+		from = next;
+		if (client_ask(c, peer, "volumes %" PRIu64, from) < 0) {
+			json_decref(array);
+			return NULL;
+		}
+		line = strtok_r(c->text, "\n", &save);
+		for (; line; line = strtok_r(NULL, "\n", &save))
+			if (!strncmp(line, "next=", 5))
+				next = client_number(line, "next");
+			else
+				json_array_append_new(array, volume_json(line, kv_next_word));
+	} while (next > from);
+	return array;
+}
+
+/* ---- to people --------------------------------------------------------------------------- */
+
+static uint64_t number(const json_t *j, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(j, key));
+}
+
+static const char *text(const json_t *j, const char *key)
+{
+	const char *value = json_string_value(json_object_get(j, key));
+
+	return value ? value : "?";
+}
+
+static const char *hit_percent(const json_t *v, char *buf)
+{
+	uint64_t hits = number(v, "hits");
+
+	return out_percent(hits, hits + number(v, "misses") + number(v, "partial"), buf);
+}
+
+void cache_volumes_print(const json_t *volumes)
+{
+	struct out_table *table;
+	json_t *v;
+	size_t i;
+
+	if (json_array_size(volumes) == 0)
+		return;
+	putchar('\n');
+	table = out_table_create("VOLUME\tPOLICY\tSTATE\t>USED\t>DIRTY\t>READS\t>HITS\t>WRITES");
+	json_array_foreach(volumes, i, v) {
+		char used[OUT_TEXT], dirty[OUT_TEXT], reads[OUT_TEXT], writes[OUT_TEXT],
+			hits[OUT_TEXT];
+
+		out_table_row(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", text(v, "name"),
+			      text(v, "policy"), text(v, "state"),
+			      out_size(number(v, "used_bytes"), used),
+			      out_size(number(v, "dirty_bytes"), dirty),
+			      out_count(number(v, "reads"), reads), hit_percent(v, hits),
+			      out_count(number(v, "writes"), writes));
+	}
+	out_table_write(table, stdout);
+}
+
+static void print_volume(const json_t *v, const char *cache)
+{
+	const char *policy = text(v, "policy"), *promise = cache_text_promise(policy);
+	char a[OUT_TEXT], b[OUT_TEXT];
+
+	printf("volume    %s, in cache %s, %s\n", text(v, "name"), cache, text(v, "state"));
+	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
+	printf("memory    %s used, %s dirty\n", out_size(number(v, "used_bytes"), a),
+	       out_size(number(v, "dirty_bytes"), b));
+	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
+	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
+	       number(v, "reads"), number(v, "writes"), number(v, "hits"), hit_percent(v, a),
+	       number(v, "misses"), number(v, "partial"), number(v, "bypassed"));
+	printf("bytes     %s read, %s written\n", out_size(number(v, "read_bytes"), a),
+	       out_size(number(v, "write_bytes"), b));
+	printf("evicted   %" PRIu64 " buckets\n", number(v, "evicted"));
+}
+
+/* ---- one volume -------------------------------------------------------------------------- */
+
+static int show_volume(const struct tool *t, struct client *c, uint32_t peer, uint32_t id,
+		       const char *cache, const struct cache_opts *o)
+{
+	int64_t rc = client_ask(c, peer, "volume-status id=%" PRIu32, id);
+	json_t *j;
+
+	if (rc < 0)
+		return client_fail(c, rc, NULL, "cache status %s", cache);
+	j = volume_json(c->text, kv_next_line);
+	out_set_text(j, "name", o->volume);
+	if (t->json)
+		return out_json(j);
+	print_volume(j, cache);
+	json_decref(j);
+	return out_done();
+}
+
+int cache_volume_status(struct tool *t, const char *cache, const struct cache_opts *o)
+{
+	struct client *c;
+	uint32_t peer, id;
+	int rc;
+
+	rc = client_open(t, false, &c);
+	if (rc)
+		return rc;
+	rc = client_find_peer(c, "cached", cache, &peer);
+	if (!rc)
+		rc = cache_volume_id(c, o, &id);
+	if (!rc)
+		rc = show_volume(t, c, peer, id, cache, o);
+	client_close(c);
+	return rc;
+}
+
+void cache_volume_forget(struct client *c, uint32_t id)
+{
+	const struct xseg_peer_info *p = NULL;
+	struct view_peers peers = { 0 };
+	int64_t rc = 0;
+
+	if (view_peers_load(c->seg, &peers))
+		return;
+	while (rc != -EINTR && (p = view_peer_of_kind(&peers, "cached", p)))
+		if (p->state == XSEG_PEER_LIVE)
+			rc = client_ask(c, p->index, "volume-forget id=%" PRIu32, id);
+	view_peers_fini(&peers);
+}
