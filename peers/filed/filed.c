@@ -6,9 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/log.h"
+
 #define OFFSET_MAX	(UINT64_C(1) << 62)
 #define SUBMIT_AGAIN_NS 50000			/* the kernel took no more: when to try again */
 #define REAP_MAX	64
+#define TELL_EVERY_NS	UINT64_C(10000000000)	/* what fails is tried again and again: one line is enough */
 #define PAGE_DOWN(x)	((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
 
 static struct filed *filed_of(struct peer *p)
@@ -195,6 +198,35 @@ static void add_ranges(const struct filed *f, struct filed_op *op)
 /* ---- the way of a request ---------------------------------------------------------------- */
 
 /* ENDED or synced -> answered. The answer comes before the leaving (O2). */
+/* Not what a request asks for in vain, as an object that is not there. */
+static bool is_store_error(int64_t result)
+{
+	return result == -EIO || result == -ENOSPC || result == -EDQUOT || result == -EROFS || result == -EACCES ||
+	       result == -EMFILE || result == -ENFILE || result == -ENOMEM;
+}
+
+static void tell_failure(struct peer_port *pp, const struct filed_op *op)
+{
+	struct filed *f = filed_of(pp->peer);
+	int error = (int)-op->result;
+	uint32_t nr;
+	bool tell;
+
+	pthread_mutex_lock(&f->lock);
+	nr = ++f->nr_failed;
+	tell = pp->now_ns >= f->tell_ns;
+	if (tell) {
+		f->nr_failed = 0;
+		f->tell_ns = pp->now_ns + TELL_EVERY_NS;
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (tell)
+		log_warn("%s: %s of %s in %s failed: %s; %s (failures since the last such line: %u)",
+			 f->peer.name, xseg_op_name((enum xseg_op)op->r->op), op->r->target[0] ? op->r->target : "all objects",
+			 f->dir_path, strerror(error),
+			 error == ENOSPC || error == EDQUOT ? "make room there" : "the kernel's log may say why", nr);
+}
+
 static void op_answer(struct peer_port *pp, struct filed_op *op)
 {
 	struct filed *f = filed_of(pp->peer);
@@ -203,6 +235,8 @@ static void op_answer(struct peer_port *pp, struct filed_op *op)
 
 	if (!op->file || filed_file_put(&f->files, op->file))
 		filed_files_idle(f);
+	if (is_store_error(op->result))
+		tell_failure(pp, op);
 	peer_answer(pp, op->r, op->result);
 	if (op->order.nr)
 		ready = order_leave(&f->order, &op->order);

@@ -103,6 +103,8 @@ struct filed {
 	uint64_t idle_seq;		/* counts slots that became idle */
 	struct filed_list flush;
 	bool flush_running, flush_owed;	/* owed: something was changed since the last one began */
+	uint32_t nr_failed;		/* requests since a line about it */
+	uint64_t tell_ns;		/* no other such line before then */
 };
 
 void filed_list_init(struct filed_list *l);
