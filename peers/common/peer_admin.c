@@ -49,8 +49,7 @@ static int64_t admin_get(struct peer_port *pp, char *rest, struct kv_text *t)
 	if (key) {
 		o = opt_find(o, key);
 		if (!o) {
-			kv_add(t, "%s has no option '%s'; 'get' shows what it has", pp->peer->name,
-			       key);
+			kv_add(t, "%s has no option '%s'", pp->peer->name, key);
 			return -EINVAL;
 		}
 		add_option(t, o, pp->peer);
@@ -132,7 +131,7 @@ static int try_values(struct peer *p, char *rest, struct setting *s, struct xseg
 		o = opt_find(p->cls->opts, key);
 		if (!o)
 			return xseg_fail(err, -EINVAL,
-					 "%s has no option '%.60s'; 'get' shows what it has",
+					 "%s has no option '%.60s'",
 					 p->name, key);
 		if (!value)
 			return xseg_fail(err, -EINVAL, "'%.60s' needs a value: %s=VALUE", key, key);

@@ -66,6 +66,8 @@ expect_err 2 "not a size" "a wrong size is wrong usage" xseg create --memory man
 expect_err 2 "--memory is missing" "a missing option is named" xseg create
 expect_err 2 "one word too many" "a word too many is wrong usage" xseg create --memory 64M now
 expect_err 2 "a name is 1 to 63" "a wrong segment name is wrong usage" xseg -s .hidden info
+expect_err 2 "'' is no name" "an empty segment name, too: it is not the default" xseg -s "" info
+expect_err 2 "needs a value: SIZE;" "a missing value is named by its kind" xseg create --memory
 expect_err 4 "there is none of that name" "a segment that is not there is refused" xseg info
 
 # ---- segments ----
@@ -138,6 +140,7 @@ expect_err 4 "peers are alive|supervisor" "destroy refuses while peers are alive
 # ---- volumes ----
 
 expect_err 2 "--size is missing" "a volume needs a size" xseg volume create v
+expect_err 2 "at least 512" "which is not 0" xseg volume create v --size 0
 expect_err 2 "multiple of 512" "of whole sectors" xseg volume create v --size 1000
 expect_err 2 "a name is" "and a name without blanks" xseg volume create "a b" --size 1M
 t "a volume is made" xseg volume create v --size 12M
@@ -164,7 +167,7 @@ truncate -s 13M large
 expect_err 4 "grow it" "an image larger than the volume is refused" xseg volume import v large
 expect_exit 4 "also from standard input" bash -c 'head -c 13000000 /dev/zero | xseg volume import v -'
 expect_exit 4 "an import needs its volume" xseg volume import w image
-expect_exit 1 "an import needs its file" xseg volume import v nothing
+expect_err 1 "^xseg: volume import v: nothing: No such file .*; name" "an import needs its file" xseg volume import v nothing
 expect_err 1 "No space left" "an export says when its file is full" xseg volume export v /dev/full
 t "a volume grows" xseg volume resize v --size 16M
 expect_err 4 "would lose" "it does not shrink" xseg volume resize v --size 4M
@@ -186,7 +189,7 @@ t "cache status has a page for people" xseg cache status
 t "cache set changes a policy" xseg cache set cached policy=write-through dirty_high=60 dirty_low=40
 expect_json '.policy == "write-through" and .dirty_high == "60"' "cache get shows it" xseg --json cache get cached
 expect_json '.policy == "write-through"' "and cache status" xseg --json cache status
-expect_exit 2 "an unknown key is wrong usage" xseg cache set cached polcy=write-back
+expect_err 2 "no option 'polcy'; 'xseg cache get'" "an unknown key is wrong usage" xseg cache set cached polcy=write-back
 expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy
 expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back

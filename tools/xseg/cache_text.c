@@ -223,5 +223,8 @@ void cache_text_print(const json_t *s)
 	printf("flushed   %s\n", out_size(number(s, "flushed_bytes"), a));
 	print_group(s, " by", "flushed_by");
 	print_group(s, "waits", "waits_by");
+	if (number(s, "flush_errors") || number(s, "load_errors"))
+		printf("errors    %" PRIu64 " flushes and %" PRIu64 " loads that the store failed; its log says why\n",
+		       number(s, "flush_errors"), number(s, "load_errors"));
 	cache_volumes_print(json_object_get(s, "volumes"));
 }

@@ -188,10 +188,14 @@ static void undo(struct upping *u)
 
 	if (!rc)
 		rc = ending_stop_peers(u->t, u->seg, was_there, u);
-	if (!rc && u->made && xseg_destroy(u->t->segment))
+	if (rc || !u->made)
+		return;
+	if (xseg_destroy(u->t->segment))
 		tool_fail(TOOL_FAILED,
 			  "segment %s: it was made and cannot be removed; use 'xseg destroy'",
 			  u->t->segment);
+	else
+		tool_say(u->t, "segment %s is removed again", u->t->segment);
 }
 
 /* ---- up: the foreground ------------------------------------------------------------------ */

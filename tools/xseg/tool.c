@@ -232,6 +232,17 @@ void tool_say(const struct tool *t, const char *fmt, ...)
 	putchar('\n');
 }
 
+void tool_note(const struct tool *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (t->quiet)
+		return;
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+}
+
 /* ---- places ------------------------------------------------------------------------------ */
 
 int tool_program(const char *name, char *path, size_t size)

@@ -85,6 +85,8 @@ void tool_mute(bool mute);
 void tool_progress(const struct tool *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void tool_progress_end(void);
+/* A line to stderr that is no error: why it takes so long. Not with --quiet. */
+void tool_note(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A line for people on stdout: not with --json or --quiet. */
 void tool_say(const struct tool *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

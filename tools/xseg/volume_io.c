@@ -32,6 +32,7 @@
 #define CHUNK_PAGES (CHUNK_BYTES / XSEG_PAGE_SIZE)
 #define MAX_SLOTS   (CLIENT_IO_PAGES / CHUNK_PAGES)
 #define WAIT_NS	    (TOOL_SECOND / 10)
+#define STALL_NS    (5 * TOOL_SECOND)
 
 enum slot_state { SLOT_IDLE, SLOT_OUT, SLOT_ANSWERED };
 
@@ -57,6 +58,7 @@ struct mover {
 	uint32_t nr_slots, nr_out;
 	bool ended;				/* import: the input has ended */
 	bool no_write_zeroes;			/* the store cannot */
+	bool noted;				/* that it has to wait for long */
 	int64_t error;				/* first of the volume's errors, by offset */
 	uint64_t error_offset;
 	struct slot slot[MAX_SLOTS];
@@ -164,12 +166,17 @@ static int mover_reap(struct mover *m)
 	struct client *c = m->v->c;
 	struct xport *port = c->call[CLIENT_PORT_IO].port;
 	struct xreq *r[MAX_SLOTS];
-	uint64_t gone_since = 0;
+	uint64_t gone_since = 0, since = tool_now_ns();
 	uint32_t i, nr;
 
 	while (!(nr = xseg_port_replies(port, r, MAX_SLOTS))) {
 		if (tool_out_of_time(c->t))
 			return stopped(m);
+		if (!m->noted && tool_now_ns() - since > STALL_NS) {
+			m->noted = true;
+			tool_note(c->t, "%s %s: no answer since 5 s, it still waits; see 'xseg status', 'xseg cache status' "
+				  "and the log", m->what, m->v->name);
+		}
 		if (!client_peer_gone(c, m->v->peer))
 			gone_since = 0;
 		else if (!gone_since)
