@@ -62,9 +62,9 @@ static int open_port(struct xb_job *job, struct xseg_error *err)
 	rc = xseg_pages_take(job->peer, nr, job->page);
 	if (rc)
 		return xseg_fail(err, rc,
-				 "segment %s has no %u free pages for job %u; use a smaller"
+				 "segment %s has not the %u MiB left that job %u takes; use fewer jobs, a smaller"
 				 " iodepth or bs, or a segment with more memory",
-				 xseg_name(job->shared->seg), nr, job->nr);
+				 xseg_name(job->shared->seg), xseg_pages_round(nr) / (1048576u / XSEG_PAGE_SIZE), job->nr);
 	return 0;
 }
 

@@ -222,9 +222,10 @@ static int print_normal(const struct xb_run *run, FILE *out)
 	opt_get(opt_find(xb_opts, "rw"), o, rw, sizeof(rw));
 	opt_format_size(o->bs_min, low, sizeof(low));
 	opt_format_size(o->bs_max, high, sizeof(high));
-	fprintf(out, "xbench: %s %s, rw=%s, bs=%s-%s, iodepth=%u, jobs=%u%s\n",
+	fprintf(out, "xbench: %s %s, rw=%s, bs=%s%s%s, iodepth=%u, jobs=%u%s\n",
 		*o->volume ? "volume" : "target", *o->volume ? o->volume : o->target,
-		o->verify_only ? "none (verify_only)" : rw, low, high, o->iodepth, run->nr_jobs,
+		o->verify_only ? "none (verify_only)" : rw, low, o->bs_min < o->bs_max ? "-" : "",
+		o->bs_min < o->bs_max ? high : "", o->iodepth, run->nr_jobs,
 		run->interrupted ? ", interrupted"
 		: run->timed_out ? ", timed out"
 				 : "");

@@ -73,7 +73,7 @@ expect_err 2 "CPU 63 " "a CPU that is not there is refused" $run --cpus=63
 expect_err 4 "no peer nobody" "an unknown peer is named" xbench --target=nobody
 expect_err 4 "no volumed" "a volume without a volumed is refused" xbench --volume=v
 expect_err 4 "there is no segment" "an unknown segment is refused" xbench -s "$XSEG_SEGMENT-none" --volume=v
-expect_err 1 "free pages" "too small a segment is said to be too small" $run --bs=1M --iodepth=512
+expect_err 1 "has not the .* MiB left" "too small a segment is said to be too small" $run --bs=1M --iodepth=512
 expect_err 2 "not a file that xbench saved" "a file that is no state is refused" \
 	$run --verify_only --verify_state="$root/Makefile"
 
