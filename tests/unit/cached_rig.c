@@ -299,28 +299,37 @@ int crig_down(void **state)
 
 /* ---- the client ---- */
 
+static struct crig_io *io_unused(uint32_t room_min, uint32_t room_max)
+{
+	for (uint32_t i = 0; i < NR_IOS; i++)
+		if (!ios[i].used && ios[i].room >= room_min && ios[i].room <= room_max)
+			return &ios[i];
+	return NULL;
+}
+
+/* With the pages of one that has ended, if they are enough. */
 static struct crig_io *io_get(uint32_t nr_pages)
 {
-	uint32_t i = 0, used = 0;
+	struct crig_io *io;
+	uint32_t used = 0;
 
-	for (uint32_t n = 0; n < NR_IOS; n++)
-		used += ios[n].used;
+	for (uint32_t i = 0; i < NR_IOS; i++)
+		used += ios[i].used;
 	if (used == 0) {
 		next_page = 0;
 		memset(ios, 0, sizeof(ios));
 	}
-	for (i = 0; i < NR_IOS && (ios[i].used || ios[i].room < nr_pages); i++)
-		;		/* pages of one that has ended */
-	if (i < NR_IOS) {
-		ios[i] = (struct crig_io){ .used = true, .page = ios[i].page, .room = ios[i].room };
-		return &ios[i];
+	io = io_unused(nr_pages, NR_PAGES);
+	if (!io) {
+		io = io_unused(0, 0);
+		assert_non_null(io);
+		assert_true(next_page + nr_pages <= NR_PAGES);
+		io->page = next_page;
+		io->room = nr_pages;
+		next_page += nr_pages;
 	}
-	for (i = 0; i < NR_IOS && (ios[i].used || ios[i].room); i++)
-		;
-	assert_true(i < NR_IOS && next_page + nr_pages <= NR_PAGES);
-	ios[i] = (struct crig_io){ .used = true, .page = next_page, .room = nr_pages };
-	next_page += nr_pages;
-	return &ios[i];
+	*io = (struct crig_io){ .used = true, .page = io->page, .room = io->room };
+	return io;
 }
 
 static uint8_t *io_data(const struct crig_io *io)

@@ -244,13 +244,13 @@ static struct crig_io *write_bucket(uint32_t b)
 /* With 94 of 100 dirty and more it is the store's: one in 25 ms. 10 ms of pause may be made up for. */
 static void between_the_mark_and_the_end_the_rate_comes_down_to_the_store_s(void **state)
 {
-	static const struct { uint32_t dirty, gap_us; } at[] = { { 74, 13600 }, { 82, 18200 }, { 94, 25000 }, { 98, 25000 } };
+	static const uint32_t dirty[] = { 74, 82, 94, 98 }, gap_us[] = { 13600, 18200, 25000, 25000 };
 
-	for (uint32_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-		uint64_t wait_ns = at[i].gap_us * 1000ull - 10 * CRIG_MS;
+	for (uint32_t i = 0; i < sizeof(dirty) / sizeof(dirty[0]); i++) {
+		uint64_t wait_ns = gap_us[i] * 1000ull - 10 * CRIG_MS;
 		struct crig_io *second;
 
-		up_stalled("dirty_low=0 dirty_age=1h", at[i].dirty - 1);
+		up_stalled("dirty_low=0 dirty_age=1h", dirty[i] - 1);
 		crig_expect(write_bucket(1001), B(1));
 		second = write_bucket(1003);
 		crig_pass(wait_ns * 8 / 10);
