@@ -124,11 +124,12 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 	struct cached *k = ps->cache;
 	struct arena_object *e = object_entry(k, o);
 	uint32_t lo = first / CHUNK_SLOTS, hi = (first + nr - 1) / CHUNK_SLOTS, need = 0, i;
-	uint32_t got[OBJECT_CHUNKS];
+	uint32_t got[OBJECT_CHUNKS], lacks[OBJECT_CHUNKS];
 	bool enough;
 
 	for (i = lo; i <= hi; i++)
-		need += atomic_load_explicit(&e->chunk[i], memory_order_relaxed) == 0;
+		if (atomic_load_explicit(&e->chunk[i], memory_order_relaxed) == 0)
+			lacks[need++] = i;
 	if (need == 0)
 		return true;
 	pthread_mutex_lock(&k->mem_lock);
@@ -138,9 +139,8 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 	pthread_mutex_unlock(&k->mem_lock);
 	if (!enough)
 		return false;
-	for (i = lo; i <= hi; i++)
-		if (atomic_load_explicit(&e->chunk[i], memory_order_relaxed) == 0)
-			chunk_store(k, o, i, got[--need]);
+	for (i = 0; i < need; i++)
+		chunk_store(k, o, lacks[i], got[i]);
 	return true;
 }
 
