@@ -300,7 +300,7 @@ static void leave_only(uint32_t a, uint32_t b)
 
 	for (uint32_t e = 0; e < xseg_nr_pages(crig.seg) / EXTENT; e++)
 		crig.k->extents[e].pinned = e != a && e != b;
-	snprintf(line, sizeof(line), "memory=%uM", a == b ? 6 : 4);
+	snprintf(line, sizeof(line), "memory=%s", a == b ? "6M" : "4M");
 	crig_set(line);
 }
 
