@@ -77,7 +77,7 @@ expect_err 1 "memory=1024M needs 960M more .* the segment has [0-9]+M left" "mor
 	xseg cache set cached memory=1G
 expect_json '.memory == "64M"' "and nothing is changed by that" xseg --json cache get cached
 
-t "the store gets slow" xseg peer set store latency=50ms
+t "the store gets slow" xseg peer set store latency=2s
 expect_json '[.jobs[].error] | add == 0' "the cache is full of dirty data" \
 	xbench --volume=vol --rw=write --bs=64k --iodepth=16 --size=40M --output-format=json
 t "it is asked to shrink" xseg cache set cached memory=8M
