@@ -479,9 +479,11 @@ static struct object *first_of(struct cds_list_head *list)
 /* Under dirty_lock: the next object of a group that somebody waits for; the groups take turns. */
 static struct object *first_wanted(struct cached *k, enum flush_why *why)
 {
-	struct flush_group *g;
+	struct cds_list_head *at;
 
-	cds_list_for_each_entry(g, &k->wanted, wanted) {
+	cds_list_for_each(at, &k->wanted) {
+		struct flush_group *g = cds_list_entry(at, struct flush_group, wanted);
+
 		if (cds_list_empty(&g->dirty))
 			continue;
 		cds_list_del(&g->wanted);
