@@ -221,6 +221,7 @@ static bool look_around(struct serving *s)
 	return left == s->nr;
 }
 
+/* The rate is known from the second line on. */
 static void print_progress(struct serving *s, unsigned i, const struct reactor_progress *progress)
 {
 	uint64_t *before = &s->seen[i].left_bytes;
@@ -230,14 +231,12 @@ static void print_progress(struct serving *s, unsigned i, const struct reactor_p
 		log_info("%s: stopping: waiting for requests in flight", s->peers[i]->name);
 		return;
 	}
-	if (!*before)
-		*before = progress->total_bytes;
 	opt_human_size(progress->left_bytes, left, sizeof(left));
 	opt_human_size(progress->total_bytes, total, sizeof(total));
 	opt_human_size(*before > progress->left_bytes ? *before - progress->left_bytes : 0, rate,
 		       sizeof(rate));
-	log_info("%s: stopping: %s of %s left to flush, %s/s", s->peers[i]->name, left, total,
-		 rate);
+	log_info("%s: stopping: %s of %s left to flush%s%s%s", s->peers[i]->name, left, total,
+		 *before ? ", " : "", *before ? rate : "", *before ? "/s" : "");
 	*before = progress->left_bytes;
 }
 
