@@ -106,8 +106,12 @@ int main(int argc, char **argv)
 	}
 	xb_clock_init();
 	rc = xseg_attach(o.segment, 0, &seg, &err);
-	if (rc)
-		return fail(&err, exit_code_of(rc));
+	if (rc == -ENOENT)
+		return fail(&err, 4);
+	if (rc) {
+		fprintf(stderr, "xbench: %s; 'xseg -s %s info' says more\n", err.text, o.segment);
+		return exit_code_of(rc);
+	}
 	code = bench(&o, seg);
 	xseg_detach(seg);
 	return code;

@@ -110,8 +110,8 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 			who, segment);
 		return MAIN_REFUSED;
 	}
-	log_error("%s: cannot attach to segment '%s': %s", who, segment,
-		  err.text[0] ? err.text : strerror(-rc));
+	log_error("%s: %s; 'xseg -s %s info' says more", who, err.text[0] ? err.text : strerror(-rc),
+		  segment);
 	return rc == -EINVAL ? MAIN_USAGE : MAIN_FAILED;
 }
 
