@@ -83,6 +83,15 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
 }
 
+/* Options that the data path reads. */
+static void options_hold(struct cached *k)
+{
+	atomic_store_explicit(&k->high_percent, k->dirty_high, memory_order_relaxed);
+	atomic_store_explicit(&k->low_percent, k->dirty_low, memory_order_relaxed);
+	atomic_store_explicit(&k->age_ns, k->dirty_age_ns, memory_order_relaxed);
+	atomic_store_explicit(&k->flush_bytes_per_s, k->flush_rate, memory_order_relaxed);
+}
+
 static int cached_init(struct peer *p, struct xseg_error *err)
 {
 	struct cached *k = cached_of(p);
@@ -106,6 +115,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	if (k->dirty_low > k->dirty_high)
 		return xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low, k->dirty_high);
+	options_hold(k);
 	rc = open_stats(k, err);
 	if (rc == 0)
 		rc = arena_open(k, err);
@@ -250,6 +260,7 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	rc = resize_ask(k, err);
 	if (rc)
 		return rc;
+	options_hold(k);
 	policy_switch(k, policies[k->policy_nr]);
 	streams_set(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)

@@ -282,6 +282,9 @@ struct cached {
 	/* options */
 	uint64_t memory, dirty_age_ns, flush_rate, seq_cutoff, read_ahead;
 	uint32_t objects_wanted, policy_nr, requests, dirty_high, dirty_low;
+	/* as they hold now: any thread may change an option */
+	_Atomic uint32_t high_percent, low_percent;
+	_Atomic uint64_t age_ns, flush_bytes_per_s;
 	/* arena */
 	_Atomic(const struct policy *) policy;	/* of writes from now on */
 	struct arena_head *head;

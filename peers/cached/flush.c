@@ -124,9 +124,9 @@ static bool startable(uint64_t w)
 	return slot_state(w) == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
 }
 
-static uint64_t dirty_limit(struct cached *k, uint32_t percent)
+static uint64_t dirty_limit(struct cached *k, const _Atomic uint32_t *percent)
 {
-	return (uint64_t)data_pages(k) * BUCKET_SIZE * percent / 100;
+	return (uint64_t)data_pages(k) * BUCKET_SIZE * atomic_load_explicit(percent, memory_order_relaxed) / 100;
 }
 
 static bool is_background(enum flush_why why)
@@ -139,7 +139,7 @@ static bool is_background(enum flush_why why)
 /* Bytes a second; 0: no limit. What somebody waits for has none, and does not count: writers that are slowed wait, too. */
 static uint64_t rate_of(struct cached *k, enum flush_why why)
 {
-	return is_background(why) && !throttle_busy(k) ? k->flush_rate : 0;
+	return is_background(why) && !throttle_busy(k) ? atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed) : 0;
 }
 
 /* When the next flush may start. */
@@ -201,7 +201,8 @@ static uint32_t flush_limit(struct cport *ps, enum flush_why why)
 {
 	struct cached *k = ps->cache;
 	uint32_t nr = xseg_port_nr_requests(ps->pp->port) * 3 / 4;
-	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES), high = dirty_limit(k, k->dirty_high), all = dirty_limit(k, 100);
+	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES), high = dirty_limit(k, &k->high_percent);
+	uint64_t all = (uint64_t)data_pages(k) * BUCKET_SIZE;
 
 	if (!is_background(why))
 		return nr;
@@ -445,9 +446,9 @@ static enum flush_why flusher_wants(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 
-	if (dirty > dirty_limit(k, k->dirty_high))
+	if (dirty > dirty_limit(k, &k->high_percent))
 		atomic_store_explicit(&k->draining, true, memory_order_relaxed);
-	else if (dirty <= dirty_limit(k, k->dirty_low))
+	else if (dirty <= dirty_limit(k, &k->low_percent))
 		atomic_store_explicit(&k->draining, false, memory_order_relaxed);
 	if (atomic_load_explicit(&k->all.flushes, memory_order_relaxed) ||
 	    atomic_load_explicit(&k->peer.stopping, memory_order_relaxed))
@@ -526,7 +527,7 @@ static struct object *next_wanted(struct cport *ps)
 static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t *next_ns)
 {
 	struct cached *k = ps->cache;
-	uint64_t now = ps->pp->now_ns;
+	uint64_t now = ps->pp->now_ns, age = atomic_load_explicit(&k->age_ns, memory_order_relaxed);
 	struct object *o;
 
 	pthread_mutex_lock(&k->dirty_lock);
@@ -535,7 +536,7 @@ static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t 
 		o->dirty_ns = 0;
 	} else {
 		o = first_of(&k->dirty);
-		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + k->dirty_age_ns : 0, now, next_ns))
+		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + age : 0, now, next_ns))
 			o = NULL;
 	}
 	if (o)

@@ -108,7 +108,7 @@ uint64_t throttle_store_rate(struct cport *ps)
 
 static uint32_t high_pages(const struct cached *k, uint32_t all)
 {
-	return (uint32_t)((uint64_t)all * k->dirty_high / 100);
+	return (uint32_t)((uint64_t)all * atomic_load_explicit(&k->high_percent, memory_order_relaxed) / 100);
 }
 
 /* Pages, of `all`, with data that the store lacks. Dirty zeroes have none, and not all that is taken is dirty: so it is the less
