@@ -4,7 +4,7 @@
  */
 #include "tests/unit/cached_rig.h"
 
-#define STEP_NS 50000ull
+#define STEP_NS 100000ull
 
 /* The store's device: `gap_ns` between two requests, each takes latency_ns. */
 static struct {
@@ -158,7 +158,7 @@ static uint32_t random_next(uint32_t below)
 /* Sends again in the place of each that was answered; returns how many were. */
 static uint32_t client_step(struct crig_io **io, uint32_t set)
 {
-	uint32_t n = 0, at;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < DEPTH; i++) {
 		if (io[i] && !io[i]->done)
@@ -166,8 +166,7 @@ static uint32_t client_step(struct crig_io **io, uint32_t set)
 		if (io[i])
 			crig_expect(io[i], B(1));
 		n += io[i] != NULL;
-		at = random_next(set);
-		io[i] = crig_write(at < OBJECT_BUCKETS ? "a" : "b", B(at % OBJECT_BUCKETS), B(1), 5);
+		io[i] = crig_write("a", B(random_next(set)), B(1), 5);
 	}
 	return n;
 }
@@ -177,7 +176,7 @@ static uint32_t client_step(struct crig_io **io, uint32_t set)
 static void race(const char *options, uint32_t pages, uint32_t iops, uint64_t latency_ns)
 {
 	struct crig_io *io[DEPTH] = { NULL };
-	uint32_t slice = pages * 10 / SLICES, total = 0, mark = slice;
+	uint32_t slice = pages * 8 / SLICES, total = 0, mark = slice;
 	uint64_t begin;
 
 	up(options, iops, latency_ns);
@@ -199,13 +198,13 @@ static void race(const char *options, uint32_t pages, uint32_t iops, uint64_t la
 static void writers_are_at_no_time_slower_than_the_store_alone(void **state)
 {
 	(void)state;
-	race("", 900, 8000, CRIG_MS);
+	race("requests=24", 300, 8000, CRIG_MS);
 	crig_down(state);
-	race("dirty_high=20 dirty_low=10", 400, 4000, 3 * CRIG_MS);
+	race("dirty_high=20 dirty_low=10 requests=32", 200, 4000, 3 * CRIG_MS);
 	crig_down(state);
-	race("dirty_high=100 dirty_low=90", 400, 8000, CRIG_MS);
+	race("dirty_high=100 dirty_low=90", 200, 8000, CRIG_MS);
 	crig_down(state);
-	race("dirty_high=50 dirty_low=40 requests=24 flush_rate=100k/s", 400, 8000, CRIG_MS);
+	race("dirty_high=50 dirty_low=40 requests=24 flush_rate=100k/s", 200, 8000, CRIG_MS);
 	crig_down(state);
 	race("dirty_high=5 dirty_low=0", 200, 1000, 10 * CRIG_MS);
 }
