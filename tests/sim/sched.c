@@ -142,7 +142,8 @@ void sched_kick(struct sim *s)
 
 static uint64_t next_deadline(const struct sim *s)
 {
-	uint64_t next = s->faulty ? s->heal_ns : PEER_NEVER;
+	/* healing waits for the administrator's line before it to be answered */
+	uint64_t next = s->faulty && (s->heal_ns > s->now || !s->admin.r) ? s->heal_ns : PEER_NEVER;
 
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++)

@@ -125,7 +125,7 @@ void node_start(struct sim *s, enum node_id id)
 	n->p->threads = s->plan.threads[id];
 	snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", downstream_of(s, id));
 	set_options(s, n);
-	if (id == NODE_CACHED && s->plan.resizes && rng_one_in(&s->rng, 4))
+	if (id == NODE_CACHED && s->plan.resizes && s->nr_kills && rng_one_in(&s->rng, 4))
 		cached_of(n->p)->memory = (4 + 2 * rng_below(&s->rng, 3)) << 20;
 	n->p->ports[0].now_ns = s->now;
 	n->serving = false;
