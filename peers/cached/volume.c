@@ -55,6 +55,13 @@ static bool is_idle(struct cached *k, uint32_t rec)
 	       atomic_load_explicit(&k->volumes[rec].settings, memory_order_relaxed) == 0;
 }
 
+/* The record is another volume's from now on, or the same one's anew: no port's numbers are. */
+static void blocks_void(struct cached *k, uint32_t rec)
+{
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		atomic_store_explicit(&k->ports[i].volumes[rec].id, 0, memory_order_relaxed);
+}
+
 /* Under volume_lock: takes an idle record from its volume. Partner is volume_pin(): either it sees that the id is gone, or
  * we see its object. */
 static bool record_clear(struct cached *k, uint32_t rec)
@@ -63,8 +70,10 @@ static bool record_clear(struct cached *k, uint32_t rec)
 
 	atomic_store_explicit(&k->volume_ids[rec], 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (is_idle(k, rec))
+	if (is_idle(k, rec)) {
+		blocks_void(k, rec);
 		return true;
+	}
 	atomic_store_explicit(&k->volume_ids[rec], id, memory_order_release);
 	return false;
 }
@@ -313,6 +322,7 @@ static void record_restore(struct cached *k, uint32_t rec)
 	}
 	if (record_ok(k, rec))
 		return;
+	blocks_void(k, rec);
 	atomic_store_explicit(&k->volume_ids[rec], 0, memory_order_relaxed);
 	atomic_store_explicit(&k->volumes[rec].settings, 0, memory_order_relaxed);
 	k->volumes[rec].name[0] = '\0';

@@ -12,8 +12,9 @@
  *   another's      it has no settings, and no object that has        the same
  *                  buckets belongs to it
  *
- * Counters are in a block for each port and record, written by that port's thread alone. A block says whose numbers it has: a
- * port zeroes its own block when it finds that the record is another volume's now, and readers leave out what is of another.
+ * Counters are in a block for each port and record, written by that port's thread alone. A block says whose numbers it has. Who takes
+ * a record away makes its blocks nobody's; each port zeroes its own before it counts for another volume, and readers leave out
+ * what is not the volume's.
  *
  * Contract: volume_pin() to volume_adopt() inside the object; blocks by the port's thread; all else any thread. volume_lock
  * is a leaf, taken to make a record and to change settings, never on the way of a request whose volume is known.

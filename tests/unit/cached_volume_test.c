@@ -167,6 +167,19 @@ static void a_record_that_nobody_needs_is_given_to_a_new_volume_which_begins_at_
 	assert_int_equal(volume_number(0, "writes"), 0);
 }
 
+static void a_volume_that_comes_back_to_its_record_begins_at_zero(void **state)
+{
+	(void)state;
+	crig_up("");
+	dirty_bucket(4, "v4:0");
+	crig_expect(crig_flush(4), 0);
+	crig_expect(crig_op(XSEG_OP_DELETE, "v4:0", 0, 0), 0);
+	assert_true(crig_admin("volume-forget id=4") > 0);
+	dirty_bucket(4, "v4:0");
+	assert_int_equal(volume_number(4, "writes"), 1);
+	assert_int_equal(crig_number("used_bytes"), B(1));
+}
+
 static void an_object_that_another_volume_takes_over_when_it_is_clean_counts_there(void **state)
 {
 	(void)state;
@@ -413,6 +426,7 @@ int main(void)
 		CRIG_T(counters_of_a_volume_survive_the_death_of_cached),
 		CRIG_T(volumes_that_find_no_record_are_counted_together),
 		CRIG_T(a_record_that_nobody_needs_is_given_to_a_new_volume_which_begins_at_zero),
+		CRIG_T(a_volume_that_comes_back_to_its_record_begins_at_zero),
 		CRIG_T(an_object_that_another_volume_takes_over_when_it_is_clean_counts_there),
 		CRIG_T(a_damaged_record_is_dropped_by_a_successor),
 		CRIG_T(the_list_has_a_line_for_each_volume),
