@@ -48,8 +48,10 @@ verify()
 
 no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
 
+# ThreadSanitizer does not see what another process has put in order: under it all peers are threads of one.
 run()	# STORE POLICY THREADS TOGETHER
 {
+	[ "${SAN:-}" != tsan ] || set -- "$1" "$2" "$3" yes
 	local what="$1, $2, $3 threads${4:+, together=$4}"
 
 	rm -rf objects && mkdir objects
