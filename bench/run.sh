@@ -9,7 +9,7 @@
 # Exit codes: 0, or 1 when a benchmark could not be run to its end.
 set -u
 
-benchmarks=(hits sustained ratio overhead objects)
+benchmarks=(hits sustained ratio overhead switches objects)
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 out=${BENCH_OUT:-$BUILD/bench}

@@ -82,5 +82,6 @@ bench()
 bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 8 4 "runs.tsv:8:8 results.tsv:12:5" overhead.png
+bench switches 2 6 runs.tsv:9:2 switches.png
 bench objects 12 8 "runs.tsv:6:12 results.tsv:6:13" objects.png
 finish
