@@ -51,6 +51,7 @@
 #define NR_LISTS       128		/* lists of pages for larger ones */
 #define NR_POLICIES    4
 #define MAGAZINE       16
+#define SENDS_A_ROUND  2		/* children: then the store below gets them, before more requests are looked at */
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
 /* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves; kept out of use by a test. */
@@ -214,6 +215,7 @@ struct cport {
 	struct volume_block *volumes;		/* counters by record */
 	uint32_t last_volume;			/* the record that the last request was of */
 	_Atomic uint32_t flushes_out, loads_out;	/* written by this port's thread; read by others when the peer stops */
+	uint32_t sent;				/* children since the last poll */
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 	bool throttled;				/* a write began to wait in the throttle since the last throttle_run() */

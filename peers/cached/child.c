@@ -88,8 +88,11 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 		r->size = bytes;
 	}
 	rc = peer_submit(ps->pp, r);
-	if (rc == 0)
+	if (rc == 0) {
+		if (++ps->sent >= SENDS_A_ROUND)
+			peer_end_round(ps->pp);
 		return;
+	}
 	r->result = rc;
 	if (ch->obj)
 		object_push(ps, ch->obj, &ch->work);

@@ -166,14 +166,18 @@ void peer_close(struct peer *p, enum xseg_close how)
 
 /* ---- recovering -------------------------------------------------------------------------- */
 
-static void hand_over(struct peer_port *pp, struct xreq *r)
+/* By the port's thread. */
+static void count_arrived(struct peer_port *pp, uint32_t nr)
 {
 	struct port_box *box = port_box(pp);
 
-	r->stamp_ns = pp->now_ns;
-	atomic_store_explicit(&box->arrived,
-			      atomic_load_explicit(&box->arrived, memory_order_relaxed) + 1,
+	atomic_store_explicit(&box->arrived, atomic_load_explicit(&box->arrived, memory_order_relaxed) + nr,
 			      memory_order_relaxed);
+}
+
+static void hand_over(struct peer_port *pp, struct xreq *r)
+{
+	r->stamp_ns = pp->now_ns;
 	if (r->op == XSEG_OP_ADMIN)
 		peer_admin(pp, r);
 	else
@@ -184,17 +188,15 @@ static void recover_request(struct xport *port, struct xreq *r, void *arg)
 {
 	struct peer *p = arg;
 	struct peer_port *pp = p->ports;
-	struct port_box *box;
 
 	while (pp->port != port)
 		pp++;
+	count_arrived(pp, 1);
 	if (r->op != XSEG_OP_ADMIN && !p->cls->recover) {
 		hand_over(pp, r);
 		return;
 	}
-	box = port_box(pp);
 	r->stamp_ns = pp->now_ns;
-	atomic_fetch_add_explicit(&box->arrived, 1, memory_order_relaxed);
 	if (r->op == XSEG_OP_ADMIN)
 		peer_admin_recover(pp, r);
 	else
@@ -241,6 +243,8 @@ static struct xreq *take(struct peer_port *pp, unsigned what, uint32_t max)
 			box->nr_taken[what] = 0;
 		else
 			box->nr_taken[what] = xseg_port_receive(pp->port, box->taken[what], max);
+		if (what == TAKEN_REQUESTS)
+			count_arrived(pp, box->nr_taken[what]);
 		if (what == TAKEN_REQUESTS && pp->peer->cls->prefetch && box->nr_taken[what])
 			pp->peer->cls->prefetch(pp, box->taken[what], box->nr_taken[what]);
 	}
@@ -301,7 +305,8 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 		return false;
 	settle_instant(pp, now_ns);
 	pp->now_ns = now_ns;
-	while (requests < budget && handle_request(pp, budget - requests))
+	port_box(pp)->round_over = false;
+	while (requests < budget && !port_box(pp)->round_over && handle_request(pp, budget - requests))
 		requests++;
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
@@ -309,6 +314,11 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 		*next_ns = cls->poll(pp);
 	publish(pp);
 	return requests || replies;
+}
+
+void peer_end_round(struct peer_port *pp)
+{
+	port_box(pp)->round_over = true;
 }
 
 bool peer_port_step_request(struct peer_port *pp)

@@ -129,6 +129,9 @@ void peer_answer(struct peer_port *pp, struct xreq *r, int64_t result);
 void peer_forward(struct peer_port *pp, struct xreq *r);
 /* Submits an own request to the downstream. 0, or -ENOTCONN: the caller still has it. */
 int peer_submit(struct peer_port *pp, struct xreq *r) XSEG_MUST_CHECK;
+/* From request(): no more requests are taken in this round. What was begun goes on its way first, where the store would else
+ * wait for requests behind it to be looked at, too. */
+void peer_end_round(struct peer_port *pp);
 /* The port that the running callback should use, when a job of one port is done by another's thread: the kinds pass pp along. */
 
 /* Wakes the thread of this port (from another thread of the same peer that left work for it). */

@@ -7,7 +7,8 @@
  * Invariants
  *   X1  arrived - left, summed over the ports when no thread is in them, is the number of requests
  *       that the peer has and still owes an answer: it leaves only when that is 0
- *   X2  taken[] holds requests only between the simulator's steps: a whole round leaves none
+ *   X2  taken[] holds replies only between the simulator's steps: a whole round leaves none. Requests that it holds
+ *       have arrived, and a round that left some handled one: so the thread does not sleep on them
  */
 #ifndef PEERS_COMMON_PEER_BOX_H
 #define PEERS_COMMON_PEER_BOX_H
@@ -27,6 +28,7 @@ struct port_box {
 	_Atomic uint64_t arrived, left;		/* X1 */
 	uint64_t count[PEER_NR_STATS];		/* of this round, not yet in the segment */
 	bool counted;
+	bool round_over;			/* peer_end_round() */
 	uint32_t nr_instant;			/* answered in the round in which they came: their latency is
 						 * known when the next round begins */
 	char *line, *text;			/* ADMIN: PEER_LINE_BYTES, PEER_TEXT_BYTES */

@@ -418,9 +418,12 @@ static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 	ops_begin(pp);
 }
 
+/* To the kernel at once: a device that is busy when the next one comes needs no doorbell for it. Measured at depth 16: one
+ * request a round 75 K IOPS, two 72 K, eight 70 K, all that arrive together 62 K. */
 void filed_request(struct peer_port *pp, struct xreq *r)
 {
 	filed_accept(pp, r, false);
+	peer_end_round(pp);
 }
 
 /* Whether it was STARTED or not: doing it (again) is harmless, as nothing that overlaps it was
