@@ -199,6 +199,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	next_ns = flusher_run(ps);
 	if (next_ns > resize_ns)
 		next_ns = resize_ns;
+	pages_ahead(ps);
 	more = object_run_ready(ps, 64);
 	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
 		publish_gauges(k, pp->now_ns);

@@ -50,7 +50,7 @@
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
 #define NR_LISTS       128		/* lists of pages for larger ones */
 #define NR_POLICIES    4
-#define MAGAZINE       16
+#define MAGAZINE       32
 #define SENDS_A_ROUND  2		/* children: then the store below gets them, before more requests are looked at */
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
@@ -464,6 +464,7 @@ uint32_t pages_available(struct cached *k);
 struct object *page_object(struct cached *k, uint32_t page, uint32_t *b);
 uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */
 void magazine_empty(struct cport *ps);
+void pages_ahead(struct cport *ps);
 /* Under mem_lock. */
 void pool_put(struct cached *k, uint32_t page);
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr);

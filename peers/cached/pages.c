@@ -16,6 +16,7 @@
 #include "peers/cached/cached.h"
 
 #define EVICT_TRIES 64
+#define AHEAD_BATCH 4
 
 /* ---- under mem_lock ---- */
 
@@ -114,7 +115,7 @@ void page_unclean(struct cport *ps, uint32_t page)
 /* Not while pages are to leave: nobody would find them there. */
 static bool use_magazine(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >= 16 * MAGAZINE * PEER_MAX_THREADS &&
+	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >= 8 * MAGAZINE * PEER_MAX_THREADS &&
 	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
 }
 
@@ -233,6 +234,26 @@ static uint32_t take_clean(struct cport *ps, struct xlist *list, enum cache_coun
 		}
 	}
 	return XPOOL_NONE;
+}
+
+/* A full cache keeps some pages ahead of need: they are evicted, and their cold memory is fetched, while nobody waits for
+ * that. Some at a time, as requests may be waiting in the lanes. */
+void pages_ahead(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	if (ps->nr_magazine >= MAGAZINE / 2 || atomic_load_explicit(&k->nr_free, memory_order_relaxed) ||
+	    atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE || !use_magazine(k) || !xwaitq_empty(&k->want_pages))
+		return;
+	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
+		page = take_clean(ps, &k->clean, CC_EVICTED_CLEAN);
+		if (page == XPOOL_NONE)
+			return;
+		for (uint32_t at = 0; at < BUCKET_SIZE; at += 64)
+			__builtin_prefetch((char *)xseg_page(k->peer.seg, page) + at, 1);
+		ps->magazine[ps->nr_magazine++] = page;
+	}
 }
 
 static uint32_t list_nr(struct cached *k, const struct xlist *list)
