@@ -266,6 +266,11 @@ static void hot_set(struct xcache_entry *e)
 		atomic_store_explicit(&e->hot, 1, memory_order_relaxed);
 }
 
+void xcache_touch(struct xcache *c, uint32_t idx)
+{
+	hot_set(&c->entries[idx]);
+}
+
 uint32_t xcache_lookup(struct xcache *c, const char *name, uint64_t hash)
 {
 	struct lookup l = { c, name };

@@ -173,6 +173,9 @@ int xcache_insert(struct xcache *c, const char *name, uint64_t hash, uint32_t *i
 __attribute__((warn_unused_result))
 bool xcache_try_get(struct xcache *c, uint32_t idx);
 
+/* Counts as a lookup: the next search for a victim passes it by. The caller has a reference. */
+void xcache_touch(struct xcache *c, uint32_t idx);
+
 /* One more reference, by somebody who has one or is called by a hook. */
 void xcache_get(struct xcache *c, uint32_t idx);
 

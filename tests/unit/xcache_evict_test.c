@@ -37,6 +37,22 @@ static void a_hit_gives_a_second_chance(void **state)
 	assert_true(lookup("a") == XCACHE_NONE);
 }
 
+static void an_entry_that_was_touched_is_passed_by_once(void **state)
+{
+	uint32_t a;
+
+	(void)state;
+	cache_of(3, "abc");
+	a = xcache_peek_and_get_lru(&c);
+	xcache_touch(&c, a);
+	xcache_put(&c, a);
+	add("d");
+	assert_true(lookup("b") == XCACHE_NONE);
+	add("e");
+	add("f");
+	assert_true(lookup("a") == XCACHE_NONE);
+}
+
 static void when_all_were_hit_the_oldest_goes(void **state)
 {
 	(void)state;
@@ -190,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(insert_into_a_full_cache_evicts_the_oldest),
 		T(a_hit_gives_a_second_chance),
+		T(an_entry_that_was_touched_is_passed_by_once),
 		T(when_all_were_hit_the_oldest_goes),
 		T(a_search_clears_a_bounded_number_of_bits),
 		T(a_referenced_victim_gives_no_entry_and_the_next_is_tried),
