@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "peers/common/dirty.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
 
@@ -37,7 +38,7 @@ int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer
 				"%s is still stopping; 'xseg peer list' shows when it has stopped",
 				peer->name);
 		tool_progress(t, "stopping %s: %s dirty", peer->name,
-			      out_size(view_dirty_bytes(seg, peer->index), dirty));
+			      out_size(dirty_bytes_of(seg, peer->index), dirty));
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
@@ -76,7 +77,7 @@ static void show_stopping(struct tool *t, struct xseg *seg)
 				 !view_peer_is_client(&peers.info[i]);
 	view_peers_fini(&peers);
 	tool_progress(t, "stopping: %u peers left, %s dirty", alive,
-		      out_size(view_dirty_bytes(seg, XSEG_NONE), dirty));
+		      out_size(dirty_bytes_of(seg, XSEG_NONE), dirty));
 }
 
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
@@ -238,7 +239,7 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 	for (i = 0; i < xseg_nr_peers(seg); i++) {
 		if (!xseg_peer_get_info(seg, i, &info) || view_peer_alive(&info))
 			continue;
-		dirty = view_dirty_bytes(seg, i);
+		dirty = dirty_bytes_of(seg, i);
 		if (dirty)
 			return tool_fail(
 				TOOL_REFUSED,
