@@ -263,7 +263,6 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 		xlist_push_head(&k->clean, slot_page(w));
 	} else {
 		dirty_restore(k, o);
-		count(ps, CC_DIRTY_BYTES, BUCKET_SIZE);
 		volume_add(volume_block(ps, o->volume), VC_DIRTY_BYTES, BUCKET_SIZE);
 		l->dirty++;
 	}
@@ -370,6 +369,8 @@ int arena_load(struct cached *k, struct xseg_error *err)
 	}
 	load_objects(&l, &k->ports[0]);
 	free_the_rest(&l);
+	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */
+	count(&k->ports[0], CC_DIRTY_BYTES, l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
 	if (l.dirty || l.dropped)
 		log_info("%s: recovered %llu KiB of dirty data, %u objects%s", k->peer.name,
 			 (unsigned long long)l.dirty * 4, xcache_nr_active(&k->xc), l.dropped ? "; dropped what was damaged" : "");

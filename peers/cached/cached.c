@@ -56,10 +56,11 @@ static void port_init(struct cached *k, uint32_t i)
 	xwaitq_init(&ps->want_requests);
 }
 
-/* Counters of a predecessor go on; gauges begin again. */
+/* Counters of a predecessor go on; gauges begin again, but what is dirty stays until arena_load() has counted it: who asks
+ * what would be lost may ask while there is no cached, or one that has just begun. */
 static int open_stats(struct cached *k, struct xseg_error *err)
 {
-	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES, CC_DIRTY_BYTES, CC_METADATA_BYTES, CC_OBJECTS };
+	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES, CC_METADATA_BYTES, CC_OBJECTS };
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
 		int rc = xseg_stats_open(k->peer.xp, k->peer.name, "cache", cache_keys, NR_CC, &k->ports[i].stats);
