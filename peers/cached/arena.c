@@ -22,7 +22,7 @@
 #include "peers/common/log.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 4
+#define ARENA_VERSION 5
 
 _Static_assert(sizeof(struct arena_head) <= CACHE_HEAD_BYTES, "cache_cost.h counts it");
 
@@ -33,6 +33,12 @@ void *cached_alloc(struct cached *k, size_t bytes)
 	if (p)
 		k->mem[k->nr_mem++] = p;
 	return p;
+}
+
+/* Whose layout this build does not know. */
+static bool head_is_other(const struct arena_head *h)
+{
+	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC && h->version != ARENA_VERSION;
 }
 
 static bool head_ok(const struct arena_head *h, uint64_t bytes)
@@ -115,6 +121,9 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 		return rc;
 	if (fresh || atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0)
 		head_write(k, base, bytes, objects);
+	if (head_is_other(base))
+		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are of another version of cached; have that one "
+				 "flush them and stop", k->peer.name);
 	if (!head_ok(base, bytes))
 		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged", k->peer.name);
 	set_tables(k, base);

@@ -10,8 +10,6 @@
 #include "peers/cached/cached.h"
 #include "peers/common/kv.h"
 
-_Static_assert(sizeof(struct object) <= 256, "cache_cost.c counts it");
-
 static const char *const policy_names[] = { "write-back", "write-through", "write-around", "pass-through", NULL };
 
 #define AT(field) offsetof(struct cached, field)

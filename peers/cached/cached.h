@@ -66,12 +66,11 @@ enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS };	/* of a pre
 
 struct arena_object {
 	char name[XSEG_TARGET_MAX];
-	uint64_t hash;
-	_Atomic uint32_t used;			/* 1 from when the name is complete until the entry is free */
-	uint32_t volume;
 	_Atomic uint32_t chunk[OBJECT_CHUNKS];	/* chunk + 1; 0 = none: all its buckets are FREE */
 	uint8_t chunk_used[OBJECT_CHUNKS];	/* slots of each that are not absent: derived, a successor counts anew */
-	uint8_t spare[32];
+	_Atomic uint32_t used;			/* 1 from when the name is complete until the entry is free */
+	uint32_t volume;
+	uint64_t spare;				/* makes it as large as struct object: see object_entry() */
 };
 _Static_assert(sizeof(struct arena_object) == CACHE_OBJECT_BYTES, "cache_cost.h counts it");
 
@@ -91,45 +90,50 @@ struct arena_head {
 
 /* ---- private ---- */
 
+enum object_work { OBJECT_FLUSH = 1, OBJECT_RECLAIM = 2 };	/* what it may be asked to do for itself */
 enum object_state { OBJECT_READY, OBJECT_FLUSHING, OBJECT_FAILED, OBJECT_DELETING, OBJECT_NR_STATES };
 
 struct creq;
 struct child;
 struct cport;
 
+/* What a hit looks at is in the first 64 bytes. */
 struct object {
-	struct xworkq q;			/* whoever is inside may touch all below but `dirty` */
-	struct object *ready_next;		/* on a port's ready list */
-	struct creq *waiters, **waiters_tail;	/* wait for a load, a delete or a redo of this object */
-	struct creq *through;			/* applied, wait until the store has their pages */
-	struct xwork flush_work, reclaim_work;
-	struct xwait flush_wait;		/* wants child requests to flush with */
-	uint64_t apply_seq;			/* counts writes applied: which flush covers which write */
-	uint32_t since[2], since_all[2];	/* tickets at which each dirty set began: its group's, all volumes' */
-	uint64_t retry_ns, backoff_ns;		/* not before then, after a failed flush */
-	uint32_t cnt[2];			/* buckets dirty or being written, by set (SLOT_GEN) */
+	struct xworkq q;			/* whoever is inside may touch all below but what is under dirty_lock */
 	uint16_t nr[BUCKET_NR_STATES];
 	uint16_t loads_out, flushes_out;	/* children in flight */
 	uint16_t nr_fua, nr_redo;		/* writers that need FUA; STARTED requests not yet redone */
-	uint16_t pass_at;			/* flush_whole(): where it goes on, */
-	uint8_t pass;				/* in which pass, */
-	bool pass_aged;				/* and whether that began for the age's sake */
 	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
 	uint16_t volume;			/* record of its volume: exact while it has buckets, else where it was */
 	uint8_t state;				/* enum object_state */
 	uint8_t gen;				/* the dirty set that new writes join */
 	bool reclaiming;			/* to be emptied; reclaim holds a reference */
 	bool flush_failed;			/* a flush failed since flushes_out was 0 */
-	_Atomic bool flush_queued;		/* flush_work is in the queue: any thread */
+	_Atomic uint8_t asked;			/* enum object_work: what own_work is in the queue for: any thread */
 	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
 	_Atomic uint8_t flush_all;		/* the flusher has it, and why, or FLUSH_NONE: any thread */
-	_Atomic bool reclaim_queued;		/* reclaim_work is in the queue: any thread */
 	_Atomic bool listed;			/* in one of the lists below; written under dirty_lock */
+	uint8_t nr_failures;			/* flushes that failed in a row: how long retry_ns is put off */
+	uint8_t pass;				/* flush_whole(): in which pass it goes on, */
+	uint16_t pass_at;			/* where, */
+	bool pass_aged;				/* and whether that began for the age's sake */
+	struct creq *waiters;			/* wait for a load, a delete or a redo of this object, the newest first */
+	struct creq *through;			/* applied, wait until the store has their pages */
+	struct object *ready_next;		/* on a port's ready list */
+	uint64_t apply_seq;			/* counts writes applied: which flush covers which write */
+	uint32_t since[2], since_all[2];	/* tickets at which each dirty set began: its group's, all volumes' */
+	uint32_t cnt[2];			/* buckets dirty or being written, by set (SLOT_GEN) */
+	_Atomic uint64_t retry_ns;		/* not before then, after a failed flush; the flusher reads it in list `failed` */
+	struct xwork own_work;
+	struct xwait flush_wait;		/* wants child requests to flush with */
 	/* guarded by dirty_lock */
 	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	struct cds_list_head in_group;		/* while it is in `dirty`: in its group's list, in the same order */
-	uint64_t dirty_ns, due_ns;		/* when it was listed; in `failed`: when to try again */
+	uint64_t dirty_ns;			/* when it was listed */
+	uint64_t spare;
 };
+_Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
+_Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");
 
 enum wait_why { WAIT_BUCKET, WAIT_REQUEST, WAIT_LOAD, WAIT_FLUSH, WAIT_THROTTLE, NR_WAITS };
 enum bypass_why { BYPASS_SEQUENTIAL, BYPASS_FULL, BYPASS_POLICY, BYPASS_ERROR, BYPASS_NONE };
@@ -371,7 +375,13 @@ struct cached {
 static inline struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
 static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
 static inline uint32_t object_index(struct cached *k, struct object *o) { return (uint32_t)(o - k->objects); }
-static inline struct arena_object *object_entry(struct cached *k, struct object *o) { return &k->entries[object_index(k, o)]; }
+/* Its entry in the arena: as far from the first one as the object is from the first object. */
+static inline struct arena_object *object_entry(struct cached *k, struct object *o)
+{
+	_Static_assert(sizeof(struct arena_object) == sizeof(struct object), "one offset is good for both");
+	return (struct arena_object *)((char *)k->entries + ((char *)o - (char *)k->objects));
+}
+static inline uint64_t retry_ns(struct object *o) { return atomic_load_explicit(&o->retry_ns, memory_order_relaxed); }
 static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
 /* This port's counters of a record of a volume, to add to. */
 static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
@@ -413,6 +423,8 @@ void object_push(struct cport *ps, struct object *o, struct xwork *w);
 void object_ready(struct cport *ps, struct object *o);			/* owned by this thread: run it soon */
 bool object_run_ready(struct cport *ps, unsigned budget);		/* true: there is more */
 void object_put(struct cport *ps, struct object *o);
+/* Has it flush, or empty itself, soon. The caller's reference goes with that; false: it was asked before, and did not start. */
+bool object_ask(struct cport *ps, struct object *o, enum object_work what);
 void object_set_state(struct object *o, enum object_state s);
 bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
@@ -543,7 +555,7 @@ void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 /* Starts flushing [first, first + nr) of the object; true when all that could be started was. */
 bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why);
 void flush_done(struct cport *ps, struct child *ch, int64_t result);
-void flush_job(struct xwork *w, void *ctx);
+void flush_job(struct cport *ps, struct object *o);	/* what it was asked for; takes a reference away */
 void flush_wait_fn(struct xwait *w, void *ctx);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
 

@@ -3,7 +3,6 @@
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
 
-#define PRIVATE_OBJECT_BYTES 256u	/* struct object: cached asserts that it is not larger */
 #define PAGE_LINKS_BYTES     13u	/* links of the clean list, a place in the free pool, which chunks are free */
 #define OWNER_BYTES	     8u		/* the page's owner word, in the segment */
 
@@ -41,11 +40,11 @@ uint64_t cached_metadata_bytes(uint64_t memory_bytes, uint32_t objects, uint32_t
 	uint64_t buckets = memory_bytes / XSEG_PAGE_SIZE;
 
 	return cached_arena_bytes(objects, volumes, ports) + buckets * (PAGE_LINKS_BYTES + OWNER_BYTES) +
-	       (uint64_t)objects * PRIVATE_OBJECT_BYTES + xcache_mem_bytes(objects) +
+	       (uint64_t)objects * CACHE_OBJECT_PRIVATE + xcache_mem_bytes(objects) +
 	       (uint64_t)volumes * (CACHE_GROUP_BYTES + CACHE_VOLUME_PRIVATE);
 }
 
 uint64_t cached_sparse_object_bytes(void)
 {
-	return CACHE_OBJECT_BYTES + PRIVATE_OBJECT_BYTES + CACHE_CHUNK_SLOTS * 8 + XSEG_PAGE_SIZE;
+	return CACHE_OBJECT_BYTES + CACHE_OBJECT_PRIVATE + CACHE_CHUNK_SLOTS * 8 + XSEG_PAGE_SIZE;
 }

@@ -9,7 +9,8 @@
 
 #define CACHE_CHUNK_SLOTS   64u		/* buckets in a chunk */
 #define CACHE_OBJECT_CHUNKS 16u		/* chunks of an object: 4 MiB */
-#define CACHE_OBJECT_BYTES  256u	/* an object's entry in the arena */
+#define CACHE_OBJECT_BYTES  224u	/* an object's entry in the arena */
+#define CACHE_OBJECT_PRIVATE 224u	/* and what is private of it, beside the index of names */
 #define CACHE_BYTES_MIN	    (4ull << 20) /* the least memory of a cache */
 #define CACHE_GROUP_BYTES   184u	/* tickets of a group of volumes */
 #define CACHE_HEAD_BYTES    128u	/* head of the arena; the volumes follow it */

@@ -495,6 +495,21 @@ static void an_orderly_stop_leaves_nothing_behind(void **state)
 }
 
 /* What a wild store of another process may have done: it is found, dropped, and nobody crashes. */
+static void tables_of_another_version_are_refused_and_stay_as_they_are(void **state)
+{
+	uint64_t version;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(3), 5), B(3));
+	version = crig.k->head->version;
+	crig.k->head->version = version - 1;
+	crig_kill();
+	assert_int_equal(crig_open(""), -EPROTO);
+	assert_true(crig_says("another version of cached"));
+	assert_int_equal(dirty_bytes_of(crig.seg, XSEG_NONE), B(3));
+}
+
 static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 {
 	struct arena_object *e;
@@ -548,6 +563,7 @@ int main(void)
 		CRIG_T(killed_again_and_again_nothing_is_lost),
 		CRIG_T(tables_of_another_size_are_refused_while_dirty_and_made_anew_when_clean),
 		CRIG_T(an_orderly_stop_leaves_nothing_behind),
+		CRIG_T(tables_of_another_version_are_refused_and_stay_as_they_are),
 		CRIG_T(damaged_tables_lose_what_is_damaged_and_no_more),
 	};
 
