@@ -14,6 +14,7 @@
  *
  * Contract: before serving, one thread.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +25,23 @@
 #define ARENA_MAGIC   0x6863616364657831ull
 #define ARENA_VERSION 5
 
+#define COUNTED(what, bytes) _Static_assert(sizeof(what) == (bytes), "cache_cost.h counts it")
+COUNTED(struct creq, CACHE_CREQ_BYTES);
+COUNTED(struct child, CACHE_CHILD_BYTES);
+COUNTED(struct extent, CACHE_EXTENT_PRIVATE);
+_Static_assert(sizeof(struct cached) <= CACHE_PEER_BYTES, "cache_cost.h counts it");
 _Static_assert(sizeof(struct arena_head) <= CACHE_HEAD_BYTES, "cache_cost.h counts it");
 
 void *cached_alloc(struct cached *k, size_t bytes)
 {
-	void *p = calloc(1, bytes ? bytes : 1);
+	char *p = calloc(1, bytes + 64);	/* not touched here: what of the tables is never used takes no memory */
 
-	if (p)
-		k->mem[k->nr_mem++] = p;
-	return p;
+	if (!p)
+		return NULL;
+	assert(k->nr_mem < sizeof(k->mem) / sizeof(k->mem[0]));
+	k->mem[k->nr_mem++] = p;
+	k->mem_bytes += bytes;
+	return p + (64 - (uintptr_t)p % 64);
 }
 
 /* Whose layout this build does not know. */
@@ -168,6 +177,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	void *free_pages, *free_lists;
 
 	xseg_get_info(k->peer.seg, &info);
+	k->nr_requests = info.nr_requests;
 	k->objects = cached_alloc(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
 	k->creqs = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->creqs));
 	k->children = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->children));
@@ -184,8 +194,6 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < k->head->nr_objects; i++)
 		object_init(&k->objects[i]);
-	for (i = 0; i < seg_pages; i++)
-		xlist_node_init(nodes, i);
 	for (i = 0; i < k->nr_groups; i++)
 		group_init(&k->groups[i]);
 	xlist_init(&k->clean, nodes);

@@ -71,13 +71,25 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 	return 0;
 }
 
+void cost_now(struct cached *k, struct cache_cost *cost)
+{
+	struct cache_size size = { .memory_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE,
+				   .segment_bytes = (uint64_t)xseg_nr_pages(k->peer.seg) * BUCKET_SIZE,
+				   .objects = k->head->nr_objects, .volumes = k->nr_volumes, .requests = k->nr_requests,
+				   .ports = k->head->nr_ports > k->peer.nr_ports ? k->head->nr_ports : k->peer.nr_ports };
+
+	cache_cost(&size, cost);
+}
+
 void publish_gauges(struct cached *k, uint64_t now_ns)
 {
 	struct xseg_stats *s = k->ports[0].stats;
+	struct cache_cost cost;
 
+	cost_now(k, &cost);
 	k->gauges_ns = now_ns;
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
-	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects, k->nr_volumes, k->peer.nr_ports));
+	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
 }

@@ -48,7 +48,7 @@
 #define NR_TICKETS     32
 #define NR_SYNCED      64
 #define CREQ_FEW       16		/* pages of a write that are listed in its creq */
-#define NR_LISTS       128		/* lists of pages for larger ones */
+#define NR_LISTS       CACHE_LISTS	/* lists of pages for larger ones */
 #define NR_POLICIES    4
 #define MAGAZINE       32
 #define SENDS_A_ROUND  2		/* children: then the store below gets them, before more requests are looked at */
@@ -370,6 +370,8 @@ struct cached {
 	uint32_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
 	void *mem[16];				/* private allocations, freed by fini */
 	unsigned nr_mem;
+	uint64_t mem_bytes;			/* of them all */
+	uint32_t nr_requests;			/* of the segment */
 };
 
 static inline struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
@@ -411,6 +413,7 @@ static inline bool page_leaves(struct cached *k, uint32_t page)
 uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the ports */
 
 void publish_gauges(struct cached *k, uint64_t now_ns);
+void cost_now(struct cached *k, struct cache_cost *cost);		/* what it costs beside its pages */
 
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
@@ -573,7 +576,7 @@ static inline bool throttle_busy(struct cached *k) { return atomic_load_explicit
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
-void *cached_alloc(struct cached *k, size_t bytes);	/* zeroed, freed at the end; NULL: no memory */
+void *cached_alloc(struct cached *k, size_t bytes);	/* zeroed, from a cache line on, freed at the end; NULL: no memory */
 
 /* ---- resize.c ---- */
 static inline uint64_t size_word(uint32_t at_start, uint32_t since) { return (uint64_t)at_start << 32 | since; }
