@@ -142,6 +142,7 @@ int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg
 	if (rc)
 		return rc;
 	plan->total_bytes = geo.total_bytes;
+	plan->nr_requests = geo.nr_requests;
 	plan->pages_bytes = (uint64_t)geo.nr_extents * XSEG_EXTENT_SIZE;
 	plan->requests_bytes = (uint64_t)geo.nr_requests * sizeof(struct xs_req);
 	plan->lanes_bytes = geo.nr_lanes * geo.ring_bytes;

@@ -96,6 +96,7 @@ struct xseg_config {
 /* What a segment of that configuration costs. All bytes. */
 struct xseg_plan {
 	uint64_t total_bytes, pages_bytes, requests_bytes, lanes_bytes, stats_bytes, tables_bytes;
+	uint32_t nr_requests;
 };
 
 struct xseg_info {

@@ -77,17 +77,28 @@ static size_t round_line(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
+/* Chains of the evicted table: a power of two, so that there is one for each one or two entries. */
+static uint32_t nr_chains(uint32_t nr_entries)
+{
+	uint32_t nr = 1;
+
+	while (nr <= nr_entries / 2)
+		nr *= 2;
+	return nr;
+}
+
 size_t xcache_mem_bytes(uint32_t nr_entries)
 {
 	return round_line(nr_entries * sizeof(struct xcache_entry)) +
 	       round_line(nr_entries * sizeof(struct xlist_node)) +
-	       2 * round_line(xhash_mem_bytes(nr_entries));
+	       round_line(xhash_mem_bytes(nr_entries)) +
+	       round_line(nr_chains(nr_entries) * sizeof(uint32_t));
 }
 
 /* Cuts the allocation into entries, list nodes and the two tables. */
 static void mem_carve(struct xcache *c)
 {
-	uint32_t nr = c->params.nr_entries;
+	uint32_t nr = c->params.nr_entries, i;
 	struct xlist_node *nodes;
 	char *at = c->mem;
 
@@ -99,7 +110,10 @@ static void mem_carve(struct xcache *c)
 	xlist_init(&c->free, nodes);
 	xhash_init(&c->active, at, nr);
 	at += round_line(xhash_mem_bytes(nr));
-	xhash_init(&c->evicted, at, nr);
+	c->chains = (uint32_t *)at;
+	c->chains_mask = nr_chains(nr) - 1;
+	for (i = 0; i <= c->chains_mask; i++)
+		c->chains[i] = XLIST_NONE;
 }
 
 static int entry_init(struct xcache *c, uint32_t idx)
@@ -157,6 +171,46 @@ void xcache_fini(struct xcache *c)
 	c->mem = NULL;
 }
 
+/* ---- the evicted table ---- */
+
+static uint32_t *chain_of(const struct xcache *c, uint64_t hash)
+{
+	return &c->chains[xhash_tag(hash) & c->chains_mask];
+}
+
+static void evicted_add_locked(struct xcache *c, uint32_t idx)
+{
+	uint32_t *head = chain_of(c, c->entries[idx].hash);
+	struct xlist_node *nodes = c->free.nodes;
+
+	nodes[idx] = (struct xlist_node){ .prev = XLIST_NONE, .next = *head };
+	if (*head != XLIST_NONE)
+		nodes[*head].prev = idx;
+	*head = idx;
+}
+
+static void evicted_remove_locked(struct xcache *c, uint32_t idx)
+{
+	struct xlist_node *nodes = c->free.nodes, *node = &nodes[idx];
+
+	if (node->prev != XLIST_NONE)
+		nodes[node->prev].next = node->next;
+	else
+		*chain_of(c, c->entries[idx].hash) = node->next;
+	if (node->next != XLIST_NONE)
+		nodes[node->next].prev = node->prev;
+	xlist_node_init(nodes, idx);
+}
+
+static uint32_t evicted_find_locked(const struct xcache *c, const char *name, uint64_t hash)
+{
+	uint32_t idx = *chain_of(c, hash);
+
+	while (idx != XLIST_NONE && (c->entries[idx].hash != hash || !name_is(c, idx, name)))
+		idx = c->free.nodes[idx].next;
+	return idx;
+}
+
 /* ---- references ---- */
 
 static bool ref_get_unless_free(struct xcache *c, uint32_t idx)
@@ -201,8 +255,7 @@ static bool ref_drop_locked(struct xcache *c, uint32_t idx)
 		return false;
 	assert(e->state == XCACHE_EVICTED);	/* else somebody put what was not his */
 	HOOK(c, put, idx);
-	if (!xhash_remove(&c->evicted, e->hash, idx))
-		assert(!"an evicted entry is in its table");
+	evicted_remove_locked(c, idx);
 	HOOK(c, finalize, idx);
 	state_set_locked(c, idx, XCACHE_FREE);
 	xlist_push_head(&c->free, idx);
@@ -282,12 +335,11 @@ uint32_t xcache_lookup(struct xcache *c, const char *name, uint64_t hash)
 }
 
 /* No reference is taken: nothing in a table can become FREE while we have the lock. */
-static uint32_t find_locked(struct xcache *c, const struct xhash *h, const char *name,
-			    uint64_t hash)
+static uint32_t active_find_locked(struct xcache *c, const char *name, uint64_t hash)
 {
 	struct lookup l = { c, name };
 
-	return xhash_find(h, hash, lookup_eq_locked, &l);
+	return xhash_find(&c->active, hash, lookup_eq_locked, &l);
 }
 
 /* ---- eviction ---- */
@@ -334,16 +386,11 @@ static uint32_t victim_choose_locked(struct xcache *c, bool ask)
 /* ACTIVE to EVICTED. The table's reference is the caller's now: finish with evict_finish(). */
 static void evict_locked(struct xcache *c, uint32_t idx)
 {
-	struct xcache_entry *e = &c->entries[idx];
-	int rc;
-
-	if (!xhash_remove(&c->active, e->hash, idx))
+	if (!xhash_remove(&c->active, c->entries[idx].hash, idx))
 		assert(!"an active entry is in its table");
 	xlist_remove(&c->lru, idx);
 	state_set_locked(c, idx, XCACHE_EVICTED);
-	rc = xhash_insert(&c->evicted, e->hash, idx);
-	assert(rc == 0);	/* each table has room for all entries */
-	(void)rc;
+	evicted_add_locked(c, idx);
 	HOOK(c, evict, idx);
 }
 
@@ -373,7 +420,7 @@ int xcache_invalidate(struct xcache *c, const char *name, uint64_t hash)
 	uint32_t idx;
 
 	cache_lock(c);
-	idx = find_locked(c, &c->active, name, hash);
+	idx = active_find_locked(c, name, hash);
 	if (idx != XCACHE_NONE)
 		evict_locked(c, idx);
 	cache_unlock(c);
@@ -416,7 +463,7 @@ static void active_add_locked(struct xcache *c, uint32_t idx)
 {
 	int rc = xhash_insert(&c->active, c->entries[idx].hash, idx);
 
-	assert(rc == 0);	/* each table has room for all entries */
+	assert(rc == 0);	/* the table has room for all entries */
 	(void)rc;
 	xlist_push_head(&c->lru, idx);
 }
@@ -444,8 +491,7 @@ static void insert_fresh_locked(struct xcache *c, uint32_t idx, const char *name
 
 static void insert_again_locked(struct xcache *c, uint32_t idx)
 {
-	if (!xhash_remove(&c->evicted, c->entries[idx].hash, idx))
-		assert(!"an evicted entry is in its table");
+	evicted_remove_locked(c, idx);
 	ref_add(c, idx, 2);			/* the table's and the caller's */
 	state_set_locked(c, idx, XCACHE_ACTIVE);
 	HOOK(c, reinsert, idx);
@@ -455,13 +501,13 @@ static void insert_again_locked(struct xcache *c, uint32_t idx)
 /* Inserts if it can be done without an eviction; -EAGAIN if not. */
 static int insert_try_locked(struct xcache *c, const char *name, uint64_t hash, uint32_t *idx)
 {
-	*idx = find_locked(c, &c->active, name, hash);
+	*idx = active_find_locked(c, name, hash);
 	if (*idx != XCACHE_NONE) {
 		ref_add(c, *idx, 1);
 		hot_set(&c->entries[*idx]);
 		return -EEXIST;
 	}
-	*idx = find_locked(c, &c->evicted, name, hash);
+	*idx = evicted_find_locked(c, name, hash);
 	if (*idx != XCACHE_NONE) {
 		insert_again_locked(c, *idx);
 		return 1;
@@ -526,7 +572,7 @@ int xcache_restore(struct xcache *c, uint32_t idx, uint64_t hash)
 		rc = -EBUSY;
 	} else if (len == 0 || len == c->params.name_max) {
 		rc = -EINVAL;
-	} else if (find_locked(c, &c->active, name, hash) != XCACHE_NONE) {
+	} else if (active_find_locked(c, name, hash) != XCACHE_NONE) {
 		rc = -EEXIST;
 	} else {
 		xlist_remove(&c->free, idx);
@@ -588,22 +634,47 @@ static bool table_has(const struct xhash *h, uint64_t hash, uint32_t idx)
 	return xhash_find(h, hash, check_eq, &idx) == idx;
 }
 
+static bool chain_has(const struct xcache *c, uint64_t hash, uint32_t idx)
+{
+	uint32_t at = *chain_of(c, hash), nr = 0;
+
+	while (at != XLIST_NONE && at != idx && nr++ < c->params.nr_entries)
+		at = c->free.nodes[at].next;
+	return at == idx;
+}
+
+/* Every chain: its links, and how many are in all of them. */
+static uint32_t check_chains(const struct xcache *c)
+{
+	uint32_t i, idx, last, nr = 0;
+
+	for (i = 0; i <= c->chains_mask; i++)
+		for (idx = c->chains[i], last = XLIST_NONE; idx != XLIST_NONE;
+			last = idx, idx = c->free.nodes[idx].next) {
+			assert(c->entries[idx].state == XCACHE_EVICTED);
+			assert(c->free.nodes[idx].prev == last);
+			nr++;
+			assert(nr <= c->params.nr_entries);
+		}
+	return nr;
+}
+
 static void check_entry(struct xcache *c, uint32_t idx)
 {
 	const struct xcache_entry *e = &c->entries[idx];
 	bool active = table_has(&c->active, e->hash, idx);
-	bool evicted = table_has(&c->evicted, e->hash, idx);
+	bool evicted = chain_has(c, e->hash, idx);
 	uint32_t first;
 
 	assert((xcache_refs(c, idx) == 0) == (e->state == XCACHE_FREE));	/* C1 C2 C3 */
-	assert(xlist_in_list(&c->lru, idx) == (e->state != XCACHE_EVICTED));
+	assert(xlist_in_list(&c->lru, idx));	/* in one of the two, or in its chain */
 	assert(active == (e->state == XCACHE_ACTIVE));
 	assert(evicted == (e->state == XCACHE_EVICTED));
 	if (e->state == XCACHE_FREE)
 		return;
-	first = find_locked(c, &c->active, name_of(c, idx), e->hash);		/* C4 */
+	first = active_find_locked(c, name_of(c, idx), e->hash);		/* C4 */
 	assert(first == (active ? idx : XCACHE_NONE));
-	first = find_locked(c, &c->evicted, name_of(c, idx), e->hash);
+	first = evicted_find_locked(c, name_of(c, idx), e->hash);
 	assert(first == (evicted ? idx : XCACHE_NONE));
 }
 
@@ -631,9 +702,8 @@ void xcache_check(struct xcache *c)
 	check_list(c, &c->lru, XCACHE_ACTIVE);
 	check_list(c, &c->free, XCACHE_FREE);
 	xhash_check(&c->active);
-	xhash_check(&c->evicted);
 	assert(xhash_nr(&c->active) == nr_get(c, XCACHE_ACTIVE));
-	assert(xhash_nr(&c->evicted) == nr_get(c, XCACHE_EVICTED));
+	assert(check_chains(c) == nr_get(c, XCACHE_EVICTED));
 	assert(nr_get(c, XCACHE_FREE) + nr_get(c, XCACHE_ACTIVE) + nr_get(c, XCACHE_EVICTED) ==
 	       c->params.nr_entries);
 	cache_unlock(c);

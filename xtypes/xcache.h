@@ -45,7 +45,8 @@
  * Invariants (xcache_check() tests them all):
  *   C1  FREE: count 0, in the free list, in no table
  *   C2  ACTIVE: count >= 1, in the LRU list, in the active table under its hash
- *   C3  EVICTED: count >= 1, in no list, in the evicted table under its hash
+ *   C3  EVICTED: count >= 1, in no list, in the evicted table under its hash. That table is chains over the list
+ *       nodes, which such an entry does not need: 4 bytes an entry, as only a few are evicted and still in use
  *   C4  a name is in at most one entry that is not FREE
  *   C5  nr[s] is the number of entries in state s
  */
@@ -124,7 +125,8 @@ struct xcache {
 	struct xlist lru;		/* ACTIVE entries, next victim at the tail */
 	struct xlist free;		/* FREE entries, next to use at the head */
 	struct xhash active;		/* written under the lock, read by lookups without */
-	struct xhash evicted;		/* used under the lock only */
+	uint32_t *chains;		/* the evicted table: heads, by hash; used under the lock only */
+	uint32_t chains_mask;		/* fixed after xcache_init(), too */
 	_Atomic uint32_t nr[XCACHE_NR_STATES];	/* written under the lock, read without */
 };
 

@@ -14,6 +14,7 @@
  *
  * Contract: before serving, one thread.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +23,31 @@
 #include "peers/common/log.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 4
+#define ARENA_VERSION 5
 
+#define COUNTED(what, bytes) _Static_assert(sizeof(what) == (bytes), "cache_cost.h counts it")
+COUNTED(struct creq, CACHE_CREQ_BYTES);
+COUNTED(struct child, CACHE_CHILD_BYTES);
+COUNTED(struct extent, CACHE_EXTENT_PRIVATE);
+_Static_assert(sizeof(struct cached) <= CACHE_PEER_BYTES, "cache_cost.h counts it");
 _Static_assert(sizeof(struct arena_head) <= CACHE_HEAD_BYTES, "cache_cost.h counts it");
 
 void *cached_alloc(struct cached *k, size_t bytes)
 {
-	void *p = calloc(1, bytes ? bytes : 1);
+	char *p = calloc(1, bytes + 64);	/* not touched here: what of the tables is never used takes no memory */
 
-	if (p)
-		k->mem[k->nr_mem++] = p;
-	return p;
+	if (!p)
+		return NULL;
+	assert(k->nr_mem < sizeof(k->mem) / sizeof(k->mem[0]));
+	k->mem[k->nr_mem++] = p;
+	k->mem_bytes += bytes;
+	return p + (64 - (uintptr_t)p % 64);
+}
+
+/* Whose layout this build does not know. */
+static bool head_is_other(const struct arena_head *h)
+{
+	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC && h->version != ARENA_VERSION;
 }
 
 static bool head_ok(const struct arena_head *h, uint64_t bytes)
@@ -115,6 +130,9 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 		return rc;
 	if (fresh || atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0)
 		head_write(k, base, bytes, objects);
+	if (head_is_other(base))
+		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are of another version of cached; have that one "
+				 "flush them and stop", k->peer.name);
 	if (!head_ok(base, bytes))
 		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged", k->peer.name);
 	set_tables(k, base);
@@ -159,6 +177,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	void *free_pages, *free_lists;
 
 	xseg_get_info(k->peer.seg, &info);
+	k->nr_requests = info.nr_requests;
 	k->objects = cached_alloc(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
 	k->creqs = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->creqs));
 	k->children = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->children));
@@ -175,8 +194,6 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < k->head->nr_objects; i++)
 		object_init(&k->objects[i]);
-	for (i = 0; i < seg_pages; i++)
-		xlist_node_init(nodes, i);
 	for (i = 0; i < k->nr_groups; i++)
 		group_init(&k->groups[i]);
 	xlist_init(&k->clean, nodes);
@@ -263,7 +280,6 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 		xlist_push_head(&k->clean, slot_page(w));
 	} else {
 		dirty_restore(k, o);
-		count(ps, CC_DIRTY_BYTES, BUCKET_SIZE);
 		volume_add(volume_block(ps, o->volume), VC_DIRTY_BYTES, BUCKET_SIZE);
 		l->dirty++;
 	}
@@ -370,6 +386,8 @@ int arena_load(struct cached *k, struct xseg_error *err)
 	}
 	load_objects(&l, &k->ports[0]);
 	free_the_rest(&l);
+	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */
+	count(&k->ports[0], CC_DIRTY_BYTES, l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
 	if (l.dirty || l.dropped)
 		log_info("%s: recovered %llu KiB of dirty data, %u objects%s", k->peer.name,
 			 (unsigned long long)l.dirty * 4, xcache_nr_active(&k->xc), l.dropped ? "; dropped what was damaged" : "");

@@ -10,8 +10,6 @@
 #include "peers/cached/cached.h"
 #include "peers/common/kv.h"
 
-_Static_assert(sizeof(struct object) <= 256, "cache_cost.c counts it");
-
 static const char *const policy_names[] = { "write-back", "write-through", "write-around", "pass-through", NULL };
 
 #define AT(field) offsetof(struct cached, field)
@@ -56,10 +54,11 @@ static void port_init(struct cached *k, uint32_t i)
 	xwaitq_init(&ps->want_requests);
 }
 
-/* Counters of a predecessor go on; gauges begin again. */
+/* Counters of a predecessor go on; gauges begin again, but what is dirty stays until arena_load() has counted it: who asks
+ * what would be lost may ask while there is no cached, or one that has just begun. */
 static int open_stats(struct cached *k, struct xseg_error *err)
 {
-	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES, CC_DIRTY_BYTES, CC_METADATA_BYTES, CC_OBJECTS };
+	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES, CC_METADATA_BYTES, CC_OBJECTS };
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
 		int rc = xseg_stats_open(k->peer.xp, k->peer.name, "cache", cache_keys, NR_CC, &k->ports[i].stats);
@@ -72,13 +71,25 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 	return 0;
 }
 
+void cost_now(struct cached *k, struct cache_cost *cost)
+{
+	struct cache_size size = { .memory_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE,
+				   .segment_bytes = (uint64_t)xseg_nr_pages(k->peer.seg) * BUCKET_SIZE,
+				   .objects = k->head->nr_objects, .volumes = k->nr_volumes, .requests = k->nr_requests,
+				   .ports = k->head->nr_ports > k->peer.nr_ports ? k->head->nr_ports : k->peer.nr_ports };
+
+	cache_cost(&size, cost);
+}
+
 void publish_gauges(struct cached *k, uint64_t now_ns)
 {
 	struct xseg_stats *s = k->ports[0].stats;
+	struct cache_cost cost;
 
+	cost_now(k, &cost);
 	k->gauges_ns = now_ns;
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
-	xseg_stats_set(s, CC_METADATA_BYTES, cached_metadata_bytes((uint64_t)nr_owned(k) * BUCKET_SIZE, k->head->nr_objects, k->nr_volumes, k->peer.nr_ports));
+	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
 }

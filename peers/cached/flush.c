@@ -9,7 +9,7 @@
  *
  * Invariants:
  *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds a reference to it, or has
- *       flush_work queued, or waits for a request, or is being deleted
+ *       been asked to flush, or waits for a request, or is being deleted
  *   F3  nothing is answered as flushed that has not been answered by the store
  */
 #include <assert.h>
@@ -39,14 +39,13 @@ static void list_place(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
 
-	if (at_head && o->retry_ns <= ps->pp->now_ns) {
+	if (at_head && retry_ns(o) <= ps->pp->now_ns) {
 		cds_list_add(&o->dirty, &k->dirty);
 		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
 		return;
 	}
 	o->dirty_ns = ps->pp->now_ns;
-	o->due_ns = o->retry_ns;
-	if (o->retry_ns > ps->pp->now_ns) {
+	if (retry_ns(o) > ps->pp->now_ns) {
 		cds_list_add_tail(&o->dirty, &k->failed);
 		return;
 	}
@@ -69,7 +68,7 @@ static void list_dirty(struct cport *ps, struct object *o, bool at_head)
 	bool begins = false;
 
 	if (nr_startable(o) == 0 || o->state == OBJECT_DELETING || atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
-	    (atomic_load_explicit(&o->listed, memory_order_relaxed) && o->retry_ns <= ps->pp->now_ns))
+	    (atomic_load_explicit(&o->listed, memory_order_relaxed) && retry_ns(o) <= ps->pp->now_ns))
 		return;
 	xcache_get(&k->xc, object_index(k, o));
 	pthread_mutex_lock(&k->dirty_lock);
@@ -307,13 +306,11 @@ static bool flush_whole(struct cport *ps, struct object *o, enum flush_why why)
 	return true;
 }
 
-/* Pushes flush_work with a reference that the caller gives away. */
+/* The caller gives a reference away. */
 static void flush_push(struct cport *ps, struct object *o)
 {
-	if (atomic_exchange(&o->flush_queued, true))
+	if (!object_ask(ps, o, OBJECT_FLUSH))
 		object_put(ps, o);
-	else
-		object_push(ps, o, &o->flush_work);
 }
 
 void flush_wait_fn(struct xwait *w, void *ctx)
@@ -325,15 +322,11 @@ void flush_wait_fn(struct xwait *w, void *ctx)
 }
 
 /* Writers that wait go first; the rest goes if the flusher asked for it. What it has to leave is its next. */
-void flush_job(struct xwork *w, void *ctx)
+void flush_job(struct cport *ps, struct object *o)
 {
-	struct object *o = caa_container_of(w, struct object, flush_work);
-	struct cport *ps = ctx;
-	enum flush_why why;
+	enum flush_why why = (enum flush_why)atomic_load_explicit(&o->flush_all, memory_order_relaxed);
 	bool all = true;
 
-	atomic_store(&o->flush_queued, false);
-	why = (enum flush_why)atomic_load_explicit(&o->flush_all, memory_order_relaxed);
 	for (struct creq *c = o->through; c && all; c = c->next)
 		all = flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
 	if (all && why != FLUSH_NONE)
@@ -395,10 +388,13 @@ static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsig
 
 static void back_off(struct cport *ps, struct object *o)
 {
-	o->backoff_ns = o->backoff_ns ? o->backoff_ns * 2 : BACKOFF_MIN_NS;
-	if (o->backoff_ns > BACKOFF_MAX_NS)
-		o->backoff_ns = BACKOFF_MAX_NS;
-	o->retry_ns = ps->pp->now_ns + o->backoff_ns;
+	uint64_t backoff_ns = BACKOFF_MIN_NS << o->nr_failures;
+
+	if (backoff_ns < BACKOFF_MAX_NS)
+		o->nr_failures++;
+	else
+		backoff_ns = BACKOFF_MAX_NS;
+	atomic_store_explicit(&o->retry_ns, ps->pp->now_ns + backoff_ns, memory_order_relaxed);
 	o->flush_failed = true;
 	count(ps, CC_FLUSH_ERRORS, 1);
 }
@@ -414,7 +410,8 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 	if (error) {
 		back_off(ps, o);
 	} else {
-		o->backoff_ns = o->retry_ns = 0;
+		o->nr_failures = 0;
+		atomic_store_explicit(&o->retry_ns, 0, memory_order_relaxed);
 		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {
@@ -532,7 +529,7 @@ static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t 
 
 	pthread_mutex_lock(&k->dirty_lock);
 	o = first_of(&k->failed);
-	if (is_due(o, o && o->dirty_ns >= k->flush_ns ? o->due_ns : 0, now, next_ns)) {
+	if (is_due(o, o && o->dirty_ns >= k->flush_ns ? retry_ns(o) : 0, now, next_ns)) {
 		o->dirty_ns = 0;
 	} else {
 		o = first_of(&k->dirty);

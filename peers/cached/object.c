@@ -56,18 +56,16 @@ void object_set_state(struct object *o, enum object_state s)
 	o->state = s;
 }
 
-static void reclaim_job(struct xwork *w, void *ctx);
+static void own_job(struct xwork *w, void *ctx);
 
 void object_init(struct object *o)
 {
 	memset(o, 0, sizeof(*o));
 	xworkq_init(&o->q);
-	o->waiters_tail = &o->waiters;
 	CDS_INIT_LIST_HEAD(&o->dirty);
 	CDS_INIT_LIST_HEAD(&o->in_group);
 	o->flush_all = FLUSH_NONE;
-	o->flush_work.fn = flush_job;
-	o->reclaim_work.fn = reclaim_job;
+	o->own_work.fn = own_job;
 	o->flush_wait.fn = flush_wait_fn;
 }
 
@@ -77,8 +75,7 @@ static void hook_init(void *arg, uint32_t idx)
 {
 	struct cached *k = arg;
 
-	k->entries[idx].hash = xcache_hash_of(&k->xc, idx);
-	/* release: the name and hash come before the mark; a successor trusts marked entries */
+	/* release: the name comes before the mark; a successor trusts marked entries */
 	atomic_store_explicit(&k->entries[idx].used, 1, memory_order_release);
 }
 
@@ -226,7 +223,7 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 	atomic_store_explicit(slot, atomic_load_explicit(slot, memory_order_relaxed) & ~flag, memory_order_relaxed);
 }
 
-static void reclaim_push(struct cport *ps, struct object *o);
+static bool reclaim_ask(struct cport *ps, struct object *o);
 
 /* An object got a bucket. If it was emptied while a request was on its way to it, it has to be once more: nobody else would. */
 static void refill(struct cport *ps, struct object *o)
@@ -234,10 +231,11 @@ static void refill(struct cport *ps, struct object *o)
 	struct cached *k = ps->cache;
 	uint32_t idx = object_index(k, o);
 
-	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming || atomic_exchange(&o->reclaim_queued, true))
+	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming)
 		return;
 	xcache_get(&k->xc, idx);
-	reclaim_push(ps, o);
+	if (!reclaim_ask(ps, o))
+		object_put(ps, o);
 }
 
 /* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last one. */
@@ -300,17 +298,27 @@ void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_w
 {
 	count_wait(ps, why);
 	creq_set_state(c, CREQ_WAITS_OBJECT);
-	c->next = NULL;
-	*o->waiters_tail = c;
-	o->waiters_tail = &c->next;
+	c->next = o->waiters;
+	o->waiters = c;
+}
+
+static struct creq *oldest_first(struct creq *c)
+{
+	struct creq *list = NULL, *next;
+
+	for (; c; c = next) {
+		next = c->next;
+		c->next = list;
+		list = c;
+	}
+	return list;
 }
 
 void object_wake(struct cport *ps, struct object *o)
 {
-	struct creq *c = o->waiters, *next;
+	struct creq *c = oldest_first(o->waiters), *next;
 
 	o->waiters = NULL;
-	o->waiters_tail = &o->waiters;
 	for (; c; c = next) {
 		next = c->next;
 		creq_set_state(c, CREQ_RUNNING);
@@ -353,11 +361,10 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 static void object_keep(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
-	struct arena_object *e = object_entry(k, o);
-	uint32_t idx;
-	int rc = xcache_insert(&k->xc, e->name, e->hash, &idx);
+	uint32_t own = object_index(k, o), idx;
+	int rc = xcache_insert(&k->xc, xcache_name(&k->xc, own), xcache_hash_of(&k->xc, own), &idx);
 
-	assert((rc == 1 || rc == -EEXIST) && idx == object_index(k, o));
+	assert((rc == 1 || rc == -EEXIST) && idx == own);
 	object_put(ps, o);
 }
 
@@ -388,7 +395,7 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 	if (xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
 		if (drop_valid(ps, o))
 			object_keep(ps, o);
-		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
+		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= retry_ns(o))
 			flush_start(ps, o, 0, OBJECT_BUCKETS, FLUSH_EVICTION);
 		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
 		    xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE)
@@ -400,12 +407,8 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 	object_put(ps, o);
 }
 
-static void reclaim_job(struct xwork *w, void *ctx)
+static void reclaim_job(struct cport *ps, struct object *o)
 {
-	struct object *o = caa_container_of(w, struct object, reclaim_work);
-	struct cport *ps = ctx;
-
-	atomic_store(&o->reclaim_queued, false);
 	if (o->reclaiming) {
 		/* inserted again and chosen again before the first emptying ended: that one goes on */
 		atomic_fetch_sub(&ps->cache->reclaims, 1);
@@ -415,11 +418,35 @@ static void reclaim_job(struct xwork *w, void *ctx)
 	object_reclaim_step(ps, o);
 }
 
-/* The caller, who set reclaim_queued, gives away a reference. */
-static void reclaim_push(struct cport *ps, struct object *o)
+/* Each part has a reference of its own, so the object is there until the last one is done. */
+static void own_job(struct xwork *w, void *ctx)
+{
+	struct object *o = caa_container_of(w, struct object, own_work);
+	uint8_t what = atomic_exchange(&o->asked, 0);	/* before it is done: who asks from now on, asks again */
+
+	if (what & OBJECT_RECLAIM)
+		reclaim_job(ctx, o);
+	if (what & OBJECT_FLUSH)
+		flush_job(ctx, o);
+}
+
+bool object_ask(struct cport *ps, struct object *o, enum object_work what)
+{
+	uint8_t before = atomic_fetch_or(&o->asked, (uint8_t)what);
+
+	if (!before)
+		object_push(ps, o, &o->own_work);
+	return !(before & what);
+}
+
+/* As object_ask(). Counted before: the job may end at once. If it was asked before, that job will end, too. */
+static bool reclaim_ask(struct cport *ps, struct object *o)
 {
 	atomic_fetch_add(&ps->cache->reclaims, 1);
-	object_push(ps, o, &o->reclaim_work);
+	if (object_ask(ps, o, OBJECT_RECLAIM))
+		return true;
+	atomic_fetch_sub(&ps->cache->reclaims, 1);
+	return false;
 }
 
 void object_reclaim_one(struct cport *ps)
@@ -432,9 +459,6 @@ void object_reclaim_one(struct cport *ps)
 	idx = xcache_peek_and_get_lru(&k->xc);
 	if (idx == XCACHE_NONE)
 		return;
-	if (!xcache_remove(&k->xc, idx) || atomic_exchange(&k->objects[idx].reclaim_queued, true)) {
+	if (!xcache_remove(&k->xc, idx) || !reclaim_ask(ps, &k->objects[idx]))
 		object_put(ps, &k->objects[idx]);
-		return;
-	}
-	reclaim_push(ps, &k->objects[idx]);
 }

@@ -110,6 +110,8 @@ void extent_add(struct cached *k, uint32_t first)
 
 	atomic_store_explicit(&e->state, EXTENT_STAYS, memory_order_relaxed);
 	e->nr_free = e->nr_out = 0;
+	for (uint32_t i = 0; i < XSEG_EXTENT_PAGES; i++)
+		xlist_node_init(k->clean.nodes, first + i);
 	atomic_fetch_add_explicit(&k->nr_pages, XSEG_EXTENT_PAGES, memory_order_relaxed);
 }
 

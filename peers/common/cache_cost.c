@@ -3,10 +3,6 @@
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
 
-#define PRIVATE_OBJECT_BYTES 256u	/* struct object: cached asserts that it is not larger */
-#define PAGE_LINKS_BYTES     13u	/* links of the clean list, a place in the free pool, which chunks are free */
-#define OWNER_BYTES	     8u		/* the page's owner word, in the segment */
-
 uint32_t cached_default_objects(uint64_t memory_bytes)
 {
 	uint64_t buckets = memory_bytes / XSEG_PAGE_SIZE;
@@ -36,16 +32,23 @@ uint64_t cached_arena_bytes(uint32_t objects, uint32_t volumes, uint32_t ports)
 	return cached_arena_head_bytes(volumes, ports) + (uint64_t)objects * CACHE_OBJECT_BYTES;
 }
 
-uint64_t cached_metadata_bytes(uint64_t memory_bytes, uint32_t objects, uint32_t volumes, uint32_t ports)
+void cache_cost(const struct cache_size *s, struct cache_cost *cost)
 {
-	uint64_t buckets = memory_bytes / XSEG_PAGE_SIZE;
+	uint64_t buckets = s->memory_bytes / XSEG_PAGE_SIZE, extents = s->segment_bytes / XSEG_EXTENT_SIZE;
+	uint64_t arena = cached_arena_bytes(s->objects, s->volumes, s->ports);
 
-	return cached_arena_bytes(objects, volumes, ports) + buckets * (PAGE_LINKS_BYTES + OWNER_BYTES) +
-	       (uint64_t)objects * PRIVATE_OBJECT_BYTES + xcache_mem_bytes(objects) +
-	       (uint64_t)volumes * (CACHE_GROUP_BYTES + CACHE_VOLUME_PRIVATE);
+	cost->buckets = buckets * (CACHE_OWNER_BYTES + CACHE_PAGE_PRIVATE) + extents * CACHE_EXTENT_PRIVATE;
+	cost->objects = (uint64_t)s->objects * (CACHE_OBJECT_BYTES + CACHE_OBJECT_PRIVATE) + xcache_mem_bytes(s->objects);
+	cost->requests = (uint64_t)s->requests * (CACHE_CREQ_BYTES + CACHE_CHILD_BYTES);
+	cost->fixed = cached_arena_head_bytes(s->volumes, s->ports) + (uint64_t)s->volumes * (CACHE_GROUP_BYTES + CACHE_VOLUME_PRIVATE) +
+		      CACHE_LISTS * (uint64_t)((XSEG_REQ_PAGES + 1) * sizeof(uint32_t)) + 2 * CACHE_PEER_BYTES;
+	cost->arena = (arena + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
+	cost->unused = cost->arena - arena;
+	cost->all = cost->buckets + cost->objects + cost->requests + cost->fixed + cost->unused;
+	cost->own = cost->all - cost->arena - buckets * CACHE_OWNER_BYTES;
 }
 
 uint64_t cached_sparse_object_bytes(void)
 {
-	return CACHE_OBJECT_BYTES + PRIVATE_OBJECT_BYTES + CACHE_CHUNK_SLOTS * 8 + XSEG_PAGE_SIZE;
+	return CACHE_OBJECT_BYTES + CACHE_OBJECT_PRIVATE + CACHE_OBJECT_INDEX + CACHE_CHUNK_SLOTS * 8 + XSEG_PAGE_SIZE;
 }

@@ -27,7 +27,7 @@
 #define STARTING_POLL_MS 10 /* between two looks while something is to be started or stopped */
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
 #define QUIET_POLL_MS	1000
-#define STOP_RESTARTS	3			/* of one unit while all is being stopped */
+#define STRANDED_MS	5000			/* V5 */
 
 static const char me[] = "supervisor";
 
@@ -37,6 +37,7 @@ struct supervisor {
 	struct xseg_peer *self;
 	char directory[PATH_MAX];		/* where the programs are */
 	bool stopping;
+	uint64_t stranded_ms;			/* stopping: since when a peer is that; 0: none is */
 	uint32_t asked_generation[STACK_MAX_PEERS]; /* of the incarnation that was asked to stop */
 	sigset_t signals;
 };
@@ -52,7 +53,7 @@ static uint64_t clock_ms(void)
 /* ---- starting ---------------------------------------------------------------------------- */
 
 /* A group that died is started again without those of its peers that had been stopped before, or
- * that somebody else has started. */
+ * that somebody else has started; while all is being stopped with those that are needed only (V4). */
 static void add_names(struct supervisor *s, const struct unit *u, struct args *a)
 {
 	struct xseg_peer_info info;
@@ -61,7 +62,9 @@ static void add_names(struct supervisor *s, const struct unit *u, struct args *a
 
 	for (i = 0; i < u->nr; i++) {
 		state = units_peer_state(&s->units, u->peer[i], &info);
-		if (!unit_peer_is_alive(state) && (!u->started || state != XSEG_PEER_STOPPED))
+		if (s->stopping ? units_needs(&s->units, u->peer[i])
+				: !unit_peer_is_alive(state) &&
+					  (!u->started || state != XSEG_PEER_STOPPED))
 			args_add(a, "%s", s->units.stack->peers[u->peer[i]].name);
 	}
 }
@@ -145,8 +148,12 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
 		return;
 	}
 	start_again_later(u, now_ms);
-	log_warn("%s: the process of %s %s; starting it again in %u ms", me, unit_name(&s->units, u), how,
-		 u->backoff_ms);
+	if (s->stopping)
+		log_warn("%s: the process of %s %s while all is being stopped", me,
+			 unit_name(&s->units, u), how);
+	else
+		log_warn("%s: the process of %s %s; starting it again in %u ms", me,
+			 unit_name(&s->units, u), how, u->backoff_ms);
 }
 
 static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
@@ -195,12 +202,22 @@ static void watch_stranger(struct supervisor *s, struct unit *u)
 	log_info("%s: %s runs already; watching it", me, unit_name(&s->units, u));
 }
 
+static bool is_needed(struct supervisor *s, const struct unit *u)
+{
+	uint32_t i;
+
+	for (i = 0; i < u->nr; i++)
+		if (units_needs(&s->units, u->peer[i]))
+			return true;
+	return false;
+}
+
 static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_ms)
 {
 	if (now_ms < u->at_ms)
 		return false;
 	if (s->stopping)
-		return u->started && u->stop_restarts < STOP_RESTARTS;
+		return is_needed(s, u);
 	return u->started || unit_below_serves(&s->units, u);
 }
 
@@ -209,7 +226,7 @@ static void split_unit(struct supervisor *s, struct unit *u)
 {
 	const struct unit *elsewhere = units_split(&s->units, u);
 
-	if (elsewhere)
+	if (elsewhere && !s->stopping)
 		log_info("%s: %s: in a process apart from the rest of the group", me,
 			 unit_name(&s->units, elsewhere));
 }
@@ -274,14 +291,14 @@ static bool stop_next(struct supervisor *s)
 		u = units_of(&s->units, peer);
 		state = units_peer_state(&s->units, peer, &info);
 		if (unit_peer_is_alive(state)) {
-			if (s->asked_generation[peer] != info.generation)
+			if (s->asked_generation[peer] != info.generation &&
+			    !units_must_serve(&s->units, peer))
 				ask_to_stop(s, peer, &info);
 			return false;
 		}
 		if (u->child && u->state == UNIT_RUNNING && state != XSEG_PEER_STOPPED)
 			return false;		/* on its way up, or dead and not reaped yet */
-		if (state == XSEG_PEER_DEAD && u->state == UNIT_WAITING &&
-		    u->stop_restarts < STOP_RESTARTS)
+		if (units_needs(&s->units, peer))
 			return false;		/* started again, to leave in order */
 	}
 	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++)
@@ -290,16 +307,42 @@ static bool stop_next(struct supervisor *s)
 	return true;
 }
 
+/* V5: true when it is time to leave. */
+static bool give_up(struct supervisor *s, uint64_t now_ms)
+{
+	uint32_t peer = units_stranded(&s->units);
+
+	if (peer == STACK_NONE) {
+		s->stranded_ms = 0;
+		return false;
+	}
+	if (!s->stranded_ms)
+		s->stranded_ms = now_ms;
+	if (now_ms - s->stranded_ms < STRANDED_MS)
+		return false;
+	log_error("%s: %s cannot stop without %s, which is not started again; left: start that, then 'xseg down' once more",
+		me, s->units.stack->peers[peer].name, s->units.stack->peers[peer].downstream_name);
+	return true;
+}
+
 static void report_dead(struct supervisor *s)
 {
 	struct xseg_peer_info info;
+	const char *name;
 	uint32_t i;
 
-	for (i = 0; i < s->units.stack->nr_peers; i++)
-		if (units_peer_state(&s->units, i, &info) == XSEG_PEER_DEAD)
+	for (i = 0; i < s->units.stack->nr_peers; i++) {
+		name = s->units.stack->peers[i].name;
+		if (units_peer_state(&s->units, i, &info) != XSEG_PEER_DEAD)
+			continue;
+		if (units_holds_data(&s->units, i))
 			log_warn(
 				"%s: %s is dead and could not be started to stop in order; what it holds stays in the segment",
-				me, s->units.stack->peers[i].name);
+				me, name);
+		else
+			log_info("%s: %s is dead and had nothing to lose: not started again", me,
+				 name);
+	}
 }
 
 /* ---- the loop ---------------------------------------------------------------------------- */
@@ -339,6 +382,8 @@ static int run(struct supervisor *s, int signals)
 		}
 		if (s->stopping && stop_next(s))
 			break;
+		if (s->stopping && give_up(s, clock_ms()))
+			return MAIN_FAILED;
 		if (poll(&fd, 1, poll_ms(s)) <= 0 ||
 		    read(signals, &info, sizeof(info)) != sizeof(info))
 			continue;

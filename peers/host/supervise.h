@@ -7,7 +7,7 @@
  *                       started; or one of its peers turns out to be alive
  *   RUNNING   STOPPED   its process ended with 0, or (not our child) its peers are stopped
  *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for
- *                       10 s
+ *                       10 s; while all is being stopped only if V4 wants it
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
  *                       options are wrong
  *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it
@@ -22,6 +22,11 @@
  *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer "supervisor"
  *   V2  a signal goes only to a process of which the kernel says that it serves that peer now
  *   V3  while stopping, a peer is asked to stop when all peers above it have stopped
+ *   V4  while stopping, only what is needed to lose nothing is started again, three times at most: a cache
+ *       that died with dirty data, to flush it; a store that died, to sync what it was given; what a
+ *       peer stands on that is alive or is to be started. These serve before they are asked to stop
+ *   V5  stopping ends: when a peer that is alive stands for 5 s on one that will not come back, it is
+ *       left running, with what it holds
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

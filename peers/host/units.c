@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "peers/common/dirty.h"
+
 enum xseg_peer_state units_peer_state(struct units *us, uint32_t peer, struct xseg_peer_info *info)
 {
 	uint32_t index = xseg_peer_find(us->seg, us->stack->peers[peer].name);
@@ -136,4 +138,74 @@ const struct unit *units_split(struct units *us, struct unit *u)
 	*u = here;
 	us->unit[us->nr] = elsewhere;
 	return &us->unit[us->nr++];
+}
+
+/* ---- while all is being stopped ---------------------------------------------------------- */
+
+/* A process that has some of its peers already will not open others of them. */
+static bool may_return(struct units *us, const struct unit *u)
+{
+	if (u->child)
+		return !unit_has(us, u, unit_peer_is_alive);
+	return u->state == UNIT_WAITING && u->stop_restarts < UNIT_STOP_RESTARTS;
+}
+
+static bool is_dirty(struct units *us, uint32_t peer)
+{
+	uint32_t index = xseg_peer_find(us->seg, us->stack->peers[peer].name);
+
+	return index != XSEG_NONE && dirty_bytes_of(us->seg, index);
+}
+
+bool units_holds_data(struct units *us, uint32_t peer)
+{
+	return us->stack->peers[peer].downstream == STACK_NONE || is_dirty(us, peer);
+}
+
+/* The stack has no loops, so this ends. */
+static bool is_stood_on(struct units *us, uint32_t peer)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < us->stack->nr_peers; i++)
+		if (us->stack->peers[i].downstream == peer &&
+		    (unit_peer_is_alive(units_peer_state(us, i, &info)) || units_needs(us, i)))
+			return true;
+	return false;
+}
+
+bool units_needs(struct units *us, uint32_t peer)
+{
+	struct xseg_peer_info info;
+	enum xseg_peer_state state = units_peer_state(us, peer, &info);
+
+	if ((state != XSEG_PEER_DEAD && state != XSEG_PEER_STOPPED) || !may_return(us, units_of(us, peer)))
+		return false;
+	if (is_stood_on(us, peer))
+		return true;
+	return state == XSEG_PEER_DEAD ? units_holds_data(us, peer) : is_dirty(us, peer);
+}
+
+bool units_must_serve(struct units *us, uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	return units_peer_state(us, peer, &info) == XSEG_PEER_OPENING &&
+	       units_holds_data(us, peer);
+}
+
+uint32_t units_stranded(struct units *us)
+{
+	struct xseg_peer_info info;
+	uint32_t i, below;
+
+	for (i = 0; i < us->stack->nr_peers; i++) {
+		below = us->stack->peers[i].downstream;
+		if (below != STACK_NONE && unit_peer_is_alive(units_peer_state(us, i, &info)) &&
+		    !unit_peer_is_alive(units_peer_state(us, below, &info)) &&
+		    !units_needs(us, below))
+			return i;
+	}
+	return STACK_NONE;
 }

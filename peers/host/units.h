@@ -16,6 +16,8 @@
 #include "peers/common/stack.h"
 #include "xseg/xseg.h"
 
+#define UNIT_STOP_RESTARTS 3
+
 enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_STOPPED, UNIT_FAILED };
 
 struct unit {
@@ -27,7 +29,7 @@ struct unit {
 	uint64_t since_ms;			/* RUNNING: when it was started */
 	uint64_t at_ms;				/* WAITING: not before */
 	uint32_t backoff_ms;
-	uint32_t stop_restarts;
+	uint32_t stop_restarts;			/* how often it was started while all was being stopped */
 };
 
 struct units {
@@ -63,6 +65,16 @@ bool unit_has(struct units *us, const struct unit *u, bool (*is)(enum xseg_peer_
 /* Whether what its lowest peer sends to serves. The others wait for theirs themselves: they may
  * stand above a unit that stands on this one. */
 bool unit_below_serves(struct units *us, const struct unit *u);
+/* Whether more would be lost than its process, if it did not come back: what a cache has not flushed; what a store was given
+ * and, as only its end in order makes sure of, has not synced. */
+bool units_holds_data(struct units *us, uint32_t peer);
+/* While all is being stopped: whether this peer is dead, or stopped as its process could not get it up, has to come back
+ * before it is over, and may (supervise.h, V4). */
+bool units_needs(struct units *us, uint32_t peer);
+/* The same: whether it has to serve before it may be asked to stop, as one that is still opening leaves what it has where it is. */
+bool units_must_serve(struct units *us, uint32_t peer);
+/* The same: a peer that is alive, and stands on one that is not and will not come back; STACK_NONE: there is none. */
+uint32_t units_stranded(struct units *us);
 /* "cached" or "volumed, cached"; until the next call. */
 const char *unit_name(const struct units *us, const struct unit *u);
 

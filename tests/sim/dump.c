@@ -18,7 +18,7 @@ static void dump_object(struct cached *k, struct object *o, FILE *out)
 		fprintf(out, " %u %s", o->nr[b], bucket_state_name(b));
 	fprintf(out, ", sets %u %u, out %u loads %u flushes, wait %u + %u through, redo %u%s%s%s%s%s\n", o->cnt[0], o->cnt[1],
 		o->loads_out, o->flushes_out, waiters, through, o->nr_redo, o->listed ? ", listed" : "",
-		o->flush_queued ? ", flush queued" : "", o->flush_waiting ? ", flush waits" : "",
+		o->asked & OBJECT_FLUSH ? ", flush queued" : "", o->flush_waiting ? ", flush waits" : "",
 		o->reclaiming ? ", being emptied" : "", o->q.owned ? ", owned" : "");
 }
 

@@ -76,6 +76,11 @@ t "a dry run prints costs" xseg create --memory 64M --cache 32M --objects 100 --
 expect_err 4 "none of that name" "and makes nothing" xseg info
 expect_json '.cache.metadata_bytes > 0 and .created == false and .total_bytes > .pages_bytes' \
 	"the costs have a JSON form" xseg --json create --memory 64M --cache 32M --objects 100 --dry-run
+expect_json '.cache | .metadata_bytes == ([.metadata_bytes_by[]] | add) and .metadata_private_bytes < .metadata_bytes' \
+	"the parts of a cache's tables add up" xseg --json create --memory 64M --cache 32M --objects 100 --dry-run
+# 40 bytes a bucket with its slot, which takes 16 where objects are half filled
+expect_json '.cache | (.metadata_bytes_by | .buckets + .objects) <= .buckets * (40 - 16) + .objects * 512' "a cache of 1 GiB keeps its budget" \
+	xseg --json create --memory 2G --cache 1G --objects 512 --dry-run
 expect_err 2 "needs .* more for its tables" "a cache larger than the memory is a wrong size" \
 	xseg create --memory 64M --cache 64M --dry-run
 expect_err 2 "file mode" "a wrong mode is wrong usage" xseg create --memory 64M --mode rw

@@ -2,6 +2,7 @@
  * (peers/cached/arena.c, creq.c). Clients see a pause and no error. */
 #include "tests/unit/cached_rig.h"
 
+#include "peers/common/dirty.h"
 #include "peers/common/peer_box.h"
 
 /* The next cached; what the dead one had asked is answered first. */
@@ -145,6 +146,24 @@ static void a_chunk_of_nothing_but_dropped_loads_is_free_again(void **state)
 	assert_int_equal(crig.k->nr_free_chunks, CHUNKS_PER_PAGE - 1);
 	crig_hold(false);
 	crig_expect(io, B(4));
+}
+
+static void what_is_dirty_is_known_while_there_is_no_cached_and_when_the_next_one_is_refused(void **state)
+{
+	(void)state;
+	crig_up("objects=8");
+	crig_expect(crig_write("a", 0, B(3), 5), B(3));
+	crig_kill();
+	assert_int_equal(dirty_bytes_of(crig.seg, XSEG_NONE), B(3));
+	assert_int_equal(crig_open("objects=16"), -EBUSY);
+	assert_int_equal(dirty_bytes_of(crig.seg, XSEG_NONE), B(3));
+	assert_int_equal(crig_open("objects=8"), 0);
+	assert_int_equal(dirty_bytes_of(crig.seg, XSEG_NONE), B(3));
+	crig_kill();
+	assert_int_equal(crig_open("objects=8"), 0);
+	crig_settle();
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(dirty_bytes_of(crig.seg, XSEG_NONE), 0);
 }
 
 static void counters_go_on_and_gauges_are_made_anew(void **state)
@@ -476,6 +495,21 @@ static void an_orderly_stop_leaves_nothing_behind(void **state)
 }
 
 /* What a wild store of another process may have done: it is found, dropped, and nobody crashes. */
+static void tables_of_another_version_are_refused_and_stay_as_they_are(void **state)
+{
+	uint64_t version;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(3), 5), B(3));
+	version = crig.k->head->version;
+	crig.k->head->version = version - 1;
+	crig_kill();
+	assert_int_equal(crig_open(""), -EPROTO);
+	assert_true(crig_says("another version of cached"));
+	assert_int_equal(dirty_bytes_of(crig.seg, XSEG_NONE), B(3));
+}
+
 static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 {
 	struct arena_object *e;
@@ -513,6 +547,7 @@ int main(void)
 		CRIG_T(a_newer_page_over_one_in_flight_is_what_is_kept),
 		CRIG_T(what_was_being_loaded_is_dropped_and_its_reader_served),
 		CRIG_T(a_chunk_of_nothing_but_dropped_loads_is_free_again),
+		CRIG_T(what_is_dirty_is_known_while_there_is_no_cached_and_when_the_next_one_is_refused),
 		CRIG_T(counters_go_on_and_gauges_are_made_anew),
 		CRIG_T(requests_that_wait_are_all_answered_by_the_successor),
 		CRIG_T(requests_that_come_while_it_is_dead_are_served),
@@ -528,6 +563,7 @@ int main(void)
 		CRIG_T(killed_again_and_again_nothing_is_lost),
 		CRIG_T(tables_of_another_size_are_refused_while_dirty_and_made_anew_when_clean),
 		CRIG_T(an_orderly_stop_leaves_nothing_behind),
+		CRIG_T(tables_of_another_version_are_refused_and_stay_as_they_are),
 		CRIG_T(damaged_tables_lose_what_is_damaged_and_no_more),
 	};
 

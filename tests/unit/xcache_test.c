@@ -215,6 +215,38 @@ static void an_idle_evicted_entry_is_not_reinserted(void **state)
 	expect_trace("i0 ");
 }
 
+/* All of one hash, evicted while they are in use: each order of leaving takes the first, a middle and the last one out of the
+ * same chain. */
+static void evicted_entries_of_one_hash_are_told_apart_in_any_order(void **state)
+{
+	static const char *const same[] = { "a1", "a2", "a3", "a4" };
+	static const uint8_t orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 1, 3, 0, 2 }, { 2, 0, 3, 1 } };
+	uint32_t idx[4], again;
+
+	(void)state;
+	for (unsigned o = 0; o < 4; o++) {
+		cache_init(5, NULL);
+		for (unsigned i = 0; i < 4; i++) {
+			assert_int_equal(insert(same[i], &idx[i]), 0);
+			assert_true(xcache_remove(&c, idx[i]));
+		}
+		expect_nr(0, 4, 1);
+		for (unsigned n = 0; n < 4; n++) {
+			unsigned i = orders[o][n];
+
+			if (n % 2)
+				xcache_put(&c, idx[i]);
+			else
+				assert_int_equal(insert(same[i], &again), 1);
+			assert_true(n % 2 || again == idx[i]);
+			xcache_check(&c);
+		}
+		expect_nr(2, 0, 3);
+		xcache_fini(&c);
+	}
+	cache_init(1, NULL);
+}
+
 static uint32_t inner;
 
 static void reinsert_victim(uint32_t idx)
@@ -314,6 +346,7 @@ int main(void)
 		T(insert_of_an_evicted_name_reinserts_its_entry),
 		T(reinsertion_works_in_a_full_cache),
 		T(an_idle_evicted_entry_is_not_reinserted),
+		T(evicted_entries_of_one_hash_are_told_apart_in_any_order),
 		T(a_victim_reinserted_during_post_evict_gives_no_entry),
 		T(a_name_that_came_during_post_evict_is_found_and_the_entry_freed),
 		T(a_successor_restores_entries_from_their_names),

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/dirty.h"
 #include "peers/common/kv.h"
 #include "tools/xseg/out.h"
 
@@ -348,7 +349,7 @@ int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *w
 				"shows how much is dirty",
 				what, name);
 		tool_progress(c->t, "%s %s: flushing, %s dirty", what, name,
-			      out_size(view_dirty_bytes(c->seg, XSEG_NONE), dirty));
+			      out_size(dirty_bytes_of(c->seg, XSEG_NONE), dirty));
 	}
 	tool_progress_end();
 	if (result < 0)

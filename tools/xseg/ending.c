@@ -6,12 +6,28 @@
 #include <signal.h>
 #include <string.h>
 
+#include "peers/common/dirty.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
 
 #define LOOK_NS	     (TOOL_SECOND / 50)
 /* a killed process may have much memory to give back */
 #define KILL_LIMIT_NS (10 * TOOL_SECOND)
+/* no supervisor is there, and somebody may just be starting it by hand */
+#define STRANDED_NS   (3 * TOOL_SECOND)
+
+static int refuse_dirty(struct tool *t, const char *what, const struct xseg_peer_info *p,
+			uint64_t dirty)
+{
+	char size[OUT_TEXT];
+
+	return tool_fail(TOOL_REFUSED,
+			 "%s %s: %s is %s and has %s (%" PRIu64
+			 " bytes) that the store has not got; run 'xseg up' "
+			 "again, which recovers and then flushes it, or add --force and lose them",
+			 what, t->segment, p->name, view_state_name(p->state),
+			 out_size(dirty, size), dirty);
+}
 
 /* ---- one peer ---------------------------------------------------------------------------- */
 
@@ -26,26 +42,67 @@ static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer,
 	return now->generation == peer->generation && view_peer_alive(now);
 }
 
-int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
+/* Whether something below it is not alive, and nobody is there to start it again: *below is that. */
+static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
+			struct xseg_peer_info *below)
 {
-	struct xseg_peer_info now;
+	uint32_t next = peer->downstream, hops;
+
+	for (hops = 0; next != XSEG_NONE && hops < xseg_nr_peers(seg); hops++) {
+		if (!xseg_peer_get_info(seg, next, below))
+			return false;
+		if (!view_peer_alive(below))
+			return !xseg_supervisor_alive(seg);
+		next = below->downstream;
+	}
+	return false;
+}
+
+/* Waits until that incarnation has ended, with progress; *now is what is there then. */
+static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer,
+		      struct xseg_peer_info *now)
+{
+	struct xseg_peer_info below;
+	uint64_t stranded_ns = 0;
 	char dirty[OUT_TEXT];
 
-	while (still_runs(seg, peer, &now)) {
+	while (still_runs(seg, peer, now)) {
+		if (!is_stranded(seg, now, &below))
+			stranded_ns = 0;
+		else if (!stranded_ns)
+			stranded_ns = tool_now_ns();
+		else if (tool_now_ns() - stranded_ns >= STRANDED_NS)
+			return tool_fail(
+				TOOL_FAILED,
+				"%s cannot stop: it needs %s, which is %s; start that ('xseg peer start %s') and do this again",
+				peer->name, below.name, view_state_name(below.state), below.name);
 		if (tool_out_of_time(t))
 			return tool_later(
 				"%s is still stopping; 'xseg peer list' shows when it has stopped",
 				peer->name);
 		tool_progress(t, "stopping %s: %s dirty", peer->name,
-			      out_size(view_dirty_bytes(seg, peer->index), dirty));
+			      out_size(dirty_bytes_of(seg, peer->index), dirty));
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
-	if (now.state == XSEG_PEER_STOPPED || now.state == XSEG_PEER_FREE)
-		return TOOL_DONE;
+	return TOOL_DONE;
+}
+
+static int fail_died(const struct xseg_peer_info *peer)
+{
 	return tool_fail(TOOL_FAILED,
 			 "%s: it died while it was stopping; see its log, and 'xseg peer start %s'",
 			 peer->name, peer->name);
+}
+
+int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
+{
+	struct xseg_peer_info now;
+	int rc = wait_ended(t, seg, peer, &now);
+
+	if (rc || now.state == XSEG_PEER_STOPPED || now.state == XSEG_PEER_FREE)
+		return rc;
+	return fail_died(peer);
 }
 
 int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
@@ -76,7 +133,7 @@ static void show_stopping(struct tool *t, struct xseg *seg)
 				 !view_peer_is_client(&peers.info[i]);
 	view_peers_fini(&peers);
 	tool_progress(t, "stopping: %u peers left, %s dirty", alive,
-		      out_size(view_dirty_bytes(seg, XSEG_NONE), dirty));
+		      out_size(dirty_bytes_of(seg, XSEG_NONE), dirty));
 }
 
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
@@ -136,10 +193,21 @@ static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_
 	return top != NULL;
 }
 
+/* A peer died while it was stopping. That is no reason not to go on, unless it was a store, which has not synced, or it has
+ * data that the store has not got. */
+static int after_death(struct tool *t, struct xseg *seg, const struct xseg_peer_info *p)
+{
+	uint64_t dirty = dirty_bytes_of(seg, p->index);
+
+	if (dirty)
+		return refuse_dirty(t, "stopping", p, dirty);
+	return p->downstream == XSEG_NONE ? fail_died(p) : TOOL_DONE;
+}
+
 int ending_stop_peers(struct tool *t, struct xseg *seg,
 		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg)
 {
-	struct xseg_peer_info p;
+	struct xseg_peer_info p, now;
 	int rc;
 
 	while (next_to_stop(seg, spare, arg, &p)) {
@@ -147,7 +215,9 @@ int ending_stop_peers(struct tool *t, struct xseg *seg,
 		if (rc && rc != -ESRCH)
 			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s",
 					       p.name);
-		rc = ending_wait_stopped(t, seg, &p);
+		rc = wait_ended(t, seg, &p, &now);
+		if (!rc && now.state == XSEG_PEER_DEAD)
+			rc = after_death(t, seg, &now);
 		if (rc)
 			return rc;
 	}
@@ -231,22 +301,15 @@ int ending_no_clients(struct tool *t, struct xseg *seg, const char *what)
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 {
 	struct xseg_peer_info info;
-	char size[OUT_TEXT];
 	uint64_t dirty;
 	uint32_t i;
 
 	for (i = 0; i < xseg_nr_peers(seg); i++) {
 		if (!xseg_peer_get_info(seg, i, &info) || view_peer_alive(&info))
 			continue;
-		dirty = view_dirty_bytes(seg, i);
+		dirty = dirty_bytes_of(seg, i);
 		if (dirty)
-			return tool_fail(
-				TOOL_REFUSED,
-				"%s %s: %s is %s and has %s (%" PRIu64
-				" bytes) that the store has not got; run 'xseg up' "
-				"again, which recovers and then flushes it, or add --force and lose them",
-				what, t->segment, info.name, view_state_name(info.state),
-				out_size(dirty, size), dirty);
+			return refuse_dirty(t, what, &info, dirty);
 	}
 	return TOOL_DONE;
 }

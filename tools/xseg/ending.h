@@ -5,7 +5,9 @@
  *
  * Invariants
  *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
- *   E2  nothing here removes a segment; whoever does asks ending_may_destroy() first, or kills all
+ *   E2  a peer that cannot stop, as what it stands on is dead and no supervisor is there, is reported and
+ *       not waited for
+ *   E3  nothing here removes a segment; whoever does asks ending_may_destroy() first, or kills all
  */
 #ifndef TOOLS_XSEG_ENDING_H
 #define TOOLS_XSEG_ENDING_H
@@ -13,7 +15,7 @@
 #include "tools/xseg/tool.h"
 #include "tools/xseg/view.h"
 
-/* Waits until that incarnation of the peer has stopped, with progress; a death is an error. */
+/* Waits until that incarnation of the peer has stopped, with progress (E2); a death is an error. */
 int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
 /* Waits, a few seconds at most, until that incarnation of a killed peer is gone. */
 int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
@@ -21,7 +23,7 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 /* Has the supervisor (which must be alive) stop all peers, and waits until it has left. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
 /* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top
- * down. */
+ * down. A death meanwhile is an error where something may be lost with it. */
 int ending_stop_peers(struct tool *t, struct xseg *seg,
 		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg);
 /* Kills the supervisor alone; the peers run on. */

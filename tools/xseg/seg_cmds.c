@@ -48,7 +48,7 @@ const struct opt seg_create_table[] = {
 /* What a cache of the given size takes out of a segment. */
 struct cache_plan {
 	uint64_t memory_bytes, objects, buckets;
-	uint64_t metadata_bytes;		/* with that many objects */
+	struct cache_cost cost;			/* with that many objects */
 	/* what one more object with a single bucket costs */
 	uint64_t sparse_bytes;
 };
@@ -82,9 +82,14 @@ static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg,
 	return rc;
 }
 
-static int plan_cache(const struct seg_create_opts *o, struct cache_plan *c)
+static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p,
+		      struct cache_plan *c)
 {
-	char cache[OUT_TEXT], metadata[OUT_TEXT], memory[OUT_TEXT];
+	struct cache_size size = { .memory_bytes = o->cache_bytes,
+				   .segment_bytes = p->pages_bytes,
+				   .requests = p->nr_requests,
+				   .ports = 1 };
+	char cache[OUT_TEXT], arena[OUT_TEXT], memory[OUT_TEXT];
 
 	if (o->objects && !o->cache_bytes)
 		return tool_fail(TOOL_USAGE,
@@ -94,23 +99,24 @@ static int plan_cache(const struct seg_create_opts *o, struct cache_plan *c)
 	c->memory_bytes = o->cache_bytes;
 	c->objects = o->objects ? o->objects : cached_default_objects(o->cache_bytes);
 	c->buckets = o->cache_bytes / XSEG_PAGE_SIZE;
-	c->metadata_bytes = cached_metadata_bytes(o->cache_bytes, (uint32_t)c->objects,
-						  cached_nr_volumes(o->cache_bytes), 1);
+	size.objects = (uint32_t)c->objects;
+	size.volumes = cached_nr_volumes(o->cache_bytes);
+	cache_cost(&size, &c->cost);
 	c->sparse_bytes = cached_sparse_object_bytes();
-	if (c->memory_bytes + c->metadata_bytes <= o->memory_bytes)
+	if (c->memory_bytes + c->cost.arena <= p->pages_bytes)
 		return TOOL_DONE;
 	return tool_fail(
 		TOOL_USAGE,
 		"create: a cache of %s needs %s more for its tables, and --memory is %s; give the segment more "
 		"memory, or the cache less or fewer --objects",
-		out_size(c->memory_bytes, cache), out_size(c->metadata_bytes, metadata),
+		out_size(c->memory_bytes, cache), out_size(c->cost.arena, arena),
 		out_size(o->memory_bytes, memory));
 }
 
 static json_t *plan_json(const struct tool *t, const struct xseg_plan *p,
 			 const struct cache_plan *c, bool made)
 {
-	json_t *j = json_object(), *cache;
+	json_t *j = json_object(), *cache, *by;
 
 	out_set_text(j, "segment", t->segment);
 	out_set_bool(j, "created", made);
@@ -126,7 +132,15 @@ static json_t *plan_json(const struct tool *t, const struct xseg_plan *p,
 	out_set_int(cache, "memory_bytes", c->memory_bytes);
 	out_set_int(cache, "objects", c->objects);
 	out_set_int(cache, "buckets", c->buckets);
-	out_set_int(cache, "metadata_bytes", c->metadata_bytes);
+	out_set_int(cache, "metadata_bytes", c->cost.all);
+	by = json_object();
+	out_set_int(by, "buckets", c->cost.buckets);
+	out_set_int(by, "objects", c->cost.objects);
+	out_set_int(by, "requests", c->cost.requests);
+	out_set_int(by, "fixed", c->cost.fixed);
+	out_set_int(by, "unused", c->cost.unused);
+	json_object_set_new(cache, "metadata_bytes_by", by);
+	out_set_int(cache, "metadata_private_bytes", c->cost.own);
 	out_set_int(cache, "sparse_object_bytes", c->sparse_bytes);
 	json_object_set_new(j, "cache", cache);
 	return j;
@@ -146,10 +160,16 @@ static int print_plan(const struct tool *t, const struct xseg_plan *p, const str
 		{ "tables", p->tables_bytes },
 		{ "segment in all", p->total_bytes },
 		{ "cache: data, out of the pages", c->memory_bytes },
-		{ "cache: its tables", c->metadata_bytes },
-		{ "cache: one object with a single bucket", c->sparse_bytes },
+		{ "cache: its tables", c->cost.all },
+		{ "  by buckets", c->cost.buckets },
+		{ "  by objects", c->cost.objects },
+		{ "  by the segment's requests", c->cost.requests },
+		{ "  volumes and the rest", c->cost.fixed },
+		{ "  unused, as they are whole extents", c->cost.unused },
+		{ "  of all these, private memory of its process", c->cost.own },
+		{ "cache: one more object with a single bucket", c->sparse_bytes },
 	};
-	size_t i, nr = sizeof(rows) / sizeof(rows[0]) - (c->memory_bytes ? 0 : 3);
+	size_t i, nr = sizeof(rows) / sizeof(rows[0]) - (c->memory_bytes ? 0 : 9);
 	char size[OUT_TEXT];
 
 	if (t->quiet)
@@ -177,7 +197,7 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 		rc = xseg_plan(&cfg, &plan, &err);
 	if (rc)
 		return tool_fail_errno(rc, &err, "see 'xseg create --help'", "create");
-	rc = plan_cache(o, &cache);
+	rc = plan_cache(o, &plan, &cache);
 	if (!rc && !t->json)
 		rc = print_plan(t, &plan, &cache);
 	if (rc || o->dry_run)

@@ -196,17 +196,3 @@ uint64_t view_stats_value(const struct xseg_stats_view *block, const char *key)
 			return block->value[i];
 	return 0;
 }
-
-uint64_t view_dirty_bytes(struct xseg *seg, uint32_t peer_index)
-{
-	struct xseg_stats_view *block = malloc(sizeof(*block));
-	uint32_t i, bound = xseg_nr_stats(seg);
-	uint64_t dirty = 0;
-
-	for (i = 0; block && i < bound; i++)
-		if (xseg_stats_view(seg, i, block) && !strcmp(block->kind, "cache") &&
-		    (peer_index == XSEG_NONE || block->peer == peer_index))
-			dirty += view_stats_value(block, "dirty_bytes");
-	free(block);
-	return dirty;
-}

@@ -53,7 +53,4 @@ const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, co
 /* 0 when there is no such key. */
 uint64_t view_stats_value(const struct xseg_stats_view *block, const char *key);
 
-/* Dirty bytes of a peer's caches, or of all peers' (XSEG_NONE), as their counters have them. */
-uint64_t view_dirty_bytes(struct xseg *seg, uint32_t peer_index);
-
 #endif

@@ -1,0 +1,120 @@
+/* creq - requests: those from above (creq) and those of cached's own that are out below (child).
+ *
+ * Contract: what takes a struct creq runs inside its object, unless it says otherwise. States: creq.c.
+ */
+#ifndef PEERS_CACHED_CREQ_H
+#define PEERS_CACHED_CREQ_H
+
+#include "peers/cached/object.h"
+#include "peers/common/peer.h"
+
+#define RUN_MAX	       256		/* buckets in one child: 1 MiB */
+#define CREQ_FEW       16		/* pages of a write that are listed in its creq */
+
+struct policy;
+
+/* See creq.c. */
+enum creq_state {
+	CREQ_IDLE, CREQ_RUNNING, CREQ_WAITS_ENTRY, CREQ_WAITS_OBJECT, CREQ_WAITS_MEMORY, CREQ_WAITS_REQUEST,
+	CREQ_WAITS_THROTTLE, CREQ_AT_STORE,
+	CREQ_NR_STATES
+};
+
+/* A request from above, while cached has it. Indexed by the request's index. */
+struct creq {
+	enum creq_state state;			/* written by creq_set_state() only */
+	struct xreq *r;
+	struct object *obj, *other;		/* other: COPY: of source and target the one that it is not inside of */
+	void (*step)(struct cport *ps, struct creq *c);	/* tries to go on; inside the object */
+	struct xwork work;
+	struct xwait wait;
+	struct creq *next;			/* in one of the object's lists, the throttle's, or among pending FLUSHes */
+	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
+	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
+	uint32_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
+	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
+	uint64_t until_ns;			/* throttle: it waits no longer */
+	uint32_t debt_bytes;			/* throttle: what it makes dirty */
+	uint16_t volume;			/* record of its volume */
+	uint16_t first, nr;			/* buckets */
+	uint16_t nr_pages;			/* of page[] that it holds */
+	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
+	uint8_t edges_out;			/* write: edge loads in flight */
+	bool woken;				/* got its turn in a wait queue: may pass those who wait */
+	bool looked, redo, applied, fua;
+	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
+	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
+	bool paced;				/* write: the throttle has seen it */
+	bool recovered;				/* a predecessor had it, and may have done it */
+	int error;
+	const struct policy *policy;		/* as of its first step */
+	uint32_t aside[2];			/* COPY: the source's data for its first and last bucket, or NO_PAGE */
+	uint32_t *page;				/* write: the new pages: `few`, or one of the cache's lists; NULL: none yet */
+	uint32_t few[CREQ_FEW];
+};
+
+enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC };
+
+/* A request of our own that is out at the downstream. Indexed by the request's index. */
+struct child {
+	struct xreq *r;
+	struct object *obj;
+	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
+	struct xwork work;
+	uint64_t seq;				/* FLUSH: object's apply_seq when it started; SYNC: the epoch */
+	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
+	uint16_t first, nr;
+	uint64_t flags;				/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */
+	uint8_t kind, why, home;		/* home: number of the port whose request it is */
+	struct child *next;			/* on its way back to its port */
+};
+
+/* ---- child.c ---- */
+struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);	/* NULL: none free */
+/* Sends it; on failure (no downstream) completes it with the error. */
+void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags);
+/* The same, for a range that need not be whole buckets; its pages are listed. */
+void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags, uint64_t from, uint32_t bytes);
+void child_put(struct cport *ps, struct child *ch);	/* frees request and reference */
+void child_reply(struct cport *ps, struct xreq *r);
+void children_collect(struct cport *ps);
+void requests_wait(struct cport *ps, struct xwait *w);
+void requests_signal(struct cport *ps);
+
+/* ---- creq.c, read.c, write.c, ops.c: requests ---- */
+void creq_request(struct cport *ps, struct xreq *r, bool recovered);
+/* The part of bucket i that c covers: *len bytes from *in of the bucket. */
+void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len);
+bool creq_is_partial(const struct creq *c, uint32_t i);
+void creq_set_state(struct creq *c, enum creq_state s);
+bool creq_edge_legal(enum creq_state from, enum creq_state to);
+const char *creq_state_name(enum creq_state s);
+void creq_retry(struct xwait *w, void *ctx);		/* for c->wait.fn: steps it again */
+void creq_wait_for_request(struct cport *ps, struct creq *c);	/* steps it again when one of our own requests is free */
+static inline bool creq_is_done(const struct creq *c, uint32_t i) { return c->done[i / 64] >> (i % 64) & 1; }
+static inline void creq_set_done(struct creq *c, uint32_t i)
+{
+	c->done[i / 64] |= 1ull << (i % 64);
+	c->nr_done++;
+}
+void read_step(struct cport *ps, struct creq *c);
+void load_done(struct cport *ps, struct child *ch, int64_t result);
+void write_step(struct cport *ps, struct creq *c);
+void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no page; inside what it writes to */
+void copy_step(struct cport *ps, struct creq *c);
+void edge_done(struct cport *ps, struct child *ch, int64_t result);
+void through_wait(struct cport *ps, struct creq *c);
+void through_deleted(struct cport *ps, struct object *o, bool deleted);
+void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
+/* Past the cache (around.c). False: something of its range is newer than the store. A write may have to wait first. */
+bool around_read(struct cport *ps, struct creq *c, enum bypass_why why);
+bool around_write(struct cport *ps, struct creq *c);
+bool around_is_out(struct cport *ps, const struct creq *c);	/* a write of part of its range is on its way past the cache */
+void around_done(struct cport *ps, struct child *ch, int64_t result);
+void delete_step(struct cport *ps, struct creq *c);
+void info_step(struct cport *ps, struct creq *c);
+void delete_done(struct cport *ps, struct child *ch, int64_t result);
+void info_done(struct cport *ps, struct child *ch, int64_t result);
+void creq_finish(struct cport *ps, struct creq *c, int64_t result);
+
+#endif

@@ -1,0 +1,135 @@
+/* object - an object of the cache: its entry in the arena, what is private of it, its slots (object.c, chunk.c).
+ *
+ * Contract: slots, and what is private of an object, are for whoever is inside (cached.h). object_push(), object_ask(), object_put() and
+ * the hints are for anybody who has a reference.
+ */
+#ifndef PEERS_CACHED_OBJECT_H
+#define PEERS_CACHED_OBJECT_H
+
+#include <stddef.h>
+#include <urcu/list.h>
+
+#include "peers/cached/bucket.h"
+#include "peers/cached/counters.h"
+#include "peers/common/cache_cost.h"
+#include "xseg/xseg.h"
+#include "xtypes/xcache.h"
+#include "xtypes/xwaitq.h"
+#include "xtypes/xworkq.h"
+
+#define BUCKET_SIZE    XSEG_PAGE_SIZE
+#define CHUNK_SLOTS    CACHE_CHUNK_SLOTS
+#define OBJECT_CHUNKS  CACHE_OBJECT_CHUNKS
+#define OBJECT_BUCKETS (CHUNK_SLOTS * OBJECT_CHUNKS)
+#define OBJECT_BYTES   ((uint64_t)OBJECT_BUCKETS * BUCKET_SIZE)
+#define NO_CHUNK       UINT32_MAX
+
+struct cached;
+struct cport;
+struct creq;
+struct child;
+
+enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS };	/* of a predecessor's pages, while they are sorted */
+
+/* ---- in the arena ---- */
+
+struct arena_object {
+	char name[XSEG_TARGET_MAX];
+	_Atomic uint32_t chunk[OBJECT_CHUNKS];	/* chunk + 1; 0 = none: all its buckets are FREE */
+	uint8_t chunk_used[OBJECT_CHUNKS];	/* slots of each that are not absent: derived, a successor counts anew */
+	_Atomic uint32_t used;			/* 1 from when the name is complete until the entry is free */
+	uint32_t volume;
+	uint64_t spare;				/* makes it as large as struct object: see object_entry() */
+};
+_Static_assert(sizeof(struct arena_object) == CACHE_OBJECT_BYTES, "cache_cost.h counts it");
+
+struct arena_chunk {
+	_Atomic uint64_t slot[CHUNK_SLOTS];
+};
+#define CHUNKS_PER_PAGE (BUCKET_SIZE / (uint32_t)sizeof(struct arena_chunk))
+
+/* ---- private ---- */
+
+enum object_work { OBJECT_FLUSH = 1, OBJECT_RECLAIM = 2 };	/* what it may be asked to do for itself */
+enum object_state { OBJECT_READY, OBJECT_FLUSHING, OBJECT_FAILED, OBJECT_DELETING, OBJECT_NR_STATES };
+
+/* What a hit looks at is in the first 64 bytes. */
+struct object {
+	struct xworkq q;			/* whoever is inside may touch all below but what is under dirty_lock */
+	uint16_t nr[BUCKET_NR_STATES];
+	uint16_t loads_out, flushes_out;	/* children in flight */
+	uint16_t nr_fua, nr_redo;		/* writers that need FUA; STARTED requests not yet redone */
+	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
+	uint16_t volume;			/* record of its volume: exact while it has buckets, else where it was */
+	uint8_t state;				/* enum object_state */
+	uint8_t gen;				/* the dirty set that new writes join */
+	bool reclaiming;			/* to be emptied; reclaim holds a reference */
+	bool flush_failed;			/* a flush failed since flushes_out was 0 */
+	_Atomic uint8_t asked;			/* enum object_work: what own_work is in the queue for: any thread */
+	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
+	_Atomic uint8_t flush_all;		/* the flusher has it, and why, or FLUSH_NONE: any thread */
+	_Atomic bool listed;			/* in one of the lists below; written under dirty_lock */
+	uint8_t nr_failures;			/* flushes that failed in a row: how long retry_ns is put off */
+	uint8_t pass;				/* flush_whole(): in which pass it goes on, */
+	uint16_t pass_at;			/* where, */
+	bool pass_aged;				/* and whether that began for the age's sake */
+	struct creq *waiters;			/* wait for a load, a delete or a redo of this object, the newest first */
+	struct creq *through;			/* applied, wait until the store has their pages */
+	struct object *ready_next;		/* on a port's ready list */
+	uint64_t apply_seq;			/* counts writes applied: which flush covers which write */
+	uint32_t since[2], since_all[2];	/* tickets at which each dirty set began: its group's, all volumes' */
+	uint32_t cnt[2];			/* buckets dirty or being written, by set (SLOT_GEN) */
+	_Atomic uint64_t retry_ns;		/* not before then, after a failed flush; the flusher reads it in list `failed` */
+	struct xwork own_work;
+	struct xwait flush_wait;		/* wants child requests to flush with */
+	/* guarded by dirty_lock */
+	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
+	struct cds_list_head in_group;		/* while it is in `dirty`: in its group's list, in the same order */
+	uint64_t dirty_ns;			/* when it was listed */
+	uint64_t spare;
+};
+_Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
+_Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");
+
+/* ---- object.c: entries, slots, jobs ---- */
+extern const struct xcache_ops object_hooks;
+void object_init(struct object *o);
+/* Asks for the cache lines of the first bucket of a request: hints, from outside of the object. */
+void object_prefetch_slot(struct cached *k, const struct xreq *r);
+void object_prefetch_pages(struct cached *k, const struct xreq *r);
+/* Runs the job now, or leaves it to whoever is inside; never inside another job. */
+void object_push(struct cport *ps, struct object *o, struct xwork *w);
+void object_ready(struct cport *ps, struct object *o);			/* owned by this thread: run it soon */
+bool object_run_ready(struct cport *ps, unsigned budget);		/* true: there is more */
+void object_put(struct cport *ps, struct object *o);
+/* Has it flush, or empty itself, soon. The caller's reference goes with that; false: it was asked before, and did not start. */
+bool object_ask(struct cport *ps, struct object *o, enum object_work what);
+void object_set_state(struct object *o, enum object_state s);
+bool object_edge_legal(enum object_state from, enum object_state to);
+const char *object_state_name(enum object_state s);
+uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
+void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
+void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
+void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
+void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
+void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
+void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */
+void object_reclaim_one(struct cport *ps);				/* begins to empty the least recently used object */
+void object_reclaim_step(struct cport *ps, struct object *o);
+
+/* ---- chunk.c ---- */
+/* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was taken. */
+bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
+void chunk_feed(struct cport *ps, uint32_t page);			/* cuts a page: eight more */
+/* Its slots go into another chunk, if it has one; false: there is neither a chunk nor a page. The caller holds a reference. */
+bool chunk_move(struct cport *ps, struct object *o, uint32_t nr);
+/* Under mem_lock: a page that was cut is of an extent that leaves from now on, or does not leave any more. */
+void chunk_page_leave(struct cached *k, uint32_t page);
+void chunk_page_stay(struct cached *k, uint32_t page);
+void chunk_release(struct cport *ps, struct object *o, uint32_t nr);
+void chunks_finalize(struct cached *k, uint32_t idx);			/* what an entry without buckets still holds */
+bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* false: it cannot be one, or is another's */
+void chunk_drop(struct cached *k, uint32_t chunk, uint8_t *page_is);	/* restored, and nothing is in it */
+
+#endif

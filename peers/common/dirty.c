@@ -1,0 +1,31 @@
+/* dirty - see dirty.h. */
+#include "peers/common/dirty.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t value_of(const struct xseg_stats_view *block, const char *key)
+{
+	uint32_t i;
+
+	for (i = 0; i < block->nr; i++)
+		if (!strcmp(block->key[i], key))
+			return block->value[i];
+	return 0;
+}
+
+uint64_t dirty_bytes_of(struct xseg *seg, uint32_t peer)
+{
+	struct xseg_stats_view *block = malloc(sizeof(*block));
+	uint32_t i, bound = xseg_nr_stats(seg);
+	uint64_t dirty = 0;
+
+	if (!block)
+		return UINT64_MAX;
+	for (i = 0; i < bound; i++)
+		if (xseg_stats_view(seg, i, block) && !strcmp(block->kind, "cache") &&
+		    (peer == XSEG_NONE || block->peer == peer))
+			dirty += value_of(block, "dirty_bytes");
+	free(block);
+	return dirty;
+}

@@ -1,0 +1,14 @@
+/* dirty - what the segment says of data that is newer than the store, whether its cache lives or not.
+ *
+ * Contract: any attachment, any thread. Reads the counters of caches, which a write raises before it is answered and
+ * a successor leaves alone until it has counted anew: so 0 of a dead cache means that nothing would be lost with it.
+ */
+#ifndef PEERS_COMMON_DIRTY_H
+#define PEERS_COMMON_DIRTY_H
+
+#include "xseg/xseg.h"
+
+/* Of that peer (XSEG_NONE: of all), in bytes. UINT64_MAX where there is no memory to look. */
+uint64_t dirty_bytes_of(struct xseg *seg, uint32_t peer);
+
+#endif

@@ -1,0 +1,249 @@
+#!/bin/bash
+# down.sh - peers die while their stack is being stopped: only what is needed to lose nothing is started again, `down` comes to
+# an end, and what was acknowledged is in the store.
+#
+# What is to happen in the middle of a stop is made to happen there by SIGSTOP: a peer that is frozen does not stop, and those
+# above it, which have sent it something, neither.
+# timeout: 180
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached filed jq
+
+log=$TMP/xseg-$XSEG_SEGMENT.log
+
+stack()		# [TOGETHER]
+{
+	cat >stack.conf <<-END
+		[segment]
+		name = $XSEG_SEGMENT
+		memory = 128M
+		[peer filed]
+		dir = $TMP/store/objects
+		[peer cached]
+		downstream = filed
+		memory = 32M
+		dirty_high = 100
+		dirty_low = 90
+		dirty_age = 1h
+		[peer volumed]
+		downstream = cached
+		${1:+[run]
+		together = $1}
+	END
+}
+
+pid_of()	# PEER
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").pid"
+}
+
+supervisor()
+{
+	xseg --json status | jq .supervisor.pid
+}
+
+said()		# TEXT
+{
+	grep -q "$1" "$log"
+}
+
+times_started()	# PEER
+{
+	grep -c "$1: serving" "$log"
+}
+
+# All of the volume is written, and 8 MiB of it are dirty.
+fill()
+{
+	xbench --volume=vol --rw=write --bs=64k --size=8M --number_ios=128 --verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM &&
+		[ "$(xseg --json cache status | jq .dirty_bytes)" -ge 8388608 ]
+}
+
+up()		# WHAT: the stack runs, and has dirty data
+{
+	what=$1
+	rm -f "$log"
+	t "$what: the stack comes up" xseg up stack.conf
+	t "$what: data is written and dirty" fill
+}
+
+freeze()	# PEER
+{
+	frozen=$(pid_of "$1")
+	kill -STOP "$frozen"
+}
+
+thaw()
+{
+	kill -CONT "$frozen"
+}
+
+begin_down()	# LINE: begins, and waits until the log has that
+{
+	start down timeout -k 1 60 xseg down
+	down=$started
+	t "$what: the stop has got so far" wait_for 10 said "$1"
+}
+
+ends_with()	# CODE
+{
+	wait "$down"
+	is "$what: down ends so" "$?" "$1" || sed 's/^/    /' down.log "$log"
+}
+
+# Everything is started once more, from the store alone.
+all_is_there()
+{
+	t "$what: the segment is gone" test ! -e "/dev/shm/xseg.$XSEG_SEGMENT"
+	t "$what: the stack comes up again" xseg up stack.conf
+	t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=8M --verify=crc32c --verify_only --verify_state="$TMP/state"
+	t "$what: it stops" xseg down
+}
+
+mkdir store
+stack
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create vol --size 8M
+t "and the stack stops" xseg down
+
+# ---- each of them ----
+
+up "cached is killed"
+freeze filed
+begin_down 'stopping cached'
+kill -KILL "$(pid_of cached)"
+t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
+kill -KILL "$(pid_of cached)"
+t "$what: and killed once more" wait_for 10 test "$(grep -c 'started cached' "$log")" -ge 2
+thaw
+ends_with 0
+is "$what: volumed was not started again" "$(times_started volumed)" 1
+all_is_there
+
+up "filed is killed"
+freeze filed
+begin_down 'stopping cached'
+kill -KILL "$frozen"
+ends_with 0
+is "$what: it was started again for cached" "$(times_started filed)" 2
+all_is_there
+
+up "filed is killed when nothing is dirty"
+t "$what: all is flushed" xseg volume flush vol
+freeze filed
+begin_down 'stopping filed'
+kill -KILL "$frozen"
+ends_with 0
+is "$what: it was started again, to sync" "$(times_started filed)" 2
+is "$what: the others were not" "$(times_started cached) $(times_started volumed)" "1 1"
+all_is_there
+
+up "volumed is killed"
+freeze volumed
+begin_down 'stopping volumed'
+kill -KILL "$frozen"
+ends_with 0
+is "$what: nothing was started again" "$(grep -c ': serving' "$log")" 3
+t "$what: the log says so" said 'volumed is dead and had nothing to lose'
+all_is_there
+
+up "all are killed"
+freeze filed
+begin_down 'stopping cached'
+kill -KILL "$(pid_of cached)" "$frozen"
+ends_with 0
+is "$what: the two that were needed were started again" "$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
+all_is_there
+
+up "the supervisor is killed"
+freeze filed
+begin_down 'stopping cached'
+kill -KILL "$(supervisor)"
+thaw
+ends_with 0
+all_is_there
+
+# ---- a process that ends badly after its peer has stopped ----
+
+mkdir bin
+cp "$BUILD"/bin/{xseg,xseg-host,cached,filed} bin
+cat >bin/volumed <<END
+#!/bin/bash
+"$BUILD/bin/volumed" "\$@"
+exit 66
+END
+chmod +x bin/volumed
+rm -f "$log"
+what="volumed ends with 66"
+t "$what: the stack comes up" bin/xseg up stack.conf
+t "$what: data is written and dirty" fill
+freeze filed
+begin_down 'ended with exit code 66'
+t "$what: it is cached's turn" wait_for 10 said 'stopping cached'
+thaw
+ends_with 0
+is "$what: it was not started again" "$(times_started volumed)" 1
+all_is_there
+
+# ---- what is needed does not come back ----
+
+up "filed cannot be started"
+freeze filed
+begin_down 'stopping cached'
+mv store elsewhere && mkdir store && touch store/objects
+kill -KILL "$frozen"
+ends_with 1
+t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is stopped' down.log
+is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
+rm -r store && mv elsewhere store
+t "$what: it is started by hand" xseg peer start filed
+t "$what: and all stops" xseg down
+all_is_there
+
+# ---- without a supervisor ----
+
+up "no supervisor, cached is killed"
+kill -KILL "$(supervisor)"
+freeze filed
+begin_down 'cached: stopping'
+kill -KILL "$(pid_of cached)"
+ends_with 4
+t "$what: down says what would be lost" grep -q 'cached is dead and has 8.0M' down.log
+thaw
+t "$what: a new supervisor starts it" xseg up stack.conf
+t "$what: and all stops" xseg down
+all_is_there
+
+up "no supervisor, filed is killed"
+kill -KILL "$(supervisor)"
+freeze filed
+begin_down 'cached: stopping'
+kill -KILL "$frozen"
+ends_with 1
+t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is dead' down.log
+t "$what: it is started by hand" xseg peer start filed
+t "$what: and all stops" xseg down
+all_is_there
+
+up "no supervisor, volumed is killed"
+kill -KILL "$(supervisor)"
+freeze volumed
+start down timeout -k 1 60 xseg down
+down=$started
+sleep 0.5
+kill -KILL "$frozen"
+ends_with 0
+all_is_there
+
+# ---- one process ----
+
+stack "filed cached volumed"
+up "one process is killed"
+freeze filed
+start down timeout -k 1 60 xseg down
+down=$started
+t "$what: the stop has begun" wait_for 10 said 'stopping all peers'
+kill -KILL "$frozen"
+ends_with 0
+is "$what: without volumed it was started again" "$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
+all_is_there
+finish
