@@ -56,7 +56,7 @@ static bool head_ok(const struct arena_head *h, uint64_t bytes)
 	       h->version == ARENA_VERSION && h->bytes == bytes && h->nr_objects > 0 &&
 	       h->nr_volumes >= VOLUME_WAYS && h->nr_volumes <= 256 && h->nr_volumes % VOLUME_WAYS == 0 &&
 	       h->nr_ports <= PEER_MAX_THREADS && h->off_volumes == CACHE_HEAD_BYTES &&
-	       h->off_objects >= cached_arena_head_bytes(h->nr_volumes, h->nr_ports) && h->off_objects + (uint64_t)h->nr_objects * CACHE_OBJECT_BYTES <= bytes;
+	       h->off_objects >= cached_arena_head_bytes(h->nr_volumes, h->nr_ports) && h->off_objects + (uint64_t)cached_nr_entries(h->nr_objects) * CACHE_OBJECT_BYTES <= bytes;
 }
 
 static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, uint32_t objects)
@@ -100,7 +100,7 @@ static uint64_t count_dirty(struct cached *k)
 {
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; i < k->head->nr_objects; i++)
+	for (uint32_t i = 0; i < nr_entries(k); i++)
 		n += count_dirty_of(k, &k->entries[i]);
 	return n;
 }
@@ -168,7 +168,7 @@ static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct x
 
 static int make_tables(struct cached *k, struct xseg_error *err)
 {
-	struct xcache_params xp = { .nr_entries = k->head->nr_objects, .names = k->entries[0].name,
+	struct xcache_params xp = { .nr_entries = nr_entries(k), .names = k->entries[0].name,
 				    .name_stride = sizeof(struct arena_object), .name_max = XSEG_TARGET_MAX,
 				    .ops = &object_hooks, .arg = k };
 	uint32_t seg_pages = xseg_nr_pages(k->peer.seg), i;
@@ -178,7 +178,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 
 	xseg_get_info(k->peer.seg, &info);
 	k->nr_requests = info.nr_requests;
-	k->objects = cached_alloc(k, (size_t)k->head->nr_objects * sizeof(*k->objects));
+	k->objects = cached_alloc(k, (size_t)nr_entries(k) * sizeof(*k->objects));
 	k->creqs = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->creqs));
 	k->children = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->children));
 	k->chunk_free = cached_alloc(k, seg_pages);
@@ -192,7 +192,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->lists || !free_lists || !k->groups || !k->extents ||
 	    !nodes || !free_pages || volumes_open(k) || xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
-	for (i = 0; i < k->head->nr_objects; i++)
+	for (i = 0; i < nr_entries(k); i++)
 		object_init(&k->objects[i]);
 	for (i = 0; i < k->nr_groups; i++)
 		group_init(&k->groups[i]);
@@ -334,6 +334,7 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 	}
 	if (atomic_load_explicit(&o->used, memory_order_relaxed)) {
 		xcache_get(&k->xc, idx);
+		object_admit(ps, o, true);
 		volume_pin(k, o);
 	}
 	dirty_list(ps, o);
@@ -343,11 +344,11 @@ static void load_objects(struct load *l, struct cport *ps)
 {
 	struct cached *k = l->k;
 
-	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
+	for (uint32_t i = 0; i < nr_entries(k); i++) {
 		k->objects[i].nr[BUCKET_FREE] = OBJECT_BUCKETS;
 		load_entry(l, i);
 	}
-	for (uint32_t i = 0; i < k->head->nr_objects; i++)
+	for (uint32_t i = 0; i < nr_entries(k); i++)
 		if (xcache_state_of(&k->xc, i) == XCACHE_ACTIVE)
 			load_object(l, ps, i);
 }

@@ -46,7 +46,7 @@ bool around_read(struct cport *ps, struct creq *c, enum bypass_why why)
 	c->obj = NULL;
 	creq_set_state(c, CREQ_IDLE);
 	peer_forward(ps->pp, c->r);
-	object_put(ps, o);
+	object_leave(ps, o);
 	return true;
 }
 
@@ -89,6 +89,8 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 		xseg_req_start(ps->pp->port, c->r);
 	count(ps, CC_WRITES, 1);
 	count(ps, c->policy->counter, 1);
+	if (!c->policy->writes_around)
+		count(ps, CC_WRITES_BYPASSED, 1);
 	volume_count_write(volume_block(ps, c->volume), c->r->size);
 	child_submit_range(ps, ch, (enum xseg_op)c->r->op, c->fua ? XSEG_REQ_FUA : 0, c->r->obj_offset, c->r->size);
 }

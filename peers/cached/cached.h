@@ -150,6 +150,7 @@ struct cached {
 	bool walking;
 	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
 	_Atomic uint32_t reclaims;		/* objects being emptied */
+	_Atomic uint32_t nr_admitted;		/* objects that may keep buckets */
 
 	struct {				/* of whoever runs its job */
 		struct xwork work;
@@ -183,6 +184,8 @@ static inline struct arena_object *object_entry(struct cached *k, struct object 
 	return (struct arena_object *)((char *)k->entries + ((char *)o - (char *)k->objects));
 }
 static inline uint64_t retry_ns(struct object *o) { return atomic_load_explicit(&o->retry_ns, memory_order_relaxed); }
+/* Entries: for those that keep data, and for those that pass. */
+static inline uint32_t nr_entries(const struct cached *k) { return cached_nr_entries(k->head->nr_objects); }
 static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
 /* This port's counters of a record of a volume, to add to. */
 static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)

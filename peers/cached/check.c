@@ -102,17 +102,20 @@ void cached_check(struct peer *p)
 	struct cached *k = cached_of(p);
 	struct volume_tally *volumes = calloc(k->nr_volumes, sizeof(*volumes));
 	uint64_t dirty = 0, pages = 0, zeroes = 0;
+	uint32_t admitted = 0;
 
 	assert(volumes);
-	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
+	for (uint32_t i = 0; i < nr_entries(k); i++) {
 		struct object *o = &k->objects[i];
 		struct tally t;
 
 		if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
-			assert(atomic_load(&o->used) == 0 && o->cnt[0] + o->cnt[1] == 0);
+			assert(object_passes(o) && atomic_load(&o->used) == 0 && o->cnt[0] + o->cnt[1] == 0);
 			continue;
 		}
 		object_check(k, o, &t);
+		admitted += !object_passes(o);
+		assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]);	/* A2 */
 		volume_tally(k, o, &t, volumes);
 		dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
 		pages += t.pages;
@@ -121,6 +124,7 @@ void cached_check(struct peer *p)
 	assert(cached_total(k, CC_DIRTY_BYTES) == dirty * BUCKET_SIZE);
 	assert(cached_total(k, CC_USED_BYTES) == pages * BUCKET_SIZE);
 	assert(k->nr_zeroes == zeroes);
+	assert(k->nr_admitted == admitted);	/* A1 */
 	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
 	resize_check(k);
 	check_throttle(k);

@@ -142,7 +142,7 @@ static void copy_source(struct cport *ps, struct creq *c)
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
-	if (!c->policy->writes_around && source_is_here(ps, c))
+	if (!c->policy->writes_around && !object_passes(c->other) && source_is_here(ps, c))
 		take_source(ps, c);
 	else
 		source_flush(ps, c);

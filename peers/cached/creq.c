@@ -82,9 +82,9 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 	creq_set_state(c, CREQ_IDLE);
 	peer_answer(ps->pp, c->r, result);
 	if (o)
-		object_put(ps, o);
+		object_leave(ps, o);
 	if (other)
-		object_put(ps, other);
+		object_leave(ps, other);
 }
 
 void creq_retry(struct xwait *w, void *ctx)
@@ -186,6 +186,8 @@ static void find_object(struct cport *ps, struct creq *c)
 			count(ps, CC_REINSERTED, 1);
 	}
 	c->obj = &k->objects[idx];
+	if (object_passes(c->obj))
+		object_admit(ps, c->obj, c->work.fn == redo_job);
 	object_push(ps, c->obj, &c->work);
 }
 

@@ -20,6 +20,7 @@
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
 #define FLUSHES_MIN    4u		/* in flight for each port, in the background */
+#define EVICTIONS_MIN  2u		/* of one object that makes room, while nobody waits for that */
 #define RATE_SLICES    20u		/* flush_rate is kept over this part of a second */
 
 /* ---- the list of objects with something to flush ---- */
@@ -249,6 +250,14 @@ static uint32_t next_run(struct cached *k, struct object *o, uint16_t *at, uint3
 	return 0;
 }
 
+/* An object that has to make room is flushed a few runs at a time, as requests of objects that pass are at the store beside it
+ * (admit.c), and, while it is, more of it may become neighbours; but if somebody waits for its entry or pages, all at once. */
+static bool evicts_gently(struct cport *ps, const struct object *o, enum flush_why why)
+{
+	return why == FLUSH_EVICTION && o->flushes_out >= EVICTIONS_MIN && xwaitq_empty(&ps->cache->want_entries) &&
+	       xwaitq_empty(&ps->cache->want_pages);
+}
+
 /* Starts the runs of at least min buckets from *at on; false: not all of them, *at is the next. */
 static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_t end, uint32_t min, enum flush_why why)
 {
@@ -258,6 +267,8 @@ static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_
 	while ((n = next_run(ps->cache, o, at, end, min, max)) != 0) {
 		if (is_background(why) && (ps->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
 			return false;	/* the flusher comes back to it: flush_job() lists it again */
+		if (evicts_gently(ps, o, why))
+			return false;	/* flush_done() goes on */
 		ch = child_get(ps, CHILD_FLUSH, o);
 		if (!ch) {
 			wait_for_request(ps, o);
@@ -304,6 +315,11 @@ static bool flush_whole(struct cport *ps, struct object *o, enum flush_why why)
 	o->pass_aged = false;
 	dirty_unlist(ps, o);
 	return true;
+}
+
+void flush_evict(struct cport *ps, struct object *o)
+{
+	flush_whole(ps, o, FLUSH_EVICTION);
 }
 
 /* The caller gives a reference away. */

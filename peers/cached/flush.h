@@ -65,6 +65,7 @@ void dirty_list(struct cport *ps, struct object *o);		/* if it has buckets to be
 void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 /* Starts flushing [first, first + nr) of the object; true when all that could be started was. */
 bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why);
+void flush_evict(struct cport *ps, struct object *o);	/* goes on flushing an object that is to be empty */
 void flush_done(struct cport *ps, struct child *ch, int64_t result);
 void flush_job(struct cport *ps, struct object *o);	/* what it was asked for; takes a reference away */
 void flush_wait_fn(struct xwait *w, void *ctx);

@@ -29,6 +29,7 @@
 
 #include "peers/cached/cached.h"
 
+#define VICTIM_TRIES 16
 #define OTO(s) (1u << OBJECT_##s)
 
 static const uint8_t legal[OBJECT_NR_STATES] = {
@@ -85,6 +86,7 @@ static void hook_finalize(void *arg, uint32_t idx)
 
 	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_relaxed) == 0);
 	chunks_finalize(k, idx);
+	object_dismiss(k, &k->objects[idx]);
 	atomic_store_explicit(&k->entries[idx].used, 0, memory_order_release);
 }
 
@@ -225,8 +227,8 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 
 static bool reclaim_ask(struct cport *ps, struct object *o);
 
-/* An object got a bucket. If it was emptied while a request was on its way to it, it has to be once more: nobody else would. */
-static void refill(struct cport *ps, struct object *o)
+/* If it was emptied while a request was on its way to it, it has to be once more: nobody else would. */
+void object_refill(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
 	uint32_t idx = object_index(k, o);
@@ -251,7 +253,7 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
 	if (by > 0 && used == 1) {
 		xcache_get(&k->xc, object_index(k, o));
-		refill(ps, o);
+		object_refill(ps, o);
 	} else if (used == 0) {
 		volume_unpin(k, o);
 		object_put(ps, o);
@@ -396,7 +398,7 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 		if (drop_valid(ps, o))
 			object_keep(ps, o);
 		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= retry_ns(o))
-			flush_start(ps, o, 0, OBJECT_BUCKETS, FLUSH_EVICTION);
+			flush_evict(ps, o);
 		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
 		    xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE)
 			return;
@@ -449,14 +451,29 @@ static bool reclaim_ask(struct cport *ps, struct object *o)
 	return false;
 }
 
+/* The least recently used object that is admitted, with a reference; XCACHE_NONE: not found at once. */
+static uint32_t find_victim(struct cached *k, struct cport *ps)
+{
+	uint32_t idx = XCACHE_NONE;
+
+	for (unsigned i = 0; i < VICTIM_TRIES; i++) {
+		idx = xcache_peek_and_get_lru(&k->xc);
+		if (idx == XCACHE_NONE || !object_passes(&k->objects[idx]))
+			return idx;
+		xcache_touch(&k->xc, idx);
+		object_put(ps, &k->objects[idx]);
+	}
+	return XCACHE_NONE;
+}
+
 void object_reclaim_one(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	uint32_t idx;
 
-	if (atomic_load_explicit(&k->reclaims, memory_order_relaxed) >= 64)
+	if (reclaims_enough(k))
 		return;
-	idx = xcache_peek_and_get_lru(&k->xc);
+	idx = find_victim(k, ps);
 	if (idx == XCACHE_NONE)
 		return;
 	if (!xcache_remove(&k->xc, idx) || !reclaim_ask(ps, &k->objects[idx]))

@@ -68,11 +68,9 @@ struct object {
 	_Atomic uint8_t asked;			/* enum object_work: what own_work is in the queue for: any thread */
 	_Atomic bool flush_waiting;		/* flush_wait is queued: any thread */
 	_Atomic uint8_t flush_all;		/* the flusher has it, and why, or FLUSH_NONE: any thread */
+	_Atomic bool admitted;			/* may keep buckets (admit.c): any thread */
 	_Atomic bool listed;			/* in one of the lists below; written under dirty_lock */
 	uint8_t nr_failures;			/* flushes that failed in a row: how long retry_ns is put off */
-	uint8_t pass;				/* flush_whole(): in which pass it goes on, */
-	uint16_t pass_at;			/* where, */
-	bool pass_aged;				/* and whether that began for the age's sake */
 	struct creq *waiters;			/* wait for a load, a delete or a redo of this object, the newest first */
 	struct creq *through;			/* applied, wait until the store has their pages */
 	struct object *ready_next;		/* on a port's ready list */
@@ -82,11 +80,14 @@ struct object {
 	_Atomic uint64_t retry_ns;		/* not before then, after a failed flush; the flusher reads it in list `failed` */
 	struct xwork own_work;
 	struct xwait flush_wait;		/* wants child requests to flush with */
+	uint16_t pass_at;			/* flush_whole(): where it goes on, */
+	uint8_t pass;				/* in which pass, */
+	bool pass_aged;				/* and whether that began for the age's sake */
+	uint32_t spare;
 	/* guarded by dirty_lock */
 	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	struct cds_list_head in_group;		/* while it is in `dirty`: in its group's list, in the same order */
 	uint64_t dirty_ns;			/* when it was listed */
-	uint64_t spare;
 };
 _Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
 _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");
@@ -117,6 +118,17 @@ void object_wake(struct cport *ps, struct object *o);			/* steps all that wait i
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */
 void object_reclaim_one(struct cport *ps);				/* begins to empty the least recently used object */
 void object_reclaim_step(struct cport *ps, struct object *o);
+
+/* It got its first bucket, or may have: if it is not active any more it is emptied. The caller holds a reference. */
+void object_refill(struct cport *ps, struct object *o);
+
+/* ---- admit.c ---- */
+static inline bool object_passes(struct object *o) { return !atomic_load_explicit(&o->admitted, memory_order_relaxed); }
+/* True: it may keep buckets from now on. `must`: also if there are too many. */
+bool object_admit(struct cport *ps, struct object *o, bool must);
+void object_dismiss(struct cached *k, struct object *o);		/* its entry becomes free */
+void object_leave(struct cport *ps, struct object *o);			/* puts it; the entry of one that passes may be free then */
+bool reclaims_enough(struct cached *k);					/* no more objects should be emptied now */
 
 /* ---- chunk.c ---- */
 /* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was taken. */

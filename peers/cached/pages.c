@@ -199,7 +199,7 @@ struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
 	uint32_t entry = (uint32_t)(owner >> 16) - 1;
 
 	*b = owner & 0xffff;
-	return owner && entry < k->head->nr_objects && *b < OBJECT_BUCKETS ? &k->objects[entry] : NULL;
+	return owner && entry < nr_entries(k) && *b < OBJECT_BUCKETS ? &k->objects[entry] : NULL;
 }
 
 static bool evict_page(struct cport *ps, uint32_t page)

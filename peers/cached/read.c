@@ -240,6 +240,8 @@ void read_step(struct cport *ps, struct creq *c)
 		c->policy = object_policy(ps, o);
 	if (c->policy->reads_around && !c->looked && around_read(ps, c, BYPASS_POLICY))
 		return;
+	if (object_passes(o) && around_read(ps, c, BYPASS_FULL))
+		return;
 	if (c->around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->around))
 		return;
 	absent = copy_present(ps, c, &loading);

@@ -407,7 +407,7 @@ static void walk_entries(struct cport *ps)
 {
 	struct resize *r = &ps->cache->resize;
 
-	for (uint32_t n = 0; r->entry < ps->cache->head->nr_objects && n < ROUND_ENTRIES; r->entry++)
+	for (uint32_t n = 0; r->entry < nr_entries(ps->cache) && n < ROUND_ENTRIES; r->entry++)
 		n += walk_entry(ps, r->entry) ? ENTRY_LOOKS : 1;
 }
 
@@ -440,7 +440,7 @@ static uint64_t empty_some(struct cport *ps)
 	pthread_mutex_unlock(&k->mem_lock);
 	if (swept)
 		return ps->pp->now_ns;
-	if (r->entry < k->head->nr_objects &&
+	if (r->entry < nr_entries(k) &&
 	    (atomic_load_explicit(&k->leaving_chunk_pages, memory_order_relaxed) || too_many_zeroes(k)))
 		walk_entries(ps);
 	else if (r->page < xseg_nr_pages(k->peer.seg))

@@ -16,6 +16,7 @@ const char *const cache_keys[NR_CC] = {
 	[CC_BYPASSED_BYTES] = "bypassed_bytes",
 	[CC_WRITES_BACK] = "writes_by.write-back", [CC_WRITES_THROUGH] = "writes_by.write-through",
 	[CC_WRITES_AROUND] = "writes_by.write-around", [CC_WRITES_PASS] = "writes_by.pass-through",
+	[CC_WRITES_BYPASSED] = "writes_bypassed",
 	[CC_READ_AHEAD_BYTES] = "read_ahead_bytes",
 	[CC_EVICTED_CLEAN] = "evicted_by.clean", [CC_EVICTED_DIRTY] = "evicted_by.dirty",
 	[CC_EVICTED_OBJECT] = "evicted_by.object", [CC_EVICTED_PRESSURE] = "evicted_by.pressure",

@@ -144,7 +144,7 @@ static void object_redirty(struct cport *ps, struct object *o)
 /* The next object from there on that has buckets, with a reference; NULL: there is none. */
 static struct object *walk_next(struct cached *k)
 {
-	while (k->walk.next < k->head->nr_objects) {
+	while (k->walk.next < nr_entries(k)) {
 		uint32_t i = k->walk.next++;
 
 		if (atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) && xcache_try_get(&k->xc, i))

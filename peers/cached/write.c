@@ -235,13 +235,13 @@ void write_step(struct cport *ps, struct creq *c)
 
 	if (!c->policy)
 		c->policy = object_policy(ps, o);
-	if (throttle_holds(ps, c))
+	if (!object_passes(o) && throttle_holds(ps, c))
 		return;
 	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
-	if (c->policy->writes_around && !c->redo && c->nr_pages == 0 && around_write(ps, c))
+	if ((c->policy->writes_around || object_passes(o)) && !c->redo && c->nr_pages == 0 && around_write(ps, c))
 		return;
 	if (c->error) {
 		if (c->edges_out == 0)

@@ -3,12 +3,19 @@
 #include "xseg/xseg.h"
 #include "xtypes/xcache.h"
 
+#define PASSING_MAX 64u
+
 uint32_t cached_default_objects(uint64_t memory_bytes)
 {
 	uint64_t buckets = memory_bytes / XSEG_PAGE_SIZE;
 	uint64_t n = buckets / 16;
 
 	return n < 64 ? 64 : n > 1u << 24 ? 1u << 24 : (uint32_t)n;
+}
+
+uint32_t cached_nr_entries(uint32_t objects)
+{
+	return objects + (objects < PASSING_MAX ? objects : PASSING_MAX);
 }
 
 uint32_t cached_nr_volumes(uint64_t memory_bytes)
@@ -29,7 +36,12 @@ uint64_t cached_arena_head_bytes(uint32_t volumes, uint32_t ports)
 
 uint64_t cached_arena_bytes(uint32_t objects, uint32_t volumes, uint32_t ports)
 {
-	return cached_arena_head_bytes(volumes, ports) + (uint64_t)objects * CACHE_OBJECT_BYTES;
+	return cached_arena_head_bytes(volumes, ports) + (uint64_t)cached_nr_entries(objects) * CACHE_OBJECT_BYTES;
+}
+
+static uint64_t entries_bytes(uint32_t n)
+{
+	return (uint64_t)n * (CACHE_OBJECT_BYTES + CACHE_OBJECT_PRIVATE) + xcache_mem_bytes(n);
 }
 
 void cache_cost(const struct cache_size *s, struct cache_cost *cost)
@@ -38,9 +50,10 @@ void cache_cost(const struct cache_size *s, struct cache_cost *cost)
 	uint64_t arena = cached_arena_bytes(s->objects, s->volumes, s->ports);
 
 	cost->buckets = buckets * (CACHE_OWNER_BYTES + CACHE_PAGE_PRIVATE) + extents * CACHE_EXTENT_PRIVATE;
-	cost->objects = (uint64_t)s->objects * (CACHE_OBJECT_BYTES + CACHE_OBJECT_PRIVATE) + xcache_mem_bytes(s->objects);
+	cost->objects = entries_bytes(s->objects);
 	cost->requests = (uint64_t)s->requests * (CACHE_CREQ_BYTES + CACHE_CHILD_BYTES);
 	cost->fixed = cached_arena_head_bytes(s->volumes, s->ports) + (uint64_t)s->volumes * (CACHE_GROUP_BYTES + CACHE_VOLUME_PRIVATE) +
+		      entries_bytes(cached_nr_entries(s->objects)) - cost->objects +
 		      CACHE_LISTS * (uint64_t)((XSEG_REQ_PAGES + 1) * sizeof(uint32_t)) + 2 * CACHE_PEER_BYTES;
 	cost->arena = (arena + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
 	cost->unused = cost->arena - arena;

@@ -40,7 +40,7 @@ struct cache_cost {
 	uint64_t buckets;			/* by its buckets, and 6 bytes for each extent of the segment */
 	uint64_t objects;			/* by the objects that it can have: entries and the index of their names */
 	uint64_t requests;			/* by the segment's requests */
-	uint64_t fixed;				/* volumes, ports, the rest */
+	uint64_t fixed;				/* volumes, ports, entries for objects that only pass, the rest */
 	uint64_t unused;			/* its arena is whole extents: what is left of the last one */
 	uint64_t all;				/* the sum */
 	uint64_t arena;				/* of that, what comes out of the segment's pages, beside those of the buckets */
@@ -49,6 +49,8 @@ struct cache_cost {
 
 /* Objects for which a cache of that memory is made when `objects` is not given. */
 uint32_t cached_default_objects(uint64_t memory_bytes);
+/* Entries of objects: some more than may keep data, for those that only pass. */
+uint32_t cached_nr_entries(uint32_t objects);
 /* Volumes that it keeps books about: one for each 2 MiB of memory, 16 to 256, a power of two. */
 uint32_t cached_nr_volumes(uint64_t memory_bytes);
 /* Bytes of its arena up to the objects' entries; all, before it is rounded to extents. */

@@ -271,29 +271,72 @@ static void readers_of_more_than_there_is_do_not_evict_each_other_for_ever(void 
 
 /* ---- objects ----------------------------------------------------------------------------- */
 
-static void with_one_object_a_second_one_waits_until_the_first_is_emptied(void **state)
+static void with_one_object_a_second_one_passes_until_the_first_is_emptied(void **state)
 {
-	struct crig_io *io;
+	struct crig_io *passes, *waits;
 
 	(void)state;
 	crig_up("objects=1 dirty_age=1h");
 	crig_have_clean("a", 0, B(2), 5);
 	crig_expect(crig_write("a", B(4), B(1), 6), B(1));
 	crig_hold(true);
-	io = crig_write("b", 0, B(1), 7);
-	crig_expect_waits(io);
-	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 1);
+	passes = crig_write("b", 512, B(1), 7);
+	crig_expect_waits(passes);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 2);
 	assert_int_equal(crig_counter(CC_FLUSHED_EVICTION), 1);
 	assert_int_equal(crig_counter(CC_EVICTED_OBJECT), 2);
+	assert_int_equal(crig_counter(CC_WRITES_BYPASSED), 1);
 	assert_true(crig_admin("status") > 0);
 	assert_int_equal(crig_number("evicting"), 1);
-	crig_answer(crig_held(XSEG_OP_WRITE, 0));
-	crig_expect(io, B(1));
-	assert_true(crig_stored("a", B(4), B(1), 6));
-	assert_null(crig_object("a"));
+	waits = crig_write("c", 0, B(1), 8);		/* there is one entry for those that pass */
+	crig_expect_waits(waits);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 2);
 	crig_hold(false);
+	crig_expect(passes, B(1));
+	crig_expect(waits, B(1));
+	assert_true(crig_stored("a", B(4), B(1), 6));
+	assert_true(crig_stored("b", 512, B(1), 7));
+	assert_null(crig_object("a"));
+	assert_null(crig_object("b"));
 	crig_expect_data("a", 0, B(2), 5);
-	crig_expect_data("b", 0, B(1), 7);
+	crig_expect_data("b", 512, B(1), 7);
+	crig_expect_data("c", 0, B(1), 8);
+}
+
+static void a_read_passes_when_no_object_can_make_room_at_once(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("objects=1 dirty_age=1h");
+	crig_store_fill("b", 0, B(1), 7);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	io = crig_read("b", 0, B(1));
+	assert_int_equal(crig_counter(CC_BYPASSED_FULL), 1);
+	assert_null(crig_object("b"));
+	crig_hold(false);
+	assert_true(crig_data_is(io, 0, B(1), 7));
+	crig_expect(io, B(1));
+}
+
+static void what_passes_is_admitted_when_there_is_room_again(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("objects=1 dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	io = crig_write("b", 0, B(1), 6);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));	/* the flush of a */
+	assert_null(crig_object("a"));
+	crig_expect_waits(io);
+	crig_expect(crig_write("b", B(1), B(1), 7), B(1));
+	crig_hold(false);
+	crig_expect(io, B(1));
+	assert_int_equal(crig_state("b", 1), BUCKET_DIRTY);
+	crig_expect_data("b", 0, B(1), 6);
 }
 
 static void an_object_wanted_again_while_it_is_emptied_stays_and_the_other_one_still_gets_its_turn(void **state)
@@ -326,9 +369,12 @@ static void an_object_that_is_busy_is_emptied_when_it_is_not(void **state)
 	reader = crig_read("a", 0, B(2));
 	other = crig_write("b", 0, B(1), 6);
 	crig_expect_waits(other);
+	assert_non_null(crig_object("a"));
 	crig_answer(0);
 	assert_true(crig_data_is(reader, 0, B(2), 5));
 	crig_expect(reader, B(2));
+	assert_null(crig_object("a"));
+	crig_hold(false);
 	crig_expect(other, B(1));
 }
 
@@ -352,17 +398,17 @@ static void a_write_on_its_way_to_an_object_that_is_emptied_meanwhile_is_written
 
 static void an_object_whose_flush_fails_is_emptied_later(void **state)
 {
-	struct crig_io *other;
-
 	(void)state;
 	crig_up("objects=1 dirty_age=1h");
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_fail_next(XSEG_OP_WRITE, -EIO, 2);
-	other = crig_write("b", 0, B(1), 6);
-	crig_expect_waits(other);
+	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	assert_non_null(crig_object("a"));
+	assert_false(crig_stored("a", 0, B(1), 5));
 	crig_pass(CRIG_S);
-	crig_expect(other, B(1));
+	assert_null(crig_object("a"));
 	assert_true(crig_stored("a", 0, B(1), 5));
+	assert_true(crig_stored("b", 0, B(1), 6));
 }
 
 static void many_objects_go_through_few_entries(void **state)
@@ -566,7 +612,9 @@ int main(void)
 		CRIG_T(writers_wait_while_the_store_fails_and_go_on_when_it_is_back),
 		CRIG_T(a_page_in_flight_is_not_given_to_anybody_else),
 		CRIG_T(readers_of_more_than_there_is_do_not_evict_each_other_for_ever),
-		CRIG_T(with_one_object_a_second_one_waits_until_the_first_is_emptied),
+		CRIG_T(with_one_object_a_second_one_passes_until_the_first_is_emptied),
+		CRIG_T(a_read_passes_when_no_object_can_make_room_at_once),
+		CRIG_T(what_passes_is_admitted_when_there_is_room_again),
 		CRIG_T(an_object_wanted_again_while_it_is_emptied_stays_and_the_other_one_still_gets_its_turn),
 		CRIG_T(an_object_that_is_busy_is_emptied_when_it_is_not),
 		CRIG_T(a_write_on_its_way_to_an_object_that_is_emptied_meanwhile_is_written_out_at_once),

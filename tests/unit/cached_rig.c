@@ -242,7 +242,7 @@ static void check_leaks(void)
 	struct cport *ps = &k->ports[0];
 	uint32_t pages_used = 0, chunks_used = 0;
 
-	for (uint32_t i = 0; i < k->head->nr_objects; i++) {
+	for (uint32_t i = 0; i < nr_entries(k); i++) {
 		struct object *o = &k->objects[i];
 
 		if (xcache_state_of(&k->xc, i) == XCACHE_FREE)
@@ -538,7 +538,7 @@ bool crig_says(const char *part)
 
 struct object *crig_object(const char *name)
 {
-	for (uint32_t i = 0; i < crig.k->head->nr_objects; i++)
+	for (uint32_t i = 0; i < nr_entries(crig.k); i++)
 		if (atomic_load(&crig.k->entries[i].used) && !strcmp(crig.k->entries[i].name, name))
 			return &crig.k->objects[i];
 	return NULL;
