@@ -28,12 +28,13 @@
 #ifdef LONG
 #define KILLS    3                  /* of the splitter: three deep */
 #define SWEEPERS 2
+#define CLIENTS  1
 #else
 #define KILLS    2
 #define SWEEPERS 1
+#define CLIENTS  2                  /* one after the other */
 #endif
 #define PARTS    2
-#define CLIENTS  2                  /* one after the other */
 
 #define FREE     0
 #define PRIVATE  1
