@@ -351,7 +351,8 @@ static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
 	p = &seg->peers[peer];
 	if (peer_state(atomic_load_explicit(&p->word, memory_order_acquire)) == XSEG_PEER_FREE)
 		return -ENOENT;
-	nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+	/* acquire: partner is the release in add_port(): the peer's word comes before its ports, so it does not do */
+	nr = atomic_load_explicit(&p->nr_ports, memory_order_acquire);
 	if (nr == 0 || nr > XSEG_PEER_PORTS)
 		return -ENOENT;
 	port = p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr];
