@@ -15,7 +15,7 @@
  *
  * Abstracted: clean pages, which count as free ones, as they are taken by evicting; lists of pages and entries have the same
  * two halves (list_get, wait_for_entry; there the lock of the names is taken by both sides after the store). One port has a
- * magazine: all of them together have a sixteenth of the pages (use_magazine), so what one keeps is not what somebody needs.
+ * magazine: all of them together have an eighth of the pages at most (use_magazine), so what one keeps is not what somebody needs.
  * Who sleeps: a port whose `freed` is clear, and that has nothing in hand.
  *
  * Broken rules: BUG_NO_FENCE_WAITER, BUG_NO_FENCE_SIGNALLER, BUG_NO_SECOND_LOOK, BUG_PUT_DOES_NOT_TELL, BUG_LOOK_BEFORE_ADD
