@@ -48,13 +48,18 @@ static uint32_t nr_get(const struct xcache *c, enum xcache_state s)
 	return atomic_load_explicit(&c->nr[s], memory_order_relaxed);
 }
 
+static enum xcache_state state_get(const struct xcache *c, uint32_t idx)
+{
+	return (enum xcache_state)atomic_load_explicit(&c->entries[idx].state, memory_order_relaxed);
+}
+
 /* The only writer of an entry's state after xcache_init(). */
 static void state_set_locked(struct xcache *c, uint32_t idx, enum xcache_state to)
 {
-	enum xcache_state from = c->entries[idx].state;
+	enum xcache_state from = state_get(c, idx);
 
 	assert(legal[from] & (1u << to));
-	c->entries[idx].state = to;
+	atomic_store_explicit(&c->entries[idx].state, (uint8_t)to, memory_order_relaxed);
 	atomic_store_explicit(&c->nr[from], nr_get(c, from) - 1, memory_order_relaxed);
 	atomic_store_explicit(&c->nr[to], nr_get(c, to) + 1, memory_order_relaxed);
 }
@@ -108,7 +113,7 @@ static int entry_init(struct xcache *c, uint32_t idx)
 
 	atomic_init(&e->ref, 0);
 	atomic_init(&e->hot, 0);
-	e->state = XCACHE_FREE;
+	atomic_init(&e->state, XCACHE_FREE);
 	e->hash = 0;
 	xlist_node_init(c->free.nodes, idx);
 	xlist_push_tail(&c->free, idx);
@@ -199,7 +204,7 @@ static bool ref_drop_locked(struct xcache *c, uint32_t idx)
 	assert(old != 0);
 	if (old != 1)
 		return false;
-	assert(e->state == XCACHE_EVICTED);	/* else somebody put what was not his */
+	assert(state_get(c, idx) == XCACHE_EVICTED);	/* else somebody put what was not his */
 	HOOK(c, put, idx);
 	if (!xhash_remove(&c->evicted, e->hash, idx))
 		assert(!"an evicted entry is in its table");
@@ -359,7 +364,7 @@ bool xcache_remove(struct xcache *c, uint32_t idx)
 	bool was_active;
 
 	cache_lock(c);
-	was_active = c->entries[idx].state == XCACHE_ACTIVE;
+	was_active = state_get(c, idx) == XCACHE_ACTIVE;
 	if (was_active)
 		evict_locked(c, idx);
 	cache_unlock(c);
@@ -522,7 +527,7 @@ int xcache_restore(struct xcache *c, uint32_t idx, uint64_t hash)
 	name = name_of(c, idx);
 	cache_lock(c);
 	len = strnlen(name, c->params.name_max);
-	if (c->entries[idx].state != XCACHE_FREE) {
+	if (state_get(c, idx) != XCACHE_FREE) {
 		rc = -EBUSY;
 	} else if (len == 0 || len == c->params.name_max) {
 		rc = -EINVAL;
@@ -573,7 +578,7 @@ uint32_t xcache_refs(const struct xcache *c, uint32_t idx)
 
 enum xcache_state xcache_state_of(const struct xcache *c, uint32_t idx)
 {
-	return c->entries[idx].state;
+	return state_get(c, idx);
 }
 
 /* ---- invariants ---- */
@@ -591,15 +596,16 @@ static bool table_has(const struct xhash *h, uint64_t hash, uint32_t idx)
 static void check_entry(struct xcache *c, uint32_t idx)
 {
 	const struct xcache_entry *e = &c->entries[idx];
+	enum xcache_state state = state_get(c, idx);
 	bool active = table_has(&c->active, e->hash, idx);
 	bool evicted = table_has(&c->evicted, e->hash, idx);
 	uint32_t first;
 
-	assert((xcache_refs(c, idx) == 0) == (e->state == XCACHE_FREE));	/* C1 C2 C3 */
-	assert(xlist_in_list(&c->lru, idx) == (e->state != XCACHE_EVICTED));
-	assert(active == (e->state == XCACHE_ACTIVE));
-	assert(evicted == (e->state == XCACHE_EVICTED));
-	if (e->state == XCACHE_FREE)
+	assert((xcache_refs(c, idx) == 0) == (state == XCACHE_FREE));	/* C1 C2 C3 */
+	assert(xlist_in_list(&c->lru, idx) == (state != XCACHE_EVICTED));
+	assert(active == (state == XCACHE_ACTIVE));
+	assert(evicted == (state == XCACHE_EVICTED));
+	if (state == XCACHE_FREE)
 		return;
 	first = find_locked(c, &c->active, name_of(c, idx), e->hash);		/* C4 */
 	assert(first == (active ? idx : XCACHE_NONE));
@@ -612,7 +618,7 @@ static void check_list(const struct xcache *c, const struct xlist *l, enum xcach
 	uint32_t idx = xlist_head(l), last = XLIST_NONE, nr = 0;
 
 	for (; idx != XLIST_NONE; idx = xlist_next(l, idx)) {
-		assert(c->entries[idx].state == s);
+		assert(state_get(c, idx) == s);
 		assert(xlist_prev(l, idx) == last);
 		nr++;
 		assert(nr <= c->params.nr_entries);
