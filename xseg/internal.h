@@ -175,8 +175,9 @@ void xs_port_alert(struct xseg *seg, uint32_t port);
 uint32_t xs_req_owner(struct xseg *seg, uint32_t i);
 /* Marks in the parent what its child was answered: see xseg_req_part_set_done(). */
 void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result);
-/* A request of a dead peer that is at rest with it, and was answered: the same. It is a child no more then. */
-void xs_req_part_home(struct xseg *seg, uint32_t index);
+/* A request of a dead or leaving peer, seen at rest with its port, becomes FREE; if it was answered, its part is marked before. False if
+ * somebody was faster: it is not at rest any more. */
+bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port);
 /* The private copy of a request that was just accepted; -EPROTO when something in it is wrong. */
 int xs_req_copy_in(struct xseg *seg, struct xreq *r);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);

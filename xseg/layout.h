@@ -124,8 +124,8 @@ struct xs_req {
 	uint32_t volume;
 	uint16_t origin, pad0;			/* the port it belongs to; set when a port gets its requests */
 	/* the answerer's: valid when the place says ANSWERED, and until the request is used again. XS_NOT_ANSWERED from when it
-	 * is submitted until then */
-	int64_t result;
+	 * is submitted until then. A repair looks at it while somebody may be answering */
+	_Atomic int64_t result;
 	/* the forwarder's: valid for whoever accepts its offer */
 	uint64_t obj_offset;
 	uint64_t hash;

@@ -97,7 +97,7 @@ void xs_mark_dead(struct xseg *seg, int fd)
 }
 
 /* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is FREE now. */
-static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port, uint32_t gen)
+static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
 {
 	uint64_t w = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
 	enum xseg_req_state s = place_state(w);
@@ -106,9 +106,7 @@ static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port, uint32_t
 		return true;
 	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED)
 		return false;
-	xs_req_part_home(seg, index);
-	return atomic_compare_exchange_strong(&seg->reqs[index].place, &w,
-					      place_word(XSEG_REQ_FREE, port, gen, place_seq(w) + 1));
+	return xs_req_home(seg, index, w, port);
 }
 
 static bool has_port(struct xseg *seg, uint32_t index, uint32_t port)
@@ -124,7 +122,7 @@ static uint32_t requests_out(struct xseg *seg, uint32_t index)
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		nr = has_port(seg, index, i) ? xs_port_requests(seg, i, &first) : 0;
 		for (uint32_t k = 0; k < nr; k++)
-			out += !bring_home(seg, first + k, i, 0);
+			out += !bring_home(seg, first + k, i);
 	}
 	return out;
 }

@@ -152,7 +152,7 @@ static bool place_move(struct xseg *seg, struct xreq *r, enum xseg_req_state sta
 /* The origin's look at its answer: a store that claims to have moved more than was asked for is not believed. */
 static int64_t result_of(struct xseg *seg, const struct xreq *r)
 {
-	int64_t result = seg->reqs[r->index].result;
+	int64_t result = atomic_load_explicit(&seg->reqs[r->index].result, memory_order_relaxed);
 
 	if (!moves_data(r->op) || result <= (int64_t)r->size)
 		return result;
@@ -288,13 +288,21 @@ void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
 	done_bit_set(&seg->reqs[parent - 1], part);
 }
 
-void xs_req_part_home(struct xseg *seg, uint32_t index)
+bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port)
 {
 	struct xs_req *sh = &seg->reqs[index];
+	int64_t result = atomic_load_explicit(&sh->result, memory_order_relaxed);
 
-	if (sh->result != XS_NOT_ANSWERED)
-		xs_req_mark_part(seg, index, sh->result);
-	parent_forget(sh);
+	/* What has no answer keeps its parent: it may be accepted in this moment, and is a child until it is answered. It does
+	 * no harm to what is FREE: nothing is marked before there is an answer, and the parent is written anew before that. */
+	if (result != XS_NOT_ANSWERED) {
+		xs_req_mark_part(seg, index, result);
+		parent_forget(sh);
+	}
+	/* acq_rel: as in place_move() */
+	return atomic_compare_exchange_strong_explicit(&sh->place, &place,
+						       place_word(XSEG_REQ_FREE, port, 0, place_seq(place) + 1),
+						       memory_order_acq_rel, memory_order_relaxed);
 }
 
 void xseg_req_part_set_done(struct xport *port, const struct xreq *child)
@@ -343,7 +351,8 @@ static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
 	p = &seg->peers[peer];
 	if (peer_state(atomic_load_explicit(&p->word, memory_order_acquire)) == XSEG_PEER_FREE)
 		return -ENOENT;
-	nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+	/* acquire: partner is the release in add_port(): the peer's word comes before its ports, so it does not do */
+	nr = atomic_load_explicit(&p->nr_ports, memory_order_acquire);
 	if (nr == 0 || nr > XSEG_PEER_PORTS)
 		return -ENOENT;
 	port = p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr];
@@ -368,7 +377,7 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	sh->offset = r->offset;
 	sh->volume = r->volume;
 	sh->part = r->part;
-	sh->result = XS_NOT_ANSWERED;
+	atomic_store_explicit(&sh->result, XS_NOT_ANSWERED, memory_order_relaxed);
 	/* release: partner is the acquire in xs_req_mark_part(); a repair that sees the parent sees that there is no answer yet */
 	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
 	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
@@ -410,7 +419,7 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 		return;
 	}
 	r->result = result;
-	port->seg->reqs[r->index].result = result;
+	atomic_store_explicit(&port->seg->reqs[r->index].result, result, memory_order_relaxed);
 	if (place_move(port->seg, r, XSEG_REQ_ANSWERED, origin, 0))
 		xs_offer_answer(port, origin, offer);
 	else

@@ -48,13 +48,18 @@ static uint32_t nr_get(const struct xcache *c, enum xcache_state s)
 	return atomic_load_explicit(&c->nr[s], memory_order_relaxed);
 }
 
+static enum xcache_state state_get(const struct xcache *c, uint32_t idx)
+{
+	return (enum xcache_state)atomic_load_explicit(&c->entries[idx].state, memory_order_relaxed);
+}
+
 /* The only writer of an entry's state after xcache_init(). */
 static void state_set_locked(struct xcache *c, uint32_t idx, enum xcache_state to)
 {
-	enum xcache_state from = c->entries[idx].state;
+	enum xcache_state from = state_get(c, idx);
 
 	assert(legal[from] & (1u << to));
-	c->entries[idx].state = to;
+	atomic_store_explicit(&c->entries[idx].state, (uint8_t)to, memory_order_relaxed);
 	atomic_store_explicit(&c->nr[from], nr_get(c, from) - 1, memory_order_relaxed);
 	atomic_store_explicit(&c->nr[to], nr_get(c, to) + 1, memory_order_relaxed);
 }
@@ -122,7 +127,7 @@ static int entry_init(struct xcache *c, uint32_t idx)
 
 	atomic_init(&e->ref, 0);
 	atomic_init(&e->hot, 0);
-	e->state = XCACHE_FREE;
+	atomic_init(&e->state, XCACHE_FREE);
 	e->hash = 0;
 	xlist_node_init(c->free.nodes, idx);
 	xlist_push_tail(&c->free, idx);
@@ -253,7 +258,7 @@ static bool ref_drop_locked(struct xcache *c, uint32_t idx)
 	assert(old != 0);
 	if (old != 1)
 		return false;
-	assert(e->state == XCACHE_EVICTED);	/* else somebody put what was not his */
+	assert(state_get(c, idx) == XCACHE_EVICTED);	/* else somebody put what was not his */
 	HOOK(c, put, idx);
 	evicted_remove_locked(c, idx);
 	HOOK(c, finalize, idx);
@@ -406,7 +411,7 @@ bool xcache_remove(struct xcache *c, uint32_t idx)
 	bool was_active;
 
 	cache_lock(c);
-	was_active = c->entries[idx].state == XCACHE_ACTIVE;
+	was_active = state_get(c, idx) == XCACHE_ACTIVE;
 	if (was_active)
 		evict_locked(c, idx);
 	cache_unlock(c);
@@ -568,7 +573,7 @@ int xcache_restore(struct xcache *c, uint32_t idx, uint64_t hash)
 	name = name_of(c, idx);
 	cache_lock(c);
 	len = strnlen(name, c->params.name_max);
-	if (c->entries[idx].state != XCACHE_FREE) {
+	if (state_get(c, idx) != XCACHE_FREE) {
 		rc = -EBUSY;
 	} else if (len == 0 || len == c->params.name_max) {
 		rc = -EINVAL;
@@ -619,7 +624,7 @@ uint32_t xcache_refs(const struct xcache *c, uint32_t idx)
 
 enum xcache_state xcache_state_of(const struct xcache *c, uint32_t idx)
 {
-	return c->entries[idx].state;
+	return state_get(c, idx);
 }
 
 /* ---- invariants ---- */
@@ -662,15 +667,16 @@ static uint32_t check_chains(const struct xcache *c)
 static void check_entry(struct xcache *c, uint32_t idx)
 {
 	const struct xcache_entry *e = &c->entries[idx];
+	enum xcache_state state = state_get(c, idx);
 	bool active = table_has(&c->active, e->hash, idx);
 	bool evicted = chain_has(c, e->hash, idx);
 	uint32_t first;
 
-	assert((xcache_refs(c, idx) == 0) == (e->state == XCACHE_FREE));	/* C1 C2 C3 */
+	assert((xcache_refs(c, idx) == 0) == (state == XCACHE_FREE));	/* C1 C2 C3 */
 	assert(xlist_in_list(&c->lru, idx));	/* in one of the two, or in its chain */
-	assert(active == (e->state == XCACHE_ACTIVE));
-	assert(evicted == (e->state == XCACHE_EVICTED));
-	if (e->state == XCACHE_FREE)
+	assert(active == (state == XCACHE_ACTIVE));
+	assert(evicted == (state == XCACHE_EVICTED));
+	if (state == XCACHE_FREE)
 		return;
 	first = active_find_locked(c, name_of(c, idx), e->hash);		/* C4 */
 	assert(first == (active ? idx : XCACHE_NONE));
@@ -683,7 +689,7 @@ static void check_list(const struct xcache *c, const struct xlist *l, enum xcach
 	uint32_t idx = xlist_head(l), last = XLIST_NONE, nr = 0;
 
 	for (; idx != XLIST_NONE; idx = xlist_next(l, idx)) {
-		assert(c->entries[idx].state == s);
+		assert(state_get(c, idx) == s);
 		assert(xlist_prev(l, idx) == last);
 		nr++;
 		assert(nr <= c->params.nr_entries);

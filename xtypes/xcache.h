@@ -109,7 +109,7 @@ struct xcache_params {
 struct xcache_entry {
 	_Atomic uint32_t ref;		/* 0 = FREE; the table's own reference is counted */
 	_Atomic uint8_t hot;		/* looked up since it was last offered as a victim */
-	uint8_t state;			/* enum xcache_state, guarded by the lock */
+	_Atomic uint8_t state;		/* enum xcache_state; written under the lock, read by xcache_state_of() without */
 	uint64_t hash;			/* written while FREE only, like the name */
 };
 

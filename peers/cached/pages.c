@@ -375,6 +375,16 @@ void pages_wait(struct cport *ps, struct creq *c, uint32_t need)
 
 /* ---- lists of pages ---- */
 
+static uint32_t nr_free_lists(struct cached *k)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->mem_lock);
+	nr = xpool_nr(&k->free_lists);
+	pthread_mutex_unlock(&k->mem_lock);
+	return nr;
+}
+
 bool list_get(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
@@ -395,7 +405,7 @@ bool list_get(struct cport *ps, struct creq *c)
 	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->wait.fn = creq_retry;
 	xwaitq_add(&k->want_lists, &c->wait, 1);
-	if (xpool_nr(&k->free_lists))
+	if (nr_free_lists(k))
 		ps->freed = true;
 	return false;
 }
@@ -422,7 +432,7 @@ static void lists_signal(struct cport *ps)
 	struct cached *k = ps->cache;
 	struct xwait *w;
 
-	while (xwaitq_has_waiters(&k->want_lists) && (w = xwaitq_pop(&k->want_lists, xpool_nr(&k->free_lists))))
+	while (xwaitq_has_waiters(&k->want_lists) && (w = xwaitq_pop(&k->want_lists, nr_free_lists(k))))
 		w->fn(w, ps);
 }
 
