@@ -113,7 +113,7 @@ static void prepare_data(struct sim *s, struct io *io)
 static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 {
 	struct xreq *r = xseg_req_alloc(c->port);
-	uint32_t top = xseg_peer_find(s->seg, s->node[world_top(s)].cls->kind);
+	uint32_t top = xseg_peer_find(s->seg, node_name(world_top(s)));
 
 	if (!r)
 		sim_fail(s, "a client has no request left: leaked");
@@ -139,54 +139,6 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 
 /* ---- what to send ---- */
 
-/* Ranges near a few hot places, so that they overlap, cross buckets and cross objects. */
-static void choose_range(struct sim *s, struct io *io)
-{
-	struct rng *g = &s->rng;
-	uint32_t total = s->plan.sectors[io->volume], most = s->plan.max_io / ORACLE_SECTOR, hot, dice = rng_below(g, 100);
-
-	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, 6)) >> 32) % total);
-	if (rng_one_in(g, 3))
-		hot = hot / object_sectors(s) * object_sectors(s);
-	io->first = rng_percent(g, 80) ? hot + rng_below(g, 24) : rng_below(g, total);
-	io->first = io->first > 12 ? io->first - 12 : 0;
-	if (dice < 40)
-		io->nr = rng_range(g, 1, 20);
-	else if (dice < 75)
-		io->nr = 8 * rng_range(g, 1, 4);
-	else
-		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
-	if (dice >= 50 && dice < 90)
-		io->first &= ~7u;
-	if (s->plan.slow && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
-		io->first = rng_below(g, total) & ~7u;
-		io->nr = 8 * rng_range(g, 1, 4);
-	}
-	if (io->first >= total)
-		io->first = total - 1;
-	if (io->nr > total - io->first)
-		io->nr = total - io->first;
-	if (!s->plan.node[NODE_VOLUMED] && io->first % object_sectors(s) + io->nr > object_sectors(s))
-		io->nr = object_sectors(s) - io->first % object_sectors(s);
-}
-
-static uint8_t choose_op(struct sim *s)
-{
-	uint32_t dice = rng_below(&s->rng, 100);
-
-	if (dice < 44)
-		return s->plan.slow && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
-	if (dice < 86)
-		return XSEG_OP_WRITE;
-	if (dice < 91)
-		return s->plan.slow && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
-	if (dice < 94)
-		return XSEG_OP_DISCARD;
-	if (dice < 97)
-		return XSEG_OP_WRITE_ZEROES;
-	return dice < 99 || !s->plan.deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
-}
-
 static struct io *free_io(struct sim *s, struct client *c)
 {
 	for (uint32_t i = 0; i < s->plan.depth; i++)
@@ -204,22 +156,34 @@ static void whole_object(struct sim *s, struct io *io)
 	io->nr = n < total - io->first ? n : total - io->first;
 }
 
-bool client_issue(struct sim *s, struct client *c)
+/* What the script says, within the volumes that there are. */
+static void fit_range(struct sim *s, struct io *io, const struct item *it)
 {
-	struct io *io = free_io(s, c);
+	uint32_t total, n = object_sectors(s);
 
-	if (!io || !c->port)
-		return false;
-	io->op = choose_op(s);
-	io->volume = rng_below(&s->rng, s->plan.nr_volumes);
-	choose_range(s, io);
+	io->op = it->op;
+	io->volume = it->volume == ORACLE_VOLUMES ? ORACLE_VOLUMES : it->volume % s->plan.nr_volumes;
+	total = io->volume == ORACLE_VOLUMES ? UINT32_MAX : s->plan.sectors[io->volume];
+	io->first = it->first < total ? it->first : total - 1;
+	io->nr = it->nr < total - io->first ? it->nr : total - io->first;
+	if (!s->plan.node[NODE_VOLUMED] && io->first % n + io->nr > n)
+		io->nr = n - io->first % n;
 	if (io->op == XSEG_OP_DELETE)
 		whole_object(s, io);
-	if (io->op == XSEG_OP_FLUSH && rng_one_in(&s->rng, 3))
-		io->volume = ORACLE_VOLUMES;
-	send(s, c, io, is_write(io->op) && io->op != XSEG_OP_DELETE && rng_one_in(&s->rng, 8));
+}
+
+bool client_issue(struct sim *s, struct client *c)
+{
+	const struct item *it = script_next(s);
+	struct io *io = free_io(s, c);
+
+	if (!io || !c->port || !it || it->act != ACT_IO)
+		return false;
+	s->at++;
+	fit_range(s, io, it);
+	send(s, c, io, is_write(io->op) && io->op != XSEG_OP_DELETE && it->fua);
 	s->issued++;
-	if (rng_percent(&s->rng, 70))
+	if (it->publish)
 		xseg_port_flush(c->port);
 	return true;
 }

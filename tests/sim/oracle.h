@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ORACLE_VOLUMES 4
+#define ORACLE_VOLUMES 8
 #define ORACLE_READS   256
 #define ORACLE_SECTOR  512u
 #define ORACLE_NEVER   UINT64_MAX

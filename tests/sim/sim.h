@@ -19,6 +19,8 @@
 #define TESTS_SIM_SIM_H
 
 #include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "peers/common/peer.h"
@@ -28,39 +30,74 @@
 #define MAX_CLIENTS 4
 #define MAX_DEPTH   8
 #define MAX_PORTS   4
-#define MAX_VOLUMES 3
+#define MAX_VOLUMES 6
+#define MAX_AGAIN   2
+#define EVERY	    UINT32_MAX		/* in the place of a volume: the cache as a whole */
 #define ADMIN_PAGES 2u
 #define US	    1000ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
 
-enum node_id { NODE_MEMD, NODE_CACHED, NODE_VOLUMED, NR_NODES };
+/* From the store upwards. CACHED_LOW is a second cache, below the first. */
+enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NR_NODES };
 
-/* What a seed chose. */
+/* What a seed chose: the geometry, and how much of what there is to be. All but the arrays of sizes are knobs (plan.c): --with
+ * gives them other values. */
 struct plan {
-	bool node[NR_NODES];
+	uint32_t node[NR_NODES];		/* whether there is one */
 	uint32_t threads[NR_NODES];
 	uint32_t nr_volumes, sectors[MAX_VOLUMES];
-	uint64_t object_size;
+	uint32_t object_size;
 	uint32_t cache_pages;			/* of the smallest cache, more of a larger one; 0: as many as it has */
 	uint32_t max_io;			/* bytes */
 	uint32_t nr_clients, depth;
-	uint32_t ops, kills, losses, changes, resizes;	/* in the whole run, about */
-	bool faults, deletes;
-	bool slow;				/* a store so slow that the cache has to slow its writers */
-	bool track;				/* the store knows what is durable */
+	uint32_t resizable;			/* caches may change their size */
+	uint32_t slow;				/* a store so slow that the cache has to slow its writers */
+	uint32_t track;				/* the store knows what is durable */
+};
+
+/* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
+enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, NR_ACTS };
+struct item {
+	uint8_t act, node, op;
+	bool left_out;
+	bool fua;				/* IO */
+	bool publish;				/* IO: at once */
+	bool promised;				/* LOSS: at the next answer that promises something */
+	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed */
+	uint32_t source;			/* IO, COPY: the volume to copy from */
+	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps */
+	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed */
+	uint32_t again[MAX_AGAIN];		/* KILL: the same for its successors, while they recover; 0: not */
+	uint32_t memory;			/* KILL: MiB that the successor is started with; 0: as before */
+	char text[48];				/* OPTION: key=value; FAULT; CHANGE: a line for the node */
+};
+
+/* How a run ended badly: what it says, and the same without numbers, by which two failures are told to be one. */
+struct failure {
+	char text[24576], kind[256];
+};
+
+/* A run: the seed, and what of its plan and script is to be another or to be left out, as on the command line. */
+struct choice {
+	uint64_t seed;
+	uint32_t ops, threads;			/* threads: ports of each peer; 0: as the seed says */
+	uint32_t order;				/* of the steps: another one for each number */
+	uint32_t check_every;			/* steps */
+	bool verbose;
+	char with[256], only[8192];		/* "": as the seed says, everything */
 };
 
 struct node {
 	const struct peer_class *cls;
 	struct peer *p;				/* NULL: killed, or not part of this run */
-	char option[16][64];			/* "key=value" */
-	uint32_t nr_options;
 	bool serving;
+	const struct item *death;		/* the last kill that was planned for it */
+	uint32_t deaths;			/* by that one */
 	uint64_t up_step;			/* killed: when its successor begins */
 	bool cutting;				/* to be killed in the middle of a callback, */
 	uint32_t cut_calls;			/* after as many calls (cut.c) */
-	uint32_t nr_pages;			/* of cached, when it was last seen to */
+	uint32_t nr_pages;			/* of a cache, when it was last seen to */
 	uint64_t next_ns[MAX_PORTS];
 };
 
@@ -92,6 +129,8 @@ struct sim {
 	uint64_t seed, now, step;
 	struct rng rng;
 	struct plan plan;
+	struct item *item;			/* the script, */
+	uint32_t nr_items, room_items, at;	/* and how far it is */
 	struct xseg *seg;
 	struct node node[NR_NODES];
 	struct xseg_peer *clients;		/* a port for each client, and the admin's: they share one extent */
@@ -105,22 +144,54 @@ struct sim {
 	bool faulty;				/* a fault is set; errors are to be expected until all that is out has ended */
 	bool errors_ok;
 	uint64_t heal_ns;
-	uint32_t heal_at, chaos_at;		/* by I/Os sent */
+	uint32_t heal_at;			/* by I/Os sent */
 	bool healing;
+	bool loss_due;				/* power is to be lost at the next promise */
 	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
 	bool verbose, leaving;
 	uint32_t check_every;
 	jmp_buf failed;
+	struct failure failure;
 };
 
 /* ---- sim.c ---- */
+/* Plan and script of a choice; false: it names what there is not. sim_fini() frees them. */
+bool sim_init(struct sim *s, const struct choice *c);
+void sim_fini(struct sim *s);
+bool sim_run(struct sim *s, const struct choice *c);	/* false: s->failure says why */
+void sim_print_repeat(const struct choice *c);
 void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 void sim_log(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- plan.c: what a seed chooses ---- */
-void plan_make(struct sim *s, uint32_t ops, uint32_t threads);
+void plan_make(struct sim *s, uint32_t threads);
+struct knob {
+	const char *name;
+	size_t off;				/* of an uint32_t in struct plan */
+	uint32_t least;				/* the simplest value that a run can have; a power of two times it is one, too */
+};
+extern const struct knob knobs[];		/* ended by .name == NULL */
+uint32_t *knob_of(struct plan *p, const struct knob *k);
+/* "KNOB=N,...": false: there is no such knob or number. */
+bool plan_apply(struct plan *p, const char *with);
+
+/* ---- script.c: what happens in a run ---- */
+void script_make(struct sim *s, uint32_t ops);
+struct item *script_add(struct sim *s, enum act act);
+struct item *script_next(struct sim *s);	/* what is not left out, nor an option; NULL: no more */
+bool script_keep(struct sim *s, const char *only);	/* "1,4-7": leaves the others out; false: it is no such list */
+void script_print(struct sim *s);
+const char *node_name(enum node_id id);
+
+/* ---- runs.c ----
+ * Runs c's seed and those after it in a process of its own, until one fails; c->seed: the last one that ran. True: all passed. */
+bool runs_pass(struct choice *c, uint32_t seeds, bool quiet, struct failure *failure);
+
+/* ---- shrink.c ----
+ * Finds a short run that fails like that of `c` did, prints it, and says how to repeat it. */
+void shrink(const struct choice *c, const struct failure *failure);
 
 /* ---- world.c: segment and peers ----
  * A run that fails leaves all behind: no other may follow. */
@@ -136,6 +207,7 @@ void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4 */
 void world_keep_tiny(struct sim *s);		/* cached may have changed its size: it is to have the pages that were planned */
 bool world_is_sized(struct sim *s);		/* S5 */
+bool is_cache(enum node_id id);
 /* Sends a line and waits for its answer, which is in s->admin. */
 int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void admin_send(struct sim *s, enum node_id id, const char *line);	/* and does not wait; one at a time */
