@@ -96,7 +96,7 @@ static void choose_cache(struct sim *s, enum node_id id)
 
 	option(s, id, "memory=4M");
 	option(s, id, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
-	option(s, id, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, 3));
+	option(s, id, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, id == NODE_CACHED ? 3 : 2));
 	option(s, id, "policy=%s", rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
 	option(s, id, "dirty_high=%u", high);
 	option(s, id, "dirty_low=%u", rng_below(&s->rng, high + 1));

@@ -147,6 +147,7 @@ static void add_kill(struct sim *s)
 
 	it->node = (uint8_t)rng_below(&s->rng, NR_NODES);
 	it->calls = rng_one_in(&s->rng, 3) ? 0 : 1 + rng_below(&s->rng, 60);
+	it->fine = rng_one_in(&s->rng, 3);
 	it->down = rng_below(&s->rng, 400);
 	for (uint32_t i = 0; i < MAX_AGAIN; i++) {
 		again = again && rng_one_in(&s->rng, 4);
@@ -259,7 +260,7 @@ static void print_kill(const struct item *it)
 {
 	printf("kill of %s", node_name(it->node));
 	if (it->calls)
-		printf(" in a callback, after %u changes", it->calls - 1);
+		printf(" in a callback, after %u changes%s", it->calls - 1, it->fine ? " or pages" : "");
 	printf("; a successor %u steps later", it->down);
 	for (uint32_t i = 0; i < MAX_AGAIN && it->again[i]; i++)
 		printf(", which is killed after %u changes", it->again[i] - 1);

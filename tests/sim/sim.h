@@ -63,6 +63,7 @@ struct item {
 	bool left_out;
 	bool fua;				/* IO */
 	bool publish;				/* IO: at once */
+	bool fine;				/* KILL: pages that are touched count, too */
 	bool promised;				/* LOSS: at the next answer that promises something */
 	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
@@ -239,7 +240,7 @@ void cached_dump(struct peer *p, FILE *out);
 
 /* ---- cut.c ---- */
 /* After that many more calls of the peer's that change the segment the program goes on at `to`. */
-void cut_arm(uint32_t calls, jmp_buf *to);
+void cut_arm(uint32_t calls, bool fine, jmp_buf *to);
 uint32_t cut_disarm(void);			/* returns how many are left */
 
 /* ---- chaos.c: disturbances between steps ---- */

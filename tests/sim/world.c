@@ -122,7 +122,7 @@ bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct n
 		node_kill(s, (enum node_id)(n - s->node));
 		return false;
 	}
-	cut_arm(n->cut_calls, &back);
+	cut_arm(n->cut_calls, n->death && n->death->fine, &back);
 	fn(s, n, arg);
 	n->cut_calls = cut_disarm();
 	return true;
@@ -304,7 +304,7 @@ static struct xseg *segment(struct sim *s)
 {
 	static struct xseg *seg;
 	static void *tables;
-	struct xseg_config cfg = { .memory_bytes = 32u << 20, .nr_requests = 512, .nr_ports = 32, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 32u << 20, .nr_requests = 768, .nr_ports = 32, .huge = XSEG_HUGE_NEVER };
 	struct xseg_error err = { "" };
 
 	if (seg) {
