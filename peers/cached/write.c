@@ -355,16 +355,22 @@ void through_deleted(struct cport *ps, struct object *o, bool deleted)
 	}
 }
 
-/* A flush of the object ended: it covers those who had been applied when it started. */
+/* Whether a flush that ended covers bucket b for c: c had been applied when it started. One that is not applied wants what was there when
+ * it came: that may have been on its way already, and was if the bucket is clean now. */
+static bool covers(struct cport *ps, struct object *o, const struct child *ch, const struct creq *c, uint32_t b)
+{
+	return b >= ch->first && b < (uint32_t)ch->first + ch->nr &&
+	       (ch->seq >= c->seq || (!c->applied && !bucket_is_dirty(slot_state(slot_get(ps->cache, o, b)))));
+}
+
+/* A flush of the object ended: those whom it covers wait for those of its buckets no more. */
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error)
 {
 	struct creq **at = &o->through, *c;
 
 	while ((c = *at) != NULL) {
-		for (uint32_t i = 0; i < c->nr && ch->seq >= c->seq; i++) {
-			uint32_t b = c->first + i;
-
-			if (b < ch->first || b >= (uint32_t)ch->first + ch->nr || creq_is_done(c, i))
+		for (uint32_t i = 0; i < c->nr; i++) {
+			if (creq_is_done(c, i) || !covers(ps, o, ch, c, c->first + i))
 				continue;
 			creq_set_done(c, i);
 			if (error)
