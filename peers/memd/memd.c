@@ -530,6 +530,17 @@ void memd_power_loss(struct peer *p)
 	memd_store_power_loss(&memd_of(p)->store);
 }
 
+const void *memd_page(struct peer *p, const char *object, uint32_t nr)
+{
+	struct memd *m = memd_of(p);
+	uint32_t i = memd_object_find(&m->store, xseg_hash(object, strlen(object)), object);
+	const void *page = NULL;
+
+	if (i != MEMD_NONE)
+		memd_store_get(&m->store, i, nr, 1, &page);
+	return page;
+}
+
 const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr)
 {
 	assert(memd_of(p)->track_flush);

@@ -88,7 +88,7 @@ static void address(struct sim *s, const struct io *io, struct xreq *r)
 
 static bool is_write(uint8_t op)
 {
-	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_DELETE;
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_COPY || op == XSEG_OP_DELETE;
 }
 
 static bool has_data(uint8_t op)
@@ -110,6 +110,21 @@ static void prepare_data(struct sim *s, struct io *io)
 	}
 }
 
+/* The name of the object to copy from is text in the first page. */
+static void prepare_copy(struct sim *s, struct io *io)
+{
+	io->r->nr_pages = 1;
+	io->r->page[0] = io->page[0];
+	object_name(s, io->source, (uint64_t)io->first * ORACLE_SECTOR / s->plan.object_size, xseg_page(s->seg, io->page[0]));
+}
+
+static uint32_t write_begin(struct sim *s, const struct io *io, bool fua)
+{
+	if (io->op == XSEG_OP_COPY)
+		return oracle_copy_begin(&s->oracle, io->volume, io->first, io->nr, io->source, fua);
+	return oracle_write_begin(&s->oracle, io->volume, io->first, io->nr, io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
+}
+
 static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 {
 	struct xreq *r = xseg_req_alloc(c->port);
@@ -124,12 +139,13 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 	address(s, io, r);
 	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE ? 0 : io->nr * ORACLE_SECTOR;
 	if (is_write(io->op))
-		io->write = oracle_write_begin(&s->oracle, io->volume, io->first, io->nr,
-					       io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
+		io->write = write_begin(s, io, fua);
 	io->begin = io->op == XSEG_OP_READ ? oracle_read_begin(&s->oracle) : oracle_now(&s->oracle);
 	io->issued_ns = s->now;
 	if (has_data(io->op))
 		prepare_data(s, io);
+	if (io->op == XSEG_OP_COPY)
+		prepare_copy(s, io);
 	sim_log(s, "%td: %s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op), io->volume, io->first, io->nr,
 		fua ? " FUA" : "", is_write(io->op) ? io->write : 0, io->begin);
 	if (xseg_req_submit(c->port, r, top))
@@ -170,6 +186,29 @@ static void fit_range(struct sim *s, struct io *io, const struct item *it)
 		io->nr = n - io->first % n;
 	if (io->op == XSEG_OP_DELETE)
 		whole_object(s, io);
+	io->source = it->source % s->plan.nr_volumes;
+}
+
+/* Whether it would change what a COPY that is out copies. */
+static bool disturbs_copy(struct sim *s, const struct io *io)
+{
+	for (uint32_t i = 0; is_write(io->op) && i < s->plan.nr_clients; i++)
+		for (uint32_t k = 0; k < s->plan.depth; k++) {
+			const struct io *out = &s->client[i].io[k];
+
+			if (out->r && out->op == XSEG_OP_COPY && out->source == io->volume && io->first < out->first + out->nr &&
+			    out->first < io->first + io->nr)
+				return true;
+		}
+	return false;
+}
+
+/* Only what is settled is copied; else the same sectors are read, which helps to settle them. */
+static void fit_copy(struct sim *s, struct io *io)
+{
+	if (io->source != io->volume && !s->plan.node[NODE_VOLUMED] && oracle_is_settled(&s->oracle, io->source, io->first, io->nr))
+		return;
+	io->op = XSEG_OP_READ;
 }
 
 bool client_issue(struct sim *s, struct client *c)
@@ -179,8 +218,12 @@ bool client_issue(struct sim *s, struct client *c)
 
 	if (!io || !c->port || !it || it->act != ACT_IO)
 		return false;
-	s->at++;
 	fit_range(s, io, it);
+	if (disturbs_copy(s, io))
+		return false;
+	s->at++;
+	if (io->op == XSEG_OP_COPY)
+		fit_copy(s, io);
 	send(s, c, io, is_write(io->op) && io->op != XSEG_OP_DELETE && it->fua);
 	s->issued++;
 	if (it->publish)
@@ -193,6 +236,8 @@ bool client_issue(struct sim *s, struct client *c)
 static bool expected_error(struct sim *s, const struct io *io, int64_t result)
 {
 	if (io->op == XSEG_OP_INFO && result == -ENOENT && !s->plan.node[NODE_VOLUMED])
+		return true;
+	if (io->op == XSEG_OP_COPY && result == -ENOENT)	/* the source was never written */
 		return true;
 	if (!s->errors_ok)
 		return false;
@@ -230,6 +275,8 @@ static void write_answer(struct sim *s, const struct io *io, bool good, bool fua
 {
 	oracle_write_end(&s->oracle, io->write, good);
 	s->nr_writes += good;
+	if (good)
+		promise_check_stored(s, io->volume, io->first, io->nr);
 	if (!good || !fua)
 		return;
 	s->promised = true;

@@ -59,6 +59,13 @@ bool script_keep(struct sim *s, const char *only)
 	return true;
 }
 
+/* How much of each there is to be in a run, about. */
+struct measure {
+	uint32_t ops, kills, losses, changes, resizes, faults;
+	uint32_t copies;			/* percent of the I/Os */
+	bool deletes;
+};
+
 /* ---- I/O ---- */
 
 static uint32_t object_sectors(const struct sim *s)
@@ -91,7 +98,7 @@ static void choose_range(struct sim *s, struct item *io)
 	}
 }
 
-static uint8_t choose_op(struct sim *s, bool deletes)
+static uint8_t choose_op(struct sim *s, const struct measure *m)
 {
 	uint32_t dice = rng_below(&s->rng, 100);
 	bool slow = s->plan.slow;
@@ -106,15 +113,16 @@ static uint8_t choose_op(struct sim *s, bool deletes)
 		return XSEG_OP_DISCARD;
 	if (dice < 97)
 		return XSEG_OP_WRITE_ZEROES;
-	return dice < 99 || !deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
+	return dice < 99 || !m->deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
 }
 
-static void add_io(struct sim *s, bool deletes)
+static void add_io(struct sim *s, const struct measure *m)
 {
 	struct item *io = script_add(s, ACT_IO);
 
-	io->op = choose_op(s, deletes);
+	io->op = rng_percent(&s->rng, m->copies) ? XSEG_OP_COPY : choose_op(s, m);
 	io->volume = rng_below(&s->rng, s->plan.nr_volumes);
+	io->source = rng_below(&s->rng, s->plan.nr_volumes);
 	choose_range(s, io);
 	if (io->op == XSEG_OP_FLUSH && rng_one_in(&s->rng, 3))
 		io->volume = ORACLE_VOLUMES;
@@ -207,12 +215,6 @@ static void add_resize(struct sim *s)
 	snprintf(it->text, sizeof(it->text), "set memory=%uM", 4 + 2 * rng_below(&s->rng, 7));
 }
 
-/* How much of each there is to be in a run, about. */
-struct measure {
-	uint32_t ops, kills, losses, changes, resizes, faults;
-	bool deletes;
-};
-
 static void add_disturbances(struct sim *s, const struct measure *m)
 {
 	if (rng_below(&s->rng, m->ops) < m->kills)
@@ -237,10 +239,11 @@ void script_make(struct sim *s, uint32_t ops)
 	m.changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 10) : 0;
 	m.resizes = p->resizable ? rng_range(&s->rng, 1, 12) : 0;
 	m.faults = rng_percent(&s->rng, 30) ? 4 : 0;
+	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_one_in(&s->rng, 2) ? rng_range(&s->rng, 1, 20) : 0;
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	for (uint32_t i = 0; i < ops; i++) {
 		add_disturbances(s, &m);
-		add_io(s, m.deletes);
+		add_io(s, &m);
 	}
 }
 
@@ -253,6 +256,8 @@ static void print_io(const struct item *it)
 	else
 		printf("%s%s of volume %u, sectors %u+%u", xseg_op_name(it->op), it->fua ? " with FUA" : "", it->volume, it->first,
 		       it->nr);
+	if (it->op == XSEG_OP_COPY)
+		printf(", from volume %u", it->source);
 	printf("%s\n", it->publish ? "" : ", published later");
 }
 

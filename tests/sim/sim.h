@@ -8,7 +8,7 @@
  *
  * Invariants that every run checks:
  *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power what P1 allows; when a FLUSH or
- *       a FUA write is answered the store holds, durably, what P1 allows
+ *       a FUA write is answered the store holds, durably, what P1 allows; a write that waits for the store is there when it is answered
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds between any two steps
@@ -107,6 +107,7 @@ struct io {
 	struct xreq *r;				/* NULL: none */
 	uint8_t op;
 	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
+	uint32_t source;			/* COPY: the volume whose sectors are copied */
 	uint32_t write;				/* the oracle's number */
 	uint64_t begin, issued_ns;
 	uint32_t *page;
@@ -148,6 +149,7 @@ struct sim {
 	uint32_t heal_at;			/* by I/Os sent */
 	bool healing;
 	bool loss_due;				/* power is to be lost at the next promise */
+	bool waits;				/* every write is answered when the store has it */
 	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
@@ -233,6 +235,9 @@ void client_dump(struct sim *s);
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must be allowed. */
 void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
+/* Sectors of a write that was answered: where all writes wait for the store (s->waits), it has them. */
+void promise_check_stored(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
+bool promise_waits(const struct sim *s);	/* whether they do */
 void object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX]);
 
 /* ---- dump.c ---- */

@@ -327,6 +327,7 @@ void world_open(struct sim *s)
 {
 	s->seg = segment(s);
 	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors, is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
+	s->waits = promise_waits(s);
 	s->now = 1000 * SEC;
 	clients_open(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)
