@@ -388,11 +388,8 @@ static uint64_t memd_poll(struct peer_port *pp)
 
 static int ops_alloc(struct memd *m)
 {
-	struct xseg_info info;
-	uint32_t nr, i;
+	uint32_t nr = xseg_nr_requests(m->peer.seg) + OPS_SPARE, i;
 
-	xseg_get_info(m->peer.seg, &info);
-	nr = info.nr_requests + OPS_SPARE;
 	m->ops = calloc(nr, sizeof(*m->ops));
 	if (!m->ops)
 		return -ENOMEM;
