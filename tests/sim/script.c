@@ -154,8 +154,8 @@ static void add_kill(struct sim *s)
 	bool again = true;
 
 	it->node = (uint8_t)rng_below(&s->rng, NR_NODES);
-	it->calls = rng_one_in(&s->rng, 3) ? 0 : 1 + rng_below(&s->rng, 60);
-	it->fine = rng_one_in(&s->rng, 3);
+	it->aim = (uint8_t)rng_below(&s->rng, 3);
+	it->calls = rng_one_in(&s->rng, 3) ? 0 : 1 + rng_below(&s->rng, it->aim == AIM_SLOTS ? 30 : 60);
 	it->down = rng_below(&s->rng, 400);
 	for (uint32_t i = 0; i < MAX_AGAIN; i++) {
 		again = again && rng_one_in(&s->rng, 4);
@@ -263,12 +263,14 @@ static void print_io(const struct item *it)
 
 static void print_kill(const struct item *it)
 {
+	static const char *const aims[] = { [AIM_ANY] = "changes", [AIM_PAGES] = "changes or pages", [AIM_SLOTS] = "slots" };
+
 	printf("kill of %s", node_name(it->node));
 	if (it->calls)
-		printf(" in a callback, after %u changes%s", it->calls - 1, it->fine ? " or pages" : "");
+		printf(" in a callback, after %u %s", it->calls - 1, aims[it->aim]);
 	printf("; a successor %u steps later", it->down);
 	for (uint32_t i = 0; i < MAX_AGAIN && it->again[i]; i++)
-		printf(", which is killed after %u changes", it->again[i] - 1);
+		printf(", which is killed after %u", it->again[i] - 1);
 	if (it->memory)
 		printf(", with memory=%uM", it->memory);
 	printf("\n");

@@ -13,7 +13,8 @@
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds between any two steps
  *   S5  a cache reaches the size that it was asked to have
- *   S6  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
+ *   S7  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -57,13 +58,14 @@ struct plan {
 };
 
 /* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
+enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };	/* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
 enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, NR_ACTS };
 struct item {
 	uint8_t act, node, op;
 	bool left_out;
 	bool fua;				/* IO */
 	bool publish;				/* IO: at once */
-	bool fine;				/* KILL: pages that are touched count, too */
+	uint8_t aim;				/* KILL: enum aim */
 	bool promised;				/* LOSS: at the next answer that promises something */
 	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
@@ -245,7 +247,7 @@ void cached_dump(struct peer *p, FILE *out);
 
 /* ---- cut.c ---- */
 /* After that many more calls of the peer's that change the segment the program goes on at `to`. */
-void cut_arm(uint32_t calls, bool fine, jmp_buf *to);
+void cut_arm(uint32_t calls, enum aim aim, jmp_buf *to);
 uint32_t cut_disarm(void);			/* returns how many are left */
 
 /* ---- chaos.c: disturbances between steps ---- */

@@ -122,7 +122,7 @@ bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct n
 		node_kill(s, (enum node_id)(n - s->node));
 		return false;
 	}
-	cut_arm(n->cut_calls, n->death && n->death->fine, &back);
+	cut_arm(n->cut_calls, n->death ? (enum aim)n->death->aim : AIM_ANY, &back);
 	fn(s, n, arg);
 	n->cut_calls = cut_disarm();
 	return true;
@@ -210,11 +210,29 @@ void nodes_spare(struct sim *s)
 		s->node[i].cutting = false;
 }
 
+/* S6: requests that another port's thread is done with, and writes that are slowed. */
+static void check_polls(struct sim *s, struct node *n)
+{
+	struct cached *k = cached_of(n->p);
+	uint64_t soonest = PEER_NEVER;
+
+	for (uint32_t i = 0; i < n->p->nr_ports; i++) {
+		if (n->next_ns[i] > s->now && atomic_load(&k->ports[i].returned))
+			sim_fail(s, "%s: a request was returned to a port, which was not told", n->p->name);
+		if (n->next_ns[i] < soonest)
+			soonest = n->next_ns[i];
+	}
+	if (k->throttle.head && soonest > s->now && soonest > k->throttle.head->until_ns)
+		sim_fail(s, "%s: a write is slowed, and no port is going to let it go in time", n->p->name);
+}
+
 void world_check(struct sim *s)
 {
 	for (uint32_t i = 0; i < NR_NODES; i++)
-		if (is_cache(i) && s->node[i].p && s->node[i].serving)
+		if (is_cache(i) && s->node[i].p && s->node[i].serving) {
 			cached_check(s->node[i].p);
+			check_polls(s, &s->node[i]);
+		}
 }
 
 static bool all_serving(struct sim *s)
