@@ -170,6 +170,22 @@ static void a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_re
 	crig_expect(copy("a", "", 0, B(1)), -EINVAL);
 }
 
+static void a_copy_into_an_object_without_slots_takes_a_page_for_them(void **state)
+{
+	char name[8];
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_have_clean("a", 0, B(2), 5);
+	for (uint32_t i = 0; crig.k->nr_free_chunks; i++) {
+		snprintf(name, sizeof(name), "x%u", i);
+		crig_have_clean(name, 0, B(1), 6);
+	}
+	crig_expect(copy("b", "a", 0, B(1) + 512), B(1) + 512);
+	crig_expect_data("b", 0, B(1) + 512, 5);
+	crig_expect_data("b", B(1) + 512, B(1) - 512, 0);
+}
+
 static void copies_in_a_cache_of_few_pages_wait_and_end(void **state)
 {
 	struct crig_io *io[8];
@@ -227,6 +243,7 @@ int main(void)
 		CRIG_T(a_copy_whose_source_cannot_be_flushed_fails_and_nothing_is_lost),
 		CRIG_T(write_through_waits_for_the_store_and_write_around_has_the_store_copy),
 		CRIG_T(a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_refused),
+		CRIG_T(a_copy_into_an_object_without_slots_takes_a_page_for_them),
 		CRIG_T(copies_in_a_cache_of_few_pages_wait_and_end),
 		CRIG_T(a_copy_of_a_killed_cache_is_done_by_its_successor),
 	};
