@@ -84,7 +84,6 @@ static void point(void)
 /* clang-format off */
 WRAP_VOID(xseg_req_start, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_req_apply, (struct xport *port, struct xreq *r), (port, r))
-WRAP_VOID(xseg_req_answer, (struct xport *port, struct xreq *r, int64_t result), (port, r, result))
 WRAP_VOID(xseg_req_free, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_port_flush, (struct xport *port), (port))
 WRAP_VOID(xseg_page_owner_set, (struct xseg *seg, uint32_t page, uint64_t owner), (seg, page, owner))
@@ -97,6 +96,16 @@ WRAP(int, xseg_req_forward, (struct xport *port, struct xreq *r, uint32_t peer),
 WRAP(struct xreq *, xs_req_accept, (struct xport *port, uint64_t offer, uint32_t queue), (port, offer, queue))
 WRAP(bool, xs_req_take, (struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state), (port, r, index, place, state))
 /* clang-format on */
+
+void __real_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
+void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
+void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
+{
+	started_check_answer(port, r, result);
+	point();
+	__real_xseg_req_answer(port, r, result);
+	point();
+}
 
 void __real_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);

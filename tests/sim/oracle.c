@@ -217,6 +217,14 @@ void oracle_fill(const struct oracle *o, uint32_t write, uint32_t sector, void *
 	memcpy(buf, words, sizeof(words));
 }
 
+bool oracle_is_from(const void *data, uint32_t write, uint32_t volume, uint32_t sector)
+{
+	uint64_t words[3];
+
+	memcpy(words, data, sizeof(words));
+	return words[0] == MAGIC && words[1] == ((uint64_t)volume << 32 | sector) && words[2] == write;
+}
+
 /* W took effect by now: what is surely before it is stale for reads from now on. */
 static void bury_older(struct oracle *o, uint32_t head, uint32_t write, uint64_t now)
 {

@@ -86,6 +86,7 @@ bool oracle_is_settled(struct oracle *o, uint32_t volume, uint32_t first, uint32
 uint32_t oracle_copy_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, uint32_t source, bool fua);
 /* The contents of one of its sectors. */
 void oracle_fill(const struct oracle *o, uint32_t write, uint32_t sector, void *buf);
+bool oracle_is_from(const void *data, uint32_t write, uint32_t volume, uint32_t sector);
 void oracle_write_end(struct oracle *o, uint32_t write, bool ok);
 
 /* A read is sent: its moment. Ends with oracle_read_end() or, when it failed, oracle_read_drop(). */

@@ -244,6 +244,7 @@ void sched_run(struct sim *s, bool (*done)(struct sim *s))
 		s->now += rng_below(&s->rng, 1500);
 		if (s->step % s->check_every == 0)
 			world_check(s);
+		world_check_polls(s);
 		chaos(s);
 		if (step_any(s)) {
 			fruitless = spins = idle = 0;

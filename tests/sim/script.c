@@ -234,7 +234,7 @@ void script_make(struct sim *s, uint32_t ops)
 	struct measure m = { .ops = ops };
 	const struct plan *p = &s->plan;
 
-	m.kills = rng_percent(&s->rng, 45) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 5) ? 40 : 6) : 0;
+	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6) : 0;
 	m.losses = p->track && rng_percent(&s->rng, 30) ? rng_range(&s->rng, 1, 4) : 0;
 	m.changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 10) : 0;
 	m.resizes = p->resizable ? rng_range(&s->rng, 1, 12) : 0;

@@ -192,7 +192,7 @@ static void text(char *to, size_t size, const char *from)
 		fprintf(stderr, "sim: '%.40s...' is too long\n", from);
 		exit(2);
 	}
-	strcpy(to, from);
+	snprintf(to, size, "%s", from);
 }
 
 static void parse(int argc, char **argv, struct options *opt)

@@ -14,7 +14,8 @@
  *   S4  cached_check() holds between any two steps
  *   S5  a cache reaches the size that it was asked to have
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
- *   S7  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
+ *   S8  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -201,7 +202,7 @@ void shrink(const struct choice *c, const struct failure *failure);
 /* ---- world.c: segment and peers ----
  * A run that fails leaves all behind: no other may follow. */
 void world_open(struct sim *s);
-void world_close(struct sim *s);		/* orderly, with all that S6 asks */
+void world_close(struct sim *s);		/* orderly, with all that S8 asks */
 void node_start(struct sim *s, enum node_id id);
 void node_kill(struct sim *s, enum node_id id);
 /* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and false is returned. */
@@ -210,6 +211,7 @@ void node_tend(struct sim *s);			/* goes on with starting those that are not ser
 void world_power_loss(struct sim *s);
 void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4 */
+void world_check_polls(struct sim *s);		/* S6 */
 void world_keep_tiny(struct sim *s);		/* cached may have changed its size: it is to have the pages that were planned */
 bool world_is_sized(struct sim *s);		/* S5 */
 bool is_cache(enum node_id id);
@@ -241,6 +243,11 @@ void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
 void promise_check_stored(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
 bool promise_waits(const struct sim *s);	/* whether they do */
 void object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX]);
+
+/* ---- started.c: rule R3 (S7) ---- */
+void started_watch(struct sim *s);
+void started_check_kill(struct sim *s, struct node *n);
+void started_check_answer(struct xport *port, const struct xreq *r, int64_t result);
 
 /* ---- dump.c ---- */
 void cached_dump(struct peer *p, FILE *out);

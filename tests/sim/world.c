@@ -167,6 +167,8 @@ void node_kill(struct sim *s, enum node_id id)
 	struct node *n = &s->node[id];
 
 	sim_log(s, "%s is killed", node_name(id));
+	if (is_cache(id))
+		started_check_kill(s, n);
 	peer_close(n->p, XSEG_CLOSE_ABANDON);
 	peer_destroy(n->p);
 	n->p = NULL;
@@ -210,7 +212,6 @@ void nodes_spare(struct sim *s)
 		s->node[i].cutting = false;
 }
 
-/* S6: requests that another port's thread is done with, and writes that are slowed. */
 static void check_polls(struct sim *s, struct node *n)
 {
 	struct cached *k = cached_of(n->p);
@@ -229,10 +230,16 @@ static void check_polls(struct sim *s, struct node *n)
 void world_check(struct sim *s)
 {
 	for (uint32_t i = 0; i < NR_NODES; i++)
-		if (is_cache(i) && s->node[i].p && s->node[i].serving) {
+		if (is_cache(i) && s->node[i].serving)
 			cached_check(s->node[i].p);
+}
+
+/* Requests that another port's thread is done with, and writes that are slowed. */
+void world_check_polls(struct sim *s)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (is_cache(i) && s->node[i].serving)
 			check_polls(s, &s->node[i]);
-		}
 }
 
 static bool all_serving(struct sim *s)
@@ -346,6 +353,7 @@ void world_open(struct sim *s)
 	s->seg = segment(s);
 	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors, is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
 	s->waits = promise_waits(s);
+	started_watch(s);
 	s->now = 1000 * SEC;
 	clients_open(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)
