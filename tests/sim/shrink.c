@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tests/sim/sim.h"
 
 #define ORDERS 4u				/* that each candidate is tried in */
-#define RUNS   3000u				/* in all */
+#define RUNS   3000u				/* in all, */
+#define CPU_S  60				/* and seconds of the processor */
 
 struct shrinker {
 	struct choice best, next;		/* what fails so far; what is tried */
@@ -23,8 +25,23 @@ struct shrinker {
 	struct plan plan;			/* and as it is tried */
 	bool *kept;				/* by item */
 	uint32_t nr_items, nr_kept, runs;
+	time_t began_s;				/* of the processor's time */
 	struct failure failure, last;		/* failure: of `best` */
 };
+
+/* What the runs took so far. */
+static time_t cpu_s(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return u.ru_utime.tv_sec + u.ru_stime.tv_sec;
+}
+
+static bool may_run(const struct shrinker *h)
+{
+	return h->runs < RUNS && cpu_s() < h->began_s + CPU_S;
+}
 
 static size_t add(char *to, size_t at, size_t size, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
@@ -75,7 +92,7 @@ static bool still_fails(struct shrinker *h)
 	h->next = h->best;
 	if (!write_only(h) || !write_with(h))
 		return false;
-	for (uint32_t i = 0; i < ORDERS && h->runs < RUNS; i++, h->next.order++) {
+	for (uint32_t i = 0; i < ORDERS && may_run(h); i++, h->next.order++) {
 		h->runs++;
 		if (runs_pass(&h->next, 1, true, &h->last) || strcmp(h->last.kind, h->failure.kind) != 0)
 			continue;
@@ -106,7 +123,7 @@ static bool shrink_script(struct shrinker *h)
 
 	assert(out);
 	for (uint32_t size = (h->nr_kept + 1) / 2; size; size /= 2)
-		for (uint32_t at = 0; at < h->nr_items && h->runs < RUNS;) {
+		for (uint32_t at = 0; at < h->nr_items && may_run(h);) {
 			n = leave_out(h, &at, size, out);
 			if (n == 0 || still_fails(h))
 				continue;
@@ -159,7 +176,7 @@ void shrink(const struct choice *c, const struct failure *failure)
 
 	if (!sim_init(&s, c))
 		return;
-	h = (struct shrinker){ .best = *c, .plan = s.plan, .nr_items = s.nr_items, .failure = *failure };
+	h = (struct shrinker){ .best = *c, .plan = s.plan, .nr_items = s.nr_items, .failure = *failure, .began_s = cpu_s() };
 	h.best.verbose = false;
 	h.kept = calloc(s.nr_items, sizeof(*h.kept));
 	assert(h.kept);
@@ -172,7 +189,7 @@ void shrink(const struct choice *c, const struct failure *failure)
 		return;
 	h.seeds = s.plan;
 	sim_fini(&s);
-	while ((shrink_script(&h) | shrink_plan(&h)) && h.runs < RUNS)
+	while ((shrink_script(&h) | shrink_plan(&h)) && may_run(&h))
 		;
 	print(&h, &s);
 	free(h.kept);
