@@ -37,7 +37,7 @@ try()
 	sentence="$name is caught"
 	if ! copy_tree "$tree" >"$tree.log" 2>&1; then
 		not_ok "$sentence" "$tree.log"
-	elif ! patch -p1 -d "$tree" --no-backup-if-mismatch <"$1" >"$tree.log" 2>&1; then
+	elif ! patch -p1 -F0 -d "$tree" --no-backup-if-mismatch <"$1" >"$tree.log" 2>&1; then
 		echo "$1 does not apply: it has to follow the code" >>"$tree.log"
 		not_ok "$sentence" "$tree.log"
 	elif ! make -C "$tree" BUILD=build build/tests/sim >"$tree.log" 2>&1; then
@@ -46,9 +46,10 @@ try()
 	elif timeout 1200 "$tree/build/tests/sim" --no-shrink --seeds "$SEEDS" >"$tree.log" 2>&1; then
 		head -n 1 "$1" >>"$tree.log"
 		not_ok "$name survives $SEEDS seeds: a hole in the simulator" "$tree.log"
+	elif line=$(grep -am1 '^not ok - seed ' "$tree.log"); then
+		ok "$name is caught: ${line#not ok - }"
 	else
-		line=$(grep -am1 '^not ok - ' "$tree.log")
-		ok "$name is caught: ${line:-$(tail -n 1 "$tree.log")}"
+		not_ok "$sentence" "$tree.log"
 	fi | cut -c 1-240
 	rm -rf "$tree"
 }
@@ -57,6 +58,7 @@ export -f try copy_tree ok not_ok
 need patch
 make -s "BUILD=${BUILD#"$root"/}" "${BUILD#"$root"/}/tests/sim" >"$work/log" 2>&1 || { not_ok "the simulator is built" "$work/log"; finish; }
 find tests/sim/mutants -name '*.patch' | sort | grep -E -- "${1:-.}" >"$work/list"
+[ -s "$work/list" ] || { not_ok "there are mutants"; finish; }
 xargs -P "${JOBS:-$(nproc)}" -I{} bash -c 'try "$1"' try {} <"$work/list" | tee "$work/result"
 nr_failed=$(grep -c '^not ok - ' "$work/result")
 finish
