@@ -2,7 +2,7 @@
 # run.sh - runs every test and counts them.
 #
 # Usage: tests/run.sh [PATTERN]      an extended regular expression over names such as unit/xq_test,
-#                                    model, sim, tidy/layers, system/plug
+#                                    model, sim, sim-mutants (LONG), tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100)
 #
@@ -210,6 +210,9 @@ if [ -z "$SAN" ] && [ -x tests/model/run.sh ]; then
 fi
 if [ -x "$BUILD/tests/sim" ]; then
 	run lines sim 120 env XSEG_SEGMENT="test-$$-sim" "${fixed[@]}" "$BUILD/tests/sim" --seeds "$seeds"
+fi
+if [ -n "$LONG" ] && [ -z "$SAN" ]; then
+	run lines sim-mutants 120 tests/sim/mutants.sh
 fi
 run_scripts tidy
 run_scripts system

@@ -252,6 +252,11 @@ void xseg_req_free(struct xport *port, struct xreq *r)
 	xpool_put(&port->free, r->index);
 }
 
+uint32_t xseg_nr_requests(struct xseg *seg)
+{
+	return seg->geo.nr_requests;
+}
+
 uint32_t xseg_port_nr_requests(struct xport *port)
 {
 	return port->req_nr;

@@ -250,6 +250,7 @@ void xseg_pages_give(struct xseg_peer *peer, uint32_t first_page);
 uint32_t xseg_nr_free_pages(struct xseg *seg);	/* that are nobody's, at this moment: whole extents */
 void *xseg_page(struct xseg *seg, uint32_t page);	/* address; asserts the range */
 uint32_t xseg_nr_pages(struct xseg *seg);
+uint32_t xseg_nr_requests(struct xseg *seg);	/* of all ports: an index of a request is less */
 /* A page's owner word: what its owner says of it (cached: which bucket it is). One writer: the owner. */
 void xseg_page_owner_set(struct xseg *seg, uint32_t page, uint64_t owner);
 uint64_t xseg_page_owner(struct xseg *seg, uint32_t page);

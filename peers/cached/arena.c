@@ -173,14 +173,12 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 				    .ops = &object_hooks, .arg = k };
 	uint32_t seg_pages = xseg_nr_pages(k->peer.seg), i;
 	struct xlist_node *nodes;
-	struct xseg_info info;
 	void *free_pages, *free_lists;
 
-	xseg_get_info(k->peer.seg, &info);
-	k->nr_requests = info.nr_requests;
+	k->nr_requests = xseg_nr_requests(k->peer.seg);
 	k->objects = cached_alloc(k, (size_t)nr_entries(k) * sizeof(*k->objects));
-	k->creqs = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->creqs));
-	k->children = cached_alloc(k, (size_t)info.nr_requests * sizeof(*k->children));
+	k->creqs = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->creqs));
+	k->children = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->children));
 	k->chunk_free = cached_alloc(k, seg_pages);
 	k->lists = cached_alloc(k, NR_LISTS * sizeof(k->lists[0]));
 	free_lists = cached_alloc(k, xpool_mem_bytes(NR_LISTS));

@@ -136,8 +136,9 @@ void cached_check(struct peer *p)
 static void unlimit_pages(struct cached *k)
 {
 	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg) && k->withheld; page++) {
-		if (xseg_page_owner(k->peer.seg, page) != OWNER_WITHHELD)
-			continue;
+		if (xseg_page_owner(k->peer.seg, page) != OWNER_WITHHELD ||
+		    atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) == EXTENT_NOT_OURS)
+			continue;	/* another cache's test may do the same */
 		xseg_page_owner_set(k->peer.seg, page, 0);
 		k->withheld--;
 		pool_put(k, page);

@@ -193,14 +193,18 @@ static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
 		bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_INVALID, 0, 0));
 }
 
-/* Another thread got the chunks that went while an edge was loaded: edges become absent again, and all begins anew. */
+/* There is no chunk that it lacks, and no page to cut: edges become absent again, and all begins anew when there is one more than it needs. */
 static void write_restart(struct cport *ps, struct creq *c)
 {
+	uint32_t need = c->nr + 1u;
+
 	edge_release(ps, c, 0);
 	edge_release(ps, c, c->nr - 1u);
 	room_put(ps, c->obj, c->first, c->nr, c->page, c->nr_pages);
 	c->nr_pages = 0;
 	if (c->other) {
+		need += c->aside[0] != NO_PAGE;
+		need += c->aside[1] != NO_PAGE;
 		aside_put(ps, c);
 		object_put(ps, c->other);
 		c->other = NULL;
@@ -208,7 +212,7 @@ static void write_restart(struct cport *ps, struct creq *c)
 	}
 	if (c->obj->waiters)
 		object_wake(ps, c->obj);
-	pages_wait(ps, c, c->nr + 1u);
+	pages_wait(ps, c, need);
 }
 
 /* Pages for the buckets that need one, and chunks. Returns 0, or how many pages to wait for. */
@@ -266,7 +270,8 @@ void write_step(struct cport *ps, struct creq *c)
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
-	if (!chunks_ensure(ps, o, c->first, c->nr)) {
+	/* a copy comes without; of a write's one may have gone to another thread while an edge was loaded */
+	if (room_get(ps, o, c->first, c->nr, NULL, 0, false)) {
 		write_restart(ps, c);
 		return;
 	}
@@ -355,16 +360,22 @@ void through_deleted(struct cport *ps, struct object *o, bool deleted)
 	}
 }
 
-/* A flush of the object ended: it covers those who had been applied when it started. */
+/* Whether a flush that ended covers bucket b for c: c had been applied when it started. One that is not applied wants what was there when
+ * it came: that may have been on its way already, and was if the bucket is clean now. */
+static bool covers(struct cport *ps, struct object *o, const struct child *ch, const struct creq *c, uint32_t b)
+{
+	return b >= ch->first && b < (uint32_t)ch->first + ch->nr &&
+	       (ch->seq >= c->seq || (!c->applied && !bucket_is_dirty(slot_state(slot_get(ps->cache, o, b)))));
+}
+
+/* A flush of the object ended: those whom it covers wait for those of its buckets no more. */
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error)
 {
 	struct creq **at = &o->through, *c;
 
 	while ((c = *at) != NULL) {
-		for (uint32_t i = 0; i < c->nr && ch->seq >= c->seq; i++) {
-			uint32_t b = c->first + i;
-
-			if (b < ch->first || b >= (uint32_t)ch->first + ch->nr || creq_is_done(c, i))
+		for (uint32_t i = 0; i < c->nr; i++) {
+			if (creq_is_done(c, i) || !covers(ps, o, ch, c, c->first + i))
 				continue;
 			creq_set_done(c, i);
 			if (error)

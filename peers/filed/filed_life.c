@@ -27,11 +27,8 @@ static struct filed *filed_of(struct peer *p)
 
 static int ops_alloc(struct filed *f)
 {
-	struct xseg_info info;
-	uint32_t nr, i;
+	uint32_t nr = xseg_nr_requests(f->peer.seg) + OPS_SPARE, i;
 
-	xseg_get_info(f->peer.seg, &info);
-	nr = info.nr_requests + OPS_SPARE;
 	f->ops = calloc(nr, sizeof(*f->ops));
 	f->fua = calloc(f->files.nr, sizeof(*f->fua));
 	if (!f->ops || !f->fua)

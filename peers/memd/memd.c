@@ -388,11 +388,8 @@ static uint64_t memd_poll(struct peer_port *pp)
 
 static int ops_alloc(struct memd *m)
 {
-	struct xseg_info info;
-	uint32_t nr, i;
+	uint32_t nr = xseg_nr_requests(m->peer.seg) + OPS_SPARE, i;
 
-	xseg_get_info(m->peer.seg, &info);
-	nr = info.nr_requests + OPS_SPARE;
 	m->ops = calloc(nr, sizeof(*m->ops));
 	if (!m->ops)
 		return -ENOMEM;
@@ -528,6 +525,17 @@ void memd_power_loss(struct peer *p)
 {
 	assert(memd_of(p)->track_flush);
 	memd_store_power_loss(&memd_of(p)->store);
+}
+
+const void *memd_page(struct peer *p, const char *object, uint32_t nr)
+{
+	struct memd *m = memd_of(p);
+	uint32_t i = memd_object_find(&m->store, xseg_hash(object, strlen(object)), object);
+	const void *page = NULL;
+
+	if (i != MEMD_NONE)
+		memd_store_get(&m->store, i, nr, 1, &page);
+	return page;
 }
 
 const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr)

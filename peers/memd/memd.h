@@ -21,7 +21,9 @@
  * Needs the option track_flush; no request may be at the peer (kill it and let a successor do it,
  * or wait until it is idle). */
 void memd_power_loss(struct peer *p);
-/* What it would leave of a page of an object: the page's contents, or NULL for zeroes. */
+/* A page of an object: its contents, or NULL for zeroes. What the store has now, */
+const void *memd_page(struct peer *p, const char *object, uint32_t nr);
+/* and what a loss of power would leave of it. */
 const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr);
 
 #endif

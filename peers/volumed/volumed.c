@@ -238,14 +238,12 @@ static int take_pages(struct volumed *vd, struct xseg_error *err)
 static int volumed_init(struct peer *p, struct xseg_error *err)
 {
 	struct volumed *vd = (struct volumed *)p;
-	struct xseg_info seg;
 	uint32_t i;
 	int rc;
 
-	xseg_get_info(p->seg, &seg);
 	vd->volume = aligned_alloc(64, VD_SLOTS * sizeof(*vd->volume));
 	vd->counters = calloc((size_t)VD_SLOTS * p->nr_ports, sizeof(*vd->counters));
-	vd->context = calloc(seg.nr_requests, sizeof(*vd->context));
+	vd->context = calloc(xseg_nr_requests(p->seg), sizeof(*vd->context));
 	vd->port = calloc(p->nr_ports, sizeof(*vd->port));
 	if (!vd->volume || !vd->counters || !vd->context || !vd->port) {
 		rc = xseg_fail(err, -ENOMEM, "out of memory");

@@ -1,59 +1,39 @@
 /* chaos - what disturbs a run, between two steps: kills, losses of power, faults of the store, options changed live.
  *
- * Contract: called by the scheduler. The dice are thrown once for each I/O that clients send, so that a plan's number of
- * disturbances is met about.
+ * Contract: called by the scheduler. What it does is in the script, in its place between the I/Os. What cannot be done just then (the
+ * peer is dead, the administrator waits for an answer) is left out.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/sim/sim.h"
 
-static const char *const faults[] = {
-	"write:5%:EIO", "write:40%:EIO", "read:5%:EIO", "read:30%:EIO", "flush:30%:EIO", "any:10%:EIO", "write:20%:ENOSPC",
-	"any:4%:stall=2s", "write:100%:EIO", "read:100%@3:EIO", "write:100%@2:EIO", "write:10%:short", "read:10%:short",
-};
-#define NR_FAULTS (sizeof(faults) / sizeof(faults[0]))
-
-/* Live changes of cached and memd. */
-static const struct change {
-	enum node_id node;
-	const char *line;
-} changes[] = {
-	{ NODE_CACHED, "set policy=write-through" }, { NODE_CACHED, "set policy=write-through" },
-	{ NODE_CACHED, "set policy=write-back" }, { NODE_CACHED, "set policy=write-back" },
-	{ NODE_CACHED, "set policy=write-around" }, { NODE_CACHED, "set policy=pass-through" },
-	{ NODE_CACHED, "set dirty_high=100 dirty_low=0" }, { NODE_CACHED, "set dirty_high=3 dirty_low=1" },
-	{ NODE_CACHED, "set dirty_age=1ms" }, { NODE_CACHED, "set dirty_age=20s" }, { NODE_CACHED, "set flush_rate=2M" },
-	{ NODE_CACHED, "set flush_rate=0" }, { NODE_CACHED, "drop" }, { NODE_CACHED, "status" }, { NODE_CACHED, "get" },
-	{ NODE_MEMD, "set latency=0" }, { NODE_MEMD, "set latency=3ms jitter=9ms" }, { NODE_MEMD, "set jitter=100us" },
-};
-
-static void kill_one(struct sim *s)
+static void kill_one(struct sim *s, const struct item *it)
 {
-	enum node_id id = rng_below(&s->rng, NR_NODES);
+	struct node *n = &s->node[it->node];
 
-	if (!s->plan.node[id] || !s->node[id].p)
+	if (!s->plan.node[it->node] || !n->p)
 		return;
-	if (rng_one_in(&s->rng, 3)) {
-		node_kill(s, id);
-		return;
-	}
-	s->node[id].cutting = true;
-	s->node[id].cut_calls = rng_below(&s->rng, 40);
+	n->death = it;
+	n->deaths = 0;
+	n->cutting = it->calls > 0;
+	n->cut_calls = it->calls - 1;
+	if (!it->calls)
+		node_kill(s, it->node);
 }
 
-static void fault_begin(struct sim *s)
+static void fault_begin(struct sim *s, const struct item *it)
 {
 	char line[64];
 
-	if (!s->node[NODE_MEMD].serving)
+	if (!s->node[NODE_MEMD].serving || s->admin.r || s->faulty)
 		return;
-	snprintf(line, sizeof(line), "set fail=%s", faults[rng_below(&s->rng, NR_FAULTS)]);
+	snprintf(line, sizeof(line), "set fail=%s", it->text);
 	s->oracle.halves |= strstr(line, "short") != NULL;
 	s->faulty = s->errors_ok = true;
 	s->healing = false;
-	s->heal_ns = s->now + rng_range(&s->rng, 1, 5000) * MS;
-	s->heal_at = s->issued + rng_range(&s->rng, 10, 80);
+	s->heal_ns = s->now + it->down * MS;
+	s->heal_at = s->issued + it->nr;
 	admin_send(s, NODE_MEMD, line);
 }
 
@@ -71,32 +51,56 @@ static void heal(struct sim *s)
 	s->healing = true;
 }
 
-/* Half of the losses come when something has just been promised. */
 static void lose_power(struct sim *s)
 {
+	s->loss_due = false;
 	if (!s->faulty && !s->admin.r)
 		world_power_loss(s);
 }
 
-/* Some sizes are more than the segment has. A volumed that has never served has still to take its buffers. */
-static void resize(struct sim *s)
+/* A volumed that has never served has still to take its buffers: until then no cache takes more memory. */
+static void change(struct sim *s, const struct item *it)
 {
-	char line[32];
+	char line[96];
 
-	if (s->plan.node[NODE_VOLUMED] && !s->node[NODE_VOLUMED].serving)
+	bool resize = strstr(it->text, "memory=");
+
+	if (!s->plan.node[it->node] || s->admin.r || (s->faulty && !resize))
 		return;
-	snprintf(line, sizeof(line), "set memory=%uM", 4 + 2 * rng_below(&s->rng, 7));
-	admin_send(s, NODE_CACHED, line);
+	if (resize && s->plan.node[NODE_VOLUMED] && !s->node[NODE_VOLUMED].serving)
+		return;
+	if (it->volume == EVERY)
+		snprintf(line, sizeof(line), "%s", it->text);
+	else
+		snprintf(line, sizeof(line), "volume-set id=%u %s", s->volume_id[it->volume % s->plan.nr_volumes], it->text);
+	admin_send(s, it->node, line);
 }
 
-static bool chance(struct sim *s, uint32_t wanted)
+static void perform(struct sim *s, const struct item *it)
 {
-	return rng_below(&s->rng, s->plan.ops) < wanted;
+	switch ((enum act)it->act) {
+	case ACT_KILL:
+		kill_one(s, it);
+		break;
+	case ACT_LOSS:
+		s->loss_due = it->promised;
+		if (!it->promised)
+			lose_power(s);
+		break;
+	case ACT_FAULT:
+		fault_begin(s, it);
+		break;
+	case ACT_CHANGE:
+		change(s, it);
+		break;
+	default:
+		break;
+	}
 }
 
 void chaos(struct sim *s)
 {
-	const struct change *c;
+	const struct item *it;
 
 	node_tend(s);
 	if (s->faulty && (s->now >= s->heal_ns || s->issued >= s->heal_at || !s->issuing))
@@ -104,25 +108,11 @@ void chaos(struct sim *s)
 	admin_replies(s);
 	if (!s->issuing)
 		return;
-	if (s->promised && rng_below(&s->rng, 60) < s->plan.losses)
+	if (s->promised && s->loss_due)
 		lose_power(s);
 	s->promised = false;
-	if (s->issued == s->chaos_at)
-		return;
-	s->chaos_at = s->issued;
-	if (chance(s, s->plan.kills))
-		kill_one(s);
-	if (chance(s, s->plan.losses))
-		lose_power(s);
-	if (!s->admin.r && chance(s, s->plan.resizes))
-		resize(s);
-	if (s->admin.r || s->faulty)
-		return;
-	if (s->plan.faults && chance(s, 4))
-		fault_begin(s);
-	else if (chance(s, s->plan.changes)) {
-		c = &changes[rng_below(&s->rng, sizeof(changes) / sizeof(changes[0]))];
-		if (s->plan.node[c->node])
-			admin_send(s, c->node, c->line);
+	while ((it = script_next(s)) && it->act != ACT_IO) {
+		s->at++;
+		perform(s, it);
 	}
 }

@@ -88,7 +88,7 @@ static void address(struct sim *s, const struct io *io, struct xreq *r)
 
 static bool is_write(uint8_t op)
 {
-	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_DELETE;
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_COPY || op == XSEG_OP_DELETE;
 }
 
 static bool has_data(uint8_t op)
@@ -110,10 +110,25 @@ static void prepare_data(struct sim *s, struct io *io)
 	}
 }
 
+/* The name of the object to copy from is text in the first page. */
+static void prepare_copy(struct sim *s, struct io *io)
+{
+	io->r->nr_pages = 1;
+	io->r->page[0] = io->page[0];
+	object_name(s, io->source, (uint64_t)io->first * ORACLE_SECTOR / s->plan.object_size, xseg_page(s->seg, io->page[0]));
+}
+
+static uint32_t write_begin(struct sim *s, const struct io *io, bool fua)
+{
+	if (io->op == XSEG_OP_COPY)
+		return oracle_copy_begin(&s->oracle, io->volume, io->first, io->nr, io->source, fua);
+	return oracle_write_begin(&s->oracle, io->volume, io->first, io->nr, io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
+}
+
 static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 {
 	struct xreq *r = xseg_req_alloc(c->port);
-	uint32_t top = xseg_peer_find(s->seg, s->node[world_top(s)].cls->kind);
+	uint32_t top = xseg_peer_find(s->seg, node_name(world_top(s)));
 
 	if (!r)
 		sim_fail(s, "a client has no request left: leaked");
@@ -124,12 +139,13 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 	address(s, io, r);
 	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE ? 0 : io->nr * ORACLE_SECTOR;
 	if (is_write(io->op))
-		io->write = oracle_write_begin(&s->oracle, io->volume, io->first, io->nr,
-					       io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
+		io->write = write_begin(s, io, fua);
 	io->begin = io->op == XSEG_OP_READ ? oracle_read_begin(&s->oracle) : oracle_now(&s->oracle);
 	io->issued_ns = s->now;
 	if (has_data(io->op))
 		prepare_data(s, io);
+	if (io->op == XSEG_OP_COPY)
+		prepare_copy(s, io);
 	sim_log(s, "%td: %s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op), io->volume, io->first, io->nr,
 		fua ? " FUA" : "", is_write(io->op) ? io->write : 0, io->begin);
 	if (xseg_req_submit(c->port, r, top))
@@ -138,54 +154,6 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 }
 
 /* ---- what to send ---- */
-
-/* Ranges near a few hot places, so that they overlap, cross buckets and cross objects. */
-static void choose_range(struct sim *s, struct io *io)
-{
-	struct rng *g = &s->rng;
-	uint32_t total = s->plan.sectors[io->volume], most = s->plan.max_io / ORACLE_SECTOR, hot, dice = rng_below(g, 100);
-
-	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, 6)) >> 32) % total);
-	if (rng_one_in(g, 3))
-		hot = hot / object_sectors(s) * object_sectors(s);
-	io->first = rng_percent(g, 80) ? hot + rng_below(g, 24) : rng_below(g, total);
-	io->first = io->first > 12 ? io->first - 12 : 0;
-	if (dice < 40)
-		io->nr = rng_range(g, 1, 20);
-	else if (dice < 75)
-		io->nr = 8 * rng_range(g, 1, 4);
-	else
-		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
-	if (dice >= 50 && dice < 90)
-		io->first &= ~7u;
-	if (s->plan.slow && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
-		io->first = rng_below(g, total) & ~7u;
-		io->nr = 8 * rng_range(g, 1, 4);
-	}
-	if (io->first >= total)
-		io->first = total - 1;
-	if (io->nr > total - io->first)
-		io->nr = total - io->first;
-	if (!s->plan.node[NODE_VOLUMED] && io->first % object_sectors(s) + io->nr > object_sectors(s))
-		io->nr = object_sectors(s) - io->first % object_sectors(s);
-}
-
-static uint8_t choose_op(struct sim *s)
-{
-	uint32_t dice = rng_below(&s->rng, 100);
-
-	if (dice < 44)
-		return s->plan.slow && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
-	if (dice < 86)
-		return XSEG_OP_WRITE;
-	if (dice < 91)
-		return s->plan.slow && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
-	if (dice < 94)
-		return XSEG_OP_DISCARD;
-	if (dice < 97)
-		return XSEG_OP_WRITE_ZEROES;
-	return dice < 99 || !s->plan.deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
-}
 
 static struct io *free_io(struct sim *s, struct client *c)
 {
@@ -204,22 +172,61 @@ static void whole_object(struct sim *s, struct io *io)
 	io->nr = n < total - io->first ? n : total - io->first;
 }
 
-bool client_issue(struct sim *s, struct client *c)
+/* What the script says, within the volumes that there are. */
+static void fit_range(struct sim *s, struct io *io, const struct item *it)
 {
-	struct io *io = free_io(s, c);
+	uint32_t total, n = object_sectors(s);
 
-	if (!io || !c->port)
-		return false;
-	io->op = choose_op(s);
-	io->volume = rng_below(&s->rng, s->plan.nr_volumes);
-	choose_range(s, io);
+	io->op = it->op;
+	io->volume = it->volume == ORACLE_VOLUMES ? ORACLE_VOLUMES : it->volume % s->plan.nr_volumes;
+	total = io->volume == ORACLE_VOLUMES ? UINT32_MAX : s->plan.sectors[io->volume];
+	io->first = it->first < total ? it->first : total - 1;
+	io->nr = it->nr < total - io->first ? it->nr : total - io->first;
+	if (!s->plan.node[NODE_VOLUMED] && io->first % n + io->nr > n)
+		io->nr = n - io->first % n;
 	if (io->op == XSEG_OP_DELETE)
 		whole_object(s, io);
-	if (io->op == XSEG_OP_FLUSH && rng_one_in(&s->rng, 3))
-		io->volume = ORACLE_VOLUMES;
-	send(s, c, io, is_write(io->op) && io->op != XSEG_OP_DELETE && rng_one_in(&s->rng, 8));
+	io->source = it->source % s->plan.nr_volumes;
+}
+
+/* Whether it would change what a COPY that is out copies. */
+static bool disturbs_copy(struct sim *s, const struct io *io)
+{
+	for (uint32_t i = 0; is_write(io->op) && i < s->plan.nr_clients; i++)
+		for (uint32_t k = 0; k < s->plan.depth; k++) {
+			const struct io *out = &s->client[i].io[k];
+
+			if (out->r && out->op == XSEG_OP_COPY && out->source == io->volume && io->first < out->first + out->nr &&
+			    out->first < io->first + io->nr)
+				return true;
+		}
+	return false;
+}
+
+/* Only what is settled is copied; else the same sectors are read, which helps to settle them. */
+static void fit_copy(struct sim *s, struct io *io)
+{
+	if (io->source != io->volume && !s->plan.node[NODE_VOLUMED] && oracle_is_settled(&s->oracle, io->source, io->first, io->nr))
+		return;
+	io->op = XSEG_OP_READ;
+}
+
+bool client_issue(struct sim *s, struct client *c)
+{
+	const struct item *it = script_next(s);
+	struct io *io = free_io(s, c);
+
+	if (!io || !c->port || !it || it->act != ACT_IO)
+		return false;
+	fit_range(s, io, it);
+	if (disturbs_copy(s, io))
+		return false;
+	s->at++;
+	if (io->op == XSEG_OP_COPY)
+		fit_copy(s, io);
+	send(s, c, io, is_write(io->op) && io->op != XSEG_OP_DELETE && it->fua);
 	s->issued++;
-	if (rng_percent(&s->rng, 70))
+	if (it->publish)
 		xseg_port_flush(c->port);
 	return true;
 }
@@ -229,6 +236,8 @@ bool client_issue(struct sim *s, struct client *c)
 static bool expected_error(struct sim *s, const struct io *io, int64_t result)
 {
 	if (io->op == XSEG_OP_INFO && result == -ENOENT && !s->plan.node[NODE_VOLUMED])
+		return true;
+	if (io->op == XSEG_OP_COPY && result == -ENOENT)	/* the source was never written */
 		return true;
 	if (!s->errors_ok)
 		return false;
@@ -266,6 +275,8 @@ static void write_answer(struct sim *s, const struct io *io, bool good, bool fua
 {
 	oracle_write_end(&s->oracle, io->write, good);
 	s->nr_writes += good;
+	if (good)
+		promise_check_stored(s, io->volume, io->first, io->nr);
 	if (!good || !fua)
 		return;
 	s->promised = true;

@@ -2,22 +2,31 @@
  *
  * The linker leads the calls by which peers change shared memory through here (--wrap, see the Makefile). When a cut is
  * armed, the call that it fell on is the last thing, or the first thing not, that the peer does: the scheduler goes on
- * outside, and closes the peer as a kill would leave it. What the callback had in private memory is gone with it.
+ * outside, and closes the peer as a kill would leave it. What the callback had in private memory is gone with it, and
+ * so are its locks. A cut may be aimed: at looks at pages, too, so that it falls between two pages of one request's data; or at slots
+ * alone, so that it often falls between two of one write.
  *
- * Contract: one thread; no wrapped function is called with a lock held.
+ * Contract: one thread. No cut falls while the control lock is held: what is done under it is finished by whoever takes it next,
+ * and here there is nobody whose process ends (tests/unit/xseg_kill_test.c kills there).
  */
+#include "peers/cached/cached.h"
 #include "tests/sim/sim.h"
+#include "xseg/internal.h"
 
 static struct {
 	bool armed;
+	enum aim aim;
 	uint32_t left;				/* calls before it falls */
+	uint32_t locked;			/* the control lock is held */
 	jmp_buf *to;
 } cut;
 
-void cut_arm(uint32_t calls, jmp_buf *to)
+void cut_arm(uint32_t calls, enum aim aim, jmp_buf *to)
 {
 	cut.armed = true;
+	cut.aim = aim;
 	cut.left = calls;
+	cut.locked = 0;
 	cut.to = to;
 }
 
@@ -34,12 +43,18 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0";
 }
 
-static void point(void)
+static void fall(void)
 {
-	if (!cut.armed || cut.left--)
+	if (!cut.armed || cut.locked || cut.left--)
 		return;
 	cut.armed = false;
 	longjmp(*cut.to, 1);
+}
+
+static void point(void)
+{
+	if (cut.aim != AIM_SLOTS)
+		fall();
 }
 
 #define WRAP_VOID(name, params, args) \
@@ -52,12 +67,12 @@ static void point(void)
 		point(); \
 	}
 
-#define WRAP_INT(name, params, args) \
-	int __real_##name params; \
-	int __wrap_##name params; \
-	int __wrap_##name params \
+#define WRAP(type, name, params, args) \
+	type __real_##name params; \
+	type __wrap_##name params; \
+	type __wrap_##name params \
 	{ \
-		int rc; \
+		type rc; \
 \
 		point(); \
 		rc = __real_##name args; \
@@ -69,12 +84,61 @@ static void point(void)
 /* clang-format off */
 WRAP_VOID(xseg_req_start, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_req_apply, (struct xport *port, struct xreq *r), (port, r))
-WRAP_VOID(xseg_req_answer, (struct xport *port, struct xreq *r, int64_t result), (port, r, result))
 WRAP_VOID(xseg_req_free, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_port_flush, (struct xport *port), (port))
 WRAP_VOID(xseg_page_owner_set, (struct xseg *seg, uint32_t page, uint64_t owner), (seg, page, owner))
 WRAP_VOID(xseg_pages_give, (struct xseg_peer *peer, uint32_t first), (peer, first))
-WRAP_INT(xseg_pages_take, (struct xseg_peer *peer, uint32_t nr, uint32_t *page), (peer, nr, page))
-WRAP_INT(xseg_req_submit, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
-WRAP_INT(xseg_req_forward, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
+WRAP_VOID(xs_offer_answer, (struct xport *port, uint32_t to, uint64_t offer), (port, to, offer))
+WRAP_VOID(xs_bell_ring, (struct xseg *seg, uint32_t bell, uint32_t *rung), (seg, bell, rung))
+WRAP(int, xseg_pages_take, (struct xseg_peer *peer, uint32_t nr, uint32_t *page), (peer, nr, page))
+WRAP(int, xseg_req_submit, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
+WRAP(int, xseg_req_forward, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
+WRAP(struct xreq *, xs_req_accept, (struct xport *port, uint64_t offer, uint32_t queue), (port, offer, queue))
+WRAP(bool, xs_req_take, (struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state), (port, r, index, place, state))
 /* clang-format on */
+
+void __real_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
+void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
+void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
+{
+	started_check_answer(port, r, result);
+	point();
+	__real_xseg_req_answer(port, r, result);
+	point();
+}
+
+void __real_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
+{
+	fall();
+	__real_bucket_set(ps, o, b, word);
+	fall();
+}
+
+void *__real_xseg_page(struct xseg *seg, uint32_t page);
+void *__wrap_xseg_page(struct xseg *seg, uint32_t page);
+void *__wrap_xseg_page(struct xseg *seg, uint32_t page)
+{
+	if (cut.aim == AIM_PAGES)
+		fall();
+	return __real_xseg_page(seg, page);
+}
+
+int __real_xs_control_lock(struct xseg *seg);
+int __wrap_xs_control_lock(struct xseg *seg);
+int __wrap_xs_control_lock(struct xseg *seg)
+{
+	int fd = __real_xs_control_lock(seg);
+
+	cut.locked += fd >= 0;
+	return fd;
+}
+
+void __real_xs_control_unlock(int fd);
+void __wrap_xs_control_unlock(int fd);
+void __wrap_xs_control_unlock(int fd)
+{
+	cut.locked--;
+	__real_xs_control_unlock(fd);
+}

@@ -26,8 +26,8 @@ void cached_dump(struct peer *p, FILE *out)
 {
 	struct cached *k = cached_of(p);
 
-	fprintf(out, "  cached: %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u for pages, %u for "
-		"entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n", k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
+	fprintf(out, "  %s: %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u for pages, %u for "
+		"entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n", p->name, k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
 		k->nr_free_chunks, xwaitq_nr(&k->want_pages), xwaitq_nr(&k->want_entries), k->throttle.nr, k->nr_flushes,
 		k->reclaims, k->nr_listed);
 	for (uint32_t i = 0; i < p->nr_ports; i++)

@@ -31,7 +31,14 @@ static struct oracle_value *value(struct oracle *o, uint32_t link)
 	return &o->values[link - 1];
 }
 
-static void value_add(struct oracle *o, uint32_t volume, uint32_t sector, uint32_t write, uint64_t by, bool certain)
+static const struct oracle_content zeroes = { .write = UNKNOWN };
+
+static bool is_same(const struct oracle_content *a, const struct oracle_content *b)
+{
+	return a->write == b->write && a->volume == b->volume && a->sector == b->sector;
+}
+
+static struct oracle_value *value_add(struct oracle *o, uint32_t volume, uint32_t sector, uint32_t write, uint64_t by, bool certain)
 {
 	uint32_t i = o->free_value;
 
@@ -43,8 +50,11 @@ static void value_add(struct oracle *o, uint32_t volume, uint32_t sector, uint32
 		i = ++o->nr_values;
 	}
 	*value(o, i) = (struct oracle_value){ .write = write, .next = o->head[volume][sector], .by = by, .stale = ORACLE_NEVER,
-					      .certain = certain };
+					      .certain = certain, .content = { write, volume, sector } };
+	if (o->writes[write].kind == ORACLE_ZEROES)
+		value(o, i)->content = zeroes;
 	o->head[volume][sector] = i;
+	return value(o, i);
 }
 
 static uint32_t write_add(struct oracle *o)
@@ -98,11 +108,20 @@ static bool is_durable(const struct oracle *o, const struct oracle_value *v)
 	return w->ok && (w->fua || w->done < o->flushed[w->volume]);
 }
 
-/* No loss of power brings it back: a durable value is surely newer. */
-static bool is_buried(struct oracle *o, uint32_t head, const struct oracle_value *u)
+static bool is_acknowledged(const struct oracle *o, const struct oracle_value *v)
+{
+	const struct oracle_write *w = &o->writes[v->write];
+
+	return w->ok && w->era == o->era;
+}
+
+typedef bool (*holds_fn)(const struct oracle *o, const struct oracle_value *v);
+
+/* A value that holds (is_durable: no loss of power takes it back) is surely newer. */
+static bool is_buried(struct oracle *o, uint32_t head, const struct oracle_value *u, holds_fn holds)
 {
 	for (uint32_t i = head; i; i = value(o, i)->next)
-		if (u->by < o->writes[value(o, i)->write].issue && is_durable(o, value(o, i)))
+		if (u->by < o->writes[value(o, i)->write].issue && holds(o, value(o, i)))
 			return true;
 	return false;
 }
@@ -123,7 +142,7 @@ static void prune(struct oracle *o, uint32_t volume, uint32_t sector)
 	while ((i = *at) != 0) {
 		struct oracle_value *u = value(o, i);
 
-		if (u->stale > oldest || !is_buried(o, o->head[volume][sector], u)) {
+		if (u->stale > oldest || !is_buried(o, o->head[volume][sector], u, is_durable)) {
 			at = &u->next;
 			continue;
 		}
@@ -149,6 +168,40 @@ uint32_t oracle_write_begin(struct oracle *o, uint32_t volume, uint32_t first, u
 	return w;
 }
 
+/* The one candidate that a read that begins now may return; NULL: there are several. */
+static struct oracle_value *only_value(struct oracle *o, uint32_t volume, uint32_t sector)
+{
+	struct oracle_value *only = NULL;
+
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
+		if (value(o, i)->stale <= o->clock)
+			continue;
+		if (only)
+			return NULL;
+		only = value(o, i);
+	}
+	return only;
+}
+
+bool oracle_is_settled(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr)
+{
+	if (first + nr > o->sectors[volume])
+		return false;
+	for (uint32_t s = first; s < first + nr; s++)
+		if (!only_value(o, volume, s))
+			return false;
+	return true;
+}
+
+uint32_t oracle_copy_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, uint32_t source, bool fua)
+{
+	uint32_t w = oracle_write_begin(o, volume, first, nr, ORACLE_COPY, fua);
+
+	for (uint32_t s = first; s < first + nr; s++)
+		value(o, o->head[volume][s])->content = only_value(o, source, s)->content;
+	return w;
+}
+
 static uint64_t word_of(uint32_t volume, uint32_t sector, uint32_t write, uint32_t i)
 {
 	return rng_mix(((uint64_t)write << 32 | sector) + ((uint64_t)volume << 56) + (uint64_t)i * 0x9e3779b97f4a7c15ull);
@@ -162,6 +215,14 @@ void oracle_fill(const struct oracle *o, uint32_t write, uint32_t sector, void *
 	for (uint32_t i = 3; i < WORDS; i++)
 		words[i] = word_of(w->volume, sector, write, i);
 	memcpy(buf, words, sizeof(words));
+}
+
+bool oracle_is_from(const void *data, uint32_t write, uint32_t volume, uint32_t sector)
+{
+	uint64_t words[3];
+
+	memcpy(words, data, sizeof(words));
+	return words[0] == MAGIC && words[1] == ((uint64_t)volume << 32 | sector) && words[2] == write;
 }
 
 /* W took effect by now: what is surely before it is stale for reads from now on. */
@@ -219,9 +280,10 @@ static void say_moment(struct oracle *o, const char *what, uint64_t t)
 
 static void say_write(struct oracle *o, uint32_t write)
 {
+	static const char *const kinds[] = { [ORACLE_DATA] = "data", [ORACLE_ZEROES] = "zeroes", [ORACLE_COPY] = "a copy" };
 	const struct oracle_write *w = &o->writes[write];
 
-	say(o, "write %u (%s%s, sectors %u+%u, issued %" PRIu64, write, w->kind == ORACLE_ZEROES ? "zeroes" : "data",
+	say(o, "write %u (%s%s, sectors %u+%u, issued %" PRIu64, write, kinds[w->kind],
 	    w->fua ? ", FUA" : "", w->first, w->nr, w->issue);
 	say_moment(o, w->ok ? "acknowledged" : "failed", w->done);
 	say(o, ")");
@@ -280,23 +342,23 @@ static bool all_zero(const uint64_t *w)
 	return true;
 }
 
-/* Which write a sector's contents are from; false: from none, with the reason. */
-static bool parse(const struct oracle *o, const uint64_t *w, uint32_t volume, uint32_t sector, uint32_t *write, const char **why)
+/* What a sector's words are; false: nothing that was ever written, with the reason. */
+static bool parse(const struct oracle *o, const void *data, struct oracle_content *c, const char **why)
 {
-	if (w[0] != MAGIC || w[2] >= o->nr_writes) {
-		*why = "the contents are no sector that was ever written";
+	uint64_t w[WORDS];
+
+	memcpy(w, data, sizeof(w));
+	*c = zeroes;
+	if (all_zero(w))
+		return true;
+	*why = "the contents are no sector that was ever written";
+	if (w[0] != MAGIC || w[2] >= o->nr_writes)
 		return false;
-	}
-	*write = (uint32_t)w[2];
-	if (w[1] != ((uint64_t)volume << 32 | sector)) {
-		*why = "the contents belong to another sector";
-		return false;
-	}
+	*c = (struct oracle_content){ (uint32_t)w[2], (uint32_t)(w[1] >> 32), (uint32_t)w[1] };
+	*why = "the sector is torn: it begins like";
 	for (uint32_t i = 3; i < WORDS; i++)
-		if (w[i] != word_of(volume, sector, *write, i)) {
-			*why = "the sector is torn: it begins like";
+		if (w[i] != word_of(c->volume, c->sector, c->write, i))
 			return false;
-		}
 	return true;
 }
 
@@ -309,16 +371,17 @@ static void settle_loss(struct oracle *o, uint32_t volume, uint32_t sector, stru
 	v->durable = true;
 }
 
-/* A read issued at `begin` returned V: everything that had taken effect by then, and is not V, is before V. */
-static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v, uint64_t begin)
+/* A read issued at `begin` returned V, or (V is NULL) some value of that content: everything that had taken effect by then, and
+ * is not V, is before V. */
+static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v, const struct oracle_content *c,
+		    uint64_t begin)
 {
 	uint64_t now = o->clock;
 
 	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
 		struct oracle_value *u = value(o, i);
-		bool zeroes = o->writes[u->write].kind == ORACLE_ZEROES;
 
-		if (u == v || (!v && zeroes))
+		if (u == v || (!v && is_same(&u->content, c)))
 			continue;
 		if (u->by <= begin && now < u->stale)
 			u->stale = now;
@@ -333,48 +396,34 @@ static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct o
 	bury_older(o, o->head[volume][sector], v->write, now);
 }
 
-static bool read_zeroes(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector, uint32_t *found)
+/* Why none of the sector's candidates fits to what was found there. */
+static const char *why_none(uint32_t volume, uint32_t sector, const struct oracle_content *c, const char *stale, const char *stale_zeroes)
 {
-	struct oracle_value *one = NULL;
-	uint32_t n = 0, any = UNKNOWN;
-
-	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
-		if (o->writes[value(o, i)->write].kind != ORACLE_ZEROES)
-			continue;
-		any = value(o, i)->write;
-		if (value(o, i)->stale <= begin)
-			continue;
-		one = value(o, i);
-		n++;
-	}
-	if (n == 0)
-		return wrong(o, begin, volume, sector, any, "zeroes were read, which are stale");
-	observe(o, volume, sector, n == 1 ? one : NULL, begin);
-	*found = n == 1 ? one->write : UNKNOWN;
-	return true;
+	if (c->write == UNKNOWN)
+		return stale_zeroes;
+	return c->volume == volume && c->sector == sector ? stale : "the contents belong to another sector";
 }
 
 static bool read_sector(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector, const void *data, uint32_t *found)
 {
-	uint64_t words[WORDS];
+	struct oracle_value *one = NULL;
+	struct oracle_content c;
 	const char *why;
-	uint32_t write = UNKNOWN;
+	uint32_t n = 0;
 
-	memcpy(words, data, sizeof(words));
-	if (all_zero(words))
-		return read_zeroes(o, begin, volume, sector, found);
-	if (!parse(o, words, volume, sector, &write, &why))
-		return wrong(o, begin, volume, sector, write, why);
-	*found = write;
-	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
-		if (value(o, i)->write != write)
-			continue;
-		if (value(o, i)->stale <= begin)
-			break;
-		observe(o, volume, sector, value(o, i), begin);
-		return true;
-	}
-	return wrong(o, begin, volume, sector, write, "a stale value was read");
+	if (!parse(o, data, &c, &why))
+		return wrong(o, begin, volume, sector, c.write, why);
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next)
+		if (is_same(&value(o, i)->content, &c) && value(o, i)->stale > begin) {
+			one = value(o, i);
+			n++;
+		}
+	if (n == 0)
+		return wrong(o, begin, volume, sector, c.write,
+			     why_none(volume, sector, &c, "a stale value was read", "zeroes were read, which are stale"));
+	observe(o, volume, sector, n == 1 ? one : NULL, &c, begin);
+	*found = n == 1 ? one->write : UNKNOWN;
+	return true;
 }
 
 /* It failed, or it is going to: a store that does half of a write is asked directly where the cache is passed. */
@@ -456,31 +505,20 @@ void oracle_flush_end(struct oracle *o, uint64_t begin, uint32_t volume)
 			o->flushed[v] = begin;
 }
 
-static bool durable_zeroes(struct oracle *o, uint32_t volume, uint32_t sector)
+/* What a store has of a sector, or would have: none that holds may be surely newer. */
+static bool sector_holds(struct oracle *o, uint32_t volume, uint32_t sector, const void *data, holds_fn holds, const char *stale,
+			 const char *stale_zeroes)
 {
 	uint32_t head = o->head[volume][sector];
-
-	for (uint32_t i = head; i; i = value(o, i)->next)
-		if (o->writes[value(o, i)->write].kind == ORACLE_ZEROES && !is_buried(o, head, value(o, i)))
-			return true;
-	return wrong(o, o->clock, volume, sector, UNKNOWN, "a loss of power would leave zeroes, older than what was promised");
-}
-
-static bool durable_sector(struct oracle *o, uint32_t volume, uint32_t sector, const void *data)
-{
-	uint32_t head = o->head[volume][sector], write = UNKNOWN;
-	uint64_t words[WORDS];
+	struct oracle_content c;
 	const char *why;
 
-	memcpy(words, data, sizeof(words));
-	if (all_zero(words))
-		return durable_zeroes(o, volume, sector);
-	if (!parse(o, words, volume, sector, &write, &why))
-		return wrong(o, o->clock, volume, sector, write, why);
+	if (!parse(o, data, &c, &why))
+		return wrong(o, o->clock, volume, sector, c.write, why);
 	for (uint32_t i = head; i; i = value(o, i)->next)
-		if (value(o, i)->write == write && !is_buried(o, head, value(o, i)))
+		if (is_same(&value(o, i)->content, &c) && !is_buried(o, head, value(o, i), holds))
 			return true;
-	return wrong(o, o->clock, volume, sector, write, "a loss of power would leave what is older than what was promised");
+	return wrong(o, o->clock, volume, sector, c.write, why_none(volume, sector, &c, stale, stale_zeroes));
 }
 
 bool oracle_durable(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
@@ -488,7 +526,21 @@ bool oracle_durable(struct oracle *o, uint32_t volume, uint32_t first, uint32_t 
 {
 	o->error[0] = '\0';
 	for (uint32_t i = 0; i < nr; i++)
-		if (!durable_sector(o, volume, first + i, get(arg, i)))
+		if (!sector_holds(o, volume, first + i, get(arg, i), is_durable,
+				  "a loss of power would leave what is older than what was promised",
+				  "a loss of power would leave zeroes, older than what was promised"))
+			return false;
+	return true;
+}
+
+bool oracle_stored(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
+		   void *arg)
+{
+	o->error[0] = '\0';
+	for (uint32_t i = 0; i < nr; i++)
+		if (!sector_holds(o, volume, first + i, get(arg, i), is_acknowledged,
+				  "the store has what is older than a write that waited for it",
+				  "the store has zeroes, older than a write that waited for it"))
 			return false;
 	return true;
 }
@@ -500,7 +552,7 @@ static void sector_power_loss(struct oracle *o, uint32_t volume, uint32_t sector
 	/* two passes: whether one is buried depends on the others */
 	for (i = head; i; i = value(o, i)->next) {
 		value(o, i)->durable = is_durable(o, value(o, i));
-		value(o, i)->certain = !is_buried(o, head, value(o, i));
+		value(o, i)->certain = !is_buried(o, head, value(o, i), is_durable);
 	}
 	o->head[volume][sector] = 0;
 	for (i = head; i; i = next) {

@@ -27,12 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ORACLE_VOLUMES 4
+#define ORACLE_VOLUMES 8
 #define ORACLE_READS   256
 #define ORACLE_SECTOR  512u
 #define ORACLE_NEVER   UINT64_MAX
 
-enum oracle_kind { ORACLE_DATA, ORACLE_ZEROES };
+enum oracle_kind { ORACLE_DATA, ORACLE_ZEROES, ORACLE_COPY };
 
 struct oracle_write {
 	uint64_t issue, done;			/* done: NEVER while it is out */
@@ -41,9 +41,15 @@ struct oracle_write {
 	uint8_t era;				/* losses of power before it */
 };
 
+/* What a sector holds: what a write put into a sector, perhaps another one from which it was copied; or zeroes. */
+struct oracle_content {
+	uint32_t write, volume, sector;
+};
+
 /* A write as a candidate of one sector. */
 struct oracle_value {
 	uint32_t write, next;
+	struct oracle_content content;
 	uint64_t by, stale;			/* stale for reads issued at or after that */
 	bool certain;				/* it did take effect: acknowledged or read */
 	bool durable;				/* outlived a loss of power */
@@ -74,8 +80,13 @@ uint64_t oracle_now(struct oracle *o);		/* the next moment */
 
 /* A write, discard or write-zeroes is sent; its number. */
 uint32_t oracle_write_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, enum oracle_kind kind, bool fua);
+/* A copy of the same sectors of another volume. They have to be settled: all that was sent to them has been answered, and a read could
+ * return one value only. So they have to stay until the copy is answered. */
+bool oracle_is_settled(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr);
+uint32_t oracle_copy_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, uint32_t source, bool fua);
 /* The contents of one of its sectors. */
 void oracle_fill(const struct oracle *o, uint32_t write, uint32_t sector, void *buf);
+bool oracle_is_from(const void *data, uint32_t write, uint32_t volume, uint32_t sector);
 void oracle_write_end(struct oracle *o, uint32_t write, bool ok);
 
 /* A read is sent: its moment. Ends with oracle_read_end() or, when it failed, oracle_read_drop(). */
@@ -94,6 +105,10 @@ void oracle_flush_end(struct oracle *o, uint64_t begin, uint32_t volume);
  * would be lost; o->error says what. */
 bool oracle_durable(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
 		    void *arg);
+
+/* The same for what is in the store now, where writes are answered when it has them: false when it is older than one of them. */
+bool oracle_stored(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
+		   void *arg);
 
 /* Everything that was out is lost, and what was not durable may be. */
 void oracle_power_loss(struct oracle *o);

@@ -1,23 +1,76 @@
-/* plan - what a seed chooses before anything runs: geometry, options, how it will be disturbed.
+/* plan - what a seed chooses before anything runs: geometry, and the options of the peers.
  *
- * Contract: reads and writes nothing but s->plan, the nodes' options and the random numbers.
+ * Contract: reads and writes nothing but s->plan, the script's options and the random numbers. What is chosen may be given
+ * other values afterwards (plan_apply): the run takes all that it does from the plan as it is then.
  */
 #include <assert.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tests/sim/sim.h"
+
+#define AT(field) offsetof(struct plan, field)
+const struct knob knobs[] = {
+	{ "volumed", AT(node[NODE_VOLUMED]), 0 },
+	{ "cached", AT(node[NODE_CACHED]), 0 },
+	{ "cached-low", AT(node[NODE_CACHED_LOW]), 0 },
+	{ "clients", AT(nr_clients), 1 },
+	{ "depth", AT(depth), 1 },
+	{ "volumes", AT(nr_volumes), 1 },
+	{ "volumed-ports", AT(threads[NODE_VOLUMED]), 1 },
+	{ "cached-ports", AT(threads[NODE_CACHED]), 1 },
+	{ "cached-low-ports", AT(threads[NODE_CACHED_LOW]), 1 },
+	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
+	{ .name = NULL },
+};
+#undef AT
+
+uint32_t *knob_of(struct plan *p, const struct knob *k)
+{
+	return (uint32_t *)((char *)p + k->off);
+}
+
+static bool apply_one(struct plan *p, const char *text, size_t len)
+{
+	const char *is = memchr(text, '=', len);
+	unsigned long n = is ? strtoul(is + 1, NULL, 10) : 0;
+
+	for (const struct knob *k = knobs; is && k->name; k++)
+		if (strlen(k->name) == (size_t)(is - text) && strncmp(text, k->name, strlen(k->name)) == 0 && n >= k->least &&
+		    n <= *knob_of(p, k)) {
+			*knob_of(p, k) = (uint32_t)n;
+			return true;
+		}
+	return false;
+}
+
+bool plan_apply(struct plan *p, const char *with)
+{
+	size_t len;
+
+	for (; *with; with += len + (with[len] == ',')) {
+		len = strcspn(with, ",");
+		if (!apply_one(p, with, len))
+			return false;
+	}
+	return true;
+}
+
+/* ---- choosing ---- */
 
 static void option(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 static void option(struct sim *s, enum node_id id, const char *fmt, ...)
 {
-	struct node *n = &s->node[id];
+	struct item *it = script_add(s, ACT_OPTION);
 	va_list ap;
 
-	assert(n->nr_options < sizeof(n->option) / sizeof(n->option[0]));
+	it->node = (uint8_t)id;
 	va_start(ap, fmt);
-	vsnprintf(n->option[n->nr_options++], sizeof(n->option[0]), fmt, ap);
+	vsnprintf(it->text, sizeof(it->text), fmt, ap);
 	va_end(ap);
 }
 
@@ -29,31 +82,42 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 
 	p->node[NODE_MEMD] = true;
 	p->node[NODE_CACHED] = dice < 92;
+	p->node[NODE_CACHED_LOW] = p->node[NODE_CACHED] && rng_one_in(&s->rng, 6);
 	p->node[NODE_VOLUMED] = dice >= 40;
 	for (i = 0; i < NR_NODES; i++)
-		p->threads[i] = threads ? threads : rng_percent(&s->rng, 60) ? 1 : 2;
+		p->threads[i] = threads ? threads : rng_percent(&s->rng, 55) ? 1 : rng_percent(&s->rng, 70) ? 2 : rng_range(&s->rng, 3, MAX_PORTS);
 }
 
-static void choose_cache(struct sim *s)
+static void choose_cache(struct sim *s, enum node_id id)
 {
 	static const char *const others[] = { "write-through", "write-around", "pass-through" };
 	struct plan *p = &s->plan;
-	bool tiny = rng_percent(&s->rng, 65);
 	uint32_t high = rng_range(&s->rng, 1, p->slow ? 30 : 100);
+
+	option(s, id, "memory=4M");
+	option(s, id, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
+	option(s, id, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, id == NODE_CACHED ? 3 : 2));
+	option(s, id, "policy=%s", rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
+	option(s, id, "dirty_high=%u", high);
+	option(s, id, "dirty_low=%u", rng_below(&s->rng, high + 1));
+	option(s, id, "dirty_age=%uus", 1u << rng_range(&s->rng, p->slow ? 16 : 4, 23));
+	option(s, id, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
+	option(s, id, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
+	if (rng_one_in(&s->rng, 6))
+		option(s, id, "flush_rate=%uM", rng_range(&s->rng, 1, 64));
+}
+
+static void choose_caches(struct sim *s)
+{
+	struct plan *p = &s->plan;
+	bool tiny = rng_percent(&s->rng, 65);
 
 	p->cache_pages = tiny ? rng_range(&s->rng, 40, 160) : 0;
 	p->max_io = tiny ? 16u << 10 : rng_one_in(&s->rng, 8) ? 1u << 20 : 256u << 10;
-	option(s, NODE_CACHED, "memory=4M");
-	option(s, NODE_CACHED, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
-	option(s, NODE_CACHED, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, 3));
-	option(s, NODE_CACHED, "policy=%s", rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
-	option(s, NODE_CACHED, "dirty_high=%u", high);
-	option(s, NODE_CACHED, "dirty_low=%u", rng_below(&s->rng, high + 1));
-	option(s, NODE_CACHED, "dirty_age=%uus", 1u << rng_range(&s->rng, p->slow ? 16 : 4, 23));
-	option(s, NODE_CACHED, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
-	option(s, NODE_CACHED, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
-	if (rng_one_in(&s->rng, 6))
-		option(s, NODE_CACHED, "flush_rate=%uM", rng_range(&s->rng, 1, 64));
+	p->resizable = p->node[NODE_CACHED] && rng_percent(&s->rng, 40);
+	choose_cache(s, NODE_CACHED);
+	if (p->node[NODE_CACHED_LOW])
+		choose_cache(s, NODE_CACHED_LOW);
 }
 
 static void choose_volumes(struct sim *s)
@@ -61,13 +125,13 @@ static void choose_volumes(struct sim *s)
 	struct plan *p = &s->plan;
 	uint32_t bytes;
 
-	p->nr_volumes = rng_range(&s->rng, 1, MAX_VOLUMES);
-	p->object_size = rng_one_in(&s->rng, 3) ? 4u << 20 : 4096ull << rng_below(&s->rng, 9);
+	p->nr_volumes = rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? MAX_VOLUMES : 3);
+	p->object_size = rng_one_in(&s->rng, 3) ? 4u << 20 : 4096u << rng_below(&s->rng, 9);
 	for (uint32_t v = 0; v < p->nr_volumes; v++) {
-		bytes = rng_one_in(&s->rng, 4) ? 1u << 20 : rng_range(&s->rng, 16, 96) * 4096;
+		bytes = v < 3 && rng_one_in(&s->rng, 4) ? 1u << 20 : rng_range(&s->rng, 16, 96) * 4096;
 		p->sectors[v] = bytes / ORACLE_SECTOR - (rng_one_in(&s->rng, 4) ? rng_below(&s->rng, 8) : 0);
 	}
-	option(s, NODE_VOLUMED, "object_size=%uk", (unsigned)(p->object_size >> 10));
+	option(s, NODE_VOLUMED, "object_size=%uk", p->object_size >> 10);
 	option(s, NODE_VOLUMED, "requests=%u", rng_one_in(&s->rng, 3) ? rng_range(&s->rng, 1, 4) : 32);
 }
 
@@ -75,32 +139,25 @@ static void choose_store(struct sim *s)
 {
 	option(s, NODE_MEMD, "memory=5M");
 	option(s, NODE_MEMD, "seed=%u", rng_below(&s->rng, 1u << 30) + 1);
+	s->plan.track = rng_percent(&s->rng, 80);
+	if (s->plan.track)
+		option(s, NODE_MEMD, "track_flush=yes");
 	if (rng_percent(&s->rng, 75))
 		option(s, NODE_MEMD, "latency=%uus", 1u << rng_below(&s->rng, 12));
 	if (rng_percent(&s->rng, 60))
 		option(s, NODE_MEMD, "jitter=%uus", 1u << rng_below(&s->rng, 14));
 	if (s->plan.slow)
 		option(s, NODE_MEMD, "iops=%u", 50u << rng_below(&s->rng, 6));
-	if (s->plan.track)
-		option(s, NODE_MEMD, "track_flush=yes");
 }
 
-void plan_make(struct sim *s, uint32_t ops, uint32_t threads)
+void plan_make(struct sim *s, uint32_t threads)
 {
 	struct plan *p = &s->plan;
 
 	choose_nodes(s, threads);
-	p->ops = ops;
 	p->nr_clients = rng_range(&s->rng, 1, 3);
-	p->kills = rng_percent(&s->rng, 45) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 5) ? 40 : 6) : 0;
-	p->losses = rng_percent(&s->rng, 25) ? rng_range(&s->rng, 1, 3) : 0;
-	p->track = p->losses || rng_percent(&s->rng, 70);
-	p->changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 8) : 0;
-	p->resizes = p->node[NODE_CACHED] && rng_percent(&s->rng, 40) ? rng_range(&s->rng, 1, 12) : 0;
-	p->faults = rng_percent(&s->rng, 30);
 	p->slow = rng_one_in(&s->rng, 4);
-	p->deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
-	choose_cache(s);
+	choose_caches(s);
 	choose_volumes(s);
 	choose_store(s);
 	p->depth = p->max_io > 256u << 10 ? 2 : p->max_io > 16u << 10 ? 4 : rng_range(&s->rng, 2, MAX_DEPTH);

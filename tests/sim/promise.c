@@ -1,12 +1,16 @@
-/* promise - when a FLUSH or a FUA write has been answered: whether it is true (P1).
+/* promise - when a FLUSH or a FUA write has been answered: whether it is true (P1); and the same for a write that waits for the store.
  *
  * What the store would be left with by a loss of power is looked at at that moment, sector by sector, so that no power needs to
- * be lost just then for a broken promise to be seen.
+ * be lost just then for a broken promise to be seen. Only in runs whose store knows what is durable (plan.track).
  *
- * Contract: a step of the scheduler. Only in runs whose store knows what is durable (plan.track).
+ * A write that no cache on its way answers before the store did is looked for in the store as it is. Only in runs where that holds for
+ * all writes: no cache begins with write-back, or is given another policy.
+ *
+ * Contract: a step of the scheduler.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "peers/memd/memd.h"
 #include "tests/sim/sim.h"
@@ -19,14 +23,15 @@ void object_name(const struct sim *s, uint32_t volume, uint64_t object, char nam
 		snprintf(name, XSEG_TARGET_MAX, "v%u.%" PRIx64, volume, object);
 }
 
-/* A walk over the sectors of a volume as they are durable in the store. */
+/* A walk over the sectors of a volume as the store has them, or would have them after a loss of power. */
 struct walk {
 	struct sim *s;
+	const void *(*get)(struct peer *p, const char *object, uint32_t nr);
 	uint32_t volume, first;
 	const char *page;			/* of the sector that was asked for last */
 };
 
-static const void *durable_sector(void *arg, uint32_t i)
+static const void *store_sector(void *arg, uint32_t i)
 {
 	static const char zeroes[XSEG_PAGE_SIZE];
 	struct walk *w = arg;
@@ -35,7 +40,7 @@ static const void *durable_sector(void *arg, uint32_t i)
 
 	if (i == 0 || at % XSEG_PAGE_SIZE == 0) {
 		object_name(w->s, w->volume, at / w->s->plan.object_size, name);
-		w->page = memd_durable_page(w->s->node[NODE_MEMD].p, name, (uint32_t)(in / XSEG_PAGE_SIZE));
+		w->page = w->get(w->s->node[NODE_MEMD].p, name, (uint32_t)(in / XSEG_PAGE_SIZE));
 		if (!w->page)
 			w->page = zeroes;
 	}
@@ -44,10 +49,42 @@ static const void *durable_sector(void *arg, uint32_t i)
 
 void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr)
 {
-	struct walk w = { .s = s, .volume = volume, .first = first };
+	struct walk w = { .s = s, .get = memd_durable_page, .volume = volume, .first = first };
 
 	if (!s->plan.track || !s->node[NODE_MEMD].p)
 		return;
-	if (!oracle_durable(&s->oracle, volume, first, nr, durable_sector, &w))
+	if (!oracle_durable(&s->oracle, volume, first, nr, store_sector, &w))
+		sim_fail(s, "%s", s->oracle.error);
+}
+
+static bool begins_write_back(const struct sim *s, enum node_id id)
+{
+	bool back = true;
+
+	for (uint32_t i = 0; i < s->nr_items; i++)
+		if (s->item[i].act == ACT_OPTION && s->item[i].node == id && !s->item[i].left_out &&
+		    strncmp(s->item[i].text, "policy=", 7) == 0)
+			back = strcmp(s->item[i].text, "policy=write-back") == 0;
+	return back;
+}
+
+bool promise_waits(const struct sim *s)
+{
+	for (uint32_t i = 0; i < s->nr_items; i++)
+		if (s->item[i].act == ACT_CHANGE && !s->item[i].left_out && strstr(s->item[i].text, "policy="))
+			return false;
+	for (uint32_t id = 0; id < NR_NODES; id++)
+		if (is_cache(id) && s->plan.node[id] && begins_write_back(s, id))
+			return false;
+	return true;
+}
+
+void promise_check_stored(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr)
+{
+	struct walk w = { .s = s, .get = memd_page, .volume = volume, .first = first };
+
+	if (!s->waits || !s->node[NODE_MEMD].p)
+		return;
+	if (!oracle_stored(&s->oracle, volume, first, nr, store_sector, &w))
 		sim_fail(s, "%s", s->oracle.error);
 }

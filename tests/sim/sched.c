@@ -3,6 +3,9 @@
  * A step is: one port of one peer handles one request, or one reply, or polls (and publishes what it has to send); or
  * one client takes its answers, or sends. They are chosen by chance. When chance finds nothing to do a sweep gives
  * every one its turn; when that finds nothing either, time goes on to the next moment at which somebody wants to be called.
+ *
+ * A port polls when it asked for that, after it has handled something, and when another port kicks it: never else, so that who
+ * forgets to ask, or to kick, hangs here, where a real reactor would wake up for another reason soon.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,6 +50,8 @@ static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 {
 	struct step step = { .port = i, .what = what };
 
+	if (what == POLL && n->next_ns[i] > s->now)
+		return false;
 	n->p->ports[i].now_ns = s->now;
 	s->nr_steps++;
 	if (!node_call(s, n, step_node, &step))
@@ -61,7 +66,7 @@ static bool step_client(struct sim *s, struct client *c, bool send)
 {
 	if (!send)
 		return client_replies(s, c);
-	if (s->issuing && s->issued < s->plan.ops)
+	if (s->issuing && script_next(s))
 		return client_issue(s, c);
 	xseg_port_flush(c->port);
 	return false;
@@ -89,8 +94,8 @@ static bool step_any(struct sim *s)
 	return false;
 }
 
-/* Everybody's turn. True when somebody did something. poll: also those that did not ask for it (another thread's kick). */
-static bool sweep_once(struct sim *s, bool poll)
+/* Everybody's turn. True when somebody did something. */
+static bool sweep_once(struct sim *s)
 {
 	bool any = false;
 
@@ -104,8 +109,7 @@ static bool sweep_once(struct sim *s, bool poll)
 		}
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++) {
-			if (poll || s->node[i].next_ns[k] <= s->now)
-				any |= step_port(s, &s->node[i], k, POLL);
+			any |= step_port(s, &s->node[i], k, POLL);
 			if (s->node[i].serving)
 				any |= step_port(s, &s->node[i], k, REQUEST);
 			if (s->node[i].serving)
@@ -129,9 +133,19 @@ static bool somebody_has_work(struct sim *s)
 static bool sweep(struct sim *s)
 {
 	for (uint32_t i = 0; i <= NR_NODES || (i < 8 * NR_NODES && somebody_has_work(s)); i++)
-		if (sweep_once(s, i == 0))
+		if (sweep_once(s))
 			return true;
 	return false;
+}
+
+static struct sim *kicked;		/* whose peers kick */
+
+void __wrap_peer_port_kick(struct peer_port *pp);
+void __wrap_peer_port_kick(struct peer_port *pp)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (kicked->node[i].p == pp->peer)
+			kicked->node[i].next_ns[pp->nr] = 0;
 }
 
 void sched_kick(struct sim *s)
@@ -161,7 +175,7 @@ static void dump(struct sim *s)
 
 		if (!s->plan.node[i])
 			continue;
-		printf("  %s: %s", n->cls->kind, n->serving ? "serves" : n->p ? "is opening" : "is down");
+		printf("  %s: %s", node_name(i), n->serving ? "serves" : n->p ? "is opening" : "is down");
 		for (uint32_t k = 0; n->serving && k < n->p->nr_ports; k++)
 			printf("; port %u: %u of %u requests free, wants to be called %s", k,
 			       xseg_port_nr_free(n->p->ports[k].port), xseg_port_nr_requests(n->p->ports[k].port),
@@ -169,8 +183,9 @@ static void dump(struct sim *s)
 		printf("\n");
 	}
 	client_dump(s);
-	if (s->node[NODE_CACHED].serving)
-		cached_dump(s->node[NODE_CACHED].p, stdout);
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (is_cache(i) && s->node[i].serving)
+			cached_dump(s->node[i].p, stdout);
 }
 
 static void hang(struct sim *s, const char *how)
@@ -223,11 +238,13 @@ void sched_run(struct sim *s, bool (*done)(struct sim *s))
 {
 	uint32_t fruitless = 0, spins = 0, idle = 0;
 
+	kicked = s;
 	while (!done(s)) {
 		s->step++;
 		s->now += rng_below(&s->rng, 1500);
 		if (s->step % s->check_every == 0)
 			world_check(s);
+		world_check_polls(s);
 		chaos(s);
 		if (step_any(s)) {
 			fruitless = spins = idle = 0;

@@ -1,10 +1,15 @@
 /* sim - the simulator's main(): options, one run after the other, what is printed.
  *
- *	sim [--seeds N] [--seed S] [--ops N] [--threads N] [--verbose] [--paranoid]
+ *	sim [--seeds N] [--seed S] [--ops N] [--threads N] [--verbose] [--paranoid] [--no-shrink]
+ *	    [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]
  *
  * Runs seeds S .. S + N - 1 and ends with "N passed, N failed"; at the first that fails it stops, says what is wrong and
- * how to repeat it, and exits with 1.
+ * how to repeat it, and exits with 1. Unless told not to it then looks for a short script that fails in the same way (shrink.c), which
+ * --with, --only and --order repeat.
+ *
+ * The runs are in a process of their own: so however they end, it is told which seed it was.
  */
+#include <assert.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -12,45 +17,60 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/time.h>
 
 #include "tests/sim/sim.h"
 
-struct options {
-	uint64_t seed;
-	uint32_t seeds, ops, threads, check_every;
-	bool verbose;
-};
+static struct sim *running;			/* for assertions that fail */
 
-/* What is said of the seed that runs, made beforehand: a handler of signals cannot print. */
-static struct {
-	char repeat[128], aborted[256], crashed[256];
-} words;
-
-static void words_of_end(char *text, size_t size, const struct options *opt, uint64_t seed, const char *how)
+void sim_print_repeat(const struct choice *c)
 {
-	snprintf(text, size, "not ok - seed %" PRIu64 ": %s\n%s%" PRIu64 " passed, 1 failed\n", seed, how, words.repeat,
-		 seed - opt->seed);
+	printf("repeat with: build/tests/sim --seed %" PRIu64 " --ops %u", c->seed, c->ops);
+	if (c->threads)
+		printf(" --threads %u", c->threads);
+	if (c->with[0])
+		printf(" --with %s", c->with);
+	if (c->only[0])
+		printf(" --only %s", c->only);
+	if (c->order)
+		printf(" --order %u", c->order);
+	printf(" --verbose\n");
 }
 
-static void words_make(const struct options *opt, uint64_t seed)
+/* The kind: the first line without its numbers, up to the particulars of a write. */
+static void fail_kind(struct failure *f)
 {
-	snprintf(words.repeat, sizeof(words.repeat), "repeat with: build/tests/sim --seed %" PRIu64 " --ops %u%s --verbose\n", seed,
-		 opt->ops, opt->threads == 1 ? " --threads 1" : opt->threads ? " --threads 2" : "");
-	words_of_end(words.aborted, sizeof(words.aborted), opt, seed, "an assertion failed");
-	words_of_end(words.crashed, sizeof(words.crashed), opt, seed, "crashed");
+	size_t n = 0;
+
+	for (const char *at = f->text; *at && *at != '\n' && n + 1 < sizeof(f->kind); at++) {
+		bool digit = *at >= '0' && *at <= '9';
+
+		if (strncmp(at, ": write ", 8) == 0)
+			break;
+		if (!digit || n == 0 || f->kind[n - 1] != '#')
+			f->kind[n++] = digit ? '#' : *at;
+	}
+	f->kind[n] = '\0';
 }
 
 void sim_fail(struct sim *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	printf("not ok - seed %" PRIu64 ", step %" PRIu64 ": ", s->seed, s->step);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(s->failure.text, sizeof(s->failure.text), fmt, ap);
 	va_end(ap);
-	printf("\n");
+	fail_kind(&s->failure);
 	longjmp(s->failed, 1);
+}
+
+/* In the place of the C library's: an assertion of a peer is a failure of the run. */
+void __assert_fail(const char *what, const char *file, unsigned line, const char *function)
+{
+	if (running)
+		sim_fail(running, "%s:%u: %s: assertion failed: %s", file, line, function, what);
+	fprintf(stderr, "%s:%u: %s: assertion failed: %s\n", file, line, function, what);
+	abort();
 }
 
 void sim_log(struct sim *s, const char *fmt, ...)
@@ -66,20 +86,11 @@ void sim_log(struct sim *s, const char *fmt, ...)
 	printf("\n");
 }
 
-/* An assertion of a peer, or worse: says which seed it was. */
-static void crashed(int sig)
-{
-	const char *text = sig == SIGABRT ? words.aborted : words.crashed;
-
-	if (write(STDOUT_FILENO, text, strlen(text)) < 0)
-		_exit(1);
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
+/* ---- a run ---- */
 
 static bool all_done(struct sim *s)
 {
-	return s->issued >= s->plan.ops && s->in_flight == 0;
+	return !script_next(s) && s->in_flight == 0;
 }
 
 static bool all_answered(struct sim *s)
@@ -87,9 +98,27 @@ static bool all_answered(struct sim *s)
 	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s);
 }
 
-static void run(struct sim *s, const struct options *opt)
+bool sim_init(struct sim *s, const struct choice *c)
 {
-	plan_make(s, opt->ops, opt->threads);
+	memset(s, 0, sizeof(*s));
+	s->seed = c->seed;
+	s->verbose = c->verbose;
+	s->check_every = c->check_every;
+	s->rng.state = c->seed * 0x2545f4914f6cdd1dull;
+	plan_make(s, c->threads);
+	script_make(s, c->ops);
+	s->rng.state = rng_mix(c->seed) + c->order;
+	return plan_apply(&s->plan, c->with) && (!c->only[0] || script_keep(s, c->only));
+}
+
+void sim_fini(struct sim *s)
+{
+	free(s->item);
+	s->item = NULL;
+}
+
+static void run(struct sim *s)
+{
 	world_open(s);
 	s->issuing = true;
 	sched_run(s, all_done);
@@ -101,28 +130,49 @@ static void run(struct sim *s, const struct options *opt)
 	world_close(s);
 }
 
-/* 0: passed. */
-static int run_seed(const struct options *opt, uint64_t seed)
+/* A callback that never returns ends its process. */
+static void watch(uint32_t seconds)
 {
-	static struct sim s;
+	struct itimerval t = { .it_value = { .tv_sec = (time_t)seconds } };
 
-	memset(&s, 0, sizeof(s));
-	s.seed = seed;
-	s.rng.state = seed * 0x2545f4914f6cdd1dull;
-	s.verbose = opt->verbose;
-	s.check_every = opt->check_every;
-	words_make(opt, seed);
-	if (setjmp(s.failed)) {
-		printf("%s", words.repeat);
-		return 1;
-	}
-	run(&s, opt);
-	if (opt->verbose)
-		printf("seed %" PRIu64 ": %" PRIu64 " steps, %" PRIu64 " reads, %" PRIu64 " writes, %" PRIu64 " flushes, %" PRIu64
-		       " kills, %" PRIu64 " losses of power, %" PRIu64 " errors, %.3f s simulated\n", seed, s.nr_steps, s.nr_reads,
-		       s.nr_writes, s.nr_flushes, s.nr_kills, s.nr_losses, s.nr_errors, (double)(s.now - 1000 * SEC) / 1e9);
-	return 0;
+	setitimer(ITIMER_VIRTUAL, &t, NULL);
 }
+
+bool sim_run(struct sim *s, const struct choice *c)
+{
+	if (!sim_init(s, c)) {
+		printf("sim: --with or --only names what this seed does not have\n");
+		exit(2);
+	}
+	if (c->verbose)
+		script_print(s);
+	if (setjmp(s->failed)) {
+		running = NULL;
+		return false;
+	}
+	running = s;
+	watch(30 + c->ops / 50);
+	run(s);
+	running = NULL;
+	if (c->verbose)
+		printf("seed %" PRIu64 ": %" PRIu64 " steps, %" PRIu64 " reads, %" PRIu64 " writes, %" PRIu64 " flushes, %" PRIu64
+		       " kills, %" PRIu64 " losses of power, %" PRIu64 " errors, %.3f s simulated\n", s->seed, s->nr_steps, s->nr_reads,
+		       s->nr_writes, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
+	sim_fini(s);
+	return true;
+}
+
+/* ---- the command line ---- */
+
+struct options {
+	struct choice first;
+	uint32_t seeds;
+	bool shrink;
+};
+
+static const char usage[] =
+	"usage: sim [--seeds N] [--seed S] [--ops N] [--threads 1..4] [--verbose] [--paranoid] [--no-shrink]\n"
+	"           [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]\n";
 
 static uint64_t number(const char *text)
 {
@@ -136,49 +186,74 @@ static uint64_t number(const char *text)
 	return n;
 }
 
+static void text(char *to, size_t size, const char *from)
+{
+	if (strlen(from) >= size) {
+		fprintf(stderr, "sim: '%.40s...' is too long\n", from);
+		exit(2);
+	}
+	snprintf(to, size, "%s", from);
+}
+
 static void parse(int argc, char **argv, struct options *opt)
 {
 	static const struct option options[] = {
 		{ "seeds", required_argument, NULL, 'n' }, { "seed", required_argument, NULL, 's' },
 		{ "ops", required_argument, NULL, 'o' }, { "threads", required_argument, NULL, 't' },
 		{ "verbose", no_argument, NULL, 'v' }, { "paranoid", no_argument, NULL, 'p' },
+		{ "no-shrink", no_argument, NULL, 'S' }, { "with", required_argument, NULL, 'w' },
+		{ "only", required_argument, NULL, 'i' }, { "order", required_argument, NULL, 'r' },
 		{ "help", no_argument, NULL, 'h' }, { 0 },
 	};
-	int c;
+	struct choice *c = &opt->first;
+	int o;
 
-	*opt = (struct options){ .seed = 1, .seeds = 1, .ops = 300, .check_every = 100 };
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (c) {
+	opt->seeds = 1;
+	opt->shrink = true;
+	*c = (struct choice){ .seed = 1, .ops = 300, .check_every = 100 };
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (o) {
 		case 'n': opt->seeds = (uint32_t)number(optarg); break;
-		case 's': opt->seed = number(optarg); break;
-		case 'o': opt->ops = (uint32_t)number(optarg); break;
-		case 't': opt->threads = (uint32_t)number(optarg); break;
-		case 'v': opt->verbose = true; break;
-		case 'p': opt->check_every = 1; break;
+		case 's': c->seed = number(optarg); break;
+		case 'o': c->ops = (uint32_t)number(optarg); break;
+		case 't': c->threads = (uint32_t)number(optarg); break;
+		case 'v': c->verbose = true; break;
+		case 'p': c->check_every = 1; break;
+		case 'S': opt->shrink = false; break;
+		case 'w': text(c->with, sizeof(c->with), optarg); break;
+		case 'i': text(c->only, sizeof(c->only), optarg); break;
+		case 'r': c->order = (uint32_t)number(optarg); break;
 		default:
-			printf("usage: sim [--seeds N] [--seed S] [--ops N] [--threads 1..4] [--verbose] [--paranoid]\n");
-			exit(c == 'h' ? 0 : 2);
+			fputs(usage, o == 'h' ? stdout : stderr);
+			exit(o == 'h' ? 0 : 2);
 		}
+	}
+	if (c->threads > MAX_PORTS || c->ops == 0) {
+		fprintf(stderr, "sim: --threads 1 to %d, --ops at least 1\n", MAX_PORTS);
+		exit(2);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct options opt;
-	uint32_t failed = 0, i;
+	static struct options opt;
+	static struct choice last;
+	static struct failure failure;
+	uint32_t passed;
+	bool ok;
 
 	parse(argc, argv, &opt);
-	if (opt.threads > MAX_PORTS || opt.ops == 0) {
-		fprintf(stderr, "sim: --threads 1 to %d, --ops at least 1\n", MAX_PORTS);
-		return 2;
-	}
 	/* by lines: what was said before a crash must be out */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	signal(SIGABRT, crashed);
-	signal(SIGSEGV, crashed);
-	signal(SIGFPE, crashed);
-	for (i = 0; i < opt.seeds && !failed; i++)
-		failed = (uint32_t)run_seed(&opt, opt.seed + i);
-	printf("%u passed, %u failed\n", i - failed, failed);
-	return failed != 0;
+	last = opt.first;
+	ok = runs_pass(&last, opt.seeds, false, &failure);
+	passed = (uint32_t)(last.seed - opt.first.seed) + ok;
+	if (!ok) {
+		printf("not ok - seed %" PRIu64 ", %s\n", last.seed, failure.text);
+		sim_print_repeat(&last);
+		if (opt.shrink)
+			shrink(&last, &failure);
+	}
+	printf("%u passed, %u failed\n", passed, !ok);
+	return !ok;
 }

@@ -8,17 +8,21 @@
  *
  * Invariants that every run checks:
  *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power what P1 allows; when a FLUSH or
- *       a FUA write is answered the store holds, durably, what P1 allows
+ *       a FUA write is answered the store holds, durably, what P1 allows; a write that waits for the store is there when it is answered
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds between any two steps
  *   S5  a cache reaches the size that it was asked to have
- *   S6  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
+ *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
+ *   S8  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
 
 #include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "peers/common/peer.h"
@@ -28,39 +32,76 @@
 #define MAX_CLIENTS 4
 #define MAX_DEPTH   8
 #define MAX_PORTS   4
-#define MAX_VOLUMES 3
+#define MAX_VOLUMES 6
+#define MAX_AGAIN   2
+#define EVERY	    UINT32_MAX		/* in the place of a volume: the cache as a whole */
 #define ADMIN_PAGES 2u
 #define US	    1000ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
 
-enum node_id { NODE_MEMD, NODE_CACHED, NODE_VOLUMED, NR_NODES };
+/* From the store upwards. CACHED_LOW is a second cache, below the first. */
+enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NR_NODES };
 
-/* What a seed chose. */
+/* What a seed chose: the geometry, and how much of what there is to be. All but the arrays of sizes are knobs (plan.c): --with
+ * gives them other values. */
 struct plan {
-	bool node[NR_NODES];
+	uint32_t node[NR_NODES];		/* whether there is one */
 	uint32_t threads[NR_NODES];
 	uint32_t nr_volumes, sectors[MAX_VOLUMES];
-	uint64_t object_size;
+	uint32_t object_size;
 	uint32_t cache_pages;			/* of the smallest cache, more of a larger one; 0: as many as it has */
 	uint32_t max_io;			/* bytes */
 	uint32_t nr_clients, depth;
-	uint32_t ops, kills, losses, changes, resizes;	/* in the whole run, about */
-	bool faults, deletes;
-	bool slow;				/* a store so slow that the cache has to slow its writers */
-	bool track;				/* the store knows what is durable */
+	uint32_t resizable;			/* caches may change their size */
+	uint32_t slow;				/* a store so slow that the cache has to slow its writers */
+	uint32_t track;				/* the store knows what is durable */
+};
+
+/* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
+enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };	/* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
+enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, NR_ACTS };
+struct item {
+	uint8_t act, node, op;
+	bool left_out;
+	bool fua;				/* IO */
+	bool publish;				/* IO: at once */
+	uint8_t aim;				/* KILL: enum aim */
+	bool promised;				/* LOSS: at the next answer that promises something */
+	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed */
+	uint32_t source;			/* IO, COPY: the volume to copy from */
+	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps */
+	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed */
+	uint32_t again[MAX_AGAIN];		/* KILL: the same for its successors, while they recover; 0: not */
+	uint32_t memory;			/* KILL: MiB that the successor is started with; 0: as before */
+	char text[48];				/* OPTION: key=value; FAULT; CHANGE: a line for the node */
+};
+
+/* How a run ended badly: what it says, and the same without numbers, by which two failures are told to be one. */
+struct failure {
+	char text[24576], kind[256];
+};
+
+/* A run: the seed, and what of its plan and script is to be another or to be left out, as on the command line. */
+struct choice {
+	uint64_t seed;
+	uint32_t ops, threads;			/* threads: ports of each peer; 0: as the seed says */
+	uint32_t order;				/* of the steps: another one for each number */
+	uint32_t check_every;			/* steps */
+	bool verbose;
+	char with[256], only[8192];		/* "": as the seed says, everything */
 };
 
 struct node {
 	const struct peer_class *cls;
 	struct peer *p;				/* NULL: killed, or not part of this run */
-	char option[16][64];			/* "key=value" */
-	uint32_t nr_options;
 	bool serving;
+	const struct item *death;		/* the last kill that was planned for it */
+	uint32_t deaths;			/* by that one */
 	uint64_t up_step;			/* killed: when its successor begins */
 	bool cutting;				/* to be killed in the middle of a callback, */
 	uint32_t cut_calls;			/* after as many calls (cut.c) */
-	uint32_t nr_pages;			/* of cached, when it was last seen to */
+	uint32_t nr_pages;			/* of a cache, when it was last seen to */
 	uint64_t next_ns[MAX_PORTS];
 };
 
@@ -69,6 +110,7 @@ struct io {
 	struct xreq *r;				/* NULL: none */
 	uint8_t op;
 	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
+	uint32_t source;			/* COPY: the volume whose sectors are copied */
 	uint32_t write;				/* the oracle's number */
 	uint64_t begin, issued_ns;
 	uint32_t *page;
@@ -92,6 +134,8 @@ struct sim {
 	uint64_t seed, now, step;
 	struct rng rng;
 	struct plan plan;
+	struct item *item;			/* the script, */
+	uint32_t nr_items, room_items, at;	/* and how far it is */
 	struct xseg *seg;
 	struct node node[NR_NODES];
 	struct xseg_peer *clients;		/* a port for each client, and the admin's: they share one extent */
@@ -105,27 +149,60 @@ struct sim {
 	bool faulty;				/* a fault is set; errors are to be expected until all that is out has ended */
 	bool errors_ok;
 	uint64_t heal_ns;
-	uint32_t heal_at, chaos_at;		/* by I/Os sent */
+	uint32_t heal_at;			/* by I/Os sent */
 	bool healing;
+	bool loss_due;				/* power is to be lost at the next promise */
+	bool waits;				/* every write is answered when the store has it */
 	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
 	bool verbose, leaving;
 	uint32_t check_every;
 	jmp_buf failed;
+	struct failure failure;
 };
 
 /* ---- sim.c ---- */
+/* Plan and script of a choice; false: it names what there is not. sim_fini() frees them. */
+bool sim_init(struct sim *s, const struct choice *c);
+void sim_fini(struct sim *s);
+bool sim_run(struct sim *s, const struct choice *c);	/* false: s->failure says why */
+void sim_print_repeat(const struct choice *c);
 void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 void sim_log(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- plan.c: what a seed chooses ---- */
-void plan_make(struct sim *s, uint32_t ops, uint32_t threads);
+void plan_make(struct sim *s, uint32_t threads);
+struct knob {
+	const char *name;
+	size_t off;				/* of an uint32_t in struct plan */
+	uint32_t least;				/* the simplest value that a run can have; a power of two times it is one, too */
+};
+extern const struct knob knobs[];		/* ended by .name == NULL */
+uint32_t *knob_of(struct plan *p, const struct knob *k);
+/* "KNOB=N,...": false: there is no such knob or number. */
+bool plan_apply(struct plan *p, const char *with);
+
+/* ---- script.c: what happens in a run ---- */
+void script_make(struct sim *s, uint32_t ops);
+struct item *script_add(struct sim *s, enum act act);
+struct item *script_next(struct sim *s);	/* what is not left out, nor an option; NULL: no more */
+bool script_keep(struct sim *s, const char *only);	/* "1,4-7": leaves the others out; false: it is no such list */
+void script_print(struct sim *s);
+const char *node_name(enum node_id id);
+
+/* ---- runs.c ----
+ * Runs c's seed and those after it in a process of its own, until one fails; c->seed: the last one that ran. True: all passed. */
+bool runs_pass(struct choice *c, uint32_t seeds, bool quiet, struct failure *failure);
+
+/* ---- shrink.c ----
+ * Finds a short run that fails like that of `c` did, prints it, and says how to repeat it. */
+void shrink(const struct choice *c, const struct failure *failure);
 
 /* ---- world.c: segment and peers ----
  * A run that fails leaves all behind: no other may follow. */
 void world_open(struct sim *s);
-void world_close(struct sim *s);		/* orderly, with all that S6 asks */
+void world_close(struct sim *s);		/* orderly, with all that S8 asks */
 void node_start(struct sim *s, enum node_id id);
 void node_kill(struct sim *s, enum node_id id);
 /* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and false is returned. */
@@ -134,8 +211,10 @@ void node_tend(struct sim *s);			/* goes on with starting those that are not ser
 void world_power_loss(struct sim *s);
 void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4 */
+void world_check_polls(struct sim *s);		/* S6 */
 void world_keep_tiny(struct sim *s);		/* cached may have changed its size: it is to have the pages that were planned */
 bool world_is_sized(struct sim *s);		/* S5 */
+bool is_cache(enum node_id id);
 /* Sends a line and waits for its answer, which is in s->admin. */
 int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void admin_send(struct sim *s, enum node_id id, const char *line);	/* and does not wait; one at a time */
@@ -160,14 +239,22 @@ void client_dump(struct sim *s);
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must be allowed. */
 void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
+/* Sectors of a write that was answered: where all writes wait for the store (s->waits), it has them. */
+void promise_check_stored(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
+bool promise_waits(const struct sim *s);	/* whether they do */
 void object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX]);
+
+/* ---- started.c: rule R3 (S7) ---- */
+void started_watch(struct sim *s);
+void started_check_kill(struct sim *s, struct node *n);
+void started_check_answer(struct xport *port, const struct xreq *r, int64_t result);
 
 /* ---- dump.c ---- */
 void cached_dump(struct peer *p, FILE *out);
 
 /* ---- cut.c ---- */
 /* After that many more calls of the peer's that change the segment the program goes on at `to`. */
-void cut_arm(uint32_t calls, jmp_buf *to);
+void cut_arm(uint32_t calls, enum aim aim, jmp_buf *to);
 uint32_t cut_disarm(void);			/* returns how many are left */
 
 /* ---- chaos.c: disturbances between steps ---- */

@@ -17,7 +17,12 @@
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
 
-static const struct peer_class *const classes[NR_NODES] = { &memd_class, &cached_class, &volumed_class };
+static const struct peer_class *const classes[NR_NODES] = { &memd_class, &cached_class, &cached_class, &volumed_class };
+
+bool is_cache(enum node_id id)
+{
+	return id == NODE_CACHED_LOW || id == NODE_CACHED;
+}
 
 /* In the place of peers/common/log.c: a run says nothing of its own. */
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)
@@ -29,58 +34,79 @@ void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 
 enum node_id world_top(const struct sim *s)
 {
-	return s->plan.node[NODE_VOLUMED] ? NODE_VOLUMED : s->plan.node[NODE_CACHED] ? NODE_CACHED : NODE_MEMD;
+	enum node_id id = NR_NODES - 1;
+
+	while (!s->plan.node[id])
+		id--;
+	return id;
 }
 
 /* ---- nodes ---- */
 
-static const char *downstream_of(const struct sim *s, enum node_id id)
+/* The node below; of memd there is none: itself. */
+static enum node_id below(const struct sim *s, enum node_id id)
 {
-	if (id == NODE_CACHED || (id == NODE_VOLUMED && !s->plan.node[NODE_CACHED]))
-		return "memd";
-	return id == NODE_VOLUMED ? "cached" : "";
+	while (id > NODE_MEMD && !s->plan.node[--id])
+		;
+	return id;
 }
 
-static void set_options(struct sim *s, struct node *n)
+static void set_options(struct sim *s, enum node_id id)
 {
+	struct peer *p = s->node[id].p;
 	struct xseg_error err = { "" };
 	char key[64];
 	size_t len;
 
-	for (uint32_t i = 0; i < n->nr_options; i++) {
-		len = strcspn(n->option[i], "=");
-		memcpy(key, n->option[i], len);
+	for (uint32_t i = 0; i < s->nr_items; i++) {
+		const struct item *it = &s->item[i];
+
+		if (it->act != ACT_OPTION || it->node != id || it->left_out)
+			continue;
+		len = strcspn(it->text, "=");
+		memcpy(key, it->text, len);
 		key[len] = '\0';
-		if (opt_set(opt_find(n->cls->opts, key), n->p, n->option[i] + len + 1, &err))
-			sim_fail(s, "%s: %s", n->option[i], err.text);
+		if (opt_set(opt_find(p->cls->opts, key), p, it->text + len + 1, &err))
+			sim_fail(s, "%s: %s", it->text, err.text);
 	}
 }
 
 /* A tiny cache is a cache of the smallest size that may not use all of its pages. */
-static void limit_pages(struct sim *s, struct peer *p)
+static void limit_pages(struct sim *s, struct node *n)
 {
-	struct cached *k = cached_of(p);
+	struct cached *k = cached_of(n->p);
 	uint32_t used = data_pages(k) - k->nr_free;
 	uint32_t want = s->plan.cache_pages * (k->nr_pages / XSEG_EXTENT_PAGES) / 2;
 
 	if (want)
-		cached_limit_pages(p, want > used ? want - used : 0);
-	s->node[NODE_CACHED].nr_pages = k->nr_pages;
+		cached_limit_pages(n->p, want > used ? want - used : 0);
+	n->nr_pages = k->nr_pages;
 }
 
 void world_keep_tiny(struct sim *s)
 {
-	struct node *n = &s->node[NODE_CACHED];
+	for (uint32_t i = 0; i < NR_NODES; i++) {
+		struct node *n = &s->node[i];
 
-	if (n->p && n->serving && cached_of(n->p)->nr_pages != n->nr_pages)
-		limit_pages(s, n->p);
+		if (is_cache(i) && n->p && n->serving && cached_of(n->p)->nr_pages != n->nr_pages)
+			limit_pages(s, n);
+	}
+}
+
+/* Where two caches grow, the segment may have too little for both: one of them waits. */
+static bool is_sized(struct sim *s, struct node *n)
+{
+	struct cached *k = cached_of(n->p);
+
+	return !resizing(k) || (nr_owned(k) < k->target_pages && xseg_nr_free_pages(s->seg) == 0);
 }
 
 bool world_is_sized(struct sim *s)
 {
-	struct node *n = &s->node[NODE_CACHED];
-
-	return !s->plan.node[NODE_CACHED] || (n->serving && !resizing(cached_of(n->p)));
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (is_cache(i) && s->plan.node[i] && (!s->node[i].serving || !is_sized(s, &s->node[i])))
+			return false;
+	return true;
 }
 
 bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg)
@@ -92,11 +118,11 @@ bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct n
 		return true;
 	}
 	if (setjmp(back)) {
-		sim_log(s, "%s is cut off", n->cls->kind);
+		sim_log(s, "%s is cut off", node_name((enum node_id)(n - s->node)));
 		node_kill(s, (enum node_id)(n - s->node));
 		return false;
 	}
-	cut_arm(n->cut_calls, &back);
+	cut_arm(n->cut_calls, n->death ? (enum aim)n->death->aim : AIM_ANY, &back);
 	fn(s, n, arg);
 	n->cut_calls = cut_disarm();
 	return true;
@@ -107,11 +133,11 @@ static void open_node(struct sim *s, struct node *n, void *arg)
 	struct xseg_error *err = arg;
 
 	if (peer_open(n->p, s->seg, err))
-		sim_fail(s, "%s does not begin: %s", n->cls->kind, err->text);
-	if (n->cls == &cached_class && !s->plan.resizes && s->plan.cache_pages)
+		sim_fail(s, "%s does not begin: %s", n->p->name, err->text);
+	if (n->cls == &cached_class && !s->plan.resizable && s->plan.cache_pages)
 		cached_cut_pages(n->p);
 	if (n->cls == &cached_class)
-		limit_pages(s, n->p);
+		limit_pages(s, n);
 }
 
 void node_start(struct sim *s, enum node_id id)
@@ -123,14 +149,16 @@ void node_start(struct sim *s, enum node_id id)
 	n->p = peer_create(n->cls);
 	assert(n->p);
 	n->p->threads = s->plan.threads[id];
-	snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", downstream_of(s, id));
-	set_options(s, n);
-	if (id == NODE_CACHED && s->plan.resizes && s->nr_kills && rng_one_in(&s->rng, 4))
-		cached_of(n->p)->memory = (4 + 2 * rng_below(&s->rng, 3)) << 20;
+	snprintf(n->p->name, sizeof(n->p->name), "%s", node_name(id));
+	if (id != NODE_MEMD)
+		snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", node_name(below(s, id)));
+	set_options(s, id);
+	if (is_cache(id) && n->death && n->death->memory)
+		cached_of(n->p)->memory = (uint64_t)n->death->memory << 20;
 	n->p->ports[0].now_ns = s->now;
 	n->serving = false;
 	memset(n->next_ns, 0, sizeof(n->next_ns));
-	sim_log(s, "%s begins", n->cls->kind);
+	sim_log(s, "%s begins", node_name(id));
 	node_call(s, n, open_node, &err);
 }
 
@@ -138,16 +166,18 @@ void node_kill(struct sim *s, enum node_id id)
 {
 	struct node *n = &s->node[id];
 
-	sim_log(s, "%s is killed", n->cls->kind);
+	sim_log(s, "%s is killed", node_name(id));
+	if (is_cache(id))
+		started_check_kill(s, n);
 	peer_close(n->p, XSEG_CLOSE_ABANDON);
 	peer_destroy(n->p);
 	n->p = NULL;
 	n->serving = false;
-	n->up_step = s->step + rng_below(&s->rng, 400);
+	n->up_step = s->step + (n->death ? n->death->down : 0);
 	s->nr_kills++;
-	/* some successors are killed while they recover */
-	n->cutting = s->issuing && rng_one_in(&s->rng, 4);
-	n->cut_calls = rng_below(&s->rng, 30);
+	n->cutting = s->issuing && n->death && n->deaths < MAX_AGAIN && n->death->again[n->deaths];
+	if (n->cutting)
+		n->cut_calls = n->death->again[n->deaths++] - 1;
 }
 
 static void try_serve(struct sim *s, struct node *n, void *arg)
@@ -171,7 +201,7 @@ void node_tend(struct sim *s)
 		n->p->ports[0].now_ns = s->now;
 		if (node_call(s, n, try_serve, NULL) && n->serving) {
 			s->settled_ns = s->now;
-			sim_log(s, "%s serves", n->cls->kind);
+			sim_log(s, "%s serves", node_name(i));
 		}
 	}
 }
@@ -182,12 +212,34 @@ void nodes_spare(struct sim *s)
 		s->node[i].cutting = false;
 }
 
+static void check_polls(struct sim *s, struct node *n)
+{
+	struct cached *k = cached_of(n->p);
+	uint64_t soonest = PEER_NEVER;
+
+	for (uint32_t i = 0; i < n->p->nr_ports; i++) {
+		if (n->next_ns[i] > s->now && atomic_load(&k->ports[i].returned))
+			sim_fail(s, "%s: a request was returned to a port, which was not told", n->p->name);
+		if (n->next_ns[i] < soonest)
+			soonest = n->next_ns[i];
+	}
+	if (k->throttle.head && soonest > s->now && soonest > k->throttle.head->until_ns)
+		sim_fail(s, "%s: a write is slowed, and no port is going to let it go in time", n->p->name);
+}
+
 void world_check(struct sim *s)
 {
-	struct node *n = &s->node[NODE_CACHED];
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (is_cache(i) && s->node[i].serving)
+			cached_check(s->node[i].p);
+}
 
-	if (n->p && n->serving)
-		cached_check(n->p);
+/* Requests that another port's thread is done with, and writes that are slowed. */
+void world_check_polls(struct sim *s)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (is_cache(i) && s->node[i].serving)
+			check_polls(s, &s->node[i]);
 }
 
 static bool all_serving(struct sim *s)
@@ -233,8 +285,8 @@ void admin_send(struct sim *s, enum node_id id, const char *line)
 	memset(xseg_page(s->seg, a->page[0]), 0, XSEG_PAGE_SIZE);
 	memcpy(xseg_page(s->seg, a->page[0]), line, strlen(line) + 1);
 	a->r->hash = rng_next(&s->rng);
-	sim_log(s, "admin: %s: %s", s->node[id].cls->kind, line);
-	if (xseg_req_submit(a->port, a->r, xseg_peer_find(s->seg, s->node[id].cls->kind)))
+	sim_log(s, "admin: %s: %s", node_name(id), line);
+	if (xseg_req_submit(a->port, a->r, xseg_peer_find(s->seg, node_name(id))))
 		sim_fail(s, "the admin's request was not taken");
 	xseg_port_flush(a->port);
 }
@@ -259,7 +311,9 @@ static void create_volumes(struct sim *s)
 {
 	const char *at;
 
-	for (uint32_t v = 0; v < s->plan.nr_volumes; v++) {
+	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
+		s->volume_id[v] = v + 1;
+	for (uint32_t v = 0; v < s->plan.nr_volumes && s->plan.node[NODE_VOLUMED]; v++) {
 		if (admin_call(s, NODE_VOLUMED, "volume create vol%u size=%u", v, s->plan.sectors[v] * ORACLE_SECTOR) < 0)
 			sim_fail(s, "volume create: %s", s->admin.text);
 		at = strstr(s->admin.text, "id=");
@@ -275,12 +329,14 @@ static struct xseg *segment(struct sim *s)
 {
 	static struct xseg *seg;
 	static void *tables;
-	struct xseg_config cfg = { .memory_bytes = 32u << 20, .nr_requests = 512, .nr_ports = 24, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 32u << 20, .nr_requests = 768, .nr_ports = 32, .huge = XSEG_HUGE_NEVER };
 	struct xseg_error err = { "" };
 
 	if (seg) {
+		for (uint32_t i = 0; i < seg->geo.nr_extents; i++)
+			if (seg->extents[i].dirty)
+				memset(xseg_page(seg, i * XSEG_EXTENT_PAGES), 0, XSEG_EXTENT_SIZE);
 		memcpy(seg->base, tables, seg->geo.off_pages);
-		memset(seg->pages, 0, (size_t)seg->nr_pages * XSEG_PAGE_SIZE);
 		memset(seg->views, 0, seg->geo.nr_requests * sizeof(*seg->views));
 		return seg;
 	}
@@ -295,15 +351,16 @@ static struct xseg *segment(struct sim *s)
 void world_open(struct sim *s)
 {
 	s->seg = segment(s);
-	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors, s->plan.node[NODE_CACHED]);
+	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors, is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
+	s->waits = promise_waits(s);
+	started_watch(s);
 	s->now = 1000 * SEC;
 	clients_open(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		if (s->plan.node[i])
 			node_start(s, i);
 	sched_run(s, all_serving);
-	if (s->plan.node[NODE_VOLUMED])
-		create_volumes(s);
+	create_volumes(s);
 }
 
 /* ---- power ---- */
@@ -314,21 +371,20 @@ static void bury(struct peer_port *pp, struct xreq *r)
 }
 
 /* Takes the place of a peer that is gone for good: answers what was at it, so that nothing of it is left. */
-static void undertake(struct sim *s, const char *kind)
+static void undertake(struct sim *s, enum node_id id)
 {
 	static const struct opt none[] = { { .name = NULL } };
-	const struct peer_class cls = { .kind = kind, .opts = none, .size = sizeof(struct peer), .request = bury };
+	const struct peer_class cls = { .kind = classes[id]->kind, .opts = none, .size = sizeof(struct peer), .request = bury };
 	struct xseg_error err = { "" };
 	struct peer *p = peer_create(&cls);
-	uint32_t index;
 
 	assert(p);
+	snprintf(p->name, sizeof(p->name), "%s", node_name(id));
 	if (peer_open(p, s->seg, &err))
 		sim_fail(s, "undertaker: %s", err.text);
 	for (uint32_t i = 0; !peer_try_serve(p); i++)
 		if (i == 1000)
-			sim_fail(s, "requests of a dead %s never end", kind);
-	index = xseg_peer_index(p->xp);
+			sim_fail(s, "requests of a dead %s never end", node_name(id));
 	for (uint32_t i = 0; i < p->nr_ports; i++) {
 		while (peer_port_step_request(&p->ports[i]))
 			;
@@ -336,8 +392,15 @@ static void undertake(struct sim *s, const char *kind)
 	}
 	peer_close(p, XSEG_CLOSE_FREE_ARENA);
 	peer_destroy(p);
-	if (strcmp(kind, "volumed") == 0 && xseg_peer_forget(s->seg, index))
-		sim_fail(s, "a peer that has nothing cannot be forgotten");
+}
+
+static void forget(struct sim *s, enum node_id id)
+{
+	uint32_t index = xseg_peer_find(s->seg, node_name(id));
+	int rc = index == XSEG_NONE ? 0 : xseg_peer_forget(s->seg, index);
+
+	if (rc)
+		sim_fail(s, "%s, which has nothing, cannot be forgotten: %s", node_name(id), strerror(-rc));
 }
 
 /* Nothing is at the store, nor on its way out of it. */
@@ -367,7 +430,7 @@ void world_power_loss(struct sim *s)
 	nodes_spare(s);
 	sched_run(s, all_serving);
 	clients_close(s, XSEG_CLOSE_ABANDON);
-	for (i = NODE_CACHED; i < NR_NODES; i++)
+	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
 		if (s->plan.node[i]) {
 			node_kill(s, i);
 			s->node[i].up_step = UINT64_MAX;
@@ -378,17 +441,16 @@ void world_power_loss(struct sim *s)
 	s->leaving = false;
 	memd_power_loss(s->node[NODE_MEMD].p);
 	oracle_power_loss(&s->oracle);
-	if (s->plan.node[NODE_CACHED])
-		undertake(s, "cached");
-	if (s->plan.node[NODE_VOLUMED])
-		undertake(s, "volumed");
-	if (s->plan.node[NODE_CACHED] && xseg_peer_forget(s->seg, xseg_peer_find(s->seg, "cached")))
-		sim_fail(s, "a cached that has nothing cannot be forgotten");
+	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
+		if (s->plan.node[i])
+			undertake(s, i);
+	for (i = NR_NODES; --i > NODE_MEMD;)
+		forget(s, i);
 	if (xseg_sweep(s->seg) != 1)
 		sim_fail(s, "the dead clients were not swept");
 	s->nr_losses++;
 	clients_open(s);
-	for (i = NODE_CACHED; i < NR_NODES; i++)
+	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
 		s->node[i].up_step = 0;
 	sched_run(s, all_serving);
 	client_read_back(s);
@@ -401,7 +463,7 @@ static bool is_quiet(struct sim *s)
 {
 	uint64_t left, total;
 
-	for (uint32_t i = NODE_CACHED; i < NR_NODES; i++) {
+	for (uint32_t i = NODE_MEMD + 1; i < NR_NODES; i++) {
 		struct peer *p = s->node[i].p;
 
 		if (p && atomic_load(&p->stopping) && (!p->cls->quiesced(p, &left, &total) || peer_outstanding(p)))
@@ -425,7 +487,7 @@ static void node_stop(struct sim *s, enum node_id id)
 
 	if (!n->p)
 		return;
-	sim_log(s, "%s stops", n->cls->kind);
+	sim_log(s, "%s stops", node_name(id));
 	atomic_store(&n->p->stopping, true);
 	sched_kick(s);
 	sched_run(s, is_quiet);
@@ -438,30 +500,23 @@ static void node_stop(struct sim *s, enum node_id id)
 	s->plan.node[id] = false;
 }
 
-/* The cache is gone, orderly: the store alone must have everything. */
+/* A cache is gone, orderly: what is below must have everything. */
 static void read_store(struct sim *s)
 {
-	if (!s->plan.node[NODE_CACHED])
-		return;
-	node_stop(s, NODE_CACHED);
-	if (s->plan.node[NODE_VOLUMED] &&
-	    xseg_route_set(s->seg, xseg_peer_index(s->node[NODE_VOLUMED].p->xp), xseg_peer_find(s->seg, "memd")))
-		sim_fail(s, "the route cannot be set");
-	client_read_back(s);
+	for (enum node_id id = NR_NODES - 1; id > NODE_MEMD; id--) {
+		if (!is_cache(id) || !s->plan.node[id])
+			continue;
+		node_stop(s, id);
+		if (s->plan.node[NODE_VOLUMED] && xseg_route_set(s->seg, xseg_peer_index(s->node[NODE_VOLUMED].p->xp),
+								 xseg_peer_find(s->seg, node_name(below(s, id)))))
+			sim_fail(s, "the route cannot be set");
+		client_read_back(s);
+	}
 }
 
 static void problem(const char *text, void *arg)
 {
 	sim_fail(arg, "xseg check: %s", text);
-}
-
-static void forget(struct sim *s, const char *name)
-{
-	uint32_t index = xseg_peer_find(s->seg, name);
-	int rc = index == XSEG_NONE ? 0 : xseg_peer_forget(s->seg, index);
-
-	if (rc)
-		sim_fail(s, "%s cannot be forgotten: %s", name, strerror(-rc));
 }
 
 void world_close(struct sim *s)
@@ -474,9 +529,8 @@ void world_close(struct sim *s)
 		node_stop(s, i);
 	xseg_check(s->seg, false, problem, s);
 	clients_close(s, XSEG_CLOSE_FREE_ARENA);
-	forget(s, "volumed");
-	forget(s, "cached");
-	forget(s, "memd");
+	for (uint32_t i = NR_NODES; i-- > 0;)
+		forget(s, i);
 	xseg_check(s->seg, false, problem, s);
 	xseg_get_info(s->seg, &info);
 	if (info.free_requests != info.nr_requests || info.free_extents != info.nr_extents || info.free_ports != info.nr_ports ||

@@ -88,6 +88,46 @@ static void what_is_newer_of_source_and_target_is_flushed_before_the_store_copie
 	assert_true(crig_stored("b", 0, B(1), 6) && crig_stored("b", B(1), B(2), 5));
 }
 
+static void a_copy_is_covered_by_a_flush_that_was_out_before_it_came(void **state)
+{
+	struct crig_io *flush, *io;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_store_fill("a", 0, B(3), 5);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_hold(true);
+	flush = crig_flush(0);
+	crig_expect(crig_write("a", B(8), B(1), 7), B(1));
+	io = copy("b", "a", 0, B(3));
+	crig_expect_waits(io);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	crig_expect(io, B(3));
+	crig_expect_data("b", 0, B(1), 6);
+	crig_expect_data("b", B(1), B(2), 5);
+}
+
+static void a_copy_waits_for_what_is_newer_than_the_flush_that_is_out(void **state)
+{
+	struct crig_io *flush, *io;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_store_fill("a", 0, B(3), 5);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_hold(true);
+	flush = crig_flush(0);
+	crig_expect(crig_write("a", 0, B(1), 7), B(1));
+	io = copy("b", "a", 0, B(3));
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_expect_waits(io);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	crig_expect(io, B(3));
+	crig_expect_data("b", 0, B(1), 7);
+}
+
 static void a_copy_whose_source_cannot_be_flushed_fails_and_nothing_is_lost(void **state)
 {
 	(void)state;
@@ -128,6 +168,22 @@ static void a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_re
 	crig_expect(copy("a", "a", 0, B(1)), B(1));
 	crig_expect_data("a", 0, B(1), 5);
 	crig_expect(copy("a", "", 0, B(1)), -EINVAL);
+}
+
+static void a_copy_into_an_object_without_slots_takes_a_page_for_them(void **state)
+{
+	char name[8];
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_have_clean("a", 0, B(2), 5);
+	for (uint32_t i = 0; crig.k->nr_free_chunks; i++) {
+		snprintf(name, sizeof(name), "x%u", i);
+		crig_have_clean(name, 0, B(1), 6);
+	}
+	crig_expect(copy("b", "a", 0, B(1) + 512), B(1) + 512);
+	crig_expect_data("b", 0, B(1) + 512, 5);
+	crig_expect_data("b", B(1) + 512, B(1) - 512, 0);
 }
 
 static void copies_in_a_cache_of_few_pages_wait_and_end(void **state)
@@ -182,9 +238,12 @@ int main(void)
 		CRIG_T(a_copy_of_zeroes_is_zeroes),
 		CRIG_T(what_is_not_cached_is_copied_by_the_store),
 		CRIG_T(what_is_newer_of_source_and_target_is_flushed_before_the_store_copies),
+		CRIG_T(a_copy_is_covered_by_a_flush_that_was_out_before_it_came),
+		CRIG_T(a_copy_waits_for_what_is_newer_than_the_flush_that_is_out),
 		CRIG_T(a_copy_whose_source_cannot_be_flushed_fails_and_nothing_is_lost),
 		CRIG_T(write_through_waits_for_the_store_and_write_around_has_the_store_copy),
 		CRIG_T(a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_refused),
+		CRIG_T(a_copy_into_an_object_without_slots_takes_a_page_for_them),
 		CRIG_T(copies_in_a_cache_of_few_pages_wait_and_end),
 		CRIG_T(a_copy_of_a_killed_cache_is_done_by_its_successor),
 	};

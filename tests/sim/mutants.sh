@@ -1,0 +1,64 @@
+#!/bin/bash
+# mutants.sh - shows that the simulator finds bugs: each patch of tests/sim/mutants puts one into a copy of the tree, and some seed has
+# to fail there.
+#
+# Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the names of the patches
+# Environment: BUILD (build), SEEDS (1000, tried for each), JOBS (as many as there are processors)
+#
+# A patch begins with a sentence that says what the bug is. One line a mutant: which seed caught it, and what it said. A mutant that
+# survives is a hole in the simulator; a patch that does not apply, or does not compile, has to follow the code. Objects that a
+# patch does not touch are taken from $BUILD, which is made first.
+. "$(dirname "$0")/../lib/report.sh"
+cd "$root" || exit 1
+SEEDS=${SEEDS:-1000}
+export SEEDS root
+work=$(mktemp -d) || exit 1
+export work
+trap 'rm -rf "$work"' EXIT
+
+# copy_tree DIRECTORY: what the simulator is made of, with its objects
+copy_tree()
+{
+	local dir
+	for dir in xtypes xseg peers tests/sim; do
+		mkdir -p "$1/$dir" "$1/build/obj/$dir" &&
+		cp -a "$dir/." "$1/$dir" &&
+		cp -a "$BUILD/obj/$dir/." "$1/build/obj/$dir" || return 1
+	done
+	cp -a Makefile "$1" && cp -a "$BUILD/flags" "$BUILD/packages" "$1/build"
+}
+
+# try PATCH: one line of report.sh
+try()
+{
+	local name tree sentence line
+	name=$(basename "$1" .patch)
+	tree=$work/$name
+	sentence="$name is caught"
+	if ! copy_tree "$tree" >"$tree.log" 2>&1; then
+		not_ok "$sentence" "$tree.log"
+	elif ! patch -p1 -F0 -d "$tree" --no-backup-if-mismatch <"$1" >"$tree.log" 2>&1; then
+		echo "$1 does not apply: it has to follow the code" >>"$tree.log"
+		not_ok "$sentence" "$tree.log"
+	elif ! make -C "$tree" BUILD=build build/tests/sim >"$tree.log" 2>&1; then
+		echo "$1 does not compile" >>"$tree.log"
+		not_ok "$sentence" "$tree.log"
+	elif timeout 1200 "$tree/build/tests/sim" --no-shrink --seeds "$SEEDS" >"$tree.log" 2>&1; then
+		head -n 1 "$1" >>"$tree.log"
+		not_ok "$name survives $SEEDS seeds: a hole in the simulator" "$tree.log"
+	elif line=$(grep -am1 '^not ok - seed ' "$tree.log"); then
+		ok "$name is caught: ${line#not ok - }"
+	else
+		not_ok "$sentence" "$tree.log"
+	fi | cut -c 1-240
+	rm -rf "$tree"
+}
+export -f try copy_tree ok not_ok
+
+need patch
+make -s "BUILD=${BUILD#"$root"/}" "${BUILD#"$root"/}/tests/sim" >"$work/log" 2>&1 || { not_ok "the simulator is built" "$work/log"; finish; }
+find tests/sim/mutants -name '*.patch' | sort | grep -E -- "${1:-.}" >"$work/list"
+[ -s "$work/list" ] || { not_ok "there are mutants"; finish; }
+xargs -P "${JOBS:-$(nproc)}" -I{} bash -c 'try "$1"' try {} <"$work/list" | tee "$work/result"
+nr_failed=$(grep -c '^not ok - ' "$work/result")
+finish

@@ -1,0 +1,315 @@
+/* script - what happens in a run, in order: I/O, kills, losses of power, faults of the store, options that are changed.
+ *
+ * All of it is chosen from the seed before the run begins, so that a run can be repeated with parts of it left out: who sends
+ * an I/O, and after which step, is the scheduler's. Options that the peers begin with are items, too, the first ones.
+ *
+ * Contract: script_make() after plan_make(), with the same random numbers. What it makes is for the plan as the seed chose it: a run
+ * with a smaller one fits the I/O to that (client.c).
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+static const char *const names[NR_NODES] = { "memd", "cached-low", "cached", "volumed" };
+
+const char *node_name(enum node_id id)
+{
+	return names[id];
+}
+
+struct item *script_add(struct sim *s, enum act act)
+{
+	if (s->nr_items == s->room_items) {
+		s->room_items = s->room_items ? s->room_items * 2 : 512;
+		s->item = realloc(s->item, s->room_items * sizeof(*s->item));
+		assert(s->item);
+	}
+	s->item[s->nr_items] = (struct item){ .act = (uint8_t)act };
+	return &s->item[s->nr_items++];
+}
+
+struct item *script_next(struct sim *s)
+{
+	while (s->at < s->nr_items && (s->item[s->at].left_out || s->item[s->at].act == ACT_OPTION))
+		s->at++;
+	return s->at < s->nr_items ? &s->item[s->at] : NULL;
+}
+
+bool script_keep(struct sim *s, const char *only)
+{
+	unsigned long from, to;
+	char *end;
+
+	for (uint32_t i = 0; i < s->nr_items; i++)
+		s->item[i].left_out = true;
+	for (; *only; only = end + (*end == ',')) {
+		from = to = strtoul(only, &end, 10);
+		if (end == only)
+			return false;
+		if (*end == '-')
+			to = strtoul(end + 1, &end, 10);
+		if ((*end && *end != ',') || to >= s->nr_items)
+			return false;
+		for (; from <= to; from++)
+			s->item[from].left_out = false;
+	}
+	return true;
+}
+
+/* How much of each there is to be in a run, about. */
+struct measure {
+	uint32_t ops, kills, losses, changes, resizes, faults;
+	uint32_t copies;			/* percent of the I/Os */
+	bool deletes;
+};
+
+/* ---- I/O ---- */
+
+static uint32_t object_sectors(const struct sim *s)
+{
+	return s->plan.object_size / ORACLE_SECTOR;
+}
+
+/* Ranges near a few hot places, so that they overlap, cross buckets and cross objects. */
+static void choose_range(struct sim *s, struct item *io)
+{
+	struct rng *g = &s->rng;
+	uint32_t total = s->plan.sectors[io->volume], most = s->plan.max_io / ORACLE_SECTOR, hot, dice = rng_below(g, 100);
+
+	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, 6)) >> 32) % total);
+	if (rng_one_in(g, 3))
+		hot = hot / object_sectors(s) * object_sectors(s);
+	io->first = rng_percent(g, 80) ? hot + rng_below(g, 24) : rng_below(g, total);
+	io->first = io->first > 12 ? io->first - 12 : 0;
+	if (dice < 40)
+		io->nr = rng_range(g, 1, 20);
+	else if (dice < 75)
+		io->nr = 8 * rng_range(g, 1, 4);
+	else
+		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
+	if (dice >= 50 && dice < 90)
+		io->first &= ~7u;
+	if (s->plan.slow && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
+		io->first = rng_below(g, total) & ~7u;
+		io->nr = 8 * rng_range(g, 1, 4);
+	}
+}
+
+static uint8_t choose_op(struct sim *s, const struct measure *m)
+{
+	uint32_t dice = rng_below(&s->rng, 100);
+	bool slow = s->plan.slow;
+
+	if (dice < 44)
+		return slow && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
+	if (dice < 86)
+		return XSEG_OP_WRITE;
+	if (dice < 91)
+		return slow && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
+	if (dice < 94)
+		return XSEG_OP_DISCARD;
+	if (dice < 97)
+		return XSEG_OP_WRITE_ZEROES;
+	return dice < 99 || !m->deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
+}
+
+static void add_io(struct sim *s, const struct measure *m)
+{
+	struct item *io = script_add(s, ACT_IO);
+
+	io->op = rng_percent(&s->rng, m->copies) ? XSEG_OP_COPY : choose_op(s, m);
+	io->volume = rng_below(&s->rng, s->plan.nr_volumes);
+	io->source = rng_below(&s->rng, s->plan.nr_volumes);
+	choose_range(s, io);
+	if (io->op == XSEG_OP_FLUSH && rng_one_in(&s->rng, 3))
+		io->volume = ORACLE_VOLUMES;
+	io->fua = rng_one_in(&s->rng, 8);
+	io->publish = rng_percent(&s->rng, 70);
+}
+
+/* ---- what disturbs ---- */
+
+static const char *const faults[] = {
+	"write:5%:EIO", "write:40%:EIO", "read:5%:EIO", "read:30%:EIO", "flush:30%:EIO", "any:10%:EIO", "write:20%:ENOSPC",
+	"any:4%:stall=2s", "write:100%:EIO", "read:100%@3:EIO", "write:100%@2:EIO", "write:10%:short", "read:10%:short",
+};
+
+static const char *const policies[] = { "write-back", "write-back", "write-through", "write-through", "write-around", "pass-through" };
+
+static const char *const cache_changes[] = {
+	"set dirty_high=100 dirty_low=0", "set dirty_high=3 dirty_low=1", "set dirty_age=1ms", "set dirty_age=20s",
+	"set flush_rate=2M", "set flush_rate=0", "drop", "status", "get", "volumes",
+};
+
+static const char *const store_changes[] = { "set latency=0", "set latency=3ms jitter=9ms", "set jitter=100us" };
+
+#define ONE_OF(s, table) ((table)[rng_below(&(s)->rng, sizeof(table) / sizeof((table)[0]))])
+
+static void add_kill(struct sim *s)
+{
+	struct item *it = script_add(s, ACT_KILL);
+	bool again = true;
+
+	it->node = (uint8_t)rng_below(&s->rng, NR_NODES);
+	it->aim = (uint8_t)rng_below(&s->rng, 3);
+	it->calls = rng_one_in(&s->rng, 3) ? 0 : 1 + rng_below(&s->rng, it->aim == AIM_SLOTS ? 30 : 60);
+	it->down = rng_below(&s->rng, 400);
+	for (uint32_t i = 0; i < MAX_AGAIN; i++) {
+		again = again && rng_one_in(&s->rng, 4);
+		it->again[i] = again ? 1 + rng_below(&s->rng, 30) : 0;
+	}
+	if (s->plan.resizable && rng_one_in(&s->rng, 4))
+		it->memory = 4 + 2 * rng_below(&s->rng, 3);
+}
+
+static void add_loss(struct sim *s, bool promised)
+{
+	script_add(s, ACT_LOSS)->promised = promised;
+}
+
+static void add_fault(struct sim *s)
+{
+	struct item *it = script_add(s, ACT_FAULT);
+
+	snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, faults));
+	it->down = rng_range(&s->rng, 1, 5000);
+	it->nr = rng_range(&s->rng, 10, 80);
+}
+
+static enum node_id choose_cache(struct sim *s)
+{
+	return s->plan.node[NODE_CACHED_LOW] && rng_one_in(&s->rng, 2) ? NODE_CACHED_LOW : NODE_CACHED;
+}
+
+/* Policies of the whole cache or of one volume, other options, the store's timing. */
+static void add_change(struct sim *s)
+{
+	struct item *it = script_add(s, ACT_CHANGE);
+	uint32_t dice = rng_below(&s->rng, 100);
+
+	it->node = (uint8_t)choose_cache(s);
+	it->volume = EVERY;
+	if (dice < 30) {
+		snprintf(it->text, sizeof(it->text), "set policy=%s", ONE_OF(s, policies));
+	} else if (dice < 55) {
+		it->volume = rng_below(&s->rng, s->plan.nr_volumes);
+		snprintf(it->text, sizeof(it->text), "policy=%s", rng_one_in(&s->rng, 4) ? "" : ONE_OF(s, policies));
+	} else if (dice < 85) {
+		snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, cache_changes));
+	} else {
+		it->node = NODE_MEMD;
+		snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, store_changes));
+	}
+}
+
+/* Some sizes are more than the segment has. */
+static void add_resize(struct sim *s)
+{
+	struct item *it = script_add(s, ACT_CHANGE);
+
+	it->node = (uint8_t)choose_cache(s);
+	it->volume = EVERY;
+	snprintf(it->text, sizeof(it->text), "set memory=%uM", 4 + 2 * rng_below(&s->rng, 7));
+}
+
+static void add_disturbances(struct sim *s, const struct measure *m)
+{
+	if (rng_below(&s->rng, m->ops) < m->kills)
+		add_kill(s);
+	if (rng_below(&s->rng, m->ops) < m->losses)
+		add_loss(s, rng_one_in(&s->rng, 2));
+	if (rng_below(&s->rng, m->ops) < m->resizes)
+		add_resize(s);
+	if (rng_below(&s->rng, m->ops) < m->faults)
+		add_fault(s);
+	if (rng_below(&s->rng, m->ops) < m->changes)
+		add_change(s);
+}
+
+void script_make(struct sim *s, uint32_t ops)
+{
+	struct measure m = { .ops = ops };
+	const struct plan *p = &s->plan;
+
+	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6) : 0;
+	m.losses = p->track && rng_percent(&s->rng, 30) ? rng_range(&s->rng, 1, 4) : 0;
+	m.changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 10) : 0;
+	m.resizes = p->resizable ? rng_range(&s->rng, 1, 12) : 0;
+	m.faults = rng_percent(&s->rng, 30) ? 4 : 0;
+	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_one_in(&s->rng, 2) ? rng_range(&s->rng, 1, 20) : 0;
+	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
+	for (uint32_t i = 0; i < ops; i++) {
+		add_disturbances(s, &m);
+		add_io(s, &m);
+	}
+}
+
+/* ---- in words ---- */
+
+static void print_io(const struct item *it)
+{
+	if (it->volume == ORACLE_VOLUMES)
+		printf("%s of all volumes", xseg_op_name(it->op));
+	else
+		printf("%s%s of volume %u, sectors %u+%u", xseg_op_name(it->op), it->fua ? " with FUA" : "", it->volume, it->first,
+		       it->nr);
+	if (it->op == XSEG_OP_COPY)
+		printf(", from volume %u", it->source);
+	printf("%s\n", it->publish ? "" : ", published later");
+}
+
+static void print_kill(const struct item *it)
+{
+	static const char *const aims[] = { [AIM_ANY] = "changes", [AIM_PAGES] = "changes or pages", [AIM_SLOTS] = "slots" };
+
+	printf("kill of %s", node_name(it->node));
+	if (it->calls)
+		printf(" in a callback, after %u %s", it->calls - 1, aims[it->aim]);
+	printf("; a successor %u steps later", it->down);
+	for (uint32_t i = 0; i < MAX_AGAIN && it->again[i]; i++)
+		printf(", which is killed after %u", it->again[i] - 1);
+	if (it->memory)
+		printf(", with memory=%uM", it->memory);
+	printf("\n");
+}
+
+static void print_item(const struct item *it)
+{
+	switch ((enum act)it->act) {
+	case ACT_OPTION:
+		printf("%s begins with %s\n", node_name(it->node), it->text);
+		break;
+	case ACT_IO:
+		print_io(it);
+		break;
+	case ACT_KILL:
+		print_kill(it);
+		break;
+	case ACT_LOSS:
+		printf("loss of power%s\n", it->promised ? ", when a FLUSH or FUA write is answered" : "");
+		break;
+	case ACT_FAULT:
+		printf("the store fails %s, for %u I/Os or %u ms\n", it->text, it->nr, it->down);
+		break;
+	case ACT_CHANGE:
+		if (it->volume == EVERY)
+			printf("%s: %s\n", node_name(it->node), it->text);
+		else
+			printf("%s: volume %u: %s\n", node_name(it->node), it->volume, it->text);
+		break;
+	default:
+		break;
+	}
+}
+
+void script_print(struct sim *s)
+{
+	for (uint32_t i = 0; i < s->nr_items; i++)
+		if (!s->item[i].left_out && s->plan.node[s->item[i].act == ACT_OPTION ? s->item[i].node : NODE_MEMD]) {
+			printf("  %4u  ", i);
+			print_item(&s->item[i]);
+		}
+}
