@@ -344,7 +344,7 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 {
 	struct cached *k = ps->cache;
 
-	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
+	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE && !object_is_spared(k, o)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
 		count_evicted(ps, o, CC_EVICTED_DIRTY);
@@ -452,7 +452,7 @@ static enum flush_why flusher_wants(struct cport *ps)
 		return FLUSH_FLUSH;
 	if (atomic_load_explicit(&k->switching, memory_order_relaxed))
 		return FLUSH_SWITCH;
-	if (!xwaitq_empty(&k->want_pages))
+	if (pages_wanted(k) || atomic_load_explicit(&k->shares.squeezed, memory_order_relaxed))
 		return FLUSH_EVICTION;
 	if (atomic_load_explicit(&k->draining, memory_order_relaxed))
 		return FLUSH_WATERMARK;
@@ -486,7 +486,7 @@ static struct object *first_wanted(struct cached *k, enum flush_why *why)
 			continue;
 		cds_list_del(&g->wanted);
 		cds_list_add_tail(&g->wanted, &k->wanted);
-		*why = g->flushes ? FLUSH_FLUSH : FLUSH_SWITCH;
+		*why = g->flushes ? FLUSH_FLUSH : g->drains ? FLUSH_SWITCH : FLUSH_EVICTION;
 		return cds_list_first_entry(&g->dirty, struct object, in_group);
 	}
 	return NULL;
