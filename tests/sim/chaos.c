@@ -89,6 +89,21 @@ static void resize(struct sim *s)
 	admin_send(s, NODE_CACHED, line);
 }
 
+/* A minimum, a maximum, both or none, of a few pages or of most of the cache. Some sums are more than it promises. */
+static void share(struct sim *s)
+{
+	uint32_t pages = s->plan.cache_pages ? s->plan.cache_pages : 1024, min = 0, max = 0;
+	char line[64];
+
+	if (rng_percent(&s->rng, 60))
+		min = rng_below(&s->rng, rng_one_in(&s->rng, 2) ? pages : pages / 4);
+	if (rng_percent(&s->rng, 50))
+		max = min + rng_range(&s->rng, 1, rng_one_in(&s->rng, 2) ? 8 : pages);
+	snprintf(line, sizeof(line), "volume-set id=%u min=%uk max=%uk", volume_number(s, rng_below(&s->rng, s->plan.nr_volumes)),
+		 min * 4, max * 4);
+	admin_send(s, NODE_CACHED, line);
+}
+
 static bool chance(struct sim *s, uint32_t wanted)
 {
 	return rng_below(&s->rng, s->plan.ops) < wanted;
@@ -116,6 +131,8 @@ void chaos(struct sim *s)
 		lose_power(s);
 	if (!s->admin.r && chance(s, s->plan.resizes))
 		resize(s);
+	if (!s->admin.r && chance(s, s->plan.shares))
+		share(s);
 	if (s->admin.r || s->faulty)
 		return;
 	if (s->plan.faults && chance(s, 4))

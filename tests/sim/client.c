@@ -69,18 +69,22 @@ static uint32_t object_sectors(const struct sim *s)
 	return (uint32_t)(s->plan.object_size / ORACLE_SECTOR);
 }
 
+uint32_t volume_number(const struct sim *s, uint32_t volume)
+{
+	return s->plan.node[NODE_VOLUMED] ? s->volume_id[volume] : volume + 1;
+}
+
 /* Says where the range is, in the way the top peer wants it. */
 static void address(struct sim *s, const struct io *io, struct xreq *r)
 {
 	uint64_t offset = (uint64_t)io->first * ORACLE_SECTOR;
 	char name[XSEG_TARGET_MAX];
 
+	r->volume = io->volume == ORACLE_VOLUMES ? 0 : volume_number(s, io->volume);
 	if (s->plan.node[NODE_VOLUMED]) {
-		r->volume = io->volume == ORACLE_VOLUMES ? 0 : s->volume_id[io->volume];
 		r->offset = offset;
 		return;
 	}
-	r->volume = io->volume == ORACLE_VOLUMES ? 0 : io->volume + 1;
 	r->offset = r->obj_offset = offset % s->plan.object_size;
 	object_name(s, io->volume, offset / s->plan.object_size, name);
 	xseg_req_set_target(r, name, strlen(name));
@@ -158,7 +162,7 @@ static void choose_range(struct sim *s, struct io *io)
 		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
 	if (dice >= 50 && dice < 90)
 		io->first &= ~7u;
-	if (s->plan.slow && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
+	if (s->plan.wide && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
 		io->first = rng_below(g, total) & ~7u;
 		io->nr = 8 * rng_range(g, 1, 4);
 	}
@@ -175,11 +179,11 @@ static uint8_t choose_op(struct sim *s)
 	uint32_t dice = rng_below(&s->rng, 100);
 
 	if (dice < 44)
-		return s->plan.slow && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
+		return s->plan.wide && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
 	if (dice < 86)
 		return XSEG_OP_WRITE;
 	if (dice < 91)
-		return s->plan.slow && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
+		return s->plan.wide && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
 	if (dice < 94)
 		return XSEG_OP_DISCARD;
 	if (dice < 97)

@@ -56,12 +56,26 @@ static void choose_cache(struct sim *s)
 		option(s, NODE_CACHED, "flush_rate=%uM", rng_range(&s->rng, 1, 64));
 }
 
+/* Most runs with shares have nothing flushed before somebody needs a page: else few ever wait for one. */
+static void choose_shares(struct sim *s)
+{
+	if (!s->plan.shares || rng_one_in(&s->rng, 3))
+		return;
+	s->plan.wide = true;
+	s->plan.cache_pages = rng_range(&s->rng, 40, 100);
+	s->plan.max_io = 16u << 10;
+	option(s, NODE_CACHED, "policy=write-back");
+	option(s, NODE_CACHED, "dirty_high=100");
+	option(s, NODE_CACHED, "dirty_low=100");
+	option(s, NODE_CACHED, "dirty_age=%us", rng_range(&s->rng, 1, 100));
+}
+
 static void choose_volumes(struct sim *s)
 {
 	struct plan *p = &s->plan;
 	uint32_t bytes;
 
-	p->nr_volumes = rng_range(&s->rng, 1, MAX_VOLUMES);
+	p->nr_volumes = rng_range(&s->rng, p->shares ? 2 : 1, MAX_VOLUMES);
 	p->object_size = rng_one_in(&s->rng, 3) ? 4u << 20 : 4096ull << rng_below(&s->rng, 9);
 	for (uint32_t v = 0; v < p->nr_volumes; v++) {
 		bytes = rng_one_in(&s->rng, 4) ? 1u << 20 : rng_range(&s->rng, 16, 96) * 4096;
@@ -97,10 +111,12 @@ void plan_make(struct sim *s, uint32_t ops, uint32_t threads)
 	p->track = p->losses || rng_percent(&s->rng, 70);
 	p->changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 8) : 0;
 	p->resizes = p->node[NODE_CACHED] && rng_percent(&s->rng, 40) ? rng_range(&s->rng, 1, 12) : 0;
+	p->shares = p->node[NODE_CACHED] && rng_percent(&s->rng, 40) ? rng_range(&s->rng, 1, 12) : 0;
 	p->faults = rng_percent(&s->rng, 30);
-	p->slow = rng_one_in(&s->rng, 4);
+	p->slow = p->wide = rng_one_in(&s->rng, 4);
 	p->deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	choose_cache(s);
+	choose_shares(s);
 	choose_volumes(s);
 	choose_store(s);
 	p->depth = p->max_io > 256u << 10 ? 2 : p->max_io > 16u << 10 ? 4 : rng_range(&s->rng, 2, MAX_DEPTH);

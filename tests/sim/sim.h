@@ -12,7 +12,7 @@
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds between any two steps
- *   S5  a cache reaches the size that it was asked to have
+ *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum
  *   S6  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
@@ -45,9 +45,10 @@ struct plan {
 	uint32_t cache_pages;			/* of the smallest cache, more of a larger one; 0: as many as it has */
 	uint32_t max_io;			/* bytes */
 	uint32_t nr_clients, depth;
-	uint32_t ops, kills, losses, changes, resizes;	/* in the whole run, about */
+	uint32_t ops, kills, losses, changes, resizes, shares;	/* in the whole run, about */
 	bool faults, deletes;
 	bool slow;				/* a store so slow that the cache has to slow its writers */
+	bool wide;				/* much becomes newly dirty, and there are few FLUSHes */
 	bool track;				/* the store knows what is durable */
 };
 
@@ -156,6 +157,7 @@ bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room 
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);
 void client_dump(struct sim *s);
+uint32_t volume_number(const struct sim *s, uint32_t volume);	/* the id that its requests bear */
 
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must be allowed. */

@@ -80,7 +80,7 @@ bool world_is_sized(struct sim *s)
 {
 	struct node *n = &s->node[NODE_CACHED];
 
-	return !s->plan.node[NODE_CACHED] || (n->serving && !resizing(cached_of(n->p)));
+	return !s->plan.node[NODE_CACHED] || (n->serving && !resizing(cached_of(n->p)) && shares_kept(cached_of(n->p)));
 }
 
 bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg)
