@@ -179,7 +179,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->objects = cached_alloc(k, (size_t)nr_entries(k) * sizeof(*k->objects));
 	k->creqs = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->creqs));
 	k->children = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->children));
-	k->chunk_free = cached_alloc(k, seg_pages);
+	k->page_use = cached_alloc(k, seg_pages * sizeof(*k->page_use));
 	k->lists = cached_alloc(k, NR_LISTS * sizeof(k->lists[0]));
 	free_lists = cached_alloc(k, xpool_mem_bytes(NR_LISTS));
 	k->nr_groups = k->head->nr_volumes;
@@ -187,7 +187,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->extents = cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
 	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = cached_alloc(k, xpool_mem_bytes(seg_pages));
-	if (!k->objects || !k->creqs || !k->children || !k->chunk_free || !k->lists || !free_lists || !k->groups || !k->extents ||
+	if (!k->objects || !k->creqs || !k->children || !k->page_use || !k->lists || !free_lists || !k->groups || !k->extents ||
 	    !nodes || !free_pages || volumes_open(k) || xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < nr_entries(k); i++)
@@ -197,6 +197,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	xlist_init(&k->clean, nodes);
 	xlist_init(&k->leaving, nodes);
 	xlist_init(&k->chunk_pages, nodes);
+	shares_open(k);
 	xpool_init(&k->free_pages, free_pages, seg_pages);
 	xpool_init(&k->free_lists, free_lists, NR_LISTS);
 	for (i = NR_LISTS; i-- > 0;)
@@ -269,16 +270,17 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 	atomic_fetch_add_explicit(&o->used, 1, memory_order_relaxed);
 	if (slot_has_page(w)) {
 		count(ps, CC_USED_BYTES, BUCKET_SIZE);
-		volume_add(volume_block(ps, o->volume), VC_USED_BYTES, BUCKET_SIZE);
+		volume_add(volume_block(ps, object_volume(o)), VC_USED_BYTES, BUCKET_SIZE);
+		share_count(k, object_volume(o), 1);
 		xseg_page_owner_set(k->peer.seg, slot_page(w), (uint64_t)(object_index(k, o) + 1) << 16 | b);
 	}
 	if (slot_is_clean_zero(w)) {
 		atomic_fetch_add(&k->nr_zeroes, 1);
 	} else if (slot_state(w) == BUCKET_VALID) {
-		xlist_push_head(&k->clean, slot_page(w));
+		clean_restore(k, slot_page(w));
 	} else {
 		dirty_restore(k, o);
-		volume_add(volume_block(ps, o->volume), VC_DIRTY_BYTES, BUCKET_SIZE);
+		volume_add(volume_block(ps, object_volume(o)), VC_DIRTY_BYTES, BUCKET_SIZE);
 		l->dirty++;
 	}
 }
@@ -313,7 +315,7 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 	struct arena_object *e = &k->entries[idx];
 	struct object *o = &k->objects[idx];
 
-	o->volume = (uint16_t)volume_find(k, e->volume);
+	atomic_store_explicit(&o->volume, (uint16_t)volume_find(k, e->volume), memory_order_relaxed);
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
 		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
 		uint16_t invalid = o->nr[BUCKET_INVALID];

@@ -98,16 +98,16 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 bool around_write(struct cport *ps, struct creq *c)
 {
 	struct child *ch;
-	uint32_t need;
+	struct need need;
 
 	if (!may_go(ps, c))
 		return false;
-	need = room_get(ps, c->obj, c->first, c->nr, NULL, 0, c->woken);
-	if (need) {
+	need = room_get(ps, c->obj, c->first, c->nr, NULL, 0, c->turn);
+	if (need.nr) {
 		pages_wait(ps, c, need);
 		return true;
 	}
-	c->woken = false;
+	c->turn = TURN_NONE;
 	ch = child_get(ps, CHILD_AROUND, c->obj);
 	if (ch) {
 		write_send(ps, c, ch);

@@ -118,6 +118,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	CDS_INIT_LIST_HEAD(&k->failed);
 	CDS_INIT_LIST_HEAD(&k->wanted);
 	group_init(&k->all);
+	xwaitq_init(&k->want_owed);
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
 	xwaitq_init(&k->want_lists);
@@ -189,15 +190,17 @@ static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);
 	struct cached *k = ps->cache;
-	uint64_t next_ns, throttle_ns, resize_ns = PEER_NEVER;
+	uint64_t next_ns, throttle_ns, resize_ns = PEER_NEVER, share_ns = PEER_NEVER;
 	bool more;
 
 	ps->sent = 0;
 	children_collect(ps);
 	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
 		magazine_empty(ps);
-	if (pp->nr == 0)
+	if (pp->nr == 0) {
 		resize_ns = resize_run(ps);
+		share_ns = share_run(ps);
+	}
 	if (ps->request_freed) {
 		ps->request_freed = false;
 		requests_signal(ps);
@@ -210,6 +213,8 @@ static uint64_t cached_poll(struct peer_port *pp)
 	next_ns = flusher_run(ps);
 	if (next_ns > resize_ns)
 		next_ns = resize_ns;
+	if (next_ns > share_ns)
+		next_ns = share_ns;
 	pages_ahead(ps);
 	more = object_run_ready(ps, 64);
 	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)

@@ -121,19 +121,20 @@ struct cached {
 	_Atomic uint32_t leaving_chunk_pages;	/* pages cut into chunks whose extent leaves; read without the lock */
 	_Atomic uint32_t nr_out;		/* pages that are out; read without */
 	struct xpool free_pages;
-	struct xlist clean;			/* pages of VALID buckets, next victim at the tail */
+	struct xlist clean;			/* pages of VALID buckets of volumes without a share, next victim at the tail */
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
 	_Atomic uint32_t nr_zeroes;		/* clean buckets of zeroes: they have slots but no page */
 	uint32_t withheld;			/* pages kept out of use (tests) */
 	struct xlist chunk_pages;		/* pages cut into chunks that have a free one */
-	uint8_t *chunk_free;			/* by page: which of its chunks are free */
+	union page_use *page_use;		/* by page */
+	struct shares shares;
 	_Atomic uint32_t nr_chunk_pages;	/* of extents that stay; written under mem_lock, read without */
 	_Atomic uint32_t nr_free_chunks;	/* the same */
 
 	struct xpool free_lists;		/* under mem_lock */
 	uint32_t (*lists)[XSEG_REQ_PAGES];
 
-	struct xwaitq want_pages, want_entries, want_lists;
+	struct xwaitq want_owed, want_pages, want_entries, want_lists;
 	struct streams streams;
 
 	pthread_mutex_t dirty_lock;
@@ -176,6 +177,7 @@ struct cached {
 
 static inline struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
 static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
+static inline uint32_t object_volume(const struct object *o) { return atomic_load_explicit(&o->volume, memory_order_relaxed); }
 static inline uint32_t object_index(struct cached *k, struct object *o) { return (uint32_t)(o - k->objects); }
 /* Its entry in the arena: as far from the first one as the object is from the first object. */
 static inline struct arena_object *object_entry(struct cached *k, struct object *o)

@@ -76,13 +76,15 @@ struct volume_tally {
 
 static void volume_tally(struct cached *k, struct object *o, const struct tally *t, struct volume_tally *v)
 {
+	uint32_t rec = object_volume(o);
+
 	if (atomic_load(&o->used) == 0)
 		return;
-	assert(o->volume < k->nr_volumes);
-	assert(o->volume == OTHERS || k->volume_ids[o->volume] == object_entry(k, o)->volume);
-	v[o->volume].objects++;
-	v[o->volume].used += (uint64_t)t->pages * BUCKET_SIZE;
-	v[o->volume].dirty += (uint64_t)(t->nr[BUCKET_DIRTY] + t->nr[BUCKET_WRITING]) * BUCKET_SIZE;
+	assert(rec < k->nr_volumes);
+	assert(rec == OTHERS || k->volume_ids[rec] == object_entry(k, o)->volume);
+	v[rec].objects++;
+	v[rec].used += (uint64_t)t->pages * BUCKET_SIZE;
+	v[rec].dirty += (uint64_t)(t->nr[BUCKET_DIRTY] + t->nr[BUCKET_WRITING]) * BUCKET_SIZE;
 }
 
 static void volumes_check(struct cached *k, const struct volume_tally *v)
@@ -93,6 +95,7 @@ static void volumes_check(struct cached *k, const struct volume_tally *v)
 		assert(id == 0 || volume_find(k, id) == r);					/* N1 */
 		assert(k->volume[r].objects == v[r].objects && (v[r].objects == 0 || id || r == OTHERS));	/* N2 */
 		assert(volume_total(k, r, VC_USED_BYTES) == v[r].used);				/* N3 */
+		assert((uint64_t)k->volume[r].share.used * BUCKET_SIZE == v[r].used);		/* A1 */
 		assert(volume_total(k, r, VC_DIRTY_BYTES) == v[r].dirty);
 	}
 }
@@ -129,6 +132,7 @@ void cached_check(struct peer *p)
 	resize_check(k);
 	check_throttle(k);
 	volumes_check(k, volumes);
+	shares_check(k);
 	free(volumes);
 	xcache_check(&k->xc);
 }
@@ -156,7 +160,7 @@ void cached_cut_pages(struct peer *p)
 		page_extent(k, page)->nr_free--;
 		page_extent(k, page)->pinned = true;
 		chunk_feed(&k->ports[0], page);
-		k->chunk_free[page] &= 0xfe;
+		k->page_use[page].chunks_free &= 0xfe;
 		k->nr_free_chunks--;
 	}
 	pages_count(k);

@@ -9,7 +9,7 @@
  * serving. mem_lock guards masks and list; it is a leaf.
  *
  * Invariants:
- *   K1  a chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in chunk_free[page]
+ *   K1  a chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in page_use[page].chunks_free
  *   K2  a page is in the list chunk_pages iff it was cut, has a free chunk, and does not leave the cache; none has eight, but between
  *	 chunk_feed() and chunks_ensure() of one job. Free chunks of pages that leave are counted nowhere
  *   K3  the slots of a chunk that is stored into an entry are FREE, or what they were in the chunk in whose place it comes
@@ -21,7 +21,7 @@
 
 #define PER_PAGE CHUNKS_PER_PAGE
 #define ALL_FREE ((1u << PER_PAGE) - 1)
-_Static_assert(PER_PAGE == 8, "chunk_free[] has a bit for each");
+_Static_assert(PER_PAGE == 8, "page_use[].chunks_free has a bit for each");
 
 /* ---- under mem_lock ---- */
 
@@ -33,7 +33,7 @@ static void add(_Atomic uint32_t *nr, int by)
 static void page_cut(struct cached *k, uint32_t page, unsigned free)
 {
 	xseg_page_owner_set(k->peer.seg, page, OWNER_CHUNKS);
-	k->chunk_free[page] = (uint8_t)free;
+	k->page_use[page].chunks_free = (uint8_t)free;
 	add(&k->nr_chunk_pages, 1);
 	if (free)
 		xlist_push_tail(&k->chunk_pages, page);
@@ -43,7 +43,7 @@ static void page_cut(struct cached *k, uint32_t page, unsigned free)
 static void page_uncut(struct cached *k, uint32_t page)
 {
 	xseg_page_owner_set(k->peer.seg, page, 0);
-	k->chunk_free[page] = 0;
+	k->page_use[page].chunks_free = 0;
 	if (page_leaves(k, page)) {
 		add(&k->leaving_chunk_pages, -1);
 		return;
@@ -55,28 +55,28 @@ static void page_uncut(struct cached *k, uint32_t page)
 
 void chunk_page_leave(struct cached *k, uint32_t page)
 {
-	if (k->chunk_free[page])
+	if (k->page_use[page].chunks_free)
 		xlist_remove(&k->chunk_pages, page);
-	add(&k->nr_free_chunks, -__builtin_popcount(k->chunk_free[page]));
+	add(&k->nr_free_chunks, -__builtin_popcount(k->page_use[page].chunks_free));
 	add(&k->nr_chunk_pages, -1);
 	add(&k->leaving_chunk_pages, 1);
 }
 
 void chunk_page_stay(struct cached *k, uint32_t page)
 {
-	if (k->chunk_free[page])
+	if (k->page_use[page].chunks_free)
 		xlist_push_tail(&k->chunk_pages, page);
-	add(&k->nr_free_chunks, __builtin_popcount(k->chunk_free[page]));
+	add(&k->nr_free_chunks, __builtin_popcount(k->page_use[page].chunks_free));
 	add(&k->nr_chunk_pages, 1);
 	add(&k->leaving_chunk_pages, -1);
 }
 
 static uint32_t chunk_take(struct cached *k)
 {
-	uint32_t page = xlist_head(&k->chunk_pages), n = (uint32_t)__builtin_ctz(k->chunk_free[page]);
+	uint32_t page = xlist_head(&k->chunk_pages), n = (uint32_t)__builtin_ctz(k->page_use[page].chunks_free);
 
-	k->chunk_free[page] = (uint8_t)(k->chunk_free[page] & ~(1u << n));
-	if (k->chunk_free[page] == 0)
+	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free & ~(1u << n));
+	if (k->page_use[page].chunks_free == 0)
 		xlist_remove(&k->chunk_pages, page);
 	add(&k->nr_free_chunks, -1);
 	return page * PER_PAGE + n;
@@ -88,12 +88,12 @@ static bool chunk_return(struct cached *k, uint32_t chunk)
 	uint32_t page = chunk / PER_PAGE;
 
 	if (!page_leaves(k, page)) {
-		if (k->chunk_free[page] == 0)
+		if (k->page_use[page].chunks_free == 0)
 			xlist_push_head(&k->chunk_pages, page);
 		add(&k->nr_free_chunks, 1);
 	}
-	k->chunk_free[page] = (uint8_t)(k->chunk_free[page] | 1u << chunk % PER_PAGE);
-	if (k->chunk_free[page] != ALL_FREE)
+	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free | 1u << chunk % PER_PAGE);
+	if (k->page_use[page].chunks_free != ALL_FREE)
 		return false;
 	page_uncut(k, page);
 	return true;
@@ -203,7 +203,7 @@ static uint32_t chunk_get(struct cport *ps)
 	pthread_mutex_unlock(&k->mem_lock);
 	if (chunk != NO_CHUNK)
 		return chunk;
-	page = page_get(ps, true);
+	page = page_get(ps, true, false);
 	if (page == XPOOL_NONE)
 		return NO_CHUNK;
 	pthread_mutex_lock(&k->mem_lock);
@@ -247,10 +247,10 @@ bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is)
 		page_is[page] = PAGE_CHUNKS;
 		page_cut(k, page, ALL_FREE);
 	}
-	if (!(k->chunk_free[page] & 1u << chunk % PER_PAGE))
+	if (!(k->page_use[page].chunks_free & 1u << chunk % PER_PAGE))
 		return false;
-	k->chunk_free[page] = (uint8_t)(k->chunk_free[page] & ~(1u << chunk % PER_PAGE));
-	if (k->chunk_free[page] == 0)
+	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free & ~(1u << chunk % PER_PAGE));
+	if (k->page_use[page].chunks_free == 0)
 		xlist_remove(&k->chunk_pages, page);
 	add(&k->nr_free_chunks, -1);
 	return true;

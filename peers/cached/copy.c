@@ -93,16 +93,20 @@ static void take_bucket(struct cport *ps, struct creq *c, uint32_t i, uint32_t p
 static void take_source(struct cport *ps, struct creq *c)
 {
 	uint32_t page[XSEG_REQ_PAGES + 2], n = c->nr, parts = 0;
+	struct claim cl;
+	struct need need;
 
 	if (!list_get(ps, c))
 		return;
 	for (uint32_t i = 0; i < c->nr; i++)
 		parts += creq_is_partial(c, i);
-	if (!pages_get(ps, n + parts, page, c->woken)) {
-		pages_wait(ps, c, n + parts);
+	cl = share_claim_all(ps->cache, object_volume(c->other), n, c->turn);
+	need = pages_get(ps, n + parts, page, &cl);
+	if (need.nr) {
+		pages_wait(ps, c, need);
 		return;
 	}
-	c->woken = false;
+	c->turn = TURN_NONE;
 	if (!source_is_here(ps, c)) {		/* one of the pages was the source's */
 		pages_return(ps, page, n + parts);
 		source_flush(ps, c);

@@ -104,7 +104,7 @@ void creq_wait_for_request(struct cport *ps, struct creq *c)
 
 static void adopt_volume(struct cport *ps, struct creq *c)
 {
-	if (object_entry(ps->cache, c->obj)->volume != c->r->volume || c->obj->volume != c->volume)
+	if (object_entry(ps->cache, c->obj)->volume != c->r->volume || object_volume(c->obj) != c->volume)
 		volume_adopt(ps, c->obj, c->r->volume);
 }
 

@@ -40,7 +40,7 @@ struct creq {
 	uint16_t nr_pages;			/* of page[] that it holds */
 	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
 	uint8_t edges_out;			/* write: edge loads in flight */
-	bool woken;				/* got its turn in a wait queue: may pass those who wait */
+	uint8_t turn;				/* enum turn: it may pass those who wait for pages; while it waits: what it will be */
 	bool looked, redo, applied, fua;
 	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
 	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */

@@ -250,16 +250,9 @@ static uint32_t next_run(struct cached *k, struct object *o, uint16_t *at, uint3
 	return 0;
 }
 
-/* An object that has to make room is flushed a few runs at a time, as requests of objects that pass are at the store beside it
- * (admit.c), and, while it is, more of it may become neighbours; but if somebody waits for its entry or pages, all at once. */
-static bool evicts_gently(struct cport *ps, const struct object *o, enum flush_why why)
-{
-	return why == FLUSH_EVICTION && o->flushes_out >= EVICTIONS_MIN && xwaitq_empty(&ps->cache->want_entries) &&
-	       xwaitq_empty(&ps->cache->want_pages);
-}
-
-/* Starts the runs of at least min buckets from *at on; false: not all of them, *at is the next. */
-static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_t end, uint32_t min, enum flush_why why)
+/* Starts the runs of at least min buckets from *at on, while less than `most` of the object are out; false: not all of them, *at is
+ * the next. */
+static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_t end, uint32_t min, uint32_t most, enum flush_why why)
 {
 	uint32_t limit = flush_limit(ps, why), max = run_limit(ps->cache, why), n;
 	struct child *ch;
@@ -267,7 +260,7 @@ static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_
 	while ((n = next_run(ps->cache, o, at, end, min, max)) != 0) {
 		if (is_background(why) && (ps->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
 			return false;	/* the flusher comes back to it: flush_job() lists it again */
-		if (evicts_gently(ps, o, why))
+		if (o->flushes_out >= most)
 			return false;	/* flush_done() goes on */
 		ch = child_get(ps, CHILD_FLUSH, o);
 		if (!ch) {
@@ -288,7 +281,7 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 
 	if (o->state == OBJECT_DELETING)
 		return true;
-	if (!flush_runs(ps, o, &at, first + nr, 1, why))
+	if (!flush_runs(ps, o, &at, first + nr, 1, UINT32_MAX, why))
 		return false;
 	dirty_unlist(ps, o);
 	return true;
@@ -297,7 +290,7 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 /* All of the object, in passes: a request is what is scarce, so the runs that make the most of one go first. It goes on where
  * it had to stop, so that it ends, however often what lies behind is written again. One restart is for the age's sake:
  * all that is as old as that is to go, also what was written behind it while it paused. */
-static bool flush_whole(struct cport *ps, struct object *o, enum flush_why why)
+static bool flush_whole(struct cport *ps, struct object *o, uint32_t most, enum flush_why why)
 {
 	static const uint16_t min[] = { 64, 8, 1 };
 
@@ -309,7 +302,7 @@ static bool flush_whole(struct cport *ps, struct object *o, enum flush_why why)
 		o->pass_aged = true;
 	}
 	for (; o->pass < sizeof(min) / sizeof(min[0]); o->pass++, o->pass_at = 0)
-		if (!flush_runs(ps, o, &o->pass_at, OBJECT_BUCKETS, min[o->pass], why))
+		if (!flush_runs(ps, o, &o->pass_at, OBJECT_BUCKETS, min[o->pass], most, why))
 			return false;
 	o->pass = 0;
 	o->pass_aged = false;
@@ -317,9 +310,14 @@ static bool flush_whole(struct cport *ps, struct object *o, enum flush_why why)
 	return true;
 }
 
+/* A few runs at a time, as requests for objects that pass are at the store beside it (admit.c), and, while it is, more of it may
+ * become neighbours; but if somebody waits for its entry or pages, all at once. */
 void flush_evict(struct cport *ps, struct object *o)
 {
-	flush_whole(ps, o, FLUSH_EVICTION);
+	struct cached *k = ps->cache;
+	bool hurry = !xwaitq_empty(&k->want_entries) || pages_wanted(k);
+
+	flush_whole(ps, o, hurry ? UINT32_MAX : EVICTIONS_MIN, FLUSH_EVICTION);
 }
 
 /* The caller gives a reference away. */
@@ -346,7 +344,7 @@ void flush_job(struct cport *ps, struct object *o)
 	for (struct creq *c = o->through; c && all; c = c->next)
 		all = flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
 	if (all && why != FLUSH_NONE)
-		all = flush_whole(ps, o, why);
+		all = flush_whole(ps, o, UINT32_MAX, why);
 	if (why != FLUSH_NONE && !atomic_load_explicit(&o->flush_waiting, memory_order_relaxed))
 		atomic_store_explicit(&o->flush_all, FLUSH_NONE, memory_order_relaxed);
 	list_dirty(ps, o, !all);
@@ -360,7 +358,7 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 {
 	struct cached *k = ps->cache;
 
-	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
+	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE && !object_is_spared(k, o)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
 		count_evicted(ps, o, CC_EVICTED_DIRTY);
@@ -468,7 +466,7 @@ static enum flush_why flusher_wants(struct cport *ps)
 		return FLUSH_FLUSH;
 	if (atomic_load_explicit(&k->switching, memory_order_relaxed))
 		return FLUSH_SWITCH;
-	if (!xwaitq_empty(&k->want_pages))
+	if (pages_wanted(k) || atomic_load_explicit(&k->shares.squeezed, memory_order_relaxed))
 		return FLUSH_EVICTION;
 	if (atomic_load_explicit(&k->draining, memory_order_relaxed))
 		return FLUSH_WATERMARK;
@@ -502,7 +500,7 @@ static struct object *first_wanted(struct cached *k, enum flush_why *why)
 			continue;
 		cds_list_del(&g->wanted);
 		cds_list_add_tail(&g->wanted, &k->wanted);
-		*why = g->flushes ? FLUSH_FLUSH : FLUSH_SWITCH;
+		*why = g->flushes ? FLUSH_FLUSH : g->drains ? FLUSH_SWITCH : FLUSH_EVICTION;
 		return cds_list_first_entry(&g->dirty, struct object, in_group);
 	}
 	return NULL;

@@ -19,6 +19,7 @@ struct flush_group {
 	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
 	_Atomic uint32_t flushes;		/* FLUSH requests that wait for its sets; read without the lock */
 	uint32_t drains;			/* volumes of it that drain after a switch of their policy */
+	uint32_t shares;			/* volumes of it that make room below their maximum */
 	struct cds_list_head dirty;		/* its objects in the list `dirty`, by in_group */
 	struct cds_list_head wanted;		/* in the list `wanted` while somebody waits for it */
 };

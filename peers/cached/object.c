@@ -14,7 +14,7 @@
  * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is emptied by a job
  * inside it, which writes what is dirty and drops what is clean; its entry is free when nobody refers to it.
  * If its name is inserted in between, the same entry is active again and the emptying stops. So it is if it has buckets that were
- * used again since they last survived: these stay, the others go.
+ * used again since they last survived, or that are spared as its volume is at its minimum (share.h): these stay, the others go.
  *
  * Invariants (object_check):
  *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY + WRITING
@@ -29,8 +29,8 @@
 
 #include "peers/cached/cached.h"
 
-#define VICTIM_TRIES 16
 #define OTO(s) (1u << OBJECT_##s)
+#define RECLAIM_LOOKS 64u
 
 static const uint8_t legal[OBJECT_NR_STATES] = {
 	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING),
@@ -235,6 +235,7 @@ void object_refill(struct cport *ps, struct object *o)
 
 	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming)
 		return;
+	atomic_store_explicit(&o->reclaim_all, false, memory_order_relaxed);
 	xcache_get(&k->xc, idx);
 	if (!reclaim_ask(ps, o))
 		object_put(ps, o);
@@ -266,7 +267,7 @@ static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n
 	uint64_t by = counts ? (uint64_t)BUCKET_SIZE : -(uint64_t)BUCKET_SIZE;
 
 	count(ps, n, by);
-	volume_add(volume_block(ps, o->volume), vn, by);
+	volume_add(volume_block(ps, object_volume(o)), vn, by);
 }
 
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
@@ -286,8 +287,10 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	o->nr[to]++;
 	if (bucket_is_dirty(from) != bucket_is_dirty(to))
 		count_bytes(ps, o, CC_DIRTY_BYTES, VC_DIRTY_BYTES, bucket_is_dirty(to));
-	if (slot_has_page(old) != slot_has_page(word))
+	if (slot_has_page(old) != slot_has_page(word)) {
 		count_bytes(ps, o, CC_USED_BYTES, VC_USED_BYTES, slot_has_page(word));
+		share_count(ps->cache, object_volume(o), slot_has_page(word) ? 1 : -1);
+	}
 	if (slot_is_clean_zero(old) != slot_is_clean_zero(word))
 		atomic_fetch_add_explicit(&ps->cache->nr_zeroes, slot_is_clean_zero(word) ? 1 : -1u, memory_order_relaxed);
 	if (slot_absent(old) != slot_absent(word))
@@ -333,22 +336,32 @@ void object_wake(struct cport *ps, struct object *o)
 void count_evicted(struct cport *ps, struct object *o, enum cache_counter why)
 {
 	count(ps, why, 1);
-	volume_add(volume_block(ps, o->volume), VC_EVICTED, 1);
+	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);
 }
 
-/* Drops what is clean and was not used again; returns how many buckets were, and have one more chance. */
+/* It is emptied for another's sake, and its volume has no more pages than it is to have for sure. */
+bool object_is_spared(struct cached *k, struct object *o)
+{
+	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) && share_spares(k, o, OTHERS);
+}
+
+/* Drops what is clean, was not used again and is not spared; returns how many buckets stay, and have one more chance. */
 static uint32_t drop_valid(struct cport *ps, struct object *o)
 {
-	uint32_t used_again = 0;
+	uint32_t stay = 0;
 
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] > used_again; b++) {
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] > stay; b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
 		if (slot_state(w) != BUCKET_VALID)
 			continue;
+		if (slot_has_page(w) && object_is_spared(ps->cache, o)) {
+			stay++;
+			continue;
+		}
 		if (w & SLOT_REF) {
 			slot_clear_flag(ps->cache, o, b, SLOT_REF);
-			used_again++;
+			stay++;
 			continue;
 		}
 		page_unclean(ps, slot_page(w));
@@ -356,7 +369,7 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 		page_put(ps, slot_page(w));
 		count_evicted(ps, o, CC_EVICTED_OBJECT);
 	}
-	return used_again;
+	return stay;
 }
 
 /* A hot bucket in a cold object keeps it: its name is inserted again. */
@@ -451,31 +464,50 @@ static bool reclaim_ask(struct cport *ps, struct object *o)
 	return false;
 }
 
-/* The least recently used object that is admitted, with a reference; XCACHE_NONE: not found at once. */
-static uint32_t find_victim(struct cached *k, struct cport *ps)
+/* Whether the object may be emptied: not one that is spared, before all others have been passed by as well. Then *all* of it goes. */
+static bool may_reclaim(struct cached *k, struct object *o, bool *all)
 {
-	uint32_t idx = XCACHE_NONE;
+	*all = false;
+	if (atomic_load_explicit(&o->used, memory_order_relaxed) && share_spares(k, o, OTHERS)) {
+		*all = atomic_fetch_add_explicit(&k->shares.passed, 1, memory_order_relaxed) >= xcache_nr_active(&k->xc);
+		if (!*all)
+			return false;
+	}
+	atomic_store_explicit(&k->shares.passed, 0, memory_order_relaxed);
+	return true;
+}
 
-	for (unsigned i = 0; i < VICTIM_TRIES; i++) {
-		idx = xcache_peek_and_get_lru(&k->xc);
-		if (idx == XCACHE_NONE || !object_passes(&k->objects[idx]))
-			return idx;
+/* With a reference; NULL: there is none, or not yet. */
+static struct object *reclaim_choose(struct cport *ps, bool *all)
+{
+	struct cached *k = ps->cache;
+
+	for (unsigned n = 0; n < RECLAIM_LOOKS; n++) {
+		uint32_t idx = xcache_peek_and_get_lru(&k->xc);
+
+		if (idx == XCACHE_NONE)
+			return NULL;
+		if (!object_passes(&k->objects[idx]) && may_reclaim(k, &k->objects[idx], all))
+			return &k->objects[idx];
 		xcache_touch(&k->xc, idx);
 		object_put(ps, &k->objects[idx]);
 	}
-	return XCACHE_NONE;
+	ps->freed = true;	/* it goes on in the next round */
+	return NULL;
 }
 
 void object_reclaim_one(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint32_t idx;
+	struct object *o;
+	bool all;
 
 	if (reclaims_enough(k))
 		return;
-	idx = find_victim(k, ps);
-	if (idx == XCACHE_NONE)
+	o = reclaim_choose(ps, &all);
+	if (!o)
 		return;
-	if (!xcache_remove(&k->xc, idx) || !reclaim_ask(ps, &k->objects[idx]))
-		object_put(ps, &k->objects[idx]);
+	atomic_store_explicit(&o->reclaim_all, all, memory_order_relaxed);
+	if (!xcache_remove(&k->xc, object_index(k, o)) || !reclaim_ask(ps, o))
+		object_put(ps, o);
 }

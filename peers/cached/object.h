@@ -60,7 +60,7 @@ struct object {
 	uint16_t loads_out, flushes_out;	/* children in flight */
 	uint16_t nr_fua, nr_redo;		/* writers that need FUA; STARTED requests not yet redone */
 	_Atomic uint16_t used;			/* buckets that are not absent; read by others */
-	uint16_t volume;			/* record of its volume: exact while it has buckets, else where it was */
+	_Atomic uint16_t volume;		/* record of its volume: exact while it has buckets, else where it was; read by others */
 	uint8_t state;				/* enum object_state */
 	uint8_t gen;				/* the dirty set that new writes join */
 	bool reclaiming;			/* to be emptied; reclaim holds a reference */
@@ -83,7 +83,8 @@ struct object {
 	uint16_t pass_at;			/* flush_whole(): where it goes on, */
 	uint8_t pass;				/* in which pass, */
 	bool pass_aged;				/* and whether that began for the age's sake */
-	uint32_t spare;
+	_Atomic bool reclaim_all;		/* emptied, also of what is spared: written by who asks for that */
+	uint8_t spare[3];
 	/* guarded by dirty_lock */
 	struct cds_list_head dirty;		/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	struct cds_list_head in_group;		/* while it is in `dirty`: in its group's list, in the same order */
@@ -116,6 +117,7 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted */
+bool object_is_spared(struct cached *k, struct object *o);		/* is emptied, and may keep what it has */
 void object_reclaim_one(struct cport *ps);				/* begins to empty the least recently used object */
 void object_reclaim_step(struct cport *ps, struct object *o);
 

@@ -1,15 +1,17 @@
 /* pages - the cache's pages: free ones, clean ones that may be evicted, and who waits for one.
  *
  * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a write, or an old one
- * listed by a flush in flight. The list of clean pages is in order of the last time they became clean
- * or were found referenced; a hit only sets the slot's REF flag (second chance, as in CLOCK).
+ * listed by a flush in flight. A list of clean pages is in order of the last time they became clean
+ * or were found referenced; a hit only sets the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists of
+ * their own (share.h).
  * A page of an extent that leaves the cache (resize.c) is never handed out: where it would be free it is *out*.
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *
  * Invariants:
- *   G1  a page is in the clean list, or in the list `leaving` if its extent leaves, iff its bucket is VALID, except within one job
- *   G2  whoever waits for pages holds none; those who wait are served in order, newcomers behind them
+ *   G1  a page is in a clean list, or in the list `leaving` if its extent leaves, iff its bucket is VALID, except within one job
+ *   G2  whoever waits for pages holds none; those who wait in a queue are served in order, newcomers behind them; those in want_owed
+ *	 before those in want_pages
  */
 #include <assert.h>
 
@@ -22,13 +24,63 @@
 
 void pages_count(struct cached *k)
 {
-	atomic_store_explicit(&k->nr_clean, k->clean.nr, memory_order_relaxed);
+	atomic_store_explicit(&k->nr_clean, k->clean.nr + k->shares.clean, memory_order_relaxed);
 	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages) - k->leaving_free, memory_order_relaxed);
 }
 
-static struct xlist *clean_list(struct cached *k, uint32_t page)
+static struct xlist *list_of(struct cached *k, uint32_t rec)
 {
-	return page_leaves(k, page) ? &k->leaving : &k->clean;
+	return rec == OTHERS ? &k->clean : &k->volume[rec].share.clean;
+}
+
+/* The page is in no list. */
+static void clean_put(struct cached *k, uint32_t page, bool at_head)
+{
+	uint32_t rec = page_leaves(k, page) ? OTHERS : share_list_locked(k, page);
+	struct xlist *list = page_leaves(k, page) ? &k->leaving : list_of(k, rec);
+
+	k->page_use[page].list = (uint8_t)rec;
+	k->shares.clean += rec != OTHERS;
+	if (at_head)
+		xlist_push_head(list, page);
+	else
+		xlist_push_tail(list, page);
+}
+
+static void clean_take(struct cached *k, uint32_t page, bool from_leaving)
+{
+	uint32_t rec = k->page_use[page].list;
+
+	xlist_remove(from_leaving ? &k->leaving : list_of(k, rec), page);
+	k->page_use[page].list = OTHERS;
+	k->shares.clean -= rec != OTHERS;
+}
+
+void clean_leave_locked(struct cached *k, uint32_t page)
+{
+	clean_take(k, page, false);
+	clean_put(k, page, true);
+}
+
+void clean_stay_locked(struct cached *k, uint32_t page)
+{
+	clean_take(k, page, true);
+	clean_put(k, page, false);
+}
+
+void clean_turn_locked(struct cached *k, struct xlist *list)
+{
+	uint32_t page = xlist_tail(list);
+
+	clean_take(k, page, list == &k->leaving);
+	clean_put(k, page, true);
+	if (list == &k->clean && k->shares.unsorted)
+		k->shares.unsorted--;
+}
+
+void clean_restore(struct cached *k, uint32_t page)
+{
+	clean_put(k, page, true);
 }
 
 void pool_put(struct cached *k, uint32_t page)
@@ -94,7 +146,7 @@ void page_clean(struct cport *ps, uint32_t page)
 	if (page == NO_PAGE)
 		return;
 	pthread_mutex_lock(&k->mem_lock);
-	xlist_push_head(clean_list(k, page), page);
+	clean_put(k, page, true);
 	pages_count(k);
 	pthread_mutex_unlock(&k->mem_lock);
 	ps->freed = true;
@@ -107,9 +159,25 @@ void page_unclean(struct cport *ps, uint32_t page)
 	if (page == NO_PAGE)
 		return;
 	pthread_mutex_lock(&k->mem_lock);
-	xlist_remove(clean_list(k, page), page);
+	clean_take(k, page, page_leaves(k, page));
 	pages_count(k);
 	pthread_mutex_unlock(&k->mem_lock);
+}
+
+void page_relist(struct cached *k, uint32_t page)
+{
+	if (page == NO_PAGE)
+		return;
+	pthread_mutex_lock(&k->mem_lock);
+	clean_take(k, page, page_leaves(k, page));
+	clean_put(k, page, true);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+bool pages_wanted(struct cached *k)
+{
+	return !xwaitq_empty(&k->want_owed) || !xwaitq_empty(&k->want_pages);
 }
 
 /* Not while pages are to leave: nobody would find them there. */
@@ -141,7 +209,7 @@ void page_put(struct cport *ps, uint32_t page)
 	if (page == NO_PAGE)
 		return;
 	ps->freed = true;
-	if (ps->nr_magazine == MAGAZINE || !use_magazine(k) || !xwaitq_empty(&k->want_pages)) {
+	if (ps->nr_magazine == MAGAZINE || !use_magazine(k) || pages_wanted(k)) {
 		page_free(k, page);
 		return;
 	}
@@ -163,25 +231,27 @@ static uint32_t take_free(struct cport *ps)
 	return page;
 }
 
-/* The next candidate, moved to the other end so that others look elsewhere. */
-static uint32_t next_victim(struct cached *k, struct xlist *list)
+/* The next candidate, of this list or, if it is NULL, of whose turn it is, moved to the other end so that others look elsewhere. */
+static uint32_t next_victim(struct cached *k, struct xlist *list, const struct claim *cl)
 {
 	uint32_t page;
 
 	pthread_mutex_lock(&k->mem_lock);
-	page = xlist_tail(list);
+	if (!list)
+		list = share_victims_locked(k, cl);
+	page = list ? xlist_tail(list) : XLIST_NONE;
 	if (page != XLIST_NONE)
-		xlist_move_head(list, page);
+		clean_turn_locked(k, list);
 	pthread_mutex_unlock(&k->mem_lock);
 	return page;
 }
 
-/* Inside the object: takes the page out of bucket b, if it is there, clean and was not used again. */
-static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
+/* Inside the object: takes the page out of bucket b, for that volume, if it is there, clean, was not used again and is not spared. */
+static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page, uint32_t rec)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
 
-	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page)
+	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page || share_spares(ps->cache, o, rec))
 		return false;
 	if (w & SLOT_REF) {
 		slot_clear_flag(ps->cache, o, b, SLOT_REF);
@@ -189,7 +259,7 @@ static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	}
 	page_unclean(ps, page);
 	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	volume_add(volume_block(ps, o->volume), VC_EVICTED, 1);
+	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);
 	return true;
 }
 
@@ -202,7 +272,7 @@ struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
 	return owner && entry < nr_entries(k) && *b < OBJECT_BUCKETS ? &k->objects[entry] : NULL;
 }
 
-static bool evict_page(struct cport *ps, uint32_t page)
+static bool evict_page(struct cport *ps, uint32_t page, uint32_t rec)
 {
 	uint32_t b;
 	struct object *o = page_object(ps->cache, page, &b);
@@ -211,23 +281,23 @@ static bool evict_page(struct cport *ps, uint32_t page)
 	if (!o)
 		return false;
 	if (o == ps->inside)
-		return evict_bucket(ps, o, b, page);
+		return evict_bucket(ps, o, b, page, rec);
 	if (!xworkq_try_enter(&o->q))
 		return false;
-	done = evict_bucket(ps, o, b, page);
+	done = evict_bucket(ps, o, b, page, rec);
 	if (xworkq_leave(&o->q))
 		object_ready(ps, o);
 	return done;
 }
 
-static uint32_t take_clean(struct cport *ps, struct xlist *list, enum cache_counter why)
+static uint32_t take_clean(struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
 {
 	for (unsigned i = 0; i < EVICT_TRIES; i++) {
-		uint32_t page = next_victim(ps->cache, list);
+		uint32_t page = next_victim(ps->cache, list, cl);
 
 		if (page == XLIST_NONE)
 			break;
-		if (evict_page(ps, page)) {
+		if (evict_page(ps, page, cl->rec)) {
 			xseg_page_owner_set(ps->cache->peer.seg, page, 0);
 			count(ps, why, 1);
 			return page;
@@ -240,14 +310,15 @@ static uint32_t take_clean(struct cport *ps, struct xlist *list, enum cache_coun
  * that. Some at a time, as requests may be waiting in the lanes. */
 void pages_ahead(struct cport *ps)
 {
+	const struct claim any = { .rec = OTHERS };
 	struct cached *k = ps->cache;
 	uint32_t page;
 
 	if (ps->nr_magazine >= MAGAZINE / 2 || atomic_load_explicit(&k->nr_free, memory_order_relaxed) ||
-	    atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE || !use_magazine(k) || !xwaitq_empty(&k->want_pages))
+	    atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE || !use_magazine(k) || pages_wanted(k))
 		return;
 	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
-		page = take_clean(ps, &k->clean, CC_EVICTED_CLEAN);
+		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
 		if (page == XPOOL_NONE)
 			return;
 		for (uint32_t at = 0; at < BUCKET_SIZE; at += 64)
@@ -269,10 +340,11 @@ static uint32_t list_nr(struct cached *k, const struct xlist *list)
 /* A bucket that was used again goes at the second try. */
 static uint32_t drop_list(struct cport *ps, struct xlist *list)
 {
+	const struct claim all = { .rec = FOR_NOBODY };
 	uint32_t n = 0, misses = 0, page;
 
 	while (misses < 1024 && list_nr(ps->cache, list)) {
-		page = take_clean(ps, list, CC_EVICTED_PRESSURE);
+		page = take_clean(ps, list, &all, CC_EVICTED_PRESSURE);
 		if (page == XPOOL_NONE) {
 			misses++;
 			continue;
@@ -287,7 +359,22 @@ static uint32_t drop_list(struct cport *ps, struct xlist *list)
 /* Evicts whatever is clean. */
 uint32_t pages_drop(struct cport *ps)
 {
-	return drop_list(ps, &ps->cache->clean) + drop_list(ps, &ps->cache->leaving);
+	struct cached *k = ps->cache;
+	uint32_t n = drop_list(ps, &k->clean) + drop_list(ps, &k->leaving);
+
+	for (uint32_t r = 0; r < k->nr_volumes; r++)
+		n += drop_list(ps, &k->volume[r].share.clean);
+	return n;
+}
+
+uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum cache_counter why)
+{
+	const struct claim own = { .rec = rec };
+	uint32_t n = 0, page;
+
+	for (; n < nr && (page = take_clean(ps, &ps->cache->volume[rec].share.clean, &own, why)) != XPOOL_NONE; n++)
+		page_put(ps, page);
+	return n;
 }
 
 void pages_return(struct cport *ps, const uint32_t *page, uint32_t n)
@@ -296,52 +383,91 @@ void pages_return(struct cport *ps, const uint32_t *page, uint32_t n)
 		page_put(ps, page[--n]);
 }
 
-uint32_t page_get(struct cport *ps, bool evict)
+uint32_t page_get(struct cport *ps, bool evict, bool pass)
 {
+	const struct claim any = { .rec = OTHERS };
 	uint32_t page;
 
-	if (!xwaitq_empty(&ps->cache->want_pages))
+	if (!pass && pages_wanted(ps->cache))
 		return XPOOL_NONE;
 	page = take_free(ps);
 	if (page == XPOOL_NONE && evict)
-		page = take_clean(ps, &ps->cache->clean, CC_EVICTED_CLEAN);
+		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
 	return page;
 }
 
-bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken)
+/* What is full makes room first, or waits for some. Who waited for pages has done that. */
+static bool make_room(struct cport *ps, const struct claim *cl)
+{
+	struct cached *k = ps->cache;
+	struct need need = share_need_room(k, cl);
+	uint32_t over = share_over(k, cl);
+
+	if (cl->grow == 0 || need.nr == 0 || cl->turn == TURN_PAGES)
+		return true;
+	if (cl->turn == TURN_NONE && !xwaitq_empty(need.queue))
+		return false;
+	return over == 0 ||
+	       (share_room(k, cl->rec) >= need.nr && pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over);
+}
+
+/* Others wait for what this claim is for. */
+static bool is_behind(struct cached *k, const struct claim *cl)
+{
+	return cl->turn != TURN_PAGES && (!xwaitq_empty(&k->want_owed) || (!cl->owed && !xwaitq_empty(&k->want_pages)));
+}
+
+static uint32_t take_pages(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
 {
 	uint32_t got = 0;
 
-	if (!woken && !xwaitq_empty(&ps->cache->want_pages))
-		return false;
 	for (; got < n; got++) {
 		page[got] = take_free(ps);
 		if (page[got] == XPOOL_NONE)
-			page[got] = take_clean(ps, &ps->cache->clean, CC_EVICTED_CLEAN);
+			page[got] = take_clean(ps, NULL, cl, CC_EVICTED_CLEAN);
 		if (page[got] == XPOOL_NONE)
 			break;
 	}
+	return got;
+}
+
+struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
+{
+	struct cached *k = ps->cache;
+	uint32_t got = 0;
+
+	if (!make_room(ps, cl))
+		return share_need_room(k, cl);
+	if (!is_behind(k, cl))
+		got = take_pages(ps, n, page, cl);
 	if (got == n)
-		return true;
+		return (struct need){ .nr = 0 };
 	pages_return(ps, page, got);
-	return false;
+	return (struct need){ .nr = n, .queue = cl->owed ? &k->want_owed : &k->want_pages, .turn = TURN_PAGES };
 }
 
 /* Chunks come last: to get a page may empty one of the object's. */
-uint32_t room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, bool woken)
+struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, enum turn turn)
 {
+	struct claim cl = share_claim(ps, o, first, nr, n, turn);
+	struct need need = { .nr = 0 };
 	uint32_t cut;
 
-	if (n && !pages_get(ps, n, page, woken))
-		return n;
+	if (n)
+		need = pages_get(ps, n, page, &cl);
+	if (need.nr)
+		return need;
+	cl.grow = 0;					/* a chunk is nobody's */
 	while (!chunks_ensure(ps, o, first, nr)) {	/* again only if another thread took what we cut */
-		if (!pages_get(ps, 1, &cut, woken)) {
+		need = pages_get(ps, 1, &cut, &cl);
+		if (need.nr) {
 			pages_return(ps, page, n);
-			return n + 1;
+			need.nr += n;
+			return need;
 		}
 		chunk_feed(ps, cut);
 	}
-	return 0;
+	return need;
 }
 
 void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n)
@@ -358,19 +484,24 @@ static void pages_wait_fn(struct xwait *w, void *ctx)
 {
 	struct creq *c = caa_container_of(w, struct creq, wait);
 
-	c->woken = true;
 	creq_set_state(c, CREQ_RUNNING);
 	object_push(ctx, c->obj, &c->work);
 }
 
-void pages_wait(struct cport *ps, struct creq *c, uint32_t need)
+void pages_wait(struct cport *ps, struct creq *c, struct need need)
 {
+	struct cached *k = ps->cache;
+
 	count_wait(ps, WAIT_BUCKET);
 	creq_set_state(c, CREQ_WAITS_MEMORY);
+	c->turn = (uint8_t)need.turn;
 	c->wait.fn = pages_wait_fn;
-	xwaitq_add(&ps->cache->want_pages, &c->wait, need);
-	if (pages_available(ps->cache) >= need)
-		ps->freed = true;	/* came free between our look and our waiting: pages_signal() looks again */
+	if (need.turn == TURN_ROOM)
+		atomic_fetch_add_explicit(&k->shares.waiting, 1, memory_order_relaxed);
+	xwaitq_add(need.queue, &c->wait, need.nr);
+	if (need.turn == TURN_ROOM)
+		share_look(k, need.rec);
+	ps->freed = true;	/* what came free between our look and our waiting: pages_signal() looks again */
 }
 
 /* ---- lists of pages ---- */
@@ -453,6 +584,14 @@ static void entries_signal(struct cport *ps)
 		object_reclaim_one(ps);
 }
 
+/* Those who are owed go first: it is bounded what they are. */
+static struct xwait *next_waiter(struct cached *k)
+{
+	struct xwaitq *q = xwaitq_empty(&k->want_owed) ? &k->want_pages : &k->want_owed;
+
+	return xwaitq_pop(q, share_available(k));
+}
+
 void pages_signal(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -461,9 +600,10 @@ void pages_signal(struct cport *ps)
 
 	lists_signal(ps);
 	entries_signal(ps);
-	for (; xwaitq_has_waiters(&k->want_pages); tries--) {
+	share_signal(ps);
+	for (; xwaitq_has_waiters(&k->want_pages) || xwaitq_has_waiters(&k->want_owed); tries--) {
 		magazine_empty(ps);
-		w = xwaitq_pop(&k->want_pages, pages_available(k));
+		w = next_waiter(k);
 		if (!w)
 			break;
 		w->fn(w, ps);

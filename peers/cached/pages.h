@@ -6,6 +6,7 @@
 #define PEERS_CACHED_PAGES_H
 
 #include "peers/cached/object.h"
+#include "peers/cached/share.h"
 
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
@@ -23,6 +24,12 @@ struct extent {
 	uint16_t nr_free, nr_out;		/* pages in the pool; pages that are out */
 };
 
+/* What a page is used for, beside its owner word. 0 while it is neither. */
+union page_use {
+	uint8_t chunks_free;			/* cut into chunks: which of them are free */
+	uint8_t list;				/* in a list of clean pages: in whose (share.h) */
+};
+
 /* How far the emptying of extents is: port 0's. */
 struct resize {
 	uint32_t page, entry, pool_at;		/* what is looked at next */
@@ -31,19 +38,24 @@ struct resize {
 };
 
 /* ---- pages.c ---- */
-bool pages_get(struct cport *ps, uint32_t n, uint32_t *page, bool woken);
-/* One for data that moves: a free one or, if `evict`, a clean one's; XPOOL_NONE: there is none, or others wait for it. */
-uint32_t page_get(struct cport *ps, bool evict);
+/* Returns how many to wait for, and where; nr 0: it got them. */
+struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
+/* One for data that moves: a free one or, if `evict`, a clean one's; XPOOL_NONE: there is none, or others wait for it, whom it does
+ * not `pass`. */
+uint32_t page_get(struct cport *ps, bool evict, bool pass);
+uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t n, enum cache_counter why);	/* of a share's list; returns how many */
+bool pages_wanted(struct cached *k);			/* somebody waits for pages that all may have */
 /* All three leave NO_PAGE alone. */
 void page_put(struct cport *ps, uint32_t page);
 void pages_return(struct cport *ps, const uint32_t *page, uint32_t n);
 void page_free(struct cached *k, uint32_t page);	/* the same, for who has no port at hand */
 void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
 void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
-/* Inside the object: n pages, and the chunks that its range lacks. Returns 0, or, when it took nothing, how many pages to wait for. */
-uint32_t room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, bool woken);
+void page_relist(struct cached *k, uint32_t page);	/* it is VALID, and of another volume from now on */
+/* Inside the object: n pages, and the chunks that its range lacks. When it takes nothing, it says what to wait for. */
+struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, enum turn turn);
 void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n);
-void pages_wait(struct cport *ps, struct creq *c, uint32_t need);
+void pages_wait(struct cport *ps, struct creq *c, struct need need);
 /* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
 bool list_get(struct cport *ps, struct creq *c);
 void list_put(struct cport *ps, struct creq *c);
@@ -58,6 +70,10 @@ void pages_ahead(struct cport *ps);
 void pool_put(struct cached *k, uint32_t page);
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr);
 void pages_count(struct cached *k);			/* publishes how many are clean and free */
+void clean_restore(struct cached *k, uint32_t page);	/* a predecessor's: its bucket is VALID */
+void clean_turn_locked(struct cached *k, struct xlist *list);	/* its tail goes to the head of the list where it is to be */
+void clean_leave_locked(struct cached *k, uint32_t page);	/* its extent leaves; stays again */
+void clean_stay_locked(struct cached *k, uint32_t page);
 
 /* ---- resize.c ---- */
 static inline uint64_t size_word(uint32_t at_start, uint32_t since) { return (uint64_t)at_start << 32 | since; }

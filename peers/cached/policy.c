@@ -8,5 +8,5 @@ const struct policy *const policies[NR_POLICIES] = { &policy_write_back, &policy
 
 const struct policy *object_policy(struct cport *ps, struct object *o)
 {
-	return volume_promise(ps->cache, o->volume, object_entry(ps->cache, o)->volume);
+	return volume_promise(ps->cache, object_volume(o), object_entry(ps->cache, o)->volume);
 }

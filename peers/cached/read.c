@@ -113,22 +113,26 @@ static void load_send(struct cport *ps, struct child *ch, uint32_t b, const uint
 }
 
 /* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
- * started, and, if it may, c has gone past the cache that is full, or is in the queue for what is missing. */
+ * started, and, if it may, c has gone past the cache that is full, or is in the queue for what is missing; it does not go past one
+ * that owes it pages. */
 static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr, bool may_queue)
 {
 	struct object *o = c->obj;
 	uint32_t page[RUN_MAX], n = nr < RUN_MAX ? nr : RUN_MAX;
-	uint32_t need = 0;
+	struct need need = { .nr = 0 };
 	struct child *ch;
 
-	while (n > 0 && (need = room_get(ps, o, b, n, page, n, c->woken)) != 0)
-		n /= 2;
+	for (; n > 0; n /= 2) {
+		need = room_get(ps, o, b, n, page, n, c->turn);
+		if (!need.nr)
+			break;
+	}
 	if (n == 0) {
-		if (may_queue && !around_read(ps, c, BYPASS_FULL))
+		if (may_queue && (need.queue == &ps->cache->want_owed || !around_read(ps, c, BYPASS_FULL)))
 			pages_wait(ps, c, need);
 		return false;
 	}
-	c->woken = false;
+	c->turn = TURN_NONE;
 	ch = child_get(ps, CHILD_LOAD, o);
 	if (!ch) {
 		room_put(ps, o, b, n, page, n);
@@ -148,7 +152,7 @@ static bool ahead_load(struct cport *ps, struct object *o, uint32_t b, uint32_t 
 	uint32_t page[RUN_MAX];
 	struct child *ch;
 
-	if (room_get(ps, o, b, n, page, n, false))
+	if (room_get(ps, o, b, n, page, n, TURN_NONE).nr)
 		return false;
 	ch = child_get(ps, CHILD_LOAD, o);
 	if (!ch) {
@@ -185,7 +189,7 @@ static bool follow_stream(struct cport *ps, struct creq *c, bool misses)
 	struct cached *k = ps->cache;
 	const struct xreq *r = c->r;
 	struct stream_advice a = stream_note(&k->streams, r->volume, r->hash, r->offset, r->obj_offset, r->size);
-	bool cut_off = a.cut_off && is_full(k);
+	bool cut_off = a.cut_off && share_is_full(k, object_volume(c->obj), is_full(k));
 	uint32_t from = (uint32_t)(a.ahead_from / BUCKET_SIZE);
 
 	if (a.ahead_bytes)

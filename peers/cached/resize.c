@@ -11,6 +11,8 @@
  *		   clean and dirty data moves to free pages; hot data and dirty data to that of the least recently used bucket
  *		   if none is free; else clean data is evicted, and dirty data stays: more is dirty than may be then, as the marks
  *		   are of what stays, so the flusher is at work
+ *		   what a volume has up to its minimum (share.h) moves in any case, before those who wait for pages, and if need be
+ *		   when all that is dirty has been flushed
  *               what is listed by a child in flight is left until that has ended. An extent with all of its pages out is given back
  *   asked anew  before it is done: extents that leave stay again, or more are chosen
  *
@@ -28,6 +30,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/common/opt.h"
 
 #define ROUND_EXTENTS 4u		/* chosen, or kept again, a round */
 #define ROUND_SWEEP   4096u		/* pages of the pool looked at a round */
@@ -86,9 +89,24 @@ void size_open(struct cached *k)
 	size_set(k, asked, since);
 }
 
+/* Under volume_lock: what volumes have for sure has to fit in. */
+static int check_minima(struct cached *k, uint32_t want, struct xseg_error *err)
+{
+	uint32_t sum = atomic_load_explicit(&k->shares.min_sum, memory_order_relaxed), least;
+	char size[32];
+
+	if (want >= target_of(k) || sum <= share_limit(k, want))
+		return 0;
+	least = share_pages_for(k, sum);
+	opt_format_size((uint64_t)sum * BUCKET_SIZE, size, sizeof(size));
+	return xseg_fail(err, -EBUSY, "memory=%uM is too little for the minima of the volumes, %s in all; ask for %uM at least, or lower them "
+			 "('xseg cache set %s min=0 --volume VOL')", want >> 8, size, least >> 8, k->peer.name);
+}
+
 int resize_ask(struct cached *k, struct xseg_error *err)
 {
 	uint32_t want = pages_asked(k), have = nr_owned(k), free = xseg_nr_free_pages(k->peer.seg);
+	int rc;
 
 	if (want == target_of(k)) {
 		k->memory = (uint64_t)want * BUCKET_SIZE;
@@ -98,8 +116,12 @@ int resize_ask(struct cached *k, struct xseg_error *err)
 		return xseg_fail(err, -ENOMEM, "memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM left; ask for "
 				 "%uM at most, or make the segment with more --memory", (unsigned long long)want >> 8,
 				 (want - have) >> 8, k->peer.name, free >> 8, (have + free) >> 8);
-	size_set(k, (uint32_t)(atomic_load_explicit(&k->head->size, memory_order_relaxed) >> 32), want);
-	return 0;
+	pthread_mutex_lock(&k->volume_lock);
+	rc = check_minima(k, want, err);
+	if (rc == 0)
+		size_set(k, (uint32_t)(atomic_load_explicit(&k->head->size, memory_order_relaxed) >> 32), want);
+	pthread_mutex_unlock(&k->volume_lock);
+	return rc;
 }
 
 /* ---- extents that come ---- */
@@ -177,8 +199,7 @@ static void leave(struct cached *k, struct extent *e)
 			k->withheld--;
 			pool_put(k, page);
 		} else if (xlist_in_list(&k->clean, page)) {
-			xlist_remove(&k->clean, page);
-			xlist_push_head(&k->leaving, page);
+			clean_leave_locked(k, page);
 		}
 	}
 }
@@ -201,8 +222,7 @@ static void stay(struct cached *k, struct extent *e)
 		} else if (owner == OWNER_CHUNKS) {
 			chunk_page_stay(k, page);
 		} else if (xlist_in_list(&k->leaving, page)) {
-			xlist_remove(&k->leaving, page);
-			xlist_push_tail(&k->clean, page);
+			clean_stay_locked(k, page);
 		}
 	}
 }
@@ -323,13 +343,16 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 {
 	uint64_t w = slot_get(ps->cache, o, b);
 	enum bucket_state s = slot_state(w);
+	bool spared = share_spares(ps->cache, o, OTHERS);
 	uint32_t to;
 
 	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY))
 		return;
-	to = page_get(ps, s == BUCKET_DIRTY || (w & SLOT_REF));
+	to = page_get(ps, s == BUCKET_DIRTY || (w & SLOT_REF) || spared, spared);
 	if (to != XPOOL_NONE)
 		move_bucket(ps, o, b, w, to);
+	else if (spared)
+		atomic_store_explicit(&ps->cache->shares.squeezed, true, memory_order_relaxed);
 	else if (s == BUCKET_VALID)
 		evict(ps, o, b, w);
 }
@@ -421,6 +444,7 @@ static uint64_t pass_end(struct cport *ps)
 
 	if (out == r->nr_out)
 		pause_ns = !r->pause_ns ? RETRY_MIN_NS : r->pause_ns >= RETRY_MAX_NS / 2 ? RETRY_MAX_NS : r->pause_ns * 2;
+	atomic_store_explicit(&k->shares.squeezed, false, memory_order_relaxed);
 	*r = (struct resize){ .nr_out = out, .next_ns = ps->pp->now_ns + pause_ns, .pause_ns = pause_ns };
 	return r->next_ns;
 }
@@ -462,7 +486,11 @@ static uint64_t resize_step(struct cport *ps)
 		return keep_some(ps, (want - have) / XSEG_EXTENT_PAGES);
 	if (have < want)
 		return grow(ps);
-	return leaving ? empty_some(ps) : PEER_NEVER;
+	if (leaving)
+		return empty_some(ps);
+	if (atomic_load_explicit(&k->shares.squeezed, memory_order_relaxed))
+		atomic_store_explicit(&k->shares.squeezed, false, memory_order_relaxed);
+	return PEER_NEVER;
 }
 
 uint64_t resize_run(struct cport *ps)

@@ -52,7 +52,8 @@ static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_cou
 /* In the wait queues now: for memory, for requests of our own, for what is being flushed. */
 static uint32_t nr_waiting(struct cached *k)
 {
-	uint32_t n = xwaitq_nr(&k->want_pages) + xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
+	uint32_t n = xwaitq_nr(&k->want_owed) + xwaitq_nr(&k->want_pages) + xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
+		     atomic_load_explicit(&k->shares.waiting, memory_order_relaxed) +
 		     atomic_load_explicit(&k->nr_flushes, memory_order_relaxed) +
 		     atomic_load_explicit(&k->throttle.nr, memory_order_relaxed);
 

@@ -18,7 +18,7 @@
  * Invariants:
  *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of set g in flight
  *   F4  a group's sets have tickets lowest .. ticket; ticket - lowest < NR_TICKETS
- *   F5  a group is in `wanted` iff FLUSHes wait for its sets, or volumes of it drain
+ *   F5  a group is in `wanted` iff FLUSHes wait for its sets, or volumes of it drain, or have to make room below their maximum
  */
 #include <assert.h>
 #include <string.h>
@@ -129,7 +129,7 @@ static unsigned set_join(struct cached *k, struct object *o)
 /* Under dirty_lock: somebody more, or one less, waits for the group. */
 static void group_want(struct cached *k, struct flush_group *g)
 {
-	if (g->flushes + g->drains > 1 || g == &k->all)
+	if (g->flushes + g->drains + g->shares > 1 || g == &k->all)
 		return;
 	cds_list_add_tail(&g->wanted, &k->wanted);
 	atomic_fetch_add_explicit(&k->nr_wanted, 1, memory_order_relaxed);
@@ -137,7 +137,7 @@ static void group_want(struct cached *k, struct flush_group *g)
 
 static void group_unwant(struct cached *k, struct flush_group *g)
 {
-	if (g->flushes + g->drains > 0 || g == &k->all)
+	if (g->flushes + g->drains + g->shares > 0 || g == &k->all)
 		return;
 	cds_list_del(&g->wanted);
 	atomic_fetch_sub_explicit(&k->nr_wanted, 1, memory_order_relaxed);
@@ -210,6 +210,33 @@ void drain_begin(struct cached *k, uint32_t rec)
 		group_want(k, g);
 	}
 	drains_look(k, g);
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+static bool needs_room(const struct share *sh)
+{
+	uint32_t max = atomic_load_explicit(&sh->max, memory_order_relaxed);
+
+	return xwaitq_has_waiters(&sh->want) || (max && atomic_load_explicit(&sh->used, memory_order_relaxed) > max);
+}
+
+void share_look(struct cached *k, uint32_t rec)
+{
+	struct share *sh = &k->volume[rec].share;
+	struct flush_group *g;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	g = sh->flushes;
+	if (!g && needs_room(sh)) {
+		g = group_of(k, k->volume_ids[rec]);
+		sh->flushes = g;
+		g->shares++;
+		group_want(k, g);
+	} else if (g && !needs_room(sh)) {
+		sh->flushes = NULL;
+		g->shares--;
+		group_unwant(k, g);
+	}
 	pthread_mutex_unlock(&k->dirty_lock);
 }
 

@@ -7,6 +7,7 @@
 
 _Static_assert(sizeof(struct arena_volume) + sizeof(uint32_t) == CACHE_VOLUME_BYTES, "cache_cost.h counts it");
 _Static_assert(sizeof(struct volume_block) == CACHE_VOLUME_COUNTERS, "cache_cost.h counts it");
+_Static_assert(sizeof(struct volume) == CACHE_VOLUME_PRIVATE, "cache_cost.h counts it");
 _Static_assert(VOLUME_WAYS * sizeof(uint32_t) == 64, "a set is a cache line");
 
 /* ---- finding ---- */
@@ -78,13 +79,20 @@ static bool record_clear(struct cached *k, uint32_t rec)
 	return false;
 }
 
+/* Under volume_lock. */
+static void settings_drop(struct cached *k, uint32_t rec)
+{
+	atomic_store_explicit(&k->volumes[rec].settings, 0, memory_order_relaxed);
+	share_set(k, rec, 0, 0);
+}
+
 /* Under volume_lock: a name is one volume's at a time; another that has it is gone, and its settings with it. */
 static void record_name(struct cached *k, uint32_t rec, const char *name)
 {
 	for (uint32_t r = 0; r < k->nr_volumes && name[0]; r++) {
 		if (r == rec || strncmp(k->volumes[r].name, name, XSEG_NAME_MAX))
 			continue;
-		atomic_store_explicit(&k->volumes[r].settings, 0, memory_order_relaxed);
+		settings_drop(k, r);
 		k->volumes[r].name[0] = '\0';
 	}
 	snprintf(k->volumes[rec].name, sizeof(k->volumes[rec].name), "%s", name);
@@ -172,7 +180,7 @@ void volume_forget(struct cached *k, uint32_t id)
 	pthread_mutex_lock(&k->volume_lock);
 	rec = volume_find(k, id);
 	if (rec != OTHERS) {
-		atomic_store_explicit(&k->volumes[rec].settings, 0, memory_order_relaxed);
+		settings_drop(k, rec);
 		k->volumes[rec].name[0] = '\0';
 		if (is_idle(k, rec))
 			record_clear(k, rec);
@@ -195,14 +203,19 @@ static uint32_t pin(struct cached *k, uint32_t rec, uint32_t id)
 	return OTHERS;
 }
 
+static void set_record(struct object *o, uint32_t rec)
+{
+	atomic_store_explicit(&o->volume, (uint16_t)rec, memory_order_relaxed);
+}
+
 void volume_pin(struct cached *k, struct object *o)
 {
-	o->volume = (uint16_t)pin(k, o->volume, object_entry(k, o)->volume);
+	set_record(o, pin(k, object_volume(o), object_entry(k, o)->volume));
 }
 
 void volume_unpin(struct cached *k, struct object *o)
 {
-	atomic_fetch_sub(&k->volume[o->volume].objects, 1);
+	atomic_fetch_sub(&k->volume[object_volume(o)].objects, 1);
 }
 
 static uint32_t count_pages(struct cached *k, struct object *o)
@@ -218,15 +231,21 @@ static uint32_t count_pages(struct cached *k, struct object *o)
 static void volume_move(struct cport *ps, struct object *o, uint32_t rec)
 {
 	struct cached *k = ps->cache;
-	uint64_t used = (uint64_t)count_pages(k, o) * BUCKET_SIZE;
+	uint32_t pages = count_pages(k, o);
+	uint64_t used = (uint64_t)pages * BUCKET_SIZE;
 	uint64_t dirty = (uint64_t)(o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING]) * BUCKET_SIZE;
-	uint32_t old = o->volume;
+	uint32_t old = object_volume(o), new = pin(k, rec, object_entry(k, o)->volume);
 
-	o->volume = (uint16_t)pin(k, rec, object_entry(k, o)->volume);
+	set_record(o, new);
+	share_count(k, old, -(int)pages);
+	share_count(k, new, (int)pages);
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++)
+		if (slot_state(slot_get(k, o, b)) == BUCKET_VALID)
+			page_relist(k, slot_page(slot_get(k, o, b)));
 	volume_add(volume_block(ps, old), VC_USED_BYTES, -used);
 	volume_add(volume_block(ps, old), VC_DIRTY_BYTES, -dirty);
-	volume_add(volume_block(ps, o->volume), VC_USED_BYTES, used);
-	volume_add(volume_block(ps, o->volume), VC_DIRTY_BYTES, dirty);
+	volume_add(volume_block(ps, new), VC_USED_BYTES, used);
+	volume_add(volume_block(ps, new), VC_DIRTY_BYTES, dirty);
 	atomic_fetch_sub(&k->volume[old].objects, 1);
 }
 
@@ -239,12 +258,12 @@ void volume_adopt(struct cport *ps, struct object *o, uint32_t id)
 	if (o->cnt[0] == 0 && o->cnt[1] == 0)
 		e->volume = id;
 	rec = volume_find(k, e->volume);
-	if (rec == o->volume)
+	if (rec == object_volume(o))
 		return;
 	if (atomic_load_explicit(&o->used, memory_order_relaxed))
 		volume_move(ps, o, rec);
 	else
-		o->volume = (uint16_t)rec;
+		set_record(o, rec);
 }
 
 /* ---- counters ---- */

@@ -32,6 +32,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "peers/cached/share.h"
 #include "xseg/xseg.h"
 
 #define VOLUME_WAYS 16u			/* records in a set: their ids fill a cache line */
@@ -54,10 +55,6 @@ struct volume_block {
 	_Atomic uint64_t n[NR_VC];		/* enum volume_counter */
 };
 
-struct cached;
-struct cport;
-struct flush_group;
-struct object;
 struct policy;
 
 struct volume {					/* private */
@@ -65,6 +62,7 @@ struct volume {					/* private */
 	uint32_t drain_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
 	struct flush_group *_Atomic drains;	/* written under dirty_lock: its group, while these are being flushed */
 	uint64_t drain_bytes;			/* how much was dirty then */
+	struct share share;
 };
 
 /* Finds the tables in the arena; a predecessor's are checked, and its gauges zeroed. 0, or -ENOMEM. */
@@ -105,6 +103,7 @@ uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n);	/*
 
 /* A predecessor can have stored that. */
 bool settings_ok(uint64_t word);
+void settings_share(uint64_t word, uint32_t *min, uint32_t *max);	/* pages */
 /* A predecessor may have been killed while volumes drained: they do so again. */
 void volumes_drain(struct cached *k);
 /* The policy that is promised to the volume's new writes. */

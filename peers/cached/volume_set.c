@@ -5,7 +5,7 @@
  *	volume-forget id=N	the volume was removed
  *
  * All settings of a volume are one word of its record, stored at once (rule R1): a kill leaves the old ones or the new ones.
- * A policy that is left empty is the cache's. A switch away from write-back holds for what comes from then on, and is
+ * A policy that is left empty is the cache's; a min or a max (share.h) that is empty or 0 is none. A switch away from write-back holds for what comes from then on, and is
  * answered at once; what is dirty of the volume is flushed in the background.
  *
  * Contract: any port's thread. volume_lock is held while settings change, and dirty_lock is taken under it.
@@ -17,14 +17,20 @@
 
 #include "peers/cached/cached.h"
 #include "peers/common/kv.h"
+#include "peers/common/opt.h"
 
 /* Writes the reason and returns its code. */
 #define REASON(t, code, ...) (kv_add((t), __VA_ARGS__), (code))
 
 /* ---- the word ---- */
 
+/* From bit 0 on: number of the policy, 0 for the cache's; min, max in pages. */
 #define POLICY_BITS 4
+#define SHARE_BITS  30
 #define POLICY_MASK ((1ull << POLICY_BITS) - 1)
+#define SHARE_MASK  ((1ull << SHARE_BITS) - 1)
+#define MIN_SHIFT   POLICY_BITS
+#define MAX_SHIFT   (POLICY_BITS + SHARE_BITS)
 
 static const struct policy *word_policy(uint64_t word)
 {
@@ -33,9 +39,18 @@ static const struct policy *word_policy(uint64_t word)
 	return n && n <= NR_POLICIES ? policies[n - 1] : NULL;
 }
 
+void settings_share(uint64_t word, uint32_t *min, uint32_t *max)
+{
+	*min = (uint32_t)(word >> MIN_SHIFT & SHARE_MASK);
+	*max = (uint32_t)(word >> MAX_SHIFT & SHARE_MASK);
+}
+
 bool settings_ok(uint64_t word)
 {
-	return word <= NR_POLICIES;
+	uint32_t min, max;
+
+	settings_share(word, &min, &max);
+	return (word & POLICY_MASK) <= NR_POLICIES && (max == 0 || min <= max);
 }
 
 const struct policy *volume_policy(struct cached *k, uint32_t rec, uint32_t id)
@@ -66,11 +81,34 @@ static int set_policy(uint64_t *word, const char *value, struct kv_text *t)
 	return 0;
 }
 
+static int set_pages(uint64_t *word, unsigned shift, const char *value, struct kv_text *t)
+{
+	uint64_t bytes = 0, pages;
+
+	if (*value && opt_parse_size(value, &bytes))
+		return REASON(t, -EINVAL, "'%.40s' is no size; say one as 512M, or 0 for none", value);
+	pages = bytes / BUCKET_SIZE + (bytes % BUCKET_SIZE > 0);
+	if (pages > SHARE_MASK)
+		return REASON(t, -EINVAL, "'%.40s' is more than a cache can have", value);
+	*word = (*word & ~(SHARE_MASK << shift)) | pages << shift;
+	return 0;
+}
+
+static int set_min(uint64_t *word, const char *value, struct kv_text *t)
+{
+	return set_pages(word, MIN_SHIFT, value, t);
+}
+
+static int set_max(uint64_t *word, const char *value, struct kv_text *t)
+{
+	return set_pages(word, MAX_SHIFT, value, t);
+}
+
 static const struct key {
 	const char *name;
 	int (*set)(uint64_t *word, const char *value, struct kv_text *t);
 } keys[] = {
-	{ "policy", set_policy },
+	{ "policy", set_policy }, { "min", set_min }, { "max", set_max },
 };
 
 static int set_key(uint64_t *word, const char *name, const char *value, struct kv_text *t)
@@ -78,7 +116,7 @@ static int set_key(uint64_t *word, const char *name, const char *value, struct k
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (!strcmp(keys[i].name, name))
 			return keys[i].set(word, value ? value : "", t);
-	return REASON(t, -EINVAL, "a volume has no setting '%.40s'; it has policy", name);
+	return REASON(t, -EINVAL, "a volume has no setting '%.40s'; it has policy, min and max", name);
 }
 
 struct change {
@@ -125,11 +163,42 @@ static void switch_policy(struct cached *k, uint32_t rec, uint64_t from, uint64_
 	drain_begin(k, rec);
 }
 
+struct size_text {
+	char text[32];
+};
+
+static struct size_text pages_text(uint32_t pages)
+{
+	struct size_text t = { "" };
+
+	opt_format_size((uint64_t)pages * BUCKET_SIZE, t.text, sizeof(t.text));
+	return t;
+}
+
+/* Under volume_lock. What a volume has may be said again, also where it could not be promised now. */
+static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_text *t)
+{
+	uint32_t own = atomic_load_explicit(&k->volume[rec].share.min, memory_order_relaxed);
+	uint32_t others = atomic_load_explicit(&k->shares.min_sum, memory_order_relaxed) - own;
+	uint32_t target = atomic_load_explicit(&k->target_pages, memory_order_relaxed), limit = share_limit(k, target);
+	uint32_t left = limit > others ? limit - others : 0, min, max;
+
+	settings_share(word, &min, &max);
+	if (max && min > max)
+		return REASON(t, -EINVAL, "min=%s would be above max=%s; set both", pages_text(min).text, pages_text(max).text);
+	if (min <= left || min <= own)
+		return 0;
+	return REASON(t, -EBUSY, "min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other volumes have %s of that; "
+		      "ask for %s at most, or lower theirs", pages_text(min).text, pages_text(target).text, k->peer.name,
+		      pages_text(limit).text, pages_text(others).text, pages_text(left).text);
+}
+
 /* Under volume_lock. */
 static int apply_change(struct cached *k, const struct change *c, struct kv_text *t)
 {
 	uint32_t rec = volume_make_locked(k, c->id, c->name);
 	char *rest = c->keys, *name, *value;
+	uint32_t min, max;
 	uint64_t old, word;
 	int rc;
 
@@ -142,8 +211,13 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 		if (rc)
 			return rc;
 	}
+	rc = check_share(k, rec, word, t);
+	if (rc)
+		return rc;
 	/* release: partner is the acquire in volume_settings() */
 	atomic_store_explicit(&k->volumes[rec].settings, word, memory_order_release);
+	settings_share(word, &min, &max);
+	share_set(k, rec, min, max);
 	switch_policy(k, rec, old, word);
 	return 0;
 }
@@ -163,8 +237,10 @@ void volumes_drain(struct cached *k)
 static void add_settings(uint64_t word, struct kv_text *t)
 {
 	const struct policy *p = word_policy(word);
+	uint32_t min, max;
 
-	kv_add(t, "policy=%s\n", p ? p->name : "");
+	settings_share(word, &min, &max);
+	kv_add(t, "policy=%s\nmin=%s\nmax=%s\n", p ? p->name : "", pages_text(min).text, pages_text(max).text);
 }
 
 int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size)

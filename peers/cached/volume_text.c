@@ -30,6 +30,12 @@ static void add_state(struct cached *k, uint32_t rec, char end, struct kv_text *
 	kv_add(t, "draining.bytes_left=%" PRIu64 "%c", dirty, end);
 }
 
+static void add_share(const struct share *sh, char end, struct kv_text *t)
+{
+	kv_add(t, "min_bytes=%" PRIu64 "%c", (uint64_t)atomic_load_explicit(&sh->min, memory_order_relaxed) * BUCKET_SIZE, end);
+	kv_add(t, "max_bytes=%" PRIu64 "%c", (uint64_t)atomic_load_explicit(&sh->max, memory_order_relaxed) * BUCKET_SIZE, end);
+}
+
 /* `end` stands after each item. A volume without a record has counted nothing. */
 static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, struct kv_text *t)
 {
@@ -37,6 +43,7 @@ static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, st
 	kv_add(t, "id=%u%c", id, end);
 	kv_add(t, "policy=%s%c", volume_promise(k, rec, id)->name, end);
 	kv_add(t, "policy_from=%s%c", volume_policy(k, rec, id) ? "volume" : "cache", end);
+	add_share(&k->volume[rec].share, end, t);
 	add_state(k, rec, end, t);
 	for (unsigned n = 0; n < NR_VC; n++)
 		kv_add(t, "%s=%" PRIu64 "%c", volume_keys[n], rec == OTHERS && id ? 0 : volume_total(k, rec, n), end);

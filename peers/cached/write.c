@@ -212,30 +212,31 @@ static void write_restart(struct cport *ps, struct creq *c)
 	}
 	if (c->obj->waiters)
 		object_wake(ps, c->obj);
-	pages_wait(ps, c, need);
+	pages_wait(ps, c, (struct need){ .nr = need, .queue = &ps->cache->want_pages, .turn = TURN_PAGES });
 }
 
-/* Pages for the buckets that need one, and chunks. Returns 0, or how many pages to wait for. */
-static uint32_t write_room(struct cport *ps, struct creq *c)
+/* Pages for the buckets that need one, and chunks. */
+static struct need write_room(struct cport *ps, struct creq *c)
 {
-	uint32_t page[2], n = 0, need;
+	uint32_t page[2], n = 0;
+	struct need need;
 
 	if (c->r->op == XSEG_OP_WRITE)
-		return room_get(ps, c->obj, c->first, c->nr, c->page, c->nr, c->woken);
+		return room_get(ps, c->obj, c->first, c->nr, c->page, c->nr, c->turn);
 	n = creq_is_partial(c, 0) + (c->nr > 1 && creq_is_partial(c, c->nr - 1u));
-	need = room_get(ps, c->obj, c->first, c->nr, page, n, c->woken);
-	if (need)
+	need = room_get(ps, c->obj, c->first, c->nr, page, n, c->turn);
+	if (need.nr)
 		return need;
 	for (uint32_t i = 0; i < c->nr; i++)
 		c->page[i] = (i == 0 || i == c->nr - 1u) && creq_is_partial(c, i) ? page[--n] : NO_PAGE;
-	return 0;
+	return need;
 }
 
 void write_step(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
+	struct need need;
 	enum edge edges;
-	uint32_t need;
 
 	if (!c->policy)
 		c->policy = object_policy(ps, o);
@@ -258,12 +259,12 @@ void write_step(struct cport *ps, struct creq *c)
 		if (!list_get(ps, c))
 			return;
 		need = write_room(ps, c);
-		if (need) {
+		if (need.nr) {
 			pages_wait(ps, c, need);
 			return;
 		}
 		c->nr_pages = c->nr;
-		c->woken = false;
+		c->turn = TURN_NONE;
 	}
 	/* a load that is out writes into our page: it must end before the page can go into a slot */
 	if (c->edges_out) {
@@ -271,7 +272,7 @@ void write_step(struct cport *ps, struct creq *c)
 		return;
 	}
 	/* a copy comes without; of a write's one may have gone to another thread while an edge was loaded */
-	if (room_get(ps, o, c->first, c->nr, NULL, 0, false)) {
+	if (room_get(ps, o, c->first, c->nr, NULL, 0, TURN_NONE).nr) {
 		write_restart(ps, c);
 		return;
 	}

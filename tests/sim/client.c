@@ -69,18 +69,22 @@ static uint32_t object_sectors(const struct sim *s)
 	return (uint32_t)(s->plan.object_size / ORACLE_SECTOR);
 }
 
+uint32_t volume_number(const struct sim *s, uint32_t volume)
+{
+	return s->plan.node[NODE_VOLUMED] ? s->volume_id[volume] : volume + 1;
+}
+
 /* Says where the range is, in the way the top peer wants it. */
 static void address(struct sim *s, const struct io *io, struct xreq *r)
 {
 	uint64_t offset = (uint64_t)io->first * ORACLE_SECTOR;
 	char name[XSEG_TARGET_MAX];
 
+	r->volume = io->volume == ORACLE_VOLUMES ? 0 : volume_number(s, io->volume);
 	if (s->plan.node[NODE_VOLUMED]) {
-		r->volume = io->volume == ORACLE_VOLUMES ? 0 : s->volume_id[io->volume];
 		r->offset = offset;
 		return;
 	}
-	r->volume = io->volume == ORACLE_VOLUMES ? 0 : io->volume + 1;
 	r->offset = r->obj_offset = offset % s->plan.object_size;
 	object_name(s, io->volume, offset / s->plan.object_size, name);
 	xseg_req_set_target(r, name, strlen(name));

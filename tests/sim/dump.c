@@ -26,10 +26,16 @@ void cached_dump(struct peer *p, FILE *out)
 {
 	struct cached *k = cached_of(p);
 
-	fprintf(out, "  %s: %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u for pages, %u for "
-		"entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n", p->name, k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
-		k->nr_free_chunks, xwaitq_nr(&k->want_pages), xwaitq_nr(&k->want_entries), k->throttle.nr, k->nr_flushes,
+	fprintf(out, "  %s: %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
+		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n", p->name, k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
+		k->nr_free_chunks, xwaitq_nr(&k->want_owed), xwaitq_nr(&k->want_pages), k->shares.waiting, xwaitq_nr(&k->want_entries), k->throttle.nr, k->nr_flushes,
 		k->reclaims, k->nr_listed);
+	for (uint32_t i = 0; i < k->shares.nr; i++) {
+		const struct share *sh = &k->volume[k->shares.rec[i]].share;
+
+		fprintf(out, "    volume %u: %u pages, %u clean, min %u, max %u, %u wait%s\n", k->volume_ids[k->shares.rec[i]], sh->used, sh->clean.nr,
+			sh->min, sh->max, xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
+	}
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		fprintf(out, "    port %u: %u wait for requests, %u flushes, %u loads out%s\n", i, xwaitq_nr(&k->ports[i].want_requests),
 			k->ports[i].flushes_out, k->ports[i].loads_out, k->ports[i].ready ? ", objects ready" : "");

@@ -120,12 +120,26 @@ static void choose_caches(struct sim *s)
 		choose_cache(s, NODE_CACHED_LOW);
 }
 
+/* Most runs with shares have nothing flushed before somebody needs a page: else few ever wait for one. */
+static void choose_shares(struct sim *s)
+{
+	if (!s->plan.shares || rng_one_in(&s->rng, 3))
+		return;
+	s->plan.wide = true;
+	s->plan.cache_pages = rng_range(&s->rng, 40, 100);
+	s->plan.max_io = 16u << 10;
+	option(s, NODE_CACHED, "policy=write-back");
+	option(s, NODE_CACHED, "dirty_high=100");
+	option(s, NODE_CACHED, "dirty_low=100");
+	option(s, NODE_CACHED, "dirty_age=%us", rng_range(&s->rng, 1, 100));
+}
+
 static void choose_volumes(struct sim *s)
 {
 	struct plan *p = &s->plan;
 	uint32_t bytes;
 
-	p->nr_volumes = rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? MAX_VOLUMES : 3);
+	p->nr_volumes = rng_range(&s->rng, p->shares ? 2 : 1, rng_one_in(&s->rng, 4) ? MAX_VOLUMES : 3);
 	p->object_size = rng_one_in(&s->rng, 3) ? 4u << 20 : 4096u << rng_below(&s->rng, 9);
 	for (uint32_t v = 0; v < p->nr_volumes; v++) {
 		bytes = v < 3 && rng_one_in(&s->rng, 4) ? 1u << 20 : rng_range(&s->rng, 16, 96) * 4096;
@@ -156,8 +170,10 @@ void plan_make(struct sim *s, uint32_t threads)
 
 	choose_nodes(s, threads);
 	p->nr_clients = rng_range(&s->rng, 1, 3);
-	p->slow = rng_one_in(&s->rng, 4);
+	p->slow = p->wide = rng_one_in(&s->rng, 4);
+	p->shares = p->node[NODE_CACHED] && rng_percent(&s->rng, 40);
 	choose_caches(s);
+	choose_shares(s);
 	choose_volumes(s);
 	choose_store(s);
 	p->depth = p->max_io > 256u << 10 ? 2 : p->max_io > 16u << 10 ? 4 : rng_range(&s->rng, 2, MAX_DEPTH);

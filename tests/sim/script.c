@@ -61,7 +61,7 @@ bool script_keep(struct sim *s, const char *only)
 
 /* How much of each there is to be in a run, about. */
 struct measure {
-	uint32_t ops, kills, losses, changes, resizes, faults;
+	uint32_t ops, kills, losses, changes, resizes, shares, faults;
 	uint32_t copies;			/* percent of the I/Os */
 	bool deletes;
 };
@@ -92,7 +92,7 @@ static void choose_range(struct sim *s, struct item *io)
 		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
 	if (dice >= 50 && dice < 90)
 		io->first &= ~7u;
-	if (s->plan.slow && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
+	if (s->plan.wide && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
 		io->first = rng_below(g, total) & ~7u;
 		io->nr = 8 * rng_range(g, 1, 4);
 	}
@@ -101,14 +101,14 @@ static void choose_range(struct sim *s, struct item *io)
 static uint8_t choose_op(struct sim *s, const struct measure *m)
 {
 	uint32_t dice = rng_below(&s->rng, 100);
-	bool slow = s->plan.slow;
+	bool wide = s->plan.wide;
 
 	if (dice < 44)
-		return slow && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
+		return wide && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
 	if (dice < 86)
 		return XSEG_OP_WRITE;
 	if (dice < 91)
-		return slow && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
+		return wide && dice < 90 ? XSEG_OP_WRITE : XSEG_OP_FLUSH;
 	if (dice < 94)
 		return XSEG_OP_DISCARD;
 	if (dice < 97)
@@ -215,6 +215,21 @@ static void add_resize(struct sim *s)
 	snprintf(it->text, sizeof(it->text), "set memory=%uM", 4 + 2 * rng_below(&s->rng, 7));
 }
 
+/* A minimum, a maximum, both or none, of a few pages or of most of the cache. Some sums are more than it promises. */
+static void add_share(struct sim *s)
+{
+	struct item *it = script_add(s, ACT_CHANGE);
+	uint32_t pages = s->plan.cache_pages ? s->plan.cache_pages : 1024, min = 0, max = 0;
+
+	it->node = NODE_CACHED;
+	it->volume = rng_below(&s->rng, s->plan.nr_volumes);
+	if (rng_percent(&s->rng, 60))
+		min = rng_below(&s->rng, rng_one_in(&s->rng, 2) ? pages : pages / 4);
+	if (rng_percent(&s->rng, 50))
+		max = min + rng_range(&s->rng, 1, rng_one_in(&s->rng, 2) ? 8 : pages);
+	snprintf(it->text, sizeof(it->text), "min=%uk max=%uk", min * 4, max * 4);
+}
+
 static void add_disturbances(struct sim *s, const struct measure *m)
 {
 	if (rng_below(&s->rng, m->ops) < m->kills)
@@ -223,6 +238,8 @@ static void add_disturbances(struct sim *s, const struct measure *m)
 		add_loss(s, rng_one_in(&s->rng, 2));
 	if (rng_below(&s->rng, m->ops) < m->resizes)
 		add_resize(s);
+	if (rng_below(&s->rng, m->ops) < m->shares)
+		add_share(s);
 	if (rng_below(&s->rng, m->ops) < m->faults)
 		add_fault(s);
 	if (rng_below(&s->rng, m->ops) < m->changes)
@@ -238,6 +255,7 @@ void script_make(struct sim *s, uint32_t ops)
 	m.losses = p->track && rng_percent(&s->rng, 30) ? rng_range(&s->rng, 1, 4) : 0;
 	m.changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 10) : 0;
 	m.resizes = p->resizable ? rng_range(&s->rng, 1, 12) : 0;
+	m.shares = p->shares ? rng_range(&s->rng, 1, 12) : 0;
 	m.faults = rng_percent(&s->rng, 30) ? 4 : 0;
 	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_one_in(&s->rng, 2) ? rng_range(&s->rng, 1, 20) : 0;
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);

@@ -12,7 +12,7 @@
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds between any two steps
- *   S5  a cache reaches the size that it was asked to have
+ *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
  *   S8  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
@@ -55,6 +55,8 @@ struct plan {
 	uint32_t nr_clients, depth;
 	uint32_t resizable;			/* caches may change their size */
 	uint32_t slow;				/* a store so slow that the cache has to slow its writers */
+	uint32_t wide;				/* much becomes newly dirty, and there are few FLUSHes */
+	uint32_t shares;			/* volumes get minima and maxima */
 	uint32_t track;				/* the store knows what is durable */
 };
 
@@ -235,6 +237,7 @@ bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room 
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);
 void client_dump(struct sim *s);
+uint32_t volume_number(const struct sim *s, uint32_t volume);	/* the id that its requests bear */
 
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must be allowed. */

@@ -98,7 +98,7 @@ static bool is_sized(struct sim *s, struct node *n)
 {
 	struct cached *k = cached_of(n->p);
 
-	return !resizing(k) || (nr_owned(k) < k->target_pages && xseg_nr_free_pages(s->seg) == 0);
+	return shares_kept(k) && (!resizing(k) || (nr_owned(k) < k->target_pages && xseg_nr_free_pages(s->seg) == 0));
 }
 
 bool world_is_sized(struct sim *s)

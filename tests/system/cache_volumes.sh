@@ -60,7 +60,7 @@ expect_json '.reads == 500 and .hits + .misses + .partial + .bypassed == 500 and
 	xseg --json cache status --volume b
 expect_json '.policy == "write-back" and .policy_from == "cache" and .state == "running" and .draining == null' \
 	"a volume follows the cache" xseg --json cache status cached --volume c
-expect_json '([.volumes[].name] | sort) == ["a", "b"] and (.volumes[] | has("id", "policy", "used_bytes", "dirty_bytes"))' \
+expect_json '([.volumes[].name] | sort) == ["a", "b"] and (.volumes[] | has("id", "policy", "used_bytes", "dirty_bytes", "min_bytes", "max_bytes"))' \
 	"the cache's status lists the volumes that it has seen" xseg --json cache status
 expect_json '([.volumes[].dirty_bytes] | add) == .dirty_bytes and
 	(.used_bytes - ([.volumes[].used_bytes] | add) | . >= 0 and . <= 4194304)' \

@@ -514,12 +514,12 @@ static void a_copy_that_no_slot_names_is_free_for_the_successor(void **state)
 	(void)state;
 	crig_up(QUIET);
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
-	copy = page_get(&crig.k->ports[0], false);
+	copy = page_get(&crig.k->ports[0], false, false);
 	memcpy(xseg_page(crig.seg, copy), xseg_page(crig.seg, slot_page(crig_slot("a", 0))), BUCKET_SIZE);
 	xseg_page_owner_set(crig.seg, copy, xseg_page_owner(crig.seg, slot_page(crig_slot("a", 0))));
-	copy = page_get(&crig.k->ports[0], false);
+	copy = page_get(&crig.k->ports[0], false, false);
 	xseg_page_owner_set(crig.seg, copy, OWNER_CHUNKS);
-	copy = page_get(&crig.k->ports[0], false);
+	copy = page_get(&crig.k->ports[0], false, false);
 	xseg_page_owner_set(crig.seg, copy, OWNER_OUT);
 	restart(QUIET);
 	assert_int_equal(crig.k->nr_free, 2 * EXTENT - 3);

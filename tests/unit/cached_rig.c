@@ -262,7 +262,7 @@ static void check_leaks(void)
 	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
 	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
 	assert_int_equal(xpool_nr(&k->free_lists), NR_LISTS);
-	assert_true(xwaitq_empty(&k->want_lists) && xwaitq_empty(&k->want_pages) && xwaitq_empty(&k->want_entries));
+	assert_true(xwaitq_empty(&k->want_lists) && !pages_wanted(k) && k->shares.waiting == 0 && xwaitq_empty(&k->want_entries));
 	assert_false(throttle_busy(k));
 	assert_int_equal(k->throttle.out, 0);
 }

@@ -90,6 +90,11 @@ static const char *hit_percent(const json_t *v, char *buf)
 	return out_percent(hits, hits + number(v, "misses") + number(v, "partial"), buf);
 }
 
+static const char *share_size(const json_t *v, const char *key, char *buf)
+{
+	return number(v, key) ? out_size(number(v, key), buf) : "-";
+}
+
 void cache_volumes_print(const json_t *volumes)
 {
 	struct out_table *table;
@@ -99,14 +104,15 @@ void cache_volumes_print(const json_t *volumes)
 	if (json_array_size(volumes) == 0)
 		return;
 	putchar('\n');
-	table = out_table_create("VOLUME\tPOLICY\tSTATE\t>USED\t>DIRTY\t>READS\t>HITS\t>WRITES");
+	table = out_table_create("VOLUME\tPOLICY\tSTATE\t>USED\t>MIN\t>MAX\t>DIRTY\t>READS\t>HITS\t>WRITES");
 	json_array_foreach(volumes, i, v) {
 		char used[OUT_TEXT], dirty[OUT_TEXT], reads[OUT_TEXT], writes[OUT_TEXT],
-			hits[OUT_TEXT];
+			hits[OUT_TEXT], min[OUT_TEXT], max[OUT_TEXT];
 
-		out_table_row(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", text(v, "name"),
+		out_table_row(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", text(v, "name"),
 			      text(v, "policy"), text(v, "state"),
 			      out_size(number(v, "used_bytes"), used),
+			      share_size(v, "min_bytes", min), share_size(v, "max_bytes", max),
 			      out_size(number(v, "dirty_bytes"), dirty),
 			      out_count(number(v, "reads"), reads), hit_percent(v, hits),
 			      out_count(number(v, "writes"), writes));
@@ -121,8 +127,13 @@ static void print_volume(const json_t *v, const char *cache)
 
 	printf("volume    %s, in cache %s, %s\n", text(v, "name"), cache, text(v, "state"));
 	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
-	printf("memory    %s used, %s dirty\n", out_size(number(v, "used_bytes"), a),
+	printf("memory    %s used, %s dirty", out_size(number(v, "used_bytes"), a),
 	       out_size(number(v, "dirty_bytes"), b));
+	if (number(v, "min_bytes"))
+		printf(", %s for sure", out_size(number(v, "min_bytes"), a));
+	if (number(v, "max_bytes"))
+		printf(", %s at most", out_size(number(v, "max_bytes"), a));
+	putchar('\n');
 	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
 	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
 	       number(v, "reads"), number(v, "writes"), number(v, "hits"), hit_percent(v, a),
