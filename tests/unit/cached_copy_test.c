@@ -170,6 +170,20 @@ static void a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_re
 	crig_expect(copy("a", "", 0, B(1)), -EINVAL);
 }
 
+static void the_source_of_a_copy_stays_its_volumes(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_volume(1);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_volume(2);
+	crig_expect(copy("b", "a", 0, B(1)), B(1));
+	crig_volume(1);
+	crig_expect(crig_flush(1), 0);
+	assert_true(crig_stored("a", 0, B(1), 5));
+	assert_false(crig_stored("b", 0, B(1), 5));
+}
+
 static void a_copy_into_an_object_without_slots_takes_a_page_for_them(void **state)
 {
 	char name[8];
@@ -243,6 +257,7 @@ int main(void)
 		CRIG_T(a_copy_whose_source_cannot_be_flushed_fails_and_nothing_is_lost),
 		CRIG_T(write_through_waits_for_the_store_and_write_around_has_the_store_copy),
 		CRIG_T(a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_refused),
+		CRIG_T(the_source_of_a_copy_stays_its_volumes),
 		CRIG_T(a_copy_into_an_object_without_slots_takes_a_page_for_them),
 		CRIG_T(copies_in_a_cache_of_few_pages_wait_and_end),
 		CRIG_T(a_copy_of_a_killed_cache_is_done_by_its_successor),
