@@ -102,8 +102,11 @@ void creq_wait_for_request(struct cport *ps, struct creq *c)
 	requests_wait(ps, &c->wait);
 }
 
+/* The request's own object is its volume's. A copy that has been inside both objects has seen to that before. */
 static void adopt_volume(struct cport *ps, struct creq *c)
 {
+	if (c->other)
+		return;
 	if (object_entry(ps->cache, c->obj)->volume != c->r->volume || object_volume(c->obj) != c->volume)
 		volume_adopt(ps, c->obj, c->r->volume);
 }

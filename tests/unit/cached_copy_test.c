@@ -170,6 +170,25 @@ static void a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_re
 	crig_expect(copy("a", "", 0, B(1)), -EINVAL);
 }
 
+static void the_source_of_a_copy_stays_its_volumes(void **state)
+{
+	struct crig_io *write, *io;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_hold(true);
+	crig_volume(1);
+	write = crig_write("a", 512, 512, 6);
+	crig_volume(2);
+	io = copy("b", "a", 0, B(1));
+	crig_hold(false);
+	crig_expect(write, 512);
+	crig_expect(io, B(1));
+	crig_expect(crig_flush(1), 0);
+	assert_true(crig_stored("a", 512, 512, 6));
+}
+
 static void a_copy_into_an_object_without_slots_takes_a_page_for_them(void **state)
 {
 	char name[8];
@@ -243,6 +262,7 @@ int main(void)
 		CRIG_T(a_copy_whose_source_cannot_be_flushed_fails_and_nothing_is_lost),
 		CRIG_T(write_through_waits_for_the_store_and_write_around_has_the_store_copy),
 		CRIG_T(a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_refused),
+		CRIG_T(the_source_of_a_copy_stays_its_volumes),
 		CRIG_T(a_copy_into_an_object_without_slots_takes_a_page_for_them),
 		CRIG_T(copies_in_a_cache_of_few_pages_wait_and_end),
 		CRIG_T(a_copy_of_a_killed_cache_is_done_by_its_successor),
