@@ -206,7 +206,7 @@ for program in "$BUILD"/tests/*_test; do
 		"${fixed[@]}" "$program"
 done
 if [ -z "$SAN" ] && [ -x tests/model/run.sh ]; then
-	run lines model 120 tests/model/run.sh ${LONG:+--long} "$BUILD/model"
+	run lines model 240 tests/model/run.sh ${LONG:+--long} "$BUILD/model"
 fi
 if [ -x "$BUILD/tests/sim" ]; then
 	run lines sim 120 env XSEG_SEGMENT="test-$$-sim" "${fixed[@]}" "$BUILD/tests/sim" --seeds "$seeds"
