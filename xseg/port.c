@@ -218,6 +218,14 @@ void xseg_port_flush(struct xport *p)
 	p->nr_staged = 0;
 }
 
+/* The bits of a word of a mask that may be set: of ports that the segment has (R5). */
+static uint64_t ports_of_word(const struct xport *p, uint32_t w)
+{
+	uint32_t nr = p->seg->geo.nr_ports - w * 64;
+
+	return nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+}
+
 /* Adds newly announced lanes to the private mask. Lanes that had work stay in it for COLD_LOOKS looks, with
  * their shared bit set, so that a busy pair of ports does not pass the mask's cache line to and fro. */
 static void collect_mask(struct xport *p, uint32_t queue, bool cold)
@@ -232,6 +240,7 @@ static void collect_mask(struct xport *p, uint32_t queue, bool cold)
 			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
 			cleared = true;
 		}
+		bits &= ports_of_word(p, w);
 		p->pending[queue][w] = cold ? bits : p->pending[queue][w] | bits;
 	}
 	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we see what it published */
@@ -369,7 +378,7 @@ bool xs_port_peek(struct xport *p)
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t w = 0; w < words; w++) {
 			uint64_t bits = p->pending[queue][w] |
-					atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed);
+					(atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed) & ports_of_word(p, w));
 
 			for (; bits; bits &= bits - 1) {
 				uint32_t from = w * 64 + (uint32_t)__builtin_ctzll(bits);
