@@ -181,6 +181,8 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 /* The private copy of a request that was just accepted; -EPROTO when something in it is wrong. */
 int xs_req_copy_in(struct xseg *seg, struct xreq *r);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
+/* Nobody is behind the port any more: no request is held by it, nor out. */
+void xs_views_forget(struct xport *port);
 bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state);
 
 /* ---- bell.c ---- */

@@ -286,6 +286,8 @@ struct xreq {
 	uint16_t origin;			/* port it came from */
 	uint32_t parent, part;			/* of a child: parent's index + 1 and which part; or 0 */
 	uint64_t place;				/* libxseg's: the exact place word */
+	_Atomic uint16_t holder;		/* libxseg's: port + 1 of this process that has it; 0: none has */
+	bool out;				/* libxseg's: submitted by a port of this process, and not back */
 	void *cookie;				/* the origin's: kept while the request is out, whoever has it */
 	/* The holder's, between accepting and answering or sending on. Another peer of this process may
 	 * use them while the request is out. */
