@@ -214,6 +214,9 @@ static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_
 	return *first <= seg->geo.nr_requests && nr <= seg->geo.nr_requests - *first ? nr : 0;
 }
 
+/* One load of a word that another process may be writing (R5): what was checked is what is used. */
+#define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
+
 static inline void xs_count_bad(struct xseg *seg)
 {
 	atomic_fetch_add_explicit(&seg->super->bad_count, 1, memory_order_relaxed);

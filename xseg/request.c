@@ -151,12 +151,15 @@ static bool place_move(struct xseg *seg, struct xreq *r, enum xseg_req_state sta
 						       memory_order_relaxed);
 }
 
-/* The origin's look at its answer: a store that claims to have moved more than was asked for is not believed. */
+#define ERRNO_MAX 4095
+
+/* The origin's look at its answer: a store that claims to have moved more than was asked for is not believed, nor an error that
+ * is no errno (callers have it in an int). */
 static int64_t result_of(struct xseg *seg, const struct xreq *r)
 {
 	int64_t result = atomic_load_explicit(&seg->reqs[r->index].result, memory_order_relaxed);
 
-	if (!moves_data(r->op) || result <= (int64_t)r->size)
+	if (result >= -ERRNO_MAX && (!moves_data(r->op) || result <= (int64_t)r->size))
 		return result;
 	xs_count_bad(seg);
 	return -EPROTO;
