@@ -205,17 +205,17 @@ static inline uint64_t xs_peer_word(struct xseg *seg, uint32_t peer)
 	return atomic_load_explicit(&seg->peers[peer].word, memory_order_acquire);
 }
 
+/* One load of a word that another process may be writing (R5): what was checked is what is used. */
+#define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
+
 /* How many requests of its own a port has, and the first: what the segment says, bounded (R5). */
 static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_t *first)
 {
-	uint32_t nr = seg->ports[port].req_nr;
+	uint32_t nr = XS_FETCH(seg->ports[port].req_nr);
 
-	*first = seg->ports[port].req_first;
+	*first = XS_FETCH(seg->ports[port].req_first);
 	return *first <= seg->geo.nr_requests && nr <= seg->geo.nr_requests - *first ? nr : 0;
 }
-
-/* One load of a word that another process may be writing (R5): what was checked is what is used. */
-#define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
 
 static inline void xs_count_bad(struct xseg *seg)
 {

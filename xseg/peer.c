@@ -322,7 +322,7 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < nr && i < XSEG_PEER_PORTS && rc == 0; i++) {
-		uint32_t index = peer->sh->port[i];
+		uint32_t index = XS_FETCH(peer->sh->port[i]);
 
 		if (index >= seg->geo.nr_ports || !has_port(seg, peer->index, index))
 			return xseg_fail(err, -EPROTO, "the ports of '%s' are damaged; see 'xseg check'", peer->sh->name);

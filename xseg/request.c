@@ -105,17 +105,17 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	uint32_t i, bad = 0;
 	size_t len;
 
-	r->op = sh->op;
-	r->flags = sh->flags;
-	r->nr_pages = sh->nr_pages;
-	r->size = sh->size;
-	r->offset = sh->offset;
-	r->volume = sh->volume;
-	r->obj_offset = sh->obj_offset;
-	r->hash = sh->hash;
+	r->op = XS_FETCH(sh->op);
+	r->flags = XS_FETCH(sh->flags);
+	r->nr_pages = XS_FETCH(sh->nr_pages);
+	r->size = XS_FETCH(sh->size);
+	r->offset = XS_FETCH(sh->offset);
+	r->volume = XS_FETCH(sh->volume);
+	r->obj_offset = XS_FETCH(sh->obj_offset);
+	r->hash = XS_FETCH(sh->hash);
 	r->parent = atomic_load_explicit(&sh->parent, memory_order_relaxed);
-	r->part = sh->part;
-	r->origin = sh->origin;
+	r->part = XS_FETCH(sh->part);
+	r->origin = XS_FETCH(sh->origin);
 	r->result = 0;
 	r->next = NULL;
 	r->user = NULL;
@@ -125,11 +125,12 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	if (r->nr_pages > XSEG_REQ_PAGES)
 		r->nr_pages = 0;
 	for (i = 0; i < r->nr_pages; i++) {
-		r->page[i] = sh->page[i];
+		r->page[i] = XS_FETCH(sh->page[i]);
 		bad |= r->page[i] >= seg->nr_pages;
 	}
 	if (moves_data(r->op) && r->nr_pages < xseg_req_span(r->offset, r->size))
 		bad = 1;
+	/* if it changes in between it is another name, with an end of its own */
 	len = strnlen(sh->target, sizeof(r->target) - 1);
 	memcpy(r->target, sh->target, len);
 	r->target[len] = '\0';
@@ -327,7 +328,8 @@ static bool done_bit(const struct xs_req *parent, uint32_t bit)
 void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
 {
 	/* acquire: partner is the release in xseg_req_submit() */
-	uint32_t parent = atomic_load_explicit(&seg->reqs[child].parent, memory_order_acquire), part = seg->reqs[child].part;
+	uint32_t parent = atomic_load_explicit(&seg->reqs[child].parent, memory_order_acquire);
+	uint32_t part = XS_FETCH(seg->reqs[child].part);
 
 	if (parent == 0 || parent > seg->geo.nr_requests || part >= XSEG_REQ_PAGES)
 		return;
@@ -403,7 +405,7 @@ static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
 	nr = atomic_load_explicit(&p->nr_ports, memory_order_acquire);
 	if (nr == 0 || nr > XSEG_PEER_PORTS)
 		return -ENOENT;
-	port = p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr];
+	port = XS_FETCH(p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr]);
 	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
 }
 
