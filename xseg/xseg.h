@@ -233,7 +233,7 @@ uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);	/* one load; index
 
 /* The peer's arena, mapped as one piece. Makes it, zeroed, when there is none (*fresh = true);
  * otherwise returns the one the predecessor left, of *bytes, which may differ from what is asked for.
- * -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes. */
+ * -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes, -EPROTO for one that is damaged. */
 int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err) XSEG_MUST_CHECK;
 void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
 
