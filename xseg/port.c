@@ -342,7 +342,9 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 	uint64_t offer[XSEG_BATCH], place;
 
 	xq_reader_attach(&reader, ring_of(seg, lane), seg->geo.lane_slots);
-	for (uint32_t n; (n = xq_take(&reader, offer, XSEG_BATCH)) > 0; reader.head += n)
+	/* once round: what is written meanwhile is not looked for */
+	for (uint32_t n, seen = 0; seen < seg->geo.lane_slots && (n = xq_take(&reader, offer, XSEG_BATCH)) > 0;
+	     reader.head += n, seen += n)
 		for (uint32_t i = 0; i < n; i++) {
 			if ((uint32_t)offer[i] >= seg->geo.nr_requests)
 				continue;
