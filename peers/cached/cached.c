@@ -75,7 +75,7 @@ void cost_now(struct cached *k, struct cache_cost *cost)
 {
 	struct cache_size size = { .memory_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE,
 				   .segment_bytes = (uint64_t)xseg_nr_pages(k->peer.seg) * BUCKET_SIZE,
-				   .objects = k->head->nr_objects, .volumes = k->nr_volumes, .requests = k->nr_requests,
+				   .objects = k->nr_objects, .volumes = k->nr_volumes, .requests = k->nr_requests,
 				   .ports = k->head->nr_ports > k->peer.nr_ports ? k->head->nr_ports : k->peer.nr_ports };
 
 	cache_cost(&size, cost);
