@@ -6,12 +6,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "xseg/internal.h"
 
 const char *xseg_name(struct xseg *seg)
 {
 	return seg->name;
+}
+
+bool xseg_is_whole(struct xseg *seg)
+{
+	struct stat st;
+
+	return fstat(seg->fd, &st) || (uint64_t)st.st_size >= seg->geo.total_bytes;
 }
 
 /* Sums what the kernel says of huge mappings of the pool in this process. */

@@ -137,6 +137,7 @@ int xseg_destroy(const char *name) XSEG_MUST_CHECK;
 int xseg_list(void (*fn)(const char *name, void *arg), void *arg);
 
 void xseg_get_info(struct xseg *seg, struct xseg_info *info);
+bool xseg_is_whole(struct xseg *seg);		/* false: somebody truncated the file: to touch what is gone is a SIGBUS */
 const char *xseg_name(struct xseg *seg);
 
 /* True for 1 to 63 characters of [A-Za-z0-9._-], not beginning with '.' or '-'. */
