@@ -340,11 +340,12 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 {
 	struct xq_reader reader;
 	uint64_t offer[XSEG_BATCH], place;
+	uint32_t seen = 0, n;
 
 	xq_reader_attach(&reader, ring_of(seg, lane), seg->geo.lane_slots);
 	/* once round: what is written meanwhile is not looked for */
-	for (uint32_t n, seen = 0; seen < seg->geo.lane_slots && (n = xq_take(&reader, offer, XSEG_BATCH)) > 0;
-	     reader.head += n, seen += n)
+	for (; seen < seg->geo.lane_slots && (n = xq_take(&reader, offer, XSEG_BATCH)) > 0; seen += n) {
+		reader.head += n;
 		for (uint32_t i = 0; i < n; i++) {
 			if ((uint32_t)offer[i] >= seg->geo.nr_requests)
 				continue;
@@ -353,6 +354,7 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 			    (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT))
 				return true;
 		}
+	}
 	return false;
 }
 
