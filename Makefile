@@ -11,6 +11,7 @@
 #   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
+#   tests/fuzz/NAME.c            build/tests/fuzz_NAME, where NAME has a folder in tests/fuzz/corpus (what has none helps them all)
 #
 # Nothing is run while this file is read, so that `make deps` works on a machine without a compiler.
 # CC, CFLAGS, LDFLAGS, BUILD and EXTRA_CFLAGS may be given; V=1 shows the commands.
@@ -68,11 +69,17 @@ XBENCH_SRC := $(wildcard bench/xbench/*.c)
 BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
+FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
+FUZZ_SRC := $(wildcard $(FUZZ_NAMES:%=tests/fuzz/%.c))
+FUZZ_MAINS := tests/fuzz/drive.c tests/fuzz/entry.c
+FUZZ_MAIN := $(filter %/$(if $(LIBFUZZER),entry,drive).c,$(FUZZ_MAINS))
+SCRIBBLE_SRC := $(wildcard tests/fuzz/scribble.c)
+FUZZ_HELP_SRC := $(filter-out $(FUZZ_SRC) $(FUZZ_MAINS) $(SCRIBBLE_SRC),$(wildcard tests/fuzz/*.c))
 UNIT_SRC := $(wildcard tests/unit/*_test.c tests/unit/*/*_test.c)
 UNIT_HELP_SRC := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c tests/unit/*/*.c))
 
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) $(BENCH_SRC) \
-	   $(SIM_SRC) $(TEST_TOOL_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
+	   $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
 STYLED = $(wildcard $(foreach d,xtypes xseg peers tools bench tests,$(foreach e,c h,\
 	   $(d)/*.$(e) $(d)/*/*.$(e) $(d)/*/*/*.$(e))))
 
@@ -88,14 +95,15 @@ BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
 BENCH := $(foreach s,$(BENCH_SRC),$(BUILD)/bin/bench-$(basename $(notdir $(s))))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
-	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC))
+	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) $(SCRIBBLE_SRC:tests/fuzz/%.c=$(BUILD)/tests/%)
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz_%,$(FUZZ_SRC))
 
 # ---- building -----------------------------------------------------------------------------------
 
 .PHONY: all programs tests
 all: programs tests ## everything, into build/bin and build/tests
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
-tests: $(TESTS)
+tests: $(TESTS) $(FUZZ)
 
 # Writes the text $(1) to the target, and touches it only when the text is another one.
 define record
@@ -171,6 +179,12 @@ $(BUILD)/bin/bench-$(basename $(notdir $(1))): $(call objs,$(1)) $(BASE) $(BUILD
 	$$(link)
 endef
 $(foreach s,$(BENCH_SRC),$(eval $(call bench_rule,$(s))))
+# A fuzz program has libFuzzer's main, or one that plays the corpus.
+$(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
+$(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o $(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/tests/scribble: $(call objs,$(SCRIBBLE_SRC) $(FUZZ_HELP_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
+	$(link)
 # The simulator kills peers in the middle of a callback, at these calls (tests/sim/cut.c).
 comma := ,
 SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req_submit xseg_req_forward \
@@ -184,7 +198,7 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
-.PHONY: deps check check-long check-san asan tsan demo bench tidy format format-check
+.PHONY: deps check check-long check-san asan tsan fuzz fuzz-build fuzz-programs demo bench tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
 	@tests/lib/deps.sh build check demo bench
 
@@ -204,6 +218,18 @@ asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 tsan: ## the tests under ThreadSanitizer
 	@SAN=tsan $(MAKE) --no-print-directory BUILD=build-tsan check \
 		EXTRA_CFLAGS="-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan"
+
+# Sanitized programs with libFuzzer's main, for tests/fuzz/run.sh; T=PATTERN runs only the programs whose name matches.
+FUZZ_SECONDS ?= 60
+FUZZ_BUILD   ?= build-fuzz
+fuzz: ## fuzzes each program of tests/fuzz for FUZZ_SECONDS=60; needs clang
+	@tests/lib/deps.sh --quiet build fuzz
+	@$(MAKE) --no-print-directory fuzz-build
+	@BUILD=$(FUZZ_BUILD) SECONDS_EACH=$(FUZZ_SECONDS) tests/fuzz/run.sh $(if $(T),'$(T)')
+fuzz-build:
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(FUZZ_BUILD) CC=clang LIBFUZZER=1 fuzz-programs \
+		EXTRA_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
+fuzz-programs: $(FUZZ)
 
 demo: ## the main job on real data
 	@tests/lib/deps.sh --quiet build demo
@@ -277,8 +303,8 @@ uninstall: ## removes what install put there
 	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
 	@-rmdir $(DESTDIR)$(INCLUDEDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true
 
-clean: ## removes build, build-asan and build-tsan
-	rm -rf build build-asan build-tsan
+clean: ## removes build, build-asan, build-tsan and build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name text; do \

@@ -2,11 +2,11 @@
 # run.sh - runs every test and counts them.
 #
 # Usage: tests/run.sh [PATTERN]      an extended regular expression over names such as unit/xq_test,
-#                                    model, sim, sim-mutants (LONG), tidy/layers, system/plug
+#                                    model, sim, sim-mutants (LONG), fuzz/request, tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100)
 #
-# Order: unit, model, sim, tidy, system; one after the other. One line a test program:
+# Order: unit, model, sim, fuzz, tidy, system; one after the other. One line a test program:
 #   ok NAME (time)    or    FAIL NAME (time) with the end of its log; logs are in $BUILD/tests/log.
 # How tests in a program are counted:
 #   unit     one for each test that cmocka reports, one more for a program that crashed
@@ -213,6 +213,15 @@ if [ -x "$BUILD/tests/sim" ]; then
 fi
 if [ -n "$LONG" ] && [ -z "$SAN" ]; then
 	run lines sim-mutants 120 tests/sim/mutants.sh
+fi
+# Inputs that were interesting, or went wrong once, are played again. None of it is for ThreadSanitizer: races are its purpose.
+for program in "$BUILD"/tests/fuzz_*; do
+	name=${program##*/fuzz_}
+	[ -x "$program" ] && [ -d "tests/fuzz/corpus/$name" ] && [ "$SAN" != tsan ] || continue
+	run lines "fuzz/$name" 60 env XSEG_SEGMENT="test-$$-fuzz-$name" "$program" "tests/fuzz/corpus/$name"
+done
+if [ -x "$BUILD/tests/scribble" ] && [ "$SAN" != tsan ]; then
+	run lines fuzz/scribble 60 "$BUILD/tests/scribble" --seconds "$([ -n "$LONG" ] && echo 300 || echo 6)"
 fi
 run_scripts tidy
 run_scripts system

@@ -148,10 +148,10 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 	uint64_t nr = bytes / XSEG_EXTENT_SIZE + (bytes % XSEG_EXTENT_SIZE != 0);
 
 	if (nr == 0)
-		return xseg_fail(err, -EINVAL, "peer '%s' asked for an arena of no bytes", p->sh->name);
+		return xseg_fail(err, -EINVAL, "peer '%.63s' asked for an arena of no bytes", p->sh->name);
 	xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 	if (free_extents(seg) < nr)
-		return xseg_fail(err, -ENOMEM, "the segment has %llu MiB left and peer '%s' needs %llu MiB for its tables; "
+		return xseg_fail(err, -ENOMEM, "the segment has %llu MiB left and peer '%.63s' needs %llu MiB for its tables; "
 				 "make the segment with more --memory, or ask for less",
 				 (unsigned long long)free_extents(seg) * 2, p->sh->name, (unsigned long long)nr * 2);
 	take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL);
@@ -164,6 +164,7 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 int xseg_arena_open(struct xseg_peer *p, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err)
 {
 	uint32_t nr = atomic_load_explicit(&p->sh->arena_extents, memory_order_acquire);
+	uint64_t had;
 	int rc = 0, fd;
 
 	*fresh = nr == 0;
@@ -177,11 +178,18 @@ int xseg_arena_open(struct xseg_peer *p, uint64_t *bytes, void **base, bool *fre
 			return rc;
 		nr = atomic_load_explicit(&p->sh->arena_extents, memory_order_relaxed);
 	}
-	if (!p->arena)
+	had = atomic_load_explicit(&p->sh->arena_bytes, memory_order_relaxed);
+	if (nr > p->seg->geo.nr_extents)
+		rc = -EPROTO;
+	else if (!p->arena)
 		rc = arena_map(p, nr);
+	if (rc == 0 && (had == 0 || had > p->arena_map_bytes))
+		rc = -EPROTO;
+	if (rc == -EPROTO)
+		return xseg_fail(err, rc, "the arena that '%.63s' left in the segment is damaged; see 'xseg check'", p->sh->name);
 	if (rc)
-		return xseg_fail(err, rc, "cannot map the arena of '%s': %s", p->sh->name, strerror(-rc));
-	*bytes = atomic_load_explicit(&p->sh->arena_bytes, memory_order_relaxed);
+		return xseg_fail(err, rc, "cannot map the arena of '%.63s': %s", p->sh->name, strerror(-rc));
+	*bytes = had;
 	*base = p->arena;
 	return 0;
 }

@@ -51,7 +51,9 @@ static void check_peer(struct check *c, uint32_t i)
 		if (p->port[k] >= c->seg->geo.nr_ports ||
 		    atomic_load_explicit(&c->seg->ports[p->port[k]].peer, memory_order_relaxed) != i + 1)
 			problem(c, "peer '%.63s': port %u is not its own", p->name, p->port[k]);
-	if (xseg_name_ok(p->name) && xseg_peer_find(c->seg, p->name) != i)
+	if (!memchr(p->name, '\0', sizeof(p->name)))
+		problem(c, "peer %u: its name has no end", i);
+	else if (xseg_name_ok(p->name) && xseg_peer_find(c->seg, p->name) != i)
 		problem(c, "peer '%.63s': its name is used twice", p->name);
 }
 

@@ -6,12 +6,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "xseg/internal.h"
 
 const char *xseg_name(struct xseg *seg)
 {
 	return seg->name;
+}
+
+bool xseg_is_whole(struct xseg *seg)
+{
+	struct stat st;
+
+	return fstat(seg->fd, &st) || (uint64_t)st.st_size >= seg->geo.total_bytes;
 }
 
 /* Sums what the kernel says of huge mappings of the pool in this process. */
@@ -50,7 +58,9 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 	info->nr_ports = seg->geo.nr_ports;
 	info->nr_lanes = seg->geo.nr_lanes;
 	info->nr_extents = seg->geo.nr_extents;
-	info->huge = (enum xseg_huge)seg->super->huge;
+	info->huge = (enum xseg_huge)XS_FETCH(seg->super->huge);
+	if ((unsigned)info->huge > XSEG_HUGE_REQUIRE)
+		info->huge = XSEG_HUGE_AUTO;
 	for (i = 0; i < seg->geo.nr_requests; i++)
 		info->free_requests += place_state(atomic_load_explicit(&seg->reqs[i].place, memory_order_relaxed)) == XSEG_REQ_FREE;
 	for (i = 0; i < seg->geo.nr_ports; i++)

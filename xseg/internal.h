@@ -181,6 +181,8 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 /* The private copy of a request that was just accepted; -EPROTO when something in it is wrong. */
 int xs_req_copy_in(struct xseg *seg, struct xreq *r);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
+/* Nobody is behind the port any more: no request is held by it, nor out. */
+void xs_views_forget(struct xport *port);
 bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state);
 
 /* ---- bell.c ---- */
@@ -203,12 +205,15 @@ static inline uint64_t xs_peer_word(struct xseg *seg, uint32_t peer)
 	return atomic_load_explicit(&seg->peers[peer].word, memory_order_acquire);
 }
 
+/* One load of a word that another process may be writing (R5): what was checked is what is used. */
+#define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
+
 /* How many requests of its own a port has, and the first: what the segment says, bounded (R5). */
 static inline uint32_t xs_port_requests(struct xseg *seg, uint32_t port, uint32_t *first)
 {
-	uint32_t nr = seg->ports[port].req_nr;
+	uint32_t nr = XS_FETCH(seg->ports[port].req_nr);
 
-	*first = seg->ports[port].req_first;
+	*first = XS_FETCH(seg->ports[port].req_first);
 	return *first <= seg->geo.nr_requests && nr <= seg->geo.nr_requests - *first ? nr : 0;
 }
 

@@ -96,6 +96,15 @@ void xs_mark_dead(struct xseg *seg, int fd)
 	xs_ring_all(seg);
 }
 
+/* No process can have it, whatever the place says (R5): it is in no state, or at a port that belongs to nobody. */
+static bool is_nowhere(struct xseg *seg, uint64_t place)
+{
+	uint32_t port = place_port(place);
+
+	return place_state(place) > XSEG_REQ_ANSWERED || port >= seg->geo.nr_ports ||
+	       !atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire);
+}
+
 /* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is FREE now. */
 static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
 {
@@ -104,7 +113,7 @@ static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
 
 	if (s == XSEG_REQ_FREE)
 		return true;
-	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED)
+	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED && !is_nowhere(seg, w))
 		return false;
 	return xs_req_home(seg, index, w, port);
 }
@@ -221,11 +230,11 @@ static bool is_listed(const struct xs_peer *p, uint32_t nr, uint32_t port)
 	return false;
 }
 
-/* A port for the peer: one that was being added when its process died, or a free one, which gets n requests. */
-static int find_port(struct xseg *seg, uint32_t peer, uint32_t n, struct xseg_error *err)
+/* A port for the peer, which has nr: one that was being added when its process died, or a free one, which gets n requests. */
+static int find_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, struct xseg_error *err)
 {
 	struct xs_peer *p = &seg->peers[peer];
-	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed), spare = XSEG_NONE;
+	uint32_t spare = XSEG_NONE;
 	uint32_t units = n <= seg->geo.nr_requests ? (n + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT : XSEG_NONE;
 	uint32_t first = units == XSEG_NONE ? XSEG_NONE : units ? find_requests(seg, units) : 0;
 
@@ -236,22 +245,22 @@ static int find_port(struct xseg *seg, uint32_t peer, uint32_t n, struct xseg_er
 			spare = i;
 	}
 	if (spare == XSEG_NONE)
-		return xseg_fail(err, -ENOSPC, "the segment has no port left for '%s'; make it with more --ports, or close clients",
+		return xseg_fail(err, -ENOSPC, "the segment has no port left for '%.63s'; make it with more --ports, or close clients",
 				 p->name);
 	if (first == XSEG_NONE)
-		return xseg_fail(err, -ENOSPC, "the segment has no %u requests left for '%s'; make it with more --requests, "
+		return xseg_fail(err, -ENOSPC, "the segment has no %u requests left for '%.63s'; make it with more --requests, "
 				 "or close clients", n, p->name);
 	seg->ports[spare].req_first = first;
 	seg->ports[spare].req_nr = units;
 	return (int)spare;
 }
 
-/* Gives another port to the peer. */
-static int add_port(struct xseg *seg, uint32_t peer, uint32_t n, struct xseg_error *err)
+/* Gives another port to the peer, which has nr of them. */
+static int add_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, struct xseg_error *err)
 {
 	struct xs_peer *p = &seg->peers[peer];
-	uint32_t nr = atomic_load_explicit(&p->nr_ports, memory_order_relaxed), i, first, units;
-	int rc = find_port(seg, peer, n, err);
+	uint32_t i, first, units;
+	int rc = find_port(seg, peer, nr, n, err);
 
 	if (rc < 0)
 		return rc;
@@ -286,7 +295,7 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 			return xseg_fail(err, -EEXIST, "a peer '%s' is running already in this segment; stop it first, or choose "
 					 "another --name", params->name);
 		if (is_client(p) || strncmp(p->kind, params->kind, sizeof(p->kind)))
-			return xseg_fail(err, -EEXIST, "'%s' is the name of a %s in this segment; choose another --name",
+			return xseg_fail(err, -EEXIST, "'%s' is the name of a %.15s in this segment; choose another --name",
 					 params->name, p->kind);
 		*index = i;
 		return 0;
@@ -306,11 +315,11 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 
 static int claim_ports(struct xseg *seg, uint32_t index, const struct xseg_peer_params *params, struct xseg_error *err)
 {
-	struct xs_peer *p = &seg->peers[index];
+	uint32_t nr = atomic_load_explicit(&seg->peers[index].nr_ports, memory_order_relaxed);
 	int rc = 0;
 
-	while (rc == 0 && atomic_load_explicit(&p->nr_ports, memory_order_relaxed) < params->nr_ports)
-		rc = add_port(seg, index, params->nr_requests, err);
+	for (; rc == 0 && nr < params->nr_ports; nr++)
+		rc = add_port(seg, index, nr, params->nr_requests, err);
 	return rc;
 }
 
@@ -321,11 +330,11 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 	uint32_t nr = atomic_load_explicit(&peer->sh->nr_ports, memory_order_relaxed);
 	int rc = 0;
 
-	for (uint32_t i = 0; i < nr && i < XSEG_PEER_PORTS && rc == 0; i++) {
-		uint32_t index = peer->sh->port[i];
+	for (uint32_t i = 0; i < nr && rc == 0; i++) {
+		uint32_t index = XS_FETCH(peer->sh->port[i]);
 
-		if (index >= seg->geo.nr_ports || !has_port(seg, peer->index, index))
-			return xseg_fail(err, -EPROTO, "the ports of '%s' are damaged; see 'xseg check'", peer->sh->name);
+		if (nr > XSEG_PEER_PORTS || index >= seg->geo.nr_ports || !has_port(seg, peer->index, index))
+			return xseg_fail(err, -EPROTO, "the ports of '%.63s' are damaged; see 'xseg check'", peer->sh->name);
 		peer->nr_ports = i + 1;
 		atomic_store_explicit(&seg->ports[index].generation, peer->generation, memory_order_relaxed);
 		atomic_store_explicit(&seg->ports[index].bell, index, memory_order_relaxed);

@@ -60,6 +60,8 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 
 void xs_port_fini(struct xport *p)
 {
+	if (p->free_mem)
+		xs_views_forget(p);
 	free(p->free_mem);
 	free(p->backlog);
 	free(p->out[0]);
@@ -218,6 +220,14 @@ void xseg_port_flush(struct xport *p)
 	p->nr_staged = 0;
 }
 
+/* The bits of a word of a mask that may be set: of ports that the segment has (R5). */
+static uint64_t ports_of_word(const struct xport *p, uint32_t w)
+{
+	uint32_t nr = p->seg->geo.nr_ports - w * 64;
+
+	return nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
+}
+
 /* Adds newly announced lanes to the private mask. Lanes that had work stay in it for COLD_LOOKS looks, with
  * their shared bit set, so that a busy pair of ports does not pass the mask's cache line to and fro. */
 static void collect_mask(struct xport *p, uint32_t queue, bool cold)
@@ -232,6 +242,7 @@ static void collect_mask(struct xport *p, uint32_t queue, bool cold)
 			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
 			cleared = true;
 		}
+		bits &= ports_of_word(p, w);
 		p->pending[queue][w] = cold ? bits : p->pending[queue][w] | bits;
 	}
 	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we see what it published */
@@ -329,9 +340,12 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 {
 	struct xq_reader reader;
 	uint64_t offer[XSEG_BATCH], place;
+	uint32_t seen = 0, n;
 
 	xq_reader_attach(&reader, ring_of(seg, lane), seg->geo.lane_slots);
-	for (uint32_t n; (n = xq_take(&reader, offer, XSEG_BATCH)) > 0; reader.head += n)
+	/* once round: what is written meanwhile is not looked for */
+	for (; seen < seg->geo.lane_slots && (n = xq_take(&reader, offer, XSEG_BATCH)) > 0; seen += n) {
+		reader.head += n;
 		for (uint32_t i = 0; i < n; i++) {
 			if ((uint32_t)offer[i] >= seg->geo.nr_requests)
 				continue;
@@ -340,6 +354,7 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 			    (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT))
 				return true;
 		}
+	}
 	return false;
 }
 
@@ -369,7 +384,7 @@ bool xs_port_peek(struct xport *p)
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t w = 0; w < words; w++) {
 			uint64_t bits = p->pending[queue][w] |
-					atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed);
+					(atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed) & ports_of_word(p, w));
 
 			for (; bits; bits &= bits - 1) {
 				uint32_t from = w * 64 + (uint32_t)__builtin_ctzll(bits);

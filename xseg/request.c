@@ -23,6 +23,8 @@
  *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
  *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
  *       made it the holder (xs_req_copy_in), and checks there
+ *   R4  a private copy has one holder in its process, and an answer is taken only of what is out: whatever somebody scribbles into
+ *       places and lanes, nobody is handed what another part of the process has, or an answer that it did not ask for
  *
  * Contract: a struct xreq is used by one thread at a time; nothing here blocks.
  */
@@ -103,17 +105,17 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	uint32_t i, bad = 0;
 	size_t len;
 
-	r->op = sh->op;
-	r->flags = sh->flags;
-	r->nr_pages = sh->nr_pages;
-	r->size = sh->size;
-	r->offset = sh->offset;
-	r->volume = sh->volume;
-	r->obj_offset = sh->obj_offset;
-	r->hash = sh->hash;
+	r->op = XS_FETCH(sh->op);
+	r->flags = XS_FETCH(sh->flags);
+	r->nr_pages = XS_FETCH(sh->nr_pages);
+	r->size = XS_FETCH(sh->size);
+	r->offset = XS_FETCH(sh->offset);
+	r->volume = XS_FETCH(sh->volume);
+	r->obj_offset = XS_FETCH(sh->obj_offset);
+	r->hash = XS_FETCH(sh->hash);
 	r->parent = atomic_load_explicit(&sh->parent, memory_order_relaxed);
-	r->part = sh->part;
-	r->origin = sh->origin;
+	r->part = XS_FETCH(sh->part);
+	r->origin = XS_FETCH(sh->origin);
 	r->result = 0;
 	r->next = NULL;
 	r->user = NULL;
@@ -123,11 +125,12 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	if (r->nr_pages > XSEG_REQ_PAGES)
 		r->nr_pages = 0;
 	for (i = 0; i < r->nr_pages; i++) {
-		r->page[i] = sh->page[i];
+		r->page[i] = XS_FETCH(sh->page[i]);
 		bad |= r->page[i] >= seg->nr_pages;
 	}
 	if (moves_data(r->op) && r->nr_pages < xseg_req_span(r->offset, r->size))
 		bad = 1;
+	/* if it changes in between it is another name, with an end of its own */
 	len = strnlen(sh->target, sizeof(r->target) - 1);
 	memcpy(r->target, sh->target, len);
 	r->target[len] = '\0';
@@ -149,15 +152,41 @@ static bool place_move(struct xseg *seg, struct xreq *r, enum xseg_req_state sta
 						       memory_order_relaxed);
 }
 
-/* The origin's look at its answer: a store that claims to have moved more than was asked for is not believed. */
+#define ERRNO_MAX 4095
+
+/* The origin's look at its answer: a store that claims to have moved more than was asked for is not believed, nor an error that
+ * is no errno (callers have it in an int). */
 static int64_t result_of(struct xseg *seg, const struct xreq *r)
 {
 	int64_t result = atomic_load_explicit(&seg->reqs[r->index].result, memory_order_relaxed);
 
-	if (!moves_data(r->op) || result <= (int64_t)r->size)
+	if (result >= -ERRNO_MAX && (!moves_data(r->op) || result <= (int64_t)r->size))
 		return result;
 	xs_count_bad(seg);
 	return -EPROTO;
+}
+
+/* R4. Relaxed: who lets go of a request clears it before the offer or the swap that the next holder waits for. */
+static bool is_held(const struct xreq *r)
+{
+	return atomic_load_explicit(&r->holder, memory_order_relaxed) != 0;
+}
+
+static void set_holder(struct xreq *r, const struct xport *port)
+{
+	atomic_store_explicit(&r->holder, port ? (uint16_t)(port->index + 1) : 0, memory_order_relaxed);
+}
+
+void xs_views_forget(struct xport *port)
+{
+	for (uint32_t i = 0; i < port->seg->geo.nr_requests; i++) {
+		struct xreq *r = &port->seg->views[i];
+
+		if (atomic_load_explicit(&r->holder, memory_order_relaxed) == port->index + 1)
+			set_holder(r, NULL);
+	}
+	for (uint32_t i = 0; i < port->req_nr; i++)
+		port->seg->views[port->req_first + i].out = false;
 }
 
 /* Moves a request from exactly `place` to (state, port); only then is the view ours to write. */
@@ -166,6 +195,10 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	uint64_t old = place;
 	uint64_t new = place_word(state, port->index, port->generation, place_seq(place) + 1);
 
+	if (is_held(r)) {
+		xs_count_bad(port->seg);
+		return false;
+	}
 	/* acq_rel: as in place_move() */
 	if (!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new, memory_order_acq_rel,
 						     memory_order_relaxed))
@@ -173,6 +206,7 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	r->index = index;
 	r->place = new;
 	r->state = state;
+	set_holder(r, port);
 	if (state == XSEG_REQ_PRIVATE)
 		r->result = result_of(port->seg, r);
 	return true;
@@ -198,7 +232,14 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 		if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index ||
 		    index < port->req_first || index - port->req_first >= port->req_nr)
 			return NULL;
-		return xs_req_take(port, r, index, place, XSEG_REQ_PRIVATE) ? r : NULL;
+		if (!r->out) {
+			xs_count_bad(port->seg);
+			return NULL;
+		}
+		if (!xs_req_take(port, r, index, place, XSEG_REQ_PRIVATE))
+			return NULL;
+		r->out = false;
+		return r;
 	}
 	if (place_state(place) != XSEG_REQ_PRIVATE && place_state(place) != XSEG_REQ_AT)
 		return NULL;
@@ -220,6 +261,8 @@ struct xreq *xseg_req_alloc(struct xport *port)
 		xs_count_bad(port->seg);
 		return NULL;
 	}
+	set_holder(r, port);
+	r->out = false;
 	r->op = r->flags = 0;
 	r->nr_pages = 0;
 	r->size = r->volume = r->parent = r->part = 0;
@@ -245,6 +288,7 @@ void xseg_req_free(struct xport *port, struct xreq *r)
 		return;
 	}
 	parent_forget(&port->seg->reqs[r->index]);
+	set_holder(r, NULL);
 	if (!place_move(port->seg, r, XSEG_REQ_FREE, port->index, port->generation)) {
 		xs_count_bad(port->seg);
 		return;
@@ -284,7 +328,8 @@ static bool done_bit(const struct xs_req *parent, uint32_t bit)
 void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
 {
 	/* acquire: partner is the release in xseg_req_submit() */
-	uint32_t parent = atomic_load_explicit(&seg->reqs[child].parent, memory_order_acquire), part = seg->reqs[child].part;
+	uint32_t parent = atomic_load_explicit(&seg->reqs[child].parent, memory_order_acquire);
+	uint32_t part = XS_FETCH(seg->reqs[child].part);
 
 	if (parent == 0 || parent > seg->geo.nr_requests || part >= XSEG_REQ_PAGES)
 		return;
@@ -360,8 +405,25 @@ static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
 	nr = atomic_load_explicit(&p->nr_ports, memory_order_acquire);
 	if (nr == 0 || nr > XSEG_PEER_PORTS)
 		return -ENOENT;
-	port = p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr];
+	port = XS_FETCH(p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr]);
 	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
+}
+
+/* After it another thread may have the request; if it fails the caller has it still. */
+static int give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
+{
+	int rc;
+
+	if (own)
+		r->out = true;
+	set_holder(r, NULL);
+	rc = xs_offer(port, to, offer_word(r->index, r->place));
+	if (rc == 0)
+		return 0;
+	set_holder(r, port);
+	if (own)
+		r->out = false;
+	return rc;
 }
 
 int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
@@ -387,7 +449,7 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
 	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
 	write_forward(port, r);
-	return xs_offer(port, (uint32_t)to, offer_word(r->index, r->place));
+	return give_offer(port, r, (uint32_t)to, true);
 }
 
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
@@ -399,7 +461,7 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 	if (to < 0)
 		return to;
 	write_forward(port, r);
-	return xs_offer(port, (uint32_t)to, offer_word(r->index, r->place));
+	return give_offer(port, r, (uint32_t)to, false);
 }
 
 void xseg_req_start(struct xport *port, struct xreq *r)
@@ -424,6 +486,7 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 		return;
 	}
 	r->result = result;
+	set_holder(r, NULL);
 	atomic_store_explicit(&port->seg->reqs[r->index].result, result, memory_order_relaxed);
 	if (place_move(port->seg, r, XSEG_REQ_ANSWERED, origin, 0))
 		xs_offer_answer(port, origin, offer);

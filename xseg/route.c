@@ -67,7 +67,10 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 	memset(info, 0, sizeof(*info));
 	snprintf(info->name, sizeof(info->name), "%.*s", XSEG_NAME_MAX - 1, p->name);
 	snprintf(info->kind, sizeof(info->kind), "%.*s", (int)sizeof(p->kind) - 1, p->kind);
-	info->state = peer_serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)) ? XSEG_PEER_DEAD : peer_state(w);
+	info->state = peer_state(w);
+	/* a state that there is not is that of nobody who serves */
+	if (info->state > XSEG_PEER_DEAD || (peer_serves(info->state) && !xs_member_alive(seg, peer_member(w))))
+		info->state = XSEG_PEER_DEAD;
 	info->index = index;
 	info->generation = peer_gen(w);
 	info->member = peer_member(w);
@@ -77,6 +80,8 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 			 seg->members[info->member].label);
 	}
 	info->nr_ports = atomic_load_explicit(&p->nr_ports, memory_order_relaxed);
+	if (info->nr_ports > XSEG_PEER_PORTS)
+		info->nr_ports = XSEG_PEER_PORTS;
 	route = atomic_load_explicit(&p->route, memory_order_acquire);
 	info->downstream = route_lower(route);
 	info->epoch = route_epoch(route);

@@ -147,7 +147,9 @@ bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view)
 		return false;
 	memset(view, 0, sizeof(*view));
 	view->peer = peer - 1;
-	view->nr = b->nr <= XSEG_STATS_MAX ? b->nr : XSEG_STATS_MAX;
+	view->nr = XS_FETCH(b->nr);
+	if (view->nr > XSEG_STATS_MAX)
+		view->nr = XSEG_STATS_MAX;
 	snprintf(view->name, sizeof(view->name), "%.*s", (int)sizeof(b->name) - 1, b->name);
 	snprintf(view->kind, sizeof(view->kind), "%.*s", (int)sizeof(b->kind) - 1, b->kind);
 	for (uint32_t k = 0; k < view->nr; k++) {

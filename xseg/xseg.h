@@ -137,6 +137,7 @@ int xseg_destroy(const char *name) XSEG_MUST_CHECK;
 int xseg_list(void (*fn)(const char *name, void *arg), void *arg);
 
 void xseg_get_info(struct xseg *seg, struct xseg_info *info);
+bool xseg_is_whole(struct xseg *seg);		/* false: somebody truncated the file: to touch what is gone is a SIGBUS */
 const char *xseg_name(struct xseg *seg);
 
 /* True for 1 to 63 characters of [A-Za-z0-9._-], not beginning with '.' or '-'. */
@@ -233,7 +234,7 @@ uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);	/* one load; index
 
 /* The peer's arena, mapped as one piece. Makes it, zeroed, when there is none (*fresh = true);
  * otherwise returns the one the predecessor left, of *bytes, which may differ from what is asked for.
- * -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes. */
+ * -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes, -EPROTO for one that is damaged. */
 int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err) XSEG_MUST_CHECK;
 void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
 
@@ -286,6 +287,8 @@ struct xreq {
 	uint16_t origin;			/* port it came from */
 	uint32_t parent, part;			/* of a child: parent's index + 1 and which part; or 0 */
 	uint64_t place;				/* libxseg's: the exact place word */
+	_Atomic uint16_t holder;		/* libxseg's: port + 1 of this process that has it; 0: none has */
+	bool out;				/* libxseg's: submitted by a port of this process, and not back */
 	void *cookie;				/* the origin's: kept while the request is out, whoever has it */
 	/* The holder's, between accepting and answering or sending on. Another peer of this process may
 	 * use them while the request is out. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bench/xbench/clock.h"
+#include "peers/common/bus.h"
 
 #define BATCH	    64u				/* replies taken at once */
 #define IDLE_LOOKS  256u		/* looks in vain before the port's own wait is used */
@@ -449,7 +450,7 @@ static void wait_for_work(struct xb_job *job)
 	if (job->end_ns > job->now && job->end_ns < until)
 		until = job->end_ns;
 	if (until > job->now + SHORT_NS)
-		xseg_port_wait(job->port, until - job->now);
+		bus_port_wait(job->port, until - job->now);
 	else
 		sched_yield();
 	job->now = xb_clock_ns();

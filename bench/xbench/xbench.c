@@ -18,6 +18,7 @@
 
 #include "bench/xbench/clock.h"
 #include "bench/xbench/report.h"
+#include "peers/common/bus.h"
 #include "peers/common/cli.h"
 
 static int exit_code_of(int rc)
@@ -105,6 +106,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	xb_clock_init();
+	bus_watch("xbench", o.segment, 1);
 	rc = xseg_attach(o.segment, 0, &seg, &err);
 	if (rc == -ENOENT)
 		return fail(&err, 4);

@@ -23,7 +23,7 @@
 /* Objects that are emptied at the same time, at most: the others go on being hit. */
 static uint32_t reclaims_max(const struct cached *k)
 {
-	uint32_t n = k->head->nr_objects / 8;
+	uint32_t n = k->nr_objects / 8;
 
 	return n == 0 ? 1 : n > 64 ? 64 : n;
 }
@@ -35,7 +35,7 @@ bool reclaims_enough(struct cached *k)
 
 static bool all_admitted(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_admitted, memory_order_relaxed) >= k->head->nr_objects;
+	return atomic_load_explicit(&k->nr_admitted, memory_order_relaxed) >= k->nr_objects;
 }
 
 bool object_admit(struct cport *ps, struct object *o, bool must)
@@ -44,7 +44,7 @@ bool object_admit(struct cport *ps, struct object *o, bool must)
 
 	for (unsigned i = 0; !must && i < ADMIT_TRIES && all_admitted(k); i++)
 		object_reclaim_one(ps);
-	if (atomic_fetch_add(&k->nr_admitted, 1) >= k->head->nr_objects && !must) {
+	if (atomic_fetch_add(&k->nr_admitted, 1) >= k->nr_objects && !must) {
 		atomic_fetch_sub(&k->nr_admitted, 1);
 		return false;
 	}

@@ -50,13 +50,15 @@ static bool head_is_other(const struct arena_head *h)
 	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC && h->version != ARENA_VERSION;
 }
 
+/* Of a private copy (R5). */
 static bool head_ok(const struct arena_head *h, uint64_t bytes)
 {
-	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC &&
-	       h->version == ARENA_VERSION && h->bytes == bytes && h->nr_objects > 0 &&
+	return h->ready == 1 && h->magic == ARENA_MAGIC && h->version == ARENA_VERSION && h->bytes == bytes &&
+	       h->nr_objects > 0 && h->nr_objects <= XHASH_CAPACITY_MAX &&
 	       h->nr_volumes >= VOLUME_WAYS && h->nr_volumes <= 256 && h->nr_volumes % VOLUME_WAYS == 0 &&
 	       h->nr_ports <= PEER_MAX_THREADS && h->off_volumes == CACHE_HEAD_BYTES &&
-	       h->off_objects >= cached_arena_head_bytes(h->nr_volumes, h->nr_ports) && h->off_objects + (uint64_t)cached_nr_entries(h->nr_objects) * CACHE_OBJECT_BYTES <= bytes;
+	       h->off_objects == cached_arena_head_bytes(h->nr_volumes, h->nr_ports) && h->off_objects <= bytes &&
+	       cached_nr_entries(h->nr_objects) <= (bytes - h->off_objects) / CACHE_OBJECT_BYTES;
 }
 
 static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, uint32_t objects)
@@ -74,11 +76,15 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	atomic_store_explicit(&h->ready, 1, memory_order_release);
 }
 
-static void set_tables(struct cached *k, void *base)
+static void set_tables(struct cached *k, void *base, const struct arena_head *h)
 {
 	k->head = base;
-	k->entries = (struct arena_object *)((char *)base + k->head->off_objects);
+	k->nr_objects = h->nr_objects;
+	k->nr_volumes = h->nr_volumes;
+	k->nr_counted = h->nr_ports;
+	k->entries = (struct arena_object *)((char *)base + h->off_objects);
 	k->chunks = xseg_page(k->peer.seg, 0);
+	k->seg_pages = xseg_nr_pages(k->peer.seg);
 }
 
 static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
@@ -91,7 +97,7 @@ static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
 		if (chunk == 0 || (chunk - 1) / CHUNKS_PER_PAGE >= xseg_nr_pages(k->peer.seg))
 			continue;
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-			n += bucket_is_dirty(slot_state(atomic_load_explicit(&k->chunks[chunk - 1].slot[s], memory_order_relaxed)));
+			n += bucket_is_dirty(slot_state(atomic_load_explicit(&chunk_at(k, chunk - 1)->slot[s], memory_order_relaxed)));
 	}
 	return n;
 }
@@ -110,32 +116,46 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 {
 	uint64_t dirty;
 
-	if (k->objects_wanted == 0 || k->objects_wanted == k->head->nr_objects)
+	if (k->objects_wanted == 0 || k->objects_wanted == k->nr_objects)
 		return 0;
 	dirty = count_dirty(k);
 	if (dirty == 0)
 		return -ESTALE;
 	return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data in tables for objects=%u; start it with that once more, "
-			 "and flush, before changing their number", (unsigned long long)dirty * 4, k->head->nr_objects);
+			 "and flush, before changing their number", (unsigned long long)dirty * 4, k->nr_objects);
+}
+
+static int head_damaged(const struct cached *k, struct xseg_error *err)
+{
+	return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged; start it under another name, or "
+			 "make the segment again", k->peer.name);
 }
 
 static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 {
 	uint64_t bytes = cached_arena_bytes(objects, cached_nr_volumes(k->memory), k->peer.nr_ports);
+	uint64_t wanted = bytes;
+	struct arena_head h;
 	void *base;
 	bool fresh;
 	int rc = xseg_arena_open(k->peer.xp, &bytes, &base, &fresh, err);
 
 	if (rc)
 		return rc;
-	if (fresh || atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0)
+	if (bytes < sizeof(h))
+		return head_damaged(k, err);
+	if (atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0) {
+		if (bytes < wanted)
+			return -ESTALE;		/* a predecessor that wanted less died before it had written anything */
 		head_write(k, base, bytes, objects);
-	if (head_is_other(base))
+	}
+	memcpy(&h, base, sizeof(h));
+	if (head_is_other(&h))
 		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are of another version of cached; have that one "
 				 "flush them and stop", k->peer.name);
-	if (!head_ok(base, bytes))
-		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged", k->peer.name);
-	set_tables(k, base);
+	if (!head_ok(&h, bytes))
+		return head_damaged(k, err);
+	set_tables(k, base, &h);
 	return arena_fits(k, err);
 }
 
@@ -182,7 +202,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->page_use = cached_alloc(k, seg_pages * sizeof(*k->page_use));
 	k->lists = cached_alloc(k, NR_LISTS * sizeof(k->lists[0]));
 	free_lists = cached_alloc(k, xpool_mem_bytes(NR_LISTS));
-	k->nr_groups = k->head->nr_volumes;
+	k->nr_groups = k->nr_volumes;
 	k->groups = cached_alloc(k, k->nr_groups * sizeof(*k->groups));
 	k->extents = cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
 	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
@@ -258,7 +278,7 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint32_t b, uint32_t chunk)
 {
 	struct cached *k = l->k;
-	_Atomic uint64_t *slot = &k->chunks[chunk].slot[b % CHUNK_SLOTS];
+	_Atomic uint64_t *slot = &chunk_at(k, chunk)->slot[b % CHUNK_SLOTS];
 	uint64_t w = load_slot(l, atomic_load_explicit(slot, memory_order_relaxed));
 
 	atomic_store_explicit(slot, w, memory_order_relaxed);

@@ -75,7 +75,7 @@ void cost_now(struct cached *k, struct cache_cost *cost)
 {
 	struct cache_size size = { .memory_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE,
 				   .segment_bytes = (uint64_t)xseg_nr_pages(k->peer.seg) * BUCKET_SIZE,
-				   .objects = k->head->nr_objects, .volumes = k->nr_volumes, .requests = k->nr_requests,
+				   .objects = k->nr_objects, .volumes = k->nr_volumes, .requests = k->nr_requests,
 				   .ports = k->head->nr_ports > k->peer.nr_ports ? k->head->nr_ports : k->peer.nr_ports };
 
 	cache_cost(&size, cost);
@@ -103,6 +103,18 @@ static void options_hold(struct cached *k)
 	atomic_store_explicit(&k->flush_bytes_per_s, k->flush_rate, memory_order_relaxed);
 }
 
+static void cached_fini(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+
+	if (k->objects)
+		xcache_fini(&k->xc);
+	k->objects = NULL;
+	streams_fini(&k->streams);
+	while (k->nr_mem)
+		free(k->mem[--k->nr_mem]);
+}
+
 static int cached_init(struct peer *p, struct xseg_error *err)
 {
 	struct cached *k = cached_of(p);
@@ -125,10 +137,9 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	atomic_store(&k->policy, policies[k->policy_nr]);
 	atomic_store(&k->sync_epoch, 1);
 	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
-	if (k->dirty_low > k->dirty_high)
-		return xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low, k->dirty_high);
 	options_hold(k);
-	rc = open_stats(k, err);
+	rc = k->dirty_low <= k->dirty_high ? open_stats(k, err) :
+	     xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low, k->dirty_high);
 	if (rc == 0)
 		rc = arena_open(k, err);
 	if (rc == 0)
@@ -136,19 +147,10 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	if (rc == 0) {
 		volumes_drain(k);
 		publish_gauges(k, p->ports[0].now_ns);
+	} else {
+		cached_fini(p);
 	}
 	return rc;
-}
-
-static void cached_fini(struct peer *p)
-{
-	struct cached *k = cached_of(p);
-
-	if (k->objects)
-		xcache_fini(&k->xc);
-	streams_fini(&k->streams);
-	while (k->nr_mem)
-		free(k->mem[--k->nr_mem]);
 }
 
 static void cached_request(struct peer_port *pp, struct xreq *r)

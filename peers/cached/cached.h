@@ -27,6 +27,7 @@
 #ifndef PEERS_CACHED_CACHED_H
 #define PEERS_CACHED_CACHED_H
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "peers/cached/creq.h"
@@ -95,6 +96,9 @@ struct cached {
 	struct arena_head *head;
 	struct arena_object *entries;
 	struct arena_chunk *chunks;		/* by number: all pages of the segment, seen as chunks (chunk.c) */
+	uint32_t nr_objects, nr_volumes;	/* of the head, which is not believed again (R5) */
+	uint32_t nr_counted;			/* ports that have counters of volumes in the arena */
+	uint32_t seg_pages;			/* of the segment */
 	/* private tables, made at start */
 	struct xcache xc;
 	struct object *objects;			/* by entry */
@@ -109,7 +113,6 @@ struct cached {
 	struct resize resize;
 
 	pthread_mutex_t volume_lock;
-	uint32_t nr_volumes;
 	_Atomic uint32_t *volume_ids;		/* by record, in the arena */
 	struct arena_volume *volumes;
 	struct volume *volume;			/* what is private of each */
@@ -187,7 +190,14 @@ static inline struct arena_object *object_entry(struct cached *k, struct object 
 }
 static inline uint64_t retry_ns(struct object *o) { return atomic_load_explicit(&o->retry_ns, memory_order_relaxed); }
 /* Entries: for those that keep data, and for those that pass. */
-static inline uint32_t nr_entries(const struct cached *k) { return cached_nr_entries(k->head->nr_objects); }
+static inline uint32_t nr_entries(const struct cached *k) { return cached_nr_entries(k->nr_objects); }
+/* The chunk that a word of an entry names. The words are the cache's own: if they are wrong somebody wrote over them, and it stops
+ * before it looks at what is outside of the segment. */
+static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
+{
+	assert(chunk < (uint64_t)k->seg_pages * CHUNKS_PER_PAGE);
+	return &k->chunks[chunk];
+}
 static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
 /* This port's counters of a record of a volume, to add to. */
 static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)

@@ -83,7 +83,7 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 	r->flags = (uint8_t)flags;
 	if (e) {
 		r->volume = e->volume;
-		xseg_req_set_target(r, e->name, strlen(e->name));
+		xseg_req_set_target(r, e->name, strnlen(e->name, sizeof(e->name)));
 		r->offset = r->obj_offset = from;
 		r->size = bytes;
 	}

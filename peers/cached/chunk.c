@@ -87,6 +87,7 @@ static bool chunk_return(struct cached *k, uint32_t chunk)
 {
 	uint32_t page = chunk / PER_PAGE;
 
+	assert(page < k->seg_pages);
 	if (!page_leaves(k, page)) {
 		if (k->page_use[page].chunks_free == 0)
 			xlist_push_head(&k->chunk_pages, page);
@@ -113,7 +114,7 @@ void chunk_feed(struct cport *ps, uint32_t page)
 static void chunk_store(struct cached *k, struct object *o, uint32_t nr, uint32_t chunk)
 {
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-		atomic_store_explicit(&k->chunks[chunk].slot[s], slot_word(BUCKET_FREE, 0, 0), memory_order_relaxed);
+		atomic_store_explicit(&chunk_at(k, chunk)->slot[s], slot_word(BUCKET_FREE, 0, 0), memory_order_relaxed);
 	object_entry(k, o)->chunk_used[nr] = 0;
 	/* release: the slots are FREE before the chunk is the object's (K3); a successor reads both */
 	atomic_store_explicit(&object_entry(k, o)->chunk[nr], chunk + 1, memory_order_release);
@@ -165,7 +166,7 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	if (chunk-- == 0)
 		return;
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++) {
-		o->nr[slot_state(atomic_load_explicit(&k->chunks[chunk].slot[s], memory_order_relaxed))]--;
+		o->nr[slot_state(atomic_load_explicit(&chunk_at(k, chunk)->slot[s], memory_order_relaxed))]--;
 		o->nr[BUCKET_FREE]++;
 	}
 	/* release: it is out of this entry before it can be in another's */
@@ -227,8 +228,8 @@ bool chunk_move(struct cport *ps, struct object *o, uint32_t nr)
 		return true;
 	}
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-		atomic_store_explicit(&k->chunks[to].slot[s],
-				      atomic_load_explicit(&k->chunks[from - 1].slot[s], memory_order_relaxed), memory_order_relaxed);
+		atomic_store_explicit(&chunk_at(k, to)->slot[s],
+				      atomic_load_explicit(&chunk_at(k, from - 1)->slot[s], memory_order_relaxed), memory_order_relaxed);
 	/* release: the slots are there before the chunk is the object's (K3); a successor reads both */
 	atomic_store_explicit(word, to + 1, memory_order_release);
 	chunk_put(ps, from - 1);

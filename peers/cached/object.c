@@ -157,14 +157,16 @@ static _Atomic uint64_t *slot_of(struct cached *k, struct object *o, uint32_t b)
 {
 	uint32_t chunk = atomic_load_explicit(&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
 
-	return chunk ? &k->chunks[chunk - 1].slot[b % CHUNK_SLOTS] : NULL;
+	return chunk ? &chunk_at(k, chunk - 1)->slot[b % CHUNK_SLOTS] : NULL;
 }
 
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
 {
 	_Atomic uint64_t *slot = slot_of(k, o, b);
+	uint64_t w = slot ? atomic_load_explicit(slot, memory_order_relaxed) : slot_word(BUCKET_FREE, 0, 0);
 
-	return slot ? atomic_load_explicit(slot, memory_order_relaxed) : slot_word(BUCKET_FREE, 0, 0);
+	assert((uint32_t)w < k->seg_pages);	/* as in chunk_at() */
+	return w;
 }
 
 /* The slot of a request's first bucket, or NULL: found without a reference, so good for a prefetch only. */

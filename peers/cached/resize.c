@@ -402,7 +402,7 @@ static bool chunk_leaves(struct cached *k, uint32_t entry, uint32_t nr)
 {
 	uint32_t chunk = atomic_load_explicit(&k->entries[entry].chunk[nr], memory_order_relaxed);
 
-	return chunk && page_leaves(k, (chunk - 1) / CHUNKS_PER_PAGE);
+	return chunk && (chunk - 1) / CHUNKS_PER_PAGE < k->seg_pages && page_leaves(k, (chunk - 1) / CHUNKS_PER_PAGE);
 }
 
 static bool walk_entry(struct cport *ps, uint32_t entry)

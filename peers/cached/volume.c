@@ -350,11 +350,10 @@ static void record_restore(struct cached *k, uint32_t rec)
 /* Ports that came after the arena was made have their counters in private memory: those begin anew. */
 int volumes_open(struct cached *k)
 {
-	uint32_t nr = k->head->nr_volumes, ports = k->head->nr_ports, i;
+	uint32_t nr = k->nr_volumes, ports = k->nr_counted, i;
 	struct volume_block *blocks, *more = NULL;
 
-	k->nr_volumes = nr;
-	k->volume_ids = (_Atomic uint32_t *)((char *)k->head + k->head->off_volumes);
+	k->volume_ids = (_Atomic uint32_t *)((char *)k->head + CACHE_HEAD_BYTES);
 	k->volumes = (struct arena_volume *)(k->volume_ids + nr);
 	k->volume = cached_alloc(k, nr * sizeof(*k->volume));
 	if (k->peer.nr_ports > ports)

@@ -39,7 +39,7 @@ static void add_share(const struct share *sh, char end, struct kv_text *t)
 /* `end` stands after each item. A volume without a record has counted nothing. */
 static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, struct kv_text *t)
 {
-	kv_add(t, "name=%s%c", rec == OTHERS ? "" : k->volumes[rec].name, end);
+	kv_add(t, "name=%.63s%c", rec == OTHERS ? "" : k->volumes[rec].name, end);
 	kv_add(t, "id=%u%c", id, end);
 	kv_add(t, "policy=%s%c", volume_promise(k, rec, id)->name, end);
 	kv_add(t, "policy_from=%s%c", volume_policy(k, rec, id) ? "volume" : "cache", end);

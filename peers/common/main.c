@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "peers/common/bus.h"
 #include "peers/common/cli.h"
 #include "peers/common/cpus.h"
 #include "peers/common/log.h"
@@ -100,8 +101,10 @@ void main_block_signals(sigset_t *blocked)
 int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg)
 {
 	struct xseg_error err = { "" };
-	int rc = xseg_attach(segment, flags, seg, &err);
+	int rc;
 
+	bus_watch(who, segment, MAIN_FAILED);
+	rc = xseg_attach(segment, flags, seg, &err);
 	if (!rc)
 		return MAIN_DONE;
 	if (rc == -ENOENT) {

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "peers/common/bus.h"
 #include "peers/common/log.h"
 #include "peers/common/peer_box.h"
 #include "peers/common/reactor_inside.h"
@@ -319,7 +320,7 @@ static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 		xseg_stats_add(first->stats, PEER_STAT_WAKES, 1);
 }
 
-/* Once a second: what a sender that died has published without a sign; what dead clients left. */
+/* Once a second: what a sender that died has published without a sign; what dead clients left; whether there is a segment. */
 static void tick(struct reactor *r, uint64_t now_ns)
 {
 	uint32_t i;
@@ -327,8 +328,11 @@ static void tick(struct reactor *r, uint64_t now_ns)
 	r->tick_ns = now_ns + TICK_NS;
 	for (i = 0; i < r->nr_ports; i++)
 		xseg_port_has_work(r->port[i]->port);
-	if (r->nr == 0)
-		xseg_sweep(r->port[0]->peer->seg);
+	if (r->nr)
+		return;
+	if (!xseg_is_whole(r->port[0]->peer->seg))
+		bus_leave();
+	xseg_sweep(r->port[0]->peer->seg);
 }
 
 static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)

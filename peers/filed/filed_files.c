@@ -36,6 +36,11 @@ uint64_t filed_files_bytes(uint32_t nr)
 	return HEADER_BYTES + (uint64_t)nr * sizeof(struct filed_mark);
 }
 
+bool filed_files_is_blank(const void *arena)
+{
+	return !atomic_load_explicit(&((const struct header *)arena)->magic, memory_order_acquire);
+}
+
 static void header_write(struct header *h, uint32_t nr, const struct stat *dir)
 {
 	atomic_store_explicit(&h->nr, nr, memory_order_relaxed);
@@ -53,7 +58,9 @@ static uint32_t marks_clean(struct filed_files *ff, bool other_dir)
 	uint32_t nr = 0;
 
 	for (m = ff->marks; m < ff->marks + ff->nr; m++) {
-		if (other_dir && filed_mark_state(m))
+		if (!filed_mark_state(m))
+			filed_mark_deleted(m);		/* K4 */
+		else if (other_dir)
 			filed_mark_forget(m);
 		filed_mark_recover(m);
 		if (filed_mark_unsynced(m) || filed_mark_lost(m))
@@ -77,8 +84,9 @@ static int header_open(struct filed_files *ff, void *arena, uint64_t bytes, uint
 			strerror(errno));
 	ff->marks = (void *)((uint8_t *)arena + HEADER_BYTES);
 	ff->nr = nr;
-	if (magic && (magic != MAGIC || !had || had > UINT32_MAX ||
-			     filed_files_bytes((uint32_t)had) > bytes))
+	if (!magic)
+		had = nr;
+	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX || filed_files_bytes((uint32_t)had) > bytes)
 		return xseg_fail(err, -EPROTO, "the arena is not one of this version of filed; "
 			"start it under another name, or make the segment again");
 	if (magic) {
@@ -130,6 +138,14 @@ static void slot_claim(struct filed_files *ff, uint32_t slot, const char *name, 
 	xlist_push_head(&ff->lru, slot);
 }
 
+/* A name that a mark can have: one that has a path, so what is asked for it later cannot fail. */
+static bool mark_name_ok(const struct filed_mark *m)
+{
+	char path[FILED_PATH_MAX];
+
+	return m->name[0] && !m->name[sizeof(m->name) - 1] && !filed_dir_path(m->name, 0, path);
+}
+
 static bool slots_recover(struct filed_files *ff)
 {
 	struct filed_mark *m;
@@ -142,7 +158,7 @@ static bool slots_recover(struct filed_files *ff)
 			xpool_put(&ff->free, i);
 			continue;
 		}
-		if (!m->name[0] || m->name[sizeof(m->name) - 1])
+		if (!mark_name_ok(m))
 			return false;
 		slot_claim(ff, i, m->name, xseg_hash(m->name, strlen(m->name)));
 	}

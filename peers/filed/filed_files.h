@@ -85,6 +85,8 @@ struct filed_counts {
 
 /* Bytes of the arena for nr slots. */
 uint64_t filed_files_bytes(uint32_t nr);
+/* Nothing was ever made there: a predecessor died before. */
+bool filed_files_is_blank(const void *arena);
 
 /* Takes over the marks of a predecessor (their number may differ from nr), or makes them in
  * zeroed memory. */

@@ -91,8 +91,8 @@ static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
 
 static int store_open(struct filed *f, struct xseg_error *err)
 {
+	uint64_t bytes, wanted;
 	uint32_t nr = 0;
-	uint64_t bytes;
 	bool fresh;
 	void *arena;
 	int rc = fds_allow(f, &nr, err);
@@ -107,7 +107,14 @@ static int store_open(struct filed *f, struct xseg_error *err)
 			"direct=no says so", f->peer.name, f->dir_path);
 	bytes = (filed_files_bytes(nr) + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE *
 		XSEG_EXTENT_SIZE;
+	wanted = bytes;
 	rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
+	if (!rc && bytes < wanted && filed_files_is_blank(arena)) {
+		/* a predecessor that wanted less died before it had made anything */
+		xseg_arena_free(f->peer.xp);
+		bytes = wanted;
+		rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
+	}
 	if (rc)
 		return rc;
 	return filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "peers/common/args.h"
+#include "peers/common/bus.h"
 #include "peers/common/log.h"
 #include "peers/common/main.h"
 #include "peers/host/load.h"
@@ -376,6 +377,8 @@ static int run(struct supervisor *s, int signals)
 	uint32_t i;
 
 	for (;;) {
+		if (!xseg_is_whole(s->units.seg))
+			bus_leave();
 		for (i = 0; i < s->units.nr; i++) {
 			split_unit(s, &s->units.unit[i]);
 			step_unit(s, &s->units.unit[i], clock_ms());

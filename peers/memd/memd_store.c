@@ -48,6 +48,11 @@ uint64_t memd_store_bytes(uint32_t nr_pages)
 	return layout_of(nr_pages).bytes;
 }
 
+bool memd_store_is_blank(const void *base)
+{
+	return !atomic_load_explicit(&((const struct memd_header *)base)->magic, memory_order_acquire);
+}
+
 static void store_lock(struct memd_store *s)
 {
 	if (s->shared)
@@ -215,18 +220,16 @@ static int header_open(struct memd_header *h, uint64_t bytes, uint32_t *nr_pages
 	struct xseg_error *err)
 {
 	uint64_t magic = atomic_load_explicit(&h->magic, memory_order_acquire);
+	uint64_t had = magic ? *(volatile uint64_t *)&h->nr_pages : *nr_pages;	/* once (R5) */
 
-	if (!magic) {
-		assert(memd_store_bytes(*nr_pages) <= bytes);
-		h->nr_pages = *nr_pages;
-		atomic_store_explicit(&h->magic, MAGIC, memory_order_release);
-		return 0;
-	}
-	if (magic != MAGIC || !h->nr_pages || h->nr_pages > bytes / XSEG_PAGE_SIZE ||
-		memd_store_bytes((uint32_t)h->nr_pages) > bytes)
+	if ((magic && magic != MAGIC) || !had || had > bytes / XSEG_PAGE_SIZE || memd_store_bytes((uint32_t)had) > bytes)
 		return xseg_fail(err, -EPROTO, "the arena is not one of this version of memd; "
 			"start it under another name, or make the segment again");
-	*nr_pages = (uint32_t)h->nr_pages;
+	if (!magic) {
+		h->nr_pages = had;
+		atomic_store_explicit(&h->magic, MAGIC, memory_order_release);
+	}
+	*nr_pages = (uint32_t)had;
 	return 0;
 }
 

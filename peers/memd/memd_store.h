@@ -64,6 +64,9 @@ struct memd_store {
 /* Bytes that a store of nr_pages pages takes. */
 uint64_t memd_store_bytes(uint32_t nr_pages);
 
+/* Nothing was ever made there: a predecessor died before. */
+bool memd_store_is_blank(const void *base);
+
 /* Makes a store in zeroed memory, or takes over the one that is there, whose size may differ from
  * what is asked for. -EPROTO: it is something else; -ENOMEM: no private memory. */
 int memd_store_open(struct memd_store *s, void *base, uint64_t bytes, uint32_t nr_pages,

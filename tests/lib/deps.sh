@@ -1,7 +1,7 @@
 #!/bin/bash
 # deps.sh - finds which Debian packages are missing, says why they are wanted, and installs them.
 #
-# Usage: tests/lib/deps.sh [--quiet | --list] GROUP...     groups: build check demo bench tidy
+# Usage: tests/lib/deps.sh [--quiet | --list] GROUP...     groups: build check demo bench tidy fuzz
 #   --quiet   not a word when nothing is missing
 #   --list    only says what is missing, on stderr; exit 1 if anything is
 # A package may be written a|b: either will do, and the first one is installed.
@@ -29,6 +29,8 @@ demo,bench          gnuplot-nox       plots
 tidy                clang-format      formatting
 tidy                clang-tidy        static analysis
 tidy                cppcheck          static analysis
+fuzz                clang             libFuzzer: programs that find their own inputs
+fuzz                libclang-rt-14-dev|libclang-rt-dev  what they are linked with
 '
 
 quiet=

@@ -124,6 +124,36 @@ static void an_arena_that_was_given_back_is_made_anew_and_zero(void **state)
 	}
 }
 
+static void an_arena_whose_size_is_not_that_of_its_extents_is_refused(void **state)
+{
+	static const struct {
+		uint32_t extents;
+		uint64_t bytes;
+	} t[] = { { 2, 0 }, { 2, (4 << 20) + 1 }, { 2, UINT64_MAX }, { 1, 3 << 20 }, { 3, 3 << 20 }, { 0x80000000, 3 << 20 },
+		  { UINT32_MAX, UINT64_MAX } };
+	struct xs_peer *sh;
+	struct xseg_error err;
+	uint64_t bytes;
+	void *base;
+	bool fresh;
+
+	(void)state;
+	arena(3 << 20, &bytes, true);
+	for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+		peer = segrig_server(seg, "cached", 1, 0);
+		sh = &seg->peers[xseg_peer_index(peer)];
+		atomic_store(&sh->arena_extents, t[i].extents);
+		atomic_store(&sh->arena_bytes, t[i].bytes);
+		err.text[0] = '\0';
+		assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -EPROTO);
+		assert_non_null(strstr(err.text, "damaged"));
+	}
+	atomic_store(&sh->arena_extents, 2);
+	atomic_store(&sh->arena_bytes, 3 << 20);
+	arena(1, &bytes, false);
+}
+
 static void an_arena_that_does_not_fit_is_refused_and_takes_nothing(void **state)
 {
 	static const uint64_t sizes[] = { (16 << 20) + 1, 1ull << 40, 1ull << 53, UINT64_MAX };
@@ -335,6 +365,7 @@ int main(void)
 		A(an_arena_is_one_zeroed_piece_even_of_scattered_extents),
 		A(an_arena_is_found_again_by_whoever_succeeds_whatever_he_asks_for),
 		A(an_arena_that_was_given_back_is_made_anew_and_zero),
+		A(an_arena_whose_size_is_not_that_of_its_extents_is_refused),
 		A(an_arena_that_does_not_fit_is_refused_and_takes_nothing),
 		A(extents_of_an_arena_that_was_not_committed_are_taken_back),
 		A(a_damaged_arena_is_refused),

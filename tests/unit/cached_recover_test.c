@@ -470,7 +470,7 @@ static void tables_of_another_size_are_refused_while_dirty_and_made_anew_when_cl
 	crig_kill();
 	assert_int_equal(crig_open("memory=6M objects=40"), 0);
 	crig_settle();
-	assert_int_equal(crig.k->head->nr_objects, 40);
+	assert_int_equal(crig.k->nr_objects, 40);
 	assert_int_equal(crig.k->nr_pages, 6 << 8);
 	assert_int_equal(crig_counter(CC_USED_BYTES), 0);
 	crig_expect_data("a", 0, B(1), 5);
@@ -536,6 +536,54 @@ static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 		crig_expect_data((char[2]){ *c, 0 }, 0, B(2), 5);
 }
 
+/* Behind the back of a dead cached. */
+static void mend_head(const struct arena_head *was)
+{
+	struct xseg_peer_params params = { .name = "cached", .kind = "cached", .nr_ports = 1 };
+	struct xseg_error err;
+	struct xseg_peer *peer;
+	uint64_t bytes;
+	void *base;
+	bool fresh;
+
+	assert_int_equal(xseg_peer_open(crig.seg, &params, &peer, &err), 0);
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), 0);
+	memcpy(base, was, sizeof(*was));
+	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+}
+
+static void a_head_that_does_not_add_up_is_refused(void **state)
+{
+	static const struct {
+		uint32_t nr_objects, nr_volumes, nr_ports;
+		uint64_t off_objects, bytes;	/* added to what is right */
+	} wrong[] = {
+		{ .nr_objects = 1u << 31 }, { .nr_objects = -64u }, { .nr_volumes = 8 }, { .nr_volumes = 1024 }, { .nr_ports = 16 },
+		{ .off_objects = 1 }, { .off_objects = 64 }, { .off_objects = -4096ull }, { .off_objects = 1ull << 62 },
+		{ .off_objects = -(1ull << 20) }, { .bytes = 4096 },
+	};
+	struct arena_head *h, was;
+
+	(void)state;
+	crig_up("objects=64");
+	h = crig.k->head;
+	memcpy(&was, h, sizeof(was));
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		h = crig.k->head;
+		h->nr_objects += wrong[i].nr_objects;
+		h->nr_volumes += wrong[i].nr_volumes;
+		h->nr_ports += wrong[i].nr_ports;
+		h->off_objects += wrong[i].off_objects;
+		h->bytes += wrong[i].bytes;
+		crig_kill();
+		assert_int_equal(crig_open("objects=64"), -EPROTO);
+		assert_true(crig_says("damaged"));
+		mend_head(&was);
+		assert_int_equal(crig_open("objects=64"), 0);
+		crig_settle();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +613,7 @@ int main(void)
 		CRIG_T(an_orderly_stop_leaves_nothing_behind),
 		CRIG_T(tables_of_another_version_are_refused_and_stay_as_they_are),
 		CRIG_T(damaged_tables_lose_what_is_damaged_and_no_more),
+		CRIG_T(a_head_that_does_not_add_up_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

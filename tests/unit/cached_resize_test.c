@@ -250,7 +250,7 @@ static void what_does_not_fit_any_more_is_evicted_and_what_is_hot_is_not(void **
 	(void)state;
 	crig_up("memory=8M");
 	each(0, 1900, 190, have);
-	for (uint32_t i = 0; i < crig.k->head->nr_objects; i++)
+	for (uint32_t i = 0; i < crig.k->nr_objects; i++)
 		for (uint32_t b = 0; b < 190 && xcache_state_of(&crig.k->xc, i) == XCACHE_ACTIVE; b++)
 			slot_clear_flag(crig.k, &crig.k->objects[i], b, SLOT_REF);
 	each(570, 570, 190, is_right);
@@ -482,7 +482,7 @@ static void another_memory_than_at_the_last_start_is_asked_for_anew(void **state
 	each(0, 1800, 180, is_right);
 	restart(QUIET "memory=12M");
 	expect_size(12);
-	assert_int_equal(crig.k->head->nr_objects, 64);		/* one for each 64 KiB of the first size */
+	assert_int_equal(crig.k->nr_objects, 64);		/* one for each 64 KiB of the first size */
 }
 
 static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void **state)

@@ -458,6 +458,96 @@ static void a_full_disk_answers_enospc(void **state)
 	rmdir(path);
 }
 
+/* ---- arenas that somebody wrote over ----------------------------------------------------- */
+
+/* A table of four marks in a block of just its size, and what filed says of it. */
+static struct filed_mark *marks;
+
+static int open_marks(void (*scribble)(void), uint32_t nr)
+{
+	uint64_t bytes = filed_files_bytes(4);
+	uint8_t *arena = calloc(1, bytes);
+	struct filed_files *ff = calloc(1, sizeof(*ff));
+	struct xseg_error err = { "" };
+	struct filed_dir dir;
+	int rc;
+
+	assert_true(arena && ff);
+	marks = (struct filed_mark *)(arena + bytes - 4 * sizeof(struct filed_mark));
+	assert_int_equal(filed_dir_open(&dir, opt_dir + 4, false, &err), 0);
+	assert_int_equal(filed_files_open(ff, &dir, arena, bytes, 4, &err), 0);
+	filed_files_close(ff);
+	scribble();
+	rc = filed_files_open(ff, &dir, arena, bytes, nr, &err);
+	if (rc == 0)
+		rc = filed_files_sync(ff);
+	else
+		assert_true(strlen(err.text) > 0);
+	filed_files_close(ff);
+	filed_dir_close(&dir);
+	free(ff);
+	free(arena);
+	return rc;
+}
+
+static void nothing(void)
+{
+}
+
+static void a_name_without_a_path(void)
+{
+	memset(marks[1].name, '%', sizeof(marks[1].name) - 1);
+	atomic_store(&marks[1].state, FILED_MARK_USED);
+	atomic_store(&marks[1].written.word[0], 1);
+}
+
+static void no_name(void)
+{
+	atomic_store(&marks[1].state, FILED_MARK_USED | FILED_MARK_ENTRY);
+}
+
+static void bits_of_a_free_mark(void)
+{
+	atomic_store(&marks[2].lost.word[3], 5);
+	atomic_store(&marks[2].written.word[0], UINT64_MAX);
+}
+
+static void marks_that_were_written_over_are_refused_or_cleared(void **state)
+{
+	(void)state;
+	fresh_dir(base);
+	assert_int_equal(open_marks(nothing, 4), 0);
+	assert_int_equal(open_marks(a_name_without_a_path, 4), -EPROTO);
+	assert_int_equal(open_marks(no_name, 4), -EPROTO);
+	assert_int_equal(open_marks(bits_of_a_free_mark, 4), 0);
+	remove_tree(opt_dir + 4);
+}
+
+/* The predecessor was killed when it had its arena and nothing in it. */
+static void an_arena_too_small_for_the_table_is_made_anew_when_it_is_blank(void **state)
+{
+	struct xseg_peer_params params = { .name = "filed", .kind = "filed", .nr_ports = 1 };
+	struct xseg_peer *peer;
+	uint64_t bytes = 4096;
+	struct filed *f;
+	void *arena;
+	bool fresh;
+
+	(void)state;
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=64"));
+	rig_stop(&g);
+	assert_int_equal(xseg_peer_open(g.seg, &params, &peer, NULL), 0);
+	xseg_arena_free(peer);
+	assert_int_equal(xseg_arena_open(peer, &bytes, &arena, &fresh, NULL), 0);
+	assert_true(fresh);
+	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	assert_int_equal(rig_start(&g), 0);
+	f = (struct filed *)g.peer;
+	assert_int_equal(f->files.nr, 64);
+	rig_fill_many(&g, 70);
+	rig_many_hold(&g, 70);
+}
+
 static void find_base(void)
 {
 	const char *build = getenv("BUILD");
@@ -494,6 +584,8 @@ int main(void)
 		O(another_directory_does_not_inherit_what_was_unsynced),
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
+		cmocka_unit_test(marks_that_were_written_over_are_refused_or_cleared),
+		O(an_arena_too_small_for_the_table_is_made_anew_when_it_is_blank),
 	};
 
 	find_base();

@@ -145,6 +145,29 @@ static void an_arena_of_something_else_is_refused(void **state)
 	assert_int_equal(rig_start(&g), -EPROTO);
 }
 
+/* As if the predecessor had been killed when it had its arena and nothing in it. */
+static void an_arena_in_which_nothing_was_made_yet_is_made_anew(void **state)
+{
+	struct xseg_peer_params params = { .name = "memd", .kind = "memd", .nr_ports = 1 };
+	struct xseg_peer *peer;
+	uint64_t bytes;
+	void *base;
+	bool fresh;
+
+	(void)state;
+	memd_open(&g, OPTIONS("memory=8M"));
+	rig_stop(&g);
+	assert_int_equal(xseg_peer_open(g.seg, &params, &peer, NULL), 0);
+	xseg_arena_free(peer);
+	bytes = 2 * MIB;
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, NULL), 0);
+	assert_true(fresh);
+	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(rig_fill(&g, "a", 7 * MIB / 2, MIB / 2, 0x11, 0), MIB / 2);
+	assert_true(rig_holds(&g, "a", 7 * MIB / 2, MIB / 2, 0x11));
+}
+
 /* ---- time -------------------------------------------------------------------------------- */
 
 static void latency_and_jitter_are_kept(void **state)
@@ -463,6 +486,7 @@ int main(void)
 		O(a_full_store_answers_enospc_and_changes_nothing),
 		O(volatile_objects_are_gone_with_the_process),
 		O(an_arena_of_something_else_is_refused),
+		O(an_arena_in_which_nothing_was_made_yet_is_made_anew),
 		O(latency_and_jitter_are_kept),
 		T(sustained_iops_and_bandwidth_are_exactly_the_limits),
 		O(an_overlapping_request_waits_for_those_before_it),

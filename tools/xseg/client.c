@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/bus.h"
 #include "peers/common/dirty.h"
 #include "peers/common/kv.h"
 #include "tools/xseg/out.h"
@@ -229,7 +230,7 @@ bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *res
 	struct xreq *r;
 
 	if (!xseg_port_replies(call->port, &r, 1)) {
-		xseg_port_wait(call->port, wait_ns);
+		bus_port_wait(call->port, wait_ns);
 		if (!xseg_port_replies(call->port, &r, 1)) {
 			*result = -EHOSTDOWN;
 			return call_is_lost(c, call);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/bus.h"
 #include "peers/common/cli.h"
 #include "tools/xseg/commands.h"
 
@@ -263,6 +264,7 @@ static int set_segment(struct tool *t, const struct global_opts *g)
 			"neither '.' nor '-'; name another with -s",
 			name);
 	snprintf(t->segment, sizeof(t->segment), "%s", name);
+	bus_watch("xseg", t->segment, TOOL_FAILED);
 	return TOOL_DONE;
 }
 

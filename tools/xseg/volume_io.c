@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "peers/common/bus.h"
 #include "tools/xseg/out.h"
 
 #define CHUNK_BYTES (256u << 10)
@@ -186,7 +187,7 @@ static int mover_reap(struct mover *m)
 					 "%s %s: its volumed went away at byte %" PRIu64
 					 "; start it again with 'xseg up'",
 					 m->what, m->v->name, m->next);
-		xseg_port_wait(port, WAIT_NS);
+		bus_port_wait(port, WAIT_NS);
 	}
 	for (i = 0; i < nr; i++) {
 		struct slot *s = r[i]->cookie;
