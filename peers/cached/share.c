@@ -117,6 +117,13 @@ static void add_record(struct cached *k, uint32_t rec)
 	atomic_store_explicit(&k->shares.nr, nr + 1, memory_order_release);
 }
 
+/* share_run() is port 0's, whatever thread finds something for it to do. */
+static void add_work(struct cached *k, uint32_t work)
+{
+	if ((atomic_fetch_or_explicit(&k->shares.work, work, memory_order_relaxed) & work) != work)
+		peer_port_kick(&k->peer.ports[0]);
+}
+
 void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 {
 	struct share *sh = share_of(k, rec);
@@ -133,7 +140,7 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 	if (!had)
 		k->shares.unsorted = k->clean.nr;
 	pthread_mutex_unlock(&k->mem_lock);
-	atomic_fetch_or_explicit(&k->shares.work, WORK_CHANGED | WORK_OVER, memory_order_relaxed);
+	add_work(k, WORK_CHANGED | WORK_OVER);
 }
 
 void shares_open(struct cached *k)
@@ -157,7 +164,7 @@ void share_count(struct cached *k, uint32_t rec, int by)
 	uint32_t max = read_relaxed(&sh->max);
 
 	if (max && used > max && !(read_relaxed(&k->shares.work) & WORK_OVER))
-		atomic_fetch_or_explicit(&k->shares.work, WORK_OVER, memory_order_relaxed);
+		add_work(k, WORK_OVER);
 }
 
 struct claim share_claim_all(struct cached *k, uint32_t rec, uint32_t n, enum turn turn)
