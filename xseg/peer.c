@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 static const char client_kind[] = "client";
 
@@ -277,6 +278,7 @@ static int add_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, st
 	}
 	p->port[nr] = (uint16_t)i;
 	atomic_store_explicit(&seg->ports[i].peer, peer + 1, memory_order_release);
+	XKILL(PORT_TAKEN);
 	atomic_store_explicit(&p->nr_ports, nr + 1, memory_order_release);
 	return 0;
 }
@@ -401,6 +403,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	before = peer_state(word_get(peer->sh));
 	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
 	word_set(peer->sh, XSEG_PEER_OPENING, seg->member, peer->generation);
+	XKILL(PEER_OPENING);
 	rc = claim_ports(seg, index, params, err);
 	if (rc == 0)
 		rc = open_handles(peer, err);
@@ -453,6 +456,7 @@ static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_st
 
 	if (!port || place_gen(w) == port->generation || !xs_req_take(port, r, index, w, want))
 		return;
+	XKILL(REQ_TAKEN_OVER);
 	if (xs_req_copy_in(peer->seg, r)) {
 		xs_count_bad(peer->seg);
 		xseg_req_answer(port, r, -EPROTO);
@@ -479,6 +483,7 @@ void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, st
 
 void xseg_peer_serve(struct xseg_peer *peer)
 {
+	XKILL(PEER_RECOVERED);
 	word_set(peer->sh, XSEG_PEER_LIVE, peer->seg->member, peer->generation);
 	xs_ring_all(peer->seg);
 }
@@ -503,6 +508,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 			atomic_store_explicit(&peer->sh->arena_extents, 0, memory_order_release);
 			xs_extents_free(seg, peer->index, XS_EXTENT_ARENA);
 			xs_extents_free(seg, peer->index, XS_EXTENT_PAGES);
+			XKILL(PEER_EMPTIED);
 		}
 		word_set(peer->sh, XSEG_PEER_STOPPED, seg->member, peer->generation);
 	}

@@ -21,6 +21,7 @@
 
 #include "peers/cached/cached.h"
 #include "peers/common/log.h"
+#include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
 #define ARENA_VERSION 5
@@ -72,6 +73,7 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	h->nr_ports = k->peer.nr_ports;
 	h->off_volumes = CACHE_HEAD_BYTES;
 	h->off_objects = cached_arena_head_bytes(h->nr_volumes, h->nr_ports);
+	XKILL(HEAD_WRITTEN);
 	/* release: a successor that sees ready sees the rest */
 	atomic_store_explicit(&h->ready, 1, memory_order_release);
 }
@@ -282,6 +284,7 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 	uint64_t w = load_slot(l, atomic_load_explicit(slot, memory_order_relaxed));
 
 	atomic_store_explicit(slot, w, memory_order_relaxed);
+	XKILL(RELOADED_SLOT);
 	o->nr[slot_state(w)]++;
 	o->nr[BUCKET_FREE]--;
 	if (slot_absent(w))
@@ -407,6 +410,7 @@ int arena_load(struct cached *k, struct xseg_error *err)
 	}
 	load_objects(&l, &k->ports[0]);
 	free_the_rest(&l);
+	XKILL(RELOADED);
 	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */
 	count(&k->ports[0], CC_DIRTY_BYTES, l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
 	if (l.dirty || l.dropped)

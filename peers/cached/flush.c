@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
@@ -183,6 +184,7 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_WRITING, slot_page(w), w & (SLOT_GEN | SLOT_REF)));
+		XKILL(FLUSH_SLOT);
 	}
 	ch->seq = o->apply_seq;
 	ch->why = (uint8_t)why;
@@ -434,6 +436,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		if (error)
 			tickets_fail(ps, o, gen, error);
 		flushed_bucket(ps, ch, i, gen, error);
+		XKILL(FLUSHED_SLOT);
 	}
 	if (--o->flushes_out == 0) {
 		object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 /* The slot holds our own page, being loaded or loaded. */
 static bool is_ours(struct cport *ps, const struct creq *c, uint32_t i)
@@ -144,10 +145,13 @@ static void write_apply(struct cport *ps, struct creq *c)
 	for (i = 0; i < c->nr; i++)
 		if (c->page[i] != NO_PAGE)
 			fill_page(ps, c, i);
+	XKILL(WRITE_FILLED);
 	if (c->r->state == XSEG_REQ_AT)
 		xseg_req_start(ps->pp->port, c->r);
-	for (i = 0; i < c->nr; i++)
+	for (i = 0; i < c->nr; i++) {
 		store_slot(ps, c, i);
+		XKILL(WRITE_SLOT);
+	}
 	c->nr_pages = 0;
 	list_put(ps, c);
 	aside_put(ps, c);
