@@ -438,6 +438,38 @@ uint32_t xseg_peer_orphans(struct xseg_peer *peer)
 	return out;
 }
 
+static bool is_out(struct xseg *seg, uint32_t index)
+{
+	enum xseg_req_state s = place_state(atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire));
+
+	return s != XSEG_REQ_FREE && s != XSEG_REQ_PRIVATE;
+}
+
+uint32_t xseg_peer_adopt(struct xseg_peer *peer,
+			 void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg), void *arg)
+{
+	struct xreq *sent = malloc(sizeof(*sent));
+	uint32_t damaged = sent == NULL;
+
+	for (uint32_t i = 0; sent && i < peer->nr_ports; i++) {
+		struct xport *port = &peer->port[i];
+
+		for (uint32_t k = port->req_first; k < port->req_first + port->req_nr; k++) {
+			if (!is_out(peer->seg, k))
+				continue;
+			sent->index = k;
+			/* for xs_req_accept(): its answer is one to us */
+			peer->seg->views[k].out = true;
+			if (xs_req_copy_in(peer->seg, sent))
+				damaged++;
+			else
+				fn(port, &peer->seg->views[k], sent, arg);
+		}
+	}
+	free(sent);
+	return damaged;
+}
+
 static struct xport *own_port(struct xseg_peer *peer, uint32_t index)
 {
 	for (uint32_t i = 0; i < peer->nr_ports; i++)

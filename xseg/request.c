@@ -309,6 +309,17 @@ uint32_t xseg_nr_requests(struct xseg *seg)
 	return seg->geo.nr_requests;
 }
 
+void xseg_req_recall(struct xport *port, struct xreq *r)
+{
+	int64_t result = r->result;
+
+	if (xs_req_copy_in(port->seg, r)) {
+		xs_count_bad(port->seg);
+		r->nr_pages = 0;
+	}
+	r->result = result;
+}
+
 uint32_t xseg_port_nr_requests(struct xport *port)
 {
 	return port->req_nr;

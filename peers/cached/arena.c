@@ -233,8 +233,8 @@ int arena_open(struct cached *k, struct xseg_error *err)
 	int rc = arena_try(k, objects, err);
 
 	if (rc == -ESTALE) {
+		/* the pages stay: a predecessor's loads may still be filling them */
 		xseg_arena_free(k->peer.xp);
-		xseg_pages_drop(k->peer.xp);
 		rc = arena_try(k, objects, err);
 	}
 	if (rc)
@@ -409,6 +409,7 @@ int arena_load(struct cached *k, struct xseg_error *err)
 			extent_add(k, pages[i]);
 	}
 	load_objects(&l, &k->ports[0]);
+	orphans_adopt(k, l.page_is);
 	free_the_rest(&l);
 	XKILL(RELOADED);
 	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */

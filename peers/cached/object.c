@@ -10,6 +10,8 @@
  *   READY     DELETING  nothing is in flight, its delete goes out        delete_step
  *   FAILED    DELETING  the same                                         delete_step
  *   DELETING  READY     the store answered the delete                    delete_done
+ *   READY     HELD      a predecessor has something of it at the store   orphans_adopt
+ *   HELD      READY     the last of that is home                         orphan_done
  *
  * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is emptied by a job
  * inside it, which writes what is dirty and drops what is clean; its entry is free when nobody refers to it.
@@ -34,13 +36,14 @@
 #define RECLAIM_LOOKS 64u
 
 static const uint8_t legal[OBJECT_NR_STATES] = {
-	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING),
+	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
 	[OBJECT_FLUSHING] = OTO(READY) | OTO(FAILED),
 	[OBJECT_FAILED]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(READY),
 	[OBJECT_DELETING] = OTO(READY),
+	[OBJECT_HELD]	  = OTO(READY),
 };
 
-static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING" };
+static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING", "HELD" };
 
 const char *object_state_name(enum object_state s)
 {

@@ -238,7 +238,7 @@ void read_step(struct cport *ps, struct creq *c)
 		read_finish(ps, c, c->error);
 		return;
 	}
-	if (o->state == OBJECT_DELETING || o->nr_redo || around_is_out(ps, c)) {
+	if (object_is_shut(o) || o->nr_redo || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}

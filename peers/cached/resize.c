@@ -341,7 +341,7 @@ static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 	count_evicted(ps, o, CC_EVICTED_PRESSURE);
 }
 
-/* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists it. */
+/* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists it; HELD: an orphan may. */
 static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
@@ -349,7 +349,7 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	bool spared = share_spares(ps->cache, o, OTHERS);
 	uint32_t to;
 
-	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY))
+	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY) || o->state == OBJECT_HELD)
 		return;
 	to = page_get(ps, s == BUCKET_DIRTY || (w & SLOT_REF) || spared, spared);
 	if (to != XPOOL_NONE)

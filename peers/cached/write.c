@@ -246,7 +246,7 @@ void write_step(struct cport *ps, struct creq *c)
 		c->policy = object_policy(ps, o);
 	if (!object_passes(o) && throttle_holds(ps, c))
 		return;
-	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
+	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
@@ -345,17 +345,19 @@ void through_wait(struct cport *ps, struct creq *c)
 	flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
 }
 
-/* The object was deleted, or not: those who wait for its data at the store wait for nothing now, or their flushes may start again.
- * (A DELETE waits for them; but a successor finds both, as it may when one of them was at its last step.) */
-void through_deleted(struct cport *ps, struct object *o, bool deleted)
+/* The object was shut, and is not: flushes that are waited for may start again. */
+void through_restart(struct cport *ps, struct object *o)
+{
+	for (struct creq *c = o->through; c && flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH); c = c->next)
+		;
+}
+
+/* The object was deleted: those who wait for its data at the store wait for nothing now. (A DELETE waits for them; but a successor finds
+ * both, as it may when one of them was at its last step.) */
+void through_deleted(struct cport *ps, struct object *o)
 {
 	struct creq *c = o->through, *next;
 
-	if (!deleted) {
-		for (; c && flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH); c = c->next)
-			;
-		return;
-	}
 	o->through = NULL;
 	for (; c; c = next) {
 		next = c->next;
