@@ -16,6 +16,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -390,6 +391,18 @@ static void free_the_rest(struct load *l)
 	pages_count(k);
 }
 
+static void load_tell(const struct load *l)
+{
+	uint32_t orphans = atomic_load_explicit(&l->k->nr_orphans, memory_order_relaxed);
+	char waits[64] = "";
+
+	if (orphans)
+		snprintf(waits, sizeof(waits), "; %u requests of its predecessor are at the store", orphans);
+	if (l->dirty || l->dropped || orphans)
+		log_info("%s: recovered %llu KiB of dirty data, %u objects%s%s", l->k->peer.name, (unsigned long long)l->dirty * 4,
+			 xcache_nr_active(&l->k->xc), waits, l->dropped ? "; dropped what was damaged" : "");
+}
+
 int arena_load(struct cached *k, struct xseg_error *err)
 {
 	struct load l = { .k = k };
@@ -414,9 +427,7 @@ int arena_load(struct cached *k, struct xseg_error *err)
 	XKILL(RELOADED);
 	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */
 	count(&k->ports[0], CC_DIRTY_BYTES, l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
-	if (l.dirty || l.dropped)
-		log_info("%s: recovered %llu KiB of dirty data, %u objects%s", k->peer.name,
-			 (unsigned long long)l.dirty * 4, xcache_nr_active(&k->xc), l.dropped ? "; dropped what was damaged" : "");
+	load_tell(&l);
 out:
 	free(l.page_is);
 	free(pages);
