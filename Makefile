@@ -198,7 +198,7 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
-.PHONY: deps check check-long check-san asan tsan fuzz fuzz-build fuzz-programs demo bench tidy format format-check
+.PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo bench tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
 	@tests/lib/deps.sh build check demo bench
 
@@ -206,7 +206,12 @@ deps: ## installs the Debian packages that are missing, after saying which and w
 check: ## the short tests, under 5 minutes; T=PATTERN for some of them
 	@tests/lib/deps.sh --quiet build check
 	@$(MAKE) --no-print-directory $(JOBS) all
+	@$(if $(SAN),,$(MAKE) --no-print-directory $(JOBS) kill-build)
 	@BUILD=$(BUILD) CC='$(CC)' tests/run.sh $(if $(T),'$(T)')
+
+# The programs once more, with kill points (xtypes/xkill.h), for tests/system/kill_points.sh.
+kill-build:
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/kill EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DXSEG_KILL_POINTS' programs
 
 check-long: ## the same with long simulations, crash loops, fuzzing
 	@LONG=1 $(MAKE) --no-print-directory check

@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 static uint64_t extent_get(struct xseg *seg, uint32_t i)
 {
@@ -68,6 +69,7 @@ static void take_extents(struct xseg *seg, uint32_t peer, enum xs_extent_kind ki
 			xseg_page_owner_set(seg, i * XSEG_EXTENT_PAGES + k, 0);
 		}
 		extent_set(seg, i, extent_word(kind, peer, nr++));
+		XKILL(EXTENT_TAKEN);
 	}
 	assert(nr == n);
 }
@@ -155,6 +157,7 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 				 "make the segment with more --memory, or ask for less",
 				 (unsigned long long)free_extents(seg) * 2, p->sh->name, (unsigned long long)nr * 2);
 	take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL);
+	XKILL(ARENA_MARKED);
 	atomic_store_explicit(&p->sh->arena_bytes, bytes, memory_order_relaxed);
 	/* release: the extents are marked before the arena counts as there (A1) */
 	atomic_store_explicit(&p->sh->arena_extents, (uint32_t)nr, memory_order_release);
@@ -258,6 +261,7 @@ void xseg_pages_give(struct xseg_peer *p, uint32_t first)
 	assert(first < p->seg->nr_pages && first % XSEG_EXTENT_PAGES == 0);
 	if (extent_is(p->seg, i, XS_EXTENT_PAGES, p->index))
 		extent_set(p->seg, i, extent_word(XS_EXTENT_FREE, 0, 0));
+	XKILL(EXTENT_GIVEN);
 }
 
 uint32_t xseg_nr_free_pages(struct xseg *seg)

@@ -31,6 +31,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 static const char client_kind[] = "client";
 
@@ -277,6 +278,7 @@ static int add_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, st
 	}
 	p->port[nr] = (uint16_t)i;
 	atomic_store_explicit(&seg->ports[i].peer, peer + 1, memory_order_release);
+	XKILL(PORT_TAKEN);
 	atomic_store_explicit(&p->nr_ports, nr + 1, memory_order_release);
 	return 0;
 }
@@ -401,6 +403,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	before = peer_state(word_get(peer->sh));
 	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
 	word_set(peer->sh, XSEG_PEER_OPENING, seg->member, peer->generation);
+	XKILL(PEER_OPENING);
 	rc = claim_ports(seg, index, params, err);
 	if (rc == 0)
 		rc = open_handles(peer, err);
@@ -435,6 +438,38 @@ uint32_t xseg_peer_orphans(struct xseg_peer *peer)
 	return out;
 }
 
+static bool is_out(struct xseg *seg, uint32_t index)
+{
+	enum xseg_req_state s = place_state(atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire));
+
+	return s != XSEG_REQ_FREE && s != XSEG_REQ_PRIVATE;
+}
+
+uint32_t xseg_peer_adopt(struct xseg_peer *peer,
+			 void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg), void *arg)
+{
+	struct xreq *sent = malloc(sizeof(*sent));
+	uint32_t damaged = sent == NULL;
+
+	for (uint32_t i = 0; sent && i < peer->nr_ports; i++) {
+		struct xport *port = &peer->port[i];
+
+		for (uint32_t k = port->req_first; k < port->req_first + port->req_nr; k++) {
+			if (!is_out(peer->seg, k))
+				continue;
+			sent->index = k;
+			/* for xs_req_accept(): its answer is one to us */
+			peer->seg->views[k].out = true;
+			if (xs_req_copy_in(peer->seg, sent))
+				damaged++;
+			else
+				fn(port, &peer->seg->views[k], sent, arg);
+		}
+	}
+	free(sent);
+	return damaged;
+}
+
 static struct xport *own_port(struct xseg_peer *peer, uint32_t index)
 {
 	for (uint32_t i = 0; i < peer->nr_ports; i++)
@@ -453,6 +488,7 @@ static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_st
 
 	if (!port || place_gen(w) == port->generation || !xs_req_take(port, r, index, w, want))
 		return;
+	XKILL(REQ_TAKEN_OVER);
 	if (xs_req_copy_in(peer->seg, r)) {
 		xs_count_bad(peer->seg);
 		xseg_req_answer(port, r, -EPROTO);
@@ -479,6 +515,7 @@ void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, st
 
 void xseg_peer_serve(struct xseg_peer *peer)
 {
+	XKILL(PEER_RECOVERED);
 	word_set(peer->sh, XSEG_PEER_LIVE, peer->seg->member, peer->generation);
 	xs_ring_all(peer->seg);
 }
@@ -503,6 +540,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 			atomic_store_explicit(&peer->sh->arena_extents, 0, memory_order_release);
 			xs_extents_free(seg, peer->index, XS_EXTENT_ARENA);
 			xs_extents_free(seg, peer->index, XS_EXTENT_PAGES);
+			XKILL(PEER_EMPTIED);
 		}
 		word_set(peer->sh, XSEG_PEER_STOPPED, seg->member, peer->generation);
 	}

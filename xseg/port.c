@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 #define COLD_LOOKS 64		/* looks in vain after which a lane is asked for by its mask bit again */
 
@@ -86,6 +87,7 @@ static int lane_find(struct xseg *seg, uint32_t queue, uint32_t from, uint32_t t
 	if (spare == XSEG_NONE)
 		return -ENOSPC;
 	atomic_store_explicit(&seg->lanes[spare].word, word, memory_order_relaxed);
+	XKILL(LANE_JOINED);
 	return (int)spare;
 }
 
@@ -127,6 +129,7 @@ static bool lane_push(struct xport *p, struct lane_out *o, uint64_t offer)
 {
 	if (!xq_push(&o->w, offer))
 		return false;
+	XKILL(OFFER_WRITTEN);
 	if (!o->staged) {
 		o->staged = true;
 		p->staged[p->nr_staged++] = (uint16_t)((uint32_t)o->queue << 15 | o->to);
@@ -206,6 +209,7 @@ void xseg_port_flush(struct xport *p)
 		return;
 	for (i = 0; i < p->nr_staged; i++)
 		xq_publish(&p->out[p->staged[i] >> 15][p->staged[i] & 0x7fff].w);
+	XKILL(OFFERS_PUBLISHED);
 	/* seq_cst: partners are the exchange in collect_mask() and the fence in xseg_bell_wait() */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (i = 0; i < p->nr_staged; i++) {
@@ -213,6 +217,7 @@ void xseg_port_flush(struct xport *p)
 
 		o->staged = false;
 		set_mask_bit(p, o);
+		XKILL(OFFERS_MARKED);
 		bell = atomic_load_explicit(&p->seg->ports[o->to].bell, memory_order_relaxed);
 		if (bell < p->seg->geo.nr_ports)
 			xs_bell_ring(p->seg, bell, p->rung);
@@ -272,6 +277,7 @@ static uint32_t take_lane(struct xport *p, uint32_t from, uint32_t queue, struct
 			if (r)
 				out[got++] = r;
 		}
+		XKILL(OFFERS_ACCEPTED);
 		xq_release(&in->r, n);
 	}
 	return got;

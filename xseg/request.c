@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 static const char *const op_names[XSEG_NR_OPS] = {
 	"read", "write", "flush", "discard", "write_zeroes", "copy", "info", "delete", "admin",
@@ -207,8 +208,10 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	r->place = new;
 	r->state = state;
 	set_holder(r, port);
-	if (state == XSEG_REQ_PRIVATE)
+	if (state == XSEG_REQ_PRIVATE) {
+		XKILL(ANSWER_ACCEPTED);
 		r->result = result_of(port->seg, r);
+	}
 	return true;
 }
 
@@ -243,7 +246,10 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 	}
 	if (place_state(place) != XSEG_REQ_PRIVATE && place_state(place) != XSEG_REQ_AT)
 		return NULL;
-	return xs_req_take(port, r, index, place, XSEG_REQ_AT) ? r : NULL;
+	if (!xs_req_take(port, r, index, place, XSEG_REQ_AT))
+		return NULL;
+	XKILL(REQ_ACCEPTED);
+	return r;
 }
 
 struct xreq *xseg_req_alloc(struct xport *port)
@@ -261,6 +267,7 @@ struct xreq *xseg_req_alloc(struct xport *port)
 		xs_count_bad(port->seg);
 		return NULL;
 	}
+	XKILL(REQ_TAKEN);
 	set_holder(r, port);
 	r->out = false;
 	r->op = r->flags = 0;
@@ -288,6 +295,7 @@ void xseg_req_free(struct xport *port, struct xreq *r)
 		return;
 	}
 	parent_forget(&port->seg->reqs[r->index]);
+	XKILL(REQ_DISOWNED);
 	set_holder(r, NULL);
 	if (!place_move(port->seg, r, XSEG_REQ_FREE, port->index, port->generation)) {
 		xs_count_bad(port->seg);
@@ -299,6 +307,17 @@ void xseg_req_free(struct xport *port, struct xreq *r)
 uint32_t xseg_nr_requests(struct xseg *seg)
 {
 	return seg->geo.nr_requests;
+}
+
+void xseg_req_recall(struct xport *port, struct xreq *r)
+{
+	int64_t result = r->result;
+
+	if (xs_req_copy_in(port->seg, r)) {
+		xs_count_bad(port->seg);
+		r->nr_pages = 0;
+	}
+	r->result = result;
 }
 
 uint32_t xseg_port_nr_requests(struct xport *port)
@@ -336,6 +355,7 @@ void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
 	if (result < (int64_t)seg->reqs[child].size)
 		done_bit_set(&seg->reqs[parent - 1], FAILED_BIT);
 	done_bit_set(&seg->reqs[parent - 1], part);
+	XKILL(PART_MARKED);
 }
 
 bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port)
@@ -449,6 +469,7 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
 	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
 	write_forward(port, r);
+	XKILL(REQ_FILLED);
 	return give_offer(port, r, (uint32_t)to, true);
 }
 
@@ -461,6 +482,7 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 	if (to < 0)
 		return to;
 	write_forward(port, r);
+	XKILL(REQ_ADDRESSED);
 	return give_offer(port, r, (uint32_t)to, false);
 }
 
@@ -468,12 +490,14 @@ void xseg_req_start(struct xport *port, struct xreq *r)
 {
 	if (!place_move(port->seg, r, XSEG_REQ_STARTED, place_port(r->place), place_gen(r->place)))
 		xs_count_bad(port->seg);
+	XKILL(REQ_STARTED);
 }
 
 void xseg_req_apply(struct xport *port, struct xreq *r)
 {
 	if (!place_move(port->seg, r, XSEG_REQ_APPLIED, place_port(r->place), place_gen(r->place)))
 		xs_count_bad(port->seg);
+	XKILL(REQ_APPLIED);
 }
 
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
@@ -488,10 +512,13 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 	r->result = result;
 	set_holder(r, NULL);
 	atomic_store_explicit(&port->seg->reqs[r->index].result, result, memory_order_relaxed);
-	if (place_move(port->seg, r, XSEG_REQ_ANSWERED, origin, 0))
+	XKILL(RESULT_WRITTEN);
+	if (place_move(port->seg, r, XSEG_REQ_ANSWERED, origin, 0)) {
+		XKILL(REQ_ANSWERED);
 		xs_offer_answer(port, origin, offer);
-	else
+	} else {
 		xs_count_bad(port->seg);
+	}
 }
 
 void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len)

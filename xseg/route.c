@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower)
 {
@@ -39,6 +40,7 @@ int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower)
 		old = atomic_load_explicit(&seg->peers[upper].route, memory_order_relaxed);
 		/* release: partner is the acquire in xseg_route() */
 		atomic_store_explicit(&seg->peers[upper].route, route_word(lower, route_epoch(old) + 1), memory_order_release);
+		XKILL(ROUTE_STORED);
 	}
 	xs_control_unlock(fd);
 	return rc;

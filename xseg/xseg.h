@@ -198,6 +198,15 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
  * is about to touch. */
 uint32_t xseg_peer_orphans(struct xseg_peer *peer);
 
+/* For a successor that need not wait for all of them, as it can tell what each may still change: shows every request of its own that
+ * a predecessor still has at other peers. `sent` is what it was sent with, for the time of the call. `r` is what will be answered, as any
+ * other request is, and freed by the successor then: until it is answered, it is its holder's, who may be in this process. Whoever
+ * keeps them so does not call xseg_peer_orphans(). Returns how many there are that could not be shown, as they are damaged. */
+uint32_t xseg_peer_adopt(struct xseg_peer *peer,
+			 void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg), void *arg) XSEG_MUST_CHECK;
+/* Of an adopted request that was answered: what it was sent with, as it was shown. */
+void xseg_req_recall(struct xport *port, struct xreq *r);
+
 /* Hands over each request that was at the predecessor's ports, oldest state first: STARTED, then APPLIED,
  * then AT. Call once, after orphans are gone and before serving. r->state says which. */
 void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg);
@@ -288,7 +297,7 @@ struct xreq {
 	uint32_t parent, part;			/* of a child: parent's index + 1 and which part; or 0 */
 	uint64_t place;				/* libxseg's: the exact place word */
 	_Atomic uint16_t holder;		/* libxseg's: port + 1 of this process that has it; 0: none has */
-	bool out;				/* libxseg's: submitted by a port of this process, and not back */
+	bool out;				/* libxseg's: submitted by a port of this process, or adopted, and not back */
 	void *cookie;				/* the origin's: kept while the request is out, whoever has it */
 	/* The holder's, between accepting and answering or sending on. Another peer of this process may
 	 * use them while the request is out. */

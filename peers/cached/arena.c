@@ -16,11 +16,13 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
 #include "peers/common/log.h"
+#include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
 #define ARENA_VERSION 5
@@ -72,6 +74,7 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	h->nr_ports = k->peer.nr_ports;
 	h->off_volumes = CACHE_HEAD_BYTES;
 	h->off_objects = cached_arena_head_bytes(h->nr_volumes, h->nr_ports);
+	XKILL(HEAD_WRITTEN);
 	/* release: a successor that sees ready sees the rest */
 	atomic_store_explicit(&h->ready, 1, memory_order_release);
 }
@@ -231,8 +234,8 @@ int arena_open(struct cached *k, struct xseg_error *err)
 	int rc = arena_try(k, objects, err);
 
 	if (rc == -ESTALE) {
+		/* the pages stay: a predecessor's loads may still be filling them */
 		xseg_arena_free(k->peer.xp);
-		xseg_pages_drop(k->peer.xp);
 		rc = arena_try(k, objects, err);
 	}
 	if (rc)
@@ -282,6 +285,7 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 	uint64_t w = load_slot(l, atomic_load_explicit(slot, memory_order_relaxed));
 
 	atomic_store_explicit(slot, w, memory_order_relaxed);
+	XKILL(RELOADED_SLOT);
 	o->nr[slot_state(w)]++;
 	o->nr[BUCKET_FREE]--;
 	if (slot_absent(w))
@@ -387,6 +391,18 @@ static void free_the_rest(struct load *l)
 	pages_count(k);
 }
 
+static void load_tell(const struct load *l)
+{
+	uint32_t orphans = atomic_load_explicit(&l->k->nr_orphans, memory_order_relaxed);
+	char waits[64] = "";
+
+	if (orphans)
+		snprintf(waits, sizeof(waits), "; %u requests of its predecessor are at the store", orphans);
+	if (l->dirty || l->dropped || orphans)
+		log_info("%s: recovered %llu KiB of dirty data, %u objects%s%s", l->k->peer.name, (unsigned long long)l->dirty * 4,
+			 xcache_nr_active(&l->k->xc), waits, l->dropped ? "; dropped what was damaged" : "");
+}
+
 int arena_load(struct cached *k, struct xseg_error *err)
 {
 	struct load l = { .k = k };
@@ -406,12 +422,12 @@ int arena_load(struct cached *k, struct xseg_error *err)
 			extent_add(k, pages[i]);
 	}
 	load_objects(&l, &k->ports[0]);
+	orphans_adopt(k, l.page_is);
 	free_the_rest(&l);
+	XKILL(RELOADED);
 	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */
 	count(&k->ports[0], CC_DIRTY_BYTES, l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
-	if (l.dirty || l.dropped)
-		log_info("%s: recovered %llu KiB of dirty data, %u objects%s", k->peer.name,
-			 (unsigned long long)l.dirty * 4, xcache_nr_active(&k->xc), l.dropped ? "; dropped what was damaged" : "");
+	load_tell(&l);
 out:
 	free(l.page_is);
 	free(pages);

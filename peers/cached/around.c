@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 /* Nothing of its range is newer in the cache than at the store. */
 static bool may_go(struct cport *ps, const struct creq *c)
@@ -81,8 +82,10 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 	ch->nr = c->nr;
 	ch->r->nr_pages = c->r->nr_pages;
 	memcpy(ch->r->page, c->r->page, c->r->nr_pages * sizeof(c->r->page[0]));
-	for (uint32_t i = 0; i < c->nr; i++)
+	for (uint32_t i = 0; i < c->nr; i++) {
 		bypass_bucket(ps, o, c->first + i);
+		XKILL(BYPASS_SLOT);
+	}
 	o->loads_out++;
 	creq_set_state(c, CREQ_AT_STORE);
 	if (c->r->state == XSEG_REQ_AT)
@@ -124,8 +127,10 @@ void around_done(struct cport *ps, struct child *ch, int64_t result)
 	struct creq *c = ch->c;
 
 	o->loads_out--;
-	for (uint32_t i = 0; i < ch->nr; i++)
+	for (uint32_t i = 0; i < ch->nr; i++) {
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_INVALID, 0, 0));
+		XKILL(BYPASSED_SLOT);
+	}
 	write_end(ps, c, result < 0 ? result : result < (int64_t)c->r->size ? -EIO : (int64_t)c->r->size);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);

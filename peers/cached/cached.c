@@ -158,6 +158,11 @@ static void cached_request(struct peer_port *pp, struct xreq *r)
 	creq_request(cport_of(pp), r, false);
 }
 
+static bool cached_adopted(struct peer *p)
+{
+	return cached_of(p)->adopted;
+}
+
 static void cached_recover(struct peer_port *pp, struct xreq *r)
 {
 	creq_request(cport_of(pp), r, true);
@@ -292,7 +297,7 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 {
 	struct cached *k = cached_of(p);
 
-	uint32_t out = 0;
+	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		out += k->ports[i].loads_out + k->ports[i].flushes_out;
@@ -320,6 +325,7 @@ const struct peer_class cached_class = {
 	.sends = true,
 	.nr_requests = cached_nr_requests,
 	.init = cached_init,
+	.adopted = cached_adopted,
 	.recover = cached_recover,
 	.prefetch = cached_prefetch,
 	.request = cached_request,

@@ -104,6 +104,8 @@ struct cached {
 	struct object *objects;			/* by entry */
 	struct creq *creqs;			/* by request */
 	struct child *children;			/* by request */
+	_Atomic uint32_t nr_orphans;		/* CHILD_ORPHANs; any thread */
+	bool adopted;				/* all of a predecessor's children are; set before serving */
 	struct cport ports[PEER_MAX_THREADS];
 
 	/* its size (resize.c): written by port 0 under mem_lock, read without */

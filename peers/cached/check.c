@@ -49,7 +49,8 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	assert(atomic_load(&o->used) == OBJECT_BUCKETS - t.nr[BUCKET_FREE] - t.nr[BUCKET_INVALID]);
 	assert(o->cnt[0] + o->cnt[1] == t.nr[BUCKET_DIRTY] + t.nr[BUCKET_WRITING] + t.inflight);
 	assert((o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
-	assert(!t.startable || o->listed || (o->asked & OBJECT_FLUSH) || o->flush_waiting || o->state == OBJECT_DELETING);	/* F2 */
+	assert(o->state != OBJECT_HELD || o->loads_out > 0);
+	assert(!t.startable || o->listed || (o->asked & OBJECT_FLUSH) || o->flush_waiting || object_is_shut(o));	/* F2 */
 	assert(!o->listed || o->nr[BUCKET_DIRTY] || o->flushes_out || atomic_load(&o->flush_waiting));
 	*tally = t;
 }

@@ -22,6 +22,7 @@ static const done_fn done[] = {
 	[CHILD_DELETE] = delete_done,
 	[CHILD_INFO] = info_done,
 	[CHILD_SYNC] = sync_done,
+	[CHILD_ORPHAN] = orphan_done,
 };
 
 static void child_job(struct xwork *w, void *ctx)
@@ -47,6 +48,24 @@ static _Atomic uint32_t *out_counter(struct cport *ps, enum child_kind kind)
 	return kind == CHILD_FLUSH ? &ps->flushes_out : &ps->loads_out;
 }
 
+static struct child *child_init(struct cport *ps, struct xreq *r, uint32_t index, enum child_kind kind, struct object *o)
+{
+	struct child *ch = &ps->cache->children[index];
+
+	memset(ch, 0, sizeof(*ch));
+	ch->r = r;
+	ch->obj = o;
+	ch->kind = (uint8_t)kind;
+	ch->home = (uint8_t)ps->pp->nr;
+	ch->work.fn = child_job;
+	return ch;
+}
+
+void child_adopt(struct cport *ps, struct xreq *r, uint32_t index, struct object *o)
+{
+	child_init(ps, r, index, CHILD_ORPHAN, o);
+}
+
 struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o)
 {
 	struct xreq *r = may_take(ps, kind) ? xseg_req_alloc(ps->pp->port) : NULL;
@@ -54,13 +73,7 @@ struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o
 
 	if (!r)
 		return NULL;
-	ch = &ps->cache->children[r->index];
-	memset(ch, 0, sizeof(*ch));
-	ch->r = r;
-	ch->obj = o;
-	ch->kind = (uint8_t)kind;
-	ch->home = (uint8_t)ps->pp->nr;
-	ch->work.fn = child_job;
+	ch = child_init(ps, r, r->index, kind, o);
 	if (o)
 		xcache_get(&ps->cache->xc, object_index(ps->cache, o));
 	*out_counter(ps, kind) += kind <= CHILD_FLUSH;

@@ -18,6 +18,7 @@
 #include <assert.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 #define PER_PAGE CHUNKS_PER_PAGE
 #define ALL_FREE ((1u << PER_PAGE) - 1)
@@ -116,6 +117,7 @@ static void chunk_store(struct cached *k, struct object *o, uint32_t nr, uint32_
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
 		atomic_store_explicit(&chunk_at(k, chunk)->slot[s], slot_word(BUCKET_FREE, 0, 0), memory_order_relaxed);
 	object_entry(k, o)->chunk_used[nr] = 0;
+	XKILL(CHUNK_CLEARED);
 	/* release: the slots are FREE before the chunk is the object's (K3); a successor reads both */
 	atomic_store_explicit(&object_entry(k, o)->chunk[nr], chunk + 1, memory_order_release);
 }
@@ -171,6 +173,7 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	}
 	/* release: it is out of this entry before it can be in another's */
 	atomic_store_explicit(word, 0, memory_order_release);
+	XKILL(CHUNK_DROPPED);
 	chunk_put(ps, chunk);
 }
 
@@ -230,6 +233,7 @@ bool chunk_move(struct cport *ps, struct object *o, uint32_t nr)
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
 		atomic_store_explicit(&chunk_at(k, to)->slot[s],
 				      atomic_load_explicit(&chunk_at(k, from - 1)->slot[s], memory_order_relaxed), memory_order_relaxed);
+	XKILL(CHUNK_COPIED);
 	/* release: the slots are there before the chunk is the object's (K3); a successor reads both */
 	atomic_store_explicit(word, to + 1, memory_order_release);
 	chunk_put(ps, from - 1);

@@ -142,7 +142,7 @@ static void copy_source(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
 
-	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
+	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
@@ -156,7 +156,7 @@ static void copy_by_store(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
 
-	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
+	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}

@@ -53,7 +53,7 @@ struct creq {
 	uint32_t few[CREQ_FEW];
 };
 
-enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC };
+enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC, CHILD_ORPHAN };
 
 /* A request of our own that is out at the downstream. Indexed by the request's index. */
 struct child {
@@ -76,6 +76,12 @@ void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t 
 /* The same, for a range that need not be whole buckets; its pages are listed. */
 void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags, uint64_t from, uint32_t bytes);
 void child_put(struct cport *ps, struct child *ch);	/* frees request and reference */
+/* A predecessor's, which is out, and is its holder's; the caller gives it his reference to the object. */
+void child_adopt(struct cport *ps, struct xreq *r, uint32_t index, struct object *o);
+
+/* ---- adopt.c ---- */
+void orphans_adopt(struct cached *k, uint8_t *page_is);
+void orphan_done(struct cport *ps, struct child *ch, int64_t result);
 void child_reply(struct cport *ps, struct xreq *r);
 void children_collect(struct cport *ps);
 void requests_wait(struct cport *ps, struct xwait *w);
@@ -104,7 +110,8 @@ void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no pa
 void copy_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);
 void through_wait(struct cport *ps, struct creq *c);
-void through_deleted(struct cport *ps, struct object *o, bool deleted);
+void through_deleted(struct cport *ps, struct object *o);
+void through_restart(struct cport *ps, struct object *o);
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
 /* Past the cache (around.c). False: something of its range is newer than the store. A write may have to wait first. */
 bool around_read(struct cport *ps, struct creq *c, enum bypass_why why);

@@ -9,13 +9,14 @@
  *
  * Invariants:
  *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds a reference to it, or has
- *       been asked to flush, or waits for a request, or is being deleted
+ *       been asked to flush, or waits for a request, or is shut
  *   F3  nothing is answered as flushed that has not been answered by the store
  */
 #include <assert.h>
 #include <errno.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
@@ -68,7 +69,7 @@ static void list_dirty(struct cport *ps, struct object *o, bool at_head)
 	struct cached *k = ps->cache;
 	bool begins = false;
 
-	if (nr_startable(o) == 0 || o->state == OBJECT_DELETING || atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
+	if (nr_startable(o) == 0 || object_is_shut(o) || atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
 	    (atomic_load_explicit(&o->listed, memory_order_relaxed) && retry_ns(o) <= ps->pp->now_ns))
 		return;
 	xcache_get(&k->xc, object_index(k, o));
@@ -183,6 +184,7 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_WRITING, slot_page(w), w & (SLOT_GEN | SLOT_REF)));
+		XKILL(FLUSH_SLOT);
 	}
 	ch->seq = o->apply_seq;
 	ch->why = (uint8_t)why;
@@ -279,7 +281,7 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 {
 	uint16_t at = (uint16_t)first;
 
-	if (o->state == OBJECT_DELETING)
+	if (object_is_shut(o))
 		return true;
 	if (!flush_runs(ps, o, &at, first + nr, 1, UINT32_MAX, why))
 		return false;
@@ -294,7 +296,7 @@ static bool flush_whole(struct cport *ps, struct object *o, uint32_t most, enum 
 {
 	static const uint16_t min[] = { 64, 8, 1 };
 
-	if (o->state == OBJECT_DELETING)
+	if (object_is_shut(o))
 		return true;
 	if (why == FLUSH_AGE && !o->pass_aged) {
 		o->pass = 0;
@@ -434,6 +436,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		if (error)
 			tickets_fail(ps, o, gen, error);
 		flushed_bucket(ps, ch, i, gen, error);
+		XKILL(FLUSHED_SLOT);
 	}
 	if (--o->flushes_out == 0) {
 		object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);

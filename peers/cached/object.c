@@ -10,6 +10,8 @@
  *   READY     DELETING  nothing is in flight, its delete goes out        delete_step
  *   FAILED    DELETING  the same                                         delete_step
  *   DELETING  READY     the store answered the delete                    delete_done
+ *   READY     HELD      a predecessor has something of it at the store   orphans_adopt
+ *   HELD      READY     the last of that is home                         orphan_done
  *
  * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is emptied by a job
  * inside it, which writes what is dirty and drops what is clean; its entry is free when nobody refers to it.
@@ -28,18 +30,20 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 #define OTO(s) (1u << OBJECT_##s)
 #define RECLAIM_LOOKS 64u
 
 static const uint8_t legal[OBJECT_NR_STATES] = {
-	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING),
+	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
 	[OBJECT_FLUSHING] = OTO(READY) | OTO(FAILED),
 	[OBJECT_FAILED]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(READY),
 	[OBJECT_DELETING] = OTO(READY),
+	[OBJECT_HELD]	  = OTO(READY),
 };
 
-static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING" };
+static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING", "HELD" };
 
 const char *object_state_name(enum object_state s)
 {
@@ -76,6 +80,7 @@ static void hook_init(void *arg, uint32_t idx)
 {
 	struct cached *k = arg;
 
+	XKILL(ENTRY_NAMED);
 	/* release: the name comes before the mark; a successor trusts marked entries */
 	atomic_store_explicit(&k->entries[idx].used, 1, memory_order_release);
 }
@@ -87,6 +92,7 @@ static void hook_finalize(void *arg, uint32_t idx)
 	assert(atomic_load_explicit(&k->objects[idx].used, memory_order_relaxed) == 0);
 	chunks_finalize(k, idx);
 	object_dismiss(k, &k->objects[idx]);
+	XKILL(ENTRY_EMPTIED);
 	atomic_store_explicit(&k->entries[idx].used, 0, memory_order_release);
 }
 
@@ -283,8 +289,10 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 		volume_pin(ps->cache, o);
 	if (slot_has_page(word))
 		xseg_page_owner_set(ps->cache->peer.seg, slot_page(word), (uint64_t)(object_index(ps->cache, o) + 1) << 16 | b);
+	XKILL(OWNER_STORED);
 	/* release: the page is filled before the slot says so (a successor reads both) */
 	atomic_store_explicit(slot, word, memory_order_release);
+	XKILL(BUCKET_STORED);
 	o->nr[from]--;
 	o->nr[to]++;
 	if (bucket_is_dirty(from) != bucket_is_dirty(to))
@@ -370,6 +378,7 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
 		count_evicted(ps, o, CC_EVICTED_OBJECT);
+		XKILL(EMPTIED_SLOT);
 	}
 	return stay;
 }
@@ -399,6 +408,7 @@ void object_empty(struct cport *ps, struct object *o)
 		if (bucket_is_dirty(slot_state(w)))
 			dirty_end(ps, o, !!(w & SLOT_GEN));
 		page_put(ps, slot_page(w));
+		XKILL(DELETED_SLOT);
 	}
 }
 

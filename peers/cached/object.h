@@ -29,7 +29,7 @@ struct cport;
 struct creq;
 struct child;
 
-enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS };	/* of a predecessor's pages, while they are sorted */
+enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN };	/* of a predecessor's pages, while they are sorted */
 
 /* ---- in the arena ---- */
 
@@ -51,7 +51,7 @@ struct arena_chunk {
 /* ---- private ---- */
 
 enum object_work { OBJECT_FLUSH = 1, OBJECT_RECLAIM = 2 };	/* what it may be asked to do for itself */
-enum object_state { OBJECT_READY, OBJECT_FLUSHING, OBJECT_FAILED, OBJECT_DELETING, OBJECT_NR_STATES };
+enum object_state { OBJECT_READY, OBJECT_FLUSHING, OBJECT_FAILED, OBJECT_DELETING, OBJECT_HELD, OBJECT_NR_STATES };
 
 /* What a hit looks at is in the first 64 bytes. */
 struct object {
@@ -107,6 +107,8 @@ void object_put(struct cport *ps, struct object *o);
 /* Has it flush, or empty itself, soon. The caller's reference goes with that; false: it was asked before, and did not start. */
 bool object_ask(struct cport *ps, struct object *o, enum object_work what);
 void object_set_state(struct object *o, enum object_state s);
+/* A delete of it is out, or something of a predecessor's: its requests wait, and none of its data is flushed. */
+static inline bool object_is_shut(const struct object *o) { return o->state == OBJECT_DELETING || o->state == OBJECT_HELD; }
 bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);

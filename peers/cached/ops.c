@@ -28,7 +28,7 @@ void delete_step(struct cport *ps, struct creq *c)
 	struct object *o = c->obj;
 	struct child *ch;
 
-	if (o->state == OBJECT_DELETING || o->flushes_out || o->nr[BUCKET_LOADING] || o->loads_out || o->through ||
+	if (object_is_shut(o) || o->flushes_out || o->nr[BUCKET_LOADING] || o->loads_out || o->through ||
 	    (o->nr_redo && !c->redo)) {
 		object_wait(ps, o, c, WAIT_FLUSH);
 		return;
@@ -48,9 +48,12 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 	bool had_it = o->nr[BUCKET_DIRTY] > 0 || ch->c->recovered, deleted = result >= 0 || result == -ENOENT;
 
 	object_set_state(o, OBJECT_READY);
-	if (deleted)
+	if (deleted) {
 		object_empty(ps, o);
-	through_deleted(ps, o, deleted);
+		through_deleted(ps, o);
+	} else {
+		through_restart(ps, o);
+	}
 	dirty_list(ps, o);
 	dirty_unlist(ps, o);
 	write_end(ps, ch->c, result == -ENOENT && had_it ? 0 : result);
@@ -72,7 +75,7 @@ void info_step(struct cport *ps, struct creq *c)
 {
 	struct child *ch;
 
-	if (c->obj->state == OBJECT_DELETING || c->obj->nr_redo) {
+	if (object_is_shut(c->obj) || c->obj->nr_redo) {
 		object_wait(ps, c->obj, c, WAIT_FLUSH);
 		return;
 	}

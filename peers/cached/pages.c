@@ -16,6 +16,7 @@
 #include <assert.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 #define EVICT_TRIES 64
 #define AHEAD_BATCH 4
@@ -298,6 +299,7 @@ static uint32_t take_clean(struct cport *ps, struct xlist *list, const struct cl
 		if (page == XLIST_NONE)
 			break;
 		if (evict_page(ps, page, cl->rec)) {
+			XKILL(EVICTED_SLOT);
 			xseg_page_owner_set(ps->cache->peer.seg, page, 0);
 			count(ps, why, 1);
 			return page;

@@ -10,10 +10,12 @@
 
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
-/* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves; kept out of use by a test. */
+/* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves; kept out of use by a test, or because
+ * a predecessor's child lists it. */
 #define OWNER_CHUNKS   (1ull << 63)
 #define OWNER_OUT      (1ull << 62)
 #define OWNER_WITHHELD (1ull << 61)
+#define OWNER_ORPHAN   (1ull << 60)
 
 /* An extent of the segment. */
 enum extent_state { EXTENT_NOT_OURS, EXTENT_STAYS, EXTENT_LEAVES };

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 static void copy_out(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
 {
@@ -107,6 +108,7 @@ static void load_send(struct cport *ps, struct child *ch, uint32_t b, const uint
 	for (uint32_t i = 0; i < n; i++) {
 		ch->r->page[i] = page[i];
 		bucket_set(ps, ch->obj, b + i, slot_word(BUCKET_LOADING, page[i], 0));
+		XKILL(LOAD_SLOT);
 	}
 	ch->obj->loads_out++;
 	child_submit(ps, ch, XSEG_OP_READ, 0);
@@ -236,7 +238,7 @@ void read_step(struct cport *ps, struct creq *c)
 		read_finish(ps, c, c->error);
 		return;
 	}
-	if (o->state == OBJECT_DELETING || o->nr_redo || around_is_out(ps, c)) {
+	if (object_is_shut(o) || o->nr_redo || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
@@ -308,6 +310,7 @@ void load_done(struct cport *ps, struct child *ch, int64_t result)
 		} else {
 			bucket_set(ps, o, b, slot_word(BUCKET_VALID, page, ch->flags));
 			page_clean(ps, page);
+			XKILL(LOADED_SLOT);
 		}
 	}
 	object_wake(ps, o);

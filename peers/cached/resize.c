@@ -31,6 +31,7 @@
 
 #include "peers/cached/cached.h"
 #include "peers/common/opt.h"
+#include "xtypes/xkill.h"
 
 #define ROUND_EXTENTS 4u		/* chosen, or kept again, a round */
 #define ROUND_SWEEP   4096u		/* pages of the pool looked at a round */
@@ -75,6 +76,7 @@ static void size_set(struct cached *k, uint32_t at_start, uint32_t pages)
 {
 	/* one store: a successor finds both or neither */
 	atomic_store_explicit(&k->head->size, size_word(at_start, pages), memory_order_release);
+	XKILL(SIZE_STORED);
 	atomic_store_explicit(&k->target_pages, pages, memory_order_relaxed);
 	k->memory = (uint64_t)pages * BUCKET_SIZE;
 }
@@ -322,6 +324,7 @@ static void move_bucket(struct cport *ps, struct object *o, uint32_t b, uint64_t
 	bool clean = slot_state(w) == BUCKET_VALID;
 
 	memcpy(xseg_page(seg, to), xseg_page(seg, slot_page(w)), BUCKET_SIZE);
+	XKILL(PAGE_COPIED);
 	if (clean)
 		page_unclean(ps, slot_page(w));
 	bucket_set(ps, o, b, slot_with_page(w, to));
@@ -338,7 +341,7 @@ static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 	count_evicted(ps, o, CC_EVICTED_PRESSURE);
 }
 
-/* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists it. */
+/* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists it; HELD: an orphan may. */
 static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
@@ -346,7 +349,7 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	bool spared = share_spares(ps->cache, o, OTHERS);
 	uint32_t to;
 
-	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY))
+	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY) || o->state == OBJECT_HELD)
 		return;
 	to = page_get(ps, s == BUCKET_DIRTY || (w & SLOT_REF) || spared, spared);
 	if (to != XPOOL_NONE)

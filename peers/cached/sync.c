@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 static struct cvolume_sync *sync_of(struct cached *k, uint32_t volume)
 {
@@ -95,6 +96,7 @@ void sync_done(struct cport *ps, struct child *ch, int64_t result)
 	if (result >= 0)
 		synced_note(k, c->r->volume, epoch);
 	pthread_mutex_unlock(&k->dirty_lock);
+	XKILL(SYNC_ANSWERED);
 	if (result >= 0) {
 		sync_answer(ps, c);
 		return;

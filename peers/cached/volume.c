@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 _Static_assert(sizeof(struct arena_volume) + sizeof(uint32_t) == CACHE_VOLUME_BYTES, "cache_cost.h counts it");
 _Static_assert(sizeof(struct volume_block) == CACHE_VOLUME_COUNTERS, "cache_cost.h counts it");
@@ -123,6 +124,7 @@ uint32_t volume_make_locked(struct cached *k, uint32_t id, const char *name)
 	} else if (name[0] && strncmp(k->volumes[rec].name, name, XSEG_NAME_MAX)) {
 		record_name(k, rec, name);
 	}
+	XKILL(VOLUME_NAMED);
 	/* release: the rest of the record comes before its id */
 	if (rec != OTHERS)
 		atomic_store_explicit(&k->volume_ids[rec], id, memory_order_release);

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 /* The slot holds our own page, being loaded or loaded. */
 static bool is_ours(struct cport *ps, const struct creq *c, uint32_t i)
@@ -144,10 +145,13 @@ static void write_apply(struct cport *ps, struct creq *c)
 	for (i = 0; i < c->nr; i++)
 		if (c->page[i] != NO_PAGE)
 			fill_page(ps, c, i);
+	XKILL(WRITE_FILLED);
 	if (c->r->state == XSEG_REQ_AT)
 		xseg_req_start(ps->pp->port, c->r);
-	for (i = 0; i < c->nr; i++)
+	for (i = 0; i < c->nr; i++) {
 		store_slot(ps, c, i);
+		XKILL(WRITE_SLOT);
+	}
 	c->nr_pages = 0;
 	list_put(ps, c);
 	aside_put(ps, c);
@@ -242,7 +246,7 @@ void write_step(struct cport *ps, struct creq *c)
 		c->policy = object_policy(ps, o);
 	if (!object_passes(o) && throttle_holds(ps, c))
 		return;
-	if (o->state == OBJECT_DELETING || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
+	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
@@ -341,17 +345,19 @@ void through_wait(struct cport *ps, struct creq *c)
 	flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
 }
 
-/* The object was deleted, or not: those who wait for its data at the store wait for nothing now, or their flushes may start again.
- * (A DELETE waits for them; but a successor finds both, as it may when one of them was at its last step.) */
-void through_deleted(struct cport *ps, struct object *o, bool deleted)
+/* The object was shut, and is not: flushes that are waited for may start again. */
+void through_restart(struct cport *ps, struct object *o)
+{
+	for (struct creq *c = o->through; c && flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH); c = c->next)
+		;
+}
+
+/* The object was deleted: those who wait for its data at the store wait for nothing now. (A DELETE waits for them; but a successor finds
+ * both, as it may when one of them was at its last step.) */
+void through_deleted(struct cport *ps, struct object *o)
 {
 	struct creq *c = o->through, *next;
 
-	if (!deleted) {
-		for (; c && flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH); c = c->next)
-			;
-		return;
-	}
 	o->through = NULL;
 	for (; c; c = next) {
 		next = c->next;

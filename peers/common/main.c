@@ -15,6 +15,7 @@
 #include "peers/common/bus.h"
 #include "peers/common/cli.h"
 #include "peers/common/cpus.h"
+#include "peers/common/kill.h"
 #include "peers/common/log.h"
 #include "peers/common/reactor.h"
 
@@ -345,6 +346,9 @@ int main_serve(struct peer **peers, unsigned nr, const char *segment, const char
 	sigset_t blocked;
 	int signals, rc;
 
+#ifdef XSEG_KILL_POINTS
+	kill_points_open(peers[0]->cls->kind);
+#endif
 	main_block_signals(&blocked);
 	signals = signalfd(-1, &blocked, SFD_CLOEXEC);
 	if (signals < 0) {

@@ -203,13 +203,18 @@ static void recover_request(struct xport *port, struct xreq *r, void *arg)
 		p->cls->recover(pp, r);
 }
 
+static bool waits_for_orphans(struct peer *p)
+{
+	return !(p->cls->adopted && p->cls->adopted(p)) && xseg_peer_orphans(p->xp) > 0;
+}
+
 bool peer_try_serve(struct peer *p)
 {
 	uint32_t i;
 
 	if (peer_serving(p))
 		return true;
-	if (find_route(p, NULL) || xseg_peer_orphans(p->xp) > 0)
+	if (find_route(p, NULL) || waits_for_orphans(p))
 		return false;
 	for (i = 1; i < p->nr_ports; i++)
 		p->ports[i].now_ns = p->ports[0].now_ns;

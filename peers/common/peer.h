@@ -57,6 +57,9 @@ struct peer_class {
 	uint32_t (*nr_requests)(struct peer *p);
 	/* peer->xp, ports, downstream are there; not serving yet. */
 	int (*init)(struct peer *p, struct xseg_error *err);
+	/* Asked before requests are recovered: whether it has taken over all requests of its own that a predecessor has at other peers
+	 * (xseg_peer_adopt()), so that it need not wait for them. NULL: no. */
+	bool (*adopted)(struct peer *p);
 	/* A predecessor's request, in the order of xseg_peer_recover(). NULL: handed to request(). */
 	void (*recover)(struct peer_port *pp, struct xreq *r);
 	/* All old requests have been handed over; the next thing is serving. May be NULL. */

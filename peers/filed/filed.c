@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "peers/common/log.h"
+#include "xtypes/xkill.h"
 
 #define OFFSET_MAX	(UINT64_C(1) << 62)
 #define SUBMIT_AGAIN_NS 50000			/* the kernel took no more: when to try again */
@@ -470,8 +471,10 @@ static void reap(struct peer_port *pp)
 	uint64_t count;
 
 	while ((nr = filed_aio_reap(&port->aio, done, REAP_MAX))) {
-		for (i = 0; i < nr; i++)
+		for (i = 0; i < nr; i++) {
+			XKILL(IO_ENDED);
 			op_moved(pp, done[i].owner, done[i].result);
+		}
 		if (read(port->aio.eventfd, &count, sizeof(count)) < 0)
 			continue;
 	}

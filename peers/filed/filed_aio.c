@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "xtypes/xkill.h"
+
 #define REAP_MAX 64
 
 struct filed_transfer {
@@ -130,6 +132,7 @@ bool filed_aio_submit(struct filed_aio *a)
 		if (rc == -EAGAIN || rc == 0)
 			return true;
 		if (rc > 0) {
+			XKILL(IO_SUBMITTED);
 			a->nr_kernel += (uint32_t)rc;
 			batch_drop(a, (uint32_t)rc);
 			continue;

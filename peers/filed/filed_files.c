@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "xtypes/xkill.h"
+
 #define MAGIC	      UINT64_C(0x3164656c69666d78)	/* "xmfiled1" */
 #define HEADER_BYTES  4096u
 #define NO_FD	      (-1)
@@ -329,6 +331,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	pthread_mutex_unlock(&ff->lock);
 	if (s.data)
 		data_rc = sync_data(ff, path, fd, &tried);
+	XKILL(FILE_SYNCED);
 	if (s.dirs)
 		dirs_rc = filed_dir_sync(ff->dir, path, s.dirs & FILED_MARK_PARENTS);
 	pthread_mutex_lock(&ff->lock);
@@ -387,6 +390,7 @@ void filed_change_begin(struct filed_files *ff, struct filed_change *c, struct f
 	*c = (struct filed_change){ .file = file, .from = from, .to = to };
 	pthread_mutex_lock(&ff->lock);
 	filed_mark_write(mark_of(ff, file), from, to);
+	XKILL(MARK_WRITTEN);
 	c->next = file->changes;
 	if (c->next)
 		c->next->prev = c;
@@ -426,7 +430,9 @@ static int open_or_make(struct filed_files *ff, struct filed_file *file, const c
 	if (create)
 		filed_mark_entry(mark_of(ff, file), dirs);
 	pthread_mutex_unlock(&ff->lock);
-	return create ? filed_dir_open_file(ff->dir, path, true) : -ENOENT;
+	fd = create ? filed_dir_open_file(ff->dir, path, true) : -ENOENT;
+	XKILL(FILE_MADE);
+	return fd;
 }
 
 /* CLOSED or ABSENT -> BUSY -> OPEN, ABSENT or back. */
@@ -520,6 +526,7 @@ static int evict_locked(struct filed_files *ff)
 		close(fd);
 		pthread_mutex_lock(&ff->lock);
 	}
+	XKILL(FILE_RELEASED);
 	slot_release_locked(ff, file);
 	return 0;
 }
@@ -583,6 +590,7 @@ int filed_file_delete(struct filed_files *ff, struct filed_file *file)
 	pthread_mutex_unlock(&ff->lock);
 	file_path(ff, file, path);
 	rc = filed_dir_unlink(ff->dir, path);
+	XKILL(FILE_UNLINKED);
 	if (!rc)
 		close(fd);
 	pthread_mutex_lock(&ff->lock);

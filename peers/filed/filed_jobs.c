@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "peers/filed/filed.h"
+#include "xtypes/xkill.h"
 
 /* ---- whole reads and writes -------------------------------------------------------------- */
 
@@ -113,6 +114,7 @@ static int range_write(const struct filed *f, const struct range *g)
 		rc = write_blocks(g->fd, g->bounce, g->hi - g->lo, g->lo);
 	if (rc)
 		return rc;
+	XKILL(BLOCKS_WRITTEN);
 	size = (uint64_t)st.st_size > g->end ? (uint64_t)st.st_size : g->end;
 	return size < g->hi && ftruncate(g->fd, (off_t)size) ? -errno : 0;
 }

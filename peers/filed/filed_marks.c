@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "xtypes/xkill.h"
+
 #define WIDE_FROM ((uint64_t)FILED_MARK_BITS * FILED_MARK_PIECE)
 
 /* Stores are releases: a kill leaves them in this order, and the compiler may not change it. */
@@ -68,6 +70,7 @@ void filed_mark_name(struct filed_mark *m, const char *name)
 	assert(!filed_mark_state(m));
 	memset(m->name, 0, sizeof(m->name));
 	memcpy(m->name, name, strnlen(name, sizeof(m->name) - 1));
+	XKILL(MARK_NAMED);
 	state_set(m, FILED_MARK_USED);
 }
 
@@ -126,6 +129,7 @@ void filed_mark_sync_begin(struct filed_mark *m, struct filed_sync *s)
 	uint32_t i;
 
 	bits_add(&m->syncing, &m->written);
+	XKILL(SYNC_MARKED);
 	bits_clear(&m->written);
 	for (i = 0; i < FILED_MARK_WORDS; i++)
 		s->rewritten[i] = bits_get(&m->rewritten, i);

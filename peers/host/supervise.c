@@ -24,7 +24,7 @@
 
 #define BACKOFF_MIN_MS	100
 #define BACKOFF_MAX_MS	5000
-#define LIVED_MS	10000			/* a life as long as this was a good one */
+#define LIVED_MS	1000			/* a life as long as this was a good one: a kill now and then is a pause of 0.1 s */
 #define STARTING_POLL_MS 10 /* between two looks while something is to be started or stopped */
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
 #define QUIET_POLL_MS	1000

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "peers/memd/memd_undo.h"
+#include "xtypes/xkill.h"
 
 #define MAGIC	  UINT64_C(0x317473646d656d78)		/* "xmemdst1" */
 #define USED	  (UINT64_C(1) << 63)
@@ -481,6 +482,7 @@ static void put_end_locked(struct put *p, bool fua)
 	uint32_t i, from, to;
 
 	for (i = 0; i < p->nr; i++) {
+		XKILL(MEMD_OWNED);
 		to = piece(p, i, &from);
 		if (fua && p->s->undo)
 			memd_undo_write(p->s->undo, p->object, p->first + i, from, to, p->src[i]);
@@ -521,6 +523,7 @@ int memd_store_put(struct memd_store *s, uint32_t object, uint64_t offset, uint3
 		return rc;
 	for (i = 0; i < p.nr; i++)
 		put_copy(&p, i);
+	XKILL(MEMD_COPIED);
 	store_lock(s);
 	put_end_locked(&p, fua);
 	if (grow)

@@ -20,6 +20,7 @@
 
 #include "peers/common/log.h"
 #include "peers/volumed/volumed.h"
+#include "xtypes/xkill.h"
 
 #define RECORD_MAGIC	0x31304c4f56474553ull	/* "SEGVOL01" */
 #define RECORD_VERSION	1
@@ -142,6 +143,7 @@ static void write_done(struct peer_port *pp, struct xreq *r)
 	c->r = NULL;
 	if (result >= 0)
 		result = result == VD_RECORD_BYTES ? 0 : -EIO;
+	XKILL(RECORD_WRITTEN);
 	c->written(pp, (int)result);
 }
 
@@ -172,6 +174,7 @@ bool vd_catalog_write(struct peer_port *pp, struct vd_volume *v, const struct vd
 		r->result = rc;
 		write_done(pp, r);
 	}
+	XKILL(RECORD_SENT);
 	return true;
 }
 
@@ -211,6 +214,7 @@ static bool load_records(struct peer_port *pp)
 				  pp->peer->name, slot);
 	}
 	c->loaded += LOAD_RECORDS;
+	XKILL(CATALOG_PART);
 	return true;
 }
 
@@ -241,6 +245,7 @@ static void load_publish(struct peer_port *pp)
 	}
 	log_info("%s: serves %u volumes", pp->peer->name,
 		 atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed));
+	XKILL(CATALOG_READ);
 	load_end(pp, VD_LOADED);
 }
 

@@ -27,6 +27,7 @@
 
 #include "peers/common/log.h"
 #include "peers/volumed/volumed.h"
+#include "xtypes/xkill.h"
 
 /* ---- what is to be done ------------------------------------------------------------------ */
 
@@ -167,8 +168,10 @@ static void job_done(struct peer_port *pp, struct xreq *r)
 	}
 	if (r->op == XSEG_OP_DELETE)
 		atomic_fetch_add_explicit(&job->deleted, 1, memory_order_relaxed);
-	if (r->op == XSEG_OP_FLUSH)
+	if (r->op == XSEG_OP_FLUSH) {
 		job->step = VD_JOB_RECORD;
+		XKILL(JOB_FLUSHED);
+	}
 	job->out--;
 	xseg_req_free(pp->port, r);
 }
@@ -188,6 +191,7 @@ static bool job_submit(struct peer_port *pp, enum xseg_op op, uint64_t offset, u
 		zeroes_by_write(vd, r);
 	vd->job.out++;
 	job_send(pp, r);
+	XKILL(JOB_SENT);
 	return true;
 }
 

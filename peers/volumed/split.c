@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "peers/volumed/volumed.h"
+#include "xtypes/xkill.h"
 
 /* Requests that a port's children may use: all but what the catalogue and the job need. */
 static uint32_t children_max(const struct peer_port *pp)
@@ -138,6 +139,7 @@ static bool part_send(struct peer_port *pp, struct xreq *parent, struct vd_conte
 	c->part++;
 	c->out++;
 	port->children++;
+	XKILL(PART_SENT);
 	return true;
 }
 

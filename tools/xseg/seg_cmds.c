@@ -268,6 +268,24 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- list -------------------------------------------------------------------------------- */
 
+/* Whether peers run; if none does, whether some died and wait to be taken over. Clients do not count. */
+static const char *state_of(struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	const char *state = "idle";
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++) {
+		if (!xseg_peer_get_info(seg, i, &info) || view_peer_is_client(&info))
+			continue;
+		if (view_peer_alive(&info))
+			return "running";
+		if (info.state == XSEG_PEER_DEAD)
+			state = "stale";
+	}
+	return state;
+}
+
 struct listing {
 	json_t *array;				/* with --json */
 	struct out_table *table;
@@ -286,12 +304,12 @@ static void list_usable(struct listing *l, struct xseg *seg)
 	for (i = 0; i < xseg_nr_peers(seg); i++)
 		if (xseg_peer_get_info(seg, i, &peer) && view_peer_alive(&peer))
 			*(view_peer_is_client(&peer) ? &clients : &running) += 1;
-	out_table_row(l->table, "%s\t%s\t%s\t%s\t%u\t%u\t", info.name, running ? "running" : "idle",
+	out_table_row(l->table, "%s\t%s\t%s\t%s\t%u\t%u\t", info.name, state_of(seg),
 		      out_size(info.memory_bytes, memory),
 		      out_size(info.free_pages * XSEG_PAGE_SIZE, free_text), running, clients);
 	j = json_object();
 	out_set_text(j, "name", info.name);
-	out_set_text(j, "state", running ? "running" : "idle");
+	out_set_text(j, "state", state_of(seg));
 	out_set_int(j, "memory_bytes", info.memory_bytes);
 	out_set_int(j, "total_bytes", info.total_bytes);
 	out_set_int(j, "free_bytes", info.free_pages * XSEG_PAGE_SIZE);
@@ -430,17 +448,6 @@ static void add_problem(const char *problem, void *arg)
 	json_array_append_new(arg, json_string(problem));
 }
 
-static bool has_running_peer(struct xseg *seg)
-{
-	struct xseg_peer_info info;
-	uint32_t i;
-
-	for (i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &info) && view_peer_alive(&info))
-			return true;
-	return false;
-}
-
 static json_t *check_json(bool ok, const char *state, json_t *problems,
 			  const struct xseg_info *info)
 {
@@ -479,7 +486,9 @@ static int report_check(const struct tool *t, json_t *result, unsigned left)
 	for (i = 0; !t->json && i < nr; i++)
 		printf("%s\n", json_string_value(json_array_get(problems, i)));
 	if (!left)
-		tool_say(t, "segment %s is sound%s", t->segment, nr ? " now" : "");
+		tool_say(t, "segment %s is sound%s%s", t->segment, nr ? " now" : "",
+			 strcmp(json_string_value(json_object_get(result, "state")), "stale") ?
+				 "" : "; its peers have died: 'xseg up' takes it over");
 	json_decref(result);
 	if (!left)
 		return rc;
@@ -510,7 +519,7 @@ int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 	problems = json_array();
 	left = xseg_check(seg, o->fix, add_problem, problems);
 	xseg_get_info(seg, &info);
-	result = check_json(left == 0, has_running_peer(seg) ? "running" : "idle", problems, &info);
+	result = check_json(left == 0, state_of(seg), problems, &info);
 	xseg_detach(seg);
 	return report_check(t, result, left);
 }

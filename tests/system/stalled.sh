@@ -1,0 +1,88 @@
+#!/bin/bash
+# stalled.sh - the cache is killed while its store stands still, with flushes and loads of it under way. The next one serves what is
+# cached at once; only what those requests are about waits until the store goes on. Nothing is lost.
+# timeout: 60
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached filed jq
+
+cat >stack.conf <<END
+[segment]
+memory = 256M
+
+[peer filed]
+dir = $TMP/objects
+
+[peer cached]
+downstream = filed
+memory = 64M
+dirty_age = 10ms
+
+[peer volumed]
+downstream = cached
+object_size = 1M
+END
+
+field()		# PEER FIELD
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
+}
+
+runs_again()	# PEER GENERATION
+{
+	[ "$(field "$1" state)" = running ] && [ "$(field "$1" generation)" -gt "$2" ]
+}
+
+is_dirty()
+{
+	[ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
+}
+
+no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
+hot()
+{
+	xbench --volume=hot --rw=write --bs=64k --iodepth=4 --size=8M --verify=crc32c --verify_state="$TMP/hot.state" \
+		--output-format=json "$@"
+}
+
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create hot --size 8M
+t "it is written" hot
+t "and flushed" xseg volume flush hot
+t "another one is made" xseg volume create busy --size 16M
+free=$(xseg --json check | jq -c '[.free_pages, .free_requests]')
+start load xbench --volume=busy --rw=randrw --bsrange=4k-64k --iodepth=16 --numjobs=2 --verify=crc32c --verify_state="$TMP/busy.state" \
+	--runtime=1h --output-format=json --output=load.json
+load=$started
+sleep 1.5
+
+store=$(field filed pid)
+generation=$(field cached generation)
+kill -STOP "$store"
+t "something is dirty, and due" wait_for 5 is_dirty
+sleep 0.5
+t "the cache is killed while its store stands still" xseg peer kill cached
+t "it serves again" wait_for 3 runs_again cached "$generation"
+t "though something is at the store" grep -q 'requests of its predecessor are at the store' "$TMP/xseg-$XSEG_SEGMENT.log"
+expect_json "$no_errors" "what is cached is served, without the store" hot --verify_only
+is "the store stood still all the time" "$(ps -o stat= -p "$store" | cut -c1)" T
+generation=$(field cached generation)
+t "it is killed once more" xseg peer kill cached
+t "it serves again" wait_for 3 runs_again cached "$generation"
+expect_json "$no_errors" "and what is cached is served" hot --verify_only
+kill -CONT "$store"
+
+sleep 2
+kill -INT $load
+wait $load
+is "the other load ended when it was told to" "$?" 3
+expect_json "$no_errors" "it saw no error" cat load.json
+t "it went on" [ "$(xseg --json cache status cached | jq .flushed_bytes)" -gt 0 ]
+t "a flush succeeds" xseg volume flush busy
+is "pages and requests are free that were before" "$(xseg --json check | jq -c '[.free_pages, .free_requests]')" "$free"
+t "everything stops" xseg down
+t "and starts again" xseg up stack.conf
+expect_json "$no_errors" "all that was acknowledged is in the store" xbench --volume=busy --rw=randrw --numjobs=2 --verify=crc32c \
+	--verify_only --verify_state="$TMP/busy.state" --output-format=json
+expect_json "$no_errors" "in both volumes" hot --verify_only
+t "everything stops again" xseg down
+finish

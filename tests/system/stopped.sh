@@ -1,0 +1,83 @@
+#!/bin/bash
+# stopped.sh - processes that stand still are not dead: peers, the supervisor and a client are stopped for seconds under verified load
+# and go on. Nothing is taken over from them meanwhile, nothing is lost, nothing is done twice.
+# timeout: 60
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached filed jq
+
+stand=5						# seconds
+
+cat >stack.conf <<END
+[segment]
+memory = 256M
+
+[peer filed]
+dir = $TMP/objects
+
+[peer cached]
+downstream = filed
+memory = 16M
+objects = 40
+threads = 2
+
+[peer volumed]
+downstream = cached
+object_size = 1M
+END
+
+peers()		# FIELD: of the three, in a line
+{
+	xseg --json peer list | jq -r "[.[] | select(.kind != \"client\")] | sort_by(.name) | map(.$1) | join(\" \")"
+}
+
+pid_of()
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").pid"
+}
+
+# stand_still SENTENCE PID...: these for some seconds
+stand_still()
+{
+	local what=$1
+	shift
+	kill -STOP "$@"
+	sleep $((stand - 1))
+	is "$what: whoever stands still is not dead" "$(peers state)" "running running running"
+	expect_err 4 "is running already" "$what: and nobody takes its place" cached --name=cached --downstream=filed --memory=16M
+	xseg --timeout 1s check >/dev/null
+	sleep 1
+	kill -CONT "$@"
+}
+
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create vol --size 64M
+free=$(xseg --json check | jq -c '[.free_pages, .free_requests]')
+generations=$(peers generation)
+pids=$(peers pid)
+
+start load xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 --numjobs=2 --fsync=100 --verify=crc32c --runtime=1h \
+	--verify_state="$TMP/state" --output-format=json --output=load.json
+load=$started
+sleep 1
+for peer in volumed cached filed; do
+	stand_still "$peer" "$(pid_of $peer)"
+	sleep 0.5
+done
+stand_still "all of them and the supervisor" "$(pid_of volumed)" "$(pid_of cached)" "$(pid_of filed)" "$(xseg --json status | jq .supervisor.pid)"
+sleep 0.5
+stand_still "the client" "$load"
+sleep 1
+kill -INT $load
+wait $load
+is "the load ended when it was told to" "$?" 3
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "it saw no error" cat load.json
+t "for as long it got no answer" [ "$(jq '[.jobs[] | .read.lat_ns.max, .write.lat_ns.max] | max' load.json)" -gt $((stand - 1))000000000 ]
+is "all peers are who they were" "$(peers generation)" "$generations"
+is "and the same processes" "$(peers pid)" "$pids"
+is "none began to serve once more" "$(grep -c ': serving (' "$TMP/xseg-$XSEG_SEGMENT.log")" 3
+t "a flush succeeds" xseg volume flush vol
+is "pages and requests are free that were before" "$(xseg --json check | jq -c '[.free_pages, .free_requests]')" "$free"
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknowledged is there" xbench --volume=vol --rw=randrw \
+	--numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/state" --output-format=json
+t "everything stops" xseg down
+finish

@@ -1,0 +1,349 @@
+/* cached_adopt_test - cached is killed while the store has something of it, and takes its time: the next one serves what is not
+ * concerned, and leaves the rest alone until it is home (peers/cached/adopt.c). */
+#include "tests/unit/cached_rig.h"
+
+#include "peers/common/peer_box.h"
+
+/* The next cached, while the store still has what the dead one asked. */
+static void restart_under_orphans(const char *options)
+{
+	crig_kill();
+	assert_int_equal(crig_open(options), 0);
+	crig_settle();
+	assert_true(peer_serving(crig.peer));
+}
+
+static bool is_held(const char *name)
+{
+	return crig_object(name)->state == OBJECT_HELD;
+}
+
+/* What a flush lists when it comes to the store. */
+static uint32_t flush_of(const char *name, uint64_t size, unsigned seed)
+{
+	uint32_t call = crig_nr_calls();
+
+	crig_expect(crig_write(name, 0, size, seed), (int64_t)size);
+	crig_pass(2 * CRIG_MS);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, call), 1);
+	return call;
+}
+
+static void only_the_object_whose_flush_is_out_waits_for_it(void **state)
+{
+	struct crig_io *read, *write;
+	uint32_t flush;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_have_clean("b", 0, B(2), 6);
+	crig_hold(true);
+	flush = flush_of("a", B(2), 5);
+	assert_int_equal(crig_state("a", 0), BUCKET_WRITING);
+	restart_under_orphans("dirty_age=1ms");
+	assert_true(is_held("a"));
+	read = crig_read("a", 0, B(2));
+	write = crig_write("a", B(1), B(1), 7);
+	crig_pass(CRIG_S);
+	crig_expect_waits(read);
+	crig_expect_waits(write);
+	crig_expect_data("b", 0, B(2), 6);
+	crig_expect(crig_write("b", 0, B(1), 8), B(1));
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, flush + 1), 0);	/* nor is it flushed beside the old one */
+	crig_answer(flush);
+	assert_false(is_held("a"));
+	assert_true(crig_data_is(read, 0, B(1), 5));
+	crig_expect(read, B(2));
+	crig_expect(write, B(1));
+	crig_hold(false);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(1), B(1), 7) && crig_stored("b", 0, B(1), 8));
+}
+
+static void a_flush_that_fails_late_leaves_the_data_dirty(void **state)
+{
+	uint32_t flush;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	flush = flush_of("a", B(2), 5);
+	restart_under_orphans("dirty_age=5s");
+	crig_fail(flush, -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	crig_hold(false);
+	crig_pass(6 * CRIG_S);
+	assert_true(crig_stored("a", 0, B(2), 5));
+}
+
+static void a_flush_covers_what_is_held_when_it_is_there(void **state)
+{
+	struct crig_io *flush;
+	uint32_t call;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	call = flush_of("a", B(2), 5);
+	restart_under_orphans("dirty_age=1h");
+	flush = crig_flush(0);
+	crig_pass(CRIG_S);
+	crig_expect_waits(flush);
+	crig_answer(call);
+	crig_hold(false);
+	crig_expect(flush, 0);
+	assert_true(crig_stable("a", 0, B(2), 5));
+}
+
+static void pages_that_an_old_load_fills_are_not_used_before_it_ends(void **state)
+{
+	struct crig_io *io, *more;
+	uint32_t load;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(8), 5);
+	crig_hold(true);
+	load = crig_nr_calls();
+	io = crig_read("a", 0, B(8));
+	restart_under_orphans("");
+	crig_limit(8);
+	crig_expect(crig_write("b", 0, B(7), 6), B(7));		/* one page is of chunks */
+	more = crig_write("c", 0, B(8), 7);
+	crig_answer(load);			/* it writes into its pages, wherever these are now */
+	crig_expect_data("b", 0, B(7), 6);
+	crig_hold(false);
+	crig_settle();
+	assert_true(crig_data_is(io, 0, B(8), 5));
+	crig_expect(io, B(8));
+	crig_limit(1000);
+	crig_settle();
+	crig_expect(more, B(8));
+	crig_expect_data("b", 0, B(7), 6);
+	crig_expect_data("c", 0, B(8), 7);
+}
+
+static void a_page_that_only_an_old_flush_lists_is_not_used_before_it_ends(void **state)
+{
+	uint32_t flush, used;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	flush = flush_of("a", B(1), 5);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));		/* a newer page is in the slot */
+	restart_under_orphans("dirty_age=1h");
+	used = crig.k->nr_free;
+	for (unsigned i = 0; i < 4; i++)
+		crig_expect(crig_write("b", i * B(16), B(16), 10 + i), B(16));
+	crig_answer(flush);			/* writes what its page has now */
+	assert_true(crig_stored("a", 0, B(1), 5));
+	assert_int_equal(crig.k->nr_free, used - 64 + 1);	/* now it is free */
+	crig_hold(false);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stored("a", 0, B(1), 6));
+}
+
+static void a_write_past_the_cache_that_is_out_is_done_again_when_it_is_home(void **state)
+{
+	struct crig_io *write, *read;
+	uint32_t call;
+
+	(void)state;
+	crig_up("policy=write-around");
+	crig_hold(true);
+	call = crig_nr_calls();
+	write = crig_write("a", 0, B(2), 5);
+	assert_int_equal(crig_state("a", 0), BUCKET_BYPASS);
+	restart_under_orphans("policy=write-around");
+	read = crig_read("a", 0, B(2));
+	crig_pass(CRIG_S);
+	crig_expect_waits(write);
+	crig_expect_waits(read);
+	crig_answer(call);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(write, B(2));
+	assert_true(crig_data_is(read, 0, B(2), 5));
+	crig_expect(read, B(2));
+}
+
+static void a_delete_that_is_out_is_done_again_when_it_is_home(void **state)
+{
+	struct crig_io *delete, *write;
+	uint32_t call;
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(2), 5);
+	crig_hold(true);
+	call = crig_nr_calls();
+	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
+	restart_under_orphans("");
+	write = crig_write("a", 0, B(1), 6);
+	crig_pass(CRIG_S);
+	crig_expect_waits(delete);
+	crig_expect_waits(write);
+	crig_answer(call);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(delete, 0);
+	crig_expect(write, B(1));
+	crig_expect_data("a", 0, B(1), 6);
+}
+
+static void killed_again_before_they_are_home_the_next_one_has_them(void **state)
+{
+	uint32_t flush;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	flush = flush_of("a", B(2), 5);
+	for (unsigned i = 0; i < 3; i++) {
+		restart_under_orphans("dirty_age=1h");
+		assert_true(is_held("a"));
+		crig_expect(crig_write("b", 0, B(1), 6 + i), B(1));
+	}
+	crig_answer(flush);
+	crig_hold(false);
+	crig_expect_data("a", 0, B(2), 5);
+	crig_expect_data("b", 0, B(1), 8);
+}
+
+static void it_does_not_leave_before_they_are_home(void **state)
+{
+	uint64_t left, total;
+	uint32_t load;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_hold(true);
+	load = crig_nr_calls();
+	crig_read("a", 0, B(1));
+	restart_under_orphans("");
+	assert_false(crig.peer->cls->quiesced(crig.peer, &left, &total));
+	crig_answer(load);
+	crig_hold(false);
+	crig_settle();
+	assert_true(crig.peer->cls->quiesced(crig.peer, &left, &total));
+}
+
+/* The extent that is chosen to leave is the one with the most free pages: that where "d" was, and "a" is. */
+static void data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks(void **state)
+{
+	uint32_t flush;
+	uint64_t slot;
+
+	(void)state;
+	crig_up("dirty_age=1ms memory=8M");
+	crig_expect(crig_write("d", 0, B(200), 4), B(200));
+	crig_expect(crig_write("d", B(200), B(112), 4), B(112));
+	for (unsigned i = 0; i < 17; i++)
+		crig_expect(crig_write(i < 10 ? "c0" : "c1", i % 10 * B(100), B(100), 10 + i), B(100));
+	crig_pass(CRIG_S);
+	crig_expect(crig_op(XSEG_OP_DELETE, "d", 0, 0), 0);
+	crig_hold(true);
+	flush = flush_of("a", B(200), 5);
+	restart_under_orphans("dirty_age=1h memory=8M");
+	slot = crig_slot("a", 7);
+	crig_set("memory=6M");
+	crig_pass(CRIG_S);
+	assert_true(page_leaves(crig.k, slot_page(slot)));
+	assert_int_equal(crig_slot("a", 7), slot);
+	crig_answer(flush);
+	assert_true(crig_stored("a", 0, B(200), 5));
+	crig_hold(false);
+	crig_pass(CRIG_S);
+	assert_int_equal(crig.k->nr_pages + crig.k->nr_leaving, 6 << 8);
+	crig_expect_data("a", 0, B(200), 5);
+}
+
+static void a_write_that_waits_for_the_store_is_flushed_again_when_its_flush_is_home(void **state)
+{
+	struct crig_io *write;
+	uint32_t call;
+
+	(void)state;
+	crig_up("policy=write-through");
+	crig_hold(true);
+	call = crig_nr_calls();
+	write = crig_write("a", 0, B(2), 5);
+	restart_under_orphans("policy=write-through");
+	crig_pass(CRIG_S);
+	crig_expect_waits(write);
+	assert_int_equal(crig_nr_calls(), call + 1);
+	crig_fail(call, -EIO);
+	assert_int_equal(crig_nr_calls(), call + 2);
+	crig_expect_waits(write);
+	crig_answer(call + 1);
+	crig_expect(write, B(2));
+	assert_true(crig_stored("a", 0, B(2), 5));
+	crig_hold(false);
+}
+
+/* The entry was damaged: what the store may still do for it is not known. */
+static void one_whose_object_is_not_known_is_waited_for_with_all(void **state)
+{
+	uint32_t flush;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	flush = flush_of("a", B(2), 5);
+	atomic_store(&crig.k->entries[crig_object("a") - crig.k->objects].used, 0);
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	crig_pass(CRIG_S);
+	assert_false(peer_serving(crig.peer));
+	crig_answer(flush);
+	crig_settle();
+	assert_true(peer_serving(crig.peer));
+	crig_hold(false);
+	crig_expect_data("a", 0, B(2), 5);
+}
+
+static void pages_stay_when_tables_are_made_anew_under_a_load(void **state)
+{
+	uint32_t load, owned;
+
+	(void)state;
+	crig_up("objects=32");
+	crig_store_fill("a", 0, B(4), 5);
+	crig_hold(true);
+	load = crig_nr_calls();
+	crig_read("a", 0, B(4));
+	owned = xseg_pages_owned(crig.peer->xp, NULL, 0);
+	crig_kill();
+	assert_int_equal(crig_open("objects=40"), 0);
+	assert_int_equal(xseg_pages_owned(crig.peer->xp, NULL, 0), owned);
+	crig_pass(CRIG_S);
+	assert_false(peer_serving(crig.peer));
+	crig_answer(load);
+	crig_hold(false);
+	crig_settle();
+	assert_true(peer_serving(crig.peer));
+	crig_expect_data("a", 0, B(4), 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CRIG_T(only_the_object_whose_flush_is_out_waits_for_it),
+		CRIG_T(a_flush_that_fails_late_leaves_the_data_dirty),
+		CRIG_T(a_flush_covers_what_is_held_when_it_is_there),
+		CRIG_T(pages_that_an_old_load_fills_are_not_used_before_it_ends),
+		CRIG_T(a_page_that_only_an_old_flush_lists_is_not_used_before_it_ends),
+		CRIG_T(a_write_past_the_cache_that_is_out_is_done_again_when_it_is_home),
+		CRIG_T(a_delete_that_is_out_is_done_again_when_it_is_home),
+		CRIG_T(killed_again_before_they_are_home_the_next_one_has_them),
+		CRIG_T(it_does_not_leave_before_they_are_home),
+		CRIG_T(data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks),
+		CRIG_T(a_write_that_waits_for_the_store_is_flushed_again_when_its_flush_is_home),
+		CRIG_T(one_whose_object_is_not_known_is_waited_for_with_all),
+		CRIG_T(pages_stay_when_tables_are_made_anew_under_a_load),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* xkill - kill points: named places at which a test can have the real process killed.
+ *
+ * A build with -DXSEG_KILL_POINTS (tests/system/kill_points.sh has one of its own) looks at each of them whether this process is to
+ * die here. In every other build XKILL() is nothing. What a process dies of is a table in a file that it shares with the test
+ * (tests/tools/killpoint.c): for each kind of peer and each point the number of times that it is still to be passed. The one that makes
+ * this 0 is the last thing that the process does: SIGKILL, with all its threads.
+ *
+ * Contract: XKILL() anywhere, from any thread; it takes no lock. xkill_use() once, before the threads.
+ */
+#ifndef XTYPES_XKILL_H
+#define XTYPES_XKILL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* One line a point: its name, and what has been done when a process dies there. */
+#define XKILL_POINTS(X) \
+	/* libxseg: requests */ \
+	X(REQ_TAKEN, "a free request is PRIVATE, and has no contents") \
+	X(REQ_FILLED, "the origin's fields of a request are written; it is not offered") \
+	X(REQ_ADDRESSED, "the forwarder's fields of a request are written; it is not offered") \
+	X(REQ_ACCEPTED, "a request is AT this process, which has not looked at it") \
+	X(REQ_STARTED, "a request is STARTED, and nothing of it is stored") \
+	X(REQ_APPLIED, "a request is APPLIED, and not answered") \
+	X(RESULT_WRITTEN, "a result is written; the request is not ANSWERED") \
+	X(REQ_ANSWERED, "a request is ANSWERED; the answer is not offered") \
+	X(ANSWER_ACCEPTED, "an answer is taken, and nothing is done with it") \
+	X(PART_MARKED, "the done bit of a part is set; its child is not free") \
+	X(REQ_DISOWNED, "a child has no parent any more, and is not FREE") \
+	X(REQ_TAKEN_OVER, "a predecessor's request has our generation; it is not handed over") \
+	/* libxseg: lanes */ \
+	X(LANE_JOINED, "a lane has its two ports; the receiver does not know of it") \
+	X(OFFER_WRITTEN, "an offer is in its lane, whose tail is not published") \
+	X(OFFERS_PUBLISHED, "tails are published; no mask is marked") \
+	X(OFFERS_MARKED, "a mask is marked; the sleeper is not woken") \
+	X(OFFERS_ACCEPTED, "a batch is accepted; its entries in the lane are not released") \
+	/* libxseg: peers, extents, routes */ \
+	X(PEER_OPENING, "a peer's word says OPENING; it may have no port yet") \
+	X(PORT_TAKEN, "a port is the peer's; the peer's list does not have it") \
+	X(PEER_RECOVERED, "all is recovered; the peer is not LIVE") \
+	X(ROUTE_STORED, "a route is stored, and nothing was sent by it") \
+	X(EXTENT_TAKEN, "one of some extents is the peer's") \
+	X(ARENA_MARKED, "an arena's extents are the peer's; it is not committed") \
+	X(EXTENT_GIVEN, "an extent of pages is given back") \
+	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \
+	/* cached: buckets */ \
+	X(OWNER_STORED, "a page bears its bucket's name; the slot does not have it") \
+	X(BUCKET_STORED, "a slot has changed; nothing that follows from it has") \
+	X(WRITE_FILLED, "a write's new pages hold its data; it is not STARTED") \
+	X(WRITE_SLOT, "some of a write's slots are stored") \
+	X(LOAD_SLOT, "some slots of a load are LOADING; it is not sent") \
+	X(LOADED_SLOT, "some slots of a load that was answered are VALID") \
+	X(FLUSH_SLOT, "some slots of a flush are WRITING; it is not sent") \
+	X(FLUSHED_SLOT, "some slots of a flush that was answered are VALID") \
+	X(EVICTED_SLOT, "a page is out of its slot; it is not free") \
+	X(EMPTIED_SLOT, "some slots of an object that leaves are empty") \
+	X(DELETED_SLOT, "some slots of an object that the store deleted are empty") \
+	X(BYPASS_SLOT, "some slots of a write past the cache are BYPASS; it is not STARTED") \
+	X(BYPASSED_SLOT, "some slots of a write past the cache that was answered are INVALID again") \
+	X(SYNC_ANSWERED, "the store answered a FLUSH; the client has no answer") \
+	/* cached: objects, chunks, size */ \
+	X(ENTRY_NAMED, "an entry has its name; its mark says unused") \
+	X(ENTRY_EMPTIED, "an entry has no chunks any more; its mark says used") \
+	X(CHUNK_CLEARED, "a chunk's slots are FREE; it is no object's") \
+	X(CHUNK_DROPPED, "a chunk is out of its object, and not free") \
+	X(CHUNK_COPIED, "a chunk's slots are in another; the object has the old one") \
+	X(PAGE_COPIED, "a bucket's data is in another page; the slot has the old one") \
+	X(SIZE_STORED, "the size that is asked for is stored; nothing of it is done") \
+	X(VOLUME_NAMED, "a volume's record has its name; it has no id") \
+	X(HEAD_WRITTEN, "an arena's head is written; it is not ready") \
+	X(RELOADED_SLOT, "a successor has rewritten some of the slots") \
+	X(RELOADED, "a successor has rewritten all slots, and not opened yet") \
+	/* volumed */ \
+	X(PART_SENT, "some parts of a split request are sent") \
+	X(RECORD_SENT, "the record of a change is on its way to the store") \
+	X(RECORD_WRITTEN, "the store has the record of a change; nobody was told") \
+	X(CATALOG_PART, "a part of the catalogue is read") \
+	X(CATALOG_READ, "the catalogue is read; nothing that waited for it goes on") \
+	X(JOB_SENT, "some deletes of a removed volume are sent") \
+	X(JOB_FLUSHED, "all of a removed volume is deleted; its record says that it is being removed") \
+	/* filed */ \
+	X(MARK_NAMED, "a mark has a file's name; it says unused") \
+	X(MARK_WRITTEN, "a mark says what is about to be written") \
+	X(IO_SUBMITTED, "the kernel has an I/O") \
+	X(IO_ENDED, "the kernel has done an I/O; nobody was told") \
+	X(BLOCKS_WRITTEN, "the blocks of an unaligned write are written; the file's length is not right") \
+	X(FILE_MADE, "a new file is there; nothing is in it") \
+	X(FILE_UNLINKED, "a file is deleted; its mark speaks of data") \
+	X(FILE_RELEASED, "a file that was synced is closed; its mark says used") \
+	X(SYNC_MARKED, "what a sync is to cover is marked twice: as written, and as being synced") \
+	X(FILE_SYNCED, "a file is synced; its mark says that it is not") \
+	/* memd */ \
+	X(MEMD_COPIED, "a write's data is in the pages; new ones are not the object's") \
+	X(MEMD_OWNED, "some new pages of a write are the object's")
+
+/* clang-format off */
+enum xkill_point {
+#define XKILL_ENUM(name, text) XKILL_##name,
+	XKILL_POINTS(XKILL_ENUM)
+#undef XKILL_ENUM
+	XKILL_NR
+};
+/* clang-format on */
+
+/* A kind of peer: how many more times each of its points is to be passed; 0: for ever. The test sets it, whoever passes counts down. */
+struct xkill_row {
+	char kind[16];
+	_Atomic uint32_t left[XKILL_NR];
+};
+
+#define XKILL_KINDS 4
+
+struct xkill_table {
+	struct xkill_row row[XKILL_KINDS];
+};
+
+/* The row that holds for this process; NULL: none. */
+void xkill_use(struct xkill_row *row);
+
+/* Passes a point, or dies there. */
+void xkill_pass(enum xkill_point point);
+
+#ifdef XSEG_KILL_POINTS
+#define XKILL(name) xkill_pass(XKILL_##name)
+#else
+#define XKILL(name) ((void)0)
+#endif
+
+#endif
