@@ -4,9 +4,10 @@
 # Usage: tests/run.sh [PATTERN]      an extended regular expression over names such as unit/xq_test,
 #                                    model, sim, sim-mutants (LONG), fuzz/request, tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
-#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100)
+#   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100),
+#   TEST_JOBS (how many programs run at a time; else one for each processor)
 #
-# Order: unit, model, sim, fuzz, tidy, system; one after the other. One line a test program:
+# Order: unit, model, sim, fuzz, tidy, system. One line a test program, as they end:
 #   ok NAME (time)    or    FAIL NAME (time) with the end of its log; logs are in $BUILD/tests/log.
 # How tests in a program are counted:
 #   unit     one for each test that cmocka reports, one more for a program that crashed
@@ -18,6 +19,7 @@
 # Skipped tests are shown with their reasons and counted apart. The last line is `N passed, N failed`;
 # exit 1 if any failed or none passed.
 set -u
+shopt -s nullglob
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
@@ -34,11 +36,10 @@ export CC=${CC:-gcc}
 logs=$BUILD/tests/log
 mkdir -p "$logs" || exit 1
 
-passed=0
-failed=0
-skipped=()
-failures=()
-segment=
+jobs_max=${TEST_JOBS:-$(nproc)}
+results=$logs/results.$$		# NAME.running: its segment, while it runs; NAME: `FAILED PASSED`, then what it skipped
+rm -rf "$logs"/results.*
+mkdir -p "$results" || exit 1
 
 case $SAN in
 asan)
@@ -66,8 +67,11 @@ slower=1
 
 interrupted()
 {
+	local file
 	trap - INT TERM HUP
-	end_segment "$segment"
+	for file in "$results"/*.running; do
+		end_segment "$(cat "$file")"
+	done
 	echo "interrupted"
 	exit 130
 }
@@ -100,14 +104,25 @@ count_lines()
 	}' "$1"
 }
 
-# run KIND NAME SECONDS COMMAND...: one program; its tests are counted by count_KIND
+# run KIND NAME SECONDS COMMAND...: one program, beside others; its tests are counted by count_KIND
 run()
 {
-	local kind=$1 name=$2 seconds=$3 log status before took p f s
+	echo "$2" | grep -qE -- "$pattern" || return 0
+	while [ "$(jobs -rp | wc -l)" -ge "$jobs_max" ]; do
+		wait -n
+	done
+	run_one "$@" &
+}
+
+# Everything that it says is said at once, so that two do not mix.
+run_one()
+{
+	local kind=$1 name=$2 seconds=$3 log status before took p f s segment result
 	shift 3
-	echo "$name" | grep -qE -- "$pattern" || return 0
 	log=$logs/${name//\//-}.log
+	result=$results/${name//\//-}
 	segment=test-$$-$(basename "$name" | cut -c 1-36)
+	echo "$segment" >"$result.running"
 	before=$(date +%s%N)
 	# The braces swallow the shell's own word on a crash.
 	{ timeout -k 10 "$((seconds * slower))" "$@" >"$log" 2>&1 </dev/null; } 2>/dev/null
@@ -141,22 +156,26 @@ run()
 		fi
 		;;
 	esac
-	passed=$((passed + p))
-	failed=$((failed + f))
-	if [ "$s" -gt 0 ]; then
-		while IFS= read -r line; do
-			skipped+=("$name: $line")
-		done < <(skip_lines "$kind" "$log")
-	fi
-	if [ $status -eq 0 ]; then
-		echo "ok $name ($took, $p passed$([ "$s" -eq 0 ] || echo ", $s skipped"))"
-	else
+	{
+		echo "$f $p"
+		[ "$s" -eq 0 ] || skip_lines "$kind" "$log" | sed "s|^|$name: |"
+	} >"$result"
+	rm -f "$result.running"
+	say "$(
+		if [ $status -eq 0 ]; then
+			echo "ok $name ($took, $p passed$([ "$s" -eq 0 ] || echo ", $s skipped"))"
+			exit
+		fi
 		echo "FAIL $name ($took, $p passed, $f failed)"
 		grep -aE '^not ok - |^FAIL |\[  FAILED  \] [^0-9]' "$log" | sort -u | head -n 20 | sed 's/^/    /'
 		echo "    --- end of $log"
 		tail -n 25 "$log" | sed 's/^/    | /'
-		failures+=("$name")
-	fi
+	)"
+}
+
+say()		# TEXT
+{
+	printf '%s\n' "$1"
 }
 
 skip_lines()	# KIND LOG
@@ -197,7 +216,6 @@ if [ "$SAN" = tsan ] && command -v setarch >/dev/null 2>&1; then
 	fixed=(setarch -R)
 fi
 
-shopt -s nullglob
 for program in "$BUILD"/tests/*_test; do
 	[ -x "$program" ] || continue
 	name=$(basename "$program")
@@ -226,12 +244,20 @@ fi
 run_scripts tidy
 run_scripts system
 
-if [ ${#skipped[@]} -gt 0 ]; then
-	echo "skipped ${#skipped[@]}:"
-	printf '    %s\n' "${skipped[@]}"
+wait
+for file in "$results"/*.running; do
+	echo "1 0" >"${file%.running}"	# its shell came to an end before it
+done
+passed=$(sed -s -n 1p "$results"/* /dev/null | awk '{ n += $2 } END { print n + 0 }')
+failed=$(sed -s -n 1p "$results"/* /dev/null | awk '{ n += $1 } END { print n + 0 }')
+skipped=$(sed -s 1d "$results"/* /dev/null)
+if [ -n "$skipped" ]; then
+	echo "skipped $(wc -l <<<"$skipped"):"
+	sed 's/^/    /' <<<"$skipped"
 fi
-if [ ${#failures[@]} -gt 0 ]; then
-	echo "failed: ${failures[*]}"
+if [ "$failed" -gt 0 ]; then
+	echo "failed: $(grep -lE '^[1-9][0-9]* ' "$results"/* | sed 's|.*/||' | tr '\n' ' ')"
 fi
+rm -rf "$results"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -457,13 +457,18 @@ uint32_t xseg_peer_adopt(struct xseg_peer *peer,
 		for (uint32_t k = port->req_first; k < port->req_first + port->req_nr; k++) {
 			if (!is_out(peer->seg, k))
 				continue;
+			struct xreq *r = &peer->seg->views[k];
+
 			sent->index = k;
 			/* for xs_req_accept(): its answer is one to us */
-			peer->seg->views[k].out = true;
-			if (xs_req_copy_in(peer->seg, sent))
+			r->out = true;
+			if (xs_req_copy_in(peer->seg, sent)) {
 				damaged++;
-			else
-				fn(port, &peer->seg->views[k], sent, arg);
+				continue;
+			}
+			r->op = sent->op;	/* what its result is measured by */
+			r->size = sent->size;
+			fn(port, r, sent, arg);
 		}
 	}
 	free(sent);

@@ -65,7 +65,6 @@ load()
 stir()		# STORE
 {
 	head -c 2M /dev/urandom >image
-	head -c 256k image >piece
 	until [ -e over ]; do
 		rm -f stir.json
 		xbench --target="$1" --objects=2 --object_size=1M --rw=write --opmix=copy:50 --bs=4k --number_ios=20 --output-format=json \
@@ -76,7 +75,8 @@ stir()		# STORE
 		xseg --timeout 5s volume import scratch image
 		xseg --timeout 5s cache set cached policy=write-through
 		xseg --timeout 5s cache set cached memory=16M
-		xseg --timeout 5s volume import scratch piece		# so some of it is in the cache
+		xseg --timeout 5s cache flush cached		# so others make room at once for some of its objects
+		xseg --timeout 5s volume import scratch image
 		xseg --timeout 5s volume remove scratch
 		xseg --timeout 5s cache set cached policy=write-back
 		sleep 0.5

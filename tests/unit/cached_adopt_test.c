@@ -32,6 +32,7 @@ static uint32_t flush_of(const char *name, uint64_t size, unsigned seed)
 static void only_the_object_whose_flush_is_out_waits_for_it(void **state)
 {
 	struct crig_io *read, *write;
+	struct xseg_info info;
 	uint32_t flush;
 
 	(void)state;
@@ -58,6 +59,8 @@ static void only_the_object_whose_flush_is_out_waits_for_it(void **state)
 	crig_hold(false);
 	crig_expect(crig_flush(0), 0);
 	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(1), B(1), 7) && crig_stored("b", 0, B(1), 8));
+	xseg_get_info(crig.seg, &info);
+	assert_int_equal(info.bad_count, 0);	/* its answer is as long as what it was sent with */
 }
 
 static void a_flush_that_fails_late_leaves_the_data_dirty(void **state)
