@@ -5,7 +5,7 @@
 # Each kind of peer goes through its points by itself, so they die together as well as apart. In `make check` each point kills once,
 # with a point of the recovery after it; in `make check-long` each goes with each of them, and then points are chosen at random.
 # A point that kills nobody within some seconds fails, and so does one that is in none of the lists.
-# timeout: 170
+# timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 [ -x "$BUILD/kill/bin/cached" ] || skip_all "there are no programs with kill points; 'make kill-build' makes them"
 export PATH="$BUILD/kill/bin:$PATH"
@@ -114,7 +114,7 @@ die()
 	before=$(generation "$kind")
 	killpoint arm "$XSEG_KILL_TABLE" "$kind" "$again" "$m"
 	killpoint arm "$XSEG_KILL_TABLE" "$kind" "$point" "$n"
-	for tries in 1 2 3 4; do
+	for tries in 1 2 3 4 5 6 7 8 9 10; do
 		wait_for 4 has_killed "$kind" && break
 		# it may have had no request that could be taken over
 		killpoint armed "$XSEG_KILL_TABLE" | grep -q "^$kind $point\$" || xseg peer kill "$kind" >/dev/null
