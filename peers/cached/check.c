@@ -131,6 +131,7 @@ void cached_check(struct peer *p)
 	assert(k->nr_admitted == admitted);	/* A1 */
 	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
 	resize_check(k);
+	plug_check(k);
 	check_throttle(k);
 	volumes_check(k, volumes);
 	shares_check(k);
