@@ -15,7 +15,7 @@
  *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
- *   S8  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S8  in the end nothing is left half plugged, the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -58,11 +58,12 @@ struct plan {
 	uint32_t wide;				/* much becomes newly dirty, and there are few FLUSHes */
 	uint32_t shares;			/* volumes get minima and maxima */
 	uint32_t track;				/* the store knows what is durable */
+	uint32_t off;				/* the upper cache begins beside the path */
 };
 
 /* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
 enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };	/* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
-enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, NR_ACTS };
+enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, NR_ACTS };
 struct item {
 	uint8_t act, node, op;
 	bool left_out;
@@ -70,7 +71,8 @@ struct item {
 	bool publish;				/* IO: at once */
 	uint8_t aim;				/* KILL: enum aim */
 	bool promised;				/* LOSS: at the next answer that promises something */
-	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed */
+	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
+						 * what is under way is taken back */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps */
 	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed */
@@ -157,7 +159,7 @@ struct sim {
 	bool waits;				/* every write is answered when the store has it */
 	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
-	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
+	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs, nr_errors;
 	bool verbose, leaving;
 	uint32_t check_every;
 	jmp_buf failed;
@@ -211,6 +213,9 @@ void node_kill(struct sim *s, enum node_id id);
 bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg);
 void node_tend(struct sim *s);			/* goes on with starting those that are not serving */
 void world_power_loss(struct sim *s);
+/* The administrator's plug, unplug or cancel, as it comes; whether something of the kind is under way. */
+void world_plug(struct sim *s, const struct item *it);
+bool world_is_plugging(struct sim *s);
 void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4 */
 void world_check_polls(struct sim *s);		/* S6 */
