@@ -170,3 +170,35 @@ free_memory_mb()
 {
 	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
+
+# peer_field PEER FIELD: what `xseg peer list` says of it
+peer_field()
+{
+	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
+}
+
+# state_is PEER STATE
+state_is()
+{
+	[ "$(peer_field "$1" state)" = "$2" ]
+}
+
+# volume_status VOLUME EXPRESSION: what the cache called cached says of a volume
+volume_status()
+{
+	xseg --json cache status cached --volume "$1" | jq "$2"
+}
+
+# free_of_segment: how many pages and requests are free; is_as_before compares it with what $free held of it
+free_of_segment()
+{
+	xseg --json check | jq -c '[.free_pages, .free_requests]'
+}
+
+is_as_before()
+{
+	[ "$(free_of_segment)" = "$free" ]
+}
+
+# What is true of the JSON of an xbench that met no error.
+no_errors='[.jobs[] | .error, .verify_errors] | add == 0'

@@ -29,16 +29,10 @@ bench()	# VOLUME OPTION...
 	xbench --volume="$volume" --iodepth=16 "$@" --output-format=json
 }
 
-no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
-
-status_of()	# VOLUME FIELD
-{
-	xseg --json cache status cached --volume "$1" | jq "$2"
-}
 
 has_at_most()	# VOLUME BYTES
 {
-	[ "$(status_of "$1" .used_bytes)" -le "$2" ]
+	[ "$(volume_status "$1" .used_bytes)" -le "$2" ]
 }
 
 noise()	# SENTENCE: far more than the cache holds, read and written
@@ -66,16 +60,16 @@ expect_json '.min == "8M" and .max == "0"' "cache get shows it" xseg --json cach
 expect_json '.volumes[] | select(.name == "quiet") | .min_bytes == 8388608 and .max_bytes == 0 and .used_bytes == 8388608' \
 	"cache status, too" xseg --json cache status cached
 noise "beside a minimum"
-is "quiet has lost nothing" "$(status_of quiet .used_bytes)" $((8 * mib))
-misses=$(status_of quiet '.misses + .partial + .bypassed')
+is "quiet has lost nothing" "$(volume_status quiet .used_bytes)" $((8 * mib))
+misses=$(volume_status quiet '.misses + .partial + .bypassed')
 expect_json "$no_errors" "quiet is read" bench quiet --rw=randread --bs=4k --number_ios=4000
-is "and each read is a hit" "$(status_of quiet '.misses + .partial + .bypassed')" "$misses"
+is "and each read is a hit" "$(volume_status quiet '.misses + .partial + .bypassed')" "$misses"
 t "the status has a page for people" xseg cache status cached --volume quiet
 
 t "the cache is killed" xseg peer kill cached --force
 t "and is back" wait_for 20 is_served
 noise "beside a minimum that outlived the cache's process"
-is "quiet has lost nothing" "$(status_of quiet .used_bytes)" $((8 * mib))
+is "quiet has lost nothing" "$(volume_status quiet .used_bytes)" $((8 * mib))
 
 expect_err 4 'min=24M cannot be promised: .* ask for [0-9]+k at most' "more than is left is refused" \
 	xseg cache set cached min=24M --volume noisy
@@ -96,7 +90,7 @@ noise "below a maximum"
 t "noisy has no more" wait_for 20 has_at_most noisy $((6 * mib))
 expect_json "$no_errors" "quiet is read" bench quiet --rw=read --bs=64k --size=8M
 noise "again"
-is "and has all that the other may not have" "$(status_of quiet .used_bytes)" $((8 * mib))
+is "and has all that the other may not have" "$(volume_status quiet .used_bytes)" $((8 * mib))
 t "everything stops" xseg down
 
 finish

@@ -28,16 +28,10 @@ bench()	# VOLUME OPTION...
 	xbench --volume="$volume" --bs=4k --iodepth=16 "$@" --output-format=json
 }
 
-no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
-
-status_of()	# VOLUME FIELD
-{
-	xseg --json cache status cached --volume "$1" | jq "$2"
-}
 
 is_clean()	# VOLUME
 {
-	[ "$(status_of "$1" .dirty_bytes)" = 0 ]
+	[ "$(volume_status "$1" .dirty_bytes)" = 0 ]
 }
 
 is_served()
@@ -77,16 +71,16 @@ expect_json '.policy == ""' "and of another volume, that it has none" xseg --jso
 expect_json '.policy == "write-through" and .policy_from == "volume"' "the status, too" xseg --json cache status cached --volume a
 expect_json "$no_errors" "a is written through" bench a --rw=randwrite --number_ios=200
 expect_json "$no_errors" "b is written back" bench b --rw=randwrite --number_ios=200
-is "so nothing of a is dirty" "$(status_of a .dirty_bytes)" 0
-is "and b is" "$(status_of b '.dirty_bytes > 0')" true
+is "so nothing of a is dirty" "$(volume_status a .dirty_bytes)" 0
+is "and b is" "$(volume_status b '.dirty_bytes > 0')" true
 expect_exit 2 "an unknown policy is wrong usage" xseg cache set cached policy=fast --volume a
 expect_err 2 "no setting 'dirty_age'" "an option of the whole cache, too" xseg cache set cached dirty_age=1s --volume a
 expect_exit 4 "settings need a volume that is there" xseg cache set cached policy=write-back --volume nothing
-writes=$(status_of a .writes)
+writes=$(volume_status a .writes)
 t "the cache is killed" xseg peer kill cached --force
 t "and is back" wait_for 20 is_served
 expect_json '.policy == "write-through"' "with the volume's policy" xseg --json cache get cached --volume a
-is "and its counters" "$(status_of a .writes)" "$writes"
+is "and its counters" "$(volume_status a .writes)" "$writes"
 t "a follows the cache again" xseg cache set cached policy= --volume a
 expect_json '.policy == "write-back" and .policy_from == "cache"' "as its status says" xseg --json cache status cached --volume a
 

@@ -31,11 +31,6 @@ stack()		# [TOGETHER]
 	END
 }
 
-pid_of()	# PEER
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").pid"
-}
-
 supervisor()
 {
 	xseg --json status | jq .supervisor.pid
@@ -68,7 +63,7 @@ up()		# WHAT: the stack runs, and has dirty data
 
 freeze()	# PEER
 {
-	frozen=$(pid_of "$1")
+	frozen=$(peer_field "$1" pid)
 	kill -STOP "$frozen"
 }
 
@@ -110,9 +105,9 @@ t "and the stack stops" xseg down
 up "cached is killed"
 freeze filed
 begin_down 'stopping cached'
-kill -KILL "$(pid_of cached)"
+kill -KILL "$(peer_field cached pid)"
 t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
-kill -KILL "$(pid_of cached)"
+kill -KILL "$(peer_field cached pid)"
 t "$what: and killed once more" wait_for 10 test "$(grep -c 'started cached' "$log")" -ge 2
 thaw
 ends_with 0
@@ -149,7 +144,7 @@ all_is_there
 up "all are killed"
 freeze filed
 begin_down 'stopping cached'
-kill -KILL "$(pid_of cached)" "$frozen"
+kill -KILL "$(peer_field cached pid)" "$frozen"
 ends_with 0
 is "$what: the two that were needed were started again" "$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
 all_is_there
@@ -205,7 +200,7 @@ up "no supervisor, cached is killed"
 kill -KILL "$(supervisor)"
 freeze filed
 begin_down 'cached: stopping'
-kill -KILL "$(pid_of cached)"
+kill -KILL "$(peer_field cached pid)"
 ends_with 4
 t "$what: down says what would be lost" grep -q 'cached is dead and has 8.0M' down.log
 thaw

@@ -37,27 +37,12 @@ END
 # What is killed at a time, each as often as the others.
 victims=(cached filed volumed "cached filed" "cached volumed" "filed volumed" "cached filed volumed")
 
-peer_field()	# PEER FIELD
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
-}
-
 serve()		# PEER...: all of them
 {
 	local peer
 	for peer; do
-		[ "$(peer_field "$peer" state)" = running ] || return 1
+		state_is "$peer" running || return 1
 	done
-}
-
-free_of_segment()
-{
-	xseg --json check | jq -c '[.free_pages, .free_requests]'
-}
-
-is_as_before()
-{
-	[ "$(free_of_segment)" = "$free" ]
 }
 
 # Kills all of them at once: none has seen the other's end when it dies.

@@ -6,11 +6,6 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xbench volumed cached memd jq
 
-state_is()	# PEER STATE
-{
-	[ "$(xseg --json peer list | jq -r ".[] | select(.name == \"$1\").state")" = "$2" ]
-}
-
 dirty_is_zero()
 {
 	[ "$(xseg --json cache status | jq .dirty_bytes)" = 0 ]

@@ -31,16 +31,6 @@ fields()	# FIELD: of all peers that are listed
 	xseg --json peer list | jq -r "sort_by(.name) | map(.$1) | join(\" \")"
 }
 
-free_of_segment()
-{
-	xseg --json check | jq -c '[.free_pages, .free_requests]'
-}
-
-is_as_before()
-{
-	[ "$(free_of_segment)" = "$free" ]
-}
-
 is_stale()
 {
 	[ "$(xseg --json check | jq -r .state)" = stale ]

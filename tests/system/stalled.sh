@@ -22,14 +22,9 @@ downstream = cached
 object_size = 1M
 END
 
-field()		# PEER FIELD
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
-}
-
 runs_again()	# PEER GENERATION
 {
-	[ "$(field "$1" state)" = running ] && [ "$(field "$1" generation)" -gt "$2" ]
+	state_is "$1" running && [ "$(peer_field "$1" generation)" -gt "$2" ]
 }
 
 is_dirty()
@@ -37,7 +32,6 @@ is_dirty()
 	[ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
 }
 
-no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
 hot()
 {
 	xbench --volume=hot --rw=write --bs=64k --iodepth=4 --size=8M --verify=crc32c --verify_state="$TMP/hot.state" \
@@ -55,8 +49,8 @@ start load xbench --volume=busy --rw=randrw --bsrange=4k-64k --iodepth=16 --numj
 load=$started
 sleep 1.5
 
-store=$(field filed pid)
-generation=$(field cached generation)
+store=$(peer_field filed pid)
+generation=$(peer_field cached generation)
 kill -STOP "$store"
 t "something is dirty, and due" wait_for 5 is_dirty
 sleep 0.5
@@ -69,7 +63,7 @@ else
 fi
 expect_json "$no_errors" "what is cached is served, without the store" hot --verify_only
 is "the store stood still all the time" "$(ps -o stat= -p "$store" | cut -c1)" T
-generation=$(field cached generation)
+generation=$(peer_field cached generation)
 t "it is killed once more" xseg peer kill cached
 t "it serves again" wait_for 3 runs_again cached "$generation"
 expect_json "$no_errors" "and what is cached is served" hot --verify_only

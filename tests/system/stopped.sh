@@ -30,11 +30,6 @@ peers()		# FIELD: of the three, in a line
 	xseg --json peer list | jq -r "[.[] | select(.kind != \"client\")] | sort_by(.name) | map(.$1) | join(\" \")"
 }
 
-pid_of()
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").pid"
-}
-
 # stand_still SENTENCE PID...: these for some seconds
 stand_still()
 {
@@ -60,10 +55,10 @@ start load xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 --numj
 load=$started
 sleep 1
 for peer in volumed cached filed; do
-	stand_still "$peer" "$(pid_of $peer)"
+	stand_still "$peer" "$(peer_field $peer pid)"
 	sleep 0.5
 done
-stand_still "all of them and the supervisor" "$(pid_of volumed)" "$(pid_of cached)" "$(pid_of filed)" "$(xseg --json status | jq .supervisor.pid)"
+stand_still "all of them and the supervisor" "$(peer_field volumed pid)" "$(peer_field cached pid)" "$(peer_field filed pid)" "$(xseg --json status | jq .supervisor.pid)"
 sleep 0.5
 stand_still "the client" "$load"
 sleep 1

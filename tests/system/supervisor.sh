@@ -6,14 +6,9 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd jq
 
-field()		# PEER FIELD
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").$2"
-}
-
 runs_again()	# PEER PID: it runs, and in another process than this one
 {
-	[ "$(field "$1" state)" = running ] && [ "$(field "$1" pid)" != "$2" ]
+	state_is "$1" running && [ "$(peer_field "$1" pid)" != "$2" ]
 }
 
 log_has()	# TEXT
@@ -47,12 +42,12 @@ is "the others still share theirs" "$(processes)" "1 2"
 
 # ---- at once: perhaps before the supervisor has seen it ----
 
-alone=$(field cached pid)
-group=$(field memd pid)
+alone=$(peer_field cached pid)
+group=$(peer_field memd pid)
 t "the process of the others is killed" xseg peer kill memd --force
 t "memd is started again" wait_for 10 runs_again memd "$group"
 t "volumed is started again" wait_for 10 runs_again volumed "$group"
-is "the one that lived was left alone" "$(field cached pid)" "$alone"
+is "the one that lived was left alone" "$(peer_field cached pid)" "$alone"
 is "the others share a process again" "$(processes)" "1 2"
 t "the supervisor has seen it" wait_for 10 log_has 'apart from the rest'
 
@@ -60,18 +55,18 @@ t "the supervisor has seen it" wait_for 10 log_has 'apart from the rest'
 
 t "the one by itself is killed" xseg peer kill cached
 t "it is started again" wait_for 10 runs_again cached "$alone"
-alone=$(field cached pid)
-group=$(field memd pid)
+alone=$(peer_field cached pid)
+group=$(peer_field memd pid)
 t "the process of the others is killed once more" xseg peer kill volumed --force
 t "memd is back" wait_for 10 runs_again memd "$group"
 t "volumed is back" wait_for 10 runs_again volumed "$group"
-is "the one that lived was left alone again" "$(field cached pid)" "$alone"
+is "the one that lived was left alone again" "$(peer_field cached pid)" "$alone"
 t "the path works" xseg volume create v --size 1M
 
 # ---- a new supervisor ----
 
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
-alone=$(field cached pid)
+alone=$(peer_field cached pid)
 t "a new supervisor watches them" xseg up stack.conf
 t "one of its strangers is killed" xseg peer kill cached
 t "and started again" wait_for 10 runs_again cached "$alone"

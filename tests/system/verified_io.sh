@@ -46,7 +46,6 @@ verify()
 		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM --output-format=json "$@"
 }
 
-no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
 
 # ThreadSanitizer does not see what another process has put in order: under it all peers are threads of one.
 run()	# STORE POLICY THREADS TOGETHER

@@ -14,29 +14,9 @@ status_of()
 	echo $?
 }
 
-state_of()	# PEER
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").state"
-}
-
-state_is()	# PEER STATE
-{
-	[ "$(state_of "$1")" = "$2" ]
-}
-
-pid_of()	# PEER
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").pid"
-}
-
-generation_of()	# PEER
-{
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\").generation"
-}
-
 is_back()	# PEER GENERATION: it runs again, as another incarnation
 {
-	state_is "$1" running && [ "$(generation_of "$1")" != "$2" ]
+	state_is "$1" running && [ "$(peer_field "$1" generation)" != "$2" ]
 }
 
 dirty_bytes()
@@ -236,23 +216,23 @@ fi
 
 expect_err 4 "send to it: volumed" "a peer that others send to is not stopped" xseg peer stop cached
 t "the topmost peer is stopped" xseg peer stop volumed
-is "and says so" "$(state_of volumed)" stopped
+is "and says so" "$(peer_field volumed state)" stopped
 expect_exit 4 "a stopped peer is not stopped again" xseg peer stop volumed
 expect_err 4 "stopped; start it" "volumes are refused meanwhile" xseg volume list
 t "it is started again" xseg peer start volumed
 expect_exit 4 "a running peer is not started again" xseg peer start volumed
 expect_exit 4 "a peer that the stack does not have is refused" xseg peer start memd
-old=$(generation_of cached)
+old=$(peer_field cached generation)
 t "a peer is killed" xseg peer kill cached
 wait_for 10 is_back cached "$old"
-is "and started again by the supervisor" "$(state_of cached)" running
+is "and started again by the supervisor" "$(peer_field cached state)" running
 t "with its volumes" xseg volume info v
 xseg --json cache status >before
-kill -STOP "$(pid_of volumed)"
+kill -STOP "$(peer_field volumed pid)"
 expect_err 3 "timed out" "a peer that does not answer is waited for as long as asked" \
 	xseg --timeout 300ms volume list
 expect_json '.volumes == null' "and does not hang status" xseg --json status
-kill -CONT "$(pid_of volumed)"
+kill -CONT "$(peer_field volumed pid)"
 t "and answers later" xseg volume list
 
 # ---- without a supervisor ----
@@ -272,7 +252,7 @@ expect_exit 4 "and removes the segment" xseg info
 t "the stack comes back" xseg up stack.conf
 t "with the data" bash -c 'xseg volume export v - | cmp - data'
 for peer in volumed cached filed; do
-	kill -KILL "$(pid_of $peer)"
+	kill -KILL "$(peer_field $peer pid)"
 done
 t "down stops what is half dead" xseg down
 is "no process is left" "$(segment_pids "$XSEG_SEGMENT" | xargs -r ps -o comm= -p | grep -cE '^(xseg-host|volumed|cached|filed)$')" 0
@@ -294,10 +274,10 @@ END
 t "a stack in one process starts" xseg up together.conf
 expect_json 'map(.pid) | unique | length == 1' "its peers share a process" xseg --json peer list
 expect_err 4 "also hosts: memd" "it is not killed for one of them" xseg peer kill volumed
-old=$(generation_of memd)
+old=$(peer_field memd generation)
 t "but with --force" xseg peer kill volumed --force
 wait_for 10 is_back memd "$old"
-is "and all of it comes back" "$(state_of memd) $(state_of volumed)" "running running"
+is "and all of it comes back" "$(peer_field memd state) $(peer_field volumed state)" "running running"
 t "a volume is made in RAM" xseg volume create v --size 4M
 expect_exit 2 "a wrong live option is wrong usage" xseg peer set memd latency=slow
 t "memd is made slow" xseg peer set memd latency=300ms
@@ -320,6 +300,6 @@ start foreground xseg up together.conf --foreground
 t "up stays in the foreground" wait_for 10 state_is volumed running
 kill -INT "$started"
 wait "$started"
-is "until Ctrl-C, which stops all in order" "$? $(state_of memd) $(state_of volumed)" "0 stopped stopped"
+is "until Ctrl-C, which stops all in order" "$? $(peer_field memd state) $(peer_field volumed state)" "0 stopped stopped"
 t "an idle stack is taken down" xseg down
 finish
