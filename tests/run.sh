@@ -161,7 +161,7 @@ run_one()
 		[ "$s" -eq 0 ] || skip_lines "$kind" "$log" | sed "s|^|$name: |"
 	} >"$result"
 	rm -f "$result.running"
-	say "$(
+	printf '%s\n' "$(
 		if [ $status -eq 0 ]; then
 			echo "ok $name ($took, $p passed$([ "$s" -eq 0 ] || echo ", $s skipped"))"
 			exit
@@ -171,11 +171,6 @@ run_one()
 		echo "    --- end of $log"
 		tail -n 25 "$log" | sed 's/^/    | /'
 	)"
-}
-
-say()		# TEXT
-{
-	printf '%s\n' "$1"
 }
 
 skip_lines()	# KIND LOG

@@ -119,7 +119,7 @@ void cached_check(struct peer *p)
 		}
 		object_check(k, o, &t);
 		admitted += !object_passes(o);
-		assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]);	/* A2 */
+		assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]);	/* E2 */
 		volume_tally(k, o, &t, volumes);
 		dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
 		pages += t.pages;
@@ -128,7 +128,7 @@ void cached_check(struct peer *p)
 	assert(cached_total(k, CC_DIRTY_BYTES) == dirty * BUCKET_SIZE);
 	assert(cached_total(k, CC_USED_BYTES) == pages * BUCKET_SIZE);
 	assert(k->nr_zeroes == zeroes);
-	assert(k->nr_admitted == admitted);	/* A1 */
+	assert(k->nr_admitted == admitted);	/* E1 */
 	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
 	resize_check(k);
 	check_throttle(k);

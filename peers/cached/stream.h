@@ -38,10 +38,10 @@
  * Nothing is allocated, no clock is read. The answer depends on the calls and their order alone.
  *
  * Invariants (the unit test checks them after each read):
- *   A1  a range is of whole pages, within the object that was read, beyond the read, not longer than the limit
- *   A2  ranges of one stream ascend and do not overlap; one that was replaced and comes back is another stream
- *   A3  no range without a limit, no cut-off without a threshold, neither at a first read
- *   A4  each stream is in one list: `proven` if it has a score, else `tried`
+ *   S1  a range is of whole pages, within the object that was read, beyond the read, not longer than the limit
+ *   S2  ranges of one stream ascend and do not overlap; one that was replaced and comes back is another stream
+ *   S3  no range without a limit, no cut-off without a threshold, neither at a first read
+ *   S4  each stream is in one list: `proven` if it has a score, else `tried`
  */
 #ifndef PEERS_CACHED_STREAM_H
 #define PEERS_CACHED_STREAM_H

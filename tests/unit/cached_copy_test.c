@@ -88,16 +88,21 @@ static void what_is_newer_of_source_and_target_is_flushed_before_the_store_copie
 	assert_true(crig_stored("b", 0, B(1), 6) && crig_stored("b", B(1), B(2), 5));
 }
 
-static void a_copy_is_covered_by_a_flush_that_was_out_before_it_came(void **state)
+/* "a" has three buckets in the store, and the first is newer in the cache; the store holds the FLUSH that is returned. */
+static struct crig_io *flush_is_out(void)
 {
-	struct crig_io *flush, *io;
-
-	(void)state;
 	crig_up("dirty_age=1h");
 	crig_store_fill("a", 0, B(3), 5);
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	crig_hold(true);
-	flush = crig_flush(0);
+	return crig_flush(0);
+}
+
+static void a_copy_is_covered_by_a_flush_that_was_out_before_it_came(void **state)
+{
+	struct crig_io *flush = flush_is_out(), *io;
+
+	(void)state;
 	crig_expect(crig_write("a", B(8), B(1), 7), B(1));
 	io = copy("b", "a", 0, B(3));
 	crig_expect_waits(io);
@@ -110,14 +115,9 @@ static void a_copy_is_covered_by_a_flush_that_was_out_before_it_came(void **stat
 
 static void a_copy_waits_for_what_is_newer_than_the_flush_that_is_out(void **state)
 {
-	struct crig_io *flush, *io;
+	struct crig_io *flush = flush_is_out(), *io;
 
 	(void)state;
-	crig_up("dirty_age=1h");
-	crig_store_fill("a", 0, B(3), 5);
-	crig_expect(crig_write("a", 0, B(1), 6), B(1));
-	crig_hold(true);
-	flush = crig_flush(0);
 	crig_expect(crig_write("a", 0, B(1), 7), B(1));
 	io = copy("b", "a", 0, B(3));
 	crig_answer(crig_held(XSEG_OP_WRITE, 0));

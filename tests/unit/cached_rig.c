@@ -518,6 +518,36 @@ void crig_set(const char *line)
 		fail_msg("%s: %s", text, crig.text);
 }
 
+void crig_volume_set(const char *line)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "volume-set %s", line);
+	if (crig_admin(text) <= 0)
+		fail_msg("%s: %s", text, crig.text);
+}
+
+void crig_volume_status(uint32_t id)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "volume-status id=%u", id);
+	assert_true(crig_admin(line) > 0);
+}
+
+void crig_expect_refused(const char *line, int error, const char *reason)
+{
+	assert_int_equal(crig_admin(line), error);
+	if (!crig_says(reason))
+		fail_msg("%s: %s", line, crig.text);
+}
+
+uint64_t crig_volume_number(uint32_t id, const char *key)
+{
+	crig_volume_status(id);
+	return crig_number(key);
+}
+
 uint64_t crig_number(const char *key)
 {
 	char with[64];

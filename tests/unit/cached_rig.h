@@ -112,8 +112,13 @@ bool crig_bytes_are(const uint8_t *data, uint64_t offset, uint32_t size, unsigne
 /* An ADMIN line: its result, the text in crig.text. */
 int64_t crig_admin(const char *line);
 void crig_set(const char *line);	/* "policy=write-through", asserted */
+void crig_volume_set(const char *line);		/* "id=1 policy=write-through", asserted */
+void crig_volume_status(uint32_t id);		/* into crig.text, asserted */
+/* Asserts that this line is answered with that error, in words that have the reason in them. */
+void crig_expect_refused(const char *line, int error, const char *reason);
 /* The number behind "key=" in crig.text. */
 uint64_t crig_number(const char *key);
+uint64_t crig_volume_number(uint32_t id, const char *key);	/* of what crig_volume_status() says, which it asks */
 bool crig_says(const char *part);
 
 /* ---- the store ---- */

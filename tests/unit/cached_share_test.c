@@ -6,34 +6,9 @@
 #define NOISY  2u
 #define CALM   1u
 
-static void set(const char *line)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "volume-set %s", line);
-	if (crig_admin(text) <= 0)
-		fail_msg("%s: %s", text, crig.text);
-}
-
-static void expect_refused(const char *line, int error, const char *reason)
-{
-	assert_int_equal(crig_admin(line), error);
-	if (!crig_says(reason))
-		fail_msg("%s", crig.text);
-}
-
-static uint64_t number(uint32_t id, const char *key)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "volume-status id=%u", id);
-	assert_true(crig_admin(line) > 0);
-	return crig_number(key);
-}
-
 static uint64_t used(uint32_t id)
 {
-	return number(id, "used_bytes");
+	return crig_volume_number(id, "used_bytes");
 }
 
 static void have(uint32_t volume, const char *name, uint32_t first, uint32_t nr)
@@ -73,14 +48,14 @@ static void clean_data_up_to_the_minimum_stays_however_much_another_volume_reads
 	(void)state;
 	crig_up("");
 	crig_limit(64);
-	set("id=1 min=64k");
+	crig_volume_set("id=1 min=64k");
 	have(CALM, "calm:0", 0, 24);
 	forget_hits("calm:0", 24);
 	for (uint32_t i = 0; i < 20; i++)
 		have(NOISY, "noisy:0", i * 16, 16);
 	assert_int_equal(used(CALM), B(16));
 	assert_int_equal(used(NOISY), B(48));
-	assert_int_equal(number(CALM, "evicted"), 8);
+	assert_int_equal(crig_volume_number(CALM, "evicted"), 8);
 }
 
 static void without_a_minimum_it_goes(void **state)
@@ -100,7 +75,7 @@ static void a_volume_below_its_minimum_takes_another_s_clean_pages(void **state)
 	(void)state;
 	crig_up("");
 	crig_limit(64);
-	set("id=1 min=128k");
+	crig_volume_set("id=1 min=128k");
 	have(NOISY, "noisy:0", 0, 64);
 	crig_expect_data("noisy:0", 0, B(64), NOISY);	/* hit, but no minimum */
 	have(CALM, "calm:0", 0, 32);
@@ -116,7 +91,7 @@ static void its_reads_wait_for_flushes_where_all_the_rest_is_dirty(void **state)
 	(void)state;
 	crig_up(QUIET);
 	crig_limit(64);
-	set("id=1 min=64k");
+	crig_volume_set("id=1 min=64k");
 	dirty(NOISY, "noisy:0", 0, 64);
 	crig_store_fill("calm:0", 0, B(8), CALM);
 	crig_hold(true);
@@ -141,7 +116,7 @@ static void who_is_owed_pages_goes_before_those_who_wait_already(void **state)
 	(void)state;
 	crig_up(QUIET);
 	crig_limit(64);
-	set("id=1 min=64k");
+	crig_volume_set("id=1 min=64k");
 	for (uint32_t i = 0; i < 64; i++)
 		dirty(NOISY, "noisy:0", 2 * i, 1);
 	crig_hold(true);
@@ -163,7 +138,7 @@ static void a_volume_at_its_minimum_takes_from_itself_what_others_have_not(void 
 	(void)state;
 	crig_up(QUIET);
 	crig_limit(64);
-	set("id=1 min=64k");
+	crig_volume_set("id=1 min=64k");
 	have(CALM, "calm:0", 0, 16);
 	dirty(NOISY, "noisy:0", 0, 48);
 	have(CALM, "calm:1", 0, 4);
@@ -179,7 +154,7 @@ static void a_writer_that_needs_more_than_is_not_promised_has_it_when_all_is_flu
 	(void)state;
 	crig_up(QUIET);
 	crig_limit(64);
-	set("id=1 min=128k");
+	crig_volume_set("id=1 min=128k");
 	have(CALM, "calm:0", 0, 32);
 	dirty(NOISY, "noisy:0", 0, 30);
 	crig_hold(true);
@@ -199,7 +174,7 @@ static void an_object_of_a_volume_at_its_minimum_is_passed_by_when_entries_run_o
 
 	(void)state;
 	crig_up("objects=4");
-	set("id=1 min=64k");
+	crig_volume_set("id=1 min=64k");
 	have(CALM, "calm:0", 0, 4);
 	forget_hits("calm:0", 4);
 	for (uint32_t i = 0; i < 12; i++) {
@@ -217,7 +192,7 @@ static void but_who_has_all_entries_loses_one(void **state)
 
 	(void)state;
 	crig_up("objects=4");
-	set("id=1 min=64k");
+	crig_volume_set("id=1 min=64k");
 	for (uint32_t i = 0; i < 4; i++) {
 		snprintf(name, sizeof(name), "calm:%u", i);
 		have(CALM, name, 0, 1);
@@ -232,7 +207,7 @@ static void dirty_data_of_an_object_that_is_emptied_stays_when_it_is_clean(void 
 {
 	(void)state;
 	crig_up(QUIET "objects=2");
-	set("id=1 min=8k");
+	crig_volume_set("id=1 min=8k");
 	dirty(CALM, "calm:0", 0, 4);
 	have(NOISY, "noisy:0", 0, 1);
 	forget_hits("noisy:0", 1);
@@ -247,7 +222,7 @@ static void very_sparse_objects_end_all_promises_while_they_have_too_many_chunks
 	(void)state;
 	crig_up(QUIET "objects=64");
 	crig_limit(64);
-	set("id=1 min=128k");
+	crig_volume_set("id=1 min=128k");
 	have(CALM, "calm:0", 0, 32);
 	forget_hits("calm:0", 32);
 	atomic_fetch_add(&crig.k->nr_chunk_pages, 32);		/* as if they were: no other way to have them in so small a cache */
@@ -264,7 +239,7 @@ static void a_volume_at_its_maximum_evicts_its_own(void **state)
 	(void)state;
 	crig_up("");
 	crig_limit(64);
-	set("id=2 max=32k");
+	crig_volume_set("id=2 max=32k");
 	have(CALM, "calm:0", 0, 16);
 	forget_hits("calm:0", 16);
 	for (uint32_t i = 0; i < 10; i++)
@@ -282,7 +257,7 @@ static void a_request_larger_than_the_maximum_goes_through(void **state)
 	(void)state;
 	crig_up("");
 	crig_limit(64);
-	set("id=2 max=8k");
+	crig_volume_set("id=2 max=8k");
 	dirty(NOISY, "noisy:0", 0, 16);
 	crig_pass(CRIG_S);
 	assert_int_equal(used(NOISY), B(2));
@@ -301,7 +276,7 @@ static void writers_of_a_full_volume_wait_for_its_own_flushes_in_their_order(voi
 	(void)state;
 	crig_up(QUIET);
 	crig_limit(64);
-	set("id=2 max=16k");
+	crig_volume_set("id=2 max=16k");
 	dirty(CALM, "calm:0", 0, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		dirty(NOISY, "noisy:0", 2 * i, 1);
@@ -324,7 +299,7 @@ static void writers_of_a_full_volume_wait_for_its_own_flushes_in_their_order(voi
 	crig_expect(small, B(1));
 	crig_pass(CRIG_S);
 	assert_true(used(NOISY) <= B(4));
-	assert_int_equal(number(CALM, "dirty_bytes"), B(12));
+	assert_int_equal(crig_volume_number(CALM, "dirty_bytes"), B(12));
 }
 
 static void what_is_written_again_needs_no_room(void **state)
@@ -332,7 +307,7 @@ static void what_is_written_again_needs_no_room(void **state)
 	(void)state;
 	crig_up(QUIET);
 	crig_limit(64);
-	set("id=2 max=16k");
+	crig_volume_set("id=2 max=16k");
 	dirty(NOISY, "noisy:0", 0, 4);
 	crig_hold(true);
 	dirty(NOISY, "noisy:0", 0, 4);
@@ -346,7 +321,7 @@ static void a_read_of_a_volume_full_of_dirty_data_goes_past_the_cache(void **sta
 	(void)state;
 	crig_up(QUIET);
 	crig_limit(64);
-	set("id=2 max=16k");
+	crig_volume_set("id=2 max=16k");
 	dirty(NOISY, "noisy:0", 0, 4);
 	crig_store_fill("noisy:1", 0, B(2), 7);
 	crig_expect_data("noisy:1", 0, B(2), 7);
@@ -358,7 +333,7 @@ static void a_stream_is_not_kept_where_its_volume_is_full(void **state)
 {
 	(void)state;
 	crig_up("seq_cutoff=16k");
-	set("id=2 max=64k");
+	crig_volume_set("id=2 max=64k");
 	crig_store_fill("noisy:0", 0, B(64), NOISY);
 	crig_volume(NOISY);
 	for (uint32_t i = 0; i < 64; i++)
@@ -382,7 +357,7 @@ static void a_maximum_below_what_there_is_evicts_the_least_recently_used_at_once
 		have(CALM, "calm:0", 30 * i, 30);
 	}
 	forget_hits("noisy:0", 300);
-	set("id=2 max=200k");
+	crig_volume_set("id=2 max=200k");
 	assert_int_equal(used(NOISY), B(50));
 	assert_int_equal(crig_counter(CC_EVICTED_PRESSURE), 250);
 	for (uint32_t b = 250; b < 300; b++)
@@ -396,10 +371,10 @@ static void a_maximum_below_what_is_dirty_flushes_that_volume_and_then_evicts(vo
 	crig_up(QUIET);
 	dirty(CALM, "calm:0", 0, 20);
 	dirty(NOISY, "noisy:0", 0, 20);
-	set("id=2 max=16k");
+	crig_volume_set("id=2 max=16k");
 	crig_pass(CRIG_S);
 	assert_int_equal(used(NOISY), B(4));
-	assert_int_equal(number(CALM, "dirty_bytes"), B(20));
+	assert_int_equal(crig_volume_number(CALM, "dirty_bytes"), B(20));
 	assert_true(crig_stored("noisy:0", 0, B(20), NOISY));
 }
 
@@ -412,7 +387,7 @@ static void who_waits_for_room_goes_on_when_the_maximum_is_lifted_or_the_volume_
 		struct crig_io *io;
 
 		crig_up(QUIET);
-		set("id=2 max=16k");
+		crig_volume_set("id=2 max=16k");
 		dirty(NOISY, "noisy:0", 0, 4);
 		crig_hold(true);
 		io = crig_write("noisy:1", 0, B(2), NOISY);
@@ -431,11 +406,11 @@ static void who_waits_for_room_below_a_maximum_that_is_lowered_still_goes_on(voi
 
 	(void)state;
 	crig_up(QUIET);
-	set("id=2 max=32k");
+	crig_volume_set("id=2 max=32k");
 	dirty(NOISY, "noisy:0", 0, 8);
 	crig_hold(true);
 	io = crig_write("noisy:1", 0, B(6), NOISY);
-	set("id=2 max=8k");
+	crig_volume_set("id=2 max=8k");
 	crig_expect_waits(io);
 	crig_hold(false);
 	crig_pass(CRIG_S);
@@ -447,8 +422,8 @@ static void an_object_that_another_volume_takes_over_counts_there(void **state)
 {
 	(void)state;
 	crig_up("");
-	set("id=1 min=64k");
-	set("id=2 max=64k");
+	crig_volume_set("id=1 min=64k");
+	crig_volume_set("id=2 max=64k");
 	have(CALM, "x:0", 0, 8);
 	crig_volume(NOISY);
 	crig_expect(crig_write("x:0", 0, B(1), 5), B(1));
@@ -464,7 +439,7 @@ static void dropping_clean_data_drops_what_is_promised_too(void **state)
 {
 	(void)state;
 	crig_up("");
-	set("id=1 min=64k");
+	crig_volume_set("id=1 min=64k");
 	have(CALM, "calm:0", 0, 8);
 	have(NOISY, "noisy:0", 0, 8);
 	assert_true(crig_admin("drop") > 0);
@@ -476,14 +451,14 @@ static void settings_are_shown_and_empty_or_0_is_none(void **state)
 {
 	(void)state;
 	crig_up("");
-	set("id=1 min=64k max=1M policy=write-through");
+	crig_volume_set("id=1 min=64k max=1M policy=write-through");
 	assert_true(crig_says("policy=write-through\nmin=64k\nmax=1M\n"));
-	assert_int_equal(number(1, "min_bytes"), B(16));
+	assert_int_equal(crig_volume_number(1, "min_bytes"), B(16));
 	assert_int_equal(crig_number("max_bytes"), 1 << 20);
-	set("id=1 min=5000");				/* whole buckets */
-	assert_int_equal(number(1, "min_bytes"), B(2));
+	crig_volume_set("id=1 min=5000");				/* whole buckets */
+	assert_int_equal(crig_volume_number(1, "min_bytes"), B(2));
 	assert_int_equal(crig_number("max_bytes"), 1 << 20);
-	set("id=1 min= max=0");
+	crig_volume_set("id=1 min= max=0");
 	assert_true(crig_admin("volume-get id=1") > 0);
 	assert_true(crig_says("policy=write-through\nmin=0\nmax=0\n"));
 }
@@ -497,18 +472,18 @@ static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)
 	crig_up("");
 	limit = share_limit(crig.k, 1024);
 	assert_int_equal(limit, 1024 - 128 - 272 - MAGAZINE);
-	set("id=1 min=1M");
-	expect_refused("volume-set id=2 min=2M", -EBUSY, "min=2M cannot be promised: of the 4M of cache 'cached' 2368k can be, in all, and other volumes have 1M of that");
+	crig_volume_set("id=1 min=1M");
+	crig_expect_refused("volume-set id=2 min=2M", -EBUSY, "min=2M cannot be promised: of the 4M of cache 'cached' 2368k can be, in all, and other volumes have 1M of that");
 	snprintf(line, sizeof(line), "ask for %uk at most", (limit - 256) * 4);
 	assert_true(crig_says(line));
 	snprintf(line, sizeof(line), "id=2 min=%uk", (limit - 256) * 4);
-	set(line);
-	expect_refused("volume-set id=1 min=1028k", -EBUSY, "cannot be promised");
-	set("id=1 min=1000k");
-	expect_refused("volume-set id=1 max=100k", -EINVAL, "would be above max=100k");
-	expect_refused("volume-set id=1 min=much", -EINVAL, "is no size");
-	expect_refused("volume-set id=1 max=100T", -EINVAL, "more than a cache can have");
-	assert_int_equal(number(1, "min_bytes"), 1000 << 10);
+	crig_volume_set(line);
+	crig_expect_refused("volume-set id=1 min=1028k", -EBUSY, "cannot be promised");
+	crig_volume_set("id=1 min=1000k");
+	crig_expect_refused("volume-set id=1 max=100k", -EINVAL, "would be above max=100k");
+	crig_expect_refused("volume-set id=1 min=much", -EINVAL, "is no size");
+	crig_expect_refused("volume-set id=1 max=100T", -EINVAL, "more than a cache can have");
+	assert_int_equal(crig_volume_number(1, "min_bytes"), 1000 << 10);
 	assert_int_equal(crig_number("max_bytes"), 0);
 }
 
@@ -518,8 +493,8 @@ static void shares_survive_the_death_of_cached_and_hold_at_once(void **state)
 {
 	(void)state;
 	crig_up("");
-	set("id=1 min=64k");
-	set("id=2 max=128k");
+	crig_volume_set("id=1 min=64k");
+	crig_volume_set("id=2 max=128k");
 	have(CALM, "calm:0", 0, 16);
 	have(NOISY, "noisy:0", 0, 32);
 	forget_hits("calm:0", 16);
@@ -527,7 +502,7 @@ static void shares_survive_the_death_of_cached_and_hold_at_once(void **state)
 	assert_int_equal(crig_open(""), 0);
 	crig_limit(64);
 	crig_settle();
-	assert_int_equal(number(CALM, "min_bytes"), B(16));
+	assert_int_equal(crig_volume_number(CALM, "min_bytes"), B(16));
 	assert_int_equal(used(CALM), B(16));
 	assert_int_equal(used(NOISY), B(32));
 	have(NOISY, "noisy:0", 64, 32);
@@ -541,20 +516,20 @@ static void a_successor_with_less_memory_serves_without_the_promises(void **stat
 {
 	(void)state;
 	crig_up("memory=8M");
-	set("id=1 min=5M");
+	crig_volume_set("id=1 min=5M");
 	for (uint32_t i = 0; i < 5; i++)
 		have(CALM, "calm:0", 200 * i, 200);
 	crig_kill();
 	assert_int_equal(crig_open("memory=4M"), 0);
 	crig_settle();
-	assert_int_equal(number(CALM, "min_bytes"), 5 << 20);
+	assert_int_equal(crig_volume_number(CALM, "min_bytes"), 5 << 20);
 	for (uint32_t i = 0; i < 5; i++)
 		have(NOISY, "noisy:0", 200 * i, 200);
 	assert_true(used(CALM) < B(512));		/* the lists lose by turns */
 	assert_true(used(NOISY) > B(400));
-	expect_refused("volume-set id=1 min=6M", -EBUSY, "cannot be promised");
-	set("id=1 min=5M policy=write-through");	/* what there is may be said again */
-	set("id=1 min=1M");
+	crig_expect_refused("volume-set id=1 min=6M", -EBUSY, "cannot be promised");
+	crig_volume_set("id=1 min=5M policy=write-through");	/* what there is may be said again */
+	crig_volume_set("id=1 min=1M");
 }
 
 static void a_record_with_a_share_only_is_kept_and_a_damaged_one_is_not_believed(void **state)
@@ -563,30 +538,30 @@ static void a_record_with_a_share_only_is_kept_and_a_damaged_one_is_not_believed
 
 	(void)state;
 	crig_up("objects=64");
-	set("id=5 max=1M");
+	crig_volume_set("id=5 max=1M");
 	for (uint32_t v = 6; v < 40; v++) {
 		snprintf(name, sizeof(name), "v%u:0", v);
 		have(v, name, 0, 1);
 	}
-	assert_int_equal(number(5, "max_bytes"), 1 << 20);
-	set("id=5 min=512k");
+	assert_int_equal(crig_volume_number(5, "max_bytes"), 1 << 20);
+	crig_volume_set("id=5 min=512k");
 	crig.k->volumes[volume_find(crig.k, 5)].settings = 20ull << 4 | 10ull << 34;	/* min above max */
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();
-	assert_int_equal(number(5, "min_bytes"), 0);
+	assert_int_equal(crig_volume_number(5, "min_bytes"), 0);
 }
 
 static void a_cache_does_not_shrink_below_the_minima(void **state)
 {
 	(void)state;
 	crig_up("memory=8M");
-	set("id=1 min=3M");
-	expect_refused("set memory=4M", -EBUSY, "memory=4M is too little for the minima of the volumes, 3M in all; ask for 6M at least");
+	crig_volume_set("id=1 min=3M");
+	crig_expect_refused("set memory=4M", -EBUSY, "memory=4M is too little for the minima of the volumes, 3M in all; ask for 6M at least");
 	assert_true(crig_admin("get memory") > 0);
 	assert_true(crig_says("memory=8M"));
 	crig_set("memory=6M");
-	set("id=1 min=2M");
+	crig_volume_set("id=1 min=2M");
 	crig_set("memory=4M");
 }
 
@@ -594,7 +569,7 @@ static void what_is_promised_survives_shrinking_before_others_data(void **state)
 {
 	(void)state;
 	crig_up("memory=10M");
-	set("id=1 min=2M");
+	crig_volume_set("id=1 min=2M");
 	for (uint32_t i = 0; i < 4; i++)
 		have(CALM, "calm:0", 128 * i, 128);
 	forget_hits("calm:0", 512);
@@ -611,7 +586,7 @@ static void nor_does_dirty_data_of_others_keep_it_from_that(void **state)
 {
 	(void)state;
 	crig_up(QUIET "memory=8M");
-	set("id=1 min=2M");
+	crig_volume_set("id=1 min=2M");
 	for (uint32_t i = 0; i < 4; i++)
 		have(CALM, "calm:0", 128 * i, 128);
 	for (uint32_t i = 0; i < 11; i++)

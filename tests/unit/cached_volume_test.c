@@ -60,15 +60,6 @@ static void a_flush_of_one_volume_goes_on_beside_the_flush_rate_and_the_age(void
 
 /* ---- records and counters ---- */
 
-static uint64_t volume_number(uint32_t id, const char *key)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "volume-status id=%u", id);
-	assert_true(crig_admin(line) > 0);
-	return crig_number(key);
-}
-
 static void a_volume_is_counted_apart_from_its_first_request_on(void **state)
 {
 	(void)state;
@@ -80,7 +71,7 @@ static void a_volume_is_counted_apart_from_its_first_request_on(void **state)
 	crig_store_fill("eight:0", 0, B(4), 6);
 	crig_expect_data("eight:0", 0, B(1), 6);
 	crig_expect_data("eight:0", 0, B(4), 6);
-	assert_int_equal(volume_number(7, "reads"), 1);
+	assert_int_equal(crig_volume_number(7, "reads"), 1);
 	assert_int_equal(crig_number("hits"), 1);
 	assert_int_equal(crig_number("writes"), 1);
 	assert_int_equal(crig_number("read_bytes"), 1024);
@@ -88,7 +79,7 @@ static void a_volume_is_counted_apart_from_its_first_request_on(void **state)
 	assert_int_equal(crig_number("used_bytes"), B(2));
 	assert_int_equal(crig_number("dirty_bytes"), B(2));
 	assert_true(crig_says("name=seven\n"));
-	assert_int_equal(volume_number(8, "reads"), 2);
+	assert_int_equal(crig_volume_number(8, "reads"), 2);
 	assert_int_equal(crig_number("misses"), 1);
 	assert_int_equal(crig_number("partial"), 1);
 	assert_int_equal(crig_number("hit_bytes"), B(1));
@@ -106,9 +97,9 @@ static void evictions_are_counted_with_the_volume_that_loses_the_bucket(void **s
 	crig_have_clean("a:0", 0, B(8), 5);
 	crig_volume(2);
 	crig_have_clean("b:0", 0, B(4), 6);
-	assert_int_equal(volume_number(1, "evicted"), 4);
+	assert_int_equal(crig_volume_number(1, "evicted"), 4);
 	assert_int_equal(crig_number("used_bytes"), B(4));
-	assert_int_equal(volume_number(2, "evicted"), 0);
+	assert_int_equal(crig_volume_number(2, "evicted"), 0);
 	assert_int_equal(crig_number("used_bytes"), B(4));
 }
 
@@ -122,7 +113,7 @@ static void counters_of_a_volume_survive_the_death_of_cached(void **state)
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();
-	assert_int_equal(volume_number(3, "reads"), 1);
+	assert_int_equal(crig_volume_number(3, "reads"), 1);
 	assert_int_equal(crig_number("writes"), 1);
 	assert_int_equal(crig_number("used_bytes"), B(3));
 	assert_int_equal(crig_number("dirty_bytes"), B(1));
@@ -139,12 +130,12 @@ static void volumes_that_find_no_record_are_counted_together(void **state)
 		snprintf(name, sizeof(name), "v%u:0", v);
 		dirty_bucket(v, name);
 	}
-	assert_int_equal(volume_number(15, "dirty_bytes"), B(1));
-	assert_int_equal(volume_number(16, "dirty_bytes"), 0);
-	assert_int_equal(volume_number(0, "dirty_bytes"), B(5));
+	assert_int_equal(crig_volume_number(15, "dirty_bytes"), B(1));
+	assert_int_equal(crig_volume_number(16, "dirty_bytes"), 0);
+	assert_int_equal(crig_volume_number(0, "dirty_bytes"), B(5));
 	crig_expect(crig_flush(16), 0);
 	assert_true(crig_stable("v16:0", 0, B(1), 16));
-	assert_int_equal(volume_number(0, "dirty_bytes"), B(4));
+	assert_int_equal(crig_volume_number(0, "dirty_bytes"), B(4));
 }
 
 static void a_record_that_nobody_needs_is_given_to_a_new_volume_which_begins_at_zero(void **state)
@@ -161,10 +152,10 @@ static void a_record_that_nobody_needs_is_given_to_a_new_volume_which_begins_at_
 	crig_volume(4);
 	crig_expect(crig_op(XSEG_OP_DELETE, "v4:0", 0, 0), 0);
 	dirty_bucket(100, "new:0");
-	assert_int_equal(volume_number(100, "writes"), 1);
+	assert_int_equal(crig_volume_number(100, "writes"), 1);
 	assert_int_equal(crig_number("used_bytes"), B(1));
-	assert_int_equal(volume_number(4, "writes"), 0);
-	assert_int_equal(volume_number(0, "writes"), 0);
+	assert_int_equal(crig_volume_number(4, "writes"), 0);
+	assert_int_equal(crig_volume_number(0, "writes"), 0);
 }
 
 static void a_volume_that_comes_back_to_its_record_begins_at_zero(void **state)
@@ -176,7 +167,7 @@ static void a_volume_that_comes_back_to_its_record_begins_at_zero(void **state)
 	crig_expect(crig_op(XSEG_OP_DELETE, "v4:0", 0, 0), 0);
 	assert_true(crig_admin("volume-forget id=4") > 0);
 	dirty_bucket(4, "v4:0");
-	assert_int_equal(volume_number(4, "writes"), 1);
+	assert_int_equal(crig_volume_number(4, "writes"), 1);
 	assert_int_equal(crig_number("used_bytes"), B(1));
 }
 
@@ -188,12 +179,12 @@ static void an_object_that_another_volume_takes_over_when_it_is_clean_counts_the
 	crig_have_clean("a:0", 0, B(3), 5);
 	crig_volume(2);
 	crig_expect(crig_write("a:0", 0, B(1), 6), B(1));
-	assert_int_equal(volume_number(1, "used_bytes"), 0);
-	assert_int_equal(volume_number(2, "used_bytes"), B(3));
+	assert_int_equal(crig_volume_number(1, "used_bytes"), 0);
+	assert_int_equal(crig_volume_number(2, "used_bytes"), B(3));
 	crig_volume(1);
 	crig_expect_data("a:0", 0, B(1), 6);	/* not while it is dirty */
-	assert_int_equal(volume_number(2, "used_bytes"), B(3));
-	assert_int_equal(volume_number(1, "reads"), 2);
+	assert_int_equal(crig_volume_number(2, "used_bytes"), B(3));
+	assert_int_equal(crig_volume_number(1, "reads"), 2);
 }
 
 static void a_damaged_record_is_dropped_by_a_successor(void **state)
@@ -207,12 +198,12 @@ static void a_damaged_record_is_dropped_by_a_successor(void **state)
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();
-	assert_int_equal(volume_number(5, "used_bytes"), B(1));
-	assert_int_equal(volume_number(6, "used_bytes"), 0);
-	assert_int_equal(volume_number(0, "used_bytes"), B(1));
+	assert_int_equal(crig_volume_number(5, "used_bytes"), B(1));
+	assert_int_equal(crig_volume_number(6, "used_bytes"), 0);
+	assert_int_equal(crig_volume_number(0, "used_bytes"), B(1));
 	dirty_bucket(6, "six:0");	/* gets its record again, and its object with it */
-	assert_int_equal(volume_number(6, "used_bytes"), B(1));
-	assert_int_equal(volume_number(0, "used_bytes"), 0);
+	assert_int_equal(crig_volume_number(6, "used_bytes"), B(1));
+	assert_int_equal(crig_volume_number(0, "used_bytes"), 0);
 }
 
 static void the_list_has_a_line_for_each_volume(void **state)
@@ -231,31 +222,9 @@ static void the_list_has_a_line_for_each_volume(void **state)
 
 /* ---- policies ---- */
 
-static void set(const char *line)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "volume-set %s", line);
-	if (crig_admin(text) <= 0)
-		fail_msg("%s: %s", text, crig.text);
-}
-
-static void expect_refused(const char *line, int error, const char *reason)
-{
-	char text[128];
-
-	snprintf(text, sizeof(text), "volume-set %s", line);
-	assert_int_equal(crig_admin(text), error);
-	if (!crig_says(reason))
-		fail_msg("%s", crig.text);
-}
-
 static bool volume_says(uint32_t id, const char *part)
 {
-	char line[64];
-
-	snprintf(line, sizeof(line), "volume-status id=%u", id);
-	assert_true(crig_admin(line) > 0);
+	crig_volume_status(id);
 	return crig_says(part);
 }
 
@@ -265,7 +234,7 @@ static void a_volume_s_policy_holds_for_its_own_writes_only(void **state)
 
 	(void)state;
 	crig_up("");
-	set("id=1 name=a policy=write-through");
+	crig_volume_set("id=1 name=a policy=write-through");
 	crig_hold(true);
 	dirty_bucket(2, "b:0");
 	crig_volume(1);
@@ -284,11 +253,11 @@ static void a_volume_may_be_written_back_under_a_cache_that_writes_through(void 
 {
 	(void)state;
 	crig_up("policy=write-through");
-	set("id=1 policy=write-back");
+	crig_volume_set("id=1 policy=write-back");
 	crig_hold(true);
 	dirty_bucket(1, "a:0");
 	assert_int_equal(crig_nr_calls(), 0);
-	set("id=1 policy=");
+	crig_volume_set("id=1 policy=");
 	assert_int_equal(crig_nr_held(), 1);	/* the cache's again, so it is flushed */
 	crig_hold(false);
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
@@ -302,7 +271,7 @@ static void a_switch_of_one_volume_drains_that_volume_only(void **state)
 	dirty_bucket(2, "b:0");
 	dirty_bucket(1, "a:1");
 	crig_hold(true);
-	set("id=1 policy=write-around");
+	crig_volume_set("id=1 policy=write-around");
 	assert_int_equal(crig_nr_held(), 2);
 	assert_true(volume_says(1, "state=draining\ndraining.from=write-back\ndraining.percent=0\n"));
 	assert_int_equal(crig_number("draining.bytes_left"), B(2));
@@ -326,9 +295,9 @@ static void a_switch_back_to_write_back_ends_the_draining(void **state)
 		dirty_bucket(1, name);
 	}
 	crig_hold(true);
-	set("id=1 policy=pass-through");
+	crig_volume_set("id=1 policy=pass-through");
 	assert_int_equal(crig_nr_held(), crig_share());
-	set("id=1 policy=write-back");
+	crig_volume_set("id=1 policy=write-back");
 	assert_true(volume_says(1, "state=running\n"));
 	crig_hold(false);
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(4));
@@ -338,7 +307,7 @@ static void settings_of_a_volume_survive_the_death_of_cached(void **state)
 {
 	(void)state;
 	crig_up("");
-	set("id=65537 name=vol policy=write-through");
+	crig_volume_set("id=65537 name=vol policy=write-through");
 	dirty_bucket(2, "b:0");
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
@@ -357,7 +326,7 @@ static void a_volume_that_drained_when_cached_was_killed_drains_after_it(void **
 	dirty_bucket(1, "a:0");
 	dirty_bucket(2, "b:0");
 	crig_hold(true);
-	set("id=1 policy=write-through");
+	crig_volume_set("id=1 policy=write-through");
 	crig_kill();
 	crig_hold(false);
 	assert_int_equal(crig_open(""), 0);
@@ -370,12 +339,12 @@ static void a_setting_that_is_wrong_changes_nothing(void **state)
 {
 	(void)state;
 	crig_up("");
-	set("id=1 policy=write-through");
-	expect_refused("id=1 policy=write-round", -EINVAL, "choose write-back");
-	expect_refused("id=1 policy=write-back size=3", -EINVAL, "no setting 'size'");
-	expect_refused("policy=write-back", -EINVAL, "say id=N");
-	expect_refused("id=0 policy=write-back", -EINVAL, "say id=N");
-	expect_refused("id=1 name=.x policy=write-back", -EINVAL, "not a volume's name");
+	crig_volume_set("id=1 policy=write-through");
+	crig_expect_refused("volume-set id=1 policy=write-round", -EINVAL, "choose write-back");
+	crig_expect_refused("volume-set id=1 policy=write-back size=3", -EINVAL, "no setting 'size'");
+	crig_expect_refused("volume-set policy=write-back", -EINVAL, "say id=N");
+	crig_expect_refused("volume-set id=0 policy=write-back", -EINVAL, "say id=N");
+	crig_expect_refused("volume-set id=1 name=.x policy=write-back", -EINVAL, "not a volume's name");
 	assert_true(volume_says(1, "policy=write-through\n"));
 }
 
@@ -383,12 +352,12 @@ static void settings_of_a_removed_volume_do_not_fall_to_another(void **state)
 {
 	(void)state;
 	crig_up("");
-	set("id=1 name=vol policy=write-through");
+	crig_volume_set("id=1 name=vol policy=write-through");
 	dirty_bucket(65537, "vol:0");	/* the next volume of that name, in the same slot of volumed's table */
 	assert_true(volume_says(65537, "policy=write-back\npolicy_from=cache\n"));
 	assert_true(volume_says(1, "name=\n"));
 	assert_true(volume_says(1, "policy_from=cache\n"));
-	set("id=65537 name=vol policy=write-through");
+	crig_volume_set("id=65537 name=vol policy=write-through");
 	assert_true(crig_admin("volume-forget id=65537") > 0);
 	assert_true(volume_says(65537, "policy_from=cache\n"));
 	assert_true(crig_admin("volumes") >= 0);
@@ -403,12 +372,12 @@ static void when_all_records_have_settings_a_further_volume_s_are_refused(void *
 	crig_up("");
 	for (unsigned id = 1; id < 16; id++) {
 		snprintf(line, sizeof(line), "id=%u policy=write-through", id);
-		set(line);
+		crig_volume_set(line);
 	}
-	expect_refused("id=16 policy=write-through", -ENOSPC, "reset those of another");
+	crig_expect_refused("volume-set id=16 policy=write-through", -ENOSPC, "reset those of another");
 	dirty_bucket(16, "p:0");
-	set("id=3 policy=");
-	set("id=16 policy=write-through");
+	crig_volume_set("id=3 policy=");
+	crig_volume_set("id=16 policy=write-through");
 	assert_true(volume_says(16, "policy_from=volume\n"));
 	crig_hold(true);
 	crig_expect_waits(crig_write("p:0", 0, B(1), 6));

@@ -46,7 +46,7 @@ uint64_t srig_random_below(uint64_t n)
 	return (rng >> 11) % n;
 }
 
-/* A4 */
+/* S4 */
 void srig_check_lists(void)
 {
 	uint32_t n = 0;
@@ -59,7 +59,7 @@ void srig_check_lists(void)
 	assert_int_equal(n, STREAMS_NR);
 }
 
-/* A1, A3 */
+/* S1, S3 */
 void srig_check_advice(struct stream_advice a, uint64_t obj_offset, uint32_t size)
 {
 	if (a.cut_off)
