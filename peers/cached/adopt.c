@@ -104,7 +104,9 @@ void orphan_done(struct cport *ps, struct child *ch, int64_t result)
 	for (uint32_t i = 0; i < ch->r->nr_pages; i++) {
 		uint32_t page = ch->r->page[i] & XSEG_PAGE_INDEX;
 
-		if (page < xseg_nr_pages(k->peer.seg) && xseg_page_owner(k->peer.seg, page) == OWNER_ORPHAN)
+		/* one that went past this cache lists pages of a cache above, which may say the same of them */
+		if (page < xseg_nr_pages(k->peer.seg) && xseg_page_owner(k->peer.seg, page) == OWNER_ORPHAN &&
+		    atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) != EXTENT_NOT_OURS)
 			page_put(ps, page);
 	}
 	atomic_fetch_sub_explicit(&k->nr_orphans, 1, memory_order_relaxed);

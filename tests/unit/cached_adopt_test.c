@@ -171,6 +171,27 @@ static void a_write_past_the_cache_that_is_out_is_done_again_when_it_is_home(voi
 	crig_expect(read, B(2));
 }
 
+/* Two caches in a row that were killed: each keeps its pages out of use in the same words. */
+static void a_page_of_a_cache_above_is_not_taken(void **state)
+{
+	struct crig_io *write;
+	uint32_t call, page;
+
+	(void)state;
+	crig_up("policy=write-around");
+	crig_hold(true);
+	call = crig_nr_calls();
+	write = crig_write("a", 0, B(1), 5);
+	page = crig_call(call)->r->page[0];
+	restart_under_orphans("policy=write-around");
+	xseg_page_owner_set(crig.seg, page, OWNER_ORPHAN);	/* as that one's successor does */
+	crig_answer(call);		/* each step looks at the pool */
+	assert_int_equal(xseg_page_owner(crig.seg, page), OWNER_ORPHAN);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(write, B(1));
+}
+
 static void a_delete_that_is_out_is_done_again_when_it_is_home(void **state)
 {
 	struct crig_io *delete, *write;
@@ -339,6 +360,7 @@ int main(void)
 		CRIG_T(pages_that_an_old_load_fills_are_not_used_before_it_ends),
 		CRIG_T(a_page_that_only_an_old_flush_lists_is_not_used_before_it_ends),
 		CRIG_T(a_write_past_the_cache_that_is_out_is_done_again_when_it_is_home),
+		CRIG_T(a_page_of_a_cache_above_is_not_taken),
 		CRIG_T(a_delete_that_is_out_is_done_again_when_it_is_home),
 		CRIG_T(killed_again_before_they_are_home_the_next_one_has_them),
 		CRIG_T(it_does_not_leave_before_they_are_home),
