@@ -347,6 +347,20 @@ static uint32_t active_find_locked(struct xcache *c, const char *name, uint64_t 
 	return xhash_find(&c->active, hash, lookup_eq_locked, &l);
 }
 
+uint32_t xcache_find(struct xcache *c, const char *name, uint64_t hash)
+{
+	uint32_t idx;
+
+	cache_lock(c);
+	idx = active_find_locked(c, name, hash);
+	if (idx == XCACHE_NONE)
+		idx = evicted_find_locked(c, name, hash);
+	if (idx != XCACHE_NONE)
+		ref_add(c, idx, 1);
+	cache_unlock(c);
+	return idx;
+}
+
 /* ---- eviction ---- */
 
 /* Too many vetoes in one search: the tail goes to the head, so that the next one sees others. */

@@ -144,6 +144,10 @@ void xcache_fini(struct xcache *c);
 __attribute__((warn_unused_result))
 uint32_t xcache_lookup(struct xcache *c, const char *name, uint64_t hash);
 
+/* The same, also where it was evicted and is still referenced: it stays evicted. Takes the lock. */
+__attribute__((warn_unused_result))
+uint32_t xcache_find(struct xcache *c, const char *name, uint64_t hash);
+
 /* For batches, two steps ahead of a lookup: first the table's line ... */
 static inline void xcache_prefetch(const struct xcache *c, uint64_t hash)
 {

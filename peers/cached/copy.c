@@ -58,7 +58,7 @@ void copy_step(struct cport *ps, struct creq *c)
 		write_end(ps, c, rc ? rc : (int64_t)c->r->size);
 		return;
 	}
-	idx = xcache_lookup(&k->xc, name, xseg_hash(name, strlen(name)));
+	idx = xcache_find(&k->xc, name, xseg_hash(name, strlen(name)));	/* one that is being emptied may still be dirty */
 	if (idx == XCACHE_NONE) {
 		c->step = copy_by_store;
 		copy_by_store(ps, c);

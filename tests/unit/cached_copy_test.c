@@ -189,6 +189,25 @@ static void the_source_of_a_copy_stays_its_volumes(void **state)
 	assert_true(crig_stored("a", 512, 512, 6));
 }
 
+/* Nobody finds it in the cache any more, but what it has is newer than the store. */
+static void the_source_of_a_copy_may_be_on_its_way_out_of_the_cache(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("objects=1 dirty_age=1h");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_hold(true);
+	io = copy("b", "a", 0, B(1));
+	assert_int_equal(xcache_nr_evicted(&crig.k->xc), 1);
+	crig_expect_waits(io);
+	assert_int_equal(crig_count_calls(XSEG_OP_COPY, 0), 0);
+	crig_hold(false);
+	crig_expect(io, B(1));
+	crig_expect_data("b", 0, B(1), 6);
+}
+
 static void a_copy_into_an_object_without_slots_takes_a_page_for_them(void **state)
 {
 	char name[8];
@@ -263,6 +282,7 @@ int main(void)
 		CRIG_T(write_through_waits_for_the_store_and_write_around_has_the_store_copy),
 		CRIG_T(a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_refused),
 		CRIG_T(the_source_of_a_copy_stays_its_volumes),
+		CRIG_T(the_source_of_a_copy_may_be_on_its_way_out_of_the_cache),
 		CRIG_T(a_copy_into_an_object_without_slots_takes_a_page_for_them),
 		CRIG_T(copies_in_a_cache_of_few_pages_wait_and_end),
 		CRIG_T(a_copy_of_a_killed_cache_is_done_by_its_successor),

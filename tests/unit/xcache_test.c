@@ -191,6 +191,27 @@ static void insert_of_an_evicted_name_reinserts_its_entry(void **state)
 	expect_nr(1, 0, 1);
 }
 
+static void an_evicted_entry_that_is_referenced_is_found_and_stays_evicted(void **state)
+{
+	uint32_t a;
+
+	(void)state;
+	cache_init(2, &note_ops);
+	assert_int_equal(xcache_find(&c, "a", hash_of("a")), XCACHE_NONE);
+	assert_int_equal(insert("a", &a), 0);
+	assert_int_equal(xcache_find(&c, "a", hash_of("a")), a);
+	assert_true(xcache_remove(&c, a));
+	assert_int_equal(lookup("a"), XCACHE_NONE);
+	assert_int_equal(xcache_find(&c, "a", hash_of("a")), a);
+	assert_int_equal(xcache_find(&c, "ab", hash_of("ab")), XCACHE_NONE);
+	assert_int_equal(xcache_refs(&c, a), 3);
+	expect_nr(0, 1, 1);
+	xcache_put(&c, a);
+	xcache_put(&c, a);
+	xcache_put(&c, a);
+	assert_int_equal(xcache_find(&c, "a", hash_of("a")), XCACHE_NONE);
+}
+
 static void reinsertion_works_in_a_full_cache(void **state)
 {
 	uint32_t a, idx;
@@ -344,6 +365,7 @@ int main(void)
 		T(a_removed_entry_lives_until_its_last_reference),
 		T(invalidate_removes_by_name),
 		T(insert_of_an_evicted_name_reinserts_its_entry),
+		T(an_evicted_entry_that_is_referenced_is_found_and_stays_evicted),
 		T(reinsertion_works_in_a_full_cache),
 		T(an_idle_evicted_entry_is_not_reinserted),
 		T(evicted_entries_of_one_hash_are_told_apart_in_any_order),
