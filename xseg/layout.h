@@ -136,6 +136,7 @@ struct xs_req {
 	uint64_t epoch;				/* and the epoch of the route that it took */
 	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
 	 * successor finds them, and those of children that were answered, whether the splitter had taken the answer or not.
+	 * Of a request that is not split they are notes, which its holder stores for a successor of its own.
 	 * Zeroed by the origin at each submission. */
 	_Atomic uint64_t done[XSEG_DONE_WORDS];
 	uint32_t page[XSEG_REQ_PAGES];		/* page index, XSEG_PAGE_* flags on top */

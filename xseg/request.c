@@ -390,6 +390,19 @@ bool xseg_req_part_failed(struct xport *port, const struct xreq *r)
 	return done_bit(&port->seg->reqs[r->index], FAILED_BIT);
 }
 
+_Static_assert(XSEG_REQ_NOTES <= XSEG_DONE_WORDS, "notes are in the words of done bits");
+
+void xseg_req_note_set(struct xseg *seg, const struct xreq *r, unsigned n, uint64_t value)
+{
+	/* release: what the note speaks of was written before; partner is the acquire in xseg_req_note() */
+	atomic_store_explicit(&seg->reqs[r->index].done[n], value, memory_order_release);
+}
+
+uint64_t xseg_req_note(struct xseg *seg, const struct xreq *r, unsigned n)
+{
+	return atomic_load_explicit(&seg->reqs[r->index].done[n], memory_order_acquire);
+}
+
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len)
 {
 	if (len > XSEG_TARGET_MAX - 1)

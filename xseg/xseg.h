@@ -345,6 +345,12 @@ void xseg_req_part_set_done(struct xport *port, const struct xreq *child);
 bool xseg_req_part_is_done(struct xport *port, const struct xreq *r, uint32_t part);
 bool xseg_req_part_failed(struct xport *port, const struct xreq *r);
 
+/* Words in which the holder of a request that is not split notes how far it is, each by one store, for a successor that is to do it
+ * again. 0 at first. What is read is input. */
+#define XSEG_REQ_NOTES 4
+void xseg_req_note_set(struct xseg *seg, const struct xreq *r, unsigned n, uint64_t value);
+uint64_t xseg_req_note(struct xseg *seg, const struct xreq *r, unsigned n);
+
 /* Takes up to max requests (accepted: they are this port's now), or replies to own requests (PRIVATE again). */
 uint32_t xseg_port_receive(struct xport *port, struct xreq **out, uint32_t max);
 uint32_t xseg_port_replies(struct xport *port, struct xreq **out, uint32_t max);

@@ -72,6 +72,7 @@
 	X(RELOADED, "a successor has rewritten all slots, and not opened yet") \
 	/* volumed */ \
 	X(PART_SENT, "some parts of a split request are sent") \
+	X(CHANGE_NOTED, "a command's request says which volume is to be changed for it; no record is sent") \
 	X(RECORD_SENT, "the record of a change is on its way to the store") \
 	X(RECORD_WRITTEN, "the store has the record of a change; nobody was told") \
 	X(CATALOG_PART, "a part of the catalogue is read") \

@@ -74,7 +74,8 @@ struct peer_class {
 	uint64_t (*poll)(struct peer_port *pp);
 	/* One line in, text out ("key=value\n" lines on success; one line of reason on error). Returns its length or
 	 * -errno with the reason in out. Common commands (ping, get, set) are done before this is asked; -ENOSYS: not mine.
-	 * May keep r and answer it later: then returns PEER_ADMIN_LATER. May be NULL. */
+	 * May keep r and answer it later: then returns PEER_ADMIN_LATER. May be asked once more for the same request, by a
+	 * successor of a peer that was killed meanwhile: xseg_req_note(seg, r, PEER_NOTE_KIND) is what it noted. May be NULL. */
 	int64_t (*admin)(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);
 	/* After an option marked OPT_LIVE was stored: make it true. May refuse (the old value is put back). NULL: nothing to do. */
 	int (*changed)(struct peer *p, const struct opt *o, struct xseg_error *err);
@@ -89,6 +90,8 @@ struct peer_class {
 };
 
 #define PEER_ADMIN_LATER INT64_MIN
+
+enum peer_note { PEER_NOTE_LINE, PEER_NOTE_KIND };	/* of a request that is a command */
 
 /* Part of every kind's struct, first. */
 struct peer {

@@ -8,7 +8,10 @@
  *   M1  an answer is written with a NUL after it when there is room; a negative result has its
  *       reason there
  *   M2  "set" changes all of its keys or none
- *   M3  a request is STARTED before its command runs, so a successor does not run it again
+ *   M3  a request is STARTED before its command runs, and its line stands at the end of its pages before that: what the answer
+ *       may have written over is there again when a successor runs the command once more
+ *   M4  a command that is run again for the same request does no harm: it sets what is set, or its kind has noted in the
+ *       request what was begun (PEER_NOTE_KIND)
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,8 +21,10 @@
 
 #include "peers/common/kv.h"
 #include "peers/common/peer_box.h"
+#include "xtypes/xkill.h"
 
-#define MAX_SET 32				/* options in one "set" */
+#define MAX_SET	  32				/* options in one "set" */
+#define KEPT_PART 4				/* a line is kept if it is not more than this part of the room */
 
 /* ---- get --------------------------------------------------------------------------------- */
 
@@ -287,6 +292,34 @@ static void answer_text(struct peer_port *pp, struct xreq *r, int64_t result, co
 	peer_answer(pp, r, result);
 }
 
+/* M3. Returns the room that is left for the answer, which is the request's size from now on. */
+static uint32_t line_keep(struct peer_port *pp, struct xreq *r, uint32_t room)
+{
+	const char *line = port_box(pp)->line;
+	uint32_t len = (uint32_t)strlen(line) + 1;
+
+	if (len > room / KEPT_PART)
+		return room;
+	r->size = room - len;
+	xseg_req_write_data(pp->peer->seg, r, r->size, line, len);
+	xseg_req_note_set(pp->peer->seg, r, PEER_NOTE_LINE, len);
+	return r->size;
+}
+
+/* False: a predecessor had no room to keep it. */
+static bool line_restore(struct peer_port *pp, const struct xreq *r)
+{
+	uint64_t kept = xseg_req_note(pp->peer->seg, r, PEER_NOTE_LINE);
+	uint32_t room = room_of(r);
+	char *line = port_box(pp)->line;
+
+	if (!kept || kept > PEER_LINE_BYTES || kept > room / KEPT_PART)
+		return false;
+	xseg_req_read_data(pp->peer->seg, r, room - (uint32_t)kept, line, (uint32_t)kept);
+	xseg_req_write_data(pp->peer->seg, r, 0, line, (uint32_t)kept);
+	return true;
+}
+
 void peer_admin(struct peer_port *pp, struct xreq *r)
 {
 	struct port_box *box = port_box(pp);
@@ -301,6 +334,7 @@ void peer_admin(struct peer_port *pp, struct xreq *r)
 	xseg_req_read_data(pp->peer->seg, r, 0, box->line, len);
 	box->line[len] = '\0';
 	box->text[0] = '\0';
+	room = line_keep(pp, r, room);
 	if (r->state == XSEG_REQ_AT)
 		xseg_req_start(pp->port, r);
 	result = run(pp, r, box->line, box->text, room);
@@ -313,7 +347,7 @@ void peer_admin_recover(struct peer_port *pp, struct xreq *r)
 	static const char reason[] =
 		"the peer was started again in the middle of this; see what was done, and ask again";
 
-	if (r->state == XSEG_REQ_AT)
+	if (r->state == XSEG_REQ_AT || line_restore(pp, r))
 		peer_admin(pp, r);
 	else
 		answer_text(pp, r, -EINTR, reason, room_of(r));

@@ -258,6 +258,7 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 		vd_fifo_init(&vd->port[i].splitting);
 	}
 	vd_fifo_init(&vd->admin.queue);
+	vd_fifo_init(&vd->admin.begun);
 	vd->job.queue_last = &vd->job.queue;
 	return 0;
 out_fini:

@@ -123,6 +123,7 @@ struct vd_admin {
 	_Atomic(struct xreq *) inbox;		/* from any port; newest first */
 	/* Port 0's thread. */
 	struct vd_fifo queue;
+	struct vd_fifo begun;			/* of those that a predecessor had, what it had begun */
 	enum vd_change change;
 	struct xreq *r;				/* WRITING: whose change it is */
 	struct vd_volume *v;
@@ -216,9 +217,14 @@ static inline uint32_t vd_slot_of(const struct volumed *vd, const struct vd_volu
 	return (uint32_t)(v - vd->volume);
 }
 
+static inline uint32_t vd_make_id(uint32_t slot, uint32_t generation)
+{
+	return (slot + 1) | (generation & 0xffff) << 16;
+}
+
 static inline uint32_t vd_id_of(const struct volumed *vd, const struct vd_volume *v)
 {
-	return (vd_slot_of(vd, v) + 1) | (v->meta.generation & 0xffff) << 16;
+	return vd_make_id(vd_slot_of(vd, v), v->meta.generation);
 }
 
 /* ---- volumed.c --------------------------------------------------------------------------- */

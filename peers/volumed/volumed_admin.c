@@ -16,6 +16,9 @@
  *   A1  a record whose write failed may or may not be on the store: the old one is written again,
  *       until that succeeds, before anything else is changed; the table never follows a record that
  *       is not certain
+ *   A2  before a change is recorded its request notes the id of the volume, of which there is only one: so a successor, which is
+ *       given the request again, can tell what was made, cut or removed for it from what was so before. It does those that bear
+ *       a note first, so nothing has been changed in between
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +28,7 @@
 #include "peers/common/kv.h"
 #include "peers/common/log.h"
 #include "peers/volumed/volumed.h"
+#include "xtypes/xkill.h"
 
 #define LATER INT64_MIN
 
@@ -94,6 +98,9 @@ static void change_begin(struct peer_port *pp, struct xreq *r, struct vd_volume 
 {
 	struct vd_admin *a = &vd_of(pp)->admin;
 
+	xseg_req_note_set(pp->peer->seg, r, PEER_NOTE_KIND,
+			  vd_make_id(vd_slot_of(vd_of(pp), v), next->generation));
+	XKILL(CHANGE_NOTED);
 	a->change = VD_CHANGE_WRITING;
 	a->sent = false;
 	a->retry_ns = 0;
@@ -102,11 +109,34 @@ static void change_begin(struct peer_port *pp, struct xreq *r, struct vd_volume 
 	a->next = *next;
 }
 
+/* ---- changes that a predecessor began (A2) ----------------------------------------------- */
+
+static uint32_t noted_id(struct volumed *vd, const struct xreq *r)
+{
+	return (uint32_t)xseg_req_note(vd->peer.seg, r, PEER_NOTE_KIND);
+}
+
+/* The volume that was being changed for this request, if there is one by now or still; else NULL. */
+static struct vd_volume *noted(struct volumed *vd, const struct xreq *r)
+{
+	uint32_t id = noted_id(vd, r), slot = (id & 0xffff) - 1;
+
+	if (slot >= VD_SLOTS || !is_listed(&vd->volume[slot]) || vd_id_of(vd, &vd->volume[slot]) != id)
+		return NULL;
+	return &vd->volume[slot];
+}
+
 static const char *change_name(enum vd_slot_state old, const struct vd_meta *next)
 {
 	if (old == VD_FREE)
 		return "created";
 	return next->state == VD_REMOVING ? "being removed" : "resized";
+}
+
+static void wait_for_shrink(struct vd_admin *a, struct vd_volume *v, struct xreq *r)
+{
+	v->waiter = r;
+	a->nr_waiters++;
 }
 
 /* The record is on stable storage. A shrink is answered when its job is done. */
@@ -122,8 +152,7 @@ static void change_done(struct peer_port *pp)
 	log_info("%s: volume '%s' of %" PRIu64 " bytes is %s", pp->peer->name, a->next.name,
 		 a->next.size_bytes, change_name(old, &a->next));
 	if (a->next.state == VD_SHRINKING) {
-		a->v->waiter = a->r;
-		a->nr_waiters++;
+		wait_for_shrink(a, a->v, a->r);
 		return;
 	}
 	text_begin(pp, a->r, &t);
@@ -235,6 +264,11 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 
 	if (rc)
 		return rc;
+	v = noted(vd, r);
+	if (v && strcmp(v->meta.name, name) == 0) {
+		add_volume(vd, v, '\n', t);
+		return 0;
+	}
 	v = vd_volume_find(vd, name);
 	if (v && v->meta.state == VD_REMOVING)
 		return say_busy(vd, v, t);
@@ -262,6 +296,10 @@ static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, stru
 
 	if (!v)
 		return rc;
+	if (v->meta.state == VD_SHRINKING && v->meta.size_bytes == size && noted(vd, r) == v && !v->waiter) {
+		wait_for_shrink(&vd->admin, v, r);
+		return LATER;
+	}
 	if (v->meta.state != VD_LIVE)
 		return say_busy(vd, v, t);
 	next = v->meta;
@@ -283,9 +321,14 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 	struct volumed *vd = vd_of(pp);
 	const char *name = NULL;
 	int64_t rc = parse_args(args, &name, NULL, t);
-	struct vd_volume *v = rc ? NULL : find(vd, name, &rc, t);
+	struct vd_volume *v;
 	struct vd_meta next;
 
+	if (!rc && noted_id(vd, r) && !noted(vd, r)) {
+		kv_add(t, "name=%s\nid=%u\nstate=removed\nobjects_left=0\n", name, noted_id(vd, r));
+		return 0;
+	}
+	v = rc ? NULL : find(vd, name, &rc, t);
 	if (!v)
 		return rc;
 	if (v->meta.state == VD_SHRINKING)
@@ -387,9 +430,10 @@ static void read_line(struct peer_port *pp, const struct xreq *r)
 	line[len] = '\0';
 }
 
-/* Moves what came to any port into the queue, oldest first. */
-static void inbox_take(struct vd_admin *a)
+/* Moves what came to any port into the queue, oldest first; what a predecessor had begun before all others (A2). */
+static void inbox_take(struct volumed *vd)
 {
+	struct vd_admin *a = &vd->admin;
 	struct xreq *r, *next, *oldest = NULL;
 
 	/* acquire: partner is the release in vd_admin_command() */
@@ -401,7 +445,7 @@ static void inbox_take(struct vd_admin *a)
 	}
 	for (; oldest; oldest = next) {
 		next = oldest->next;
-		vd_fifo_push(&a->queue, oldest);
+		vd_fifo_push(noted_id(vd, oldest) ? &a->begun : &a->queue, oldest);
 	}
 }
 
@@ -431,17 +475,17 @@ uint64_t vd_admin_poll(struct peer_port *pp)
 	int64_t rc;
 
 	if (atomic_load_explicit(&a->inbox, memory_order_relaxed))
-		inbox_take(a);
+		inbox_take(vd);
 	if (a->nr_waiters && vd_stopping(pp))
 		stop_waiting(pp);
-	while (a->queue.first && can_run(vd)) {
-		r = vd_fifo_pop(&a->queue);
+	while ((a->begun.first || a->queue.first) && can_run(vd)) {
+		r = vd_fifo_pop(a->begun.first ? &a->begun : &a->queue);
 		read_line(pp, r);
 		text_begin(pp, r, &t);
 		rc = run(pp, r, &t);
 		if (rc != LATER)
 			answer(pp, r, rc, &t);
-		else
+		else if (a->change == VD_CHANGE_WRITING)
 			change_send(pp);
 	}
 	if (a->change == VD_CHANGE_IDLE)
