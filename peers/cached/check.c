@@ -101,6 +101,12 @@ static void volumes_check(struct cached *k, const struct volume_tally *v)
 	}
 }
 
+static void chunks_check(struct cached *k)
+{
+	for (uint32_t page = xlist_head(&k->chunk_pages); page != XLIST_NONE; page = xlist_next(&k->chunk_pages, page))
+		assert(k->page_use[page].chunks_free != 0 && k->page_use[page].chunks_free != 0xff);	/* K2 */
+}
+
 void cached_check(struct peer *p)
 {
 	struct cached *k = cached_of(p);
@@ -131,6 +137,7 @@ void cached_check(struct peer *p)
 	assert(k->nr_admitted == admitted);	/* E1 */
 	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
 	resize_check(k);
+	chunks_check(k);
 	check_throttle(k);
 	volumes_check(k, volumes);
 	shares_check(k);

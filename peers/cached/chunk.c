@@ -11,7 +11,7 @@
  * Invariants:
  *   K1  a chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in page_use[page].chunks_free
  *   K2  a page is in the list chunk_pages iff it was cut, has a free chunk, and does not leave the cache; none has eight, but between
- *	 chunk_feed() and chunks_ensure() of one job. Free chunks of pages that leave are counted nowhere
+ *	 chunk_feed() and the taking of chunks in one job: such a one is at the tail. Free chunks of pages that leave are counted nowhere
  *   K3  the slots of a chunk that is stored into an entry are FREE, or what they were in the chunk in whose place it comes
  *   K4  a page's owner word is OWNER_CHUNKS iff it was cut
  */
@@ -66,7 +66,7 @@ void chunk_page_leave(struct cached *k, uint32_t page)
 void chunk_page_stay(struct cached *k, uint32_t page)
 {
 	if (k->page_use[page].chunks_free)
-		xlist_push_tail(&k->chunk_pages, page);
+		xlist_push_head(&k->chunk_pages, page);
 	add(&k->nr_free_chunks, __builtin_popcount(k->page_use[page].chunks_free));
 	add(&k->nr_chunk_pages, 1);
 	add(&k->leaving_chunk_pages, -1);
@@ -101,6 +101,18 @@ static bool chunk_return(struct cached *k, uint32_t chunk)
 	return true;
 }
 
+/* Some were cut for nothing: to get the page a bucket was evicted, and with it a chunk came free. The page, the caller's again, or
+ * NO_PAGE. */
+static uint32_t page_spare(struct cached *k)
+{
+	uint32_t page = xlist_tail(&k->chunk_pages);
+
+	if (page == XLIST_NONE || k->page_use[page].chunks_free != ALL_FREE)
+		return NO_PAGE;
+	page_uncut(k, page);
+	return page;
+}
+
 /* ---- taking and giving back ---- */
 
 void chunk_feed(struct cport *ps, uint32_t page)
@@ -108,7 +120,10 @@ void chunk_feed(struct cport *ps, uint32_t page)
 	struct cached *k = ps->cache;
 
 	pthread_mutex_lock(&k->mem_lock);
-	page_cut(k, page, ALL_FREE);
+	if (page_leaves(k, page))	/* it came from a port's magazine, or was evicted, and its extent was chosen since */
+		pool_put(k, page);
+	else
+		page_cut(k, page, ALL_FREE);
 	pthread_mutex_unlock(&k->mem_lock);
 }
 
@@ -126,7 +141,7 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 {
 	struct cached *k = ps->cache;
 	struct arena_object *e = object_entry(k, o);
-	uint32_t lo = first / CHUNK_SLOTS, hi = (first + nr - 1) / CHUNK_SLOTS, need = 0, i;
+	uint32_t lo = first / CHUNK_SLOTS, hi = (first + nr - 1) / CHUNK_SLOTS, need = 0, spare = NO_PAGE, i;
 	uint32_t got[OBJECT_CHUNKS], lacks[OBJECT_CHUNKS];
 	bool enough;
 
@@ -139,9 +154,12 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 	enough = atomic_load_explicit(&k->nr_free_chunks, memory_order_relaxed) >= need;
 	for (i = 0; i < need && enough; i++)
 		got[i] = chunk_take(k);
+	if (enough)
+		spare = page_spare(k);
 	pthread_mutex_unlock(&k->mem_lock);
 	if (!enough)
 		return false;
+	page_put(ps, spare);
 	for (i = 0; i < need; i++)
 		chunk_store(k, o, lacks[i], got[i]);
 	return true;
@@ -195,26 +213,33 @@ void chunks_finalize(struct cached *k, uint32_t idx)
 
 /* ---- moving ---- */
 
+static uint32_t chunk_try(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t chunk = NO_CHUNK, spare = NO_PAGE;
+
+	pthread_mutex_lock(&k->mem_lock);
+	if (xlist_head(&k->chunk_pages) != XLIST_NONE) {
+		chunk = chunk_take(k);
+		spare = page_spare(k);
+	}
+	pthread_mutex_unlock(&k->mem_lock);
+	page_put(ps, spare);
+	return chunk;
+}
+
 /* A free chunk, of a page that is cut for it if need be; NO_CHUNK: there is no page either. */
 static uint32_t chunk_get(struct cport *ps)
 {
-	struct cached *k = ps->cache;
-	uint32_t chunk = NO_CHUNK, page;
+	uint32_t chunk = chunk_try(ps), page;
 
-	pthread_mutex_lock(&k->mem_lock);
-	if (xlist_head(&k->chunk_pages) != XLIST_NONE)
-		chunk = chunk_take(k);
-	pthread_mutex_unlock(&k->mem_lock);
 	if (chunk != NO_CHUNK)
 		return chunk;
 	page = page_get(ps, true, false);
 	if (page == XPOOL_NONE)
 		return NO_CHUNK;
-	pthread_mutex_lock(&k->mem_lock);
-	page_cut(k, page, ALL_FREE);
-	chunk = chunk_take(k);
-	pthread_mutex_unlock(&k->mem_lock);
-	return chunk;
+	chunk_feed(ps, page);
+	return chunk_try(ps);
 }
 
 /* The old chunk is the truth until the new one's number is stored. */

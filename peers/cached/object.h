@@ -137,7 +137,7 @@ bool reclaims_enough(struct cached *k);					/* no more objects should be emptied
 /* ---- chunk.c ---- */
 /* Takes the chunks that a range needs and the object lacks; false: there are too few, and none was taken. */
 bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t nr);
-void chunk_feed(struct cport *ps, uint32_t page);			/* cuts a page: eight more */
+void chunk_feed(struct cport *ps, uint32_t page);			/* cuts a page: eight more, unless it leaves */
 /* Its slots go into another chunk, if it has one; false: there is neither a chunk nor a page. The caller holds a reference. */
 bool chunk_move(struct cport *ps, struct object *o, uint32_t nr);
 /* Under mem_lock: a page that was cut is of an extent that leaves from now on, or does not leave any more. */

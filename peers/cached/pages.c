@@ -460,7 +460,7 @@ struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_
 	if (need.nr)
 		return need;
 	cl.grow = 0;					/* a chunk is nobody's */
-	while (!chunks_ensure(ps, o, first, nr)) {	/* again only if another thread took what we cut */
+	while (!chunks_ensure(ps, o, first, nr)) {	/* again only if another thread took what we cut, or that left */
 		need = pages_get(ps, 1, &cut, &cl);
 		if (need.nr) {
 			pages_return(ps, page, n);

@@ -22,6 +22,33 @@ static void dump_object(struct cached *k, struct object *o, FILE *out)
 		o->reclaiming ? ", being emptied" : "", o->q.owned ? ", owned" : "");
 }
 
+/* Whose the chunks of a page are. */
+static void dump_cut(struct cached *k, uint32_t page, FILE *out)
+{
+	fprintf(out, " %u (chunks, free %02x", page, k->page_use[page].chunks_free);
+	for (uint32_t i = 0; i < nr_entries(k); i++)
+		for (uint32_t nr = 0; nr < OBJECT_CHUNKS; nr++)
+			if ((k->entries[i].chunk[nr] - 1) / CHUNKS_PER_PAGE == page && k->entries[i].chunk[nr])
+				fprintf(out, ", %s has number %u as its chunk %u", xcache_name(&k->xc, i), (k->entries[i].chunk[nr] - 1) % CHUNKS_PER_PAGE, nr);
+	fprintf(out, ")");
+}
+
+/* What keeps extents from leaving. */
+static void dump_leaving(struct cached *k, FILE *out)
+{
+	fprintf(out, "    resizing: %u pages asked for, %u stay, %u leave: %u of them out, %u free, %u clean, %u cut, the rest:", k->target_pages,
+		k->nr_pages, k->nr_leaving, k->nr_out, k->leaving_free, k->leaving.nr, k->leaving_chunk_pages);
+	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg); page++) {
+		uint64_t owner = xseg_page_owner(k->peer.seg, page);
+
+		if (page_leaves(k, page) && owner == OWNER_CHUNKS)
+			dump_cut(k, page, out);
+		if (page_leaves(k, page) && owner != OWNER_OUT && owner != OWNER_CHUNKS && !xlist_in_list(&k->leaving, page))
+			fprintf(out, " %u (%" PRIx64 ")", page, owner);
+	}
+	fprintf(out, "\n");
+}
+
 void cached_dump(struct peer *p, FILE *out)
 {
 	struct cached *k = cached_of(p);
@@ -36,6 +63,8 @@ void cached_dump(struct peer *p, FILE *out)
 		fprintf(out, "    volume %u: %u pages, %u clean, min %u, max %u, %u wait%s\n", k->volume_ids[k->shares.rec[i]], sh->used, sh->clean.nr,
 			sh->min, sh->max, xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
 	}
+	if (resizing(k))
+		dump_leaving(k, out);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		fprintf(out, "    port %u: %u wait for requests, %u flushes, %u loads out%s\n", i, xwaitq_nr(&k->ports[i].want_requests),
 			k->ports[i].flushes_out, k->ports[i].loads_out, k->ports[i].ready ? ", objects ready" : "");

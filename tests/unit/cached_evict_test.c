@@ -269,6 +269,28 @@ static void readers_of_more_than_there_is_do_not_evict_each_other_for_ever(void 
 	assert_true(crig_nr_calls() <= 8 * 4);
 }
 
+static void a_page_is_not_cut_where_the_eviction_that_gave_it_freed_a_chunk(void **state)
+{
+	uint32_t cut;
+	char name[8];
+
+	(void)state;
+	crig_up("objects=128 dirty_age=1h");
+	crig_limit(200);
+	for (uint32_t i = 0; i == 0 || crig.k->nr_free_chunks; i++) {
+		snprintf(name, sizeof(name), "x%u", i);
+		crig_have_clean(name, 0, B(1), 5);	/* a page and a chunk */
+	}
+	crig_limit(1);
+	cut = crig.k->nr_chunk_pages;
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	assert_int_equal(crig_counter(CC_EVICTED_CLEAN), 1);
+	assert_int_equal(crig.k->nr_chunk_pages, cut);
+	assert_int_equal(crig.k->nr_free_chunks, 0);
+	assert_int_equal(crig.k->nr_free, 1);
+	crig_expect_data("b", 0, B(1), 6);
+}
+
 /* ---- objects ----------------------------------------------------------------------------- */
 
 static void with_one_object_a_second_one_passes_until_the_first_is_emptied(void **state)
@@ -612,6 +634,7 @@ int main(void)
 		CRIG_T(writers_wait_while_the_store_fails_and_go_on_when_it_is_back),
 		CRIG_T(a_page_in_flight_is_not_given_to_anybody_else),
 		CRIG_T(readers_of_more_than_there_is_do_not_evict_each_other_for_ever),
+		CRIG_T(a_page_is_not_cut_where_the_eviction_that_gave_it_freed_a_chunk),
 		CRIG_T(with_one_object_a_second_one_passes_until_the_first_is_emptied),
 		CRIG_T(a_read_passes_when_no_object_can_make_room_at_once),
 		CRIG_T(what_passes_is_admitted_when_there_is_room_again),
