@@ -84,14 +84,12 @@ static void point(void)
 /* clang-format off */
 WRAP_VOID(xseg_req_start, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_req_apply, (struct xport *port, struct xreq *r), (port, r))
-WRAP_VOID(xseg_req_free, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_port_flush, (struct xport *port), (port))
 WRAP_VOID(xseg_page_owner_set, (struct xseg *seg, uint32_t page, uint64_t owner), (seg, page, owner))
 WRAP_VOID(xseg_pages_give, (struct xseg_peer *peer, uint32_t first), (peer, first))
 WRAP_VOID(xs_offer_answer, (struct xport *port, uint32_t to, uint64_t offer), (port, to, offer))
 WRAP_VOID(xs_bell_ring, (struct xseg *seg, uint32_t bell, uint32_t *rung), (seg, bell, rung))
 WRAP(int, xseg_pages_take, (struct xseg_peer *peer, uint32_t nr, uint32_t *page), (peer, nr, page))
-WRAP(int, xseg_req_submit, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
 WRAP(int, xseg_req_forward, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
 WRAP(struct xreq *, xs_req_accept, (struct xport *port, uint64_t offer, uint32_t queue), (port, offer, queue))
 WRAP(bool, xs_req_take, (struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state), (port, r, index, place, state))
@@ -102,9 +100,33 @@ void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
 void __wrap_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 {
 	started_check_answer(port, r, result);
+	parts_check_answer(port, r, result);
 	point();
 	__real_xseg_req_answer(port, r, result);
 	point();
+}
+
+void __real_xseg_req_free(struct xport *port, struct xreq *r);
+void __wrap_xseg_req_free(struct xport *port, struct xreq *r);
+void __wrap_xseg_req_free(struct xport *port, struct xreq *r)
+{
+	parts_check_free(port, r);
+	point();
+	__real_xseg_req_free(port, r);
+	point();
+}
+
+int __real_xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer);
+int __wrap_xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer);
+int __wrap_xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
+{
+	int rc;
+
+	parts_check_send(port, r);
+	point();
+	rc = __real_xseg_req_submit(port, r, peer);
+	point();
+	return rc;
 }
 
 void __real_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);

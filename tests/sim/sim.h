@@ -15,7 +15,8 @@
  *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
- *   S8  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S8  a part of a split request that was answered is marked before anybody could forget it, is not sent again, and its failure is told
+ *   S9  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -251,6 +252,12 @@ void object_name(const struct sim *s, uint32_t volume, uint64_t object, char nam
 void started_watch(struct sim *s);
 void started_check_kill(struct sim *s, struct node *n);
 void started_check_answer(struct xport *port, const struct xreq *r, int64_t result);
+
+/* ---- parts.c: parts of split requests (S8) ---- */
+void parts_watch(struct sim *s);
+void parts_check_free(struct xport *port, const struct xreq *r);
+void parts_check_send(struct xport *port, const struct xreq *r);
+void parts_check_answer(struct xport *port, const struct xreq *r, int64_t result);
 
 /* ---- dump.c ---- */
 void cached_dump(struct peer *p, FILE *out);

@@ -354,6 +354,7 @@ void world_open(struct sim *s)
 	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors, is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
 	s->waits = promise_waits(s);
 	started_watch(s);
+	parts_watch(s);
 	s->now = 1000 * SEC;
 	clients_open(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)

@@ -1,0 +1,46 @@
+/* parts - rule S4 of volumed's split.c, looked at as it is broken and not when its consequences are read: those take a kill at that
+ * point, and another client's write of the same range between it and the second doing.
+ *
+ *   when a child is freed         its part is marked in its parent: else a successor does it again
+ *   when a child is sent          its part is not marked: it has been answered, and somebody may have written over it since. Reads are
+ *                                 done again: they bring nothing back
+ *   when a parent is answered     none of its parts had failed, or it fails
+ *
+ * Contract: called with what a peer is about to do; looks at the requests where they stand, and changes nothing.
+ */
+#include "tests/sim/sim.h"
+#include "xseg/internal.h"
+
+static struct sim *watched;
+
+void parts_watch(struct sim *s)
+{
+	watched = s;
+}
+
+static bool is_marked(struct xport *port, uint32_t parent, uint32_t part)
+{
+	const struct xreq r = { .index = parent - 1 };
+
+	return xseg_req_part_is_done(port, &r, part);
+}
+
+void parts_check_free(struct xport *port, const struct xreq *r)
+{
+	uint32_t parent = atomic_load(&port->seg->reqs[r->index].parent);	/* 0: it was never sent */
+
+	if (watched && parent && !is_marked(port, parent, r->part))
+		sim_fail(watched, "the child of part %u is freed, and the part is not marked as done", r->part);
+}
+
+void parts_check_send(struct xport *port, const struct xreq *r)
+{
+	if (watched && r->parent && r->op != XSEG_OP_READ && is_marked(port, r->parent, r->part))
+		sim_fail(watched, "part %u of a %s is sent again, and is marked as done", r->part, xseg_op_name(r->op));
+}
+
+void parts_check_answer(struct xport *port, const struct xreq *r, int64_t result)
+{
+	if (watched && result >= 0 && r->op != XSEG_OP_READ && xseg_req_part_failed(port, r))
+		sim_fail(watched, "a %s is answered well, and a part of it had failed", xseg_op_name(r->op));
+}
