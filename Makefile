@@ -7,7 +7,7 @@
 #   peers/host/*.c               build/bin/xseg-host
 #   tools/xseg/*.c               build/bin/xseg
 #   bench/xbench/*.c             build/bin/xbench
-#   bench/limits|lru/NAME.c      build/bin/bench-NAME
+#   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
 #   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
@@ -92,7 +92,7 @@ BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
        $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
        $(if $(XBENCH_SRC),$(BUILD)/bin/xbench)
-BENCH := $(foreach s,$(BENCH_SRC),$(BUILD)/bin/bench-$(basename $(notdir $(s))))
+BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
 	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) $(SCRIBBLE_SRC:tests/fuzz/%.c=$(BUILD)/tests/%)
@@ -174,11 +174,10 @@ $(BUILD)/bin/xseg: $(call objs,$(TOOL_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
-define bench_rule
-$(BUILD)/bin/bench-$(basename $(notdir $(1))): $(call objs,$(1)) $(BASE) $(BUILD)/sources
-	$$(link)
-endef
-$(foreach s,$(BENCH_SRC),$(eval $(call bench_rule,$(s))))
+$(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/sources
+	$(link)
 # A fuzz program has libFuzzer's main, or one that plays the corpus.
 $(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
 $(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o $(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources

@@ -113,7 +113,7 @@ limit_round()	# ROUND
 	each limit_run copy limit -- "$1"
 	for depth in "${depths[@]}"; do
 		limit_run echo echo read 4k "$depth" 1 "$1"
-		limit_run lookup lookup read 4k "$depth" 1 "$1"
+		limit_run loan lookup read 4k "$depth" 1 "$1"
 	done
 }
 

@@ -81,6 +81,13 @@ bench_begin()
 	load_before=$(cut -d ' ' -f 1 /proc/loadavg)
 }
 
+# also_at_the_end COMMAND...: done before the processes are ended, however the script ends
+at_the_end=()
+also_at_the_end()
+{
+	at_the_end+=("$(printf '%q ' "$@")")
+}
+
 # The length of a run: $seconds as xbench takes it, in $run_time.
 choose_time()
 {
@@ -91,8 +98,11 @@ choose_time()
 
 cleanup()
 {
-	local status=$?
+	local status=$? command
 	trap - EXIT HUP INT TERM
+	for command in "${at_the_end[@]}"; do
+		eval "$command"
+	done
 	{ end_segment "$XSEG_SEGMENT"; } 2>/dev/null
 	rm -rf "$tmp"
 	exit "$status"

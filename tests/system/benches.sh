@@ -79,6 +79,7 @@ bench()
 	done
 }
 
+bench limits 37 12 "runs.tsv:11:37 results.tsv:8:38" limits.png
 bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 8 4 "runs.tsv:8:8 results.tsv:12:5" overhead.png

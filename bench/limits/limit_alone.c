@@ -1,0 +1,93 @@
+/* limit_alone.c - what one core gets out of the memory by itself, without lanes, lookups or a server that does anything: the
+ * figures that the others of a machine follow from.
+ *
+ *	chase    the first line of one page after the other, each at random, and where the next one is depends on what
+ *		 was read: the latency of memory
+ *	memcpy   blocks at random are copied from the set into buffers, or back, as the server does it: the bandwidth of memory
+ */
+#include <string.h>
+
+#include "bench/limits/limit.h"
+
+#define ROUND_CHASES	1024u
+
+struct alone {
+	struct limit *l;
+	struct result *result;
+	uint64_t random, nr_blocks;
+	uint32_t nr, next_slot;
+};
+
+static uint32_t next_block(struct alone *a)
+{
+	a->random += UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)((unsigned __int128)scramble(a->random) * a->nr_blocks >> 64) * a->l->block_pages;
+}
+
+/* Returns how many I/Os were made. */
+static uint32_t chase(struct alone *a)
+{
+	for (uint32_t i = 0; i < ROUND_CHASES; i++) {
+		uint32_t block = next_block(a);
+		uint64_t word = *first_word(page_at(a->l, block));
+
+		a->result->wrong += word != block;
+		a->random += word;
+	}
+	return ROUND_CHASES;
+}
+
+static uint32_t copy(struct alone *a)
+{
+	uint32_t block[MIN_BATCH];
+
+	for (uint32_t i = 0; i < MIN_BATCH; i++) {
+		block[i] = next_block(a);
+		limit_prefetch_page(page_at(a->l, block[i]));
+	}
+	for (uint32_t i = 0; i < MIN_BATCH; i++) {
+		uint8_t *buffer = page_at(a->l, own_page(a->l, a->nr, a->next_slot++ % a->l->o->iodepth));
+
+		for (uint32_t k = 0; k < a->l->block_pages; k++, buffer += PAGE) {
+			uint8_t *page = page_at(a->l, block[i] + k);
+
+			if (a->l->o->rw == RANDREAD) {
+				memcpy(buffer, page, PAGE);
+				a->result->wrong += *first_word(buffer) != block[i] + k;
+			} else {
+				*first_word(buffer) = block[i] + k;	/* L1 */
+				memcpy(page, buffer, PAGE);
+			}
+		}
+	}
+	return MIN_BATCH;
+}
+
+int limit_run_alone(struct limit *l, uint32_t nr)
+{
+	struct alone a = { .l = l, .nr = nr, .result = &l->result[nr], .random = l->o->randseed + nr,
+			   .nr_blocks = l->o->size / l->o->bs };
+	uint32_t (*const fn)(struct alone *) = l->o->mode == CHASE ? chase : copy;
+	uint64_t from_ns, end_ns, now_ns, ticks, from_ticks = 0, last = 0;
+
+	limit_pin(l->o, 1 + nr);
+	limit_begin(l);
+	from_ns = limit_clock_ns() + l->o->ramp_ns;
+	end_ns = from_ns + l->o->runtime_ns;
+	for (now_ns = 0; now_ns < end_ns; now_ns = limit_clock_ns()) {
+		uint32_t n = fn(&a);
+
+		ticks = limit_clock_ticks();
+		if (from_ticks) {
+			a.result->ios += n;
+			xhist_record(&a.result->lat, (ticks - last) / n);
+		} else if (now_ns >= from_ns) {
+			from_ticks = ticks;
+			from_ns = limit_clock_ns();
+		}
+		last = ticks;
+	}
+	a.result->ns = now_ns - from_ns;
+	a.result->ticks = limit_clock_ticks() - from_ticks;
+	return 0;
+}
