@@ -42,8 +42,14 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 {
 	struct tally t = { .inflight = 0 };
 
-	for (uint32_t b = 0; b < OBJECT_BUCKETS; b++)
+	for (uint32_t b = 0; b < OBJECT_BUCKETS; b++) {
+		if (b % CHUNK_SLOTS == 0 && atomic_load(&object_entry(k, o)->chunk[b / CHUNK_SLOTS]) == 0) {
+			t.nr[BUCKET_FREE] += CHUNK_SLOTS;
+			b += CHUNK_SLOTS - 1;
+			continue;
+		}
 		check_slot(k, o, b, &t);
+	}
 	for (uint32_t s = 0; s < BUCKET_NR_STATES; s++)
 		assert(o->nr[s] == t.nr[s]);
 	assert(atomic_load(&o->used) == OBJECT_BUCKETS - t.nr[BUCKET_FREE] - t.nr[BUCKET_INVALID]);

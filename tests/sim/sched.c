@@ -56,6 +56,7 @@ static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 	s->nr_steps++;
 	if (!node_call(s, n, step_node, &step))
 		return true;
+	n->ran |= step.any || what == POLL;
 	world_keep_tiny(s);
 	if (step.any)
 		n->next_ns[i] = 0;	/* a poll is due */
@@ -242,8 +243,9 @@ void sched_run(struct sim *s, bool (*done)(struct sim *s))
 	while (!done(s)) {
 		s->step++;
 		s->now += rng_below(&s->rng, 1500);
+		world_check(s);
 		if (s->step % s->check_every == 0)
-			world_check(s);
+			world_check_segment(s);
 		world_check_polls(s);
 		chaos(s);
 		if (step_any(s)) {

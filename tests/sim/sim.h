@@ -11,7 +11,7 @@
  *       a FUA write is answered the store holds, durably, what P1 allows; a write that waits for the store is there when it is answered
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
- *   S4  cached_check() holds between any two steps
+ *   S4  cached_check() holds after each step, and xseg_check() finds nothing at any moment
  *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
@@ -90,7 +90,7 @@ struct choice {
 	uint64_t seed;
 	uint32_t ops, threads;			/* threads: ports of each peer; 0: as the seed says */
 	uint32_t order;				/* of the steps: another one for each number */
-	uint32_t check_every;			/* steps */
+	uint32_t check_every;			/* so many steps the whole segment */
 	bool verbose;
 	char with[256], only[8192];		/* "": as the seed says, everything */
 };
@@ -99,6 +99,7 @@ struct node {
 	const struct peer_class *cls;
 	struct peer *p;				/* NULL: killed, or not part of this run */
 	bool serving;
+	bool ran;				/* since its invariants were checked */
 	const struct item *death;		/* the last kill that was planned for it */
 	uint32_t deaths;			/* by that one */
 	uint64_t up_step;			/* killed: when its successor begins */
@@ -160,7 +161,7 @@ struct sim {
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
 	bool verbose, leaving;
-	uint32_t check_every;
+	uint32_t check_every;			/* so many steps the whole segment */
 	jmp_buf failed;
 	struct failure failure;
 };
@@ -213,7 +214,8 @@ bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct n
 void node_tend(struct sim *s);			/* goes on with starting those that are not serving */
 void world_power_loss(struct sim *s);
 void nodes_spare(struct sim *s);			/* no more kills that are planned */
-void world_check(struct sim *s);		/* S4 */
+void world_check(struct sim *s);		/* S4, of who ran */
+void world_check_segment(struct sim *s);	/* S4 */
 void world_check_polls(struct sim *s);		/* S6 */
 void world_keep_tiny(struct sim *s);		/* cached may have changed its size: it is to have the pages that were planned */
 bool world_is_sized(struct sim *s);		/* S5 */

@@ -201,6 +201,7 @@ void node_tend(struct sim *s)
 		n->p->ports[0].now_ns = s->now;
 		if (node_call(s, n, try_serve, NULL) && n->serving) {
 			s->settled_ns = s->now;
+			n->ran = true;
 			sim_log(s, "%s serves", node_name(i));
 		}
 	}
@@ -229,9 +230,22 @@ static void check_polls(struct sim *s, struct node *n)
 
 void world_check(struct sim *s)
 {
-	for (uint32_t i = 0; i < NR_NODES; i++)
-		if (is_cache(i) && s->node[i].serving)
-			cached_check(s->node[i].p);
+	for (uint32_t i = 0; i < NR_NODES; i++) {
+		if (!is_cache(i) || !s->node[i].serving || !s->node[i].ran)
+			continue;
+		cached_check(s->node[i].p);
+		s->node[i].ran = false;
+	}
+}
+
+static void problem(const char *text, void *arg)
+{
+	sim_fail(arg, "xseg check: %s", text);
+}
+
+void world_check_segment(struct sim *s)
+{
+	xseg_check(s->seg, false, problem, s);
 }
 
 /* Requests that another port's thread is done with, and writes that are slowed. */
@@ -515,11 +529,6 @@ static void read_store(struct sim *s)
 	}
 }
 
-static void problem(const char *text, void *arg)
-{
-	sim_fail(arg, "xseg check: %s", text);
-}
-
 void world_close(struct sim *s)
 {
 	struct xseg_info info;
@@ -528,11 +537,11 @@ void world_close(struct sim *s)
 	read_store(s);
 	for (uint32_t i = NR_NODES; i-- > 0;)
 		node_stop(s, i);
-	xseg_check(s->seg, false, problem, s);
+	world_check_segment(s);
 	clients_close(s, XSEG_CLOSE_FREE_ARENA);
 	for (uint32_t i = NR_NODES; i-- > 0;)
 		forget(s, i);
-	xseg_check(s->seg, false, problem, s);
+	world_check_segment(s);
 	xseg_get_info(s->seg, &info);
 	if (info.free_requests != info.nr_requests || info.free_extents != info.nr_extents || info.free_ports != info.nr_ports ||
 	    info.bad_count)
