@@ -4,7 +4,7 @@
  *   when a child is freed         its part is marked in its parent: else a successor does it again
  *   when a child is sent          its part is not marked: it has been answered, and somebody may have written over it since. Reads are
  *                                 done again: they bring nothing back
- *   when a parent is answered     none of its parts had failed, or it fails
+ *   when a parent is answered     none of its parts had failed or was cut short, or it fails or says so
  *
  * Contract: called with what a peer is about to do; looks at the requests where they stand, and changes nothing.
  */
@@ -41,6 +41,6 @@ void parts_check_send(struct xport *port, const struct xreq *r)
 
 void parts_check_answer(struct xport *port, const struct xreq *r, int64_t result)
 {
-	if (watched && result >= 0 && r->op != XSEG_OP_READ && xseg_req_part_failed(port, r))
+	if (watched && result >= (int64_t)r->size && r->op != XSEG_OP_READ && xseg_req_part_failed(port, r))
 		sim_fail(watched, "a %s is answered well, and a part of it had failed", xseg_op_name(r->op));
 }
