@@ -244,6 +244,8 @@ int64_t drop_clean(struct cport *ps, char *out, size_t size);
 
 /* Asserts every invariant; nobody may be inside (tests, simulator). */
 void cached_check(struct peer *p);
+/* Nothing is under way: each page and list is somewhere. */
+void cached_check_idle(struct peer *p);
 /* For tests of small caches; no thread runs. Keeps all but n of the free pages out of use; cuts some into chunks before, for good,
  * where n is to be room for data alone. */
 void cached_limit_pages(struct peer *p, uint32_t n);

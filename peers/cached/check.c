@@ -163,6 +163,18 @@ static void unlimit_pages(struct cached *k)
 	}
 }
 
+void cached_check_idle(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE + xpool_nr(&k->free_pages) + k->nr_chunk_pages +
+			 k->leaving_chunk_pages + k->nr_out + k->withheld;
+
+	for (uint32_t i = 0; i < p->nr_ports; i++)
+		pages += k->ports[i].nr_magazine;
+	assert(pages == nr_owned(k));
+	assert(xpool_nr(&k->free_lists) == NR_LISTS);
+}
+
 /* One chunk of each is nobody's, so that the page stays cut. */
 void cached_cut_pages(struct peer *p)
 {

@@ -181,10 +181,10 @@ bool pages_wanted(struct cached *k)
 	return !xwaitq_empty(&k->want_owed) || !xwaitq_empty(&k->want_pages);
 }
 
-/* Not while pages are to leave: nobody would find them there. */
+/* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find them there. */
 static bool use_magazine(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >= 8 * MAGAZINE * PEER_MAX_THREADS &&
+	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >= 8 * MAGAZINE * k->peer.nr_ports &&
 	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
 }
 

@@ -133,6 +133,7 @@ void __real_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t 
 void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 {
+	spared_check(ps, o, b, word);
 	fall();
 	__real_bucket_set(ps, o, b, word);
 	fall();

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/cached/cached.h"
 #include "tests/sim/sim.h"
 
 #define AT(field) offsetof(struct plan, field)
@@ -112,7 +113,11 @@ static void choose_caches(struct sim *s)
 	struct plan *p = &s->plan;
 	bool tiny = rng_percent(&s->rng, 65);
 
-	p->cache_pages = tiny ? rng_range(&s->rng, 40, 160) : 0;
+	/* some are as small as a cache can be whose ports have magazines of pages: these are full at times, too */
+	p->magazines = p->threads[NODE_CACHED] <= 2 && rng_one_in(&s->rng, 4);
+	p->cache_pages = !tiny ? 0 : !p->magazines ? rng_range(&s->rng, 40, 160) :
+			 8 * MAGAZINE * p->threads[NODE_CACHED] + rng_range(&s->rng, 30, 100);
+	p->magazines &= tiny;
 	p->max_io = tiny ? 16u << 10 : rng_one_in(&s->rng, 8) ? 1u << 20 : 256u << 10;
 	p->resizable = p->node[NODE_CACHED] && rng_percent(&s->rng, 40);
 	choose_cache(s, NODE_CACHED);
@@ -126,7 +131,8 @@ static void choose_shares(struct sim *s)
 	if (!s->plan.shares || rng_one_in(&s->rng, 3))
 		return;
 	s->plan.wide = true;
-	s->plan.cache_pages = rng_range(&s->rng, 40, 100);
+	if (!s->plan.magazines)
+		s->plan.cache_pages = rng_range(&s->rng, 40, 100);
 	s->plan.max_io = 16u << 10;
 	option(s, NODE_CACHED, "policy=write-back");
 	option(s, NODE_CACHED, "dirty_high=100");
@@ -139,7 +145,8 @@ static void choose_volumes(struct sim *s)
 	struct plan *p = &s->plan;
 	uint32_t bytes;
 
-	p->nr_volumes = rng_range(&s->rng, p->shares ? 2 : 1, rng_one_in(&s->rng, 4) ? MAX_VOLUMES : 3);
+	p->nr_volumes = p->magazines ? rng_range(&s->rng, 4, MAX_VOLUMES) :
+			rng_range(&s->rng, p->shares ? 2 : 1, rng_one_in(&s->rng, 4) ? MAX_VOLUMES : 3);
 	p->object_size = rng_one_in(&s->rng, 3) ? 4u << 20 : 4096u << rng_below(&s->rng, 9);
 	for (uint32_t v = 0; v < p->nr_volumes; v++) {
 		bytes = v < 3 && rng_one_in(&s->rng, 4) ? 1u << 20 : rng_range(&s->rng, 16, 96) * 4096;

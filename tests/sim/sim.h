@@ -12,7 +12,8 @@
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
  *   S4  cached_check() holds after each step, and xseg_check() finds nothing at any moment
- *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum
+ *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum; one at its minimum loses
+ *       nothing to others
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
  *   S8  a part of a split request that was answered is marked before anybody could forget it, is not sent again, and its failure is told
@@ -51,6 +52,7 @@ struct plan {
 	uint32_t threads[NR_NODES];
 	uint32_t nr_volumes, sectors[MAX_VOLUMES];
 	uint32_t object_size;
+	uint32_t magazines;			/* it is so large that ports keep pages of their own */
 	uint32_t cache_pages;			/* of the smallest cache, more of a larger one; 0: as many as it has */
 	uint32_t max_io;			/* bytes */
 	uint32_t nr_clients, depth;
@@ -161,6 +163,7 @@ struct sim {
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
 	bool verbose, leaving;
+	bool dropping;				/* the administrator has the clean data dropped */
 	uint32_t check_every;			/* so many steps the whole segment */
 	jmp_buf failed;
 	struct failure failure;
@@ -254,6 +257,12 @@ void object_name(const struct sim *s, uint32_t volume, uint64_t object, char nam
 void started_watch(struct sim *s);
 void started_check_kill(struct sim *s, struct node *n);
 void started_check_answer(struct xport *port, const struct xreq *r, int64_t result);
+
+/* ---- spared.c: what volumes have for sure (S5) ---- */
+struct cport;
+struct object;
+void spared_watch(struct sim *s);
+void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 
 /* ---- parts.c: parts of split requests (S8) ---- */
 void parts_watch(struct sim *s);

@@ -278,6 +278,7 @@ void admin_replies(struct sim *s)
 	sim_log(s, "admin: -> %" PRIi64, r->result);
 	xseg_req_free(a->port, r);
 	a->r = NULL;
+	s->dropping = false;
 }
 
 static bool admin_idle(struct sim *s)
@@ -300,6 +301,7 @@ void admin_send(struct sim *s, enum node_id id, const char *line)
 	memcpy(xseg_page(s->seg, a->page[0]), line, strlen(line) + 1);
 	a->r->hash = rng_next(&s->rng);
 	sim_log(s, "admin: %s: %s", node_name(id), line);
+	s->dropping = strcmp(line, "drop") == 0;
 	if (xseg_req_submit(a->port, a->r, xseg_peer_find(s->seg, node_name(id))))
 		sim_fail(s, "the admin's request was not taken");
 	xseg_port_flush(a->port);
@@ -369,6 +371,7 @@ void world_open(struct sim *s)
 	s->waits = promise_waits(s);
 	started_watch(s);
 	parts_watch(s);
+	spared_watch(s);
 	s->now = 1000 * SEC;
 	clients_open(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)
@@ -507,6 +510,8 @@ static void node_stop(struct sim *s, enum node_id id)
 	sched_kick(s);
 	sched_run(s, is_quiet);
 	world_check(s);
+	if (is_cache(id))
+		cached_check_idle(n->p);
 	check_free(s, n->p);
 	peer_close(n->p, XSEG_CLOSE_FREE_ARENA);
 	peer_destroy(n->p);

@@ -240,28 +240,24 @@ static void check_leaks(void)
 {
 	struct cached *k = crig.k;
 	struct cport *ps = &k->ports[0];
-	uint32_t pages_used = 0, chunks_used = 0;
+	uint32_t chunks_used = 0;
 
 	for (uint32_t i = 0; i < nr_entries(k); i++) {
 		struct object *o = &k->objects[i];
 
 		if (xcache_state_of(&k->xc, i) == XCACHE_FREE)
 			continue;
-		for (uint32_t b = 0; b < OBJECT_BUCKETS; b++)
-			pages_used += slot_has_page(slot_get(k, o, b));
 		for (uint32_t n = 0; n < OBJECT_CHUNKS; n++)
 			chunks_used += k->entries[i].chunk[n] != 0;
 		assert_int_equal(xcache_state_of(&k->xc, i), XCACHE_ACTIVE);
 		assert_int_equal(xcache_refs(&k->xc, i), 1 + (o->used > 0) + o->listed);
 		assert_false(o->reclaiming || o->waiters || o->through);
 	}
-	assert_int_equal(pages_used + xpool_nr(&k->free_pages) + ps->nr_magazine + k->withheld + k->nr_chunk_pages +
-			 k->leaving_chunk_pages + k->nr_out, nr_owned(k));
+	cached_check_idle(crig.peer);
 	if (k->withheld + k->nr_leaving == 0)
 		assert_int_equal(chunks_used + k->nr_free_chunks, k->nr_chunk_pages * CHUNKS_PER_PAGE);
 	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
 	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
-	assert_int_equal(xpool_nr(&k->free_lists), NR_LISTS);
 	assert_true(xwaitq_empty(&k->want_lists) && !pages_wanted(k) && k->shares.waiting == 0 && xwaitq_empty(&k->want_entries));
 	assert_false(throttle_busy(k));
 	assert_int_equal(k->throttle.out, 0);
