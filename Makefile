@@ -8,6 +8,7 @@
 #   tools/xseg/*.c               build/bin/xseg
 #   bench/xbench/*.c             build/bin/xbench
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
+#   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their headers are
 #   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
@@ -66,7 +67,7 @@ PEER_SRC := $(foreach p,$(PEERS),$(wildcard peers/$(p)/*.c))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(wildcard tools/xseg/*.c)
 XBENCH_SRC := $(wildcard bench/xbench/*.c)
-BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c)
+BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/rivals/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
@@ -92,7 +93,8 @@ BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
        $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
        $(if $(XBENCH_SRC),$(BUILD)/bin/xbench)
-BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru
+BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-rival-socket \
+	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
 	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) $(SCRIBBLE_SRC:tests/fuzz/%.c=$(BUILD)/tests/%)
@@ -176,6 +178,14 @@ $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BASE) $(BUILD)/sources
 	$(link)
+RIVAL := $(BUILD)/obj/bench/rivals/rival
+$(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/bench-rival-rocksdb: private LIBS := -lrocksdb $(LIBS)
+$(BUILD)/bin/bench-rival-leveldb: private LIBS := -lleveldb $(LIBS)
+$(BUILD)/bin/bench-rival-rocksdb $(BUILD)/bin/bench-rival-leveldb: \
+  $(BUILD)/bin/bench-rival-%: $(RIVAL).o $(RIVAL)_lsm.o $(RIVAL)_%.o $(BASE) $(BUILD)/sources
+	$(link)
 $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/sources
 	$(link)
 # A fuzz program has libFuzzer's main, or one that plays the corpus.
@@ -197,7 +207,7 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
-.PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo bench tidy format format-check
+.PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo bench bench-deps tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
 	@tests/lib/deps.sh build check demo bench
 
@@ -239,6 +249,9 @@ demo: ## the main job on real data
 	@tests/lib/deps.sh --quiet build demo
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@BUILD=$(BUILD) bench/demo.sh
+
+bench-deps: ## installs what `make bench` compares with, after saying what
+	@tests/lib/deps.sh build bench rivals
 
 bench: ## every benchmark, side by side in one run, into build/bench
 	@tests/lib/deps.sh --quiet build bench

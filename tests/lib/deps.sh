@@ -1,7 +1,7 @@
 #!/bin/bash
 # deps.sh - finds which Debian packages are missing, says why they are wanted, and installs them.
 #
-# Usage: tests/lib/deps.sh [--quiet | --list] GROUP...     groups: build check demo bench tidy fuzz
+# Usage: tests/lib/deps.sh [--quiet | --list] GROUP...     groups: build check demo bench rivals tidy fuzz
 #   --quiet   not a word when nothing is missing
 #   --list    only says what is missing, on stderr; exit 1 if anything is
 # A package may be written a|b: either will do, and the first one is installed.
@@ -26,6 +26,13 @@ check,demo,bench    procps            finds and ends processes in the test scrip
 check               groff-base        test of the manual pages
 demo,bench          fio               the load generator to compare with
 demo,bench          gnuplot-nox       plots
+rivals              nbdkit            bench/rivals.sh: what else there is
+rivals              qemu-utils        the same: qemu-nbd
+rivals              memcached         the same
+rivals              redis-server      the same
+rivals              librocksdb-dev    the same: RocksDB
+rivals              libleveldb-dev    the same: LevelDB
+bench               valgrind          bench/scale.sh: counts instructions and cache lines
 tidy                clang-format      formatting
 tidy                clang-tidy        static analysis
 tidy                cppcheck          static analysis

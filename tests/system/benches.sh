@@ -80,6 +80,16 @@ bench()
 }
 
 bench limits 37 12 "runs.tsv:11:37 results.tsv:8:38" limits.png
+# Of the rivals, those that are here.
+rivals=(cached filed)
+runs=6
+for rival in redis-server:redis memcached:memcached bench-rival-rocksdb:rocksdb bench-rival-leveldb:leveldb; do
+	PATH=$PATH:/usr/sbin command -v "${rival%:*}" >/dev/null || continue
+	rivals+=("${rival#*:}")
+	runs=$((runs + 4))
+done
+export BENCH_RIVALS="${rivals[*]}"
+bench rivals $runs 6 "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
 bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 8 4 "runs.tsv:8:8 results.tsv:12:5" overhead.png

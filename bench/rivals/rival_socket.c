@@ -1,0 +1,223 @@
+/* rival_socket.c - one connection to a server over a socket of the machine, with so many requests in flight: redis by its RESP,
+ * memcached by its text protocol. Both answer in order.
+ *
+ * A round takes what answers have come, and sends as many requests again by one send().
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "bench/rivals/rival.h"
+
+#define REQUEST_BYTES	(VALUE_BYTES + 128u)	/* a request or an answer at most */
+
+struct flight {
+	uint64_t block, ns;
+};
+
+struct client {
+	const struct rival_options *o;
+	struct rival_result *result;
+	struct rival_clock clock;
+	int fd;
+	uint64_t random, nr_blocks, next_fill;
+	struct flight flight[MAX_DEPTH];	/* a ring: [asked % MAX_DEPTH] is the next one */
+	uint64_t asked, answered;
+	char *out, *in;
+	size_t nr_out, nr_in;
+	uint8_t value[VALUE_BYTES];
+};
+
+static bool writes(const struct client *c)
+{
+	return c->o->fill || c->o->rw == RANDWRITE;
+}
+
+static int connect_to(struct client *c, struct xseg_error *err)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+
+	if (strlen(c->o->path) >= sizeof(to.sun_path))
+		return xseg_fail(err, -EINVAL, "the name of the socket is too long");
+	memcpy(to.sun_path, c->o->path, strlen(c->o->path) + 1);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)))
+		return xseg_fail(err, -errno, "no connection to %s: %s", c->o->path, strerror(errno));
+	return 0;
+}
+
+/* ---- requests ---------------------------------------------------------------------------- */
+
+static void put_text(struct client *c, const char *text, size_t len)
+{
+	memcpy(c->out + c->nr_out, text, len);
+	c->nr_out += len;
+}
+
+static void put_request(struct client *c, uint64_t block)
+{
+	char key[KEY_BYTES], text[96];
+	size_t len = rival_key(key, block);
+	int n;
+
+	if (c->o->protocol == REDIS && writes(c))
+		n = snprintf(text, sizeof(text), "*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%u\r\n", len, key, VALUE_BYTES);
+	else if (c->o->protocol == REDIS)
+		n = snprintf(text, sizeof(text), "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", len, key);
+	else if (writes(c))
+		n = snprintf(text, sizeof(text), "set %s 0 0 %u\r\n", key, VALUE_BYTES);
+	else
+		n = snprintf(text, sizeof(text), "get %s\r\n", key);
+	put_text(c, text, (size_t)n);
+	if (writes(c)) {
+		rival_value(c->value, block);
+		put_text(c, (const char *)c->value, VALUE_BYTES);
+		put_text(c, "\r\n", 2);
+	}
+}
+
+static void ask(struct client *c, uint64_t now)
+{
+	uint64_t block = c->o->fill ? c->next_fill++ : rival_next_block(&c->random, c->nr_blocks);
+
+	c->flight[c->asked++ % MAX_DEPTH] = (struct flight){ block, now };
+	put_request(c, block);
+}
+
+static int send_all(struct client *c, struct xseg_error *err)
+{
+	size_t sent = 0;
+
+	while (sent < c->nr_out) {
+		ssize_t n = send(c->fd, c->out + sent, c->nr_out - sent, MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR)
+			return xseg_fail(err, -errno, "the server cannot be written to: %s", strerror(errno));
+		sent += n > 0 ? (size_t)n : 0;
+	}
+	c->nr_out = 0;
+	return 0;
+}
+
+/* ---- answers ----------------------------------------------------------------------------- */
+
+/* The length of the answer at `at`, of which `room` bytes are there; 0 when it is not complete. *value: its value. */
+static size_t parse_answer(const struct client *c, const char *at, size_t room, const char **value)
+{
+	const char *end = memchr(at, '\n', room);
+	size_t line, tail = c->o->protocol == REDIS ? 2 : 7;	/* "\r\n", and "END\r\n" after it */
+
+	*value = NULL;
+	if (!end)
+		return 0;
+	line = (size_t)(end - at) + 1;
+	if (*at != '$' && *at != 'V')
+		return line;				/* no value: what a write gets, a miss, an error */
+	if (*at == '$' && at[1] == '-')
+		return line;
+	if (room < line + VALUE_BYTES + tail)
+		return 0;
+	*value = end + 1;
+	return line + VALUE_BYTES + tail;
+}
+
+static bool is_right(const struct client *c, const char *answer, const char *value, uint64_t block)
+{
+	if (!writes(c))
+		return value && rival_value_is(value, VALUE_BYTES, block);
+	return !strncmp(answer, "+OK", 3) || !strncmp(answer, "STORED", 6);
+}
+
+/* Takes what answers there are; returns how many. */
+static uint32_t take_answers(struct client *c, uint64_t now)
+{
+	size_t at = 0, len;
+	const char *value;
+	uint32_t n = 0;
+
+	while ((len = parse_answer(c, c->in + at, c->nr_in - at, &value)) != 0) {
+		struct flight *f = &c->flight[c->answered++ % MAX_DEPTH];
+
+		assert(c->answered <= c->asked);
+		c->result->wrong += !is_right(c, c->in + at, value, f->block);
+		if (c->clock.counting)
+			xhist_record(&c->result->lat, now - f->ns);
+		at += len;
+		n++;
+	}
+	memmove(c->in, c->in + at, c->nr_in - at);
+	c->nr_in -= at;
+	return n;
+}
+
+static int receive(struct client *c, struct xseg_error *err)
+{
+	ssize_t n = recv(c->fd, c->in + c->nr_in, MAX_DEPTH * REQUEST_BYTES - c->nr_in, 0);
+
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n <= 0)
+		return xseg_fail(err, -EIO, "the server closed the connection");
+	c->nr_in += (size_t)n;
+	return 0;
+}
+
+static bool is_over(struct client *c, uint64_t now, uint32_t n)
+{
+	if (c->o->fill)
+		return c->next_fill == c->nr_blocks;
+	return !rival_count(&c->clock, c->result, now, n);
+}
+
+static int load(struct client *c, struct xseg_error *err)
+{
+	bool over = false;
+	int rc = 0;
+
+	rival_clock_start(&c->clock, c->o);
+	for (uint32_t i = 0; i < c->o->iodepth && c->next_fill < c->nr_blocks; i++)
+		ask(c, rival_now_ns());
+	while (!rc && c->answered < c->asked) {
+		uint64_t now;
+		uint32_t n;
+
+		rc = send_all(c, err);
+		if (!rc)
+			rc = receive(c, err);
+		now = rival_now_ns();
+		n = take_answers(c, now);
+		over = over || is_over(c, now, n);
+		for (uint32_t i = 0; i < n && !over && c->next_fill < c->nr_blocks; i++)
+			ask(c, now);
+	}
+	return rc;
+}
+
+int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr, struct xseg_error *err)
+{
+	struct client c = { .o = o, .result = result, .fd = -1, .random = o->randseed, .nr_blocks = o->size / VALUE_BYTES };
+	int rc;
+
+	*nr = 1;
+	rival_pin(o, 0);
+	memset(c.value, 0x5a, sizeof(c.value));
+	c.out = malloc(MAX_DEPTH * REQUEST_BYTES);
+	c.in = malloc(MAX_DEPTH * REQUEST_BYTES);
+	if (c.out && c.in)
+		rc = connect_to(&c, err);
+	else
+		rc = xseg_fail(err, -ENOMEM, "no memory");
+	if (!rc)
+		rc = load(&c, err);
+	free(c.out);
+	free(c.in);
+	if (c.fd >= 0)
+		close(c.fd);
+	return rc;
+}
