@@ -4,11 +4,12 @@
 # Out: the report; and into the file `results`, for plots: KIND OBJECTS IOPS RATIO LOWEST HIGHEST
 BEGIN {
 	FS = OFS = "\t"
-	nr_kinds = split("read write cold slow", kind, " ")
-	split("0.7 0.7 0.7 0.9", bar, " ")
+	nr_kinds = split("read write cold coldwrite slow", kind, " ")
+	split("0.7 0.7 0.7 0.7 0.9", bar, " ")
 	name["read"] = "hits, reads"
 	name["write"] = "hits, writes"
 	name["cold"] = "cold cache, reads"
+	name["coldwrite"] = "cold cache, writes"
 	name["slow"] = "cold cache over 1 ms, reads"
 }
 

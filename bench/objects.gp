@@ -12,7 +12,7 @@ set yrange [0:*]
 set xlabel "objects"
 set ylabel "rate, to that with the fewest objects"
 set output out."/objects.png"
-kinds = "read write cold slow"
-titles = "'hits, reads' 'hits, writes' 'cold cache, reads' 'cold cache over 1 ms, reads'"
+kinds = "read write cold coldwrite slow"
+titles = "'hits, reads' 'hits, writes' 'cold cache, reads' 'cold cache, writes' 'cold cache over 1 ms, reads'"
 rows(kind) = sprintf("<awk -F '\\t' '$1 == \"%s\"' %s", kind, data)
-plot for [i=1:4] rows(word(kinds, i)) using 2:4:5:6 with yerrorlines linewidth 2 title word(titles, i)
+plot for [i=1:5] rows(word(kinds, i)) using 2:4:5:6 with yerrorlines linewidth 2 title word(titles, i)

@@ -1,19 +1,20 @@
 #!/bin/bash
-# objects.sh - what many small objects cost against few large ones, over the same set of pages.
+# objects.sh - what many small objects cost against few large ones, over the same set of pages, cold and warm.
 #
 # Usage: bench/objects.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.5, of one run)
 #
-# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4 MiB, of 32 KiB and
-# of 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M. Blocks of 4 KiB at random, by copy, with 16 in flight:
-#   cold    reads of the first half of the set while the cache is empty: all but the few that come twice are loaded, and
-#           each of a new object makes an entry; memd has no delay
-#   slow    the same of the second half, while memd takes 1 ms
-#   read    hits, after the whole set was written once in sequence
-#   write   the same
+# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4 MiB, and of 32, 16, 8
+# and 4 KiB: of 4 GiB these are 1 K, 128 K, 256 K, 512 K and 1 M. Blocks of 4 KiB at random, by copy, with 16 in flight:
+#   cold       reads of the first quarter of the set while the cache is empty: all but those that come twice are loaded, and
+#              each of a new object makes an entry; memd has no delay
+#   coldwrite  writes of the second quarter, the same
+#   slow       reads of the second half, the same, while memd takes 1 ms
+#   read       hits, after the whole set was written once in sequence
+#   write      the same
 # Everything but the client is in one reactor, and the cache holds the whole set and flushes nothing by itself. memd
-# holds nothing: what was never written reads as zeroes. Each round runs the three cuts one after the other, each on a
-# stack of its own; ratios are to the largest objects in the same round, and figures are medians of the rounds.
+# holds nothing: what was never written reads as zeroes. Each round runs the cuts one after the other, each on a stack of its own,
+# every second round the other way round; ratios are to the largest objects in the same round, and figures are medians of the rounds.
 #
 # In $BUILD/bench/objects: raw/OBJECTS-KIND-run.ROUND.json; from these alone runs.tsv, results.tsv (medians), report.txt
 # and the plot are made.
@@ -21,14 +22,14 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-1}
+seconds=${BENCH_SECONDS:-0.5}
 set_mib=4096
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
 	seconds=${BENCH_SECONDS:-0.3}
 	set_mib=128
 fi
-object_kibs=(4096 32 4)
+object_kibs=(4096 32 16 8 4)
 
 # ---- one run ----
 
@@ -64,8 +65,10 @@ run_cut()	# OBJECT_KIB ROUND
 {
 	local nr=$((set_mib * 1024 / $1)) rw
 	stack_of $nr
-	xbench_on "$1" "$raw/$nr-cold-run.$2.json" --rw=randread --size=$((set_mib / 2))M \
-		--number_ios=$((set_mib * 32)) --randseed="$2"
+	xbench_on "$1" "$raw/$nr-cold-run.$2.json" --rw=randread --size=$((set_mib / 4))M \
+		--number_ios=$((set_mib * 24)) --randseed="$2"
+	xbench_on "$1" "$raw/$nr-coldwrite-run.$2.json" --rw=randwrite --size=$((set_mib / 4))M \
+		--offset=$((set_mib / 4))M --number_ios=$((set_mib * 24)) --randseed="$2"
 	quietly xseg peer set memd latency=1ms
 	xbench_on "$1" "$raw/$nr-slow-run.$2.json" --rw=randread --offset=$((set_mib / 2))M \
 		--size=$((set_mib / 2))M --runtime="$run_time" --ramp_time=50ms --randseed="$2"
@@ -83,6 +86,18 @@ run_cut()	# OBJECT_KIB ROUND
 	quietly xseg down --force
 }
 
+# in_turn ROUND WORD...: every second round the other way round, for what comes first on a machine may be slower
+in_turn()
+{
+	local round=$1
+	shift
+	if [ $((round % 2)) = 1 ]; then
+		printf '%s\n' "$@"
+	else
+		printf '%s\n' "$@" | tac
+	fi
+}
+
 # ---- what came out ----
 
 # One line a run: OBJECTS KIND ROUND IOPS MEAN_NS ERRORS
@@ -93,7 +108,7 @@ collect()
 		name=$(basename "$file" .json)
 		jq -r --arg name "${name/-run./ }" '
 			($name | gsub("-"; " ") | split(" ")) as $n |
-			.jobs[0] | (if $n[1] == "write" then .write else .read end) as $j |
+			.jobs[0] | (if $n[1] == "write" or $n[1] == "coldwrite" then .write else .read end) as $j |
 			$n + [$j.iops, $j.lat_ns.mean, .error] | @tsv' "$file" || fail "$file is damaged"
 	done
 }
@@ -114,10 +129,10 @@ choose_time
 choose_set
 bench_begin objects xseg xseg-host xbench
 minutes=$(awk -v r="$runs" -v s="$seconds" -v m="$set_mib" \
-	'BEGIN { printf "%d", r * 3 * (3 * s + m / 400 + 2) / 60 + 1 }')
-echo "bench: 4 points on 3 cuts of $set_mib MiB, $runs rounds: about $minutes minutes"
+	'BEGIN { printf "%d", r * 5 * (3 * s + m / 400 + 2) / 60 + 1 }')
+echo "bench: 5 points on ${#object_kibs[@]} cuts of $set_mib MiB, $runs rounds: about $minutes minutes"
 for round in $(seq "$runs"); do
-	for kib in "${object_kibs[@]}"; do
+	for kib in $(in_turn "$round" "${object_kibs[@]}"); do
 		echo "round $round of $runs: $((set_mib * 1024 / kib)) objects ..."
 		run_cut "$kib" "$round"
 	done
