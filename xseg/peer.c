@@ -89,6 +89,7 @@ void xs_mark_dead(struct xseg *seg, int fd)
 		if (!peer_serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
 			continue;
 		word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
+		XKILL(DEAD_MARKED);
 		found = true;
 	}
 	if (!found)
@@ -153,6 +154,7 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
 	for (unsigned i = 0; i < 8; i++)
 		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
+	XKILL(CLIENT_RELEASED);
 	word_set(p, XSEG_PEER_FREE, 0, peer_gen(word_get(p)));
 }
 

@@ -370,9 +370,12 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 		parent_forget(sh);
 	}
 	/* acq_rel: as in place_move() */
-	return atomic_compare_exchange_strong_explicit(&sh->place, &place,
-						       place_word(XSEG_REQ_FREE, port, 0, place_seq(place) + 1),
-						       memory_order_acq_rel, memory_order_relaxed);
+	if (!atomic_compare_exchange_strong_explicit(&sh->place, &place,
+						     place_word(XSEG_REQ_FREE, port, 0, place_seq(place) + 1),
+						     memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	XKILL(REQ_HOMED);
+	return true;
 }
 
 void xseg_req_part_set_done(struct xport *port, const struct xreq *child)

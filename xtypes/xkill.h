@@ -42,6 +42,9 @@
 	X(EXTENT_TAKEN, "one of some extents is the peer's") \
 	X(ARENA_MARKED, "an arena's extents are the peer's; it is not committed") \
 	X(EXTENT_GIVEN, "an extent of pages is given back") \
+	X(DEAD_MARKED, "a dead peer's word says DEAD; nobody was told") \
+	X(REQ_HOMED, "a request of who is dead is FREE; others of the same are not") \
+	X(CLIENT_RELEASED, "a dead client's memory and ports are given back; its name is not") \
 	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \
 	/* cached: buckets */ \
 	X(OWNER_STORED, "a page bears its bucket's name; the slot does not have it") \
@@ -67,6 +70,7 @@
 	X(PAGE_COPIED, "a bucket's data is in another page; the slot has the old one") \
 	X(SIZE_STORED, "the size that is asked for is stored; nothing of it is done") \
 	X(VOLUME_NAMED, "a volume's record has its name; it has no id") \
+	X(VOLUME_SET, "a volume's settings are stored; nobody was told") \
 	X(HEAD_WRITTEN, "an arena's head is written; it is not ready") \
 	X(RELOADED_SLOT, "a successor has rewritten some of the slots") \
 	X(RELOADED, "a successor has rewritten all slots, and not opened yet") \

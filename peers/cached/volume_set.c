@@ -18,6 +18,7 @@
 #include "peers/cached/cached.h"
 #include "peers/common/kv.h"
 #include "peers/common/opt.h"
+#include "xtypes/xkill.h"
 
 /* Writes the reason and returns its code. */
 #define REASON(t, code, ...) (kv_add((t), __VA_ARGS__), (code))
@@ -216,6 +217,7 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 		return rc;
 	/* release: partner is the acquire in volume_settings() */
 	atomic_store_explicit(&k->volumes[rec].settings, word, memory_order_release);
+	XKILL(VOLUME_SET);
 	settings_share(word, &min, &max);
 	share_set(k, rec, min, max);
 	switch_policy(k, rec, old, word);
