@@ -39,7 +39,9 @@ struct xseg {
 	char *stack;
 	uint8_t *pages;
 	uint32_t nr_pages;
-	struct xreq *views;		/* private copies of requests, by index */
+	/* Private copies of requests, by index: a port's own, and below them those that a port has got from others. They are two, so
+	 * that what an origin knows of its request stays what it wrote, also when who has it is a part of this process. */
+	struct xreq *views;
 	char name[XSEG_NAME_MAX];
 };
 
@@ -184,6 +186,22 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
 void xs_views_forget(struct xport *port);
 bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state);
+
+/* The origin's view of a request, and the holder's. */
+static inline struct xreq *view_own(struct xseg *seg, uint32_t index)
+{
+	return &seg->views[index];
+}
+
+static inline struct xreq *view_held(struct xseg *seg, uint32_t index)
+{
+	return &seg->views[seg->geo.nr_requests + index];
+}
+
+static inline size_t views_bytes(const struct xseg *seg)
+{
+	return 2 * seg->geo.nr_requests * sizeof(struct xreq);
+}
 
 /* ---- bell.c ---- */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);

@@ -459,7 +459,7 @@ uint32_t xseg_peer_adopt(struct xseg_peer *peer,
 		for (uint32_t k = port->req_first; k < port->req_first + port->req_nr; k++) {
 			if (!is_out(peer->seg, k))
 				continue;
-			struct xreq *r = &peer->seg->views[k];
+			struct xreq *r = view_own(peer->seg, k);
 
 			sent->index = k;
 			/* for xs_req_accept(): its answer is one to us */
@@ -491,7 +491,7 @@ static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_st
 {
 	uint64_t w = atomic_load_explicit(&peer->seg->reqs[index].place, memory_order_acquire);
 	struct xport *port = place_state(w) == want ? own_port(peer, place_port(w)) : NULL;
-	struct xreq *r = &peer->seg->views[index];
+	struct xreq *r = view_held(peer->seg, index);
 
 	if (!port || place_gen(w) == port->generation || !xs_req_take(port, r, index, w, want))
 		return;

@@ -22,7 +22,7 @@
  *   R1  each edge is one compare-and-swap from the exact old word: of two who try, one fails and lets go
  *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
  *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
- *       made it the holder (xs_req_copy_in), and checks there
+ *       made it the holder (xs_req_copy_in), and checks there. The origin's view of it is another one, and stays what it wrote
  *   R4  a private copy has one holder in its process, and an answer is taken only of what is out: whatever somebody scribbles into
  *       places and lanes, nobody is handed what another part of the process has, or an answer that it did not ask for
  *
@@ -180,14 +180,14 @@ static void set_holder(struct xreq *r, const struct xport *port)
 
 void xs_views_forget(struct xport *port)
 {
-	for (uint32_t i = 0; i < port->seg->geo.nr_requests; i++) {
+	for (uint32_t i = 0; i < 2 * port->seg->geo.nr_requests; i++) {
 		struct xreq *r = &port->seg->views[i];
 
 		if (atomic_load_explicit(&r->holder, memory_order_relaxed) == port->index + 1)
 			set_holder(r, NULL);
 	}
 	for (uint32_t i = 0; i < port->req_nr; i++)
-		port->seg->views[port->req_first + i].out = false;
+		view_own(port->seg, port->req_first + i)->out = false;
 }
 
 /* Moves a request from exactly `place` to (state, port); only then is the view ours to write. */
@@ -230,11 +230,11 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 	place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
 	if (place_seq(place) != (uint32_t)(offer >> 32))
 		return NULL;
-	r = &port->seg->views[index];
 	if (queue == QUEUE_REPLY) {
 		if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index ||
 		    index < port->req_first || index - port->req_first >= port->req_nr)
 			return NULL;
+		r = view_own(port->seg, index);
 		if (!r->out) {
 			xs_count_bad(port->seg);
 			return NULL;
@@ -246,6 +246,7 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 	}
 	if (place_state(place) != XSEG_REQ_PRIVATE && place_state(place) != XSEG_REQ_AT)
 		return NULL;
+	r = view_held(port->seg, index);
 	if (!xs_req_take(port, r, index, place, XSEG_REQ_AT))
 		return NULL;
 	XKILL(REQ_ACCEPTED);
@@ -259,7 +260,7 @@ struct xreq *xseg_req_alloc(struct xport *port)
 
 	if (index == XPOOL_NONE)
 		return NULL;
-	r = &port->seg->views[index];
+	r = view_own(port->seg, index);
 	r->index = index;
 	r->place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
 	r->state = place_state(r->place);

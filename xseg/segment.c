@@ -449,7 +449,7 @@ static int attach_fd(int fd, const char *name, unsigned flags, struct xseg **out
 	if (flags & XSEG_ATTACH_POPULATE)
 		madvise(seg->base, seg->geo.total_bytes, MADV_POPULATE_WRITE);
 	if (!seg->observer) {
-		seg->views = calloc(seg->geo.nr_requests, sizeof(*seg->views));
+		seg->views = calloc(1, views_bytes(seg));
 		rc = seg->views ? xs_member_join(seg) : -ENOMEM;
 		if (rc) {
 			xseg_fail(err, rc, rc == -EUSERS ? "segment '%s' has no place for another process (%u are attached)" :

@@ -298,9 +298,8 @@ struct xreq {
 	uint64_t place;				/* libxseg's: the exact place word */
 	_Atomic uint16_t holder;		/* libxseg's: port + 1 of this process that has it; 0: none has */
 	bool out;				/* libxseg's: submitted by a port of this process, or adopted, and not back */
-	void *cookie;				/* the origin's: kept while the request is out, whoever has it */
-	/* The holder's, between accepting and answering or sending on. Another peer of this process may
-	 * use them while the request is out. */
+	void *cookie;				/* the origin's: kept while the request is out */
+	/* Free for who has it: its origin, or its holder between accepting and answering or sending on. */
 	struct xreq *next;
 	void *user;
 	uint64_t stamp_ns;

@@ -65,7 +65,7 @@ void rig_begin(void)
 		segment_make(&tables);
 	seg = rig.seg;
 	memcpy(seg->base, tables, seg->geo.off_pages);
-	memset(seg->views, 0, seg->geo.nr_requests * sizeof(*seg->views));
+	memset(seg->views, 0, views_bytes(seg));
 	rig = (struct rig){ .seg = seg, .now_ns = 1000 * RIG_S };
 }
 

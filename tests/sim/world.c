@@ -353,7 +353,7 @@ static struct xseg *segment(struct sim *s)
 			if (seg->extents[i].dirty)
 				memset(xseg_page(seg, i * XSEG_EXTENT_PAGES), 0, XSEG_EXTENT_SIZE);
 		memcpy(seg->base, tables, seg->geo.off_pages);
-		memset(seg->views, 0, seg->geo.nr_requests * sizeof(*seg->views));
+		memset(seg->views, 0, views_bytes(seg));
 		return seg;
 	}
 	if (xseg_create_private(&cfg, &seg, &err))

@@ -191,7 +191,7 @@ static void a_backlog_drops_what_went_another_way(void **state)
 
 			assert_int_equal(xseg_req_submit(c, r, xseg_peer_index(other)), 0);
 			xseg_port_flush(c);
-			assert_ptr_equal(segrig_request(o), r);
+			r = segrig_request_is(o, r);
 			segrig_answer(o, r, 0);
 			xseg_req_free(c, segrig_reply(c));
 		}

@@ -64,7 +64,7 @@ static void good_requests_of_a_batch_with_bad_ones_are_received(void **state)
 		seg->reqs[r[i]->index].op = 99;
 	assert_int_equal(xseg_port_receive(s, out, 8), 4);
 	for (unsigned i = 0; i < 4; i++) {
-		assert_ptr_equal(out[i], r[2 * i + 1]);
+		assert_int_equal(out[i]->index, r[2 * i + 1]->index);
 		xseg_req_answer(s, out[i], 4096);
 	}
 	xseg_port_flush(s);

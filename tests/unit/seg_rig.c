@@ -196,6 +196,22 @@ struct xreq *segrig_reply(struct xport *port)
 	return r;
 }
 
+struct xreq *segrig_request_is(struct xport *port, const struct xreq *sent)
+{
+	struct xreq *r = segrig_request(port);
+
+	assert_int_equal(r->index, sent->index);
+	return r;
+}
+
+struct xreq *segrig_reply_is(struct xport *port, const struct xreq *sent)
+{
+	struct xreq *r = segrig_reply(port);
+
+	assert_int_equal(r->index, sent->index);
+	return r;
+}
+
 void segrig_nothing(struct xport *port)
 {
 	struct xreq *r;

@@ -53,6 +53,9 @@ struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, u
 /* The one that must be there, or that nothing is. */
 struct xreq *segrig_request(struct xport *port);
 struct xreq *segrig_reply(struct xport *port);
+/* The same; it is the one that was sent, in the view of who has it now. */
+struct xreq *segrig_request_is(struct xport *port, const struct xreq *sent);
+struct xreq *segrig_reply_is(struct xport *port, const struct xreq *sent);
 void segrig_nothing(struct xport *port);
 void segrig_answer(struct xport *port, struct xreq *r, int64_t result);
 

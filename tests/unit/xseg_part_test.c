@@ -14,7 +14,7 @@ static void splitter_open(void)
 	splitter = segrig_server(seg, "volumed", 1, 16);
 	u = segrig_port(splitter);
 	parent = segrig_send(c, XSEG_OP_WRITE, 0, xseg_peer_index(splitter));
-	assert_ptr_equal(segrig_request(u), parent);
+	parent = segrig_request_is(u, parent);
 }
 
 /* A child for the part, offered to the server. */
@@ -62,7 +62,7 @@ static void a_part_whose_answer_nobody_took_is_done(void **state)
 	(void)state;
 	splitter_open();
 	child = child_send();
-	assert_ptr_equal(segrig_request(s), child);
+	child = segrig_request_is(s, child);
 	segrig_answer(s, child, 0);
 	splitter_dies();
 	expect_part(true, false);
@@ -75,9 +75,9 @@ static void a_part_whose_answer_was_taken_and_not_looked_at_is_done(void **state
 	(void)state;
 	splitter_open();
 	child = child_send();
-	assert_ptr_equal(segrig_request(s), child);
+	child = segrig_request_is(s, child);
 	segrig_answer(s, child, -5);
-	assert_ptr_equal(segrig_reply(u), child);
+	child = segrig_reply_is(u, child);
 	splitter_dies();
 	expect_part(true, true);
 }
@@ -102,7 +102,7 @@ static void a_part_that_is_accepted_during_the_repair_is_done_when_it_is_answere
 	splitter_open();
 	child = child_send();
 	at_rest = segrig_place(seg, child);
-	assert_ptr_equal(segrig_request(s), child);
+	child = segrig_request_is(s, child);
 	assert_false(xs_req_home(seg, child->index, at_rest, place_port(at_rest)));
 	splitter_dies();
 	assert_int_equal(xseg_peer_orphans(splitter), 1);
@@ -118,14 +118,14 @@ static void a_part_of_before_is_not_marked_in_another_request(void **state)
 	(void)state;
 	splitter_open();
 	child = child_send();
-	assert_ptr_equal(segrig_request(s), child);
+	child = segrig_request_is(s, child);
 	segrig_answer(s, child, 0);
-	assert_ptr_equal(segrig_reply(u), child);
+	child = segrig_reply_is(u, child);
 	xseg_req_free(u, child);
 	segrig_answer(u, parent, 4096);
 	xseg_req_free(c, segrig_reply(c));
-	assert_ptr_equal(segrig_send(c, XSEG_OP_WRITE, 0, xseg_peer_index(splitter)), parent);
-	assert_ptr_equal(segrig_request(u), parent);
+	parent = segrig_send(c, XSEG_OP_WRITE, 0, xseg_peer_index(splitter));
+	parent = segrig_request_is(u, parent);
 	again = xseg_req_alloc(u);
 	assert_ptr_equal(again, child);
 	splitter_dies();

@@ -159,10 +159,10 @@ static void a_successor_takes_over_started_then_applied_then_waiting_requests(vo
 		r[i] = segrig_send(c, XSEG_OP_WRITE, i * XSEG_PAGE_SIZE, to);
 	assert_int_equal(xseg_port_receive(s, out, 8), 8);
 	for (unsigned i = 0; i < 6; i++)
-		xseg_req_start(s, r[i]);
+		xseg_req_start(s, out[i]);
 	for (unsigned i = 0; i < 3; i++)
-		xseg_req_apply(s, r[i]);
-	xseg_req_answer(s, r[0], 4096);		/* never published */
+		xseg_req_apply(s, out[i]);
+	xseg_req_answer(s, out[0], 4096);	/* never published */
 	r[8] = segrig_send(c, XSEG_OP_WRITE, 8 * XSEG_PAGE_SIZE, to);
 	abandon(server);
 
@@ -179,10 +179,10 @@ static void a_successor_takes_over_started_then_applied_then_waiting_requests(vo
 		assert_int_equal(place_gen(t.r[i]->place), server->generation);
 		assert_int_equal(t.r[i]->size, XSEG_PAGE_SIZE);
 	}
-	assert_ptr_equal(segrig_reply(c), r[0]);
+	r[0] = segrig_reply_is(c, r[0]);
 	assert_int_equal(r[0]->result, 4096);
 	xseg_peer_serve(server);
-	assert_ptr_equal(segrig_request(s), r[8]);
+	r[8] = segrig_request_is(s, r[8]);
 	xseg_req_answer(s, r[8], 4096);
 	for (unsigned i = 0; i < 7; i++)
 		xseg_req_answer(s, t.r[i], 4096);
@@ -198,7 +198,7 @@ static void a_stopped_server_leaves_its_requests_to_its_successor_too(void **sta
 	struct segrig_taken t = { 0 };
 
 	(void)state;
-	assert_ptr_equal(segrig_request(segrig_port(server)), r);
+	r = segrig_request_is(segrig_port(server), r);
 	close_peer(server);
 	server = segrig_open(seg, "memd", 1, 0);
 	xseg_peer_recover(server, segrig_take, &t);
@@ -253,7 +253,7 @@ static void what_a_dead_server_left_damaged_is_answered_eproto(void **state)
 	struct segrig_taken t = { 0 };
 
 	(void)state;
-	assert_ptr_equal(segrig_request(segrig_port(server)), r);
+	r = segrig_request_is(segrig_port(server), r);
 	seg->reqs[r->index].page[0] = 0xffffff;
 	abandon(server);
 	server = segrig_open(seg, "memd", 1, 0);
@@ -273,7 +273,7 @@ static void a_successor_waits_for_what_its_predecessor_has_at_others(void **stat
 	for (unsigned i = 0; i < 4; i++)
 		r[i] = segrig_send(segrig_port(upper), XSEG_OP_WRITE, 0, to);
 	for (unsigned i = 0; i < 3; i++)
-		assert_ptr_equal(segrig_request(s), r[i]);
+		r[i] = segrig_request_is(s, r[i]);
 	xseg_req_start(s, r[1]);
 	xseg_req_answer(s, r[2], 4096);
 	assert_non_null(xseg_req_alloc(segrig_port(upper)));
@@ -310,7 +310,7 @@ static void a_dead_client_is_swept_when_its_last_request_is_answered(void **stat
 		for (unsigned i = 0; i < 4; i++)
 			r[i] = segrig_send(c, XSEG_OP_WRITE, 0, to);
 		for (unsigned i = 0; i < 3; i++)
-			assert_ptr_equal(segrig_request(s), r[i]);
+			r[i] = segrig_request_is(s, r[i]);
 		xseg_req_start(s, r[1]);
 		segrig_answer(s, r[2], 4096);
 		if (how)
@@ -337,7 +337,7 @@ static void the_name_of_a_dead_client_is_free_once_it_has_nothing_out(void **sta
 	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, to);
 
 	(void)state;
-	assert_ptr_equal(segrig_request(s), r);
+	r = segrig_request_is(s, r);
 	abandon(client);
 	assert_int_equal(segrig_open_fails(seg, "me", "client", 1, 16), -EEXIST);
 	segrig_answer(s, r, 4096);
