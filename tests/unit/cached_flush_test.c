@@ -1,5 +1,6 @@
 /* cached_flush_test - from dirty to clean: errors, FLUSH and its promise (peers/cached/flush.c). */
 #include "tests/unit/cached_rig.h"
+#include "xseg/internal.h"
 
 static uint32_t held_write(void)
 {
@@ -57,6 +58,32 @@ static void a_short_flush_is_an_error(void **state)
 	crig_pass(CRIG_S);
 	crig_hold(false);
 	assert_true(crig_stored("a", 0, B(2), 5));
+}
+
+/* Whoever does that harms what is written, and nothing else: the cache knows by itself which pages it has sent. */
+static void a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_other(void **state)
+{
+	uint32_t nr = 0;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig.now_ns += 2 * CRIG_MS;
+	crig_step_poll();
+	for (uint32_t i = 0; i < crig.seg->geo.nr_requests; i++) {
+		struct xs_req *r = &crig.seg->reqs[i];
+
+		if (r->origin == crig.peer->ports[0].port->index && place_state(atomic_load(&r->place)) == XSEG_REQ_PRIVATE) {
+			r->page[0] ^= 1;
+			nr++;
+		}
+	}
+	assert_int_equal(nr, 1);
+	crig_settle();
+	assert_int_equal(crig_nr_calls(), 1);
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	assert_int_equal(crig_state("a", 1), BUCKET_VALID);
+	crig_expect_data("a", 0, B(2), 5);
 }
 
 static void an_object_whose_flush_fails_keeps_no_other_waiting(void **state)
@@ -395,6 +422,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CRIG_T(a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growing_pause),
 		CRIG_T(a_short_flush_is_an_error),
+		CRIG_T(a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_other),
 		CRIG_T(an_object_whose_flush_fails_keeps_no_other_waiting),
 		CRIG_T(data_written_again_while_its_flush_fails_is_tried_in_time),
 		CRIG_T(a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not),
