@@ -546,6 +546,9 @@ void resize_check(struct cached *k)
 	free(pooled);
 	assert(sum[0] == k->nr_pages && sum[1] == k->leaving_free && sum[2] == k->nr_out);
 	assert(xseg_pages_owned(k->peer.xp, NULL, 0) == k->nr_pages + k->nr_leaving);
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		for (uint32_t n = 0; n < k->ports[i].nr_magazine; n++)
+			assert(atomic_load(&page_extent(k, k->ports[i].magazine[n])->state) != EXTENT_NOT_OURS);
 	check_list(k, &k->clean, false);
 	check_list(k, &k->leaving, true);
 	check_list(k, &k->chunk_pages, false);

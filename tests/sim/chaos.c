@@ -19,7 +19,7 @@ static void kill_one(struct sim *s, const struct item *it)
 	n->cutting = it->calls > 0;
 	n->cut_calls = it->calls - 1;
 	if (!it->calls)
-		node_kill(s, it->node);
+		node_die(s, it->node);
 }
 
 static void fault_begin(struct sim *s, const struct item *it)

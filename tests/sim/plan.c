@@ -83,7 +83,7 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 
 	p->node[NODE_MEMD] = true;
 	p->node[NODE_CACHED] = dice < 92;
-	p->node[NODE_CACHED_LOW] = p->node[NODE_CACHED] && rng_one_in(&s->rng, 6);
+	p->node[NODE_CACHED_LOW] = p->node[NODE_CACHED] && rng_one_in(&s->rng, 4);
 	p->node[NODE_VOLUMED] = dice >= 40;
 	for (i = 0; i < NR_NODES; i++)
 		p->threads[i] = threads ? threads : rng_percent(&s->rng, 55) ? 1 : rng_percent(&s->rng, 70) ? 2 : rng_range(&s->rng, 3, MAX_PORTS);

@@ -154,6 +154,8 @@ static void add_kill(struct sim *s)
 	bool again = true;
 
 	it->node = (uint8_t)rng_below(&s->rng, NR_NODES);
+	if (rng_one_in(&s->rng, 5))
+		it->with = (uint8_t)rng_below(&s->rng, 1u << NR_NODES);
 	it->aim = (uint8_t)rng_below(&s->rng, 3);
 	it->calls = rng_one_in(&s->rng, 3) ? 0 : 1 + rng_below(&s->rng, it->aim == AIM_SLOTS ? 30 : 60);
 	it->down = rng_below(&s->rng, 400);
@@ -284,6 +286,9 @@ static void print_kill(const struct item *it)
 	static const char *const aims[] = { [AIM_ANY] = "changes", [AIM_PAGES] = "changes or pages", [AIM_SLOTS] = "slots" };
 
 	printf("kill of %s", node_name(it->node));
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (it->with & 1u << i && i != it->node)
+			printf(" with %s", node_name(i));
 	if (it->calls)
 		printf(" in a callback, after %u %s", it->calls - 1, aims[it->aim]);
 	printf("; a successor %u steps later", it->down);

@@ -72,6 +72,7 @@ struct item {
 	bool fua;				/* IO */
 	bool publish;				/* IO: at once */
 	uint8_t aim;				/* KILL: enum aim */
+	uint8_t with;				/* KILL: a bit for each node that is in the same process */
 	bool promised;				/* LOSS: at the next answer that promises something */
 	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
@@ -212,6 +213,7 @@ void world_open(struct sim *s);
 void world_close(struct sim *s);		/* orderly, with all that S8 asks */
 void node_start(struct sim *s, enum node_id id);
 void node_kill(struct sim *s, enum node_id id);
+void node_die(struct sim *s, enum node_id id);	/* as the script's kill says: with those in the same process */
 /* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and false is returned. */
 bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg);
 void node_tend(struct sim *s);			/* goes on with starting those that are not serving */

@@ -119,7 +119,7 @@ bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct n
 	}
 	if (setjmp(back)) {
 		sim_log(s, "%s is cut off", node_name((enum node_id)(n - s->node)));
-		node_kill(s, (enum node_id)(n - s->node));
+		node_die(s, (enum node_id)(n - s->node));
 		return false;
 	}
 	cut_arm(n->cut_calls, n->death ? (enum aim)n->death->aim : AIM_ANY, &back);
@@ -178,6 +178,22 @@ void node_kill(struct sim *s, enum node_id id)
 	n->cutting = s->issuing && n->death && n->deaths < MAX_AGAIN && n->death->again[n->deaths];
 	if (n->cutting)
 		n->cut_calls = n->death->again[n->deaths++] - 1;
+}
+
+void node_die(struct sim *s, enum node_id id)
+{
+	const struct item *it = s->node[id].death;
+
+	node_kill(s, id);
+	for (uint32_t i = 0; it && i < NR_NODES; i++) {
+		struct node *n = &s->node[i];
+
+		if (!(it->with & 1u << i) || i == id || !s->plan.node[i] || !n->p)
+			continue;
+		n->death = it;
+		n->deaths = MAX_AGAIN;
+		node_kill(s, i);
+	}
 }
 
 static void try_serve(struct sim *s, struct node *n, void *arg)
