@@ -5,12 +5,13 @@
  *
  *   step here         stands for
  *   publish           xq_publish
- *   ring              xseg_bell_ring: fence, load the word, if announced add 2 and futex_wake
- *   look              the reactor looks at all its lanes (xq_take)
- *   announce          xseg_bell_announce: or 1 into the word
- *   futex_wait        xseg_bell_wait
- *   take_back         xseg_bell_clear: and ~1; the sleeper alone does it, and so does its successor first
- *   producer's repair xseg_port_repair: ring every doorbell
+ *   ring              xseg_port_flush, xs_bell_ring: fence, load the word, if announced, and not as we left it when we rang last (rung),
+ *                     add 2 and futex_wake
+ *   look              the reactor looks at all its lanes (xseg_port_has_work)
+ *   announce          xseg_bell_wait: or 1 into the word; if it was there already, as a dead sleeper left it, add 2: another sleep
+ *   futex_wait        the same: wait for the word as it was announced
+ *   take_back         the same: add 1, which clears the bit and counts; the sleeper alone does it
+ *   producer's repair xs_ring_all: ring every doorbell, whatever was rung before
  *
  * Memory: x86-TSO made weaker. Each process has a buffer of two entries, drained in order at any time
  * by memory(); a fence, a system call and fetch_add wait until it is empty. The sleeper's or and and
@@ -22,11 +23,15 @@
  * waiting. How a death is found (the tick that probes members): here the successor just begins.
  *
  * Broken rules: BUG_NO_FENCE_PRODUCER, BUG_NO_FENCE_SLEEPER, BUG_NO_SECOND_LOOK, BUG_PRODUCER_TAKES_BACK,
- * BUG_REPAIR_DOES_NOT_RING, BUG_WORD_UNCHANGED, BUG_LOAD_BEFORE_PUBLISH
+ * BUG_REPAIR_DOES_NOT_RING, BUG_WORD_UNCHANGED, BUG_LOAD_BEFORE_PUBLISH, BUG_TAKE_BACK_DOES_NOT_COUNT, BUG_STALE_ANNOUNCEMENT_STANDS
  */
 #define PRODUCERS 2
 #define ITEMS(p)  (2 - (p))          /* the one that may be killed pushes two */
+#ifdef LONG
 #define KILLS     2
+#else
+#define KILLS     1
+#endif
 #define SLEEPER   2                 /* index in killed[] */
 #define DEPTH     2                 /* of a store buffer */
 
@@ -35,8 +40,8 @@
 
 byte tail[PRODUCERS], head[PRODUCERS];
 byte pushed[PRODUCERS];             /* what the producer has published, as it sees it itself */
-byte word;                          /* bit 0: announced; above: rings */
-byte announced;                     /* what fetch_or gave the sleeper, or 1 */
+byte word;                          /* bit 0: announced; above: rings and sleeps */
+byte announced;                     /* the word as the sleeper left it */
 bool waiting;                       /* the kernel's queue */
 bool killed[3];
 
@@ -55,8 +60,17 @@ end_memory:
 		nempty(sleeper_buffer) ->
 		sleeper_buffer?op;
 		if
+#ifndef BUG_STALE_ANNOUNCEMENT_STANDS
+		:: op == ANNOUNCE && (word & 1) -> word = word + 2; announced = word
+		:: op == ANNOUNCE && !(word & 1) -> word = word | 1; announced = word
+#else
 		:: op == ANNOUNCE -> word = word | 1; announced = word
-		:: else -> word = word & 254; announced = 0
+#endif
+#ifdef BUG_TAKE_BACK_DOES_NOT_COUNT
+		:: op == TAKE_BACK -> word = word & 254; announced = 0
+#else
+		:: op == TAKE_BACK -> word = word + 1; announced = 0
+#endif
 		fi;
 		op = 0
 	   }
@@ -68,9 +82,9 @@ inline ring(p)
 #ifndef BUG_NO_FENCE_PRODUCER
 	BUFFERED(p) == 0;
 #endif
-	w = word & 1;
+	w = word;
 	if
-	:: w ->
+	:: (w & 1) && w != rung ->
 		atomic {
 			BUFFERED(p) == 0;
 #ifdef BUG_PRODUCER_TAKES_BACK
@@ -80,15 +94,17 @@ inline ring(p)
 			word = word + 2
 #endif
 #endif
+			;
+			rung = word
 		};
 		d_step { waiting = false; w = 0 }
-	:: else
+	:: else -> w = 0
 	fi
 }
 
 active [PRODUCERS] proctype producer()
 {
-	bit w;
+	byte w, rung;
 	bool reborn;
 
 #define me (_pid - 1)
@@ -104,12 +120,12 @@ again:
 		do
 		:: pushed[me] < ITEMS(me) ->
 #ifdef BUG_LOAD_BEFORE_PUBLISH
-			w = word & 1;
+			w = word;
 			pushed[me]++;
 			BUFFERED(me) == 0;
 			if
-			:: w -> word = word + 2; d_step { waiting = false; w = 0 }
-			:: else
+			:: (w & 1) && w != rung -> atomic { word = word + 2; rung = word }; d_step { waiting = false; w = 0 }
+			:: else -> w = 0
 			fi
 #else
 			atomic { BUFFERED(me) < DEPTH -> pushed[me]++ };
@@ -120,7 +136,7 @@ again:
 end_idle:	false                      /* lives on, with nothing to do */
 	} unless { killed[me] };
 	/* The kernel gave the lock away, so all that it stored is seen. */
-	atomic { BUFFERED(me) == 0 -> killed[me] = false; w = 0; reborn = true };
+	atomic { BUFFERED(me) == 0 -> killed[me] = false; w = 0; rung = 0; reborn = true };
 	goto again
 #undef me
 }
@@ -139,7 +155,6 @@ active proctype sleeper()
 
 again:
 	{
-		nfull(sleeper_buffer) -> sleeper_buffer!TAKE_BACK;
 		do
 		:: look();
 		   if

@@ -8,10 +8,10 @@
  *   push              xq_push: store the slot behind the published tail, if there is room
  *   publish           xq_publish: one store of the tail for the whole batch
  *   take              xq_take: copy the published entries, without moving the head
- *   accept            xseg_req_accept: swap of the place, from the sequence that was offered
+ *   accept            xs_req_accept: swap of the place, from the sequence that was offered
  *   release           xq_release: one store of the head, after the whole batch was accepted
- *   withdraw          xseg_req_withdraw: swap of the place to the next sequence
- *   writer's repair   xseg_port_repair: withdraw all that the dead writer held, offer it again
+ *   withdraw          swap of the place to the next sequence, as recover_one does it for what a dead one held
+ *   writer's repair   xseg_peer_open, xseg_peer_recover: withdraw all that the dead writer held, offer it again
  *
  * Abstracted: a request that was accepted comes back at once (done); the reply's way is offer.pml's.
  * Stores are seen in program order: the release stores of tail and head are taken for granted.

@@ -5,9 +5,9 @@
  *
  *   step here         stands for
  *   publish           xq_publish
- *   mark              xseg_mask_mark: fence, load the mask, or the lane's bit into it if it is not set
- *   clear             xseg_mask_take: take the bits out of the mask, fence, then read the tails
- *   sender's repair   xseg_port_repair offers again, and so marks the lane again
+ *   mark              set_mask_bit (xseg/port.c), after the fence of xseg_port_flush: fence, load the mask, or the lane's bit into it if it is not set
+ *   clear             collect_mask: take the bits out of the mask, fence, then read the tails
+ *   sender's repair   xseg_peer_recover: its holder offers again, and so marks the lane again
  *
  * Memory: as in doorbell.pml. Abstracted: slots, places, bells.
  *

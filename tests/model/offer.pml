@@ -5,16 +5,16 @@
  * applied; it is answered once and freed once; a holder's own swap never fails; nobody is stuck.
  *
  *   step here         stands for
- *   get               xseg_req_get: FREE to PRIVATE
- *   offer             xseg_req_offer: (request, sequence) into a lane; the place is not changed
- *   accept            xseg_req_accept: load the place, compare, swap; in two steps
- *   withdraw          xseg_req_withdraw
- *   execute           xseg_req_start, the effect, xseg_req_applied
+ *   get               xseg_req_alloc: FREE to PRIVATE
+ *   offer             xseg_req_submit, xseg_req_forward: (request, sequence) into a lane; the place is not changed
+ *   accept            xs_req_accept: load the place, compare, swap; in two steps
+ *   withdraw          a holder takes its offer back, which nothing does today but a repair; here a living one may, too
+ *   execute           xseg_req_start, the effect, xseg_req_apply
  *   answer            xseg_req_answer: result, swap to ANSWERED, is the origin alive?, offer the reply
- *   put               xseg_req_put: back to FREE
- *   server's repair   xseg_port_repair by the successor: what is at the dead goes to the new generation and
+ *   put               xseg_req_free: back to FREE
+ *   server's repair   xseg_peer_open, xseg_peer_recover by the successor: what is at the dead goes to the new generation and
  *                     the next sequence, and on from its state; what is ANSWERED is offered again
- *   client's sweep    xseg_port_sweep: mark the port's generation dead, then free what is PRIVATE or ANSWERED to it
+ *   client's sweep    xseg_sweep: mark the port's generation dead, then free what is PRIVATE or ANSWERED to it
  *
  * A process that is killed begins again as its own successor, of the next generation, with shared memory only;
  * the kernel's lock makes it the only one. The client's successor sweeps, and then is a new client

@@ -7,7 +7,7 @@
  *   step here         stands for (xseg/peer.c, xseg/request.c)
  *   open              xseg_peer_open: control lock, mark_dead, a new generation, requests_out for what is at rest
  *   orphans           xseg_peer_orphans: requests_out once more, until the child is home
- *   bring_home        bring_home and xs_req_part_home: what the child's answer says is marked in its parent, then the swap to FREE
+ *   bring_home        bring_home and xs_req_home: what the child's answer says is marked in its parent, then the swap to FREE
  *   recover           recover_one: what is at a generation before is taken with ours
  *   mark_dead         xs_mark_dead: a client whose member's lock is free becomes DEAD
  *   sweep             xseg_sweep, sweep_client, xs_peer_release

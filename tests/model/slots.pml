@@ -10,7 +10,8 @@
  *   flushed           flushed_bucket, and through_cover (write.c) for the flushes that began after the write was applied
  *   evict             evict_bucket (pages.c)
  *   load              arena_load (arena.c): WRITING becomes DIRTY, INFLIGHT goes
- *   orphans           xseg_peer_orphans: a successor waits until no child of the dead one is out
+ *   held              orphans_adopt (adopt.c): while a child of the dead one is out, the object is HELD: nothing of it is read, written or flushed
+ *   let_go            orphan_done, object_let_go: when the last one is home; then what was recovered has its turn
  *   recover           xseg_peer_recover: STARTED, then APPLIED, then AT; redo_job, applied_job (creq.c)
  *
  * There are three writes of both buckets, of values 1 (write-through), and 2, 3 (write-back), and READS reads. 3 is sent when 2 is answered, all else
@@ -19,9 +20,11 @@
  * Abstracted: places (offer.pml), the object's queue (workq.pml), loads (a read of what is not here leaves it so), errors of the store.
  * The store does what is out in any order. The third write is there with LONG only.
  *
+ * What it says about the code: a new write of a HELD object would do no harm; reads and flushes would.
+ *
  * Broken rules: BUG_SLOTS_BEFORE_STARTED, BUG_ANSWERED_BEFORE_SLOTS, BUG_APPLIED_BEFORE_SLOTS, BUG_STARTED_IS_NEW, BUG_STARTED_COMES_LAST,
  * BUG_STARTED_IS_DONE, BUG_APPLIED_IS_REDONE, BUG_APPLIED_IS_ANSWERED, BUG_FLUSH_CLEANS_ANY_PAGE, BUG_FLUSH_COVERS_LATER_WRITE,
- * BUG_INFLIGHT_IS_FLUSHED, BUG_WRITING_IS_CLEAN, BUG_NO_WAIT_FOR_CHILDREN
+ * BUG_INFLIGHT_IS_FLUSHED, BUG_WRITING_IS_CLEAN, BUG_NOT_HELD, BUG_HELD_IS_READ, BUG_HELD_IS_FLUSHED
  */
 #define BUCKETS  2
 #define REQUESTS 4                  /* by value written; 0 is the reader's */
@@ -213,12 +216,13 @@ inline load(b)
 
 #define ORPHAN_OUT(c) (orphan[c] && child[c] == OUT)
 
-inline orphans()
+#define ALL_HOME      (!ORPHAN_OUT(0) && !ORPHAN_OUT(1) && !ORPHAN_OUT(2) && !ORPHAN_OUT(3))
+
+/* What an orphan did counts for nothing. */
+inline let_go()
 {
-#ifndef BUG_NO_WAIT_FOR_CHILDREN
-	!ORPHAN_OUT(0) && !ORPHAN_OUT(1) && !ORPHAN_OUT(2) && !ORPHAN_OUT(3);
-#endif
 	atomic {
+		held = false;
 		i = 0;
 		do
 		:: i < CHILDREN ->
@@ -282,10 +286,22 @@ inline serve_one()
 }
 #endif
 
+#ifdef BUG_HELD_IS_READ
+#define MAY_READ true
+#else
+#define MAY_READ (!held)
+#endif
+#ifdef BUG_HELD_IS_FLUSHED
+#define MAY_START(b) MAY_FLUSH(b)
+#else
+#define MAY_START(b) (!held && MAY_FLUSH(b))
+#endif
+#define IS_BACK(c) (child[c] == BACK && !orphan[c])
+
 active proctype cached()
 {
 	byte i;
-	bool waits, need[BUCKETS], reborn;
+	bool waits, need[BUCKETS], reborn, held;
 
 again:
 	{
@@ -293,29 +309,39 @@ again:
 		:: reborn ->
 			load(0);
 			load(1);
-			orphans();
+#ifdef BUG_NOT_HELD
 			recover()
+#else
+			held = true
+#endif
 		:: else
 		fi;
 end_cached:
 		do
-		:: place[0] == AT -> read()
-		:: place[1] == AT -> write(1)
-		:: place[2] == AT -> write(2)
-		:: place[3] == AT -> write(3)
-		:: MAY_FLUSH(0) -> flush(0)
-		:: MAY_FLUSH(1) -> flush(1)
-		:: child[0] == BACK -> flushed(0, 0)
-		:: child[1] == BACK -> flushed(0, 1)
-		:: child[2] == BACK -> flushed(1, 2)
-		:: child[3] == BACK -> flushed(1, 3)
+		:: held && ALL_HOME -> let_go(); recover()
+#ifdef BUG_NOT_HELD
+		:: orphan[0] && child[0] == BACK -> atomic { child_put(0) }
+		:: orphan[1] && child[1] == BACK -> atomic { child_put(1) }
+		:: orphan[2] && child[2] == BACK -> atomic { child_put(2) }
+		:: orphan[3] && child[3] == BACK -> atomic { child_put(3) }
+#endif
+		:: MAY_READ && place[0] == AT -> read()
+		:: !held && place[1] == AT -> write(1)
+		:: !held && place[2] == AT -> write(2)
+		:: !held && place[3] == AT -> write(3)
+		:: MAY_START(0) -> flush(0)
+		:: MAY_START(1) -> flush(1)
+		:: IS_BACK(0) -> flushed(0, 0)
+		:: IS_BACK(1) -> flushed(0, 1)
+		:: IS_BACK(2) -> flushed(1, 2)
+		:: IS_BACK(3) -> flushed(1, 3)
 		:: state[0] == VALID -> state[0] = INVALID
 		:: state[1] == VALID -> state[1] = INVALID
 		:: through_end()
 		od
 	} unless { killed };
 	atomic {
-		killed = false; reborn = true; waits = false; need[0] = false; need[1] = false;
+		killed = false; reborn = true; held = false; waits = false; need[0] = false; need[1] = false;
 		for (i : 0 .. CHILDREN - 1) {
 			orphan[i] = child[i] != NO_CHILD
 		};

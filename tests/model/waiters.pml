@@ -5,16 +5,18 @@
  *
  *   step here         stands for (peers/cached/pages.c, xtypes/xwaitq.c)
  *   get               pages_get: newcomers stand behind those who wait; what was taken in vain goes back
- *   wait              pages_wait: xwaitq_add, which ends with a fence; then a look at the counts, and `freed` for its own poll
+ *   wait              list_get, wait_for_entry: xwaitq_add, which ends with a fence; then a look at the counts, and `freed` for its own poll
+ *                     if there is something. pages_wait sets `freed` in any case: its poll looks
  *   put               page_put: `freed`, and the page to the magazine, if nobody seems to wait, or to the pool
  *   signal            pages_signal, by the poll of a port whose `freed` is set: xwaitq_has_waiters, which begins with a fence,
- *                     magazine_empty, xwaitq_pop with what is available; who is popped is stepped by who popped him
+ *                     magazine_empty, next_waiter: xwaitq_pop with what is available; who is popped is stepped by who popped him
  *
  * Memory: both counts are changed under a lock, and read without. A change stands in its thread's buffer until memory() drains it, the
  * thread passes a fence, or another thread takes that lock. (On x86 a mutex is a fence; here it is not.)
  *
- * Abstracted: clean pages, which count as free ones, as they are taken by evicting; lists of pages and entries have the same
- * two halves (list_get, wait_for_entry; there the lock of the names is taken by both sides after the store). One port has a
+ * Abstracted: whose pages they are (share.h: queues of those who are owed pages, and of full volumes, which all are waited in, and looked at, like
+ * this one); clean pages, which count as free ones, as they are taken by evicting; lists of pages and entries have the same
+ * two halves (of entries the lock of the names is taken by both sides after the store). One port has a
  * magazine: all of them together have an eighth of the pages at most (use_magazine), so what one keeps is not what somebody needs.
  * Who sleeps: a port whose `freed` is clear, and that has nothing in hand.
  *

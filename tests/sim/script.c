@@ -259,7 +259,7 @@ void script_make(struct sim *s, uint32_t ops)
 	m.resizes = p->resizable ? rng_range(&s->rng, 1, 12) : 0;
 	m.shares = p->shares ? rng_range(&s->rng, 1, 12) : 0;
 	m.faults = rng_percent(&s->rng, 30) ? 4 : 0;
-	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_one_in(&s->rng, 2) ? rng_range(&s->rng, 1, 20) : 0;
+	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_percent(&s->rng, 70) ? rng_range(&s->rng, 2, 30) : 0;
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	for (uint32_t i = 0; i < ops; i++) {
 		add_disturbances(s, &m);
