@@ -8,6 +8,7 @@
 #   tools/xseg/*.c               build/bin/xseg
 #   bench/xbench/*.c             build/bin/xbench
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
+#   bench/scale/*.c              build/bin/bench-scale
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their headers are
 #   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
@@ -67,7 +68,7 @@ PEER_SRC := $(foreach p,$(PEERS),$(wildcard peers/$(p)/*.c))
 HOST_SRC := $(wildcard peers/host/*.c)
 TOOL_SRC := $(wildcard tools/xseg/*.c)
 XBENCH_SRC := $(wildcard bench/xbench/*.c)
-BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/rivals/*.c)
+BENCH_SRC := $(wildcard bench/limits/*.c bench/lru/*.c bench/scale/*.c bench/rivals/*.c)
 SIM_SRC := $(wildcard tests/sim/*.c)
 TEST_TOOL_SRC := $(wildcard tests/tools/*.c)
 FUZZ_NAMES := $(notdir $(patsubst %/,%,$(wildcard tests/fuzz/corpus/*/)))
@@ -93,7 +94,7 @@ BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
        $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
        $(if $(XBENCH_SRC),$(BUILD)/bin/xbench)
-BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-rival-socket \
+BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale $(BUILD)/bin/bench-rival-socket \
 	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
@@ -177,6 +178,8 @@ $(BUILD)/bin/xseg: $(call objs,$(TOOL_SRC)) $(BASE) $(BUILD)/sources
 $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BASE) $(BUILD)/sources
+	$(link)
+$(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 RIVAL := $(BUILD)/obj/bench/rivals/rival
 $(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BASE) $(BUILD)/sources
