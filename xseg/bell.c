@@ -62,6 +62,17 @@ void xs_ring_all(struct xseg *seg)
 		xs_bell_ring(seg, i, NULL);
 }
 
+void xs_ring_peer(struct xseg *seg, uint32_t peer)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint32_t bell = atomic_load_explicit(&seg->ports[i].bell, memory_order_relaxed);
+
+		if (atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed) == peer + 1 && bell < seg->geo.nr_ports)
+			xs_bell_ring(seg, bell, NULL);
+	}
+}
+
 static uint32_t bell_of(struct xport *port)
 {
 	uint32_t bell = atomic_load_explicit(&port->sh->bell, memory_order_relaxed);

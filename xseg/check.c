@@ -77,6 +77,25 @@ static void check_route(struct check *c, uint32_t i)
 	problem(c, "peer '%.63s': its route runs in a circle", seg->peers[i].name);
 }
 
+/* What plug.c keeps: it names peers that are there; who is asked to hold is asked by a cache that is being plugged there. */
+static void check_plug(struct check *c, uint32_t i)
+{
+	struct xseg *seg = c->seg;
+	struct xs_peer *p = &seg->peers[i];
+	uint64_t plug = atomic_load_explicit(&p->plug, memory_order_relaxed), turn = atomic_load_explicit(&p->turn, memory_order_relaxed);
+	uint32_t cache = turn_cache(turn);
+
+	if (state_of(seg, i) == XSEG_PEER_FREE)
+		return;
+	if (plug && (plug_op(plug) > XSEG_PLUG_LEAVE || plug_upper(plug) >= seg->geo.nr_ports || plug_lower(plug) >= seg->geo.nr_ports ||
+		     state_of(seg, plug_upper(plug)) == XSEG_PEER_FREE || state_of(seg, plug_lower(plug)) == XSEG_PEER_FREE))
+		problem(c, "peer '%.63s': it is to be plugged or unplugged between peers that are not there", p->name);
+	if (turn && (turn_state(turn) > XSEG_TURN_HELD || cache >= seg->geo.nr_ports))
+		problem(c, "peer '%.63s': it is asked to hold by no peer", p->name);
+	if (atomic_load_explicit(&p->above, memory_order_relaxed) > seg->geo.nr_ports)
+		problem(c, "peer '%.63s': it is kept for no peer", p->name);
+}
+
 /* Who has the port, by its own word; one of nobody goes back. False when there is nothing more to say of it. */
 static bool check_port_peer(struct check *c, uint32_t i)
 {
@@ -260,6 +279,7 @@ unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *probl
 	for (i = 0; i < seg->geo.nr_ports; i++) {
 		check_peer(&c, i);
 		check_route(&c, i);
+		check_plug(&c, i);
 		check_port_lanes(&c, i);
 	}
 	check_ports(&c);

@@ -140,6 +140,23 @@ static inline uint64_t route_word(uint32_t lower, uint64_t epoch)
 static inline uint32_t route_lower(uint64_t w) { return (w & 0xffff) ? (uint32_t)(w & 0xffff) - 1 : XSEG_NONE; }
 static inline uint64_t route_epoch(uint64_t w) { return w >> 16; }
 
+static inline uint64_t plug_word(enum xseg_plug_op op, uint32_t upper, uint32_t lower)
+{
+	return (uint64_t)op << 32 | upper << 16 | lower;
+}
+static inline enum xseg_plug_op plug_op(uint64_t w) { return (enum xseg_plug_op)(w >> 32); }
+static inline uint32_t plug_upper(uint64_t w) { return (uint32_t)w >> 16; }
+static inline uint32_t plug_lower(uint64_t w) { return (uint32_t)w & 0xffff; }
+
+/* gen: HELD: of the incarnation that holds; a successor has still to stop what it sends. */
+static inline uint64_t turn_word(enum xseg_turn turn, uint32_t cache, uint32_t gen)
+{
+	return (uint64_t)turn << 60 | (uint64_t)cache << 32 | gen;
+}
+static inline enum xseg_turn turn_state(uint64_t w) { return (enum xseg_turn)(w >> 60); }
+static inline uint32_t turn_cache(uint64_t w) { return (uint32_t)(w >> 32) & 0xffff; }
+static inline uint32_t turn_gen(uint64_t w) { return (uint32_t)w; }
+
 static inline uint32_t lane_word(uint32_t queue, uint32_t from, uint32_t to)
 {
 	return 1u << 31 | queue << 30 | from << 10 | to;
@@ -204,6 +221,7 @@ static inline size_t views_bytes(const struct xseg *seg)
 }
 
 /* ---- bell.c ---- */
+void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);
 void xs_ring_all(struct xseg *seg);
 
@@ -213,7 +231,22 @@ void xs_arena_unmap(struct xseg_peer *peer);
 
 /* ---- peer.c: under the control lock `fd` ---- */
 void xs_mark_dead(struct xseg *seg, int fd);
+bool xs_peer_is_client(struct xseg *seg, uint32_t index);
 void xs_peer_release(struct xseg *seg, uint32_t index);
+
+/* ---- route.c: under the control lock ---- */
+/* Stores a route; with new_epoch what is below may be other data from then on. */
+void xs_route_store(struct xseg *seg, uint32_t upper, uint32_t lower, bool new_epoch);
+/* The peer other than `but` that sends to it and is no client, or XSEG_NONE. */
+uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but);
+
+/* ---- plug.c ---- */
+/* Under the control lock: nobody refers to that peer any more. */
+void xs_plug_forget(struct xseg *seg, uint32_t index);
+/* Whether a cache is to be plugged or unplugged there. */
+bool xs_plug_refers(struct xseg *seg, uint32_t index);
+/* Who has that peer to itself, or XSEG_NONE. */
+uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower);
 
 /* ---- stats.c ---- */
 void xs_stats_free(struct xseg *seg, uint32_t peer);

@@ -83,6 +83,10 @@ struct xs_peer {
 	_Atomic uint64_t arena_bytes;
 	uint16_t port[XSEG_PEER_PORTS];		/* under the control lock */
 	_Atomic uint64_t user[8];		/* the peer's own words: it says what they mean */
+	/* Plugging (plug.c): all three under the control lock, one store each; whoever takes it next ends or undoes what is half done. */
+	_Atomic uint64_t plug;			/* plug_word(): what is wanted of this cache; 0: nothing */
+	_Atomic uint64_t turn;			/* turn_word(): which cache wants this peer to hold what it sends; 0: none */
+	_Atomic uint32_t above;			/* peer + 1 that has this one to itself while its route leads here; 0: nobody */
 };
 
 struct xs_port {
@@ -132,7 +136,8 @@ struct xs_req {
 	/* a split request's child: parent's index + 1, 0 while it is not submitted; stored after the result and the part */
 	_Atomic uint32_t parent;
 	uint32_t part;
-	uint16_t via, pad1;			/* port + 1 that sent it on last */
+	_Atomic uint16_t via;			/* port + 1 that sent it on last; 0: nobody since it was allocated or taken over */
+	uint16_t pad1;
 	uint64_t epoch;				/* and the epoch of the route that it took */
 	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
 	 * successor finds them, and those of children that were answered, whether the splitter had taken the answer or not.

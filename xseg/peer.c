@@ -50,6 +50,11 @@ static bool is_client(const struct xs_peer *p)
 	return strncmp(p->kind, client_kind, sizeof(p->kind)) == 0;
 }
 
+bool xs_peer_is_client(struct xseg *seg, uint32_t index)
+{
+	return is_client(&seg->peers[index]);
+}
+
 uint32_t xseg_nr_peers(struct xseg *seg)
 {
 	return seg->geo.nr_ports;
@@ -152,6 +157,7 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
 	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
+	xs_plug_forget(seg, index);
 	for (unsigned i = 0; i < 8; i++)
 		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
 	XKILL(CLIENT_RELEASED);
@@ -496,6 +502,8 @@ static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_st
 	if (!port || place_gen(w) == port->generation || !xs_req_take(port, r, index, w, want))
 		return;
 	XKILL(REQ_TAKEN_OVER);
+	/* the predecessor's offer of it is void */
+	atomic_store_explicit(&peer->seg->reqs[index].via, 0, memory_order_relaxed);
 	if (xs_req_copy_in(peer->seg, r)) {
 		xs_count_bad(peer->seg);
 		xseg_req_answer(port, r, -EPROTO);
@@ -600,7 +608,7 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 		rc = -ENOENT;
 	else if (peer_serves(peer_state(word_get(&seg->peers[index]))))
 		rc = -EBUSY;
-	else if (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index))
+	else if (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index) || xs_plug_refers(seg, index))
 		rc = -ENOTEMPTY;
 	else
 		xs_peer_release(seg, index);

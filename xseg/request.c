@@ -117,6 +117,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	r->parent = atomic_load_explicit(&sh->parent, memory_order_relaxed);
 	r->part = XS_FETCH(sh->part);
 	r->origin = XS_FETCH(sh->origin);
+	r->via = atomic_load_explicit(&sh->via, memory_order_relaxed);
 	r->result = 0;
 	r->next = NULL;
 	r->user = NULL;
@@ -200,8 +201,9 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 		xs_count_bad(port->seg);
 		return false;
 	}
-	/* acq_rel: as in place_move() */
-	if (!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new, memory_order_acq_rel,
+	/* acquire and release as in place_move(); seq_cst: comes before the receiver's look at who may send to it
+	 * (xseg_req_is_foreign()), or that look sees what xseg_plug_claim() stored before it looked at places */
+	if (!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new, memory_order_seq_cst,
 						     memory_order_relaxed))
 		return false;
 	r->index = index;
@@ -271,6 +273,8 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	XKILL(REQ_TAKEN);
 	set_holder(r, port);
 	r->out = false;
+	/* nobody has sent it: plug.c looks at that while it is PRIVATE */
+	atomic_store_explicit(&port->seg->reqs[index].via, 0, memory_order_relaxed);
 	r->op = r->flags = 0;
 	r->nr_pages = 0;
 	r->size = r->volume = r->parent = r->part = 0;
@@ -423,7 +427,7 @@ static void write_forward(struct xport *port, struct xreq *r)
 
 	sh->obj_offset = r->obj_offset;
 	sh->hash = r->hash;
-	sh->via = (uint16_t)(port->index + 1);
+	atomic_store_explicit(&sh->via, (uint16_t)(port->index + 1), memory_order_relaxed);
 	sh->epoch = route_epoch(atomic_load_explicit(&port->peer->sh->route, memory_order_relaxed));
 	memcpy(sh->target, r->target, strlen(r->target) + 1);
 }
@@ -460,6 +464,8 @@ static int give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
 	set_holder(r, port);
 	if (own)
 		r->out = false;
+	/* it was not sent */
+	atomic_store_explicit(&port->seg->reqs[r->index].via, 0, memory_order_relaxed);
 	return rc;
 }
 

@@ -1,12 +1,14 @@
 /* route - where peers send, and what can be asked about them.
  *
- * Contract: xseg_route() is one load, for any thread, at any time. xseg_route_set() takes the control lock, so
+ * Contract: xseg_route() is one load, for any thread, at any time. xseg_route_set() and xseg_route_claim() take the control lock, so
  * that two of them do not make a loop together. xseg_peer_get_info() only reads; what it says may be out of date
  * when it returns.
  *
  * Invariants:
  *   D1  following routes from any peer comes to an end
- *   D2  each change of a route takes the next epoch
+ *   D2  a route's epoch changes whenever others may have changed what is below: with each route that is set here, and when a cache
+ *       leaves (plug.c). A cache that enters or leaves below changes nothing of what its upper peer sees, and keeps its epoch
+ *   D3  a peer that is kept (plug.c) gets no second upstream
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,35 +17,87 @@
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
 
-int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower)
+static uint64_t route_get(struct xseg *seg, uint32_t peer)
 {
-	uint32_t at = lower, hops;
-	uint64_t old;
-	int fd, rc = 0;
+	return atomic_load_explicit(&seg->peers[peer].route, memory_order_relaxed);
+}
 
-	if (upper >= seg->geo.nr_ports || (lower != XSEG_NONE && lower >= seg->geo.nr_ports))
+static bool is_there(struct xseg *seg, uint32_t peer)
+{
+	return peer < seg->geo.nr_ports && peer_state(xs_peer_word(seg, peer)) != XSEG_PEER_FREE;
+}
+
+void xs_route_store(struct xseg *seg, uint32_t upper, uint32_t lower, bool new_epoch)
+{
+	uint64_t epoch = route_epoch(route_get(seg, upper)) + new_epoch;
+
+	/* seq_cst: partner is the look in xs_plug_keeper(), and the acquire in xseg_route() */
+	atomic_store(&seg->peers[upper].route, route_word(lower, epoch));
+}
+
+uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (i != but && is_there(seg, i) && !xs_peer_is_client(seg, i) && route_lower(route_get(seg, i)) == lower)
+			return i;
+	return XSEG_NONE;
+}
+
+static int check_loop(struct xseg *seg, uint32_t upper, uint32_t lower)
+{
+	uint32_t at = lower;
+
+	for (uint32_t hops = 0; at != XSEG_NONE && at < seg->geo.nr_ports && hops <= seg->geo.nr_ports; hops++) {
+		if (at == upper)
+			return -ELOOP;
+		at = route_lower(route_get(seg, at));
+	}
+	return 0;
+}
+
+/* Under the control lock: whether the route may be. */
+static int check_route(struct xseg *seg, uint32_t upper, uint32_t lower, bool claims)
+{
+	uint32_t keeper;
+	int rc;
+
+	if (!is_there(seg, upper) || (lower != XSEG_NONE && !is_there(seg, lower)))
 		return -ENOENT;
-	fd = xs_control_lock(seg);
+	rc = check_loop(seg, upper, lower);
+	if (rc || lower == XSEG_NONE)
+		return rc;
+	keeper = xs_plug_keeper(seg, lower);
+	if (keeper != XSEG_NONE && keeper != upper)
+		return -EBUSY;
+	return claims && xs_route_upper(seg, lower, upper) != XSEG_NONE ? -EBUSY : 0;
+}
+
+static int route_set(struct xseg *seg, uint32_t upper, uint32_t lower, bool claims)
+{
+	int fd = xs_control_lock(seg), rc;
+
 	if (fd < 0)
 		return fd;
-	if (peer_state(xs_peer_word(seg, upper)) == XSEG_PEER_FREE ||
-	    (lower != XSEG_NONE && peer_state(xs_peer_word(seg, lower)) == XSEG_PEER_FREE))
-		rc = -ENOENT;
-	for (hops = 0; rc == 0 && at != XSEG_NONE && at < seg->geo.nr_ports && hops <= seg->geo.nr_ports; hops++) {
-		if (at == upper) {
-			rc = -ELOOP;
-			break;
-		}
-		at = route_lower(atomic_load_explicit(&seg->peers[at].route, memory_order_relaxed));
-	}
+	rc = check_route(seg, upper, lower, claims);
 	if (rc == 0) {
-		old = atomic_load_explicit(&seg->peers[upper].route, memory_order_relaxed);
-		/* release: partner is the acquire in xseg_route() */
-		atomic_store_explicit(&seg->peers[upper].route, route_word(lower, route_epoch(old) + 1), memory_order_release);
+		/* before the route: it counts while that leads there (plug.c) */
+		if (lower != XSEG_NONE)
+			atomic_store(&seg->peers[lower].above, claims ? upper + 1 : 0);
+		xs_route_store(seg, upper, lower, true);
 		XKILL(ROUTE_STORED);
 	}
 	xs_control_unlock(fd);
 	return rc;
+}
+
+int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower)
+{
+	return route_set(seg, upper, lower, false);
+}
+
+int xseg_route_claim(struct xseg *seg, uint32_t upper, uint32_t lower)
+{
+	return route_set(seg, upper, lower, true);
 }
 
 uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch)
@@ -87,6 +141,12 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 	route = atomic_load_explicit(&p->route, memory_order_acquire);
 	info->downstream = route_lower(route);
 	info->epoch = route_epoch(route);
+	info->keeper = xs_plug_keeper(seg, index);
+	info->turn = turn_state(atomic_load_explicit(&p->turn, memory_order_relaxed));
+	w = atomic_load_explicit(&p->plug, memory_order_relaxed);
+	info->plug = plug_op(w);
+	info->plug_upper = w ? plug_upper(w) : XSEG_NONE;
+	info->plug_lower = w ? plug_lower(w) : XSEG_NONE;
 	info->arena_bytes = atomic_load_explicit(&p->arena_extents, memory_order_relaxed) ?
 			    atomic_load_explicit(&p->arena_bytes, memory_order_relaxed) : 0;
 	for (unsigned i = 0; i < 8; i++)

@@ -73,9 +73,10 @@ uint64_t layout_stamp(void)
 		sizeof(struct xs_stats), sizeof(struct xq), XSEG_MAX_PORTS, XSEG_MAX_MEMBERS, XSEG_PEER_PORTS,
 		XSEG_REQ_PAGES, XSEG_TARGET_MAX, XSEG_NAME_MAX, XSEG_EXTENT_SIZE, XSEG_STACK_BYTES, XHIST_NR,
 		offsetof(struct xs_peer, word), offsetof(struct xs_peer, route), offsetof(struct xs_peer, user),
+		offsetof(struct xs_peer, plug), offsetof(struct xs_peer, turn), offsetof(struct xs_peer, above),
 		offsetof(struct xs_port, answered), offsetof(struct xs_port, mask), offsetof(struct xs_port, lane),
 		offsetof(struct xs_req, offset), offsetof(struct xs_req, result), offsetof(struct xs_req, hash),
-		offsetof(struct xs_req, parent), offsetof(struct xs_req, done), offsetof(struct xs_req, page),
+		offsetof(struct xs_req, parent), offsetof(struct xs_req, via), offsetof(struct xs_req, done), offsetof(struct xs_req, page),
 		offsetof(struct xs_req, target), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
 		offsetof(struct xq, head), offsetof(struct xq, ring), XSEG_NR_OPS, XSEG_STATS_MAX,
 	};

@@ -176,6 +176,10 @@ struct xseg_peer_params {
 	uint32_t nr_requests;			/* of its own, each port; may be 0 */
 };
 
+/* Plugging: see below. */
+enum xseg_plug_op { XSEG_PLUG_NONE, XSEG_PLUG_ENTER, XSEG_PLUG_LEAVE };
+enum xseg_turn { XSEG_TURN_NONE, XSEG_TURN_ASKED, XSEG_TURN_HELD };
+
 struct xseg_peer_info {
 	char name[XSEG_NAME_MAX], kind[16], member_label[XSEG_NAME_MAX];
 	enum xseg_peer_state state;		/* DEAD is told by the kernel's lock, whatever the word says */
@@ -184,6 +188,10 @@ struct xseg_peer_info {
 	uint64_t epoch;
 	uint64_t arena_bytes;
 	uint64_t user[8];
+	enum xseg_plug_op plug;			/* what is wanted of it: see below */
+	uint32_t plug_upper, plug_lower;	/* peer indices, where something is wanted */
+	enum xseg_turn turn;			/* as an upper peer that is asked to hold what it sends */
+	uint32_t keeper;			/* peer index of the one that has it to itself, or XSEG_NONE */
 };
 
 /* Registers a peer, or takes over one of that name that is stopped or dead: its ports, its requests,
@@ -219,8 +227,8 @@ enum xseg_close { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_FREE_ARENA, XSEG_CLOSE_ABAND
  * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD (tests). */
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how);
 
-/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests or others
- * send to it, -ENOENT when there is none. */
+/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests, others
+ * send to it, or a cache is to be plugged or unplugged beside it, -ENOENT when there is none. */
 int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
 
 struct xseg *xseg_peer_segment(struct xseg_peer *peer);
@@ -235,9 +243,57 @@ uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NO
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);	/* false: no such peer */
 uint32_t xseg_nr_peers(struct xseg *seg);			/* bound of the indices */
 
-/* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), and a peer that is not there (-ENOENT). */
+/* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), a peer that is not there (-ENOENT), and one that another has
+ * to itself (-EBUSY). */
 int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower) XSEG_MUST_CHECK;
-uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);	/* one load; index or XSEG_NONE; epoch may be NULL */
+/* The same, and `upper` has it to itself from then on: the route of a peer that keeps copies of what is below. -EBUSY also when another
+ * peer, not a client, sends to lower. */
+int xseg_route_claim(struct xseg *seg, uint32_t upper, uint32_t lower) XSEG_MUST_CHECK;
+/* One load; index or XSEG_NONE; epoch may be NULL. The epoch changes when others may have changed what is below. */
+uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);
+
+/* ---- plugging ---------------------------------------------------------------------------- */
+
+/* A peer that keeps copies (a cache) goes between two others while they serve, and out again. What is wanted is one word of the
+ * cache, and the peers themselves do it: the cache asks the upper peer to hold what it sends, and switches its route when nothing that
+ * was sent is below it any more. plug.c has the steps, and what a kill leaves at each. */
+struct xseg_plug {
+	enum xseg_plug_op op;
+	uint32_t upper, lower;			/* peer indices; XSEG_NONE with op NONE */
+};
+
+/* Asks for it; what cannot be is refused, with one line of reason: -ENOENT no such peer, -EEXIST it is there already, -EHOSTDOWN one of them
+ * does not serve, -EBUSY something else is there or is being done, -ELOOP the same peer twice, -ENOTCONN the peers do not stand so.
+ * 0 also when just that is being done. */
+int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err) XSEG_MUST_CHECK;
+int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err) XSEG_MUST_CHECK;
+/* Takes either back. -ENOENT: there is nothing to be taken back, or it is done. */
+int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err) XSEG_MUST_CHECK;
+
+/* The cache's part. Any of its threads, one at a time. */
+struct xseg_plug xseg_plug_get(struct xseg_peer *peer);		/* one load */
+/* Asks the upper peer to hold what it sends. -EBUSY: it is being asked by another; -ESTALE: nothing is wanted any more. */
+int xseg_plug_call(struct xseg_peer *peer) XSEG_MUST_CHECK;
+bool xseg_plug_is_held(struct xseg_peer *peer);	/* it does, and nothing that it sent is below it */
+void xseg_plug_let_go(struct xseg_peer *peer);	/* it goes on as before */
+/* ENTER, held: the cache has its route, and the lower peer to itself. -ESTALE: it is not held any more. */
+int xseg_plug_claim(struct xseg_peer *peer) XSEG_MUST_CHECK;
+uint32_t xseg_plug_others(struct xseg_peer *peer);	/* requests of others that the peer below has still; after claiming, fewer and fewer */
+/* Switches the upper peer's route: to the cache, or past it, which has no route from then on. The upper peer goes on. -ESTALE as above. */
+int xseg_plug_switch(struct xseg_peer *peer) XSEG_MUST_CHECK;
+/* A successor, before it serves: ends what its predecessor was at the last step of, and gives up the peer below if others have it. */
+void xseg_plug_settle(struct xseg_peer *peer);
+
+/* The upper peer's part. */
+enum xseg_turn xseg_turn(struct xseg_peer *peer);	/* one load */
+/* Requests that it sent and that are not answered; once it sends nothing more, fewer and fewer. */
+uint32_t xseg_turn_below(struct xseg_peer *peer);
+void xseg_turn_hold(struct xseg_peer *peer);	/* says that there are none, and that it sends nothing */
+/* While it holds: goes on if who asked does not serve any more. */
+void xseg_turn_mind(struct xseg_peer *peer);
+
+/* A request that this port has accepted, of a peer that another has to itself. It is not to be served. */
+bool xseg_req_is_foreign(struct xport *port, const struct xreq *r);
 
 /* ---- arenas and pages -------------------------------------------------------------------- */
 
@@ -295,6 +351,7 @@ struct xreq {
 	enum xseg_req_state state;
 	uint16_t origin;			/* port it came from */
 	uint32_t parent, part;			/* of a child: parent's index + 1 and which part; or 0 */
+	uint16_t via;				/* port + 1 that sent it last; 0: recovered */
 	uint64_t place;				/* libxseg's: the exact place word */
 	_Atomic uint16_t holder;		/* libxseg's: port + 1 of this process that has it; 0: none has */
 	bool out;				/* libxseg's: submitted by a port of this process, or adopted, and not back */

@@ -1,0 +1,718 @@
+/* plug_test - a cache enters between two peers and leaves again (xseg/plug.c): each step, each refusal, and who goes on after a kill. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/seg_rig.h"
+
+static struct xseg *seg;
+static struct xseg_peer *client, *upper, *cache, *lower;
+static uint32_t u, c, l;
+static struct xseg_error err;
+
+static struct xport *port_of(struct xseg_peer *peer)
+{
+	return segrig_port(peer);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	seg = segrig_private_of(128, 16);
+	client = segrig_client(seg, "me", 16);
+	lower = segrig_server(seg, "low", 1, 0);
+	upper = segrig_server(seg, "up", 2, 16);
+	cache = segrig_server(seg, "cache", 1, 16);
+	u = xseg_peer_index(upper);
+	c = xseg_peer_index(cache);
+	l = xseg_peer_index(lower);
+	assert_int_equal(xseg_route_set(seg, u, l), 0);
+	return 0;
+}
+
+static void close_one(struct xseg_peer **peer, enum xseg_close how)
+{
+	if (*peer)
+		xseg_peer_close(*peer, how);
+	*peer = NULL;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	segrig_sound(seg);
+	close_one(&client, XSEG_CLOSE_FREE_ARENA);
+	close_one(&upper, XSEG_CLOSE_FREE_ARENA);
+	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
+	close_one(&lower, XSEG_CLOSE_FREE_ARENA);
+	xseg_detach(seg);
+	return 0;
+}
+
+static void again(struct xseg_peer **peer, const char *name, uint32_t ports, uint32_t requests)
+{
+	close_one(peer, XSEG_CLOSE_ABANDON);
+	*peer = segrig_open(seg, name, ports, requests);
+	assert_int_equal(xseg_peer_orphans(*peer), 0);
+}
+
+static struct xseg_peer_info info_of(uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	assert_true(xseg_peer_get_info(seg, peer, &info));
+	return info;
+}
+
+static uint32_t route(uint32_t peer)
+{
+	return info_of(peer).downstream;
+}
+
+static uint32_t keeper(uint32_t peer)
+{
+	return info_of(peer).keeper;
+}
+
+static void ask_to_enter(void)
+{
+	assert_int_equal(xseg_plug(seg, c, u, l, &err), 0);
+}
+
+static void upper_holds(void)
+{
+	assert_int_equal(xseg_plug_call(cache), 0);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_ASKED);
+	assert_int_equal(xseg_turn_below(upper), 0);
+	xseg_turn_hold(upper);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_HELD);
+	assert_true(xseg_plug_is_held(cache));
+}
+
+static void enter(void)
+{
+	ask_to_enter();
+	upper_holds();
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	assert_int_equal(xseg_plug_others(cache), 0);
+	assert_int_equal(xseg_plug_switch(cache), 0);
+}
+
+static void leave(void)
+{
+	assert_int_equal(xseg_unplug(seg, c, &err), 0);
+	upper_holds();
+	assert_int_equal(xseg_plug_switch(cache), 0);
+}
+
+static void nothing_is_wanted(void)
+{
+	assert_int_equal(info_of(c).plug, XSEG_PLUG_NONE);
+	assert_int_equal(info_of(u).turn, XSEG_TURN_NONE);
+}
+
+static void is_off_the_path(void)
+{
+	nothing_is_wanted();
+	assert_int_equal(route(u), l);
+	assert_int_equal(route(c), XSEG_NONE);
+	assert_int_equal(keeper(l), XSEG_NONE);
+}
+
+static void is_on_the_path(void)
+{
+	nothing_is_wanted();
+	assert_int_equal(route(u), c);
+	assert_int_equal(route(c), l);
+	assert_int_equal(keeper(l), c);
+}
+
+/* ---- steps ---- */
+
+static void a_cache_enters_and_leaves_again_and_again(void **state)
+{
+	uint64_t upper_epoch = info_of(u).epoch, epoch;
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		epoch = info_of(c).epoch;
+		enter();
+		is_on_the_path();
+		assert_true(info_of(c).epoch > epoch);
+		epoch = info_of(c).epoch;
+		leave();
+		is_off_the_path();
+		assert_true(info_of(c).epoch > epoch);
+	}
+	assert_int_equal(info_of(u).epoch, upper_epoch);
+}
+
+static void what_is_wanted_is_shown(void **state)
+{
+	struct xseg_plug plug;
+
+	(void)state;
+	plug = xseg_plug_get(cache);
+	assert_int_equal(plug.op, XSEG_PLUG_NONE);
+	assert_int_equal(plug.upper, XSEG_NONE);
+	ask_to_enter();
+	plug = xseg_plug_get(cache);
+	assert_int_equal(plug.op, XSEG_PLUG_ENTER);
+	assert_int_equal(plug.upper, u);
+	assert_int_equal(plug.lower, l);
+	assert_int_equal(info_of(c).plug_upper, u);
+	assert_int_equal(info_of(c).plug_lower, l);
+	assert_int_equal(xseg_plug(seg, c, u, l, &err), 0);
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	nothing_is_wanted();
+}
+
+static void nothing_is_switched_while_the_upper_peer_does_not_hold(void **state)
+{
+	(void)state;
+	assert_int_equal(xseg_plug_call(cache), -ESTALE);
+	ask_to_enter();
+	assert_int_equal(xseg_plug_claim(cache), -ESTALE);
+	assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+	assert_int_equal(xseg_plug_call(cache), 0);
+	assert_false(xseg_plug_is_held(cache));
+	assert_int_equal(xseg_plug_claim(cache), -ESTALE);
+	assert_int_equal(xseg_plug_call(cache), 0);
+	xseg_turn_hold(upper);
+	assert_int_equal(xseg_plug_switch(cache), -ESTALE);	/* it has no route yet */
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	xseg_plug_let_go(cache);
+	assert_int_equal(info_of(c).plug, XSEG_PLUG_ENTER);
+	assert_int_equal(route(c), XSEG_NONE);
+	assert_int_equal(keeper(l), XSEG_NONE);
+	assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	is_off_the_path();
+}
+
+/* A second cache below the first: the lower peer is kept for the one that stands right above it. */
+static void caches_stand_in_a_row(void **state)
+{
+	struct xseg_peer *second = segrig_server(seg, "second", 1, 16);
+	uint32_t s = xseg_peer_index(second);
+	uint64_t epoch;
+
+	(void)state;
+	enter();
+	epoch = info_of(c).epoch;
+	assert_int_equal(xseg_plug(seg, s, c, l, &err), 0);
+	assert_int_equal(xseg_plug_call(second), 0);
+	assert_int_equal(xseg_unplug(seg, c, &err), -EBUSY);
+	xseg_turn_hold(cache);
+	assert_int_equal(xseg_plug_claim(second), 0);
+	assert_int_equal(keeper(l), s);
+	xseg_plug_let_go(second);
+	assert_int_equal(keeper(l), c);
+	assert_int_equal(xseg_plug_call(second), 0);
+	xseg_turn_hold(cache);
+	assert_int_equal(xseg_plug_claim(second), 0);
+	assert_int_equal(xseg_plug_switch(second), 0);
+	assert_int_equal(route(c), s);
+	assert_int_equal(keeper(s), c);
+	assert_int_equal(keeper(l), s);
+	assert_int_equal(info_of(c).epoch, epoch);
+	assert_int_equal(xseg_unplug(seg, c, &err), 0);
+	assert_int_equal(xseg_unplug(seg, s, &err), -EBUSY);	/* what is above it drains */
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	assert_int_equal(xseg_unplug(seg, s, &err), 0);
+	assert_int_equal(xseg_plug_call(second), 0);
+	xseg_turn_hold(cache);
+	assert_int_equal(xseg_plug_switch(second), 0);
+	assert_int_equal(route(c), l);
+	assert_int_equal(keeper(l), c);
+	assert_int_equal(keeper(s), XSEG_NONE);
+	assert_int_equal(info_of(c).epoch, epoch);
+	leave();
+	close_one(&second, XSEG_CLOSE_FREE_ARENA);
+}
+
+/* ---- what is below ---- */
+
+static void a_forwarded_request_is_below_until_it_is_answered(void **state)
+{
+	struct xreq *r = segrig_send(port_of(client), XSEG_OP_READ, 0, u);
+
+	(void)state;
+	assert_int_equal(xseg_turn_below(upper), 0);
+	assert_ptr_equal(segrig_request(port_of(upper)), r);
+	assert_int_equal(xseg_turn_below(upper), 0);
+	assert_int_equal(xseg_req_forward(port_of(upper), r, l), 0);
+	assert_int_equal(xseg_turn_below(upper), 1);	/* not even published */
+	xseg_port_flush(port_of(upper));
+	assert_int_equal(xseg_turn_below(upper), 1);
+	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	assert_int_equal(xseg_turn_below(upper), 1);
+	xseg_req_start(port_of(lower), r);
+	assert_int_equal(xseg_turn_below(upper), 1);
+	segrig_answer(port_of(lower), r, 4096);
+	assert_int_equal(xseg_turn_below(upper), 0);
+	assert_ptr_equal(segrig_reply(port_of(client)), r);
+	xseg_req_free(port_of(client), r);
+}
+
+static void a_request_of_its_own_is_below_while_it_is_out(void **state)
+{
+	struct xreq *r = xseg_req_alloc(port_of(upper));
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(xseg_turn_below(upper), 0);
+		r->op = XSEG_OP_FLUSH;
+		segrig_submit(port_of(upper), r, l);
+		assert_int_equal(xseg_turn_below(upper), 1);
+		assert_ptr_equal(segrig_request(port_of(lower)), r);
+		assert_int_equal(xseg_turn_below(upper), 1);
+		segrig_answer(port_of(lower), r, i ? -EIO : 0);
+		assert_int_equal(xseg_turn_below(upper), 0);
+		assert_ptr_equal(segrig_reply(port_of(upper)), r);
+		assert_int_equal(xseg_turn_below(upper), 0);
+		if (i == 1) {
+			xseg_req_free(port_of(upper), r);
+			r = xseg_req_alloc(port_of(upper));
+		}
+	}
+	assert_int_equal(xseg_req_submit(port_of(upper), r, 15), -ENOENT);
+	assert_int_equal(xseg_turn_below(upper), 0);
+	xseg_req_free(port_of(upper), r);
+}
+
+static void what_a_successor_took_over_is_below_no_more(void **state)
+{
+	struct xreq *r = segrig_send(port_of(client), XSEG_OP_READ, 0, u), *at_lower;
+	struct segrig_taken taken = { .nr = 0 };
+
+	(void)state;
+	at_lower = segrig_send(port_of(client), XSEG_OP_READ, 4096, u);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(xseg_req_forward(port_of(upper), segrig_request(port_of(upper)), l), 0);
+	xseg_port_flush(port_of(upper));
+	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	again(&upper, "up", 2, 16);
+	assert_int_equal(xseg_turn_below(upper), 2);
+	xseg_peer_recover(upper, segrig_take, &taken);
+	assert_int_equal(taken.nr, 1);
+	assert_ptr_equal(taken.r[0], at_lower);
+	assert_int_equal(xseg_turn_below(upper), 1);
+	xseg_peer_serve(upper);
+	segrig_nothing(port_of(lower));
+	segrig_answer(taken.port[0], at_lower, 0);
+	segrig_answer(port_of(lower), r, 0);
+	assert_int_equal(xseg_turn_below(upper), 0);
+}
+
+/* ---- a kept peer ---- */
+
+static void a_kept_peer_serves_only_its_keeper(void **state)
+{
+	struct xreq *r, *own;
+
+	(void)state;
+	enter();
+	r = segrig_send(port_of(client), XSEG_OP_WRITE, 0, l);
+	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	assert_true(xseg_req_is_foreign(port_of(lower), r));
+	assert_int_equal(xseg_plug_others(cache), 1);
+	segrig_answer(port_of(lower), r, -EBUSY);
+	assert_ptr_equal(segrig_reply(port_of(client)), r);
+	r->op = XSEG_OP_ADMIN;
+	segrig_submit(port_of(client), r, l);
+	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	assert_false(xseg_req_is_foreign(port_of(lower), r));
+	assert_int_equal(xseg_plug_others(cache), 0);
+	segrig_answer(port_of(lower), r, 0);
+	own = xseg_req_alloc(port_of(cache));
+	segrig_submit(port_of(cache), own, l);
+	assert_ptr_equal(segrig_request(port_of(lower)), own);
+	assert_false(xseg_req_is_foreign(port_of(lower), own));
+	segrig_answer(port_of(lower), own, 0);
+	assert_ptr_equal(segrig_reply(port_of(cache)), own);
+	xseg_req_free(port_of(cache), own);
+}
+
+/* One that keeps data and was killed keeps its peer; one that was stopped in order keeps nothing. */
+static void a_claim_ends_with_what_it_protects(void **state)
+{
+	uint64_t bytes = 4096;
+	bool fresh;
+	void *base;
+
+	(void)state;
+	enter();
+	assert_int_equal(xseg_arena_open(cache, &bytes, &base, &fresh, &err), 0);
+	close_one(&cache, XSEG_CLOSE_ABANDON);
+	assert_int_equal(keeper(l), c);
+	cache = segrig_server(seg, "cache", 1, 16);
+	assert_int_equal(keeper(l), c);
+	close_one(&cache, XSEG_CLOSE_KEEP_ARENA);
+	assert_int_equal(keeper(l), c);
+	cache = segrig_server(seg, "cache", 1, 16);
+	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(keeper(l), XSEG_NONE);
+	assert_int_equal(xseg_route_set(seg, u, l), 0);
+	cache = segrig_open(seg, "cache", 1, 16);
+	xseg_plug_settle(cache);	/* it finds that another has what was its */
+	assert_int_equal(route(c), XSEG_NONE);
+	assert_int_equal(keeper(l), XSEG_NONE);
+	xseg_peer_serve(cache);
+}
+
+static void a_kept_peer_gets_no_second_upstream(void **state)
+{
+	struct xseg_peer *other = segrig_server(seg, "other", 1, 0);
+	uint32_t o = xseg_peer_index(other);
+
+	(void)state;
+	assert_int_equal(xseg_route_claim(seg, c, l), -EBUSY);		/* the upper peer sends to it */
+	assert_int_equal(xseg_route_set(seg, u, XSEG_NONE), 0);
+	assert_int_equal(xseg_route_claim(seg, c, l), 0);
+	assert_int_equal(keeper(l), c);
+	assert_int_equal(xseg_route_set(seg, o, l), -EBUSY);
+	assert_int_equal(xseg_route_claim(seg, o, l), -EBUSY);
+	assert_int_equal(xseg_route_claim(seg, c, l), 0);
+	assert_int_equal(xseg_route_set(seg, c, XSEG_NONE), 0);
+	assert_int_equal(keeper(l), XSEG_NONE);
+	assert_int_equal(xseg_route_set(seg, o, l), 0);
+	assert_int_equal(xseg_route_set(seg, u, l), 0);
+	close_one(&other, XSEG_CLOSE_FREE_ARENA);
+}
+
+static void a_forgotten_peer_keeps_nothing(void **state)
+{
+	(void)state;
+	enter();
+	leave();
+	assert_int_equal(xseg_route_set(seg, u, XSEG_NONE), 0);
+	assert_int_equal(xseg_route_claim(seg, c, l), 0);
+	close_one(&cache, XSEG_CLOSE_ABANDON);
+	assert_int_equal(keeper(l), c);
+	assert_int_equal(xseg_peer_forget(seg, c), 0);
+	assert_int_equal(keeper(l), XSEG_NONE);
+	cache = segrig_server(seg, "another", 1, 16);	/* in its place */
+	assert_int_equal(xseg_peer_index(cache), c);
+	assert_int_equal(xseg_route_set(seg, c, l), 0);
+	assert_int_equal(keeper(l), XSEG_NONE);
+}
+
+/* ---- refusals ---- */
+
+static void refused(int rc, int want, const char *reason)
+{
+	assert_int_equal(rc, want);
+	if (!strstr(err.text, reason))
+		fail_msg("'%s' does not say '%s'", err.text, reason);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+	struct xseg_peer *other = segrig_server(seg, "other", 1, 0);
+	uint32_t o = xseg_peer_index(other);
+
+	(void)state;
+	refused(xseg_plug(seg, c, u, XSEG_NONE, &err), -ENOENT, "not there");
+	refused(xseg_plug(seg, 15, u, l, &err), -ENOENT, "not there");
+	refused(xseg_plug(seg, c, c, l, &err), -ELOOP, "'cache' would be above itself");
+	refused(xseg_plug(seg, c, u, c, &err), -ELOOP, "'cache' would be above itself");
+	refused(xseg_plug(seg, c, l, l, &err), -ELOOP, "'low' would be above itself");
+	refused(xseg_plug(seg, c, l, u, &err), -ENOTCONN, "'low' sends to 'nobody', not to 'up'");
+	refused(xseg_plug(seg, c, u, o, &err), -ENOTCONN, "'up' sends to 'low', not to 'other'");
+	refused(xseg_unplug(seg, c, &err), -ENOTCONN, "'cache' is off the path already");
+	refused(xseg_unplug(seg, 15, &err), -ENOENT, "no such peer");
+	refused(xseg_plug_cancel(seg, c, &err), -ENOENT, "nothing is being done with 'cache'");
+	assert_int_equal(xseg_route_set(seg, o, l), 0);
+	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'other' sends to 'low', too");
+	assert_int_equal(xseg_route_set(seg, o, c), 0);
+	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'other' sends to 'cache' already");
+	assert_int_equal(xseg_route_set(seg, o, XSEG_NONE), 0);
+	assert_int_equal(xseg_route_set(seg, c, o), 0);
+	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'cache' sends to 'other'");
+	refused(xseg_unplug(seg, c, &err), -ENOTCONN, "no peer sends to 'cache'");
+	assert_int_equal(xseg_route_set(seg, c, XSEG_NONE), 0);
+	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
+	refused(xseg_plug(seg, c, u, l, &err), -EHOSTDOWN, "'cache' does not serve");
+	cache = segrig_server(seg, "cache", 1, 16);
+	enter();
+	refused(xseg_plug(seg, c, u, l, &err), -EEXIST, "is between 'up' and 'low' already");
+	assert_int_equal(xseg_route_set(seg, o, c), 0);
+	refused(xseg_unplug(seg, c, &err), -EBUSY, "both send to 'cache'");
+	close_one(&other, XSEG_CLOSE_FREE_ARENA);
+}
+
+static void one_thing_at_a_time_is_done(void **state)
+{
+	struct xseg_peer *second = segrig_server(seg, "second", 1, 16);
+	uint32_t s = xseg_peer_index(second);
+
+	(void)state;
+	ask_to_enter();
+	refused(xseg_unplug(seg, c, &err), -EBUSY, "is being plugged below 'up'");
+	refused(xseg_plug(seg, c, l, u, &err), -EBUSY, "is being plugged below 'up'");
+	assert_int_equal(xseg_plug(seg, s, u, l, &err), 0);
+	assert_int_equal(xseg_plug_call(second), 0);
+	assert_int_equal(xseg_plug_call(cache), -EBUSY);
+	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
+	upper_holds();
+	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "another cache is being plugged below 'up'");
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	assert_int_equal(xseg_plug_switch(cache), 0);
+	assert_int_equal(xseg_unplug(seg, c, &err), 0);
+	refused(xseg_plug(seg, s, c, l, &err), -EBUSY, "'cache' is being unplugged itself");
+	refused(xseg_plug(seg, s, u, c, &err), -EBUSY, "'cache' is being unplugged itself");
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	close_one(&second, XSEG_CLOSE_FREE_ARENA);
+}
+
+static void peers_beside_a_cache_that_is_plugged_are_not_forgotten(void **state)
+{
+	(void)state;
+	ask_to_enter();
+	close_one(&upper, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(xseg_peer_forget(seg, u), -ENOTEMPTY);
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	assert_int_equal(xseg_peer_forget(seg, u), 0);
+}
+
+/* ---- kills ---- */
+
+/* How far the cache is when it is killed. */
+enum at { AT_ASKED, AT_CALLED, AT_HELD, AT_CLAIMED, NR_AT };
+
+static void go_to(enum at at)
+{
+	if (at >= AT_CALLED)
+		assert_int_equal(xseg_plug_call(cache), 0);
+	if (at >= AT_HELD)
+		xseg_turn_hold(upper);
+	if (at >= AT_CLAIMED && info_of(c).plug == XSEG_PLUG_ENTER)
+		assert_int_equal(xseg_plug_claim(cache), 0);
+}
+
+static void the_upper_peer_lets_go_when_the_cache_dies_and_its_successor_goes_on(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2 * NR_AT; i++) {
+		ask_to_enter();
+		go_to((enum at)(i % NR_AT));
+		close_one(&cache, XSEG_CLOSE_ABANDON);
+		if (i < NR_AT)	/* else the successor is there first */
+			xseg_turn_mind(upper);
+		assert_int_equal(route(u), l);
+		if (i < NR_AT) {
+			assert_int_equal(info_of(u).turn, XSEG_TURN_NONE);
+			assert_int_equal(keeper(l), XSEG_NONE);
+		}
+		cache = segrig_open(seg, "cache", 1, 16);
+		xseg_plug_settle(cache);
+		assert_int_equal(route(c), XSEG_NONE);
+		xseg_peer_serve(cache);
+		xseg_turn_mind(upper);
+		assert_int_equal(xseg_plug_call(cache), 0);
+		xseg_turn_hold(upper);
+		assert_int_equal(xseg_plug_claim(cache), 0);
+		assert_int_equal(xseg_plug_switch(cache), 0);
+		is_on_the_path();
+		leave();
+	}
+}
+
+static void a_cache_that_dies_leaving_is_on_the_path_again_and_leaves(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2 * AT_CLAIMED; i++) {
+		enter();
+		assert_int_equal(xseg_unplug(seg, c, &err), 0);
+		go_to((enum at)(i % AT_CLAIMED));
+		close_one(&cache, XSEG_CLOSE_ABANDON);
+		if (i < AT_CLAIMED) {
+			xseg_turn_mind(upper);
+			assert_int_equal(info_of(u).turn, XSEG_TURN_NONE);
+		}
+		cache = segrig_open(seg, "cache", 1, 16);
+		xseg_plug_settle(cache);
+		xseg_peer_serve(cache);
+		xseg_turn_mind(upper);
+		assert_int_equal(route(u), c);
+		assert_int_equal(route(c), l);
+		assert_int_equal(info_of(c).plug, XSEG_PLUG_LEAVE);
+		assert_int_equal(xseg_plug_call(cache), 0);
+		xseg_turn_hold(upper);
+		assert_int_equal(xseg_plug_switch(cache), 0);
+		is_off_the_path();
+	}
+}
+
+/* The first store of the switch is the one that counts: whoever looks next makes the others. */
+static void finish_by(unsigned who)
+{
+	switch (who) {
+	case 0:
+		close_one(&cache, XSEG_CLOSE_ABANDON);
+		xseg_turn_mind(upper);
+		break;
+	case 1:
+		close_one(&cache, XSEG_CLOSE_ABANDON);
+		cache = segrig_open(seg, "cache", 1, 16);
+		xseg_plug_settle(cache);
+		xseg_peer_serve(cache);
+		break;
+	case 2:
+		assert_int_equal(xseg_plug_cancel(seg, c, &err), -ENOENT);
+		break;
+	default:
+		xseg_plug_let_go(cache);
+	}
+	if (!cache)
+		cache = segrig_server(seg, "cache", 1, 16);
+}
+
+static void a_switch_that_was_begun_is_ended_by_whoever_comes_next(void **state)
+{
+	(void)state;
+	for (unsigned who = 0; who < 4; who++) {
+		ask_to_enter();
+		upper_holds();
+		assert_int_equal(xseg_plug_claim(cache), 0);
+		xs_route_store(seg, u, c, false);
+		finish_by(who);
+		is_on_the_path();
+		assert_int_equal(xseg_unplug(seg, c, &err), 0);
+		upper_holds();
+		xs_route_store(seg, u, l, false);
+		finish_by(who);
+		is_off_the_path();
+	}
+}
+
+static void a_successor_of_the_upper_peer_holds_anew(void **state)
+{
+	(void)state;
+	ask_to_enter();
+	upper_holds();
+	again(&upper, "up", 2, 16);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_ASKED);
+	assert_false(xseg_plug_is_held(cache));
+	assert_int_equal(xseg_plug_claim(cache), -ESTALE);
+	xseg_peer_serve(upper);
+	xseg_turn_hold(upper);
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	/* dead after it held: nobody sends, so the route may change */
+	close_one(&upper, XSEG_CLOSE_ABANDON);
+	assert_int_equal(xseg_plug_switch(cache), 0);
+	is_on_the_path();
+	again(&upper, "up", 2, 16);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+	xseg_peer_serve(upper);
+}
+
+static void a_stopped_upper_peer_holds_by_itself(void **state)
+{
+	struct xreq *r = segrig_send(port_of(client), XSEG_OP_READ, 0, u);
+
+	(void)state;
+	ask_to_enter();
+	assert_int_equal(xseg_req_forward(port_of(upper), segrig_request(port_of(upper)), l), 0);
+	close_one(&upper, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(xseg_plug_call(cache), 0);
+	assert_false(xseg_plug_is_held(cache));		/* its last one is at the lower peer */
+	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	segrig_answer(port_of(lower), r, 0);
+	assert_int_equal(xseg_plug_call(cache), 0);
+	assert_true(xseg_plug_is_held(cache));
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	assert_int_equal(xseg_plug_switch(cache), 0);
+	upper = segrig_server(seg, "up", 2, 16);
+	is_on_the_path();
+}
+
+static void either_is_taken_back_at_any_step(void **state)
+{
+	(void)state;
+	for (unsigned at = 0; at < NR_AT; at++) {
+		ask_to_enter();
+		go_to((enum at)at);
+		assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+		is_off_the_path();
+		assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+		assert_int_equal(xseg_plug_cancel(seg, c, &err), -ENOENT);
+	}
+	enter();
+	for (unsigned at = 0; at < AT_CLAIMED; at++) {
+		assert_int_equal(xseg_unplug(seg, c, &err), 0);
+		go_to((enum at)at);
+		assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+		is_on_the_path();
+		assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+	}
+}
+
+/* A word that asks a peer to hold, left by one who died between two stores, goes with the peer's next look. */
+static void a_void_turn_goes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&seg->peers[u].turn, turn_word(XSEG_TURN_ASKED, c, 0));
+		if (i)
+			xseg_turn_mind(upper);
+		else
+			xseg_turn_hold(upper);
+		assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+	}
+}
+
+static void words_that_cannot_be_are_taken_for_none(void **state)
+{
+	(void)state;
+	atomic_store(&seg->peers[c].plug, plug_word(XSEG_PLUG_LEAVE, 99, 1));
+	assert_int_equal(xseg_plug_get(cache).op, XSEG_PLUG_NONE);
+	assert_int_equal(xseg_plug_call(cache), -ESTALE);
+	assert_false(xseg_plug_is_held(cache));
+	assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+	atomic_store(&seg->peers[u].turn, turn_word(XSEG_TURN_HELD, 99, 0));
+	xseg_turn_mind(upper);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+	atomic_store(&seg->peers[l].above, 99);
+	assert_int_equal(keeper(l), XSEG_NONE);
+	atomic_store(&seg->peers[l].above, 0);
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), -ENOENT);
+	ask_to_enter();
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_cache_enters_and_leaves_again_and_again),
+		T(what_is_wanted_is_shown),
+		T(nothing_is_switched_while_the_upper_peer_does_not_hold),
+		T(caches_stand_in_a_row),
+		T(a_forwarded_request_is_below_until_it_is_answered),
+		T(a_request_of_its_own_is_below_while_it_is_out),
+		T(what_a_successor_took_over_is_below_no_more),
+		T(a_kept_peer_serves_only_its_keeper),
+		T(a_claim_ends_with_what_it_protects),
+		T(a_kept_peer_gets_no_second_upstream),
+		T(a_forgotten_peer_keeps_nothing),
+		T(what_cannot_be_is_refused),
+		T(one_thing_at_a_time_is_done),
+		T(peers_beside_a_cache_that_is_plugged_are_not_forgotten),
+		T(the_upper_peer_lets_go_when_the_cache_dies_and_its_successor_goes_on),
+		T(a_cache_that_dies_leaving_is_on_the_path_again_and_leaves),
+		T(a_switch_that_was_begun_is_ended_by_whoever_comes_next),
+		T(a_successor_of_the_upper_peer_holds_anew),
+		T(a_stopped_upper_peer_holds_by_itself),
+		T(either_is_taken_back_at_any_step),
+		T(a_void_turn_goes),
+		T(words_that_cannot_be_are_taken_for_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,600 @@
+/* plug - a cache enters between two peers that serve, and leaves again, and no request fails.
+ *
+ * What is wanted is one word of the cache (`plug`), stored once by whoever asks for it (xseg plug, xseg unplug). All else the
+ * peers do: the cache makes the steps, the upper peer only holds what it sends for as long as its own word (`turn`) names a
+ * cache. So a command that is killed harms nothing, and what a killed peer was at is gone on with by its successor.
+ *
+ * ENTER: the cache is empty, off the path.            what a kill leaves there, and who goes on
+ *   1 turn = ASKED                       cache        a successor of the cache begins again; the upper peer lets go of what it holds
+ *   2 holds; nothing sent is below;                   if the cache does not serve (xseg_turn_mind)
+ *     turn = HELD                        upper        its successor holds, and says so again (HELD bears its generation)
+ *   3 lower is kept for the cache,                    undone by whoever finds the cache not serving; the claim counts only with
+ *     the cache has its route            cache        the route, which is stored last
+ *   4 no request of others is at lower   cache
+ *   5 upper's route = the cache          cache        from here on it is done: who comes next makes the other two stores
+ *     turn = NONE, plug = NONE
+ * LEAVE: the cache has become clean while it served.
+ *   1, 2 as above
+ *   3 takes no more in; proves that it is clean       a successor of the cache serves on, and becomes clean again
+ *   4 upper's route = lower              cache        from here on it is done, as above
+ *     the cache has no route; turn = NONE, plug = NONE
+ *
+ * *Below* a peer is each request that one of its ports sent on and that is not answered: the port that sent a request last stands in
+ * the request (`via`). It is at another peer; or it is still at its sender, and offered. Since the upper peer sends nothing
+ * more, there are fewer and fewer, and none is found in a lane later: so nobody has to withdraw an offer, and no route has to be
+ * compared with a request's epoch.
+ *
+ * *Kept.* A cache has what is below it to itself: `above` of the lower peer names it, and counts while that cache's route leads there
+ * (and unless it was stopped in order, when it keeps nothing). A kept peer refuses everybody else's requests
+ * (xseg_req_is_foreign()) and routes (route.c). Who claims stores, then looks at the places of requests; who receives accepts,
+ * then looks at the claim: one of the two sees the other.
+ *
+ * Contract: functions that change something take the control lock. xseg_plug_get(), xseg_turn() and xseg_req_is_foreign() are a load or
+ * two; xseg_turn_below() and xseg_plug_others() look at all requests.
+ *
+ * Invariants:
+ *   G1  a route is changed here only while its peer holds, or is stopped
+ *   G2  a cache has a route only while it keeps what that leads to; so nobody else changes what it has copies of
+ *   G3  turn names a cache whose plug names this peer, or is void, and goes with the next look of the upper peer
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "xseg/internal.h"
+
+/* 0 also for one that cannot be (R5). */
+static uint64_t plug_get(struct xseg *seg, uint32_t cache)
+{
+	uint64_t w = atomic_load_explicit(&seg->peers[cache].plug, memory_order_acquire);
+
+	return plug_upper(w) < seg->geo.nr_ports && plug_lower(w) < seg->geo.nr_ports ? w : 0;
+}
+
+static void plug_set(struct xseg *seg, uint32_t cache, uint64_t word)
+{
+	atomic_store_explicit(&seg->peers[cache].plug, word, memory_order_release);
+}
+
+static uint64_t turn_get(struct xseg *seg, uint32_t peer)
+{
+	return atomic_load_explicit(&seg->peers[peer].turn, memory_order_acquire);
+}
+
+static uint32_t lower_of(struct xseg *seg, uint32_t peer)
+{
+	return route_lower(atomic_load_explicit(&seg->peers[peer].route, memory_order_acquire));
+}
+
+static enum xseg_peer_state state_of(struct xseg *seg, uint32_t peer)
+{
+	return peer_state(xs_peer_word(seg, peer));
+}
+
+static bool is_there(struct xseg *seg, uint32_t peer)
+{
+	return peer < seg->geo.nr_ports && state_of(seg, peer) != XSEG_PEER_FREE;
+}
+
+/* ---- kept peers ---- */
+
+static void above_set(struct xseg *seg, uint32_t lower, uint32_t above)
+{
+	/* seq_cst: partner is the load in xs_plug_keeper() */
+	atomic_store(&seg->peers[lower].above, above);
+}
+
+uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower)
+{
+	/* seq_cst: comes after the acceptance of the request that it is asked for (xs_req_take()) */
+	uint32_t above = atomic_load(&seg->peers[lower].above);
+	struct xs_peer *p;
+
+	if (above == 0 || above > seg->geo.nr_ports)
+		return XSEG_NONE;
+	p = &seg->peers[above - 1];
+	if (route_lower(atomic_load(&p->route)) != lower || state_of(seg, above - 1) == XSEG_PEER_FREE)
+		return XSEG_NONE;
+	if (state_of(seg, above - 1) == XSEG_PEER_STOPPED && !atomic_load_explicit(&p->arena_extents, memory_order_relaxed))
+		return XSEG_NONE;
+	return above - 1;
+}
+
+static uint32_t peer_of_via(struct xseg *seg, uint32_t via)
+{
+	return via && via <= seg->geo.nr_ports ? atomic_load_explicit(&seg->ports[via - 1].peer, memory_order_relaxed) : 0;
+}
+
+bool xseg_req_is_foreign(struct xport *port, const struct xreq *r)
+{
+	uint32_t above = atomic_load(&port->peer->sh->above);
+
+	if (above == 0 || r->op == XSEG_OP_ADMIN || peer_of_via(port->seg, r->via) == above)
+		return false;
+	return xs_plug_keeper(port->seg, port->peer->index) != XSEG_NONE;
+}
+
+void xs_plug_forget(struct xseg *seg, uint32_t index)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (atomic_load_explicit(&seg->peers[i].above, memory_order_relaxed) == index + 1)
+			above_set(seg, i, 0);
+	above_set(seg, index, 0);
+	plug_set(seg, index, 0);
+	atomic_store_explicit(&seg->peers[index].turn, 0, memory_order_release);
+}
+
+bool xs_plug_refers(struct xseg *seg, uint32_t index)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint64_t plug = is_there(seg, i) && i != index ? plug_get(seg, i) : 0;
+
+		if (plug && (plug_upper(plug) == index || plug_lower(plug) == index))
+			return true;
+	}
+	return false;
+}
+
+/* ---- what is below ---- */
+
+static bool is_port_of(struct xseg *seg, uint32_t peer, uint32_t port)
+{
+	return port < seg->geo.nr_ports && atomic_load_explicit(&seg->ports[port].peer, memory_order_relaxed) == peer + 1;
+}
+
+/* See the head. One that is at rest with its origin was sent and not taken back if it is not answered yet. */
+static bool is_below(struct xseg *seg, uint32_t index, uint32_t peer)
+{
+	struct xs_req *r = &seg->reqs[index];
+	uint64_t w = atomic_load(&r->place);
+	enum xseg_req_state s = place_state(w);
+
+	if (s == XSEG_REQ_FREE || s == XSEG_REQ_ANSWERED)
+		return false;
+	if (peer_of_via(seg, atomic_load_explicit(&r->via, memory_order_relaxed)) != peer + 1)
+		return false;
+	if (s == XSEG_REQ_PRIVATE)
+		return atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
+	return s == XSEG_REQ_AT || !is_port_of(seg, peer, place_port(w));
+}
+
+uint32_t xseg_turn_below(struct xseg_peer *peer)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < peer->seg->geo.nr_requests; i++)
+		n += is_below(peer->seg, i, peer->index);
+	return n;
+}
+
+/* By one of its ports; or its own, and what was below has a successor since. */
+static bool is_sent_by(struct xseg *seg, uint32_t index, uint32_t peer)
+{
+	uint32_t via = atomic_load_explicit(&seg->reqs[index].via, memory_order_relaxed);
+
+	return via ? peer_of_via(seg, via) == peer + 1 : is_port_of(seg, peer, xs_req_owner(seg, index));
+}
+
+uint32_t xseg_plug_others(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	uint32_t lower = lower_of(seg, peer->index), n = 0;
+
+	for (uint32_t i = 0; i < seg->geo.nr_requests && lower != XSEG_NONE; i++) {
+		struct xs_req *r = &seg->reqs[i];
+		uint64_t w = atomic_load(&r->place);	/* seq_cst: comes after the claim; see the head */
+		enum xseg_req_state s = place_state(w);
+
+		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
+			continue;
+		n += XS_FETCH(r->op) != XSEG_OP_ADMIN && is_port_of(seg, lower, place_port(w)) && !is_sent_by(seg, i, peer->index);
+	}
+	return n;
+}
+
+/* ---- steps, under the control lock ---- */
+
+static void turn_set(struct xseg *seg, uint32_t peer, uint64_t word)
+{
+	atomic_store_explicit(&seg->peers[peer].turn, word, memory_order_release);
+	xs_ring_peer(seg, peer);
+}
+
+static void turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache)
+{
+	if (turn_get(seg, peer) && turn_cache(turn_get(seg, peer)) == cache)
+		turn_set(seg, peer, 0);
+}
+
+/* The upper peer sends nothing: it says so, and is that incarnation still; or nobody serves it and nothing that it sent is left. */
+static bool holds(struct xseg *seg, uint32_t upper, uint32_t cache)
+{
+	uint64_t turn = turn_get(seg, upper), word = xs_peer_word(seg, upper);
+
+	return turn_state(turn) == XSEG_TURN_HELD && turn_cache(turn) == cache && turn_gen(turn) == peer_gen(word);
+}
+
+/* The lower peer is the upper one's again, as it was before the claim. */
+static void claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
+{
+	uint32_t above = atomic_load(&seg->peers[cache].above);
+
+	if (plug_op(plug) != XSEG_PLUG_ENTER || lower_of(seg, cache) == XSEG_NONE)
+		return;
+	if (above == plug_upper(plug) + 1)
+		above_set(seg, plug_lower(plug), above);
+	xs_route_store(seg, cache, XSEG_NONE, true);
+	above_set(seg, cache, 0);
+}
+
+/* The upper peer's route has been switched past the cache. */
+static void left(struct xseg *seg, uint32_t cache, uint64_t plug)
+{
+	if (atomic_load(&seg->peers[cache].above) == plug_upper(plug) + 1)
+		above_set(seg, plug_lower(plug), plug_upper(plug) + 1);
+	if (lower_of(seg, cache) != XSEG_NONE)
+		xs_route_store(seg, cache, XSEG_NONE, true);
+	above_set(seg, cache, 0);
+}
+
+/* What follows from the upper peer's route, if that was switched already; else nothing. True: it was, and all is done. */
+static bool settle(struct xseg *seg, uint32_t cache)
+{
+	uint64_t plug = plug_get(seg, cache);
+	uint32_t upper = plug_upper(plug);
+
+	if (plug_op(plug) == XSEG_PLUG_NONE ||
+	    (lower_of(seg, upper) == cache) != (plug_op(plug) == XSEG_PLUG_ENTER))
+		return false;
+	if (plug_op(plug) == XSEG_PLUG_LEAVE)
+		left(seg, cache, plug);
+	turn_clear(seg, upper, cache);
+	plug_set(seg, cache, 0);
+	return true;
+}
+
+/* ---- asking ---- */
+
+static const char *name_of(struct xseg *seg, uint32_t peer)
+{
+	return peer < seg->geo.nr_ports ? seg->peers[peer].name : "nobody";
+}
+
+static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
+{
+	return state_of(seg, peer) == XSEG_PEER_LIVE ? 0 :
+	       xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first", name_of(seg, peer));
+}
+
+static int check_idle(struct xseg *seg, uint32_t peer, struct xseg_error *err)
+{
+	if (plug_get(seg, peer))
+		return xseg_fail(err, -EBUSY, "'%s' is being %s itself; wait for that, or take it back with 'xseg unplug %s --cancel'",
+				 name_of(seg, peer), plug_op(plug_get(seg, peer)) == XSEG_PLUG_ENTER ? "plugged" : "unplugged",
+				 name_of(seg, peer));
+	if (turn_get(seg, peer))
+		return xseg_fail(err, -EBUSY, "another cache is being plugged below '%s' or unplugged; wait for that", name_of(seg, peer));
+	return 0;
+}
+
+static int check_enter(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+{
+	uint32_t other;
+	int rc;
+
+	if (lower_of(seg, cache) == lower && lower_of(seg, upper) == cache)
+		return xseg_fail(err, -EEXIST, "'%s' is between '%s' and '%s' already", name_of(seg, cache), name_of(seg, upper),
+				 name_of(seg, lower));
+	if (lower_of(seg, cache) != XSEG_NONE)
+		return xseg_fail(err, -EBUSY, "'%s' sends to '%s'; only a cache that is off the path can be plugged: unplug it first",
+				 name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
+	other = xs_route_upper(seg, cache, XSEG_NONE);
+	if (other != XSEG_NONE)
+		return xseg_fail(err, -EBUSY, "'%s' sends to '%s' already; stop that first", name_of(seg, other), name_of(seg, cache));
+	if (lower_of(seg, upper) != lower)
+		return xseg_fail(err, -ENOTCONN, "'%s' sends to '%s', not to '%s'; 'xseg peer list' shows who sends to whom",
+				 name_of(seg, upper), name_of(seg, lower_of(seg, upper)), name_of(seg, lower));
+	other = xs_route_upper(seg, lower, upper);
+	if (other != XSEG_NONE)
+		return xseg_fail(err, -EBUSY, "'%s' sends to '%s', too, and would write past the cache; stop it first",
+				 name_of(seg, other), name_of(seg, lower));
+	rc = check_serves(seg, cache, err);
+	rc = rc ? rc : check_serves(seg, upper, err);
+	rc = rc ? rc : check_serves(seg, lower, err);
+	rc = rc ? rc : check_idle(seg, upper, err);
+	return rc ? rc : check_idle(seg, lower, err);
+}
+
+static int check_leave(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+{
+	uint32_t other;
+	int rc;
+
+	if (lower == XSEG_NONE)
+		return xseg_fail(err, -ENOTCONN, "'%s' is off the path already", name_of(seg, cache));
+	if (upper == XSEG_NONE)
+		return xseg_fail(err, -ENOTCONN, "no peer sends to '%s', so it is between nobody; stop it with 'xseg peer stop %s'",
+				 name_of(seg, cache), name_of(seg, cache));
+	other = xs_route_upper(seg, cache, upper);
+	if (other != XSEG_NONE)
+		return xseg_fail(err, -EBUSY, "'%s' and '%s' both send to '%s'; stop one of them first", name_of(seg, upper),
+				 name_of(seg, other), name_of(seg, cache));
+	if (state_of(seg, cache) == XSEG_PEER_STOPPED)
+		return xseg_fail(err, -EHOSTDOWN, "'%s' is stopped; start it first", name_of(seg, cache));
+	rc = check_idle(seg, upper, err);
+	return rc ? rc : check_idle(seg, lower, err);
+}
+
+/* Under the control lock. */
+static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_error *err)
+{
+	uint64_t now = plug_get(seg, cache);
+	int rc;
+
+	if (now == wanted)
+		return 0;
+	if (now)
+		return xseg_fail(err, -EBUSY, "'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug %s --cancel'",
+				 name_of(seg, cache), plug_op(now) == XSEG_PLUG_ENTER ? "plugged below" : "unplugged from",
+				 name_of(seg, plug_upper(now)), name_of(seg, cache));
+	rc = check_idle(seg, cache, err);
+	if (rc)
+		return rc;
+	rc = plug_op(wanted) == XSEG_PLUG_ENTER ? check_enter(seg, cache, plug_upper(wanted), plug_lower(wanted), err) :
+						  check_leave(seg, cache, plug_upper(wanted), plug_lower(wanted), err);
+	if (rc)
+		return rc;
+	plug_set(seg, cache, wanted);
+	xs_ring_peer(seg, cache);
+	return 0;
+}
+
+static int lock(struct xseg *seg, struct xseg_error *err)
+{
+	int fd = xs_control_lock(seg);
+
+	if (fd < 0)
+		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+	xs_mark_dead(seg, fd);
+	return fd;
+}
+
+int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+{
+	int fd = lock(seg, err), rc;
+
+	if (fd < 0)
+		return fd;
+	if (!is_there(seg, cache) || !is_there(seg, upper) || !is_there(seg, lower)) {
+		rc = xseg_fail(err, -ENOENT, "one of the three peers is not there");
+	} else if (cache == upper || cache == lower || upper == lower) {
+		rc = xseg_fail(err, -ELOOP, "'%s' would be above itself", name_of(seg, cache == upper ? cache : lower));
+	} else {
+		settle(seg, cache);
+		rc = ask(seg, cache, plug_word(XSEG_PLUG_ENTER, upper, lower), err);
+	}
+	xs_control_unlock(fd);
+	return rc;
+}
+
+int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err)
+{
+	int fd = lock(seg, err), rc = 0;
+	uint32_t upper, lower;
+
+	if (fd < 0)
+		return fd;
+	if (!is_there(seg, cache)) {
+		rc = xseg_fail(err, -ENOENT, "there is no such peer");
+		goto out_unlock;
+	}
+	settle(seg, cache);
+	if (plug_op(plug_get(seg, cache)) == XSEG_PLUG_LEAVE)
+		goto out_unlock;
+	upper = xs_route_upper(seg, cache, XSEG_NONE);
+	lower = lower_of(seg, cache);
+	if (plug_get(seg, cache) || (upper != XSEG_NONE && lower != XSEG_NONE))
+		rc = ask(seg, cache, plug_word(XSEG_PLUG_LEAVE, upper & 0xffff, lower & 0xffff), err);
+	else
+		rc = check_leave(seg, cache, upper, lower, err);
+out_unlock:
+	xs_control_unlock(fd);
+	return rc;
+}
+
+int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
+{
+	int fd = lock(seg, err), rc = 0;
+	uint64_t plug;
+
+	if (fd < 0)
+		return fd;
+	if (is_there(seg, cache))
+		settle(seg, cache);
+	plug = is_there(seg, cache) ? plug_get(seg, cache) : 0;
+	if (plug) {
+		claim_undo(seg, cache, plug);
+		plug_set(seg, cache, 0);
+		turn_clear(seg, plug_upper(plug), cache);
+		xs_ring_peer(seg, cache);
+	} else {
+		rc = xseg_fail(err, -ENOENT, "nothing is being done with '%s' that could be taken back", name_of(seg, cache));
+	}
+	xs_control_unlock(fd);
+	return rc;
+}
+
+/* ---- the cache's part ---- */
+
+struct xseg_plug xseg_plug_get(struct xseg_peer *peer)
+{
+	uint64_t w = plug_get(peer->seg, peer->index);
+
+	if (!w)
+		return (struct xseg_plug){ .op = XSEG_PLUG_NONE, .upper = XSEG_NONE, .lower = XSEG_NONE };
+	return (struct xseg_plug){ .op = plug_op(w), .upper = plug_upper(w), .lower = plug_lower(w) };
+}
+
+/* A stopped peer holds by itself, when nothing of it is below any more. */
+static void hold_stopped(struct xseg *seg, uint32_t upper, uint32_t cache)
+{
+	if (state_of(seg, upper) != XSEG_PEER_STOPPED)
+		return;
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
+		if (is_below(seg, i, upper))
+			return;
+	turn_set(seg, upper, turn_word(XSEG_TURN_HELD, cache, peer_gen(xs_peer_word(seg, upper))));
+}
+
+int xseg_plug_call(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg), rc = 0;
+	uint64_t plug;
+	uint32_t upper;
+
+	if (fd < 0)
+		return fd;
+	plug = plug_get(seg, peer->index);
+	upper = plug_upper(plug);
+	if (!plug)
+		rc = -ESTALE;
+	else if (turn_get(seg, upper) && turn_cache(turn_get(seg, upper)) != peer->index)
+		rc = -EBUSY;
+	else if (!turn_get(seg, upper))
+		turn_set(seg, upper, turn_word(XSEG_TURN_ASKED, peer->index, 0));
+	if (rc == 0 && !holds(seg, upper, peer->index))
+		hold_stopped(seg, upper, peer->index);
+	xs_control_unlock(fd);
+	return rc;
+}
+
+bool xseg_plug_is_held(struct xseg_peer *peer)
+{
+	uint64_t plug = plug_get(peer->seg, peer->index);
+
+	return plug && holds(peer->seg, plug_upper(plug), peer->index);
+}
+
+void xseg_plug_let_go(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg);
+	uint64_t plug = plug_get(seg, peer->index);
+
+	if (fd < 0)
+		return;
+	if (plug && !settle(seg, peer->index)) {
+		claim_undo(seg, peer->index, plug);
+		turn_clear(seg, plug_upper(plug), peer->index);
+	}
+	xs_control_unlock(fd);
+}
+
+int xseg_plug_claim(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg), rc = -ESTALE;
+	uint64_t plug = plug_get(seg, peer->index);
+	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
+
+	if (fd < 0)
+		return fd;
+	if (plug_op(plug) == XSEG_PLUG_ENTER && is_there(seg, lower) && holds(seg, upper, peer->index) &&
+	    lower_of(seg, upper) == lower) {
+		/* what is kept for the upper peer is the cache's now, and the cache the upper peer's */
+		above_set(seg, peer->index, xs_plug_keeper(seg, lower) == upper ? upper + 1 : 0);
+		above_set(seg, lower, peer->index + 1);
+		xs_route_store(seg, peer->index, lower, true);
+		rc = 0;
+	}
+	xs_control_unlock(fd);
+	return rc;
+}
+
+int xseg_plug_switch(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg), rc = -ESTALE;
+	uint64_t plug = plug_get(seg, peer->index);
+	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
+
+	if (fd < 0)
+		return fd;
+	if (plug && holds(seg, upper, peer->index) && lower_of(seg, peer->index) == lower) {
+		xs_route_store(seg, upper, plug_op(plug) == XSEG_PLUG_ENTER ? peer->index : lower, false);
+		settle(seg, peer->index);
+		rc = 0;
+	}
+	xs_control_unlock(fd);
+	return rc;
+}
+
+void xseg_plug_settle(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg);
+	uint32_t lower;
+
+	if (fd < 0)
+		return;
+	settle(seg, peer->index);
+	lower = lower_of(seg, peer->index);
+	claim_undo(seg, peer->index, plug_get(seg, peer->index));
+	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower) {
+		if (xs_route_upper(seg, lower, peer->index) != XSEG_NONE)
+			xs_route_store(seg, peer->index, XSEG_NONE, true);
+		else
+			above_set(seg, lower, peer->index + 1);
+	}
+	xs_control_unlock(fd);
+}
+
+/* ---- the upper peer's part ---- */
+
+enum xseg_turn xseg_turn(struct xseg_peer *peer)
+{
+	uint64_t w = atomic_load_explicit(&peer->sh->turn, memory_order_acquire);
+
+	if (turn_state(w) == XSEG_TURN_HELD && turn_gen(w) != peer->generation)
+		return XSEG_TURN_ASKED;
+	return turn_state(w);
+}
+
+void xseg_turn_hold(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg);
+	uint64_t turn = turn_get(seg, peer->index);
+	uint32_t cache = turn_cache(turn);
+
+	if (fd < 0)
+		return;
+	if (turn && cache < seg->geo.nr_ports && plug_get(seg, cache) && plug_upper(plug_get(seg, cache)) == peer->index) {
+		turn_set(seg, peer->index, turn_word(XSEG_TURN_HELD, cache, peer->generation));
+		xs_ring_peer(seg, cache);
+	} else if (turn) {
+		turn_set(seg, peer->index, 0);
+	}
+	xs_control_unlock(fd);
+}
+
+void xseg_turn_mind(struct xseg_peer *peer)
+{
+	struct xseg *seg = peer->seg;
+	int fd = xs_control_lock(seg);
+	uint64_t turn = turn_get(seg, peer->index), plug;
+	uint32_t cache = turn_cache(turn);
+
+	if (fd < 0)
+		return;
+	xs_mark_dead(seg, fd);
+	plug = cache < seg->geo.nr_ports ? plug_get(seg, cache) : 0;
+	if (turn && (!plug || plug_upper(plug) != peer->index)) {
+		turn_set(seg, peer->index, 0);
+	} else if (turn && state_of(seg, cache) != XSEG_PEER_LIVE && !settle(seg, cache)) {
+		claim_undo(seg, cache, plug);
+		turn_set(seg, peer->index, 0);
+	}
+	xs_control_unlock(fd);
+}
