@@ -550,6 +550,12 @@ void xseg_plug_settle(struct xseg_peer *peer)
 	xs_control_unlock(fd);
 }
 
+uint64_t xseg_peer_called(struct xseg_peer *peer)
+{
+	return atomic_load_explicit(&peer->sh->plug, memory_order_relaxed) * 3 +
+	       atomic_load_explicit(&peer->sh->turn, memory_order_relaxed);
+}
+
 /* ---- the upper peer's part ---- */
 
 enum xseg_turn xseg_turn(struct xseg_peer *peer)

@@ -284,6 +284,9 @@ int xseg_plug_switch(struct xseg_peer *peer) XSEG_MUST_CHECK;
 /* A successor, before it serves: ends what its predecessor was at the last step of, and gives up the peer below if others have it. */
 void xseg_plug_settle(struct xseg_peer *peer);
 
+/* Changes with each word that asks something of the peer: two loads. For who is about to sleep. */
+uint64_t xseg_peer_called(struct xseg_peer *peer);
+
 /* The upper peer's part. */
 enum xseg_turn xseg_turn(struct xseg_peer *peer);	/* one load */
 /* Requests that it sent and that are not answered; once it sends nothing more, fewer and fewer. */

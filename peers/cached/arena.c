@@ -72,6 +72,7 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	atomic_store_explicit(&h->size, 0, memory_order_relaxed);
 	h->nr_volumes = cached_nr_volumes(k->memory);
 	h->nr_ports = k->peer.nr_ports;
+	h->epoch = plug_epoch(k);
 	h->off_volumes = CACHE_HEAD_BYTES;
 	h->off_objects = cached_arena_head_bytes(h->nr_volumes, h->nr_ports);
 	XKILL(HEAD_WRITTEN);
@@ -114,16 +115,22 @@ static uint64_t count_dirty(struct cached *k)
 	return n;
 }
 
-/* An arena for another number of objects than what is asked for now: its clean data goes, its dirty data refuses. */
+/* An arena for another number of objects than what is asked for now, or of a path that others may have written to since: its clean data
+ * goes, its dirty data refuses. */
 static int arena_fits(struct cached *k, struct xseg_error *err)
 {
+	bool other_path = k->head->epoch != plug_epoch(k);
 	uint64_t dirty;
 
-	if (k->objects_wanted == 0 || k->objects_wanted == k->nr_objects)
+	if (!other_path && (k->objects_wanted == 0 || k->objects_wanted == k->nr_objects))
 		return 0;
 	dirty = count_dirty(k);
 	if (dirty == 0)
 		return -ESTALE;
+	if (other_path)
+		return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data, and its store has gone on without it: to flush them now "
+				 "could undo what was written since; use another --name, and look at what the store has",
+				 (unsigned long long)dirty * 4);
 	return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data in tables for objects=%u; start it with that once more, "
 			 "and flush, before changing their number", (unsigned long long)dirty * 4, k->nr_objects);
 }

@@ -145,6 +145,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	if (rc == 0)
 		rc = arena_load(k, err);
 	if (rc == 0) {
+		plug_begin(k);
 		volumes_drain(k);
 		publish_gauges(k, p->ports[0].now_ns);
 	} else {
@@ -153,9 +154,18 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	return rc;
 }
 
+/* Off the path it has nothing, and nowhere to get it from. */
+static bool is_off(struct peer_port *pp)
+{
+	return atomic_load_explicit(&cached_of(pp->peer)->plug.off, memory_order_relaxed);
+}
+
 static void cached_request(struct peer_port *pp, struct xreq *r)
 {
-	creq_request(cport_of(pp), r, false);
+	if (is_off(pp))
+		peer_answer(pp, r, -ENOTCONN);
+	else
+		creq_request(cport_of(pp), r, false);
 }
 
 static bool cached_adopted(struct peer *p)
@@ -165,7 +175,16 @@ static bool cached_adopted(struct peer *p)
 
 static void cached_recover(struct peer_port *pp, struct xreq *r)
 {
-	creq_request(cport_of(pp), r, true);
+	if (is_off(pp))
+		peer_answer(pp, r, -ENOTCONN);
+	else
+		creq_request(cport_of(pp), r, true);
+}
+
+/* While it waited to serve it may have got its route. */
+static void cached_recovered(struct peer *p)
+{
+	plug_begin(cached_of(p));
 }
 
 /* One stage of the way to the data for all of the batch, then the next: index, entry, slot, pages. */
@@ -193,11 +212,16 @@ static void cached_reply(struct peer_port *pp, struct xreq *r)
 
 #define GAUGES_NS 200000000ull
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);
 	struct cached *k = ps->cache;
-	uint64_t next_ns, throttle_ns, resize_ns = PEER_NEVER, share_ns = PEER_NEVER;
+	uint64_t next_ns, throttle_ns, control_ns = PEER_NEVER;
 	bool more;
 
 	ps->sent = 0;
@@ -205,8 +229,8 @@ static uint64_t cached_poll(struct peer_port *pp)
 	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
 		magazine_empty(ps);
 	if (pp->nr == 0) {
-		resize_ns = resize_run(ps);
-		share_ns = share_run(ps);
+		control_ns = earlier(resize_run(ps), plug_run(ps));
+		control_ns = earlier(control_ns, share_run(ps));
 	}
 	if (ps->request_freed) {
 		ps->request_freed = false;
@@ -218,17 +242,14 @@ static uint64_t cached_poll(struct peer_port *pp)
 	}
 	throttle_ns = throttle_run(ps);
 	next_ns = flusher_run(ps);
-	if (next_ns > resize_ns)
-		next_ns = resize_ns;
-	if (next_ns > share_ns)
-		next_ns = share_ns;
+	next_ns = earlier(next_ns, control_ns);
 	pages_ahead(ps);
 	more = object_run_ready(ps, 64);
 	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
 		publish_gauges(k, pp->now_ns);
 	if (more || ps->freed || ps->request_freed || ps->throttled)
 		return pp->now_ns;
-	return throttle_ns < next_ns ? throttle_ns : next_ns;
+	return earlier(throttle_ns, next_ns);
 }
 
 static const struct {
@@ -323,10 +344,12 @@ const struct peer_class cached_class = {
 	.opts = cached_opts,
 	.size = sizeof(struct cached),
 	.sends = true,
+	.keeps = true,
 	.nr_requests = cached_nr_requests,
 	.init = cached_init,
 	.adopted = cached_adopted,
 	.recover = cached_recover,
+	.recovered = cached_recovered,
 	.prefetch = cached_prefetch,
 	.request = cached_request,
 	.reply = cached_reply,

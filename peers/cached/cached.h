@@ -34,6 +34,7 @@
 #include "peers/cached/flush.h"
 #include "peers/cached/object.h"
 #include "peers/cached/pages.h"
+#include "peers/cached/plug.h"
 #include "peers/cached/stream.h"
 #include "peers/cached/volume.h"
 #include "xtypes/xpool.h"
@@ -49,6 +50,7 @@ struct arena_head {
 	_Atomic uint64_t size;			/* size_word(): what was asked for; what there is, the extents say */
 	uint32_t nr_ports, spare;		/* nr_ports: that have counters of volumes here */
 	uint64_t off_volumes, off_objects, bytes;
+	uint64_t epoch;				/* of the route to what this is a copy of: plug.h; port 0 */
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 
@@ -173,6 +175,7 @@ struct cached {
 	uint64_t gauges_ns;			/* port 0's: when they were published */
 	uint64_t switch_bytes;			/* what was dirty when it left write-back */
 	const struct policy *switch_from;
+	struct plug plug;
 	uint32_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
 	void *mem[16];				/* private allocations, freed by fini */
 	unsigned nr_mem;

@@ -144,6 +144,7 @@ void cached_check(struct peer *p)
 	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
 	resize_check(k);
 	chunks_check(k);
+	plug_check(k);
 	check_throttle(k);
 	volumes_check(k, volumes);
 	shares_check(k);

@@ -23,6 +23,7 @@ static const done_fn done[] = {
 	[CHILD_INFO] = info_done,
 	[CHILD_SYNC] = sync_done,
 	[CHILD_ORPHAN] = orphan_done,
+	[CHILD_LEAVE] = plug_synced,
 };
 
 static void child_job(struct xwork *w, void *ctx)

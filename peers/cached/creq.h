@@ -53,7 +53,7 @@ struct creq {
 	uint32_t few[CREQ_FEW];
 };
 
-enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC, CHILD_ORPHAN };
+enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC, CHILD_ORPHAN, CHILD_LEAVE };
 
 /* A request of our own that is out at the downstream. Indexed by the request's index. */
 struct child {

@@ -85,17 +85,19 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 {
 	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
-	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed);
+	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed) ||
+			atomic_load_explicit(&k->plug.leaving, memory_order_relaxed);
+	bool off = atomic_load_explicit(&k->plug.off, memory_order_relaxed);
 	struct kv_text t;
 
 	kv_init(&t, out, size);
 	kv_add(&t, "name=%s\n", k->peer.name);
-	kv_add(&t, "policy=%s\n", atomic_load_explicit(&k->policy, memory_order_relaxed)->name);
+	kv_add(&t, "policy=%s\n", plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed))->name);
 	if (draining)
 		add_draining(ps, &t, dirty);
 	if (resizing(k))
 		add_resizing(k, &t);
-	kv_add(&t, "state=%s\n", draining ? "draining" : "running");
+	kv_add(&t, "state=%s\n", off ? "drained" : draining ? "draining" : "running");
 	for (uint32_t i = 0; i < NR_CC; i++)
 		if (i != CC_POLICY && i != CC_OBJECTS)
 			kv_add(&t, "%s=%" PRIu64 "\n", cache_keys[i], cached_total(k, i));

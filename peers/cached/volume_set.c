@@ -63,7 +63,7 @@ const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id)
 {
 	const struct policy *own = volume_policy(k, rec, id);
 
-	return own ? own : atomic_load_explicit(&k->policy, memory_order_relaxed);
+	return own ? plug_promise(k, own) : plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed));
 }
 
 /* ---- reading ---- */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/gate.h"
 #include "peers/common/peer_box.h"
 
 enum { TAKEN_REQUESTS, TAKEN_REPLIES };
@@ -97,8 +98,8 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 	return 0;
 }
 
-/* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist.
- * */
+/* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist. One that would have it to itself and
+ * finds others there serves without a route: it waits to be plugged. */
 static int find_route(struct peer *p, struct xseg_error *err)
 {
 	uint32_t lower;
@@ -109,12 +110,14 @@ static int find_route(struct peer *p, struct xseg_error *err)
 	lower = xseg_peer_find(p->seg, p->downstream_name);
 	if (lower == XSEG_NONE)
 		return -EAGAIN;
-	rc = xseg_route_set(p->seg, xseg_peer_index(p->xp), lower);
-	if (rc)
-		return xseg_fail(err, rc, "'%s' cannot send to '%s': %s; see 'xseg peer list'",
-				 p->name, p->downstream_name,
-				 rc == -ELOOP ? "that would be a loop" : strerror(-rc));
-	return 0;
+	rc = p->cls->keeps ? xseg_route_claim(p->seg, xseg_peer_index(p->xp), lower) :
+			     xseg_route_set(p->seg, xseg_peer_index(p->xp), lower);
+	if (rc == 0 || (rc == -EBUSY && p->cls->keeps))
+		return 0;
+	return xseg_fail(err, rc, "'%s' cannot send to '%s': %s; see 'xseg peer list'",
+			 p->name, p->downstream_name,
+			 rc == -ELOOP ? "that would be a loop" :
+			 rc == -EBUSY ? "a cache has that to itself" : strerror(-rc));
 }
 
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
@@ -135,6 +138,8 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	p->nr_ports = xseg_peer_nr_ports(p->xp);
 	for (i = 0; i < p->nr_ports && !rc; i++)
 		rc = open_port(p, i, err);
+	if (!rc && p->cls->keeps)
+		xseg_plug_settle(p->xp);
 	if (!rc)
 		rc = find_route(p, err);
 	if ((!rc || rc == -EAGAIN) && p->cls->init)
@@ -216,6 +221,10 @@ bool peer_try_serve(struct peer *p)
 		return true;
 	if (find_route(p, NULL) || waits_for_orphans(p))
 		return false;
+	/* what others had below before it was kept for this peer may still change it */
+	if (p->cls->keeps && xseg_plug_others(p->xp) > 0)
+		return false;
+	gate_open_peer(p);
 	for (i = 1; i < p->nr_ports; i++)
 		p->ports[i].now_ns = p->ports[0].now_ns;
 	xseg_peer_recover(p->xp, recover_request, p);
@@ -243,8 +252,8 @@ static struct xreq *take(struct peer_port *pp, unsigned what, uint32_t max)
 		box->at[what] = 0;
 		if (what == TAKEN_REPLIES)
 			box->nr_taken[what] = xseg_port_replies(pp->port, box->taken[what], max);
-		else if (atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests,
-					      memory_order_relaxed))
+		else if (gate_closed(pp, GATE_TAKE) || atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests,
+									    memory_order_relaxed))
 			box->nr_taken[what] = 0;
 		else
 			box->nr_taken[what] = xseg_port_receive(pp->port, box->taken[what], max);
@@ -260,8 +269,13 @@ static bool handle_request(struct peer_port *pp, uint32_t max)
 {
 	struct xreq *r = take(pp, TAKEN_REQUESTS, max);
 
-	if (r)
+	if (r && xseg_req_is_foreign(pp->port, r)) {
+		/* another peer has this one to itself */
+		r->stamp_ns = pp->now_ns;
+		peer_answer(pp, r, -EBUSY);
+	} else if (r) {
 		hand_over(pp, r);
+	}
 	return r;
 }
 
@@ -300,6 +314,14 @@ static void publish(struct peer_port *pp)
 	box->counted = false;
 }
 
+static uint64_t poll(struct peer_port *pp)
+{
+	uint64_t kind_ns, gate_ns = pp->nr == 0 ? gate_turn(pp) : PEER_NEVER;
+
+	kind_ns = pp->peer->cls->poll ? pp->peer->cls->poll(pp) : PEER_NEVER;
+	return kind_ns < gate_ns ? kind_ns : gate_ns;
+}
+
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns)
 {
 	const struct peer_class *cls = pp->peer->cls;
@@ -310,13 +332,13 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 		return false;
 	settle_instant(pp, now_ns);
 	pp->now_ns = now_ns;
+	gate_look(pp);
 	port_box(pp)->round_over = false;
 	while (requests < budget && !port_box(pp)->round_over && handle_request(pp, budget - requests))
 		requests++;
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
-	if (cls->poll)
-		*next_ns = cls->poll(pp);
+	*next_ns = poll(pp);
 	publish(pp);
 	return requests || replies;
 }
@@ -343,8 +365,8 @@ uint64_t peer_port_step_poll(struct peer_port *pp)
 	if (!peer_serving(pp->peer))
 		return next_ns;
 	settle_instant(pp, pp->now_ns);
-	if (pp->peer->cls->poll)
-		next_ns = pp->peer->cls->poll(pp);
+	gate_look(pp);
+	next_ns = poll(pp);
 	publish(pp);
 	return next_ns;
 }
@@ -429,6 +451,8 @@ void peer_forward(struct peer_port *pp, struct xreq *r)
 	struct xreq was = { .op = r->op };
 	uint64_t bytes = r->size;
 
+	if (gate_holds(pp, r))
+		return;
 	if (lower == XSEG_NONE || xseg_req_forward(pp->port, r, lower)) {
 		peer_answer(pp, r, -ENOTCONN);
 		return;
@@ -441,5 +465,7 @@ int peer_submit(struct peer_port *pp, struct xreq *r)
 {
 	uint32_t lower = xseg_route(pp->peer->xp, NULL);
 
+	if (gate_holds(pp, r))
+		return 0;
 	return lower == XSEG_NONE || xseg_req_submit(pp->port, r, lower) ? -ENOTCONN : 0;
 }

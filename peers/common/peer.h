@@ -52,6 +52,7 @@ struct peer_class {
 	const struct opt *opts;			/* table ended by .name == NULL; offsets into the peer's struct */
 	size_t size;				/* of the kind's struct, whose first member is struct peer */
 	bool sends;				/* has a downstream */
+	bool keeps;				/* and copies of what is there: has it to itself, and can be plugged and unplugged */
 
 	/* How many requests of its own each port needs; options are set. NULL: none. */
 	uint32_t (*nr_requests)(struct peer *p);
@@ -138,6 +139,11 @@ int peer_submit(struct peer_port *pp, struct xreq *r) XSEG_MUST_CHECK;
 /* From request(): no more requests are taken in this round. What was begun goes on its way first, where the store would else
  * wait for requests behind it to be looked at, too. */
 void peer_end_round(struct peer_port *pp);
+/* A peer that is plugged or unplugged: port 0's thread. Whether it accepts requests; whether every port has passed a point between two
+ * callbacks since that was changed; whether it has no request (exact when they have, and none is accepted). */
+void peer_close_to_requests(struct peer *p, bool closed);
+bool peer_has_passed(struct peer *p);
+bool peer_has_nothing(struct peer *p);
 /* The port that the running callback should use, when a job of one port is done by another's thread: the kinds pass pp along. */
 
 /* Wakes the thread of this port (from another thread of the same peer that left work for it). */

@@ -1,5 +1,5 @@
 /* peer_box - what the runtime keeps of a peer beside the struct that its kind knows. Only peer.c,
- * peer_admin.c, reactor.c and control.c include this file.
+ * peer_admin.c, gate.c and reactor.c include this file.
  *
  * Contract: a peer's struct is the last member of its box (peer_create() makes both). Fields of a
  * port are its thread's, but for the two counts, which any thread may read.
@@ -32,12 +32,21 @@ struct port_box {
 	uint32_t nr_instant;			/* answered in the round in which they came: their latency is
 						 * known when the next round begins */
 	char *line, *text;			/* ADMIN: PEER_LINE_BYTES, PEER_TEXT_BYTES */
+	/* gate.h */
+	uint32_t gate;				/* the gates that it has passed */
+	_Atomic uint32_t gate_seen;		/* and their word; its thread writes it */
+	struct xreq *held, **held_tail;
 };
 
 struct peer_box {
 	_Atomic bool serving;
 	_Atomic bool closed_to_requests;	/* no new ones are accepted: it is about to leave */
 	atomic_flag setting;			/* somebody is in "set" */
+	/* gate.h: port 0's thread writes these */
+	_Atomic uint32_t gate;			/* counts changes, with GATE_* below */
+	_Atomic uint64_t called;		/* xseg_peer_called() as of its last round; read by reactors before they sleep */
+	bool turning;				/* it is asked to hold what it sends */
+	uint64_t scan_ns, mind_ns;
 	void *scratch;				/* a struct of the kind's size: options on trial */
 	struct port_box port[PEER_MAX_THREADS];
 	_Alignas(64) unsigned char peer[];

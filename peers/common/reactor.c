@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "peers/common/bus.h"
+#include "peers/common/gate.h"
 #include "peers/common/log.h"
 #include "peers/common/peer_box.h"
 #include "peers/common/reactor_inside.h"
@@ -278,6 +279,12 @@ static bool takes_work(const struct peer_port *pp)
 	       !atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests, memory_order_relaxed);
 }
 
+/* A cache asks its peer to hold, or it is to be plugged: port 0 sees to that. */
+static bool is_called(const struct peer_port *pp)
+{
+	return pp->nr == 0 && peer_serving(pp->peer) && gate_called(pp->peer);
+}
+
 /* Called by xseg_bell_wait() after the announcement. */
 static bool looks(void *arg)
 {
@@ -288,7 +295,7 @@ static bool looks(void *arg)
 		return true;
 	watch_arm(&r->watch);
 	for (i = 0; i < r->nr_ports; i++)
-		if (takes_work(r->port[i]) && xseg_port_has_work(r->port[i]->port))
+		if ((takes_work(r->port[i]) && xseg_port_has_work(r->port[i]->port)) || is_called(r->port[i]))
 			return true;
 	return false;
 }

@@ -36,7 +36,7 @@ struct toys {
 	struct xseg_peer *client;
 	struct xport *port;
 	uint32_t page[XSEG_EXTENT_PAGES];
-	struct peer *peers[2];
+	struct peer *peers[3];
 	unsigned nr;
 	struct reactor_set *set;
 };

@@ -1,0 +1,418 @@
+/* plug - see plug.h.
+ *
+ * The control lock is taken for each step, so these are system calls: a handful for each time that the cache is plugged or unplugged.
+ */
+#include "peers/cached/plug.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+#include "peers/common/log.h"
+
+#define LOOK_NS	     500000ull			/* whether the upper peer holds: it rings, too */
+#define CALL_NS	     10000000ull
+#define PAUSE_MIN_NS 100000000ull
+#define PAUSE_MAX_NS 5000000000ull
+
+#define TO(s) (1u << PLUG_##s)
+
+static const uint16_t legal[PLUG_NR_STATES] = {
+	[PLUG_ON]	= TO(DRAINING),
+	[PLUG_DRAINING] = TO(SYNCING) | TO(ON),
+	[PLUG_SYNCING]	= TO(CALLING) | TO(DRAINING) | TO(ON),
+	[PLUG_CALLING]	= TO(PROVING) | TO(ON),
+	[PLUG_PROVING]	= TO(CALLING) | TO(DRAINING) | TO(EMPTYING) | TO(ON),
+	[PLUG_EMPTYING] = TO(OFF),
+	[PLUG_OFF]	= TO(ENTERING),
+	[PLUG_ENTERING] = TO(CLAIMED) | TO(OFF),
+	[PLUG_CLAIMED]	= TO(ON) | TO(ENTERING) | TO(OFF),
+};
+
+static const char *const names[PLUG_NR_STATES] = {
+	"ON", "DRAINING", "SYNCING", "CALLING", "PROVING", "EMPTYING", "OFF", "ENTERING", "CLAIMED",
+};
+
+const char *plug_state_name(enum plug_state s)
+{
+	return (unsigned)s < PLUG_NR_STATES ? names[s] : "?";
+}
+
+bool plug_edge_legal(enum plug_state from, enum plug_state to)
+{
+	return (unsigned)from < PLUG_NR_STATES && (unsigned)to < PLUG_NR_STATES && (legal[from] & 1u << to);
+}
+
+static enum plug_state plug_get(struct cached *k)
+{
+	return (enum plug_state)atomic_load_explicit(&k->plug.state, memory_order_relaxed);
+}
+
+static void plug_set(struct cached *k, enum plug_state s)
+{
+	assert(plug_edge_legal(plug_get(k), s));
+	atomic_store_explicit(&k->plug.state, (uint8_t)s, memory_order_relaxed);
+	k->plug.next_ns = 0;
+}
+
+uint64_t plug_epoch(struct cached *k)
+{
+	uint64_t epoch;
+
+	return xseg_route(k->peer.xp, &epoch) == XSEG_NONE ? PLUG_NO_EPOCH : epoch;
+}
+
+const struct policy *plug_promise(struct cached *k, const struct policy *p)
+{
+	return p == &policy_write_back && atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) ? &policy_write_through : p;
+}
+
+void plug_begin(struct cached *k)
+{
+	bool off = plug_epoch(k) == PLUG_NO_EPOCH;
+
+	atomic_store_explicit(&k->plug.state, off ? PLUG_OFF : PLUG_ON, memory_order_relaxed);
+	atomic_store_explicit(&k->plug.off, off, memory_order_relaxed);
+	/* a route that it got since its tables were opened; a predecessor without one has left nothing in them */
+	k->head->epoch = plug_epoch(k);
+}
+
+/* ---- leaving ---- */
+
+static void drain_all(struct cached *k, uint64_t pause_ns)
+{
+	plug_set(k, PLUG_DRAINING);
+	k->plug.next_ns = k->peer.ports[0].now_ns + pause_ns;
+	atomic_store_explicit(&k->plug.leaving, true, memory_order_relaxed);
+	k->switch_from = atomic_load_explicit(&k->policy, memory_order_relaxed);
+	k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
+	switch_begin(k);
+	for (uint32_t i = 1; i < k->peer.nr_ports; i++)
+		peer_port_kick(&k->peer.ports[i]);
+}
+
+/* It did not work out: again after a pause that doubles. */
+static void drain_again(struct cached *k)
+{
+	struct plug *p = &k->plug;
+
+	p->synced = -EINPROGRESS;
+	p->pause_ns = p->pause_ns ? p->pause_ns * 2 : PAUSE_MIN_NS;
+	if (p->pause_ns > PAUSE_MAX_NS)
+		p->pause_ns = PAUSE_MAX_NS;
+	drain_all(k, p->pause_ns);
+}
+
+static bool has_failed(struct cached *k)
+{
+	bool failed;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	failed = !cds_list_empty(&k->failed);
+	pthread_mutex_unlock(&k->dirty_lock);
+	return failed;
+}
+
+/* What is newly dirty since it began is on its way, as its writers wait for it: but for what the store failed. */
+static void drain(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k))
+		plug_set(k, PLUG_SYNCING);
+}
+
+/* All that was written back is to be stable before the copies go: a FLUSH of everything, while it serves. */
+static void sync(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct plug *p = &k->plug;
+	struct child *ch;
+
+	p->next_ns = ps->pp->now_ns + LOOK_NS;
+	if (p->sync_out)
+		return;
+	if (p->synced == -EINPROGRESS) {
+		ch = child_get(ps, CHILD_LEAVE, NULL);
+		if (!ch)
+			return;
+		p->sync_out = true;
+		child_submit(ps, ch, XSEG_OP_FLUSH, 0);
+	} else if (p->synced < 0) {
+		log_warn("%s: cannot leave yet: the store failed to make its data stable: %s; trying again", k->peer.name,
+			 strerror((int)-p->synced));
+		drain_again(k);
+	} else {
+		plug_set(k, PLUG_CALLING);
+	}
+}
+
+void plug_synced(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct plug *p = &ps->cache->plug;
+
+	p->sync_out = false;
+	p->synced = result;
+	p->next_ns = 0;
+	child_put(ps, ch);
+}
+
+/* True: the upper peer holds. */
+static bool call(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct plug *p = &k->plug;
+
+	p->next_ns = ps->pp->now_ns + LOOK_NS;
+	if (!xseg_plug_is_held(k->peer.xp) && ps->pp->now_ns >= p->call_ns) {
+		p->call_ns = ps->pp->now_ns + CALL_NS;
+		/* what cannot be now is asked for again */
+		if (xseg_plug_call(k->peer.xp))
+			return false;
+	}
+	return xseg_plug_is_held(k->peer.xp);
+}
+
+static uint32_t nr_out(struct cached *k)
+{
+	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		out += k->ports[i].loads_out + k->ports[i].flushes_out;
+	return out;
+}
+
+/* Every port has passed a point since nothing is taken in, and nothing is left; and passed another one since that was
+ * seen: so all that they did is seen here. */
+static bool is_at_rest(struct cached *k)
+{
+	struct plug *p = &k->plug;
+
+	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || nr_out(k))
+		return false;
+	if (p->proved_once)
+		return true;
+	p->proved_once = true;
+	peer_close_to_requests(&k->peer, true);
+	return false;
+}
+
+static void prove_begin(struct cached *k)
+{
+	plug_set(k, PLUG_PROVING);
+	k->plug.proved_once = false;
+	peer_close_to_requests(&k->peer, true);
+}
+
+static void empty_begin(struct cport *ps);
+
+static void prove(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	if (!xseg_plug_is_held(k->peer.xp)) {
+		plug_set(k, PLUG_CALLING);
+		peer_close_to_requests(&k->peer, false);
+		return;
+	}
+	if (!is_at_rest(k))
+		return;
+	if (cached_total(k, CC_DIRTY_BYTES)) {
+		xseg_plug_let_go(k->peer.xp);
+		drain_again(k);
+	} else {
+		atomic_store_explicit(&k->plug.off, true, memory_order_relaxed);
+		if (xseg_plug_switch(k->peer.xp) == 0) {
+			log_info("%s: has left the path", k->peer.name);
+			atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);
+			plug_set(k, PLUG_EMPTYING);
+			empty_begin(ps);
+		} else {
+			atomic_store_explicit(&k->plug.off, false, memory_order_relaxed);
+			plug_set(k, PLUG_CALLING);
+		}
+	}
+	peer_close_to_requests(&k->peer, false);
+}
+
+/* ---- off the path: everything goes, object by object ---- */
+
+static void walk_step(struct cport *ps);
+
+static void walk_job(struct xwork *w, void *ctx)
+{
+	struct cached *k = caa_container_of(w, struct cached, plug.walk.work);
+	struct cport *ps = ctx;
+	struct object *o = k->plug.walk.obj;
+
+	object_empty(ps, o);
+	walk_step(ps);
+	object_put(ps, o);
+}
+
+static void walk_step(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	for (uint32_t i = k->plug.walk.next; i < nr_entries(k); i++) {
+		if (!atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) || !xcache_try_get(&k->xc, i))
+			continue;
+		k->plug.walk.next = i + 1;
+		k->plug.walk.obj = &k->objects[i];
+		k->plug.walk.work.fn = walk_job;
+		object_push(ps, k->plug.walk.obj, &k->plug.walk.work);
+		return;
+	}
+	/* release: partner is the acquire in empty() */
+	atomic_store_explicit(&k->plug.emptied, true, memory_order_release);
+	if (ps->pp->nr)
+		peer_port_kick(&k->peer.ports[0]);
+}
+
+static void empty_begin(struct cport *ps)
+{
+	ps->cache->plug.walk.next = 0;
+	atomic_store_explicit(&ps->cache->plug.emptied, false, memory_order_relaxed);
+	walk_step(ps);
+}
+
+static void empty(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	if (!atomic_load_explicit(&k->plug.emptied, memory_order_acquire))
+		return;
+	if (cached_total(k, CC_USED_BYTES) || atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed)) {
+		empty_begin(ps);
+		return;
+	}
+	k->head->epoch = PLUG_NO_EPOCH;
+	plug_set(k, PLUG_OFF);
+}
+
+/* ---- entering ---- */
+
+static void enter(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	if (!call(ps) || xseg_plug_claim(k->peer.xp))
+		return;
+	k->head->epoch = plug_epoch(k);
+	plug_set(k, PLUG_CLAIMED);
+	peer_close_to_requests(&k->peer, true);
+}
+
+/* Requests that come before the route is switched wait: whether they are its own to answer is not known yet. */
+static void claimed(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	if (!peer_has_passed(&k->peer))
+		return;
+	if (plug_epoch(k) == PLUG_NO_EPOCH || !xseg_plug_is_held(k->peer.xp)) {
+		xseg_plug_let_go(k->peer.xp);
+		plug_set(k, PLUG_ENTERING);
+	} else if (xseg_plug_others(k->peer.xp)) {
+		return;
+	} else {
+		atomic_store_explicit(&k->plug.off, false, memory_order_relaxed);
+		if (xseg_plug_switch(k->peer.xp) == 0) {
+			log_info("%s: is on the path", k->peer.name);
+			plug_set(k, PLUG_ON);
+		} else {
+			atomic_store_explicit(&k->plug.off, true, memory_order_relaxed);
+			plug_set(k, PLUG_ENTERING);
+		}
+	}
+	peer_close_to_requests(&k->peer, false);
+}
+
+/* ---- what is wanted ---- */
+
+static bool is_leaving(enum plug_state s)
+{
+	return s >= PLUG_DRAINING && s <= PLUG_PROVING;
+}
+
+static void take_back(struct cached *k, enum plug_state s)
+{
+	atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);
+	if (s == PLUG_PROVING || s == PLUG_CLAIMED)
+		peer_close_to_requests(&k->peer, false);
+	plug_set(k, s == PLUG_ENTERING || s == PLUG_CLAIMED ? PLUG_OFF : PLUG_ON);
+}
+
+/* Brings the state in line with what is wanted now. */
+static void follow(struct cached *k)
+{
+	enum xseg_plug_op op = xseg_plug_get(k->peer.xp).op;
+	enum plug_state s = plug_get(k);
+
+	if ((is_leaving(s) && op != XSEG_PLUG_LEAVE) || ((s == PLUG_ENTERING || s == PLUG_CLAIMED) && op != XSEG_PLUG_ENTER)) {
+		take_back(k, s);
+	} else if (s == PLUG_ON && op == XSEG_PLUG_LEAVE) {
+		k->plug.pause_ns = 0;
+		k->plug.synced = -EINPROGRESS;
+		drain_all(k, 0);
+	} else if (s == PLUG_OFF && op == XSEG_PLUG_ENTER) {
+		k->plug.call_ns = 0;
+		plug_set(k, PLUG_ENTERING);
+	}
+}
+
+static void step(struct cport *ps)
+{
+	switch (plug_get(ps->cache)) {
+	case PLUG_DRAINING:
+		drain(ps);
+		break;
+	case PLUG_SYNCING:
+		sync(ps);
+		break;
+	case PLUG_CALLING:
+		if (call(ps))
+			prove_begin(ps->cache);
+		break;
+	case PLUG_PROVING:
+		prove(ps);
+		break;
+	case PLUG_EMPTYING:
+		empty(ps);
+		break;
+	case PLUG_ENTERING:
+		enter(ps);
+		break;
+	case PLUG_CLAIMED:
+		claimed(ps);
+		break;
+	default:
+		ps->cache->plug.next_ns = PEER_NEVER;
+	}
+}
+
+uint64_t plug_run(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	follow(k);
+	if (ps->pp->now_ns >= k->plug.next_ns)
+		step(ps);
+	return k->plug.next_ns;
+}
+
+void plug_check(struct cached *k)
+{
+	enum plug_state s = plug_get(k);
+	bool off = s == PLUG_EMPTYING || s == PLUG_OFF || s == PLUG_ENTERING || s == PLUG_CLAIMED;
+
+	assert(atomic_load_explicit(&k->plug.off, memory_order_relaxed) == off);
+	assert(!off || cached_total(k, CC_DIRTY_BYTES) == 0);
+	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0 : k->head->epoch == plug_epoch(k));
+	assert(atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) == is_leaving(s));
+}

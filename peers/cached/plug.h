@@ -1,0 +1,76 @@
+/* plug - how a cache enters between two peers and leaves again while they serve; xseg/plug.c has the whole, this is the cache's part.
+ *
+ * States (plug_set() is the only writer):
+ *
+ *   from       to         when                                                       by
+ *   ON         DRAINING   it is asked to leave: writes wait for the store from now on   follow
+ *   DRAINING   SYNCING    what was dirty when that began is at the store                drain
+ *   SYNCING    CALLING    the store has made it stable                                  sync
+ *   SYNCING    DRAINING   that failed: in a while again                                 sync
+ *   CALLING    PROVING    the upper peer holds: takes nothing in                        call
+ *   PROVING    CALLING    it does not any more (another incarnation)                    prove
+ *   PROVING    DRAINING   something is dirty after all: the upper peer goes on          prove
+ *   PROVING    EMPTYING   nothing is: the upper peer's route leads past it              prove
+ *   DRAINING, SYNCING, CALLING, PROVING   ON   it was taken back                        follow
+ *   EMPTYING   OFF        nothing is in it any more                                     empty
+ *   OFF        ENTERING   it is asked to enter                                          follow
+ *   ENTERING   CLAIMED    the upper peer holds, and it has its route                    enter
+ *   CLAIMED    ON         nobody else has anything at the store; the upper peer's route leads here   claimed
+ *   CLAIMED    ENTERING   the upper peer has gone on meanwhile                          claimed
+ *   ENTERING, CLAIMED   OFF   it was taken back                                         follow
+ *
+ * Contract: plug_run() in port 0's thread; a successor begins in ON or OFF, by its route. The other functions from any thread.
+ *
+ * Invariants:
+ *   U1  a cache that is off the path (EMPTYING, OFF, ENTERING) takes no request but answers ENOTCONN, and has nothing dirty
+ *   U2  the arena records the epoch of its route while it has data: so a successor knows whether that is still true
+ */
+#ifndef PEERS_CACHED_PLUG_H
+#define PEERS_CACHED_PLUG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "xtypes/xworkq.h"
+
+enum plug_state {
+	PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING, PLUG_EMPTYING, PLUG_OFF, PLUG_ENTERING, PLUG_CLAIMED,
+	PLUG_NR_STATES
+};
+
+#define PLUG_NO_EPOCH UINT64_MAX		/* of an arena without a route */
+
+struct cached;
+struct cport;
+struct policy;
+struct child;
+struct object;
+
+struct plug {
+	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
+	_Atomic bool off;			/* U1: read for each request */
+	_Atomic bool leaving;			/* what was promised write-back is write-through; read for each write */
+	/* port 0's */
+	uint64_t next_ns, call_ns, pause_ns;
+	bool sync_out, proved_once;
+	int64_t synced;				/* what the store said */
+	_Atomic bool emptied;			/* by whoever ends the walk */
+	struct {				/* of whoever runs its job */
+		struct xwork work;
+		struct object *obj;
+		uint32_t next;
+	} walk;
+};
+
+bool plug_edge_legal(enum plug_state from, enum plug_state to);
+const char *plug_state_name(enum plug_state s);
+uint64_t plug_run(struct cport *ps);		/* port 0: goes on with it; returns when it wants to run again */
+void plug_begin(struct cached *k);		/* before serving */
+uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or PLUG_NO_EPOCH */
+void plug_synced(struct cport *ps, struct child *ch, int64_t result);
+/* The policy in the place of that one: a cache that is leaving promises nothing that it would have to flush later. */
+const struct policy *plug_promise(struct cached *k, const struct policy *p);
+void plug_check(struct cached *k);
+
+#endif
