@@ -11,7 +11,8 @@
 #include "peers/cached/cached.h"
 #include "peers/common/log.h"
 
-#define LOOK_NS	     500000ull			/* whether the upper peer holds: it rings, too */
+#define LOOK_MIN_NS  100000ull			/* between two looks whether something that takes time is done; the longer it */
+#define LOOK_MAX_NS  10000000ull		/* takes, the fewer */
 #define CALL_NS	     10000000ull
 #define PAUSE_MIN_NS 100000000ull
 #define PAUSE_MAX_NS 5000000000ull
@@ -53,7 +54,17 @@ static void plug_set(struct cached *k, enum plug_state s)
 {
 	assert(plug_edge_legal(plug_get(k), s));
 	atomic_store_explicit(&k->plug.state, (uint8_t)s, memory_order_relaxed);
+	k->plug.since_ns = k->peer.ports[0].now_ns;
 	k->plug.next_ns = 0;
+}
+
+static void look_again(struct cached *k)
+{
+	uint64_t now_ns = k->peer.ports[0].now_ns, pause_ns = (now_ns - k->plug.since_ns) / 8;
+
+	if (pause_ns < LOOK_MIN_NS)
+		pause_ns = LOOK_MIN_NS;
+	k->plug.next_ns = now_ns + (pause_ns < LOOK_MAX_NS ? pause_ns : LOOK_MAX_NS);
 }
 
 uint64_t plug_epoch(struct cached *k)
@@ -119,7 +130,7 @@ static void drain(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	look_again(k);
 	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k))
 		plug_set(k, PLUG_SYNCING);
 }
@@ -131,7 +142,7 @@ static void sync(struct cport *ps)
 	struct plug *p = &k->plug;
 	struct child *ch;
 
-	p->next_ns = ps->pp->now_ns + LOOK_NS;
+	look_again(k);
 	if (p->sync_out)
 		return;
 	if (p->synced == -EINPROGRESS) {
@@ -165,7 +176,7 @@ static bool call(struct cport *ps)
 	struct cached *k = ps->cache;
 	struct plug *p = &k->plug;
 
-	p->next_ns = ps->pp->now_ns + LOOK_NS;
+	look_again(k);
 	if (!xseg_plug_is_held(k->peer.xp) && ps->pp->now_ns >= p->call_ns) {
 		p->call_ns = ps->pp->now_ns + CALL_NS;
 		/* what cannot be now is asked for again */
@@ -212,7 +223,7 @@ static void prove(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	look_again(k);
 	if (!xseg_plug_is_held(k->peer.xp)) {
 		plug_set(k, PLUG_CALLING);
 		peer_close_to_requests(&k->peer, false);
@@ -283,7 +294,7 @@ static void empty(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	look_again(k);
 	if (!atomic_load_explicit(&k->plug.emptied, memory_order_acquire))
 		return;
 	if (cached_total(k, CC_USED_BYTES) || atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed)) {
@@ -312,7 +323,7 @@ static void claimed(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	k->plug.next_ns = ps->pp->now_ns + LOOK_NS;
+	look_again(k);
 	if (!peer_has_passed(&k->peer))
 		return;
 	if (plug_epoch(k) == PLUG_NO_EPOCH || !xseg_plug_is_held(k->peer.xp)) {

@@ -52,7 +52,7 @@ struct plug {
 	_Atomic bool off;			/* U1: read for each request */
 	_Atomic bool leaving;			/* what was promised write-back is write-through; read for each write */
 	/* port 0's */
-	uint64_t next_ns, call_ns, pause_ns;
+	uint64_t since_ns, next_ns, call_ns, pause_ns;
 	bool sync_out, proved_once;
 	int64_t synced;				/* what the store said */
 	_Atomic bool emptied;			/* by whoever ends the walk */

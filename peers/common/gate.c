@@ -3,7 +3,8 @@
 
 #include <errno.h>
 
-#define SCAN_NS 100000ull			/* between two looks at what is below */
+#define SCAN_NS 50000ull			/* between two looks at what is below, at least, */
+#define SCAN_PART 8				/* and this part of the time that it has taken so far */
 #define MIND_NS 50000000ull			/* whether who asked is alive */
 
 bool gate_holds(struct peer_port *pp, struct xreq *r)
@@ -91,12 +92,13 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 
 	if (!box->turning) {
 		box->turning = true;
+		box->since_ns = box->scan_ns = pp->now_ns;
 		box->mind_ns = pp->now_ns + MIND_NS;
 		gate_change(p, GATE_SEND, 0);
 		return pp->now_ns;
 	}
 	if (turn == XSEG_TURN_ASKED && pp->now_ns >= box->scan_ns && gate_passed(p)) {
-		box->scan_ns = pp->now_ns + SCAN_NS;
+		box->scan_ns = pp->now_ns + SCAN_NS + (pp->now_ns - box->since_ns) / SCAN_PART;
 		if (xseg_turn_below(p->xp) == 0)
 			xseg_turn_hold(p->xp);
 	}
@@ -104,7 +106,9 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 		box->mind_ns = pp->now_ns + MIND_NS;
 		xseg_turn_mind(p->xp);
 	}
-	return xseg_turn(p->xp) == XSEG_TURN_HELD ? box->mind_ns : earlier(box->mind_ns, pp->now_ns + SCAN_NS);
+	if (xseg_turn(p->xp) == XSEG_TURN_HELD)
+		return box->mind_ns;
+	return earlier(box->mind_ns, box->scan_ns > pp->now_ns ? box->scan_ns : pp->now_ns + SCAN_NS);
 }
 
 uint64_t gate_turn(struct peer_port *pp)
@@ -131,7 +135,7 @@ void gate_open_peer(struct peer *p)
 
 	box->turning = word;
 	box->mind_ns = p->ports[0].now_ns + MIND_NS;
-	box->scan_ns = 0;
+	box->since_ns = box->scan_ns = p->ports[0].now_ns;
 	atomic_store_explicit(&box->gate, word, memory_order_relaxed);
 	for (uint32_t i = 0; i < p->nr_ports; i++) {
 		box->port[i].gate = word;

@@ -22,6 +22,12 @@
 
 /* Takes notice of the gates; sends what was held when they open. */
 void gate_look(struct peer_port *pp);
+/* A gate was opened or closed since it last looked. */
+static inline bool gate_is_news(const struct peer_port *pp)
+{
+	return atomic_load_explicit(&peer_box(pp->peer)->gate, memory_order_relaxed) !=
+	       atomic_load_explicit(&port_box(pp)->gate_seen, memory_order_relaxed);
+}
 /* True: r is held. */
 bool gate_holds(struct peer_port *pp, struct xreq *r);
 static inline bool gate_closed(const struct peer_port *pp, uint32_t which)

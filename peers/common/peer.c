@@ -319,6 +319,8 @@ static uint64_t poll(struct peer_port *pp)
 	uint64_t kind_ns, gate_ns = pp->nr == 0 ? gate_turn(pp) : PEER_NEVER;
 
 	kind_ns = pp->peer->cls->poll ? pp->peer->cls->poll(pp) : PEER_NEVER;
+	if (gate_is_news(pp))
+		return pp->now_ns;
 	return kind_ns < gate_ns ? kind_ns : gate_ns;
 }
 

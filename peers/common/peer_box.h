@@ -46,7 +46,7 @@ struct peer_box {
 	_Atomic uint32_t gate;			/* counts changes, with GATE_* below */
 	_Atomic uint64_t called;		/* xseg_peer_called() as of its last round; read by reactors before they sleep */
 	bool turning;				/* it is asked to hold what it sends */
-	uint64_t scan_ns, mind_ns;
+	uint64_t since_ns, scan_ns, mind_ns;	/* since when; when to look again at what is below, and at who asked */
 	void *scratch;				/* a struct of the kind's size: options on trial */
 	struct port_box port[PEER_MAX_THREADS];
 	_Alignas(64) unsigned char peer[];

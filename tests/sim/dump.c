@@ -53,8 +53,9 @@ void cached_dump(struct peer *p, FILE *out)
 {
 	struct cached *k = cached_of(p);
 
-	fprintf(out, "  %s: %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
-		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n", p->name, k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
+	fprintf(out, "  %s: plug %s; %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
+		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n", p->name,
+		plug_state_name((enum plug_state)k->plug.state), k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
 		k->nr_free_chunks, xwaitq_nr(&k->want_owed), xwaitq_nr(&k->want_pages), k->shares.waiting, xwaitq_nr(&k->want_entries), k->throttle.nr, k->nr_flushes,
 		k->reclaims, k->nr_listed);
 	for (uint32_t i = 0; i < k->shares.nr; i++) {

@@ -24,6 +24,7 @@ const struct knob knobs[] = {
 	{ "volumed-ports", AT(threads[NODE_VOLUMED]), 1 },
 	{ "cached-ports", AT(threads[NODE_CACHED]), 1 },
 	{ "cached-low-ports", AT(threads[NODE_CACHED_LOW]), 1 },
+	{ "cached-off", AT(off), 0 },
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
 	{ .name = NULL },
 };
@@ -85,6 +86,7 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 	p->node[NODE_CACHED] = dice < 92;
 	p->node[NODE_CACHED_LOW] = p->node[NODE_CACHED] && rng_one_in(&s->rng, 4);
 	p->node[NODE_VOLUMED] = dice >= 40;
+	p->off = p->node[NODE_CACHED] && p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 10);
 	for (i = 0; i < NR_NODES; i++)
 		p->threads[i] = threads ? threads : rng_percent(&s->rng, 55) ? 1 : rng_percent(&s->rng, 70) ? 2 : rng_range(&s->rng, 3, MAX_PORTS);
 }

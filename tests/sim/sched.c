@@ -4,7 +4,8 @@
  * one client takes its answers, or sends. They are chosen by chance. When chance finds nothing to do a sweep gives
  * every one its turn; when that finds nothing either, time goes on to the next moment at which somebody wants to be called.
  *
- * A port polls when it asked for that, after it has handled something, and when another port kicks it: never else, so that who
+ * A port polls when it asked for that, after it has handled something, when another port kicks it, and port 0 when a word in the segment
+ * asks something of its peer, as a reactor that is rung: never else, so that who
  * forgets to ask, or to kick, hangs here, where a real reactor would wake up for another reason soon.
  */
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/common/gate.h"
 #include "tests/sim/sim.h"
 
 #define FRUITLESS  10			/* steps by chance before a sweep */
@@ -50,7 +52,7 @@ static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 {
 	struct step step = { .port = i, .what = what };
 
-	if (what == POLL && n->next_ns[i] > s->now)
+	if (what == POLL && n->next_ns[i] > s->now && !(i == 0 && gate_called(n->p)))
 		return false;
 	n->p->ports[i].now_ns = s->now;
 	s->nr_steps++;
@@ -162,7 +164,9 @@ static uint64_t next_deadline(const struct sim *s)
 
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++)
-			if (s->node[i].next_ns[k] < next)
+			if (k == 0 && gate_called(s->node[i].p))
+				next = s->now;
+			else if (s->node[i].next_ns[k] < next)
 				next = s->node[i].next_ns[k];
 	return next;
 }

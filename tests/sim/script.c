@@ -61,7 +61,7 @@ bool script_keep(struct sim *s, const char *only)
 
 /* How much of each there is to be in a run, about. */
 struct measure {
-	uint32_t ops, kills, losses, changes, resizes, shares, faults;
+	uint32_t ops, kills, losses, changes, resizes, shares, faults, plugs;
 	uint32_t copies;			/* percent of the I/Os */
 	bool deletes;
 };
@@ -232,8 +232,18 @@ static void add_share(struct sim *s)
 	snprintf(it->text, sizeof(it->text), "min=%uk max=%uk", min * 4, max * 4);
 }
 
+static void add_plug(struct sim *s)
+{
+	struct item *it = script_add(s, ACT_PLUG);
+
+	it->node = (uint8_t)(s->plan.node[NODE_VOLUMED] ? choose_cache(s) : NODE_CACHED_LOW);
+	it->nr = rng_below(&s->rng, 2);
+}
+
 static void add_disturbances(struct sim *s, const struct measure *m)
 {
+	if (rng_below(&s->rng, m->ops) < m->plugs)
+		add_plug(s);
 	if (rng_below(&s->rng, m->ops) < m->kills)
 		add_kill(s);
 	if (rng_below(&s->rng, m->ops) < m->losses)
@@ -260,6 +270,8 @@ void script_make(struct sim *s, uint32_t ops)
 	m.shares = p->shares ? rng_range(&s->rng, 1, 12) : 0;
 	m.faults = rng_percent(&s->rng, 30) ? 4 : 0;
 	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_percent(&s->rng, 70) ? rng_range(&s->rng, 2, 30) : 0;
+	if (p->node[NODE_CACHED] && (p->node[NODE_VOLUMED] || p->node[NODE_CACHED_LOW]) && rng_percent(&s->rng, 45))
+		m.plugs = rng_range(&s->rng, 1, rng_one_in(&s->rng, 3) ? 40 : 8);
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
 	for (uint32_t i = 0; i < ops; i++) {
 		add_disturbances(s, &m);
@@ -322,6 +334,9 @@ static void print_item(const struct item *it)
 			printf("%s: %s\n", node_name(it->node), it->text);
 		else
 			printf("%s: volume %u: %s\n", node_name(it->node), it->volume, it->text);
+		break;
+	case ACT_PLUG:
+		printf("%s is plugged or unplugged%s\n", node_name(it->node), it->nr ? ", or that taken back" : "");
 		break;
 	default:
 		break;

@@ -95,7 +95,7 @@ static bool all_done(struct sim *s)
 
 static bool all_answered(struct sim *s)
 {
-	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s);
+	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s) && !world_is_plugging(s);
 }
 
 bool sim_init(struct sim *s, const struct choice *c)
@@ -156,8 +156,8 @@ bool sim_run(struct sim *s, const struct choice *c)
 	running = NULL;
 	if (c->verbose)
 		printf("seed %" PRIu64 ": %" PRIu64 " steps, %" PRIu64 " reads, %" PRIu64 " writes, %" PRIu64 " flushes, %" PRIu64
-		       " kills, %" PRIu64 " losses of power, %" PRIu64 " errors, %.3f s simulated\n", s->seed, s->nr_steps, s->nr_reads,
-		       s->nr_writes, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
+		       " kills, %" PRIu64 " losses of power, %" PRIu64 " plugs and unplugs, %" PRIu64 " errors, %.3f s simulated\n", s->seed, s->nr_steps, s->nr_reads,
+		       s->nr_writes, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_plugs, s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
 	sim_fini(s);
 	return true;
 }

@@ -17,7 +17,7 @@
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
  *   S8  a part of a split request that was answered is marked before anybody could forget it, is not sent again, and its failure is told
- *   S9  in the end the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S9  in the end nothing is left half plugged, the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -61,11 +61,12 @@ struct plan {
 	uint32_t wide;				/* much becomes newly dirty, and there are few FLUSHes */
 	uint32_t shares;			/* volumes get minima and maxima */
 	uint32_t track;				/* the store knows what is durable */
+	uint32_t off;				/* the upper cache begins beside the path */
 };
 
 /* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
 enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };	/* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
-enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, NR_ACTS };
+enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, NR_ACTS };
 struct item {
 	uint8_t act, node, op;
 	bool left_out;
@@ -74,7 +75,8 @@ struct item {
 	uint8_t aim;				/* KILL: enum aim */
 	uint8_t with;				/* KILL: a bit for each node that is in the same process */
 	bool promised;				/* LOSS: at the next answer that promises something */
-	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed */
+	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
+						 * what is under way is taken back */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps */
 	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed */
@@ -162,7 +164,7 @@ struct sim {
 	bool waits;				/* every write is answered when the store has it */
 	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
-	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_errors;
+	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs, nr_errors;
 	bool verbose, leaving;
 	bool dropping;				/* the administrator has the clean data dropped */
 	uint32_t check_every;			/* so many steps the whole segment */
@@ -218,6 +220,9 @@ void node_die(struct sim *s, enum node_id id);	/* as the script's kill says: wit
 bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg);
 void node_tend(struct sim *s);			/* goes on with starting those that are not serving */
 void world_power_loss(struct sim *s);
+/* The administrator's plug, unplug or cancel, as it comes; whether something of the kind is under way. */
+void world_plug(struct sim *s, const struct item *it);
+bool world_is_plugging(struct sim *s);
 void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4, of who ran */
 void world_check_segment(struct sim *s);	/* S4 */

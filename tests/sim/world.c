@@ -51,6 +51,16 @@ static enum node_id below(const struct sim *s, enum node_id id)
 	return id;
 }
 
+/* Where it is started to send to; "": the cache waits to be plugged. */
+static const char *downstream_of(const struct sim *s, enum node_id id)
+{
+	bool off = s->plan.off && s->plan.node[NODE_VOLUMED] && s->plan.node[NODE_CACHED];
+
+	if (off && id == NODE_CACHED)
+		return "";
+	return node_name(below(s, off && id == NODE_VOLUMED ? NODE_CACHED : id));
+}
+
 static void set_options(struct sim *s, enum node_id id)
 {
 	struct peer *p = s->node[id].p;
@@ -151,7 +161,7 @@ void node_start(struct sim *s, enum node_id id)
 	n->p->threads = s->plan.threads[id];
 	snprintf(n->p->name, sizeof(n->p->name), "%s", node_name(id));
 	if (id != NODE_MEMD)
-		snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", node_name(below(s, id)));
+		snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", downstream_of(s, id));
 	set_options(s, id);
 	if (is_cache(id) && n->death && n->death->memory)
 		cached_of(n->p)->memory = (uint64_t)n->death->memory << 20;
@@ -397,6 +407,99 @@ void world_open(struct sim *s)
 	create_volumes(s);
 }
 
+/* ---- plugging ---- */
+
+static bool is_plugging(struct sim *s, enum node_id id)
+{
+	struct xseg_peer_info info;
+
+	return is_cache(id) && s->plan.node[id] && xseg_peer_get_info(s->seg, xseg_peer_find(s->seg, node_name(id)), &info) &&
+	       info.plug != XSEG_PLUG_NONE;
+}
+
+bool world_is_plugging(struct sim *s)
+{
+	for (uint32_t id = 0; id < NR_NODES; id++)
+		if (is_plugging(s, id))
+			return true;
+	return false;
+}
+
+/* What was wanted is lost with the segment. */
+static void take_back_all(struct sim *s)
+{
+	for (uint32_t id = 0; id < NR_NODES; id++)
+		if (is_plugging(s, id) && xseg_plug_cancel(s->seg, xseg_peer_find(s->seg, node_name(id)), NULL))
+			sim_fail(s, "what is under way cannot be taken back");
+}
+
+static uint32_t route_of(struct sim *s, uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	return xseg_peer_get_info(s->seg, peer, &info) ? info.downstream : XSEG_NONE;
+}
+
+/* The peer of this run that sends to that one, or XSEG_NONE. */
+static uint32_t upper_of(struct sim *s, uint32_t lower)
+{
+	for (uint32_t id = 0; id < NR_NODES; id++) {
+		uint32_t peer = s->plan.node[id] ? xseg_peer_find(s->seg, node_name(id)) : XSEG_NONE;
+
+		if (peer != XSEG_NONE && route_of(s, peer) == lower)
+			return peer;
+	}
+	return XSEG_NONE;
+}
+
+/* Below volumed, or right above the store. */
+static int enter(struct sim *s, enum node_id id, uint32_t cache, struct xseg_error *err)
+{
+	uint32_t upper, lower;
+
+	if (id == NODE_CACHED) {
+		upper = xseg_peer_find(s->seg, node_name(NODE_VOLUMED));
+		lower = route_of(s, upper);
+	} else {
+		lower = xseg_peer_find(s->seg, node_name(NODE_MEMD));
+		upper = upper_of(s, lower);
+	}
+	if (upper == XSEG_NONE || lower == XSEG_NONE)
+		return -EHOSTDOWN;
+	return xseg_plug(s->seg, cache, upper, lower, err);
+}
+
+void world_plug(struct sim *s, const struct item *it)
+{
+	struct xseg_error err = { "" };
+	const char *what = "unplug";
+	uint32_t cache;
+	int rc;
+
+	if (!s->plan.node[it->node])
+		return;
+	cache = xseg_peer_find(s->seg, node_name(it->node));
+	if (cache == XSEG_NONE || (upper_of(s, cache) == XSEG_NONE && route_of(s, cache) != XSEG_NONE && !is_plugging(s, it->node)))
+		return;
+	if (is_plugging(s, it->node)) {
+		if (it->nr == 0)
+			return;
+		what = "unplug --cancel";
+		rc = xseg_plug_cancel(s->seg, cache, &err);
+		rc = rc == -ENOENT ? 0 : rc;	/* it was at its last step */
+	} else if (upper_of(s, cache) != XSEG_NONE) {
+		rc = xseg_unplug(s->seg, cache, &err);
+	} else {
+		what = "plug";
+		rc = enter(s, it->node, cache, &err);
+	}
+	sim_log(s, "admin: %s %s: %s", what, node_name(it->node), rc ? err.text : "ok");
+	/* one of them is dead just now, or the other cache is being plugged beside it */
+	if (rc && rc != -EHOSTDOWN && !(rc == -EBUSY && world_is_plugging(s)))
+		sim_fail(s, "%s: %s", what, err.text);
+	s->nr_plugs += rc == 0;
+}
+
 /* ---- power ---- */
 
 static void bury(struct peer_port *pp, struct xreq *r)
@@ -473,6 +576,7 @@ void world_power_loss(struct sim *s)
 	s->leaving = true;
 	sched_run(s, store_idle);
 	s->leaving = false;
+	take_back_all(s);
 	memd_power_loss(s->node[NODE_MEMD].p);
 	oracle_power_loss(&s->oracle);
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
@@ -536,16 +640,26 @@ static void node_stop(struct sim *s, enum node_id id)
 	s->plan.node[id] = false;
 }
 
+/* Takes a cache that is on the path out of it, as an administrator who stops it first. */
+static void stop_cache(struct sim *s, enum node_id id)
+{
+	uint32_t cache = xseg_peer_find(s->seg, node_name(id)), lower = route_of(s, cache), upper = upper_of(s, cache);
+
+	node_stop(s, id);
+	if (upper != XSEG_NONE && xseg_route_set(s->seg, upper, lower))
+		sim_fail(s, "the route cannot be set");
+}
+
 /* A cache is gone, orderly: what is below must have everything. */
 static void read_store(struct sim *s)
 {
+	for (enum node_id id = NR_NODES - 1; id > NODE_MEMD; id--)
+		if (is_cache(id) && s->plan.node[id] && route_of(s, xseg_peer_find(s->seg, node_name(id))) == XSEG_NONE)
+			node_stop(s, id);
 	for (enum node_id id = NR_NODES - 1; id > NODE_MEMD; id--) {
 		if (!is_cache(id) || !s->plan.node[id])
 			continue;
-		node_stop(s, id);
-		if (s->plan.node[NODE_VOLUMED] && xseg_route_set(s->seg, xseg_peer_index(s->node[NODE_VOLUMED].p->xp),
-								 xseg_peer_find(s->seg, node_name(below(s, id)))))
-			sim_fail(s, "the route cannot be set");
+		stop_cache(s, id);
 		client_read_back(s);
 	}
 }
