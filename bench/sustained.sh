@@ -71,12 +71,15 @@ pattern_of()	# PATTERN
 	fi
 }
 
-# What the store has is made without its delays; a store in files has it from the first run on.
-fill()	# STORE
+# What the store has is made without its delays, through the cache where there is one, which has forgotten it then; a store in files has it
+# from the first run on.
+fill()	# STORE TARGET
 {
-	# shellcheck disable=SC2046
-	[ "$1" = filed ] && [ -e "$tmp/filled" ] ||
-		measure "$tmp/fill.json" $(to "$1") --rw=write --bs=1M --iodepth=4
+	if [ "$1" != filed ] || [ ! -e "$tmp/filled" ]; then
+		# shellcheck disable=SC2046
+		measure "$tmp/fill.json" $(to "$2") --rw=write --bs=1M --iodepth=4
+		[ "$2" != cached ] || { quietly xseg cache flush cached; quietly xseg cache drop cached; }
+	fi
 	[ "$1" = memd ] || : >"$tmp/filled"
 	[ "$1" = filed ] || quietly xseg peer set memd latency=1ms iops=8000
 }
@@ -93,7 +96,7 @@ run_one()	# STORE PATTERN SYSTEM ROUND
 	local target=cached at=$raw/$1-$2-$3
 	[ "$3" != alone ] || target=$1
 	store_up $((2 * set_mib + 2 * cache_mib + 128)) "$1" "$(options_of "$1")" "$(options_of "$3")"
-	fill "$1"
+	fill "$1" "$target"
 	[ "$3" = alone ] || note_depth
 	stat_to "$at-before.$4.json"
 	# shellcheck disable=SC2046

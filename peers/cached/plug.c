@@ -353,6 +353,9 @@ static bool is_leaving(enum plug_state s)
 
 static void take_back(struct cached *k, enum plug_state s)
 {
+	/* as with a policy that is set back to write-back */
+	if (is_leaving(s) && atomic_load_explicit(&k->policy, memory_order_relaxed) == &policy_write_back)
+		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
 	atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);
 	if (s == PLUG_PROVING || s == PLUG_CLAIMED)
 		peer_close_to_requests(&k->peer, false);
@@ -415,6 +418,11 @@ uint64_t plug_run(struct cport *ps)
 	if (ps->pp->now_ns >= k->plug.next_ns)
 		step(ps);
 	return k->plug.next_ns;
+}
+
+bool plug_is_leaving(struct cached *k)
+{
+	return atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) && xseg_plug_get(k->peer.xp).op == XSEG_PLUG_LEAVE;
 }
 
 void plug_check(struct cached *k)

@@ -71,6 +71,7 @@ uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or PLUG_NO
 void plug_synced(struct cport *ps, struct child *ch, int64_t result);
 /* The policy in the place of that one: a cache that is leaving promises nothing that it would have to flush later. */
 const struct policy *plug_promise(struct cached *k, const struct policy *p);
+bool plug_is_leaving(struct cached *k);		/* as is wanted now */
 void plug_check(struct cached *k);
 
 #endif

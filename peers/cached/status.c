@@ -85,8 +85,9 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 {
 	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
-	bool draining = atomic_load_explicit(&k->switching, memory_order_relaxed) ||
-			atomic_load_explicit(&k->plug.leaving, memory_order_relaxed);
+	/* one that was leaving until just now has not looked yet */
+	bool draining = atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) ?
+			plug_is_leaving(k) : atomic_load_explicit(&k->switching, memory_order_relaxed);
 	bool off = atomic_load_explicit(&k->plug.off, memory_order_relaxed);
 	struct kv_text t;
 

@@ -30,8 +30,8 @@ void args_add_peer(struct args *a, const struct stack_peer *p)
 {
 	args_add(a, "--name=%s", p->name);
 	args_add(a, "--threads=%u", p->threads);
-	if (p->downstream_name[0])
-		args_add(a, "--downstream=%s", p->downstream_name);
+	if (stack_downstream(p)[0])
+		args_add(a, "--downstream=%s", stack_downstream(p));
 	if (p->cpus[0])
 		args_add(a, "--cpus=%s", p->cpus);
 	for (uint32_t i = 0; i < p->nr_options; i++)

@@ -146,6 +146,23 @@ static void leave_at_once(const struct serving *s)
 	_exit(MAIN_LEFT);
 }
 
+/* Whether another peer of this process that has not left sends to it: as routes are now. */
+static bool has_upper(struct serving *s, unsigned lower)
+{
+	uint32_t index = xseg_peer_find(s->seg, s->peers[lower]->name);
+	struct reactor_progress progress;
+	struct xseg_peer_info info;
+	unsigned i;
+
+	for (i = 0; i < s->nr; i++) {
+		reactor_set_progress(s->set, i, &progress);
+		if (i != lower && progress.phase != REACTOR_LEFT &&
+		    xseg_peer_get_info(s->seg, xseg_peer_find(s->seg, s->peers[i]->name), &info) && info.downstream == index)
+			return true;
+	}
+	return false;
+}
+
 /* Asks the topmost peer that has not left; a lower one must serve until those above it are gone. */
 static void stop_next(struct serving *s)
 {
@@ -154,7 +171,7 @@ static void stop_next(struct serving *s)
 
 	while (i-- > 0) {
 		reactor_set_progress(s->set, i, &progress);
-		if (progress.phase == REACTOR_LEFT)
+		if (progress.phase == REACTOR_LEFT || has_upper(s, i))
 			continue;
 		if (!progress.stopping)
 			reactor_set_stop(s->set, i);
@@ -191,6 +208,7 @@ static void on_signal(struct serving *s, const struct signalfd_siginfo *info)
 static void announce(struct xseg *seg, const struct peer *p)
 {
 	struct xseg_peer_info info, lower = { .name = "" };
+	const char *sends = p->cls->keeps ? ", off the path until it is plugged" : "";
 	char threads[32] = "1 thread";
 
 	if (xseg_peer_get_info(seg, xseg_peer_find(seg, p->name), &info) &&
@@ -199,7 +217,7 @@ static void announce(struct xseg *seg, const struct peer *p)
 	if (p->threads > 1)
 		snprintf(threads, sizeof(threads), "%u threads", p->threads);
 	log_info("%s: serving (%s on segment %s, %s%s%s)", p->name, p->cls->kind, xseg_name(seg),
-		 threads, lower.name[0] ? ", sends to " : "", lower.name);
+		 threads, lower.name[0] ? ", sends to " : sends, lower.name);
 }
 
 /* Lines about what has changed; true when all peers have left. */

@@ -361,6 +361,48 @@ static int find_loop(struct reading *in, const struct stack_peer *p)
 			 " sends to comes back to it: a loop of downstreams");
 }
 
+static bool is_named(const struct stack *stack, uint32_t peer)
+{
+	uint32_t i;
+
+	for (i = 0; i < stack->nr_peers; i++)
+		if (stack->peers[i].downstream == peer)
+			return true;
+	return false;
+}
+
+/* Another peer that names the same downstream, or NULL. */
+static const struct stack_peer *find_beside(const struct stack *stack, const struct stack_peer *p)
+{
+	const struct stack_peer *q;
+
+	for (q = stack->peers; q < stack->peers + stack->nr_peers; q++)
+		if (q != p && p->downstream != STACK_NONE && q->downstream == p->downstream)
+			return q;
+	return NULL;
+}
+
+/* A cache has its downstream to itself. One that nobody sends to is no harm beside others: it waits. */
+static int resolve_cache(struct reading *in, struct stack_peer *p)
+{
+	const struct stack_peer *beside = find_beside(in->stack, p);
+	struct xseg_error why;
+
+	if (strcmp(p->kind, "cached") || !beside)
+		return 0;
+	p->waits = !is_named(in->stack, (uint32_t)(p - in->stack->peers));
+	if (p->waits)
+		return 0;
+	xseg_fail(&why, 0, "cache '%.60s' has what it sends to for itself, and '%.60s' sends there, too; let that send to the cache, "
+		  "or name the cache nowhere, and plug it", p->name, beside->name);
+	return fail_at(in, p->downstream_line, why.text);
+}
+
+const char *stack_downstream(const struct stack_peer *p)
+{
+	return p->waits ? "" : p->downstream_name;
+}
+
 static int resolve_group(struct reading *in, uint32_t nr)
 {
 	struct stack_group *g = &in->stack->groups[nr];
@@ -393,6 +435,8 @@ static int resolve(struct reading *in)
 		resolve_peer(in, &stack->peers[i]);
 	for (i = 0; i < stack->nr_peers && !in->rc; i++)
 		find_loop(in, &stack->peers[i]);
+	for (i = 0; i < stack->nr_peers && !in->rc; i++)
+		resolve_cache(in, &stack->peers[i]);
 	for (i = 0; i < stack->nr_groups && !in->rc; i++)
 		resolve_group(in, i);
 	return in->rc;

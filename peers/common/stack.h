@@ -49,6 +49,7 @@ struct stack_peer {
 	char name[XSEG_NAME_MAX], kind[16];
 	char downstream_name[XSEG_NAME_MAX];	/* "" for none */
 	uint32_t downstream;			/* index in peers[], or STACK_NONE */
+	bool waits;				/* a cache that nobody names, beside others above its downstream: waits to be plugged */
 	uint32_t threads;
 	char cpus[64];
 	bool restart;
@@ -98,6 +99,8 @@ int stack_set_options(const struct stack_peer *peer, const struct opt *table, vo
 
 /* Indices of the peers, bottom up: each after its downstream; else in the order of the file. */
 void stack_order(const struct stack *stack, uint32_t order[STACK_MAX_PEERS]);
+/* What it is started with as its downstream; "" for none. */
+const char *stack_downstream(const struct stack_peer *p);
 /* Index of the peer of that name, or STACK_NONE. */
 uint32_t stack_find(const struct stack *stack, const char *name);
 

@@ -99,7 +99,7 @@ static struct peer *make_peer(const struct stack_peer *from, const char *segment
 	}
 	snprintf(p->name, sizeof(p->name), "%s", from->name);
 	snprintf(p->segment, sizeof(p->segment), "%s", segment);
-	snprintf(p->downstream_name, sizeof(p->downstream_name), "%s", from->downstream_name);
+	snprintf(p->downstream_name, sizeof(p->downstream_name), "%s", stack_downstream(from));
 	snprintf(p->cpus, sizeof(p->cpus), "%s", from->cpus);
 	p->threads = from->threads;
 	return p;

@@ -279,6 +279,18 @@ static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_p
 	close(fd);
 }
 
+/* Whether a peer that is alive sends to it: as routes are now, since a cache may have been plugged or unplugged. */
+static bool has_living_upper(struct supervisor *s, const struct xseg_peer_info *lower)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < s->units.stack->nr_peers; i++)
+		if (unit_peer_is_alive(units_peer_state(&s->units, i, &info)) && info.downstream == lower->index)
+			return true;
+	return false;
+}
+
 /* Sees to the topmost peer that has not stopped; true when there is none. */
 static bool stop_next(struct supervisor *s)
 {
@@ -292,6 +304,8 @@ static bool stop_next(struct supervisor *s)
 		u = units_of(&s->units, peer);
 		state = units_peer_state(&s->units, peer, &info);
 		if (unit_peer_is_alive(state)) {
+			if (has_living_upper(s, &info))
+				continue;
 			if (s->asked_generation[peer] != info.generation &&
 			    !units_must_serve(&s->units, peer))
 				ask_to_stop(s, peer, &info);

@@ -24,6 +24,8 @@ struct machine {
 static const char *bucket_name(unsigned s) { return bucket_state_name((enum bucket_state)s); }
 static const char *object_name(unsigned s) { return object_state_name((enum object_state)s); }
 static const char *creq_name(unsigned s) { return creq_state_name((enum creq_state)s); }
+static const char *plug_name(unsigned s) { return plug_state_name((enum plug_state)s); }
+static bool plug_edge(unsigned a, unsigned b) { return plug_edge_legal((enum plug_state)a, (enum plug_state)b); }
 static bool bucket_edge(unsigned a, unsigned b) { return bucket_edge_legal((enum bucket_state)a, (enum bucket_state)b); }
 static bool object_edge(unsigned a, unsigned b) { return object_edge_legal((enum object_state)a, (enum object_state)b); }
 static bool creq_edge(unsigned a, unsigned b) { return creq_edge_legal((enum creq_state)a, (enum creq_state)b); }
@@ -32,6 +34,7 @@ static const struct machine machines[] = {
 	{ "bucket", BUCKET_NR_STATES, bucket_name, bucket_edge },
 	{ "object", OBJECT_NR_STATES, object_name, object_edge },
 	{ "request", CREQ_NR_STATES, creq_name, creq_edge },
+	{ "plug", PLUG_NR_STATES, plug_name, plug_edge },
 };
 
 static void draw(const struct machine *m, char *out, size_t size)

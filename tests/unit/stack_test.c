@@ -138,6 +138,8 @@ static void errors_name_their_line(void **state)
 		{ "[peer memd]\ncpus = all\n", "line 2: ", "0,2-3" },
 		{ "[peer cached]\ndownstream = memd\n", "line 2: ", "no peer 'memd'" },
 		{ "[peer memd]\ndownstream = filed\n[peer filed]\n", "line 2: ", "bottom" },
+		{ "[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = cached\n"
+		  "[peer v2]\nkind = volumed\ndownstream = memd\n", "line 3: ", "'v2' sends there, too" },
 		{ "[peer a]\nkind = cached\ndownstream = b\n[peer b]\nkind = cached\ndownstream = a\n",
 		  "line 3: ", "loop" },
 		{ "[peer cached]\ndownstream = cached\n", "line 2: ", "loop" },
@@ -253,11 +255,38 @@ static void options_are_checked_against_the_kind(void **state)
 	assert_non_null(strstr(error.text, "line 1: this build has no filed"));
 }
 
+static const struct stack_peer *peer_of(const struct stack *stack, const char *name)
+{
+	return &stack->peers[stack_find(stack, name)];
+}
+
+/* One that is the only one there serves who asks it directly. */
+static void a_cache_that_nobody_names_beside_others_waits(void **state)
+{
+	struct stack *stack = parse("[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = memd\n");
+
+	(void)state;
+	assert_true(peer_of(stack, "cached")->waits);
+	assert_string_equal(stack_downstream(peer_of(stack, "cached")), "");
+	assert_int_equal(peer_of(stack, "cached")->downstream, stack_find(stack, "memd"));	/* it starts after that */
+	assert_false(peer_of(stack, "volumed")->waits);
+	assert_string_equal(stack_downstream(peer_of(stack, "volumed")), "memd");
+	stack_destroy(stack);
+	stack = parse("[peer memd]\n[peer cached]\ndownstream = memd\n");
+	assert_false(peer_of(stack, "cached")->waits);
+	assert_string_equal(stack_downstream(peer_of(stack, "cached")), "memd");
+	stack_destroy(stack);
+	stack = parse("[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = cached\n");
+	assert_false(peer_of(stack, "cached")->waits);
+	stack_destroy(stack);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_file_is_read),
 		cmocka_unit_test(peers_start_from_the_bottom),
+		cmocka_unit_test(a_cache_that_nobody_names_beside_others_waits),
 		cmocka_unit_test(errors_name_their_line),
 		cmocka_unit_test(a_line_that_inih_would_cut_is_refused),
 		cmocka_unit_test(long_names_and_odd_blanks_are_read),

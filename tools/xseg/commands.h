@@ -68,6 +68,16 @@ struct cache_opts {
 extern const struct opt cache_volume_table[];
 command_fn cache_status, cache_get, cache_set, cache_flush, cache_drop;
 
+/* ---- plug_cmds.c ---- */
+struct plug_opts {
+	char above[XSEG_NAME_MAX], below[XSEG_NAME_MAX];
+};
+struct unplug_opts {
+	bool cancel;
+};
+extern const struct opt plug_table[], unplug_table[];
+command_fn plug_run, unplug_run;
+
 /* ---- stat_cmds.c ---- */
 struct stat_opts {
 	uint64_t interval_ns;

@@ -1,0 +1,168 @@
+#!/bin/bash
+# plug.sh - a cache is plugged and unplugged again and again under verified load, and every process is killed in the middle: no error,
+# nothing lost. And what is refused.
+# tags: san
+# timeout: 240
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached memd jq
+
+rounds=${LONG:+100}
+rounds=${rounds:-10}
+
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 256M
+[peer store]
+kind = memd
+memory = 80M
+latency = 100us
+jitter = 300us
+[peer cached]
+downstream = store
+memory = 16M
+threads = 2
+[peer volumed]
+downstream = store
+threads = 2
+END
+
+load()	# more options
+{
+	xbench --volume=vol --rw=randrw --rwmixread=50 --bsrange=512-64k --iodepth=16 --fsync=50 --opmix=trim:3,write_zeroes:3 \
+		--verify=crc32c --randseed=$RANDOM --output-format=json "$@"
+}
+
+# One run after the other until the rounds are over: how long they take nobody knows beforehand.
+load_until_over()
+{
+	local n=0
+	until [ -e over ]; do
+		n=$((n + 1))
+		load --runtime=1s --verify_state="$TMP/state" --output="load.$n.json" || return
+	done
+}
+
+begin_load()
+{
+	rm -f over load.*.json
+	start load load_until_over
+	load=$started
+}
+
+end_load()	# SENTENCE
+{
+	touch over
+	wait "$load"
+	is "$1" "$?" 0
+	t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
+	t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k --verify=crc32c --verify_only --verify_state="$TMP/state"
+}
+
+# path: where volumed and the cache send to
+path()
+{
+	xseg --json peer list | jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
+}
+
+state()
+{
+	xseg --json cache status cached | jq -r .state
+}
+
+is_in()	# STATE
+{
+	[ "$(state)" = "$1" ]
+}
+
+all_serve()
+{
+	xseg --json peer list | jq -e 'map(select(.kind != "client") | .state == "running") | all'
+}
+
+# while_killing VICTIM STATE COMMAND...: kills the peer, or the command, soon after the command was started; the cache comes into that state.
+# Where the command had not asked yet, or was refused since the peer was dead, it is run again.
+while_killing()
+{
+	local victim=$1 state=$2 pid
+	shift 2
+	"$@" >"$TMP/command.out" 2>&1 &
+	pid=$!
+	sleep 0.00$((RANDOM % 9 + 1))
+	if [ "$victim" = command ]; then
+		kill -KILL $pid
+	else
+		xseg peer kill "$victim"
+	fi >/dev/null 2>&1
+	wait $pid 2>/dev/null
+	wait_for 10 all_serve
+	wait_for 1 is_in "$state" || { "$@" && is_in "$state"; }
+}
+
+plug()
+{
+	xseg plug cached --above store --below volumed
+}
+
+plug_and_unplug()
+{
+	local i
+	for ((i = 0; i < rounds; i++)); do
+		plug || return
+		[ "$(path)" = "cached store" ] || return
+		sleep 0.02
+		xseg unplug cached || return
+		[ "$(path)" = "store null" ] || return
+	done
+}
+
+t "a stack comes up whose cache nobody names" xseg up stack.conf
+is "the cache waits" "$(path) $(state)" "store null drained"
+t "a volume is made" xseg volume create vol --size 24M
+
+begin_load
+t "the cache is plugged and unplugged $rounds times" plug_and_unplug
+end_load "verified I/O saw nothing of that"
+
+# ---- what is refused ----
+
+expect_err 2 "cached: a word is missing|--above is missing" "where to is not said" xseg plug cached --below volumed
+expect_err 4 "no peer of that name" "an unknown peer" xseg plug cached --above nobody --below volumed
+expect_err 4 "no peer of that name" "an unknown cache" xseg unplug nobody
+expect_err 2 "of kind memd, not a cache" "what is no cache" xseg plug store --above store --below volumed
+expect_err 4 "'volumed' sends to 'store', not to 'cached'|above itself" "a loop" xseg plug cached --above cached --below volumed
+expect_err 4 "off the path already" "one that is off the path does not leave" xseg unplug cached
+expect_err 4 "nothing is being done" "nor has anything to be taken back" xseg unplug cached --cancel
+expect_json '.state == "running" and .above == "store" and .below == "volumed"' "plug says in JSON what came out" \
+	xseg --json plug cached --above store --below volumed
+expect_err 4 "is between 'volumed' and 'store' already" "it is there already" xseg plug cached --above store --below volumed
+expect_err 4 "these send to it: cached" "the store is not stopped under it" xseg peer stop store
+expect_err 4 "these send to it: volumed" "nor is the cache" xseg peer stop cached
+xbench --target=store --objects=1 --number_ios=1 >direct.out 2>&1
+is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
+
+# ---- draining ----
+
+t "the store is slow" xseg peer set store bandwidth=4M
+t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 --size=8M
+expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" xseg --timeout 300ms unplug cached
+is "and the cache goes on" "$(state)" draining
+expect_json '.policy == "write-through" and .draining.bytes_left > 0' "new writes wait for the store" xseg --json cache status cached
+t "it is killed" xseg peer kill cached
+t "its successor drains, too" wait_for 3 is_in draining
+t "unplug is taken back" xseg unplug cached --cancel
+is "and the cache stays" "$(path) $(state)" "cached store running"
+t "the store is fast" xseg peer set store bandwidth=0
+
+# ---- kills ----
+
+begin_load
+for victim in cached volumed store command; do
+	t "it leaves though the $victim is killed" while_killing $victim drained xseg --timeout 20s unplug cached
+	t "and enters" while_killing $victim running xseg --timeout 20s plug cached --above store --below volumed
+done
+end_load "verified I/O saw no kill"
+t "the segment is sound" xseg check
+is "all requests are free" "$(xseg --json info | jq '.requests - .free_requests')" 0
+t "everything stops" xseg down
+finish

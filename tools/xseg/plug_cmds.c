@@ -1,0 +1,287 @@
+/* plug_cmds - plug, unplug: a cache goes between two peers that serve, or out again.
+ *
+ * Contract: see commands.h. What is wanted is stored in the segment at once; the peers do it. What follows here is watching, so
+ * the command may be ended at any time.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "peers/common/dirty.h"
+#include "tools/xseg/commands.h"
+#include "tools/xseg/out.h"
+#include "tools/xseg/view.h"
+
+#define LOOK_NS	      (TOOL_SECOND / 200)
+#define GONE_AFTER_NS (2 * TOOL_SECOND)		/* so long may a peer be away that is started again */
+
+#define AT(field) offsetof(struct plug_opts, field)
+const struct opt plug_table[] = {
+	{ .name = "above", .kind = OPT_STR, .off = AT(above), .len = XSEG_NAME_MAX, .flags = OPT_REQUIRED, .arg = "LOWER",
+	  .help = "the peer that the cache is to send to" },
+	{ .name = "below", .kind = OPT_STR, .off = AT(below), .len = XSEG_NAME_MAX, .flags = OPT_REQUIRED, .arg = "UPPER",
+	  .help = "the peer that is to send to the cache; it sends to LOWER now" },
+	{ 0 },
+};
+#undef AT
+
+#define AT(field) offsetof(struct unplug_opts, field)
+const struct opt unplug_table[] = {
+	{ .name = "cancel", .kind = OPT_BOOL, .off = AT(cancel),
+	  .help = "take an unplug back that has not ended, or a plug" },
+	{ 0 },
+};
+#undef AT
+
+struct plugging {
+	struct tool *t;
+	struct xseg *seg;
+	uint32_t cache, upper, lower;
+	uint64_t dirty_bytes, began_ns, gone_since_ns;	/* what was dirty at the beginning; 0: nobody is gone */
+};
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static int find(struct plugging *p, const char *what, const char *name, uint32_t *index, struct xseg_peer_info *info)
+{
+	*index = xseg_peer_find(p->seg, name);
+	if (*index != XSEG_NONE && xseg_peer_get_info(p->seg, *index, info))
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED, "%s %s: segment %s has no peer of that name; 'xseg peer list' shows what it has", what, name,
+			 p->t->segment);
+}
+
+static int find_cache(struct plugging *p, const char *what, const char *name)
+{
+	struct xseg_peer_info info;
+	int rc = find(p, what, name, &p->cache, &info);
+
+	if (!rc && strcmp(info.kind, "cached"))
+		return tool_fail(TOOL_USAGE, "%s %s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds", what, name, info.kind);
+	return rc;
+}
+
+static int find_ends(struct plugging *p, const struct plug_opts *o)
+{
+	struct xseg_peer_info info;
+	int rc = find(p, "plug: --below", o->below, &p->upper, &info);
+
+	if (!rc)
+		rc = find(p, "plug: --above", o->above, &p->lower, &info);
+	if (!rc && !strcmp(info.kind, "volumed"))
+		return tool_fail(TOOL_USAGE, "plug: --above %s: it is of kind volumed, which has no objects; name a cache or a store", o->above);
+	return rc;
+}
+
+static const char *name_of(struct plugging *p, uint32_t index)
+{
+	static struct xseg_peer_info info;
+
+	return xseg_peer_get_info(p->seg, index, &info) ? info.name : "?";
+}
+
+/* ---- watching ---------------------------------------------------------------------------- */
+
+/* One of the three that does not serve, or XSEG_NONE. */
+static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
+{
+	const uint32_t all[] = { p->cache, p->upper, p->lower };
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (xseg_peer_get_info(p->seg, all[i], info) && info->state != XSEG_PEER_LIVE)
+			return all[i];
+	return XSEG_NONE;
+}
+
+/* Nobody will start it again: it is told, once it is sure. */
+static bool is_gone(struct plugging *p, const struct xseg_peer_info *info)
+{
+	uint64_t now = tool_now_ns();
+
+	if (info->state != XSEG_PEER_STOPPED && (info->state != XSEG_PEER_DEAD || xseg_supervisor_alive(p->seg)))
+		p->gone_since_ns = 0;
+	else if (!p->gone_since_ns)
+		p->gone_since_ns = now;
+	return p->gone_since_ns && now - p->gone_since_ns > GONE_AFTER_NS;
+}
+
+static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *away)
+{
+	uint64_t dirty = dirty_bytes_of(p->seg, p->cache), done = p->dirty_bytes > dirty ? p->dirty_bytes - dirty : 0;
+	uint64_t ns = tool_now_ns() - p->began_ns;
+	char left[OUT_TEXT], of[OUT_TEXT], eta[OUT_TEXT] = "?";
+
+	if (away) {
+		tool_progress(p->t, "waiting for %s, which is %s", away->name, view_state_name(away->state));
+	} else if (leaving && dirty) {
+		if (done)
+			out_time(ns / 1000 * dirty / done * 1000, eta);
+		tool_progress(p->t, "draining %s: %s of %s dirty, ETA %s", name_of(p, p->cache), out_size(dirty, left),
+			      out_size(p->dirty_bytes, of), eta);
+	} else {
+		tool_progress(p->t, "waiting for requests in flight");
+	}
+}
+
+static int later(struct plugging *p, bool leaving)
+{
+	const char *cache = name_of(p, p->cache);
+
+	if (leaving)
+		return tool_later("unplug %s: it goes on draining and leaves when it is clean; 'xseg cache status %s' shows how far it is, "
+				  "'xseg unplug %s --cancel' takes it back", cache, cache, cache);
+	return tool_later("plug %s: it goes on, and ends with the requests in flight; 'xseg unplug %s --cancel' takes it back", cache, cache);
+}
+
+/* Until it is done; *on_path is what has come out. */
+static int watch(struct plugging *p, bool leaving, bool *on_path)
+{
+	struct xseg_peer_info info, away;
+	uint32_t who;
+
+	p->began_ns = tool_now_ns();
+	p->dirty_bytes = dirty_bytes_of(p->seg, p->cache);
+	while (xseg_peer_get_info(p->seg, p->cache, &info) && info.plug != XSEG_PLUG_NONE) {
+		who = missing(p, &away);
+		if (who == XSEG_NONE)
+			p->gone_since_ns = 0;
+		else if (is_gone(p, &away))
+			return tool_fail(TOOL_FAILED, "%s %s: %s is %s, and it goes on when that serves; 'xseg peer start %s' starts it, "
+					 "'xseg unplug %s --cancel' takes it back", leaving ? "unplug" : "plug", info.name, away.name,
+					 view_state_name(away.state), away.name, info.name);
+		if (tool_out_of_time(p->t))
+			return later(p, leaving);
+		show(p, leaving, who == XSEG_NONE ? NULL : &away);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	*on_path = xseg_peer_get_info(p->seg, p->upper, &info) && info.downstream == p->cache;
+	return TOOL_DONE;
+}
+
+/* ---- what came out ----------------------------------------------------------------------- */
+
+static int show_json(struct plugging *p, const char *state)
+{
+	json_t *j = json_object();
+
+	out_set_text(j, "name", name_of(p, p->cache));
+	out_set_text(j, "above", name_of(p, p->lower));
+	out_set_text(j, "below", name_of(p, p->upper));
+	out_set_text(j, "state", state);
+	return out_json(j);
+}
+
+static int refused(int rc, const struct xseg_error *err, const char *what, const char *name)
+{
+	if (rc == -EHOSTDOWN)
+		return tool_fail(TOOL_REFUSED, "%s %s: %s", what, name, err->text);
+	return tool_fail_errno(rc, err, "see 'xseg peer list'", "%s %s", what, name);
+}
+
+static int enter(struct plugging *p, const char *name)
+{
+	struct xseg_error err = { "" };
+	bool on_path = false;
+	int rc = xseg_plug(p->seg, p->cache, p->upper, p->lower, &err);
+
+	if (rc)
+		return refused(rc, &err, "plug", name);
+	rc = watch(p, false, &on_path);
+	if (rc)
+		return rc;
+	if (!on_path)
+		return tool_fail(TOOL_FAILED, "plug %s: somebody took it back; see 'xseg peer list'", name);
+	tool_say(p->t, "%s is on the path", name);
+	return p->t->json ? show_json(p, "running") : TOOL_DONE;
+}
+
+int plug_run(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct plug_opts *o = opts;
+	struct plugging p = { .t = t };
+	int rc;
+
+	(void)argc;
+	rc = tool_attach(t, 0, &p.seg);
+	if (rc)
+		return rc;
+	rc = find_cache(&p, "plug", argv[0]);
+	if (!rc)
+		rc = find_ends(&p, o);
+	if (!rc)
+		rc = enter(&p, argv[0]);
+	xseg_detach(p.seg);
+	return rc;
+}
+
+/* ---- unplug ------------------------------------------------------------------------------ */
+
+/* Who stands above and below it: as is wanted, or as it is. */
+static void ends_of(struct plugging *p)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	p->upper = p->lower = XSEG_NONE;
+	if (!xseg_peer_get_info(p->seg, p->cache, &info))
+		return;
+	p->lower = info.plug ? info.plug_lower : info.downstream;
+	p->upper = info.plug ? info.plug_upper : XSEG_NONE;
+	for (i = 0; i < xseg_nr_peers(p->seg) && p->upper == XSEG_NONE; i++)
+		if (xseg_peer_get_info(p->seg, i, &info) && info.downstream == p->cache)
+			p->upper = i;
+}
+
+static int leave(struct plugging *p, const char *name)
+{
+	struct xseg_error err = { "" };
+	bool on_path = false;
+	int rc;
+
+	ends_of(p);
+	rc = xseg_unplug(p->seg, p->cache, &err);
+	if (rc)
+		return refused(rc, &err, "unplug", name);
+	rc = watch(p, true, &on_path);
+	if (rc)
+		return rc;
+	if (on_path)
+		return tool_fail(TOOL_FAILED, "unplug %s: somebody took it back; it is on the path", name);
+	tool_say(p->t, "%s is off the path; it runs on, empty, until 'xseg peer stop %s'", name, name);
+	return p->t->json ? show_json(p, "drained") : TOOL_DONE;
+}
+
+static int cancel(struct plugging *p, const char *name)
+{
+	struct xseg_peer_info info = { .downstream = XSEG_NONE };
+	struct xseg_error err = { "" };
+	bool on_path;
+	int rc;
+
+	ends_of(p);
+	rc = xseg_plug_cancel(p->seg, p->cache, &err);
+	if (rc)
+		return refused(rc, &err, "unplug --cancel", name);
+	on_path = xseg_peer_get_info(p->seg, p->upper, &info) && info.downstream == p->cache;
+	tool_say(p->t, on_path ? "%s stays on the path" : "%s stays off the path", name);
+	return p->t->json ? show_json(p, on_path ? "running" : "drained") : TOOL_DONE;
+}
+
+int unplug_run(struct tool *t, const void *opts, int argc, char **argv)
+{
+	const struct unplug_opts *o = opts;
+	struct plugging p = { .t = t };
+	int rc;
+
+	(void)argc;
+	rc = tool_attach(t, 0, &p.seg);
+	if (rc)
+		return rc;
+	rc = find_cache(&p, "unplug", argv[0]);
+	if (!rc)
+		rc = o->cancel ? cancel(&p, argv[0]) : leave(&p, argv[0]);
+	xseg_detach(p.seg);
+	return rc;
+}
