@@ -150,6 +150,7 @@ static void sync(struct cport *ps)
 		if (!ch)
 			return;
 		p->sync_out = true;
+		xseg_req_set_target(ch->r, "", 0);
 		child_submit(ps, ch, XSEG_OP_FLUSH, 0);
 	} else if (p->synced < 0) {
 		log_warn("%s: cannot leave yet: the store failed to make its data stable: %s; trying again", k->peer.name,
