@@ -116,6 +116,9 @@ static inline uint64_t offer_word(uint32_t index, uint64_t place)
 	return (uint64_t)place_seq(place) << 32 | index;
 }
 
+/* See struct xs_req. */
+static inline uint64_t ask_word(uint32_t port, uint32_t seq) { return (uint64_t)(port + 1) << 32 | seq; }
+
 static inline uint64_t peer_word(enum xseg_peer_state s, uint32_t member, uint32_t gen)
 {
 	return (uint64_t)s << 56 | (uint64_t)(member & 0xffff) << 32 | gen;
@@ -181,8 +184,8 @@ int xs_open_again(struct xseg *seg);
 int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32_t generation);
 void xs_port_fini(struct xport *p);
 bool xs_port_peek(struct xport *p);
-/* Offers a request. 0 also when it went to the backlog; -ENOSPC when there is no lane. */
-int xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
+/* Offers a request: by a lane, or else by its place. */
+void xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
 void xs_offer_answer(struct xport *p, uint32_t to_port, uint64_t offer);
 /* Whether somebody offers a request to a port that nobody serves. */
 bool xs_port_has_offers(struct xseg *seg, uint32_t port);

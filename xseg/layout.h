@@ -97,6 +97,8 @@ struct xs_port {
 	/* Hint: an answer to a request of its own was not offered, and is to be found by its place.
 	 * Set by who answered or repaired; cleared by the port's server before it looks. */
 	_Atomic uint32_t answered;
+	/* Hint: a request is offered to it that found no lane, and is to be found by its `ask`. Set by the sender; cleared as above. */
+	_Atomic uint32_t asked;
 	/* Hints: lanes (by sender) that may hold work. Senders set bits after they have published;
 	 * the reader clears them before it looks. A sender that dies between the two is made good by
 	 * the reader, who looks at all lanes before it sleeps and once a tick. */
@@ -138,7 +140,9 @@ struct xs_req {
 	uint32_t part;
 	_Atomic uint16_t via;			/* port + 1 that sent it on last; 0: nobody since it was allocated or taken over */
 	uint16_t pad1;
-	uint64_t epoch;				/* and the epoch of the route that it took */
+	/* An offer that found no lane: ask_word(), the port that it is made to, and the sequence of the place while it is good. Its
+	 * sender, after all else; never cleared, as the sequence tells */
+	_Atomic uint64_t ask;
 	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
 	 * successor finds them, and those of children that were answered, whether the splitter had taken the answer or not.
 	 * Of a request that is not split they are notes, which its holder stores for a successor of its own.

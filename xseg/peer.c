@@ -276,6 +276,7 @@ static int add_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, st
 	i = (uint32_t)rc;
 	units = xs_port_requests(seg, i, &first);
 	atomic_store_explicit(&seg->ports[i].answered, 0, memory_order_relaxed);
+	atomic_store_explicit(&seg->ports[i].asked, 0, memory_order_relaxed);
 	atomic_store_explicit(&seg->ports[i].bell, i, memory_order_relaxed);
 	for (uint32_t k = 0; k < units; k++) {
 		struct xs_req *r = &seg->reqs[first + k];

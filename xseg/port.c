@@ -17,6 +17,7 @@
  *       died has published; for that xseg_port_has_work() looks at all lanes
  *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and finds
  *       the answer by its place
+ *   Q6  nor does an offer, where there is no lane: the request says whom it is offered to, and that port is alerted
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -153,31 +154,50 @@ static void retry_backlog(struct xport *p)
 	p->nr_backlog = kept;
 }
 
-int xs_offer(struct xport *p, uint32_t to, uint64_t offer)
+/* Rings whoever serves the port, after one of its hints was set. */
+static void alert(struct xseg *seg, uint32_t port)
+{
+	uint32_t bell = atomic_load_explicit(&seg->ports[port].bell, memory_order_relaxed);
+
+	/* seq_cst: partner is the fence in xseg_bell_wait() */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (bell < seg->geo.nr_ports)
+		xs_bell_ring(seg, bell, NULL);
+}
+
+/* Q6: slow, as the receiver looks at all requests; the segment should have been made with more ports. */
+static void offer_by_place(struct xport *p, uint32_t to, uint64_t offer)
+{
+	/* release: partners are the acquire in take_asked(), which then sees the request as it was written, and the exchange there */
+	atomic_store_explicit(&p->seg->reqs[(uint32_t)offer].ask, ask_word(to, (uint32_t)(offer >> 32)), memory_order_release);
+	atomic_store_explicit(&p->seg->ports[to].asked, 1, memory_order_release);
+	alert(p->seg, to);
+}
+
+void xs_offer(struct xport *p, uint32_t to, uint64_t offer)
 {
 	struct lane_out *o = &p->out[QUEUE_REQUEST][to];
-	int rc = o->open ? 0 : lane_out_open(p, to, QUEUE_REQUEST);
 
-	if (rc || lane_push(p, o, offer))
-		return rc;
+	if (!o->open && !o->none)
+		o->none = lane_out_open(p, to, QUEUE_REQUEST) == -ENOSPC;
+	if (!o->open) {
+		offer_by_place(p, to, offer);
+		return;
+	}
+	if (lane_push(p, o, offer))
+		return;
 	if (p->nr_backlog == p->seg->geo.nr_requests)
 		retry_backlog(p);
 	/* what is in date is there once a request, so there is room, but for an offer that was made twice */
 	if (p->nr_backlog < p->seg->geo.nr_requests)
 		p->backlog[p->nr_backlog++] = (struct late_offer){ .offer = offer, .to = (uint16_t)to };
-	return 0;
 }
 
 void xs_port_alert(struct xseg *seg, uint32_t port)
 {
-	uint32_t bell = atomic_load_explicit(&seg->ports[port].bell, memory_order_relaxed);
-
 	/* release: partner is the exchange in take_answered(), which then sees the places as we left them */
 	atomic_store_explicit(&seg->ports[port].answered, 1, memory_order_release);
-	/* seq_cst: partner is the fence in xseg_bell_wait() */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (bell < seg->geo.nr_ports)
-		xs_bell_ring(seg, bell, NULL);
+	alert(seg, port);
 }
 
 void xs_offer_answer(struct xport *p, uint32_t to, uint64_t offer)
@@ -341,6 +361,38 @@ static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t max)
 	return got;
 }
 
+/* Whether the request is offered to that port without a lane; *offer is what to accept. */
+static bool is_asked(struct xseg *seg, uint32_t index, uint32_t port, uint64_t *offer)
+{
+	uint64_t ask = atomic_load_explicit(&seg->reqs[index].ask, memory_order_acquire), place;
+
+	if (ask >> 32 != port + 1)
+		return false;
+	place = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
+	*offer = offer_word(index, place);
+	return place_seq(place) == (uint32_t)ask && (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT);
+}
+
+/* Takes up to max requests that found no lane (Q6). */
+static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t max)
+{
+	uint32_t got = 0, i;
+
+	/* acquire: partner is the release in offer_by_place(); cleared first, so that a later one stands */
+	if (!atomic_exchange_explicit(&p->sh->asked, 0, memory_order_acquire))
+		return 0;
+	for (i = 0; i < p->seg->geo.nr_requests && got < max; i++) {
+		uint64_t offer;
+		struct xreq *r = is_asked(p->seg, i, p->index, &offer) ? xs_req_accept(p, offer, QUEUE_REQUEST) : NULL;
+
+		if (r)
+			out[got++] = r;
+	}
+	if (i < p->seg->geo.nr_requests)
+		atomic_store_explicit(&p->sh->asked, 1, memory_order_relaxed);
+	return got;
+}
+
 /* Whether an offer of that lane, which nobody reads now, is good. */
 static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 {
@@ -366,6 +418,11 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 
 bool xs_port_has_offers(struct xseg *seg, uint32_t port)
 {
+	uint64_t offer;
+
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
+		if (is_asked(seg, i, port, &offer))
+			return true;
 	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
 		uint32_t word = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
 
@@ -380,12 +437,17 @@ static bool is_alerted(struct xport *p)
 	return p->req_nr && atomic_load_explicit(&p->sh->answered, memory_order_relaxed);
 }
 
+static bool has_asked(struct xport *p)
+{
+	return atomic_load_explicit(&p->sh->asked, memory_order_relaxed);
+}
+
 /* A cheap look at the lanes that are known to be in use or are announced. */
 bool xs_port_peek(struct xport *p)
 {
 	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
 
-	if (is_alerted(p))
+	if (is_alerted(p) || has_asked(p))
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t w = 0; w < words; w++) {
@@ -407,6 +469,8 @@ uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t n = take_queue(p, QUEUE_REQUEST, out, max), kept = 0;
 
+	if (n < max && has_asked(p))
+		n += take_asked(p, out + n, max - n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (xs_req_copy_in(p->seg, out[i])) {
 			xs_count_bad(p->seg);
@@ -432,7 +496,7 @@ uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max)
 
 bool xseg_port_has_work(struct xport *p)
 {
-	if (is_alerted(p))
+	if (is_alerted(p) || has_asked(p))
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++) {

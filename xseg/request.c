@@ -428,7 +428,6 @@ static void write_forward(struct xport *port, struct xreq *r)
 	sh->obj_offset = r->obj_offset;
 	sh->hash = r->hash;
 	atomic_store_explicit(&sh->via, (uint16_t)(port->index + 1), memory_order_relaxed);
-	sh->epoch = route_epoch(atomic_load_explicit(&port->peer->sh->route, memory_order_relaxed));
 	memcpy(sh->target, r->target, strlen(r->target) + 1);
 }
 
@@ -450,23 +449,13 @@ static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
 	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
 }
 
-/* After it another thread may have the request; if it fails the caller has it still. */
-static int give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
+/* After it another thread may have the request. */
+static void give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
 {
-	int rc;
-
 	if (own)
 		r->out = true;
 	set_holder(r, NULL);
-	rc = xs_offer(port, to, offer_word(r->index, r->place));
-	if (rc == 0)
-		return 0;
-	set_holder(r, port);
-	if (own)
-		r->out = false;
-	/* it was not sent */
-	atomic_store_explicit(&port->seg->reqs[r->index].via, 0, memory_order_relaxed);
-	return rc;
+	xs_offer(port, to, offer_word(r->index, r->place));
 }
 
 int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
@@ -493,7 +482,8 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
 	write_forward(port, r);
 	XKILL(REQ_FILLED);
-	return give_offer(port, r, (uint32_t)to, true);
+	give_offer(port, r, (uint32_t)to, true);
+	return 0;
 }
 
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
@@ -506,7 +496,8 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 		return to;
 	write_forward(port, r);
 	XKILL(REQ_ADDRESSED);
-	return give_offer(port, r, (uint32_t)to, false);
+	give_offer(port, r, (uint32_t)to, false);
+	return 0;
 }
 
 void xseg_req_start(struct xport *port, struct xreq *r)

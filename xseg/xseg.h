@@ -379,12 +379,12 @@ uint64_t xseg_hash(const char *target, size_t len);
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len);
 
 /* Writes the request out and offers it to the port of `peer` that r->hash chooses. Not seen before
- * xseg_port_flush(). -ENOENT: no such peer; -ENOSPC: no lane left in the segment; -EINVAL: it is not PRIVATE, or
+ * xseg_port_flush(). -ENOENT: no such peer; -EINVAL: it is not PRIVATE, or
  * lists more than XSEG_REQ_PAGES pages; the caller still has it. */
 int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 
 /* Offers a received request on to `peer`; its reply will go straight to the origin. The caller may have
- * changed target, hash and obj_offset, nothing else. After 0 the caller has it no more. -ENOENT and -ENOSPC as above;
+ * changed target, hash and obj_offset, nothing else. After 0 the caller has it no more. -ENOENT as above;
  * -EINVAL: it is not AT. */
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 

@@ -180,8 +180,8 @@ void evil_offer(struct evil *e)
 		offer |= UINT32_MAX;
 	if (how & 1)
 		xs_offer_answer(port, to, offer);
-	else if ((uint32_t)offer < rig.seg->geo.nr_requests && xs_offer(port, to, offer))
-		return;
+	else if ((uint32_t)offer < rig.seg->geo.nr_requests)
+		xs_offer(port, to, offer);
 	xseg_port_flush(port);
 }
 

@@ -35,7 +35,7 @@ static void forge(struct xport *at, uint32_t queue, uint32_t index, enum xseg_re
 
 	atomic_store(&seg->reqs[index].place, place);
 	if (queue == QUEUE_REQUEST)
-		assert_int_equal(xs_offer(c, at->index, offer_word(index, place)), 0);
+		xs_offer(c, at->index, offer_word(index, place));
 	else
 		xs_offer_answer(c, at->index, offer_word(index, place));
 	xseg_port_flush(c);

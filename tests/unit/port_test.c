@@ -43,7 +43,7 @@ static void fill_lane(struct xport *from, struct xport *into, uint32_t queue)
 
 	for (uint32_t i = 0; i < seg->geo.lane_slots; i++) {
 		if (queue == QUEUE_REQUEST)
-			assert_int_equal(xs_offer(from, into->index, old), 0);
+			xs_offer(from, into->index, old);
 		else
 			xs_offer_answer(from, into->index, old);
 	}
@@ -244,26 +244,76 @@ static void an_answer_that_meets_a_full_lane_is_found_by_its_place(void **state)
 	assert_int_equal(segrig_bad(seg), 0);
 }
 
-static void where_no_lane_is_left_requests_are_refused_and_answers_arrive(void **state)
+/* All requests and all answers go by their places; also those of a forwarder, and those that are offered while nobody serves. */
+static void where_no_lane_is_left_requests_and_answers_arrive(void **state)
 {
 	struct xseg_peer *other = segrig_server(seg, "filed", 1, 0);
-	struct xreq *r;
+	struct xreq *r[8];
 
 	(void)state;
 	submit_and_flush(c, to, 8);
 	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++)
 		if (!atomic_load(&seg->lanes[i].word))
 			atomic_store(&seg->lanes[i].word, lane_word(0, 15, 15));
-	r = xseg_req_alloc(c);
-	assert_int_equal(xseg_req_submit(c, r, xseg_peer_index(other)), -ENOSPC);
-	xseg_req_free(c, r);
-	for (unsigned i = 0; i < 8; i++)
-		segrig_answer(s, segrig_request(s), 0);
-	for (unsigned i = 0; i < 8; i++)
+	submit_and_flush(c, xseg_peer_index(other), 5);
+	assert_int_equal(xseg_peer_forget(seg, xseg_peer_index(other)), -EBUSY);
+	end_peer(other, XSEG_CLOSE_KEEP_ARENA);
+	assert_int_equal(xseg_peer_forget(seg, xseg_peer_find(seg, "filed")), -ENOTEMPTY);
+	for (unsigned i = 0; i < 8; i++) {
+		r[i] = segrig_request(s);
+		assert_int_equal(xseg_req_forward(s, r[i], xseg_peer_find(seg, "filed")), 0);
+	}
+	xseg_port_flush(s);
+	other = segrig_server(seg, "filed", 1, 0);
+	assert_true(xseg_port_has_work(segrig_port(other)) && xs_port_peek(segrig_port(other)));
+	for (unsigned got = 0; got < 13;) {	/* fewer at a time than there are */
+		uint32_t n = xseg_port_receive(segrig_port(other), r, 3);
+
+		assert_true(n > 0);
+		got += n;
+		while (n > 0)
+			segrig_answer(segrig_port(other), r[--n], 0);
+	}
+	segrig_nothing(segrig_port(other));
+	assert_false(xseg_port_has_work(segrig_port(other)));
+	for (unsigned i = 0; i < 13; i++)
 		xseg_req_free(c, segrig_reply(c));
 	segrig_nothing(c);
 	assert_int_equal(segrig_bad(seg), 0);
 	close_peer(other);
+}
+
+/* What was offered without a lane and taken over by a successor, or offered elsewhere since, is not accepted by the old offer. */
+static void an_offer_without_a_lane_that_is_out_of_date_is_not_accepted(void **state)
+{
+	struct xseg_peer *other = segrig_server(seg, "filed", 1, 0), *third = segrig_server(seg, "cached", 1, 0);
+	struct segrig_taken taken = { .nr = 0 };
+	struct xreq *r;
+
+	(void)state;
+	submit_and_flush(c, to, 1);
+	r = segrig_request(s);
+	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++)
+		if (!atomic_load(&seg->lanes[i].word))
+			atomic_store(&seg->lanes[i].word, lane_word(0, 15, 15));
+	assert_int_equal(xseg_req_forward(s, r, xseg_peer_index(other)), 0);
+	abandon(server);
+	server = segrig_open(seg, "memd", 1, 0);
+	s = segrig_port(server);
+	assert_int_equal(xseg_peer_orphans(server), 0);
+	xseg_peer_recover(server, segrig_take, &taken);
+	xseg_peer_serve(server);
+	assert_int_equal(taken.nr, 1);
+	segrig_nothing(segrig_port(other));
+	assert_int_equal(xseg_req_forward(s, r, xseg_peer_index(third)), 0);
+	segrig_nothing(segrig_port(other));
+	assert_ptr_equal(segrig_request(segrig_port(third)), r);
+	segrig_nothing(segrig_port(third));
+	segrig_answer(segrig_port(third), r, 0);
+	xseg_req_free(c, segrig_reply(c));
+	assert_int_equal(segrig_bad(seg), 0);
+	close_peer(other);
+	close_peer(third);
 }
 
 static void a_lane_whose_tail_is_impossible_is_left_alone(void **state)
@@ -392,13 +442,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		P(nothing_is_seen_before_the_flush),
 		T(a_batch_arrives_in_order_and_in_pieces_of_the_asked_size),
+		U(an_offer_without_a_lane_that_is_out_of_date_is_not_accepted),
 		T(a_busy_lane_does_not_starve_the_others),
 		P(work_is_found_after_any_number_of_looks_in_vain),
 		T(a_full_lane_sends_offers_to_the_backlog_and_loses_none),
 		P(a_backlog_drops_what_went_another_way),
 		P(an_offer_that_is_repeated_for_ever_cannot_overflow_the_backlog),
 		P(an_answer_that_meets_a_full_lane_is_found_by_its_place),
-		U(where_no_lane_is_left_requests_are_refused_and_answers_arrive),
+		U(where_no_lane_is_left_requests_and_answers_arrive),
 		U(a_lane_whose_tail_is_impossible_is_left_alone),
 		P(a_writer_that_never_stops_does_not_hold_the_reader),
 		T(the_hash_chooses_the_port_and_always_the_same),

@@ -249,11 +249,11 @@ static void an_offer_out_of_date_is_dropped(void **state)
 
 	(void)state;
 	xseg_req_free(c, r);
-	assert_int_equal(xs_offer(c, s->index, first), 0);
+	xs_offer(c, s->index, first);
 	xseg_port_flush(c);
 	segrig_nothing(s);
 	r = segrig_send(c, XSEG_OP_READ, 0, to);
-	assert_int_equal(xs_offer(c, s->index, first), 0);
+	xs_offer(c, s->index, first);
 	xseg_port_flush(c);
 	r = segrig_request_is(s, r);
 	segrig_nothing(s);
@@ -299,7 +299,7 @@ static void an_offer_of_what_is_not_offered_is_dropped(void **state)
 		else
 			xseg_req_answer(s, r, 0);
 		assert_int_equal(place_state(segrig_place(seg, r)), held[i]);
-		assert_int_equal(xs_offer(s, f->index, offer_word(r->index, r->place)), 0);
+		xs_offer(s, f->index, offer_word(r->index, r->place));
 		xs_offer_answer(s, f->index, offer_word(r->index, r->place));
 		xseg_port_flush(s);
 		assert_int_equal(xseg_port_receive(f, &out, 1), 0);
@@ -314,7 +314,7 @@ static void an_offer_of_a_free_request_is_dropped(void **state)
 
 	(void)state;
 	xseg_req_free(c, r);
-	assert_int_equal(xs_offer(c, s->index, offer_word(r->index, r->place)), 0);
+	xs_offer(c, s->index, offer_word(r->index, r->place));
 	xseg_port_flush(c);
 	assert_int_equal(xseg_port_receive(s, &out, 1), 0);
 	assert_int_equal(place_state(segrig_place(seg, r)), XSEG_REQ_FREE);
@@ -327,7 +327,7 @@ static void an_offer_of_a_wild_index_is_counted(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(xs_offer(c, s->index, (uint64_t)i << 32 | wild[i]), 0);
+		xs_offer(c, s->index, (uint64_t)i << 32 | wild[i]);
 		xs_offer_answer(s, c->index, (uint64_t)i << 32 | wild[i]);
 		xseg_port_flush(c);
 		xseg_port_flush(s);
