@@ -125,13 +125,14 @@ static bool has_failed(struct cached *k)
 	return failed;
 }
 
-/* What is newly dirty since it began is on its way, as its writers wait for it: but for what the store failed. */
+/* What is newly dirty since it began is on its way, as its writers wait for it: but for what the store failed. A FLUSH of an earlier
+ * attempt, which was taken back, covers nothing of this one. */
 static void drain(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k))
+	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k) && !k->plug.sync_out)
 		plug_set(k, PLUG_SYNCING);
 }
 
@@ -166,8 +167,9 @@ void plug_synced(struct cport *ps, struct child *ch, int64_t result)
 	struct plug *p = &ps->cache->plug;
 
 	p->sync_out = false;
-	p->synced = result;
 	p->next_ns = 0;
+	if (plug_get(ps->cache) == PLUG_SYNCING)
+		p->synced = result;
 	child_put(ps, ch);
 }
 
@@ -196,13 +198,14 @@ static uint32_t nr_out(struct cached *k)
 	return out;
 }
 
-/* Every port has passed a point since nothing is taken in, and nothing is left; and passed another one since that was
- * seen: so all that they did is seen here. */
+/* Every port has passed a point since nothing is taken in, nothing is left, and what went past it is answered, too: a read that it sent on
+ * is on nobody's account, and would be refused below once that is kept for another. And they have passed another point since that
+ * was seen: so all that they did is seen here. */
 static bool is_at_rest(struct cached *k)
 {
 	struct plug *p = &k->plug;
 
-	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || nr_out(k))
+	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || nr_out(k) || xseg_turn_below(k->peer.xp))
 		return false;
 	if (p->proved_once)
 		return true;

@@ -178,6 +178,62 @@ static void it_stays_while_the_store_fails_to_make_it_stable(void **state)
 	is_off_the_path();
 }
 
+/* A FLUSH that went out before covers nothing that was written back after it. */
+static void a_flush_of_an_attempt_that_was_taken_back_does_not_count(void **state)
+{
+	uint32_t old;
+
+	(void)state;
+	up("");
+	crig_hold(true);
+	unplug();
+	state_is(PLUG_SYNCING);
+	old = crig_held(XSEG_OP_FLUSH, 0);
+	assert_int_equal(xseg_plug_cancel(crig.seg, c, NULL), 0);
+	crig_pass(20 * CRIG_MS);
+	is_on_the_path();
+	crig_expect(crig_write("a", 0, B(4), 1), B(4));
+	unplug();
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_pass(20 * CRIG_MS);
+	state_is(PLUG_DRAINING);
+	crig_answer(old);
+	crig_pass(20 * CRIG_MS);
+	state_is(PLUG_SYNCING);
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_pass(20 * CRIG_MS);
+	state_is(PLUG_CALLING);
+	assert_true(crig_stable("a", 0, B(4), 1));
+	crig_hold(false);
+	hold_and_settle();
+	is_off_the_path();
+}
+
+static void it_waits_for_a_read_that_it_sent_on(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	up("");
+	assert_true(crig_admin("set policy=pass-through") >= 0);
+	crig_store_fill("a", 0, B(1), 7);
+	crig_hold(true);
+	io = crig_read("a", 0, B(1));
+	crig_expect_waits(io);
+	assert_int_equal(crig.k->ports[0].loads_out, 0);	/* nobody's but the client's */
+	unplug();
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_pass(20 * CRIG_MS);
+	hold_and_settle();
+	state_is(PLUG_PROVING);
+	assert_int_equal(route(u), c);
+	crig_answer(crig_held(XSEG_OP_READ, 0));
+	crig_hold(false);
+	crig_pass(20 * CRIG_MS);
+	crig_expect(io, B(1));
+	is_off_the_path();
+}
+
 /* What became dirty after it had called: the store failed a write. */
 static void the_upper_peer_goes_on_when_something_is_dirty_after_all(void **state)
 {
@@ -393,6 +449,8 @@ int main(void)
 		T(writes_wait_for_the_store_while_it_leaves),
 		T(it_does_not_call_before_the_store_has_all),
 		T(it_stays_while_the_store_fails_to_make_it_stable),
+		T(a_flush_of_an_attempt_that_was_taken_back_does_not_count),
+		T(it_waits_for_a_read_that_it_sent_on),
 		T(the_upper_peer_goes_on_when_something_is_dirty_after_all),
 		T(requests_that_come_while_it_proves_are_answered_when_it_knows),
 		T(it_is_taken_back_in_every_state),
