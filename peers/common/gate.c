@@ -91,6 +91,9 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 	struct peer_box *box = peer_box(p);
 
 	if (!box->turning) {
+		/* every port sends what it held the last time before it holds again */
+		if (!gate_passed(p))
+			return pp->now_ns + SCAN_NS;
 		box->turning = true;
 		box->since_ns = box->scan_ns = pp->now_ns;
 		box->mind_ns = pp->now_ns + MIND_NS;
@@ -99,8 +102,10 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 	}
 	if (turn == XSEG_TURN_ASKED && pp->now_ns >= box->scan_ns && gate_passed(p)) {
 		box->scan_ns = pp->now_ns + SCAN_NS + (pp->now_ns - box->since_ns) / SCAN_PART;
-		if (xseg_turn_below(p->xp) == 0)
+		if (xseg_turn_below(p->xp) == 0) {
+			box->held = true;
 			xseg_turn_hold(p->xp);
+		}
 	}
 	if (pp->now_ns >= box->mind_ns) {
 		box->mind_ns = pp->now_ns + MIND_NS;
@@ -118,8 +123,10 @@ uint64_t gate_turn(struct peer_port *pp)
 	enum xseg_turn turn = xseg_turn(pp->peer->xp);
 
 	atomic_store_explicit(&box->called, called, memory_order_relaxed);
-	if (turn != XSEG_TURN_NONE)
+	/* asked although it has said that it holds: it was let go meanwhile, and is asked anew. What it holds goes first */
+	if (turn == XSEG_TURN_HELD || (turn == XSEG_TURN_ASKED && !box->held))
 		return hold(pp, turn);
+	box->held = false;
 	if (box->turning) {
 		box->turning = false;
 		gate_change(pp->peer, 0, GATE_SEND);
@@ -134,6 +141,7 @@ void gate_open_peer(struct peer *p)
 	uint32_t word = xseg_turn(p->xp) != XSEG_TURN_NONE ? GATE_SEND : 0;
 
 	box->turning = word;
+	box->held = false;
 	box->mind_ns = p->ports[0].now_ns + MIND_NS;
 	box->since_ns = box->scan_ns = p->ports[0].now_ns;
 	atomic_store_explicit(&box->gate, word, memory_order_relaxed);

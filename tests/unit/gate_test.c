@@ -122,6 +122,11 @@ static void what_it_holds_goes_the_new_way(void **state)
 	fall();
 }
 
+static bool all_are_below(void)
+{
+	return xseg_turn_below(up->peer.xp) == TOYS_DEPTH / 2;
+}
+
 static void it_holds_when_what_it_sent_is_answered(void **state)
 {
 	(void)state;
@@ -129,7 +134,7 @@ static void it_holds_when_what_it_sent_is_answered(void **state)
 	for (uint32_t i = 0; i < TOYS_DEPTH / 2; i++)
 		toys_send(&g, "up", i);
 	xseg_port_flush(g.port);
-	usleep(20000);
+	assert_true(wait_until(all_are_below, 5 * TOYS_SECOND));
 	call_to_enter();
 	assert_false(wait_until(is_held, TOYS_SECOND / 10));
 	atomic_store(&low->release, true);
@@ -221,6 +226,66 @@ static void requests_wait_at_a_peer_that_is_closed_to_them(void **state)
 	fall();
 }
 
+/* Without threads, so that who is let go and asked anew at once does not see the moment between. */
+static void stand_still(void)
+{
+	toys_open(&g);
+	low = toys_add(&g, "low", TOY_ECHO, 1, "");
+	up = toys_add(&g, "up", TOY_FORWARD, 2, "low");
+	cache = toys_add(&g, "cache", TOY_FORWARD, 1, "");
+	for (unsigned i = 0; i < g.nr; i++) {
+		assert_int_equal(peer_open(g.peers[i], g.seg, NULL), 0);
+		assert_true(peer_try_serve(g.peers[i]));
+	}
+}
+
+static void rounds(uint32_t nr)
+{
+	static uint64_t now_ns = TOYS_SECOND;
+	uint64_t next_ns;
+
+	for (; nr; nr--, now_ns += 100000)
+		for (unsigned i = 0; i < g.nr; i++)
+			for (uint32_t k = 0; k < g.peers[i]->nr_ports; k++)
+				peer_port_round(&g.peers[i]->ports[k], now_ns, 64, &next_ns);
+}
+
+static void who_is_asked_again_at_once_sends_first_what_it_held(void **state)
+{
+	struct xseg_error err;
+	uint32_t answered;
+
+	(void)state;
+	stand_still();
+	for (uint32_t i = 0; i < 3; i++) {
+		call_to_enter();
+		rounds(20);
+		assert_true(is_held());
+		for (uint32_t k = 0; k < TOYS_DEPTH; k++)
+			toys_send(&g, "up", k);
+		xseg_port_flush(g.port);
+		rounds(20);
+		assert_int_equal(toys_receive(&g, 0), -ETIMEDOUT);
+		assert_int_equal(xseg_plug_claim(cache->peer.xp), 0);
+		assert_int_equal(xseg_plug_switch(cache->peer.xp), 0);
+		assert_int_equal(xseg_unplug(g.seg, index_of(cache), &err), 0);
+		assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
+		assert_int_equal(xseg_turn(up->peer.xp), XSEG_TURN_ASKED);
+		while (!is_held())
+			rounds(1);
+		for (answered = 0; toys_receive(&g, 0) >= 0;)
+			answered++;
+		assert_int_equal(answered, TOYS_DEPTH);
+		assert_int_equal(xseg_plug_switch(cache->peer.xp), 0);
+		rounds(20);
+	}
+	for (unsigned i = g.nr; i-- > 0;) {
+		peer_close(g.peers[i], XSEG_CLOSE_FREE_ARENA);
+		peer_destroy(g.peers[i]);
+	}
+	toys_close(&g);
+}
+
 static void *plug_and_unplug(void *arg)
 {
 	uint32_t *rounds = arg;
@@ -263,6 +328,7 @@ int main(void)
 		cmocka_unit_test(nobody_holds_for_a_cache_that_is_dead),
 		cmocka_unit_test(a_kept_peer_answers_ebusy_to_others),
 		cmocka_unit_test(requests_wait_at_a_peer_that_is_closed_to_them),
+		cmocka_unit_test(who_is_asked_again_at_once_sends_first_what_it_held),
 		cmocka_unit_test(a_flood_sees_nothing_of_it),
 	};
 
