@@ -97,7 +97,8 @@ struct xs_port {
 	/* Hint: an answer to a request of its own was not offered, and is to be found by its place.
 	 * Set by who answered or repaired; cleared by the port's server before it looks. */
 	_Atomic uint32_t answered;
-	/* Hint: a request is offered to it that found no lane, and is to be found by its `ask`. Set by the sender; cleared as above. */
+	/* Hint: a request is offered to it that found no lane, and is to be found by its `ask`. Set by the sender, and by a
+	 * successor; cleared as above. */
 	_Atomic uint32_t asked;
 	/* Hints: lanes (by sender) that may hold work. Senders set bits after they have published;
 	 * the reader clears them before it looks. A sender that dies between the two is made good by

@@ -349,6 +349,8 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 		peer->nr_ports = i + 1;
 		atomic_store_explicit(&seg->ports[index].generation, peer->generation, memory_order_relaxed);
 		atomic_store_explicit(&seg->ports[index].bell, index, memory_order_relaxed);
+		/* a predecessor may have taken the hint and not the requests; who does not receive has no use for it */
+		atomic_store_explicit(&seg->ports[index].asked, !is_client(peer->sh), memory_order_relaxed);
 		rc = xs_port_init(&peer->port[i], peer, index, peer->generation);
 	}
 	return rc ? xseg_fail(err, rc, "out of memory") : 0;
