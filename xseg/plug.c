@@ -38,43 +38,8 @@
  *   G3  turn names a cache whose plug names this peer, or is void, and goes with the next look of the upper peer
  */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "xseg/internal.h"
-
-/* 0 also for one that cannot be (R5). */
-static uint64_t plug_get(struct xseg *seg, uint32_t cache)
-{
-	uint64_t w = atomic_load_explicit(&seg->peers[cache].plug, memory_order_acquire);
-
-	return plug_upper(w) < seg->geo.nr_ports && plug_lower(w) < seg->geo.nr_ports ? w : 0;
-}
-
-static void plug_set(struct xseg *seg, uint32_t cache, uint64_t word)
-{
-	atomic_store_explicit(&seg->peers[cache].plug, word, memory_order_release);
-}
-
-static uint64_t turn_get(struct xseg *seg, uint32_t peer)
-{
-	return atomic_load_explicit(&seg->peers[peer].turn, memory_order_acquire);
-}
-
-static uint32_t lower_of(struct xseg *seg, uint32_t peer)
-{
-	return route_lower(atomic_load_explicit(&seg->peers[peer].route, memory_order_acquire));
-}
-
-static enum xseg_peer_state state_of(struct xseg *seg, uint32_t peer)
-{
-	return peer_state(xs_peer_word(seg, peer));
-}
-
-static bool is_there(struct xseg *seg, uint32_t peer)
-{
-	return peer < seg->geo.nr_ports && state_of(seg, peer) != XSEG_PEER_FREE;
-}
+#include "xseg/plug.h"
 
 /* ---- kept peers ---- */
 
@@ -200,7 +165,7 @@ static void turn_set(struct xseg *seg, uint32_t peer, uint64_t word)
 	xs_ring_peer(seg, peer);
 }
 
-static void turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache)
+void xs_plug_turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache)
 {
 	if (turn_get(seg, peer) && turn_cache(turn_get(seg, peer)) == cache)
 		turn_set(seg, peer, 0);
@@ -214,8 +179,7 @@ static bool holds(struct xseg *seg, uint32_t upper, uint32_t cache)
 	return turn_state(turn) == XSEG_TURN_HELD && turn_cache(turn) == cache && turn_gen(turn) == peer_gen(word);
 }
 
-/* The lower peer is the upper one's again, as it was before the claim. */
-static void claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
+void xs_plug_claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
 	uint32_t above = atomic_load(&seg->peers[cache].above);
 
@@ -237,8 +201,7 @@ static void left(struct xseg *seg, uint32_t cache, uint64_t plug)
 	above_set(seg, cache, 0);
 }
 
-/* What follows from the upper peer's route, if that was switched already; else nothing. True: it was, and all is done. */
-static bool settle(struct xseg *seg, uint32_t cache)
+bool xs_plug_settle(struct xseg *seg, uint32_t cache)
 {
 	uint64_t plug = plug_get(seg, cache);
 	uint32_t upper = plug_upper(plug);
@@ -248,180 +211,9 @@ static bool settle(struct xseg *seg, uint32_t cache)
 		return false;
 	if (plug_op(plug) == XSEG_PLUG_LEAVE)
 		left(seg, cache, plug);
-	turn_clear(seg, upper, cache);
+	xs_plug_turn_clear(seg, upper, cache);
 	plug_set(seg, cache, 0);
 	return true;
-}
-
-/* ---- asking ---- */
-
-static const char *name_of(struct xseg *seg, uint32_t peer)
-{
-	return peer < seg->geo.nr_ports ? seg->peers[peer].name : "nobody";
-}
-
-static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
-{
-	return state_of(seg, peer) == XSEG_PEER_LIVE ? 0 :
-	       xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first", name_of(seg, peer));
-}
-
-static int check_idle(struct xseg *seg, uint32_t peer, struct xseg_error *err)
-{
-	if (plug_get(seg, peer))
-		return xseg_fail(err, -EBUSY, "'%s' is being %s itself; wait for that, or take it back with 'xseg unplug %s --cancel'",
-				 name_of(seg, peer), plug_op(plug_get(seg, peer)) == XSEG_PLUG_ENTER ? "plugged" : "unplugged",
-				 name_of(seg, peer));
-	if (turn_get(seg, peer))
-		return xseg_fail(err, -EBUSY, "another cache is being plugged below '%s' or unplugged; wait for that", name_of(seg, peer));
-	return 0;
-}
-
-static int check_enter(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
-{
-	uint32_t other;
-	int rc;
-
-	if (lower_of(seg, cache) == lower && lower_of(seg, upper) == cache)
-		return xseg_fail(err, -EEXIST, "'%s' is between '%s' and '%s' already", name_of(seg, cache), name_of(seg, upper),
-				 name_of(seg, lower));
-	if (lower_of(seg, cache) != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' sends to '%s'; only a cache that is off the path can be plugged: unplug it first",
-				 name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
-	other = xs_route_upper(seg, cache, XSEG_NONE);
-	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' sends to '%s' already; stop that first", name_of(seg, other), name_of(seg, cache));
-	if (lower_of(seg, upper) != lower)
-		return xseg_fail(err, -ENOTCONN, "'%s' sends to '%s', not to '%s'; 'xseg peer list' shows who sends to whom",
-				 name_of(seg, upper), name_of(seg, lower_of(seg, upper)), name_of(seg, lower));
-	other = xs_route_upper(seg, lower, upper);
-	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' sends to '%s', too, and would write past the cache; stop it first",
-				 name_of(seg, other), name_of(seg, lower));
-	rc = check_serves(seg, cache, err);
-	rc = rc ? rc : check_serves(seg, upper, err);
-	rc = rc ? rc : check_serves(seg, lower, err);
-	rc = rc ? rc : check_idle(seg, upper, err);
-	return rc ? rc : check_idle(seg, lower, err);
-}
-
-static int check_leave(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
-{
-	uint32_t other;
-	int rc;
-
-	if (lower == XSEG_NONE)
-		return xseg_fail(err, -ENOTCONN, "'%s' is off the path already", name_of(seg, cache));
-	if (upper == XSEG_NONE)
-		return xseg_fail(err, -ENOTCONN, "no peer sends to '%s', so it is between nobody; stop it with 'xseg peer stop %s'",
-				 name_of(seg, cache), name_of(seg, cache));
-	other = xs_route_upper(seg, cache, upper);
-	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' and '%s' both send to '%s'; stop one of them first", name_of(seg, upper),
-				 name_of(seg, other), name_of(seg, cache));
-	if (state_of(seg, cache) == XSEG_PEER_STOPPED)
-		return xseg_fail(err, -EHOSTDOWN, "'%s' is stopped; start it first", name_of(seg, cache));
-	rc = check_idle(seg, upper, err);
-	return rc ? rc : check_idle(seg, lower, err);
-}
-
-/* Under the control lock. */
-static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_error *err)
-{
-	uint64_t now = plug_get(seg, cache);
-	int rc;
-
-	if (now == wanted)
-		return 0;
-	if (now)
-		return xseg_fail(err, -EBUSY, "'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug %s --cancel'",
-				 name_of(seg, cache), plug_op(now) == XSEG_PLUG_ENTER ? "plugged below" : "unplugged from",
-				 name_of(seg, plug_upper(now)), name_of(seg, cache));
-	rc = check_idle(seg, cache, err);
-	if (rc)
-		return rc;
-	rc = plug_op(wanted) == XSEG_PLUG_ENTER ? check_enter(seg, cache, plug_upper(wanted), plug_lower(wanted), err) :
-						  check_leave(seg, cache, plug_upper(wanted), plug_lower(wanted), err);
-	if (rc)
-		return rc;
-	plug_set(seg, cache, wanted);
-	xs_ring_peer(seg, cache);
-	return 0;
-}
-
-static int lock(struct xseg *seg, struct xseg_error *err)
-{
-	int fd = xs_control_lock(seg);
-
-	if (fd < 0)
-		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
-	xs_mark_dead(seg, fd);
-	return fd;
-}
-
-int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
-{
-	int fd = lock(seg, err), rc;
-
-	if (fd < 0)
-		return fd;
-	if (!is_there(seg, cache) || !is_there(seg, upper) || !is_there(seg, lower)) {
-		rc = xseg_fail(err, -ENOENT, "one of the three peers is not there");
-	} else if (cache == upper || cache == lower || upper == lower) {
-		rc = xseg_fail(err, -ELOOP, "'%s' would be above itself", name_of(seg, cache == upper ? cache : lower));
-	} else {
-		settle(seg, cache);
-		rc = ask(seg, cache, plug_word(XSEG_PLUG_ENTER, upper, lower), err);
-	}
-	xs_control_unlock(fd);
-	return rc;
-}
-
-int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err)
-{
-	int fd = lock(seg, err), rc = 0;
-	uint32_t upper, lower;
-
-	if (fd < 0)
-		return fd;
-	if (!is_there(seg, cache)) {
-		rc = xseg_fail(err, -ENOENT, "there is no such peer");
-		goto out_unlock;
-	}
-	settle(seg, cache);
-	if (plug_op(plug_get(seg, cache)) == XSEG_PLUG_LEAVE)
-		goto out_unlock;
-	upper = xs_route_upper(seg, cache, XSEG_NONE);
-	lower = lower_of(seg, cache);
-	if (plug_get(seg, cache) || (upper != XSEG_NONE && lower != XSEG_NONE))
-		rc = ask(seg, cache, plug_word(XSEG_PLUG_LEAVE, upper & 0xffff, lower & 0xffff), err);
-	else
-		rc = check_leave(seg, cache, upper, lower, err);
-out_unlock:
-	xs_control_unlock(fd);
-	return rc;
-}
-
-int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
-{
-	int fd = lock(seg, err), rc = 0;
-	uint64_t plug;
-
-	if (fd < 0)
-		return fd;
-	if (is_there(seg, cache))
-		settle(seg, cache);
-	plug = is_there(seg, cache) ? plug_get(seg, cache) : 0;
-	if (plug) {
-		claim_undo(seg, cache, plug);
-		plug_set(seg, cache, 0);
-		turn_clear(seg, plug_upper(plug), cache);
-		xs_ring_peer(seg, cache);
-	} else {
-		rc = xseg_fail(err, -ENOENT, "nothing is being done with '%s' that could be taken back", name_of(seg, cache));
-	}
-	xs_control_unlock(fd);
-	return rc;
 }
 
 /* ---- the cache's part ---- */
@@ -484,9 +276,9 @@ void xseg_plug_let_go(struct xseg_peer *peer)
 
 	if (fd < 0)
 		return;
-	if (plug && !settle(seg, peer->index)) {
-		claim_undo(seg, peer->index, plug);
-		turn_clear(seg, plug_upper(plug), peer->index);
+	if (plug && !xs_plug_settle(seg, peer->index)) {
+		xs_plug_claim_undo(seg, peer->index, plug);
+		xs_plug_turn_clear(seg, plug_upper(plug), peer->index);
 	}
 	xs_control_unlock(fd);
 }
@@ -523,7 +315,7 @@ int xseg_plug_switch(struct xseg_peer *peer)
 		return fd;
 	if (plug && holds(seg, upper, peer->index) && lower_of(seg, peer->index) == lower) {
 		xs_route_store(seg, upper, plug_op(plug) == XSEG_PLUG_ENTER ? peer->index : lower, false);
-		settle(seg, peer->index);
+		xs_plug_settle(seg, peer->index);
 		rc = 0;
 	}
 	xs_control_unlock(fd);
@@ -538,9 +330,9 @@ void xseg_plug_settle(struct xseg_peer *peer)
 
 	if (fd < 0)
 		return;
-	settle(seg, peer->index);
+	xs_plug_settle(seg, peer->index);
 	lower = lower_of(seg, peer->index);
-	claim_undo(seg, peer->index, plug_get(seg, peer->index));
+	xs_plug_claim_undo(seg, peer->index, plug_get(seg, peer->index));
 	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower) {
 		if (xs_route_upper(seg, lower, peer->index) != XSEG_NONE)
 			xs_route_store(seg, peer->index, XSEG_NONE, true);
@@ -598,8 +390,8 @@ void xseg_turn_mind(struct xseg_peer *peer)
 	plug = cache < seg->geo.nr_ports ? plug_get(seg, cache) : 0;
 	if (turn && (!plug || plug_upper(plug) != peer->index)) {
 		turn_set(seg, peer->index, 0);
-	} else if (turn && state_of(seg, cache) != XSEG_PEER_LIVE && !settle(seg, cache)) {
-		claim_undo(seg, cache, plug);
+	} else if (turn && state_of(seg, cache) != XSEG_PEER_LIVE && !xs_plug_settle(seg, cache)) {
+		xs_plug_claim_undo(seg, cache, plug);
 		turn_set(seg, peer->index, 0);
 	}
 	xs_control_unlock(fd);

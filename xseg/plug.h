@@ -1,0 +1,50 @@
+/* plug - what the files of plugging share: the words, and the steps that others may have to end or to undo. See plug.c.
+ *
+ * Contract: plug_get(), turn_get(), lower_of(), state_of() and is_there() are a load, at any time. All else under the control lock.
+ */
+#ifndef XSEG_PLUG_H
+#define XSEG_PLUG_H
+
+#include "xseg/internal.h"
+
+/* 0 also for one that cannot be (R5). */
+static inline uint64_t plug_get(struct xseg *seg, uint32_t cache)
+{
+	uint64_t w = atomic_load_explicit(&seg->peers[cache].plug, memory_order_acquire);
+
+	return plug_upper(w) < seg->geo.nr_ports && plug_lower(w) < seg->geo.nr_ports ? w : 0;
+}
+
+static inline void plug_set(struct xseg *seg, uint32_t cache, uint64_t word)
+{
+	atomic_store_explicit(&seg->peers[cache].plug, word, memory_order_release);
+}
+
+static inline uint64_t turn_get(struct xseg *seg, uint32_t peer)
+{
+	return atomic_load_explicit(&seg->peers[peer].turn, memory_order_acquire);
+}
+
+static inline uint32_t lower_of(struct xseg *seg, uint32_t peer)
+{
+	return route_lower(atomic_load_explicit(&seg->peers[peer].route, memory_order_acquire));
+}
+
+static inline enum xseg_peer_state state_of(struct xseg *seg, uint32_t peer)
+{
+	return peer_state(xs_peer_word(seg, peer));
+}
+
+static inline bool is_there(struct xseg *seg, uint32_t peer)
+{
+	return peer < seg->geo.nr_ports && state_of(seg, peer) != XSEG_PEER_FREE;
+}
+
+/* What follows from the upper peer's route, if that was switched already; else nothing. True: it was, and all is done. */
+bool xs_plug_settle(struct xseg *seg, uint32_t cache);
+/* Of a cache that is entering and not there yet: the lower peer is the upper one's again, as it was before the claim. */
+void xs_plug_claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug);
+/* That peer holds no more for the cache, if it did. */
+void xs_plug_turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache);
+
+#endif
