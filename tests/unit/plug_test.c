@@ -242,19 +242,19 @@ static void a_forwarded_request_is_below_until_it_is_answered(void **state)
 
 	(void)state;
 	assert_int_equal(xseg_turn_below(upper), 0);
-	assert_ptr_equal(segrig_request(port_of(upper)), r);
+	r = segrig_request_is(port_of(upper), r);
 	assert_int_equal(xseg_turn_below(upper), 0);
 	assert_int_equal(xseg_req_forward(port_of(upper), r, l), 0);
 	assert_int_equal(xseg_turn_below(upper), 1);	/* not even published */
 	xseg_port_flush(port_of(upper));
 	assert_int_equal(xseg_turn_below(upper), 1);
-	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	r = segrig_request_is(port_of(lower), r);
 	assert_int_equal(xseg_turn_below(upper), 1);
 	xseg_req_start(port_of(lower), r);
 	assert_int_equal(xseg_turn_below(upper), 1);
 	segrig_answer(port_of(lower), r, 4096);
 	assert_int_equal(xseg_turn_below(upper), 0);
-	assert_ptr_equal(segrig_reply(port_of(client)), r);
+	r = segrig_reply_is(port_of(client), r);
 	xseg_req_free(port_of(client), r);
 }
 
@@ -268,11 +268,11 @@ static void a_request_of_its_own_is_below_while_it_is_out(void **state)
 		r->op = XSEG_OP_FLUSH;
 		segrig_submit(port_of(upper), r, l);
 		assert_int_equal(xseg_turn_below(upper), 1);
-		assert_ptr_equal(segrig_request(port_of(lower)), r);
+		r = segrig_request_is(port_of(lower), r);
 		assert_int_equal(xseg_turn_below(upper), 1);
 		segrig_answer(port_of(lower), r, i ? -EIO : 0);
 		assert_int_equal(xseg_turn_below(upper), 0);
-		assert_ptr_equal(segrig_reply(port_of(upper)), r);
+		r = segrig_reply_is(port_of(upper), r);
 		assert_int_equal(xseg_turn_below(upper), 0);
 		if (i == 1) {
 			xseg_req_free(port_of(upper), r);
@@ -294,12 +294,12 @@ static void what_a_successor_took_over_is_below_no_more(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(xseg_req_forward(port_of(upper), segrig_request(port_of(upper)), l), 0);
 	xseg_port_flush(port_of(upper));
-	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	r = segrig_request_is(port_of(lower), r);
 	again(&upper, "up", 2, 16);
 	assert_int_equal(xseg_turn_below(upper), 2);
 	xseg_peer_recover(upper, segrig_take, &taken);
 	assert_int_equal(taken.nr, 1);
-	assert_ptr_equal(taken.r[0], at_lower);
+	assert_int_equal(taken.r[0]->index, at_lower->index);
 	assert_int_equal(xseg_turn_below(upper), 1);
 	xseg_peer_serve(upper);
 	segrig_nothing(port_of(lower));
@@ -317,23 +317,23 @@ static void a_kept_peer_serves_only_its_keeper(void **state)
 	(void)state;
 	enter();
 	r = segrig_send(port_of(client), XSEG_OP_WRITE, 0, l);
-	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	r = segrig_request_is(port_of(lower), r);
 	assert_true(xseg_req_is_foreign(port_of(lower), r));
 	assert_int_equal(xseg_plug_others(cache), 1);
 	segrig_answer(port_of(lower), r, -EBUSY);
-	assert_ptr_equal(segrig_reply(port_of(client)), r);
+	r = segrig_reply_is(port_of(client), r);
 	r->op = XSEG_OP_ADMIN;
 	segrig_submit(port_of(client), r, l);
-	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	r = segrig_request_is(port_of(lower), r);
 	assert_false(xseg_req_is_foreign(port_of(lower), r));
 	assert_int_equal(xseg_plug_others(cache), 0);
 	segrig_answer(port_of(lower), r, 0);
 	own = xseg_req_alloc(port_of(cache));
 	segrig_submit(port_of(cache), own, l);
-	assert_ptr_equal(segrig_request(port_of(lower)), own);
+	own = segrig_request_is(port_of(lower), own);
 	assert_false(xseg_req_is_foreign(port_of(lower), own));
 	segrig_answer(port_of(lower), own, 0);
-	assert_ptr_equal(segrig_reply(port_of(cache)), own);
+	own = segrig_reply_is(port_of(cache), own);
 	xseg_req_free(port_of(cache), own);
 }
 
@@ -621,7 +621,7 @@ static void a_stopped_upper_peer_holds_by_itself(void **state)
 	close_one(&upper, XSEG_CLOSE_FREE_ARENA);
 	assert_int_equal(xseg_plug_call(cache), 0);
 	assert_false(xseg_plug_is_held(cache));		/* its last one is at the lower peer */
-	assert_ptr_equal(segrig_request(port_of(lower)), r);
+	r = segrig_request_is(port_of(lower), r);
 	segrig_answer(port_of(lower), r, 0);
 	assert_int_equal(xseg_plug_call(cache), 0);
 	assert_true(xseg_plug_is_held(cache));
