@@ -40,6 +40,7 @@
 #include <errno.h>
 
 #include "xseg/plug.h"
+#include "xtypes/xkill.h"
 
 /* ---- kept peers ---- */
 
@@ -187,7 +188,9 @@ void xs_plug_claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
 		return;
 	if (above == plug_upper(plug) + 1)
 		above_set(seg, plug_lower(plug), above);
+	XKILL(PLUG_UNDONE_ABOVE);
 	xs_route_store(seg, cache, XSEG_NONE, true);
+	XKILL(PLUG_UNDONE_ROUTE);
 	above_set(seg, cache, 0);
 }
 
@@ -196,8 +199,10 @@ static void left(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
 	if (atomic_load(&seg->peers[cache].above) == plug_upper(plug) + 1)
 		above_set(seg, plug_lower(plug), plug_upper(plug) + 1);
+	XKILL(PLUG_GIVEN_BACK);
 	if (lower_of(seg, cache) != XSEG_NONE)
 		xs_route_store(seg, cache, XSEG_NONE, true);
+	XKILL(PLUG_ROUTE_GONE);
 	above_set(seg, cache, 0);
 }
 
@@ -212,7 +217,9 @@ bool xs_plug_settle(struct xseg *seg, uint32_t cache)
 	if (plug_op(plug) == XSEG_PLUG_LEAVE)
 		left(seg, cache, plug);
 	xs_plug_turn_clear(seg, upper, cache);
+	XKILL(PLUG_LET_GO);
 	plug_set(seg, cache, 0);
+	XKILL(PLUG_ENDED);
 	return true;
 }
 
@@ -249,12 +256,14 @@ int xseg_plug_call(struct xseg_peer *peer)
 		return fd;
 	plug = plug_get(seg, peer->index);
 	upper = plug_upper(plug);
-	if (!plug)
+	if (!plug) {
 		rc = -ESTALE;
-	else if (turn_get(seg, upper) && turn_cache(turn_get(seg, upper)) != peer->index)
+	} else if (turn_get(seg, upper) && turn_cache(turn_get(seg, upper)) != peer->index) {
 		rc = -EBUSY;
-	else if (!turn_get(seg, upper))
+	} else if (!turn_get(seg, upper)) {
 		turn_set(seg, upper, turn_word(XSEG_TURN_ASKED, peer->index, 0));
+		XKILL(PLUG_TURN_ASKED);
+	}
 	if (rc == 0 && !holds(seg, upper, peer->index))
 		hold_stopped(seg, upper, peer->index);
 	xs_control_unlock(fd);
@@ -296,8 +305,11 @@ int xseg_plug_claim(struct xseg_peer *peer)
 	    lower_of(seg, upper) == lower) {
 		/* what is kept for the upper peer is the cache's now, and the cache the upper peer's */
 		above_set(seg, peer->index, xs_plug_keeper(seg, lower) == upper ? upper + 1 : 0);
+		XKILL(PLUG_ABOVE_NOTED);
 		above_set(seg, lower, peer->index + 1);
+		XKILL(PLUG_KEPT);
 		xs_route_store(seg, peer->index, lower, true);
+		XKILL(PLUG_CLAIMED);
 		rc = 0;
 	}
 	xs_control_unlock(fd);
@@ -315,6 +327,7 @@ int xseg_plug_switch(struct xseg_peer *peer)
 		return fd;
 	if (plug && holds(seg, upper, peer->index) && lower_of(seg, peer->index) == lower) {
 		xs_route_store(seg, upper, plug_op(plug) == XSEG_PLUG_ENTER ? peer->index : lower, false);
+		XKILL(PLUG_SWITCHED);
 		xs_plug_settle(seg, peer->index);
 		rc = 0;
 	}
@@ -370,6 +383,7 @@ void xseg_turn_hold(struct xseg_peer *peer)
 		return;
 	if (turn && cache < seg->geo.nr_ports && plug_get(seg, cache) && plug_upper(plug_get(seg, cache)) == peer->index) {
 		turn_set(seg, peer->index, turn_word(XSEG_TURN_HELD, cache, peer->generation));
+		XKILL(PLUG_TURN_HELD);
 		xs_ring_peer(seg, cache);
 	} else if (turn) {
 		turn_set(seg, peer->index, 0);

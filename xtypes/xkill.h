@@ -46,6 +46,22 @@
 	X(REQ_HOMED, "a request of who is dead is FREE; others of the same are not") \
 	X(CLIENT_RELEASED, "a dead client's memory and ports are given back; its name is not") \
 	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \
+	/* libxseg: plugging, in the order of its steps (tests/system/plug_points.sh goes through these) */ \
+	X(PLUG_TURN_ASKED, "the upper peer is asked to hold") \
+	X(PLUG_TURN_HELD, "the upper peer says that it holds") \
+	X(PLUG_ABOVE_NOTED, "a cache that enters knows who is above it; the lower peer is not kept for it") \
+	X(PLUG_KEPT, "the lower peer names the cache that enters, which has no route yet") \
+	X(PLUG_CLAIMED, "a cache that enters has its route; the upper peer's leads past it") \
+	X(PLUG_EPOCH_NOTED, "the arena of a cache that enters has the epoch of its route") \
+	X(PLUG_PROVEN, "nothing is dirty in a cache that leaves; the upper peer's route leads to it") \
+	X(PLUG_SWITCHED, "the upper peer's route is switched; nothing that follows from it is done") \
+	X(PLUG_GIVEN_BACK, "the lower peer is kept for the upper one again; the cache that left has its route") \
+	X(PLUG_ROUTE_GONE, "a cache that left has no route any more; it names who was above it") \
+	X(PLUG_LET_GO, "the upper peer holds no more; what was wanted is still said") \
+	X(PLUG_ENDED, "nothing is wanted any more") \
+	X(PLUG_EPOCH_GONE, "a cache that left is empty; its arena names no epoch") \
+	X(PLUG_UNDONE_ABOVE, "a claim is being undone: the lower peer is kept for the upper one again") \
+	X(PLUG_UNDONE_ROUTE, "a claim is undone: the cache has no route; the upper peer still holds") \
 	/* cached: buckets */ \
 	X(OWNER_STORED, "a page bears its bucket's name; the slot does not have it") \
 	X(BUCKET_STORED, "a slot has changed; nothing that follows from it has") \
@@ -57,7 +73,7 @@
 	X(FLUSHED_SLOT, "some slots of a flush that was answered are VALID") \
 	X(EVICTED_SLOT, "a page is out of its slot; it is not free") \
 	X(EMPTIED_SLOT, "some slots of an object that leaves are empty") \
-	X(DELETED_SLOT, "some slots of an object that the store deleted are empty") \
+	X(DELETED_SLOT, "some slots are empty of an object that the store deleted, or that a cache has which left the path") \
 	X(BYPASS_SLOT, "some slots of a write past the cache are BYPASS; it is not STARTED") \
 	X(BYPASSED_SLOT, "some slots of a write past the cache that was answered are INVALID again") \
 	X(SYNC_ANSWERED, "the store answered a FLUSH; the client has no answer") \

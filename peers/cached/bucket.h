@@ -12,7 +12,7 @@
  *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edges_release
  *   VALID     DIRTY     a write puts a new page into it                    write_apply
  *   VALID, DIRTY   the same   its page has to leave the cache: a copy of it comes in its place   move_bucket
- *   VALID     INVALID   it is evicted, or its object deleted               pages_evict, object_empty
+ *   VALID     INVALID   it is evicted, its object deleted, or its cache left   pages_evict, object_empty
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
  *   DIRTY     WRITING   it is on its way to the store                      flush_start
  *   DIRTY     INVALID   its object is deleted                              object_empty

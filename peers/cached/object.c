@@ -394,7 +394,8 @@ static void object_keep(struct cport *ps, struct object *o)
 	object_put(ps, o);
 }
 
-/* Everything goes, dirty or not: the store says that the object is deleted. Nothing is in flight. */
+/* Everything goes, dirty or not: the store says that the object is deleted; or the cache has left the path, and nothing is dirty. Nothing is
+ * in flight. */
 void object_empty(struct cport *ps, struct object *o)
 {
 	for (uint32_t b = 0; b < OBJECT_BUCKETS && atomic_load_explicit(&o->used, memory_order_relaxed); b++) {

@@ -10,6 +10,7 @@
 
 #include "peers/cached/cached.h"
 #include "peers/common/log.h"
+#include "xtypes/xkill.h"
 
 #define LOOK_MIN_NS  100000ull			/* between two looks whether something that takes time is done; the longer it */
 #define LOOK_MAX_NS  10000000ull		/* takes, the fewer */
@@ -239,6 +240,7 @@ static void prove(struct cport *ps)
 		xseg_plug_let_go(k->peer.xp);
 		drain_again(k);
 	} else {
+		XKILL(PLUG_PROVEN);
 		atomic_store_explicit(&k->plug.off, true, memory_order_relaxed);
 		if (xseg_plug_switch(k->peer.xp) == 0) {
 			log_info("%s: has left the path", k->peer.name);
@@ -306,6 +308,7 @@ static void empty(struct cport *ps)
 		return;
 	}
 	k->head->epoch = PLUG_NO_EPOCH;
+	XKILL(PLUG_EPOCH_GONE);
 	plug_set(k, PLUG_OFF);
 }
 
@@ -318,6 +321,7 @@ static void enter(struct cport *ps)
 	if (!call(ps) || xseg_plug_claim(k->peer.xp))
 		return;
 	k->head->epoch = plug_epoch(k);
+	XKILL(PLUG_EPOCH_NOTED);
 	plug_set(k, PLUG_CLAIMED);
 	peer_close_to_requests(&k->peer, true);
 }

@@ -1,0 +1,209 @@
+#!/bin/bash
+# plug_points.sh - the cache and the peer above it die at each kill point of plugging and unplugging, under verified load: what was asked for is
+# gone on with by their successors, or can be taken back, and then done again; no error, nothing lost, nothing leaked.
+#
+# Each point kills once while what was asked for goes on, and once more before it is taken back; then some die at two points, one after the other.
+# tags: long
+# timeout: 400
+. "$(dirname "$0")/../lib/system.sh"
+[ -x "$BUILD/kill/bin/cached" ] || skip_all "there are no programs with kill points; 'make kill-build' makes them"
+export PATH="$BUILD/kill/bin:$PATH"
+need xseg xseg-host xbench volumed cached memd killpoint jq
+
+export XSEG_KILL_TABLE=$TMP/table
+rounds=${LONG:+20}
+
+# ---- the points ----
+
+plug_cached="PLUG_TURN_ASKED PLUG_ABOVE_NOTED PLUG_KEPT PLUG_CLAIMED PLUG_EPOCH_NOTED PLUG_SWITCHED PLUG_LET_GO PLUG_ENDED"
+unplug_cached="PLUG_TURN_ASKED PLUG_PROVEN PLUG_SWITCHED PLUG_GIVEN_BACK PLUG_ROUTE_GONE PLUG_LET_GO PLUG_ENDED PLUG_EPOCH_GONE DELETED_SLOT"
+plug_volumed="PLUG_TURN_HELD"
+unplug_volumed="PLUG_TURN_HELD"
+undo="PLUG_UNDONE_ABOVE PLUG_UNDONE_ROUTE"	# by the peer above a cache that died, or by the successor of that
+
+is "every point is in a list" "$(killpoint list | grep '^PLUG_' | sort)" \
+	"$(printf '%s\n' $plug_cached $unplug_cached $plug_volumed $unplug_volumed $undo | grep '^PLUG_' | sort -u)"
+
+# ---- the load ----
+
+load()
+{
+	local n=0
+	until [ -e over ]; do
+		n=$((n + 1))
+		xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 --opmix=trim:2,write_zeroes:2 --fsync=50 --verify=crc32c \
+			--verify_state="$TMP/state" --runtime=5s --output-format=json --output=load.$n.json || [ ! -s load.$n.json ] || return 1
+	done
+}
+
+# ---- dying ----
+
+path()		# where volumed and the cache send to
+{
+	xseg --json peer list | jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
+}
+
+is_path()	# plug|unplug: as it is after that
+{
+	if [ "$1" = plug ]; then [ "$(path)" = "cached store" ]; else [ "$(path)" = "store null" ]; fi
+}
+
+ask()		# plug|unplug
+{
+	case $1 in
+	plug) xseg --timeout 30s plug cached --above store --below volumed ;;
+	unplug) xseg --timeout 30s unplug cached ;;
+	esac
+}
+
+all_serve()
+{
+	xseg --json peer list | jq -e 'map(select(.kind != "client") | .state == "running") | all'
+}
+
+nothing_is_armed()
+{
+	[ -z "$(killpoint armed "$XSEG_KILL_TABLE")" ]
+}
+
+arm()		# KIND POINT...
+{
+	while [ $# -gt 1 ]; do
+		killpoint arm "$XSEG_KILL_TABLE" "$1" "$2"
+		shift 2
+	done
+}
+
+live_on()
+{
+	wait_for 15 all_serve
+	sleep 1				# of life, or the supervisor takes its time
+}
+
+# One that had no data has no slot to empty.
+have_data()
+{
+	[ "$1" != unplug ] || xbench --volume=vol --rw=read --bs=64k --number_ios=4
+}
+
+# goes_on plug|unplug KIND POINT [KIND POINT]
+goes_on()
+{
+	local what=$1
+	shift
+	have_data "$what" && arm "$@" && ask "$what" && wait_for 10 nothing_is_armed && live_on && is_path "$what" && xseg check
+}
+
+# is_taken_back plug|unplug KIND POINT: or it was too late for that; then it is done
+is_taken_back()
+{
+	local what=$1 other=plug pid rc
+	shift
+	[ "$what" = plug ] && other=unplug
+	have_data "$what" && arm "$@" || return
+	ask "$what" &
+	pid=$!
+	wait_for 10 nothing_is_armed || return
+	xseg unplug cached --cancel
+	rc=$?
+	wait $pid
+	live_on || return
+	case $rc in
+	0) is_path "$other" && ask "$what" ;;
+	4) ;;
+	*) return 1 ;;
+	esac
+	is_path "$what" && xseg check
+}
+
+# each plug|unplug KIND: the path is the other one before, and this one after it
+each()
+{
+	local what=$1 kind=$2 point back=unplug
+	local -n all=$1_$2
+	[ "$what" = unplug ] && back=plug
+	for point in $all; do
+		t "$what goes on though $kind dies at $point" goes_on "$what" "$kind" "$point"
+		t "and the way back is free" ask "$back"
+		t "$what is taken back after $kind has died at $point" is_taken_back "$what" "$kind" "$point"
+		t "and the way back is free" ask "$back"
+	done
+}
+
+# The cache dies when it has its route, and whoever undoes that dies at it.
+dies_undoing()	# POINT
+{
+	arm cached PLUG_CLAIMED cached "$1" volumed "$1"
+	ask plug || return
+	# one of the two did it
+	[ "$(killpoint armed "$XSEG_KILL_TABLE" | grep -c "$1")" -le 1 ] || return
+	killpoint disarm "$XSEG_KILL_TABLE"
+	live_on && is_path plug && xseg check
+}
+
+# Two of them at random. The second may not be passed any more.
+dies_twice()	# plug|unplug POINT POINT
+{
+	arm cached "$2" cached "$3" volumed PLUG_TURN_HELD
+	ask "$1" || return
+	killpoint disarm "$XSEG_KILL_TABLE"
+	live_on && is_path "$1" && xseg check
+}
+
+one_of()
+{
+	local -n from=$1
+	local points
+	read -ra points <<<"$from"
+	echo "${points[RANDOM % ${#points[@]}]}"
+}
+
+# ---- the stack ----
+
+cat >stack.conf <<END
+[segment]
+memory = 256M
+[peer store]
+kind = memd
+memory = 80M
+latency = 100us
+[peer cached]
+downstream = store
+memory = 16M
+threads = 2
+[peer volumed]
+downstream = store
+threads = 2
+END
+killpoint make "$XSEG_KILL_TABLE"
+t "a stack comes up whose cache waits" xseg up stack.conf
+t "a volume is made" xseg volume create vol --size 24M
+start load load
+load=$started
+
+each plug volumed
+each plug cached
+t "it is plugged" ask plug
+each unplug volumed
+each unplug cached
+t "it is unplugged" ask unplug
+for point in $undo; do
+	t "plug goes on though the cache dies, and who undoes what it did, at $point" dies_undoing "$point"
+	t "and the way back is free" ask unplug
+done
+for ((i = 0; i < rounds; i++)); do
+	for what in plug unplug; do
+		one=$(one_of ${what}_cached) two=$(one_of ${what}_cached)
+		t "$what goes on though volumed dies, and cached at $one and perhaps $two" dies_twice "$what" "$one" "$two"
+	done
+done
+
+touch over
+wait "$load"
+is "the load saw no error" "$?" 0
+t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
+t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k --verify=crc32c --verify_only --verify_state="$TMP/state"
+t "the segment is sound" xseg check
+is "all requests are free" "$(xseg --json info | jq '.requests - .free_requests')" 0
+t "everything stops" xseg down
+finish
