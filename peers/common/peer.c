@@ -84,6 +84,7 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 
 	pp->peer = p;
 	pp->nr = nr;
+	pp->now_ns = p->ports[0].now_ns;
 	pp->port = xseg_peer_port(p->xp, nr);
 	box->line = malloc(PEER_LINE_BYTES + PEER_TEXT_BYTES);
 	if (!box->line)

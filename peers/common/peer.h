@@ -115,7 +115,8 @@ struct peer {
 struct peer *peer_create(const struct peer_class *cls);
 void peer_destroy(struct peer *p);
 
-/* Registers, takes over what a predecessor left, calls init. The peer is not serving yet. */
+/* Registers, takes over what a predecessor left, calls init. The peer is not serving yet. ports[0].now_ns says when that is: how old
+ * what a predecessor left may become is counted from there. */
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Goes on with recovery: false while orphans are still out at others (call again later), true when it serves. */
 bool peer_try_serve(struct peer *p);

@@ -33,7 +33,7 @@
 #define CLOSED_NS     2000000000ull		/* LEAVING without an end: closed for so long, */
 #define REOPENED_NS   1000000000ull		/* then open for so long */
 
-static uint64_t clock_ns(void)
+uint64_t reactor_clock_ns(void)
 {
 	struct timespec ts;
 
@@ -381,7 +381,7 @@ void *reactor_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000);
 	pin(r);
 	while (r->nr_ports) {
-		now_ns = clock_ns();
+		now_ns = reactor_clock_ns();
 		if (now_ns >= r->tick_ns)
 			tick(r, now_ns);
 		next_ns = r->tick_ns;

@@ -48,6 +48,7 @@ struct reactor_set {
 	struct reactor reactor[PEER_MAX_THREADS];
 };
 
+uint64_t reactor_clock_ns(void);
 /* Before the threads start, or in the reactor's own. */
 void reactor_add_port(struct reactor *r, struct peer_port *pp);
 void *reactor_main(void *arg);

@@ -78,8 +78,10 @@ int reactor_set_open(struct reactor_set *set, struct xseg *seg, unsigned *failed
 	unsigned i;
 	int rc = 0;
 
-	for (i = 0; i < set->nr && !rc; i++)
+	for (i = 0; i < set->nr && !rc; i++) {
+		set->served[i].peer->ports[0].now_ns = reactor_clock_ns();
 		rc = peer_open(set->served[i].peer, seg, err);
+	}
 	if (!rc)
 		return 0;
 	*failed = --i;

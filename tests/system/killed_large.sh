@@ -1,7 +1,7 @@
 #!/bin/bash
 # killed_large.sh - a cache with 1 GiB of dirty data is killed: it serves again within a second, with all of it, and hits as before.
 # tags: long
-# timeout: 60
+# timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached memd jq
 [ "$(free_memory_mb)" -gt 5000 ] || skip_all "it needs 5 GiB of free memory"

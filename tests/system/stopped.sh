@@ -1,7 +1,7 @@
 #!/bin/bash
 # stopped.sh - processes that stand still are not dead: peers, the supervisor and a client are stopped for seconds under verified load
 # and go on. Nothing is taken over from them meanwhile, nothing is lost, nothing is done twice.
-# timeout: 60
+# timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
 

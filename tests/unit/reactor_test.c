@@ -120,6 +120,22 @@ static void deadlines_are_kept_far_and_near(void **state)
 	toys_close(&g);
 }
 
+/* How old data is that a predecessor left dirty is counted from there. */
+static void a_peer_knows_the_time_when_it_is_made(void **state)
+{
+	uint64_t start = toys_clock_ns();
+	struct toy *t;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	t = toys_add(&g, "new", TOY_ECHO, 2, "");
+	toys_serve(&g);
+	assert_in_range(t->init_ns, start, toys_clock_ns());
+	toys_stop(&g);
+	toys_close(&g);
+}
+
 static void write_eventfd(struct toy *t)
 {
 	eventfd_write(t->fd[0], 1);
@@ -178,6 +194,7 @@ int main(void)
 		cmocka_unit_test(a_sleeper_is_woken_at_once),
 		cmocka_unit_test(an_idle_peer_burns_no_processor),
 		cmocka_unit_test(deadlines_are_kept_far_and_near),
+		cmocka_unit_test(a_peer_knows_the_time_when_it_is_made),
 		cmocka_unit_test(an_eventfd_wakes_the_reactor),
 		cmocka_unit_test(a_kick_wakes_the_reactor),
 	};

@@ -23,6 +23,7 @@ static int toy_init(struct peer *p, struct xseg_error *err)
 	struct toy *t = (struct toy *)p;
 	uint32_t i;
 
+	t->init_ns = p->ports[p->nr_ports - 1].now_ns;
 	for (i = 0; t->way == TOY_EVENT && i < p->nr_ports; i++) {
 		t->fd[i] = eventfd(0, EFD_NONBLOCK);
 		if (reactor_watch(&p->ports[i], t->fd[i]))

@@ -28,6 +28,7 @@ struct toy {
 	uint32_t nr_held[PEER_MAX_THREADS];
 	_Atomic bool release;			/* TOY_KICK, TOY_HOLD: answer what is held */
 	_Atomic uint32_t nr_recovered, nr_polls;
+	uint64_t init_ns;			/* what the time was */
 	uint64_t dirty;
 };
 
