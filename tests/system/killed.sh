@@ -4,38 +4,38 @@
 #
 # The cache is write-back, and dirty when it dies. The load is one run of xbench, so what it wrote before a kill is checked after it,
 # and at the end all of it is read from the store, through peers that were started anew.
-# timeout: 100
+# First with a process for each peer, then with all in one.
+# timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
 
-kills=${LONG:+200}
-kills=${kills:-20}
+apart=20 together=5			# kills
+[ -z "$LONG" ] || apart=200 together=60
 per_kill=${LONG:+5000}			# I/Os between two of them, at least
 per_kill=${per_kill:-500}
 
-cat >stack.conf <<END
-[segment]
-name = $XSEG_SEGMENT
-memory = 256M
-
-[peer filed]
-dir = $TMP/objects
-
-[peer cached]
-downstream = filed
-memory = 16M
-objects = 40
-threads = 2
-dirty_high = 90
-dirty_low = 80
-
-[peer volumed]
-downstream = cached
-object_size = 1M
-END
-
-# What is killed at a time, each as often as the others.
-victims=(cached filed volumed "cached filed" "cached volumed" "filed volumed" "cached filed volumed")
+# All of them in processes of their own, or in one. They keep their objects where the part of the test says.
+write_stack()		# PART THREADS RUN
+{
+	cat >stack.conf <<-END
+	[segment]
+	name = $XSEG_SEGMENT
+	memory = 256M
+	[peer filed]
+	dir = $TMP/objects.$1
+	[peer cached]
+	downstream = filed
+	memory = 16M
+	objects = 40
+	threads = $2
+	dirty_high = 90
+	dirty_low = 80
+	[peer volumed]
+	downstream = cached
+	object_size = 1M
+	$3
+	END
+}
 
 serve()		# PEER...: all of them
 {
@@ -49,49 +49,67 @@ serve()		# PEER...: all of them
 kill_all()	# PEER...
 {
 	local pids
-	pids=$(xseg --json peer list | jq --arg names "$*" '.[] | select(.name as $n | $names | split(" ") | index($n)).pid')
+	pids=$(xseg --json peer list | jq --arg names "$*" '.[] | select(.name as $n | $names | split(" ") | index($n)).pid' | sort -u)
 	# shellcheck disable=SC2086
 	kill -KILL $pids
 }
 
-t "the stack comes up" xseg up stack.conf
-t "a volume is made" xseg volume create vol --size 64M
-t "another one is made, for clients that will be killed" xseg volume create doomed --size 16M
-free=$(free_of_segment)
+# kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died, and was dirty then
+kill_some()
+{
+	local kills=$1 i now victims
+	shift
+	victims=("$@")
+	dirty=0 of_cached=0
+	for ((i = 0; i < kills; i++)); do
+		read -ra now <<<"${victims[i % ${#victims[@]}]}"
+		start client xbench --volume=doomed --rw=randrw --bsrange=512-256k --iodepth=8 --runtime=1h
+		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
+		if [[ " ${now[*]} " == *" cached "* ]]; then
+			of_cached=$((of_cached + 1))
+			[ "$(xseg --json cache status cached | jq .dirty_bytes)" = 0 ] || dirty=$((dirty + 1))
+		fi
+		t "${now[*]}: killed (number $((i + 1)))" kill_all "${now[@]}"
+		kill -KILL "$started"
+		wait "$started" 2>/dev/null
+		t "${now[*]}: started again" wait_for 30 serve "${now[@]}"
+	done
+}
 
-start load xbench --volume=vol --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
-	--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json --output=load.json
-load=$started
+# storm KILLS VICTIMS...: under the load of one client
+storm()
+{
+	local load ios kills=$1
+	t "the stack comes up" xseg up stack.conf
+	t "a volume is made" xseg volume create vol --size 64M
+	t "another one is made, for clients that will be killed" xseg volume create doomed --size 16M
+	free=$(free_of_segment)
+	start load xbench --volume=vol --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
+		--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json --output=load.json
+	load=$started
+	kill_some "$@"
+	sleep 0.5
+	kill -INT $load
+	wait $load
+	is "the load ended when it was told to" "$?" 3
+	expect_json "$no_errors" "it saw no error" cat load.json
+	ios=$(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' load.json)
+	t "it was a load: $ios I/Os" [ "$ios" -ge $((kills * per_kill)) ]
+	t "the cache was dirty at $dirty of its $of_cached deaths" [ $((dirty * 10)) -ge $((of_cached * 9)) ]
+	t "a flush succeeds" xseg volume flush vol
+	t "the segment is sound" xseg check
+	t "pages and requests are free that were before" wait_for 5 is_as_before
+	is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
+	t "everything stops" xseg down
+	t "and starts again" xseg up stack.conf
+	expect_json "$no_errors" "all that was acknowledged is in the store" xbench --volume=vol --rw=randrw --numjobs=2 --verify=crc32c \
+		--verify_only --verify_state="$TMP/state" --output-format=json
+	t "everything stops again" xseg down
+}
 
-dirty=0 of_cached=0
-for ((i = 0; i < kills; i++)); do
-	read -ra now <<<"${victims[i % ${#victims[@]}]}"
-	start client xbench --volume=doomed --rw=randrw --bsrange=512-256k --iodepth=8 --runtime=1h
-	sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
-	if [[ " ${now[*]} " == *" cached "* ]]; then
-		of_cached=$((of_cached + 1))
-		[ "$(xseg --json cache status cached | jq .dirty_bytes)" = 0 ] || dirty=$((dirty + 1))
-	fi
-	t "${now[*]}: killed (number $((i + 1)))" kill_all "${now[@]}"
-	kill -KILL "$started"
-	wait "$started" 2>/dev/null
-	t "${now[*]}: started again" wait_for 10 serve "${now[@]}"
-done
-sleep 0.5
-kill -INT $load
-wait $load
-is "the load ended when it was told to" "$?" 3
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "it saw no error" cat load.json
-ios=$(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' load.json)
-t "it was a load: $ios I/Os" [ "$ios" -ge $((kills * per_kill)) ]
-t "the cache was dirty at $dirty of its $of_cached deaths" [ $((dirty * 10)) -ge $((of_cached * 9)) ]
-t "a flush succeeds" xseg volume flush vol
-t "the segment is sound" xseg check
-t "pages and requests are free that were before" wait_for 5 is_as_before
-is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
-t "everything stops" xseg down
-t "and starts again" xseg up stack.conf
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknowledged is in the store" xbench --volume=vol --rw=randrw \
-	--numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/state" --output-format=json
-t "everything stops again" xseg down
+write_stack apart 2 ""
+storm "$apart" cached filed volumed "cached filed" "cached volumed" "filed volumed" "cached filed volumed"
+write_stack together 1 "[run]
+together = filed cached volumed"
+storm "$together" "cached filed volumed"
 finish
