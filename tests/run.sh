@@ -2,7 +2,7 @@
 # run.sh - runs every test and counts them.
 #
 # Usage: tests/run.sh [PATTERN]      an extended regular expression over names such as unit/xq_test,
-#                                    model, sim, sim-mutants (LONG), fuzz/request, tidy/layers, system/plug
+#                                    model, sim/1-500, sim-mutants (LONG), fuzz/request, tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100),
 #   TEST_JOBS (how many programs run at a time; else one for each processor)
@@ -221,8 +221,16 @@ done
 if [ -z "$SAN" ] && [ -x tests/model/run.sh ]; then
 	run lines model 240 tests/model/run.sh ${LONG:+--long} "$BUILD/model"
 fi
+# The simulator, in pieces that run side by side: two, or of 5000 seeds.
 if [ -x "$BUILD/tests/sim" ]; then
-	run lines sim 120 env XSEG_SEGMENT="test-$$-sim" "${fixed[@]}" "$BUILD/tests/sim" --seeds "$seeds"
+	piece=$((seeds > 10000 ? 5000 : (seeds + 1) / 2))
+	for ((first = 1; first <= seeds; first += piece)); do
+		last=$((first + piece - 1 < seeds ? first + piece - 1 : seeds))
+		run lines "sim/$first-$last" 240 "${fixed[@]}" "$BUILD/tests/sim" --seed "$first" --seeds $((last - first + 1))
+	done
+	if [ -n "$LONG" ] && [ -z "$SAN" ]; then
+		run lines sim/paranoid 120 "$BUILD/tests/sim" --paranoid --seed 1000001 --seeds 1000
+	fi
 fi
 if [ -n "$LONG" ] && [ -z "$SAN" ]; then
 	run lines sim-mutants 120 tests/sim/mutants.sh
