@@ -22,6 +22,7 @@
 
 struct xseg {
 	int fd;				/* the one open file description that holds the member's lock */
+	struct xseg *next;		/* that this process has attached: lock.c */
 	bool observer;
 	uint32_t member;
 	uint8_t *base;
@@ -175,6 +176,9 @@ void xs_control_unlock(int fd);
 bool xs_member_alive(struct xseg *seg, uint32_t member);
 /* Proves a member's death by taking its lock on `fd`, where it stays until fd is closed. */
 bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member);
+/* From before its description is locked until it is closed. */
+int xs_attached_add(struct xseg *seg);
+void xs_attached_remove(struct xseg *seg);
 int xs_lock_byte(int fd, uint64_t byte, bool wait);
 bool xs_byte_locked(int fd, uint64_t byte);
 int xs_member_join(struct xseg *seg);

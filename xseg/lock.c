@@ -6,7 +6,8 @@
  * descriptor of the file is closed, they exclude threads from each other, and the kernel frees them at death.
  *
  * Invariants:
- *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked otherwise
+ *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked otherwise. A forked child closes
+ *       its copy, or it would keep its parent alive after that one's death
  *   K2  a member is dead iff somebody else could take the lock on its byte
  *   K3  what is done under the control lock happens after all that was done under it before: the kernel
  *       sees to that; `order` says so to the language, for threads of one process
@@ -14,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +23,67 @@
 #include "xseg/internal.h"
 
 static _Atomic uint32_t order;
+
+/* ---- what a forked child has ---- */
+
+/* Segments that this process has attached. */
+static struct {
+	pthread_mutex_t lock;			/* a leaf; held over a fork */
+	pthread_once_t once;
+	int rc;
+	struct xseg *first;
+} attached = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&attached.lock);
+}
+
+static void parent_forked(void)
+{
+	pthread_mutex_unlock(&attached.lock);
+}
+
+static void child_forked(void)
+{
+	for (struct xseg *seg = attached.first; seg; seg = seg->next) {
+		close(seg->fd);
+		seg->fd = -1;
+	}
+	attached.first = NULL;
+	pthread_mutex_unlock(&attached.lock);
+}
+
+static void watch_forks(void)
+{
+	attached.rc = -pthread_atfork(before_fork, parent_forked, child_forked);
+}
+
+int xs_attached_add(struct xseg *seg)
+{
+	pthread_once(&attached.once, watch_forks);
+	if (attached.rc)
+		return attached.rc;
+	pthread_mutex_lock(&attached.lock);
+	seg->next = attached.first;
+	attached.first = seg;
+	pthread_mutex_unlock(&attached.lock);
+	return 0;
+}
+
+void xs_attached_remove(struct xseg *seg)
+{
+	struct xseg **at = &attached.first;
+
+	pthread_mutex_lock(&attached.lock);
+	while (*at && *at != seg)
+		at = &(*at)->next;
+	if (*at)
+		*at = seg->next;
+	pthread_mutex_unlock(&attached.lock);
+}
+
+/* ---- locks ---- */
 
 int xs_lock_byte(int fd, uint64_t byte, bool wait)
 {
@@ -68,9 +131,13 @@ int xs_control_lock(struct xseg *seg)
 	return fd;
 }
 
+/* Not by closing alone: another thread may have forked meanwhile, and the child has a copy. */
 void xs_control_unlock(int fd)
 {
+	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = XSEG_LOCK_CONTROL, .l_len = 1 };
+
 	atomic_fetch_add_explicit(&order, 1, memory_order_release);
+	fcntl(fd, F_OFD_SETLK, &fl);
 	close(fd);
 }
 

@@ -450,6 +450,11 @@ static int attach_fd(int fd, const char *name, unsigned flags, struct xseg **out
 		madvise(seg->pages, (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE, MADV_HUGEPAGE);
 	if (flags & XSEG_ATTACH_POPULATE)
 		madvise(seg->base, seg->geo.total_bytes, MADV_POPULATE_WRITE);
+	rc = xs_attached_add(seg);
+	if (rc) {
+		xseg_fail(err, rc, "cannot attach segment '%s': %s", name, strerror(-rc));
+		goto out_unmap;
+	}
 	if (!seg->observer) {
 		seg->views = calloc(1, views_bytes(seg));
 		rc = seg->views ? xs_member_join(seg) : -ENOMEM;
@@ -462,6 +467,7 @@ static int attach_fd(int fd, const char *name, unsigned flags, struct xseg **out
 	*out = seg;
 	return 0;
 out_unmap:
+	xs_attached_remove(seg);
 	free(seg->views);
 	munmap(seg->base, seg->geo.total_bytes);
 out_close:
@@ -510,6 +516,7 @@ void xseg_detach(struct xseg *seg)
 		atomic_store_explicit(&seg->members[seg->member].pid, 0, memory_order_relaxed);
 	free(seg->views);
 	munmap(seg->base, seg->geo.total_bytes);
+	xs_attached_remove(seg);
 	close(seg->fd);
 	free(seg);
 }

@@ -365,6 +365,18 @@ static void create_volumes(struct sim *s)
 	}
 }
 
+/* In half of the runs what counts begins at its largest value less some. */
+static void begin_counting(struct sim *s, struct xseg *seg)
+{
+	if (s->seed % 2 == 0)
+		return;
+	atomic_store(&seg->super->generation, s->seed % 4 == 1 ? 0xfffffu - 10 : UINT32_MAX - 10);	/* places have 20 bits of it */
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
+		atomic_store(&seg->reqs[i].place, place_word(XSEG_REQ_FREE, 0, 0, (uint32_t)-100));
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		atomic_store(&seg->bells[i].word, (uint32_t)-100);
+}
+
 /* One segment for all runs, as large as the largest needs: making one costs more than a run. Each begins with its
  * tables as they were when it was new, so that no run depends on those before it. */
 static struct xseg *segment(struct sim *s)
@@ -393,6 +405,7 @@ static struct xseg *segment(struct sim *s)
 void world_open(struct sim *s)
 {
 	s->seg = segment(s);
+	begin_counting(s, s->seg);
 	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors, is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
 	s->waits = promise_waits(s);
 	started_watch(s);

@@ -1,0 +1,220 @@
+/* member_test - who is alive is what the kernel says of a lock that belongs to the file description: no pid, no other descriptor of
+ * the file, no child and no number that wraps makes it another answer (xseg/lock.c). */
+#include "seg_rig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct xseg *seg;
+static const char *name;
+
+struct child {
+	int ready[2], heir;		/* heir: it forks one that lives on */
+};
+
+static void tell(int fd, pid_t pid)
+{
+	assert_int_equal(write(fd, &pid, sizeof(pid)), sizeof(pid));
+}
+
+static pid_t await(int fd)
+{
+	pid_t pid = 0;
+
+	assert_int_equal(read(fd, &pid, sizeof(pid)), sizeof(pid));
+	return pid;
+}
+
+static int child_server(void *arg)
+{
+	struct child *ch = arg;
+	struct xseg *own = segrig_attach(name);
+
+	segrig_server(own, "memd", 1, 16);
+	/* the one that lives on tells it by itself: when fork() returns there, what it inherited has been closed */
+	if (!ch->heir || fork() == 0)
+		tell(ch->ready[1], getpid());
+	while (pause())
+		;
+	return 0;
+}
+
+/* Returns the child's pid; *last is that of its own child, if it has one. */
+static int begin(struct child *ch, pid_t *last)
+{
+	int pid;
+
+	name = segrig_named(&seg);
+	assert_int_equal(pipe2(ch->ready, O_CLOEXEC), 0);
+	pid = segrig_fork(child_server, ch);
+	*last = await(ch->ready[0]);
+	return pid;
+}
+
+static void end(struct child *ch)
+{
+	close(ch->ready[0]);
+	close(ch->ready[1]);
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
+static struct xs_member *member_of(int pid)
+{
+	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++)
+		if (atomic_load(&seg->members[i].used) && atomic_load(&seg->members[i].pid) == (uint32_t)pid)
+			return &seg->members[i];
+	fail_msg("process %d is no member", pid);
+	return NULL;
+}
+
+/* As if its pid had been given to a process that lives, and as if a living one's had been given to nobody. */
+static void a_pid_is_not_believed(void **state)
+{
+	struct child ch = { .heir = 0 };
+	struct xs_member *m;
+	pid_t heir;
+	int pid = begin(&ch, &heir);
+
+	(void)state;
+	m = member_of(pid);
+	atomic_store(&m->pid, 0x7ffffff0);
+	assert_int_equal(xseg_sweep(seg), 0);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_LIVE);
+	assert_int_equal(segrig_open_fails(seg, "memd", "memd", 1, 16), -EEXIST);
+	atomic_store(&m->pid, (uint32_t)getpid());
+	segrig_kill(pid);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);
+	xseg_peer_close(segrig_open(seg, "memd", 1, 16), XSEG_CLOSE_KEEP_ARENA);
+	end(&ch);
+}
+
+/* A lock of the older kind would be gone with the first of them that is closed. */
+static void closing_another_descriptor_of_the_file_ends_nobody(void **state)
+{
+	struct xseg_peer *server;
+	struct xseg *other;
+	char path[64];
+	int fd;
+
+	(void)state;
+	name = segrig_named(&seg);
+	server = segrig_server(seg, "memd", 1, 16);
+	snprintf(path, sizeof(path), "/dev/shm/xseg.%s", name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+	xseg_detach(segrig_attach(name));
+	other = segrig_attach(name);
+	assert_int_equal(xseg_sweep(other), 0);
+	assert_int_equal(segrig_state(other, "memd"), XSEG_PEER_LIVE);
+	xseg_detach(other);
+	xseg_peer_close(server, XSEG_CLOSE_KEEP_ARENA);
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
+static void a_child_that_lives_on_keeps_nobody_alive(void **state)
+{
+	struct child ch = { .heir = 1 };
+	pid_t heir;
+	int pid = begin(&ch, &heir);
+	bool dead;
+
+	(void)state;
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_LIVE);
+	segrig_kill(pid);
+	dead = segrig_state(seg, "memd") == XSEG_PEER_DEAD;
+	assert_int_equal(kill(heir, SIGKILL), 0);
+	assert_true(dead);
+	end(&ch);
+}
+
+/* Places bear 20 bits of it. */
+static void a_successor_whose_generation_wraps_takes_over_what_there_is(void **state)
+{
+	struct xseg_peer *client, *server;
+	struct segrig_taken t;
+	struct xreq *r;
+
+	(void)state;
+	name = segrig_named(&seg);
+	atomic_store(&seg->super->generation, 0xfffffu - 3);
+	client = segrig_client(seg, "me", 4);
+	for (unsigned i = 0; i < 8; i++) {
+		server = i ? segrig_open(seg, "memd", 1, 16) : segrig_server(seg, "memd", 1, 16);
+		if (i) {
+			t = (struct segrig_taken){ .nr = 0 };
+			xseg_peer_recover(server, segrig_take, &t);
+			assert_int_equal(t.nr, 1);
+			assert_int_equal(t.state[0], XSEG_REQ_STARTED);
+			xseg_peer_serve(server);
+			segrig_answer(t.port[0], t.r[0], 4096);
+			xseg_req_free(segrig_port(client), segrig_reply(segrig_port(client)));
+		}
+		segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, xseg_peer_find(seg, "memd"));
+		r = segrig_request(segrig_port(server));
+		xseg_req_start(segrig_port(server), r);
+		xseg_peer_close(server, XSEG_CLOSE_ABANDON);
+	}
+	assert_true(atomic_load(&seg->super->generation) > 0xfffffu);
+	server = segrig_open(seg, "memd", 1, 16);
+	t = (struct segrig_taken){ .nr = 0 };
+	xseg_peer_recover(server, segrig_take, &t);
+	xseg_peer_serve(server);
+	segrig_answer(t.port[0], t.r[0], 4096);
+	xseg_req_free(segrig_port(client), segrig_reply(segrig_port(client)));
+	xseg_peer_close(server, XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
+static void a_sequence_that_wraps_is_as_good_as_any(void **state)
+{
+	struct xseg_peer *client, *server;
+	struct xreq *r;
+
+	(void)state;
+	name = segrig_named(&seg);
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
+		atomic_store(&seg->reqs[i].place, place_word(XSEG_REQ_FREE, 0, 0, (uint32_t)-100));
+	client = segrig_client(seg, "me", 1);
+	server = segrig_server(seg, "memd", 1, 16);
+	for (unsigned i = 0; i < 100; i++) {
+		segrig_send(segrig_port(client), XSEG_OP_WRITE, 0, xseg_peer_find(seg, "memd"));
+		r = segrig_request(segrig_port(server));
+		xseg_req_start(segrig_port(server), r);
+		segrig_answer(segrig_port(server), r, 4096);
+		r = segrig_reply(segrig_port(client));
+		assert_int_equal(r->result, 4096);
+		xseg_req_free(segrig_port(client), r);
+	}
+	assert_true(place_seq(segrig_place(seg, r)) < 1000);
+	assert_int_equal(segrig_bad(seg), 0);
+	xseg_peer_close(server, XSEG_CLOSE_KEEP_ARENA);
+	xseg_peer_close(client, XSEG_CLOSE_KEEP_ARENA);
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pid_is_not_believed),
+		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
+		cmocka_unit_test(a_child_that_lives_on_keeps_nobody_alive),
+		cmocka_unit_test(a_successor_whose_generation_wraps_takes_over_what_there_is),
+		cmocka_unit_test(a_sequence_that_wraps_is_as_good_as_any),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
