@@ -227,6 +227,12 @@ static inline size_t views_bytes(const struct xseg *seg)
 	return 2 * seg->geo.nr_requests * sizeof(struct xreq);
 }
 
+/* ---- loan.c ---- */
+/* Of an answer, into the private copy: what is lent; -EPROTO when that is no page. */
+int xs_req_loans_in(struct xseg *seg, struct xreq *r);
+/* Nothing is lent by it any more. */
+void xs_req_loans_drop(struct xseg *seg, struct xreq *r);
+
 /* ---- bell.c ---- */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);

@@ -120,6 +120,13 @@ struct xs_lane {
 
 #define XS_NOT_ANSWERED INT64_MIN
 
+/* A page of a request. `lent`: what is lent in its place, XSEG_LENT_*, or 0; the holder's until it is answered, and then its origin's to
+ * drop. Until the request is FREE or submitted again it pins that page, whoever has died (loan.c). */
+struct xs_page {
+	uint32_t page;				/* the origin's, XSEG_PAGE_* flags on top */
+	_Atomic uint32_t lent;
+};
+
 /* A request. The first two cache lines are all that a 4 KiB I/O touches here, but for the name. */
 struct xs_req {
 	_Alignas(64) _Atomic uint64_t place;	/* place_word(): see request.c */
@@ -129,7 +136,8 @@ struct xs_req {
 	uint32_t size;
 	uint64_t offset;
 	uint32_t volume;
-	uint16_t origin, pad0;			/* the port it belongs to; set when a port gets its requests */
+	uint16_t origin;			/* the port it belongs to; set when a port gets its requests */
+	_Atomic uint16_t nr_lent;		/* so many of its pages may bear something lent; as page[].lent */
 	/* the answerer's: valid when the place says ANSWERED, and until the request is used again. XS_NOT_ANSWERED from when it
 	 * is submitted until then. A repair looks at it while somebody may be answering */
 	_Atomic int64_t result;
@@ -149,7 +157,7 @@ struct xs_req {
 	 * Of a request that is not split they are notes, which its holder stores for a successor of its own.
 	 * Zeroed by the origin at each submission. */
 	_Atomic uint64_t done[XSEG_DONE_WORDS];
-	uint32_t page[XSEG_REQ_PAGES];		/* page index, XSEG_PAGE_* flags on top */
+	struct xs_page page[XSEG_REQ_PAGES];
 	char target[XSEG_TARGET_MAX];
 };
 

@@ -119,6 +119,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	r->origin = XS_FETCH(sh->origin);
 	r->via = atomic_load_explicit(&sh->via, memory_order_relaxed);
 	r->result = 0;
+	r->nr_lent = 0;
 	r->next = NULL;
 	r->user = NULL;
 	if (!check_origin(seg, r) || r->op >= XSEG_NR_OPS || r->nr_pages > XSEG_REQ_PAGES ||
@@ -127,7 +128,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	if (r->nr_pages > XSEG_REQ_PAGES)
 		r->nr_pages = 0;
 	for (i = 0; i < r->nr_pages; i++) {
-		r->page[i] = XS_FETCH(sh->page[i]);
+		r->page[i] = XS_FETCH(sh->page[i].page);
 		bad |= r->page[i] >= seg->nr_pages;
 	}
 	if (moves_data(r->op) && r->nr_pages < xseg_req_span(r->offset, r->size))
@@ -213,6 +214,8 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	if (state == XSEG_REQ_PRIVATE) {
 		XKILL(ANSWER_ACCEPTED);
 		r->result = result_of(port->seg, r);
+		if (xs_req_loans_in(port->seg, r))
+			r->result = -EPROTO;
 	}
 	return true;
 }
@@ -272,6 +275,7 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	}
 	XKILL(REQ_TAKEN);
 	set_holder(r, port);
+	xs_req_loans_drop(port->seg, r);	/* of an origin that died with it */
 	r->out = false;
 	/* nobody has sent it: plug.c looks at that while it is PRIVATE */
 	atomic_store_explicit(&port->seg->reqs[index].via, 0, memory_order_relaxed);
@@ -479,7 +483,9 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	atomic_store_explicit(&sh->result, XS_NOT_ANSWERED, memory_order_relaxed);
 	/* release: partner is the acquire in xs_req_mark_part(); a repair that sees the parent sees that there is no answer yet */
 	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
-	memcpy(sh->page, r->page, r->nr_pages * sizeof(r->page[0]));
+	xs_req_loans_drop(port->seg, r);
+	for (uint32_t i = 0; i < r->nr_pages; i++)
+		sh->page[i].page = r->page[i];
 	write_forward(port, r);
 	XKILL(REQ_FILLED);
 	give_offer(port, r, (uint32_t)to, true);
@@ -524,6 +530,8 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 		return;
 	}
 	r->result = result;
+	if (r->nr_lent == 0)
+		xs_req_loans_drop(port->seg, r);	/* what a predecessor may have lent */
 	set_holder(r, NULL);
 	atomic_store_explicit(&port->seg->reqs[r->index].result, result, memory_order_relaxed);
 	XKILL(RESULT_WRITTEN);
@@ -532,35 +540,5 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 		xs_offer_answer(port, origin, offer);
 	} else {
 		xs_count_bad(port->seg);
-	}
-}
-
-void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len)
-{
-	uint64_t at = r->offset % XSEG_PAGE_SIZE + from;
-
-	while (len) {
-		uint32_t in = (uint32_t)(at % XSEG_PAGE_SIZE);
-		uint32_t n = XSEG_PAGE_SIZE - in < len ? XSEG_PAGE_SIZE - in : len;
-
-		memcpy(buf, (char *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in, n);
-		buf = (char *)buf + n;
-		at += n;
-		len -= n;
-	}
-}
-
-void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len)
-{
-	uint64_t at = r->offset % XSEG_PAGE_SIZE + from;
-
-	while (len) {
-		uint32_t in = (uint32_t)(at % XSEG_PAGE_SIZE);
-		uint32_t n = XSEG_PAGE_SIZE - in < len ? XSEG_PAGE_SIZE - in : len;
-
-		memcpy((char *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in, buf, n);
-		buf = (const char *)buf + n;
-		at += n;
-		len -= n;
 	}
 }

@@ -333,8 +333,11 @@ enum xseg_op {
 const char *xseg_op_name(enum xseg_op op);
 
 #define XSEG_REQ_FUA	 1u			/* answered when on stable storage */
+#define XSEG_REQ_LOAN	 2u			/* READ: the answer may lend pages, in the place of data in the origin's */
 
-#define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] */
+#define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] and r->lent[] */
+#define XSEG_LENT_PAGE	 0x80000000u		/* r->lent[]: data is in the page of that index, */
+#define XSEG_LENT_ZEROES 0x40000000u		/* or it is zeroes; neither: it is in the origin's own page */
 
 enum xseg_req_state {
 	XSEG_REQ_FREE, XSEG_REQ_PRIVATE, XSEG_REQ_AT, XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_ANSWERED
@@ -345,6 +348,7 @@ struct xreq {
 	uint32_t index;				/* of the request in the segment */
 	uint8_t op, flags;			/* enum xseg_op, XSEG_REQ_*: the origin's, not changed by others */
 	uint16_t nr_pages;
+	uint16_t nr_lent;			/* an answer: so many of lent[] hold; libxseg's */
 	uint32_t size;				/* bytes; at most XSEG_REQ_BYTES; 0 where the op has no range */
 	uint32_t volume;			/* volume id (volumed's) or 0 */
 	uint64_t offset;			/* in the volume or, sent straight to an object peer, in the object */
@@ -365,6 +369,7 @@ struct xreq {
 	uint64_t stamp_ns;
 	char target[XSEG_TARGET_MAX];		/* object name */
 	uint32_t page[XSEG_REQ_PAGES];		/* page indices */
+	uint32_t lent[XSEG_REQ_PAGES];		/* of an answer: see xseg_req_lend() */
 };
 
 /* A request of the port's own (PRIVATE; fields zeroed but for pages), or NULL when none is free. */
@@ -422,6 +427,24 @@ bool xseg_port_has_work(struct xport *port);		/* looks at every lane */
 uint32_t xseg_port_index(struct xport *port);
 struct xseg_peer *xseg_port_peer(struct xport *port);
 
+/* Lends: the holder of a READ with XSEG_REQ_LOAN says where the data of its i-th page is: in `page`, at the same place of it, or, for
+ * XSEG_NONE, that it is zeroes. From then on the request pins the page, until its origin drops the loans, frees it or submits it again:
+ * so long its data does not change, and it is not used for anything else; nobody counts. What is not lent is copied into the origin's
+ * page, as ever. The holder has to be alone with whatever else may let go of the page. */
+void xseg_req_lend(struct xport *port, struct xreq *r, uint32_t i, uint32_t page);
+/* Takes back what was lent by r (its holder), or gives it back (its origin). */
+void xseg_req_drop_loans(struct xport *port, struct xreq *r);
+/* What a child was lent becomes its parent's, from page `first` of the parent on: to be done before the child is freed. */
+void xseg_req_pass_loans(struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first);
+/* The port on whose behalf the pages would be lent: the origin's; of a part, that of the request that was split. */
+uint32_t xseg_req_borrower(struct xseg *seg, const struct xreq *r);
+/* Shows every page that a request has been lent, and by which port; twice, as one look may miss what meanwhile goes from a part to the request
+ * that was split: a page that is shown in neither, and that nobody lends any more, is pinned by none. A page may be shown often. Acquires
+ * what was done before the loans that it does not see were dropped. */
+void xseg_loans(struct xseg *seg, void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg);
+
+/* Where the data of the i-th page is, after an answer: the origin's page, or what was lent, which is only to be read. */
+const void *xseg_req_page(struct xseg *seg, const struct xreq *r, uint32_t i);
 /* Data of a request, by byte offset from its beginning; crosses pages. len within r->size. */
 void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len);
 void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len);

@@ -132,7 +132,12 @@ void evil_scribble_request(struct evil *e)
 		sh->part = (uint32_t)v;
 		break;
 	case 8:
-		sh->page[in_below(&e->in, XSEG_REQ_PAGES)] = (uint32_t)(v | (v < rig.seg->nr_pages ? 1u << 28 : 0));
+		if (what & 0x80) {
+			atomic_store(&sh->page[in_below(&e->in, XSEG_REQ_PAGES)].lent, (uint32_t)v | XSEG_LENT_PAGE);
+			atomic_store(&sh->nr_lent, (uint16_t)(v >> 32));
+			break;
+		}
+		sh->page[in_below(&e->in, XSEG_REQ_PAGES)].page = (uint32_t)(v | (v < rig.seg->nr_pages ? 1u << 28 : 0));
 		break;
 	case 9:
 		sh->via = (uint16_t)v;

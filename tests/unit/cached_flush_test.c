@@ -74,7 +74,7 @@ static void a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_o
 		struct xs_req *r = &crig.seg->reqs[i];
 
 		if (r->origin == crig.peer->ports[0].port->index && place_state(atomic_load(&r->place)) == XSEG_REQ_PRIVATE) {
-			r->page[0] ^= 1;
+			r->page[0].page ^= 1;
 			nr++;
 		}
 	}

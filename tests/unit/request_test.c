@@ -155,7 +155,7 @@ static void what_the_origin_wrote_it_finds_again_whatever_became_of_it(void **st
 	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, to), *held;
 
 	(void)state;
-	seg->reqs[r->index].page[0] = r->page[0] + 5;
+	seg->reqs[r->index].page[0].page = r->page[0] + 5;
 	seg->reqs[r->index].op = XSEG_OP_DELETE;
 	seg->reqs[r->index].size = 512;
 	held = segrig_request_is(s, r);

@@ -254,7 +254,7 @@ static void what_a_dead_server_left_damaged_is_answered_eproto(void **state)
 
 	(void)state;
 	r = segrig_request_is(segrig_port(server), r);
-	seg->reqs[r->index].page[0] = 0xffffff;
+	seg->reqs[r->index].page[0].page = 0xffffff;
 	abandon(server);
 	server = segrig_open(seg, "memd", 1, 0);
 	xseg_peer_recover(server, segrig_take, &t);
