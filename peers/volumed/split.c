@@ -16,6 +16,7 @@
  *       removed while the parent waits)
  *   S4  a part that was answered is not written again by a successor, also if it failed: somebody may have read what it
  *       did and overwritten it since, and have been answered. Its done bit is set before its child is freed
+ *   S5  what a part of a read was lent is listed by its parent before its child is freed (xseg/loan.c, H2)
  */
 #include <assert.h>
 #include <errno.h>
@@ -63,6 +64,13 @@ static void parent_answer(struct peer_port *pp, struct xreq *parent)
 
 static void splitting_run(struct peer_port *pp);
 
+/* Which of the parent's pages the part that begins `sent` bytes into it begins with: a page of its own, as objects are multiples
+ * of a page. */
+static uint32_t first_page(const struct xreq *parent, uint64_t sent)
+{
+	return (uint32_t)((parent->offset % XSEG_PAGE_SIZE + sent) / XSEG_PAGE_SIZE);
+}
+
 static void child_done(struct peer_port *pp, struct xreq *child)
 {
 	struct xreq *parent = context_of(pp, child)->parent;
@@ -72,6 +80,7 @@ static void child_done(struct peer_port *pp, struct xreq *child)
 		parent_failed(c, (int)child->result);
 	else if (c->result >= 0)
 		c->result += child->result < child->size ? child->result : child->size;
+	xseg_req_pass_loans(pp->port, child, parent, first_page(parent, child->offset - parent->offset));
 	xseg_req_part_set_done(pp->port, child);
 	xseg_req_free(pp->port, child);
 	vd_port_of(pp)->children--;
@@ -81,11 +90,10 @@ static void child_done(struct peer_port *pp, struct xreq *child)
 	splitting_run(pp);
 }
 
-/* The part that begins `sent` bytes into the parent; it lists the parent's pages of that range, which
- * begins with a page of its own, as objects are multiples of a page. */
+/* The part that begins `sent` bytes into the parent; it lists the parent's pages of that range. */
 static void child_fill(struct xreq *child, const struct xreq *parent, uint32_t sent, uint32_t size)
 {
-	uint32_t first = (uint32_t)(parent->offset % XSEG_PAGE_SIZE + sent) / XSEG_PAGE_SIZE;
+	uint32_t first = first_page(parent, sent);
 
 	child->op = parent->op;
 	child->flags = parent->flags;

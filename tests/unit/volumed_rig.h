@@ -44,6 +44,7 @@ static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;
 static struct xreq *held;
+static void (*lender)(struct peer_port *pp, struct xreq *r);	/* lends what a READ has read */
 
 static inline struct object *object_find(const char *name)
 {
@@ -135,6 +136,7 @@ static inline int64_t store_do(struct xseg *seg, struct xreq *r)
 static inline void store_serve(struct peer_port *pp, struct xreq *r)
 {
 	bool may_fail = r->op == fail_op || fail_op == XSEG_NR_OPS;
+	int64_t result;
 
 	if (may_fail && fail_after) {
 		fail_after--;
@@ -143,7 +145,10 @@ static inline void store_serve(struct peer_port *pp, struct xreq *r)
 		peer_answer(pp, r, fail_errno);
 		return;
 	}
-	peer_answer(pp, r, store_do(pp->peer->seg, r));
+	result = store_do(pp->peer->seg, r);
+	if (lender && r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN)
+		lender(pp, r);
+	peer_answer(pp, r, result);
 }
 
 static inline void store_request(struct peer_port *pp, struct xreq *r)

@@ -161,6 +161,85 @@ static void flags_go_with_every_part(void **state)
 	assert_int_equal(fua, 3);
 }
 
+/* ---- loans ------------------------------------------------------------------------------- */
+
+#define LENT_FROM 512u		/* the store lends these of the client's pages, which is good enough: it writes into them once */
+static uint32_t nr_lent;
+
+/* Every other page of the parts is lent; each with the number of its object in its first word. */
+static void lend_odd_ones(struct peer_port *pp, struct xreq *r)
+{
+	uint64_t number = strtoull(strchr(r->target, ':') + 1, NULL, 16);
+	uint32_t page = pages[LENT_FROM + nr_lent];
+
+	if (number % 2 == 0)
+		return;
+	nr_lent++;
+	memcpy(xseg_page(seg, page), &number, sizeof(number));
+	xseg_req_lend(pp->port, r, 0, page);
+}
+
+static struct xreq *send_loan_read(uint32_t id, uint32_t nr)
+{
+	struct xreq *r = xseg_req_alloc(port);
+
+	r->op = XSEG_OP_READ;
+	r->flags = XSEG_REQ_LOAN;
+	r->volume = id;
+	r->size = nr * 4096;
+	r->nr_pages = (uint16_t)nr;
+	memcpy(r->page, pages, nr * sizeof(r->page[0]));
+	assert_int_equal(xseg_req_submit(port, r, xseg_peer_find(seg, "volumed")), 0);
+	xseg_port_flush(port);
+	return r;
+}
+
+/* All of it was answered: the odd ones by loan, and only by that. */
+static void expect_odd_ones_lent(struct xreq *r, uint32_t nr)
+{
+	for (uint32_t i = 0; i < 2000 && !answered(r); i++)
+		step();
+	assert_int_equal(r->nr_lent, nr);
+	for (uint64_t i = 0; i < nr; i++) {
+		const void *data = xseg_req_page(seg, r, (uint32_t)i);
+
+		assert_true((data == xseg_page(seg, r->page[i])) == (i % 2 == 0));
+		assert_true(i % 2 == 0 || memcmp(data, &i, sizeof(i)) == 0);
+	}
+	assert_int_equal(result_of(r), nr * 4096);
+}
+
+static void loans_of_the_parts_are_the_whole_request_s(void **state)
+{
+	uint32_t id = create("vol", "16M");
+
+	(void)state;
+	lender = lend_odd_ones;
+	nr_lent = 0;
+	expect_odd_ones_lent(send_loan_read(id, 12), 12);
+	assert_int_equal(nr_lent, 6);
+	lender = NULL;
+}
+
+static void a_successor_splits_a_read_anew_and_has_all_of_its_loans(void **state)
+{
+	uint32_t id = create("vol", "16M"), kills;
+	struct xreq *r;
+
+	(void)state;
+	lender = lend_odd_ones;
+	nr_lent = 0;
+	for (kills = 1; kills < 12; kills++) {
+		r = send_loan_read(id, 12);
+		for (uint32_t i = 0; i < kills; i++)
+			step();
+		volumed_close(XSEG_CLOSE_ABANDON);
+		volumed_open(1, "4k", kills & 1 ? "2" : "64");
+		expect_odd_ones_lent(r, 12);
+	}
+	lender = NULL;
+}
+
 static void the_first_error_of_a_part_is_the_whole_request_s(void **state)
 {
 	uint32_t id = create("vol", "16M"), before = nr_notes;
@@ -484,6 +563,8 @@ int main(void)
 		T_SMALL(flags_go_with_every_part),
 		T_SMALL(the_first_error_of_a_part_is_the_whole_request_s),
 		T_SMALL(a_part_that_waits_is_refused_when_the_volume_has_gone),
+		T_SMALL(loans_of_the_parts_are_the_whole_request_s),
+		T_SMALL(a_successor_splits_a_read_anew_and_has_all_of_its_loans),
 		T_SMALL(a_split_request_is_done_again_by_the_successor),
 		T_SMALL(a_part_that_was_done_is_not_done_again_by_the_successor),
 		T_SMALL(a_part_whose_answer_was_taken_and_not_handled_is_not_done_again),
