@@ -160,6 +160,26 @@ static void check_request(struct check *c, uint32_t i)
 	}
 }
 
+/* What is lent belongs to somebody, as long as the request lists it (loan.c, H1). */
+static void check_loans(struct check *c, uint32_t i)
+{
+	struct xseg *seg = c->seg;
+	struct xs_req *r = &seg->reqs[i];
+	uint64_t w = atomic_load_explicit(&r->place, memory_order_acquire);
+	uint32_t nr = atomic_load_explicit(&r->nr_lent, memory_order_acquire);
+
+	for (uint32_t k = 0; place_state(w) != XSEG_REQ_FREE && k < nr && k < XSEG_REQ_PAGES; k++) {
+		uint32_t lent = atomic_load_explicit(&r->page[k].lent, memory_order_acquire), page = lent & ~XSEG_LENT_PAGE;
+
+		if (!(lent & XSEG_LENT_PAGE) || page >= seg->nr_pages || extent_kind(atomic_load_explicit(
+				&seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire)) != XS_EXTENT_FREE)
+			continue;
+		/* it may have been given back in between */
+		if (atomic_load(&r->place) == w && atomic_load(&r->nr_lent) == nr && atomic_load(&r->page[k].lent) == lent)
+			problem(c, "request %u: it was lent page %u, which belongs to nobody", i, page);
+	}
+}
+
 /* An extent of nobody goes back to the pool. */
 static void orphaned_extent(struct check *c, uint32_t i, const char *why)
 {
@@ -283,8 +303,10 @@ unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *probl
 		check_port_lanes(&c, i);
 	}
 	check_ports(&c);
-	for (i = 0; i < seg->geo.nr_requests; i++)
+	for (i = 0; i < seg->geo.nr_requests; i++) {
 		check_request(&c, i);
+		check_loans(&c, i);
+	}
 	check_extents(&c);
 	for (i = 0; i < seg->geo.nr_ports; i++)
 		check_arena(&c, i);

@@ -203,6 +203,22 @@ static void a_request_at_rest_with_a_stranger_is_reported(void **state)
 	atomic_store(&seg->reqs[answered->index].place, a);
 }
 
+static void a_loan_of_a_page_that_nobody_has_is_reported(void **state)
+{
+	uint32_t free_one = (seg->geo.nr_extents - 1) * XSEG_EXTENT_PAGES;
+
+	(void)state;
+	at->nr_pages = 1;
+	xseg_req_lend(segrig_port(upper), at, 0, free_one);
+	reported("belongs to nobody");
+	stays("belongs to nobody");
+	atomic_store(&seg->reqs[at->index].page[0].lent, XSEG_LENT_ZEROES);
+	segrig_sound(seg);
+	xseg_req_lend(segrig_port(upper), at, 0, seg->nr_pages);	/* who is answered so finds out */
+	segrig_sound(seg);
+	atomic_store(&seg->reqs[at->index].nr_lent, 0);
+}
+
 static void a_request_at_a_port_that_nobody_has_is_reported(void **state)
 {
 	uint64_t w = segrig_place(seg, at);
@@ -335,6 +351,7 @@ int main(void)
 		T(requests_out_of_range_and_in_common_are_reported),
 		T(a_place_out_of_range_is_reported),
 		T(a_request_at_rest_with_a_stranger_is_reported),
+		T(a_loan_of_a_page_that_nobody_has_is_reported),
 		T(a_request_at_a_port_that_nobody_has_is_reported),
 		T(a_request_of_no_port_that_is_not_free_is_reported_and_freed),
 		T(an_extent_word_out_of_range_is_reported),
