@@ -241,17 +241,41 @@ static void verify_end(struct xb_job *job, struct xb_flight *f, bool ok)
 		job->oldest++;
 }
 
+/* What was lent is let go of: nothing is kept from the cache that is not being read. */
 static void put_back(struct xb_job *job, struct xb_flight *f)
 {
+	if (f->r->nr_lent)
+		xseg_req_drop_loans(job->port, f->r);
 	job->idle[job->nr_idle++] = f;
 	if (f->io.barrier)
 		job->alone = false;
+}
+
+static bool reads_where_it_is(const struct xb_job *job, const struct xb_flight *f)
+{
+	return job->shared->opts->data == XB_DATA_LOAN && f->io.op == XB_READ;
+}
+
+/* The first line of each page is read: what is lent and never looked at would cost nothing. */
+static void read_pages(struct xb_job *job, const struct xb_flight *f)
+{
+	for (uint32_t i = 0; i < f->r->nr_pages; i++)
+		job->read ^= *(const uint64_t *)xseg_req_page(job->shared->seg, f->r, i);
+}
+
+/* They are on their way to this CPU before the first of a batch is read. */
+static void prefetch_pages(struct xb_job *job, const struct xb_flight *f)
+{
+	for (uint32_t i = 0; i < f->r->nr_pages; i++)
+		__builtin_prefetch(xseg_req_page(job->shared->seg, f->r, i));
 }
 
 static void complete(struct xb_job *job, struct xb_flight *f)
 {
 	int error = error_of(job, f);
 
+	if (!error && reads_where_it_is(job, f))
+		read_pages(job, f);
 	if (error)
 		count_error(job, &f->io, error);
 	else
@@ -275,6 +299,9 @@ static uint32_t collect(struct xb_job *job)
 	if (!n)
 		return 0;
 	job->now = xb_clock_ns();
+	for (uint32_t i = 0; i < n; i++)
+		if (reads_where_it_is(job, replies[i]->cookie))
+			prefetch_pages(job, replies[i]->cookie);
 	for (uint32_t i = 0; i < n; i++)
 		complete(job, replies[i]->cookie);
 	atomic_store_explicit(&job->waiting_since_ns, job->now, memory_order_relaxed);
@@ -362,7 +389,9 @@ static void build(struct xb_job *job, struct xb_flight *f)
 	struct xreq *r = f->r;
 
 	r->op = (uint8_t)kinds[io->op].op;
-	r->flags = io->op == XB_WRITE && job->shared->opts->sync ? XSEG_REQ_FUA : 0;
+	r->flags = io->op == XB_WRITE && job->shared->opts->sync ? XSEG_REQ_FUA :
+		   reads_where_it_is(job, f)			 ? XSEG_REQ_LOAN :
+								   0;
 	r->size = io->size;
 	if (io->op == XB_FLUSH) {
 		r->volume = job->shared->where.volume;

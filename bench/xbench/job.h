@@ -84,6 +84,7 @@ struct xb_job {
 	uint64_t window, oldest, next_seq;
 	uint8_t *answered;			/* by seq % window */
 	struct xb_seen *seen;
+	uint64_t read;				/* of data=loan: what was read, so that it is */
 	/* times, ns */
 	uint64_t now, begin_ns, count_from_ns, end_ns;
 	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */

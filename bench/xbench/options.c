@@ -248,10 +248,6 @@ static int check_together(const struct xb_options *o, struct xseg_error *err)
 {
 	if (!*o->volume == !*o->target)
 		return xseg_fail(err, -EINVAL, "give one of --volume=VOL and --target=PEER");
-	if (o->data == XB_DATA_LOAN)
-		return xseg_fail(
-			err, -EINVAL,
-			"data=loan: this build's peers answer by copy only; use --data=copy");
 	if (o->time_based && !o->runtime)
 		return xseg_fail(err, -EINVAL, "time_based needs a --runtime");
 	if (ends_by_bytes(o) && o->mix[XB_FLUSH] + o->mix[XB_INFO] >= 100)

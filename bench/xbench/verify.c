@@ -103,13 +103,21 @@ void xb_verify_destroy(struct xb_verify *v)
 
 /* ---- the run ----------------------------------------------------------------------------- */
 
-/* Where byte `at` of the request is; see xseg.h. */
+/* Where byte `at` of the request's own pages is; see xseg.h. */
 static void *sector_of(struct xseg *seg, const struct xreq *r, uint32_t at)
 {
 	uint64_t from = r->offset % XSEG_PAGE_SIZE + at;
 
 	return (char *)xseg_page(seg, r->page[from / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) +
 	       from % XSEG_PAGE_SIZE;
+}
+
+/* The same of an answer: in the page that it was lent, if it was. */
+static const void *answered_sector(struct xseg *seg, const struct xreq *r, uint32_t at)
+{
+	uint64_t from = r->offset % XSEG_PAGE_SIZE + at;
+
+	return (const char *)xseg_req_page(seg, r, (uint32_t)(from / XSEG_PAGE_SIZE)) + from % XSEG_PAGE_SIZE;
 }
 
 uint64_t xb_verify_write(struct xb_verify *v, struct xseg *seg, const struct xreq *r, uint32_t job,
@@ -181,7 +189,7 @@ uint32_t xb_verify_check(struct xb_verify *v, struct xseg *seg, const struct xre
 	for (i = 0; ok && i < nr; i++) {
 		uint64_t offset = io->offset + (uint64_t)i * XB_SECTOR;
 
-		xb_stamp_read(sector_of(seg, r, i * XB_SECTOR), &v->whose, offset, &seen[i]);
+		xb_stamp_read(answered_sector(seg, r, i * XB_SECTOR), &v->whose, offset, &seen[i]);
 		if (v->whose.any_run && seen[i].kind == XB_SEEN_OURS && !again)
 			note_run(v, seen[i].run, offset);
 	}

@@ -59,6 +59,8 @@ if command -v fio >/dev/null 2>&1; then
 else
 	skip "fio can replay it" "fio is not there"
 fi
+t "by loan what a peer does not lend is copied" $run --rw=randread --number_ios=100 --data=loan $with_json
+is "and all of it is there" "$(json out.json '.jobs[0] | "\(.read.total_ios) \(.error)"')" "100 0"
 t "jobs can be pinned" $run --rw=randread --number_ios=100 --numjobs=2 --cpus=0
 $run --rw=randread --number_ios=100 >normal.out 2>&1
 is "the summary for people names the load" "$(grep -c 'read: IOPS=' normal.out)" 1
@@ -67,7 +69,6 @@ is "the summary for people names the load" "$(grep -c 'read: IOPS=' normal.out)"
 
 expect_err 2 "multiple of 512" "a block size that is no multiple of a sector is refused" $run --bs=1000
 expect_err 2 "end behind" "a size beyond the objects is refused" $run --size=1T
-expect_err 2 "copy only" "loans are refused until peers know them" $run --data=loan
 expect_err 2 "mean" "a misspelt option is corrected" $run --iodeph=3
 expect_err 2 "CPU 63 " "a CPU that is not there is refused" $run --cpus=63
 expect_err 4 "no peer nobody" "an unknown peer is named" xbench --target=nobody

@@ -138,7 +138,7 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 		{ "--volume=v --time_based", "--runtime" },
 		{ "--volume=v --verify=crc32c --verify_only --runtime=1s", "--verify_state" },
 		{ "--target=p --verify=crc32c --opmix=copy:1", "moves stamps" },
-		{ "--volume=v --data=loan", "copy only" },
+		{ "--volume=v --data=lend", "copy" },
 		{ "--volume=v --numjobs=256 --iodepth=256", "32768" },
 		{ "--volume=v --iodepth=0", "out of range" },
 		{ "--volume=v --cpus=1-", "" },
