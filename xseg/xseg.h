@@ -61,6 +61,7 @@
 #define XSEG_REQ_PAGES	  257			/* 1 MiB at any offset */
 #define XSEG_REQ_BYTES	  (1u << 20)		/* the largest request */
 #define XSEG_NONE	  UINT32_MAX
+#define XSEG_MAX_PORTS	  256		/* of a segment: an index of a port is less */
 #define XSEG_STATS_MAX	  56			/* counters in one block */
 #define XSEG_STATS_KEY	  24
 

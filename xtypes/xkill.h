@@ -78,6 +78,7 @@
 	X(BYPASS_SLOT, "some slots of a write past the cache are BYPASS; it is not STARTED") \
 	X(BYPASSED_SLOT, "some slots of a write past the cache that was answered are INVALID again") \
 	X(SYNC_ANSWERED, "the store answered a FLUSH; the client has no answer") \
+	X(LIMBO_TAKEN, "pages that may be on loan are being looked for, and are in no list") \
 	/* cached: objects, chunks, size */ \
 	X(ENTRY_NAMED, "an entry has its name; its mark says unused") \
 	X(ENTRY_EMPTIED, "an entry has no chunks any more; its mark says used") \

@@ -105,7 +105,7 @@ void orphan_done(struct cport *ps, struct child *ch, int64_t result)
 		uint32_t page = ch->r->page[i] & XSEG_PAGE_INDEX;
 
 		/* one that went past this cache lists pages of a cache above, which may say the same of them */
-		if (page < xseg_nr_pages(k->peer.seg) && xseg_page_owner(k->peer.seg, page) == OWNER_ORPHAN &&
+		if (page < xseg_nr_pages(k->peer.seg) && (xseg_page_owner(k->peer.seg, page) & OWNER_ORPHAN) &&
 		    atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) != EXTENT_NOT_OURS)
 			page_put(ps, page);
 	}

@@ -227,6 +227,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	xlist_init(&k->clean, nodes);
 	xlist_init(&k->leaving, nodes);
 	xlist_init(&k->chunk_pages, nodes);
+	loans_open(k);
 	shares_open(k);
 	xpool_init(&k->free_pages, free_pages, seg_pages);
 	xpool_init(&k->free_lists, free_lists, NR_LISTS);
@@ -430,6 +431,7 @@ int arena_load(struct cached *k, struct xseg_error *err)
 	}
 	load_objects(&l, &k->ports[0]);
 	orphans_adopt(k, l.page_is);
+	loans_restore(k, l.page_is);
 	free_the_rest(&l);
 	XKILL(RELOADED);
 	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */

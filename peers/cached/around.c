@@ -46,6 +46,8 @@ bool around_read(struct cport *ps, struct creq *c, enum bypass_why why)
 	volume_count_bypassed(volume_block(ps, c->volume), c->r->size);
 	c->obj = NULL;
 	creq_set_state(c, CREQ_IDLE);
+	if (c->r->nr_lent)	/* all of it comes from the store now */
+		xseg_req_drop_loans(ps->pp->port, c->r);
 	peer_forward(ps->pp, c->r);
 	object_leave(ps, o);
 	return true;

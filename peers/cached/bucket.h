@@ -31,7 +31,8 @@
  * GEN, to which of its object's two dirty sets it belongs (ticket.c). LOADED, only beside LOADING: its data
  * is there and may be read; its page is kept for the write whose edge it is (write.c). ZERO, beside VALID, DIRTY or
  * WRITING: its data is zeroes, and it has no page. WRITTEN, beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD,
- * beside VALID: it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has (read.c).
+ * beside VALID: it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has (read.c). LENT, beside VALID, DIRTY
+ * or WRITING: its page may be on loan; it stays as long as the page does (loan.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
@@ -52,6 +53,7 @@ enum bucket_state {
 	BUCKET_FREE, BUCKET_INVALID, BUCKET_BYPASS, BUCKET_LOADING, BUCKET_VALID, BUCKET_DIRTY, BUCKET_WRITING, BUCKET_NR_STATES
 };
 
+#define SLOT_LENT     (1ull << 36)
 #define SLOT_REF      (1ull << 40)
 #define SLOT_INFLIGHT (1ull << 41)
 #define SLOT_GEN      (1ull << 42)
@@ -70,8 +72,8 @@ static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t fl
 static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_state)(w >> 32 & 0xf); }
 static inline uint32_t slot_page(uint64_t w) { return w & SLOT_ZERO ? NO_PAGE : (uint32_t)w; }
 
-/* The same, with another page of the same data. */
-static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(uint64_t)UINT32_MAX) | page; }
+/* The same, with another page of the same data, which was not lent. */
+static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(SLOT_LENT | UINT32_MAX)) | page; }
 
 static inline bool slot_is_clean_zero(uint64_t w)
 {

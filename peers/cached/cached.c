@@ -92,6 +92,7 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
+	xseg_stats_set(s, CC_LIMBO_BYTES, (uint64_t)atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) * BUCKET_SIZE);
 }
 
 /* Options that the data path reads. */
@@ -221,7 +222,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);
 	struct cached *k = ps->cache;
-	uint64_t next_ns, throttle_ns, control_ns = PEER_NEVER;
+	uint64_t next_ns, throttle_ns, limbo_ns, control_ns = PEER_NEVER;
 	bool more;
 
 	ps->sent = 0;
@@ -242,7 +243,8 @@ static uint64_t cached_poll(struct peer_port *pp)
 	}
 	throttle_ns = throttle_run(ps);
 	next_ns = flusher_run(ps);
-	next_ns = earlier(next_ns, control_ns);
+	limbo_ns = limbo_run(ps);
+	next_ns = earlier(earlier(next_ns, limbo_ns), control_ns);
 	pages_ahead(ps);
 	more = object_run_ready(ps, 64);
 	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
@@ -324,7 +326,8 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 		out += k->ports[i].loads_out + k->ports[i].flushes_out;
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
 	*total_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE;
-	return *left_bytes == 0 && out == 0;
+	/* what is on loan would go to others with its extents: who reads it has to let go first */
+	return *left_bytes == 0 && out == 0 && loans_out(k) == 0;
 }
 
 static uint64_t cached_dirty_bytes(struct peer *p)

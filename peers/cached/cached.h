@@ -18,7 +18,7 @@
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
- *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the slot
+ *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the slot. Nor is one that may be on loan
  *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves the
  *	 object only after all its slots are stored (rule R3)
  *   C4  a page listed by a child that is out is not given to anybody else
@@ -32,6 +32,7 @@
 
 #include "peers/cached/creq.h"
 #include "peers/cached/flush.h"
+#include "peers/cached/loan.h"
 #include "peers/cached/object.h"
 #include "peers/cached/pages.h"
 #include "peers/cached/plug.h"
@@ -70,6 +71,7 @@ struct cport {
 	uint32_t sent;				/* children since the last poll */
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
+	struct lender lender;
 	bool throttled;				/* a write began to wait in the throttle since the last throttle_run() */
 };
 
@@ -138,6 +140,7 @@ struct cached {
 	_Atomic uint32_t nr_chunk_pages;	/* of extents that stay; written under mem_lock, read without */
 	_Atomic uint32_t nr_free_chunks;	/* the same */
 
+	struct loans loans;
 	struct xpool free_lists;		/* under mem_lock */
 	uint32_t (*lists)[XSEG_REQ_PAGES];
 

@@ -24,6 +24,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	t->nr[s]++;
 	assert(!(w & SLOT_INFLIGHT) || s == BUCKET_DIRTY);
 	assert(!(w & SLOT_LOADED) || s == BUCKET_LOADING);
+	assert(!(w & SLOT_LENT) || (s >= BUCKET_VALID && slot_has_page(w)));
 	t->inflight += !!(w & SLOT_INFLIGHT);
 	t->startable += s == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
 	if (bucket_is_dirty(s))
@@ -141,7 +142,11 @@ void cached_check(struct peer *p)
 	assert(cached_total(k, CC_USED_BYTES) == pages * BUCKET_SIZE);
 	assert(k->nr_zeroes == zeroes);
 	assert(k->nr_admitted == admitted);	/* E1 */
-	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out <= nr_owned(k));
+	assert(k->loans.limbo.nr == k->loans.nr_limbo);
+	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out + k->loans.nr_limbo <=
+	       nr_owned(k));
+	for (uint32_t page = xlist_head(&k->loans.limbo); page != XLIST_NONE; page = xlist_next(&k->loans.limbo, page))
+		assert(xseg_page_owner(k->peer.seg, page) == OWNER_LENT);	/* L3: with C1 of a slot's page, so it is in none */
 	resize_check(k);
 	chunks_check(k);
 	plug_check(k);
@@ -168,7 +173,7 @@ void cached_check_idle(struct peer *p)
 {
 	struct cached *k = cached_of(p);
 	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE + xpool_nr(&k->free_pages) + k->nr_chunk_pages +
-			 k->leaving_chunk_pages + k->nr_out + k->withheld;
+			 k->leaving_chunk_pages + k->nr_out + k->loans.nr_limbo + k->withheld;
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		pages += k->ports[i].nr_magazine;

@@ -42,6 +42,7 @@ struct creq {
 	uint8_t edges_out;			/* write: edge loads in flight */
 	uint8_t turn;				/* enum turn: it may pass those who wait for pages; while it waits: what it will be */
 	bool looked, redo, applied, fua;
+	bool lends;				/* read: its buckets may be lent */
 	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
 	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
 	bool paced;				/* write: the throttle has seen it */

@@ -208,7 +208,9 @@ void object_prefetch_pages(struct cached *k, const struct xreq *r)
 	if (page >= xseg_nr_pages(k->peer.seg))
 		return;
 	data = xseg_page(k->peer.seg, page);
-	/* a write puts a new page there: the one that it frees is what the next write gets */
+	/* a write puts a new page there: the one that it frees is what the next write gets; who is lent a page reads it himself */
+	if (r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN)
+		return;
 	if (r->op == XSEG_OP_READ)
 		for (uint32_t i = 0; i < 4; i++)
 			__builtin_prefetch(data + i * 64);
@@ -278,6 +280,15 @@ static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n
 	volume_add(volume_block(ps, object_volume(o)), vn, by);
 }
 
+/* A page that may be on loan stays where it is, or leaves the slot: then its owner word says so. */
+static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
+{
+	if (slot_has_page(word) && slot_page(word) == slot_page(old))
+		return word | SLOT_LENT;
+	xseg_page_owner_set(k->peer.seg, slot_page(old), OWNER_LENT);
+	return word;
+}
+
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 {
 	_Atomic uint64_t *slot = slot_of(ps->cache, o, b);
@@ -285,6 +296,8 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	enum bucket_state from = slot_state(old), to = slot_state(word);
 
 	assert(bucket_edge_legal(from, to));
+	if (old & SLOT_LENT)
+		word = follow_loan(ps->cache, old, word);
 	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 && !slot_absent(word))
 		volume_pin(ps->cache, o);
 	if (slot_has_page(word))

@@ -29,7 +29,7 @@ struct cport;
 struct creq;
 struct child;
 
-enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN };	/* of a predecessor's pages, while they are sorted */
+enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN, PAGE_LENT };	/* of a predecessor's pages, while they are sorted */
 
 /* ---- in the arena ---- */
 

@@ -4,7 +4,8 @@
  * listed by a flush in flight. A list of clean pages is in order of the last time they became clean
  * or were found referenced; a hit only sets the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists of
  * their own (share.h).
- * A page of an extent that leaves the cache (resize.c) is never handed out: where it would be free it is *out*.
+ * A page of an extent that leaves the cache (resize.c) is never handed out: where it would be free it is *out*. One that may be on
+ * loan is not free before nobody reads it: where it would be free it goes to *limbo* (loan.c).
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *
@@ -209,6 +210,10 @@ void page_put(struct cport *ps, uint32_t page)
 
 	if (page == NO_PAGE)
 		return;
+	if (limbo_holds(xseg_page_owner(k->peer.seg, page))) {
+		limbo_put(ps, page);
+		return;
+	}
 	ps->freed = true;
 	if (ps->nr_magazine == MAGAZINE || !use_magazine(k) || pages_wanted(k)) {
 		page_free(k, page);
@@ -291,7 +296,8 @@ static bool evict_page(struct cport *ps, uint32_t page, uint32_t rec)
 	return done;
 }
 
-static uint32_t take_clean(struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+/* A page out of its bucket; XPOOL_NONE: there is none. */
+static uint32_t evict_one(struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
 {
 	for (unsigned i = 0; i < EVICT_TRIES; i++) {
 		uint32_t page = next_victim(ps->cache, list, cl);
@@ -300,12 +306,30 @@ static uint32_t take_clean(struct cport *ps, struct xlist *list, const struct cl
 			break;
 		if (evict_page(ps, page, cl->rec)) {
 			XKILL(EVICTED_SLOT);
-			xseg_page_owner_set(ps->cache->peer.seg, page, 0);
 			count(ps, why, 1);
 			return page;
 		}
 	}
 	return XPOOL_NONE;
+}
+
+/* One that may be used at once. Of those that may be on loan many go to limbo before a look: so each costs little of that. */
+static uint32_t take_clean(struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+{
+	struct cached *k = ps->cache;
+	uint32_t page = XPOOL_NONE;
+
+	for (unsigned i = 0; i < EVICT_TRIES; i++) {
+		page = evict_one(ps, list, cl, why);
+		if (page == XPOOL_NONE)
+			break;
+		if (!limbo_holds(xseg_page_owner(k->peer.seg, page))) {
+			xseg_page_owner_set(k->peer.seg, page, 0);
+			return page;
+		}
+		limbo_put(ps, page);
+	}
+	return limbo_look(ps) ? take_free(ps) : XPOOL_NONE;
 }
 
 /* A full cache keeps some pages ahead of need: they are evicted, and their cold memory is fetched, while nobody waits for
@@ -346,7 +370,7 @@ static uint32_t drop_list(struct cport *ps, struct xlist *list)
 	uint32_t n = 0, misses = 0, page;
 
 	while (misses < 1024 && list_nr(ps->cache, list)) {
-		page = take_clean(ps, list, &all, CC_EVICTED_PRESSURE);
+		page = evict_one(ps, list, &all, CC_EVICTED_PRESSURE);
 		if (page == XPOOL_NONE) {
 			misses++;
 			continue;
@@ -374,7 +398,7 @@ uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum cache
 	const struct claim own = { .rec = rec };
 	uint32_t n = 0, page;
 
-	for (; n < nr && (page = take_clean(ps, &ps->cache->volume[rec].share.clean, &own, why)) != XPOOL_NONE; n++)
+	for (; n < nr && (page = evict_one(ps, &ps->cache->volume[rec].share.clean, &own, why)) != XPOOL_NONE; n++)
 		page_put(ps, page);
 	return n;
 }

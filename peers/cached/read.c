@@ -1,6 +1,6 @@
 /* read - answering reads from buckets, and loading what is missing.
  *
- * A read goes forward bucket by bucket: what is present is copied, what is absent is loaded, neighbours in one
+ * A read goes forward bucket by bucket: what is present is copied, or lent (loan.c), what is absent is loaded, neighbours in one
  * child. Each step copies what can be copied and marks it done, so that a bucket that is evicted
  * again before the last one arrives does not matter, and a read needs no more than one page at a time.
  * A read that has a load to wait for waits inside its object, never in a queue for pages, chunks or requests: there it would
@@ -34,7 +34,13 @@ static void copy_out(struct cport *ps, struct creq *c, uint32_t i, uint32_t page
 	creq_set_done(c, i);
 }
 
-/* Bucket i has been copied. */
+/* Not of one that it wants in part, nor of a write's edge, whose page is filled in place later. */
+static bool may_lend(const struct creq *c, uint32_t i, uint64_t w)
+{
+	return c->lends && slot_state(w) >= BUCKET_VALID && !creq_is_partial(c, i);
+}
+
+/* Bucket i has been copied, or lent. */
 static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w)
 {
 	struct object *o = c->obj;
@@ -59,7 +65,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 	page_put(ps, slot_page(w));
 }
 
-/* Copies all that is there. Returns how many buckets are absent; those that somebody is working on are counted in *loading. */
+/* Copies, or lends, all that is there. Returns how many buckets are absent; those that somebody is working on are counted in *loading. */
 static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading)
 {
 	uint32_t absent = 0;
@@ -72,7 +78,12 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 			continue;
 		w = slot_get(ps->cache, c->obj, c->first + i);
 		if (slot_present(w)) {
-			copy_out(ps, c, i, slot_page(w));
+			if (may_lend(c, i, w)) {
+				loan_bucket(ps, c->obj, c->r, i, c->first + i, w);
+				creq_set_done(c, i);
+			} else {
+				copy_out(ps, c, i, slot_page(w));
+			}
 			bucket_used(ps, c, i, w);
 		} else if (slot_absent(w)) {
 			absent++;
@@ -250,6 +261,8 @@ void read_step(struct cport *ps, struct creq *c)
 		return;
 	if (c->around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->around))
 		return;
+	if (c->r->flags & XSEG_REQ_LOAN && !c->looked)
+		c->lends = loan_begin(ps, c->r, c->nr);
 	absent = copy_present(ps, c, &loading);
 	if (!c->looked) {
 		c->looked = true;

@@ -13,7 +13,8 @@
  *		   are of what stays, so the flusher is at work
  *		   what a volume has up to its minimum (share.h) moves in any case, before those who wait for pages, and if need be
  *		   when all that is dirty has been flushed
- *               what is listed by a child in flight is left until that has ended. An extent with all of its pages out is given back
+ *               what is listed by a child in flight is left until that has ended, what is on loan until nobody reads it. An extent with
+ *               all of its pages out is given back
  *   asked anew  before it is done: extents that leave stay again, or more are chosen
  *
  * Contract: resize_run() in port 0's poll, outside of any object; resize_ask() in any port's thread, one at a time. Neither waits for
@@ -200,7 +201,7 @@ static void leave(struct cached *k, struct extent *e)
 		} else if (owner == OWNER_WITHHELD) {
 			k->withheld--;
 			pool_put(k, page);
-		} else if (xlist_in_list(&k->clean, page)) {
+		} else if (!limbo_holds(owner) && xlist_in_list(&k->clean, page)) {
 			clean_leave_locked(k, page);
 		}
 	}
@@ -223,7 +224,7 @@ static void stay(struct cached *k, struct extent *e)
 			pool_put(k, page);
 		} else if (owner == OWNER_CHUNKS) {
 			chunk_page_stay(k, page);
-		} else if (xlist_in_list(&k->leaving, page)) {
+		} else if (!limbo_holds(owner) && xlist_in_list(&k->leaving, page)) {
 			clean_stay_locked(k, page);
 		}
 	}

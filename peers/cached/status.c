@@ -28,7 +28,8 @@ const char *const cache_keys[NR_CC] = {
 	[CC_FLUSHED_BYTES] = "flushed_bytes", [CC_FLUSH_ERRORS] = "flush_errors", [CC_LOAD_ERRORS] = "load_errors",
 	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes", [CC_USED_BYTES] = "used_bytes",
 	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes", [CC_OBJECTS] = "objects",
-	[CC_POLICY] = "policy_number",
+	[CC_POLICY] = "policy_number", [CC_LENT_BYTES] = "lent_bytes", [CC_LOANS_REFUSED] = "loans_refused",
+	[CC_LIMBO_BYTES] = "limbo_bytes",
 };
 
 uint64_t cached_total(struct cached *k, enum cache_counter n)

@@ -42,7 +42,7 @@ stack()
 
 verify()
 {
-	xbench --volume=vol --rw=randrw --bsrange=512-256k --iodepth=16 --numjobs=4 --fsync=40 \
+	xbench --volume=vol --data=$data --rw=randrw --bsrange=512-256k --iodepth=16 --numjobs=4 --fsync=40 \
 		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM --output-format=json "$@"
 }
 
@@ -53,11 +53,14 @@ run()	# STORE POLICY THREADS TOGETHER
 	[ "${SAN:-}" != tsan ] || set -- "$1" "$2" "$3" yes
 	local what="$1, $2, $3 threads${4:+, together=$4}"
 
+	data=loan
 	rm -rf objects && mkdir objects
 	stack "$1" "$2" "$3" "$4"
 	t "$what: the stack comes up" xseg up stack.conf
 	t "$what: a volume is made" xseg volume create vol --size 100M
 	expect_json "$no_errors" "$what: verified I/O of 512 bytes to 256 KiB has no error" verify --runtime=${seconds}s
+	data=copy
+	expect_json "$no_errors" "$what: and by copy" verify --runtime=${seconds}s
 	t "$what: everything stops" xseg down
 	[ "$1" = filed ] || return
 	t "$what: and starts again" xseg up stack.conf

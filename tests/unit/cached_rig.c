@@ -19,8 +19,10 @@ static uint32_t volume, nr_answers;
 
 static void check(void)
 {
-	if (crig.peer && peer_serving(crig.peer))
-		cached_check(crig.peer);
+	if (!crig.peer || !peer_serving(crig.peer))
+		return;
+	cached_check(crig.peer);
+	loans_check(crig.peer);
 }
 
 /* Each step of a peer is seen by the others at once. */
@@ -242,6 +244,9 @@ static void check_leaks(void)
 	struct cport *ps = &k->ports[0];
 	uint32_t chunks_used = 0;
 
+	if (loans_out(k) == 0)
+		limbo_look(ps);
+	assert_true(loans_out(k) || k->loans.nr_limbo == 0);
 	for (uint32_t i = 0; i < nr_entries(k); i++) {
 		struct object *o = &k->objects[i];
 

@@ -1,0 +1,333 @@
+/* loan - lending the pages of buckets to who reads them, and keeping aside what may be on loan.
+ *
+ * A read with XSEG_REQ_LOAN is answered, bucket by bucket, with the number of the bucket's page in its request, which pins it
+ * (xseg/loan.c); zeroes are a sentinel. A copy is what it gets for a bucket that it wants in part, for one that is not complete
+ * (a write's edge is filled in place later), past the cache, and when its port has no credit left.
+ *
+ * That a page was lent is a bit of its slot, set by the first loan, so a further hit writes nothing but its request. When such a page leaves
+ * its slot, bucket_set() puts the bit into the page's owner word. There is one way back to the free pages, page_put(), and it leads
+ * a page with that bit to *limbo*:
+ *
+ *   where           owner word           goes on when
+ *   a slot          the bucket's name    another page, or none, comes into the slot
+ *   out of it       LENT                 page_put(): at once, or when the flush that lists it ends
+ *   limbo           LENT                 a look begins
+ *   being looked for  LOOKED; LENT when a request is found that lists it   the look ends: free, or limbo again
+ *
+ * A look goes through all requests, twice. It is for all that is in limbo then, so that it costs each page little: it is made when
+ * LOOK_BATCH pages have come since the last one, when all victims of an eviction went to limbo, and, in ever longer pauses, while somebody
+ * waits for pages or an extent is to leave. Borrowers do not ring when they let go.
+ *
+ * How much may be lent: a quarter of the cache, whatever borrowers do, so that the others always find pages. A port gets as much as is
+ * left besides what it has (dynamic thresholds: A. Choudhury, E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
+ * IEEE/ACM ToN 1998): a single one half of it, and there is always some for one more. To find out what is lent is a look at all requests,
+ * so credit is given for many pages at a time, to the pair of a thread of the cache and a port that borrows. When there is
+ * none to give but what others have and do not use, that is void: the epoch changes.
+ *
+ * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what is in none goes to limbo.
+ *
+ * Invariants:
+ *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, or its owner word is LENT, LOOKED or an orphan's with LENT
+ *   L2  SLOT_LENT is a page's, not a bucket's: another page comes without
+ *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
+ *   L4  what is on loan or was granted is at most a quarter of the cache, but for what changed hands while it was granted
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
+
+#define LOOK_BATCH   256u		/* pages that came into limbo, at most, before a look */
+#define REFUSED_NS   100000ull		/* no credit is asked for again before that */
+#define PAUSE_MIN_NS 50000ull
+#define PAUSE_MAX_NS 10000000ull
+
+void loans_open(struct cached *k)
+{
+	xlist_init(&k->loans.limbo, k->clean.nodes);
+}
+
+static bool is_ours(struct cached *k, uint32_t page)
+{
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) != EXTENT_NOT_OURS;
+}
+
+/* ---- credit ---- */
+
+struct tally {
+	struct cached *k;
+	uint32_t port, all, its;
+};
+
+static void tally(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct tally *t = arg;
+
+	if (look == 0 || !is_ours(t->k, page))
+		return;
+	t->all++;
+	t->its += port == t->port;
+}
+
+uint32_t loans_out(struct cached *k)
+{
+	struct tally t = { .k = k, .port = XSEG_NONE };
+
+	xseg_loans(k->peer.seg, tally, &t);
+	return t.all;
+}
+
+static uint32_t credit_given(struct cached *k)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
+			sum += atomic_load_explicit(&k->ports[i].lender.credit[port], memory_order_relaxed);
+	return sum;
+}
+
+static void credit_set(struct cport *ps, uint32_t port, uint32_t credit)
+{
+	atomic_store_explicit(&ps->lender.credit[port], credit, memory_order_relaxed);
+}
+
+/* Of what is left beside `all` that is lent, and `its` of it, half: then what a port has is never more than what is left. */
+static uint32_t credit_for(struct cached *k, uint32_t all, uint32_t its)
+{
+	uint32_t most = data_pages(k) / 4, left = most > all ? most - all : 0;
+
+	return left > its ? (left - its) / 2 : 0;
+}
+
+/* Looks how much is lent, and gives the port credit by that; false: not enough for so many pages. */
+static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
+{
+	struct cached *k = ps->cache;
+	struct tally t = { .k = k, .port = port };
+	uint32_t credit, unused;
+
+	if (ps->pp->now_ns < ps->lender.refused_ns)
+		return false;
+	xseg_loans(k->peer.seg, tally, &t);
+	credit_set(ps, port, 0);
+	unused = credit_given(k);
+	credit = credit_for(k, t.all + unused, t.its);
+	if (credit < nr) {
+		if (credit_for(k, t.all, t.its) >= nr)
+			atomic_fetch_add_explicit(&k->loans.epoch, 1, memory_order_relaxed);
+		ps->lender.refused_ns = ps->pp->now_ns + REFUSED_NS;
+		return false;
+	}
+	credit_set(ps, port, credit);
+	return true;
+}
+
+bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
+{
+	struct lender *l = &ps->lender;
+	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, r), epoch, credit;
+
+	epoch = atomic_load_explicit(&ps->cache->loans.epoch, memory_order_relaxed);
+	if (l->epoch != epoch) {
+		for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
+			credit_set(ps, i, 0);
+		l->epoch = epoch;
+	}
+	if (atomic_load_explicit(&l->credit[port], memory_order_relaxed) < nr && !credit_give(ps, port, nr)) {
+		count(ps, CC_LOANS_REFUSED, 1);
+		return false;
+	}
+	credit = atomic_load_explicit(&l->credit[port], memory_order_relaxed);
+	credit_set(ps, port, credit - nr);
+	return true;
+}
+
+void loan_bucket(struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w)
+{
+	if (slot_has_page(w))
+		slot_set_flag(ps->cache, o, b, SLOT_LENT);
+	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
+	count(ps, CC_LENT_BYTES, BUCKET_SIZE);
+}
+
+/* ---- limbo ---- */
+
+/* Under mem_lock. */
+static void limbo_add(struct cached *k, uint32_t page, uint32_t more)
+{
+	xlist_push_tail(&k->loans.limbo, page);
+	atomic_fetch_add_explicit(&k->loans.nr_limbo, more, memory_order_relaxed);
+}
+
+void limbo_put(struct cport *ps, uint32_t page)
+{
+	struct cached *k = ps->cache;
+
+	xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
+	pthread_mutex_lock(&k->mem_lock);
+	limbo_add(k, page, 1);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+/* Some request lists it. A page that another thread looks for, or that is another cache's, may be shown too: what is said of it is true. */
+static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct cached *k = arg;
+
+	(void)port;
+	(void)look;
+	if (is_ours(k, page) && xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
+		xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
+}
+
+/* All that is in limbo, as a list of the caller's. */
+static struct xlist batch_take(struct cached *k)
+{
+	struct xlist batch;
+
+	pthread_mutex_lock(&k->mem_lock);
+	batch = k->loans.limbo;
+	xlist_init(&k->loans.limbo, k->clean.nodes);
+	pthread_mutex_unlock(&k->mem_lock);
+	for (uint32_t page = xlist_head(&batch); page != XLIST_NONE; page = xlist_next(&batch, page))
+		xseg_page_owner_set(k->peer.seg, page, OWNER_LOOKED);
+	return batch;
+}
+
+/* Returns how many of them are free now. */
+static uint32_t batch_end(struct cached *k, struct xlist *batch)
+{
+	uint32_t freed = 0, kept = 0, page;
+
+	pthread_mutex_lock(&k->mem_lock);
+	while ((page = xlist_head(batch)) != XLIST_NONE) {
+		xlist_remove(batch, page);
+		if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED) {
+			xseg_page_owner_set(k->peer.seg, page, 0);
+			pool_put(k, page);
+			freed++;
+		} else {
+			limbo_add(k, page, 0);
+			kept++;
+		}
+	}
+	atomic_fetch_sub_explicit(&k->loans.nr_limbo, freed, memory_order_relaxed);
+	atomic_store_explicit(&k->loans.nr_pinned, kept, memory_order_relaxed);
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+	return freed;
+}
+
+bool limbo_look(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct xlist batch;
+
+	if (atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) == 0)
+		return false;
+	batch = batch_take(k);
+	XKILL(LIMBO_TAKEN);
+	xseg_loans(k->peer.seg, found, k);
+	if (batch_end(k, &batch) == 0)
+		return false;
+	ps->freed = true;
+	return true;
+}
+
+/* How many pages have to come before a look is worth it. */
+static uint32_t batch_size(struct cached *k)
+{
+	uint32_t nr = data_pages(k) / 16;
+
+	return nr > LOOK_BATCH ? LOOK_BATCH : nr ? nr : 1;
+}
+
+/* Somebody waits for what is in limbo. */
+static bool is_wanted(struct cached *k)
+{
+	return pages_wanted(k) || atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+}
+
+uint64_t limbo_run(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct lender *l = &ps->lender;
+	uint32_t nr = atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed);
+
+	if (nr == 0 || !is_wanted(k)) {
+		l->next_ns = l->pause_ns = 0;
+		if (nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) + batch_size(k))
+			limbo_look(ps);
+		return PEER_NEVER;
+	}
+	if (ps->pp->now_ns >= l->next_ns) {
+		if (limbo_look(ps))
+			l->pause_ns = 0;
+		l->pause_ns = !l->pause_ns ? PAUSE_MIN_NS : l->pause_ns >= PAUSE_MAX_NS / 2 ? PAUSE_MAX_NS : l->pause_ns * 2;
+		l->next_ns = ps->pp->now_ns + l->pause_ns;
+	}
+	return l->next_ns;
+}
+
+/* ---- a predecessor's ---- */
+
+struct restore {
+	struct cached *k;
+	uint8_t *page_is;
+};
+
+static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct restore *res = arg;
+	struct cached *k = res->k;
+	struct object *o;
+	uint32_t b;
+
+	(void)port;
+	(void)look;
+	switch (res->page_is[page]) {
+	case PAGE_BUCKET:
+		o = page_object(k, page, &b);
+		slot_set_flag(k, o, b, SLOT_LENT);
+		break;
+	case PAGE_FREE:
+		res->page_is[page] = PAGE_LENT;
+		xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
+		limbo_add(k, page, 1);
+		break;
+	case PAGE_ORPHAN:
+		xseg_page_owner_set(k->peer.seg, page, OWNER_ORPHAN | OWNER_LENT);
+		break;
+	default:
+		break;	/* no cache has lent it */
+	}
+}
+
+void loans_restore(struct cached *k, uint8_t *page_is)
+{
+	struct restore res = { .k = k, .page_is = page_is };
+
+	xseg_loans(k->peer.seg, restore, &res);
+}
+
+/* ---- checking ---- */
+
+static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct cached *k = arg;
+	struct object *o;
+	uint32_t b;
+
+	(void)port;
+	if (look == 0 || !is_ours(k, page) || limbo_holds(xseg_page_owner(k->peer.seg, page)))
+		return;
+	o = page_object(k, page, &b);
+	assert(o && slot_page(slot_get(k, o, b)) == page && (slot_get(k, o, b) & SLOT_LENT));	/* L1 */
+}
+
+void loans_check(struct peer *p)
+{
+	xseg_loans(p->seg, check_lent, cached_of(p));
+}
