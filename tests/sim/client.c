@@ -57,11 +57,15 @@ static void *sector_address(struct sim *s, const struct io *io, uint32_t i)
 	return (char *)xseg_page(s->seg, io->r->page[at / XSEG_PAGE_SIZE]) + at % XSEG_PAGE_SIZE;
 }
 
+/* Where it was read to, or what was lent. */
 static const void *read_sector(void *arg, uint32_t i)
 {
 	void **both = arg;
+	const struct sim *s = both[0];
+	const struct io *io = both[1];
+	uint64_t at = io->r->offset % XSEG_PAGE_SIZE + (uint64_t)i * ORACLE_SECTOR;
 
-	return sector_address(both[0], both[1], i);
+	return (const char *)xseg_req_page(s->seg, io->r, (uint32_t)(at / XSEG_PAGE_SIZE)) + at % XSEG_PAGE_SIZE;
 }
 
 static uint32_t object_sectors(const struct sim *s)
@@ -138,7 +142,7 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 		sim_fail(s, "a client has no request left: leaked");
 	io->r = r;
 	r->op = io->op;
-	r->flags = fua ? XSEG_REQ_FUA : 0;
+	r->flags = fua ? XSEG_REQ_FUA : io->op == XSEG_OP_READ && io->keep ? XSEG_REQ_LOAN : 0;
 	r->cookie = io;
 	address(s, io, r);
 	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE ? 0 : io->nr * ORACLE_SECTOR;
@@ -191,6 +195,7 @@ static void fit_range(struct sim *s, struct io *io, const struct item *it)
 	if (io->op == XSEG_OP_DELETE)
 		whole_object(s, io);
 	io->source = it->source % s->plan.nr_volumes;
+	io->keep = s->plan.loans ? it->keep : 0;
 }
 
 /* Whether it would change what a COPY that is out copies. */
@@ -275,6 +280,62 @@ static void check_read(struct sim *s, struct io *io, bool good)
 	s->nr_reads += good;
 }
 
+/* ---- what was lent ---- */
+
+static uint64_t data_sum(struct sim *s, struct io *io)
+{
+	void *both[2] = { s, io };
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < io->nr; i++)
+		sum = rng_mix(sum ^ xseg_hash(read_sector(both, i), ORACLE_SECTOR));
+	return sum;
+}
+
+static void keep(struct sim *s, struct io *io)
+{
+	io->kept = true;
+	io->until_step = s->step + io->keep - 1;
+	io->sum = data_sum(s, io);
+	s->nr_kept++;
+}
+
+/* A loan is a snapshot: it is what it was when it was answered. */
+static void let_go(struct sim *s, struct client *c, struct io *io)
+{
+	if (data_sum(s, io) != io->sum)
+		sim_fail(s, "what was lent to a read of volume %u sectors %u+%u has changed", io->volume, io->first, io->nr);
+	sim_log(s, "%td: lets go of v%u %u+%u", c - s->client, io->volume, io->first, io->nr);
+	xseg_req_free(c->port, io->r);
+	io->kept = false;
+	io->r = NULL;
+}
+
+bool clients_keep(const struct sim *s)
+{
+	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
+		for (uint32_t k = 0; k < s->plan.depth; k++)
+			if (s->client[i].io[k].kept)
+				return true;
+	return false;
+}
+
+/* Of those that are due, or of all. */
+static bool let_go_some(struct sim *s, struct client *c, bool all)
+{
+	bool any = false;
+
+	for (uint32_t k = 0; k < s->plan.depth; k++) {
+		struct io *io = &c->io[k];
+
+		if (!io->kept || (!all && s->step < io->until_step))
+			continue;
+		let_go(s, c, io);
+		any = true;
+	}
+	return any;
+}
+
 static void write_answer(struct sim *s, const struct io *io, bool good, bool fua)
 {
 	oracle_write_end(&s->oracle, io->write, good);
@@ -316,15 +377,19 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 		check_read(s, io, good);
 	else if (io->op == XSEG_OP_FLUSH && good)
 		flush_answer(s, io);
+	s->in_flight--;
+	if (good && r->nr_lent) {
+		keep(s, io);
+		return;
+	}
 	xseg_req_free(c->port, r);
 	io->r = NULL;
-	s->in_flight--;
 }
 
 bool client_replies(struct sim *s, struct client *c)
 {
 	struct xreq *r;
-	bool any = false;
+	bool any = c->port && let_go_some(s, c, false);
 
 	while (c->port && xseg_port_replies(c->port, &r, 1)) {
 		answer(s, c, r);
@@ -347,6 +412,8 @@ void client_read_back(struct sim *s)
 
 	if (!s->plan.node[NODE_VOLUMED] && most > object_sectors(s))
 		most = object_sectors(s);
+	let_go_some(s, c, true);
+	c->io[0].keep = 0;
 	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
 		for (uint32_t at = 0; at < s->plan.sectors[v]; at += most) {
 			struct io *io = &c->io[0];
@@ -368,7 +435,7 @@ void client_dump(struct sim *s)
 		for (uint32_t k = 0; k < s->plan.depth; k++) {
 			struct io *io = &s->client[i].io[k];
 
-			if (io->r)
+			if (io->r && !io->kept)
 				printf("  client %u waits for request %u: %s of volume %u sectors %u+%u, sent %" PRIu64 " us ago\n", i,
 				       io->r->index, xseg_op_name(io->op), io->volume, io->first, io->nr,
 				       (s->now - io->issued_ns) / 1000);

@@ -84,6 +84,8 @@ static void point(void)
 /* clang-format off */
 WRAP_VOID(xseg_req_start, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_req_apply, (struct xport *port, struct xreq *r), (port, r))
+WRAP_VOID(xseg_req_lend, (struct xport *port, struct xreq *r, uint32_t i, uint32_t page), (port, r, i, page))
+WRAP_VOID(xseg_req_pass_loans, (struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first), (port, child, parent, first))
 WRAP_VOID(xseg_port_flush, (struct xport *port), (port))
 WRAP_VOID(xseg_page_owner_set, (struct xseg *seg, uint32_t page, uint64_t owner), (seg, page, owner))
 WRAP_VOID(xseg_pages_give, (struct xseg_peer *peer, uint32_t first), (peer, first))

@@ -26,6 +26,7 @@ const struct knob knobs[] = {
 	{ "cached-low-ports", AT(threads[NODE_CACHED_LOW]), 1 },
 	{ "cached-off", AT(off), 0 },
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
+	{ "loans", AT(loans), 0 },
 	{ .name = NULL },
 };
 #undef AT
@@ -179,6 +180,7 @@ void plan_make(struct sim *s, uint32_t threads)
 
 	choose_nodes(s, threads);
 	p->nr_clients = rng_range(&s->rng, 1, 3);
+	p->loans = rng_percent(&s->rng, 70);
 	p->slow = p->wide = rng_one_in(&s->rng, 4);
 	p->shares = p->node[NODE_CACHED] && rng_percent(&s->rng, 40);
 	choose_caches(s);

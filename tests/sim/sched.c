@@ -207,7 +207,7 @@ static bool too_old(const struct sim *s)
 			const struct io *io = &s->client[i].io[k];
 			uint64_t since = io->issued_ns > s->settled_ns ? io->issued_ns : s->settled_ns;
 
-			if (io->r && s->now > since + OLD_NS)
+			if (io->r && !io->kept && s->now > since + OLD_NS)
 				return true;
 		}
 	return false;
@@ -219,6 +219,8 @@ static void pass_time(struct sim *s, uint32_t *spins, uint32_t *idle)
 	uint64_t next = next_deadline(s);
 
 	s->step += 64;
+	if (next == PEER_NEVER && clients_keep(s))
+		return;
 	if (next == PEER_NEVER) {
 		for (uint32_t i = 0; i < NR_NODES; i++)
 			if (s->plan.node[i] && !s->node[i].serving && !s->leaving) {

@@ -128,6 +128,8 @@ static void add_io(struct sim *s, const struct measure *m)
 		io->volume = ORACLE_VOLUMES;
 	io->fua = rng_one_in(&s->rng, 8);
 	io->publish = rng_percent(&s->rng, 70);
+	if (io->op == XSEG_OP_READ && s->plan.loans && rng_percent(&s->rng, 70))
+		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 1500 : 40);
 }
 
 /* ---- what disturbs ---- */
@@ -290,6 +292,8 @@ static void print_io(const struct item *it)
 		       it->nr);
 	if (it->op == XSEG_OP_COPY)
 		printf(", from volume %u", it->source);
+	if (it->keep)
+		printf(", by loan, kept for %u steps", it->keep - 1);
 	printf("%s\n", it->publish ? "" : ", published later");
 }
 

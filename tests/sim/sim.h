@@ -17,7 +17,8 @@
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
  *   S8  a part of a split request that was answered is marked before anybody could forget it, is not sent again, and its failure is told
- *   S9  in the end nothing is left half plugged, the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S9  what a read was lent does not change before the client lets go of it
+ *   S10 in the end nothing is left half plugged, the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -62,6 +63,7 @@ struct plan {
 	uint32_t shares;			/* volumes get minima and maxima */
 	uint32_t track;				/* the store knows what is durable */
 	uint32_t off;				/* the upper cache begins beside the path */
+	uint32_t loans;				/* reads may be lent their pages */
 };
 
 /* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
@@ -78,6 +80,7 @@ struct item {
 	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
 						 * what is under way is taken back */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
+	uint32_t keep;				/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy */
 	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps */
 	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed */
 	uint32_t again[MAX_AGAIN];		/* KILL: the same for its successors, while they recover; 0: not */
@@ -121,6 +124,9 @@ struct io {
 	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
 	uint32_t source;			/* COPY: the volume whose sectors are copied */
 	uint32_t write;				/* the oracle's number */
+	uint32_t keep;				/* READ by loan: for so many steps, and one, it keeps what it was lent */
+	bool kept;				/* it was answered, and keeps that */
+	uint64_t until_step, sum;		/* how long, and what was in it */
 	uint64_t begin, issued_ns;
 	uint32_t *page;
 };
@@ -164,6 +170,7 @@ struct sim {
 	bool waits;				/* every write is answered when the store has it */
 	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
+	uint64_t nr_kept;			/* reads that were lent something */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs, nr_errors;
 	bool verbose, leaving;
 	bool dropping;				/* the administrator has the clean data dropped */
@@ -212,7 +219,7 @@ void shrink(const struct choice *c, const struct failure *failure);
 /* ---- world.c: segment and peers ----
  * A run that fails leaves all behind: no other may follow. */
 void world_open(struct sim *s);
-void world_close(struct sim *s);		/* orderly, with all that S8 asks */
+void world_close(struct sim *s);		/* orderly, with all that S10 asks */
 void node_start(struct sim *s, enum node_id id);
 void node_kill(struct sim *s, enum node_id id);
 void node_die(struct sim *s, enum node_id id);	/* as the script's kill says: with those in the same process */
@@ -246,6 +253,7 @@ void sched_kick(struct sim *s);			/* all polls are due again */
 void clients_open(struct sim *s);
 void clients_close(struct sim *s, enum xseg_close how);
 bool client_replies(struct sim *s, struct client *c);
+bool clients_keep(const struct sim *s);			/* something that they were lent; for a time only */
 bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room */
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);

@@ -260,6 +260,7 @@ void world_check(struct sim *s)
 		if (!is_cache(i) || !s->node[i].serving || !s->node[i].ran)
 			continue;
 		cached_check(s->node[i].p);
+		loans_check(s->node[i].p);
 		s->node[i].ran = false;
 	}
 }
