@@ -204,6 +204,8 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xs_offer_answer xs_req_accept xs_req_take xs_bell_ring xs_control_lock xs_control_unlock xseg_page peer_port_kick \
 	    xseg_plug_let_go xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim xseg_plug_switch
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
+# This one lets allocations fail.
+$(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
