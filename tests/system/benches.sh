@@ -90,6 +90,12 @@ for rival in redis-server:redis memcached:memcached bench-rival-rocksdb:rocksdb 
 done
 export BENCH_RIVALS="${rivals[*]}"
 bench rivals $runs 6 "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
+bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
+if command -v valgrind >/dev/null && [ -e /usr/include/valgrind/callgrind.h ]; then
+	bench scale 2 6 "runs.tsv:10:24 results.tsv:8:25" scale.png
+else
+	skip "bench/scale.sh --quick runs to its end" "valgrind is not there"
+fi
 bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 8 4 "runs.tsv:8:8 results.tsv:12:5" overhead.png
