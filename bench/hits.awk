@@ -1,86 +1,120 @@
-# hits.awk - the table, the limit's parts and the verdict, from the medians of hits_medians.awk. Used by hits.sh.
+# hits.awk - the tables and the verdict of hits.sh, from the medians of hits_medians.awk: awk -f lib.awk -f hits.awk RESULTS
 #
-# Variables: sizes, depths, threads (lists), goal (IOPS), load (load average before the run)
+# Variables: goal (IOPS), load (load average before the run)
 BEGIN {
 	FS = "\t"
-	nr_sizes = split(sizes, size, " ")
-	nr_depths = split(depths, depth, " ")
-	nr_threads = split(threads, thread, " ")
 	split("read write", rws, " ")
 	spread_name = "IOPS  low-high %"
 }
 
 NR > 1 {
-	k = $1 SUBSEP $2 $3 "," $4 "," $5
+	k = $1 SUBSEP $2 SUBSEP $3 " " $4 " " $5
 	iops[k] = $6 ? $6 : 1			# 0 in a run that failed
-	low[k] = $7
-	high[k] = $8
+	lowest[k] = $7
+	highest[k] = $8
 	mean[k] = $10
+	p = $3 " " $4 " " $5
+	if (!(p in seen)) {
+		seen[p] = 1
+		insert(p)
+	}
 	if ($1 == "limit" && $6) {
 		spread += ($8 - $7) / $6
 		nr_limits++
 	}
 }
 
-function cell(who, k,	i)
+# Points in the order of size, clients, depth
+function rank(p,	n)
 {
-	i = who SUBSEP k
-	return sprintf("%8.0fk %4.0f-%-4.0f", iops[i] / 1000, low[i] / iops[i] * 100, \
-		high[i] / iops[i] * 100)
+	split(p, n, " ")
+	return (n[1] + 0) * 1e6 + n[3] * 1e3 + n[2]
 }
 
-function ratio(who, k)
+function insert(p,	i)
 {
-	return sprintf("%5.2f", iops[who SUBSEP k] / iops["limit" SUBSEP k])
+	for (i = ++nr; i > 1 && rank(point[i - 1]) > rank(p); i--)
+		point[i] = point[i - 1]
+	point[i] = p
 }
 
-function line(rw, bs, d, t,	k)
+function cell(k)
 {
-	k = rw bs "," d "," t
-	printf "%-5s %4s %5d %7d | %19s ", rw, bs, d, t, cell("limit", k)
-	printf "| %19s %6s ", cell("cached", k), ratio("cached", k)
-	printf "| %19s %6s ", cell("volume", k), ratio("volume", k)
-	printf "| %6d %6d %7d\n", mean["limit" SUBSEP k], mean["cached" SUBSEP k], \
-		mean["volume" SUBSEP k]
+	return sprintf("%8.0fk %4.0f-%-4.0f", iops[k] / 1000, lowest[k] / iops[k] * 100, highest[k] / iops[k] * 100)
 }
 
-function table(	w, i, h, j)
+function to_limit(who, rw, p, data)
 {
-	printf "%-24s | %19s | %19s %6s | %19s %6s | %21s\n", "", "bare limit", "cached", "ratio", \
-		"volumed + cached", "ratio", "mean latency, ns"
+	return iops[who data, rw, p] / iops["limit" data, rw, p]
+}
+
+function line(rw, p, data,	n)
+{
+	split(p, n, " ")
+	printf "%-5s %4s %5d %7d | %19s ", rw, n[1], n[2], n[3], cell("limit" data SUBSEP rw SUBSEP p)
+	printf "| %19s  %5.2f ", cell("cached" data SUBSEP rw SUBSEP p), to_limit("cached", rw, p, data)
+	printf "| %19s  %5.2f ", cell("volume" data SUBSEP rw SUBSEP p), to_limit("volume", rw, p, data)
+	printf "| %6d %6d %7d\n", mean["limit" data, rw, p], mean["cached" data, rw, p], mean["volume" data, rw, p]
+}
+
+function table(data,	w, i)
+{
+	printf "%-24s | %19s | %19s %6s | %19s %6s | %21s\n", data == "" ? "by copy" : "by loan", "bare limit", "cached", \
+		"ratio", "volumed + cached", "ratio", "mean latency, ns"
 	printf "%-5s %4s %5s %7s | %19s | %19s %6s | %19s %6s | %6s %6s %7s\n", "", "bs", "depth", \
 		"threads", spread_name, spread_name, "", spread_name, "", "limit", "cached", "volume"
 	for (w = 1; w <= 2; w++)
-		for (i = 1; i <= nr_sizes; i++)
-			for (h = 1; h <= nr_threads; h++)
-				for (j = 1; j <= nr_depths; j++)
-					line(rws[w], size[i], depth[j], thread[h])
+		for (i = 1; i <= nr; i++)
+			line(rws[w], point[i], data)
+	print ""
 }
 
-function parts(	j, k)
+# ---- what was wanted ----
+
+function at_least(what, is, bar)
 {
-	for (j = 1; j <= nr_depths; j++) {
-		k = SUBSEP "read4k," depth[j] ",1"
-		printf "The limit in parts, 4k, depth %2d, one thread: lanes alone %dk, with a lookup %dk, " \
-			"with one memcpy %dk\n", depth[j], iops["echo" k] / 1000, iops["lookup" k] / 1000, \
-			iops["limit" k] / 1000
+	wanted(what ": at least " bar, sprintf("%.2f", is), is >= bar)
+}
+
+function copy_bars(rw,	deep, one, got)
+{
+	deep = "4k 16 1"
+	one = "4k 1 1"
+	at_least("4k " rw " by copy, depth 16, through cached, to the bare limit", to_limit("cached", rw, deep, ""), 0.85)
+	at_least("4k " rw " by copy, depth 16, volumed in the path, to that without", \
+		iops["volume", rw, deep] / iops["cached", rw, deep], 0.8)
+	got = mean["cached", rw, one] / mean["limit", rw, one]
+	wanted("4k " rw " by copy, depth 1: latency less than 1.3 of the bare limit's", sprintf("%.2f", got), got < 1.3)
+	got = iops["volume", rw, deep]
+	wanted("4k " rw " by copy, depth 16, through volumed and cached: half of the bare limit or 1.0 M/s", sprintf("%.2f M/s", got / 1e6), \
+		got >= goal || got >= iops["limit", rw, deep] / 2)
+}
+
+function size_bars(rw,	i, n)
+{
+	for (i = 1; i <= nr; i++) {
+		split(point[i], n, " ")
+		if (n[1] != "4k" && n[2] == 16 && n[3] == 1)
+			at_least(n[1] " " rw " by copy, depth 16, through cached, to the bandwidth of memory by copy", \
+				iops["cached", rw, point[i]] / iops["memory", rw, point[i]], 0.9)
 	}
 }
 
-function verdict(	w, s, who, half, need, got, k)
+function loan_bars(rw,	deep, one, got)
 {
-	split("cached volume", who, " ")
-	for (w = 1; w <= 2; w++)
-		for (s = 1; s <= 2; s++) {
-			k = SUBSEP rws[w] "4k,16,1"
-			half = iops["limit" k] / 2
-			need = (half < goal) ? half : goal
-			got = iops[who[s] k]
-			printf "4k %s, depth 16, by copy, through %s: %d IOPS, wanted %d (%s): %s\n", rws[w], \
-				(who[s] == "volume" ? "volumed and cached" : "cached"), got, need, \
-				(half < goal ? "half of the bare limit" : "1.0 M/s"), \
-				(got >= need ? "met" : "NOT MET")
-		}
+	deep = "4k 16 1"
+	one = "4k 1 1"
+	if (!(("cachedloan", rw, deep) in iops)) {
+		wanted("4k " rw " by loan, depth 16, through cached, to the bare limit: at least 0.6", "not there", 0)
+		return
+	}
+	at_least("4k " rw " by loan, depth 16, through cached, to the bare limit", to_limit("cached", rw, deep, "loan"), 0.6)
+	got = iops["cachedloan", rw, deep] / iops["cached", rw, deep]
+	wanted("4k " rw " by loan, depth 16, through cached: more than 3 times the rate by copy", sprintf("%.2f", got), got > 3)
+	at_least("4k " rw " by loan, depth 16, volumed in the path, to that without", \
+		iops["volumeloan", rw, deep] / iops["cachedloan", rw, deep], 0.8)
+	got = mean["cachedloan", rw, one] / mean["limitloan", rw, one]
+	wanted("4k " rw " by loan, depth 1: latency less than 2 of the bare limit's", sprintf("%.2f", got), got < 2)
 }
 
 # Other work on the machine shows as spread of the bare limit.
@@ -94,10 +128,13 @@ function trust()
 }
 
 END {
-	table()
-	print ""
-	parts()
-	print ""
-	verdict()
+	table("")
+	if (("cachedloan", "read", point[1]) in iops)
+		table("loan")
+	for (w = 1; w <= 2; w++) {
+		copy_bars(rws[w])
+		size_bars(rws[w])
+		loan_bars(rws[w])
+	}
 	trust()
 }

@@ -1,39 +1,51 @@
 #!/bin/bash
-# hits.sh - what a hit of 4 KiB to 64 KiB costs.
+# hits.sh - what a hit of 4 KiB to 64 KiB costs, by copy and by loan.
 #
-# Usage: bench/hits.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one run), BENCH_SET (size of the set;
+# Usage: bench/hits.sh [--quick | --full]
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.3, of one run), BENCH_SET (size of the set;
 #   else 2G, or what a quarter of the free memory allows)
 #
-# Three systems do the same I/O at random over the same set, by copy, everything in RAM:
+# These systems do the same I/O at random over the same set, everything in RAM:
+#   memory   bench-limit without requests: one core copies blocks (bench/limits/limit_alone.c)
 #   limit    bench-limit: lanes, a lookup, one memcpy() a page; no cache (bench/limits/limit.c)
 #   cached   xbench -> cached, with memd below it, in one process and one reactor
 #   volume   xbench -> volumed -> cached -> memd, in one process and one reactor
+# and limitloan, cachedloan and volumeloan do it by loan: of a read the client gets the pages where they are, a write gives its pages
+# away. Where peers lend nothing, these are left out, and the report says so.
 # The server has the first CPU that is there, the clients have the others. `threads` are clients: each
-# has a port of its own and `depth` I/Os in flight. The set is written once in sequence before it is
-# measured; watermark and age of dirty data are set so that nothing is flushed meanwhile.
+# has a port of its own and `depth` I/Os in flight. Both stacks stand from the beginning to the end, with the set written once
+# in sequence before it is measured, and with watermark and age of dirty data set so that nothing is flushed meanwhile.
 #
-# One round measures every point once on every system, on a stack made for it; points are medians of
-# the rounds, with the lowest and the highest beside them. What xbench and bench-limit say is kept as
-# JSON in $BUILD/bench/hits/raw, one file a run: SYSTEM-RW-BS-DEPTH-THREADS.ROUND.json. From these alone
-# runs.tsv, results.tsv, report.txt and the plots are made.
+# One round measures every point once: all systems one right after the other, so that what the machine does meanwhile is the
+# same to all. Points are medians of the rounds, with the lowest and the highest beside them. The points are those that the bars are
+# about and a line through them by depth, by size and by clients; with --full all of 4, 16 and 64 KiB, 1 to 64 in
+# flight, one and two clients: half an hour.
+#
+# What xbench and bench-limit say is kept as JSON in $BUILD/bench/hits/raw, one file a run:
+# SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. From these alone runs.tsv, results.tsv, report.txt and the plots are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
+has_full=1
 bench_options "$@"
-seconds=${BENCH_SECONDS:-1}
-sizes=(4k 16k 64k)
-depths=(1 4 16)
-threads=(1 2)
+seconds=${BENCH_SECONDS:-0.3}
+# BS DEPTH THREADS
+points=("4k 1 1" "4k 4 1" "4k 16 1" "4k 64 1" "4k 16 2" "16k 16 1" "64k 16 1")
 goal=1000000
-
 if [ -n "$quick" ]; then
-	runs=${BENCH_RUNS:-3}
-	seconds=${BENCH_SECONDS:-0.3}
-	sizes=(4k)
-	depths=(1 16)
-	threads=(1)
+	runs=${BENCH_RUNS:-1}
+	seconds=${BENCH_SECONDS:-0.05}
+	points=("4k 1 1" "4k 16 1" "64k 16 1")
+elif [ -n "$full" ]; then
+	points=()
+	for bs in 4k 16k 64k; do
+		for depth in 1 4 16 64; do
+			points+=("$bs $depth 1" "$bs $depth 2")
+		done
+	done
 fi
+systems=(cached volume)
+datas=(copy loan)
 
 # ---- the machine ----
 
@@ -41,8 +53,9 @@ choose_set()
 {
 	local free fit
 	free=$(free_mib)
-	fit=$((free / 4 / 256 * 256))
+	fit=$((free / 5 / 256 * 256))
 	set_mib=$((fit < 2048 ? fit : 2048))
+	[ -z "$quick" ] || set_mib=128
 	if [[ ${BENCH_SET:-} =~ ^([1-9][0-9]{0,5})([mMgG])$ ]]; then
 		case ${BASH_REMATCH[2]} in
 		[gG]) set_mib=$((BASH_REMATCH[1] * 1024)) ;;
@@ -59,17 +72,22 @@ choose_set()
 # point SYSTEM RW BS DEPTH THREADS ROUND: the name of its raw file
 point()
 {
-	echo "$raw/$1-$2-$3-$4-$5.$6.json"
+	echo "$raw/$1-$2-$3-$4-$5-run.$6.json"
 }
 
 limit_run()	# MODE SYSTEM RW BS DEPTH THREADS ROUND
 {
 	local mode=$1
 	shift
-	bench-limit --mode="$mode" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" \
-		--size="${set_mib}M" --runtime="$run_time" --randseed="$6" \
+	bench-limit --mode="$mode" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" --size="${set_mib}M" \
+		--set="$set_file" --runtime="$run_time" --ramp_time=20ms --randseed="$6" \
 		--cpus="$server_cpu,$client_cpus" --output-format=json >"$(point "$@")" 2>>"$log" ||
 		fail "bench-limit --mode=$mode failed"
+}
+
+segment_of()	# SYSTEM
+{
+	echo "$XSEG_SEGMENT-$1"
 }
 
 # load SYSTEM ARGUMENT...: xbench on the clients' CPUs
@@ -77,43 +95,46 @@ load()
 {
 	local to=(--target=cached --objects=$((set_mib / 4)) --object_size=4M)
 	[ "$1" = cached ] || to=(--volume=bench)
+	to+=(-s "$(segment_of "$1")")
 	shift
-	xbench "${to[@]}" --size="${set_mib}M" --cpus="$client_cpus" --output-format=json "$@" \
-		2>>"$log" || fail "xbench ${to[*]} $* failed"
+	xbench "${to[@]}" --size="${set_mib}M" --cpus="$client_cpus" --output-format=json "$@" 2>>"$log"
 }
 
-stack_run()	# SYSTEM RW BS DEPTH THREADS ROUND
+stack_run()	# STACK DATA SYSTEM RW BS DEPTH THREADS ROUND
 {
-	load "$1" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" --runtime="$run_time" \
-		--ramp_time=50ms --randseed="$6" --output="$(point "$@")"
+	local stack=$1 data=$2
+	shift 2
+	load "$stack" --data="$data" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" --runtime="$run_time" \
+		--ramp_time=20ms --randseed="$6" --output="$(point "$@")" || fail "xbench failed: $stack $data $*"
 }
 
-# each FUNCTION ARGUMENT... -- ROUND: with every point
-each()
+# suffix DATA: of the names of systems
+suffix()
 {
-	local front=() rw bs depth nr
-	while [ "$1" != -- ]; do
-		front+=("$1")
-		shift
-	done
-	for rw in read write; do
-		for bs in "${sizes[@]}"; do
-			for depth in "${depths[@]}"; do
-				for nr in "${threads[@]}"; do
-					"${front[@]}" "$rw" "$bs" "$depth" "$nr" "$2"
-				done
-			done
+	[ "$1" = copy ] || echo "$1"
+}
+
+# all_systems RW BS DEPTH THREADS ROUND: one after the other
+all_systems()
+{
+	local data system
+	[ "$2" = 4k ] || [ "$4" != 1 ] || limit_run memcpy memory "$@"
+	for data in "${datas[@]}"; do
+		limit_run "$data" "limit$(suffix "$data")" "$@"
+		for system in "${systems[@]}"; do
+			stack_run "$system" "$data" "$system$(suffix "$data")" "$@"
 		done
 	done
 }
 
-limit_round()	# ROUND
+round()	# ROUND
 {
-	local depth
-	each limit_run copy limit -- "$1"
-	for depth in "${depths[@]}"; do
-		limit_run echo echo read 4k "$depth" 1 "$1"
-		limit_run loan lookup read 4k "$depth" 1 "$1"
+	local rw at
+	for rw in read write; do
+		for at in "${points[@]}"; do
+			# shellcheck disable=SC2086 # words
+			all_systems $rw $at "$1"
+		done
 	done
 }
 
@@ -127,7 +148,7 @@ write_stack()	# SYSTEM
 		# Everything is in one reactor on CPU $server_cpu.
 		# The cache holds the whole set and flushes nothing by itself.
 		[segment]
-		name = $XSEG_SEGMENT
+		name = $(segment_of "$1")
 		memory = $((set_mib + set_mib / 3 + 512))M
 
 		[peer memd]
@@ -151,28 +172,33 @@ write_stack()	# SYSTEM
 stack_up()	# SYSTEM
 {
 	write_stack "$1" >"$out/$1.conf"
-	quietly xseg up "$out/$1.conf"
-	[ "$1" = cached ] || quietly xseg volume create bench --size "${set_mib}M"
-	load "$1" --rw=write --bs=1M --iodepth=4 >/dev/null
+	also_at_the_end end_segment "$(segment_of "$1")"
+	quietly xseg -s "$(segment_of "$1")" up "$out/$1.conf"
+	[ "$1" = cached ] || quietly xseg -s "$(segment_of "$1")" volume create bench --size "${set_mib}M"
+	load "$1" --rw=write --bs=1M --iodepth=4 >/dev/null || fail "the set cannot be written"
+}
+
+# Whether peers lend pages is asked by doing it once.
+choose_datas()
+{
+	load cached --data=loan --rw=randread --number_ios=1 >/dev/null && return
+	datas=(copy)
+	echo "left out: loan; the peers of this build lend no pages" | tee "$out/left_out.txt"
 }
 
 # What did not hit or was flushed between two looks makes the figures another thing than hits.
-counters()
+counters()	# SYSTEM
 {
-	xseg --json cache status cached 2>>"$log" |
-		jq -r '"\(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"'
+	xseg -s "$(segment_of "$1")" --json cache status cached 2>>"$log" |
+		jq -r '"\(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"' || fail "cached shows no counters"
 }
 
-stack_round()	# SYSTEM ROUND
+note_counters()	# WHEN
 {
-	local before after
-	stack_up "$1"
-	read -r -a before < <(counters) || fail "cached shows no counters"
-	each stack_run "$1" -- "$2"
-	read -r -a after < <(counters) || fail "cached shows no counters"
-	echo "$1 $((after[0] - before[0])) $((after[1] - before[1])) $((after[2] - before[2]))" \
-		>>"$out/hits.txt"
-	quietly xseg down --force
+	local system
+	for system in "${systems[@]}"; do
+		echo "$system $1 $(counters "$system")" >>"$out/hits.txt"
+	done
 }
 
 # ---- what came out ----
@@ -182,9 +208,9 @@ stack_round()	# SYSTEM ROUND
 collect()
 {
 	local file name
-	for file in "$raw"/*.json; do
+	for file in "$raw"/*-run.*.json; do
 		name=$(basename "$file" .json)
-		name=${name%.*}
+		name=${name%-run.*}
 		jq -r --arg name "${name//-/ }" '
 			($name | split(" ")) as $n |
 			[.jobs[] | .[$n[1]] + {error}] as $j |
@@ -202,42 +228,45 @@ collect()
 
 hits()
 {
-	awk '{ all[$1] += $2; miss[$1] += $3; flushed[$1] += $4 }
-	END {
-		for (s in all)
-			printf "%s: of %.0f requests %d were no hits; %d bytes were flushed meanwhile\n", s,
-				all[s], miss[s], flushed[s]
+	awk '$2 == "before" { all[$1] = $3; miss[$1] = $4; flushed[$1] = $5 }
+	$2 == "after" {
+		printf "%s: of %.0f requests %d were no hits; %d bytes were flushed meanwhile\n", $1, $3 - all[$1],
+			$4 - miss[$1], $5 - flushed[$1]
 	}' "$out/hits.txt" | sort
 }
 
 report()
 {
-	echo "xseg benchmarks of $(date '+%Y-%m-%d %H:%M'): hits by copy, at random over $set_mib MiB," \
-		"$runs runs of $seconds s each."
+	echo "xseg benchmarks of $(date '+%Y-%m-%d %H:%M'): hits at random over $set_mib MiB, $runs runs of $seconds s each."
 	machine
 	echo "IOPS are medians; low-high are the slowest and the fastest run in percent of the median;" \
 		"ratios are to the bare limit."
-	echo
-	awk -v sizes="${sizes[*]}" -v depths="${depths[*]}" -v threads="${threads[*]}" -v goal="$goal" \
-		-v load="$load_before" -f bench/hits.awk "$out/results.tsv"
+	[ ! -e "$out/left_out.txt" ] || cat "$out/left_out.txt"
 	hits
+	echo
+	awk -v goal="$goal" -v load="$load_before" -f bench/lib.awk -f bench/hits.awk \
+		"$out/results.tsv"
 }
 
 choose_time
 choose_set
 bench_begin hits xseg xseg-host xbench bench-limit
-points=$((2 * ${#sizes[@]} * ${#depths[@]} * ${#threads[@]}))
-minutes=$(awk -v n="$points" -v s="$seconds" -v r="$runs" \
-	'BEGIN { printf "%d", r * (n * 3 * (s + 0.4) + 20) / 60 + 1 }')
-echo "bench: $points points on 3 systems, $runs rounds of $run_time each: about $minutes minutes"
-for round in $(seq "$runs"); do
-	echo "round $round of $runs: the bare limit ..."
-	limit_round "$round"
-	echo "round $round of $runs: through cached ..."
-	stack_round cached "$round"
-	echo "round $round of $runs: through volumed and cached ..."
-	stack_round volume "$round"
+set_file=/dev/shm/$XSEG_SEGMENT.set
+also_at_the_end rm -f "$set_file"
+for system in "${systems[@]}"; do
+	stack_up "$system"
 done
+choose_datas
+nr_points=$((2 * ${#points[@]}))
+minutes=$(awk -v n="$nr_points" -v d="${#datas[@]}" -v s="$seconds" -v r="$runs" \
+	'BEGIN { printf "%d", r * n * d * 3 * (s + 0.2) / 60 + 1 }')
+echo "bench: $nr_points points, $runs rounds of $run_time a run: about $minutes minutes"
+note_counters before
+for round in $(seq "$runs"); do
+	echo "round $round of $runs ..."
+	round "$round"
+done
+note_counters after
 collect >"$out/runs.tsv"
 awk -f bench/lib.awk -f bench/hits_medians.awk "$out/runs.tsv" >"$out/results.tsv"
 bench_end hits.gp iops.png bandwidth.png

@@ -4,7 +4,7 @@
 #	# hits.sh - what is measured; this comment, up to `set -u`, is the text of --help
 #	set -u
 #	. "$(dirname "$0")/lib.sh"
-#	bench_options "$@"	# sets $quick, $runs
+#	bench_options "$@"	# sets $quick, $full, $runs
 #	bench_begin hits xseg xseg-host xbench
 #	...			# JSON files in $raw, and from them runs.tsv and results.tsv in $out
 #	bench_end hits.gp iops.png
@@ -40,12 +40,15 @@ usage()	# TEXT...
 	exit 2
 }
 
-# bench_options [--quick]: reads the command line, and how many rounds there are
+# bench_options [--quick | --full]: reads the command line, and how many rounds there are; --full is there where the script says
+# has_full=1 before
 bench_options()
 {
 	quick=
+	full=
 	case ${1:-} in
 	--quick) quick=1 ;;
+	--full) [ -n "${has_full:-}" ] && full=1 || usage "this one has no form --full" ;;
 	'') ;;
 	-h | --help)
 		sed -n '2,/^set -u/s/^# \{0,1\}//p' "$script"
