@@ -2,7 +2,7 @@
 # hits.sh - what a hit of 4 KiB to 64 KiB costs, by copy and by loan.
 #
 # Usage: bench/hits.sh [--quick | --full]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.3, of one run), BENCH_SET (size of the set;
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_SET (size of the set;
 #   else 2G, or what a quarter of the free memory allows)
 #
 # These systems do the same I/O at random over the same set, everything in RAM:
@@ -28,7 +28,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 has_full=1
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.3}
+seconds=${BENCH_SECONDS:-0.2}
 # BS DEPTH THREADS
 points=("4k 1 1" "4k 4 1" "4k 16 1" "4k 64 1" "4k 16 2" "16k 16 1" "64k 16 1")
 goal=1000000

@@ -3,7 +3,7 @@
 # depth and threads, against the store alone.
 #
 # Usage: bench/literature.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.1, of one run)
 #
 # A set of 128 MiB, at random, blocks of 4, 16 and 64 KiB, 4, 8 and 16 in flight, two threads each with a port of its own, over
 # memd with the manners of a disk (1 ms, 8000 IOPS, 400 MB/s), and over filed on the disk that holds BUILD:
@@ -22,7 +22,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.15}
+seconds=${BENCH_SECONDS:-0.1}
 set_mib=128
 sizes=(4k 16k 64k)
 depths=(4 8 16)

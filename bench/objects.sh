@@ -1,11 +1,11 @@
 #!/bin/bash
 # objects.sh - what many small objects cost against few large ones, over the same set of pages, cold and warm.
 #
-# Usage: bench/objects.sh [--quick]
+# Usage: bench/objects.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.5, of one run)
 #
-# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4 MiB, and of 32, 16, 8
-# and 4 KiB: of 4 GiB these are 1 K, 128 K, 256 K, 512 K and 1 M. Blocks of 4 KiB at random, by copy, with 16 in flight:
+# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4 MiB, of 32 KiB and of
+# 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M; with --full also 256 K and 512 K. Blocks of 4 KiB at random, by copy, with 16 in flight:
 #   cold       reads of the first quarter of the set while the cache is empty: all but those that come twice are loaded, and
 #              each of a new object makes an entry; memd has no delay
 #   coldwrite  writes of the second quarter, the same
@@ -21,6 +21,7 @@
 set -u
 
 . "$(dirname "$0")/lib.sh"
+has_full=1
 bench_options "$@"
 seconds=${BENCH_SECONDS:-0.5}
 set_mib=4096
@@ -29,7 +30,8 @@ if [ -n "$quick" ]; then
 	seconds=${BENCH_SECONDS:-0.3}
 	set_mib=128
 fi
-object_kibs=(4096 32 16 8 4)
+object_kibs=(4096 32 4)
+[ -z "$full" ] || object_kibs=(4096 32 16 8 4)
 
 # ---- one run ----
 
@@ -128,8 +130,8 @@ report()
 choose_time
 choose_set
 bench_begin objects xseg xseg-host xbench
-minutes=$(awk -v r="$runs" -v s="$seconds" -v m="$set_mib" \
-	'BEGIN { printf "%d", r * 5 * (3 * s + m / 400 + 2) / 60 + 1 }')
+minutes=$(awk -v n="${#object_kibs[@]}" -v r="$runs" -v s="$seconds" -v m="$set_mib" \
+	'BEGIN { printf "%d", r * n * (3 * s + m / 400 + 2) / 60 + 1 }')
 echo "bench: 5 points on ${#object_kibs[@]} cuts of $set_mib MiB, $runs rounds: about $minutes minutes"
 for round in $(seq "$runs"); do
 	for kib in $(in_turn "$round" "${object_kibs[@]}"); do

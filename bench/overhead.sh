@@ -2,7 +2,7 @@
 # overhead.sh - what a cache costs that hits nothing, against the store alone.
 #
 # Usage: bench/overhead.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (3, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one run)
 #
 # 4 KiB at random over a set 128 times the cache (32 times with --quick), over memd with a latency of 1 ms, with 16 and
 # with 1 in flight: reads, which are all loaded, and writes, which all go to the store, for the cache is write-through.
@@ -16,7 +16,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-3}
+seconds=${BENCH_SECONDS:-1}
 cache_mib=8
 times=128
 if [ -n "$quick" ]; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # ratio.sh - what the cache hits, against an exact LRU of the same size that is fed with the same reads.
 #
-# Usage: bench/ratio.sh [--quick]
+# Usage: bench/ratio.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5)
 #
 # Loads, all reads of a set eight times the cache, of a volume over memd without delays:
@@ -9,7 +9,7 @@
 #   zipf      the same with the popularity zipf:1.0
 #   scan      the same as zipf at a fixed rate, beside a second process which reads as many bytes a second in
 #             sequence, 64 KiB at a time, of another part of the volume, eight times the cache too
-# A round runs each load on a stack of its own in two halves of the same length. Both halves write the trace of what
+# A round runs each load on a stack of its own in two halves of 200,000 reads each (--full: 400,000). Both halves write the trace of what
 # they read (--write_iolog), and bench-lru replays it; only the second half counts, for cached by the difference of its
 # counters. A hit is a request all of whose blocks were there.
 #
@@ -22,13 +22,16 @@
 set -u
 
 . "$(dirname "$0")/lib.sh"
+has_full=1
 bench_options "$@"
 cache_mib=64
-nr_ios=400000
+nr_ios=200000
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
 	cache_mib=8
 	nr_ios=40000
+elif [ -n "$full" ]; then
+	nr_ios=400000
 fi
 set_mib=$((8 * cache_mib))
 rate=40000

@@ -2,7 +2,7 @@
 # rivals.sh - what Debian has, under the same load: 4 KiB at random, one CPU for clients and one for a server.
 #
 # Usage: bench/rivals.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.3, of one run), BENCH_RIVALS (only these systems)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_RIVALS (only these systems)
 #
 # ram: a set of 256 MiB that is in memory, with 1 and with 16 in flight, read and written by
 #   cached        xbench -> cached, memd below, in one reactor; by copy
@@ -30,7 +30,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.3}
+seconds=${BENCH_SECONDS:-0.2}
 set_mib=256
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}

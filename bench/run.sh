@@ -1,33 +1,47 @@
 #!/bin/bash
-# run.sh - every benchmark, one after the other (`make bench`).
+# run.sh - every benchmark, one after the other, and what was wanted of each (`make bench`).
 #
-# Usage: bench/run.sh [--quick]
+# Usage: bench/run.sh [--quick] [NAME...]
 # Environment: BUILD (build); BENCH_RUNS and others are those of the single scripts, see their --help
 #
-# Each benchmark is a script that can be run alone, and has its results in $BUILD/bench/NAME. This one
-# collects their reports in $BUILD/bench/report.txt. A bar that is not met is no failure.
+# Each benchmark is a script that can be run alone, and has its results in $BUILD/bench/NAME. Without names all are run, in
+# about 20 minutes on two cores. This one collects their reports in $BUILD/bench/report.txt, and in the end prints one table
+# of all bars, each with what came out and whether it was met, which is in $BUILD/bench/ratios.txt too. A bar that is not
+# met is no failure.
 # Exit codes: 0, or 1 when a benchmark could not be run to its end.
 set -u
 
-benchmarks=(hits sustained ratio overhead switches objects)
+benchmarks=(limits hits reactors sustained ratio overhead switches objects literature scale rivals)
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 out=${BENCH_OUT:-$BUILD/bench}
 report=$out/report.txt
+ratios=$out/ratios.txt
 running=
 failed=()
+args=()
 
 case ${1:-} in
-'' | --quick) ;;
+--quick)
+	args=(--quick)
+	shift
+	;;
 -h | --help)
 	sed -n '2,/^set -u/s/^# \{0,1\}//p' bench/run.sh
 	exit 0
 	;;
-*)
+-*)
 	echo "bench: unknown option $1; there is only --quick" >&2
 	exit 2
 	;;
 esac
+for name; do
+	[[ " ${benchmarks[*]} " == *" $name "* ]] || {
+		echo "bench: there is no benchmark $name; there are ${benchmarks[*]}" >&2
+		exit 2
+	}
+done
+[ $# = 0 ] || benchmarks=("$@")
 
 # A benchmark that runs in the background is ended by us, whatever signal we got.
 interrupted()	# CODE
@@ -42,9 +56,11 @@ trap 'interrupted 143' TERM
 
 mkdir -p "$out" || exit 1
 : >"$report"
+started=$SECONDS
 for name in "${benchmarks[@]}"; do
 	printf '\n==== %s ====\n' "$name"
-	"bench/$name.sh" "$@" &
+	before=$SECONDS
+	"bench/$name.sh" "${args[@]}" &
 	running=$!
 	if wait "$running"; then
 		{ printf '==== %s ====\n' "$name"; cat "$out/$name/report.txt"; echo; } >>"$report"
@@ -52,8 +68,11 @@ for name in "${benchmarks[@]}"; do
 		failed+=("$name")
 	fi
 	running=
+	echo "$name: $((SECONDS - before)) s"
 done
-echo "all reports: $report"
+printf '\n==== what was wanted ====\n'
+awk -f bench/run.awk "$report" | tee "$ratios"
+echo "all of it took $(((SECONDS - started + 59) / 60)) minutes; all reports: $report"
 if [ ${#failed[@]} -gt 0 ]; then
 	echo "bench: not run to the end: ${failed[*]}; see above, and $out/NAME/log" >&2
 	exit 1

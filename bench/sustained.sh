@@ -1,10 +1,10 @@
 #!/bin/bash
 # sustained.sh - writes that do not end: a cache over a store against the store alone, in every part of the run.
 #
-# Usage: bench/sustained.sh [--quick]
+# Usage: bench/sustained.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5)
 #
-# A set of twice the cache is written three times over, in blocks of 4 KiB with 16 in flight. Stores are memd with a
+# A set of 64 MiB, twice the cache, is written three times over (--full: 128 MiB), in blocks of 4 KiB with 16 in flight. Stores are memd with a
 # latency of 1 ms and 8000 IOPS, and filed on the disk that holds BUILD. Patterns:
 #   random    at random over the set, one client
 #   streams   four clients, each in sequence through its quarter: all neighbours can be merged
@@ -26,8 +26,9 @@
 set -u
 
 . "$(dirname "$0")/lib.sh"
+has_full=1
 bench_options "$@"
-cache_mib=64
+cache_mib=32
 passes=3
 sample=10ms
 if [ -n "$quick" ]; then
@@ -35,6 +36,8 @@ if [ -n "$quick" ]; then
 	cache_mib=8
 	passes=1
 	sample=2ms
+elif [ -n "$full" ]; then
+	cache_mib=64
 fi
 set_mib=$((2 * cache_mib))
 nr_objects=32

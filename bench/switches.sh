@@ -2,10 +2,10 @@
 # switches.sh - the policy is switched ten times a second under verified load: is there ever a pause?
 #
 # Usage: bench/switches.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (12, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (6, of one run)
 #
 # Reads and writes through volumed and cached over memd with a latency of 1 ms, over a volume three times the cache, all of
-# it verified, while the four policies of the cache follow each other, one every 100 ms. With the defaults a minute of each load:
+# it verified, while the four policies of the cache follow each other, one every 100 ms. With the defaults half a minute of each load:
 #   small   blocks of 4 KiB at random, 16 in flight
 #   mixed   512 bytes to 64 KiB on sectors, with discards, write-zeroes and FLUSHes, two clients with 8 in flight each
 # Each round runs both, each on a stack of its own. The peers are in one reactor, the clients on the other CPUs.
@@ -20,7 +20,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-12}
+seconds=${BENCH_SECONDS:-6}
 cache_mib=32
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
