@@ -111,8 +111,10 @@ static int open_clients(struct rig *g, struct xseg_error *err)
 
 	g->free = calloc(total, sizeof(struct xreq *));
 	g->page = calloc(xseg_pages_round(total), sizeof(*g->page));
-	if (!g->free || !g->page)
-		return xseg_fail(err, -ENOMEM, "no memory");
+	if (!g->free || !g->page) {
+		xseg_fail(err, -ENOMEM, "no memory");
+		return -ENOMEM;
+	}
 	rc = xseg_peer_open(g->seg, &params, &g->clients, err);
 	if (!rc && xseg_pages_take(g->clients, total, g->page))
 		rc = xseg_fail(err, -ENOMEM, "no pages for the clients");
@@ -365,9 +367,7 @@ int main(int argc, char **argv)
 		cli_print_options(stdout, scale_opts);
 		return 0;
 	}
-	if (rc >= 0)
-		rc = open_rig(&g, &err);
-	if (rc < 0) {
+	if (rc < 0 || open_rig(&g, &err)) {
 		fprintf(stderr, "bench-scale: %s\n", err.text);
 		return 1;
 	}
