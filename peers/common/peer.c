@@ -106,7 +106,7 @@ static int find_route(struct peer *p, struct xseg_error *err)
 	uint32_t lower;
 	int rc;
 
-	if (!p->cls->sends || !p->downstream_name[0] || xseg_route(p->xp, NULL) != XSEG_NONE)
+	if (!p->cls->sends || !p->downstream_name[0] || peer_box(p)->off_path || xseg_route(p->xp, NULL) != XSEG_NONE)
 		return 0;
 	lower = xseg_peer_find(p->seg, p->downstream_name);
 	if (lower == XSEG_NONE)
@@ -121,6 +121,15 @@ static int find_route(struct peer *p, struct xseg_error *err)
 			 rc == -EBUSY ? "a cache has that to itself" : strerror(-rc));
 }
 
+/* It had a route, and was unplugged, and died before it was plugged again. One that was stopped in order begins where it is told to. */
+static bool died_off_path(struct xseg *seg, const char *name)
+{
+	struct xseg_peer_info info;
+
+	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) && info.state == XSEG_PEER_DEAD &&
+	       info.downstream == XSEG_NONE && info.epoch != 0;
+}
+
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 {
 	struct xseg_peer_params params = { .name = p->name,
@@ -131,6 +140,7 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	int rc;
 
 	p->seg = seg;
+	peer_box(p)->off_path = died_off_path(seg, p->name);
 	if (p->cls->nr_requests)
 		params.nr_requests = p->cls->nr_requests(p);
 	rc = xseg_peer_open(seg, &params, &p->xp, err);

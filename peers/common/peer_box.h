@@ -45,6 +45,7 @@ struct peer_box {
 	/* gate.h: port 0's thread writes these */
 	_Atomic uint32_t gate;			/* counts changes, with GATE_* below */
 	_Atomic uint64_t called;		/* xseg_peer_called() as of its last round; read by reactors before they sleep */
+	bool off_path;				/* its predecessor died off the path: it waits there to be plugged again */
 	bool turning, held;			/* it is asked to hold what it sends; and has said that it does */
 	uint64_t since_ns, scan_ns, mind_ns;	/* since when; when to look again at what is below, and at who asked */
 	void *scratch;				/* a struct of the kind's size: options on trial */

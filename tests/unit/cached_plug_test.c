@@ -395,6 +395,22 @@ static void a_successor_off_the_path_stays_there_and_is_empty(void **state)
 	crig_expect_data("a", 0, B(4), 2);
 }
 
+/* Where it would send to is sent to by nobody just now: another cache stands there that was unplugged, too, or the like. */
+static void a_successor_off_the_path_takes_no_route_that_is_free(void **state)
+{
+	(void)state;
+	up("");
+	leave();
+	assert_int_equal(xseg_route_set(crig.seg, u, XSEG_NONE), 0);
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	crig_settle();
+	assert_int_equal(route(c), XSEG_NONE);
+	assert_int_equal(xseg_route_set(crig.seg, u, s), 0);
+	is_off_the_path();
+	enter();
+}
+
 /* As a route that was changed by hand: others may have written to the store. */
 static void go_on_without_it(void)
 {
@@ -458,6 +474,7 @@ int main(void)
 		T(entering_is_taken_back),
 		T(a_successor_goes_on_leaving),
 		T(a_successor_off_the_path_stays_there_and_is_empty),
+		T(a_successor_off_the_path_takes_no_route_that_is_free),
 		T(clean_data_of_another_epoch_is_dropped),
 		T(dirty_data_of_another_epoch_refuses),
 	};
