@@ -21,6 +21,7 @@
 #define XSEG_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "xseg/xseg.h"
@@ -126,7 +127,9 @@ struct xs_page {
 	_Atomic uint32_t lent;
 };
 
-/* A request. The first two cache lines are all that a 4 KiB I/O touches here, but for the name. */
+#define XS_TARGET_HEAD 40
+
+/* A request. The first two cache lines are all that a 4 KiB I/O of an object with a short name hands from one CPU to another. */
 struct xs_req {
 	_Alignas(64) _Atomic uint64_t place;	/* place_word(): see request.c */
 	/* the origin's: not changed after submission */
@@ -151,14 +154,17 @@ struct xs_req {
 	/* An offer that found no lane: ask_word(), the port that it is made to, and the sequence of the place while it is good. Its
 	 * sender, after all else; never cleared, as the sequence tells */
 	_Atomic uint64_t ask;
+	char target[XS_TARGET_HEAD];		/* the object's name; the rest of a long one is in target_rest */
+	struct xs_page page[XSEG_REQ_PAGES];
+	char target_rest[XSEG_TARGET_MAX - XS_TARGET_HEAD];
 	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
 	 * successor finds them, and those of children that were answered, whether the splitter had taken the answer or not.
 	 * Of a request that is not split they are notes, which its holder stores for a successor of its own.
 	 * Zeroed by the origin at each submission. */
 	_Atomic uint64_t done[XSEG_DONE_WORDS];
-	struct xs_page page[XSEG_REQ_PAGES];
-	char target[XSEG_TARGET_MAX];
 };
+
+_Static_assert(offsetof(struct xs_req, page) == 120, "the first page ends the second cache line");
 
 enum xs_extent_kind { XS_EXTENT_FREE, XS_EXTENT_ARENA, XS_EXTENT_PAGES };
 

@@ -100,11 +100,29 @@ static bool check_origin(struct xseg *seg, struct xreq *r)
 	return false;
 }
 
+/* If it changes meanwhile it is another name, with an end of its own. */
+static void target_in(const struct xs_req *sh, struct xreq *r)
+{
+	memcpy(r->target, sh->target, sizeof(sh->target));
+	if (memchr(r->target, '\0', sizeof(sh->target)))
+		return;
+	memcpy(r->target + sizeof(sh->target), sh->target_rest, sizeof(sh->target_rest));
+	r->target[XSEG_TARGET_MAX - 1] = '\0';
+}
+
+static void target_out(struct xs_req *sh, const struct xreq *r)
+{
+	size_t bytes = strlen(r->target) + 1, head = sizeof(sh->target);
+
+	memcpy(sh->target, r->target, bytes < head ? bytes : head);
+	if (bytes > head)
+		memcpy(sh->target_rest, r->target + head, bytes - head);
+}
+
 int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 {
 	const struct xs_req *sh = &seg->reqs[r->index];
 	uint32_t i, bad = 0;
-	size_t len;
 
 	r->op = XS_FETCH(sh->op);
 	r->flags = XS_FETCH(sh->flags);
@@ -133,10 +151,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	}
 	if (moves_data(r->op) && r->nr_pages < xseg_req_span(r->offset, r->size))
 		bad = 1;
-	/* if it changes in between it is another name, with an end of its own */
-	len = strnlen(sh->target, sizeof(r->target) - 1);
-	memcpy(r->target, sh->target, len);
-	r->target[len] = '\0';
+	target_in(sh, r);
 	return bad ? -EPROTO : 0;
 }
 
@@ -432,7 +447,7 @@ static void write_forward(struct xport *port, struct xreq *r)
 	sh->obj_offset = r->obj_offset;
 	sh->hash = r->hash;
 	atomic_store_explicit(&sh->via, (uint16_t)(port->index + 1), memory_order_relaxed);
-	memcpy(sh->target, r->target, strlen(r->target) + 1);
+	target_out(sh, r);
 }
 
 static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)

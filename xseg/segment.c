@@ -79,7 +79,7 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_req, offset), offsetof(struct xs_req, result), offsetof(struct xs_req, hash),
 		offsetof(struct xs_req, parent), offsetof(struct xs_req, via), offsetof(struct xs_req, done), offsetof(struct xs_req, page),
 		offsetof(struct xs_req, nr_lent), sizeof(struct xs_page),
-		offsetof(struct xs_req, target), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
+		offsetof(struct xs_req, target), offsetof(struct xs_req, target_rest), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
 		offsetof(struct xq, head), offsetof(struct xq, ring), XSEG_NR_OPS, XSEG_STATS_MAX,
 	};
 

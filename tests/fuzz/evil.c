@@ -105,6 +105,7 @@ void evil_scribble_request(struct evil *e)
 	struct xs_req *sh = &rig.seg->reqs[pick_request(e)];
 	uint8_t what = in_u8(&e->in);
 	uint64_t v = in_wild(&e->in);
+	char name[XSEG_TARGET_MAX];
 
 	switch (what % (e->anywhere ? 14 : 10)) {
 	case 0:
@@ -152,8 +153,10 @@ void evil_scribble_request(struct evil *e)
 		sh->obj_offset = v;
 		break;
 	default:
-		memset(sh->target, (int)v, XSEG_TARGET_MAX);
-		in_copy(&e->in, sh->target, XSEG_TARGET_MAX);
+		memset(name, (int)v, sizeof(name));
+		in_copy(&e->in, name, sizeof(name));
+		memcpy(sh->target, name, sizeof(sh->target));
+		memcpy(sh->target_rest, name + sizeof(sh->target), sizeof(sh->target_rest));
 	}
 }
 

@@ -74,12 +74,33 @@ static void good_requests_of_a_batch_with_bad_ones_are_received(void **state)
 	assert_int_equal(segrig_bad(seg), 4);
 }
 
+static void names_of_every_length_arrive_whatever_was_there_before(void **state)
+{
+	char name[XSEG_TARGET_MAX];
+
+	(void)state;
+	for (size_t len = XSEG_TARGET_MAX; len-- > 0;) {
+		struct xreq *r = xseg_req_alloc(c);
+
+		memset(name, 'a' + (int)(len % 26), len);
+		name[len] = '\0';
+		xseg_req_set_target(r, name, len);
+		r->op = XSEG_OP_INFO;
+		segrig_submit(c, r, to);
+		r = segrig_request(s);
+		assert_string_equal(r->target, name);
+		segrig_answer(s, r, 0);
+		xseg_req_free(c, segrig_reply(c));
+	}
+}
+
 static void a_name_without_an_end_is_cut(void **state)
 {
 	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, to);
 
 	(void)state;
-	memset(seg->reqs[r->index].target, 'n', XSEG_TARGET_MAX);
+	memset(seg->reqs[r->index].target, 'n', XS_TARGET_HEAD);
+	memset(seg->reqs[r->index].target_rest, 'n', XSEG_TARGET_MAX - XS_TARGET_HEAD);
 	r = segrig_request(s);
 	assert_int_equal(strlen(r->target), XSEG_TARGET_MAX - 1);
 	segrig_answer(s, r, 0);
@@ -214,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		P(a_request_with_any_wild_value_is_answered_eproto_and_counted),
 		P(good_requests_of_a_batch_with_bad_ones_are_received),
+		P(names_of_every_length_arrive_whatever_was_there_before),
 		P(a_name_without_an_end_is_cut),
 		P(ops_without_data_need_no_pages),
 		P(a_result_that_cannot_be_is_not_believed),
