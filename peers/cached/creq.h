@@ -37,7 +37,7 @@ struct creq {
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */
 	uint16_t volume;			/* record of its volume */
 	uint16_t first, nr;			/* buckets */
-	uint16_t nr_pages;			/* of page[] that it holds */
+	uint16_t nr_pages;			/* write: of page[] that it holds; read: that it is lent */
 	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
 	uint8_t edges_out;			/* write: edge loads in flight */
 	uint8_t turn;				/* enum turn: it may pass those who wait for pages; while it waits: what it will be */

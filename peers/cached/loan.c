@@ -146,10 +146,9 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
 
 void loan_bucket(struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w)
 {
-	if (slot_has_page(w))
+	if (slot_has_page(w) && !(w & SLOT_LENT))
 		slot_set_flag(ps->cache, o, b, SLOT_LENT);
 	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
-	count(ps, CC_LENT_BYTES, BUCKET_SIZE);
 }
 
 /* ---- limbo ---- */

@@ -47,7 +47,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 	uint32_t b = c->first + i, in, len;
 
 	if (!(w & SLOT_AHEAD)) {
-		if (!c->looked)		/* to get what one had to wait for is no second use */
+		if (!c->looked && !(w & SLOT_REF))	/* to get what one had to wait for is no second use */
 			slot_set_flag(ps->cache, o, b, SLOT_REF);
 		return;
 	}
@@ -80,6 +80,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 		if (slot_present(w)) {
 			if (may_lend(c, i, w)) {
 				loan_bucket(ps, c->obj, c->r, i, c->first + i, w);
+				c->nr_pages++;
 				creq_set_done(c, i);
 			} else {
 				copy_out(ps, c, i, slot_page(w));
@@ -98,6 +99,8 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 {
 	count(ps, CC_READS, 1);
+	if (c->nr_pages)
+		count(ps, CC_LENT_BYTES, (uint64_t)c->nr_pages * BUCKET_SIZE);
 	if (c->used_once) {
 		count(ps, CC_BYPASSED_SEQUENTIAL, 1);
 		count(ps, CC_BYPASSED_BYTES, c->r->size);
