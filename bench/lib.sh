@@ -197,12 +197,12 @@ plot()
 	fi
 }
 
-# bench_end SCRIPT PICTURE...: what the script's report() says becomes the report, the plots are made, and it fails when
+# bench_end [SCRIPT PICTURE...]: what the script's report() says becomes the report, the plots are made, and it fails when
 # an I/O did. runs.tsv has the errors in its last column.
 bench_end()
 {
 	report | tee "$out/report.txt"
-	plot "$@"
+	[ $# -eq 0 ] || plot "$@"
 	echo "report: $out/report.txt; every run's JSON: $raw"
 	awk -F '\t' '$NF != 0 { bad = 1 } END { exit bad }' "$out/runs.tsv" ||
 		fail "I/O failed in some runs: see the last column of $out/runs.tsv"

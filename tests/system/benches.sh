@@ -114,5 +114,6 @@ bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.
 bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 8 4 "runs.tsv:8:8 results.tsv:12:5" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
+bench plugs 1 3 runs.tsv:9:1 ""
 bench objects 15 10 "runs.tsv:6:15 results.tsv:6:16" objects.png
 finish
