@@ -211,8 +211,7 @@ bool xs_plug_settle(struct xseg *seg, uint32_t cache)
 	uint64_t plug = plug_get(seg, cache);
 	uint32_t upper = plug_upper(plug);
 
-	if (plug_op(plug) == XSEG_PLUG_NONE ||
-	    (lower_of(seg, upper) == cache) != (plug_op(plug) == XSEG_PLUG_ENTER))
+	if (!plug || lower_of(seg, upper) != (plug_op(plug) == XSEG_PLUG_ENTER ? cache : plug_lower(plug)))
 		return false;
 	if (plug_op(plug) == XSEG_PLUG_LEAVE)
 		left(seg, cache, plug);
@@ -221,6 +220,16 @@ bool xs_plug_settle(struct xseg *seg, uint32_t cache)
 	plug_set(seg, cache, 0);
 	XKILL(PLUG_ENDED);
 	return true;
+}
+
+void xs_plug_take_back(struct xseg *seg, uint32_t cache)
+{
+	uint64_t plug = plug_get(seg, cache);
+
+	xs_plug_claim_undo(seg, cache, plug);
+	plug_set(seg, cache, 0);
+	xs_plug_turn_clear(seg, plug_upper(plug), cache);
+	xs_ring_peer(seg, cache);
 }
 
 /* ---- the cache's part ---- */
@@ -292,6 +301,28 @@ void xseg_plug_let_go(struct xseg_peer *peer)
 	xs_control_unlock(fd);
 }
 
+/* Whether the routes are such that it can be done; who stops a peer, or sets its route, may have changed them. */
+static bool is_possible(struct xseg *seg, uint32_t cache, uint64_t plug)
+{
+	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
+
+	if (plug_op(plug) == XSEG_PLUG_LEAVE)
+		return lower_of(seg, upper) == cache && lower_of(seg, cache) == lower;
+	return is_there(seg, lower) && lower_of(seg, upper) == lower;
+}
+
+/* Whether the next step may be made: the upper peer holds. What cannot be any more is taken back, or that would hold for ever. */
+static bool may_step(struct xseg *seg, uint32_t cache, uint64_t plug)
+{
+	if (!plug)
+		return false;
+	if (is_possible(seg, cache, plug))
+		return holds(seg, plug_upper(plug), cache);
+	if (!xs_plug_settle(seg, cache))
+		xs_plug_take_back(seg, cache);
+	return false;
+}
+
 int xseg_plug_claim(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
@@ -301,8 +332,7 @@ int xseg_plug_claim(struct xseg_peer *peer)
 
 	if (fd < 0)
 		return fd;
-	if (plug_op(plug) == XSEG_PLUG_ENTER && is_there(seg, lower) && holds(seg, upper, peer->index) &&
-	    lower_of(seg, upper) == lower) {
+	if (plug_op(plug) == XSEG_PLUG_ENTER && may_step(seg, peer->index, plug)) {
 		/* what is kept for the upper peer is the cache's now, and the cache the upper peer's */
 		above_set(seg, peer->index, xs_plug_keeper(seg, lower) == upper ? upper + 1 : 0);
 		XKILL(PLUG_ABOVE_NOTED);
@@ -325,7 +355,7 @@ int xseg_plug_switch(struct xseg_peer *peer)
 
 	if (fd < 0)
 		return fd;
-	if (plug && holds(seg, upper, peer->index) && lower_of(seg, peer->index) == lower) {
+	if (may_step(seg, peer->index, plug) && lower_of(seg, peer->index) == lower) {
 		xs_route_store(seg, upper, plug_op(plug) == XSEG_PLUG_ENTER ? peer->index : lower, false);
 		XKILL(PLUG_SWITCHED);
 		xs_plug_settle(seg, peer->index);

@@ -19,13 +19,23 @@ static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
 	       xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first", name_of(seg, peer));
 }
 
-static int check_idle(struct xseg *seg, uint32_t peer, struct xseg_error *err)
+/* Another cache is to enter or to leave below it, though it may not have called yet. */
+static bool is_upper_of_another(struct xseg *seg, uint32_t peer, uint32_t cache)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (i != cache && is_there(seg, i) && plug_get(seg, i) && plug_upper(plug_get(seg, i)) == peer)
+			return true;
+	return false;
+}
+
+/* Each peer has a part in one plug at a time, but for a lower one that is the upper one of nothing: so what is asked for stays possible. */
+static int check_idle(struct xseg *seg, uint32_t peer, uint32_t cache, struct xseg_error *err)
 {
 	if (plug_get(seg, peer))
 		return xseg_fail(err, -EBUSY, "'%s' is being %s itself; wait for that, or take it back with 'xseg unplug %s --cancel'",
 				 name_of(seg, peer), plug_op(plug_get(seg, peer)) == XSEG_PLUG_ENTER ? "plugged" : "unplugged",
 				 name_of(seg, peer));
-	if (turn_get(seg, peer))
+	if (turn_get(seg, peer) || is_upper_of_another(seg, peer, cache))
 		return xseg_fail(err, -EBUSY, "another cache is being plugged below '%s' or unplugged; wait for that", name_of(seg, peer));
 	return 0;
 }
@@ -54,8 +64,8 @@ static int check_enter(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_
 	rc = check_serves(seg, cache, err);
 	rc = rc ? rc : check_serves(seg, upper, err);
 	rc = rc ? rc : check_serves(seg, lower, err);
-	rc = rc ? rc : check_idle(seg, upper, err);
-	return rc ? rc : check_idle(seg, lower, err);
+	rc = rc ? rc : check_idle(seg, upper, cache, err);
+	return rc ? rc : check_idle(seg, lower, cache, err);
 }
 
 static int check_leave(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
@@ -74,8 +84,8 @@ static int check_leave(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_
 				 name_of(seg, other), name_of(seg, cache));
 	if (state_of(seg, cache) == XSEG_PEER_STOPPED)
 		return xseg_fail(err, -EHOSTDOWN, "'%s' is stopped; start it first", name_of(seg, cache));
-	rc = check_idle(seg, upper, err);
-	return rc ? rc : check_idle(seg, lower, err);
+	rc = check_idle(seg, upper, cache, err);
+	return rc ? rc : check_idle(seg, lower, cache, err);
 }
 
 /* Under the control lock. */
@@ -90,7 +100,7 @@ static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_er
 		return xseg_fail(err, -EBUSY, "'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug %s --cancel'",
 				 name_of(seg, cache), plug_op(now) == XSEG_PLUG_ENTER ? "plugged below" : "unplugged from",
 				 name_of(seg, plug_upper(now)), name_of(seg, cache));
-	rc = check_idle(seg, cache, err);
+	rc = check_idle(seg, cache, cache, err);
 	if (rc)
 		return rc;
 	rc = plug_op(wanted) == XSEG_PLUG_ENTER ? check_enter(seg, cache, plug_upper(wanted), plug_lower(wanted), err) :
@@ -158,21 +168,15 @@ out_unlock:
 int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 {
 	int fd = lock(seg, err), rc = 0;
-	uint64_t plug;
 
 	if (fd < 0)
 		return fd;
 	if (is_there(seg, cache))
 		xs_plug_settle(seg, cache);
-	plug = is_there(seg, cache) ? plug_get(seg, cache) : 0;
-	if (plug) {
-		xs_plug_claim_undo(seg, cache, plug);
-		plug_set(seg, cache, 0);
-		xs_plug_turn_clear(seg, plug_upper(plug), cache);
-		xs_ring_peer(seg, cache);
-	} else {
+	if (is_there(seg, cache) && plug_get(seg, cache))
+		xs_plug_take_back(seg, cache);
+	else
 		rc = xseg_fail(err, -ENOENT, "nothing is being done with '%s' that could be taken back", name_of(seg, cache));
-	}
 	xs_control_unlock(fd);
 	return rc;
 }

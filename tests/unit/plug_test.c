@@ -454,19 +454,51 @@ static void one_thing_at_a_time_is_done(void **state)
 	ask_to_enter();
 	refused(xseg_unplug(seg, c, &err), -EBUSY, "is being plugged below 'up'");
 	refused(xseg_plug(seg, c, l, u, &err), -EBUSY, "is being plugged below 'up'");
-	assert_int_equal(xseg_plug(seg, s, u, l, &err), 0);
-	assert_int_equal(xseg_plug_call(second), 0);
-	assert_int_equal(xseg_plug_call(cache), -EBUSY);
-	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
+	/* before it has called, too: the second would wait for a route that there is no more, and the upper peer for it */
+	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "another cache is being plugged below 'up'");
 	upper_holds();
 	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "another cache is being plugged below 'up'");
 	assert_int_equal(xseg_plug_claim(cache), 0);
 	assert_int_equal(xseg_plug_switch(cache), 0);
 	assert_int_equal(xseg_unplug(seg, c, &err), 0);
 	refused(xseg_plug(seg, s, c, l, &err), -EBUSY, "'cache' is being unplugged itself");
-	refused(xseg_plug(seg, s, u, c, &err), -EBUSY, "'cache' is being unplugged itself");
+	refused(xseg_plug(seg, s, u, c, &err), -EBUSY, "another cache is being plugged below 'up' or unplugged");
 	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	assert_int_equal(xseg_plug(seg, s, c, l, &err), 0);
+	refused(xseg_unplug(seg, c, &err), -EBUSY, "another cache is being plugged below 'cache'");
+	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
+	assert_int_equal(xseg_plug(seg, s, u, c, &err), 0);
+	refused(xseg_unplug(seg, c, &err), -EBUSY, "another cache is being plugged below 'up'");
+	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
 	close_one(&second, XSEG_CLOSE_FREE_ARENA);
+}
+
+/* As after routes were changed by hand: nobody holds for ever for what cannot be. */
+static void what_cannot_be_any_more_is_taken_back(void **state)
+{
+	(void)state;
+	ask_to_enter();
+	upper_holds();
+	assert_int_equal(xseg_route_set(seg, u, XSEG_NONE), 0);
+	assert_int_equal(xseg_plug_claim(cache), -ESTALE);
+	nothing_is_wanted();
+	assert_int_equal(xseg_route_set(seg, u, l), 0);
+	ask_to_enter();
+	upper_holds();
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	assert_int_equal(xseg_route_set(seg, u, XSEG_NONE), 0);
+	assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+	nothing_is_wanted();
+	assert_int_equal(route(c), XSEG_NONE);
+	assert_int_equal(xseg_route_set(seg, u, l), 0);
+	enter();
+	assert_int_equal(xseg_unplug(seg, c, &err), 0);
+	upper_holds();
+	assert_int_equal(xseg_route_set(seg, u, XSEG_NONE), 0);
+	assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+	nothing_is_wanted();
+	assert_int_equal(route(u), XSEG_NONE);
+	assert_int_equal(route(c), l);
 }
 
 static void peers_beside_a_cache_that_is_plugged_are_not_forgotten(void **state)
@@ -703,6 +735,7 @@ int main(void)
 		T(a_forgotten_peer_keeps_nothing),
 		T(what_cannot_be_is_refused),
 		T(one_thing_at_a_time_is_done),
+		T(what_cannot_be_any_more_is_taken_back),
 		T(peers_beside_a_cache_that_is_plugged_are_not_forgotten),
 		T(the_upper_peer_lets_go_when_the_cache_dies_and_its_successor_goes_on),
 		T(a_cache_that_dies_leaving_is_on_the_path_again_and_leaves),
