@@ -214,6 +214,20 @@ static uint64_t next_ns(void)
 	return next;
 }
 
+/* Masks are hints: who scribbled over one may have taken a mark with it. So everybody looks at all lanes before it sleeps. */
+static bool look_again(void)
+{
+	bool any = false;
+
+	for (unsigned c = 0; c < RIG_CLIENTS; c++)
+		if (rig.port[c])
+			xseg_port_has_work(rig.port[c]);	/* what it finds it will be given when it asks */
+	for (unsigned n = 0; n < RIG_NODES; n++)
+		for (uint32_t i = 0; rig.node[n].p && rig.node[n].serving && i < rig.node[n].p->nr_ports; i++)
+			any |= xseg_port_has_work(rig.node[n].p->ports[i].port);
+	return any;
+}
+
 bool rig_settle(unsigned rounds)
 {
 	uint64_t next;
@@ -223,7 +237,7 @@ bool rig_settle(unsigned rounds)
 		for (unsigned c = 0; c < RIG_CLIENTS; c++)
 			if (rig.port[c])
 				xseg_port_flush(rig.port[c]);
-		if (rig_round()) {
+		if (rig_round() || look_again()) {
 			quiet = 0;
 			continue;
 		}
