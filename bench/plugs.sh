@@ -2,7 +2,7 @@
 # plugs.sh - the cache is plugged and unplugged again and again under verified load: is there ever a pause?
 #
 # Usage: bench/plugs.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (12, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (6, of one run)
 #
 # Reads and writes of 4 KiB at random through volumed, 16 in flight, over memd with a latency of 1 ms and a volume three times the cache,
 # all of it verified, while the cache leaves the path and enters it again, each as soon as the one before is done and 50 ms later: a hundred
@@ -16,7 +16,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-12}
+seconds=${BENCH_SECONDS:-6}
 cache_mib=32
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
