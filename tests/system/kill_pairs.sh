@@ -9,11 +9,11 @@
 come_up filed "dir = $TMP/objects
 files = 16"
 remove_one
-run pairs filed volumed cached filed
+run pairs volumed cached filed
 go_down
 stores_have_it
 
 come_up memd "memory = 100M"
-run pairs memd memd
+run pairs memd
 go_down
 finish

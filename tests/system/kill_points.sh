@@ -13,12 +13,12 @@ every_point_is_in_a_list
 come_up filed "dir = $TMP/objects
 files = 16"
 remove_one
-run each filed volumed cached filed
+run each volumed cached filed
 sweep volumed cached filed
 go_down
 stores_have_it
 
 come_up memd "memory = 100M"
-run each memd memd
+run each memd
 go_down
 finish
