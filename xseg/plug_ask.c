@@ -19,24 +19,32 @@ static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
 	       xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first", name_of(seg, peer));
 }
 
-/* Another cache is to enter or to leave below it, though it may not have called yet. */
-static bool is_upper_of_another(struct xseg *seg, uint32_t peer, uint32_t cache)
+/* Who is to enter or to leave below it but `cache`, though it may not have called yet; or XSEG_NONE. */
+static uint32_t other_below(struct xseg *seg, uint32_t peer, uint32_t cache)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		if (i != cache && is_there(seg, i) && plug_get(seg, i) && plug_upper(plug_get(seg, i)) == peer)
-			return true;
-	return false;
+			return i;
+	return XSEG_NONE;
 }
 
 /* Each peer has a part in one plug at a time, but for a lower one that is the upper one of nothing: so what is asked for stays possible. */
 static int check_idle(struct xseg *seg, uint32_t peer, uint32_t cache, struct xseg_error *err)
 {
+	uint32_t other = other_below(seg, peer, cache);
+
 	if (plug_get(seg, peer))
 		return xseg_fail(err, -EBUSY, "'%s' is being %s itself; wait for that, or take it back with 'xseg unplug %s --cancel'",
 				 name_of(seg, peer), plug_op(plug_get(seg, peer)) == XSEG_PLUG_ENTER ? "plugged" : "unplugged",
 				 name_of(seg, peer));
-	if (turn_get(seg, peer) || is_upper_of_another(seg, peer, cache))
-		return xseg_fail(err, -EBUSY, "another cache is being plugged below '%s' or unplugged; wait for that", name_of(seg, peer));
+	/* who was asked may be dead, and its successor goes on; or nobody starts that */
+	if (other != XSEG_NONE)
+		return xseg_fail(err, -EBUSY,
+				 "another cache is being plugged below '%s' or unplugged, '%s'; wait for that, or take it back with "
+				 "'xseg unplug %s --cancel'",
+				 name_of(seg, peer), name_of(seg, other), name_of(seg, other));
+	if (turn_get(seg, peer))
+		return xseg_fail(err, -EBUSY, "'%s' still holds for a cache that is gone; try again", name_of(seg, peer));
 	return 0;
 }
 

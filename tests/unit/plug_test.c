@@ -473,6 +473,25 @@ static void one_thing_at_a_time_is_done(void **state)
 	close_one(&second, XSEG_CLOSE_FREE_ARENA);
 }
 
+/* It waits for its successor, and nobody may start that. */
+static void a_dead_cache_that_is_in_the_way_is_named_and_taken_back(void **state)
+{
+	struct xseg_peer *second = segrig_server(seg, "second", 1, 16);
+	uint32_t s = xseg_peer_index(second);
+
+	(void)state;
+	ask_to_enter();
+	upper_holds();
+	close_one(&cache, XSEG_CLOSE_ABANDON);
+	xseg_turn_mind(upper);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "'cache'; wait for that, or take it back with 'xseg unplug cache --cancel'");
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	assert_int_equal(xseg_plug(seg, s, u, l, &err), 0);
+	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
+	close_one(&second, XSEG_CLOSE_FREE_ARENA);
+}
+
 /* As after routes were changed by hand: nobody holds for ever for what cannot be. */
 static void what_cannot_be_any_more_is_taken_back(void **state)
 {
@@ -690,6 +709,7 @@ static void a_void_turn_goes(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		atomic_store(&seg->peers[u].turn, turn_word(XSEG_TURN_ASKED, c, 0));
+		refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'up' still holds for a cache that is gone");
 		if (i)
 			xseg_turn_mind(upper);
 		else
@@ -735,6 +755,7 @@ int main(void)
 		T(a_forgotten_peer_keeps_nothing),
 		T(what_cannot_be_is_refused),
 		T(one_thing_at_a_time_is_done),
+		T(a_dead_cache_that_is_in_the_way_is_named_and_taken_back),
 		T(what_cannot_be_any_more_is_taken_back),
 		T(peers_beside_a_cache_that_is_plugged_are_not_forgotten),
 		T(the_upper_peer_lets_go_when_the_cache_dies_and_its_successor_goes_on),
