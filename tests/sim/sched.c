@@ -1,7 +1,7 @@
 /* sched - the scheduler: which step comes next, and how time passes.
  *
  * A step is: one port of one peer handles one request, or one reply, or polls (and publishes what it has to send); or
- * one client takes its answers, or sends. They are chosen by chance. When chance finds nothing to do a sweep gives
+ * one client takes its answers, or sends. They are chosen by chance, but for a port that is asleep, as a thread that the kernel does not run. When chance finds nothing to do a sweep gives
  * every one its turn; when that finds nothing either, time goes on to the next moment at which somebody wants to be called.
  *
  * A port polls when it asked for that, after it has handled something, when another port kicks it, and port 0 when a word in the segment
@@ -48,10 +48,19 @@ static void step_node(struct sim *s, struct node *n, void *arg)
 	}
 }
 
+static bool is_asleep(const struct sim *s, const struct node *n, uint32_t port)
+{
+	return s->nr_steps < s->asleep.until && n == &s->node[s->asleep.node] && port == s->asleep.port;
+}
+
 static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 {
 	struct step step = { .port = i, .what = what };
 
+	if (is_asleep(s, n, i)) {
+		s->nr_steps++;
+		return false;
+	}
 	if (what == POLL && n->next_ns[i] > s->now && !(i == 0 && gate_called(n->p)))
 		return false;
 	n->p->ports[i].now_ns = s->now;
@@ -219,6 +228,10 @@ static void pass_time(struct sim *s, uint32_t *spins, uint32_t *idle)
 	uint64_t next = next_deadline(s);
 
 	s->step += 64;
+	if (s->nr_steps < s->asleep.until) {
+		s->asleep.until = 0;	/* nobody else can do anything */
+		return;
+	}
 	if (next == PEER_NEVER && clients_keep(s))
 		return;
 	if (next == PEER_NEVER) {

@@ -62,6 +62,7 @@ bool script_keep(struct sim *s, const char *only)
 /* How much of each there is to be in a run, about. */
 struct measure {
 	uint32_t ops, kills, losses, changes, resizes, shares, faults, plugs;
+	uint32_t plugged;			/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
 	uint32_t copies;			/* percent of the I/Os */
 	bool deletes;
 };
@@ -240,13 +241,20 @@ static void add_plug(struct sim *s)
 
 	it->node = (uint8_t)(s->plan.node[NODE_VOLUMED] ? choose_cache(s) : NODE_CACHED_LOW);
 	it->nr = rng_below(&s->rng, 2);
+	if (rng_one_in(&s->rng, 2))
+		return;
+	it->with = (uint8_t)rng_below(&s->rng, NR_NODES);
+	it->calls = rng_below(&s->rng, MAX_PORTS);
+	it->down = 1 + rng_below(&s->rng, 600);
 }
 
-static void add_disturbances(struct sim *s, const struct measure *m)
+static void add_disturbances(struct sim *s, struct measure *m)
 {
-	if (rng_below(&s->rng, m->ops) < m->plugs)
+	if (rng_below(&s->rng, m->ops) < m->plugs) {
 		add_plug(s);
-	if (rng_below(&s->rng, m->ops) < m->kills)
+		m->plugged = 20;
+	}
+	if (rng_below(&s->rng, m->ops) < m->kills || (m->plugged && m->plugged-- && m->kills && rng_one_in(&s->rng, 40)))
 		add_kill(s);
 	if (rng_below(&s->rng, m->ops) < m->losses)
 		add_loss(s, rng_one_in(&s->rng, 2));
@@ -340,7 +348,10 @@ static void print_item(const struct item *it)
 			printf("%s: volume %u: %s\n", node_name(it->node), it->volume, it->text);
 		break;
 	case ACT_PLUG:
-		printf("%s is plugged or unplugged%s\n", node_name(it->node), it->nr ? ", or that taken back" : "");
+		printf("%s is plugged or unplugged%s", node_name(it->node), it->nr ? ", or that taken back" : "");
+		if (it->down)
+			printf("; port %u of %s sleeps for %u steps", it->calls, node_name(it->with), it->down);
+		printf("\n");
 		break;
 	default:
 		break;

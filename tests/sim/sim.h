@@ -75,14 +75,16 @@ struct item {
 	bool fua;				/* IO */
 	bool publish;				/* IO: at once */
 	uint8_t aim;				/* KILL: enum aim */
-	uint8_t with;				/* KILL: a bit for each node that is in the same process */
+	uint8_t with;				/* KILL: a bit for each node that is in the same process; PLUG: whose port sleeps */
 	bool promised;				/* LOSS: at the next answer that promises something */
 	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
 						 * what is under way is taken back */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	uint32_t keep;				/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy */
-	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps */
-	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed */
+	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps;
+						 * PLUG: which port of it */
+	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed; PLUG: steps that
+						 * the port sleeps */
 	uint32_t again[MAX_AGAIN];		/* KILL: the same for its successors, while they recover; 0: not */
 	uint32_t memory;			/* KILL: MiB that the successor is started with; 0: as before */
 	char text[48];				/* OPTION: key=value; FAULT; CHANGE: a line for the node */
@@ -170,6 +172,11 @@ struct sim {
 	bool waits;				/* every write is answered when the store has it */
 	bool promised;				/* a FLUSH or FUA write was answered just now */
 	uint64_t settled_ns;			/* since when nothing disturbs: kills, faults */
+	struct {
+		enum node_id node;
+		uint32_t port;
+		uint64_t until;			/* nr_steps */
+	} asleep;				/* a port that is not run for a while, as the kernel has it */
 	uint64_t nr_kept;			/* reads that were lent something */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs, nr_errors;
 	bool verbose, leaving;

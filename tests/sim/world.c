@@ -492,6 +492,9 @@ void world_plug(struct sim *s, const struct item *it)
 
 	if (!s->plan.node[it->node])
 		return;
+	s->asleep.node = it->with;
+	s->asleep.port = it->calls;
+	s->asleep.until = s->nr_steps + it->down;
 	cache = xseg_peer_find(s->seg, node_name(it->node));
 	if (cache == XSEG_NONE || (upper_of(s, cache) == XSEG_NONE && route_of(s, cache) != XSEG_NONE && !is_plugging(s, it->node)))
 		return;
