@@ -86,6 +86,7 @@
 	X(CHUNK_DROPPED, "a chunk is out of its object, and not free") \
 	X(CHUNK_COPIED, "a chunk's slots are in another; the object has the old one") \
 	X(PAGE_COPIED, "a bucket's data is in another page; the slot has the old one") \
+	X(POLICY_STORED, "the policy that is asked for is stored for a successor; it does not hold yet") \
 	X(SIZE_STORED, "the size that is asked for is stored; nothing of it is done") \
 	X(VOLUME_NAMED, "a volume's record has its name; it has no id") \
 	X(VOLUME_SET, "a volume's settings are stored; nobody was told") \

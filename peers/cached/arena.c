@@ -25,7 +25,7 @@
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 6
+#define ARENA_VERSION 7
 
 #define COUNTED(what, bytes) _Static_assert(sizeof(what) == (bytes), "cache_cost.h counts it")
 COUNTED(struct creq, CACHE_CREQ_BYTES);
@@ -70,6 +70,7 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	h->bytes = bytes;
 	h->nr_objects = objects;
 	atomic_store_explicit(&h->size, 0, memory_order_relaxed);
+	atomic_store_explicit(&h->policy, 0, memory_order_relaxed);
 	h->nr_volumes = cached_nr_volumes(k->memory);
 	h->nr_ports = k->peer.nr_ports;
 	h->epoch = plug_epoch(k);

@@ -9,6 +9,7 @@
 
 #include "peers/cached/cached.h"
 #include "peers/common/kv.h"
+#include "xtypes/xkill.h"
 
 static const char *const policy_names[] = { "write-back", "write-through", "write-around", "pass-through", NULL };
 
@@ -116,6 +117,43 @@ static void cached_fini(struct peer *p)
 		free(k->mem[--k->nr_mem]);
 }
 
+/* The new policy holds for what comes from now on; what write-back left dirty is flushed in the background. */
+static void policy_switch(struct cached *k, const struct policy *to)
+{
+	const struct policy *from = atomic_exchange(&k->policy, to);
+
+	if (to == &policy_write_back) {
+		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+	} else if (from == &policy_write_back) {
+		k->switch_from = from;
+		k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
+		switch_begin(k);
+	}
+}
+
+/* What was promised outlives who promised it. The policy that it was started with, and below it the one that holds, each plus 1. */
+static void policy_note(struct cached *k, uint32_t at_start)
+{
+	/* one store: a successor finds both or neither */
+	atomic_store_explicit(&k->head->policy, (uint64_t)(at_start + 1) << 32 | (k->policy_nr + 1), memory_order_release);
+	XKILL(POLICY_STORED);
+}
+
+/* A successor that is started with the policy that its predecessor was started with goes on with the one that was set since then. */
+static void policy_open(struct cached *k)
+{
+	uint64_t was = atomic_load_explicit(&k->head->policy, memory_order_acquire);
+	uint32_t at_start = k->policy_nr, since = (uint32_t)was - 1;
+
+	if (was >> 32 == at_start + 1 && since < sizeof(policies) / sizeof(policies[0]))
+		k->policy_nr = since;
+	policy_note(k, at_start);
+	if (cached_total(k, CC_DIRTY_BYTES))
+		policy_switch(k, policies[k->policy_nr]);
+	else
+		atomic_store(&k->policy, policies[k->policy_nr]);
+}
+
 static int cached_init(struct peer *p, struct xseg_error *err)
 {
 	struct cached *k = cached_of(p);
@@ -135,7 +173,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
 	xwaitq_init(&k->want_lists);
-	atomic_store(&k->policy, policies[k->policy_nr]);
+	atomic_store(&k->policy, &policy_write_back);
 	atomic_store(&k->sync_epoch, 1);
 	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	options_hold(k);
@@ -146,6 +184,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	if (rc == 0)
 		rc = arena_load(k, err);
 	if (rc == 0) {
+		policy_open(k);
 		plug_begin(k);
 		volumes_drain(k);
 		publish_gauges(k, p->ports[0].now_ns);
@@ -282,20 +321,6 @@ static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, ch
 	return -ENOSYS;
 }
 
-/* The new policy holds for what comes from now on; what write-back left dirty is flushed in the background. */
-static void policy_switch(struct cached *k, const struct policy *to)
-{
-	const struct policy *from = atomic_exchange(&k->policy, to);
-
-	if (to == &policy_write_back) {
-		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
-	} else if (from == &policy_write_back) {
-		k->switch_from = from;
-		k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
-		switch_begin(k);
-	}
-}
-
 /* Options that were changed while it runs. Any thread: what the data path reads is atomic. */
 static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error *err)
 {
@@ -309,6 +334,7 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	if (rc)
 		return rc;
 	options_hold(k);
+	policy_note(k, (uint32_t)(atomic_load_explicit(&k->head->policy, memory_order_relaxed) >> 32) - 1);
 	policy_switch(k, policies[k->policy_nr]);
 	streams_set(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)

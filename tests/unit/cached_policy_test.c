@@ -199,10 +199,42 @@ static void switching_to_write_through_drains_at_once_and_then_runs(void **state
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
 }
 
+static void a_policy_that_was_set_survives_a_kill_and_so_does_its_draining(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(4), 5), B(4));
+	crig_hold(true);
+	crig_set("policy=write-through");
+	crig_kill();
+	crig_hold(false);
+	assert_int_equal(crig_open("dirty_age=1h"), 0);
+	crig_pass(10 * CRIG_MS);
+	assert_true(crig_admin("status") > 0 && crig_says("policy=write-through\n"));
+	assert_true(crig_stored("a", 0, B(4), 5));
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+	crig_hold(true);
+	io = crig_write("a", 0, B(1), 6);
+	crig_expect_waits(io);
+	crig_hold(false);
+	crig_expect(io, B(1));
+	crig_kill();
+	assert_int_equal(crig_open("dirty_age=1h policy=write-around"), 0);
+	crig_settle();
+	assert_true(crig_admin("status") > 0 && crig_says("policy=write-around\n"));
+	crig_stop();
+	assert_int_equal(crig_open("dirty_age=1h"), 0);
+	crig_settle();
+	assert_true(crig_admin("status") > 0 && crig_says("policy=write-back\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CRIG_T(write_through_waits_for_the_store),
+		CRIG_T(a_policy_that_was_set_survives_a_kill_and_so_does_its_draining),
 		CRIG_T(an_error_of_write_through_is_told_and_the_bucket_stays_dirty),
 		CRIG_T(write_through_of_part_of_a_bucket_keeps_older_dirty_sectors_when_the_store_fails),
 		CRIG_T(write_through_of_a_bucket_whose_older_page_is_in_flight_waits_for_its_own),
