@@ -120,7 +120,8 @@ t "a stack comes up whose cache nobody names" xseg up stack.conf
 is "the cache waits" "$(path) $(state)" "store null drained"
 t "a volume is made" xseg volume create vol --size 24M
 
-# pauses: the slowest read or write, and the slowest request of the store, in us
+# pauses: the slowest read or write, and the slowest request of the store, in us. Only told here, where other tests run beside it:
+# bench/plugs.sh compares them with what is wanted.
 pauses()
 {
 	local slowest store
@@ -129,19 +130,11 @@ pauses()
 	echo "$slowest $store"
 }
 
-# What bench/plugs.sh measures on a quiet machine; here, where other tests run beside it, only that nobody waits for a tick, a retry or a restart.
-is_a_pause()	# SLOWEST STORE
-{
-	echo "the slowest read or write took $1 us, the slowest request of the store $2 us"
-	[ "$1" -lt $((2 * $2 > 20000 ? 20 * $2 : 200000)) ]
-}
-
 begin_load
 t "the cache is plugged and unplugged $rounds times" plug_and_unplug
 end_load "verified I/O saw nothing of that"
 read -r slowest store < <(pauses)
 echo "# longest pause: the slowest read or write took $slowest us, the slowest request of the store $store us"
-t "nor was there a long pause" is_a_pause "$slowest" "$store"
 
 # ---- what is refused ----
 
