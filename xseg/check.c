@@ -77,6 +77,32 @@ static void check_route(struct check *c, uint32_t i)
 	problem(c, "peer '%.63s': its route runs in a circle", seg->peers[i].name);
 }
 
+/* A peer that is kept has one upstream; two, only while the keeper enters between it and the other, or has just left from there. */
+static void check_keeper(struct check *c, uint32_t i)
+{
+	struct xseg *seg = c->seg;
+	uint32_t keeper = xs_plug_keeper(seg, i), other = keeper == XSEG_NONE ? XSEG_NONE : xs_route_upper(seg, i, keeper);
+	uint64_t plug = keeper == XSEG_NONE ? 0 : atomic_load_explicit(&seg->peers[keeper].plug, memory_order_relaxed);
+
+	if (other != XSEG_NONE && !(plug && plug_upper(plug) == other))
+		problem(c, "peer '%.63s': it is kept for '%.63s', and '%.63s' sends there, too", seg->peers[i].name, seg->peers[keeper].name,
+			seg->peers[other].name);
+}
+
+/* What a serving peer has copies of is what its route leads to; while it is being plugged or unplugged it may be about to see to that. */
+static void check_epoch(struct check *c, uint32_t i)
+{
+	struct xs_peer *p = &c->seg->peers[i];
+	uint64_t route = atomic_load_explicit(&p->route, memory_order_acquire), has = atomic_load_explicit(&p->arena_epoch, memory_order_relaxed);
+
+	if (state_of(c->seg, i) != XSEG_PEER_LIVE || !atomic_load_explicit(&p->arena_extents, memory_order_relaxed) || has == XSEG_NO_EPOCH ||
+	    route_lower(route) == XSEG_NONE || atomic_load_explicit(&p->plug, memory_order_relaxed))
+		return;
+	if (has != route_epoch(route))
+		problem(c, "peer '%.63s': what it has is of epoch %llu, and its route of epoch %llu", p->name, (unsigned long long)has,
+			(unsigned long long)route_epoch(route));
+}
+
 /* What plug.c keeps: it names peers that are there; who is asked to hold is asked by a cache that is being plugged there. */
 static void check_plug(struct check *c, uint32_t i)
 {
@@ -94,6 +120,8 @@ static void check_plug(struct check *c, uint32_t i)
 		problem(c, "peer '%.63s': it is asked to hold by no peer", p->name);
 	if (atomic_load_explicit(&p->above, memory_order_relaxed) > seg->geo.nr_ports)
 		problem(c, "peer '%.63s': it is kept for no peer", p->name);
+	check_keeper(c, i);
+	check_epoch(c, i);
 }
 
 /* Who has the port, by its own word; one of nobody goes back. False when there is nothing more to say of it. */

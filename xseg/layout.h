@@ -81,6 +81,7 @@ struct xs_peer {
 	_Atomic uint32_t nr_ports;		/* only grows while the name lives; under the control lock */
 	_Atomic uint32_t arena_extents;		/* commits the arena: 0 = none; the owner, one store */
 	_Atomic uint64_t arena_bytes;
+	_Atomic uint64_t arena_epoch;		/* of the route to what the arena has copies of; XSEG_NO_EPOCH: it has none; its peer */
 	uint16_t port[XSEG_PEER_PORTS];		/* under the control lock */
 	_Atomic uint64_t user[8];		/* the peer's own words: it says what they mean */
 	/* Plugging (plug.c): all three under the control lock, one store each; whoever takes it next ends or undoes what is half done. */

@@ -157,6 +157,7 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
 	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
+	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);
 	xs_plug_forget(seg, index);
 	for (unsigned i = 0; i < 8; i++)
 		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
@@ -320,6 +321,7 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 	snprintf(p->name, sizeof(p->name), "%s", params->name);
 	snprintf(p->kind, sizeof(p->kind), "%s", params->kind);
 	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);
 	*index = i;
 	return 0;
 }
@@ -639,6 +641,16 @@ uint32_t xseg_peer_nr_ports(struct xseg_peer *peer)
 struct xport *xseg_peer_port(struct xseg_peer *peer, uint32_t i)
 {
 	return i < peer->nr_ports ? &peer->port[i] : NULL;
+}
+
+uint64_t xseg_arena_epoch(struct xseg_peer *peer)
+{
+	return atomic_load_explicit(&peer->sh->arena_epoch, memory_order_relaxed);
+}
+
+void xseg_arena_epoch_set(struct xseg_peer *peer, uint64_t epoch)
+{
+	atomic_store_explicit(&peer->sh->arena_epoch, epoch, memory_order_release);
 }
 
 void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value)

@@ -73,7 +73,7 @@ uint64_t layout_stamp(void)
 		sizeof(struct xs_stats), sizeof(struct xq), XSEG_MAX_PORTS, XSEG_MAX_MEMBERS, XSEG_PEER_PORTS,
 		XSEG_REQ_PAGES, XSEG_TARGET_MAX, XSEG_NAME_MAX, XSEG_EXTENT_SIZE, XSEG_STACK_BYTES, XHIST_NR,
 		offsetof(struct xs_peer, word), offsetof(struct xs_peer, route), offsetof(struct xs_peer, user),
-		offsetof(struct xs_peer, plug), offsetof(struct xs_peer, turn), offsetof(struct xs_peer, above),
+		offsetof(struct xs_peer, arena_epoch), offsetof(struct xs_peer, plug), offsetof(struct xs_peer, turn), offsetof(struct xs_peer, above),
 		offsetof(struct xs_port, answered), offsetof(struct xs_port, asked), offsetof(struct xs_req, ask),
 		offsetof(struct xs_port, mask), offsetof(struct xs_port, lane),
 		offsetof(struct xs_req, offset), offsetof(struct xs_req, result), offsetof(struct xs_req, hash),

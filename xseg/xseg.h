@@ -305,6 +305,11 @@ bool xseg_req_is_foreign(struct xport *port, const struct xreq *r);
  * otherwise returns the one the predecessor left, of *bytes, which may differ from what is asked for.
  * -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes, -EPROTO for one that is damaged. */
 int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err) XSEG_MUST_CHECK;
+/* The epoch of the route to what the arena has copies of: while it is the route's nobody else has changed that. The peer says it; it
+ * outlives the peer, as the arena does. XSEG_NO_EPOCH: it has no copies, or has never said. */
+#define XSEG_NO_EPOCH UINT64_MAX
+uint64_t xseg_arena_epoch(struct xseg_peer *peer);
+void xseg_arena_epoch_set(struct xseg_peer *peer, uint64_t epoch);
 void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
 
 /* Takes `nr` zeroed pages, beside those that the peer has already (rounded up to whole extents; all indices of them are written:

@@ -25,7 +25,7 @@
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 7
+#define ARENA_VERSION 8
 
 #define COUNTED(what, bytes) _Static_assert(sizeof(what) == (bytes), "cache_cost.h counts it")
 COUNTED(struct creq, CACHE_CREQ_BYTES);
@@ -73,7 +73,7 @@ static void head_write(struct cached *k, struct arena_head *h, uint64_t bytes, u
 	atomic_store_explicit(&h->policy, 0, memory_order_relaxed);
 	h->nr_volumes = cached_nr_volumes(k->memory);
 	h->nr_ports = k->peer.nr_ports;
-	h->epoch = plug_epoch(k);
+	xseg_arena_epoch_set(k->peer.xp, plug_epoch(k));
 	h->off_volumes = CACHE_HEAD_BYTES;
 	h->off_objects = cached_arena_head_bytes(h->nr_volumes, h->nr_ports);
 	XKILL(HEAD_WRITTEN);
@@ -116,18 +116,29 @@ static uint64_t count_dirty(struct cached *k)
 	return n;
 }
 
+/* One store an object, so a successor that is killed meanwhile is no harm: the next one goes on. */
+static void forget_objects(struct cached *k)
+{
+	for (uint32_t i = 0; i < nr_entries(k); i++)
+		atomic_store_explicit(&k->entries[i].used, 0, memory_order_relaxed);
+}
+
 /* An arena for another number of objects than what is asked for now, or of a path that others may have written to since: its clean data
- * goes, its dirty data refuses. */
+ * goes, its dirty data refuses. Settings go with the former, and stay with the latter. */
 static int arena_fits(struct cached *k, struct xseg_error *err)
 {
-	bool other_path = k->head->epoch != plug_epoch(k);
+	bool other_path = xseg_arena_epoch(k->peer.xp) != plug_epoch(k);
 	uint64_t dirty;
 
 	if (!other_path && (k->objects_wanted == 0 || k->objects_wanted == k->nr_objects))
 		return 0;
 	dirty = count_dirty(k);
-	if (dirty == 0)
+	if (dirty == 0 && k->objects_wanted && k->objects_wanted != k->nr_objects)
 		return -ESTALE;
+	if (dirty == 0) {
+		forget_objects(k);
+		return 0;
+	}
 	if (other_path)
 		return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data, and its store has gone on without it: to flush them now "
 				 "could undo what was written since; use another --name, and look at what the store has",

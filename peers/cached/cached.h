@@ -52,7 +52,6 @@ struct arena_head {
 	uint32_t nr_ports, spare;		/* nr_ports: that have counters of volumes here */
 	uint64_t off_volumes, off_objects, bytes;
 	_Atomic uint64_t policy;		/* policy_note(): what it was started with, and what was set since */
-	uint64_t epoch;				/* of the route to what this is a copy of: plug.h; port 0 */
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 

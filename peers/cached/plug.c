@@ -72,7 +72,7 @@ uint64_t plug_epoch(struct cached *k)
 {
 	uint64_t epoch;
 
-	return xseg_route(k->peer.xp, &epoch) == XSEG_NONE ? PLUG_NO_EPOCH : epoch;
+	return xseg_route(k->peer.xp, &epoch) == XSEG_NONE ? XSEG_NO_EPOCH : epoch;
 }
 
 const struct policy *plug_promise(struct cached *k, const struct policy *p)
@@ -82,12 +82,12 @@ const struct policy *plug_promise(struct cached *k, const struct policy *p)
 
 void plug_begin(struct cached *k)
 {
-	bool off = plug_epoch(k) == PLUG_NO_EPOCH;
+	bool off = plug_epoch(k) == XSEG_NO_EPOCH;
 
 	atomic_store_explicit(&k->plug.state, off ? PLUG_OFF : PLUG_ON, memory_order_relaxed);
 	atomic_store_explicit(&k->plug.off, off, memory_order_relaxed);
 	/* a route that it got since its tables were opened; a predecessor without one has left nothing in them */
-	k->head->epoch = plug_epoch(k);
+	xseg_arena_epoch_set(k->peer.xp, plug_epoch(k));
 }
 
 /* ---- leaving ---- */
@@ -307,7 +307,7 @@ static void empty(struct cport *ps)
 		empty_begin(ps);
 		return;
 	}
-	k->head->epoch = PLUG_NO_EPOCH;
+	xseg_arena_epoch_set(k->peer.xp, XSEG_NO_EPOCH);
 	XKILL(PLUG_EPOCH_GONE);
 	plug_set(k, PLUG_OFF);
 }
@@ -320,7 +320,7 @@ static void enter(struct cport *ps)
 
 	if (!call(ps) || xseg_plug_claim(k->peer.xp))
 		return;
-	k->head->epoch = plug_epoch(k);
+	xseg_arena_epoch_set(k->peer.xp, plug_epoch(k));
 	XKILL(PLUG_EPOCH_NOTED);
 	plug_set(k, PLUG_CLAIMED);
 	peer_close_to_requests(&k->peer, true);
@@ -334,7 +334,7 @@ static void claimed(struct cport *ps)
 	look_again(k);
 	if (!peer_has_passed(&k->peer))
 		return;
-	if (plug_epoch(k) == PLUG_NO_EPOCH || !xseg_plug_is_held(k->peer.xp)) {
+	if (plug_epoch(k) == XSEG_NO_EPOCH || !xseg_plug_is_held(k->peer.xp)) {
 		xseg_plug_let_go(k->peer.xp);
 		plug_set(k, PLUG_ENTERING);
 	} else if (xseg_plug_others(k->peer.xp)) {
@@ -440,6 +440,6 @@ void plug_check(struct cached *k)
 
 	assert(atomic_load_explicit(&k->plug.off, memory_order_relaxed) == off);
 	assert(!off || cached_total(k, CC_DIRTY_BYTES) == 0);
-	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0 : k->head->epoch == plug_epoch(k));
+	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0 : xseg_arena_epoch(k->peer.xp) == plug_epoch(k));
 	assert(atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) == is_leaving(s));
 }

@@ -23,7 +23,7 @@
  *
  * Invariants:
  *   U1  a cache that is off the path (EMPTYING, OFF, ENTERING) takes no request but answers ENOTCONN, and has nothing dirty
- *   U2  the arena records the epoch of its route while it has data: so a successor knows whether that is still true
+ *   U2  while the arena has data its epoch (xseg_arena_epoch()) is that of its route: so a successor knows whether it is still true
  */
 #ifndef PEERS_CACHED_PLUG_H
 #define PEERS_CACHED_PLUG_H
@@ -38,8 +38,6 @@ enum plug_state {
 	PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING, PLUG_EMPTYING, PLUG_OFF, PLUG_ENTERING, PLUG_CLAIMED,
 	PLUG_NR_STATES
 };
-
-#define PLUG_NO_EPOCH UINT64_MAX		/* of an arena without a route */
 
 struct cached;
 struct cport;
@@ -67,7 +65,7 @@ bool plug_edge_legal(enum plug_state from, enum plug_state to);
 const char *plug_state_name(enum plug_state s);
 uint64_t plug_run(struct cport *ps);		/* port 0: goes on with it; returns when it wants to run again */
 void plug_begin(struct cached *k);		/* before serving */
-uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or PLUG_NO_EPOCH */
+uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or XSEG_NO_EPOCH */
 void plug_synced(struct cport *ps, struct child *ch, int64_t result);
 /* The policy in the place of that one: a cache that is leaving promises nothing that it would have to flush later. */
 const struct policy *plug_promise(struct cached *k, const struct policy *p);

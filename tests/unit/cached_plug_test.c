@@ -411,6 +411,38 @@ static void a_successor_off_the_path_takes_no_route_that_is_free(void **state)
 	enter();
 }
 
+/* Also where it dies with the epoch of another route than it has: as it claims one, or while it empties what it had. */
+static void what_was_set_survives_a_kill_off_the_path(void **state)
+{
+	(void)state;
+	up("");
+	crig_set("policy=write-around");
+	crig_volume_set("id=1 name=a policy=write-through");
+	for (unsigned at = 0; at < 3; at++) {
+		leave();
+		if (at > 0) {
+			assert_int_equal(xseg_plug(crig.seg, c, u, s, NULL), 0);
+			crig_pass(20 * CRIG_MS);
+			hold();
+			crig.now_ns += 10 * CRIG_MS;
+			crig_step_poll();
+			state_is(PLUG_CLAIMED);
+		}
+		crig_kill();
+		if (at > 1)
+			assert_int_equal(xseg_plug_cancel(crig.seg, c, NULL), 0);
+		assert_int_equal(crig_open(""), 0);
+		crig_pass(20 * CRIG_MS);
+		if (xseg_turn(upper) == XSEG_TURN_ASKED)
+			hold_and_settle();
+		if (route(u) == s)
+			enter();
+		is_on_the_path();
+		assert_true(crig_admin("status") > 0 && crig_says("policy=write-around\n"));
+		assert_true(crig_admin("volume-get id=1") > 0 && crig_says("policy=write-through"));
+	}
+}
+
 /* As a route that was changed by hand: others may have written to the store. */
 static void go_on_without_it(void)
 {
@@ -475,6 +507,7 @@ int main(void)
 		T(a_successor_goes_on_leaving),
 		T(a_successor_off_the_path_stays_there_and_is_empty),
 		T(a_successor_off_the_path_takes_no_route_that_is_free),
+		T(what_was_set_survives_a_kill_off_the_path),
 		T(clean_data_of_another_epoch_is_dropped),
 		T(dirty_data_of_another_epoch_refuses),
 	};

@@ -96,6 +96,44 @@ static void stays(const char *words)
 	assert_true(f.seen);
 }
 
+static void a_second_upstream_of_a_kept_peer_is_reported(void **state)
+{
+	struct xseg_peer *cache = segrig_server(seg, "cached", 1, 16);
+	uint32_t c = xseg_peer_index(cache), u = xseg_peer_index(upper), l = xseg_peer_index(lower);
+
+	(void)state;
+	assert_int_equal(xseg_plug(seg, c, u, l, NULL), 0);
+	assert_int_equal(xseg_plug_call(cache), 0);
+	xseg_turn_hold(upper);
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	segrig_sound(seg);		/* it is about to enter between them */
+	atomic_store(&cache->sh->plug, 0);
+	reported("it is kept for 'cached', and 'volumed' sends there, too");
+	stays("sends there, too");
+	atomic_store(&cache->sh->plug, plug_word(XSEG_PLUG_ENTER, u, l));
+	assert_int_equal(xseg_plug_cancel(seg, c, NULL), 0);
+	segrig_sound(seg);
+	xseg_peer_close(cache, XSEG_CLOSE_FREE_ARENA);
+}
+
+static void copies_of_another_epoch_are_reported(void **state)
+{
+	uint64_t bytes = 4096, epoch;
+	bool fresh;
+	void *base;
+
+	(void)state;
+	assert_int_equal(xseg_arena_open(upper, &bytes, &base, &fresh, NULL), 0);
+	xseg_route(upper, &epoch);
+	xseg_arena_epoch_set(upper, epoch);
+	segrig_sound(seg);
+	xseg_arena_epoch_set(upper, epoch - 1);
+	reported("'volumed': what it has is of epoch 0, and its route of epoch 1");
+	stays("its route of epoch");
+	xseg_arena_epoch_set(upper, XSEG_NO_EPOCH);
+	segrig_sound(seg);
+}
+
 static void a_peer_word_out_of_range_is_reported(void **state)
 {
 	uint64_t w = atomic_load(&upper->sh->word);
@@ -343,6 +381,8 @@ static void a_fix_of_what_is_sound_changes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(a_second_upstream_of_a_kept_peer_is_reported),
+		T(copies_of_another_epoch_are_reported),
 		T(a_peer_word_out_of_range_is_reported),
 		T(a_port_in_the_list_of_another_is_reported),
 		T(a_name_that_two_have_is_reported),
