@@ -118,6 +118,7 @@ plug_and_unplug()
 
 t "a stack comes up whose cache nobody names" xseg up stack.conf
 is "the cache waits" "$(path) $(state)" "store null drained"
+is "and promises nothing" "$(xseg status | grep -c 'off the path')$(xseg cache status cached | grep -c 'off the path')" 11
 t "a volume is made" xseg volume create vol --size 24M
 
 # pauses: the slowest read or write, and the slowest request of the store, in us. Only told here, where other tests run beside it:

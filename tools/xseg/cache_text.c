@@ -31,6 +31,15 @@ const char *cache_text_promise(const char *policy)
 	return "";
 }
 
+const char *cache_text_promise_now(const json_t *status)
+{
+	const char *state = json_string_value(json_object_get(status, "state")), *policy = json_string_value(json_object_get(status, "policy"));
+
+	if (state && !strcmp(state, "drained"))
+		return "off the path, it gets nothing until 'xseg plug'";
+	return policy ? cache_text_promise(policy) : "";
+}
+
 /* ---- to JSON ----------------------------------------------------------------------------- */
 
 static json_t *value_json(const char *value)
@@ -178,7 +187,7 @@ static void print_group(const json_t *status, const char *heading, const char *g
 static void print_policy(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "draining");
-	const char *policy = text(status, "policy"), *promise = cache_text_promise(policy);
+	const char *policy = text(status, "policy"), *promise = cache_text_promise_now(status);
 	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
 
 	if (json_is_object(d))

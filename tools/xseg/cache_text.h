@@ -24,5 +24,7 @@ void cache_text_print(const json_t *status);
 
 /* What a policy promises to new writes, in words; "" for an unknown one. */
 const char *cache_text_promise(const char *policy);
+/* The same of a whole cache as it is now: off the path it promises nothing. */
+const char *cache_text_promise_now(const json_t *status);
 
 #endif

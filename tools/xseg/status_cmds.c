@@ -73,8 +73,7 @@ static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_
 		if (json_object_get(all, keys[i]))
 			json_object_set(j, keys[i], json_object_get(all, keys[i]));
 	if (json_is_string(json_object_get(j, "policy")))
-		out_set_text(j, "promise",
-			     cache_text_promise(json_string_value(json_object_get(j, "policy"))));
+		out_set_text(j, "promise", cache_text_promise_now(j));
 	json_decref(all);
 	return j;
 }
