@@ -188,7 +188,7 @@ static int redirect_log(const char *path)
 	return MAIN_DONE;
 }
 
-/* The parent leaves; the child has a session of its own. */
+/* The parent leaves; the child has a session of its own, and none of the files that a caller had open, whose locks it would hold. */
 static int become_daemon(void)
 {
 	pid_t pid = fork();
@@ -196,6 +196,7 @@ static int become_daemon(void)
 
 	if (pid > 0)
 		_exit(MAIN_DONE);
+	close_range(STDERR_FILENO + 1, ~0u, 0);
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (pid < 0 || setsid() < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0) {
 		log_error("%s: cannot go into the background: %s", me, strerror(errno));

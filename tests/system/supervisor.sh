@@ -34,8 +34,12 @@ cat >stack.conf <<-END
 	[run]
 	together = memd cached volumed
 END
+exec 9>lock
+flock 9
 t "three peers start in one process" xseg up stack.conf
-is "which they share" "$(processes)" 3
+exec 9>&-
+t "a lock that whoever started them had is free when it lets go" flock -n lock true
+is "one process is what they share" "$(processes)" 3
 t "the middle one is stopped" xseg peer stop cached --force
 t "and started by hand, in a process of its own" xseg peer start cached
 is "the others still share theirs" "$(processes)" "1 2"
