@@ -170,7 +170,7 @@ static inline uint32_t lane_word(uint32_t queue, uint32_t from, uint32_t to)
 uint64_t layout_stamp(void);
 
 /* ---- lock.c ---- */
-/* Takes the control lock; returns a descriptor that holds it (close it to let go) or -errno. */
+/* Takes the control lock; returns a descriptor that holds it or -errno. The same thread lets go, and takes no other before. */
 int xs_control_lock(struct xseg *seg);
 void xs_control_unlock(int fd);
 bool xs_member_alive(struct xseg *seg, uint32_t member);

@@ -7,12 +7,14 @@
  *
  * Invariants:
  *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked otherwise. A forked child closes
- *       its copy, or it would keep its parent alive after that one's death
+ *       its copy, or it would keep its parent alive after that one's death; and its copies of the descriptions with which threads of
+ *       its parent have the control lock, or wait for it, or it would keep that
  *   K2  a member is dead iff somebody else could take the lock on its byte
  *   K3  what is done under the control lock happens after all that was done under it before: the kernel
  *       sees to that; `order` says so to the language, for threads of one process
  *   K4  a member's slot is used again only after all peers that name it were marked dead
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,13 +28,22 @@ static _Atomic uint32_t order;
 
 /* ---- what a forked child has ---- */
 
-/* Segments that this process has attached. */
+/* The description with which a thread has a control lock, or waits for it; a thread has one at a time. */
+struct control {
+	int fd;					/* -1: none */
+	struct control *next;
+};
+
+/* What this process has of segments. */
 static struct {
-	pthread_mutex_t lock;			/* a leaf; held over a fork */
+	pthread_mutex_t lock;			/* a leaf; held over a fork; guards what follows */
 	pthread_once_t once;
 	int rc;
-	struct xseg *first;
+	struct xseg *first;			/* attached ones */
+	struct control *controls;
 } attached = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
+
+static _Thread_local struct control mine = { .fd = -1 };
 
 static void before_fork(void)
 {
@@ -51,6 +62,11 @@ static void child_forked(void)
 		seg->fd = -1;
 	}
 	attached.first = NULL;
+	for (struct control *c = attached.controls; c; c = c->next) {
+		close(c->fd);
+		c->fd = -1;
+	}
+	attached.controls = NULL;
 	pthread_mutex_unlock(&attached.lock);
 }
 
@@ -115,30 +131,58 @@ int xs_open_again(struct xseg *seg)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Opened and put down at once, seen from a fork. */
+static int control_open(struct xseg *seg)
+{
+	assert(mine.fd < 0);
+	pthread_mutex_lock(&attached.lock);
+	mine.fd = xs_open_again(seg);
+	if (mine.fd >= 0) {
+		mine.next = attached.controls;
+		attached.controls = &mine;
+	}
+	pthread_mutex_unlock(&attached.lock);
+	return mine.fd;
+}
+
+static void control_close(void)
+{
+	struct control **at = &attached.controls;
+
+	pthread_mutex_lock(&attached.lock);
+	while (*at != &mine)
+		at = &(*at)->next;
+	*at = mine.next;
+	close(mine.fd);
+	mine.fd = -1;
+	pthread_mutex_unlock(&attached.lock);
+}
+
 int xs_control_lock(struct xseg *seg)
 {
-	int fd = xs_open_again(seg);
+	int fd = control_open(seg);
 	int rc;
 
 	if (fd < 0)
 		return fd;
 	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
 	if (rc) {
-		close(fd);
+		control_close();
 		return rc;
 	}
 	atomic_fetch_add_explicit(&order, 1, memory_order_acquire);
 	return fd;
 }
 
-/* Not by closing alone: another thread may have forked meanwhile, and the child has a copy. */
+/* Not by closing alone: another thread may have forked just now, and the child has a copy until it has closed it. */
 void xs_control_unlock(int fd)
 {
 	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = XSEG_LOCK_CONTROL, .l_len = 1 };
 
+	assert(fd == mine.fd);
 	atomic_fetch_add_explicit(&order, 1, memory_order_release);
 	fcntl(fd, F_OFD_SETLK, &fl);
-	close(fd);
+	control_close();
 }
 
 bool xs_member_alive(struct xseg *seg, uint32_t member)

@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -17,7 +20,8 @@ static struct xseg *seg;
 static const char *name;
 
 struct child {
-	int ready[2], heir;		/* heir: it forks one that lives on */
+	int ready[2], go[2], heir;		/* heir: it forks one that lives on */
+	enum { NO_CONTROL, CONTROL_OF_FORKER, CONTROL_OF_OTHER, CONTROL_SOON } control;	/* who has the control lock then */
 };
 
 static void tell(int fd, pid_t pid)
@@ -33,12 +37,50 @@ static pid_t await(int fd)
 	return pid;
 }
 
+static sem_t locking;
+
+static void *have_control(void *own)
+{
+	int fd;
+
+	sem_post(&locking);
+	fd = xs_control_lock(own);
+	sem_post(&locking);
+	while (fd >= 0)
+		pause();
+	return NULL;
+}
+
+/* CONTROL_SOON: the test has the lock, and the thread waits for it; that it does cannot be seen from outside. */
+static void take_control(struct child *ch, struct xseg *own)
+{
+	struct timespec while_ns = { 0, 50000000 };
+	pthread_t other;
+
+	if (ch->control == CONTROL_OF_FORKER && xs_control_lock(own) < 0)
+		_exit(2);
+	if (ch->control < CONTROL_OF_OTHER)
+		return;
+	sem_init(&locking, 0, 0);
+	pthread_create(&other, NULL, have_control, own);
+	sem_wait(&locking);
+	if (ch->control == CONTROL_OF_OTHER)
+		sem_wait(&locking);
+	else
+		nanosleep(&while_ns, NULL);
+}
+
 static int child_server(void *arg)
 {
 	struct child *ch = arg;
 	struct xseg *own = segrig_attach(name);
 
 	segrig_server(own, "memd", 1, 16);
+	if (ch->control == CONTROL_SOON) {	/* it has what it needs the lock for: now the test takes it */
+		tell(ch->ready[1], getpid());
+		await(ch->go[0]);
+	}
+	take_control(ch, own);
 	/* the one that lives on tells it by itself: when fork() returns there, what it inherited has been closed */
 	if (!ch->heir || fork() == 0)
 		tell(ch->ready[1], getpid());
@@ -138,6 +180,48 @@ static void a_child_that_lives_on_keeps_nobody_alive(void **state)
 	end(&ch);
 }
 
+/* Whether the control lock can be had, though its owner was killed and a child of his lives. */
+static bool control_is_free(struct child *ch)
+{
+	int pid, held = -1, fd, rc;
+	pid_t heir;
+
+	assert_int_equal(pipe2(ch->go, O_CLOEXEC), 0);
+	pid = begin(ch, &heir);
+	if (ch->control == CONTROL_SOON) {
+		held = xs_control_lock(seg);
+		assert_true(held >= 0);
+		tell(ch->go[1], 0);
+		heir = await(ch->ready[0]);
+		xs_control_unlock(held);
+		/* until the thread has it */
+		while (!xs_byte_locked(seg->fd, XSEG_LOCK_CONTROL))
+			usleep(1000);
+	}
+	assert_true(xs_byte_locked(seg->fd, XSEG_LOCK_CONTROL));
+	assert_int_equal(kill(heir, 0), 0);
+	segrig_kill(pid);
+	fd = xs_open_again(seg);
+	assert_true(fd >= 0);
+	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, false);
+	close(fd);
+	if (rc == 0)
+		assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);
+	assert_int_equal(kill(heir, SIGKILL), 0);
+	end(ch);
+	close(ch->go[0]);
+	close(ch->go[1]);
+	return rc == 0;
+}
+
+static void a_child_that_lives_on_keeps_no_control_lock(void **state)
+{
+	(void)state;
+	assert_true(control_is_free(&(struct child){ .heir = 1, .control = CONTROL_OF_FORKER }));
+	assert_true(control_is_free(&(struct child){ .heir = 1, .control = CONTROL_OF_OTHER }));
+	assert_true(control_is_free(&(struct child){ .heir = 1, .control = CONTROL_SOON }));
+}
+
 /* Places bear 20 bits of it. */
 static void a_successor_whose_generation_wraps_takes_over_what_there_is(void **state)
 {
@@ -212,6 +296,7 @@ int main(void)
 		cmocka_unit_test(a_pid_is_not_believed),
 		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
 		cmocka_unit_test(a_child_that_lives_on_keeps_nobody_alive),
+		cmocka_unit_test(a_child_that_lives_on_keeps_no_control_lock),
 		cmocka_unit_test(a_successor_whose_generation_wraps_takes_over_what_there_is),
 		cmocka_unit_test(a_sequence_that_wraps_is_as_good_as_any),
 	};
