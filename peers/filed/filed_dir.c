@@ -92,11 +92,12 @@ int filed_dir_unlink(struct filed_dir *d, const char *path)
 
 static int sync_dir(struct filed_dir *d, const char *path)
 {
-	int fd = openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	int fd = TEMP_FAILURE_RETRY(openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)), rc = 0;
 
 	if (fd < 0)
 		return -errno;
-	if (fsync(fd) && errno != EINVAL) /* EINVAL: this file system has nothing to sync there */
+	/* EINVAL: this file system has nothing to sync there */
+	if (TEMP_FAILURE_RETRY(fsync(fd)) && errno != EINVAL)
 		rc = -errno;
 	close(fd);
 	return rc;
@@ -109,8 +110,6 @@ int filed_dir_sync(struct filed_dir *d, const char *path, bool parents)
 
 	snprintf(dir, sizeof(dir), "%.5s", path);
 	rc = sync_dir(d, dir);
-	if (rc == -ENOENT)
-		return 0; /* a predecessor died before it made the directory */
 	if (rc || !parents)
 		return rc;
 	snprintf(dir, sizeof(dir), "%.2s", path);

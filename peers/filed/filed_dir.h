@@ -42,7 +42,7 @@ int filed_dir_open_file(struct filed_dir *d, const char *path, bool create) XSEG
 int filed_dir_unlink(struct filed_dir *d, const char *path) XSEG_MUST_CHECK;
 
 /* Makes entries durable: that of the file in its directory; with `parents` also those of the
- * directories above. */
+ * directories above. -ENOENT: its directory was never made, so nothing was synced. */
 int filed_dir_sync(struct filed_dir *d, const char *path, bool parents) XSEG_MUST_CHECK;
 
 #endif

@@ -321,7 +321,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	char path[FILED_PATH_MAX];
 	const struct filed_change *c;
 	struct filed_sync s;
-	bool tried = true;
+	bool tried = true, made = true;
 
 	file->syncing = true;
 	filed_mark_sync_begin(m, &s);
@@ -335,10 +335,14 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	if (s.dirs)
 		dirs_rc = filed_dir_sync(ff->dir, path, s.dirs & FILED_MARK_PARENTS);
 	pthread_mutex_lock(&ff->lock);
+	if (dirs_rc == -ENOENT) {	/* it was to be made, and was not: there is no entry */
+		made = false;
+		dirs_rc = 0;
+	}
 	if (data_rc && !tried)
 		filed_mark_recover(m);
 	filed_mark_sync_end(m, &s, !data_rc || !tried, !dirs_rc);
-	if (s.dirs & FILED_MARK_PARENTS && !dirs_rc)
+	if (s.dirs & FILED_MARK_PARENTS && made && !dirs_rc)
 		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));
 	ff->sync_errors += !!data_rc + !!dirs_rc;
 	file->syncing = false;
