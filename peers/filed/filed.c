@@ -376,10 +376,10 @@ static void op_moved(struct peer_port *pp, struct filed_op *op, int64_t result)
 		op_end(pp, op, r->size);
 	} else if (result > 0 && op->done % f->dir.align == 0) {
 		filed_list_add(&port_of(pp)->moving, op);
-	} else if (r->op == XSEG_OP_READ && result >= 0) {
+	} else if (r->op == XSEG_OP_READ && result == 0) {
 		fill_zeroes(f, r, op->done);		/* behind the file's end */
 		op_end(pp, op, r->size);
-	} else {
+	} else {					/* it ended within a block, perhaps with the file */
 		op_work(f, op);
 	}
 }

@@ -127,9 +127,7 @@ bool filed_aio_submit(struct filed_aio *a)
 
 	while (a->nr_batch) {
 		rc = io_submit(a->ctx, a->nr_batch, a->batch);
-		if (rc == -EINTR)
-			continue;
-		if (rc == -EAGAIN || rc == 0)
+		if (rc == -EINTR || rc == -EAGAIN || rc == 0)
 			return true;
 		if (rc > 0) {
 			XKILL(IO_SUBMITTED);

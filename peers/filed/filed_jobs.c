@@ -19,40 +19,58 @@
 #include "peers/filed/filed.h"
 #include "xtypes/xkill.h"
 
+#define STUCK_MAX 4u				/* transfers that bring no block further */
+
 /* ---- whole reads and writes -------------------------------------------------------------- */
 
-/* Reads what there is; zeroes behind the file's end. */
-static int read_blocks(int fd, uint8_t *buf, size_t len, uint64_t offset)
+/* A transfer ended within a block: it goes on at the block's start, as O_DIRECT takes nothing else. False: for too long it has come
+ * no further. */
+static bool whole_blocks(const struct filed *f, size_t *done, size_t was, uint32_t *stuck)
 {
-	size_t done = 0;
+	*done -= *done % f->dir.align;
+	*stuck = *done > was ? 0 : *stuck + 1;
+	return *stuck < STUCK_MAX;
+}
+
+/* Reads what there is; zeroes behind the file's end. */
+static int read_blocks(const struct filed *f, int fd, uint8_t *buf, size_t len, uint64_t offset)
+{
+	size_t done = 0, was;
+	uint32_t stuck = 0;
+	struct stat st;
 	ssize_t rc;
 
 	while (done < len) {
-		rc = pread(fd, buf + done, len - done, (off_t)(offset + done));
-		if (rc < 0 && errno == EINTR)
-			continue;
+		rc = TEMP_FAILURE_RETRY(pread(fd, buf + done, len - done, (off_t)(offset + done)));
 		if (rc < 0)
 			return -errno;
+		was = done;
 		done += (size_t)rc;
-		if (rc == 0 || done % XSEG_SECTOR)
+		if (rc && done % f->dir.align && fstat(fd, &st))
+			return -errno;
+		if (rc == 0 || (done % f->dir.align && offset + done >= (uint64_t)st.st_size))
 			break;
+		if (!whole_blocks(f, &done, was, &stuck))
+			return -EIO;
 	}
 	memset(buf + done, 0, len - done);
 	return 0;
 }
 
-static int write_blocks(int fd, const uint8_t *buf, size_t len, uint64_t offset)
+static int write_blocks(const struct filed *f, int fd, const uint8_t *buf, size_t len, uint64_t offset)
 {
-	size_t done = 0;
+	size_t done = 0, was;
+	uint32_t stuck = 0;
 	ssize_t rc;
 
 	while (done < len) {
-		rc = pwrite(fd, buf + done, len - done, (off_t)(offset + done));
-		if (rc < 0 && errno == EINTR)
-			continue;
+		rc = TEMP_FAILURE_RETRY(pwrite(fd, buf + done, len - done, (off_t)(offset + done)));
 		if (rc <= 0)
 			return rc < 0 ? -errno : -EIO;
+		was = done;
 		done += (size_t)rc;
+		if (!whole_blocks(f, &done, was, &stuck))
+			return -EIO;
 	}
 	return 0;
 }
@@ -78,21 +96,21 @@ static uint8_t *range_data(const struct range *g)
 	return g->bounce + (g->off - g->lo);
 }
 
-static int range_read(const struct range *g)
+static int range_read(const struct filed *f, const struct range *g)
 {
-	return read_blocks(g->fd, g->bounce, g->hi - g->lo, g->lo);
+	return read_blocks(f, g->fd, g->bounce, g->hi - g->lo, g->lo);
 }
 
 /* Puts the file's bytes from .. to - 1, which are of one block, into the bounce buffer. */
-static int edge_read(const struct range *g, uint32_t align, uint64_t from, uint64_t to)
+static int edge_read(const struct filed *f, const struct range *g, uint64_t from, uint64_t to)
 {
 	uint8_t *block = g->bounce + FILED_BOUNCE_BYTES - FILED_BLOCK_MAX;
-	uint64_t start = from - from % align;
+	uint64_t start = filed_block_down(f, from);
 	int rc;
 
 	if (from == to)
 		return 0;
-	rc = read_blocks(g->fd, block, align, start);
+	rc = read_blocks(f, g->fd, block, f->dir.align, start);
 	if (!rc)
 		memcpy(g->bounce + (from - g->lo), block + (from - start), to - from);
 	return rc;
@@ -105,18 +123,18 @@ static int range_write(const struct filed *f, const struct range *g)
 	uint64_t size;
 	int rc;
 
-	rc = edge_read(g, f->dir.align, g->lo, g->off);
+	rc = edge_read(f, g, g->lo, g->off);
 	if (!rc)
-		rc = edge_read(g, f->dir.align, g->end, g->hi);
+		rc = edge_read(f, g, g->end, g->hi);
 	if (!rc && fstat(g->fd, &st))
 		rc = -errno;
 	if (!rc)
-		rc = write_blocks(g->fd, g->bounce, g->hi - g->lo, g->lo);
+		rc = write_blocks(f, g->fd, g->bounce, g->hi - g->lo, g->lo);
 	if (rc)
 		return rc;
 	XKILL(BLOCKS_WRITTEN);
 	size = (uint64_t)st.st_size > g->end ? (uint64_t)st.st_size : g->end;
-	return size < g->hi && ftruncate(g->fd, (off_t)size) ? -errno : 0;
+	return size < g->hi && TEMP_FAILURE_RETRY(ftruncate(g->fd, (off_t)size)) ? -errno : 0;
 }
 
 /* ---- ops --------------------------------------------------------------------------------- */
@@ -152,7 +170,7 @@ static int64_t job_read(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	if (op->fd < 0)
 		memset(g.bounce, 0, g.hi - g.lo);
 	else
-		rc = range_read(&g);
+		rc = range_read(f, &g);
 	if (rc)
 		return rc;
 	copy_pages(f, op->r, range_data(&g), true);
@@ -180,7 +198,7 @@ static int64_t job_copy(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	from.fd = filed_dir_open_file(&f->dir, path, false);
 	if (from.fd < 0)
 		return from.fd;
-	rc = range_read(&from);
+	rc = range_read(f, &from);
 	close(from.fd);
 	if (!rc)
 		rc = range_write(f, &g);
@@ -195,8 +213,8 @@ static int punch(struct filed *f, const struct range *range, uint64_t size)
 
 	if (g.off >= size)
 		return 0;
-	if (!fallocate(g.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)g.off,
-		    (off_t)(g.end - g.off)))
+	if (!TEMP_FAILURE_RETRY(fallocate(g.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)g.off,
+		    (off_t)(g.end - g.off))))
 		return 0;
 	if (errno != EOPNOTSUPP)
 		return -errno;
@@ -220,7 +238,7 @@ static int64_t job_zeroes(struct filed *f, struct filed_op *op, uint8_t *bounce)
 		return -errno;
 	rc = punch(f, &g, (uint64_t)st.st_size);
 	if (!rc && op->r->op == XSEG_OP_WRITE_ZEROES && g.end > (uint64_t)st.st_size &&
-		ftruncate(g.fd, (off_t)g.end))
+		TEMP_FAILURE_RETRY(ftruncate(g.fd, (off_t)g.end)))
 		rc = -errno;
 	return rc ? rc : (int64_t)op->r->size;
 }
