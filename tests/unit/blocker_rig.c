@@ -1,6 +1,7 @@
 /* blocker_rig - see blocker_rig.h. */
 #include "tests/unit/blocker_rig.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -310,6 +311,8 @@ int64_t rig_wait(struct rig *g, struct rig_io *io)
 			if (next > g->now_ns)
 				g->now_ns = next;
 		}
+		if (!io->done && g->real_clock)
+			sched_yield();		/* to the store's threads */
 		assert_true(clock_ns() - since < LIMIT_NS);
 	}
 	return io->result;
@@ -341,7 +344,7 @@ int64_t rig_op(struct rig *g, enum xseg_op op, const char *object, uint64_t offs
 	return rig_wait(g, rig_send(g, op, object, offset, size, NULL, 0));
 }
 
-int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size)
+struct rig_io *rig_send_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size)
 {
 	struct rig_io *io = io_get(g);
 	struct xreq *r = io->r;
@@ -355,7 +358,12 @@ int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offse
 	memcpy(xseg_page(g->seg, r->page[0]), from, strlen(from));
 	xseg_req_set_target(r, to, strlen(to));
 	io_submit_to_peer(g, io);
-	return rig_wait(g, io);
+	return io;
+}
+
+int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size)
+{
+	return rig_wait(g, rig_send_copy(g, from, to, offset, size));
 }
 
 int64_t rig_admin(struct rig *g, const char *line, char *out, size_t size)

@@ -1,0 +1,386 @@
+/* filed_faults_test - filed on a kernel that fails: of all system calls that a script causes, each one in its turn is refused,
+ * interrupted, put off or done in part; once, and from then on until the store is healed (filed_kernel.h).
+ *
+ * Rules, for each call and each way to fail:
+ *   - every request is answered, with what it asked for or an error; what a store may do to anybody (EINTR, EAGAIN, half of it) is no
+ *     error for anybody, and one error is one request's, but for what a FLUSH has to tell
+ *   - a read gives what may be there: after an error the old or the new, byte by byte
+ *   - a FLUSH that is answered with success has left nothing behind that is not durable
+ *   - healed, and written over where something was lost, it is as good as new: also for a successor; and nothing is left over
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "peers/filed/filed.h"
+#include "tests/unit/blocker_rig.h"
+#include "tests/unit/filed_kernel.h"
+
+#define NR_OBJECTS  FK_FILES
+#define OBJECT_SIZE (FK_PIECES * FK_PIECE)
+#define PATIENCE_NS 3000000u		/* no answer for so long: the store is healed */
+
+static struct rig g;
+static char root[200];			/* the directory */
+static enum fk_fault fault;		/* of this run */
+static bool for_ever;
+
+/* ---- what a read may give ---------------------------------------------------------------- */
+
+/* The n-th request that writes writes the byte n, and which of four sectors it is; 0 is zeroes. */
+static uint64_t values[NR_OBJECTS][OBJECT_SIZE];
+static unsigned nr_values;
+
+static uint8_t byte_of(unsigned value, uint64_t offset)
+{
+	return (uint8_t)(value ? value | (offset / XSEG_SECTOR % 4) << 6 : 0);
+}
+
+static bool may_be(uint32_t object, uint64_t offset, uint8_t byte)
+{
+	unsigned value = byte & 63;
+
+	return values[object][offset] >> value & 1 && byte == byte_of(value, offset);
+}
+
+/* ---- scripts ----------------------------------------------------------------------------- */
+
+struct step {
+	enum xseg_op op;
+	uint32_t object, offset, size;
+	unsigned flags;
+	uint32_t from;			/* COPY */
+	bool with_next;			/* the next one is sent before this one is answered */
+};
+
+static char names[NR_OBJECTS][8];
+static uint32_t nr_objects;		/* that the script uses */
+static uint32_t nr_errors;		/* requests that failed, but for FLUSH */
+
+static bool harmless(void)
+{
+	return for_ever ? fk_faults[fault].harmless_for_ever : fk_faults[fault].harmless;
+}
+
+/* Like rig_wait(), but a store that is sick for ever is healed when it keeps somebody waiting. */
+static int64_t await(struct rig_io *io)
+{
+	uint64_t end;
+
+	rig_step(&g);
+	for (end = g.now_ns + PATIENCE_NS; for_ever && !io->done && g.now_ns < end;) {
+		sched_yield();			/* to a worker */
+		rig_step(&g);
+		if (!fk_nr_fired())
+			end = g.now_ns + PATIENCE_NS;
+	}
+	if (!io->done && for_ever)
+		fk_heal();
+	return rig_wait(&g, io);
+}
+
+static void flush_answered(int64_t result)
+{
+	char path[FILED_PATH_MAX];
+	const char *why;
+
+	for (uint32_t i = 0; result == 0 && i < nr_objects; i++) {
+		assert_int_equal(filed_dir_path(names[i], xseg_hash(names[i], strlen(names[i])), path), 0);
+		why = fk_not_durable(path);
+		if (why)
+			fail_msg("FLUSH said well, and of %s %s", names[i], why);
+	}
+}
+
+static void change_answered(const struct step *s, unsigned value, bool ok)
+{
+	uint64_t new;
+
+	for (uint64_t at = s->offset; at < s->offset + s->size; at++) {
+		new = s->op == XSEG_OP_COPY ? values[s->from][at] : UINT64_C(1) << value;
+		values[s->object][at] = ok ? new : values[s->object][at] | new;
+	}
+}
+
+static void read_answered(const struct step *s, struct rig_io *io)
+{
+	static uint8_t data[OBJECT_SIZE];
+
+	rig_data(&g, io, data, s->size);
+	for (uint32_t i = 0; i < s->size; i++)
+		if (!may_be(s->object, s->offset + i, data[i]))
+			fail_msg("byte %u of %s is %02x", s->offset + i, names[s->object], data[i]);
+}
+
+/* An object that is not there is no error of the store's: it may have been one before. */
+static bool is_fault(const struct step *s, int64_t result)
+{
+	return result < 0 && !(result == -ENOENT && (s->op == XSEG_OP_DELETE || s->op == XSEG_OP_INFO || s->op == XSEG_OP_COPY));
+}
+
+static void answered(const struct step *s, struct rig_io *io, unsigned value, int64_t result)
+{
+	bool moves = s->op != XSEG_OP_INFO && s->op != XSEG_OP_DELETE && s->op != XSEG_OP_FLUSH;
+
+	if (is_fault(s, result)) {
+		if (harmless() || !fk_nr_fired())
+			fail_msg("%s of %s at %u is answered with %d", xseg_op_name(s->op), names[s->object], s->offset,
+				(int)result);
+		nr_errors += s->op != XSEG_OP_FLUSH;
+	} else if (result >= 0 && moves) {
+		assert_int_equal(result, s->size);
+	}
+	if (s->op == XSEG_OP_FLUSH)
+		flush_answered(result);
+	else if (s->op == XSEG_OP_DELETE)
+		change_answered(&(struct step){ .object = s->object, .size = OBJECT_SIZE }, 0, result >= 0 || result == -ENOENT);
+	else if (s->op == XSEG_OP_READ && result >= 0)
+		read_answered(s, io);
+	else if (s->op != XSEG_OP_READ && s->op != XSEG_OP_INFO)
+		change_answered(s, value, result >= 0);
+}
+
+static struct rig_io *send(const struct step *s, unsigned value)
+{
+	static uint8_t data[OBJECT_SIZE];
+
+	for (uint32_t i = 0; s->op == XSEG_OP_WRITE && i < s->size; i++)
+		data[i] = byte_of(value, s->offset + i);
+	if (s->op == XSEG_OP_COPY)
+		return rig_send_copy(&g, names[s->from], names[s->object], s->offset, s->size);
+	return rig_send(&g, s->op, s->op == XSEG_OP_FLUSH ? "" : names[s->object], s->offset, s->size,
+		s->op == XSEG_OP_WRITE ? data : NULL, s->flags);
+}
+
+static void run(const struct step *script, uint32_t nr)
+{
+	struct rig_io *io[8];
+	unsigned value[8];
+	uint32_t i, k, first = 0;
+
+	for (i = 0; i < nr; i++) {
+		assert_true(i - first < 8);
+		value[i - first] = script[i].op == XSEG_OP_WRITE ? ++nr_values : 0;
+		assert_true(nr_values < 64);
+		io[i - first] = send(&script[i], value[i - first]);
+		if (script[i].with_next)
+			continue;
+		for (k = first; k <= i; k++)
+			answered(&script[k], io[k - first], value[k - first], await(io[k - first]));
+		first = i + 1;
+	}
+}
+
+/* ---- one run: a script, a fault, and what there is afterwards ---------------------------- */
+
+static void read_all(void)
+{
+	for (uint32_t i = 0; i < nr_objects; i++)
+		run(&(struct step){ .op = XSEG_OP_READ, .object = i, .size = OBJECT_SIZE }, 1);
+}
+
+/* What was lost has to be written again, and needs a slot for that, which another that was lost may have. */
+static void write_all(bool may_fail)
+{
+	static uint8_t data[OBJECT_SIZE];
+	int64_t result;
+
+	for (uint32_t at = 0; at < OBJECT_SIZE; at++)
+		data[at] = byte_of(63, at);
+	for (uint32_t i = 0; i < nr_objects; i++) {
+		result = rig_write(&g, names[i], 0, data, OBJECT_SIZE, 0);
+		assert_true(result == OBJECT_SIZE || (may_fail && result == -EIO));
+		change_answered(&(struct step){ .op = XSEG_OP_WRITE, .object = i, .size = OBJECT_SIZE }, 63, result == OBJECT_SIZE);
+	}
+	result = rig_op(&g, XSEG_OP_FLUSH, "", 0, 0);
+	assert_true(result == 0 || (may_fail && result == -EIO));
+	flush_answered(result);
+}
+
+static uint32_t nr_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint32_t nr = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+static void nothing_left_over(void)
+{
+	struct filed *f = (struct filed *)g.peer;
+	struct filed_aio *a = &f->port[0].aio;
+
+	rig_status_has(&g, "unsynced_files=0\nlost_files=0\n");
+	assert_int_equal(f->pending, 0);
+	assert_int_equal(a->nr_batch + a->nr_kernel, 0);
+	assert_true(filed_aio_has_room(a) && !a->failed);
+	assert_true(!f->starving.first && !f->flush.first);
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+static uint32_t nr_calls;		/* of its script */
+static char what[100];			/* the run that goes on, for who reads of its failure */
+
+/* The first `quiet` steps go well. */
+static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum fk_fault with, uint32_t at, bool ever)
+{
+	uint32_t fds = nr_fds();
+
+	snprintf(what, sizeof(what), "%s at call %u%s", fk_faults[with].name, at, ever ? " and from then on" : "");
+	fk_begin(root);
+	for (uint32_t i = 0; i < nr_objects; i++)
+		for (uint32_t k = 0; k < OBJECT_SIZE; k++)
+			values[i][k] = 1;
+	nr_values = nr_errors = 0;
+	assert_int_equal(rig_start(&g), 0);
+	fault = with;
+	for_ever = ever;
+	run(script, quiet);
+	fk_arm(with, at, ever);
+	run(script + quiet, nr - quiet);
+	fk_heal();
+	nr_calls = fk_nr_calls();
+	assert_true(!at || fk_nr_fired());
+	if (!ever)
+		assert_true(nr_errors <= 1);
+	if (at % 2)
+		rig_restart(&g);
+	read_all();
+	write_all(true);
+	write_all(false);
+	read_all();
+	nothing_left_over();
+	rig_stop(&g);
+	assert_int_equal(nr_fds(), fds);
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/* First without a fault, which says how many calls there are, and of what. */
+static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint32_t quiet)
+{
+	enum fk_call calls[FK_CALLS_MAX + 1];
+	uint32_t total, runs = 0, f, at;
+
+	for (nr_objects = at = 0; at < nr; at++)
+		if (script[at].object >= nr_objects)
+			nr_objects = script[at].object + 1;
+	one_run(script, nr, quiet, FK_EIO, 0, false);
+	total = nr_calls;
+	assert_in_range(total, nr - quiet, FK_CALLS_MAX);
+	for (at = 1; at <= total; at++)
+		calls[at] = fk_call_of(at);
+	for (f = 0; f < FK_NR_FAULTS; f++)
+		for (at = 1; at <= total; at++) {
+			if (!fk_can(calls[at], (enum fk_fault)f))
+				continue;
+			one_run(script, nr, quiet, (enum fk_fault)f, at, false);
+			one_run(script, nr, quiet, (enum fk_fault)f, at, true);
+			runs += 2;
+		}
+	print_message("%u calls, %u runs\n", total, runs);
+}
+
+/* clang-format off */
+#define WRITE(o, at, len)  { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len) }
+#define FUA(o, at, len)	   { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .flags = XSEG_REQ_FUA }
+#define BESIDE(o, at, len) { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .with_next = true }
+#define READ(o, at, len)   { .op = XSEG_OP_READ, .object = (o), .offset = (at), .size = (len) }
+#define ZERO(o, at, len)   { .op = XSEG_OP_WRITE_ZEROES, .object = (o), .offset = (at), .size = (len) }
+#define TRIM(o, at, len)   { .op = XSEG_OP_DISCARD, .object = (o), .offset = (at), .size = (len) }
+#define COPY(o, f, len)	   { .op = XSEG_OP_COPY, .object = (o), .size = (len), .from = (f) }
+#define ASK(o)		   { .op = XSEG_OP_INFO, .object = (o) }
+#define DROP(o)		   { .op = XSEG_OP_DELETE, .object = (o) }
+#define FLUSH		   { .op = XSEG_OP_FLUSH }
+
+static void every_op_over_a_failing_kernel(void **state)
+{
+	static const struct step script[] = {
+		WRITE(0, 0, 8192), WRITE(0, 4096, 8192), WRITE(1, 1000, 5000), FLUSH,
+		WRITE(0, 700, 300), READ(0, 0, 16384), READ(1, 0, 8192), READ(1, 100, 7000), READ(2, 0, 4096),
+		COPY(2, 0, 8192), FUA(2, 4096, 4096), ZERO(0, 2048, 4096), ZERO(0, 12288, 6000), TRIM(1, 0, 4096), FLUSH,
+		ASK(0), FUA(0, 8192, 4096), FUA(1, 3000, 9), DROP(1), FLUSH,
+		BESIDE(0, 0, 4096), BESIDE(0, 4096, 4096), BESIDE(2, 0, 8192), WRITE(1, 0, 4096), READ(1, 0, 8192), FLUSH,
+	};
+
+	(void)state;
+	each_fault_at_each_call(script, sizeof(script) / sizeof(script[0]), 0);
+}
+
+/* 16 files at a time: the first ones are synced and closed for the last ones. */
+static void files_that_are_closed_for_others_over_a_failing_kernel(void **state)
+{
+	struct step script[NR_OBJECTS + 3];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < NR_OBJECTS; i++)
+		script[i] = (struct step)WRITE(i, 512 * i, 4096);
+	script[i++] = (struct step)READ(0, 0, 4096);
+	script[i++] = (struct step)FUA(1, 0, 4096);
+	script[i++] = (struct step)FLUSH;
+	each_fault_at_each_call(script, i, 12);
+}
+
+/* ---- the store --------------------------------------------------------------------------- */
+
+static int setup(void **state)
+{
+	static char dir[sizeof(root) + 4];
+	static const char *const options[] = { dir, "iodepth=2", "files=16", NULL };
+	const char *build = getenv("BUILD");
+
+	(void)state;
+	snprintf(root, sizeof(root), "%s/filed-faults-%d", !access("/dev/shm", W_OK) ? "/dev/shm" : build ? build : "/tmp",
+		(int)getpid());
+	snprintf(dir, sizeof(dir), "dir=%s", root);
+	for (uint32_t i = 0; i < NR_OBJECTS; i++)
+		snprintf(names[i], sizeof(names[i]), "o%u", i);
+	rig_open(&g, &filed_class, options, true);
+	rig_stop(&g);
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fk_heal();
+	if (g.peer)
+		print_message("the run that failed: %s\n", what);
+	rig_close(&g);
+	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	return 0;
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(every_op_over_a_failing_kernel),
+		T(files_that_are_closed_for_others_over_a_failing_kernel),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
