@@ -365,6 +365,22 @@ int xseg_plug_switch(struct xseg_peer *peer)
 	return rc;
 }
 
+/* A cache that begins keeps what its route leads to; or it has no route any more, where others have got there since it was stopped. One
+ * that is entering between the two, or that has left from there, may be at any step of that. */
+static void keep(struct xseg *seg, uint32_t cache, uint32_t lower)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint64_t plug = is_there(seg, i) ? plug_get(seg, i) : 0;
+
+		if (plug && plug_upper(plug) == cache && !xs_plug_settle(seg, i) && lower_of(seg, i) == lower)
+			return;		/* it has claimed that, and goes on, or gives it back */
+	}
+	if (xs_route_upper(seg, lower, cache) != XSEG_NONE)
+		xs_route_store(seg, cache, XSEG_NONE, true);
+	else
+		above_set(seg, lower, cache + 1);
+}
+
 void xseg_plug_settle(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
@@ -376,12 +392,8 @@ void xseg_plug_settle(struct xseg_peer *peer)
 	xs_plug_settle(seg, peer->index);
 	lower = lower_of(seg, peer->index);
 	xs_plug_claim_undo(seg, peer->index, plug_get(seg, peer->index));
-	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower) {
-		if (xs_route_upper(seg, lower, peer->index) != XSEG_NONE)
-			xs_route_store(seg, peer->index, XSEG_NONE, true);
-		else
-			above_set(seg, lower, peer->index + 1);
-	}
+	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower)
+		keep(seg, peer->index, lower);
 	xs_control_unlock(fd);
 }
 

@@ -616,6 +616,12 @@ static void finish_by(unsigned who)
 	case 2:
 		assert_int_equal(xseg_plug_cancel(seg, c, &err), -ENOENT);
 		break;
+	case 3:		/* as a cache that stands above it does when it begins */
+		close_one(&cache, XSEG_CLOSE_ABANDON);
+		again(&upper, "up", 2, 16);
+		xseg_plug_settle(upper);
+		xseg_peer_serve(upper);
+		break;
 	default:
 		xseg_plug_let_go(cache);
 	}
@@ -626,7 +632,7 @@ static void finish_by(unsigned who)
 static void a_switch_that_was_begun_is_ended_by_whoever_comes_next(void **state)
 {
 	(void)state;
-	for (unsigned who = 0; who < 4; who++) {
+	for (unsigned who = 0; who < 5; who++) {
 		ask_to_enter();
 		upper_holds();
 		assert_int_equal(xseg_plug_claim(cache), 0);
@@ -637,6 +643,11 @@ static void a_switch_that_was_begun_is_ended_by_whoever_comes_next(void **state)
 		upper_holds();
 		xs_route_store(seg, u, l, false);
 		finish_by(who);
+		nothing_is_wanted();
+		assert_int_equal(route(u), l);
+		assert_int_equal(route(c), XSEG_NONE);
+		if (keeper(l) == u)	/* who settles keeps what his route leads to */
+			assert_int_equal(xseg_route_set(seg, u, l), 0);
 		is_off_the_path();
 	}
 }
@@ -660,6 +671,36 @@ static void a_successor_of_the_upper_peer_holds_anew(void **state)
 	again(&upper, "up", 2, 16);
 	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
 	xseg_peer_serve(upper);
+}
+
+/* Of two peers that send to the store the one is entering, or has left, beside the other one, which is a cache, too. */
+static void an_upper_cache_that_dies_meanwhile_keeps_its_route(void **state)
+{
+	uint64_t epoch;
+
+	(void)state;
+	assert_int_equal(xseg_route_claim(seg, u, l), 0);
+	epoch = info_of(u).epoch;
+	ask_to_enter();
+	upper_holds();
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	again(&upper, "up", 2, 16);
+	xseg_plug_settle(upper);
+	assert_int_equal(route(u), l);
+	assert_int_equal(info_of(u).epoch, epoch);
+	assert_int_equal(keeper(l), c);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_ASKED);
+
+	/* the cache finds that nobody holds for it: it gives back, and goes on */
+	assert_false(xseg_plug_is_held(cache));
+	xseg_plug_let_go(cache);
+	assert_int_equal(keeper(l), u);
+	upper_holds();
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	assert_int_equal(xseg_plug_switch(cache), 0);
+	is_on_the_path();
+	assert_int_equal(keeper(c), u);
+	assert_int_equal(info_of(u).epoch, epoch);
 }
 
 static void a_stopped_upper_peer_holds_by_itself(void **state)
@@ -762,6 +803,7 @@ int main(void)
 		T(a_cache_that_dies_leaving_is_on_the_path_again_and_leaves),
 		T(a_switch_that_was_begun_is_ended_by_whoever_comes_next),
 		T(a_successor_of_the_upper_peer_holds_anew),
+		T(an_upper_cache_that_dies_meanwhile_keeps_its_route),
 		T(a_stopped_upper_peer_holds_by_itself),
 		T(either_is_taken_back_at_any_step),
 		T(a_void_turn_goes),
