@@ -287,6 +287,13 @@ void xseg_page_owner_set(struct xseg *seg, uint32_t page, uint64_t owner)
 	atomic_store_explicit(&seg->owners[page], owner, memory_order_release);
 }
 
+bool xseg_page_owner_swap(struct xseg *seg, uint32_t page, uint64_t from, uint64_t to)
+{
+	assert(page < seg->nr_pages);
+	/* acquire and release, as in the two beside it */
+	return atomic_compare_exchange_strong_explicit(&seg->owners[page], &from, to, memory_order_acq_rel, memory_order_relaxed);
+}
+
 uint64_t xseg_page_owner(struct xseg *seg, uint32_t page)
 {
 	assert(page < seg->nr_pages);

@@ -197,7 +197,7 @@ static void check_loans(struct check *c, uint32_t i)
 	uint32_t nr = atomic_load_explicit(&r->nr_lent, memory_order_acquire);
 
 	for (uint32_t k = 0; place_state(w) != XSEG_REQ_FREE && k < nr && k < XSEG_REQ_PAGES; k++) {
-		uint32_t lent = atomic_load_explicit(&r->page[k].lent, memory_order_acquire), page = lent & ~XSEG_LENT_PAGE;
+		uint32_t lent = atomic_load_explicit(&r->page[k].lent, memory_order_acquire), page = lent & XSEG_PAGE_INDEX;
 
 		if (!(lent & XSEG_LENT_PAGE) || page >= seg->nr_pages || extent_kind(atomic_load_explicit(
 				&seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire)) != XS_EXTENT_FREE)

@@ -232,6 +232,15 @@ static inline size_t views_bytes(const struct xseg *seg)
 int xs_req_loans_in(struct xseg *seg, struct xreq *r);
 /* Nothing is lent by it any more. */
 void xs_req_loans_drop(struct xseg *seg, struct xreq *r);
+/* Whether a request lists a page of that peer's, which lends no more. */
+bool xs_has_lent(struct xseg *seg, uint32_t peer);
+
+/* ---- gift.c ---- */
+/* It gives pages, and its own list is the one that counts. */
+bool xs_req_gives(const struct xreq *r);
+/* Its page list, as it is submitted; of its answer, into the private copy: -EPROTO when what is lent is no page. */
+void xs_req_gifts_out(struct xseg *seg, struct xreq *r);
+int xs_req_gifts_in(struct xseg *seg, struct xreq *r);
 
 /* ---- bell.c ---- */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */

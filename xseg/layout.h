@@ -124,7 +124,7 @@ struct xs_lane {
 /* A page of a request. `lent`: what is lent in its place, XSEG_LENT_*, or 0; the holder's until it is answered, and then its origin's to
  * drop. Until the request is FREE or submitted again it pins that page, whoever has died (loan.c). */
 struct xs_page {
-	uint32_t page;				/* the origin's, XSEG_PAGE_* flags on top */
+	uint32_t page;				/* the origin's, or one that it was lent and gives: with XSEG_PAGE_GIVEN (gift.c) */
 	_Atomic uint32_t lent;
 };
 

@@ -10,7 +10,7 @@
  *   what                                       who                              when
  *   the list is cleared, nr_lent is stored     the holder, with its first loan  AT
  *   a page is listed                           the holder                       AT
- *   nr_lent becomes 0: nothing is listed       the holder, if it lends nothing  before ANSWERED
+ *   nr_lent becomes 0: nothing is listed       the holder, if it lends nothing  before ANSWERED; not of a write that gives (gift.c)
  *                                              the origin                       PRIVATE: it has read the data, or has a new use for it
  *   the place becomes FREE                     the origin, or whoever repairs it
  *
@@ -135,8 +135,8 @@ static void show(struct xseg *seg, uint32_t index, unsigned look,
 		/* acquire: partners are the releases in list() */
 		uint32_t lent = atomic_load_explicit(&sh->page[i].lent, memory_order_acquire);
 
-		if ((lent & XSEG_LENT_PAGE) && (lent & ~XSEG_LENT_PAGE) < seg->nr_pages)
-			fn(lent & ~XSEG_LENT_PAGE, port, look, arg);
+		if ((lent & XSEG_LENT_PAGE) && (lent & XSEG_PAGE_INDEX) < seg->nr_pages)
+			fn(lent & XSEG_PAGE_INDEX, port, look, arg);
 	}
 }
 
@@ -145,6 +145,30 @@ void xseg_loans(struct xseg *seg, void (*fn)(uint32_t page, uint32_t port, unsig
 	for (unsigned look = 0; look < 2; look++)
 		for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
 			show(seg, i, look, fn, arg);
+}
+
+struct lent_by {
+	struct xseg *seg;
+	uint32_t peer;
+	bool any;
+};
+
+static void note_lender(uint32_t page, uint32_t port, unsigned look, void *arg)
+{
+	struct lent_by *by = arg;
+	uint64_t w = atomic_load_explicit(&by->seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire);
+
+	(void)port;
+	(void)look;
+	by->any |= extent_kind(w) == XS_EXTENT_PAGES && extent_peer(w) == by->peer;
+}
+
+bool xs_has_lent(struct xseg *seg, uint32_t peer)
+{
+	struct lent_by by = { .seg = seg, .peer = peer };
+
+	xseg_loans(seg, note_lender, &by);
+	return by.any;
 }
 
 /* ---- data ---- */

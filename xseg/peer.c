@@ -613,7 +613,8 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 		rc = -ENOENT;
 	else if (peer_serves(peer_state(word_get(&seg->peers[index]))))
 		rc = -EBUSY;
-	else if (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index) || xs_plug_refers(seg, index))
+	else if (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index) || xs_plug_refers(seg, index) ||
+		 xs_has_lent(seg, index))
 		rc = -ENOTEMPTY;
 	else
 		xs_peer_release(seg, index);

@@ -122,7 +122,7 @@ static void target_out(struct xs_req *sh, const struct xreq *r)
 int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 {
 	const struct xs_req *sh = &seg->reqs[r->index];
-	uint32_t i, bad = 0;
+	uint32_t i, given, bad = 0;
 
 	r->op = XS_FETCH(sh->op);
 	r->flags = XS_FETCH(sh->flags);
@@ -145,8 +145,9 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 		bad = 1;
 	if (r->nr_pages > XSEG_REQ_PAGES)
 		r->nr_pages = 0;
+	given = r->op == XSEG_OP_WRITE && r->flags & XSEG_REQ_GIVE ? XSEG_PAGE_GIVEN : 0;
 	for (i = 0; i < r->nr_pages; i++) {
-		r->page[i] = XS_FETCH(sh->page[i].page);
+		r->page[i] = XS_FETCH(sh->page[i].page) & ~given;
 		bad |= r->page[i] >= seg->nr_pages;
 	}
 	if (moves_data(r->op) && r->nr_pages < xseg_req_span(r->offset, r->size))
@@ -229,7 +230,7 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	if (state == XSEG_REQ_PRIVATE) {
 		XKILL(ANSWER_ACCEPTED);
 		r->result = result_of(port->seg, r);
-		if (xs_req_loans_in(port->seg, r))
+		if (xs_req_gives(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
 			r->result = -EPROTO;
 	}
 	return true;
@@ -468,6 +469,19 @@ static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
 	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
 }
 
+static void write_pages(struct xseg *seg, struct xreq *r)
+{
+	struct xs_req *sh = &seg->reqs[r->index];
+
+	if (xs_req_gives(r)) {
+		xs_req_gifts_out(seg, r);
+		return;
+	}
+	xs_req_loans_drop(seg, r);
+	for (uint32_t i = 0; i < r->nr_pages; i++)
+		sh->page[i].page = r->page[i];
+}
+
 /* After it another thread may have the request. */
 static void give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
 {
@@ -498,9 +512,7 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	atomic_store_explicit(&sh->result, XS_NOT_ANSWERED, memory_order_relaxed);
 	/* release: partner is the acquire in xs_req_mark_part(); a repair that sees the parent sees that there is no answer yet */
 	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
-	xs_req_loans_drop(port->seg, r);
-	for (uint32_t i = 0; i < r->nr_pages; i++)
-		sh->page[i].page = r->page[i];
+	write_pages(port->seg, r);
 	write_forward(port, r);
 	XKILL(REQ_FILLED);
 	give_offer(port, r, (uint32_t)to, true);
@@ -545,7 +557,7 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 		return;
 	}
 	r->result = result;
-	if (r->nr_lent == 0)
+	if (r->nr_lent == 0 && !xs_req_gives(r))
 		xs_req_loans_drop(port->seg, r);	/* what a predecessor may have lent */
 	set_holder(r, NULL);
 	atomic_store_explicit(&port->seg->reqs[r->index].result, result, memory_order_relaxed);

@@ -81,6 +81,7 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_req, nr_lent), sizeof(struct xs_page),
 		offsetof(struct xs_req, target), offsetof(struct xs_req, target_rest), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
 		offsetof(struct xq, head), offsetof(struct xq, ring), XSEG_NR_OPS, XSEG_STATS_MAX,
+		XSEG_PAGE_GIVEN, XSEG_LENT_GIFT,
 	};
 
 	return XXH3_64bits(v, sizeof(v));

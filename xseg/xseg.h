@@ -228,8 +228,8 @@ enum xseg_close { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_FREE_ARENA, XSEG_CLOSE_ABAND
  * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD (tests). */
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how);
 
-/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests, others
- * send to it, or a cache is to be plugged or unplugged beside it, -ENOENT when there is none. */
+/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests, somebody has
+ * pages that it lent, others send to it, or a cache is to be plugged or unplugged beside it, -ENOENT when there is none. */
 int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
 
 struct xseg *xseg_peer_segment(struct xseg_peer *peer);
@@ -326,8 +326,10 @@ uint32_t xseg_nr_free_pages(struct xseg *seg);	/* that are nobody's, at this mom
 void *xseg_page(struct xseg *seg, uint32_t page);	/* address; asserts the range */
 uint32_t xseg_nr_pages(struct xseg *seg);
 uint32_t xseg_nr_requests(struct xseg *seg);	/* of all ports: an index of a request is less */
-/* A page's owner word: what its owner says of it (cached: which bucket it is). One writer: the owner. */
+/* A page's owner word: what its owner says of it (cached: which bucket it is). One writer: the owner; of its threads, whoever has the page, and
+ * where two may want it the one whose swap succeeds. */
 void xseg_page_owner_set(struct xseg *seg, uint32_t page, uint64_t owner);
+bool xseg_page_owner_swap(struct xseg *seg, uint32_t page, uint64_t from, uint64_t to) XSEG_MUST_CHECK;
 uint64_t xseg_page_owner(struct xseg *seg, uint32_t page);
 
 /* ---- requests ---------------------------------------------------------------------------- */
@@ -340,10 +342,13 @@ const char *xseg_op_name(enum xseg_op op);
 
 #define XSEG_REQ_FUA	 1u			/* answered when on stable storage */
 #define XSEG_REQ_LOAN	 2u			/* READ: the answer may lend pages, in the place of data in the origin's */
+#define XSEG_REQ_GIVE	 4u			/* WRITE: pages that were lent for that may be kept, and others lent in exchange */
 
 #define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] and r->lent[] */
+#define XSEG_PAGE_GIVEN	 0x80000000u		/* in the segment alone: see gift.c */
 #define XSEG_LENT_PAGE	 0x80000000u		/* r->lent[]: data is in the page of that index, */
 #define XSEG_LENT_ZEROES 0x40000000u		/* or it is zeroes; neither: it is in the origin's own page */
+#define XSEG_LENT_GIFT	 0x20000000u		/* beside PAGE: the origin may write there, for its next write */
 
 enum xseg_req_state {
 	XSEG_REQ_FREE, XSEG_REQ_PRIVATE, XSEG_REQ_AT, XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_ANSWERED
@@ -448,6 +453,23 @@ uint32_t xseg_req_borrower(struct xseg *seg, const struct xreq *r);
  * that was split: a page that is shown in neither, and that nobody lends any more, is pinned by none. A page may be shown often. Acquires
  * what was done before the loans that it does not see were dropped. */
 void xseg_loans(struct xseg *seg, void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg);
+
+/* Gives: a WRITE with XSEG_REQ_GIVE need not be copied. Its answer may lend its origin pages to write in, which are the request's until it is
+ * freed, submitted as something else, or drops them: the origin writes the data of its next write there, whole pages of it, and submits
+ * the same request again. From then on it does not touch them: who answers may have kept them, and lent others in exchange. What is given
+ * is always what was lent; where nothing was, data is written to the origin's own page, as ever. As with other loans: who has no use
+ * for what it was lent for a while drops it, as its lender may be waiting for it. */
+/* The origin's: where to write the data of the i-th page; whether any of its pages is one that was lent for that. */
+void *xseg_req_gift_page(struct xseg *seg, const struct xreq *r, uint32_t i);
+bool xseg_req_has_gift(const struct xreq *r);
+/* The holder's. NONE: the page is to be copied. GIVEN: it may be kept, by the peer that it is a page of. TAKEN: it was, before, and what is in it
+ * now is nobody's business. */
+enum xseg_gift { XSEG_GIFT_NONE, XSEG_GIFT_GIVEN, XSEG_GIFT_TAKEN };
+enum xseg_gift xseg_req_gift(struct xseg *seg, const struct xreq *r, uint32_t i);
+/* The data of the i-th page is where it stays, and will be found there by a successor: the origin is lent `page` for its next write; XSEG_NONE:
+ * nothing. One store, which tells a successor, too; once for each page. What was listed is not pinned by the request any more. False: the
+ * request gives nothing, and nothing was stored. */
+bool xseg_req_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page) XSEG_MUST_CHECK;
 
 /* Where the data of the i-th page is, after an answer: the origin's page, or what was lent, which is only to be read. */
 const void *xseg_req_page(struct xseg *seg, const struct xreq *r, uint32_t i);

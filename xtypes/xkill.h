@@ -25,6 +25,7 @@
 	X(RESULT_WRITTEN, "a result is written; the request is not ANSWERED") \
 	X(REQ_ANSWERED, "a request is ANSWERED; the answer is not offered") \
 	X(ANSWER_ACCEPTED, "an answer is taken, and nothing is done with it") \
+	X(GIFT_EXCHANGED, "the page that a write gave is taken, and another is listed in its place; the write is not answered") \
 	X(PAGE_LENT, "a request lists a page that is lent; it is not answered") \
 	X(PART_MARKED, "the done bit of a part is set; its child is not free") \
 	X(REQ_DISOWNED, "a child has no parent any more, and is not FREE") \
