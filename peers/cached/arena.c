@@ -230,7 +230,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = cached_alloc(k, xpool_mem_bytes(seg_pages));
 	if (!k->objects || !k->creqs || !k->children || !k->page_use || !k->lists || !free_lists || !k->groups || !k->extents ||
-	    !nodes || !free_pages || volumes_open(k) || xcache_init(&k->xc, &xp))
+	    !nodes || !free_pages || volumes_open(k) || !gifts_open(k) || xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < nr_entries(k); i++)
 		object_init(&k->objects[i]);
@@ -316,7 +316,7 @@ static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint
 		count(ps, CC_USED_BYTES, BUCKET_SIZE);
 		volume_add(volume_block(ps, object_volume(o)), VC_USED_BYTES, BUCKET_SIZE);
 		share_count(k, object_volume(o), 1);
-		xseg_page_owner_set(k->peer.seg, slot_page(w), (uint64_t)(object_index(k, o) + 1) << 16 | b);
+		xseg_page_owner_set(k->peer.seg, slot_page(w), bucket_name(k, o, b));
 	}
 	if (slot_is_clean_zero(w)) {
 		atomic_fetch_add(&k->nr_zeroes, 1);

@@ -18,7 +18,8 @@
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
- *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the slot. Nor is one that may be on loan
+ *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the slot. Nor is one that may be on loan, but
+ *	 by whom it was lent to for that (gift.c)
  *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves the
  *	 object only after all its slots are stored (rule R3)
  *   C4  a page listed by a child that is out is not given to anybody else
@@ -32,6 +33,7 @@
 
 #include "peers/cached/creq.h"
 #include "peers/cached/flush.h"
+#include "peers/cached/gift.h"
 #include "peers/cached/loan.h"
 #include "peers/cached/object.h"
 #include "peers/cached/pages.h"
@@ -196,6 +198,11 @@ static inline struct arena_object *object_entry(struct cached *k, struct object 
 	_Static_assert(sizeof(struct arena_object) == sizeof(struct object), "one offset is good for both");
 	return (struct arena_object *)((char *)k->entries + ((char *)o - (char *)k->objects));
 }
+/* The owner word of its b-th bucket's page. */
+static inline uint64_t bucket_name(struct cached *k, struct object *o, uint32_t b)
+{
+	return (uint64_t)(object_index(k, o) + 1) << 16 | b;
+}
 static inline uint64_t retry_ns(struct object *o) { return atomic_load_explicit(&o->retry_ns, memory_order_relaxed); }
 /* Entries: for those that keep data, and for those that pass. */
 static inline uint32_t nr_entries(const struct cached *k) { return cached_nr_entries(k->nr_objects); }
@@ -227,6 +234,10 @@ static inline uint32_t data_pages(struct cached *k)
 /* Clean zeroes that are kept at most: they take slots, and only the end of their object evicts them. */
 static inline uint32_t zeroes_max(struct cached *k) { return data_pages(k) / 4; }
 static inline struct extent *page_extent(struct cached *k, uint32_t page) { return &k->extents[page / XSEG_EXTENT_PAGES]; }
+static inline bool page_is_ours(struct cached *k, uint32_t page)
+{
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) != EXTENT_NOT_OURS;
+}
 /* Whether it may not be used again: exact under mem_lock. */
 static inline bool page_leaves(struct cached *k, uint32_t page)
 {

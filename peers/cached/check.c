@@ -35,7 +35,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	if (!slot_has_page(w))
 		return;
 	t->pages++;
-	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == ((uint64_t)(object_index(k, o) + 1) << 16 | b));
+	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == bucket_name(k, o, b));
 	assert(xlist_in_list(&k->clean, slot_page(w)) == (s == BUCKET_VALID));
 }
 
@@ -150,6 +150,7 @@ void cached_check(struct peer *p)
 	resize_check(k);
 	chunks_check(k);
 	plug_check(k);
+	gifts_check(k);
 	check_throttle(k);
 	volumes_check(k, volumes);
 	shares_check(k);
@@ -176,7 +177,7 @@ void cached_check_idle(struct peer *p)
 			 k->leaving_chunk_pages + k->nr_out + k->loans.nr_limbo + k->withheld;
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
-		pages += k->ports[i].nr_magazine;
+		pages += k->ports[i].nr_magazine + nr_gifts(&k->ports[i]);
 	assert(pages == nr_owned(k));
 	assert(xpool_nr(&k->free_lists) == NR_LISTS);
 }

@@ -232,6 +232,7 @@ static void creq_init(struct creq *c, struct xreq *r)
 	c->around = BYPASS_NONE;
 	c->aside[0] = c->aside[1] = NO_PAGE;
 	c->fua = (r->flags & XSEG_REQ_FUA) && r->op != XSEG_OP_READ;
+	c->lends = (r->flags & XSEG_REQ_GIVE) && r->op == XSEG_OP_WRITE;
 	if (has_range(r->op)) {
 		c->first = (uint16_t)(r->obj_offset / BUCKET_SIZE);
 		c->nr = (uint16_t)xseg_req_span(r->obj_offset, r->size);

@@ -29,7 +29,7 @@ struct creq {
 	struct xwork work;
 	struct xwait wait;
 	struct creq *next;			/* in one of the object's lists, the throttle's, or among pending FLUSHes */
-	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: buckets the store has */
+	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: while it is applied, those whose pages are given; then, that the store has */
 	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
 	uint32_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
 	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
@@ -42,7 +42,7 @@ struct creq {
 	uint8_t edges_out;			/* write: edge loads in flight */
 	uint8_t turn;				/* enum turn: it may pass those who wait for pages; while it waits: what it will be */
 	bool looked, redo, applied, fua;
-	bool lends;				/* read: its buckets may be lent */
+	bool lends;				/* read: its buckets may be lent; write: it gives its pages (gift.c) */
 	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
 	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
 	bool paced;				/* write: the throttle has seen it */
@@ -107,6 +107,9 @@ static inline void creq_set_done(struct creq *c, uint32_t i)
 void read_step(struct cport *ps, struct creq *c);
 void load_done(struct cport *ps, struct child *ch, int64_t result);
 void write_step(struct cport *ps, struct creq *c);
+/* For gift.c. Fills the new page of the i-th bucket; stores the slot with that page: returns the old one, if it is free now, or NO_PAGE. */
+void write_fill(struct cport *ps, struct creq *c, uint32_t i);
+uint32_t write_slot(struct cport *ps, struct creq *c, uint32_t i, uint32_t page);
 void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no page; inside what it writes to */
 void copy_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);

@@ -27,7 +27,8 @@
  * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what is in none goes to limbo.
  *
  * Invariants:
- *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, or its owner word is LENT, LOOKED or an orphan's with LENT
+ *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, or its owner word is LENT, LOOKED, GIFT
+ *       (gift.c) or an orphan's with LENT
  *   L2  SLOT_LENT is a page's, not a bucket's: another page comes without
  *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
  *   L4  what is on loan or was granted is at most a quarter of the cache, but for what changed hands while it was granted
@@ -48,11 +49,6 @@ void loans_open(struct cached *k)
 	xlist_init(&k->loans.limbo, k->clean.nodes);
 }
 
-static bool is_ours(struct cached *k, uint32_t page)
-{
-	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) != EXTENT_NOT_OURS;
-}
-
 /* ---- credit ---- */
 
 struct tally {
@@ -64,7 +60,7 @@ static void tally(uint32_t page, uint32_t port, unsigned look, void *arg)
 {
 	struct tally *t = arg;
 
-	if (look == 0 || !is_ours(t->k, page))
+	if (look == 0 || !page_is_ours(t->k, page))
 		return;
 	t->all++;
 	t->its += port == t->port;
@@ -177,7 +173,7 @@ static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 
 	(void)port;
 	(void)look;
-	if (is_ours(k, page) && xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
+	if (page_is_ours(k, page) && xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
 		xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
 }
 
@@ -255,14 +251,14 @@ uint64_t limbo_run(struct cport *ps)
 	struct lender *l = &ps->lender;
 	uint32_t nr = atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed);
 
-	if (nr == 0 || !is_wanted(k)) {
+	if ((nr == 0 && !l->has_gifts) || !is_wanted(k)) {
 		l->next_ns = l->pause_ns = 0;
-		if (nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) + batch_size(k))
+		if (nr && nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) + batch_size(k))
 			limbo_look(ps);
 		return PEER_NEVER;
 	}
 	if (ps->pp->now_ns >= l->next_ns) {
-		if (limbo_look(ps))
+		if (limbo_look(ps) | gifts_look(ps))
 			l->pause_ns = 0;
 		l->pause_ns = !l->pause_ns ? PAUSE_MIN_NS : l->pause_ns >= PAUSE_MAX_NS / 2 ? PAUSE_MAX_NS : l->pause_ns * 2;
 		l->next_ns = ps->pp->now_ns + l->pause_ns;
@@ -317,10 +313,11 @@ static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
 {
 	struct cached *k = arg;
 	struct object *o;
+	uint64_t owner = xseg_page_owner(k->peer.seg, page);
 	uint32_t b;
 
 	(void)port;
-	if (look == 0 || !is_ours(k, page) || limbo_holds(xseg_page_owner(k->peer.seg, page)))
+	if (look == 0 || !page_is_ours(k, page) || limbo_holds(owner) || owner & OWNER_GIFT)
 		return;
 	o = page_object(k, page, &b);
 	assert(o && slot_page(slot_get(k, o, b)) == page && (slot_get(k, o, b) & SLOT_LENT));	/* L1 */

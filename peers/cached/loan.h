@@ -19,6 +19,11 @@ struct lender {
 	uint32_t epoch;				/* as of the cache's when they were given */
 	uint64_t refused_ns;			/* nobody is given credit before then */
 	uint64_t next_ns, pause_ns;		/* somebody waits for pages: no look before then, and how long after one in vain */
+	/* gift.c */
+	_Atomic uint64_t *gift;			/* entries of pages that are lent to write in; a used one is written by who has its page */
+	uint32_t gift_at;			/* where a free one is looked for next */
+	bool has_gifts;				/* one may be used */
+	uint64_t gifts_ns;			/* no look for a free one before then */
 };
 
 /* The cache's. */

@@ -301,7 +301,7 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 && !slot_absent(word))
 		volume_pin(ps->cache, o);
 	if (slot_has_page(word))
-		xseg_page_owner_set(ps->cache->peer.seg, slot_page(word), (uint64_t)(object_index(ps->cache, o) + 1) << 16 | b);
+		xseg_page_owner_set(ps->cache->peer.seg, slot_page(word), bucket_name(ps->cache, o, b));
 	XKILL(OWNER_STORED);
 	/* release: the page is filled before the slot says so (a successor reads both) */
 	atomic_store_explicit(slot, word, memory_order_release);

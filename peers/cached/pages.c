@@ -4,8 +4,8 @@
  * listed by a flush in flight. A list of clean pages is in order of the last time they became clean
  * or were found referenced; a hit only sets the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists of
  * their own (share.h).
- * A page of an extent that leaves the cache (resize.c) is never handed out: where it would be free it is *out*. One that may be on
- * loan is not free before nobody reads it: where it would be free it goes to *limbo* (loan.c).
+ * A page of an extent that leaves the cache (resize.c) is never handed out: where it would be free it is *out*. One that was lent to
+ * write in is in nobody's list (gift.c). One that may be on loan is not free before nobody reads it: where it would be free it goes to *limbo* (loan.c).
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *
@@ -275,7 +275,7 @@ struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
 	uint32_t entry = (uint32_t)(owner >> 16) - 1;
 
 	*b = owner & 0xffff;
-	return owner && entry < nr_entries(k) && *b < OBJECT_BUCKETS ? &k->objects[entry] : NULL;
+	return owner && !(owner & OWNER_GIFT) && entry < nr_entries(k) && *b < OBJECT_BUCKETS ? &k->objects[entry] : NULL;
 }
 
 static bool evict_page(struct cport *ps, uint32_t page, uint32_t rec)

@@ -29,7 +29,7 @@ const char *const cache_keys[NR_CC] = {
 	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes", [CC_USED_BYTES] = "used_bytes",
 	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes", [CC_OBJECTS] = "objects",
 	[CC_POLICY] = "policy_number", [CC_LENT_BYTES] = "lent_bytes", [CC_LOANS_REFUSED] = "loans_refused",
-	[CC_LIMBO_BYTES] = "limbo_bytes",
+	[CC_LIMBO_BYTES] = "limbo_bytes", [CC_GIVEN_BYTES] = "given_bytes",
 };
 
 uint64_t cached_total(struct cached *k, enum cache_counter n)

@@ -12,6 +12,8 @@
  * waits itself, and two that share both edges cannot wait for each other. A write has its chunks before it loads an edge,
  * and gives all back if others got them meanwhile.
  *
+ * A write that gives its pages (gift.c) does without the filling, where it can.
+ *
  * Contract: inside the object.
  */
 #include <assert.h>
@@ -74,7 +76,7 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 	return left == EDGE_HERE ? right : left == EDGE_QUEUED || right != EDGE_QUEUED ? left : right;
 }
 
-static void fill_page(struct cport *ps, struct creq *c, uint32_t i)
+void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 {
 	struct xseg *seg = ps->cache->peer.seg;
 	char *new = xseg_page(seg, c->page[i]);
@@ -116,42 +118,52 @@ void write_end(struct cport *ps, struct creq *c, int64_t result)
 		object_wake(ps, o);
 }
 
-static void store_slot(struct cport *ps, struct creq *c, uint32_t i)
+uint32_t write_slot(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
 {
 	struct object *o = c->obj;
 	uint32_t b = c->first + i;
 	uint64_t old = slot_get(ps->cache, o, b);
 
-	dirty_begin(ps, o, b, old, c->page[i]);
-	switch (slot_state(old)) {
-	case BUCKET_VALID:
+	dirty_begin(ps, o, b, old, page);
+	if (slot_state(old) == BUCKET_VALID)
 		page_unclean(ps, slot_page(old));
-		page_put(ps, slot_page(old));
-		break;
-	case BUCKET_DIRTY:
-		page_put(ps, slot_page(old));
-		break;
-	default:
-		break;	/* LOADING, WRITING: the child that lists the page puts it */
+	/* LOADING, WRITING: the child that lists the page puts it */
+	return slot_state(old) == BUCKET_VALID || slot_state(old) == BUCKET_DIRTY ? slot_page(old) : NO_PAGE;
+}
+
+static void fill_pages(struct cport *ps, struct creq *c)
+{
+	for (uint32_t i = 0; i < c->nr; i++) {
+		if (c->lends && gift_may(ps, c, i))
+			creq_set_done(c, i);
+		else if (c->page[i] != NO_PAGE)
+			write_fill(ps, c, i);
 	}
+	XKILL(WRITE_FILLED);
+}
+
+static void store_slots(struct cport *ps, struct creq *c)
+{
+	for (uint32_t i = 0; i < c->nr; i++) {
+		if (c->lends)
+			gift_store(ps, c, i);
+		else
+			page_put(ps, write_slot(ps, c, i, c->page[i]));
+		XKILL(WRITE_SLOT);
+	}
+	if (c->lends)
+		pages_return(ps, c->page, c->nr);	/* where another was given */
 }
 
 /* All that the write may wait for is there. */
 static void write_apply(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
-	uint32_t i;
 
-	for (i = 0; i < c->nr; i++)
-		if (c->page[i] != NO_PAGE)
-			fill_page(ps, c, i);
-	XKILL(WRITE_FILLED);
+	fill_pages(ps, c);
 	if (c->r->state == XSEG_REQ_AT)
 		xseg_req_start(ps->pp->port, c->r);
-	for (i = 0; i < c->nr; i++) {
-		store_slot(ps, c, i);
-		XKILL(WRITE_SLOT);
-	}
+	store_slots(ps, c);
 	c->nr_pages = 0;
 	list_put(ps, c);
 	aside_put(ps, c);

@@ -54,7 +54,7 @@ void cache_cost(const struct cache_size *s, struct cache_cost *cost)
 	cost->requests = (uint64_t)s->requests * (CACHE_CREQ_BYTES + CACHE_CHILD_BYTES);
 	cost->fixed = cached_arena_head_bytes(s->volumes, s->ports) + (uint64_t)s->volumes * (CACHE_GROUP_BYTES + CACHE_VOLUME_PRIVATE) +
 		      entries_bytes(cached_nr_entries(s->objects)) - cost->objects +
-		      CACHE_LISTS * (uint64_t)((XSEG_REQ_PAGES + 1) * sizeof(uint32_t)) + 2 * CACHE_PEER_BYTES;
+		      CACHE_LISTS * (uint64_t)((XSEG_REQ_PAGES + 1) * sizeof(uint32_t)) + (uint64_t)s->ports * CACHE_GIFTS * 8 + 2 * CACHE_PEER_BYTES;
 	cost->arena = (arena + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
 	cost->unused = cost->arena - arena;
 	cost->all = cost->buckets + cost->objects + cost->requests + cost->fixed + cost->unused;

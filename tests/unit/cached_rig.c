@@ -396,6 +396,41 @@ struct crig_io *crig_send(enum xseg_op op, const char *name, uint64_t offset, ui
 	return submit(io);
 }
 
+#define GIVE_PAGES 8u			/* that such a request has at least: it may have more next time */
+
+static void give_data(struct crig_io *io, unsigned seed)
+{
+	uint64_t in = io->r->offset % CRIG_PAGE;
+
+	for (uint32_t i = 0; i < io->r->size; i++) {
+		uint8_t *page = xseg_req_gift_page(crig.seg, io->r, (uint32_t)((in + i) / CRIG_PAGE));
+
+		page[(in + i) % CRIG_PAGE] = crig_byte(seed, io->r->offset + i);
+	}
+}
+
+struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned seed)
+{
+	uint32_t nr = xseg_req_span(offset, size);
+
+	if (!io) {
+		io = io_get(nr > GIVE_PAGES ? nr : GIVE_PAGES);
+		io->r = xseg_req_alloc(port);
+		assert_non_null(io->r);
+	}
+	assert_true(nr <= io->room);
+	io->done = false;
+	io->r->op = XSEG_OP_WRITE;
+	io->r->flags = XSEG_REQ_GIVE;
+	io->r->volume = volume;
+	io->r->offset = io->r->obj_offset = offset;
+	io->r->size = size;
+	xseg_req_set_target(io->r, name, strlen(name));
+	io_pages(io, nr);
+	give_data(io, seed);
+	return submit(io);
+}
+
 struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset, uint32_t size)
 {
 	struct crig_io *io = prepare(XSEG_OP_COPY, to, offset, size);
