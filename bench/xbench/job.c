@@ -99,7 +99,7 @@ static int take_requests(struct xb_job *job, struct xseg_error *err)
 		f->slot = job->nr * job->depth + i;
 		memcpy(f->r->page, job->page + (size_t)i * job->pages_each,
 		       job->pages_each * sizeof(*job->page));
-		job->idle[job->nr_idle++] = f;
+		job->idle[job->nr_plain++] = f;
 	}
 	return 0;
 }
@@ -241,19 +241,54 @@ static void verify_end(struct xb_job *job, struct xb_flight *f, bool ok)
 		job->oldest++;
 }
 
-/* What was lent is let go of: nothing is kept from the cache that is not being read. */
+/* ---- requests that are at rest: those that have pages to give are for writes ---- */
+
+static uint32_t nr_idle(const struct xb_job *job)
+{
+	return job->nr_plain + job->nr_gifted;
+}
+
+/* What was lent to be read is let go of: nothing is kept from the cache that is not being read. */
 static void put_back(struct xb_job *job, struct xb_flight *f)
 {
-	if (f->r->nr_lent)
+	bool gifted = f->io.op == XB_WRITE && xseg_req_has_gift(f->r);
+
+	if (f->r->nr_lent && !gifted)
 		xseg_req_drop_loans(job->port, f->r);
-	job->idle[job->nr_idle++] = f;
+	if (gifted)
+		job->idle[job->depth - ++job->nr_gifted] = f;
+	else
+		job->idle[job->nr_plain++] = f;
 	if (f->io.barrier)
 		job->alone = false;
+}
+
+static struct xb_flight *take(struct xb_job *job, enum xb_op op)
+{
+	if (job->nr_gifted && (op == XB_WRITE || !job->nr_plain))
+		return job->idle[job->depth - job->nr_gifted--];
+	return job->idle[--job->nr_plain];
+}
+
+/* Nothing is to be done for a while: the cache may need its pages. */
+static void drop_gifts(struct xb_job *job)
+{
+	while (job->nr_gifted) {
+		struct xb_flight *f = job->idle[job->depth - job->nr_gifted--];
+
+		xseg_req_drop_loans(job->port, f->r);
+		job->idle[job->nr_plain++] = f;
+	}
 }
 
 static bool reads_where_it_is(const struct xb_job *job, const struct xb_flight *f)
 {
 	return job->shared->opts->data == XB_DATA_LOAN && f->io.op == XB_READ;
+}
+
+static bool gives(const struct xb_job *job, const struct xb_flight *f)
+{
+	return job->shared->opts->data == XB_DATA_LOAN && f->io.op == XB_WRITE;
 }
 
 /* The first line of each page is read: what is lent and never looked at would cost nothing. */
@@ -263,11 +298,20 @@ static void read_pages(struct xb_job *job, const struct xb_flight *f)
 		job->read ^= *(const uint64_t *)xseg_req_page(job->shared->seg, f->r, i);
 }
 
-/* They are on their way to this CPU before the first of a batch is read. */
-static void prefetch_pages(struct xb_job *job, const struct xb_flight *f)
+/* The same of what is given: the first line is written. The rest is what was there; with verify all of it is stamped. */
+static void write_pages(struct xb_job *job, const struct xb_flight *f)
 {
 	for (uint32_t i = 0; i < f->r->nr_pages; i++)
+		*(uint64_t *)xseg_req_gift_page(job->shared->seg, f->r, i) ^= f->io.offset + 1;
+}
+
+/* They are on their way to this CPU before the first of a batch is read, or written for the next write. */
+static void prefetch_pages(struct xb_job *job, const struct xb_flight *f)
+{
+	for (uint32_t i = 0; i < f->r->nr_pages && reads_where_it_is(job, f); i++)
 		__builtin_prefetch(xseg_req_page(job->shared->seg, f->r, i));
+	for (uint32_t i = 0; i < f->r->nr_pages && gives(job, f); i++)
+		__builtin_prefetch(xseg_req_gift_page(job->shared->seg, f->r, i), 1);
 }
 
 static void complete(struct xb_job *job, struct xb_flight *f)
@@ -287,7 +331,7 @@ static void complete(struct xb_job *job, struct xb_flight *f)
 
 static void set_inflight(struct xb_job *job)
 {
-	atomic_store_explicit(&job->inflight, job->depth - job->nr_idle, memory_order_relaxed);
+	atomic_store_explicit(&job->inflight, job->depth - nr_idle(job), memory_order_relaxed);
 }
 
 /* Takes replies. Returns how many. */
@@ -300,8 +344,7 @@ static uint32_t collect(struct xb_job *job)
 		return 0;
 	job->now = xb_clock_ns();
 	for (uint32_t i = 0; i < n; i++)
-		if (reads_where_it_is(job, replies[i]->cookie))
-			prefetch_pages(job, replies[i]->cookie);
+		prefetch_pages(job, replies[i]->cookie);
 	for (uint32_t i = 0; i < n; i++)
 		complete(job, replies[i]->cookie);
 	atomic_store_explicit(&job->waiting_since_ns, job->now, memory_order_relaxed);
@@ -374,7 +417,7 @@ static bool fetch(struct xb_job *job)
 
 static bool may_issue(const struct xb_job *job)
 {
-	if (job->alone || (job->io.barrier && job->nr_idle < job->depth))
+	if (job->alone || (job->io.barrier && nr_idle(job) < job->depth))
 		return false;
 	if (job->window && job->io.seq - job->oldest >= job->window)
 		return false;
@@ -389,9 +432,11 @@ static void build(struct xb_job *job, struct xb_flight *f)
 	struct xreq *r = f->r;
 
 	r->op = (uint8_t)kinds[io->op].op;
-	r->flags = io->op == XB_WRITE && job->shared->opts->sync ? XSEG_REQ_FUA :
-		   reads_where_it_is(job, f)			 ? XSEG_REQ_LOAN :
-								   0;
+	r->flags = io->op == XB_WRITE && job->shared->opts->sync ? XSEG_REQ_FUA : 0;
+	if (reads_where_it_is(job, f))
+		r->flags |= XSEG_REQ_LOAN;
+	if (gives(job, f))
+		r->flags |= XSEG_REQ_GIVE;
 	r->size = io->size;
 	if (io->op == XB_FLUSH) {
 		r->volume = job->shared->where.volume;
@@ -423,7 +468,7 @@ static void verify_begin(struct xb_job *job, struct xb_flight *f)
 /* Sends job->io. stamp: when, for those that follow each other at once; 0: not known yet. */
 static void issue(struct xb_job *job, uint64_t *stamp)
 {
-	struct xb_flight *f = job->idle[--job->nr_idle];
+	struct xb_flight *f = take(job, job->io.op);
 	int rc;
 
 	f->io = job->io;
@@ -433,6 +478,8 @@ static void issue(struct xb_job *job, uint64_t *stamp)
 	build(job, f);
 	if (job->shared->verify)
 		verify_begin(job, f);
+	else if (gives(job, f))
+		write_pages(job, f);
 	if (job->log && job->shared->phase == XB_LOAD)
 		xb_iolog_add(job->log, &f->io);
 	if (!*stamp || job->shared->verify)
@@ -451,10 +498,10 @@ static void issue(struct xb_job *job, uint64_t *stamp)
 
 static uint32_t submit(struct xb_job *job)
 {
-	uint32_t before = job->nr_idle, n = 0;
+	uint32_t before = nr_idle(job), n = 0;
 	uint64_t stamp = 0;
 
-	while (job->nr_idle && fetch(job) && may_issue(job)) {
+	while (nr_idle(job) && fetch(job) && may_issue(job)) {
 		issue(job, &stamp);
 		n++;
 	}
@@ -478,10 +525,12 @@ static void wait_for_work(struct xb_job *job)
 		until = job->due_ns;
 	if (job->end_ns > job->now && job->end_ns < until)
 		until = job->end_ns;
-	if (until > job->now + SHORT_NS)
+	if (until > job->now + SHORT_NS) {
+		drop_gifts(job);
 		bus_port_wait(job->port, until - job->now);
-	else
+	} else {
 		sched_yield();
+	}
 	job->now = xb_clock_ns();
 }
 
@@ -513,7 +562,7 @@ void xb_job_run(struct xb_job *job)
 			looks = 0;
 			continue;
 		}
-		if (job->over && job->nr_idle == job->depth)
+		if (job->over && nr_idle(job) == job->depth)
 			break;
 		job->now = xb_clock_ns();
 		if (++looks < IDLE_LOOKS)
@@ -522,4 +571,5 @@ void xb_job_run(struct xb_job *job)
 			break;
 		wait_for_work(job);
 	}
+	drop_gifts(job);
 }

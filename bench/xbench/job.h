@@ -9,8 +9,8 @@
  * Latency is from just before a batch is submitted to when a batch of replies is taken.
  *
  * Invariants:
- *   J1  inflight is the number of requests that are submitted and not answered, and nr_idle +
- * inflight == iodepth J2  with verify, no I/O is issued while one that is `window` or more older is
+ *   J1  inflight is the number of requests that are submitted and not answered, and nr_plain +
+ * nr_gifted + inflight == iodepth J2  with verify, no I/O is issued while one that is `window` or more older is
  * out (verify.h, V1) J3  a barrier flush is issued when nothing is out, and nothing is issued until
  * it is answered
  */
@@ -77,8 +77,8 @@ struct xb_job {
 	bool after;		/* the phase is not what was asked for: it counts as "verify" */
 	/* requests */
 	struct xb_flight *flights;
-	struct xb_flight **idle;
-	uint32_t nr_idle, depth;
+	struct xb_flight **idle;		/* the plain ones first; last those that have pages to give */
+	uint32_t nr_plain, nr_gifted, depth;
 	uint32_t *page, pages_each;
 	/* J2 */
 	uint64_t window, oldest, next_seq;

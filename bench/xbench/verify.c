@@ -103,12 +103,12 @@ void xb_verify_destroy(struct xb_verify *v)
 
 /* ---- the run ----------------------------------------------------------------------------- */
 
-/* Where byte `at` of the request's own pages is; see xseg.h. */
+/* Where byte `at` of what is to be written is, in the request's own pages or in one that is given; see xseg.h. */
 static void *sector_of(struct xseg *seg, const struct xreq *r, uint32_t at)
 {
 	uint64_t from = r->offset % XSEG_PAGE_SIZE + at;
 
-	return (char *)xseg_page(seg, r->page[from / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) +
+	return (char *)xseg_req_gift_page(seg, r, (uint32_t)(from / XSEG_PAGE_SIZE)) +
 	       from % XSEG_PAGE_SIZE;
 }
 
