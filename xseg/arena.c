@@ -299,3 +299,9 @@ uint64_t xseg_page_owner(struct xseg *seg, uint32_t page)
 	assert(page < seg->nr_pages);
 	return atomic_load_explicit(&seg->owners[page], memory_order_acquire);
 }
+
+void xseg_page_owner_prefetch(struct xseg *seg, uint32_t page)
+{
+	if (page < seg->nr_pages)
+		__builtin_prefetch(&seg->owners[page], 1);
+}

@@ -331,6 +331,7 @@ uint32_t xseg_nr_requests(struct xseg *seg);	/* of all ports: an index of a requ
 void xseg_page_owner_set(struct xseg *seg, uint32_t page, uint64_t owner);
 bool xseg_page_owner_swap(struct xseg *seg, uint32_t page, uint64_t from, uint64_t to) XSEG_MUST_CHECK;
 uint64_t xseg_page_owner(struct xseg *seg, uint32_t page);
+void xseg_page_owner_prefetch(struct xseg *seg, uint32_t page);	/* a hint: it is going to be written */
 
 /* ---- requests ---------------------------------------------------------------------------- */
 

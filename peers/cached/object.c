@@ -195,6 +195,16 @@ void object_prefetch_slot(struct cached *k, const struct xreq *r)
 		__builtin_prefetch(slot, 1);
 }
 
+/* What it overwrites, and gives, changes hands. True: its data is not touched. */
+static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
+{
+	xseg_page_owner_prefetch(k->peer.seg, page);
+	if (r->op != XSEG_OP_WRITE || !(r->flags & XSEG_REQ_GIVE))
+		return false;
+	xseg_page_owner_prefetch(k->peer.seg, r->page[0]);
+	return true;
+}
+
 void object_prefetch_pages(struct cached *k, const struct xreq *r)
 {
 	uint32_t idx, page;
@@ -205,16 +215,15 @@ void object_prefetch_pages(struct cached *k, const struct xreq *r)
 	if (!slot)
 		return;
 	page = slot_page(atomic_load_explicit(slot, memory_order_relaxed));
-	if (page >= xseg_nr_pages(k->peer.seg))
+	/* who is lent a page reads it himself */
+	if (page >= xseg_nr_pages(k->peer.seg) || (r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN))
 		return;
 	data = xseg_page(k->peer.seg, page);
-	/* a write puts a new page there: the one that it frees is what the next write gets; who is lent a page reads it himself */
-	if (r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN)
-		return;
+	/* a write puts a new page there: the one that it frees is what the next write gets */
 	if (r->op == XSEG_OP_READ)
 		for (uint32_t i = 0; i < 4; i++)
 			__builtin_prefetch(data + i * 64);
-	else
+	else if (!prefetch_gift(k, r, page))
 		for (uint32_t i = 0; i < 8; i++)
 			__builtin_prefetch(data + i * 64, 1);
 }
