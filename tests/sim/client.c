@@ -50,11 +50,14 @@ void clients_close(struct sim *s, enum xseg_close how)
 
 /* ---- sending ---- */
 
+/* Of its own pages, or, of a write, of those that it gives. */
 static void *sector_address(struct sim *s, const struct io *io, uint32_t i)
 {
 	uint64_t at = io->r->offset % XSEG_PAGE_SIZE + (uint64_t)i * ORACLE_SECTOR;
+	uint32_t nr = (uint32_t)(at / XSEG_PAGE_SIZE);
+	char *page = io->r->flags & XSEG_REQ_GIVE ? xseg_req_gift_page(s->seg, io->r, nr) : xseg_page(s->seg, io->r->page[nr]);
 
-	return (char *)xseg_page(s->seg, io->r->page[at / XSEG_PAGE_SIZE]) + at % XSEG_PAGE_SIZE;
+	return page + at % XSEG_PAGE_SIZE;
 }
 
 /* Where it was read to, or what was lent. */
@@ -92,6 +95,38 @@ static void address(struct sim *s, const struct io *io, struct xreq *r)
 	r->offset = r->obj_offset = offset % s->plan.object_size;
 	object_name(s, io->volume, offset / s->plan.object_size, name);
 	xseg_req_set_target(r, name, strlen(name));
+}
+
+/* ---- pages that a write was lent: what is in them is the client's alone ---- */
+
+#define GIFT_BYTE 0xd1
+
+static bool is_lent(struct sim *s, const struct io *io, const struct xreq *r, uint32_t i)
+{
+	return xseg_req_gift_page(s->seg, r, i) != xseg_page(s->seg, io->page[i]);
+}
+
+static void check_gifts(struct sim *s, const struct io *io)
+{
+	for (uint32_t i = 0; i < io->gift->nr_lent; i++) {
+		const uint8_t *page = xseg_req_gift_page(s->seg, io->gift, i);
+
+		for (uint32_t at = 0; is_lent(s, io, io->gift, i) && at < XSEG_PAGE_SIZE; at++)
+			if (page[at] != GIFT_BYTE)
+				sim_fail(s, "a page that was lent to be written has changed: page %u of request %u", i, io->gift->index);
+	}
+}
+
+/* Whatever was in them: it shows wherever such a page is something else, too. */
+static void keep_gifts(struct sim *s, struct io *io, struct xreq *r)
+{
+	for (uint32_t i = 0; i < r->nr_lent; i++)
+		if (is_lent(s, io, r, i))
+			memset(xseg_req_gift_page(s->seg, r, i), GIFT_BYTE, XSEG_PAGE_SIZE);
+	io->gift = r;
+	io->r = NULL;
+	io->until_step = s->step + io->keep - 1;
+	s->nr_given++;
 }
 
 static bool is_write(uint8_t op)
@@ -133,16 +168,42 @@ static uint32_t write_begin(struct sim *s, const struct io *io, bool fua)
 	return oracle_write_begin(&s->oracle, io->volume, io->first, io->nr, io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
 }
 
-static void send(struct sim *s, struct client *c, struct io *io, bool fua)
+/* A new one, or the one that has been lent pages; if what is sent now does not give them, they are let go of. */
+static struct xreq *take_request(struct sim *s, struct client *c, struct io *io)
 {
-	struct xreq *r = xseg_req_alloc(c->port);
-	uint32_t top = xseg_peer_find(s->seg, node_name(world_top(s)));
+	struct xreq *r = io->gift;
 
 	if (!r)
+		r = xseg_req_alloc(c->port);
+	else
+		check_gifts(s, io);
+	if (!r)
 		sim_fail(s, "a client has no request left: leaked");
+	io->gift = NULL;
+	r->nr_pages = 0;
+	r->offset = r->obj_offset = r->hash = 0;
+	return r;
+}
+
+static uint8_t flags_of(const struct io *io, bool fua)
+{
+	uint8_t flags = fua ? XSEG_REQ_FUA : 0;
+
+	if (io->op == XSEG_OP_READ && io->keep)
+		flags |= XSEG_REQ_LOAN;
+	if (io->op == XSEG_OP_WRITE && io->give)
+		flags |= XSEG_REQ_GIVE;
+	return flags;
+}
+
+static void send(struct sim *s, struct client *c, struct io *io, bool fua)
+{
+	struct xreq *r = take_request(s, c, io);
+	uint32_t top = xseg_peer_find(s->seg, node_name(world_top(s)));
+
 	io->r = r;
 	r->op = io->op;
-	r->flags = fua ? XSEG_REQ_FUA : io->op == XSEG_OP_READ && io->keep ? XSEG_REQ_LOAN : 0;
+	r->flags = flags_of(io, fua);
 	r->cookie = io;
 	address(s, io, r);
 	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE ? 0 : io->nr * ORACLE_SECTOR;
@@ -163,12 +224,18 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 
 /* ---- what to send ---- */
 
-static struct io *free_io(struct sim *s, struct client *c)
+/* One that has pages to give, if it gives; else one that has none; or what there is. */
+static struct io *free_io(struct sim *s, struct client *c, bool give)
 {
-	for (uint32_t i = 0; i < s->plan.depth; i++)
-		if (!c->io[i].r)
-			return &c->io[i];
-	return NULL;
+	struct io *io = NULL;
+
+	for (uint32_t i = 0; i < s->plan.depth; i++) {
+		if (c->io[i].r)
+			continue;
+		if (!io || !c->io[i].gift == !give)
+			io = &c->io[i];
+	}
+	return io;
 }
 
 /* An object goes as a whole. */
@@ -195,7 +262,8 @@ static void fit_range(struct sim *s, struct io *io, const struct item *it)
 	if (io->op == XSEG_OP_DELETE)
 		whole_object(s, io);
 	io->source = it->source % s->plan.nr_volumes;
-	io->keep = s->plan.loans ? it->keep : 0;
+	io->give = s->plan.gifts && it->give;
+	io->keep = it->give || s->plan.loans ? it->keep : 0;
 }
 
 /* Whether it would change what a COPY that is out copies. */
@@ -223,9 +291,9 @@ static void fit_copy(struct sim *s, struct io *io)
 bool client_issue(struct sim *s, struct client *c)
 {
 	const struct item *it = script_next(s);
-	struct io *io = free_io(s, c);
+	struct io *io = it && it->act == ACT_IO ? free_io(s, c, it->give) : NULL;
 
-	if (!io || !c->port || !it || it->act != ACT_IO)
+	if (!io || !c->port)
 		return false;
 	fit_range(s, io, it);
 	if (disturbs_copy(s, io))
@@ -311,11 +379,19 @@ static void let_go(struct sim *s, struct client *c, struct io *io)
 	io->r = NULL;
 }
 
+static void drop_gifts(struct sim *s, struct client *c, struct io *io)
+{
+	check_gifts(s, io);
+	sim_log(s, "%td: lets go of the pages of request %u", c - s->client, io->gift->index);
+	xseg_req_free(c->port, io->gift);
+	io->gift = NULL;
+}
+
 bool clients_keep(const struct sim *s)
 {
 	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
 		for (uint32_t k = 0; k < s->plan.depth; k++)
-			if (s->client[i].io[k].kept)
+			if (s->client[i].io[k].kept || s->client[i].io[k].gift)
 				return true;
 	return false;
 }
@@ -328,9 +404,12 @@ static bool let_go_some(struct sim *s, struct client *c, bool all)
 	for (uint32_t k = 0; k < s->plan.depth; k++) {
 		struct io *io = &c->io[k];
 
-		if (!io->kept || (!all && s->step < io->until_step))
+		if ((!io->kept && !io->gift) || (!all && s->step < io->until_step))
 			continue;
-		let_go(s, c, io);
+		if (io->kept)
+			let_go(s, c, io);
+		else
+			drop_gifts(s, c, io);
 		any = true;
 	}
 	return any;
@@ -378,7 +457,11 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 	else if (io->op == XSEG_OP_FLUSH && good)
 		flush_answer(s, io);
 	s->in_flight--;
-	if (good && r->nr_lent) {
+	if (io->op == XSEG_OP_WRITE && xseg_req_has_gift(r)) {
+		keep_gifts(s, io, r);
+		return;
+	}
+	if (good && io->op == XSEG_OP_READ && r->nr_lent) {
 		keep(s, io);
 		return;
 	}
@@ -414,6 +497,7 @@ void client_read_back(struct sim *s)
 		most = object_sectors(s);
 	let_go_some(s, c, true);
 	c->io[0].keep = 0;
+	c->io[0].give = false;
 	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
 		for (uint32_t at = 0; at < s->plan.sectors[v]; at += most) {
 			struct io *io = &c->io[0];

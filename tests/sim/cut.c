@@ -101,6 +101,7 @@ WRAP(int, xseg_plug_switch, (struct xseg_peer *peer), (peer))
 WRAP(int, xseg_pages_take, (struct xseg_peer *peer, uint32_t nr, uint32_t *page), (peer, nr, page))
 WRAP(int, xseg_req_forward, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
 WRAP(struct xreq *, xs_req_accept, (struct xport *port, uint64_t offer, uint32_t queue), (port, offer, queue))
+WRAP(bool, xseg_page_owner_swap, (struct xseg *seg, uint32_t page, uint64_t from, uint64_t to), (seg, page, from, to))
 WRAP(bool, xs_req_take, (struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state), (port, r, index, place, state))
 /* clang-format on */
 
@@ -136,6 +137,19 @@ int __wrap_xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	rc = __real_xseg_req_submit(port, r, peer);
 	point();
 	return rc;
+}
+
+/* What a successor goes by, beside slots: aimed at as these are. */
+bool __real_xseg_req_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page);
+bool __wrap_xseg_req_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page);
+bool __wrap_xseg_req_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page)
+{
+	bool done;
+
+	fall();
+	done = __real_xseg_req_exchange(seg, r, i, page);
+	fall();
+	return done;
 }
 
 void __real_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);

@@ -27,6 +27,7 @@ const struct knob knobs[] = {
 	{ "cached-off", AT(off), 0 },
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
 	{ "loans", AT(loans), 0 },
+	{ "gifts", AT(gifts), 0 },
 	{ .name = NULL },
 };
 #undef AT
@@ -181,6 +182,7 @@ void plan_make(struct sim *s, uint32_t threads)
 	choose_nodes(s, threads);
 	p->nr_clients = rng_range(&s->rng, 1, 3);
 	p->loans = rng_percent(&s->rng, 70);
+	p->gifts = rng_percent(&s->rng, 70);
 	p->slow = p->wide = rng_one_in(&s->rng, 4);
 	p->shares = p->node[NODE_CACHED] && rng_percent(&s->rng, 40);
 	choose_caches(s);

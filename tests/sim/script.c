@@ -131,6 +131,9 @@ static void add_io(struct sim *s, const struct measure *m)
 	io->publish = rng_percent(&s->rng, 70);
 	if (io->op == XSEG_OP_READ && s->plan.loans && rng_percent(&s->rng, 70))
 		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 1500 : 40);
+	io->give = io->op == XSEG_OP_WRITE && s->plan.gifts && rng_percent(&s->rng, 75);
+	if (io->give)
+		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 3000 : 300);
 }
 
 /* ---- what disturbs ---- */
@@ -300,7 +303,9 @@ static void print_io(const struct item *it)
 		       it->nr);
 	if (it->op == XSEG_OP_COPY)
 		printf(", from volume %u", it->source);
-	if (it->keep)
+	if (it->give)
+		printf(", gives, and keeps what it is lent for %u steps", it->keep - 1);
+	else if (it->keep)
 		printf(", by loan, kept for %u steps", it->keep - 1);
 	printf("%s\n", it->publish ? "" : ", published later");
 }

@@ -17,7 +17,7 @@
  *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
  *   S8  a part of a split request that was answered is marked before anybody could forget it, is not sent again, and its failure is told
- *   S9  what a read was lent does not change before the client lets go of it
+ *   S9  what a read was lent does not change before the client lets go of it; nor do pages that a write was lent, but by the client
  *   S10 in the end nothing is left half plugged, the store alone has everything, nothing is leaked and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
@@ -64,6 +64,7 @@ struct plan {
 	uint32_t track;				/* the store knows what is durable */
 	uint32_t off;				/* the upper cache begins beside the path */
 	uint32_t loans;				/* reads may be lent their pages */
+	uint32_t gifts;				/* writes may give theirs */
 };
 
 /* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
@@ -80,7 +81,9 @@ struct item {
 	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
 						 * what is under way is taken back */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
-	uint32_t keep;				/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy */
+	bool give;				/* IO, WRITE: gives its pages */
+	uint32_t keep;				/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy. WRITE that gives: what it
+						 * is lent, the same, if it is not used */
 	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps;
 						 * PLUG: which port of it */
 	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed; PLUG: steps that
@@ -126,7 +129,9 @@ struct io {
 	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
 	uint32_t source;			/* COPY: the volume whose sectors are copied */
 	uint32_t write;				/* the oracle's number */
-	uint32_t keep;				/* READ by loan: for so many steps, and one, it keeps what it was lent */
+	uint32_t keep;				/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
+	bool give;				/* WRITE: gives its pages */
+	struct xreq *gift;			/* r is NULL: a request that was lent pages to write in, for the next write */
 	bool kept;				/* it was answered, and keeps that */
 	uint64_t until_step, sum;		/* how long, and what was in it */
 	uint64_t begin, issued_ns;
@@ -177,7 +182,7 @@ struct sim {
 		uint32_t port;
 		uint64_t until;			/* nr_steps */
 	} asleep;				/* a port that is not run for a while, as the kernel has it */
-	uint64_t nr_kept;			/* reads that were lent something */
+	uint64_t nr_kept, nr_given;		/* reads that were lent something; writes that were lent pages to give */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs, nr_errors;
 	bool verbose, leaving;
 	bool dropping;				/* the administrator has the clean data dropped */
