@@ -15,6 +15,7 @@ struct check {
 	struct xseg *seg;
 	bool fix;
 	unsigned problems;
+	uint32_t *gift;				/* by page: the request + 1 that it is lent to, to be written; NULL: not looked at */
 	void (*report)(const char *problem, void *arg);
 	void *arg;
 };
@@ -188,6 +189,33 @@ static void check_request(struct check *c, uint32_t i)
 	}
 }
 
+/* How often it lists the page as one to write in. */
+static uint32_t lists_gift(struct xseg *seg, uint32_t request, uint32_t page)
+{
+	struct xs_req *r = &seg->reqs[request];
+	uint32_t nr = atomic_load(&r->nr_lent), n = 0;
+
+	if (place_state(atomic_load(&r->place)) == XSEG_REQ_FREE)
+		return 0;
+	for (uint32_t i = 0; i < nr && i < XSEG_REQ_PAGES; i++)
+		n += atomic_load(&r->page[i].lent) == (page | XSEG_LENT_PAGE | XSEG_LENT_GIFT);
+	return n;
+}
+
+/* A page that is to be written is lent once (gift.c). */
+static void check_gift(struct check *c, uint32_t i, uint32_t lent)
+{
+	uint32_t page = lent & XSEG_PAGE_INDEX, other;
+
+	if (!(lent & XSEG_LENT_GIFT) || page >= c->seg->nr_pages || !c->gift)
+		return;
+	other = c->gift[page] ? c->gift[page] - 1 : i;
+	c->gift[page] = i + 1;
+	/* the first may have let go of it before the second got it: then it does not list it now */
+	if (lists_gift(c->seg, other, page) > (other == i) && lists_gift(c->seg, i, page))
+		problem(c, "requests %u and %u were both lent page %u to write in", other, i, page);
+}
+
 /* What is lent belongs to somebody, as long as the request lists it (loan.c, H1). */
 static void check_loans(struct check *c, uint32_t i)
 {
@@ -199,6 +227,7 @@ static void check_loans(struct check *c, uint32_t i)
 	for (uint32_t k = 0; place_state(w) != XSEG_REQ_FREE && k < nr && k < XSEG_REQ_PAGES; k++) {
 		uint32_t lent = atomic_load_explicit(&r->page[k].lent, memory_order_acquire), page = lent & XSEG_PAGE_INDEX;
 
+		check_gift(c, i, lent);
 		if (!(lent & XSEG_LENT_PAGE) || page >= seg->nr_pages || extent_kind(atomic_load_explicit(
 				&seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire)) != XS_EXTENT_FREE)
 			continue;
@@ -324,6 +353,7 @@ unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *probl
 	}
 	if (fix && !seg->observer)
 		xs_mark_dead(seg, fd);
+	c.gift = calloc(seg->nr_pages, sizeof(*c.gift));
 	for (i = 0; i < seg->geo.nr_ports; i++) {
 		check_peer(&c, i);
 		check_route(&c, i);
@@ -341,6 +371,7 @@ unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *probl
 	check_lanes(&c);
 	for (i = 0; i < seg->geo.nr_stats; i++)
 		check_stats(&c, i);
+	free(c.gift);
 	xs_control_unlock(fd);
 	if (fix)
 		xseg_sweep(seg);

@@ -121,7 +121,8 @@ static struct xs_page *entry_of(struct xseg *seg, const struct xreq *r, uint32_t
 		return NULL;
 	if (r->parent) {
 		root = r->parent - 1;
-		if (root >= seg->geo.nr_requests)
+		if (root >= seg->geo.nr_requests || XS_FETCH(seg->reqs[root].op) != XSEG_OP_WRITE ||
+		    !(XS_FETCH(seg->reqs[root].flags) & XSEG_REQ_GIVE))
 			return NULL;
 		at += (uint32_t)(r->offset / XSEG_PAGE_SIZE - XS_FETCH(seg->reqs[root].offset) / XSEG_PAGE_SIZE);
 	}

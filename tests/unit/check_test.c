@@ -257,6 +257,29 @@ static void a_loan_of_a_page_that_nobody_has_is_reported(void **state)
 	atomic_store(&seg->reqs[at->index].nr_lent, 0);
 }
 
+static void a_page_that_two_were_lent_to_write_in_is_reported(void **state)
+{
+	const uint32_t extent = seg->geo.nr_extents - 1, lent = extent * XSEG_EXTENT_PAGES | XSEG_LENT_PAGE | XSEG_LENT_GIFT;
+	struct xs_req *one = &seg->reqs[own->index], *two = &seg->reqs[answered->index];
+	uint64_t was = atomic_load(&seg->extents[extent].word);
+
+	(void)state;
+	atomic_store(&one->nr_lent, 2);
+	atomic_store(&one->page[0].lent, 0);
+	atomic_store(&one->page[1].lent, lent);
+	atomic_store(&seg->extents[extent].word, extent_word(XS_EXTENT_PAGES, xseg_peer_index(upper), 0));
+	segrig_sound(seg);
+	atomic_store(&two->nr_lent, 1);
+	atomic_store(&two->page[0].lent, lent);
+	reported("to write in");
+	stays("to write in");
+	atomic_store(&two->nr_lent, 0);
+	atomic_store(&one->page[0].lent, lent);	/* once is enough for one request, too */
+	reported("to write in");
+	atomic_store(&one->nr_lent, 0);
+	atomic_store(&seg->extents[extent].word, was);
+}
+
 static void a_request_at_a_port_that_nobody_has_is_reported(void **state)
 {
 	uint64_t w = segrig_place(seg, at);
@@ -392,6 +415,7 @@ int main(void)
 		T(a_place_out_of_range_is_reported),
 		T(a_request_at_rest_with_a_stranger_is_reported),
 		T(a_loan_of_a_page_that_nobody_has_is_reported),
+		T(a_page_that_two_were_lent_to_write_in_is_reported),
 		T(a_request_at_a_port_that_nobody_has_is_reported),
 		T(a_request_of_no_port_that_is_not_free_is_reported_and_freed),
 		T(an_extent_word_out_of_range_is_reported),
