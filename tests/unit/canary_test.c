@@ -166,6 +166,36 @@ static void a_load_that_the_store_answers_in_part_shows_nothing_else(void **stat
 	check_read(0, 0, B(4));
 }
 
+/* What each bucket of new:0 was when it was overwritten last is what is lent for it, or zeroes: nothing of the old volume's. */
+static void pages_that_a_write_is_lent_show_nothing_of_it(void **state)
+{
+	unsigned was[BUCKETS] = { 0 };
+	struct crig_io *io = NULL;
+	uint64_t seed = 4715;
+
+	(void)state;
+	crig_up("dirty_age=100ms");
+	fill_with_canary();
+	for (unsigned n = 1; n < 200; n++) {
+		uint32_t at = below(&seed, BUCKETS), nr = 1 + below(&seed, BUCKETS - at < 4 ? BUCKETS - at : 4);
+
+		io = crig_send_give(io, name_of(0), B(at), B(nr), n);
+		crig_settle();
+		assert_true(io->done && io->result == (int64_t)B(nr));
+		for (uint32_t i = 0; i < nr; i++) {
+			const uint8_t *page = xseg_req_gift_page(crig.seg, io->r, i);
+
+			assert_true(page == xseg_page(crig.seg, io->r->page[i]) || crig_bytes_are(page, B(at + i), CRIG_PAGE, 0) ||
+				    crig_bytes_are(page, B(at + i), CRIG_PAGE, was[at + i]));
+			was[at + i] = n;
+		}
+		if (n % 30 == 0)
+			crig_pass(CRIG_S);
+	}
+	assert_true(crig_counter(CC_GIVEN_BYTES) > B(50));
+	crig_expect(io, io->r->size);
+}
+
 /* A cache that shrinks gives pages back; who takes them next finds zeroes. */
 static void pages_that_a_cache_gives_back_are_zero_for_the_next(void **state)
 {
@@ -201,6 +231,7 @@ int main(void)
 		CRIG_T(nor_by_write_around),
 		CRIG_T(nor_by_reading_ahead),
 		CRIG_T(pages_of_what_was_deleted_show_nothing_of_it),
+		CRIG_T(pages_that_a_write_is_lent_show_nothing_of_it),
 		CRIG_T(a_load_that_the_store_answers_in_part_shows_nothing_else),
 		CRIG_T(pages_that_a_cache_gives_back_are_zero_for_the_next),
 	};

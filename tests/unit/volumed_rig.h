@@ -44,7 +44,7 @@ static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;
 static struct xreq *held;
-static void (*lender)(struct peer_port *pp, struct xreq *r);	/* lends what a READ has read */
+static void (*lender)(struct peer_port *pp, struct xreq *r);	/* lends what a READ has read, or for what a WRITE gives */
 
 static inline struct object *object_find(const char *name)
 {
@@ -146,7 +146,7 @@ static inline void store_serve(struct peer_port *pp, struct xreq *r)
 		return;
 	}
 	result = store_do(pp->peer->seg, r);
-	if (lender && r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN)
+	if (lender && r->flags & (r->op == XSEG_OP_READ ? XSEG_REQ_LOAN : XSEG_REQ_GIVE))
 		lender(pp, r);
 	peer_answer(pp, r, result);
 }
@@ -352,10 +352,10 @@ static inline bool answered(const struct xreq *r)
 	return false;
 }
 
-static inline int64_t result_of(struct xreq *r)
+/* It is the client's again. */
+static inline void wait_for_answer(struct xreq *r)
 {
 	struct xreq **at = &answers;
-	int64_t result;
 
 	for (uint32_t i = 0; i < 2000 && !answered(r); i++)
 		step();
@@ -363,6 +363,13 @@ static inline int64_t result_of(struct xreq *r)
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;
+}
+
+static inline int64_t result_of(struct xreq *r)
+{
+	int64_t result;
+
+	wait_for_answer(r);
 	result = r->result;
 	xseg_req_free(port, r);
 	return result;

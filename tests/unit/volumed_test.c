@@ -240,6 +240,102 @@ static void a_successor_splits_a_read_anew_and_has_all_of_its_loans(void **state
 	lender = NULL;
 }
 
+/* ---- gifts ------------------------------------------------------------------------------- */
+
+static enum xseg_gift expected;			/* of the odd parts */
+
+/* The odd parts are lent another page, for what they give or for next time. */
+static void take_odd_ones(struct peer_port *pp, struct xreq *r)
+{
+	uint64_t number = strtoull(strchr(r->target, ':') + 1, NULL, 16);
+
+	if (number % 2 == 0) {
+		assert_int_equal(xseg_req_gift(seg, r, 0), XSEG_GIFT_NONE);
+		return;
+	}
+	if (xseg_req_gift(seg, r, 0) == XSEG_GIFT_TAKEN)
+		return;		/* volumed died before its part was marked */
+	assert_int_equal(xseg_req_gift(seg, r, 0), expected);
+	assert_true(xseg_req_exchange(pp->peer->seg, r, 0, pages[LENT_FROM + nr_lent++]));
+}
+
+static struct xreq *send_give(struct xreq *r, uint32_t id, uint32_t nr, uint64_t seed)
+{
+	if (!r)
+		r = xseg_req_alloc(port);
+	r->op = XSEG_OP_WRITE;
+	r->flags = XSEG_REQ_GIVE;
+	r->volume = id;
+	r->size = nr * 4096;
+	r->nr_pages = (uint16_t)nr;
+	memcpy(r->page, pages, nr * sizeof(r->page[0]));
+	for (uint32_t i = 0; i < nr; i++)
+		*(uint64_t *)xseg_req_gift_page(seg, r, i) = seed + i;
+	assert_int_equal(xseg_req_submit(port, r, xseg_peer_find(seg, "volumed")), 0);
+	xseg_port_flush(port);
+	return r;
+}
+
+static void expect_odd_ones_exchanged(struct xreq *r, uint32_t nr)
+{
+	wait_for_answer(r);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_true((xseg_req_gift_page(seg, r, i) == xseg_page(seg, r->page[i])) == (i % 2 == 0));
+	assert_int_equal(r->result, nr * 4096);
+}
+
+static void expect_words(uint32_t id, uint32_t nr, uint64_t seed)
+{
+	struct xreq *r = send_loan_read(id, nr);
+
+	for (uint32_t i = 0; i < 2000 && !answered(r); i++)
+		step();
+	for (uint32_t i = 0; i < nr; i++)
+		assert_int_equal(*(const uint64_t *)xseg_req_page(seg, r, i), seed + i);
+	assert_int_equal(result_of(r), nr * 4096);
+}
+
+static void what_parts_give_is_exchanged_in_the_whole_request(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	struct xreq *r = NULL;
+
+	(void)state;
+	lender = take_odd_ones;
+	nr_lent = 0;
+	for (uint64_t n = 1; n <= 4; n++) {
+		expected = n == 1 ? XSEG_GIFT_NONE : XSEG_GIFT_GIVEN;
+		r = send_give(r, id, 12, n * 100);
+		expect_odd_ones_exchanged(r, 12);
+		assert_int_equal(nr_lent, n * 6);
+	}
+	lender = NULL;
+	xseg_req_free(port, r);
+	expect_words(id, 12, 400);
+}
+
+static void a_successor_of_who_split_it_leaves_what_was_exchanged(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	struct xreq *r = NULL;
+
+	(void)state;
+	lender = take_odd_ones;
+	nr_lent = 0;
+	for (uint32_t kills = 0; kills < 12; kills++) {
+		expected = kills == 0 ? XSEG_GIFT_NONE : XSEG_GIFT_GIVEN;
+		r = send_give(r, id, 12, kills * 100);
+		for (uint32_t i = 0; i < kills; i++)
+			step();
+		volumed_close(XSEG_CLOSE_ABANDON);
+		volumed_open(1, "4k", kills & 1 ? "2" : "64");
+		expect_odd_ones_exchanged(r, 12);
+	}
+	lender = NULL;
+	xseg_req_free(port, r);
+	expect_words(id, 12, 1100);
+}
+
 static void the_first_error_of_a_part_is_the_whole_request_s(void **state)
 {
 	uint32_t id = create("vol", "16M"), before = nr_notes;
@@ -565,6 +661,8 @@ int main(void)
 		T_SMALL(a_part_that_waits_is_refused_when_the_volume_has_gone),
 		T_SMALL(loans_of_the_parts_are_the_whole_request_s),
 		T_SMALL(a_successor_splits_a_read_anew_and_has_all_of_its_loans),
+		T_SMALL(what_parts_give_is_exchanged_in_the_whole_request),
+		T_SMALL(a_successor_of_who_split_it_leaves_what_was_exchanged),
 		T_SMALL(a_split_request_is_done_again_by_the_successor),
 		T_SMALL(a_part_that_was_done_is_not_done_again_by_the_successor),
 		T_SMALL(a_part_whose_answer_was_taken_and_not_handled_is_not_done_again),
