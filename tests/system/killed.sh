@@ -1,6 +1,6 @@
 #!/bin/bash
 # killed.sh - peers are killed, one or several at a time, under verified load and started again; clients are killed beside them, with
-# requests out. The load sees a pause, nothing that was acknowledged is lost, and at the end nothing is missing from the segment.
+# requests out. All of them read by loan and write by give. The load sees a pause, nothing that was acknowledged is lost, and at the end nothing is missing from the segment.
 #
 # The cache is write-back, and dirty when it dies. The load is one run of xbench, so what it wrote before a kill is checked after it,
 # and at the end all of it is read from the store, through peers that were started anew.
@@ -63,7 +63,7 @@ kill_some()
 	dirty=0 of_cached=0
 	for ((i = 0; i < kills; i++)); do
 		read -ra now <<<"${victims[i % ${#victims[@]}]}"
-		start client xbench --volume=doomed --rw=randrw --bsrange=512-256k --iodepth=8 --runtime=1h
+		start client xbench --volume=doomed --data=loan --rw=randrw --bsrange=512-256k --iodepth=8 --runtime=1h
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
@@ -84,7 +84,7 @@ storm()
 	t "a volume is made" xseg volume create vol --size 64M
 	t "another one is made, for clients that will be killed" xseg volume create doomed --size 16M
 	free=$(free_of_segment)
-	start load xbench --volume=vol --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
+	start load xbench --volume=vol --data=loan --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
 		--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json --output=load.json
 	load=$started
 	kill_some "$@"
@@ -96,6 +96,7 @@ storm()
 	ios=$(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' load.json)
 	t "it was a load: $ios I/Os" [ "$ios" -ge $((kills * per_kill)) ]
 	t "the cache was dirty at $dirty of its $of_cached deaths" [ $((dirty * 10)) -ge $((of_cached * 9)) ]
+	expect_json '.given_bytes > 0 and .lent_bytes > 0' "it was by loan and by give" xseg --json cache status cached
 	t "a flush succeeds" xseg volume flush vol
 	t "the segment is sound" xseg check
 	t "pages and requests are free that were before" wait_for 5 is_as_before
