@@ -148,6 +148,7 @@ bool __wrap_xseg_req_exchange(struct xseg *seg, const struct xreq *r, uint32_t i
 
 	fall();
 	done = __real_xseg_req_exchange(seg, r, i, page);
+	parts_check_exchange(seg, r, i, page);
 	fall();
 	return done;
 }

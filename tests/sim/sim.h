@@ -295,6 +295,7 @@ void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 void parts_watch(struct sim *s);
 void parts_check_free(struct xport *port, const struct xreq *r);
 void parts_check_send(struct xport *port, const struct xreq *r);
+void parts_check_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page);
 void parts_check_answer(struct xport *port, const struct xreq *r, int64_t result);
 
 /* ---- dump.c ---- */

@@ -1,6 +1,7 @@
 /* started - rule R3, looked at as it is broken and not when its consequences are read: those take more luck than a seed has.
  *
  *   when a cache is killed   no slot has data of a write that is still AT it: its successor would take that for a new one
+ *			    and a bucket of a STARTED one whose page was exchanged has its data, if it is there: its successor leaves that alone
  *   when a cache answers     no write that overlaps is STARTED at it, unless the answered one was APPLIED before, or failed: a successor finishes
  *                            STARTED ones before anything else of their object, and a write that goes past the cache holds its buckets
  *
@@ -61,14 +62,43 @@ static void check_at(struct sim *s, struct cached *k, const struct io *io)
 			sim_fail(s, "%s is killed with a write in its slots that is not STARTED: write %u", k->peer.name, io->write);
 }
 
+/* Its i-th page, of the range's, was given and exchanged. */
+static bool is_taken(struct sim *s, const struct io *io, uint32_t i)
+{
+	const struct xs_page *e = &s->seg->reqs[io->r->index].page[i];
+
+	return e->page & XSEG_PAGE_GIVEN && atomic_load(&e->lent) != ((e->page & XSEG_PAGE_INDEX) | XSEG_LENT_PAGE | XSEG_LENT_GIFT);
+}
+
+static void check_taken(struct sim *s, struct cached *k, const struct io *io)
+{
+	char name[XSEG_TARGET_MAX];
+	uint64_t at = object_of(s, io, name);
+	uint32_t idx = xcache_lookup(&k->xc, name, xseg_hash(name, strlen(name)));
+
+	for (uint32_t i = 0; idx != XCACHE_NONE && i < io->nr; i++) {
+		uint64_t byte = at + (uint64_t)i * ORACLE_SECTOR;
+		uint64_t w = slot_get(k, &k->objects[idx], (uint32_t)(byte / BUCKET_SIZE));
+
+		if (is_taken(s, io, (uint32_t)((at % BUCKET_SIZE + (uint64_t)i * ORACLE_SECTOR) / BUCKET_SIZE)) && slot_present(w) &&
+		    !(slot_has_page(w) && oracle_is_from((char *)xseg_page(s->seg, slot_page(w)) + byte % BUCKET_SIZE, io->write, io->volume,
+							 io->first + i)))
+			sim_fail(s, "%s is killed with a page of a write exchanged, and its bucket not stored: write %u", k->peer.name, io->write);
+	}
+}
+
 void started_check_kill(struct sim *s, struct node *n)
 {
 	for (uint32_t i = 0; n->serving && i < s->plan.nr_clients; i++)
 		for (uint32_t k = 0; k < s->plan.depth; k++) {
 			const struct io *io = &s->client[i].io[k];
 
-			if (io->op == XSEG_OP_WRITE && state_at(s, io, n) == XSEG_REQ_AT)
+			if (io->op != XSEG_OP_WRITE || !io->r)
+				continue;
+			if (state_at(s, io, n) == XSEG_REQ_AT)
 				check_at(s, cached_of(n->p), io);
+			else if (io->give && state_at(s, io, n) == XSEG_REQ_STARTED)
+				check_taken(s, cached_of(n->p), io);
 		}
 }
 
