@@ -21,7 +21,7 @@ struct machine {
 	bool (*legal)(unsigned from, unsigned to);
 };
 
-static const char *bucket_name(unsigned s) { return bucket_state_name((enum bucket_state)s); }
+static const char *bucket_word(unsigned s) { return bucket_state_name((enum bucket_state)s); }
 static const char *object_name(unsigned s) { return object_state_name((enum object_state)s); }
 static const char *creq_name(unsigned s) { return creq_state_name((enum creq_state)s); }
 static const char *plug_name(unsigned s) { return plug_state_name((enum plug_state)s); }
@@ -31,7 +31,7 @@ static bool object_edge(unsigned a, unsigned b) { return object_edge_legal((enum
 static bool creq_edge(unsigned a, unsigned b) { return creq_edge_legal((enum creq_state)a, (enum creq_state)b); }
 
 static const struct machine machines[] = {
-	{ "bucket", BUCKET_NR_STATES, bucket_name, bucket_edge },
+	{ "bucket", BUCKET_NR_STATES, bucket_word, bucket_edge },
 	{ "object", OBJECT_NR_STATES, object_name, object_edge },
 	{ "request", CREQ_NR_STATES, creq_name, creq_edge },
 	{ "plug", PLUG_NR_STATES, plug_name, plug_edge },
