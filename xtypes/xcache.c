@@ -636,6 +636,11 @@ uint32_t xcache_refs(const struct xcache *c, uint32_t idx)
 	return atomic_load_explicit(&c->entries[idx].ref, memory_order_relaxed);
 }
 
+bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, uint64_t hash)
+{
+	return state_get(c, idx) == XCACHE_ACTIVE && c->entries[idx].hash == hash && name_is(c, idx, name);
+}
+
 enum xcache_state xcache_state_of(const struct xcache *c, uint32_t idx)
 {
 	return state_get(c, idx);

@@ -154,13 +154,15 @@ static inline void xcache_prefetch(const struct xcache *c, uint64_t hash)
 	xhash_prefetch(&c->active, hash);
 }
 
-/* ... then, when that has arrived, the entry's and its name's. */
-static inline void xcache_prefetch_entry(const struct xcache *c, uint64_t hash)
+/* ... then, when that has arrived, what is perhaps its entry, or XCACHE_NONE ... */
+static inline uint32_t xcache_guess(const struct xcache *c, uint64_t hash)
 {
-	uint32_t idx = xhash_peek(&c->active, hash);
+	return xhash_peek(&c->active, hash);
+}
 
-	if (idx == XHASH_NONE)
-		return;
+/* ... and the lines of that and of its name. */
+static inline void xcache_prefetch_entry(const struct xcache *c, uint32_t idx)
+{
 	__builtin_prefetch(&c->entries[idx], 1);
 	__builtin_prefetch(c->params.names + idx * c->params.name_stride);
 }
@@ -179,7 +181,10 @@ int xcache_insert(struct xcache *c, const char *name, uint64_t hash, uint32_t *i
 __attribute__((warn_unused_result))
 bool xcache_try_get(struct xcache *c, uint32_t idx);
 
-/* Counts as a lookup: the next search for a victim passes it by. The caller has a reference. */
+/* Whether that entry is active under that name, for who knows that it cannot become FREE meanwhile; it may be evicted at any moment. */
+bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, uint64_t hash);
+
+/* Counts as a lookup: the next search for a victim passes it by. The caller has a reference, or knows as above. */
 void xcache_touch(struct xcache *c, uint32_t idx);
 
 /* One more reference, by somebody who has one or is called by a hook. */

@@ -202,10 +202,12 @@ static bool is_off(struct peer_port *pp)
 
 static void cached_request(struct peer_port *pp, struct xreq *r)
 {
+	struct cport *ps = cport_of(pp);
+
 	if (is_off(pp))
 		peer_answer(pp, r, -ENOTCONN);
-	else
-		creq_request(cport_of(pp), r, false);
+	else if (r->op != XSEG_OP_READ || !hit_read(ps, r))
+		creq_request(ps, r, false);
 }
 
 static bool cached_adopted(struct peer *p)
@@ -235,10 +237,11 @@ static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_
 
 	for (i = 0; i < nr; i++) {
 		xcache_prefetch(&k->xc, r[i]->hash);
-		__builtin_prefetch(&k->creqs[r[i]->index], 1);
+		if (r[i]->op != XSEG_OP_READ)
+			__builtin_prefetch(&k->creqs[r[i]->index], 1);
 	}
 	for (i = 0; i < nr; i++)
-		xcache_prefetch_entry(&k->xc, r[i]->hash);
+		object_prefetch(k, r[i]);
 	for (i = 0; i < nr; i++)
 		object_prefetch_slot(k, r[i]);
 	for (i = 0; i < nr; i++)
@@ -265,6 +268,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	bool more;
 
 	ps->sent = 0;
+	hits_publish(ps);
 	children_collect(ps);
 	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
 		magazine_empty(ps);
@@ -307,6 +311,7 @@ static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, ch
 	char *args = line, *value, *word = kv_next_word(&args, &value);
 
 	(void)r;
+	hits_publish(cport_of(pp));
 	if (!word)
 		return -ENOSYS;
 	if (!args)

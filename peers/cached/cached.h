@@ -74,6 +74,7 @@ struct cport {
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 	struct lender lender;
+	struct hits hits;
 	bool throttled;				/* a write began to wait in the throttle since the last throttle_run() */
 };
 

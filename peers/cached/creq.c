@@ -194,7 +194,7 @@ static void find_object(struct cport *ps, struct creq *c)
 	object_push(ps, c->obj, &c->work);
 }
 
-static bool range_ok(const struct xreq *r)
+bool creq_range_ok(const struct xreq *r)
 {
 	return r->size > 0 && r->obj_offset < OBJECT_BYTES && r->obj_offset + r->size <= OBJECT_BYTES &&
 	       r->obj_offset % BUCKET_SIZE == r->offset % BUCKET_SIZE;
@@ -253,7 +253,7 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 		creq_finish(ps, c, -EOPNOTSUPP);
 		return;
 	}
-	if (r->target[0] == '\0' || (has_range(r->op) && !range_ok(r))) {
+	if (r->target[0] == '\0' || (has_range(r->op) && !creq_range_ok(r))) {
 		creq_finish(ps, c, -EINVAL);
 		return;
 	}

@@ -90,6 +90,7 @@ void requests_signal(struct cport *ps);
 
 /* ---- creq.c, read.c, write.c, ops.c: requests ---- */
 void creq_request(struct cport *ps, struct xreq *r, bool recovered);
+bool creq_range_ok(const struct xreq *r);		/* inside its object, and where it is in its volume's pages */
 /* The part of bucket i that c covers: *len bytes from *in of the bucket. */
 void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len);
 bool creq_is_partial(const struct creq *c, uint32_t i);
@@ -104,6 +105,15 @@ static inline void creq_set_done(struct creq *c, uint32_t i)
 	c->done[i / 64] |= 1ull << (i % 64);
 	c->nr_done++;
 }
+/* ---- hit.c ---- */
+struct hits {				/* reads of one volume that went the short way, and are not in the port's counters yet */
+	uint32_t volume, nr;
+	uint64_t buckets, lent, bytes;
+};
+/* Outside of any object. A read that has all it wants is answered; false: it has to go the long way (creq_request). */
+bool hit_read(struct cport *ps, struct xreq *r);
+void hits_publish(struct cport *ps);
+
 void read_step(struct cport *ps, struct creq *c);
 void load_done(struct cport *ps, struct child *ch, int64_t result);
 void write_step(struct cport *ps, struct creq *c);

@@ -175,22 +175,32 @@ uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
 	return w;
 }
 
-/* The slot of a request's first bucket, or NULL: found without a reference, so good for a prefetch only. */
-static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r, uint32_t *idx)
+/* What will perhaps be its object: r->user. Its lines, and those of its name, are on their way. */
+void object_prefetch(struct cached *k, struct xreq *r)
 {
-	*idx = xhash_peek(&k->xc.active, r->hash);
-	if (*idx == XHASH_NONE || r->obj_offset >= OBJECT_BYTES)
+	uint32_t idx = xcache_guess(&k->xc, r->hash);
+	struct object *o = idx == XCACHE_NONE ? NULL : &k->objects[idx];
+
+	r->user = o;
+	if (!o)
+		return;
+	xcache_prefetch_entry(&k->xc, idx);
+	__builtin_prefetch(o, 1);
+	__builtin_prefetch(&object_entry(k, o)->chunk[r->obj_offset / BUCKET_SIZE / CHUNK_SLOTS % OBJECT_CHUNKS]);
+}
+
+/* The slot of a request's first bucket, or NULL: found without a reference, so good for a prefetch only. */
+static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r)
+{
+	if (!r->user || r->obj_offset >= OBJECT_BYTES)
 		return NULL;
-	return slot_of(k, &k->objects[*idx], (uint32_t)(r->obj_offset / BUCKET_SIZE));
+	return slot_of(k, r->user, (uint32_t)(r->obj_offset / BUCKET_SIZE));
 }
 
 void object_prefetch_slot(struct cached *k, const struct xreq *r)
 {
-	uint32_t idx;
-	_Atomic uint64_t *slot = hint_slot(k, r, &idx);
+	_Atomic uint64_t *slot = hint_slot(k, r);
 
-	if (idx != XHASH_NONE)
-		__builtin_prefetch(&k->objects[idx], 1);
 	if (slot)
 		__builtin_prefetch(slot, 1);
 }
@@ -207,11 +217,14 @@ static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 
 void object_prefetch_pages(struct cached *k, const struct xreq *r)
 {
-	uint32_t idx, page;
 	_Atomic uint64_t *slot;
+	uint32_t page;
 	char *data;
 
-	slot = hint_slot(k, r, &idx);
+	/* who is lent a page reads it himself */
+	if (r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN)
+		return;
+	slot = hint_slot(k, r);
 	if (!slot)
 		return;
 	page = slot_page(atomic_load_explicit(slot, memory_order_relaxed));

@@ -96,7 +96,9 @@ _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is t
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
 void object_init(struct object *o);
-/* Asks for the cache lines of the first bucket of a request: hints, from outside of the object. */
+/* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of the object. r->user is what the first
+ * one guessed, or NULL. */
+void object_prefetch(struct cached *k, struct xreq *r);
 void object_prefetch_slot(struct cached *k, const struct xreq *r);
 void object_prefetch_pages(struct cached *k, const struct xreq *r);
 /* Runs the job now, or leaves it to whoever is inside; never inside another job. */

@@ -293,6 +293,14 @@ void volume_count_read(struct volume_block *b, uint32_t nr, uint32_t nr_hit, uin
 	volume_add(b, VC_READ_BYTES, bytes);
 }
 
+void volume_count_hits(struct volume_block *b, uint64_t nr, uint64_t buckets, uint64_t bytes)
+{
+	volume_add(b, VC_READS, nr);
+	volume_add(b, VC_HITS, nr);
+	volume_add(b, VC_HIT_BYTES, buckets * XSEG_PAGE_SIZE);
+	volume_add(b, VC_READ_BYTES, bytes);
+}
+
 void volume_count_bypassed(struct volume_block *b, uint32_t bytes)
 {
 	volume_add(b, VC_READS, 1);

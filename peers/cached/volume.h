@@ -95,6 +95,7 @@ static inline void volume_add(struct volume_block *b, enum volume_counter n, uin
 }
 /* A read of nr buckets, of which so many were there; one that went past the cache; a write. */
 void volume_count_read(struct volume_block *b, uint32_t nr, uint32_t nr_hit, uint32_t bytes);
+void volume_count_hits(struct volume_block *b, uint64_t nr, uint64_t buckets, uint64_t bytes);	/* so many reads that found all */
 void volume_count_bypassed(struct volume_block *b, uint32_t bytes);
 void volume_count_write(struct volume_block *b, uint32_t bytes);
 uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n);	/* sum over the ports */

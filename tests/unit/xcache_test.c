@@ -79,9 +79,12 @@ static void an_inserted_name_is_found_and_referenced(void **state)
 	assert_int_equal(xcache_refs(&c, idx), 2);
 	assert_string_equal(xcache_name(&c, idx), "a");
 	assert_int_equal(xcache_hash_of(&c, idx), 'a');
+	assert_int_equal(xcache_guess(&c, 'a'), idx);
+	assert_true(xcache_is_active(&c, idx, "a", 'a'));
+	assert_false(xcache_is_active(&c, idx, "a", 'b'));
+	assert_false(xcache_is_active(&c, idx, "b", 'a'));
 	xcache_prefetch(&c, 'a');
-	xcache_prefetch_entry(&c, 'a');
-	xcache_prefetch_entry(&c, 'b');
+	xcache_prefetch_entry(&c, idx);
 	assert_int_equal(lookup("a"), idx);
 	assert_int_equal(xcache_refs(&c, idx), 3);
 	xcache_get(&c, idx);

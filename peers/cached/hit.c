@@ -1,0 +1,171 @@
+/* hit - the short way of a read that finds all that it wants.
+ *
+ * Most reads wait for nothing. Such a one needs no creq, no job and no reference: whoever can enter its object at once looks whether it
+ * would be served in its first step (read.c), and if so serves it there. Whatever is not as usual (somebody is inside, a bucket is absent, or was
+ * read ahead, its object is being emptied, its volume passes the cache) goes the long way, where everything has its reason; so what is
+ * done here is only ever what read_step() would do.
+ *
+ * An object with buckets holds a reference to itself (O4), and lets go of it inside only. So inside an object that has some, its entry keeps its
+ * name, without a reference of ours: a guess of the index leads there, and is tested there.
+ *
+ * Contract: a port's thread, outside of any object.
+ *
+ * Invariants:
+ *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when hit_read() returns false
+ *   T2  what is counted is in the port's counters before the round ends, or a status is asked for (hits_publish)
+ */
+#include <string.h>
+
+#include "peers/cached/cached.h"
+
+/* More than these go the long way: what counts there is the data. */
+#define HIT_BUCKETS 32u
+
+struct hit {
+	struct object *obj;
+	_Atomic uint64_t *slot;			/* of the first bucket; the others follow */
+	uint32_t first, nr, volume;
+};
+
+/* The slots of a range that lies in one chunk. */
+static _Atomic uint64_t *slots_of(struct cached *k, const struct hit *h)
+{
+	uint32_t nr = h->first / CHUNK_SLOTS, chunk;
+
+	if ((h->first + h->nr - 1) / CHUNK_SLOTS != nr)
+		return NULL;
+	chunk = atomic_load_explicit(&object_entry(k, h->obj)->chunk[nr], memory_order_relaxed);
+	return chunk ? &chunk_at(k, chunk - 1)->slot[h->first % CHUNK_SLOTS] : NULL;
+}
+
+/* Inside: read_step() would go on to the buckets at once, and what it does after them is nothing. */
+static bool object_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
+{
+	struct cached *k = ps->cache;
+	struct object *o = h->obj;
+
+	return atomic_load_explicit(&o->used, memory_order_relaxed) &&
+	       xcache_is_active(&k->xc, object_index(k, o), r->target, r->hash) &&
+	       !object_is_shut(o) && !o->nr_redo && !o->nr[BUCKET_BYPASS] && !o->reclaiming && !object_passes(o) &&
+	       object_volume(o) == h->volume && object_entry(k, o)->volume == r->volume && !object_policy(ps, o)->reads_around;
+}
+
+/* Inside: all its buckets are there, and none of them was read ahead. */
+static bool buckets_are_plain(const struct hit *h)
+{
+	for (uint32_t i = 0; i < h->nr; i++) {
+		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
+
+		if (slot_state(w) < BUCKET_VALID || w & SLOT_AHEAD)
+			return false;
+	}
+	return true;
+}
+
+static void copy_bucket(struct cport *ps, const struct xreq *r, uint32_t i, uint64_t w)
+{
+	struct xseg *seg = ps->cache->peer.seg;
+	uint64_t start = r->obj_offset, end = start + r->size, lo = (start / BUCKET_SIZE + i) * BUCKET_SIZE;
+	uint32_t in = start > lo ? (uint32_t)(start - lo) : 0, len = (uint32_t)(end - lo < BUCKET_SIZE ? end - lo : BUCKET_SIZE) - in;
+	char *to = (char *)xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX) + in;
+
+	if (w & SLOT_ZERO)
+		memset(to, 0, len);
+	else
+		memcpy(to, (char *)xseg_page(seg, slot_page(w)) + in, len);
+}
+
+static bool is_whole(const struct xreq *r, uint32_t i)
+{
+	uint64_t lo = (r->obj_offset / BUCKET_SIZE + i) * BUCKET_SIZE;
+
+	return lo >= r->obj_offset && lo + BUCKET_SIZE <= r->obj_offset + r->size;
+}
+
+/* Inside. Returns how many buckets were lent. */
+static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
+{
+	bool lends = r->flags & XSEG_REQ_LOAN && loan_begin(ps, r, h->nr);
+	uint32_t lent = 0;
+
+	for (uint32_t i = 0; i < h->nr; i++) {
+		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed), flags = SLOT_REF;
+
+		if (lends && is_whole(r, i)) {
+			if (slot_has_page(w))
+				flags |= SLOT_LENT;
+			/* the bit comes before the loan: a successor, or a writer, that sees the loan sees the bit */
+			if (~w & flags)
+				atomic_store_explicit(&h->slot[i], w | flags, memory_order_relaxed);
+			xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
+			lent++;
+			continue;
+		}
+		copy_bucket(ps, r, i, w);
+		if (~w & flags)
+			atomic_store_explicit(&h->slot[i], w | flags, memory_order_relaxed);
+	}
+	return lent;
+}
+
+/* ---- counting ---- */
+
+void hits_publish(struct cport *ps)
+{
+	struct hits *n = &ps->hits;
+
+	if (n->nr == 0)
+		return;
+	count(ps, CC_READS, n->nr);
+	count(ps, CC_HITS, n->nr);
+	count(ps, CC_HIT_BYTES, n->buckets * BUCKET_SIZE);
+	if (n->lent)
+		count(ps, CC_LENT_BYTES, n->lent * BUCKET_SIZE);
+	volume_count_hits(volume_block(ps, n->volume), n->nr, n->buckets, n->bytes);
+	*n = (struct hits){ .volume = n->volume };
+}
+
+static void hit_count(struct cport *ps, const struct hit *h, const struct xreq *r, uint32_t lent)
+{
+	struct hits *n = &ps->hits;
+
+	if (n->volume != h->volume) {
+		hits_publish(ps);
+		n->volume = h->volume;
+	}
+	n->nr++;
+	n->buckets += h->nr;
+	n->bytes += r->size;
+	n->lent += lent;
+}
+
+/* ---- the whole ---- */
+
+bool hit_read(struct cport *ps, struct xreq *r)
+{
+	struct hit h = { .obj = r->user };
+	uint32_t lent = 0;
+	bool served;
+
+	if (!h.obj || !creq_range_ok(r))
+		return false;
+	h.first = (uint32_t)(r->obj_offset / BUCKET_SIZE);
+	h.nr = xseg_req_span(r->obj_offset, r->size);
+	if (h.nr > HIT_BUCKETS)
+		return false;
+	h.volume = volume_of_request(ps, r);
+	if (!xworkq_try_enter(&h.obj->q))
+		return false;
+	served = object_is_plain(ps, &h, r) && (h.slot = slots_of(ps->cache, &h)) && buckets_are_plain(&h);
+	if (served) {
+		xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
+		lent = serve(ps, &h, r);
+	}
+	if (xworkq_leave(&h.obj->q))
+		object_ready(ps, h.obj);
+	if (!served)
+		return false;
+	hit_count(ps, &h, r, lent);
+	peer_answer(ps->pp, r, r->size);
+	return true;
+}
