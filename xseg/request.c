@@ -100,11 +100,12 @@ static bool check_origin(struct xseg *seg, struct xreq *r)
 	return false;
 }
 
-/* If it changes meanwhile it is another name, with an end of its own. */
+/* The last byte of the head says whether the name goes on in the rest: it is 0 if it does not. If it changes meanwhile it is another
+ * name, with an end of its own. */
 static void target_in(const struct xs_req *sh, struct xreq *r)
 {
 	memcpy(r->target, sh->target, sizeof(sh->target));
-	if (memchr(r->target, '\0', sizeof(sh->target)))
+	if (r->target[sizeof(sh->target) - 1] == '\0')
 		return;
 	memcpy(r->target + sizeof(sh->target), sh->target_rest, sizeof(sh->target_rest));
 	r->target[XSEG_TARGET_MAX - 1] = '\0';
@@ -115,7 +116,9 @@ static void target_out(struct xs_req *sh, const struct xreq *r)
 	size_t bytes = strlen(r->target) + 1, head = sizeof(sh->target);
 
 	memcpy(sh->target, r->target, bytes < head ? bytes : head);
-	if (bytes > head)
+	if (bytes < head)
+		sh->target[head - 1] = '\0';
+	else if (bytes > head)
 		memcpy(sh->target_rest, r->target + head, bytes - head);
 }
 

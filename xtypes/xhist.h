@@ -56,18 +56,23 @@ static inline void xhist_add_relaxed(_Atomic uint64_t *word, uint64_t delta)
 			      memory_order_relaxed);
 }
 
-/* Counts one value; above XHIST_MAX_NS it counts as that. */
-static inline void xhist_record(struct xhist *h, uint64_t ns)
+/* Counts a value nr times; above XHIST_MAX_NS it counts as that. */
+static inline void xhist_record_many(struct xhist *h, uint64_t ns, uint64_t nr)
 {
 	if (ns > XHIST_MAX_NS)
 		ns = XHIST_MAX_NS;
-	xhist_add_relaxed(&h->bucket[xhist_bucket_of(ns)], 1);
-	xhist_add_relaxed(&h->sum, ns);
-	xhist_add_relaxed(&h->count, 1);
+	xhist_add_relaxed(&h->bucket[xhist_bucket_of(ns)], nr);
+	xhist_add_relaxed(&h->sum, ns * nr);
+	xhist_add_relaxed(&h->count, nr);
 	if (ns < atomic_load_explicit(&h->min, memory_order_relaxed))
 		atomic_store_explicit(&h->min, ns, memory_order_relaxed);
 	if (ns > atomic_load_explicit(&h->max, memory_order_relaxed))
 		atomic_store_explicit(&h->max, ns, memory_order_relaxed);
+}
+
+static inline void xhist_record(struct xhist *h, uint64_t ns)
+{
+	xhist_record_many(h, ns, 1);
 }
 
 /* The value that p percent (0 .. 100) of the samples do not exceed: the upper value of its bucket,

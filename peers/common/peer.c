@@ -303,10 +303,10 @@ static bool handle_reply(struct peer_port *pp, uint32_t max)
 static void settle_instant(struct peer_port *pp, uint64_t now_ns)
 {
 	struct port_box *box = port_box(pp);
-	uint64_t took_ns = now_ns - pp->now_ns;
 
-	for (; box->nr_instant; box->nr_instant--)
-		xhist_record(xseg_stats_lat(pp->stats), took_ns);
+	if (box->nr_instant)
+		xhist_record_many(xseg_stats_lat(pp->stats), now_ns - pp->now_ns, box->nr_instant);
+	box->nr_instant = 0;
 }
 
 static void publish(struct peer_port *pp)
