@@ -5,6 +5,8 @@
 # again and again until the peer has died. Commands are given while peers die, and all of them have to succeed.
 
 [ -x "$BUILD/kill/bin/cached" ] || skip_all "there are no programs with kill points; 'make kill-build' makes them"
+[ -z "$(find "$root/xtypes" "$root/xseg" "$root/peers" -name '*.[ch]' -newer "$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)" | head -n 1)" ] ||
+	skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
 export PATH="$BUILD/kill/bin:$PATH"
 need xseg xseg-host xbench volumed cached filed memd killpoint jq
 
