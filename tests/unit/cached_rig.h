@@ -140,6 +140,9 @@ void crig_fail(uint32_t call, int error);
 void crig_short(uint32_t call, uint32_t bytes);	/* does so many bytes of it and says so */
 /* The next `count` calls of that op (CRIG_ANY: any) that come while it does not hold get that error. */
 void crig_fail_next(int op, int error, uint32_t count);
+/* The at-th call from now on (0: none) gets that error when it comes while the store does not hold, or, 0, has half of it done; with
+ * `ever` each one from there on. Of a WRITE that fails so half is done. */
+void crig_fault(uint32_t at, int error, bool ever);
 /* Puts data into the store behind everybody's back. */
 void crig_store_fill(const char *name, uint64_t offset, uint32_t size, unsigned seed);
 /* Whether the store has those bytes: written, or stable. */

@@ -7,6 +7,7 @@
 struct store_object {
 	char name[XSEG_TARGET_MAX];
 	uint8_t *data, *stable;
+	uint64_t from, to;		/* what of data may not be stable */
 };
 
 static struct store_object objects[NR_OBJECTS];
@@ -15,6 +16,11 @@ static uint32_t nr_calls, first_held;
 static bool holding;
 static int fail_op, fail_error;
 static uint32_t fail_count;
+static struct {
+	uint32_t at;			/* its number as a call, from 1 on; 0: none */
+	int error;			/* 0: half of it */
+	bool ever;
+} fault;
 
 static struct store_object *store_find(const char *name)
 {
@@ -36,8 +42,15 @@ static struct store_object *store_make(const char *name)
 		snprintf(o->name, sizeof(o->name), "%s", name);
 		o->data = calloc(1, OBJECT_BYTES);
 		o->stable = calloc(1, OBJECT_BYTES);
+		o->from = o->to = 0;
 	}
 	return o;
+}
+
+static void store_changed(struct store_object *o, uint64_t from, uint64_t bytes)
+{
+	o->from = o->to && o->from < from ? o->from : from;
+	o->to = o->to > from + bytes ? o->to : from + bytes;
 }
 
 static void store_drop(struct store_object *o)
@@ -86,6 +99,7 @@ static void check_alone(const struct crig_call *n)
 static int64_t do_write(struct store_object *o, struct xreq *r, uint32_t bytes)
 {
 	xseg_req_read_data(crig.seg, r, 0, o->data + r->obj_offset, bytes);
+	store_changed(o, r->obj_offset, bytes);
 	if (r->flags & XSEG_REQ_FUA)
 		memcpy(o->stable + r->obj_offset, o->data + r->obj_offset, bytes);
 	return bytes;
@@ -93,9 +107,14 @@ static int64_t do_write(struct store_object *o, struct xreq *r, uint32_t bytes)
 
 static int64_t do_flush(void)
 {
+	struct store_object *o;
+
 	for (uint32_t i = 0; i < NR_OBJECTS; i++)
-		if (objects[i].data)
-			memcpy(objects[i].stable, objects[i].data, OBJECT_BYTES);
+		if (objects[i].data) {
+			o = &objects[i];
+			memcpy(o->stable + o->from, o->data + o->from, o->to - o->from);
+			o->from = o->to = 0;
+		}
 	return 0;
 }
 
@@ -116,6 +135,7 @@ static int64_t do_copy(struct xreq *r, uint32_t bytes)
 		return -ENOENT;
 	to = store_make(r->target);
 	memcpy(to->data + r->obj_offset, from->data + r->obj_offset, bytes);
+	store_changed(to, r->obj_offset, bytes);
 	return bytes;
 }
 
@@ -123,6 +143,7 @@ static int64_t do_zeroes(struct store_object *o, const struct xreq *r, uint32_t 
 {
 	assert_int_equal(r->nr_pages, 0);
 	memset(o->data + r->obj_offset, 0, bytes);
+	store_changed(o, r->obj_offset, bytes);
 	if (r->flags & XSEG_REQ_FUA)
 		memset(o->stable + r->obj_offset, 0, bytes);
 	return bytes;
@@ -170,10 +191,31 @@ static void answer(struct crig_call *n, int error, uint32_t bytes)
 	xseg_port_flush(crig.store->ports[0].port);
 }
 
+static bool is_faulty(const struct crig_call *n)
+{
+	uint32_t nr = (uint32_t)(n - calls) + 1;
+
+	return fault.at && (fault.ever ? nr >= fault.at : nr == fault.at);
+}
+
+/* What a write that failed has left is anybody's guess. */
+static void answer_faulty(struct crig_call *n)
+{
+	uint32_t half = n->size / 2 / XSEG_SECTOR * XSEG_SECTOR;
+
+	if (fault.error && n->op == XSEG_OP_WRITE)
+		do_write(store_make(n->target), n->r, half);
+	answer(n, fault.error, half);
+}
+
 static void answer_next(struct crig_call *n)
 {
 	bool fails = fail_count && (fail_op == CRIG_ANY || fail_op == n->op);
 
+	if (is_faulty(n)) {
+		answer_faulty(n);
+		return;
+	}
 	fail_count -= fails;
 	answer(n, fails ? fail_error : 0, n->size);
 }
@@ -207,7 +249,7 @@ const struct peer_class crig_store_class = {
 
 void crig_store_reset(void)
 {
-	nr_calls = first_held = fail_count = 0;
+	nr_calls = first_held = fail_count = fault.at = 0;
 	holding = false;
 	for (uint32_t n = 0; n < NR_OBJECTS; n++)
 		store_drop(&objects[n]);
@@ -295,6 +337,13 @@ void crig_fail_next(int op, int error, uint32_t count_)
 	fail_count = count_;
 }
 
+void crig_fault(uint32_t at, int error, bool ever)
+{
+	fault.at = at ? nr_calls + at : 0;
+	fault.error = error;
+	fault.ever = ever;
+}
+
 uint8_t crig_byte(unsigned seed, uint64_t offset)
 {
 	return seed ? (uint8_t)(offset + offset / 512 * 37 + seed * 101 + 1) : 0;
@@ -314,6 +363,7 @@ void crig_store_fill(const char *name, uint64_t offset, uint32_t size, unsigned 
 
 	for (uint32_t i = 0; i < size; i++)
 		o->data[offset + i] = crig_byte(seed, offset + i);
+	store_changed(o, offset, size);
 }
 
 bool crig_stored(const char *name, uint64_t offset, uint32_t size, unsigned seed)
