@@ -206,7 +206,9 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # This one lets allocations fail.
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
-# And this one filed's system calls.
+# This one moves the clock.
+$(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
+# And this one has filed's system calls fail.
 FILED_WRAPS = io_setup io_destroy io_submit io_getevents pread pwrite openat mkdirat unlinkat ftruncate fallocate fstat faccessat fsync fdatasync
 $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(FILED_WRAPS))
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources

@@ -4,7 +4,8 @@
 #include <errno.h>
 
 #define SCAN_NS 50000ull			/* between two looks at what is below, at least, */
-#define SCAN_PART 8				/* and this part of the time that it has taken so far */
+#define SCAN_PART 8				/* and this part of the time that it has taken so far, */
+#define SCAN_MAX_NS 10000000ull			/* at most: the time of a process that stood still is no measure */
 #define MIND_NS 50000000ull			/* whether who asked is alive */
 
 bool gate_holds(struct peer_port *pp, struct xreq *r)
@@ -101,7 +102,7 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 		return pp->now_ns;
 	}
 	if (turn == XSEG_TURN_ASKED && pp->now_ns >= box->scan_ns && gate_passed(p)) {
-		box->scan_ns = pp->now_ns + SCAN_NS + (pp->now_ns - box->since_ns) / SCAN_PART;
+		box->scan_ns = pp->now_ns + SCAN_NS + earlier((pp->now_ns - box->since_ns) / SCAN_PART, SCAN_MAX_NS);
 		if (xseg_turn_below(p->xp) == 0) {
 			box->held = true;
 			xseg_turn_hold(p->xp);
