@@ -13,6 +13,7 @@
 #define SECTORS	   128u			/* of each, that are looked at */
 #define SECTOR(n)  (XSEG_SECTOR * (n))
 #define PAGES	   26u
+#define HOUR	   (3600 * CRIG_S)
 #define OPTIONS	   "objects=3 dirty_age=200ms"
 
 static const char *const names[NR_OBJECTS] = { "a", "b", "c", "d", "e" };
@@ -272,6 +273,39 @@ static void each_request_of_the_store_is_done_by_half(void **state)
 	each_request_fails(0);
 }
 
+/* Returns how long it took, without the jump. */
+static uint64_t run_with_jump(uint32_t at, uint32_t *calls)
+{
+	uint64_t began;
+
+	snprintf(what, sizeof(what), "an hour at request %u of the store", at);
+	begin();
+	*calls = crig_nr_calls();
+	began = crig.now_ns;
+	crig_jump(at, HOUR);
+	run(script, sizeof(script) / sizeof(script[0]));
+	*calls = crig_nr_calls() - *calls;
+	assert_int_equal(nr_errors, 0);
+	began += at ? HOUR : 0;
+	assert_true(crig.now_ns >= began);
+	began = crig.now_ns - began;
+	expect_all_well();
+	crig_down(NULL);
+	what[0] = '\0';
+	return began;
+}
+
+/* As after a pause of the machine: ages, pauses and rates are wrong by that; nobody fails for it, nor waits for long. */
+static void an_hour_passes_at_each_request_of_the_store(void **state)
+{
+	uint32_t nr, calls;
+	uint64_t took = run_with_jump(0, &nr);
+
+	(void)state;
+	for (uint32_t at = 1; at <= nr; at++)
+		assert_true(run_with_jump(at, &calls) <= took + CRIG_S);
+}
+
 static int teardown(void **state)
 {
 	if (what[0])
@@ -287,6 +321,7 @@ int main(void)
 		T(each_request_of_the_store_fails),
 		T(the_store_is_full_from_each_request_on),
 		T(each_request_of_the_store_is_done_by_half),
+		T(an_hour_passes_at_each_request_of_the_store),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,8 @@ void crig_pass(uint64_t ns)
 		crig.now_ns = next;
 		next = settle();
 	}
-	crig.now_ns = end;
+	if (crig.now_ns < end)
+		crig.now_ns = end;
 	settle();
 }
 

@@ -143,6 +143,8 @@ void crig_fail_next(int op, int error, uint32_t count);
 /* The at-th call from now on (0: none) gets that error when it comes while the store does not hold, or, 0, has half of it done; with
  * `ever` each one from there on. Of a WRITE that fails so half is done. */
 void crig_fault(uint32_t at, int error, bool ever);
+/* While the at-th call from now on (0: none) is at the store, which does not hold, the clock goes on by so much. */
+void crig_jump(uint32_t at, uint64_t ns);
 /* Puts data into the store behind everybody's back. */
 void crig_store_fill(const char *name, uint64_t offset, uint32_t size, unsigned seed);
 /* Whether the store has those bytes: written, or stable. */

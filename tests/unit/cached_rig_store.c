@@ -21,6 +21,10 @@ static struct {
 	int error;			/* 0: half of it */
 	bool ever;
 } fault;
+static struct {
+	uint32_t at;			/* as above */
+	uint64_t ns;
+} jump;
 
 static struct store_object *store_find(const char *name)
 {
@@ -212,6 +216,8 @@ static void answer_next(struct crig_call *n)
 {
 	bool fails = fail_count && (fail_op == CRIG_ANY || fail_op == n->op);
 
+	if (jump.at == (uint32_t)(n - calls) + 1)
+		crig.now_ns += jump.ns;
 	if (is_faulty(n)) {
 		answer_faulty(n);
 		return;
@@ -249,7 +255,7 @@ const struct peer_class crig_store_class = {
 
 void crig_store_reset(void)
 {
-	nr_calls = first_held = fail_count = fault.at = 0;
+	nr_calls = first_held = fail_count = fault.at = jump.at = 0;
 	holding = false;
 	for (uint32_t n = 0; n < NR_OBJECTS; n++)
 		store_drop(&objects[n]);
@@ -342,6 +348,12 @@ void crig_fault(uint32_t at, int error, bool ever)
 	fault.at = at ? nr_calls + at : 0;
 	fault.error = error;
 	fault.ever = ever;
+}
+
+void crig_jump(uint32_t at, uint64_t ns)
+{
+	jump.at = at ? nr_calls + at : 0;
+	jump.ns = ns;
 }
 
 uint8_t crig_byte(unsigned seed, uint64_t offset)
