@@ -150,7 +150,7 @@ expect_json '.state == "running" and .above == "store" and .below == "volumed"' 
 	xseg --json plug cached --above store --below volumed
 expect_err 4 "is between 'volumed' and 'store' already" "it is there already" xseg plug cached --above store --below volumed
 expect_err 4 "these send to it: cached" "the store is not stopped under it" xseg peer stop store
-expect_err 4 "these send to it: volumed" "nor is the cache" xseg peer stop cached
+expect_err 4 "these send to it: volumed; take it off the path with 'xseg unplug cached'" "nor is the cache" xseg peer stop cached
 xbench --target=store --objects=1 --number_ios=1 >direct.out 2>&1
 is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
 

@@ -123,6 +123,14 @@ int peer_start(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- stop -------------------------------------------------------------------------------- */
 
+static int refuse_stop(const struct xseg_peer_info *info, const char *names)
+{
+	if (!strcmp(info->kind, "cached") && info->downstream != XSEG_NONE)
+		return tool_fail(TOOL_REFUSED, "peer stop %s: these send to it:%s; take it off the path with 'xseg unplug %s' first, or add "
+				 "--force and they wait", info->name, names, info->name);
+	return tool_fail(TOOL_REFUSED, "peer stop %s: these send to it:%s; stop them first, or add --force and they wait", info->name, names);
+}
+
 static int stop_one(struct tool *t, const struct one_peer *p, bool force)
 {
 	const struct xseg_peer_info *info = p->info;
@@ -136,10 +144,7 @@ static int stop_one(struct tool *t, const struct one_peer *p, bool force)
 				 "%s: it is a client, which ends by itself; end its process %u",
 				 info->name, info->pid);
 	if (!force && view_peer_names(&p->peers, view_sends_to, info, names, sizeof(names)))
-		return tool_fail(
-			TOOL_REFUSED,
-			"peer stop %s: these send to it:%s; stop them first, or add --force and they wait",
-			info->name, names);
+		return refuse_stop(info, names);
 	rc = proc_stop_peer(p->seg, info);
 	if (rc && rc != -ESRCH)
 		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer stop %s",
