@@ -171,7 +171,8 @@ expect_json '.name == "cached" and .state == "running" and .policy == "write-bac
 t "cache status has a page for people" xseg cache status
 t "cache set changes a policy" xseg cache set cached policy=write-through dirty_high=60 dirty_low=40
 expect_json '.policy == "write-through" and .dirty_high == "60"' "cache get shows it" xseg --json cache get cached
-expect_json '.policy == "write-through"' "and cache status" xseg --json cache status
+expect_json '.policy == "write-through" and .downstream == "filed"' "and cache status" xseg --json cache status
+is "which names what has the data then" "$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
 expect_err 2 "no option 'polcy'; 'xseg cache get'" "an unknown key is wrong usage" xseg cache set cached polcy=write-back
 expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy

@@ -54,7 +54,7 @@ static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, in
 	if (!*code) {
 		rc = client_ask(c, peer, "status");
 		if (rc >= 0) {
-			j = cache_text_to_json(c->text, cache);
+			j = cache_text_to_json(c->text, c->seg, cache);
 			add_volumes(j, c, peer);
 		} else if (rc != -EHOSTDOWN)
 			*code = client_fail(c, rc, NULL, "cache status %s", cache->name);

@@ -11,33 +11,35 @@
 #include "tools/xseg/out.h"
 #include "tools/xseg/view.h"
 
-/* In the order of their numbers in the statistics. */
+/* In the order of their numbers in the statistics. The name of what is below stands between the two. */
 static const struct promise {
-	const char *policy, *text;
+	const char *policy, *before, *after;
 } promises[] = {
-	{ "write-back", "data acknowledged is in RAM only until flushed" },
-	{ "write-through", "data acknowledged is in the store, too" },
-	{ "write-around", "writes go to the store, past the cache" },
-	{ "pass-through", "all goes to the store, nothing is kept" },
+	{ "write-back", "data acknowledged is in RAM only until flushed", NULL },
+	{ "write-through", "data acknowledged is in ", ", too" },
+	{ "write-around", "writes go to ", ", past the cache" },
+	{ "pass-through", "all goes to ", ", nothing is kept" },
 };
 
-const char *cache_text_promise(const char *policy)
+const char *cache_text_promise(const char *policy, const char *below, char text[CACHE_PROMISE_MAX])
 {
-	size_t i;
+	const struct promise *p = promises;
 
-	for (i = 0; i < sizeof(promises) / sizeof(promises[0]); i++)
-		if (!strcmp(promises[i].policy, policy))
-			return promises[i].text;
-	return "";
+	text[0] = '\0';
+	for (; p < promises + sizeof(promises) / sizeof(promises[0]); p++)
+		if (!strcmp(p->policy, policy))
+			snprintf(text, CACHE_PROMISE_MAX, "%s%s%s", p->before, p->after ? below : "", p->after ? p->after : "");
+	return text;
 }
 
-const char *cache_text_promise_now(const json_t *status)
+const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE_MAX])
 {
-	const char *state = json_string_value(json_object_get(status, "state")), *policy = json_string_value(json_object_get(status, "policy"));
+	const char *policy = json_string_value(json_object_get(status, "policy"));
+	const char *below = json_string_value(json_object_get(status, "downstream"));
 
-	if (state && !strcmp(state, "drained"))
+	if (!below)
 		return "off the path, it gets nothing until 'xseg plug'";
-	return policy ? cache_text_promise(policy) : "";
+	return cache_text_promise(policy ? policy : "", below, text);
 }
 
 /* ---- to JSON ----------------------------------------------------------------------------- */
@@ -74,10 +76,11 @@ void cache_text_put(json_t *j, const char *key, const char *value)
 	put(j, key, value_json(value));
 }
 
-static void fill_in(json_t *j, const struct xseg_peer_info *cache)
+static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *cache)
 {
 	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by",
 					       "waits_by" };
+	struct xseg_peer_info below;
 	size_t i;
 
 	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
@@ -89,10 +92,14 @@ static void fill_in(json_t *j, const struct xseg_peer_info *cache)
 		json_object_set_new(j, "draining", json_null());
 	if (!json_object_get(j, "resizing"))
 		json_object_set_new(j, "resizing", json_null());
+	if (xseg_peer_get_info(seg, cache->downstream, &below))
+		out_set_text(j, "downstream", below.name);
+	else
+		json_object_set_new(j, "downstream", json_null());
 	out_set_int(j, "generation", cache->generation);
 }
 
-json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache)
+json_t *cache_text_to_json(char *text, struct xseg *seg, const struct xseg_peer_info *cache)
 {
 	json_t *j = json_object();
 	char *key, *value;
@@ -100,7 +107,7 @@ json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache)
 	while ((key = kv_next_line(&text, &value)))
 		if (value)
 			cache_text_put(j, key, value);
-	fill_in(j, cache);
+	fill_in(j, seg, cache);
 	return j;
 }
 
@@ -133,7 +140,7 @@ json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cac
 			cache_text_put_counter(j, block->key[i], block->value[i]);
 	}
 	view_stats_fini(&stats);
-	fill_in(j, cache);
+	fill_in(j, seg, cache);
 	return j;
 }
 
@@ -187,8 +194,8 @@ static void print_group(const json_t *status, const char *heading, const char *g
 static void print_policy(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "draining");
-	const char *policy = text(status, "policy"), *promise = cache_text_promise_now(status);
-	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
+	char words[CACHE_PROMISE_MAX], left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
+	const char *policy = text(status, "policy"), *promise = cache_text_promise_now(status, words);
 
 	if (json_is_object(d))
 		printf("policy    %s -> %s (draining %" PRIu64 "%%, %s dirty, %s/s, ETA %s)\n", text(d, "from"), policy,

@@ -11,7 +11,7 @@
 
 /* "key=value" lines to an object: numbers become integers, "a.b" a member of the object "a". Every
  * field that scripts may ask for is there. The text is cut up. */
-json_t *cache_text_to_json(char *text, const struct xseg_peer_info *cache);
+json_t *cache_text_to_json(char *text, struct xseg *seg, const struct xseg_peer_info *cache);
 /* The same from the counters in the segment, for a cache that is not served. NULL: no memory. */
 json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cache);
 /* Sets one field: a number becomes an integer, "a.b" a member of the object "a". */
@@ -22,9 +22,11 @@ void cache_text_put_counter(json_t *j, const char *key, uint64_t value);
 /* For people. */
 void cache_text_print(const json_t *status);
 
-/* What a policy promises to new writes, in words; "" for an unknown one. */
-const char *cache_text_promise(const char *policy);
+#define CACHE_PROMISE_MAX (XSEG_NAME_MAX + 64)
+
+/* What a policy of a cache above `below` promises to new writes, in words; "" for an unknown one. */
+const char *cache_text_promise(const char *policy, const char *below, char text[CACHE_PROMISE_MAX]);
 /* The same of a whole cache as it is now: off the path it promises nothing. */
-const char *cache_text_promise_now(const json_t *status);
+const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE_MAX]);
 
 #endif

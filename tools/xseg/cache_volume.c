@@ -122,8 +122,8 @@ void cache_volumes_print(const json_t *volumes)
 
 static void print_volume(const json_t *v, const char *cache)
 {
-	const char *policy = text(v, "policy"), *promise = cache_text_promise(policy);
-	char a[OUT_TEXT], b[OUT_TEXT];
+	char words[CACHE_PROMISE_MAX], a[OUT_TEXT], b[OUT_TEXT];
+	const char *policy = text(v, "policy"), *promise = cache_text_promise(policy, "the store", words);
 
 	printf("volume    %s, in cache %s, %s\n", text(v, "name"), cache, text(v, "state"));
 	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);

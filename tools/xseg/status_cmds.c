@@ -63,17 +63,18 @@ static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_
 	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
 					    "used_bytes", "dirty_bytes", "draining" };
 	json_t *all = NULL, *j = json_object();
+	char promise[CACHE_PROMISE_MAX];
 	size_t i;
 
 	if (c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0)
-		all = cache_text_to_json(c->text, p);
+		all = cache_text_to_json(c->text, seg, p);
 	if (!all)
 		all = cache_text_from_stats(seg, p);
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (json_object_get(all, keys[i]))
 			json_object_set(j, keys[i], json_object_get(all, keys[i]));
 	if (json_is_string(json_object_get(j, "policy")))
-		out_set_text(j, "promise", cache_text_promise_now(j));
+		out_set_text(j, "promise", cache_text_promise_now(all, promise));
 	json_decref(all);
 	return j;
 }
