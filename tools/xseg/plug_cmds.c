@@ -120,14 +120,19 @@ static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *
 		tool_progress(p->t, "draining %s: %s of %s dirty, ETA %s", name_of(p, p->cache), out_size(dirty, left),
 			      out_size(p->dirty_bytes, of), eta);
 	} else {
-		tool_progress(p->t, "waiting for requests in flight");
+		tool_progress(p->t, leaving ? "%s is clean; waiting until that is stable, and for requests in flight" :
+				    "plugging %s: waiting for requests in flight", name_of(p, p->cache));
 	}
 }
 
-static int later(struct plugging *p, bool leaving)
+/* away: who does not serve, or NULL */
+static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *away)
 {
 	const char *cache = name_of(p, p->cache);
 
+	if (away)
+		return tool_later("%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that serves, 'xseg unplug %s --cancel' takes "
+				  "it back", leaving ? "unplug" : "plug", cache, away->name, view_state_name(away->state), cache);
 	if (leaving)
 		return tool_later("unplug %s: it goes on draining and leaves when it is clean; 'xseg cache status %s' shows how far it is, "
 				  "'xseg unplug %s --cancel' takes it back", cache, cache, cache);
@@ -151,7 +156,7 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 					 "'xseg unplug %s --cancel' takes it back", leaving ? "unplug" : "plug", info.name, away.name,
 					 view_state_name(away.state), away.name, info.name);
 		if (tool_out_of_time(p->t))
-			return later(p, leaving);
+			return later(p, leaving, who == XSEG_NONE ? NULL : &away);
 		show(p, leaving, who == XSEG_NONE ? NULL : &away);
 		tool_sleep_ns(LOOK_NS);
 	}
