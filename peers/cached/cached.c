@@ -206,7 +206,7 @@ static void cached_request(struct peer_port *pp, struct xreq *r)
 
 	if (is_off(pp))
 		peer_answer(pp, r, -ENOTCONN);
-	else if (r->op != XSEG_OP_READ || !hit_read(ps, r))
+	else if (r->op == XSEG_OP_READ ? !hit_read(ps, r) : r->op != XSEG_OP_WRITE || !hit_give(ps, r))
 		creq_request(ps, r, false);
 }
 
@@ -237,7 +237,7 @@ static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_
 
 	for (i = 0; i < nr; i++) {
 		xcache_prefetch(&k->xc, r[i]->hash);
-		if (r[i]->op != XSEG_OP_READ)
+		if (r[i]->op != XSEG_OP_READ && !(r[i]->flags & XSEG_REQ_GIVE))
 			__builtin_prefetch(&k->creqs[r[i]->index], 1);
 	}
 	for (i = 0; i < nr; i++)

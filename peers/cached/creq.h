@@ -106,20 +106,24 @@ static inline void creq_set_done(struct creq *c, uint32_t i)
 	c->nr_done++;
 }
 /* ---- hit.c ---- */
-struct hits {				/* reads of one volume that went the short way, and are not in the port's counters yet */
-	uint32_t volume, nr;
+struct hits {				/* requests of one volume that went the short way, and are not in the port's counters yet */
+	uint32_t volume, nr;			/* nr: reads */
 	uint64_t buckets, lent, bytes;
+	uint64_t writes, given, written;	/* given: buckets; written: bytes */
 };
 /* Outside of any object. A read that has all it wants is answered; false: it has to go the long way (creq_request). */
 bool hit_read(struct cport *ps, struct xreq *r);
+/* The same of a write that gives, whose pages can all be taken. */
+bool hit_give(struct cport *ps, struct xreq *r);
 void hits_publish(struct cport *ps);
 
 void read_step(struct cport *ps, struct creq *c);
 void load_done(struct cport *ps, struct child *ch, int64_t result);
 void write_step(struct cport *ps, struct creq *c);
-/* For gift.c. Fills the new page of the i-th bucket; stores the slot with that page: returns the old one, if it is free now, or NO_PAGE. */
+/* For gift.c and hit.c. Fills the new page of the i-th bucket; stores a slot with a page that is written: returns the old one, if it is free now,
+ * or NO_PAGE. */
 void write_fill(struct cport *ps, struct creq *c, uint32_t i);
-uint32_t write_slot(struct cport *ps, struct creq *c, uint32_t i, uint32_t page);
+uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t page);
 void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no page; inside what it writes to */
 void copy_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);

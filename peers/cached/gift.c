@@ -34,7 +34,9 @@
  *   V2  an exchange is stored after the slot
  *   V3  a page is lent to one request at a time, and nobody reads it: none that is on loan is lent as a gift
  *
- * Contract: gift_may(), gift_store() inside the object; gifts_look() in a port's thread, for what it has lent itself.
+ * A write all of whose pages may be taken, and whose buckets let go of pages that may be lent, needs nothing else: it goes a short way (hit.c).
+ *
+ * Contract: gift_may(), gift_take(), gift_exchange(), gift_store() inside the object; gifts_look() in a port's thread, for what it has lent itself.
  */
 #include <assert.h>
 #include <string.h>
@@ -178,68 +180,72 @@ static void lend_first(struct cport *ps, const struct xreq *r, uint32_t i, uint3
 		page_put(ps, old);
 }
 
-/* For the page that it gave, whose entry that was. */
-static void lend_in_exchange(struct cport *ps, struct creq *c, uint32_t i, uint32_t old, uint32_t name)
+void gift_exchange(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, uint64_t given)
 {
 	struct cached *k = ps->cache;
-	uint32_t page = NO_PAGE;
+	uint32_t name = (uint32_t)given & 0xffff;
 
-	if (is_stopping(k)) {
-		page_put(ps, old);
-	} else if (is_fit(k, old)) {
-		page = old;
-	} else {
-		page_put(ps, old);
-		page = c->page[i];
-		c->page[i] = NO_PAGE;
-		memset(xseg_page(k->peer.seg, page), 0, BUCKET_SIZE);
-	}
-	if (page != NO_PAGE && lend(ps, c->r, i, page, name))
+	if (page != NO_PAGE && lend(ps, r, i, page, name))
 		return;
 	page_put(ps, page);
 	entry_set(k, name, NO_PAGE);
-	if (!xseg_req_exchange(k->peer.seg, c->r, i, XSEG_NONE))
-		assert(page != NO_PAGE);
+	/* whose list it is that has been scribbled over meanwhile has nothing to be told */
+	if (!xseg_req_exchange(k->peer.seg, r, i, XSEG_NONE))
+		count(ps, CC_LOANS_REFUSED, 1);
+}
+
+/* The page that is lent for one that was given: the one that the bucket lets go of, or the new one. */
+static uint32_t choose_page(struct cport *ps, struct creq *c, uint32_t i, uint32_t old)
+{
+	struct cached *k = ps->cache;
+	uint32_t page = c->page[i];
+
+	if (!is_stopping(k) && is_fit(k, old))
+		return old;
+	page_put(ps, old);
+	if (is_stopping(k))
+		return NO_PAGE;
+	c->page[i] = NO_PAGE;
+	memset(xseg_page(k->peer.seg, page), 0, BUCKET_SIZE);
+	return page;
 }
 
 /* ---- taking ---- */
 
-bool gift_may(struct cport *ps, const struct creq *c, uint32_t i)
+bool gift_may(struct cached *k, const struct xreq *r, uint32_t i)
 {
-	struct cached *k = ps->cache;
-	uint32_t page = c->r->page[i];
-
-	return !creq_is_partial(c, i) && xseg_req_gift(k->peer.seg, c->r, i) == XSEG_GIFT_GIVEN && stays(k, page) &&
-	       xseg_page_owner(k->peer.seg, page) & OWNER_GIFT;
+	return xseg_req_gift(k->peer.seg, r, i) == XSEG_GIFT_GIVEN && stays(k, r->page[i]) &&
+	       xseg_page_owner(k->peer.seg, r->page[i]) & OWNER_GIFT;
 }
 
-/* The page is ours alone from now on; *name: its entry is, too. */
-static bool take(struct cport *ps, const struct creq *c, uint32_t i, uint32_t *name)
+bool gift_may_lend(struct cached *k, uint64_t w)
 {
-	struct cached *k = ps->cache;
-	uint32_t page = c->r->page[i];
-	uint64_t owner = xseg_page_owner(k->peer.seg, page);
+	return slot_has_page(w) && !(w & SLOT_LENT) && stays(k, slot_page(w)) && !is_stopping(k);
+}
 
-	*name = (uint32_t)owner & 0xffff;
-	return owner & OWNER_GIFT && xseg_page_owner_swap(k->peer.seg, page, owner, bucket_name(k, c->obj, c->first + i));
+bool gift_take(struct cached *k, uint32_t page, uint64_t bucket, uint64_t *given)
+{
+	*given = xseg_page_owner(k->peer.seg, page);
+	return *given & OWNER_GIFT && xseg_page_owner_swap(k->peer.seg, page, *given, bucket);
 }
 
 void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 {
 	struct cached *k = ps->cache;
-	uint32_t name, old;
+	uint64_t given;
+	uint32_t old;
 
 	if (c->redo && xseg_req_gift(k->peer.seg, c->r, i) == XSEG_GIFT_TAKEN)
 		return;
-	if (creq_is_done(c, i) && take(ps, c, i, &name)) {
-		old = write_slot(ps, c, i, c->r->page[i]);
+	if (creq_is_done(c, i) && gift_take(k, c->r->page[i], bucket_name(k, c->obj, c->first + i), &given)) {
+		old = write_slot(ps, c->obj, c->first + i, c->r->page[i]);
 		count(ps, CC_GIVEN_BYTES, BUCKET_SIZE);
-		lend_in_exchange(ps, c, i, old, name);
+		gift_exchange(ps, c->r, i, choose_page(ps, c, i, old), given);
 		return;
 	}
 	if (creq_is_done(c, i))
 		write_fill(ps, c, i);
-	old = write_slot(ps, c, i, c->page[i]);
+	old = write_slot(ps, c->obj, c->first + i, c->page[i]);
 	c->page[i] = NO_PAGE;
 	if (creq_is_partial(c, i))
 		page_put(ps, old);

@@ -11,12 +11,18 @@
 struct cached;
 struct cport;
 struct creq;
+struct xreq;
 
 #define OWNER_GIFT (1ull << 57)		/* of a page that is in no bucket: lent to write in; below it which entry has it */
 
 bool gifts_open(struct cached *k);	/* before serving; false: out of memory */
-/* Whether the write may take the page that it gives for its i-th bucket. */
-bool gift_may(struct cport *ps, const struct creq *c, uint32_t i);
+/* Whether the page that the write gives for its i-th bucket, a whole one, may be taken; whether the page of a slot may be lent in exchange. */
+bool gift_may(struct cached *k, const struct xreq *r, uint32_t i);
+bool gift_may_lend(struct cached *k, uint64_t slot);
+/* The page is that bucket's from now on, by its owner word; *given: what that was. False: somebody else was faster. */
+bool gift_take(struct cached *k, uint32_t page, uint64_t bucket, uint64_t *given);
+/* After its slot was stored: `page`, which is in no slot any more, is lent for what was given; NO_PAGE: nothing is. */
+void gift_exchange(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, uint64_t given);
 /* Of a write that gives, which is STARTED: stores the slot of its i-th bucket, with the page that it gave where that may be taken (it is done),
  * else with its new page; and lends another. A new page that it has no use for stays in c->page. */
 void gift_store(struct cport *ps, struct creq *c, uint32_t i);

@@ -1,9 +1,12 @@
-/* hit - the short way of a read that finds all that it wants.
+/* hit - the short way of a read that finds all that it wants, and of a write that gives all that it has.
  *
  * Most reads wait for nothing. Such a one needs no creq, no job and no reference: whoever can enter its object at once looks whether it
  * would be served in its first step (read.c), and if so serves it there. Whatever is not as usual (somebody is inside, a bucket is absent, or was
  * read ahead, its object is being emptied, its volume passes the cache) goes the long way, where everything has its reason; so what is
  * done here is only ever what read_step() would do.
+ *
+ * A write goes this way if each of its pages may be taken, and each of its buckets lets go of one that may be lent for it (gift.c), under
+ * write-back: then it takes no page, waits for nothing, and is answered when its slots are stored, before anybody else is inside.
  *
  * An object with buckets holds a reference to itself (O4), and lets go of it inside only. So inside an object that has some, its entry keeps its
  * name, without a reference of ours: a guess of the index leads there, and is tested there.
@@ -11,12 +14,13 @@
  * Contract: a port's thread, outside of any object.
  *
  * Invariants:
- *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when hit_read() returns false
+ *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when hit_read() or hit_give() returns false
  *   T2  what is counted is in the port's counters before the round ends, or a status is asked for (hits_publish)
  */
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xkill.h"
 
 /* More than these go the long way: what counts there is the data. */
 #define HIT_BUCKETS 32u
@@ -38,7 +42,7 @@ static _Atomic uint64_t *slots_of(struct cached *k, const struct hit *h)
 	return chunk ? &chunk_at(k, chunk - 1)->slot[h->first % CHUNK_SLOTS] : NULL;
 }
 
-/* Inside: read_step() would go on to the buckets at once, and what it does after them is nothing. */
+/* Inside: read_step() or write_step() would go on to the buckets at once. */
 static bool object_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
 {
 	struct cached *k = ps->cache;
@@ -47,12 +51,14 @@ static bool object_is_plain(struct cport *ps, const struct hit *h, const struct 
 	return atomic_load_explicit(&o->used, memory_order_relaxed) &&
 	       xcache_is_active(&k->xc, object_index(k, o), r->target, r->hash) &&
 	       !object_is_shut(o) && !o->nr_redo && !o->nr[BUCKET_BYPASS] && !o->reclaiming && !object_passes(o) &&
-	       object_volume(o) == h->volume && object_entry(k, o)->volume == r->volume && !object_policy(ps, o)->reads_around;
+	       object_volume(o) == h->volume && object_entry(k, o)->volume == r->volume;
 }
 
-/* Inside: all its buckets are there, and none of them was read ahead. */
-static bool buckets_are_plain(const struct hit *h)
+/* Inside: all its buckets are there, and none of them was read ahead; what is done after them is nothing. */
+static bool read_is_plain(struct cport *ps, const struct hit *h)
 {
+	if (object_policy(ps, h->obj)->reads_around)
+		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
 
@@ -110,62 +116,177 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 
 /* ---- counting ---- */
 
-void hits_publish(struct cport *ps)
+static void publish_reads(struct cport *ps, const struct hits *n)
 {
-	struct hits *n = &ps->hits;
-
-	if (n->nr == 0)
-		return;
 	count(ps, CC_READS, n->nr);
 	count(ps, CC_HITS, n->nr);
 	count(ps, CC_HIT_BYTES, n->buckets * BUCKET_SIZE);
 	if (n->lent)
 		count(ps, CC_LENT_BYTES, n->lent * BUCKET_SIZE);
 	volume_count_hits(volume_block(ps, n->volume), n->nr, n->buckets, n->bytes);
-	*n = (struct hits){ .volume = n->volume };
 }
 
-static void hit_count(struct cport *ps, const struct hit *h, const struct xreq *r, uint32_t lent)
+static void publish_writes(struct cport *ps, const struct hits *n)
+{
+	count(ps, CC_WRITES, n->writes);
+	count(ps, policy_write_back.counter, n->writes);
+	count(ps, CC_GIVEN_BYTES, n->given * BUCKET_SIZE);
+	volume_count_writes(volume_block(ps, n->volume), n->writes, n->written);
+}
+
+void hits_publish(struct cport *ps)
 {
 	struct hits *n = &ps->hits;
 
-	if (n->volume != h->volume) {
+	if (n->nr == 0 && n->writes == 0)
+		return;
+	if (n->nr)
+		publish_reads(ps, n);
+	if (n->writes)
+		publish_writes(ps, n);
+	*n = (struct hits){ .volume = n->volume };
+}
+
+/* Counters of that volume, to add to. */
+static struct hits *hits_of(struct cport *ps, uint32_t volume)
+{
+	if (ps->hits.volume != volume) {
 		hits_publish(ps);
-		n->volume = h->volume;
+		ps->hits.volume = volume;
 	}
+	return &ps->hits;
+}
+
+static void read_count(struct cport *ps, const struct hit *h, const struct xreq *r, uint32_t lent)
+{
+	struct hits *n = hits_of(ps, h->volume);
+
 	n->nr++;
 	n->buckets += h->nr;
 	n->bytes += r->size;
 	n->lent += lent;
 }
 
+static void give_count(struct cport *ps, const struct hit *h, const struct xreq *r)
+{
+	struct hits *n = hits_of(ps, h->volume);
+
+	n->writes++;
+	n->given += h->nr;
+	n->written += r->size;
+}
+
+/* ---- writes that give ---- */
+
+/* Nothing newly becomes dirty while writers are slowed; the old pages can be lent at once, and the given ones be taken. */
+static bool give_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
+{
+	struct cached *k = ps->cache;
+	bool slowed = atomic_load_explicit(&k->throttle.on, memory_order_relaxed);
+
+	if (h->obj->waiters || object_policy(ps, h->obj) != &policy_write_back)
+		return false;
+	for (uint32_t i = 0; i < h->nr; i++) {
+		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
+
+		if (slot_state(w) != BUCKET_DIRTY && (slot_state(w) != BUCKET_VALID || slowed))
+			return false;
+		if (!gift_may_lend(k, w) || !gift_may(k, r, i))
+			return false;
+	}
+	return true;
+}
+
+/* All of them, or none. */
+static bool take_all(struct cached *k, const struct hit *h, const struct xreq *r, uint64_t *given)
+{
+	for (uint32_t i = 0; i < h->nr; i++) {
+		if (gift_take(k, r->page[i], bucket_name(k, h->obj, h->first + i), &given[i]))
+			continue;
+		while (i-- > 0)
+			xseg_page_owner_set(k->peer.seg, r->page[i], given[i]);
+		return false;
+	}
+	return true;
+}
+
+/* Inside, and alone: what write_apply() does. */
+static void apply(struct cport *ps, const struct hit *h, struct xreq *r, const uint64_t *given)
+{
+	struct object *o = h->obj;
+
+	xseg_req_start(ps->pp->port, r);
+	for (uint32_t i = 0; i < h->nr; i++) {
+		gift_exchange(ps, r, i, write_slot(ps, o, h->first + i, r->page[i]), given[i]);
+		XKILL(WRITE_SLOT);
+	}
+	o->apply_seq++;
+	dirty_list(ps, o);
+	give_count(ps, h, r);
+	peer_answer(ps->pp, r, r->size);
+}
+
 /* ---- the whole ---- */
+
+/* Where it leads; false: it is nothing for the short way. */
+static bool hit_init(struct cport *ps, struct hit *h, const struct xreq *r)
+{
+	*h = (struct hit){ .obj = r->user };
+	if (!h->obj || !creq_range_ok(r))
+		return false;
+	h->first = (uint32_t)(r->obj_offset / BUCKET_SIZE);
+	h->nr = xseg_req_span(r->obj_offset, r->size);
+	if (h->nr > HIT_BUCKETS)
+		return false;
+	h->volume = volume_of_request(ps, r);
+	return true;
+}
+
+static bool is_plain(struct cport *ps, struct hit *h, const struct xreq *r)
+{
+	return object_is_plain(ps, h, r) && (h->slot = slots_of(ps->cache, h));
+}
+
+static void leave(struct cport *ps, const struct hit *h)
+{
+	if (xworkq_leave(&h->obj->q))
+		object_ready(ps, h->obj);
+}
 
 bool hit_read(struct cport *ps, struct xreq *r)
 {
-	struct hit h = { .obj = r->user };
+	struct hit h;
 	uint32_t lent = 0;
 	bool served;
 
-	if (!h.obj || !creq_range_ok(r))
+	if (!hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
 		return false;
-	h.first = (uint32_t)(r->obj_offset / BUCKET_SIZE);
-	h.nr = xseg_req_span(r->obj_offset, r->size);
-	if (h.nr > HIT_BUCKETS)
-		return false;
-	h.volume = volume_of_request(ps, r);
-	if (!xworkq_try_enter(&h.obj->q))
-		return false;
-	served = object_is_plain(ps, &h, r) && (h.slot = slots_of(ps->cache, &h)) && buckets_are_plain(&h);
+	served = is_plain(ps, &h, r) && read_is_plain(ps, &h);
 	if (served) {
 		xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
 		lent = serve(ps, &h, r);
 	}
-	if (xworkq_leave(&h.obj->q))
-		object_ready(ps, h.obj);
+	leave(ps, &h);
 	if (!served)
 		return false;
-	hit_count(ps, &h, r, lent);
+	read_count(ps, &h, r, lent);
 	peer_answer(ps->pp, r, r->size);
 	return true;
+}
+
+bool hit_give(struct cport *ps, struct xreq *r)
+{
+	uint64_t given[HIT_BUCKETS];
+	struct hit h;
+	bool served;
+
+	if (r->flags != XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE || !hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
+		return false;
+	served = is_plain(ps, &h, r) && give_is_plain(ps, &h, r) && take_all(ps->cache, &h, r, given);
+	if (served) {
+		xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
+		apply(ps, &h, r, given);
+	}
+	leave(ps, &h);
+	return served;
 }

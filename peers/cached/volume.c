@@ -308,10 +308,15 @@ void volume_count_bypassed(struct volume_block *b, uint32_t bytes)
 	volume_add(b, VC_READ_BYTES, bytes);
 }
 
+void volume_count_writes(struct volume_block *b, uint64_t nr, uint64_t bytes)
+{
+	volume_add(b, VC_WRITES, nr);
+	volume_add(b, VC_WRITE_BYTES, bytes);
+}
+
 void volume_count_write(struct volume_block *b, uint32_t bytes)
 {
-	volume_add(b, VC_WRITES, 1);
-	volume_add(b, VC_WRITE_BYTES, bytes);
+	volume_count_writes(b, 1, bytes);
 }
 
 uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n)

@@ -98,6 +98,7 @@ void volume_count_read(struct volume_block *b, uint32_t nr, uint32_t nr_hit, uin
 void volume_count_hits(struct volume_block *b, uint64_t nr, uint64_t buckets, uint64_t bytes);	/* so many reads that found all */
 void volume_count_bypassed(struct volume_block *b, uint32_t bytes);
 void volume_count_write(struct volume_block *b, uint32_t bytes);
+void volume_count_writes(struct volume_block *b, uint64_t nr, uint64_t bytes);
 uint64_t volume_total(struct cached *k, uint32_t rec, enum volume_counter n);	/* sum over the ports */
 
 /* ---- volume_set.c, volume_text.c: what an administrator sets and asks; texts as peers/common/peer.h has them ---- */

@@ -118,10 +118,8 @@ void write_end(struct cport *ps, struct creq *c, int64_t result)
 		object_wake(ps, o);
 }
 
-uint32_t write_slot(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
+uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
 {
-	struct object *o = c->obj;
-	uint32_t b = c->first + i;
 	uint64_t old = slot_get(ps->cache, o, b);
 
 	dirty_begin(ps, o, b, old, page);
@@ -134,7 +132,7 @@ uint32_t write_slot(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
 static void fill_pages(struct cport *ps, struct creq *c)
 {
 	for (uint32_t i = 0; i < c->nr; i++) {
-		if (c->lends && gift_may(ps, c, i))
+		if (c->lends && !creq_is_partial(c, i) && gift_may(ps->cache, c->r, i))
 			creq_set_done(c, i);
 		else if (c->page[i] != NO_PAGE)
 			write_fill(ps, c, i);
@@ -148,7 +146,7 @@ static void store_slots(struct cport *ps, struct creq *c)
 		if (c->lends)
 			gift_store(ps, c, i);
 		else
-			page_put(ps, write_slot(ps, c, i, c->page[i]));
+			page_put(ps, write_slot(ps, c->obj, c->first + i, c->page[i]));
 		XKILL(WRITE_SLOT);
 	}
 	if (c->lends)
