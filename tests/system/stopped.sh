@@ -74,5 +74,25 @@ t "a flush succeeds" xseg volume flush vol
 is "pages and requests are free that were before" "$(xseg --json check | jq -c '[.free_pages, .free_requests]')" "$free"
 expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknowledged is there" xbench --volume=vol --rw=randrw \
 	--numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/state" --output-format=json
+
+# ---- a command ----
+
+# It waits for a peer that nobody starts again, which it gives up after two seconds; of what goes by while it stands still it knows nothing.
+store=$(peer_field filed pid)
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+kill -STOP "$store"
+start flush xseg volume flush vol
+flush=$started
+sleep 0.5
+t "the peer that a command waits for is killed" xseg peer kill volumed
+sleep 0.4
+kill -STOP "$flush"
+sleep 3
+kill -CONT "$flush"
+sleep 0.3
+kill -CONT "$store"
+wait "$flush"
+is "the command did not give up because it stood still" "$?" 0
+t "the peer is started again" xseg peer start volumed
 t "everything stops" xseg down
 finish

@@ -208,20 +208,14 @@ static int call_begin(struct client_call *call, struct xreq *r, uint32_t peer)
 	xseg_port_flush(call->port);
 	call->r = r;
 	call->peer = peer;
-	call->gone_since_ns = 0;
+	call->gone = (struct tool_span){ 0 };
 	return 0;
 }
 
 /* A peer that is being started again looks gone for a moment: it must look so for a while. */
 static bool call_is_lost(struct client *c, struct client_call *call)
 {
-	uint64_t now = tool_now_ns();
-
-	if (!client_peer_gone(c, call->peer))
-		call->gone_since_ns = 0;
-	else if (!call->gone_since_ns)
-		call->gone_since_ns = now;
-	return call->gone_since_ns && now - call->gone_since_ns > GONE_AFTER_NS;
+	return tool_span_ns(&call->gone, client_peer_gone(c, call->peer)) > GONE_AFTER_NS;
 }
 
 bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result)

@@ -25,8 +25,7 @@ struct client_call {
 	struct xport *port;
 	struct xreq *r;				/* NULL: none is out */
 	uint32_t peer;
-	/* when nobody was seen to serve it; 0: it is served */
-	uint64_t gone_since_ns;
+	struct tool_span gone;			/* nobody serves it */
 };
 
 struct client {

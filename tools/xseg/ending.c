@@ -63,15 +63,11 @@ static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_i
 		      struct xseg_peer_info *now)
 {
 	struct xseg_peer_info below;
-	uint64_t stranded_ns = 0;
+	struct tool_span stranded = { 0 };
 	char dirty[OUT_TEXT];
 
 	while (still_runs(seg, peer, now)) {
-		if (!is_stranded(seg, now, &below))
-			stranded_ns = 0;
-		else if (!stranded_ns)
-			stranded_ns = tool_now_ns();
-		else if (tool_now_ns() - stranded_ns >= STRANDED_NS)
+		if (tool_span_ns(&stranded, is_stranded(seg, now, &below)) >= STRANDED_NS)
 			return tool_fail(
 				TOOL_FAILED,
 				"%s cannot stop: it needs %s, which is %s; start that ('xseg peer start %s') and do this again",

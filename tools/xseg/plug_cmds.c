@@ -37,7 +37,8 @@ struct plugging {
 	struct tool *t;
 	struct xseg *seg;
 	uint32_t cache, upper, lower;
-	uint64_t dirty_bytes, began_ns, gone_since_ns;	/* what was dirty at the beginning; 0: nobody is gone */
+	uint64_t dirty_bytes, began_ns;		/* what was dirty at the beginning */
+	struct tool_span gone;			/* somebody is whom nobody starts again */
 };
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -97,13 +98,9 @@ static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
 /* Nobody will start it again: it is told, once it is sure. */
 static bool is_gone(struct plugging *p, const struct xseg_peer_info *info)
 {
-	uint64_t now = tool_now_ns();
+	bool gone = info->state == XSEG_PEER_STOPPED || (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(p->seg));
 
-	if (info->state != XSEG_PEER_STOPPED && (info->state != XSEG_PEER_DEAD || xseg_supervisor_alive(p->seg)))
-		p->gone_since_ns = 0;
-	else if (!p->gone_since_ns)
-		p->gone_since_ns = now;
-	return p->gone_since_ns && now - p->gone_since_ns > GONE_AFTER_NS;
+	return tool_span_ns(&p->gone, gone) > GONE_AFTER_NS;
 }
 
 static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *away)
@@ -150,7 +147,7 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 	while (xseg_peer_get_info(p->seg, p->cache, &info) && info.plug != XSEG_PLUG_NONE) {
 		who = missing(p, &away);
 		if (who == XSEG_NONE)
-			p->gone_since_ns = 0;
+			tool_span_ns(&p->gone, false);
 		else if (is_gone(p, &away))
 			return tool_fail(TOOL_FAILED, "%s %s: %s is %s, and it goes on when that serves; 'xseg peer start %s' starts it, "
 					 "'xseg unplug %s --cancel' takes it back", leaving ? "unplug" : "plug", info.name, away.name,

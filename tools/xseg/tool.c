@@ -12,6 +12,7 @@
 
 #define PROGRESS_EVERY_NS (TOOL_SECOND / 5)
 #define SECOND_SIGNAL_NS  (TOOL_SECOND / 4)
+#define LOOK_MAX_NS	  (TOOL_SECOND / 4)
 
 static volatile sig_atomic_t interrupted;
 static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
@@ -25,6 +26,19 @@ uint64_t tool_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * TOOL_SECOND + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t tool_span_ns(struct tool_span *span, bool is_so)
+{
+	uint64_t now = tool_now_ns(), since = now - span->seen_ns;
+
+	if (!is_so)
+		*span = (struct tool_span){ 0 };
+	else if (span->seen_ns)
+		span->ns += since < LOOK_MAX_NS ? since : LOOK_MAX_NS;
+	if (is_so)
+		span->seen_ns = now;
+	return span->ns;
 }
 
 static void on_alarm(int sig)

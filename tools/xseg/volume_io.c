@@ -167,7 +167,8 @@ static int mover_reap(struct mover *m)
 	struct client *c = m->v->c;
 	struct xport *port = c->call[CLIENT_PORT_IO].port;
 	struct xreq *r[MAX_SLOTS];
-	uint64_t gone_since = 0, since = tool_now_ns();
+	struct tool_span gone = { 0 };
+	uint64_t since = tool_now_ns();
 	uint32_t i, nr;
 
 	while (!(nr = xseg_port_replies(port, r, MAX_SLOTS))) {
@@ -178,11 +179,7 @@ static int mover_reap(struct mover *m)
 			tool_note(c->t, "%s %s: no answer since 5 s, it still waits; see 'xseg status', 'xseg cache status' "
 				  "and the log", m->what, m->v->name);
 		}
-		if (!client_peer_gone(c, m->v->peer))
-			gone_since = 0;
-		else if (!gone_since)
-			gone_since = tool_now_ns();
-		else if (tool_now_ns() - gone_since > 2 * TOOL_SECOND)
+		if (tool_span_ns(&gone, client_peer_gone(c, m->v->peer)) > 2 * TOOL_SECOND)
 			return tool_fail(TOOL_FAILED,
 					 "%s %s: its volumed went away at byte %" PRIu64
 					 "; start it again with 'xseg up'",
