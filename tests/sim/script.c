@@ -117,6 +117,20 @@ static uint8_t choose_op(struct sim *s, const struct measure *m)
 	return dice < 99 || !m->deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
 }
 
+/* Most are of whole buckets that were written before, and may be the next ones of who gave the last. */
+static void choose_gift(struct sim *s, struct item *io)
+{
+	struct rng *g = &s->rng;
+
+	io->keep = 1 + rng_below(g, rng_one_in(g, 3) ? 3000 : 300);
+	if (rng_one_in(g, 4))
+		return;
+	io->volume = rng_below(g, s->plan.nr_volumes < 2 ? s->plan.nr_volumes : 2);
+	io->first = 8 * rng_below(g, 6);
+	io->nr = 8 * (rng_one_in(g, 4) ? rng_range(g, 2, 4) : 1);
+	io->fua = rng_one_in(g, 20);
+}
+
 static void add_io(struct sim *s, const struct measure *m)
 {
 	struct item *io = script_add(s, ACT_IO);
@@ -133,7 +147,7 @@ static void add_io(struct sim *s, const struct measure *m)
 		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 1500 : 40);
 	io->give = io->op == XSEG_OP_WRITE && s->plan.gifts && rng_percent(&s->rng, 75);
 	if (io->give)
-		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 3000 : 300);
+		choose_gift(s, io);
 }
 
 /* ---- what disturbs ---- */
