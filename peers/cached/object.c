@@ -525,22 +525,27 @@ static bool may_reclaim(struct cached *k, struct object *o, bool *all)
 	return true;
 }
 
-/* With a reference; NULL: there is none, or not yet. */
+/* With a reference; NULL: there is none, or not yet. Where all that were looked at only pass, each that ends wakes who waits. */
 static struct object *reclaim_choose(struct cport *ps, bool *all)
 {
 	struct cached *k = ps->cache;
+	bool spared = false;
 
 	for (unsigned n = 0; n < RECLAIM_LOOKS; n++) {
 		uint32_t idx = xcache_peek_and_get_lru(&k->xc);
 
 		if (idx == XCACHE_NONE)
 			return NULL;
-		if (!object_passes(&k->objects[idx]) && may_reclaim(k, &k->objects[idx], all))
-			return &k->objects[idx];
+		if (!object_passes(&k->objects[idx])) {
+			if (may_reclaim(k, &k->objects[idx], all))
+				return &k->objects[idx];
+			spared = true;
+		}
 		xcache_touch(&k->xc, idx);
-		object_put(ps, &k->objects[idx]);
+		xcache_put(&k->xc, idx);
 	}
-	ps->freed = true;	/* it goes on in the next round */
+	if (spared || xcache_nr_free(&k->xc))
+		ps->freed = true;	/* it goes on in the next round */
 	return NULL;
 }
 

@@ -312,6 +312,30 @@ static void a_write_that_waits_for_the_store_is_flushed_again_when_its_flush_is_
 	crig_hold(false);
 }
 
+/* Two objects with loads, two that only pass, and no other entry: there is nobody to be emptied, until the store answers. */
+static void who_waits_for_an_entry_while_all_are_held_keeps_nobody_busy(void **state)
+{
+	struct crig_io *io[5];
+
+	(void)state;
+	crig_up("objects=2");
+	crig_hold(true);
+	io[0] = crig_read("a", 0, B(1));
+	io[1] = crig_read("b", 0, B(1));
+	io[2] = crig_write("c", 0, B(1), 5);
+	io[3] = crig_write("d", 0, B(1), 6);
+	assert_true(object_passes(crig_object("c")) && object_passes(crig_object("d")));
+	restart_under_orphans("objects=2");
+	assert_true(is_held("a") && is_held("b") && is_held("c") && is_held("d"));
+	io[4] = crig_read("e", 0, B(1));
+	crig_pass(CRIG_S);	/* fails when it is called again and again */
+	crig_expect_waits(io[4]);
+	crig_hold(false);
+	crig_settle();
+	for (unsigned i = 0; i < 5; i++)
+		crig_expect(io[i], B(1));
+}
+
 /* The entry was damaged: what the store may still do for it is not known. */
 static void one_whose_object_is_not_known_is_waited_for_with_all(void **state)
 {
@@ -371,6 +395,7 @@ int main(void)
 		CRIG_T(it_does_not_leave_before_they_are_home),
 		CRIG_T(data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks),
 		CRIG_T(a_write_that_waits_for_the_store_is_flushed_again_when_its_flush_is_home),
+		CRIG_T(who_waits_for_an_entry_while_all_are_held_keeps_nobody_busy),
 		CRIG_T(one_whose_object_is_not_known_is_waited_for_with_all),
 		CRIG_T(pages_stay_when_tables_are_made_anew_under_a_load),
 	};
