@@ -169,10 +169,11 @@ static void check_request(struct check *c, uint32_t i)
 	struct xs_req *r = &c->seg->reqs[i];
 	uint64_t w = atomic_load_explicit(&r->place, memory_order_acquire);
 	enum xseg_req_state s = place_state(w);
-	uint32_t owner = xs_req_owner(c->seg, i);
+	uint32_t owner;
 
 	if (s == XSEG_REQ_FREE)
 		return;
+	owner = xs_req_owner(c->seg, i);
 	if (s > XSEG_REQ_ANSWERED || place_port(w) >= c->seg->geo.nr_ports) {
 		problem(c, "request %u: its place is out of range", i);
 		return;
