@@ -59,6 +59,8 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	assert(o->state != OBJECT_HELD || o->loads_out > 0);
 	assert(!t.startable || o->listed || (o->asked & OBJECT_FLUSH) || o->flush_waiting || object_is_shut(o));	/* F2 */
 	assert(!o->listed || o->nr[BUCKET_DIRTY] || o->flushes_out || atomic_load(&o->flush_waiting));
+	assert(!o->reclaiming || o->flushes_out || o->loads_out || o->asked || o->nr[BUCKET_DIRTY] || o->nr[BUCKET_LOADING] ||
+	       o->nr[BUCKET_BYPASS]);	/* else nobody goes on with emptying it */
 	*tally = t;
 }
 
