@@ -69,7 +69,7 @@ void cached_dump(struct peer *p, FILE *out)
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		fprintf(out, "    port %u: %u wait for requests, %u flushes, %u loads out%s\n", i, xwaitq_nr(&k->ports[i].want_requests),
 			k->ports[i].flushes_out, k->ports[i].loads_out, k->ports[i].ready ? ", objects ready" : "");
-	for (uint32_t i = 0; i < k->nr_objects; i++)
+	for (uint32_t i = 0; i < nr_entries(k); i++)
 		if (xcache_state_of(&k->xc, i) != XCACHE_FREE)
 			dump_object(k, &k->objects[i], out);
 }
