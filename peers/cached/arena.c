@@ -222,6 +222,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->creqs = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->creqs));
 	k->children = cached_alloc(k, (size_t)k->nr_requests * sizeof(*k->children));
 	k->page_use = cached_alloc(k, seg_pages * sizeof(*k->page_use));
+	k->loans.seen = cached_alloc(k, seg_pages * sizeof(*k->loans.seen));
 	k->lists = cached_alloc(k, NR_LISTS * sizeof(k->lists[0]));
 	free_lists = cached_alloc(k, xpool_mem_bytes(NR_LISTS));
 	k->nr_groups = k->nr_volumes;
@@ -229,7 +230,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->extents = cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
 	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = cached_alloc(k, xpool_mem_bytes(seg_pages));
-	if (!k->objects || !k->creqs || !k->children || !k->page_use || !k->lists || !free_lists || !k->groups || !k->extents ||
+	if (!k->objects || !k->creqs || !k->children || !k->page_use || !k->loans.seen || !k->lists || !free_lists || !k->groups || !k->extents ||
 	    !nodes || !free_pages || volumes_open(k) || !gifts_open(k) || xcache_init(&k->xc, &xp))
 		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < nr_entries(k); i++)

@@ -1,6 +1,6 @@
 /* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that changes them.
  *
- * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), flags (40-47), epoch (48-63). It is the
+ * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), loan (36-39), flags (40-47), epoch (48-63). It is the
  * durable truth about its bucket (rule R1); it is changed by one store, by whoever is inside the
  * object's work queue and so is alone.
  *
@@ -32,7 +32,7 @@
  * is there and may be read; its page is kept for the write whose edge it is (write.c). ZERO, beside VALID, DIRTY or
  * WRITING: its data is zeroes, and it has no page. WRITTEN, beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD,
  * beside VALID: it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has (read.c). LENT, beside VALID, DIRTY
- * or WRITING: its page may be on loan; it stays as long as the page does (loan.c).
+ * or WRITING: its page was lent, in the era of bits 37-39, and may be on loan; that stays as long as the page does (loan.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
@@ -54,6 +54,9 @@ enum bucket_state {
 };
 
 #define SLOT_LENT     (1ull << 36)
+#define SLOT_ERA_SHIFT 37		/* of the era in which it was lent last: 3 bits */
+#define SLOT_ERAS     7u
+#define SLOT_LOAN     (SLOT_LENT | (uint64_t)SLOT_ERAS << SLOT_ERA_SHIFT)
 #define SLOT_REF      (1ull << 40)
 #define SLOT_INFLIGHT (1ull << 41)
 #define SLOT_GEN      (1ull << 42)
@@ -73,7 +76,7 @@ static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_sta
 static inline uint32_t slot_page(uint64_t w) { return w & SLOT_ZERO ? NO_PAGE : (uint32_t)w; }
 
 /* The same, with another page of the same data, which was not lent. */
-static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(SLOT_LENT | UINT32_MAX)) | page; }
+static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(SLOT_LOAN | UINT32_MAX)) | page; }
 
 static inline bool slot_is_clean_zero(uint64_t w)
 {

@@ -220,7 +220,7 @@ bool gift_may(struct cached *k, const struct xreq *r, uint32_t i)
 
 bool gift_may_lend(struct cached *k, uint64_t w)
 {
-	return slot_has_page(w) && !(w & SLOT_LENT) && stays(k, slot_page(w)) && !is_stopping(k);
+	return slot_has_page(w) && !loan_holds(k, w) && stays(k, slot_page(w)) && !is_stopping(k);
 }
 
 bool gift_take(struct cached *k, uint32_t page, uint64_t bucket, uint64_t *given)

@@ -88,6 +88,19 @@ static bool is_whole(const struct xreq *r, uint32_t i)
 	return lo >= r->obj_offset && lo + BUCKET_SIZE <= r->obj_offset + r->size;
 }
 
+/* Its buckets were hit, and with a stamp all the whole ones of them are lent. Slots are written where that is news. */
+static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
+{
+	for (uint32_t i = 0; i < h->nr; i++) {
+		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed), new = w | SLOT_REF;
+
+		if (stamp && slot_has_page(w) && is_whole(r, i))
+			new = (new & ~SLOT_LOAN) | stamp;
+		if (new != w)
+			atomic_store_explicit(&h->slot[i], new, memory_order_relaxed);
+	}
+}
+
 /* Inside. Returns how many buckets were lent. */
 static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 {
@@ -95,22 +108,16 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 	uint32_t lent = 0;
 
 	for (uint32_t i = 0; i < h->nr; i++) {
-		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed), flags = SLOT_REF;
+		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
 
 		if (lends && is_whole(r, i)) {
-			if (slot_has_page(w))
-				flags |= SLOT_LENT;
-			/* the bit comes before the loan: a successor, or a writer, that sees the loan sees the bit */
-			if (~w & flags)
-				atomic_store_explicit(&h->slot[i], w | flags, memory_order_relaxed);
 			xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
-			continue;
+		} else {
+			copy_bucket(ps, r, i, w);
 		}
-		copy_bucket(ps, r, i, w);
-		if (~w & flags)
-			atomic_store_explicit(&h->slot[i], w | flags, memory_order_relaxed);
 	}
+	mark(h, r, lent ? loan_stamp(ps->cache) : 0);
 	return lent;
 }
 

@@ -4,8 +4,10 @@
  * (xseg/loan.c); zeroes are a sentinel. A copy is what it gets for a bucket that it wants in part, for one that is not complete
  * (a write's edge is filled in place later), past the cache, and when its port has no credit left.
  *
- * That a page was lent is a bit of its slot, set by the first loan, so a further hit writes nothing but its request. When such a page leaves
- * its slot, bucket_set() puts the bit into the page's owner word. There is one way back to the free pages, page_put(), and it leads
+ * That a page was lent, and in which *era*, is in its slot, set by its first loan of that era, so a further hit writes nothing but its request.
+ * An era ends with a look: what was lent before it began, and the look has not found in any request, is not on loan any more (as with epochs:
+ * K. Fraser, "Practical lock-freedom", 2004). So a page that was read by loan long ago is as any other. When one that may be on loan leaves
+ * its slot, bucket_set() says so in the page's owner word. There is one way back to the free pages, page_put(), and it leads
  * a page with that bit to *limbo*:
  *
  *   where           owner word           goes on when
@@ -27,9 +29,10 @@
  * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what is in none goes to limbo.
  *
  * Invariants:
- *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, or its owner word is LENT, LOOKED, GIFT
+ *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, of which loan_holds() is true, or its owner word is LENT, LOOKED, GIFT
  *       (gift.c) or an orphan's with LENT
- *   L2  SLOT_LENT is a page's, not a bucket's: another page comes without
+ *   L2  SLOT_LENT and its era are a page's, not a bucket's: another page comes without. Eras are three bits: one that seems to be the
+ *       present one, and is eight older, only makes a page wait in limbo that need not
  *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
  *   L4  what is on loan or was granted is at most a quarter of the cache, but for what changed hands while it was granted
  */
@@ -44,9 +47,58 @@
 #define PAUSE_MIN_NS 50000ull
 #define PAUSE_MAX_NS 10000000ull
 
+#define FIRST_ERA    1u			/* no page has been seen in it */
+
 void loans_open(struct cached *k)
 {
 	xlist_init(&k->loans.limbo, k->clean.nodes);
+	atomic_store_explicit(&k->loans.era, FIRST_ERA << 1, memory_order_relaxed);
+}
+
+/* ---- eras ---- */
+
+/* A new era begins: returns its number, or 0 while another thread looks for that. */
+static uint32_t era_begin(struct cached *k)
+{
+	uint32_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed);
+
+	if (era & 1 || !atomic_compare_exchange_strong(&k->loans.era, &era, era + 3))
+		return 0;
+	/* seq_cst: partner is the fence in loan_stamp() */
+	atomic_thread_fence(memory_order_seq_cst);
+	return (era + 2) >> 1;
+}
+
+/* All that was lent before it began, and still is, has been seen. */
+static void era_end(struct cached *k, uint32_t era)
+{
+	/* release: partner is the acquire in loan_holds() */
+	atomic_store_explicit(&k->loans.era, era << 1, memory_order_release);
+}
+
+uint64_t loan_stamp(struct cached *k)
+{
+	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the page, or we see the new era. One thread
+	 * does one of both at a time */
+	if (k->peer.nr_ports > 1)
+		atomic_thread_fence(memory_order_seq_cst);
+	return SLOT_LENT | (uint64_t)(atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS) << SLOT_ERA_SHIFT;
+}
+
+bool loan_holds(struct cached *k, uint64_t w)
+{
+	uint32_t era, then = (uint32_t)(w >> SLOT_ERA_SHIFT);
+	bool looking, seen;
+
+	if (!(w & SLOT_LENT))
+		return false;
+	do {
+		era = atomic_load_explicit(&k->loans.era, memory_order_acquire);
+		looking = era & 1;
+		/* acquire: partner is the release in found(); if that was a newer look's we see its era, too */
+		seen = (uint8_t)((era >> 1) - atomic_load_explicit(&k->loans.seen[slot_page(w)], memory_order_acquire)) <= looking;
+	} while (era != atomic_load_explicit(&k->loans.era, memory_order_relaxed));
+	return seen || (((era >> 1) - then) & SLOT_ERAS) <= looking;
 }
 
 /* ---- credit ---- */
@@ -142,9 +194,9 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
 
 void loan_bucket(struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w)
 {
-	if (slot_has_page(w) && !(w & SLOT_LENT))
-		slot_set_flag(ps->cache, o, b, SLOT_LENT);
 	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
+	if (slot_has_page(w))
+		slot_set_loan(ps->cache, o, b, loan_stamp(ps->cache));
 }
 
 /* ---- limbo ---- */
@@ -166,14 +218,24 @@ void limbo_put(struct cport *ps, uint32_t page)
 	pthread_mutex_unlock(&k->mem_lock);
 }
 
+struct look {
+	struct cached *k;
+	uint32_t era;				/* that began with it; 0: none did */
+};
+
 /* Some request lists it. A page that another thread looks for, or that is another cache's, may be shown too: what is said of it is true. */
 static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 {
-	struct cached *k = arg;
+	struct look *l = arg;
+	struct cached *k = l->k;
 
 	(void)port;
 	(void)look;
-	if (page_is_ours(k, page) && xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
+	if (!page_is_ours(k, page))
+		return;
+	if (l->era)
+		atomic_store_explicit(&k->loans.seen[page], (uint8_t)l->era, memory_order_release);
+	if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
 		xseg_page_owner_set(k->peer.seg, page, OWNER_LENT);
 }
 
@@ -218,13 +280,17 @@ static uint32_t batch_end(struct cached *k, struct xlist *batch)
 bool limbo_look(struct cport *ps)
 {
 	struct cached *k = ps->cache;
+	struct look l = { .k = k };
 	struct xlist batch;
 
 	if (atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) == 0)
 		return false;
 	batch = batch_take(k);
 	XKILL(LIMBO_TAKEN);
-	xseg_loans(k->peer.seg, found, k);
+	l.era = era_begin(k);
+	xseg_loans(k->peer.seg, found, &l);
+	if (l.era)
+		era_end(k, l.era);
 	if (batch_end(k, &batch) == 0)
 		return false;
 	ps->freed = true;
@@ -285,7 +351,7 @@ static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
 	switch (res->page_is[page]) {
 	case PAGE_BUCKET:
 		o = page_object(k, page, &b);
-		slot_set_flag(k, o, b, SLOT_LENT);
+		slot_set_loan(k, o, b, loan_stamp(k));
 		break;
 	case PAGE_FREE:
 		res->page_is[page] = PAGE_LENT;
@@ -320,7 +386,7 @@ static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
 	if (look == 0 || !page_is_ours(k, page) || limbo_holds(owner) || owner & OWNER_GIFT)
 		return;
 	o = page_object(k, page, &b);
-	assert(o && slot_page(slot_get(k, o, b)) == page && (slot_get(k, o, b) & SLOT_LENT));	/* L1 */
+	assert(o && slot_page(slot_get(k, o, b)) == page && loan_holds(k, slot_get(k, o, b)));	/* L1 */
 }
 
 void loans_check(struct peer *p)

@@ -32,6 +32,8 @@ struct loans {
 	struct xlist limbo;			/* under mem_lock */
 	_Atomic uint32_t nr_limbo;		/* pages in it, and in looks that are under way: the same; read without */
 	_Atomic uint32_t nr_pinned;		/* of them: found to be on loan by the last look */
+	_Atomic uint32_t era;			/* its number, twice; + 1: the look that ends the one before it is under way: who looks */
+	_Atomic uint8_t *seen;			/* by page: the era that began with the last look that found it; who looks */
 };
 
 void loans_open(struct cached *k);
@@ -39,6 +41,10 @@ void loans_open(struct cached *k);
 bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr);
 /* Inside: the i-th page of r is bucket b's, whose slot is w. */
 void loan_bucket(struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w);
+/* Inside: what the slot of a page bears (SLOT_LOAN) that a request lists since just now. */
+uint64_t loan_stamp(struct cached *k);
+/* Inside: whether the page of that slot may be on loan. */
+bool loan_holds(struct cached *k, uint64_t w);
 /* A page whose owner word has OWNER_LENT, and that is in no bucket, nor listed by a child: it is free when nobody reads it. */
 void limbo_put(struct cport *ps, uint32_t page);
 static inline bool limbo_holds(uint64_t owner) { return owner & (OWNER_LENT | OWNER_LOOKED); }

@@ -257,6 +257,15 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 	atomic_store_explicit(slot, atomic_load_explicit(slot, memory_order_relaxed) & ~flag, memory_order_relaxed);
 }
 
+void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan)
+{
+	_Atomic uint64_t *slot = slot_of(k, o, b);
+	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
+
+	if ((w & SLOT_LOAN) != loan)
+		atomic_store_explicit(slot, (w & ~SLOT_LOAN) | loan, memory_order_relaxed);
+}
+
 static bool reclaim_ask(struct cport *ps, struct object *o);
 
 /* If it was emptied while a request was on its way to it, it has to be once more: nobody else would. */
@@ -306,8 +315,9 @@ static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n
 static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 {
 	if (slot_has_page(word) && slot_page(word) == slot_page(old))
-		return word | SLOT_LENT;
-	xseg_page_owner_set(k->peer.seg, slot_page(old), OWNER_LENT);
+		return word | (old & SLOT_LOAN);
+	if (loan_holds(k, old))
+		xseg_page_owner_set(k->peer.seg, slot_page(old), OWNER_LENT);
 	return word;
 }
 

@@ -117,6 +117,7 @@ uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
+void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan);	/* in the place of an older one */
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */

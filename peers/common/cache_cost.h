@@ -21,7 +21,7 @@
 #define CACHE_VOLUME_COUNTERS 112u	/* and its counters, for each port */
 #define CACHE_VOLUME_PRIVATE 136u
 #define CACHE_GROUP_BYTES   184u	/* tickets of a group of volumes */
-#define CACHE_PAGE_PRIVATE  13u		/* a bucket's page: links, a place in the free pool, which chunks of it are free */
+#define CACHE_PAGE_PRIVATE  14u		/* a bucket's page: links, a place in the free pool, which chunks of it are free, when it was seen on loan */
 #define CACHE_EXTENT_PRIVATE 6u		/* for each extent of the segment */
 #define CACHE_OWNER_BYTES   8u		/* a bucket's owner word, in the segment */
 #define CACHE_CREQ_BYTES    288u	/* for each request of the segment: if it is one from above, */

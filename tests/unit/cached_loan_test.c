@@ -270,6 +270,52 @@ static void two_that_read_it_both_pin_it(void **state)
 	assert_true(limbo_look(&crig.k->ports[0]));
 }
 
+/* A look ends an era: writes one page over after it was lent, so that there is something to look for. */
+static void look(void)
+{
+	struct crig_io *io;
+
+	crig_expect(crig_write("other", 0, B(1), 1), B(1));
+	io = loan("other", 0, B(1));
+	crig_expect(crig_write("other", 0, B(1), 2), B(1));
+	assert_int_equal(limbo(), 1);
+	let_go(io);
+	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_int_equal(limbo(), 0);
+}
+
+static void what_was_lent_before_a_look_and_is_not_any_more_is_free_at_once(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	let_go(loan("a", 0, B(2)));
+	look();
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	assert_int_equal(limbo(), 0);
+	let_go(loan("a", B(1), B(1)));			/* lent anew since */
+	crig_expect(crig_write("a", B(1), B(1), 6), B(1));
+	assert_int_equal(limbo(), 1);
+	assert_true(limbo_look(&crig.k->ports[0]));
+}
+
+static void what_a_look_has_found_is_still_lent_after_many_more(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	io = loan("a", 0, B(1));
+	for (unsigned i = 0; i < 600; i++)		/* past where eras and what was seen begin anew */
+		look();
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	assert_int_equal(limbo(), 1);
+	assert_true(has(io, 5));
+	let_go(io);
+	assert_true(limbo_look(&crig.k->ports[0]));
+}
+
 /* Overwriting what was lent once does not eat the cache up: looks are made, some for many pages. */
 static void overwriting_what_was_lent_goes_on_for_ever(void **state)
 {
@@ -455,6 +501,8 @@ int main(void)
 		CRIG_T(the_page_of_a_bucket_that_was_flushed_is_still_known_to_be_lent),
 		CRIG_T(a_page_is_free_again_when_nobody_reads_it),
 		CRIG_T(two_that_read_it_both_pin_it),
+		CRIG_T(what_was_lent_before_a_look_and_is_not_any_more_is_free_at_once),
+		CRIG_T(what_a_look_has_found_is_still_lent_after_many_more),
 		CRIG_T(overwriting_what_was_lent_goes_on_for_ever),
 		CRIG_T(eviction_of_what_was_lent_makes_room),
 		CRIG_T(a_write_waits_for_pages_that_are_all_on_loan_and_goes_on_when_they_are_let_go),
