@@ -22,18 +22,28 @@ bool xseg_is_whole(struct xseg *seg)
 	return fstat(seg->fd, &st) || (uint64_t)st.st_size >= seg->geo.total_bytes;
 }
 
-/* Sums what the kernel says of huge mappings of the pool in this process. */
-static uint64_t huge_bytes(struct xseg *seg)
+/* The kernel says what is mapped by huge pages, and maps what is touched: one byte of each extent. */
+static void touch_extents(struct xseg *seg)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_extents; i++)
+		(void)*(const volatile uint8_t *)(seg->pages + (uint64_t)i * XSEG_EXTENT_SIZE);
+}
+
+uint64_t xseg_huge_bytes(struct xseg *seg)
 {
 	uintptr_t lo = (uintptr_t)seg->base, hi = lo + seg->geo.total_bytes;
 	unsigned long from, to, kb;
 	bool inside = false;
 	uint64_t sum = 0;
 	char line[256];
-	FILE *f = fopen("/proc/self/smaps", "re");
+	FILE *f;
 
+	if (!xseg_is_whole(seg))
+		return 0;
+	f = fopen("/proc/self/smaps", "re");
 	if (!f)
 		return 0;
+	touch_extents(seg);
 	while (fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%lx-%lx ", &from, &to) == 2 && strchr(line, '-') < strchr(line, ' '))
 			inside = from >= lo && to <= hi;
@@ -75,7 +85,6 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 		info->page_extents += k == XS_EXTENT_PAGES;
 	}
 	info->free_pages = (uint64_t)info->free_extents * XSEG_EXTENT_PAGES;
-	info->huge_bytes = huge_bytes(seg);
 }
 
 int xseg_stack_set(struct xseg *seg, const char *text, size_t len)

@@ -264,7 +264,7 @@ static void write_tables(struct xseg *seg, const struct xs_geometry *geo, const 
 #define MADV_COLLAPSE 25	/* since Linux 6.1 */
 #endif
 
-/* Huge pages for the pool, where the system gives them; what was had is seen in xseg_get_info(). The
+/* Huge pages for the pool, where the system gives them; what was had is seen in xseg_huge_bytes(). The
  * kernel makes a huge page out of small ones, and out of the holes beside them: so each extent gets one small page first, and the
  * rest of the memory is taken afterwards. */
 static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *err)

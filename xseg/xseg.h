@@ -106,7 +106,6 @@ struct xseg_info {
 	uint32_t nr_requests, free_requests, nr_ports, free_ports, nr_lanes, used_lanes;
 	uint32_t nr_extents, free_extents, arena_extents, page_extents;
 	uint64_t free_pages;			/* of free extents */
-	uint64_t huge_bytes;			/* of the pool, mapped by huge pages in this process */
 	enum xseg_huge huge;
 };
 
@@ -138,6 +137,7 @@ int xseg_destroy(const char *name) XSEG_MUST_CHECK;
 int xseg_list(void (*fn)(const char *name, void *arg), void *arg);
 
 void xseg_get_info(struct xseg *seg, struct xseg_info *info);
+uint64_t xseg_huge_bytes(struct xseg *seg);	/* of its pages, in huge pages. Touches all of them once, and reads /proc: for people */
 bool xseg_is_whole(struct xseg *seg);		/* false: somebody truncated the file: to touch what is gone is a SIGBUS */
 const char *xseg_name(struct xseg *seg);
 

@@ -68,6 +68,7 @@ is "with the mode that was asked for" "$(stat -c %a "/dev/shm/xseg.$XSEG_SEGMENT
 expect_err 4 "exists already" "a second one of that name is refused" xseg create --memory 64M
 expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").state == \"idle\"" "list has it" xseg --json list
 expect_json '.memory_bytes == 67108864 and .free_pages == 16384' "info has its size" xseg --json info
+expect_json '.huge == "auto" and .huge_bytes <= .memory_bytes' "and how much of it is in huge pages" xseg --json info
 expect_json '.ok and .state == "idle" and .problems == [] and .free_pages == 16384 and .free_requests == 2048' \
 	"check finds it sound" xseg --json check
 t "options may follow the words" xseg check --fix --quiet

@@ -423,9 +423,11 @@ static void huge_pages_are_used_as_asked_and_required_only_when_asked(void **sta
 		assert_int_equal((uintptr_t)seg->pages % XSEG_EXTENT_SIZE, 0);
 		xseg_get_info(seg, &info);
 		assert_int_equal(info.huge, kind[i]);
-		assert_true(info.huge_bytes <= info.memory_bytes);
+		assert_true(xseg_huge_bytes(seg) <= info.memory_bytes);
 		if (cfg.huge == XSEG_HUGE_NEVER)
-			assert_int_equal(info.huge_bytes, 0);
+			assert_int_equal(xseg_huge_bytes(seg), 0);
+		if (cfg.huge == XSEG_HUGE_REQUIRE)
+			assert_int_equal(xseg_huge_bytes(seg), info.memory_bytes);
 		xseg_detach(seg);
 	}
 }

@@ -368,7 +368,7 @@ int seg_list(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- info -------------------------------------------------------------------------------- */
 
-static json_t *info_json(const struct xseg_info *i)
+static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes)
 {
 	json_t *j = json_object();
 
@@ -386,13 +386,13 @@ static json_t *info_json(const struct xseg_info *i)
 	out_set_int(j, "lanes", i->nr_lanes);
 	out_set_int(j, "used_lanes", i->used_lanes);
 	out_set_text(j, "huge", huge_names[i->huge]);
-	out_set_int(j, "huge_bytes", i->huge_bytes);
+	out_set_int(j, "huge_bytes", huge_bytes);
 	out_set_int(j, "bad_count", i->bad_count);
 	out_set_int(j, "made_at_s", i->made_at_s);
 	return j;
 }
 
-static int print_info(const struct xseg_info *i)
+static int print_info(const struct xseg_info *i, uint64_t huge_bytes)
 {
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT], d[OUT_TEXT], made[64] = "?";
 	time_t at = (time_t)i->made_at_s;
@@ -409,7 +409,8 @@ static int print_info(const struct xseg_info *i)
 	printf("requests  %u of %u free\n", i->free_requests, i->nr_requests);
 	printf("ports     %u of %u free\n", i->free_ports, i->nr_ports);
 	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
-	printf("huge      %s\n", huge_names[i->huge]);
+	printf("huge      %s: %s of %s are in huge pages%s\n", huge_names[i->huge], out_size(huge_bytes, a), out_size(i->memory_bytes, b),
+	       huge_bytes || i->huge == XSEG_HUGE_NEVER ? "" : "; see /sys/kernel/mm/transparent_hugepage/shmem_enabled");
 	printf("bad       %" PRIu64 " wrong values were found in the segment and refused\n",
 	       i->bad_count);
 	return out_done();
@@ -419,6 +420,7 @@ int seg_info(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct xseg_info info;
 	struct xseg *seg;
+	uint64_t huge;
 	int rc;
 
 	(void)opts;
@@ -428,7 +430,8 @@ int seg_info(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return rc;
 	xseg_get_info(seg, &info);
-	rc = t->json ? out_json(info_json(&info)) : print_info(&info);
+	huge = xseg_huge_bytes(seg);
+	rc = t->json ? out_json(info_json(&info, huge)) : print_info(&info, huge);
 	xseg_detach(seg);
 	return rc;
 }
