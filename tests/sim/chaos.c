@@ -1,5 +1,5 @@
 /* chaos - what disturbs a run, between two steps: kills, losses of power, faults of the store, options changed live, caches
- * plugged and unplugged.
+ * plugged and unplugged, threads that are not run.
  *
  * Contract: called by the scheduler. What it does is in the script, in its place between the I/Os. What cannot be done just then (the
  * peer is dead, the administrator waits for an answer) is left out.
@@ -96,6 +96,9 @@ static void perform(struct sim *s, const struct item *it)
 		break;
 	case ACT_PLUG:
 		world_plug(s, it);
+		break;
+	case ACT_SLEEP:
+		sched_sleep(s, it);
 		break;
 	default:
 		break;

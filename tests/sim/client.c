@@ -396,20 +396,25 @@ bool clients_keep(const struct sim *s)
 	return false;
 }
 
-/* Of those that are due, or of all. */
-static bool let_go_some(struct sim *s, struct client *c, bool all)
+static void stop_keeping(struct sim *s, struct client *c, struct io *io)
+{
+	if (io->kept)
+		let_go(s, c, io);
+	else
+		drop_gifts(s, c, io);
+}
+
+/* Of those that are due. */
+static bool let_go_some(struct sim *s, struct client *c)
 {
 	bool any = false;
 
 	for (uint32_t k = 0; k < s->plan.depth; k++) {
 		struct io *io = &c->io[k];
 
-		if ((!io->kept && !io->gift) || (!all && s->step < io->until_step))
+		if ((!io->kept && !io->gift) || s->step < io->until_step)
 			continue;
-		if (io->kept)
-			let_go(s, c, io);
-		else
-			drop_gifts(s, c, io);
+		stop_keeping(s, c, io);
 		any = true;
 	}
 	return any;
@@ -472,7 +477,7 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 bool client_replies(struct sim *s, struct client *c)
 {
 	struct xreq *r;
-	bool any = c->port && let_go_some(s, c, false);
+	bool any = c->port && let_go_some(s, c);
 
 	while (c->port && xseg_port_replies(c->port, &r, 1)) {
 		answer(s, c, r);
@@ -488,6 +493,18 @@ static bool all_answered(struct sim *s)
 	return s->in_flight == 0;
 }
 
+/* One that is not out; where all keep something, the first lets go. */
+static struct io *io_for_reading(struct sim *s, struct client *c)
+{
+	struct io *io = free_io(s, c, false);
+
+	if (io)
+		return io;
+	stop_keeping(s, c, &c->io[0]);
+	return &c->io[0];
+}
+
+/* Some of it by loan, which is kept for a while: also when the peer that lent it is asked to stop. */
 void client_read_back(struct sim *s)
 {
 	struct client *c = &s->client[0];
@@ -495,18 +512,17 @@ void client_read_back(struct sim *s)
 
 	if (!s->plan.node[NODE_VOLUMED] && most > object_sectors(s))
 		most = object_sectors(s);
-	let_go_some(s, c, true);
-	c->io[0].keep = 0;
-	c->io[0].give = false;
 	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
 		for (uint32_t at = 0; at < s->plan.sectors[v]; at += most) {
-			struct io *io = &c->io[0];
+			struct io *io = io_for_reading(s, c);
 
 			room = s->plan.sectors[v] - at;
 			io->op = XSEG_OP_READ;
 			io->volume = v;
 			io->first = at;
 			io->nr = room < most ? room : most;
+			io->give = false;
+			io->keep = s->plan.loans && rng_one_in(&s->rng, 4) ? 1 + rng_below(&s->rng, 1500) : 0;
 			send(s, c, io, false);
 			xseg_port_flush(c->port);
 			sched_run(s, all_answered);

@@ -65,9 +65,7 @@ bool plan_apply(struct plan *p, const char *with)
 
 /* ---- choosing ---- */
 
-static void option(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-static void option(struct sim *s, enum node_id id, const char *fmt, ...)
+void plan_option(struct sim *s, enum node_id id, const char *fmt, ...)
 {
 	struct item *it = script_add(s, ACT_OPTION);
 	va_list ap;
@@ -88,6 +86,8 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 	p->node[NODE_CACHED] = dice < 92;
 	p->node[NODE_CACHED_LOW] = p->node[NODE_CACHED] && rng_one_in(&s->rng, 4);
 	p->node[NODE_VOLUMED] = dice >= 40;
+	for (i = 0; i < NR_NODES; i++)
+		p->node[i] = (p->node[i] || p->about.with & 1u << i) && !(p->about.without & 1u << i);
 	p->off = p->node[NODE_CACHED] && p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 10);
 	for (i = 0; i < NR_NODES; i++)
 		p->threads[i] = threads ? threads : rng_percent(&s->rng, 55) ? 1 : rng_percent(&s->rng, 70) ? 2 : rng_range(&s->rng, 3, MAX_PORTS);
@@ -99,17 +99,17 @@ static void choose_cache(struct sim *s, enum node_id id)
 	struct plan *p = &s->plan;
 	uint32_t high = rng_range(&s->rng, 1, p->slow ? 30 : 100);
 
-	option(s, id, "memory=4M");
-	option(s, id, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
-	option(s, id, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, id == NODE_CACHED ? 3 : 2));
-	option(s, id, "policy=%s", rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
-	option(s, id, "dirty_high=%u", high);
-	option(s, id, "dirty_low=%u", rng_below(&s->rng, high + 1));
-	option(s, id, "dirty_age=%uus", 1u << rng_range(&s->rng, p->slow ? 16 : 4, 23));
-	option(s, id, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
-	option(s, id, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
+	plan_option(s, id, "memory=4M");
+	plan_option(s, id, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
+	plan_option(s, id, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, id == NODE_CACHED ? 3 : 2));
+	plan_option(s, id, "policy=%s", rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
+	plan_option(s, id, "dirty_high=%u", high);
+	plan_option(s, id, "dirty_low=%u", rng_below(&s->rng, high + 1));
+	plan_option(s, id, "dirty_age=%uus", 1u << rng_range(&s->rng, p->slow ? 16 : 4, 23));
+	plan_option(s, id, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
+	plan_option(s, id, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
 	if (rng_one_in(&s->rng, 6))
-		option(s, id, "flush_rate=%uM", rng_range(&s->rng, 1, 64));
+		plan_option(s, id, "flush_rate=%uM", rng_range(&s->rng, 1, 64));
 }
 
 static void choose_caches(struct sim *s)
@@ -138,10 +138,10 @@ static void choose_shares(struct sim *s)
 	if (!s->plan.magazines)
 		s->plan.cache_pages = rng_range(&s->rng, 40, 100);
 	s->plan.max_io = 16u << 10;
-	option(s, NODE_CACHED, "policy=write-back");
-	option(s, NODE_CACHED, "dirty_high=100");
-	option(s, NODE_CACHED, "dirty_low=100");
-	option(s, NODE_CACHED, "dirty_age=%us", rng_range(&s->rng, 1, 100));
+	plan_option(s, NODE_CACHED, "policy=write-back");
+	plan_option(s, NODE_CACHED, "dirty_high=100");
+	plan_option(s, NODE_CACHED, "dirty_low=100");
+	plan_option(s, NODE_CACHED, "dirty_age=%us", rng_range(&s->rng, 1, 100));
 }
 
 static void choose_volumes(struct sim *s)
@@ -156,29 +156,30 @@ static void choose_volumes(struct sim *s)
 		bytes = v < 3 && rng_one_in(&s->rng, 4) ? 1u << 20 : rng_range(&s->rng, 16, 96) * 4096;
 		p->sectors[v] = bytes / ORACLE_SECTOR - (rng_one_in(&s->rng, 4) ? rng_below(&s->rng, 8) : 0);
 	}
-	option(s, NODE_VOLUMED, "object_size=%uk", p->object_size >> 10);
-	option(s, NODE_VOLUMED, "requests=%u", rng_one_in(&s->rng, 3) ? rng_range(&s->rng, 1, 4) : 32);
+	plan_option(s, NODE_VOLUMED, "object_size=%uk", p->object_size >> 10);
+	plan_option(s, NODE_VOLUMED, "requests=%u", rng_one_in(&s->rng, 3) ? rng_range(&s->rng, 1, 4) : 32);
 }
 
 static void choose_store(struct sim *s)
 {
-	option(s, NODE_MEMD, "memory=5M");
-	option(s, NODE_MEMD, "seed=%u", rng_below(&s->rng, 1u << 30) + 1);
+	plan_option(s, NODE_MEMD, "memory=5M");
+	plan_option(s, NODE_MEMD, "seed=%u", rng_below(&s->rng, 1u << 30) + 1);
 	s->plan.track = rng_percent(&s->rng, 80);
 	if (s->plan.track)
-		option(s, NODE_MEMD, "track_flush=yes");
+		plan_option(s, NODE_MEMD, "track_flush=yes");
 	if (rng_percent(&s->rng, 75))
-		option(s, NODE_MEMD, "latency=%uus", 1u << rng_below(&s->rng, 12));
+		plan_option(s, NODE_MEMD, "latency=%uus", 1u << rng_below(&s->rng, 12));
 	if (rng_percent(&s->rng, 60))
-		option(s, NODE_MEMD, "jitter=%uus", 1u << rng_below(&s->rng, 14));
+		plan_option(s, NODE_MEMD, "jitter=%uus", 1u << rng_below(&s->rng, 14));
 	if (s->plan.slow)
-		option(s, NODE_MEMD, "iops=%u", 50u << rng_below(&s->rng, 6));
+		plan_option(s, NODE_MEMD, "iops=%u", 50u << rng_below(&s->rng, 6));
 }
 
 void plan_make(struct sim *s, uint32_t threads)
 {
 	struct plan *p = &s->plan;
 
+	theme_choose(s);
 	choose_nodes(s, threads);
 	p->nr_clients = rng_range(&s->rng, 1, 3);
 	p->loans = rng_percent(&s->rng, 70);
@@ -189,5 +190,6 @@ void plan_make(struct sim *s, uint32_t threads)
 	choose_shares(s);
 	choose_volumes(s);
 	choose_store(s);
+	theme_apply(s);
 	p->depth = p->max_io > 256u << 10 ? 2 : p->max_io > 16u << 10 ? 4 : rng_range(&s->rng, 2, MAX_DEPTH);
 }

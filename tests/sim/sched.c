@@ -166,6 +166,13 @@ void sched_kick(struct sim *s)
 		memset(s->node[i].next_ns, 0, sizeof(s->node[i].next_ns));
 }
 
+void sched_sleep(struct sim *s, const struct item *it)
+{
+	s->asleep.node = it->with;
+	s->asleep.port = it->calls;
+	s->asleep.until = s->nr_steps + it->down;
+}
+
 static uint64_t next_deadline(const struct sim *s)
 {
 	/* healing waits for the administrator's line before it to be answered */

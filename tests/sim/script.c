@@ -61,7 +61,7 @@ bool script_keep(struct sim *s, const char *only)
 
 /* How much of each there is to be in a run, about. */
 struct measure {
-	uint32_t ops, kills, losses, changes, resizes, shares, faults, plugs;
+	uint32_t ops, kills, losses, changes, resizes, shares, faults, plugs, sleeps;
 	uint32_t plugged;			/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
 	uint32_t copies;			/* percent of the I/Os */
 	bool deletes;
@@ -80,7 +80,7 @@ static void choose_range(struct sim *s, struct item *io)
 	struct rng *g = &s->rng;
 	uint32_t total = s->plan.sectors[io->volume], most = s->plan.max_io / ORACLE_SECTOR, hot, dice = rng_below(g, 100);
 
-	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, 6)) >> 32) % total);
+	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, s->plan.about.places)) >> 32) % total);
 	if (rng_one_in(g, 3))
 		hot = hot / object_sectors(s) * object_sectors(s);
 	io->first = rng_percent(g, 80) ? hot + rng_below(g, 24) : rng_below(g, total);
@@ -104,6 +104,8 @@ static uint8_t choose_op(struct sim *s, const struct measure *m)
 	uint32_t dice = rng_below(&s->rng, 100);
 	bool wide = s->plan.wide;
 
+	if (rng_percent(&s->rng, s->plan.about.flushes))
+		return XSEG_OP_FLUSH;
 	if (dice < 44)
 		return wide && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
 	if (dice < 86)
@@ -131,17 +133,34 @@ static void choose_gift(struct sim *s, struct item *io)
 	io->fua = rng_one_in(g, 20);
 }
 
+/* Mostly what was written lately: it is dirty, or on its way to the store. */
+static void choose_source(struct sim *s, struct item *io)
+{
+	uint32_t back = 1 + rng_below(&s->rng, 40);
+	const struct item *it = back < s->nr_items ? io - back : NULL;
+
+	io->source = rng_below(&s->rng, s->plan.nr_volumes);
+	if (!it || it->act != ACT_IO || it->op != XSEG_OP_WRITE || rng_one_in(&s->rng, 4))
+		return;
+	io->source = it->volume;
+	io->first = it->first;
+	io->nr = it->nr;
+	if (io->volume == io->source)
+		io->volume = (io->source + 1) % s->plan.nr_volumes;
+}
+
 static void add_io(struct sim *s, const struct measure *m)
 {
 	struct item *io = script_add(s, ACT_IO);
 
 	io->op = rng_percent(&s->rng, m->copies) ? XSEG_OP_COPY : choose_op(s, m);
 	io->volume = rng_below(&s->rng, s->plan.nr_volumes);
-	io->source = rng_below(&s->rng, s->plan.nr_volumes);
 	choose_range(s, io);
+	if (io->op == XSEG_OP_COPY)
+		choose_source(s, io);
 	if (io->op == XSEG_OP_FLUSH && rng_one_in(&s->rng, 3))
 		io->volume = ORACLE_VOLUMES;
-	io->fua = rng_one_in(&s->rng, 8);
+	io->fua = rng_percent(&s->rng, s->plan.about.fua);
 	io->publish = rng_percent(&s->rng, 70);
 	if (io->op == XSEG_OP_READ && s->plan.loans && rng_percent(&s->rng, 70))
 		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 1500 : 40);
@@ -171,10 +190,15 @@ static const char *const store_changes[] = { "set latency=0", "set latency=3ms j
 static void add_kill(struct sim *s)
 {
 	struct item *it = script_add(s, ACT_KILL);
+	const struct about *about = &s->plan.about;
 	bool again = true;
 
-	it->node = (uint8_t)rng_below(&s->rng, NR_NODES);
-	if (rng_one_in(&s->rng, 5))
+	do
+		it->node = (uint8_t)rng_below(&s->rng, NR_NODES);
+	while (about->victims && !(about->victims & 1u << it->node));
+	if (about->together)
+		it->with = (uint8_t)about->victims;
+	else if (rng_one_in(&s->rng, 5))
 		it->with = (uint8_t)rng_below(&s->rng, 1u << NR_NODES);
 	it->aim = (uint8_t)rng_below(&s->rng, 3);
 	it->calls = rng_one_in(&s->rng, 3) ? 0 : 1 + rng_below(&s->rng, it->aim == AIM_SLOTS ? 30 : 60);
@@ -252,6 +276,19 @@ static void add_share(struct sim *s)
 	snprintf(it->text, sizeof(it->text), "min=%uk max=%uk", min * 4, max * 4);
 }
 
+/* As the kernel does with a thread: others get far ahead of it. */
+static void choose_sleep(struct sim *s, struct item *it, enum node_id id)
+{
+	it->with = (uint8_t)id;
+	it->calls = rng_below(&s->rng, s->plan.threads[id]);
+	it->down = 1 + rng_below(&s->rng, 600);
+}
+
+static void add_sleep(struct sim *s)
+{
+	choose_sleep(s, script_add(s, ACT_SLEEP), choose_cache(s));
+}
+
 static void add_plug(struct sim *s)
 {
 	struct item *it = script_add(s, ACT_PLUG);
@@ -260,9 +297,7 @@ static void add_plug(struct sim *s)
 	it->nr = rng_below(&s->rng, 2);
 	if (rng_one_in(&s->rng, 2))
 		return;
-	it->with = (uint8_t)rng_below(&s->rng, NR_NODES);
-	it->calls = rng_below(&s->rng, MAX_PORTS);
-	it->down = 1 + rng_below(&s->rng, 600);
+	choose_sleep(s, it, rng_below(&s->rng, NR_NODES));
 }
 
 static void add_disturbances(struct sim *s, struct measure *m)
@@ -283,6 +318,14 @@ static void add_disturbances(struct sim *s, struct measure *m)
 		add_fault(s);
 	if (rng_below(&s->rng, m->ops) < m->changes)
 		add_change(s);
+	if (rng_below(&s->rng, m->ops) < m->sleeps)
+		add_sleep(s);
+}
+
+static void at_least(uint32_t *nr, uint32_t least)
+{
+	if (*nr < least)
+		*nr = least;
 }
 
 void script_make(struct sim *s, uint32_t ops)
@@ -299,7 +342,13 @@ void script_make(struct sim *s, uint32_t ops)
 	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_percent(&s->rng, 70) ? rng_range(&s->rng, 2, 30) : 0;
 	if (p->node[NODE_CACHED] && (p->node[NODE_VOLUMED] || p->node[NODE_CACHED_LOW]) && rng_percent(&s->rng, 45))
 		m.plugs = rng_range(&s->rng, 1, rng_one_in(&s->rng, 3) ? 40 : 8);
+	if (p->threads[NODE_CACHED] > 1 && rng_percent(&s->rng, 60))
+		m.sleeps = rng_range(&s->rng, 1, 40);
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
+	at_least(&m.kills, p->about.kills * ops / 300);
+	at_least(&m.faults, p->about.faults * ops / 300);
+	at_least(&m.plugs, p->about.plugs * ops / 300);
+	at_least(&m.copies, p->about.copies);
 	for (uint32_t i = 0; i < ops; i++) {
 		add_disturbances(s, &m);
 		add_io(s, &m);
@@ -371,6 +420,9 @@ static void print_item(const struct item *it)
 		if (it->down)
 			printf("; port %u of %s sleeps for %u steps", it->calls, node_name(it->with), it->down);
 		printf("\n");
+		break;
+	case ACT_SLEEP:
+		printf("port %u of %s sleeps for %u steps\n", it->calls, node_name(it->with), it->down);
 		break;
 	default:
 		break;

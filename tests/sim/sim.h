@@ -46,6 +46,17 @@
 /* From the store upwards. CACHED_LOW is a second cache, below the first. */
 enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NR_NODES };
 
+/* What a run is about (theme.c): what there is more of than elsewhere. */
+struct about {
+	uint32_t with, without;			/* nodes, a bit for each: they are there, and are not */
+	uint32_t places;			/* hot ones */
+	uint32_t fua, flushes, copies;		/* percent: of the writes; of the I/Os */
+	uint32_t kills, faults, plugs;		/* at least, in a run of 300 I/Os */
+	uint32_t victims;			/* who is killed: a bit for each node; 0: anybody */
+	uint32_t together;			/* and all of them at once */
+	uint32_t gifts;				/* there may be some: these have places of their own */
+};
+
 /* What a seed chose: the geometry, and how much of what there is to be. All but the arrays of sizes are knobs (plan.c): --with
  * gives them other values. */
 struct plan {
@@ -65,18 +76,20 @@ struct plan {
 	uint32_t off;				/* the upper cache begins beside the path */
 	uint32_t loans;				/* reads may be lent their pages */
 	uint32_t gifts;				/* writes may give theirs */
+	uint32_t theme;
+	struct about about;
 };
 
 /* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
 enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };	/* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
-enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, NR_ACTS };
+enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP, NR_ACTS };
 struct item {
 	uint8_t act, node, op;
 	bool left_out;
 	bool fua;				/* IO */
 	bool publish;				/* IO: at once */
 	uint8_t aim;				/* KILL: enum aim */
-	uint8_t with;				/* KILL: a bit for each node that is in the same process; PLUG: whose port sleeps */
+	uint8_t with;				/* KILL: a bit for each node that is in the same process; PLUG, SLEEP: whose port sleeps */
 	bool promised;				/* LOSS: at the next answer that promises something */
 	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
 						 * what is under way is taken back */
@@ -85,9 +98,9 @@ struct item {
 	uint32_t keep;				/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy. WRITE that gives: what it
 						 * is lent, the same, if it is not used */
 	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps;
-						 * PLUG: which port of it */
-	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed; PLUG: steps that
-						 * the port sleeps */
+						 * PLUG, SLEEP: which port of it */
+	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed; PLUG, SLEEP: steps
+						 * that the port sleeps */
 	uint32_t again[MAX_AGAIN];		/* KILL: the same for its successors, while they recover; 0: not */
 	uint32_t memory;			/* KILL: MiB that the successor is started with; 0: as before */
 	char text[48];				/* OPTION: key=value; FAULT; CHANGE: a line for the node */
@@ -209,8 +222,13 @@ struct knob {
 };
 extern const struct knob knobs[];		/* ended by .name == NULL */
 uint32_t *knob_of(struct plan *p, const struct knob *k);
+void plan_option(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* "KNOB=N,...": false: there is no such knob or number. */
 bool plan_apply(struct plan *p, const char *with);
+
+/* ---- theme.c ---- */
+void theme_choose(struct sim *s);		/* s->plan.about */
+void theme_apply(struct sim *s);		/* in the end: what the theme needs takes the place of what was chosen */
 
 /* ---- script.c: what happens in a run ---- */
 void script_make(struct sim *s, uint32_t ops);
@@ -260,6 +278,7 @@ enum node_id world_top(const struct sim *s);
 /* Steps until done(s); fails the run when nothing moves any more. */
 void sched_run(struct sim *s, bool (*done)(struct sim *s));
 void sched_kick(struct sim *s);			/* all polls are due again */
+void sched_sleep(struct sim *s, const struct item *it);	/* a port is not run for a while; one at a time */
 
 /* ---- client.c ---- */
 void clients_open(struct sim *s);

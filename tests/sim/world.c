@@ -260,7 +260,8 @@ void world_check(struct sim *s)
 		if (!is_cache(i) || !s->node[i].serving || !s->node[i].ran)
 			continue;
 		cached_check(s->node[i].p);
-		loans_check(s->node[i].p);
+		if (s->plan.loans)
+			loans_check(s->node[i].p);
 		s->node[i].ran = false;
 	}
 }
@@ -492,9 +493,7 @@ void world_plug(struct sim *s, const struct item *it)
 
 	if (!s->plan.node[it->node])
 		return;
-	s->asleep.node = it->with;
-	s->asleep.port = it->calls;
-	s->asleep.until = s->nr_steps + it->down;
+	sched_sleep(s, it);
 	cache = xseg_peer_find(s->seg, node_name(it->node));
 	if (cache == XSEG_NONE || (upper_of(s, cache) == XSEG_NONE && route_of(s, cache) != XSEG_NONE && !is_plugging(s, it->node)))
 		return;
