@@ -194,9 +194,10 @@ static void more_loans_than_pages_are_not_believed(void **state)
 
 static void who_did_not_ask_for_loans_gets_none(void **state)
 {
-	struct xreq *r = segrig_send(c, XSEG_OP_READ, 0, to);
+	struct xreq *r;
 
 	(void)state;
+	segrig_send(c, XSEG_OP_READ, 0, to);
 	r = segrig_request(s);
 	xseg_req_lend(s, r, 0, PAGE);
 	r = answered(r);

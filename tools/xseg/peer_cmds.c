@@ -3,6 +3,7 @@
  * Contract: see commands.h. `start` starts what the stack file in the segment says; a supervisor
  * that runs takes such a peer under its care.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -66,6 +67,7 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 			name, t->segment);
 	if (rc)
 		one_peer_close(p);
+	assert(rc || p->info);
 	return rc;
 }
 
