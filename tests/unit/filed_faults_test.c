@@ -282,7 +282,8 @@ static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint
 {
 	enum fk_call calls[FK_CALLS_MAX + 1];
 	uint32_t total, runs = 0, f, at, ever;
-	bool all = getenv("LONG") && *getenv("LONG");
+	const char *wanted = getenv("LONG");
+	bool all = wanted && *wanted;
 
 	for (nr_objects = at = 0; at < nr; at++)
 		if (script[at].object >= nr_objects)

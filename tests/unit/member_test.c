@@ -41,13 +41,12 @@ static sem_t locking;
 
 static void *have_control(void *own)
 {
-	int fd;
-
 	sem_post(&locking);
-	fd = xs_control_lock(own);
+	if (xs_control_lock(own) < 0)
+		_exit(2);
 	sem_post(&locking);
-	while (fd >= 0)
-		pause();
+	while (pause())
+		;
 	return NULL;
 }
 

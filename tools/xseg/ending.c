@@ -62,7 +62,7 @@ static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer,
 		      struct xseg_peer_info *now)
 {
-	struct xseg_peer_info below;
+	struct xseg_peer_info below = { .name = "" };
 	struct tool_span stranded = { 0 };
 	char dirty[OUT_TEXT];
 
