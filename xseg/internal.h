@@ -77,7 +77,7 @@ struct xport {
 	struct lane_out *out[2];		/* by receiving port */
 	struct lane_in *in[2];			/* by sending port */
 	uint64_t pending[2][XSEG_MASK_WORDS];	/* lanes worth looking at: private copy of the masks */
-	uint32_t idle_looks[2];
+	uint32_t vain[2];			/* looks into lanes that were in vain: COLD_LOOKS */
 	uint32_t turn[2];			/* the lane to begin with: fairness */
 	uint16_t staged[2 * XSEG_MAX_PORTS];	/* lanes to publish: queue << 15 | port */
 	uint32_t nr_staged;

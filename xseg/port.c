@@ -26,7 +26,7 @@
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
 
-#define COLD_LOOKS 64		/* looks in vain after which a lane is asked for by its mask bit again */
+#define COLD_LOOKS 64		/* looks into lanes, in vain, after which lanes are asked for by their mask bits again */
 
 static struct xq *ring_of(struct xseg *seg, uint32_t lane)
 {
@@ -253,22 +253,41 @@ static uint64_t ports_of_word(const struct xport *p, uint32_t w)
 	return nr >= 64 ? UINT64_MAX : (1ull << nr) - 1;
 }
 
-/* Adds newly announced lanes to the private mask. Lanes that had work stay in it for COLD_LOOKS looks, with
- * their shared bit set, so that a busy pair of ports does not pass the mask's cache line to and fro. */
+static bool lane_has_work(struct xport *p, uint32_t from, uint32_t queue)
+{
+	struct lane_in *in = &p->in[queue][from];
+
+	return (in->open || lane_in_open(p, from, queue)) && xq_has_work(&in->r);
+}
+
+/* Of the lanes of a word of a mask, those that have work. */
+static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t w, uint64_t bits)
+{
+	uint64_t with = 0;
+
+	for (; bits; bits &= bits - 1)
+		if (lane_has_work(p, w * 64 + (uint32_t)__builtin_ctzll(bits), queue))
+			with |= bits & -bits;
+	return with;
+}
+
+/* Adds newly announced lanes to the private mask. Lanes that had work stay in it, with their shared bit set, so that a busy pair of
+ * ports does not pass the mask's cache line to and fro. A cold look takes the shared bits out, and forgets lanes that are empty and have
+ * not been announced since the last one: what they get next is announced. */
 static void collect_mask(struct xport *p, uint32_t queue, bool cold)
 {
 	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
 	bool cleared = false;
 
 	for (uint32_t w = 0; w < words; w++) {
-		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed);
+		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed), known = p->pending[queue][w];
 
 		if (cold && bits) {
 			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
 			cleared = true;
 		}
 		bits &= ports_of_word(p, w);
-		p->pending[queue][w] = cold ? bits : p->pending[queue][w] | bits;
+		p->pending[queue][w] = bits | (cold ? lanes_with_work(p, queue, w, known & ~bits) : known);
 	}
 	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we see what it published */
 	if (cleared)
@@ -282,8 +301,6 @@ static uint32_t take_lane(struct xport *p, uint32_t from, uint32_t queue, struct
 	uint64_t offer[XSEG_BATCH];
 	uint32_t got = 0, seen = 0, n, i;
 
-	if (!in->open && !lane_in_open(p, from, queue))
-		return 0;
 	for (; got < max && seen < p->seg->geo.lane_slots; seen += n) {
 		n = xq_take(&in->r, offer, max - got < XSEG_BATCH ? max - got : XSEG_BATCH);
 		if (n == 0)
@@ -320,22 +337,26 @@ static uint32_t next_bit(const uint64_t *mask, uint32_t words, uint32_t start)
 	return XSEG_NONE;
 }
 
-/* Serves the lanes in turn, from the one after the last, so that a busy one does not starve the others. */
+/* Serves the lanes in turn, from the one after the last, so that a busy one does not starve the others. What counts is what was looked at
+ * in vain since all had work: a port that has many lanes forgets those that are silent sooner, also while others are busy. */
 static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, uint32_t max)
 {
-	uint32_t words = (p->seg->geo.nr_ports + 63) / 64, got = 0, from;
-	bool cold = ++p->idle_looks[queue] > COLD_LOOKS;
+	uint32_t words = (p->seg->geo.nr_ports + 63) / 64, got = 0, vain = 0, from;
+	bool cold = p->vain[queue] >= COLD_LOOKS;
 	uint64_t left[XSEG_MASK_WORDS];
 
 	collect_mask(p, queue, cold);
-	memcpy(left, p->pending[queue], sizeof(left));
+	memcpy(left, p->pending[queue], words * sizeof(left[0]));
 	while (got < max && (from = next_bit(left, words, p->turn[queue])) != XSEG_NONE) {
 		left[from / 64] &= ~(1ull << (from % 64));
+		if (!lane_has_work(p, from, queue)) {
+			vain++;
+			continue;
+		}
 		p->turn[queue] = (from + 1) % (words * 64);
 		got += take_lane(p, from, queue, out + got, max - got);
 	}
-	if (got || cold)
-		p->idle_looks[queue] = 0;
+	p->vain[queue] = cold || (got && !vain) ? 0 : p->vain[queue] + vain;
 	return got;
 }
 
@@ -454,13 +475,9 @@ bool xs_port_peek(struct xport *p)
 			uint64_t bits = p->pending[queue][w] |
 					(atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed) & ports_of_word(p, w));
 
-			for (; bits; bits &= bits - 1) {
-				uint32_t from = w * 64 + (uint32_t)__builtin_ctzll(bits);
-				struct lane_in *in = &p->in[queue][from];
-
-				if ((in->open || lane_in_open(p, from, queue)) && xq_has_work(&in->r))
+			for (; bits; bits &= bits - 1)
+				if (lane_has_work(p, w * 64 + (uint32_t)__builtin_ctzll(bits), queue))
 					return true;
-			}
 		}
 	return false;
 }
@@ -499,15 +516,11 @@ bool xseg_port_has_work(struct xport *p)
 	if (is_alerted(p) || has_asked(p))
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
-		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++) {
-			struct lane_in *in = &p->in[queue][from];
-
-			if ((in->open || lane_in_open(p, from, queue)) && xq_has_work(&in->r)) {
+		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)
+			if (lane_has_work(p, from, queue)) {
 				p->pending[queue][from / 64] |= 1ull << (from % 64);
-				p->idle_looks[queue] = 0;
 				return true;
 			}
-		}
 	return false;
 }
 

@@ -136,6 +136,74 @@ static void a_busy_lane_does_not_starve_the_others(void **state)
 	close_peer(peer[1]);
 }
 
+static uint32_t lanes_looked_at(const struct xport *p)
+{
+	uint32_t nr = 0;
+
+	for (unsigned w = 0; w < XSEG_MASK_WORDS; w++)
+		nr += (uint32_t)__builtin_popcountll(p->pending[0][w]);
+	return nr;
+}
+
+static void send_and_serve(struct xport *from)
+{
+	submit_and_flush(from, to, 1);
+	segrig_answer(s, segrig_request(s), 0);
+	xseg_req_free(from, segrig_reply(from));
+}
+
+/* Although the port is never idle; and what the silent one sends then is found. */
+static void a_silent_lane_is_forgotten_while_another_is_busy(void **state)
+{
+	struct xseg_peer *peer[3];
+	struct xreq *r;
+	char name[16];
+
+	(void)state;
+	for (unsigned k = 0; k < 3; k++) {
+		snprintf(name, sizeof(name), "silent%u", k);
+		peer[k] = segrig_client(seg, name, 16);
+		send_and_serve(segrig_port(peer[k]));
+	}
+	assert_int_equal(lanes_looked_at(s), 3);
+	for (unsigned i = 0; i < 60; i++) {
+		assert_int_equal(xseg_port_receive(s, &r, 1), 0);
+		send_and_serve(c);
+	}
+	assert_in_range(lanes_looked_at(s), 0, 1);
+	for (unsigned k = 0; k < 3; k++) {
+		send_and_serve(segrig_port(peer[k]));
+		close_peer(peer[k]);
+	}
+}
+
+/* The port takes less than there is in each look, and comes to the lane long after its bit was cleared. */
+static void a_lane_with_work_is_not_forgotten_however_late_its_turn_comes(void **state)
+{
+	struct xseg_peer *peer[3];
+	char name[16];
+	struct xreq *r;
+	uint32_t got = 0;
+
+	(void)state;
+	for (unsigned k = 0; k < 3; k++) {
+		snprintf(name, sizeof(name), "late%u", k);
+		peer[k] = segrig_client(seg, name, 16);
+		submit_and_flush(segrig_port(peer[k]), to, 16);
+	}
+	for (unsigned look = 0; look < 3 * 16; look++) {
+		s->vain[0] = 1000;	/* each is a cold one */
+		got += xseg_port_receive(s, &r, 1);
+		segrig_answer(s, r, 0);
+	}
+	assert_int_equal(got, 3 * 16);
+	for (unsigned k = 0; k < 3; k++) {
+		for (unsigned n = 0; n < 16; n++)
+			xseg_req_free(segrig_port(peer[k]), segrig_reply(segrig_port(peer[k])));
+		close_peer(peer[k]);
+	}
+}
+
 static void work_is_found_after_any_number_of_looks_in_vain(void **state)
 {
 	struct xreq *r;
@@ -448,6 +516,8 @@ int main(void)
 		T(a_batch_arrives_in_order_and_in_pieces_of_the_asked_size),
 		U(an_offer_without_a_lane_that_is_out_of_date_is_not_accepted),
 		T(a_busy_lane_does_not_starve_the_others),
+		P(a_silent_lane_is_forgotten_while_another_is_busy),
+		P(a_lane_with_work_is_not_forgotten_however_late_its_turn_comes),
 		P(work_is_found_after_any_number_of_looks_in_vain),
 		T(a_full_lane_sends_offers_to_the_backlog_and_loses_none),
 		P(a_backlog_drops_what_went_another_way),
