@@ -82,7 +82,14 @@ static uint32_t bell_of(struct xport *port)
 
 void xseg_port_share_bell(struct xport *port, struct xport *with)
 {
-	atomic_store_explicit(&port->sh->bell, with == port ? port->index : bell_of(with), memory_order_release);
+	atomic_store_explicit(&port->sh->bell, with->index, memory_order_release);
+}
+
+void xseg_bell_wake(struct xport *port)
+{
+	/* seq_cst: partner is the fence in xseg_bell_wait() */
+	atomic_thread_fence(memory_order_seq_cst);
+	xs_bell_ring(port->seg, port->index, NULL);
 }
 
 void xseg_bell_ring(struct xport *port)
@@ -92,9 +99,9 @@ void xseg_bell_ring(struct xport *port)
 	xs_bell_ring(port->seg, bell_of(port), NULL);
 }
 
-bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
+static bool bell_wait(struct xseg *seg, uint32_t bell, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
 {
-	_Atomic uint32_t *word = &port->seg->bells[bell_of(port)].word;
+	_Atomic uint32_t *word = &seg->bells[bell].word;
 	struct timespec ts = { .tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000) };
 	uint32_t w = atomic_fetch_or(word, 1);
 	bool woken = true;
@@ -110,6 +117,11 @@ bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void 
 	/* seq_cst: who saw bit 0 still set, and did not ring again, has published what the caller looks at next */
 	atomic_thread_fence(memory_order_seq_cst);
 	return woken;
+}
+
+bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
+{
+	return bell_wait(port->seg, port->index, timeout_ns, looks, arg);
 }
 
 static uint64_t now_ns(void)
@@ -140,7 +152,7 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 		uint64_t left = timeout_ns - spent;
 
 		xseg_port_flush(port);
-		xseg_bell_wait(port, port->nr_backlog && left > LATE_NS ? LATE_NS : left, looks_port, port);
+		bell_wait(port->seg, bell_of(port), port->nr_backlog && left > LATE_NS ? LATE_NS : left, looks_port, port);
 		if (xseg_port_has_work(port))
 			return true;
 		spent = now_ns() - start;

@@ -482,16 +482,18 @@ uint32_t xseg_req_span(uint64_t offset, uint32_t size);
 
 /* ---- waiting ----------------------------------------------------------------------------- */
 
-/* Each port begins with a doorbell of its own. Ports that one thread serves share that of one of them. A port
- * that shares with itself has its own again. */
+/* Each port has a doorbell of its own. Who has work for `port` rings that of `with` from now on; ports that one thread serves share one.
+ * Any thread of the process. */
 void xseg_port_share_bell(struct xport *port, struct xport *with);
 
-/* Announces that the thread which serves the bell of `port` sleeps; then looks(arg) once more; then sleeps until rung
+/* Announces that the thread which sleeps on the doorbell of `port` does so; then looks(arg) once more; then sleeps until rung
  * or timeout_ns have passed; takes the announcement back. Returns true when rung or when looks() found work.
  * (eventcount; the pair of fences is explained in bell.c.) */
 bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg);
-/* Wakes the thread that serves this port's bell, from a thread or signal handler of the same process. */
+/* Rings as who has work for this port does, from a thread or signal handler of the same process. */
 void xseg_bell_ring(struct xport *port);
+/* Wakes who sleeps on this port's own doorbell, whoever serves the port meanwhile. */
+void xseg_bell_wake(struct xport *port);
 
 /* Client's wait: polls about 50 us with sched_yield, then sleeps. True when the port has work. */
 bool xseg_port_wait(struct xport *port, uint64_t timeout_ns);

@@ -143,10 +143,31 @@ static void ports_that_share_a_bell_are_heard_by_one_sleeper_and_parted_again(vo
 	(void)state;
 	xseg_port_share_bell(other, s);
 	assert_true(xseg_bell_wait(s, FOR_EVER, rings_itself, other));
-	assert_true(xseg_bell_wait(other, FOR_EVER, rings_itself, s));
+	assert_false(xseg_bell_wait(other, 1000000, rings_itself, other));
 	xseg_port_share_bell(other, other);
 	assert_false(xseg_bell_wait(s, 1000000, rings_itself, other));
 	assert_true(xseg_bell_wait(other, FOR_EVER, rings_itself, other));
+}
+
+static bool wakes_itself(void *arg)
+{
+	xseg_bell_wake(arg);
+	return false;
+}
+
+/* A thread that sleeps while another serves its port. */
+static void who_sleeps_on_a_port_s_own_bell_is_woken_whoever_has_the_port(void **state)
+{
+	struct xport *other = xseg_peer_port(server, 1);
+
+	(void)state;
+	xseg_port_share_bell(s, other);
+	assert_true(xseg_bell_wait(s, FOR_EVER, wakes_itself, s));
+	assert_false(xseg_bell_wait(s, 1000000, sends, c));
+	segrig_request(s);
+	assert_true(xseg_bell_wait(other, FOR_EVER, sends, c));
+	segrig_request(s);
+	xseg_port_share_bell(s, s);
 }
 
 static void a_wild_bell_in_the_segment_is_not_followed(void **state)
@@ -375,6 +396,7 @@ int main(void)
 		B(one_sleep_costs_a_sender_one_wake),
 		B(the_announcement_of_a_dead_sleeper_costs_its_successor_no_wake),
 		B(ports_that_share_a_bell_are_heard_by_one_sleeper_and_parted_again),
+		B(who_sleeps_on_a_port_s_own_bell_is_woken_whoever_has_the_port),
 		B(a_wild_bell_in_the_segment_is_not_followed),
 		B(a_signal_ends_the_sleep),
 		B(ringing_all_wakes_every_sleeper),
