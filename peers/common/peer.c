@@ -29,6 +29,8 @@ static const char *const stat_keys[PEER_NR_STATS] = {
 	[PEER_STAT_SLEEPS] = "sleeps",
 	[PEER_STAT_WAKES] = "wakes",
 	[PEER_STAT_PROTO_ERRORS] = "proto_errors",
+	[PEER_STAT_HELPED] = "helped",
+	[PEER_STAT_CALLS] = "calls",
 };
 
 /* ---- making and registering -------------------------------------------------------------- */
@@ -343,6 +345,9 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	*next_ns = PEER_NEVER;
 	if (!peer_serving(pp->peer))
 		return false;
+	/* who made the last round may have looked at the clock later */
+	if (now_ns < pp->now_ns)
+		now_ns = pp->now_ns;
 	settle_instant(pp, now_ns);
 	pp->now_ns = now_ns;
 	gate_look(pp);

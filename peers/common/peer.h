@@ -5,7 +5,7 @@
  *   poll) makes no system call and reads no clock but `now_ns` of its port: so the simulator runs the
  *   same object files. Kinds that must do I/O (filed) do it in poll() and the functions it hands work
  *   to; they are never simulated.
- *   request(), reply(), poll() of one peer_port are called by one thread. Different ports of one peer
+ *   request(), reply(), poll() of one peer_port are called by one thread at a time, not always the same. Different ports of one peer
  *   may be served by different threads at the same time.
  *
  * Life: init (one thread: memory, arena, options) -> [orphans gone] -> recover for each old request
@@ -27,7 +27,7 @@
 #define PEER_NEVER	 UINT64_MAX
 
 struct peer;
-struct reactor;
+struct seat;
 
 /* One port of a peer, as its callbacks see it. */
 struct peer_port {
@@ -36,14 +36,14 @@ struct peer_port {
 	uint32_t nr;				/* 0 .. peer->nr_ports - 1 */
 	uint64_t now_ns;			/* monotonic; set before each round of callbacks */
 	struct xseg_stats *stats;		/* "NAME" block of this port: enum peer_stat */
-	struct reactor *reactor;		/* NULL in the simulator */
+	struct seat *seat;			/* in a set of reactors; NULL in the simulator */
 	void *state;				/* the kind's own, per port */
 };
 
 enum peer_stat {				/* counters that every peer has, in this order */
 	PEER_STAT_OPS, PEER_STAT_BYTES, PEER_STAT_ERRORS, PEER_STAT_READS, PEER_STAT_WRITES, PEER_STAT_FLUSHES,
 	PEER_STAT_READ_BYTES, PEER_STAT_WRITE_BYTES, PEER_STAT_AWAKE_IDLE_NS, PEER_STAT_SLEEPS, PEER_STAT_WAKES,
-	PEER_STAT_PROTO_ERRORS, PEER_NR_STATS
+	PEER_STAT_PROTO_ERRORS, PEER_STAT_HELPED, PEER_STAT_CALLS, PEER_NR_STATS
 };
 
 struct peer_class {
@@ -147,7 +147,7 @@ bool peer_has_passed(struct peer *p);
 bool peer_has_nothing(struct peer *p);
 /* The port that the running callback should use, when a job of one port is done by another's thread: the kinds pass pp along. */
 
-/* Wakes the thread of this port (from another thread of the same peer that left work for it). */
+/* Wakes the thread that sees to this port (from another thread of the same peer that left work for it). */
 void peer_port_kick(struct peer_port *pp);
 
 extern const struct peer_class volumed_class, cached_class, filed_class, memd_class;

@@ -1,12 +1,12 @@
-/* reactor - one thread's loop: rounds, looking, sleeping, the tick, and the ports that come and go.
- * See reactor.h; the set of all reactors of a process is in reactor_set.c.
+/* reactor - one thread's loop: rounds, helping, looking, sleeping, the tick, and a peer's way from opening to leaving.
+ * See reactor.h; who sees to which port is in reactor_board.c, the set of all reactors of a process in reactor_set.c.
  *
  * Invariants
- *   A1  only the reactor's thread changes its list of ports and its bell while it runs
- *   A2  all its ports share the bell of the first; when that one goes, the others change bells
+ *   A1  a reactor reads who it sees to under the board's lock, and has its own list of that
+ *   A2  all ports that it sees to ring the doorbell on which it sleeps; when the port goes that this one belongs to, they change
  *       before the peer is closed, since a successor in another process will sleep on the old one
- *   A3  a peer is closed by its home, when home has all of its ports
- *   A4  what another thread leaves for this one is announced by `kicked`, which is looked at after
+ *   A3  a peer is closed by its home, when home has all of its ports, and nobody is inside
+ *   A4  what another thread leaves for a port is announced by `kicked`, and for a reactor by `called`, which are looked at after
  *       the sleep was announced
  */
 #include "peers/common/reactor.h"
@@ -24,11 +24,17 @@
 #define LOOKS	      64
 #define SPIN_NS	      50000ull
 #define NEAR_NS	      60000ull			/* deadlines closer than this are polled for */
+#define AWAY_NS	      2000ull			/* a processor that comes back after so long was another's, */
+#define CROWD_NS      50000ull			/* and who misses it for so long */
+#define WINDOW_NS     5000000ull		/* of such a time shares it */
+#define STILL_NS      3000ull			/* a sibling that was in no round for so long does not run, or has too much to do */
+#define HELP_LOOKS    8				/* between two looks at the siblings */
+#define SWAMPED_NS    200000ull			/* so long without a pause */
 #define TICK_NS	      1000000000ull
 #define BUDGET	      8u			/* requests and replies of one port in one round */
 #define RETRY_MIN_NS  1000000ull		/* between two tries to serve */
 #define RETRY_MAX_NS  50000000ull
-#define STOP_POLL_NS 1000000ull /* between two looks whether a peer has come to rest */
+#define STOP_POLL_NS  1000000ull		/* between two looks whether a peer has come to rest */
 #define NEARLY_BYTES  (4ull << 20)		/* so little left to flush: take no more in */
 #define CLOSED_NS     2000000000ull		/* LEAVING without an end: closed for so long, */
 #define REOPENED_NS   1000000000ull		/* then open for so long */
@@ -43,10 +49,10 @@ uint64_t reactor_clock_ns(void)
 
 void peer_port_kick(struct peer_port *pp)
 {
-	if (!pp->reactor)
+	if (!pp->seat)
 		return;
-	/* seq_cst: partner is the exchange in looks(), after the announcement (A4) */
-	atomic_store(&pp->reactor->kicked, true);
+	/* seq_cst: partner is the load in has_work(), after the announcement (A4) */
+	atomic_store(&pp->seat->kicked, true);
 	xseg_bell_ring(pp->port);
 }
 
@@ -57,70 +63,41 @@ void reactor_ring(void *arg)
 
 int reactor_watch(struct peer_port *pp, int eventfd)
 {
-	return pp->reactor ? watch_add(&pp->reactor->watch, eventfd, pp) : 0;
+	if (!pp->seat)
+		return 0;
+	pp->seat->stays = true;
+	return watch_add(&home_of(pp->seat)->watch, eventfd, pp);
 }
 
-/* ---- ports that come and go -------------------------------------------------------------- */
-
-void reactor_add_port(struct reactor *r, struct peer_port *pp)
-{
-	r->port[r->nr_ports++] = pp;
-	pp->reactor = r;
-	xseg_port_share_bell(pp->port, r->port[0]->port);
-}
-
-/* Takes port i out of the list; returns the descriptor that was watched for it, or -1. */
-static int drop_port(struct reactor *r, uint32_t i)
-{
-	struct peer_port *pp = r->port[i];
-	uint32_t k;
-
-	for (k = i; k + 1 < r->nr_ports; k++)
-		r->port[k] = r->port[k + 1];
-	r->nr_ports--;
-	for (k = 0; i == 0 && k < r->nr_ports; k++)
-		xseg_port_share_bell(r->port[k]->port, r->port[0]->port);
-	xseg_port_share_bell(pp->port, pp->port);
-	return watch_remove(&r->watch, pp);
-}
+/* ---- ports of a peer that leaves --------------------------------------------------------- */
 
 /* Gives the ports of a leaving peer to its home, which looks for them every STOP_POLL_NS. */
 static void hand_over_ports(struct reactor *r, struct served *s)
 {
-	uint32_t i = 0;
+	struct seat *seat;
+	uint32_t nr;
 
-	while (i < r->nr_ports) {
-		if (r->port[i]->peer != s->peer) {
-			i++;
-			continue;
-		}
-		s->watched[r->port[i]->nr] = drop_port(r, i);
-		/* release: partner is the acquire in gather(): home sees all that this thread did
-		 * to the port */
-		atomic_fetch_sub_explicit(&s->ports_away, 1, memory_order_release);
-	}
+	for (seat = r->set->seat; seat < r->set->seat + r->set->nr_seats; seat++)
+		if (home_of(seat) == r && seat->pp->peer == s->peer)
+			s->watched[seat->pp->nr] = watch_remove(&r->watch, seat->pp);
+	nr = board_hand_over(r, s->peer, s->home);
+	/* release: partner is the acquire in gather(): home sees all that this thread did to the port */
+	if (nr)
+		atomic_fetch_sub_explicit(&s->ports_away, nr, memory_order_release);
 }
 
-/* Home takes the ports that others handed over; true when it has all. */
+/* Home has the ports that others handed over; true when it has all. */
 static bool gather(struct reactor *r, struct served *s)
 {
-	struct peer_port *pp;
 	uint32_t i;
 
 	if (s->gathered)
 		return true;
 	if (atomic_load_explicit(&s->ports_away, memory_order_acquire))
 		return false;
-	for (i = 0; i < s->peer->nr_ports; i++) {
-		pp = &s->peer->ports[i];
-		if (pp->reactor == r)
-			continue;
-		reactor_add_port(r, pp);
-		if (s->watched[i] >= 0 && watch_add(&r->watch, s->watched[i], pp))
-			log_error(
-				"%s: a file descriptor is not watched any more; stopping may take long",
-				s->peer->name);
-	}
+	for (i = 0; i < s->peer->nr_ports; i++)
+		if (s->watched[i] >= 0 && watch_add(&r->watch, s->watched[i], &s->peer->ports[i]))
+			log_error("%s: a file descriptor is not watched any more; stopping may take long", s->peer->name);
 	s->gathered = true;
 	return true;
 }
@@ -171,9 +148,9 @@ static void begin_leaving(struct reactor *r, struct served *s, uint64_t now_ns)
 
 	close_to_requests(s, true, now_ns + CLOSED_NS);
 	set_phase(s, REACTOR_LEAVING);
-	for (i = 0; i < s->peer->nr_ports; i++)
-		if (s->peer->ports[i].reactor != r)
-			peer_port_kick(&s->peer->ports[i]);
+	for (i = 0; i < r->set->nr_reactors; i++)
+		if (&r->set->reactor[i] != r)
+			board_call(&r->set->reactor[i]);
 }
 
 /* Asked to stop, and still serving. */
@@ -193,13 +170,11 @@ static void leave(struct reactor *r, struct served *s)
 	struct peer *p = s->peer;
 	bool clean = peer_serving(p);
 	enum xseg_close how = clean ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
-	uint32_t i = 0;
+	uint32_t i;
 
-	while (i < r->nr_ports)
-		if (r->port[i]->peer == p)
-			drop_port(r, i);
-		else
-			i++;
+	for (i = 0; i < p->nr_ports; i++)
+		watch_remove(&r->watch, &p->ports[i]);
+	board_remove(r, p);
 	if (p->cls->close_how)
 		how = p->cls->close_how(p, clean);
 	pthread_mutex_lock(&r->set->leaving);
@@ -250,9 +225,14 @@ static void mind_peers(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 			again_ns = s->again_ns;
 			break;
 		case REACTOR_SERVING:
-			if (s->home != r ||
-			    !atomic_load_explicit(&s->peer->stopping, memory_order_relaxed))
+			if (!atomic_load_explicit(&s->peer->stopping, memory_order_relaxed))
 				continue;
+			if (s->home != r) {
+				/* a command said so that came in our round */
+				if (!atomic_load_explicit(&s->told, memory_order_relaxed) && !atomic_exchange(&s->told, true))
+					board_call(s->home);
+				continue;
+			}
 			try_leave(r, s, now_ns);
 			again_ns = now_ns + STOP_POLL_NS;
 			break;
@@ -271,6 +251,100 @@ static void mind_peers(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 	}
 }
 
+/* ---- rounds ------------------------------------------------------------------------------ */
+
+/* A cache asks its peer to hold, or it is to be plugged: port 0 sees to that. */
+static bool is_called(const struct peer_port *pp)
+{
+	return pp->nr == 0 && peer_serving(pp->peer) && gate_called(pp->peer);
+}
+
+/* A round of a port, if nobody else is in it. */
+static bool round_of(struct seat *s, uint64_t now_ns, bool *worked)
+{
+	uint64_t next_ns;
+
+	*worked = false;
+	if (!seat_enter(s))
+		return false;
+	if (atomic_load_explicit(&s->kicked, memory_order_relaxed))
+		atomic_exchange(&s->kicked, false);
+	*worked = peer_port_round(s->pp, now_ns, BUDGET, &next_ns);
+	atomic_store_explicit(&s->next_ns, next_ns, memory_order_relaxed);
+	seat_leave(s);
+	return true;
+}
+
+static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
+{
+	bool worked = false, any;
+	uint64_t again_ns;
+	uint32_t i;
+
+	for (i = 0; i < r->nr_seats; i++) {
+		if (round_of(r->seat[i], now_ns, &any)) {
+			worked |= any;
+			again_ns = atomic_load_explicit(&r->seat[i]->next_ns, memory_order_relaxed);
+		} else {
+			again_ns = now_ns;
+		}
+		if (again_ns < *next_ns)
+			*next_ns = again_ns;
+	}
+	return worked;
+}
+
+/* ---- helping ----------------------------------------------------------------------------- */
+
+/* A round of a port that another sees to. What it wants to be called for then, he has to know. */
+static bool help_port(struct seat *s, uint64_t now_ns)
+{
+	uint64_t before_ns = atomic_load_explicit(&s->next_ns, memory_order_relaxed);
+	bool worked;
+
+	if (!round_of(s, now_ns, &worked))
+		return false;
+	if (worked)
+		xseg_stats_add(s->pp->stats, PEER_STAT_HELPED, 1);
+	if (atomic_load_explicit(&s->next_ns, memory_order_relaxed) < before_ns)
+		peer_port_kick(s->pp);
+	return worked;
+}
+
+/* Whether a sibling that is awake was in no round since a while: it waits for its processor, or a round takes it long. */
+static bool stands_still(struct reactor *r, const struct reactor *sibling, uint64_t now_ns)
+{
+	if (!atomic_load_explicit(&sibling->awake, memory_order_relaxed) || reactor_has_moved(r, sibling)) {
+		r->seen[sibling->nr].beat = atomic_load_explicit(&sibling->beat, memory_order_relaxed);
+		r->seen[sibling->nr].since_ns = now_ns;
+		return false;
+	}
+	return now_ns - r->seen[sibling->nr].since_ns >= STILL_NS;
+}
+
+/* With nothing to do of its own: what siblings do not come to. */
+static bool help(struct reactor *r, uint64_t now_ns)
+{
+	bool worked = false;
+	uint32_t i, k;
+
+	if (r->set->nr_reactors == 1 || (!is_crowded(r) && r->looks % HELP_LOOKS))
+		return false;
+	for (i = 0; i < r->set->nr_reactors; i++) {
+		struct reactor *sibling = &r->set->reactor[i];
+
+		if (sibling == r || !stands_still(r, sibling, now_ns))
+			continue;
+		/* it is not that it has too much to do */
+		if (is_crowded(sibling) && !is_crowded(r))
+			board_take(r, sibling);
+		for (k = 0; k < r->set->nr_seats; k++)
+			if (atomic_load_explicit(&r->set->seat[k].with, memory_order_relaxed) == sibling)
+				worked |= help_port(&r->set->seat[k], now_ns);
+	}
+	return worked;
+}
+
 /* ---- looking and sleeping ---------------------------------------------------------------- */
 
 static bool takes_work(const struct peer_port *pp)
@@ -279,10 +353,16 @@ static bool takes_work(const struct peer_port *pp)
 	       !atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests, memory_order_relaxed);
 }
 
-/* A cache asks its peer to hold, or it is to be plugged: port 0 sees to that. */
-static bool is_called(const struct peer_port *pp)
+/* Whether a port has something to do, or somebody is just doing it. */
+static bool has_work(struct seat *s)
 {
-	return pp->nr == 0 && peer_serving(pp->peer) && gate_called(pp->peer);
+	bool has;
+
+	if (!seat_enter(s))
+		return true;
+	has = atomic_load(&s->kicked) || (takes_work(s->pp) && xseg_port_has_work(s->pp->port)) || is_called(s->pp);
+	seat_leave(s);
+	return has;
 }
 
 /* Called by xseg_bell_wait() after the announcement. */
@@ -291,40 +371,82 @@ static bool looks(void *arg)
 	struct reactor *r = arg;
 	uint32_t i;
 
-	if (atomic_exchange(&r->kicked, false))
+	if (atomic_load(&r->called) || atomic_load(&r->news))
 		return true;
 	watch_arm(&r->watch);
-	for (i = 0; i < r->nr_ports; i++)
-		if ((takes_work(r->port[i]) && xseg_port_has_work(r->port[i]->port)) || is_called(r->port[i]))
+	for (i = 0; i < r->nr_seats; i++)
+		if (has_work(r->seat[i]))
 			return true;
 	return false;
+}
+
+static void set_crowded(struct reactor *r, bool crowded)
+{
+	if (crowded != is_crowded(r))
+		atomic_store_explicit(&r->crowded, crowded, memory_order_relaxed);
 }
 
 static void end_idle(struct reactor *r, uint64_t now_ns)
 {
 	if (!r->idle_since_ns)
 		return;
-	xseg_stats_add(r->port[0]->stats, PEER_STAT_AWAKE_IDLE_NS, now_ns - r->idle_since_ns);
-	r->idle_since_ns = 0;
+	xseg_stats_add(r->first->stats, PEER_STAT_AWAKE_IDLE_NS, now_ns - r->idle_since_ns - r->away_ns);
+	r->idle_since_ns = r->away_ns = 0;
 	r->looks = 0;
+}
+
+/* Lets others have the processor; who shares his with others does so at each look. One look says little: the scheduler may choose the same
+ * thread again, or it was a moment of the kernel's own. */
+static void give_way(struct reactor *r, uint64_t now_ns)
+{
+	uint64_t after_ns, took_ns;
+
+	sched_yield();
+	after_ns = reactor_clock_ns();
+	took_ns = after_ns - now_ns;
+	if (took_ns >= AWAY_NS) {
+		r->away_ns += took_ns;
+		r->others_ns += took_ns;
+	}
+	if (r->others_ns >= CROWD_NS)
+		set_crowded(r, true);
+	if (after_ns < r->window_ns)
+		return;
+	set_crowded(r, r->others_ns >= CROWD_NS);
+	r->others_ns = 0;
+	r->window_ns = after_ns + WINDOW_NS;
+}
+
+static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
+{
+	if (!board_leave(r, now_ns)) {
+		give_way(r, now_ns);
+		return;
+	}
+	end_idle(r, now_ns);
+	xseg_stats_add(r->first->stats, PEER_STAT_SLEEPS, 1);
+	if (xseg_bell_wait(r->first->port, next_ns - now_ns, looks, r))
+		xseg_stats_add(r->first->stats, PEER_STAT_WAKES, 1);
+	board_return(r, false);
 }
 
 static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 {
-	struct peer_port *first = r->port[0];
+	bool crowded = is_crowded(r);
 
+	if (!crowded)
+		r->busy_since_ns = 0;
 	if (!r->idle_since_ns)
 		r->idle_since_ns = now_ns;
-	if (++r->looks <= LOOKS)
+	if (++r->looks <= LOOKS && !crowded)
 		return;
-	if (now_ns - r->idle_since_ns < SPIN_NS || next_ns < now_ns + NEAR_NS) {
-		sched_yield();
-		return;
-	}
-	end_idle(r, now_ns);
-	xseg_stats_add(first->stats, PEER_STAT_SLEEPS, 1);
-	if (xseg_bell_wait(first->port, next_ns - now_ns, looks, r))
-		xseg_stats_add(first->stats, PEER_STAT_WAKES, 1);
+	/* who has a processor to himself looks for all */
+	if (crowded && board_heir(r, now_ns))
+		fall_asleep(r, now_ns, next_ns);
+	else if (now_ns - r->idle_since_ns < SPIN_NS || next_ns < now_ns + NEAR_NS)
+		give_way(r, now_ns);
+	else
+		fall_asleep(r, now_ns, next_ns);
 }
 
 /* Once a second: what a sender that died has published without a sign; what dead clients left; whether there is a segment. */
@@ -333,27 +455,16 @@ static void tick(struct reactor *r, uint64_t now_ns)
 	uint32_t i;
 
 	r->tick_ns = now_ns + TICK_NS;
-	for (i = 0; i < r->nr_ports; i++)
-		xseg_port_has_work(r->port[i]->port);
+	for (i = 0; i < r->nr_seats; i++)
+		if (peer_serving(r->seat[i]->pp->peer) && seat_enter(r->seat[i])) {
+			xseg_port_has_work(r->seat[i]->pp->port);
+			seat_leave(r->seat[i]);
+		}
 	if (r->nr)
 		return;
-	if (!xseg_is_whole(r->port[0]->peer->seg))
+	if (!xseg_is_whole(r->first->peer->seg))
 		bus_leave();
-	xseg_sweep(r->port[0]->peer->seg);
-}
-
-static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
-{
-	uint64_t again_ns;
-	bool worked = false;
-	uint32_t i;
-
-	for (i = 0; i < r->nr_ports; i++) {
-		worked |= peer_port_round(r->port[i], now_ns, BUDGET, &again_ns);
-		if (again_ns < *next_ns)
-			*next_ns = again_ns;
-	}
-	return worked;
+	xseg_sweep(r->first->peer->seg);
 }
 
 static void pin(const struct reactor *r)
@@ -370,6 +481,46 @@ static void pin(const struct reactor *r)
 			r->set->served[0].peer->name, r->cpu, r->nr);
 }
 
+/* It had no pause for long: the ports of others should be seen to by these again. */
+static void mind_load(struct reactor *r, uint64_t now_ns)
+{
+	r->worked++;
+	if (!r->busy_since_ns)
+		r->busy_since_ns = now_ns;
+	if (!r->nr_guests || now_ns - r->busy_since_ns < SWAMPED_NS)
+		return;
+	r->busy_since_ns = now_ns;
+	board_call_help(r, now_ns);
+}
+
+/* Another has too much to do, or something has come that home has to see to. */
+static void answer_call(struct reactor *r)
+{
+	if (!atomic_exchange(&r->called, false))
+		return;
+	board_return(r, true);
+	xseg_stats_add(r->first->stats, PEER_STAT_CALLS, 1);
+	r->was_called = true;
+	r->worked = 0;
+}
+
+static void read_board(struct reactor *r)
+{
+	if (atomic_load_explicit(&r->news, memory_order_relaxed) && atomic_exchange(&r->news, false))
+		board_read(r);
+}
+
+/* Whether it goes on: it has ports of its own. */
+static bool read_news(struct reactor *r)
+{
+	read_board(r);
+	if (r->nr_own && atomic_load_explicit(&r->called, memory_order_relaxed)) {
+		answer_call(r);
+		read_board(r);
+	}
+	return r->nr_own > 0;
+}
+
 void *reactor_main(void *arg)
 {
 	struct reactor *r = arg;
@@ -380,17 +531,21 @@ void *reactor_main(void *arg)
 	/* a deadline of 1 ms is not to become one of 1.05 */
 	prctl(PR_SET_TIMERSLACK, 1000);
 	pin(r);
-	while (r->nr_ports) {
+	while (read_news(r)) {
 		now_ns = reactor_clock_ns();
+		atomic_store_explicit(&r->beat, r->beat + 1, memory_order_relaxed);
 		if (now_ns >= r->tick_ns)
 			tick(r, now_ns);
 		next_ns = r->tick_ns;
-		worked = round_ports(r, now_ns, &next_ns);
-		if (worked)
+		worked = round_ports(r, now_ns, &next_ns) || help(r, now_ns);
+		if (worked) {
 			end_idle(r, now_ns);
+			mind_load(r, now_ns);
+		}
 		mind_peers(r, now_ns, &next_ns);
-		if (!worked && r->nr_ports)
+		if (!worked && !atomic_load_explicit(&r->news, memory_order_relaxed))
 			rest(r, now_ns, next_ns);
 	}
+	board_quit(r);
 	return NULL;
 }

@@ -19,16 +19,19 @@ static int make_reactor(struct reactor_set *set, uint32_t nr, const int *cpu, in
 	r->nr = nr;
 	r->cpu = nr_cpus ? cpu[nr % (uint32_t)nr_cpus] : -1;
 	watch_init(&r->watch, reactor_ring);
-	r->port = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(struct peer_port *));
-	return r->port ? 0 : -ENOMEM;
+	r->seat = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(struct seat *));
+	return r->seat ? 0 : -ENOMEM;
 }
 
-static void assign_ports(struct reactor_set *set, struct peer *p)
+/* How many ports there are is known when they are open: until then each may have one. */
+static void assign_seats(struct reactor_set *set, struct peer *p, struct seat *seat)
 {
 	uint32_t k;
 
-	for (k = 0; k < PEER_MAX_THREADS; k++)
-		p->ports[k].reactor = &set->reactor[k % set->nr_reactors];
+	for (k = 0; k < PEER_MAX_THREADS; k++) {
+		seat[k].home = &set->reactor[k % set->nr_reactors];
+		p->ports[k].seat = &seat[k];
+	}
 }
 
 struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const char *cpus,
@@ -46,11 +49,14 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 		goto out_memory;
 	memset(set, 0, sizeof(*set));
 	pthread_mutex_init(&set->leaving, NULL);
+	pthread_mutex_init(&set->board, NULL);
 	set->nr = nr;
 	set->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	set->served = calloc(nr, sizeof(*set->served));
-	if (set->events < 0 || !set->served)
+	set->seat = aligned_alloc(64, (size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
+	if (set->events < 0 || !set->served || !set->seat)
 		goto out_memory;
+	memset(set->seat, 0, (size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
 	for (i = 0; i < nr; i++)
 		if (peers[i]->threads > set->nr_reactors)
 			set->nr_reactors = peers[i]->threads;
@@ -63,7 +69,7 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 		set->served[i].set = set;
 		set->served[i].peer = peers[i];
 		set->served[i].home = &set->reactor[0];
-		assign_ports(set, peers[i]);
+		assign_seats(set, peers[i], set->seat + (size_t)i * PEER_MAX_THREADS);
 	}
 	return set;
 out_memory:
@@ -97,18 +103,17 @@ int reactor_set_start(struct reactor_set *set, struct xseg_error *err)
 	uint32_t i, k;
 	int rc = 0;
 
+	board_open(set);
 	for (i = 0; i < set->nr; i++) {
 		s = &set->served[i];
 		for (k = 0; k < s->peer->nr_ports; k++) {
 			s->watched[k] = -1;
-			r = s->peer->ports[k].reactor;
-			reactor_add_port(r, &s->peer->ports[k]);
-			s->ports_away += r != s->home;
+			s->ports_away += s->peer->ports[k].seat->home != s->home;
 		}
 	}
 	for (i = 0; i < set->nr_reactors && !rc; i++) {
 		r = &set->reactor[i];
-		if (!r->nr_ports)
+		if (!r->bell)
 			continue;
 		rc = pthread_create(&r->thread, NULL, reactor_main, r);
 		r->running = !rc;
@@ -154,11 +159,13 @@ void reactor_set_destroy(struct reactor_set *set)
 		if (set->reactor[i].running)
 			pthread_join(set->reactor[i].thread, NULL);
 		watch_fini(&set->reactor[i].watch);
-		free(set->reactor[i].port);
+		free(set->reactor[i].seat);
 	}
 	if (set->events >= 0)
 		close(set->events);
 	pthread_mutex_destroy(&set->leaving);
+	pthread_mutex_destroy(&set->board);
+	free(set->seat);
 	free(set->served);
 	free(set);
 }

@@ -43,6 +43,12 @@ static void toy_request(struct peer_port *pp, struct xreq *r)
 	case TOY_FORWARD:
 		peer_forward(pp, r);
 		break;
+	case TOY_STAND:
+		atomic_store(&t->stands, true);
+		while (!atomic_load(&t->release))
+			usleep(100);
+		peer_answer(pp, r, (int64_t)r->offset);
+		break;
 	default:
 		assert_true(t->nr_held[pp->nr] < TOYS_DEPTH * 2);
 		t->held[pp->nr][t->nr_held[pp->nr]++] = r;
