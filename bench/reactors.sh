@@ -67,6 +67,13 @@ stack_of()	# SYSTEM
 	esac
 }
 
+# Each program that makes load is in a session of its own: the scheduler divides a processor between sessions (autogroup), and two
+# programs in one session, on two processors, would have half of a processor's weight each.
+xbench()
+{
+	setsid --wait "$BUILD/bin/xbench" "$@"
+}
+
 # load FILE TARGET CPUS ARGUMENT...: a client on each of the CPUs
 load()
 {
