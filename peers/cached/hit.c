@@ -50,7 +50,7 @@ static bool object_is_plain(struct cport *ps, const struct hit *h, const struct 
 
 	return atomic_load_explicit(&o->used, memory_order_relaxed) &&
 	       xcache_is_active(&k->xc, object_index(k, o), r->target, r->hash) &&
-	       !object_is_shut(o) && !o->nr_redo && !o->nr[BUCKET_BYPASS] && !o->reclaiming && !object_passes(o) &&
+	       !object_is_shut(o) && !o->nr_redo && !o->reclaiming && !object_passes(o) &&
 	       object_volume(o) == h->volume && object_entry(k, o)->volume == r->volume;
 }
 
