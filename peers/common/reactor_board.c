@@ -87,7 +87,7 @@ static struct seat *first_of(const struct reactor *r)
 	return NULL;
 }
 
-/* L3: it has another doorbell when its first port has gone. */
+/* L3: it has another doorbell when its first port has gone, and none with the last one; it is told before it needs that. */
 static void change_bell(struct reactor *r)
 {
 	struct seat *first = first_of(r);
@@ -100,6 +100,7 @@ static void change_bell(struct reactor *r)
 	for (i = 0; first && i < r->set->nr_seats; i++)
 		if (with(&r->set->seat[i]) == r)
 			xseg_port_share_bell(r->set->seat[i].pp->port, r->bell);
+	news(r);
 	settle();
 }
 
@@ -131,7 +132,6 @@ void board_open(struct reactor_set *set)
 	for (i = 0; i < set->nr_reactors; i++) {
 		change_bell(&set->reactor[i]);
 		atomic_store_explicit(&set->reactor[i].awake, set->reactor[i].bell != NULL, memory_order_relaxed);
-		news(&set->reactor[i]);
 	}
 }
 
@@ -312,7 +312,6 @@ void board_remove(struct reactor *r, struct peer *p)
 				sched_yield();
 		}
 	change_bell(r);
-	news(r);
 	unlock(r->set);
 }
 
