@@ -235,8 +235,8 @@ static void pass_time(struct sim *s, uint32_t *spins, uint32_t *idle)
 	uint64_t next = next_deadline(s);
 
 	s->step += 64;
-	if (s->nr_steps < s->asleep.until) {
-		s->asleep.until = 0;	/* nobody else can do anything */
+	if (s->asleep.until) {
+		s->asleep.until = 0;	/* nobody else can do anything; or it woke up in the sweep, after its turn */
 		return;
 	}
 	if (next == PEER_NEVER && clients_keep(s))
