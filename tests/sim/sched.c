@@ -160,6 +160,16 @@ void __wrap_peer_port_kick(struct peer_port *pp)
 			kicked->node[i].next_ns[pp->nr] = 0;
 }
 
+/* As a thread that has entered an object, and is not run before others have left it more to do there. */
+bool __real_xworkq_run(struct xworkq *q, unsigned budget, void *ctx);
+bool __wrap_xworkq_run(struct xworkq *q, unsigned budget, void *ctx);
+bool __wrap_xworkq_run(struct xworkq *q, unsigned budget, void *ctx)
+{
+	bool stalls = kicked && kicked->plan.threads[NODE_CACHED] > 1 && rng_one_in(&kicked->rng, 8);
+
+	return __real_xworkq_run(q, stalls ? 0 : budget, ctx);
+}
+
 void sched_kick(struct sim *s)
 {
 	for (uint32_t i = 0; i < NR_NODES; i++)
