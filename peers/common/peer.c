@@ -123,13 +123,13 @@ static int find_route(struct peer *p, struct xseg_error *err)
 			 rc == -EBUSY ? "a cache has that to itself" : strerror(-rc));
 }
 
-/* It had a route, and was unplugged, and died before it was plugged again. One that was stopped in order begins where it is told to. */
-static bool died_off_path(struct xseg *seg, const char *name)
+/* It died, and has had a route. If it has none now it was unplugged, or on its way back, and stays off the path until it is plugged. One that
+ * was stopped in order begins where it is told to. */
+static bool died_in_use(struct xseg *seg, const char *name)
 {
 	struct xseg_peer_info info;
 
-	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) && info.state == XSEG_PEER_DEAD &&
-	       info.downstream == XSEG_NONE && info.epoch != 0;
+	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) && info.state == XSEG_PEER_DEAD && info.epoch != 0;
 }
 
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
@@ -137,12 +137,11 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	struct xseg_peer_params params = { .name = p->name,
 					   .kind = p->cls->kind,
 					   .nr_ports = p->threads };
-	bool fresh = xseg_peer_find(seg, p->name) == XSEG_NONE;
+	bool fresh = xseg_peer_find(seg, p->name) == XSEG_NONE, died = died_in_use(seg, p->name);
 	uint32_t i;
 	int rc;
 
 	p->seg = seg;
-	peer_box(p)->off_path = died_off_path(seg, p->name);
 	if (p->cls->nr_requests)
 		params.nr_requests = p->cls->nr_requests(p);
 	rc = xseg_peer_open(seg, &params, &p->xp, err);
@@ -153,8 +152,10 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 		rc = open_port(p, i, err);
 	if (!rc && p->cls->keeps)
 		xseg_plug_settle(p->xp);
-	if (!rc)
+	if (!rc) {
+		peer_box(p)->off_path = died && xseg_route(p->xp, NULL) == XSEG_NONE;
 		rc = find_route(p, err);
+	}
 	if ((!rc || rc == -EAGAIN) && p->cls->init)
 		rc = p->cls->init(p, err);
 	if (rc && rc != -EAGAIN)

@@ -411,6 +411,39 @@ static void a_successor_off_the_path_takes_no_route_that_is_free(void **state)
 	enter();
 }
 
+/* It was plugged elsewhere than its --downstream says, and dies just before it is there. */
+static void one_that_was_entering_does_not_begin_where_its_option_says(void **state)
+{
+	struct xseg_peer_params params = { .name = "other", .kind = "memd", .nr_ports = 1 };
+	struct xseg_peer *other;
+	uint32_t o;
+
+	(void)state;
+	up("");
+	leave();
+	assert_int_equal(xseg_peer_open(crig.seg, &params, &other, NULL), 0);
+	xseg_peer_serve(other);
+	o = xseg_peer_index(other);
+	assert_int_equal(xseg_route_set(crig.seg, u, o), 0);
+	assert_int_equal(xseg_plug(crig.seg, c, u, o, NULL), 0);
+	crig_pass(20 * CRIG_MS);
+	hold();
+	crig.now_ns += 10 * CRIG_MS;
+	crig_step_poll();
+	state_is(PLUG_CLAIMED);
+	assert_int_equal(route(c), o);
+	crig_kill();
+	assert_int_equal(crig_open(""), 0);
+	assert_int_not_equal(route(c), s);
+	crig_pass(20 * CRIG_MS);
+	if (xseg_turn(upper) == XSEG_TURN_ASKED)
+		hold_and_settle();
+	state_is(PLUG_ON);
+	assert_int_equal(route(c), o);
+	assert_int_equal(route(u), c);
+	xseg_peer_close(other, XSEG_CLOSE_FREE_ARENA);
+}
+
 /* Also where it dies with the epoch of another route than it has: as it claims one, or while it empties what it had. */
 static void what_was_set_survives_a_kill_off_the_path(void **state)
 {
@@ -504,6 +537,7 @@ int main(void)
 		T(it_is_taken_back_in_every_state),
 		T(it_sees_what_the_store_got_without_it),
 		T(entering_is_taken_back),
+		T(one_that_was_entering_does_not_begin_where_its_option_says),
 		T(a_successor_goes_on_leaving),
 		T(a_successor_off_the_path_stays_there_and_is_empty),
 		T(a_successor_off_the_path_takes_no_route_that_is_free),
