@@ -38,11 +38,6 @@
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
 
-static bool gives(const struct xreq *r)
-{
-	return r->op == XSEG_OP_WRITE && r->flags & XSEG_REQ_GIVE;
-}
-
 static bool is_gift(uint32_t lent)
 {
 	return (lent & ~XSEG_PAGE_INDEX) == (XSEG_LENT_PAGE | XSEG_LENT_GIFT);
@@ -50,9 +45,9 @@ static bool is_gift(uint32_t lent)
 
 /* ---- the origin's ---- */
 
-bool xs_req_gives(const struct xreq *r)
+bool xs_req_lists_gifts(const struct xreq *r)
 {
-	return gives(r) && r->parent == 0;
+	return xseg_req_gives(r) && r->parent == 0;
 }
 
 void xs_req_gifts_out(struct xseg *seg, struct xreq *r)
@@ -117,7 +112,7 @@ static struct xs_page *entry_of(struct xseg *seg, const struct xreq *r, uint32_t
 {
 	uint32_t root = r->index, at = i;
 
-	if (!gives(r))
+	if (!xseg_req_gives(r))
 		return NULL;
 	if (r->parent) {
 		root = r->parent - 1;

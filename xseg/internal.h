@@ -237,7 +237,7 @@ bool xs_has_lent(struct xseg *seg, uint32_t peer);
 
 /* ---- gift.c ---- */
 /* It gives pages, and its own list is the one that counts. */
-bool xs_req_gives(const struct xreq *r);
+bool xs_req_lists_gifts(const struct xreq *r);
 /* Its page list, as it is submitted; of its answer, into the private copy: -EPROTO when what is lent is no page. */
 void xs_req_gifts_out(struct xseg *seg, struct xreq *r);
 int xs_req_gifts_in(struct xseg *seg, struct xreq *r);

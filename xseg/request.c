@@ -148,7 +148,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 		bad = 1;
 	if (r->nr_pages > XSEG_REQ_PAGES)
 		r->nr_pages = 0;
-	given = r->op == XSEG_OP_WRITE && r->flags & XSEG_REQ_GIVE ? XSEG_PAGE_GIVEN : 0;
+	given = xseg_req_gives(r) ? XSEG_PAGE_GIVEN : 0;
 	for (i = 0; i < r->nr_pages; i++) {
 		r->page[i] = XS_FETCH(sh->page[i].page) & ~given;
 		bad |= r->page[i] >= seg->nr_pages;
@@ -233,7 +233,7 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	if (state == XSEG_REQ_PRIVATE) {
 		XKILL(ANSWER_ACCEPTED);
 		r->result = result_of(port->seg, r);
-		if (xs_req_gives(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
+		if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
 			r->result = -EPROTO;
 	}
 	return true;
@@ -476,7 +476,7 @@ static void write_pages(struct xseg *seg, struct xreq *r)
 {
 	struct xs_req *sh = &seg->reqs[r->index];
 
-	if (xs_req_gives(r)) {
+	if (xs_req_lists_gifts(r)) {
 		xs_req_gifts_out(seg, r);
 		return;
 	}
@@ -560,7 +560,7 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 		return;
 	}
 	r->result = result;
-	if (r->nr_lent == 0 && !xs_req_gives(r))
+	if (r->nr_lent == 0 && !xs_req_lists_gifts(r))
 		xs_req_loans_drop(port->seg, r);	/* what a predecessor may have lent */
 	set_holder(r, NULL);
 	atomic_store_explicit(&port->seg->reqs[r->index].result, result, memory_order_relaxed);

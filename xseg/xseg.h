@@ -460,6 +460,7 @@ void xseg_loans(struct xseg *seg, void (*fn)(uint32_t page, uint32_t port, unsig
  * the same request again. From then on it does not touch them: who answers may have kept them, and lent others in exchange. What is given
  * is always what was lent; where nothing was, data is written to the origin's own page, as ever. As with other loans: who has no use
  * for what it was lent for a while drops it, as its lender may be waiting for it. */
+static inline bool xseg_req_gives(const struct xreq *r) { return r->op == XSEG_OP_WRITE && r->flags & XSEG_REQ_GIVE; }
 /* The origin's: where to write the data of the i-th page; whether any of its pages is one that was lent for that. */
 void *xseg_req_gift_page(struct xseg *seg, const struct xreq *r, uint32_t i);
 bool xseg_req_has_gift(const struct xreq *r);

@@ -99,7 +99,7 @@ static void take_source(struct cport *ps, struct creq *c)
 	if (!list_get(ps, c))
 		return;
 	for (uint32_t i = 0; i < c->nr; i++)
-		parts += creq_is_partial(c, i);
+		parts += request_is_partial(c->r, i);
 	cl = share_claim_all(ps->cache, object_volume(c->other), n, c->turn);
 	need = pages_get(ps, n + parts, page, &cl);
 	if (need.nr) {
@@ -117,7 +117,7 @@ static void take_source(struct cport *ps, struct creq *c)
 	for (uint32_t i = 0; i < c->nr; i++) {
 		uint32_t to = c->page[i];
 
-		if (creq_is_partial(c, i))
+		if (request_is_partial(c->r, i))
 			to = c->aside[i > 0] = page[n++];
 		take_bucket(ps, c, i, to);
 	}

@@ -56,23 +56,6 @@ void creq_set_state(struct creq *c, enum creq_state s)
 	c->state = s;
 }
 
-void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len)
-{
-	uint64_t start = c->r->obj_offset, end = start + c->r->size;
-	uint64_t lo = (uint64_t)(c->first + i) * BUCKET_SIZE, hi = lo + BUCKET_SIZE;
-
-	*in = start > lo ? (uint32_t)(start - lo) : 0;
-	*len = (uint32_t)((end < hi ? end : hi) - lo) - *in;
-}
-
-bool creq_is_partial(const struct creq *c, uint32_t i)
-{
-	uint32_t in, len;
-
-	creq_part(c, i, &in, &len);
-	return len != BUCKET_SIZE;
-}
-
 void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 {
 	struct object *o = c->obj, *other = c->other;
@@ -232,7 +215,7 @@ static void creq_init(struct creq *c, struct xreq *r)
 	c->around = BYPASS_NONE;
 	c->aside[0] = c->aside[1] = NO_PAGE;
 	c->fua = (r->flags & XSEG_REQ_FUA) && r->op != XSEG_OP_READ;
-	c->lends = (r->flags & XSEG_REQ_GIVE) && r->op == XSEG_OP_WRITE;
+	c->lends = xseg_req_gives(r);
 	if (has_range(r->op)) {
 		c->first = (uint16_t)(r->obj_offset / BUCKET_SIZE);
 		c->nr = (uint16_t)xseg_req_span(r->obj_offset, r->size);

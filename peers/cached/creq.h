@@ -91,9 +91,21 @@ void requests_signal(struct cport *ps);
 /* ---- creq.c, read.c, write.c, ops.c: requests ---- */
 void creq_request(struct cport *ps, struct xreq *r, bool recovered);
 bool creq_range_ok(const struct xreq *r);		/* inside its object, and where it is in its volume's pages */
-/* The part of bucket i that c covers: *len bytes from *in of the bucket. */
-void creq_part(const struct creq *c, uint32_t i, uint32_t *in, uint32_t *len);
-bool creq_is_partial(const struct creq *c, uint32_t i);
+/* The part of its i-th bucket that a request covers: *len bytes from *in of the bucket. */
+static inline void request_part(const struct xreq *r, uint32_t i, uint32_t *in, uint32_t *len)
+{
+	uint64_t start = r->obj_offset, end = start + r->size, lo = (start / BUCKET_SIZE + i) * BUCKET_SIZE, hi = lo + BUCKET_SIZE;
+
+	*in = start > lo ? (uint32_t)(start - lo) : 0;
+	*len = (uint32_t)((end < hi ? end : hi) - lo) - *in;
+}
+static inline bool request_is_partial(const struct xreq *r, uint32_t i)
+{
+	uint32_t in, len;
+
+	request_part(r, i, &in, &len);
+	return len != BUCKET_SIZE;
+}
 void creq_set_state(struct creq *c, enum creq_state s);
 bool creq_edge_legal(enum creq_state from, enum creq_state to);
 const char *creq_state_name(enum creq_state s);
@@ -117,6 +129,8 @@ bool hit_read(struct cport *ps, struct xreq *r);
 bool hit_give(struct cport *ps, struct xreq *r);
 void hits_publish(struct cport *ps);
 
+/* Inside: copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE. */
+void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page);
 void read_step(struct cport *ps, struct creq *c);
 void load_done(struct cport *ps, struct child *ch, int64_t result);
 void write_step(struct cport *ps, struct creq *c);

@@ -247,7 +247,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 		write_fill(ps, c, i);
 	old = write_slot(ps, c->obj, c->first + i, c->page[i]);
 	c->page[i] = NO_PAGE;
-	if (creq_is_partial(c, i))
+	if (request_is_partial(c->r, i))
 		page_put(ps, old);
 	else
 		lend_first(ps, c->r, i, old);

@@ -17,8 +17,6 @@
  *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when hit_read() or hit_give() returns false
  *   T2  what is counted is in the port's counters before the round ends, or a status is asked for (hits_publish)
  */
-#include <string.h>
-
 #include "peers/cached/cached.h"
 #include "xtypes/xkill.h"
 
@@ -68,33 +66,13 @@ static bool read_is_plain(struct cport *ps, const struct hit *h)
 	return true;
 }
 
-static void copy_bucket(struct cport *ps, const struct xreq *r, uint32_t i, uint64_t w)
-{
-	struct xseg *seg = ps->cache->peer.seg;
-	uint64_t start = r->obj_offset, end = start + r->size, lo = (start / BUCKET_SIZE + i) * BUCKET_SIZE;
-	uint32_t in = start > lo ? (uint32_t)(start - lo) : 0, len = (uint32_t)(end - lo < BUCKET_SIZE ? end - lo : BUCKET_SIZE) - in;
-	char *to = (char *)xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX) + in;
-
-	if (w & SLOT_ZERO)
-		memset(to, 0, len);
-	else
-		memcpy(to, (char *)xseg_page(seg, slot_page(w)) + in, len);
-}
-
-static bool is_whole(const struct xreq *r, uint32_t i)
-{
-	uint64_t lo = (r->obj_offset / BUCKET_SIZE + i) * BUCKET_SIZE;
-
-	return lo >= r->obj_offset && lo + BUCKET_SIZE <= r->obj_offset + r->size;
-}
-
 /* Its buckets were hit, and with a stamp all the whole ones of them are lent. Slots are written where that is news. */
 static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 {
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed), new = w | SLOT_REF;
 
-		if (stamp && slot_has_page(w) && is_whole(r, i))
+		if (stamp && slot_has_page(w) && !request_is_partial(r, i))
 			new = (new & ~SLOT_LOAN) | stamp;
 		if (new != w)
 			atomic_store_explicit(&h->slot[i], new, memory_order_relaxed);
@@ -110,11 +88,11 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
 
-		if (lends && is_whole(r, i)) {
+		if (lends && !request_is_partial(r, i)) {
 			xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
 		} else {
-			copy_bucket(ps, r, i, w);
+			bucket_copy_out(ps, r, i, slot_page(w));
 		}
 	}
 	mark(h, r, lent ? loan_stamp(ps->cache) : 0);

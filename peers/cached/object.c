@@ -209,7 +209,7 @@ void object_prefetch_slot(struct cached *k, const struct xreq *r)
 static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 {
 	xseg_page_owner_prefetch(k->peer.seg, page);
-	if (r->op != XSEG_OP_WRITE || !(r->flags & XSEG_REQ_GIVE))
+	if (!xseg_req_gives(r))
 		return false;
 	xseg_page_owner_prefetch(k->peer.seg, r->page[0]);
 	return true;
@@ -241,29 +241,29 @@ void object_prefetch_pages(struct cached *k, const struct xreq *r)
 			__builtin_prefetch(data + i * 64, 1);
 }
 
-void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
+/* Flags of a slot, while its state and its page stay. */
+static void slot_change(struct cached *k, struct object *o, uint32_t b, uint64_t clear, uint64_t set)
 {
 	_Atomic uint64_t *slot = slot_of(k, o, b);
-	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
+	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed), new = (w & ~clear) | set;
 
-	if (!(w & flag))
-		atomic_store_explicit(slot, w | flag, memory_order_relaxed);
+	if (new != w)
+		atomic_store_explicit(slot, new, memory_order_relaxed);
+}
+
+void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
+{
+	slot_change(k, o, b, 0, flag);
 }
 
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
 {
-	_Atomic uint64_t *slot = slot_of(k, o, b);
-
-	atomic_store_explicit(slot, atomic_load_explicit(slot, memory_order_relaxed) & ~flag, memory_order_relaxed);
+	slot_change(k, o, b, flag, 0);
 }
 
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan)
 {
-	_Atomic uint64_t *slot = slot_of(k, o, b);
-	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
-
-	if ((w & SLOT_LOAN) != loan)
-		atomic_store_explicit(slot, (w & ~SLOT_LOAN) | loan, memory_order_relaxed);
+	slot_change(k, o, b, SLOT_LOAN, loan);
 }
 
 static bool reclaim_ask(struct cport *ps, struct object *o);

@@ -20,24 +20,23 @@
 #include "peers/cached/cached.h"
 #include "xtypes/xkill.h"
 
-static void copy_out(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
+void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page)
 {
 	struct xseg *seg = ps->cache->peer.seg;
-	char *to = xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX);
+	char *to = xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX);
 	uint32_t in, len;
 
-	creq_part(c, i, &in, &len);
+	request_part(r, i, &in, &len);
 	if (page == NO_PAGE)
 		memset(to + in, 0, len);
 	else
 		memcpy(to + in, (char *)xseg_page(seg, page) + in, len);
-	creq_set_done(c, i);
 }
 
 /* Not of one that it wants in part, nor of a write's edge, whose page is filled in place later. */
 static bool may_lend(const struct creq *c, uint32_t i, uint64_t w)
 {
-	return c->lends && slot_state(w) >= BUCKET_VALID && !creq_is_partial(c, i);
+	return c->lends && slot_state(w) >= BUCKET_VALID && !request_is_partial(c->r, i);
 }
 
 /* Bucket i has been copied, or lent. */
@@ -52,7 +51,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 		return;
 	}
 	c->used_ahead = true;
-	creq_part(c, i, &in, &len);
+	request_part(c->r, i, &in, &len);
 	if (!(w & SLOT_ONCE)) {
 		slot_clear_flag(ps->cache, o, b, SLOT_AHEAD);
 		return;
@@ -81,10 +80,10 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 			if (may_lend(c, i, w)) {
 				loan_bucket(ps, c->obj, c->r, i, c->first + i, w);
 				c->nr_pages++;
-				creq_set_done(c, i);
 			} else {
-				copy_out(ps, c, i, slot_page(w));
+				bucket_copy_out(ps, c->r, i, slot_page(w));
 			}
+			creq_set_done(c, i);
 			bucket_used(ps, c, i, w);
 		} else if (slot_absent(w)) {
 			absent++;

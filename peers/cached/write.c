@@ -69,9 +69,9 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 {
 	enum edge left = EDGE_HERE, right = EDGE_HERE;
 
-	if (creq_is_partial(c, 0))
+	if (request_is_partial(c->r, 0))
 		left = edge_ready(ps, c, 0);
-	if (left != EDGE_QUEUED && c->nr > 1 && creq_is_partial(c, c->nr - 1u))
+	if (left != EDGE_QUEUED && c->nr > 1 && request_is_partial(c->r, c->nr - 1u))
 		right = edge_ready(ps, c, c->nr - 1u);
 	return left == EDGE_HERE ? right : left == EDGE_QUEUED || right != EDGE_QUEUED ? left : right;
 }
@@ -83,7 +83,7 @@ void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 	uint32_t in, len;
 	uint64_t w;
 
-	creq_part(c, i, &in, &len);
+	request_part(c->r, i, &in, &len);
 	if (len != BUCKET_SIZE && !is_ours(ps, c, i)) {
 		w = slot_get(ps->cache, c->obj, c->first + i);
 		if (slot_has_page(w))
@@ -132,7 +132,7 @@ uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t pag
 static void fill_pages(struct cport *ps, struct creq *c)
 {
 	for (uint32_t i = 0; i < c->nr; i++) {
-		if (c->lends && !creq_is_partial(c, i) && gift_may(ps->cache, c->r, i))
+		if (c->lends && !request_is_partial(c->r, i) && gift_may(ps->cache, c->r, i))
 			creq_set_done(c, i);
 		else if (c->page[i] != NO_PAGE)
 			write_fill(ps, c, i);
@@ -237,12 +237,12 @@ static struct need write_room(struct cport *ps, struct creq *c)
 
 	if (c->r->op == XSEG_OP_WRITE)
 		return room_get(ps, c->obj, c->first, c->nr, c->page, c->nr, c->turn);
-	n = creq_is_partial(c, 0) + (c->nr > 1 && creq_is_partial(c, c->nr - 1u));
+	n = request_is_partial(c->r, 0) + (c->nr > 1 && request_is_partial(c->r, c->nr - 1u));
 	need = room_get(ps, c->obj, c->first, c->nr, page, n, c->turn);
 	if (need.nr)
 		return need;
 	for (uint32_t i = 0; i < c->nr; i++)
-		c->page[i] = (i == 0 || i == c->nr - 1u) && creq_is_partial(c, i) ? page[--n] : NO_PAGE;
+		c->page[i] = (i == 0 || i == c->nr - 1u) && request_is_partial(c->r, i) ? page[--n] : NO_PAGE;
 	return need;
 }
 

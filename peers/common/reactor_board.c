@@ -56,7 +56,7 @@ static void set_home(struct seat *s, struct reactor *home)
 
 static void news(struct reactor *r)
 {
-	/* release: partner is the exchange in read_news(), after which it takes the lock */
+	/* release: partner is the exchange in read_board(), after which it takes the lock */
 	atomic_store_explicit(&r->news, true, memory_order_release);
 }
 
@@ -108,7 +108,7 @@ static void call(struct reactor *r)
 {
 	if (!r->bell)
 		return;
-	/* seq_cst: partner is the exchange in looks(), after the announcement */
+	/* seq_cst: partner is the load in looks(), after the announcement */
 	atomic_store(&r->called, true);
 	xseg_bell_wake(r->bell);
 }
