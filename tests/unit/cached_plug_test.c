@@ -81,6 +81,17 @@ static void is_on_the_path(void)
 	assert_true(crig_admin("status") > 0 && crig_says("state=running\n"));
 }
 
+/* Plugged above `lower`, as far as its claim: the upper peer holds, and its route does not lead there yet. */
+static void claim(uint32_t lower)
+{
+	assert_int_equal(xseg_plug(crig.seg, c, u, lower, NULL), 0);
+	crig_pass(20 * CRIG_MS);
+	hold();
+	crig.now_ns += 10 * CRIG_MS;
+	crig_step_poll();
+	state_is(PLUG_CLAIMED);
+}
+
 static void leave(void)
 {
 	unplug();
@@ -425,12 +436,7 @@ static void one_that_was_entering_does_not_begin_where_its_option_says(void **st
 	xseg_peer_serve(other);
 	o = xseg_peer_index(other);
 	assert_int_equal(xseg_route_set(crig.seg, u, o), 0);
-	assert_int_equal(xseg_plug(crig.seg, c, u, o, NULL), 0);
-	crig_pass(20 * CRIG_MS);
-	hold();
-	crig.now_ns += 10 * CRIG_MS;
-	crig_step_poll();
-	state_is(PLUG_CLAIMED);
+	claim(o);
 	assert_int_equal(route(c), o);
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
@@ -453,14 +459,8 @@ static void what_was_set_survives_a_kill_off_the_path(void **state)
 	crig_volume_set("id=1 name=a policy=write-through");
 	for (unsigned at = 0; at < 3; at++) {
 		leave();
-		if (at > 0) {
-			assert_int_equal(xseg_plug(crig.seg, c, u, s, NULL), 0);
-			crig_pass(20 * CRIG_MS);
-			hold();
-			crig.now_ns += 10 * CRIG_MS;
-			crig_step_poll();
-			state_is(PLUG_CLAIMED);
-		}
+		if (at > 0)
+			claim(s);
 		crig_kill();
 		if (at > 1)
 			assert_int_equal(xseg_plug_cancel(crig.seg, c, NULL), 0);

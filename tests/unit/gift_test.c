@@ -25,15 +25,7 @@ static bool is_pinned(uint32_t page)
 
 static struct xreq *new_write(uint32_t n)
 {
-	struct xreq *r = xseg_req_alloc(c);
-
-	r->op = XSEG_OP_WRITE;
-	r->flags = XSEG_REQ_GIVE;
-	r->size = n * XSEG_PAGE_SIZE;
-	r->nr_pages = (uint16_t)n;
-	for (uint32_t i = 0; i < n; i++)
-		r->page[i] = i;
-	return r;
+	return segrig_alloc(c, XSEG_OP_WRITE, XSEG_REQ_GIVE, n);
 }
 
 /* As its holder sees it. */

@@ -32,15 +32,7 @@ static struct shown shown(uint32_t page)
 /* A read of n pages that may be lent some, at the server. */
 static struct xreq *ask(uint32_t n)
 {
-	struct xreq *r = xseg_req_alloc(c);
-
-	r->op = XSEG_OP_READ;
-	r->flags = XSEG_REQ_LOAN;
-	r->size = n * XSEG_PAGE_SIZE;
-	r->nr_pages = (uint16_t)n;
-	for (uint32_t i = 0; i < n; i++)
-		r->page[i] = i;
-	segrig_submit(c, r, to);
+	segrig_submit(c, segrig_alloc(c, XSEG_OP_READ, XSEG_REQ_LOAN, n), to);
 	return segrig_request(s);
 }
 

@@ -166,16 +166,25 @@ void segrig_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	xseg_port_flush(port);
 }
 
-struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer)
+struct xreq *segrig_alloc(struct xport *port, enum xseg_op op, unsigned flags, uint32_t n)
 {
 	struct xreq *r = xseg_req_alloc(port);
 
 	assert_non_null(r);
 	r->op = (uint8_t)op;
+	r->flags = (uint8_t)flags;
+	r->size = n * XSEG_PAGE_SIZE;
+	r->nr_pages = (uint16_t)n;
+	for (uint32_t i = 0; i < n; i++)
+		r->page[i] = i;
+	return r;
+}
+
+struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer)
+{
+	struct xreq *r = segrig_alloc(port, op, 0, 1);
+
 	r->offset = offset;
-	r->size = XSEG_PAGE_SIZE;
-	r->nr_pages = 1;
-	r->page[0] = 0;
 	segrig_submit(port, r, peer);
 	return r;
 }

@@ -47,6 +47,8 @@ struct segrig_taken {
 };
 void segrig_take(struct xport *port, struct xreq *r, void *arg);
 
+/* A request of n whole pages from offset 0 on, with the first pages of the segment: not sent. */
+struct xreq *segrig_alloc(struct xport *port, enum xseg_op op, unsigned flags, uint32_t n);
 /* Submits and flushes: a request of the port's; one of 4 KiB at page 0 of the pool. */
 void segrig_submit(struct xport *port, struct xreq *r, uint32_t peer);
 struct xreq *segrig_send(struct xport *port, enum xseg_op op, uint64_t offset, uint32_t peer);
