@@ -604,8 +604,10 @@ void world_power_loss(struct sim *s)
 		sim_fail(s, "the dead clients were not swept");
 	s->nr_losses++;
 	clients_open(s);
-	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
+	for (i = NODE_MEMD + 1; i < NR_NODES; i++) {
 		s->node[i].up_step = 0;
+		s->node[i].death = NULL;	/* the stack's options again: a successor's may want more than is left */
+	}
 	sched_run(s, all_serving);
 	client_read_back(s);
 	s->issuing = issuing;
