@@ -176,10 +176,11 @@ void xs_control_unlock(int fd);
 bool xs_member_alive(struct xseg *seg, uint32_t member);
 /* Proves a member's death by taking its lock on `fd`, where it stays until fd is closed. */
 bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member);
-/* From before its description is locked until it is closed. */
+/* From before its description is locked until that is closed, by xs_attached_remove(). */
 int xs_attached_add(struct xseg *seg);
 void xs_attached_remove(struct xseg *seg);
 int xs_lock_byte(int fd, uint64_t byte, bool wait);
+void xs_unlock_byte(int fd, uint64_t byte);
 bool xs_byte_locked(int fd, uint64_t byte);
 int xs_member_join(struct xseg *seg);
 int xs_open_again(struct xseg *seg);

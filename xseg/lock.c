@@ -26,6 +26,17 @@
 
 static _Atomic uint32_t order;
 
+/* A second description of the same file, also when its name is gone. */
+int xs_open_again(struct xseg *seg)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", seg->fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 /* ---- what a forked child has ---- */
 
 /* The description with which a thread has a control lock, or waits for it; a thread has one at a time. */
@@ -75,16 +86,24 @@ static void watch_forks(void)
 	attached.rc = -pthread_atfork(before_fork, parent_forked, child_forked);
 }
 
+/* With a new description: of the one that it has, a child that was forked before now may have a copy. */
 int xs_attached_add(struct xseg *seg)
 {
+	int fd;
+
 	pthread_once(&attached.once, watch_forks);
 	if (attached.rc)
 		return attached.rc;
 	pthread_mutex_lock(&attached.lock);
-	seg->next = attached.first;
-	attached.first = seg;
+	fd = xs_open_again(seg);
+	if (fd >= 0) {
+		close(seg->fd);
+		seg->fd = fd;
+		seg->next = attached.first;
+		attached.first = seg;
+	}
 	pthread_mutex_unlock(&attached.lock);
-	return 0;
+	return fd < 0 ? fd : 0;
 }
 
 void xs_attached_remove(struct xseg *seg)
@@ -94,8 +113,11 @@ void xs_attached_remove(struct xseg *seg)
 	pthread_mutex_lock(&attached.lock);
 	while (*at && *at != seg)
 		at = &(*at)->next;
-	if (*at)
+	if (*at) {
 		*at = seg->next;
+		close(seg->fd);
+		seg->fd = -1;
+	}
 	pthread_mutex_unlock(&attached.lock);
 }
 
@@ -118,17 +140,6 @@ bool xs_byte_locked(int fd, uint64_t byte)
 	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1 };
 
 	return fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
-}
-
-/* A second description of the same file, also when its name is gone. */
-int xs_open_again(struct xseg *seg)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", seg->fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
 }
 
 /* Opened and put down at once, seen from a fork. */
@@ -175,13 +186,18 @@ int xs_control_lock(struct xseg *seg)
 }
 
 /* Not by closing alone: another thread may have forked just now, and the child has a copy until it has closed it. */
+void xs_unlock_byte(int fd, uint64_t byte)
+{
+	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1 };
+
+	fcntl(fd, F_OFD_SETLK, &fl);
+}
+
 void xs_control_unlock(int fd)
 {
-	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = XSEG_LOCK_CONTROL, .l_len = 1 };
-
 	assert(fd == mine.fd);
 	atomic_fetch_add_explicit(&order, 1, memory_order_release);
-	fcntl(fd, F_OFD_SETLK, &fl);
+	xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
 	control_close();
 }
 

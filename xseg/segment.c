@@ -384,6 +384,7 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 		rc = xseg_fail(err, -EEXIST, "segment '%s' was made by somebody else at the same time", name);
 	else if (rc && is_named(path, fd))
 		shm_unlink(path);
+	xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
 	close(fd);
 	return rc;
 }
@@ -473,7 +474,8 @@ out_unmap:
 	free(seg->views);
 	munmap(seg->base, seg->geo.total_bytes);
 out_close:
-	close(fd);
+	if (seg->fd >= 0)
+		close(seg->fd);
 	free(seg);
 	return rc;
 }
@@ -519,7 +521,6 @@ void xseg_detach(struct xseg *seg)
 	free(seg->views);
 	munmap(seg->base, seg->geo.total_bytes);
 	xs_attached_remove(seg);
-	close(seg->fd);
 	free(seg);
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -552,6 +553,49 @@ static void a_forked_child_has_nothing_of_the_segment(void **state)
 	xseg_detach(seg);
 }
 
+static void *attaches_and_makes(void *arg)
+{
+	const struct xseg_config cfg = { .memory_bytes = 8u << 20, .nr_requests = 64, .nr_ports = 8, .huge = XSEG_HUGE_NEVER };
+	const char *other = segrig_name();
+	struct xseg *seg;
+
+	for (int i = 0; i < 300; i++) {
+		assert_int_equal(xseg_attach(arg, 0, &seg, NULL), 0);
+		xseg_detach(seg);
+		assert_int_equal(xseg_create(other, &cfg, NULL), 0);
+		assert_int_equal(xseg_attach(other, 0, &seg, NULL), 0);
+		xseg_detach(seg);
+		assert_int_equal(xseg_destroy(other), 0);
+	}
+	return NULL;
+}
+
+static int lives_on(void *arg)
+{
+	(void)arg;
+	return pause();
+}
+
+/* What a child has that lives on would be locked for ever: xseg_attach() would wait, or a member not die. */
+static void children_forked_while_segments_are_made_and_attached_hold_no_lock(void **state)
+{
+	struct xseg *seg = segrig_attach(*state);
+	int child[64], nr = 0;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, attaches_and_makes, *state), 0);
+	for (; nr < 64; nr++) {
+		child[nr] = segrig_fork(lives_on, NULL);
+		usleep(500);
+	}
+	pthread_join(thread, NULL);
+	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++)
+		assert_int_equal(xs_member_alive(seg, i), i == seg->member);
+	while (nr--)
+		segrig_kill(child[nr]);
+	xseg_detach(seg);
+}
+
 static void populating_changes_nothing_but_the_time_of_the_first_touch(void **state)
 {
 	struct xseg *seg;
@@ -591,6 +635,7 @@ int main(void)
 		M(the_129th_member_is_refused_until_one_leaves),
 		M(there_is_one_supervisor_until_it_detaches),
 		cmocka_unit_test(a_forked_child_has_nothing_of_the_segment),
+		M(children_forked_while_segments_are_made_and_attached_hold_no_lock),
 		M(populating_changes_nothing_but_the_time_of_the_first_touch),
 	};
 
