@@ -122,7 +122,7 @@ static void applied_job(struct xwork *w, void *ctx)
 	struct creq *c = caa_container_of(w, struct creq, work);
 
 	c->work.fn = step_job;
-	c->applied = true;
+	c->applied = c->inherited = true;
 	through_wait(ctx, c);
 }
 

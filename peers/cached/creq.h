@@ -45,8 +45,9 @@ struct creq {
 	bool lends;				/* read: its buckets may be lent; write: it gives its pages (gift.c) */
 	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
 	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
-	bool paced;				/* write: the throttle has seen it */
-	bool recovered;				/* a predecessor had it, and may have done it */
+	bool paced : 1;				/* write: the throttle has seen it */
+	bool recovered : 1;			/* a predecessor had it, and may have done it */
+	bool inherited : 1;			/* write: a predecessor stored slots of it: what they had may have gone to the store since */
 	int error;
 	const struct policy *policy;		/* as of its first step */
 	uint32_t aside[2];			/* COPY: the source's data for its first and last bucket, or NO_PAGE */

@@ -235,8 +235,10 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 	uint64_t given;
 	uint32_t old;
 
-	if (c->redo && xseg_req_gift(k->peer.seg, c->r, i) == XSEG_GIFT_TAKEN)
+	if (c->redo && xseg_req_gift(k->peer.seg, c->r, i) == XSEG_GIFT_TAKEN) {
+		c->inherited = true;
 		return;
+	}
 	if (creq_is_done(c, i) && gift_take(k, c->r->page[i], bucket_name(k, c->obj, c->first + i), &given)) {
 		old = write_slot(ps, c->obj, c->first + i, c->r->page[i]);
 		count(ps, CC_GIVEN_BYTES, BUCKET_SIZE);

@@ -320,12 +320,13 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 
 /* ---- writers that wait for the store ---- */
 
-/* The store has all of c, or, if it is not applied, all that c wants to be there first. What a predecessor applied (seq 0) may have gone out before anybody asked for FUA. */
+/* The store has all of c, or, if it is not applied, all that c wants to be there first. What a predecessor stored may have gone out before
+ * anybody asked for FUA. */
 static void through_end(struct cport *ps, struct creq *c)
 {
 	if (!c->applied)
 		c->step(ps, c);
-	else if (c->fua && c->seq == 0 && !c->error)
+	else if (c->fua && c->inherited && !c->error)
 		sync_send(ps, c);
 	else
 		creq_finish(ps, c, c->error ? c->error : (int64_t)c->r->size);
@@ -378,11 +379,11 @@ void through_deleted(struct cport *ps, struct object *o)
 }
 
 /* Whether a flush that ended covers bucket b for c: c had been applied when it started. One that is not applied wants what was there when
- * it came: that may have been on its way already, and was if the bucket is clean now. */
+ * it came, and one that is redone has slots of before: that may have been on its way already, and was if the bucket is clean now. */
 static bool covers(struct cport *ps, struct object *o, const struct child *ch, const struct creq *c, uint32_t b)
 {
 	return b >= ch->first && b < (uint32_t)ch->first + ch->nr &&
-	       (ch->seq >= c->seq || (!c->applied && !bucket_is_dirty(slot_state(slot_get(ps->cache, o, b)))));
+	       (ch->seq >= c->seq || ((!c->applied || c->inherited) && !bucket_is_dirty(slot_state(slot_get(ps->cache, o, b)))));
 }
 
 /* A flush of the object ended: those whom it covers wait for those of its buckets no more. */

@@ -135,7 +135,7 @@ static struct crig_io *send(const struct step *s, unsigned seed)
 	if (s->op == XSEG_OP_COPY)
 		return crig_send_copy(names[s->object], names[s->source], SECTOR(s->from), SECTOR(s->sectors));
 	if (s->flags & XSEG_REQ_GIVE)
-		return giver = crig_send_give(giver, names[s->object], SECTOR(s->from), SECTOR(s->sectors), seed);
+		return giver = crig_send_give(giver, names[s->object], SECTOR(s->from), SECTOR(s->sectors), 0, seed);
 	return crig_send(s->op, s->op == XSEG_OP_FLUSH ? "vol:" : names[s->object], SECTOR(s->from), SECTOR(s->sectors), s->flags, seed);
 }
 

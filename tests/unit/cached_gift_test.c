@@ -6,7 +6,7 @@
 
 static struct crig_io *give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned seed)
 {
-	io = crig_send_give(io, name, offset, size, seed);
+	io = crig_send_give(io, name, offset, size, 0, seed);
 	crig_settle();
 	assert_true(io->done);
 	assert_int_equal(io->result, size);
@@ -222,7 +222,7 @@ static void who_lists_the_same_page_twice_has_it_copied_once(void **state)
 	crig_expect(crig_write("a", 0, B(2), 1), B(2));
 	io = give(NULL, "a", 0, B(2), 2);
 	io->r->lent[1] = io->r->lent[0];
-	io = crig_send_give(io, "a", 0, B(2), 3);
+	io = crig_send_give(io, "a", 0, B(2), 0, 3);
 	crig_settle();
 	assert_int_equal(io->result, B(2));
 	assert_int_not_equal(slot_page(crig_slot("a", 0)), slot_page(crig_slot("a", 1)));
@@ -443,7 +443,7 @@ static void who_dies_with_what_it_gave_on_its_way_loses_nothing(void **state)
 
 	(void)state;
 	crig_up("");
-	io = crig_send_give(giver(), "a", 0, B(1), 3);
+	io = crig_send_give(giver(), "a", 0, B(1), 0, 3);
 	assert_true(crig_step_request());
 	die_and_return();
 	assert_true(io->done);
@@ -467,7 +467,7 @@ static void half_done(enum until until)
 	io = give(NULL, "a", 0, B(2), 2);
 	given = lent(io, 0);
 	old = slot_page(crig_slot("a", 0));
-	crig_send_give(io, "a", 0, B(2), 3);
+	crig_send_give(io, "a", 0, B(2), 0, 3);
 	ps = &crig.k->ports[0];
 	o = crig_object("a");
 	assert_int_equal(xseg_port_receive(ps->pp->port, &r, 1), 1);
@@ -532,6 +532,52 @@ static void a_bucket_whose_page_was_exchanged_and_is_another_s_by_now_is_left_al
 	half_done(GONE);
 }
 
+/* A write of one bucket, which gives its page, killed when that was exchanged, while a write before it was at the store. Its successor
+ * flushes the bucket for that one, and then does this one again. */
+static void half_done_behind_another(unsigned flags)
+{
+	struct crig_io *first, *io;
+	struct object *o;
+	struct xreq *r;
+	uint32_t given;
+
+	crig_up("policy=write-through");
+	crig_expect(crig_write("a", 0, B(1), 1), B(1));
+	io = give(NULL, "a", 0, B(1), 2);
+	given = lent(io, 0);
+	crig_hold(true);
+	first = crig_write("a", 0, B(1), 6);
+	crig_send_give(io, "a", 0, B(1), flags, 3);
+	o = crig_object("a");
+	assert_int_equal(xseg_port_receive(crig.k->ports[0].pp->port, &r, 1), 1);
+	xseg_req_start(crig.k->ports[0].pp->port, r);
+	assert_true(xseg_page_owner_swap(crig.seg, given, owner(given), bucket_name(crig.k, o, 0)));
+	dirty_begin(&crig.k->ports[0], o, 0, slot_get(crig.k, o, 0), given);
+	assert_true(xseg_req_exchange(crig.seg, r, 0, XSEG_NONE));
+	crig_kill();
+	assert_int_equal(crig_open("policy=write-through"), 0);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));		/* the dead one's */
+	assert_true(crig_bytes_are(xseg_page(crig.seg, crig_call(crig_held(XSEG_OP_WRITE, 0))->r->page[0]), 0, B(1), 3));
+	crig_hold(false);
+	crig_settle();
+	crig_expect(first, B(1));
+	assert_true(io->done);
+	assert_true(flags ? crig_stable("a", 0, B(1), 3) : crig_stored("a", 0, B(1), 3));
+	let_go(io);
+}
+
+static void what_was_exchanged_and_went_to_the_store_since_is_answered(void **state)
+{
+	(void)state;
+	half_done_behind_another(0);
+}
+
+static void what_was_exchanged_and_went_to_the_store_since_is_made_stable(void **state)
+{
+	(void)state;
+	half_done_behind_another(XSEG_REQ_FUA);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +606,8 @@ int main(void)
 		CRIG_T(a_page_that_is_in_its_slot_and_was_not_exchanged_is_copied),
 		CRIG_T(a_bucket_whose_page_was_exchanged_is_left_alone),
 		CRIG_T(a_bucket_whose_page_was_exchanged_and_is_another_s_by_now_is_left_alone),
+		CRIG_T(what_was_exchanged_and_went_to_the_store_since_is_answered),
+		CRIG_T(what_was_exchanged_and_went_to_the_store_since_is_made_stable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -410,7 +410,7 @@ static void give_data(struct crig_io *io, unsigned seed)
 	}
 }
 
-struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned seed)
+struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed)
 {
 	uint32_t nr = xseg_req_span(offset, size);
 
@@ -422,7 +422,7 @@ struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t of
 	assert_true(nr <= io->room);
 	io->done = false;
 	io->r->op = XSEG_OP_WRITE;
-	io->r->flags = XSEG_REQ_GIVE;
+	io->r->flags = (uint16_t)(XSEG_REQ_GIVE | flags);
 	io->r->volume = volume;
 	io->r->offset = io->r->obj_offset = offset;
 	io->r->size = size;

@@ -94,7 +94,7 @@ struct crig_io *crig_write_fua(const char *name, uint64_t offset, uint32_t size,
 struct crig_io *crig_op(enum xseg_op op, const char *name, uint64_t offset, uint32_t size);
 struct crig_io *crig_flush(uint32_t volume);
 /* A write that gives its pages: of `io`, which was answered, again, or of a new one (NULL). Sends. */
-struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned seed);
+struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed);
 struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset, uint32_t size);
 /* What no honest client sends: another hash than its name's; an offset in the object that is not aligned as the volume's. */
 struct crig_io *crig_send_wrong_hash(enum xseg_op op, const char *name, uint64_t offset, uint32_t size);

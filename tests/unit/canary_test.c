@@ -179,7 +179,7 @@ static void pages_that_a_write_is_lent_show_nothing_of_it(void **state)
 	for (unsigned n = 1; n < 200; n++) {
 		uint32_t at = below(&seed, BUCKETS), nr = 1 + below(&seed, BUCKETS - at < 4 ? BUCKETS - at : 4);
 
-		io = crig_send_give(io, name_of(0), B(at), B(nr), n);
+		io = crig_send_give(io, name_of(0), B(at), B(nr), 0, n);
 		crig_settle();
 		assert_true(io->done && io->result == (int64_t)B(nr));
 		for (uint32_t i = 0; i < nr; i++) {
