@@ -351,14 +351,10 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 {
 	struct cached *k = cached_of(p);
 
-	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed);
-
-	for (uint32_t i = 0; i < p->nr_ports; i++)
-		out += k->ports[i].loads_out + k->ports[i].flushes_out;
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
 	*total_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE;
 	/* what is on loan would go to others with its extents: who reads it has to let go first */
-	return *left_bytes == 0 && out == 0 && loans_out(k) == 0;
+	return *left_bytes == 0 && children_out(k) == 0 && loans_out(k) == 0;
 }
 
 static uint64_t cached_dirty_bytes(struct peer *p)

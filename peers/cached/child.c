@@ -114,6 +114,15 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 		done[ch->kind](ps, ch, rc);
 }
 
+uint32_t children_out(struct cached *k)
+{
+	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed) + k->plug.sync_out;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		out += k->ports[i].loads_out + k->ports[i].flushes_out;
+	return out;
+}
+
 static void free_request(struct cport *ps, struct child *ch)
 {
 	*out_counter(ps, ch->kind) -= ch->kind <= CHILD_FLUSH;

@@ -78,6 +78,7 @@ void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t 
 /* The same, for a range that need not be whole buckets; its pages are listed. */
 void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags, uint64_t from, uint32_t bytes);
 void child_put(struct cport *ps, struct child *ch);	/* frees request and reference */
+uint32_t children_out(struct cached *k);		/* of those that may be when all that came from above is answered */
 /* A predecessor's, which is out, and is its holder's; the caller gives it his reference to the object. */
 void child_adopt(struct cport *ps, struct xreq *r, uint32_t index, struct object *o);
 

@@ -190,15 +190,6 @@ static bool call(struct cport *ps)
 	return xseg_plug_is_held(k->peer.xp);
 }
 
-static uint32_t nr_out(struct cached *k)
-{
-	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed);
-
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		out += k->ports[i].loads_out + k->ports[i].flushes_out;
-	return out;
-}
-
 /* Every port has passed a point since nothing is taken in, nothing is left, and what went past it is answered, too: a read that it sent on
  * is on nobody's account, and would be refused below once that is kept for another. And they have passed another point since that
  * was seen: so all that they did is seen here. */
@@ -206,7 +197,7 @@ static bool is_at_rest(struct cached *k)
 {
 	struct plug *p = &k->plug;
 
-	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || nr_out(k) || xseg_turn_below(k->peer.xp))
+	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || children_out(k) || xseg_turn_below(k->peer.xp))
 		return false;
 	if (p->proved_once)
 		return true;

@@ -51,7 +51,8 @@ struct plug {
 	_Atomic bool leaving;			/* what was promised write-back is write-through; read for each write */
 	/* port 0's */
 	uint64_t since_ns, next_ns, call_ns, pause_ns;
-	bool sync_out, proved_once;
+	bool proved_once;
+	_Atomic bool sync_out;			/* written by port 0; read by others when the peer stops */
 	int64_t synced;				/* what the store said */
 	_Atomic bool emptied;			/* by whoever ends the walk */
 	struct {				/* of whoever runs its job */

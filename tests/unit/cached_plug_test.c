@@ -220,6 +220,24 @@ static void a_flush_of_an_attempt_that_was_taken_back_does_not_count(void **stat
 	is_off_the_path();
 }
 
+static void it_does_not_stop_before_a_flush_of_its_own_is_answered(void **state)
+{
+	uint64_t left, total;
+
+	(void)state;
+	up("");
+	crig_hold(true);
+	unplug();
+	state_is(PLUG_SYNCING);
+	assert_int_equal(xseg_plug_cancel(crig.seg, c, NULL), 0);
+	crig_pass(20 * CRIG_MS);
+	is_on_the_path();
+	assert_false(crig.peer->cls->quiesced(crig.peer, &left, &total));
+	crig_hold(false);
+	crig_settle();
+	assert_true(crig.peer->cls->quiesced(crig.peer, &left, &total));
+}
+
 static void it_waits_for_a_read_that_it_sent_on(void **state)
 {
 	struct crig_io *io;
@@ -531,6 +549,7 @@ int main(void)
 		T(it_does_not_call_before_the_store_has_all),
 		T(it_stays_while_the_store_fails_to_make_it_stable),
 		T(a_flush_of_an_attempt_that_was_taken_back_does_not_count),
+		T(it_does_not_stop_before_a_flush_of_its_own_is_answered),
 		T(it_waits_for_a_read_that_it_sent_on),
 		T(the_upper_peer_goes_on_when_something_is_dirty_after_all),
 		T(requests_that_come_while_it_proves_are_answered_when_it_knows),
