@@ -206,7 +206,7 @@ static void cached_request(struct peer_port *pp, struct xreq *r)
 
 	if (is_off(pp))
 		peer_answer(pp, r, -ENOTCONN);
-	else if (r->op == XSEG_OP_READ ? !hit_read(ps, r) : r->op != XSEG_OP_WRITE || !hit_give(ps, r))
+	else if (r->op == XSEG_OP_READ ? !hit_read(ps, r) : r->op != XSEG_OP_WRITE || !hit_write(ps, r))
 		creq_request(ps, r, false);
 }
 

@@ -127,8 +127,8 @@ struct hits {				/* requests of one volume that went the short way, and are not 
 };
 /* Outside of any object. A read that has all it wants is answered; false: it has to go the long way (creq_request). */
 bool hit_read(struct cport *ps, struct xreq *r);
-/* The same of a write that gives, whose pages can all be taken. */
-bool hit_give(struct cport *ps, struct xreq *r);
+/* The same of a write of whole buckets that are there, when nothing has to be waited for. */
+bool hit_write(struct cport *ps, struct xreq *r);
 void hits_publish(struct cport *ps);
 
 /* Inside: copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE. */

@@ -1,12 +1,14 @@
-/* hit - the short way of a read that finds all that it wants, and of a write that gives all that it has.
+/* hit - the short way of a read that finds all that it wants, and of a write to buckets that are all there.
  *
  * Most reads wait for nothing. Such a one needs no creq, no job and no reference: whoever can enter its object at once looks whether it
  * would be served in its first step (read.c), and if so serves it there. Whatever is not as usual (somebody is inside, a bucket is absent, or was
  * read ahead, its object is being emptied, its volume passes the cache) goes the long way, where everything has its reason; so what is
- * done here is only ever what read_step() would do.
+ * done here is only ever what read_step() or write_step() would do.
  *
- * A write goes this way if each of its pages may be taken, and each of its buckets lets go of one that may be lent for it (gift.c), under
- * write-back: then it takes no page, waits for nothing, and is answered when its slots are stored, before anybody else is inside.
+ * A write of whole buckets goes this way under write-back, when each of them has a page: then it waits for nothing, and is answered when its slots
+ * are stored, before anybody else is inside. One that gives needs no page, if each of its own may be taken, and each that a bucket lets go of may
+ * be lent for it (gift.c). One that is copied needs as many as its buckets let go of, so it is no growth of anything (share.c): its thread has
+ * to have them at hand, and nobody may be waiting for some.
  *
  * An object with buckets holds a reference to itself (O4), and lets go of it inside only. So inside an object that has some, its entry keeps its
  * name, without a reference of ours: a guess of the index leads there, and is tested there.
@@ -14,9 +16,11 @@
  * Contract: a port's thread, outside of any object.
  *
  * Invariants:
- *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when hit_read() or hit_give() returns false
+ *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when hit_read() or hit_write() returns false
  *   T2  what is counted is in the port's counters before the round ends, or a status is asked for (hits_publish)
  */
+#include <string.h>
+
 #include "peers/cached/cached.h"
 #include "xtypes/xkill.h"
 
@@ -152,33 +156,69 @@ static void read_count(struct cport *ps, const struct hit *h, const struct xreq 
 	n->lent += lent;
 }
 
-static void give_count(struct cport *ps, const struct hit *h, const struct xreq *r)
+static void write_count(struct cport *ps, const struct hit *h, const struct xreq *r, uint32_t given)
 {
 	struct hits *n = hits_of(ps, h->volume);
 
 	n->writes++;
-	n->given += h->nr;
+	n->given += given;
 	n->written += r->size;
 }
 
-/* ---- writes that give ---- */
+/* ---- writes ---- */
 
-/* Nothing newly becomes dirty while writers are slowed; the old pages can be lent at once, and the given ones be taken. */
-static bool give_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
+/* Nobody waits in the object, and nothing newly becomes dirty while writers are slowed. */
+static bool write_is_plain(struct cport *ps, const struct hit *h)
 {
-	struct cached *k = ps->cache;
-	bool slowed = atomic_load_explicit(&k->throttle.on, memory_order_relaxed);
+	bool slowed = atomic_load_explicit(&ps->cache->throttle.on, memory_order_relaxed);
 
 	if (h->obj->waiters || object_policy(ps, h->obj) != &policy_write_back)
 		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
 
-		if (slot_state(w) != BUCKET_DIRTY && (slot_state(w) != BUCKET_VALID || slowed))
-			return false;
-		if (!gift_may_lend(k, w) || !gift_may(k, r, i))
+		if (!slot_has_page(w) || (slot_state(w) != BUCKET_DIRTY && (slot_state(w) != BUCKET_VALID || slowed)))
 			return false;
 	}
+	return true;
+}
+
+static void write_done(struct cport *ps, const struct hit *h, struct xreq *r)
+{
+	h->obj->apply_seq++;
+	dirty_list(ps, h->obj);
+	peer_answer(ps->pp, r, r->size);
+}
+
+/* Inside: copies its data, and applies it. */
+static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
+{
+	struct xseg *seg = ps->cache->peer.seg;
+	uint32_t page[HIT_BUCKETS];
+
+	if (!magazine_take(ps, h->nr, page))
+		return false;
+	for (uint32_t i = 0; i < h->nr; i++)
+		memcpy(xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX), BUCKET_SIZE);
+	XKILL(WRITE_FILLED);
+	xseg_req_start(ps->pp->port, r);
+	for (uint32_t i = 0; i < h->nr; i++) {
+		page_put(ps, write_slot(ps, h->obj, h->first + i, page[i]));
+		XKILL(WRITE_SLOT);
+	}
+	write_count(ps, h, r, 0);
+	write_done(ps, h, r);
+	return true;
+}
+
+/* The old pages can be lent at once, and the given ones be taken. */
+static bool give_is_plain(struct cport *ps, const struct hit *h, const struct xreq *r)
+{
+	struct cached *k = ps->cache;
+
+	for (uint32_t i = 0; i < h->nr; i++)
+		if (!gift_may_lend(k, atomic_load_explicit(&h->slot[i], memory_order_relaxed)) || !gift_may(k, r, i))
+			return false;
 	return true;
 }
 
@@ -195,20 +235,21 @@ static bool take_all(struct cached *k, const struct hit *h, const struct xreq *r
 	return true;
 }
 
-/* Inside, and alone: what write_apply() does. */
-static void apply(struct cport *ps, const struct hit *h, struct xreq *r, const uint64_t *given)
+/* Inside: takes what it gives, and applies it. */
+static bool apply_give(struct cport *ps, const struct hit *h, struct xreq *r)
 {
-	struct object *o = h->obj;
+	uint64_t given[HIT_BUCKETS];
 
+	if (!give_is_plain(ps, h, r) || !take_all(ps->cache, h, r, given))
+		return false;
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
-		gift_exchange(ps, r, i, write_slot(ps, o, h->first + i, r->page[i]), given[i]);
+		gift_exchange(ps, r, i, write_slot(ps, h->obj, h->first + i, r->page[i]), given[i]);
 		XKILL(WRITE_SLOT);
 	}
-	o->apply_seq++;
-	dirty_list(ps, o);
-	give_count(ps, h, r);
-	peer_answer(ps->pp, r, r->size);
+	write_count(ps, h, r, h->nr);
+	write_done(ps, h, r);
+	return true;
 }
 
 /* ---- the whole ---- */
@@ -259,19 +300,16 @@ bool hit_read(struct cport *ps, struct xreq *r)
 	return true;
 }
 
-bool hit_give(struct cport *ps, struct xreq *r)
+bool hit_write(struct cport *ps, struct xreq *r)
 {
-	uint64_t given[HIT_BUCKETS];
 	struct hit h;
 	bool served;
 
-	if (r->flags != XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE || !hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
+	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE || !hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
 		return false;
-	served = is_plain(ps, &h, r) && give_is_plain(ps, &h, r) && take_all(ps->cache, &h, r, given);
-	if (served) {
+	served = is_plain(ps, &h, r) && write_is_plain(ps, &h) && (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));
+	if (served)
 		xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
-		apply(ps, &h, r, given);
-	}
 	leave(ps, &h);
 	return served;
 }

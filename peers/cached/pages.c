@@ -223,6 +223,15 @@ void page_put(struct cport *ps, uint32_t page)
 	ps->magazine[ps->nr_magazine++] = page;
 }
 
+bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page)
+{
+	if (ps->nr_magazine < n || pages_wanted(ps->cache))
+		return false;
+	while (n)
+		page[--n] = ps->magazine[--ps->nr_magazine];
+	return true;
+}
+
 static uint32_t take_free(struct cport *ps)
 {
 	struct cached *k = ps->cache;

@@ -1,0 +1,208 @@
+/* cached_hit_test - which requests go the short way, and that they do there what they would do on the long one (peers/cached/hit.c). */
+#include "tests/unit/cached_rig.h"
+
+/* A creq that has this many buckets has not been used since. */
+#define UNUSED_NR UINT16_MAX
+
+/* Steps everybody until it is answered, or waits; whether it did without a creq. */
+static bool is_short(struct crig_io *io)
+{
+	struct creq *c = crig_creq(io);
+
+	c->nr = UNUSED_NR;
+	crig_settle();
+	return c->nr == UNUSED_NR;
+}
+
+static bool is_short_write(const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed)
+{
+	struct crig_io *io = crig_send(XSEG_OP_WRITE, name, offset, size, flags, seed);
+	bool is = is_short(io);
+
+	crig_expect(io, size);
+	crig_expect_data(name, offset, size, seed);
+	return is;
+}
+
+/* The thread has free pages at hand: those that a write of so many buckets has let go of. */
+static void have_pages_at_hand(uint32_t nr)
+{
+	crig_expect(crig_write("other", 0, B(nr), 1), B(nr));
+	crig_expect(crig_write("other", 0, B(nr), 2), B(nr));
+	assert_true(crig.k->ports[0].nr_magazine >= nr);
+}
+
+/* ---- reads ------------------------------------------------------------------------------- */
+
+static void a_read_of_what_is_there_is_short_clean_or_dirty_whole_or_in_part(void **state)
+{
+	static const struct { uint64_t offset; uint32_t size; } range[] = { { 0, B(8) }, { B(3), B(1) }, { 512, 512 }, { B(1) + 512, B(3) } };
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(4), 5);
+	crig_expect(crig_write("a", B(4), B(4), 5), B(4));
+	for (uint32_t i = 0; i < sizeof(range) / sizeof(range[0]); i++) {
+		struct crig_io *io = crig_send(XSEG_OP_READ, "a", range[i].offset, range[i].size, 0, 0);
+
+		assert_true(is_short(io));
+		assert_true(crig_data_is(io, 0, range[i].size, 5));
+		crig_expect(io, range[i].size);
+	}
+	crig_admin("status");
+	assert_int_equal(crig_counter(CC_HITS), 4);
+	assert_int_equal(crig_counter(CC_HIT_BYTES), B(8 + 1 + 1 + 4));
+}
+
+static void a_read_that_lacks_a_bucket_is_not(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(4), 5);
+	io = crig_send(XSEG_OP_READ, "a", 0, B(5), 0, 0);
+	assert_false(is_short(io));
+	crig_expect(io, B(5));
+	io = crig_send(XSEG_OP_READ, "b", 0, B(1), 0, 0);
+	assert_false(is_short(io));
+	crig_expect(io, B(1));
+}
+
+static void a_read_that_waits_for_a_load_is_answered_in_the_end(void **state)
+{
+	struct crig_io *first, *io;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_hold(true);
+	first = crig_read("a", 0, B(1));
+	io = crig_send(XSEG_OP_READ, "a", 0, B(1), 0, 0);
+	assert_false(is_short(io));
+	crig_hold(false);
+	crig_settle();
+	crig_expect(first, B(1));
+	assert_true(crig_data_is(io, 0, B(1), 5));
+	crig_expect(io, B(1));
+}
+
+/* ---- writes ------------------------------------------------------------------------------ */
+
+static void a_write_over_whole_buckets_that_are_there_is_short(void **state)
+{
+	uint64_t used, writes;
+	uint32_t old;
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(4), 5);
+	crig_expect(crig_write("a", B(4), B(4), 5), B(4));
+	have_pages_at_hand(8);
+	used = crig_counter(CC_USED_BYTES);
+	writes = crig_counter(CC_WRITES);
+	old = slot_page(crig_slot("a", 2));
+	assert_true(is_short_write("a", 0, B(8), 0, 6));
+	assert_int_not_equal(slot_page(crig_slot("a", 2)), old);	/* a reader of the old one sees no change */
+	assert_int_equal(crig_object("a")->nr[BUCKET_DIRTY], 8);
+	assert_int_equal(crig_counter(CC_USED_BYTES), used);
+	assert_int_equal(crig_counter(CC_WRITES), writes + 1);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stable("a", 0, B(8), 6));
+}
+
+static void a_write_that_lacks_a_bucket_or_covers_one_in_part_is_not(void **state)
+{
+	(void)state;
+	crig_up("");
+	have_pages_at_hand(8);
+	crig_expect(crig_write("a", 0, B(4), 5), B(4));
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", B(8), B(1)), B(1));
+	assert_false(is_short_write("a", 0, B(5), 0, 6));
+	assert_false(is_short_write("a", 512, B(1), 0, 7));
+	assert_false(is_short_write("a", B(1), 512, 0, 8));
+	assert_false(is_short_write("a", B(8), B(1), 0, 9));	/* zeroes have no page: it takes one more than it lets go of */
+	assert_false(is_short_write("b", 0, B(1), 0, 10));
+}
+
+static void a_write_that_waits_for_the_store_is_not(void **state)
+{
+	(void)state;
+	crig_up("");
+	have_pages_at_hand(8);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	assert_false(is_short_write("a", 0, B(1), XSEG_REQ_FUA, 6));
+	assert_true(crig_stable("a", 0, B(1), 6));
+	crig_set("policy=write-through");
+	assert_false(is_short_write("a", 0, B(1), 0, 7));
+	assert_true(crig_stored("a", 0, B(1), 7));
+	crig_set("policy=write-around");
+	assert_false(is_short_write("a", 0, B(1), 0, 8));
+	assert_true(crig_stored("a", 0, B(1), 8));
+	crig_set("policy=write-back");
+	crig_expect(crig_write("a", 0, B(1), 9), B(1));
+	assert_true(is_short_write("a", 0, B(1), 0, 10));
+}
+
+static void a_write_whose_thread_has_too_few_pages_at_hand_is_not_and_the_next_one_is(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(4), 5), B(4));
+	assert_int_equal(crig.k->ports[0].nr_magazine, 0);
+	assert_false(is_short_write("a", 0, B(4), 0, 6));
+	assert_int_equal(crig.k->ports[0].nr_magazine, 4);
+	assert_true(is_short_write("a", 0, B(4), 0, 7));
+	assert_int_equal(crig.k->ports[0].nr_magazine, 4);
+}
+
+static void a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothing_newer(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	have_pages_at_hand(8);
+	crig_pass(10 * CRIG_MS);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	crig_pass(5 * CRIG_MS);
+	assert_int_equal(crig_state("a", 0), BUCKET_WRITING);
+	assert_false(is_short_write("a", 0, B(1), 0, 6));
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	assert_true(is_short_write("a", 0, B(1), 0, 7));	/* the flush that is out lists a page that is in no slot any more */
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	crig_hold(false);
+	crig_pass(5 * CRIG_MS);
+	assert_true(crig_stored("a", 0, B(1), 7));
+}
+
+static void a_killed_cache_s_successor_has_what_was_written_so(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	have_pages_at_hand(8);
+	crig_expect(crig_write("a", 0, B(4), 5), B(4));
+	assert_true(is_short_write("a", 0, B(4), 0, 6));
+	crig_kill();
+	assert_int_equal(crig_open("dirty_age=1h"), 0);
+	crig_expect_data("a", 0, B(4), 6);
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stable("a", 0, B(4), 6));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CRIG_T(a_read_of_what_is_there_is_short_clean_or_dirty_whole_or_in_part),
+		CRIG_T(a_read_that_lacks_a_bucket_is_not),
+		CRIG_T(a_read_that_waits_for_a_load_is_answered_in_the_end),
+		CRIG_T(a_write_over_whole_buckets_that_are_there_is_short),
+		CRIG_T(a_write_that_lacks_a_bucket_or_covers_one_in_part_is_not),
+		CRIG_T(a_write_that_waits_for_the_store_is_not),
+		CRIG_T(a_write_whose_thread_has_too_few_pages_at_hand_is_not_and_the_next_one_is),
+		CRIG_T(a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothing_newer),
+		CRIG_T(a_killed_cache_s_successor_has_what_was_written_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
