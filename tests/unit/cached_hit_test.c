@@ -36,7 +36,10 @@ static void have_pages_at_hand(uint32_t nr)
 
 static void a_read_of_what_is_there_is_short_clean_or_dirty_whole_or_in_part(void **state)
 {
-	static const struct { uint64_t offset; uint32_t size; } range[] = { { 0, B(8) }, { B(3), B(1) }, { 512, 512 }, { B(1) + 512, B(3) } };
+	static const struct {
+		uint64_t offset;
+		uint32_t size;
+	} range[] = { { 0, B(8) }, { B(3), B(1) }, { 512, 512 }, { B(1) + 512, B(3) } };
 
 	(void)state;
 	crig_up("");
