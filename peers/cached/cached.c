@@ -245,7 +245,12 @@ static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_
 	for (i = 0; i < nr; i++)
 		object_prefetch_slot(k, r[i]);
 	for (i = 0; i < nr; i++)
-		object_prefetch_pages(k, r[i]);
+		object_prefetch_page(k, r[i]);
+}
+
+static void cached_prefetch_next(struct peer_port *pp, const struct xreq *r)
+{
+	object_prefetch_data(cached_of(pp->peer), r);
 }
 
 static void cached_reply(struct peer_port *pp, struct xreq *r)
@@ -381,6 +386,7 @@ const struct peer_class cached_class = {
 	.recover = cached_recover,
 	.recovered = cached_recovered,
 	.prefetch = cached_prefetch,
+	.prefetch_next = cached_prefetch_next,
 	.request = cached_request,
 	.reply = cached_reply,
 	.poll = cached_poll,

@@ -33,6 +33,11 @@ struct hit {
 	uint32_t first, nr, volume;
 };
 
+static uint64_t slot_at(const struct hit *h, uint32_t i)
+{
+	return atomic_load_explicit(&h->slot[i], memory_order_relaxed);
+}
+
 /* The slots of a range that lies in one chunk. */
 static _Atomic uint64_t *slots_of(struct cached *k, const struct hit *h)
 {
@@ -62,7 +67,7 @@ static bool read_is_plain(struct cport *ps, const struct hit *h)
 	if (object_policy(ps, h->obj)->reads_around)
 		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {
-		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
+		uint64_t w = slot_at(h, i);
 
 		if (slot_state(w) < BUCKET_VALID || w & SLOT_AHEAD)
 			return false;
@@ -74,13 +79,20 @@ static bool read_is_plain(struct cport *ps, const struct hit *h)
 static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 {
 	for (uint32_t i = 0; i < h->nr; i++) {
-		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed), new = w | SLOT_REF;
+		uint64_t w = slot_at(h, i), new = w | SLOT_REF;
 
 		if (stamp && slot_has_page(w) && !request_is_partial(r, i))
 			new = (new & ~SLOT_LOAN) | stamp;
 		if (new != w)
 			atomic_store_explicit(&h->slot[i], new, memory_order_relaxed);
 	}
+}
+
+/* The data of a bucket that is to be copied soon. */
+static void prefetch_bucket(struct xseg *seg, const struct hit *h, uint32_t i)
+{
+	if (i < h->nr && slot_has_page(slot_at(h, i)))
+		data_prefetch(xseg_page(seg, slot_page(slot_at(h, i))), PAGE_LINES);
 }
 
 /* Inside. Returns how many buckets were lent. */
@@ -90,12 +102,13 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 	uint32_t lent = 0;
 
 	for (uint32_t i = 0; i < h->nr; i++) {
-		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
+		uint64_t w = slot_at(h, i);
 
 		if (lends && !request_is_partial(r, i)) {
 			xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
 		} else {
+			prefetch_bucket(ps->cache->peer.seg, h, i + 1);
 			bucket_copy_out(ps, r, i, slot_page(w));
 		}
 	}
@@ -175,7 +188,7 @@ static bool write_is_plain(struct cport *ps, const struct hit *h)
 	if (h->obj->waiters || object_policy(ps, h->obj) != &policy_write_back)
 		return false;
 	for (uint32_t i = 0; i < h->nr; i++) {
-		uint64_t w = atomic_load_explicit(&h->slot[i], memory_order_relaxed);
+		uint64_t w = slot_at(h, i);
 
 		if (!slot_has_page(w) || (slot_state(w) != BUCKET_DIRTY && (slot_state(w) != BUCKET_VALID || slowed)))
 			return false;
@@ -198,8 +211,11 @@ static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
 
 	if (!magazine_take(ps, h->nr, page))
 		return false;
-	for (uint32_t i = 0; i < h->nr; i++)
+	for (uint32_t i = 0; i < h->nr; i++) {
+		/* its last old page is what the next write begins with */
+		data_prefetch_fill(xseg_page(seg, i + 1 < h->nr ? page[i + 1] : slot_page(slot_at(h, i))), PAGE_LINES);
 		memcpy(xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX), BUCKET_SIZE);
+	}
 	XKILL(WRITE_FILLED);
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
@@ -217,7 +233,7 @@ static bool give_is_plain(struct cport *ps, const struct hit *h, const struct xr
 	struct cached *k = ps->cache;
 
 	for (uint32_t i = 0; i < h->nr; i++)
-		if (!gift_may_lend(k, atomic_load_explicit(&h->slot[i], memory_order_relaxed)) || !gift_may(k, r, i))
+		if (!gift_may_lend(k, slot_at(h, i)) || !gift_may(k, r, i))
 			return false;
 	return true;
 }

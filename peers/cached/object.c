@@ -205,6 +205,16 @@ void object_prefetch_slot(struct cached *k, const struct xreq *r)
 		__builtin_prefetch(slot, 1);
 }
 
+/* The page of a request's first bucket, or NO_PAGE: a hint, too. Who is lent a page reads it himself. */
+static uint32_t hint_page(struct cached *k, const struct xreq *r)
+{
+	bool lends = r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
+	_Atomic uint64_t *slot = lends ? NULL : hint_slot(k, r);
+	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed)) : NO_PAGE;
+
+	return page < xseg_nr_pages(k->peer.seg) ? page : NO_PAGE;
+}
+
 /* What it overwrites, and gives, changes hands. True: its data is not touched. */
 static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 {
@@ -215,30 +225,25 @@ static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 	return true;
 }
 
-void object_prefetch_pages(struct cached *k, const struct xreq *r)
+void object_prefetch_page(struct cached *k, const struct xreq *r)
 {
-	_Atomic uint64_t *slot;
-	uint32_t page;
-	char *data;
+	uint32_t page = hint_page(k, r);
 
-	/* who is lent a page reads it himself */
-	if (r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN)
+	if (page == NO_PAGE)
 		return;
-	slot = hint_slot(k, r);
-	if (!slot)
-		return;
-	page = slot_page(atomic_load_explicit(slot, memory_order_relaxed));
-	/* who is lent a page reads it himself */
-	if (page >= xseg_nr_pages(k->peer.seg) || (r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN))
-		return;
-	data = xseg_page(k->peer.seg, page);
 	/* a write puts a new page there: the one that it frees is what the next write gets */
 	if (r->op == XSEG_OP_READ)
-		for (uint32_t i = 0; i < 4; i++)
-			__builtin_prefetch(data + i * 64);
+		data_prefetch(xseg_page(k->peer.seg, page), 4);
 	else if (!prefetch_gift(k, r, page))
-		for (uint32_t i = 0; i < 8; i++)
-			__builtin_prefetch(data + i * 64, 1);
+		data_prefetch_fill(xseg_page(k->peer.seg, page), 8);
+}
+
+void object_prefetch_data(struct cached *k, const struct xreq *r)
+{
+	uint32_t page = r->op == XSEG_OP_READ ? hint_page(k, r) : NO_PAGE;
+
+	if (page != NO_PAGE)
+		data_prefetch(xseg_page(k->peer.seg, page), PAGE_LINES);
 }
 
 /* Flags of a slot, while its state and its page stay. */

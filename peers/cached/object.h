@@ -93,14 +93,30 @@ struct object {
 _Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
 _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");
 
+/* ---- data ---- */
+#define PAGE_LINES (BUCKET_SIZE / 64)
+/* Ask for the first lines of a page, that is to be read; that is to be filled. */
+static inline void data_prefetch(const char *data, uint32_t lines)
+{
+	for (uint32_t i = 0; i < lines; i++)
+		__builtin_prefetch(data + i * 64, 0);
+}
+static inline void data_prefetch_fill(char *data, uint32_t lines)
+{
+	for (uint32_t i = 0; i < lines; i++)
+		__builtin_prefetch(data + i * 64, 1);
+}
+
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
 void object_init(struct object *o);
 /* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of the object. r->user is what the first
- * one guessed, or NULL. */
+ * one guessed, or NULL. The fourth is for the first few lines of data of each request of a batch, the last for all of them, while the
+ * request before is served: as many as a core can wait for at a time. */
 void object_prefetch(struct cached *k, struct xreq *r);
 void object_prefetch_slot(struct cached *k, const struct xreq *r);
-void object_prefetch_pages(struct cached *k, const struct xreq *r);
+void object_prefetch_page(struct cached *k, const struct xreq *r);
+void object_prefetch_data(struct cached *k, const struct xreq *r);
 /* Runs the job now, or leaves it to whoever is inside; never inside another job. */
 void object_push(struct cport *ps, struct object *o, struct xwork *w);
 void object_ready(struct cport *ps, struct object *o);			/* owned by this thread: run it soon */

@@ -227,8 +227,8 @@ bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page)
 {
 	if (ps->nr_magazine < n || pages_wanted(ps->cache))
 		return false;
-	while (n)
-		page[--n] = ps->magazine[--ps->nr_magazine];
+	for (uint32_t i = 0; i < n; i++)
+		page[i] = ps->magazine[--ps->nr_magazine];
 	return true;
 }
 

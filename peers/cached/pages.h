@@ -66,7 +66,7 @@ uint32_t pages_available(struct cached *k);
 /* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not inside that object. */
 struct object *page_object(struct cached *k, uint32_t page, uint32_t *b);
 uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */
-/* Free pages that the thread has at hand, unless somebody waits for some; all, or none. */
+/* Free pages that the thread has at hand, the last that came first, unless somebody waits for some; all, or none. */
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page);
 void magazine_empty(struct cport *ps);
 void pages_ahead(struct cport *ps);

@@ -279,10 +279,19 @@ static struct xreq *take(struct peer_port *pp, unsigned what, uint32_t max)
 	return box->at[what] < box->nr_taken[what] ? box->taken[what][box->at[what]++] : NULL;
 }
 
+static void prefetch_next(struct peer_port *pp)
+{
+	struct port_box *box = port_box(pp);
+
+	if (pp->peer->cls->prefetch_next && box->at[TAKEN_REQUESTS] < box->nr_taken[TAKEN_REQUESTS])
+		pp->peer->cls->prefetch_next(pp, box->taken[TAKEN_REQUESTS][box->at[TAKEN_REQUESTS]]);
+}
+
 static bool handle_request(struct peer_port *pp, uint32_t max)
 {
 	struct xreq *r = take(pp, TAKEN_REQUESTS, max);
 
+	prefetch_next(pp);
 	if (r && xseg_req_is_foreign(pp->port, r)) {
 		/* another peer has this one to itself */
 		r->stamp_ns = pp->now_ns;

@@ -68,6 +68,8 @@ struct peer_class {
 	/* A batch of requests that will be handed to request() one after the other: asks for the cache lines that
 	 * they will need. Changes nothing. May be NULL. */
 	void (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+	/* May be NULL. While the one before it in its batch is about to be handled. */
+	void (*prefetch_next)(struct peer_port *pp, const struct xreq *r);
 	void (*request)(struct peer_port *pp, struct xreq *r);	/* never ADMIN, which goes to admin() */
 	void (*reply)(struct peer_port *pp, struct xreq *r);	/* to a request of its own; NULL if it has none */
 	/* Each round, after requests and replies: timers, completions, ready lists. Returns when it wants to be
