@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 {
 	static struct xb_options o;
 	struct xseg_error err = { "" };
-	struct xseg *seg;
+	struct xseg *seg = NULL;
 	int code, rc = xb_options_parse(&o, argc, argv, &err);
 
 	if (!rc && o.help)

@@ -158,12 +158,13 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 	uint64_t bytes = cached_arena_bytes(objects, cached_nr_volumes(k->memory), k->peer.nr_ports);
 	uint64_t wanted = bytes;
 	struct arena_head h;
-	void *base;
+	void *base = NULL;
 	bool fresh;
 	int rc = xseg_arena_open(k->peer.xp, &bytes, &base, &fresh, err);
 
 	if (rc)
 		return rc;
+	assert(base);
 	if (bytes < sizeof(h))
 		return head_damaged(k, err);
 	if (atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0) {
