@@ -14,7 +14,7 @@
  *       leaves them to its successor, whom the place words tell what is new
  *   Q4  a mask bit is set by the sender after publishing (fence), cleared by the reader before it looks
  *       (fence): a set bit may be in vain, a clear one means nothing is there but what a sender that
- *       died has published; for that xseg_port_has_work() looks at all lanes
+ *       died has published, for which xseg_port_has_work() looks at all lanes, or what a reader that died had taken note of (note_lanes)
  *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and finds
  *       the answer by its place
  *   Q6  nor does an offer, where there is no lane: the request says whom it is offered to, and that port is alerted
@@ -31,6 +31,15 @@
 static struct xq *ring_of(struct xseg *seg, uint32_t lane)
 {
 	return (struct xq *)(seg->base + seg->geo.off_rings + lane * seg->geo.ring_bytes);
+}
+
+/* Of announcements that a predecessor had taken note of nobody else knows: its successor first looks at all lanes that there are. */
+static void note_lanes(struct xport *p)
+{
+	for (uint32_t queue = 0; queue < 2; queue++)
+		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)
+			if (atomic_load_explicit(&p->sh->lane[queue][from], memory_order_relaxed))
+				p->pending[queue][from / 64] |= 1ull << (from % 64);
 }
 
 int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32_t generation)
@@ -57,6 +66,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->out[1] = p->out[0] + nr;
 	p->in[1] = p->in[0] + nr;
 	xpool_init(&p->free, p->free_mem, p->req_nr ? p->req_nr : 1);
+	note_lanes(p);
 	return 0;
 }
 
