@@ -325,7 +325,8 @@ static bool stop_next(struct supervisor *s)
 /* V5: true when it is time to leave. */
 static bool give_up(struct supervisor *s, uint64_t now_ms)
 {
-	uint32_t peer = units_stranded(&s->units);
+	uint32_t below;
+	uint32_t peer = units_stranded(&s->units, &below);
 
 	if (peer == STACK_NONE) {
 		s->stranded_ms = 0;
@@ -336,7 +337,7 @@ static bool give_up(struct supervisor *s, uint64_t now_ms)
 	if (now_ms - s->stranded_ms < STRANDED_MS)
 		return false;
 	log_error("%s: %s cannot stop without %s, which is not started again; left: start that, then 'xseg down' once more",
-		me, s->units.stack->peers[peer].name, s->units.stack->peers[peer].downstream_name);
+		me, s->units.stack->peers[peer].name, s->units.stack->peers[below].name);
 	return true;
 }
 

@@ -25,6 +25,20 @@ bool unit_has(struct units *us, const struct unit *u, bool (*is)(enum xseg_peer_
 	return false;
 }
 
+/* Which peer of the stack it sends to: as routes are now, since a cache may have been plugged or unplugged; as the file says while it
+ * has none yet. STACK_NONE: none. */
+static uint32_t below_of(struct units *us, uint32_t peer)
+{
+	struct xseg_peer_info info, below;
+	enum xseg_peer_state state = units_peer_state(us, peer, &info);
+
+	if (state == XSEG_PEER_FREE || (state == XSEG_PEER_OPENING && info.downstream == XSEG_NONE))
+		return us->stack->peers[peer].downstream;
+	if (info.downstream == XSEG_NONE || !xseg_peer_get_info(us->seg, info.downstream, &below))
+		return STACK_NONE;
+	return stack_find(us->stack, below.name);
+}
+
 bool unit_below_serves(struct units *us, const struct unit *u)
 {
 	uint32_t below = us->stack->peers[u->peer[0]].downstream;
@@ -159,17 +173,19 @@ static bool is_dirty(struct units *us, uint32_t peer)
 
 bool units_holds_data(struct units *us, uint32_t peer)
 {
-	return us->stack->peers[peer].downstream == STACK_NONE || is_dirty(us, peer);
+	bool is_store = us->stack->peers[peer].downstream == STACK_NONE && below_of(us, peer) == STACK_NONE;
+
+	return is_store || is_dirty(us, peer);
 }
 
-/* The stack has no loops, so this ends. */
+/* Routes have no loops, nor has the stack, so this ends. */
 static bool is_stood_on(struct units *us, uint32_t peer)
 {
 	struct xseg_peer_info info;
 	uint32_t i;
 
 	for (i = 0; i < us->stack->nr_peers; i++)
-		if (us->stack->peers[i].downstream == peer &&
+		if (below_of(us, i) == peer &&
 		    (unit_peer_is_alive(units_peer_state(us, i, &info)) || units_needs(us, i)))
 			return true;
 	return false;
@@ -195,16 +211,16 @@ bool units_must_serve(struct units *us, uint32_t peer)
 	       units_holds_data(us, peer);
 }
 
-uint32_t units_stranded(struct units *us)
+uint32_t units_stranded(struct units *us, uint32_t *below)
 {
 	struct xseg_peer_info info;
-	uint32_t i, below;
+	uint32_t i;
 
 	for (i = 0; i < us->stack->nr_peers; i++) {
-		below = us->stack->peers[i].downstream;
-		if (below != STACK_NONE && unit_peer_is_alive(units_peer_state(us, i, &info)) &&
-		    !unit_peer_is_alive(units_peer_state(us, below, &info)) &&
-		    !units_needs(us, below))
+		*below = below_of(us, i);
+		if (*below != STACK_NONE && unit_peer_is_alive(units_peer_state(us, i, &info)) &&
+		    !unit_peer_is_alive(units_peer_state(us, *below, &info)) &&
+		    !units_needs(us, *below))
 			return i;
 	}
 	return STACK_NONE;

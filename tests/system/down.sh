@@ -194,6 +194,25 @@ t "$what: it is started by hand" xseg peer start filed
 t "$what: and all stops" xseg down
 all_is_there
 
+# The file says nothing of what the cache stands on: its route does.
+sed '/^\[peer volumed/,$d; /^downstream = filed/d' stack.conf >plugged.conf
+printf '[peer volumed]\ndownstream = filed\n' >>plugged.conf
+what="filed cannot be started, and cached was plugged"
+rm -f "$log"
+t "$what: the stack comes up" xseg up plugged.conf
+t "$what: the cache is plugged" xseg plug cached --above filed --below volumed
+t "$what: data is written and dirty" fill
+freeze filed
+begin_down 'stopping cached'
+mv store elsewhere && mkdir store && touch store/objects
+kill -KILL "$frozen"
+ends_with 1
+t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is stopped' down.log
+rm -r store && mv elsewhere store
+t "$what: it is started by hand" xseg peer start filed
+t "$what: and all stops" xseg down
+all_is_there
+
 # ---- without a supervisor ----
 
 up "no supervisor, cached is killed"
