@@ -4,7 +4,8 @@
  *
  * A segment comes into being in this order: file made (exclusively) -> control lock taken -> size and
  * memory taken -> tables written -> state READY (release). An attacher who sees anything else than
- * READY says so; a half-made file whose control lock is free has a dead maker and is replaced.
+ * READY says so; a half-made file whose control lock is free has a dead maker and is replaced. Owner and mode are those that were
+ * asked for before it is READY.
  *
  * Invariants:
  *   S1  every offset of the geometry is computed from its counts by geometry_compute() alone: an
@@ -374,12 +375,12 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 		return xseg_fail(err, -errno, errno == EEXIST ? "segment '%s' exists already" : "cannot make segment '%s': %m",
 				 name);
 	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
-	if (rc == 0)
-		rc = fill_segment(fd, name, cfg, err);
 	if (rc == 0 && cfg->group >= 0 && fchown(fd, (uid_t)-1, (gid_t)cfg->group))
 		rc = xseg_fail(err, -errno, "cannot give the segment to group %lld: %m", (long long)cfg->group);
 	if (rc == 0 && fchmod(fd, mode))
 		rc = xseg_fail(err, -errno, "cannot set the segment's mode: %m");
+	if (rc == 0)
+		rc = fill_segment(fd, name, cfg, err);
 	if (rc == 0 && !is_named(path, fd))
 		rc = xseg_fail(err, -EEXIST, "segment '%s' was made by somebody else at the same time", name);
 	else if (rc && is_named(path, fd))
@@ -387,6 +388,15 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
 	close(fd);
 	return rc;
+}
+
+/* Its maker holds the control lock until it is made. */
+static int fail_unfinished(int fd, const char *name, struct xseg_error *err)
+{
+	if (xs_byte_locked(fd, XSEG_LOCK_CONTROL))
+		return xseg_fail(err, -EAGAIN, "segment '%s' is being made; wait for that", name);
+	return xseg_fail(err, -ESTALE, "segment '%s' is half made, and its maker is dead; 'xseg create' or 'xseg up' makes it anew, "
+			 "'xseg destroy' removes it", name);
 }
 
 /* Checks all that attaching is going to trust, on a private copy of the superblock. */
@@ -405,7 +415,7 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 	if (n > 0 && n < (ssize_t)sizeof(head))
 		return xseg_fail(err, -EPROTO, "'%s' is not a segment, or truncated: %zd bytes", name, n);
 	if (n != (ssize_t)sizeof(head) || is_unfinished(&head))
-		return xseg_fail(err, -EAGAIN, "segment '%s' is half made; wait, or destroy it and make it again", name);
+		return fail_unfinished(fd, name, err);
 	if (head.magic != XSEG_MAGIC)
 		return xseg_fail(err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
 	if (head.stamp != layout_stamp())
@@ -421,8 +431,8 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 	if (memcmp(&want, &head.geo, sizeof(want)) != 0)
 		return xseg_fail(err, -EPROTO, "segment '%s' is damaged: its geometry does not add up", name);
 	if ((uint64_t)st.st_size != want.total_bytes)
-		return xseg_fail(err, -EPROTO, "segment '%s' is truncated: %lld of %llu bytes", name,
-				 (long long)st.st_size, (unsigned long long)want.total_bytes);
+		return xseg_fail(err, -EPROTO, "segment '%s' is %s: its file has %lld of %llu bytes", name,
+				 (uint64_t)st.st_size < want.total_bytes ? "truncated" : "damaged", (long long)st.st_size, (unsigned long long)want.total_bytes);
 	*geo = want;
 	return 0;
 }

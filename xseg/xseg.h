@@ -117,7 +117,8 @@ int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg
 int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Maps a segment and becomes a member of it. Checks size, magic, ABI stamp, state and geometry;
- * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged, truncated, another build), -EAGAIN (half made).
+ * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged, truncated, another build), -EAGAIN (it
+ * is being made), -ESTALE (its maker died before it was made: nobody uses it, and xseg_create() replaces it).
  * A child after fork() has no part of it (MADV_DONTFORK; the descriptor is closed there): attach after the last fork. */
 #define XSEG_ATTACH_OBSERVER 1			/* reads only what xseg_*_info gives; is not a member */
 #define XSEG_ATTACH_POPULATE 2			/* touches all of the page pool now (a server) */

@@ -81,6 +81,9 @@ head -c 100000 /dev/urandom >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
 expect_err 1 "not a segment|half made|damaged" "a foreign file is damage" xseg -s "$XSEG_SEGMENT-bad" check
 expect_err 4 "add --force" "and is not destroyed without --force" xseg -s "$XSEG_SEGMENT-bad" destroy
 t "but with --force" xseg -s "$XSEG_SEGMENT-bad" destroy --force
+: >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
+expect_err 1 "half made, and its maker is dead" "what a dead maker left is told" xseg -s "$XSEG_SEGMENT-bad" check
+t "and removed" xseg -s "$XSEG_SEGMENT-bad" destroy
 
 # ---- stacks ----
 
@@ -108,6 +111,9 @@ expect_err 2 "No such file" "up without a file is wrong usage" xseg up nothing.c
 sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
 expect_err 1 "filed did not start.*/dev/null" "up says which peer fails and why" xseg up bad.conf
 expect_exit 4 "and removes the segment that it made" xseg info
+: >"/dev/shm/xseg.$XSEG_SEGMENT"
+expect_err 1 "filed did not start" "up makes a segment anew whose maker died" xseg up bad.conf
+expect_exit 4 "and that was one that it made" xseg info
 t "up starts a stack" xseg up stack.conf
 expect_err 4 "a stack that runs" "a second up is refused" xseg up stack.conf
 is "its log is where it should be" "$(grep -c 'volumed: serving' "$TMP/xseg-$XSEG_SEGMENT.log")" 1

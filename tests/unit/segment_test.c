@@ -282,16 +282,17 @@ static void a_segment_that_grew_is_refused(void **state)
 	refused(name, -EPROTO);
 }
 
-static void a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_dead(void **state)
+static void a_segment_that_is_being_made_is_said_to_be_so_and_replaced_when_its_maker_is_dead(void **state)
 {
 	static const uint32_t making = XS_MAKING;
 	const char *name = *state;
 	int fd;
 
 	scribble(name, offsetof(struct xs_super, state), &making, sizeof(making));
-	refused(name, -EAGAIN);
+	refused(name, -ESTALE);
 	fd = shm(name, O_RDWR);
 	assert_int_equal(xs_lock_byte(fd, XSEG_LOCK_CONTROL, false), 0);
+	refused(name, -EAGAIN);
 	assert_int_equal(xseg_create(name, &segrig_config, NULL), -EEXIST);
 	close(fd);
 	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
@@ -304,9 +305,9 @@ static void an_empty_file_is_half_made(void **state)
 
 	(void)state;
 	close(shm(name, O_RDWR | O_CREAT | O_EXCL));
-	refused(name, -EAGAIN);
+	refused(name, -ESTALE);
 	cut(name, 1 << 20);
-	refused(name, -EAGAIN);
+	refused(name, -ESTALE);
 	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
 	assert_int_equal(xseg_destroy(name), 0);
 }
@@ -620,7 +621,7 @@ int main(void)
 		cmocka_unit_test(a_foreign_file_is_neither_attached_nor_replaced),
 		M(a_truncated_segment_is_refused),
 		M(a_segment_that_grew_is_refused),
-		M(a_half_made_segment_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
+		M(a_segment_that_is_being_made_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
 		cmocka_unit_test(an_empty_file_is_half_made),
 		M(a_segment_of_another_build_is_refused),
 		M(every_damaged_word_of_the_geometry_is_found),

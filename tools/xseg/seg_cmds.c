@@ -245,7 +245,7 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	rc = xseg_attach(t->segment, XSEG_ATTACH_OBSERVER, &seg, &err);
-	if (rc && rc != -ENOENT && o->force)
+	if (rc == -ESTALE || (rc && rc != -ENOENT && o->force))
 		return destroy_unreadable(t, &err);
 	if (rc && rc != -ENOENT)
 		return tool_fail(
@@ -515,7 +515,7 @@ int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	rc = xseg_attach(t->segment, o->fix ? 0 : XSEG_ATTACH_OBSERVER, &seg, &err);
-	if (rc == -EPROTO || rc == -EAGAIN)
+	if (rc == -EPROTO || rc == -EAGAIN || rc == -ESTALE)
 		return check_unusable(t, rc, &err);
 	if (rc)
 		return tool_fail_attach(t, rc, &err);

@@ -136,7 +136,7 @@ static int make_segment(struct upping *u)
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);
 	if (rc)
-		return tool_fail_errno(rc, &err, "correct [segment]", "up: segment %s",
+		return tool_fail_errno(rc, &err, rc == -EEXIST ? "see 'xseg status'" : "correct [segment]", "up: segment %s",
 				       u->t->segment);
 	u->made = true;
 	rc = tool_attach(u->t, 0, &u->seg);
@@ -152,7 +152,7 @@ static int open_segment(struct upping *u)
 	struct xseg_error err = { "" };
 	int rc = xseg_attach(u->t->segment, 0, &u->seg, &err);
 
-	if (rc == -ENOENT)
+	if (rc == -ENOENT || rc == -ESTALE)
 		rc = make_segment(u);
 	else if (rc)
 		rc = tool_fail_attach(u->t, rc, &err);
