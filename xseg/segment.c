@@ -11,6 +11,7 @@
  *   S1  every offset of the geometry is computed from its counts by geometry_compute() alone: an
  *       attacher recomputes and compares, and uses its own copy from then on
  *   S2  a failed create leaves no file
+ *   S3  the name of a segment that is READY is taken away under its control lock (xseg_remove())
  */
 #include <assert.h>
 #include <errno.h>
@@ -490,21 +491,38 @@ out_close:
 	return rc;
 }
 
+static int fail_none(const char *name, struct xseg_error *err)
+{
+	return xseg_fail(err, -ENOENT, "there is no segment '%s'; make it with 'xseg -s %s create' or 'xseg -s %s up STACK.conf'", name,
+			 name, name);
+}
+
+/* Whether it has not been removed. */
+static bool has_name(struct xseg *seg)
+{
+	struct stat st;
+
+	return fstat(seg->fd, &st) == 0 && st.st_nlink > 0;
+}
+
 int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err)
 {
 	char path[XSEG_NAME_MAX + 16];
-	int fd;
+	int fd, rc;
 
 	if (!xseg_name_ok(name))
 		return xseg_fail(err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
 	shm_path(name, path, sizeof(path));
 	fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0 && errno == ENOENT)
-		return xseg_fail(err, -ENOENT, "there is no segment '%s'; make it with 'xseg -s %s create' or "
-				 "'xseg -s %s up STACK.conf'", name, name, name);
+		return fail_none(name, err);
 	if (fd < 0)
 		return xseg_fail(err, -errno, "cannot open segment '%s': %m", name);
-	return attach_fd(fd, name, flags, seg, err);
+	rc = attach_fd(fd, name, flags, seg, err);
+	if (rc || has_name(*seg))
+		return rc;
+	xseg_detach(*seg);
+	return fail_none(name, err);
 }
 
 int xseg_create_private(const struct xseg_config *cfg, struct xseg **seg, struct xseg_error *err)
@@ -542,6 +560,26 @@ int xseg_destroy(const char *name)
 		return -EINVAL;
 	shm_path(name, path, sizeof(path));
 	return shm_unlink(path) ? -errno : 0;
+}
+
+/* Who attaches becomes a member under the control lock, and then looks whether the name is still there; this looks at members under the
+ * same lock, and then takes the name away. So one of the two sees the other. */
+int xseg_remove(struct xseg *seg, bool in_use)
+{
+	int fd = xs_control_lock(seg), rc = 0;
+	uint32_t i;
+
+	if (fd < 0)
+		return fd;
+	for (i = 0; i < XSEG_MAX_MEMBERS && !in_use && rc == 0; i++)
+		if (i != seg->member && xs_member_alive(seg, i))
+			rc = -EBUSY;
+	if (!has_name(seg))
+		rc = -ENOENT;
+	if (rc == 0)
+		rc = xseg_destroy(seg->name);
+	xs_control_unlock(fd);
+	return rc;
 }
 
 int xseg_list(void (*fn)(const char *name, void *arg), void *arg)

@@ -130,8 +130,10 @@ int xseg_create_private(const struct xseg_config *cfg, struct xseg **seg, struct
 /* All peers of this process must have been closed. */
 void xseg_detach(struct xseg *seg);
 
-/* Removes the name; processes that are attached keep what they have mapped. -ENOENT when there is none, -EINVAL for a name
- * that none can have. */
+/* Removes the name of what is attached; processes that are attached, too, keep what they have mapped. -EBUSY while there are some, but
+ * for observers, unless `in_use` says that this does not matter; -ENOENT when somebody has removed it already, whoever has the name now. */
+int xseg_remove(struct xseg *seg, bool in_use) XSEG_MUST_CHECK;
+/* Removes whatever has the name: for what cannot be attached. -ENOENT when there is none, -EINVAL for a name that none can have. */
 int xseg_destroy(const char *name) XSEG_MUST_CHECK;
 
 /* Calls fn with the name of each segment of this machine. */

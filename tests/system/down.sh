@@ -157,6 +157,18 @@ thaw
 ends_with 0
 all_is_there
 
+up "two at once"
+freeze volumed
+begin_down 'stopping volumed'
+first=$down
+begin_down 'stopping volumed'
+sleep 0.2
+thaw
+ends_with 0
+wait "$first"
+is "$what: and the other one, too" "$?" 0
+all_is_there
+
 # ---- a process that ends badly after its peer has stopped ----
 
 mkdir bin

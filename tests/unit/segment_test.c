@@ -229,6 +229,81 @@ static void what_is_not_there_is_not_found(void **state)
 	assert_int_equal(xseg_destroy(name), -ENOENT);
 }
 
+static void a_segment_is_not_removed_while_another_process_is_attached(void **state)
+{
+	const char *name = *state;
+	struct xseg *seg = segrig_attach(name), *other = segrig_attach(name), *observer;
+
+	assert_int_equal(xseg_attach(name, XSEG_ATTACH_OBSERVER, &observer, NULL), 0);
+	assert_int_equal(xseg_remove(seg, false), -EBUSY);
+	assert_int_equal(xseg_remove(observer, false), -EBUSY);
+	xseg_detach(other);
+	assert_int_equal(xseg_remove(observer, false), -EBUSY);
+	assert_true(is_there(name));
+	assert_int_equal(xseg_remove(seg, false), 0);
+	refused(name, -ENOENT);
+	xseg_detach(observer);
+	xseg_detach(seg);
+	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
+	seg = segrig_attach(name);
+	assert_int_equal(xseg_attach(name, XSEG_ATTACH_OBSERVER, &observer, NULL), 0);
+	assert_int_equal(xseg_remove(observer, true), 0);
+	xseg_detach(observer);
+	xseg_detach(seg);
+	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);	/* for the fixture */
+}
+
+static void who_removes_a_segment_twice_leaves_alone_what_got_its_name(void **state)
+{
+	const char *name = *state;
+	struct xseg *seg = segrig_attach(name);
+
+	assert_int_equal(xseg_remove(seg, false), 0);
+	assert_int_equal(xseg_remove(seg, true), -ENOENT);
+	assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
+	assert_int_equal(xseg_remove(seg, true), -ENOENT);
+	assert_true(is_there(name));
+	xseg_detach(seg);
+}
+
+/* One thread attaches and the other removes: the first has a segment that bears its name as long as it wants, or none. */
+static void *attach_when_told(void *arg)
+{
+	struct xseg *seg = NULL;
+	const char *name = arg;
+	int rc;
+
+	rc = xseg_attach(name, 0, &seg, NULL);
+	if (rc)
+		return rc == -ENOENT ? NULL : arg;
+	rc = !is_there(name);
+	xseg_detach(seg);
+	return rc ? arg : NULL;
+}
+
+static void who_attaches_while_it_is_removed_has_it_or_has_none(void **state)
+{
+	const char *name = *state;
+	struct xseg *observer;
+	pthread_t thread;
+	void *wrong;
+	int rc;
+
+	for (int i = 0; i < 200; i++) {
+		assert_int_equal(xseg_attach(name, XSEG_ATTACH_OBSERVER, &observer, NULL), 0);
+		assert_int_equal(pthread_create(&thread, NULL, attach_when_told, *state), 0);
+		do
+			rc = xseg_remove(observer, false);
+		while (rc == -EBUSY && i % 2);
+		assert_true(rc == 0 || rc == -EBUSY);
+		pthread_join(thread, &wrong);
+		assert_null(wrong);
+		xseg_detach(observer);
+		if (!rc)
+			assert_int_equal(xseg_create(name, &segrig_config, NULL), 0);
+	}
+}
+
 static void a_destroyed_segment_goes_on_for_who_is_attached(void **state)
 {
 	struct xseg *seg;
@@ -623,6 +698,9 @@ int main(void)
 		M(a_segment_that_grew_is_refused),
 		M(a_segment_that_is_being_made_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
 		cmocka_unit_test(an_empty_file_is_half_made),
+		M(a_segment_is_not_removed_while_another_process_is_attached),
+		M(who_removes_a_segment_twice_leaves_alone_what_got_its_name),
+		M(who_attaches_while_it_is_removed_has_it_or_has_none),
 		M(a_segment_of_another_build_is_refused),
 		M(every_damaged_word_of_the_geometry_is_found),
 		cmocka_unit_test(a_segment_larger_than_the_machine_is_refused_and_leaves_nothing),

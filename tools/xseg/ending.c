@@ -13,6 +13,8 @@
 #define LOOK_NS	     (TOOL_SECOND / 50)
 /* a killed process may have much memory to give back */
 #define KILL_LIMIT_NS (10 * TOOL_SECOND)
+/* a peer that has stopped leaves the segment after that */
+#define LEAVE_LIMIT_NS (3 * TOOL_SECOND)
 /* no supervisor is there, and somebody may just be starting it by hand */
 #define STRANDED_NS   (3 * TOOL_SECOND)
 
@@ -322,4 +324,17 @@ int ending_may_destroy(struct tool *t, struct xseg *seg)
 	rc = refuse_while(t, seg, "destroy", is_living, "peers are alive",
 			  "stop them with 'xseg down' or 'xseg peer stop', or add --force");
 	return rc ? rc : ending_no_dirty(t, seg, "destroy");
+}
+
+int ending_remove(struct tool *t, struct xseg *seg, bool force)
+{
+	uint64_t end = tool_limit(t, LEAVE_LIMIT_NS);
+	int rc;
+
+	while ((rc = xseg_remove(seg, force)) == -EBUSY && !tool_interrupted() && tool_now_ns() < end)
+		tool_sleep_ns(LOOK_NS);
+	if (!rc || rc == -ENOENT)
+		return TOOL_DONE;
+	return tool_fail_errno(rc, NULL, rc == -EBUSY ? "a process is attached to it; see 'xseg status'" : "see the owner of its file in /dev/shm",
+			       "segment %s is not removed", t->segment);
 }

@@ -7,7 +7,8 @@
  *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
  *   E2  a peer that cannot stop, as what it stands on is dead and no supervisor is there, is reported and
  *       not waited for
- *   E3  nothing here removes a segment; whoever does asks ending_may_destroy() first, or kills all
+ *   E3  who removes a segment asks ending_may_destroy() first, or kills all; and then it is ending_remove() that does, which removes no
+ *       other one that has got the name meanwhile, nor one that somebody has begun to use
  */
 #ifndef TOOLS_XSEG_ENDING_H
 #define TOOLS_XSEG_ENDING_H
@@ -37,5 +38,7 @@ int ending_no_clients(struct tool *t, struct xseg *seg, const char *what);
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
 /* TOOL_DONE, or TOOL_REFUSED: something is alive, or dirty data is there. */
 int ending_may_destroy(struct tool *t, struct xseg *seg);
+/* Removes the segment, after the last of its processes has left it. It is done, too, where somebody else has removed it. */
+int ending_remove(struct tool *t, struct xseg *seg, bool force);
 
 #endif

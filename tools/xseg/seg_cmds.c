@@ -255,13 +255,11 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return tool_fail_attach(t, rc, &err);
 	rc = o->force ? ending_kill_all(t, seg) : ending_may_destroy(t, seg);
+	if (!rc)
+		rc = ending_remove(t, seg, o->force);
 	xseg_detach(seg);
 	if (rc)
 		return rc;
-	rc = xseg_destroy(t->segment);
-	if (rc)
-		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
-				       "destroy %s", t->segment);
 	tool_say(t, "segment %s is removed", t->segment);
 	return TOOL_DONE;
 }

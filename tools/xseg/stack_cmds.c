@@ -190,11 +190,7 @@ static void undo(struct upping *u)
 		rc = ending_stop_peers(u->t, u->seg, was_there, u);
 	if (rc || !u->made)
 		return;
-	if (xseg_destroy(u->t->segment))
-		tool_fail(TOOL_FAILED,
-			  "segment %s: it was made and cannot be removed; use 'xseg destroy'",
-			  u->t->segment);
-	else
+	if (!ending_remove(u->t, u->seg, false))
 		tool_say(u->t, "segment %s is removed again", u->t->segment);
 }
 
@@ -335,13 +331,11 @@ int stack_down(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return rc;
 	rc = o->force ? ending_kill_all(t, seg) : stop_all(t, seg);
+	if (!rc)
+		rc = ending_remove(t, seg, o->force);
 	xseg_detach(seg);
 	if (rc)
 		return rc;
-	rc = xseg_destroy(t->segment);
-	if (rc)
-		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "down %s",
-				       t->segment);
 	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);
 	return TOOL_DONE;
 }
