@@ -13,6 +13,7 @@
 
 #include "peers/common/gate.h"
 #include "peers/common/peer_box.h"
+#include "peers/common/words.h"
 
 enum { TAKEN_REQUESTS, TAKEN_REPLIES };
 
@@ -147,6 +148,7 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	rc = xseg_peer_open(seg, &params, &p->xp, err);
 	if (rc)
 		return rc;
+	xseg_peer_user_set(p->xp, PEER_WORD_STOPPING, 0);
 	p->nr_ports = xseg_peer_nr_ports(p->xp);
 	for (i = 0; i < p->nr_ports && !rc; i++)
 		rc = open_port(p, i, err);
@@ -171,6 +173,12 @@ out_close:
 	if (fresh && xseg_peer_forget(seg, i) == -ENOTEMPTY)
 		return rc;
 	return rc;
+}
+
+void peer_stop(struct peer *p)
+{
+	xseg_peer_user_set(p->xp, PEER_WORD_STOPPING, 1);
+	atomic_store(&p->stopping, true);
 }
 
 void peer_close(struct peer *p, enum xseg_close how)

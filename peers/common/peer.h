@@ -129,6 +129,8 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 bool peer_port_step_request(struct peer_port *pp);
 bool peer_port_step_reply(struct peer_port *pp);
 uint64_t peer_port_step_poll(struct peer_port *pp);
+/* Somebody asks it to stop; the segment says so from then on (words.h). It is open. Any thread. */
+void peer_stop(struct peer *p);
 void peer_close(struct peer *p, enum xseg_close how);
 
 /* ---- for the kinds ---- */

@@ -217,7 +217,7 @@ static int64_t admin_ping(struct peer_port *pp, char *rest, struct kv_text *t)
 static int64_t admin_stop(struct peer_port *pp, char *rest, struct kv_text *t)
 {
 	(void)rest;
-	atomic_store(&pp->peer->stopping, true);
+	peer_stop(pp->peer);
 	kv_add(t, "ok\n");
 	return 0;
 }

@@ -127,10 +127,11 @@ void reactor_set_stop(struct reactor_set *set, unsigned i)
 {
 	struct served *s = &set->served[i];
 
-	atomic_store(&s->peer->stopping, true);
 	pthread_mutex_lock(&set->leaving);
-	if (atomic_load(&s->phase) != REACTOR_LEFT)
+	if (atomic_load(&s->phase) != REACTOR_LEFT) {
+		peer_stop(s->peer);
 		peer_port_kick(&s->peer->ports[0]);
+	}
 	pthread_mutex_unlock(&set->leaving);
 }
 

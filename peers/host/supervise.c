@@ -198,7 +198,7 @@ static void reap(struct supervisor *s)
 static void watch_stranger(struct supervisor *s, struct unit *u)
 {
 	u->state = UNIT_RUNNING;
-	u->started = true;
+	u->started = !u->return_once;
 	u->since_ms = clock_ms();
 	log_info("%s: %s runs already; watching it", me, unit_name(&s->units, u));
 }
@@ -252,8 +252,9 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		unit_died(s, u, "died", now_ms);
 		return;
 	}
-	u->state = UNIT_STOPPED;
-	log_info("%s: %s stopped", me, unit_name(&s->units, u));
+	log_info("%s: %s stopped%s", me, unit_name(&s->units, u), u->return_once ? ", as it was asked to before; starting it" : "");
+	u->state = u->return_once ? UNIT_WAITING : UNIT_STOPPED;
+	u->return_once = false;
 }
 
 /* ---- stopping ---------------------------------------------------------------------------- */

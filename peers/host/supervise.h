@@ -6,6 +6,7 @@
  *   WAITING   RUNNING   its time has come and (first start) all below it serve: its process is
  *                       started; or one of its peers turns out to be alive
  *   RUNNING   STOPPED   its process ended with 0, or (not our child) its peers are stopped
+ *   RUNNING   WAITING   the same, of one that was stopping when the supervisor began
  *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for
  *                       a second; while all is being stopped only if V4 wants it
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
@@ -16,7 +17,8 @@
  * the rest of the group live, die and are started again by themselves.
  *
  * Peers that are alive when the supervisor begins (its predecessor was killed) are left alone and
- * watched.
+ * watched. Those that are stopping then were asked to before, and it was begun so that all serve: they are
+ * started again when they have stopped.
  *
  * Invariants
  *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer "supervisor"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "peers/common/dirty.h"
+#include "peers/common/words.h"
 
 enum xseg_peer_state units_peer_state(struct units *us, uint32_t peer, struct xseg_peer_info *info)
 {
@@ -71,6 +72,13 @@ const struct unit *units_of(const struct units *us, uint32_t peer)
 	return NULL;
 }
 
+static bool is_stopping(struct units *us, uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	return unit_peer_is_alive(units_peer_state(us, peer, &info)) && peer_word_stopping(&info);
+}
+
 static void add_to_unit(struct unit *u, const struct stack *stack, uint32_t peer)
 {
 	u->peer[u->nr++] = peer;
@@ -94,6 +102,7 @@ void units_make(struct units *us)
 				of_group[p->group] = u;
 		}
 		add_to_unit(u, us->stack, us->order[i]);
+		u->return_once |= is_stopping(us, us->order[i]);
 	}
 }
 

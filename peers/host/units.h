@@ -25,6 +25,7 @@ struct unit {
 	bool restart;
 	enum unit_state state;
 	bool started; /* once at least: those below need not be waited for any more */
+	bool return_once;			/* it was on its way out before there was a supervisor */
 	pid_t child;				/* 0: not our child */
 	uint64_t since_ms;			/* RUNNING: when it was started */
 	uint64_t at_ms;				/* WAITING: not before */
@@ -40,7 +41,7 @@ struct units {
 	struct unit unit[STACK_MAX_PEERS];
 };
 
-/* Makes order and units of seg and stack: units in the order of their lowest peers. */
+/* Makes order and units of seg and stack: units in the order of their lowest peers. Of each it is noted whether it is stopping now. */
 void units_make(struct units *us);
 /* Takes those peers out of the unit that are not in its process, and returns them as a new one, which
  * is like it but not our child; NULL: there are none. */

@@ -260,6 +260,35 @@ kill -KILL "$frozen"
 ends_with 0
 all_is_there
 
+up "no supervisor, and up again meanwhile"
+kill -KILL "$(supervisor)"
+freeze filed
+expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
+expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started yet" xseg peer start cached
+start up timeout -k 1 30 xseg up stack.conf
+t "$what: somebody begins to look after all" wait_for 10 said 'cached runs already'
+start down timeout -k 1 30 xseg down
+wait_for 10 said 'stopping all peers' || not_ok "$what: down asks him"
+thaw
+wait "$started"
+is "$what: down ends with 0 in the end" "$?" 0
+wait
+all_is_there
+
+up "no supervisor, and up again in the end"
+kill -KILL "$(supervisor)"
+freeze filed
+expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
+start up timeout -k 1 30 xseg up stack.conf
+t "$what: somebody begins to look after all" wait_for 10 said 'cached runs already'
+thaw
+wait "$started"
+is "$what: up ends with 0" "$?" 0
+t "$what: what was stopping did, and came back" said 'cached stopped, as it was asked to before; starting it'
+is "$what: all serve" "$(xseg --json peer list | jq -c 'map(.state)')" '["running","running","running"]'
+t "$what: it stops" xseg down
+all_is_there
+
 # ---- one process ----
 
 stack "filed cached volumed"

@@ -209,6 +209,9 @@ int ending_stop_peers(struct tool *t, struct xseg *seg,
 	int rc;
 
 	while (next_to_stop(seg, spare, arg, &p)) {
+		if (xseg_supervisor_alive(seg))
+			return tool_fail(TOOL_REFUSED, "segment %s: somebody has started its stack again meanwhile; stop that with 'xseg down'",
+					 t->segment);
 		rc = proc_stop_peer(seg, &p);
 		if (rc && rc != -ESRCH)
 			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s",
@@ -335,6 +338,7 @@ int ending_remove(struct tool *t, struct xseg *seg, bool force)
 		tool_sleep_ns(LOOK_NS);
 	if (!rc || rc == -ENOENT)
 		return TOOL_DONE;
-	return tool_fail_errno(rc, NULL, rc == -EBUSY ? "a process is attached to it; see 'xseg status'" : "see the owner of its file in /dev/shm",
-			       "segment %s is not removed", t->segment);
+	if (rc == -EBUSY)
+		return tool_fail(TOOL_REFUSED, "segment %s is not removed, as somebody has begun to use it; see 'xseg status'", t->segment);
+	return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "segment %s is not removed", t->segment);
 }

@@ -24,7 +24,7 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 /* Has the supervisor (which must be alive) stop all peers, and waits until it has left. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
 /* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top
- * down. A death meanwhile is an error where something may be lost with it. */
+ * down. No supervisor may be there, or come: it would start them again. A death meanwhile is an error where something may be lost with it. */
 int ending_stop_peers(struct tool *t, struct xseg *seg,
 		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg);
 /* Kills the supervisor alone; the peers run on. */

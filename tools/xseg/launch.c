@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "peers/common/words.h"
 #include "tools/xseg/proc.h"
 #include "tools/xseg/view.h"
 
@@ -33,7 +34,7 @@ static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *in
 
 	info->state = XSEG_PEER_FREE;
 	return index != XSEG_NONE && xseg_peer_get_info(seg, index, info) &&
-	       info->state == XSEG_PEER_LIVE;
+	       info->state == XSEG_PEER_LIVE && !peer_word_stopping(info);
 }
 
 /* ---- one peer ---------------------------------------------------------------------------- */
@@ -141,6 +142,8 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 			TOOL_REFUSED,
 			"%s: it is running already; stop it first with 'xseg peer stop %s'", name,
 			name);
+	if (view_peer_alive(&info) && peer_word_stopping(&info))
+		return tool_fail(TOOL_REFUSED, "%s: it is stopping; start it when it has stopped, as 'xseg peer list' shows", name);
 	if (info.state == XSEG_PEER_OPENING)
 		return wait_for_peer(t, seg, name, 0, "its log", 0);
 	return spawn_peer(t, seg, stack, &stack->peers[peer]);
