@@ -219,6 +219,8 @@ $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP
 $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
+# This one lets a thread stand still where it begins to serve.
+$(BUILD)/tests/reactors_test: private LDFLAGS += -Wl,--wrap=xseg_peer_serve
 # And this one has filed's system calls fail.
 FILED_WRAPS = io_setup io_destroy io_submit io_getevents pread pwrite openat mkdirat unlinkat ftruncate fallocate fstat faccessat fsync fdatasync
 $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(FILED_WRAPS))

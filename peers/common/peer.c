@@ -254,10 +254,10 @@ bool peer_try_serve(struct peer *p)
 		p->cls->recovered(p);
 	for (i = 0; i < p->nr_ports; i++)
 		xseg_port_flush(p->ports[i].port);
-	xseg_peer_serve(p->xp);
-	/* release: partner is the acquire in peer_serving(): other threads see what recovery made
-	 * */
+	/* Before all are rung: a thread of ours that was woken, and found that it does not serve yet, would sleep again. Release: partner is the
+	 * acquire in peer_serving(): other threads see what recovery made. */
 	atomic_store_explicit(&peer_box(p)->serving, true, memory_order_release);
+	xseg_peer_serve(p->xp);
 	return true;
 }
 

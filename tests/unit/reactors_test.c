@@ -250,6 +250,43 @@ static void what_a_reactor_does_not_come_to_another_does(void **state)
 	toys_close(&g);
 }
 
+/* Who begins to serve tells everybody; then, if it is to be so, he does not run for a while, so that those whom he woke have looked,
+ * and sleep again, before he goes on. */
+static _Atomic unsigned pause_us;
+
+void __real_xseg_peer_serve(struct xseg_peer *peer);
+void __wrap_xseg_peer_serve(struct xseg_peer *peer);
+void __wrap_xseg_peer_serve(struct xseg_peer *peer)
+{
+	__real_xseg_peer_serve(peer);
+	if (pause_us)
+		usleep(pause_us);
+}
+
+/* A sleeper looks by itself once a second. */
+static void assert_answered_soon(struct toys *g, uint32_t nr)
+{
+	for (; nr; nr--)
+		assert_true(toys_receive(g, TOYS_SECOND / 4) >= 0);
+}
+
+static void all_its_threads_know_that_a_peer_serves(void **state)
+{
+	struct toys g;
+
+	(void)state;
+	pause_us = 30000;
+	toys_open(&g);
+	toys_add(&g, "echo", TOY_ECHO, REACTORS, "");
+	toys_serve(&g);
+	for (uint64_t k = 1; k < 9; k++)
+		toys_send(&g, "echo", k << 32);
+	assert_answered_soon(&g, 8);
+	pause_us = 0;
+	toys_stop(&g);
+	toys_close(&g);
+}
+
 static void wait_until_left(struct toys *g, unsigned nr)
 {
 	struct reactor_progress progress;
@@ -318,6 +355,7 @@ int main(void)
 		cmocka_unit_test(who_was_called_in_vain_is_left_alone_for_longer_each_time),
 		cmocka_unit_test(a_reactor_that_is_called_comes_and_no_work_is_lost_meanwhile),
 		cmocka_unit_test(what_a_reactor_does_not_come_to_another_does),
+		cmocka_unit_test(all_its_threads_know_that_a_peer_serves),
 		cmocka_unit_test(a_peer_leaves_from_under_those_who_see_to_its_ports),
 		cmocka_unit_test(a_command_to_stop_reaches_home_through_another),
 	};
