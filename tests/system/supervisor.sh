@@ -76,4 +76,15 @@ t "one of its strangers is killed" xseg peer kill cached
 t "and started again" wait_for 10 runs_again cached "$alone"
 is "the others still share a process" "$(processes)" "1 2"
 t "everything stops in order" xseg down
+
+# ---- nobody waits for it ----
+
+all_run()
+{
+	xseg --json peer list | jq -e 'length == 3 and (map(.state == "running") | all)'
+}
+
+expect_err 3 "timed out: .*the start goes on" "up gives up after its time" xseg --timeout 1ms up stack.conf
+t "but who was begun starts all" wait_for 10 all_run
+t "everything stops" xseg down
 finish

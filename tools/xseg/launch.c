@@ -197,7 +197,9 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s",
 				 said[0] ? said : "see the log");
 	while (!view_supervisor(seg, &info)) {
-		if (tool_now_ns() >= end || tool_interrupted()) {
+		if (tool_out_of_time(t))
+			return tool_later("the supervisor is not there yet, the start goes on; see 'xseg status' and %s", l->log);
+		if (tool_now_ns() >= end) {
 			if (!proc_last_line(l->log, l->log_from, "supervisor: ", line,
 					    sizeof(line)))
 				snprintf(line, sizeof(line), "it left no line in its log");
