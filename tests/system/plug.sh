@@ -168,6 +168,14 @@ t "its successor drains, too" wait_for 3 is_in draining
 t "unplug is taken back" xseg unplug cached --cancel
 is "and the cache stays" "$(path) $(state)" "cached store running"
 t "the store is fast" xseg peer set store bandwidth=0
+t "all is flushed" xseg volume flush vol
+upper=$(peer_field volumed pid)
+kill -STOP "$upper"
+expect_err 3 "timed out: unplug cached: it is clean, and leaves when" "a cache that is clean waits for the peer above it" \
+	xseg --timeout 300ms unplug cached
+kill -CONT "$upper"
+t "and leaves when that goes on" wait_for 3 is_in drained
+t "it enters again" plug
 
 # ---- kills ----
 

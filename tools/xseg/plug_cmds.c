@@ -130,6 +130,9 @@ static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *
 	if (away)
 		return tool_later("%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that serves, 'xseg unplug %s --cancel' takes "
 				  "it back", leaving ? "unplug" : "plug", cache, away->name, view_state_name(away->state), cache);
+	if (leaving && !dirty_bytes_of(p->seg, p->cache))
+		return tool_later("unplug %s: it is clean, and leaves when the store has made that stable and requests in flight are answered; "
+				  "'xseg unplug %s --cancel' takes it back", cache, cache);
 	if (leaving)
 		return tool_later("unplug %s: it goes on draining and leaves when it is clean; 'xseg cache status %s' shows how far it is, "
 				  "'xseg unplug %s --cancel' takes it back", cache, cache, cache);
