@@ -139,7 +139,7 @@ static void print_segment(struct tool *t, const json_t *j)
 	if (json_is_integer(volumes))
 		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
 	else
-		printf("volumes     unknown: no volumed answers\n");
+		printf("volumes     unknown: 'xseg volume list' says why\n");
 }
 
 static void print_chains(const json_t *j)
