@@ -183,6 +183,8 @@ int xs_lock_byte(int fd, uint64_t byte, bool wait);
 void xs_unlock_byte(int fd, uint64_t byte);
 bool xs_byte_locked(int fd, uint64_t byte);
 int xs_member_join(struct xseg *seg);
+/* The caller is a child that was forked since the segment was attached: nothing of it is mapped here. */
+static inline bool xs_is_forked(const struct xseg *seg) { return seg->fd < 0; }
 int xs_open_again(struct xseg *seg);
 
 /* ---- port.c ---- */

@@ -543,8 +543,14 @@ void xseg_peer_serve(struct xseg_peer *peer)
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 {
 	struct xseg *seg = peer->seg;
-	int fd = xs_control_lock(seg);
+	int fd;
 
+	if (xs_is_forked(seg)) {
+		peer->arena = NULL;	/* what may be mapped there is something else */
+		close_handles(peer);
+		return;
+	}
+	fd = xs_control_lock(seg);
 	for (uint32_t i = 0; i < peer->nr_ports; i++)
 		if (how != XSEG_CLOSE_ABANDON)
 			xseg_port_flush(&peer->port[i]);

@@ -544,6 +544,11 @@ void xseg_detach(struct xseg *seg)
 {
 	if (!seg)
 		return;
+	if (xs_is_forked(seg)) {
+		free(seg->views);
+		free(seg);
+		return;
+	}
 	if (seg->member != XSEG_OBSERVER_MEMBER)
 		atomic_store_explicit(&seg->members[seg->member].pid, 0, memory_order_relaxed);
 	free(seg->views);

@@ -119,7 +119,8 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 /* Maps a segment and becomes a member of it. Checks size, magic, ABI stamp, state and geometry;
  * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged, truncated, another build), -EAGAIN (it
  * is being made), -ESTALE (its maker died before it was made: nobody uses it, and xseg_create() replaces it).
- * A child after fork() has no part of it (MADV_DONTFORK; the descriptor is closed there): attach after the last fork. */
+ * A child after fork() has no part of it (MADV_DONTFORK; the descriptor is closed there): attach after the last fork. Closing its peers
+ * and detaching frees the child's memory, and no more. */
 #define XSEG_ATTACH_OBSERVER 1			/* reads only what xseg_*_info gives; is not a member */
 #define XSEG_ATTACH_POPULATE 2			/* touches all of the page pool now (a server) */
 int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;

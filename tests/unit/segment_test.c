@@ -629,6 +629,33 @@ static void a_forked_child_has_nothing_of_the_segment(void **state)
 	xseg_detach(seg);
 }
 
+struct inherited {
+	struct xseg *seg;
+	struct xseg_peer *peer;
+};
+
+static int closes_what_it_inherited(void *arg)
+{
+	struct inherited *of = arg;
+
+	xseg_peer_close(of->peer, XSEG_CLOSE_FREE_ARENA);
+	xseg_detach(of->seg);
+	return 0;
+}
+
+static void a_forked_child_closes_what_it_inherited_and_its_parent_goes_on(void **state)
+{
+	struct inherited of = { .seg = segrig_private() };
+
+	(void)state;
+	of.peer = segrig_client(of.seg, "parent", 4);
+	segrig_wait(segrig_fork(closes_what_it_inherited, &of));
+	assert_int_equal(segrig_state(of.seg, "parent"), XSEG_PEER_LIVE);
+	segrig_sound(of.seg);
+	xseg_peer_close(of.peer, XSEG_CLOSE_FREE_ARENA);
+	xseg_detach(of.seg);
+}
+
 static void *attaches_and_makes(void *arg)
 {
 	const struct xseg_config cfg = { .memory_bytes = 8u << 20, .nr_requests = 64, .nr_ports = 8, .huge = XSEG_HUGE_NEVER };
@@ -714,6 +741,7 @@ int main(void)
 		M(the_129th_member_is_refused_until_one_leaves),
 		M(there_is_one_supervisor_until_it_detaches),
 		cmocka_unit_test(a_forked_child_has_nothing_of_the_segment),
+		cmocka_unit_test(a_forked_child_closes_what_it_inherited_and_its_parent_goes_on),
 		M(children_forked_while_segments_are_made_and_attached_hold_no_lock),
 		M(populating_changes_nothing_but_the_time_of_the_first_touch),
 	};
