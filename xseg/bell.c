@@ -99,24 +99,56 @@ void xseg_bell_ring(struct xport *port)
 	xs_bell_ring(port->seg, bell_of(port), NULL);
 }
 
-static bool bell_wait(struct xseg *seg, uint32_t bell, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
+static uint32_t announce(struct xseg *seg, uint32_t bell)
 {
 	_Atomic uint32_t *word = &seg->bells[bell].word;
-	struct timespec ts = { .tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000) };
 	uint32_t w = atomic_fetch_or(word, 1);
-	bool woken = true;
 
 	w = w & 1 ? atomic_fetch_add(word, 2) + 2 : w | 1;
-
 	/* seq_cst: partner is the fence in xseg_port_flush() */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!looks(arg))
-		woken = futex(word, FUTEX_WAIT, w, &ts) == 0 || errno != ETIMEDOUT;
+	return w;
+}
+
+/* False when the time is over: the word is as announced. */
+static bool sleep_on(struct xseg *seg, uint32_t bell, uint32_t w, uint64_t timeout_ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000) };
+
+	return futex(&seg->bells[bell].word, FUTEX_WAIT, w, &ts) == 0 || errno != ETIMEDOUT;
+}
+
+static void retract(struct xseg *seg, uint32_t bell)
+{
 	/* bit 0 is set: adding 1 clears it and counts, so that no two sleeps leave the same word for `rung` */
-	atomic_fetch_add(word, 1);
+	atomic_fetch_add(&seg->bells[bell].word, 1);
 	/* seq_cst: who saw bit 0 still set, and did not ring again, has published what the caller looks at next */
 	atomic_thread_fence(memory_order_seq_cst);
+}
+
+static bool bell_wait(struct xseg *seg, uint32_t bell, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
+{
+	uint32_t w = announce(seg, bell);
+	bool woken = looks(arg) || sleep_on(seg, bell, w, timeout_ns);
+
+	retract(seg, bell);
 	return woken;
+}
+
+uint32_t xs_bell_announce(struct xport *port)
+{
+	return announce(port->seg, port->index);
+}
+
+bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns)
+{
+	return sleep_on(port->seg, port->index, word, timeout_ns);
+}
+
+void xs_bell_retract(struct xport *port)
+{
+	retract(port->seg, port->index);
+	futex(&port->seg->bells[port->index].word, FUTEX_WAKE, 1, NULL);
 }
 
 bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
