@@ -111,19 +111,29 @@ static int map_extents(struct xseg_peer *p, uint8_t *at, uint32_t nr)
 	return rc == 0 && found != nr ? -EPROTO : rc;
 }
 
-static int arena_map(struct xseg_peer *p, uint32_t nr)
+/* Addresses for extents, aligned as they are; NULL: none left. */
+static uint8_t *take_room(size_t bytes)
 {
-	size_t bytes = (size_t)nr * XSEG_EXTENT_SIZE;
 	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint8_t *at;
-	int rc;
 
 	if (room == MAP_FAILED)
-		return -errno;
+		return NULL;
 	at = (uint8_t *)(((uintptr_t)room + XSEG_EXTENT_SIZE - 1) & ~(uintptr_t)(XSEG_EXTENT_SIZE - 1));
 	munmap(at + bytes, (size_t)(room + XSEG_EXTENT_SIZE - at));
 	if (at > room)
 		munmap(room, (size_t)(at - room));
+	return at;
+}
+
+static int arena_map(struct xseg_peer *p, uint32_t nr)
+{
+	size_t bytes = (size_t)nr * XSEG_EXTENT_SIZE;
+	uint8_t *at = take_room(bytes);
+	int rc;
+
+	if (!at)
+		return -ENOMEM;
 	rc = map_extents(p, at, nr);
 	if (rc) {
 		munmap(at, bytes);
@@ -228,6 +238,24 @@ int xseg_pages_take(struct xseg_peer *p, uint32_t nr, uint32_t *page)
 		take_extents(seg, p->index, XS_EXTENT_PAGES, want, page);
 	xs_control_unlock(fd);
 	return rc;
+}
+
+int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base)
+{
+	size_t bytes = (size_t)nr * XSEG_PAGE_SIZE;
+	uint8_t *at = take_room(bytes);
+	int rc = at ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < nr && rc == 0; i += XSEG_EXTENT_PAGES)
+		rc = map_extent(seg, at + (size_t)i * XSEG_PAGE_SIZE, page[i] / XSEG_EXTENT_PAGES);
+	if (rc) {
+		if (at)
+			munmap(at, bytes);
+		return rc;
+	}
+	madvise(at, bytes, MADV_DONTFORK);
+	*base = at;
+	return 0;
 }
 
 uint32_t xseg_pages_owned(struct xseg_peer *p, uint32_t *page, uint32_t max)

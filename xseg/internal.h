@@ -249,10 +249,17 @@ int xs_req_gifts_in(struct xseg *seg, struct xreq *r);
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);
 void xs_ring_all(struct xseg *seg);
+/* The steps of a sleep on the port's own doorbell, for a thread that has another one sleep in its stead (queue_wait.c). It announces, looks
+ * once more, and retracts, which ends the sleep; between the two the other one may sleep, on the word that was announced. */
+uint32_t xs_bell_announce(struct xport *port);
+bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns);	/* false: the time is over, and nobody rang */
+void xs_bell_retract(struct xport *port);
 
 /* ---- arena.c ---- */
 void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind);
 void xs_arena_unmap(struct xseg_peer *peer);
+/* Maps pages, as xseg_pages_take() gave them, whole extents, once more as one piece; munmap() undoes it. */
+int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base);
 
 /* ---- peer.c: under the control lock `fd` ---- */
 void xs_mark_dead(struct xseg *seg, int fd);
