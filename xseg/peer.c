@@ -551,9 +551,12 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 		return;
 	}
 	fd = xs_control_lock(seg);
-	for (uint32_t i = 0; i < peer->nr_ports; i++)
+	for (uint32_t i = 0; i < peer->nr_ports; i++) {
 		if (how != XSEG_CLOSE_ABANDON)
 			xseg_port_flush(&peer->port[i]);
+		/* before another thread can have the port, and its requests */
+		xs_views_forget(&peer->port[i]);
+	}
 	if (how == XSEG_CLOSE_ABANDON) {
 		word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
 	} else if (is_client(peer->sh)) {

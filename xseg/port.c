@@ -72,8 +72,6 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 
 void xs_port_fini(struct xport *p)
 {
-	if (p->free_mem)
-		xs_views_forget(p);
 	free(p->free_mem);
 	free(p->backlog);
 	free(p->out[0]);

@@ -228,6 +228,57 @@ static void threads_whose_answers_find_no_lanes_lose_none(void **state)
 	set_lanes(0);
 }
 
+/* ---- clients of the process that come and go ---- */
+
+#define GUESTS 6
+#define VISITS (SEGRIG_SANITIZED ? 200u : 1000u)
+
+/* Each visit is a client that sends one request, and must get its answer. Returns how many were not answered. */
+static void *visit(void *arg)
+{
+	char name[] = "guest.?";
+	uint64_t lost = 0;
+	struct xreq *r;
+
+	name[6] = (char)('0' + (uintptr_t)arg);
+	for (uint32_t i = 0; i < VISITS && !lost; i++) {
+		struct xseg_peer *peer = segrig_client(seg, name, 1);
+
+		segrig_send(segrig_port(peer), XSEG_OP_INFO, i, to);
+		for (unsigned looks = 0; xseg_port_replies(segrig_port(peer), &r, 1) == 0 && !lost; looks++)
+			lost = !xseg_port_wait(segrig_port(peer), 1000000000) && looks > 2;
+		if (!lost && r->result != (int64_t)i * 2 + 1)
+			abort();
+		xseg_peer_close(peer, XSEG_CLOSE_FREE_ARENA);
+	}
+	return (void *)(uintptr_t)lost;
+}
+
+static int setup_guests(void **state)
+{
+	(void)state;
+	seg = segrig_private_of(256, 16);
+	return 0;
+}
+
+static void clients_that_come_and_go_in_several_threads_get_their_answers(void **state)
+{
+	pthread_t guest[GUESTS];
+	void *lost;
+
+	(void)state;
+	server_open(1);
+	start_serving(store, server, XSEG_NONE);
+	for (uintptr_t i = 0; i < GUESTS; i++)
+		assert_int_equal(pthread_create(&guest[i], NULL, visit, (void *)i), 0);
+	for (unsigned i = 0; i < GUESTS; i++) {
+		pthread_join(guest[i], &lost);
+		assert_null(lost);
+	}
+	assert_int_equal(segrig_bad(seg), 0);
+	stop_serving(store, 1);
+}
+
 #define C(name) cmocka_unit_test_setup_teardown(name, setup_clients, teardown_clients)
 
 int main(void)
@@ -236,6 +287,7 @@ int main(void)
 		C(two_clients_send_a_million_requests_to_one_server),
 		C(a_forwarder_of_two_threads_stands_between_clients_and_a_store_of_two),
 		C(threads_whose_answers_find_no_lanes_lose_none),
+		cmocka_unit_test_setup_teardown(clients_that_come_and_go_in_several_threads_get_their_answers, setup_guests, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
