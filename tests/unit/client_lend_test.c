@@ -1,0 +1,224 @@
+/* client_lend_test - queues: reads that are lent the cache's pages, writes into pages that it lent. */
+#include "tests/unit/client_rig.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES 20
+
+static uint8_t plain[1 << 20];
+
+static void write_plain(struct clientrig *g, uint64_t offset, uint64_t size, unsigned seed)
+{
+	clientrig_fill(plain, offset, size, seed);
+	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, offset, size, plain), size);
+}
+
+/* Data of a loan, in pieces, is what was written. */
+static void expect_loan(struct clientrig *g, struct xseg_io *io, unsigned seed)
+{
+	struct iovec piece[PIECES];
+	uint32_t nr = xseg_io_data(g->q, io, piece, PIECES);
+	uint64_t at = io->offset;
+
+	for (uint32_t i = 0; i < nr; at += piece[i++].iov_len)
+		clientrig_expect_bytes(piece[i].iov_base, at, piece[i].iov_len, seed);
+	assert_int_equal(at, io->offset + io->size);
+}
+
+static void a_loan_shows_what_was_there_until_it_is_released(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 512, .size = 32768 };
+
+	write_plain(g, 0, 65536, 1);
+	assert_int_equal(xseg_queue_run(g->q, &io), 32768);
+	assert_true(clientrig_count_reaches(g, "cached", "lent_bytes", 28672) >= 28672);	/* its whole pages */
+	expect_loan(g, &io, 1);
+	write_plain(g, 0, 65536, 2);
+	expect_loan(g, &io, 1);
+	assert_int_equal(xseg_queue_submit(g->q, &io), -EBUSY);
+	xseg_io_release(g->q, &io);
+	xseg_io_release(g->q, &io);		/* once more is nothing */
+	assert_int_equal(xseg_queue_run(g->q, &io), 32768);
+	expect_loan(g, &io, 2);
+	xseg_io_release(g->q, &io);
+}
+
+static void a_loan_of_what_was_never_written_is_zeroes(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 1 << 20, .size = 8192 };
+	struct iovec piece[PIECES];
+	uint64_t all = 0;
+
+	assert_int_equal(xseg_queue_run(g->q, &io), 8192);
+	for (uint32_t i = 0, nr = xseg_io_data(g->q, &io, piece, PIECES); i < nr; all += piece[i++].iov_len)
+		for (uint64_t k = 0; k < piece[i].iov_len; k++)
+			assert_int_equal(((uint8_t *)piece[i].iov_base)[k], 0);
+	assert_int_equal(all, 8192);
+	xseg_io_release(g->q, &io);
+}
+
+static void loans_take_of_the_depth_and_the_rest_goes_on(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io[4] = { 0 }, *done[4];
+
+	write_plain(g, 0, 65536, 3);
+	for (unsigned i = 0; i < 4; i++) {
+		io[i] = (struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = i * 4096, .size = 4096 };
+		assert_int_equal(xseg_queue_run(g->q, &io[i]), 4096);
+	}
+	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 0, 4096, plain), -EDEADLK);
+	assert_int_equal(xseg_queue_wait(g->q, done, 4, CLIENTRIG_SECOND), 0);
+	xseg_io_release(g->q, &io[2]);
+	clientrig_expect(g, 0, 65536, 3);
+	for (unsigned i = 0; i < 4; i++)
+		xseg_io_release(g->q, &io[i]);
+}
+
+static void an_io_that_waited_for_a_loan_is_sent_when_that_is_released(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io[4] = { 0 }, late = { .op = XSEG_OP_READ, .offset = 0, .size = 4096, .buf = plain };
+
+	for (unsigned i = 0; i < 4; i++) {
+		io[i] = (struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = i * 4096, .size = 4096 };
+		assert_int_equal(xseg_queue_run(g->q, &io[i]), 4096);
+	}
+	assert_int_equal(xseg_queue_submit(g->q, &late), 0);
+	xseg_io_release(g->q, &io[0]);
+	assert_int_equal(clientrig_wait(g->q, &late), 4096);
+	for (unsigned i = 0; i < 4; i++)
+		xseg_io_release(g->q, &io[i]);
+}
+
+/* Prepares, writes the data where it says, submits, waits. */
+static void give(struct clientrig *g, uint64_t offset, uint64_t size, unsigned seed)
+{
+	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = offset, .size = size };
+	struct iovec piece[PIECES];
+	int nr = xseg_io_prepare(g->q, &io, piece, PIECES);
+	uint64_t at = offset;
+
+	assert_in_range(nr, 1, PIECES);
+	for (int i = 0; i < nr; at += piece[i++].iov_len)
+		clientrig_fill(piece[i].iov_base, at, piece[i].iov_len, seed);
+	assert_int_equal(at, offset + size);
+	assert_int_equal(xseg_queue_run(g->q, &io), size);
+}
+
+static void what_was_written_in_place_is_there(void **state)
+{
+	struct clientrig *g = *state;
+
+	/* what is written for the first time lets go of no page that could be lent */
+	for (unsigned i = 0; i < 120; i++)
+		give(g, i % 40 * 65536, 65536, 4);
+	for (unsigned i = 0; i < 40; i++)
+		give(g, (4 << 20) + 512 + i * 40960, 32768, 5);
+	for (unsigned i = 0; i < 40; i++) {
+		clientrig_expect(g, i * 65536, 65536, 4);
+		clientrig_expect(g, (4 << 20) + 512 + i * 40960, 32768, 5);
+	}
+	assert_true(clientrig_count_reaches(g, "cached", "given_bytes", 65536) >= 65536);
+}
+
+static void a_write_that_may_be_given_is_copied_into_what_was_lent(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io[64] = { 0 }, *done;
+
+	for (unsigned n = 0; n < 4 * 64; n++) {
+		unsigned i = n % 64;
+
+		clientrig_fill(plain + i * 16384, i * 16384, 16384, n / 64);
+		io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE | (i % 8 == 7 ? XSEG_IO_FUA : 0), .offset = i * 16384,
+					  .size = 16384, .buf = plain + i * 16384 };
+		assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
+		while (xseg_queue_out(g->q) > (i < 63 ? 8 : 0)) {
+			assert_int_equal(xseg_queue_wait(g->q, &done, 1, 20 * CLIENTRIG_SECOND), 1);
+			assert_int_equal(done->result, 16384);
+		}
+	}
+	clientrig_expect(g, 0, 1 << 20, 3);
+	assert_true(clientrig_count_reaches(g, "cached", "given_bytes", 16384) >= 16384);
+}
+
+static void a_slot_that_was_lent_pages_serves_other_ios_too(void **state)
+{
+	struct clientrig *g = *state;
+	uint8_t *buf = xseg_queue_buffer(g->q, 65536);
+	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 65536, .buf = buf };
+
+	for (unsigned i = 0; i < 8; i++) {
+		give(g, 1 << 20, 65536, i);
+		clientrig_fill(buf, 0, 65536, i + 1);
+		assert_int_equal(xseg_queue_run(g->q, &io), 65536);
+		clientrig_expect(g, 0, 65536, i + 1);
+		clientrig_expect(g, 1 << 20, 65536, i);
+	}
+}
+
+static void what_was_prepared_and_not_submitted_changes_nothing(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096 };
+	struct iovec piece[2];
+
+	write_plain(g, 0, 4096, 1);
+	give(g, 8192, 4096, 1);
+	assert_int_equal(xseg_io_prepare(g->q, &io, piece, 2), 1);
+	memset(piece[0].iov_base, 0xee, 4096);
+	xseg_io_release(g->q, &io);
+	clientrig_expect(g, 0, 4096, 1);
+	clientrig_expect(g, 8192, 4096, 1);
+}
+
+static void no_more_is_prepared_than_the_depth(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io[5] = { 0 };
+	struct iovec piece[2];
+
+	for (unsigned i = 0; i < 5; i++) {
+		io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096 };
+		assert_int_equal(xseg_io_prepare(g->q, &io[i], piece, 2), i < 4 ? 1 : -EAGAIN);
+	}
+	for (unsigned i = 0; i < 5; i++)
+		xseg_io_release(g->q, &io[i]);
+	clientrig_expect_zeroes(g, 0, 4096);
+}
+
+/* Loans and gifts that are held when the queue ends are let go of: clientrig_close() counts. */
+static void a_queue_ends_with_loans_and_gifts(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io loan = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 0, .size = 4096 };
+	struct xseg_io gift = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096 };
+	struct iovec piece[2];
+
+	give(g, 0, 65536, 1);
+	assert_int_equal(xseg_queue_run(g->q, &loan), 4096);
+	assert_int_equal(xseg_io_prepare(g->q, &gift, piece, 2), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CLIENT_TEST(a_loan_shows_what_was_there_until_it_is_released),
+		CLIENT_TEST(a_loan_of_what_was_never_written_is_zeroes),
+		CLIENT_TEST(loans_take_of_the_depth_and_the_rest_goes_on),
+		CLIENT_TEST(an_io_that_waited_for_a_loan_is_sent_when_that_is_released),
+		CLIENT_TEST(what_was_written_in_place_is_there),
+		CLIENT_TEST(a_write_that_may_be_given_is_copied_into_what_was_lent),
+		CLIENT_TEST(a_slot_that_was_lent_pages_serves_other_ios_too),
+		CLIENT_TEST(what_was_prepared_and_not_submitted_changes_nothing),
+		CLIENT_TEST(no_more_is_prepared_than_the_depth),
+		CLIENT_TEST(a_queue_ends_with_loans_and_gifts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,55 @@
+/* client_rig - a real stack on threads over a private segment, for the tests of volumes and queues: memd, cached above it, volumed on top.
+ *
+ * Contract: the tests' thread. Everything asserts: what goes wrong here is a failed test. cached is there to lend.
+ */
+#ifndef TESTS_UNIT_CLIENT_RIG_H
+#define TESTS_UNIT_CLIENT_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "xseg/volume.h"
+
+#define CLIENTRIG_SECOND 1000000000ull
+
+struct clientrig {
+	struct xseg *seg;
+	struct xseg_volume *v;			/* "disk", of 16 MiB, in objects of 1 MiB */
+	struct xseg_queue *q;			/* of depth 4, 64 KiB each */
+};
+
+/* The stack with `threads` for volumed, the volume, a queue. */
+void clientrig_open(struct clientrig *g, uint32_t threads);
+/* The segment is sound, and all that a client had is free again. */
+void clientrig_close(struct clientrig *g);
+/* The volume and the queue anew, for which volumed is soon gone. */
+void clientrig_reopen(struct clientrig *g, uint64_t gone_ns);
+
+/* For cmocka: *state is a struct clientrig. */
+int clientrig_setup(void **state);
+int clientrig_teardown(void **state);
+#define CLIENT_TEST(name) cmocka_unit_test_setup_teardown(name, clientrig_setup, clientrig_teardown)
+
+void clientrig_stop_volumed(struct clientrig *g);
+void clientrig_start_volumed(struct clientrig *g, uint32_t threads);
+/* A command to a peer, which succeeds. */
+void clientrig_admin(struct clientrig *g, const char *peer, const char *line);
+/* A counter; what peers count they count after they have answered: waits until it is `value`, or more. */
+uint64_t clientrig_count(struct clientrig *g, const char *name, const char *key);
+uint64_t clientrig_count_reaches(struct clientrig *g, const char *name, const char *key, uint64_t value);
+
+/* One I/O at a time, through g->q. */
+int64_t clientrig_do(struct clientrig *g, enum xseg_op op, uint64_t offset, uint64_t size, void *buf);
+void clientrig_fill(uint8_t *buf, uint64_t offset, uint64_t size, unsigned seed);
+/* What is read there is what clientrig_fill() makes. */
+void clientrig_expect(struct clientrig *g, uint64_t offset, uint64_t size, unsigned seed);
+void clientrig_expect_bytes(const uint8_t *buf, uint64_t offset, uint64_t size, unsigned seed);
+void clientrig_expect_zeroes(struct clientrig *g, uint64_t offset, uint64_t size);
+/* Waits for it. */
+int64_t clientrig_wait(struct xseg_queue *q, struct xseg_io *io);
+
+#endif

@@ -1,0 +1,578 @@
+/* queue - I/Os of a queue: the parts that they are sent in, and what becomes of the answers.
+ *
+ * A queue has `depth` slots, each with a request that stays allocated and room for what it copies. An I/O is sent in parts, each in a
+ * slot, in order, as slots are free; I/Os wait for that in a FIFO, and only the first of it may have some parts sent and others not.
+ * A part is as much as one request may have, up to a page's end; volumed splits by objects.
+ *
+ *   slot   to     when                                                  by
+ *   IDLE   OUT    a part is sent                                        part_send
+ *   IDLE   KEPT   its pages are to be written by the caller             xseg_io_prepare
+ *   KEPT   OUT    they have been                                        part_send
+ *   KEPT   IDLE   the caller has no use for them any more               xseg_io_release
+ *   OUT    OUT    a copy has been read: now it is written; the store    part_again
+ *                 knows no zeroes: they are sent as data
+ *   OUT    KEPT   a read was answered, and the caller reads its pages   part_end
+ *   OUT    IDLE   it was answered                                       part_end
+ *   OUT    LOST   nobody will answer: the request is out for good       xs_queue_lose
+ *
+ *   I/O: REST (the caller's) -> OUT -> BACK (done, and in the list of those) -> REST, or KEPT while it has a slot that is KEPT
+ *
+ * Invariants
+ *   Q1  an I/O comes back once: all of its parts sent, or one failed, and none out
+ *   Q2  after a part has failed no further part is sent; the I/O's result is the first error
+ *   Q3  a slot that is LOST is never used again, nor are pages that it lists: a successor of volumed may do the request yet
+ *   Q4  what was lent by a read is let go of before the slot is IDLE; what was lent for writes stays with the slot until it is used for
+ *       something else, or the queue has nothing to do (xs_queue_drop_gifts())
+ *
+ * Contract: the queue's thread. Nothing here sleeps, allocates or, unless somebody is to be woken, makes a system call.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "xseg/queue.h"
+
+#define BATCH	  32u
+#define LOOKS	  1024u				/* in vain, after which it is asked for the time, and whether volumed is there */
+#define LOOK_NS	  100000000ull
+#define ERRNO_MAX 4095
+
+enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT };
+
+/* ---- slots ------------------------------------------------------------------------------- */
+
+#define TO(s) (1u << SLOT_##s)
+static const uint8_t legal[SLOT_NR_STATES] = {
+	[SLOT_IDLE] = TO(OUT) | TO(KEPT),
+	[SLOT_KEPT] = TO(OUT) | TO(IDLE),
+	[SLOT_OUT] = TO(OUT) | TO(KEPT) | TO(IDLE) | TO(LOST),
+};
+
+static void slot_set(struct xseg_queue *q, struct slot *s, enum slot_state state)
+{
+	assert(legal[s->state] >> state & 1);
+	q->nr_sent += (state == SLOT_OUT) - (s->state == SLOT_OUT);
+	s->state = state;
+}
+
+static struct slot *slot_take(struct xseg_queue *q, bool gives)
+{
+	if (q->nr_gifted && (gives || !q->nr_plain))
+		return q->idle[q->depth - q->nr_gifted--];
+	return q->nr_plain ? q->idle[--q->nr_plain] : NULL;
+}
+
+/* Of what it was lent it keeps what may be written. */
+static void slot_put(struct xseg_queue *q, struct slot *s)
+{
+	s->io = NULL;
+	if (xseg_req_gives(s->r) && xseg_req_has_gift(s->r)) {
+		q->idle[q->depth - ++q->nr_gifted] = s;
+		return;
+	}
+	if (s->r->nr_lent)
+		xseg_req_drop_loans(q->port, s->r);
+	q->idle[q->nr_plain++] = s;
+}
+
+void xs_queue_drop_gifts(struct xseg_queue *q)
+{
+	while (q->nr_gifted) {
+		struct slot *s = q->idle[q->depth - q->nr_gifted--];
+
+		xseg_req_drop_loans(q->port, s->r);
+		q->idle[q->nr_plain++] = s;
+	}
+}
+
+/* ---- what a part is ---------------------------------------------------------------------- */
+
+static uint32_t least(uint64_t a, uint64_t b)
+{
+	return (uint32_t)(a < b ? a : b);
+}
+
+/* Volumed's port is chosen by it: what begins in one object goes to one. */
+static uint64_t hash_of(const struct xseg_volume *v, uint64_t offset)
+{
+	uint64_t x = ((offset >> v->object_shift) + 1) * 0x9e3779b97f4a7c15ull ^ v->info.id;
+
+	return (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+}
+
+static void list_pages(struct xreq *r, const uint32_t *page)
+{
+	r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
+	memcpy(r->page, page, r->nr_pages * sizeof(*page));
+}
+
+static void list_zeroes(struct xseg_queue *q, struct xreq *r)
+{
+	r->op = XSEG_OP_WRITE;
+	r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
+	for (uint32_t i = 0; i < r->nr_pages; i++)
+		r->page[i] = q->zero_page;
+}
+
+static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
+{
+	struct xseg_io *io = s->io;
+	struct xreq *r = s->r;
+	uint32_t in = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
+
+	r->size = xs_io_list_pages(q, io, s->piece, s->in_piece, r->offset, least(left, XSEG_REQ_BYTES - in), r->page);
+	s->direct = r->size > 0;
+	if (s->direct) {
+		r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
+		return;
+	}
+	r->size = least(left, q->copy_bytes - in);
+	list_pages(r, s->page);
+	if (r->op == XSEG_OP_READ)
+		r->flags |= XSEG_REQ_LOAN;
+	else if (io->flags & XSEG_IO_GIVE)
+		r->flags |= XSEG_REQ_GIVE;
+	if (r->op == XSEG_OP_WRITE)
+		xs_slot_copy_in(q, s);
+}
+
+static void fill_copy(struct xseg_queue *q, struct slot *s, uint64_t left)
+{
+	struct xreq *r = s->r;
+	uint32_t to = (uint32_t)(r->offset % XSEG_PAGE_SIZE), from = (uint32_t)((s->io->from + s->begin) % XSEG_PAGE_SIZE);
+
+	r->op = XSEG_OP_READ;
+	r->flags = 0;
+	r->offset = s->io->from + s->begin;
+	r->size = least(left, q->copy_bytes - (from > to ? from : to));
+	list_pages(r, s->page);
+}
+
+/* The next part of an I/O that has one, into the slot's request. */
+static void part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
+{
+	uint64_t left = io->size - io->own.begun;
+	struct xreq *r = s->r;
+
+	s->io = io;
+	s->begin = io->own.begun;
+	s->piece = io->own.piece;
+	s->in_piece = io->own.in_piece;
+	s->direct = false;
+	r->op = (uint8_t)io->op;
+	r->flags = io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0;
+	r->volume = q->v->info.id;
+	r->offset = io->op == XSEG_OP_FLUSH ? 0 : io->offset + s->begin;
+	r->nr_pages = 0;
+	if (io->op == XSEG_OP_READ || io->op == XSEG_OP_WRITE) {
+		fill_data(q, s, left);
+		xs_io_skip(io, &io->own.piece, &io->own.in_piece, r->size);
+	} else if (io->op == XSEG_OP_COPY) {
+		fill_copy(q, s, left);
+	} else {
+		r->size = least(left, XSEG_REQ_BYTES - r->offset % XSEG_PAGE_SIZE);
+		if (io->op == XSEG_OP_WRITE_ZEROES && q->no_zeroes)
+			list_zeroes(q, r);
+	}
+	r->hash = hash_of(q->v, r->offset);
+}
+
+/* ---- I/Os that are over ------------------------------------------------------------------ */
+
+static void io_back(struct xseg_queue *q, struct xseg_io *io)
+{
+	if (io->result >= 0)
+		io->result = (int64_t)io->size;
+	io->state = IO_BACK;
+	io_list_push(&q->back, io);
+}
+
+/* Q1. The first of those that wait may have failed before all of it was begun. */
+static void io_look(struct xseg_queue *q, struct xseg_io *io)
+{
+	if (io->own.out || (io->result >= 0 && io->own.begun < io->size))
+		return;
+	if (q->waiting.first == io)
+		io_list_pop(&q->waiting);
+	io_back(q, io);
+}
+
+void xs_queue_lose(struct xseg_queue *q)
+{
+	struct xseg_io *io;
+
+	q->lost = true;
+	for (uint32_t i = 0; i < q->depth; i++) {
+		struct slot *s = &q->slots[i];
+
+		if (s->state != SLOT_OUT)
+			continue;
+		io = s->io;
+		s->io = NULL;
+		slot_set(q, s, SLOT_LOST);
+		if (io->result >= 0)
+			io->result = -ENOTCONN;
+		io->own.out--;
+		io_look(q, io);
+	}
+	while ((io = io_list_pop(&q->waiting))) {
+		io->result = -ENOTCONN;
+		io_back(q, io);
+	}
+}
+
+/* ---- sending ----------------------------------------------------------------------------- */
+
+/* Sends the slot's request; false: there is no such peer any more. */
+static bool part_send(struct xseg_queue *q, struct slot *s)
+{
+	if (xseg_req_submit(q->port, s->r, q->v->peer))
+		return false;
+	slot_set(q, s, SLOT_OUT);
+	return true;
+}
+
+/* Sends parts of what waits, while there are slots. */
+static void send_waiting(struct xseg_queue *q)
+{
+	struct xseg_io *io;
+	struct slot *s;
+
+	while ((io = q->waiting.first)) {
+		s = slot_take(q, io->flags & XSEG_IO_GIVE);
+		if (!s)
+			return;
+		part_fill(q, s, io);
+		if (!part_send(q, s)) {
+			slot_put(q, s);
+			xs_queue_lose(q);
+			return;
+		}
+		io->own.begun += io->op == XSEG_OP_FLUSH ? 0 : s->r->size;
+		io->own.out++;
+		if (io->own.begun == io->size)
+			io_list_pop(&q->waiting);
+	}
+}
+
+/* ---- answers ----------------------------------------------------------------------------- */
+
+static int error_of(const struct slot *s)
+{
+	int64_t result = s->r->result;
+
+	if (result == -ENOENT)
+		return -ESTALE;
+	if (result == -EINVAL)
+		return -ENXIO;
+	if (result < 0)
+		return result >= -ERRNO_MAX ? (int)result : -EPROTO;
+	return s->r->nr_pages && result != s->r->size ? -EIO : 0;
+}
+
+/* Makes the request what is to be sent next for the same part. False: it has had all that it needs. */
+static bool part_again(struct xseg_queue *q, struct slot *s, int error)
+{
+	struct xseg_io *io = s->io;
+	struct xreq *r = s->r;
+	uint32_t from = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
+
+	if (error == -EOPNOTSUPP && r->op == XSEG_OP_WRITE_ZEROES) {
+		q->no_zeroes = true;
+		list_zeroes(q, r);
+	} else if (!error && io->op == XSEG_OP_COPY && r->op == XSEG_OP_READ) {
+		r->op = XSEG_OP_WRITE;
+		r->flags = io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0;
+		r->offset = io->offset + s->begin;
+		r->hash = hash_of(q->v, r->offset);
+		xs_slot_shift(s, from, (uint32_t)(r->offset % XSEG_PAGE_SIZE), r->size);
+		list_pages(r, s->page);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void part_end(struct xseg_queue *q, struct slot *s)
+{
+	struct xseg_io *io = s->io;
+	int error = error_of(s);
+	bool again = part_again(q, s, error);
+
+	if (again && part_send(q, s))
+		return;
+	if (again)
+		error = -ENOTCONN;
+	if (error == 0 && io->flags & XSEG_IO_LOAN) {
+		slot_set(q, s, SLOT_KEPT);
+		io->own.slot = s;
+	} else {
+		if (error == 0 && io->op == XSEG_OP_READ && !s->direct)
+			xs_slot_copy_out(q, s);
+		slot_set(q, s, SLOT_IDLE);
+		slot_put(q, s);
+	}
+	if (error && io->result >= 0)
+		io->result = error;
+	io->own.out--;
+	io_look(q, io);
+	if (again)
+		xs_queue_lose(q);
+}
+
+/* It must look so for a while: one that is being restarted does for a moment. */
+void xs_queue_look(struct xseg_queue *q)
+{
+	uint64_t now = xs_now_ns();
+
+	if (q->lost || q->nr_sent == 0 || now - q->looked_ns < LOOK_NS)
+		return;
+	q->looked_ns = now;
+	if (!xs_volume_is_gone(q->v))
+		q->gone_since_ns = 0;
+	else if (!q->gone_since_ns)
+		q->gone_since_ns = now;
+	else if (now - q->gone_since_ns >= q->v->gone_ns)
+		xs_queue_lose(q);
+}
+
+uint32_t xs_queue_advance(struct xseg_queue *q)
+{
+	struct xreq *r[BATCH];
+	uint32_t all = 0, n = BATCH;
+
+	if (q->lost)
+		return 0;
+	xseg_port_flush(q->port);
+	while (q->nr_sent && n == BATCH) {
+		n = xseg_port_replies(q->port, r, BATCH);
+		for (uint32_t i = 0; i < n; i++)
+			part_end(q, r[i]->cookie);
+		if (n && q->waiting.first)
+			send_waiting(q);
+		xseg_port_flush(q->port);
+		all += n;
+	}
+	if (all)
+		q->vain = 0;
+	else if (q->nr_sent && ++q->vain % LOOKS == 0)
+		xs_queue_look(q);
+	return all;
+}
+
+/* ---- the caller's ------------------------------------------------------------------------ */
+
+static bool has_range(const struct xseg_io *io)
+{
+	return io->op != XSEG_OP_FLUSH;
+}
+
+/* Pages that the caller sees: one request, of room that is copied into by others. */
+static bool is_seen(const struct xseg_io *io)
+{
+	return io->flags & XSEG_IO_LOAN || (io->flags & XSEG_IO_GIVE && !io->buf && !io->iov);
+}
+
+static int check_flags(const struct xseg_queue *q, const struct xseg_io *io)
+{
+	static const uint32_t may[XSEG_NR_OPS] = {
+		[XSEG_OP_READ] = XSEG_IO_LOAN,
+		[XSEG_OP_WRITE] = XSEG_IO_FUA | XSEG_IO_GIVE,
+		[XSEG_OP_DISCARD] = XSEG_IO_FUA,
+		[XSEG_OP_WRITE_ZEROES] = XSEG_IO_FUA,
+		[XSEG_OP_COPY] = XSEG_IO_FUA,
+	};
+
+	if ((unsigned)io->op > XSEG_OP_COPY || io->flags & ~may[io->op])
+		return -EINVAL;
+	if (io->flags & XSEG_IO_LOAN && (io->buf || io->iov))
+		return -EINVAL;
+	if (is_seen(io))
+		return io->size && io->offset % XSEG_PAGE_SIZE + io->size <= q->copy_bytes ? 0 : -EINVAL;
+	return (io->op == XSEG_OP_READ || io->op == XSEG_OP_WRITE) && !xs_io_fits(io) ? -EINVAL : 0;
+}
+
+static int check_range(const struct xseg_queue *q, uint64_t offset, uint64_t size)
+{
+	uint64_t end = atomic_load_explicit(&q->v->size_bytes, memory_order_relaxed);
+
+	if ((offset | size) % XSEG_SECTOR)
+		return -EINVAL;
+	return offset > end || size > end - offset ? -ENXIO : 0;
+}
+
+static int check(const struct xseg_queue *q, const struct xseg_io *io)
+{
+	int rc = check_flags(q, io);
+
+	if (rc || !has_range(io))
+		return rc || io->size == 0 ? rc : -EINVAL;
+	rc = check_range(q, io->offset, io->size);
+	if (rc || io->op != XSEG_OP_COPY)
+		return rc;
+	rc = check_range(q, io->from, io->size);
+	if (!rc && io->from < io->offset + io->size && io->offset < io->from + io->size)
+		rc = -EINVAL;
+	return rc;
+}
+
+/* Neither out already nor refused. */
+static int admit(const struct xseg_queue *q, const struct xseg_io *io)
+{
+	if (q->lost || xs_is_forked(q->seg))
+		return -ENOTCONN;
+	return io->state != IO_REST ? -EBUSY : check(q, io);
+}
+
+static void io_begin(struct xseg_queue *q, struct xseg_io *io)
+{
+	memset(&io->own, 0, sizeof(io->own));
+	io->result = 0;
+	io->state = IO_OUT;
+	q->nr_ios++;
+}
+
+/* What was prepared is in its slot. */
+static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
+{
+	struct slot *s = io->own.slot;
+
+	if (q->lost || xs_is_forked(q->seg))
+		return -ENOTCONN;
+	io_begin(q, io);
+	io->own.begun = io->size;
+	io->own.out = 1;
+	if (part_send(q, s))
+		return 0;
+	slot_set(q, s, SLOT_IDLE);
+	slot_put(q, s);
+	io->state = IO_REST;
+	io->own.slot = NULL;
+	q->nr_ios--;
+	xs_queue_lose(q);
+	return -ENOTCONN;
+}
+
+int xseg_queue_submit(struct xseg_queue *q, struct xseg_io *io)
+{
+	int rc;
+
+	if (io->state == IO_KEPT && io->op == XSEG_OP_WRITE)
+		return submit_prepared(q, io);
+	rc = admit(q, io);
+	if (!rc && io->op == XSEG_OP_WRITE && is_seen(io))
+		rc = -EINVAL;
+	if (rc)
+		return rc;
+	io_begin(q, io);
+	if (has_range(io) && io->size == 0) {
+		io_back(q, io);
+		return 0;
+	}
+	io_list_push(&q->waiting, io);
+	send_waiting(q);
+	return 0;
+}
+
+int xseg_io_prepare(struct xseg_queue *q, struct xseg_io *io, struct iovec *piece, uint32_t max)
+{
+	struct slot *s;
+	int rc = admit(q, io);
+
+	if (rc || io->op != XSEG_OP_WRITE || !is_seen(io))
+		return rc ? rc : -EINVAL;
+	s = slot_take(q, true);
+	if (!s)
+		return -EAGAIN;
+	memset(&io->own, 0, sizeof(io->own));
+	s->io = io;
+	s->r->op = XSEG_OP_WRITE;
+	s->r->flags = (uint8_t)(XSEG_REQ_GIVE | (io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0));
+	s->r->volume = q->v->info.id;
+	s->r->offset = io->offset;
+	s->r->size = (uint32_t)io->size;
+	s->r->hash = hash_of(q->v, io->offset);
+	s->direct = false;
+	list_pages(s->r, s->page);
+	slot_set(q, s, SLOT_KEPT);
+	io->state = IO_KEPT;
+	io->own.slot = s;
+	return (int)xseg_io_data(q, io, piece, max);
+}
+
+void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
+{
+	struct slot *s = io->own.slot;
+
+	if (io->state != IO_KEPT || !s)
+		return;
+	io->state = IO_REST;
+	io->own.slot = NULL;
+	if (xs_is_forked(q->seg))
+		return;
+	slot_set(q, s, SLOT_IDLE);
+	slot_put(q, s);
+	if (q->lost)
+		return;
+	send_waiting(q);
+}
+
+void xseg_queue_kick(struct xseg_queue *q)
+{
+	if (!xs_is_forked(q->seg))
+		xseg_port_flush(q->port);
+}
+
+static void io_home(struct xseg_queue *q, struct xseg_io *io)
+{
+	io->state = io->own.slot ? IO_KEPT : IO_REST;
+	q->nr_ios--;
+}
+
+uint32_t xseg_queue_poll(struct xseg_queue *q, struct xseg_io **done, uint32_t max)
+{
+	uint32_t n = 0;
+
+	if (xs_is_forked(q->seg))
+		return 0;
+	xs_watch_disarm(q);
+	if (xs_queue_advance(q) == 0 && q->nr_sent == 0)
+		xs_queue_drop_gifts(q);
+	while (n < max && q->back.first) {
+		done[n] = io_list_pop(&q->back);
+		io_home(q, done[n++]);
+	}
+	return n;
+}
+
+static void io_list_remove(struct io_list *l, struct xseg_io *io)
+{
+	struct xseg_io **at = &l->first;
+
+	while (*at && *at != io)
+		at = &(*at)->own.next;
+	assert(*at == io);
+	*at = io->own.next;
+	if (!*at)
+		l->last = at;
+}
+
+int64_t xseg_queue_run(struct xseg_queue *q, struct xseg_io *io)
+{
+	int rc = xseg_queue_submit(q, io);
+
+	if (rc)
+		return rc;
+	while (io->state != IO_BACK && q->nr_sent)
+		xs_queue_sleep(q, LOOK_NS);
+	if (io->state != IO_BACK)
+		io->result = -EDEADLK;
+	io_list_remove(io->state == IO_BACK ? &q->back : &q->waiting, io);
+	io_home(q, io);
+	return io->result;
+}
+
+uint32_t xseg_queue_out(const struct xseg_queue *q)
+{
+	return q->nr_ios;
+}

@@ -1,0 +1,157 @@
+/* queue.h - what the files of volumes and queues share; nobody else includes it.
+ *
+ *   volume.c      which volume: opening, asking, whether anybody serves it
+ *   queue.c       I/Os and their parts: what is sent, and what becomes of the answers
+ *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent; memory of the queue's
+ *   queue_life.c  making and ending queues
+ *   queue_wait.c  sleeping, the descriptor
+ *
+ * Contract: struct xseg_volume is shared by the threads of the process; after it was opened only its size and its count of references
+ * change. struct xseg_queue is used by one thread at a time, but for what struct queue_watch says.
+ */
+#ifndef XSEG_QUEUE_H
+#define XSEG_QUEUE_H
+
+#include <pthread.h>
+
+#include "xseg/internal.h"
+#include "xseg/volume.h"
+
+struct xseg_volume {
+	struct xseg *seg;
+	bool attached_here;			/* it is ours to detach */
+	uint32_t peer;				/* volumed's index */
+	uint64_t gone_ns, timeout_ns;
+	struct xseg_volume_info info;		/* but for the size */
+	uint8_t object_shift;
+	_Atomic uint64_t size_bytes;		/* relaxed: a number that may change at any time */
+	_Atomic uint32_t refs;			/* the opener's, and one for each queue */
+};
+
+/* A slot: a request of the queue's, with room for what it copies. See queue.c for its states. */
+enum slot_state { SLOT_IDLE, SLOT_KEPT, SLOT_OUT, SLOT_LOST, SLOT_NR_STATES };
+
+struct slot {
+	enum slot_state state;
+	bool direct;				/* it lists the caller's pages */
+	struct xreq *r;
+	uint8_t *mem;				/* its room, as one piece, */
+	const uint32_t *page;			/* and the pages of that */
+	struct xseg_io *io;			/* not IDLE, LOST: whose part it has */
+	uint64_t begin;				/* of the part, in the I/O */
+	uint64_t in_piece;			/* where the part's data begins in the I/O's memory */
+	uint32_t piece;
+};
+
+/* Pages of the queue's peer, mapped as one piece. */
+struct region {
+	struct region *next;
+	uint8_t *base;
+	size_t bytes;
+	uint32_t page[];
+};
+
+struct io_list {
+	struct xseg_io *first, **last;
+};
+
+/* The sleeper for the descriptor. `lock` is a leaf; it guards all that follows it. */
+struct queue_watch {
+	int fd;					/* -1: nobody asked for it. The queue's thread, before the sleeper is there */
+	pthread_t thread;
+	bool announced;				/* the queue's thread: it has announced a sleep on its port's doorbell */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint32_t word, turn;			/* what to sleep on; which arming that was */
+	bool armed, fired, stop;		/* fired: the descriptor was written, and not read since */
+};
+
+struct xseg_queue {
+	struct xseg_volume *v;
+	struct xseg *seg;
+	struct xseg_peer *peer;
+	struct xport *port;
+	uint32_t depth, copy_bytes, zero_page;	/* zero_page: one that nobody writes to */
+	struct slot *slots, **idle;		/* idle: those that have gifts are at its end */
+	uint32_t nr_plain, nr_gifted;
+	uint32_t nr_sent;			/* slots that are OUT */
+	uint32_t nr_ios;			/* submitted, and not taken back by the caller */
+	struct io_list waiting, back;
+	struct region *regions;
+	bool lost;
+	bool no_zeroes;				/* the store knows no WRITE_ZEROES */
+	uint32_t vain;				/* looks for answers */
+	uint64_t looked_ns, gone_since_ns;	/* when volumed was looked at; since when it is gone, or 0 */
+	struct queue_watch watch;
+};
+
+/* ---- volume.c ---- */
+/* A client of the segment, under a name of its own. */
+int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err) XSEG_MUST_CHECK;
+/* Nobody serves it, and nobody will start it. Any thread. */
+bool xs_volume_is_gone(struct xseg_volume *v);
+void xs_volume_put(struct xseg_volume *v);
+uint64_t xs_now_ns(void);
+
+/* ---- queue.c ---- */
+/* Takes answers, and sends what waited for that. Returns how many answers. */
+uint32_t xs_queue_advance(struct xseg_queue *q);
+/* Whether volumed is gone for good; loses the queue then. Looks no more than ten times a second. */
+void xs_queue_look(struct xseg_queue *q);
+/* All that is out, or waits, comes back with -ENOTCONN. */
+void xs_queue_lose(struct xseg_queue *q);
+/* What idle slots were lent for writes goes back: nothing is to be done for a while. */
+void xs_queue_drop_gifts(struct xseg_queue *q);
+
+static inline void io_list_init(struct io_list *l)
+{
+	l->first = NULL;
+	l->last = &l->first;
+}
+
+static inline void io_list_push(struct io_list *l, struct xseg_io *io)
+{
+	io->own.next = NULL;
+	*l->last = io;
+	l->last = &io->own.next;
+}
+
+static inline struct xseg_io *io_list_pop(struct io_list *l)
+{
+	struct xseg_io *io = l->first;
+
+	if (io) {
+		l->first = io->own.next;
+		if (!l->first)
+			l->last = &l->first;
+	}
+	return io;
+}
+
+/* ---- queue_mem.c ---- */
+/* More memory of the segment, mapped; NULL with the error in *rc. */
+struct region *xs_region_add(struct xseg_queue *q, size_t bytes, int *rc);
+/* Of the process; the segment's is given back with the peer. */
+void xs_regions_free(struct xseg_queue *q);
+/* Whether the I/O's memory is enough. */
+bool xs_io_fits(const struct xseg_io *io);
+/* Moves the place in an I/O's memory on by `bytes`. */
+void xs_io_skip(const struct xseg_io *io, uint32_t *piece, uint64_t *in_piece, uint64_t bytes);
+/* Lists the pages of the I/O's own memory from there on that can be sent as they are, for the range of the volume that begins at `offset`.
+ * Returns how many of up to `want` bytes that are: 0, or whole sectors. */
+uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32_t piece, uint64_t in_piece, uint64_t offset,
+			  uint32_t want, uint32_t *page);
+/* Data of a part, from the I/O's memory to the slot's room or what it was lent; and from where the answer says it is. */
+void xs_slot_copy_in(struct xseg_queue *q, struct slot *s);
+void xs_slot_copy_out(struct xseg_queue *q, struct slot *s);
+/* The second half of a COPY: moves what was read at in-page offset `from` to `to`. */
+void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes);
+
+/* ---- queue_wait.c ---- */
+/* Takes answers; sleeps for them, if there are none, up to that time. */
+void xs_queue_sleep(struct xseg_queue *q, uint64_t timeout_ns);
+void xs_watch_init(struct xseg_queue *q);
+void xs_watch_disarm(struct xseg_queue *q);
+void xs_watch_fini(struct xseg_queue *q);
+
+#endif

@@ -1,0 +1,107 @@
+/* queue_life - making and ending queues.
+ *
+ * A queue is a client of the segment of its own, with one port: so threads share nothing but the volume, and what one leaves behind when it
+ * ends, or is killed, is known to the segment by the client.
+ *
+ * Contract: takes the control lock. Creating and destroying need not be done by the thread that uses the queue, but not at the same time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xseg/queue.h"
+
+#define DEPTH	    32u
+#define DEPTH_MAX   1024u
+#define COPY_BYTES  (128u << 10)
+
+static int take_memory(struct xseg_queue *q, struct xseg_error *err)
+{
+	uint32_t each = q->copy_bytes / XSEG_PAGE_SIZE;
+	size_t bytes = ((size_t)q->depth * each + 1) * XSEG_PAGE_SIZE;
+	struct region *m;
+	int rc;
+
+	m = xs_region_add(q, bytes, &rc);
+	if (!m)
+		return xseg_fail(err, rc, "segment '%s' has not the %zu MiB left that a queue of depth %u takes; use a smaller depth or "
+				 "copy_bytes, or make it with more --memory", xseg_name(q->seg),
+				 (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2, q->depth);
+	q->slots = calloc(q->depth, sizeof(*q->slots));
+	q->idle = calloc(q->depth, sizeof(struct slot *));
+	if (!q->slots || !q->idle)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < q->depth; i++) {
+		q->slots[i].mem = m->base + (size_t)i * q->copy_bytes;
+		q->slots[i].page = m->page + (size_t)i * each;
+	}
+	q->zero_page = m->page[(size_t)q->depth * each];
+	return 0;
+}
+
+static int take_requests(struct xseg_queue *q, struct xseg_error *err)
+{
+	for (uint32_t i = 0; i < q->depth; i++) {
+		struct slot *s = &q->slots[i];
+
+		s->r = xseg_req_alloc(q->port);
+		if (!s->r)
+			return xseg_fail(err, -EPROTO, "the segment gives fewer requests than it promised; see 'xseg check'");
+		s->r->cookie = s;
+		q->idle[q->nr_plain++] = s;
+	}
+	return 0;
+}
+
+int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *params, struct xseg_queue **queue, struct xseg_error *err)
+{
+	uint32_t depth = params && params->depth ? params->depth : DEPTH;
+	uint32_t copy_bytes = params && params->copy_bytes ? params->copy_bytes : COPY_BYTES;
+	struct xseg_queue *q;
+	int rc;
+
+	if (xs_is_forked(v->seg))
+		return xseg_fail(err, -ENOTCONN, "the volume was opened before this process was forked; open it here");
+	if (depth > DEPTH_MAX || copy_bytes < XSEG_PAGE_SIZE || copy_bytes > XSEG_REQ_BYTES)
+		return xseg_fail(err, -EINVAL, "a queue has a depth of 1 to %u, and copies 4 KiB to 1 MiB at a time", DEPTH_MAX);
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return xseg_fail(err, -ENOMEM, "out of memory");
+	q->v = v;
+	q->seg = v->seg;
+	q->depth = depth;
+	q->copy_bytes = (copy_bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
+	io_list_init(&q->waiting);
+	io_list_init(&q->back);
+	xs_watch_init(q);
+	/* relaxed: the caller has a reference */
+	atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+	rc = xs_client_open(q->seg, depth, &q->peer, err);
+	if (rc)
+		goto out_destroy;
+	q->port = xseg_peer_port(q->peer, 0);
+	rc = take_memory(q, err);
+	if (!rc)
+		rc = take_requests(q, err);
+	if (rc)
+		goto out_destroy;
+	*queue = q;
+	return 0;
+out_destroy:
+	xseg_queue_destroy(q);
+	return rc;
+}
+
+void xseg_queue_destroy(struct xseg_queue *q)
+{
+	if (!q)
+		return;
+	xs_watch_fini(q);
+	if (q->peer)
+		xseg_peer_close(q->peer, XSEG_CLOSE_FREE_ARENA);
+	xs_regions_free(q);
+	xs_volume_put(q->v);
+	free(q->slots);
+	free(q->idle);
+	free(q);
+}
