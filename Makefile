@@ -1,7 +1,7 @@
 # xseg - builds everything into build/, tests it, installs it. `make help` lists what can be made.
 #
 # Sources are found by wildcard: a new file, peer, tool or test needs no line here.
-#   xtypes/*.c xseg/*.c          build/libxseg.a
+#   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what xseg/libxseg.map says
 #   peers/common/*.c             build/libpeer.a
 #   peers/NAME/*.c               build/libNAME.a, and build/bin/NAME when there is a NAME_main.c
 #   peers/host/*.c               build/bin/xseg-host
@@ -20,6 +20,8 @@
 # they are linked (a tenth of a hit's instructions), but for special builds, with EXTRA_CFLAGS; LTO= does without.
 
 VERSION = 0.1.0
+# Of libxseg.so: another number when programs that were linked with the last one would not run with this one.
+ABI	= 0
 
 BUILD  ?= build
 PREFIX ?= /usr/local
@@ -88,6 +90,7 @@ STYLED = $(wildcard $(foreach d,xtypes xseg peers tools bench tests,$(foreach e,
 	   $(d)/*.$(e) $(d)/*/*.$(e) $(d)/*/*/*.$(e))))
 
 LIBXSEG := $(BUILD)/libxseg.a
+SHARED := $(BUILD)/lib/libxseg.so.$(ABI)
 LIBPEER := $(BUILD)/libpeer.a
 LIBKINDS := $(foreach p,$(PEERS),$(BUILD)/lib$(p).a)
 BASE := $(LIBPEER) $(LIBXSEG)
@@ -113,8 +116,9 @@ endif
 
 # ---- building -----------------------------------------------------------------------------------
 
-.PHONY: all programs tests
-all: programs tests ## everything, into build/bin and build/tests
+.PHONY: all programs libs tests
+all: programs libs tests ## everything, into build/bin, build/lib and build/tests
+libs: $(LIBXSEG) $(SHARED)
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS) $(FUZZ)
 
@@ -141,6 +145,11 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
+$(BUILD)/pic/%.o: %.c $(BUILD)/flags | $(BUILD)/packages
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(FLAGS) -fPIC -MMD -MP -c -o $@ $<
+
 # q, not r: two folders may have files of the same name.
 define archive
 @mkdir -p $(@D)
@@ -158,6 +167,16 @@ endef
 
 $(LIBXSEG): $(call objs,$(XSEG_SRC)) $(BUILD)/sources
 	$(archive)
+# Of xtypes it has what libxseg needs itself, and what its headers show.
+PIC := $(patsubst %.c,$(BUILD)/pic/%.o,$(XSEG_SRC))
+$(BUILD)/pic/libxtypes.a: $(filter $(BUILD)/pic/xtypes/%,$(PIC)) $(BUILD)/sources
+	$(archive)
+$(SHARED): $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/xtypes/xhist.o $(BUILD)/pic/libxtypes.a xseg/libxseg.map $(BUILD)/sources
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=xseg/libxseg.map -Wl,--no-undefined -o $@ \
+		$(filter %.o %.a,$^) $(LIBS)
+	$(Q)ln -sf $(@F) $(@D)/libxseg.so
 $(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
 	$(archive)
 
@@ -227,7 +246,7 @@ $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
--include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)))
+-include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC))
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
@@ -315,19 +334,24 @@ Name: xseg
 Description: A user-space block store of processes that talk through shared memory
 Version: $(VERSION)
 Cflags: -I$${includedir}
-Libs: -L$${libdir} -lxseg -Wl,--as-needed -lpthread -lxxhash $(URCU) -lm
+Libs: -L$${libdir} -lxseg
+Libs.private: -lpthread
 endef
 export PC_FILE
 
-# Prints the public header and the headers that it includes.
-headers = $(CC) $(FLAGS) -MM -MT '' xseg/xseg.h | tr -d '\\:'
+# Prints the public headers: volume.h, and the headers that it includes.
+headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
+SHARED_FILE = $(DESTDIR)$(LIBDIR)/libxseg.so.$(VERSION)
 
-install: ## programs, xseg.h, library, pkg-config file, manual pages; PREFIX=/usr/local DESTDIR=
-	@$(MAKE) --no-print-directory $(JOBS) programs
+install: ## programs, headers, libraries, pkg-config file, manual pages; PREFIX=/usr/local DESTDIR=
+	@$(MAKE) --no-print-directory $(JOBS) programs libs
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)
 	$(if $(BIN),install -m 755 $(BIN) $(DESTDIR)$(BINDIR))
 	install -m 644 $(LIBXSEG) $(DESTDIR)$(LIBDIR)
 	$(if $(LTO),objcopy --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' $(DESTDIR)$(LIBDIR)/libxseg.a)
+	install -m 755 $(SHARED) $(SHARED_FILE)
+	ln -sf $(notdir $(SHARED_FILE)) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)
+	ln -sf libxseg.so.$(ABI) $(DESTDIR)$(LIBDIR)/libxseg.so
 	@printf '%s\n' "$$PC_FILE" >$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
 	@set -e; for h in $$($(headers)); do \
 		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
@@ -340,7 +364,8 @@ install: ## programs, xseg.h, library, pkg-config file, manual pages; PREFIX=/us
 
 uninstall: ## removes what install put there
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(notdir $(BIN)))
-	rm -f $(DESTDIR)$(LIBDIR)/libxseg.a $(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
+	rm -f $(DESTDIR)$(LIBDIR)/libxseg.a $(SHARED_FILE) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI) $(DESTDIR)$(LIBDIR)/libxseg.so
+	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
 	rm -f $(addprefix $(DESTDIR)$(MANDIR)/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
 	@-rmdir $(DESTDIR)$(INCLUDEDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true

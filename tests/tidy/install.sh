@@ -34,17 +34,17 @@ export PKG_CONFIG_PATH=$target/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$target
 flags=$(pkg-config --cflags --libs xseg 2>"$work/log")
 # shellcheck disable=SC2086
 if [ -n "$flags" ] && $CC -Wall -Wextra -Werror -o "$work/outside" "$work/outside.c" \
-		-I"$target/usr/include" $flags >>"$work/log" 2>&1 && [ "$("$work/outside")" = linked ]; then
+		-I"$target/usr/include" $flags >>"$work/log" 2>&1 && [ "$(LD_LIBRARY_PATH=$target/usr/lib "$work/outside")" = linked ]; then
 	ok "a program outside builds with pkg-config and the installed header and library"
 else
 	not_ok "a program outside builds with pkg-config and the installed header and library" "$work/log"
 fi
 
 make_it uninstall
-if [ -z "$(find "$target" -type f)" ]; then
+if [ -z "$(find "$target" ! -type d)" ]; then
 	ok "make uninstall leaves no file"
 else
-	find "$target" -type f >"$work/log"
+	find "$target" ! -type d >"$work/log"
 	not_ok "make uninstall leaves no file" "$work/log"
 fi
 finish
