@@ -9,6 +9,7 @@
 #   bench/xbench/*.c             build/bin/xbench
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
 #   bench/scale/*.c              build/bin/bench-scale
+#   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their headers are
 #   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
@@ -95,6 +96,10 @@ LIBPEER := $(BUILD)/libpeer.a
 LIBKINDS := $(foreach p,$(PEERS),$(BUILD)/lib$(p).a)
 BASE := $(LIBPEER) $(LIBXSEG)
 
+# fio's engine is built with fio's own headers (bench/fio/headers.sh), and is run by a fio that knows nothing of sanitizers.
+FIO_DIR ?= build/fio
+ENGINE := $(if $(SAN),,$(if $(wildcard $(FIO_DIR)/src/config-host.h),$(BUILD)/lib/fio-xseg.so))
+
 BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
        $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
@@ -118,7 +123,7 @@ endif
 
 .PHONY: all programs libs tests
 all: programs libs tests ## everything, into build/bin, build/lib and build/tests
-libs: $(LIBXSEG) $(SHARED)
+libs: $(LIBXSEG) $(SHARED) $(ENGINE)
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS) $(FUZZ)
 
@@ -177,6 +182,13 @@ $(SHARED): $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/xtypes/xhist.o $(BU
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=xseg/libxseg.map -Wl,--no-undefined -o $@ \
 		$(filter %.o %.a,$^) $(LIBS)
 	$(Q)ln -sf $(@F) $(@D)/libxseg.so
+# It has the library in itself: fio need not find it.
+$(BUILD)/pic/bench/fio/engine.o: private FLAGS += -isystem $(FIO_DIR)/src -include $(FIO_DIR)/src/config-host.h -DBITS_PER_LONG=64
+$(BUILD)/pic/bench/fio/engine.o: $(FIO_DIR)/src/config-host.h
+$(BUILD)/lib/fio-xseg.so: $(BUILD)/pic/bench/fio/engine.o $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a bench/fio/engine.map $(BUILD)/sources
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=bench/fio/engine.map -o $@ $(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 $(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
 	$(archive)
 
@@ -246,17 +258,19 @@ $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
--include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC))
+-include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) $(BUILD)/pic/bench/fio/engine.o)
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
 .PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo bench bench-deps tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
 	@tests/lib/deps.sh build check demo bench
+	@bench/fio/headers.sh $(FIO_DIR)
 
 # T=PATTERN runs only the tests whose name matches.
 check: ## the short tests, under 5 minutes; T=PATTERN for some of them
 	@tests/lib/deps.sh --quiet build check
+	@$(if $(SAN),,bench/fio/headers.sh --once $(FIO_DIR) || true)
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@$(if $(SAN),,$(MAKE) --no-print-directory $(JOBS) kill-build)
 	@BUILD=$(BUILD) CC='$(CC)' tests/run.sh $(if $(T),'$(T)')
