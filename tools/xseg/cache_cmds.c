@@ -47,7 +47,7 @@ static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, in
 	uint32_t peer;
 	int64_t rc;
 
-	*code = client_open(t, false, &c);
+	*code = client_open(t, &c);
 	if (*code)
 		return NULL;
 	*code = client_find_peer(c, "cached", cache->name, &peer);
@@ -140,7 +140,7 @@ int cache_status(struct tool *t, const void *opts, int argc, char **argv)
 
 static int open_cache(struct tool *t, const char *name, struct client **c, uint32_t *peer)
 {
-	int rc = client_open(t, false, c);
+	int rc = client_open(t, c);
 
 	if (rc)
 		return rc;

@@ -168,7 +168,7 @@ int cache_volume_status(struct tool *t, const char *cache, const struct cache_op
 	uint32_t peer, id;
 	int rc;
 
-	rc = client_open(t, false, &c);
+	rc = client_open(t, &c);
 	if (rc)
 		return rc;
 	rc = client_find_peer(c, "cached", cache, &peer);

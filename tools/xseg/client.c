@@ -21,21 +21,10 @@
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* As many as asked for or, in a segment that is nearly full, what one extent holds. */
-static int take_pages(struct client *c, uint32_t wanted)
+static int take_pages(struct client *c)
 {
-	int rc;
-
-	c->page = calloc(xseg_pages_round(wanted), sizeof(*c->page));
-	if (!c->page)
-		return -ENOMEM;
-	rc = xseg_pages_take(c->peer, wanted, c->page);
-	if (rc == -ENOMEM && wanted > XSEG_EXTENT_PAGES) {
-		wanted = XSEG_EXTENT_PAGES;
-		rc = xseg_pages_take(c->peer, wanted, c->page);
-	}
-	c->nr_pages = xseg_pages_round(wanted);
-	return rc;
+	c->page = calloc(xseg_pages_round(CLIENT_TEXT_PAGES), sizeof(*c->page));
+	return c->page ? xseg_pages_take(c->peer, CLIENT_TEXT_PAGES, c->page) : -ENOMEM;
 }
 
 /* A dead process of the same pid may have left its name: then another is taken. */
@@ -56,7 +45,7 @@ static int open_named(struct client *c, struct xseg_error *err)
 	return rc;
 }
 
-static int open_peer(struct client *c, bool io)
+static int open_peer(struct client *c)
 {
 	struct xseg_error err = { "" };
 	int rc = open_named(c, &err);
@@ -67,7 +56,7 @@ static int open_peer(struct client *c, bool io)
 				       "segment %s: no place for a client", c->t->segment);
 	for (i = 0; i < CLIENT_NR_PORTS; i++)
 		c->call[i].port = xseg_peer_port(c->peer, i);
-	rc = take_pages(c, io ? CLIENT_IO_PAGES : CLIENT_TEXT_PAGES);
+	rc = take_pages(c);
 	if (!rc)
 		return TOOL_DONE;
 	xseg_peer_close(c->peer, XSEG_CLOSE_FREE_ARENA);
@@ -79,7 +68,7 @@ static int open_peer(struct client *c, bool io)
 		c->t->segment);
 }
 
-int client_open(struct tool *t, bool io, struct client **client)
+int client_open(struct tool *t, struct client **client)
 {
 	struct client *c = calloc(1, sizeof(*c));
 	int rc;
@@ -90,7 +79,7 @@ int client_open(struct tool *t, bool io, struct client **client)
 	rc = tool_attach(t, 0, &c->seg);
 	if (rc)
 		goto out_free;
-	rc = open_peer(c, io);
+	rc = open_peer(c);
 	if (rc)
 		goto out_detach;
 	*client = c;

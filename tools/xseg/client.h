@@ -16,7 +16,6 @@
 #include "tools/xseg/view.h"
 
 #define CLIENT_TEXT_PAGES 16			/* an answer's room */
-#define CLIENT_IO_PAGES	  (2 * XSEG_EXTENT_PAGES)
 
 enum { CLIENT_PORT_IO, CLIENT_PORT_ADMIN, CLIENT_NR_PORTS };
 
@@ -32,16 +31,15 @@ struct client {
 	struct tool *t;
 	struct xseg *seg;
 	struct xseg_peer *peer;
-	/* of its own; questions use the first CLIENT_TEXT_PAGES */
-	uint32_t *page, nr_pages;
+	/* of its own: CLIENT_TEXT_PAGES of them are for questions */
+	uint32_t *page;
 	struct client_call call[CLIENT_NR_PORTS];
 	/* the last answer, or the peer's reason */
 	char text[CLIENT_TEXT_PAGES * XSEG_PAGE_SIZE + 1];
 };
 
-/* Attaches and opens the client; with io as many pages as CLIENT_IO_PAGES, or fewer when the
- * segment is full. Prints why not and returns an exit code. Close after success only. */
-int client_open(struct tool *t, bool io, struct client **client) XSEG_MUST_CHECK;
+/* Attaches and opens the client. Prints why not and returns an exit code. Close after success only. */
+int client_open(struct tool *t, struct client **client) XSEG_MUST_CHECK;
 void client_close(struct client *c);
 
 /* Finds the peer of that name and kind (NULL: any) or, when name is empty, the only one of that

@@ -230,7 +230,7 @@ int peer_set(struct tool *t, const void *opts, int argc, char **argv)
 	(void)opts;
 	code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
 	if (!code)
-		code = client_open(t, false, &c);
+		code = client_open(t, &c);
 	if (code)
 		return code;
 	code = client_find_peer(c, NULL, argv[0], &peer);

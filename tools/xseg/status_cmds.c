@@ -91,7 +91,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	json_object_set_new(j, "segment", segment_json(seg));
 	snprintf(quick.segment, sizeof(quick.segment), "%s", t->segment);
 	tool_mute(true);
-	if (client_open(&quick, false, &c))
+	if (client_open(&quick, &c))
 		c = NULL;
 	tool_mute(false);
 	json_object_set_new(j, "supervisor", supervisor_json(seg));

@@ -64,13 +64,13 @@ static int check_name(const char *name)
 }
 
 /* Opens a client and finds volumed. `name` (NULL: none) is checked before. */
-static int open_volumed(struct tool *t, const struct volume_opts *o, const char *name, bool io,
+static int open_volumed(struct tool *t, const struct volume_opts *o, const char *name,
 			struct client **c, uint32_t *peer)
 {
 	int rc = name ? check_name(name) : TOOL_DONE;
 
 	if (!rc)
-		rc = client_open(t, io, c);
+		rc = client_open(t, c);
 	if (rc)
 		return rc;
 	rc = client_find_peer(*c, "volumed", o->volumed, peer);
@@ -151,7 +151,7 @@ int volume_info(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
-	rc = open_volumed(t, opts, argv[0], false, &c, &peer);
+	rc = open_volumed(t, opts, argv[0], &c, &peer);
 	if (rc)
 		return rc;
 	rc = ask_volume(c, peer, "volume info", argv[0], &v);
@@ -205,7 +205,7 @@ int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	rc = open_volumed(t, opts, NULL, false, &c, &peer);
+	rc = open_volumed(t, opts, NULL, &c, &peer);
 	if (rc)
 		return rc;
 	table = out_table_create("NAME\t>ID\t>SIZE\tSTATE");
@@ -237,7 +237,7 @@ int volume_create(struct tool *t, const void *opts, int argc, char **argv)
 	int code;
 
 	(void)argc;
-	code = open_volumed(t, o, argv[0], false, &c, &peer);
+	code = open_volumed(t, o, argv[0], &c, &peer);
 	if (code)
 		return code;
 	rc = client_ask(c, peer, "volume create %s size=%" PRIu64, argv[0], o->size_bytes);
@@ -283,7 +283,7 @@ int volume_resize(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
-	rc = open_volumed(t, opts, argv[0], false, &c, &peer);
+	rc = open_volumed(t, opts, argv[0], &c, &peer);
 	if (rc)
 		return rc;
 	rc = resize(t, c, peer, opts, argv[0]);
@@ -324,7 +324,7 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 	int code;
 
 	(void)argc;
-	code = open_volumed(t, opts, argv[0], false, &c, &peer);
+	code = open_volumed(t, opts, argv[0], &c, &peer);
 	if (code)
 		return code;
 	rc = client_ask(c, peer, "volume remove %s", argv[0]);
@@ -344,10 +344,10 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 
 /* What I/O to a volume needs; closes the client when there is no such volume. */
 static int open_volume(struct tool *t, const struct volume_opts *o, const char *what,
-		       const char *name, bool io, struct volume_ref *ref)
+		       const char *name, struct volume_ref *ref)
 {
 	struct volume v;
-	int rc = open_volumed(t, o, name, io, &ref->c, &ref->peer);
+	int rc = open_volumed(t, o, name, &ref->c, &ref->peer);
 
 	if (rc)
 		return rc;
@@ -371,7 +371,7 @@ int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
 	int rc;
 
 	(void)argc;
-	rc = open_volume(t, opts, "volume flush", argv[0], false, &ref);
+	rc = open_volume(t, opts, "volume flush", argv[0], &ref);
 	if (rc)
 		return rc;
 	rc = client_flush(ref.c, ref.peer, ref.id, "volume flush", argv[0]);
@@ -408,7 +408,7 @@ static int move_data(struct tool *t, const struct volume_opts *o, const char *wh
 		     struct volume_io_result *result)
 {
 	struct volume_ref ref;
-	int rc = open_volume(t, o, what, argv[0], true, &ref);
+	int rc = open_volume(t, o, what, argv[0], &ref);
 
 	if (rc)
 		return rc;

@@ -1,17 +1,15 @@
 /* volume_io - see volume_io.h.
  *
- * An image is moved in chunks of 256 KiB; up to 16 of them are out at once. Each has a slot: a
- * request and pages that stay with it.
+ * An image is moved in chunks of 256 KiB through a queue of the library; up to 16 of them are out at once. Each has a slot: an I/O, and memory of
+ * the segment that stays with it, so data goes from the file to where the peers take it, and back.
  *
  *   slot       to         when
- *   IDLE       OUT        its request was submitted
- *   OUT        OUT        the store cannot write zeroes by itself: sent again as a write of zeroes
- *   OUT        ANSWERED   its reply came
+ *   IDLE       OUT        its I/O was submitted
+ *   OUT        ANSWERED   it came back
  *   ANSWERED   IDLE       an export has written it out, in order; an import: at once
  *
  * Invariants
- *   I1  zeroes of an image overwrite what the volume held: they are sent as WRITE_ZEROES, or as
- *       data
+ *   I1  zeroes of an image overwrite what the volume held: they are sent as WRITE_ZEROES
  *   I2  an export writes chunks in the order of the volume, so that it can go into a pipe
  *   I3  after an error nothing more is sent; what is out is waited for, so the first offset is the
  *       right one
@@ -23,27 +21,25 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "peers/common/bus.h"
 #include "tools/xseg/out.h"
+#include "xseg/volume.h"
 
 #define CHUNK_BYTES (256u << 10)
-#define CHUNK_PAGES (CHUNK_BYTES / XSEG_PAGE_SIZE)
-#define MAX_SLOTS   (CLIENT_IO_PAGES / CHUNK_PAGES)
+#define MAX_SLOTS   16u
+#define LEAST_SLOTS (XSEG_EXTENT_SIZE / CHUNK_BYTES)	/* in a segment that is nearly full */
 #define WAIT_NS	    (TOOL_SECOND / 10)
 #define STALL_NS    (5 * TOOL_SECOND)
+#define GONE_NS	    (2 * TOOL_SECOND)
 
 enum slot_state { SLOT_IDLE, SLOT_OUT, SLOT_ANSWERED };
 
 struct slot {
 	enum slot_state state;
-	const uint32_t *page;			/* CHUNK_PAGES of them */
-	struct xreq *r;
-	enum xseg_op op;
-	uint64_t offset;
-	uint32_t size;
+	char *data;				/* CHUNK_BYTES */
+	struct xseg_io io;
 };
 
 struct mover {
@@ -56,9 +52,10 @@ struct mover {
 	uint64_t next;				/* offset of the next chunk to be begun */
 	uint64_t data_from, data_to;		/* import: the data extent that was found last */
 	uint64_t data_bytes, start_ns;
-	uint32_t nr_slots, nr_out;
+	struct xseg_volume *volume;
+	struct xseg_queue *q;
+	uint32_t nr_slots;
 	bool ended;				/* import: the input has ended */
-	bool no_write_zeroes;			/* the store cannot */
 	bool noted;				/* that it has to wait for long */
 	int64_t error;				/* first of the volume's errors, by offset */
 	uint64_t error_offset;
@@ -67,17 +64,52 @@ struct mover {
 
 /* ---- slots ------------------------------------------------------------------------------- */
 
-static void mover_init(struct mover *m, const struct volume_ref *v, const char *what, const char *file)
+/* Memory of the segment for all slots, or for some of them. */
+static int take_slots(struct mover *m, struct xseg_error *err)
 {
-	uint32_t i;
+	struct xseg_queue_params params = { .depth = MAX_SLOTS, .copy_bytes = XSEG_PAGE_SIZE };
+	int rc = xseg_queue_create(m->volume, &params, &m->q, err);
+	char *memory;
+
+	if (rc)
+		return rc;
+	m->nr_slots = MAX_SLOTS;
+	memory = xseg_queue_buffer(m->q, MAX_SLOTS * CHUNK_BYTES);
+	if (!memory) {
+		m->nr_slots = LEAST_SLOTS;
+		memory = xseg_queue_buffer(m->q, LEAST_SLOTS * CHUNK_BYTES);
+	}
+	if (!memory)
+		return xseg_fail(err, -ENOMEM, "the segment has no 2 MiB left for an image's data");
+	for (uint32_t i = 0; i < m->nr_slots; i++)
+		m->slot[i].data = memory + (size_t)i * CHUNK_BYTES;
+	return 0;
+}
+
+static int mover_open(struct mover *m, const struct volume_ref *v, const char *what, const char *file)
+{
+	struct xseg_volume_params params = { .attached = v->c->seg, .volume = v->name, .gone_ns = GONE_NS };
+	struct xseg_error err = { "" };
+	struct xseg_peer_info info;
+	int rc = -ENOTCONN;
 
 	*m = (struct mover){ .v = v, .what = what, .file = file, .fd = -1, .image_bytes = UINT64_MAX };
 	m->start_ns = tool_now_ns();
-	m->nr_slots = v->c->nr_pages / CHUNK_PAGES;
-	if (m->nr_slots > MAX_SLOTS)
-		m->nr_slots = MAX_SLOTS;
-	for (i = 0; i < m->nr_slots; i++)
-		m->slot[i].page = v->c->page + (size_t)i * CHUNK_PAGES;
+	if (xseg_peer_get_info(v->c->seg, v->peer, &info)) {
+		params.volumed = info.name;
+		rc = xseg_volume_open(&params, &m->volume, &err);
+	}
+	if (!rc)
+		rc = take_slots(m, &err);
+	if (rc)
+		return tool_fail_errno(rc, &err, "see 'xseg status'", "%s %s", what, v->name);
+	return TOOL_DONE;
+}
+
+static void mover_close(struct mover *m)
+{
+	xseg_queue_destroy(m->q);
+	xseg_volume_close(m->volume);
 }
 
 static struct slot *slot_in_state(struct mover *m, enum slot_state state)
@@ -92,67 +124,26 @@ static struct slot *slot_in_state(struct mover *m, enum slot_state state)
 
 static void note_error(struct mover *m, const struct slot *s, int64_t error)
 {
-	if (m->error && m->error_offset < s->offset)
+	if (m->error && m->error_offset < s->io.offset)
 		return;
 	m->error = error;
-	m->error_offset = s->offset;
+	m->error_offset = s->io.offset;
 }
 
-/* Sends the slot's chunk. An error is noted as the chunk's own. */
+/* Sends the slot's chunk, whose range is in its I/O. An error is noted as the chunk's own. */
 static void slot_submit(struct mover *m, struct slot *s, enum xseg_op op)
 {
-	struct xport *port = m->v->c->call[CLIENT_PORT_IO].port;
-	struct xreq *r = xseg_req_alloc(port);
 	int rc;
 
-	if (!r) {
-		note_error(m, s, -EBUSY);
-		return;
-	}
-	r->op = (uint8_t)op;
-	r->volume = m->v->id;
-	r->offset = s->offset;
-	r->size = s->size;
-	r->cookie = s;
-	if (op != XSEG_OP_WRITE_ZEROES) {
-		r->nr_pages = (uint16_t)xseg_req_span(s->offset, s->size);
-		memcpy(r->page, s->page, r->nr_pages * sizeof(*r->page));
-	}
-	rc = xseg_req_submit(port, r, m->v->peer);
+	s->io.op = op;
+	s->io.buf = op == XSEG_OP_WRITE_ZEROES ? NULL : s->data;
+	s->io.cookie = s;
+	rc = xseg_queue_submit(m->q, &s->io);
 	if (rc) {
-		xseg_req_free(port, r);
 		note_error(m, s, rc);
 		return;
 	}
-	xseg_port_flush(port);
-	s->r = r;
-	s->op = op;
 	s->state = SLOT_OUT;
-	m->nr_out++;
-}
-
-static void slot_zero_pages(struct mover *m, const struct slot *s)
-{
-	uint32_t i;
-
-	for (i = 0; i < xseg_req_span(0, s->size); i++)
-		memset(xseg_page(m->v->c->seg, s->page[i]), 0, XSEG_PAGE_SIZE);
-}
-
-static void slot_answered(struct mover *m, struct slot *s, int64_t result)
-{
-	m->nr_out--;
-	s->r = NULL;
-	s->state = SLOT_ANSWERED;
-	if (result == -EOPNOTSUPP && s->op == XSEG_OP_WRITE_ZEROES) {
-		m->no_write_zeroes = true;
-		slot_zero_pages(m, s);
-		slot_submit(m, s, XSEG_OP_WRITE);
-	} else if (result < 0) {
-		note_error(m, s, result);
-	} else if (s->op != XSEG_OP_WRITE_ZEROES && (uint64_t)result != s->size) {
-		note_error(m, s, -EIO);
-	}
 }
 
 static int stopped(const struct mover *m)
@@ -161,17 +152,24 @@ static int stopped(const struct mover *m)
 			  m->what, m->v->name, m->next);
 }
 
-/* Waits for at least one reply; TOOL_DONE, or why nobody should wait any longer. */
+/* Nobody will answer any more. */
+static int went_away(const struct mover *m)
+{
+	if (!xseg_is_whole(m->v->c->seg))
+		bus_leave();
+	return tool_fail(TOOL_FAILED, "%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up'", m->what,
+			 m->v->name, m->next);
+}
+
+/* Waits for at least one answer; TOOL_DONE, or why nobody should wait any longer. */
 static int mover_reap(struct mover *m)
 {
 	struct client *c = m->v->c;
-	struct xport *port = c->call[CLIENT_PORT_IO].port;
-	struct xreq *r[MAX_SLOTS];
-	struct tool_span gone = { 0 };
+	struct xseg_io *done[MAX_SLOTS];
 	uint64_t since = tool_now_ns();
-	uint32_t i, nr;
+	uint32_t nr;
 
-	while (!(nr = xseg_port_replies(port, r, MAX_SLOTS))) {
+	while (!(nr = xseg_queue_wait(m->q, done, MAX_SLOTS, WAIT_NS))) {
 		if (tool_out_of_time(c->t))
 			return stopped(m);
 		if (!m->noted && tool_now_ns() - since > STALL_NS) {
@@ -179,19 +177,15 @@ static int mover_reap(struct mover *m)
 			tool_note(c->t, "%s %s: no answer since 5 s, it still waits; see 'xseg status', 'xseg cache status' "
 				  "and the log", m->what, m->v->name);
 		}
-		if (tool_span_ns(&gone, client_peer_gone(c, m->v->peer)) > 2 * TOOL_SECOND)
-			return tool_fail(TOOL_FAILED,
-					 "%s %s: its volumed went away at byte %" PRIu64
-					 "; start it again with 'xseg up'",
-					 m->what, m->v->name, m->next);
-		bus_port_wait(port, WAIT_NS);
 	}
-	for (i = 0; i < nr; i++) {
-		struct slot *s = r[i]->cookie;
-		int64_t result = r[i]->result;
+	while (nr-- > 0) {
+		struct slot *s = done[nr]->cookie;
 
-		xseg_req_free(port, r[i]);
-		slot_answered(m, s, result);
+		s->state = SLOT_ANSWERED;
+		if (s->io.result == -ENOTCONN)
+			return went_away(m);
+		if (s->io.result < 0)
+			note_error(m, s, s->io.result);
 	}
 	return TOOL_DONE;
 }
@@ -239,50 +233,22 @@ static void mover_result(const struct mover *m, struct volume_io_result *result)
 	result->elapsed_ns = tool_now_ns() - m->start_ns;
 }
 
-/* ---- data between pages and a file ------------------------------------------------------- */
+/* ---- data between memory and a file ------------------------------------------------------ */
 
-/* Pages as a vector, from byte `from` of the chunk on. Returns the number of pieces. */
-static int fill_iov(struct mover *m, const struct slot *s, uint32_t from, uint32_t to,
-		    struct iovec *iov)
-{
-	uint32_t in, len;
-	int nr = 0;
-
-	for (; from < to; from += len) {
-		in = from % XSEG_PAGE_SIZE;
-		len = XSEG_PAGE_SIZE - in < to - from ? XSEG_PAGE_SIZE - in : to - from;
-		iov[nr].iov_base =
-			(char *)xseg_page(m->v->c->seg, s->page[from / XSEG_PAGE_SIZE]) + in;
-		iov[nr++].iov_len = len;
-	}
-	return nr;
-}
-
-typedef ssize_t vector_fn(int fd, const struct iovec *iov, int nr, off_t offset);
-
-static ssize_t stream_read(int fd, const struct iovec *iov, int nr, off_t offset)
-{
-	(void)offset;
-	return readv(fd, iov, nr);
-}
-
-static ssize_t stream_write(int fd, const struct iovec *iov, int nr, off_t offset)
-{
-	(void)offset;
-	return writev(fd, iov, nr);
-}
-
-/* Moves bytes from .. to of the chunk; fewer only at the end of the input. Returns how many, or
+/* Moves bytes from .. to of the chunk, from the file or to it; fewer only at the end of the input. Returns how many, or
  * -errno. */
-static int64_t move_bytes(struct mover *m, const struct slot *s, vector_fn *move, uint32_t from,
-			  uint32_t to)
+static int64_t move_bytes(struct mover *m, const struct slot *s, bool out, uint32_t from, uint32_t to)
 {
-	struct iovec iov[CHUNK_PAGES];
 	uint32_t at = from;
 	ssize_t got;
 
 	while (at < to) {
-		got = move(m->fd, iov, fill_iov(m, s, at, to, iov), (off_t)(s->offset + at));
+		off_t offset = (off_t)(s->io.offset + at);
+
+		if (out)
+			got = m->is_regular ? pwrite(m->fd, s->data + at, to - at, offset) : write(m->fd, s->data + at, to - at);
+		else
+			got = m->is_regular ? pread(m->fd, s->data + at, to - at, offset) : read(m->fd, s->data + at, to - at);
 		if (got < 0 && (errno != EINTR || tool_out_of_time(m->v->c->t)))
 			return -errno;
 		if (got == 0)
@@ -293,9 +259,9 @@ static int64_t move_bytes(struct mover *m, const struct slot *s, vector_fn *move
 	return at - from;
 }
 
-static bool page_is_zero(struct mover *m, const struct slot *s, uint32_t page)
+static bool page_is_zero(const struct slot *s, uint32_t page)
 {
-	const char *data = xseg_page(m->v->c->seg, s->page[page]);
+	const char *data = s->data + (size_t)page * XSEG_PAGE_SIZE;
 
 	return data[0] == 0 && !memcmp(data, data + 1, XSEG_PAGE_SIZE - 1);
 }
@@ -360,12 +326,12 @@ static bool in_hole(struct mover *m, uint64_t from, uint64_t to)
 	return to <= m->data_from;
 }
 
-static bool chunk_is_zero(struct mover *m, const struct slot *s)
+static bool chunk_is_zero(const struct slot *s)
 {
 	uint32_t i;
 
-	for (i = 0; i < xseg_req_span(0, s->size); i++)
-		if (!page_is_zero(m, s, i))
+	for (i = 0; i < xseg_req_span(0, (uint32_t)s->io.size); i++)
+		if (!page_is_zero(s, i))
 			return false;
 	return true;
 }
@@ -374,15 +340,13 @@ static bool chunk_is_zero(struct mover *m, const struct slot *s)
  * zeroed. */
 static int read_chunk(struct mover *m, struct slot *s, uint32_t *got)
 {
-	int64_t moved = move_bytes(m, s, m->is_regular ? preadv : stream_read, 0, s->size);
+	int64_t moved = move_bytes(m, s, false, 0, (uint32_t)s->io.size);
 
 	if (moved < 0)
 		return file_error(m, (int)-moved);
 	*got = (uint32_t)moved;
 	if (*got % XSEG_PAGE_SIZE)
-		memset((char *)xseg_page(m->v->c->seg, s->page[*got / XSEG_PAGE_SIZE]) +
-			       *got % XSEG_PAGE_SIZE,
-		       0, XSEG_PAGE_SIZE - *got % XSEG_PAGE_SIZE);
+		memset(s->data + *got, 0, XSEG_PAGE_SIZE - *got % XSEG_PAGE_SIZE);
 	return TOOL_DONE;
 }
 
@@ -403,12 +367,12 @@ static int import_next(struct mover *m, struct slot *s)
 	uint32_t got;
 	int rc;
 
-	s->offset = m->next;
-	s->size = left < CHUNK_BYTES ? (uint32_t)left : CHUNK_BYTES;
-	if (!probe && m->v->size_bytes - m->next < s->size)
-		s->size = (uint32_t)(m->v->size_bytes - m->next);
-	got = s->size;
-	is_zero = s->size && !probe && in_hole(m, m->next, m->next + s->size);
+	s->io.offset = m->next;
+	s->io.size = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+	if (!probe && m->v->size_bytes - m->next < s->io.size)
+		s->io.size = m->v->size_bytes - m->next;
+	got = (uint32_t)s->io.size;
+	is_zero = s->io.size && !probe && in_hole(m, m->next, m->next + s->io.size);
 	if (!is_zero) {
 		rc = read_chunk(m, s, &got);
 		if (rc)
@@ -416,17 +380,15 @@ static int import_next(struct mover *m, struct slot *s)
 	}
 	if (probe && got)
 		return image_too_large(m);
-	m->ended = got < s->size || m->next + got == m->image_bytes;
+	m->ended = got < s->io.size || m->next + got == m->image_bytes;
 	if (!got)
 		return TOOL_DONE;
 	m->next += got;
-	s->size = whole_sectors(m, s->offset, got);
-	is_zero = is_zero || chunk_is_zero(m, s);
+	s->io.size = whole_sectors(m, s->io.offset, got);
+	is_zero = is_zero || chunk_is_zero(s);
 	if (!is_zero)
 		m->data_bytes += got;
-	else if (m->no_write_zeroes)
-		slot_zero_pages(m, s);
-	slot_submit(m, s, is_zero && !m->no_write_zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE);
+	slot_submit(m, s, is_zero ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE);
 	return TOOL_DONE;
 }
 
@@ -444,7 +406,7 @@ static int import_run(struct mover *m)
 	struct slot *s;
 	int rc = TOOL_DONE;
 
-	while (!rc && (m->nr_out || (!m->ended && !m->error))) {
+	while (!rc && (xseg_queue_out(m->q) || (!m->ended && !m->error))) {
 		s = m->ended || m->error ? NULL : slot_in_state(m, SLOT_IDLE);
 		if (tool_out_of_time(m->v->c->t))
 			rc = file_error(m, EINTR);
@@ -463,8 +425,9 @@ int volume_io_import(const struct volume_ref *v, const char *file, struct volume
 	struct mover m;
 	int rc;
 
-	mover_init(&m, v, "volume import", file);
-	rc = open_input(&m);
+	rc = mover_open(&m, v, "volume import", file);
+	if (!rc)
+		rc = open_input(&m);
 	m.ended = m.image_bytes == 0;
 	if (!rc && m.image_bytes != UINT64_MAX && m.image_bytes > v->size_bytes)
 		rc = image_too_large(&m);
@@ -476,6 +439,7 @@ int volume_io_import(const struct volume_ref *v, const char *file, struct volume
 	mover_result(&m, result);
 	if (m.fd >= 0)
 		close(m.fd);
+	mover_close(&m);
 	return rc;
 }
 
@@ -500,20 +464,20 @@ static int open_output(struct mover *m)
 /* Writes a chunk; into a file without its zero pages, which become holes. */
 static int write_chunk(struct mover *m, const struct slot *s)
 {
-	uint32_t from = 0, to, end;
+	uint32_t from = 0, size = (uint32_t)s->io.size, to, end;
 	int64_t moved;
 
-	while (from < s->size) {
+	while (from < size) {
 		to = from;
 		end = from + XSEG_PAGE_SIZE;
-		if (m->is_regular && page_is_zero(m, s, from / XSEG_PAGE_SIZE)) {
+		if (m->is_regular && page_is_zero(s, from / XSEG_PAGE_SIZE)) {
 			from = end;
 			continue;
 		}
-		while (to < s->size && !(m->is_regular && page_is_zero(m, s, to / XSEG_PAGE_SIZE)))
+		while (to < size && !(m->is_regular && page_is_zero(s, to / XSEG_PAGE_SIZE)))
 			to += XSEG_PAGE_SIZE;
-		to = to < s->size ? to : s->size;
-		moved = move_bytes(m, s, m->is_regular ? pwritev : stream_write, from, to);
+		to = to < size ? to : size;
+		moved = move_bytes(m, s, true, from, to);
 		if (moved != to - from)
 			return file_error(m, moved < 0 ? (int)-moved : EIO);
 		m->data_bytes += to - from;
@@ -529,9 +493,9 @@ static void export_fill(struct mover *m)
 
 	while (!m->error && m->next < m->image_bytes && (s = slot_in_state(m, SLOT_IDLE))) {
 		left = m->image_bytes - m->next;
-		s->offset = m->next;
-		s->size = left < CHUNK_BYTES ? (uint32_t)left : CHUNK_BYTES;
-		m->next += s->size;
+		s->io.offset = m->next;
+		s->io.size = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+		m->next += s->io.size;
 		slot_submit(m, s, XSEG_OP_READ);
 	}
 }
@@ -541,7 +505,7 @@ static struct slot *slot_at(struct mover *m, uint64_t offset)
 	uint32_t i;
 
 	for (i = 0; i < m->nr_slots; i++)
-		if (m->slot[i].state == SLOT_ANSWERED && m->slot[i].offset == offset)
+		if (m->slot[i].state == SLOT_ANSWERED && m->slot[i].io.offset == offset)
 			return &m->slot[i];
 	return NULL;
 }
@@ -559,9 +523,9 @@ static int export_run(struct mover *m)
 			rc = file_error(m, EINTR);
 		} else if (!s) {
 			rc = mover_reap(m);
-		} else if (!m->error || s->offset < m->error_offset) {
+		} else if (!m->error || s->io.offset < m->error_offset) {
 			rc = write_chunk(m, s);
-			written += s->size;
+			written += s->io.size;
 			s->state = SLOT_IDLE;
 		}
 		show_progress(m, "exporting");
@@ -574,9 +538,10 @@ int volume_io_export(const struct volume_ref *v, const char *file, struct volume
 	struct mover m;
 	int rc;
 
-	mover_init(&m, v, "volume export", file);
+	rc = mover_open(&m, v, "volume export", file);
 	m.image_bytes = v->size_bytes;
-	rc = open_output(&m);
+	if (!rc)
+		rc = open_output(&m);
 	if (!rc)
 		rc = export_run(&m);
 	tool_progress_end();
@@ -585,5 +550,6 @@ int volume_io_export(const struct volume_ref *v, const char *file, struct volume
 	mover_result(&m, result);
 	if (m.fd >= 0 && close(m.fd) && !rc)
 		rc = file_error(&m, errno);
+	mover_close(&m);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* volume_io - raw images into volumes and out of them, several requests at a time.
  *
- * Contract: one thread; uses port 0 and the pages of the client alone. Reports its errors (tool.h)
+ * Contract: one thread; opens the volume for itself, in the client's segment. Reports its errors (tool.h)
  * and returns an exit code. An import ends with a FLUSH.
  */
 #ifndef TOOLS_XSEG_VOLUME_IO_H
