@@ -174,6 +174,10 @@ $(LIBXSEG): $(call objs,$(XSEG_SRC)) $(BUILD)/sources
 	$(archive)
 # Of xtypes it has what libxseg needs itself, and what its headers show.
 PIC := $(patsubst %.c,$(BUILD)/pic/%.o,$(XSEG_SRC))
+ifneq ($(LTO),)
+$(PIC): private FLAGS += $(LTO) -ffat-lto-objects
+$(SHARED) $(BUILD)/lib/fio-xseg.so: private LDFLAGS += $(LTO)
+endif
 $(BUILD)/pic/libxtypes.a: $(filter $(BUILD)/pic/xtypes/%,$(PIC)) $(BUILD)/sources
 	$(archive)
 $(SHARED): $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/xtypes/xhist.o $(BUILD)/pic/libxtypes.a xseg/libxseg.map $(BUILD)/sources
