@@ -316,6 +316,7 @@ bench-deps: ## installs what `make bench` compares with, after saying what
 
 bench: ## every benchmark, side by side in one run, into build/bench
 	@tests/lib/deps.sh --quiet build bench
+	@bench/fio/headers.sh --once $(FIO_DIR) || true
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@BUILD=$(BUILD) bench/run.sh
 

@@ -115,5 +115,10 @@ bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
 bench overhead 8 4 "runs.tsv:8:8 results.tsv:12:5" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 1 3 runs.tsv:9:1 ""
+if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
+	bench fio 6 2 runs.tsv:5:6 ""
+else
+	skip "bench/fio.sh --quick runs to its end" "there is no fio, or its headers could not be had (make deps)"
+fi
 bench objects 15 10 "runs.tsv:6:15 results.tsv:6:16" objects.png
 finish
