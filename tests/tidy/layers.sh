@@ -106,6 +106,9 @@ calls()
 calls 'xtypes/|xseg/' 'v?f?printf|v?dprintf|f?puts|f?putc|putchar|perror|v?syslog|_?exit|quick_exit|(secure_)?getenv|getopt(_long)?|v?errx?|v?warnx?'
 verdict "nothing below peers/common prints, exits, reads the environment or parses options" "$work/bad"
 
+calls 'xtypes/|xseg/' 'sigaction|signal|sigset|siglongjmp|raise|v?fork|execv?[pe]*'
+verdict "nor does it handle signals, or make processes" "$work/bad"
+
 calls 'peers/(volumed|cached)/' 'clock_gettime|gettimeofday|time|nanosleep|usleep|sleep|clock_nanosleep|v?f?printf|exit|getenv|syscall'
 verdict "volumed and cached read no clock, sleep nowhere and print nothing" "$work/bad"
 
