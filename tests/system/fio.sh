@@ -6,7 +6,8 @@ need fio xseg xseg-host volumed cached memd jq
 engine=$BUILD/lib/fio-xseg.so
 [ -e "$engine" ] || skip_all "$engine is not built: fio's source could not be had (make deps)"
 
-seconds=$([ -n "$LONG" ] && echo 60 || echo 3)
+seconds=$([ -n "$LONG" ] && echo 90 || echo 3)
+times=$([ -n "$LONG" ] && echo 20 || echo 1)
 cat >stack.conf <<END
 [segment]
 memory = 192M
@@ -80,7 +81,8 @@ t "kills and plugs are pauses to fio" run --rw=randrw --bsrange=4k-32k --iodepth
 touch over
 wait "$disturbed" 2>/dev/null
 t "all that serve serve again" wait_for 10 state_is cached running
-t "the kills were there" test "$(grep -c killed "$TMP/disturb.log" || true)" -ge 1
+t "the kills were there" test "$(grep -c 'cached is killed' "$TMP/disturb.log")" -ge $times
+t "and the plugs" test "$(grep -c 'cached is on the path' "$TMP/disturb.log")" -ge $times
 
 # ---- verify_state and the trigger ----
 
