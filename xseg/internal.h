@@ -36,6 +36,7 @@ struct xseg {
 	struct xs_req *reqs;
 	struct xs_extent *extents;
 	_Atomic uint64_t *owners;
+	_Atomic uint8_t *touched;
 	struct xs_stats *stats;
 	char *stack;
 	uint8_t *pages;
@@ -244,6 +245,10 @@ bool xs_req_lists_gifts(const struct xreq *r);
 /* Its page list, as it is submitted; of its answer, into the private copy: -EPROTO when what is lent is no page. */
 void xs_req_gifts_out(struct xseg *seg, struct xreq *r);
 int xs_req_gifts_in(struct xseg *seg, struct xreq *r);
+
+/* ---- direct.c ---- */
+/* Readers go to the peer's queues from now on; those that had pinned a page before are seen by a look that is made after this. */
+void xs_direct_shut(struct xs_peer *p);
 
 /* ---- bell.c ---- */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */

@@ -47,7 +47,7 @@ struct xs_geometry {
 	uint32_t nr_requests, nr_ports, nr_lanes, lane_slots;
 	uint32_t nr_extents, nr_stats;
 	uint64_t off_members, off_peers, off_ports, off_bells, off_lanes, off_rings;
-	uint64_t off_requests, off_extents, off_owners, off_stats, off_stack, off_pages;
+	uint64_t off_requests, off_extents, off_owners, off_touched, off_stats, off_stack, off_pages;
 	uint64_t ring_bytes;
 };
 
@@ -78,6 +78,12 @@ struct xs_peer {
 	_Atomic uint64_t word;			/* peer_word(): state, member, generation; under the control lock,
 						 * except that an open peer goes OPENING -> LIVE by itself */
 	_Atomic uint64_t route;			/* route_word(): downstream peer + 1, epoch; one store */
+	/* Direct reading (direct.c). direct: odd while readers may go past this peer's queues; counts on for the life of the segment, and each
+	 * change voids what they have learned: the peer, and whoever forgets it. The rest: where its entries are in its arena, valid while
+	 * it is odd, and how many pages a port may pin: the peer */
+	_Atomic uint64_t direct, direct_off;
+	_Atomic uint32_t direct_nr, direct_stride, direct_max;
+	_Atomic uint32_t above;			/* plugging, as below: peer + 1 that has this one to itself while its route leads here; 0: nobody */
 	_Atomic uint32_t nr_ports;		/* only grows while the name lives; under the control lock */
 	_Atomic uint32_t arena_extents;		/* commits the arena: 0 = none; the owner, one store */
 	_Atomic uint64_t arena_bytes;
@@ -87,7 +93,6 @@ struct xs_peer {
 	/* Plugging (plug.c): all three under the control lock, one store each; whoever takes it next ends or undoes what is half done. */
 	_Atomic uint64_t plug;			/* plug_word(): what is wanted of this cache; 0: nothing */
 	_Atomic uint64_t turn;			/* turn_word(): which cache wants this peer to hold what it sends; 0: none */
-	_Atomic uint32_t above;			/* peer + 1 that has this one to itself while its route leads here; 0: nobody */
 };
 
 struct xs_port {

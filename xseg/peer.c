@@ -148,6 +148,7 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 {
 	struct xs_peer *p = &seg->peers[index];
 
+	xs_direct_shut(p);
 	atomic_store_explicit(&p->arena_extents, 0, memory_order_release);
 	xs_extents_free(seg, index, XS_EXTENT_ARENA);
 	xs_extents_free(seg, index, XS_EXTENT_PAGES);
@@ -557,6 +558,8 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 		/* before another thread can have the port, and its requests */
 		xs_views_forget(&peer->port[i]);
 	}
+	if (how != XSEG_CLOSE_ABANDON)
+		xs_direct_shut(peer->sh);
 	if (how == XSEG_CLOSE_ABANDON) {
 		word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
 	} else if (is_client(peer->sh)) {
@@ -622,10 +625,12 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 		rc = -ENOENT;
 	else if (peer_serves(peer_state(word_get(&seg->peers[index]))))
 		rc = -EBUSY;
-	else if (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index) || xs_plug_refers(seg, index) ||
-		 xs_has_lent(seg, index))
-		rc = -ENOTEMPTY;
 	else
+		xs_direct_shut(&seg->peers[index]);
+	if (rc == 0 && (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index) || xs_plug_refers(seg, index) ||
+			xs_has_lent(seg, index)))
+		rc = -ENOTEMPTY;
+	if (rc == 0)
 		xs_peer_release(seg, index);
 	xs_control_unlock(fd);
 	return rc;

@@ -300,7 +300,7 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	atomic_store_explicit(&port->seg->reqs[index].via, 0, memory_order_relaxed);
 	r->op = r->flags = 0;
 	r->nr_pages = 0;
-	r->size = r->volume = r->parent = r->part = 0;
+	r->size = r->volume = r->parent = r->part = r->direct = 0;
 	r->offset = r->obj_offset = r->hash = 0;
 	r->result = 0;
 	r->origin = (uint16_t)port->index;

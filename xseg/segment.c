@@ -75,7 +75,7 @@ uint64_t layout_stamp(void)
 		sizeof(struct xs_stats), sizeof(struct xq), XSEG_MAX_PORTS, XSEG_MAX_MEMBERS, XSEG_PEER_PORTS,
 		XSEG_REQ_PAGES, XSEG_TARGET_MAX, XSEG_NAME_MAX, XSEG_EXTENT_SIZE, XSEG_STACK_BYTES, XHIST_NR,
 		offsetof(struct xs_peer, word), offsetof(struct xs_peer, route), offsetof(struct xs_peer, user),
-		offsetof(struct xs_peer, arena_epoch), offsetof(struct xs_peer, plug), offsetof(struct xs_peer, turn), offsetof(struct xs_peer, above),
+		offsetof(struct xs_peer, direct), offsetof(struct xs_peer, direct_max), offsetof(struct xs_peer, arena_epoch), offsetof(struct xs_peer, plug), offsetof(struct xs_peer, turn), offsetof(struct xs_peer, above),
 		offsetof(struct xs_port, answered), offsetof(struct xs_port, asked), offsetof(struct xs_req, ask),
 		offsetof(struct xs_port, mask), offsetof(struct xs_port, lane),
 		offsetof(struct xs_req, offset), offsetof(struct xs_req, result), offsetof(struct xs_req, hash),
@@ -83,7 +83,7 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_req, nr_lent), sizeof(struct xs_page),
 		offsetof(struct xs_req, target), offsetof(struct xs_req, target_rest), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
 		offsetof(struct xq, head), offsetof(struct xq, ring), XSEG_NR_OPS, XSEG_STATS_MAX,
-		XSEG_PAGE_GIVEN, XSEG_LENT_GIFT,
+		XSEG_PAGE_GIVEN, XSEG_LENT_GIFT, offsetof(struct xs_geometry, off_touched), sizeof(struct xseg_slots), XSEG_SLOT_DIRECT,
 	};
 
 	return XXH3_64bits(v, sizeof(v));
@@ -116,6 +116,7 @@ static void geometry_compute(struct xs_geometry *geo)
 	geo->off_requests = take(&at, (uint64_t)geo->nr_requests * sizeof(struct xs_req), 4096);
 	geo->off_extents = take(&at, (uint64_t)geo->nr_extents * sizeof(struct xs_extent), 4096);
 	geo->off_owners = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_PAGES * 8, 4096);
+	geo->off_touched = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_PAGES, 4096);
 	geo->off_stats = take(&at, (uint64_t)geo->nr_stats * sizeof(struct xs_stats), 4096);
 	geo->off_stack = take(&at, XSEG_STACK_BYTES, 4096);
 	geo->off_pages = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_SIZE, XSEG_EXTENT_SIZE);
@@ -172,6 +173,7 @@ static void set_pointers(struct xseg *seg)
 	seg->reqs = (struct xs_req *)(seg->base + g->off_requests);
 	seg->extents = (struct xs_extent *)(seg->base + g->off_extents);
 	seg->owners = (_Atomic uint64_t *)(seg->base + g->off_owners);
+	seg->touched = (_Atomic uint8_t *)(seg->base + g->off_touched);
 	seg->stats = (struct xs_stats *)(seg->base + g->off_stats);
 	seg->stack = (char *)seg->base + g->off_stack;
 	seg->pages = seg->base + g->off_pages;

@@ -348,6 +348,7 @@ const char *xseg_op_name(enum xseg_op op);
 #define XSEG_REQ_FUA	 1u			/* answered when on stable storage */
 #define XSEG_REQ_LOAN	 2u			/* READ: the answer may lend pages, in the place of data in the origin's */
 #define XSEG_REQ_GIVE	 4u			/* WRITE: pages that were lent for that may be kept, and others lent in exchange */
+#define XSEG_REQ_DIRECT	 8u			/* READ, beside LOAN: what is lent may be read again without asking: see "reading directly" */
 
 #define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] and r->lent[] */
 #define XSEG_PAGE_GIVEN	 0x80000000u		/* in the segment alone: see gift.c */
@@ -378,6 +379,7 @@ struct xreq {
 	uint64_t place;				/* libxseg's: the exact place word */
 	_Atomic uint16_t holder;		/* libxseg's: port + 1 of this process that has it; 0: none has */
 	bool out;				/* libxseg's: submitted by a port of this process, or adopted, and not back */
+	uint32_t direct;			/* libxseg's: by which path a direct reader sent it (direct.c) */
 	void *cookie;				/* the origin's: kept while the request is out */
 	/* Free for who has it: its origin, or its holder between accepting and answering or sending on. */
 	struct xreq *next;
@@ -484,6 +486,62 @@ void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, v
 void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len);
 /* The pages a range takes: (offset % 4096 + size + 4095) / 4096. */
 uint32_t xseg_req_span(uint64_t offset, uint32_t size);
+
+/* ---- reading directly -------------------------------------------------------------------- */
+
+/* A client of a cache need not ask for a page that it has been lent before: it looks into the cache's own tables where the page
+ * is, lists it in a request, which pins it as any loan, looks again, and reads. No request is sent, nothing is shared but what is read.
+ *
+ *	xseg_direct_create(port, peer, 4096, &d);		   // peer: where the requests go
+ *	r->op = XSEG_OP_READ; r->flags = XSEG_REQ_LOAN | XSEG_REQ_DIRECT; ...	as ever, pages too
+ *	if (!xseg_direct_read(d, r, object, offset_in_object)) {
+ *		xseg_req_submit(port, r, peer); ...				   // and wait, as ever
+ *		xseg_direct_learn(d, r, object, offset_in_object);
+ *	}
+ *	// xseg_req_page(seg, r, i); then xseg_req_drop_loans(port, r)
+ *
+ * It is a permission, as LOAN: whatever is not as it was when the object was learned is a miss, and asked for. A read is never older than what
+ * was acknowledged before it began. Each 4 KiB is read at one moment; of several each at one of its own, as by several requests.
+ * What a cache counts are requests: who reads directly counts for itself. One thread, the port's. */
+struct xseg_direct;
+#define XSEG_DIRECT_PAGES 16u			/* what spans more is sent */
+
+/* `objects`: how many it can know at a time (rounded up to a power of two, at most 2^20). -ENOMEM, -EINVAL. */
+int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects, struct xseg_direct **d) XSEG_MUST_CHECK;
+void xseg_direct_destroy(struct xseg_direct *d);
+/* r is filled as for xseg_req_submit(). True: it is answered: r->result, and all its pages are lent. False: nothing was done, submit
+ * it. `object`: the caller's number for it, one number for each object of r->volume; offset: in the object. */
+bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset);
+/* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where the object is, if it says that. */
+void xseg_direct_learn(struct xseg_direct *d, const struct xreq *r, uint64_t object, uint64_t offset);
+
+/* What a cache publishes is what it has anyway: entries, each with the numbers of the chunks in which its slots are, and slots.
+ * Chunk n - 1 is the ((n - 1) % 8)th eighth of page (n - 1) / 8; n 0: there is none. */
+#define XSEG_SLOTS_CHUNKS  16u
+#define XSEG_CHUNK_SLOTS   64u
+struct xseg_slots {
+	_Atomic uint32_t chunk[XSEG_SLOTS_CHUNKS];
+	_Atomic uint64_t version;		/* changes before a chunk of it, or its name, can be another's; never back */
+};
+/* A slot: bits 0-27 are a page. With this bit it may be read, and will not be changed in place or used again before no request lists it; the
+ * bit is set and cleared in one store with the page. */
+#define XSEG_SLOT_DIRECT   (1ull << 35)
+/* And the page's owner word is then: entry + 1 from bit 16 on, below it the number of the slot in its entry. */
+static inline uint64_t xseg_slot_name(uint32_t entry, uint32_t slot) { return (uint64_t)(entry + 1) << 16 | slot; }
+
+/* The served side. Where the entries are in the arena: the first one's xseg_slots, how many, how far apart; `nr` 0: the peer has none, and hands
+ * reads on as they are, with another address. `max`: pages that a port may pin so. */
+struct xseg_direct_table {
+	uint64_t off;
+	uint32_t nr, stride, max;
+};
+void xseg_direct_open(struct xseg_peer *peer, const struct xseg_direct_table *t);	/* it is shut */
+/* Nobody reads directly, from or through this peer, what is done to its data after that; but pages may still be pinned. */
+void xseg_direct_shut(struct xseg_peer *peer);
+bool xseg_direct_is_open(struct xseg_peer *peer);
+void xseg_direct_max_set(struct xseg_peer *peer, uint32_t max);
+/* Whether a page was read directly since it was last asked; forgets that. Its owner's. */
+bool xseg_page_touched(struct xseg *seg, uint32_t page);
 
 /* ---- waiting ----------------------------------------------------------------------------- */
 

@@ -23,7 +23,7 @@
 #define CACHE_GROUP_BYTES   184u	/* tickets of a group of volumes */
 #define CACHE_PAGE_PRIVATE  14u		/* a bucket's page: links, a place in the free pool, which chunks of it are free, when it was seen on loan */
 #define CACHE_EXTENT_PRIVATE 6u		/* for each extent of the segment */
-#define CACHE_OWNER_BYTES   8u		/* a bucket's owner word, in the segment */
+#define CACHE_OWNER_BYTES   9u		/* a bucket's owner word, and whether it was read directly: in the segment */
 #define CACHE_CREQ_BYTES    288u	/* for each request of the segment: if it is one from above, */
 #define CACHE_CHILD_BYTES   112u	/* if it is one of cached's own */
 #define CACHE_LISTS	    128u	/* lists of pages for large writes */
