@@ -1,6 +1,6 @@
 /* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that changes them.
  *
- * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-35), loan (36-39), flags (40-47), epoch (48-63). It is the
+ * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-34), loan (35-39), flags (40-47), epoch (48-63). It is the
  * durable truth about its bucket (rule R1); it is changed by one store, by whoever is inside the
  * object's work queue and so is alone.
  *
@@ -32,7 +32,8 @@
  * is there and may be read; its page is kept for the write whose edge it is (write.c). ZERO, beside VALID, DIRTY or
  * WRITING: its data is zeroes, and it has no page. WRITTEN, beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD,
  * beside VALID: it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has (read.c). LENT, beside VALID, DIRTY
- * or WRITING: its page was lent, in the era of bits 37-39, and may be on loan; that stays as long as the page does (loan.c).
+ * or WRITING: its page was lent, in the era of bits 37-39, and may be on loan; that stays as long as the page does (loan.c). DIRECT, beside that:
+ * others may lend themselves the page, at any time (direct.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
@@ -49,10 +50,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "xseg/xseg.h"
+
 enum bucket_state {
 	BUCKET_FREE, BUCKET_INVALID, BUCKET_BYPASS, BUCKET_LOADING, BUCKET_VALID, BUCKET_DIRTY, BUCKET_WRITING, BUCKET_NR_STATES
 };
 
+#define SLOT_DIRECT   XSEG_SLOT_DIRECT
 #define SLOT_LENT     (1ull << 36)
 #define SLOT_ERA_SHIFT 37		/* of the era in which it was lent last: 3 bits */
 #define SLOT_ERAS     7u
@@ -72,11 +76,11 @@ static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t fl
 {
 	return (uint64_t)s << 32 | flags | (page == NO_PAGE ? SLOT_ZERO : page);
 }
-static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_state)(w >> 32 & 0xf); }
+static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_state)(w >> 32 & 7); }
 static inline uint32_t slot_page(uint64_t w) { return w & SLOT_ZERO ? NO_PAGE : (uint32_t)w; }
 
 /* The same, with another page of the same data, which was not lent. */
-static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(SLOT_LOAN | UINT32_MAX)) | page; }
+static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(SLOT_DIRECT | SLOT_LOAN | UINT32_MAX)) | page; }
 
 static inline bool slot_is_clean_zero(uint64_t w)
 {

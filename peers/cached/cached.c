@@ -159,6 +159,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	struct cached *k = cached_of(p);
 	int rc;
 
+	direct_begin(k);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		port_init(k, i);
 	pthread_mutex_init(&k->mem_lock, NULL);
@@ -280,6 +281,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	if (pp->nr == 0) {
 		control_ns = earlier(resize_run(ps), plug_run(ps));
 		control_ns = earlier(control_ns, share_run(ps));
+		direct_run(k);
 	}
 	if (ps->request_freed) {
 		ps->request_freed = false;
@@ -358,7 +360,8 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
 	*total_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE;
-	/* what is on loan would go to others with its extents: who reads it has to let go first */
+	/* what is on loan would go to others with its extents: who reads it has to let go first, and nobody lends himself more */
+	direct_end(k);
 	return *left_bytes == 0 && children_out(k) == 0 && loans_out(k) == 0;
 }
 

@@ -14,7 +14,7 @@
  *   mem_lock	free pages, the list of clean pages, free chunks
  *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
  *   throttle.lock	how fast the store takes dirty data, writers that are slowed
- *   volume_lock	making records of volumes, and their settings
+ *   volume_lock	making records of volumes, and their settings; whether clients may read directly
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
@@ -32,6 +32,7 @@
 #include <pthread.h>
 
 #include "peers/cached/creq.h"
+#include "peers/cached/direct.h"
 #include "peers/cached/flush.h"
 #include "peers/cached/gift.h"
 #include "peers/cached/loan.h"
@@ -187,6 +188,7 @@ struct cached {
 	unsigned nr_mem;
 	uint64_t mem_bytes;			/* of them all */
 	uint32_t nr_requests;			/* of the segment */
+	struct direct direct;
 };
 
 static inline struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
@@ -202,7 +204,7 @@ static inline struct arena_object *object_entry(struct cached *k, struct object 
 /* The owner word of its b-th bucket's page. */
 static inline uint64_t bucket_name(struct cached *k, struct object *o, uint32_t b)
 {
-	return (uint64_t)(object_index(k, o) + 1) << 16 | b;
+	return xseg_slot_name(object_index(k, o), b);
 }
 static inline uint64_t retry_ns(struct object *o) { return atomic_load_explicit(&o->retry_ns, memory_order_relaxed); }
 /* Entries: for those that keep data, and for those that pass. */

@@ -25,6 +25,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	assert(!(w & SLOT_INFLIGHT) || s == BUCKET_DIRTY);
 	assert(!(w & SLOT_LOADED) || s == BUCKET_LOADING);
 	assert(!(w & SLOT_LENT) || (s >= BUCKET_VALID && slot_has_page(w)));
+	assert(!(w & SLOT_DIRECT) || w & SLOT_LENT);
 	t->inflight += !!(w & SLOT_INFLIGHT);
 	t->startable += s == BUCKET_DIRTY && !(w & SLOT_INFLIGHT);
 	if (bucket_is_dirty(s))

@@ -115,6 +115,14 @@ static uint32_t page_spare(struct cached *k)
 
 /* ---- taking and giving back ---- */
 
+/* Before a chunk of the entry, or its name, can be another's. Who is inside, or finalizes it. */
+static void version_next(struct arena_object *e)
+{
+	/* release: partner is the acquire in a reader's last look (xseg/direct.c): who has seen in a slot what another object stored there
+	 * after this sees the version, too */
+	atomic_store_explicit(&e->version, atomic_load_explicit(&e->version, memory_order_relaxed) + 1, memory_order_release);
+}
+
 void chunk_feed(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
@@ -189,6 +197,7 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 		o->nr[slot_state(atomic_load_explicit(&chunk_at(k, chunk)->slot[s], memory_order_relaxed))]--;
 		o->nr[BUCKET_FREE]++;
 	}
+	version_next(object_entry(k, o));
 	/* release: it is out of this entry before it can be in another's */
 	atomic_store_explicit(word, 0, memory_order_release);
 	XKILL(CHUNK_DROPPED);
@@ -197,6 +206,7 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 
 void chunks_finalize(struct cached *k, uint32_t idx)
 {
+	version_next(&k->entries[idx]);
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
 		uint32_t chunk = atomic_exchange(&k->entries[idx].chunk[i], 0);
 		bool whole;
@@ -259,6 +269,7 @@ bool chunk_move(struct cport *ps, struct object *o, uint32_t nr)
 		atomic_store_explicit(&chunk_at(k, to)->slot[s],
 				      atomic_load_explicit(&chunk_at(k, from - 1)->slot[s], memory_order_relaxed), memory_order_relaxed);
 	XKILL(CHUNK_COPIED);
+	version_next(object_entry(k, o));
 	/* release: the slots are there before the chunk is the object's (K3); a successor reads both */
 	atomic_store_explicit(word, to + 1, memory_order_release);
 	chunk_put(ps, from - 1);

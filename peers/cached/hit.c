@@ -83,8 +83,9 @@ static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 
 		if (stamp && slot_has_page(w) && !request_is_partial(r, i))
 			new = (new & ~SLOT_LOAN) | stamp;
+		/* release: as in slot_change() */
 		if (new != w)
-			atomic_store_explicit(&h->slot[i], new, memory_order_relaxed);
+			atomic_store_explicit(&h->slot[i], new, memory_order_release);
 	}
 }
 
@@ -112,7 +113,7 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 			bucket_copy_out(ps, r, i, slot_page(w));
 		}
 	}
-	mark(h, r, lent ? loan_stamp(ps->cache) : 0);
+	mark(h, r, lent ? loan_stamp(ps->cache, r) : 0);
 	return lent;
 }
 

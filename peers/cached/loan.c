@@ -76,13 +76,15 @@ static void era_end(struct cached *k, uint32_t era)
 	atomic_store_explicit(&k->loans.era, era << 1, memory_order_release);
 }
 
-uint64_t loan_stamp(struct cached *k)
+uint64_t loan_stamp(struct cached *k, const struct xreq *r)
 {
+	uint64_t direct = r && r->flags & XSEG_REQ_DIRECT ? SLOT_DIRECT : 0;
+
 	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the page, or we see the new era. One thread
 	 * does one of both at a time */
 	if (k->peer.nr_ports > 1)
 		atomic_thread_fence(memory_order_seq_cst);
-	return SLOT_LENT | (uint64_t)(atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS) << SLOT_ERA_SHIFT;
+	return direct | SLOT_LENT | (uint64_t)(atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS) << SLOT_ERA_SHIFT;
 }
 
 bool loan_holds(struct cached *k, uint64_t w)
@@ -90,8 +92,8 @@ bool loan_holds(struct cached *k, uint64_t w)
 	uint32_t era, then = (uint32_t)(w >> SLOT_ERA_SHIFT);
 	bool looking, seen;
 
-	if (!(w & SLOT_LENT))
-		return false;
+	if (!(w & SLOT_LENT) || w & SLOT_DIRECT)
+		return w & SLOT_LENT;
 	do {
 		era = atomic_load_explicit(&k->loans.era, memory_order_acquire);
 		looking = era & 1;
@@ -196,7 +198,7 @@ void loan_bucket(struct cport *ps, struct object *o, struct xreq *r, uint32_t i,
 {
 	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 	if (slot_has_page(w))
-		slot_set_loan(ps->cache, o, b, loan_stamp(ps->cache));
+		slot_set_loan(ps->cache, o, b, loan_stamp(ps->cache, r));
 }
 
 /* ---- limbo ---- */
@@ -263,6 +265,7 @@ static uint32_t batch_end(struct cached *k, struct xlist *batch)
 		xlist_remove(batch, page);
 		if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED) {
 			xseg_page_owner_set(k->peer.seg, page, 0);
+			xseg_page_touched(k->peer.seg, page);
 			pool_put(k, page);
 			freed++;
 		} else {
@@ -287,6 +290,9 @@ bool limbo_look(struct cport *ps)
 		return false;
 	batch = batch_take(k);
 	XKILL(LIMBO_TAKEN);
+	/* seq_cst: partner is the fence in pin() (xseg/direct.c): who has listed one of these pages himself is seen, or sees that its slot
+	 * has let go of it */
+	atomic_thread_fence(memory_order_seq_cst);
 	l.era = era_begin(k);
 	xseg_loans(k->peer.seg, found, &l);
 	if (l.era)
@@ -351,7 +357,7 @@ static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
 	switch (res->page_is[page]) {
 	case PAGE_BUCKET:
 		o = page_object(k, page, &b);
-		slot_set_loan(k, o, b, loan_stamp(k));
+		slot_set_loan(k, o, b, loan_stamp(k, NULL));
 		break;
 	case PAGE_FREE:
 		res->page_is[page] = PAGE_LENT;

@@ -41,8 +41,8 @@ void loans_open(struct cached *k);
 bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr);
 /* Inside: the i-th page of r is bucket b's, whose slot is w. */
 void loan_bucket(struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w);
-/* Inside: what the slot of a page bears (SLOT_LOAN) that a request lists since just now. */
-uint64_t loan_stamp(struct cached *k);
+/* Inside: what the slot of a page bears (SLOT_LOAN, and SLOT_DIRECT if that is asked for) that r, or some request, lists since just now. */
+uint64_t loan_stamp(struct cached *k, const struct xreq *r);
 /* Inside: whether the page of that slot may be on loan. */
 bool loan_holds(struct cached *k, uint64_t w);
 /* A page whose owner word has OWNER_LENT, and that is in no bucket, nor listed by a child: it is free when nobody reads it. */

@@ -252,8 +252,9 @@ static void slot_change(struct cached *k, struct object *o, uint32_t b, uint64_t
 	_Atomic uint64_t *slot = slot_of(k, o, b);
 	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed), new = (w & ~clear) | set;
 
+	/* release: what it says may be read by others from now on (direct.c) */
 	if (new != w)
-		atomic_store_explicit(slot, new, memory_order_relaxed);
+		atomic_store_explicit(slot, new, memory_order_release);
 }
 
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
@@ -269,6 +270,15 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan)
 {
 	slot_change(k, o, b, SLOT_LOAN, loan);
+}
+
+bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w)
+{
+	bool touched = slot_has_page(w) && xseg_page_touched(k->peer.seg, slot_page(w));
+
+	if (w & SLOT_REF)
+		slot_clear_flag(k, o, b, SLOT_REF);
+	return touched || w & SLOT_REF;
 }
 
 static bool reclaim_ask(struct cport *ps, struct object *o);
@@ -320,7 +330,7 @@ static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n
 static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 {
 	if (slot_has_page(word) && slot_page(word) == slot_page(old))
-		return word | (old & SLOT_LOAN);
+		return word | (old & (SLOT_DIRECT | SLOT_LOAN));
 	if (loan_holds(k, old))
 		xseg_page_owner_set(k->peer.seg, slot_page(old), OWNER_LENT);
 	return word;
@@ -419,8 +429,7 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 			stay++;
 			continue;
 		}
-		if (w & SLOT_REF) {
-			slot_clear_flag(ps->cache, o, b, SLOT_REF);
+		if (slot_was_used(ps->cache, o, b, w)) {
 			stay++;
 			continue;
 		}

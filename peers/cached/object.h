@@ -36,12 +36,16 @@ enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN, 
 struct arena_object {
 	char name[XSEG_TARGET_MAX];
 	_Atomic uint32_t chunk[OBJECT_CHUNKS];	/* chunk + 1; 0 = none: all its buckets are FREE */
+	_Atomic uint64_t version;		/* counts what direct readers must see: as in struct xseg_slots */
 	uint8_t chunk_used[OBJECT_CHUNKS];	/* slots of each that are not absent: derived, a successor counts anew */
 	_Atomic uint32_t used;			/* 1 from when the name is complete until the entry is free */
 	uint32_t volume;
-	uint64_t spare;				/* makes it as large as struct object: see object_entry() */
 };
 _Static_assert(sizeof(struct arena_object) == CACHE_OBJECT_BYTES, "cache_cost.h counts it");
+/* What is published: where a struct xseg_slots begins in it. */
+#define ARENA_SLOTS offsetof(struct arena_object, chunk)
+_Static_assert(offsetof(struct arena_object, version) - ARENA_SLOTS == offsetof(struct xseg_slots, version) &&
+	       OBJECT_CHUNKS == XSEG_SLOTS_CHUNKS && CHUNK_SLOTS == XSEG_CHUNK_SLOTS, "as readers see it");
 
 struct arena_chunk {
 	_Atomic uint64_t slot[CHUNK_SLOTS];
@@ -135,6 +139,8 @@ void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan);	/* in the place of an older one */
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
+/* Whether it was hit since this was last asked, by a request or directly; forgets that. */
+bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted, or the cache left */

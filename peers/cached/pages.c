@@ -268,10 +268,8 @@ static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 
 	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page || share_spares(ps->cache, o, rec))
 		return false;
-	if (w & SLOT_REF) {
-		slot_clear_flag(ps->cache, o, b, SLOT_REF);
+	if (slot_was_used(ps->cache, o, b, w))
 		return false;
-	}
 	page_unclean(ps, page);
 	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);

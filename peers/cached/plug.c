@@ -233,6 +233,7 @@ static void prove(struct cport *ps)
 	} else {
 		XKILL(PLUG_PROVEN);
 		atomic_store_explicit(&k->plug.off, true, memory_order_relaxed);
+		direct_run(k);
 		if (xseg_plug_switch(k->peer.xp) == 0) {
 			log_info("%s: has left the path", k->peer.name);
 			atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);

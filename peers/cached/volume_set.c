@@ -221,6 +221,7 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 	settings_share(word, &min, &max);
 	share_set(k, rec, min, max);
 	switch_policy(k, rec, old, word);
+	direct_renew_locked(k);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 struct crig crig;
 static struct xseg_peer *client;
 static struct xport *port;
+static struct xseg_direct *direct;		/* made when it is needed first */
 static uint32_t pages[NR_PAGES], next_page;
 static struct crig_io ios[NR_IOS];
 static uint32_t volume, nr_answers;
@@ -33,6 +34,13 @@ static void publish(struct peer *p)
 	check();
 }
 
+/* The next one of its object need not be sent. */
+static void learn(const struct crig_io *io)
+{
+	if (direct && io->r->flags & XSEG_REQ_DIRECT)
+		xseg_direct_learn(direct, io->r, (uint8_t)io->r->target[0], io->r->offset);
+}
+
 static bool client_step(void)
 {
 	struct xreq *r;
@@ -45,6 +53,7 @@ static bool client_step(void)
 		io->done = true;
 		io->result = r->result;
 		io->order = ++nr_answers;
+		learn(io);
 		any = true;
 	}
 	return any;
@@ -289,6 +298,9 @@ int crig_down(void **state)
 		leave(XSEG_CLOSE_FREE_ARENA);
 	peer_close(crig.store, XSEG_CLOSE_FREE_ARENA);
 	peer_destroy(crig.store);
+	if (direct)
+		xseg_direct_destroy(direct);
+	direct = NULL;
 	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
 	nr_problems = 0;
 	xseg_check(crig.seg, false, problem, NULL);
@@ -430,6 +442,22 @@ struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t of
 	io_pages(io, nr);
 	give_data(io, seed);
 	return submit(io);
+}
+
+struct crig_io *crig_send_direct(const char *name, uint64_t offset, uint32_t size, bool *directly)
+{
+	struct crig_io *io = prepare(XSEG_OP_READ, name, offset, size);
+
+	assert_int_equal(strlen(name), 1);
+	if (!direct)
+		assert_int_equal(xseg_direct_create(port, xseg_peer_find(crig.seg, "cached"), 16, &direct), 0);
+	io->r->flags = XSEG_REQ_LOAN | XSEG_REQ_DIRECT;
+	*directly = xseg_direct_read(direct, io->r, (uint8_t)name[0], offset);
+	if (!*directly)
+		return submit(io);
+	io->done = true;
+	io->result = io->r->result;
+	return io;
 }
 
 struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset, uint32_t size)

@@ -95,6 +95,9 @@ struct crig_io *crig_op(enum xseg_op op, const char *name, uint64_t offset, uint
 struct crig_io *crig_flush(uint32_t volume);
 /* A write that gives its pages: of `io`, which was answered, again, or of a new one (NULL). Sends. */
 struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed);
+/* A read by loan that is read directly, if it can be (then it is done), or sent. The reader is the client's; objects are told apart by one
+ * letter. */
+struct crig_io *crig_send_direct(const char *name, uint64_t offset, uint32_t size, bool *directly);
 struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset, uint32_t size);
 /* What no honest client sends: another hash than its name's; an offset in the object that is not aligned as the volume's. */
 struct crig_io *crig_send_wrong_hash(enum xseg_op op, const char *name, uint64_t offset, uint32_t size);

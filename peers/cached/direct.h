@@ -1,0 +1,24 @@
+/* direct - whether clients may read from the tables of the cache without asking (direct.c).
+ *
+ * Contract: any thread.
+ */
+#ifndef PEERS_CACHED_DIRECT_H
+#define PEERS_CACHED_DIRECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cached;
+
+struct direct {
+	_Atomic bool ended;			/* written under volume_lock: never again in this process */
+	uint32_t max;				/* port 0's: pages that a port may pin, as it was published last */
+};
+
+void direct_begin(struct cached *k);		/* before anything that a predecessor left is touched */
+/* Port 0: opens or shuts it, by what holds now; what is shut is shut when this returns. */
+void direct_run(struct cached *k);
+void direct_renew_locked(struct cached *k);	/* what readers know is void: they ask once more */
+void direct_end(struct cached *k);		/* the cache stops */
+
+#endif
