@@ -17,6 +17,8 @@
 #define LOOK_UP_NS  100000000ull	/* how often a waiting job looks whether it shall stop */
 #define SHORT_NS    60000ull			/* xseg_port_wait() may take that long anyway */
 #define MAX_TOLD    10u				/* failed I/Os that are printed */
+#define DIRECT_ROW  64u				/* reads without a request before replies are looked for */
+#define MAX_KNOWN   (1u << 20)			/* objects that a direct reader knows, at most */
 
 const char *const xb_stat_names[XB_NR_STATS] = {
 	[XB_READ] = "read",  [XB_WRITE] = "write",         [XB_TRIM] = "trim",
@@ -104,6 +106,19 @@ static int take_requests(struct xb_job *job, struct xseg_error *err)
 	return 0;
 }
 
+/* Room to know all objects, if they are not too many; twice, as each has one place. */
+static int prepare_direct(struct xb_job *job, struct xseg_error *err)
+{
+	const struct xb_where *w = &job->shared->where;
+	uint64_t objects = w->total_bytes / w->object_size * 2 + 1;
+	int rc;
+
+	if (job->shared->opts->data != XB_DATA_DIRECT)
+		return 0;
+	rc = xseg_direct_create(job->port, w->peer, objects < MAX_KNOWN ? (uint32_t)objects : MAX_KNOWN, &job->direct);
+	return rc ? xseg_fail(err, rc, "no memory") : 0;
+}
+
 static int prepare_verify(struct xb_job *job, struct xseg_error *err)
 {
 	if (!job->shared->verify)
@@ -129,7 +144,7 @@ static int open_log(struct xb_job *job, struct xseg_error *err)
 struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, struct xseg_error *err)
 {
 	static int (*const steps[])(struct xb_job *, struct xseg_error *) = {
-		open_port, take_requests, prepare_verify, open_log
+		open_port, take_requests, prepare_direct, prepare_verify, open_log
 	};
 	const struct xb_options *o = shared->opts;
 	struct xb_job *job = aligned_alloc(64, (sizeof(*job) + 63) / 64 * 64);
@@ -164,6 +179,8 @@ int xb_job_destroy(struct xb_job *job)
 {
 	int rc = xb_iolog_destroy(job->log);
 
+	if (job->direct)
+		xseg_direct_destroy(job->direct);
 	if (job->peer)
 		xseg_peer_close(job->peer, XSEG_CLOSE_FREE_ARENA);
 	free(job->page);
@@ -283,12 +300,12 @@ static void drop_gifts(struct xb_job *job)
 
 static bool reads_where_it_is(const struct xb_job *job, const struct xb_flight *f)
 {
-	return job->shared->opts->data == XB_DATA_LOAN && f->io.op == XB_READ;
+	return job->shared->opts->data != XB_DATA_COPY && f->io.op == XB_READ;
 }
 
 static bool gives(const struct xb_job *job, const struct xb_flight *f)
 {
-	return job->shared->opts->data == XB_DATA_LOAN && f->io.op == XB_WRITE;
+	return job->shared->opts->data != XB_DATA_COPY && f->io.op == XB_WRITE;
 }
 
 /* The first line of each page is read: what is lent and never looked at would cost nothing. */
@@ -314,6 +331,27 @@ static void prefetch_pages(struct xb_job *job, const struct xb_flight *f)
 		__builtin_prefetch(xseg_req_gift_page(job->shared->seg, f->r, i), 1);
 }
 
+static bool is_direct(const struct xb_job *job, const struct xb_flight *f)
+{
+	return job->direct && f->io.op == XB_READ;
+}
+
+static bool read_directly(struct xb_job *job, struct xb_flight *f)
+{
+	uint64_t size = job->shared->where.object_size;
+
+	return is_direct(job, f) && xseg_direct_read(job->direct, f->r, f->io.offset / size, f->io.offset % size);
+}
+
+/* It had to be sent: the next one of its object need not be. */
+static void learn(struct xb_job *job, const struct xb_flight *f)
+{
+	uint64_t size = job->shared->where.object_size;
+
+	if (is_direct(job, f))
+		xseg_direct_learn(job->direct, f->r, f->io.offset / size, f->io.offset % size);
+}
+
 static void complete(struct xb_job *job, struct xb_flight *f)
 {
 	int error = error_of(job, f);
@@ -334,6 +372,16 @@ static void set_inflight(struct xb_job *job)
 	atomic_store_explicit(&job->inflight, job->depth - nr_idle(job), memory_order_relaxed);
 }
 
+/* Some were answered, at job->now. */
+static void note_answers(struct xb_job *job)
+{
+	atomic_store_explicit(&job->waiting_since_ns, job->now, memory_order_relaxed);
+	if (job->now > job->count_from_ns)
+		atomic_store_explicit(&job->counted_ns[job->after], job->now - job->count_from_ns,
+				      memory_order_relaxed);
+	set_inflight(job);
+}
+
 /* Takes replies. Returns how many. */
 static uint32_t collect(struct xb_job *job)
 {
@@ -345,13 +393,11 @@ static uint32_t collect(struct xb_job *job)
 	job->now = xb_clock_ns();
 	for (uint32_t i = 0; i < n; i++)
 		prefetch_pages(job, replies[i]->cookie);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		learn(job, replies[i]->cookie);
 		complete(job, replies[i]->cookie);
-	atomic_store_explicit(&job->waiting_since_ns, job->now, memory_order_relaxed);
-	if (job->now > job->count_from_ns)
-		atomic_store_explicit(&job->counted_ns[job->after], job->now - job->count_from_ns,
-				      memory_order_relaxed);
-	set_inflight(job);
+	}
+	note_answers(job);
 	return n;
 }
 
@@ -435,6 +481,8 @@ static void build(struct xb_job *job, struct xb_flight *f)
 	r->flags = io->op == XB_WRITE && job->shared->opts->sync ? XSEG_REQ_FUA : 0;
 	if (reads_where_it_is(job, f))
 		r->flags |= XSEG_REQ_LOAN;
+	if (is_direct(job, f))
+		r->flags |= XSEG_REQ_DIRECT;
 	if (gives(job, f))
 		r->flags |= XSEG_REQ_GIVE;
 	r->size = io->size;
@@ -465,8 +513,18 @@ static void verify_begin(struct xb_job *job, struct xb_flight *f)
 		f->issued = xb_verify_read(s->verify, f->slot, &f->io);
 }
 
-/* Sends job->io. stamp: when, for those that follow each other at once; 0: not known yet. */
-static void issue(struct xb_job *job, uint64_t *stamp)
+/* The data of a read without a request has been read when its time is taken: that is when the next one begins. */
+static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t *stamp)
+{
+	read_pages(job, f);
+	*stamp = job->now = xb_clock_ns();
+	if (job->now >= job->count_from_ns)
+		xhist_add_relaxed(&job->direct_ios, 1);
+	complete(job, f);
+}
+
+/* Sends job->io, or does without that: true. stamp: when, for those that follow each other at once; 0: not known yet. */
+static bool issue(struct xb_job *job, uint64_t *stamp)
 {
 	struct xb_flight *f = take(job, job->io.op);
 	int rc;
@@ -485,28 +543,37 @@ static void issue(struct xb_job *job, uint64_t *stamp)
 	if (!*stamp || job->shared->verify)
 		*stamp = xb_clock_ns();
 	f->submit_ns = *stamp;
+	if (read_directly(job, f)) {
+		complete_directly(job, f, stamp);
+		return true;
+	}
 	rc = xseg_req_submit(job->port, f->r, job->shared->where.peer);
 	if (!rc)
-		return;
+		return false;
 	/* The peer is gone for good, or the segment has no lane left: no use in going on. */
 	job->over = true;
 	count_error(job, &f->io, -rc);
 	if (job->shared->verify)
 		verify_end(job, f, false);
 	put_back(job, f);
+	return false;
 }
 
 static uint32_t submit(struct xb_job *job)
 {
-	uint32_t before = nr_idle(job), n = 0;
+	uint32_t before = nr_idle(job), n = 0, direct = 0;
 	uint64_t stamp = 0;
 
-	while (nr_idle(job) && fetch(job) && may_issue(job)) {
-		issue(job, &stamp);
+	while (direct < DIRECT_ROW && nr_idle(job) && fetch(job) && may_issue(job)) {
+		direct += issue(job, &stamp);
 		n++;
 	}
 	if (!n)
 		return 0;
+	if (direct)
+		note_answers(job);
+	if (direct == n)
+		return n;
 	xseg_port_flush(job->port);
 	if (before == job->depth)
 		atomic_store_explicit(&job->waiting_since_ns, stamp, memory_order_relaxed);

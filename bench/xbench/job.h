@@ -84,7 +84,8 @@ struct xb_job {
 	uint64_t window, oldest, next_seq;
 	uint8_t *answered;			/* by seq % window */
 	struct xb_seen *seen;
-	uint64_t read;				/* of data=loan: what was read, so that it is */
+	uint64_t read;				/* of data=loan and direct: what was read, so that it is */
+	struct xseg_direct *direct;		/* NULL: all is sent */
 	/* times, ns */
 	uint64_t now, begin_ns, count_from_ns, end_ns;
 	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
@@ -93,6 +94,7 @@ struct xb_job {
 	_Atomic uint64_t counted_ns[2];	/* until the last reply; [1]: of phases with `after` */
 	_Atomic uint64_t waiting_since_ns;	/* last reply, or when something went out first */
 	_Atomic uint32_t inflight;
+	_Atomic uint64_t direct_ios;		/* reads for which no request was sent */
 	_Atomic uint64_t errors;		/* I/Os that failed */
 	_Atomic int error;			/* the first, as a positive errno */
 	_Atomic uint64_t verify_errors;		/* sectors */

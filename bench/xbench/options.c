@@ -18,7 +18,7 @@ static const char *const rw_names[] = {
 	[XB_RW_RANDWRITE] = "randwrite", [XB_RW_RW] = "rw", [XB_RW_RANDRW] = "randrw",
 	[XB_RW_TRIM] = "trim", [XB_RW_RANDTRIM] = "randtrim", NULL
 };
-static const char *const data_names[] = { [XB_DATA_COPY] = "copy", [XB_DATA_LOAN] = "loan", NULL };
+static const char *const data_names[] = { [XB_DATA_COPY] = "copy", [XB_DATA_LOAN] = "loan", [XB_DATA_DIRECT] = "direct", NULL };
 static const char *const verify_names[] = { "none", "crc32c", NULL };
 static const char *const format_names[] = {
 	[XB_FORMAT_NORMAL] = "normal", [XB_FORMAT_JSON] = "json", NULL

@@ -34,7 +34,7 @@ enum xb_rw {
 	XB_RW_TRIM,
 	XB_RW_RANDTRIM
 };
-enum xb_data { XB_DATA_COPY, XB_DATA_LOAN };
+enum xb_data { XB_DATA_COPY, XB_DATA_LOAN, XB_DATA_DIRECT };
 enum xb_format { XB_FORMAT_NORMAL, XB_FORMAT_JSON };
 
 struct xb_options {

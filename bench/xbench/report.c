@@ -62,6 +62,7 @@ static json_t *json_job(const struct xb_run *run, uint32_t nr)
 	set_int(all, "error", (uint64_t)atomic_load(&job->error));
 	set_int(all, "total_err", atomic_load(&job->errors));
 	set_int(all, "verify_errors", atomic_load(&job->verify_errors));
+	set_int(all, "direct_ios", atomic_load(&job->direct_ios));
 	set_int(all, "job_runtime_ns", atomic_load(&job->counted_ns[0]));
 	for (uint32_t stat = 0; stat < XB_NR_STATS; stat++) {
 		xb_job_figures(job, stat, &f);
