@@ -39,6 +39,9 @@ void clients_open(struct sim *s)
 
 void clients_close(struct sim *s, enum xseg_close how)
 {
+	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
+		if (s->client[i].direct)
+			xseg_direct_destroy(s->client[i].direct);
 	xseg_peer_close(s->clients, how);
 	s->clients = NULL;
 	free(s->pages);
@@ -185,15 +188,44 @@ static struct xreq *take_request(struct sim *s, struct client *c, struct io *io)
 	return r;
 }
 
-static uint8_t flags_of(const struct io *io, bool fua)
+static uint8_t flags_of(const struct sim *s, const struct io *io, bool fua)
 {
 	uint8_t flags = fua ? XSEG_REQ_FUA : 0;
 
 	if (io->op == XSEG_OP_READ && io->keep)
-		flags |= XSEG_REQ_LOAN;
+		flags |= XSEG_REQ_LOAN | (s->plan.direct ? XSEG_REQ_DIRECT : 0);
 	if (io->op == XSEG_OP_WRITE && io->give)
 		flags |= XSEG_REQ_GIVE;
 	return flags;
+}
+
+/* What a direct reader calls its object, and where in it the range is. */
+static uint64_t direct_object(const struct sim *s, const struct io *io, uint64_t *offset)
+{
+	uint64_t at = (uint64_t)io->first * ORACLE_SECTOR;
+
+	*offset = at % s->plan.object_size;
+	return at / s->plan.object_size;
+}
+
+static void answer(struct sim *s, struct client *c, struct xreq *r);
+
+#define KNOWN 8u			/* objects that a direct reader knows: less than there are, sometimes */
+
+static bool read_directly(struct sim *s, struct client *c, struct io *io, uint32_t top)
+{
+	uint64_t offset, object = direct_object(s, io, &offset);
+
+	if (!(io->r->flags & XSEG_REQ_DIRECT))
+		return false;
+	if (!c->direct && xseg_direct_create(c->port, top, KNOWN, &c->direct))
+		sim_fail(s, "clients: no direct reader");
+	if (!xseg_direct_read(c->direct, io->r, object, offset))
+		return false;
+	sim_log(s, "%td: directly", c - s->client);
+	s->nr_direct++;
+	answer(s, c, io->r);
+	return true;
 }
 
 static void send(struct sim *s, struct client *c, struct io *io, bool fua)
@@ -203,7 +235,7 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 
 	io->r = r;
 	r->op = io->op;
-	r->flags = flags_of(io, fua);
+	r->flags = flags_of(s, io, fua);
 	r->cookie = io;
 	address(s, io, r);
 	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE ? 0 : io->nr * ORACLE_SECTOR;
@@ -217,9 +249,11 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 		prepare_copy(s, io);
 	sim_log(s, "%td: %s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op), io->volume, io->first, io->nr,
 		fua ? " FUA" : "", is_write(io->op) ? io->write : 0, io->begin);
+	s->in_flight++;
+	if (read_directly(s, c, io, top))
+		return;
 	if (xseg_req_submit(c->port, r, top))
 		sim_fail(s, "a request was not taken");
-	s->in_flight++;
 }
 
 /* ---- what to send ---- */
@@ -474,12 +508,24 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 	io->r = NULL;
 }
 
+static void learn(struct sim *s, struct client *c, const struct xreq *r)
+{
+	const struct io *io = r->cookie;
+	uint64_t offset, object;
+
+	if (!io || io->r != r || !(r->flags & XSEG_REQ_DIRECT) || io->op != XSEG_OP_READ)
+		return;
+	object = direct_object(s, io, &offset);
+	xseg_direct_learn(c->direct, r, object, offset);
+}
+
 bool client_replies(struct sim *s, struct client *c)
 {
 	struct xreq *r;
 	bool any = c->port && let_go_some(s, c);
 
 	while (c->port && xseg_port_replies(c->port, &r, 1)) {
+		learn(s, c, r);
 		answer(s, c, r);
 		any = true;
 	}

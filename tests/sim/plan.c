@@ -28,6 +28,7 @@ const struct knob knobs[] = {
 	{ "memd-ports", AT(threads[NODE_MEMD]), 1 },
 	{ "loans", AT(loans), 0 },
 	{ "gifts", AT(gifts), 0 },
+	{ "direct", AT(direct), 0 },
 	{ .name = NULL },
 };
 #undef AT
@@ -184,6 +185,7 @@ void plan_make(struct sim *s, uint32_t threads)
 	p->nr_clients = rng_range(&s->rng, 1, 3);
 	p->loans = rng_percent(&s->rng, 70);
 	p->gifts = rng_percent(&s->rng, 70);
+	p->direct = p->loans && rng_percent(&s->rng, 60);
 	p->slow = p->wide = rng_one_in(&s->rng, 4);
 	p->shares = p->node[NODE_CACHED] && rng_percent(&s->rng, 40);
 	choose_caches(s);

@@ -106,6 +106,8 @@ static uint8_t choose_op(struct sim *s, const struct measure *m)
 
 	if (rng_percent(&s->rng, s->plan.about.flushes))
 		return XSEG_OP_FLUSH;
+	if (rng_percent(&s->rng, s->plan.about.reads))
+		return XSEG_OP_READ;
 	if (dice < 44)
 		return wide && dice < 36 ? XSEG_OP_WRITE : XSEG_OP_READ;
 	if (dice < 86)
@@ -131,6 +133,19 @@ static void choose_gift(struct sim *s, struct item *io)
 	io->first = 8 * rng_below(g, 6);
 	io->nr = 8 * (rng_one_in(g, 4) ? rng_range(g, 2, 4) : 1);
 	io->fua = rng_one_in(g, 20);
+}
+
+/* Most are of whole buckets that were read before, and of the next object, at the places of gifts: so their pages are given, too. */
+static void choose_direct(struct sim *s, struct item *io)
+{
+	struct rng *g = &s->rng;
+	uint32_t next = object_sectors(s) < 64 ? object_sectors(s) : 64;
+
+	if (!s->plan.about.reads && rng_one_in(g, 4))
+		return;
+	io->volume = rng_below(g, s->plan.nr_volumes < 2 ? s->plan.nr_volumes : 2);
+	io->first = 8 * rng_below(g, 6) + (rng_one_in(g, 3) ? next * rng_below(g, 3) : 0);
+	io->nr = 8 * (rng_one_in(g, 4) ? rng_range(g, 2, 4) : 1);
 }
 
 /* Mostly what was written lately: it is dirty, or on its way to the store. */
@@ -164,6 +179,8 @@ static void add_io(struct sim *s, const struct measure *m)
 	io->publish = rng_percent(&s->rng, 70);
 	if (io->op == XSEG_OP_READ && s->plan.loans && rng_percent(&s->rng, 70))
 		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 1500 : 40);
+	if (io->op == XSEG_OP_READ && io->keep && s->plan.direct)
+		choose_direct(s, io);
 	io->give = io->op == XSEG_OP_WRITE && s->plan.gifts && rng_percent(&s->rng, 75);
 	if (io->give)
 		choose_gift(s, io);

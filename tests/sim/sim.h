@@ -50,7 +50,7 @@ enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NR_NODES }
 struct about {
 	uint32_t with, without;			/* nodes, a bit for each: they are there, and are not */
 	uint32_t places;			/* hot ones */
-	uint32_t fua, flushes, copies;		/* percent: of the writes; of the I/Os */
+	uint32_t fua, flushes, reads, copies;	/* percent: of the writes; of the I/Os */
 	uint32_t kills, faults, plugs;		/* at least, in a run of 300 I/Os */
 	uint32_t victims;			/* who is killed: a bit for each node; 0: anybody */
 	uint32_t together;			/* and all of them at once */
@@ -76,6 +76,7 @@ struct plan {
 	uint32_t off;				/* the upper cache begins beside the path */
 	uint32_t loans;				/* reads may be lent their pages */
 	uint32_t gifts;				/* writes may give theirs */
+	uint32_t direct;			/* reads by loan may do without a request */
 	uint32_t theme;
 	struct about about;
 };
@@ -153,6 +154,7 @@ struct io {
 
 struct client {
 	struct xport *port;			/* NULL: gone */
+	struct xseg_direct *direct;
 	struct io io[MAX_DEPTH];
 };
 
@@ -196,6 +198,7 @@ struct sim {
 		uint64_t until;			/* nr_steps */
 	} asleep;				/* a port that is not run for a while, as the kernel has it */
 	uint64_t nr_kept, nr_given;		/* reads that were lent something; writes that were lent pages to give */
+	uint64_t nr_direct;			/* reads that sent no request */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs, nr_errors;
 	bool verbose, leaving;
 	bool dropping;				/* the administrator has the clean data dropped */

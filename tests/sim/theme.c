@@ -119,6 +119,21 @@ static void plugged(struct sim *s)
 	plan_option(s, NODE_MEMD, "jitter=0");
 }
 
+/* The same buckets are read again, most of them without a request, while what they are of changes: their pages, chunks, entries, the path. */
+static void looked(struct sim *s)
+{
+	struct plan *p = &s->plan;
+
+	p->loans = p->direct = true;
+	plan_option(s, NODE_CACHED, "policy=%s", rng_one_in(&s->rng, 5) ? "write-around" : "write-back");
+	plan_option(s, NODE_CACHED, "objects=%u", rng_range(&s->rng, 2, 8));
+	objects_of(s, 16384u << rng_below(&s->rng, 3));
+	p->max_io = 16u << 10;
+	p->magazines = 0;
+	p->cache_pages = rng_range(&s->rng, 40, 80);
+	volumes_of(s, rng_range(&s->rng, 1, 3), 24, 64);
+}
+
 static const struct theme {
 	uint32_t percent;			/* of the runs */
 	struct about about;
@@ -137,6 +152,10 @@ static const struct theme {
 	/* caches are plugged and unplugged all the time */
 	{ 12, { .with = NODE(CACHED) | NODE(VOLUMED), .gifts = 1, .places = 2, .kills = 12, .plugs = 25,
 		.victims = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED) }, plugged },
+	/* buckets are read again and again, by clients that ask only if they have to */
+	{ 10, { .with = NODE(CACHED), .gifts = 1, .reads = 55, .kills = 6, .victims = NODE(CACHED) | NODE(VOLUMED) }, looked },
+	{ 6, { .with = NODE(CACHED) | NODE(VOLUMED), .gifts = 1, .reads = 55, .kills = 4, .plugs = 25,
+	       .victims = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED) }, looked },
 	/* parts of requests fail, and who split them is killed */
 	{ 3, { .with = NODE(VOLUMED), .kills = 6, .faults = 10, .victims = NODE(VOLUMED) }, parts },
 };
