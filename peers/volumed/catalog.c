@@ -227,6 +227,7 @@ static void load_end(struct peer_port *pp, enum vd_load load)
 
 	atomic_store_explicit(&vd->catalog.error, error, memory_order_relaxed);
 	atomic_store_explicit(&vd->catalog.load, load, memory_order_release);
+	vd_direct_follow(vd);
 	for (i = 0; i < vd->peer.nr_ports; i++)
 		if (i != pp->nr)
 			peer_port_kick(&vd->peer.ports[i]);

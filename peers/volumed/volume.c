@@ -240,6 +240,28 @@ static void volume_publish(struct peer_port *pp, struct vd_volume *v)
 	atomic_store_explicit(&v->id, vd_id_of(vd_of(pp), v), memory_order_release);
 }
 
+void vd_direct_follow(struct volumed *vd)
+{
+	const struct xseg_direct_table none = { .nr = 0 };
+
+	if (vd->nr_jobs == 0 && atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADED)
+		xseg_direct_open(vd->peer.xp, &none);
+	else
+		xseg_direct_shut(vd->peer.xp);
+}
+
+static bool is_cut(enum vd_slot_state state)
+{
+	return state == VD_REMOVING || state == VD_SHRINKING;
+}
+
+/* The door is shut before the first request finds the volume gone, or smaller. */
+static void count_jobs(struct volumed *vd, enum vd_slot_state from, enum vd_slot_state to)
+{
+	vd->nr_jobs += (uint32_t)is_cut(to) - (uint32_t)is_cut(from);
+	vd_direct_follow(vd);
+}
+
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta)
 {
 	struct volumed *vd = vd_of(pp);
@@ -247,6 +269,7 @@ void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd
 
 	count_state(vd, old, UINT32_MAX);
 	count_state(vd, meta->state, 1);
+	count_jobs(vd, old, meta->state);
 	v->meta = *meta;
 	if (old == VD_FREE && has_name(meta))
 		set_address(v);

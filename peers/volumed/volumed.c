@@ -241,6 +241,7 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	uint32_t i;
 	int rc;
 
+	xseg_direct_shut(p->xp);	/* a predecessor's */
 	vd->volume = aligned_alloc(64, VD_SLOTS * sizeof(*vd->volume));
 	vd->counters = calloc((size_t)VD_SLOTS * p->nr_ports, sizeof(*vd->counters));
 	vd->context = calloc(xseg_nr_requests(p->seg), sizeof(*vd->context));

@@ -170,6 +170,7 @@ struct volumed {
 	struct vd_catalog catalog;
 	struct vd_admin admin;
 	struct vd_job job;
+	uint32_t nr_jobs;			/* port 0's: volumes that are REMOVING or SHRINKING */
 	_Atomic uint32_t nr_volumes, nr_removing, nr_damaged, nr_stats;
 	_Atomic bool stats_full;		/* the segment had no block left */
 };
@@ -255,6 +256,9 @@ uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes);
 struct vd_volume *vd_volume_find(struct volumed *vd, const char *name);
 struct vd_volume *vd_volume_unused(struct volumed *vd);
 /* v becomes what has just been recorded: publishes or withdraws it, begins its job. */
+/* Port 0's thread. Clients may read past this peer (xseg/direct.c) while all volumes are what they were when that was learned: from when the
+ * catalogue is read, but while something is deleted that they could still find below. */
+void vd_direct_follow(struct volumed *vd);
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta);
 
 /* ---- catalog.c --------------------------------------------------------------------------- */
