@@ -472,6 +472,20 @@ void object_empty(struct cport *ps, struct object *o)
 	}
 }
 
+/* What is clean may not be what the store has. Nothing is in flight. */
+void object_forget_clean(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (slot_state(w) != BUCKET_VALID)
+			continue;
+		page_unclean(ps, slot_page(w));
+		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+		page_put(ps, slot_page(w));
+	}
+}
+
 /* Inside: goes on emptying. Ends when the object is empty or was inserted again. */
 void object_reclaim_step(struct cport *ps, struct object *o)
 {

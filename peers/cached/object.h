@@ -144,6 +144,7 @@ bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted, or the cache left */
+void object_forget_clean(struct cport *ps, struct object *o);		/* drops what is clean: the store may not have it any more */
 bool object_is_spared(struct cached *k, struct object *o);		/* is emptied, and may keep what it has */
 void object_reclaim_one(struct cport *ps);				/* begins to empty the least recently used object */
 void object_reclaim_step(struct cport *ps, struct object *o);

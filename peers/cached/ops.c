@@ -2,7 +2,8 @@
  *
  * DELETE waits until nothing of the object is in flight, then the store deletes, then the buckets go: if the store
  * fails, the object stays as it was, dirty data included. It is STARTED when it goes out: a successor does it again before it
- * serves anything else of the object, or it would delete what was written in between. INFO asks the store, and counts what is dirty as there.
+ * serves anything else of the object, or it would delete what was written in between. If that fails, its predecessor's may have been done all
+ * the same: then what is clean here is dropped, and what the store has is true. INFO asks the store, and counts what is dirty as there.
  *
  * Contract: inside the object.
  */
@@ -52,6 +53,8 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 		object_empty(ps, o);
 		through_deleted(ps, o);
 	} else {
+		if (ch->c->recovered)
+			object_forget_clean(ps, o);
 		through_restart(ps, o);
 	}
 	dirty_list(ps, o);

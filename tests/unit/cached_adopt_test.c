@@ -221,6 +221,26 @@ static void a_delete_that_is_out_is_done_again_when_it_is_home(void **state)
 	crig_expect_data("a", 0, B(1), 6);
 }
 
+/* The first one was done: what is clean here is not what the store has. */
+static void a_delete_that_fails_when_it_is_done_again_leaves_what_the_store_has(void **state)
+{
+	struct crig_io *delete;
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(2), 5);
+	crig_expect(crig_write("a", B(2), B(1), 6), B(1));
+	crig_hold(true);
+	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
+	restart_under_orphans("");
+	crig_answer(crig_held(XSEG_OP_DELETE, 0));
+	crig_fail(crig_held(XSEG_OP_DELETE, 0), -EIO);
+	crig_hold(false);
+	crig_expect(delete, -EIO);
+	crig_expect_data("a", 0, B(2), 0);
+	crig_expect_data("a", B(2), B(1), 6);	/* newer than the store */
+}
+
 static void killed_again_before_they_are_home_the_next_one_has_them(void **state)
 {
 	uint32_t flush;
@@ -391,6 +411,7 @@ int main(void)
 		CRIG_T(a_write_past_the_cache_that_is_out_is_done_again_when_it_is_home),
 		CRIG_T(a_page_of_a_cache_above_is_not_taken),
 		CRIG_T(a_delete_that_is_out_is_done_again_when_it_is_home),
+		CRIG_T(a_delete_that_fails_when_it_is_done_again_leaves_what_the_store_has),
 		CRIG_T(killed_again_before_they_are_home_the_next_one_has_them),
 		CRIG_T(it_does_not_leave_before_they_are_home),
 		CRIG_T(data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks),
