@@ -233,6 +233,57 @@ static void a_shrink_is_finished_by_the_successor(void **state)
 	assert_true(admin("volume resize vol size=16M") > 0);
 }
 
+/* What they know of objects below may be wrong then; and they are not refused, as requests are. */
+static void nobody_reads_past_it_while_a_volume_is_cut_or_removed(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	create("vol", "16M");
+	create("other", "16M");
+	assert_true(xseg_direct_is_open(vd->xp));
+	hold = true;
+	r = send_admin("volume resize vol size=4M", 0);
+	steps(20);
+	assert_true(xseg_direct_is_open(vd->xp));	/* it is not recorded yet, and not done */
+	hold = false;
+	fail_next(XSEG_OP_DELETE, -EIO, 0, UINT32_MAX);
+	steps(20);
+	assert_false(answered(r));
+	assert_false(xseg_direct_is_open(vd->xp));
+	fail_next(XSEG_OP_DELETE, -EIO, 0, 0);
+	now += 1000 * MS;
+	assert_true(admin_result(r) > 0);
+	assert_true(xseg_direct_is_open(vd->xp));
+	fail_next(XSEG_OP_DELETE, -EIO, 0, UINT32_MAX);
+	assert_true(admin("volume remove vol") > 0);
+	assert_false(xseg_direct_is_open(vd->xp));
+	volumed_close(XSEG_CLOSE_ABANDON);
+	volumed_open(1, "4M", "64");
+	steps(50);
+	assert_false(xseg_direct_is_open(vd->xp));
+	fail_next(XSEG_OP_DELETE, -EIO, 0, 0);
+	now += 1000 * MS;
+	steps(50);
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	assert_true(xseg_direct_is_open(vd->xp));
+}
+
+static void nobody_reads_past_it_before_the_catalogue_is_read(void **state)
+{
+	(void)state;
+	create("vol", "16M");
+	assert_true(xseg_direct_is_open(vd->xp));
+	volumed_close(XSEG_CLOSE_ABANDON);
+	hold = true;
+	volumed_open(1, "4M", "64");
+	steps(5);
+	assert_false(xseg_direct_is_open(vd->xp));
+	hold = false;
+	steps(50);
+	assert_true(xseg_direct_is_open(vd->xp));
+}
+
 /* ---- removing ---------------------------------------------------------------------------- */
 
 static void removing_deletes_every_object_behind_the_scenes(void **state)
@@ -539,6 +590,8 @@ int main(void)
 		T(a_store_without_write_zeroes_gets_zeroes_written),
 		T(io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded),
 		T(a_shrink_is_finished_by_the_successor),
+		T(nobody_reads_past_it_while_a_volume_is_cut_or_removed),
+		T(nobody_reads_past_it_before_the_catalogue_is_read),
 		T(removing_deletes_every_object_behind_the_scenes),
 		T(removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then),
 		T(removal_is_recorded_as_done_after_a_flush),
