@@ -352,12 +352,11 @@ static void learn(struct xb_job *job, const struct xb_flight *f)
 		xseg_direct_learn(job->direct, f->r, f->io.offset / size, f->io.offset % size);
 }
 
-static void complete(struct xb_job *job, struct xb_flight *f)
+/* Its data has been read, where that is to be. */
+static void finish(struct xb_job *job, struct xb_flight *f)
 {
 	int error = error_of(job, f);
 
-	if (!error && reads_where_it_is(job, f))
-		read_pages(job, f);
 	if (error)
 		count_error(job, &f->io, error);
 	else
@@ -365,6 +364,13 @@ static void complete(struct xb_job *job, struct xb_flight *f)
 	if (job->shared->verify)
 		verify_end(job, f, !error);
 	put_back(job, f);
+}
+
+static void complete(struct xb_job *job, struct xb_flight *f)
+{
+	if (!error_of(job, f) && reads_where_it_is(job, f))
+		read_pages(job, f);
+	finish(job, f);
 }
 
 static void set_inflight(struct xb_job *job)
@@ -520,7 +526,7 @@ static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t 
 	*stamp = job->now = xb_clock_ns();
 	if (job->now >= job->count_from_ns)
 		xhist_add_relaxed(&job->direct_ios, 1);
-	complete(job, f);
+	finish(job, f);
 }
 
 /* Sends job->io, or does without that: true. stamp: when, for those that follow each other at once; 0: not known yet. */

@@ -61,6 +61,8 @@ run()	# STORE POLICY THREADS TOGETHER
 	t "$what: the stack comes up" xseg up stack.conf
 	t "$what: a volume is made" xseg volume create vol --size 100M
 	expect_json "$no_errors" "$what: verified I/O of 512 bytes to 256 KiB has no error" verify --runtime=${seconds}s
+	data=direct
+	expect_json "$no_errors" "$what: and reading directly" verify --runtime=${seconds}s
 	data=copy jobs=4
 	expect_json "$no_errors" "$what: and by copy" verify --runtime=${seconds}s
 	t "$what: everything stops" xseg down

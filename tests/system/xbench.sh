@@ -61,6 +61,8 @@ else
 fi
 t "by loan what a peer does not lend is copied" $run --rw=randread --number_ios=100 --data=loan $with_json
 is "and all of it is there" "$(json out.json '.jobs[0] | "\(.read.total_ios) \(.error)"')" "100 0"
+t "directly what a peer publishes nothing of is asked for" $run --rw=randread --number_ios=100 --data=direct $with_json
+is "and all of it is there" "$(json out.json '.jobs[0] | "\(.read.total_ios) \(.direct_ios) \(.error)"')" "100 0 0"
 t "jobs can be pinned" $run --rw=randread --number_ios=100 --numjobs=2 --cpus=0
 $run --rw=randread --number_ios=100 >normal.out 2>&1
 is "the summary for people names the load" "$(grep -c 'read: IOPS=' normal.out)" 1
