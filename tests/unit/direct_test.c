@@ -319,7 +319,11 @@ static void page_replaced(void) { put(1, 64, page[2]); }
 static void mark_gone(void) { atomic_store(slot(1, 64), page[1] | 4ull << 32); }
 static void version_changed(void) { atomic_fetch_add(&slots(1)->version, 1); }
 static void door_shut(void) { xseg_direct_shut(server); }
-static void door_renewed(void) { xseg_direct_shut(server); door_open(); }
+static void door_renewed(void)
+{
+	xseg_direct_shut(server);
+	door_open();
+}
 static void route_changed(void) { atomic_fetch_add(&seg->peers[to].route, 1ull << 16); }
 static void kept(void)
 {
@@ -605,7 +609,7 @@ static void nothing_outside_of_the_segment_is_read(void **state)
 
 static void wild_words_of_peers_and_extents_are_no_path(void **state)
 {
-	uint64_t w = atomic_load(&seg->extents[0].word);
+	uint64_t w;
 
 	(void)state;
 	learn();
