@@ -84,7 +84,7 @@ storm()
 	t "a volume is made" xseg volume create vol --size 64M
 	t "another one is made, for clients that will be killed" xseg volume create doomed --size 16M
 	free=$(free_of_segment)
-	start load xbench --volume=vol --data=loan --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
+	start load xbench --volume=vol --data=direct --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
 		--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json --output=load.json
 	load=$started
 	kill_some "$@"

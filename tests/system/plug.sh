@@ -33,13 +33,13 @@ load()	# more options
 		--verify=crc32c --randseed=$RANDOM --output-format=json "$@"
 }
 
-# One run after the other until the rounds are over: how long they take nobody knows beforehand.
+# One run after the other until the rounds are over: how long they take nobody knows beforehand. By turns clients read past the cache's queue.
 load_until_over()
 {
-	local n=0
+	local n=0 datas=(direct copy)
 	until [ -e over ]; do
 		n=$((n + 1))
-		load --runtime=1s --verify_state="$TMP/state" --output="load.$n.json" || return
+		load --data=${datas[n % 2]} --runtime=1s --verify_state="$TMP/state" --output="load.$n.json" || return
 	done
 }
 
