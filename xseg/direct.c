@@ -39,6 +39,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 #define OBJECTS_MAX  (1u << 20)
 #define SLOTS_BYTES  (XSEG_CHUNK_SLOTS * sizeof(uint64_t))
@@ -84,6 +85,7 @@ void xseg_direct_open(struct xseg_peer *peer, const struct xseg_direct_table *t)
 	atomic_store_explicit(&p->direct_max, t->max, memory_order_relaxed);
 	/* release: partner is the acquire in path_load() */
 	atomic_store_explicit(&p->direct, atomic_load_explicit(&p->direct, memory_order_relaxed) + 1, memory_order_release);
+	XKILL(DIRECT_OPENED);
 }
 
 void xs_direct_shut(struct xs_peer *p)
@@ -99,6 +101,7 @@ void xs_direct_shut(struct xs_peer *p)
 void xseg_direct_shut(struct xseg_peer *peer)
 {
 	xs_direct_shut(peer->sh);
+	XKILL(DIRECT_SHUT);
 }
 
 bool xseg_direct_is_open(struct xseg_peer *peer)

@@ -64,6 +64,8 @@
 	X(PLUG_EPOCH_GONE, "a cache that left is empty; its arena names no epoch") \
 	X(PLUG_UNDONE_ABOVE, "a claim is being undone: the lower peer is kept for the upper one again") \
 	X(PLUG_UNDONE_ROUTE, "a claim is undone: the cache has no route; the upper peer still holds") \
+	X(DIRECT_OPENED, "clients may read a peer's tables without asking; it has not answered anything since") \
+	X(DIRECT_SHUT, "and may not; nothing else of what that was for is done") \
 	/* cached: buckets */ \
 	X(OWNER_STORED, "a page bears its bucket's name; the slot does not have it") \
 	X(BUCKET_STORED, "a slot has changed; nothing that follows from it has") \

@@ -19,7 +19,7 @@ patience=60			# seconds until a peer that does not die, or does not come back, h
 
 # Once in the life of a segment, when the stack comes up.
 first_volumed="PORT_TAKEN ROUTE_STORED LANE_JOINED"
-first_cached="ARENA_MARKED EXTENT_TAKEN HEAD_WRITTEN"
+first_cached="ARENA_MARKED EXTENT_TAKEN HEAD_WRITTEN DIRECT_OPENED DIRECT_SHUT"
 first_filed="PORT_TAKEN"
 first_memd=""
 

@@ -127,6 +127,7 @@ static void looked(struct sim *s)
 	p->loans = p->direct = true;
 	plan_option(s, NODE_CACHED, "policy=%s", rng_one_in(&s->rng, 5) ? "write-around" : "write-back");
 	plan_option(s, NODE_CACHED, "objects=%u", rng_range(&s->rng, 2, 8));
+	plan_option(s, NODE_CACHED_LOW, "policy=write-back");
 	objects_of(s, 16384u << rng_below(&s->rng, 3));
 	p->max_io = 16u << 10;
 	p->magazines = 0;
@@ -154,7 +155,7 @@ static const struct theme {
 		.victims = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED) }, plugged },
 	/* buckets are read again and again, by clients that ask only if they have to */
 	{ 10, { .with = NODE(CACHED), .gifts = 1, .reads = 55, .kills = 6, .victims = NODE(CACHED) | NODE(VOLUMED) }, looked },
-	{ 6, { .with = NODE(CACHED) | NODE(VOLUMED), .gifts = 1, .reads = 55, .kills = 4, .plugs = 25,
+	{ 6, { .with = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED), .gifts = 1, .reads = 55, .kills = 4, .plugs = 25,
 	       .victims = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED) }, looked },
 	/* parts of requests fail, and who split them is killed */
 	{ 3, { .with = NODE(VOLUMED), .kills = 6, .faults = 10, .victims = NODE(VOLUMED) }, parts },
