@@ -1,0 +1,123 @@
+#!/bin/bash
+# direct.sh - clients read past the cache's queue, under verified load of several of them: while it evicts, is killed, leaves the path and
+# enters it again, and changes its policy. Nothing is read that is wrong; and some of it was read so.
+# tags: san
+# timeout: 120
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached memd jq
+
+seconds=${LONG:+30}
+seconds=${seconds:-4}
+jobs=4
+# ThreadSanitizer does not see what another process has put in order
+[ "${SAN:-}" != tsan ] || jobs=1
+
+# A cache smaller than the volume, with few objects: buckets, chunks and entries come and go.
+cat >stack.conf <<END
+[segment]
+name = $XSEG_SEGMENT
+memory = 192M
+[peer store]
+kind = memd
+memory = 64M
+[peer cached]
+downstream = store
+memory = 8M
+objects = 20
+threads = 2
+[peer volumed]
+downstream = cached
+object_size = 256k
+threads = 2
+END
+
+load()	# more options
+{
+	xbench --volume=vol --data=direct --rw=randrw --rwmixread=85 --iodepth=4 --numjobs=$jobs --random_distribution=zipf:1.1 --fsync=200 \
+		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json "$@"
+}
+
+# beside COMMAND...: again and again, until the load has ended
+beside()
+{
+	rm -f over
+	start disturb disturb "$@"
+	disturb=$started
+}
+
+disturb()
+{
+	until [ -e over ]; do
+		"$@" >>disturb.out 2>&1 || { echo "$* failed with $?" >>disturb.failed; return 1; }
+		sleep 0.2
+	done
+}
+
+end_beside()	# SENTENCE
+{
+	touch over
+	wait "$disturb"
+	is "$1" "$?" 0
+}
+
+reads_are_direct()	# SENTENCE
+{
+	is "$1" "$(json load.json '[.jobs[].direct_ios] | add > 100')" true
+}
+
+kill_cache()
+{
+	xseg peer kill cached || [ $? = 4 ]	# it may not be back yet
+	sleep 0.4
+}
+
+generation()
+{
+	xseg --json peer list | jq '.[] | select(.name == "cached").generation'
+}
+
+unplug_and_plug()
+{
+	xseg unplug cached && sleep 0.2 && xseg plug cached --above store --below volumed
+}
+
+switch_policies()
+{
+	local policy
+	for policy in pass-through write-around write-through write-back; do
+		xseg cache set cached policy=$policy && sleep 0.2 || return
+	done
+}
+
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create vol --size 12M
+
+expect_json "$no_errors" "while buckets are evicted nothing is read that is wrong" load --bs=4k
+load --bs=4k --output=load.json
+reads_are_direct "and much is read without a request"
+load --bsrange=512-16k --output=load.json
+is "so it is with parts of pages, and with several" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+
+before=$(generation)
+beside kill_cache
+load --bs=4k --output=load.json
+is "while the cache is killed nothing is read that is wrong" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+end_beside "it was killed whenever it was there"
+is "and came back" "$([ "$(generation)" -gt $((before + 1)) ] && echo yes)" yes
+reads_are_direct "and some was read without a request"
+
+beside unplug_and_plug
+load --bs=4k --output=load.json
+is "while it leaves the path and enters it" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+end_beside "it did each time"
+reads_are_direct "and some was read without a request then, too"
+
+beside switch_policies
+load --bs=4k --output=load.json
+is "while its policy changes" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+end_beside "it changed each time"
+
+t "a volume that is removed is not read any more" xseg volume remove vol
+expect_exit 4 "as any client is told" load --bs=4k
+t "everything stops" xseg down
+finish
