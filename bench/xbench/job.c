@@ -353,10 +353,8 @@ static void learn(struct xb_job *job, const struct xb_flight *f)
 }
 
 /* Its data has been read, where that is to be. */
-static void finish(struct xb_job *job, struct xb_flight *f)
+static void finish(struct xb_job *job, struct xb_flight *f, int error)
 {
-	int error = error_of(job, f);
-
 	if (error)
 		count_error(job, &f->io, error);
 	else
@@ -368,9 +366,11 @@ static void finish(struct xb_job *job, struct xb_flight *f)
 
 static void complete(struct xb_job *job, struct xb_flight *f)
 {
-	if (!error_of(job, f) && reads_where_it_is(job, f))
+	int error = error_of(job, f);
+
+	if (!error && reads_where_it_is(job, f))
 		read_pages(job, f);
-	finish(job, f);
+	finish(job, f, error);
 }
 
 static void set_inflight(struct xb_job *job)
@@ -399,10 +399,10 @@ static uint32_t collect(struct xb_job *job)
 	job->now = xb_clock_ns();
 	for (uint32_t i = 0; i < n; i++)
 		prefetch_pages(job, replies[i]->cookie);
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; job->direct && i < n; i++)
 		learn(job, replies[i]->cookie);
+	for (uint32_t i = 0; i < n; i++)
 		complete(job, replies[i]->cookie);
-	}
 	note_answers(job);
 	return n;
 }
@@ -526,7 +526,7 @@ static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t 
 	*stamp = job->now = xb_clock_ns();
 	if (job->now >= job->count_from_ns)
 		xhist_add_relaxed(&job->direct_ios, 1);
-	finish(job, f);
+	finish(job, f, 0);
 }
 
 /* Sends job->io, or does without that: true. stamp: when, for those that follow each other at once; 0: not known yet. */
