@@ -27,6 +27,7 @@
 /* ---- the system calls -------------------------------------------------------------------- */
 
 static _Atomic int nr_data_syncs, nr_dir_syncs, fail_data_syncs, fail_dir_syncs, slow_data_syncs;
+static _Atomic int nr_begun_data_syncs, hold_data_syncs;
 
 static int sync_fd(long call, int fd, _Atomic int *nr, _Atomic int *fail)
 {
@@ -43,8 +44,11 @@ int fdatasync(int fd)
 {
 	struct timespec while_ns = { 0, 20000000 };
 
+	nr_begun_data_syncs++;
 	if (slow_data_syncs)
 		nanosleep(&while_ns, NULL);
+	while (hold_data_syncs)
+		usleep(100);
 	return sync_fd(SYS_fdatasync, fd, &nr_data_syncs, &fail_data_syncs);
 }
 
@@ -78,7 +82,7 @@ static const char *fresh_dir(const char *below)
 
 	snprintf(opt_dir, sizeof(opt_dir), "dir=%s/filed-test-%d-%d", below, (int)getpid(), nr++);
 	remove_tree(opt_dir + 4);
-	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs = 0;
+	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs = nr_begun_data_syncs = hold_data_syncs = 0;
 	return opt_dir;
 }
 
@@ -294,11 +298,12 @@ static void a_write_during_a_sync_is_synced_by_the_next(void **state)
 
 	(void)state;
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
-	slow_data_syncs = 1;
+	hold_data_syncs = 1;
 	flush = rig_send(&g, XSEG_OP_FLUSH, "", 0, 0, NULL, 0);
-	rig_step(&g);
-	usleep(5000);
+	while (!nr_begun_data_syncs)
+		rig_step(&g);
 	assert_int_equal(rig_fill(&g, "a", 4096, 4096, 0x22, 0), 4096);
+	hold_data_syncs = 0;
 	assert_int_equal(rig_wait(&g, flush), 0);
 	rig_status_has(&g, "unsynced_files=1\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
