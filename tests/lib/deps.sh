@@ -25,7 +25,7 @@ check,demo          e2fsprogs         a real file system inside a volume
 check,demo,bench    procps            finds and ends processes in the test scripts
 check               groff-base        test of the manual pages
 check,demo,bench    fio               the load generator to compare with, and that has an engine here
-check,bench         dpkg-dev          unpacks fio's source, for the headers of that engine
+check,bench         dpkg-dev          unpacks the source of fio, for the headers of that engine
 demo,bench          gnuplot-nox       plots
 rivals              nbdkit            bench/rivals.sh: what else there is
 rivals              qemu-utils        the same: qemu-nbd
