@@ -32,7 +32,7 @@ static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *in
 {
 	uint32_t index = xseg_peer_find(seg, name);
 
-	info->state = XSEG_PEER_FREE;
+	*info = (struct xseg_peer_info){ .state = XSEG_PEER_FREE };
 	return index != XSEG_NONE && xseg_peer_get_info(seg, index, info) &&
 	       info->state == XSEG_PEER_LIVE && !peer_word_stopping(info);
 }
