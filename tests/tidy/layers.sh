@@ -130,6 +130,11 @@ while read -r file; do
 done <"$work/files" >"$work/bad"
 verdict "every file begins with a comment that says what it is for" "$work/bad"
 
+find tools bench tests .ci -name '*.sh' -o -path .ci/run | while read -r script; do
+	bash -n "$script" || echo "$script"
+done >"$work/bad" 2>&1
+verdict "bash can read every script" "$work/bad"
+
 while read -r file; do
 	lines=$(wc -l <"$file")
 	[ "$lines" -le 900 ] || echo "warning - $file has $lines lines"
