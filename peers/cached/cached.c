@@ -89,6 +89,7 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 
 	cost_now(k, &cost);
 	k->gauges_ns = now_ns;
+	direct_look(k);		/* its size may have changed */
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
 	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
@@ -122,6 +123,7 @@ static void policy_switch(struct cached *k, const struct policy *to)
 {
 	const struct policy *from = atomic_exchange(&k->policy, to);
 
+	direct_look(k);
 	if (to == &policy_write_back) {
 		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
 	} else if (from == &policy_write_back) {
@@ -281,7 +283,8 @@ static uint64_t cached_poll(struct peer_port *pp)
 	if (pp->nr == 0) {
 		control_ns = earlier(resize_run(ps), plug_run(ps));
 		control_ns = earlier(control_ns, share_run(ps));
-		direct_run(k);
+		if (atomic_load_explicit(&k->direct.look, memory_order_relaxed))
+			direct_run(k);
 	}
 	if (ps->request_freed) {
 		ps->request_freed = false;

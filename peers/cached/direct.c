@@ -24,6 +24,13 @@
 void direct_begin(struct cached *k)
 {
 	xseg_direct_shut(k->peer.xp);
+	direct_look(k);
+}
+
+void direct_look(struct cached *k)
+{
+	/* release: what changed is seen by who looks; partner is the exchange in direct_run() */
+	atomic_store_explicit(&k->direct.look, true, memory_order_release);
 }
 
 static uint32_t max_now(struct cached *k)
@@ -52,6 +59,7 @@ void direct_run(struct cached *k)
 {
 	uint32_t max = max_now(k);
 
+	atomic_exchange(&k->direct.look, false);
 	if (is_wanted(k) != xseg_direct_is_open(k->peer.xp)) {
 		pthread_mutex_lock(&k->volume_lock);
 		if (is_wanted(k))

@@ -55,6 +55,7 @@ static void plug_set(struct cached *k, enum plug_state s)
 {
 	assert(plug_edge_legal(plug_get(k), s));
 	atomic_store_explicit(&k->plug.state, (uint8_t)s, memory_order_relaxed);
+	direct_look(k);
 	k->plug.since_ns = k->peer.ports[0].now_ns;
 	k->plug.next_ns = 0;
 }
