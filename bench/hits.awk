@@ -76,7 +76,7 @@ function direct_table(	p, i)
 	print "without a request, 4k read, depth 1"
 	for (i = 1; i <= 2; i++)
 		printf "  %-6s %s, mean latency %d ns; by loan %s, %d ns\n", who[i], cell(who[i] "direct" SUBSEP "read" SUBSEP p), \
-			mean[who[i] "direct", "read", p], cell(who[i] "loan" SUBSEP "read" SUBSEP p), mean[who[i] "loan", "read", p]
+			mean[who[i] "direct", "read", p], cell(who[i] "met" SUBSEP "read" SUBSEP p), mean[who[i] "met", "read", p]
 	print ""
 }
 
@@ -155,7 +155,7 @@ END {
 	if (("cacheddirect", "read", "4k 1 1") in iops) {
 		direct_table()
 		at_least("4k read without a request, depth 1, to the rate by loan", \
-			iops["cacheddirect", "read", "4k 1 1"] / iops["cachedloan", "read", "4k 1 1"], 2)
+			iops["cacheddirect", "read", "4k 1 1"] / iops["cachedmet", "read", "4k 1 1"], 2)
 	}
 	for (w = 1; w <= 2; w++) {
 		copy_bars(rws[w])
