@@ -100,8 +100,11 @@ static void prefetch_bucket(struct xseg *seg, const struct hit *h, uint32_t i)
 static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 {
 	bool lends = r->flags & XSEG_REQ_LOAN && loan_begin(ps, r, h->nr);
+	struct xseg *seg = ps->cache->peer.seg;
 	uint32_t lent = 0;
 
+	if (!lends)
+		prefetch_bucket(seg, h, 1);
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i);
 
@@ -109,7 +112,7 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 			xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
 		} else {
-			prefetch_bucket(ps->cache->peer.seg, h, i + 1);
+			prefetch_bucket(seg, h, i + 2);
 			bucket_copy_out(ps, r, i, slot_page(w));
 		}
 	}
