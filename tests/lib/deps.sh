@@ -19,6 +19,7 @@ build               libinih-dev       reads the stack file
 build               libxxhash-dev     hashes of object names
 build               libcmocka-dev     unit tests
 check               pkg-config|pkgconf  test of the installed library
+check               python3           test of the Python package
 check               spin              model checks of queues and doorbells
 check,demo,bench    jq                reads JSON output in the test and benchmark scripts
 check,demo          e2fsprogs         a real file system inside a volume

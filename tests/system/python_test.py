@@ -1,0 +1,531 @@
+"""python_test - the sentences of tests/system/python.sh: a segment with volumed upon cached upon memd, in $XSEG_SEGMENT, is there.
+
+Each test is one line `ok - SENTENCE` or `not ok - SENTENCE`; it has a volume of its own. Randomness is from $SEED, which is printed.
+"""
+import asyncio
+import ctypes
+import errno
+import gc
+import io
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import unittest
+
+import xseg
+import xseg.aio
+from xseg import IO, _lib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SEED = int(os.environ.get("SEED", time.time_ns() % 10**6))
+SIZE = 1 << 20
+segment = xseg.Segment()
+
+
+class Report(unittest.TestResult):
+    """As tests/lib/report.sh has it."""
+
+    def addSuccess(self, test):
+        print(f"ok - python: {test.sentence()}", flush=True)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        print(f"not ok - python: {test.sentence()} (seed {SEED})", flush=True)
+        print("    " + "".join(traceback.format_exception(*err)).replace("\n", "\n    "), flush=True)
+
+    addError = addFailure
+
+
+def until(seconds, condition):
+    """Whether it becomes true in that time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def pattern(n):
+    return bytes([n % 251 + 1]) * 4096
+
+
+def clients():
+    return [peer["name"] for peer in segment.peers() if peer["kind"] == "client"]
+
+
+class Case(unittest.TestCase):
+    def sentence(self):
+        return self._testMethodName[len("test_"):].replace("_", " ")
+
+    def raises(self, code, function, *args, **kwargs):
+        with self.assertRaises(xseg.XsegError) as caught:
+            function(*args, **kwargs)
+        self.assertEqual(errno.errorcode[caught.exception.errno], errno.errorcode[code], caught.exception)
+        return caught.exception
+
+
+class WithVolume(Case):
+    def setUp(self):
+        self.name = "v" + str(abs(hash(self._testMethodName)))
+        segment.volume_create(self.name, SIZE)
+        self.volume = xseg.Volume(self.name, gone=0.3)
+
+    def tearDown(self):
+        self.volume.close()
+        segment.volume_remove(self.name)
+
+
+class Declarations(Case):
+    def compiles(self, program):
+        """What a C program with the header prints."""
+        path = pathlib.Path("declared")
+        path.with_suffix(".c").write_text("#include <stdio.h>\n#include <stddef.h>\n#include <xseg/volume.h>\n" + program)
+        subprocess.run([os.environ.get("CC", "gcc"), "-Wall", "-Werror", f"-I{ROOT}", "-o", path, "declared.c"],
+                       check=True, capture_output=True)
+        return subprocess.run([path.resolve()], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def test_structures_are_those_of_the_header(self):
+        lines, wanted = [], []
+
+        def compare(c_name, place, cls):
+            for name, kind in cls._fields_:
+                where, field = place + [name], getattr(cls, name)
+                member = ".".join(where)
+                lines.append(f'printf("{c_name}.{member} %zu\\n", sizeof((({c_name} *)0)->{member}));')
+                wanted.append(f"{c_name}.{member} {field.size}")
+                if issubclass(kind, ctypes.Structure):
+                    compare(c_name, where, kind)
+                else:
+                    parent = f"{c_name}" if not place else f"__typeof__((({c_name} *)0)->{'.'.join(place)})"
+                    lines.append(f'printf("{c_name}.{member} at %zu\\n", offsetof({parent}, {name}));')
+                    wanted.append(f"{c_name}.{member} at {field.offset}")
+
+        for name, cls in _lib.STRUCTS.items():
+            if hasattr(cls, "_fields_"):
+                compare(f"struct {name}", [], cls)
+                lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
+                wanted.append(f"{name} {ctypes.sizeof(cls)}")
+        self.assertGreater(len(wanted), 40)
+        self.assertEqual(self.compiles("int main(void) {" + "\n".join(lines) + "return 0; }").splitlines(), wanted)
+
+    def test_functions_and_constants_are_those_of_the_header(self):
+        names = [name for name in vars(_lib) if name.startswith(("OP_", "IO_")) or name == "SECTOR"]
+        self.assertGreaterEqual(len(names), 8)
+        printed = "".join(f'printf("%u\\n", (unsigned)XSEG_{name});' for name in names)
+        out = self.compiles(_lib.PROTOTYPES + "int main(void) {" + printed + "return 0; }")
+        self.assertEqual([int(line) for line in out.split()], [getattr(_lib, name) for name in names])
+
+    def test_a_declaration_that_is_not_the_headers_is_noticed(self):
+        with self.assertRaises(subprocess.CalledProcessError):
+            self.compiles(_lib.PROTOTYPES.replace("uint64_t", "uint32_t") + "int main(void) { return 0; }")
+
+
+class Files(WithVolume):
+    def test_reads_and_writes_at_any_offset_are_those_of_a_file(self):
+        rng, file = random.Random(SEED), io.BytesIO(bytes(SIZE))
+        for step in range(400):
+            offset, size = rng.randrange(SIZE), rng.choice([1, 511, 512, 513, 4096, 5000, 200000])
+            if rng.random() < 0.3:
+                offset -= offset % 512
+            file.seek(offset)
+            self.assertEqual(self.volume.seek(offset), offset)
+            if rng.random() < 0.5:
+                data = rng.randbytes(min(size, SIZE - offset))
+                self.assertEqual(self.volume.write(data), file.write(data))
+            else:
+                self.assertEqual(self.volume.read(size), file.read(size))
+            self.assertEqual(self.volume.tell(), file.tell(), step)
+        self.volume.seek(0)
+        self.assertEqual(self.volume.read(), file.getvalue())
+
+    def test_a_write_of_a_part_of_a_sector_leaves_the_rest(self):
+        self.volume.pwrite(b"a" * 2048, 0)
+        self.volume.pwrite(b"b" * 1024, 500)
+        self.assertEqual(self.volume.pread(2048, 0), b"a" * 500 + b"b" * 1024 + b"a" * 524)
+        self.volume.pwrite(b"c", 511, fua=True)
+        self.assertEqual(self.volume.pread(3, 510), b"bcb")
+
+    def test_buffers_of_any_kind_are_read_and_written(self):
+        data = random.Random(SEED).randbytes(8192)
+        for source in (data, bytearray(data), memoryview(data), memoryview(data + b"x")[:8192],
+                       (ctypes.c_uint32 * 2048).from_buffer_copy(data)):
+            self.volume.write_zeroes(0, 8192)
+            self.assertEqual(self.volume.pwrite(source, 0), 8192)
+            into = bytearray(8192)
+            self.assertEqual(self.volume.preadinto(into, 0), 8192)
+            self.assertEqual(into, data)
+            into.append(0)                   # nobody holds it any more
+        self.assertRaises(TypeError, self.volume.preadinto, bytes(512), 0)
+
+    def test_the_end_is_an_end(self):
+        self.assertEqual(self.volume.seek(0, os.SEEK_END), SIZE)
+        self.assertEqual(self.volume.read(10), b"")
+        self.raises(errno.ENOSPC, self.volume.write, b"x")
+        self.assertEqual(self.volume.pwrite(b"xy", SIZE - 1), 1)
+        self.assertEqual(self.volume.pread(10, SIZE - 2), b"\0x")
+        self.assertEqual(self.volume.pread(10, SIZE + 512), b"")
+        self.raises(errno.EINVAL, self.volume.seek, -1)
+        self.raises(errno.EINVAL, self.volume.pread, 1, -1)
+
+    def test_what_is_discarded_zeroed_and_copied_is_so(self):
+        self.volume.pwrite(b"d" * 65536, 0)
+        self.volume.discard(0, 4096)
+        self.volume.write_zeroes(8192, 512, fua=True)
+        self.volume.copy(131072, 4096, 8192, fua=True)
+        self.volume.flush()
+        self.assertEqual(self.volume.pread(8704, 0), bytes(4096) + b"d" * 4096 + bytes(512))
+        self.assertEqual(self.volume.pread(8192, 131072), b"d" * 4096 + bytes(512) + b"d" * 3584)
+        self.raises(errno.EINVAL, self.volume.copy, 0, 512, 1024)
+        self.raises(errno.EINVAL, self.volume.discard, 1, 512)
+        self.raises(errno.ENXIO, self.volume.discard, SIZE, 512)
+
+    def test_buffered_files_stand_on_it(self):
+        with io.BufferedRandom(xseg.Volume(self.name)) as file:
+            for n in range(1000):
+                file.write(b"%07d\n" % n)
+            file.seek(8 * 500)
+            self.assertEqual(file.readline(), b"0000500\n")
+        self.assertEqual(self.volume.pread(8, 8 * 999), b"0000999\n")
+
+    def test_a_volume_that_is_closed_says_so(self):
+        queue = self.volume.queue()
+        self.volume.close()
+        self.volume.close()
+        self.assertTrue(self.volume.closed)
+        for function in (lambda: self.volume.read(1), lambda: self.volume.pwrite(b"x", 0), self.volume.flush, self.volume.tell,
+                         lambda: self.volume.size, self.volume.queue, queue.poll, queue.fileno, lambda: queue.submit(IO.flush())):
+            self.assertRaises(ValueError, function)
+
+    def test_a_volume_that_nobody_knows_any_more_is_closed(self):
+        before = len(clients())
+        volume = xseg.Volume(self.name)
+        volume.pread(1, 0)
+        queue = volume.queue()
+        self.assertEqual(len(clients()), before + 2)
+        del volume                           # the queue knows it
+        queue.run(IO.read(0, 512))
+        del queue
+        gc.collect()
+        self.assertEqual(len(clients()), before)
+
+    def test_truncate_makes_it_larger_and_only_resize_smaller(self):
+        self.assertEqual(self.volume.truncate(2 * SIZE), 2 * SIZE)
+        self.assertEqual(self.volume.pwrite(b"x", 2 * SIZE - 1), 1)
+        error = self.raises(errno.EBUSY, self.volume.truncate, SIZE)
+        self.assertEqual(error.code, 4)
+        self.assertEqual(self.volume.resize(SIZE, force=True), SIZE)
+        self.assertEqual(self.volume.info()["size_bytes"], SIZE)
+        self.raises(errno.EINVAL, self.volume.truncate, SIZE + 1)
+
+
+class Queues(WithVolume):
+    def test_many_ios_are_out_at_a_time(self):
+        with self.volume.queue(depth=8) as queue:
+            ios = [IO.write(n * 4096, pattern(n)) for n in range(200)]
+            queue.submit(*ios)
+            self.assertEqual(len(queue), 200)
+            self.assertIsNone(ios[-1].result)
+            back = []
+            while queue:
+                back += queue.wait(10)
+            self.assertEqual({io.check() for io in back}, set(ios))
+            reads = [IO.read(n * 4096, 4096) for n in range(200)]
+            for n, read in enumerate(reads):
+                read.cookie = n
+            queue.submit(*reads)
+            for read in (read for _ in iter(lambda: len(queue), 0) for read in queue.wait()):
+                self.assertEqual(read.check().data, pattern(read.cookie))
+            self.assertEqual(queue.wait(), [])
+
+    def test_an_io_is_refused_as_the_library_refuses_it(self):
+        with self.volume.queue() as queue:
+            self.raises(errno.EINVAL, queue.submit, IO.read(1, 512))
+            self.raises(errno.ENXIO, queue.submit, IO.read(SIZE, 512))
+            self.raises(errno.EINVAL, IO.read, -512, 512)
+            read = IO.read(0, 512)
+            self.raises(errno.EINPROGRESS, read.check)
+            queue.submit(read)
+            self.raises(errno.EBUSY, queue.submit, read)
+            self.assertEqual(queue.wait(), [read])
+            queue.run(read)                  # may be used again
+            self.assertEqual(str(read), "read of 512 bytes at 0")
+        self.raises(errno.EINVAL, self.volume.queue, depth=5000)
+
+    def test_a_queue_with_ios_out_is_closed_without_harm(self):
+        segment.peer_set("memd", latency="50ms")
+        try:
+            for _ in range(5):
+                queue = self.volume.queue()
+                queue.submit(*(IO.read(n * 4096, 4096) for n in range(64)))
+                del queue
+        finally:
+            segment.peer_set("memd", latency="0")
+        self.assertTrue(until(5, lambda: not clients()))
+
+    def test_a_wait_ends_in_time_and_at_a_signal(self):
+        def stop(*_):
+            raise InterruptedError("the signal")
+
+        old = signal.signal(signal.SIGALRM, stop)
+        segment.peer_set("memd", latency="1s")
+        try:
+            with self.volume.queue() as queue:
+                queue.submit(IO.read(0, 4096))
+                begun = time.monotonic()
+                self.assertEqual(queue.wait(0.1), [])
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                self.assertRaisesRegex(InterruptedError, "the signal", queue.wait)
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                self.assertRaisesRegex(InterruptedError, "the signal", queue.run, IO.read(8192, bytearray(4096)))
+                self.assertLess(time.monotonic() - begun, 0.9)
+                self.assertEqual(len(queue.wait(10)), 1)
+                self.assertTrue(until(5, lambda: queue.poll() == [] and not queue))
+        finally:
+            segment.peer_set("memd", latency="0")
+            signal.signal(signal.SIGALRM, old)
+
+    def test_exceptions_of_handlers_at_any_moment_lose_no_io(self):
+        class Stop(Exception):
+            pass
+
+        def stop(*_):
+            raise Stop
+
+        def some_io():
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 1.5e-3))
+                while True:
+                    queue.submit(*(IO.write(n * 512, bytes(512)) for n in range(8)))
+                    queue.run(IO.read(0, 4096), IO.read(4096, 4096))
+                    queue.poll()
+            except Stop:
+                return 1
+
+        rng, old = random.Random(SEED), signal.signal(signal.SIGALRM, stop)
+        try:
+            with self.volume.queue(depth=4) as queue:
+                self.assertEqual(sum(some_io() for _ in range(300)), 300)
+                self.assertTrue(until(10, lambda: queue.wait(0.1) == [] and not queue), len(queue))
+                queue.run(*(IO.read(n * 512, 512) for n in range(64)))
+        finally:
+            signal.signal(signal.SIGALRM, old)
+
+    def test_threads_have_queues_of_their_own(self):
+        def work(nr):
+            rng = random.Random(SEED + nr)
+            with self.volume.queue(depth=4) as queue:
+                for _ in range(20):
+                    places = rng.sample(range(nr * 32, nr * 32 + 32), 8)
+                    queue.run(*(IO.write(place * 4096, pattern(place)) for place in places))
+                    reads = [IO.read(place * 4096, 4096) for place in places]
+                    queue.run(*reads)
+                    done[nr] += sum(read.data == pattern(place) for read, place in zip(reads, places))
+
+        done = [0] * 4
+        threads = [threading.Thread(target=work, args=[nr]) for nr in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(done, [160] * 4)
+
+    def test_threads_that_write_parts_of_one_sector_of_one_volume_lose_none(self):
+        def work(nr):
+            for n in range(16):
+                self.volume.pwrite(bytes([nr + 1]) * 8, n * 32 + nr * 8)
+
+        threads = [threading.Thread(target=work, args=[nr]) for nr in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(self.volume.pread(512, 0), b"".join(bytes([nr + 1]) * 8 for nr in range(4)) * 16)
+
+    def test_a_forked_child_is_told_that_it_has_no_part_of_it(self):
+        self.volume.pread(512, 0)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                self.volume.pread(512, 0)
+            except xseg.XsegError as error:
+                code = 0 if error.errno == errno.ENOTCONN else 2
+            os._exit(code)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.volume.pread(512, 0)
+
+
+class Asyncio(WithVolume):
+    def test_ios_are_awaited(self):
+        async def main():
+            async with xseg.aio.AsyncQueue(self.volume.queue(depth=8)) as queue:
+                await asyncio.gather(*(queue.run(IO.write(n * 4096, pattern(n))) for n in range(100)))
+                await queue.run(IO.flush())
+                reads = await asyncio.gather(*(queue.run(IO.read(n * 4096, 4096)) for n in range(100)))
+                self.assertEqual([read.data for read in reads], [pattern(n) for n in range(100)])
+                with self.assertRaises(xseg.XsegError):
+                    await queue.run(IO.read(SIZE, 512))
+
+        asyncio.run(main())
+
+    def test_the_loop_goes_on_while_ios_are_out(self):
+        async def main():
+            async with xseg.aio.AsyncQueue(self.volume.queue()) as queue:
+                read, steps = asyncio.ensure_future(queue.run(IO.read(65536, 4096))), 0
+                cancelled = asyncio.ensure_future(queue.run(IO.read(131072, 4096)))
+                await asyncio.sleep(0)
+                cancelled.cancel()
+                while not read.done():
+                    await asyncio.sleep(0.01)
+                    steps += 1
+                self.assertEqual((await read).result, 4096)
+                self.assertGreater(steps, 5)
+                left = asyncio.ensure_future(queue.run(IO.read(262144, 4096)))
+                await asyncio.sleep(0)
+            with self.assertRaises(asyncio.CancelledError):
+                await left
+
+        segment.peer_set("memd", latency="200ms")
+        try:
+            asyncio.run(main())
+        finally:
+            segment.peer_set("memd", latency="0")
+
+
+class Below(WithVolume):
+    """What happens to the peers while I/O runs."""
+
+    def setUp(self):
+        super().setUp()
+        self.stop, self.rounds, self.failed = threading.Event(), 0, None
+        self.thread = threading.Thread(target=self.load)
+        self.thread.start()
+        self.goes_on()
+
+    def load(self):
+        try:
+            with self.volume.queue() as queue:
+                while not self.stop.is_set():
+                    queue.run(*(IO.write(n * 4096, pattern(n + self.rounds)) for n in range(32)))
+                    reads = [IO.read(n * 4096, 4096) for n in range(32)]
+                    queue.run(*reads)
+                    if any(read.data != pattern(n + self.rounds) for n, read in enumerate(reads)):
+                        raise AssertionError("wrong data")
+                    self.rounds += 1
+        except Exception as error:
+            self.failed = error
+
+    def goes_on(self):
+        rounds = self.rounds
+        self.assertTrue(until(10, lambda: self.rounds > rounds + 1 or self.failed))
+        self.assertIsNone(self.failed)
+
+    def tearDown(self):
+        self.stop.set()
+        self.thread.join()
+        super().tearDown()
+
+    def test_kills_of_the_cache_and_of_volumed_are_pauses(self):
+        for name in ("cached", "volumed", "cached"):
+            generation = segment.peer(name)["generation"]
+            segment.peer_kill(name)
+            self.assertTrue(until(10, lambda: segment.peer(name)["generation"] > generation and
+                                  segment.peer(name)["state"] == "running"))
+            self.goes_on()
+
+    def test_a_cache_is_unplugged_and_plugged(self):
+        segment.unplug("cached", timeout=20)
+        self.assertEqual(segment.peer("volumed")["downstream"], "memd")
+        self.assertEqual(segment.cache_status("cached")["state"], "drained")
+        self.goes_on()
+        self.assertEqual(self.raises(errno.EBUSY, segment.unplug, "cached").code, 4)
+        segment.plug("cached", above="memd", below="volumed")
+        self.assertEqual(segment.peer("volumed")["downstream"], "cached")
+        self.goes_on()
+
+    def test_a_volumed_that_stays_away_is_an_error(self):
+        segment.peer_stop("volumed", force=True)
+        self.thread.join()
+        segment.peer_start("volumed")
+        self.assertEqual(self.failed.errno, errno.ENOTCONN)
+        with xseg.Volume(self.name) as again:
+            self.assertEqual(len(again.pread(4096, 0)), 4096)
+
+    def test_a_volume_that_is_removed_is_an_error(self):
+        segment.volume_remove(self.name)
+        self.thread.join()
+        segment.volume_create(self.name, SIZE)
+        self.assertEqual(self.failed.errno, errno.ESTALE)
+        self.raises(errno.ESTALE, self.volume.refresh)
+
+
+class Admin(WithVolume):
+    def test_status_and_statistics_are_dicts(self):
+        self.volume.pwrite(pattern(1), 0)
+        self.assertEqual({"volumed", "cached", "memd"} - {peer["name"] for peer in segment.peers()}, set())
+        self.assertEqual(segment.status()["segment"]["name"], segment.name)
+        status = segment.cache_status("cached")
+        self.assertGreater(status["writes"], 0)
+        self.assertEqual(segment.cache_status("cached", volume=self.name)["name"], self.name)
+        self.assertIn("cached", [peer["name"] for peer in segment.stat()["peers"]])
+        self.assertEqual(segment.volume_info(self.name)["size_bytes"], SIZE)
+        self.assertIn(self.name, [volume["name"] for volume in segment.volumes()])
+        self.assertTrue(segment.check()["ok"])
+        self.assertGreater(segment.info()["memory_bytes"], 0)
+
+    def test_a_cache_is_set_flushed_and_dropped(self):
+        segment.cache_set("cached", policy="write-through", dirty_high=60)
+        self.assertEqual(segment.cache_get("cached")["policy"], "write-through")
+        segment.cache_set("cached", volume=self.name, policy="write-back")
+        self.assertEqual(segment.cache_get("cached", volume=self.name)["policy"], "write-back")
+        segment.cache_set("cached", policy="write-back")
+        self.volume.pwrite(pattern(1), 0)
+        self.assertEqual(self.raises(errno.EBUSY, segment.cache_drop, "cached").code, 4)
+        segment.volume_flush(self.name)
+        segment.cache_flush("cached")
+        segment.cache_drop("cached")
+        self.assertEqual(segment.cache_status("cached")["dirty_bytes"], 0)
+
+    def test_errors_have_the_commands_words_and_its_exit_code(self):
+        error = self.raises(errno.EINVAL, segment.cache_set, "cached", policy="best")
+        self.assertEqual(error.code, 2)
+        self.assertRegex(error.strerror, "best.*write-back")
+        self.assertEqual(self.raises(errno.EBUSY, segment.volume_create, self.name, "1M").code, 4)
+        self.assertRegex(str(self.raises(errno.EINVAL, segment.volume_info, "--help")), "volume '--help'")
+        self.raises(errno.ENOENT, segment.peer, "none")
+        self.assertRaises(FileNotFoundError, xseg.Segment(command="no-such-command").peers)
+
+    def test_errors_of_the_library_have_its_words(self):
+        error = self.raises(errno.ENOENT, xseg.Volume, "none")
+        self.assertRegex(error.strerror, "no volume 'none'")
+        self.assertIsNone(error.code)
+        self.assertRegex(self.raises(errno.ENOENT, xseg.Volume, self.name, "no-such-segment").strerror, "no segment 'no-such-segment'")
+        self.raises(errno.EINVAL, xseg.Volume, "no/name")
+
+    def test_an_error_of_the_store_is_that_of_the_io(self):
+        segment.peer_set("memd", fail="read:1:EIO")
+        try:
+            error = self.raises(errno.EIO, self.volume.pread, 4096, 65536)
+            self.assertRegex(error.strerror, "read of 4096 bytes at 65536")
+            with self.volume.queue() as queue:
+                queue.submit(IO.read(131072, 512), IO.flush())
+                back = {}
+                while queue:
+                    back.update((io.op, io.result) for io in queue.wait())
+            self.assertEqual(back, {"read": -errno.EIO, "flush": 0})
+        finally:
+            segment.peer_set("memd", fail="")
+        self.volume.pread(4096, 65536)
+
+
+if __name__ == "__main__":
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    result = suite.run(Report())
+    sys.exit(not (result.testsRun and result.wasSuccessful()))

@@ -1,0 +1,138 @@
+"""_lib - libxseg as ctypes sees it: structures, functions, errors.
+
+Contract: nothing here waits or allocates in the segment but the library's own functions. The rest of the package calls those
+through `lib`, and turns a negative errno into an XsegError by check().
+
+Invariants (tests/system/python_test.py compiles a C program that compares both with xseg/volume.h):
+  L1  each class of STRUCTS has the size and the offsets of the C structure of that name
+  L2  PROTOTYPES are declarations that C accepts beside the header's; what ctypes is told follows from their text
+"""
+import ctypes
+import os
+import pathlib
+import re
+from ctypes import POINTER, c_char, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from typing import Optional
+
+SONAME = "libxseg.so.0"
+SECTOR = 512
+SECOND_NS = 10**9
+
+OP_READ, OP_WRITE, OP_FLUSH, OP_DISCARD, OP_WRITE_ZEROES, OP_COPY = range(6)
+IO_FUA = 1
+
+
+class XsegError(OSError):
+    """What the library or the command `xseg` refused or failed to do.
+
+    errno: the library's; of a command, one that stands for its exit code.
+    strerror: one line for a person. code: the exit code of the command, None for the library.
+    """
+
+    code: Optional[int] = None
+
+
+# ---- structures ----------------------------------------------------------------------------
+
+class Error(ctypes.Structure):
+    _fields_ = [("text", c_char * 320)]
+
+
+class Volume(ctypes.Structure):
+    """Opaque."""
+
+
+class Queue(ctypes.Structure):
+    """Opaque."""
+
+
+class VolumeParams(ctypes.Structure):
+    _fields_ = [("segment", ctypes.c_char_p), ("attached", c_void_p), ("volume", ctypes.c_char_p),
+                ("volumed", ctypes.c_char_p), ("timeout_ns", c_uint64), ("gone_ns", c_uint64)]
+
+
+class VolumeInfo(ctypes.Structure):
+    _fields_ = [("name", c_char * 64), ("volumed", c_char * 64), ("id", c_uint32), ("generation", c_uint32),
+                ("size_bytes", c_uint64), ("object_bytes", c_uint32), ("sector_bytes", c_uint32),
+                ("page_bytes", c_uint32)]
+
+
+class QueueParams(ctypes.Structure):
+    _fields_ = [("depth", c_uint32), ("copy_bytes", c_uint32)]
+
+
+class _Own(ctypes.Structure):
+    _fields_ = [("next", c_void_p), ("slot", c_void_p), ("begun", c_uint64), ("in_piece", c_uint64),
+                ("piece", c_uint32), ("out", c_uint32)]
+
+
+class Io(ctypes.Structure):
+    _fields_ = [("op", c_uint32), ("flags", c_uint32), ("offset", c_uint64), ("size", c_uint64), ("from", c_uint64),
+                ("buf", c_void_p), ("iov", c_void_p), ("nr_iov", c_uint32), ("state", c_int32),
+                ("cookie", c_void_p), ("result", c_int64), ("own", _Own)]
+
+
+STRUCTS = {"xseg_error": Error, "xseg_volume": Volume, "xseg_queue": Queue, "xseg_volume_params": VolumeParams,
+           "xseg_volume_info": VolumeInfo, "xseg_queue_params": QueueParams, "xseg_io": Io}
+
+# ---- functions -----------------------------------------------------------------------------
+
+PROTOTYPES = """
+int xseg_volume_open(const struct xseg_volume_params *, struct xseg_volume **, struct xseg_error *);
+void xseg_volume_close(struct xseg_volume *);
+void xseg_volume_get_info(struct xseg_volume *, struct xseg_volume_info *);
+int xseg_volume_refresh(struct xseg_volume *);
+int xseg_queue_create(struct xseg_volume *, const struct xseg_queue_params *, struct xseg_queue **, struct xseg_error *);
+void xseg_queue_destroy(struct xseg_queue *);
+int xseg_queue_submit(struct xseg_queue *, struct xseg_io *);
+void xseg_queue_kick(struct xseg_queue *);
+uint32_t xseg_queue_poll(struct xseg_queue *, struct xseg_io **, uint32_t);
+uint32_t xseg_queue_wait(struct xseg_queue *, struct xseg_io **, uint32_t, uint64_t);
+int xseg_queue_fd(struct xseg_queue *);
+int xseg_queue_arm(struct xseg_queue *);
+"""
+
+_SCALARS = {"int": ctypes.c_int, "uint32_t": c_uint32, "uint64_t": c_uint64, "void": None}
+
+
+def _type(text: str):
+    """The ctypes type of a C type, such as `const struct xseg_io **`."""
+    name = re.sub(r"\bconst\b|\*", "", text).split()
+    found = STRUCTS[name[1]] if name[0] == "struct" else _SCALARS[name[0]]
+    for _ in range(text.count("*")):
+        found = POINTER(found)
+    return found
+
+
+def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    for result, name, args in re.findall(r"(\w+) (\w+)\((.*)\);", PROTOTYPES):
+        function = getattr(library, name)
+        function.restype = _type(result)
+        function.argtypes = [_type(arg) for arg in args.split(",")]
+    return library
+
+
+def _load() -> ctypes.CDLL:
+    """$XSEG_LIBRARY; that of the same installation, or of the tree's build; or as the system finds it."""
+    above = pathlib.Path(__file__).resolve().parents[3]
+    places = [above / SONAME, above / "build" / "lib" / SONAME]
+    given = os.environ.get("XSEG_LIBRARY")
+    found = given or next((str(p) for p in places if p.exists()), SONAME)
+    return _declare(ctypes.CDLL(found))
+
+
+lib = _load()
+
+# ---- errors --------------------------------------------------------------------------------
+
+
+def fail(errno: int, text: str) -> XsegError:
+    return XsegError(errno, text)
+
+
+def check(rc: int, what: str, err: Optional[Error] = None) -> int:
+    """rc, or an error of it if it is negative: with the library's words, or the system's after `what`."""
+    if rc >= 0:
+        return rc
+    said = err.text.decode(errors="replace") if err else ""
+    raise fail(-rc, said or f"{what}: {os.strerror(-rc)}")
