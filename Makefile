@@ -341,6 +341,8 @@ BINDIR     ?= $(PREFIX)/bin
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
+PYTHONDIR  ?= $(PREFIX)/lib/python3/dist-packages
+PYTHON = $(wildcard tools/python/xseg/*.py) tools/python/xseg/py.typed
 PAGES = $(wildcard $(foreach s,1 3 5 7 8,docs/*.$(s) peers/*/*.$(s) tools/*/*.$(s) bench/*/*.$(s)))
 PAGE_PATHS = $(foreach m,$(PAGES),man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 
@@ -362,7 +364,7 @@ export PC_FILE
 headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
 SHARED_FILE = $(DESTDIR)$(LIBDIR)/libxseg.so.$(VERSION)
 
-install: ## programs, headers, libraries, pkg-config file, manual pages; PREFIX=/usr/local DESTDIR=
+install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
 	@$(MAKE) --no-print-directory $(JOBS) programs libs
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)
 	$(if $(BIN),install -m 755 $(BIN) $(DESTDIR)$(BINDIR))
@@ -376,6 +378,8 @@ install: ## programs, headers, libraries, pkg-config file, manual pages; PREFIX=
 		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
 		install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h; \
 	done
+	install -d $(DESTDIR)$(PYTHONDIR)/xseg
+	install -m 644 $(PYTHON) $(DESTDIR)$(PYTHONDIR)/xseg
 	@set -e; for m in $(PAGES); do \
 		echo "install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
 		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; \
@@ -385,9 +389,11 @@ uninstall: ## removes what install put there
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(notdir $(BIN)))
 	rm -f $(DESTDIR)$(LIBDIR)/libxseg.a $(SHARED_FILE) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI) $(DESTDIR)$(LIBDIR)/libxseg.so
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
+	rm -f $(addprefix $(DESTDIR)$(PYTHONDIR)/xseg/,$(notdir $(PYTHON)))
+	rm -rf $(DESTDIR)$(PYTHONDIR)/xseg/__pycache__
 	rm -f $(addprefix $(DESTDIR)$(MANDIR)/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
-	@-rmdir $(DESTDIR)$(INCLUDEDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true
+	@-rmdir $(DESTDIR)$(PYTHONDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true
 
 clean: ## removes build, build-asan, build-tsan and build-fuzz
 	rm -rf build build-asan build-tsan build-fuzz

@@ -40,6 +40,20 @@ else
 	not_ok "a program outside builds with pkg-config and the installed header and library" "$work/log"
 fi
 
+sentence="the installed Python package finds the installed library"
+if ! command -v python3 >/dev/null 2>&1; then
+	skip "$sentence" "python3 is not there"
+elif (cd "$work" && PYTHONPATH=$target/usr/lib/python3/dist-packages python3 -c '
+import sys, xseg.aio
+from xseg import _lib
+assert all(m.__file__.startswith(sys.argv[1]) for m in (xseg, xseg.aio)), xseg.__file__
+assert _lib.lib._name == sys.argv[1] + "/usr/lib/" + _lib.SONAME, _lib.lib._name
+' "$target") >"$work/log" 2>&1; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+
 make_it uninstall
 if [ -z "$(find "$target" ! -type d)" ]; then
 	ok "make uninstall leaves no file"
