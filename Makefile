@@ -11,6 +11,7 @@
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
 #   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their headers are
+#   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is (nbdkit-plugin-dev)
 #   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
@@ -100,6 +101,10 @@ BASE := $(LIBPEER) $(LIBXSEG)
 FIO_DIR ?= build/fio
 ENGINE := $(if $(SAN),,$(if $(wildcard $(FIO_DIR)/src/config-host.h),$(BUILD)/lib/fio-xseg.so))
 
+# nbdkit's plug-in needs its header; without it, it is left out, and `xseg export` says so. nbdkit knows nothing of sanitizers either.
+NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
+PLUGIN := $(if $(SAN),,$(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so))
+
 BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
        $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
@@ -123,7 +128,7 @@ endif
 
 .PHONY: all programs libs tests
 all: programs libs tests ## everything, into build/bin, build/lib and build/tests
-libs: $(LIBXSEG) $(SHARED) $(ENGINE)
+libs: $(LIBXSEG) $(SHARED) $(ENGINE) $(PLUGIN)
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS) $(FUZZ)
 
@@ -176,7 +181,7 @@ $(LIBXSEG): $(call objs,$(XSEG_SRC)) $(BUILD)/sources
 PIC := $(patsubst %.c,$(BUILD)/pic/%.o,$(XSEG_SRC))
 ifneq ($(LTO),)
 $(PIC): private FLAGS += $(LTO) -ffat-lto-objects
-$(SHARED) $(BUILD)/lib/fio-xseg.so: private LDFLAGS += $(LTO)
+$(SHARED) $(BUILD)/lib/fio-xseg.so $(BUILD)/lib/nbdkit-xseg-plugin.so: private LDFLAGS += $(LTO)
 endif
 $(BUILD)/pic/libxtypes.a: $(filter $(BUILD)/pic/xtypes/%,$(PIC)) $(BUILD)/sources
 	$(archive)
@@ -193,6 +198,11 @@ $(BUILD)/lib/fio-xseg.so: $(BUILD)/pic/bench/fio/engine.o $(filter $(BUILD)/pic/
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=bench/fio/engine.map -o $@ $(filter %.o %.a,$^) -Wl,--as-needed -lpthread
+# This one too, so that an nbdkit of any place finds it.
+$(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a tools/nbdkit/plugin.map $(BUILD)/sources
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/plugin.map -o $@ $(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 $(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
 	$(archive)
 
@@ -262,7 +272,7 @@ $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
--include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) $(BUILD)/pic/bench/fio/engine.o)
+-include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o)
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
@@ -362,6 +372,8 @@ export PC_FILE
 
 # Prints the public headers: volume.h, and the headers that it includes.
 headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
+# Where an nbdkit of the same LIBDIR finds plug-ins by their names; `xseg export` finds it beside itself.
+PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
 SHARED_FILE = $(DESTDIR)$(LIBDIR)/libxseg.so.$(VERSION)
 
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
@@ -373,6 +385,7 @@ install: ## programs, headers, libraries, pkg-config file, Python package, manua
 	install -m 755 $(SHARED) $(SHARED_FILE)
 	ln -sf $(notdir $(SHARED_FILE)) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)
 	ln -sf libxseg.so.$(ABI) $(DESTDIR)$(LIBDIR)/libxseg.so
+	$(if $(PLUGIN),install -D -m 755 $(PLUGIN) $(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN)))
 	@printf '%s\n' "$$PC_FILE" >$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
 	@set -e; for h in $$($(headers)); do \
 		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
@@ -391,6 +404,7 @@ uninstall: ## removes what install put there
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
 	rm -f $(addprefix $(DESTDIR)$(PYTHONDIR)/xseg/,$(notdir $(PYTHON)))
 	rm -rf $(DESTDIR)$(PYTHONDIR)/xseg/__pycache__
+	rm -f $(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so
 	rm -f $(addprefix $(DESTDIR)$(MANDIR)/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
 	@-rmdir $(DESTDIR)$(PYTHONDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true

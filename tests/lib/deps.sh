@@ -18,6 +18,7 @@ build               libjansson-dev    JSON output
 build               libinih-dev       reads the stack file
 build               libxxhash-dev     hashes of object names
 build               libcmocka-dev     unit tests
+build               nbdkit-plugin-dev  the plug-in for nbdkit, which exports volumes
 check               pkg-config|pkgconf  test of the installed library
 check               python3           test of the Python package
 check               spin              model checks of queues and doorbells
@@ -28,9 +29,10 @@ check               groff-base        test of the manual pages
 check,demo,bench    fio               the load generator to compare with, and that has an engine here
 check,bench         dpkg-dev          unpacks the source of fio, for the headers of that engine
 demo,bench          gnuplot-nox       plots
-rivals              nbdkit            bench/rivals.sh: what else there is
-rivals              qemu-utils        the same: qemu-nbd
-rivals              memcached         the same
+check,rivals        nbdkit            `xseg export`; and bench/rivals.sh: what else there is
+check               libnbd-bin        clients of an export: nbdinfo, nbdcopy
+check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd for bench/rivals.sh
+rivals              memcached         bench/rivals.sh
 rivals              redis-server      the same
 rivals              librocksdb-dev    the same: RocksDB
 rivals              libleveldb-dev    the same: LevelDB

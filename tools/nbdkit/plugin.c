@@ -1,0 +1,368 @@
+/* plugin - a volume for nbdkit, through the library (xseg/volume.h): build/lib/nbdkit-xseg-plugin.so. `xseg export` starts nbdkit with it.
+ *
+ * nbdkit calls from many threads at once, each of which waits for its I/O: 16 a connection, if it is told nothing else. So there is a pool of
+ * lanes, each a queue of the library with one I/O; a call takes one, and waits where all are taken. They are made when nbdkit begins, and
+ * nothing is allocated later; who asks for more connections than lanes gets slower, and takes no more of the segment.
+ *
+ *   lane    to      when                                                    by
+ *   IDLE    TAKEN   a call takes it, or waits for it                        lane_get
+ *   TAKEN   IDLE    its I/O is back; if nobody served it, without a queue   lane_put
+ *   A lane without a queue gets a new one from the next call that takes it: so the export goes on when volumed does.
+ *
+ * Contract: nbdkit's (nbdkit-plugin(3)), with its parallel thread model. Until after_fork() there is one thread; in it volume and lanes are made, as a
+ * child has no part of what its parent attached, and nbdkit goes to the background before. nbdkit prints, by nbdkit_error().
+ *
+ * Invariants
+ *   N1  a lane is on the list of idle ones, or is one thread's alone
+ *   N2  who has a lane never waits for another
+ *   N3  a flush may go through any lane and any connection: the library's covers all that was answered before (so: multi-conn)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include "xseg/volume.h"
+
+#define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
+
+/* Of a queue: with the page of zeroes that it has, that is one piece of 2 MiB. An I/O that is larger goes round. */
+#define LANE_DEPTH	7
+#define LANE_COPY_BYTES (256u << 10)
+#define LANES		16
+#define LANES_MAX	64
+#define IO_BYTES_MAX	(32u << 20)		/* what NBD's clients may send to a server that says nothing */
+
+struct lane {
+	struct lane *next;			/* of the idle ones */
+	struct xseg_queue *queue;		/* NULL: it was lost */
+	struct xseg_io io;
+};
+
+/* Written before there are threads, but for what is guarded by `lock`, and `failing`. */
+static struct {
+	const char *segment, *volume_name, *volumed;
+	unsigned nr_lanes;
+	struct xseg_volume *volume;
+	struct lane *lanes;
+	_Atomic int failing;			/* the last I/O's error, so that what goes on failing is said once */
+
+	pthread_mutex_t lock;			/* guards `idle` and the lanes' next; held for a few instructions, nothing is taken under it */
+	pthread_cond_t put;			/* one was put back */
+	struct lane *idle;
+} export = {
+	.segment = "xseg",
+	.nr_lanes = LANES,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.put = PTHREAD_COND_INITIALIZER,
+};
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+static int export_config(const char *key, const char *value)
+{
+	if (!strcmp(key, "segment")) {
+		export.segment = value;
+	} else if (!strcmp(key, "volume")) {
+		export.volume_name = value;
+	} else if (!strcmp(key, "volumed")) {
+		export.volumed = value;
+	} else if (!strcmp(key, "queues")) {
+		if (nbdkit_parse_unsigned("queues", value, &export.nr_lanes))
+			return -1;
+		if (export.nr_lanes < 1 || export.nr_lanes > LANES_MAX) {
+			nbdkit_error("queues=%s: give 1 to %d", value, LANES_MAX);
+			return -1;
+		}
+	} else {
+		nbdkit_error("unknown parameter '%s': there are segment, volume, volumed and queues", key);
+		return -1;
+	}
+	return 0;
+}
+
+static int export_config_complete(void)
+{
+	if (export.volume_name)
+		return 0;
+	nbdkit_error("name a volume, as in volume=disk");
+	return -1;
+}
+
+#define CONFIG_HELP \
+	"[volume=]VOLUME    The volume to serve (required).\n" \
+	"segment=SEGMENT    The segment that it is in; xseg if none is given.\n" \
+	"volumed=NAME       Which volumed, where there are several.\n" \
+	"queues=N           How many requests are done at a time, 1 to 64; 16 if none is given."
+
+/* ---- beginning and ending ---------------------------------------------------------------- */
+
+static int volume_open(void)
+{
+	struct xseg_volume_params params = { .segment = export.segment, .volume = export.volume_name, .volumed = export.volumed };
+	struct xseg_error err = { "" };
+
+	if (!xseg_volume_open(&params, &export.volume, &err))
+		return 0;
+	nbdkit_error("%s", err.text);
+	return -1;
+}
+
+static int lane_open(struct lane *l, struct xseg_error *err)
+{
+	struct xseg_queue_params params = { .depth = LANE_DEPTH, .copy_bytes = LANE_COPY_BYTES };
+
+	return xseg_queue_create(export.volume, &params, &l->queue, err);
+}
+
+/* What is wrong with the names is said before nbdkit goes to the background. */
+static int export_get_ready(void)
+{
+	int rc = volume_open();
+
+	xseg_volume_close(export.volume);
+	export.volume = NULL;
+	return rc;
+}
+
+static void export_cleanup(void)
+{
+	for (unsigned i = 0; export.lanes && i < export.nr_lanes; i++)
+		xseg_queue_destroy(export.lanes[i].queue);
+	xseg_volume_close(export.volume);
+	free(export.lanes);
+	export.lanes = export.idle = NULL;
+	export.volume = NULL;
+}
+
+static int lanes_open(void)
+{
+	struct xseg_error err = { "" };
+
+	export.lanes = calloc(export.nr_lanes, sizeof(*export.lanes));
+	if (!export.lanes) {
+		nbdkit_error("no memory for %u queues", export.nr_lanes);
+		return -1;
+	}
+	for (unsigned i = 0; i < export.nr_lanes; i++) {
+		if (lane_open(&export.lanes[i], &err)) {
+			nbdkit_error("queue %u of %u: %s", i + 1, export.nr_lanes, err.text);
+			return -1;
+		}
+		export.lanes[i].next = export.idle;
+		export.idle = &export.lanes[i];
+	}
+	return 0;
+}
+
+/* If it fails, nbdkit exits at once. */
+static int export_after_fork(void)
+{
+	if (!volume_open() && !lanes_open())
+		return 0;
+	export_cleanup();
+	return -1;
+}
+
+/* ---- lanes ------------------------------------------------------------------------------- */
+
+/* The one that was used last: what is in the processor's caches. */
+static struct lane *lane_get(void)
+{
+	struct lane *l;
+
+	pthread_mutex_lock(&export.lock);
+	while (!export.idle)
+		pthread_cond_wait(&export.put, &export.lock);
+	l = export.idle;
+	export.idle = l->next;
+	pthread_mutex_unlock(&export.lock);
+	return l;
+}
+
+static void lane_put(struct lane *l)
+{
+	pthread_mutex_lock(&export.lock);
+	l->next = export.idle;
+	export.idle = l;
+	pthread_cond_signal(&export.put);
+	pthread_mutex_unlock(&export.lock);
+}
+
+/* A queue that is lost has to be destroyed, and a new one can be had when somebody serves again. */
+static int64_t lane_run(struct lane *l)
+{
+	struct xseg_error err;
+	int64_t rc = l->queue ? 0 : lane_open(l, &err);
+
+	if (rc)
+		return rc;
+	rc = xseg_queue_run(l->queue, &l->io);
+	if (rc == -ENOTCONN) {
+		xseg_queue_destroy(l->queue);
+		l->queue = NULL;
+	}
+	return rc;
+}
+
+/* ---- I/O --------------------------------------------------------------------------------- */
+
+/* Of what the protocol has; all others would become EINVAL. */
+static int errno_of(const struct xseg_io *io, int64_t rc)
+{
+	switch (-rc) {
+	case EPERM:
+	case ENOMEM:
+	case EINVAL:
+	case ENOSPC:
+		return (int)-rc;
+	case EOPNOTSUPP:
+		return ENOTSUP;
+	case ENXIO:				/* beyond the end of a volume that was made smaller */
+		return io->op == XSEG_OP_READ ? EINVAL : ENOSPC;
+	default:
+		return EIO;
+	}
+}
+
+static int failed(const struct xseg_io *io, const char *what, int64_t rc)
+{
+	/* relaxed: only to say it once */
+	if (atomic_exchange_explicit(&export.failing, (int)rc, memory_order_relaxed) != (int)rc)
+		nbdkit_error("%s of %" PRIu64 " bytes at %" PRIu64 ": %s", what, io->size, io->offset, strerror((int)-rc));
+	nbdkit_set_error(errno_of(io, rc));
+	return -1;
+}
+
+static int run(struct xseg_io io, const char *what, uint32_t flags)
+{
+	struct lane *l = lane_get();
+	int64_t rc;
+
+	io.flags = flags & NBDKIT_FLAG_FUA ? XSEG_IO_FUA : 0;
+	l->io = io;
+	rc = lane_run(l);
+	lane_put(l);
+	if (rc < 0)
+		return failed(&io, what, rc);
+	if (atomic_load_explicit(&export.failing, memory_order_relaxed))
+		atomic_store_explicit(&export.failing, 0, memory_order_relaxed);
+	return 0;
+}
+
+static int export_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	return run((struct xseg_io){ .op = XSEG_OP_READ, .offset = offset, .size = count, .buf = buf }, "read", flags);
+}
+
+static int export_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	return run((struct xseg_io){ .op = XSEG_OP_WRITE, .offset = offset, .size = count, .buf = (void *)buf }, "write", flags);
+}
+
+static int export_flush(void *handle, uint32_t flags)
+{
+	(void)handle;
+	return run((struct xseg_io){ .op = XSEG_OP_FLUSH }, "flush", flags);
+}
+
+static int export_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	return run((struct xseg_io){ .op = XSEG_OP_DISCARD, .offset = offset, .size = count }, "trim", flags);
+}
+
+/* Whether it may trim is the store's choice, which makes holes where it can. */
+static int export_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)handle;
+	return run((struct xseg_io){ .op = XSEG_OP_WRITE_ZEROES, .offset = offset, .size = count }, "zero", flags);
+}
+
+/* ---- connections ------------------------------------------------------------------------- */
+
+/* Each sees the volume as large as it is when it begins. */
+static void *export_open(int readonly)
+{
+	int rc = xseg_volume_refresh(export.volume);
+
+	(void)readonly;
+	if (!rc)
+		return NBDKIT_HANDLE_NOT_NEEDED;
+	nbdkit_error("volume %s: %s", export.volume_name, rc == -ESTALE ? "it has been removed; begin the export anew" : strerror(-rc));
+	return NULL;
+}
+
+static int64_t export_get_size(void *handle)
+{
+	struct xseg_volume_info info;
+
+	(void)handle;
+	xseg_volume_get_info(export.volume, &info);
+	return (int64_t)info.size_bytes;
+}
+
+static int export_block_size(void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
+{
+	struct xseg_volume_info info;
+
+	(void)handle;
+	xseg_volume_get_info(export.volume, &info);
+	*minimum = info.sector_bytes;
+	*preferred = info.page_bytes;
+	*maximum = IO_BYTES_MAX;
+	return 0;
+}
+
+static int yes(void *handle)
+{
+	(void)handle;
+	return 1;
+}
+
+static int fua_native(void *handle)
+{
+	(void)handle;
+	return NBDKIT_FUA_NATIVE;
+}
+
+/* ---- what nbdkit looks for --------------------------------------------------------------- */
+
+/* Zeroes are written at once in the cache and by most stores, but a file system without holes writes them all, and nobody can tell before: so
+ * there is no can_fast_zero. Nor is there anybody to ask for extents. */
+static struct nbdkit_plugin plugin = {
+	.name = "xseg",
+	.longname = "xseg",
+	.version = XSEG_VERSION,
+	.description = "serves a volume of an xseg segment",
+	.config = export_config,
+	.config_complete = export_config_complete,
+	.config_help = CONFIG_HELP,
+	.magic_config_key = "volume",
+	.get_ready = export_get_ready,
+	.after_fork = export_after_fork,
+	.cleanup = export_cleanup,
+	.open = export_open,
+	.get_size = export_get_size,
+	.block_size = export_block_size,
+	.can_flush = yes,
+	.can_trim = yes,
+	.can_zero = yes,
+	.can_fua = fua_native,
+	.can_multi_conn = yes,
+	.pread = export_pread,
+	.pwrite = export_pwrite,
+	.flush = export_flush,
+	.trim = export_trim,
+	.zero = export_zero,
+};
+
+struct nbdkit_plugin *plugin_init(void);
+NBDKIT_REGISTER_PLUGIN(plugin)
