@@ -38,7 +38,7 @@ t "help on a command is answered" xseg help volume create
 expect_err 2 "'xseg --help' lists" "no command is wrong usage" xseg
 expect_err 2 "did you mean 'volume list'" "an unknown command suggests the nearest" xseg volume lsit
 expect_err 2 "create, list, info" "half a command lists what may follow" xseg volume
-expect_exit 2 "export is no command yet" xseg export x
+expect_err 2 "--nbd is missing" "an export needs a socket" xseg export x
 expect_err 2 "did you mean --memory" "an unknown option suggests the nearest" xseg create --memry 64M
 expect_err 2 "not a size" "a wrong size is wrong usage" xseg create --memory many
 expect_err 2 "--memory is missing" "a missing option is named" xseg create

@@ -78,6 +78,16 @@ struct unplug_opts {
 extern const struct opt plug_table[], unplug_table[];
 command_fn plug_run, unplug_run;
 
+/* ---- export_cmds.c ---- */
+#define EXPORT_SOCKET_MAX 108			/* as the kernel's */
+struct export_opts {
+	char nbd[EXPORT_SOCKET_MAX], volumed[XSEG_NAME_MAX];
+	uint32_t queues;
+	bool read_only;
+};
+extern const struct opt export_table[];
+command_fn export_run;
+
 /* ---- stat_cmds.c ---- */
 struct stat_opts {
 	uint64_t interval_ns;

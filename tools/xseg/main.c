@@ -86,6 +86,8 @@ static const struct command commands[] = {
 	  "puts a cache between two peers, under running I/O" },
 	{ "unplug", unplug_run, unplug_table, sizeof(struct unplug_opts), 1, 1, "CACHE [--cancel]",
 	  "flushes a cache and takes it out of the path, under running I/O" },
+	{ "export", export_run, export_table, sizeof(struct export_opts), 1, 1, "VOL --nbd SOCKET",
+	  "serves a volume by NBD on a Unix socket, until it is interrupted" },
 	{ "stat", stat_run, stat_table, sizeof(struct stat_opts), 0, 0, "",
 	  "prints counters and latencies of each peer, cache and volume" },
 	{ "top", stat_top, top_table, sizeof(struct stat_opts), 0, 0, "",

@@ -1,0 +1,327 @@
+/* export_cmds - export: nbdkit serves a volume on a socket, in the foreground, until it is interrupted.
+ *
+ * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). What it says comes through a pipe: before it serves, its last line is the
+ * reason why it does not; afterwards its lines go to stderr. It serves when a client is greeted. The socket's file is removed at the end.
+ *
+ * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1 if nbdkit ends by itself; 3 if
+ * it does not serve in time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/xseg/commands.h"
+#include "tools/xseg/out.h"
+#include "xseg/volume.h"
+
+#define START_NS   (30 * TOOL_SECOND)
+#define LOOK_MS	   500				/* an interrupt may come between the look at it and the sleep */
+#define START_MS   20
+#define GREETED_MS 1000
+#define LINE_BYTES 1024
+#define PLUGIN	   "nbdkit-xseg-plugin.so"
+
+#define AT(field) offsetof(struct export_opts, field)
+const struct opt export_table[] = {
+	{ .name = "nbd", .kind = OPT_STR, .off = AT(nbd), .len = EXPORT_SOCKET_MAX, .flags = OPT_REQUIRED, .arg = "SOCKET",
+	  .help = "the Unix socket to serve on" },
+	{ .name = "read-only", .kind = OPT_BOOL, .off = AT(read_only), .help = "clients cannot write" },
+	{ .name = "queues", .kind = OPT_UINT, .off = AT(queues), .min = 1, .max = 64, .def = "16", .arg = "N",
+	  .help = "requests done at a time; each takes a port and 2 MiB of the segment" },
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, .arg = "NAME",
+	  .help = "which volumed, where there are several" },
+	{ 0 },
+};
+#undef AT
+
+struct server {
+	struct tool *t;
+	const struct export_opts *opts;
+	const char *volume;
+	uint64_t size_bytes;
+	struct sockaddr_un address;
+	char uri[3 * PATH_MAX];
+	pid_t pid;
+	int said;				/* what nbdkit prints; -1: it has ended */
+	bool serves;
+	char line[LINE_BYTES], last[LINE_BYTES]; /* one that is not yet whole; the last whole one */
+	size_t len;
+};
+
+/* ---- before it begins -------------------------------------------------------------------- */
+
+/* That the volume is there is found out here, for the exit code. */
+static int look_at_volume(struct server *s)
+{
+	struct xseg_volume_params params = { .volume = s->volume, .timeout_ns = s->t->timeout_ns,
+					     .volumed = *s->opts->volumed ? s->opts->volumed : NULL };
+	struct xseg_volume *volume;
+	struct xseg_volume_info info;
+	struct xseg_error err = { "" };
+	int rc = tool_attach(s->t, 0, &params.attached);
+
+	if (rc)
+		return rc;
+	rc = xseg_volume_open(&params, &volume, &err);
+	if (rc) {
+		rc = tool_fail_errno(rc, &err, NULL, "export %s", s->volume);
+	} else {
+		xseg_volume_get_info(volume, &info);
+		s->size_bytes = info.size_bytes;
+		xseg_volume_close(volume);
+	}
+	xseg_detach(params.attached);
+	return rc;
+}
+
+static int dial(const struct server *s)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (const struct sockaddr *)&s->address, sizeof(s->address)))
+		return fd;
+	close(fd);
+	return -errno;
+}
+
+/* Greeted as a client, and taken leave of in order: flags (fixed newstyle, no zeroes), then the option ABORT. */
+static bool is_served(const struct server *s)
+{
+	static const char leave[] = "\0\0\0\3IHAVEOPT\0\0\0\2\0\0\0";	/* the last 0 is the string's own */
+	struct timeval limit = { .tv_sec = GREETED_MS / 1000 };
+	char greeting[18], answer[20];
+	int fd = dial(s);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	ok = recv(fd, greeting, sizeof(greeting), MSG_WAITALL) == sizeof(greeting) && !memcmp(greeting, "NBDMAGICIHAVEOPT", 16) &&
+	     send(fd, leave, sizeof(leave), MSG_NOSIGNAL) == sizeof(leave) && recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer);
+	close(fd);
+	return ok;
+}
+
+/* A socket on which nobody listens was left by an export that was killed. */
+static int clear_socket(const struct server *s)
+{
+	const char *path = s->address.sun_path;
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? TOOL_DONE : tool_fail_errno(-errno, NULL, "choose another", "export: socket %s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return tool_fail(TOOL_REFUSED, "export: %s is there and is no socket; choose another", path);
+	fd = is_served(s) ? 0 : dial(s);
+	if (fd > 0)
+		close(fd);
+	if (fd != -ECONNREFUSED)
+		return tool_fail(TOOL_REFUSED, "export: somebody serves on %s; choose another socket", path);
+	return unlink(path) ? tool_fail_errno(-errno, NULL, "remove it", "export: socket %s", path) : TOOL_DONE;
+}
+
+/* Absolute, as URIs are. */
+static int name_socket(struct server *s)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+	const char *nbd = s->opts->nbd;
+	char dir[PATH_MAX] = "", *path = s->address.sun_path;
+	size_t used;
+
+	if (*nbd != '/' && !getcwd(dir, sizeof(dir)))
+		return tool_fail_errno(-errno, NULL, "give an absolute path", "export: this directory");
+	s->address.sun_family = AF_UNIX;
+	if ((size_t)snprintf(path, sizeof(s->address.sun_path), "%s%s%s", dir, *dir ? "/" : "", nbd) >= sizeof(s->address.sun_path))
+		return tool_fail(TOOL_USAGE, "export: %s%s%s: a socket's path has at most %zu bytes; choose a shorter one", dir, *dir ? "/" : "", nbd,
+				 sizeof(s->address.sun_path) - 1);
+	used = (size_t)snprintf(s->uri, sizeof(s->uri), "nbd+unix:///?socket=");
+	for (; *path; path++)
+		used += (size_t)snprintf(s->uri + used, sizeof(s->uri) - used, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
+	return TOOL_DONE;
+}
+
+/* ---- nbdkit ------------------------------------------------------------------------------ */
+
+/* Where it was built, or installed; else nbdkit looks for it by its name. */
+static void find_plugin(char *path, size_t size)
+{
+	static const char *const places[] = { "../lib/" PLUGIN, "../lib/nbdkit/plugins/" PLUGIN };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!tool_program(places[i], path, size))
+			return;
+	snprintf(path, size, "xseg");
+}
+
+static int start(struct server *s)
+{
+	char plugin[PATH_MAX], threads[16], queues[32], segment[XSEG_NAME_MAX + 16], volume[XSEG_NAME_MAX + 16], volumed[XSEG_NAME_MAX + 16];
+	const char *argv[] = { "nbdkit", "--foreground", "--exit-with-parent", "--unix", s->address.sun_path, "--threads", threads, plugin, segment,
+			       volume, queues, NULL, NULL, NULL };
+	size_t argc = 11;
+	int said[2];
+
+	find_plugin(plugin, sizeof(plugin));
+	snprintf(threads, sizeof(threads), "%u", s->opts->queues);
+	snprintf(queues, sizeof(queues), "queues=%u", s->opts->queues);
+	snprintf(segment, sizeof(segment), "segment=%s", s->t->segment);
+	snprintf(volume, sizeof(volume), "volume=%s", s->volume);
+	snprintf(volumed, sizeof(volumed), "volumed=%s", s->opts->volumed);
+	if (*s->opts->volumed)
+		argv[argc++] = volumed;
+	if (s->opts->read_only)
+		argv[argc++] = "--readonly";
+	if (pipe2(said, O_CLOEXEC))
+		return tool_fail_errno(-errno, NULL, "close something", "export %s: a pipe", s->volume);
+	s->pid = fork();
+	if (s->pid == 0) {
+		if (dup2(said[1], STDOUT_FILENO) >= 0 && dup2(said[1], STDERR_FILENO) >= 0)
+			execvp(argv[0], (char *const *)argv);
+		dprintf(STDERR_FILENO, "%s; install nbdkit ('make deps' does), or put it into PATH\n", strerror(errno));
+		_exit(127);
+	}
+	close(said[1]);
+	if (s->pid < 0) {
+		close(said[0]);
+		return tool_fail_errno(-errno, NULL, "end some processes", "export %s: a process", s->volume);
+	}
+	s->said = said[0];
+	return TOOL_DONE;
+}
+
+/* Why it does not serve. */
+static const char *reason(const struct server *s)
+{
+	static const char prefix[] = "nbdkit: error: ";
+
+	if (!*s->last)
+		return "it said nothing; try it by hand";
+	return s->last + (strncmp(s->last, prefix, sizeof(prefix) - 1) ? 0 : sizeof(prefix) - 1);
+}
+
+static void end_line(struct server *s)
+{
+	s->line[s->len] = '\0';
+	if (s->len)
+		snprintf(s->last, sizeof(s->last), "%s", s->line);
+	if (s->len && s->serves)
+		fprintf(stderr, "%s\n", s->line);
+	s->len = 0;
+}
+
+/* Waits so long for something that nbdkit says, or its end. */
+static void listen_to(struct server *s, int timeout_ms)
+{
+	struct pollfd p = { .fd = s->said, .events = POLLIN };
+	char text[LINE_BYTES];
+	ssize_t got;
+
+	if (poll(&p, 1, timeout_ms) <= 0)
+		return;
+	got = read(s->said, text, sizeof(text));
+	if (got < 0 && errno == EINTR)
+		return;
+	for (ssize_t i = 0; i < got; i++) {
+		if (text[i] == '\n' || s->len == sizeof(s->line) - 1)
+			end_line(s);
+		if (text[i] != '\n')
+			s->line[s->len++] = text[i];
+	}
+	if (got > 0)
+		return;
+	end_line(s);
+	close(s->said);
+	s->said = -1;
+}
+
+static int wait_until_served(struct server *s)
+{
+	uint64_t limit = tool_limit(s->t, START_NS);
+
+	while (s->said >= 0 && !tool_interrupted() && tool_now_ns() < limit) {
+		if (is_served(s)) {
+			s->serves = true;
+			return TOOL_DONE;
+		}
+		listen_to(s, START_MS);
+	}
+	if (s->said < 0)
+		return tool_fail(TOOL_FAILED, "export %s: nbdkit: %s", s->volume, reason(s));
+	return tool_later("export %s: nbdkit does not serve yet, and is ended; see 'xseg status'", s->volume);
+}
+
+/* Asks it to end, and sees to it that it has. */
+static void stop(struct server *s)
+{
+	kill(s->pid, SIGTERM);
+	while (s->said >= 0)
+		listen_to(s, LOOK_MS);
+	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	unlink(s->address.sun_path);
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+static int show(const struct server *s)
+{
+	json_t *j;
+
+	if (!s->t->json) {
+		printf("%s\n", s->uri);
+		return out_done();
+	}
+	j = json_object();
+	out_set_text(j, "volume", s->volume);
+	out_set_text(j, "uri", s->uri);
+	out_set_text(j, "socket", s->address.sun_path);
+	out_set_bool(j, "read_only", s->opts->read_only);
+	out_set_int(j, "size_bytes", s->size_bytes);
+	out_set_int(j, "pid", (uint64_t)s->pid);
+	return out_json_line(j);
+}
+
+static int serve(struct server *s)
+{
+	int rc = wait_until_served(s);
+
+	if (!rc)
+		rc = show(s);
+	while (!rc && !tool_interrupted() && s->said >= 0)
+		listen_to(s, LOOK_MS);
+	if (!rc && !tool_interrupted())
+		rc = tool_fail(TOOL_FAILED, "export %s: nbdkit has ended by itself; begin it anew", s->volume);
+	return rc;
+}
+
+int export_run(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct server s = { .t = t, .opts = opts, .volume = argv[0], .said = -1 };
+	int rc = name_socket(&s);
+
+	(void)argc;
+	if (!rc)
+		rc = look_at_volume(&s);
+	if (!rc)
+		rc = clear_socket(&s);
+	if (!rc)
+		rc = start(&s);
+	if (rc)
+		return rc;
+	rc = serve(&s);
+	stop(&s);
+	return rc;
+}
