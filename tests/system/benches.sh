@@ -90,7 +90,6 @@ is "the table of all bars has what was wanted, and whether it is met" \
 	"$(awk -f "$root/bench/run.awk" bars | sed 1d | tr -s ' ' | tr '\n' ';')" \
 	"hits 4k read, depth 1 at least 0.85 0.9 met;hits writes, depth 16: a rate of 2 (redis: 3) at least 1 0.5 (worst: 0) not met;ratio uniform -0.2 points met;2 of 3 bars are met.;"
 
-# with peers that lend pages; by copy alone it would be fewer
 bench hits 42 21 "runs.tsv:11:42 results.tsv:12:43" "iops.png bandwidth.png"
 bench limits 37 12 "runs.tsv:11:37 results.tsv:8:38" limits.png
 # Of the rivals, those that are here.
