@@ -4,23 +4,14 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "xseg/internal.h"
-
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uint32_t *page, uint32_t nr_pages,
 			uint64_t timeout_ns)
 {
 	struct xreq *r = xseg_req_alloc(port), *done = NULL;
-	uint64_t start = clock_ns(), spent;
+	uint64_t start = xs_now_ns(), spent;
 	size_t len = strlen(text);
 	int64_t result;
 	int rc;
@@ -43,7 +34,7 @@ int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uin
 	}
 	xseg_port_flush(port);
 	while (xseg_port_replies(port, &done, 1) == 0) {
-		spent = clock_ns() - start;
+		spent = xs_now_ns() - start;
 		if (spent >= timeout_ns)
 			return -ETIMEDOUT;
 		xseg_port_wait(port, timeout_ns - spent < 100000000 ? timeout_ns - spent : 100000000);

@@ -156,7 +156,7 @@ bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void 
 	return bell_wait(port->seg, port->index, timeout_ns, looks, arg);
 }
 
-static uint64_t now_ns(void)
+uint64_t xs_now_ns(void)
 {
 	struct timespec ts;
 
@@ -171,14 +171,14 @@ static bool looks_port(void *arg)
 
 bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 {
-	uint64_t start = now_ns(), spent = 0;
+	uint64_t start = xs_now_ns(), spent = 0;
 
 	while (spent < SPIN_NS) {
 		for (unsigned i = 0; i < SPIN_LOOKS; i++)
 			if (xs_port_peek(port))
 				return true;
 		sched_yield();
-		spent = now_ns() - start;
+		spent = xs_now_ns() - start;
 	}
 	while (spent < timeout_ns) {
 		uint64_t left = timeout_ns - spent;
@@ -187,7 +187,7 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 		bell_wait(port->seg, bell_of(port), port->nr_backlog && left > LATE_NS ? LATE_NS : left, looks_port, port);
 		if (xseg_port_has_work(port))
 			return true;
-		spent = now_ns() - start;
+		spent = xs_now_ns() - start;
 	}
 	return xseg_port_has_work(port);
 }

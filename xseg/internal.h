@@ -251,6 +251,7 @@ int xs_req_gifts_in(struct xseg *seg, struct xreq *r);
 void xs_direct_shut(struct xs_peer *p);
 
 /* ---- bell.c ---- */
+uint64_t xs_now_ns(void);		/* of the monotonic clock */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);
 void xs_ring_all(struct xseg *seg);

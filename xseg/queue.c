@@ -92,6 +92,11 @@ static uint32_t least(uint64_t a, uint64_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
+static uint8_t fua_of(const struct xseg_io *io)
+{
+	return io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0;
+}
+
 /* Volumed's port is chosen by it: what begins in one object goes to one. */
 static uint64_t hash_of(const struct xseg_volume *v, uint64_t offset)
 {
@@ -160,7 +165,7 @@ static void part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
 	s->in_piece = io->own.in_piece;
 	s->direct = false;
 	r->op = (uint8_t)io->op;
-	r->flags = io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0;
+	r->flags = fua_of(io);
 	r->volume = q->v->info.id;
 	r->offset = io->op == XSEG_OP_FLUSH ? 0 : io->offset + s->begin;
 	r->nr_pages = 0;
@@ -282,7 +287,7 @@ static bool part_again(struct xseg_queue *q, struct slot *s, int error)
 		list_zeroes(q, r);
 	} else if (!error && io->op == XSEG_OP_COPY && r->op == XSEG_OP_READ) {
 		r->op = XSEG_OP_WRITE;
-		r->flags = io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0;
+		r->flags = fua_of(io);
 		r->offset = io->offset + s->begin;
 		r->hash = hash_of(q->v, r->offset);
 		xs_slot_shift(s, from, (uint32_t)(r->offset % XSEG_PAGE_SIZE), r->size);
@@ -328,11 +333,7 @@ void xs_queue_look(struct xseg_queue *q)
 	if (q->lost || q->nr_sent == 0 || now - q->looked_ns < LOOK_NS)
 		return;
 	q->looked_ns = now;
-	if (!xs_volume_is_gone(q->v))
-		q->gone_since_ns = 0;
-	else if (!q->gone_since_ns)
-		q->gone_since_ns = now;
-	else if (now - q->gone_since_ns >= q->v->gone_ns)
+	if (xs_volume_is_lost(q->v, now, &q->gone_since_ns))
 		xs_queue_lose(q);
 }
 
@@ -487,7 +488,7 @@ int xseg_io_prepare(struct xseg_queue *q, struct xseg_io *io, struct iovec *piec
 	memset(&io->own, 0, sizeof(io->own));
 	s->io = io;
 	s->r->op = XSEG_OP_WRITE;
-	s->r->flags = (uint8_t)(XSEG_REQ_GIVE | (io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0));
+	s->r->flags = XSEG_REQ_GIVE | fua_of(io);
 	s->r->volume = q->v->info.id;
 	s->r->offset = io->offset;
 	s->r->size = (uint32_t)io->size;

@@ -90,8 +90,9 @@ struct xseg_queue {
 int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Nobody serves it, and nobody will start it. Any thread. */
 bool xs_volume_is_gone(struct xseg_volume *v);
+/* Has it been so for long enough? *since is the caller's, 0 at first: since when it is gone. Any thread, with a *since of its own. */
+bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since);
 void xs_volume_put(struct xseg_volume *v);
-uint64_t xs_now_ns(void);
 
 /* ---- queue.c ---- */
 /* Takes answers, and sends what waited for that. Returns how many answers. */

@@ -23,6 +23,12 @@
 
 /* ---- regions ----------------------------------------------------------------------------- */
 
+static void pages_give(struct xseg_queue *q, const struct region *m, uint64_t nr)
+{
+	for (uint64_t i = 0; i < nr; i += XSEG_EXTENT_PAGES)
+		xseg_pages_give(q->peer, m->page[i]);
+}
+
 struct region *xs_region_add(struct xseg_queue *q, size_t bytes, int *rc)
 {
 	uint64_t nr = (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_PAGES;
@@ -47,8 +53,7 @@ struct region *xs_region_add(struct xseg_queue *q, size_t bytes, int *rc)
 	q->regions = m;
 	return m;
 out_give:
-	for (uint32_t i = 0; i < nr; i += XSEG_EXTENT_PAGES)
-		xseg_pages_give(q->peer, m->page[i]);
+	pages_give(q, m, nr);
 out_free:
 	free(m);
 	return NULL;
@@ -89,8 +94,7 @@ void xseg_queue_buffer_free(struct xseg_queue *q, void *buffer)
 	if (!m || q->lost || xs_is_forked(q->seg))
 		return;
 	*at = m->next;
-	for (size_t i = 0; i < m->bytes / XSEG_PAGE_SIZE; i += XSEG_EXTENT_PAGES)
-		xseg_pages_give(q->peer, m->page[i]);
+	pages_give(q, m, m->bytes / XSEG_PAGE_SIZE);
 	munmap(m->base, m->bytes);
 	free(m);
 }
@@ -195,7 +199,12 @@ static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_
 	}
 }
 
-/* Page by page: where the data of each is to be, or is. */
+/* Where the data of a page of the request's list is, or is to be. What is read is not written: there is one pointer for both. */
+static uint8_t *data_page(struct xseg_queue *q, const struct slot *s, uint32_t i)
+{
+	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->seg, s->r, i) : xseg_req_gift_page(q->seg, s->r, i);
+}
+
 static void copy_pages(struct xseg_queue *q, struct slot *s, bool to_io)
 {
 	uint64_t in_piece = s->in_piece;
@@ -203,10 +212,8 @@ static void copy_pages(struct xseg_queue *q, struct slot *s, bool to_io)
 
 	for (uint32_t i = 0; left; i++, in = 0) {
 		uint32_t n = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
-		/* what is read is not written: copy_pieces() has one pointer for both ways */
-		uint8_t *at = to_io ? (uint8_t *)(uintptr_t)xseg_req_page(q->seg, s->r, i) : xseg_req_gift_page(q->seg, s->r, i);
 
-		copy_pieces(s->io, &piece, &in_piece, at + in, n, to_io);
+		copy_pieces(s->io, &piece, &in_piece, data_page(q, s, i) + in, n, to_io);
 		left -= n;
 	}
 }
@@ -252,8 +259,7 @@ uint32_t xseg_io_data(struct xseg_queue *q, const struct xseg_io *io, struct iov
 	left = s->r->size;
 	for (uint32_t i = 0; left; i++, in = 0) {
 		uint32_t n = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
-		uint8_t *at = s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->seg, s->r, i) :
-							 xseg_req_gift_page(q->seg, s->r, i);
+		uint8_t *at = data_page(q, s, i);
 
 		if (nr && (uint8_t *)piece[nr - 1].iov_base + piece[nr - 1].iov_len == at + in)
 			piece[nr - 1].iov_len += n;

@@ -20,14 +20,6 @@
 #define START_NS     (SECOND / 100)		/* between looks at a volumed that is being started */
 #define NAMES_TRIED  64				/* dead processes of the same pid may have left theirs */
 
-uint64_t xs_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
-}
-
 int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err)
 {
 	static _Atomic uint32_t last;
@@ -56,6 +48,15 @@ bool xs_volume_is_gone(struct xseg_volume *v)
 
 	return !xseg_is_whole(v->seg) || !xseg_peer_get_info(v->seg, v->peer, &info) || strcmp(info.kind, "volumed") != 0 ||
 	       strcmp(info.name, v->info.volumed) != 0 || nobody_serves(v->seg, &info);
+}
+
+bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since)
+{
+	if (!xs_volume_is_gone(v))
+		*since = 0;
+	else if (!*since)
+		*since = now;
+	return *since && now - *since >= v->gone_ns;
 }
 
 /* The volumed of that name or, for NULL, the only one. */
@@ -250,11 +251,7 @@ static int64_t wait_for_answer(struct xseg_volume *v, struct xport *port)
 		if (xseg_port_replies(port, &r, 1))
 			return r->result;
 		now = xs_now_ns();
-		if (!xs_volume_is_gone(v))
-			gone_since = 0;
-		else if (!gone_since)
-			gone_since = now;
-		if (gone_since && now - gone_since >= v->gone_ns)
+		if (xs_volume_is_lost(v, now, &gone_since))
 			return -ENOTCONN;
 		if (now - begun >= v->timeout_ns)
 			return -ETIMEDOUT;

@@ -415,6 +415,13 @@ bool object_is_spared(struct cached *k, struct object *o)
 	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) && share_spares(k, o, OTHERS);
 }
 
+void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	page_unclean(ps, slot_page(w));
+	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	page_put(ps, slot_page(w));
+}
+
 /* Drops what is clean, was not used again and is not spared; returns how many buckets stay, and have one more chance. */
 static uint32_t drop_valid(struct cport *ps, struct object *o)
 {
@@ -425,17 +432,11 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 
 		if (slot_state(w) != BUCKET_VALID)
 			continue;
-		if (slot_has_page(w) && object_is_spared(ps->cache, o)) {
+		if ((slot_has_page(w) && object_is_spared(ps->cache, o)) || slot_was_used(ps->cache, o, b, w)) {
 			stay++;
 			continue;
 		}
-		if (slot_was_used(ps->cache, o, b, w)) {
-			stay++;
-			continue;
-		}
-		page_unclean(ps, slot_page(w));
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		page_put(ps, slot_page(w));
+		bucket_drop_clean(ps, o, b, w);
 		count_evicted(ps, o, CC_EVICTED_OBJECT);
 		XKILL(EMPTIED_SLOT);
 	}
@@ -478,11 +479,8 @@ void object_forget_clean(struct cport *ps, struct object *o)
 	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
-		if (slot_state(w) != BUCKET_VALID)
-			continue;
-		page_unclean(ps, slot_page(w));
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		page_put(ps, slot_page(w));
+		if (slot_state(w) == BUCKET_VALID)
+			bucket_drop_clean(ps, o, b, w);
 	}
 }
 

@@ -143,6 +143,7 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);			/* steps all that wait inside the object */
+void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w);	/* inside: it is VALID, as w says, and is INVALID now */
 void object_empty(struct cport *ps, struct object *o);			/* drops every bucket: the object was deleted, or the cache left */
 void object_forget_clean(struct cport *ps, struct object *o);		/* drops what is clean: the store may not have it any more */
 bool object_is_spared(struct cached *k, struct object *o);		/* is emptied, and may keep what it has */

@@ -59,9 +59,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 	c->used_once = true;
 	if (in + len < BUCKET_SIZE)
 		return;
-	page_unclean(ps, slot_page(w));
-	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	page_put(ps, slot_page(w));
+	bucket_drop_clean(ps, o, b, w);
 }
 
 /* Copies, or lends, all that is there. Returns how many buckets are absent; those that somebody is working on are counted in *loading. */

@@ -336,9 +336,7 @@ static void move_bucket(struct cport *ps, struct object *o, uint32_t b, uint64_t
 
 static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 {
-	page_unclean(ps, slot_page(w));
-	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	page_put(ps, slot_page(w));
+	bucket_drop_clean(ps, o, b, w);
 	count_evicted(ps, o, CC_EVICTED_PRESSURE);
 }
 
