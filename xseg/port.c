@@ -302,6 +302,15 @@ static void collect_mask(struct xport *p, uint32_t queue, bool cold)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* Both lines of its header: an answer that lends has written the second one, too. */
+static void prefetch_req(struct xseg *seg, uint32_t index)
+{
+	if (index >= seg->geo.nr_requests)
+		return;
+	__builtin_prefetch(&seg->reqs[index], 1);
+	__builtin_prefetch(&seg->reqs[index].page[0], 1);
+}
+
 /* Takes up to max live offers of one lane; looks at no more than it has room for, whatever is being written. */
 static uint32_t take_lane(struct xport *p, uint32_t from, uint32_t queue, struct xreq **out, uint32_t max)
 {
@@ -314,8 +323,7 @@ static uint32_t take_lane(struct xport *p, uint32_t from, uint32_t queue, struct
 		if (n == 0)
 			break;
 		for (i = 0; i < n; i++)
-			if ((uint32_t)offer[i] < p->seg->geo.nr_requests)
-				__builtin_prefetch(&p->seg->reqs[(uint32_t)offer[i]], 1);
+			prefetch_req(p->seg, (uint32_t)offer[i]);
 		for (i = 0; i < n; i++) {
 			struct xreq *r = xs_req_accept(p, offer[i], queue);
 
