@@ -529,13 +529,24 @@ static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t 
 	finish(job, f, 0);
 }
 
+/* Field by field, as they have just been stored: a load that is wider than the stores before it waits for them. */
+static void io_copy(struct xb_io *to, const struct xb_io *from)
+{
+	to->op = from->op;
+	to->size = from->size;
+	to->offset = from->offset;
+	to->from = from->from;
+	to->seq = from->seq;
+	to->barrier = from->barrier;
+}
+
 /* Sends job->io, or does without that: true. stamp: when, for those that follow each other at once; 0: not known yet. */
 static bool issue(struct xb_job *job, uint64_t *stamp)
 {
 	struct xb_flight *f = take(job, job->io.op);
 	int rc;
 
-	f->io = job->io;
+	io_copy(&f->io, &job->io);
 	job->has_io = false;
 	job->alone = f->io.barrier;
 	job->due_ns += job->period_ns;
