@@ -7,7 +7,7 @@
  *   each of them the simulated caches are empty, so what misses is each line that is touched, once: as if all of it had been on
  *   another core. Without valgrind it does the same and nothing is counted.
  *
- *   Each step is a read or a write hit of 4 KiB by copy, `batch` of them from one client, of objects
+ *   Each step is a read or a write hit of 4 KiB, by copy or by loan, `batch` of them from one client, of objects
  *	own      of one port of the cache: a client and a reactor that are a pair
  *	spread   as they come: each reactor gets its share of the batch
  *   and of each step, apart,
@@ -45,6 +45,7 @@
 struct options {
 	uint32_t reactors, ios;
 	uint64_t size, randseed;
+	uint32_t data;
 	bool help;
 };
 
@@ -68,6 +69,10 @@ struct step {
 	bool spread;
 };
 
+enum data { DATA_COPY, DATA_LOAN };
+
+static const char *const data_names[] = { [DATA_COPY] = "copy", [DATA_LOAN] = "loan", NULL };
+
 #define AT(f) offsetof(struct options, f)
 static const struct opt scale_opts[] = {
 	{ .name = "reactors", .kind = OPT_UINT, .off = AT(reactors), .min = 1, .max = PEER_MAX_THREADS, .def = "1",
@@ -76,6 +81,7 @@ static const struct opt scale_opts[] = {
 	  .help = "I/Os of each kind" },
 	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = 1u << 20, .max = 1ull << 32, .def = "32M",
 	  .arg = "SIZE", .help = "of the set" },
+	{ .name = "data", .kind = OPT_ENUM, .off = AT(data), .names = data_names, .def = "copy", .help = "how it moves" },
 	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N", .help = "seed" },
 	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
 	{ .name = NULL }
@@ -165,19 +171,22 @@ static uint64_t next_random(struct rig *g, uint64_t below)
 static struct xreq *prepare(struct rig *g, uint32_t client, uint32_t i, enum xseg_op op, uint64_t page)
 {
 	struct xreq *r = g->free[client * MAX_BATCH + i];
-	uint64_t *data = xseg_page(g->seg, g->page[client * MAX_BATCH + i]);
+	uint32_t own = g->page[client * MAX_BATCH + i];
 	char name[XSEG_TARGET_MAX];
 	int len = snprintf(name, sizeof(name), "xbench:%016" PRIx64, page / OBJECT_PAGES);
 
 	r->op = (uint8_t)op;
-	r->flags = 0;
+	r->flags = g->o->data == DATA_COPY ? 0 : op == XSEG_OP_READ ? XSEG_REQ_LOAN : XSEG_REQ_GIVE;
 	r->size = XSEG_PAGE_SIZE;
 	r->offset = r->obj_offset = page % OBJECT_PAGES * XSEG_PAGE_SIZE;
 	r->nr_pages = 1;
-	r->page[0] = g->page[client * MAX_BATCH + i];
+	r->page[0] = own;
 	r->cookie = (void *)(uintptr_t)page;
 	xseg_req_set_target(r, name, (size_t)len);
-	*data = op == XSEG_OP_WRITE ? page : UINT64_MAX;
+	if (op == XSEG_OP_WRITE)
+		*(uint64_t *)xseg_req_gift_page(g->seg, r, 0) = page;
+	else
+		*(uint64_t *)xseg_page(g->seg, own) = UINT64_MAX;
 	return r;
 }
 
@@ -208,11 +217,13 @@ static void submit(struct rig *g, struct xport *port, struct xreq **r, uint32_t 
 	xseg_port_flush(port);
 }
 
-static void check(struct rig *g, const struct xreq *r)
+static void check(struct rig *g, struct xport *port, struct xreq *r)
 {
-	const uint64_t *data = xseg_page(g->seg, r->page[0]);
-
-	g->wrong += r->result != XSEG_PAGE_SIZE || *data != (uint64_t)(uintptr_t)r->cookie;
+	g->wrong += r->result != XSEG_PAGE_SIZE;
+	if (r->op == XSEG_OP_WRITE)
+		return;
+	g->wrong += *(const uint64_t *)xseg_req_page(g->seg, r, 0) != (uint64_t)(uintptr_t)r->cookie;
+	xseg_req_drop_loans(port, r);
 }
 
 static void round_of(struct peer *p, uint32_t port)
@@ -233,7 +244,7 @@ static void settle(struct rig *g, struct xport *port, uint32_t n)
 			round_of(g->store, i);
 		}
 		for (; n && xseg_port_replies(port, &reply, 1); n--)
-			check(g, reply);
+			check(g, port, reply);
 	}
 	g->wrong += n;
 }
@@ -284,7 +295,7 @@ static void one_batch(struct rig *g, const struct step *s, uint32_t client)
 	serve(g, s, r);
 	n = take_replies(port, s, reply);
 	for (uint32_t i = 0; i < n; i++)
-		check(g, reply[i]);
+		check(g, port, reply[i]);
 	settle(g, port, s->batch - n);
 }
 
