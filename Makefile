@@ -128,6 +128,7 @@ endif
 
 .PHONY: all programs libs tests
 all: programs libs tests ## everything, into build/bin, build/lib and build/tests
+	$(if $(wildcard $(RADOS_HEADER)),,@echo '  sosd is left out: librados-dev is not there (`make deps` installs it)')
 libs: $(LIBXSEG) $(SHARED) $(ENGINE) $(PLUGIN)
 programs: $(LIBXSEG) $(LIBPEER) $(LIBKINDS) $(BIN) $(BENCH) ## what `all` makes, without the tests
 tests: $(TESTS) $(FUZZ)
@@ -276,14 +277,19 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
+# sosd and its test can be done without.
+WITHOUT_CEPH = build/without-ceph
 .PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo bench bench-deps tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
 	@tests/lib/deps.sh build check demo bench
+	@rm -f $(WITHOUT_CEPH)
+	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@bench/fio/headers.sh $(FIO_DIR) || true
 
 # T=PATTERN runs only the tests whose name matches.
 check: ## the short tests, under 5 minutes; T=PATTERN for some of them
 	@tests/lib/deps.sh --quiet build check
+	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@$(if $(SAN),,bench/fio/headers.sh --once $(FIO_DIR) || true)
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@$(if $(SAN),,$(MAKE) --no-print-directory $(JOBS) kill-build)

@@ -1,9 +1,10 @@
 #!/bin/bash
 # deps.sh - finds which Debian packages are missing, says why they are wanted, and installs them.
 #
-# Usage: tests/lib/deps.sh [--quiet | --list] GROUP...     groups: build check demo bench rivals tidy fuzz
+# Usage: tests/lib/deps.sh [--quiet | --list] [--without=FILE] GROUP...     groups: build rados check ceph demo bench rivals tidy fuzz
 #   --quiet   not a word when nothing is missing
 #   --list    only says what is missing, on stderr; exit 1 if anything is
+#   --without=FILE  these can be done without: what cannot be installed is said, is no error, and is not tried again while FILE is there
 # A package may be written a|b: either will do, and the first one is installed.
 set -u
 
@@ -19,6 +20,10 @@ build               libinih-dev       reads the stack file
 build               libxxhash-dev     hashes of object names
 build               libcmocka-dev     unit tests
 build               nbdkit-plugin-dev  the plug-in for nbdkit, which exports volumes
+rados               librados-dev      sosd: objects in a pool of Ceph RADOS
+ceph                ceph-mon          a cluster for the test of sosd
+ceph                ceph-osd          the same
+ceph                ceph-common       the same
 check               pkg-config|pkgconf  test of the installed library
 check               python3           test of the Python package
 check               spin              model checks of queues and doorbells
@@ -46,11 +51,13 @@ fuzz                libclang-rt-14-dev|libclang-rt-dev  what they are linked wit
 
 quiet=
 list=
+without=
 groups=
 for arg; do
 	case $arg in
 	--quiet) quiet=1 ;;
 	--list)  list=1 ;;
+	--without=*) without=${arg#*=} ;;
 	-*)      echo "deps: unknown option $arg" >&2; exit 2 ;;
 	*)       groups="$groups $arg" ;;
 	esac
@@ -100,6 +107,18 @@ if [ -n "$list" ]; then
 	exit 1
 fi
 
+[ -z "$without" ] || [ ! -e "$without" ] || exit 0
+
+# give_up WORDS: an error, or something to be done without
+give_up()
+{
+	echo "deps: $*" >&2
+	[ -n "$without" ] || exit 1
+	echo "deps: going on without ${missing[*]}; \`make deps\` tries again" >&2
+	mkdir -p "$(dirname "$without")" && echo "$*" >"$without"
+	exit 0
+}
+
 echo "deps: missing Debian packages, to be installed now:"
 for i in "${!missing[@]}"; do
 	printf '  %-16s %s\n' "${missing[i]}" "${reasons[i]}"
@@ -108,8 +127,7 @@ done
 root=()
 if [ "$(id -u)" -ne 0 ]; then
 	if ! command -v sudo >/dev/null 2>&1; then
-		echo "deps: installing needs root and there is no sudo; as root run: apt-get install ${missing[*]}" >&2
-		exit 1
+		give_up "installing needs root and there is no sudo; as root run: apt-get install ${missing[*]}"
 	fi
 	root=(sudo)
 fi
@@ -134,11 +152,9 @@ update()
 }
 
 if ! apt-cache show "${missing[@]}" >/dev/null 2>&1 && ! update; then
-	echo "deps: apt-get update failed (see above): check the network and /etc/apt/sources.list, then \`make deps\` again" >&2
-	exit 1
+	give_up "apt-get update failed (see above): check the network and /etc/apt/sources.list, then \`make deps\` again"
 fi
 if ! install && ! { update && install; }; then
-	echo "deps: apt-get could not install: ${missing[*]} (see above); install them by hand, then go on" >&2
-	exit 1
+	give_up "apt-get could not install: ${missing[*]} (see above); install them by hand, then go on"
 fi
 echo "deps: installed ${missing[*]}"
