@@ -83,8 +83,9 @@ FUZZ_MAINS := tests/fuzz/drive.c tests/fuzz/entry.c
 FUZZ_MAIN := $(filter %/$(if $(LIBFUZZER),entry,drive).c,$(FUZZ_MAINS))
 SCRIBBLE_SRC := $(wildcard tests/fuzz/scribble.c)
 FUZZ_HELP_SRC := $(filter-out $(FUZZ_SRC) $(FUZZ_MAINS) $(SCRIBBLE_SRC),$(wildcard tests/fuzz/*.c))
-UNIT_SRC := $(wildcard tests/unit/*_test.c tests/unit/*/*_test.c)
-UNIT_HELP_SRC := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c tests/unit/*/*.c))
+# Tests of sosd are left out with it.
+UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/sosd_%),$(wildcard tests/unit/*_test.c tests/unit/*/*_test.c))
+UNIT_HELP_SRC := $(filter-out $(UNIT_SRC) tests/unit/sosd_%,$(wildcard tests/unit/*.c tests/unit/*/*.c))
 
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) $(BENCH_SRC) \
 	   $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)

@@ -1,0 +1,410 @@
+/* sosd - the way of a request through the peer. See sosd.h for its states and invariants. */
+#include "peers/sosd/sosd.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "peers/common/log.h"
+#include "peers/sosd/sosd_error.h"
+
+#define SECOND_NS     UINT64_C(1000000000)
+#define TELL_EVERY_NS (10 * SECOND_NS)	/* what fails is tried again and again: one line is enough */
+#define SILENCE_NS    (5 * SECOND_NS)	/* no answer for so long is worth a line */
+
+#define TO(state) (1u << SOSD_##state)
+
+static const uint8_t legal[SOSD_NR_STATES] = {
+	[SOSD_FREE] = TO(WAITING),
+	[SOSD_WAITING] = TO(READY) | TO(FREE),
+	[SOSD_READY] = TO(OUT) | TO(LINED_UP) | TO(FREE),
+	[SOSD_LINED_UP] = TO(READY),
+	[SOSD_OUT] = TO(READY) | TO(PAUSED) | TO(FREE),
+	[SOSD_PAUSED] = TO(READY),
+};
+
+static void op_set(struct sosd_op *op, enum sosd_state state)
+{
+	assert(legal[op->state] & 1u << state);
+	op->state = state;
+}
+
+static void count(struct sosd_port *port, enum sosd_count what)
+{
+	atomic_store_explicit(&port->count[what], atomic_load_explicit(&port->count[what], memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+/* ---- lists ------------------------------------------------------------------------------- */
+
+void sosd_list_init(struct sosd_list *l)
+{
+	l->first = NULL;
+	l->last = &l->first;
+}
+
+static void list_add(struct sosd_list *l, struct sosd_op *op)
+{
+	op->next = NULL;
+	*l->last = op;
+	l->last = &op->next;
+}
+
+static struct sosd_op *list_take(struct sosd_list *l)
+{
+	struct sosd_op *op = l->first;
+
+	if (!op)
+		return NULL;
+	l->first = op->next;
+	if (!l->first)
+		l->last = &l->first;
+	return op;
+}
+
+static struct sosd_op *op_get(struct sosd *s)
+{
+	struct sosd_op *op;
+
+	pthread_mutex_lock(&s->lock);
+	op = s->free;
+	assert(op);
+	s->free = op->next;
+	s->pending++;
+	pthread_mutex_unlock(&s->lock);
+	return op;
+}
+
+void sosd_op_put(struct sosd *s, struct sosd_op *op)
+{
+	pthread_mutex_lock(&s->lock);
+	op->next = s->free;
+	s->free = op;
+	s->pending--;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- between threads --------------------------------------------------------------------- */
+
+static void post(struct sosd_op *op)
+{
+	if (sosd_mail_post(&sosd_port_of(op->pp)->mail, &op->letter))
+		peer_port_kick(op->pp);
+}
+
+/* On a thread of librados. */
+static void trip_ended(rados_completion_t c, void *arg)
+{
+	struct sosd_op *op = arg;
+
+	op->result = rados_aio_get_return_value(c);
+	post(op);
+}
+
+static void op_ready(struct sosd_port *port, struct sosd_op *op)
+{
+	op_set(op, SOSD_READY);
+	list_add(&port->ready, op);
+}
+
+/* ---- answering --------------------------------------------------------------------------- */
+
+static void tell_failure(struct peer_port *pp, const struct sosd_op *op, int error)
+{
+	struct sosd_port *port = sosd_port_of(pp);
+
+	port->nr_failed++;
+	if (pp->now_ns < port->tell_ns)
+		return;
+	log_warn("%s: %s of %s in the pool %s failed: %s; %s (failures since the last such line: %u)", pp->peer->name,
+		 xseg_op_name((enum xseg_op)op->r->op), op->r->target, sosd_of(pp->peer)->rados.pool,
+		 error == -ESHUTDOWN ? "blocklisted" : strerror(-error), sosd_error_remedy(error), port->nr_failed);
+	port->nr_failed = 0;
+	port->tell_ns = pp->now_ns + TELL_EVERY_NS;
+}
+
+static void next_copy(struct sosd_port *port, struct sosd_op *op)
+{
+	struct sosd_op *next;
+
+	if (port->copying != op)
+		return;
+	port->copying = NULL;
+	next = list_take(&port->lined_up);
+	if (next)
+		op_ready(port, next);
+}
+
+/* The answer comes before the leaving (S2). */
+static void op_end(struct peer_port *pp, struct sosd_op *op, int64_t result)
+{
+	struct sosd *s = sosd_of(pp->peer);
+	struct order_op *ready = NULL, *next;
+	struct sosd_op *other;
+
+	if (result < 0 && sosd_error_is_the_stores((int)result))
+		tell_failure(pp, op, (int)result);
+	peer_answer(pp, op->r, result < 0 ? sosd_error_for_client((int)result) : result);
+	next_copy(sosd_port_of(pp), op);
+	if (op->order.nr)
+		ready = order_leave(&s->order, &op->order);
+	op_set(op, SOSD_FREE);
+	sosd_op_put(s, op);
+	for (; ready; ready = next) {
+		next = ready->next;
+		other = (struct sosd_op *)ready;
+		if (other->pp == pp)
+			op_ready(sosd_port_of(pp), other);
+		else
+			post(other);
+	}
+}
+
+/* ---- silence ----------------------------------------------------------------------------- */
+
+/* RADOS was asked, or has answered. */
+static void heard(struct peer_port *pp)
+{
+	struct sosd_port *port = sosd_port_of(pp);
+
+	if (port->silent)
+		log_info("%s: the pool %s answers again, after %lu s", pp->peer->name, sosd_of(pp->peer)->rados.pool,
+			 (unsigned long)((pp->now_ns - port->heard_ns) / SECOND_NS));
+	port->silent = false;
+	port->heard_ns = pp->now_ns;
+}
+
+static uint64_t silent_for_ns(const struct peer_port *pp)
+{
+	const struct sosd_port *port = &sosd_of(pp->peer)->port[pp->nr];
+
+	return port->calls.nr_out && pp->now_ns > port->heard_ns ? pp->now_ns - port->heard_ns : 0;
+}
+
+static void look_for_silence(struct peer_port *pp)
+{
+	struct sosd *s = sosd_of(pp->peer);
+	struct sosd_port *port = sosd_port_of(pp);
+
+	if (port->silent || silent_for_ns(pp) < SILENCE_NS)
+		return;
+	port->silent = true;
+	count(port, SOSD_COUNT_SILENCES);
+	log_warn("%s: the pool %s has not answered for %lu s; requests wait, for %lu s each, and dirty data stays in the cache; 'ceph -s' "
+		 "may say why", pp->peer->name, s->rados.pool, (unsigned long)(SILENCE_NS / SECOND_NS),
+		 (unsigned long)(atomic_load_explicit(&s->timeout_ns, memory_order_relaxed) / SECOND_NS));
+}
+
+/* It has waited for so long, and RADOS has been silent all that time: to send it would be to wait as long again. */
+static bool is_hopeless(const struct peer_port *pp, const struct sosd_op *op, uint64_t timeout_ns)
+{
+	return !op->sent_ns && pp->now_ns - op->since_ns >= timeout_ns && silent_for_ns(pp) >= timeout_ns;
+}
+
+/* ---- the way of a request ---------------------------------------------------------------- */
+
+static const struct sosd_trip *trip_of(const struct sosd_op *op)
+{
+	return &sosd_kinds[op->r->op].trip[op->trip];
+}
+
+static void op_came(struct peer_port *pp, struct sosd_op *op)
+{
+	struct sosd *s = sosd_of(pp->peer);
+	struct sosd_port *port = sosd_port_of(pp);
+	uint64_t timeout_ns = atomic_load_explicit(&s->timeout_ns, memory_order_relaxed);
+	int64_t result = op->result;
+
+	if (op->result < 0 && sosd_error_passes(op->result) && pp->now_ns - op->sent_ns < timeout_ns) {
+		count(port, SOSD_COUNT_AGAIN);
+		op->due_ns = pp->now_ns + sosd_error_pause_ns(++op->tries);
+		op_set(op, SOSD_PAUSED);
+		list_add(&port->paused, op);
+	} else {
+		result = trip_of(op)->came(s, op, op->result);
+	}
+	sosd_call_put(&port->calls, op->call);
+	op->call = NULL;
+	if (op->state == SOSD_PAUSED)
+		return;
+	if (op->result == -ETIMEDOUT)
+		count(port, SOSD_COUNT_TIMEOUTS);
+	if (result != SOSD_MORE) {
+		op_end(pp, op, result);
+		return;
+	}
+	op->trip++;
+	op->tries = 0;
+	op_ready(port, op);
+}
+
+static void op_send(struct peer_port *pp, struct sosd_op *op)
+{
+	struct sosd *s = sosd_of(pp->peer);
+	struct sosd_port *port = sosd_port_of(pp);
+	char name[SOSD_NAME_MAX];
+	int rc;
+
+	if (!port->calls.nr_out)
+		heard(pp);
+	op->call = sosd_call_get(&port->calls, trip_ended, op);
+	if (!op->call) {
+		op_end(pp, op, -ENOMEM);
+		return;
+	}
+	if (!op->sent_ns)
+		op->sent_ns = pp->now_ns;
+	op_set(op, SOSD_OUT);
+	count(port, SOSD_COUNT_TRIPS);
+	sosd_name(s->prefix, op->r->target, name);
+	rc = trip_of(op)->send(s, op, name);
+	if (rc < 0) {				/* it did not go: no callback */
+		op->result = rc;
+		post(op);
+	}
+}
+
+static void op_begin(struct peer_port *pp, struct sosd_op *op)
+{
+	struct sosd_port *port = sosd_port_of(pp);
+
+	if (op->r->op == XSEG_OP_FLUSH) {
+		op_end(pp, op, 0);
+	} else if (sosd_kinds[op->r->op].range == SOSD_RANGE_BYTES && !op->r->size) {
+		op_end(pp, op, 0);
+	} else if (op->r->op == XSEG_OP_COPY && port->copying && port->copying != op) {
+		op_set(op, SOSD_LINED_UP);
+		list_add(&port->lined_up, op);
+	} else {
+		if (op->r->op == XSEG_OP_COPY)
+			port->copying = op;
+		op_send(pp, op);
+	}
+}
+
+static void ops_begin(struct peer_port *pp)
+{
+	struct sosd_port *port = sosd_port_of(pp);
+	uint64_t timeout_ns = atomic_load_explicit(&sosd_of(pp->peer)->timeout_ns, memory_order_relaxed);
+	struct sosd_op *op;
+
+	while ((op = port->ready.first)) {
+		if (is_hopeless(pp, op, timeout_ns)) {
+			count(port, SOSD_COUNT_TIMEOUTS);
+			op_end(pp, list_take(&port->ready), -ETIMEDOUT);
+		} else if (sosd_calls_has_room(&port->calls)) {
+			op_begin(pp, list_take(&port->ready));
+		} else {
+			break;
+		}
+	}
+}
+
+static void sosd_accept(struct peer_port *pp, struct xreq *r, bool again)
+{
+	struct sosd *s = sosd_of(pp->peer);
+	struct sosd_op *op;
+	int rc = sosd_check(r);
+
+	if (rc) {
+		peer_answer(pp, r, rc);
+		return;
+	}
+	op = op_get(s);
+	*op = (struct sosd_op){ .pp = pp, .r = r, .again = again, .state = SOSD_FREE, .since_ns = pp->now_ns };
+	if (r->op == XSEG_OP_COPY)
+		rc = sosd_read_source(s, op);
+	if (rc) {
+		sosd_op_put(s, op);
+		peer_answer(pp, r, rc);
+		return;
+	}
+	op_set(op, SOSD_WAITING);
+	sosd_add_ranges(op);
+	if (!op->order.nr || order_enter(&s->order, &op->order))
+		op_ready(sosd_port_of(pp), op);
+	ops_begin(pp);
+}
+
+void sosd_request(struct peer_port *pp, struct xreq *r)
+{
+	sosd_accept(pp, r, false);
+}
+
+/* Whether it was STARTED or not: doing it (again) is harmless, as nothing that overlaps it was begun since, and the OSDs do nothing more of
+ * what a predecessor sent (S3). */
+void sosd_recover(struct peer_port *pp, struct xreq *r)
+{
+	sosd_accept(pp, r, true);
+}
+
+/* ---- poll -------------------------------------------------------------------------------- */
+
+static struct sosd_op *op_of_letter(struct sosd_letter *l)
+{
+	return (struct sosd_op *)((uint8_t *)l - offsetof(struct sosd_op, letter));
+}
+
+static void read_mail(struct peer_port *pp)
+{
+	struct sosd_port *port = sosd_port_of(pp);
+	struct sosd_letter *l = sosd_mail_take(&port->mail), *next;
+	struct sosd_op *op;
+
+	for (; l; l = next) {
+		next = l->next;
+		op = op_of_letter(l);
+		if (op->state == SOSD_WAITING) {
+			op_ready(port, op);
+			continue;
+		}
+		if (op->result != -ETIMEDOUT)
+			heard(pp);
+		op_came(pp, op);
+	}
+}
+
+/* Those whose pause is over are ready; when the next one will be. */
+static uint64_t end_pauses(struct peer_port *pp)
+{
+	struct sosd_port *port = sosd_port_of(pp);
+	struct sosd_list paused = port->paused;
+	uint64_t next_ns = PEER_NEVER;
+	struct sosd_op *op;
+
+	if (!paused.first)
+		return next_ns;
+	sosd_list_init(&port->paused);
+	while ((op = list_take(&paused))) {
+		if (op->due_ns <= pp->now_ns) {
+			op_ready(port, op);
+			continue;
+		}
+		list_add(&port->paused, op);
+		if (op->due_ns < next_ns)
+			next_ns = op->due_ns;
+	}
+	return next_ns;
+}
+
+/* What waits has to be looked at when it may have become hopeless; silence, when it is worth a line. */
+static uint64_t next_look(const struct peer_port *pp)
+{
+	const struct sosd_port *port = &sosd_of(pp->peer)->port[pp->nr];
+
+	if (!port->calls.nr_out || (port->silent && !port->ready.first))
+		return PEER_NEVER;
+	return pp->now_ns + SECOND_NS;
+}
+
+uint64_t sosd_poll(struct peer_port *pp)
+{
+	uint64_t pause_ns, look_ns;
+
+	read_mail(pp);
+	pause_ns = end_pauses(pp);
+	ops_begin(pp);
+	look_for_silence(pp);
+	look_ns = next_look(pp);
+	return pause_ns < look_ns ? pause_ns : look_ns;
+}

@@ -1,0 +1,151 @@
+/* sosd - a blocker whose objects are in a pool of Ceph RADOS. For users: sosd.8.
+ *
+ * Where things are: sosd_rados and sosd_call (the pool, and trips to it), sosd_name (what objects are called there), sosd_error (what
+ * errors mean), sosd_mail (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd.c (the way of a
+ * request), sosd_life (options, beginning and end).
+ *
+ * The way of a request, an op. It may take several trips (sosd_ops.c):
+ *
+ *   from     to        when                                                      by
+ *   FREE     WAITING   it arrives                                                its port
+ *   WAITING  READY     nothing that it overlaps is in flight (order.h)           its port, told by mail if another's leaves
+ *   READY    OUT       there is a call for the trip                              its port
+ *   READY    LINED_UP  COPY: the buffer is in use                                its port
+ *   LINED_UP READY     the COPY before it is done                                its port
+ *   OUT      READY     the trip is done, and there is another one to make        its port, told by mail (librados)
+ *   OUT      PAUSED    it failed in a way that passes, and there is time left    its port, told by mail (librados)
+ *   PAUSED   READY     the pause is over                                         its port
+ *   READY, OUT  FREE   answered                                                  its port
+ *
+ * FLUSH is answered at once, and FUA needs nothing: RADOS acknowledges a write when it is committed by all OSDs that have the object, and
+ * nothing is answered before it was acknowledged.
+ *
+ * Contract: as peer.h says; I/O is librados', on threads of its own, so sosd is never simulated. Those threads write an op's `result`, post it
+ * to its port and ring the doorbell; nothing else.
+ *
+ * Invariants:
+ *   S1  an op is in one list: a port's (ready, paused, lined up), the mail, the order's, or the free ones; or OUT
+ *   S2  of two ops that overlap, of which one changes data, the later is sent after the earlier was answered (R3)
+ *   S3  what a predecessor sent and was not answered cannot be done by an OSD after anything that its successor sends: the OSDs are told to
+ *       refuse it first (sosd_rados_fence). What this process itself gave up after io_timeout went the way that all later trips to that object go,
+ *       and is done before them or never
+ */
+#ifndef PEERS_SOSD_SOSD_H
+#define PEERS_SOSD_SOSD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "peers/common/order.h"
+#include "peers/common/peer.h"
+#include "peers/sosd/sosd_mail.h"
+#include "peers/sosd/sosd_name.h"
+#include "peers/sosd/sosd_rados.h"
+
+enum sosd_state {
+	SOSD_FREE, SOSD_WAITING, SOSD_READY, SOSD_LINED_UP, SOSD_OUT, SOSD_PAUSED, SOSD_NR_STATES
+};
+
+struct sosd_op {
+	struct order_op order;			/* first: the order hands out its address */
+	struct sosd_letter letter;
+	struct sosd_op *next;			/* in the one list that it is in (S1) */
+	struct peer_port *pp;			/* its port */
+	struct xreq *r;
+	struct sosd_call *call;			/* OUT */
+	enum sosd_state state;
+	bool again;				/* a predecessor may have done it */
+	uint8_t trip;				/* which one it is at, or is to make next */
+	uint32_t tries;				/* of this trip, that failed */
+	uint64_t since_ns;			/* it arrived */
+	uint64_t sent_ns;			/* its first trip began; 0: not yet */
+	uint64_t due_ns;			/* PAUSED: until then */
+	uint64_t size;				/* of the object, where a trip asked for it */
+	int result;				/* of the trip: librados' thread, before it posts the op */
+	char source[XSEG_TARGET_MAX];		/* COPY */
+};
+
+struct sosd_list {
+	struct sosd_op *first, **last;
+};
+
+enum sosd_count { SOSD_COUNT_TRIPS, SOSD_COUNT_AGAIN, SOSD_COUNT_TIMEOUTS, SOSD_COUNT_SILENCES, SOSD_NR_COUNTS };
+
+/* One port. All but the mail and the counters is its thread's. */
+struct sosd_port {
+	struct sosd_mail mail;
+	struct sosd_calls calls;
+	struct sosd_list ready, paused, lined_up;
+	uint8_t *copy_buf;			/* XSEG_REQ_BYTES; one COPY at a time */
+	struct sosd_op *copying;
+	uint64_t heard_ns;			/* when RADOS answered last, or was asked after a time without a question */
+	bool silent;				/* that was said */
+	uint64_t tell_ns;			/* no other line about a failure before then */
+	uint32_t nr_failed;			/* requests since that line */
+	_Atomic uint64_t count[SOSD_NR_COUNTS];	/* written by its thread, read by any */
+};
+
+struct sosd {
+	struct peer peer;
+	/* options */
+	char pool[128], conf[1024], user[64], prefix[SOSD_PREFIX_MAX];
+	uint64_t io_timeout_ns;
+	uint32_t iodepth;
+
+	_Atomic uint64_t timeout_ns;		/* io_timeout, for the ports' threads */
+	struct sosd_rados rados;
+	struct order order;
+	struct sosd_port port[PEER_MAX_THREADS];
+	struct sosd_op *ops;
+
+	pthread_mutex_t lock;			/* a leaf; guards what follows */
+	struct sosd_op *free;
+	uint32_t pending;			/* ops that are not free */
+};
+
+extern const struct peer_class sosd_class;
+
+static inline struct sosd *sosd_of(struct peer *p)
+{
+	return (struct sosd *)p;
+}
+
+static inline struct sosd_port *sosd_port_of(struct peer_port *pp)
+{
+	return &sosd_of(pp->peer)->port[pp->nr];
+}
+
+/* sosd.c: callbacks of the class, and what sosd_life.c needs of it. */
+void sosd_request(struct peer_port *pp, struct xreq *r);
+void sosd_recover(struct peer_port *pp, struct xreq *r);
+uint64_t sosd_poll(struct peer_port *pp);
+void sosd_op_put(struct sosd *s, struct sosd_op *op);
+void sosd_list_init(struct sosd_list *l);
+
+/* sosd_ops.c: what is asked of RADOS. */
+
+enum sosd_range { SOSD_RANGE_NONE, SOSD_RANGE_BYTES, SOSD_RANGE_OBJECT };
+
+#define SOSD_TRIPS 2				/* an op takes at most */
+#define SOSD_MORE  INT64_MAX			/* there is another trip */
+
+struct sosd_kind {
+	enum sosd_range range;
+	bool known, exclusive;
+	bool data;				/* the request's pages hold the range */
+	struct sosd_trip {
+		int (*send)(struct sosd *s, struct sosd_op *op, const char *name);
+		/* The trip's result; to the op's, or SOSD_MORE. NULL: an error, or the request's size. */
+		int64_t (*came)(struct sosd *s, struct sosd_op *op, int result);
+	} trip[SOSD_TRIPS];
+};
+
+extern const struct sosd_kind sosd_kinds[XSEG_NR_OPS];
+
+/* 0, or what to answer a request with that is not even one. */
+int sosd_check(const struct xreq *r);
+/* The name of a COPY's source is text in its first page; read once, as others may write there. */
+int sosd_read_source(struct sosd *s, struct sosd_op *op);
+void sosd_add_ranges(struct sosd_op *op);
+
+#endif

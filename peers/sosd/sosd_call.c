@@ -1,0 +1,187 @@
+/* sosd_call - one trip to RADOS: what is sent and what came back. See sosd_rados.h for the contract. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/sosd/sosd_rados.h"
+
+/* ---- calls ------------------------------------------------------------------------------- */
+
+int sosd_calls_open(struct sosd_calls *cs, uint32_t nr)
+{
+	*cs = (struct sosd_calls){ .nr = nr };
+	cs->call = calloc(nr, sizeof(*cs->call));
+	if (!cs->call)
+		return -ENOMEM;
+	while (nr-- > 0) {
+		cs->call[nr].next = cs->free;
+		cs->free = &cs->call[nr];
+	}
+	return 0;
+}
+
+/* Those that are out are in nobody's hands any more. */
+void sosd_calls_close(struct sosd_calls *cs)
+{
+	for (uint32_t i = 0; cs->call && i < cs->nr; i++)
+		if (cs->call[i].completion)
+			rados_aio_release(cs->call[i].completion);
+	free(cs->call);
+	*cs = (struct sosd_calls){ 0 };
+}
+
+struct sosd_call *sosd_call_get(struct sosd_calls *cs, sosd_ended *ended, void *arg)
+{
+	struct sosd_call *c = cs->free;
+
+	if (rados_aio_create_completion2(arg, ended, &c->completion))
+		return NULL;
+	cs->free = c->next;
+	cs->nr_out++;
+	c->nr = 0;
+	return c;
+}
+
+void sosd_call_put(struct sosd_calls *cs, struct sosd_call *c)
+{
+	rados_aio_release(c->completion);
+	c->completion = NULL;
+	c->next = cs->free;
+	cs->free = c;
+	cs->nr_out--;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------ */
+
+/* Data that lies in one in memory: bytes from .. from + len - 1 of a request. */
+struct piece {
+	uint8_t *data;
+	uint32_t from, len;
+};
+
+/* The piece behind this one; {0} is before the first. False: there is none. */
+static bool piece_next(struct xseg *seg, const struct xreq *r, struct piece *p)
+{
+	uint64_t at = r->obj_offset % XSEG_PAGE_SIZE + p->from + p->len;
+	uint32_t in, part;
+	uint8_t *data;
+
+	p->from += p->len;
+	p->len = 0;
+	for (; p->from + p->len < r->size; p->len += part, at += part) {
+		in = (uint32_t)(at % XSEG_PAGE_SIZE);
+		part = XSEG_PAGE_SIZE - in;
+		if (part > r->size - p->from - p->len)
+			part = r->size - p->from - p->len;
+		data = (uint8_t *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in;
+		if (!p->len)
+			p->data = data;
+		else if (p->data + p->len != data)
+			break;
+	}
+	return p->len;
+}
+
+void sosd_call_fill(const struct sosd_call *c, struct xseg *seg, const struct xreq *r)
+{
+	struct piece p = { 0 };
+
+	for (uint32_t i = 0; i < c->nr && piece_next(seg, r, &p); i++)
+		if (c->got[i] < p.len)
+			memset(p.data + c->got[i], 0, p.len - c->got[i]);
+}
+
+void sosd_fill_all(struct xseg *seg, const struct xreq *r)
+{
+	struct piece p = { 0 };
+
+	while (piece_next(seg, r, &p))
+		memset(p.data, 0, p.len);
+}
+
+/* ---- sending ----------------------------------------------------------------------------- */
+
+static int send_write_op(struct sosd_rados *s, struct sosd_call *c, const char *name, rados_write_op_t op)
+{
+	int rc = rados_aio_write_op_operate(op, s->io, c->completion, name, NULL, 0);
+
+	rados_release_write_op(op);
+	return rc;
+}
+
+int sosd_call_read(struct sosd_rados *s, struct sosd_call *c, const char *name, struct xseg *seg, const struct xreq *r)
+{
+	rados_read_op_t op = rados_create_read_op();
+	struct piece p = { 0 };
+	int rc;
+
+	if (!op)
+		return -ENOMEM;
+	while (piece_next(seg, r, &p)) {
+		c->got[c->nr] = 0;
+		rados_read_op_read(op, r->obj_offset + p.from, p.len, (char *)p.data, &c->got[c->nr], NULL);
+		c->nr++;
+	}
+	rc = rados_aio_read_op_operate(op, s->io, c->completion, name, 0);
+	rados_release_read_op(op);
+	return rc;
+}
+
+int sosd_call_write(struct sosd_rados *s, struct sosd_call *c, const char *name, struct xseg *seg, const struct xreq *r)
+{
+	rados_write_op_t op = rados_create_write_op();
+	struct piece p = { 0 };
+
+	if (!op)
+		return -ENOMEM;
+	while (piece_next(seg, r, &p))
+		rados_write_op_write(op, (const char *)p.data, p.len, r->obj_offset + p.from);
+	return send_write_op(s, c, name, op);
+}
+
+int sosd_call_stat(struct sosd_rados *s, struct sosd_call *c, const char *name)
+{
+	return rados_aio_stat(s->io, name, c->completion, &c->size, NULL);
+}
+
+int sosd_call_remove(struct sosd_rados *s, struct sosd_call *c, const char *name)
+{
+	return rados_aio_remove(s->io, name, c->completion);
+}
+
+/* The OSD makes a zeroing that reaches the object's end a truncation; the byte then puts the end where it belongs. */
+int sosd_call_zero(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset, uint64_t len)
+{
+	rados_write_op_t op = rados_create_write_op();
+
+	if (!op)
+		return -ENOMEM;
+	rados_write_op_zero(op, offset, len);
+	rados_write_op_write(op, "", 1, offset + len - 1);
+	return send_write_op(s, c, name, op);
+}
+
+int sosd_call_punch(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset, uint64_t len, uint64_t size)
+{
+	rados_write_op_t op = rados_create_write_op();
+
+	if (!op)
+		return -ENOMEM;
+	if (offset + len < size) {
+		rados_write_op_zero(op, offset, len);
+	} else {
+		rados_write_op_truncate(op, offset);
+		rados_write_op_truncate(op, size);
+	}
+	return send_write_op(s, c, name, op);
+}
+
+int sosd_call_load(struct sosd_rados *s, struct sosd_call *c, const char *name, void *buf, uint32_t len, uint64_t offset)
+{
+	return rados_aio_read(s->io, name, c->completion, buf, len, offset);
+}
+
+int sosd_call_store(struct sosd_rados *s, struct sosd_call *c, const char *name, const void *buf, uint32_t len, uint64_t offset)
+{
+	return rados_aio_write(s->io, name, c->completion, buf, len, offset);
+}

@@ -1,0 +1,8 @@
+/* sosd_main - the program sosd: one peer of its kind. */
+#include "peers/common/main.h"
+#include "peers/sosd/sosd.h"
+
+int main(int argc, char **argv)
+{
+	return peer_main(&sosd_class, argc, argv);
+}

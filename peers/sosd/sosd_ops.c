@@ -1,0 +1,180 @@
+/* sosd_ops - what each kind of request asks of RADOS, and what becomes of the answer.
+ *
+ *   READ          one trip; what is not there is zeroes
+ *   WRITE         one
+ *   WRITE_ZEROES  one: zeroes, and an end that is not before theirs
+ *   DISCARD       two: how large the object is; zeroes within that, as a zeroing over its end would cut it
+ *   COPY          two: the range of the source into the port's buffer; from there to the object. RADOS can copy whole objects alone by itself
+ *   INFO, DELETE  one
+ *   FLUSH         none (sosd.h)
+ *
+ * Contract: called by the op's port's thread. Nothing here knows lists, states or time.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "peers/sosd/sosd.h"
+
+#define OFFSET_MAX   (UINT64_C(1) << 40)
+#define PAGE_DOWN(x) ((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
+
+/* ENOENT is said of an object that is not there, and of a pool: then it is no answer to anything. */
+static int missing(struct sosd *s, int result)
+{
+	return result == -ENOENT && !sosd_rados_has_pool(&s->rados) ? -ENODEV : result;
+}
+
+static int64_t came(struct sosd *s, struct sosd_op *op, int result)
+{
+	return result < 0 ? missing(s, result) : (int64_t)op->r->size;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static int send_read(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	return sosd_call_read(&s->rados, op->call, name, s->peer.seg, op->r);
+}
+
+static int64_t read_came(struct sosd *s, struct sosd_op *op, int result)
+{
+	result = missing(s, result);
+	if (result == -ENOENT)
+		sosd_fill_all(s->peer.seg, op->r);
+	else if (result < 0)
+		return result;
+	else
+		sosd_call_fill(op->call, s->peer.seg, op->r);
+	return op->r->size;
+}
+
+static int send_stat(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	return sosd_call_stat(&s->rados, op->call, name);
+}
+
+static int64_t info_came(struct sosd *s, struct sosd_op *op, int result)
+{
+	return result < 0 ? missing(s, result) : (int64_t)op->call->size;
+}
+
+/* ---- writing ----------------------------------------------------------------------------- */
+
+static int send_write(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	return sosd_call_write(&s->rados, op->call, name, s->peer.seg, op->r);
+}
+
+static int send_zeroes(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	return sosd_call_zero(&s->rados, op->call, name, op->r->obj_offset, op->r->size);
+}
+
+static int64_t size_came(struct sosd *s, struct sosd_op *op, int result)
+{
+	result = missing(s, result);
+	if (result == -ENOENT)
+		return op->r->size;
+	if (result < 0)
+		return result;
+	op->size = op->call->size;
+	return op->size > op->r->obj_offset ? SOSD_MORE : op->r->size;
+}
+
+static int send_punch(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	return sosd_call_punch(&s->rados, op->call, name, op->r->obj_offset, op->r->size, op->size);
+}
+
+static int send_remove(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	return sosd_call_remove(&s->rados, op->call, name);
+}
+
+static int64_t remove_came(struct sosd *s, struct sosd_op *op, int result)
+{
+	/* it may have been done by a predecessor, or by a try whose answer was lost */
+	if (missing(s, result) == -ENOENT && (op->again || op->tries))
+		return 0;
+	return missing(s, result);
+}
+
+/* ---- copying ----------------------------------------------------------------------------- */
+
+static int send_load(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	char source[SOSD_NAME_MAX];
+
+	(void)name;
+	sosd_name(s->prefix, op->source, source);
+	return sosd_call_load(&s->rados, op->call, source, sosd_port_of(op->pp)->copy_buf, op->r->size, op->r->obj_offset);
+}
+
+static int64_t load_came(struct sosd *s, struct sosd_op *op, int result)
+{
+	if (result < 0)
+		return missing(s, result);
+	memset(sosd_port_of(op->pp)->copy_buf + result, 0, op->r->size - (uint32_t)result);
+	return SOSD_MORE;
+}
+
+static int send_store(struct sosd *s, struct sosd_op *op, const char *name)
+{
+	return sosd_call_store(&s->rados, op->call, name, sosd_port_of(op->pp)->copy_buf, op->r->size, op->r->obj_offset);
+}
+
+/* ---- kinds ------------------------------------------------------------------------------- */
+
+const struct sosd_kind sosd_kinds[XSEG_NR_OPS] = {
+	[XSEG_OP_READ] = { SOSD_RANGE_BYTES, true, false, true, { { send_read, read_came } } },
+	[XSEG_OP_WRITE] = { SOSD_RANGE_BYTES, true, true, true, { { send_write, came } } },
+	[XSEG_OP_FLUSH] = { SOSD_RANGE_NONE, true, false, false, { { NULL, NULL } } },
+	[XSEG_OP_DISCARD] = { SOSD_RANGE_BYTES, true, true, false, { { send_stat, size_came }, { send_punch, came } } },
+	[XSEG_OP_WRITE_ZEROES] = { SOSD_RANGE_BYTES, true, true, false, { { send_zeroes, came } } },
+	[XSEG_OP_COPY] = { SOSD_RANGE_BYTES, true, true, false, { { send_load, load_came }, { send_store, came } } },
+	[XSEG_OP_INFO] = { SOSD_RANGE_OBJECT, true, false, false, { { send_stat, info_came } } },
+	[XSEG_OP_DELETE] = { SOSD_RANGE_OBJECT, true, true, false, { { send_remove, remove_came } } },
+};
+
+int sosd_check(const struct xreq *r)
+{
+	const struct sosd_kind *kind = r->op < XSEG_NR_OPS ? &sosd_kinds[r->op] : NULL;
+
+	if (!kind || !kind->known)
+		return -EPROTO;
+	if (kind->range != SOSD_RANGE_NONE && !r->target[0])
+		return -EPROTO;
+	if (kind->range == SOSD_RANGE_BYTES && (r->size > XSEG_REQ_BYTES || r->obj_offset > OFFSET_MAX))
+		return -EPROTO;
+	if (kind->data && r->nr_pages < xseg_req_span(r->obj_offset, r->size))
+		return -EPROTO;
+	return 0;
+}
+
+int sosd_read_source(struct sosd *s, struct sosd_op *op)
+{
+	op->source[0] = '\0';
+	if (op->r->nr_pages)
+		memcpy(op->source, xseg_page(s->peer.seg, op->r->page[0] & XSEG_PAGE_INDEX), XSEG_TARGET_MAX);
+	if (!op->source[0])
+		return -EOPNOTSUPP;
+	return strnlen(op->source, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EPROTO;
+}
+
+/* What is written by the sector is exact; zeroes and copies may set the object's end, and so may a write. An end that is set too early or
+ * twice is where the furthest write put it, whatever the order: only a DISCARD, which keeps the size that it was told, must be alone. */
+void sosd_add_ranges(struct sosd_op *op)
+{
+	const struct xreq *r = op->r;
+	const struct sosd_kind *kind = &sosd_kinds[r->op];
+	uint64_t hash = xseg_hash(r->target, strlen(r->target));
+	uint64_t to = r->op == XSEG_OP_DISCARD ? ORDER_END : r->obj_offset + r->size;
+
+	order_op_init(&op->order);
+	if (kind->range == SOSD_RANGE_OBJECT)
+		order_op_add(&op->order, hash, 0, ORDER_END, kind->exclusive);
+	if (kind->range == SOSD_RANGE_BYTES)
+		order_op_add(&op->order, hash, r->obj_offset, to, kind->exclusive);
+	if (r->op == XSEG_OP_COPY)
+		order_op_add(&op->order, xseg_hash(op->source, strlen(op->source)), r->obj_offset, r->obj_offset + r->size, false);
+}

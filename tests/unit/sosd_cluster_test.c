@@ -1,0 +1,385 @@
+/* sosd_cluster_test - sosd through peer.h, one client and one store in one process, on a cluster of its own (tests/system/ceph): the
+ * contract of blockers, what a dead OSD does to requests, and what is said when something is missing.
+ *
+ * Where Ceph's programs are not there the tests are skipped. They are too under sanitizers, which do not know librados.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "peers/sosd/sosd.h"
+#include "tests/unit/blocker_contract.h"
+
+#define SCRIPT "tests/system/ceph/cluster.sh"
+
+static char dir[300];				/* the cluster's */
+static char opt_conf[320], opt_prefix[64];	/* "conf=..." */
+static bool is_up, osd_stands;
+static struct rig g;
+
+/* ---- the cluster ------------------------------------------------------------------------- */
+
+static int cluster(const char *command)
+{
+	char line[400];
+
+	snprintf(line, sizeof(line), SCRIPT " %s %s", command, dir);
+	return system(line);
+}
+
+static void need_cluster(void)
+{
+	if (!is_up)
+		skip();
+}
+
+static int end_cluster(void **state)
+{
+	(void)state;
+	if (is_up)
+		cluster("down");
+	is_up = false;
+	return 0;
+}
+
+/* Whether there is one from now on. */
+static bool begin_cluster(void)
+{
+	const char *build = getenv("BUILD"), *san = getenv("SAN");
+
+	if (san && *san) {
+		print_message("skipped: sanitizers do not know librados\n");
+		return false;
+	}
+	if (access(SCRIPT, X_OK) || system("command -v ceph-mon ceph-osd ceph rados >/dev/null")) {
+		print_message("skipped: ceph-mon, ceph-osd or ceph-common is not there (`make deps` installs them)\n");
+		return false;
+	}
+	snprintf(dir, sizeof(dir), "%s/tests/sosd-cluster.%d", build && !access(build, W_OK) ? build : "build", (int)getpid());
+	snprintf(opt_conf, sizeof(opt_conf), "conf=%s/ceph.conf", dir);
+	is_up = cluster("up") == 0;
+	return is_up;
+}
+
+static const char *fresh_prefix(void)
+{
+	static int nr;
+
+	snprintf(opt_prefix, sizeof(opt_prefix), "prefix=t%d", nr++);
+	return opt_prefix;
+}
+
+/* ---- the contract of blockers ------------------------------------------------------------ */
+
+static void open_empty(struct rig *r, uint32_t ports)
+{
+	static const char *const one[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, "iodepth=4", NULL };
+	static const char *const more[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, "threads=3", NULL };
+
+	fresh_prefix();
+	rig_open(r, &sosd_class, ports == 1 ? one : more, true);
+	assert_int_equal(r->peer->nr_ports, ports);
+}
+
+/* Also when the OSD stands: it goes on, or nothing would come to an end. */
+static void close_store(struct rig *r)
+{
+	if (osd_stands)
+		assert_int_equal(cluster("cont-osd"), 0);
+	osd_stands = false;
+	rig_close(r);
+}
+
+/* The OSD has them, and stands still. Told to go on when the next one has begun, it finds them there. */
+static void hold(struct rig *r, uint32_t n)
+{
+	assert_int_equal(cluster("stop-osd"), 0);
+	while (n--)
+		peer_port_step_request(&r->peer->ports[0]);
+	usleep(100000);
+	assert_int_equal(cluster("cont-osd"), 0);
+}
+
+static const struct contract contract = {
+	.open = open_empty,
+	.close = close_store,
+	.hold = hold,
+	.align = 512,
+	.nr_random = 300,
+	.nr_torn = 1000,
+};
+
+/* ---- the test's own store ---------------------------------------------------------------- */
+
+static int setup(void **state)
+{
+	(void)state;
+	if (is_up)
+		open_empty(&g, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (g.seg)
+		close_store(&g);
+	memset(&g, 0, sizeof(g));
+	return 0;
+}
+
+static void stop_osd(void)
+{
+	assert_int_equal(cluster("stop-osd"), 0);
+	osd_stands = true;
+}
+
+static void go_on(void)
+{
+	assert_int_equal(cluster("cont-osd"), 0);
+	osd_stands = false;
+}
+
+/* Time passes, and the store makes its rounds. */
+static void pass_time(uint64_t ns)
+{
+	uint64_t since = g.now_ns;
+
+	while (g.now_ns - since < ns) {
+		rig_step(&g);
+		usleep(1000);
+	}
+}
+
+#define S UINT64_C(1000000000)
+
+static void tools_see_the_objects(void **state)
+{
+	char line[1000];
+
+	(void)state;
+	need_cluster();
+	assert_int_equal(rig_fill(&g, "a b", 0, 5000, 0x41, 0), 5000);
+	snprintf(line, sizeof(line), "rados -c %s/ceph.conf -p xseg get '%s.a%%20b' - | tr -d A | wc -c | grep -qx 0", dir, opt_prefix + 7);
+	assert_int_equal(system(line), 0);
+	snprintf(line, sizeof(line), "rados -c %s/ceph.conf -p xseg stat '%s.a%%20b' | grep -q 'size 5000$'", dir, opt_prefix + 7);
+	assert_int_equal(system(line), 0);
+}
+
+/* A page here and a page there: the pieces of one request. */
+static void pages_that_are_not_side_by_side_are_read_and_written(void **state)
+{
+	static uint8_t data[8 * XSEG_PAGE_SIZE], got[sizeof(data)];
+	uint32_t page[8], i;
+
+	(void)state;
+	need_cluster();
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 7 + i / 4096);
+	for (i = 0; i < 8; i++)
+		page[i] = g.pages[i];
+	for (i = 0; i < 8; i++)			/* 0 3 6 1 4 7 2 5: of the slot that each request takes */
+		g.pages[i] = page[i * 3 % 8];
+	assert_int_equal(rig_write(&g, "a", 700, data, sizeof(data) - 4096, 0), sizeof(data) - 4096);
+	assert_int_equal(rig_read(&g, "a", 700, got, sizeof(data) - 4096), sizeof(data) - 4096);
+	assert_memory_equal(got, data, sizeof(data) - 4096);
+	assert_int_equal(rig_read(&g, "a", 20000, got, 12000), 12000);
+	assert_memory_equal(got, data + 19300, sizeof(data) - 4096 - 19300);
+	for (i = (uint32_t)sizeof(data) - 4096 - 19300; i < 12000; i++)
+		assert_int_equal(got[i], 0);
+}
+
+static void an_osd_that_stands_is_a_pause(void **state)
+{
+	struct rig_io *write, *read;
+	uint8_t data[4096];
+
+	(void)state;
+	need_cluster();
+	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x22, 0), 4096);
+	memset(data, 0x11, sizeof(data));
+	stop_osd();
+	write = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, 0);
+	read = rig_send(&g, XSEG_OP_READ, "b", 0, 4096, NULL, 0);
+	pass_time(2 * S);
+	assert_true(!write->done && !read->done);
+	go_on();
+	assert_int_equal(rig_wait(&g, write), 4096);
+	assert_int_equal(rig_wait(&g, read), 4096);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
+}
+
+static void an_osd_that_stands_for_too_long_is_an_error(void **state)
+{
+	struct rig_io *io[8];
+	uint8_t data[4096];
+	uint64_t since;
+	unsigned i;
+
+	(void)state;
+	need_cluster();
+	assert_int_equal(rig_set(&g, "io_timeout", "2s"), 0);
+	memset(data, 0x11, sizeof(data));
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	stop_osd();
+	since = g.now_ns;
+	for (i = 0; i < 8; i++)				/* more than iodepth: some are not even sent */
+		io[i] = rig_send(&g, i < 6 ? XSEG_OP_WRITE : XSEG_OP_READ, "a", i * 4096, 4096, i < 6 ? data : NULL, 0);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(rig_wait(&g, io[i]), -EIO);
+	assert_true(g.now_ns - since >= 2 * S);
+	assert_true(g.now_ns - since < 8 * S);
+	rig_status_has(&g, "timeouts=8\n");
+	go_on();
+	assert_int_equal(rig_fill(&g, "a", 0, 32768, 0x33, 0), 32768);
+	assert_true(rig_holds(&g, "a", 0, 32768, 0x33));
+	pass_time(S);
+	assert_true(rig_holds(&g, "a", 0, 32768, 0x33));
+}
+
+/* What it sent before it died lies in the OSD's socket until the OSD goes on: its successor's write is not undone by it. */
+static void what_the_dead_sent_is_not_done_after_what_its_successor_sends(void **state)
+{
+	struct rig_io *io;
+	uint8_t data[4096];
+	char line[1000];
+
+	(void)state;
+	need_cluster();
+	snprintf(line, sizeof(line), "ceph -c %s/ceph.conf osd blocklist ls 2>/dev/null | grep -qF '%s'", dir, sosd_of(g.peer)->rados.address);
+	assert_int_not_equal(system(line), 0);
+	memset(data, 0x11, sizeof(data));
+	stop_osd();
+	io = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, 0);
+	peer_port_step_request(&g.peer->ports[0]);
+	usleep(100000);
+	rig_restart(&g);
+	assert_int_equal(system(line), 0);
+	go_on();
+	assert_int_equal(rig_wait(&g, io), 4096);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0x22));
+	pass_time(S);
+	assert_true(rig_holds(&g, "a", 0, 4096, 0x22));
+}
+
+static void who_was_blocklisted_is_told_and_changes_nothing(void **state)
+{
+	char line[1000];
+
+	(void)state;
+	need_cluster();
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	snprintf(line, sizeof(line), "ceph -c %s/ceph.conf osd blocklist add %s >/dev/null 2>&1", dir, sosd_of(g.peer)->rados.address);
+	assert_int_equal(system(line), 0);
+	while (rig_fill(&g, "a", 0, 4096, 0x22, 0) == 4096)
+		pass_time(S / 10);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x33, 0), -EIO);
+	rig_restart(&g);
+	assert_false(rig_holds(&g, "a", 0, 4096, 0x33));
+}
+
+static void a_pool_that_was_removed_does_not_read_as_zeroes(void **state)
+{
+	char line[1000];
+
+	(void)state;
+	need_cluster();
+	rig_close(&g);
+	memset(&g, 0, sizeof(g));
+	snprintf(line, sizeof(line), "export CEPH_CONF=%s/ceph.conf; ceph osd pool create gone 1 >/dev/null 2>&1", dir);
+	assert_int_equal(system(line), 0);
+	rig_open(&g, &sosd_class, OPTIONS("pool=gone", opt_conf, "user=admin"), true);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	assert_true(rig_holds(&g, "none", 0, 4096, 0));
+	snprintf(line, sizeof(line), "export CEPH_CONF=%s/ceph.conf; ceph osd pool rm gone gone --yes-i-really-really-mean-it >/dev/null 2>&1",
+		 dir);
+	assert_int_equal(system(line), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -EIO);
+	assert_int_equal(rig_wait(&g, rig_send(&g, XSEG_OP_READ, "a", 0, 4096, NULL, 0)), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), -EIO);
+}
+
+/* ---- what is missing --------------------------------------------------------------------- */
+
+static void refuses(const char *const *options, const char *text)
+{
+	struct peer *p = peer_create(&sosd_class);
+	struct xseg_config cfg = { .memory_bytes = 4u << 20, .nr_requests = 64, .nr_ports = 4, .huge = XSEG_HUGE_NEVER };
+	struct xseg_error err = { "" };
+	const struct opt *o;
+	struct xseg *seg;
+	char key[16];
+
+	assert_non_null(p);
+	for (; *options; options++) {
+		snprintf(key, sizeof(key), "%.*s", (int)strcspn(*options, "="), *options);
+		o = opt_find(sosd_class.opts, key);
+		assert_non_null(o);
+		assert_int_equal(opt_set(o, p, strchr(*options, '=') + 1, &err), 0);
+	}
+	assert_int_equal(xseg_create_private(&cfg, &seg, &err), 0);
+	assert_true(peer_open(p, seg, &err) < 0);
+	if (!strstr(err.text, text))
+		print_message("'%s' does not say '%s'\n", err.text, text);
+	assert_non_null(strstr(err.text, text));
+	assert_null(strchr(err.text, '\n'));
+	peer_destroy(p);
+	xseg_detach(seg);
+}
+
+static void write_conf(const char *path, const char *from, const char *to)
+{
+	char line[1200];
+
+	snprintf(line, sizeof(line), "sed 's|^%s.*|%s|' %s/ceph.conf >%s", from, to, dir, path);
+	assert_int_equal(system(line), 0);
+}
+
+static void what_is_missing_is_named(void **state)
+{
+	char path[320], conf[330], empty[330];
+
+	(void)state;
+	need_cluster();
+	snprintf(path, sizeof(path), "%s/other.conf", dir);
+	snprintf(conf, sizeof(conf), "conf=%s", path);
+	snprintf(empty, sizeof(empty), "conf=%s/none.conf", dir);
+	refuses(OPTIONS("pool=xseg", empty, "user=xseg"), "no Ceph configuration at ");
+	refuses(OPTIONS("pool=nowhere", opt_conf, "user=xseg"), "there is no pool 'nowhere'");
+	refuses(OPTIONS("pool=xseg", opt_conf, "user=nobody"), "no key for client.nobody in ");
+	write_conf(path, "keyring =", "keyring = /nonexistent/keyring");
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "no key for client.xseg in /nonexistent/keyring");
+	write_conf(path, "mon_host =", "");
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "names no monitor");
+	write_conf(path, "keyring =", "key = AQDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==");
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "the monitor refuses client.xseg");
+	write_conf(path, "mon_host =", "mon_host = [v2:127.0.0.1:1/0]");
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "no monitor answers within 10 s (mon_host = [v2:127.0.0.1:1/0])");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(tools_see_the_objects),
+		T(pages_that_are_not_side_by_side_are_read_and_written),
+		T(an_osd_that_stands_is_a_pause),
+		T(an_osd_that_stands_for_too_long_is_an_error),
+		T(what_the_dead_sent_is_not_done_after_what_its_successor_sends),
+		T(who_was_blocklisted_is_told_and_changes_nothing),
+		T(a_pool_that_was_removed_does_not_read_as_zeroes),
+		cmocka_unit_test(what_is_missing_is_named),
+	};
+	int failed = begin_cluster() ? contract_run(&contract) : 0;
+
+	return failed + cmocka_run_group_tests(tests, NULL, end_cluster);
+}
