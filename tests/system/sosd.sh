@@ -1,0 +1,179 @@
+#!/bin/bash
+# sosd.sh - volumes in a pool of Ceph RADOS, on a cluster of the test's own: what is written is there, also for Ceph's tools; an OSD that is
+# killed or stands still is a pause, in both policies; so is a sosd, cached or volumed that is killed.
+#
+# One load writes, reads and verifies for each policy, through all of it; at the end what it was acknowledged is read back through a stack
+# that has no cache.
+# timeout: 170
+. "$(dirname "$0")/../lib/system.sh"
+need ceph-mon ceph-osd ceph rados xseg xseg-host xbench volumed cached sosd jq
+
+away=3				# seconds that the OSD is
+[ -z "$LONG" ] || away=10
+cluster=$TMP/ceph
+
+ceph_cluster()	# COMMAND
+{
+	"$root/tests/system/ceph/cluster.sh" "$1" "$cluster"
+}
+
+write_stack()	# PEER: that volumed sends to
+{
+	cat >stack.conf <<-END
+	[segment]
+	name = $XSEG_SEGMENT
+	memory = 128M
+	[peer sosd]
+	pool = xseg
+	conf = $cluster/ceph.conf
+	user = xseg
+	$([ "$1" = sosd ] || printf '[peer cached]\ndownstream = sosd\nmemory = 16M\ndirty_age = 200ms')
+	[peer volumed]
+	downstream = $1
+	object_size = 1M
+	END
+}
+
+serves()	# PEER
+{
+	state_is "$1" running
+}
+
+is_clean()
+{
+	xseg --json cache status cached | jq -e '.dirty_bytes == 0'
+}
+
+has_dirty()
+{
+	xseg --json cache status cached | jq -e '.dirty_bytes > 0'
+}
+
+ios()		# FILE
+{
+	jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' "$1"
+}
+
+# all_verified VOLUME: what the load of that volume was acknowledged is there
+all_verified()
+{
+	xbench --volume="$1" --rw=randrw --numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/$1.state" --output-format=json
+}
+
+# ---- the cluster, and what is in it ----
+
+t "a cluster comes up" ceph_cluster up || finish
+export CEPH_CONF=$cluster/ceph.conf
+write_stack cached
+t "the stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create data --size 16M
+expect_json "$no_errors" "verified I/O sees no error" xbench --volume=data --rw=randrw --bsrange=512-256k --iodepth=16 --numjobs=2 --fsync=50 \
+	--opmix=trim:5,write_zeroes:5 --verify=crc32c --verify_state="$TMP/data.state" --number_ios=1500 --output-format=json
+t "a flush succeeds" xseg volume flush data
+t "nothing is dirty" wait_for 10 is_clean
+t "the volume is exported" xseg volume export data data.raw
+t "rados lists its objects and the list of volumes" bash -c "rados -p xseg ls | grep -qx 'xseg.:catalog' &&
+	[ \$(rados -p xseg ls | grep -c '^xseg.data:[0-9a-f]\{16\}\$') -eq 16 ]"
+t "rados tells the size of one" bash -c "rados -p xseg stat xseg.data:0000000000000003 | grep -q ', size [1-9][0-9]*\$'"
+t "rados gets one" rados -p xseg get xseg.data:0000000000000003 object
+t "it is what the volume holds" cmp -n "$(stat -c %s object)" object data.raw 0 $((3 << 20))
+
+# ---- an OSD that is away ----
+
+# osd_is_away VOLUME COMMAND UNDO: under the volume's load
+osd_is_away()
+{
+	t "$1: the OSD is away ($2)" ceph_cluster "$2"
+	sleep $away
+	t "$1: it is back ($3)" ceph_cluster "$3"
+	sleep 1
+}
+
+# run_load VOLUME: in the background, pid in $load
+run_load()
+{
+	start "$1" xbench --volume="$1" --data=loan --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=200 --opmix=trim:1,write_zeroes:1 \
+		--verify=crc32c --verify_state="$TMP/$1.state" --runtime=1h --output-format=json --output="$1.json"
+	load=$started
+	sleep 1
+}
+
+# end_load VOLUME AT_LEAST: and look at what it saw
+end_load()
+{
+	kill -INT "$load"
+	wait "$load"
+	is "$1: the load ended when it was told to" "$?" 3
+	expect_json "$no_errors" "$1: it saw no error" cat "$1.json"
+	t "$1: it was a load: $(ios "$1.json") I/Os" [ "$(ios "$1.json")" -ge "$2" ]
+	t "$1: all that is dirty arrives" wait_for 30 is_clean
+	t "$1: a flush succeeds" xseg volume flush "$1"
+	expect_json "$no_errors" "$1: all that was acknowledged is there" all_verified "$1"
+}
+
+for policy in write-back write-through; do
+	t "$policy" xseg cache set cached policy=$policy
+	t "$policy: a volume is made" xseg volume create $policy --size 32M
+	run_load $policy
+	osd_is_away $policy kill-osd start-osd
+	osd_is_away $policy stop-osd cont-osd
+	end_load $policy 300
+done
+
+# ---- peers that are killed ----
+
+t "write-back" xseg cache set cached policy=write-back
+t "a volume is made" xseg volume create killed --size 32M
+free=$(free_of_segment)
+run_load killed
+for peer in sosd cached volumed sosd; do
+	t "$peer is killed" xseg peer kill $peer
+	t "$peer is started again" wait_for 20 serves $peer
+	sleep 1
+done
+t "the OSD stands still" ceph_cluster stop-osd
+t "sosd is killed" xseg peer kill sosd
+t "it is started again, with nobody to write to" wait_for 20 serves sosd
+t "the OSD goes on" ceph_cluster cont-osd
+end_load killed 300
+t "the segment is sound" xseg check
+t "pages and requests are free that were before" wait_for 5 is_as_before
+is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
+t "the log says that the OSDs refuse what the killed ones sent" [ "$(grep -c 'the OSDs refuse what its predecessor' "$TMP/xseg-$XSEG_SEGMENT.log")" -ge 3 ]
+
+# ---- an OSD that is away for too long ----
+
+small="--rw=write --bs=4k --size=64k --number_ios=16 --iodepth=16 --output-format=json"
+t "sosd gives up sooner" xseg peer set sosd io_timeout=2s
+t "the OSD is killed" ceph_cluster kill-osd
+# shellcheck disable=SC2086
+expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=data $small
+expect_exit 1 "a flush says that it cannot" timeout 60 xseg volume flush data
+t "the data is still dirty" has_dirty
+t "write-through" xseg cache set cached policy=write-through
+# shellcheck disable=SC2086
+expect_exit 1 "write-through: the writer is told" timeout 60 xbench --volume=data $small
+t "the OSD is started again" ceph_cluster start-osd
+t "all that is dirty arrives" wait_for 30 is_clean
+t "a flush succeeds" xseg volume flush data
+t "everything stops" xseg down
+
+# ---- without a cache ----
+
+write_stack sosd
+t "a stack without a cache comes up" xseg up stack.conf
+for volume in write-back write-through killed; do
+	expect_json "$no_errors" "$volume: all that was acknowledged is in the pool" all_verified $volume
+done
+expect_json "$no_errors" "verified I/O sees no error without a cache, either" xbench --volume=killed --rw=randrw --bsrange=512-64k --iodepth=16 \
+	--numjobs=2 --opmix=trim:5,write_zeroes:5 --verify=crc32c --number_ios=500 --output-format=json
+t "a volume is removed" xseg volume remove killed
+t "and its objects" wait_for 20 bash -c "! rados -p xseg ls | grep -q '^xseg.killed:'"
+t "everything stops again" xseg down
+sed -i 's/^pool = xseg/pool = nowhere/' stack.conf
+expect_err 1 "there is no pool 'nowhere'; 'ceph osd pool ls' shows those that are" "a pool that is not there is named" xseg up stack.conf
+
+daemons=$(paste -sd, "$cluster"/mon.pid "$cluster"/osd.pid)
+t "the cluster is ended" ceph_cluster down
+t "without a trace" bash -c "[ ! -e '$cluster' ] && ! ps -o stat= -p '$daemons' | grep -q '^[^Z]'"
+finish
