@@ -11,8 +11,13 @@ int sosd_calls_open(struct sosd_calls *cs, uint32_t nr)
 {
 	*cs = (struct sosd_calls){ .nr = nr };
 	cs->call = calloc(nr, sizeof(*cs->call));
-	if (!cs->call)
+	cs->buffers = malloc((size_t)(1 + SOSD_BOUNCES) * XSEG_REQ_BYTES);
+	if (!cs->call || !cs->buffers)
 		return -ENOMEM;
+	while (cs->nr_spare < SOSD_BOUNCES) {
+		cs->spare[cs->nr_spare] = cs->buffers + (size_t)(1 + cs->nr_spare) * XSEG_REQ_BYTES;
+		cs->nr_spare++;
+	}
 	while (nr-- > 0) {
 		cs->call[nr].next = cs->free;
 		cs->free = &cs->call[nr];
@@ -27,6 +32,7 @@ void sosd_calls_close(struct sosd_calls *cs)
 		if (cs->call[i].completion)
 			rados_aio_release(cs->call[i].completion);
 	free(cs->call);
+	free(cs->buffers);
 	*cs = (struct sosd_calls){ 0 };
 }
 
@@ -39,6 +45,7 @@ struct sosd_call *sosd_call_get(struct sosd_calls *cs, sosd_ended *ended, void *
 	cs->free = c->next;
 	cs->nr_out++;
 	c->nr = 0;
+	c->bounce = NULL;
 	return c;
 }
 
@@ -46,6 +53,9 @@ void sosd_call_put(struct sosd_calls *cs, struct sosd_call *c)
 {
 	rados_aio_release(c->completion);
 	c->completion = NULL;
+	if (c->bounce)
+		cs->spare[cs->nr_spare++] = c->bounce;
+	c->bounce = NULL;
 	c->next = cs->free;
 	cs->free = c;
 	cs->nr_out--;
@@ -82,10 +92,26 @@ static bool piece_next(struct xseg *seg, const struct xreq *r, struct piece *p)
 	return p->len;
 }
 
+static uint32_t nr_pieces(struct xseg *seg, const struct xreq *r)
+{
+	struct piece p = { 0 };
+	uint32_t nr = 0;
+
+	while (piece_next(seg, r, &p))
+		nr++;
+	return nr;
+}
+
 void sosd_call_fill(const struct sosd_call *c, struct xseg *seg, const struct xreq *r)
 {
 	struct piece p = { 0 };
 
+	if (c->bounce) {
+		memset(c->bounce + c->got[0], 0, r->size - c->got[0]);
+		while (piece_next(seg, r, &p))
+			memcpy(p.data, c->bounce + p.from, p.len);
+		return;
+	}
 	for (uint32_t i = 0; i < c->nr && piece_next(seg, r, &p); i++)
 		if (c->got[i] < p.len)
 			memset(p.data + c->got[i], 0, p.len - c->got[i]);
@@ -109,7 +135,15 @@ static int send_write_op(struct sosd_rados *s, struct sosd_call *c, const char *
 	return rc;
 }
 
-int sosd_call_read(struct sosd_rados *s, struct sosd_call *c, const char *name, struct xseg *seg, const struct xreq *r)
+static void add_read(rados_read_op_t op, struct sosd_call *c, uint64_t offset, uint8_t *data, uint32_t len)
+{
+	c->got[c->nr] = 0;
+	rados_read_op_read(op, offset, len, (char *)data, &c->got[c->nr], NULL);
+	c->nr++;
+}
+
+int sosd_call_read(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call *c, const char *name, struct xseg *seg,
+		   const struct xreq *r)
 {
 	rados_read_op_t op = rados_create_read_op();
 	struct piece p = { 0 };
@@ -117,23 +151,31 @@ int sosd_call_read(struct sosd_rados *s, struct sosd_call *c, const char *name, 
 
 	if (!op)
 		return -ENOMEM;
-	while (piece_next(seg, r, &p)) {
-		c->got[c->nr] = 0;
-		rados_read_op_read(op, r->obj_offset + p.from, p.len, (char *)p.data, &c->got[c->nr], NULL);
-		c->nr++;
+	if (cs->nr_spare && nr_pieces(seg, r) > SOSD_READ_PIECES) {
+		c->bounce = cs->spare[--cs->nr_spare];
+		add_read(op, c, r->obj_offset, c->bounce, r->size);
 	}
+	while (!c->bounce && piece_next(seg, r, &p))
+		add_read(op, c, r->obj_offset + p.from, p.data, p.len);
 	rc = rados_aio_read_op_operate(op, s->io, c->completion, name, 0);
 	rados_release_read_op(op);
 	return rc;
 }
 
-int sosd_call_write(struct sosd_rados *s, struct sosd_call *c, const char *name, struct xseg *seg, const struct xreq *r)
+int sosd_call_write(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call *c, const char *name, struct xseg *seg,
+		    const struct xreq *r)
 {
 	rados_write_op_t op = rados_create_write_op();
 	struct piece p = { 0 };
 
 	if (!op)
 		return -ENOMEM;
+	if (nr_pieces(seg, r) > SOSD_WRITE_PIECES) {
+		while (piece_next(seg, r, &p))
+			memcpy(cs->buffers + p.from, p.data, p.len);
+		rados_write_op_write(op, (const char *)cs->buffers, r->size, r->obj_offset);
+		return send_write_op(s, c, name, op);
+	}
 	while (piece_next(seg, r, &p))
 		rados_write_op_write(op, (const char *)p.data, p.len, r->obj_offset + p.from);
 	return send_write_op(s, c, name, op);

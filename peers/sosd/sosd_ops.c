@@ -33,7 +33,7 @@ static int64_t came(struct sosd *s, struct sosd_op *op, int result)
 
 static int send_read(struct sosd *s, struct sosd_op *op, const char *name)
 {
-	return sosd_call_read(&s->rados, op->call, name, s->peer.seg, op->r);
+	return sosd_call_read(&s->rados, &sosd_port_of(op->pp)->calls, op->call, name, s->peer.seg, op->r);
 }
 
 static int64_t read_came(struct sosd *s, struct sosd_op *op, int result)
@@ -62,7 +62,7 @@ static int64_t info_came(struct sosd *s, struct sosd_op *op, int result)
 
 static int send_write(struct sosd *s, struct sosd_op *op, const char *name)
 {
-	return sosd_call_write(&s->rados, op->call, name, s->peer.seg, op->r);
+	return sosd_call_write(&s->rados, &sosd_port_of(op->pp)->calls, op->call, name, s->peer.seg, op->r);
 }
 
 static int send_zeroes(struct sosd *s, struct sosd_op *op, const char *name)

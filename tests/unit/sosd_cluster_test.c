@@ -173,27 +173,75 @@ static void tools_see_the_objects(void **state)
 	assert_int_equal(system(line), 0);
 }
 
-/* A page here and a page there: the pieces of one request. */
+/* A page here and a page there, in all slots of the rig: a request has as many pieces as pages. */
+static void scatter_pages(void)
+{
+	static uint32_t page[XSEG_REQ_PAGES];
+	uint32_t slot, i, *pages;
+
+	for (slot = 0; slot < RIG_IOS; slot++) {
+		pages = g.pages + (size_t)slot * XSEG_REQ_PAGES;
+		memcpy(page, pages, sizeof(page));
+		for (i = 0; i < XSEG_REQ_PAGES; i++)
+			pages[i] = page[i * 3 % XSEG_REQ_PAGES];	/* 257 is a prime */
+	}
+}
+
+/* Directly, and by a buffer; with an end of the object within. */
 static void pages_that_are_not_side_by_side_are_read_and_written(void **state)
 {
-	static uint8_t data[8 * XSEG_PAGE_SIZE], got[sizeof(data)];
-	uint32_t page[8], i;
+	static const uint32_t sizes[] = { 3000, 2 * 4096, SOSD_READ_PIECES * 4096, (SOSD_READ_PIECES + 2) * 4096, SOSD_WRITE_PIECES * 4096,
+					  (SOSD_WRITE_PIECES + 2) * 4096, MIB };
+	static uint8_t data[MIB], got[MIB];
+	uint32_t i, k, size;
 
 	(void)state;
 	need_cluster();
+	scatter_pages();
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * 7 + i / 4096);
-	for (i = 0; i < 8; i++)
-		page[i] = g.pages[i];
-	for (i = 0; i < 8; i++)			/* 0 3 6 1 4 7 2 5: of the slot that each request takes */
-		g.pages[i] = page[i * 3 % 8];
-	assert_int_equal(rig_write(&g, "a", 700, data, sizeof(data) - 4096, 0), sizeof(data) - 4096);
-	assert_int_equal(rig_read(&g, "a", 700, got, sizeof(data) - 4096), sizeof(data) - 4096);
-	assert_memory_equal(got, data, sizeof(data) - 4096);
-	assert_int_equal(rig_read(&g, "a", 20000, got, 12000), 12000);
-	assert_memory_equal(got, data + 19300, sizeof(data) - 4096 - 19300);
-	for (i = (uint32_t)sizeof(data) - 4096 - 19300; i < 12000; i++)
-		assert_int_equal(got[i], 0);
+	for (k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+		size = sizes[k];
+		rig_op(&g, XSEG_OP_DELETE, "a", 0, 0);
+		assert_int_equal(rig_write(&g, "a", 700, data, size, 0), size);
+		assert_int_equal(rig_read(&g, "a", 700, got, size), size);
+		assert_memory_equal(got, data, size);
+		assert_int_equal(rig_read(&g, "a", 700 + size / 2, got, size), size);
+		assert_memory_equal(got, data + size / 2, size - size / 2);
+		for (i = size - size / 2; i < size; i++)
+			assert_int_equal(got[i], 0);
+		assert_int_equal(rig_read(&g, "none", 700, got, size), size);
+		for (i = 0; i < size; i++)
+			assert_int_equal(got[i], 0);
+	}
+}
+
+static void more_reads_of_many_pieces_than_buffers_are_served(void **state)
+{
+	static uint8_t data[64 * KIB], got[64 * KIB];
+	struct rig_io *io[RIG_IOS - 2];
+	uint32_t i, k;
+
+	(void)state;
+	need_cluster();
+	close_store(&g);
+	rig_open(&g, &sosd_class, OPTIONS("pool=xseg", opt_conf, "user=xseg", opt_prefix, "iodepth=64"), true);
+	scatter_pages();
+	assert_true(RIG_IOS - 2 > SOSD_BOUNCES);
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 7 + i / 4096);
+	assert_int_equal(rig_write(&g, "a", 4096, data, sizeof(data), 0), sizeof(data));
+	for (k = 0; k < 5; k++) {
+		for (i = 0; i < RIG_IOS - 2; i++)
+			io[i] = rig_send(&g, XSEG_OP_READ, "a", 4096, sizeof(data), NULL, 0);
+		for (i = 0; i < RIG_IOS - 2; i++) {
+			assert_int_equal(rig_wait(&g, io[i]), sizeof(data));
+			rig_data(&g, io[i], got, sizeof(got));
+			assert_memory_equal(got, data, sizeof(data));
+		}
+	}
+	for (i = 0; i < g.peer->nr_ports; i++)
+		assert_int_equal(sosd_of(g.peer)->port[i].calls.nr_spare, SOSD_BOUNCES);
 }
 
 static void an_osd_that_stands_is_a_pause(void **state)
@@ -372,6 +420,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(tools_see_the_objects),
 		T(pages_that_are_not_side_by_side_are_read_and_written),
+		T(more_reads_of_many_pieces_than_buffers_are_served),
 		T(an_osd_that_stands_is_a_pause),
 		T(an_osd_that_stands_for_too_long_is_an_error),
 		T(what_the_dead_sent_is_not_done_after_what_its_successor_sends),
