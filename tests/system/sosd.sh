@@ -78,6 +78,14 @@ t "rados tells the size of one" bash -c "rados -p xseg stat xseg.data:0000000000
 t "rados gets one" rados -p xseg get xseg.data:0000000000000003 object
 t "it is what the volume holds" cmp -n "$(stat -c %s object)" object data.raw 0 $((3 << 20))
 
+# The set is as large as the cache, so some of what fio checks comes from the pool.
+sentence="what fio writes is what it reads"
+if [ -e "$BUILD/lib/fio-xseg.so" ] && command -v fio >/dev/null; then
+	t "$sentence" env ENGINE="$BUILD/lib/fio-xseg.so" SEGMENT="$XSEG_SEGMENT" VOLUME=data fio "$root/bench/fio/verify.fio"
+else
+	skip "$sentence" "fio's engine is not built (make deps)"
+fi
+
 # ---- an OSD that is away ----
 
 # osd_is_away VOLUME COMMAND UNDO: under the volume's load
@@ -87,6 +95,20 @@ osd_is_away()
 	sleep $away
 	t "$1: it is back ($3)" ceph_cluster "$3"
 	sleep 1
+}
+
+# Only who does not know the map yet needs a monitor.
+monitor_is_away()
+{
+	t "$1: the monitor is killed" ceph_cluster kill-mon
+	ios_before=$(ops_of_sosd)
+	t "$1: sosd goes on without it" wait_for 5 eval '[ "$(ops_of_sosd)" -gt $((ios_before + 100)) ]'
+	t "$1: the monitor is started again" ceph_cluster start-mon
+}
+
+ops_of_sosd()
+{
+	xseg --json stat | jq '[.peers[] | select(.name == "sosd").ops] | add'
 }
 
 # run_load VOLUME: in the background, pid in $load
@@ -117,6 +139,7 @@ for policy in write-back write-through; do
 	run_load $policy
 	osd_is_away $policy kill-osd start-osd
 	osd_is_away $policy stop-osd cont-osd
+	monitor_is_away $policy
 	end_load $policy 300
 done
 
