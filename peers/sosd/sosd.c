@@ -162,23 +162,23 @@ static void op_end(struct peer_port *pp, struct sosd_op *op, int64_t result)
 
 /* ---- silence ----------------------------------------------------------------------------- */
 
-/* RADOS was asked, or has answered. */
+static uint64_t silent_for_ns(const struct peer_port *pp)
+{
+	const struct sosd_port *port = &sosd_of(pp->peer)->port[pp->nr];
+
+	return port->asked_ns ? pp->now_ns - port->asked_ns : 0;
+}
+
+/* RADOS has answered one of the calls that are out. */
 static void heard(struct peer_port *pp)
 {
 	struct sosd_port *port = sosd_port_of(pp);
 
 	if (port->silent)
 		log_info("%s: the pool %s answers again, after %lu s", pp->peer->name, sosd_of(pp->peer)->rados.pool,
-			 (unsigned long)((pp->now_ns - port->heard_ns) / SECOND_NS));
+			 (unsigned long)(silent_for_ns(pp) / SECOND_NS));
 	port->silent = false;
-	port->heard_ns = pp->now_ns;
-}
-
-static uint64_t silent_for_ns(const struct peer_port *pp)
-{
-	const struct sosd_port *port = &sosd_of(pp->peer)->port[pp->nr];
-
-	return port->calls.nr_out && pp->now_ns > port->heard_ns ? pp->now_ns - port->heard_ns : 0;
+	port->asked_ns = port->calls.nr_out > 1 ? pp->now_ns : 0;
 }
 
 static void look_for_silence(struct peer_port *pp)
@@ -245,8 +245,8 @@ static void op_send(struct peer_port *pp, struct sosd_op *op)
 	char name[SOSD_NAME_MAX];
 	int rc;
 
-	if (!port->calls.nr_out)
-		heard(pp);
+	if (!port->asked_ns)
+		port->asked_ns = pp->now_ns;
 	op->call = sosd_call_get(&port->calls, trip_ended, op);
 	if (!op->call) {
 		op_end(pp, op, -ENOMEM);
@@ -392,7 +392,7 @@ static uint64_t next_look(const struct peer_port *pp)
 {
 	const struct sosd_port *port = &sosd_of(pp->peer)->port[pp->nr];
 
-	if (!port->calls.nr_out || (port->silent && !port->ready.first))
+	if (!port->asked_ns || (port->silent && !port->ready.first))
 		return PEER_NEVER;
 	return pp->now_ns + SECOND_NS;
 }

@@ -78,7 +78,8 @@ struct sosd_port {
 	struct sosd_list ready, paused, lined_up;
 	uint8_t *copy_buf;			/* XSEG_REQ_BYTES; one COPY at a time */
 	struct sosd_op *copying;
-	uint64_t heard_ns;			/* when RADOS answered last, or was asked after a time without a question */
+	uint64_t asked_ns;			/* since when RADOS has been asked and has not answered; 0: nothing is asked. Giving up
+						 * is no answer */
 	bool silent;				/* that was said */
 	uint64_t tell_ns;			/* no other line about a failure before then */
 	uint32_t nr_failed;			/* requests since that line */

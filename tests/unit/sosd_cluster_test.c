@@ -283,8 +283,9 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	for (i = 0; i < 8; i++)
 		assert_int_equal(rig_wait(&g, io[i]), -EIO);
 	assert_true(g.now_ns - since >= 2 * S);
-	assert_true(g.now_ns - since < 8 * S);
+	assert_true(g.now_ns - since < 35 * S / 10);		/* and those that were not fail with the others */
 	rig_status_has(&g, "timeouts=8\n");
+	rig_status_has(&g, "trips=5\n");
 	go_on();
 	assert_int_equal(rig_fill(&g, "a", 0, 32768, 0x33, 0), 32768);
 	assert_true(rig_holds(&g, "a", 0, 32768, 0x33));
