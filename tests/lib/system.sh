@@ -183,6 +183,12 @@ state_is()
 	[ "$(peer_field "$1" state)" = "$2" ]
 }
 
+# no_clients: whether all that used volumes have left, and what the dead had is swept
+no_clients()
+{
+	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" = 0 ]
+}
+
 # volume_status VOLUME EXPRESSION: what the cache called cached says of a volume
 volume_status()
 {

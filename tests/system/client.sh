@@ -28,11 +28,6 @@ peer_runs()
 	state_is "$1" running
 }
 
-no_clients()
-{
-	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" = 0 ]
-}
-
 # load WAY THREADS [GONE_MS]: begins it; ended SENTENCE ERROR [REFRESHED]: it has ended with that, and read nothing wrong
 load()
 {

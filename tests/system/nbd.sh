@@ -58,11 +58,6 @@ info()		# EXPRESSION
 	nbdinfo --json "$uri" | jq -r ".exports[0] | $1"
 }
 
-no_clients()
-{
-	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client" and .state != "dead")] | length')" = 0 ]
-}
-
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 24M --volumed volumed
 t "and one of files" xseg volume create image --size $image_size --volumed files

@@ -19,11 +19,6 @@ END
 export PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1
 export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0 CC=${CC:-gcc}
 
-no_clients()
-{
-	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" = 0 ]
-}
-
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 16M
 t "nobody has a request" wait_for 10 no_clients
