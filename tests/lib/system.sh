@@ -206,5 +206,60 @@ is_as_before()
 	[ "$(free_of_segment)" = "$free" ]
 }
 
+# ---- what comes and goes below a load ----
+#
+#	disturb memd cached volumed		# from now on
+#	t "that is a pause to its client" LOAD
+#	disturbed 1				# ends it; sentences that each of it happened
+#
+# By turns each VICTIM is killed, and serves again; the policy of the cache called cached is another one; and it leaves the path
+# between LOWER and volumed, and enters it again.
+
+# disturb LOWER VICTIM...
+disturb()
+{
+	rm -f "$TMP/undisturbed"
+	disturb_victims=("${@:2}")
+	start disturb disturbing "$@"
+	disturb_pid=$started
+}
+
+# Its words are what is counted; it ends with the script, however that ends.
+disturbing()	# LOWER VICTIM...
+{
+	local lower=$1 victim policy
+	shift
+	while kill -0 $$ && [ ! -e "$TMP/undisturbed" ]; do
+		for victim; do
+			xseg peer kill "$victim" && wait_for 10 state_is "$victim" running
+		done
+		for policy in write-through write-around write-back; do
+			xseg cache set cached policy=$policy && echo "policy $policy"
+		done
+		xseg --timeout 20s unplug cached && echo unplugged && xseg --timeout 20s plug cached --above "$lower" --below volumed && echo plugged
+	done
+}
+
+# nr_disturbed: how often the rarest of it happened
+nr_disturbed()
+{
+	local word
+	for word in "${disturb_victims[@]/%/ is killed}" "policy write-around" plugged; do
+		grep -cxF -- "$word" "$TMP/disturb.log"
+	done | sort -n | head -n 1
+}
+
+# disturbed TIMES: so often, each of it, or more often
+disturbed()
+{
+	local victim
+	touch "$TMP/undisturbed"
+	wait "$disturb_pid"
+	for victim in "${disturb_victims[@]}"; do
+		t "$victim serves again" wait_for 10 state_is "$victim" running
+	done
+	t "kills, policies and plugs were there" test "$(nr_disturbed)" -ge "$1" || tail -n 30 "$TMP/disturb.log" | sed 's/^/    /'
+}
+
 # What is true of the JSON of an xbench that met no error.
 no_errors='[.jobs[] | .error, .verify_errors] | add == 0'
