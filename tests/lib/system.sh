@@ -15,7 +15,7 @@
 #   TMP           a directory on a real disk (O_DIRECT works), its working directory, removed at the end
 #                 (KEEP=1 keeps it)
 #   LONG          1 in `make check-long`, else empty;  SAN  asan, tsan or empty
-# Whatever way the script ends, its processes are killed and its segments removed: what it started is
+# Whatever way the script ends, its processes are killed, its mounts in TMP undone and its segments removed: what it started is
 # known by XSEG_SEGMENT in its environment, so scripts never need a pkill.
 
 . "$(dirname "${BASH_SOURCE[0]}")/report.sh"
@@ -43,6 +43,7 @@ cleanup()
 	fi
 	exec 2>/dev/null		# the shell's own words on what is killed now
 	end_segment "$XSEG_SEGMENT"
+	sed -n "s|^[^ ]* \($TMP/[^ ]*\) .*|\1|p" /proc/mounts | tac | xargs -r umount --lazy
 	if [ -n "${KEEP:-}" ]; then
 		echo "kept $TMP"
 	else
@@ -213,7 +214,8 @@ is_as_before()
 #	disturbed 1				# ends it; sentences that each of it happened
 #
 # By turns each VICTIM is killed, and serves again; the policy of the cache called cached is another one; and it leaves the path
-# between LOWER and volumed, and enters it again.
+# between LOWER and volumed, and enters it again. There is a second or more between two kills of one, as the supervisor takes its time
+# with those that die at once.
 
 # disturb LOWER VICTIM...
 disturb()
@@ -237,6 +239,7 @@ disturbing()	# LOWER VICTIM...
 			xseg cache set cached policy=$policy && echo "policy $policy"
 		done
 		xseg --timeout 20s unplug cached && echo unplugged && xseg --timeout 20s plug cached --above "$lower" --below volumed && echo plugged
+		sleep 1
 	done
 }
 
