@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/cached/data.h"
 #include "xtypes/xkill.h"
 
 #define TRIES	 8u			/* entries that are looked at for a free one */
@@ -245,8 +246,10 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 		gift_exchange(ps, c->r, i, choose_page(ps, c, i, old), given);
 		return;
 	}
-	if (creq_is_done(c, i))
+	if (creq_is_done(c, i)) {
 		write_fill(ps, c, i);
+		data_settle();
+	}
 	old = write_slot(ps, c->obj, c->first + i, c->page[i]);
 	c->page[i] = NO_PAGE;
 	if (request_is_partial(c->r, i))

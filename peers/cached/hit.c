@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/cached/data.h"
 #include "xtypes/xkill.h"
 
 /* More than these go the long way: what counts there is the data. */
@@ -207,6 +208,23 @@ static void write_done(struct cport *ps, const struct hit *h, struct xreq *r)
 	peer_answer(ps->pp, r, r->size);
 }
 
+/* The only one: what it overwrites is what the next write begins with. */
+static void fill_one(struct xseg *seg, const struct hit *h, const struct xreq *r, uint32_t page)
+{
+	data_prefetch_fill(xseg_page(seg, slot_page(slot_at(h, 0))), PAGE_LINES);
+	memcpy(xseg_page(seg, page), xseg_page(seg, r->page[0] & XSEG_PAGE_INDEX), BUCKET_SIZE);
+}
+
+/* Those that they replace are given back soon: each has its owner word somewhere else. */
+static void fill_all(struct xseg *seg, const struct hit *h, const struct xreq *r, const uint32_t *page)
+{
+	for (uint32_t i = 0; i < h->nr; i++)
+		xseg_page_owner_prefetch(seg, slot_page(slot_at(h, i)));
+	for (uint32_t i = 0; i < h->nr; i++)
+		data_copy_past(xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX));
+	data_settle();
+}
+
 /* Inside: copies its data, and applies it. */
 static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
 {
@@ -215,11 +233,10 @@ static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
 
 	if (!magazine_take(ps, h->nr, page))
 		return false;
-	for (uint32_t i = 0; i < h->nr; i++) {
-		/* its last old page is what the next write begins with */
-		data_prefetch_fill(xseg_page(seg, i + 1 < h->nr ? page[i + 1] : slot_page(slot_at(h, i))), PAGE_LINES);
-		memcpy(xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX), BUCKET_SIZE);
-	}
+	if (h->nr < DATA_PAST_PAGES)
+		fill_one(seg, h, r, page[0]);
+	else
+		fill_all(seg, h, r, page);
 	XKILL(WRITE_FILLED);
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {

@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/cached/data.h"
 #include "xtypes/xkill.h"
 
 #define OTO(s) (1u << OBJECT_##s)
@@ -231,10 +232,10 @@ void object_prefetch_page(struct cached *k, const struct xreq *r)
 
 	if (page == NO_PAGE)
 		return;
-	/* a write puts a new page there: the one that it frees is what the next write gets */
+	/* a write puts a new page there: the one that it frees is what the next write gets, and fills through the caches, if it is one page */
 	if (r->op == XSEG_OP_READ)
 		data_prefetch(xseg_page(k->peer.seg, page), 4);
-	else if (!prefetch_gift(k, r, page))
+	else if (!prefetch_gift(k, r, page) && r->size < DATA_PAST_PAGES * BUCKET_SIZE)
 		data_prefetch_fill(xseg_page(k->peer.seg, page), 8);
 }
 

@@ -97,20 +97,6 @@ struct object {
 _Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
 _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");
 
-/* ---- data ---- */
-#define PAGE_LINES (BUCKET_SIZE / 64)
-/* Ask for the first lines of a page, that is to be read; that is to be filled. */
-static inline void data_prefetch(const char *data, uint32_t lines)
-{
-	for (uint32_t i = 0; i < lines; i++)
-		__builtin_prefetch(data + i * 64, 0);
-}
-static inline void data_prefetch_fill(char *data, uint32_t lines)
-{
-	for (uint32_t i = 0; i < lines; i++)
-		__builtin_prefetch(data + i * 64, 1);
-}
-
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
 void object_init(struct object *o);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/cached/data.h"
 #include "xtypes/xkill.h"
 
 /* The slot holds our own page, being loaded or loaded. */
@@ -91,7 +92,9 @@ void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 		else
 			memset(new, 0, BUCKET_SIZE);
 	}
-	if (c->r->op == XSEG_OP_WRITE)
+	if (c->r->op == XSEG_OP_WRITE && len == BUCKET_SIZE && c->nr >= DATA_PAST_PAGES)
+		data_copy_past(new, xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX));
+	else if (c->r->op == XSEG_OP_WRITE)
 		memcpy(new + in, (char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, len);
 	else if (c->r->op != XSEG_OP_COPY)
 		memset(new + in, 0, len);
@@ -137,6 +140,7 @@ static void fill_pages(struct cport *ps, struct creq *c)
 		else if (c->page[i] != NO_PAGE)
 			write_fill(ps, c, i);
 	}
+	data_settle();
 	XKILL(WRITE_FILLED);
 }
 

@@ -1,0 +1,40 @@
+/* data - the data of pages: asked for before it is wanted, and copied.
+ *
+ * What a core can do about data is bounded by the lines that it waits for at a time. Two things make a copy faster than memcpy() alone: lines are asked
+ * for while something else is done; and lines that are overwritten as a whole need not come from memory first.
+ *
+ * data_copy_past() does the latter: its stores go past the caches, to memory. So half of what such a copy reads is not read, and what others have in
+ * the caches stays there. Its stores are in no order with others: data_settle() waits for them, before anything is stored that says that they are there.
+ * To wait costs as much as a page: so it is for writes of several pages. What was written so comes from memory when it is read; of what is written
+ * into a cache of gigabytes little would be in the processor's any more.
+ *
+ * Contract: any thread. Pages are whole, and aligned to their size.
+ */
+#ifndef PEERS_CACHED_DATA_H
+#define PEERS_CACHED_DATA_H
+
+#include <stdint.h>
+
+#include "xseg/xseg.h"
+
+#define PAGE_LINES (XSEG_PAGE_SIZE / 64)
+#define DATA_PAST_PAGES 2u		/* so many pages at a time, and more, are copied past the caches */
+
+/* Ask for the first lines of a page, that is to be read; that is to be filled. */
+static inline void data_prefetch(const char *data, uint32_t lines)
+{
+	for (uint32_t i = 0; i < lines; i++)
+		__builtin_prefetch(data + i * 64, 0);
+}
+static inline void data_prefetch_fill(char *data, uint32_t lines)
+{
+	for (uint32_t i = 0; i < lines; i++)
+		__builtin_prefetch(data + i * 64, 1);
+}
+
+void data_copy_past(void *to, const void *from);	/* a page; then, after the last of them: */
+void data_settle(void);
+
+void data_copy_past_old(void *to, const void *from);	/* what it does on processors without AVX-512 */
+
+#endif
