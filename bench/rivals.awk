@@ -36,11 +36,16 @@ function cell(k,	m)
 	return sprintf("%7.1fk %3.0f-%-4.0f%% %8.2f us", m / 1e3, m ? low / m * 100 : 0, m ? high / m * 100 : 0, median(mean[k]) / 1e3)
 }
 
+function label(system)
+{
+	return (system in name) ? name[system] : system
+}
+
 function table(systems, nr, depth,	i)
 {
 	printf "%-26s | %-31s | %-31s\n", "depth " depth, "read: IOPS, low-high, mean", "write"
 	for (i = 1; i <= nr; i++)
-		printf "%-26s | %s | %s\n", (systems[i] in name) ? name[systems[i]] : systems[i], \
+		printf "%-26s | %s | %s\n", label(systems[i]), \
 			cell(systems[i] SUBSEP "read" SUBSEP depth), cell(systems[i] SUBSEP "write" SUBSEP depth)
 	print ""
 }
@@ -51,12 +56,12 @@ function fastest(systems, nr, rw, depth,	i, k, m, best)
 	best = 0
 	for (i = 1; i <= nr; i++) {
 		k = systems[i] SUBSEP rw SUBSEP depth
-		if (name[systems[i]] ~ /^xseg/ || !(k in iops))
+		if (label(systems[i]) ~ /^xseg/ || !(k in iops))
 			continue
 		m = median(iops[k])
 		if (m > best) {
 			best = m
-			who = (systems[i] in name) ? name[systems[i]] : systems[i]
+			who = label(systems[i])
 		}
 	}
 	return best
