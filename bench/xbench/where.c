@@ -1,7 +1,6 @@
 /* where - see where.h. */
 #include "bench/xbench/where.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/hex.h"
 #include "peers/common/kv.h"
 
 #define ASK_TIMEOUT_NS 10000000000ull
@@ -177,26 +177,12 @@ int xb_where_find(struct xb_where *w, struct xseg *seg, struct xb_options *o,
 	return rc ? rc : xb_options_fit(o, w->total_bytes, err);
 }
 
-/* Eight digits of hexadecimal at once, each in a byte of its own: 6 more than 9 carries into the upper half of the byte. */
-static uint64_t hex_of(uint32_t n)
-{
-	uint64_t x = n, letters;
-
-	x = (x << 16 | x) & 0x0000ffff0000ffff;
-	x = (x << 8 | x) & 0x00ff00ff00ff00ff;
-	x = (x << 4 | x) & 0x0f0f0f0f0f0f0f0f;
-	letters = (x + 0x0606060606060606) >> 4 & 0x0101010101010101;
-	return htobe64(x + 0x3030303030303030 + letters * ('a' - '9' - 1));
-}
-
 size_t xb_where_object_name(uint64_t object, char name[XSEG_TARGET_MAX])
 {
-	const uint64_t digits[2] = { hex_of((uint32_t)(object >> 32)), hex_of((uint32_t)object) };
-
 	memcpy(name, PREFIX, PREFIX_LEN);
-	memcpy(name + PREFIX_LEN, digits, sizeof(digits));
-	name[PREFIX_LEN + 16] = '\0';
-	return PREFIX_LEN + 16;
+	hex_digits(name + PREFIX_LEN, object);
+	name[PREFIX_LEN + HEX_DIGITS] = '\0';
+	return PREFIX_LEN + HEX_DIGITS;
 }
 
 /* ---- addressing -------------------------------------------------------------------------- */

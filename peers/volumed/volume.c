@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "peers/common/hex.h"
 #include "peers/volumed/volumed.h"
 
 /* ---- the data path ----------------------------------------------------------------------- */
@@ -32,27 +33,13 @@ int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size)
 	return 0;
 }
 
-/* Eight hex digits of x, the highest first in memory: nibbles are spread to bytes, all compared
- * with 10 and turned into digits at once. */
-static inline uint64_t hex8(uint32_t x)
-{
-	uint64_t v = x, letters;
-
-	v = (v << 16 | v) & 0x0000ffff0000ffffull;
-	v = (v << 8 | v) & 0x00ff00ff00ff00ffull;
-	v = (v << 4 | v) & 0x0f0f0f0f0f0f0f0full;
-	letters = ((v + 0x0606060606060606ull) >> 4) & 0x0101010101010101ull;
-	return __builtin_bswap64(v + 0x3030303030303030ull + letters * ('a' - '0' - 10));
-}
-
 void vd_volume_address(const struct vd_volume *v, struct xreq *r, uint64_t offset)
 {
 	uint64_t object = offset >> v->shift;
-	uint64_t digits[2] = { hex8((uint32_t)(object >> 32)), hex8((uint32_t)object) };
-	size_t len = v->prefix_len + sizeof(digits);
+	size_t len = v->prefix_len + HEX_DIGITS;
 
 	memcpy(r->target, v->prefix, sizeof(v->prefix));
-	memcpy(r->target + v->prefix_len, digits, sizeof(digits));
+	hex_digits(r->target + v->prefix_len, object);
 	r->target[len] = '\0';
 	r->hash = xseg_hash(r->target, len);
 	r->obj_offset = offset & (((uint64_t)1 << v->shift) - 1);

@@ -1,0 +1,35 @@
+/* hex - sixteen digits of hexadecimal without a loop, for names of objects, which are made for each request.
+ *
+ * Nibbles are spread to bytes; all are compared with 10, and turned into digits, at once.
+ *
+ * Contract: pure; any thread.
+ */
+#ifndef PEERS_COMMON_HEX_H
+#define PEERS_COMMON_HEX_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HEX_DIGITS 16u
+
+static inline uint64_t hex_of_half(uint32_t x)
+{
+	uint64_t v = x, letters;
+
+	v = (v << 16 | v) & 0x0000ffff0000ffffull;
+	v = (v << 8 | v) & 0x00ff00ff00ff00ffull;
+	v = (v << 4 | v) & 0x0f0f0f0f0f0f0f0full;
+	letters = ((v + 0x0606060606060606ull) >> 4) & 0x0101010101010101ull;
+	return htobe64(v + 0x3030303030303030ull + letters * ('a' - '0' - 10));
+}
+
+/* Lower case, zeroes in front, the highest first; no byte behind them is touched. */
+static inline void hex_digits(char to[HEX_DIGITS], uint64_t x)
+{
+	const uint64_t digits[2] = { hex_of_half((uint32_t)(x >> 32)), hex_of_half((uint32_t)x) };
+
+	memcpy(to, digits, sizeof(digits));
+}
+
+#endif
