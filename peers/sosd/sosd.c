@@ -284,17 +284,23 @@ static void op_begin(struct peer_port *pp, struct sosd_op *op)
 
 static void ops_begin(struct peer_port *pp)
 {
+	struct sosd *s = sosd_of(pp->peer);
 	struct sosd_port *port = sosd_port_of(pp);
-	uint64_t timeout_ns = atomic_load_explicit(&sosd_of(pp->peer)->timeout_ns, memory_order_relaxed);
+	uint64_t timeout_ns = atomic_load_explicit(&s->timeout_ns, memory_order_relaxed);
+	enum sosd_owner_state own = sosd_owner_state(&s->owner);
 	struct sosd_op *op;
 
 	while ((op = port->ready.first)) {
-		if (is_hopeless(pp, op, timeout_ns)) {
+		if (own == SOSD_LOST) {
+			op_end(pp, list_take(&port->ready), -ESHUTDOWN);
+		} else if (is_hopeless(pp, op, timeout_ns)) {
 			count(port, SOSD_COUNT_TIMEOUTS);
 			op_end(pp, list_take(&port->ready), -ETIMEDOUT);
-		} else if (sosd_calls_has_room(&port->calls)) {
+		} else if (sosd_owner_may_send(&s->owner, pp->now_ns) && sosd_calls_has_room(&port->calls)) {
 			op_begin(pp, list_take(&port->ready));
 		} else {
+			if (!port->asked_ns)
+				port->asked_ns = pp->now_ns;
 			break;
 		}
 	}

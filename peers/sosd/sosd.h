@@ -1,7 +1,7 @@
 /* sosd - a blocker whose objects are in a pool of Ceph RADOS. For users: sosd.8.
  *
  * Where things are: sosd_rados and sosd_call (the pool, and trips to it), sosd_name (what objects are called there), sosd_error (what
- * errors mean), sosd_mail (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd.c (the way of a
+ * errors mean), sosd_owner (who may serve them), sosd_mail (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd.c (the way of a
  * request), sosd_life (options, beginning and end).
  *
  * The way of a request, an op. It may take several trips (sosd_ops.c):
@@ -9,7 +9,7 @@
  *   from     to        when                                                      by
  *   FREE     WAITING   it arrives                                                its port
  *   WAITING  READY     nothing that it overlaps is in flight (order.h)           its port, told by mail if another's leaves
- *   READY    OUT       there is a call for the trip                              its port
+ *   READY    OUT       we are OWNER (sosd_owner.h), and there is a call for it   its port
  *   READY    LINED_UP  COPY: the buffer is in use                                its port
  *   LINED_UP READY     the COPY before it is done                                its port
  *   OUT      READY     the trip is done, and there is another one to make        its port, told by mail (librados)
@@ -26,8 +26,8 @@
  * Invariants:
  *   S1  an op is in one list: a port's (ready, paused, lined up), the mail, the order's, or the free ones; or OUT
  *   S2  of two ops that overlap, of which one changes data, the later is sent after the earlier was answered (R3)
- *   S3  what a predecessor sent and was not answered cannot be done by an OSD after anything that its successor sends: the OSDs are told to
- *       refuse it first (sosd_rados_fence). What this process itself gave up after io_timeout went the way that all later trips to that object go,
+ *   S3  what a predecessor sent and was not answered cannot be done by an OSD after anything that its successor sends: nothing is sent by
+ *       who is not OWNER of the prefix, and the OSDs are told to refuse the one before (sosd_owner.h). What this process itself gave up after io_timeout went the way that all later trips to that object go,
  *       and is done before them or never
  */
 #ifndef PEERS_SOSD_SOSD_H
@@ -40,6 +40,7 @@
 #include "peers/common/peer.h"
 #include "peers/sosd/sosd_mail.h"
 #include "peers/sosd/sosd_name.h"
+#include "peers/sosd/sosd_owner.h"
 #include "peers/sosd/sosd_rados.h"
 
 enum sosd_state {
@@ -90,11 +91,12 @@ struct sosd {
 	struct peer peer;
 	/* options */
 	char pool[128], conf[1024], user[64], prefix[SOSD_PREFIX_MAX];
-	uint64_t io_timeout_ns;
+	uint64_t io_timeout_ns, lock_expiry_ns;
 	uint32_t iodepth;
 
 	_Atomic uint64_t timeout_ns;		/* io_timeout, for the ports' threads */
 	struct sosd_rados rados;
+	struct sosd_owner owner;
 	struct order order;
 	struct sosd_port port[PEER_MAX_THREADS];
 	struct sosd_op *ops;

@@ -1,13 +1,5 @@
 /* sosd_life - sosd's options, how it begins and how it leaves. See sosd.h.
  *
- * The address by which the OSDs know the process stands in words of the peer in the segment (FIRST_WORD ..), as text, from before its first
- * trip until it has left in order:
- *
- *   stored by        when                                                 if it dies before
- *   init             connected, and its predecessor is fenced             the predecessor's is still there, whole or in part, and nothing was sent
- *   close_how        it leaves, and nothing is out                        its successor fences somebody who does nothing any more
- * The first word is cleared first and stored last; 0: there is none.
- *
  * Contract: as peer.h says for init, quiesced, close_how, fini and admin. What init began fini ends, also half of it.
  */
 #include <errno.h>
@@ -15,67 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "peers/common/log.h"
-#include "peers/common/words.h"
 #include "peers/sosd/sosd.h"
 
 #define OPS_SPARE  (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
-#define FIRST_WORD (PEER_WORD_STOPPING + 1)
-#define NR_WORDS   (sizeof(((struct sosd_rados *)0)->address) / sizeof(uint64_t))
 #define SECOND_NS  UINT64_C(1000000000)
 #define HOUR_NS	   (3600 * SECOND_NS)
-
-_Static_assert(FIRST_WORD + NR_WORDS <= 8, "an address fits into the words of a peer");
-
-/* ---- the address ------------------------------------------------------------------------- */
-
-static void address_forget(struct peer *p)
-{
-	xseg_peer_user_set(p->xp, FIRST_WORD, 0);
-}
-
-static void address_store(struct peer *p, const char *address)
-{
-	uint64_t word[NR_WORDS] = { 0 };
-	unsigned i;
-
-	memcpy(word, address, strlen(address));
-	address_forget(p);
-	for (i = 1; i < NR_WORDS; i++)
-		xseg_peer_user_set(p->xp, FIRST_WORD + i, word[i]);
-	xseg_peer_user_set(p->xp, FIRST_WORD, word[0]);
-}
-
-/* What is read is input. */
-static void address_load(struct peer *p, char address[NR_WORDS * sizeof(uint64_t) + 1])
-{
-	uint64_t word[NR_WORDS] = { 0 };
-	unsigned i;
-
-	for (i = 0; i < NR_WORDS; i++)
-		word[i] = xseg_peer_user(p->xp, FIRST_WORD + i);
-	memcpy(address, word, sizeof(word));
-	address[sizeof(word)] = '\0';
-	if (strspn(address, "0123456789abcdefABCDEFv.:/[]-") != strlen(address))
-		address[0] = '\0';
-}
-
-/* S3. */
-static void fence_predecessor(struct sosd *s)
-{
-	char address[NR_WORDS * sizeof(uint64_t) + 1];
-	int rc;
-
-	address_load(&s->peer, address);
-	if (!address[0])
-		return;
-	rc = sosd_rados_fence(&s->rados, address);
-	if (rc)
-		log_warn("%s: the OSDs cannot be told to refuse what a predecessor (%s) may have sent before it died: %s; give the user mon 'profile rbd'",
-			 s->peer.name, address, strerror(-rc));
-	else
-		log_info("%s: the OSDs refuse what its predecessor (%s) sent", s->peer.name, address);
-}
+#define SHORTLY_NS (5 * SECOND_NS)		/* the lock is waited for so long at the beginning and in the end */
 
 /* ---- life -------------------------------------------------------------------------------- */
 
@@ -115,6 +52,7 @@ static void sosd_fini(struct peer *p)
 {
 	struct sosd *s = sosd_of(p);
 
+	sosd_owner_close(&s->owner);
 	sosd_rados_close(&s->rados);
 	for (uint32_t i = 0; i < PEER_MAX_THREADS; i++) {
 		sosd_calls_close(&s->port[i].calls);
@@ -128,14 +66,46 @@ static void sosd_fini(struct peer *p)
 	pthread_mutex_destroy(&s->lock);
 }
 
-static int sosd_init(struct peer *p, struct xseg_error *err)
+/* On the keeper's thread. */
+static void owner_changed(void *arg)
 {
-	struct sosd *s = sosd_of(p);
+	struct sosd *s = arg;
+
+	for (uint32_t i = 0; i < s->peer.nr_ports; i++)
+		peer_port_kick(&s->peer.ports[i]);
+}
+
+static int pool_open(struct sosd *s, struct xseg_error *err)
+{
 	struct sosd_rados_params params = { .pool = s->pool,
 					    .conf = s->conf,
 					    .user = s->user,
-					    .timeout_ns = s->io_timeout_ns,
-					    .max_out = p->nr_ports * s->iodepth };
+					    .timeout_ns = SHORTLY_NS,
+					    .max_out = s->peer.nr_ports * s->iodepth };
+	struct sosd_owner_params owner = { .prefix = s->prefix,
+					   .segment = xseg_name(s->peer.seg),
+					   .peer = s->peer.name,
+					   .xp = s->peer.xp,
+					   .expiry_ns = s->lock_expiry_ns,
+					   .changed = owner_changed,
+					   .arg = s };
+	struct xseg_info info;
+	int rc = sosd_rados_open(&s->rados, &params, err);
+
+	if (rc)
+		return rc;
+	xseg_get_info(s->peer.seg, &info);
+	owner.made_at_s = info.made_at_s;
+	rc = sosd_owner_open(&s->owner, &s->rados, &owner, err);
+	if (rc)
+		return rc;
+	rc = sosd_rados_set_timeout(&s->rados, s->io_timeout_ns);
+	return rc ? xseg_fail(err, rc, "librados does not take io_timeout: %s", strerror(-rc)) : 0;
+}
+
+static int sosd_init(struct peer *p, struct xseg_error *err)
+{
+	struct sosd *s = sosd_of(p);
 	int rc;
 
 	pthread_mutex_init(&s->lock, NULL);
@@ -148,11 +118,9 @@ static int sosd_init(struct peer *p, struct xseg_error *err)
 		xseg_fail(err, rc, "no memory for the table of requests");
 		goto out_fini;
 	}
-	rc = sosd_rados_open(&s->rados, &params, err);
+	rc = pool_open(s, err);
 	if (rc)
 		goto out_fini;
-	fence_predecessor(s);
-	address_store(p, s->rados.address);
 	return 0;
 out_fini:
 	sosd_fini(p);
@@ -192,10 +160,14 @@ static bool sosd_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_
 /* What is in the pool needs nothing of the segment. */
 static enum xseg_close sosd_close_how(struct peer *p, bool clean)
 {
-	if (clean)
-		address_forget(p);
+	struct sosd *s = sosd_of(p);
+
+	if (clean && !sosd_rados_set_timeout(&s->rados, SHORTLY_NS))
+		sosd_owner_leave(&s->owner);
 	return XSEG_CLOSE_FREE_ARENA;
 }
+
+static const char *const owner_names[] = { [SOSD_ASKING] = "asking", [SOSD_OWNER] = "yes", [SOSD_LOST] = "lost" };
 
 static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
@@ -209,8 +181,8 @@ static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 	for (i = 0; i < pp->peer->nr_ports; i++)
 		for (k = 0; k < SOSD_NR_COUNTS; k++)
 			sum[k] += atomic_load_explicit(&s->port[i].count[k], memory_order_relaxed);
-	return snprintf(out, size, "pool=%s\nprefix=%s\naddress=%s\npending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
-			s->rados.pool, s->prefix, s->rados.address, nr_pending(s), (unsigned long)sum[SOSD_COUNT_TRIPS],
+	return snprintf(out, size, "pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
+			s->rados.pool, s->prefix, s->rados.address, owner_names[sosd_owner_state(&s->owner)], nr_pending(s), (unsigned long)sum[SOSD_COUNT_TRIPS],
 			(unsigned long)sum[SOSD_COUNT_AGAIN], (unsigned long)sum[SOSD_COUNT_TIMEOUTS],
 			(unsigned long)sum[SOSD_COUNT_SILENCES]);
 }
@@ -234,6 +206,8 @@ static const struct opt sosd_opts[] = {
 	  .check = check_prefix, .help = "objects are called WORD.NAME; segments of one prefix have their volumes in common" },
 	{ .name = "io_timeout", .kind = OPT_TIME, .off = FIELD(io_timeout_ns), .min = SECOND_NS, .max = HOUR_NS, .def = "60s",
 	  .flags = OPT_LIVE, .arg = "TIME", .help = "a request that RADOS does not answer is tried for so long" },
+	{ .name = "lock_expiry", .kind = OPT_TIME, .off = FIELD(lock_expiry_ns), .min = SECOND_NS, .max = HOUR_NS, .def = "30s", .arg = "TIME",
+	  .help = "others may serve the prefix when this one was not heard of for so long" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = FIELD(iodepth), .min = 1, .max = 4096, .def = "128", .arg = "N",
 	  .help = "requests that RADOS has at a time, for each thread" },
 	{ 0 }
