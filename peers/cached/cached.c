@@ -275,7 +275,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	uint64_t next_ns, throttle_ns, limbo_ns, control_ns = PEER_NEVER;
 	bool more;
 
-	ps->sent = 0;
+	ps->sent = ps->copied = 0;
 	hits_publish(ps);
 	children_collect(ps);
 	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))

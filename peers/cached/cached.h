@@ -47,6 +47,7 @@
 #define NR_POLICIES    4
 #define MAGAZINE       32
 #define SENDS_A_ROUND  2		/* children: then the store below gets them, before more requests are looked at */
+#define COPIES_A_ROUND (64u << 10)	/* bytes: then those get their answers who waited for them, or they would go to sleep */
 
 struct arena_head {
 	uint64_t magic, version;
@@ -71,7 +72,7 @@ struct cport {
 	struct volume_block *volumes;		/* counters by record */
 	uint32_t last_volume;			/* the record that the last request was of */
 	_Atomic uint32_t flushes_out, loads_out;	/* written by this port's thread; read by others when the peer stops */
-	uint32_t sent;				/* children since the last poll */
+	uint32_t sent, copied;			/* children, and bytes of requests, since the last poll */
 	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 	struct lender lender;
@@ -226,6 +227,13 @@ static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
 	if (atomic_load_explicit(&b->id, memory_order_relaxed) != id)
 		volume_block_take(b, id);
 	return b;
+}
+/* Of a request that is answered so much has been copied. */
+static inline void count_copied(struct cport *ps, uint32_t bytes)
+{
+	ps->copied += bytes;
+	if (ps->copied >= COPIES_A_ROUND)
+		peer_end_round(ps->pp);
 }
 static inline void count_wait(struct cport *ps, enum wait_why w) { count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1); }
 /* Pages that may hold data. */

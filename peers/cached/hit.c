@@ -244,6 +244,7 @@ static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
 		XKILL(WRITE_SLOT);
 	}
 	write_count(ps, h, r, 0);
+	count_copied(ps, r->size);
 	write_done(ps, h, r);
 	return true;
 }
@@ -333,6 +334,7 @@ bool hit_read(struct cport *ps, struct xreq *r)
 	if (!served)
 		return false;
 	read_count(ps, &h, r, lent);
+	count_copied(ps, (h.nr - lent) * BUCKET_SIZE);
 	peer_answer(ps->pp, r, r->size);
 	return true;
 }

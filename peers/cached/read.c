@@ -96,6 +96,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 {
 	count(ps, CC_READS, 1);
+	count_copied(ps, (uint32_t)(c->nr - c->nr_pages) * BUCKET_SIZE);
 	if (c->nr_pages)
 		count(ps, CC_LENT_BYTES, (uint64_t)c->nr_pages * BUCKET_SIZE);
 	if (c->used_once) {

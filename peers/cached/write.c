@@ -176,6 +176,7 @@ static void write_apply(struct cport *ps, struct creq *c)
 		o->nr_redo--;
 	}
 	count(ps, CC_WRITES, 1);
+	count_copied(ps, c->r->op == XSEG_OP_WRITE ? c->r->size : 0);
 	count(ps, c->policy->counter, 1);
 	volume_count_write(volume_block(ps, c->volume), c->r->size);
 	dirty_list(ps, o);

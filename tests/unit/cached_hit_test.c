@@ -1,4 +1,5 @@
 /* cached_hit_test - which requests go the short way, and that they do there what they would do on the long one (peers/cached/hit.c). */
+#include "peers/common/peer_box.h"
 #include "tests/unit/cached_rig.h"
 
 /* A creq that has this many buckets has not been used since. */
@@ -179,6 +180,37 @@ static void a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothi
 	assert_true(crig_stored("a", 0, B(1), 7));
 }
 
+/* ---- rounds ------------------------------------------------------------------------------ */
+
+/* How many of eight requests of that size the first round answers; the rest of them the next ones. */
+static uint64_t answered_in_a_round(enum xseg_op op, uint32_t size)
+{
+	struct crig_io *io[8];
+	uint64_t next_ns, left;
+
+	for (uint32_t i = 0; i < 8; i++)
+		io[i] = crig_send(op, "a", i * size, size, 0, 5);
+	peer_port_round(&crig.peer->ports[0], crig.now_ns, 8, &next_ns);
+	left = 8 - peer_outstanding(crig.peer);
+	crig_settle();
+	for (uint32_t i = 0; i < 8; i++)
+		crig_expect(io[i], size);
+	return left;
+}
+
+static void who_waits_for_much_gets_it_before_more_is_copied(void **state)
+{
+	(void)state;
+	crig_up("memory=8M");
+	crig_expect(crig_write("a", 0, B(256), 5), B(256));
+	assert_int_equal(answered_in_a_round(XSEG_OP_READ, B(1)), 8);
+	assert_int_equal(answered_in_a_round(XSEG_OP_READ, B(4)), 4);
+	assert_int_equal(answered_in_a_round(XSEG_OP_READ, B(32)), 1);
+	have_pages_at_hand(16);
+	assert_int_equal(answered_in_a_round(XSEG_OP_WRITE, B(1)), 8);
+	assert_int_equal(answered_in_a_round(XSEG_OP_WRITE, B(8)), 2);
+}
+
 static void a_killed_cache_s_successor_has_what_was_written_so(void **state)
 {
 	(void)state;
@@ -204,6 +236,7 @@ int main(void)
 		CRIG_T(a_write_that_waits_for_the_store_is_not),
 		CRIG_T(a_write_whose_thread_has_too_few_pages_at_hand_is_not_and_the_next_one_is),
 		CRIG_T(a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothing_newer),
+		CRIG_T(who_waits_for_much_gets_it_before_more_is_copied),
 		CRIG_T(a_killed_cache_s_successor_has_what_was_written_so),
 	};
 
