@@ -32,6 +32,17 @@ static inline void data_prefetch_fill(char *data, uint32_t lines)
 		__builtin_prefetch(data + i * 64, 1);
 }
 
+/* Asks for a page that is to be read after DATA_AHEAD - 1 others: for two lines of each eight, into the second cache. On these the processor fetches those beside
+ * them by itself, and more at a time than it would if it were asked for all. */
+#define DATA_AHEAD 2u
+static inline void data_prefetch_ahead(const char *data)
+{
+	for (uint32_t i = 0; i < PAGE_LINES; i += 8) {
+		__builtin_prefetch(data + i * 64, 0, 2);
+		__builtin_prefetch(data + (i + 1) * 64, 0, 2);
+	}
+}
+
 void data_copy_past(void *to, const void *from);	/* a page; then, after the last of them: */
 void data_settle(void);
 

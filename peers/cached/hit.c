@@ -90,11 +90,11 @@ static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 	}
 }
 
-/* The data of a bucket that is to be copied soon. */
+/* The data of a bucket that is to be copied soon. That of the first ones was asked for before (object_prefetch_data). */
 static void prefetch_bucket(struct xseg *seg, const struct hit *h, uint32_t i)
 {
 	if (i < h->nr && slot_has_page(slot_at(h, i)))
-		data_prefetch(xseg_page(seg, slot_page(slot_at(h, i))), PAGE_LINES);
+		data_prefetch_ahead(xseg_page(seg, slot_page(slot_at(h, i))));
 }
 
 /* Inside. Returns how many buckets were lent. */
@@ -104,8 +104,6 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 	struct xseg *seg = ps->cache->peer.seg;
 	uint32_t lent = 0;
 
-	if (!lends)
-		prefetch_bucket(seg, h, 1);
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i);
 
@@ -113,7 +111,7 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 			xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
 		} else {
-			prefetch_bucket(seg, h, i + 2);
+			prefetch_bucket(seg, h, i + DATA_AHEAD);
 			bucket_copy_out(ps, r, i, slot_page(w));
 		}
 	}

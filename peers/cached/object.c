@@ -35,6 +35,7 @@
 
 #define OTO(s) (1u << OBJECT_##s)
 #define RECLAIM_LOOKS 64u
+#define LINE_SLOTS    8u
 
 static const uint8_t legal[OBJECT_NR_STATES] = {
 	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
@@ -190,27 +191,31 @@ void object_prefetch(struct cached *k, struct xreq *r)
 	__builtin_prefetch(&object_entry(k, o)->chunk[r->obj_offset / BUCKET_SIZE / CHUNK_SLOTS % OBJECT_CHUNKS]);
 }
 
-/* The slot of a request's first bucket, or NULL: found without a reference, so good for a prefetch only. */
-static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r)
+/* The slot of a request's i-th bucket, or NULL: found without a reference, so good for a prefetch only. */
+static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r, uint32_t i)
 {
-	if (!r->user || r->obj_offset >= OBJECT_BYTES)
-		return NULL;
-	return slot_of(k, r->user, (uint32_t)(r->obj_offset / BUCKET_SIZE));
+	uint64_t b = r->obj_offset / BUCKET_SIZE + i;
+
+	return r->user && b < OBJECT_BUCKETS ? slot_of(k, r->user, (uint32_t)b) : NULL;
 }
 
 void object_prefetch_slot(struct cached *k, const struct xreq *r)
 {
-	_Atomic uint64_t *slot = hint_slot(k, r);
+	_Atomic uint64_t *slot = hint_slot(k, r, 0);
+	uint32_t last = r->size > BUCKET_SIZE ? (r->size - 1) / BUCKET_SIZE : 0;
 
-	if (slot)
-		__builtin_prefetch(slot, 1);
+	if (!slot)
+		return;
+	__builtin_prefetch(slot, 1);
+	/* of more than two lines of slots what counts is the data */
+	__builtin_prefetch(slot + (last < LINE_SLOTS ? last : LINE_SLOTS), 1);
 }
 
-/* The page of a request's first bucket, or NO_PAGE: a hint, too. Who is lent a page reads it himself. */
-static uint32_t hint_page(struct cached *k, const struct xreq *r)
+/* The page of a request's i-th bucket, or NO_PAGE: a hint, too. Who is lent a page reads it himself. */
+static uint32_t hint_page(struct cached *k, const struct xreq *r, uint32_t i)
 {
 	bool lends = r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
-	_Atomic uint64_t *slot = lends ? NULL : hint_slot(k, r);
+	_Atomic uint64_t *slot = lends ? NULL : hint_slot(k, r, i);
 	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed)) : NO_PAGE;
 
 	return page < xseg_nr_pages(k->peer.seg) ? page : NO_PAGE;
@@ -228,7 +233,7 @@ static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 
 void object_prefetch_page(struct cached *k, const struct xreq *r)
 {
-	uint32_t page = hint_page(k, r);
+	uint32_t page = hint_page(k, r, 0);
 
 	if (page == NO_PAGE)
 		return;
@@ -241,10 +246,18 @@ void object_prefetch_page(struct cached *k, const struct xreq *r)
 
 void object_prefetch_data(struct cached *k, const struct xreq *r)
 {
-	uint32_t page = r->op == XSEG_OP_READ ? hint_page(k, r) : NO_PAGE;
+	uint32_t nr = r->op == XSEG_OP_READ ? xseg_req_span(r->obj_offset, r->size) : 0;
 
-	if (page != NO_PAGE)
-		data_prefetch(xseg_page(k->peer.seg, page), PAGE_LINES);
+	for (uint32_t i = 0; i < nr && i < DATA_AHEAD; i++) {
+		uint32_t page = hint_page(k, r, i);
+
+		if (page == NO_PAGE)
+			break;
+		if (nr == 1)
+			data_prefetch(xseg_page(k->peer.seg, page), PAGE_LINES);
+		else
+			data_prefetch_ahead(xseg_page(k->peer.seg, page));
+	}
 }
 
 /* Flags of a slot, while its state and its page stay. */

@@ -29,6 +29,8 @@ void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_
 	request_part(r, i, &in, &len);
 	if (page == NO_PAGE)
 		memset(to + in, 0, len);
+	else if (len == BUCKET_SIZE)
+		memcpy(to, xseg_page(seg, page), BUCKET_SIZE);	/* of a size that the compiler knows: faster from cold memory */
 	else
 		memcpy(to + in, (char *)xseg_page(seg, page) + in, len);
 }
