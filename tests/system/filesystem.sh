@@ -18,7 +18,7 @@ if [ -z "${OWN_MOUNTS:-}" ]; then
 fi
 
 times=$([ -n "$LONG" ] && echo 20 || echo 1)		# of each kill, policy and plug
-tree_mb=$([ -n "$LONG" ] && echo 300 || echo 40)	# of /usr
+tree_mb=$([ -n "$LONG" ] && echo 300 || echo 24)	# of /usr
 volume_size=$([ -n "$LONG" ] && echo 4G || echo 512M)
 cat >stack.conf <<END
 [segment]
@@ -38,6 +38,7 @@ END
 # device_up: the loop device is in $loop. Its own reads and writes go past the kernel's page cache, so that all of them are requests.
 device_up()
 {
+	rm -f "$TMP/export.log"
 	start export xseg export disk --nbd "$TMP/disk.sock"
 	export_pid=$started
 	t "the volume is exported" wait_for 20 grep -q '^nbd' "$TMP/export.log" || return
