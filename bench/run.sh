@@ -11,7 +11,7 @@
 # Exit codes: 0, or 1 when a benchmark could not be run to its end.
 set -u
 
-benchmarks=(limits hits reactors sustained ratio overhead switches plugs fio objects literature scale rivals)
+benchmarks=(limits hits reactors sustained ratio overhead switches plugs fio nbd objects literature scale rivals)
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 out=${BENCH_OUT:-$BUILD/bench}

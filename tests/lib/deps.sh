@@ -34,8 +34,8 @@ check               groff-base        test of the manual pages
 check,demo,bench    fio               the load generator to compare with, and that has an engine here
 check,bench         dpkg-dev          unpacks the source of fio, for the headers of that engine
 demo,bench          gnuplot-nox       plots
-check,rivals        nbdkit            `xseg export`; and bench/rivals.sh: what else there is
-check               libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
+check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
+check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
 check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd for bench/rivals.sh
 rivals              memcached         bench/rivals.sh
 rivals              redis-server      the same

@@ -119,5 +119,11 @@ if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
 else
 	skip "bench/fio.sh --quick runs to its end" "there is no fio, or its headers could not be had (make deps)"
 fi
+if command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null && [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] &&
+		fio --enghelp=nbd 2>/dev/null | grep -q '^uri'; then
+	bench nbd 8 2 runs.tsv:7:8 ""
+else
+	skip "bench/nbd.sh --quick runs to its end" "nbdkit, its header, nbdinfo or fio's engine for NBD is not there"
+fi
 bench objects 15 10 "runs.tsv:6:15 results.tsv:6:16" objects.png
 finish

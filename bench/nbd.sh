@@ -1,0 +1,133 @@
+#!/bin/bash
+# nbd.sh - what a volume costs by NBD, beside nbdkit's own memory plug-in, which does nothing but copy.
+#
+# Usage: bench/nbd.sh [--quick]
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.4, of one run)
+#
+# 4 KiB at random by fio's nbd engine, one connection, 1, 4, 16 and 64 in flight, reads and writes:
+#   memory        fio -> a socket -> nbdkit memory
+#   export        fio -> a socket -> xseg export -> volumed -> cached, by a volume that fits into the cache and is in it
+# Both serve the whole time, side by side, and each point of a round measures one right after the other. Who does nothing sleeps. Nothing is bound to a CPU: the export is two
+# processes where the other is one, and two CPUs are for them and the client.
+#
+# In $BUILD/bench/nbd: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio; from these alone runs.tsv and report.txt are made.
+set -u
+
+. "$(dirname "$0")/lib.sh"
+bench_options "$@"
+seconds=${BENCH_SECONDS:-0.4}
+set_mib=256
+depths=(1 4 16 64)
+if [ -n "$quick" ]; then
+	runs=${BENCH_RUNS:-1}
+	seconds=${BENCH_SECONDS:-0.05}
+	set_mib=16
+	depths=(1 16)
+fi
+systems=(memory export)
+rws=(read write)
+
+# ---- servers ----
+
+servers=()
+
+# serve SYSTEM COMMAND...: a server; it listens when this returns
+serve()
+{
+	local system=$1 i
+	shift
+	"$@" >>"$log" 2>&1 </dev/null &
+	servers+=($!)
+	for i in $(seq 200); do
+		[ ! -S "$tmp/$system" ] || ! nbdinfo --size "$(uri_of "$system")" >>"$log" 2>&1 || return 0
+		kill -0 $! 2>/dev/null || fail "'$*' ended"
+		sleep 0.05
+	done
+	fail "'$*' does not serve"
+}
+
+servers_down()
+{
+	[ ${#servers[@]} -gt 0 ] || return 0
+	kill "${servers[@]}" 2>/dev/null
+	wait "${servers[@]}" 2>/dev/null
+	servers=()
+}
+
+uri_of()	# SYSTEM
+{
+	echo "nbd+unix:///?socket=$tmp/$1"
+}
+
+# ---- one run ----
+
+fio_on()	# SYSTEM FILE OPTION...
+{
+	local system=$1 file=$2
+	shift 2
+	quietly fio --name=load --ioengine=nbd --uri="$(uri_of "$system")" --size="${set_mib}M" --norandommap --output-format=json --output="$file" "$@"
+}
+
+run_system()	# SYSTEM RW DEPTH ROUND
+{
+	fio_on "$1" "$raw/$1-$2-$3-run.$4.json" --rw="rand$2" --bs=4k --iodepth="$3" --time_based --runtime="$run_time" --ramp_time=100ms --randseed="$4"
+}
+
+# ---- what came out ----
+
+# One line a run: SYSTEM RW DEPTH ROUND IOPS MEAN_NS ERRORS
+collect()
+{
+	local file name
+	for file in "$raw"/*-run.*.json; do
+		name=$(basename "$file" .json)
+		jq -r --arg name "${name/-run./ }" '
+			($name | gsub("-"; " ") | split(" ")) as $n | .jobs[0] | .[$n[1]] as $j |
+			$n + [($j.iops | floor), ($j.lat_ns.mean | floor), .error] | @tsv' "$file" || fail "$file is damaged"
+	done
+}
+
+report()
+{
+	echo "xseg by NBD, $(date '+%Y-%m-%d %H:%M'): 4 KiB at random in $set_mib MiB by fio's nbd engine, one connection; medians of $runs rounds of" \
+		"$seconds s a run."
+	echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, Linux $(uname -r); nothing is bound to a CPU;" \
+		"load average before: $load_before."
+	echo
+	awk -f bench/lib.awk -f bench/nbd.awk "$out/runs.tsv"
+}
+
+choose_time
+bench_begin nbd xseg xseg-host
+for tool in fio nbdkit nbdinfo; do
+	command -v $tool >/dev/null || usage "$tool is not there; run make deps"
+done
+fio --enghelp=nbd 2>/dev/null | grep -q '^uri' || usage "fio has no engine for NBD"
+[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
+also_at_the_end servers_down
+server_cpu=$(IFS=,; echo "$server_cpu,$client_cpus")
+store_up $((3 * set_mib + 256)) memd "memory = $((set_mib + 16))M" \
+	"memory = $((set_mib + set_mib / 4 + 16))M
+dirty_age = 1h
+dirty_high = 99
+dirty_low = 98" volumed
+quietly xseg volume create vol --size "${set_mib}M"
+serve memory nbdkit --foreground --unix "$tmp/memory" memory "${set_mib}M"
+serve export xseg export vol --nbd "$tmp/export"
+for system in "${systems[@]}"; do
+	fio_on "$system" "$tmp/fill.json" --rw=write --bs=1M --iodepth=4
+done
+for round in $(seq "$runs"); do
+	echo "round $round of $runs ..."
+	for depth in "${depths[@]}"; do
+		for rw in "${rws[@]}"; do
+			for system in "${systems[@]}"; do
+				run_system "$system" "$rw" "$depth" "$round"
+			done
+		done
+	done
+done
+servers_down
+quietly xseg down --force
+collect >"$out/runs.tsv"
+bench_end
