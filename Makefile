@@ -300,7 +300,8 @@ check: ## the short tests, under 5 minutes; T=PATTERN for some of them
 kill-build:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/kill EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DXSEG_KILL_POINTS' programs
 
-check-long: ## the same with long simulations, crash loops, fuzzing
+check-long: ## the same with long simulations, crash loops, fuzzing, virtual machines
+	@tests/lib/deps.sh --quiet build check long
 	@LONG=1 $(MAKE) --no-print-directory check
 
 asan: ## the tests under AddressSanitizer and UndefinedBehaviorSanitizer

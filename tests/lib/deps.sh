@@ -1,7 +1,7 @@
 #!/bin/bash
 # deps.sh - finds which Debian packages are missing, says why they are wanted, and installs them.
 #
-# Usage: tests/lib/deps.sh [--quiet | --list] [--without=FILE] GROUP...     groups: build rados check ceph demo bench rivals tidy fuzz
+# Usage: tests/lib/deps.sh [--quiet | --list] [--without=FILE] GROUP...     groups: build rados check ceph long demo bench rivals tidy fuzz
 #   --quiet   not a word when nothing is missing
 #   --list    only says what is missing, on stderr; exit 1 if anything is
 #   --without=FILE  these can be done without: what cannot be installed is said, is no error, and is not tried again while FILE is there
@@ -37,6 +37,9 @@ demo,bench          gnuplot-nox       plots
 check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
 check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
 check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd for bench/rivals.sh
+long,rivals         qemu-system-x86   virtual machines with a volume for their disk: tests/system/guest.sh, bench/guest.sh
+long,rivals         busybox-static    what runs in them
+long,rivals         cpio              packs it
 rivals              memcached         bench/rivals.sh
 rivals              redis-server      the same
 rivals              librocksdb-dev    the same: RocksDB
