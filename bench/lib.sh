@@ -158,7 +158,7 @@ store_up()
 			peers="cached $2"
 		fi
 		if [ -n "${5:-}" ]; then
-			printf '\n[peer volumed]\ndownstream = cached\ncpus = %s\n' "$server_cpu"
+			printf '\n[peer volumed]\ndownstream = %s\ncpus = %s\n' "${peers%% *}" "$server_cpu"
 			peers="volumed $peers"
 		fi
 		printf '\n[run]\ntogether = %s\n' "$peers"

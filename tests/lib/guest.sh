@@ -6,7 +6,7 @@
 #	guest_fetch || echo "$guest_why"	# the kernel, into $BUILD/guest, if it is not there
 #	guest_image initrd job mkfs.ext4 fio	# an initramfs: `job` is run by busybox's sh, then the machine is switched off
 #	guest_start NAME initrd "${disk[@]}"	# qemu with such options; its console is NAME.console, its pid $guest
-#	guest_tell WORD			# a line that `job` reads on its standard input
+#	guest_tell WORD			# a line that `job` reads on its standard input, after it has said that it is there
 #
 # The kernel's package is fetched through the machine's own lists and unpacked there; nothing is installed, and no root is needed. In a job, programs stand in /bin, busybox's too; /proc,
 # /sys and /dev are there, and virtio's drivers. What it prints is on the console, where the kernel prints as well: lines that count begin with `guest: `.

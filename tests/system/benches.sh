@@ -125,5 +125,11 @@ if command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null && [ -e "$BUILD
 else
 	skip "bench/nbd.sh --quick runs to its end" "nbdkit, its header, nbdinfo or fio's engine for NBD is not there"
 fi
+. "$root/tests/lib/guest.sh"
+if [ -n "$LONG" ] && [ -z "$(guest_missing)" ] && command -v nbdkit >/dev/null && [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] && guest_fetch; then
+	bench guest 10 8 runs.tsv:6:10 ""
+elif [ -n "$LONG" ]; then
+	skip "bench/guest.sh --quick runs to its end" "$(guest_missing) $guest_why"
+fi
 bench objects 15 10 "runs.tsv:6:15 results.tsv:6:16" objects.png
 finish
