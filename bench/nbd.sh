@@ -7,8 +7,9 @@
 # 4 KiB at random by fio's nbd engine, one connection, 1, 4, 16 and 64 in flight, reads and writes:
 #   memory        fio -> a socket -> nbdkit memory
 #   export        fio -> a socket -> xseg export -> volumed -> cached, by a volume that fits into the cache and is in it
-# Both serve the whole time, side by side, and each point of a round measures one right after the other. Who does nothing sleeps. Nothing is bound to a CPU: the export is two
-# processes where the other is one, and two CPUs are for them and the client.
+# Both serve the whole time, side by side, and each point of a round measures one right after the other. Who does nothing sleeps. A round begins with a read of all, so that the
+# reads that follow are of what was read before: they send no request then. Nothing is bound to a CPU: the export is two processes where the other is one, and two
+# CPUs are for them and the client.
 #
 # In $BUILD/bench/nbd: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio; from these alone runs.tsv and report.txt are made.
 set -u
@@ -119,8 +120,11 @@ for system in "${systems[@]}"; do
 done
 for round in $(seq "$runs"); do
 	echo "round $round of $runs ..."
-	for depth in "${depths[@]}"; do
-		for rw in "${rws[@]}"; do
+	for system in "${systems[@]}"; do
+		fio_on "$system" "$tmp/warm.json" --rw=read --bs=1M --iodepth=4
+	done
+	for rw in "${rws[@]}"; do
+		for depth in "${depths[@]}"; do
 			for system in "${systems[@]}"; do
 				run_system "$system" "$rw" "$depth" "$round"
 			done

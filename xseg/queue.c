@@ -7,6 +7,8 @@
  *   slot   to     when                                                  by
  *   IDLE   OUT    a part is sent                                        part_send
  *   IDLE   KEPT   its pages are to be written by the caller             xseg_io_prepare
+ *   IDLE   KEPT   a read found its pages where a cache has them, and    part_find
+ *		   the caller reads them
  *   KEPT   OUT    they have been                                        part_send
  *   KEPT   IDLE   the caller has no use for them any more               xseg_io_release
  *   OUT    OUT    a copy has been read: now it is written; the store    part_again
@@ -134,7 +136,7 @@ static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
 	r->size = least(left, q->copy_bytes - in);
 	list_pages(r, s->page);
 	if (r->op == XSEG_OP_READ)
-		r->flags |= XSEG_REQ_LOAN;
+		r->flags |= XSEG_REQ_LOAN | (io->flags & XSEG_IO_DIRECT ? XSEG_REQ_DIRECT : 0);
 	else if (io->flags & XSEG_IO_GIVE)
 		r->flags |= XSEG_REQ_GIVE;
 	if (r->op == XSEG_OP_WRITE)
@@ -237,26 +239,47 @@ static bool part_send(struct xseg_queue *q, struct slot *s)
 	return true;
 }
 
-/* Sends parts of what waits, while there are slots. */
+/* A read that needs no request. */
+static bool part_find(struct xseg_queue *q, struct slot *s)
+{
+	struct xseg_io *io = s->io;
+
+	if (!xs_part_find(q, s))
+		return false;
+	if (io->flags & XSEG_IO_LOAN) {
+		slot_set(q, s, SLOT_KEPT);
+		io->own.slot = s;
+	} else {
+		xs_slot_copy_out(q, s);
+		slot_put(q, s);
+	}
+	return true;
+}
+
+/* Does parts of what waits, while there are slots. */
 static void send_waiting(struct xseg_queue *q)
 {
 	struct xseg_io *io;
 	struct slot *s;
+	bool found;
 
 	while ((io = q->waiting.first)) {
 		s = slot_take(q, io->flags & XSEG_IO_GIVE);
 		if (!s)
 			return;
 		part_fill(q, s, io);
-		if (!part_send(q, s)) {
+		found = part_find(q, s);
+		if (!found && !part_send(q, s)) {
 			slot_put(q, s);
 			xs_queue_lose(q);
 			return;
 		}
 		io->own.begun += io->op == XSEG_OP_FLUSH ? 0 : s->r->size;
-		io->own.out++;
+		io->own.out += !found;
 		if (io->own.begun == io->size)
 			io_list_pop(&q->waiting);
+		if (found)
+			io_look(q, io);
 	}
 }
 
@@ -308,6 +331,8 @@ static void part_end(struct xseg_queue *q, struct slot *s)
 		return;
 	if (again)
 		error = -ENOTCONN;
+	if (error == 0)
+		xs_part_learn(q, s);
 	if (error == 0 && io->flags & XSEG_IO_LOAN) {
 		slot_set(q, s, SLOT_KEPT);
 		io->own.slot = s;
@@ -377,7 +402,7 @@ static bool is_seen(const struct xseg_io *io)
 static int check_flags(const struct xseg_queue *q, const struct xseg_io *io)
 {
 	static const uint32_t may[XSEG_NR_OPS] = {
-		[XSEG_OP_READ] = XSEG_IO_LOAN,
+		[XSEG_OP_READ] = XSEG_IO_LOAN | XSEG_IO_DIRECT,
 		[XSEG_OP_WRITE] = XSEG_IO_FUA | XSEG_IO_GIVE,
 		[XSEG_OP_DISCARD] = XSEG_IO_FUA,
 		[XSEG_OP_WRITE_ZEROES] = XSEG_IO_FUA,

@@ -5,6 +5,7 @@
  *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent; memory of the queue's
  *   queue_life.c  making and ending queues
  *   queue_wait.c  sleeping, the descriptor
+ *   queue_direct.c  reads that send no request
  *
  * Contract: struct xseg_volume is shared by the threads of the process; after it was opened only its size and its count of references
  * change. struct xseg_queue is used by one thread at a time, but for what struct queue_watch says.
@@ -71,6 +72,7 @@ struct xseg_queue {
 	struct xseg *seg;
 	struct xseg_peer *peer;
 	struct xport *port;
+	struct xseg_direct *direct;		/* for reads with XSEG_IO_DIRECT */
 	uint32_t depth, copy_bytes, zero_page;	/* zero_page: one that nobody writes to */
 	struct slot *slots, **idle;		/* idle: those that have gifts are at its end */
 	uint32_t nr_plain, nr_gifted;
@@ -147,6 +149,12 @@ void xs_slot_copy_in(struct xseg_queue *q, struct slot *s);
 void xs_slot_copy_out(struct xseg_queue *q, struct slot *s);
 /* The second half of a COPY: moves what was read at in-page offset `from` to `to`. */
 void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes);
+
+/* ---- queue_direct.c ---- */
+/* A part of a read, before it is sent: true when it need not be, as its data is lent, as by an answer. */
+bool xs_part_find(struct xseg_queue *q, struct slot *s);
+/* One that was answered says where its object is. Before its loans are dropped. */
+void xs_part_learn(struct xseg_queue *q, const struct slot *s);
 
 /* ---- queue_wait.c ---- */
 /* Takes answers; sleeps for them, if there are none, up to that time. */

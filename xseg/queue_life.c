@@ -14,6 +14,7 @@
 #define DEPTH	    32u
 #define DEPTH_MAX   1024u
 #define COPY_BYTES  (128u << 10)
+#define OBJECTS	    4096u			/* that reads without a request may know of at a time */
 
 static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 {
@@ -53,6 +54,13 @@ static int take_requests(struct xseg_queue *q, struct xseg_error *err)
 	return 0;
 }
 
+static int take_direct(struct xseg_queue *q, struct xseg_error *err)
+{
+	int rc = xseg_direct_create(q->port, q->v->peer, OBJECTS, &q->direct);
+
+	return rc ? xseg_fail(err, rc, "out of memory") : 0;
+}
+
 int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *params, struct xseg_queue **queue, struct xseg_error *err)
 {
 	uint32_t depth = params && params->depth ? params->depth : DEPTH;
@@ -83,6 +91,8 @@ int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *par
 	rc = take_memory(q, err);
 	if (!rc)
 		rc = take_requests(q, err);
+	if (!rc)
+		rc = take_direct(q, err);
 	if (rc)
 		goto out_destroy;
 	*queue = q;
@@ -97,6 +107,8 @@ void xseg_queue_destroy(struct xseg_queue *q)
 	if (!q)
 		return;
 	xs_watch_fini(q);
+	if (q->direct)
+		xseg_direct_destroy(q->direct);
 	if (q->peer)
 		xseg_peer_close(q->peer, XSEG_CLOSE_FREE_ARENA);
 	xs_regions_free(q);

@@ -28,6 +28,10 @@
  *   volume, is not copied by the library. All other data is copied once. Reads with XSEG_IO_LOAN are not copied at all, but read where the
  *   cache has them; writes with XSEG_IO_GIVE are written into pages of the cache, which keeps them.
  *
+ *   With XSEG_IO_DIRECT a read looks for its data in the cache's own tables first, and sends no request if it is there: nobody is woken
+ *   for it, and it is back when it was submitted. It is as new as any read. The cache counts no such reads; what is read so is kept like what is
+ *   read by requests. A permission: what is not in one object, or is more than 64 KiB, or goes to memory of the segment, is asked for as ever.
+ *
  * Threads
  *   A volume belongs to all threads of the process. A queue, with its I/Os and its memory, is used by one thread at a time: one that has several
  *   makes a queue for each. A child after fork() has no part of either: calls return -ENOTCONN there, and destroying and closing
@@ -112,6 +116,7 @@ void xseg_queue_buffer_free(struct xseg_queue *queue, void *buffer);
 #define XSEG_IO_FUA  1u				/* WRITE, WRITE_ZEROES, DISCARD, COPY: back when it is on stable storage */
 #define XSEG_IO_LOAN 2u				/* READ: see xseg_io_data() */
 #define XSEG_IO_GIVE 4u				/* WRITE: see xseg_io_prepare() */
+#define XSEG_IO_DIRECT 8u			/* READ: what a cache has in memory is read there, without a request */
 
 struct xseg_io {
 	enum xseg_op op;			/* READ, WRITE, FLUSH, DISCARD, WRITE_ZEROES, COPY */

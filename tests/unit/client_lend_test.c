@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PIECES 20
 
@@ -205,6 +206,90 @@ static void a_queue_ends_with_loans_and_gifts(void **state)
 	assert_int_equal(xseg_io_prepare(g->q, &gift, piece, 2), 1);
 }
 
+static int64_t read_directly(struct clientrig *g, uint64_t offset, uint64_t size, void *buf)
+{
+	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_DIRECT, .offset = offset, .size = size, .buf = buf };
+
+	return xseg_queue_run(g->q, &io);
+}
+
+static void expect_directly(struct clientrig *g, uint64_t offset, uint64_t size, unsigned seed)
+{
+	memset(plain, 0xee, size);
+	assert_int_equal(read_directly(g, offset, size, plain), size);
+	clientrig_expect_bytes(plain, offset, size, seed);
+}
+
+static void what_the_cache_has_is_read_without_a_request(void **state)
+{
+	struct clientrig *g = *state;
+	uint64_t before;
+
+	write_plain(g, 0, 1 << 20, 1);
+	for (uint64_t at = 0; at < 1 << 20; at += 65536)
+		expect_directly(g, at, 65536, 1);	/* each page is lent once */
+	usleep(20000);					/* what is counted late */
+	before = clientrig_count(g, "volumed", "ops");
+	for (unsigned i = 0; i < 200; i++)
+		expect_directly(g, i * 4608 % (1 << 19), 4096, 1);
+	usleep(20000);
+	assert_int_equal(clientrig_count(g, "volumed", "ops"), before);
+}
+
+/* Before and after each write, which makes the page another one. */
+static void it_is_as_new_as_any_read(void **state)
+{
+	struct clientrig *g = *state;
+
+	for (unsigned seed = 1; seed < 200; seed++) {
+		write_plain(g, seed % 3 * 4096, 8192, seed);
+		expect_directly(g, seed % 3 * 4096, 8192, seed);
+		expect_directly(g, seed % 3 * 4096 + 512, 4096, seed);
+	}
+}
+
+/* Parts: larger than a copy, in several objects, aligned like nothing; some are found, others asked for. */
+static void a_large_read_may_find_some_parts_and_ask_for_others(void **state)
+{
+	struct clientrig *g = *state;
+	uint64_t size = 800 << 10;
+
+	write_plain(g, 512, 1 << 20, 3);
+	write_plain(g, (1 << 20) + 512, 1 << 20, 3);
+	for (unsigned i = 0; i < 20; i++) {
+		expect_directly(g, 512 + i * 53248, size, 3);
+		write_plain(g, 512 + i * 53248, 512, 3);
+	}
+}
+
+static void a_loan_that_was_found_is_as_any(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN | XSEG_IO_DIRECT, .offset = 4096, .size = 32768 };
+
+	write_plain(g, 0, 65536, 1);
+	expect_directly(g, 0, 65536, 1);
+	for (unsigned seed = 2; seed < 20; seed++) {
+		assert_int_equal(xseg_queue_run(g->q, &io), 32768);
+		expect_loan(g, &io, seed - 1);
+		write_plain(g, 0, 65536, seed);
+		expect_loan(g, &io, seed - 1);
+		xseg_io_release(g->q, &io);
+		expect_directly(g, 0, 65536, seed);
+	}
+}
+
+/* What is asked for directly is at fault like any read: beyond the end; and only reads may be. */
+static void only_reads_within_the_volume_are_direct(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_DIRECT, .offset = 0, .size = 4096, .buf = plain };
+
+	assert_int_equal(xseg_queue_run(g->q, &io), -EINVAL);
+	assert_int_equal(read_directly(g, 16 << 20, 4096, plain), -ENXIO);
+	assert_int_equal(read_directly(g, 100, 4096, plain), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +303,11 @@ int main(void)
 		CLIENT_TEST(what_was_prepared_and_not_submitted_changes_nothing),
 		CLIENT_TEST(no_more_is_prepared_than_the_depth),
 		CLIENT_TEST(a_queue_ends_with_loans_and_gifts),
+		CLIENT_TEST(what_the_cache_has_is_read_without_a_request),
+		CLIENT_TEST(it_is_as_new_as_any_read),
+		CLIENT_TEST(a_large_read_may_find_some_parts_and_ask_for_others),
+		CLIENT_TEST(a_loan_that_was_found_is_as_any),
+		CLIENT_TEST(only_reads_within_the_volume_are_direct),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,7 +244,7 @@ static int run(struct xseg_io io, const char *what, uint32_t flags)
 	struct lane *l = lane_get();
 	int64_t rc;
 
-	io.flags = flags & NBDKIT_FLAG_FUA ? XSEG_IO_FUA : 0;
+	io.flags |= flags & NBDKIT_FLAG_FUA ? XSEG_IO_FUA : 0;
 	l->io = io;
 	rc = lane_run(l);
 	lane_put(l);
@@ -258,7 +258,7 @@ static int run(struct xseg_io io, const char *what, uint32_t flags)
 static int export_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run((struct xseg_io){ .op = XSEG_OP_READ, .offset = offset, .size = count, .buf = buf }, "read", flags);
+	return run((struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_DIRECT, .offset = offset, .size = count, .buf = buf }, "read", flags);
 }
 
 static int export_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
