@@ -213,11 +213,16 @@ static void fill_one(struct xseg *seg, const struct hit *h, const struct xreq *r
 	memcpy(xseg_page(seg, page), xseg_page(seg, r->page[0] & XSEG_PAGE_INDEX), BUCKET_SIZE);
 }
 
-/* Those that they replace are given back soon: each has its owner word somewhere else. */
-static void fill_all(struct xseg *seg, const struct hit *h, const struct xreq *r, const uint32_t *page)
+/* Of the pages that it replaces: each is somewhere else. */
+static void prefetch_owners(struct xseg *seg, const struct hit *h)
 {
 	for (uint32_t i = 0; i < h->nr; i++)
 		xseg_page_owner_prefetch(seg, slot_page(slot_at(h, i)));
+}
+
+static void fill_all(struct xseg *seg, const struct hit *h, const struct xreq *r, const uint32_t *page)
+{
+	prefetch_owners(seg, h);
 	for (uint32_t i = 0; i < h->nr; i++)
 		data_copy_past(xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX));
 	data_settle();
@@ -276,6 +281,7 @@ static bool apply_give(struct cport *ps, const struct hit *h, struct xreq *r)
 {
 	uint64_t given[HIT_BUCKETS];
 
+	prefetch_owners(ps->cache->peer.seg, h);
 	if (!give_is_plain(ps, h, r) || !take_all(ps->cache, h, r, given))
 		return false;
 	xseg_req_start(ps->pp->port, r);

@@ -227,7 +227,8 @@ static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 	xseg_page_owner_prefetch(k->peer.seg, page);
 	if (!xseg_req_gives(r))
 		return false;
-	xseg_page_owner_prefetch(k->peer.seg, r->page[0]);
+	for (uint32_t i = 0; i < r->nr_pages; i++)
+		xseg_page_owner_prefetch(k->peer.seg, r->page[i]);
 	return true;
 }
 
