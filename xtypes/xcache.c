@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xtypes/xhuge.h"
+
 #define TO(s) (1u << XCACHE_##s)
 
 /* The edges of the table in xcache.h: legal[from] has the bits of the states it may go to. */
@@ -149,6 +151,7 @@ int xcache_init(struct xcache *c, const struct xcache_params *p)
 	c->mem = aligned_alloc(64, xcache_mem_bytes(p->nr_entries));
 	if (!c->mem)
 		return -ENOMEM;
+	xhuge_want(c->mem, xcache_mem_bytes(p->nr_entries));
 	mem_carve(c);
 	rc = -pthread_mutex_init(&c->lock, NULL);
 	if (rc)

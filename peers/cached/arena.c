@@ -22,6 +22,7 @@
 
 #include "peers/cached/cached.h"
 #include "peers/common/log.h"
+#include "xtypes/xhuge.h"
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
@@ -40,6 +41,7 @@ void *cached_alloc(struct cached *k, size_t bytes)
 
 	if (!p)
 		return NULL;
+	xhuge_want(p, bytes);
 	assert(k->nr_mem < sizeof(k->mem) / sizeof(k->mem[0]));
 	k->mem[k->nr_mem++] = p;
 	k->mem_bytes += bytes;
