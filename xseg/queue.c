@@ -155,6 +155,19 @@ static void fill_copy(struct xseg_queue *q, struct slot *s, uint64_t left)
 	list_pages(r, s->page);
 }
 
+/* So much of the I/O is begun with the part. */
+static uint64_t part_bytes(const struct xseg_io *io, const struct slot *s)
+{
+	switch (io->op) {
+	case XSEG_OP_FLUSH:
+		return 0;
+	case XSEG_OP_INFO:
+		return io->size;
+	default:
+		return s->r->size;
+	}
+}
+
 /* The next part of an I/O that has one, into the slot's request. */
 static void part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
 {
@@ -176,6 +189,8 @@ static void part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
 		xs_io_skip(io, &io->own.piece, &io->own.in_piece, r->size);
 	} else if (io->op == XSEG_OP_COPY) {
 		fill_copy(q, s, left);
+	} else if (io->op == XSEG_OP_INFO) {
+		r->size = XSEG_SECTOR;
 	} else {
 		r->size = least(left, XSEG_REQ_BYTES - r->offset % XSEG_PAGE_SIZE);
 		if (io->op == XSEG_OP_WRITE_ZEROES && q->no_zeroes)
@@ -188,7 +203,7 @@ static void part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
 
 static void io_back(struct xseg_queue *q, struct xseg_io *io)
 {
-	if (io->result >= 0)
+	if (io->result >= 0 && io->op != XSEG_OP_INFO)
 		io->result = (int64_t)io->size;
 	io->state = IO_BACK;
 	io_list_push(&q->back, io);
@@ -274,7 +289,7 @@ static void send_waiting(struct xseg_queue *q)
 			xs_queue_lose(q);
 			return;
 		}
-		io->own.begun += io->op == XSEG_OP_FLUSH ? 0 : s->r->size;
+		io->own.begun += part_bytes(io, s);
 		io->own.out += !found;
 		if (io->own.begun == io->size)
 			io_list_pop(&q->waiting);
@@ -290,12 +305,21 @@ static int error_of(const struct slot *s)
 	int64_t result = s->r->result;
 
 	if (result == -ENOENT)
-		return -ESTALE;
+		return s->r->op == XSEG_OP_INFO ? 0 : -ESTALE;
 	if (result == -EINVAL)
 		return -ENXIO;
 	if (result < 0)
 		return result >= -ERRNO_MAX ? (int)result : -EPROTO;
 	return s->r->nr_pages && result != s->r->size ? -EIO : 0;
+}
+
+/* How far into the range the object reaches; there is none, if the store has not got it. */
+static int64_t data_of(const struct xseg_queue *q, const struct xseg_io *io, int64_t object_bytes)
+{
+	uint64_t in = io->offset & (((uint64_t)1 << q->v->object_shift) - 1);
+	uint64_t end = object_bytes > 0 ? (uint64_t)object_bytes : 0;
+
+	return end <= in ? 0 : (int64_t)(end - in < io->size ? end - in : io->size);
 }
 
 /* Makes the request what is to be sent next for the same part. False: it has had all that it needs. */
@@ -344,6 +368,8 @@ static void part_end(struct xseg_queue *q, struct slot *s)
 	}
 	if (error && io->result >= 0)
 		io->result = error;
+	else if (io->op == XSEG_OP_INFO && !error)
+		io->result = data_of(q, io, s->r->result);
 	io->own.out--;
 	io_look(q, io);
 	if (again)
@@ -409,7 +435,7 @@ static int check_flags(const struct xseg_queue *q, const struct xseg_io *io)
 		[XSEG_OP_COPY] = XSEG_IO_FUA,
 	};
 
-	if ((unsigned)io->op > XSEG_OP_COPY || io->flags & ~may[io->op])
+	if ((unsigned)io->op > XSEG_OP_INFO || io->flags & ~may[io->op])
 		return -EINVAL;
 	if (io->flags & XSEG_IO_LOAN && (io->buf || io->iov))
 		return -EINVAL;
@@ -434,6 +460,8 @@ static int check(const struct xseg_queue *q, const struct xseg_io *io)
 	if (rc || !has_range(io))
 		return rc || io->size == 0 ? rc : -EINVAL;
 	rc = check_range(q, io->offset, io->size);
+	if (!rc && io->op == XSEG_OP_INFO && io->size && (io->offset ^ (io->offset + io->size - 1)) >> q->v->object_shift)
+		rc = -EINVAL;
 	if (rc || io->op != XSEG_OP_COPY)
 		return rc;
 	rc = check_range(q, io->from, io->size);

@@ -18,6 +18,11 @@
  *   larger than a request is sent in parts, so of an I/O that fails any parts may have been done. I/Os that are out at the same
  *   time are done in any order; what overlaps is to be sent one after the other. Each sector is written whole or not at all.
  *
+ * Where there is no data
+ *   An INFO asks the store below about a range within one object (info.object_bytes): `result` of its first bytes may be data, all that
+ *   follow are zeroes, and take no room. It sees what was acknowledged before, in a cache too; it reads nothing, and costs one
+ *   request. What was written and zeroed or discarded since may still count as data.
+ *
  * What memory is whose
  *   A struct xseg_io and what it points to are the caller's; from submission until it comes back the library alone uses
  *   them. It is zeroed before it is used for the first time, and may be used again. Nothing is allocated for an I/O: a queue takes all that
@@ -119,7 +124,7 @@ void xseg_queue_buffer_free(struct xseg_queue *queue, void *buffer);
 #define XSEG_IO_DIRECT 8u			/* READ: what a cache has in memory is read there, without a request */
 
 struct xseg_io {
-	enum xseg_op op;			/* READ, WRITE, FLUSH, DISCARD, WRITE_ZEROES, COPY */
+	enum xseg_op op;			/* READ, WRITE, FLUSH, DISCARD, WRITE_ZEROES, COPY, INFO */
 	uint32_t flags;				/* XSEG_IO_* */
 	uint64_t offset, size;			/* FLUSH: 0 */
 	uint64_t from;				/* COPY: where the data is, in the same volume; may not overlap. It is read, and written */
@@ -128,7 +133,7 @@ struct xseg_io {
 	uint32_t nr_iov;
 	int32_t state;				/* libxseg's */
 	void *cookie;				/* the caller's */
-	int64_t result;				/* when it is back: bytes, which is all of `size`; or a negative errno */
+	int64_t result;				/* when it is back: bytes, which is all of `size`, but of INFO; or a negative errno */
 	struct {				/* libxseg's */
 		struct xseg_io *next;
 		void *slot;

@@ -115,12 +115,20 @@ static void flush(struct peer_port *pp, struct xreq *r)
 	peer_forward(pp, r);
 }
 
+/* Of the volume: its size. With a size it is about the object that the range begins in, and the store answers: -ENOENT is its word then, so
+ * a volume that is not there is another one. */
 static void info(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
+	int rc = !v ? r->size ? -ESTALE : -ENOENT : vd_volume_check(v, r->offset, r->size);
 
-	if (!v) {
-		refuse(pp, r, NULL, -ENOENT);
+	if (rc) {
+		refuse(pp, r, v, rc);
+		return;
+	}
+	if (r->size) {
+		vd_volume_address(v, r, r->offset);
+		peer_forward(pp, r);
 		return;
 	}
 	peer_answer(pp, r, (int64_t)atomic_load_explicit(&v->size_bytes, memory_order_relaxed));

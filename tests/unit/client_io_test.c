@@ -226,6 +226,31 @@ static void flush_and_fua_reach_the_store(void **state)
 
 /* ---- many at a time ---- */
 
+static void info_says_how_far_there_may_be_data_also_in_the_cache_alone(void **state)
+{
+	struct clientrig *g = *state;
+	uint64_t before = clientrig_count(g, "volumed", "ops");
+
+	for (unsigned i = 0; i < 16; i++)
+		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, i * MB, MB, NULL), 0);
+	clientrig_count_reaches(g, "volumed", "ops", before + 16);
+	clientrig_fill(plain, 3 * MB + 65536, 4096, 1);
+	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, 3 * MB + 65536, 4096, plain), 4096);
+	for (unsigned flushed = 0; flushed < 2; flushed++) {
+		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB, MB, NULL), 65536 + 4096);
+		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB + 65536 + 512, MB - 65536 - 512, NULL), 4096 - 512);
+		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB, 512, NULL), 512);
+		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB + 65536 + 4096, 512, NULL), 0);
+		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 2 * MB, MB, NULL), 0);
+		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 4 * MB, MB, NULL), 0);
+		assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), 0);
+	}
+	clientrig_admin(g, "memd", "set fail=info:1:EIO");
+	assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB, MB, NULL), -EIO);
+	clientrig_admin(g, "memd", "set fail=");
+	assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB, 0, NULL), 0);
+}
+
 static void more_ios_than_requests_wait_and_all_come_back_once(void **state)
 {
 	enum { NR = 100 };
@@ -286,7 +311,10 @@ static void what_cannot_be_is_refused_and_never_sent(void **state)
 		{ { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 512, .size = 65536 }, -EINVAL },
 		{ { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .size = 4096 }, -EINVAL },
 		{ { .op = XSEG_OP_FLUSH, .size = 512 }, -EINVAL },
-		{ { .op = XSEG_OP_INFO }, -EINVAL },
+		{ { .op = XSEG_OP_INFO, .offset = MB - 512, .size = 1024 }, -EINVAL },
+		{ { .op = XSEG_OP_INFO, .offset = 512, .size = 511 }, -EINVAL },
+		{ { .op = XSEG_OP_INFO, .flags = XSEG_IO_FUA, .size = 512 }, -EINVAL },
+		{ { .op = XSEG_OP_INFO, .offset = 16 * MB, .size = 512 }, -ENXIO },
 		{ { .op = XSEG_OP_DELETE }, -EINVAL },
 		{ { .op = (enum xseg_op)77 }, -EINVAL },
 		{ { .op = XSEG_OP_COPY, .offset = 512, .from = 0, .size = 1024 }, -EINVAL },
@@ -340,6 +368,7 @@ int main(void)
 		CLIENT_TEST(zeroes_are_sent_as_data_to_who_knows_no_other_way),
 		CLIENT_TEST(a_copy_of_any_alignment_is_what_it_was_copied_from),
 		CLIENT_TEST(flush_and_fua_reach_the_store),
+		CLIENT_TEST(info_says_how_far_there_may_be_data_also_in_the_cache_alone),
 		CLIENT_TEST(more_ios_than_requests_wait_and_all_come_back_once),
 		CLIENT_TEST(what_comes_back_while_another_is_run_is_there_for_the_next_poll),
 		CLIENT_TEST(what_cannot_be_is_refused_and_never_sent),

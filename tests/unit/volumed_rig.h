@@ -128,6 +128,8 @@ static inline int64_t store_do(struct xseg *seg, struct xreq *r)
 		return 0;
 	case XSEG_OP_FLUSH:
 		return 0;
+	case XSEG_OP_INFO:
+		return o ? (int64_t)OBJECT_MAX : -ENOENT;
 	default:
 		return -EINVAL;
 	}

@@ -105,6 +105,20 @@ static void info_is_the_size_and_other_operations_are_refused(void **state)
 	assert_int_equal(nr_notes, before);
 }
 
+static void info_with_a_size_is_about_the_object_there(void **state)
+{
+	uint32_t id = create("vol", "16M");
+
+	(void)state;
+	assert_int_equal(io(XSEG_OP_INFO, id, 5 << 20, 512), -ENOENT);
+	assert_string_equal(notes[nr_notes - 1].target, "vol:0000000000000001");
+	assert_int_equal(io(XSEG_OP_WRITE, id, 4 << 20, 512), 512);
+	assert_int_equal(io(XSEG_OP_INFO, id, 5 << 20, 512), OBJECT_MAX);
+	assert_int_equal(io(XSEG_OP_INFO, id, 16 << 20, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_INFO, id, 1, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_INFO, id + 1, 0, 512), -ESTALE);
+}
+
 /* ---- splitting --------------------------------------------------------------------------- */
 
 static void a_request_over_many_objects_is_split_even_with_one_request_free(void **state)
@@ -654,6 +668,7 @@ int main(void)
 		T(an_unknown_volume_is_not_there),
 		T(flush_names_the_volume_or_all),
 		T(info_is_the_size_and_other_operations_are_refused),
+		T(info_with_a_size_is_about_the_object_there),
 		T_SMALL(a_request_over_many_objects_is_split_even_with_one_request_free),
 		T_SMALL(split_requests_that_wait_for_each_other_all_end),
 		T_SMALL(flags_go_with_every_part),
