@@ -36,6 +36,7 @@ check,bench         dpkg-dev          unpacks the source of fio, for the headers
 demo,bench          gnuplot-nox       plots
 check,bench,rivals  nbdkit            `xseg export`; and what bench/nbd.sh and bench/rivals.sh compare with
 check,bench         libnbd-bin        clients of an export: nbdinfo, nbdcopy, nbdfuse
+check               python3-libnbd    the same: every command of the protocol
 check,rivals        qemu-utils        the same: qemu-img, qemu-io; and qemu-nbd for bench/rivals.sh
 long,rivals         qemu-system-x86   virtual machines with a volume for their disk: tests/system/guest.sh, bench/guest.sh
 long,rivals         busybox-static    what runs in them

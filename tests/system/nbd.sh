@@ -71,7 +71,7 @@ is "the URI is that of the socket" "$uri" "nbd+unix:///?socket=$TMP/disk.sock"
 for can in can_flush can_fua can_trim can_zero can_multi_conn; do
 	is "$can" "$(info .$can)" true
 done
-is "what nobody below knows is not claimed" "$(info '"\(.can_fast_zero) \(.is_read_only)"')" "false false"
+is "it is not only to be read" "$(info .is_read_only)" false
 is "block sizes are the volume's" "$(info '"\(.block_size_minimum) \(.block_size_preferred) \(.block_size_maximum)"')" "512 4096 33554432"
 is "so is its size" "$(info '."export-size"')" $((24 << 20))
 expect_err 4 "somebody serves on" "its socket is its own" xseg export disk --volumed volumed --nbd disk.sock

@@ -21,6 +21,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,7 +225,7 @@ static int errno_of(const struct xseg_io *io, int64_t rc)
 	case EOPNOTSUPP:
 		return ENOTSUP;
 	case ENXIO:				/* beyond the end of a volume that was made smaller */
-		return io->op == XSEG_OP_READ ? EINVAL : ENOSPC;
+		return io->op == XSEG_OP_READ || io->op == XSEG_OP_INFO ? EINVAL : ENOSPC;
 	default:
 		return EIO;
 	}
@@ -239,7 +240,8 @@ static int failed(const struct xseg_io *io, const char *what, int64_t rc)
 	return -1;
 }
 
-static int run(struct xseg_io io, const char *what, uint32_t flags)
+/* Its result, or -1. */
+static int64_t run(struct xseg_io io, const char *what, uint32_t flags)
 {
 	struct lane *l = lane_get();
 	int64_t rc;
@@ -252,38 +254,75 @@ static int run(struct xseg_io io, const char *what, uint32_t flags)
 		return failed(&io, what, rc);
 	if (atomic_load_explicit(&export.failing, memory_order_relaxed))
 		atomic_store_explicit(&export.failing, 0, memory_order_relaxed);
-	return 0;
+	return rc;
+}
+
+static int run_all(struct xseg_io io, const char *what, uint32_t flags)
+{
+	return run(io, what, flags) < 0 ? -1 : 0;
 }
 
 static int export_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run((struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_DIRECT, .offset = offset, .size = count, .buf = buf }, "read", flags);
+	return run_all((struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_DIRECT, .offset = offset, .size = count, .buf = buf }, "read", flags);
 }
 
 static int export_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run((struct xseg_io){ .op = XSEG_OP_WRITE, .offset = offset, .size = count, .buf = (void *)buf }, "write", flags);
+	return run_all((struct xseg_io){ .op = XSEG_OP_WRITE, .offset = offset, .size = count, .buf = (void *)buf }, "write", flags);
 }
 
 static int export_flush(void *handle, uint32_t flags)
 {
 	(void)handle;
-	return run((struct xseg_io){ .op = XSEG_OP_FLUSH }, "flush", flags);
+	return run_all((struct xseg_io){ .op = XSEG_OP_FLUSH }, "flush", flags);
 }
 
 static int export_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run((struct xseg_io){ .op = XSEG_OP_DISCARD, .offset = offset, .size = count }, "trim", flags);
+	return run_all((struct xseg_io){ .op = XSEG_OP_DISCARD, .offset = offset, .size = count }, "trim", flags);
 }
 
-/* Whether it may trim is the store's choice, which makes holes where it can. */
+/* Whether it may trim is the store's choice, which makes holes where it can. Zeroes are written at once in the cache and by most stores, but a file
+ * system without holes writes them all, and nobody can tell before: so there are none that are known to be fast. That is offered and refused, as an
+ * nbdkit that does not offer it (1.32) ends by an assertion when a client asks for it all the same. */
 static int export_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run((struct xseg_io){ .op = XSEG_OP_WRITE_ZEROES, .offset = offset, .size = count }, "zero", flags);
+	if (flags & NBDKIT_FLAG_FAST_ZERO) {
+		nbdkit_set_error(EOPNOTSUPP);
+		return -1;
+	}
+	return run_all((struct xseg_io){ .op = XSEG_OP_WRITE_ZEROES, .offset = offset, .size = count }, "zero", flags);
+}
+
+/* What the store has not got is a hole, object by object: the start of an object that it has counts as data, as far as it reaches. */
+static int export_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags, struct nbdkit_extents *extents)
+{
+	struct xseg_volume_info info;
+	uint64_t at = offset - offset % XSEG_SECTOR, end = offset + count;
+	bool first_is_data = false, changed = false;
+
+	(void)handle;
+	xseg_volume_get_info(export.volume, &info);
+	end += -end % XSEG_SECTOR;
+	while (at < end && !(changed && flags & NBDKIT_FLAG_REQ_ONE)) {
+		uint64_t room = info.object_bytes - at % info.object_bytes, size = end - at < room ? end - at : room;
+		int64_t data = run((struct xseg_io){ .op = XSEG_OP_INFO, .offset = at, .size = size }, "status", 0);
+
+		if (data < 0 || (data && nbdkit_add_extent(extents, at, (uint64_t)data, 0)) ||
+			((uint64_t)data < size &&
+				nbdkit_add_extent(extents, at + (uint64_t)data, size - (uint64_t)data, NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO)))
+			return -1;
+		if (at <= offset)
+			first_is_data = data > 0;
+		changed = (data > 0) != first_is_data || (data > 0 && (uint64_t)data < size);
+		at += size;
+	}
+	return 0;
 }
 
 /* ---- connections ------------------------------------------------------------------------- */
@@ -335,8 +374,6 @@ static int fua_native(void *handle)
 
 /* ---- what nbdkit looks for --------------------------------------------------------------- */
 
-/* Zeroes are written at once in the cache and by most stores, but a file system without holes writes them all, and nobody can tell before: so
- * there is no can_fast_zero. Nor is there anybody to ask for extents. */
 static struct nbdkit_plugin plugin = {
 	.name = "xseg",
 	.longname = "xseg",
@@ -355,6 +392,8 @@ static struct nbdkit_plugin plugin = {
 	.can_flush = yes,
 	.can_trim = yes,
 	.can_zero = yes,
+	.can_fast_zero = yes,
+	.can_extents = yes,
 	.can_fua = fua_native,
 	.can_multi_conn = yes,
 	.pread = export_pread,
@@ -362,6 +401,7 @@ static struct nbdkit_plugin plugin = {
 	.flush = export_flush,
 	.trim = export_trim,
 	.zero = export_zero,
+	.extents = export_extents,
 };
 
 struct nbdkit_plugin *plugin_init(void);

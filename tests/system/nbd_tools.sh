@@ -1,0 +1,139 @@
+#!/bin/bash
+# nbd_tools.sh - exports as the tools of libnbd and QEMU see them: nbdinfo, nbdcopy past what is no data, every command, flag and error by libnbd's
+# Python module, bytes that are no NBD (nbd_tools.py), qemu-io's patterns, qemu-img's maps.
+# timeout: 120
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy
+[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || skip_all "the plug-in is not built: nbdkit's header is not there (make deps)"
+
+cat >stack.conf <<END
+[segment]
+memory = 320M
+ports = 128
+[peer memd]
+memory = 64M
+[peer cached]
+downstream = memd
+memory = 32M
+[peer volumed]
+downstream = cached
+object_size = 1M
+[peer filed]
+dir = $TMP/objects
+[peer files]
+kind = volumed
+downstream = filed
+END
+
+# serve NAME OPTIONS...: an export on $TMP/NAME.sock; its URI is in $uri
+serve()
+{
+	local name=$1
+	shift
+	rm -f "$name.log"
+	start "$name" xseg export "$@" --queues 8 --nbd "$TMP/$name.sock"
+	server=$started
+	t "$name is served" wait_for 20 grep -q '^nbd' "$TMP/$name.log"
+	uri=$(head -n 1 "$TMP/$name.log")
+}
+
+bytes_read()	# VOLUME
+{
+	xseg --json stat | jq "[.volumes[] | select(.name == \"$1\").read_bytes] | add"
+}
+
+t "a stack comes up" xseg up stack.conf
+t "a volume is made" xseg volume create disk --size 16M --volumed volumed
+t "and one for nonsense" xseg volume create scratch --size 16M --volumed volumed
+t "and a large one on files" xseg volume create sparse --size 2G --volumed files
+free=$(free_of_segment)
+serve disk disk --volumed volumed
+disk=$server disk_uri=$uri
+serve reader disk --volumed volumed --read-only
+reader=$server reader_uri=$uri
+serve scratch scratch --volumed volumed
+scratch=$server scratch_uri=$uri
+
+# ---- every command, and what is none ----
+
+python=
+for candidate in python3 /usr/bin/python3; do
+	[ -n "$python" ] || ! "$candidate" -c 'import nbd' 2>/dev/null || python=$candidate
+done
+if [ -n "$python" ]; then
+	env URI="$disk_uri" READER="$reader_uri" SCRATCH="$scratch_uri" SCRATCH_SOCKET="$TMP/scratch.sock" \
+		"$python" "$root/tests/system/nbd_tools.py" >tools.log 2>&1
+	status=$?
+	cat tools.log
+	is "nbd_tools.py ends well" $status 0
+else
+	skip "every command, flag and error by libnbd" "Python has no module nbd (python3-libnbd)"
+fi
+for server in $disk $reader $scratch; do
+	t "the export is the one that it was" kill -0 "$server"
+done
+
+# ---- nbdinfo ----
+
+expect_json '.exports | length == 1 and .[0]["export-size"] == 16777216 and .[0].contexts == ["base:allocation"]' "nbdinfo lists the export" \
+	nbdinfo --list --json "$disk_uri"
+for can in fua trim zero multi-conn structured-reply; do
+	t "nbdinfo says it can do $can" nbdinfo --can $can "$disk_uri"
+done
+is "nbdinfo maps all of it" "$(nbdinfo --map --json "$disk_uri" | jq '[.[].length] | add')" $((16 << 20))
+
+# ---- what is no data is not copied ----
+
+serve sparse sparse --volumed files
+is "a volume without data is a hole" "$(nbdinfo --map --json "$uri" | jq -c '[.[] | [.offset, .length, .type]]')" "[[0,$((2 << 30)),3]]"
+truncate -s 2G in.raw
+head -c 5M /dev/urandom | dd of=in.raw bs=1M seek=1027 conv=notrunc status=none iflag=fullblock
+t "an image with holes goes in" nbdcopy --destination-is-zero in.raw "$uri"
+before=$(bytes_read sparse)
+t "and out" nbdcopy "$uri" out.raw
+took=$(($(bytes_read sparse) - before))
+is "of which little was read" "$((took >= 5 << 20 && took <= 16 << 20)) ($took)" "1 ($took)"
+t "it is the same" cmp in.raw out.raw
+is "the file has holes, too" "$(($(stat -c %b out.raw) * 512 < 64 << 20))" 1
+
+with_qemu()
+{
+	local before took
+	is "qemu-img maps what is data" "$(qemu-img map -f raw --output=json "$uri" | jq -c '[.[] | select(.data) | [.start, .length]]')" \
+		"[[$((1024 << 20)),$((8 << 20))]]"
+	before=$(bytes_read sparse)
+	t "qemu-img converts" qemu-img convert -f raw -O qcow2 "$uri" out.qcow2
+	took=$(($(bytes_read sparse) - before))
+	is "past the holes" "$((took <= 16 << 20)) ($took)" "1 ($took)"
+	t "to the same" qemu-img compare -f raw -F qcow2 in.raw out.qcow2
+	for ((n = 0; n < 32; n++)); do
+		echo "write -P $((n + 1)) $((n * 100))k 100k"
+		echo "aio_write -P $((n + 101)) $((n * 100 + 8))k 12k"
+	done >patterns
+	echo aio_flush >>patterns
+	for ((n = 0; n < 32; n++)); do
+		echo "read -P $((n + 1)) $((n * 100))k 8k"
+		echo "read -P $((n + 101)) $((n * 100 + 8))k 12k"
+		echo "read -P $((n + 1)) $((n * 100 + 20))k 80k"
+		echo "write -z $((n * 100 + 50))k 4k"
+		echo "read -P 0 $((n * 100 + 50))k 4k"
+	done >>patterns
+	qemu-io -f raw "$disk_uri" <patterns >qemu.out 2>&1
+	is "qemu-io reads its patterns" "$? $(grep -c 'read 8192/8192' qemu.out) $(grep -ciE 'failed|error' qemu.out)" "0 32 0"
+}
+
+if command -v qemu-io >/dev/null 2>&1 && command -v qemu-img >/dev/null 2>&1; then
+	with_qemu
+else
+	skip "qemu-img and qemu-io" "qemu-utils are not there"
+fi
+
+for server in $disk $reader $scratch $server; do
+	kill -TERM "$server" 2>/dev/null
+	wait "$server"
+done
+t "nothing is left of the exports" wait_for 10 no_clients
+t "pages and requests are free that were before" wait_for 10 is_as_before
+t "the segment is sound" xseg check
+t "everything stops" xseg down
+finish
