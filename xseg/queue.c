@@ -11,7 +11,7 @@
  *		   the caller reads them
  *   KEPT   OUT    they have been                                        part_send
  *   KEPT   IDLE   the caller has no use for them any more               xseg_io_release
- *   OUT    OUT    a copy has been read: now it is written; the store    part_again
+ *   OUT    OUT    a copy has been read: now it is written; the store    part_end
  *                 knows no zeroes: they are sent as data
  *   OUT    KEPT   a read was answered, and the caller reads its pages   part_end
  *   OUT    IDLE   it was answered                                       part_end
@@ -85,118 +85,6 @@ void xs_queue_drop_gifts(struct xseg_queue *q)
 		xseg_req_drop_loans(q->port, s->r);
 		q->idle[q->nr_plain++] = s;
 	}
-}
-
-/* ---- what a part is ---------------------------------------------------------------------- */
-
-static uint32_t least(uint64_t a, uint64_t b)
-{
-	return (uint32_t)(a < b ? a : b);
-}
-
-static uint8_t fua_of(const struct xseg_io *io)
-{
-	return io->flags & XSEG_IO_FUA ? XSEG_REQ_FUA : 0;
-}
-
-/* Volumed's port is chosen by it: what begins in one object goes to one. */
-static uint64_t hash_of(const struct xseg_volume *v, uint64_t offset)
-{
-	uint64_t x = ((offset >> v->object_shift) + 1) * 0x9e3779b97f4a7c15ull ^ v->info.id;
-
-	return (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
-}
-
-static void list_pages(struct xreq *r, const uint32_t *page)
-{
-	r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
-	memcpy(r->page, page, r->nr_pages * sizeof(*page));
-}
-
-static void list_zeroes(struct xseg_queue *q, struct xreq *r)
-{
-	r->op = XSEG_OP_WRITE;
-	r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
-	for (uint32_t i = 0; i < r->nr_pages; i++)
-		r->page[i] = q->zero_page;
-}
-
-static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
-{
-	struct xseg_io *io = s->io;
-	struct xreq *r = s->r;
-	uint32_t in = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
-
-	r->size = xs_io_list_pages(q, io, s->piece, s->in_piece, r->offset, least(left, XSEG_REQ_BYTES - in), r->page);
-	s->direct = r->size > 0;
-	if (s->direct) {
-		r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
-		return;
-	}
-	r->size = least(left, q->copy_bytes - in);
-	list_pages(r, s->page);
-	if (r->op == XSEG_OP_READ)
-		r->flags |= XSEG_REQ_LOAN | (io->flags & XSEG_IO_DIRECT ? XSEG_REQ_DIRECT : 0);
-	else if (io->flags & XSEG_IO_GIVE)
-		r->flags |= XSEG_REQ_GIVE;
-	if (r->op == XSEG_OP_WRITE)
-		xs_slot_copy_in(q, s);
-}
-
-static void fill_copy(struct xseg_queue *q, struct slot *s, uint64_t left)
-{
-	struct xreq *r = s->r;
-	uint32_t to = (uint32_t)(r->offset % XSEG_PAGE_SIZE), from = (uint32_t)((s->io->from + s->begin) % XSEG_PAGE_SIZE);
-
-	r->op = XSEG_OP_READ;
-	r->flags = 0;
-	r->offset = s->io->from + s->begin;
-	r->size = least(left, q->copy_bytes - (from > to ? from : to));
-	list_pages(r, s->page);
-}
-
-/* So much of the I/O is begun with the part. */
-static uint64_t part_bytes(const struct xseg_io *io, const struct slot *s)
-{
-	switch (io->op) {
-	case XSEG_OP_FLUSH:
-		return 0;
-	case XSEG_OP_INFO:
-		return io->size;
-	default:
-		return s->r->size;
-	}
-}
-
-/* The next part of an I/O that has one, into the slot's request. */
-static void part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io)
-{
-	uint64_t left = io->size - io->own.begun;
-	struct xreq *r = s->r;
-
-	s->io = io;
-	s->begin = io->own.begun;
-	s->piece = io->own.piece;
-	s->in_piece = io->own.in_piece;
-	s->direct = false;
-	r->op = (uint8_t)io->op;
-	r->flags = fua_of(io);
-	r->volume = q->v->info.id;
-	r->offset = io->op == XSEG_OP_FLUSH ? 0 : io->offset + s->begin;
-	r->nr_pages = 0;
-	if (io->op == XSEG_OP_READ || io->op == XSEG_OP_WRITE) {
-		fill_data(q, s, left);
-		xs_io_skip(io, &io->own.piece, &io->own.in_piece, r->size);
-	} else if (io->op == XSEG_OP_COPY) {
-		fill_copy(q, s, left);
-	} else if (io->op == XSEG_OP_INFO) {
-		r->size = XSEG_SECTOR;
-	} else {
-		r->size = least(left, XSEG_REQ_BYTES - r->offset % XSEG_PAGE_SIZE);
-		if (io->op == XSEG_OP_WRITE_ZEROES && q->no_zeroes)
-			list_zeroes(q, r);
-	}
-	r->hash = hash_of(q->v, r->offset);
 }
 
 /* ---- I/Os that are over ------------------------------------------------------------------ */
@@ -282,14 +170,14 @@ static void send_waiting(struct xseg_queue *q)
 		s = slot_take(q, io->flags & XSEG_IO_GIVE);
 		if (!s)
 			return;
-		part_fill(q, s, io);
+		xs_part_fill(q, s, io);
 		found = part_find(q, s);
 		if (!found && !part_send(q, s)) {
 			slot_put(q, s);
 			xs_queue_lose(q);
 			return;
 		}
-		io->own.begun += part_bytes(io, s);
+		io->own.begun += xs_part_bytes(io, s);
 		io->own.out += !found;
 		if (io->own.begun == io->size)
 			io_list_pop(&q->waiting);
@@ -322,34 +210,11 @@ static int64_t data_of(const struct xseg_queue *q, const struct xseg_io *io, int
 	return end <= in ? 0 : (int64_t)(end - in < io->size ? end - in : io->size);
 }
 
-/* Makes the request what is to be sent next for the same part. False: it has had all that it needs. */
-static bool part_again(struct xseg_queue *q, struct slot *s, int error)
-{
-	struct xseg_io *io = s->io;
-	struct xreq *r = s->r;
-	uint32_t from = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
-
-	if (error == -EOPNOTSUPP && r->op == XSEG_OP_WRITE_ZEROES) {
-		q->no_zeroes = true;
-		list_zeroes(q, r);
-	} else if (!error && io->op == XSEG_OP_COPY && r->op == XSEG_OP_READ) {
-		r->op = XSEG_OP_WRITE;
-		r->flags = fua_of(io);
-		r->offset = io->offset + s->begin;
-		r->hash = hash_of(q->v, r->offset);
-		xs_slot_shift(s, from, (uint32_t)(r->offset % XSEG_PAGE_SIZE), r->size);
-		list_pages(r, s->page);
-	} else {
-		return false;
-	}
-	return true;
-}
-
 static void part_end(struct xseg_queue *q, struct slot *s)
 {
 	struct xseg_io *io = s->io;
 	int error = error_of(s);
-	bool again = part_again(q, s, error);
+	bool again = xs_part_again(q, s, error);
 
 	if (again && part_send(q, s))
 		return;
@@ -539,15 +404,7 @@ int xseg_io_prepare(struct xseg_queue *q, struct xseg_io *io, struct iovec *piec
 	if (!s)
 		return -EAGAIN;
 	memset(&io->own, 0, sizeof(io->own));
-	s->io = io;
-	s->r->op = XSEG_OP_WRITE;
-	s->r->flags = XSEG_REQ_GIVE | fua_of(io);
-	s->r->volume = q->v->info.id;
-	s->r->offset = io->offset;
-	s->r->size = (uint32_t)io->size;
-	s->r->hash = hash_of(q->v, io->offset);
-	s->direct = false;
-	list_pages(s->r, s->page);
+	xs_part_fill_gift(q, s, io);
 	slot_set(q, s, SLOT_KEPT);
 	io->state = IO_KEPT;
 	io->own.slot = s;

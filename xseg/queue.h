@@ -131,6 +131,15 @@ static inline struct xseg_io *io_list_pop(struct io_list *l)
 	return io;
 }
 
+/* ---- queue_part.c ---- */
+/* The next part of an I/O that has one, into the slot's request; one whose pages the caller is to write first. */
+void xs_part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io);
+void xs_part_fill_gift(struct xseg_queue *q, struct slot *s, struct xseg_io *io);
+/* So much of the I/O is begun with the part. */
+uint64_t xs_part_bytes(const struct xseg_io *io, const struct slot *s);
+/* Makes the request what is to be sent next for the same part, after that answer. False: it has had all that it needs. */
+bool xs_part_again(struct xseg_queue *q, struct slot *s, int error);
+
 /* ---- queue_mem.c ---- */
 /* More memory of the segment, mapped; NULL with the error in *rc. */
 struct region *xs_region_add(struct xseg_queue *q, size_t bytes, int *rc);
