@@ -36,9 +36,9 @@ function cell(k,	m)
 	return sprintf("%7.1fk %3.0f-%-4.0f%% %8.2f us", m / 1e3, m ? low / m * 100 : 0, m ? high / m * 100 : 0, median(mean[k]) / 1e3)
 }
 
-function label(system)
+function label(who_is)
 {
-	return (system in name) ? name[system] : system
+	return (who_is in name) ? name[who_is] : who_is
 }
 
 function table(systems, nr, depth,	i)
