@@ -73,6 +73,20 @@ for server in $disk $reader $scratch; do
 	t "the export is the one that it was" kill -0 "$server"
 done
 
+# ---- nbdkit dies ----
+
+is_served_anew()
+{
+	nbdinfo --size "$scratch_uri" && [ "$(pgrep -P "$scratch")" != "$child" ]
+}
+
+child=$(pgrep -P "$scratch")
+head -c 1M /dev/urandom >piece.raw
+t "data is written" nbdcopy --flush piece.raw "$scratch_uri"
+kill -ABRT "$child"
+t "an nbdkit that a signal ends is begun anew" wait_for 10 is_served_anew
+t "with what was written" cmp -n $((1 << 20)) piece.raw <(nbdcopy "$scratch_uri" -)
+
 # ---- nbdinfo ----
 
 expect_json '.exports | length == 1 and .[0]["export-size"] == 16777216 and .[0].contexts == ["base:allocation"]' "nbdinfo lists the export" \

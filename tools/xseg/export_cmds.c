@@ -2,8 +2,10 @@
  *
  * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). What it says comes through a pipe: before it serves, its last line is the
  * reason why it does not; afterwards its lines go to stderr. It serves when a client is greeted. The socket's file is removed at the end.
+ * Once it has served, an nbdkit that a signal ends is begun anew: what a client sends can end it (1.32 by assertions), and all other clients
+ * would be without their disks.
  *
- * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1 if nbdkit ends by itself; 3 if
+ * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1 if nbdkit exits by itself; 3 if
  * it does not serve in time.
  */
 #include <errno.h>
@@ -27,6 +29,7 @@
 #define START_NS   (30 * TOOL_SECOND)
 #define LOOK_MS	   500				/* an interrupt may come between the look at it and the sleep */
 #define START_MS   20
+#define AGAIN_MS   100				/* before one that has died is begun anew */
 #define GREETED_MS 1000
 #define LINE_BYTES 1024
 #define PLUGIN	   "nbdkit-xseg-plugin.so"
@@ -51,7 +54,7 @@ struct server {
 	uint64_t size_bytes;
 	struct sockaddr_un address;
 	char uri[3 * PATH_MAX];
-	pid_t pid;
+	pid_t pid;				/* 0: there is none */
 	int said;				/* what nbdkit prints; -1: it has ended */
 	bool serves;
 	char line[LINE_BYTES], last[LINE_BYTES]; /* one that is not yet whole; the last whole one */
@@ -195,6 +198,7 @@ static int start(struct server *s)
 	}
 	close(said[1]);
 	if (s->pid < 0) {
+		s->pid = 0;
 		close(said[0]);
 		return tool_fail_errno(-errno, NULL, "end some processes", "export %s: a process", s->volume);
 	}
@@ -263,15 +267,42 @@ static int wait_until_served(struct server *s)
 	return tool_later("export %s: nbdkit does not serve yet, and is ended; see 'xseg status'", s->volume);
 }
 
+/* How it ended. */
+static int reap(struct server *s)
+{
+	int status = 0;
+
+	while (s->pid && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	s->pid = 0;
+	return status;
+}
+
 /* Asks it to end, and sees to it that it has. */
 static void stop(struct server *s)
 {
-	kill(s->pid, SIGTERM);
+	if (s->pid)
+		kill(s->pid, SIGTERM);
 	while (s->said >= 0)
 		listen_to(s, LOOK_MS);
-	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	reap(s);
 	unlink(s->address.sun_path);
+}
+
+/* It has ended by itself. */
+static int begin_anew(struct server *s)
+{
+	int status = reap(s), rc;
+
+	if (!WIFSIGNALED(status))
+		return tool_fail(TOOL_FAILED, "export %s: nbdkit has ended by itself; begin it anew", s->volume);
+	fprintf(stderr, "xseg: export %s: nbdkit was ended by signal %d (%s); it is begun anew, and clients have to connect again\n", s->volume,
+		WTERMSIG(status), strsignal(WTERMSIG(status)));
+	s->serves = false;
+	poll(NULL, 0, AGAIN_MS);
+	unlink(s->address.sun_path);
+	rc = start(s);
+	return rc ? rc : wait_until_served(s);
 }
 
 /* ---- the command ------------------------------------------------------------------------- */
@@ -300,10 +331,11 @@ static int serve(struct server *s)
 
 	if (!rc)
 		rc = show(s);
-	while (!rc && !tool_interrupted() && s->said >= 0)
+	while (!rc && !tool_interrupted()) {
 		listen_to(s, LOOK_MS);
-	if (!rc && !tool_interrupted())
-		rc = tool_fail(TOOL_FAILED, "export %s: nbdkit has ended by itself; begin it anew", s->volume);
+		if (s->said < 0 && !tool_interrupted())
+			rc = begin_anew(s);
+	}
 	return rc;
 }
 
