@@ -2,7 +2,7 @@
 # nbd.sh - what a volume costs by NBD, beside nbdkit's own memory plug-in, which does nothing but copy.
 #
 # Usage: bench/nbd.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.4, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run)
 #
 # 4 KiB at random by fio's nbd engine, one connection, 1, 4, 16 and 64 in flight, reads and writes:
 #   memory        fio -> a socket -> nbdkit memory
@@ -16,7 +16,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.4}
+seconds=${BENCH_SECONDS:-0.2}
 set_mib=256
 depths=(1 4 16 64)
 if [ -n "$quick" ]; then
