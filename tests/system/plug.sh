@@ -156,6 +156,11 @@ is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
 
 # ---- draining ----
 
+stands_still()	# PID
+{
+	! grep -hE '^State:' "/proc/$1/task"/*/status | grep -qv 'T (stopped)'
+}
+
 t "the store is slow" xseg peer set store bandwidth=4M
 t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 --size=8M
 expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" xseg --timeout 300ms unplug cached
@@ -171,6 +176,7 @@ t "the store is fast" xseg peer set store bandwidth=0
 t "all is flushed" xseg volume flush vol
 upper=$(peer_field volumed pid)
 kill -STOP "$upper"
+t "the peer above stands still" wait_for 5 stands_still "$upper"
 expect_err 3 "timed out: unplug cached: it is clean, and leaves when" "a cache that is clean waits for the peer above it" \
 	xseg --timeout 300ms unplug cached
 kill -CONT "$upper"
