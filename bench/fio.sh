@@ -49,13 +49,7 @@ run_system()	# SYSTEM RW ROUND
 # One line a run: SYSTEM RW ROUND IOPS ERRORS
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" '
-			($name | gsub("-"; " ") | split(" ")) as $n | $n + [([.jobs[] | .[$n[1]].iops] | add), ([.jobs[].error] | add)] | @tsv' "$file" ||
-			fail "$file is damaged"
-	done
+	raw_rows '$n + [([.jobs[] | .[$n[1]].iops] | add), ([.jobs[].error] | add)]'
 }
 
 report()

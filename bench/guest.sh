@@ -119,13 +119,8 @@ run_system()	# SYSTEM ROUND
 # One line a run: SYSTEM RW ROUND IOPS MEAN_NS ERRORS
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" '
-			($name | gsub("-"; " ") | split(" ")) as $n | .jobs[0] | .[$n[1]] as $j |
-			$n + [($j.iops | floor), ($j.lat_ns.mean | floor), .error] | @tsv' "$file" || fail "$file is damaged: the guest's console is in $log"
-	done
+	raw_rows '.jobs[0] | .[$n[1]] as $j |
+		$n + [($j.iops | floor), ($j.lat_ns.mean | floor), .error]' "the guest's console is in $log"
 }
 
 report()

@@ -197,6 +197,18 @@ plot()
 	fi
 }
 
+# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON. $n are the words of the file's name, the last of
+# them the round
+raw_rows()
+{
+	local file name
+	for file in "$raw"/*-run.*.json; do
+		name=$(basename "$file" .json)
+		jq -r --arg name "${name/-run./ }" "(\$name | gsub(\"-\"; \" \") | split(\" \")) as \$n | $1 | @tsv" "$file" ||
+			fail "$file is damaged${2:+: $2}"
+	done
+}
+
 # bench_end [SCRIPT PICTURE...]: what the script's report() says becomes the report, the plots are made, and it fails when
 # an I/O did. runs.tsv has the errors in its last column.
 bench_end()

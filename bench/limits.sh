@@ -118,14 +118,9 @@ rounds()	# POINTS
 # One line a run: STEP RW BS DEPTH ROUND IOPS MEAN_NS P50_NS P99_NS HUGE ERRORS
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" '
-			($name | gsub("-"; " ") | split(" ")) as $n | .huge_pages as $huge | .jobs[0] | .[$n[1]] as $j |
-			$n + [$j.iops, $j.lat_ns.mean, $j.lat_ns.percentile["50.000000"], $j.lat_ns.percentile["99.000000"],
-				$huge, .error] | @tsv' "$file" || fail "$file is damaged"
-	done
+	raw_rows '.huge_pages as $huge | .jobs[0] | .[$n[1]] as $j |
+		$n + [$j.iops, $j.lat_ns.mean, $j.lat_ns.percentile["50.000000"], $j.lat_ns.percentile["99.000000"],
+			$huge, .error]'
 }
 
 report()

@@ -98,16 +98,10 @@ run_system()	# STORE SYSTEM ROUND
 # One line a run: STORE SYSTEM RW BS DEPTH THREADS ROUND IOPS BYTES MEAN_NS ERRORS. Rates are sums of the clients, means are weighted.
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" '
-			($name | gsub("-"; " ") | split(" ")) as $n | [.jobs[] | .[$n[2]] + {error}] as $j |
-			($j | map(.total_ios) | add) as $ios |
-			$n + [($j | map(.iops) | add), ($j | map(.bw_bytes) | add),
-				(($j | map(.lat_ns.mean * .total_ios) | add) / ([$ios, 1] | max) | floor), ($j | map(.error) | add)] |
-			@tsv' "$file" || fail "$file is damaged"
-	done
+	raw_rows '[.jobs[] | .[$n[2]] + {error}] as $j |
+		($j | map(.total_ios) | add) as $ios |
+		$n + [($j | map(.iops) | add), ($j | map(.bw_bytes) | add),
+			(($j | map(.lat_ns.mean * .total_ios) | add) / ([$ios, 1] | max) | floor), ($j | map(.error) | add)]'
 }
 
 report()

@@ -79,13 +79,8 @@ run_system()	# SYSTEM RW DEPTH ROUND
 # One line a run: SYSTEM RW DEPTH ROUND IOPS MEAN_NS ERRORS
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" '
-			($name | gsub("-"; " ") | split(" ")) as $n | .jobs[0] | .[$n[1]] as $j |
-			$n + [($j.iops | floor), ($j.lat_ns.mean | floor), .error] | @tsv' "$file" || fail "$file is damaged"
-	done
+	raw_rows '.jobs[0] | .[$n[1]] as $j |
+		$n + [($j.iops | floor), ($j.lat_ns.mean | floor), .error]'
 }
 
 report()

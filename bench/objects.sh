@@ -105,14 +105,8 @@ in_turn()
 # One line a run: OBJECTS KIND ROUND IOPS MEAN_NS ERRORS
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" '
-			($name | gsub("-"; " ") | split(" ")) as $n |
-			.jobs[0] | (if $n[1] == "write" or $n[1] == "coldwrite" then .write else .read end) as $j |
-			$n + [$j.iops, $j.lat_ns.mean, .error] | @tsv' "$file" || fail "$file is damaged"
-	done
+	raw_rows '.jobs[0] | (if $n[1] == "write" or $n[1] == "coldwrite" then .write else .read end) as $j |
+		$n + [$j.iops, $j.lat_ns.mean, .error]'
 }
 
 report()

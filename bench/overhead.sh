@@ -61,14 +61,8 @@ run_system()	# SYSTEM ROUND
 # One line a run: SYSTEM RW DEPTH ROUND IOPS MEAN_NS P99_NS ERRORS
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" '
-			($name | gsub("-"; " ") | split(" ")) as $n | .jobs[0] | .[$n[1]] as $j |
-			$n + [$j.iops, $j.lat_ns.mean, $j.lat_ns.percentile["99.000000"], .error] | @tsv' "$file" ||
-			fail "$file is damaged"
-	done
+	raw_rows '.jobs[0] | .[$n[1]] as $j |
+		$n + [$j.iops, $j.lat_ns.mean, $j.lat_ns.percentile["99.000000"], .error]'
 }
 
 report()
