@@ -23,11 +23,6 @@ downstream = cached
 object_size = 64k
 END
 
-peer_runs()
-{
-	state_is "$1" running
-}
-
 # load WAY THREADS [GONE_MS]: begins it; ended SENTENCE ERROR [REFRESHED]: it has ended with that, and read nothing wrong
 load()
 {
@@ -53,7 +48,7 @@ for way in copy memory lend loop; do
 	load $way 2
 	for victim in cached volumed memd volumed; do
 		xseg peer kill $victim >/dev/null 2>&1
-		wait_for 10 peer_runs $victim
+		wait_for 10 state_is $victim running
 	done
 	ended "$way: kills of what is below are pauses" 0
 done
