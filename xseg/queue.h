@@ -5,6 +5,7 @@
  *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent; memory of the queue's
  *   queue_life.c  making and ending queues
  *   queue_wait.c  sleeping, the descriptor
+ *   queue_part.c  what each part of an I/O asks for
  *   queue_direct.c  reads that send no request
  *
  * Contract: struct xseg_volume is shared by the threads of the process; after it was opened only its size and its count of references
