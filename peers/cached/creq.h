@@ -140,6 +140,7 @@ void write_step(struct cport *ps, struct creq *c);
  * or NO_PAGE. */
 void write_fill(struct cport *ps, struct creq *c, uint32_t i);
 uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t page);
+void write_settle(const struct creq *c);		/* after the last write_fill(), before anything says that the data is there */
 void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no page; inside what it writes to */
 void copy_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);

@@ -42,7 +42,6 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
-#include "peers/cached/data.h"
 #include "xtypes/xkill.h"
 
 #define TRIES	 8u			/* entries that are looked at for a free one */
@@ -248,7 +247,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 	}
 	if (creq_is_done(c, i)) {
 		write_fill(ps, c, i);
-		data_settle();
+		write_settle(c);
 	}
 	old = write_slot(ps, c->obj, c->first + i, c->page[i]);
 	c->page[i] = NO_PAGE;

@@ -213,10 +213,10 @@ static void fill_one(struct xseg *seg, const struct hit *h, const struct xreq *r
 	memcpy(xseg_page(seg, page), xseg_page(seg, r->page[0] & XSEG_PAGE_INDEX), BUCKET_SIZE);
 }
 
-/* Of the pages that it replaces: each is somewhere else. */
+/* Of the pages that it replaces: each is somewhere else. That of the first one was asked for before (object_prefetch_page). */
 static void prefetch_owners(struct xseg *seg, const struct hit *h)
 {
-	for (uint32_t i = 0; i < h->nr; i++)
+	for (uint32_t i = 1; i < h->nr; i++)
 		xseg_page_owner_prefetch(seg, slot_page(slot_at(h, i)));
 }
 

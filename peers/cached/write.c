@@ -77,6 +77,17 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 	return left == EDGE_HERE ? right : left == EDGE_QUEUED || right != EDGE_QUEUED ? left : right;
 }
 
+static bool goes_past(const struct creq *c)
+{
+	return c->r->op == XSEG_OP_WRITE && c->nr >= DATA_PAST_PAGES;
+}
+
+void write_settle(const struct creq *c)
+{
+	if (goes_past(c))
+		data_settle();
+}
+
 void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 {
 	struct xseg *seg = ps->cache->peer.seg;
@@ -92,7 +103,7 @@ void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 		else
 			memset(new, 0, BUCKET_SIZE);
 	}
-	if (c->r->op == XSEG_OP_WRITE && len == BUCKET_SIZE && c->nr >= DATA_PAST_PAGES)
+	if (len == BUCKET_SIZE && goes_past(c))
 		data_copy_past(new, xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX));
 	else if (c->r->op == XSEG_OP_WRITE)
 		memcpy(new + in, (char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, len);
@@ -140,7 +151,7 @@ static void fill_pages(struct cport *ps, struct creq *c)
 		else if (c->page[i] != NO_PAGE)
 			write_fill(ps, c, i);
 	}
-	data_settle();
+	write_settle(c);
 	XKILL(WRITE_FILLED);
 }
 
