@@ -25,41 +25,6 @@ static struct filed_port *port_of(struct peer_port *pp)
 	return &filed_of(pp->peer)->port[pp->nr];
 }
 
-/* ---- lists ------------------------------------------------------------------------------- */
-
-void filed_list_init(struct filed_list *l)
-{
-	l->first = NULL;
-	l->last = &l->first;
-}
-
-void filed_list_add(struct filed_list *l, struct filed_op *op)
-{
-	op->next = NULL;
-	*l->last = op;
-	l->last = &op->next;
-}
-
-struct filed_op *filed_list_take(struct filed_list *l)
-{
-	struct filed_op *op = l->first;
-
-	if (!op)
-		return NULL;
-	l->first = op->next;
-	if (!l->first)
-		l->last = &l->first;
-	return op;
-}
-
-void filed_list_move(struct filed_list *to, struct filed_list *from)
-{
-	if (!from->first)
-		return;
-	*to = *from;
-	filed_list_init(from);
-}
-
 /* ---- between threads --------------------------------------------------------------------- */
 
 void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
@@ -70,33 +35,11 @@ void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
 	op->step = step;
 	op->result = result;
 	pthread_mutex_lock(&port->lock);
-	filed_list_add(&port->inbox, op);
+	ops_list_add(&port->inbox, &op->order);
 	/* release: partner is the acquire in filed_poll() */
 	atomic_store_explicit(&port->has_mail, true, memory_order_release);
 	pthread_mutex_unlock(&port->lock);
 	peer_port_kick(pp);
-}
-
-static struct filed_op *op_get(struct filed *f)
-{
-	struct filed_op *op;
-
-	pthread_mutex_lock(&f->lock);
-	op = f->free;
-	assert(op);
-	f->free = op->next;
-	f->pending++;
-	pthread_mutex_unlock(&f->lock);
-	return op;
-}
-
-void filed_op_put(struct filed *f, struct filed_op *op)
-{
-	pthread_mutex_lock(&f->lock);
-	op->next = f->free;
-	f->free = op;
-	f->pending--;
-	pthread_mutex_unlock(&f->lock);
 }
 
 static void op_work(struct filed *f, struct filed_op *op)
@@ -107,15 +50,15 @@ static void op_work(struct filed *f, struct filed_op *op)
 
 void filed_files_idle(struct filed *f)
 {
-	struct filed_list hungry;
+	struct ops_list hungry;
 	struct filed_op *op;
 
-	filed_list_init(&hungry);
+	ops_list_init(&hungry);
 	pthread_mutex_lock(&f->lock);
 	f->idle_seq++;
-	filed_list_move(&hungry, &f->starving);
+	ops_list_move(&hungry, &f->starving);
 	pthread_mutex_unlock(&f->lock);
-	while ((op = filed_list_take(&hungry)))
+	while ((op = ops_list_take(&hungry)))
 		op_work(f, op);
 }
 
@@ -241,12 +184,12 @@ static void op_answer(struct peer_port *pp, struct filed_op *op)
 	peer_answer(pp, op->r, op->result);
 	if (op->order.nr)
 		ready = order_leave(&f->order, &op->order);
-	filed_op_put(f, op);
+	ops_put(&f->ops, &op->order);
 	for (; ready; ready = next) {
 		next = ready->next;
 		other = (struct filed_op *)ready;
 		if (other->pp == pp)
-			filed_list_add(&port_of(pp)->ready, other);
+			ops_list_add(&port_of(pp)->ready, &other->order);
 		else
 			filed_give_back(other, FILED_BEGUN, 0);
 	}
@@ -265,7 +208,7 @@ static void op_sync_file(struct filed *f, struct filed_op *op)
 	bool run;
 
 	pthread_mutex_lock(&f->lock);
-	filed_list_add(&fua->ops, op);
+	ops_list_add(&fua->ops, &op->order);
 	run = !fua->running;
 	fua->running = true;
 	pthread_mutex_unlock(&f->lock);
@@ -279,7 +222,7 @@ void filed_sync_all(struct filed *f, struct filed_op *op)
 
 	pthread_mutex_lock(&f->lock);
 	if (op)
-		filed_list_add(&f->flush, op);
+		ops_list_add(&f->flush, &op->order);
 	run = !f->flush_running;
 	f->flush_running = true;
 	pthread_mutex_unlock(&f->lock);
@@ -314,7 +257,7 @@ static void op_move(struct peer_port *pp, struct filed_op *op)
 	op->step = FILED_MOVING;
 	if ((kinds[op->r->op].is & CHANGE) && !op->changing)
 		filed_op_change(filed_of(pp->peer), op);
-	filed_list_add(&port_of(pp)->moving, op);
+	ops_list_add(&port_of(pp)->moving, &op->order);
 }
 
 static void fill_zeroes(struct filed *f, const struct xreq *r, uint32_t from)
@@ -364,7 +307,7 @@ static void op_moved(struct peer_port *pp, struct filed_op *op, int64_t result)
 	struct xreq *r = op->r;
 
 	if (result == -EAGAIN || result == -EINTR) {
-		filed_list_add(&port_of(pp)->moving, op);
+		ops_list_add(&port_of(pp)->moving, &op->order);
 		return;
 	}
 	if (result < 0 && result != -EINVAL) {
@@ -375,7 +318,7 @@ static void op_moved(struct peer_port *pp, struct filed_op *op, int64_t result)
 	if (op->done >= r->size) {
 		op_end(pp, op, r->size);
 	} else if (result > 0 && op->done % f->dir.align == 0) {
-		filed_list_add(&port_of(pp)->moving, op);
+		ops_list_add(&port_of(pp)->moving, &op->order);
 	} else if (r->op == XSEG_OP_READ && result == 0) {
 		fill_zeroes(f, r, op->done);		/* behind the file's end */
 		op_end(pp, op, r->size);
@@ -388,7 +331,7 @@ static void ops_begin(struct peer_port *pp)
 {
 	struct filed_op *op;
 
-	while ((op = filed_list_take(&port_of(pp)->ready)))
+	while ((op = ops_list_take(&port_of(pp)->ready)))
 		op_begin(pp, op);
 }
 
@@ -402,20 +345,20 @@ static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 		peer_answer(pp, r, rc);
 		return;
 	}
-	op = op_get(f);
+	op = ops_get(&f->ops);
 	*op = (struct filed_op){ .pp = pp, .r = r, .again = again, .fd = -1, .step = FILED_BEGUN };
 	op->work.run = filed_job_run;
 	op->hash = xseg_hash(r->target, strlen(r->target));
 	if (r->op == XSEG_OP_COPY)
 		rc = read_source(f, op);
 	if (rc) {
-		filed_op_put(f, op);
+		ops_put(&f->ops, &op->order);
 		peer_answer(pp, r, rc);
 		return;
 	}
 	add_ranges(f, op);
 	if (!op->order.nr || order_enter(&f->order, &op->order))
-		filed_list_add(&port_of(pp)->ready, op);
+		ops_list_add(&port_of(pp)->ready, &op->order);
 	ops_begin(pp);
 }
 
@@ -439,20 +382,20 @@ void filed_recover(struct peer_port *pp, struct xreq *r)
 static void read_mail(struct peer_port *pp)
 {
 	struct filed_port *port = port_of(pp);
-	struct filed_list mail;
+	struct ops_list mail;
 	struct filed_op *op;
 
 	/* acquire: partner is the release in filed_give_back() */
 	if (!atomic_load_explicit(&port->has_mail, memory_order_acquire))
 		return;
-	filed_list_init(&mail);
+	ops_list_init(&mail);
 	pthread_mutex_lock(&port->lock);
-	filed_list_move(&mail, &port->inbox);
+	ops_list_move(&mail, &port->inbox);
 	atomic_store_explicit(&port->has_mail, false, memory_order_relaxed);
 	pthread_mutex_unlock(&port->lock);
-	while ((op = filed_list_take(&mail))) {
+	while ((op = ops_list_take(&mail))) {
 		if (op->step == FILED_BEGUN)
-			filed_list_add(&port->ready, op);
+			ops_list_add(&port->ready, &op->order);
 		else if (op->step == FILED_MOVING)
 			op_move(pp, op);
 		else if (op->step == FILED_ENDED)
@@ -486,7 +429,7 @@ static bool submit(struct peer_port *pp)
 	struct filed_op *op;
 
 	while (port->moving.first && filed_aio_has_room(&port->aio)) {
-		op = filed_list_take(&port->moving);
+		op = ops_list_take(&port->moving);
 		filed_aio_add(&port->aio, pp->peer->seg, op->r, op->done, op->r->size - op->done,
 			op->fd, op->r->obj_offset + op->done, op);
 	}

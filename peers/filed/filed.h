@@ -33,7 +33,7 @@
 #ifndef PEERS_FILED_FILED_H
 #define PEERS_FILED_FILED_H
 
-#include "peers/common/order.h"
+#include "peers/common/ops.h"
 #include "peers/common/peer.h"
 #include "peers/filed/filed_aio.h"
 #include "peers/filed/filed_files.h"
@@ -42,9 +42,8 @@
 enum filed_step { FILED_BEGUN, FILED_MOVING, FILED_WORKING, FILED_ENDED, FILED_SYNCING };
 
 struct filed_op {
-	struct order_op order;		/* first: the order hands out its address */
+	struct order_op order;		/* first (ops.h); in the one list that it is in (O1) */
 	struct filed_work work;
-	struct filed_op *next;		/* in the one list that it is in (O1) */
 	struct peer_port *pp;		/* its port */
 	struct xreq *r;
 	uint64_t hash, source_hash;
@@ -59,24 +58,20 @@ struct filed_op {
 	char source[XSEG_TARGET_MAX];	/* COPY */
 };
 
-struct filed_list {
-	struct filed_op *first, **last;
-};
-
 /* One port. All but the inbox is its thread's. */
 struct filed_port {
 	struct filed_aio aio;
-	struct filed_list ready;	/* BEGUN */
-	struct filed_list moving;	/* wait for room in aio */
+	struct ops_list ready;		/* BEGUN */
+	struct ops_list moving;		/* wait for room in aio */
 	pthread_mutex_t lock;		/* a leaf; guards the inbox */
-	struct filed_list inbox;	/* ops that other threads give back */
+	struct ops_list inbox;		/* ops that other threads give back */
 	_Atomic bool has_mail;
 };
 
 /* FUA ops that wait for a sync of one file; guarded by filed's lock. */
 struct filed_fua {
 	struct filed_work work;
-	struct filed_list ops;
+	struct ops_list ops;
 	bool running;
 };
 
@@ -92,26 +87,18 @@ struct filed {
 	struct filed_pool pool;
 	struct order order;
 	struct filed_port port[PEER_MAX_THREADS];
-	struct filed_op *ops;
+	struct ops_table ops;
 	struct filed_fua *fua;		/* one a slot of files */
 	struct filed_work flush_work;
 
 	pthread_mutex_t lock;		/* a leaf; guards what follows, and fua[] */
-	struct filed_op *free;
-	uint32_t pending;		/* ops that are not free */
-	struct filed_list starving;	/* wait for a slot of files */
+	struct ops_list starving;	/* wait for a slot of files */
 	uint64_t idle_seq;		/* counts slots that became idle */
-	struct filed_list flush;
+	struct ops_list flush;
 	bool flush_running, flush_owed;	/* owed: something was changed since the last one began */
 	uint32_t nr_failed;		/* requests since a line about it */
 	uint64_t tell_ns;		/* no other such line before then */
 };
-
-void filed_list_init(struct filed_list *l);
-void filed_list_add(struct filed_list *l, struct filed_op *op);
-struct filed_op *filed_list_take(struct filed_list *l);
-void filed_list_move(struct filed_list *to, struct filed_list *from); /* `to` is empty,
-	then `from` is */
 
 /* From a worker: the op's port goes on with it at `step`. */
 void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result);
@@ -140,7 +127,6 @@ static inline bool filed_aligned(const struct filed *f, const struct xreq *r)
 void filed_request(struct peer_port *pp, struct xreq *r);
 void filed_recover(struct peer_port *pp, struct xreq *r);
 uint64_t filed_poll(struct peer_port *pp);
-void filed_op_put(struct filed *f, struct filed_op *op);
 /* Has all files synced, and the op (may be NULL) answered then. */
 void filed_sync_all(struct filed *f, struct filed_op *op);
 

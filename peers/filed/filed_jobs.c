@@ -304,7 +304,7 @@ static bool job_get_file(struct filed *f, struct filed_op *op, int *rc)
 		pthread_mutex_lock(&f->lock);
 		waits = seq == f->idle_seq;
 		if (waits)
-			filed_list_add(&f->starving, op);
+			ops_list_add(&f->starving, &op->order);
 		pthread_mutex_unlock(&f->lock);
 	} while (!waits);
 	return false;
@@ -340,25 +340,25 @@ void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce)
 
 /* ---- syncs ------------------------------------------------------------------------------- */
 
-static void give_back_all(struct filed_list *l, int rc)
+static void give_back_all(struct ops_list *l, int rc)
 {
 	struct filed_op *op;
 
-	while ((op = filed_list_take(l)))
+	while ((op = ops_list_take(l)))
 		filed_give_back(op, FILED_SYNCING, rc ? rc : op->result);
 }
 
 void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)
 {
 	struct filed *f = arg;
-	struct filed_list mine;
+	struct ops_list mine;
 	bool more;
 	int rc;
 
 	(void)bounce;
-	filed_list_init(&mine);
+	ops_list_init(&mine);
 	pthread_mutex_lock(&f->lock);
-	filed_list_move(&mine, &f->flush);
+	ops_list_move(&mine, &f->flush);
 	f->flush_owed = false;
 	pthread_mutex_unlock(&f->lock);
 	rc = filed_files_sync(&f->files);
@@ -377,14 +377,14 @@ void filed_job_fua(struct filed_work *w, void *arg, uint8_t *bounce)
 	struct filed_fua *fua =
 		(struct filed_fua *)((uint8_t *)w - offsetof(struct filed_fua, work));
 	struct filed *f = arg;
-	struct filed_list mine;
+	struct ops_list mine;
 	bool more;
 	int rc;
 
 	(void)bounce;
-	filed_list_init(&mine);
+	ops_list_init(&mine);
 	pthread_mutex_lock(&f->lock);
-	filed_list_move(&mine, &fua->ops);
+	ops_list_move(&mine, &fua->ops);
 	pthread_mutex_unlock(&f->lock);
 	rc = filed_file_sync(&f->files, &f->files.file[fua - f->fua]);
 	give_back_all(&mine, rc);

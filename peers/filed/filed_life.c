@@ -29,15 +29,11 @@ static int ops_alloc(struct filed *f)
 {
 	uint32_t nr = xseg_nr_requests(f->peer.seg) + OPS_SPARE, i;
 
-	f->ops = calloc(nr, sizeof(*f->ops));
 	f->fua = calloc(f->files.nr, sizeof(*f->fua));
-	if (!f->ops || !f->fua)
+	if (!f->fua || ops_open(&f->ops, nr, sizeof(struct filed_op)))
 		return -ENOMEM;
-	f->pending = nr;
-	for (i = 0; i < nr; i++)
-		filed_op_put(f, &f->ops[i]);
 	for (i = 0; i < f->files.nr; i++) {
-		filed_list_init(&f->fua[i].ops);
+		ops_list_init(&f->fua[i].ops);
 		f->fua[i].work.run = filed_job_fua;
 	}
 	return 0;
@@ -51,9 +47,9 @@ static int ports_open(struct filed *f, struct xseg_error *err)
 
 	for (i = 0; i < f->peer.nr_ports; i++) {
 		port = &f->port[i];
-		filed_list_init(&port->ready);
-		filed_list_init(&port->moving);
-		filed_list_init(&port->inbox);
+		ops_list_init(&port->ready);
+		ops_list_init(&port->moving);
+		ops_list_init(&port->inbox);
 		rc = filed_aio_open(&port->aio, f->iodepth, err);
 		if (rc)
 			return rc;
@@ -133,9 +129,8 @@ static void filed_fini(struct peer *p)
 	filed_files_close(&f->files);
 	filed_dir_close(&f->dir);
 	free(f->fua);
-	free(f->ops);
+	ops_close(&f->ops);
 	f->fua = NULL;
-	f->ops = NULL;
 	order_fini(&f->order);
 	pthread_mutex_destroy(&f->lock);
 }
@@ -146,11 +141,10 @@ static int filed_init(struct peer *p, struct xseg_error *err)
 	int rc;
 
 	f->dir.fd = -1;
-	f->free = NULL;
 	pthread_mutex_init(&f->lock, NULL);
 	order_init(&f->order);
-	filed_list_init(&f->starving);
-	filed_list_init(&f->flush);
+	ops_list_init(&f->starving);
+	ops_list_init(&f->flush);
 	f->flush_work.run = filed_job_flush;
 	f->flush_owed = true;
 	f->flush_running = false;
@@ -186,7 +180,7 @@ static bool filed_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total
 	(void)left_bytes;
 	(void)total_bytes;
 	pthread_mutex_lock(&f->lock);
-	busy = f->pending || f->flush_running;
+	busy = ops_pending(&f->ops) || f->flush_running;
 	owed = f->flush_owed;
 	pthread_mutex_unlock(&f->lock);
 	if (!busy && owed)

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 #include "peers/common/log.h"
-#include "peers/common/order.h"
+#include "peers/common/ops.h"
 #include "peers/memd/memd_heap.h"
 #include "peers/memd/memd_model.h"
 #include "peers/memd/memd_store.h"
@@ -26,7 +26,6 @@
 struct memd_op {
 	struct order_op order;			/* first: the order hands out its address */
 	struct xreq *r;
-	struct memd_op *next_free;
 	struct memd_verdict verdict;
 	struct memd_timer timer;		/* in its port's heap while it is delayed */
 	bool again;				/* a predecessor may have done it */
@@ -48,10 +47,7 @@ struct memd {
 	void *base;
 	uint64_t base_bytes;
 	struct memd_heap heap[PEER_MAX_THREADS];
-	struct memd_op *ops;
-	pthread_mutex_t lock;			/* a leaf; guards what follows */
-	struct memd_op *free;
-	uint32_t pending;			/* ops that are not free */
+	struct ops_table ops;
 };
 
 static struct memd *memd_of(struct peer *p)
@@ -240,38 +236,6 @@ static struct memd_op *op_of_timer(struct memd_timer *t)
 	return (struct memd_op *)((uint8_t *)t - offsetof(struct memd_op, timer));
 }
 
-static struct memd_op *op_get(struct memd *m)
-{
-	struct memd_op *op;
-
-	pthread_mutex_lock(&m->lock);
-	op = m->free;
-	assert(op);
-	m->free = op->next_free;
-	m->pending++;
-	pthread_mutex_unlock(&m->lock);
-	return op;
-}
-
-static void op_put(struct memd *m, struct memd_op *op)
-{
-	pthread_mutex_lock(&m->lock);
-	op->next_free = m->free;
-	m->free = op;
-	m->pending--;
-	pthread_mutex_unlock(&m->lock);
-}
-
-static uint32_t nr_pending(struct memd *m)
-{
-	uint32_t nr;
-
-	pthread_mutex_lock(&m->lock);
-	nr = m->pending;
-	pthread_mutex_unlock(&m->lock);
-	return nr;
-}
-
 static uint64_t page_up(uint64_t bytes)
 {
 	return (bytes + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE;
@@ -304,7 +268,7 @@ static struct order_op *op_finish(struct peer_port *pp, struct memd_op *op)
 	peer_answer(pp, op->r, apply(m, op->r, &op->verdict, op->again));
 	if (op->order.nr)
 		ready = order_leave(&m->order, &op->order);
-	op_put(m, op);
+	ops_put(&m->ops, &op->order);
 	return ready;
 }
 
@@ -347,11 +311,11 @@ static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 		peer_answer(pp, r, apply(m, r, &at_once, again));
 		return;
 	}
-	op = op_get(m);
+	op = ops_get(&m->ops);
 	if (r->op == XSEG_OP_COPY)
 		rc = read_source(m, r, op->source);
 	if (rc) {
-		op_put(m, op);
+		ops_put(&m->ops, &op->order);
 		peer_answer(pp, r, rc);
 		return;
 	}
@@ -390,12 +354,8 @@ static int ops_alloc(struct memd *m)
 {
 	uint32_t nr = xseg_nr_requests(m->peer.seg) + OPS_SPARE, i;
 
-	m->ops = calloc(nr, sizeof(*m->ops));
-	if (!m->ops)
+	if (ops_open(&m->ops, nr, sizeof(struct memd_op)))
 		return -ENOMEM;
-	m->pending = nr;
-	for (i = 0; i < nr; i++)
-		op_put(m, &m->ops[i]);
 	for (i = 0; i < m->peer.nr_ports; i++) {
 		m->heap[i].timer = calloc(nr, sizeof(struct memd_timer *));
 		if (!m->heap[i].timer)
@@ -445,12 +405,9 @@ static void memd_fini(struct peer *p)
 		free(m->heap[i].timer);
 		m->heap[i] = (struct memd_heap){ 0 };
 	}
-	free(m->ops);
-	m->ops = NULL;
-	m->free = NULL;
+	ops_close(&m->ops);
 	memd_model_fini(&m->model);
 	order_fini(&m->order);
-	pthread_mutex_destroy(&m->lock);
 }
 
 static int memd_init(struct peer *p, struct xseg_error *err)
@@ -459,7 +416,6 @@ static int memd_init(struct peer *p, struct xseg_error *err)
 	uint32_t nr_pages = (uint32_t)(m->memory_bytes / XSEG_PAGE_SIZE);
 	int rc;
 
-	pthread_mutex_init(&m->lock, NULL);
 	order_init(&m->order);
 	memd_model_init(&m->model, &m->timing, m->seed);
 	rc = memd_model_set_faults(&m->model, m->fail, err);
@@ -503,7 +459,7 @@ static bool memd_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_
 {
 	(void)left_bytes;
 	(void)total_bytes;
-	return nr_pending(memd_of(p)) == 0;
+	return ops_pending(&memd_of(p)->ops) == 0;
 }
 
 static enum xseg_close memd_close_how(struct peer *p, bool clean)
@@ -524,7 +480,7 @@ static int64_t memd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 	return snprintf(out, size, "memory_bytes=%lu\nused_bytes=%lu\nobjects=%u\npending=%u\n",
 		(unsigned long)m->store.nr_pages * XSEG_PAGE_SIZE,
 		(unsigned long)(m->store.nr_pages - free_pages) * XSEG_PAGE_SIZE,
-		memd_store_nr_objects(&m->store), nr_pending(m));
+		memd_store_nr_objects(&m->store), ops_pending(&m->ops));
 }
 
 void memd_power_loss(struct peer *p)

@@ -35,55 +35,6 @@ static void count(struct sosd_port *port, enum sosd_count what)
 			      memory_order_relaxed);
 }
 
-/* ---- lists ------------------------------------------------------------------------------- */
-
-void sosd_list_init(struct sosd_list *l)
-{
-	l->first = NULL;
-	l->last = &l->first;
-}
-
-static void list_add(struct sosd_list *l, struct sosd_op *op)
-{
-	op->next = NULL;
-	*l->last = op;
-	l->last = &op->next;
-}
-
-static struct sosd_op *list_take(struct sosd_list *l)
-{
-	struct sosd_op *op = l->first;
-
-	if (!op)
-		return NULL;
-	l->first = op->next;
-	if (!l->first)
-		l->last = &l->first;
-	return op;
-}
-
-static struct sosd_op *op_get(struct sosd *s)
-{
-	struct sosd_op *op;
-
-	pthread_mutex_lock(&s->lock);
-	op = s->free;
-	assert(op);
-	s->free = op->next;
-	s->pending++;
-	pthread_mutex_unlock(&s->lock);
-	return op;
-}
-
-void sosd_op_put(struct sosd *s, struct sosd_op *op)
-{
-	pthread_mutex_lock(&s->lock);
-	op->next = s->free;
-	s->free = op;
-	s->pending--;
-	pthread_mutex_unlock(&s->lock);
-}
-
 /* ---- between threads --------------------------------------------------------------------- */
 
 static void post(struct sosd_op *op)
@@ -104,7 +55,7 @@ static void trip_ended(rados_completion_t c, void *arg)
 static void op_ready(struct sosd_port *port, struct sosd_op *op)
 {
 	op_set(op, SOSD_READY);
-	list_add(&port->ready, op);
+	ops_list_add(&port->ready, &op->order);
 }
 
 /* ---- answering --------------------------------------------------------------------------- */
@@ -130,7 +81,7 @@ static void next_copy(struct sosd_port *port, struct sosd_op *op)
 	if (port->copying != op)
 		return;
 	port->copying = NULL;
-	next = list_take(&port->lined_up);
+	next = ops_list_take(&port->lined_up);
 	if (next)
 		op_ready(port, next);
 }
@@ -149,7 +100,7 @@ static void op_end(struct peer_port *pp, struct sosd_op *op, int64_t result)
 	if (op->order.nr)
 		ready = order_leave(&s->order, &op->order);
 	op_set(op, SOSD_FREE);
-	sosd_op_put(s, op);
+	ops_put(&s->ops, &op->order);
 	for (; ready; ready = next) {
 		next = ready->next;
 		other = (struct sosd_op *)ready;
@@ -219,7 +170,7 @@ static void op_came(struct peer_port *pp, struct sosd_op *op)
 		count(port, SOSD_COUNT_AGAIN);
 		op->due_ns = pp->now_ns + sosd_error_pause_ns(++op->tries);
 		op_set(op, SOSD_PAUSED);
-		list_add(&port->paused, op);
+		ops_list_add(&port->paused, &op->order);
 	} else {
 		result = trip_of(op)->came(s, op, op->result);
 	}
@@ -274,7 +225,7 @@ static void op_begin(struct peer_port *pp, struct sosd_op *op)
 		op_end(pp, op, 0);
 	} else if (op->r->op == XSEG_OP_COPY && port->copying && port->copying != op) {
 		op_set(op, SOSD_LINED_UP);
-		list_add(&port->lined_up, op);
+		ops_list_add(&port->lined_up, &op->order);
 	} else {
 		if (op->r->op == XSEG_OP_COPY)
 			port->copying = op;
@@ -290,14 +241,14 @@ static void ops_begin(struct peer_port *pp)
 	enum sosd_owner_state own = sosd_owner_state(&s->owner);
 	struct sosd_op *op;
 
-	while ((op = port->ready.first)) {
+	while ((op = (struct sosd_op *)port->ready.first)) {
 		if (own == SOSD_LOST) {
-			op_end(pp, list_take(&port->ready), -ESHUTDOWN);
+			op_end(pp, ops_list_take(&port->ready), -ESHUTDOWN);
 		} else if (is_hopeless(pp, op, timeout_ns)) {
 			count(port, SOSD_COUNT_TIMEOUTS);
-			op_end(pp, list_take(&port->ready), -ETIMEDOUT);
+			op_end(pp, ops_list_take(&port->ready), -ETIMEDOUT);
 		} else if (sosd_owner_may_send(&s->owner, pp->now_ns) && sosd_calls_has_room(&port->calls)) {
-			op_begin(pp, list_take(&port->ready));
+			op_begin(pp, ops_list_take(&port->ready));
 		} else {
 			if (!port->asked_ns)
 				port->asked_ns = pp->now_ns;
@@ -316,12 +267,12 @@ static void sosd_accept(struct peer_port *pp, struct xreq *r, bool again)
 		peer_answer(pp, r, rc);
 		return;
 	}
-	op = op_get(s);
+	op = ops_get(&s->ops);
 	*op = (struct sosd_op){ .pp = pp, .r = r, .again = again, .state = SOSD_FREE, .since_ns = pp->now_ns };
 	if (r->op == XSEG_OP_COPY)
 		rc = sosd_read_source(s, op);
 	if (rc) {
-		sosd_op_put(s, op);
+		ops_put(&s->ops, &op->order);
 		peer_answer(pp, r, rc);
 		return;
 	}
@@ -374,19 +325,18 @@ static void read_mail(struct peer_port *pp)
 static uint64_t end_pauses(struct peer_port *pp)
 {
 	struct sosd_port *port = sosd_port_of(pp);
-	struct sosd_list paused = port->paused;
+	struct ops_list paused;
 	uint64_t next_ns = PEER_NEVER;
 	struct sosd_op *op;
 
-	if (!paused.first)
-		return next_ns;
-	sosd_list_init(&port->paused);
-	while ((op = list_take(&paused))) {
+	ops_list_init(&paused);
+	ops_list_move(&paused, &port->paused);
+	while ((op = ops_list_take(&paused))) {
 		if (op->due_ns <= pp->now_ns) {
 			op_ready(port, op);
 			continue;
 		}
-		list_add(&port->paused, op);
+		ops_list_add(&port->paused, &op->order);
 		if (op->due_ns < next_ns)
 			next_ns = op->due_ns;
 	}

@@ -36,7 +36,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "peers/common/order.h"
+#include "peers/common/ops.h"
 #include "peers/common/peer.h"
 #include "peers/sosd/sosd_mail.h"
 #include "peers/sosd/sosd_name.h"
@@ -48,9 +48,8 @@ enum sosd_state {
 };
 
 struct sosd_op {
-	struct order_op order;			/* first: the order hands out its address */
+	struct order_op order;			/* first: the order hands out its address; in the one list that it is in (S1) */
 	struct sosd_letter letter;
-	struct sosd_op *next;			/* in the one list that it is in (S1) */
 	struct peer_port *pp;			/* its port */
 	struct xreq *r;
 	struct sosd_call *call;			/* OUT */
@@ -66,17 +65,13 @@ struct sosd_op {
 	char source[XSEG_TARGET_MAX];		/* COPY */
 };
 
-struct sosd_list {
-	struct sosd_op *first, **last;
-};
-
 enum sosd_count { SOSD_COUNT_TRIPS, SOSD_COUNT_AGAIN, SOSD_COUNT_TIMEOUTS, SOSD_COUNT_SILENCES, SOSD_NR_COUNTS };
 
 /* One port. All but the mail and the counters is its thread's. */
 struct sosd_port {
 	struct sosd_mail mail;
 	struct sosd_calls calls;
-	struct sosd_list ready, paused, lined_up;
+	struct ops_list ready, paused, lined_up;
 	uint8_t *copy_buf;			/* XSEG_REQ_BYTES; one COPY at a time */
 	struct sosd_op *copying;
 	uint64_t asked_ns;			/* since when RADOS has been asked and has not answered; 0: nothing is asked. Giving up
@@ -99,11 +94,7 @@ struct sosd {
 	struct sosd_owner owner;
 	struct order order;
 	struct sosd_port port[PEER_MAX_THREADS];
-	struct sosd_op *ops;
-
-	pthread_mutex_t lock;			/* a leaf; guards what follows */
-	struct sosd_op *free;
-	uint32_t pending;			/* ops that are not free */
+	struct ops_table ops;
 };
 
 extern const struct peer_class sosd_class;
@@ -122,8 +113,6 @@ static inline struct sosd_port *sosd_port_of(struct peer_port *pp)
 void sosd_request(struct peer_port *pp, struct xreq *r);
 void sosd_recover(struct peer_port *pp, struct xreq *r);
 uint64_t sosd_poll(struct peer_port *pp);
-void sosd_op_put(struct sosd *s, struct sosd_op *op);
-void sosd_list_init(struct sosd_list *l);
 
 /* sosd_ops.c: what is asked of RADOS. */
 

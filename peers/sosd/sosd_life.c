@@ -16,19 +16,6 @@
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-static int ops_alloc(struct sosd *s)
-{
-	uint32_t nr = xseg_nr_requests(s->peer.seg) + OPS_SPARE, i;
-
-	s->ops = calloc(nr, sizeof(*s->ops));
-	if (!s->ops)
-		return -ENOMEM;
-	s->pending = nr;
-	for (i = 0; i < nr; i++)
-		sosd_op_put(s, &s->ops[i]);
-	return 0;
-}
-
 static int ports_open(struct sosd *s)
 {
 	struct sosd_port *port;
@@ -37,9 +24,9 @@ static int ports_open(struct sosd *s)
 
 	for (i = 0; i < s->peer.nr_ports && !rc; i++) {
 		port = &s->port[i];
-		sosd_list_init(&port->ready);
-		sosd_list_init(&port->paused);
-		sosd_list_init(&port->lined_up);
+		ops_list_init(&port->ready);
+		ops_list_init(&port->paused);
+		ops_list_init(&port->lined_up);
 		port->copying = NULL;
 		port->copy_buf = malloc(XSEG_REQ_BYTES);
 		rc = port->copy_buf ? sosd_calls_open(&port->calls, s->iodepth) : -ENOMEM;
@@ -59,11 +46,8 @@ static void sosd_fini(struct peer *p)
 		free(s->port[i].copy_buf);
 		s->port[i] = (struct sosd_port){ 0 };
 	}
-	free(s->ops);
-	s->ops = NULL;
-	s->free = NULL;
+	ops_close(&s->ops);
 	order_fini(&s->order);
-	pthread_mutex_destroy(&s->lock);
 }
 
 /* On the keeper's thread. */
@@ -108,10 +92,9 @@ static int sosd_init(struct peer *p, struct xseg_error *err)
 	struct sosd *s = sosd_of(p);
 	int rc;
 
-	pthread_mutex_init(&s->lock, NULL);
 	order_init(&s->order);
 	atomic_store(&s->timeout_ns, s->io_timeout_ns);
-	rc = ops_alloc(s);
+	rc = ops_open(&s->ops, xseg_nr_requests(p->seg) + OPS_SPARE, sizeof(struct sosd_op));
 	if (!rc)
 		rc = ports_open(s);
 	if (rc) {
@@ -140,21 +123,11 @@ static int sosd_changed(struct peer *p, const struct opt *o, struct xseg_error *
 	return 0;
 }
 
-static uint32_t nr_pending(struct sosd *s)
-{
-	uint32_t nr;
-
-	pthread_mutex_lock(&s->lock);
-	nr = s->pending;
-	pthread_mutex_unlock(&s->lock);
-	return nr;
-}
-
 static bool sosd_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
 {
 	(void)left_bytes;
 	(void)total_bytes;
-	return nr_pending(sosd_of(p)) == 0;
+	return ops_pending(&sosd_of(p)->ops) == 0;
 }
 
 /* What is in the pool needs nothing of the segment. */
@@ -182,7 +155,7 @@ static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 		for (k = 0; k < SOSD_NR_COUNTS; k++)
 			sum[k] += atomic_load_explicit(&s->port[i].count[k], memory_order_relaxed);
 	return snprintf(out, size, "pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
-			s->rados.pool, s->prefix, s->rados.address, owner_names[sosd_owner_state(&s->owner)], nr_pending(s), (unsigned long)sum[SOSD_COUNT_TRIPS],
+			s->rados.pool, s->prefix, s->rados.address, owner_names[sosd_owner_state(&s->owner)], ops_pending(&s->ops), (unsigned long)sum[SOSD_COUNT_TRIPS],
 			(unsigned long)sum[SOSD_COUNT_AGAIN], (unsigned long)sum[SOSD_COUNT_TIMEOUTS],
 			(unsigned long)sum[SOSD_COUNT_SILENCES]);
 }

@@ -225,7 +225,7 @@ static void nothing_left_over(void)
 	struct filed_aio *a = &f->port[0].aio;
 
 	rig_status_has(&g, "unsynced_files=0\nlost_files=0\n");
-	assert_int_equal(f->pending, 0);
+	assert_int_equal(ops_pending(&f->ops), 0);
 	assert_int_equal(a->nr_batch + a->nr_kernel, 0);
 	assert_true(filed_aio_has_room(a) && !a->failed);
 	assert_true(!f->starving.first && !f->flush.first);
