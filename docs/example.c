@@ -1,4 +1,4 @@
-/* example - writes the beginning of a volume, 16 I/Os at a time, makes it stable, and reads it back.
+/* example - writes the beginning of a volume, 16 I/Os at a time, makes it stable, reads it back.
  *
  *	cc -o example example.c $(pkg-config --cflags --libs xseg) && ./example SEGMENT VOLUME
  */

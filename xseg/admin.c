@@ -7,8 +7,8 @@
 
 #include "xseg/internal.h"
 
-int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uint32_t *page, uint32_t nr_pages,
-			uint64_t timeout_ns)
+int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uint32_t *page,
+	uint32_t nr_pages, uint64_t timeout_ns)
 {
 	struct xreq *r = xseg_req_alloc(port), *done = NULL;
 	uint64_t start = xs_now_ns(), spent;
@@ -24,7 +24,8 @@ int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uin
 	}
 	r->op = XSEG_OP_ADMIN;
 	r->nr_pages = (uint16_t)nr_pages;
-	r->size = nr_pages * XSEG_PAGE_SIZE <= XSEG_REQ_BYTES ? nr_pages * XSEG_PAGE_SIZE : XSEG_REQ_BYTES;
+	r->size = nr_pages * XSEG_PAGE_SIZE <= XSEG_REQ_BYTES ? nr_pages * XSEG_PAGE_SIZE
+							      : XSEG_REQ_BYTES;
 	memcpy(r->page, page, nr_pages * sizeof(*page));
 	memcpy(xseg_page(port->seg, page[0]), text, len + 1);
 	rc = xseg_req_submit(port, r, peer);
@@ -37,7 +38,8 @@ int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uin
 		spent = xs_now_ns() - start;
 		if (spent >= timeout_ns)
 			return -ETIMEDOUT;
-		xseg_port_wait(port, timeout_ns - spent < 100000000 ? timeout_ns - spent : 100000000);
+		xseg_port_wait(
+			port, timeout_ns - spent < 100000000 ? timeout_ns - spent : 100000000);
 	}
 	result = done->result;
 	xseg_req_free(port, done);

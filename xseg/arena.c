@@ -1,11 +1,12 @@
 /* arena - the page pool: extents, the arenas and the pages that peers take out of it.
  *
- * Contract: control path only; everything here runs under the control lock, except xseg_page(), the owner words, and what
- * needs none: counting what is free, and giving an extent of pages back, which is one store by its owner. So under the lock the
- * number of free extents may grow, and never shrinks but by the holder.
- * An extent's word is its truth. An arena is made in two steps: its extents are marked (ARENA, peer, number), then
- * `arena_extents` is stored, which commits it; extents of an arena that was not committed belong to nobody,
- * and are freed when the peer opens again or is forgotten.
+ * Contract: control path only; everything here runs under the control lock, except xseg_page(), the
+ * owner words, and what needs none: counting what is free, and giving an extent of pages back,
+ * which is one store by its owner. So under the lock the number of free extents may grow, and never
+ * shrinks but by the holder. An extent's word is its truth. An arena is made in two steps: its
+ * extents are marked (ARENA, peer, number), then `arena_extents` is stored, which commits it;
+ * extents of an arena that was not committed belong to nobody, and are freed when the peer opens
+ * again or is forgotten.
  *
  * Invariants:
  *   A1  the extents of a committed arena have the numbers 0 .. arena_extents - 1, each once
@@ -52,9 +53,10 @@ static uint32_t free_extents(struct xseg *seg)
 	return n;
 }
 
-/* Takes n extents for the peer, numbered from 0; there are enough. Fresh ones are zero already (A2).
- * page, if not NULL, gets the numbers of all their pages. */
-static void take_extents(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind, uint32_t n, uint32_t *page)
+/* Takes n extents for the peer, numbered from 0; there are enough. Fresh ones are zero already
+ * (A2). page, if not NULL, gets the numbers of all their pages. */
+static void take_extents(
+	struct xseg *seg, uint32_t peer, enum xs_extent_kind kind, uint32_t n, uint32_t *page)
 {
 	uint32_t nr = 0;
 
@@ -85,11 +87,14 @@ static int map_extent(struct xseg *seg, uint8_t *at, uint32_t extent)
 {
 	off_t off = (off_t)(seg->geo.off_pages + (uint64_t)extent * XSEG_EXTENT_SIZE);
 
-	return mmap(at, XSEG_EXTENT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, seg->fd, off) ==
-	       MAP_FAILED ? -errno : 0;
+	return mmap(at, XSEG_EXTENT_SIZE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_FIXED | MAP_POPULATE, seg->fd, off) == MAP_FAILED
+		       ? -errno
+		       : 0;
 }
 
-/* Maps the extents of the arena, by their numbers, one after the other from `at`. -EPROTO: they are not A1. */
+/* Maps the extents of the arena, by their numbers, one after the other from `at`. -EPROTO: they are
+ * not A1. */
 static int map_extents(struct xseg_peer *p, uint8_t *at, uint32_t nr)
 {
 	struct xseg *seg = p->seg;
@@ -102,7 +107,8 @@ static int map_extents(struct xseg_peer *p, uint8_t *at, uint32_t nr)
 
 		if (!extent_is(seg, i, XS_EXTENT_ARENA, p->index))
 			continue;
-		rc = k < nr && !seen[k] ? map_extent(seg, at + (uint64_t)k * XSEG_EXTENT_SIZE, i) : -EPROTO;
+		rc = k < nr && !seen[k] ? map_extent(seg, at + (uint64_t)k * XSEG_EXTENT_SIZE, i)
+					: -EPROTO;
 		if (rc == 0)
 			seen[k] = 1;
 		found++;
@@ -114,12 +120,14 @@ static int map_extents(struct xseg_peer *p, uint8_t *at, uint32_t nr)
 /* Addresses for extents, aligned as they are; NULL: none left. */
 static uint8_t *take_room(size_t bytes)
 {
-	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint8_t *at;
 
 	if (room == MAP_FAILED)
 		return NULL;
-	at = (uint8_t *)(((uintptr_t)room + XSEG_EXTENT_SIZE - 1) & ~(uintptr_t)(XSEG_EXTENT_SIZE - 1));
+	at = (uint8_t *)(((uintptr_t)room + XSEG_EXTENT_SIZE - 1) &
+			 ~(uintptr_t)(XSEG_EXTENT_SIZE - 1));
 	munmap(at + bytes, (size_t)(room + XSEG_EXTENT_SIZE - at));
 	if (at > room)
 		munmap(room, (size_t)(at - room));
@@ -153,19 +161,23 @@ void xs_arena_unmap(struct xseg_peer *p)
 	p->arena_map_bytes = 0;
 }
 
-/* Under the control lock: the arena's extents, as many as were asked for, committed by the last store. */
+/* Under the control lock: the arena's extents, as many as were asked for, committed by the last
+ * store. */
 static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *err)
 {
 	struct xseg *seg = p->seg;
 	uint64_t nr = bytes / XSEG_EXTENT_SIZE + (bytes % XSEG_EXTENT_SIZE != 0);
 
 	if (nr == 0)
-		return xseg_fail(err, -EINVAL, "peer '%.63s' asked for an arena of no bytes", p->sh->name);
+		return xseg_fail(
+			err, -EINVAL, "peer '%.63s' asked for an arena of no bytes", p->sh->name);
 	xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 	if (free_extents(seg) < nr)
-		return xseg_fail(err, -ENOMEM, "the segment has %llu MiB left and peer '%.63s' needs %llu MiB for its tables; "
-				 "make the segment with more --memory, or ask for less",
-				 (unsigned long long)free_extents(seg) * 2, p->sh->name, (unsigned long long)nr * 2);
+		return xseg_fail(err, -ENOMEM,
+			"the segment has %llu MiB left and peer '%.63s' needs %llu MiB for its tables; "
+			"make the segment with more --memory, or ask for less",
+			(unsigned long long)free_extents(seg) * 2, p->sh->name,
+			(unsigned long long)nr * 2);
 	take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL);
 	XKILL(ARENA_MARKED);
 	atomic_store_explicit(&p->sh->arena_bytes, bytes, memory_order_relaxed);
@@ -174,7 +186,8 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 	return 0;
 }
 
-int xseg_arena_open(struct xseg_peer *p, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err)
+int xseg_arena_open(
+	struct xseg_peer *p, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err)
 {
 	uint32_t nr = atomic_load_explicit(&p->sh->arena_extents, memory_order_acquire);
 	uint64_t had;
@@ -199,9 +212,12 @@ int xseg_arena_open(struct xseg_peer *p, uint64_t *bytes, void **base, bool *fre
 	if (rc == 0 && (had == 0 || had > p->arena_map_bytes))
 		rc = -EPROTO;
 	if (rc == -EPROTO)
-		return xseg_fail(err, rc, "the arena that '%.63s' left in the segment is damaged; see 'xseg check'", p->sh->name);
+		return xseg_fail(err, rc,
+			"the arena that '%.63s' left in the segment is damaged; see 'xseg check'",
+			p->sh->name);
 	if (rc)
-		return xseg_fail(err, rc, "cannot map the arena of '%.63s': %s", p->sh->name, strerror(-rc));
+		return xseg_fail(
+			err, rc, "cannot map the arena of '%.63s': %s", p->sh->name, strerror(-rc));
 	*bytes = had;
 	*base = p->arena;
 	return 0;
@@ -281,7 +297,8 @@ void xseg_pages_drop(struct xseg_peer *p)
 		xs_control_unlock(fd);
 }
 
-/* Its owner's one store: the extent is the peer's before it and free after it (the taker zeroes it, A2). */
+/* Its owner's one store: the extent is the peer's before it and free after it (the taker zeroes it,
+ * A2). */
 void xseg_pages_give(struct xseg_peer *p, uint32_t first)
 {
 	uint32_t i = first / XSEG_EXTENT_PAGES;
@@ -319,7 +336,8 @@ bool xseg_page_owner_swap(struct xseg *seg, uint32_t page, uint64_t from, uint64
 {
 	assert(page < seg->nr_pages);
 	/* acquire and release, as in the two beside it */
-	return atomic_compare_exchange_strong_explicit(&seg->owners[page], &from, to, memory_order_acq_rel, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(
+		&seg->owners[page], &from, to, memory_order_acq_rel, memory_order_relaxed);
 }
 
 uint64_t xseg_page_owner(struct xseg *seg, uint32_t page)

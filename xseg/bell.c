@@ -12,12 +12,14 @@
  *     5 clear bit 0, counting one more, fence
  *
  * The two fences are partners: either the sleeper sees the work, or the producer sees the
- * announcement. A ring between 1 and 4 changes the word, so that the wait returns at once. Where a sleeper
- * died, step 1 finds bit 0 set: then it counts one, since a producer that rang for the dead one would take
- * an unchanged word for that sleep, and not ring again. Modelled with store buffers in tests/model/doorbell.pml.
+ * announcement. A ring between 1 and 4 changes the word, so that the wait returns at once. Where a
+ * sleeper died, step 1 finds bit 0 set: then it counts one, since a producer that rang for the dead
+ * one would take an unchanged word for that sleep, and not ring again. Modelled with store buffers
+ * in tests/model/doorbell.pml.
  *
  * Invariants:
- *   B1  only the sleeper sets or clears bit 0: a producer that dies after step 3 takes nothing with it
+ *   B1  only the sleeper sets or clears bit 0: a producer that dies after step 3 takes nothing with
+ *       it
  *   B2  whoever repairs or sweeps a dead member rings every bell, for the wake that it may owe
  *
  * Contract: one thread sleeps on a bell; anybody rings it.
@@ -40,7 +42,8 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct tim
 	return syscall(SYS_futex, word, op, val, ts, NULL, 0);
 }
 
-/* After the caller's fence. rung (by bell) remembers what we left there, so that one sleep costs us one wake. */
+/* After the caller's fence. rung (by bell) remembers what we left there, so that one sleep costs us
+ * one wake. */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung)
 {
 	_Atomic uint32_t *word = &seg->bells[bell].word;
@@ -68,7 +71,8 @@ void xs_ring_peer(struct xseg *seg, uint32_t peer)
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		uint32_t bell = atomic_load_explicit(&seg->ports[i].bell, memory_order_relaxed);
 
-		if (atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed) == peer + 1 && bell < seg->geo.nr_ports)
+		if (atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed) == peer + 1 &&
+			bell < seg->geo.nr_ports)
 			xs_bell_ring(seg, bell, NULL);
 	}
 }
@@ -113,20 +117,24 @@ static uint32_t announce(struct xseg *seg, uint32_t bell)
 /* False when the time is over: the word is as announced. */
 static bool sleep_on(struct xseg *seg, uint32_t bell, uint32_t w, uint64_t timeout_ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(timeout_ns / 1000000000), .tv_nsec = (long)(timeout_ns % 1000000000) };
+	struct timespec ts = { .tv_sec = (time_t)(timeout_ns / 1000000000),
+		.tv_nsec = (long)(timeout_ns % 1000000000) };
 
 	return futex(&seg->bells[bell].word, FUTEX_WAIT, w, &ts) == 0 || errno != ETIMEDOUT;
 }
 
 static void retract(struct xseg *seg, uint32_t bell)
 {
-	/* bit 0 is set: adding 1 clears it and counts, so that no two sleeps leave the same word for `rung` */
+	/* bit 0 is set: adding 1 clears it and counts, so that no two sleeps leave the same word
+	 * for `rung` */
 	atomic_fetch_add(&seg->bells[bell].word, 1);
-	/* seq_cst: who saw bit 0 still set, and did not ring again, has published what the caller looks at next */
+	/* seq_cst: who saw bit 0 still set, and did not ring again, has published what the caller
+	 * looks at next */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-static bool bell_wait(struct xseg *seg, uint32_t bell, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
+static bool bell_wait(
+	struct xseg *seg, uint32_t bell, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg)
 {
 	uint32_t w = announce(seg, bell);
 	bool woken = looks(arg) || sleep_on(seg, bell, w, timeout_ns);
@@ -184,7 +192,8 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 		uint64_t left = timeout_ns - spent;
 
 		xseg_port_flush(port);
-		bell_wait(port->seg, bell_of(port), port->nr_backlog && left > LATE_NS ? LATE_NS : left, looks_port, port);
+		bell_wait(port->seg, bell_of(port),
+			port->nr_backlog && left > LATE_NS ? LATE_NS : left, looks_port, port);
 		if (xseg_port_has_work(port))
 			return true;
 		spent = xs_now_ns() - start;

@@ -1,8 +1,9 @@
 /* check - verifies the invariants of a whole segment, and mends what is derived.
  *
- * Contract: any process, at any time. It holds the control lock, so nothing but requests and lanes moves meanwhile;
- * of these it looks at what holds at every moment. `fix` changes only what follows from the truths (place words,
- * extent words, peer words): requests at rest with nobody; ports, extents and statistics of nobody.
+ * Contract: any process, at any time. It holds the control lock, so nothing but requests and lanes
+ * moves meanwhile; of these it looks at what holds at every moment. `fix` changes only what follows
+ * from the truths (place words, extent words, peer words): requests at rest with nobody; ports,
+ * extents and statistics of nobody.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ struct check {
 	struct xseg *seg;
 	bool fix;
 	unsigned problems;
-	uint32_t *gift;				/* by page: the request + 1 that it is lent to, to be written; NULL: not looked at */
+	/* by page: the request + 1 that it is lent to, to be written; NULL: not looked at */
+	uint32_t *gift;
 	void (*report)(const char *problem, void *arg);
 	void *arg;
 };
@@ -50,7 +52,8 @@ static void check_peer(struct check *c, uint32_t i)
 	}
 	for (uint32_t k = 0; k < nr; k++)
 		if (p->port[k] >= c->seg->geo.nr_ports ||
-		    atomic_load_explicit(&c->seg->ports[p->port[k]].peer, memory_order_relaxed) != i + 1)
+			atomic_load_explicit(
+				&c->seg->ports[p->port[k]].peer, memory_order_relaxed) != i + 1)
 			problem(c, "peer '%.63s': port %u is not its own", p->name, p->port[k]);
 	if (!memchr(p->name, '\0', sizeof(p->name)))
 		problem(c, "peer %u: its name has no end", i);
@@ -78,45 +81,60 @@ static void check_route(struct check *c, uint32_t i)
 	problem(c, "peer '%.63s': its route runs in a circle", seg->peers[i].name);
 }
 
-/* A peer that is kept has one upstream; two, only while the keeper enters between it and the other, or has just left from there. */
+/* A peer that is kept has one upstream; two, only while the keeper enters between it and the other,
+ * or has just left from there. */
 static void check_keeper(struct check *c, uint32_t i)
 {
 	struct xseg *seg = c->seg;
-	uint32_t keeper = xs_plug_keeper(seg, i), other = keeper == XSEG_NONE ? XSEG_NONE : xs_route_upper(seg, i, keeper);
-	uint64_t plug = keeper == XSEG_NONE ? 0 : atomic_load_explicit(&seg->peers[keeper].plug, memory_order_relaxed);
+	uint32_t keeper = xs_plug_keeper(seg, i),
+		 other = keeper == XSEG_NONE ? XSEG_NONE : xs_route_upper(seg, i, keeper);
+	uint64_t plug = keeper == XSEG_NONE ? 0
+					    : atomic_load_explicit(&seg->peers[keeper].plug,
+						      memory_order_relaxed);
 
 	if (other != XSEG_NONE && !(plug && plug_upper(plug) == other))
-		problem(c, "peer '%.63s': it is kept for '%.63s', and '%.63s' sends there, too", seg->peers[i].name, seg->peers[keeper].name,
-			seg->peers[other].name);
+		problem(c, "peer '%.63s': it is kept for '%.63s', and '%.63s' sends there, too",
+			seg->peers[i].name, seg->peers[keeper].name, seg->peers[other].name);
 }
 
-/* What a serving peer has copies of is what its route leads to; while it is being plugged or unplugged it may be about to see to that. */
+/* What a serving peer has copies of is what its route leads to; while it is being plugged or
+ * unplugged it may be about to see to that. */
 static void check_epoch(struct check *c, uint32_t i)
 {
 	struct xs_peer *p = &c->seg->peers[i];
-	uint64_t route = atomic_load_explicit(&p->route, memory_order_acquire), has = atomic_load_explicit(&p->arena_epoch, memory_order_relaxed);
+	uint64_t route = atomic_load_explicit(&p->route, memory_order_acquire),
+		 has = atomic_load_explicit(&p->arena_epoch, memory_order_relaxed);
 
-	if (state_of(c->seg, i) != XSEG_PEER_LIVE || !atomic_load_explicit(&p->arena_extents, memory_order_relaxed) || has == XSEG_NO_EPOCH ||
-	    route_lower(route) == XSEG_NONE || atomic_load_explicit(&p->plug, memory_order_relaxed))
+	if (state_of(c->seg, i) != XSEG_PEER_LIVE ||
+		!atomic_load_explicit(&p->arena_extents, memory_order_relaxed) ||
+		has == XSEG_NO_EPOCH || route_lower(route) == XSEG_NONE ||
+		atomic_load_explicit(&p->plug, memory_order_relaxed))
 		return;
 	if (has != route_epoch(route))
-		problem(c, "peer '%.63s': what it has is of epoch %llu, and its route of epoch %llu", p->name, (unsigned long long)has,
-			(unsigned long long)route_epoch(route));
+		problem(c,
+			"peer '%.63s': what it has is of epoch %llu, and its route of epoch %llu",
+			p->name, (unsigned long long)has, (unsigned long long)route_epoch(route));
 }
 
-/* What plug.c keeps: it names peers that are there; who is asked to hold is asked by a cache that is being plugged there. */
+/* What plug.c keeps: it names peers that are there; who is asked to hold is asked by a cache that
+ * is being plugged there. */
 static void check_plug(struct check *c, uint32_t i)
 {
 	struct xseg *seg = c->seg;
 	struct xs_peer *p = &seg->peers[i];
-	uint64_t plug = atomic_load_explicit(&p->plug, memory_order_relaxed), turn = atomic_load_explicit(&p->turn, memory_order_relaxed);
+	uint64_t plug = atomic_load_explicit(&p->plug, memory_order_relaxed),
+		 turn = atomic_load_explicit(&p->turn, memory_order_relaxed);
 	uint32_t cache = turn_cache(turn);
 
 	if (state_of(seg, i) == XSEG_PEER_FREE)
 		return;
-	if (plug && (plug_op(plug) > XSEG_PLUG_LEAVE || plug_upper(plug) >= seg->geo.nr_ports || plug_lower(plug) >= seg->geo.nr_ports ||
-		     state_of(seg, plug_upper(plug)) == XSEG_PEER_FREE || state_of(seg, plug_lower(plug)) == XSEG_PEER_FREE))
-		problem(c, "peer '%.63s': it is to be plugged or unplugged between peers that are not there", p->name);
+	if (plug && (plug_op(plug) > XSEG_PLUG_LEAVE || plug_upper(plug) >= seg->geo.nr_ports ||
+			    plug_lower(plug) >= seg->geo.nr_ports ||
+			    state_of(seg, plug_upper(plug)) == XSEG_PEER_FREE ||
+			    state_of(seg, plug_lower(plug)) == XSEG_PEER_FREE))
+		problem(c,
+			"peer '%.63s': it is to be plugged or unplugged between peers that are not there",
+			p->name);
 	if (turn && (turn_state(turn) > XSEG_TURN_HELD || cache >= seg->geo.nr_ports))
 		problem(c, "peer '%.63s': it is asked to hold by no peer", p->name);
 	if (atomic_load_explicit(&p->above, memory_order_relaxed) > seg->geo.nr_ports)
@@ -125,7 +143,8 @@ static void check_plug(struct check *c, uint32_t i)
 	check_epoch(c, i);
 }
 
-/* Who has the port, by its own word; one of nobody goes back. False when there is nothing more to say of it. */
+/* Who has the port, by its own word; one of nobody goes back. False when there is nothing more to
+ * say of it. */
 static bool check_port_peer(struct check *c, uint32_t i)
 {
 	uint32_t peer = atomic_load_explicit(&c->seg->ports[i].peer, memory_order_acquire);
@@ -150,15 +169,17 @@ static void check_ports(struct check *c)
 
 		if (!check_port_peer(c, i))
 			continue;
-		if (a->req_first > seg->geo.nr_requests || a->req_nr > seg->geo.nr_requests - a->req_first) {
+		if (a->req_first > seg->geo.nr_requests ||
+			a->req_nr > seg->geo.nr_requests - a->req_first) {
 			problem(c, "port %u: its requests are out of range", i);
 			continue;
 		}
 		for (uint32_t k = 0; k < i; k++) {
 			struct xs_port *b = &seg->ports[k];
 
-			if (atomic_load_explicit(&b->peer, memory_order_relaxed) && a->req_nr && b->req_nr &&
-			    a->req_first < (uint64_t)b->req_first + b->req_nr && b->req_first < a->req_first + a->req_nr)
+			if (atomic_load_explicit(&b->peer, memory_order_relaxed) && a->req_nr &&
+				b->req_nr && a->req_first < (uint64_t)b->req_first + b->req_nr &&
+				b->req_first < a->req_first + a->req_nr)
 				problem(c, "ports %u and %u have requests in common", i, k);
 		}
 	}
@@ -179,13 +200,16 @@ static void check_request(struct check *c, uint32_t i)
 		return;
 	}
 	if (owner == XSEG_NONE) {
-		if (c->fix && atomic_compare_exchange_strong(&r->place, &w, place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0,
-											place_seq(w) + 1)))
+		if (c->fix &&
+			atomic_compare_exchange_strong(&r->place, &w,
+				place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0, place_seq(w) + 1)))
 			return;
 		problem(c, "request %u: belongs to no port and is not free", i);
 	} else if ((s == XSEG_REQ_PRIVATE || s == XSEG_REQ_ANSWERED) && place_port(w) != owner) {
-		problem(c, "request %u: at rest with port %u, but port %u owns it", i, place_port(w), owner);
-	} else if (!atomic_load_explicit(&c->seg->ports[place_port(w)].peer, memory_order_relaxed)) {
+		problem(c, "request %u: at rest with port %u, but port %u owns it", i,
+			place_port(w), owner);
+	} else if (!atomic_load_explicit(
+			   &c->seg->ports[place_port(w)].peer, memory_order_relaxed)) {
 		problem(c, "request %u: at port %u, which nobody has", i, place_port(w));
 	}
 }
@@ -226,15 +250,20 @@ static void check_loans(struct check *c, uint32_t i)
 	uint32_t nr = atomic_load_explicit(&r->nr_lent, memory_order_acquire);
 
 	for (uint32_t k = 0; place_state(w) != XSEG_REQ_FREE && k < nr && k < XSEG_REQ_PAGES; k++) {
-		uint32_t lent = atomic_load_explicit(&r->page[k].lent, memory_order_acquire), page = lent & XSEG_PAGE_INDEX;
+		uint32_t lent = atomic_load_explicit(&r->page[k].lent, memory_order_acquire),
+			 page = lent & XSEG_PAGE_INDEX;
 
 		check_gift(c, i, lent);
-		if (!(lent & XSEG_LENT_PAGE) || page >= seg->nr_pages || extent_kind(atomic_load_explicit(
-				&seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire)) != XS_EXTENT_FREE)
+		if (!(lent & XSEG_LENT_PAGE) || page >= seg->nr_pages ||
+			extent_kind(
+				atomic_load_explicit(&seg->extents[page / XSEG_EXTENT_PAGES].word,
+					memory_order_acquire)) != XS_EXTENT_FREE)
 			continue;
 		/* it may have been given back in between */
-		if (atomic_load(&r->place) == w && atomic_load(&r->nr_lent) == nr && atomic_load(&r->page[k].lent) == lent)
-			problem(c, "request %u: it was lent page %u, which belongs to nobody", i, page);
+		if (atomic_load(&r->place) == w && atomic_load(&r->nr_lent) == nr &&
+			atomic_load(&r->page[k].lent) == lent)
+			problem(c, "request %u: it was lent page %u, which belongs to nobody", i,
+				page);
 	}
 }
 
@@ -242,7 +271,8 @@ static void check_loans(struct check *c, uint32_t i)
 static void orphaned_extent(struct check *c, uint32_t i, const char *why)
 {
 	if (c->fix)
-		atomic_store_explicit(&c->seg->extents[i].word, extent_word(XS_EXTENT_FREE, 0, 0), memory_order_release);
+		atomic_store_explicit(&c->seg->extents[i].word, extent_word(XS_EXTENT_FREE, 0, 0),
+			memory_order_release);
 	else
 		problem(c, "extent %u: %s (xseg check --fix gives it back)", i, why);
 }
@@ -262,7 +292,8 @@ static void check_extents(struct check *c)
 		} else if (state_of(seg, peer) == XSEG_PEER_FREE) {
 			orphaned_extent(c, i, "belongs to no peer");
 		} else if (extent_kind(w) == XS_EXTENT_ARENA &&
-			   extent_nr(w) >= atomic_load_explicit(&seg->peers[peer].arena_extents, memory_order_relaxed)) {
+			   extent_nr(w) >= atomic_load_explicit(&seg->peers[peer].arena_extents,
+						   memory_order_relaxed)) {
 			orphaned_extent(c, i, "part of an arena that was never finished");
 		}
 	}
@@ -272,7 +303,8 @@ static void check_extents(struct check *c)
 static void check_arena(struct check *c, uint32_t peer)
 {
 	struct xseg *seg = c->seg;
-	uint32_t nr = atomic_load_explicit(&seg->peers[peer].arena_extents, memory_order_acquire), found = 0;
+	uint32_t nr = atomic_load_explicit(&seg->peers[peer].arena_extents, memory_order_acquire),
+		 found = 0;
 	uint8_t *seen;
 
 	if (state_of(seg, peer) == XSEG_PEER_FREE || nr == 0)
@@ -281,13 +313,15 @@ static void check_arena(struct check *c, uint32_t peer)
 	for (uint32_t i = 0; seen && i < seg->geo.nr_extents; i++) {
 		uint64_t w = atomic_load_explicit(&seg->extents[i].word, memory_order_acquire);
 
-		if (extent_kind(w) != XS_EXTENT_ARENA || extent_peer(w) != peer || extent_nr(w) >= nr)
+		if (extent_kind(w) != XS_EXTENT_ARENA || extent_peer(w) != peer ||
+			extent_nr(w) >= nr)
 			continue;
 		found += !seen[extent_nr(w)];
 		seen[extent_nr(w)] = 1;
 	}
 	if (found != nr)
-		problem(c, "peer '%.63s': its arena has %u of its %u extents", seg->peers[peer].name, found, nr);
+		problem(c, "peer '%.63s': its arena has %u of its %u extents",
+			seg->peers[peer].name, found, nr);
 	free(seen);
 }
 
@@ -296,21 +330,25 @@ static void check_lanes(struct check *c)
 	struct xseg *seg = c->seg;
 
 	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
-		struct xq *q = (struct xq *)(seg->base + seg->geo.off_rings + i * seg->geo.ring_bytes);
+		struct xq *q = (struct xq *)(seg->base + seg->geo.off_rings +
+					     i * seg->geo.ring_bytes);
 		uint32_t word = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
 		uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
 		uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 
 		if (word == 0)
 			continue;
-		if ((word & 0x1ff) >= seg->geo.nr_ports || (word >> 10 & 0x1ff) >= seg->geo.nr_ports)
+		if ((word & 0x1ff) >= seg->geo.nr_ports ||
+			(word >> 10 & 0x1ff) >= seg->geo.nr_ports)
 			problem(c, "lane %u: joins ports that are not there", i);
 		for (uint32_t k = 0; k < i; k++)
 			if (atomic_load_explicit(&seg->lanes[k].word, memory_order_relaxed) == word)
 				problem(c, "lanes %u and %u join the same ports", i, k);
 		/* a reader that moved on meanwhile shows that the lane works */
-		if (tail - head > seg->geo.lane_slots && head == atomic_load_explicit(&q->head, memory_order_acquire))
-			problem(c, "lane %u: %llu offers in %u places", i, (unsigned long long)(tail - head), seg->geo.lane_slots);
+		if (tail - head > seg->geo.lane_slots &&
+			head == atomic_load_explicit(&q->head, memory_order_acquire))
+			problem(c, "lane %u: %llu offers in %u places", i,
+				(unsigned long long)(tail - head), seg->geo.lane_slots);
 	}
 }
 
@@ -321,12 +359,15 @@ static void check_port_lanes(struct check *c, uint32_t to)
 
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t from = 0; from < seg->geo.nr_ports; from++) {
-			uint32_t lane = atomic_load_explicit(&seg->ports[to].lane[queue][from], memory_order_acquire);
+			uint32_t lane = atomic_load_explicit(
+				&seg->ports[to].lane[queue][from], memory_order_acquire);
 
 			if (lane && (lane > seg->geo.nr_lanes ||
-				     atomic_load_explicit(&seg->lanes[lane - 1].word, memory_order_relaxed) !=
-				     lane_word(queue, from, to)))
-				problem(c, "port %u: its lane from port %u is another one's", to, from);
+					    atomic_load_explicit(&seg->lanes[lane - 1].word,
+						    memory_order_relaxed) !=
+						    lane_word(queue, from, to)))
+				problem(c, "port %u: its lane from port %u is another one's", to,
+					from);
 		}
 }
 
@@ -334,15 +375,19 @@ static void check_stats(struct check *c, uint32_t i)
 {
 	uint32_t peer = atomic_load_explicit(&c->seg->stats[i].peer, memory_order_acquire);
 
-	if (peer == 0 || (peer <= c->seg->geo.nr_ports && state_of(c->seg, peer - 1) != XSEG_PEER_FREE))
+	if (peer == 0 ||
+		(peer <= c->seg->geo.nr_ports && state_of(c->seg, peer - 1) != XSEG_PEER_FREE))
 		return;
 	if (c->fix)
 		atomic_store_explicit(&c->seg->stats[i].peer, 0, memory_order_release);
 	else
-		problem(c, "statistics block %u: belongs to no peer (xseg check --fix gives it back)", i);
+		problem(c,
+			"statistics block %u: belongs to no peer (xseg check --fix gives it back)",
+			i);
 }
 
-unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg)
+unsigned xseg_check(
+	struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg)
 {
 	struct check c = { .seg = seg, .fix = fix, .report = report, .arg = arg };
 	int fd = xs_control_lock(seg);

@@ -1,36 +1,50 @@
-/* direct - reads that send no request: a client looks into the tables that a cache has in the segment.
+/* direct - reads that send no request: a client looks into the tables that a cache has in the
+ * segment.
  *
- * What is published is the truth itself: entries, chunks and slots (xseg.h). What a reader has beside is derived: for each object that it
- * knows, where its entry is. It learns that from an answer that lends it a page: the owner word of a page in a slot names entry and slot.
- * So no table of names is published, the way of a request is the same as ever, and a reader needs not know how its peer names objects.
+ * What is published is the truth itself: entries, chunks and slots (xseg.h). What a reader has
+ * beside is derived: for each object that it knows, where its entry is. It learns that from an
+ * answer that lends it a page: the owner word of a page in a slot names entry and slot. So no table
+ * of names is published, the way of a request is the same as ever, and a reader needs not know how
+ * its peer names objects.
  *
  * A read, and what it may say then:
- *   1  the path is as it was when the object was learned          what was sent now would reach this cache
+ *   1  the path is as it was when the object was           what was sent now would reach this cache
+ *      learned
  *   2  entry -> chunk -> slot: it has a page, and DIRECT
  *   3  the page is listed in the reader's own request             it is pinned if 4 succeeds
  *      fence
- *   4  the slot has that page and DIRECT still                    the page was this slot's after it was listed: whoever lets go of
- *								    it looks through all requests before it is used again (a hazard pointer)
- *   5  the entry has the version that was learned                 the slot was this object's, all the time since
- *   6  the path is as it was                                      what was sent at 4 would have reached this cache
- * The read takes place at 4: the cache answers a write after its slot is stored, so what was acknowledged before is there. If anything is
- * not so, nothing was read, and the request is sent.
+ *   4  the slot has that page and DIRECT still                    the page was this slot's after it
+ *                                                                 was listed: whoever lets go of
+ *                                                                  it looks through all requests
+ *                                                                  before it is used again (a
+ *                                                                  hazard pointer)
+ *   5  the entry has the version that was learned                 the slot was this object's, all
+ *                                                                 the time since
+ *   6  the path is as it was                                      what was sent at 4 would have
+ *                                                                 reached this cache
+ * The read takes place at 4: the cache answers a write after its slot is stored, so what was
+ * acknowledged before is there. If anything is not so, nothing was read, and the request is sent.
  *
- * The path: the peer that requests are sent to, and the cache, which is that peer or the next one. Each has a word, odd while this is allowed
- * (`direct`), which changes when what was learned may be wrong: when a peer begins anew, stops, leaves the path, or deletes what others
- * know. Beside them counts the route between both, and that nobody has the cache to himself (`above`), who would have newer data. A peer
- * that dies leaves its word as it is: then nothing changes below until its successor shuts it, before it touches anything.
+ * The path: the peer that requests are sent to, and the cache, which is that peer or the next one.
+ * Each has a word, odd while this is allowed (`direct`), which changes when what was learned may be
+ * wrong: when a peer begins anew, stops, leaves the path, or deletes what others know. Beside them
+ * counts the route between both, and that nobody has the cache to himself (`above`), who would have
+ * newer data. A peer that dies leaves its word as it is: then nothing changes below until its
+ * successor shuts it, before it touches anything.
  *
- * Nothing that is read here is trusted (R5): each index is checked before it is used, each address is in the segment; arenas and chunks may be
- * others' by then, which 5 and 6 tell. Those words are loads of what somebody else may be writing as plain data.
+ * Nothing that is read here is trusted (R5): each index is checked before it is used, each address
+ * is in the segment; arenas and chunks may be others' by then, which 5 and 6 tell. Those words are
+ * loads of what somebody else may be writing as plain data.
  *
- * Recency: a byte a page, set by who reads it, if it is not set; the cache clears it when the page comes up for eviction.
+ * Recency: a byte a page, set by who reads it, if it is not set; the cache clears it when the page
+ * comes up for eviction.
  *
- * Contract: a reader is its port's thread's. Open, shut, max: any thread of the peer, one at a time.
+ * Contract: a reader is its port's thread's. Open, shut, max: any thread of the peer, one at a
+ * time.
  *
  * Invariants:
- *   D1  a page that was in a slot with DIRECT is not used again, nor changed, before a look at all requests that began after the slot was
- *       stored has not found it (the cache's; loan.c there)
+ *   D1  a page that was in a slot with DIRECT is not used again, nor changed, before a look at all
+ *       requests that began after the slot was stored has not found it (the cache's; loan.c there)
  *   D2  version changes before what it guards can be another's, and never back; `direct` too
  *   D3  no port pins more pages than it may, by its own count
  */
@@ -63,7 +77,7 @@ struct xseg_direct {
 	struct xseg *seg;
 	uint32_t top, cache;			/* peers; cache XSEG_NONE: there is no such path */
 	uint32_t path_nr;			/* counts paths; not 0 */
-	uint32_t credit;			/* pages that it may pin before it has to count again (D3) */
+	uint32_t credit;	/* pages that it may pin before it has to count again (D3) */
 	uint32_t mask;				/* of known[] */
 	struct path path;
 	struct xseg_direct_table table;		/* of the cache, checked */
@@ -84,7 +98,8 @@ void xseg_direct_open(struct xseg_peer *peer, const struct xseg_direct_table *t)
 	atomic_store_explicit(&p->direct_stride, t->stride, memory_order_relaxed);
 	atomic_store_explicit(&p->direct_max, t->max, memory_order_relaxed);
 	/* release: partner is the acquire in path_load() */
-	atomic_store_explicit(&p->direct, atomic_load_explicit(&p->direct, memory_order_relaxed) + 1, memory_order_release);
+	atomic_store_explicit(&p->direct,
+		atomic_load_explicit(&p->direct, memory_order_relaxed) + 1, memory_order_release);
 	XKILL(DIRECT_OPENED);
 }
 
@@ -94,7 +109,8 @@ void xs_direct_shut(struct xs_peer *p)
 
 	if (w & 1)
 		atomic_store_explicit(&p->direct, w + 1, memory_order_release);
-	/* seq_cst: partner is the fence in pinned(): who has pinned a page before is seen by a look for it, or he sees that it is shut */
+	/* seq_cst: partner is the fence in pinned(): who has pinned a page before is seen by a look
+	 * for it, or he sees that it is shut */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -117,7 +133,8 @@ void xseg_direct_max_set(struct xseg_peer *peer, uint32_t max)
 bool xseg_page_touched(struct xseg *seg, uint32_t page)
 {
 	/* relaxed: a touch that is lost, or comes too late, is a page that goes too early */
-	if (page >= seg->nr_pages || !atomic_load_explicit(&seg->touched[page], memory_order_relaxed))
+	if (page >= seg->nr_pages ||
+		!atomic_load_explicit(&seg->touched[page], memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&seg->touched[page], 0, memory_order_relaxed);
 	return true;
@@ -130,7 +147,8 @@ static bool sizes_ok(struct xport *port, uint32_t peer, uint32_t objects)
 	return peer < port->seg->geo.nr_ports && objects > 0 && objects <= OBJECTS_MAX;
 }
 
-int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects, struct xseg_direct **out)
+int xseg_direct_create(
+	struct xport *port, uint32_t peer, uint32_t objects, struct xseg_direct **out)
 {
 	struct xseg_direct *d;
 	uint32_t nr = 1;
@@ -182,38 +200,44 @@ static struct path path_load(const struct xseg_direct *d)
 	uint32_t above = atomic_load_explicit(&d->seg->peers[d->cache].above, memory_order_acquire);
 
 	return (struct path){ .top = direct_of(d->seg, d->top),
-			      .cache = direct_of(d->seg, d->cache),
-			      .route = route_of(d->seg, d->top),
-			      .above = above,
-			      .keeps = above && above <= d->seg->geo.nr_ports ? route_of(d->seg, above - 1) : 0 };
+		.cache = direct_of(d->seg, d->cache),
+		.route = route_of(d->seg, d->top),
+		.above = above,
+		.keeps = above && above <= d->seg->geo.nr_ports ? route_of(d->seg, above - 1) : 0 };
 }
 
 static bool path_is_same(const struct xseg_direct *d)
 {
 	struct path now = path_load(d);
 
-	return now.top == d->path.top && now.cache == d->path.cache && now.route == d->path.route && now.above == d->path.above &&
-	       now.keeps == d->path.keeps;
+	return now.top == d->path.top && now.cache == d->path.cache && now.route == d->path.route &&
+	       now.above == d->path.above && now.keeps == d->path.keeps;
 }
 
-/* Both allow it, and nobody has the cache to himself. `above` may be of one who had, and has left. */
+/* Both allow it, and nobody has the cache to himself. `above` may be of one who had, and has
+ * left. */
 static bool path_is_open(const struct xseg_direct *d)
 {
-	return d->path.top & d->path.cache & 1 && (d->path.above == 0 || route_lower(d->path.keeps) != d->cache);
+	return d->path.top & d->path.cache & 1 &&
+	       (d->path.above == 0 || route_lower(d->path.keeps) != d->cache);
 }
 
-/* The extents of the cache's arena, by number (A1). False: they are not all there, at this moment. */
+/* The extents of the cache's arena, by number (A1). False: they are not all there, at this
+ * moment. */
 static bool find_arena(struct xseg_direct *d)
 {
 	struct xseg *seg = d->seg;
-	uint32_t nr = atomic_load_explicit(&seg->peers[d->cache].arena_extents, memory_order_acquire), found = 0;
+	uint32_t nr = atomic_load_explicit(
+			 &seg->peers[d->cache].arena_extents, memory_order_acquire),
+		 found = 0;
 
 	if (nr > seg->geo.nr_extents)
 		return false;
 	for (uint32_t i = 0; i < seg->geo.nr_extents; i++) {
 		uint64_t w = atomic_load_explicit(&seg->extents[i].word, memory_order_acquire);
 
-		if (extent_kind(w) != XS_EXTENT_ARENA || extent_peer(w) != d->cache || extent_nr(w) >= nr)
+		if (extent_kind(w) != XS_EXTENT_ARENA || extent_peer(w) != d->cache ||
+			extent_nr(w) >= nr)
 			continue;
 		d->extent[extent_nr(w)] = i;
 		found++;
@@ -230,7 +254,8 @@ static bool find_table(struct xseg_direct *d)
 	t->off = atomic_load_explicit(&p->direct_off, memory_order_relaxed);
 	t->nr = atomic_load_explicit(&p->direct_nr, memory_order_relaxed);
 	t->stride = atomic_load_explicit(&p->direct_stride, memory_order_relaxed);
-	return t->off % _Alignof(struct xseg_slots) == 0 && t->stride % _Alignof(struct xseg_slots) == 0 && find_arena(d);
+	return t->off % _Alignof(struct xseg_slots) == 0 &&
+	       t->stride % _Alignof(struct xseg_slots) == 0 && find_arena(d);
 }
 
 /* Which peer has the tables for what is sent to d->top. */
@@ -241,11 +266,14 @@ static uint32_t find_cache(const struct xseg_direct *d)
 
 	if (!atomic_load_explicit(&top->direct_nr, memory_order_relaxed))
 		at = route_lower(route_of(d->seg, d->top));
-	return at < d->seg->geo.nr_ports && atomic_load_explicit(&d->seg->peers[at].direct_nr, memory_order_relaxed) ? at : XSEG_NONE;
+	return at < d->seg->geo.nr_ports && atomic_load_explicit(&d->seg->peers[at].direct_nr,
+						    memory_order_relaxed)
+		       ? at
+		       : XSEG_NONE;
 }
 
-/* The path as it is now; all that was learned by another one is void. The words are loaded first: if something changes while the rest is
- * found out, the next look sees that they differ. */
+/* The path as it is now; all that was learned by another one is void. The words are loaded first:
+ * if something changes while the rest is found out, the next look sees that they differ. */
 static void path_find(struct xseg_direct *d)
 {
 	if (++d->path_nr == 0)
@@ -277,21 +305,28 @@ static struct known *known_at(const struct xseg_direct *d, uint32_t volume, uint
 /* NULL: there is no such entry, or it lies in two extents. */
 static const struct xseg_slots *slots_at(const struct xseg_direct *d, uint32_t entry)
 {
-	uint64_t off = d->table.off + (uint64_t)entry * d->table.stride, in = off % XSEG_EXTENT_SIZE;
+	uint64_t off = d->table.off + (uint64_t)entry * d->table.stride,
+		 in = off % XSEG_EXTENT_SIZE;
 
-	if (entry >= d->table.nr || off / XSEG_EXTENT_SIZE >= d->nr_extents || in + sizeof(struct xseg_slots) > XSEG_EXTENT_SIZE)
+	if (entry >= d->table.nr || off / XSEG_EXTENT_SIZE >= d->nr_extents ||
+		in + sizeof(struct xseg_slots) > XSEG_EXTENT_SIZE)
 		return NULL;
-	return (const void *)(d->seg->pages + (uint64_t)d->extent[off / XSEG_EXTENT_SIZE] * XSEG_EXTENT_SIZE + in);
+	return (const void *)(d->seg->pages +
+			      (uint64_t)d->extent[off / XSEG_EXTENT_SIZE] * XSEG_EXTENT_SIZE + in);
 }
 
-static const _Atomic uint64_t *slot_at(const struct xseg_direct *d, const struct xseg_slots *s, uint64_t nr)
+static const _Atomic uint64_t *slot_at(
+	const struct xseg_direct *d, const struct xseg_slots *s, uint64_t nr)
 {
 	/* acquire: its slots are this entry's, if the version is the same later */
-	uint32_t chunk = atomic_load_explicit(&s->chunk[nr / XSEG_CHUNK_SLOTS], memory_order_acquire) - 1;
+	uint32_t chunk = atomic_load_explicit(
+				 &s->chunk[nr / XSEG_CHUNK_SLOTS], memory_order_acquire) -
+			 1;
 
 	if (chunk / CHUNKS_PER_PAGE >= d->seg->nr_pages)	/* also where there is none */
 		return NULL;
-	return (const _Atomic uint64_t *)(d->seg->pages + (uint64_t)chunk * SLOTS_BYTES) + nr % XSEG_CHUNK_SLOTS;
+	return (const _Atomic uint64_t *)(d->seg->pages + (uint64_t)chunk * SLOTS_BYTES) +
+	       nr % XSEG_CHUNK_SLOTS;
 }
 
 /* ---- pinning ---- */
@@ -301,7 +336,8 @@ static uint32_t nr_pinned(const struct xseg_direct *d)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < d->port->req_nr; i++)
-		n += atomic_load_explicit(&d->seg->reqs[d->port->req_first + i].nr_lent, memory_order_relaxed);
+		n += atomic_load_explicit(
+			&d->seg->reqs[d->port->req_first + i].nr_lent, memory_order_relaxed);
 	return n;
 }
 
@@ -311,7 +347,8 @@ static bool may_pin(struct xseg_direct *d, uint32_t nr)
 	uint32_t max, pinned;
 
 	if (d->credit < nr) {
-		max = atomic_load_explicit(&d->seg->peers[d->cache].direct_max, memory_order_relaxed);
+		max = atomic_load_explicit(
+			&d->seg->peers[d->cache].direct_max, memory_order_relaxed);
 		pinned = nr_pinned(d);
 		d->credit = max > pinned ? max - pinned : 0;
 	}
@@ -327,7 +364,8 @@ struct found {
 };
 
 /* Step 2. */
-static bool find(const struct xseg_direct *d, const struct known *k, uint64_t first, uint32_t nr, struct found *f)
+static bool find(const struct xseg_direct *d, const struct known *k, uint64_t first, uint32_t nr,
+	struct found *f)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t w;
@@ -357,13 +395,15 @@ static void pin(const struct xseg_direct *d, struct xreq *r, uint32_t nr, const 
 	r->nr_lent = (uint16_t)nr;
 	/* release: what was listed before does not count any more */
 	atomic_store_explicit(&sh->nr_lent, (uint16_t)nr, memory_order_release);
-	/* seq_cst: partners are the fences before a look for what has left its slot (cached/loan.c), and in xs_direct_shut(): that look finds
-	 * the page here, or we see what came before it */
+	/* seq_cst: partners are the fences before a look for what has left its slot
+	 * (cached/loan.c), and in xs_direct_shut(): that look finds the page here, or we see what
+	 * came before it */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* Steps 4 to 6, in this order: loads acquire. */
-static bool is_still(const struct xseg_direct *d, const struct known *k, uint32_t nr, const struct found *f)
+static bool is_still(
+	const struct xseg_direct *d, const struct known *k, uint32_t nr, const struct found *f)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		/* acquire: partner is the release in bucket_set() (cached): the page's data */
@@ -372,23 +412,27 @@ static bool is_still(const struct xseg_direct *d, const struct known *k, uint32_
 		if (!(w & XSEG_SLOT_DIRECT) || ((uint32_t)w & XSEG_PAGE_INDEX) != f->page[i])
 			return false;
 	}
-	/* acquire: partner is whatever gave the chunk to another entry: what we have seen in its slots came after the new version */
+	/* acquire: partner is whatever gave the chunk to another entry: what we have seen in its
+	 * slots came after the new version */
 	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&k->slots->version, memory_order_acquire) == k->version && path_is_same(d);
+	return atomic_load_explicit(&k->slots->version, memory_order_acquire) == k->version &&
+	       path_is_same(d);
 }
 
 static void touch(const struct xseg_direct *d, uint32_t nr, const struct found *f)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		if (!atomic_load_explicit(&d->seg->touched[f->page[i]], memory_order_relaxed))
-			atomic_store_explicit(&d->seg->touched[f->page[i]], 1, memory_order_relaxed);
+			atomic_store_explicit(
+				&d->seg->touched[f->page[i]], 1, memory_order_relaxed);
 }
 
 /* ---- reading, learning ---- */
 
 static bool is_fit(const struct xreq *r, uint64_t offset, uint32_t nr)
 {
-	return r->op == XSEG_OP_READ && r->flags & XSEG_REQ_DIRECT && r->state == XSEG_REQ_PRIVATE && r->size && nr <= XSEG_DIRECT_PAGES &&
+	return r->op == XSEG_OP_READ && r->flags & XSEG_REQ_DIRECT &&
+	       r->state == XSEG_REQ_PRIVATE && r->size && nr <= XSEG_DIRECT_PAGES &&
 	       nr <= r->nr_pages && r->offset % XSEG_PAGE_SIZE == offset % XSEG_PAGE_SIZE;
 }
 
@@ -404,8 +448,8 @@ bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, ui
 	r->direct = d->path_nr;
 	if (k->path != d->path_nr || k->object != object || k->volume != r->volume)
 		return false;
-	if (offset / XSEG_PAGE_SIZE + nr > XSEG_SLOTS_CHUNKS * XSEG_CHUNK_SLOTS || !find(d, k, offset / XSEG_PAGE_SIZE, nr, &f) ||
-	    !may_pin(d, nr))
+	if (offset / XSEG_PAGE_SIZE + nr > XSEG_SLOTS_CHUNKS * XSEG_CHUNK_SLOTS ||
+		!find(d, k, offset / XSEG_PAGE_SIZE, nr, &f) || !may_pin(d, nr))
 		return false;
 	pin(d, r, nr, &f);
 	if (!is_still(d, k, nr, &f)) {
@@ -420,20 +464,25 @@ bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, ui
 /* The page was lent from a slot of the cache, and is there still: its owner word. 0: it is not. */
 static uint64_t owner_of(const struct xseg_direct *d, uint32_t page)
 {
-	uint64_t w = atomic_load_explicit(&d->seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire);
+	uint64_t w = atomic_load_explicit(
+		&d->seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire);
 
 	if (extent_kind(w) != XS_EXTENT_PAGES || extent_peer(w) != d->cache)
 		return 0;
 	return atomic_load_explicit(&d->seg->owners[page], memory_order_acquire);
 }
 
-/* The page is pinned by r, so it does not get into another slot: where its owner word names one, that was its slot all the time. */
-static void learn_from(struct xseg_direct *d, const struct xreq *r, uint64_t object, uint64_t nr, uint32_t page)
+/* The page is pinned by r, so it does not get into another slot: where its owner word names one,
+ * that was its slot all the time. */
+static void learn_from(
+	struct xseg_direct *d, const struct xreq *r, uint64_t object, uint64_t nr, uint32_t page)
 {
 	uint64_t owner = owner_of(d, page), entry = (owner >> 16) - 1, version;
-	const struct xseg_slots *s = owner && entry < d->table.nr ? slots_at(d, (uint32_t)entry) : NULL;
+	const struct xseg_slots *s = owner && entry < d->table.nr ? slots_at(d, (uint32_t)entry)
+								  : NULL;
 
-	if (!s || nr >= XSEG_SLOTS_CHUNKS * XSEG_CHUNK_SLOTS || owner != xseg_slot_name((uint32_t)entry, (uint32_t)nr))
+	if (!s || nr >= XSEG_SLOTS_CHUNKS * XSEG_CHUNK_SLOTS ||
+		owner != xseg_slot_name((uint32_t)entry, (uint32_t)nr))
 		return;
 	/* acquire: the name is the entry's after this version, if the page is there still */
 	version = atomic_load_explicit(&s->version, memory_order_acquire);
@@ -443,7 +492,8 @@ static void learn_from(struct xseg_direct *d, const struct xreq *r, uint64_t obj
 							  .path = d->path_nr };
 }
 
-void xseg_direct_learn(struct xseg_direct *d, const struct xreq *r, uint64_t object, uint64_t offset)
+void xseg_direct_learn(
+	struct xseg_direct *d, const struct xreq *r, uint64_t object, uint64_t offset)
 {
 	if (r->direct == 0 || r->direct != d->path_nr || d->cache == XSEG_NONE || r->result < 0)
 		return;

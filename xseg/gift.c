@@ -1,35 +1,43 @@
 /* gift - pages that a write hands over instead of having them copied, and what it gets for them.
  *
- * Nobody gives away a page of his own: then memory would change hands page by page, extents would belong to many, and none could go back
- * to the segment before all of them agree. What is given was lent for that. A WRITE with XSEG_REQ_GIVE may be answered with pages to
- * write in (XSEG_LENT_GIFT), in the list of loans; the origin writes its next data there, and submits the same request again, which lists
- * them as given (XSEG_PAGE_GIVEN). Who has the request may keep such a page, with what is in it, and lists another in its place: the
- * exchange. So a page is its lender's all the time, and the request that lists it pins it, as any loan (loan.c): nobody has to be told
- * when its origin dies, frees the request, or has no more use for it.
+ * Nobody gives away a page of his own: then memory would change hands page by page, extents would
+ * belong to many, and none could go back to the segment before all of them agree. What is given was
+ * lent for that. A WRITE with XSEG_REQ_GIVE may be answered with pages to write in
+ * (XSEG_LENT_GIFT), in the list of loans; the origin writes its next data there, and submits the
+ * same request again, which lists them as given (XSEG_PAGE_GIVEN). Who has the request may keep
+ * such a page, with what is in it, and lists another in its place: the exchange. So a page is its
+ * lender's all the time, and the request that lists it pins it, as any loan (loan.c): nobody has to
+ * be told when its origin dies, frees the request, or has no more use for it.
  *
- * It is a permission. Who does not know of it finds the data in the pages that are listed, as ever; so of one request some pages may be
- * taken and others copied (edges, pages of another lender, a lender that has none to give back). What was not exchanged the origin lets go
- * of when it takes the answer: it writes into pages of its own until it is lent some again.
+ * It is a permission. Who does not know of it finds the data in the pages that are listed, as ever;
+ * so of one request some pages may be taken and others copied (edges, pages of another lender, a
+ * lender that has none to give back). What was not exchanged the origin lets go of when it takes
+ * the answer: it writes into pages of its own until it is lent some again.
  *
  * An entry of the page list of a request with XSEG_REQ_GIVE, from when it is submitted:
  *
  *   page                  lent              the i-th page is                                stored by
  *   the origin's own      0                 to be copied                                    the origin
  *   the origin's own      page Q | GIFT     copied, and Q is lent for the next write        the holder, after the data is where it stays
- *   page P | GIVEN        page P | GIFT     given: it may be taken, or copied               the origin
+ *   page P | GIVEN        page P | GIFT     given: it may be taken, or                   the origin
+ *                                           copied
  *   page P | GIVEN        page Q | GIFT     taken, or copied, and Q lent for it             the holder, after the data is where it stays
- *   page P | GIVEN        0                 the same, and nothing lent                      the same
+ *   page P | GIVEN        0                 the same, and nothing                          the same
+ *                                           lent
  *
- * A request that is split is the one whose list counts, for its parts as well: a part says which pages of it are meant, and the holder of the
- * part exchanges them there. So whoever splits has no part in this.
+ * A request that is split is the one whose list counts, for its parts as well: a part says which
+ * pages of it are meant, and the holder of the part exchanges them there. So whoever splits has no
+ * part in this.
  *
  * Invariants:
- *   I1  `page` is the origin's, and not changed after submission; `lent` is one word, changed once while the request is out: it is the truth
- *       about the exchange. Who does a request again sees by it which of its pages were taken, and leaves these alone: what is in them
- *       may be another's by then
- *   I2  the list of a request that gives has nr_pages entries that count, when it is submitted: who lends has none to clear, so holders of
- *       several parts do not meet
- *   I3  what is lent is checked once, into the origin's private copy (R5): it writes through that alone
+ *   I1  `page` is the origin's, and not changed after submission; `lent` is one word, changed once
+ *       while the request is out: it is the truth about the exchange. Who does a request again sees
+ *       by it which of its pages were taken, and leaves these alone: what is in them may be
+ *       another's by then
+ *   I2  the list of a request that gives has nr_pages entries that count, when it is submitted: who
+ *       lends has none to clear, so holders of several parts do not meet
+ *   I3  what is lent is checked once, into the origin's private copy (R5): it writes through that
+ *       alone
  *
  * Contract: as request.c.
  */
@@ -57,8 +65,10 @@ void xs_req_gifts_out(struct xseg *seg, struct xreq *r)
 	for (uint32_t i = 0; i < r->nr_pages; i++) {
 		if (i >= r->nr_lent || !is_gift(r->lent[i]))
 			r->lent[i] = 0;
-		sh->page[i].page = r->lent[i] ? (r->lent[i] & XSEG_PAGE_INDEX) | XSEG_PAGE_GIVEN : r->page[i];
-		/* release: partner is the acquire in show(); what is not listed any more has been read, or written, before */
+		sh->page[i].page = r->lent[i] ? (r->lent[i] & XSEG_PAGE_INDEX) | XSEG_PAGE_GIVEN
+					      : r->page[i];
+		/* release: partner is the acquire in show(); what is not listed any more has been
+		 * read, or written, before */
 		atomic_store_explicit(&sh->page[i].lent, r->lent[i], memory_order_release);
 	}
 	r->nr_lent = r->nr_pages;
@@ -71,7 +81,8 @@ int xs_req_gifts_in(struct xseg *seg, struct xreq *r)
 	struct xs_req *sh = &seg->reqs[r->index];
 
 	for (uint32_t i = 0; i < r->nr_lent; i++) {
-		uint32_t given = r->lent[i], lent = atomic_load_explicit(&sh->page[i].lent, memory_order_relaxed);
+		uint32_t given = r->lent[i],
+			 lent = atomic_load_explicit(&sh->page[i].lent, memory_order_relaxed);
 
 		r->lent[i] = lent;
 		if (lent == 0)
@@ -107,7 +118,8 @@ bool xseg_req_has_gift(const struct xreq *r)
 
 /* ---- the holder's ---- */
 
-/* The entry that counts for the i-th page of r; NULL: none. What a part says of the request that was split is input (R5). */
+/* The entry that counts for the i-th page of r; NULL: none. What a part says of the request that
+ * was split is input (R5). */
 static struct xs_page *entry_of(struct xseg *seg, const struct xreq *r, uint32_t i)
 {
 	uint32_t root = r->index, at = i;
@@ -119,9 +131,11 @@ static struct xs_page *entry_of(struct xseg *seg, const struct xreq *r, uint32_t
 		if (root >= seg->geo.nr_requests || XS_FETCH(seg->reqs[root].op) != XSEG_OP_WRITE ||
 		    !(XS_FETCH(seg->reqs[root].flags) & XSEG_REQ_GIVE))
 			return NULL;
-		at += (uint32_t)(r->offset / XSEG_PAGE_SIZE - XS_FETCH(seg->reqs[root].offset) / XSEG_PAGE_SIZE);
+		at += (uint32_t)(r->offset / XSEG_PAGE_SIZE -
+				 XS_FETCH(seg->reqs[root].offset) / XSEG_PAGE_SIZE);
 	}
-	if (at >= XSEG_REQ_PAGES || at >= atomic_load_explicit(&seg->reqs[root].nr_lent, memory_order_relaxed))
+	if (at >= XSEG_REQ_PAGES ||
+		at >= atomic_load_explicit(&seg->reqs[root].nr_lent, memory_order_relaxed))
 		return NULL;
 	return &seg->reqs[root].page[at];
 }
@@ -134,8 +148,10 @@ enum xseg_gift xseg_req_gift(struct xseg *seg, const struct xreq *r, uint32_t i)
 	if (!(page & XSEG_PAGE_GIVEN) || (page & XSEG_PAGE_INDEX) != r->page[i])
 		return XSEG_GIFT_NONE;
 	/* acquire: a successor that sees the exchange sees what came before it */
-	return atomic_load_explicit(&e->lent, memory_order_acquire) == (r->page[i] | XSEG_LENT_PAGE | XSEG_LENT_GIFT) ? XSEG_GIFT_GIVEN :
-															 XSEG_GIFT_TAKEN;
+	return atomic_load_explicit(&e->lent, memory_order_acquire) ==
+			       (r->page[i] | XSEG_LENT_PAGE | XSEG_LENT_GIFT)
+		       ? XSEG_GIFT_GIVEN
+		       : XSEG_GIFT_TAKEN;
 }
 
 bool xseg_req_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page)

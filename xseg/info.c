@@ -1,7 +1,7 @@
 /* info - what a segment says of itself: counts, costs, the text of its stack file.
  *
- * Contract: any thread; observers too. Counts are taken while others go on: each is right, their sum need not be.
- * The stack's text is read and written under the control lock.
+ * Contract: any thread; observers too. Counts are taken while others go on: each is right, their
+ * sum need not be. The stack's text is read and written under the control lock.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ bool xseg_is_whole(struct xseg *seg)
 	return fstat(seg->fd, &st) || (uint64_t)st.st_size >= seg->geo.total_bytes;
 }
 
-/* The kernel says what is mapped by huge pages, and maps what is touched: one byte of each extent. */
+/* The kernel says what is mapped by huge pages, and maps what is touched: one byte of each
+ * extent. */
 static void touch_extents(struct xseg *seg)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_extents; i++)
@@ -45,7 +46,8 @@ uint64_t xseg_huge_bytes(struct xseg *seg)
 		return 0;
 	touch_extents(seg);
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx ", &from, &to) == 2 && strchr(line, '-') < strchr(line, ' '))
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2 &&
+			strchr(line, '-') < strchr(line, ' '))
 			inside = from >= lo && to <= hi;
 		else if (inside && sscanf(line, "ShmemPmdMapped: %lu kB", &kb) == 1)
 			sum += (uint64_t)kb << 10;
@@ -72,13 +74,17 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 	if ((unsigned)info->huge > XSEG_HUGE_REQUIRE)
 		info->huge = XSEG_HUGE_AUTO;
 	for (i = 0; i < seg->geo.nr_requests; i++)
-		info->free_requests += place_state(atomic_load_explicit(&seg->reqs[i].place, memory_order_relaxed)) == XSEG_REQ_FREE;
+		info->free_requests += place_state(atomic_load_explicit(&seg->reqs[i].place,
+					       memory_order_relaxed)) == XSEG_REQ_FREE;
 	for (i = 0; i < seg->geo.nr_ports; i++)
-		info->free_ports += atomic_load_explicit(&seg->ports[i].peer, memory_order_relaxed) == 0;
+		info->free_ports += atomic_load_explicit(
+					    &seg->ports[i].peer, memory_order_relaxed) == 0;
 	for (i = 0; i < seg->geo.nr_lanes; i++)
-		info->used_lanes += atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed) != 0;
+		info->used_lanes += atomic_load_explicit(
+					    &seg->lanes[i].word, memory_order_relaxed) != 0;
 	for (i = 0; i < seg->geo.nr_extents; i++) {
-		enum xs_extent_kind k = extent_kind(atomic_load_explicit(&seg->extents[i].word, memory_order_relaxed));
+		enum xs_extent_kind k = extent_kind(
+			atomic_load_explicit(&seg->extents[i].word, memory_order_relaxed));
 
 		info->free_extents += k == XS_EXTENT_FREE;
 		info->arena_extents += k == XS_EXTENT_ARENA;
@@ -96,7 +102,8 @@ int xseg_stack_set(struct xseg *seg, const char *text, size_t len)
 	fd = xs_control_lock(seg);
 	if (fd < 0)
 		return fd;
-	/* zero while the text is being written: if we die here, there is none rather than half of one */
+	/* zero while the text is being written: if we die here, there is none rather than half of
+	 * one */
 	atomic_store_explicit(&seg->super->stack_bytes, 0, memory_order_release);
 	memcpy(seg->stack, text, len);
 	atomic_store_explicit(&seg->super->stack_bytes, (uint32_t)len, memory_order_release);
@@ -107,7 +114,8 @@ int xseg_stack_set(struct xseg *seg, const char *text, size_t len)
 size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size)
 {
 	int fd = xs_control_lock(seg);
-	size_t len = fd < 0 ? 0 : atomic_load_explicit(&seg->super->stack_bytes, memory_order_acquire);
+	size_t len = fd < 0 ? 0
+			    : atomic_load_explicit(&seg->super->stack_bytes, memory_order_acquire);
 
 	if (len > XSEG_STACK_BYTES)
 		len = 0;

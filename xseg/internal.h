@@ -21,12 +21,12 @@
 #define XSEG_BATCH	     32
 
 struct xseg {
-	int fd;				/* the one open file description that holds the member's lock */
+	int fd;			/* the one open file description that holds the member's lock */
 	struct xseg *next;		/* that this process has attached: lock.c */
 	bool observer;
 	uint32_t member;
 	uint8_t *base;
-	struct xs_geometry geo;		/* checked private copy: the shared one is never read again */
+	struct xs_geometry geo;	/* checked private copy: the shared one is never read again */
 	struct xs_super *super;
 	struct xs_member *members;
 	struct xs_peer *peers;
@@ -41,8 +41,9 @@ struct xseg {
 	char *stack;
 	uint8_t *pages;
 	uint32_t nr_pages;
-	/* Private copies of requests, by index: a port's own, and below them those that a port has got from others. They are two, so
-	 * that what an origin knows of its request stays what it wrote, also when who has it is a part of this process. */
+	/* Private copies of requests, by index: a port's own, and below them those that a port has
+	 * got from others. They are two, so that what an origin knows of its request stays what it
+	 * wrote, also when who has it is a part of this process. */
 	struct xreq *views;
 	char name[XSEG_NAME_MAX];
 };
@@ -59,7 +60,7 @@ struct lane_out {
 	uint16_t to;
 	uint8_t queue;
 	bool open, staged;
-	bool none;				/* the segment had no lane left: it will have none later */
+	bool none;			/* the segment had no lane left: it will have none later */
 };
 
 struct lane_in {
@@ -73,18 +74,20 @@ struct xport {
 	struct xs_port *sh;
 	uint32_t index, generation;
 	uint32_t req_first, req_nr;		/* checked private copy */
-	struct xpool free;			/* own requests that are FREE; derived from their places */
+	struct xpool free;		/* own requests that are FREE; derived from their places */
 	void *free_mem;
 	struct lane_out *out[2];		/* by receiving port */
 	struct lane_in *in[2];			/* by sending port */
-	uint64_t pending[2][XSEG_MASK_WORDS];	/* lanes worth looking at: private copy of the masks */
+	/* lanes worth looking at: private copy of the masks */
+	uint64_t pending[2][XSEG_MASK_WORDS];
 	uint32_t vain[2];			/* looks into lanes that were in vain: COLD_LOOKS */
 	uint32_t turn[2];			/* the lane to begin with: fairness */
 	uint16_t staged[2 * XSEG_MAX_PORTS];	/* lanes to publish: queue << 15 | port */
 	uint32_t nr_staged;
-	struct late_offer *backlog;		/* retried at each flush; room for every request of the segment */
+	/* retried at each flush; room for every request of the segment */
+	struct late_offer *backlog;
 	uint32_t nr_backlog;
-	uint32_t *rung;				/* by bell: its word as we left it, so as not to ring twice */
+	uint32_t *rung;		/* by bell: its word as we left it, so as not to ring twice */
 };
 
 struct xseg_peer {
@@ -105,7 +108,8 @@ enum { QUEUE_REQUEST = 0, QUEUE_REPLY = 1 };
 
 static inline uint64_t place_word(enum xseg_req_state s, uint32_t port, uint32_t gen, uint32_t seq)
 {
-	return (uint64_t)s << 61 | (uint64_t)(port & 0x1ff) << 52 | (uint64_t)(gen & 0xfffff) << 32 | seq;
+	return (uint64_t)s << 61 | (uint64_t)(port & 0x1ff) << 52 |
+	       (uint64_t)(gen & 0xfffff) << 32 | seq;
 }
 static inline enum xseg_req_state place_state(uint64_t w) { return (enum xseg_req_state)(w >> 61); }
 static inline uint32_t place_port(uint64_t w) { return (uint32_t)(w >> 52) & 0x1ff; }
@@ -119,14 +123,23 @@ static inline uint64_t offer_word(uint32_t index, uint64_t place)
 }
 
 /* See struct xs_req. */
-static inline uint64_t ask_word(uint32_t port, uint32_t seq) { return (uint64_t)(port + 1) << 32 | seq; }
+static inline uint64_t ask_word(uint32_t port, uint32_t seq)
+{
+	return (uint64_t)(port + 1) << 32 | seq;
+}
 
 static inline uint64_t peer_word(enum xseg_peer_state s, uint32_t member, uint32_t gen)
 {
 	return (uint64_t)s << 56 | (uint64_t)(member & 0xffff) << 32 | gen;
 }
-static inline bool peer_serves(enum xseg_peer_state s) { return s == XSEG_PEER_LIVE || s == XSEG_PEER_OPENING; }
-static inline enum xseg_peer_state peer_state(uint64_t w) { return (enum xseg_peer_state)(w >> 56); }
+static inline bool peer_serves(enum xseg_peer_state s)
+{
+	return s == XSEG_PEER_LIVE || s == XSEG_PEER_OPENING;
+}
+static inline enum xseg_peer_state peer_state(uint64_t w)
+{
+	return (enum xseg_peer_state)(w >> 56);
+}
 static inline uint32_t peer_member(uint64_t w) { return (uint32_t)(w >> 32) & 0xffff; }
 static inline uint32_t peer_gen(uint64_t w) { return (uint32_t)w; }
 
@@ -142,7 +155,10 @@ static inline uint64_t route_word(uint32_t lower, uint64_t epoch)
 {
 	return epoch << 16 | (lower == XSEG_NONE ? 0 : lower + 1);
 }
-static inline uint32_t route_lower(uint64_t w) { return (w & 0xffff) ? (uint32_t)(w & 0xffff) - 1 : XSEG_NONE; }
+static inline uint32_t route_lower(uint64_t w)
+{
+	return (w & 0xffff) ? (uint32_t)(w & 0xffff) - 1 : XSEG_NONE;
+}
 static inline uint64_t route_epoch(uint64_t w) { return w >> 16; }
 
 static inline uint64_t plug_word(enum xseg_plug_op op, uint32_t upper, uint32_t lower)
@@ -171,7 +187,8 @@ static inline uint32_t lane_word(uint32_t queue, uint32_t from, uint32_t to)
 uint64_t layout_stamp(void);
 
 /* ---- lock.c ---- */
-/* Takes the control lock; returns a descriptor that holds it or -errno. The same thread lets go, and takes no other before. */
+/* Takes the control lock; returns a descriptor that holds it or -errno. The same thread lets go,
+ * and takes no other before. */
 int xs_control_lock(struct xseg *seg);
 void xs_control_unlock(int fd);
 bool xs_member_alive(struct xseg *seg, uint32_t member);
@@ -184,7 +201,8 @@ int xs_lock_byte(int fd, uint64_t byte, bool wait);
 void xs_unlock_byte(int fd, uint64_t byte);
 bool xs_byte_locked(int fd, uint64_t byte);
 int xs_member_join(struct xseg *seg);
-/* The caller is a child that was forked since the segment was attached: nothing of it is mapped here. */
+/* The caller is a child that was forked since the segment was attached: nothing of it is mapped
+ * here. */
 static inline bool xs_is_forked(const struct xseg *seg) { return seg->fd < 0; }
 int xs_open_again(struct xseg *seg);
 
@@ -205,15 +223,16 @@ void xs_port_alert(struct xseg *seg, uint32_t port);
 uint32_t xs_req_owner(struct xseg *seg, uint32_t i);
 /* Marks in the parent what its child was answered: see xseg_req_part_set_done(). */
 void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result);
-/* A request of a dead or leaving peer, seen at rest with its port, becomes FREE; if it was answered, its part is marked before. False if
- * somebody was faster: it is not at rest any more. */
+/* A request of a dead or leaving peer, seen at rest with its port, becomes FREE; if it was
+ * answered, its part is marked before. False if somebody was faster: it is not at rest any more. */
 bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port);
 /* The private copy of a request that was just accepted; -EPROTO when something in it is wrong. */
 int xs_req_copy_in(struct xseg *seg, struct xreq *r);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
 void xs_views_forget(struct xport *port);
-bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state);
+bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
+	enum xseg_req_state state);
 
 /* The origin's view of a request, and the holder's. */
 static inline struct xreq *view_own(struct xseg *seg, uint32_t index)
@@ -242,12 +261,14 @@ bool xs_has_lent(struct xseg *seg, uint32_t peer);
 /* ---- gift.c ---- */
 /* It gives pages, and its own list is the one that counts. */
 bool xs_req_lists_gifts(const struct xreq *r);
-/* Its page list, as it is submitted; of its answer, into the private copy: -EPROTO when what is lent is no page. */
+/* Its page list, as it is submitted; of its answer, into the private copy: -EPROTO when what is
+ * lent is no page. */
 void xs_req_gifts_out(struct xseg *seg, struct xreq *r);
 int xs_req_gifts_in(struct xseg *seg, struct xreq *r);
 
 /* ---- direct.c ---- */
-/* Readers go to the peer's queues from now on; those that had pinned a page before are seen by a look that is made after this. */
+/* Readers go to the peer's queues from now on; those that had pinned a page before are seen by a
+ * look that is made after this. */
 void xs_direct_shut(struct xs_peer *p);
 
 /* ---- bell.c ---- */
@@ -255,16 +276,19 @@ uint64_t xs_now_ns(void);		/* of the monotonic clock */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);
 void xs_ring_all(struct xseg *seg);
-/* The steps of a sleep on the port's own doorbell, for a thread that has another one sleep in its stead (queue_wait.c). It announces, looks
- * once more, and retracts, which ends the sleep; between the two the other one may sleep, on the word that was announced. */
+/* The steps of a sleep on the port's own doorbell, for a thread that has another one sleep in its
+ * stead (queue_wait.c). It announces, looks once more, and retracts, which ends the sleep; between
+ * the two the other one may sleep, on the word that was announced. */
 uint32_t xs_bell_announce(struct xport *port);
-bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns);	/* false: the time is over, and nobody rang */
+/* false: the time is over, and nobody rang */
+bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns);
 void xs_bell_retract(struct xport *port);
 
 /* ---- arena.c ---- */
 void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind);
 void xs_arena_unmap(struct xseg_peer *peer);
-/* Maps pages, as xseg_pages_take() gave them, whole extents, once more as one piece; munmap() undoes it. */
+/* Maps pages, as xseg_pages_take() gave them, whole extents, once more as one piece; munmap()
+ * undoes it. */
 int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base);
 
 /* ---- peer.c: under the control lock `fd` ---- */

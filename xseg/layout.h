@@ -47,7 +47,8 @@ struct xs_geometry {
 	uint32_t nr_requests, nr_ports, nr_lanes, lane_slots;
 	uint32_t nr_extents, nr_stats;
 	uint64_t off_members, off_peers, off_ports, off_bells, off_lanes, off_rings;
-	uint64_t off_requests, off_extents, off_owners, off_touched, off_stats, off_stack, off_pages;
+	uint64_t off_requests, off_extents, off_owners, off_touched, off_stats, off_stack,
+		off_pages;
 	uint64_t ring_bytes;
 };
 
@@ -59,14 +60,15 @@ struct xs_super {
 	struct xs_geometry geo;
 	char name[XSEG_NAME_MAX];
 	uint64_t made_at_s;			/* wall clock, for people */
-	_Atomic uint64_t generation;		/* source of port generations; under the control lock */
-	_Atomic uint64_t bad_count;		/* R5: things found wrong in the segment; any process, relaxed */
-	_Atomic uint32_t stack_bytes;		/* length of the stack text; under the control lock */
+	_Atomic uint64_t generation;	/* source of port generations; under the control lock */
+	/* R5: things found wrong in the segment; any process, relaxed */
+	_Atomic uint64_t bad_count;
+	_Atomic uint32_t stack_bytes;	/* length of the stack text; under the control lock */
 };
 
 /* A process that has attached. Derived from the lock on its byte: the word only caches it. */
 struct xs_member {
-	_Atomic uint32_t used;			/* under the control lock; freed when its lock is free */
+	_Atomic uint32_t used;		/* under the control lock; freed when its lock is free */
 	_Atomic uint32_t pid;			/* for people */
 	char label[XSEG_NAME_MAX];		/* for people: the program's name */
 };
@@ -75,40 +77,47 @@ struct xs_member {
 struct xs_peer {
 	char name[XSEG_NAME_MAX];		/* under the control lock while FREE */
 	char kind[16];
-	_Atomic uint64_t word;			/* peer_word(): state, member, generation; under the control lock,
-						 * except that an open peer goes OPENING -> LIVE by itself */
-	_Atomic uint64_t route;			/* route_word(): downstream peer + 1, epoch; one store */
-	/* Direct reading (direct.c). direct: odd while readers may go past this peer's queues; counts on for the life of the segment, and each
-	 * change voids what they have learned: the peer, and whoever forgets it. The rest: where its entries are in its arena, valid while
+	/* peer_word(): state, member, generation; under the control lock, except that an open peer
+	 * goes OPENING -> LIVE by itself */
+	_Atomic uint64_t word;
+	_Atomic uint64_t route;		/* route_word(): downstream peer + 1, epoch; one store */
+	/* Direct reading (direct.c). direct: odd while readers may go past this peer's queues;
+	 * counts on for the life of the segment, and each change voids what they have learned: the
+	 * peer, and whoever forgets it. The rest: where its entries are in its arena, valid while
 	 * it is odd, and how many pages a port may pin: the peer */
 	_Atomic uint64_t direct, direct_off;
 	_Atomic uint32_t direct_nr, direct_stride, direct_max;
-	_Atomic uint32_t above;			/* plugging, as below: peer + 1 that has this one to itself while its route leads here; 0: nobody */
-	_Atomic uint32_t nr_ports;		/* only grows while the name lives; under the control lock */
-	_Atomic uint32_t arena_extents;		/* commits the arena: 0 = none; the owner, one store */
+	/* plugging, as below: peer + 1 that has this one to itself while its route leads here; 0:
+	 * nobody */
+	_Atomic uint32_t above;
+	_Atomic uint32_t nr_ports; /* only grows while the name lives; under the control lock */
+	_Atomic uint32_t arena_extents;	/* commits the arena: 0 = none; the owner, one store */
 	_Atomic uint64_t arena_bytes;
-	_Atomic uint64_t arena_epoch;		/* of the route to what the arena has copies of; XSEG_NO_EPOCH: it has none; its peer */
+	/* of the route to what the arena has copies of; XSEG_NO_EPOCH: it has none; its peer */
+	_Atomic uint64_t arena_epoch;
 	uint16_t port[XSEG_PEER_PORTS];		/* under the control lock */
 	_Atomic uint64_t user[8];		/* the peer's own words: it says what they mean */
-	/* Plugging (plug.c): all three under the control lock, one store each; whoever takes it next ends or undoes what is half done. */
-	_Atomic uint64_t plug;			/* plug_word(): what is wanted of this cache; 0: nothing */
-	_Atomic uint64_t turn;			/* turn_word(): which cache wants this peer to hold what it sends; 0: none */
+	/* Plugging (plug.c): all three under the control lock, one store each; whoever takes it
+	 * next ends or undoes what is half done. */
+	_Atomic uint64_t plug;		/* plug_word(): what is wanted of this cache; 0: nothing */
+	/* turn_word(): which cache wants this peer to hold what it sends; 0: none */
+	_Atomic uint64_t turn;
 };
 
 struct xs_port {
-	_Atomic uint32_t peer;			/* peer index + 1; 0 = free; under the control lock */
-	_Atomic uint32_t generation;		/* of whoever serves it now; under the control lock */
-	_Atomic uint32_t bell;			/* index of the doorbell of its reactor; its server */
+	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
+	_Atomic uint32_t generation;	/* of whoever serves it now; under the control lock */
+	_Atomic uint32_t bell;		/* index of the doorbell of its reactor; its server */
 	uint32_t req_first, req_nr;		/* its own requests; under the control lock */
 	/* Hint: an answer to a request of its own was not offered, and is to be found by its place.
 	 * Set by who answered or repaired; cleared by the port's server before it looks. */
 	_Atomic uint32_t answered;
-	/* Hint: a request is offered to it that found no lane, and is to be found by its `ask`. Set by the sender, and by a
-	 * successor; cleared as above. */
+	/* Hint: a request is offered to it that found no lane, and is to be found by its `ask`. Set
+	 * by the sender, and by a successor; cleared as above. */
 	_Atomic uint32_t asked;
 	/* Hints: lanes (by sender) that may hold work. Senders set bits after they have published;
-	 * the reader clears them before it looks. A sender that dies between the two is made good by
-	 * the reader, who looks at all lanes before it sleeps and once a tick. */
+	 * the reader clears them before it looks. A sender that dies between the two is made good
+	 * by the reader, who looks at all lanes before it sleeps and once a tick. */
 	_Alignas(64) _Atomic uint64_t mask[2][XSEG_MASK_WORDS];
 	/* lane index + 1 by sending port, 0 = none yet; the sender, under the control lock */
 	_Atomic uint16_t lane[2][XSEG_MAX_PORTS];
@@ -121,21 +130,24 @@ struct xs_bell {
 };
 
 struct xs_lane {
-	_Atomic uint32_t word;			/* used:1 queue:1 from:9 to:9; under the control lock */
+	_Atomic uint32_t word;		/* used:1 queue:1 from:9 to:9; under the control lock */
 };
 
 #define XS_NOT_ANSWERED INT64_MIN
 
-/* A page of a request. `lent`: what is lent in its place, XSEG_LENT_*, or 0; the holder's until it is answered, and then its origin's to
- * drop. Until the request is FREE or submitted again it pins that page, whoever has died (loan.c). */
+/* A page of a request. `lent`: what is lent in its place, XSEG_LENT_*, or 0; the holder's until it
+ * is answered, and then its origin's to drop. Until the request is FREE or submitted again it pins
+ * that page, whoever has died (loan.c). */
 struct xs_page {
-	uint32_t page;				/* the origin's, or one that it was lent and gives: with XSEG_PAGE_GIVEN (gift.c) */
+	/* the origin's, or one that it was lent and gives: with XSEG_PAGE_GIVEN (gift.c) */
+	uint32_t page;
 	_Atomic uint32_t lent;
 };
 
 #define XS_TARGET_HEAD 40
 
-/* A request. The first two cache lines are all that a 4 KiB I/O of an object with a short name hands from one CPU to another. */
+/* A request. The first two cache lines are all that a 4 KiB I/O of an object with a short name
+ * hands from one CPU to another. */
 struct xs_req {
 	_Alignas(64) _Atomic uint64_t place;	/* place_word(): see request.c */
 	/* the origin's: not changed after submission */
@@ -144,29 +156,35 @@ struct xs_req {
 	uint32_t size;
 	uint64_t offset;
 	uint32_t volume;
-	uint16_t origin;			/* the port it belongs to; set when a port gets its requests */
-	_Atomic uint16_t nr_lent;		/* so many of its pages may bear something lent; as page[].lent */
-	/* the answerer's: valid when the place says ANSWERED, and until the request is used again. XS_NOT_ANSWERED from when it
-	 * is submitted until then. A repair looks at it while somebody may be answering */
+	uint16_t origin;	/* the port it belongs to; set when a port gets its requests */
+	_Atomic uint16_t nr_lent; /* so many of its pages may bear something lent; as page[].lent */
+	/* the answerer's: valid when the place says ANSWERED, and until the request is used again.
+	 * XS_NOT_ANSWERED from when it is submitted until then. A repair looks at it while somebody
+	 * may be answering */
 	_Atomic int64_t result;
 	/* the forwarder's: valid for whoever accepts its offer */
 	uint64_t obj_offset;
 	uint64_t hash;
-	/* a split request's child: parent's index + 1, 0 while it is not submitted; stored after the result and the part */
+	/* a split request's child: parent's index + 1, 0 while it is not submitted; stored after
+	 * the result and the part */
 	_Atomic uint32_t parent;
 	uint32_t part;
-	_Atomic uint16_t via;			/* port + 1 that sent it on last; 0: nobody since it was allocated or taken over */
+	/* port + 1 that sent it on last; 0: nobody since it was allocated or taken over */
+	_Atomic uint16_t via;
 	uint16_t pad1;
-	/* An offer that found no lane: ask_word(), the port that it is made to, and the sequence of the place while it is good. Its
-	 * sender, after all else; never cleared, as the sequence tells */
+	/* An offer that found no lane: ask_word(), the port that it is made to, and the sequence of
+	 * the place while it is good. Its sender, after all else; never cleared, as the sequence
+	 * tells */
 	_Atomic uint64_t ask;
-	char target[XS_TARGET_HEAD];		/* the object's name; the rest of a long one is in target_rest */
+	/* the object's name; the rest of a long one is in target_rest */
+	char target[XS_TARGET_HEAD];
 	struct xs_page page[XSEG_REQ_PAGES];
 	char target_rest[XSEG_TARGET_MAX - XS_TARGET_HEAD];
-	/* A split request's done bits, one a part. Its splitter sets them before it frees the part's child; a
-	 * successor finds them, and those of children that were answered, whether the splitter had taken the answer or not.
-	 * Of a request that is not split they are notes, which its holder stores for a successor of its own.
-	 * Zeroed by the origin at each submission. */
+	/* A split request's done bits, one a part. Its splitter sets them before it frees the
+	 * part's child; a successor finds them, and those of children that were answered, whether
+	 * the splitter had taken the answer or not. Of a request that is not split they are notes,
+	 * which its holder stores for a successor of its own. Zeroed by the origin at each
+	 * submission. */
 	_Atomic uint64_t done[XSEG_DONE_WORDS];
 };
 
@@ -176,17 +194,19 @@ enum xs_extent_kind { XS_EXTENT_FREE, XS_EXTENT_ARENA, XS_EXTENT_PAGES };
 
 struct xs_extent {
 	_Atomic uint64_t word;			/* extent_word(): kind, peer, number; one swap */
-	_Atomic uint32_t dirty;			/* 0 = never used, so still zero; set before first use */
+	_Atomic uint32_t dirty;		/* 0 = never used, so still zero; set before first use */
 	uint32_t pad;
 };
 
 struct xs_stats {
-	_Atomic uint32_t peer;			/* peer index + 1; 0 = free; under the control lock */
+	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
 	uint32_t nr;
-	char name[XSEG_NAME_MAX];		/* "cached.0"; blocks of one name and kind are summed by readers */
+	/* "cached.0"; blocks of one name and kind are summed by readers */
+	char name[XSEG_NAME_MAX];
 	char kind[16];
 	char key[XSEG_STATS_MAX][XSEG_STATS_KEY];
-	_Alignas(64) _Atomic uint64_t value[XSEG_STATS_MAX];	/* one writer: the reactor that owns it */
+	/* one writer: the reactor that owns it */
+	_Alignas(64) _Atomic uint64_t value[XSEG_STATS_MAX];
 	struct xhist lat;			/* the same writer */
 };
 

@@ -1,9 +1,11 @@
 /* loan - pages that an answer lends, and where the data of a request is.
  *
- * A loan is a hazard pointer (M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 2004): the
- * request that lists the page pins it, and nobody counts. The lender stores the page's number into the request while it is alone with
- * whatever else may let go of the page. When it lets go of one that may be lent it keeps it aside, and looks through all requests (xseg_loans):
- * one that none of them lists is free. So a hit writes nothing but the request, which it has to write anyway.
+ * A loan is a hazard pointer (M. Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free
+ * Objects", IEEE TPDS 2004): the request that lists the page pins it, and nobody counts. The lender
+ * stores the page's number into the request while it is alone with whatever else may let go of the
+ * page. When it lets go of one that may be lent it keeps it aside, and looks through all requests
+ * (xseg_loans): one that none of them lists is free. So a hit writes nothing but the request, which
+ * it has to write anyway.
  *
  * A request lists what is in the first nr_lent of page[].lent, in every state but FREE:
  *
@@ -14,14 +16,17 @@
  *                                              the origin                       PRIVATE: it has read the data, or has a new use for it
  *   the place becomes FREE                     the origin, or whoever repairs it
  *
- * Who dies changes nothing of that: what a dead origin was lent is dropped when its requests are brought home; a successor of the
- * holder clears the list with its first loan, or drops it.
+ * Who dies changes nothing of that: what a dead origin was lent is dropped when its requests are
+ * brought home; a successor of the holder clears the list with its first loan, or drops it.
  *
  * Invariants:
- *   H1  what may be lent is not changed in place, and not used again, before a look at all requests has not found it
- *   H2  a page that goes from a part to the request that was split is listed there before the part is FREE. So of two looks one at least
- *       finds it, whatever their order: a page makes that step once
- *   H3  what an answer lends is checked once, into the origin's private copy (R5): its data is read through that alone
+ *   H1  what may be lent is not changed in place, and not used again, before a look at all requests
+ *       has not found it
+ *   H2  a page that goes from a part to the request that was split is listed there before the part
+ *       is FREE. So of two looks one at least finds it, whatever their order: a page makes that
+ *       step once
+ *   H3  what an answer lends is checked once, into the origin's private copy (R5): its data is read
+ *       through that alone
  *
  * Contract: as request.c. xseg_loans() from any thread; it takes no lock.
  */
@@ -65,7 +70,8 @@ static void list(struct xport *port, struct xreq *r, uint32_t i, uint32_t lent)
 		/* release: the old ones are gone before these count */
 		atomic_store_explicit(&sh->nr_lent, r->nr_pages, memory_order_release);
 	}
-	/* release, as above: partner is the acquire in show(), which then knows that what was listed before is dropped */
+	/* release, as above: partner is the acquire in show(), which then knows that what was
+	 * listed before is dropped */
 	atomic_store_explicit(&sh->page[i].lent, lent, memory_order_release);
 	XKILL(PAGE_LENT);
 }
@@ -75,7 +81,8 @@ void xseg_req_lend(struct xport *port, struct xreq *r, uint32_t i, uint32_t page
 	list(port, r, i, page == XSEG_NONE ? XSEG_LENT_ZEROES : page | XSEG_LENT_PAGE);
 }
 
-void xseg_req_pass_loans(struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first)
+void xseg_req_pass_loans(
+	struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first)
 {
 	for (uint32_t i = 0; i < child->nr_lent; i++)
 		if (child->lent[i])
@@ -124,13 +131,15 @@ static void show(struct xseg *seg, uint32_t index, unsigned look,
 		 void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg)
 {
 	struct xs_req *sh = &seg->reqs[index];
-	/* acquire, both: partners are the swap to FREE and the release in xs_req_loans_drop(): the page's data has been read */
+	/* acquire, both: partners are the swap to FREE and the release in xs_req_loans_drop(): the
+	 * page's data has been read */
 	uint64_t place = atomic_load_explicit(&sh->place, memory_order_acquire);
 	uint32_t nr = atomic_load_explicit(&sh->nr_lent, memory_order_acquire), port;
 
 	if (nr == 0 || place_state(place) == XSEG_REQ_FREE)
 		return;
-	port = borrower(seg, XS_FETCH(sh->origin), atomic_load_explicit(&sh->parent, memory_order_relaxed));
+	port = borrower(
+		seg, XS_FETCH(sh->origin), atomic_load_explicit(&sh->parent, memory_order_relaxed));
 	for (uint32_t i = 0; i < nr && i < XSEG_REQ_PAGES; i++) {
 		/* acquire: partners are the releases in list() */
 		uint32_t lent = atomic_load_explicit(&sh->page[i].lent, memory_order_acquire);
@@ -140,7 +149,8 @@ static void show(struct xseg *seg, uint32_t index, unsigned look,
 	}
 }
 
-void xseg_loans(struct xseg *seg, void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg)
+void xseg_loans(struct xseg *seg,
+	void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg)
 {
 	for (unsigned look = 0; look < 2; look++)
 		for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
@@ -156,7 +166,8 @@ struct lent_by {
 static void note_lender(uint32_t page, uint32_t port, unsigned look, void *arg)
 {
 	struct lent_by *by = arg;
-	uint64_t w = atomic_load_explicit(&by->seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire);
+	uint64_t w = atomic_load_explicit(
+		&by->seg->extents[page / XSEG_EXTENT_PAGES].word, memory_order_acquire);
 
 	(void)port;
 	(void)look;
@@ -182,7 +193,8 @@ const void *xseg_req_page(struct xseg *seg, const struct xreq *r, uint32_t i)
 	return xseg_page(seg, (lent & XSEG_LENT_PAGE ? lent : r->page[i]) & XSEG_PAGE_INDEX);
 }
 
-void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len)
+void xseg_req_read_data(
+	struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len)
 {
 	uint64_t at = r->offset % XSEG_PAGE_SIZE + from;
 
@@ -190,14 +202,17 @@ void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, v
 		uint32_t in = (uint32_t)(at % XSEG_PAGE_SIZE);
 		uint32_t n = XSEG_PAGE_SIZE - in < len ? XSEG_PAGE_SIZE - in : len;
 
-		memcpy(buf, (const char *)xseg_req_page(seg, r, (uint32_t)(at / XSEG_PAGE_SIZE)) + in, n);
+		memcpy(buf,
+			(const char *)xseg_req_page(seg, r, (uint32_t)(at / XSEG_PAGE_SIZE)) + in,
+			n);
 		buf = (char *)buf + n;
 		at += n;
 		len -= n;
 	}
 }
 
-void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len)
+void xseg_req_write_data(
+	struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len)
 {
 	uint64_t at = r->offset % XSEG_PAGE_SIZE + from;
 
@@ -205,7 +220,8 @@ void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, 
 		uint32_t in = (uint32_t)(at % XSEG_PAGE_SIZE);
 		uint32_t n = XSEG_PAGE_SIZE - in < len ? XSEG_PAGE_SIZE - in : len;
 
-		memcpy((char *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in, buf, n);
+		memcpy((char *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in,
+			buf, n);
 		buf = (const char *)buf + n;
 		at += n;
 		len -= n;

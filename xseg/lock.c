@@ -1,17 +1,19 @@
 /* lock - the kernel's file locks: who is alive, and who may change the tables.
  *
- * Contract: any thread; xs_control_lock() blocks while another process (or thread: each call opens a
- * file description of its own) holds it. Open-file-description locks (fcntl(2), F_OFD_SETLK) are
+ * Contract: any thread; xs_control_lock() blocks while another process (or thread: each call opens
+ * a file description of its own) holds it. Open-file-description locks (fcntl(2), F_OFD_SETLK) are
  * used because they belong to the description, not to the pid: they do not vanish when another
- * descriptor of the file is closed, they exclude threads from each other, and the kernel frees them at death.
+ * descriptor of the file is closed, they exclude threads from each other, and the kernel frees them
+ * at death.
  *
  * Invariants:
- *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked otherwise. A forked child closes
- *       its copy, or it would keep its parent alive after that one's death; and its copies of the descriptions with which threads of
- *       its parent have the control lock, or wait for it, or it would keep that
+ *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked
+ *       otherwise. A forked child closes its copy, or it would keep its parent alive after that
+ *       one's death; and its copies of the descriptions with which threads of its parent have the
+ *       control lock, or wait for it, or it would keep that
  *   K2  a member is dead iff somebody else could take the lock on its byte
- *   K3  what is done under the control lock happens after all that was done under it before: the kernel
- *       sees to that; `order` says so to the language, for threads of one process
+ *   K3  what is done under the control lock happens after all that was done under it before: the
+ *       kernel sees to that; `order` says so to the language, for threads of one process
  *   K4  a member's slot is used again only after all peers that name it were marked dead
  */
 #include <assert.h>
@@ -39,7 +41,8 @@ int xs_open_again(struct xseg *seg)
 
 /* ---- what a forked child has ---- */
 
-/* The description with which a thread has a control lock, or waits for it; a thread has one at a time. */
+/* The description with which a thread has a control lock, or waits for it; a thread has one at a
+ * time. */
 struct control {
 	int fd;					/* -1: none */
 	struct control *next;
@@ -86,7 +89,8 @@ static void watch_forks(void)
 	attached.rc = -pthread_atfork(before_fork, parent_forked, child_forked);
 }
 
-/* With a new description: of the one that it has, a child that was forked before now may have a copy. */
+/* With a new description: of the one that it has, a child that was forked before now may have a
+ * copy. */
 int xs_attached_add(struct xseg *seg)
 {
 	int fd;
@@ -125,7 +129,9 @@ void xs_attached_remove(struct xseg *seg)
 
 int xs_lock_byte(int fd, uint64_t byte, bool wait)
 {
-	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1 };
+	struct flock fl = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1
+	};
 	int rc;
 
 	do {
@@ -137,7 +143,9 @@ int xs_lock_byte(int fd, uint64_t byte, bool wait)
 /* True when another description than fd's holds the byte. */
 bool xs_byte_locked(int fd, uint64_t byte)
 {
-	struct flock fl = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1 };
+	struct flock fl = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1
+	};
 
 	return fcntl(fd, F_OFD_GETLK, &fl) == 0 && fl.l_type != F_UNLCK;
 }
@@ -185,10 +193,13 @@ int xs_control_lock(struct xseg *seg)
 	return fd;
 }
 
-/* Not by closing alone: another thread may have forked just now, and the child has a copy until it has closed it. */
+/* Not by closing alone: another thread may have forked just now, and the child has a copy until it
+ * has closed it. */
 void xs_unlock_byte(int fd, uint64_t byte)
 {
-	struct flock fl = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1 };
+	struct flock fl = {
+		.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1
+	};
 
 	fcntl(fd, F_OFD_SETLK, &fl);
 }
@@ -237,7 +248,8 @@ int xs_member_join(struct xseg *seg)
 	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++) {
 		struct xs_member *m = &seg->members[i];
 
-		if (xs_byte_locked(fd, XSEG_LOCK_MEMBER0 + i) || xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i, false))
+		if (xs_byte_locked(fd, XSEG_LOCK_MEMBER0 + i) ||
+			xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i, false))
 			continue;
 		seg->member = i;
 		atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);

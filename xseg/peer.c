@@ -1,7 +1,8 @@
-/* peer - registering, taking over, leaving, sweeping: who serves which ports, and what the dead leave.
+/* peer - registering, taking over, leaving, sweeping: who serves which ports, and what the dead
+ * leave.
  *
- * Contract: control path; everything that changes a table holds the control lock. Nothing waits for another
- * process but for that lock.
+ * Contract: control path; everything that changes a table holds the control lock. Nothing waits for
+ * another process but for that lock.
  *
  * A peer's word (state, member, generation):
  *
@@ -16,14 +17,15 @@
  *   LIVE       FREE      xseg_peer_close of a client with nothing out     its process
  *   STOPPED, DEAD  FREE  xseg_peer_forget                                 anybody
  *
- * Taking over is done in steps that can be begun again by the next successor: ports and requests stay
- * with the name; each request is moved by one swap from its exact old place (R4).
+ * Taking over is done in steps that can be begun again by the next successor: ports and requests
+ * stay with the name; each request is moved by one swap from its exact old place (R4).
  *
  * Invariants:
  *   P1  a port's requests are a range of whole units that no other port has
- *   P2  a port belongs to the peer that its own word names; the peer's list of ports only finds it. So a
- *       process that dies between the two takes no port with it, and gives none away
- *   P3  generations only grow; a place word bears the generation of the incarnation that made the edge
+ *   P2  a port belongs to the peer that its own word names; the peer's list of ports only finds it.
+ *       So a process that dies between the two takes no port with it, and gives none away
+ *   P3  generations only grow; a place word bears the generation of the incarnation that made the
+ *       edge
  */
 #include <errno.h>
 #include <stdio.h>
@@ -82,7 +84,8 @@ static void alert_answered(struct xseg *seg)
 	}
 }
 
-/* Under the control lock: peers whose member is gone become DEAD, and every sleeper looks around. */
+/* Under the control lock: peers whose member is gone become DEAD, and every sleeper looks
+ * around. */
 void xs_mark_dead(struct xseg *seg, int fd)
 {
 	bool found = false;
@@ -103,7 +106,8 @@ void xs_mark_dead(struct xseg *seg, int fd)
 	xs_ring_all(seg);
 }
 
-/* No process can have it, whatever the place says (R5): it is in no state, or at a port that belongs to nobody. */
+/* No process can have it, whatever the place says (R5): it is in no state, or at a port that
+ * belongs to nobody. */
 static bool is_nowhere(struct xseg *seg, uint64_t place)
 {
 	uint32_t port = place_port(place);
@@ -112,7 +116,8 @@ static bool is_nowhere(struct xseg *seg, uint64_t place)
 	       !atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire);
 }
 
-/* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is FREE now. */
+/* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is
+ * FREE now. */
 static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
 {
 	uint64_t w = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
@@ -241,33 +246,42 @@ static bool is_listed(const struct xs_peer *p, uint32_t nr, uint32_t port)
 	return false;
 }
 
-/* A port for the peer, which has nr: one that was being added when its process died, or a free one, which gets n requests. */
-static int find_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, struct xseg_error *err)
+/* A port for the peer, which has nr: one that was being added when its process died, or a free one,
+ * which gets n requests. */
+static int find_port(
+	struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, struct xseg_error *err)
 {
 	struct xs_peer *p = &seg->peers[peer];
 	uint32_t spare = XSEG_NONE;
-	uint32_t units = n <= seg->geo.nr_requests ? (n + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT : XSEG_NONE;
+	uint32_t units = n <= seg->geo.nr_requests
+				 ? (n + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT
+				 : XSEG_NONE;
 	uint32_t first = units == XSEG_NONE ? XSEG_NONE : units ? find_requests(seg, units) : 0;
 
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		if (has_port(seg, peer, i) && !is_listed(p, nr, i))
 			return (int)i;
-		if (spare == XSEG_NONE && !atomic_load_explicit(&seg->ports[i].peer, memory_order_acquire))
+		if (spare == XSEG_NONE &&
+			!atomic_load_explicit(&seg->ports[i].peer, memory_order_acquire))
 			spare = i;
 	}
 	if (spare == XSEG_NONE)
-		return xseg_fail(err, -ENOSPC, "the segment has no port left for '%.63s'; make it with more --ports, or close clients",
-				 p->name);
+		return xseg_fail(err, -ENOSPC,
+			"the segment has no port left for '%.63s'; make it with more --ports, or close clients",
+			p->name);
 	if (first == XSEG_NONE)
-		return xseg_fail(err, -ENOSPC, "the segment has no %u requests left for '%.63s'; make it with more --requests, "
-				 "or close clients", n, p->name);
+		return xseg_fail(err, -ENOSPC,
+			"the segment has no %u requests left for '%.63s'; make it with more --requests, "
+			"or close clients",
+			n, p->name);
 	seg->ports[spare].req_first = first;
 	seg->ports[spare].req_nr = units;
 	return (int)spare;
 }
 
 /* Gives another port to the peer, which has nr of them. */
-static int add_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, struct xseg_error *err)
+static int add_port(
+	struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, struct xseg_error *err)
 {
 	struct xs_peer *p = &seg->peers[peer];
 	uint32_t i, first, units;
@@ -285,7 +299,8 @@ static int add_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, st
 		uint32_t seq = place_seq(atomic_load_explicit(&r->place, memory_order_relaxed));
 
 		r->origin = (uint16_t)i;
-		atomic_store_explicit(&r->place, place_word(XSEG_REQ_FREE, i, 0, seq + 1), memory_order_release);
+		atomic_store_explicit(
+			&r->place, place_word(XSEG_REQ_FREE, i, 0, seq + 1), memory_order_release);
 	}
 	p->port[nr] = (uint16_t)i;
 	atomic_store_explicit(&seg->ports[i].peer, peer + 1, memory_order_release);
@@ -295,7 +310,8 @@ static int add_port(struct xseg *seg, uint32_t peer, uint32_t nr, uint32_t n, st
 }
 
 /* Finds the peer of that name, or a place for it. -EEXIST when it is served by a living process. */
-static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, uint32_t *index, struct xseg_error *err)
+static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, uint32_t *index,
+	struct xseg_error *err)
 {
 	uint32_t i = xseg_peer_find(seg, params->name);
 	struct xs_peer *p;
@@ -305,11 +321,14 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 	if (i != XSEG_NONE) {
 		p = &seg->peers[i];
 		if (peer_serves(peer_state(word_get(p))))
-			return xseg_fail(err, -EEXIST, "a peer '%s' is running already in this segment; stop it first, or choose "
-					 "another --name", params->name);
+			return xseg_fail(err, -EEXIST,
+				"a peer '%s' is running already in this segment; stop it first, or choose "
+				"another --name",
+				params->name);
 		if (is_client(p) || strncmp(p->kind, params->kind, sizeof(p->kind)))
-			return xseg_fail(err, -EEXIST, "'%s' is the name of a %.15s in this segment; choose another --name",
-					 params->name, p->kind);
+			return xseg_fail(err, -EEXIST,
+				"'%s' is the name of a %.15s in this segment; choose another --name",
+				params->name, p->kind);
 		*index = i;
 		return 0;
 	}
@@ -317,7 +336,8 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 		if (peer_state(word_get(&seg->peers[i])) == XSEG_PEER_FREE)
 			break;
 	if (i == seg->geo.nr_ports)
-		return xseg_fail(err, -ENOSPC, "the segment has no place for another peer; make it with more --ports");
+		return xseg_fail(err, -ENOSPC,
+			"the segment has no place for another peer; make it with more --ports");
 	p = &seg->peers[i];
 	snprintf(p->name, sizeof(p->name), "%s", params->name);
 	snprintf(p->kind, sizeof(p->kind), "%s", params->kind);
@@ -327,7 +347,8 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 	return 0;
 }
 
-static int claim_ports(struct xseg *seg, uint32_t index, const struct xseg_peer_params *params, struct xseg_error *err)
+static int claim_ports(struct xseg *seg, uint32_t index, const struct xseg_peer_params *params,
+	struct xseg_error *err)
 {
 	uint32_t nr = atomic_load_explicit(&seg->peers[index].nr_ports, memory_order_relaxed);
 	int rc = 0;
@@ -347,19 +368,26 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 	for (uint32_t i = 0; i < nr && rc == 0; i++) {
 		uint32_t index = XS_FETCH(peer->sh->port[i]);
 
-		if (nr > XSEG_PEER_PORTS || index >= seg->geo.nr_ports || !has_port(seg, peer->index, index))
-			return xseg_fail(err, -EPROTO, "the ports of '%.63s' are damaged; see 'xseg check'", peer->sh->name);
+		if (nr > XSEG_PEER_PORTS || index >= seg->geo.nr_ports ||
+			!has_port(seg, peer->index, index))
+			return xseg_fail(err, -EPROTO,
+				"the ports of '%.63s' are damaged; see 'xseg check'",
+				peer->sh->name);
 		peer->nr_ports = i + 1;
-		atomic_store_explicit(&seg->ports[index].generation, peer->generation, memory_order_relaxed);
+		atomic_store_explicit(
+			&seg->ports[index].generation, peer->generation, memory_order_relaxed);
 		atomic_store_explicit(&seg->ports[index].bell, index, memory_order_relaxed);
-		/* a predecessor may have taken the hint and not the requests; who does not receive has no use for it */
-		atomic_store_explicit(&seg->ports[index].asked, !is_client(peer->sh), memory_order_relaxed);
+		/* a predecessor may have taken the hint and not the requests; who does not receive
+		 * has no use for it */
+		atomic_store_explicit(
+			&seg->ports[index].asked, !is_client(peer->sh), memory_order_relaxed);
 		rc = xs_port_init(&peer->port[i], peer, index, peer->generation);
 	}
 	return rc ? xseg_fail(err, rc, "out of memory") : 0;
 }
 
-/* Puts the own requests that are FREE into the pools; a successor calls it when its orphans are home. */
+/* Puts the own requests that are FREE into the pools; a successor calls it when its orphans are
+ * home. */
 static void fill_pools(struct xseg_peer *peer)
 {
 	for (uint32_t i = 0; i < peer->nr_ports; i++) {
@@ -367,7 +395,8 @@ static void fill_pools(struct xseg_peer *peer)
 
 		xpool_init(&port->free, port->free_mem, port->req_nr ? port->req_nr : 1);
 		for (uint32_t k = port->req_nr; k-- > 0;) {
-			uint64_t w = atomic_load_explicit(&peer->seg->reqs[port->req_first + k].place, memory_order_acquire);
+			uint64_t w = atomic_load_explicit(
+				&peer->seg->reqs[port->req_first + k].place, memory_order_acquire);
 
 			if (place_state(w) == XSEG_REQ_FREE)
 				xpool_put(&port->free, port->req_first + k);
@@ -383,7 +412,8 @@ static void close_handles(struct xseg_peer *peer)
 	free(peer);
 }
 
-int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **out, struct xseg_error *err)
+int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **out,
+	struct xseg_error *err)
 {
 	struct xseg_peer *peer;
 	enum xseg_peer_state before = XSEG_PEER_FREE;
@@ -393,12 +423,14 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	if (seg->observer)
 		return xseg_fail(err, -EPERM, "this process only observes the segment");
 	if (strlen(params->kind) >= sizeof(peer->sh->kind))
-		return xseg_fail(err, -EINVAL, "peer kind '%s': at most %zu characters", params->kind,
-				 sizeof(peer->sh->kind) - 1);
+		return xseg_fail(err, -EINVAL, "peer kind '%s': at most %zu characters",
+			params->kind, sizeof(peer->sh->kind) - 1);
 	if (!xseg_name_ok(params->name))
-		return xseg_fail(err, -EINVAL, "peer name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", params->name);
+		return xseg_fail(err, -EINVAL, "peer name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -",
+			params->name);
 	if (params->nr_ports < 1 || params->nr_ports > XSEG_PEER_PORTS)
-		return xseg_fail(err, -EINVAL, "a peer has 1 to %u ports, not %u", XSEG_PEER_PORTS, params->nr_ports);
+		return xseg_fail(err, -EINVAL, "a peer has 1 to %u ports, not %u", XSEG_PEER_PORTS,
+			params->nr_ports);
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return xseg_fail(err, -ENOMEM, "out of memory");
@@ -422,7 +454,8 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	if (rc == 0)
 		rc = open_handles(peer, err);
 	if (rc) {
-		word_set(peer->sh, before == XSEG_PEER_FREE ? XSEG_PEER_STOPPED : before, seg->member, peer->generation);
+		word_set(peer->sh, before == XSEG_PEER_FREE ? XSEG_PEER_STOPPED : before,
+			seg->member, peer->generation);
 		if (before == XSEG_PEER_FREE)
 			xs_peer_release(seg, index);
 		goto out_unlock;
@@ -454,13 +487,15 @@ uint32_t xseg_peer_orphans(struct xseg_peer *peer)
 
 static bool is_out(struct xseg *seg, uint32_t index)
 {
-	enum xseg_req_state s = place_state(atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire));
+	enum xseg_req_state s = place_state(
+		atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire));
 
 	return s != XSEG_REQ_FREE && s != XSEG_REQ_PRIVATE;
 }
 
 uint32_t xseg_peer_adopt(struct xseg_peer *peer,
-			 void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg), void *arg)
+	void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg),
+	void *arg)
 {
 	struct xreq *sent = malloc(sizeof(*sent));
 	uint32_t damaged = sent == NULL;
@@ -497,7 +532,8 @@ static struct xport *own_port(struct xseg_peer *peer, uint32_t index)
 	return NULL;
 }
 
-/* One request that may be a predecessor's, in state `want`: restamped with our generation, then handed over. */
+/* One request that may be a predecessor's, in state `want`: restamped with our generation, then
+ * handed over. */
 static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_state want,
 			void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg)
 {
@@ -518,9 +554,11 @@ static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_st
 	fn(port, r, arg);
 }
 
-void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg)
+void xseg_peer_recover(struct xseg_peer *peer,
+	void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg)
 {
-	static const enum xseg_req_state order[] = { XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_AT };
+	static const enum xseg_req_state order[] = { XSEG_REQ_STARTED, XSEG_REQ_APPLIED,
+		XSEG_REQ_AT };
 	int fd;
 
 	for (uint32_t s = 0; s < 3; s++)
@@ -588,7 +626,8 @@ static bool has_upstream(struct xseg *seg, uint32_t index)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		if (peer_state(word_get(&seg->peers[i])) != XSEG_PEER_FREE &&
-		    route_lower(atomic_load_explicit(&seg->peers[i].route, memory_order_relaxed)) == index)
+			route_lower(atomic_load_explicit(
+				&seg->peers[i].route, memory_order_relaxed)) == index)
 			return true;
 	return false;
 }
@@ -627,8 +666,9 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 		rc = -EBUSY;
 	else
 		xs_direct_shut(&seg->peers[index]);
-	if (rc == 0 && (has_upstream(seg, index) || requests_out(seg, index) || holds_requests(seg, index) || xs_plug_refers(seg, index) ||
-			xs_has_lent(seg, index)))
+	if (rc == 0 && (has_upstream(seg, index) || requests_out(seg, index) ||
+			       holds_requests(seg, index) || xs_plug_refers(seg, index) ||
+			       xs_has_lent(seg, index)))
 		rc = -ENOTEMPTY;
 	if (rc == 0)
 		xs_peer_release(seg, index);

@@ -1,41 +1,52 @@
 /* plug - a cache enters between two peers that serve, and leaves again, and no request fails.
  *
- * What is wanted is one word of the cache (`plug`), stored once by whoever asks for it (xseg plug, xseg unplug). All else the
- * peers do: the cache makes the steps, the upper peer only holds what it sends for as long as its own word (`turn`) names a
- * cache. So a command that is killed harms nothing, and what a killed peer was at is gone on with by its successor.
+ * What is wanted is one word of the cache (`plug`), stored once by whoever asks for it (xseg plug,
+ * xseg unplug). All else the peers do: the cache makes the steps, the upper peer only holds what it
+ * sends for as long as its own word (`turn`) names a cache. So a command that is killed harms
+ * nothing, and what a killed peer was at is gone on with by its successor.
  *
  * ENTER: the cache is empty, off the path.            what a kill leaves there, and who goes on
- *   1 turn = ASKED                       cache        a successor of the cache begins again; the upper peer lets go of what it holds
+ *   1 turn = ASKED                       cache        a successor of the cache begins again; the
+ *                                                     upper peer lets go of what it holds
  *   2 holds; nothing sent is below;                   if the cache does not serve (xseg_turn_mind)
- *     turn = HELD                        upper        its successor holds, and says so again (HELD bears its generation)
- *   3 lower is kept for the cache,                    undone by whoever finds the cache not serving; the claim counts only with
+ *     turn = HELD                        upper        its successor holds, and says so again (HELD
+ *                                                     bears its generation)
+ *   3 lower is kept for the cache,                    undone by whoever finds the cache not
+ *                                                     serving; the claim counts only with
  *     the cache has its route            cache        the route, which is stored last
  *   4 no request of others is at lower   cache
- *   5 upper's route = the cache          cache        from here on it is done: who comes next makes the other two stores
+ *   5 upper's route = the cache          cache        from here on it is done: who comes next makes
+ *                                                     the other two stores
  *     turn = NONE, plug = NONE
  * LEAVE: the cache has become clean while it served.
  *   1, 2 as above
- *   3 takes no more in; proves that it is clean       a successor of the cache serves on, and becomes clean again
+ *   3 takes no more in; proves that it is clean       a successor of the cache serves on, and
+ *                                                     becomes clean again
  *   4 upper's route = lower              cache        from here on it is done, as above
  *     the cache has no route; turn = NONE, plug = NONE
  *
- * *Below* a peer is each request that one of its ports sent on and that is not answered: the port that sent a request last stands in
- * the request (`via`). It is at another peer; or it is still at its sender, and offered. Since the upper peer sends nothing
- * more, there are fewer and fewer, and none is found in a lane later: so nobody has to withdraw an offer, and no route has to be
+ * *Below* a peer is each request that one of its ports sent on and that is not answered: the port
+ * that sent a request last stands in the request (`via`). It is at another peer; or it is still at
+ * its sender, and offered. Since the upper peer sends nothing more, there are fewer and fewer, and
+ * none is found in a lane later: so nobody has to withdraw an offer, and no route has to be
  * compared with a request's epoch.
  *
- * *Kept.* A cache has what is below it to itself: `above` of the lower peer names it, and counts while that cache's route leads there
- * (and unless it was stopped in order, when it keeps nothing). A kept peer refuses everybody else's requests
- * (xseg_req_is_foreign()) and routes (route.c). Who claims stores, then looks at the places of requests; who receives accepts,
- * then looks at the claim: one of the two sees the other.
+ * *Kept.* A cache has what is below it to itself: `above` of the lower peer names it, and counts
+ * while that cache's route leads there (and unless it was stopped in order, when it keeps nothing).
+ * A kept peer refuses everybody else's requests (xseg_req_is_foreign()) and routes (route.c). Who
+ * claims stores, then looks at the places of requests; who receives accepts, then looks at the
+ * claim: one of the two sees the other.
  *
- * Contract: functions that change something take the control lock. xseg_plug_get(), xseg_turn() and xseg_req_is_foreign() are a load or
- * two; xseg_turn_below() and xseg_plug_others() look at all requests.
+ * Contract: functions that change something take the control lock. xseg_plug_get(), xseg_turn() and
+ * xseg_req_is_foreign() are a load or two; xseg_turn_below() and xseg_plug_others() look at all
+ * requests.
  *
  * Invariants:
  *   G1  a route is changed here only while its peer holds, or is stopped
- *   G2  a cache has a route only while it keeps what that leads to; so nobody else changes what it has copies of
- *   G3  turn names a cache whose plug names this peer, or is void, and goes with the next look of the upper peer
+ *   G2  a cache has a route only while it keeps what that leads to; so nobody else changes what it
+ *       has copies of
+ *   G3  turn names a cache whose plug names this peer, or is void, and goes with the next look of
+ *       the upper peer
  */
 #include <errno.h>
 
@@ -52,23 +63,28 @@ static void above_set(struct xseg *seg, uint32_t lower, uint32_t above)
 
 uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower)
 {
-	/* seq_cst: comes after the acceptance of the request that it is asked for (xs_req_take()) */
+	/* seq_cst: comes after the acceptance of the request that it is asked for
+	 * (xs_req_take()) */
 	uint32_t above = atomic_load(&seg->peers[lower].above);
 	struct xs_peer *p;
 
 	if (above == 0 || above > seg->geo.nr_ports)
 		return XSEG_NONE;
 	p = &seg->peers[above - 1];
-	if (route_lower(atomic_load(&p->route)) != lower || state_of(seg, above - 1) == XSEG_PEER_FREE)
+	if (route_lower(atomic_load(&p->route)) != lower ||
+		state_of(seg, above - 1) == XSEG_PEER_FREE)
 		return XSEG_NONE;
-	if (state_of(seg, above - 1) == XSEG_PEER_STOPPED && !atomic_load_explicit(&p->arena_extents, memory_order_relaxed))
+	if (state_of(seg, above - 1) == XSEG_PEER_STOPPED &&
+		!atomic_load_explicit(&p->arena_extents, memory_order_relaxed))
 		return XSEG_NONE;
 	return above - 1;
 }
 
 static uint32_t peer_of_via(struct xseg *seg, uint32_t via)
 {
-	return via && via <= seg->geo.nr_ports ? atomic_load_explicit(&seg->ports[via - 1].peer, memory_order_relaxed) : 0;
+	return via && via <= seg->geo.nr_ports
+		       ? atomic_load_explicit(&seg->ports[via - 1].peer, memory_order_relaxed)
+		       : 0;
 }
 
 bool xseg_req_is_foreign(struct xport *port, const struct xreq *r)
@@ -105,10 +121,12 @@ bool xs_plug_refers(struct xseg *seg, uint32_t index)
 
 static bool is_port_of(struct xseg *seg, uint32_t peer, uint32_t port)
 {
-	return port < seg->geo.nr_ports && atomic_load_explicit(&seg->ports[port].peer, memory_order_relaxed) == peer + 1;
+	return port < seg->geo.nr_ports &&
+	       atomic_load_explicit(&seg->ports[port].peer, memory_order_relaxed) == peer + 1;
 }
 
-/* See the head. One that is at rest with its origin was sent and not taken back if it is not answered yet. */
+/* See the head. One that is at rest with its origin was sent and not taken back if it is not
+ * answered yet. */
 static bool is_below(struct xseg *seg, uint32_t index, uint32_t peer)
 {
 	struct xs_req *r = &seg->reqs[index];
@@ -138,7 +156,8 @@ static bool is_sent_by(struct xseg *seg, uint32_t index, uint32_t peer)
 {
 	uint32_t via = atomic_load_explicit(&seg->reqs[index].via, memory_order_relaxed);
 
-	return via ? peer_of_via(seg, via) == peer + 1 : is_port_of(seg, peer, xs_req_owner(seg, index));
+	return via ? peer_of_via(seg, via) == peer + 1
+		   : is_port_of(seg, peer, xs_req_owner(seg, index));
 }
 
 uint32_t xseg_plug_others(struct xseg_peer *peer)
@@ -148,12 +167,14 @@ uint32_t xseg_plug_others(struct xseg_peer *peer)
 
 	for (uint32_t i = 0; i < seg->geo.nr_requests && lower != XSEG_NONE; i++) {
 		struct xs_req *r = &seg->reqs[i];
-		uint64_t w = atomic_load(&r->place);	/* seq_cst: comes after the claim; see the head */
+		/* seq_cst: comes after the claim; see the head */
+		uint64_t w = atomic_load(&r->place);
 		enum xseg_req_state s = place_state(w);
 
 		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
 			continue;
-		n += XS_FETCH(r->op) != XSEG_OP_ADMIN && is_port_of(seg, lower, place_port(w)) && !is_sent_by(seg, i, peer->index);
+		n += XS_FETCH(r->op) != XSEG_OP_ADMIN && is_port_of(seg, lower, place_port(w)) &&
+		     !is_sent_by(seg, i, peer->index);
 	}
 	return n;
 }
@@ -172,12 +193,14 @@ void xs_plug_turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache)
 		turn_set(seg, peer, 0);
 }
 
-/* The upper peer sends nothing: it says so, and is that incarnation still; or nobody serves it and nothing that it sent is left. */
+/* The upper peer sends nothing: it says so, and is that incarnation still; or nobody serves it and
+ * nothing that it sent is left. */
 static bool holds(struct xseg *seg, uint32_t upper, uint32_t cache)
 {
 	uint64_t turn = turn_get(seg, upper), word = xs_peer_word(seg, upper);
 
-	return turn_state(turn) == XSEG_TURN_HELD && turn_cache(turn) == cache && turn_gen(turn) == peer_gen(word);
+	return turn_state(turn) == XSEG_TURN_HELD && turn_cache(turn) == cache &&
+	       turn_gen(turn) == peer_gen(word);
 }
 
 void xs_plug_claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
@@ -211,7 +234,8 @@ bool xs_plug_settle(struct xseg *seg, uint32_t cache)
 	uint64_t plug = plug_get(seg, cache);
 	uint32_t upper = plug_upper(plug);
 
-	if (!plug || lower_of(seg, upper) != (plug_op(plug) == XSEG_PLUG_ENTER ? cache : plug_lower(plug)))
+	if (!plug || lower_of(seg, upper) !=
+			     (plug_op(plug) == XSEG_PLUG_ENTER ? cache : plug_lower(plug)))
 		return false;
 	if (plug_op(plug) == XSEG_PLUG_LEAVE)
 		left(seg, cache, plug);
@@ -239,8 +263,12 @@ struct xseg_plug xseg_plug_get(struct xseg_peer *peer)
 	uint64_t w = plug_get(peer->seg, peer->index);
 
 	if (!w)
-		return (struct xseg_plug){ .op = XSEG_PLUG_NONE, .upper = XSEG_NONE, .lower = XSEG_NONE };
-	return (struct xseg_plug){ .op = plug_op(w), .upper = plug_upper(w), .lower = plug_lower(w) };
+		return (struct xseg_plug){
+			.op = XSEG_PLUG_NONE, .upper = XSEG_NONE, .lower = XSEG_NONE
+		};
+	return (struct xseg_plug){
+		.op = plug_op(w), .upper = plug_upper(w), .lower = plug_lower(w)
+	};
 }
 
 /* A stopped peer holds by itself, when nothing of it is below any more. */
@@ -301,7 +329,8 @@ void xseg_plug_let_go(struct xseg_peer *peer)
 	xs_control_unlock(fd);
 }
 
-/* Whether the routes are such that it can be done; who stops a peer, or sets its route, may have changed them. */
+/* Whether the routes are such that it can be done; who stops a peer, or sets its route, may have
+ * changed them. */
 static bool is_possible(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
 	uint32_t upper = plug_upper(plug), lower = plug_lower(plug);
@@ -311,7 +340,8 @@ static bool is_possible(struct xseg *seg, uint32_t cache, uint64_t plug)
 	return is_there(seg, lower) && lower_of(seg, upper) == lower;
 }
 
-/* Whether the next step may be made: the upper peer holds. What cannot be any more is taken back, or that would hold for ever. */
+/* Whether the next step may be made: the upper peer holds. What cannot be any more is taken back,
+ * or that would hold for ever. */
 static bool may_step(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
 	if (!plug)
@@ -333,7 +363,8 @@ int xseg_plug_claim(struct xseg_peer *peer)
 	if (fd < 0)
 		return fd;
 	if (plug_op(plug) == XSEG_PLUG_ENTER && may_step(seg, peer->index, plug)) {
-		/* what is kept for the upper peer is the cache's now, and the cache the upper peer's */
+		/* what is kept for the upper peer is the cache's now, and the cache the upper
+		 * peer's */
 		above_set(seg, peer->index, xs_plug_keeper(seg, lower) == upper ? upper + 1 : 0);
 		XKILL(PLUG_ABOVE_NOTED);
 		above_set(seg, lower, peer->index + 1);
@@ -356,7 +387,8 @@ int xseg_plug_switch(struct xseg_peer *peer)
 	if (fd < 0)
 		return fd;
 	if (may_step(seg, peer->index, plug) && lower_of(seg, peer->index) == lower) {
-		xs_route_store(seg, upper, plug_op(plug) == XSEG_PLUG_ENTER ? peer->index : lower, false);
+		xs_route_store(
+			seg, upper, plug_op(plug) == XSEG_PLUG_ENTER ? peer->index : lower, false);
 		XKILL(PLUG_SWITCHED);
 		xs_plug_settle(seg, peer->index);
 		rc = 0;
@@ -365,14 +397,16 @@ int xseg_plug_switch(struct xseg_peer *peer)
 	return rc;
 }
 
-/* A cache that begins keeps what its route leads to; or it has no route any more, where others have got there since it was stopped. One
- * that is entering between the two, or that has left from there, may be at any step of that. */
+/* A cache that begins keeps what its route leads to; or it has no route any more, where others have
+ * got there since it was stopped. One that is entering between the two, or that has left from
+ * there, may be at any step of that. */
 static void keep(struct xseg *seg, uint32_t cache, uint32_t lower)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		uint64_t plug = is_there(seg, i) ? plug_get(seg, i) : 0;
 
-		if (plug && plug_upper(plug) == cache && !xs_plug_settle(seg, i) && lower_of(seg, i) == lower)
+		if (plug && plug_upper(plug) == cache && !xs_plug_settle(seg, i) &&
+			lower_of(seg, i) == lower)
 			return;		/* it has claimed that, and goes on, or gives it back */
 	}
 	if (xs_route_upper(seg, lower, cache) != XSEG_NONE)
@@ -423,7 +457,8 @@ void xseg_turn_hold(struct xseg_peer *peer)
 
 	if (fd < 0)
 		return;
-	if (turn && cache < seg->geo.nr_ports && plug_get(seg, cache) && plug_upper(plug_get(seg, cache)) == peer->index) {
+	if (turn && cache < seg->geo.nr_ports && plug_get(seg, cache) &&
+		plug_upper(plug_get(seg, cache)) == peer->index) {
 		turn_set(seg, peer->index, turn_word(XSEG_TURN_HELD, cache, peer->generation));
 		XKILL(PLUG_TURN_HELD);
 		xs_ring_peer(seg, cache);

@@ -1,6 +1,8 @@
-/* plug - what the files of plugging share: the words, and the steps that others may have to end or to undo. See plug.c.
+/* plug - what the files of plugging share: the words, and the steps that others may have to end or
+ * to undo. See plug.c.
  *
- * Contract: plug_get(), turn_get(), lower_of(), state_of() and is_there() are a load, at any time. All else under the control lock.
+ * Contract: plug_get(), turn_get(), lower_of(), state_of() and is_there() are a load, at any time.
+ * All else under the control lock.
  */
 #ifndef XSEG_PLUG_H
 #define XSEG_PLUG_H
@@ -40,11 +42,13 @@ static inline bool is_there(struct xseg *seg, uint32_t peer)
 	return peer < seg->geo.nr_ports && state_of(seg, peer) != XSEG_PEER_FREE;
 }
 
-/* What follows from the upper peer's route, if that was switched already; else nothing. True: it was, and all is done. */
+/* What follows from the upper peer's route, if that was switched already; else nothing. True: it
+ * was, and all is done. */
 bool xs_plug_settle(struct xseg *seg, uint32_t cache);
 /* Nothing is wanted of the cache any more; what it has begun is undone. */
 void xs_plug_take_back(struct xseg *seg, uint32_t cache);
-/* Of a cache that is entering and not there yet: the lower peer is the upper one's again, as it was before the claim. */
+/* Of a cache that is entering and not there yet: the lower peer is the upper one's again, as it was
+ * before the claim. */
 void xs_plug_claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug);
 /* That peer holds no more for the cache, if it did. */
 void xs_plug_turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache);

@@ -1,7 +1,9 @@
-/* plug_ask - what a person asks for: a cache is to enter, to leave, or that is taken back; and what is refused. See plug.c for the rest.
+/* plug_ask - what a person asks for: a cache is to enter, to leave, or that is taken back; and what
+ * is refused. See plug.c for the rest.
  *
- * Contract: each function takes the control lock, stores one word (to take back what has begun: undoes that first), and returns;
- * the peers do it. Refused is what would lose data, or would never end, with a line that says what to do.
+ * Contract: each function takes the control lock, stores one word (to take back what has begun:
+ * undoes that first), and returns; the peers do it. Refused is what would lose data, or would never
+ * end, with a line that says what to do.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,60 +17,74 @@ static const char *name_of(struct xseg *seg, uint32_t peer)
 
 static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
 {
-	return state_of(seg, peer) == XSEG_PEER_LIVE ? 0 :
-	       xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first", name_of(seg, peer));
+	return state_of(seg, peer) == XSEG_PEER_LIVE
+		       ? 0
+		       : xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first",
+				 name_of(seg, peer));
 }
 
-/* Who is to enter or to leave below it but `cache`, though it may not have called yet; or XSEG_NONE. */
+/* Who is to enter or to leave below it but `cache`, though it may not have called yet; or
+ * XSEG_NONE. */
 static uint32_t other_below(struct xseg *seg, uint32_t peer, uint32_t cache)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (i != cache && is_there(seg, i) && plug_get(seg, i) && plug_upper(plug_get(seg, i)) == peer)
+		if (i != cache && is_there(seg, i) && plug_get(seg, i) &&
+			plug_upper(plug_get(seg, i)) == peer)
 			return i;
 	return XSEG_NONE;
 }
 
-/* Each peer has a part in one plug at a time, but for a lower one that is the upper one of nothing: so what is asked for stays possible. */
+/* Each peer has a part in one plug at a time, but for a lower one that is the upper one of nothing:
+ * so what is asked for stays possible. */
 static int check_idle(struct xseg *seg, uint32_t peer, uint32_t cache, struct xseg_error *err)
 {
 	uint32_t other = other_below(seg, peer, cache);
 
 	if (plug_get(seg, peer))
-		return xseg_fail(err, -EBUSY, "'%s' is being %s itself; wait for that, or take it back with 'xseg unplug %s --cancel'",
-				 name_of(seg, peer), plug_op(plug_get(seg, peer)) == XSEG_PLUG_ENTER ? "plugged" : "unplugged",
-				 name_of(seg, peer));
+		return xseg_fail(err, -EBUSY,
+			"'%s' is being %s itself; wait for that, or take it back with 'xseg unplug %s --cancel'",
+			name_of(seg, peer),
+			plug_op(plug_get(seg, peer)) == XSEG_PLUG_ENTER ? "plugged" : "unplugged",
+			name_of(seg, peer));
 	/* who was asked may be dead, and its successor goes on; or nobody starts that */
 	if (other != XSEG_NONE)
 		return xseg_fail(err, -EBUSY,
-				 "another cache is being plugged below '%s' or unplugged, '%s'; wait for that, or take it back with "
-				 "'xseg unplug %s --cancel'",
-				 name_of(seg, peer), name_of(seg, other), name_of(seg, other));
+			"another cache is being plugged below '%s' or unplugged, '%s'; wait for that, or take it back with "
+			"'xseg unplug %s --cancel'",
+			name_of(seg, peer), name_of(seg, other), name_of(seg, other));
 	if (turn_get(seg, peer))
-		return xseg_fail(err, -EBUSY, "'%s' still holds for a cache that is gone; try again", name_of(seg, peer));
+		return xseg_fail(err, -EBUSY,
+			"'%s' still holds for a cache that is gone; try again", name_of(seg, peer));
 	return 0;
 }
 
-static int check_enter(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+static int check_enter(
+	struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
 {
 	uint32_t other;
 	int rc;
 
 	if (lower_of(seg, cache) == lower && lower_of(seg, upper) == cache)
-		return xseg_fail(err, -EEXIST, "'%s' is between '%s' and '%s' already", name_of(seg, cache), name_of(seg, upper),
-				 name_of(seg, lower));
+		return xseg_fail(err, -EEXIST, "'%s' is between '%s' and '%s' already",
+			name_of(seg, cache), name_of(seg, upper), name_of(seg, lower));
 	if (lower_of(seg, cache) != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' sends to '%s'; only a cache that is off the path can be plugged: unplug it first",
-				 name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
+		return xseg_fail(err, -EBUSY,
+			"'%s' sends to '%s'; only a cache that is off the path can be plugged: unplug it first",
+			name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
 	other = xs_route_upper(seg, cache, XSEG_NONE);
 	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' sends to '%s' already; stop that first", name_of(seg, other), name_of(seg, cache));
+		return xseg_fail(err, -EBUSY, "'%s' sends to '%s' already; stop that first",
+			name_of(seg, other), name_of(seg, cache));
 	if (lower_of(seg, upper) != lower)
-		return xseg_fail(err, -ENOTCONN, "'%s' sends to '%s', not to '%s'; 'xseg peer list' shows who sends to whom",
-				 name_of(seg, upper), name_of(seg, lower_of(seg, upper)), name_of(seg, lower));
+		return xseg_fail(err, -ENOTCONN,
+			"'%s' sends to '%s', not to '%s'; 'xseg peer list' shows who sends to whom",
+			name_of(seg, upper), name_of(seg, lower_of(seg, upper)),
+			name_of(seg, lower));
 	other = xs_route_upper(seg, lower, upper);
 	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' sends to '%s', too, and would write past the cache; stop it first",
-				 name_of(seg, other), name_of(seg, lower));
+		return xseg_fail(err, -EBUSY,
+			"'%s' sends to '%s', too, and would write past the cache; stop it first",
+			name_of(seg, other), name_of(seg, lower));
 	rc = check_serves(seg, cache, err);
 	rc = rc ? rc : check_serves(seg, upper, err);
 	rc = rc ? rc : check_serves(seg, lower, err);
@@ -76,22 +92,27 @@ static int check_enter(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_
 	return rc ? rc : check_idle(seg, lower, cache, err);
 }
 
-static int check_leave(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+static int check_leave(
+	struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
 {
 	uint32_t other;
 	int rc;
 
 	if (lower == XSEG_NONE)
-		return xseg_fail(err, -ENOTCONN, "'%s' is off the path already", name_of(seg, cache));
+		return xseg_fail(
+			err, -ENOTCONN, "'%s' is off the path already", name_of(seg, cache));
 	if (upper == XSEG_NONE)
-		return xseg_fail(err, -ENOTCONN, "no peer sends to '%s', so it is between nobody; stop it with 'xseg peer stop %s'",
-				 name_of(seg, cache), name_of(seg, cache));
+		return xseg_fail(err, -ENOTCONN,
+			"no peer sends to '%s', so it is between nobody; stop it with 'xseg peer stop %s'",
+			name_of(seg, cache), name_of(seg, cache));
 	other = xs_route_upper(seg, cache, upper);
 	if (other != XSEG_NONE)
-		return xseg_fail(err, -EBUSY, "'%s' and '%s' both send to '%s'; stop one of them first", name_of(seg, upper),
-				 name_of(seg, other), name_of(seg, cache));
+		return xseg_fail(err, -EBUSY,
+			"'%s' and '%s' both send to '%s'; stop one of them first",
+			name_of(seg, upper), name_of(seg, other), name_of(seg, cache));
 	if (state_of(seg, cache) == XSEG_PEER_STOPPED)
-		return xseg_fail(err, -EHOSTDOWN, "'%s' is stopped; start it first", name_of(seg, cache));
+		return xseg_fail(
+			err, -EHOSTDOWN, "'%s' is stopped; start it first", name_of(seg, cache));
 	rc = check_idle(seg, upper, cache, err);
 	return rc ? rc : check_idle(seg, lower, cache, err);
 }
@@ -105,14 +126,17 @@ static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_er
 	if (now == wanted)
 		return 0;
 	if (now)
-		return xseg_fail(err, -EBUSY, "'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug %s --cancel'",
-				 name_of(seg, cache), plug_op(now) == XSEG_PLUG_ENTER ? "plugged below" : "unplugged from",
-				 name_of(seg, plug_upper(now)), name_of(seg, cache));
+		return xseg_fail(err, -EBUSY,
+			"'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug %s --cancel'",
+			name_of(seg, cache),
+			plug_op(now) == XSEG_PLUG_ENTER ? "plugged below" : "unplugged from",
+			name_of(seg, plug_upper(now)), name_of(seg, cache));
 	rc = check_idle(seg, cache, cache, err);
 	if (rc)
 		return rc;
-	rc = plug_op(wanted) == XSEG_PLUG_ENTER ? check_enter(seg, cache, plug_upper(wanted), plug_lower(wanted), err) :
-						  check_leave(seg, cache, plug_upper(wanted), plug_lower(wanted), err);
+	rc = plug_op(wanted) == XSEG_PLUG_ENTER
+		     ? check_enter(seg, cache, plug_upper(wanted), plug_lower(wanted), err)
+		     : check_leave(seg, cache, plug_upper(wanted), plug_lower(wanted), err);
 	if (rc)
 		return rc;
 	plug_set(seg, cache, wanted);
@@ -130,7 +154,8 @@ static int lock(struct xseg *seg, struct xseg_error *err)
 	return fd;
 }
 
-int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
+int xseg_plug(
+	struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err)
 {
 	int fd = lock(seg, err), rc;
 
@@ -139,7 +164,8 @@ int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, 
 	if (!is_there(seg, cache) || !is_there(seg, upper) || !is_there(seg, lower)) {
 		rc = xseg_fail(err, -ENOENT, "one of the three peers is not there");
 	} else if (cache == upper || cache == lower || upper == lower) {
-		rc = xseg_fail(err, -ELOOP, "'%s' would be above itself", name_of(seg, cache == upper ? cache : lower));
+		rc = xseg_fail(err, -ELOOP, "'%s' would be above itself",
+			name_of(seg, cache == upper ? cache : lower));
 	} else {
 		xs_plug_settle(seg, cache);
 		rc = ask(seg, cache, plug_word(XSEG_PLUG_ENTER, upper, lower), err);
@@ -165,7 +191,8 @@ int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 	upper = xs_route_upper(seg, cache, XSEG_NONE);
 	lower = lower_of(seg, cache);
 	if (plug_get(seg, cache) || (upper != XSEG_NONE && lower != XSEG_NONE))
-		rc = ask(seg, cache, plug_word(XSEG_PLUG_LEAVE, upper & 0xffff, lower & 0xffff), err);
+		rc = ask(seg, cache, plug_word(XSEG_PLUG_LEAVE, upper & 0xffff, lower & 0xffff),
+			err);
 	else
 		rc = check_leave(seg, cache, upper, lower, err);
 out_unlock:
@@ -184,7 +211,9 @@ int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err)
 	if (is_there(seg, cache) && plug_get(seg, cache))
 		xs_plug_take_back(seg, cache);
 	else
-		rc = xseg_fail(err, -ENOENT, "nothing is being done with '%s' that could be taken back", name_of(seg, cache));
+		rc = xseg_fail(err, -ENOENT,
+			"nothing is being done with '%s' that could be taken back",
+			name_of(seg, cache));
 	xs_control_unlock(fd);
 	return rc;
 }

@@ -1,23 +1,26 @@
 /* port - queues: lanes from port to port, offers and acceptance in batches, publishing and ringing.
  *
  * Contract: one thread at a time uses a struct xport. Only the first offer to a port that was never
- * sent to takes a lock (the control lock); everything else neither blocks nor makes a system call, but for the
- * futex wake of a sleeper in xseg_port_flush().
+ * sent to takes a lock (the control lock); everything else neither blocks nor makes a system call,
+ * but for the futex wake of a sleeper in xseg_port_flush().
  *
  * Invariants:
- *   Q1  a lane holds offers, never requests: losing, doubling or delaying one loses nothing, because
- *       the place word decides, and whoever repairs looks at place words
- *   Q2  a lane has room for all requests of the segment; when stale offers fill it all the same, the
- *       sender keeps the offer in its backlog, and tries at each flush. The backlog holds offers, not
- *       requests: one that meanwhile went another way is dropped, and its new holder is not disturbed
- *   Q3  entries are released after they were accepted or refused: a reader that dies between the two
- *       leaves them to its successor, whom the place words tell what is new
- *   Q4  a mask bit is set by the sender after publishing (fence), cleared by the reader before it looks
- *       (fence): a set bit may be in vain, a clear one means nothing is there but what a sender that
- *       died has published, for which xseg_port_has_work() looks at all lanes, or what a reader that died had taken note of (note_lanes)
- *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and finds
- *       the answer by its place
- *   Q6  nor does an offer, where there is no lane: the request says whom it is offered to, and that port is alerted
+ *   Q1  a lane holds offers, never requests: losing, doubling or delaying one loses nothing,
+ *       because the place word decides, and whoever repairs looks at place words
+ *   Q2  a lane has room for all requests of the segment; when stale offers fill it all the same,
+ *       the sender keeps the offer in its backlog, and tries at each flush. The backlog holds
+ *       offers, not requests: one that meanwhile went another way is dropped, and its new holder is
+ *       not disturbed
+ *   Q3  entries are released after they were accepted or refused: a reader that dies between the
+ *       two leaves them to its successor, whom the place words tell what is new
+ *   Q4  a mask bit is set by the sender after publishing (fence), cleared by the reader before it
+ *       looks (fence): a set bit may be in vain, a clear one means nothing is there but what a
+ *       sender that died has published, for which xseg_port_has_work() looks at all lanes, or what
+ *       a reader that died had taken note of (note_lanes)
+ *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and
+ *       finds the answer by its place
+ *   Q6  nor does an offer, where there is no lane: the request says whom it is offered to, and that
+ *       port is alerted
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,14 +29,16 @@
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
 
-#define COLD_LOOKS 64		/* looks into lanes, in vain, after which lanes are asked for by their mask bits again */
+/* looks into lanes, in vain, after which lanes are asked for by their mask bits again */
+#define COLD_LOOKS 64
 
 static struct xq *ring_of(struct xseg *seg, uint32_t lane)
 {
 	return (struct xq *)(seg->base + seg->geo.off_rings + lane * seg->geo.ring_bytes);
 }
 
-/* Of announcements that a predecessor had taken note of nobody else knows: its successor first looks at all lanes that there are. */
+/* Of announcements that a predecessor had taken note of nobody else knows: its successor first
+ * looks at all lanes that there are. */
 static void note_lanes(struct xport *p)
 {
 	for (uint32_t queue = 0; queue < 2; queue++)
@@ -114,7 +119,8 @@ static int lane_out_open(struct xport *p, uint32_t to, uint32_t queue)
 		o->queue = (uint8_t)queue;
 		o->open = true;
 		/* release: partner is the acquire in lane_in_open() */
-		atomic_store_explicit(&p->seg->ports[to].lane[queue][p->index], (uint16_t)(lane + 1), memory_order_release);
+		atomic_store_explicit(&p->seg->ports[to].lane[queue][p->index],
+			(uint16_t)(lane + 1), memory_order_release);
 	}
 	xs_control_unlock(fd);
 	return lane < 0 ? lane : 0;
@@ -153,7 +159,8 @@ static void retry_backlog(struct xport *p)
 
 	for (uint32_t i = 0; i < p->nr_backlog; i++) {
 		struct late_offer late = p->backlog[i];
-		uint64_t place = atomic_load_explicit(&p->seg->reqs[(uint32_t)late.offer].place, memory_order_relaxed);
+		uint64_t place = atomic_load_explicit(
+			&p->seg->reqs[(uint32_t)late.offer].place, memory_order_relaxed);
 
 		if (place_seq(place) == (uint32_t)(late.offer >> 32) &&
 		    !lane_push(p, &p->out[QUEUE_REQUEST][late.to], late.offer))
@@ -173,11 +180,14 @@ static void alert(struct xseg *seg, uint32_t port)
 		xs_bell_ring(seg, bell, NULL);
 }
 
-/* Q6: slow, as the receiver looks at all requests; the segment should have been made with more ports. */
+/* Q6: slow, as the receiver looks at all requests; the segment should have been made with more
+ * ports. */
 static void offer_by_place(struct xport *p, uint32_t to, uint64_t offer)
 {
-	/* release: partners are the acquire in take_asked(), which then sees the request as it was written, and the exchange there */
-	atomic_store_explicit(&p->seg->reqs[(uint32_t)offer].ask, ask_word(to, (uint32_t)(offer >> 32)), memory_order_release);
+	/* release: partners are the acquire in take_asked(), which then sees the request as it was
+	 * written, and the exchange there */
+	atomic_store_explicit(&p->seg->reqs[(uint32_t)offer].ask,
+		ask_word(to, (uint32_t)(offer >> 32)), memory_order_release);
 	atomic_store_explicit(&p->seg->ports[to].asked, 1, memory_order_release);
 	alert(p->seg, to);
 }
@@ -196,14 +206,17 @@ void xs_offer(struct xport *p, uint32_t to, uint64_t offer)
 		return;
 	if (p->nr_backlog == p->seg->geo.nr_requests)
 		retry_backlog(p);
-	/* what is in date is there once a request, so there is room, but for an offer that was made twice */
+	/* what is in date is there once a request, so there is room, but for an offer that was made
+	 * twice */
 	if (p->nr_backlog < p->seg->geo.nr_requests)
-		p->backlog[p->nr_backlog++] = (struct late_offer){ .offer = offer, .to = (uint16_t)to };
+		p->backlog[p->nr_backlog++] = (struct late_offer){ .offer = offer,
+			.to = (uint16_t)to };
 }
 
 void xs_port_alert(struct xseg *seg, uint32_t port)
 {
-	/* release: partner is the exchange in take_answered(), which then sees the places as we left them */
+	/* release: partner is the exchange in take_answered(), which then sees the places as we
+	 * left them */
 	atomic_store_explicit(&seg->ports[port].answered, 1, memory_order_release);
 	alert(seg, port);
 }
@@ -279,25 +292,29 @@ static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t w, uin
 	return with;
 }
 
-/* Adds newly announced lanes to the private mask. Lanes that had work stay in it, with their shared bit set, so that a busy pair of
- * ports does not pass the mask's cache line to and fro. A cold look takes the shared bits out, and forgets lanes that are empty and have
- * not been announced since the last one: what they get next is announced. */
+/* Adds newly announced lanes to the private mask. Lanes that had work stay in it, with their shared
+ * bit set, so that a busy pair of ports does not pass the mask's cache line to and fro. A cold look
+ * takes the shared bits out, and forgets lanes that are empty and have not been announced since the
+ * last one: what they get next is announced. */
 static void collect_mask(struct xport *p, uint32_t queue, bool cold)
 {
 	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
 	bool cleared = false;
 
 	for (uint32_t w = 0; w < words; w++) {
-		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed), known = p->pending[queue][w];
+		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed),
+			 known = p->pending[queue][w];
 
 		if (cold && bits) {
 			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
 			cleared = true;
 		}
 		bits &= ports_of_word(p, w);
-		p->pending[queue][w] = bits | (cold ? lanes_with_work(p, queue, w, known & ~bits) : known);
+		p->pending[queue][w] = bits |
+				       (cold ? lanes_with_work(p, queue, w, known & ~bits) : known);
 	}
-	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we see what it published */
+	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we
+	 * see what it published */
 	if (cleared)
 		atomic_thread_fence(memory_order_seq_cst);
 }
@@ -311,8 +328,10 @@ static void prefetch_req(struct xseg *seg, uint32_t index)
 	__builtin_prefetch(&seg->reqs[index].page[0], 1);
 }
 
-/* Takes up to max live offers of one lane; looks at no more than it has room for, whatever is being written. */
-static uint32_t take_lane(struct xport *p, uint32_t from, uint32_t queue, struct xreq **out, uint32_t max)
+/* Takes up to max live offers of one lane; looks at no more than it has room for, whatever is being
+ * written. */
+static uint32_t take_lane(
+	struct xport *p, uint32_t from, uint32_t queue, struct xreq **out, uint32_t max)
 {
 	struct lane_in *in = &p->in[queue][from];
 	uint64_t offer[XSEG_BATCH];
@@ -353,8 +372,9 @@ static uint32_t next_bit(const uint64_t *mask, uint32_t words, uint32_t start)
 	return XSEG_NONE;
 }
 
-/* Serves the lanes in turn, from the one after the last, so that a busy one does not starve the others. What counts is what was looked at
- * in vain since all had work: a port that has many lanes forgets those that are silent sooner, also while others are busy. */
+/* Serves the lanes in turn, from the one after the last, so that a busy one does not starve the
+ * others. What counts is what was looked at in vain since all had work: a port that has many lanes
+ * forgets those that are silent sooner, also while others are busy. */
 static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, uint32_t max)
 {
 	uint32_t words = (p->seg->geo.nr_ports + 63) / 64, got = 0, vain = 0, from;
@@ -381,11 +401,13 @@ static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t got = 0, i;
 
-	/* acquire: partner is the release in xs_port_alert(); cleared first, so that a later alert stands */
+	/* acquire: partner is the release in xs_port_alert(); cleared first, so that a later alert
+	 * stands */
 	if (!atomic_exchange_explicit(&p->sh->answered, 0, memory_order_acquire))
 		return 0;
 	for (i = 0; i < p->req_nr && got < max; i++) {
-		uint64_t place = atomic_load_explicit(&p->seg->reqs[p->req_first + i].place, memory_order_acquire);
+		uint64_t place = atomic_load_explicit(
+			&p->seg->reqs[p->req_first + i].place, memory_order_acquire);
 		struct xreq *r = NULL;
 
 		if (place_state(place) == XSEG_REQ_ANSWERED)
@@ -407,7 +429,8 @@ static bool is_asked(struct xseg *seg, uint32_t index, uint32_t port, uint64_t *
 		return false;
 	place = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
 	*offer = offer_word(index, place);
-	return place_seq(place) == (uint32_t)ask && (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT);
+	return place_seq(place) == (uint32_t)ask &&
+	       (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT);
 }
 
 /* Takes up to max requests that found no lane (Q6). */
@@ -415,12 +438,15 @@ static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t got = 0, i;
 
-	/* acquire: partner is the release in offer_by_place(); cleared first, so that a later one stands */
+	/* acquire: partner is the release in offer_by_place(); cleared first, so that a later one
+	 * stands */
 	if (!atomic_exchange_explicit(&p->sh->asked, 0, memory_order_acquire))
 		return 0;
 	for (i = 0; i < p->seg->geo.nr_requests && got < max; i++) {
 		uint64_t offer;
-		struct xreq *r = is_asked(p->seg, i, p->index, &offer) ? xs_req_accept(p, offer, QUEUE_REQUEST) : NULL;
+		struct xreq *r = is_asked(p->seg, i, p->index, &offer)
+					 ? xs_req_accept(p, offer, QUEUE_REQUEST)
+					 : NULL;
 
 		if (r)
 			out[got++] = r;
@@ -439,14 +465,17 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 
 	xq_reader_attach(&reader, ring_of(seg, lane), seg->geo.lane_slots);
 	/* once round: what is written meanwhile is not looked for */
-	for (; seen < seg->geo.lane_slots && (n = xq_take(&reader, offer, XSEG_BATCH)) > 0; seen += n) {
+	for (; seen < seg->geo.lane_slots && (n = xq_take(&reader, offer, XSEG_BATCH)) > 0;
+		seen += n) {
 		reader.head += n;
 		for (uint32_t i = 0; i < n; i++) {
 			if ((uint32_t)offer[i] >= seg->geo.nr_requests)
 				continue;
-			place = atomic_load_explicit(&seg->reqs[(uint32_t)offer[i]].place, memory_order_acquire);
+			place = atomic_load_explicit(
+				&seg->reqs[(uint32_t)offer[i]].place, memory_order_acquire);
 			if (place_seq(place) == (uint32_t)(offer[i] >> 32) &&
-			    (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT))
+				(place_state(place) == XSEG_REQ_PRIVATE ||
+					place_state(place) == XSEG_REQ_AT))
 				return true;
 		}
 	}
@@ -463,7 +492,8 @@ bool xs_port_has_offers(struct xseg *seg, uint32_t port)
 	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
 		uint32_t word = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
 
-		if (word && word == lane_word(QUEUE_REQUEST, word >> 10 & 0x1ff, port) && lane_has_offer(seg, i))
+		if (word && word == lane_word(QUEUE_REQUEST, word >> 10 & 0x1ff, port) &&
+			lane_has_offer(seg, i))
 			return true;
 	}
 	return false;
@@ -489,10 +519,13 @@ bool xs_port_peek(struct xport *p)
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t w = 0; w < words; w++) {
 			uint64_t bits = p->pending[queue][w] |
-					(atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed) & ports_of_word(p, w));
+					(atomic_load_explicit(
+						 &p->sh->mask[queue][w], memory_order_relaxed) &
+						ports_of_word(p, w));
 
 			for (; bits; bits &= bits - 1)
-				if (lane_has_work(p, w * 64 + (uint32_t)__builtin_ctzll(bits), queue))
+				if (lane_has_work(
+					    p, w * 64 + (uint32_t)__builtin_ctzll(bits), queue))
 					return true;
 		}
 	return false;

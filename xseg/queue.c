@@ -1,14 +1,15 @@
 /* queue - I/Os of a queue: the parts that they are sent in, and what becomes of the answers.
  *
- * A queue has `depth` slots, each with a request that stays allocated and room for what it copies. An I/O is sent in parts, each in a
- * slot, in order, as slots are free; I/Os wait for that in a FIFO, and only the first of it may have some parts sent and others not.
- * A part is as much as one request may have, up to a page's end; volumed splits by objects.
+ * A queue has `depth` slots, each with a request that stays allocated and room for what it copies.
+ * An I/O is sent in parts, each in a slot, in order, as slots are free; I/Os wait for that in a
+ * FIFO, and only the first of it may have some parts sent and others not. A part is as much as one
+ * request may have, up to a page's end; volumed splits by objects.
  *
  *   slot   to     when                                                  by
  *   IDLE   OUT    a part is sent                                        part_send
  *   IDLE   KEPT   its pages are to be written by the caller             xseg_io_prepare
  *   IDLE   KEPT   a read found its pages where a cache has them, and    part_find
- *		   the caller reads them
+ *                 the caller reads them
  *   KEPT   OUT    they have been                                        part_send
  *   KEPT   IDLE   the caller has no use for them any more               xseg_io_release
  *   OUT    OUT    a copy has been read: now it is written; the store    part_end
@@ -17,16 +18,20 @@
  *   OUT    IDLE   it was answered                                       part_end
  *   OUT    LOST   nobody will answer: the request is out for good       xs_queue_lose
  *
- *   I/O: REST (the caller's) -> OUT -> BACK (done, and in the list of those) -> REST, or KEPT while it has a slot that is KEPT
+ *   I/O: REST (the caller's) -> OUT -> BACK (done, and in the list of those) -> REST, or KEPT while
+ *   it has a slot that is KEPT
  *
  * Invariants
  *   Q1  an I/O comes back once: all of its parts sent, or one failed, and none out
  *   Q2  after a part has failed no further part is sent; the I/O's result is the first error
- *   Q3  a slot that is LOST is never used again, nor are pages that it lists: a successor of volumed may do the request yet
- *   Q4  what was lent by a read is let go of before the slot is IDLE; what was lent for writes stays with the slot until it is used for
- *       something else, or the queue has nothing to do (xs_queue_drop_gifts())
+ *   Q3  a slot that is LOST is never used again, nor are pages that it lists: a successor of
+ *       volumed may do the request yet
+ *   Q4  what was lent by a read is let go of before the slot is IDLE; what was lent for writes
+ *       stays with the slot until it is used for something else, or the queue has nothing to do
+ *       (xs_queue_drop_gifts())
  *
- * Contract: the queue's thread. Nothing here sleeps, allocates or, unless somebody is to be woken, makes a system call.
+ * Contract: the queue's thread. Nothing here sleeps, allocates or, unless somebody is to be woken,
+ * makes a system call.
  */
 #include <assert.h>
 #include <errno.h>
@@ -35,7 +40,8 @@
 #include "xseg/queue.h"
 
 #define BATCH	  32u
-#define LOOKS	  1024u				/* in vain, after which it is asked for the time, and whether volumed is there */
+/* in vain, after which it is asked for the time, and whether volumed is there */
+#define LOOKS	  1024u
 #define LOOK_NS	  100000000ull
 #define ERRNO_MAX 4095
 
@@ -305,7 +311,9 @@ static int check_flags(const struct xseg_queue *q, const struct xseg_io *io)
 	if (io->flags & XSEG_IO_LOAN && (io->buf || io->iov))
 		return -EINVAL;
 	if (is_seen(io))
-		return io->size && io->offset % XSEG_PAGE_SIZE + io->size <= q->copy_bytes ? 0 : -EINVAL;
+		return io->size && io->offset % XSEG_PAGE_SIZE + io->size <= q->copy_bytes
+			       ? 0
+			       : -EINVAL;
 	return (io->op == XSEG_OP_READ || io->op == XSEG_OP_WRITE) && !xs_io_fits(io) ? -EINVAL : 0;
 }
 
@@ -325,7 +333,8 @@ static int check(const struct xseg_queue *q, const struct xseg_io *io)
 	if (rc || !has_range(io))
 		return rc || io->size == 0 ? rc : -EINVAL;
 	rc = check_range(q, io->offset, io->size);
-	if (!rc && io->op == XSEG_OP_INFO && io->size && (io->offset ^ (io->offset + io->size - 1)) >> q->v->object_shift)
+	if (!rc && io->op == XSEG_OP_INFO && io->size &&
+		(io->offset ^ (io->offset + io->size - 1)) >> q->v->object_shift)
 		rc = -EINVAL;
 	if (rc || io->op != XSEG_OP_COPY)
 		return rc;

@@ -2,14 +2,16 @@
  *
  *   volume.c      which volume: opening, asking, whether anybody serves it
  *   queue.c       I/Os and their parts: what is sent, and what becomes of the answers
- *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent; memory of the queue's
+ *   queue_mem.c   where data is: copies, pages that are listed as they are, pages that were lent;
+ *                 memory of the queue's
  *   queue_life.c  making and ending queues
  *   queue_wait.c  sleeping, the descriptor
  *   queue_part.c  what each part of an I/O asks for
  *   queue_direct.c  reads that send no request
  *
- * Contract: struct xseg_volume is shared by the threads of the process; after it was opened only its size and its count of references
- * change. struct xseg_queue is used by one thread at a time, but for what struct queue_watch says.
+ * Contract: struct xseg_volume is shared by the threads of the process; after it was opened only
+ * its size and its count of references change. struct xseg_queue is used by one thread at a time,
+ * but for what struct queue_watch says.
  */
 #ifndef XSEG_QUEUE_H
 #define XSEG_QUEUE_H
@@ -41,7 +43,7 @@ struct slot {
 	const uint32_t *page;			/* and the pages of that */
 	struct xseg_io *io;			/* not IDLE, LOST: whose part it has */
 	uint64_t begin;				/* of the part, in the I/O */
-	uint64_t in_piece;			/* where the part's data begins in the I/O's memory */
+	uint64_t in_piece;		/* where the part's data begins in the I/O's memory */
 	uint32_t piece;
 };
 
@@ -59,13 +61,13 @@ struct io_list {
 
 /* The sleeper for the descriptor. `lock` is a leaf; it guards all that follows it. */
 struct queue_watch {
-	int fd;					/* -1: nobody asked for it. The queue's thread, before the sleeper is there */
+	int fd;	/* -1: nobody asked for it. The queue's thread, before the sleeper is there */
 	pthread_t thread;
-	bool announced;				/* the queue's thread: it has announced a sleep on its port's doorbell */
+	bool announced;	/* the queue's thread: it has announced a sleep on its port's doorbell */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint32_t word, turn;			/* what to sleep on; which arming that was */
-	bool armed, fired, stop;		/* fired: the descriptor was written, and not read since */
+	bool armed, fired, stop;	/* fired: the descriptor was written, and not read since */
 };
 
 struct xseg_queue {
@@ -84,16 +86,19 @@ struct xseg_queue {
 	bool lost;
 	bool no_zeroes;				/* the store knows no WRITE_ZEROES */
 	uint32_t vain;				/* looks for answers */
-	uint64_t looked_ns, gone_since_ns;	/* when volumed was looked at; since when it is gone, or 0 */
+	/* when volumed was looked at; since when it is gone, or 0 */
+	uint64_t looked_ns, gone_since_ns;
 	struct queue_watch watch;
 };
 
 /* ---- volume.c ---- */
 /* A client of the segment, under a name of its own. */
-int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err) XSEG_MUST_CHECK;
+int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer,
+	struct xseg_error *err) XSEG_MUST_CHECK;
 /* Nobody serves it, and nobody will start it. Any thread. */
 bool xs_volume_is_gone(struct xseg_volume *v);
-/* Has it been so for long enough? *since is the caller's, 0 at first: since when it is gone. Any thread, with a *since of its own. */
+/* Has it been so for long enough? *since is the caller's, 0 at first: since when it is gone. Any
+ * thread, with a *since of its own. */
 bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since);
 void xs_volume_put(struct xseg_volume *v);
 
@@ -133,12 +138,14 @@ static inline struct xseg_io *io_list_pop(struct io_list *l)
 }
 
 /* ---- queue_part.c ---- */
-/* The next part of an I/O that has one, into the slot's request; one whose pages the caller is to write first. */
+/* The next part of an I/O that has one, into the slot's request; one whose pages the caller is to
+ * write first. */
 void xs_part_fill(struct xseg_queue *q, struct slot *s, struct xseg_io *io);
 void xs_part_fill_gift(struct xseg_queue *q, struct slot *s, struct xseg_io *io);
 /* So much of the I/O is begun with the part. */
 uint64_t xs_part_bytes(const struct xseg_io *io, const struct slot *s);
-/* Makes the request what is to be sent next for the same part, after that answer. False: it has had all that it needs. */
+/* Makes the request what is to be sent next for the same part, after that answer. False: it has had
+ * all that it needs. */
 bool xs_part_again(struct xseg_queue *q, struct slot *s, int error);
 
 /* ---- queue_mem.c ---- */
@@ -150,18 +157,21 @@ void xs_regions_free(struct xseg_queue *q);
 bool xs_io_fits(const struct xseg_io *io);
 /* Moves the place in an I/O's memory on by `bytes`. */
 void xs_io_skip(const struct xseg_io *io, uint32_t *piece, uint64_t *in_piece, uint64_t bytes);
-/* Lists the pages of the I/O's own memory from there on that can be sent as they are, for the range of the volume that begins at `offset`.
- * Returns how many of up to `want` bytes that are: 0, or whole sectors. */
-uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32_t piece, uint64_t in_piece, uint64_t offset,
-			  uint32_t want, uint32_t *page);
-/* Data of a part, from the I/O's memory to the slot's room or what it was lent; and from where the answer says it is. */
+/* Lists the pages of the I/O's own memory from there on that can be sent as they are, for the range
+ * of the volume that begins at `offset`. Returns how many of up to `want` bytes that are: 0, or
+ * whole sectors. */
+uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32_t piece,
+	uint64_t in_piece, uint64_t offset, uint32_t want, uint32_t *page);
+/* Data of a part, from the I/O's memory to the slot's room or what it was lent; and from where the
+ * answer says it is. */
 void xs_slot_copy_in(struct xseg_queue *q, struct slot *s);
 void xs_slot_copy_out(struct xseg_queue *q, struct slot *s);
 /* The second half of a COPY: moves what was read at in-page offset `from` to `to`. */
 void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes);
 
 /* ---- queue_direct.c ---- */
-/* A part of a read, before it is sent: true when it need not be, as its data is lent, as by an answer. */
+/* A part of a read, before it is sent: true when it need not be, as its data is lent, as by an
+ * answer. */
 bool xs_part_find(struct xseg_queue *q, struct slot *s);
 /* One that was answered says where its object is. Before its loans are dropped. */
 void xs_part_learn(struct xseg_queue *q, const struct slot *s);

@@ -1,9 +1,11 @@
 /* queue_life - making and ending queues.
  *
- * A queue is a client of the segment of its own, with one port: so threads share nothing but the volume, and what one leaves behind when it
- * ends, or is killed, is known to the segment by the client.
+ * A queue is a client of the segment of its own, with one port: so threads share nothing but the
+ * volume, and what one leaves behind when it ends, or is killed, is known to the segment by the
+ * client.
  *
- * Contract: takes the control lock. Creating and destroying need not be done by the thread that uses the queue, but not at the same time.
+ * Contract: takes the control lock. Creating and destroying need not be done by the thread that
+ * uses the queue, but not at the same time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #define DEPTH	    32u
 #define DEPTH_MAX   1024u
 #define COPY_BYTES  (128u << 10)
-#define OBJECTS	    4096u			/* that reads without a request may know of at a time */
+#define OBJECTS	    4096u		/* that reads without a request may know of at a time */
 
 static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 {
@@ -25,9 +27,11 @@ static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 
 	m = xs_region_add(q, bytes, &rc);
 	if (!m)
-		return xseg_fail(err, rc, "segment '%s' has not the %zu MiB left that a queue of depth %u takes; use a smaller depth or "
-				 "copy_bytes, or make it with more --memory", xseg_name(q->seg),
-				 (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2, q->depth);
+		return xseg_fail(err, rc,
+			"segment '%s' has not the %zu MiB left that a queue of depth %u takes; use a smaller depth or "
+			"copy_bytes, or make it with more --memory",
+			xseg_name(q->seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
+			q->depth);
 	q->slots = calloc(q->depth, sizeof(*q->slots));
 	q->idle = calloc(q->depth, sizeof(struct slot *));
 	if (!q->slots || !q->idle)
@@ -47,7 +51,8 @@ static int take_requests(struct xseg_queue *q, struct xseg_error *err)
 
 		s->r = xseg_req_alloc(q->port);
 		if (!s->r)
-			return xseg_fail(err, -EPROTO, "the segment gives fewer requests than it promised; see 'xseg check'");
+			return xseg_fail(err, -EPROTO,
+				"the segment gives fewer requests than it promised; see 'xseg check'");
 		s->r->cookie = s;
 		q->idle[q->nr_plain++] = s;
 	}
@@ -61,7 +66,8 @@ static int take_direct(struct xseg_queue *q, struct xseg_error *err)
 	return rc ? xseg_fail(err, rc, "out of memory") : 0;
 }
 
-int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *params, struct xseg_queue **queue, struct xseg_error *err)
+int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *params,
+	struct xseg_queue **queue, struct xseg_error *err)
 {
 	uint32_t depth = params && params->depth ? params->depth : DEPTH;
 	uint32_t copy_bytes = params && params->copy_bytes ? params->copy_bytes : COPY_BYTES;
@@ -69,9 +75,12 @@ int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *par
 	int rc;
 
 	if (xs_is_forked(v->seg))
-		return xseg_fail(err, -ENOTCONN, "the volume was opened before this process was forked; open it here");
+		return xseg_fail(err, -ENOTCONN,
+			"the volume was opened before this process was forked; open it here");
 	if (depth > DEPTH_MAX || copy_bytes < XSEG_PAGE_SIZE || copy_bytes > XSEG_REQ_BYTES)
-		return xseg_fail(err, -EINVAL, "a queue has a depth of 1 to %u, and copies 4 KiB to 1 MiB at a time", DEPTH_MAX);
+		return xseg_fail(err, -EINVAL,
+			"a queue has a depth of 1 to %u, and copies 4 KiB to 1 MiB at a time",
+			DEPTH_MAX);
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return xseg_fail(err, -ENOMEM, "out of memory");

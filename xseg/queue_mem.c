@@ -1,17 +1,21 @@
-/* queue_mem - where the data of a queue's I/Os is: the caller's memory, the slots' rooms, pages that were lent.
+/* queue_mem - where the data of a queue's I/Os is: the caller's memory, the slots' rooms, pages
+ * that were lent.
  *
- * A request lists pages, in which data is as far from a page's begin as it is in the volume. Memory of the segment that the queue has taken
- * for its caller is such pages, so where it is aligned like the range it is listed as it is. All other data is copied, once:
+ * A request lists pages, in which data is as far from a page's begin as it is in the volume. Memory
+ * of the segment that the queue has taken for its caller is such pages, so where it is aligned like
+ * the range it is listed as it is. All other data is copied, once:
  *
  *   READ    from the pages that the answer lends, or from the slot's room where it lends none
  *   WRITE   into the slot's room or, with XSEG_IO_GIVE, into pages that were lent for that
  *
  * Invariants
- *   M1  only memory of the queue's own regions is listed: what another address of the segment shows, a page on loan for instance, is
- *       copied like any other
- *   M2  a slot's room has copy_bytes, from its begin on: parts that are copied end so that offset % 4096 + size fits
+ *   M1  only memory of the queue's own regions is listed: what another address of the segment
+ *       shows, a page on loan for instance, is copied like any other
+ *   M2  a slot's room has copy_bytes, from its begin on: parts that are copied end so that offset %
+ *       4096 + size fits
  *
- * Contract: the queue's thread. Nothing here blocks but xs_region_add(), which takes the control lock.
+ * Contract: the queue's thread. Nothing here blocks but xs_region_add(), which takes the control
+ * lock.
  */
 #include <assert.h>
 #include <errno.h>
@@ -145,15 +149,16 @@ void xs_io_skip(const struct xseg_io *io, uint32_t *piece, uint64_t *in_piece, u
 /* Pages of one run of memory; the run ends with its region. */
 static uint32_t list_run(const struct region *m, const uint8_t *at, uint64_t bytes, uint32_t *page)
 {
-	uint64_t from = (uint64_t)(at - m->base), run = m->bytes - from < bytes ? m->bytes - from : bytes;
+	uint64_t from = (uint64_t)(at - m->base),
+		 run = m->bytes - from < bytes ? m->bytes - from : bytes;
 	uint32_t first = (uint32_t)(from / XSEG_PAGE_SIZE);
 
 	memcpy(page, m->page + first, xseg_req_span(from, (uint32_t)run) * sizeof(*page));
 	return (uint32_t)run;
 }
 
-uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32_t piece, uint64_t in_piece, uint64_t offset,
-			  uint32_t want, uint32_t *page)
+uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32_t piece,
+	uint64_t in_piece, uint64_t offset, uint32_t want, uint32_t *page)
 {
 	uint32_t done = 0, nr = 0;
 
@@ -165,7 +170,8 @@ uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32
 
 		if (!m || (uintptr_t)at % XSEG_PAGE_SIZE != in || (done && in))
 			break;
-		run = (uint32_t)(p.iov_len - in_piece < want - done ? p.iov_len - in_piece : want - done);
+		run = (uint32_t)(p.iov_len - in_piece < want - done ? p.iov_len - in_piece
+								    : want - done);
 		run = list_run(m, at, run, page + nr);
 		nr += xseg_req_span(in, run);
 		done += run;
@@ -177,7 +183,8 @@ uint32_t xs_io_list_pages(struct xseg_queue *q, const struct xseg_io *io, uint32
 /* ---- copies ------------------------------------------------------------------------------ */
 
 /* Moves a place in the I/O's memory along, copying from or to `at`. */
-static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_piece, uint8_t *at, uint32_t len, bool to_io)
+static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_piece, uint8_t *at,
+	uint32_t len, bool to_io)
 {
 	while (len) {
 		struct iovec p = piece_of(io, *piece);
@@ -199,16 +206,19 @@ static void copy_pieces(const struct xseg_io *io, uint32_t *piece, uint64_t *in_
 	}
 }
 
-/* Where the data of a page of the request's list is, or is to be. What is read is not written: there is one pointer for both. */
+/* Where the data of a page of the request's list is, or is to be. What is read is not written:
+ * there is one pointer for both. */
 static uint8_t *data_page(struct xseg_queue *q, const struct slot *s, uint32_t i)
 {
-	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->seg, s->r, i) : xseg_req_gift_page(q->seg, s->r, i);
+	return s->r->op == XSEG_OP_READ ? (uint8_t *)(uintptr_t)xseg_req_page(q->seg, s->r, i)
+					: xseg_req_gift_page(q->seg, s->r, i);
 }
 
 static void copy_pages(struct xseg_queue *q, struct slot *s, bool to_io)
 {
 	uint64_t in_piece = s->in_piece;
-	uint32_t piece = s->piece, in = (uint32_t)(s->r->offset % XSEG_PAGE_SIZE), left = s->r->size;
+	uint32_t piece = s->piece, in = (uint32_t)(s->r->offset % XSEG_PAGE_SIZE),
+		 left = s->r->size;
 
 	for (uint32_t i = 0; left; i++, in = 0) {
 		uint32_t n = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
@@ -226,7 +236,8 @@ void xs_slot_copy_in(struct xseg_queue *q, struct slot *s)
 	if (xseg_req_gives(s->r) && xseg_req_has_gift(s->r))
 		copy_pages(q, s, false);
 	else
-		copy_pieces(s->io, &piece, &in_piece, s->mem + s->r->offset % XSEG_PAGE_SIZE, s->r->size, false);
+		copy_pieces(s->io, &piece, &in_piece, s->mem + s->r->offset % XSEG_PAGE_SIZE,
+			s->r->size, false);
 }
 
 void xs_slot_copy_out(struct xseg_queue *q, struct slot *s)
@@ -237,7 +248,8 @@ void xs_slot_copy_out(struct xseg_queue *q, struct slot *s)
 	if (s->r->nr_lent)
 		copy_pages(q, s, true);
 	else
-		copy_pieces(s->io, &piece, &in_piece, s->mem + s->r->offset % XSEG_PAGE_SIZE, s->r->size, true);
+		copy_pieces(s->io, &piece, &in_piece, s->mem + s->r->offset % XSEG_PAGE_SIZE,
+			s->r->size, true);
 }
 
 void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes)
@@ -248,7 +260,8 @@ void xs_slot_shift(struct slot *s, uint32_t from, uint32_t to, uint32_t bytes)
 
 /* ---- data that the caller reads or writes where it is ------------------------------------ */
 
-uint32_t xseg_io_data(struct xseg_queue *q, const struct xseg_io *io, struct iovec *piece, uint32_t max)
+uint32_t xseg_io_data(
+	struct xseg_queue *q, const struct xseg_io *io, struct iovec *piece, uint32_t max)
 {
 	const struct slot *s = io->own.slot;
 	uint32_t in, left, nr = 0;

@@ -1,6 +1,7 @@
 /* queue_part - the parts of an I/O: what each one asks for.
  *
- *   READ, WRITE    as much as one request may have: pages of the caller's that are listed as they are, or as much as the slot's room
+ *   READ, WRITE    as much as one request may have: pages of the caller's that are listed as they
+ *                  are, or as much as the slot's room
  *   COPY           what the slot's room takes: a READ, and when that was answered the WRITE
  *   WRITE_ZEROES   a request's range; where the store knows no zeroes, they are sent as data
  *   DISCARD        a request's range
@@ -51,7 +52,8 @@ static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
 	struct xreq *r = s->r;
 	uint32_t in = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
 
-	r->size = xs_io_list_pages(q, io, s->piece, s->in_piece, r->offset, least(left, XSEG_REQ_BYTES - in), r->page);
+	r->size = xs_io_list_pages(
+		q, io, s->piece, s->in_piece, r->offset, least(left, XSEG_REQ_BYTES - in), r->page);
 	s->direct = r->size > 0;
 	if (s->direct) {
 		r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);
@@ -70,7 +72,8 @@ static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
 static void fill_copy(struct xseg_queue *q, struct slot *s, uint64_t left)
 {
 	struct xreq *r = s->r;
-	uint32_t to = (uint32_t)(r->offset % XSEG_PAGE_SIZE), from = (uint32_t)((s->io->from + s->begin) % XSEG_PAGE_SIZE);
+	uint32_t to = (uint32_t)(r->offset % XSEG_PAGE_SIZE),
+		 from = (uint32_t)((s->io->from + s->begin) % XSEG_PAGE_SIZE);
 
 	r->op = XSEG_OP_READ;
 	r->flags = 0;

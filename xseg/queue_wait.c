@@ -1,22 +1,25 @@
-/* queue_wait - sleeping until something is back: in xseg_queue_wait(), or in a loop that waits for descriptors.
+/* queue_wait - sleeping until something is back: in xseg_queue_wait(), or in a loop that waits for
+ * descriptors.
  *
- * For the second case there is an eventfd, and a thread of the library (the sleeper) that sleeps on the doorbell of the queue's port in the
- * stead of the queue's thread, and writes the eventfd when it is rung. The doorbell's own rules stay as they are (bell.c): it is the queue's thread
- * alone that announces a sleep and takes that back.
+ * For the second case there is an eventfd, and a thread of the library (the sleeper) that sleeps on
+ * the doorbell of the queue's port in the stead of the queue's thread, and writes the eventfd when
+ * it is rung. The doorbell's own rules stay as they are (bell.c): it is the queue's thread alone
+ * that announces a sleep and takes that back.
  *
  *   queue's thread: xseg_queue_arm()         sleeper
  *     1 announces, on the doorbell             1 waits until it is armed
  *     2 looks once more                        2 sleeps on the word that was announced
- *     3 arms the sleeper with the word         3 rung, or volumed is gone: still the same arming: writes the descriptor, disarmed
+ *     3 arms the sleeper with the word         3 rung, or volumed is gone: still the same arming:
+ *                                              writes the descriptor, disarmed
  *   xseg_queue_poll(), xseg_queue_wait()
  *     4 disarms the sleeper; reads the descriptor if it was written
  *     5 takes the announcement back, which ends the sleeper's sleep
  *
- * A ring after 1 changes the word, so the sleep of the sleeper ends, or does not begin. `turn` tells armings apart: a sleeper that wakes up late
- * writes nothing for one that is over.
+ * A ring after 1 changes the word, so the sleep of the sleeper ends, or does not begin. `turn`
+ * tells armings apart: a sleeper that wakes up late writes nothing for one that is over.
  *
- * Contract: the queue's thread, but for watch_main(), which touches nothing of the queue's but struct queue_watch, the volume, and the word of the
- * port's doorbell.
+ * Contract: the queue's thread, but for watch_main(), which touches nothing of the queue's but
+ * struct queue_watch, the volume, and the word of the port's doorbell.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +30,7 @@
 
 #define LOOK_NS	 100000000ull
 #define TICK_NS	 1000000000ull
-#define LOOKS	 256u				/* before what was lent goes back, and the thread to sleep */
+#define LOOKS	 256u		/* before what was lent goes back, and the thread to sleep */
 
 /* ---- sleeping ---------------------------------------------------------------------------- */
 
@@ -52,7 +55,8 @@ void xs_queue_sleep(struct xseg_queue *q, uint64_t timeout_ns)
 	xs_queue_advance(q);
 }
 
-uint32_t xseg_queue_wait(struct xseg_queue *q, struct xseg_io **done, uint32_t max, uint64_t timeout_ns)
+uint32_t xseg_queue_wait(
+	struct xseg_queue *q, struct xseg_io **done, uint32_t max, uint64_t timeout_ns)
 {
 	uint32_t n = xseg_queue_poll(q, done, max);
 	uint64_t begun, spent = 0;

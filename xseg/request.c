@@ -1,7 +1,7 @@
 /* request - the place word: whose a request is, and how it changes hands.
  *
- * The place is one 64-bit word (state, port, generation of that port, sequence). It alone says whose
- * the request is; queues only carry hints (index, sequence) of it.
+ * The place is one 64-bit word (state, port, generation of that port, sequence). It alone says
+ * whose the request is; queues only carry hints (index, sequence) of it.
  *
  *   from      to        when                                        by
  *   FREE      PRIVATE   xseg_req_alloc                              its origin
@@ -19,12 +19,15 @@
  * FREE the port is the origin; in AT, STARTED and APPLIED it is the holder.
  *
  * Invariants:
- *   R1  each edge is one compare-and-swap from the exact old word: of two who try, one fails and lets go
+ *   R1  each edge is one compare-and-swap from the exact old word: of two who try, one fails and
+ *       lets go
  *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
  *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
- *       made it the holder (xs_req_copy_in), and checks there. The origin's view of it is another one, and stays what it wrote
- *   R4  a private copy has one holder in its process, and an answer is taken only of what is out: whatever somebody scribbles into
- *       places and lanes, nobody is handed what another part of the process has, or an answer that it did not ask for
+ *       made it the holder (xs_req_copy_in), and checks there. The origin's view of it is another
+ *       one, and stays what it wrote
+ *   R4  a private copy has one holder in its process, and an answer is taken only of what is out:
+ *       whatever somebody scribbles into places and lanes, nobody is handed what another part of
+ *       the process has, or an answer that it did not ask for
  *
  * Contract: a struct xreq is used by one thread at a time; nothing here blocks.
  */
@@ -45,7 +48,9 @@ const char *xseg_op_name(enum xseg_op op)
 
 uint32_t xseg_req_span(uint64_t offset, uint32_t size)
 {
-	return size ? ((uint32_t)(offset % XSEG_PAGE_SIZE) + size + XSEG_PAGE_SIZE - 1) / XSEG_PAGE_SIZE : 0;
+	return size ? ((uint32_t)(offset % XSEG_PAGE_SIZE) + size + XSEG_PAGE_SIZE - 1) /
+			       XSEG_PAGE_SIZE
+		    : 0;
 }
 
 /* The edges that a holder makes by itself; accepting and taking over are xs_req_take()'s. */
@@ -74,7 +79,8 @@ static bool port_owns(struct xseg *seg, uint32_t port, uint32_t i)
 	uint32_t first, nr;
 
 	/* acquire: partner is the release in add_port() */
-	if (port >= seg->geo.nr_ports || !atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire))
+	if (port >= seg->geo.nr_ports ||
+		!atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire))
 		return false;
 	nr = xs_port_requests(seg, port, &first);
 	return i >= first && i - first < nr;
@@ -88,7 +94,8 @@ uint32_t xs_req_owner(struct xseg *seg, uint32_t i)
 	return XSEG_NONE;
 }
 
-/* Whatever the request says of its origin, its answer goes to the port that has it; false when it lied. */
+/* Whatever the request says of its origin, its answer goes to the port that has it; false when it
+ * lied. */
 static bool check_origin(struct xseg *seg, struct xreq *r)
 {
 	uint32_t owner;
@@ -100,8 +107,8 @@ static bool check_origin(struct xseg *seg, struct xreq *r)
 	return false;
 }
 
-/* The last byte of the head says whether the name goes on in the rest: it is 0 if it does not. If it changes meanwhile it is another
- * name, with an end of its own. */
+/* The last byte of the head says whether the name goes on in the rest: it is 0 if it does not. If
+ * it changes meanwhile it is another name, with an end of its own. */
 static void target_in(const struct xs_req *sh, struct xreq *r)
 {
 	memcpy(r->target, sh->target, sizeof(sh->target));
@@ -159,9 +166,11 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	return bad ? -EPROTO : 0;
 }
 
-/* One edge of the table above; false when somebody else was first, or the table has no such edge. The view is
- * written before the swap: after an answer its next holder may be another thread of this process. */
-static bool place_move(struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
+/* One edge of the table above; false when somebody else was first, or the table has no such edge.
+ * The view is written before the swap: after an answer its next holder may be another thread of
+ * this process. */
+static bool place_move(
+	struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
 {
 	uint64_t old = r->place, new = place_word(state, port, gen, place_seq(old) + 1);
 
@@ -169,15 +178,16 @@ static bool place_move(struct xseg *seg, struct xreq *r, enum xseg_req_state sta
 		return false;
 	r->place = new;
 	r->state = state;
-	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one wrote by us */
-	return atomic_compare_exchange_strong_explicit(&seg->reqs[r->index].place, &old, new, memory_order_acq_rel,
-						       memory_order_relaxed);
+	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one
+	 * wrote by us */
+	return atomic_compare_exchange_strong_explicit(
+		&seg->reqs[r->index].place, &old, new, memory_order_acq_rel, memory_order_relaxed);
 }
 
 #define ERRNO_MAX 4095
 
-/* The origin's look at its answer: a store that claims to have moved more than was asked for is not believed, nor an error that
- * is no errno (callers have it in an int). */
+/* The origin's look at its answer: a store that claims to have moved more than was asked for is not
+ * believed, nor an error that is no errno (callers have it in an int). */
 static int64_t result_of(struct xseg *seg, const struct xreq *r)
 {
 	int64_t result = atomic_load_explicit(&seg->reqs[r->index].result, memory_order_relaxed);
@@ -188,7 +198,8 @@ static int64_t result_of(struct xseg *seg, const struct xreq *r)
 	return -EPROTO;
 }
 
-/* R4. Relaxed: who lets go of a request clears it before the offer or the swap that the next holder waits for. */
+/* R4. Relaxed: who lets go of a request clears it before the offer or the swap that the next holder
+ * waits for. */
 static bool is_held(const struct xreq *r)
 {
 	return atomic_load_explicit(&r->holder, memory_order_relaxed) != 0;
@@ -196,7 +207,8 @@ static bool is_held(const struct xreq *r)
 
 static void set_holder(struct xreq *r, const struct xport *port)
 {
-	atomic_store_explicit(&r->holder, port ? (uint16_t)(port->index + 1) : 0, memory_order_relaxed);
+	atomic_store_explicit(
+		&r->holder, port ? (uint16_t)(port->index + 1) : 0, memory_order_relaxed);
 }
 
 void xs_views_forget(struct xport *port)
@@ -212,7 +224,8 @@ void xs_views_forget(struct xport *port)
 }
 
 /* Moves a request from exactly `place` to (state, port); only then is the view ours to write. */
-bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state)
+bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
+	enum xseg_req_state state)
 {
 	uint64_t old = place;
 	uint64_t new = place_word(state, port->index, port->generation, place_seq(place) + 1);
@@ -221,10 +234,11 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 		xs_count_bad(port->seg);
 		return false;
 	}
-	/* acquire and release as in place_move(); seq_cst: comes before the receiver's look at who may send to it
-	 * (xseg_req_is_foreign()), or that look sees what xseg_plug_claim() stored before it looked at places */
-	if (!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new, memory_order_seq_cst,
-						     memory_order_relaxed))
+	/* acquire and release as in place_move(); seq_cst: comes before the receiver's look at who
+	 * may send to it (xseg_req_is_foreign()), or that look sees what xseg_plug_claim() stored
+	 * before it looked at places */
+	if (!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new,
+		    memory_order_seq_cst, memory_order_relaxed))
 		return false;
 	r->index = index;
 	r->place = new;
@@ -233,7 +247,8 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	if (state == XSEG_REQ_PRIVATE) {
 		XKILL(ANSWER_ACCEPTED);
 		r->result = result_of(port->seg, r);
-		if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
+		if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r)
+					  : xs_req_loans_in(port->seg, r))
 			r->result = -EPROTO;
 	}
 	return true;
@@ -288,7 +303,8 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	r->index = index;
 	r->place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
 	r->state = place_state(r->place);
-	if (r->state != XSEG_REQ_FREE || !place_move(port->seg, r, XSEG_REQ_PRIVATE, port->index, port->generation)) {
+	if (r->state != XSEG_REQ_FREE ||
+		!place_move(port->seg, r, XSEG_REQ_PRIVATE, port->index, port->generation)) {
 		xs_count_bad(port->seg);
 		return NULL;
 	}
@@ -310,7 +326,8 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	return r;
 }
 
-/* It is a child no more: what is marked later would be another request's. The swap to FREE comes after it. */
+/* It is a child no more: what is marked later would be another request's. The swap to FREE comes
+ * after it. */
 static void parent_forget(struct xs_req *sh)
 {
 	atomic_store_explicit(&sh->parent, 0, memory_order_relaxed);
@@ -358,7 +375,7 @@ uint32_t xseg_port_nr_free(struct xport *port)
 	return xpool_nr(&port->free);
 }
 
-#define FAILED_BIT (XSEG_DONE_WORDS * 64 - 1)		/* beside the bits of parts: one of them failed */
+#define FAILED_BIT (XSEG_DONE_WORDS * 64 - 1)	/* beside the bits of parts: one of them failed */
 _Static_assert(FAILED_BIT >= XSEG_REQ_PAGES, "parts have bits 0 to XSEG_REQ_PAGES - 1");
 
 static void done_bit_set(struct xs_req *parent, uint32_t bit)
@@ -369,7 +386,8 @@ static void done_bit_set(struct xs_req *parent, uint32_t bit)
 
 static bool done_bit(const struct xs_req *parent, uint32_t bit)
 {
-	return atomic_load_explicit(&parent->done[bit / 64], memory_order_acquire) >> (bit % 64) & 1;
+	return atomic_load_explicit(&parent->done[bit / 64], memory_order_acquire) >> (bit % 64) &
+	       1;
 }
 
 void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
@@ -391,16 +409,17 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 	struct xs_req *sh = &seg->reqs[index];
 	int64_t result = atomic_load_explicit(&sh->result, memory_order_relaxed);
 
-	/* What has no answer keeps its parent: it may be accepted in this moment, and is a child until it is answered. It does
-	 * no harm to what is FREE: nothing is marked before there is an answer, and the parent is written anew before that. */
+	/* What has no answer keeps its parent: it may be accepted in this moment, and is a child
+	 * until it is answered. It does no harm to what is FREE: nothing is marked before there is
+	 * an answer, and the parent is written anew before that. */
 	if (result != XS_NOT_ANSWERED) {
 		xs_req_mark_part(seg, index, result);
 		parent_forget(sh);
 	}
 	/* acq_rel: as in place_move() */
 	if (!atomic_compare_exchange_strong_explicit(&sh->place, &place,
-						     place_word(XSEG_REQ_FREE, port, 0, place_seq(place) + 1),
-						     memory_order_acq_rel, memory_order_relaxed))
+		    place_word(XSEG_REQ_FREE, port, 0, place_seq(place) + 1), memory_order_acq_rel,
+		    memory_order_relaxed))
 		return false;
 	XKILL(REQ_HOMED);
 	return true;
@@ -425,7 +444,8 @@ _Static_assert(XSEG_REQ_NOTES <= XSEG_DONE_WORDS, "notes are in the words of don
 
 void xseg_req_note_set(struct xseg *seg, const struct xreq *r, unsigned n, uint64_t value)
 {
-	/* release: what the note speaks of was written before; partner is the acquire in xseg_req_note() */
+	/* release: what the note speaks of was written before; partner is the acquire in
+	 * xseg_req_note() */
 	atomic_store_explicit(&seg->reqs[r->index].done[n], value, memory_order_release);
 }
 
@@ -464,7 +484,8 @@ static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
 	p = &seg->peers[peer];
 	if (peer_state(atomic_load_explicit(&p->word, memory_order_acquire)) == XSEG_PEER_FREE)
 		return -ENOENT;
-	/* acquire: partner is the release in add_port(): the peer's word comes before its ports, so it does not do */
+	/* acquire: partner is the release in add_port(): the peer's word comes before its ports, so
+	 * it does not do */
 	nr = atomic_load_explicit(&p->nr_ports, memory_order_acquire);
 	if (nr == 0 || nr > XSEG_PEER_PORTS)
 		return -ENOENT;
@@ -513,7 +534,8 @@ int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	sh->volume = r->volume;
 	sh->part = r->part;
 	atomic_store_explicit(&sh->result, XS_NOT_ANSWERED, memory_order_relaxed);
-	/* release: partner is the acquire in xs_req_mark_part(); a repair that sees the parent sees that there is no answer yet */
+	/* release: partner is the acquire in xs_req_mark_part(); a repair that sees the parent sees
+	 * that there is no answer yet */
 	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
 	write_pages(port->seg, r);
 	write_forward(port, r);
@@ -553,7 +575,8 @@ void xseg_req_apply(struct xport *port, struct xreq *r)
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 {
 	uint32_t origin = r->origin;
-	uint64_t offer = offer_word(r->index, place_word(XSEG_REQ_ANSWERED, origin, 0, place_seq(r->place) + 1));
+	uint64_t offer = offer_word(
+		r->index, place_word(XSEG_REQ_ANSWERED, origin, 0, place_seq(r->place) + 1));
 
 	if (!is_legal(r->state, XSEG_REQ_ANSWERED)) {
 		xs_count_bad(port->seg);

@@ -1,13 +1,14 @@
 /* route - where peers send, and what can be asked about them.
  *
- * Contract: xseg_route() is one load, for any thread, at any time. xseg_route_set() and xseg_route_claim() take the control lock, so
- * that two of them do not make a loop together. xseg_peer_get_info() only reads; what it says may be out of date
- * when it returns.
+ * Contract: xseg_route() is one load, for any thread, at any time. xseg_route_set() and
+ * xseg_route_claim() take the control lock, so that two of them do not make a loop together.
+ * xseg_peer_get_info() only reads; what it says may be out of date when it returns.
  *
  * Invariants:
  *   D1  following routes from any peer comes to an end
- *   D2  a route's epoch changes whenever others may have changed what is below: with each route that is set here, and when a cache
- *       leaves (plug.c). A cache that enters or leaves below changes nothing of what its upper peer sees, and keeps its epoch
+ *   D2  a route's epoch changes whenever others may have changed what is below: with each route
+ *       that is set here, and when a cache leaves (plug.c). A cache that enters or leaves below
+ *       changes nothing of what its upper peer sees, and keeps its epoch
  *   D3  a peer that is kept (plug.c) gets no second upstream
  */
 #include <errno.h>
@@ -38,7 +39,8 @@ void xs_route_store(struct xseg *seg, uint32_t upper, uint32_t lower, bool new_e
 uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (i != but && is_there(seg, i) && !xs_peer_is_client(seg, i) && route_lower(route_get(seg, i)) == lower)
+		if (i != but && is_there(seg, i) && !xs_peer_is_client(seg, i) &&
+			route_lower(route_get(seg, i)) == lower)
 			return i;
 	return XSEG_NONE;
 }
@@ -47,7 +49,8 @@ static int check_loop(struct xseg *seg, uint32_t upper, uint32_t lower)
 {
 	uint32_t at = lower;
 
-	for (uint32_t hops = 0; at != XSEG_NONE && at < seg->geo.nr_ports && hops <= seg->geo.nr_ports; hops++) {
+	for (uint32_t hops = 0;
+		at != XSEG_NONE && at < seg->geo.nr_ports && hops <= seg->geo.nr_ports; hops++) {
 		if (at == upper)
 			return -ELOOP;
 		at = route_lower(route_get(seg, at));
@@ -125,13 +128,15 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 	snprintf(info->kind, sizeof(info->kind), "%.*s", (int)sizeof(p->kind) - 1, p->kind);
 	info->state = peer_state(w);
 	/* a state that there is not is that of nobody who serves */
-	if (info->state > XSEG_PEER_DEAD || (peer_serves(info->state) && !xs_member_alive(seg, peer_member(w))))
+	if (info->state > XSEG_PEER_DEAD ||
+		(peer_serves(info->state) && !xs_member_alive(seg, peer_member(w))))
 		info->state = XSEG_PEER_DEAD;
 	info->index = index;
 	info->generation = peer_gen(w);
 	info->member = peer_member(w);
 	if (peer_serves(info->state) && info->member < XSEG_MAX_MEMBERS) {
-		info->pid = atomic_load_explicit(&seg->members[info->member].pid, memory_order_relaxed);
+		info->pid = atomic_load_explicit(
+			&seg->members[info->member].pid, memory_order_relaxed);
 		snprintf(info->member_label, sizeof(info->member_label), "%.*s", XSEG_NAME_MAX - 1,
 			 seg->members[info->member].label);
 	}

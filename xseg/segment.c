@@ -2,10 +2,10 @@
  *
  * Contract: any thread; blocks on the kernel (files, memory). Nothing here runs on the data path.
  *
- * A segment comes into being in this order: file made (exclusively) -> control lock taken -> size and
- * memory taken -> tables written -> state READY (release). An attacher who sees anything else than
- * READY says so; a half-made file whose control lock is free has a dead maker and is replaced. Owner and mode are those that were
- * asked for before it is READY.
+ * A segment comes into being in this order: file made (exclusively) -> control lock taken -> size
+ * and memory taken -> tables written -> state READY (release). An attacher who sees anything else
+ * than READY says so; a half-made file whose control lock is free has a dead maker and is replaced.
+ * Owner and mode are those that were asked for before it is READY.
  *
  * Invariants:
  *   S1  every offset of the geometry is computed from its counts by geometry_compute() alone: an
@@ -58,7 +58,8 @@ bool xseg_name_ok(const char *name)
 
 	if (len == 0 || len >= XSEG_NAME_MAX || name[0] == '.' || name[0] == '-')
 		return false;
-	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") == len;
+	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+	       len;
 }
 
 uint64_t xseg_hash(const char *target, size_t len)
@@ -70,20 +71,61 @@ uint64_t xseg_hash(const char *target, size_t len)
 uint64_t layout_stamp(void)
 {
 	const uint64_t v[] = {
-		sizeof(struct xs_super), sizeof(struct xs_member), sizeof(struct xs_peer), sizeof(struct xs_port),
-		sizeof(struct xs_bell), sizeof(struct xs_lane), sizeof(struct xs_req), sizeof(struct xs_extent),
-		sizeof(struct xs_stats), sizeof(struct xq), XSEG_MAX_PORTS, XSEG_MAX_MEMBERS, XSEG_PEER_PORTS,
-		XSEG_REQ_PAGES, XSEG_TARGET_MAX, XSEG_NAME_MAX, XSEG_EXTENT_SIZE, XSEG_STACK_BYTES, XHIST_NR,
-		offsetof(struct xs_peer, word), offsetof(struct xs_peer, route), offsetof(struct xs_peer, user),
-		offsetof(struct xs_peer, direct), offsetof(struct xs_peer, direct_max), offsetof(struct xs_peer, arena_epoch), offsetof(struct xs_peer, plug), offsetof(struct xs_peer, turn), offsetof(struct xs_peer, above),
-		offsetof(struct xs_port, answered), offsetof(struct xs_port, asked), offsetof(struct xs_req, ask),
-		offsetof(struct xs_port, mask), offsetof(struct xs_port, lane),
-		offsetof(struct xs_req, offset), offsetof(struct xs_req, result), offsetof(struct xs_req, hash),
-		offsetof(struct xs_req, parent), offsetof(struct xs_req, via), offsetof(struct xs_req, done), offsetof(struct xs_req, page),
-		offsetof(struct xs_req, nr_lent), sizeof(struct xs_page),
-		offsetof(struct xs_req, target), offsetof(struct xs_req, target_rest), offsetof(struct xs_stats, value), offsetof(struct xs_stats, lat),
-		offsetof(struct xq, head), offsetof(struct xq, ring), XSEG_NR_OPS, XSEG_STATS_MAX,
-		XSEG_PAGE_GIVEN, XSEG_LENT_GIFT, offsetof(struct xs_geometry, off_touched), sizeof(struct xseg_slots), XSEG_SLOT_DIRECT,
+		sizeof(struct xs_super),
+		sizeof(struct xs_member),
+		sizeof(struct xs_peer),
+		sizeof(struct xs_port),
+		sizeof(struct xs_bell),
+		sizeof(struct xs_lane),
+		sizeof(struct xs_req),
+		sizeof(struct xs_extent),
+		sizeof(struct xs_stats),
+		sizeof(struct xq),
+		XSEG_MAX_PORTS,
+		XSEG_MAX_MEMBERS,
+		XSEG_PEER_PORTS,
+		XSEG_REQ_PAGES,
+		XSEG_TARGET_MAX,
+		XSEG_NAME_MAX,
+		XSEG_EXTENT_SIZE,
+		XSEG_STACK_BYTES,
+		XHIST_NR,
+		offsetof(struct xs_peer, word),
+		offsetof(struct xs_peer, route),
+		offsetof(struct xs_peer, user),
+		offsetof(struct xs_peer, direct),
+		offsetof(struct xs_peer, direct_max),
+		offsetof(struct xs_peer, arena_epoch),
+		offsetof(struct xs_peer, plug),
+		offsetof(struct xs_peer, turn),
+		offsetof(struct xs_peer, above),
+		offsetof(struct xs_port, answered),
+		offsetof(struct xs_port, asked),
+		offsetof(struct xs_req, ask),
+		offsetof(struct xs_port, mask),
+		offsetof(struct xs_port, lane),
+		offsetof(struct xs_req, offset),
+		offsetof(struct xs_req, result),
+		offsetof(struct xs_req, hash),
+		offsetof(struct xs_req, parent),
+		offsetof(struct xs_req, via),
+		offsetof(struct xs_req, done),
+		offsetof(struct xs_req, page),
+		offsetof(struct xs_req, nr_lent),
+		sizeof(struct xs_page),
+		offsetof(struct xs_req, target),
+		offsetof(struct xs_req, target_rest),
+		offsetof(struct xs_stats, value),
+		offsetof(struct xs_stats, lat),
+		offsetof(struct xq, head),
+		offsetof(struct xq, ring),
+		XSEG_NR_OPS,
+		XSEG_STATS_MAX,
+		XSEG_PAGE_GIVEN,
+		XSEG_LENT_GIFT,
+		offsetof(struct xs_geometry, off_touched),
+		sizeof(struct xseg_slots),
+		XSEG_SLOT_DIRECT,
 	};
 
 	return XXH3_64bits(v, sizeof(v));
@@ -123,7 +165,8 @@ static void geometry_compute(struct xs_geometry *geo)
 	geo->total_bytes = at;
 }
 
-static int geometry_from_config(const struct xseg_config *cfg, struct xs_geometry *geo, struct xseg_error *err)
+static int geometry_from_config(
+	const struct xseg_config *cfg, struct xs_geometry *geo, struct xseg_error *err)
 {
 	memset(geo, 0, sizeof(*geo));
 	if (cfg->memory_bytes < MIN_MEMORY || cfg->memory_bytes > MAX_MEMORY)
@@ -132,9 +175,11 @@ static int geometry_from_config(const struct xseg_config *cfg, struct xs_geometr
 	geo->nr_requests = cfg->nr_requests ? cfg->nr_requests : NR_REQUESTS_DEFAULT;
 	geo->nr_ports = cfg->nr_ports ? cfg->nr_ports : NR_PORTS_DEFAULT;
 	if (geo->nr_requests < 32 || geo->nr_requests > 1u << 20)
-		return xseg_fail(err, -EINVAL, "%u requests: must be 32 to 1048576", geo->nr_requests);
+		return xseg_fail(
+			err, -EINVAL, "%u requests: must be 32 to 1048576", geo->nr_requests);
 	if (geo->nr_ports < 4 || geo->nr_ports > XSEG_MAX_PORTS)
-		return xseg_fail(err, -EINVAL, "%u ports: must be 4 to %u", geo->nr_ports, XSEG_MAX_PORTS);
+		return xseg_fail(
+			err, -EINVAL, "%u ports: must be 4 to %u", geo->nr_ports, XSEG_MAX_PORTS);
 	geo->nr_requests = (geo->nr_requests + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT;
 	geo->nr_extents = (uint32_t)((cfg->memory_bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE);
 	geometry_compute(geo);
@@ -154,8 +199,8 @@ int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg
 	plan->requests_bytes = (uint64_t)geo.nr_requests * sizeof(struct xs_req);
 	plan->lanes_bytes = geo.nr_lanes * geo.ring_bytes;
 	plan->stats_bytes = (uint64_t)geo.nr_stats * sizeof(struct xs_stats);
-	plan->tables_bytes = plan->total_bytes - plan->pages_bytes - plan->requests_bytes - plan->lanes_bytes -
-			     plan->stats_bytes;
+	plan->tables_bytes = plan->total_bytes - plan->pages_bytes - plan->requests_bytes -
+			     plan->lanes_bytes - plan->stats_bytes;
 	return 0;
 }
 
@@ -183,13 +228,15 @@ static void set_pointers(struct xseg *seg)
 /* Maps `bytes` of fd at an address that is a multiple of 2 MiB, so that huge pages can be used. */
 static int map_file(struct xseg *seg, int fd, uint64_t bytes, bool write)
 {
-	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uintptr_t at;
 
 	if (room == MAP_FAILED)
 		return -errno;
 	at = ((uintptr_t)room + XSEG_EXTENT_SIZE - 1) & ~(uintptr_t)(XSEG_EXTENT_SIZE - 1);
-	if (mmap((void *)at, bytes, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+	if (mmap((void *)at, bytes, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED,
+		    fd, 0) == MAP_FAILED) {
 		int rc = -errno;
 
 		munmap(room, bytes + XSEG_EXTENT_SIZE);
@@ -207,11 +254,14 @@ static int size_file(int fd, uint64_t bytes, struct xseg_error *err)
 {
 	struct statvfs fs;
 
-	/* asked first, so that a wish which cannot be granted does not drain the machine on the way */
+	/* asked first, so that a wish which cannot be granted does not drain the machine on the
+	 * way */
 	if (fstatvfs(fd, &fs) == 0 && fs.f_blocks && bytes / fs.f_frsize > fs.f_bavail)
-		return xseg_fail(err, -ENOSPC, "/dev/shm has %llu MiB left and the segment needs %llu MiB; ask for less "
-				 "--memory, or enlarge /dev/shm", (unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
-				 (unsigned long long)(bytes >> 20));
+		return xseg_fail(err, -ENOSPC,
+			"/dev/shm has %llu MiB left and the segment needs %llu MiB; ask for less "
+			"--memory, or enlarge /dev/shm",
+			(unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
+			(unsigned long long)(bytes >> 20));
 	if (ftruncate(fd, (off_t)bytes))
 		return xseg_fail(err, -errno, "cannot give the segment %llu MiB: %s",
 				 (unsigned long long)(bytes >> 20), strerror(errno));
@@ -237,15 +287,17 @@ static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
 	for (uint64_t at = 0; at < bytes; at += step) {
 		rc = take_range(fd, at, bytes - at < step ? bytes - at : step);
 		if (rc)
-			return xseg_fail(err, -rc, "the machine cannot give %llu MiB of shared memory (%s); "
-					 "ask for less --memory, or enlarge /dev/shm",
-					 (unsigned long long)(bytes >> 20), strerror(rc));
+			return xseg_fail(err, -rc,
+				"the machine cannot give %llu MiB of shared memory (%s); "
+				"ask for less --memory, or enlarge /dev/shm",
+				(unsigned long long)(bytes >> 20), strerror(rc));
 	}
 	return 0;
 }
 
 /* Everything but the READY mark. The memory is zero. */
-static void write_tables(struct xseg *seg, const struct xs_geometry *geo, const char *name, enum xseg_huge huge)
+static void write_tables(
+	struct xseg *seg, const struct xs_geometry *geo, const char *name, enum xseg_huge huge)
 {
 	uint32_t i;
 
@@ -260,17 +312,17 @@ static void write_tables(struct xseg *seg, const struct xs_geometry *geo, const 
 	for (i = 0; i < geo->nr_lanes; i++)
 		xq_init((struct xq *)(seg->base + geo->off_rings + i * geo->ring_bytes), 0);
 	for (i = 0; i < geo->nr_requests; i++)
-		atomic_store_explicit(&seg->reqs[i].place, place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0, 0),
-				      memory_order_relaxed);
+		atomic_store_explicit(&seg->reqs[i].place,
+			place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0, 0), memory_order_relaxed);
 }
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25	/* since Linux 6.1 */
 #endif
 
-/* Huge pages for the pool, where the system gives them; what was had is seen in xseg_huge_bytes(). The
- * kernel makes a huge page out of small ones, and out of the holes beside them: so each extent gets one small page first, and the
- * rest of the memory is taken afterwards. */
+/* Huge pages for the pool, where the system gives them; what was had is seen in xseg_huge_bytes().
+ * The kernel makes a huge page out of small ones, and out of the holes beside them: so each extent
+ * gets one small page first, and the rest of the memory is taken afterwards. */
 static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *err)
 {
 	uint64_t bytes = (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
@@ -279,18 +331,21 @@ static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *e
 	if (huge == XSEG_HUGE_NEVER)
 		return 0;
 	for (uint32_t i = 0; i < seg->geo.nr_extents && rc == 0; i++)
-		rc = take_range(seg->fd, seg->geo.off_pages + (uint64_t)i * XSEG_EXTENT_SIZE, XSEG_PAGE_SIZE);
+		rc = take_range(seg->fd, seg->geo.off_pages + (uint64_t)i * XSEG_EXTENT_SIZE,
+			XSEG_PAGE_SIZE);
 	madvise(seg->pages, bytes, MADV_HUGEPAGE);
 	if (rc == 0 && madvise(seg->pages, bytes, MADV_COLLAPSE) == 0)
 		return 0;
 	if (huge == XSEG_HUGE_REQUIRE)
-		return xseg_fail(err, -ENOMEM, "huge pages were required and the system gives none (%s); "
-				 "use --huge auto, or enable them in /sys/kernel/mm/transparent_hugepage/shmem_enabled",
-				 strerror(rc ? rc : errno));
+		return xseg_fail(err, -ENOMEM,
+			"huge pages were required and the system gives none (%s); "
+			"use --huge auto, or enable them in /sys/kernel/mm/transparent_hugepage/shmem_enabled",
+			strerror(rc ? rc : errno));
 	return 0;
 }
 
-static int fill_segment(int fd, const char *name, const struct xseg_config *cfg, struct xseg_error *err)
+static int fill_segment(
+	int fd, const char *name, const struct xseg_config *cfg, struct xseg_error *err)
 {
 	struct xs_geometry geo;
 	struct xseg seg = { .fd = fd };
@@ -351,7 +406,8 @@ static bool is_named(const char *path, int fd)
 {
 	struct stat ours, named;
 	int other = shm_open(path, O_RDONLY | O_CLOEXEC, 0);
-	bool same = other >= 0 && fstat(other, &named) == 0 && fstat(fd, &ours) == 0 && named.st_ino == ours.st_ino;
+	bool same = other >= 0 && fstat(other, &named) == 0 && fstat(fd, &ours) == 0 &&
+		    named.st_ino == ours.st_ino;
 
 	if (other >= 0)
 		close(other);
@@ -366,7 +422,8 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	int fd, rc;
 
 	if (!xseg_name_ok(name))
-		return xseg_fail(err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
+		return xseg_fail(
+			err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
 	rc = geometry_from_config(cfg, &geo, err);
 	if (rc)
 		return rc;
@@ -375,17 +432,21 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 		shm_unlink(path);
 	fd = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return xseg_fail(err, -errno, errno == EEXIST ? "segment '%s' exists already" : "cannot make segment '%s': %m",
-				 name);
+		return xseg_fail(err, -errno,
+			errno == EEXIST ? "segment '%s' exists already"
+					: "cannot make segment '%s': %m",
+			name);
 	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
 	if (rc == 0 && cfg->group >= 0 && fchown(fd, (uid_t)-1, (gid_t)cfg->group))
-		rc = xseg_fail(err, -errno, "cannot give the segment to group %lld: %m", (long long)cfg->group);
+		rc = xseg_fail(err, -errno, "cannot give the segment to group %lld: %m",
+			(long long)cfg->group);
 	if (rc == 0 && fchmod(fd, mode))
 		rc = xseg_fail(err, -errno, "cannot set the segment's mode: %m");
 	if (rc == 0)
 		rc = fill_segment(fd, name, cfg, err);
 	if (rc == 0 && !is_named(path, fd))
-		rc = xseg_fail(err, -EEXIST, "segment '%s' was made by somebody else at the same time", name);
+		rc = xseg_fail(err, -EEXIST,
+			"segment '%s' was made by somebody else at the same time", name);
 	else if (rc && is_named(path, fd))
 		shm_unlink(path);
 	xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
@@ -398,8 +459,10 @@ static int fail_unfinished(int fd, const char *name, struct xseg_error *err)
 {
 	if (xs_byte_locked(fd, XSEG_LOCK_CONTROL))
 		return xseg_fail(err, -EAGAIN, "segment '%s' is being made; wait for that", name);
-	return xseg_fail(err, -ESTALE, "segment '%s' is half made, and its maker is dead; 'xseg create' or 'xseg up' makes it anew, "
-			 "'xseg destroy' removes it", name);
+	return xseg_fail(err, -ESTALE,
+		"segment '%s' is half made, and its maker is dead; 'xseg create' or 'xseg up' makes it anew, "
+		"'xseg destroy' removes it",
+		name);
 }
 
 /* Checks all that attaching is going to trust, on a private copy of the superblock. */
@@ -416,31 +479,42 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 	/* acquire: partner is the release in fill_segment() */
 	atomic_thread_fence(memory_order_acquire);
 	if (n > 0 && n < (ssize_t)sizeof(head))
-		return xseg_fail(err, -EPROTO, "'%s' is not a segment, or truncated: %zd bytes", name, n);
+		return xseg_fail(
+			err, -EPROTO, "'%s' is not a segment, or truncated: %zd bytes", name, n);
 	if (n != (ssize_t)sizeof(head) || is_unfinished(&head))
 		return fail_unfinished(fd, name, err);
 	if (head.magic != XSEG_MAGIC)
-		return xseg_fail(err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
+		return xseg_fail(
+			err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
 	if (head.stamp != layout_stamp())
-		return xseg_fail(err, -EPROTO, "segment '%s' was made by another version of xseg; use that one, or "
-				 "destroy it and make it again", name);
-	want = (struct xs_geometry){ .nr_requests = head.geo.nr_requests, .nr_ports = head.geo.nr_ports,
-				     .nr_extents = head.geo.nr_extents };
-	if (want.nr_requests < 32 || want.nr_requests > 1u << 20 || want.nr_requests % XSEG_REQ_UNIT ||
-	    want.nr_ports < 4 || want.nr_ports > XSEG_MAX_PORTS || want.nr_extents < MIN_MEMORY / XSEG_EXTENT_SIZE ||
-	    want.nr_extents > MAX_MEMORY / XSEG_EXTENT_SIZE)
-		return xseg_fail(err, -EPROTO, "segment '%s' is damaged: its geometry is out of range", name);
+		return xseg_fail(err, -EPROTO,
+			"segment '%s' was made by another version of xseg; use that one, or "
+			"destroy it and make it again",
+			name);
+	want = (struct xs_geometry){ .nr_requests = head.geo.nr_requests,
+		.nr_ports = head.geo.nr_ports,
+		.nr_extents = head.geo.nr_extents };
+	if (want.nr_requests < 32 || want.nr_requests > 1u << 20 ||
+		want.nr_requests % XSEG_REQ_UNIT || want.nr_ports < 4 ||
+		want.nr_ports > XSEG_MAX_PORTS || want.nr_extents < MIN_MEMORY / XSEG_EXTENT_SIZE ||
+		want.nr_extents > MAX_MEMORY / XSEG_EXTENT_SIZE)
+		return xseg_fail(err, -EPROTO,
+			"segment '%s' is damaged: its geometry is out of range", name);
 	geometry_compute(&want);
 	if (memcmp(&want, &head.geo, sizeof(want)) != 0)
-		return xseg_fail(err, -EPROTO, "segment '%s' is damaged: its geometry does not add up", name);
+		return xseg_fail(err, -EPROTO,
+			"segment '%s' is damaged: its geometry does not add up", name);
 	if ((uint64_t)st.st_size != want.total_bytes)
-		return xseg_fail(err, -EPROTO, "segment '%s' is %s: its file has %lld of %llu bytes", name,
-				 (uint64_t)st.st_size < want.total_bytes ? "truncated" : "damaged", (long long)st.st_size, (unsigned long long)want.total_bytes);
+		return xseg_fail(err, -EPROTO,
+			"segment '%s' is %s: its file has %lld of %llu bytes", name,
+			(uint64_t)st.st_size < want.total_bytes ? "truncated" : "damaged",
+			(long long)st.st_size, (unsigned long long)want.total_bytes);
 	*geo = want;
 	return 0;
 }
 
-static int attach_fd(int fd, const char *name, unsigned flags, struct xseg **out, struct xseg_error *err)
+static int attach_fd(
+	int fd, const char *name, unsigned flags, struct xseg **out, struct xseg_error *err)
 {
 	struct xseg *seg = calloc(1, sizeof(*seg));
 	int rc;
@@ -463,7 +537,8 @@ static int attach_fd(int fd, const char *name, unsigned flags, struct xseg **out
 	}
 	set_pointers(seg);
 	if (seg->super->huge != XSEG_HUGE_NEVER)
-		madvise(seg->pages, (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE, MADV_HUGEPAGE);
+		madvise(seg->pages, (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE,
+			MADV_HUGEPAGE);
 	if (flags & XSEG_ATTACH_POPULATE)
 		madvise(seg->base, seg->geo.total_bytes, MADV_POPULATE_WRITE);
 	rc = xs_attached_add(seg);
@@ -475,8 +550,11 @@ static int attach_fd(int fd, const char *name, unsigned flags, struct xseg **out
 		seg->views = calloc(1, views_bytes(seg));
 		rc = seg->views ? xs_member_join(seg) : -ENOMEM;
 		if (rc) {
-			xseg_fail(err, rc, rc == -EUSERS ? "segment '%s' has no place for another process (%u are attached)" :
-				  "cannot join segment '%s'", name, XSEG_MAX_MEMBERS);
+			xseg_fail(err, rc,
+				rc == -EUSERS
+					? "segment '%s' has no place for another process (%u are attached)"
+					: "cannot join segment '%s'",
+				name, XSEG_MAX_MEMBERS);
 			goto out_unmap;
 		}
 	}
@@ -495,8 +573,9 @@ out_close:
 
 static int fail_none(const char *name, struct xseg_error *err)
 {
-	return xseg_fail(err, -ENOENT, "there is no segment '%s'; make it with 'xseg -s %s create' or 'xseg -s %s up STACK.conf'", name,
-			 name, name);
+	return xseg_fail(err, -ENOENT,
+		"there is no segment '%s'; make it with 'xseg -s %s create' or 'xseg -s %s up STACK.conf'",
+		name, name, name);
 }
 
 /* Whether it has not been removed. */
@@ -513,7 +592,8 @@ int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg
 	int fd, rc;
 
 	if (!xseg_name_ok(name))
-		return xseg_fail(err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
+		return xseg_fail(
+			err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
 	shm_path(name, path, sizeof(path));
 	fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0 && errno == ENOENT)
@@ -569,8 +649,9 @@ int xseg_destroy(const char *name)
 	return shm_unlink(path) ? -errno : 0;
 }
 
-/* Who attaches becomes a member under the control lock, and then looks whether the name is still there; this looks at members under the
- * same lock, and then takes the name away. So one of the two sees the other. */
+/* Who attaches becomes a member under the control lock, and then looks whether the name is still
+ * there; this looks at members under the same lock, and then takes the name away. So one of the two
+ * sees the other. */
 int xseg_remove(struct xseg *seg, bool in_use)
 {
 	int fd = xs_control_lock(seg), rc = 0;

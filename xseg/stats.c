@@ -1,7 +1,9 @@
-/* stats - blocks of named counters and a latency histogram, in the segment, where any process reads them.
+/* stats - blocks of named counters and a latency histogram, in the segment, where any process reads
+ * them.
  *
- * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores; any process
- * reads. Opening takes the control lock. A block belongs to a peer's name, not to its process, so that a successor counts on.
+ * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores;
+ * any process reads. Opening takes the control lock. A block belongs to a peer's name, not to its
+ * process, so that a successor counts on.
  *
  * Invariants:
  *   T1  a block's name, kind and keys do not change while `peer` says that it is in use
@@ -22,7 +24,8 @@ _Static_assert(XSEG_STATS_MAX <= 64, "keys are few");
 static bool is_same(const struct xs_stats *b, uint32_t peer, const char *name, const char *kind)
 {
 	return atomic_load_explicit(&b->peer, memory_order_acquire) == peer + 1 &&
-	       strncmp(b->name, name, sizeof(b->name)) == 0 && strncmp(b->kind, kind, sizeof(b->kind)) == 0;
+	       strncmp(b->name, name, sizeof(b->name)) == 0 &&
+	       strncmp(b->kind, kind, sizeof(b->kind)) == 0;
 }
 
 static bool has_keys(const struct xs_stats *b, const char *const *keys, uint32_t nr)
@@ -52,8 +55,8 @@ static void make_block(struct xs_stats *b, const char *name, const char *kind)
 	snprintf(b->kind, sizeof(b->kind), "%s", kind);
 }
 
-int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind, const char *const *keys, uint32_t nr,
-		    struct xseg_stats **stats)
+int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind,
+	const char *const *keys, uint32_t nr, struct xseg_stats **stats)
 {
 	struct xseg *seg = peer->seg;
 	uint32_t i, spare = XSEG_NONE;
@@ -69,7 +72,8 @@ int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind, 
 
 		if (!ours && is_same(&seg->stats[i], peer->index, name, kind))
 			break;
-		if (spare == XSEG_NONE && !atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed))
+		if (spare == XSEG_NONE &&
+			!atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed))
 			spare = i;
 	}
 	if (i == seg->geo.nr_stats && spare != XSEG_NONE) {
@@ -111,7 +115,8 @@ void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n)
 {
 	_Atomic uint64_t *v = &stats->sh.value[key];
 
-	atomic_store_explicit(v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_relaxed);
+	atomic_store_explicit(
+		v, atomic_load_explicit(v, memory_order_relaxed) + n, memory_order_relaxed);
 }
 
 void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value)
@@ -153,7 +158,8 @@ bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view)
 	snprintf(view->name, sizeof(view->name), "%.*s", (int)sizeof(b->name) - 1, b->name);
 	snprintf(view->kind, sizeof(view->kind), "%.*s", (int)sizeof(b->kind) - 1, b->kind);
 	for (uint32_t k = 0; k < view->nr; k++) {
-		snprintf(view->key[k], sizeof(view->key[k]), "%.*s", (int)sizeof(b->key[k]) - 1, b->key[k]);
+		snprintf(view->key[k], sizeof(view->key[k]), "%.*s", (int)sizeof(b->key[k]) - 1,
+			b->key[k]);
 		view->value[k] = atomic_load_explicit(&b->value[k], memory_order_relaxed);
 	}
 	xhist_init(&view->lat);

@@ -1,8 +1,9 @@
 /* volume - see volume.h: which volume it is, and whether anybody serves it.
  *
- * A volume is its id at volumed, which has a generation: one of the same name that is made later has another. It is learned
- * once, by a question in text; sizes are asked for by id. Each question is asked by a client of its own, which is gone afterwards: an open
- * volume takes nothing of the segment's but the place of a member, and nobody has to wait for another thread's question.
+ * A volume is its id at volumed, which has a generation: one of the same name that is made later
+ * has another. It is learned once, by a question in text; sizes are asked for by id. Each question
+ * is asked by a client of its own, which is gone afterwards: an open volume takes nothing of the
+ * segment's but the place of a member, and nobody has to wait for another thread's question.
  *
  * Contract: any thread; opening and asking wait. Nothing here is on the path of data.
  */
@@ -17,18 +18,22 @@
 
 #define SECOND	     1000000000ull
 #define LOOK_NS	     (SECOND / 10)
-#define START_NS     (SECOND / 100)		/* between looks at a volumed that is being started */
-#define NAMES_TRIED  64				/* dead processes of the same pid may have left theirs */
+#define START_NS     (SECOND / 100)	/* between looks at a volumed that is being started */
+#define NAMES_TRIED  64			/* dead processes of the same pid may have left theirs */
 
-int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err)
+int xs_client_open(
+	struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err)
 {
 	static _Atomic uint32_t last;
-	struct xseg_peer_params params = { .kind = "client", .nr_ports = 1, .nr_requests = nr_requests };
+	struct xseg_peer_params params = {
+		.kind = "client", .nr_ports = 1, .nr_requests = nr_requests
+	};
 	char name[XSEG_NAME_MAX];
 	int rc = -EEXIST;
 
 	for (int i = 0; i < NAMES_TRIED && rc == -EEXIST; i++) {
-		snprintf(name, sizeof(name), "io.%d.%u", (int)getpid(), atomic_fetch_add_explicit(&last, 1, memory_order_relaxed));
+		snprintf(name, sizeof(name), "io.%d.%u", (int)getpid(),
+			atomic_fetch_add_explicit(&last, 1, memory_order_relaxed));
 		params.name = name;
 		rc = xseg_peer_open(seg, &params, peer, err);
 	}
@@ -39,15 +44,17 @@ int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **pe
 
 static bool nobody_serves(struct xseg *seg, const struct xseg_peer_info *info)
 {
-	return info->state == XSEG_PEER_STOPPED || (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(seg));
+	return info->state == XSEG_PEER_STOPPED ||
+	       (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(seg));
 }
 
 bool xs_volume_is_gone(struct xseg_volume *v)
 {
 	struct xseg_peer_info info;
 
-	return !xseg_is_whole(v->seg) || !xseg_peer_get_info(v->seg, v->peer, &info) || strcmp(info.kind, "volumed") != 0 ||
-	       strcmp(info.name, v->info.volumed) != 0 || nobody_serves(v->seg, &info);
+	return !xseg_is_whole(v->seg) || !xseg_peer_get_info(v->seg, v->peer, &info) ||
+	       strcmp(info.kind, "volumed") != 0 || strcmp(info.name, v->info.volumed) != 0 ||
+	       nobody_serves(v->seg, &info);
 }
 
 bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since)
@@ -60,27 +67,32 @@ bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since)
 }
 
 /* The volumed of that name or, for NULL, the only one. */
-static int find_volumed(struct xseg *seg, const char *name, struct xseg_peer_info *found, struct xseg_error *err)
+static int find_volumed(
+	struct xseg *seg, const char *name, struct xseg_peer_info *found, struct xseg_error *err)
 {
 	struct xseg_peer_info info;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++) {
-		if (!xseg_peer_get_info(seg, i, &info) || strcmp(info.kind, "volumed") != 0 || (name && strcmp(info.name, name) != 0))
+		if (!xseg_peer_get_info(seg, i, &info) || strcmp(info.kind, "volumed") != 0 ||
+			(name && strcmp(info.name, name) != 0))
 			continue;
 		*found = info;
 		nr++;
 	}
 	if (nr == 0)
-		return xseg_fail(err, -ENOENT, "segment '%s' has no volumed%s%.63s; start one with 'xseg up'", xseg_name(seg),
-				 name ? " called " : "", name ? name : "");
+		return xseg_fail(err, -ENOENT,
+			"segment '%s' has no volumed%s%.63s; start one with 'xseg up'",
+			xseg_name(seg), name ? " called " : "", name ? name : "");
 	if (nr > 1)
-		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds; say which", xseg_name(seg));
+		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds; say which",
+			xseg_name(seg));
 	return 0;
 }
 
 /* One that is being started is waited for. */
-static int wait_for_volumed(struct xseg_volume *v, const char *name, uint64_t until, struct xseg_error *err)
+static int wait_for_volumed(
+	struct xseg_volume *v, const char *name, uint64_t until, struct xseg_error *err)
 {
 	const struct timespec pause = { .tv_nsec = START_NS };
 	struct xseg_peer_info info = { .index = XSEG_NONE };
@@ -93,10 +105,12 @@ static int wait_for_volumed(struct xseg_volume *v, const char *name, uint64_t un
 		if (info.state == XSEG_PEER_LIVE)
 			break;
 		if (nobody_serves(v->seg, &info))
-			return xseg_fail(err, -ENOTCONN, "%s does not run; start it with 'xseg peer start %s', or the stack with 'xseg up'",
-					 info.name, info.name);
+			return xseg_fail(err, -ENOTCONN,
+				"%s does not run; start it with 'xseg peer start %s', or the stack with 'xseg up'",
+				info.name, info.name);
 		if (xs_now_ns() >= until)
-			return xseg_fail(err, -ETIMEDOUT, "%s is not serving yet; see 'xseg status'", info.name);
+			return xseg_fail(err, -ETIMEDOUT,
+				"%s is not serving yet; see 'xseg status'", info.name);
 		nanosleep(&pause, NULL);
 	}
 	v->peer = info.index;
@@ -119,12 +133,14 @@ static uint64_t number_of(const char *text, const char *key)
 
 static int read_answer(struct xseg_volume *v, const char *text, struct xseg_error *err)
 {
-	uint64_t id = number_of(text, "id"), size = number_of(text, "size_bytes"), object = number_of(text, "object_size_bytes");
+	uint64_t id = number_of(text, "id"), size = number_of(text, "size_bytes"),
+		 object = number_of(text, "object_size_bytes");
 
 	if (id == 0 || id > UINT32_MAX || size == 0 || object > UINT32_MAX ||
 	    __builtin_popcountll(object) != 1)
-		return xseg_fail(err, -EPROTO, "%s says nothing useful of volume '%s'; is it of another build?", v->info.volumed,
-				 v->info.name);
+		return xseg_fail(err, -EPROTO,
+			"%s says nothing useful of volume '%s'; is it of another build?",
+			v->info.volumed, v->info.name);
 	if (strstr(text, "state=removing"))
 		return xseg_fail(err, -EBUSY, "volume '%s' is being removed", v->info.name);
 	v->info.id = (uint32_t)id;
@@ -137,7 +153,8 @@ static int read_answer(struct xseg_volume *v, const char *text, struct xseg_erro
 	return 0;
 }
 
-static int ask_by_name(struct xseg_volume *v, struct xseg_peer *client, uint64_t until, struct xseg_error *err)
+static int ask_by_name(
+	struct xseg_volume *v, struct xseg_peer *client, uint64_t until, struct xseg_error *err)
 {
 	char line[XSEG_NAME_MAX + 16], text[XSEG_PAGE_SIZE];
 	uint32_t page[XSEG_EXTENT_PAGES];
@@ -146,12 +163,16 @@ static int ask_by_name(struct xseg_volume *v, struct xseg_peer *client, uint64_t
 	int rc = xseg_pages_take(client, 1, page);
 
 	if (rc)
-		return xseg_fail(err, rc, "segment '%s' has no 2 MiB of memory left to ask for a volume in; stop a client, or make it with "
-				 "more --memory", xseg_name(v->seg));
+		return xseg_fail(err, rc,
+			"segment '%s' has no 2 MiB of memory left to ask for a volume in; stop a client, or make it with "
+			"more --memory",
+			xseg_name(v->seg));
 	snprintf(line, sizeof(line), "volume info %s", v->info.name);
-	len = xseg_admin_call(xseg_peer_port(client, 0), v->peer, line, page, 1, until > now ? until - now : 0);
+	len = xseg_admin_call(
+		xseg_peer_port(client, 0), v->peer, line, page, 1, until > now ? until - now : 0);
 	if (len == -ETIMEDOUT)
-		return xseg_fail(err, -ETIMEDOUT, "%s does not answer; see 'xseg status'", v->info.volumed);
+		return xseg_fail(
+			err, -ETIMEDOUT, "%s does not answer; see 'xseg status'", v->info.volumed);
 	memcpy(text, xseg_page(v->seg, page[0]), sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	if (len >= 0) {
@@ -159,12 +180,14 @@ static int ask_by_name(struct xseg_volume *v, struct xseg_peer *client, uint64_t
 		return read_answer(v, text, err);
 	}
 	text[strcspn(text, "\n")] = '\0';
-	return xseg_fail(err, (int)len, "%s: %.200s", v->info.volumed, *text && strcmp(text, line) != 0 ? text : strerror((int)-len));
+	return xseg_fail(err, (int)len, "%s: %.200s", v->info.volumed,
+		*text && strcmp(text, line) != 0 ? text : strerror((int)-len));
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-static int attach(struct xseg_volume *v, const struct xseg_volume_params *params, struct xseg_error *err)
+static int attach(
+	struct xseg_volume *v, const struct xseg_volume_params *params, struct xseg_error *err)
 {
 	int rc;
 
@@ -176,7 +199,8 @@ static int attach(struct xseg_volume *v, const struct xseg_volume_params *params
 	return rc;
 }
 
-static int ask(struct xseg_volume *v, const struct xseg_volume_params *params, struct xseg_error *err)
+static int ask(
+	struct xseg_volume *v, const struct xseg_volume_params *params, struct xseg_error *err)
 {
 	uint64_t until = xs_now_ns() + v->timeout_ns;
 	struct xseg_peer *client;
@@ -191,14 +215,16 @@ static int ask(struct xseg_volume *v, const struct xseg_volume_params *params, s
 	return rc;
 }
 
-int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume **volume, struct xseg_error *err)
+int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume **volume,
+	struct xseg_error *err)
 {
 	struct xseg_volume *v;
 	int rc;
 
 	if (!params->volume || !xseg_name_ok(params->volume))
-		return xseg_fail(err, -EINVAL, "volume name '%.63s': use 1 to 63 of A-Z a-z 0-9 . _ -",
-				 params->volume ? params->volume : "");
+		return xseg_fail(err, -EINVAL,
+			"volume name '%.63s': use 1 to 63 of A-Z a-z 0-9 . _ -",
+			params->volume ? params->volume : "");
 	v = calloc(1, sizeof(*v));
 	if (!v)
 		return xseg_fail(err, -ENOMEM, "out of memory");

@@ -86,7 +86,7 @@ int xseg_fail(struct xseg_error *err, int code, const char *fmt, ...)
 enum xseg_huge { XSEG_HUGE_AUTO, XSEG_HUGE_NEVER, XSEG_HUGE_REQUIRE };
 
 struct xseg_config {
-	uint64_t memory_bytes;			/* the page pool: buckets, buffers, arenas; rounded up to 2 MiB */
+	uint64_t memory_bytes;	/* the page pool: buckets, buffers, arenas; rounded up to 2 MiB */
 	uint32_t nr_requests;			/* 0: 2048 */
 	uint32_t nr_ports;			/* 0: 64; at most 256 */
 	enum xseg_huge huge;
@@ -109,40 +109,51 @@ struct xseg_info {
 	enum xseg_huge huge;
 };
 
-/* The costs of a segment, without making it. Returns -EINVAL with a reason for a configuration out of range. */
-int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg_error *err) XSEG_MUST_CHECK;
+/* The costs of a segment, without making it. Returns -EINVAL with a reason for a configuration out
+ * of range. */
+int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan,
+	struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Makes /dev/shm/xseg.NAME and takes its memory at once (-ENOSPC now rather than SIGBUS later).
- * -EEXIST when there is one of that name, -EINVAL for a name or a configuration out of range. Nothing is left behind on failure. */
-int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_error *err) XSEG_MUST_CHECK;
+ * -EEXIST when there is one of that name, -EINVAL for a name or a configuration out of range.
+ * Nothing is left behind on failure. */
+int xseg_create(
+	const char *name, const struct xseg_config *cfg, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Maps a segment and becomes a member of it. Checks size, magic, ABI stamp, state and geometry;
- * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged, truncated, another build), -EAGAIN (it
- * is being made), -ESTALE (its maker died before it was made: nobody uses it, and xseg_create() replaces it).
- * A child after fork() has no part of it (MADV_DONTFORK; the descriptor is closed there): attach after the last fork. Closing its peers
+ * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged,
+ * truncated, another build), -EAGAIN (it is being made), -ESTALE (its maker died before it was
+ * made: nobody uses it, and xseg_create() replaces it). A child after fork() has no part of it
+ * (MADV_DONTFORK; the descriptor is closed there): attach after the last fork. Closing its peers
  * and detaching frees the child's memory, and no more. */
-#define XSEG_ATTACH_OBSERVER 1			/* reads only what xseg_*_info gives; is not a member */
+#define XSEG_ATTACH_OBSERVER 1		/* reads only what xseg_*_info gives; is not a member */
 #define XSEG_ATTACH_POPULATE 2			/* touches all of the page pool now (a server) */
-int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;
+int xseg_attach(const char *name, unsigned flags, struct xseg **seg,
+	struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* A segment without a name, seen by this process only: for tests and simulation. */
-int xseg_create_private(const struct xseg_config *cfg, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;
+int xseg_create_private(
+	const struct xseg_config *cfg, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* All peers of this process must have been closed. */
 void xseg_detach(struct xseg *seg);
 
-/* Removes the name of what is attached; processes that are attached, too, keep what they have mapped. -EBUSY while there are some, but
- * for observers, unless `in_use` says that this does not matter; -ENOENT when somebody has removed it already, whoever has the name now. */
+/* Removes the name of what is attached; processes that are attached, too, keep what they have
+ * mapped. -EBUSY while there are some, but for observers, unless `in_use` says that this does not
+ * matter; -ENOENT when somebody has removed it already, whoever has the name now. */
 int xseg_remove(struct xseg *seg, bool in_use) XSEG_MUST_CHECK;
-/* Removes whatever has the name: for what cannot be attached. -ENOENT when there is none, -EINVAL for a name that none can have. */
+/* Removes whatever has the name: for what cannot be attached. -ENOENT when there is none, -EINVAL
+ * for a name that none can have. */
 int xseg_destroy(const char *name) XSEG_MUST_CHECK;
 
 /* Calls fn with the name of each segment of this machine. */
 int xseg_list(void (*fn)(const char *name, void *arg), void *arg);
 
 void xseg_get_info(struct xseg *seg, struct xseg_info *info);
-uint64_t xseg_huge_bytes(struct xseg *seg);	/* of its pages, in huge pages. Touches all of them once, and reads /proc: for people */
-bool xseg_is_whole(struct xseg *seg);		/* false: somebody truncated the file: to touch what is gone is a SIGBUS */
+/* of its pages, in huge pages. Touches all of them once, and reads /proc: for people */
+uint64_t xseg_huge_bytes(struct xseg *seg);
+/* false: somebody truncated the file: to touch what is gone is a SIGBUS */
+bool xseg_is_whole(struct xseg *seg);
 const char *xseg_name(struct xseg *seg);
 
 /* True for 1 to 63 characters of [A-Za-z0-9._-], not beginning with '.' or '-'. */
@@ -150,16 +161,19 @@ bool xseg_name_ok(const char *name);
 
 /* The text of the stack file, kept in the segment for whoever starts a peer later. */
 int xseg_stack_set(struct xseg *seg, const char *text, size_t len) XSEG_MUST_CHECK;
-size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size);	/* NUL-terminated; returns its length */
+/* NUL-terminated; returns its length */
+size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size);
 
-/* The lock of the supervisor: 0 and held until detach or death; -EBUSY when another process has it. */
+/* The lock of the supervisor: 0 and held until detach or death; -EBUSY when another process has
+ * it. */
 int xseg_supervisor_lock(struct xseg *seg) XSEG_MUST_CHECK;
 bool xseg_supervisor_alive(struct xseg *seg);
 
 /* Verifies all invariants of the segment; calls report for each that does not hold.
  * Exact only while nothing runs; while peers run it looks at what cannot change under it.
  * With fix, rebuilds what is derived. Returns the number of problems left. */
-unsigned xseg_check(struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg);
+unsigned xseg_check(
+	struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg);
 
 /* Frees what dead clients left: requests, pages, ports. Any process, at any time; peers do it once
  * a second. Returns how many clients were swept away. */
@@ -169,10 +183,10 @@ unsigned xseg_sweep(struct xseg *seg);
 
 enum xseg_peer_state {
 	XSEG_PEER_FREE,
-	XSEG_PEER_OPENING,			/* its process is getting ready: recovering, not yet serving */
+	XSEG_PEER_OPENING,	/* its process is getting ready: recovering, not yet serving */
 	XSEG_PEER_LIVE,
-	XSEG_PEER_STOPPED,			/* closed on purpose; its name, ports and arena are kept */
-	XSEG_PEER_DEAD				/* its process died; waits for a successor (or the sweep) */
+	XSEG_PEER_STOPPED,		/* closed on purpose; its name, ports and arena are kept */
+	XSEG_PEER_DEAD			/* its process died; waits for a successor (or the sweep) */
 };
 
 struct xseg_peer_params {
@@ -187,7 +201,7 @@ enum xseg_turn { XSEG_TURN_NONE, XSEG_TURN_ASKED, XSEG_TURN_HELD };
 
 struct xseg_peer_info {
 	char name[XSEG_NAME_MAX], kind[16], member_label[XSEG_NAME_MAX];
-	enum xseg_peer_state state;		/* DEAD is told by the kernel's lock, whatever the word says */
+	enum xseg_peer_state state; /* DEAD is told by the kernel's lock, whatever the word says */
 	uint32_t index, pid, generation, nr_ports, member;
 	uint32_t downstream;			/* peer index or XSEG_NONE */
 	uint64_t epoch;
@@ -195,14 +209,15 @@ struct xseg_peer_info {
 	uint64_t user[8];
 	enum xseg_plug_op plug;			/* what is wanted of it: see below */
 	uint32_t plug_upper, plug_lower;	/* peer indices, where something is wanted */
-	enum xseg_turn turn;			/* as an upper peer that is asked to hold what it sends */
-	uint32_t keeper;			/* peer index of the one that has it to itself, or XSEG_NONE */
+	enum xseg_turn turn;		/* as an upper peer that is asked to hold what it sends */
+	uint32_t keeper;	/* peer index of the one that has it to itself, or XSEG_NONE */
 };
 
-/* Registers a peer, or takes over one of that name that is stopped or dead: its ports, its requests,
- * its arena and its route. -EEXIST when it is alive; -EINVAL for a name, a kind (15 characters) or a number of ports out of
- * range; -EPERM for an observer; -ENOSPC when the segment has not so many ports or requests left. The peer is OPENING until xseg_peer_serve().
- * A successor with fewer ports than its predecessor gets all the old ports (xseg_peer_nr_ports). */
+/* Registers a peer, or takes over one of that name that is stopped or dead: its ports, its
+ * requests, its arena and its route. -EEXIST when it is alive; -EINVAL for a name, a kind (15
+ * characters) or a number of ports out of range; -EPERM for an observer; -ENOSPC when the segment
+ * has not so many ports or requests left. The peer is OPENING until xseg_peer_serve(). A successor
+ * with fewer ports than its predecessor gets all the old ports (xseg_peer_nr_ports). */
 int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **peer,
 		   struct xseg_error *err) XSEG_MUST_CHECK;
 
@@ -211,29 +226,35 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
  * is about to touch. */
 uint32_t xseg_peer_orphans(struct xseg_peer *peer);
 
-/* For a successor that need not wait for all of them, as it can tell what each may still change: shows every request of its own that
- * a predecessor still has at other peers. `sent` is what it was sent with, for the time of the call. `r` is what will be answered, as any
- * other request is, and freed by the successor then: until it is answered, it is its holder's, who may be in this process. Whoever
- * keeps them so does not call xseg_peer_orphans(). Returns how many there are that could not be shown, as they are damaged. */
+/* For a successor that need not wait for all of them, as it can tell what each may still change:
+ * shows every request of its own that a predecessor still has at other peers. `sent` is what it was
+ * sent with, for the time of the call. `r` is what will be answered, as any other request is, and
+ * freed by the successor then: until it is answered, it is its holder's, who may be in this
+ * process. Whoever keeps them so does not call xseg_peer_orphans(). Returns how many there are that
+ * could not be shown, as they are damaged. */
 uint32_t xseg_peer_adopt(struct xseg_peer *peer,
-			 void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg), void *arg) XSEG_MUST_CHECK;
+	void (*fn)(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg),
+	void *arg) XSEG_MUST_CHECK;
 /* Of an adopted request that was answered: what it was sent with, as it was shown. */
 void xseg_req_recall(struct xport *port, struct xreq *r);
 
-/* Hands over each request that was at the predecessor's ports, oldest state first: STARTED, then APPLIED,
- * then AT. Call once, after orphans are gone and before serving. r->state says which. */
-void xseg_peer_recover(struct xseg_peer *peer, void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg);
+/* Hands over each request that was at the predecessor's ports, oldest state first: STARTED, then
+ * APPLIED, then AT. Call once, after orphans are gone and before serving. r->state says which. */
+void xseg_peer_recover(struct xseg_peer *peer,
+	void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg);
 
 /* OPENING -> LIVE; rings everybody's doorbell. */
 void xseg_peer_serve(struct xseg_peer *peer);
 
 enum xseg_close { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_FREE_ARENA, XSEG_CLOSE_ABANDON };
 /* Leaves. A client disappears (its requests that are still out are freed when they are answered);
- * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD (tests). */
+ * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD
+ * (tests). */
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how);
 
-/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY while it holds requests, somebody has
- * pages that it lent, others send to it, or a cache is to be plugged or unplugged beside it, -ENOENT when there is none. */
+/* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY
+ * while it holds requests, somebody has pages that it lent, others send to it, or a cache is to be
+ * plugged or unplugged beside it, -ENOENT when there is none. */
 int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
 
 struct xseg *xseg_peer_segment(struct xseg_peer *peer);
@@ -245,48 +266,58 @@ void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value);
 uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n);
 
 uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NONE */
-bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);	/* false: no such peer */
+/* false: no such peer */
+bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);
 uint32_t xseg_nr_peers(struct xseg *seg);			/* bound of the indices */
 
-/* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), a peer that is not there (-ENOENT), and one that another has
- * to itself (-EBUSY). */
+/* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), a peer that is not there
+ * (-ENOENT), and one that another has to itself (-EBUSY). */
 int xseg_route_set(struct xseg *seg, uint32_t upper, uint32_t lower) XSEG_MUST_CHECK;
-/* The same, and `upper` has it to itself from then on: the route of a peer that keeps copies of what is below. -EBUSY also when another
- * peer, not a client, sends to lower. */
+/* The same, and `upper` has it to itself from then on: the route of a peer that keeps copies of
+ * what is below. -EBUSY also when another peer, not a client, sends to lower. */
 int xseg_route_claim(struct xseg *seg, uint32_t upper, uint32_t lower) XSEG_MUST_CHECK;
-/* One load; index or XSEG_NONE; epoch may be NULL. The epoch changes when others may have changed what is below. */
+/* One load; index or XSEG_NONE; epoch may be NULL. The epoch changes when others may have changed
+ * what is below. */
 uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch);
 
 /* ---- plugging ---------------------------------------------------------------------------- */
 
-/* A peer that keeps copies (a cache) goes between two others while they serve, and out again. What is wanted is one word of the
- * cache, and the peers themselves do it: the cache asks the upper peer to hold what it sends, and switches its route when nothing that
- * was sent is below it any more. plug.c has the steps, and what a kill leaves at each. */
+/* A peer that keeps copies (a cache) goes between two others while they serve, and out again. What
+ * is wanted is one word of the cache, and the peers themselves do it: the cache asks the upper peer
+ * to hold what it sends, and switches its route when nothing that was sent is below it any more.
+ * plug.c has the steps, and what a kill leaves at each. */
 struct xseg_plug {
 	enum xseg_plug_op op;
 	uint32_t upper, lower;			/* peer indices; XSEG_NONE with op NONE */
 };
 
-/* Asks for it; what cannot be is refused, with one line of reason: -ENOENT no such peer, -EEXIST it is there already, -EHOSTDOWN one of them
- * does not serve, -EBUSY something else is there or is being done, -ELOOP the same peer twice, -ENOTCONN the peers do not stand so.
- * 0 also when just that is being done. */
-int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower, struct xseg_error *err) XSEG_MUST_CHECK;
+/* Asks for it; what cannot be is refused, with one line of reason: -ENOENT no such peer, -EEXIST it
+ * is there already, -EHOSTDOWN one of them does not serve, -EBUSY something else is there or is
+ * being done, -ELOOP the same peer twice, -ENOTCONN the peers do not stand so. 0 also when just
+ * that is being done. */
+int xseg_plug(struct xseg *seg, uint32_t cache, uint32_t upper, uint32_t lower,
+	struct xseg_error *err) XSEG_MUST_CHECK;
 int xseg_unplug(struct xseg *seg, uint32_t cache, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Takes either back. -ENOENT: there is nothing to be taken back, or it is done. */
 int xseg_plug_cancel(struct xseg *seg, uint32_t cache, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* The cache's part. Any of its threads, one at a time. */
 struct xseg_plug xseg_plug_get(struct xseg_peer *peer);		/* one load */
-/* Asks the upper peer to hold what it sends. -EBUSY: it is being asked by another; -ESTALE: nothing is wanted any more. */
+/* Asks the upper peer to hold what it sends. -EBUSY: it is being asked by another; -ESTALE: nothing
+ * is wanted any more. */
 int xseg_plug_call(struct xseg_peer *peer) XSEG_MUST_CHECK;
 bool xseg_plug_is_held(struct xseg_peer *peer);	/* it does, and nothing that it sent is below it */
 void xseg_plug_let_go(struct xseg_peer *peer);	/* it goes on as before */
-/* ENTER, held: the cache has its route, and the lower peer to itself. -ESTALE: it is not held any more. */
+/* ENTER, held: the cache has its route, and the lower peer to itself. -ESTALE: it is not held any
+ * more. */
 int xseg_plug_claim(struct xseg_peer *peer) XSEG_MUST_CHECK;
-uint32_t xseg_plug_others(struct xseg_peer *peer);	/* requests of others that the peer below has still; after claiming, fewer and fewer */
-/* Switches the upper peer's route: to the cache, or past it, which has no route from then on. The upper peer goes on. -ESTALE as above. */
+/* requests of others that the peer below has still; after claiming, fewer and fewer */
+uint32_t xseg_plug_others(struct xseg_peer *peer);
+/* Switches the upper peer's route: to the cache, or past it, which has no route from then on. The
+ * upper peer goes on. -ESTALE as above. */
 int xseg_plug_switch(struct xseg_peer *peer) XSEG_MUST_CHECK;
-/* A successor, before it serves: ends what its predecessor was at the last step of, and gives up the peer below if others have it. */
+/* A successor, before it serves: ends what its predecessor was at the last step of, and gives up
+ * the peer below if others have it. */
 void xseg_plug_settle(struct xseg_peer *peer);
 
 /* Changes with each word that asks something of the peer: two loads. For who is about to sleep. */
@@ -296,46 +327,57 @@ uint64_t xseg_peer_called(struct xseg_peer *peer);
 enum xseg_turn xseg_turn(struct xseg_peer *peer);	/* one load */
 /* Requests that it sent and that are not answered; once it sends nothing more, fewer and fewer. */
 uint32_t xseg_turn_below(struct xseg_peer *peer);
-void xseg_turn_hold(struct xseg_peer *peer);	/* says that there are none, and that it sends nothing */
+/* says that there are none, and that it sends nothing */
+void xseg_turn_hold(struct xseg_peer *peer);
 /* While it holds: goes on if who asked does not serve any more. */
 void xseg_turn_mind(struct xseg_peer *peer);
 
-/* A request that this port has accepted, of a peer that another has to itself. It is not to be served. */
+/* A request that this port has accepted, of a peer that another has to itself. It is not to be
+ * served. */
 bool xseg_req_is_foreign(struct xport *port, const struct xreq *r);
 
 /* ---- arenas and pages -------------------------------------------------------------------- */
 
 /* The peer's arena, mapped as one piece. Makes it, zeroed, when there is none (*fresh = true);
- * otherwise returns the one the predecessor left, of *bytes, which may differ from what is asked for.
- * -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes, -EPROTO for one that is damaged. */
-int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh, struct xseg_error *err) XSEG_MUST_CHECK;
-/* The epoch of the route to what the arena has copies of: while it is the route's nobody else has changed that. The peer says it; it
- * outlives the peer, as the arena does. XSEG_NO_EPOCH: it has no copies, or has never said. */
+ * otherwise returns the one the predecessor left, of *bytes, which may differ from what is asked
+ * for. -ENOMEM when the pool has not enough free extents, -EINVAL for an arena of no bytes, -EPROTO
+ * for one that is damaged. */
+int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *fresh,
+	struct xseg_error *err) XSEG_MUST_CHECK;
+/* The epoch of the route to what the arena has copies of: while it is the route's nobody else has
+ * changed that. The peer says it; it outlives the peer, as the arena does. XSEG_NO_EPOCH: it has no
+ * copies, or has never said. */
 #define XSEG_NO_EPOCH UINT64_MAX
 uint64_t xseg_arena_epoch(struct xseg_peer *peer);
 void xseg_arena_epoch_set(struct xseg_peer *peer, uint64_t epoch);
 void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
 
-/* Takes `nr` zeroed pages, beside those that the peer has already (rounded up to whole extents; all indices of them are written:
- * the array needs room for xseg_pages_round(nr)). -ENOMEM: not enough free extents, none taken. */
+/* Takes `nr` zeroed pages, beside those that the peer has already (rounded up to whole extents; all
+ * indices of them are written: the array needs room for xseg_pages_round(nr)). -ENOMEM: not enough
+ * free extents, none taken. */
 uint32_t xseg_pages_round(uint32_t nr);
 int xseg_pages_take(struct xseg_peer *peer, uint32_t nr, uint32_t *page) XSEG_MUST_CHECK;
-/* The pages that the peer has already (a successor): writes up to max indices, returns how many there are. */
+/* The pages that the peer has already (a successor): writes up to max indices, returns how many
+ * there are. */
 uint32_t xseg_pages_owned(struct xseg_peer *peer, uint32_t *page, uint32_t max);
 void xseg_pages_drop(struct xseg_peer *peer);	/* gives all of them back */
-/* Gives the extent back that begins with this page: XSEG_EXTENT_PAGES of them. The caller uses none of them any more. One store, no
- * lock, no system call. What is not the peer's stays as it is. */
+/* Gives the extent back that begins with this page: XSEG_EXTENT_PAGES of them. The caller uses none
+ * of them any more. One store, no lock, no system call. What is not the peer's stays as it is. */
 void xseg_pages_give(struct xseg_peer *peer, uint32_t first_page);
-uint32_t xseg_nr_free_pages(struct xseg *seg);	/* that are nobody's, at this moment: whole extents */
+/* that are nobody's, at this moment: whole extents */
+uint32_t xseg_nr_free_pages(struct xseg *seg);
 void *xseg_page(struct xseg *seg, uint32_t page);	/* address; asserts the range */
 uint32_t xseg_nr_pages(struct xseg *seg);
 uint32_t xseg_nr_requests(struct xseg *seg);	/* of all ports: an index of a request is less */
-/* A page's owner word: what its owner says of it (cached: which bucket it is). One writer: the owner; of its threads, whoever has the page, and
- * where two may want it the one whose swap succeeds. */
+/* A page's owner word: what its owner says of it (cached: which bucket it is). One writer: the
+ * owner; of its threads, whoever has the page, and where two may want it the one whose swap
+ * succeeds. */
 void xseg_page_owner_set(struct xseg *seg, uint32_t page, uint64_t owner);
-bool xseg_page_owner_swap(struct xseg *seg, uint32_t page, uint64_t from, uint64_t to) XSEG_MUST_CHECK;
+bool xseg_page_owner_swap(
+	struct xseg *seg, uint32_t page, uint64_t from, uint64_t to) XSEG_MUST_CHECK;
 uint64_t xseg_page_owner(struct xseg *seg, uint32_t page);
-void xseg_page_owner_prefetch(struct xseg *seg, uint32_t page);	/* a hint: it is going to be written */
+/* a hint: it is going to be written */
+void xseg_page_owner_prefetch(struct xseg *seg, uint32_t page);
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
@@ -346,42 +388,52 @@ enum xseg_op {
 const char *xseg_op_name(enum xseg_op op);
 
 #define XSEG_REQ_FUA	 1u			/* answered when on stable storage */
-#define XSEG_REQ_LOAN	 2u			/* READ: the answer may lend pages, in the place of data in the origin's */
-#define XSEG_REQ_GIVE	 4u			/* WRITE: pages that were lent for that may be kept, and others lent in exchange */
-#define XSEG_REQ_DIRECT	 8u			/* READ, beside LOAN: what is lent may be read again without asking: see "reading directly" */
+/* READ: the answer may lend pages, in the place of data in the origin's */
+#define XSEG_REQ_LOAN	 2u
+/* WRITE: pages that were lent for that may be kept, and others lent in exchange */
+#define XSEG_REQ_GIVE	 4u
+/* READ, beside LOAN: what is lent may be read again without asking: see "reading directly" */
+#define XSEG_REQ_DIRECT	 8u
 
 #define XSEG_PAGE_INDEX	 0x0fffffffu		/* the index part of r->page[] and r->lent[] */
 #define XSEG_PAGE_GIVEN	 0x80000000u		/* in the segment alone: see gift.c */
 #define XSEG_LENT_PAGE	 0x80000000u		/* r->lent[]: data is in the page of that index, */
-#define XSEG_LENT_ZEROES 0x40000000u		/* or it is zeroes; neither: it is in the origin's own page */
-#define XSEG_LENT_GIFT	 0x20000000u		/* beside PAGE: the origin may write there, for its next write */
+#define XSEG_LENT_ZEROES 0x40000000u /* or it is zeroes; neither: it is in the origin's own page */
+/* beside PAGE: the origin may write there, for its next write */
+#define XSEG_LENT_GIFT	 0x20000000u
 
 enum xseg_req_state {
-	XSEG_REQ_FREE, XSEG_REQ_PRIVATE, XSEG_REQ_AT, XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_ANSWERED
+	XSEG_REQ_FREE,
+	XSEG_REQ_PRIVATE,
+	XSEG_REQ_AT,
+	XSEG_REQ_STARTED,
+	XSEG_REQ_APPLIED,
+	XSEG_REQ_ANSWERED
 };
 
 /* A private, checked copy of a request, while this process has it. */
 struct xreq {
 	uint32_t index;				/* of the request in the segment */
-	uint8_t op, flags;			/* enum xseg_op, XSEG_REQ_*: the origin's, not changed by others */
+	uint8_t op, flags;	/* enum xseg_op, XSEG_REQ_*: the origin's, not changed by others */
 	uint16_t nr_pages;
 	uint16_t nr_lent;			/* an answer: so many of lent[] hold; libxseg's */
-	uint32_t size;				/* bytes; at most XSEG_REQ_BYTES; 0 where the op has no range */
+	uint32_t size;		/* bytes; at most XSEG_REQ_BYTES; 0 where the op has no range */
 	uint32_t volume;			/* volume id (volumed's) or 0 */
-	uint64_t offset;			/* in the volume or, sent straight to an object peer, in the object */
+	uint64_t offset; /* in the volume or, sent straight to an object peer, in the object */
 	uint64_t obj_offset;			/* in the object: valid at an object peer */
 	uint64_t hash;				/* of target: xseg_hash() */
 	int64_t result;				/* >= 0 bytes, < 0 errno */
 	enum xseg_req_state state;
 	uint16_t origin;			/* port it came from */
-	uint32_t parent, part;			/* of a child: parent's index + 1 and which part; or 0 */
+	uint32_t parent, part;		/* of a child: parent's index + 1 and which part; or 0 */
 	uint16_t via;				/* port + 1 that sent it last; 0: recovered */
 	uint64_t place;				/* libxseg's: the exact place word */
-	_Atomic uint16_t holder;		/* libxseg's: port + 1 of this process that has it; 0: none has */
-	bool out;				/* libxseg's: submitted by a port of this process, or adopted, and not back */
-	uint32_t direct;			/* libxseg's: by which path a direct reader sent it (direct.c) */
+	_Atomic uint16_t holder; /* libxseg's: port + 1 of this process that has it; 0: none has */
+	bool out; /* libxseg's: submitted by a port of this process, or adopted, and not back */
+	uint32_t direct;	/* libxseg's: by which path a direct reader sent it (direct.c) */
 	void *cookie;				/* the origin's: kept while the request is out */
-	/* Free for who has it: its origin, or its holder between accepting and answering or sending on. */
+	/* Free for who has it: its origin, or its holder between accepting and answering or sending
+	 * on. */
 	struct xreq *next;
 	void *user;
 	uint64_t stamp_ns;
@@ -406,9 +458,9 @@ void xseg_req_set_target(struct xreq *r, const char *target, size_t len);
  * lists more than XSEG_REQ_PAGES pages; the caller still has it. */
 int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 
-/* Offers a received request on to `peer`; its reply will go straight to the origin. The caller may have
- * changed target, hash and obj_offset, nothing else. After 0 the caller has it no more. -ENOENT as above;
- * -EINVAL: it is not AT. */
+/* Offers a received request on to `peer`; its reply will go straight to the origin. The caller may
+ * have changed target, hash and obj_offset, nothing else. After 0 the caller has it no more.
+ * -ENOENT as above; -EINVAL: it is not AT. */
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 
 /* AT -> STARTED, STARTED -> APPLIED (rule R3). */
@@ -418,125 +470,160 @@ void xseg_req_apply(struct xport *port, struct xreq *r);
 /* Records the result and gives the request back to its origin. The caller has it no more. */
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);
 
-/* A request that its holder splits into children: r->parent of a child is the index of the split request + 1, r->part
- * the number of the part, below XSEG_REQ_PAGES. A part that was answered, also with an error, must not be done again by a successor,
- * as others may have seen it, and overwritten it since: mark it before the child is freed, and ask before sending a part. A
- * result below the child's size marks the request as failed too: a successor answers it so, and sends no more of it.
+/* A request that its holder splits into children: r->parent of a child is the index of the split
+ * request + 1, r->part the number of the part, below XSEG_REQ_PAGES. A part that was answered, also
+ * with an error, must not be done again by a successor, as others may have seen it, and overwritten
+ * it since: mark it before the child is freed, and ask before sending a part. A result below the
+ * child's size marks the request as failed too: a successor answers it so, and sends no more of it.
  * What was answered to a peer that died is marked when its successor opens. */
 void xseg_req_part_set_done(struct xport *port, const struct xreq *child);
 bool xseg_req_part_is_done(struct xport *port, const struct xreq *r, uint32_t part);
 bool xseg_req_part_failed(struct xport *port, const struct xreq *r);
 
-/* Words in which the holder of a request that is not split notes how far it is, each by one store, for a successor that is to do it
- * again. 0 at first. What is read is input. */
+/* Words in which the holder of a request that is not split notes how far it is, each by one store,
+ * for a successor that is to do it again. 0 at first. What is read is input. */
 #define XSEG_REQ_NOTES 4
 void xseg_req_note_set(struct xseg *seg, const struct xreq *r, unsigned n, uint64_t value);
 uint64_t xseg_req_note(struct xseg *seg, const struct xreq *r, unsigned n);
 
-/* Takes up to max requests (accepted: they are this port's now), or replies to own requests (PRIVATE again). */
+/* Takes up to max requests (accepted: they are this port's now), or replies to own requests
+ * (PRIVATE again). */
 uint32_t xseg_port_receive(struct xport *port, struct xreq **out, uint32_t max);
 uint32_t xseg_port_replies(struct xport *port, struct xreq **out, uint32_t max);
 
-/* Publishes what was submitted, forwarded and answered through this port since the last call, and rings
- * whoever sleeps: one fence, and one wake a sleeper, for the whole batch. */
+/* Publishes what was submitted, forwarded and answered through this port since the last call, and
+ * rings whoever sleeps: one fence, and one wake a sleeper, for the whole batch. */
 void xseg_port_flush(struct xport *port);
 
 bool xseg_port_has_work(struct xport *port);		/* looks at every lane */
 uint32_t xseg_port_index(struct xport *port);
 struct xseg_peer *xseg_port_peer(struct xport *port);
 
-/* Lends: the holder of a READ with XSEG_REQ_LOAN says where the data of its i-th page is: in `page`, at the same place of it, or, for
- * XSEG_NONE, that it is zeroes. From then on the request pins the page, until its origin drops the loans, frees it or submits it again:
- * so long its data does not change, and it is not used for anything else; nobody counts. What is not lent is copied into the origin's
- * page, as ever. The holder has to be alone with whatever else may let go of the page. */
+/* Lends: the holder of a READ with XSEG_REQ_LOAN says where the data of its i-th page is: in
+ * `page`, at the same place of it, or, for XSEG_NONE, that it is zeroes. From then on the request
+ * pins the page, until its origin drops the loans, frees it or submits it again: so long its data
+ * does not change, and it is not used for anything else; nobody counts. What is not lent is copied
+ * into the origin's page, as ever. The holder has to be alone with whatever else may let go of the
+ * page. */
 void xseg_req_lend(struct xport *port, struct xreq *r, uint32_t i, uint32_t page);
 /* Takes back what was lent by r (its holder), or gives it back (its origin). */
 void xseg_req_drop_loans(struct xport *port, struct xreq *r);
-/* What a child was lent becomes its parent's, from page `first` of the parent on: to be done before the child is freed. */
-void xseg_req_pass_loans(struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first);
-/* The port on whose behalf the pages would be lent: the origin's; of a part, that of the request that was split. */
+/* What a child was lent becomes its parent's, from page `first` of the parent on: to be done before
+ * the child is freed. */
+void xseg_req_pass_loans(
+	struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first);
+/* The port on whose behalf the pages would be lent: the origin's; of a part, that of the request
+ * that was split. */
 uint32_t xseg_req_borrower(struct xseg *seg, const struct xreq *r);
-/* Shows every page that a request has been lent, and by which port; twice, as one look may miss what meanwhile goes from a part to the request
- * that was split: a page that is shown in neither, and that nobody lends any more, is pinned by none. A page may be shown often. Acquires
- * what was done before the loans that it does not see were dropped. */
-void xseg_loans(struct xseg *seg, void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg);
+/* Shows every page that a request has been lent, and by which port; twice, as one look may miss
+ * what meanwhile goes from a part to the request that was split: a page that is shown in neither,
+ * and that nobody lends any more, is pinned by none. A page may be shown often. Acquires what was
+ * done before the loans that it does not see were dropped. */
+void xseg_loans(struct xseg *seg,
+	void (*fn)(uint32_t page, uint32_t port, unsigned look, void *arg), void *arg);
 
-/* Gives: a WRITE with XSEG_REQ_GIVE need not be copied. Its answer may lend its origin pages to write in, which are the request's until it is
- * freed, submitted as something else, or drops them: the origin writes the data of its next write there, whole pages of it, and submits
- * the same request again. From then on it does not touch them: who answers may have kept them, and lent others in exchange. What is given
- * is always what was lent; where nothing was, data is written to the origin's own page, as ever. As with other loans: who has no use
- * for what it was lent for a while drops it, as its lender may be waiting for it. */
-static inline bool xseg_req_gives(const struct xreq *r) { return r->op == XSEG_OP_WRITE && r->flags & XSEG_REQ_GIVE; }
-/* The origin's: where to write the data of the i-th page; whether any of its pages is one that was lent for that. */
+/* Gives: a WRITE with XSEG_REQ_GIVE need not be copied. Its answer may lend its origin pages to
+ * write in, which are the request's until it is freed, submitted as something else, or drops them:
+ * the origin writes the data of its next write there, whole pages of it, and submits the same
+ * request again. From then on it does not touch them: who answers may have kept them, and lent
+ * others in exchange. What is given is always what was lent; where nothing was, data is written to
+ * the origin's own page, as ever. As with other loans: who has no use for what it was lent for a
+ * while drops it, as its lender may be waiting for it. */
+static inline bool xseg_req_gives(const struct xreq *r)
+{
+	return r->op == XSEG_OP_WRITE && r->flags & XSEG_REQ_GIVE;
+}
+/* The origin's: where to write the data of the i-th page; whether any of its pages is one that was
+ * lent for that. */
 void *xseg_req_gift_page(struct xseg *seg, const struct xreq *r, uint32_t i);
 bool xseg_req_has_gift(const struct xreq *r);
-/* The holder's. NONE: the page is to be copied. GIVEN: it may be kept, by the peer that it is a page of. TAKEN: it was, before, and what is in it
- * now is nobody's business. */
+/* The holder's. NONE: the page is to be copied. GIVEN: it may be kept, by the peer that it is a
+ * page of. TAKEN: it was, before, and what is in it now is nobody's business. */
 enum xseg_gift { XSEG_GIFT_NONE, XSEG_GIFT_GIVEN, XSEG_GIFT_TAKEN };
 enum xseg_gift xseg_req_gift(struct xseg *seg, const struct xreq *r, uint32_t i);
-/* The data of the i-th page is where it stays, and will be found there by a successor: the origin is lent `page` for its next write; XSEG_NONE:
- * nothing. One store, which tells a successor, too; once for each page. What was listed is not pinned by the request any more. False: the
- * request gives nothing, and nothing was stored. */
-bool xseg_req_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page) XSEG_MUST_CHECK;
+/* The data of the i-th page is where it stays, and will be found there by a successor: the origin
+ * is lent `page` for its next write; XSEG_NONE: nothing. One store, which tells a successor, too;
+ * once for each page. What was listed is not pinned by the request any more. False: the request
+ * gives nothing, and nothing was stored. */
+bool xseg_req_exchange(
+	struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page) XSEG_MUST_CHECK;
 
-/* Where the data of the i-th page is, after an answer: the origin's page, or what was lent, which is only to be read. */
+/* Where the data of the i-th page is, after an answer: the origin's page, or what was lent, which
+ * is only to be read. */
 const void *xseg_req_page(struct xseg *seg, const struct xreq *r, uint32_t i);
 /* Data of a request, by byte offset from its beginning; crosses pages. len within r->size. */
-void xseg_req_read_data(struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len);
-void xseg_req_write_data(struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len);
+void xseg_req_read_data(
+	struct xseg *seg, const struct xreq *r, uint32_t from, void *buf, uint32_t len);
+void xseg_req_write_data(
+	struct xseg *seg, const struct xreq *r, uint32_t from, const void *buf, uint32_t len);
 /* The pages a range takes: (offset % 4096 + size + 4095) / 4096. */
 uint32_t xseg_req_span(uint64_t offset, uint32_t size);
 
 /* ---- reading directly -------------------------------------------------------------------- */
 
-/* A client of a cache need not ask for a page that it has been lent before: it looks into the cache's own tables where the page
- * is, lists it in a request, which pins it as any loan, looks again, and reads. No request is sent, nothing is shared but what is read.
+/* A client of a cache need not ask for a page that it has been lent before: it looks into the
+ * cache's own tables where the page is, lists it in a request, which pins it as any loan, looks
+ * again, and reads. No request is sent, nothing is shared but what is read.
  *
- *	xseg_direct_create(port, peer, 4096, &d);		   // peer: where the requests go
- *	r->op = XSEG_OP_READ; r->flags = XSEG_REQ_LOAN | XSEG_REQ_DIRECT; ...	as ever, pages too
- *	if (!xseg_direct_read(d, r, object, offset_in_object)) {
- *		xseg_req_submit(port, r, peer); ...				   // and wait, as ever
- *		xseg_direct_learn(d, r, object, offset_in_object);
- *	}
- *	// xseg_req_page(seg, r, i); then xseg_req_drop_loans(port, r)
+ *      xseg_direct_create(port, peer, 4096, &d);		   // peer: where the requests go
+ *      r->op = XSEG_OP_READ; r->flags = XSEG_REQ_LOAN | XSEG_REQ_DIRECT; ...	as ever, pages too
+ *      if (!xseg_direct_read(d, r, object, offset_in_object)) {
+ *              xseg_req_submit(port, r, peer); ...				   // and wait, as ever
+ *              xseg_direct_learn(d, r, object, offset_in_object);
+ *      }
+ *      // xseg_req_page(seg, r, i); then xseg_req_drop_loans(port, r)
  *
- * It is a permission, as LOAN: whatever is not as it was when the object was learned is a miss, and asked for. A read is never older than what
- * was acknowledged before it began. Each 4 KiB is read at one moment; of several each at one of its own, as by several requests.
- * What a cache counts are requests: who reads directly counts for itself. One thread, the port's. */
+ * It is a permission, as LOAN: whatever is not as it was when the object was learned is a miss, and
+ * asked for. A read is never older than what was acknowledged before it began. Each 4 KiB is read
+ * at one moment; of several each at one of its own, as by several requests. What a cache counts are
+ * requests: who reads directly counts for itself. One thread, the port's. */
 struct xseg_direct;
 #define XSEG_DIRECT_PAGES 16u			/* what spans more is sent */
 
-/* `objects`: how many it can know at a time (rounded up to a power of two, at most 2^20). -ENOMEM, -EINVAL. */
-int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects, struct xseg_direct **d) XSEG_MUST_CHECK;
+/* `objects`: how many it can know at a time (rounded up to a power of two, at most 2^20). -ENOMEM,
+ * -EINVAL. */
+int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects,
+	struct xseg_direct **d) XSEG_MUST_CHECK;
 void xseg_direct_destroy(struct xseg_direct *d);
-/* r is filled as for xseg_req_submit(). True: it is answered: r->result, and all its pages are lent. False: nothing was done, submit
- * it. `object`: the caller's number for it, one number for each object of r->volume; offset: in the object. */
+/* r is filled as for xseg_req_submit(). True: it is answered: r->result, and all its pages are
+ * lent. False: nothing was done, submit it. `object`: the caller's number for it, one number for
+ * each object of r->volume; offset: in the object. */
 bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset);
-/* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where the object is, if it says that. */
-void xseg_direct_learn(struct xseg_direct *d, const struct xreq *r, uint64_t object, uint64_t offset);
+/* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where
+ * the object is, if it says that. */
+void xseg_direct_learn(
+	struct xseg_direct *d, const struct xreq *r, uint64_t object, uint64_t offset);
 
-/* What a cache publishes is what it has anyway: entries, each with the numbers of the chunks in which its slots are, and slots.
- * Chunk n - 1 is the ((n - 1) % 8)th eighth of page (n - 1) / 8; n 0: there is none. */
+/* What a cache publishes is what it has anyway: entries, each with the numbers of the chunks in
+ * which its slots are, and slots. Chunk n - 1 is the ((n - 1) % 8)th eighth of page (n - 1) / 8; n
+ * 0: there is none. */
 #define XSEG_SLOTS_CHUNKS  16u
 #define XSEG_CHUNK_SLOTS   64u
 struct xseg_slots {
 	_Atomic uint32_t chunk[XSEG_SLOTS_CHUNKS];
-	_Atomic uint64_t version;		/* changes before a chunk of it, or its name, can be another's; never back */
+	/* changes before a chunk of it, or its name, can be another's; never back */
+	_Atomic uint64_t version;
 };
-/* A slot: bits 0-27 are a page. With this bit it may be read, and will not be changed in place or used again before no request lists it; the
- * bit is set and cleared in one store with the page. */
+/* A slot: bits 0-27 are a page. With this bit it may be read, and will not be changed in place or
+ * used again before no request lists it; the bit is set and cleared in one store with the page. */
 #define XSEG_SLOT_DIRECT   (1ull << 35)
-/* And the page's owner word is then: entry + 1 from bit 16 on, below it the number of the slot in its entry. */
-static inline uint64_t xseg_slot_name(uint32_t entry, uint32_t slot) { return (uint64_t)(entry + 1) << 16 | slot; }
+/* And the page's owner word is then: entry + 1 from bit 16 on, below it the number of the slot in
+ * its entry. */
+static inline uint64_t xseg_slot_name(uint32_t entry, uint32_t slot)
+{
+	return (uint64_t)(entry + 1) << 16 | slot;
+}
 
-/* The served side. Where the entries are in the arena: the first one's xseg_slots, how many, how far apart; `nr` 0: the peer has none, and hands
- * reads on as they are, with another address. `max`: pages that a port may pin so. */
+/* The served side. Where the entries are in the arena: the first one's xseg_slots, how many, how
+ * far apart; `nr` 0: the peer has none, and hands reads on as they are, with another address.
+ * `max`: pages that a port may pin so. */
 struct xseg_direct_table {
 	uint64_t off;
 	uint32_t nr, stride, max;
 };
-void xseg_direct_open(struct xseg_peer *peer, const struct xseg_direct_table *t);	/* it is shut */
-/* Nobody reads directly, from or through this peer, what is done to its data after that; but pages may still be pinned. */
+void xseg_direct_open(struct xseg_peer *peer, const struct xseg_direct_table *t); /* it is shut */
+/* Nobody reads directly, from or through this peer, what is done to its data after that; but pages
+ * may still be pinned. */
 void xseg_direct_shut(struct xseg_peer *peer);
 bool xseg_direct_is_open(struct xseg_peer *peer);
 void xseg_direct_max_set(struct xseg_peer *peer, uint32_t max);
@@ -545,13 +632,13 @@ bool xseg_page_touched(struct xseg *seg, uint32_t page);
 
 /* ---- waiting ----------------------------------------------------------------------------- */
 
-/* Each port has a doorbell of its own. Who has work for `port` rings that of `with` from now on; ports that one thread serves share one.
- * Any thread of the process. */
+/* Each port has a doorbell of its own. Who has work for `port` rings that of `with` from now on;
+ * ports that one thread serves share one. Any thread of the process. */
 void xseg_port_share_bell(struct xport *port, struct xport *with);
 
-/* Announces that the thread which sleeps on the doorbell of `port` does so; then looks(arg) once more; then sleeps until rung
- * or timeout_ns have passed; takes the announcement back. Returns true when rung or when looks() found work.
- * (eventcount; the pair of fences is explained in bell.c.) */
+/* Announces that the thread which sleeps on the doorbell of `port` does so; then looks(arg) once
+ * more; then sleeps until rung or timeout_ns have passed; takes the announcement back. Returns true
+ * when rung or when looks() found work. (eventcount; the pair of fences is explained in bell.c.) */
 bool xseg_bell_wait(struct xport *port, uint64_t timeout_ns, bool (*looks)(void *arg), void *arg);
 /* Rings as who has work for this port does, from a thread or signal handler of the same process. */
 void xseg_bell_ring(struct xport *port);
@@ -563,23 +650,26 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns);
 
 /* ---- administration ---------------------------------------------------------------------- */
 
-/* Sends a line of text to a peer (XSEG_OP_ADMIN) and waits for its answer, which is text in the same
- * page or pages. port: a client's, with nothing else in flight; pages: nr_pages of its own, the first holds the
- * text. Returns the answer's length, or a negative errno (-ETIMEDOUT: not answered in time: the request stays
- * out, the port and pages must not be used again; -EAGAIN: the port has no request free; -EINVAL: a text longer than a page, or
- * not 1 to XSEG_REQ_PAGES pages), in which case the text in the pages, if any, is the peer's reason. */
-int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uint32_t *page, uint32_t nr_pages,
-			uint64_t timeout_ns) XSEG_MUST_CHECK;
+/* Sends a line of text to a peer (XSEG_OP_ADMIN) and waits for its answer, which is text in the
+ * same page or pages. port: a client's, with nothing else in flight; pages: nr_pages of its own,
+ * the first holds the text. Returns the answer's length, or a negative errno (-ETIMEDOUT: not
+ * answered in time: the request stays out, the port and pages must not be used again; -EAGAIN: the
+ * port has no request free; -EINVAL: a text longer than a page, or not 1 to XSEG_REQ_PAGES pages),
+ * in which case the text in the pages, if any, is the peer's reason. */
+int64_t xseg_admin_call(struct xport *port, uint32_t peer, const char *text, uint32_t *page,
+	uint32_t nr_pages, uint64_t timeout_ns) XSEG_MUST_CHECK;
 
 /* ---- statistics -------------------------------------------------------------------------- */
 
-/* A block of named 64-bit counters and a latency histogram in the segment. One writer (the reactor that
- * opened it), any reader. Lives as long as the peer's name: a successor goes on counting. */
+/* A block of named 64-bit counters and a latency histogram in the segment. One writer (the reactor
+ * that opened it), any reader. Lives as long as the peer's name: a successor goes on counting. */
 struct xseg_stats;
-/* keys: static array of nr names. -ENOSPC when the segment has no block left, -EINVAL for more than XSEG_STATS_MAX names. */
-int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind, const char *const *keys, uint32_t nr,
-		    struct xseg_stats **stats) XSEG_MUST_CHECK;
-void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);	/* frees the block: its subject is gone */
+/* keys: static array of nr names. -ENOSPC when the segment has no block left, -EINVAL for more than
+ * XSEG_STATS_MAX names. */
+int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind,
+	const char *const *keys, uint32_t nr, struct xseg_stats **stats) XSEG_MUST_CHECK;
+/* frees the block: its subject is gone */
+void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);
 void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n);
 void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value);
 uint64_t xseg_stats_get(const struct xseg_stats *stats, uint32_t key);
@@ -593,6 +683,7 @@ struct xseg_stats_view {
 	struct xhist lat;
 };
 uint32_t xseg_nr_stats(struct xseg *seg);
-bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view);	/* false: block i is free */
+/* false: block i is free */
+bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view);
 
 #endif

@@ -52,7 +52,8 @@ static uint32_t nr_get(const struct xcache *c, enum xcache_state s)
 
 static enum xcache_state state_get(const struct xcache *c, uint32_t idx)
 {
-	return (enum xcache_state)atomic_load_explicit(&c->entries[idx].state, memory_order_relaxed);
+	return (enum xcache_state)atomic_load_explicit(
+		&c->entries[idx].state, memory_order_relaxed);
 }
 
 /* The only writer of an entry's state after xcache_init(). */
@@ -503,7 +504,8 @@ static void insert_fresh_locked(struct xcache *c, uint32_t idx, const char *name
 
 	xlist_remove(&c->free, idx);
 	state_set_locked(c, idx, XCACHE_ACTIVE);
-	memcpy(name_of(c, idx), name, strlen(name) + 1);	/* its length was checked by xcache_insert() */
+	/* its length was checked by xcache_insert() */
+	memcpy(name_of(c, idx), name, strlen(name) + 1);
 	e->hash = hash;
 	atomic_store_explicit(&e->hot, 0, memory_order_relaxed);
 	HOOK(c, init, idx);
@@ -641,7 +643,8 @@ uint32_t xcache_refs(const struct xcache *c, uint32_t idx)
 
 bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, uint64_t hash)
 {
-	return state_get(c, idx) == XCACHE_ACTIVE && c->entries[idx].hash == hash && name_is(c, idx, name);
+	return state_get(c, idx) == XCACHE_ACTIVE && c->entries[idx].hash == hash &&
+	       name_is(c, idx, name);
 }
 
 enum xcache_state xcache_state_of(const struct xcache *c, uint32_t idx)

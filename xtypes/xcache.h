@@ -45,8 +45,9 @@
  * Invariants (xcache_check() tests them all):
  *   C1  FREE: count 0, in the free list, in no table
  *   C2  ACTIVE: count >= 1, in the LRU list, in the active table under its hash
- *   C3  EVICTED: count >= 1, in no list, in the evicted table under its hash. That table is chains over the list
- *       nodes, which such an entry does not need: 4 bytes an entry, as only a few are evicted and still in use
+ *   C3  EVICTED: count >= 1, in no list, in the evicted table under its hash. That table is chains
+ *       over the list nodes, which such an entry does not need: 4 bytes an entry, as only a few are
+ *       evicted and still in use
  *   C4  a name is in at most one entry that is not FREE
  *   C5  nr[s] is the number of entries in state s
  */
@@ -109,7 +110,8 @@ struct xcache_params {
 struct xcache_entry {
 	_Atomic uint32_t ref;		/* 0 = FREE; the table's own reference is counted */
 	_Atomic uint8_t hot;		/* looked up since it was last offered as a victim */
-	_Atomic uint8_t state;		/* enum xcache_state; written under the lock, read by xcache_state_of() without */
+	/* enum xcache_state; written under the lock, read by xcache_state_of() without */
+	_Atomic uint8_t state;
 	uint64_t hash;			/* written while FREE only, like the name */
 };
 
@@ -125,7 +127,7 @@ struct xcache {
 	struct xlist lru;		/* ACTIVE entries, next victim at the tail */
 	struct xlist free;		/* FREE entries, next to use at the head */
 	struct xhash active;		/* written under the lock, read by lookups without */
-	uint32_t *chains;		/* the evicted table: heads, by hash; used under the lock only */
+	uint32_t *chains;	/* the evicted table: heads, by hash; used under the lock only */
 	uint32_t chains_mask;		/* fixed after xcache_init(), too */
 	_Atomic uint32_t nr[XCACHE_NR_STATES];	/* written under the lock, read without */
 };
@@ -181,10 +183,12 @@ int xcache_insert(struct xcache *c, const char *name, uint64_t hash, uint32_t *i
 __attribute__((warn_unused_result))
 bool xcache_try_get(struct xcache *c, uint32_t idx);
 
-/* Whether that entry is active under that name, for who knows that it cannot become FREE meanwhile; it may be evicted at any moment. */
+/* Whether that entry is active under that name, for who knows that it cannot become FREE meanwhile;
+ * it may be evicted at any moment. */
 bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, uint64_t hash);
 
-/* Counts as a lookup: the next search for a victim passes it by. The caller has a reference, or knows as above. */
+/* Counts as a lookup: the next search for a victim passes it by. The caller has a reference, or
+ * knows as above. */
 void xcache_touch(struct xcache *c, uint32_t idx);
 
 /* One more reference, by somebody who has one or is called by a hook. */

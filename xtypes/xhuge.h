@@ -1,8 +1,9 @@
 /* xhuge - huge pages for large tables that are looked up at random.
  *
- * Such a table costs a miss of the TLB with each look; in pages of 2 MiB it has 512 times fewer of them. It is a wish: where the system
- * gives none, all is as it was. What lies in a page of 2 MiB with other tables stays in small ones; of the others a page of 2 MiB comes
- * as a whole with its first byte.
+ * Such a table costs a miss of the TLB with each look; in pages of 2 MiB it has 512 times fewer of
+ * them. It is a wish: where the system gives none, all is as it was. What lies in a page of 2 MiB
+ * with other tables stays in small ones; of the others a page of 2 MiB comes as a whole with its
+ * first byte.
  *
  * Contract: any thread; before the memory is touched. Blocks on the kernel, for a moment.
  */

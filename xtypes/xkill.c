@@ -17,7 +17,8 @@ void xkill_pass(enum xkill_point point)
 	_Atomic uint32_t *left = row ? &row->left[point] : NULL;
 	uint32_t n = left ? atomic_load_explicit(left, memory_order_relaxed) : 0;
 
-	while (n && !atomic_compare_exchange_weak_explicit(left, &n, n - 1, memory_order_relaxed, memory_order_relaxed))
+	while (n && !atomic_compare_exchange_weak_explicit(
+			    left, &n, n - 1, memory_order_relaxed, memory_order_relaxed))
 		;
 	if (n == 1)
 		kill(getpid(), SIGKILL);

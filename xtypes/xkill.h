@@ -1,11 +1,13 @@
 /* xkill - kill points: named places at which a test can have the real process killed.
  *
- * A build with -DXSEG_KILL_POINTS (tests/system/kill_points.sh has one of its own) looks at each of them whether this process is to
- * die here. In every other build XKILL() is nothing. What a process dies of is a table in a file that it shares with the test
- * (tests/tools/killpoint.c): for each kind of peer and each point the number of times that it is still to be passed. The one that makes
+ * A build with -DXSEG_KILL_POINTS (tests/system/kill_points.sh has one of its own) looks at each of
+ * them whether this process is to die here. In every other build XKILL() is nothing. What a process
+ * dies of is a table in a file that it shares with the test (tests/tools/killpoint.c): for each
+ * kind of peer and each point the number of times that it is still to be passed. The one that makes
  * this 0 is the last thing that the process does: SIGKILL, with all its threads.
  *
- * Contract: XKILL() anywhere, from any thread; it takes no lock. xkill_use() once, before the threads.
+ * Contract: XKILL() anywhere, from any thread; it takes no lock. xkill_use() once, before the
+ * threads.
  */
 #ifndef XTYPES_XKILL_H
 #define XTYPES_XKILL_H
@@ -129,7 +131,8 @@ enum xkill_point {
 };
 /* clang-format on */
 
-/* A kind of peer: how many more times each of its points is to be passed; 0: for ever. The test sets it, whoever passes counts down. */
+/* A kind of peer: how many more times each of its points is to be passed; 0: for ever. The test
+ * sets it, whoever passes counts down. */
 struct xkill_row {
 	char kind[16];
 	_Atomic uint32_t left[XKILL_NR];

@@ -1,10 +1,13 @@
-/* engine - fio's I/O on a volume, through the library (xseg/volume.h): build/lib/fio-xseg.so, for ioengine=external:PATH.
+/* engine - fio's I/O on a volume, through the library (xseg/volume.h): build/lib/fio-xseg.so, for
+ * ioengine=external:PATH.
  *
- * Each job is a queue with fio's iodepth, and opens the volume itself: fio forks its jobs after setup(), and a child has no part of
- * what its parent had attached. fio's buffers are memory of the segment, so what is aligned, as it is with bs of 4 KiB and more, is not copied
- * here, as xbench does not.
+ * Each job is a queue with fio's iodepth, and opens the volume itself: fio forks its jobs after
+ * setup(), and a child has no part of what its parent had attached. fio's buffers are memory of the
+ * segment, so what is aligned, as it is with bs of 4 KiB and more, is not copied here, as xbench
+ * does not.
  *
- * Contract: fio's: functions of a job are called by its thread. fio prints; here only its log is used.
+ * Contract: fio's: functions of a job are called by its thread. fio prints; here only its log is
+ * used.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -39,7 +42,8 @@ static struct fio_option options[] = {
 	{ OPTION(segment, FIO_OPT_STR_STORE, "Name of the segment"), .def = "xseg" },
 	{ OPTION(volume, FIO_OPT_STR_STORE, "Name of the volume") },
 	{ OPTION(volumed, FIO_OPT_STR_STORE, "Name of the volumed, where there are several") },
-	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes, instead of discarding"), .def = "0" },
+	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes, instead of discarding"),
+	  .def = "0" },
 	{ .name = NULL },
 };
 
@@ -48,7 +52,9 @@ static struct fio_option options[] = {
 static int volume_open(struct thread_data *td, struct xseg_volume **volume)
 {
 	const struct engine_options *o = td->eo;
-	struct xseg_volume_params params = { .segment = o->segment, .volume = o->volume, .volumed = o->volumed };
+	struct xseg_volume_params params = {
+		.segment = o->segment, .volume = o->volume, .volumed = o->volumed
+	};
 	struct xseg_error err = { "" };
 	int rc;
 
@@ -103,7 +109,7 @@ static int engine_init(struct thread_data *td)
 {
 	unsigned long long max_bs = td_max_bs(td) + XSEG_PAGE_SIZE;
 	struct xseg_queue_params params = { .depth = td->o.iodepth,
-					    .copy_bytes = (uint32_t)(max_bs < COPY_BYTES ? max_bs : COPY_BYTES) };
+		.copy_bytes = (uint32_t)(max_bs < COPY_BYTES ? max_bs : COPY_BYTES) };
 	struct engine *e = calloc(1, sizeof(*e));
 	struct xseg_error err = { "" };
 
@@ -128,7 +134,8 @@ static int engine_iomem_alloc(struct thread_data *td, size_t bytes)
 
 	td->orig_buffer = xseg_queue_buffer(e->queue, bytes);
 	if (!td->orig_buffer)
-		log_err("fio: xseg: the segment has not the %zu MiB left that fio's buffers take\n", bytes >> 20);
+		log_err("fio: xseg: the segment has not the %zu MiB left that fio's buffers take\n",
+			bytes >> 20);
 	return td->orig_buffer ? 0 : 1;
 }
 
@@ -191,7 +198,8 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 	return FIO_Q_QUEUED;
 }
 
-/* When all are out, fio asks for events next, and that sends them: they are sent together with what other answers let it submit. */
+/* When all are out, fio asks for events next, and that sends them: they are sent together with what
+ * other answers let it submit. */
 static int engine_commit(struct thread_data *td)
 {
 	struct engine *e = td->io_ops_data;
@@ -201,7 +209,8 @@ static int engine_commit(struct thread_data *td)
 	return 0;
 }
 
-static int engine_getevents(struct thread_data *td, unsigned int min, unsigned int max, const struct timespec *ts)
+static int engine_getevents(
+	struct thread_data *td, unsigned int min, unsigned int max, const struct timespec *ts)
 {
 	struct engine *e = td->io_ops_data;
 	uint64_t limit = ts ? (uint64_t)ts->tv_sec * SECOND + (uint64_t)ts->tv_nsec : SECOND;

@@ -59,8 +59,8 @@ static const char *const format_names[] = { [NORMAL] = "normal", [JSON] = "json"
 
 #define AT(f) offsetof(struct options, f)
 const struct opt limit_opts[] = {
-	{ .name = "mode", .kind = OPT_ENUM, .off = AT(mode), .names = limit_mode_names, .def = "copy",
-	  .help = "what a request does" },
+	{ .name = "mode", .kind = OPT_ENUM, .off = AT(mode), .names = limit_mode_names,
+	  .def = "copy", .help = "what a request does" },
 	{ .name = "rw", .kind = OPT_ENUM, .off = AT(rw), .names = limit_rw_names, .def = "randread",
 	  .help = "which way data goes" },
 	{ .name = "touch", .kind = OPT_ENUM, .off = AT(touch), .names = touch_names, .def = "line",
@@ -73,15 +73,17 @@ const struct opt limit_opts[] = {
 	  .def = "1", .arg = "N", .help = "clients, each a process" },
 	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = 4u << 20, .max = 128ull << 30,
 	  .def = "2G", .arg = "SIZE", .help = "bytes of the set, a multiple of 4M" },
-	{ .name = "object_size", .kind = OPT_SIZE, .off = AT(object_size), .min = PAGE, .max = 4u << 20,
-	  .def = "4M", .arg = "SIZE", .help = "bytes of an object, a power of two" },
+	{ .name = "object_size", .kind = OPT_SIZE, .off = AT(object_size), .min = PAGE,
+	  .max = 4u << 20, .def = "4M", .arg = "SIZE",
+	  .help = "bytes of an object, a power of two" },
 	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000,
 	  .max = 3600000000000ull, .def = "1s", .arg = "TIME", .help = "what is counted" },
 	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull,
 	  .def = "200ms", .arg = "TIME", .help = "run that long before anything is counted" },
 	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
 	  .help = "seed of all that is random" },
-	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge), .def = "yes", .help = "ask for huge pages" },
+	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge), .def = "yes",
+	  .help = "ask for huge pages" },
 	{ .name = "set", .kind = OPT_STR, .off = AT(set), .len = sizeof(((struct options *)0)->set),
 	  .arg = "FILE", .help = "memory is this file, which is kept: the next start is quick" },
 	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus),
@@ -120,15 +122,19 @@ static int check_sizes(const struct options *o, struct xseg_error *err)
 	if (o->bs & (o->bs - 1))
 		return xseg_fail(err, -EINVAL, "bs: %" PRIu64 " is not a power of two", o->bs);
 	if (o->object_size & (o->object_size - 1) || o->object_size < o->bs)
-		return xseg_fail(err, -EINVAL, "object_size: %" PRIu64 " is not a power of two of at least bs",
-				 o->object_size);
+		return xseg_fail(err, -EINVAL,
+			"object_size: %" PRIu64 " is not a power of two of at least bs",
+			o->object_size);
 	if (o->size % (4u << 20))
-		return xseg_fail(err, -EINVAL, "size: %" PRIu64 " is not a multiple of 4M", o->size);
+		return xseg_fail(
+			err, -EINVAL, "size: %" PRIu64 " is not a multiple of 4M", o->size);
 	if ((o->size + (uint64_t)o->numjobs * o->iodepth * o->bs) / PAGE > NR_MASK)
-		return xseg_fail(err, -EINVAL, "size: set and buffers have more than 2^%u pages", NR_BITS);
+		return xseg_fail(
+			err, -EINVAL, "size: set and buffers have more than 2^%u pages", NR_BITS);
 	if (o->mode != MEMCPY && o->mode < LOAN && (o->bs != PAGE || o->rw != RANDREAD))
-		return xseg_fail(err, -EINVAL, "mode=%s moves no data; give it bs=4k and rw=randread",
-				 limit_mode_names[o->mode]);
+		return xseg_fail(err, -EINVAL,
+			"mode=%s moves no data; give it bs=4k and rw=randread",
+			limit_mode_names[o->mode]);
 	return 0;
 }
 

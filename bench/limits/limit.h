@@ -1,13 +1,14 @@
-/* limit.h - what the files of bench-limit share: options, the shared memory and how a word in it reads.
+/* limit.h - what the files of bench-limit share: options, the shared memory and how a word in it
+ * reads.
  *
- * Contract: the server is the parent, each client a child made by fork(); what is in struct limit was set before, and
- * is the same in all of them, but for the index, which is the server's own.
+ * Contract: the server is the parent, each client a child made by fork(); what is in struct limit
+ * was set before, and is the same in all of them, but for the index, which is the server's own.
  *
  * Invariants
- *   L1  the first word of a page is the number of the block whose data it holds, whoever wrote it last: so every
- *	 answer is checked, and a wrong one is counted as an error
- *   L2  a lane holds at least as many words as its client has slots, and a word is released before its answer is
- *	 pushed: so a push never fails
+ *   L1  the first word of a page is the number of the block whose data it holds, whoever wrote it
+ *       last: so every answer is checked, and a wrong one is counted as an error
+ *   L2  a lane holds at least as many words as its client has slots, and a word is released before
+ *       its answer is pushed: so a push never fails
  *   L3  a page is listed by one slot of the index, or is one client's own; a give swaps the two
  */
 #ifndef BENCH_LIMITS_LIMIT_H
@@ -28,7 +29,7 @@
 #define LINE		64u
 #define HUGE_BYTES	(2u << 20)
 #define MAX_JOBS	16u
-#define MIN_BATCH	8u			/* requests that a side has in hand at once: half of those */
+#define MIN_BATCH	8u	/* requests that a side has in hand at once: half of those */
 #define MAX_BATCH	32u			/* in flight, within these bounds */
 
 enum mode { CHASE, MEMCPY, ECHO_WORD, LOOKUP, LOAN, COPY };
@@ -73,7 +74,7 @@ struct limit {
 	_Atomic uint32_t *ended;		/* clients that are done */
 	struct result *result;
 	struct xq *asks[MAX_JOBS], *answers[MAX_JOBS];
-	uint32_t *lists;			/* block_pages for each slot: its pages after the first */
+	uint32_t *lists;		/* block_pages for each slot: its pages after the first */
 	uint8_t *pages;				/* those of the set, then the clients' own */
 	/* the server's own */
 	struct xhash index;
@@ -81,8 +82,8 @@ struct limit {
 	size_t object_bytes;			/* of one of them */
 };
 
-/* A word: the client's slot, the block that it asks for as the number of its first page in the set, and a page: of a
- * request the first one given, of an answer the first one lent or given back. */
+/* A word: the client's slot, the block that it asks for as the number of its first page in the set,
+ * and a page: of a request the first one given, of an answer the first one lent or given back. */
 #define NR_BITS		26u
 #define NR_MASK		((UINT64_C(1) << NR_BITS) - 1)
 
@@ -111,7 +112,8 @@ static inline uint8_t *page_at(const struct limit *l, uint64_t page)
 	return l->pages + page * PAGE;
 }
 
-/* The first of the pages that a client's slot has to begin with. With copies these stay its buffer. */
+/* The first of the pages that a client's slot has to begin with. With copies these stay its
+ * buffer. */
 static inline uint32_t own_page(const struct limit *l, uint32_t job, uint64_t slot)
 {
 	return l->nr_pages + (uint32_t)((job * (uint64_t)l->o->iodepth + slot) * l->block_pages);
@@ -153,7 +155,8 @@ static inline uint64_t scramble(uint64_t x)
 /* Maps the shared memory, fills the set and makes the index. */
 __attribute__((warn_unused_result)) int limit_prepare(struct limit *l, struct xseg_error *err);
 
-/* Pins process 0, the server, or client `process` - 1. Returns whether another process has the same CPU. */
+/* Pins process 0, the server, or client `process` - 1. Returns whether another process has the same
+ * CPU. */
 bool limit_pin(const struct options *o, uint32_t process);
 
 /* Yields after many looks in vain, for who else may need the CPU. *looks: since the last work. */

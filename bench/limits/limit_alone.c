@@ -1,9 +1,11 @@
-/* limit_alone.c - what one core gets out of the memory by itself, without lanes, lookups or a server that does anything: the
- * figures that the others of a machine follow from.
+/* limit_alone.c - what one core gets out of the memory by itself, without lanes, lookups or a
+ * server that does anything: the figures that the others of a machine follow from.
  *
- *	chase    the first line of one page after the other, each at random, and where the next one is depends on what
- *		 was read: the latency of memory
- *	memcpy   blocks at random are copied from the set into buffers, or back, as the server does it: the bandwidth of memory
+ *      chase    the first line of one page after the other, each at random, and where the next one
+ *               is depends on what
+ *               was read: the latency of memory
+ *      memcpy   blocks at random are copied from the set into buffers, or back, as the server does
+ *               it: the bandwidth of memory
  */
 #include <string.h>
 
@@ -21,7 +23,8 @@ struct alone {
 static uint32_t next_block(struct alone *a)
 {
 	a->random += UINT64_C(0x9e3779b97f4a7c15);
-	return (uint32_t)((unsigned __int128)scramble(a->random) * a->nr_blocks >> 64) * a->l->block_pages;
+	return (uint32_t)((unsigned __int128)scramble(a->random) * a->nr_blocks >> 64) *
+	       a->l->block_pages;
 }
 
 /* Returns how many I/Os were made. */
@@ -46,7 +49,8 @@ static uint32_t copy(struct alone *a)
 		limit_prefetch_page(page_at(a->l, block[i]));
 	}
 	for (uint32_t i = 0; i < MIN_BATCH; i++) {
-		uint8_t *buffer = page_at(a->l, own_page(a->l, a->nr, a->next_slot++ % a->l->o->iodepth));
+		uint8_t *buffer = page_at(
+			a->l, own_page(a->l, a->nr, a->next_slot++ % a->l->o->iodepth));
 
 		for (uint32_t k = 0; k < a->l->block_pages; k++, buffer += PAGE) {
 			uint8_t *page = page_at(a->l, block[i] + k);
@@ -65,8 +69,11 @@ static uint32_t copy(struct alone *a)
 
 int limit_run_alone(struct limit *l, uint32_t nr)
 {
-	struct alone a = { .l = l, .nr = nr, .result = &l->result[nr], .random = l->o->randseed + nr,
-			   .nr_blocks = l->o->size / l->o->bs };
+	struct alone a = { .l = l,
+		.nr = nr,
+		.result = &l->result[nr],
+		.random = l->o->randseed + nr,
+		.nr_blocks = l->o->size / l->o->bs };
 	uint32_t (*const fn)(struct alone *) = l->o->mode == CHASE ? chase : copy;
 	uint64_t from_ns, end_ns, now_ns, ticks, from_ticks = 0, last = 0;
 

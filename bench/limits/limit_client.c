@@ -1,8 +1,9 @@
-/* limit_client.c - a client of bench-limit: keeps its slots busy, touches what it is answered, checks it, and counts.
+/* limit_client.c - a client of bench-limit: keeps its slots busy, touches what it is answered,
+ * checks it, and counts.
  *
- * What a client touches of its data is --touch: the first line of each page, or all of it. A page that is read is
- * read where it is: in its own buffer after a copy, in the set when it was lent. A page that is given is another one each
- * time: that which the last answer gave back.
+ * What a client touches of its data is --touch: the first line of each page, or all of it. A page
+ * that is read is read where it is: in its own buffer after a copy, in the set when it was lent. A
+ * page that is given is another one each time: that which the last answer gave back.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -57,7 +58,8 @@ static void write_page(uint8_t *page, uint64_t block, uint32_t touch)
 	*first_word(page) = block;			/* L1 */
 }
 
-/* Page k of a slot's data: where the answer `word` says that it is, or where the next request has it from. */
+/* Page k of a slot's data: where the answer `word` says that it is, or where the next request has
+ * it from. */
 static uint32_t data_page(const struct client *c, uint64_t slot, uint32_t first, uint32_t k)
 {
 	if (!k || c->l->o->mode != LOAN)
@@ -110,7 +112,8 @@ static void ask(struct client *c, uint64_t number, uint64_t now)
 	slot->block = (uint32_t)(random * c->nr_blocks >> 64) * c->l->block_pages;
 	slot->ticks = now;
 	for (uint32_t k = 0; k < c->l->block_pages && c->l->o->rw == RANDWRITE; k++)
-		write_page(page_at(c->l, data_page(c, number, slot->own, k)), slot->block + k, c->l->o->touch);
+		write_page(page_at(c->l, data_page(c, number, slot->own, k)), slot->block + k,
+			c->l->o->touch);
 	pushed = xq_push(&c->asks, word_make(number, slot->block, slot->own));
 	assert(pushed);					/* L2 */
 	c->inflight++;
@@ -178,7 +181,9 @@ static void begin(struct client *c)
 
 int limit_run_client(struct limit *l, uint32_t nr)
 {
-	struct client c = { .l = l, .nr = nr, .result = &l->result[nr], .nr_blocks = l->o->size / l->o->bs };
+	struct client c = {
+		.l = l, .nr = nr, .result = &l->result[nr], .nr_blocks = l->o->size / l->o->bs
+	};
 	bool shared = limit_pin(l->o, 1 + nr);
 	uint32_t looks = 0;
 

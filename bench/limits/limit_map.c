@@ -1,8 +1,8 @@
 /* limit_map.c - the shared memory of bench-limit, and the server's index.
  *
- * The memory is one mapping: anonymous, or of a file (--set), which then stays, so that a script that measures many
- * points need not have gigabytes zeroed for each. A lock on the file keeps it to one bench-limit at a time; all that
- * is in it is made anew but for the zeroes.
+ * The memory is one mapping: anonymous, or of a file (--set), which then stays, so that a script
+ * that measures many points need not have gigabytes zeroed for each. A lock on the file keeps it to
+ * one bench-limit at a time; all that is in it is made anew but for the zeroes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,8 +44,8 @@ static size_t lay_out(struct limit *l, uint8_t *base)
 	return (at + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
 }
 
-/* Huge pages where the system gives them, got as xseg_create() gets them: one small page in each is there, and the
- * kernel makes the rest. */
+/* Huge pages where the system gives them, got as xseg_create() gets them: one small page in each is
+ * there, and the kernel makes the rest. */
 static bool want_huge(struct limit *l)
 {
 	if (!l->o->huge)
@@ -60,7 +60,8 @@ static bool want_huge(struct limit *l)
 static int open_set(const struct limit *l, struct xseg_error *err)
 {
 	const char *name = l->o->set;
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };	/* all of it; children have no part of it */
+	/* all of it; children have no part of it */
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int fd;
 
 	if (!*name)
@@ -69,11 +70,12 @@ static int open_set(const struct limit *l, struct xseg_error *err)
 	if (fd < 0)
 		return xseg_fail(err, -errno, "%s cannot be opened: %s", name, strerror(errno));
 	if (fcntl(fd, F_SETLK, &lock))
-		return xseg_fail(err, -errno, "%s cannot be locked: %s; another bench-limit may use it", name,
-				 strerror(errno));
+		return xseg_fail(err, -errno,
+			"%s cannot be locked: %s; another bench-limit may use it", name,
+			strerror(errno));
 	if (ftruncate(fd, (off_t)l->map_bytes))
-		return xseg_fail(err, -errno, "%s cannot be made as large as %zu: %s", name, l->map_bytes,
-				 strerror(errno));
+		return xseg_fail(err, -errno, "%s cannot be made as large as %zu: %s", name,
+			l->map_bytes, strerror(errno));
 	return fd;
 }
 
@@ -86,16 +88,18 @@ static int map_all(struct limit *l, struct xseg_error *err)
 	fd = open_set(l, err);
 	if (fd < -1)
 		return fd;
-	room = mmap(NULL, l->map_bytes + HUGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	room = mmap(NULL, l->map_bytes + HUGE_BYTES, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (room == MAP_FAILED)
-		return xseg_fail(err, -errno, "no room for %zu bytes: %s; use a smaller --size", l->map_bytes,
-				 strerror(errno));
+		return xseg_fail(err, -errno, "no room for %zu bytes: %s; use a smaller --size",
+			l->map_bytes, strerror(errno));
 	base = (uint8_t *)(((uintptr_t)room + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES);
 	l->map = mmap(base, l->map_bytes, PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
 	if (l->map == MAP_FAILED)
-		return xseg_fail(err, -errno, "no %zu bytes of shared memory: %s; use a smaller --size", l->map_bytes,
-				 strerror(errno));
+		return xseg_fail(err, -errno,
+			"no %zu bytes of shared memory: %s; use a smaller --size", l->map_bytes,
+			strerror(errno));
 	l->huge = want_huge(l);
 	lay_out(l, l->map);
 	return 0;

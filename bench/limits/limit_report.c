@@ -51,7 +51,8 @@ static void print_json(const struct limit *l)
 	char text[256];
 
 	printf("{\n  \"bench-limit version\": \"%s\",\n  \"options\": {", XSEG_VERSION);
-	for (const struct opt *opt = limit_opts; opt->off != offsetof(struct options, help); opt++) {
+	for (const struct opt *opt = limit_opts; opt->off != offsetof(struct options, help);
+		opt++) {
 		opt_get(opt, l->o, text, sizeof(text));
 		printf("%s\"%s\": \"%s\"", opt == limit_opts ? "" : ", ", opt->name, text);
 	}
@@ -76,10 +77,11 @@ static void print_normal(const struct limit *l)
 		opt_human_size(iops_of(r) * o->bs, bw, sizeof(bw));
 		printf("limit.%u: %s %s, bs=%s, iodepth=%u: IOPS=%" PRIu64 ", BW=%s/s, "
 		       "lat avg=%" PRIu64 "ns 50%%=%" PRIu64 "ns 99%%=%" PRIu64 "ns, "
-		       "wrong=%" PRIu64 "\n", i, limit_mode_names[o->mode], limit_rw_names[o->rw], bs,
-		       o->iodepth, iops_of(r), bw, in_ns(r, xhist_mean(&r->lat)),
-		       in_ns(r, xhist_percentile(&r->lat, 50)),
-		       in_ns(r, xhist_percentile(&r->lat, 99)), r->wrong);
+		       "wrong=%" PRIu64 "\n",
+			i, limit_mode_names[o->mode], limit_rw_names[o->rw], bs, o->iodepth,
+			iops_of(r), bw, in_ns(r, xhist_mean(&r->lat)),
+			in_ns(r, xhist_percentile(&r->lat, 50)),
+			in_ns(r, xhist_percentile(&r->lat, 99)), r->wrong);
 	}
 }
 

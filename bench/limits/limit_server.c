@@ -1,7 +1,8 @@
-/* limit_server.c - the server of bench-limit: takes words from the lanes, does what the mode says, pushes them back.
+/* limit_server.c - the server of bench-limit: takes words from the lanes, does what the mode says,
+ * pushes them back.
  *
- * The steps of a batch are done for all its words before the next step, each fetching what the next one needs: so the
- * misses of the batch overlap.
+ * The steps of a batch are done for all its words before the next step, each fetching what the next
+ * one needs: so the misses of the batch overlap.
  */
 #include <assert.h>
 #include <string.h>

@@ -3,14 +3,14 @@
  * Usage: bench-lru --cache=SIZE [--warmup=PERCENT] TRACE...
  *
  * A trace is fio's iolog, version 2, as xbench --write_iolog writes it; of its lines only reads and
- * writes matter. All traces are of one space of offsets. They are taken to have run beside each other
- * from the same beginning to the same end, each at a constant rate, and are merged so. Traces of runs
- * that came one after the other are one trace when they are concatenated.
+ * writes matter. All traces are of one space of offsets. They are taken to have run beside each
+ * other from the same beginning to the same end, each at a constant rate, and are merged so. Traces
+ * of runs that came one after the other are one trace when they are concatenated.
  *
- * Every block of a request is looked up, and becomes the most recently used one. A read is a hit when all
- * its blocks were there, as cached counts them. Writes are not counted. The first PERCENT of the
- * accesses fill the cache and are not counted either. The result is JSON on standard output: counts of all
- * traces together, and of each in `traces`.
+ * Every block of a request is looked up, and becomes the most recently used one. A read is a hit
+ * when all its blocks were there, as cached counts them. Writes are not counted. The first PERCENT
+ * of the accesses fill the cache and are not counted either. The result is JSON on standard output:
+ * counts of all traces together, and of each in `traces`.
  *
  * Nothing is shared with the cache that this is compared with: a table of chains and one list.
  *
@@ -66,8 +66,9 @@ struct lru {
 
 #define AT(f) offsetof(struct options, f)
 static const struct opt lru_opts[] = {
-	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache), .min = BLOCK, .max = UINT64_C(1) << 40,
-	  .def = "64M", .arg = "SIZE", .help = "of the cache, in blocks of 4k" },
+	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache), .min = BLOCK,
+	  .max = UINT64_C(1) << 40, .def = "64M", .arg = "SIZE",
+	  .help = "of the cache, in blocks of 4k" },
 	{ .name = "warmup", .kind = OPT_PERCENT, .off = AT(warmup), .max = 99, .def = "0",
 	  .arg = "PERCENT", .help = "of the accesses, which are not counted" },
 	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
@@ -191,7 +192,8 @@ static int trace_add(struct trace *t, const struct access *a)
 	return 0;
 }
 
-/* A line "FILE read OFFSET SIZE". Returns 1 if it is an access, 0 if it is another line of an iolog, or -EINVAL. */
+/* A line "FILE read OFFSET SIZE". Returns 1 if it is an access, 0 if it is another line of an
+ * iolog, or -EINVAL. */
 static int parse_line(const char *line, struct access *a)
 {
 	char word[16];
@@ -216,7 +218,8 @@ static int trace_read(struct trace *t, FILE *in, const char *path, struct xseg_e
 	int rc;
 
 	for (unsigned long nr = 1; fgets(line, sizeof(line), in); nr++) {
-		rc = nr == 1 && strcmp(line, "fio version 2 iolog\n") ? -EINVAL : parse_line(line, &a);
+		rc = nr == 1 && strcmp(line, "fio version 2 iolog\n") ? -EINVAL
+								      : parse_line(line, &a);
 		if (rc < 0)
 			return xseg_fail(err, rc, "%s, line %lu, is not of fio's iolog version 2; "
 					 "make it with xbench --write_iolog", path, nr);
@@ -242,7 +245,8 @@ static int trace_load(struct trace *t, const char *path, struct xseg_error *err)
 	return rc;
 }
 
-/* The trace whose next access is the earliest: of which the smallest part is done. NULL: all are done. */
+/* The trace whose next access is the earliest: of which the smallest part is done. NULL: all are
+ * done. */
 static struct trace *next_trace(struct trace *traces, int nr)
 {
 	struct trace *next = NULL;
@@ -271,7 +275,8 @@ static void replay_one(struct lru *l, const struct access *a, struct counts *c)
 }
 
 /* What is counted of each trace goes to counts. Returns how many accesses there were. */
-static uint64_t replay(struct lru *l, struct trace *traces, struct counts *counts, int nr, uint32_t warmup)
+static uint64_t replay(
+	struct lru *l, struct trace *traces, struct counts *counts, int nr, uint32_t warmup)
 {
 	uint64_t total = 0, done = 0;
 	struct counts unused = { 0 };
@@ -280,14 +285,16 @@ static uint64_t replay(struct lru *l, struct trace *traces, struct counts *count
 	for (int i = 0; i < nr; i++)
 		total += traces[i].nr;
 	for (; (t = next_trace(traces, nr)); done++)
-		replay_one(l, &t->at[t->done++], done < total * warmup / 100 ? &unused : &counts[t - traces]);
+		replay_one(l, &t->at[t->done++],
+			done < total * warmup / 100 ? &unused : &counts[t - traces]);
 	return total;
 }
 
 static void print_counts(const struct counts *c)
 {
-	printf("\"reads\": %" PRIu64 ", \"hits\": %" PRIu64 ", \"blocks\": %" PRIu64 ", \"block_hits\": %" PRIu64,
-	       c->reads, c->hits, c->blocks, c->block_hits);
+	printf("\"reads\": %" PRIu64 ", \"hits\": %" PRIu64 ", \"blocks\": %" PRIu64
+	       ", \"block_hits\": %" PRIu64,
+		c->reads, c->hits, c->blocks, c->block_hits);
 }
 
 static void print(const struct options *o, uint64_t accesses, const struct counts *counts, int nr)
@@ -319,7 +326,8 @@ static int run(const struct options *o, char **paths, int nr, struct xseg_error 
 	int rc = lru_init(&l, o->cache);
 
 	if (rc)
-		xseg_fail(err, rc, "no memory for %" PRIu64 " blocks; use a smaller --cache", o->cache / BLOCK);
+		xseg_fail(err, rc, "no memory for %" PRIu64 " blocks; use a smaller --cache",
+			o->cache / BLOCK);
 	for (int i = 0; !rc && i < nr; i++)
 		rc = trace_load(&traces[i], paths[i], err);
 	if (!rc)

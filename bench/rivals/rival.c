@@ -1,4 +1,5 @@
-/* rival.c - main() of the clients for other people's stores: options, and results in xbench's JSON. */
+/* rival.c - main() of the clients for other people's stores: options, and results in xbench's
+ * JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -15,27 +16,34 @@ static const char *const protocol_names[] = { [REDIS] = "redis", [MEMCACHED] = "
 
 #define AT(f) offsetof(struct rival_options, f)
 static const struct opt rival_opts[] = {
-	{ .name = "rw", .kind = OPT_ENUM, .off = AT(rw), .names = rw_names, .def = "randread", .help = "what to do" },
-	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = MAX_DEPTH, .def = "1", .arg = "N",
-	  .help = "requests in flight; of a library: threads" },
-	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = VALUE_BYTES, .max = 1ull << 40, .def = "64M",
-	  .arg = "SIZE", .help = "of the set, in values of 4k" },
-	{ .name = "path", .kind = OPT_STR, .off = AT(path), .len = sizeof(((struct rival_options *)0)->path),
-	  .arg = "PATH", .help = "the server's socket; of a library: its folder" },
-	{ .name = "protocol", .kind = OPT_ENUM, .off = AT(protocol), .names = protocol_names, .def = "redis",
-	  .help = "what the server speaks" },
-	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache), .max = 1ull << 40, .def = "64M", .arg = "SIZE",
-	  .help = "a library's cache" },
-	{ .name = "direct", .kind = OPT_BOOL, .off = AT(direct), .help = "a library reads past the page cache" },
-	{ .name = "fill", .kind = OPT_BOOL, .off = AT(fill), .help = "write every value once, and nothing else" },
-	{ .name = "warm", .kind = OPT_BOOL, .off = AT(warm), .help = "of a library: read every value once before" },
-	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000, .max = 3600000000000ull,
-	  .def = "1s", .arg = "TIME", .help = "what is counted" },
-	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull, .def = "50ms",
-	  .arg = "TIME", .help = "run that long before anything is counted" },
-	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N", .help = "seed" },
-	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus), .len = sizeof(((struct rival_options *)0)->cpus),
-	  .arg = "LIST", .check = cpus_check, .help = "for the threads, in turn" },
+	{ .name = "rw", .kind = OPT_ENUM, .off = AT(rw), .names = rw_names, .def = "randread",
+	  .help = "what to do" },
+	{ .name = "iodepth", .kind = OPT_UINT, .off = AT(iodepth), .min = 1, .max = MAX_DEPTH,
+	  .def = "1", .arg = "N", .help = "requests in flight; of a library: threads" },
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = VALUE_BYTES, .max = 1ull << 40,
+	  .def = "64M", .arg = "SIZE", .help = "of the set, in values of 4k" },
+	{ .name = "path", .kind = OPT_STR, .off = AT(path),
+	  .len = sizeof(((struct rival_options *)0)->path), .arg = "PATH",
+	  .help = "the server's socket; of a library: its folder" },
+	{ .name = "protocol", .kind = OPT_ENUM, .off = AT(protocol), .names = protocol_names,
+	  .def = "redis", .help = "what the server speaks" },
+	{ .name = "cache", .kind = OPT_SIZE, .off = AT(cache), .max = 1ull << 40, .def = "64M",
+	  .arg = "SIZE", .help = "a library's cache" },
+	{ .name = "direct", .kind = OPT_BOOL, .off = AT(direct),
+	  .help = "a library reads past the page cache" },
+	{ .name = "fill", .kind = OPT_BOOL, .off = AT(fill),
+	  .help = "write every value once, and nothing else" },
+	{ .name = "warm", .kind = OPT_BOOL, .off = AT(warm),
+	  .help = "of a library: read every value once before" },
+	{ .name = "runtime", .kind = OPT_TIME, .off = AT(runtime_ns), .min = 1000000,
+	  .max = 3600000000000ull, .def = "1s", .arg = "TIME", .help = "what is counted" },
+	{ .name = "ramp_time", .kind = OPT_TIME, .off = AT(ramp_ns), .max = 60000000000ull,
+	  .def = "50ms", .arg = "TIME", .help = "run that long before anything is counted" },
+	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
+	  .help = "seed" },
+	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus),
+	  .len = sizeof(((struct rival_options *)0)->cpus), .arg = "LIST", .check = cpus_check,
+	  .help = "for the threads, in turn" },
 	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
 	{ .name = NULL }
 };
@@ -133,12 +141,14 @@ static void print_figures(const char *name, const struct rival_result *r)
 {
 	uint64_t iops = r->ns ? (uint64_t)((unsigned __int128)r->ios * 1000000000u / r->ns) : 0;
 
-	printf("      \"%s\": {\"total_ios\": %" PRIu64 ", \"io_bytes\": %" PRIu64 ", \"iops\": %" PRIu64
-	       ", \"bw_bytes\": %" PRIu64 ", \"runtime_ns\": %" PRIu64 ",\n        \"lat_ns\": {\"mean\": %" PRIu64
-	       ", \"percentile\": {", name, r->ios, r->ios * VALUE_BYTES, iops, iops * VALUE_BYTES, r->ns,
-	       r->ios ? xhist_mean(&r->lat) : 0);
+	printf("      \"%s\": {\"total_ios\": %" PRIu64 ", \"io_bytes\": %" PRIu64
+	       ", \"iops\": %" PRIu64 ", \"bw_bytes\": %" PRIu64 ", \"runtime_ns\": %" PRIu64
+	       ",\n        \"lat_ns\": {\"mean\": %" PRIu64 ", \"percentile\": {",
+		name, r->ios, r->ios * VALUE_BYTES, iops, iops * VALUE_BYTES, r->ns,
+		r->ios ? xhist_mean(&r->lat) : 0);
 	for (size_t i = 0; i < NR_PERCENTILES; i++)
-		printf("%s\"%.6f\": %" PRIu64, i ? ", " : "", percentiles[i], xhist_percentile(&r->lat, percentiles[i]));
+		printf("%s\"%.6f\": %" PRIu64, i ? ", " : "", percentiles[i],
+			xhist_percentile(&r->lat, percentiles[i]));
 	printf("}}}");
 }
 
@@ -157,12 +167,14 @@ static void print_json(const struct rival_options *o, struct rival_result *resul
 		all.ns = result[i].ns > all.ns ? result[i].ns : all.ns;
 	}
 	printf("{\n  \"bench-rival version\": \"%s\",\n  \"options\": {", XSEG_VERSION);
-	for (const struct opt *opt = rival_opts; opt->off != offsetof(struct rival_options, help); opt++) {
+	for (const struct opt *opt = rival_opts; opt->off != offsetof(struct rival_options, help);
+		opt++) {
 		opt_get(opt, o, text, sizeof(text));
 		printf("%s\"%s\": \"%s\"", opt == rival_opts ? "" : ", ", opt->name, text);
 	}
-	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, \"total_err\": %" PRIu64 ",\n",
-	       all.wrong ? EIO : 0, all.wrong);
+	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, \"total_err\": %" PRIu64
+	       ",\n",
+		all.wrong ? EIO : 0, all.wrong);
 	print_figures("read", o->rw == RANDREAD ? &all : &none);
 	printf(",\n");
 	print_figures("write", o->rw == RANDWRITE ? &all : &none);
@@ -178,7 +190,8 @@ int main(int argc, char **argv)
 	int code = 2, rc = parse(&o, argc, argv, &err);
 
 	if (!rc && o.help) {
-		printf("Usage: %s --path=PATH [OPTION...]\nLoads a store of keys and values as xbench would.\n", argv[0]);
+		printf("Usage: %s --path=PATH [OPTION...]\nLoads a store of keys and values as xbench would.\n",
+			argv[0]);
 		cli_print_options(stdout, rival_opts);
 		return 0;
 	}

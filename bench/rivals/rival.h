@@ -1,10 +1,13 @@
-/* rival.h - what the clients for other people's stores share: options, clock, results in xbench's JSON.
+/* rival.h - what the clients for other people's stores share: options, clock, results in xbench's
+ * JSON.
  *
- * A client makes the load that xbench makes: blocks of 4 KiB at random over a set, so many in flight. A store of keys and
- * values gets a key for each block. The first word of a value is the number of its block; every answer is checked.
+ * A client makes the load that xbench makes: blocks of 4 KiB at random over a set, so many in
+ * flight. A store of keys and values gets a key for each block. The first word of a value is the
+ * number of its block; every answer is checked.
  *
- * Contract: rival.c has main(), and calls rival_run(), of which each program has one: rival_socket.c for servers that speak
- * a protocol, rival_lsm.c for libraries, which is linked with one struct rival_store.
+ * Contract: rival.c has main(), and calls rival_run(), of which each program has one:
+ * rival_socket.c for servers that speak a protocol, rival_lsm.c for libraries, which is linked with
+ * one struct rival_store.
  */
 #ifndef BENCH_RIVALS_RIVAL_H
 #define BENCH_RIVALS_RIVAL_H
@@ -46,8 +49,8 @@ struct rival_clock {
 };
 
 /* Makes the load, or fills the store. `result` has room for MAX_DEPTH, *nr of which were used. */
-__attribute__((warn_unused_result)) int rival_run(const struct rival_options *o, struct rival_result *result,
-						   uint32_t *nr, struct xseg_error *err);
+__attribute__((warn_unused_result)) int rival_run(const struct rival_options *o,
+	struct rival_result *result, uint32_t *nr, struct xseg_error *err);
 
 uint64_t rival_now_ns(void);
 void rival_clock_start(struct rival_clock *c, const struct rival_options *o);
@@ -66,13 +69,15 @@ bool rival_value_is(const void *value, size_t bytes, uint64_t block);
 /* Pins the calling thread to the nth of the CPUs, in turn. */
 void rival_pin(const struct rival_options *o, uint32_t n);
 
-/* A library: each function but open is called by many threads. put and get return 0, or 1 with a message in *why, which
- * is malloc()ed. What get returns in *value is given back to release(). */
+/* A library: each function but open is called by many threads. put and get return 0, or 1 with a
+ * message in *why, which is malloc()ed. What get returns in *value is given back to release(). */
 struct rival_store {
 	const char *name;
 	void *(*open)(const struct rival_options *o, char **why);
-	int (*put)(void *db, const char *key, size_t key_len, const void *value, size_t bytes, char **why);
-	int (*get)(void *db, const char *key, size_t key_len, char **value, size_t *bytes, char **why);
+	int (*put)(void *db, const char *key, size_t key_len, const void *value, size_t bytes,
+		char **why);
+	int (*get)(
+		void *db, const char *key, size_t key_len, char **value, size_t *bytes, char **why);
 	void (*release)(void *value);
 	void (*close)(void *db);
 };

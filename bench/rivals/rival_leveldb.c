@@ -1,5 +1,6 @@
-/* rival_leveldb.c - LevelDB for rival_lsm.c: no compression, blocks of 4 KiB, an LRU cache of --cache, a log that is not
- * synced. It cannot read past the page cache. Compiled to nothing where its header is not there. */
+/* rival_leveldb.c - LevelDB for rival_lsm.c: no compression, blocks of 4 KiB, an LRU cache of
+ * --cache, a log that is not synced. It cannot read past the page cache. Compiled to nothing where
+ * its header is not there. */
 #if __has_include(<leveldb/c.h>)
 #include <leveldb/c.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static void *db_open(const struct rival_options *o, char **why)
 	return NULL;
 }
 
-static int db_put(void *db, const char *key, size_t key_len, const void *value, size_t bytes, char **why)
+static int db_put(
+	void *db, const char *key, size_t key_len, const void *value, size_t bytes, char **why)
 {
 	struct db *d = db;
 
@@ -48,7 +50,8 @@ static int db_put(void *db, const char *key, size_t key_len, const void *value, 
 	return *why ? 1 : 0;
 }
 
-static int db_get(void *db, const char *key, size_t key_len, char **value, size_t *bytes, char **why)
+static int db_get(
+	void *db, const char *key, size_t key_len, char **value, size_t *bytes, char **why)
 {
 	struct db *d = db;
 
@@ -68,7 +71,8 @@ static void db_close(void *db)
 }
 
 const struct rival_store rival_store = {
-	.name = "LevelDB", .open = db_open, .put = db_put, .get = db_get, .release = leveldb_free, .close = db_close
+	.name = "LevelDB", .open = db_open, .put = db_put, .get = db_get, .release = leveldb_free,
+	.close = db_close
 };
 #else
 typedef int rival_no_leveldb;

@@ -1,6 +1,8 @@
-/* rival_lsm.c - a library that keeps keys and values in files: no other process, as many threads as --iodepth says.
+/* rival_lsm.c - a library that keeps keys and values in files: no other process, as many threads as
+ * --iodepth says.
  *
- * A library's call returns when it is done, so what is in flight are threads. They share the CPUs of --cpus.
+ * A library's call returns when it is done, so what is in flight are threads. They share the CPUs
+ * of --cpus.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -67,7 +69,8 @@ static void *work(void *arg)
 		uint64_t block = rival_next_block(&random, o->size / VALUE_BYTES);
 
 		before = now;
-		w->result->wrong += !(o->rw == RANDREAD ? get_one(w->db, block) : put_one(w->db, block, value));
+		w->result->wrong += !(
+			o->rw == RANDREAD ? get_one(w->db, block) : put_one(w->db, block, value));
 		now = rival_now_ns();
 		if (clock.counting)
 			xhist_record(&w->result->lat, now - before);
@@ -86,7 +89,8 @@ static int fill(const struct rival_options *o, void *db, struct xseg_error *err)
 	return 0;
 }
 
-static int run_workers(const struct rival_options *o, void *db, struct rival_result *result, struct xseg_error *err)
+static int run_workers(const struct rival_options *o, void *db, struct rival_result *result,
+	struct xseg_error *err)
 {
 	static struct worker worker[MAX_DEPTH];
 	uint32_t started;
@@ -103,14 +107,16 @@ static int run_workers(const struct rival_options *o, void *db, struct rival_res
 	return started == o->iodepth ? 0 : xseg_fail(err, -EAGAIN, "no thread could be started");
 }
 
-int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr, struct xseg_error *err)
+int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr,
+	struct xseg_error *err)
 {
 	char *why = NULL;
 	void *db = rival_store.open(o, &why);
 	int rc = 0;
 
 	if (!db) {
-		rc = xseg_fail(err, -EIO, "%s in %s: %s", rival_store.name, o->path, why ? why : "not opened");
+		rc = xseg_fail(err, -EIO, "%s in %s: %s", rival_store.name, o->path,
+			why ? why : "not opened");
 		free(why);
 		return rc;
 	}

@@ -1,5 +1,6 @@
-/* rival_rocksdb.c - RocksDB for rival_lsm.c: no compression, blocks of 4 KiB, an LRU cache of --cache, a log that is not
- * synced, background work in two threads. Compiled to nothing where its header is not there. */
+/* rival_rocksdb.c - RocksDB for rival_lsm.c: no compression, blocks of 4 KiB, an LRU cache of
+ * --cache, a log that is not synced, background work in two threads. Compiled to nothing where its
+ * header is not there. */
 #if __has_include(<rocksdb/c.h>)
 #include <rocksdb/c.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static void *db_open(const struct rival_options *o, char **why)
 	return NULL;
 }
 
-static int db_put(void *db, const char *key, size_t key_len, const void *value, size_t bytes, char **why)
+static int db_put(
+	void *db, const char *key, size_t key_len, const void *value, size_t bytes, char **why)
 {
 	struct db *d = db;
 
@@ -53,7 +55,8 @@ static int db_put(void *db, const char *key, size_t key_len, const void *value, 
 	return *why ? 1 : 0;
 }
 
-static int db_get(void *db, const char *key, size_t key_len, char **value, size_t *bytes, char **why)
+static int db_get(
+	void *db, const char *key, size_t key_len, char **value, size_t *bytes, char **why)
 {
 	struct db *d = db;
 
@@ -73,7 +76,8 @@ static void db_close(void *db)
 }
 
 const struct rival_store rival_store = {
-	.name = "RocksDB", .open = db_open, .put = db_put, .get = db_get, .release = rocksdb_free, .close = db_close
+	.name = "RocksDB", .open = db_open, .put = db_put, .get = db_get, .release = rocksdb_free,
+	.close = db_close
 };
 #else
 typedef int rival_no_rocksdb;

@@ -1,5 +1,5 @@
-/* rival_socket.c - one connection to a server over a socket of the machine, with so many requests in flight: redis by its RESP,
- * memcached by its text protocol. Both answer in order.
+/* rival_socket.c - one connection to a server over a socket of the machine, with so many requests
+ * in flight: redis by its RESP, memcached by its text protocol. Both answer in order.
  *
  * A round takes what answers have come, and sends as many requests again by one send().
  */
@@ -48,7 +48,8 @@ static int connect_to(struct client *c, struct xseg_error *err)
 	memcpy(to.sun_path, c->o->path, strlen(c->o->path) + 1);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&to, sizeof(to)))
-		return xseg_fail(err, -errno, "no connection to %s: %s", c->o->path, strerror(errno));
+		return xseg_fail(
+			err, -errno, "no connection to %s: %s", c->o->path, strerror(errno));
 	return 0;
 }
 
@@ -67,7 +68,8 @@ static void put_request(struct client *c, uint64_t block)
 	int n;
 
 	if (c->o->protocol == REDIS && writes(c))
-		n = snprintf(text, sizeof(text), "*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%u\r\n", len, key, VALUE_BYTES);
+		n = snprintf(text, sizeof(text), "*3\r\n$3\r\nSET\r\n$%zu\r\n%s\r\n$%u\r\n", len,
+			key, VALUE_BYTES);
 	else if (c->o->protocol == REDIS)
 		n = snprintf(text, sizeof(text), "*2\r\n$3\r\nGET\r\n$%zu\r\n%s\r\n", len, key);
 	else if (writes(c))
@@ -98,7 +100,8 @@ static int send_all(struct client *c, struct xseg_error *err)
 		ssize_t n = send(c->fd, c->out + sent, c->nr_out - sent, MSG_NOSIGNAL);
 
 		if (n < 0 && errno != EINTR)
-			return xseg_fail(err, -errno, "the server cannot be written to: %s", strerror(errno));
+			return xseg_fail(err, -errno, "the server cannot be written to: %s",
+				strerror(errno));
 		sent += n > 0 ? (size_t)n : 0;
 	}
 	c->nr_out = 0;
@@ -107,7 +110,8 @@ static int send_all(struct client *c, struct xseg_error *err)
 
 /* ---- answers ----------------------------------------------------------------------------- */
 
-/* The length of the answer at `at`, of which `room` bytes are there; 0 when it is not complete. *value: its value. */
+/* The length of the answer at `at`, of which `room` bytes are there; 0 when it is not complete.
+ * *value: its value. */
 static size_t parse_answer(const struct client *c, const char *at, size_t room, const char **value)
 {
 	const char *end = memchr(at, '\n', room);
@@ -118,7 +122,7 @@ static size_t parse_answer(const struct client *c, const char *at, size_t room, 
 		return 0;
 	line = (size_t)(end - at) + 1;
 	if (*at != '$' && *at != 'V')
-		return line;				/* no value: what a write gets, a miss, an error */
+		return line;			/* no value: what a write gets, a miss, an error */
 	if (*at == '$' && at[1] == '-')
 		return line;
 	if (room < line + VALUE_BYTES + tail)
@@ -199,9 +203,14 @@ static int load(struct client *c, struct xseg_error *err)
 	return rc;
 }
 
-int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr, struct xseg_error *err)
+int rival_run(const struct rival_options *o, struct rival_result *result, uint32_t *nr,
+	struct xseg_error *err)
 {
-	struct client c = { .o = o, .result = result, .fd = -1, .random = o->randseed, .nr_blocks = o->size / VALUE_BYTES };
+	struct client c = { .o = o,
+		.result = result,
+		.fd = -1,
+		.random = o->randseed,
+		.nr_blocks = o->size / VALUE_BYTES };
 	int rc;
 
 	*nr = 1;

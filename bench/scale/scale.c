@@ -1,20 +1,22 @@
 /* scale - what one hit costs in instructions and cache lines, with the tables of 1 to 16 reactors.
  *
  * What it is for
- *   Two cores cannot run sixteen reactors. But what a request costs in the end is instructions and lines of memory, and
- *   these can be counted: this program has a cache with so many ports, over memd, and as many clients, in one thread on a
- *   private segment, and under valgrind --tool=callgrind has what one port's round and one client's calls cost counted. Before
- *   each of them the simulated caches are empty, so what misses is each line that is touched, once: as if all of it had been on
- *   another core. Without valgrind it does the same and nothing is counted.
+ *   Two cores cannot run sixteen reactors. But what a request costs in the end is instructions and
+ *   lines of memory, and these can be counted: this program has a cache with so many ports, over
+ *   memd, and as many clients, in one thread on a private segment, and under valgrind
+ *   --tool=callgrind has what one port's round and one client's calls cost counted. Before each of
+ *   them the simulated caches are empty, so what misses is each line that is touched, once: as if
+ *   all of it had been on another core. Without valgrind it does the same and nothing is counted.
  *
- *   Each step is a read or a write hit of 4 KiB, by copy or by loan, `batch` of them from one client, of objects
- *	own      of one port of the cache: a client and a reactor that are a pair
- *	spread   as they come: each reactor gets its share of the batch
+ *   Each step is a read or a write hit of 4 KiB, by copy or by loan, `batch` of them from one
+ *   client, of objects
+ *      own      of one port of the cache: a client and a reactor that are a pair
+ *      spread   as they come: each reactor gets its share of the batch
  *   and of each step, apart,
- *	server   the rounds of the cache's ports that have requests
- *	client   submitting, publishing, and taking the replies
- *   Counts are dumped as "PART RW BATCH own|spread". JSON on standard output says how many I/Os each has, and whether all
- *   of them were right.
+ *      server   the rounds of the cache's ports that have requests
+ *      client   submitting, publishing, and taking the replies
+ *   Counts are dumped as "PART RW BATCH own|spread". JSON on standard output says how many I/Os
+ *   each has, and whether all of them were right.
  *
  * Nothing depends on time: the clock stands still, and the same seed does the same.
  */
@@ -39,7 +41,8 @@
 #define MAX_BATCH	8u
 #define OBJECT_PAGES	16u			/* 64 KiB, so that there are many for each port */
 #define ROUND_BUDGET	64u
-#define IDLE_LOOKS	80u			/* more than after how many in vain a port forgets the lanes that had work */
+/* more than after how many in vain a port forgets the lanes that had work */
+#define IDLE_LOOKS	80u
 #define STANDING_NS	UINT64_C(1000000000000)
 
 struct options {
@@ -75,14 +78,17 @@ static const char *const data_names[] = { [DATA_COPY] = "copy", [DATA_LOAN] = "l
 
 #define AT(f) offsetof(struct options, f)
 static const struct opt scale_opts[] = {
-	{ .name = "reactors", .kind = OPT_UINT, .off = AT(reactors), .min = 1, .max = PEER_MAX_THREADS, .def = "1",
-	  .arg = "N", .help = "ports of the cache, and clients" },
-	{ .name = "ios", .kind = OPT_UINT, .off = AT(ios), .min = MAX_BATCH, .max = 1000000, .def = "48", .arg = "N",
-	  .help = "I/Os of each kind" },
-	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = 1u << 20, .max = 1ull << 32, .def = "32M",
-	  .arg = "SIZE", .help = "of the set" },
-	{ .name = "data", .kind = OPT_ENUM, .off = AT(data), .names = data_names, .def = "copy", .help = "how it moves" },
-	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N", .help = "seed" },
+	{ .name = "reactors", .kind = OPT_UINT, .off = AT(reactors), .min = 1,
+	  .max = PEER_MAX_THREADS, .def = "1", .arg = "N",
+	  .help = "ports of the cache, and clients" },
+	{ .name = "ios", .kind = OPT_UINT, .off = AT(ios), .min = MAX_BATCH, .max = 1000000,
+	  .def = "48", .arg = "N", .help = "I/Os of each kind" },
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size), .min = 1u << 20, .max = 1ull << 32,
+	  .def = "32M", .arg = "SIZE", .help = "of the set" },
+	{ .name = "data", .kind = OPT_ENUM, .off = AT(data), .names = data_names, .def = "copy",
+	  .help = "how it moves" },
+	{ .name = "randseed", .kind = OPT_U64, .off = AT(randseed), .def = "1", .arg = "N",
+	  .help = "seed" },
 	{ .name = "help", .kind = OPT_BOOL, .off = AT(help), .help = "print this" },
 	{ .name = NULL }
 };
@@ -90,7 +96,8 @@ static const struct opt scale_opts[] = {
 
 /* ---- the rig ----------------------------------------------------------------------------- */
 
-static struct peer *open_peer(struct rig *g, const struct peer_class *cls, const char *const *options, struct xseg_error *err)
+static struct peer *open_peer(struct rig *g, const struct peer_class *cls,
+	const char *const *options, struct xseg_error *err)
 {
 	struct peer *p = peer_create(cls);
 
@@ -112,7 +119,9 @@ static struct peer *open_peer(struct rig *g, const struct peer_class *cls, const
 static int open_clients(struct rig *g, struct xseg_error *err)
 {
 	uint32_t nr = g->o->reactors, total = nr * MAX_BATCH;
-	struct xseg_peer_params params = { .name = "clients", .kind = "client", .nr_ports = nr, .nr_requests = MAX_BATCH };
+	struct xseg_peer_params params = {
+		.name = "clients", .kind = "client", .nr_ports = nr, .nr_requests = MAX_BATCH
+	};
 	int rc;
 
 	g->free = calloc(total, sizeof(struct xreq *));
@@ -134,18 +143,21 @@ static int open_clients(struct rig *g, struct xseg_error *err)
 
 static int open_rig(struct rig *g, struct xseg_error *err)
 {
-	struct xseg_config cfg = { .memory_bytes = 2 * g->o->size + (96u << 20), .nr_requests = 2048, .nr_ports = 128,
-				   .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 2 * g->o->size + (96u << 20),
+		.nr_requests = 2048,
+		.nr_ports = 128,
+		.huge = XSEG_HUGE_NEVER };
 	char memory[24], objects[24];
 	const char *const store_options[] = { "memory", "4M", NULL };
-	const char *const cache_options[] = { "memory", memory, "objects", objects, "requests", "16", "dirty_high", "100",
-					      "dirty_low", "99", "dirty_age", "1h", NULL };
+	const char *const cache_options[] = { "memory", memory, "objects", objects, "requests",
+		"16", "dirty_high", "100", "dirty_low", "99", "dirty_age", "1h", NULL };
 	int rc = xseg_create_private(&cfg, &g->seg, err);
 
 	if (rc)
 		return rc;
 	snprintf(memory, sizeof(memory), "%" PRIu64, g->o->size + g->o->size / 4 + (8u << 20));
-	snprintf(objects, sizeof(objects), "%" PRIu64, g->o->size / XSEG_PAGE_SIZE / OBJECT_PAGES * 2);
+	snprintf(objects, sizeof(objects), "%" PRIu64,
+		g->o->size / XSEG_PAGE_SIZE / OBJECT_PAGES * 2);
 	g->store = open_peer(g, &memd_class, store_options, err);
 	if (!g->store || !peer_try_serve(g->store))
 		return -EIO;
@@ -167,8 +179,10 @@ static uint64_t next_random(struct rig *g, uint64_t below)
 	return (uint64_t)((unsigned __int128)(x ^ x >> 31) * below >> 64);
 }
 
-/* Makes request i of a client one for that page of the set, whose number is the first word of its data. */
-static struct xreq *prepare(struct rig *g, uint32_t client, uint32_t i, enum xseg_op op, uint64_t page)
+/* Makes request i of a client one for that page of the set, whose number is the first word of its
+ * data. */
+static struct xreq *prepare(
+	struct rig *g, uint32_t client, uint32_t i, enum xseg_op op, uint64_t page)
 {
 	struct xreq *r = g->free[client * MAX_BATCH + i];
 	uint32_t own = g->page[client * MAX_BATCH + i];
@@ -222,7 +236,8 @@ static void check(struct rig *g, struct xport *port, struct xreq *r)
 	g->wrong += r->result != XSEG_PAGE_SIZE;
 	if (r->op == XSEG_OP_WRITE)
 		return;
-	g->wrong += *(const uint64_t *)xseg_req_page(g->seg, r, 0) != (uint64_t)(uintptr_t)r->cookie;
+	g->wrong += *(const uint64_t *)xseg_req_page(g->seg, r, 0) !=
+		    (uint64_t)(uintptr_t)r->cookie;
 	xseg_req_drop_loans(port, r);
 }
 
@@ -329,7 +344,8 @@ static void run_step(struct rig *g, const struct step *s, bool first)
 	printf("%s\n    {\"name\": \"%s\", \"ios\": %u}", first ? "" : ",", name, n * s->batch);
 }
 
-/* Every page is written, those of an object by all clients in turn: so every client has a lane to every port. */
+/* Every page is written, those of an object by all clients in turn: so every client has a lane to
+ * every port. */
 static void fill(struct rig *g)
 {
 	for (uint64_t page = 0; page < g->o->size / XSEG_PAGE_SIZE; page++) {
@@ -353,12 +369,14 @@ static void run(struct rig *g)
 	for (uint32_t part = SERVER; part <= CLIENT; part++)
 		for (uint32_t op = 0; op < 2; op++)
 			for (uint32_t form = 0; form < 3; form++) {
-				struct step s = { (enum part)part, ops[op], form ? MAX_BATCH : 1, form == 2 };
+				struct step s = { (enum part)part, ops[op], form ? MAX_BATCH : 1,
+					form == 2 };
 
 				run_step(g, &s, first);
 				first = false;
 			}
-	printf("\n  ],\n  \"jobs\": [{\"error\": %d, \"total_err\": %" PRIu64 "}]\n}\n", g->wrong ? EIO : 0, g->wrong);
+	printf("\n  ],\n  \"jobs\": [{\"error\": %d, \"total_err\": %" PRIu64 "}]\n}\n",
+		g->wrong ? EIO : 0, g->wrong);
 }
 
 int main(int argc, char **argv)

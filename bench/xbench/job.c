@@ -17,7 +17,7 @@
 #define LOOK_UP_NS  100000000ull	/* how often a waiting job looks whether it shall stop */
 #define SHORT_NS    60000ull			/* xseg_port_wait() may take that long anyway */
 #define MAX_TOLD    10u				/* failed I/Os that are printed */
-#define DIRECT_ROW  64u				/* reads without a request before replies are looked for */
+#define DIRECT_ROW  64u			/* reads without a request before replies are looked for */
 #define MAX_KNOWN   (1u << 20)			/* objects that a direct reader knows, at most */
 
 const char *const xb_stat_names[XB_NR_STATS] = {
@@ -65,9 +65,10 @@ static int open_port(struct xb_job *job, struct xseg_error *err)
 	rc = xseg_pages_take(job->peer, nr, job->page);
 	if (rc)
 		return xseg_fail(err, rc,
-				 "segment %s has not the %u MiB left that job %u takes; use fewer jobs, a smaller"
-				 " iodepth or bs, or a segment with more memory",
-				 xseg_name(job->shared->seg), xseg_pages_round(nr) / (1048576u / XSEG_PAGE_SIZE), job->nr);
+			"segment %s has not the %u MiB left that job %u takes; use fewer jobs, a smaller"
+			" iodepth or bs, or a segment with more memory",
+			xseg_name(job->shared->seg),
+			xseg_pages_round(nr) / (1048576u / XSEG_PAGE_SIZE), job->nr);
 	return 0;
 }
 
@@ -115,7 +116,8 @@ static int prepare_direct(struct xb_job *job, struct xseg_error *err)
 
 	if (job->shared->opts->data != XB_DATA_DIRECT)
 		return 0;
-	rc = xseg_direct_create(job->port, w->peer, objects < MAX_KNOWN ? (uint32_t)objects : MAX_KNOWN, &job->direct);
+	rc = xseg_direct_create(job->port, w->peer,
+		objects < MAX_KNOWN ? (uint32_t)objects : MAX_KNOWN, &job->direct);
 	return rc ? xseg_fail(err, rc, "no memory") : 0;
 }
 
@@ -315,14 +317,16 @@ static void read_pages(struct xb_job *job, const struct xb_flight *f)
 		job->read ^= *(const uint64_t *)xseg_req_page(job->shared->seg, f->r, i);
 }
 
-/* The same of what is given: the first line is written. The rest is what was there; with verify all of it is stamped. */
+/* The same of what is given: the first line is written. The rest is what was there; with verify all
+ * of it is stamped. */
 static void write_pages(struct xb_job *job, const struct xb_flight *f)
 {
 	for (uint32_t i = 0; i < f->r->nr_pages; i++)
 		*(uint64_t *)xseg_req_gift_page(job->shared->seg, f->r, i) ^= f->io.offset + 1;
 }
 
-/* They are on their way to this CPU before the first of a batch is read, or written for the next write. */
+/* They are on their way to this CPU before the first of a batch is read, or written for the next
+ * write. */
 static void prefetch_pages(struct xb_job *job, const struct xb_flight *f)
 {
 	for (uint32_t i = 0; i < f->r->nr_pages && reads_where_it_is(job, f); i++)
@@ -340,7 +344,8 @@ static bool read_directly(struct xb_job *job, struct xb_flight *f)
 {
 	uint64_t size = job->shared->where.object_size;
 
-	return is_direct(job, f) && xseg_direct_read(job->direct, f->r, f->io.offset / size, f->io.offset % size);
+	return is_direct(job, f) &&
+	       xseg_direct_read(job->direct, f->r, f->io.offset / size, f->io.offset % size);
 }
 
 /* It had to be sent: the next one of its object need not be. */
@@ -519,7 +524,8 @@ static void verify_begin(struct xb_job *job, struct xb_flight *f)
 		f->issued = xb_verify_read(s->verify, f->slot, &f->io);
 }
 
-/* The data of a read without a request has been read when its time is taken: that is when the next one begins. */
+/* The data of a read without a request has been read when its time is taken: that is when the next
+ * one begins. */
 static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t *stamp)
 {
 	read_pages(job, f);
@@ -529,7 +535,8 @@ static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t 
 	finish(job, f, 0);
 }
 
-/* Field by field, as they have just been stored: a load that is wider than the stores before it waits for them. */
+/* Field by field, as they have just been stored: a load that is wider than the stores before it
+ * waits for them. */
 static void io_copy(struct xb_io *to, const struct xb_io *from)
 {
 	to->op = from->op;
@@ -540,7 +547,8 @@ static void io_copy(struct xb_io *to, const struct xb_io *from)
 	to->barrier = from->barrier;
 }
 
-/* Sends job->io, or does without that: true. stamp: when, for those that follow each other at once; 0: not known yet. */
+/* Sends job->io, or does without that: true. stamp: when, for those that follow each other at once;
+ * 0: not known yet. */
 static bool issue(struct xb_job *job, uint64_t *stamp)
 {
 	struct xb_flight *f = take(job, job->io.op);

@@ -10,7 +10,8 @@
  *
  * Invariants:
  *   J1  inflight is the number of requests that are submitted and not answered, and nr_plain +
- * nr_gifted + inflight == iodepth J2  with verify, no I/O is issued while one that is `window` or more older is
+ * nr_gifted + inflight == iodepth J2  with verify, no I/O is issued while one that is `window` or
+ *                                     more older is
  * out (verify.h, V1) J3  a barrier flush is issued when nothing is out, and nothing is issued until
  * it is answered
  */
@@ -77,14 +78,14 @@ struct xb_job {
 	bool after;		/* the phase is not what was asked for: it counts as "verify" */
 	/* requests */
 	struct xb_flight *flights;
-	struct xb_flight **idle;		/* the plain ones first; last those that have pages to give */
+	struct xb_flight **idle; /* the plain ones first; last those that have pages to give */
 	uint32_t nr_plain, nr_gifted, depth;
 	uint32_t *page, pages_each;
 	/* J2 */
 	uint64_t window, oldest, next_seq;
 	uint8_t *answered;			/* by seq % window */
 	struct xb_seen *seen;
-	uint64_t read;				/* of data=loan and direct: what was read, so that it is */
+	uint64_t read;			/* of data=loan and direct: what was read, so that it is */
 	struct xseg_direct *direct;		/* NULL: all is sent */
 	/* times, ns */
 	uint64_t now, begin_ns, count_from_ns, end_ns;

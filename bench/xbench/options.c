@@ -18,7 +18,9 @@ static const char *const rw_names[] = {
 	[XB_RW_RANDWRITE] = "randwrite", [XB_RW_RW] = "rw", [XB_RW_RANDRW] = "randrw",
 	[XB_RW_TRIM] = "trim", [XB_RW_RANDTRIM] = "randtrim", NULL
 };
-static const char *const data_names[] = { [XB_DATA_COPY] = "copy", [XB_DATA_LOAN] = "loan", [XB_DATA_DIRECT] = "direct", NULL };
+static const char *const data_names[] = {
+	[XB_DATA_COPY] = "copy", [XB_DATA_LOAN] = "loan", [XB_DATA_DIRECT] = "direct", NULL
+};
 static const char *const verify_names[] = { "none", "crc32c", NULL };
 static const char *const format_names[] = {
 	[XB_FORMAT_NORMAL] = "normal", [XB_FORMAT_JSON] = "json", NULL
@@ -44,8 +46,9 @@ static const char *const format_names[] = {
 	}
 
 const struct opt xb_opts[] = {
-	{ .name = "segment", .kind = OPT_STR, .off = FIELD(segment), .len = sizeof(((struct xb_options *)0)->segment),
-	  .arg = "NAME", .check = cli_check_name, .help = "-s NAME; segment, else $XSEG_SEGMENT, else xseg" },
+	{ .name = "segment", .kind = OPT_STR, .off = FIELD(segment),
+	  .len = sizeof(((struct xb_options *)0)->segment), .arg = "NAME", .check = cli_check_name,
+	  .help = "-s NAME; segment, else $XSEG_SEGMENT, else xseg" },
 	STR(volume, "VOL", "volume to use"),
 	STR(target, "PEER", "peer to send to, objects of xbench's own naming"),
 	NUM(objects, OPT_SIZE, "1024", 1, 1ull << 32, "N", "with --target: how many objects"),

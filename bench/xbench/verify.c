@@ -103,7 +103,8 @@ void xb_verify_destroy(struct xb_verify *v)
 
 /* ---- the run ----------------------------------------------------------------------------- */
 
-/* Where byte `at` of what is to be written is, in the request's own pages or in one that is given; see xseg.h. */
+/* Where byte `at` of what is to be written is, in the request's own pages or in one that is given;
+ * see xseg.h. */
 static void *sector_of(struct xseg *seg, const struct xreq *r, uint32_t at)
 {
 	uint64_t from = r->offset % XSEG_PAGE_SIZE + at;
@@ -117,7 +118,8 @@ static const void *answered_sector(struct xseg *seg, const struct xreq *r, uint3
 {
 	uint64_t from = r->offset % XSEG_PAGE_SIZE + at;
 
-	return (const char *)xseg_req_page(seg, r, (uint32_t)(from / XSEG_PAGE_SIZE)) + from % XSEG_PAGE_SIZE;
+	return (const char *)xseg_req_page(seg, r, (uint32_t)(from / XSEG_PAGE_SIZE)) +
+	       from % XSEG_PAGE_SIZE;
 }
 
 uint64_t xb_verify_write(struct xb_verify *v, struct xseg *seg, const struct xreq *r, uint32_t job,

@@ -1,19 +1,21 @@
 /* adopt - what a predecessor still has at the store, while its successor serves.
  *
- * A cache that was killed leaves children at the store: loads, flushes, writes past the cache, copies, deletes. Until they are answered
- * they may change the store, or write into the pages that they list, and a store that stalls takes its time. So the successor takes
- * them over as children of its own (ORPHANs), and the objects that they are about are HELD until all of theirs are home: requests
- * wait, nothing is flushed, no page of dirty data moves. All other objects are served. Pages that an orphan lists and no slot has are
- * kept out of use until then (OWNER_ORPHAN); those that a slot has, it keeps, as a HELD object's dirty data stays where it is.
+ * A cache that was killed leaves children at the store: loads, flushes, writes past the cache,
+ * copies, deletes. Until they are answered they may change the store, or write into the pages that
+ * they list, and a store that stalls takes its time. So the successor takes them over as children
+ * of its own (ORPHANs), and the objects that they are about are HELD until all of theirs are home:
+ * requests wait, nothing is flushed, no page of dirty data moves. All other objects are served.
+ * Pages that an orphan lists and no slot has are kept out of use until then (OWNER_ORPHAN); those
+ * that a slot has, it keeps, as a HELD object's dirty data stays where it is.
  *
- * What orphans did counts for nothing, as before: WRITING became DIRTY, LOADING and BYPASS became INVALID, and what is STARTED is done
- * again, when its object is not HELD any more.
+ * What orphans did counts for nothing, as before: WRITING became DIRTY, LOADING and BYPASS became
+ * INVALID, and what is STARTED is done again, when its object is not HELD any more.
  *
- * Every child has an object, or is a FLUSH, which changes nothing. Where one cannot be told, as the segment is damaged, none is
- * adopted, and nothing is served before all are home.
+ * Every child has an object, or is a FLUSH, which changes nothing. Where one cannot be told, as the
+ * segment is damaged, none is adopted, and nothing is served before all are home.
  *
- * Contract: orphans_adopt() once, before serving, one thread: when all slots are known, and before pages are free. orphan_done() inside
- * the object, if it has one.
+ * Contract: orphans_adopt() once, before serving, one thread: when all slots are known, and before
+ * pages are free. orphan_done() inside the object, if it has one.
  */
 #include <string.h>
 
@@ -65,7 +67,7 @@ static void adopt_one(struct xport *port, struct xreq *r, const struct xreq *sen
 		uint32_t page = sent->page[i] & XSEG_PAGE_INDEX;
 
 		if (page >= xseg_nr_pages(k->peer.seg) || a->page_is[page] != PAGE_FREE)
-			continue;	/* in a slot, or of the client whose write went past the cache */
+			continue; /* in a slot, or of the client whose write went past the cache */
 		a->page_is[page] = PAGE_ORPHAN;
 		xseg_page_owner_set(k->peer.seg, page, OWNER_ORPHAN);
 	}
@@ -104,9 +106,12 @@ void orphan_done(struct cport *ps, struct child *ch, int64_t result)
 	for (uint32_t i = 0; i < ch->r->nr_pages; i++) {
 		uint32_t page = ch->r->page[i] & XSEG_PAGE_INDEX;
 
-		/* one that went past this cache lists pages of a cache above, which may say the same of them */
-		if (page < xseg_nr_pages(k->peer.seg) && (xseg_page_owner(k->peer.seg, page) & OWNER_ORPHAN) &&
-		    atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) != EXTENT_NOT_OURS)
+		/* one that went past this cache lists pages of a cache above, which may say the
+		 * same of them */
+		if (page < xseg_nr_pages(k->peer.seg) &&
+			(xseg_page_owner(k->peer.seg, page) & OWNER_ORPHAN) &&
+			atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) !=
+				EXTENT_NOT_OURS)
 			page_put(ps, page);
 	}
 	atomic_fetch_sub_explicit(&k->nr_orphans, 1, memory_order_relaxed);

@@ -1,14 +1,16 @@
 /* arena - what outlives cached: laying it out, and rebuilding everything from it (rules R1, R2).
  *
- * The truth is in three places: an entry's `used` mark, its chunk words, and the slots. arena_load() walks them
- * once and makes the rest: the xcache's index, counts, the pools of free pages and chunks, the list of clean pages, dirty
- * sets and the list of dirty objects. It reads what a dead process wrote, and perhaps damaged: every index is
- * checked before it is used (R5); what does not add up is dropped and counted, unless it is dirty.
+ * The truth is in three places: an entry's `used` mark, its chunk words, and the slots.
+ * arena_load() walks them once and makes the rest: the xcache's index, counts, the pools of free
+ * pages and chunks, the list of clean pages, dirty sets and the list of dirty objects. It reads
+ * what a dead process wrote, and perhaps damaged: every index is checked before it is used (R5);
+ * what does not add up is dropped and counted, unless it is dirty.
  *
  * What a kill leaves in a slot, and what becomes of it:
  *   VALID, DIRTY    stays
- *   WRITING         DIRTY: the flush may or may not have arrived; it is done again, after the old one has ended (the runtime
- *		     waits for the predecessor's children before anything is served)
+ *   WRITING         DIRTY: the flush may or may not have arrived; it is done again, after the old
+ *                   one has ended (the runtime
+ *                   waits for the predecessor's children before anything is served)
  *   LOADING         INVALID: the page may be half filled
  *   BYPASS          INVALID: its write is STARTED, and is done again
  *
@@ -37,7 +39,8 @@ _Static_assert(sizeof(struct arena_head) <= CACHE_HEAD_BYTES, "cache_cost.h coun
 
 void *cached_alloc(struct cached *k, size_t bytes)
 {
-	char *p = calloc(1, bytes + 64);	/* not touched here: what of the tables is never used takes no memory */
+	/* not touched here: what of the tables is never used takes no memory */
+	char *p = calloc(1, bytes + 64);
 
 	if (!p)
 		return NULL;
@@ -51,17 +54,20 @@ void *cached_alloc(struct cached *k, size_t bytes)
 /* Whose layout this build does not know. */
 static bool head_is_other(const struct arena_head *h)
 {
-	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 && h->magic == ARENA_MAGIC && h->version != ARENA_VERSION;
+	return atomic_load_explicit(&h->ready, memory_order_acquire) == 1 &&
+	       h->magic == ARENA_MAGIC && h->version != ARENA_VERSION;
 }
 
 /* Of a private copy (R5). */
 static bool head_ok(const struct arena_head *h, uint64_t bytes)
 {
-	return h->ready == 1 && h->magic == ARENA_MAGIC && h->version == ARENA_VERSION && h->bytes == bytes &&
-	       h->nr_objects > 0 && h->nr_objects <= XHASH_CAPACITY_MAX &&
-	       h->nr_volumes >= VOLUME_WAYS && h->nr_volumes <= 256 && h->nr_volumes % VOLUME_WAYS == 0 &&
-	       h->nr_ports <= PEER_MAX_THREADS && h->off_volumes == CACHE_HEAD_BYTES &&
-	       h->off_objects == cached_arena_head_bytes(h->nr_volumes, h->nr_ports) && h->off_objects <= bytes &&
+	return h->ready == 1 && h->magic == ARENA_MAGIC && h->version == ARENA_VERSION &&
+	       h->bytes == bytes && h->nr_objects > 0 && h->nr_objects <= XHASH_CAPACITY_MAX &&
+	       h->nr_volumes >= VOLUME_WAYS && h->nr_volumes <= 256 &&
+	       h->nr_volumes % VOLUME_WAYS == 0 && h->nr_ports <= PEER_MAX_THREADS &&
+	       h->off_volumes == CACHE_HEAD_BYTES &&
+	       h->off_objects == cached_arena_head_bytes(h->nr_volumes, h->nr_ports) &&
+	       h->off_objects <= bytes &&
 	       cached_nr_entries(h->nr_objects) <= (bytes - h->off_objects) / CACHE_OBJECT_BYTES;
 }
 
@@ -104,7 +110,8 @@ static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
 		if (chunk == 0 || (chunk - 1) / CHUNKS_PER_PAGE >= xseg_nr_pages(k->peer.seg))
 			continue;
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-			n += bucket_is_dirty(slot_state(atomic_load_explicit(&chunk_at(k, chunk - 1)->slot[s], memory_order_relaxed)));
+			n += bucket_is_dirty(slot_state(atomic_load_explicit(
+				&chunk_at(k, chunk - 1)->slot[s], memory_order_relaxed)));
 	}
 	return n;
 }
@@ -125,8 +132,9 @@ static void forget_objects(struct cached *k)
 		atomic_store_explicit(&k->entries[i].used, 0, memory_order_relaxed);
 }
 
-/* An arena for another number of objects than what is asked for now, or of a path that others may have written to since: its clean data
- * goes, its dirty data refuses. Settings go with the former, and stay with the latter. */
+/* An arena for another number of objects than what is asked for now, or of a path that others may
+ * have written to since: its clean data goes, its dirty data refuses. Settings go with the former,
+ * and stay with the latter. */
 static int arena_fits(struct cached *k, struct xseg_error *err)
 {
 	bool other_path = xseg_arena_epoch(k->peer.xp) != plug_epoch(k);
@@ -142,22 +150,28 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 		return 0;
 	}
 	if (other_path)
-		return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data, and its store has gone on without it: to flush them now "
-				 "could undo what was written since; use another --name, and look at what the store has",
-				 (unsigned long long)dirty * 4);
-	return xseg_fail(err, -EBUSY, "the cache left %llu KiB of dirty data in tables for objects=%u; start it with that once more, "
-			 "and flush, before changing their number", (unsigned long long)dirty * 4, k->nr_objects);
+		return xseg_fail(err, -EBUSY,
+			"the cache left %llu KiB of dirty data, and its store has gone on without it: to flush them now "
+			"could undo what was written since; use another --name, and look at what the store has",
+			(unsigned long long)dirty * 4);
+	return xseg_fail(err, -EBUSY,
+		"the cache left %llu KiB of dirty data in tables for objects=%u; start it with that once more, "
+		"and flush, before changing their number",
+		(unsigned long long)dirty * 4, k->nr_objects);
 }
 
 static int head_damaged(const struct cached *k, struct xseg_error *err)
 {
-	return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are damaged; start it under another name, or "
-			 "make the segment again", k->peer.name);
+	return xseg_fail(err, -EPROTO,
+		"the tables that cache '%s' left in the segment are damaged; start it under another name, or "
+		"make the segment again",
+		k->peer.name);
 }
 
 static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 {
-	uint64_t bytes = cached_arena_bytes(objects, cached_nr_volumes(k->memory), k->peer.nr_ports);
+	uint64_t bytes = cached_arena_bytes(
+		objects, cached_nr_volumes(k->memory), k->peer.nr_ports);
 	uint64_t wanted = bytes;
 	struct arena_head h;
 	void *base = NULL;
@@ -171,21 +185,24 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 		return head_damaged(k, err);
 	if (atomic_load_explicit(&((struct arena_head *)base)->ready, memory_order_acquire) == 0) {
 		if (bytes < wanted)
-			return -ESTALE;		/* a predecessor that wanted less died before it had written anything */
+			/* a predecessor that wanted less died before it had written anything */
+			return -ESTALE;
 		head_write(k, base, bytes, objects);
 	}
 	memcpy(&h, base, sizeof(h));
 	if (head_is_other(&h))
-		return xseg_fail(err, -EPROTO, "the tables that cache '%s' left in the segment are of another version of cached; have that one "
-				 "flush them and stop", k->peer.name);
+		return xseg_fail(err, -EPROTO,
+			"the tables that cache '%s' left in the segment are of another version of cached; have that one "
+			"flush them and stop",
+			k->peer.name);
 	if (!head_ok(&h, bytes))
 		return head_damaged(k, err);
 	set_tables(k, base, &h);
 	return arena_fits(k, err);
 }
 
-/* How many pages have to be taken before it can serve: all, or, where a predecessor left some, what it lacks of the least that a
- * cache has. What it lacks beyond that comes while it serves. */
+/* How many pages have to be taken before it can serve: all, or, where a predecessor left some, what
+ * it lacks of the least that a cache has. What it lacks beyond that comes while it serves. */
 static uint32_t pages_lacking(const struct cached *k, uint32_t have)
 {
 	if (have == 0)
@@ -201,10 +218,13 @@ static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct x
 
 	if (!list)
 		return xseg_fail(err, -ENOMEM, "out of memory");
-	if (lacks && (lacks > xseg_nr_pages(k->peer.seg) || xseg_pages_take(k->peer.xp, lacks, list))) {
+	if (lacks &&
+		(lacks > xseg_nr_pages(k->peer.seg) || xseg_pages_take(k->peer.xp, lacks, list))) {
 		free(list);
-		return xseg_fail(err, -ENOMEM, "the segment has %uM of memory left and cache '%s' needs %uM; make the segment with "
-				 "more --memory, or give the cache less", xseg_nr_free_pages(k->peer.seg) >> 8, k->peer.name, lacks >> 8);
+		return xseg_fail(err, -ENOMEM,
+			"the segment has %uM of memory left and cache '%s' needs %uM; make the segment with "
+			"more --memory, or give the cache less",
+			xseg_nr_free_pages(k->peer.seg) >> 8, k->peer.name, lacks >> 8);
 	}
 	*pages = list;
 	*nr = xseg_pages_owned(k->peer.xp, list, have + lacks);
@@ -214,8 +234,8 @@ static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct x
 static int make_tables(struct cached *k, struct xseg_error *err)
 {
 	struct xcache_params xp = { .nr_entries = nr_entries(k), .names = k->entries[0].name,
-				    .name_stride = sizeof(struct arena_object), .name_max = XSEG_TARGET_MAX,
-				    .ops = &object_hooks, .arg = k };
+				    .name_stride = sizeof(struct arena_object),
+				    .name_max = XSEG_TARGET_MAX, .ops = &object_hooks, .arg = k };
 	uint32_t seg_pages = xseg_nr_pages(k->peer.seg), i;
 	struct xlist_node *nodes;
 	void *free_pages, *free_lists;
@@ -233,9 +253,11 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	k->extents = cached_alloc(k, seg_pages / XSEG_EXTENT_PAGES * sizeof(*k->extents));
 	nodes = cached_alloc(k, (size_t)seg_pages * sizeof(*nodes));
 	free_pages = cached_alloc(k, xpool_mem_bytes(seg_pages));
-	if (!k->objects || !k->creqs || !k->children || !k->page_use || !k->loans.seen || !k->lists || !free_lists || !k->groups || !k->extents ||
-	    !nodes || !free_pages || volumes_open(k) || !gifts_open(k) || xcache_init(&k->xc, &xp))
-		return xseg_fail(err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
+	if (!k->objects || !k->creqs || !k->children || !k->page_use || !k->loans.seen ||
+		!k->lists || !free_lists || !k->groups || !k->extents || !nodes || !free_pages ||
+		volumes_open(k) || !gifts_open(k) || xcache_init(&k->xc, &xp))
+		return xseg_fail(
+			err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < nr_entries(k); i++)
 		object_init(&k->objects[i]);
 	for (i = 0; i < k->nr_groups; i++)
@@ -254,7 +276,8 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 
 int arena_open(struct cached *k, struct xseg_error *err)
 {
-	uint32_t objects = k->objects_wanted ? k->objects_wanted : cached_default_objects(k->memory);
+	uint32_t objects = k->objects_wanted ? k->objects_wanted
+					     : cached_default_objects(k->memory);
 	int rc = arena_try(k, objects, err);
 
 	if (rc == -ESTALE) {
@@ -279,7 +302,8 @@ struct load {
 /* What was written but perhaps not synced is of epoch 0, before all FLUSHes to come. */
 static uint64_t loaded_word(enum bucket_state s, uint32_t page, uint64_t w)
 {
-	return s == BUCKET_VALID ? slot_word(BUCKET_VALID, page, w & SLOT_WRITTEN) : slot_word(BUCKET_DIRTY, page, 0);
+	return s == BUCKET_VALID ? slot_word(BUCKET_VALID, page, w & SLOT_WRITTEN)
+				 : slot_word(BUCKET_DIRTY, page, 0);
 }
 
 /* One slot of a predecessor: the word that it has from now on. */
@@ -294,7 +318,8 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 		return slot_word(BUCKET_INVALID, 0, 0);
 	if (s > BUCKET_LOADING && s < BUCKET_NR_STATES && (w & SLOT_ZERO))
 		return loaded_word(s, NO_PAGE, w);
-	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) || l->page_is[page] != PAGE_FREE) {
+	if (s >= BUCKET_NR_STATES || page >= xseg_nr_pages(l->k->peer.seg) ||
+		l->page_is[page] != PAGE_FREE) {
 		l->dropped++;
 		return slot_word(BUCKET_INVALID, 0, 0);
 	}
@@ -302,7 +327,8 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 	return loaded_word(s, page, w);
 }
 
-static void load_bucket(struct load *l, struct cport *ps, struct object *o, uint32_t b, uint32_t chunk)
+static void load_bucket(
+	struct load *l, struct cport *ps, struct object *o, uint32_t b, uint32_t chunk)
 {
 	struct cached *k = l->k;
 	_Atomic uint64_t *slot = &chunk_at(k, chunk)->slot[b % CHUNK_SLOTS];
@@ -339,7 +365,8 @@ static void load_entry(struct load *l, uint32_t idx)
 	struct cached *k = l->k;
 	struct arena_object *e = &k->entries[idx];
 	size_t len = strnlen(e->name, sizeof(e->name));
-	bool ok = atomic_load_explicit(&e->used, memory_order_acquire) == 1 && len > 0 && len < sizeof(e->name) &&
+	bool ok = atomic_load_explicit(&e->used, memory_order_acquire) == 1 && len > 0 &&
+		  len < sizeof(e->name) &&
 		  xcache_restore(&k->xc, idx, xseg_hash(e->name, len)) == 0;
 
 	l->dropped += !ok && atomic_load_explicit(&e->used, memory_order_relaxed) != 0;
@@ -363,7 +390,8 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 	struct arena_object *e = &k->entries[idx];
 	struct object *o = &k->objects[idx];
 
-	atomic_store_explicit(&o->volume, (uint16_t)volume_find(k, e->volume), memory_order_relaxed);
+	atomic_store_explicit(
+		&o->volume, (uint16_t)volume_find(k, e->volume), memory_order_relaxed);
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
 		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
 		uint16_t invalid = o->nr[BUCKET_INVALID];
@@ -375,7 +403,8 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 		if (e->chunk_used[i])
 			continue;
 		/* nothing is left in it: its slots are FREE */
-		o->nr[BUCKET_FREE] = (uint16_t)(o->nr[BUCKET_FREE] + o->nr[BUCKET_INVALID] - invalid);
+		o->nr[BUCKET_FREE] = (uint16_t)(o->nr[BUCKET_FREE] + o->nr[BUCKET_INVALID] -
+						invalid);
 		o->nr[BUCKET_INVALID] = invalid;
 		atomic_store_explicit(&e->chunk[i], 0, memory_order_relaxed);
 		chunk_drop(k, chunk - 1, l->page_is);
@@ -421,10 +450,12 @@ static void load_tell(const struct load *l)
 	char waits[64] = "";
 
 	if (orphans)
-		snprintf(waits, sizeof(waits), "; %u requests of its predecessor are at the store", orphans);
+		snprintf(waits, sizeof(waits), "; %u requests of its predecessor are at the store",
+			orphans);
 	if (l->dirty || l->dropped || orphans)
-		log_info("%s: recovered %llu KiB of dirty data, %u objects%s%s", l->k->peer.name, (unsigned long long)l->dirty * 4,
-			 xcache_nr_active(&l->k->xc), waits, l->dropped ? "; dropped what was damaged" : "");
+		log_info("%s: recovered %llu KiB of dirty data, %u objects%s%s", l->k->peer.name,
+			(unsigned long long)l->dirty * 4, xcache_nr_active(&l->k->xc), waits,
+			l->dropped ? "; dropped what was damaged" : "");
 }
 
 int arena_load(struct cached *k, struct xseg_error *err)
@@ -450,8 +481,10 @@ int arena_load(struct cached *k, struct xseg_error *err)
 	loans_restore(k, l.page_is);
 	free_the_rest(&l);
 	XKILL(RELOADED);
-	/* One store, whatever the ports of the predecessor had: a cached that is killed before leaves the old number, not 0. */
-	count(&k->ports[0], CC_DIRTY_BYTES, l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
+	/* One store, whatever the ports of the predecessor had: a cached that is killed before
+	 * leaves the old number, not 0. */
+	count(&k->ports[0], CC_DIRTY_BYTES,
+		l.dirty * BUCKET_SIZE - cached_total(k, CC_DIRTY_BYTES));
 	load_tell(&l);
 out:
 	free(l.page_is);

@@ -1,16 +1,19 @@
 /* around - requests that go past the cache, straight to the store.
  *
- * A read goes around when nothing of its range is newer than the store: it is forwarded, and the store answers the
- * client. The cache has no part in it any more, so what happens to the buckets meanwhile does not matter: reads and writes
- * that are in flight together may be ordered either way.
+ * A read goes around when nothing of its range is newer than the store: it is forwarded, and the
+ * store answers the client. The cache has no part in it any more, so what happens to the buckets
+ * meanwhile does not matter: reads and writes that are in flight together may be ordered either
+ * way.
  *
- * A write goes around as a child that lists the client's own pages. Until it is answered its buckets are BYPASS: nobody loads
- * them (a load could bring back what was there before), nobody writes them, and readers wait. What was clean of them
- * goes. If something of its range is newer than the store, the write goes through the cache instead, and waits for the store
- * as in write-through.
+ * A write goes around as a child that lists the client's own pages. Until it is answered its
+ * buckets are BYPASS: nobody loads them (a load could bring back what was there before), nobody
+ * writes them, and readers wait. What was clean of them goes. If something of its range is newer
+ * than the store, the write goes through the cache instead, and waits for the store as in
+ * write-through.
  *
- * The write is STARTED before its child is sent. A successor finds BYPASS buckets absent, and does a STARTED write again,
- * through the cache, before anything else of its object: so no read can have seen it, and nothing newer is undone.
+ * The write is STARTED before its child is sent. A successor finds BYPASS buckets absent, and does
+ * a STARTED write again, through the cache, before anything else of its object: so no read can have
+ * seen it, and nothing newer is undone.
  *
  * Contract: inside the object.
  */
@@ -97,7 +100,8 @@ static void write_send(struct cport *ps, struct creq *c, struct child *ch)
 	if (!c->policy->writes_around)
 		count(ps, CC_WRITES_BYPASSED, 1);
 	volume_count_write(volume_block(ps, c->volume), c->r->size);
-	child_submit_range(ps, ch, (enum xseg_op)c->r->op, c->fua ? XSEG_REQ_FUA : 0, c->r->obj_offset, c->r->size);
+	child_submit_range(ps, ch, (enum xseg_op)c->r->op, c->fua ? XSEG_REQ_FUA : 0,
+		c->r->obj_offset, c->r->size);
 }
 
 bool around_write(struct cport *ps, struct creq *c)
@@ -133,7 +137,10 @@ void around_done(struct cport *ps, struct child *ch, int64_t result)
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_INVALID, 0, 0));
 		XKILL(BYPASSED_SLOT);
 	}
-	write_end(ps, c, result < 0 ? result : result < (int64_t)c->r->size ? -EIO : (int64_t)c->r->size);
+	write_end(ps, c,
+		result < 0                     ? result
+		: result < (int64_t)c->r->size ? -EIO
+					       : (int64_t)c->r->size);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);
 }

@@ -24,5 +24,6 @@ const char *bucket_state_name(enum bucket_state s)
 
 bool bucket_edge_legal(enum bucket_state from, enum bucket_state to)
 {
-	return (unsigned)from < BUCKET_NR_STATES && (unsigned)to < BUCKET_NR_STATES && (legal[from] & 1u << to);
+	return (unsigned)from < BUCKET_NR_STATES && (unsigned)to < BUCKET_NR_STATES &&
+	       (legal[from] & 1u << to);
 }

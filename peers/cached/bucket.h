@@ -1,8 +1,9 @@
-/* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that changes them.
+/* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that
+ * changes them.
  *
- * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-34), loan (35-39), flags (40-47), epoch (48-63). It is the
- * durable truth about its bucket (rule R1); it is changed by one store, by whoever is inside the
- * object's work queue and so is alone.
+ * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-34), loan (35-39), flags
+ * (40-47), epoch (48-63). It is the durable truth about its bucket (rule R1); it is changed by one
+ * store, by whoever is inside the object's work queue and so is alone.
  *
  *   from      to        when                                               by
  *   FREE      LOADING   a read misses, or a write needs the rest of it     bucket_set in load_start
@@ -11,8 +12,10 @@
  *   LOADING   DIRTY     a write came, or the write whose edge it is        write_apply
  *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edges_release
  *   VALID     DIRTY     a write puts a new page into it                    write_apply
- *   VALID, DIRTY   the same   its page has to leave the cache: a copy of it comes in its place   move_bucket
- *   VALID     INVALID   it is evicted, its object deleted, or its cache left   pages_evict, object_empty
+ *   VALID, DIRTY   the same   its page has to leave the cache: a copy of it comes in    move_bucket
+ *                             its place
+ *   VALID     INVALID   it is evicted, its object deleted, or its cache   pages_evict, object_empty
+ *                       left
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
  *   DIRTY     WRITING   it is on its way to the store                      flush_start
  *   DIRTY     INVALID   its object is deleted                              object_empty
@@ -23,22 +26,26 @@
  *   BYPASS    INVALID   and is answered                                    around_done
  *   INVALID   LOADING, DIRTY   like FREE
  *
- * FREE was never used since its chunk was taken; INVALID had data and lost it. Neither has a page, nor has BYPASS, which is
- * not to be loaded or written until the store has answered a write that the cache does not see.
+ * FREE was never used since its chunk was taken; INVALID had data and lost it. Neither has a page,
+ * nor has BYPASS, which is not to be loaded or written until the store has answered a write that
+ * the cache does not see.
  *
  * Flags: REF, it was hit since it was last offered for eviction. INFLIGHT, an older page of it is
- * still being written, so it must not be flushed again yet (two writes of one bucket never overlap).
- * GEN, to which of its object's two dirty sets it belongs (ticket.c). LOADED, only beside LOADING: its data
- * is there and may be read; its page is kept for the write whose edge it is (write.c). ZERO, beside VALID, DIRTY or
- * WRITING: its data is zeroes, and it has no page. WRITTEN, beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD,
- * beside VALID: it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has (read.c). LENT, beside VALID, DIRTY
- * or WRITING: its page was lent, in the era of bits 37-39, and may be on loan; that stays as long as the page does (loan.c). DIRECT, beside that:
- * others may lend themselves the page, at any time (direct.c).
+ * still being written, so it must not be flushed again yet (two writes of one bucket never
+ * overlap). GEN, to which of its object's two dirty sets it belongs (ticket.c). LOADED, only beside
+ * LOADING: its data is there and may be read; its page is kept for the write whose edge it is
+ * (write.c). ZERO, beside VALID, DIRTY or WRITING: its data is zeroes, and it has no page. WRITTEN,
+ * beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD, beside VALID:
+ * it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has
+ * (read.c). LENT, beside VALID, DIRTY or WRITING: its page was lent, in the era of bits 37-39, and
+ * may be on loan; that stays as long as the page does (loan.c). DIRECT, beside that: others may
+ * lend themselves the page, at any time (direct.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *
  * Invariants (object_check() tests them):
- *   B1  LOADING, VALID, DIRTY and WRITING have a page, or (but for LOADING) ZERO; the others have neither
+ *   B1  LOADING, VALID, DIRTY and WRITING have a page, or (but for LOADING) ZERO; the others have
+ *       neither
  *   B2  object->nr[s] == number of the object's slots in state s
  *   B3  acknowledged bytes leave DIRTY by a flush, a newer write or a delete, never by eviction
  *   B4  a page stands in at most one slot; INFLIGHT stands only beside DIRTY
@@ -53,7 +60,14 @@
 #include "xseg/xseg.h"
 
 enum bucket_state {
-	BUCKET_FREE, BUCKET_INVALID, BUCKET_BYPASS, BUCKET_LOADING, BUCKET_VALID, BUCKET_DIRTY, BUCKET_WRITING, BUCKET_NR_STATES
+	BUCKET_FREE,
+	BUCKET_INVALID,
+	BUCKET_BYPASS,
+	BUCKET_LOADING,
+	BUCKET_VALID,
+	BUCKET_DIRTY,
+	BUCKET_WRITING,
+	BUCKET_NR_STATES
 };
 
 #define SLOT_DIRECT   XSEG_SLOT_DIRECT
@@ -80,7 +94,10 @@ static inline enum bucket_state slot_state(uint64_t w) { return (enum bucket_sta
 static inline uint32_t slot_page(uint64_t w) { return w & SLOT_ZERO ? NO_PAGE : (uint32_t)w; }
 
 /* The same, with another page of the same data, which was not lent. */
-static inline uint64_t slot_with_page(uint64_t w, uint32_t page) { return (w & ~(SLOT_DIRECT | SLOT_LOAN | UINT32_MAX)) | page; }
+static inline uint64_t slot_with_page(uint64_t w, uint32_t page)
+{
+	return (w & ~(SLOT_DIRECT | SLOT_LOAN | UINT32_MAX)) | page;
+}
 
 static inline bool slot_is_clean_zero(uint64_t w)
 {

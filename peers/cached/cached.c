@@ -1,6 +1,7 @@
 /* cached - the cache peer: options, life, and what its port does each round.
  *
- * Contract: see peers/common/peer.h. The core (all but init) makes no system call and reads no clock but now_ns.
+ * Contract: see peers/common/peer.h. The core (all but init) makes no system call and reads no
+ * clock but now_ns.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -11,30 +12,90 @@
 #include "peers/common/kv.h"
 #include "xtypes/xkill.h"
 
-static const char *const policy_names[] = { "write-back", "write-through", "write-around", "pass-through", NULL };
+static const char *const policy_names[] = { "write-back", "write-through", "write-around",
+	"pass-through", NULL };
 
 #define AT(field) offsetof(struct cached, field)
 static const struct opt cached_opts[] = {
-	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory), .min = SIZE_MIN_BYTES, .max = 1ull << 40, .def = "256M",
-	  .flags = OPT_LIVE, .arg = "SIZE", .help = "memory for cached data, in steps of 2M, taken from the segment" },
-	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects_wanted), .max = 1u << 24, .def = "0", .arg = "N",
-	  .help = "objects that can be cached at the same time; 0: one for each 64 KiB of memory" },
-	{ .name = "policy", .kind = OPT_ENUM, .off = AT(policy_nr), .names = policy_names, .def = "write-back", .flags = OPT_LIVE,
-	  .arg = "POLICY", .help = "write-back (acknowledged data is in RAM only until flushed), write-through, write-around or pass-through" },
-	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = AT(dirty_high), .min = 1, .max = 100, .def = "70", .flags = OPT_LIVE,
-	  .arg = "PERCENT", .help = "begin to flush when more of the cache than this is dirty" },
-	{ .name = "dirty_low", .kind = OPT_PERCENT, .off = AT(dirty_low), .max = 100, .def = "60", .flags = OPT_LIVE,
-	  .arg = "PERCENT", .help = "and go on until no more than this is" },
-	{ .name = "dirty_age", .kind = OPT_TIME, .off = AT(dirty_age_ns), .def = "30s", .flags = OPT_LIVE, .arg = "TIME",
-	  .help = "flush what has been dirty for longer than this" },
-	{ .name = "flush_rate", .kind = OPT_RATE, .off = AT(flush_rate), .def = "0", .flags = OPT_LIVE, .arg = "RATE",
-	  .help = "flush no faster than this in the background; 0: as fast as the store takes it" },
-	{ .name = "read_ahead", .kind = OPT_SIZE, .off = AT(read_ahead), .max = 1u << 20, .def = "512k", .flags = OPT_LIVE, .arg = "SIZE",
-	  .help = "read up to so much ahead of a sequential reader; 0: nothing" },
-	{ .name = "seq_cutoff", .kind = OPT_SIZE, .off = AT(seq_cutoff), .max = 1ull << 40, .def = "4M", .flags = OPT_LIVE, .arg = "SIZE",
-	  .help = "when the cache is full, do not keep what a sequential reader reads beyond this; 0: keep all" },
-	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .min = 8, .max = 4096, .def = "128", .arg = "N",
-	  .help = "requests of its own that each thread may have at the store" },
+	{ .name = "memory",
+		.kind = OPT_SIZE,
+		.off = AT(memory),
+		.min = SIZE_MIN_BYTES,
+		.max = 1ull << 40,
+		.def = "256M",
+		.flags = OPT_LIVE,
+		.arg = "SIZE",
+		.help = "memory for cached data, in steps of 2M, taken from the segment" },
+	{ .name = "objects",
+		.kind = OPT_UINT,
+		.off = AT(objects_wanted),
+		.max = 1u << 24,
+		.def = "0",
+		.arg = "N",
+		.help = "objects that can be cached at the same time; 0: one for each 64 KiB of memory" },
+	{ .name = "policy",
+		.kind = OPT_ENUM,
+		.off = AT(policy_nr),
+		.names = policy_names,
+		.def = "write-back",
+		.flags = OPT_LIVE,
+		.arg = "POLICY",
+		.help = "write-back (acknowledged data is in RAM only until flushed), write-through, write-around or pass-through" },
+	{ .name = "dirty_high",
+		.kind = OPT_PERCENT,
+		.off = AT(dirty_high),
+		.min = 1,
+		.max = 100,
+		.def = "70",
+		.flags = OPT_LIVE,
+		.arg = "PERCENT",
+		.help = "begin to flush when more of the cache than this is dirty" },
+	{ .name = "dirty_low",
+		.kind = OPT_PERCENT,
+		.off = AT(dirty_low),
+		.max = 100,
+		.def = "60",
+		.flags = OPT_LIVE,
+		.arg = "PERCENT",
+		.help = "and go on until no more than this is" },
+	{ .name = "dirty_age",
+		.kind = OPT_TIME,
+		.off = AT(dirty_age_ns),
+		.def = "30s",
+		.flags = OPT_LIVE,
+		.arg = "TIME",
+		.help = "flush what has been dirty for longer than this" },
+	{ .name = "flush_rate",
+		.kind = OPT_RATE,
+		.off = AT(flush_rate),
+		.def = "0",
+		.flags = OPT_LIVE,
+		.arg = "RATE",
+		.help = "flush no faster than this in the background; 0: as fast as the store takes it" },
+	{ .name = "read_ahead",
+		.kind = OPT_SIZE,
+		.off = AT(read_ahead),
+		.max = 1u << 20,
+		.def = "512k",
+		.flags = OPT_LIVE,
+		.arg = "SIZE",
+		.help = "read up to so much ahead of a sequential reader; 0: nothing" },
+	{ .name = "seq_cutoff",
+		.kind = OPT_SIZE,
+		.off = AT(seq_cutoff),
+		.max = 1ull << 40,
+		.def = "4M",
+		.flags = OPT_LIVE,
+		.arg = "SIZE",
+		.help = "when the cache is full, do not keep what a sequential reader reads beyond this; 0: keep all" },
+	{ .name = "requests",
+		.kind = OPT_UINT,
+		.off = AT(requests),
+		.min = 8,
+		.max = 4096,
+		.def = "128",
+		.arg = "N",
+		.help = "requests of its own that each thread may have at the store" },
 	{ .name = NULL },
 };
 #undef AT
@@ -55,17 +116,21 @@ static void port_init(struct cached *k, uint32_t i)
 	xwaitq_init(&ps->want_requests);
 }
 
-/* Counters of a predecessor go on; gauges begin again, but what is dirty stays until arena_load() has counted it: who asks
- * what would be lost may ask while there is no cached, or one that has just begun. */
+/* Counters of a predecessor go on; gauges begin again, but what is dirty stays until arena_load()
+ * has counted it: who asks what would be lost may ask while there is no cached, or one that has
+ * just begun. */
 static int open_stats(struct cached *k, struct xseg_error *err)
 {
-	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES, CC_METADATA_BYTES, CC_OBJECTS };
+	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES,
+		CC_METADATA_BYTES, CC_OBJECTS };
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
-		int rc = xseg_stats_open(k->peer.xp, k->peer.name, "cache", cache_keys, NR_CC, &k->ports[i].stats);
+		int rc = xseg_stats_open(
+			k->peer.xp, k->peer.name, "cache", cache_keys, NR_CC, &k->ports[i].stats);
 
 		if (rc)
-			return xseg_fail(err, rc, "the segment has no place for the counters of '%s'", k->peer.name);
+			return xseg_fail(err, rc,
+				"the segment has no place for the counters of '%s'", k->peer.name);
 		for (unsigned g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++)
 			xseg_stats_set(k->ports[i].stats, gauges[g], 0);
 	}
@@ -75,9 +140,12 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 void cost_now(struct cached *k, struct cache_cost *cost)
 {
 	struct cache_size size = { .memory_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE,
-				   .segment_bytes = (uint64_t)xseg_nr_pages(k->peer.seg) * BUCKET_SIZE,
-				   .objects = k->nr_objects, .volumes = k->nr_volumes, .requests = k->nr_requests,
-				   .ports = k->head->nr_ports > k->peer.nr_ports ? k->head->nr_ports : k->peer.nr_ports };
+		.segment_bytes = (uint64_t)xseg_nr_pages(k->peer.seg) * BUCKET_SIZE,
+		.objects = k->nr_objects,
+		.volumes = k->nr_volumes,
+		.requests = k->nr_requests,
+		.ports = k->head->nr_ports > k->peer.nr_ports ? k->head->nr_ports
+							      : k->peer.nr_ports };
 
 	cache_cost(&size, cost);
 }
@@ -94,7 +162,9 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
 	xseg_stats_set(s, CC_POLICY, k->policy_nr);
-	xseg_stats_set(s, CC_LIMBO_BYTES, (uint64_t)atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) * BUCKET_SIZE);
+	xseg_stats_set(s, CC_LIMBO_BYTES,
+		(uint64_t)atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) *
+			BUCKET_SIZE);
 }
 
 /* Options that the data path reads. */
@@ -118,7 +188,8 @@ static void cached_fini(struct peer *p)
 		free(k->mem[--k->nr_mem]);
 }
 
-/* The new policy holds for what comes from now on; what write-back left dirty is flushed in the background. */
+/* The new policy holds for what comes from now on; what write-back left dirty is flushed in the
+ * background. */
 static void policy_switch(struct cached *k, const struct policy *to)
 {
 	const struct policy *from = atomic_exchange(&k->policy, to);
@@ -133,15 +204,18 @@ static void policy_switch(struct cached *k, const struct policy *to)
 	}
 }
 
-/* What was promised outlives who promised it. The policy that it was started with, and below it the one that holds, each plus 1. */
+/* What was promised outlives who promised it. The policy that it was started with, and below it the
+ * one that holds, each plus 1. */
 static void policy_note(struct cached *k, uint32_t at_start)
 {
 	/* one store: a successor finds both or neither */
-	atomic_store_explicit(&k->head->policy, (uint64_t)(at_start + 1) << 32 | (k->policy_nr + 1), memory_order_release);
+	atomic_store_explicit(&k->head->policy, (uint64_t)(at_start + 1) << 32 | (k->policy_nr + 1),
+		memory_order_release);
 	XKILL(POLICY_STORED);
 }
 
-/* A successor that is started with the policy that its predecessor was started with goes on with the one that was set since then. */
+/* A successor that is started with the policy that its predecessor was started with goes on with
+ * the one that was set since then. */
 static void policy_open(struct cached *k)
 {
 	uint64_t was = atomic_load_explicit(&k->head->policy, memory_order_acquire);
@@ -180,8 +254,10 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	atomic_store(&k->sync_epoch, 1);
 	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	options_hold(k);
-	rc = k->dirty_low <= k->dirty_high ? open_stats(k, err) :
-	     xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low, k->dirty_high);
+	rc = k->dirty_low <= k->dirty_high
+		     ? open_stats(k, err)
+		     : xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low,
+			       k->dirty_high);
 	if (rc == 0)
 		rc = arena_open(k, err);
 	if (rc == 0)
@@ -209,7 +285,8 @@ static void cached_request(struct peer_port *pp, struct xreq *r)
 
 	if (is_off(pp))
 		peer_answer(pp, r, -ENOTCONN);
-	else if (r->op == XSEG_OP_READ ? !hit_read(ps, r) : r->op != XSEG_OP_WRITE || !hit_write(ps, r))
+	else if (r->op == XSEG_OP_READ ? !hit_read(ps, r)
+				       : r->op != XSEG_OP_WRITE || !hit_write(ps, r))
 		creq_request(ps, r, false);
 }
 
@@ -232,7 +309,8 @@ static void cached_recovered(struct peer *p)
 	plug_begin(cached_of(p));
 }
 
-/* One stage of the way to the data for all of the batch, then the next: index, entry, slot, pages. */
+/* One stage of the way to the data for all of the batch, then the next: index, entry, slot,
+ * pages. */
 static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	struct cached *k = cached_of(pp->peer);
@@ -311,11 +389,13 @@ static const struct {
 	const char *word;
 	int64_t (*run)(struct cached *k, char *args, char *out, size_t size);
 } volume_commands[] = {
-	{ "volumes", volume_list_text }, { "volume-status", volume_status_text }, { "volume-set", volume_set_text },
+	{ "volumes", volume_list_text }, { "volume-status", volume_status_text },
+	  { "volume-set", volume_set_text },
 	{ "volume-get", volume_get_text }, { "volume-forget", volume_forget_text },
 };
 
-static int64_t cached_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
+static int64_t cached_admin(
+	struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
 	struct cached *k = cached_of(pp->peer);
 	char *args = line, *value, *word = kv_next_word(&args, &value);
@@ -344,12 +424,15 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 
 	(void)o;
 	if (k->dirty_low > k->dirty_high)
-		return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both", k->dirty_low, k->dirty_high);
+		return xseg_fail(err, -EINVAL,
+			"dirty_low=%u would be above dirty_high=%u; set both", k->dirty_low,
+			k->dirty_high);
 	rc = resize_ask(k, err);
 	if (rc)
 		return rc;
 	options_hold(k);
-	policy_note(k, (uint32_t)(atomic_load_explicit(&k->head->policy, memory_order_relaxed) >> 32) - 1);
+	policy_note(k,
+		(uint32_t)(atomic_load_explicit(&k->head->policy, memory_order_relaxed) >> 32) - 1);
 	policy_switch(k, policies[k->policy_nr]);
 	streams_set(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
@@ -363,7 +446,8 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
 	*total_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE;
-	/* what is on loan would go to others with its extents: who reads it has to let go first, and nobody lends himself more */
+	/* what is on loan would go to others with its extents: who reads it has to let go first,
+	 * and nobody lends himself more */
 	direct_end(k);
 	return *left_bytes == 0 && children_out(k) == 0 && loans_out(k) == 0;
 }

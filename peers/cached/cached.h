@@ -1,14 +1,15 @@
-/* cached - the cache peer: what its files share. By subject: object.h, pages.h, creq.h, flush.h, counters.h, and here what holds them
- * together.
+/* cached - the cache peer: what its files share. By subject: object.h, pages.h, creq.h, flush.h,
+ * counters.h, and here what holds them together.
  *
  * cached keeps objects in 4 KiB buckets between an upper peer and its downstream. An object is an
- * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64; entries, chunks and
- * the pages of the buckets are in the segment and outlive the process; all else is derived from them.
+ * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64; entries, chunks
+ * and the pages of the buckets are in the segment and outlive the process; all else is derived from
+ * them.
  *
- * Who runs what: a request or a reply becomes a job in its object's work queue (xworkq); whoever runs
- * the queue is "inside the object" and alone with its slots. Jobs never block: what has to wait is
- * put into one of the waiting places (enum wait_why) and stepped again later. Every creq and every
- * child holds a reference to its object.
+ * Who runs what: a request or a reply becomes a job in its object's work queue (xworkq); whoever
+ * runs the queue is "inside the object" and alone with its slots. Jobs never block: what has to
+ * wait is put into one of the waiting places (enum wait_why) and stepped again later. Every creq
+ * and every child holds a reference to its object.
  *
  * Locks, all leaves (nothing is called while one is held):
  *   mem_lock	free pages, the list of clean pages, free chunks
@@ -18,12 +19,13 @@
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
- *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the slot. Nor is one that may be on loan, but
- *	 by whom it was lent to for that (gift.c)
- *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves the
- *	 object only after all its slots are stored (rule R3)
+ *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the
+ *       slot. Nor is one that may be on loan, but by whom it was lent to for that (gift.c)
+ *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves
+ *       the object only after all its slots are stored (rule R3)
  *   C4  a page listed by a child that is out is not given to anybody else
- *   C5  who waits for pages or chunks holds none; loads and flushes in flight need nothing more to complete
+ *   C5  who waits for pages or chunks holds none; loads and flushes in flight need nothing more to
+ *       complete
  */
 #ifndef PEERS_CACHED_CACHED_H
 #define PEERS_CACHED_CACHED_H
@@ -46,16 +48,19 @@
 #define NR_LISTS       CACHE_LISTS	/* lists of pages for larger ones */
 #define NR_POLICIES    4
 #define MAGAZINE       32
-#define SENDS_A_ROUND  2		/* children: then the store below gets them, before more requests are looked at */
-#define COPIES_A_ROUND (64u << 10)	/* bytes: then those get their answers who waited for them, or they would go to sleep */
+/* children: then the store below gets them, before more requests are looked at */
+#define SENDS_A_ROUND  2
+/* bytes: then those get their answers who waited for them, or they would go to sleep */
+#define COPIES_A_ROUND (64u << 10)
 
 struct arena_head {
 	uint64_t magic, version;
 	uint32_t nr_objects, nr_volumes;
-	_Atomic uint64_t size;			/* size_word(): what was asked for; what there is, the extents say */
+	_Atomic uint64_t size; /* size_word(): what was asked for; what there is, the extents say */
 	uint32_t nr_ports, spare;		/* nr_ports: that have counters of volumes here */
 	uint64_t off_volumes, off_objects, bytes;
-	_Atomic uint64_t policy;		/* policy_note(): what it was started with, and what was set since */
+	/* policy_note(): what it was started with, and what was set since */
+	_Atomic uint64_t policy;
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 
@@ -63,34 +68,40 @@ struct arena_head {
 struct cport {
 	struct peer_port *pp;
 	struct cached *cache;
-	struct xseg_stats *stats;		/* enum cache_counter; sums over ports are what counts */
+	struct xseg_stats *stats;	/* enum cache_counter; sums over ports are what counts */
 	struct object *ready, **ready_tail;	/* objects that this thread owns and has to run */
 	struct object *inside;			/* the object whose queue it is running */
 	struct xwaitq want_requests;
-	_Atomic(struct child *) returned;	/* own requests that other threads are done with; any thread pushes */
+	/* own requests that other threads are done with; any thread pushes */
+	_Atomic(struct child *) returned;
 	uint32_t magazine[MAGAZINE], nr_magazine;
 	struct volume_block *volumes;		/* counters by record */
 	uint32_t last_volume;			/* the record that the last request was of */
-	_Atomic uint32_t flushes_out, loads_out;	/* written by this port's thread; read by others when the peer stops */
-	uint32_t sent, copied;			/* children, and bytes of requests, since the last poll */
-	bool freed;				/* pages, chunks or entries came free since the last pages_signal() */
+	/* written by this port's thread; read by others when the peer stops */
+	_Atomic uint32_t flushes_out, loads_out;
+	uint32_t sent, copied;		/* children, and bytes of requests, since the last poll */
+	bool freed;	/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 	struct lender lender;
 	struct hits hits;
-	bool throttled;				/* a write began to wait in the throttle since the last throttle_run() */
+	bool throttled;	/* a write began to wait in the throttle since the last throttle_run() */
 };
 
 struct policy {
 	const char *name;
 	enum cache_counter counter;		/* writes under it */
-	bool writes_around, reads_around;	/* past the cache, where nothing there is newer than the store (around.c) */
-	/* The slots are stored and the request is STARTED: answer it, or have it wait for the store. */
+	/* past the cache, where nothing there is newer than the store (around.c) */
+	bool writes_around, reads_around;
+	/* The slots are stored and the request is STARTED: answer it, or have it wait for the
+	 * store. */
 	void (*applied)(struct cport *ps, struct creq *c);
 };
-extern const struct policy policy_write_back, policy_write_through, policy_write_around, policy_pass_through;
+extern const struct policy policy_write_back, policy_write_through, policy_write_around,
+	policy_pass_through;
 void through_applied(struct cport *ps, struct creq *c);			/* waits for the store */
 extern const struct policy *const policies[NR_POLICIES];	/* by option value */
-const struct policy *object_policy(struct cport *ps, struct object *o);	/* for its requests from now on */
+/* for its requests from now on */
+const struct policy *object_policy(struct cport *ps, struct object *o);
 
 struct cached {
 	struct peer peer;
@@ -104,9 +115,10 @@ struct cached {
 	_Atomic(const struct policy *) policy;	/* of writes from now on */
 	struct arena_head *head;
 	struct arena_object *entries;
-	struct arena_chunk *chunks;		/* by number: all pages of the segment, seen as chunks (chunk.c) */
+	/* by number: all pages of the segment, seen as chunks (chunk.c) */
+	struct arena_chunk *chunks;
 	uint32_t nr_objects, nr_volumes;	/* of the head, which is not believed again (R5) */
-	uint32_t nr_counted;			/* ports that have counters of volumes in the arena */
+	uint32_t nr_counted;		/* ports that have counters of volumes in the arena */
 	uint32_t seg_pages;			/* of the segment */
 	/* private tables, made at start */
 	struct xcache xc;
@@ -114,7 +126,7 @@ struct cached {
 	struct creq *creqs;			/* by request */
 	struct child *children;			/* by request */
 	_Atomic uint32_t nr_orphans;		/* CHILD_ORPHANs; any thread */
-	bool adopted;				/* all of a predecessor's children are; set before serving */
+	bool adopted;		/* all of a predecessor's children are; set before serving */
 	struct cport ports[PEER_MAX_THREADS];
 
 	/* its size (resize.c): written by port 0 under mem_lock, read without */
@@ -132,17 +144,20 @@ struct cached {
 	struct extent *extents;			/* by number, all of the segment */
 	struct xlist leaving;			/* pages of VALID buckets in extents that leave */
 	uint32_t leaving_free;			/* pages in the pool whose extent leaves */
-	_Atomic uint32_t leaving_chunk_pages;	/* pages cut into chunks whose extent leaves; read without the lock */
+	/* pages cut into chunks whose extent leaves; read without the lock */
+	_Atomic uint32_t leaving_chunk_pages;
 	_Atomic uint32_t nr_out;		/* pages that are out; read without */
 	struct xpool free_pages;
-	struct xlist clean;			/* pages of VALID buckets of volumes without a share, next victim at the tail */
+	/* pages of VALID buckets of volumes without a share, next victim at the tail */
+	struct xlist clean;
 	_Atomic uint32_t nr_clean, nr_free;	/* written under mem_lock, read without */
-	_Atomic uint32_t nr_zeroes;		/* clean buckets of zeroes: they have slots but no page */
+	_Atomic uint32_t nr_zeroes;	/* clean buckets of zeroes: they have slots but no page */
 	uint32_t withheld;			/* pages kept out of use (tests) */
 	struct xlist chunk_pages;		/* pages cut into chunks that have a free one */
 	union page_use *page_use;		/* by page */
 	struct shares shares;
-	_Atomic uint32_t nr_chunk_pages;	/* of extents that stay; written under mem_lock, read without */
+	/* of extents that stay; written under mem_lock, read without */
+	_Atomic uint32_t nr_chunk_pages;
 	_Atomic uint32_t nr_free_chunks;	/* the same */
 
 	struct loans loans;
@@ -154,7 +169,8 @@ struct cached {
 
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
-	struct cds_list_head failed;		/* the same, after a flush that failed: to be tried again at due_ns */
+	/* the same, after a flush that failed: to be tried again at due_ns */
+	struct cds_list_head failed;
 	struct cds_list_head wanted;		/* groups that somebody waits for */
 	uint64_t flush_ns;			/* when the last FLUSH came */
 	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
@@ -162,7 +178,7 @@ struct cached {
 	uint32_t nr_groups;
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
 	struct cvolume_sync synced[NR_SYNCED];
-	struct creq *failed_syncs;		/* wait for the walk that makes dirty again what they covered */
+	struct creq *failed_syncs; /* wait for the walk that makes dirty again what they covered */
 	bool walking;
 	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
 	_Atomic uint32_t reclaims;		/* objects being emptied */
@@ -177,14 +193,15 @@ struct cached {
 	_Atomic uint16_t sync_epoch;
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
-	_Atomic bool switching;			/* left write-back: until what was dirty then is clean */
+	_Atomic bool switching;		/* left write-back: until what was dirty then is clean */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
 	struct throttle throttle;
 	uint64_t gauges_ns;			/* port 0's: when they were published */
 	uint64_t switch_bytes;			/* what was dirty when it left write-back */
 	const struct policy *switch_from;
 	struct plug plug;
-	uint32_t switch_ticket;			/* guarded by dirty_lock: dirty sets up to it are from before the switch */
+	/* guarded by dirty_lock: dirty sets up to it are from before the switch */
+	uint32_t switch_ticket;
 	void *mem[16];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 	uint64_t mem_bytes;			/* of them all */
@@ -194,12 +211,19 @@ struct cached {
 
 static inline struct cached *cached_of(struct peer *p) { return (struct cached *)p; }
 static inline struct cport *cport_of(struct peer_port *pp) { return pp->state; }
-static inline uint32_t object_volume(const struct object *o) { return atomic_load_explicit(&o->volume, memory_order_relaxed); }
-static inline uint32_t object_index(struct cached *k, struct object *o) { return (uint32_t)(o - k->objects); }
+static inline uint32_t object_volume(const struct object *o)
+{
+	return atomic_load_explicit(&o->volume, memory_order_relaxed);
+}
+static inline uint32_t object_index(struct cached *k, struct object *o)
+{
+	return (uint32_t)(o - k->objects);
+}
 /* Its entry in the arena: as far from the first one as the object is from the first object. */
 static inline struct arena_object *object_entry(struct cached *k, struct object *o)
 {
-	_Static_assert(sizeof(struct arena_object) == sizeof(struct object), "one offset is good for both");
+	_Static_assert(sizeof(struct arena_object) == sizeof(struct object),
+		"one offset is good for both");
 	return (struct arena_object *)((char *)k->entries + ((char *)o - (char *)k->objects));
 }
 /* The owner word of its b-th bucket's page. */
@@ -207,17 +231,26 @@ static inline uint64_t bucket_name(struct cached *k, struct object *o, uint32_t 
 {
 	return xseg_slot_name(object_index(k, o), b);
 }
-static inline uint64_t retry_ns(struct object *o) { return atomic_load_explicit(&o->retry_ns, memory_order_relaxed); }
+static inline uint64_t retry_ns(struct object *o)
+{
+	return atomic_load_explicit(&o->retry_ns, memory_order_relaxed);
+}
 /* Entries: for those that keep data, and for those that pass. */
-static inline uint32_t nr_entries(const struct cached *k) { return cached_nr_entries(k->nr_objects); }
-/* The chunk that a word of an entry names. The words are the cache's own: if they are wrong somebody wrote over them, and it stops
- * before it looks at what is outside of the segment. */
+static inline uint32_t nr_entries(const struct cached *k)
+{
+	return cached_nr_entries(k->nr_objects);
+}
+/* The chunk that a word of an entry names. The words are the cache's own: if they are wrong
+ * somebody wrote over them, and it stops before it looks at what is outside of the segment. */
 static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
 {
 	assert(chunk < (uint64_t)k->seg_pages * CHUNKS_PER_PAGE);
 	return &k->chunks[chunk];
 }
-static inline void count(struct cport *ps, enum cache_counter n, uint64_t by) { xseg_stats_add(ps->stats, n, by); }
+static inline void count(struct cport *ps, enum cache_counter n, uint64_t by)
+{
+	xseg_stats_add(ps->stats, n, by);
+}
 /* This port's counters of a record of a volume, to add to. */
 static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
 {
@@ -235,36 +268,49 @@ static inline void count_copied(struct cport *ps, uint32_t bytes)
 	if (ps->copied >= COPIES_A_ROUND)
 		peer_end_round(ps->pp);
 }
-static inline void count_wait(struct cport *ps, enum wait_why w) { count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1); }
+static inline void count_wait(struct cport *ps, enum wait_why w)
+{
+	count(ps, (enum cache_counter)(CC_WAITS_BUCKET + w), 1);
+}
 /* Pages that may hold data. */
 static inline uint32_t data_pages(struct cached *k)
 {
 	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld -
 	       atomic_load_explicit(&k->nr_chunk_pages, memory_order_relaxed);
 }
-/* Clean zeroes that are kept at most: they take slots, and only the end of their object evicts them. */
+/* Clean zeroes that are kept at most: they take slots, and only the end of their object evicts
+ * them. */
 static inline uint32_t zeroes_max(struct cached *k) { return data_pages(k) / 4; }
-static inline struct extent *page_extent(struct cached *k, uint32_t page) { return &k->extents[page / XSEG_EXTENT_PAGES]; }
+static inline struct extent *page_extent(struct cached *k, uint32_t page)
+{
+	return &k->extents[page / XSEG_EXTENT_PAGES];
+}
 static inline bool page_is_ours(struct cached *k, uint32_t page)
 {
-	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) != EXTENT_NOT_OURS;
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) !=
+	       EXTENT_NOT_OURS;
 }
 /* Whether it may not be used again: exact under mem_lock. */
 static inline bool page_leaves(struct cached *k, uint32_t page)
 {
-	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) == EXTENT_LEAVES;
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) ==
+	       EXTENT_LEAVES;
 }
 uint64_t cached_total(struct cached *k, enum cache_counter n);		/* sum over the ports */
 
 void publish_gauges(struct cached *k, uint64_t now_ns);
-void cost_now(struct cached *k, struct cache_cost *cost);		/* what it costs beside its pages */
+void cost_now(struct cached *k, struct cache_cost *cost);	/* what it costs beside its pages */
 
-static inline bool throttle_busy(struct cached *k) { return atomic_load_explicit(&k->throttle.nr, memory_order_relaxed) > 0; }
+static inline bool throttle_busy(struct cached *k)
+{
+	return atomic_load_explicit(&k->throttle.nr, memory_order_relaxed) > 0;
+}
 
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
-void *cached_alloc(struct cached *k, size_t bytes);	/* zeroed, from a cache line on, freed at the end; NULL: no memory */
+/* zeroed, from a cache line on, freed at the end; NULL: no memory */
+void *cached_alloc(struct cached *k, size_t bytes);
 
 /* ---- status.c ---- */
 int64_t status_text(struct cport *ps, char *out, size_t size);
@@ -274,8 +320,8 @@ int64_t drop_clean(struct cport *ps, char *out, size_t size);
 void cached_check(struct peer *p);
 /* Nothing is under way: each page and list is somewhere. */
 void cached_check_idle(struct peer *p);
-/* For tests of small caches; no thread runs. Keeps all but n of the free pages out of use; cuts some into chunks before, for good,
- * where n is to be room for data alone. */
+/* For tests of small caches; no thread runs. Keeps all but n of the free pages out of use; cuts
+ * some into chunks before, for good, where n is to be room for data alone. */
 void cached_limit_pages(struct peer *p, uint32_t n);
 void cached_cut_pages(struct peer *p);
 

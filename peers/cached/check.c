@@ -1,6 +1,7 @@
 /* check - asserts every invariant of the cache, for tests and the simulator.
  *
- * Contract: nobody is inside any object: between two steps of the simulator, or when all threads have stopped.
+ * Contract: nobody is inside any object: between two steps of the simulator, or when all threads
+ * have stopped.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	struct tally t = { .inflight = 0 };
 
 	for (uint32_t b = 0; b < OBJECT_BUCKETS; b++) {
-		if (b % CHUNK_SLOTS == 0 && atomic_load(&object_entry(k, o)->chunk[b / CHUNK_SLOTS]) == 0) {
+		if (b % CHUNK_SLOTS == 0 &&
+			atomic_load(&object_entry(k, o)->chunk[b / CHUNK_SLOTS]) == 0) {
 			t.nr[BUCKET_FREE] += CHUNK_SLOTS;
 			b += CHUNK_SLOTS - 1;
 			continue;
@@ -58,10 +60,14 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	assert(o->cnt[0] + o->cnt[1] == t.nr[BUCKET_DIRTY] + t.nr[BUCKET_WRITING] + t.inflight);
 	assert((o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
 	assert(o->state != OBJECT_HELD || o->loads_out > 0);
-	assert(!t.startable || o->listed || (o->asked & OBJECT_FLUSH) || o->flush_waiting || object_is_shut(o));	/* F2 */
-	assert(!o->listed || o->nr[BUCKET_DIRTY] || o->flushes_out || atomic_load(&o->flush_waiting));
-	assert(!o->reclaiming || o->flushes_out || o->loads_out || o->asked || o->nr[BUCKET_DIRTY] || o->nr[BUCKET_LOADING] ||
-	       o->nr[BUCKET_BYPASS]);	/* else nobody goes on with emptying it */
+	/* F2 */
+	assert(!t.startable || o->listed || (o->asked & OBJECT_FLUSH) || o->flush_waiting ||
+		object_is_shut(o));
+	assert(!o->listed || o->nr[BUCKET_DIRTY] || o->flushes_out ||
+		atomic_load(&o->flush_waiting));
+	assert(!o->reclaiming || o->flushes_out || o->loads_out || o->asked ||
+		o->nr[BUCKET_DIRTY] || o->nr[BUCKET_LOADING] ||
+		o->nr[BUCKET_BYPASS]); /* else nobody goes on with emptying it */
 	*tally = t;
 }
 
@@ -85,7 +91,8 @@ struct volume_tally {
 	uint64_t used, dirty;
 };
 
-static void volume_tally(struct cached *k, struct object *o, const struct tally *t, struct volume_tally *v)
+static void volume_tally(
+	struct cached *k, struct object *o, const struct tally *t, struct volume_tally *v)
 {
 	uint32_t rec = object_volume(o);
 
@@ -103,18 +110,22 @@ static void volumes_check(struct cached *k, const struct volume_tally *v)
 	for (uint32_t r = 0; r < k->nr_volumes; r++) {
 		uint32_t id = k->volume_ids[r];
 
-		assert(id == 0 || volume_find(k, id) == r);					/* N1 */
-		assert(k->volume[r].objects == v[r].objects && (v[r].objects == 0 || id || r == OTHERS));	/* N2 */
-		assert(volume_total(k, r, VC_USED_BYTES) == v[r].used);				/* N3 */
-		assert((uint64_t)k->volume[r].share.used * BUCKET_SIZE == v[r].used);		/* A1 */
+		assert(id == 0 || volume_find(k, id) == r);				/* N1 */
+		/* N2 */
+		assert(k->volume[r].objects == v[r].objects &&
+			(v[r].objects == 0 || id || r == OTHERS));
+		assert(volume_total(k, r, VC_USED_BYTES) == v[r].used);			/* N3 */
+		assert((uint64_t)k->volume[r].share.used * BUCKET_SIZE == v[r].used);	/* A1 */
 		assert(volume_total(k, r, VC_DIRTY_BYTES) == v[r].dirty);
 	}
 }
 
 static void chunks_check(struct cached *k)
 {
-	for (uint32_t page = xlist_head(&k->chunk_pages); page != XLIST_NONE; page = xlist_next(&k->chunk_pages, page))
-		assert(k->page_use[page].chunks_free != 0 && k->page_use[page].chunks_free != 0xff);	/* K2 */
+	for (uint32_t page = xlist_head(&k->chunk_pages); page != XLIST_NONE;
+		page = xlist_next(&k->chunk_pages, page))
+		/* K2 */
+		assert(k->page_use[page].chunks_free != 0 && k->page_use[page].chunks_free != 0xff);
 }
 
 void cached_check(struct peer *p)
@@ -130,12 +141,13 @@ void cached_check(struct peer *p)
 		struct tally t;
 
 		if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
-			assert(object_passes(o) && atomic_load(&o->used) == 0 && o->cnt[0] + o->cnt[1] == 0);
+			assert(object_passes(o) && atomic_load(&o->used) == 0 &&
+				o->cnt[0] + o->cnt[1] == 0);
 			continue;
 		}
 		object_check(k, o, &t);
 		admitted += !object_passes(o);
-		assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]);	/* E2 */
+		assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]); /* E2 */
 		volume_tally(k, o, &t, volumes);
 		dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
 		pages += t.pages;
@@ -146,10 +158,13 @@ void cached_check(struct peer *p)
 	assert(k->nr_zeroes == zeroes);
 	assert(k->nr_admitted == admitted);	/* E1 */
 	assert(k->loans.limbo.nr == k->loans.nr_limbo);
-	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out + k->loans.nr_limbo <=
-	       nr_owned(k));
-	for (uint32_t page = xlist_head(&k->loans.limbo); page != XLIST_NONE; page = xlist_next(&k->loans.limbo, page))
-		assert(xseg_page_owner(k->peer.seg, page) == OWNER_LENT);	/* L3: with C1 of a slot's page, so it is in none */
+	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages +
+			k->nr_out + k->loans.nr_limbo <=
+		nr_owned(k));
+	for (uint32_t page = xlist_head(&k->loans.limbo); page != XLIST_NONE;
+		page = xlist_next(&k->loans.limbo, page))
+		/* L3: with C1 of a slot's page, so it is in none */
+		assert(xseg_page_owner(k->peer.seg, page) == OWNER_LENT);
 	resize_check(k);
 	chunks_check(k);
 	plug_check(k);
@@ -165,7 +180,8 @@ static void unlimit_pages(struct cached *k)
 {
 	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg) && k->withheld; page++) {
 		if (xseg_page_owner(k->peer.seg, page) != OWNER_WITHHELD ||
-		    atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) == EXTENT_NOT_OURS)
+			atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) ==
+				EXTENT_NOT_OURS)
 			continue;	/* another cache's test may do the same */
 		xseg_page_owner_set(k->peer.seg, page, 0);
 		k->withheld--;
@@ -176,8 +192,9 @@ static void unlimit_pages(struct cached *k)
 void cached_check_idle(struct peer *p)
 {
 	struct cached *k = cached_of(p);
-	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE + xpool_nr(&k->free_pages) + k->nr_chunk_pages +
-			 k->leaving_chunk_pages + k->nr_out + k->loans.nr_limbo + k->withheld;
+	uint64_t pages = cached_total(k, CC_USED_BYTES) / BUCKET_SIZE + xpool_nr(&k->free_pages) +
+			 k->nr_chunk_pages + k->leaving_chunk_pages + k->nr_out +
+			 k->loans.nr_limbo + k->withheld;
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		pages += k->ports[i].nr_magazine + nr_gifts(&k->ports[i]);
@@ -222,7 +239,8 @@ void cached_limit_pages(struct peer *p, uint32_t n)
 	for (uint32_t at = 0; at < xpool_nr(&k->free_pages);) {
 		bool leaves = page_leaves(k, xpool_at(&k->free_pages, at));
 
-		if (leaves || i * n / free != (i + 1) * n / free)	/* some of every extent's are kept */
+		/* some of every extent's are kept */
+		if (leaves || i * n / free != (i + 1) * n / free)
 			at++;
 		else
 			pool_withhold(k, at);

@@ -1,12 +1,13 @@
 /* child - requests of our own to the downstream: getting, sending, completing, waiting for one.
  *
- * Contract: a child belongs to the port that allocated it; its reply comes to that port. Its completion runs inside
- * its object (a FLUSH's sync child has none and completes at once). It holds a reference to its object
- * from child_get() to child_put().
+ * Contract: a child belongs to the port that allocated it; its reply comes to that port. Its
+ * completion runs inside its object (a FLUSH's sync child has none and completes at once). It holds
+ * a reference to its object from child_get() to child_put().
  *
  * Invariants:
  *   D1  an index of the children's table is in use iff that request is PRIVATE or out
- *   D2  flushes leave requests for loads, and loads for flushes: neither waits for the other for ever
+ *   D2  flushes leave requests for loads, and loads for flushes: neither waits for the other for
+ *       ever
  */
 #include <string.h>
 
@@ -49,7 +50,8 @@ static _Atomic uint32_t *out_counter(struct cport *ps, enum child_kind kind)
 	return kind == CHILD_FLUSH ? &ps->flushes_out : &ps->loads_out;
 }
 
-static struct child *child_init(struct cport *ps, struct xreq *r, uint32_t index, enum child_kind kind, struct object *o)
+static struct child *child_init(
+	struct cport *ps, struct xreq *r, uint32_t index, enum child_kind kind, struct object *o)
 {
 	struct child *ch = &ps->cache->children[index];
 
@@ -84,10 +86,12 @@ struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o
 void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags)
 {
 	ch->r->nr_pages = op == XSEG_OP_READ || op == XSEG_OP_WRITE ? ch->nr : 0;
-	child_submit_range(ps, ch, op, flags, (uint64_t)ch->first * BUCKET_SIZE, (uint32_t)ch->nr * BUCKET_SIZE);
+	child_submit_range(ps, ch, op, flags, (uint64_t)ch->first * BUCKET_SIZE,
+		(uint32_t)ch->nr * BUCKET_SIZE);
 }
 
-void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags, uint64_t from, uint32_t bytes)
+void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags,
+	uint64_t from, uint32_t bytes)
 {
 	struct xreq *r = ch->r;
 	const struct arena_object *e = ch->obj ? object_entry(ps->cache, ch->obj) : NULL;
@@ -116,7 +120,8 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 
 uint32_t children_out(struct cached *k)
 {
-	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed) + k->plug.sync_out;
+	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed) +
+		       k->plug.sync_out;
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		out += k->ports[i].loads_out + k->ports[i].flushes_out;
@@ -143,8 +148,8 @@ void child_put(struct cport *ps, struct child *ch)
 	/* another thread completed it: the request goes back to the port that it belongs to */
 	ch->next = atomic_load_explicit(&home->returned, memory_order_relaxed);
 	/* release: partner is the exchange in children_collect() */
-	while (!atomic_compare_exchange_weak_explicit(&home->returned, &ch->next, ch, memory_order_release,
-						      memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(
+		&home->returned, &ch->next, ch, memory_order_release, memory_order_relaxed))
 		;
 	peer_port_kick(home->pp);
 }
@@ -178,7 +183,8 @@ void requests_wait(struct cport *ps, struct xwait *w)
 	xwaitq_add(&ps->want_requests, w, 1);
 }
 
-/* Wakes as many as there are free requests: each tries again, and waits again where its kind has its share. */
+/* Wakes as many as there are free requests: each tries again, and waits again where its kind has
+ * its share. */
 void requests_signal(struct cport *ps)
 {
 	uint32_t nr = xseg_port_nr_free(ps->pp->port), waiters = xwaitq_nr(&ps->want_requests);

@@ -1,18 +1,22 @@
 /* chunk - the slots of objects, 64 at a time, in pages of the cache itself.
  *
- * A chunk is an eighth of a page: number n is the (n % 8)th eighth of page n / 8, so a successor finds it with nothing but
- * the entry's chunk word. When none is free a page is taken as for a bucket, and cut; when all its chunks are free again it
- * goes back. So a cache of dense objects spends 0.2 % of its memory on slots, one of objects with an eighth of
- * their buckets 1.6 %, and slots never run out while there are pages.
+ * A chunk is an eighth of a page: number n is the (n % 8)th eighth of page n / 8, so a successor
+ * finds it with nothing but the entry's chunk word. When none is free a page is taken as for a
+ * bucket, and cut; when all its chunks are free again it goes back. So a cache of dense objects
+ * spends 0.2 % of its memory on slots, one of objects with an eighth of their buckets 1.6 %, and
+ * slots never run out while there are pages.
  *
- * Contract: chunks_ensure(), chunk_release() and chunk_move() inside the object, chunk_feed() anywhere, chunk_restore() before
- * serving. mem_lock guards masks and list; it is a leaf.
+ * Contract: chunks_ensure(), chunk_release() and chunk_move() inside the object, chunk_feed()
+ * anywhere, chunk_restore() before serving. mem_lock guards masks and list; it is a leaf.
  *
  * Invariants:
- *   K1  a chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in page_use[page].chunks_free
- *   K2  a page is in the list chunk_pages iff it was cut, has a free chunk, and does not leave the cache; none has eight, but between
- *	 chunk_feed() and the taking of chunks in one job: such a one is at the tail. Free chunks of pages that leave are counted nowhere
- *   K3  the slots of a chunk that is stored into an entry are FREE, or what they were in the chunk in whose place it comes
+ *   K1  a chunk of a page that was cut is in exactly one entry's chunk word, or its bit is set in
+ *       page_use[page].chunks_free
+ *   K2  a page is in the list chunk_pages iff it was cut, has a free chunk, and does not leave the
+ *       cache; none has eight, but between chunk_feed() and the taking of chunks in one job: such a
+ *       one is at the tail. Free chunks of pages that leave are counted nowhere
+ *   K3  the slots of a chunk that is stored into an entry are FREE, or what they were in the chunk
+ *       in whose place it comes
  *   K4  a page's owner word is OWNER_CHUNKS iff it was cut
  */
 #include <assert.h>
@@ -28,7 +32,8 @@ _Static_assert(PER_PAGE == 8, "page_use[].chunks_free has a bit for each");
 
 static void add(_Atomic uint32_t *nr, int by)
 {
-	atomic_store_explicit(nr, atomic_load_explicit(nr, memory_order_relaxed) + (uint32_t)by, memory_order_relaxed);
+	atomic_store_explicit(nr, atomic_load_explicit(nr, memory_order_relaxed) + (uint32_t)by,
+		memory_order_relaxed);
 }
 
 static void page_cut(struct cached *k, uint32_t page, unsigned free)
@@ -74,7 +79,8 @@ void chunk_page_stay(struct cached *k, uint32_t page)
 
 static uint32_t chunk_take(struct cached *k)
 {
-	uint32_t page = xlist_head(&k->chunk_pages), n = (uint32_t)__builtin_ctz(k->page_use[page].chunks_free);
+	uint32_t page = xlist_head(&k->chunk_pages),
+		 n = (uint32_t)__builtin_ctz(k->page_use[page].chunks_free);
 
 	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free & ~(1u << n));
 	if (k->page_use[page].chunks_free == 0)
@@ -94,15 +100,16 @@ static bool chunk_return(struct cached *k, uint32_t chunk)
 			xlist_push_head(&k->chunk_pages, page);
 		add(&k->nr_free_chunks, 1);
 	}
-	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free | 1u << chunk % PER_PAGE);
+	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free |
+						  1u << chunk % PER_PAGE);
 	if (k->page_use[page].chunks_free != ALL_FREE)
 		return false;
 	page_uncut(k, page);
 	return true;
 }
 
-/* Some were cut for nothing: to get the page a bucket was evicted, and with it a chunk came free. The page, the caller's again, or
- * NO_PAGE. */
+/* Some were cut for nothing: to get the page a bucket was evicted, and with it a chunk came free.
+ * The page, the caller's again, or NO_PAGE. */
 static uint32_t page_spare(struct cached *k)
 {
 	uint32_t page = xlist_tail(&k->chunk_pages);
@@ -118,9 +125,10 @@ static uint32_t page_spare(struct cached *k)
 /* Before a chunk of the entry, or its name, can be another's. Who is inside, or finalizes it. */
 static void version_next(struct arena_object *e)
 {
-	/* release: partner is the acquire in a reader's last look (xseg/direct.c): who has seen in a slot what another object stored there
-	 * after this sees the version, too */
-	atomic_store_explicit(&e->version, atomic_load_explicit(&e->version, memory_order_relaxed) + 1, memory_order_release);
+	/* release: partner is the acquire in a reader's last look (xseg/direct.c): who has seen in
+	 * a slot what another object stored there after this sees the version, too */
+	atomic_store_explicit(&e->version,
+		atomic_load_explicit(&e->version, memory_order_relaxed) + 1, memory_order_release);
 }
 
 void chunk_feed(struct cport *ps, uint32_t page)
@@ -128,7 +136,8 @@ void chunk_feed(struct cport *ps, uint32_t page)
 	struct cached *k = ps->cache;
 
 	pthread_mutex_lock(&k->mem_lock);
-	if (page_leaves(k, page))	/* it came from a port's magazine, or was evicted, and its extent was chosen since */
+	/* it came from a port's magazine, or was evicted, and its extent was chosen since */
+	if (page_leaves(k, page))
 		pool_put(k, page);
 	else
 		page_cut(k, page, ALL_FREE);
@@ -138,10 +147,12 @@ void chunk_feed(struct cport *ps, uint32_t page)
 static void chunk_store(struct cached *k, struct object *o, uint32_t nr, uint32_t chunk)
 {
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-		atomic_store_explicit(&chunk_at(k, chunk)->slot[s], slot_word(BUCKET_FREE, 0, 0), memory_order_relaxed);
+		atomic_store_explicit(&chunk_at(k, chunk)->slot[s], slot_word(BUCKET_FREE, 0, 0),
+			memory_order_relaxed);
 	object_entry(k, o)->chunk_used[nr] = 0;
 	XKILL(CHUNK_CLEARED);
-	/* release: the slots are FREE before the chunk is the object's (K3); a successor reads both */
+	/* release: the slots are FREE before the chunk is the object's (K3); a successor reads
+	 * both */
 	atomic_store_explicit(&object_entry(k, o)->chunk[nr], chunk + 1, memory_order_release);
 }
 
@@ -149,7 +160,8 @@ bool chunks_ensure(struct cport *ps, struct object *o, uint32_t first, uint32_t 
 {
 	struct cached *k = ps->cache;
 	struct arena_object *e = object_entry(k, o);
-	uint32_t lo = first / CHUNK_SLOTS, hi = (first + nr - 1) / CHUNK_SLOTS, need = 0, spare = NO_PAGE, i;
+	uint32_t lo = first / CHUNK_SLOTS, hi = (first + nr - 1) / CHUNK_SLOTS, need = 0,
+		 spare = NO_PAGE, i;
 	uint32_t got[OBJECT_CHUNKS], lacks[OBJECT_CHUNKS];
 	bool enough;
 
@@ -194,7 +206,8 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	if (chunk-- == 0)
 		return;
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++) {
-		o->nr[slot_state(atomic_load_explicit(&chunk_at(k, chunk)->slot[s], memory_order_relaxed))]--;
+		o->nr[slot_state(atomic_load_explicit(
+			&chunk_at(k, chunk)->slot[s], memory_order_relaxed))]--;
 		o->nr[BUCKET_FREE]++;
 	}
 	version_next(object_entry(k, o));
@@ -261,16 +274,18 @@ bool chunk_move(struct cport *ps, struct object *o, uint32_t nr)
 
 	if (to == NO_CHUNK)
 		return false;
-	if (from == 0) {	/* it was one of this object's last buckets whose page we have cut */
+	if (from == 0) { /* it was one of this object's last buckets whose page we have cut */
 		chunk_put(ps, to);
 		return true;
 	}
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
 		atomic_store_explicit(&chunk_at(k, to)->slot[s],
-				      atomic_load_explicit(&chunk_at(k, from - 1)->slot[s], memory_order_relaxed), memory_order_relaxed);
+			atomic_load_explicit(&chunk_at(k, from - 1)->slot[s], memory_order_relaxed),
+			memory_order_relaxed);
 	XKILL(CHUNK_COPIED);
 	version_next(object_entry(k, o));
-	/* release: the slots are there before the chunk is the object's (K3); a successor reads both */
+	/* release: the slots are there before the chunk is the object's (K3); a successor reads
+	 * both */
 	atomic_store_explicit(word, to + 1, memory_order_release);
 	chunk_put(ps, from - 1);
 	return true;
@@ -282,7 +297,8 @@ bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is)
 {
 	uint32_t page = chunk / PER_PAGE;
 
-	if (page >= xseg_nr_pages(k->peer.seg) || (page_is[page] != PAGE_FREE && page_is[page] != PAGE_CHUNKS))
+	if (page >= xseg_nr_pages(k->peer.seg) ||
+		(page_is[page] != PAGE_FREE && page_is[page] != PAGE_CHUNKS))
 		return false;
 	if (page_is[page] == PAGE_FREE) {
 		page_is[page] = PAGE_CHUNKS;
@@ -290,7 +306,8 @@ bool chunk_restore(struct cached *k, uint32_t chunk, uint8_t *page_is)
 	}
 	if (!(k->page_use[page].chunks_free & 1u << chunk % PER_PAGE))
 		return false;
-	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free & ~(1u << chunk % PER_PAGE));
+	k->page_use[page].chunks_free = (uint8_t)(k->page_use[page].chunks_free &
+						  ~(1u << chunk % PER_PAGE));
 	if (k->page_use[page].chunks_free == 0)
 		xlist_remove(&k->chunk_pages, page);
 	add(&k->nr_free_chunks, -1);

@@ -1,20 +1,23 @@
 /* copy - COPY: a range of one object becomes what the same range of another is.
  *
- * Where the cache has all of the source, the copy is a write whose data comes from there, and is answered as the policy says: without
- * the store in write-back. Else, and where writes go around the cache, the store copies: first what is newer here than there is
- * flushed, of both ranges; then a child goes out, and until it is answered the buckets of the target are BYPASS, as for any
- * write that goes around.
+ * Where the cache has all of the source, the copy is a write whose data comes from there, and is
+ * answered as the policy says: without the store in write-back. Else, and where writes go around
+ * the cache, the store copies: first what is newer here than there is flushed, of both ranges; then
+ * a child goes out, and until it is answered the buckets of the target are BYPASS, as for any write
+ * that goes around.
  *
  *   step               inside      then
- *   copy_step          the target  copy_source, or copy_by_store when nothing of the source is known here
+ *   copy_step          the target  copy_source, or copy_by_store when nothing of the source is
+ *                                  known here
  *   copy_source        the source  write_step with pages that are filled, or copy_source_flushed
  *   copy_source_flushed  the source  copy_by_store
  *   copy_by_store      the target  around_done
  *
- * A copy takes its data while it is inside the source, once. It is under way with all that is answered later, so it does not matter
- * what is written to the source after that.
+ * A copy takes its data while it is inside the source, once. It is under way with all that is
+ * answered later, so it does not matter what is written to the source after that.
  *
- * Contract: c->obj is the object that the step is inside of, c->other the other one of the two; it holds a reference to each.
+ * Contract: c->obj is the object that the step is inside of, c->other the other one of the two; it
+ * holds a reference to each.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +29,8 @@ static void source_flush(struct cport *ps, struct creq *c);
 static void copy_by_store(struct cport *ps, struct creq *c);
 
 /* Goes on inside the other object. */
-static void change_sides(struct cport *ps, struct creq *c, void (*step)(struct cport *ps, struct creq *c))
+static void change_sides(
+	struct cport *ps, struct creq *c, void (*step)(struct cport *ps, struct creq *c))
 {
 	struct object *o = c->other;
 
@@ -41,7 +45,8 @@ static int source_name(struct cport *ps, const struct creq *c, char *name)
 {
 	if (c->r->nr_pages == 0)
 		return -EINVAL;
-	memcpy(name, xseg_page(ps->cache->peer.seg, c->r->page[0] & XSEG_PAGE_INDEX), XSEG_TARGET_MAX);
+	memcpy(name, xseg_page(ps->cache->peer.seg, c->r->page[0] & XSEG_PAGE_INDEX),
+		XSEG_TARGET_MAX);
 	return name[0] && strnlen(name, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EINVAL;
 }
 
@@ -58,7 +63,8 @@ void copy_step(struct cport *ps, struct creq *c)
 		write_end(ps, c, rc ? rc : (int64_t)c->r->size);
 		return;
 	}
-	idx = xcache_find(&k->xc, name, xseg_hash(name, strlen(name)));	/* one that is being emptied may still be dirty */
+	/* one that is being emptied may still be dirty */
+	idx = xcache_find(&k->xc, name, xseg_hash(name, strlen(name)));
 	if (idx == XCACHE_NONE) {
 		c->step = copy_by_store;
 		copy_by_store(ps, c);
@@ -89,7 +95,8 @@ static void take_bucket(struct cport *ps, struct creq *c, uint32_t i, uint32_t p
 		memset(xseg_page(seg, page), 0, BUCKET_SIZE);
 }
 
-/* Pages for all buckets of the target, filled; and, for those that are covered in part, pages with the source's data aside. */
+/* Pages for all buckets of the target, filled; and, for those that are covered in part, pages with
+ * the source's data aside. */
 static void take_source(struct cport *ps, struct creq *c)
 {
 	uint32_t page[XSEG_REQ_PAGES + 2], n = c->nr, parts = 0;

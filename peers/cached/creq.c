@@ -1,18 +1,26 @@
 /* creq - a request from above: finding its object, waiting for an entry, its first step, its end.
  *
- * States (creq_set_state() is the only writer). Whoever has the creq sets it, before he puts it where another finds it.
+ * States (creq_set_state() is the only writer). Whoever has the creq sets it, before he puts it
+ * where another finds it.
  *
- *   from           to             when                                              by
- *   IDLE           RUNNING        it arrives                                        creq_request
- *   RUNNING        WAITS_ENTRY    its name is new and no entry is free              wait_for_entry
- *   RUNNING        WAITS_OBJECT   a load, a delete, a redo or a write past the cache of its object is under way  object_wait
- *   RUNNING        WAITS_MEMORY   there are too few pages                           pages_wait
- *   RUNNING        WAITS_REQUEST  no request of our own is free                     creq_wait_for_request, sync_send
- *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come         throttle_holds
- *   RUNNING        AT_STORE       a child of its own, or flushes that it waits for, are out  through_wait, flush_request, sync_send, around.c, ops.c
- *   WAITS_ENTRY, WAITS_OBJECT, WAITS_MEMORY, WAITS_REQUEST, WAITS_THROTTLE  RUNNING  what it waited for is there  entry_retry, object_wake, pages_wait_fn, creq_retry, take_due
- *   AT_STORE       RUNNING        the flushes are over                              through_cover, sync_all
- *   RUNNING, AT_STORE  IDLE       it is answered, or forwarded                      creq_finish, around_read
+ *   from           to              when                                         by
+ *   IDLE           RUNNING         it arrives                                   creq_request
+ *   RUNNING        WAITS_ENTRY     its name is new and no entry is free         wait_for_entry
+ *   RUNNING        WAITS_OBJECT    a load, a delete, a redo or a write past     object_wait
+ *                                  the cache of its object is under way
+ *   RUNNING        WAITS_MEMORY    there are too few pages                      pages_wait
+ *   RUNNING        WAITS_REQUEST   no request of our own is free                creq_wait_for_request,
+ *                                                                               sync_send
+ *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come     throttle_holds
+ *   RUNNING        AT_STORE        a child of its own, or flushes that it       through_wait, sync_send,
+ *                                  waits for, are out                           flush_request, around.c,
+ *                                                                               ops.c
+ *   WAITS_...      RUNNING         what it waited for is there                  entry_retry, object_wake,
+ *                                                                               pages_wait_fn, take_due,
+ *                                                                               creq_retry
+ *   AT_STORE       RUNNING         the flushes are over                         through_cover, sync_all
+ *   RUNNING,       IDLE            it is answered, or forwarded                 creq_finish, around_read
+ *   AT_STORE
  *
  * Contract: creq_request() is called by the port's thread, outside of any object.
  */
@@ -25,19 +33,20 @@
 #define TO(s) (1u << CREQ_##s)
 
 static const uint8_t legal[CREQ_NR_STATES] = {
-	[CREQ_IDLE]	     = TO(RUNNING),
-	[CREQ_RUNNING]	     = TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) | TO(WAITS_REQUEST) | TO(WAITS_THROTTLE) |
-			       TO(AT_STORE) | TO(IDLE),
-	[CREQ_WAITS_ENTRY]   = TO(RUNNING),
-	[CREQ_WAITS_OBJECT]  = TO(RUNNING),
-	[CREQ_WAITS_MEMORY]  = TO(RUNNING),
+	[CREQ_IDLE] = TO(RUNNING),
+	[CREQ_RUNNING] = TO(WAITS_ENTRY) | TO(WAITS_OBJECT) | TO(WAITS_MEMORY) | TO(WAITS_REQUEST) |
+			 TO(WAITS_THROTTLE) | TO(AT_STORE) | TO(IDLE),
+	[CREQ_WAITS_ENTRY] = TO(RUNNING),
+	[CREQ_WAITS_OBJECT] = TO(RUNNING),
+	[CREQ_WAITS_MEMORY] = TO(RUNNING),
 	[CREQ_WAITS_REQUEST] = TO(RUNNING),
 	[CREQ_WAITS_THROTTLE] = TO(RUNNING),
-	[CREQ_AT_STORE]	     = TO(RUNNING) | TO(IDLE),
+	[CREQ_AT_STORE] = TO(RUNNING) | TO(IDLE),
 };
 
 static const char *const names[CREQ_NR_STATES] = {
-	"IDLE", "RUNNING", "WAITS_ENTRY", "WAITS_OBJECT", "WAITS_MEMORY", "WAITS_REQUEST", "WAITS_THROTTLE", "AT_STORE",
+	"IDLE", "RUNNING", "WAITS_ENTRY", "WAITS_OBJECT", "WAITS_MEMORY", "WAITS_REQUEST",
+	"WAITS_THROTTLE", "AT_STORE",
 };
 
 const char *creq_state_name(enum creq_state s)
@@ -47,7 +56,8 @@ const char *creq_state_name(enum creq_state s)
 
 bool creq_edge_legal(enum creq_state from, enum creq_state to)
 {
-	return (unsigned)from < CREQ_NR_STATES && (unsigned)to < CREQ_NR_STATES && (legal[from] & 1u << to);
+	return (unsigned)from < CREQ_NR_STATES && (unsigned)to < CREQ_NR_STATES &&
+	       (legal[from] & 1u << to);
 }
 
 void creq_set_state(struct creq *c, enum creq_state s)
@@ -85,12 +95,14 @@ void creq_wait_for_request(struct cport *ps, struct creq *c)
 	requests_wait(ps, &c->wait);
 }
 
-/* The request's own object is its volume's. A copy that has been inside both objects has seen to that before. */
+/* The request's own object is its volume's. A copy that has been inside both objects has seen to
+ * that before. */
 static void adopt_volume(struct cport *ps, struct creq *c)
 {
 	if (c->other)
 		return;
-	if (object_entry(ps->cache, c->obj)->volume != c->r->volume || object_volume(c->obj) != c->volume)
+	if (object_entry(ps->cache, c->obj)->volume != c->r->volume ||
+		object_volume(c->obj) != c->volume)
 		volume_adopt(ps, c->obj, c->r->volume);
 }
 
@@ -104,7 +116,8 @@ static void step_job(struct xwork *w, void *ctx)
 	object_reclaim_step(ctx, o);
 }
 
-/* A STARTED request of a predecessor: nothing else of its object is served until it is done again. */
+/* A STARTED request of a predecessor: nothing else of its object is served until it is done
+ * again. */
 static void redo_job(struct xwork *w, void *ctx)
 {
 	struct creq *c = caa_container_of(w, struct creq, work);
@@ -179,7 +192,8 @@ static void find_object(struct cport *ps, struct creq *c)
 
 bool creq_range_ok(const struct xreq *r)
 {
-	return r->size > 0 && r->obj_offset < OBJECT_BYTES && r->obj_offset + r->size <= OBJECT_BYTES &&
+	return r->size > 0 && r->obj_offset < OBJECT_BYTES &&
+	       r->obj_offset + r->size <= OBJECT_BYTES &&
 	       r->obj_offset % BUCKET_SIZE == r->offset % BUCKET_SIZE;
 }
 
@@ -196,7 +210,8 @@ static void (*const steps[XSEG_NR_OPS])(struct cport *ps, struct creq *c) = {
 
 static bool changes_slots(uint8_t op)
 {
-	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_COPY;
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
+	       op == XSEG_OP_COPY;
 }
 
 static bool has_range(uint8_t op)
@@ -240,10 +255,12 @@ void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 		creq_finish(ps, c, -EINVAL);
 		return;
 	}
-	if (recovered && r->state == XSEG_REQ_STARTED && (changes_slots(r->op) || r->op == XSEG_OP_DELETE))
+	if (recovered && r->state == XSEG_REQ_STARTED &&
+		(changes_slots(r->op) || r->op == XSEG_OP_DELETE))
 		c->work.fn = redo_job;
 	if (recovered && changes_slots(r->op) && r->state == XSEG_REQ_APPLIED)
 		c->work.fn = applied_job;
-	c->volume = (uint16_t)(has_range(r->op) ? volume_of_request(ps, r) : volume_find(ps->cache, r->volume));
+	c->volume = (uint16_t)(has_range(r->op) ? volume_of_request(ps, r)
+						: volume_find(ps->cache, r->volume));
 	find_object(ps, c);
 }

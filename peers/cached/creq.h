@@ -1,6 +1,7 @@
 /* creq - requests: those from above (creq) and those of cached's own that are out below (child).
  *
- * Contract: what takes a struct creq runs inside its object, unless it says otherwise. States: creq.c.
+ * Contract: what takes a struct creq runs inside its object, unless it says otherwise. States:
+ * creq.c.
  */
 #ifndef PEERS_CACHED_CREQ_H
 #define PEERS_CACHED_CREQ_H
@@ -15,7 +16,8 @@ struct policy;
 
 /* See creq.c. */
 enum creq_state {
-	CREQ_IDLE, CREQ_RUNNING, CREQ_WAITS_ENTRY, CREQ_WAITS_OBJECT, CREQ_WAITS_MEMORY, CREQ_WAITS_REQUEST,
+	CREQ_IDLE, CREQ_RUNNING, CREQ_WAITS_ENTRY, CREQ_WAITS_OBJECT, CREQ_WAITS_MEMORY,
+	CREQ_WAITS_REQUEST,
 	CREQ_WAITS_THROTTLE, CREQ_AT_STORE,
 	CREQ_NR_STATES
 };
@@ -24,38 +26,49 @@ enum creq_state {
 struct creq {
 	enum creq_state state;			/* written by creq_set_state() only */
 	struct xreq *r;
-	struct object *obj, *other;		/* other: COPY: of source and target the one that it is not inside of */
+	/* other: COPY: of source and target the one that it is not inside of */
+	struct object *obj, *other;
 	void (*step)(struct cport *ps, struct creq *c);	/* tries to go on; inside the object */
 	struct xwork work;
 	struct xwait wait;
-	struct creq *next;			/* in one of the object's lists, the throttle's, or among pending FLUSHes */
-	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];	/* read: buckets copied; write: while it is applied, those whose pages are given; then, that the store has */
-	uint64_t seq;				/* write: the object's apply_seq when it was applied; 0: by a predecessor */
-	uint32_t ticket;			/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
-	uint64_t dirty_end;			/* INFO: end of what was dirty when the store was asked */
+	/* in one of the object's lists, the throttle's, or among pending FLUSHes */
+	struct creq *next;
+	/* read: buckets copied; write: while it is applied, those whose pages are given; then, that
+	 * the store has */
+	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];
+	uint64_t seq;	/* write: the object's apply_seq when it was applied; 0: by a predecessor */
+	uint32_t ticket;	/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
+	uint64_t dirty_end;		/* INFO: end of what was dirty when the store was asked */
 	uint64_t until_ns;			/* throttle: it waits no longer */
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */
 	uint16_t volume;			/* record of its volume */
 	uint16_t first, nr;			/* buckets */
-	uint16_t nr_pages;			/* write: of page[] that it holds; read: that it is lent */
+	uint16_t nr_pages;		/* write: of page[] that it holds; read: that it is lent */
 	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
 	uint8_t edges_out;			/* write: edge loads in flight */
-	uint8_t turn;				/* enum turn: it may pass those who wait for pages; while it waits: what it will be */
+	/* enum turn: it may pass those who wait for pages; while it waits: what it will be */
+	uint8_t turn;
 	bool looked, redo, applied, fua;
-	bool lends;				/* read: its buckets may be lent; write: it gives its pages (gift.c) */
-	bool used_ahead, used_once;		/* read: buckets that were read ahead, or not to be kept */
-	uint8_t around;				/* enum bypass_why: read: why it is to go past the cache */
+	bool lends;	/* read: its buckets may be lent; write: it gives its pages (gift.c) */
+	bool used_ahead, used_once;	/* read: buckets that were read ahead, or not to be kept */
+	uint8_t around;			/* enum bypass_why: read: why it is to go past the cache */
 	bool paced : 1;				/* write: the throttle has seen it */
 	bool recovered : 1;			/* a predecessor had it, and may have done it */
-	bool inherited : 1;			/* write: a predecessor stored slots of it: what they had may have gone to the store since */
+	/* write: a predecessor stored slots of it: what they had may have gone to the store
+	 * since */
+	bool inherited : 1;
 	int error;
 	const struct policy *policy;		/* as of its first step */
-	uint32_t aside[2];			/* COPY: the source's data for its first and last bucket, or NO_PAGE */
-	uint32_t *page;				/* write: the new pages: `few`, or one of the cache's lists; NULL: none yet */
+	uint32_t aside[2]; /* COPY: the source's data for its first and last bucket, or NO_PAGE */
+	/* write: the new pages: `few`, or one of the cache's lists; NULL: none yet */
+	uint32_t *page;
 	uint32_t few[CREQ_FEW];
 };
 
-enum child_kind { CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC, CHILD_ORPHAN, CHILD_LEAVE };
+enum child_kind {
+	CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC,
+	CHILD_ORPHAN, CHILD_LEAVE
+};
 
 /* A request of our own that is out at the downstream. Indexed by the request's index. */
 struct child {
@@ -63,23 +76,27 @@ struct child {
 	struct object *obj;
 	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
 	struct xwork work;
-	uint64_t seq;				/* FLUSH: object's apply_seq when it started; SYNC: the epoch */
+	uint64_t seq;		/* FLUSH: object's apply_seq when it started; SYNC: the epoch */
 	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
 	uint16_t first, nr;
-	uint64_t flags;				/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */
+	uint64_t flags;		/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */
 	uint8_t kind, why, home;		/* home: number of the port whose request it is */
 	struct child *next;			/* on its way back to its port */
 };
 
 /* ---- child.c ---- */
-struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);	/* NULL: none free */
+/* NULL: none free */
+struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);
 /* Sends it; on failure (no downstream) completes it with the error. */
 void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags);
 /* The same, for a range that need not be whole buckets; its pages are listed. */
-void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags, uint64_t from, uint32_t bytes);
+void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags,
+	uint64_t from, uint32_t bytes);
 void child_put(struct cport *ps, struct child *ch);	/* frees request and reference */
-uint32_t children_out(struct cached *k);		/* of those that may be when all that came from above is answered */
-/* A predecessor's, which is out, and is its holder's; the caller gives it his reference to the object. */
+/* of those that may be when all that came from above is answered */
+uint32_t children_out(struct cached *k);
+/* A predecessor's, which is out, and is its holder's; the caller gives it his reference to the
+ * object. */
 void child_adopt(struct cport *ps, struct xreq *r, uint32_t index, struct object *o);
 
 /* ---- adopt.c ---- */
@@ -92,11 +109,13 @@ void requests_signal(struct cport *ps);
 
 /* ---- creq.c, read.c, write.c, ops.c: requests ---- */
 void creq_request(struct cport *ps, struct xreq *r, bool recovered);
-bool creq_range_ok(const struct xreq *r);		/* inside its object, and where it is in its volume's pages */
+/* inside its object, and where it is in its volume's pages */
+bool creq_range_ok(const struct xreq *r);
 /* The part of its i-th bucket that a request covers: *len bytes from *in of the bucket. */
 static inline void request_part(const struct xreq *r, uint32_t i, uint32_t *in, uint32_t *len)
 {
-	uint64_t start = r->obj_offset, end = start + r->size, lo = (start / BUCKET_SIZE + i) * BUCKET_SIZE, hi = lo + BUCKET_SIZE;
+	uint64_t start = r->obj_offset, end = start + r->size,
+		 lo = (start / BUCKET_SIZE + i) * BUCKET_SIZE, hi = lo + BUCKET_SIZE;
 
 	*in = start > lo ? (uint32_t)(start - lo) : 0;
 	*len = (uint32_t)((end < hi ? end : hi) - lo) - *in;
@@ -112,20 +131,26 @@ void creq_set_state(struct creq *c, enum creq_state s);
 bool creq_edge_legal(enum creq_state from, enum creq_state to);
 const char *creq_state_name(enum creq_state s);
 void creq_retry(struct xwait *w, void *ctx);		/* for c->wait.fn: steps it again */
-void creq_wait_for_request(struct cport *ps, struct creq *c);	/* steps it again when one of our own requests is free */
-static inline bool creq_is_done(const struct creq *c, uint32_t i) { return c->done[i / 64] >> (i % 64) & 1; }
+/* steps it again when one of our own requests is free */
+void creq_wait_for_request(struct cport *ps, struct creq *c);
+static inline bool creq_is_done(const struct creq *c, uint32_t i)
+{
+	return c->done[i / 64] >> (i % 64) & 1;
+}
 static inline void creq_set_done(struct creq *c, uint32_t i)
 {
 	c->done[i / 64] |= 1ull << (i % 64);
 	c->nr_done++;
 }
 /* ---- hit.c ---- */
-struct hits {				/* requests of one volume that went the short way, and are not in the port's counters yet */
+/* requests of one volume that went the short way, and are not in the port's counters yet */
+struct hits {
 	uint32_t volume, nr;			/* nr: reads */
 	uint64_t buckets, lent, bytes;
 	uint64_t writes, given, written;	/* given: buckets; written: bytes */
 };
-/* Outside of any object. A read that has all it wants is answered; false: it has to go the long way (creq_request). */
+/* Outside of any object. A read that has all it wants is answered; false: it has to go the long way
+ * (creq_request). */
 bool hit_read(struct cport *ps, struct xreq *r);
 /* The same of a write of whole buckets that are there, when nothing has to be waited for. */
 bool hit_write(struct cport *ps, struct xreq *r);
@@ -136,22 +161,26 @@ void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_
 void read_step(struct cport *ps, struct creq *c);
 void load_done(struct cport *ps, struct child *ch, int64_t result);
 void write_step(struct cport *ps, struct creq *c);
-/* For gift.c and hit.c. Fills the new page of the i-th bucket; stores a slot with a page that is written: returns the old one, if it is free now,
- * or NO_PAGE. */
+/* For gift.c and hit.c. Fills the new page of the i-th bucket; stores a slot with a page that is
+ * written: returns the old one, if it is free now, or NO_PAGE. */
 void write_fill(struct cport *ps, struct creq *c, uint32_t i);
 uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t page);
-void write_settle(const struct creq *c);		/* after the last write_fill(), before anything says that the data is there */
-void write_end(struct cport *ps, struct creq *c, int64_t result);	/* holds no page; inside what it writes to */
+/* after the last write_fill(), before anything says that the data is there */
+void write_settle(const struct creq *c);
+/* holds no page; inside what it writes to */
+void write_end(struct cport *ps, struct creq *c, int64_t result);
 void copy_step(struct cport *ps, struct creq *c);
 void edge_done(struct cport *ps, struct child *ch, int64_t result);
 void through_wait(struct cport *ps, struct creq *c);
 void through_deleted(struct cport *ps, struct object *o);
 void through_restart(struct cport *ps, struct object *o);
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
-/* Past the cache (around.c). False: something of its range is newer than the store. A write may have to wait first. */
+/* Past the cache (around.c). False: something of its range is newer than the store. A write may
+ * have to wait first. */
 bool around_read(struct cport *ps, struct creq *c, enum bypass_why why);
 bool around_write(struct cport *ps, struct creq *c);
-bool around_is_out(struct cport *ps, const struct creq *c);	/* a write of part of its range is on its way past the cache */
+/* a write of part of its range is on its way past the cache */
+bool around_is_out(struct cport *ps, const struct creq *c);
 void around_done(struct cport *ps, struct child *ch, int64_t result);
 void delete_step(struct cport *ps, struct creq *c);
 void info_step(struct cport *ps, struct creq *c);

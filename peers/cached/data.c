@@ -19,7 +19,8 @@ void data_copy_past_old(void *to, const void *from)
 {
 	for (uint32_t at = 0; at < XSEG_PAGE_SIZE; at += LINE) {
 		const __m128i *in = (const void *)((const char *)from + at);
-		__m128i a = _mm_load_si128(in), b = _mm_load_si128(in + 1), c = _mm_load_si128(in + 2), d = _mm_load_si128(in + 3);
+		__m128i a = _mm_load_si128(in), b = _mm_load_si128(in + 1),
+			c = _mm_load_si128(in + 2), d = _mm_load_si128(in + 3);
 		__m128i *out = (void *)((char *)to + at);
 
 		_mm_stream_si128(out, a);

@@ -1,24 +1,28 @@
-/* direct - whether clients may read from the tables of the cache without asking: opening and shutting the door.
+/* direct - whether clients may read from the tables of the cache without asking: opening and
+ * shutting the door.
  *
- * A client that says so (XSEG_REQ_DIRECT) may read again what it was lent, by looking into entries, chunks and slots itself (xseg/direct.c, where
- * the protocol is). What the cache does for that:
- *   - the first loan for such a client sets DIRECT in the slot. A page that was in a slot with DIRECT goes to limbo, whatever its era (loan.c), as
- *     it may be pinned at any time until it leaves the slot;
+ * A client that says so (XSEG_REQ_DIRECT) may read again what it was lent, by looking into entries,
+ * chunks and slots itself (xseg/direct.c, where the protocol is). What the cache does for that:
+ *   - the first loan for such a client sets DIRECT in the slot. A page that was in a slot with
+ *     DIRECT goes to limbo, whatever its era (loan.c), as it may be pinned at any time until it
+ *     leaves the slot;
  *   - an entry's version changes before a chunk of it, or its name, can be another's (chunk.c);
  *   - what comes up for eviction was used if its byte says so (slot_was_used);
- *   - the door is shut when what its slots say is not what a read would get: while it begins, off the path, when it stops, and under
- *     pass-through, which wants reads to go past it. A new setting of a volume shuts and opens it: readers learn anew, by requests.
+ *   - the door is shut when what its slots say is not what a read would get: while it begins, off
+ *     the path, when it stops, and under pass-through, which wants reads to go past it. A new
+ *     setting of a volume shuts and opens it: readers learn anew, by requests.
  * Who dies leaves the door as it is: its slots do not change before its successor has shut it.
  *
- * Beside writes, deletes, discards, copies: a slot says what was acknowledged, and is stored before the answer. Buckets that a write
- * past the cache is about, those of a failed load, and zeroes have no DIRECT. A write that a predecessor has STARTED and stored in part has no
- * DIRECT in what it stored; its successor begins without any.
+ * Beside writes, deletes, discards, copies: a slot says what was acknowledged, and is stored before
+ * the answer. Buckets that a write past the cache is about, those of a failed load, and zeroes have
+ * no DIRECT. A write that a predecessor has STARTED and stored in part has no DIRECT in what it
+ * stored; its successor begins without any.
  */
 #include <pthread.h>
 
 #include "peers/cached/cached.h"
 
-#define SHARE_OF_PORT 64u			/* of the cache's pages: sixteen such ports have a quarter */
+#define SHARE_OF_PORT 64u	/* of the cache's pages: sixteen such ports have a quarter */
 #define MAX_MIN	      16u			/* what that is of the smallest cache */
 
 void direct_begin(struct cached *k)
@@ -43,13 +47,18 @@ static uint32_t max_now(struct cached *k)
 static bool is_wanted(struct cached *k)
 {
 	return !atomic_load_explicit(&k->plug.off, memory_order_relaxed) &&
-	       !atomic_load_explicit(&k->policy, memory_order_relaxed)->reads_around && !k->direct.ended;
+	       !atomic_load_explicit(&k->policy, memory_order_relaxed)->reads_around &&
+	       !k->direct.ended;
 }
 
 static void open_locked(struct cached *k)
 {
-	const struct xseg_direct_table t = { .off = (uint64_t)((char *)k->entries - (char *)k->head) + ARENA_SLOTS, .nr = nr_entries(k),
-					     .stride = sizeof(struct arena_object), .max = max_now(k) };
+	const struct xseg_direct_table t = {
+		.off = (uint64_t)((char *)k->entries - (char *)k->head) + ARENA_SLOTS,
+		.nr = nr_entries(k),
+		.stride = sizeof(struct arena_object),
+		.max = max_now(k)
+	};
 
 	k->direct.max = t.max;
 	xseg_direct_open(k->peer.xp, &t);

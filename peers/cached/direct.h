@@ -11,12 +11,13 @@
 struct cached;
 
 struct direct {
-	_Atomic bool ended;			/* written under volume_lock: never again in this process */
-	_Atomic bool look;			/* something changed on which it depends: any thread; port 0 clears it before it looks */
-	uint32_t max;				/* port 0's: pages that a port may pin, as it was published last */
+	_Atomic bool ended;		/* written under volume_lock: never again in this process */
+	/* something changed on which it depends: any thread; port 0 clears it before it looks */
+	_Atomic bool look;
+	uint32_t max;		/* port 0's: pages that a port may pin, as it was published last */
 };
 
-void direct_begin(struct cached *k);		/* before anything that a predecessor left is touched */
+void direct_begin(struct cached *k);	/* before anything that a predecessor left is touched */
 /* Port 0: opens or shuts it, by what holds now; what is shut is shut when this returns. */
 void direct_run(struct cached *k);
 void direct_look(struct cached *k);		/* has port 0 do that in its next round */

@@ -1,15 +1,16 @@
 /* flush - from dirty to clean: flush children, the list of dirty objects, the flusher.
  *
- * Order. Two writes of one bucket are never out at the same time: while an older page is being written a
- * newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the older one's reply. (The known
- * original had one flush an object; one a bucket gives the same order and does not make neighbours wait.)
+ * Order. Two writes of one bucket are never out at the same time: while an older page is being
+ * written a newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the
+ * older one's reply. (The known original had one flush an object; one a bucket gives the same order
+ * and does not make neighbours wait.)
  *
- * Contract: dirty_list(), flush_start(), flush_done() and flush_job() run inside the object; flusher_run() outside of any.
- * dirty_lock is a leaf.
+ * Contract: dirty_list(), flush_start(), flush_done() and flush_job() run inside the object;
+ * flusher_run() outside of any. dirty_lock is a leaf.
  *
  * Invariants:
- *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds a reference to it, or has
- *       been asked to flush, or waits for a request, or is shut
+ *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds
+ *       a reference to it, or has been asked to flush, or waits for a request, or is shut
  *   F3  nothing is answered as flushed that has not been answered by the store
  */
 #include <assert.h>
@@ -21,7 +22,7 @@
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
 #define FLUSHES_MIN    4u		/* in flight for each port, in the background */
-#define EVICTIONS_MIN  2u		/* of one object that makes room, while nobody waits for that */
+#define EVICTIONS_MIN  2u	/* of one object that makes room, while nobody waits for that */
 #define RATE_SLICES    20u		/* flush_rate is kept over this part of a second */
 
 /* ---- the list of objects with something to flush ---- */
@@ -34,9 +35,10 @@ static uint32_t nr_startable(const struct object *o)
 	return o->nr[BUCKET_DIRTY] - inflight;
 }
 
-/* Under dirty_lock. An object whose last flush failed waits in a list of its own, so that it is tried again in time, whatever
- * the flusher wants, and keeps nobody waiting until then. A FLUSH has all tried again, once: it may be waiting for them.
- * at_head: it was the next one, and was not flushed as a whole. */
+/* Under dirty_lock. An object whose last flush failed waits in a list of its own, so that it is
+ * tried again in time, whatever the flusher wants, and keeps nobody waiting until then. A FLUSH has
+ * all tried again, once: it may be waiting for them. at_head: it was the next one, and was not
+ * flushed as a whole. */
 static void list_place(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
@@ -62,15 +64,17 @@ static void list_unplace(struct object *o)
 	cds_list_del_init(&o->in_group);
 }
 
-/* An object that waits for a request, or is being deleted, is listed again when that ends: the flusher could do nothing for it.
- * So is one that the flusher has, by flush_job(). */
+/* An object that waits for a request, or is being deleted, is listed again when that ends: the
+ * flusher could do nothing for it. So is one that the flusher has, by flush_job(). */
 static void list_dirty(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
 	bool begins = false;
 
-	if (nr_startable(o) == 0 || object_is_shut(o) || atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
-	    (atomic_load_explicit(&o->listed, memory_order_relaxed) && retry_ns(o) <= ps->pp->now_ns))
+	if (nr_startable(o) == 0 || object_is_shut(o) ||
+		atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
+		(atomic_load_explicit(&o->listed, memory_order_relaxed) &&
+			retry_ns(o) <= ps->pp->now_ns))
 		return;
 	xcache_get(&k->xc, object_index(k, o));
 	pthread_mutex_lock(&k->dirty_lock);
@@ -127,7 +131,8 @@ static bool startable(uint64_t w)
 
 static uint64_t dirty_limit(struct cached *k, const _Atomic uint32_t *percent)
 {
-	return (uint64_t)data_pages(k) * BUCKET_SIZE * atomic_load_explicit(percent, memory_order_relaxed) / 100;
+	return (uint64_t)data_pages(k) * BUCKET_SIZE *
+	       atomic_load_explicit(percent, memory_order_relaxed) / 100;
 }
 
 static bool is_background(enum flush_why why)
@@ -137,32 +142,40 @@ static bool is_background(enum flush_why why)
 
 /* ---- flush_rate ---- */
 
-/* Bytes a second; 0: no limit. What somebody waits for has none, and does not count: writers that are slowed wait, too. */
+/* Bytes a second; 0: no limit. What somebody waits for has none, and does not count: writers that
+ * are slowed wait, too. */
 static uint64_t rate_of(struct cached *k, enum flush_why why)
 {
-	return is_background(why) && !throttle_busy(k) ? atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed) : 0;
+	return is_background(why) && !throttle_busy(k)
+		       ? atomic_load_explicit(&k->flush_bytes_per_s, memory_order_relaxed)
+		       : 0;
 }
 
 /* When the next flush may start. */
 static uint64_t rate_ns(struct cport *ps, enum flush_why why)
 {
-	return rate_of(ps->cache, why) ? atomic_load_explicit(&ps->cache->rate_ns, memory_order_relaxed) : 0;
+	return rate_of(ps->cache, why)
+		       ? atomic_load_explicit(&ps->cache->rate_ns, memory_order_relaxed)
+		       : 0;
 }
 
 static void charge_rate(struct cport *ps, enum flush_why why, uint32_t bytes)
 {
 	struct cached *k = ps->cache;
-	uint64_t rate = rate_of(k, why), at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
+	uint64_t rate = rate_of(k, why),
+		 at = atomic_load_explicit(&k->rate_ns, memory_order_relaxed);
 	uint64_t now = ps->pp->now_ns, next;
 
 	if (rate == 0)
 		return;
 	do
 		next = (at > now ? at : now) + bytes * 1000000000ull / rate;
-	while (!atomic_compare_exchange_weak_explicit(&k->rate_ns, &at, next, memory_order_relaxed, memory_order_relaxed));
+	while (!atomic_compare_exchange_weak_explicit(
+		&k->rate_ns, &at, next, memory_order_relaxed, memory_order_relaxed));
 }
 
-/* How many buckets one flush may have. A rate is kept smoothly: none has more than it allows in a RATE_SLICES-th of a second. */
+/* How many buckets one flush may have. A rate is kept smoothly: none has more than it allows in a
+ * RATE_SLICES-th of a second. */
 static uint32_t run_limit(struct cached *k, enum flush_why why)
 {
 	uint64_t rate = rate_of(k, why), nr = rate / RATE_SLICES / BUCKET_SIZE;
@@ -183,7 +196,8 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 		if (w & SLOT_GEN)
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
-		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_WRITING, slot_page(w), w & (SLOT_GEN | SLOT_REF)));
+		bucket_set(ps, o, ch->first + i,
+			slot_word(BUCKET_WRITING, slot_page(w), w & (SLOT_GEN | SLOT_REF)));
 		XKILL(FLUSH_SLOT);
 	}
 	ch->seq = o->apply_seq;
@@ -194,11 +208,13 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 	charge_rate(ps, why, ch->nr * BUCKET_SIZE);
 	if (!zeroes)
 		throttle_flush_out(ps);
-	child_submit(ps, ch, zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE, o->nr_fua ? XSEG_REQ_FUA : 0);
+	child_submit(ps, ch, zeroes ? XSEG_OP_WRITE_ZEROES : XSEG_OP_WRITE,
+		o->nr_fua ? XSEG_REQ_FUA : 0);
 }
 
-/* How many flushes this port may have out. What runs in the background takes few, so that requests hardly feel it,
- * and more and more as the cache fills with dirty data; what somebody waits for takes all that there are. */
+/* How many flushes this port may have out. What runs in the background takes few, so that requests
+ * hardly feel it, and more and more as the cache fills with dirty data; what somebody waits for
+ * takes all that there are. */
 static uint32_t flush_limit(struct cport *ps, enum flush_why why)
 {
 	struct cached *k = ps->cache;
@@ -224,7 +240,8 @@ static void wait_for_request(struct cport *ps, struct object *o)
 }
 
 /* How many buckets from b on, up to max, can go out in one child: all data, or all zeroes. */
-static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint32_t end, uint32_t max)
+static uint32_t run_length(
+	struct cached *k, struct object *o, uint32_t b, uint32_t end, uint32_t max)
 {
 	uint64_t first = slot_get(k, o, b), w = first;
 	uint32_t n = 0;
@@ -238,8 +255,10 @@ static uint32_t run_length(struct cached *k, struct object *o, uint32_t b, uint3
 	return n;
 }
 
-/* The next run of at least min buckets (or of max) that may be started, from *at on. Returns its length; 0: there is none. */
-static uint32_t next_run(struct cached *k, struct object *o, uint16_t *at, uint32_t end, uint32_t min, uint32_t max)
+/* The next run of at least min buckets (or of max) that may be started, from *at on. Returns its
+ * length; 0: there is none. */
+static uint32_t next_run(
+	struct cached *k, struct object *o, uint16_t *at, uint32_t end, uint32_t min, uint32_t max)
 {
 	uint32_t n;
 
@@ -252,16 +271,18 @@ static uint32_t next_run(struct cached *k, struct object *o, uint16_t *at, uint3
 	return 0;
 }
 
-/* Starts the runs of at least min buckets from *at on, while less than `most` of the object are out; false: not all of them, *at is
- * the next. */
-static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_t end, uint32_t min, uint32_t most, enum flush_why why)
+/* Starts the runs of at least min buckets from *at on, while less than `most` of the object are
+ * out; false: not all of them, *at is the next. */
+static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_t end, uint32_t min,
+	uint32_t most, enum flush_why why)
 {
 	uint32_t limit = flush_limit(ps, why), max = run_limit(ps->cache, why), n;
 	struct child *ch;
 
 	while ((n = next_run(ps->cache, o, at, end, min, max)) != 0) {
-		if (is_background(why) && (ps->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
-			return false;	/* the flusher comes back to it: flush_job() lists it again */
+		if (is_background(why) &&
+			(ps->flushes_out >= limit || rate_ns(ps, why) > ps->pp->now_ns))
+			return false; /* the flusher comes back to it: flush_job() lists it again */
 		if (o->flushes_out >= most)
 			return false;	/* flush_done() goes on */
 		ch = child_get(ps, CHILD_FLUSH, o);
@@ -277,7 +298,8 @@ static bool flush_runs(struct cport *ps, struct object *o, uint16_t *at, uint32_
 	return true;
 }
 
-bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
+bool flush_start(
+	struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why)
 {
 	uint16_t at = (uint16_t)first;
 
@@ -289,9 +311,10 @@ bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr
 	return true;
 }
 
-/* All of the object, in passes: a request is what is scarce, so the runs that make the most of one go first. It goes on where
- * it had to stop, so that it ends, however often what lies behind is written again. One restart is for the age's sake:
- * all that is as old as that is to go, also what was written behind it while it paused. */
+/* All of the object, in passes: a request is what is scarce, so the runs that make the most of one
+ * go first. It goes on where it had to stop, so that it ends, however often what lies behind is
+ * written again. One restart is for the age's sake: all that is as old as that is to go, also what
+ * was written behind it while it paused. */
 static bool flush_whole(struct cport *ps, struct object *o, uint32_t most, enum flush_why why)
 {
 	static const uint16_t min[] = { 64, 8, 1 };
@@ -312,8 +335,9 @@ static bool flush_whole(struct cport *ps, struct object *o, uint32_t most, enum 
 	return true;
 }
 
-/* A few runs at a time, as requests for objects that pass are at the store beside it (admit.c), and, while it is, more of it may
- * become neighbours; but if somebody waits for its entry or pages, all at once. */
+/* A few runs at a time, as requests for objects that pass are at the store beside it (admit.c),
+ * and, while it is, more of it may become neighbours; but if somebody waits for its entry or pages,
+ * all at once. */
 void flush_evict(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
@@ -337,10 +361,12 @@ void flush_wait_fn(struct xwait *w, void *ctx)
 	flush_push(ctx, o);
 }
 
-/* Writers that wait go first; the rest goes if the flusher asked for it. What it has to leave is its next. */
+/* Writers that wait go first; the rest goes if the flusher asked for it. What it has to leave is
+ * its next. */
 void flush_job(struct cport *ps, struct object *o)
 {
-	enum flush_why why = (enum flush_why)atomic_load_explicit(&o->flush_all, memory_order_relaxed);
+	enum flush_why why = (enum flush_why)atomic_load_explicit(
+		&o->flush_all, memory_order_relaxed);
 	bool all = true;
 
 	for (struct creq *c = o->through; c && all; c = c->next)
@@ -354,23 +380,26 @@ void flush_job(struct cport *ps, struct object *o)
 	object_put(ps, o);
 }
 
-/* What was flushed to be evicted goes. Zeroes have slots but no page, so nothing would ever evict them but their object's
- * end: only so many are kept. */
+/* What was flushed to be evicted goes. Zeroes have slots but no page, so nothing would ever evict
+ * them but their object's end: only so many are kept. */
 static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w, bool fua)
 {
 	struct cached *k = ps->cache;
 
-	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE && !object_is_spared(k, o)) {
+	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE &&
+		!object_is_spared(k, o)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));
 		count_evicted(ps, o, CC_EVICTED_DIRTY);
 		return;
 	}
-	if (!slot_has_page(w) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= zeroes_max(k)) {
+	if (!slot_has_page(w) &&
+		atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) >= zeroes_max(k)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		return;
 	}
-	bucket_set(ps, o, b, slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | (fua ? 0 : sync_stamp(k))));
+	bucket_set(ps, o, b,
+		slot_word(BUCKET_VALID, slot_page(w), (w & SLOT_REF) | (fua ? 0 : sync_stamp(k))));
 	page_clean(ps, slot_page(w));
 }
 
@@ -382,7 +411,8 @@ static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsig
 
 	if (slot_state(w) == BUCKET_WRITING && slot_page(w) == page) {
 		if (error) {
-			bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, page, w & (SLOT_GEN | SLOT_REF)));
+			bucket_set(
+				ps, o, b, slot_word(BUCKET_DIRTY, page, w & (SLOT_GEN | SLOT_REF)));
 			return;
 		}
 		flushed_clean(ps, o, b, w, ch->r->flags & XSEG_REQ_FUA);
@@ -393,7 +423,8 @@ static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsig
 	page_put(ps, page);
 	w &= ~SLOT_INFLIGHT;
 	if (error && !!(w & SLOT_GEN) != gen) {
-		/* the newer data takes the older's place in the older set: that set is not covered yet */
+		/* the newer data takes the older's place in the older set: that set is not covered
+		 * yet */
 		bucket_set(ps, o, b, w ^ SLOT_GEN);
 		dirty_end(ps, o, !gen);
 		return;
@@ -516,14 +547,16 @@ static void list_take(struct cached *k, struct object *o, enum flush_why why)
 	atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
 }
 
-/* The next object that those need who wait for single volumes, with the list's reference; NULL: none now. */
+/* The next object that those need who wait for single volumes, with the list's reference; NULL:
+ * none now. */
 static struct object *next_wanted(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	enum flush_why why = FLUSH_FLUSH;
 	struct object *o;
 
-	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0 || ps->flushes_out >= flush_limit(ps, FLUSH_FLUSH))
+	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0 ||
+		ps->flushes_out >= flush_limit(ps, FLUSH_FLUSH))
 		return NULL;
 	pthread_mutex_lock(&k->dirty_lock);
 	o = first_of(&k->failed);
@@ -537,7 +570,8 @@ static struct object *next_wanted(struct cport *ps)
 	return o;
 }
 
-/* The next object to flush, with the list's reference, and told why; NULL: none now, *next_ns says when to look again. */
+/* The next object to flush, with the list's reference, and told why; NULL: none now, *next_ns says
+ * when to look again. */
 static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t *next_ns)
 {
 	struct cached *k = ps->cache;

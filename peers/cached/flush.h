@@ -1,7 +1,8 @@
-/* flush - from dirty to stable: sets and tickets (ticket.c), flushes (flush.c), FLUSH at the store (sync.c), and
- * writers that are slowed to what the store takes (throttle.c).
+/* flush - from dirty to stable: sets and tickets (ticket.c), flushes (flush.c), FLUSH at the store
+ * (sync.c), and writers that are slowed to what the store takes (throttle.c).
  *
- * Contract: what takes a struct object runs inside of it; who guards what is said at each structure.
+ * Contract: what takes a struct object runs inside of it; who guards what is said at each
+ * structure.
  */
 #ifndef PEERS_CACHED_FLUSH_H
 #define PEERS_CACHED_FLUSH_H
@@ -11,17 +12,18 @@
 #define NR_TICKETS     32
 #define NR_SYNCED      64
 
-/* What is dirty of the volumes whose ids are the same modulo the number of groups (or of all volumes). Guarded by dirty_lock. */
+/* What is dirty of the volumes whose ids are the same modulo the number of groups (or of all
+ * volumes). Guarded by dirty_lock. */
 struct flush_group {
-	_Atomic uint32_t ticket;		/* the one that new dirty sets get; read without the lock */
+	_Atomic uint32_t ticket;	/* the one that new dirty sets get; read without the lock */
 	uint32_t lowest;			/* no set is older */
 	uint32_t sets[NR_TICKETS];		/* dirty sets by ticket */
-	bool raise;				/* a FLUSH shares the last ticket: raise it as soon as there is room */
-	_Atomic uint32_t flushes;		/* FLUSH requests that wait for its sets; read without the lock */
-	uint32_t drains;			/* volumes of it that drain after a switch of their policy */
-	uint32_t shares;			/* volumes of it that make room below their maximum */
+	bool raise;	/* a FLUSH shares the last ticket: raise it as soon as there is room */
+	_Atomic uint32_t flushes; /* FLUSH requests that wait for its sets; read without the lock */
+	uint32_t drains;	/* volumes of it that drain after a switch of their policy */
+	uint32_t shares;		/* volumes of it that make room below their maximum */
 	struct cds_list_head dirty;		/* its objects in the list `dirty`, by in_group */
-	struct cds_list_head wanted;		/* in the list `wanted` while somebody waits for it */
+	struct cds_list_head wanted;	/* in the list `wanted` while somebody waits for it */
 };
 
 struct cvolume_sync {				/* guarded by dirty_lock */
@@ -32,14 +34,16 @@ struct cvolume_sync {				/* guarded by dirty_lock */
 
 /* How fast the store takes dirty data, and the writers that are slowed to that (throttle.c). */
 struct throttle {
-	_Atomic bool on;			/* the high mark is exceeded; read without the lock */
-	_Atomic uint32_t nr;			/* writes that wait; written under the lock, read without */
+	_Atomic bool on;		/* the high mark is exceeded; read without the lock */
+	_Atomic uint32_t nr;		/* writes that wait; written under the lock, read without */
 	pthread_mutex_t lock;			/* guards all below */
 	struct creq *head, **tail;		/* those that wait, in order of arrival */
-	uint64_t paid_ns, debt_bytes;		/* what was admitted is paid for up to then, but for the last one's bytes */
+	/* what was admitted is paid for up to then, but for the last one's bytes */
+	uint64_t paid_ns, debt_bytes;
 	uint32_t out;				/* flushes at the store */
 	uint64_t seen_ns;			/* up to then time is counted */
-	uint64_t busy_ns, bytes;		/* time with flushes out, and what they wrote; both are halved now and then */
+	/* time with flushes out, and what they wrote; both are halved now and then */
+	uint64_t busy_ns, bytes;
 };
 
 /* ---- ticket.c ---- */
@@ -48,27 +52,32 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
 void group_init(struct flush_group *g);
 struct flush_group *object_group(struct cached *k, struct object *o);
-/* What is dirty of the volume of that record is flushed in the background; volume.h says how far it is. */
+/* What is dirty of the volume of that record is flushed in the background; volume.h says how far it
+ * is. */
 void drain_begin(struct cached *k, uint32_t rec);
 void drain_cancel(struct cached *k, uint32_t rec);
 /* FLUSH requests that cover this set of the object get the error of its flush. */
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);
-void switch_begin(struct cached *k);		/* `switching`, until all that is dirty now is at the store */
+void switch_begin(struct cached *k); /* `switching`, until all that is dirty now is at the store */
 
 /* ---- sync.c ---- */
-void sync_send(struct cport *ps, struct creq *c);		/* what c covers is at the store, which now has to make it stable */
+/* what c covers is at the store, which now has to make it stable */
+void sync_send(struct cport *ps, struct creq *c);
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
-uint64_t sync_stamp(struct cached *k);				/* flags of a bucket that a flush has cleaned */
+uint64_t sync_stamp(struct cached *k);		/* flags of a bucket that a flush has cleaned */
 
 /* ---- flush.c ---- */
-void dirty_list(struct cport *ps, struct object *o);		/* if it has buckets to be started */
+void dirty_list(struct cport *ps, struct object *o);	/* if it has buckets to be started */
 void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 /* Starts flushing [first, first + nr) of the object; true when all that could be started was. */
-bool flush_start(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why);
-void flush_evict(struct cport *ps, struct object *o);	/* goes on flushing an object that is to be empty */
+bool flush_start(
+	struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why);
+/* goes on flushing an object that is to be empty */
+void flush_evict(struct cport *ps, struct object *o);
 void flush_done(struct cport *ps, struct child *ch, int64_t result);
-void flush_job(struct cport *ps, struct object *o);	/* what it was asked for; takes a reference away */
+/* what it was asked for; takes a reference away */
+void flush_job(struct cport *ps, struct object *o);
 void flush_wait_fn(struct xwait *w, void *ctx);
 uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again */
 
@@ -77,9 +86,11 @@ void throttle_init(struct throttle *t);
 void throttle_flush_out(struct cport *ps);		/* a flush child goes out; */
 void throttle_flush_back(struct cport *ps, uint64_t bytes);	/* it is back: what it wrote */
 uint64_t throttle_store_rate(struct cport *ps);		/* bytes a second; 0: not known yet */
-/* Inside the object, at a write's first step: true if c has to wait, and will be stepped again. It holds nothing yet. */
+/* Inside the object, at a write's first step: true if c has to wait, and will be stepped again. It
+ * holds nothing yet. */
 bool throttle_holds(struct cport *ps, struct creq *c);
-/* Outside of any object: lets those go on whose time has come; returns when it wants to run again. */
+/* Outside of any object: lets those go on whose time has come; returns when it wants to run
+ * again. */
 uint64_t throttle_run(struct cport *ps);
 
 #endif

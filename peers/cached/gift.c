@@ -1,42 +1,56 @@
-/* gift - writes that give their pages: a page goes into its bucket as it is, and another one is lent to the client to write in.
+/* gift - writes that give their pages: a page goes into its bucket as it is, and another one is
+ * lent to the client to write in.
  *
- * What is given was lent for that before (xseg/gift.c), so it is a page of this cache. In the section that applies the write (rule R3) its
- * slot is stored, as for a copy; then one word of the request says what the client is lent in exchange. Best is the page that the bucket
- * lets go of: it has older data of the same volume; then a hit takes no page and gives none back, and touches the same words as a copy, but for
- * the data. Where the bucket lets go of none, or somebody may still read it, it is the new page that every write has taken: zeroed, as it may
- * have another volume's data. A write that is copied, as it has nothing to give yet, is lent the page that its bucket lets go of.
+ * What is given was lent for that before (xseg/gift.c), so it is a page of this cache. In the
+ * section that applies the write (rule R3) its slot is stored, as for a copy; then one word of the
+ * request says what the client is lent in exchange. Best is the page that the bucket lets go of: it
+ * has older data of the same volume; then a hit takes no page and gives none back, and touches the
+ * same words as a copy, but for the data. Where the bucket lets go of none, or somebody may still
+ * read it, it is the new page that every write has taken: zeroed, as it may have another volume's
+ * data. A write that is copied, as it has nothing to give yet, is lent the page that its bucket
+ * lets go of.
  *
  * Where a page is, and its owner word:
  *
  *   where             owner word             goes on when
- *   a slot            the bucket's name      a write that gives, or asks for a page to give next time, puts another page there
- *   lent as a gift    GIFT, with its entry   it is given: a slot; or it was dropped, which a look finds out: free
+ *   a slot            the bucket's name      a write that gives, or asks for a page to give next
+ *                                            time, puts another page there
+ *   lent as a gift    GIFT, with its entry   it is given: a slot; or it was dropped, which a look
+ *                                            finds out: free
  *
- * Two may want a lent page at the same time: the write that gives it, and a look that does not find it in any request (which happens if it
- * was dropped, or by hostile hands). The owner word decides: one swap from exactly what it was.
+ * Two may want a lent page at the same time: the write that gives it, and a look that does not find
+ * it in any request (which happens if it was dropped, or by hostile hands). The owner word decides:
+ * one swap from exactly what it was.
  *
- * Nobody is told when a client drops what it was lent. So each thread has a table of what it has lent, an entry a page; the owner
- * word says which entry, and a page that is lent in exchange gets the entry of the one that was given, whichever thread does it: no lock, no
- * list, and a steady exchange only stores words that it has at hand. A look at all requests frees what none of them lists. It is made
- * when a table is full, and in pauses while somebody waits for pages (loan.c).
+ * Nobody is told when a client drops what it was lent. So each thread has a table of what it has
+ * lent, an entry a page; the owner word says which entry, and a page that is lent in exchange gets
+ * the entry of the one that was given, whichever thread does it: no lock, no list, and a steady
+ * exchange only stores words that it has at hand. A look at all requests frees what none of them
+ * lists. It is made when a table is full, and in pauses while somebody waits for pages (loan.c).
  *
- * How much is lent: as much as there are entries, and no more than an eighth of the cache; in all, with what reads are lent, a quarter: a
- * page that is lent for the first time takes credit, as a loan (loan.c). Nothing is lent anew while somebody waits for pages, or while the cache stops.
+ * How much is lent: as much as there are entries, and no more than an eighth of the cache; in all,
+ * with what reads are lent, a quarter: a page that is lent for the first time takes credit, as a
+ * loan (loan.c). Nothing is lent anew while somebody waits for pages, or while the cache stops.
  *
- * After a kill pages that are lent are as any loan (LENT, in limbo): they are copied when they are given, and others lent for them. A
- * write that is done again leaves those of its buckets alone whose pages were exchanged: the predecessor had stored their slots, nothing else of the
- * object has been done since, and the page may be another's by now. One that is in its slot and was not exchanged is copied, and stays lent: its
- * owner word says that it is no gift.
+ * After a kill pages that are lent are as any loan (LENT, in limbo): they are copied when they are
+ * given, and others lent for them. A write that is done again leaves those of its buckets alone
+ * whose pages were exchanged: the predecessor had stored their slots, nothing else of the object
+ * has been done since, and the page may be another's by now. One that is in its slot and was not
+ * exchanged is copied, and stays lent: its owner word says that it is no gift.
  *
  * Invariants:
- *   V1  a page with OWNER_GIFT is in no slot, pool or list; its entry has it, with the same generation. It is listed before it has that
- *       word, and until it loses it, or its client drops it: so one that a look saw so, and that is in no request, was dropped
+ *   V1  a page with OWNER_GIFT is in no slot, pool or list; its entry has it, with the same
+ *       generation. It is listed before it has that word, and until it loses it, or its client
+ *       drops it: so one that a look saw so, and that is in no request, was dropped
  *   V2  an exchange is stored after the slot
- *   V3  a page is lent to one request at a time, and nobody reads it: none that is on loan is lent as a gift
+ *   V3  a page is lent to one request at a time, and nobody reads it: none that is on loan is lent
+ *       as a gift
  *
- * A write all of whose pages may be taken, and whose buckets let go of pages that may be lent, needs nothing else: it goes a short way (hit.c).
+ * A write all of whose pages may be taken, and whose buckets let go of pages that may be lent,
+ * needs nothing else: it goes a short way (hit.c).
  *
- * Contract: gift_may(), gift_take(), gift_exchange(), gift_store() inside the object; gifts_look() in a port's thread, for what it has lent itself.
+ * Contract: gift_may(), gift_take(), gift_exchange(), gift_store() inside the object; gifts_look()
+ * in a port's thread, for what it has lent itself.
  */
 #include <assert.h>
 #include <string.h>
@@ -47,7 +61,8 @@
 #define TRIES	 8u			/* entries that are looked at for a free one */
 #define LOOK_NS	 1000000ull		/* no look for entries before that much later */
 #define ENTRIES	 CACHE_GIFTS
-_Static_assert(ENTRIES <= 1u << 12 && PEER_MAX_THREADS <= 16, "owner words have 12 bits for an entry, 4 for its thread");
+_Static_assert(ENTRIES <= 1u << 12 && PEER_MAX_THREADS <= 16,
+	"owner words have 12 bits for an entry, 4 for its thread");
 
 /* ---- entries and owner words ---- */
 
@@ -85,8 +100,11 @@ static void entry_set(struct cached *k, uint32_t name, uint32_t page)
 {
 	_Atomic uint64_t *at = entry_at(k, name);
 
-	/* one writer: who has the page, or, of a free one, its thread. Release: partner is the acquire in entry_get() */
-	atomic_store_explicit(at, entry_word(entry_gen(atomic_load_explicit(at, memory_order_relaxed)) + 1, page), memory_order_release);
+	/* one writer: who has the page, or, of a free one, its thread. Release: partner is the
+	 * acquire in entry_get() */
+	atomic_store_explicit(at,
+		entry_word(entry_gen(atomic_load_explicit(at, memory_order_relaxed)) + 1, page),
+		memory_order_release);
 }
 
 /* How many entries of a thread may be used now. */
@@ -141,7 +159,8 @@ bool gifts_open(struct cached *k)
 
 static bool stays(struct cached *k, uint32_t page)
 {
-	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) == EXTENT_STAYS;
+	return atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) ==
+	       EXTENT_STAYS;
 }
 
 static bool is_stopping(struct cached *k)
@@ -152,7 +171,8 @@ static bool is_stopping(struct cached *k)
 /* It was in a slot until now: whether it may be lent to be written. */
 static bool is_fit(struct cached *k, uint32_t page)
 {
-	return page != NO_PAGE && stays(k, page) && !limbo_holds(xseg_page_owner(k->peer.seg, page));
+	return page != NO_PAGE && stays(k, page) &&
+	       !limbo_holds(xseg_page_owner(k->peer.seg, page));
 }
 
 /* False: the request takes none. V1: it is listed first. */
@@ -163,7 +183,8 @@ static bool lend(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t pa
 	if (!xseg_req_exchange(k->peer.seg, r, i, page))
 		return false;
 	entry_set(k, name, page);
-	xseg_page_owner_set(k->peer.seg, page, owner_word(name, atomic_load_explicit(entry_at(k, name), memory_order_relaxed)));
+	xseg_page_owner_set(k->peer.seg, page,
+		owner_word(name, atomic_load_explicit(entry_at(k, name), memory_order_relaxed)));
 	return true;
 }
 
@@ -173,14 +194,15 @@ static void lend_first(struct cport *ps, const struct xreq *r, uint32_t i, uint3
 	struct cached *k = ps->cache;
 	uint32_t name;
 
-	if (is_fit(k, old) && !is_stopping(k) && !pages_wanted(k) && entry_get(ps, &name) && loan_begin(ps, r, 1) &&
-	    lend(ps, r, i, old, name))
+	if (is_fit(k, old) && !is_stopping(k) && !pages_wanted(k) && entry_get(ps, &name) &&
+		loan_begin(ps, r, 1) && lend(ps, r, i, old, name))
 		ps->lender.has_gifts = true;
 	else
 		page_put(ps, old);
 }
 
-void gift_exchange(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, uint64_t given)
+void gift_exchange(
+	struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, uint64_t given)
 {
 	struct cached *k = ps->cache;
 	uint32_t name = (uint32_t)given & 0xffff;
@@ -194,7 +216,8 @@ void gift_exchange(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t 
 		count(ps, CC_LOANS_REFUSED, 1);
 }
 
-/* The page that is lent for one that was given: the one that the bucket lets go of, or the new one. */
+/* The page that is lent for one that was given: the one that the bucket lets go of, or the new
+ * one. */
 static uint32_t choose_page(struct cport *ps, struct creq *c, uint32_t i, uint32_t old)
 {
 	struct cached *k = ps->cache;
@@ -239,7 +262,8 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 		c->inherited = true;
 		return;
 	}
-	if (creq_is_done(c, i) && gift_take(k, c->r->page[i], bucket_name(k, c->obj, c->first + i), &given)) {
+	if (creq_is_done(c, i) &&
+		gift_take(k, c->r->page[i], bucket_name(k, c->obj, c->first + i), &given)) {
 		old = write_slot(ps, c->obj, c->first + i, c->r->page[i]);
 		count(ps, CC_GIVEN_BYTES, BUCKET_SIZE);
 		gift_exchange(ps, c->r, i, choose_page(ps, c, i, old), given);
@@ -261,7 +285,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 
 struct look {
 	struct cport *ps;
-	uint64_t seen[ENTRIES];			/* as the entries were; 0: none, or it is not to be freed */
+	uint64_t seen[ENTRIES];		/* as the entries were; 0: none, or it is not to be freed */
 };
 
 static uint32_t name_of(const struct cport *ps, uint32_t nr)
@@ -277,7 +301,8 @@ static void look_begin(struct look *l)
 	for (uint32_t nr = 0; nr < ENTRIES; nr++) {
 		uint64_t e = atomic_load_explicit(&ps->lender.gift[nr], memory_order_acquire);
 
-		if ((uint32_t)e == 0 || xseg_page_owner(ps->cache->peer.seg, entry_page(e)) != owner_word(name_of(ps, nr), e))
+		if ((uint32_t)e == 0 || xseg_page_owner(ps->cache->peer.seg, entry_page(e)) !=
+						owner_word(name_of(ps, nr), e))
 			e = 0;
 		l->seen[nr] = e;
 	}
@@ -291,8 +316,8 @@ static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 
 	(void)port;
 	(void)look;
-	if (owner & OWNER_GIFT && (owner >> 12 & 0xf) == l->ps->pp->nr && page_is_ours(k, page) && (owner & 0xfff) < ENTRIES &&
-	    entry_page(l->seen[owner & 0xfff]) == page)
+	if (owner & OWNER_GIFT && (owner >> 12 & 0xf) == l->ps->pp->nr && page_is_ours(k, page) &&
+		(owner & 0xfff) < ENTRIES && entry_page(l->seen[owner & 0xfff]) == page)
 		l->seen[owner & 0xfff] = 0;
 }
 
@@ -309,7 +334,8 @@ bool gifts_look(struct cport *ps)
 	for (uint32_t nr = 0; nr < ENTRIES; nr++) {
 		uint64_t e = l.seen[nr];
 
-		if (e == 0 || !xseg_page_owner_swap(k->peer.seg, entry_page(e), owner_word(name_of(ps, nr), e), 0))
+		if (e == 0 || !xseg_page_owner_swap(k->peer.seg, entry_page(e),
+				      owner_word(name_of(ps, nr), e), 0))
 			continue;
 		entry_set(k, name_of(ps, nr), NO_PAGE);
 		page_free(k, entry_page(e));
@@ -329,7 +355,8 @@ uint32_t nr_gifts(const struct cport *ps)
 	uint32_t n = 0;
 
 	for (uint32_t nr = 0; nr < ENTRIES; nr++)
-		n += (uint32_t)atomic_load_explicit(&ps->lender.gift[nr], memory_order_relaxed) != 0;
+		n += (uint32_t)atomic_load_explicit(&ps->lender.gift[nr], memory_order_relaxed) !=
+		     0;
 	return n;
 }
 
@@ -339,7 +366,9 @@ void gifts_check(struct cached *k)
 		for (uint32_t nr = 0; nr < ENTRIES; nr++) {
 			uint64_t e = atomic_load(&k->ports[i].lender.gift[nr]);
 
-			assert((uint32_t)e == 0 || xseg_page_owner(k->peer.seg, entry_page(e)) == owner_word(i << 12 | nr, e));	/* V1 */
+			/* V1 */
+			assert((uint32_t)e == 0 || xseg_page_owner(k->peer.seg, entry_page(e)) ==
+							   owner_word(i << 12 | nr, e));
 			assert((uint32_t)e == 0 || !xlist_in_list(&k->clean, entry_page(e)));
 		}
 }

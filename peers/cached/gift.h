@@ -13,22 +13,30 @@ struct cport;
 struct creq;
 struct xreq;
 
-#define OWNER_GIFT (1ull << 57)		/* of a page that is in no bucket: lent to write in; below it which entry has it */
+/* of a page that is in no bucket: lent to write in; below it which entry has it */
+#define OWNER_GIFT (1ull << 57)
 
 bool gifts_open(struct cached *k);	/* before serving; false: out of memory */
-/* Whether the page that the write gives for its i-th bucket, a whole one, may be taken; whether the page of a slot may be lent in exchange. */
+/* Whether the page that the write gives for its i-th bucket, a whole one, may be taken; whether the
+ * page of a slot may be lent in exchange. */
 bool gift_may(struct cached *k, const struct xreq *r, uint32_t i);
 bool gift_may_lend(struct cached *k, uint64_t slot);
-/* The page is that bucket's from now on, by its owner word; *given: what that was. False: somebody else was faster. */
+/* The page is that bucket's from now on, by its owner word; *given: what that was. False: somebody
+ * else was faster. */
 bool gift_take(struct cached *k, uint32_t page, uint64_t bucket, uint64_t *given);
-/* After its slot was stored: `page`, which is in no slot any more, is lent for what was given; NO_PAGE: nothing is. */
-void gift_exchange(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, uint64_t given);
-/* Of a write that gives, which is STARTED: stores the slot of its i-th bucket, with the page that it gave where that may be taken (it is done),
- * else with its new page; and lends another. A new page that it has no use for stays in c->page. */
+/* After its slot was stored: `page`, which is in no slot any more, is lent for what was given;
+ * NO_PAGE: nothing is. */
+void gift_exchange(
+	struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, uint64_t given);
+/* Of a write that gives, which is STARTED: stores the slot of its i-th bucket, with the page that
+ * it gave where that may be taken (it is done), else with its new page; and lends another. A new
+ * page that it has no use for stays in c->page. */
 void gift_store(struct cport *ps, struct creq *c, uint32_t i);
-/* Outside of any object: frees what clients have dropped of what this thread lent; true: some pages are free now. */
+/* Outside of any object: frees what clients have dropped of what this thread lent; true: some pages
+ * are free now. */
 bool gifts_look(struct cport *ps);
-uint32_t nr_gifts(const struct cport *ps);	/* how many pages are lent by this thread, or were, and nobody has looked since */
+/* how many pages are lent by this thread, or were, and nobody has looked since */
+uint32_t nr_gifts(const struct cport *ps);
 void gifts_check(struct cached *k);	/* asserts V1 (tests, simulator) */
 
 #endif

@@ -1,23 +1,30 @@
-/* hit - the short way of a read that finds all that it wants, and of a write to buckets that are all there.
+/* hit - the short way of a read that finds all that it wants, and of a write to buckets that are
+ * all there.
  *
- * Most reads wait for nothing. Such a one needs no creq, no job and no reference: whoever can enter its object at once looks whether it
- * would be served in its first step (read.c), and if so serves it there. Whatever is not as usual (somebody is inside, a bucket is absent, or was
- * read ahead, its object is being emptied, its volume passes the cache) goes the long way, where everything has its reason; so what is
- * done here is only ever what read_step() or write_step() would do.
+ * Most reads wait for nothing. Such a one needs no creq, no job and no reference: whoever can enter
+ * its object at once looks whether it would be served in its first step (read.c), and if so serves
+ * it there. Whatever is not as usual (somebody is inside, a bucket is absent, or was read ahead,
+ * its object is being emptied, its volume passes the cache) goes the long way, where everything has
+ * its reason; so what is done here is only ever what read_step() or write_step() would do.
  *
- * A write of whole buckets goes this way under write-back, when each of them has a page: then it waits for nothing, and is answered when its slots
- * are stored, before anybody else is inside. One that gives needs no page, if each of its own may be taken, and each that a bucket lets go of may
- * be lent for it (gift.c). One that is copied needs as many as its buckets let go of, so it is no growth of anything (share.c): its thread has
- * to have them at hand, and nobody may be waiting for some.
+ * A write of whole buckets goes this way under write-back, when each of them has a page: then it
+ * waits for nothing, and is answered when its slots are stored, before anybody else is inside. One
+ * that gives needs no page, if each of its own may be taken, and each that a bucket lets go of may
+ * be lent for it (gift.c). One that is copied needs as many as its buckets let go of, so it is no
+ * growth of anything (share.c): its thread has to have them at hand, and nobody may be waiting for
+ * some.
  *
- * An object with buckets holds a reference to itself (O4), and lets go of it inside only. So inside an object that has some, its entry keeps its
- * name, without a reference of ours: a guess of the index leads there, and is tested there.
+ * An object with buckets holds a reference to itself (O4), and lets go of it inside only. So inside
+ * an object that has some, its entry keeps its name, without a reference of ours: a guess of the
+ * index leads there, and is tested there.
  *
  * Contract: a port's thread, outside of any object.
  *
  * Invariants:
- *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when hit_read() or hit_write() returns false
- *   T2  what is counted is in the port's counters before the round ends, or a status is asked for (hits_publish)
+ *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when
+ *       hit_read() or hit_write() returns false
+ *   T2  what is counted is in the port's counters before the round ends, or a status is asked for
+ *       (hits_publish)
  */
 #include <string.h>
 
@@ -62,7 +69,8 @@ static bool object_is_plain(struct cport *ps, const struct hit *h, const struct 
 	       object_volume(o) == h->volume && object_entry(k, o)->volume == r->volume;
 }
 
-/* Inside: all its buckets are there, and none of them was read ahead; what is done after them is nothing. */
+/* Inside: all its buckets are there, and none of them was read ahead; what is done after them is
+ * nothing. */
 static bool read_is_plain(struct cport *ps, const struct hit *h)
 {
 	if (object_policy(ps, h->obj)->reads_around)
@@ -76,7 +84,8 @@ static bool read_is_plain(struct cport *ps, const struct hit *h)
 	return true;
 }
 
-/* Its buckets were hit, and with a stamp all the whole ones of them are lent. Slots are written where that is news. */
+/* Its buckets were hit, and with a stamp all the whole ones of them are lent. Slots are written
+ * where that is news. */
 static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 {
 	for (uint32_t i = 0; i < h->nr; i++) {
@@ -90,7 +99,8 @@ static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 	}
 }
 
-/* The data of a bucket that is to be copied soon. That of the first ones was asked for before (object_prefetch_data). */
+/* The data of a bucket that is to be copied soon. That of the first ones was asked for before
+ * (object_prefetch_data). */
 static void prefetch_bucket(struct xseg *seg, const struct hit *h, uint32_t i)
 {
 	if (i < h->nr && slot_has_page(slot_at(h, i)))
@@ -108,7 +118,8 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 		uint64_t w = slot_at(h, i);
 
 		if (lends && !request_is_partial(r, i)) {
-			xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
+			xseg_req_lend(
+				ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
 		} else {
 			prefetch_bucket(seg, h, i + DATA_AHEAD);
@@ -193,7 +204,8 @@ static bool write_is_plain(struct cport *ps, const struct hit *h)
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i);
 
-		if (!slot_has_page(w) || (slot_state(w) != BUCKET_DIRTY && (slot_state(w) != BUCKET_VALID || slowed)))
+		if (!slot_has_page(w) || (slot_state(w) != BUCKET_DIRTY &&
+						 (slot_state(w) != BUCKET_VALID || slowed)))
 			return false;
 	}
 	return true;
@@ -213,18 +225,21 @@ static void fill_one(struct xseg *seg, const struct hit *h, const struct xreq *r
 	memcpy(xseg_page(seg, page), xseg_page(seg, r->page[0] & XSEG_PAGE_INDEX), BUCKET_SIZE);
 }
 
-/* Of the pages that it replaces: each is somewhere else. That of the first one was asked for before (object_prefetch_page). */
+/* Of the pages that it replaces: each is somewhere else. That of the first one was asked for before
+ * (object_prefetch_page). */
 static void prefetch_owners(struct xseg *seg, const struct hit *h)
 {
 	for (uint32_t i = 1; i < h->nr; i++)
 		xseg_page_owner_prefetch(seg, slot_page(slot_at(h, i)));
 }
 
-static void fill_all(struct xseg *seg, const struct hit *h, const struct xreq *r, const uint32_t *page)
+static void fill_all(
+	struct xseg *seg, const struct hit *h, const struct xreq *r, const uint32_t *page)
 {
 	prefetch_owners(seg, h);
 	for (uint32_t i = 0; i < h->nr; i++)
-		data_copy_past(xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX));
+		data_copy_past(
+			xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX));
 	data_settle();
 }
 
@@ -348,9 +363,11 @@ bool hit_write(struct cport *ps, struct xreq *r)
 	struct hit h;
 	bool served;
 
-	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE || !hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
+	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE ||
+		!hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
 		return false;
-	served = is_plain(ps, &h, r) && write_is_plain(ps, &h) && (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));
+	served = is_plain(ps, &h, r) && write_is_plain(ps, &h) &&
+		 (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));
 	if (served)
 		xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
 	leave(ps, &h);

@@ -1,40 +1,50 @@
 /* loan - lending the pages of buckets to who reads them, and keeping aside what may be on loan.
  *
- * A read with XSEG_REQ_LOAN is answered, bucket by bucket, with the number of the bucket's page in its request, which pins it
- * (xseg/loan.c); zeroes are a sentinel. A copy is what it gets for a bucket that it wants in part, for one that is not complete
- * (a write's edge is filled in place later), past the cache, and when its port has no credit left.
+ * A read with XSEG_REQ_LOAN is answered, bucket by bucket, with the number of the bucket's page in
+ * its request, which pins it (xseg/loan.c); zeroes are a sentinel. A copy is what it gets for a
+ * bucket that it wants in part, for one that is not complete (a write's edge is filled in place
+ * later), past the cache, and when its port has no credit left.
  *
- * That a page was lent, and in which *era*, is in its slot, set by its first loan of that era, so a further hit writes nothing but its request.
- * An era ends with a look: what was lent before it began, and the look has not found in any request, is not on loan any more (as with epochs:
- * K. Fraser, "Practical lock-freedom", 2004). So a page that was read by loan long ago is as any other. When one that may be on loan leaves
- * its slot, bucket_set() says so in the page's owner word. There is one way back to the free pages, page_put(), and it leads
- * a page with that bit to *limbo*:
+ * That a page was lent, and in which *era*, is in its slot, set by its first loan of that era, so a
+ * further hit writes nothing but its request. An era ends with a look: what was lent before it
+ * began, and the look has not found in any request, is not on loan any more (as with epochs: K.
+ * Fraser, "Practical lock-freedom", 2004). So a page that was read by loan long ago is as any
+ * other. When one that may be on loan leaves its slot, bucket_set() says so in the page's owner
+ * word. There is one way back to the free pages, page_put(), and it leads a page with that bit to
+ * *limbo*:
  *
  *   where           owner word           goes on when
  *   a slot          the bucket's name    another page, or none, comes into the slot
  *   out of it       LENT                 page_put(): at once, or when the flush that lists it ends
  *   limbo           LENT                 a look begins
- *   being looked for  LOOKED; LENT when a request is found that lists it   the look ends: free, or limbo again
+ *   being looked for  LOOKED; LENT when a request is found      the look ends: free, or limbo again
+ *                     that lists it
  *
- * A look goes through all requests, twice. It is for all that is in limbo then, so that it costs each page little: it is made when
- * LOOK_BATCH pages have come since the last one, when all victims of an eviction went to limbo, and, in ever longer pauses, while somebody
- * waits for pages or an extent is to leave. Borrowers do not ring when they let go.
+ * A look goes through all requests, twice. It is for all that is in limbo then, so that it costs
+ * each page little: it is made when LOOK_BATCH pages have come since the last one, when all victims
+ * of an eviction went to limbo, and, in ever longer pauses, while somebody waits for pages or an
+ * extent is to leave. Borrowers do not ring when they let go.
  *
- * How much may be lent: a quarter of the cache, whatever borrowers do, so that the others always find pages. A port gets as much as is
- * left besides what it has (dynamic thresholds: A. Choudhury, E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
- * IEEE/ACM ToN 1998): a single one half of it, and there is always some for one more. To find out what is lent is a look at all requests,
- * so credit is given for many pages at a time, to the pair of a thread of the cache and a port that borrows. When there is
- * none to give but what others have and do not use, that is void: the epoch changes.
+ * How much may be lent: a quarter of the cache, whatever borrowers do, so that the others always
+ * find pages. A port gets as much as is left besides what it has (dynamic thresholds: A. Choudhury,
+ * E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM ToN
+ * 1998): a single one half of it, and there is always some for one more. To find out what is lent
+ * is a look at all requests, so credit is given for many pages at a time, to the pair of a thread
+ * of the cache and a port that borrows. When there is none to give but what others have and do not
+ * use, that is void: the epoch changes.
  *
- * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what is in none goes to limbo.
+ * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what
+ * is in none goes to limbo.
  *
  * Invariants:
- *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, of which loan_holds() is true, or its owner word is LENT, LOOKED, GIFT
- *       (gift.c) or an orphan's with LENT
- *   L2  SLOT_LENT and its era are a page's, not a bucket's: another page comes without. Eras are three bits: one that seems to be the
- *       present one, and is eight older, only makes a page wait in limbo that need not
+ *   L1  a page that a request lists as lent is in a slot with SLOT_LENT, of which loan_holds() is
+ *       true, or its owner word is LENT, LOOKED, GIFT (gift.c) or an orphan's with LENT
+ *   L2  SLOT_LENT and its era are a page's, not a bucket's: another page comes without. Eras are
+ *       three bits: one that seems to be the present one, and is eight older, only makes a page
+ *       wait in limbo that need not
  *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
- *   L4  what is on loan or was granted is at most a quarter of the cache, but for what changed hands while it was granted
+ *   L4  what is on loan or was granted is at most a quarter of the cache, but for what changed
+ *       hands while it was granted
  */
 #include <assert.h>
 #include <string.h>
@@ -80,11 +90,14 @@ uint64_t loan_stamp(struct cached *k, const struct xreq *r)
 {
 	uint64_t direct = r && r->flags & XSEG_REQ_DIRECT ? SLOT_DIRECT : 0;
 
-	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the page, or we see the new era. One thread
-	 * does one of both at a time */
+	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the
+	 * page, or we see the new era. One thread does one of both at a time */
 	if (k->peer.nr_ports > 1)
 		atomic_thread_fence(memory_order_seq_cst);
-	return direct | SLOT_LENT | (uint64_t)(atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS) << SLOT_ERA_SHIFT;
+	return direct | SLOT_LENT |
+	       (uint64_t)(atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 &
+			  SLOT_ERAS)
+		       << SLOT_ERA_SHIFT;
 }
 
 bool loan_holds(struct cached *k, uint64_t w)
@@ -97,8 +110,10 @@ bool loan_holds(struct cached *k, uint64_t w)
 	do {
 		era = atomic_load_explicit(&k->loans.era, memory_order_acquire);
 		looking = era & 1;
-		/* acquire: partner is the release in found(); if that was a newer look's we see its era, too */
-		seen = (uint8_t)((era >> 1) - atomic_load_explicit(&k->loans.seen[slot_page(w)], memory_order_acquire)) <= looking;
+		/* acquire: partner is the release in found(); if that was a newer look's we see its
+		 * era, too */
+		seen = (uint8_t)((era >> 1) - atomic_load_explicit(&k->loans.seen[slot_page(w)],
+						      memory_order_acquire)) <= looking;
 	} while (era != atomic_load_explicit(&k->loans.era, memory_order_relaxed));
 	return seen || (((era >> 1) - then) & SLOT_ERAS) <= looking;
 }
@@ -134,7 +149,8 @@ static uint32_t credit_given(struct cached *k)
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
-			sum += atomic_load_explicit(&k->ports[i].lender.credit[port], memory_order_relaxed);
+			sum += atomic_load_explicit(
+				&k->ports[i].lender.credit[port], memory_order_relaxed);
 	return sum;
 }
 
@@ -143,7 +159,8 @@ static void credit_set(struct cport *ps, uint32_t port, uint32_t credit)
 	atomic_store_explicit(&ps->lender.credit[port], credit, memory_order_relaxed);
 }
 
-/* Of what is left beside `all` that is lent, and `its` of it, half: then what a port has is never more than what is left. */
+/* Of what is left beside `all` that is lent, and `its` of it, half: then what a port has is never
+ * more than what is left. */
 static uint32_t credit_for(struct cached *k, uint32_t all, uint32_t its)
 {
 	uint32_t most = data_pages(k) / 4, left = most > all ? most - all : 0;
@@ -151,7 +168,8 @@ static uint32_t credit_for(struct cached *k, uint32_t all, uint32_t its)
 	return left > its ? (left - its) / 2 : 0;
 }
 
-/* Looks how much is lent, and gives the port credit by that; false: not enough for so many pages. */
+/* Looks how much is lent, and gives the port credit by that; false: not enough for so many
+ * pages. */
 static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
 {
 	struct cached *k = ps->cache;
@@ -185,7 +203,8 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
 			credit_set(ps, i, 0);
 		l->epoch = epoch;
 	}
-	if (atomic_load_explicit(&l->credit[port], memory_order_relaxed) < nr && !credit_give(ps, port, nr)) {
+	if (atomic_load_explicit(&l->credit[port], memory_order_relaxed) < nr &&
+		!credit_give(ps, port, nr)) {
 		count(ps, CC_LOANS_REFUSED, 1);
 		return false;
 	}
@@ -194,7 +213,8 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
 	return true;
 }
 
-void loan_bucket(struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w)
+void loan_bucket(
+	struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w)
 {
 	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 	if (slot_has_page(w))
@@ -225,7 +245,8 @@ struct look {
 	uint32_t era;				/* that began with it; 0: none did */
 };
 
-/* Some request lists it. A page that another thread looks for, or that is another cache's, may be shown too: what is said of it is true. */
+/* Some request lists it. A page that another thread looks for, or that is another cache's, may be
+ * shown too: what is said of it is true. */
 static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 {
 	struct look *l = arg;
@@ -250,7 +271,8 @@ static struct xlist batch_take(struct cached *k)
 	batch = k->loans.limbo;
 	xlist_init(&k->loans.limbo, k->clean.nodes);
 	pthread_mutex_unlock(&k->mem_lock);
-	for (uint32_t page = xlist_head(&batch); page != XLIST_NONE; page = xlist_next(&batch, page))
+	for (uint32_t page = xlist_head(&batch); page != XLIST_NONE;
+		page = xlist_next(&batch, page))
 		xseg_page_owner_set(k->peer.seg, page, OWNER_LOOKED);
 	return batch;
 }
@@ -290,8 +312,8 @@ bool limbo_look(struct cport *ps)
 		return false;
 	batch = batch_take(k);
 	XKILL(LIMBO_TAKEN);
-	/* seq_cst: partner is the fence in pin() (xseg/direct.c): who has listed one of these pages himself is seen, or sees that its slot
-	 * has let go of it */
+	/* seq_cst: partner is the fence in pin() (xseg/direct.c): who has listed one of these pages
+	 * himself is seen, or sees that its slot has let go of it */
 	atomic_thread_fence(memory_order_seq_cst);
 	l.era = era_begin(k);
 	xseg_loans(k->peer.seg, found, &l);
@@ -325,14 +347,17 @@ uint64_t limbo_run(struct cport *ps)
 
 	if ((nr == 0 && !l->has_gifts) || !is_wanted(k)) {
 		l->next_ns = l->pause_ns = 0;
-		if (nr && nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) + batch_size(k))
+		if (nr && nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) +
+					  batch_size(k))
 			limbo_look(ps);
 		return PEER_NEVER;
 	}
 	if (ps->pp->now_ns >= l->next_ns) {
 		if (limbo_look(ps) | gifts_look(ps))
 			l->pause_ns = 0;
-		l->pause_ns = !l->pause_ns ? PAUSE_MIN_NS : l->pause_ns >= PAUSE_MAX_NS / 2 ? PAUSE_MAX_NS : l->pause_ns * 2;
+		l->pause_ns = !l->pause_ns                      ? PAUSE_MIN_NS
+			      : l->pause_ns >= PAUSE_MAX_NS / 2 ? PAUSE_MAX_NS
+								: l->pause_ns * 2;
 		l->next_ns = ps->pp->now_ns + l->pause_ns;
 	}
 	return l->next_ns;
@@ -392,7 +417,8 @@ static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
 	if (look == 0 || !page_is_ours(k, page) || limbo_holds(owner) || owner & OWNER_GIFT)
 		return;
 	o = page_object(k, page, &b);
-	assert(o && slot_page(slot_get(k, o, b)) == page && loan_holds(k, slot_get(k, o, b)));	/* L1 */
+	/* L1 */
+	assert(o && slot_page(slot_get(k, o, b)) == page && loan_holds(k, slot_get(k, o, b)));
 }
 
 void loans_check(struct peer *p)

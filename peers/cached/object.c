@@ -13,17 +13,20 @@
  *   READY     HELD      a predecessor has something of it at the store   orphans_adopt
  *   HELD      READY     the last of that is home                         orphan_done
  *
- * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is emptied by a job
- * inside it, which writes what is dirty and drops what is clean; its entry is free when nobody refers to it.
- * If its name is inserted in between, the same entry is active again and the emptying stops. So it is if it has buckets that were
- * used again since they last survived, or that are spared as its volume is at its minimum (share.h): these stay, the others go.
+ * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is
+ * emptied by a job inside it, which writes what is dirty and drops what is clean; its entry is free
+ * when nobody refers to it. If its name is inserted in between, the same entry is active again and
+ * the emptying stops. So it is if it has buckets that were used again since they last survived, or
+ * that are spared as its volume is at its minimum (share.h): these stay, the others go.
  *
  * Invariants (object_check):
- *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY + WRITING
- *       plus the older pages still being written (INFLIGHT)
- *   O2  chunk_used[n] counts the slots of chunk n that are not absent; at 0 the chunk goes, unless a request still waits to use it
+ *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY
+ *       + WRITING plus the older pages still being written (INFLIGHT)
+ *   O2  chunk_used[n] counts the slots of chunk n that are not absent; at 0 the chunk goes, unless
+ *       a request still waits to use it
  *   O3  state is FLUSHING iff flushes_out > 0
- *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them, however it was evicted
+ *   O4  an object with buckets holds a reference to itself: so its entry is not freed under them,
+ *       however it was evicted
  */
 #include <assert.h>
 #include <errno.h>
@@ -45,7 +48,8 @@ static const uint8_t legal[OBJECT_NR_STATES] = {
 	[OBJECT_HELD]	  = OTO(READY),
 };
 
-static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING", "HELD" };
+static const char *const names[OBJECT_NR_STATES] = { "READY", "FLUSHING", "FAILED", "DELETING",
+	"HELD" };
 
 const char *object_state_name(enum object_state s)
 {
@@ -54,7 +58,8 @@ const char *object_state_name(enum object_state s)
 
 bool object_edge_legal(enum object_state from, enum object_state to)
 {
-	return (unsigned)from < OBJECT_NR_STATES && (unsigned)to < OBJECT_NR_STATES && (legal[from] & 1u << to);
+	return (unsigned)from < OBJECT_NR_STATES && (unsigned)to < OBJECT_NR_STATES &&
+	       (legal[from] & 1u << to);
 }
 
 void object_set_state(struct object *o, enum object_state s)
@@ -163,7 +168,8 @@ void object_put(struct cport *ps, struct object *o)
 
 static _Atomic uint64_t *slot_of(struct cached *k, struct object *o, uint32_t b)
 {
-	uint32_t chunk = atomic_load_explicit(&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
+	uint32_t chunk = atomic_load_explicit(
+		&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
 
 	return chunk ? &chunk_at(k, chunk - 1)->slot[b % CHUNK_SLOTS] : NULL;
 }
@@ -171,7 +177,8 @@ static _Atomic uint64_t *slot_of(struct cached *k, struct object *o, uint32_t b)
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
 {
 	_Atomic uint64_t *slot = slot_of(k, o, b);
-	uint64_t w = slot ? atomic_load_explicit(slot, memory_order_relaxed) : slot_word(BUCKET_FREE, 0, 0);
+	uint64_t w = slot ? atomic_load_explicit(slot, memory_order_relaxed)
+			  : slot_word(BUCKET_FREE, 0, 0);
 
 	assert((uint32_t)w < k->seg_pages);	/* as in chunk_at() */
 	return w;
@@ -188,10 +195,13 @@ void object_prefetch(struct cached *k, struct xreq *r)
 		return;
 	xcache_prefetch_entry(&k->xc, idx);
 	__builtin_prefetch(o, 1);
-	__builtin_prefetch(&object_entry(k, o)->chunk[r->obj_offset / BUCKET_SIZE / CHUNK_SLOTS % OBJECT_CHUNKS]);
+	__builtin_prefetch(
+		&object_entry(k, o)
+			 ->chunk[r->obj_offset / BUCKET_SIZE / CHUNK_SLOTS % OBJECT_CHUNKS]);
 }
 
-/* The slot of a request's i-th bucket, or NULL: found without a reference, so good for a prefetch only. */
+/* The slot of a request's i-th bucket, or NULL: found without a reference, so good for a prefetch
+ * only. */
 static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r, uint32_t i)
 {
 	uint64_t b = r->obj_offset / BUCKET_SIZE + i;
@@ -211,12 +221,14 @@ void object_prefetch_slot(struct cached *k, const struct xreq *r)
 	__builtin_prefetch(slot + (last < LINE_SLOTS ? last : LINE_SLOTS), 1);
 }
 
-/* The page of a request's i-th bucket, or NO_PAGE: a hint, too. Who is lent a page reads it himself. */
+/* The page of a request's i-th bucket, or NO_PAGE: a hint, too. Who is lent a page reads it
+ * himself. */
 static uint32_t hint_page(struct cached *k, const struct xreq *r, uint32_t i)
 {
 	bool lends = r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
 	_Atomic uint64_t *slot = lends ? NULL : hint_slot(k, r, i);
-	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed)) : NO_PAGE;
+	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed))
+			     : NO_PAGE;
 
 	return page < xseg_nr_pages(k->peer.seg) ? page : NO_PAGE;
 }
@@ -238,7 +250,8 @@ void object_prefetch_page(struct cached *k, const struct xreq *r)
 
 	if (page == NO_PAGE)
 		return;
-	/* a write puts a new page there: the one that it frees is what the next write gets, and fills through the caches, if it is one page */
+	/* a write puts a new page there: the one that it frees is what the next write gets, and
+	 * fills through the caches, if it is one page */
 	if (r->op == XSEG_OP_READ)
 		data_prefetch(xseg_page(k->peer.seg, page), 4);
 	else if (!prefetch_gift(k, r, page) && r->size < DATA_PAST_PAGES * BUCKET_SIZE)
@@ -262,7 +275,8 @@ void object_prefetch_data(struct cached *k, const struct xreq *r)
 }
 
 /* Flags of a slot, while its state and its page stay. */
-static void slot_change(struct cached *k, struct object *o, uint32_t b, uint64_t clear, uint64_t set)
+static void slot_change(
+	struct cached *k, struct object *o, uint32_t b, uint64_t clear, uint64_t set)
 {
 	_Atomic uint64_t *slot = slot_of(k, o, b);
 	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed), new = (w & ~clear) | set;
@@ -298,7 +312,8 @@ bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w)
 
 static bool reclaim_ask(struct cport *ps, struct object *o);
 
-/* If it was emptied while a request was on its way to it, it has to be once more: nobody else would. */
+/* If it was emptied while a request was on its way to it, it has to be once more: nobody else
+ * would. */
 void object_refill(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
@@ -312,11 +327,13 @@ void object_refill(struct cport *ps, struct object *o)
 		object_put(ps, o);
 }
 
-/* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last one. */
+/* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last
+ * one. */
 static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 {
 	struct cached *k = ps->cache;
-	uint32_t nr = b / CHUNK_SLOTS, used = (uint32_t)((int)atomic_load_explicit(&o->used, memory_order_relaxed) + by);
+	uint32_t nr = b / CHUNK_SLOTS,
+		 used = (uint32_t)((int)atomic_load_explicit(&o->used, memory_order_relaxed) + by);
 	struct arena_object *e = object_entry(k, o);
 
 	e->chunk_used[nr] = (uint8_t)(e->chunk_used[nr] + by);
@@ -333,7 +350,8 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 }
 
 /* A bucket of the object counts from now on, or does not any more. */
-static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n, enum volume_counter vn, bool counts)
+static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n,
+	enum volume_counter vn, bool counts)
 {
 	uint64_t by = counts ? (uint64_t)BUCKET_SIZE : -(uint64_t)BUCKET_SIZE;
 
@@ -360,10 +378,12 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	assert(bucket_edge_legal(from, to));
 	if (old & SLOT_LENT)
 		word = follow_loan(ps->cache, old, word);
-	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 && !slot_absent(word))
+	if (slot_absent(old) && atomic_load_explicit(&o->used, memory_order_relaxed) == 0 &&
+		!slot_absent(word))
 		volume_pin(ps->cache, o);
 	if (slot_has_page(word))
-		xseg_page_owner_set(ps->cache->peer.seg, slot_page(word), bucket_name(ps->cache, o, b));
+		xseg_page_owner_set(
+			ps->cache->peer.seg, slot_page(word), bucket_name(ps->cache, o, b));
 	XKILL(OWNER_STORED);
 	/* release: the page is filled before the slot says so (a successor reads both) */
 	atomic_store_explicit(slot, word, memory_order_release);
@@ -377,7 +397,8 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 		share_count(ps->cache, object_volume(o), slot_has_page(word) ? 1 : -1);
 	}
 	if (slot_is_clean_zero(old) != slot_is_clean_zero(word))
-		atomic_fetch_add_explicit(&ps->cache->nr_zeroes, slot_is_clean_zero(word) ? 1 : -1u, memory_order_relaxed);
+		atomic_fetch_add_explicit(&ps->cache->nr_zeroes, slot_is_clean_zero(word) ? 1 : -1u,
+			memory_order_relaxed);
 	if (slot_absent(old) != slot_absent(word))
 		count_used(ps, o, b, slot_absent(word) ? -1 : 1);
 }
@@ -424,10 +445,12 @@ void count_evicted(struct cport *ps, struct object *o, enum cache_counter why)
 	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);
 }
 
-/* It is emptied for another's sake, and its volume has no more pages than it is to have for sure. */
+/* It is emptied for another's sake, and its volume has no more pages than it is to have for
+ * sure. */
 bool object_is_spared(struct cached *k, struct object *o)
 {
-	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) && share_spares(k, o, OTHERS);
+	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) &&
+	       share_spares(k, o, OTHERS);
 }
 
 void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
@@ -437,7 +460,8 @@ void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t 
 	page_put(ps, slot_page(w));
 }
 
-/* Drops what is clean, was not used again and is not spared; returns how many buckets stay, and have one more chance. */
+/* Drops what is clean, was not used again and is not spared; returns how many buckets stay, and
+ * have one more chance. */
 static uint32_t drop_valid(struct cport *ps, struct object *o)
 {
 	uint32_t stay = 0;
@@ -447,7 +471,8 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 
 		if (slot_state(w) != BUCKET_VALID)
 			continue;
-		if ((slot_has_page(w) && object_is_spared(ps->cache, o)) || slot_was_used(ps->cache, o, b, w)) {
+		if ((slot_has_page(w) && object_is_spared(ps->cache, o)) ||
+			slot_was_used(ps->cache, o, b, w)) {
 			stay++;
 			continue;
 		}
@@ -469,11 +494,12 @@ static void object_keep(struct cport *ps, struct object *o)
 	object_put(ps, o);
 }
 
-/* Everything goes, dirty or not: the store says that the object is deleted; or the cache has left the path, and nothing is dirty. Nothing is
- * in flight. */
+/* Everything goes, dirty or not: the store says that the object is deleted; or the cache has left
+ * the path, and nothing is dirty. Nothing is in flight. */
 void object_empty(struct cport *ps, struct object *o)
 {
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && atomic_load_explicit(&o->used, memory_order_relaxed); b++) {
+	for (uint32_t b = 0;
+		b < OBJECT_BUCKETS && atomic_load_explicit(&o->used, memory_order_relaxed); b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
 		if (slot_absent(w))
@@ -524,7 +550,8 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 static void reclaim_job(struct cport *ps, struct object *o)
 {
 	if (o->reclaiming) {
-		/* inserted again and chosen again before the first emptying ended: that one goes on */
+		/* inserted again and chosen again before the first emptying ended: that one goes
+		 * on */
 		atomic_fetch_sub(&ps->cache->reclaims, 1);
 		object_put(ps, o);
 	}
@@ -536,7 +563,8 @@ static void reclaim_job(struct cport *ps, struct object *o)
 static void own_job(struct xwork *w, void *ctx)
 {
 	struct object *o = caa_container_of(w, struct object, own_work);
-	uint8_t what = atomic_exchange(&o->asked, 0);	/* before it is done: who asks from now on, asks again */
+	/* before it is done: who asks from now on, asks again */
+	uint8_t what = atomic_exchange(&o->asked, 0);
 
 	if (what & OBJECT_RECLAIM)
 		reclaim_job(ctx, o);
@@ -553,7 +581,8 @@ bool object_ask(struct cport *ps, struct object *o, enum object_work what)
 	return !(before & what);
 }
 
-/* As object_ask(). Counted before: the job may end at once. If it was asked before, that job will end, too. */
+/* As object_ask(). Counted before: the job may end at once. If it was asked before, that job will
+ * end, too. */
 static bool reclaim_ask(struct cport *ps, struct object *o)
 {
 	atomic_fetch_add(&ps->cache->reclaims, 1);
@@ -563,7 +592,8 @@ static bool reclaim_ask(struct cport *ps, struct object *o)
 	return false;
 }
 
-/* Whether the object may be emptied: not one that is spared, before all others have been passed by as well. Then *all* of it goes. */
+/* Whether the object may be emptied: not one that is spared, before all others have been passed by
+ * as well. Then *all* of it goes. */
 static bool may_reclaim(struct cached *k, struct object *o, bool *all)
 {
 	*all = false;
@@ -576,7 +606,8 @@ static bool may_reclaim(struct cached *k, struct object *o, bool *all)
 	return true;
 }
 
-/* With a reference; NULL: there is none, or not yet. Where all that were looked at only pass, each that ends wakes who waits. */
+/* With a reference; NULL: there is none, or not yet. Where all that were looked at only pass, each
+ * that ends wakes who waits. */
 static struct object *reclaim_choose(struct cport *ps, bool *all)
 {
 	struct cached *k = ps->cache;

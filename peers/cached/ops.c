@@ -1,9 +1,11 @@
 /* ops - DELETE and INFO of an object.
  *
- * DELETE waits until nothing of the object is in flight, then the store deletes, then the buckets go: if the store
- * fails, the object stays as it was, dirty data included. It is STARTED when it goes out: a successor does it again before it
- * serves anything else of the object, or it would delete what was written in between. If that fails, its predecessor's may have been done all
- * the same: then what is clean here is dropped, and what the store has is true. INFO asks the store, and counts what is dirty as there.
+ * DELETE waits until nothing of the object is in flight, then the store deletes, then the buckets
+ * go: if the store fails, the object stays as it was, dirty data included. It is STARTED when it
+ * goes out: a successor does it again before it serves anything else of the object, or it would
+ * delete what was written in between. If that fails, its predecessor's may have been done all the
+ * same: then what is clean here is dropped, and what the store has is true. INFO asks the store,
+ * and counts what is dirty as there.
  *
  * Contract: inside the object.
  */
@@ -29,8 +31,8 @@ void delete_step(struct cport *ps, struct creq *c)
 	struct object *o = c->obj;
 	struct child *ch;
 
-	if (object_is_shut(o) || o->flushes_out || o->nr[BUCKET_LOADING] || o->loads_out || o->through ||
-	    (o->nr_redo && !c->redo)) {
+	if (object_is_shut(o) || o->flushes_out || o->nr[BUCKET_LOADING] || o->loads_out ||
+		o->through || (o->nr_redo && !c->redo)) {
 		object_wait(ps, o, c, WAIT_FLUSH);
 		return;
 	}
@@ -46,7 +48,8 @@ void delete_step(struct cport *ps, struct creq *c)
 void delete_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
-	bool had_it = o->nr[BUCKET_DIRTY] > 0 || ch->c->recovered, deleted = result >= 0 || result == -ENOENT;
+	bool had_it = o->nr[BUCKET_DIRTY] > 0 || ch->c->recovered,
+	     deleted = result >= 0 || result == -ENOENT;
 
 	object_set_state(o, OBJECT_READY);
 	if (deleted) {
@@ -89,7 +92,8 @@ void info_step(struct cport *ps, struct creq *c)
 	child_submit(ps, ch, XSEG_OP_INFO, 0);
 }
 
-/* What was dirty when the store was asked may have been flushed since then; what was written since then counts too. */
+/* What was dirty when the store was asked may have been flushed since then; what was written since
+ * then counts too. */
 void info_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct creq *c = ch->c;

@@ -1,18 +1,20 @@
 /* pages - the cache's pages: free ones, clean ones that may be evicted, and who waits for one.
  *
- * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a write, or an old one
- * listed by a flush in flight. A list of clean pages is in order of the last time they became clean
- * or were found referenced; a hit only sets the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists of
- * their own (share.h).
- * A page of an extent that leaves the cache (resize.c) is never handed out: where it would be free it is *out*. One that was lent to
- * write in is in nobody's list (gift.c). One that may be on loan is not free before nobody reads it: where it would be free it goes to *limbo* (loan.c).
+ * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a
+ * write, or an old one listed by a flush in flight. A list of clean pages is in order of the last
+ * time they became clean or were found referenced; a hit only sets the slot's REF flag (second
+ * chance, as in CLOCK). Volumes with a share have lists of their own (share.h). A page of an extent
+ * that leaves the cache (resize.c) is never handed out: where it would be free it is *out*. One
+ * that was lent to write in is in nobody's list (gift.c). One that may be on loan is not free
+ * before nobody reads it: where it would be free it goes to *limbo* (loan.c).
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *
  * Invariants:
- *   G1  a page is in a clean list, or in the list `leaving` if its extent leaves, iff its bucket is VALID, except within one job
- *   G2  whoever waits for pages holds none; those who wait in a queue are served in order, newcomers behind them; those in want_owed
- *	 before those in want_pages
+ *   G1  a page is in a clean list, or in the list `leaving` if its extent leaves, iff its bucket is
+ *       VALID, except within one job
+ *   G2  whoever waits for pages holds none; those who wait in a queue are served in order,
+ *       newcomers behind them; those in want_owed before those in want_pages
  */
 #include <assert.h>
 #include <string.h>
@@ -28,7 +30,8 @@
 void pages_count(struct cached *k)
 {
 	atomic_store_explicit(&k->nr_clean, k->clean.nr + k->shares.clean, memory_order_relaxed);
-	atomic_store_explicit(&k->nr_free, xpool_nr(&k->free_pages) - k->leaving_free, memory_order_relaxed);
+	atomic_store_explicit(
+		&k->nr_free, xpool_nr(&k->free_pages) - k->leaving_free, memory_order_relaxed);
 }
 
 static struct xlist *list_of(struct cached *k, uint32_t rec)
@@ -183,10 +186,12 @@ bool pages_wanted(struct cached *k)
 	return !xwaitq_empty(&k->want_owed) || !xwaitq_empty(&k->want_pages);
 }
 
-/* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find them there. */
+/* At most an eighth of all pages is in magazines. Not while pages are to leave: nobody would find
+ * them there. */
 static bool use_magazine(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >= 8 * MAGAZINE * k->peer.nr_ports &&
+	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) - k->withheld >=
+		       8 * MAGAZINE * k->peer.nr_ports &&
 	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
 }
 
@@ -248,7 +253,8 @@ static uint32_t take_free(struct cport *ps)
 	return page;
 }
 
-/* The next candidate, of this list or, if it is NULL, of whose turn it is, moved to the other end so that others look elsewhere. */
+/* The next candidate, of this list or, if it is NULL, of whose turn it is, moved to the other end
+ * so that others look elsewhere. */
 static uint32_t next_victim(struct cached *k, struct xlist *list, const struct claim *cl)
 {
 	uint32_t page;
@@ -263,12 +269,15 @@ static uint32_t next_victim(struct cached *k, struct xlist *list, const struct c
 	return page;
 }
 
-/* Inside the object: takes the page out of bucket b, for that volume, if it is there, clean, was not used again and is not spared. */
-static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page, uint32_t rec)
+/* Inside the object: takes the page out of bucket b, for that volume, if it is there, clean, was
+ * not used again and is not spared. */
+static bool evict_bucket(
+	struct cport *ps, struct object *o, uint32_t b, uint32_t page, uint32_t rec)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
 
-	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page || share_spares(ps->cache, o, rec))
+	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page ||
+		share_spares(ps->cache, o, rec))
 		return false;
 	if (slot_was_used(ps->cache, o, b, w))
 		return false;
@@ -284,7 +293,9 @@ struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
 	uint32_t entry = (uint32_t)(owner >> 16) - 1;
 
 	*b = owner & 0xffff;
-	return owner && !(owner & OWNER_GIFT) && entry < nr_entries(k) && *b < OBJECT_BUCKETS ? &k->objects[entry] : NULL;
+	return owner && !(owner & OWNER_GIFT) && entry < nr_entries(k) && *b < OBJECT_BUCKETS
+		       ? &k->objects[entry]
+		       : NULL;
 }
 
 static bool evict_page(struct cport *ps, uint32_t page, uint32_t rec)
@@ -306,7 +317,8 @@ static bool evict_page(struct cport *ps, uint32_t page, uint32_t rec)
 }
 
 /* A page out of its bucket; XPOOL_NONE: there is none. */
-static uint32_t evict_one(struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+static uint32_t evict_one(
+	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
 {
 	for (unsigned i = 0; i < EVICT_TRIES; i++) {
 		uint32_t page = next_victim(ps->cache, list, cl);
@@ -322,8 +334,10 @@ static uint32_t evict_one(struct cport *ps, struct xlist *list, const struct cla
 	return XPOOL_NONE;
 }
 
-/* One that may be used at once. Of those that may be on loan many go to limbo before a look: so each costs little of that. */
-static uint32_t take_clean(struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
+/* One that may be used at once. Of those that may be on loan many go to limbo before a look: so
+ * each costs little of that. */
+static uint32_t take_clean(
+	struct cport *ps, struct xlist *list, const struct claim *cl, enum cache_counter why)
 {
 	struct cached *k = ps->cache;
 	uint32_t page = XPOOL_NONE;
@@ -341,16 +355,18 @@ static uint32_t take_clean(struct cport *ps, struct xlist *list, const struct cl
 	return limbo_look(ps) ? take_free(ps) : XPOOL_NONE;
 }
 
-/* A full cache keeps some pages ahead of need: they are evicted, and their cold memory is fetched, while nobody waits for
- * that. Some at a time, as requests may be waiting in the lanes. */
+/* A full cache keeps some pages ahead of need: they are evicted, and their cold memory is fetched,
+ * while nobody waits for that. Some at a time, as requests may be waiting in the lanes. */
 void pages_ahead(struct cport *ps)
 {
 	const struct claim any = { .rec = OTHERS };
 	struct cached *k = ps->cache;
 	uint32_t page;
 
-	if (ps->nr_magazine >= MAGAZINE / 2 || atomic_load_explicit(&k->nr_free, memory_order_relaxed) ||
-	    atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE || !use_magazine(k) || pages_wanted(k))
+	if (ps->nr_magazine >= MAGAZINE / 2 ||
+		atomic_load_explicit(&k->nr_free, memory_order_relaxed) ||
+		atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE ||
+		!use_magazine(k) || pages_wanted(k))
 		return;
 	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
 		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);
@@ -407,7 +423,9 @@ uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t nr, enum cache
 	const struct claim own = { .rec = rec };
 	uint32_t n = 0, page;
 
-	for (; n < nr && (page = evict_one(ps, &ps->cache->volume[rec].share.clean, &own, why)) != XPOOL_NONE; n++)
+	for (; n < nr && (page = evict_one(ps, &ps->cache->volume[rec].share.clean, &own, why)) !=
+				 XPOOL_NONE;
+		n++)
 		page_put(ps, page);
 	return n;
 }
@@ -442,14 +460,15 @@ static bool make_room(struct cport *ps, const struct claim *cl)
 		return true;
 	if (cl->turn == TURN_NONE && !xwaitq_empty(need.queue))
 		return false;
-	return over == 0 ||
-	       (share_room(k, cl->rec) >= need.nr && pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over);
+	return over == 0 || (share_room(k, cl->rec) >= need.nr &&
+				    pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over);
 }
 
 /* Others wait for what this claim is for. */
 static bool is_behind(struct cached *k, const struct claim *cl)
 {
-	return cl->turn != TURN_PAGES && (!xwaitq_empty(&k->want_owed) || (!cl->owed && !xwaitq_empty(&k->want_pages)));
+	return cl->turn != TURN_PAGES &&
+	       (!xwaitq_empty(&k->want_owed) || (!cl->owed && !xwaitq_empty(&k->want_pages)));
 }
 
 static uint32_t take_pages(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
@@ -478,11 +497,14 @@ struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct
 	if (got == n)
 		return (struct need){ .nr = 0 };
 	pages_return(ps, page, got);
-	return (struct need){ .nr = n, .queue = cl->owed ? &k->want_owed : &k->want_pages, .turn = TURN_PAGES };
+	return (struct need){
+		.nr = n, .queue = cl->owed ? &k->want_owed : &k->want_pages, .turn = TURN_PAGES
+	};
 }
 
 /* Chunks come last: to get a page may empty one of the object's. */
-struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, enum turn turn)
+struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr,
+	uint32_t *page, uint32_t n, enum turn turn)
 {
 	struct claim cl = share_claim(ps, o, first, nr, n, turn);
 	struct need need = { .nr = 0 };
@@ -493,7 +515,8 @@ struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_
 	if (need.nr)
 		return need;
 	cl.grow = 0;					/* a chunk is nobody's */
-	while (!chunks_ensure(ps, o, first, nr)) {	/* again only if another thread took what we cut, or that left */
+	/* again only if another thread took what we cut, or that left */
+	while (!chunks_ensure(ps, o, first, nr)) {
 		need = pages_get(ps, 1, &cut, &cl);
 		if (need.nr) {
 			pages_return(ps, page, n);
@@ -505,7 +528,8 @@ struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_
 	return need;
 }
 
-void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n)
+void room_put(
+	struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n)
 {
 	const struct arena_object *e = object_entry(ps->cache, o);
 
@@ -536,7 +560,8 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 	xwaitq_add(need.queue, &c->wait, need.nr);
 	if (need.turn == TURN_ROOM)
 		share_look(k, need.rec);
-	ps->freed = true;	/* what came free between our look and our waiting: pages_signal() looks again */
+	/* what came free between our look and our waiting: pages_signal() looks again */
+	ps->freed = true;
 }
 
 /* ---- lists of pages ---- */
@@ -582,7 +607,8 @@ void list_put(struct cport *ps, struct creq *c)
 
 	if (c->page && c->page != c->few) {
 		pthread_mutex_lock(&k->mem_lock);
-		xpool_put(&k->free_lists, (uint32_t)((uint32_t(*)[XSEG_REQ_PAGES])c->page - k->lists));
+		xpool_put(&k->free_lists,
+			(uint32_t)((uint32_t(*)[XSEG_REQ_PAGES])c->page - k->lists));
 		pthread_mutex_unlock(&k->mem_lock);
 		ps->freed = true;
 	}
@@ -598,24 +624,28 @@ static void lists_signal(struct cport *ps)
 	struct cached *k = ps->cache;
 	struct xwait *w;
 
-	while (xwaitq_has_waiters(&k->want_lists) && (w = xwaitq_pop(&k->want_lists, nr_free_lists(k))))
+	while (xwaitq_has_waiters(&k->want_lists) &&
+		(w = xwaitq_pop(&k->want_lists, nr_free_lists(k))))
 		w->fn(w, ps);
 }
 
-/* Those who wait for entries: objects are emptied for them, until nobody is left who cannot go on. */
+/* Those who wait for entries: objects are emptied for them, until nobody is left who cannot go
+ * on. */
 static void entries_signal(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	unsigned tries = SIGNAL_BATCH;
 	struct xwait *w;
 
-	while (tries && xwaitq_has_waiters(&k->want_entries) && (w = xwaitq_pop(&k->want_entries, xcache_nr_free(&k->xc)))) {
+	while (tries && xwaitq_has_waiters(&k->want_entries) &&
+		(w = xwaitq_pop(&k->want_entries, xcache_nr_free(&k->xc)))) {
 		w->fn(w, ps);
 		tries--;
 	}
 	if (!tries)
 		ps->freed = true;	/* there may be more for more of them */
-	else if (!xwaitq_empty(&k->want_entries) && atomic_load_explicit(&k->reclaims, memory_order_relaxed) == 0)
+	else if (!xwaitq_empty(&k->want_entries) &&
+		 atomic_load_explicit(&k->reclaims, memory_order_relaxed) == 0)
 		object_reclaim_one(ps);
 }
 

@@ -10,8 +10,8 @@
 
 #define SIZE_MIN_BYTES CACHE_BYTES_MIN
 #define SIZE_MIN_PAGES ((uint32_t)(SIZE_MIN_BYTES / BUCKET_SIZE))
-/* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves; kept out of use by a test, or because
- * a predecessor's child lists it. */
+/* Owner words of pages that are in no bucket: cut into chunks; out of use, as its extent leaves;
+ * kept out of use by a test, or because a predecessor's child lists it. */
 #define OWNER_CHUNKS   (1ull << 63)
 #define OWNER_OUT      (1ull << 62)
 #define OWNER_WITHHELD (1ull << 61)
@@ -20,8 +20,9 @@
 /* An extent of the segment. */
 enum extent_state { EXTENT_NOT_OURS, EXTENT_STAYS, EXTENT_LEAVES };
 struct extent {
-	_Atomic uint8_t state;			/* enum extent_state: written by port 0 under mem_lock, read without */
-	bool pinned;				/* never chosen to leave: tests keep something in it */
+	/* enum extent_state: written by port 0 under mem_lock, read without */
+	_Atomic uint8_t state;
+	bool pinned;			/* never chosen to leave: tests keep something in it */
 	/* guarded by mem_lock */
 	uint16_t nr_free, nr_out;		/* pages in the pool; pages that are out */
 };
@@ -36,37 +37,45 @@ union page_use {
 struct resize {
 	uint32_t page, entry, pool_at;		/* what is looked at next */
 	uint32_t nr_out;			/* as it was when the pass began */
-	uint64_t next_ns, pause_ns;		/* not before then, after a pass without effect; how long that was */
+	/* not before then, after a pass without effect; how long that was */
+	uint64_t next_ns, pause_ns;
 };
 
 /* ---- pages.c ---- */
 /* Returns how many to wait for, and where; nr 0: it got them. */
 struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
-/* One for data that moves: a free one or, if `evict`, a clean one's; XPOOL_NONE: there is none, or others wait for it, whom it does
- * not `pass`. */
+/* One for data that moves: a free one or, if `evict`, a clean one's; XPOOL_NONE: there is none, or
+ * others wait for it, whom it does not `pass`. */
 uint32_t page_get(struct cport *ps, bool evict, bool pass);
-uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t n, enum cache_counter why);	/* of a share's list; returns how many */
-bool pages_wanted(struct cached *k);			/* somebody waits for pages that all may have */
+/* of a share's list; returns how many */
+uint32_t pages_evict_own(struct cport *ps, uint32_t rec, uint32_t n, enum cache_counter why);
+bool pages_wanted(struct cached *k);		/* somebody waits for pages that all may have */
 /* All three leave NO_PAGE alone. */
 void page_put(struct cport *ps, uint32_t page);
 void pages_return(struct cport *ps, const uint32_t *page, uint32_t n);
 void page_free(struct cached *k, uint32_t page);	/* the same, for who has no port at hand */
 void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
 void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
-void page_relist(struct cached *k, uint32_t page);	/* it is VALID, and of another volume from now on */
-/* Inside the object: n pages, and the chunks that its range lacks. When it takes nothing, it says what to wait for. */
-struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n, enum turn turn);
-void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n);
+/* it is VALID, and of another volume from now on */
+void page_relist(struct cached *k, uint32_t page);
+/* Inside the object: n pages, and the chunks that its range lacks. When it takes nothing, it says
+ * what to wait for. */
+struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr,
+	uint32_t *page, uint32_t n, enum turn turn);
+void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page,
+	uint32_t n);
 void pages_wait(struct cport *ps, struct creq *c, struct need need);
 /* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
 bool list_get(struct cport *ps, struct creq *c);
 void list_put(struct cport *ps, struct creq *c);
 void pages_signal(struct cport *ps);
 uint32_t pages_available(struct cached *k);
-/* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not inside that object. */
+/* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not
+ * inside that object. */
 struct object *page_object(struct cached *k, uint32_t page, uint32_t *b);
-uint32_t pages_drop(struct cport *ps);			/* evicts all that is clean; returns how many */
-/* Free pages that the thread has at hand, the last that came first, unless somebody waits for some; all, or none. */
+uint32_t pages_drop(struct cport *ps);		/* evicts all that is clean; returns how many */
+/* Free pages that the thread has at hand, the last that came first, unless somebody waits for some;
+ * all, or none. */
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page);
 void magazine_empty(struct cport *ps);
 void pages_ahead(struct cport *ps);
@@ -75,21 +84,26 @@ void pool_put(struct cached *k, uint32_t page);
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr);
 void pages_count(struct cached *k);			/* publishes how many are clean and free */
 void clean_restore(struct cached *k, uint32_t page);	/* a predecessor's: its bucket is VALID */
-void clean_turn_locked(struct cached *k, struct xlist *list);	/* its tail goes to the head of the list where it is to be */
+/* its tail goes to the head of the list where it is to be */
+void clean_turn_locked(struct cached *k, struct xlist *list);
 void clean_leave_locked(struct cached *k, uint32_t page);	/* its extent leaves; stays again */
 void clean_stay_locked(struct cached *k, uint32_t page);
 
 /* ---- resize.c ---- */
-static inline uint64_t size_word(uint32_t at_start, uint32_t since) { return (uint64_t)at_start << 32 | since; }
+static inline uint64_t size_word(uint32_t at_start, uint32_t since)
+{
+	return (uint64_t)at_start << 32 | since;
+}
 /* Before serving: how many pages it is to have, and those that it has. */
 void size_open(struct cached *k);
 void extent_add(struct cached *k, uint32_t first_page);
 /* Option `memory` was changed. May refuse. */
 int resize_ask(struct cached *k, struct xseg_error *err);
-uint64_t resize_run(struct cport *ps);			/* port 0: goes on with it; returns when it wants to run again */
-uint64_t resize_left(struct cached *k);			/* bytes that it still has to take or to give back */
+/* port 0: goes on with it; returns when it wants to run again */
+uint64_t resize_run(struct cport *ps);
+uint64_t resize_left(struct cached *k);	/* bytes that it still has to take or to give back */
 bool resizing(struct cached *k);
-uint32_t nr_owned(struct cached *k);			/* pages that it has, those that leave too */
+uint32_t nr_owned(struct cached *k);		/* pages that it has, those that leave too */
 void resize_check(struct cached *k);
 
 #endif

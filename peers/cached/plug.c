@@ -1,6 +1,7 @@
 /* plug - see plug.h.
  *
- * The control lock is taken for each step, so these are system calls: a handful for each time that the cache is plugged or unplugged.
+ * The control lock is taken for each step, so these are system calls: a handful for each time that
+ * the cache is plugged or unplugged.
  */
 #include "peers/cached/plug.h"
 
@@ -12,7 +13,8 @@
 #include "peers/common/log.h"
 #include "xtypes/xkill.h"
 
-#define LOOK_MIN_NS  100000ull			/* between two looks whether something that takes time is done; the longer it */
+/* between two looks whether something that takes time is done; the longer it */
+#define LOOK_MIN_NS  100000ull
 #define LOOK_MAX_NS  10000000ull		/* takes, the fewer */
 #define CALL_NS	     10000000ull
 #define PAUSE_MIN_NS 100000000ull
@@ -43,7 +45,8 @@ const char *plug_state_name(enum plug_state s)
 
 bool plug_edge_legal(enum plug_state from, enum plug_state to)
 {
-	return (unsigned)from < PLUG_NR_STATES && (unsigned)to < PLUG_NR_STATES && (legal[from] & 1u << to);
+	return (unsigned)from < PLUG_NR_STATES && (unsigned)to < PLUG_NR_STATES &&
+	       (legal[from] & 1u << to);
 }
 
 static enum plug_state plug_get(struct cached *k)
@@ -78,7 +81,10 @@ uint64_t plug_epoch(struct cached *k)
 
 const struct policy *plug_promise(struct cached *k, const struct policy *p)
 {
-	return p == &policy_write_back && atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) ? &policy_write_through : p;
+	return p == &policy_write_back &&
+			       atomic_load_explicit(&k->plug.leaving, memory_order_relaxed)
+		       ? &policy_write_through
+		       : p;
 }
 
 void plug_begin(struct cached *k)
@@ -87,7 +93,8 @@ void plug_begin(struct cached *k)
 
 	atomic_store_explicit(&k->plug.state, off ? PLUG_OFF : PLUG_ON, memory_order_relaxed);
 	atomic_store_explicit(&k->plug.off, off, memory_order_relaxed);
-	/* a route that it got since its tables were opened; a predecessor without one has left nothing in them */
+	/* a route that it got since its tables were opened; a predecessor without one has left
+	 * nothing in them */
 	xseg_arena_epoch_set(k->peer.xp, plug_epoch(k));
 }
 
@@ -127,18 +134,20 @@ static bool has_failed(struct cached *k)
 	return failed;
 }
 
-/* What is newly dirty since it began is on its way, as its writers wait for it: but for what the store failed. A FLUSH of an earlier
- * attempt, which was taken back, covers nothing of this one. */
+/* What is newly dirty since it began is on its way, as its writers wait for it: but for what the
+ * store failed. A FLUSH of an earlier attempt, which was taken back, covers nothing of this one. */
 static void drain(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k) && !k->plug.sync_out)
+	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k) &&
+		!k->plug.sync_out)
 		plug_set(k, PLUG_SYNCING);
 }
 
-/* All that was written back is to be stable before the copies go: a FLUSH of everything, while it serves. */
+/* All that was written back is to be stable before the copies go: a FLUSH of everything, while it
+ * serves. */
 static void sync(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -156,8 +165,9 @@ static void sync(struct cport *ps)
 		xseg_req_set_target(ch->r, "", 0);
 		child_submit(ps, ch, XSEG_OP_FLUSH, 0);
 	} else if (p->synced < 0) {
-		log_warn("%s: cannot leave yet: the store failed to make its data stable: %s; trying again", k->peer.name,
-			 strerror((int)-p->synced));
+		log_warn(
+			"%s: cannot leave yet: the store failed to make its data stable: %s; trying again",
+			k->peer.name, strerror((int)-p->synced));
 		drain_again(k);
 	} else {
 		plug_set(k, PLUG_CALLING);
@@ -191,14 +201,16 @@ static bool call(struct cport *ps)
 	return xseg_plug_is_held(k->peer.xp);
 }
 
-/* Every port has passed a point since nothing is taken in, nothing is left, and what went past it is answered, too: a read that it sent on
- * is on nobody's account, and would be refused below once that is kept for another. And they have passed another point since that
- * was seen: so all that they did is seen here. */
+/* Every port has passed a point since nothing is taken in, nothing is left, and what went past it
+ * is answered, too: a read that it sent on is on nobody's account, and would be refused below once
+ * that is kept for another. And they have passed another point since that was seen: so all that
+ * they did is seen here. */
 static bool is_at_rest(struct cached *k)
 {
 	struct plug *p = &k->plug;
 
-	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || children_out(k) || xseg_turn_below(k->peer.xp))
+	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || children_out(k) ||
+		xseg_turn_below(k->peer.xp))
 		return false;
 	if (p->proved_once)
 		return true;
@@ -268,7 +280,8 @@ static void walk_step(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	for (uint32_t i = k->plug.walk.next; i < nr_entries(k); i++) {
-		if (!atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) || !xcache_try_get(&k->xc, i))
+		if (!atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) ||
+			!xcache_try_get(&k->xc, i))
 			continue;
 		k->plug.walk.next = i + 1;
 		k->plug.walk.obj = &k->objects[i];
@@ -296,7 +309,8 @@ static void empty(struct cport *ps)
 	look_again(k);
 	if (!atomic_load_explicit(&k->plug.emptied, memory_order_acquire))
 		return;
-	if (cached_total(k, CC_USED_BYTES) || atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed)) {
+	if (cached_total(k, CC_USED_BYTES) ||
+		atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed)) {
 		empty_begin(ps);
 		return;
 	}
@@ -319,7 +333,8 @@ static void enter(struct cport *ps)
 	peer_close_to_requests(&k->peer, true);
 }
 
-/* Requests that come before the route is switched wait: whether they are its own to answer is not known yet. */
+/* Requests that come before the route is switched wait: whether they are its own to answer is not
+ * known yet. */
 static void claimed(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -355,7 +370,8 @@ static bool is_leaving(enum plug_state s)
 static void take_back(struct cached *k, enum plug_state s)
 {
 	/* as with a policy that is set back to write-back */
-	if (is_leaving(s) && atomic_load_explicit(&k->policy, memory_order_relaxed) == &policy_write_back)
+	if (is_leaving(s) &&
+		atomic_load_explicit(&k->policy, memory_order_relaxed) == &policy_write_back)
 		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
 	atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);
 	if (s == PLUG_PROVING || s == PLUG_CLAIMED)
@@ -369,7 +385,8 @@ static void follow(struct cached *k)
 	enum xseg_plug_op op = xseg_plug_get(k->peer.xp).op;
 	enum plug_state s = plug_get(k);
 
-	if ((is_leaving(s) && op != XSEG_PLUG_LEAVE) || ((s == PLUG_ENTERING || s == PLUG_CLAIMED) && op != XSEG_PLUG_ENTER)) {
+	if ((is_leaving(s) && op != XSEG_PLUG_LEAVE) ||
+		((s == PLUG_ENTERING || s == PLUG_CLAIMED) && op != XSEG_PLUG_ENTER)) {
 		take_back(k, s);
 	} else if (s == PLUG_ON && op == XSEG_PLUG_LEAVE) {
 		k->plug.pause_ns = 0;
@@ -423,7 +440,8 @@ uint64_t plug_run(struct cport *ps)
 
 bool plug_is_leaving(struct cached *k)
 {
-	return atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) && xseg_plug_get(k->peer.xp).op == XSEG_PLUG_LEAVE;
+	return atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) &&
+	       xseg_plug_get(k->peer.xp).op == XSEG_PLUG_LEAVE;
 }
 
 void plug_check(struct cached *k)
@@ -433,6 +451,7 @@ void plug_check(struct cached *k)
 
 	assert(atomic_load_explicit(&k->plug.off, memory_order_relaxed) == off);
 	assert(!off || cached_total(k, CC_DIRTY_BYTES) == 0);
-	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0 : xseg_arena_epoch(k->peer.xp) == plug_epoch(k));
+	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0
+		   : xseg_arena_epoch(k->peer.xp) == plug_epoch(k));
 	assert(atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) == is_leaving(s));
 }

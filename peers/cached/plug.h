@@ -1,4 +1,5 @@
-/* plug - how a cache enters between two peers and leaves again while they serve; xseg/plug.c has the whole, this is the cache's part.
+/* plug - how a cache enters between two peers and leaves again while they serve; xseg/plug.c has
+ * the whole, this is the cache's part.
  *
  * States (plug_set() is the only writer):
  *
@@ -15,15 +16,19 @@
  *   EMPTYING   OFF        nothing is in it any more                                     empty
  *   OFF        ENTERING   it is asked to enter                                          follow
  *   ENTERING   CLAIMED    the upper peer holds, and it has its route                    enter
- *   CLAIMED    ON         nobody else has anything at the store; the upper peer's route leads here   claimed
+ *   CLAIMED    ON         nobody else has anything at the store; the upper peer's route     claimed
+ *                         leads here
  *   CLAIMED    ENTERING   the upper peer has gone on meanwhile                          claimed
  *   ENTERING, CLAIMED   OFF   it was taken back                                         follow
  *
- * Contract: plug_run() in port 0's thread; a successor begins in ON or OFF, by its route. The other functions from any thread.
+ * Contract: plug_run() in port 0's thread; a successor begins in ON or OFF, by its route. The other
+ * functions from any thread.
  *
  * Invariants:
- *   U1  a cache that is off the path (EMPTYING, OFF, ENTERING) takes no request but answers ENOTCONN, and has nothing dirty
- *   U2  while the arena has data its epoch (xseg_arena_epoch()) is that of its route: so a successor knows whether it is still true
+ *   U1  a cache that is off the path (EMPTYING, OFF, ENTERING) takes no request but answers
+ *       ENOTCONN, and has nothing dirty
+ *   U2  while the arena has data its epoch (xseg_arena_epoch()) is that of its route: so a
+ *       successor knows whether it is still true
  */
 #ifndef PEERS_CACHED_PLUG_H
 #define PEERS_CACHED_PLUG_H
@@ -35,7 +40,8 @@
 #include "xtypes/xworkq.h"
 
 enum plug_state {
-	PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING, PLUG_EMPTYING, PLUG_OFF, PLUG_ENTERING, PLUG_CLAIMED,
+	PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING, PLUG_EMPTYING, PLUG_OFF,
+	PLUG_ENTERING, PLUG_CLAIMED,
 	PLUG_NR_STATES
 };
 
@@ -48,11 +54,12 @@ struct object;
 struct plug {
 	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
 	_Atomic bool off;			/* U1: read for each request */
-	_Atomic bool leaving;			/* what was promised write-back is write-through; read for each write */
+	/* what was promised write-back is write-through; read for each write */
+	_Atomic bool leaving;
 	/* port 0's */
 	uint64_t since_ns, next_ns, call_ns, pause_ns;
 	bool proved_once;
-	_Atomic bool sync_out;			/* written by port 0; read by others when the peer stops */
+	_Atomic bool sync_out;		/* written by port 0; read by others when the peer stops */
 	int64_t synced;				/* what the store said */
 	_Atomic bool emptied;			/* by whoever ends the walk */
 	struct {				/* of whoever runs its job */
@@ -64,11 +71,13 @@ struct plug {
 
 bool plug_edge_legal(enum plug_state from, enum plug_state to);
 const char *plug_state_name(enum plug_state s);
-uint64_t plug_run(struct cport *ps);		/* port 0: goes on with it; returns when it wants to run again */
+/* port 0: goes on with it; returns when it wants to run again */
+uint64_t plug_run(struct cport *ps);
 void plug_begin(struct cached *k);		/* before serving */
 uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or XSEG_NO_EPOCH */
 void plug_synced(struct cport *ps, struct child *ch, int64_t result);
-/* The policy in the place of that one: a cache that is leaving promises nothing that it would have to flush later. */
+/* The policy in the place of that one: a cache that is leaving promises nothing that it would have
+ * to flush later. */
 const struct policy *plug_promise(struct cached *k, const struct policy *p);
 bool plug_is_leaving(struct cached *k);		/* as is wanted now */
 void plug_check(struct cached *k);

@@ -1,7 +1,8 @@
 /* policy_write_around - a write goes past the cache to the store; reads are cached.
  *
- * Promise: as write-through. What was cached of the range goes; a write over something newer than the store goes through the
- * cache, as there it is in order. For data that is written and not soon read.
+ * Promise: as write-through. What was cached of the range goes; a write over something newer than
+ * the store goes through the cache, as there it is in order. For data that is written and not soon
+ * read.
  */
 #include "peers/cached/cached.h"
 

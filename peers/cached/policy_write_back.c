@@ -1,7 +1,7 @@
 /* policy_write_back - a write is answered when the cache has it; the store gets it later.
  *
- * Promise: the data survives the death of any process (P0). It is in RAM only until it is flushed: a FLUSH that is
- * answered, or FUA, promises more (P1).
+ * Promise: the data survives the death of any process (P0). It is in RAM only until it is flushed:
+ * a FLUSH that is answered, or FUA, promises more (P1).
  */
 #include "peers/cached/cached.h"
 
@@ -10,4 +10,6 @@ static void applied(struct cport *ps, struct creq *c)
 	creq_finish(ps, c, c->r->size);
 }
 
-const struct policy policy_write_back = { .name = "write-back", .counter = CC_WRITES_BACK, .applied = applied };
+const struct policy policy_write_back = {
+	.name = "write-back", .counter = CC_WRITES_BACK, .applied = applied
+};

@@ -1,15 +1,16 @@
 /* read - answering reads from buckets, and loading what is missing.
  *
- * A read goes forward bucket by bucket: what is present is copied, or lent (loan.c), what is absent is loaded, neighbours in one
- * child. Each step copies what can be copied and marks it done, so that a bucket that is evicted
- * again before the last one arrives does not matter, and a read needs no more than one page at a time.
- * A read that has a load to wait for waits inside its object, never in a queue for pages, chunks or requests: there it would
- * not see its bucket before that is evicted for another reader, and so on for ever.
- * Readers that miss the same bucket share one load.
+ * A read goes forward bucket by bucket: what is present is copied, or lent (loan.c), what is absent
+ * is loaded, neighbours in one child. Each step copies what can be copied and marks it done, so
+ * that a bucket that is evicted again before the last one arrives does not matter, and a read needs
+ * no more than one page at a time. A read that has a load to wait for waits inside its object,
+ * never in a queue for pages, chunks or requests: there it would not see its bucket before that is
+ * evicted for another reader, and so on for ever. Readers that miss the same bucket share one load.
  *
- * What misses, and what is the first to use a bucket that was read ahead, is shown to the table of streams (stream.h), which says
- * what to read ahead. Beyond the cut-off, and when the cache is full, a stream is served and not kept: its reads go past the cache,
- * and what is read ahead for it goes when it has been read.
+ * What misses, and what is the first to use a bucket that was read ahead, is shown to the table of
+ * streams (stream.h), which says what to read ahead. Beyond the cut-off, and when the cache is
+ * full, a stream is served and not kept: its reads go past the cache, and what is read ahead for it
+ * goes when it has been read.
  *
  * Contract: inside the object.
  */
@@ -30,7 +31,8 @@ void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_
 	if (page == NO_PAGE)
 		memset(to + in, 0, len);
 	else if (len == BUCKET_SIZE)
-		memcpy(to, xseg_page(seg, page), BUCKET_SIZE);	/* of a size that the compiler knows: faster from cold memory */
+		/* of a size that the compiler knows: faster from cold memory */
+		memcpy(to, xseg_page(seg, page), BUCKET_SIZE);
 	else
 		memcpy(to + in, (char *)xseg_page(seg, page) + in, len);
 }
@@ -48,7 +50,8 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 	uint32_t b = c->first + i, in, len;
 
 	if (!(w & SLOT_AHEAD)) {
-		if (!c->looked && !(w & SLOT_REF))	/* to get what one had to wait for is no second use */
+		/* to get what one had to wait for is no second use */
+		if (!c->looked && !(w & SLOT_REF))
 			slot_set_flag(ps->cache, o, b, SLOT_REF);
 		return;
 	}
@@ -64,7 +67,8 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 	bucket_drop_clean(ps, o, b, w);
 }
 
-/* Copies, or lends, all that is there. Returns how many buckets are absent; those that somebody is working on are counted in *loading. */
+/* Copies, or lends, all that is there. Returns how many buckets are absent; those that somebody is
+ * working on are counted in *loading. */
 static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading)
 {
 	uint32_t absent = 0;
@@ -94,7 +98,8 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 	return absent;
 }
 
-/* A read is counted once, by what was there when it was first looked at; one that goes around is counted there. */
+/* A read is counted once, by what was there when it was first looked at; one that goes around is
+ * counted there. */
 static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 {
 	count(ps, CC_READS, 1);
@@ -115,7 +120,8 @@ static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 	creq_finish(ps, c, result);
 }
 
-static void load_send(struct cport *ps, struct child *ch, uint32_t b, const uint32_t *page, uint32_t n)
+static void load_send(
+	struct cport *ps, struct child *ch, uint32_t b, const uint32_t *page, uint32_t n)
 {
 	ch->first = (uint16_t)b;
 	ch->nr = (uint16_t)n;
@@ -128,9 +134,9 @@ static void load_send(struct cport *ps, struct child *ch, uint32_t b, const uint
 	child_submit(ps, ch, XSEG_OP_READ, 0);
 }
 
-/* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False: nothing was
- * started, and, if it may, c has gone past the cache that is full, or is in the queue for what is missing; it does not go past one
- * that owes it pages. */
+/* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False:
+ * nothing was started, and, if it may, c has gone past the cache that is full, or is in the queue
+ * for what is missing; it does not go past one that owes it pages. */
 static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr, bool may_queue)
 {
 	struct object *o = c->obj;
@@ -144,7 +150,8 @@ static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr
 			break;
 	}
 	if (n == 0) {
-		if (may_queue && (need.queue == &ps->cache->want_owed || !around_read(ps, c, BYPASS_FULL)))
+		if (may_queue &&
+			(need.queue == &ps->cache->want_owed || !around_read(ps, c, BYPASS_FULL)))
 			pages_wait(ps, c, need);
 		return false;
 	}
@@ -181,7 +188,8 @@ static bool ahead_load(struct cport *ps, struct object *o, uint32_t b, uint32_t 
 	return true;
 }
 
-static void ahead_start(struct cport *ps, struct object *o, uint32_t b, uint32_t end, uint64_t flags)
+static void ahead_start(
+	struct cport *ps, struct object *o, uint32_t b, uint32_t end, uint64_t flags)
 {
 	while (b < end) {
 		uint32_t n = 0;
@@ -204,12 +212,14 @@ static bool follow_stream(struct cport *ps, struct creq *c, bool misses)
 {
 	struct cached *k = ps->cache;
 	const struct xreq *r = c->r;
-	struct stream_advice a = stream_note(&k->streams, r->volume, r->hash, r->offset, r->obj_offset, r->size);
+	struct stream_advice a = stream_note(
+		&k->streams, r->volume, r->hash, r->offset, r->obj_offset, r->size);
 	bool cut_off = a.cut_off && share_is_full(k, object_volume(c->obj), is_full(k));
 	uint32_t from = (uint32_t)(a.ahead_from / BUCKET_SIZE);
 
 	if (a.ahead_bytes)
-		ahead_start(ps, c->obj, from, from + a.ahead_bytes / BUCKET_SIZE, SLOT_AHEAD | (cut_off ? SLOT_ONCE : 0));
+		ahead_start(ps, c->obj, from, from + a.ahead_bytes / BUCKET_SIZE,
+			SLOT_AHEAD | (cut_off ? SLOT_ONCE : 0));
 	return cut_off && misses && around_read(ps, c, BYPASS_SEQUENTIAL);
 }
 
@@ -220,12 +230,14 @@ static uint32_t absent_run(struct cport *ps, const struct creq *c, uint32_t i)
 {
 	uint32_t n = 0;
 
-	while (i + n < c->nr && !creq_is_done(c, i + n) && slot_absent(slot_get(ps->cache, c->obj, c->first + i + n)))
+	while (i + n < c->nr && !creq_is_done(c, i + n) &&
+		slot_absent(slot_get(ps->cache, c->obj, c->first + i + n)))
 		n++;
 	return n;
 }
 
-/* Starts loads for the runs of absent buckets, as far as that goes; false: c has no load to wait for, and is out of our hands. */
+/* Starts loads for the runs of absent buckets, as far as that goes; false: c has no load to wait
+ * for, and is out of our hands. */
 static bool load_absent(struct cport *ps, struct creq *c, bool loading)
 {
 	uint32_t i = 0, n;
@@ -289,9 +301,9 @@ static bool waits_for(const struct creq *c, uint32_t first, uint32_t nr)
 	return false;
 }
 
-/* Readers that wait for a bucket that could not be loaded get the store's error, nobody else: a write
- * that needs it finds it absent and loads it for itself. A reader of another range than the load's asks the store for just
- * its own, as the error may be another's. */
+/* Readers that wait for a bucket that could not be loaded get the store's error, nobody else: a
+ * write that needs it finds it absent and loads it for itself. A reader of another range than the
+ * load's asks the store for just its own, as the error may be another's. */
 static void fail_readers(struct object *o, uint32_t first, uint32_t nr, int error)
 {
 	for (struct creq *c = o->waiters; c; c = c->next) {

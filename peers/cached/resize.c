@@ -1,29 +1,35 @@
 /* resize - the cache grows and shrinks while it serves, an extent of 512 pages at a time.
  *
- * What is asked for is one word in the arena's head (with the size that the process was started with), and what there is
- * is what the words of the extents say: so both survive a kill at any point, and a successor goes on from there. A successor
- * that is started with the same `memory` as the last one keeps the size that was asked for since; another `memory` is asked for anew.
+ * What is asked for is one word in the arena's head (with the size that the process was started
+ * with), and what there is is what the words of the extents say: so both survive a kill at any
+ * point, and a successor goes on from there. A successor that is started with the same `memory` as
+ * the last one keeps the size that was asked for since; another `memory` is asked for anew.
  *
- *   growing     extents are taken, one a round; their pages are free. With none left in the segment it is tried once a second
- *   shrinking   the extents with the most free pages are chosen (they leave); their pages are not used again: free ones are out
- *               at once, others when they would become free. Then, a few pages a round:
- *		   chunks (of slots) move to other chunks
- *		   clean and dirty data moves to free pages; hot data and dirty data to that of the least recently used bucket
- *		   if none is free; else clean data is evicted, and dirty data stays: more is dirty than may be then, as the marks
- *		   are of what stays, so the flusher is at work
- *		   what a volume has up to its minimum (share.h) moves in any case, before those who wait for pages, and if need be
- *		   when all that is dirty has been flushed
- *               what is listed by a child in flight is left until that has ended, what is on loan until nobody reads it. An extent with
- *               all of its pages out is given back
+ *   growing     extents are taken, one a round; their pages are free. With none left in the segment
+ *               it is tried once a second
+ *   shrinking   the extents with the most free pages are chosen (they leave); their pages are not
+ *               used again: free ones are out
+ *               at once, others when they would become free. Then, a few pages a round: chunks (of
+ *                 slots) move to other chunks clean and dirty data moves to free pages; hot data
+ *                 and dirty data to that of the least recently used bucket if none is free; else
+ *                 clean data is evicted, and dirty data stays: more is dirty than may be then, as
+ *                 the marks are of what stays, so the flusher is at work what a volume has up to
+ *                 its minimum (share.h) moves in any case, before those who wait for pages, and if
+ *                 need be when all that is dirty has been flushed
+ *               what is listed by a child in flight is left until that has ended, what is on loan
+ *               until nobody reads it. An extent with all of its pages out is given back
  *   asked anew  before it is done: extents that leave stay again, or more are chosen
  *
- * Contract: resize_run() in port 0's poll, outside of any object; resize_ask() in any port's thread, one at a time. Neither waits for
- * I/O. Growing takes the control lock for each extent; nothing else here makes a system call.
+ * Contract: resize_run() in port 0's poll, outside of any object; resize_ask() in any port's
+ * thread, one at a time. Neither waits for I/O. Growing takes the control lock for each extent;
+ * nothing else here makes a system call.
  *
  * Invariants (resize_check):
  *   Z1  nr_pages and nr_leaving are the pages of the extents that stay and that leave
- *   Z2  a page that is out has OWNER_OUT, its extent leaves, and it is in no slot, pool or list; an extent's nr_out counts them
- *   Z3  an extent's nr_free counts its pages in the pool; leaving_free is their sum over extents that leave
+ *   Z2  a page that is out has OWNER_OUT, its extent leaves, and it is in no slot, pool or list; an
+ *       extent's nr_out counts them
+ *   Z3  an extent's nr_free counts its pages in the pool; leaving_free is their sum over extents
+ *       that leave
  */
 #include <assert.h>
 #include <errno.h>
@@ -45,7 +51,8 @@
 
 uint32_t nr_owned(struct cached *k)
 {
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) + atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) +
+	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
 }
 
 static uint32_t target_of(struct cached *k)
@@ -55,12 +62,14 @@ static uint32_t target_of(struct cached *k)
 
 bool resizing(struct cached *k)
 {
-	return nr_owned(k) != target_of(k) || atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+	return nr_owned(k) != target_of(k) ||
+	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
 }
 
 uint64_t resize_left(struct cached *k)
 {
-	uint32_t in = nr_owned(k) - atomic_load_explicit(&k->nr_out, memory_order_relaxed), want = target_of(k);
+	uint32_t in = nr_owned(k) - atomic_load_explicit(&k->nr_out, memory_order_relaxed),
+		 want = target_of(k);
 
 	return (uint64_t)(in > want ? in - want : want - in) * BUCKET_SIZE;
 }
@@ -102,8 +111,10 @@ static int check_minima(struct cached *k, uint32_t want, struct xseg_error *err)
 		return 0;
 	least = share_pages_for(k, sum);
 	opt_format_size((uint64_t)sum * BUCKET_SIZE, size, sizeof(size));
-	return xseg_fail(err, -EBUSY, "memory=%uM is too little for the minima of the volumes, %s in all; ask for %uM at least, or lower them "
-			 "('xseg cache set %s min=0 --volume VOL')", want >> 8, size, least >> 8, k->peer.name);
+	return xseg_fail(err, -EBUSY,
+		"memory=%uM is too little for the minima of the volumes, %s in all; ask for %uM at least, or lower them "
+		"('xseg cache set %s min=0 --volume VOL')",
+		want >> 8, size, least >> 8, k->peer.name);
 }
 
 int resize_ask(struct cached *k, struct xseg_error *err)
@@ -116,13 +127,18 @@ int resize_ask(struct cached *k, struct xseg_error *err)
 		return 0;
 	}
 	if (want > have && want - have > free)
-		return xseg_fail(err, -ENOMEM, "memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM left; ask for "
-				 "%uM at most, or make the segment with more --memory", (unsigned long long)want >> 8,
-				 (want - have) >> 8, k->peer.name, free >> 8, (have + free) >> 8);
+		return xseg_fail(err, -ENOMEM,
+			"memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM left; ask for "
+			"%uM at most, or make the segment with more --memory",
+			(unsigned long long)want >> 8, (want - have) >> 8, k->peer.name, free >> 8,
+			(have + free) >> 8);
 	pthread_mutex_lock(&k->volume_lock);
 	rc = check_minima(k, want, err);
 	if (rc == 0)
-		size_set(k, (uint32_t)(atomic_load_explicit(&k->head->size, memory_order_relaxed) >> 32), want);
+		size_set(k,
+			(uint32_t)(atomic_load_explicit(&k->head->size, memory_order_relaxed) >>
+				   32),
+			want);
 	pthread_mutex_unlock(&k->volume_lock);
 	return rc;
 }
@@ -145,7 +161,8 @@ static uint64_t grow(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t page[XSEG_EXTENT_PAGES];
 
-	if (xseg_nr_free_pages(k->peer.seg) == 0 || xseg_pages_take(k->peer.xp, XSEG_EXTENT_PAGES, page))
+	if (xseg_nr_free_pages(k->peer.seg) == 0 ||
+		xseg_pages_take(k->peer.xp, XSEG_EXTENT_PAGES, page))
 		return ps->pp->now_ns + RETRY_MAX_NS;
 	pthread_mutex_lock(&k->mem_lock);
 	extent_add(k, page[0]);
@@ -166,8 +183,8 @@ static struct extent *choose(struct cached *k)
 	struct extent *best = NULL;
 
 	for (struct extent *e = k->extents; e < k->extents + nr; e++)
-		if (atomic_load_explicit(&e->state, memory_order_relaxed) == EXTENT_STAYS && !e->pinned &&
-		    (!best || e->nr_free >= best->nr_free))
+		if (atomic_load_explicit(&e->state, memory_order_relaxed) == EXTENT_STAYS &&
+			!e->pinned && (!best || e->nr_free >= best->nr_free))
 			best = e;
 	return best;
 }
@@ -271,7 +288,9 @@ static uint64_t keep_some(struct cport *ps, uint32_t nr)
 {
 	struct cached *k = ps->cache;
 
-	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed); i++) {
+	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS &&
+			     atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
+		i++) {
 		pthread_mutex_lock(&k->mem_lock);
 		stay(k, find_leaving(k));
 		pages_count(k);
@@ -340,7 +359,8 @@ static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 	count_evicted(ps, o, CC_EVICTED_PRESSURE);
 }
 
-/* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists it; HELD: an orphan may. */
+/* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists
+ * it; HELD: an orphan may. */
 static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
@@ -348,7 +368,8 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	bool spared = share_spares(ps->cache, o, OTHERS);
 	uint32_t to;
 
-	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY) || o->state == OBJECT_HELD)
+	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY) ||
+		o->state == OBJECT_HELD)
 		return;
 	to = page_get(ps, s == BUCKET_DIRTY || (w & SLOT_REF) || spared, spared);
 	if (to != XPOOL_NONE)
@@ -391,7 +412,8 @@ static bool too_many_zeroes(struct cached *k)
 /* They hold chunks, perhaps more of them than a smaller cache can have. */
 static void drop_zeroes(struct cport *ps, struct object *o)
 {
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] && too_many_zeroes(ps->cache); b++) {
+	for (uint32_t b = 0;
+		b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] && too_many_zeroes(ps->cache); b++) {
 		if (!slot_is_clean_zero(slot_get(ps->cache, o, b)))
 			continue;
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
@@ -404,7 +426,8 @@ static bool chunk_leaves(struct cached *k, uint32_t entry, uint32_t nr)
 {
 	uint32_t chunk = atomic_load_explicit(&k->entries[entry].chunk[nr], memory_order_relaxed);
 
-	return chunk && (chunk - 1) / CHUNKS_PER_PAGE < k->seg_pages && page_leaves(k, (chunk - 1) / CHUNKS_PER_PAGE);
+	return chunk && (chunk - 1) / CHUNKS_PER_PAGE < k->seg_pages &&
+	       page_leaves(k, (chunk - 1) / CHUNKS_PER_PAGE);
 }
 
 static bool walk_entry(struct cport *ps, uint32_t entry)
@@ -436,7 +459,8 @@ static void walk_entries(struct cport *ps)
 		n += walk_entry(ps, r->entry) ? ENTRY_LOOKS : 1;
 }
 
-/* After all entries and pages were looked at: at once again if anything went out, else after a pause. */
+/* After all entries and pages were looked at: at once again if anything went out, else after a
+ * pause. */
 static uint64_t pass_end(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -445,7 +469,9 @@ static uint64_t pass_end(struct cport *ps)
 	uint64_t pause_ns = 0;
 
 	if (out == r->nr_out)
-		pause_ns = !r->pause_ns ? RETRY_MIN_NS : r->pause_ns >= RETRY_MAX_NS / 2 ? RETRY_MAX_NS : r->pause_ns * 2;
+		pause_ns = !r->pause_ns                      ? RETRY_MIN_NS
+			   : r->pause_ns >= RETRY_MAX_NS / 2 ? RETRY_MAX_NS
+							     : r->pause_ns * 2;
 	atomic_store_explicit(&k->shares.squeezed, false, memory_order_relaxed);
 	*r = (struct resize){ .nr_out = out, .next_ns = ps->pp->now_ns + pause_ns, .pause_ns = pause_ns };
 	return r->next_ns;
@@ -467,7 +493,8 @@ static uint64_t empty_some(struct cport *ps)
 	if (swept)
 		return ps->pp->now_ns;
 	if (r->entry < nr_entries(k) &&
-	    (atomic_load_explicit(&k->leaving_chunk_pages, memory_order_relaxed) || too_many_zeroes(k)))
+		(atomic_load_explicit(&k->leaving_chunk_pages, memory_order_relaxed) ||
+			too_many_zeroes(k)))
 		walk_entries(ps);
 	else if (r->page < xseg_nr_pages(k->peer.seg))
 		walk_pages(ps);
@@ -479,7 +506,8 @@ static uint64_t empty_some(struct cport *ps)
 static uint64_t resize_step(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint32_t want = target_of(k), have = atomic_load_explicit(&k->nr_pages, memory_order_relaxed);
+	uint32_t want = target_of(k),
+		 have = atomic_load_explicit(&k->nr_pages, memory_order_relaxed);
 	bool leaving = atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) > 0;
 
 	if (have > want)
@@ -518,7 +546,8 @@ static void check_extent(struct cached *k, struct extent *e, uint32_t pooled, ui
 	}
 	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
 		out += xseg_page_owner(k->peer.seg, page) == OWNER_OUT;
-		assert(xseg_page_owner(k->peer.seg, page) != OWNER_OUT || (leaves && !xlist_in_list(&k->clean, page)));
+		assert(xseg_page_owner(k->peer.seg, page) != OWNER_OUT ||
+			(leaves && !xlist_in_list(&k->clean, page)));
 	}
 	assert(e->nr_free == pooled && e->nr_out == out);
 	sum[0] += leaves ? 0 : XSEG_EXTENT_PAGES;
@@ -547,7 +576,8 @@ void resize_check(struct cached *k)
 	assert(xseg_pages_owned(k->peer.xp, NULL, 0) == k->nr_pages + k->nr_leaving);
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		for (uint32_t n = 0; n < k->ports[i].nr_magazine; n++)
-			assert(atomic_load(&page_extent(k, k->ports[i].magazine[n])->state) != EXTENT_NOT_OURS);
+			assert(atomic_load(&page_extent(k, k->ports[i].magazine[n])->state) !=
+				EXTENT_NOT_OURS);
 	check_list(k, &k->clean, false);
 	check_list(k, &k->leaving, true);
 	check_list(k, &k->chunk_pages, false);

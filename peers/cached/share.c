@@ -8,10 +8,12 @@
 #define SIGNAL_BATCH 16u
 #define RETRY_NS     100000000ull
 #define CHUNK_PART   8u			/* of the pages may be chunks while the minima hold */
-#define LARGEST	     (XSEG_REQ_PAGES + 15u)	/* pages of a request: its buckets, those put aside, chunks */
+/* pages of a request: its buckets, those put aside, chunks */
+#define LARGEST	     (XSEG_REQ_PAGES + 15u)
 
 /* What share_run() has to do. */
-#define WORK_CHANGED 1u			/* settings: who waits may go on, the common list may have to be turned round */
+/* settings: who waits may go on, the common list may have to be turned round */
+#define WORK_CHANGED 1u
 #define WORK_OVER    2u			/* somebody is above his maximum */
 
 static struct share *share_of(struct cached *k, uint32_t rec)
@@ -76,7 +78,9 @@ static bool promises_hold(struct cached *k)
 {
 	uint32_t pages = usable(k, read_relaxed(&k->nr_pages));
 
-	return (uint64_t)read_relaxed(&k->shares.min_sum) + read_relaxed(&k->nr_chunk_pages) + reserve(k, pages) <= pages;
+	return (uint64_t)read_relaxed(&k->shares.min_sum) + read_relaxed(&k->nr_chunk_pages) +
+		       reserve(k, pages) <=
+	       pages;
 }
 
 /* At its minimum or below. */
@@ -133,7 +137,8 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 	if (read_relaxed(&sh->min) == min && read_relaxed(&sh->max) == max)
 		return;
 	pthread_mutex_lock(&k->mem_lock);
-	atomic_store_explicit(&k->shares.min_sum, k->shares.min_sum - sh->min + min, memory_order_relaxed);
+	atomic_store_explicit(
+		&k->shares.min_sum, k->shares.min_sum - sh->min + min, memory_order_relaxed);
 	atomic_store_explicit(&sh->min, min, memory_order_relaxed);
 	atomic_store_explicit(&sh->max, max, memory_order_relaxed);
 	add_record(k, rec);
@@ -150,7 +155,8 @@ void shares_open(struct cached *k)
 	for (uint32_t r = 0; r < k->nr_volumes; r++) {
 		xlist_init(&share_of(k, r)->clean, k->clean.nodes);
 		xwaitq_init(&share_of(k, r)->want);
-		settings_share(atomic_load_explicit(&k->volumes[r].settings, memory_order_relaxed), &min, &max);
+		settings_share(atomic_load_explicit(&k->volumes[r].settings, memory_order_relaxed),
+			&min, &max);
 		share_set(k, r, min, max);
 	}
 }
@@ -160,7 +166,8 @@ void shares_open(struct cached *k)
 void share_count(struct cached *k, uint32_t rec, int by)
 {
 	struct share *sh = share_of(k, rec);
-	uint32_t used = atomic_fetch_add_explicit(&sh->used, (uint32_t)by, memory_order_relaxed) + (uint32_t)by;
+	uint32_t used = atomic_fetch_add_explicit(&sh->used, (uint32_t)by, memory_order_relaxed) +
+			(uint32_t)by;
 	uint32_t max = read_relaxed(&sh->max);
 
 	if (max && used > max && !(read_relaxed(&k->shares.work) & WORK_OVER))
@@ -172,14 +179,18 @@ struct claim share_claim_all(struct cached *k, uint32_t rec, uint32_t n, enum tu
 	struct claim cl = { .rec = rec, .grow = n, .turn = turn };
 	const struct share *sh = share_of(k, rec);
 
-	cl.owed = n && has_share(k, rec) && (uint64_t)read_relaxed(&sh->used) + n <= read_relaxed(&sh->min) && promises_hold(k);
+	cl.owed = n && has_share(k, rec) &&
+		  (uint64_t)read_relaxed(&sh->used) + n <= read_relaxed(&sh->min) &&
+		  promises_hold(k);
 	return cl;
 }
 
-struct claim share_claim(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t n, enum turn turn)
+struct claim share_claim(
+	struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t n, enum turn turn)
 {
 	struct cached *k = ps->cache;
-	uint32_t grow = 0, rec = object_volume(o), end = n && has_share(k, rec) ? first + nr : first;
+	uint32_t grow = 0, rec = object_volume(o),
+		 end = n && has_share(k, rec) ? first + nr : first;
 
 	for (uint32_t b = first; b < end; b++)
 		grow += !slot_has_page(slot_get(k, o, b));
@@ -207,7 +218,9 @@ struct need share_need_room(struct cached *k, const struct claim *cl)
 {
 	struct share *sh = share_of(k, cl->rec);
 
-	return (struct need){ .nr = room_wanted(sh, cl), .rec = cl->rec, .queue = &sh->want, .turn = TURN_ROOM };
+	return (struct need){
+		.nr = room_wanted(sh, cl), .rec = cl->rec, .queue = &sh->want, .turn = TURN_ROOM
+	};
 }
 
 uint32_t share_room(struct cached *k, uint32_t rec)
@@ -222,7 +235,8 @@ uint32_t share_room(struct cached *k, uint32_t rec)
 	room += sh->clean.nr;
 	pthread_mutex_unlock(&k->mem_lock);
 	if (room >= (uint64_t)used + max)
-		return UINT32_MAX;	/* for any request: who waits may have asked below a larger maximum */
+		/* for any request: who waits may have asked below a larger maximum */
+		return UINT32_MAX;
 	return room > used ? (uint32_t)(room - used) : 0;
 }
 
@@ -247,7 +261,8 @@ uint32_t share_available(struct cached *k)
 	pthread_mutex_lock(&k->mem_lock);
 	for (uint32_t i = 0; i < nr_shares(k); i++) {
 		const struct share *sh = share_at(k, i);
-		uint32_t min = read_relaxed(&sh->min), used = read_relaxed(&sh->used), more = used > min ? used - min : 0;
+		uint32_t min = read_relaxed(&sh->min), used = read_relaxed(&sh->used),
+			 more = used > min ? used - min : 0;
 
 		if (min && sh->clean.nr > more)
 			kept += sh->clean.nr - more;
@@ -337,14 +352,16 @@ static uint32_t pages_over(const struct share *sh)
 	return max && used > max ? used - max : 0;
 }
 
-/* Evicts what is too much, of what is clean; returns how much, and whether there is more of it in *more. */
+/* Evicts what is too much, of what is clean; returns how much, and whether there is more of it in
+ * *more. */
 static uint32_t trim(struct cport *ps, uint32_t rec, bool *more)
 {
 	struct cached *k = ps->cache;
 	uint32_t over = pages_over(share_of(k, rec)), n = 0;
 
 	if (over)
-		n = pages_evict_own(ps, rec, over < TRIM_BATCH ? over : TRIM_BATCH, CC_EVICTED_PRESSURE);
+		n = pages_evict_own(
+			ps, rec, over < TRIM_BATCH ? over : TRIM_BATCH, CC_EVICTED_PRESSURE);
 	*more |= pages_over(share_of(k, rec)) > 0;
 	share_look(k, rec);
 	return n;
@@ -390,9 +407,13 @@ static void check_share(struct cached *k, uint32_t rec)
 	assert(sh->min == min && sh->max == max);
 	assert((!min && !max) || is_listed(k, rec));
 	assert(rec != OTHERS || (!min && !max && !sh->clean.nr));
-	for (uint32_t page = xlist_head(&sh->clean); page != XLIST_NONE; page = xlist_next(&sh->clean, page))
-		assert(k->page_use[page].list == rec && object_volume(page_object(k, page, &b)) == rec && !page_leaves(k, page));	/* A2 */
-	assert(!sh->flushes || !xwaitq_empty(&sh->want) || pages_over(sh) || k->shares.work);		/* A4 */
+	for (uint32_t page = xlist_head(&sh->clean); page != XLIST_NONE;
+		page = xlist_next(&sh->clean, page))
+		/* A2 */
+		assert(k->page_use[page].list == rec &&
+			object_volume(page_object(k, page, &b)) == rec && !page_leaves(k, page));
+	/* A4 */
+	assert(!sh->flushes || !xwaitq_empty(&sh->want) || pages_over(sh) || k->shares.work);
 }
 
 void shares_check(struct cached *k)
@@ -405,7 +426,11 @@ void shares_check(struct cached *k)
 		waiting += xwaitq_nr(&share_of(k, r)->want);
 		min_sum += share_of(k, r)->min;
 	}
-	assert(clean == k->shares.clean && waiting == k->shares.waiting && min_sum == k->shares.min_sum);
-	for (uint32_t page = xlist_head(&k->clean); page != XLIST_NONE; page = xlist_next(&k->clean, page))
-		assert(k->page_use[page].list == OTHERS && (k->shares.unsorted || share_list_locked(k, page) == OTHERS));	/* A2 */
+	assert(clean == k->shares.clean && waiting == k->shares.waiting &&
+		min_sum == k->shares.min_sum);
+	for (uint32_t page = xlist_head(&k->clean); page != XLIST_NONE;
+		page = xlist_next(&k->clean, page))
+		/* A2 */
+		assert(k->page_use[page].list == OTHERS &&
+			(k->shares.unsorted || share_list_locked(k, page) == OTHERS));
 }

@@ -11,7 +11,8 @@
 const char *const cache_keys[NR_CC] = {
 	[CC_READS] = "reads", [CC_WRITES] = "writes", [CC_HITS] = "hits", [CC_MISSES] = "misses",
 	[CC_PARTIAL] = "partial", [CC_HIT_BYTES] = "hit_bytes", [CC_MISS_BYTES] = "miss_bytes",
-	[CC_BYPASSED_SEQUENTIAL] = "bypassed_by.sequential", [CC_BYPASSED_FULL] = "bypassed_by.full",
+	[CC_BYPASSED_SEQUENTIAL] = "bypassed_by.sequential",
+		[CC_BYPASSED_FULL] = "bypassed_by.full",
 	[CC_BYPASSED_POLICY] = "bypassed_by.policy", [CC_BYPASSED_ERROR] = "bypassed_by.error",
 	[CC_BYPASSED_BYTES] = "bypassed_bytes",
 	[CC_WRITES_BACK] = "writes_by.write-back", [CC_WRITES_THROUGH] = "writes_by.write-through",
@@ -23,12 +24,17 @@ const char *const cache_keys[NR_CC] = {
 	[CC_FLUSHED_WATERMARK] = "flushed_by.watermark", [CC_FLUSHED_AGE] = "flushed_by.age",
 	[CC_FLUSHED_EVICTION] = "flushed_by.eviction", [CC_FLUSHED_FLUSH] = "flushed_by.flush",
 	[CC_FLUSHED_SWITCH] = "flushed_by.switch", [CC_WAITS_BUCKET] = "waits_by.bucket",
-	[CC_WAITS_REQUEST] = "waits_by.request", [CC_WAITS_LOAD] = "waits_by.load", [CC_WAITS_FLUSH] = "waits_by.flush",
+	[CC_WAITS_REQUEST] = "waits_by.request", [CC_WAITS_LOAD] = "waits_by.load",
+		[CC_WAITS_FLUSH] = "waits_by.flush",
 	[CC_WAITS_THROTTLE] = "waits_by.throttle",
-	[CC_FLUSHED_BYTES] = "flushed_bytes", [CC_FLUSH_ERRORS] = "flush_errors", [CC_LOAD_ERRORS] = "load_errors",
-	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes", [CC_USED_BYTES] = "used_bytes",
-	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes", [CC_OBJECTS] = "objects",
-	[CC_POLICY] = "policy_number", [CC_LENT_BYTES] = "lent_bytes", [CC_LOANS_REFUSED] = "loans_refused",
+	[CC_FLUSHED_BYTES] = "flushed_bytes", [CC_FLUSH_ERRORS] = "flush_errors",
+		[CC_LOAD_ERRORS] = "load_errors",
+	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes",
+		[CC_USED_BYTES] = "used_bytes",
+	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes",
+		[CC_OBJECTS] = "objects",
+	[CC_POLICY] = "policy_number", [CC_LENT_BYTES] = "lent_bytes",
+		[CC_LOANS_REFUSED] = "loans_refused",
 	[CC_LIMBO_BYTES] = "limbo_bytes", [CC_GIVEN_BYTES] = "given_bytes",
 };
 
@@ -53,7 +59,8 @@ static uint64_t sum_of(struct cached *k, enum cache_counter from, enum cache_cou
 /* In the wait queues now: for memory, for requests of our own, for what is being flushed. */
 static uint32_t nr_waiting(struct cached *k)
 {
-	uint32_t n = xwaitq_nr(&k->want_owed) + xwaitq_nr(&k->want_pages) + xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
+	uint32_t n = xwaitq_nr(&k->want_owed) + xwaitq_nr(&k->want_pages) +
+		     xwaitq_nr(&k->want_entries) + xwaitq_nr(&k->want_lists) +
 		     atomic_load_explicit(&k->shares.waiting, memory_order_relaxed) +
 		     atomic_load_explicit(&k->nr_flushes, memory_order_relaxed) +
 		     atomic_load_explicit(&k->throttle.nr, memory_order_relaxed);
@@ -66,7 +73,8 @@ static uint32_t nr_waiting(struct cached *k)
 static void add_draining(struct cport *ps, struct kv_text *t, uint64_t dirty)
 {
 	const struct cached *k = ps->cache;
-	uint64_t rate = throttle_store_rate(ps), from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
+	uint64_t rate = throttle_store_rate(ps),
+		 from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
 
 	kv_add(t, "draining.from=%s\n", k->switch_from->name);
 	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
@@ -78,7 +86,8 @@ static void add_draining(struct cport *ps, struct kv_text *t, uint64_t dirty)
 static void add_resizing(struct cached *k, struct kv_text *t)
 {
 	kv_add(t, "resizing.to_bytes=%" PRIu64 "\n",
-	       (uint64_t)atomic_load_explicit(&k->target_pages, memory_order_relaxed) * BUCKET_SIZE);
+		(uint64_t)atomic_load_explicit(&k->target_pages, memory_order_relaxed) *
+			BUCKET_SIZE);
 	kv_add(t, "resizing.left_bytes=%" PRIu64 "\n", resize_left(k));
 }
 
@@ -87,14 +96,16 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 	/* one that was leaving until just now has not looked yet */
-	bool draining = atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) ?
-			plug_is_leaving(k) : atomic_load_explicit(&k->switching, memory_order_relaxed);
+	bool draining = atomic_load_explicit(&k->plug.leaving, memory_order_relaxed)
+				? plug_is_leaving(k)
+				: atomic_load_explicit(&k->switching, memory_order_relaxed);
 	bool off = atomic_load_explicit(&k->plug.off, memory_order_relaxed);
 	struct kv_text t;
 
 	kv_init(&t, out, size);
 	kv_add(&t, "name=%s\n", k->peer.name);
-	kv_add(&t, "policy=%s\n", plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed))->name);
+	kv_add(&t, "policy=%s\n",
+		plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed))->name);
 	if (draining)
 		add_draining(ps, &t, dirty);
 	if (resizing(k))
@@ -120,7 +131,8 @@ int64_t drop_clean(struct cport *ps, char *out, size_t size)
 
 	kv_init(&t, out, size);
 	if (dirty) {
-		kv_add(&t, "%" PRIu64 "K are dirty; flush first ('xseg cache flush %s')", dirty >> 10, k->peer.name);
+		kv_add(&t, "%" PRIu64 "K are dirty; flush first ('xseg cache flush %s')",
+			dirty >> 10, k->peer.name);
 		return -EBUSY;
 	}
 	kv_add(&t, "dropped_bytes=%" PRIu64 "\n", (uint64_t)pages_drop(ps) * BUCKET_SIZE);

@@ -7,7 +7,7 @@
 #define PIECES	    64u			/* bits of stream.early */
 #define BEHIND	    128u		/* pieces before the edge where a read may begin */
 #define AHEAD	    PIECES		/* and beyond it */
-#define LATE_NEAR   16u			/* pieces before the edge where the first reads may be out of order */
+#define LATE_NEAR   16u	/* pieces before the edge where the first reads may be out of order */
 #define UNIT_MAX    (256u << 10)
 #define WINDOW_MIN  (32u << 10)
 #define PROVEN_MAX  48u
@@ -59,7 +59,8 @@ static uint64_t place_base(uint32_t volume, uint64_t hash)
 	return (hash + volume) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Offsets are rounded to the nearest piece, so reads side by side are pieces side by side, wherever they begin. */
+/* Offsets are rounded to the nearest piece, so reads side by side are pieces side by side, wherever
+ * they begin. */
 static uint64_t round_to_piece(const struct stream *st, uint64_t offset)
 {
 	return (offset + st->unit / 2) / st->unit;
@@ -79,7 +80,8 @@ static bool is_in_order(const struct stream *st, const struct reading *r)
 /* Goes on where an early read ended. */
 static bool is_jump(const struct stream *st, const struct reading *r)
 {
-	uint64_t i = r->from > st->edge ? piece_of(st, r->from) : 0;	/* at most PIECES, or it would not fit */
+	/* at most PIECES, or it would not fit */
+	uint64_t i = r->from > st->edge ? piece_of(st, r->from) : 0;
 
 	return i > 0 && (st->early >> (i - 1) & 1);
 }
@@ -87,7 +89,8 @@ static bool is_jump(const struct stream *st, const struct reading *r)
 /* How far from the stream's edge. */
 static uint64_t distance(const struct stream *st, const struct reading *r)
 {
-	uint64_t unit = min_u64(st->unit, r->unit), d = r->from > st->edge ? r->from - st->edge : st->edge - r->from;
+	uint64_t unit = min_u64(st->unit, r->unit),
+		 d = r->from > st->edge ? r->from - st->edge : st->edge - r->from;
 
 	if (unit == 0 || st->volume != r->volume || st->hash != r->hash)
 		return NOT_FITTING;
@@ -105,7 +108,8 @@ static uint32_t streams_find(const struct streams *s, const struct reading *r)
 		if (at - s->place[i] > span)
 			continue;
 		d = distance(&s->stream[i], r);
-		if (d < best || (d == best && d != NOT_FITTING && s->stream[i].score > s->stream[found].score)) {
+		if (d < best || (d == best && d != NOT_FITTING &&
+					s->stream[i].score > s->stream[found].score)) {
 			best = d;
 			found = i;
 		}
@@ -241,7 +245,8 @@ static uint32_t streams_victim(const struct streams *s)
 {
 	uint32_t i = xlist_tail(&s->proven);
 
-	if (s->proven.nr > PROVEN_MAX || (i != XLIST_NONE && s->nr_notes - s->stream[i].touched > IDLE_NOTES))
+	if (s->proven.nr > PROVEN_MAX ||
+		(i != XLIST_NONE && s->nr_notes - s->stream[i].touched > IDLE_NOTES))
 		return i;
 	return xlist_tail(&s->tried);
 }
@@ -292,12 +297,14 @@ static void window_grow(struct stream *st, const struct reading *r, uint32_t max
 		st->window = (uint32_t)min_u64(max_u64(first, WINDOW_MIN), max);
 }
 
-static void advise_ahead(struct stream *st, const struct reading *r, uint32_t max, struct stream_advice *advice)
+static void advise_ahead(
+	struct stream *st, const struct reading *r, uint32_t max, struct stream_advice *advice)
 {
 	uint64_t at = max_u64(st->edge, r->to), left = st->ahead_to > at ? st->ahead_to - at : 0;
 	uint64_t from = max_u64(st->ahead_to, at), obj_from = r->obj_offset + (from - r->from), to;
 
-	if (left > st->window / 2 || r->obj_offset >= STREAM_OBJECT_BYTES || obj_from >= STREAM_OBJECT_BYTES)
+	if (left > st->window / 2 || r->obj_offset >= STREAM_OBJECT_BYTES ||
+		obj_from >= STREAM_OBJECT_BYTES)
 		return;
 	window_grow(st, r, max);
 	to = min_u64(at + st->window / PAGE * PAGE, from + (STREAM_OBJECT_BYTES - obj_from));
@@ -308,13 +315,17 @@ static void advise_ahead(struct stream *st, const struct reading *r, uint32_t ma
 	advice->ahead_bytes = (uint32_t)(to - from);
 }
 
-struct stream_advice stream_note(struct streams *s, uint32_t volume, uint64_t hash, uint64_t offset, uint64_t obj_offset,
-	uint32_t size)
+struct stream_advice stream_note(struct streams *s, uint32_t volume, uint64_t hash, uint64_t offset,
+	uint64_t obj_offset, uint32_t size)
 {
 	uint64_t cutoff = atomic_load_explicit(&s->cutoff_bytes, memory_order_relaxed);
 	uint32_t ahead_max = atomic_load_explicit(&s->ahead_max_bytes, memory_order_relaxed);
-	struct reading r = { .volume = volume, .hash = volume ? 0 : hash, .unit = unit_of(size),
-		.from = offset / PAGE * PAGE, .to = (offset + size + PAGE - 1) / PAGE * PAGE, .obj_offset = obj_offset / PAGE * PAGE };
+	struct reading r = { .volume = volume,
+		.hash = volume ? 0 : hash,
+		.unit = unit_of(size),
+		.from = offset / PAGE * PAGE,
+		.to = (offset + size + PAGE - 1) / PAGE * PAGE,
+		.obj_offset = obj_offset / PAGE * PAGE };
 	struct stream_advice advice = { 0 };
 	struct stream *st;
 	bool goes_on;

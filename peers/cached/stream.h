@@ -1,45 +1,55 @@
-/* stream - recognises sequential readers among the reads of a cache: what to read ahead, what not to keep.
+/* stream - recognises sequential readers among the reads of a cache: what to read ahead, what not
+ * to keep.
  *
- * A table of 64 streams. A read counts as the pages that it touches. A stream knows its *edge*, up to where it was
- * read, and which of the 64 *pieces* from the edge on were read already. A piece is a page, or about half of a read
- * if that is more. A read belongs to the stream whose edge is nearest, if it begins at most 64 pieces beyond it (256 KiB,
- * or 32 reads if that is more; of reads of 1 MiB 16) or 128 before it. It is
+ * A table of 64 streams. A read counts as the pages that it touches. A stream knows its *edge*, up
+ * to where it was read, and which of the 64 *pieces* from the edge on were read already. A piece is
+ * a page, or about half of a read if that is more. A read belongs to the stream whose edge is
+ * nearest, if it begins at most 64 pieces beyond it (256 KiB, or 32 reads if that is more; of reads
+ * of 1 MiB 16) or 128 before it. It is
  *
  *   in order  it covers the edge: the edge moves to its end, and on over early pieces    score +2
  *   early     it begins beyond the edge: its pieces are marked                           score  0
  *   late      it ends at the edge or before: it may fill a gap that was given up         score -1
  *
- * and what fits nowhere begins a stream with score 0. The score is 0 to 8; from 4 on the stream is *recognised*. So
- * three reads in order make a stream, or two that no other read came between. When more than half of the pieces are
- * early the gap at the edge is given up, for it was lost or is in the cache: the edge moves over it and the run of
- * pieces behind it. If the run is two reads or longer the score is raised by 1, else lowered by 1.
+ * and what fits nowhere begins a stream with score 0. The score is 0 to 8; from 4 on the stream is
+ * *recognised*. So three reads in order make a stream, or two that no other read came between. When
+ * more than half of the pieces are early the gap at the edge is given up, for it was lost or is in
+ * the cache: the edge moves over it and the run of pieces behind it. If the run is two reads or
+ * longer the score is raised by 1, else lowered by 1.
  *
- * With score 0: an early read that goes on where another one ended takes the edge there at once, and the score is 1. A
- * late read more than 16 pieces back begins the stream anew, and then a read in order wins 1 only.
+ * With score 0: an early read that goes on where another one ended takes the edge there at once,
+ * and the score is 1. A late read more than 16 pieces back begins the stream anew, and then a read
+ * in order wins 1 only.
  *
- * So reads that come out of order among some 16 of a stream leave it recognised, and so do gaps of what was cached. A
- * stride, reads of the same data and random reads in a small region lose more than they win. (A stride whose gaps are
- * smaller than half a read is taken for a stream.)
+ * So reads that come out of order among some 16 of a stream leave it recognised, and so do gaps of
+ * what was cached. A stride, reads of the same data and random reads in a small region lose more
+ * than they win. (A stride whose gaps are smaller than half a read is taken for a stream.)
  *
- * Random reads begin streams all the time. So a stream with a score is replaced only when there are more than 48 of them,
- * or when it had no read among the last 1024; else the one without a score goes that had no read for the longest time.
+ * Random reads begin streams all the time. So a stream with a score is replaced only when there are
+ * more than 48 of them, or when it had no read among the last 1024; else the one without a score
+ * goes that had no read for the longest time.
  *
- * Length: the bytes from the first read to the edge, less the gaps that it was moved over, plus late reads as far as they
- * can have filled those. It is exact while there are no such gaps and all reads are of whole pieces; else it is within a
- * few percent. It begins anew when the score falls to 0.
+ * Length: the bytes from the first read to the edge, less the gaps that it was moved over, plus
+ * late reads as far as they can have filled those. It is exact while there are no such gaps and all
+ * reads are of whole pieces; else it is within a few percent. It begins anew when the score falls
+ * to 0.
  *
- * Read-ahead: after a read that goes on where another one ended, when half of the *window* or less is left of what
- * was read ahead, the range from there to a window beyond the reader. The window is 32 KiB at first, or twice the
- * read, and each range doubles it, up to the limit that was set. It is whole at once in the next object of a volume.
- * (The scheme of on-demand read-ahead in Linux, Wu Fengguang, "Sequential File Prefetching in Linux", 2010; the score
- * stands for its look into the page cache.)
+ * Read-ahead: after a read that goes on where another one ended, when half of the *window* or less
+ * is left of what was read ahead, the range from there to a window beyond the reader. The window is
+ * 32 KiB at first, or twice the read, and each range doubles it, up to the limit that was set. It
+ * is whole at once in the next object of a volume. (The scheme of on-demand read-ahead in Linux, Wu
+ * Fengguang, "Sequential File Prefetching in Linux", 2010; the score stands for its look into the
+ * page cache.)
  *
- * Contract: stream_note() and streams_set() from any thread. The lock is a leaf, held for some tens of nanoseconds.
- * Nothing is allocated, no clock is read. The answer depends on the calls and their order alone.
+ * Contract: stream_note() and streams_set() from any thread. The lock is a leaf, held for some tens
+ * of nanoseconds. Nothing is allocated, no clock is read. The answer depends on the calls and their
+ * order alone.
  *
  * Invariants (the unit test checks them after each read):
- *   S1  a range is of whole pages, within the object that was read, beyond the read, not longer than the limit
- *   S2  ranges of one stream ascend and do not overlap; one that was replaced and comes back is another stream
+ *   S1  a range is of whole pages, within the object that was read, beyond the read, not longer
+ *       than the limit
+ *   S2  ranges of one stream ascend and do not overlap; one that was replaced and comes back is
+ *       another stream
  *   S3  no range without a limit, no cut-off without a threshold, neither at a first read
  *   S4  each stream is in one list: `proven` if it has a score, else `tried`
  */
@@ -65,7 +75,8 @@ struct stream {
 	uint64_t length;
 	uint64_t ahead_to;	/* end of the last range; 0: there was none */
 	uint32_t window;	/* 0: it begins anew */
-	uint32_t skipped;	/* bytes of gaps that the edge was moved over, and that late reads have not filled */
+	/* bytes of gaps that the edge was moved over, and that late reads have not filled */
+	uint32_t skipped;
 	uint32_t touched;	/* streams.nr_notes at its last read */
 	uint32_t score;
 	uint32_t gain;		/* what a read in order adds to the score */
@@ -77,12 +88,13 @@ struct streams {
 
 	pthread_mutex_t lock;		/* a leaf; guards all below */
 	uint32_t nr_notes;		/* wraps */
-	uint32_t newest;		/* the stream that the read before this one began, or XLIST_NONE */
+	uint32_t newest;	/* the stream that the read before this one began, or XLIST_NONE */
 	struct xlist tried;		/* score 0; last read at the head */
 	struct xlist proven;		/* score above 0 */
 	struct xlist_node node[STREAMS_NR];
 	struct stream stream[STREAMS_NR];
-	uint64_t place[STREAMS_NR];	/* edge plus a hash of whose edge it is: finds candidates in one pass */
+	/* edge plus a hash of whose edge it is: finds candidates in one pass */
+	uint64_t place[STREAMS_NR];
 };
 
 struct stream_advice {
@@ -98,10 +110,11 @@ void streams_fini(struct streams *s);
 /* Other limits, from the next read on; streams stay known. */
 void streams_set(struct streams *s, uint64_t cutoff_bytes, uint32_t ahead_max_bytes);
 
-/* A read of size bytes at obj_offset of its object. In a volume, offset is the volume's, and the hash does not matter. With
- * volume 0, offset is the object's, and a good hash stands for the object. Objects begin at pages of their volume.
- * A read of nothing, or from 2^63 on, is not noted and gets no advice. */
-struct stream_advice stream_note(struct streams *s, uint32_t volume, uint64_t hash, uint64_t offset, uint64_t obj_offset,
-	uint32_t size);
+/* A read of size bytes at obj_offset of its object. In a volume, offset is the volume's, and the
+ * hash does not matter. With volume 0, offset is the object's, and a good hash stands for the
+ * object. Objects begin at pages of their volume. A read of nothing, or from 2^63 on, is not noted
+ * and gets no advice. */
+struct stream_advice stream_note(struct streams *s, uint32_t volume, uint64_t hash, uint64_t offset,
+	uint64_t obj_offset, uint32_t size);
 
 #endif

@@ -1,16 +1,19 @@
 /* sync - FLUSH on its way to the store, and what becomes of clean data when that fails.
  *
- * After a failed FLUSH nothing that it covered counts as written (a kernel that could not write a page may drop it, and say so once).
- * So what the cache still has of it becomes dirty again, before the error is answered: the next FLUSH writes it once more. To know
- * what that is, a bucket that a flush has cleaned bears WRITTEN and the epoch of that time; each FLUSH that goes to the store takes the
- * epoch and begins the next one, and when it is answered well, the volume is synced up to it. Epochs have 16 bits: a
- * bucket that was synced 32,768 FLUSHes ago may look like one that was not, and is written once more than needed. The same goes for a
- * volume that lost its place in the small table, and after a restart. What was flushed with FUA needs none of this.
+ * After a failed FLUSH nothing that it covered counts as written (a kernel that could not write a
+ * page may drop it, and say so once). So what the cache still has of it becomes dirty again, before
+ * the error is answered: the next FLUSH writes it once more. To know what that is, a bucket that a
+ * flush has cleaned bears WRITTEN and the epoch of that time; each FLUSH that goes to the store
+ * takes the epoch and begins the next one, and when it is answered well, the volume is synced up to
+ * it. Epochs have 16 bits: a bucket that was synced 32,768 FLUSHes ago may look like one that was
+ * not, and is written once more than needed. The same goes for a volume that lost its place in the
+ * small table, and after a restart. What was flushed with FUA needs none of this.
  *
- * One walk at a time goes through all objects, one job each; FLUSHes that fail meanwhile wait for the next walk.
+ * One walk at a time goes through all objects, one job each; FLUSHes that fail meanwhile wait for
+ * the next walk.
  *
- * Contract: sync_send() from anywhere, outside of dirty_lock. `walking` and the lists are guarded by dirty_lock; the walk belongs to
- * whoever runs its job.
+ * Contract: sync_send() from anywhere, outside of dirty_lock. `walking` and the lists are guarded
+ * by dirty_lock; the walk belongs to whoever runs its job.
  *
  * Invariants:
  *   Y1  WRITTEN stands beside VALID only
@@ -29,7 +32,8 @@ static struct cvolume_sync *sync_of(struct cached *k, uint32_t volume)
 
 uint64_t sync_stamp(struct cached *k)
 {
-	return SLOT_WRITTEN | (uint64_t)atomic_load_explicit(&k->sync_epoch, memory_order_relaxed) << SLOT_EPOCH_SHIFT;
+	return SLOT_WRITTEN | (uint64_t)atomic_load_explicit(&k->sync_epoch, memory_order_relaxed)
+				      << SLOT_EPOCH_SHIFT;
 }
 
 /* Under dirty_lock: all of the volume (0: of all) that was cleaned up to that epoch is stable. */
@@ -80,7 +84,10 @@ void sync_send(struct cport *ps, struct creq *c)
 
 static void sync_answer(struct cport *ps, struct creq *c)
 {
-	creq_finish(ps, c, c->error ? c->error : c->r->op == XSEG_OP_FLUSH ? 0 : (int64_t)c->r->size);
+	creq_finish(ps, c,
+		c->error                    ? c->error
+		: c->r->op == XSEG_OP_FLUSH ? 0
+					    : (int64_t)c->r->size);
 }
 
 static void walk_begin(struct cport *ps);
@@ -122,7 +129,8 @@ static bool is_lost(struct cached *k, uint32_t volume, uint64_t w)
 	if (synced_before(k, volume, epoch) || synced_before(k, 0, epoch))
 		return false;
 	for (struct creq *c = k->walk.syncs; c; c = c->next)
-		if ((c->r->volume == 0 || c->r->volume == volume) && (int16_t)(epoch - (uint16_t)c->ticket) <= 0)
+		if ((c->r->volume == 0 || c->r->volume == volume) &&
+			(int16_t)(epoch - (uint16_t)c->ticket) <= 0)
 			return true;
 	return false;
 }
@@ -149,7 +157,8 @@ static struct object *walk_next(struct cached *k)
 	while (k->walk.next < nr_entries(k)) {
 		uint32_t i = k->walk.next++;
 
-		if (atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) && xcache_try_get(&k->xc, i))
+		if (atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) &&
+			xcache_try_get(&k->xc, i))
 			return &k->objects[i];
 	}
 	return NULL;

@@ -2,35 +2,40 @@
  *
  * Up to dirty_high writers run freely. Above it, what newly becomes dirty is admitted at
  *
- *	the store's rate * (full - high) / (dirty - high), at least the store's rate
+ *      the store's rate * (full - high) / (dirty - high), at least the store's rate
  *
- * which comes down from no limit at all at the mark to the store's own rate when all is dirty but for a little. So nobody is
- * stopped dead, and nobody is slower than the store would be alone. It begins at the mark because flushing begins there:
- * below it, slowing helps nobody. The little is an eighth of what lies above the mark: from there on as much becomes clean
- * as becomes dirty, so that some pages are left for readers, and writers seldom have to wait for a page on top. If the store's
- * rate is thought to be lower than it is, less becomes dirty than is flushed, and the factor grows until both are the same:
- * an error costs some of the room above the mark, not speed.
+ * which comes down from no limit at all at the mark to the store's own rate when all is dirty but
+ * for a little. So nobody is stopped dead, and nobody is slower than the store would be alone. It
+ * begins at the mark because flushing begins there: below it, slowing helps nobody. The little is
+ * an eighth of what lies above the mark: from there on as much becomes clean as becomes dirty, so
+ * that some pages are left for readers, and writers seldom have to wait for a page on top. If the
+ * store's rate is thought to be lower than it is, less becomes dirty than is flushed, and the
+ * factor grows until both are the same: an error costs some of the room above the mark, not speed.
  *
- * A write is charged with the pages that it makes dirty. A bucket that is DIRTY already costs nothing; one that is being
- * written does: the flush that is out will not make it clean. Zeroes have no page. Not slowed are writes that wait for the
- * store in any case, and do that at its pace (FUA, other policies than write-back), copies, which have pages, and what a
- * predecessor had, which others wait for.
+ * A write is charged with the pages that it makes dirty. A bucket that is DIRTY already costs
+ * nothing; one that is being written does: the flush that is out will not make it clean. Zeroes
+ * have no page. Not slowed are writes that wait for the store in any case, and do that at its pace
+ * (FUA, other policies than write-back), copies, which have pages, and what a predecessor had,
+ * which others wait for.
  *
- * Those who wait are in one queue of the cache. Any port's poll lets the first one go when its time has come, by the
- * rate as it is then; polls come with every reply of the store, and when the port asked for one.
+ * Those who wait are in one queue of the cache. Any port's poll lets the first one go when its time
+ * has come, by the rate as it is then; polls come with every reply of the store, and when the port
+ * asked for one.
  *
- * The store's rate is what flushes wrote by the time in which at least one was out: it is that of the store, however little
- * there is to flush, and the last one known when there is nothing. Both sums are halved whenever the time has grown to
- * BUSY_MAX_NS, so older times count for less and less: half of a change shows after about 0.2 s. A flush that fails took its
- * time and wrote nothing. Flushes of zeroes move no data, and do not count. While too little is known the rate is 0: unknown,
- * and nobody is slowed.
+ * The store's rate is what flushes wrote by the time in which at least one was out: it is that of
+ * the store, however little there is to flush, and the last one known when there is nothing. Both
+ * sums are halved whenever the time has grown to BUSY_MAX_NS, so older times count for less and
+ * less: half of a change shows after about 0.2 s. A flush that fails took its time and wrote
+ * nothing. Flushes of zeroes move no data, and do not count. While too little is known the rate is
+ * 0: unknown, and nobody is slowed.
  *
- * Contract: any port's thread, inside an object or outside of any, as cached.h says. The throttle's lock is a leaf.
+ * Contract: any port's thread, inside an object or outside of any, as cached.h says. The throttle's
+ * lock is a leaf.
  *
  * Invariants:
  *   H1  out is the number of flush children with data that are out, of all ports
- *   H2  who waits has no page, no chunk and no request; those who wait are served in order, newcomers that cost
- *	 something behind them
+ *   H2  who waits has no page, no chunk and no request; those who wait are served in order,
+ *       newcomers that cost something behind them
  *   H3  nobody waits here for longer than WAIT_MAX_NS, whatever the store does
  */
 #include <assert.h>
@@ -40,7 +45,8 @@
 #define BUSY_MIN_NS 10000000ull
 #define BUSY_MAX_NS 400000000ull
 #define WAIT_MAX_NS 200000000ull
-#define SLACK_NS    10000000ull		/* what was not used of so long may be used later: polls are late at times */
+/* what was not used of so long may be used later: polls are late at times */
+#define SLACK_NS    10000000ull
 #define RUN_BATCH   16
 #define RAMP	    1024u
 #define SPARE_PART  8u			/* of what lies above the mark is left, if it goes */
@@ -61,7 +67,8 @@ static void meter_advance(struct throttle *t, uint64_t now_ns)
 		t->seen_ns = now_ns;
 	}
 	for (; t->busy_ns >= BUSY_MAX_NS; t->busy_ns /= 2)
-		t->bytes -= t->bytes / 2;	/* never 0 again: that a store stalls does not make it unknown */
+		/* never 0 again: that a store stalls does not make it unknown */
+		t->bytes -= t->bytes / 2;
 }
 
 /* Under the lock. Bytes a second; 0: unknown. */
@@ -108,11 +115,12 @@ uint64_t throttle_store_rate(struct cport *ps)
 
 static uint32_t high_pages(const struct cached *k, uint32_t all)
 {
-	return (uint32_t)((uint64_t)all * atomic_load_explicit(&k->high_percent, memory_order_relaxed) / 100);
+	return (uint32_t)((uint64_t)all *
+			  atomic_load_explicit(&k->high_percent, memory_order_relaxed) / 100);
 }
 
-/* Pages, of `all`, with data that the store lacks. Dirty zeroes have none, and not all that is taken is dirty: so it is the less
- * of the two. */
+/* Pages, of `all`, with data that the store lacks. Dirty zeroes have none, and not all that is
+ * taken is dirty: so it is the less of the two. */
 static uint32_t dirty_pages(struct cached *k, uint32_t all)
 {
 	uint32_t available = pages_available(k), taken = available < all ? all - available : 0;
@@ -121,11 +129,13 @@ static uint32_t dirty_pages(struct cached *k, uint32_t all)
 	return dirty < taken ? (uint32_t)dirty : taken;
 }
 
-/* Under the lock. Bytes a second that may become dirty; 0: no limit, as while the store's rate is unknown. */
+/* Under the lock. Bytes a second that may become dirty; 0: no limit, as while the store's rate is
+ * unknown. */
 static uint64_t pace(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	uint32_t all = data_pages(k), high = high_pages(k, all), full = all - (all - high) / SPARE_PART;
+	uint32_t all = data_pages(k), high = high_pages(k, all),
+		 full = all - (all - high) / SPARE_PART;
 	uint32_t dirty = dirty_pages(k, all);
 	uint64_t store = meter_rate(&k->throttle, ps->pp->now_ns), part;
 
@@ -170,7 +180,8 @@ static uint32_t cost(struct cport *ps, const struct creq *c)
 
 static bool is_slowed(const struct creq *c)
 {
-	return c->r->op == XSEG_OP_WRITE && c->policy == &policy_write_back && !c->fua && !c->recovered;
+	return c->r->op == XSEG_OP_WRITE && c->policy == &policy_write_back && !c->fua &&
+	       !c->recovered;
 }
 
 /* Under the lock. */

@@ -1,24 +1,30 @@
 /* ticket - which dirty data a FLUSH covers: dirty sets and tickets, FLUSH requests.
  *
- * FLUSH covers what was answered before it came, and writes that keep coming must not
- * prolong it. So each object has two sets of dirty buckets (slot flag GEN): writes join the newer one, and a set
- * bears the ticket of its volume at the time it began (and one of all volumes together: volume 0). A FLUSH
- * takes the volume's ticket T and raises it; an object whose current set is older begins a new set with its next newly
- * dirty bucket. A volume counts its sets by ticket; the FLUSH is covered when no set of a ticket <= T is
- * left. Then, and only then, it goes on to the store. All of that is O(1) a write, and a lock is taken only when a set begins or
- * ends. A dirty bucket that is written again stays in its set: its older data must get out too.
+ * FLUSH covers what was answered before it came, and writes that keep coming must not prolong it.
+ * So each object has two sets of dirty buckets (slot flag GEN): writes join the newer one, and a
+ * set bears the ticket of its volume at the time it began (and one of all volumes together: volume
+ * 0). A FLUSH takes the volume's ticket T and raises it; an object whose current set is older
+ * begins a new set with its next newly dirty bucket. A volume counts its sets by ticket; the FLUSH
+ * is covered when no set of a ticket <= T is left. Then, and only then, it goes on to the store.
+ * All of that is O(1) a write, and a lock is taken only when a set begins or ends. A dirty bucket
+ * that is written again stays in its set: its older data must get out too.
  *
- * Volumes whose ids are the same modulo the number of groups share their tickets: a FLUSH of one waits for the others' data
- * too. While a FLUSH of a group waits, the flusher takes that group's objects before others.
+ * Volumes whose ids are the same modulo the number of groups share their tickets: a FLUSH of one
+ * waits for the others' data too. While a FLUSH of a group waits, the flusher takes that group's
+ * objects before others.
  *
- * Tickets wrap, and begin shortly before they do; those that are compared are less than NR_TICKETS apart.
+ * Tickets wrap, and begin shortly before they do; those that are compared are less than NR_TICKETS
+ * apart.
  *
- * Contract: dirty_begin(), dirty_end() and tickets_fail() run inside the object; FLUSH requests outside of any. dirty_lock is a leaf.
+ * Contract: dirty_begin(), dirty_end() and tickets_fail() run inside the object; FLUSH requests
+ * outside of any. dirty_lock is a leaf.
  *
  * Invariants:
- *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of set g in flight
+ *   F1  cnt[g] counts the object's buckets that are DIRTY or WRITING in set g, and older pages of
+ *       set g in flight
  *   F4  a group's sets have tickets lowest .. ticket; ticket - lowest < NR_TICKETS
- *   F5  a group is in `wanted` iff FLUSHes wait for its sets, or volumes of it drain, or have to make room below their maximum
+ *   F5  a group is in `wanted` iff FLUSHes wait for its sets, or volumes of it drain, or have to
+ *       make room below their maximum
  */
 #include <assert.h>
 #include <string.h>
@@ -60,7 +66,8 @@ static struct flush_group *flushed_group(struct cached *k, uint32_t volume)
 	return volume ? group_of(k, volume) : &k->all;
 }
 
-/* Under dirty_lock. A ticket that FLUSH requests share is raised as soon as there is room, or they would wait for the next one. */
+/* Under dirty_lock. A ticket that FLUSH requests share is raised as soon as there is room, or they
+ * would wait for the next one. */
 static void group_advance(struct flush_group *g)
 {
 	while (g->lowest != g->ticket && g->sets[g->lowest % NR_TICKETS] == 0)
@@ -75,12 +82,14 @@ static void group_advance(struct flush_group *g)
 /* Under dirty_lock: what was dirty when the policy was switched is at the store. */
 static void switch_look(struct cached *k)
 {
-	if (atomic_load_explicit(&k->switching, memory_order_relaxed) && is_before(k->switch_ticket, k->all.lowest))
+	if (atomic_load_explicit(&k->switching, memory_order_relaxed) &&
+		is_before(k->switch_ticket, k->all.lowest))
 		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
 }
 
-/* Under dirty_lock: the ticket of what is dirty now, with later sets apart from it. With all tickets out it is
- * shared with some later sets: who waits for it may wait a little longer, never less. */
+/* Under dirty_lock: the ticket of what is dirty now, with later sets apart from it. With all
+ * tickets out it is shared with some later sets: who waits for it may wait a little longer, never
+ * less. */
 static uint32_t ticket_cut(struct flush_group *g)
 {
 	uint32_t ticket;
@@ -116,8 +125,10 @@ static void set_begin(struct cached *k, struct object *o, unsigned gen)
 static unsigned set_join(struct cached *k, struct object *o)
 {
 	unsigned g = o->gen;
-	bool old = is_before(o->since[g], atomic_load_explicit(&object_group(k, o)->ticket, memory_order_acquire)) ||
-		   is_before(o->since_all[g], atomic_load_explicit(&k->all.ticket, memory_order_acquire));
+	bool old = is_before(o->since[g], atomic_load_explicit(&object_group(k, o)->ticket,
+						  memory_order_acquire)) ||
+		   is_before(o->since_all[g],
+			   atomic_load_explicit(&k->all.ticket, memory_order_acquire));
 
 	if (o->cnt[g] && old && o->cnt[!g] == 0)
 		g = o->gen = !g;
@@ -217,7 +228,8 @@ static bool needs_room(const struct share *sh)
 {
 	uint32_t max = atomic_load_explicit(&sh->max, memory_order_relaxed);
 
-	return xwaitq_has_waiters(&sh->want) || (max && atomic_load_explicit(&sh->used, memory_order_relaxed) > max);
+	return xwaitq_has_waiters(&sh->want) ||
+	       (max && atomic_load_explicit(&sh->used, memory_order_relaxed) > max);
 }
 
 void share_look(struct cached *k, uint32_t rec)
@@ -313,8 +325,9 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error)
 
 	pthread_mutex_lock(&k->dirty_lock);
 	while ((c = *at) != NULL) {
-		bool missed = c->r->volume == 0 ? is_before(c->ticket, o->since_all[gen]) :
-			      flushed_group(k, c->r->volume) != g || is_before(c->ticket, o->since[gen]);
+		bool missed = c->r->volume == 0 ? is_before(c->ticket, o->since_all[gen])
+						: flushed_group(k, c->r->volume) != g ||
+							  is_before(c->ticket, o->since[gen]);
 
 		if (missed)
 			at = &c->next;

@@ -6,7 +6,8 @@
 #include "peers/cached/cached.h"
 #include "xtypes/xkill.h"
 
-_Static_assert(sizeof(struct arena_volume) + sizeof(uint32_t) == CACHE_VOLUME_BYTES, "cache_cost.h counts it");
+_Static_assert(sizeof(struct arena_volume) + sizeof(uint32_t) == CACHE_VOLUME_BYTES,
+	"cache_cost.h counts it");
 _Static_assert(sizeof(struct volume_block) == CACHE_VOLUME_COUNTERS, "cache_cost.h counts it");
 _Static_assert(sizeof(struct volume) == CACHE_VOLUME_PRIVATE, "cache_cost.h counts it");
 _Static_assert(VOLUME_WAYS * sizeof(uint32_t) == 64, "a set is a cache line");
@@ -53,7 +54,8 @@ uint64_t volume_settings(struct cached *k, uint32_t rec, uint32_t id)
 /* No settings, and no object with buckets. May be out of date at once. */
 static bool is_idle(struct cached *k, uint32_t rec)
 {
-	return rec != OTHERS && atomic_load_explicit(&k->volume[rec].objects, memory_order_relaxed) == 0 &&
+	return rec != OTHERS &&
+	       atomic_load_explicit(&k->volume[rec].objects, memory_order_relaxed) == 0 &&
 	       atomic_load_explicit(&k->volumes[rec].settings, memory_order_relaxed) == 0;
 }
 
@@ -64,8 +66,8 @@ static void blocks_void(struct cached *k, uint32_t rec)
 		atomic_store_explicit(&k->ports[i].volumes[rec].id, 0, memory_order_relaxed);
 }
 
-/* Under volume_lock: takes an idle record from its volume. Partner is volume_pin(): either it sees that the id is gone, or
- * we see its object. */
+/* Under volume_lock: takes an idle record from its volume. Partner is volume_pin(): either it sees
+ * that the id is gone, or we see its object. */
 static bool record_clear(struct cached *k, uint32_t rec)
 {
 	uint32_t id = id_of(k, rec);
@@ -87,7 +89,8 @@ static void settings_drop(struct cached *k, uint32_t rec)
 	share_set(k, rec, 0, 0);
 }
 
-/* Under volume_lock: a name is one volume's at a time; another that has it is gone, and its settings with it. */
+/* Under volume_lock: a name is one volume's at a time; another that has it is gone, and its
+ * settings with it. */
 static void record_name(struct cached *k, uint32_t rec, const char *name)
 {
 	for (uint32_t r = 0; r < k->nr_volumes && name[0]; r++) {
@@ -271,9 +274,12 @@ void volume_adopt(struct cport *ps, struct object *o, uint32_t id)
 /* ---- counters ---- */
 
 const char *const volume_keys[NR_VC] = {
-	[VC_READS] = "reads", [VC_WRITES] = "writes", [VC_HITS] = "hits", [VC_MISSES] = "misses", [VC_PARTIAL] = "partial",
-	[VC_BYPASSED] = "bypassed", [VC_HIT_BYTES] = "hit_bytes", [VC_MISS_BYTES] = "miss_bytes", [VC_READ_BYTES] = "read_bytes",
-	[VC_WRITE_BYTES] = "write_bytes", [VC_EVICTED] = "evicted", [VC_USED_BYTES] = "used_bytes", [VC_DIRTY_BYTES] = "dirty_bytes",
+	[VC_READS] = "reads", [VC_WRITES] = "writes", [VC_HITS] = "hits", [VC_MISSES] = "misses",
+		[VC_PARTIAL] = "partial",
+	[VC_BYPASSED] = "bypassed", [VC_HIT_BYTES] = "hit_bytes", [VC_MISS_BYTES] = "miss_bytes",
+		[VC_READ_BYTES] = "read_bytes",
+	[VC_WRITE_BYTES] = "write_bytes", [VC_EVICTED] = "evicted", [VC_USED_BYTES] = "used_bytes",
+		[VC_DIRTY_BYTES] = "dirty_bytes",
 };
 
 void volume_block_take(struct volume_block *b, uint32_t id)
@@ -351,8 +357,10 @@ static bool record_ok(struct cached *k, uint32_t rec)
 static void record_restore(struct cached *k, uint32_t rec)
 {
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
-		atomic_store_explicit(&k->ports[i].volumes[rec].n[VC_USED_BYTES], 0, memory_order_relaxed);
-		atomic_store_explicit(&k->ports[i].volumes[rec].n[VC_DIRTY_BYTES], 0, memory_order_relaxed);
+		atomic_store_explicit(
+			&k->ports[i].volumes[rec].n[VC_USED_BYTES], 0, memory_order_relaxed);
+		atomic_store_explicit(
+			&k->ports[i].volumes[rec].n[VC_DIRTY_BYTES], 0, memory_order_relaxed);
 	}
 	if (record_ok(k, rec))
 		return;
@@ -362,7 +370,8 @@ static void record_restore(struct cached *k, uint32_t rec)
 	k->volumes[rec].name[0] = '\0';
 }
 
-/* Ports that came after the arena was made have their counters in private memory: those begin anew. */
+/* Ports that came after the arena was made have their counters in private memory: those begin
+ * anew. */
 int volumes_open(struct cached *k)
 {
 	uint32_t nr = k->nr_volumes, ports = k->nr_counted, i;
@@ -377,7 +386,8 @@ int volumes_open(struct cached *k)
 		return -ENOMEM;
 	blocks = (struct volume_block *)(k->volumes + nr);
 	for (i = 0; i < k->peer.nr_ports; i++)
-		k->ports[i].volumes = i < ports ? blocks + (size_t)i * nr : more + (size_t)(i - ports) * nr;
+		k->ports[i].volumes = i < ports ? blocks + (size_t)i * nr
+						: more + (size_t)(i - ports) * nr;
 	for (i = 0; i < nr; i++)
 		record_restore(k, i);
 	return 0;

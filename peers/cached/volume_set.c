@@ -1,14 +1,16 @@
 /* volume_set - settings of single volumes: reading, changing and showing them.
  *
- *	volume-set id=N [name=VOL] KEY=VALUE...
- *	volume-get id=N
- *	volume-forget id=N	the volume was removed
+ *      volume-set id=N [name=VOL] KEY=VALUE...
+ *      volume-get id=N
+ *      volume-forget id=N	the volume was removed
  *
- * All settings of a volume are one word of its record, stored at once (rule R1): a kill leaves the old ones or the new ones.
- * A policy that is left empty is the cache's; a min or a max (share.h) that is empty or 0 is none. A switch away from write-back holds for what comes from then on, and is
- * answered at once; what is dirty of the volume is flushed in the background.
+ * All settings of a volume are one word of its record, stored at once (rule R1): a kill leaves the
+ * old ones or the new ones. A policy that is left empty is the cache's; a min or a max (share.h)
+ * that is empty or 0 is none. A switch away from write-back holds for what comes from then on, and
+ * is answered at once; what is dirty of the volume is flushed in the background.
  *
- * Contract: any port's thread. volume_lock is held while settings change, and dirty_lock is taken under it.
+ * Contract: any port's thread. volume_lock is held while settings change, and dirty_lock is taken
+ * under it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,7 +65,8 @@ const struct policy *volume_promise(struct cached *k, uint32_t rec, uint32_t id)
 {
 	const struct policy *own = volume_policy(k, rec, id);
 
-	return own ? plug_promise(k, own) : plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed));
+	return own ? plug_promise(k, own)
+		   : plug_promise(k, atomic_load_explicit(&k->policy, memory_order_relaxed));
 }
 
 /* ---- reading ---- */
@@ -76,8 +79,10 @@ static int set_policy(uint64_t *word, const char *value, struct kv_text *t)
 		if (!strcmp(policies[i]->name, value))
 			n = i + 1;
 	if (n == 0 && *value)
-		return REASON(t, -EINVAL, "'%.40s' is no policy; choose write-back, write-through, write-around, pass-through, or nothing "
-			      "for the cache's own", value);
+		return REASON(t, -EINVAL,
+			"'%.40s' is no policy; choose write-back, write-through, write-around, pass-through, or nothing "
+			"for the cache's own",
+			value);
 	*word = (*word & ~POLICY_MASK) | n;
 	return 0;
 }
@@ -87,7 +92,8 @@ static int set_pages(uint64_t *word, unsigned shift, const char *value, struct k
 	uint64_t bytes = 0, pages;
 
 	if (*value && opt_parse_size(value, &bytes))
-		return REASON(t, -EINVAL, "'%.40s' is no size; say one as 512M, or 0 for none", value);
+		return REASON(
+			t, -EINVAL, "'%.40s' is no size; say one as 512M, or 0 for none", value);
 	pages = bytes / BUCKET_SIZE + (bytes % BUCKET_SIZE > 0);
 	if (pages > SHARE_MASK)
 		return REASON(t, -EINVAL, "'%.40s' is more than a cache can have", value);
@@ -117,7 +123,8 @@ static int set_key(uint64_t *word, const char *name, const char *value, struct k
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (!strcmp(keys[i].name, name))
 			return keys[i].set(word, value ? value : "", t);
-	return REASON(t, -EINVAL, "a volume has no setting '%.40s'; it has policy, min and max", name);
+	return REASON(
+		t, -EINVAL, "a volume has no setting '%.40s'; it has policy, min and max", name);
 }
 
 struct change {
@@ -148,7 +155,8 @@ static int parse_change(struct change *c, char *args, struct kv_text *t)
 
 /* ---- changing ---- */
 
-/* What is dirty of the volume is to be flushed, if its policy was write-back and is not any more. */
+/* What is dirty of the volume is to be flushed, if its policy was write-back and is not any
+ * more. */
 static void switch_policy(struct cached *k, uint32_t rec, uint64_t from, uint64_t to)
 {
 	const struct policy *cache = atomic_load_explicit(&k->policy, memory_order_relaxed);
@@ -176,22 +184,27 @@ static struct size_text pages_text(uint32_t pages)
 	return t;
 }
 
-/* Under volume_lock. What a volume has may be said again, also where it could not be promised now. */
+/* Under volume_lock. What a volume has may be said again, also where it could not be promised
+ * now. */
 static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_text *t)
 {
 	uint32_t own = atomic_load_explicit(&k->volume[rec].share.min, memory_order_relaxed);
 	uint32_t others = atomic_load_explicit(&k->shares.min_sum, memory_order_relaxed) - own;
-	uint32_t target = atomic_load_explicit(&k->target_pages, memory_order_relaxed), limit = share_limit(k, target);
+	uint32_t target = atomic_load_explicit(&k->target_pages, memory_order_relaxed),
+		 limit = share_limit(k, target);
 	uint32_t left = limit > others ? limit - others : 0, min, max;
 
 	settings_share(word, &min, &max);
 	if (max && min > max)
-		return REASON(t, -EINVAL, "min=%s would be above max=%s; set both", pages_text(min).text, pages_text(max).text);
+		return REASON(t, -EINVAL, "min=%s would be above max=%s; set both",
+			pages_text(min).text, pages_text(max).text);
 	if (min <= left || min <= own)
 		return 0;
-	return REASON(t, -EBUSY, "min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other volumes have %s of that; "
-		      "ask for %s at most, or lower theirs", pages_text(min).text, pages_text(target).text, k->peer.name,
-		      pages_text(limit).text, pages_text(others).text, pages_text(left).text);
+	return REASON(t, -EBUSY,
+		"min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other volumes have %s of that; "
+		"ask for %s at most, or lower theirs",
+		pages_text(min).text, pages_text(target).text, k->peer.name, pages_text(limit).text,
+		pages_text(others).text, pages_text(left).text);
 }
 
 /* Under volume_lock. */
@@ -204,8 +217,10 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 	int rc;
 
 	if (rec == OTHERS)
-		return REASON(t, -ENOSPC, "the cache keeps settings of as many volumes as it can; reset those of another first, as in "
-			      "'xseg cache set %s policy= --volume VOL'", k->peer.name);
+		return REASON(t, -ENOSPC,
+			"the cache keeps settings of as many volumes as it can; reset those of another first, as in "
+			"'xseg cache set %s policy= --volume VOL'",
+			k->peer.name);
 	old = word = atomic_load_explicit(&k->volumes[rec].settings, memory_order_relaxed);
 	while ((name = kv_next_word(&rest, &value))) {
 		rc = set_key(&word, name, value, t);
@@ -228,7 +243,8 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 void volumes_drain(struct cached *k)
 {
 	for (uint32_t r = 0; r < k->nr_volumes; r++) {
-		const struct policy *own = word_policy(atomic_load_explicit(&k->volumes[r].settings, memory_order_relaxed));
+		const struct policy *own = word_policy(
+			atomic_load_explicit(&k->volumes[r].settings, memory_order_relaxed));
 
 		if (!own || own == &policy_write_back || volume_total(k, r, VC_DIRTY_BYTES) == 0)
 			continue;
@@ -243,7 +259,8 @@ static void add_settings(uint64_t word, struct kv_text *t)
 	uint32_t min, max;
 
 	settings_share(word, &min, &max);
-	kv_add(t, "policy=%s\nmin=%s\nmax=%s\n", p ? p->name : "", pages_text(min).text, pages_text(max).text);
+	kv_add(t, "policy=%s\nmin=%s\nmax=%s\n", p ? p->name : "", pages_text(min).text,
+		pages_text(max).text);
 }
 
 int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size)

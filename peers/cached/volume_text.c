@@ -1,7 +1,7 @@
 /* volume_text - what an administrator is told of single volumes.
  *
- *	volume-status id=N	"key=value" lines about one volume
- *	volumes [FROM]		a line for each record from FROM on, of "key=value" words; at its end "next=FROM" when not all fit
+ *      volume-status id=N	"key=value" lines about one volume
+ *      volumes [FROM]		a line for each record from FROM on, of "key=value" words; at its end "next=FROM" when not all fit
  *
  * Contract: any port's thread; other ports' counters are read while they count.
  */
@@ -18,7 +18,8 @@
 static void add_state(struct cached *k, uint32_t rec, char end, struct kv_text *t)
 {
 	const struct volume *v = &k->volume[rec];
-	uint64_t dirty = volume_total(k, rec, VC_DIRTY_BYTES), from = v->drain_bytes > dirty ? v->drain_bytes : dirty;
+	uint64_t dirty = volume_total(k, rec, VC_DIRTY_BYTES),
+		 from = v->drain_bytes > dirty ? v->drain_bytes : dirty;
 
 	if (!atomic_load_explicit(&v->drains, memory_order_relaxed)) {
 		kv_add(t, "state=running%c", end);
@@ -32,8 +33,10 @@ static void add_state(struct cached *k, uint32_t rec, char end, struct kv_text *
 
 static void add_share(const struct share *sh, char end, struct kv_text *t)
 {
-	kv_add(t, "min_bytes=%" PRIu64 "%c", (uint64_t)atomic_load_explicit(&sh->min, memory_order_relaxed) * BUCKET_SIZE, end);
-	kv_add(t, "max_bytes=%" PRIu64 "%c", (uint64_t)atomic_load_explicit(&sh->max, memory_order_relaxed) * BUCKET_SIZE, end);
+	kv_add(t, "min_bytes=%" PRIu64 "%c",
+		(uint64_t)atomic_load_explicit(&sh->min, memory_order_relaxed) * BUCKET_SIZE, end);
+	kv_add(t, "max_bytes=%" PRIu64 "%c",
+		(uint64_t)atomic_load_explicit(&sh->max, memory_order_relaxed) * BUCKET_SIZE, end);
 }
 
 /* `end` stands after each item. A volume without a record has counted nothing. */
@@ -46,7 +49,8 @@ static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, st
 	add_share(&k->volume[rec].share, end, t);
 	add_state(k, rec, end, t);
 	for (unsigned n = 0; n < NR_VC; n++)
-		kv_add(t, "%s=%" PRIu64 "%c", volume_keys[n], rec == OTHERS && id ? 0 : volume_total(k, rec, n), end);
+		kv_add(t, "%s=%" PRIu64 "%c", volume_keys[n],
+			rec == OTHERS && id ? 0 : volume_total(k, rec, n), end);
 }
 
 /* A number of its own or behind "key=": 0, or -EINVAL. */
@@ -77,7 +81,8 @@ int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size)
 /* Somebody could ask for it: it has a name. */
 static bool is_listed(struct cached *k, uint32_t rec)
 {
-	return atomic_load_explicit(&k->volume_ids[rec], memory_order_acquire) && k->volumes[rec].name[0];
+	return atomic_load_explicit(&k->volume_ids[rec], memory_order_acquire) &&
+	       k->volumes[rec].name[0];
 }
 
 int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size)

@@ -2,15 +2,17 @@
  *
  * A bucket that becomes zeroes as a whole needs no page: its slot says so (ZERO).
  *
- * A write first gets a new page for each of its buckets, then the rest of its first and last bucket if it covers
- * them in part ("edges"): from the bucket, or from the store straight into the new page. Then, in one
- * uninterrupted piece inside the object (rule R3): fill the new pages, STARTED, store all slots, and answer
- * or become APPLIED. The old pages go back; one that a flush is writing goes back when that ends.
+ * A write first gets a new page for each of its buckets, then the rest of its first and last bucket
+ * if it covers them in part ("edges"): from the bucket, or from the store straight into the new
+ * page. Then, in one uninterrupted piece inside the object (rule R3): fill the new pages, STARTED,
+ * store all slots, and answer or become APPLIED. The old pages go back; one that a flush is writing
+ * goes back when that ends.
  *
- * An edge is loaded into the write's own page, which stands in the slot as LOADING until the write is applied, so it cannot
- * be evicted meanwhile. From when its data is there (LOADED) others may read it: so nobody ever waits for a write that
- * waits itself, and two that share both edges cannot wait for each other. A write has its chunks before it loads an edge,
- * and gives all back if others got them meanwhile.
+ * An edge is loaded into the write's own page, which stands in the slot as LOADING until the write
+ * is applied, so it cannot be evicted meanwhile. From when its data is there (LOADED) others may
+ * read it: so nobody ever waits for a write that waits itself, and two that share both edges cannot
+ * wait for each other. A write has its chunks before it loads an edge, and gives all back if others
+ * got them meanwhile.
  *
  * A write that gives its pages (gift.c) does without the filling, where it can.
  *
@@ -54,7 +56,8 @@ static bool edge_load(struct cport *ps, struct creq *c, uint32_t i)
 
 enum edge { EDGE_HERE, EDGE_WAITS, EDGE_QUEUED };
 
-/* Whether the rest of bucket i is at hand; starts to get it where it is not. EDGE_QUEUED: c is in a wait queue. */
+/* Whether the rest of bucket i is at hand; starts to get it where it is not. EDGE_QUEUED: c is in a
+ * wait queue. */
 static enum edge edge_ready(struct cport *ps, struct creq *c, uint32_t i)
 {
 	uint64_t w = slot_get(ps->cache, c->obj, c->first + i);
@@ -74,7 +77,9 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 		left = edge_ready(ps, c, 0);
 	if (left != EDGE_QUEUED && c->nr > 1 && request_is_partial(c->r, c->nr - 1u))
 		right = edge_ready(ps, c, c->nr - 1u);
-	return left == EDGE_HERE ? right : left == EDGE_QUEUED || right != EDGE_QUEUED ? left : right;
+	return left == EDGE_HERE                             ? right
+	       : left == EDGE_QUEUED || right != EDGE_QUEUED ? left
+							     : right;
 }
 
 static bool goes_past(const struct creq *c)
@@ -140,7 +145,8 @@ uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t pag
 	if (slot_state(old) == BUCKET_VALID)
 		page_unclean(ps, slot_page(old));
 	/* LOADING, WRITING: the child that lists the page puts it */
-	return slot_state(old) == BUCKET_VALID || slot_state(old) == BUCKET_DIRTY ? slot_page(old) : NO_PAGE;
+	return slot_state(old) == BUCKET_VALID || slot_state(old) == BUCKET_DIRTY ? slot_page(old)
+										  : NO_PAGE;
 }
 
 static void fill_pages(struct cport *ps, struct creq *c)
@@ -223,7 +229,8 @@ static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
 		bucket_set(ps, c->obj, c->first + i, slot_word(BUCKET_INVALID, 0, 0));
 }
 
-/* There is no chunk that it lacks, and no page to cut: edges become absent again, and all begins anew when there is one more than it needs. */
+/* There is no chunk that it lacks, and no page to cut: edges become absent again, and all begins
+ * anew when there is one more than it needs. */
 static void write_restart(struct cport *ps, struct creq *c)
 {
 	uint32_t need = c->nr + 1u;
@@ -242,7 +249,8 @@ static void write_restart(struct cport *ps, struct creq *c)
 	}
 	if (c->obj->waiters)
 		object_wake(ps, c->obj);
-	pages_wait(ps, c, (struct need){ .nr = need, .queue = &ps->cache->want_pages, .turn = TURN_PAGES });
+	pages_wait(ps, c,
+		(struct need){ .nr = need, .queue = &ps->cache->want_pages, .turn = TURN_PAGES });
 }
 
 /* Pages for the buckets that need one, and chunks. */
@@ -258,7 +266,8 @@ static struct need write_room(struct cport *ps, struct creq *c)
 	if (need.nr)
 		return need;
 	for (uint32_t i = 0; i < c->nr; i++)
-		c->page[i] = (i == 0 || i == c->nr - 1u) && request_is_partial(c->r, i) ? page[--n] : NO_PAGE;
+		c->page[i] = (i == 0 || i == c->nr - 1u) && request_is_partial(c->r, i) ? page[--n]
+											: NO_PAGE;
 	return need;
 }
 
@@ -276,7 +285,8 @@ void write_step(struct cport *ps, struct creq *c)
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
-	if ((c->policy->writes_around || object_passes(o)) && !c->redo && c->nr_pages == 0 && around_write(ps, c))
+	if ((c->policy->writes_around || object_passes(o)) && !c->redo && c->nr_pages == 0 &&
+		around_write(ps, c))
 		return;
 	if (c->error) {
 		if (c->edges_out == 0)
@@ -296,12 +306,14 @@ void write_step(struct cport *ps, struct creq *c)
 		c->nr_pages = c->nr;
 		c->turn = TURN_NONE;
 	}
-	/* a load that is out writes into our page: it must end before the page can go into a slot */
+	/* a load that is out writes into our page: it must end before the page can go into a
+	 * slot */
 	if (c->edges_out) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
-	/* a copy comes without; of a write's one may have gone to another thread while an edge was loaded */
+	/* a copy comes without; of a write's one may have gone to another thread while an edge was
+	 * loaded */
 	if (room_get(ps, o, c->first, c->nr, NULL, 0, TURN_NONE).nr) {
 		write_restart(ps, c);
 		return;
@@ -336,8 +348,8 @@ void edge_done(struct cport *ps, struct child *ch, int64_t result)
 
 /* ---- writers that wait for the store ---- */
 
-/* The store has all of c, or, if it is not applied, all that c wants to be there first. What a predecessor stored may have gone out before
- * anybody asked for FUA. */
+/* The store has all of c, or, if it is not applied, all that c wants to be there first. What a
+ * predecessor stored may have gone out before anybody asked for FUA. */
 static void through_end(struct cport *ps, struct creq *c)
 {
 	if (!c->applied)
@@ -375,12 +387,13 @@ void through_wait(struct cport *ps, struct creq *c)
 /* The object was shut, and is not: flushes that are waited for may start again. */
 void through_restart(struct cport *ps, struct object *o)
 {
-	for (struct creq *c = o->through; c && flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH); c = c->next)
+	for (struct creq *c = o->through; c && flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH);
+		c = c->next)
 		;
 }
 
-/* The object was deleted: those who wait for its data at the store wait for nothing now. (A DELETE waits for them; but a successor finds
- * both, as it may when one of them was at its last step.) */
+/* The object was deleted: those who wait for its data at the store wait for nothing now. (A DELETE
+ * waits for them; but a successor finds both, as it may when one of them was at its last step.) */
 void through_deleted(struct cport *ps, struct object *o)
 {
 	struct creq *c = o->through, *next;
@@ -394,12 +407,16 @@ void through_deleted(struct cport *ps, struct object *o)
 	}
 }
 
-/* Whether a flush that ended covers bucket b for c: c had been applied when it started. One that is not applied wants what was there when
- * it came, and one that is redone has slots of before: that may have been on its way already, and was if the bucket is clean now. */
-static bool covers(struct cport *ps, struct object *o, const struct child *ch, const struct creq *c, uint32_t b)
+/* Whether a flush that ended covers bucket b for c: c had been applied when it started. One that is
+ * not applied wants what was there when it came, and one that is redone has slots of before: that
+ * may have been on its way already, and was if the bucket is clean now. */
+static bool covers(struct cport *ps, struct object *o, const struct child *ch, const struct creq *c,
+	uint32_t b)
 {
 	return b >= ch->first && b < (uint32_t)ch->first + ch->nr &&
-	       (ch->seq >= c->seq || ((!c->applied || c->inherited) && !bucket_is_dirty(slot_state(slot_get(ps->cache, o, b)))));
+	       (ch->seq >= c->seq ||
+		       ((!c->applied || c->inherited) &&
+			       !bucket_is_dirty(slot_state(slot_get(ps->cache, o, b)))));
 }
 
 /* A flush of the object ended: those whom it covers wait for those of its buckets no more. */

@@ -1,8 +1,8 @@
-/* args - the argument list of a peer's program, as its section of the stack file gives it: for whoever starts peers.
+/* args - the argument list of a peer's program, as its section of the stack file gives it: for
+ * whoever starts peers.
  *
- * Contract: any thread; allocates; nothing blocks. What does not fit or cannot be allocated sets `failed`: the list
- * must not be used then.
- * Invariant: arg[nr] is NULL.
+ * Contract: any thread; allocates; nothing blocks. What does not fit or cannot be allocated sets
+ * `failed`: the list must not be used then. Invariant: arg[nr] is NULL.
  */
 #ifndef PEERS_COMMON_ARGS_H
 #define PEERS_COMMON_ARGS_H

@@ -1,4 +1,5 @@
-/* bus - see bus.h. The lines are made beforehand: a handler of signals may call write() and _exit(), and little else. */
+/* bus - see bus.h. The lines are made beforehand: a handler of signals may call write() and
+ * _exit(), and little else. */
 #include "peers/common/bus.h"
 
 #include <signal.h>
@@ -47,10 +48,14 @@ void bus_watch(const char *who, const char *segment, int code)
 	struct sigaction action = { .sa_sigaction = on_bus, .sa_flags = SA_SIGINFO };
 
 	bus.code = code;
-	snprintf(bus.gone, sizeof(bus.gone), "%.63s: error: memory of segment '%.63s' is gone: somebody truncated its file; leaving at once; "
-		 "remove it by 'xseg -s %.63s destroy --force', and make it again\n", who, segment, segment);
-	snprintf(bus.faulty, sizeof(bus.faulty), "%.63s: error: memory of segment '%.63s' cannot be used (SIGBUS); leaving at once; the "
-		 "kernel's log may say why\n", who, segment);
+	snprintf(bus.gone, sizeof(bus.gone),
+		"%.63s: error: memory of segment '%.63s' is gone: somebody truncated its file; leaving at once; "
+		"remove it by 'xseg -s %.63s destroy --force', and make it again\n",
+		who, segment, segment);
+	snprintf(bus.faulty, sizeof(bus.faulty),
+		"%.63s: error: memory of segment '%.63s' cannot be used (SIGBUS); leaving at once; the "
+		"kernel's log may say why\n",
+		who, segment);
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, &action, NULL);
 }

@@ -1,8 +1,10 @@
-/* bus - the end of a process whose segment's memory is gone: somebody truncated the file that it has mapped (SIGBUS).
+/* bus - the end of a process whose segment's memory is gone: somebody truncated the file that it
+ * has mapped (SIGBUS).
  *
- * Nothing can be saved then: what was in the part that is gone is lost, and what is not gone is not ours alone. So the process says
- * why, in one line, and leaves as a kill would. Who attaches next is told that the segment is truncated. Peers and the supervisor
- * look each second, so that those who did not touch what is gone do not stay behind.
+ * Nothing can be saved then: what was in the part that is gone is lost, and what is not gone is not
+ * ours alone. So the process says why, in one line, and leaves as a kill would. Who attaches next
+ * is told that the segment is truncated. Peers and the supervisor look each second, so that those
+ * who did not touch what is gone do not stay behind.
  */
 #ifndef PEERS_COMMON_BUS_H
 #define PEERS_COMMON_BUS_H
@@ -12,11 +14,13 @@
 
 struct xport;
 
-/* From now on, for all threads: ends with `code` after a line that begins with `who`. Call it again to name another segment. */
+/* From now on, for all threads: ends with `code` after a line that begins with `who`. Call it again
+ * to name another segment. */
 void bus_watch(const char *who, const char *segment, int code);
 /* The same end, for who finds it out before he touches what is gone (xseg_is_whole()). */
 void bus_leave(void) __attribute__((noreturn));
-/* xseg_port_wait(), for a client's program: leaves when it waits in vain for a segment that is gone. */
+/* xseg_port_wait(), for a client's program: leaves when it waits in vain for a segment that is
+ * gone. */
 bool bus_port_wait(struct xport *port, uint64_t timeout_ns);
 
 #endif

@@ -22,8 +22,8 @@ struct cli_group {
 };
 
 /* argv[0] is skipped. Returns the index of the first argument that is no option ("--" itself is
- * passed over), argc when there is none, or -EINVAL with a line in err, which the caller ends by saying
- * where the options are told. */
+ * passed over), argc when there is none, or -EINVAL with a line in err, which the caller ends by
+ * saying where the options are told. */
 int cli_parse(const struct cli_group *groups, int argc, char **argv,
 	      struct xseg_error *err) XSEG_MUST_CHECK;
 

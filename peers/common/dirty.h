@@ -1,7 +1,9 @@
-/* dirty - what the segment says of data that is newer than the store, whether its cache lives or not.
+/* dirty - what the segment says of data that is newer than the store, whether its cache lives or
+ * not.
  *
- * Contract: any attachment, any thread. Reads the counters of caches, which a write raises before it is answered and
- * a successor leaves alone until it has counted anew: so 0 of a dead cache means that nothing would be lost with it.
+ * Contract: any attachment, any thread. Reads the counters of caches, which a write raises before
+ * it is answered and a successor leaves alone until it has counted anew: so 0 of a dead cache means
+ * that nothing would be lost with it.
  */
 #ifndef PEERS_COMMON_DIRTY_H
 #define PEERS_COMMON_DIRTY_H

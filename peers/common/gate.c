@@ -1,11 +1,12 @@
-/* gate - see gate.h. No system call here but the few that hold and mind make, and those only while a cache is plugged or unplugged. */
+/* gate - see gate.h. No system call here but the few that hold and mind make, and those only while
+ * a cache is plugged or unplugged. */
 #include "peers/common/gate.h"
 
 #include <errno.h>
 
 #define SCAN_NS 50000ull			/* between two looks at what is below, at least, */
-#define SCAN_PART 8				/* and this part of the time that it has taken so far, */
-#define SCAN_MAX_NS 10000000ull			/* at most: the time of a process that stood still is no measure */
+#define SCAN_PART 8			/* and this part of the time that it has taken so far, */
+#define SCAN_MAX_NS 10000000ull	/* at most: the time of a process that stood still is no measure */
 #define MIND_NS 50000000ull			/* whether who asked is alive */
 
 bool gate_holds(struct peer_port *pp, struct xreq *r)
@@ -61,7 +62,8 @@ void gate_look(struct peer_port *pp)
 void gate_change(struct peer *p, uint32_t close, uint32_t open)
 {
 	_Atomic uint32_t *gate = &peer_box(p)->gate;
-	uint32_t word = atomic_load_explicit(gate, memory_order_relaxed), bits = word & ((1u << GATE_SHIFT) - 1);
+	uint32_t word = atomic_load_explicit(gate, memory_order_relaxed),
+		 bits = word & ((1u << GATE_SHIFT) - 1);
 
 	word = ((word >> GATE_SHIFT) + 1) << GATE_SHIFT | ((bits | close) & ~open);
 	atomic_store_explicit(gate, word, memory_order_release);
@@ -74,7 +76,8 @@ bool gate_passed(struct peer *p)
 	uint32_t word = atomic_load_explicit(&peer_box(p)->gate, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
-		if (atomic_load_explicit(&peer_box(p)->port[i].gate_seen, memory_order_acquire) != word)
+		if (atomic_load_explicit(&peer_box(p)->port[i].gate_seen, memory_order_acquire) !=
+			word)
 			return false;
 	return true;
 }
@@ -102,7 +105,8 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 		return pp->now_ns;
 	}
 	if (turn == XSEG_TURN_ASKED && pp->now_ns >= box->scan_ns && gate_passed(p)) {
-		box->scan_ns = pp->now_ns + SCAN_NS + earlier((pp->now_ns - box->since_ns) / SCAN_PART, SCAN_MAX_NS);
+		box->scan_ns = pp->now_ns + SCAN_NS +
+			       earlier((pp->now_ns - box->since_ns) / SCAN_PART, SCAN_MAX_NS);
 		if (xseg_turn_below(p->xp) == 0) {
 			box->held = true;
 			xseg_turn_hold(p->xp);
@@ -114,7 +118,8 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 	}
 	if (xseg_turn(p->xp) == XSEG_TURN_HELD)
 		return box->mind_ns;
-	return earlier(box->mind_ns, box->scan_ns > pp->now_ns ? box->scan_ns : pp->now_ns + SCAN_NS);
+	return earlier(
+		box->mind_ns, box->scan_ns > pp->now_ns ? box->scan_ns : pp->now_ns + SCAN_NS);
 }
 
 uint64_t gate_turn(struct peer_port *pp)
@@ -124,7 +129,8 @@ uint64_t gate_turn(struct peer_port *pp)
 	enum xseg_turn turn = xseg_turn(pp->peer->xp);
 
 	atomic_store_explicit(&box->called, called, memory_order_relaxed);
-	/* asked although it has said that it holds: it was let go meanwhile, and is asked anew. What it holds goes first */
+	/* asked although it has said that it holds: it was let go meanwhile, and is asked anew.
+	 * What it holds goes first */
 	if (turn == XSEG_TURN_HELD || (turn == XSEG_TURN_ASKED && !box->held))
 		return hold(pp, turn);
 	box->held = false;
@@ -156,7 +162,8 @@ void gate_open_peer(struct peer *p)
 
 bool gate_called(struct peer *p)
 {
-	return xseg_peer_called(p->xp) != atomic_load_explicit(&peer_box(p)->called, memory_order_relaxed);
+	return xseg_peer_called(p->xp) !=
+	       atomic_load_explicit(&peer_box(p)->called, memory_order_relaxed);
 }
 
 /* ---- for kinds that are plugged ---- */

@@ -1,4 +1,5 @@
-/* hex - sixteen digits of hexadecimal without a loop, for names of objects, which are made for each request.
+/* hex - sixteen digits of hexadecimal without a loop, for names of objects, which are made for each
+ * request.
  *
  * Nibbles are spread to bytes; all are compared with 10, and turned into digits, at once.
  *

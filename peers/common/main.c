@@ -114,8 +114,8 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 			who, segment);
 		return MAIN_REFUSED;
 	}
-	log_error("%s: %s; 'xseg -s %s info' says more", who, err.text[0] ? err.text : strerror(-rc),
-		  segment);
+	log_error("%s: %s; 'xseg -s %s info' says more", who,
+		err.text[0] ? err.text : strerror(-rc), segment);
 	return rc == -EINVAL ? MAIN_USAGE : MAIN_FAILED;
 }
 
@@ -157,7 +157,9 @@ static bool has_upper(struct serving *s, unsigned lower)
 	for (i = 0; i < s->nr; i++) {
 		reactor_set_progress(s->set, i, &progress);
 		if (i != lower && progress.phase != REACTOR_LEFT &&
-		    xseg_peer_get_info(s->seg, xseg_peer_find(s->seg, s->peers[i]->name), &info) && info.downstream == index)
+			xseg_peer_get_info(
+				s->seg, xseg_peer_find(s->seg, s->peers[i]->name), &info) &&
+			info.downstream == index)
 			return true;
 	}
 	return false;

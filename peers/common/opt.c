@@ -18,7 +18,8 @@ struct unit {
 };
 
 static const struct unit size_units[] = {
-	{ "T", 1ull << 40 }, { "G", 1ull << 30 }, { "M", 1ull << 20 }, { "k", 1ull << 10 }, { "", 1 }, { 0 }
+	{ "T", 1ull << 40 }, { "G", 1ull << 30 }, { "M", 1ull << 20 }, { "k", 1ull << 10 },
+	  { "", 1 }, { 0 }
 };
 
 /* A bare number is seconds, as with fio. */

@@ -1,14 +1,21 @@
-/* opt - one const table of options: it feeds the command line, the stack file, --help, `peer set`, the
- * manual's test and the error messages. (Source of the idea: fio's parse.h.)
+/* opt - one const table of options: it feeds the command line, the stack file, --help, `peer set`,
+ * the manual's test and the error messages. (Source of the idea: fio's parse.h.)
  *
- * Contract: pure functions over a table and a struct; no printing, no exit. `off` is an offset into the
- * struct that `base` points to. Field types by kind:
- *   OPT_SIZE uint64_t bytes ("4k" "512M" "8G", powers of 1024) · OPT_TIME uint64_t ns ("500us" "500ms" "10s")
- *   OPT_RATE uint64_t bytes a second ("200M/s", or "0" = no limit) · OPT_UINT uint32_t · OPT_U64 uint64_t
- *   OPT_PERCENT uint32_t ("70" or "70%") · OPT_BOOL bool (yes|no) · OPT_STR char[len] · OPT_ENUM uint32_t (index into names)
- *   OPT_LIST char[len]: repeatable; values are kept joined by '\n'
+ * Contract: pure functions over a table and a struct; no printing, no exit. `off` is an offset into
+ * the struct that `base` points to. Field types by kind:
+ *   OPT_SIZE     uint64_t   bytes ("4k" "512M" "8G", powers of 1024)
+ *   OPT_TIME     uint64_t   ns ("500us" "500ms" "10s")
+ *   OPT_RATE     uint64_t   bytes a second ("200M/s", or "0" = no limit)
+ *   OPT_UINT     uint32_t
+ *   OPT_U64      uint64_t
+ *   OPT_PERCENT  uint32_t   ("70" or "70%")
+ *   OPT_BOOL     bool       (yes|no)
+ *   OPT_STR      char[len]
+ *   OPT_ENUM     uint32_t   index into names
+ *   OPT_LIST     char[len]  repeatable; values are kept joined by '\n'
  * Invariants:
- *   O1  a value that does not parse or is out of range changes nothing and yields one line that says what would be right
+ *   O1  a value that does not parse or is out of range changes nothing and yields one line that
+ *       says what would be right
  *   O2  numbers are never accepted for names
  */
 #ifndef PEERS_COMMON_OPT_H
@@ -20,13 +27,17 @@
 
 #include "xseg/xseg.h"
 
-enum opt_kind { OPT_SIZE, OPT_TIME, OPT_RATE, OPT_UINT, OPT_U64, OPT_PERCENT, OPT_BOOL, OPT_STR, OPT_ENUM, OPT_LIST };
+enum opt_kind {
+	OPT_SIZE, OPT_TIME, OPT_RATE, OPT_UINT, OPT_U64, OPT_PERCENT, OPT_BOOL, OPT_STR, OPT_ENUM,
+	OPT_LIST
+};
 
-#define OPT_LIVE     1u				/* may be changed while the peer runs (peer set, cache set) */
+#define OPT_LIVE     1u		/* may be changed while the peer runs (peer set, cache set) */
 #define OPT_REQUIRED 2u
 
 struct opt {
-	const char *name;			/* "dirty-high" on the command line is "dirty_high" in tables: - and _ are the same */
+	/* "dirty-high" on the command line is "dirty_high" in tables: - and _ are the same */
+	const char *name;
 	enum opt_kind kind;
 	size_t off;
 	size_t len;				/* OPT_STR, OPT_LIST: room with the NUL */
@@ -44,7 +55,8 @@ struct opt {
 void opt_set_defaults(const struct opt *table, void *base);
 const struct opt *opt_find(const struct opt *table, const char *name);
 /* -EINVAL with a line in err. */
-int opt_set(const struct opt *o, void *base, const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
+int opt_set(
+	const struct opt *o, void *base, const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
 /* The value as text that opt_set() takes. */
 void opt_get(const struct opt *o, const void *base, char *out, size_t size);
 /* Name of a required option that is empty, or NULL. */

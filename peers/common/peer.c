@@ -102,14 +102,16 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 	return 0;
 }
 
-/* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist. One that would have it to itself and
- * finds others there serves without a route: it waits to be plugged. */
+/* 0 when the peer has a route or needs none; -EAGAIN while the downstream it names does not exist.
+ * One that would have it to itself and finds others there serves without a route: it waits to be
+ * plugged. */
 static int find_route(struct peer *p, struct xseg_error *err)
 {
 	uint32_t lower;
 	int rc;
 
-	if (!p->cls->sends || !p->downstream_name[0] || peer_box(p)->off_path || xseg_route(p->xp, NULL) != XSEG_NONE)
+	if (!p->cls->sends || !p->downstream_name[0] || peer_box(p)->off_path ||
+		xseg_route(p->xp, NULL) != XSEG_NONE)
 		return 0;
 	lower = xseg_peer_find(p->seg, p->downstream_name);
 	if (lower == XSEG_NONE)
@@ -124,13 +126,14 @@ static int find_route(struct peer *p, struct xseg_error *err)
 			 rc == -EBUSY ? "a cache has that to itself" : strerror(-rc));
 }
 
-/* It died, and has had a route. If it has none now it was unplugged, or on its way back, and stays off the path until it is plugged. One that
- * was stopped in order begins where it is told to. */
+/* It died, and has had a route. If it has none now it was unplugged, or on its way back, and stays
+ * off the path until it is plugged. One that was stopped in order begins where it is told to. */
 static bool died_in_use(struct xseg *seg, const char *name)
 {
 	struct xseg_peer_info info;
 
-	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) && info.state == XSEG_PEER_DEAD && info.epoch != 0;
+	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) &&
+	       info.state == XSEG_PEER_DEAD && info.epoch != 0;
 }
 
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
@@ -198,8 +201,9 @@ static void count_arrived(struct peer_port *pp, uint32_t nr)
 {
 	struct port_box *box = port_box(pp);
 
-	atomic_store_explicit(&box->arrived, atomic_load_explicit(&box->arrived, memory_order_relaxed) + nr,
-			      memory_order_relaxed);
+	atomic_store_explicit(&box->arrived,
+		atomic_load_explicit(&box->arrived, memory_order_relaxed) + nr,
+		memory_order_relaxed);
 }
 
 static void hand_over(struct peer_port *pp, struct xreq *r)
@@ -254,8 +258,9 @@ bool peer_try_serve(struct peer *p)
 		p->cls->recovered(p);
 	for (i = 0; i < p->nr_ports; i++)
 		xseg_port_flush(p->ports[i].port);
-	/* Before all are rung: a thread of ours that was woken, and found that it does not serve yet, would sleep again. Release: partner is the
-	 * acquire in peer_serving(): other threads see what recovery made. */
+	/* Before all are rung: a thread of ours that was woken, and found that it does not serve
+	 * yet, would sleep again. Release: partner is the acquire in peer_serving(): other threads
+	 * see what recovery made. */
 	atomic_store_explicit(&peer_box(p)->serving, true, memory_order_release);
 	xseg_peer_serve(p->xp);
 	return true;
@@ -274,8 +279,9 @@ static struct xreq *take(struct peer_port *pp, unsigned what, uint32_t max)
 		box->at[what] = 0;
 		if (what == TAKEN_REPLIES)
 			box->nr_taken[what] = xseg_port_replies(pp->port, box->taken[what], max);
-		else if (gate_closed(pp, GATE_TAKE) || atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests,
-									    memory_order_relaxed))
+		else if (gate_closed(pp, GATE_TAKE) ||
+			 atomic_load_explicit(
+				 &peer_box(pp->peer)->closed_to_requests, memory_order_relaxed))
 			box->nr_taken[what] = 0;
 		else
 			box->nr_taken[what] = xseg_port_receive(pp->port, box->taken[what], max);
@@ -292,7 +298,8 @@ static void prefetch_next(struct peer_port *pp)
 	struct port_box *box = port_box(pp);
 
 	if (pp->peer->cls->prefetch_next && box->at[TAKEN_REQUESTS] < box->nr_taken[TAKEN_REQUESTS])
-		pp->peer->cls->prefetch_next(pp, box->taken[TAKEN_REQUESTS][box->at[TAKEN_REQUESTS]]);
+		pp->peer->cls->prefetch_next(
+			pp, box->taken[TAKEN_REQUESTS][box->at[TAKEN_REQUESTS]]);
 }
 
 static bool handle_request(struct peer_port *pp, uint32_t max)
@@ -370,7 +377,8 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	pp->now_ns = now_ns;
 	gate_look(pp);
 	port_box(pp)->round_over = false;
-	while (requests < budget && !port_box(pp)->round_over && handle_request(pp, budget - requests))
+	while (requests < budget && !port_box(pp)->round_over &&
+		handle_request(pp, budget - requests))
 		requests++;
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;

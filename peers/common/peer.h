@@ -1,12 +1,12 @@
 /* peer - what a peer is: a set of callbacks over ports, driven by a reactor or by the simulator.
  *
  * Contract
- *   A peer kind is one const struct peer_class. Its core (everything reached from request, reply and
- *   poll) makes no system call and reads no clock but `now_ns` of its port: so the simulator runs the
- *   same object files. Kinds that must do I/O (filed) do it in poll() and the functions it hands work
- *   to; they are never simulated.
- *   request(), reply(), poll() of one peer_port are called by one thread at a time, not always the same. Different ports of one peer
- *   may be served by different threads at the same time.
+ *   A peer kind is one const struct peer_class. Its core (everything reached from request, reply
+ *   and poll) makes no system call and reads no clock but `now_ns` of its port: so the simulator
+ *   runs the same object files. Kinds that must do I/O (filed) do it in poll() and the functions it
+ *   hands work to; they are never simulated. request(), reply(), poll() of one peer_port are called
+ *   by one thread at a time, not always the same. Different ports of one peer may be served by
+ *   different threads at the same time.
  *
  * Life: init (one thread: memory, arena, options) -> [orphans gone] -> recover for each old request
  *   -> serving: request/reply/poll -> stop asked: stopping = true, quiesced() polled until true
@@ -41,53 +41,66 @@ struct peer_port {
 };
 
 enum peer_stat {				/* counters that every peer has, in this order */
-	PEER_STAT_OPS, PEER_STAT_BYTES, PEER_STAT_ERRORS, PEER_STAT_READS, PEER_STAT_WRITES, PEER_STAT_FLUSHES,
-	PEER_STAT_READ_BYTES, PEER_STAT_WRITE_BYTES, PEER_STAT_AWAKE_IDLE_NS, PEER_STAT_SLEEPS, PEER_STAT_WAKES,
+	PEER_STAT_OPS, PEER_STAT_BYTES, PEER_STAT_ERRORS, PEER_STAT_READS, PEER_STAT_WRITES,
+	PEER_STAT_FLUSHES,
+	PEER_STAT_READ_BYTES, PEER_STAT_WRITE_BYTES, PEER_STAT_AWAKE_IDLE_NS, PEER_STAT_SLEEPS,
+	PEER_STAT_WAKES,
 	PEER_STAT_PROTO_ERRORS, PEER_STAT_HELPED, PEER_STAT_CALLS, PEER_NR_STATS
 };
 
 struct peer_class {
 	const char *kind;
 	const char *summary;			/* one line, for --help */
-	const struct opt *opts;			/* table ended by .name == NULL; offsets into the peer's struct */
-	size_t size;				/* of the kind's struct, whose first member is struct peer */
+	const struct opt *opts;	/* table ended by .name == NULL; offsets into the peer's struct */
+	size_t size;		/* of the kind's struct, whose first member is struct peer */
 	bool sends;				/* has a downstream */
-	bool keeps;				/* and copies of what is there: has it to itself, and can be plugged and unplugged */
+	/* and copies of what is there: has it to itself, and can be plugged and unplugged */
+	bool keeps;
 
 	/* How many requests of its own each port needs; options are set. NULL: none. */
 	uint32_t (*nr_requests)(struct peer *p);
 	/* peer->xp, ports, downstream are there; not serving yet. */
 	int (*init)(struct peer *p, struct xseg_error *err);
-	/* Asked before requests are recovered: whether it has taken over all requests of its own that a predecessor has at other peers
-	 * (xseg_peer_adopt()), so that it need not wait for them. NULL: no. */
+	/* Asked before requests are recovered: whether it has taken over all requests of its own
+	 * that a predecessor has at other peers (xseg_peer_adopt()), so that it need not wait for
+	 * them. NULL: no. */
 	bool (*adopted)(struct peer *p);
-	/* A predecessor's request, in the order of xseg_peer_recover(). NULL: handed to request(). */
+	/* A predecessor's request, in the order of xseg_peer_recover(). NULL: handed to
+	 * request(). */
 	void (*recover)(struct peer_port *pp, struct xreq *r);
 	/* All old requests have been handed over; the next thing is serving. May be NULL. */
 	void (*recovered)(struct peer *p);
-	/* A batch of requests that will be handed to request() one after the other: asks for the cache lines that
-	 * they will need. Changes nothing. May be NULL. */
+	/* A batch of requests that will be handed to request() one after the other: asks for the
+	 * cache lines that they will need. Changes nothing. May be NULL. */
 	void (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 	/* May be NULL. While the one before it in its batch is about to be handled. */
 	void (*prefetch_next)(struct peer_port *pp, const struct xreq *r);
-	void (*request)(struct peer_port *pp, struct xreq *r);	/* never ADMIN, which goes to admin() */
-	void (*reply)(struct peer_port *pp, struct xreq *r);	/* to a request of its own; NULL if it has none */
-	/* Each round, after requests and replies: timers, completions, ready lists. Returns when it wants to be
-	 * called next (absolute ns; now or earlier = at once; PEER_NEVER = when something arrives). May be NULL. */
+	/* never ADMIN, which goes to admin() */
+	void (*request)(struct peer_port *pp, struct xreq *r);
+	/* to a request of its own; NULL if it has none */
+	void (*reply)(struct peer_port *pp, struct xreq *r);
+	/* Each round, after requests and replies: timers, completions, ready lists. Returns when it
+	 * wants to be called next (absolute ns; now or earlier = at once; PEER_NEVER = when
+	 * something arrives). May be NULL. */
 	uint64_t (*poll)(struct peer_port *pp);
-	/* One line in, text out ("key=value\n" lines on success; one line of reason on error). Returns its length or
-	 * -errno with the reason in out. Common commands (ping, get, set) are done before this is asked; -ENOSYS: not mine.
-	 * May keep r and answer it later: then returns PEER_ADMIN_LATER. May be asked once more for the same request, by a
-	 * successor of a peer that was killed meanwhile: xseg_req_note(seg, r, PEER_NOTE_KIND) is what it noted. May be NULL. */
+	/* One line in, text out ("key=value\n" lines on success; one line of reason on error).
+	 * Returns its length or -errno with the reason in out. Common commands (ping, get, set) are
+	 * done before this is asked; -ENOSYS: not mine. May keep r and answer it later: then
+	 * returns PEER_ADMIN_LATER. May be asked once more for the same request, by a successor of
+	 * a peer that was killed meanwhile: xseg_req_note(seg, r, PEER_NOTE_KIND) is what it noted.
+	 * May be NULL. */
 	int64_t (*admin)(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size);
-	/* After an option marked OPT_LIVE was stored: make it true. May refuse (the old value is put back). NULL: nothing to do. */
+	/* After an option marked OPT_LIVE was stored: make it true. May refuse (the old value is
+	 * put back). NULL: nothing to do. */
 	int (*changed)(struct peer *p, const struct opt *o, struct xseg_error *err);
-	/* Asked to stop (SIGTERM, peer stop): true when nothing is left to do. NULL: at once. Polled from every port's round;
-	 * *left_bytes and *total_bytes (may stay 0) are shown as progress. */
+	/* Asked to stop (SIGTERM, peer stop): true when nothing is left to do. NULL: at once.
+	 * Polled from every port's round; *left_bytes and *total_bytes (may stay 0) are shown as
+	 * progress. */
 	bool (*quiesced)(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes);
 	/* Dirty bytes that would stay behind if the process left now; for messages. May be NULL. */
 	uint64_t (*dirty_bytes)(struct peer *p);
-	/* Before leaving: what becomes of the arena. clean: quiesced() was true. NULL: FREE_ARENA. */
+	/* Before leaving: what becomes of the arena. clean: quiesced() was true. NULL:
+	 * FREE_ARENA. */
 	enum xseg_close (*close_how)(struct peer *p, bool clean);
 	void (*fini)(struct peer *p);		/* frees private memory; not the segment's */
 };
@@ -117,15 +130,19 @@ struct peer {
 struct peer *peer_create(const struct peer_class *cls);
 void peer_destroy(struct peer *p);
 
-/* Registers, takes over what a predecessor left, calls init. The peer is not serving yet. ports[0].now_ns says when that is: how old
- * what a predecessor left may become is counted from there. */
+/* Registers, takes over what a predecessor left, calls init. The peer is not serving yet.
+ * ports[0].now_ns says when that is: how old what a predecessor left may become is counted from
+ * there. */
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err) XSEG_MUST_CHECK;
-/* Goes on with recovery: false while orphans are still out at others (call again later), true when it serves. */
+/* Goes on with recovery: false while orphans are still out at others (call again later), true when
+ * it serves. */
 bool peer_try_serve(struct peer *p);
-/* One round of one port: up to `budget` requests and replies each, then poll. Returns whether anything was done;
- * *next_ns: when to be called again. Does not flush the port's queues if `flush` is false. */
+/* One round of one port: up to `budget` requests and replies each, then poll. Returns whether
+ * anything was done; *next_ns: when to be called again. Does not flush the port's queues if `flush`
+ * is false. */
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns);
-/* Finer steps, for the simulator: handle one request, one reply, or poll; false when there was none. */
+/* Finer steps, for the simulator: handle one request, one reply, or poll; false when there was
+ * none. */
 bool peer_port_step_request(struct peer_port *pp);
 bool peer_port_step_reply(struct peer_port *pp);
 uint64_t peer_port_step_poll(struct peer_port *pp);
@@ -141,17 +158,20 @@ void peer_answer(struct peer_port *pp, struct xreq *r, int64_t result);
 void peer_forward(struct peer_port *pp, struct xreq *r);
 /* Submits an own request to the downstream. 0, or -ENOTCONN: the caller still has it. */
 int peer_submit(struct peer_port *pp, struct xreq *r) XSEG_MUST_CHECK;
-/* From request(): no more requests are taken in this round. What was begun goes on its way first, where the store would else
- * wait for requests behind it to be looked at, too. */
+/* From request(): no more requests are taken in this round. What was begun goes on its way first,
+ * where the store would else wait for requests behind it to be looked at, too. */
 void peer_end_round(struct peer_port *pp);
-/* A peer that is plugged or unplugged: port 0's thread. Whether it accepts requests; whether every port has passed a point between two
- * callbacks since that was changed; whether it has no request (exact when they have, and none is accepted). */
+/* A peer that is plugged or unplugged: port 0's thread. Whether it accepts requests; whether every
+ * port has passed a point between two callbacks since that was changed; whether it has no request
+ * (exact when they have, and none is accepted). */
 void peer_close_to_requests(struct peer *p, bool closed);
 bool peer_has_passed(struct peer *p);
 bool peer_has_nothing(struct peer *p);
-/* The port that the running callback should use, when a job of one port is done by another's thread: the kinds pass pp along. */
+/* The port that the running callback should use, when a job of one port is done by another's
+ * thread: the kinds pass pp along. */
 
-/* Wakes the thread that sees to this port (from another thread of the same peer that left work for it). */
+/* Wakes the thread that sees to this port (from another thread of the same peer that left work for
+ * it). */
 void peer_port_kick(struct peer_port *pp);
 
 extern const struct peer_class volumed_class, cached_class, filed_class, memd_class;

@@ -8,10 +8,11 @@
  *   M1  an answer is written with a NUL after it when there is room; a negative result has its
  *       reason there
  *   M2  "set" changes all of its keys or none
- *   M3  a request is STARTED before its command runs, and its line stands at the end of its pages before that: what the answer
- *       may have written over is there again when a successor runs the command once more
- *   M4  a command that is run again for the same request does no harm: it sets what is set, or its kind has noted in the
- *       request what was begun (PEER_NOTE_KIND)
+ *   M3  a request is STARTED before its command runs, and its line stands at the end of its pages
+ *       before that: what the answer may have written over is there again when a successor runs the
+ *       command once more
+ *   M4  a command that is run again for the same request does no harm: it sets what is set, or its
+ *       kind has noted in the request what was begun (PEER_NOTE_KIND)
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +25,7 @@
 #include "xtypes/xkill.h"
 
 #define MAX_SET	  32				/* options in one "set" */
-#define KEPT_PART 4				/* a line is kept if it is not more than this part of the room */
+#define KEPT_PART 4		/* a line is kept if it is not more than this part of the room */
 
 /* ---- get --------------------------------------------------------------------------------- */
 
@@ -165,8 +166,8 @@ static void swap_all(struct peer *p, const struct setting *s)
 		swap_field(s->opt[i], p, peer_box(p)->scratch);
 }
 
-/* Makes the tried values true, or puts all back. All are stored before the kind looks at the first: one may
- * bound another. */
+/* Makes the tried values true, or puts all back. All are stored before the kind looks at the first:
+ * one may bound another. */
 static int apply_values(struct peer *p, const struct setting *s, struct xseg_error *err)
 {
 	uint32_t i;

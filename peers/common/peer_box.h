@@ -7,8 +7,9 @@
  * Invariants
  *   X1  arrived - left, summed over the ports when no thread is in them, is the number of requests
  *       that the peer has and still owes an answer: it leaves only when that is 0
- *   X2  taken[] holds replies only between the simulator's steps: a whole round leaves none. Requests that it holds
- *       have arrived, and a round that left some handled one: so the thread does not sleep on them
+ *   X2  taken[] holds replies only between the simulator's steps: a whole round leaves none.
+ *       Requests that it holds have arrived, and a round that left some handled one: so the thread
+ *       does not sleep on them
  */
 #ifndef PEERS_COMMON_PEER_BOX_H
 #define PEERS_COMMON_PEER_BOX_H
@@ -18,19 +19,20 @@
 
 #include "peers/common/peer.h"
 
-#define PEER_TAKE	8u			/* requests are accepted at most this many at a time */
+#define PEER_TAKE	8u		/* requests are accepted at most this many at a time */
 #define PEER_LINE_BYTES XSEG_PAGE_SIZE		/* of an administrator's line */
 #define PEER_TEXT_BYTES (64u << 10)		/* of its answer */
 
 struct port_box {
-	struct xreq *taken[2][PEER_TAKE];	/* accepted and not yet handled: requests, replies */
+	struct xreq *taken[2][PEER_TAKE]; /* accepted and not yet handled: requests, replies */
 	uint32_t nr_taken[2], at[2];
 	_Atomic uint64_t arrived, left;		/* X1 */
 	uint64_t count[PEER_NR_STATS];		/* of this round, not yet in the segment */
 	bool counted;
 	bool round_over;			/* peer_end_round() */
-	uint32_t nr_instant;			/* answered in the round in which they came: their latency is
-						 * known when the next round begins */
+	/* answered in the round in which they came: their latency is known when the next round
+	 * begins */
+	uint32_t nr_instant;
 	char *line, *text;			/* ADMIN: PEER_LINE_BYTES, PEER_TEXT_BYTES */
 	/* gate.h */
 	uint32_t gate;				/* the gates that it has passed */
@@ -44,10 +46,12 @@ struct peer_box {
 	atomic_flag setting;			/* somebody is in "set" */
 	/* gate.h: port 0's thread writes these */
 	_Atomic uint32_t gate;			/* counts changes, with GATE_* below */
-	_Atomic uint64_t called;		/* xseg_peer_called() as of its last round; read by reactors before they sleep */
-	bool off_path;				/* its predecessor died off the path: it waits there to be plugged again */
-	bool turning, held;			/* it is asked to hold what it sends; and has said that it does */
-	uint64_t since_ns, scan_ns, mind_ns;	/* since when; when to look again at what is below, and at who asked */
+	/* xseg_peer_called() as of its last round; read by reactors before they sleep */
+	_Atomic uint64_t called;
+	bool off_path;	/* its predecessor died off the path: it waits there to be plugged again */
+	bool turning, held;	/* it is asked to hold what it sends; and has said that it does */
+	/* since when; when to look again at what is below, and at who asked */
+	uint64_t since_ns, scan_ns, mind_ns;
 	void *scratch;				/* a struct of the kind's size: options on trial */
 	struct port_box port[PEER_MAX_THREADS];
 	_Alignas(64) unsigned char peer[];

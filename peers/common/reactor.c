@@ -1,13 +1,15 @@
-/* reactor - one thread's loop: rounds, helping, looking, sleeping, the tick, and a peer's way from opening to leaving.
- * See reactor.h; who sees to which port is in reactor_board.c, the set of all reactors of a process in reactor_set.c.
+/* reactor - one thread's loop: rounds, helping, looking, sleeping, the tick, and a peer's way from
+ * opening to leaving. See reactor.h; who sees to which port is in reactor_board.c, the set of all
+ * reactors of a process in reactor_set.c.
  *
  * Invariants
  *   A1  a reactor reads who it sees to under the board's lock, and has its own list of that
- *   A2  all ports that it sees to ring the doorbell on which it sleeps; when the port goes that this one belongs to, they change
- *       before the peer is closed, since a successor in another process will sleep on the old one
+ *   A2  all ports that it sees to ring the doorbell on which it sleeps; when the port goes that
+ *       this one belongs to, they change before the peer is closed, since a successor in another
+ *       process will sleep on the old one
  *   A3  a peer is closed by its home, when home has all of its ports, and nobody is inside
- *   A4  what another thread leaves for a port is announced by `kicked`, and for a reactor by `called`, which are looked at after
- *       the sleep was announced
+ *   A4  what another thread leaves for a port is announced by `kicked`, and for a reactor by
+ *       `called`, which are looked at after the sleep was announced
  */
 #include "peers/common/reactor.h"
 
@@ -24,17 +26,18 @@
 #define LOOKS	      64
 #define SPIN_NS	      50000ull
 #define NEAR_NS	      60000ull			/* deadlines closer than this are polled for */
-#define AWAY_NS	      2000ull			/* a processor that comes back after so long was another's, */
+#define AWAY_NS	      2000ull	/* a processor that comes back after so long was another's, */
 #define CROWD_NS      50000ull			/* and who misses it for so long */
 #define WINDOW_NS     5000000ull		/* of such a time shares it */
-#define STILL_NS      3000ull			/* a sibling that was in no round for so long does not run, or has too much to do */
+/* a sibling that was in no round for so long does not run, or has too much to do */
+#define STILL_NS      3000ull
 #define HELP_LOOKS    8				/* between two looks at the siblings */
 #define SWAMPED_NS    200000ull			/* so long without a pause */
 #define TICK_NS	      1000000000ull
 #define BUDGET	      8u			/* requests and replies of one port in one round */
 #define RETRY_MIN_NS  1000000ull		/* between two tries to serve */
 #define RETRY_MAX_NS  50000000ull
-#define STOP_POLL_NS  1000000ull		/* between two looks whether a peer has come to rest */
+#define STOP_POLL_NS  1000000ull	/* between two looks whether a peer has come to rest */
 #define NEARLY_BYTES  (4ull << 20)		/* so little left to flush: take no more in */
 #define CLOSED_NS     2000000000ull		/* LEAVING without an end: closed for so long, */
 #define REOPENED_NS   1000000000ull		/* then open for so long */
@@ -81,7 +84,8 @@ static void hand_over_ports(struct reactor *r, struct served *s)
 		if (home_of(seat) == r && seat->pp->peer == s->peer)
 			s->watched[seat->pp->nr] = watch_remove(&r->watch, seat->pp);
 	nr = board_hand_over(r, s->peer, s->home);
-	/* release: partner is the acquire in gather(): home sees all that this thread did to the port */
+	/* release: partner is the acquire in gather(): home sees all that this thread did to the
+	 * port */
 	if (nr)
 		atomic_fetch_sub_explicit(&s->ports_away, nr, memory_order_release);
 }
@@ -97,7 +101,9 @@ static bool gather(struct reactor *r, struct served *s)
 		return false;
 	for (i = 0; i < s->peer->nr_ports; i++)
 		if (s->watched[i] >= 0 && watch_add(&r->watch, s->watched[i], &s->peer->ports[i]))
-			log_error("%s: a file descriptor is not watched any more; stopping may take long", s->peer->name);
+			log_error(
+				"%s: a file descriptor is not watched any more; stopping may take long",
+				s->peer->name);
 	s->gathered = true;
 	return true;
 }
@@ -229,7 +235,8 @@ static void mind_peers(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 				continue;
 			if (s->home != r) {
 				/* a command said so that came in our round */
-				if (!atomic_load_explicit(&s->told, memory_order_relaxed) && !atomic_exchange(&s->told, true))
+				if (!atomic_load_explicit(&s->told, memory_order_relaxed) &&
+					!atomic_exchange(&s->told, true))
 					board_call(s->home);
 				continue;
 			}
@@ -311,11 +318,14 @@ static bool help_port(struct seat *s, uint64_t now_ns)
 	return worked;
 }
 
-/* Whether a sibling that is awake was in no round since a while: it waits for its processor, or a round takes it long. */
+/* Whether a sibling that is awake was in no round since a while: it waits for its processor, or a
+ * round takes it long. */
 static bool stands_still(struct reactor *r, const struct reactor *sibling, uint64_t now_ns)
 {
-	if (!atomic_load_explicit(&sibling->awake, memory_order_relaxed) || reactor_has_moved(r, sibling)) {
-		r->seen[sibling->nr].beat = atomic_load_explicit(&sibling->beat, memory_order_relaxed);
+	if (!atomic_load_explicit(&sibling->awake, memory_order_relaxed) ||
+		reactor_has_moved(r, sibling)) {
+		r->seen[sibling->nr].beat = atomic_load_explicit(
+			&sibling->beat, memory_order_relaxed);
 		r->seen[sibling->nr].since_ns = now_ns;
 		return false;
 	}
@@ -339,7 +349,8 @@ static bool help(struct reactor *r, uint64_t now_ns)
 		if (is_crowded(sibling) && !is_crowded(r))
 			board_take(r, sibling);
 		for (k = 0; k < r->set->nr_seats; k++)
-			if (atomic_load_explicit(&r->set->seat[k].with, memory_order_relaxed) == sibling)
+			if (atomic_load_explicit(&r->set->seat[k].with, memory_order_relaxed) ==
+				sibling)
 				worked |= help_port(&r->set->seat[k], now_ns);
 	}
 	return worked;
@@ -360,7 +371,8 @@ static bool has_work(struct seat *s)
 
 	if (!seat_enter(s))
 		return true;
-	has = atomic_load(&s->kicked) || (takes_work(s->pp) && xseg_port_has_work(s->pp->port)) || is_called(s->pp);
+	has = atomic_load(&s->kicked) || (takes_work(s->pp) && xseg_port_has_work(s->pp->port)) ||
+	      is_called(s->pp);
 	seat_leave(s);
 	return has;
 }
@@ -390,13 +402,15 @@ static void end_idle(struct reactor *r, uint64_t now_ns)
 {
 	if (!r->idle_since_ns)
 		return;
-	xseg_stats_add(r->first->stats, PEER_STAT_AWAKE_IDLE_NS, now_ns - r->idle_since_ns - r->away_ns);
+	xseg_stats_add(
+		r->first->stats, PEER_STAT_AWAKE_IDLE_NS, now_ns - r->idle_since_ns - r->away_ns);
 	r->idle_since_ns = r->away_ns = 0;
 	r->looks = 0;
 }
 
-/* Lets others have the processor; who shares his with others does so at each look. One look says little: the scheduler may choose the same
- * thread again, or it was a moment of the kernel's own. */
+/* Lets others have the processor; who shares his with others does so at each look. One look says
+ * little: the scheduler may choose the same thread again, or it was a moment of the kernel's
+ * own. */
 static void give_way(struct reactor *r, uint64_t now_ns)
 {
 	uint64_t after_ns, took_ns;
@@ -449,7 +463,8 @@ static void rest(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 		fall_asleep(r, now_ns, next_ns);
 }
 
-/* Once a second: what a sender that died has published without a sign; what dead clients left; whether there is a segment. */
+/* Once a second: what a sender that died has published without a sign; what dead clients left;
+ * whether there is a segment. */
 static void tick(struct reactor *r, uint64_t now_ns)
 {
 	uint32_t i;
@@ -506,7 +521,8 @@ static void answer_call(struct reactor *r)
 
 static void read_board(struct reactor *r)
 {
-	if (atomic_load_explicit(&r->news, memory_order_relaxed) && atomic_exchange(&r->news, false))
+	if (atomic_load_explicit(&r->news, memory_order_relaxed) &&
+		atomic_exchange(&r->news, false))
 		board_read(r);
 }
 

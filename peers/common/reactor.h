@@ -5,10 +5,10 @@
  * rings, the earliest deadline of a port, or the tick of one second. Deadlines closer than 60 us
  * are polled for: a sleep is not that exact.
  *
- * Port k of each peer is at home on reactor k modulo their number; while that sleeps, or does not come to
- * it, others make its rounds (reactor_board.c). The reactor that has port 0 is the
- * peer's home: it makes the peer serve when its recovery can end, and leads it out when it was
- * asked to stop:
+ * Port k of each peer is at home on reactor k modulo their number; while that sleeps, or does not
+ * come to it, others make its rounds (reactor_board.c). The reactor that has port 0 is the peer's
+ * home: it makes the peer serve when its recovery can end, and leads it out when it was asked to
+ * stop:
  *
  *   OPENING   -> SERVING   peer_try_serve() said so                       home
  *   SERVING   -> LEAVING   asked to stop, and quiesced() or nearly so     home
@@ -66,8 +66,8 @@ int reactor_run_peers(struct peer **peers, unsigned nr, struct xseg *seg, const 
 
 /* Wakes the reactor of this port, if it sleeps, when the eventfd becomes readable; the counter is
  * read by the reactor's helper and need not be read by the kind. Nothing is called while the
- * reactor is awake. The port stays at home. No effect without a reactor (the simulator). From init();
- * ends when the peer leaves. */
+ * reactor is awake. The port stays at home. No effect without a reactor (the simulator). From
+ * init(); ends when the peer leaves. */
 int reactor_watch(struct peer_port *pp, int eventfd) XSEG_MUST_CHECK;
 
 #endif

@@ -1,37 +1,50 @@
 /* reactor_board - who sees to which port: what sleeping reactors leave to one that is awake.
  *
- * A port is at home at one reactor. While that sleeps, one that is awake sees to it: the port's doorbell is his, so who sends to it need
- * not wake anybody. The last to sleep keeps all. So as long as one thread can do the work, one does it, whatever port it is for, and a
- * request wakes one thread at most. A port with a descriptor that is watched stays at home.
+ * A port is at home at one reactor. While that sleeps, one that is awake sees to it: the port's
+ * doorbell is his, so who sends to it need not wake anybody. The last to sleep keeps all. So as
+ * long as one thread can do the work, one does it, whatever port it is for, and a request wakes one
+ * thread at most. A port with a descriptor that is watched stays at home.
  *
  *   who sees to a port    to                   when                                            by
- *   its home, or another  who is awake         he goes to sleep, and another is awake          board_leave
- *   its home, or another  who has time         he waits for his processor, which others want   board_take
- *   its home, or another  who goes to sleep    he is awake, and comes to no round: he is stuck board_leave
- *   another               its home             that was called, as he had no pause             board_return
+ *   its home, or another  who is awake         he goes to sleep, and another            board_leave
+ *                                              is awake
+ *   its home, or another  who has time         he waits for his processor, which         board_take
+ *                                              others want
+ *   its home, or another  who goes to sleep    he is awake, and comes to no round: he is stuck
+ *                                              board_leave
+ *   another               its home             that was called, as he had              board_return
+ *                                              no pause
  *   anybody               home of its peer     the peer leaves                                 board_hand_over
  *
- * Any reactor may make a round of any port, if nobody is inside: who sees to it is who must, and is who its doorbell wakes.
+ * Any reactor may make a round of any port, if nobody is inside: who sees to it is who must, and is
+ * who its doorbell wakes.
  *
- * Nothing is lost on the way. All of this is done under the lock, and who goes to sleep is marked as asleep under it: so whoever was
- * given a port knows of it when he looks for the last time before he sleeps. Who sends publishes, fences, and reads the port's bell. If
- * he reads the old one, the fence after the new one was stored is later than his, so what he published is seen by whoever got the port.
- * If he reads the new one, it is as ever (xseg/bell.c). Modelled in tests/model/lend.pml.
+ * Nothing is lost on the way. All of this is done under the lock, and who goes to sleep is marked
+ * as asleep under it: so whoever was given a port knows of it when he looks for the last time
+ * before he sleeps. Who sends publishes, fences, and reads the port's bell. If he reads the old
+ * one, the fence after the new one was stored is later than his, so what he published is seen by
+ * whoever got the port. If he reads the new one, it is as ever (xseg/bell.c). Modelled in
+ * tests/model/lend.pml.
  *
- * Contract: board_*() are called by the thread of their first argument; nothing of it is on the data path.
+ * Contract: board_*() are called by the thread of their first argument; nothing of it is on the
+ * data path.
  *
  * Invariants, under the lock
  *   L1  a port's bell is that of who sees to it
- *   L2  who sees to a port that is not at home there was awake when he got it, and knew of it when he fell asleep
- *   L3  a reactor sleeps on the doorbell of a port that is at home there, which nobody closes before it has let go of that
+ *   L2  who sees to a port that is not at home there was awake when he got it, and knew of it when
+ *       he fell asleep
+ *   L3  a reactor sleeps on the doorbell of a port that is at home there, which nobody closes
+ *       before it has let go of that
  */
 #include <sched.h>
 
 #include "peers/common/reactor_inside.h"
 
-#define PAUSE_MIN_NS 1000000ull		/* between two calls of a reactor that was not needed for long, */
+#define PAUSE_MIN_NS 1000000ull	/* between two calls of a reactor that was not needed for long, */
 #define PAUSE_MAX_NS 128000000ull	/* doubling up to this */
-#define STUCK_NS     40000ull		/* awake, and in no round for so long: somebody who is about to sleep has been looking on that long */
+/* awake, and in no round for so long: somebody who is about to sleep has been looking on that
+ * long */
+#define STUCK_NS     40000ull
 #define NEEDED	     64			/* rounds with work: it was needed */
 
 static void lock(struct reactor_set *set)
@@ -72,7 +85,8 @@ static void give(struct seat *s, struct reactor *to)
 /* After bells were changed, before the lock is let go. */
 static void settle(void)
 {
-	/* seq_cst: partner is the fence in xseg_port_flush(): who read an old bell has published what is looked at after this */
+	/* seq_cst: partner is the fence in xseg_port_flush(): who read an old bell has published
+	 * what is looked at after this */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -87,7 +101,8 @@ static struct seat *first_of(const struct reactor *r)
 	return NULL;
 }
 
-/* L3: it has another doorbell when its first port has gone, and none with the last one; it is told before it needs that. */
+/* L3: it has another doorbell when its first port has gone, and none with the last one; it is told
+ * before it needs that. */
 static void change_bell(struct reactor *r)
 {
 	struct seat *first = first_of(r);
@@ -131,7 +146,8 @@ void board_open(struct reactor_set *set)
 		}
 	for (i = 0; i < set->nr_reactors; i++) {
 		change_bell(&set->reactor[i]);
-		atomic_store_explicit(&set->reactor[i].awake, set->reactor[i].bell != NULL, memory_order_relaxed);
+		atomic_store_explicit(
+			&set->reactor[i].awake, set->reactor[i].bell != NULL, memory_order_relaxed);
 	}
 }
 
@@ -268,7 +284,8 @@ void board_call_help(struct reactor *r, uint64_t now_ns)
 
 		/* who shares his processor cannot tell how much it would be alone */
 		if (home == r || !home || with(r->seat[i]) != r ||
-		    (!is_crowded(r) && now_ns < atomic_load_explicit(&home->call_ns, memory_order_relaxed)))
+			(!is_crowded(r) && now_ns < atomic_load_explicit(
+							    &home->call_ns, memory_order_relaxed)))
 			continue;
 		call(home);
 		break;

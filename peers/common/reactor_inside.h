@@ -3,9 +3,11 @@
  * Contract: fields without a note are their thread's, or written before the threads start.
  *
  * Locks
- *   board   which reactor is awake, and who sees to which port. Taken by a reactor that goes to sleep, wakes up, or lets a peer go;
+ *   board   which reactor is awake, and who sees to which port. Taken by a reactor that goes to
+ *           sleep, wakes up, or lets a peer go;
  *           never with work to do. A leaf, but for the doorbells that are rung under it.
- *   inside  one a seat: a thread is in that port, and alone with it and all that is the port's. Held for a round; nobody waits for it
+ *   inside  one a seat: a thread is in that port, and alone with it and all that is the port's.
+ *           Held for a round; nobody waits for it
  *           but who closes the peer.
  */
 #ifndef PEERS_COMMON_REACTOR_INSIDE_H
@@ -25,8 +27,8 @@ struct served {
 	struct reactor *home;
 	_Atomic enum reactor_phase phase;		/* home writes it */
 	_Atomic uint64_t left_bytes, total_bytes;	/* home writes them */
-	_Atomic uint32_t ports_away;			/* ports whose home is another reactor still */
-	int watched[PEER_MAX_THREADS];			/* descriptors of ports that were handed over */
+	_Atomic uint32_t ports_away;		/* ports whose home is another reactor still */
+	int watched[PEER_MAX_THREADS];		/* descriptors of ports that were handed over */
 	_Atomic bool told;				/* home knows that it is to stop */
 	/* home's own */
 	bool gathered;
@@ -36,12 +38,14 @@ struct served {
 /* A port of a peer, as the reactors of its set see it. */
 struct seat {
 	struct peer_port *pp;
-	struct reactor *_Atomic home;			/* board; read without. Whose it is; NULL: its peer has left */
-	struct reactor *_Atomic with;			/* board; read without. Who sees to it now, and hears its doorbell */
-	bool stays;					/* a descriptor is watched for it, by its home */
+	/* board; read without. Whose it is; NULL: its peer has left */
+	struct reactor *_Atomic home;
+	/* board; read without. Who sees to it now, and hears its doorbell */
+	struct reactor *_Atomic with;
+	bool stays;				/* a descriptor is watched for it, by its home */
 	_Alignas(64) _Atomic bool inside;
-	_Atomic bool kicked;				/* any thread sets it; whoever is inside clears it */
-	_Atomic uint64_t next_ns;			/* when it wants to be called; whoever was inside writes it */
+	_Atomic bool kicked;		/* any thread sets it; whoever is inside clears it */
+	_Atomic uint64_t next_ns; /* when it wants to be called; whoever was inside writes it */
 };
 
 struct reactor {
@@ -51,38 +55,41 @@ struct reactor {
 	bool running;
 	pthread_t thread;
 	struct seat **seat;				/* those that it sees to; room for all */
-	uint32_t nr_seats, nr_own, nr_guests;		/* of which so many are at home here, and so many are not */
-	struct peer_port *first;			/* the first that is at home here: has its counters */
-	struct xport *bell;				/* board. On whose doorbell it sleeps: that of `first` */
+	/* of which so many are at home here, and so many are not */
+	uint32_t nr_seats, nr_own, nr_guests;
+	struct peer_port *first;	/* the first that is at home here: has its counters */
+	struct xport *bell;		/* board. On whose doorbell it sleeps: that of `first` */
 	_Atomic bool awake;				/* board; read without */
-	uint64_t tick_ns, idle_since_ns, away_ns;	/* idle_since_ns 0: not idle; of that time its processor was others' */
-	uint64_t busy_since_ns;				/* 0: it was idle on a processor that nobody else wants */
+	/* idle_since_ns 0: not idle; of that time its processor was others' */
+	uint64_t tick_ns, idle_since_ns, away_ns;
+	uint64_t busy_since_ns;		/* 0: it was idle on a processor that nobody else wants */
 	uint32_t looks;
-	uint64_t window_ns, others_ns;			/* until then it counts for how long its processor was others' */
+	/* until then it counts for how long its processor was others' */
+	uint64_t window_ns, others_ns;
 	/* while it sees to its own ports because it was called */
 	bool was_called;
 	uint32_t worked;				/* rounds since */
 	uint64_t pause_ns;
-	_Atomic uint64_t call_ns;			/* it is not to be called before; it writes it */
-	struct {					/* what it saw of a sibling: since when it stands still at that beat */
+	_Atomic uint64_t call_ns;		/* it is not to be called before; it writes it */
+	struct {	/* what it saw of a sibling: since when it stands still at that beat */
 		uint32_t beat;
 		uint64_t since_ns;
 	} seen[PEER_MAX_THREADS];
 	struct watch watch;
 	_Alignas(64) _Atomic uint32_t beat;		/* it counts its rounds; siblings look */
-	_Alignas(64) _Atomic bool news;			/* board. Its list is to be read anew; it clears it */
-	_Atomic bool crowded;				/* another thread wants its processor; it writes it */
-	_Atomic bool called;				/* any thread sets it: come, and see to your ports; it clears it */
+	_Alignas(64) _Atomic bool news;	/* board. Its list is to be read anew; it clears it */
+	_Atomic bool crowded;		/* another thread wants its processor; it writes it */
+	_Atomic bool called;	/* any thread sets it: come, and see to your ports; it clears it */
 };
 
 struct reactor_set {
 	unsigned nr, nr_reactors;
 	uint32_t nr_seats;
 	int events;
-	pthread_mutex_t leaving;			/* held while a peer is closed: its ports may be rung under it */
+	pthread_mutex_t leaving; /* held while a peer is closed: its ports may be rung under it */
 	pthread_mutex_t board;
 	struct served *served;
-	struct seat *seat;				/* PEER_MAX_THREADS a peer; those that have a port come first */
+	struct seat *seat;	/* PEER_MAX_THREADS a peer; those that have a port come first */
 	struct reactor reactor[PEER_MAX_THREADS];
 };
 
@@ -97,19 +104,24 @@ void reactor_ring(void *arg);
 void board_open(struct reactor_set *set);
 /* The reactor makes its list of the ports that it sees to. */
 void board_read(struct reactor *r);
-/* Who would see to its ports if it went to sleep: he is awake, runs, and has a processor to himself. NULL: nobody. Exact under the lock. */
+/* Who would see to its ports if it went to sleep: he is awake, runs, and has a processor to
+ * himself. NULL: nobody. Exact under the lock. */
 struct reactor *board_heir(struct reactor *r, uint64_t now_ns);
-/* It goes to sleep: who is awake sees to its ports meanwhile; or it to those of one that is awake and does not run. False: not now. */
+/* It goes to sleep: who is awake sees to its ports meanwhile; or it to those of one that is awake
+ * and does not run. False: not now. */
 bool board_leave(struct reactor *r, uint64_t now_ns);
 /* It is awake again; its own ports are its again if `back`. */
 void board_return(struct reactor *r, bool back);
-/* It has time, and the sibling has not even a processor to itself: it sees to all that the sibling saw to. */
+/* It has time, and the sibling has not even a processor to itself: it sees to all that the sibling
+ * saw to. */
 void board_take(struct reactor *r, struct reactor *sibling);
 /* Wakes it, to see to its own ports. */
 void board_call(struct reactor *r);
-/* Has more to do than it can: calls the home of a port that it sees to, unless that was in vain lately. */
+/* Has more to do than it can: calls the home of a port that it sees to, unless that was in vain
+ * lately. */
 void board_call_help(struct reactor *r, uint64_t now_ns);
-/* A leaving peer's ports that are at home here have their home at `to`. Returns how many these are. */
+/* A leaving peer's ports that are at home here have their home at `to`. Returns how many these
+ * are. */
 uint32_t board_hand_over(struct reactor *r, struct peer *p, struct reactor *to);
 /* A peer leaves: nobody is in its ports any more, nor will be. */
 void board_remove(struct reactor *r, struct peer *p);
@@ -129,7 +141,8 @@ static inline bool is_crowded(const struct reactor *r)
 /* Whether the sibling has begun a round since the reactor looked at it. */
 static inline bool reactor_has_moved(const struct reactor *r, const struct reactor *sibling)
 {
-	return atomic_load_explicit(&sibling->beat, memory_order_relaxed) != r->seen[sibling->nr].beat;
+	return atomic_load_explicit(&sibling->beat, memory_order_relaxed) !=
+	       r->seen[sibling->nr].beat;
 }
 
 static inline bool seat_enter(struct seat *s)

@@ -382,7 +382,8 @@ static const struct stack_peer *find_beside(const struct stack *stack, const str
 	return NULL;
 }
 
-/* A cache has its downstream to itself. One that nobody sends to is no harm beside others: it waits. */
+/* A cache has its downstream to itself. One that nobody sends to is no harm beside others: it
+ * waits. */
 static int resolve_cache(struct reading *in, struct stack_peer *p)
 {
 	const struct stack_peer *beside = find_beside(in->stack, p);
@@ -393,8 +394,10 @@ static int resolve_cache(struct reading *in, struct stack_peer *p)
 	p->waits = !is_named(in->stack, (uint32_t)(p - in->stack->peers));
 	if (p->waits)
 		return 0;
-	xseg_fail(&why, 0, "cache '%.60s' has what it sends to for itself, and '%.60s' sends there, too; let that send to the cache, "
-		  "or name the cache nowhere, and plug it", p->name, beside->name);
+	xseg_fail(&why, 0,
+		"cache '%.60s' has what it sends to for itself, and '%.60s' sends there, too; let that send to the cache, "
+		"or name the cache nowhere, and plug it",
+		p->name, beside->name);
 	return fail_at(in, p->downstream_line, why.text);
 }
 

@@ -49,12 +49,13 @@ struct stack_peer {
 	char name[XSEG_NAME_MAX], kind[16];
 	char downstream_name[XSEG_NAME_MAX];	/* "" for none */
 	uint32_t downstream;			/* index in peers[], or STACK_NONE */
-	bool waits;				/* a cache that nobody names, beside others above its downstream: waits to be plugged */
+	/* a cache that nobody names, beside others above its downstream: waits to be plugged */
+	bool waits;
 	uint32_t threads;
 	char cpus[64];
 	bool restart;
 	unsigned line, downstream_line;
-	uint32_t group;				/* index in groups[], or STACK_NONE: a process of its own */
+	uint32_t group;			/* index in groups[], or STACK_NONE: a process of its own */
 	uint32_t nr_options;
 	struct stack_option option[STACK_MAX_OPTIONS];
 };

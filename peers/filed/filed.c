@@ -12,7 +12,8 @@
 #define OFFSET_MAX	(UINT64_C(1) << 62)
 #define SUBMIT_AGAIN_NS 50000			/* the kernel took no more: when to try again */
 #define REAP_MAX	64
-#define TELL_EVERY_NS	UINT64_C(10000000000)	/* what fails is tried again and again: one line is enough */
+/* what fails is tried again and again: one line is enough */
+#define TELL_EVERY_NS	UINT64_C(10000000000)
 #define PAGE_DOWN(x)	((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
 
 static struct filed *filed_of(struct peer *p)
@@ -145,8 +146,8 @@ static void add_ranges(const struct filed *f, struct filed_op *op)
 /* Not what a request asks for in vain, as an object that is not there. */
 static bool is_store_error(int64_t result)
 {
-	return result == -EIO || result == -ENOSPC || result == -EDQUOT || result == -EROFS || result == -EACCES ||
-	       result == -EMFILE || result == -ENFILE || result == -ENOMEM;
+	return result == -EIO || result == -ENOSPC || result == -EDQUOT || result == -EROFS ||
+	       result == -EACCES || result == -EMFILE || result == -ENFILE || result == -ENOMEM;
 }
 
 static void tell_failure(struct peer_port *pp, const struct filed_op *op)
@@ -165,10 +166,14 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 	}
 	pthread_mutex_unlock(&f->lock);
 	if (tell)
-		log_warn("%s: %s of %s in %s failed: %s; %s (failures since the last such line: %u)",
-			 f->peer.name, xseg_op_name((enum xseg_op)op->r->op), op->r->target[0] ? op->r->target : "all objects",
-			 f->dir_path, strerror(error),
-			 error == ENOSPC || error == EDQUOT ? "make room there" : "the kernel's log may say why", nr);
+		log_warn(
+			"%s: %s of %s in %s failed: %s; %s (failures since the last such line: %u)",
+			f->peer.name, xseg_op_name((enum xseg_op)op->r->op),
+			op->r->target[0] ? op->r->target : "all objects", f->dir_path,
+			strerror(error),
+			error == ENOSPC || error == EDQUOT ? "make room there"
+							   : "the kernel's log may say why",
+			nr);
 }
 
 static void op_answer(struct peer_port *pp, struct filed_op *op)
@@ -322,7 +327,7 @@ static void op_moved(struct peer_port *pp, struct filed_op *op, int64_t result)
 	} else if (r->op == XSEG_OP_READ && result == 0) {
 		fill_zeroes(f, r, op->done);		/* behind the file's end */
 		op_end(pp, op, r->size);
-	} else {					/* it ended within a block, perhaps with the file */
+	} else {				/* it ended within a block, perhaps with the file */
 		op_work(f, op);
 	}
 }
@@ -362,8 +367,9 @@ static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 	ops_begin(pp);
 }
 
-/* To the kernel at once: a device that is busy when the next one comes needs no doorbell for it. Measured at depth 16: one
- * request a round 75 K IOPS, two 72 K, eight 70 K, all that arrive together 62 K. */
+/* To the kernel at once: a device that is busy when the next one comes needs no doorbell for it.
+ * Measured at depth 16: one request a round 75 K IOPS, two 72 K, eight 70 K, all that arrive
+ * together 62 K. */
 void filed_request(struct peer_port *pp, struct xreq *r)
 {
 	filed_accept(pp, r, false);

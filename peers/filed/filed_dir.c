@@ -92,7 +92,8 @@ int filed_dir_unlink(struct filed_dir *d, const char *path)
 
 static int sync_dir(struct filed_dir *d, const char *path)
 {
-	int fd = TEMP_FAILURE_RETRY(openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)), rc = 0;
+	int fd = TEMP_FAILURE_RETRY(openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+	    rc = 0;
 
 	if (fd < 0)
 		return -errno;

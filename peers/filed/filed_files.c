@@ -88,7 +88,8 @@ static int header_open(struct filed_files *ff, void *arena, uint64_t bytes, uint
 	ff->nr = nr;
 	if (!magic)
 		had = nr;
-	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX || filed_files_bytes((uint32_t)had) > bytes)
+	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX ||
+		filed_files_bytes((uint32_t)had) > bytes)
 		return xseg_fail(err, -EPROTO, "the arena is not one of this version of filed; "
 			"start it under another name, or make the segment again");
 	if (magic) {

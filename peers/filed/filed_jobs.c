@@ -23,8 +23,8 @@
 
 /* ---- whole reads and writes -------------------------------------------------------------- */
 
-/* A transfer ended within a block: it goes on at the block's start, as O_DIRECT takes nothing else. False: for too long it has come
- * no further. */
+/* A transfer ended within a block: it goes on at the block's start, as O_DIRECT takes nothing else.
+ * False: for too long it has come no further. */
 static bool whole_blocks(const struct filed *f, size_t *done, size_t was, uint32_t *stuck)
 {
 	*done -= *done % f->dir.align;
@@ -57,7 +57,8 @@ static int read_blocks(const struct filed *f, int fd, uint8_t *buf, size_t len, 
 	return 0;
 }
 
-static int write_blocks(const struct filed *f, int fd, const uint8_t *buf, size_t len, uint64_t offset)
+static int write_blocks(
+	const struct filed *f, int fd, const uint8_t *buf, size_t len, uint64_t offset)
 {
 	size_t done = 0, was;
 	uint32_t stuck = 0;
@@ -213,8 +214,8 @@ static int punch(struct filed *f, const struct range *range, uint64_t size)
 
 	if (g.off >= size)
 		return 0;
-	if (!TEMP_FAILURE_RETRY(fallocate(g.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)g.off,
-		    (off_t)(g.end - g.off))))
+	if (!TEMP_FAILURE_RETRY(fallocate(g.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)g.off, (off_t)(g.end - g.off))))
 		return 0;
 	if (errno != EOPNOTSUPP)
 		return -errno;

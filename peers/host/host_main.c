@@ -59,7 +59,7 @@ static int print_help(void)
 	       "       %s [-s SEGMENT] --supervise [--daemon] [--log=FILE]\n"
 	       "       %s --check=FILE | --kinds\n"
 	       "Serves several peers of a stack in one process, or supervises the whole stack.\n\nOptions:\n",
-	       me, me, me);
+		me, me, me);
 	cli_print_options(stdout, table);
 	return MAIN_DONE;
 }
@@ -188,7 +188,8 @@ static int redirect_log(const char *path)
 	return MAIN_DONE;
 }
 
-/* The parent leaves; the child has a session of its own, and none of the files that a caller had open, whose locks it would hold. */
+/* The parent leaves; the child has a session of its own, and none of the files that a caller had
+ * open, whose locks it would hold. */
 static int become_daemon(void)
 {
 	pid_t pid = fork();

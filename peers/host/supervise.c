@@ -24,7 +24,8 @@
 
 #define BACKOFF_MIN_MS	100
 #define BACKOFF_MAX_MS	5000
-#define LIVED_MS	1000			/* a life as long as this was a good one: a kill now and then is a pause of 0.1 s */
+/* a life as long as this was a good one: a kill now and then is a pause of 0.1 s */
+#define LIVED_MS	1000
 #define STARTING_POLL_MS 10 /* between two looks while something is to be started or stopped */
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
 #define QUIET_POLL_MS	1000
@@ -38,7 +39,7 @@ struct supervisor {
 	struct xseg_peer *self;
 	char directory[PATH_MAX];		/* where the programs are */
 	bool stopping;
-	uint64_t stranded_ms;			/* stopping: since when a peer is that; 0: none is */
+	uint64_t stranded_ms;		/* stopping: since when a peer is that; 0: none is */
 	uint32_t asked_generation[STACK_MAX_PEERS]; /* of the incarnation that was asked to stop */
 	sigset_t signals;
 };
@@ -54,7 +55,8 @@ static uint64_t clock_ms(void)
 /* ---- starting ---------------------------------------------------------------------------- */
 
 /* A group that died is started again without those of its peers that had been stopped before, or
- * that somebody else has started; while all is being stopped with those that are needed only (V4). */
+ * that somebody else has started; while all is being stopped with those that are needed only
+ * (V4). */
 static void add_names(struct supervisor *s, const struct unit *u, struct args *a)
 {
 	struct xseg_peer_info info;
@@ -222,7 +224,8 @@ static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_m
 	return u->started || unit_below_serves(&s->units, u);
 }
 
-/* Part of it turned out to be in another process: that is a unit by itself, which gets its own steps. */
+/* Part of it turned out to be in another process: that is a unit by itself, which gets its own
+ * steps. */
 static void split_unit(struct supervisor *s, struct unit *u)
 {
 	const struct unit *elsewhere = units_split(&s->units, u);
@@ -241,7 +244,8 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 			watch_stranger(s, u);
 		else if (u->state == UNIT_WAITING && may_start(s, u, now_ms))
 			start_unit(s, u, now_ms);
-		else if (u->state == UNIT_STOPPED && !u->child && unit_has(&s->units, u, unit_peer_is_dead))
+		else if (u->state == UNIT_STOPPED && !u->child &&
+			 unit_has(&s->units, u, unit_peer_is_dead))
 			/* somebody started it by hand, and it died before we saw it alive */
 			unit_died(s, u, "died", now_ms);
 		return;
@@ -252,7 +256,8 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		unit_died(s, u, "died", now_ms);
 		return;
 	}
-	log_info("%s: %s stopped%s", me, unit_name(&s->units, u), u->return_once ? ", as it was asked to before; starting it" : "");
+	log_info("%s: %s stopped%s", me, unit_name(&s->units, u),
+		u->return_once ? ", as it was asked to before; starting it" : "");
 	u->state = u->return_once ? UNIT_WAITING : UNIT_STOPPED;
 	u->return_once = false;
 }
@@ -280,14 +285,16 @@ static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_p
 	close(fd);
 }
 
-/* Whether a peer that is alive sends to it: as routes are now, since a cache may have been plugged or unplugged. */
+/* Whether a peer that is alive sends to it: as routes are now, since a cache may have been plugged
+ * or unplugged. */
 static bool has_living_upper(struct supervisor *s, const struct xseg_peer_info *lower)
 {
 	struct xseg_peer_info info;
 	uint32_t i;
 
 	for (i = 0; i < s->units.stack->nr_peers; i++)
-		if (unit_peer_is_alive(units_peer_state(&s->units, i, &info)) && info.downstream == lower->index)
+		if (unit_peer_is_alive(units_peer_state(&s->units, i, &info)) &&
+			info.downstream == lower->index)
 			return true;
 	return false;
 }
@@ -337,7 +344,8 @@ static bool give_up(struct supervisor *s, uint64_t now_ms)
 		s->stranded_ms = now_ms;
 	if (now_ms - s->stranded_ms < STRANDED_MS)
 		return false;
-	log_error("%s: %s cannot stop without %s, which is not started again; left: start that, then 'xseg down' once more",
+	log_error(
+		"%s: %s cannot stop without %s, which is not started again; left: start that, then 'xseg down' once more",
 		me, s->units.stack->peers[peer].name, s->units.stack->peers[below].name);
 	return true;
 }

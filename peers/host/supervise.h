@@ -17,18 +17,19 @@
  * the rest of the group live, die and are started again by themselves.
  *
  * Peers that are alive when the supervisor begins (its predecessor was killed) are left alone and
- * watched. Those that are stopping then were asked to before, and it was begun so that all serve: they are
- * started again when they have stopped.
+ * watched. Those that are stopping then were asked to before, and it was begun so that all serve:
+ * they are started again when they have stopped.
  *
  * Invariants
  *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer "supervisor"
  *   V2  a signal goes only to a process of which the kernel says that it serves that peer now
  *   V3  while stopping, a peer is asked to stop when all peers above it have stopped
- *   V4  while stopping, only what is needed to lose nothing is started again, three times at most: a cache
- *       that died with dirty data, to flush it; a store that died, to sync what it was given; what a
- *       peer stands on that is alive or is to be started. These serve before they are asked to stop
- *   V5  stopping ends: when a peer that is alive stands for 5 s on one that will not come back, it is
- *       left running, with what it holds
+ *   V4  while stopping, only what is needed to lose nothing is started again, three times at most:
+ *       a cache that died with dirty data, to flush it; a store that died, to sync what it was
+ *       given; what a peer stands on that is alive or is to be started. These serve before they are
+ *       asked to stop
+ *   V5  stopping ends: when a peer that is alive stands for 5 s on one that will not come back, it
+ *       is left running, with what it holds
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

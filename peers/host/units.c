@@ -26,8 +26,8 @@ bool unit_has(struct units *us, const struct unit *u, bool (*is)(enum xseg_peer_
 	return false;
 }
 
-/* Which peer of the stack it sends to: as routes are now, since a cache may have been plugged or unplugged; as the file says while it
- * has none yet. STACK_NONE: none. */
+/* Which peer of the stack it sends to: as routes are now, since a cache may have been plugged or
+ * unplugged; as the file says while it has none yet. STACK_NONE: none. */
 static uint32_t below_of(struct units *us, uint32_t peer)
 {
 	struct xseg_peer_info info, below;
@@ -182,7 +182,8 @@ static bool is_dirty(struct units *us, uint32_t peer)
 
 bool units_holds_data(struct units *us, uint32_t peer)
 {
-	bool is_store = us->stack->peers[peer].downstream == STACK_NONE && below_of(us, peer) == STACK_NONE;
+	bool is_store = us->stack->peers[peer].downstream == STACK_NONE &&
+			below_of(us, peer) == STACK_NONE;
 
 	return is_store || is_dirty(us, peer);
 }
@@ -205,7 +206,8 @@ bool units_needs(struct units *us, uint32_t peer)
 	struct xseg_peer_info info;
 	enum xseg_peer_state state = units_peer_state(us, peer, &info);
 
-	if ((state != XSEG_PEER_DEAD && state != XSEG_PEER_STOPPED) || !may_return(us, units_of(us, peer)))
+	if ((state != XSEG_PEER_DEAD && state != XSEG_PEER_STOPPED) ||
+		!may_return(us, units_of(us, peer)))
 		return false;
 	if (is_stood_on(us, peer))
 		return true;

@@ -1,7 +1,8 @@
-/* units - how the supervisor divides a stack into processes, and what the segment says of their peers.
+/* units - how the supervisor divides a stack into processes, and what the segment says of their
+ * peers.
  *
- * A unit is the peers of one process: a group of `together`, or a single peer. Peers of a group that
- * somebody else starts in another process are a unit of their own from then on.
+ * A unit is the peers of one process: a group of `together`, or a single peer. Peers of a group
+ * that somebody else starts in another process are a unit of their own from then on.
  *
  * Invariant
  *   U1  each peer of the stack is in one unit, and each unit has one peer or more
@@ -25,12 +26,12 @@ struct unit {
 	bool restart;
 	enum unit_state state;
 	bool started; /* once at least: those below need not be waited for any more */
-	bool return_once;			/* it was on its way out before there was a supervisor */
+	bool return_once;		/* it was on its way out before there was a supervisor */
 	pid_t child;				/* 0: not our child */
 	uint64_t since_ms;			/* RUNNING: when it was started */
 	uint64_t at_ms;				/* WAITING: not before */
 	uint32_t backoff_ms;
-	uint32_t stop_restarts;			/* how often it was started while all was being stopped */
+	uint32_t stop_restarts;		/* how often it was started while all was being stopped */
 };
 
 struct units {
@@ -41,10 +42,11 @@ struct units {
 	struct unit unit[STACK_MAX_PEERS];
 };
 
-/* Makes order and units of seg and stack: units in the order of their lowest peers. Of each it is noted whether it is stopping now. */
+/* Makes order and units of seg and stack: units in the order of their lowest peers. Of each it is
+ * noted whether it is stopping now. */
 void units_make(struct units *us);
-/* Takes those peers out of the unit that are not in its process, and returns them as a new one, which
- * is like it but not our child; NULL: there are none. */
+/* Takes those peers out of the unit that are not in its process, and returns them as a new one,
+ * which is like it but not our child; NULL: there are none. */
 const struct unit *units_split(struct units *us, struct unit *u);
 const struct unit *units_of(const struct units *us, uint32_t peer);
 
@@ -66,15 +68,17 @@ bool unit_has(struct units *us, const struct unit *u, bool (*is)(enum xseg_peer_
 /* Whether what its lowest peer sends to serves. The others wait for theirs themselves: they may
  * stand above a unit that stands on this one. */
 bool unit_below_serves(struct units *us, const struct unit *u);
-/* Whether more would be lost than its process, if it did not come back: what a cache has not flushed; what a store was given
- * and, as only its end in order makes sure of, has not synced. */
+/* Whether more would be lost than its process, if it did not come back: what a cache has not
+ * flushed; what a store was given and, as only its end in order makes sure of, has not synced. */
 bool units_holds_data(struct units *us, uint32_t peer);
-/* While all is being stopped: whether this peer is dead, or stopped as its process could not get it up, has to come back
- * before it is over, and may (supervise.h, V4). */
+/* While all is being stopped: whether this peer is dead, or stopped as its process could not get it
+ * up, has to come back before it is over, and may (supervise.h, V4). */
 bool units_needs(struct units *us, uint32_t peer);
-/* The same: whether it has to serve before it may be asked to stop, as one that is still opening leaves what it has where it is. */
+/* The same: whether it has to serve before it may be asked to stop, as one that is still opening
+ * leaves what it has where it is. */
 bool units_must_serve(struct units *us, uint32_t peer);
-/* The same: a peer that is alive, and stands on one, *below, that is not and will not come back; STACK_NONE: there is none. */
+/* The same: a peer that is alive, and stands on one, *below, that is not and will not come back;
+ * STACK_NONE: there is none. */
 uint32_t units_stranded(struct units *us, uint32_t *below);
 /* "cached" or "volumed, cached"; until the next call. */
 const char *unit_name(const struct units *us, const struct unit *u);

@@ -503,7 +503,8 @@ const void *memd_page(struct peer *p, const char *object, uint32_t nr)
 const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr)
 {
 	assert(memd_of(p)->track_flush);
-	return memd_store_durable(&memd_of(p)->store, xseg_hash(object, strlen(object)), object, nr);
+	return memd_store_durable(
+		&memd_of(p)->store, xseg_hash(object, strlen(object)), object, nr);
 }
 
 static int check_fail(const char *text, struct xseg_error *err)

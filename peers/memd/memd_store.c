@@ -51,7 +51,8 @@ uint64_t memd_store_bytes(uint32_t nr_pages)
 
 bool memd_store_is_blank(const void *base)
 {
-	return !atomic_load_explicit(&((const struct memd_header *)base)->magic, memory_order_acquire);
+	return !atomic_load_explicit(
+		&((const struct memd_header *)base)->magic, memory_order_acquire);
 }
 
 static void store_lock(struct memd_store *s)
@@ -223,7 +224,8 @@ static int header_open(struct memd_header *h, uint64_t bytes, uint32_t *nr_pages
 	uint64_t magic = atomic_load_explicit(&h->magic, memory_order_acquire);
 	uint64_t had = magic ? *(volatile uint64_t *)&h->nr_pages : *nr_pages;	/* once (R5) */
 
-	if ((magic && magic != MAGIC) || !had || had > bytes / XSEG_PAGE_SIZE || memd_store_bytes((uint32_t)had) > bytes)
+	if ((magic && magic != MAGIC) || !had || had > bytes / XSEG_PAGE_SIZE ||
+		memd_store_bytes((uint32_t)had) > bytes)
 		return xseg_fail(err, -EPROTO, "the arena is not one of this version of memd; "
 			"start it under another name, or make the segment again");
 	if (!magic) {

@@ -39,7 +39,8 @@ void memd_undo_pages(struct memd_undo *u,
 	void (*fn)(void *arg, uint32_t object, uint32_t nr, const void *data), void *arg);
 void memd_undo_objects(struct memd_undo *u, void (*fn)(void *arg, uint32_t object,
 	uint64_t durable), void *arg);
-/* The same of one object, whose word is `word` now, and of one page: false when it has not changed. */
+/* The same of one object, whose word is `word` now, and of one page: false when it has not
+ * changed. */
 uint64_t memd_undo_word(struct memd_undo *u, uint32_t object, uint64_t word);
 bool memd_undo_page(struct memd_undo *u, uint32_t object, uint32_t nr, const void **data);
 /* What is there is durable. */

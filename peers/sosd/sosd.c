@@ -9,7 +9,7 @@
 #include "peers/sosd/sosd_error.h"
 
 #define SECOND_NS     UINT64_C(1000000000)
-#define TELL_EVERY_NS (10 * SECOND_NS)	/* what fails is tried again and again: one line is enough */
+#define TELL_EVERY_NS (10 * SECOND_NS) /* what fails is tried again and again: one line is enough */
 #define SILENCE_NS    (5 * SECOND_NS)	/* no answer for so long is worth a line */
 
 #define TO(state) (1u << SOSD_##state)
@@ -31,8 +31,9 @@ static void op_set(struct sosd_op *op, enum sosd_state state)
 
 static void count(struct sosd_port *port, enum sosd_count what)
 {
-	atomic_store_explicit(&port->count[what], atomic_load_explicit(&port->count[what], memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	atomic_store_explicit(&port->count[what],
+		atomic_load_explicit(&port->count[what], memory_order_relaxed) + 1,
+		memory_order_relaxed);
 }
 
 /* ---- between threads --------------------------------------------------------------------- */
@@ -67,9 +68,12 @@ static void tell_failure(struct peer_port *pp, const struct sosd_op *op, int err
 	port->nr_failed++;
 	if (pp->now_ns < port->tell_ns)
 		return;
-	log_warn("%s: %s of %s in the pool %s failed: %s; %s (failures since the last such line: %u)", pp->peer->name,
-		 xseg_op_name((enum xseg_op)op->r->op), op->r->target, sosd_of(pp->peer)->rados.pool,
-		 error == -ESHUTDOWN ? "blocklisted" : strerror(-error), sosd_error_remedy(error), port->nr_failed);
+	log_warn(
+		"%s: %s of %s in the pool %s failed: %s; %s (failures since the last such line: %u)",
+		pp->peer->name, xseg_op_name((enum xseg_op)op->r->op), op->r->target,
+		sosd_of(pp->peer)->rados.pool,
+		error == -ESHUTDOWN ? "blocklisted" : strerror(-error), sosd_error_remedy(error),
+		port->nr_failed);
 	port->nr_failed = 0;
 	port->tell_ns = pp->now_ns + TELL_EVERY_NS;
 }
@@ -126,8 +130,9 @@ static void heard(struct peer_port *pp)
 	struct sosd_port *port = sosd_port_of(pp);
 
 	if (port->silent)
-		log_info("%s: the pool %s answers again, after %lu s", pp->peer->name, sosd_of(pp->peer)->rados.pool,
-			 (unsigned long)(silent_for_ns(pp) / SECOND_NS));
+		log_info("%s: the pool %s answers again, after %lu s", pp->peer->name,
+			sosd_of(pp->peer)->rados.pool,
+			(unsigned long)(silent_for_ns(pp) / SECOND_NS));
 	port->silent = false;
 	port->asked_ns = port->calls.nr_out > 1 ? pp->now_ns : 0;
 }
@@ -141,15 +146,20 @@ static void look_for_silence(struct peer_port *pp)
 		return;
 	port->silent = true;
 	count(port, SOSD_COUNT_SILENCES);
-	log_warn("%s: the pool %s has not answered for %lu s; requests wait, for %lu s each, and dirty data stays in the cache; 'ceph -s' "
-		 "may say why", pp->peer->name, s->rados.pool, (unsigned long)(SILENCE_NS / SECOND_NS),
-		 (unsigned long)(atomic_load_explicit(&s->timeout_ns, memory_order_relaxed) / SECOND_NS));
+	log_warn(
+		"%s: the pool %s has not answered for %lu s; requests wait, for %lu s each, and dirty data stays in the cache; 'ceph -s' "
+		"may say why",
+		pp->peer->name, s->rados.pool, (unsigned long)(SILENCE_NS / SECOND_NS),
+		(unsigned long)(atomic_load_explicit(&s->timeout_ns, memory_order_relaxed) /
+				SECOND_NS));
 }
 
-/* It has waited for so long, and RADOS has been silent all that time: to send it would be to wait as long again. */
+/* It has waited for so long, and RADOS has been silent all that time: to send it would be to wait
+ * as long again. */
 static bool is_hopeless(const struct peer_port *pp, const struct sosd_op *op, uint64_t timeout_ns)
 {
-	return !op->sent_ns && pp->now_ns - op->since_ns >= timeout_ns && silent_for_ns(pp) >= timeout_ns;
+	return !op->sent_ns && pp->now_ns - op->since_ns >= timeout_ns &&
+	       silent_for_ns(pp) >= timeout_ns;
 }
 
 /* ---- the way of a request ---------------------------------------------------------------- */
@@ -166,7 +176,8 @@ static void op_came(struct peer_port *pp, struct sosd_op *op)
 	uint64_t timeout_ns = atomic_load_explicit(&s->timeout_ns, memory_order_relaxed);
 	int64_t result = op->result;
 
-	if (op->result < 0 && sosd_error_passes(op->result) && pp->now_ns - op->sent_ns < timeout_ns) {
+	if (op->result < 0 && sosd_error_passes(op->result) &&
+		pp->now_ns - op->sent_ns < timeout_ns) {
 		count(port, SOSD_COUNT_AGAIN);
 		op->due_ns = pp->now_ns + sosd_error_pause_ns(++op->tries);
 		op_set(op, SOSD_PAUSED);
@@ -247,7 +258,8 @@ static void ops_begin(struct peer_port *pp)
 		} else if (is_hopeless(pp, op, timeout_ns)) {
 			count(port, SOSD_COUNT_TIMEOUTS);
 			op_end(pp, ops_list_take(&port->ready), -ETIMEDOUT);
-		} else if (sosd_owner_may_send(&s->owner, pp->now_ns) && sosd_calls_has_room(&port->calls)) {
+		} else if (sosd_owner_may_send(&s->owner, pp->now_ns) &&
+			   sosd_calls_has_room(&port->calls)) {
 			op_begin(pp, ops_list_take(&port->ready));
 		} else {
 			if (!port->asked_ns)
@@ -288,8 +300,8 @@ void sosd_request(struct peer_port *pp, struct xreq *r)
 	sosd_accept(pp, r, false);
 }
 
-/* Whether it was STARTED or not: doing it (again) is harmless, as nothing that overlaps it was begun since, and the OSDs do nothing more of
- * what a predecessor sent (S3). */
+/* Whether it was STARTED or not: doing it (again) is harmless, as nothing that overlaps it was
+ * begun since, and the OSDs do nothing more of what a predecessor sent (S3). */
 void sosd_recover(struct peer_port *pp, struct xreq *r)
 {
 	sosd_accept(pp, r, true);
@@ -343,7 +355,8 @@ static uint64_t end_pauses(struct peer_port *pp)
 	return next_ns;
 }
 
-/* What waits has to be looked at when it may have become hopeless; silence, when it is worth a line. */
+/* What waits has to be looked at when it may have become hopeless; silence, when it is worth a
+ * line. */
 static uint64_t next_look(const struct peer_port *pp)
 {
 	const struct sosd_port *port = &sosd_of(pp->peer)->port[pp->nr];

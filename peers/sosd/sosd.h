@@ -1,34 +1,43 @@
 /* sosd - a blocker whose objects are in a pool of Ceph RADOS. For users: sosd.8.
  *
- * Where things are: sosd_rados and sosd_call (the pool, and trips to it), sosd_name (what objects are called there), sosd_error (what
- * errors mean), sosd_owner (who may serve them), sosd_mail (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd.c (the way of a
- * request), sosd_life (options, beginning and end).
+ * Where things are: sosd_rados and sosd_call (the pool, and trips to it), sosd_name (what objects
+ * are called there), sosd_error (what errors mean), sosd_owner (who may serve them), sosd_mail
+ * (what librados' threads hand over), sosd_ops (what each kind of request asks of RADOS), sosd.c
+ * (the way of a request), sosd_life (options, beginning and end).
  *
  * The way of a request, an op. It may take several trips (sosd_ops.c):
  *
- *   from     to        when                                                      by
- *   FREE     WAITING   it arrives                                                its port
- *   WAITING  READY     nothing that it overlaps is in flight (order.h)           its port, told by mail if another's leaves
- *   READY    OUT       we are OWNER (sosd_owner.h), and there is a call for it   its port
- *   READY    LINED_UP  COPY: the buffer is in use                                its port
- *   LINED_UP READY     the COPY before it is done                                its port
- *   OUT      READY     the trip is done, and there is another one to make        its port, told by mail (librados)
- *   OUT      PAUSED    it failed in a way that passes, and there is time left    its port, told by mail (librados)
- *   PAUSED   READY     the pause is over                                         its port
- *   READY, OUT  FREE   answered                                                  its port
+ *   from     to        when                                            by
+ *   FREE     WAITING   it arrives                                      its port
+ *   WAITING  READY     nothing that it overlaps is in flight           its port, told by mail if
+ *                      (order.h)                                       another's leaves
+ *   READY    OUT       we are OWNER (sosd_owner.h), and there is       its port
+ *                      a call for it
+ *   READY    LINED_UP  COPY: the buffer is in use                      its port
+ *   LINED_UP READY     the COPY before it is done                      its port
+ *   OUT      READY     the trip is done, and there is another one      its port, told by mail
+ *                      to make                                         (librados)
+ *   OUT      PAUSED    it failed in a way that passes, and there is    the same
+ *                      time left
+ *   PAUSED   READY     the pause is over                               its port
+ *   READY, OUT  FREE   answered                                        its port
  *
- * FLUSH is answered at once, and FUA needs nothing: RADOS acknowledges a write when it is committed by all OSDs that have the object, and
- * nothing is answered before it was acknowledged.
+ * FLUSH is answered at once, and FUA needs nothing: RADOS acknowledges a write when it is committed
+ * by all OSDs that have the object, and nothing is answered before it was acknowledged.
  *
- * Contract: as peer.h says; I/O is librados', on threads of its own, so sosd is never simulated. Those threads write an op's `result`, post it
- * to its port and ring the doorbell; nothing else.
+ * Contract: as peer.h says; I/O is librados', on threads of its own, so sosd is never simulated.
+ * Those threads write an op's `result`, post it to its port and ring the doorbell; nothing else.
  *
  * Invariants:
- *   S1  an op is in one list: a port's (ready, paused, lined up), the mail, the order's, or the free ones; or OUT
- *   S2  of two ops that overlap, of which one changes data, the later is sent after the earlier was answered (R3)
- *   S3  what a predecessor sent and was not answered cannot be done by an OSD after anything that its successor sends: nothing is sent by
- *       who is not OWNER of the prefix, and the OSDs are told to refuse the one before (sosd_owner.h). What this process itself gave up after io_timeout went the way that all later trips to that object go,
- *       and is done before them or never
+ *   S1  an op is in one list: a port's (ready, paused, lined up), the mail, the order's, or the
+ *       free ones; or OUT
+ *   S2  of two ops that overlap, of which one changes data, the later is sent after the earlier was
+ *       answered (R3)
+ *   S3  what a predecessor sent and was not answered cannot be done by an OSD after anything that
+ *       its successor sends: nothing is sent by who is not OWNER of the prefix, and the OSDs are
+ *       told to refuse the one before (sosd_owner.h). What this process itself gave up after
+ *       io_timeout went the way that all later trips to that object go, and is done before them or
+ *       never
  */
 #ifndef PEERS_SOSD_SOSD_H
 #define PEERS_SOSD_SOSD_H
@@ -48,7 +57,8 @@ enum sosd_state {
 };
 
 struct sosd_op {
-	struct order_op order;			/* first: the order hands out its address; in the one list that it is in (S1) */
+	/* first: the order hands out its address; in the one list that it is in (S1) */
+	struct order_op order;
 	struct sosd_letter letter;
 	struct peer_port *pp;			/* its port */
 	struct xreq *r;
@@ -61,11 +71,13 @@ struct sosd_op {
 	uint64_t sent_ns;			/* its first trip began; 0: not yet */
 	uint64_t due_ns;			/* PAUSED: until then */
 	uint64_t size;				/* of the object, where a trip asked for it */
-	int result;				/* of the trip: librados' thread, before it posts the op */
+	int result;			/* of the trip: librados' thread, before it posts the op */
 	char source[XSEG_TARGET_MAX];		/* COPY */
 };
 
-enum sosd_count { SOSD_COUNT_TRIPS, SOSD_COUNT_AGAIN, SOSD_COUNT_TIMEOUTS, SOSD_COUNT_SILENCES, SOSD_NR_COUNTS };
+enum sosd_count {
+	SOSD_COUNT_TRIPS, SOSD_COUNT_AGAIN, SOSD_COUNT_TIMEOUTS, SOSD_COUNT_SILENCES, SOSD_NR_COUNTS
+};
 
 /* One port. All but the mail and the counters is its thread's. */
 struct sosd_port {
@@ -74,8 +86,9 @@ struct sosd_port {
 	struct ops_list ready, paused, lined_up;
 	uint8_t *copy_buf;			/* XSEG_REQ_BYTES; one COPY at a time */
 	struct sosd_op *copying;
-	uint64_t asked_ns;			/* since when RADOS has been asked and has not answered; 0: nothing is asked. Giving up
-						 * is no answer */
+	/* since when RADOS has been asked and has not answered; 0: nothing is asked. Giving up is
+	 * no answer */
+	uint64_t asked_ns;
 	bool silent;				/* that was said */
 	uint64_t tell_ns;			/* no other line about a failure before then */
 	uint32_t nr_failed;			/* requests since that line */
@@ -127,7 +140,8 @@ struct sosd_kind {
 	bool data;				/* the request's pages hold the range */
 	struct sosd_trip {
 		int (*send)(struct sosd *s, struct sosd_op *op, const char *name);
-		/* The trip's result; to the op's, or SOSD_MORE. NULL: an error, or the request's size. */
+		/* The trip's result; to the op's, or SOSD_MORE. NULL: an error, or the request's
+		 * size. */
 		int64_t (*came)(struct sosd *s, struct sosd_op *op, int result);
 	} trip[SOSD_TRIPS];
 };

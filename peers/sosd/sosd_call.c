@@ -1,4 +1,5 @@
-/* sosd_call - one trip to RADOS: what is sent and what came back. See sosd_rados.h for the contract. */
+/* sosd_call - one trip to RADOS: what is sent and what came back. See sosd_rados.h for the
+ * contract. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,8 @@ static bool piece_next(struct xseg *seg, const struct xreq *r, struct piece *p)
 		part = XSEG_PAGE_SIZE - in;
 		if (part > r->size - p->from - p->len)
 			part = r->size - p->from - p->len;
-		data = (uint8_t *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) + in;
+		data = (uint8_t *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) +
+		       in;
 		if (!p->len)
 			p->data = data;
 		else if (p->data + p->len != data)
@@ -127,7 +129,8 @@ void sosd_fill_all(struct xseg *seg, const struct xreq *r)
 
 /* ---- sending ----------------------------------------------------------------------------- */
 
-static int send_write_op(struct sosd_rados *s, struct sosd_call *c, const char *name, rados_write_op_t op)
+static int send_write_op(
+	struct sosd_rados *s, struct sosd_call *c, const char *name, rados_write_op_t op)
 {
 	int rc = rados_aio_write_op_operate(op, s->io, c->completion, name, NULL, 0);
 
@@ -135,15 +138,16 @@ static int send_write_op(struct sosd_rados *s, struct sosd_call *c, const char *
 	return rc;
 }
 
-static void add_read(rados_read_op_t op, struct sosd_call *c, uint64_t offset, uint8_t *data, uint32_t len)
+static void add_read(
+	rados_read_op_t op, struct sosd_call *c, uint64_t offset, uint8_t *data, uint32_t len)
 {
 	c->got[c->nr] = 0;
 	rados_read_op_read(op, offset, len, (char *)data, &c->got[c->nr], NULL);
 	c->nr++;
 }
 
-int sosd_call_read(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call *c, const char *name, struct xseg *seg,
-		   const struct xreq *r)
+int sosd_call_read(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call *c,
+	const char *name, struct xseg *seg, const struct xreq *r)
 {
 	rados_read_op_t op = rados_create_read_op();
 	struct piece p = { 0 };
@@ -162,8 +166,8 @@ int sosd_call_read(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call
 	return rc;
 }
 
-int sosd_call_write(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call *c, const char *name, struct xseg *seg,
-		    const struct xreq *r)
+int sosd_call_write(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call *c,
+	const char *name, struct xseg *seg, const struct xreq *r)
 {
 	rados_write_op_t op = rados_create_write_op();
 	struct piece p = { 0 };
@@ -191,8 +195,10 @@ int sosd_call_remove(struct sosd_rados *s, struct sosd_call *c, const char *name
 	return rados_aio_remove(s->io, name, c->completion);
 }
 
-/* The OSD makes a zeroing that reaches the object's end a truncation; the byte then puts the end where it belongs. */
-int sosd_call_zero(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset, uint64_t len)
+/* The OSD makes a zeroing that reaches the object's end a truncation; the byte then puts the end
+ * where it belongs. */
+int sosd_call_zero(
+	struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset, uint64_t len)
 {
 	rados_write_op_t op = rados_create_write_op();
 
@@ -203,7 +209,8 @@ int sosd_call_zero(struct sosd_rados *s, struct sosd_call *c, const char *name, 
 	return send_write_op(s, c, name, op);
 }
 
-int sosd_call_punch(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset, uint64_t len, uint64_t size)
+int sosd_call_punch(struct sosd_rados *s, struct sosd_call *c, const char *name, uint64_t offset,
+	uint64_t len, uint64_t size)
 {
 	rados_write_op_t op = rados_create_write_op();
 
@@ -218,12 +225,14 @@ int sosd_call_punch(struct sosd_rados *s, struct sosd_call *c, const char *name,
 	return send_write_op(s, c, name, op);
 }
 
-int sosd_call_load(struct sosd_rados *s, struct sosd_call *c, const char *name, void *buf, uint32_t len, uint64_t offset)
+int sosd_call_load(struct sosd_rados *s, struct sosd_call *c, const char *name, void *buf,
+	uint32_t len, uint64_t offset)
 {
 	return rados_aio_read(s->io, name, c->completion, buf, len, offset);
 }
 
-int sosd_call_store(struct sosd_rados *s, struct sosd_call *c, const char *name, const void *buf, uint32_t len, uint64_t offset)
+int sosd_call_store(struct sosd_rados *s, struct sosd_call *c, const char *name, const void *buf,
+	uint32_t len, uint64_t offset)
 {
 	return rados_aio_write(s->io, name, c->completion, buf, len, offset);
 }

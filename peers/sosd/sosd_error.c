@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* ESHUTDOWN is what Ceph calls EBLOCKLISTED. A client that is told ETIMEDOUT would take it for its own patience, and the work for going on. */
+/* ESHUTDOWN is what Ceph calls EBLOCKLISTED. A client that is told ETIMEDOUT would take it for its
+ * own patience, and the work for going on. */
 static const struct known {
 	int error;
 	bool passes, stores;
@@ -19,10 +20,12 @@ static const struct known {
 	{ ECONNREFUSED, true, true, EIO, "look whether the OSDs run" },
 	{ EPIPE, true, true, EIO, "look whether the OSDs can be reached" },
 	{ EINTR, true, true, EIO, "'ceph -s' may say why" },
-	{ ETIMEDOUT, false, true, EIO, "look with 'ceph -s' which OSDs do not run, or whether the network is down" },
+	{ ETIMEDOUT, false, true, EIO,
+		"look with 'ceph -s' which OSDs do not run, or whether the network is down" },
 	{ ENOSPC, false, true, ENOSPC, "the cluster is full: 'ceph df'" },
 	{ EDQUOT, false, true, ENOSPC, "the pool's quota is used up: 'ceph osd pool get-quota'" },
-	{ ESHUTDOWN, false, true, EIO, "the cluster has blocklisted this client, as who took its place would: make sure that nobody did, then start it again" },
+	{ ESHUTDOWN, false, true, EIO,
+		"the cluster has blocklisted this client, as who took its place would: make sure that nobody did, then start it again" },
 	{ EPERM, false, true, EACCES, "the user needs: osd 'allow rwx pool=POOL'" },
 	{ EACCES, false, true, EACCES, "the user needs: osd 'allow rwx pool=POOL'" },
 	{ ENODEV, false, true, EIO, "the pool is gone" },

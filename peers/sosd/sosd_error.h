@@ -1,8 +1,10 @@
-/* sosd_error - what librados says when something fails: whether it passes, how long to wait then, and what a client is told.
+/* sosd_error - what librados says when something fails: whether it passes, how long to wait then,
+ * and what a client is told.
  *
- * librados itself sends again what an OSD did not answer, to whichever OSD the map names, and as the same operation, so that it is done
- * once however often it is sent. That goes on for io_timeout (rados_osd_op_timeout): a dead OSD is ETIMEDOUT after that and nothing before.
- * What is tried again here is what librados hands back at once although it passes.
+ * librados itself sends again what an OSD did not answer, to whichever OSD the map names, and as
+ * the same operation, so that it is done once however often it is sent. That goes on for io_timeout
+ * (rados_osd_op_timeout): a dead OSD is ETIMEDOUT after that and nothing before. What is tried
+ * again here is what librados hands back at once although it passes.
  *
  * Contract: pure functions; errors are negative errnos.
  */
@@ -23,7 +25,8 @@ bool sosd_error_is_the_stores(int error);
 int sosd_error_for_client(int error);
 /* For people: what it means in a cluster, and what to do. */
 const char *sosd_error_remedy(int error);
-/* How long to wait before the n-th time (from 1) that it is tried again: doubles, up to a maximum. */
+/* How long to wait before the n-th time (from 1) that it is tried again: doubles, up to a
+ * maximum. */
 uint64_t sosd_error_pause_ns(uint32_t n);
 
 #endif

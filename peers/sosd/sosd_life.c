@@ -1,6 +1,7 @@
 /* sosd_life - sosd's options, how it begins and how it leaves. See sosd.h.
  *
- * Contract: as peer.h says for init, quiesced, close_how, fini and admin. What init began fini ends, also half of it.
+ * Contract: as peer.h says for init, quiesced, close_how, fini and admin. What init began fini
+ * ends, also half of it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #define OPS_SPARE  (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
 #define SECOND_NS  UINT64_C(1000000000)
 #define HOUR_NS	   (3600 * SECOND_NS)
-#define SHORTLY_NS (5 * SECOND_NS)		/* the lock is waited for so long at the beginning and in the end */
+/* the lock is waited for so long at the beginning and in the end */
+#define SHORTLY_NS (5 * SECOND_NS)
 
 /* ---- life -------------------------------------------------------------------------------- */
 
@@ -140,7 +142,9 @@ static enum xseg_close sosd_close_how(struct peer *p, bool clean)
 	return XSEG_CLOSE_FREE_ARENA;
 }
 
-static const char *const owner_names[] = { [SOSD_ASKING] = "asking", [SOSD_OWNER] = "yes", [SOSD_LOST] = "lost" };
+static const char *const owner_names[] = {
+	[SOSD_ASKING] = "asking", [SOSD_OWNER] = "yes", [SOSD_LOST] = "lost"
+};
 
 static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
@@ -154,35 +158,79 @@ static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 	for (i = 0; i < pp->peer->nr_ports; i++)
 		for (k = 0; k < SOSD_NR_COUNTS; k++)
 			sum[k] += atomic_load_explicit(&s->port[i].count[k], memory_order_relaxed);
-	return snprintf(out, size, "pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
-			s->rados.pool, s->prefix, s->rados.address, owner_names[sosd_owner_state(&s->owner)], ops_pending(&s->ops), (unsigned long)sum[SOSD_COUNT_TRIPS],
-			(unsigned long)sum[SOSD_COUNT_AGAIN], (unsigned long)sum[SOSD_COUNT_TIMEOUTS],
-			(unsigned long)sum[SOSD_COUNT_SILENCES]);
+	return snprintf(out, size,
+		"pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
+		s->rados.pool, s->prefix, s->rados.address,
+		owner_names[sosd_owner_state(&s->owner)], ops_pending(&s->ops),
+		(unsigned long)sum[SOSD_COUNT_TRIPS], (unsigned long)sum[SOSD_COUNT_AGAIN],
+		(unsigned long)sum[SOSD_COUNT_TIMEOUTS], (unsigned long)sum[SOSD_COUNT_SILENCES]);
 }
 
 static int check_prefix(const char *text, struct xseg_error *err)
 {
-	return sosd_prefix_ok(text) ? 0 :
-		xseg_fail(err, -EINVAL, "prefix: '%.60s' is not 1 to %d letters, digits, - and _", text, SOSD_PREFIX_MAX - 1);
+	return sosd_prefix_ok(text)
+		       ? 0
+		       : xseg_fail(err, -EINVAL,
+				 "prefix: '%.60s' is not 1 to %d letters, digits, - and _", text,
+				 SOSD_PREFIX_MAX - 1);
 }
 
 #define FIELD(x) offsetof(struct sosd, x)
 
 static const struct opt sosd_opts[] = {
-	{ .name = "pool", .kind = OPT_STR, .off = FIELD(pool), .flags = OPT_REQUIRED, .len = sizeof(((struct sosd *)0)->pool),
-	  .arg = "POOL", .help = "where the objects are; it is there already" },
-	{ .name = "conf", .kind = OPT_STR, .off = FIELD(conf), .len = sizeof(((struct sosd *)0)->conf), .arg = "FILE",
-	  .help = "Ceph's configuration; else $CEPH_CONF, /etc/ceph/ceph.conf" },
-	{ .name = "user", .kind = OPT_STR, .off = FIELD(user), .len = sizeof(((struct sosd *)0)->user), .def = "admin", .arg = "NAME",
-	  .help = "as who, without 'client.'" },
-	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(prefix), .len = SOSD_PREFIX_MAX, .def = "xseg", .arg = "WORD",
-	  .check = check_prefix, .help = "objects are called WORD.NAME; segments of one prefix have their volumes in common" },
-	{ .name = "io_timeout", .kind = OPT_TIME, .off = FIELD(io_timeout_ns), .min = SECOND_NS, .max = HOUR_NS, .def = "60s",
-	  .flags = OPT_LIVE, .arg = "TIME", .help = "a request that RADOS does not answer is tried for so long" },
-	{ .name = "lock_expiry", .kind = OPT_TIME, .off = FIELD(lock_expiry_ns), .min = SECOND_NS, .max = HOUR_NS, .def = "30s", .arg = "TIME",
-	  .help = "others may serve the prefix when this one was not heard of for so long" },
-	{ .name = "iodepth", .kind = OPT_UINT, .off = FIELD(iodepth), .min = 1, .max = 4096, .def = "128", .arg = "N",
-	  .help = "requests that RADOS has at a time, for each thread" },
+	{ .name = "pool",
+		.kind = OPT_STR,
+		.off = FIELD(pool),
+		.flags = OPT_REQUIRED,
+		.len = sizeof(((struct sosd *)0)->pool),
+		.arg = "POOL",
+		.help = "where the objects are; it is there already" },
+	{ .name = "conf",
+		.kind = OPT_STR,
+		.off = FIELD(conf),
+		.len = sizeof(((struct sosd *)0)->conf),
+		.arg = "FILE",
+		.help = "Ceph's configuration; else $CEPH_CONF, /etc/ceph/ceph.conf" },
+	{ .name = "user",
+		.kind = OPT_STR,
+		.off = FIELD(user),
+		.len = sizeof(((struct sosd *)0)->user),
+		.def = "admin",
+		.arg = "NAME",
+		.help = "as who, without 'client.'" },
+	{ .name = "prefix",
+		.kind = OPT_STR,
+		.off = FIELD(prefix),
+		.len = SOSD_PREFIX_MAX,
+		.def = "xseg",
+		.arg = "WORD",
+		.check = check_prefix,
+		.help = "objects are called WORD.NAME; segments of one prefix have their volumes in common" },
+	{ .name = "io_timeout",
+		.kind = OPT_TIME,
+		.off = FIELD(io_timeout_ns),
+		.min = SECOND_NS,
+		.max = HOUR_NS,
+		.def = "60s",
+		.flags = OPT_LIVE,
+		.arg = "TIME",
+		.help = "a request that RADOS does not answer is tried for so long" },
+	{ .name = "lock_expiry",
+		.kind = OPT_TIME,
+		.off = FIELD(lock_expiry_ns),
+		.min = SECOND_NS,
+		.max = HOUR_NS,
+		.def = "30s",
+		.arg = "TIME",
+		.help = "others may serve the prefix when this one was not heard of for so long" },
+	{ .name = "iodepth",
+		.kind = OPT_UINT,
+		.off = FIELD(iodepth),
+		.min = 1,
+		.max = 4096,
+		.def = "128",
+		.arg = "N",
+		.help = "requests that RADOS has at a time, for each thread" },
 	{ 0 }
 };
 

@@ -1,10 +1,12 @@
-/* sosd_mail - a list of ops that other threads hand to a port: librados' own, when RADOS has answered, and those of other ports.
+/* sosd_mail - a list of ops that other threads hand to a port: librados' own, when RADOS has
+ * answered, and those of other ports.
  *
- * A stack that is taken as a whole and turned round (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). As nobody
- * takes a single entry, an address that comes again is no problem.
+ * A stack that is taken as a whole and turned round (R. K. Treiber, "Systems Programming: Coping
+ * with Parallelism", 1986). As nobody takes a single entry, an address that comes again is no
+ * problem.
  *
- * Contract: any thread posts; the port's thread takes. No lock, nothing blocks or allocates. An op is in one list at a time, and
- * belongs to the mail from post to take.
+ * Contract: any thread posts; the port's thread takes. No lock, nothing blocks or allocates. An op
+ * is in one list at a time, and belongs to the mail from post to take.
  */
 #ifndef PEERS_SOSD_SOSD_MAIL_H
 #define PEERS_SOSD_SOSD_MAIL_H
@@ -21,15 +23,18 @@ struct sosd_mail {
 	_Atomic(struct sosd_letter *) last;
 };
 
-/* True: there was none, so the port is to be woken. Who posts behind another need not: all of it is taken together. */
+/* True: there was none, so the port is to be woken. Who posts behind another need not: all of it is
+ * taken together. */
 static inline bool sosd_mail_post(struct sosd_mail *m, struct sosd_letter *l)
 {
 	struct sosd_letter *last = atomic_load_explicit(&m->last, memory_order_relaxed);
 
 	do
 		l->next = last;
-	/* release: partner is the acquire in sosd_mail_take(): who takes it sees what was written into the op */
-	while (!atomic_compare_exchange_weak_explicit(&m->last, &last, l, memory_order_release, memory_order_relaxed));
+	/* release: partner is the acquire in sosd_mail_take(): who takes it sees what was written
+	 * into the op */
+	while (!atomic_compare_exchange_weak_explicit(
+		&m->last, &last, l, memory_order_release, memory_order_relaxed));
 	return !last;
 }
 

@@ -9,7 +9,8 @@ bool sosd_prefix_ok(const char *prefix)
 	size_t len = strlen(prefix);
 
 	return len > 0 && len < SOSD_PREFIX_MAX &&
-	       strspn(prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == len;
+	       strspn(prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") ==
+		       len;
 }
 
 static bool is_plain(unsigned char c)

@@ -3,8 +3,10 @@
  *   READ          one trip; what is not there is zeroes
  *   WRITE         one
  *   WRITE_ZEROES  one: zeroes, and an end that is not before theirs
- *   DISCARD       two: how large the object is; zeroes within that, as a zeroing over its end would cut it
- *   COPY          two: the range of the source into the port's buffer; from there to the object. RADOS can copy whole objects alone by itself
+ *   DISCARD       two: how large the object is; zeroes within that, as a zeroing over its end would
+ *                 cut it
+ *   COPY          two: the range of the source into the port's buffer; from there to the object.
+ *                 RADOS can copy whole objects alone by itself
  *   INFO, DELETE  one
  *   FLUSH         none (sosd.h)
  *
@@ -18,7 +20,8 @@
 #define OFFSET_MAX   (UINT64_C(1) << 40)
 #define PAGE_DOWN(x) ((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
 
-/* ENOENT is said of an object that is not there, and of a pool: then it is no answer to anything. */
+/* ENOENT is said of an object that is not there, and of a pool: then it is no answer to
+ * anything. */
 static int missing(struct sosd *s, int result)
 {
 	return result == -ENOENT && !sosd_rados_has_pool(&s->rados) ? -ENODEV : result;
@@ -33,7 +36,8 @@ static int64_t came(struct sosd *s, struct sosd_op *op, int result)
 
 static int send_read(struct sosd *s, struct sosd_op *op, const char *name)
 {
-	return sosd_call_read(&s->rados, &sosd_port_of(op->pp)->calls, op->call, name, s->peer.seg, op->r);
+	return sosd_call_read(
+		&s->rados, &sosd_port_of(op->pp)->calls, op->call, name, s->peer.seg, op->r);
 }
 
 static int64_t read_came(struct sosd *s, struct sosd_op *op, int result)
@@ -62,7 +66,8 @@ static int64_t info_came(struct sosd *s, struct sosd_op *op, int result)
 
 static int send_write(struct sosd *s, struct sosd_op *op, const char *name)
 {
-	return sosd_call_write(&s->rados, &sosd_port_of(op->pp)->calls, op->call, name, s->peer.seg, op->r);
+	return sosd_call_write(
+		&s->rados, &sosd_port_of(op->pp)->calls, op->call, name, s->peer.seg, op->r);
 }
 
 static int send_zeroes(struct sosd *s, struct sosd_op *op, const char *name)
@@ -107,7 +112,8 @@ static int send_load(struct sosd *s, struct sosd_op *op, const char *name)
 
 	(void)name;
 	sosd_name(s->prefix, op->source, source);
-	return sosd_call_load(&s->rados, op->call, source, sosd_port_of(op->pp)->copy_buf, op->r->size, op->r->obj_offset);
+	return sosd_call_load(&s->rados, op->call, source, sosd_port_of(op->pp)->copy_buf,
+		op->r->size, op->r->obj_offset);
 }
 
 static int64_t load_came(struct sosd *s, struct sosd_op *op, int result)
@@ -120,7 +126,8 @@ static int64_t load_came(struct sosd *s, struct sosd_op *op, int result)
 
 static int send_store(struct sosd *s, struct sosd_op *op, const char *name)
 {
-	return sosd_call_store(&s->rados, op->call, name, sosd_port_of(op->pp)->copy_buf, op->r->size, op->r->obj_offset);
+	return sosd_call_store(&s->rados, op->call, name, sosd_port_of(op->pp)->copy_buf,
+		op->r->size, op->r->obj_offset);
 }
 
 /* ---- kinds ------------------------------------------------------------------------------- */
@@ -129,11 +136,14 @@ const struct sosd_kind sosd_kinds[XSEG_NR_OPS] = {
 	[XSEG_OP_READ] = { SOSD_RANGE_BYTES, true, false, true, { { send_read, read_came } } },
 	[XSEG_OP_WRITE] = { SOSD_RANGE_BYTES, true, true, true, { { send_write, came } } },
 	[XSEG_OP_FLUSH] = { SOSD_RANGE_NONE, true, false, false, { { NULL, NULL } } },
-	[XSEG_OP_DISCARD] = { SOSD_RANGE_BYTES, true, true, false, { { send_stat, size_came }, { send_punch, came } } },
+	[XSEG_OP_DISCARD] = { SOSD_RANGE_BYTES, true, true, false,
+		{ { send_stat, size_came }, { send_punch, came } } },
 	[XSEG_OP_WRITE_ZEROES] = { SOSD_RANGE_BYTES, true, true, false, { { send_zeroes, came } } },
-	[XSEG_OP_COPY] = { SOSD_RANGE_BYTES, true, true, false, { { send_load, load_came }, { send_store, came } } },
+	[XSEG_OP_COPY] = { SOSD_RANGE_BYTES, true, true, false,
+		{ { send_load, load_came }, { send_store, came } } },
 	[XSEG_OP_INFO] = { SOSD_RANGE_OBJECT, true, false, false, { { send_stat, info_came } } },
-	[XSEG_OP_DELETE] = { SOSD_RANGE_OBJECT, true, true, false, { { send_remove, remove_came } } },
+	[XSEG_OP_DELETE] = { SOSD_RANGE_OBJECT, true, true, false,
+		{ { send_remove, remove_came } } },
 };
 
 int sosd_check(const struct xreq *r)
@@ -144,7 +154,8 @@ int sosd_check(const struct xreq *r)
 		return -EPROTO;
 	if (kind->range != SOSD_RANGE_NONE && !r->target[0])
 		return -EPROTO;
-	if (kind->range == SOSD_RANGE_BYTES && (r->size > XSEG_REQ_BYTES || r->obj_offset > OFFSET_MAX))
+	if (kind->range == SOSD_RANGE_BYTES &&
+		(r->size > XSEG_REQ_BYTES || r->obj_offset > OFFSET_MAX))
 		return -EPROTO;
 	if (kind->data && r->nr_pages < xseg_req_span(r->obj_offset, r->size))
 		return -EPROTO;
@@ -155,14 +166,16 @@ int sosd_read_source(struct sosd *s, struct sosd_op *op)
 {
 	op->source[0] = '\0';
 	if (op->r->nr_pages)
-		memcpy(op->source, xseg_page(s->peer.seg, op->r->page[0] & XSEG_PAGE_INDEX), XSEG_TARGET_MAX);
+		memcpy(op->source, xseg_page(s->peer.seg, op->r->page[0] & XSEG_PAGE_INDEX),
+			XSEG_TARGET_MAX);
 	if (!op->source[0])
 		return -EOPNOTSUPP;
 	return strnlen(op->source, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EPROTO;
 }
 
-/* What is written by the sector is exact; zeroes and copies may set the object's end, and so may a write. An end that is set too early or
- * twice is where the furthest write put it, whatever the order: only a DISCARD, which keeps the size that it was told, must be alone. */
+/* What is written by the sector is exact; zeroes and copies may set the object's end, and so may a
+ * write. An end that is set too early or twice is where the furthest write put it, whatever the
+ * order: only a DISCARD, which keeps the size that it was told, must be alone. */
 void sosd_add_ranges(struct sosd_op *op)
 {
 	const struct xreq *r = op->r;
@@ -176,5 +189,6 @@ void sosd_add_ranges(struct sosd_op *op)
 	if (kind->range == SOSD_RANGE_BYTES)
 		order_op_add(&op->order, hash, r->obj_offset, to, kind->exclusive);
 	if (r->op == XSEG_OP_COPY)
-		order_op_add(&op->order, xseg_hash(op->source, strlen(op->source)), r->obj_offset, r->obj_offset + r->size, false);
+		order_op_add(&op->order, xseg_hash(op->source, strlen(op->source)), r->obj_offset,
+			r->obj_offset + r->size, false);
 }

@@ -13,7 +13,7 @@
 
 #define LOCK	  "xseg"
 #define SECOND_NS UINT64_C(1000000000)
-#define TRIES	  5				/* that a lock was broken, and somebody else took it */
+#define TRIES	  5			/* that a lock was broken, and somebody else took it */
 #define NOBODY	  "nobody"
 #define LEFT	  "-"				/* in the place of an address */
 
@@ -28,7 +28,8 @@ static const uint8_t legal[] = {
 static void set_state(struct sosd_owner *w, enum sosd_owner_state state)
 {
 	assert(legal[atomic_load(&w->state)] & 1u << state);
-	/* release: partner is the acquire in sosd_owner_state(): what is sent after it is sent after the fence */
+	/* release: partner is the acquire in sosd_owner_state(): what is sent after it is sent
+	 * after the fence */
 	atomic_store_explicit(&w->state, state, memory_order_release);
 }
 
@@ -44,12 +45,15 @@ static uint64_t clock_ns(void)
 
 static int lock(struct sosd_owner *w)
 {
-	struct timeval expiry = { .tv_sec = (time_t)(w->expiry_ns / SECOND_NS), .tv_usec = (suseconds_t)(w->expiry_ns % SECOND_NS / 1000) };
+	struct timeval expiry = { .tv_sec = (time_t)(w->expiry_ns / SECOND_NS),
+		.tv_usec = (suseconds_t)(w->expiry_ns % SECOND_NS / 1000) };
 	uint64_t since_ns = clock_ns();
-	int rc = rados_lock_exclusive(w->rados->io, w->object, LOCK, w->me, "", &expiry, LIBRADOS_LOCK_FLAG_MAY_RENEW);
+	int rc = rados_lock_exclusive(
+		w->rados->io, w->object, LOCK, w->me, "", &expiry, LIBRADOS_LOCK_FLAG_MAY_RENEW);
 
 	if (!rc)
-		atomic_store_explicit(&w->lease_end_ns, since_ns + w->expiry_ns, memory_order_relaxed);
+		atomic_store_explicit(
+			&w->lease_end_ns, since_ns + w->expiry_ns, memory_order_relaxed);
 	return rc;
 }
 
@@ -60,25 +64,30 @@ struct holder {
 /* Who has the lock; 0 when nobody has. */
 static int get_holder(struct sosd_owner *w, struct holder *h)
 {
-	size_t client = sizeof(h->client), cookie = sizeof(h->cookie), address = sizeof(h->address), tag_len = 16;
+	size_t client = sizeof(h->client), cookie = sizeof(h->cookie), address = sizeof(h->address),
+	       tag_len = 16;
 	char tag[16];
 	int exclusive;
 
 	*h = (struct holder){ .cookie = NOBODY };
-	return (int)rados_list_lockers(w->rados->io, w->object, LOCK, &exclusive, tag, &tag_len, h->client, &client, h->cookie, &cookie,
-				       h->address, &address);
+	return (int)rados_list_lockers(w->rados->io, w->object, LOCK, &exclusive, tag, &tag_len,
+		h->client, &client, h->cookie, &cookie, h->address, &address);
 }
 
-/* A user who may not do so is no reason not to succeed oneself: what a dead process had sent is hardly on its way for as long as a start takes. */
+/* A user who may not do so is no reason not to succeed oneself: what a dead process had sent is
+ * hardly on its way for as long as a start takes. */
 static int fence(struct sosd_owner *w, const struct holder *h)
 {
 	int rc = sosd_rados_fence(w->rados, h->address);
 
 	if (rc)
-		log_warn("%s: the OSDs cannot be told to refuse what %s may have sent before it died: %s; the user needs mon 'profile rbd'", w->who,
-			 h->address, strerror(-rc));
+		log_warn(
+			"%s: the OSDs cannot be told to refuse what %s may have sent before it died: %s; the user needs mon 'profile rbd'",
+			w->who, h->address, strerror(-rc));
 	else
-		log_info("%s: the OSDs refuse what %s sent, who served these objects before and did not leave", w->who, h->address);
+		log_info(
+			"%s: the OSDs refuse what %s sent, who served these objects before and did not leave",
+			w->who, h->address);
 	return (rc == -EPERM || rc == -EACCES) && !strcmp(h->cookie, w->me) ? 0 : rc;
 }
 
@@ -100,7 +109,8 @@ static int take_lock(struct sosd_owner *w, struct holder *holder)
 			return -EEXIST;
 		rc = fence(w, holder);
 		if (!rc)
-			rc = rados_break_lock(w->rados->io, w->object, LOCK, holder->client, holder->cookie);
+			rc = rados_break_lock(
+				w->rados->io, w->object, LOCK, holder->client, holder->cookie);
 		if (rc && rc != -ENOENT)
 			return rc;
 	}
@@ -140,12 +150,14 @@ static int take(struct sosd_owner *w, struct holder *holder)
 
 	if (!rc)
 		rc = read_record(w, &before);
-	if (!rc && before.cookie[0] && strcmp(before.cookie, w->me) && xseg_peer_user(w->xp, SOSD_WORD_SERVED)) {
+	if (!rc && before.cookie[0] && strcmp(before.cookie, w->me) &&
+		xseg_peer_user(w->xp, SOSD_WORD_SERVED)) {
 		*holder = before;
 		rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
 		return rc ? rc : -ESTALE;
 	}
-	if (!rc && before.address[0] && strcmp(before.address, LEFT) && strcmp(before.address, w->rados->address))
+	if (!rc && before.address[0] && strcmp(before.address, LEFT) &&
+		strcmp(before.address, w->rados->address))
 		rc = fence(w, &before);
 	if (!rc)
 		rc = write_record(w, w->rados->address);
@@ -162,7 +174,8 @@ static int take(struct sosd_owner *w, struct holder *holder)
 static bool wait_for(struct sosd_owner *w, uint64_t ns)
 {
 	uint64_t end_ns = clock_ns() + ns;
-	struct timespec until = { .tv_sec = (time_t)(end_ns / SECOND_NS), .tv_nsec = (long)(end_ns % SECOND_NS) };
+	struct timespec until = { .tv_sec = (time_t)(end_ns / SECOND_NS),
+		.tv_nsec = (long)(end_ns % SECOND_NS) };
 	bool goes_on;
 
 	pthread_mutex_lock(&w->lock);
@@ -176,8 +189,9 @@ static bool wait_for(struct sosd_owner *w, uint64_t ns)
 static void lose(struct sosd_owner *w, const char *why)
 {
 	set_state(w, SOSD_LOST);
-	log_error("%s: %s; nothing is read or written here any more, and dirty data stays in the cache; to serve them here, stop the other one, and start this one again",
-		  w->who, why);
+	log_error(
+		"%s: %s; nothing is read or written here any more, and dirty data stays in the cache; to serve them here, stop the other one, and start this one again",
+		w->who, why);
 	w->changed(w->arg);
 }
 
@@ -188,8 +202,9 @@ static void ask(struct sosd_owner *w)
 	int rc = take(w, &holder);
 
 	if (rc == -EEXIST || rc == -ESTALE || rc == -ESHUTDOWN) {
-		snprintf(why, sizeof(why), "%s %s these objects", rc == -ESHUTDOWN ? "somebody who has this one blocklisted" : holder.cookie,
-			 rc == -ESTALE ? "has meanwhile served" : "serves");
+		snprintf(why, sizeof(why), "%s %s these objects",
+			rc == -ESHUTDOWN ? "somebody who has this one blocklisted" : holder.cookie,
+			rc == -ESTALE ? "has meanwhile served" : "serves");
 		lose(w, why);
 	} else if (!rc) {
 		log_info("%s: the pool %s answers", w->who, w->rados->pool);
@@ -269,10 +284,12 @@ static void name_me(struct sosd_owner *w, const struct sosd_owner_params *p)
 
 	if (gethostname(host, sizeof(host) - 1))
 		snprintf(host, sizeof(host), "localhost");
-	snprintf(w->me, sizeof(w->me), "%s/%s/%s/%lu", host, p->segment, p->peer, (unsigned long)p->made_at_s);
+	snprintf(w->me, sizeof(w->me), "%s/%s/%s/%lu", host, p->segment, p->peer,
+		(unsigned long)p->made_at_s);
 }
 
-int sosd_owner_open(struct sosd_owner *w, struct sosd_rados *rados, const struct sosd_owner_params *p, struct xseg_error *err)
+int sosd_owner_open(struct sosd_owner *w, struct sosd_rados *rados,
+	const struct sosd_owner_params *p, struct xseg_error *err)
 {
 	struct holder holder;
 	int rc;
@@ -282,16 +299,21 @@ int sosd_owner_open(struct sosd_owner *w, struct sosd_rados *rados, const struct
 	name_me(w, p);
 	rc = take(w, &holder);
 	if (rc == -EEXIST)
-		return xseg_fail(err, rc, "the objects of prefix '%s' are served by %s; stop that one, or take another prefix=; if it died its lock expires in %lu s",
-				 p->prefix, holder.cookie, (unsigned long)(p->expiry_ns / SECOND_NS));
+		return xseg_fail(err, rc,
+			"the objects of prefix '%s' are served by %s; stop that one, or take another prefix=; if it died its lock expires in %lu s",
+			p->prefix, holder.cookie, (unsigned long)(p->expiry_ns / SECOND_NS));
 	if (rc == -ESTALE)
-		return xseg_fail(err, -EEXIST, "%s has served the objects of prefix '%s' since this segment did, so what its caches hold is out of date; 'xseg down "
-				 "--force', then start it anew", holder.cookie, p->prefix);
+		return xseg_fail(err, -EEXIST,
+			"%s has served the objects of prefix '%s' since this segment did, so what its caches hold is out of date; 'xseg down "
+			"--force', then start it anew",
+			holder.cookie, p->prefix);
 	if (rc == -EPERM || rc == -EACCES)
-		return xseg_fail(err, rc, "the user may not lock %s in the pool, or not have others refused; it needs mon 'profile rbd' and osd 'allow rwx pool=%s'",
-				 w->object, rados->pool);
+		return xseg_fail(err, rc,
+			"the user may not lock %s in the pool, or not have others refused; it needs mon 'profile rbd' and osd 'allow rwx pool=%s'",
+			w->object, rados->pool);
 	if (rc)
-		log_warn("%s: the pool %s does not say who may serve it: %s; asking on", w->who, rados->pool, strerror(-rc));
+		log_warn("%s: the pool %s does not say who may serve it: %s; asking on", w->who,
+			rados->pool, strerror(-rc));
 	rc = start_keeper(w);
 	return rc ? xseg_fail(err, rc, "no thread to keep the lock: %s", strerror(-rc)) : 0;
 }
@@ -307,8 +329,9 @@ void sosd_owner_leave(struct sosd_owner *w)
 	if (!rc)
 		rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
 	if (rc)
-		log_warn("%s: the lock of its objects could not be given back: %s; it expires in %lu s", w->who, strerror(-rc),
-			 (unsigned long)(w->expiry_ns / SECOND_NS));
+		log_warn(
+			"%s: the lock of its objects could not be given back: %s; it expires in %lu s",
+			w->who, strerror(-rc), (unsigned long)(w->expiry_ns / SECOND_NS));
 }
 
 void sosd_owner_close(struct sosd_owner *w)

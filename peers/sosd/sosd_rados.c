@@ -28,15 +28,19 @@ int sosd_rados_set_timeout(struct sosd_rados *s, uint64_t timeout_ns)
 	return set(s, "rados_osd_op_timeout", (timeout_ns + SECOND_NS - 1) / SECOND_NS);
 }
 
-static int configure(struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
+static int configure(
+	struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
 {
 	int rc = rados_conf_read_file(s->cluster, p->conf[0] ? p->conf : NULL);
 
 	if (rc == -ENOENT)
-		return xseg_fail(err, rc, "no Ceph configuration %s%s; conf= names the file, which says mon_host = ... at least",
-				 p->conf[0] ? "at " : "in /etc/ceph/ceph.conf or where $CEPH_CONF says", p->conf);
+		return xseg_fail(err, rc,
+			"no Ceph configuration %s%s; conf= names the file, which says mon_host = ... at least",
+			p->conf[0] ? "at " : "in /etc/ceph/ceph.conf or where $CEPH_CONF says",
+			p->conf);
 	if (rc)
-		return xseg_fail(err, rc, "the Ceph configuration %s cannot be read: %s", p->conf, strerror(-rc));
+		return xseg_fail(err, rc, "the Ceph configuration %s cannot be read: %s", p->conf,
+			strerror(-rc));
 	/* a limit of librados that is reached would have it block the thread that sends */
 	rc = sosd_rados_set_timeout(s, p->timeout_ns);
 	if (!rc)
@@ -56,7 +60,8 @@ static void get(struct sosd_rados *s, const char *key, char *value, size_t size)
 		value[0] = '\0';
 }
 
-/* Whether there is a key at all, right or wrong: librados says the same of both. `keyring` is a list, and is not changed. */
+/* Whether there is a key at all, right or wrong: librados says the same of both. `keyring` is a
+ * list, and is not changed. */
 static bool has_key(struct sosd_rados *s, const char *keyring)
 {
 	char text[160], path[256];
@@ -74,45 +79,57 @@ static bool has_key(struct sosd_rados *s, const char *keyring)
 	return false;
 }
 
-static int fail_connect(struct sosd_rados *s, const struct sosd_rados_params *p, int rc, struct xseg_error *err)
+static int fail_connect(
+	struct sosd_rados *s, const struct sosd_rados_params *p, int rc, struct xseg_error *err)
 {
 	char mon[128], keyring[512];
 
 	get(s, "mon_host", mon, sizeof(mon));
 	get(s, "keyring", keyring, sizeof(keyring));
 	if ((rc == -ENOENT || rc == -EPERM || rc == -EACCES) && !has_key(s, keyring))
-		return xseg_fail(err, rc, "no key for client.%s in %.120s; user= says whose, keyring = in the Ceph configuration where it is",
-				 p->user, keyring);
+		return xseg_fail(err, rc,
+			"no key for client.%s in %.120s; user= says whose, keyring = in the Ceph configuration where it is",
+			p->user, keyring);
 	if (!mon[0])
-		return xseg_fail(err, rc, "the Ceph configuration names no monitor; it needs mon_host = ..., and conf= says which file it is");
+		return xseg_fail(err, rc,
+			"the Ceph configuration names no monitor; it needs mon_host = ..., and conf= says which file it is");
 	switch (-rc) {
 	case EPERM:
 	case EACCES:
-		return xseg_fail(err, rc, "the monitor refuses client.%s: the key in %.80s is not the one that 'ceph auth get client.%s' shows",
-				 p->user, keyring, p->user);
+		return xseg_fail(err, rc,
+			"the monitor refuses client.%s: the key in %.80s is not the one that 'ceph auth get client.%s' shows",
+			p->user, keyring, p->user);
 	case ETIMEDOUT:
-		return xseg_fail(err, rc, "no monitor answers within %u s (mon_host = %s); look whether one runs there", CONNECT_S, mon);
+		return xseg_fail(err, rc,
+			"no monitor answers within %u s (mon_host = %s); look whether one runs there",
+			CONNECT_S, mon);
 	default:
-		return xseg_fail(err, rc, "cannot connect to the monitors (mon_host = %s) as client.%s: %s", mon, p->user, strerror(-rc));
+		return xseg_fail(err, rc,
+			"cannot connect to the monitors (mon_host = %s) as client.%s: %s", mon,
+			p->user, strerror(-rc));
 	}
 }
 
-static int open_pool(struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
+static int open_pool(
+	struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
 {
 	int rc = rados_ioctx_create(s->cluster, p->pool, &s->io), wants_aligned = 0;
 
 	if (rc == -ENOENT)
-		return xseg_fail(err, rc, "there is no pool '%s'; 'ceph osd pool ls' shows those that are, 'ceph osd pool create %s' makes it",
-				 p->pool, p->pool);
+		return xseg_fail(err, rc,
+			"there is no pool '%s'; 'ceph osd pool ls' shows those that are, 'ceph osd pool create %s' makes it",
+			p->pool, p->pool);
 	if (rc)
-		return xseg_fail(err, rc, "the pool '%s' cannot be used: %s", p->pool, strerror(-rc));
+		return xseg_fail(
+			err, rc, "the pool '%s' cannot be used: %s", p->pool, strerror(-rc));
 	s->opened = true;
 	rc = rados_ioctx_pool_requires_alignment2(s->io, &wants_aligned);
 	if (rc || wants_aligned)
 		return xseg_fail(err, rc ? rc : -EOPNOTSUPP,
-				 "the pool '%s' cannot overwrite a part of an object; 'ceph osd pool set %s allow_ec_overwrites true' lets it",
-				 p->pool, p->pool);
-	rados_set_pool_full_try(s->io);		/* a full cluster says so, rather than to wait until it is not */
+			"the pool '%s' cannot overwrite a part of an object; 'ceph osd pool set %s allow_ec_overwrites true' lets it",
+			p->pool, p->pool);
+	/* a full cluster says so, rather than to wait until it is not */
+	rados_set_pool_full_try(s->io);
 	s->pool_id = rados_ioctx_get_id(s->io);
 	snprintf(s->pool, sizeof(s->pool), "%s", p->pool);
 	return 0;
@@ -128,7 +145,10 @@ static int learn_address(struct sosd_rados *s, struct xseg_error *err)
 	if (!rc)
 		memcpy(s->address, text, strlen(text) + 1);
 	rados_buffer_free(text);
-	return rc ? xseg_fail(err, rc, "librados does not say by what address the cluster knows this process: %s", strerror(-rc)) : 0;
+	return rc ? xseg_fail(err, rc,
+			    "librados does not say by what address the cluster knows this process: %s",
+			    strerror(-rc))
+		  : 0;
 }
 
 int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
@@ -137,7 +157,8 @@ int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, str
 
 	if (rc) {
 		s->cluster = NULL;
-		return xseg_fail(err, rc, "librados cannot begin as client.%s: %s", p->user, strerror(-rc));
+		return xseg_fail(
+			err, rc, "librados cannot begin as client.%s: %s", p->user, strerror(-rc));
 	}
 	rc = configure(s, p, err);
 	if (rc)

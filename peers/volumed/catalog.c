@@ -4,9 +4,10 @@
  * record is on the store whole or not at all. A slot that was never used is all zeroes, as is all
  * that the object does not reach to. Numbers are as the machine has them.
  *
- * Contract: encode and decode are pure. The rest runs in port 0's thread and does not block: reading
- * begins when the predecessor's requests have been drained (`wanted`), goes on by replies, and is
- * tried again each second by vd_catalog_poll() when the store fails. Meanwhile requests are held.
+ * Contract: encode and decode are pure. The rest runs in port 0's thread and does not block:
+ * reading begins when the predecessor's requests have been drained (`wanted`), goes on by replies,
+ * and is tried again each second by vd_catalog_poll() when the store fails. Meanwhile requests are
+ * held.
  *
  * Invariants
  *   C1  nothing of the catalogue is believed before all of it has been read: one record of a
@@ -192,7 +193,8 @@ static void load_failed(struct peer_port *pp, int rc)
 	c->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
 }
 
-/* Takes in a part that has been read; false: of a foreign version. Nothing is published yet (C1). */
+/* Takes in a part that has been read; false: of a foreign version. Nothing is published yet
+ * (C1). */
 static bool load_records(struct peer_port *pp)
 {
 	struct volumed *vd = vd_of(pp);
@@ -262,9 +264,10 @@ static void load_done(struct peer_port *pp, struct xreq *r)
 		return;
 	}
 	if (!load_records(pp)) {
-		log_error("%s: the catalogue of volumes is of another version of volumed; nothing is "
-			  "served and nothing is changed: start the version that made it",
-			  pp->peer->name);
+		log_error(
+			"%s: the catalogue of volumes is of another version of volumed; nothing is "
+			"served and nothing is changed: start the version that made it",
+			pp->peer->name);
 		load_end(pp, VD_FOREIGN);
 		return;
 	}
@@ -273,8 +276,8 @@ static void load_done(struct peer_port *pp, struct xreq *r)
 		load_publish(pp);
 }
 
-/* Pages are cleared first: for what was never written a store may answer less than was asked for, or
- * -ENOENT. */
+/* Pages are cleared first: for what was never written a store may answer less than was asked for,
+ * or -ENOENT. */
 static void load_send(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
@@ -302,7 +305,8 @@ uint64_t vd_catalog_poll(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
 
-	if (atomic_load_explicit(&c->load, memory_order_relaxed) != VD_LOADING || !c->wanted || c->r)
+	if (atomic_load_explicit(&c->load, memory_order_relaxed) != VD_LOADING || !c->wanted ||
+		c->r)
 		return PEER_NEVER;
 	if (atomic_load_explicit(&c->error, memory_order_relaxed) && vd_stopping(pp))
 		return PEER_NEVER;

@@ -1,6 +1,6 @@
-/* job - deletes behind the scenes what was removed: all objects of a REMOVING volume; of a SHRINKING
- * one the objects wholly beyond its new size, and the rest of the last one is overwritten with
- * zeroes, so that growing it again never shows old data.
+/* job - deletes behind the scenes what was removed: all objects of a REMOVING volume; of a
+ * SHRINKING one the objects wholly beyond its new size, and the rest of the last one is overwritten
+ * with zeroes, so that growing it again never shows old data.
  *
  * One volume at a time, VD_JOB_DEPTH requests in flight. A job is a pass over the objects by each
  * port in turn, the highest first, port 0 last; then a FLUSH; then the record.
@@ -13,8 +13,8 @@
  *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE
  *
  * Contract: fields of struct vd_job belong to the thread of the port that has the turn. Nothing
- * blocks. What failed is sent again each second, but for "is not there", which is what is wanted. All
- * of it is begun again by a successor, from the volume's record.
+ * blocks. What failed is sent again each second, but for "is not there", which is what is wanted.
+ * All of it is begun again by a successor, from the volume's record.
  *
  * Invariants
  *   J1  a port's deletes are sent after everything that it forwarded before it saw the change (same

@@ -2,8 +2,8 @@
  *
  * A parent stays AT volumed, which remembers it in the context of its index. Its parts are sent in
  * order, as requests are free; parents wait for that in a FIFO, and only the first of it has parts
- * sent and parts not sent. Who follows the first sends nothing before it, so a small pool of requests
- * slows large I/O down and never stops it.
+ * sent and parts not sent. Who follows the first sends nothing before it, so a small pool of
+ * requests slows large I/O down and never stops it.
  *
  * Contract: all of a parent happens in the thread of the port that got it. Nothing allocates or
  * blocks. A successor gets the parent again and splits it again, after the old children have been
@@ -14,9 +14,11 @@
  *   S2  after a part has failed no further part is sent; the parent's result is the first error
  *   S3  a part is checked against the volume as it is when the part is sent (a volume may be cut or
  *       removed while the parent waits)
- *   S4  a part that was answered is not written again by a successor, also if it failed: somebody may have read what it
- *       did and overwritten it since, and have been answered. Its done bit is set before its child is freed
- *   S5  what a part of a read was lent is listed by its parent before its child is freed (xseg/loan.c, H2)
+ *   S4  a part that was answered is not written again by a successor, also if it failed: somebody
+ *       may have read what it did and overwritten it since, and have been answered. Its done bit is
+ *       set before its child is freed
+ *   S5  what a part of a read was lent is listed by its parent before its child is freed
+ *       (xseg/loan.c, H2)
  */
 #include <assert.h>
 #include <errno.h>
@@ -64,8 +66,8 @@ static void parent_answer(struct peer_port *pp, struct xreq *parent)
 
 static void splitting_run(struct peer_port *pp);
 
-/* Which of the parent's pages the part that begins `sent` bytes into it begins with: a page of its own, as objects are multiples
- * of a page. */
+/* Which of the parent's pages the part that begins `sent` bytes into it begins with: a page of its
+ * own, as objects are multiples of a page. */
 static uint32_t first_page(const struct xreq *parent, uint64_t sent)
 {
 	return (uint32_t)((parent->offset % XSEG_PAGE_SIZE + sent) / XSEG_PAGE_SIZE);
@@ -80,7 +82,8 @@ static void child_done(struct peer_port *pp, struct xreq *child)
 		parent_failed(c, (int)child->result);
 	else if (c->result >= 0)
 		c->result += child->result < child->size ? child->result : child->size;
-	xseg_req_pass_loans(pp->port, child, parent, first_page(parent, child->offset - parent->offset));
+	xseg_req_pass_loans(
+		pp->port, child, parent, first_page(parent, child->offset - parent->offset));
 	xseg_req_part_set_done(pp->port, child);
 	xseg_req_free(pp->port, child);
 	vd_port_of(pp)->children--;

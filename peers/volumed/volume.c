@@ -1,4 +1,5 @@
-/* volume - the table of volumes: by id for the data path, by name for the admin; addresses, counters.
+/* volume - the table of volumes: by id for the data path, by name for the admin; addresses,
+ * counters.
  *
  * Contract: functions that volumed.h marks "any port" are called by any port's thread and take no
  * lock; the others by port 0's. Nothing blocks or allocates, but that the first I/O to a volume at
@@ -111,7 +112,8 @@ static void counters_try_open(struct peer_port *pp, struct vd_volume *v, uint32_
 		atomic_fetch_add_explicit(&vd->nr_stats, 1, memory_order_relaxed);
 }
 
-/* All ports have been quiet about the volume (V5): frees its blocks, also those of a predecessor. */
+/* All ports have been quiet about the volume (V5): frees its blocks, also those of a
+ * predecessor. */
 static void counters_close(struct volumed *vd, struct vd_volume *v)
 {
 	struct vd_counters *c;
@@ -231,7 +233,8 @@ void vd_direct_follow(struct volumed *vd)
 {
 	const struct xseg_direct_table none = { .nr = 0 };
 
-	if (vd->nr_jobs == 0 && atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADED)
+	if (vd->nr_jobs == 0 &&
+		atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADED)
 		xseg_direct_open(vd->peer.xp, &none);
 	else
 		xseg_direct_shut(vd->peer.xp);

@@ -115,8 +115,8 @@ static void flush(struct peer_port *pp, struct xreq *r)
 	peer_forward(pp, r);
 }
 
-/* Of the volume: its size. With a size it is about the object that the range begins in, and the store answers: -ENOENT is its word then, so
- * a volume that is not there is another one. */
+/* Of the volume: its size. With a size it is about the object that the range begins in, and the
+ * store answers: -ENOENT is its word then, so a volume that is not there is another one. */
 static void info(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
@@ -235,8 +235,10 @@ static int take_pages(struct volumed *vd, struct xseg_error *err)
 	if (xseg_pages_owned(vd->peer.xp, vd->page, nr) < nr)
 		rc = xseg_pages_take(vd->peer.xp, nr, vd->page);
 	if (rc)
-		return xseg_fail(err, rc, "the segment has no 2 MiB left for the buffers of '%s': %s; "
-				 "make it with more --memory", vd->peer.name, strerror(-rc));
+		return xseg_fail(err, rc,
+			"the segment has no 2 MiB left for the buffers of '%s': %s; "
+			"make it with more --memory",
+			vd->peer.name, strerror(-rc));
 	for (i = VD_LOAD_PAGES; i < nr; i++)
 		memset(xseg_page(vd->peer.seg, vd->page[i]), 0, XSEG_PAGE_SIZE);
 	vd->catalog.page = vd->page;

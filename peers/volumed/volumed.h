@@ -3,9 +3,10 @@
  * What it does
  *   A volume is a name, an id and a size. Its bytes are in objects "VOL:%016x" (the object's number
  *   in hex) of object_size bytes. A request within one object is addressed and forwarded, so its
- *   reply goes straight to its origin; one that crosses objects is split (split.c). The volumes stand
- *   in a catalogue, one object of the same store (catalog.c); changes are recorded there before they
- *   are answered (volumed_admin.c); what was removed is deleted behind the scenes (job.c).
+ *   reply goes straight to its origin; one that crosses objects is split (split.c). The volumes
+ *   stand in a catalogue, one object of the same store (catalog.c); changes are recorded there
+ *   before they are answered (volumed_admin.c); what was removed is deleted behind the scenes
+ *   (job.c).
  *
  * Threads
  *   A port's callbacks run in that port's thread. The catalogue, admin commands and the table of
@@ -54,7 +55,8 @@
  *   LIVE       REMOVING   it is removed                                    volumed_admin.c
  *   SHRINKING  LIVE       what was beyond the new size is deleted          job.c
  *   REMOVING   FREE       all of its objects are deleted                   job.c
- *   any        DAMAGED    its record cannot be believed (never recorded)   catalog.c, while it loads
+ *   any        DAMAGED    its record cannot be believed (never            catalog.c, while it loads
+ *                         recorded)
  */
 enum vd_slot_state { VD_FREE, VD_LIVE, VD_REMOVING, VD_SHRINKING, VD_DAMAGED, VD_NR_STATES };
 
@@ -115,15 +117,15 @@ struct vd_catalog {
 	const uint32_t *page;			/* VD_LOAD_PAGES; the first for records, too */
 };
 
-/* IDLE -> WRITING: a record is to be written -> IDLE: it is; or UNDOING: it may or may not be there,
- * so the old one is written until that succeeds -> IDLE. */
+/* IDLE -> WRITING: a record is to be written -> IDLE: it is; or UNDOING: it may or may not be
+ * there, so the old one is written until that succeeds -> IDLE. */
 enum vd_change { VD_CHANGE_IDLE, VD_CHANGE_WRITING, VD_CHANGE_UNDOING };
 
 struct vd_admin {
 	_Atomic(struct xreq *) inbox;		/* from any port; newest first */
 	/* Port 0's thread. */
 	struct vd_fifo queue;
-	struct vd_fifo begun;			/* of those that a predecessor had, what it had begun */
+	struct vd_fifo begun;		/* of those that a predecessor had, what it had begun */
 	enum vd_change change;
 	struct xreq *r;				/* WRITING: whose change it is */
 	struct vd_volume *v;
@@ -170,7 +172,7 @@ struct volumed {
 	struct vd_catalog catalog;
 	struct vd_admin admin;
 	struct vd_job job;
-	uint32_t nr_jobs;			/* port 0's: volumes that are REMOVING or SHRINKING */
+	uint32_t nr_jobs;		/* port 0's: volumes that are REMOVING or SHRINKING */
 	_Atomic uint32_t nr_volumes, nr_removing, nr_damaged, nr_stats;
 	_Atomic bool stats_full;		/* the segment had no block left */
 };
@@ -256,8 +258,9 @@ uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes);
 struct vd_volume *vd_volume_find(struct volumed *vd, const char *name);
 struct vd_volume *vd_volume_unused(struct volumed *vd);
 /* v becomes what has just been recorded: publishes or withdraws it, begins its job. */
-/* Port 0's thread. Clients may read past this peer (xseg/direct.c) while all volumes are what they were when that was learned: from when the
- * catalogue is read, but while something is deleted that they could still find below. */
+/* Port 0's thread. Clients may read past this peer (xseg/direct.c) while all volumes are what they
+ * were when that was learned: from when the catalogue is read, but while something is deleted that
+ * they could still find below. */
 void vd_direct_follow(struct volumed *vd);
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta);
 

@@ -1,24 +1,26 @@
-/* volumed_admin - the commands of volumed: create, list, look at, resize and remove volumes; status.
+/* volumed_admin - the commands of volumed: create, list, look at, resize and remove volumes;
+ * status.
  *
- *	volume create NAME size=BYTES		volume list [SLOT]		status
- *	volume resize NAME size=BYTES		volume info NAME
- *	volume remove NAME
+ *      volume create NAME size=BYTES		volume list [SLOT]		status
+ *      volume resize NAME size=BYTES		volume info NAME
+ *      volume remove NAME
  *
  * Commands may come to any port; those of "volume" go through the inbox to port 0's thread, which
  * does them in order of arrival, one at a time. A change is answered when its record is on stable
  * storage (V2), a shrink when what was cut off is gone, a removal as soon as it is recorded: its
  * objects are deleted behind the scenes, and "volume info" says -ENOENT when that is done.
  *
- * Contract: nothing blocks, nothing allocates. While the catalogue is being read commands wait; when
- * it cannot be read they are answered with the reason.
+ * Contract: nothing blocks, nothing allocates. While the catalogue is being read commands wait;
+ * when it cannot be read they are answered with the reason.
  *
  * Invariants
  *   A1  a record whose write failed may or may not be on the store: the old one is written again,
  *       until that succeeds, before anything else is changed; the table never follows a record that
  *       is not certain
- *   A2  before a change is recorded its request notes the id of the volume, of which there is only one: so a successor, which is
- *       given the request again, can tell what was made, cut or removed for it from what was so before. It does those that bear
- *       a note first, so nothing has been changed in between
+ *   A2  before a change is recorded its request notes the id of the volume, of which there is only
+ *       one: so a successor, which is given the request again, can tell what was made, cut or
+ *       removed for it from what was so before. It does those that bear a note first, so nothing
+ *       has been changed in between
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -80,10 +82,10 @@ static bool add_volume(struct volumed *vd, const struct vd_volume *v, char end, 
 	const char *state = m->state == VD_REMOVING ? "removing" : "ok";
 
 	return kv_add(t,
-		      "slot=%u%cname=%s%cid=%u%csize_bytes=%" PRIu64 "%cobject_size_bytes=%" PRIu64
-		      "%cstate=%s%cobjects_left=%" PRIu64 "\n",
-		      vd_slot_of(vd, v), end, m->name, end, vd_id_of(vd, v), end, m->size_bytes, end,
-		      m->object_size, end, state, end, vd_job_left(vd, v));
+		"slot=%u%cname=%s%cid=%u%csize_bytes=%" PRIu64 "%cobject_size_bytes=%" PRIu64
+		"%cstate=%s%cobjects_left=%" PRIu64 "\n",
+		vd_slot_of(vd, v), end, m->name, end, vd_id_of(vd, v), end, m->size_bytes, end,
+		m->object_size, end, state, end, vd_job_left(vd, v));
 }
 
 static bool is_listed(const struct vd_volume *v)
@@ -116,12 +118,14 @@ static uint32_t noted_id(struct volumed *vd, const struct xreq *r)
 	return (uint32_t)xseg_req_note(vd->peer.seg, r, PEER_NOTE_KIND);
 }
 
-/* The volume that was being changed for this request, if there is one by now or still; else NULL. */
+/* The volume that was being changed for this request, if there is one by now or still; else
+ * NULL. */
 static struct vd_volume *noted(struct volumed *vd, const struct xreq *r)
 {
 	uint32_t id = noted_id(vd, r), slot = (id & 0xffff) - 1;
 
-	if (slot >= VD_SLOTS || !is_listed(&vd->volume[slot]) || vd_id_of(vd, &vd->volume[slot]) != id)
+	if (slot >= VD_SLOTS || !is_listed(&vd->volume[slot]) ||
+		vd_id_of(vd, &vd->volume[slot]) != id)
 		return NULL;
 	return &vd->volume[slot];
 }
@@ -169,8 +173,10 @@ static void change_failed(struct peer_port *pp, int rc)
 		  "trying each second",
 		  pp->peer->name, a->next.name, strerror(-rc));
 	text_begin(pp, a->r, &t);
-	kv_add(&t, "the catalogue of volumes cannot be written: %s; the change is undone; see the log of "
-	       "the store, then try again", strerror(-rc));
+	kv_add(&t,
+		"the catalogue of volumes cannot be written: %s; the change is undone; see the log of "
+		"the store, then try again",
+		strerror(-rc));
 	answer(pp, a->r, rc, &t);
 	a->change = VD_CHANGE_UNDOING;
 	a->error = rc;
@@ -220,16 +226,19 @@ static int64_t parse_args(char *args, const char **name, uint64_t *size, struct 
 	char *value, *key = kv_next_word(&args, &value);
 
 	if (!key || value || !xseg_name_ok(key))
-		return REASON(t, -EINVAL, "a volume's name is 1 to 63 of A-Z a-z 0-9 . _ -, and does not "
-			      "begin with . or -");
+		return REASON(t, -EINVAL,
+			"a volume's name is 1 to 63 of A-Z a-z 0-9 . _ -, and does not "
+			"begin with . or -");
 	*name = key;
 	if (size) {
 		key = kv_next_word(&args, &value);
 		if (!key || !value || strcmp(key, "size") != 0 || opt_parse_size(value, size))
 			return REASON(t, -EINVAL, "say size=BYTES after the name, as in size=8G");
 		if (!vd_size_ok(*size))
-			return REASON(t, -EINVAL, "a volume's size is a multiple of 512, from 512 bytes to "
-				      "8E less 512; use %" PRIu64, nearest_size(*size));
+			return REASON(t, -EINVAL,
+				"a volume's size is a multiple of 512, from 512 bytes to "
+				"8E less 512; use %" PRIu64,
+				nearest_size(*size));
 	}
 	if (kv_next_word(&args, &value))
 		return REASON(t, -EINVAL, "there is a word too many after volume '%s'", *name);
@@ -249,9 +258,10 @@ static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc,
 
 static int64_t say_busy(struct volumed *vd, const struct vd_volume *v, struct kv_text *t)
 {
-	return REASON(t, -EBUSY, "volume '%s' is still being %s, %" PRIu64 " objects are left; try again "
-		      "when 'xseg volume info' shows none", v->meta.name,
-		      v->meta.state == VD_REMOVING ? "removed" : "cut", vd_job_left(vd, v));
+	return REASON(t, -EBUSY,
+		"volume '%s' is still being %s, %" PRIu64 " objects are left; try again "
+		"when 'xseg volume info' shows none",
+		v->meta.name, v->meta.state == VD_REMOVING ? "removed" : "cut", vd_job_left(vd, v));
 }
 
 static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
@@ -273,12 +283,15 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 	if (v && v->meta.state == VD_REMOVING)
 		return say_busy(vd, v, t);
 	if (v)
-		return REASON(t, -EEXIST, "there is a volume '%s' already; choose another name, or remove "
-			      "it first", name);
+		return REASON(t, -EEXIST,
+			"there is a volume '%s' already; choose another name, or remove "
+			"it first",
+			name);
 	v = vd_volume_unused(vd);
 	if (!v)
-		return REASON(t, -ENOSPC, "all %u places of the catalogue are taken; remove a volume first",
-			      VD_SLOTS);
+		return REASON(t, -ENOSPC,
+			"all %u places of the catalogue are taken; remove a volume first",
+			VD_SLOTS);
 	memcpy(next.name, name, strlen(name) + 1);
 	next.generation = (v->meta.generation + 1) & 0xffff;
 	change_begin(pp, r, v, &next);
@@ -296,7 +309,8 @@ static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, stru
 
 	if (!v)
 		return rc;
-	if (v->meta.state == VD_SHRINKING && v->meta.size_bytes == size && noted(vd, r) == v && !v->waiter) {
+	if (v->meta.state == VD_SHRINKING && v->meta.size_bytes == size && noted(vd, r) == v &&
+		!v->waiter) {
 		wait_for_shrink(&vd->admin, v, r);
 		return LATER;
 	}
@@ -406,17 +420,20 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	const struct command *c;
 
 	if (error)
-		return REASON(t, error, "the catalogue of volumes cannot be read: %s; see the logs of %s "
-			      "and of the store", strerror(-error), pp->peer->name);
+		return REASON(t, error,
+			"the catalogue of volumes cannot be read: %s; see the logs of %s "
+			"and of the store",
+			strerror(-error), pp->peer->name);
 	kv_next_word(&cursor, &value);
 	word = kv_next_word(&cursor, &value);
 	c = value ? NULL : find_command(word);
 	if (!c)
 		return REASON(t, -EINVAL, "volume what? create, list, info, resize or remove");
 	if (c->changes && vd->admin.change == VD_CHANGE_UNDOING)
-		return REASON(t, vd->admin.error, "the last change of the catalogue failed (%s) and is still "
-			      "being undone; see the log of the store, then try again",
-			      strerror(-vd->admin.error));
+		return REASON(t, vd->admin.error,
+			"the last change of the catalogue failed (%s) and is still "
+			"being undone; see the log of the store, then try again",
+			strerror(-vd->admin.error));
 	return c->run(pp, r, cursor, t);
 }
 
@@ -430,7 +447,8 @@ static void read_line(struct peer_port *pp, const struct xreq *r)
 	line[len] = '\0';
 }
 
-/* Moves what came to any port into the queue, oldest first; what a predecessor had begun before all others (A2). */
+/* Moves what came to any port into the queue, oldest first; what a predecessor had begun before all
+ * others (A2). */
 static void inbox_take(struct volumed *vd)
 {
 	struct vd_admin *a = &vd->admin;

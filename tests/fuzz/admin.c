@@ -1,6 +1,6 @@
-/* admin - lines of an administrator to the peers of a live stack. The first byte says how the stack is made; a line of the input
- * begins with a character that chooses the peer, and how much room there is for the answer. Every line is answered, or waits for
- * the store; a text fits its room.
+/* admin - lines of an administrator to the peers of a live stack. The first byte says how the stack
+ * is made; a line of the input begins with a character that chooses the peer, and how much room
+ * there is for the answer. Every line is answered, or waits for the store; a text fits its room.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +19,8 @@ static void stack_up(uint8_t how)
 	rig_plan(RIG_STORE, &memd_class, "memd", "", "memory=1M");
 	rig_plan(RIG_CACHED, &cached_class, "cached", "memd", "memory=4M requests=8 objects=8");
 	if (how & 1)
-		rig_plan(RIG_VOLUMED, &volumed_class, "volumed", "cached", "requests=4 object_size=64k");
+		rig_plan(RIG_VOLUMED, &volumed_class, "volumed", "cached",
+			"requests=4 object_size=64k");
 	for (unsigned n = 0; n < RIG_NODES; n++)
 		if (rig.node[n].cls && !rig_start(n))
 			abort();
@@ -73,7 +74,8 @@ void fuzz_one(const uint8_t *data, size_t size)
 		eol = memchr(at, '\n', (size_t)(end - at));
 		eol = eol ? eol : end;
 		if (eol > at)
-			say(peer_name[who % 3], at + 1, (size_t)(eol - at - 1), who & 0x40 ? 8192 : 1u << (who / 4 % 14), who & 0x80 ? 4000 : 0);
+			say(peer_name[who % 3], at + 1, (size_t)(eol - at - 1),
+				who & 0x40 ? 8192 : 1u << (who / 4 % 14), who & 0x80 ? 4000 : 0);
 		rig_settle(40);
 		take();
 	}

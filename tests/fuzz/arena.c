@@ -1,10 +1,12 @@
-/* arena - the tables that peers left in the segment, as somebody scribbled over them, and their successors: volumed over cached over
- * memd, killed with dirty data and with requests in every state.
+/* arena - the tables that peers left in the segment, as somebody scribbled over them, and their
+ * successors: volumed over cached over memd, killed with dirty data and with requests in every
+ * state.
  *
- * The tables are made once, by a run of the peers themselves, and kept as bytes. An input is a list of pieces to be written into
- * cached's head, records, entries and slots, memd's header, objects and owner words, the words of extents and pages, the requests.
- * Then the successors begin: each refuses with a clear error, or serves; one that serves holds its invariants (cached_check()), goes
- * on, and stops.
+ * The tables are made once, by a run of the peers themselves, and kept as bytes. An input is a list
+ * of pieces to be written into cached's head, records, entries and slots, memd's header, objects
+ * and owner words, the words of extents and pages, the requests. Then the successors begin: each
+ * refuses with a clear error, or serves; one that serves holds its invariants (cached_check()),
+ * goes on, and stops.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -34,7 +36,8 @@ static void plan(void)
 	rig_plan(RIG_VOLUMED, &volumed_class, "volumed", "cached", "requests=4 object_size=64k");
 }
 
-static void send(enum xseg_op op, const char *peer, const char *target, uint64_t offset, uint32_t size)
+static void send(
+	enum xseg_op op, const char *peer, const char *target, uint64_t offset, uint32_t size)
 {
 	struct xport *port = rig.port[RIG_HONEST];
 	struct xreq *r = rig_serves(peer) ? xseg_req_alloc(port) : NULL;
@@ -69,7 +72,8 @@ static void find_arena(enum rig_node n)
 	for (uint32_t i = 0; i < rig.seg->geo.nr_extents; i++) {
 		uint64_t w = atomic_load(&rig.seg->extents[i].word);
 
-		if (extent_kind(w) == XS_EXTENT_ARENA && extent_peer(w) == peer && extent_nr(w) == 0)
+		if (extent_kind(w) == XS_EXTENT_ARENA && extent_peer(w) == peer &&
+			extent_nr(w) == 0)
 			was.arena[n] = rig.seg->pages + (uint64_t)i * XSEG_EXTENT_SIZE;
 	}
 	was.arena_bytes[n] = atomic_load(&rig.seg->peers[peer].arena_bytes);
@@ -90,18 +94,21 @@ static void live(void)
 	char name[8];
 
 	rig_settle(100);
-	if (rig_admin("volumed", "volume create vol size=1M") < 0 || rig_admin("cached", "volume-set id=65537 policy=write-through") < 0)
+	if (rig_admin("volumed", "volume create vol size=1M") < 0 ||
+		rig_admin("cached", "volume-set id=65537 policy=write-through") < 0)
 		abort();
 	for (unsigned i = 0; i < 12; i++) {
 		snprintf(name, sizeof(name), "o%u", i);
-		send(XSEG_OP_WRITE, i % 2 ? "volumed" : "cached", name, i * 12288, 4096 * (1 + i % 5));
+		send(XSEG_OP_WRITE, i % 2 ? "volumed" : "cached", name, i * 12288,
+			4096 * (1 + i % 5));
 		send(i % 3 ? XSEG_OP_READ : XSEG_OP_WRITE_ZEROES, "cached", name, i * 8192, 8192);
 		rig_settle(60);
 		take();
 	}
 	for (unsigned i = 0; i < 14; i++) {
 		snprintf(name, sizeof(name), "o%u", i);
-		send(i % 4 ? XSEG_OP_WRITE : XSEG_OP_DISCARD, i % 3 ? "volumed" : "cached", name, i * 65536 - (i > 2) * 2048, 8192);
+		send(i % 4 ? XSEG_OP_WRITE : XSEG_OP_DISCARD, i % 3 ? "volumed" : "cached", name,
+			i * 65536 - (i > 2) * 2048, 8192);
 		rig_round();
 	}
 }
@@ -207,7 +214,8 @@ static void use(void)
 		return;
 	for (unsigned i = 0; i < 14; i++) {
 		snprintf(name, sizeof(name), "o%u", i);
-		send(i % 3 ? XSEG_OP_READ : XSEG_OP_WRITE, i % 2 ? "volumed" : "cached", name, i * 12288, 8192);
+		send(i % 3 ? XSEG_OP_READ : XSEG_OP_WRITE, i % 2 ? "volumed" : "cached", name,
+			i * 12288, 8192);
 		rig_settle(40);
 		take();
 	}

@@ -20,7 +20,8 @@ static void fill_pages(struct evil *e, struct xreq *r)
 	for (uint32_t i = 0; i < r->nr_pages; i++)
 		r->page[i] = rig.page[RIG_EVIL][(first + i * (how / 64 != 1)) % RIG_PAGES];
 	if (how / 4 % 16 == 1 && r->nr_pages)
-		r->page[in_below(&e->in, r->nr_pages)] = rig.seg->nr_pages + (uint32_t)in_wild(&e->in);
+		r->page[in_below(&e->in, r->nr_pages)] = rig.seg->nr_pages +
+							 (uint32_t)in_wild(&e->in);
 }
 
 static void fill_target(struct evil *e, struct xreq *r)
@@ -44,11 +45,12 @@ static void fill_range(struct evil *e, struct xreq *r)
 	r->size = how & 2 ? (uint32_t)in_wild(&e->in) : in_u8(&e->in) * 512u;
 	if (how & 4)
 		r->size *= 16;
-	if (!e->anywhere && !(how & 16)) {	/* it must not fill the store, which is not its own */
+	if (!e->anywhere && !(how & 16)) { /* it must not fill the store, which is not its own */
 		r->offset %= EVIL_BYTES;
 		r->size %= EVIL_BYTES;
 	}
-	r->obj_offset = how & 8 && e->anywhere ? in_wild(&e->in) : r->offset % (how & 16 ? 4u << 20 : EVIL_BYTES);
+	r->obj_offset = how & 8 && e->anywhere ? in_wild(&e->in)
+					       : r->offset % (how & 16 ? 4u << 20 : EVIL_BYTES);
 	if (!e->anywhere && r->offset > EVIL_BYTES)
 		r->size = 512;
 }
@@ -134,11 +136,13 @@ void evil_scribble_request(struct evil *e)
 		break;
 	case 8:
 		if (what & 0x80) {
-			atomic_store(&sh->page[in_below(&e->in, XSEG_REQ_PAGES)].lent, (uint32_t)v | XSEG_LENT_PAGE);
+			atomic_store(&sh->page[in_below(&e->in, XSEG_REQ_PAGES)].lent,
+				(uint32_t)v | XSEG_LENT_PAGE);
 			atomic_store(&sh->nr_lent, (uint16_t)(v >> 32));
 			break;
 		}
-		sh->page[in_below(&e->in, XSEG_REQ_PAGES)].page = (uint32_t)(v | (v < rig.seg->nr_pages ? 1u << 28 : 0));
+		sh->page[in_below(&e->in, XSEG_REQ_PAGES)]
+			.page = (uint32_t)(v | (v < rig.seg->nr_pages ? 1u << 28 : 0));
 		break;
 	case 9:
 		sh->via = (uint16_t)v;
@@ -166,19 +170,23 @@ void evil_forge_place(struct evil *e)
 {
 	struct xs_req *sh = &rig.seg->reqs[pick_request(e)];
 	uint64_t old = atomic_load(&sh->place);
-	uint32_t port = in_u8(&e->in), gen = place_gen(old), seq = place_seq(old) + (uint32_t)(int8_t)in_u8(&e->in);
+	uint32_t port = in_u8(&e->in), gen = place_gen(old),
+		 seq = place_seq(old) + (uint32_t)(int8_t)in_u8(&e->in);
 
 	if (port < 32)
 		gen = atomic_load(&rig.seg->ports[port % rig.seg->geo.nr_ports].generation);
-	atomic_store(&sh->place, place_word((enum xseg_req_state)(in_u8(&e->in) % 8), port % 16, gen, seq));
+	atomic_store(&sh->place,
+		place_word((enum xseg_req_state)(in_u8(&e->in) % 8), port % 16, gen, seq));
 }
 
 /* Offers to any port what a place says now, or will say. */
 void evil_offer(struct evil *e)
 {
 	struct xport *port = rig.port[RIG_EVIL];
-	uint32_t index = pick_request(e), to = in_below(&e->in, rig.seg->geo.nr_ports), how = in_u8(&e->in);
-	uint64_t place = atomic_load(&rig.seg->reqs[index].place), offer = offer_word(index, place + (how >> 4));
+	uint32_t index = pick_request(e), to = in_below(&e->in, rig.seg->geo.nr_ports),
+		 how = in_u8(&e->in);
+	uint64_t place = atomic_load(&rig.seg->reqs[index].place),
+		 offer = offer_word(index, place + (how >> 4));
 
 	if (!port)
 		return;
@@ -196,11 +204,13 @@ void evil_offer(struct evil *e)
 void evil_ring(struct evil *e)
 {
 	struct xseg *seg = rig.seg;
-	uint32_t lane = in_below(&e->in, seg->geo.nr_lanes), word = atomic_load(&seg->lanes[lane].word);
+	uint32_t lane = in_below(&e->in, seg->geo.nr_lanes),
+		 word = atomic_load(&seg->lanes[lane].word);
 	struct xq *q = (struct xq *)(seg->base + seg->geo.off_rings + lane * seg->geo.ring_bytes);
 	uint32_t slot = (uint32_t)(atomic_load(&q->tail) + in_u8(&e->in)) % seg->geo.lane_slots, n;
 
-	if (!e->anywhere && (!rig.port[RIG_EVIL] || (word >> 10 & 0x1ff) != rig.port[RIG_EVIL]->index))
+	if (!e->anywhere &&
+		(!rig.port[RIG_EVIL] || (word >> 10 & 0x1ff) != rig.port[RIG_EVIL]->index))
 		return;
 	n = in_u8(&e->in) % 8;
 	for (uint32_t i = 0; i < n; i++)
@@ -237,16 +247,20 @@ void evil_payload(struct evil *e)
 	memcpy((char *)xseg_page(rig.seg, page) + in_u8(&e->in) * 16, bytes, n);
 }
 
-/* The tables that are written under the control lock, or by one peer: all but what says whose pages are. */
+/* The tables that are written under the control lock, or by one peer: all but what says whose pages
+ * are. */
 void evil_tables(struct evil *e)
 {
 	const struct xs_geometry *g = &rig.seg->geo;
 	const struct {
 		uint64_t from, to;
 	} part[] = {
-		{ offsetof(struct xs_super, generation), sizeof(struct xs_super) }, { g->off_members, g->off_peers },
-		{ g->off_peers, g->off_ports }, { g->off_ports, g->off_bells }, { g->off_bells, g->off_lanes },
-		{ g->off_lanes, g->off_rings }, { g->off_rings, g->off_requests }, { g->off_requests, g->off_extents },
+		{ offsetof(struct xs_super, generation), sizeof(struct xs_super) },
+		  { g->off_members, g->off_peers },
+		{ g->off_peers, g->off_ports }, { g->off_ports, g->off_bells },
+		  { g->off_bells, g->off_lanes },
+		{ g->off_lanes, g->off_rings }, { g->off_rings, g->off_requests },
+		  { g->off_requests, g->off_extents },
 		{ g->off_stats, g->off_stack }, { g->off_stack, g->off_pages },
 	};
 	uint32_t n = in_below(&e->in, sizeof(part) / sizeof(part[0]));
@@ -275,8 +289,18 @@ static void evil_comes_or_goes(struct evil *e)
 void evil_act(struct evil *e)
 {
 	static void (*const acts[])(struct evil *) = {
-		evil_send, evil_send, evil_send, evil_take, evil_scribble_request, evil_forge_place, evil_offer, evil_hints,
-		evil_payload, evil_ring, evil_comes_or_goes, evil_tables,
+		evil_send,
+		evil_send,
+		evil_send,
+		evil_take,
+		evil_scribble_request,
+		evil_forge_place,
+		evil_offer,
+		evil_hints,
+		evil_payload,
+		evil_ring,
+		evil_comes_or_goes,
+		evil_tables,
 	};
 	uint32_t n = in_below(&e->in, sizeof(acts) / sizeof(acts[0]) - !e->anywhere);
 

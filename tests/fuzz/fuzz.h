@@ -1,10 +1,12 @@
-/* fuzz - what the programs of tests/fuzz share: an input that is read piece by piece, and how a program is called.
+/* fuzz - what the programs of tests/fuzz share: an input that is read piece by piece, and how a
+ * program is called.
  *
- * A program is one file with fuzz_one(). Built with clang it is a libFuzzer target (`make fuzz`); built like all else, drive.c
- * plays the files of tests/fuzz/corpus again, and whatever else is named (`make check`).
+ * A program is one file with fuzz_one(). Built with clang it is a libFuzzer target (`make fuzz`);
+ * built like all else, drive.c plays the files of tests/fuzz/corpus again, and whatever else is
+ * named (`make check`).
  *
- * Contract: fuzz_one() depends on its input alone, leaves nothing behind that the next call sees, and ends. What it finds is an
- * assert, a signal or a sanitizer's word.
+ * Contract: fuzz_one() depends on its input alone, leaves nothing behind that the next call sees,
+ * and ends. What it finds is an assert, a signal or a sanitizer's word.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H

@@ -32,7 +32,8 @@ static void honest_send(enum xseg_op op, uint32_t block, uint8_t seed)
 	memset(xseg_page(rig.seg, r->page[0]), seed, XSEG_PAGE_SIZE);
 	snprintf(name, sizeof(name), "good:%016x", 0);
 	xseg_req_set_target(r, name, strlen(name));
-	if (xseg_req_submit(port, r, xseg_peer_find(rig.seg, rig.node[RIG_VOLUMED].cls ? "volumed" : "cached"))) {
+	if (xseg_req_submit(port, r,
+		    xseg_peer_find(rig.seg, rig.node[RIG_VOLUMED].cls ? "volumed" : "cached"))) {
 		xseg_req_free(port, r);
 		return;
 	}
@@ -111,7 +112,8 @@ void honest_stack(bool volumed, const char *cached_options, struct evil *e)
 	rig_plan(RIG_STORE, &memd_class, "memd", "", e->anywhere ? "memory=1M" : "memory=6M");
 	rig_plan(RIG_CACHED, &cached_class, "cached", "memd", options);
 	if (volumed)
-		rig_plan(RIG_VOLUMED, &volumed_class, "volumed", "cached", "requests=4 object_size=64k");
+		rig_plan(RIG_VOLUMED, &volumed_class, "volumed", "cached",
+			"requests=4 object_size=64k");
 	for (unsigned n = 0; n < RIG_NODES; n++)
 		if (rig.node[n].cls && !rig_start(n))
 			abort();

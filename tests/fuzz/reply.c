@@ -1,8 +1,10 @@
-/* reply - an evil store below volumed and cached: it answers what was not asked, with any result, twice, late, never; it scribbles
- * into the requests of those above it; and what it says the catalogue is may be anything.
+/* reply - an evil store below volumed and cached: it answers what was not asked, with any result,
+ * twice, late, never; it scribbles into the requests of those above it; and what it says the
+ * catalogue is may be anything.
  *
- * The first byte says how the stack is made. An honest client sends through the top. Nobody crashes, nobody spins, cached_check()
- * holds unless the store wrote outside of what was its to write.
+ * The first byte says how the stack is made. An honest client sends through the top. Nobody
+ * crashes, nobody spins, cached_check() holds unless the store wrote outside of what was its to
+ * write.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +51,8 @@ static struct store *store(void)
 /* A record of the catalogue as it would be, or nearly. */
 static void record(struct input *in, uint8_t *at, uint32_t slot)
 {
-	struct vd_meta meta = { .state = (enum vd_slot_state)(in_u8(in) % VD_NR_STATES), .generation = in_u8(in) };
+	struct vd_meta meta = { .state = (enum vd_slot_state)(in_u8(in) % VD_NR_STATES),
+		.generation = in_u8(in) };
 	uint8_t how = in_u8(in);
 
 	meta.object_size = how & 1 ? in_wild(in) : 1u << (12 + how % 11);
@@ -77,8 +80,9 @@ static void fill(struct input *in, const struct xreq *r)
 	for (uint32_t i = 0; i < n && strcmp(r->target, ":catalog") == 0; i++) {
 		uint32_t slot = in_u8(in) % 16, page = slot / 8;
 
-		record(in, (uint8_t *)xseg_page(rig.seg, r->page[page]) + slot % 8 * VD_RECORD_BYTES,
-		       (uint32_t)(r->obj_offset / VD_RECORD_BYTES) + slot);
+		record(in,
+			(uint8_t *)xseg_page(rig.seg, r->page[page]) + slot % 8 * VD_RECORD_BYTES,
+			(uint32_t)(r->obj_offset / VD_RECORD_BYTES) + slot);
 	}
 }
 
@@ -136,7 +140,8 @@ static void client_take(void)
 /* ---- all of it ---- */
 
 static const char *const lines[] = {
-	"volume create one size=1M", "volume remove v1", "volume resize v2 size=4k", "volume list", "volume info v1", "status",
+	"volume create one size=1M", "volume remove v1", "volume resize v2 size=4k", "volume list",
+	"volume info v1", "status",
 	"volume remove v0", "volume resize v0 size=100M",
 };
 
@@ -146,7 +151,8 @@ static void go_on(struct evil *e, bool volumed)
 
 	switch (what % 8) {
 	case 0:
-		rig_step((enum rig_node)(what / 8 % RIG_NODES), (enum rig_what)(what / 32 % RIG_NR_WHAT));
+		rig_step((enum rig_node)(what / 8 % RIG_NODES),
+			(enum rig_what)(what / 32 % RIG_NR_WHAT));
 		break;
 	case 1:
 		rig_settle(what / 4 + 1u);
@@ -176,15 +182,18 @@ static void go_on(struct evil *e, bool volumed)
 
 static void stack_up(uint8_t how)
 {
-	bool volumed = (how & STACK_VOLUMED) || !(how & STACK_CACHED), cached = (how & STACK_CACHED) || !volumed;
+	bool volumed = (how & STACK_VOLUMED) || !(how & STACK_CACHED),
+	     cached = (how & STACK_CACHED) || !volumed;
 
 	rig_begin();
 	rig_plan(RIG_STORE, &store_class, "memd", "", "");
 	if (cached)
 		rig_plan(RIG_CACHED, &cached_class, "cached", "memd",
-			 how & 8 ? "memory=4M requests=8 objects=4 policy=write-around" : "memory=4M requests=8 objects=4 dirty_age=1s");
+			how & 8 ? "memory=4M requests=8 objects=4 policy=write-around"
+				: "memory=4M requests=8 objects=4 dirty_age=1s");
 	if (volumed)
-		rig_plan(RIG_VOLUMED, &volumed_class, "volumed", cached ? "cached" : "memd", "requests=4 object_size=64k");
+		rig_plan(RIG_VOLUMED, &volumed_class, "volumed", cached ? "cached" : "memd",
+			"requests=4 object_size=64k");
 	for (unsigned n = 0; n < RIG_NODES; n++)
 		if (rig.node[n].cls && !rig_start(n))
 			abort();
@@ -198,7 +207,8 @@ static void come_to_rest(bool anywhere)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		while (store() && store()->nr_held)
-			peer_answer(&store()->peer.ports[0], store()->held[--store()->nr_held], i % 2 ? -EIO : -ENOENT);
+			peer_answer(&store()->peer.ports[0], store()->held[--store()->nr_held],
+				i % 2 ? -EIO : -ENOENT);
 		rig_settle(REST_ROUNDS / 20);
 		client_take();
 	}

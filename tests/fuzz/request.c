@@ -1,10 +1,12 @@
 /* request - an evil client beside volumed, cached and memd, and an honest one.
  *
- * The first byte says how the stack is made and how evil it is. Then each piece of the input lets the evil one act, peers take
- * steps, time pass, peers be killed and started again, the honest one write and read.
+ * The first byte says how the stack is made and how evil it is. Then each piece of the input lets
+ * the evil one act, peers take steps, time pass, peers be killed and started again, the honest one
+ * write and read.
  *
- * In the end, if the evil one kept to its own: every request of the honest one is answered, its volume has what it wrote, and
- * cached_check() holds. In any case nobody crashes, and nobody spins: all comes to rest in bounded time.
+ * In the end, if the evil one kept to its own: every request of the honest one is answered, its
+ * volume has what it wrote, and cached_check() holds. In any case nobody crashes, and nobody spins:
+ * all comes to rest in bounded time.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -38,7 +40,8 @@ static void go_on(struct evil *e)
 	switch (what % 8) {
 	case 0:
 	case 1:
-		rig_step((enum rig_node)(what / 8 % RIG_NODES), (enum rig_what)(what / 32 % RIG_NR_WHAT));
+		rig_step((enum rig_node)(what / 8 % RIG_NODES),
+			(enum rig_what)(what / 32 % RIG_NR_WHAT));
 		break;
 	case 2:
 		rig_settle(what / 8 + 1u);
@@ -89,7 +92,8 @@ void fuzz_one(const uint8_t *data, size_t size)
 	uint8_t how = in_u8(&e.in);
 
 	e.anywhere = how & ANYWHERE;
-	honest_stack(how & STACK_VOLUMED, how & THROUGH ? "policy=write-through" : "dirty_age=1s", &e);
+	honest_stack(
+		how & STACK_VOLUMED, how & THROUGH ? "policy=write-through" : "dirty_age=1s", &e);
 	while (e.in.left)
 		go_on(&e);
 	come_to_rest(&e);

@@ -31,7 +31,8 @@ void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 /* Nobody may look at what lies beside the segment. If something does, it stays. */
 static void guard(uint8_t *at)
 {
-	void *got = mmap(at, GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *got = mmap(at, GUARD_BYTES, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (got != MAP_FAILED && got != at)
 		munmap(got, GUARD_BYTES);
@@ -39,7 +40,10 @@ static void guard(uint8_t *at)
 
 static void segment_make(void **tables)
 {
-	struct xseg_config cfg = { .memory_bytes = 24u << 20, .nr_requests = 160, .nr_ports = 8, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 24u << 20,
+		.nr_requests = 160,
+		.nr_ports = 8,
+		.huge = XSEG_HUGE_NEVER };
 	struct xseg_error err = { "" };
 
 	if (xseg_create_private(&cfg, &rig.seg, &err)) {
@@ -81,9 +85,12 @@ void rig_end(void)
 
 /* ---- peers ---- */
 
-void rig_plan(enum rig_node n, const struct peer_class *cls, const char *name, const char *downstream, const char *options)
+void rig_plan(enum rig_node n, const struct peer_class *cls, const char *name,
+	const char *downstream, const char *options)
 {
-	rig.node[n] = (struct rig_peer){ .cls = cls, .name = name, .downstream = downstream, .options = options };
+	rig.node[n] = (struct rig_peer){
+		.cls = cls, .name = name, .downstream = downstream, .options = options
+	};
 }
 
 static void set_options(const struct rig_peer *n)
@@ -214,16 +221,19 @@ static uint64_t next_ns(void)
 	return next;
 }
 
-/* Masks are hints: who scribbled over one may have taken a mark with it. So everybody looks at all lanes before it sleeps. */
+/* Masks are hints: who scribbled over one may have taken a mark with it. So everybody looks at all
+ * lanes before it sleeps. */
 static bool look_again(void)
 {
 	bool any = false;
 
 	for (unsigned c = 0; c < RIG_CLIENTS; c++)
 		if (rig.port[c])
-			xseg_port_has_work(rig.port[c]);	/* what it finds it will be given when it asks */
+			/* what it finds it will be given when it asks */
+			xseg_port_has_work(rig.port[c]);
 	for (unsigned n = 0; n < RIG_NODES; n++)
-		for (uint32_t i = 0; rig.node[n].p && rig.node[n].serving && i < rig.node[n].p->nr_ports; i++)
+		for (uint32_t i = 0;
+			rig.node[n].p && rig.node[n].serving && i < rig.node[n].p->nr_ports; i++)
 			any |= xseg_port_has_work(rig.node[n].p->ports[i].port);
 	return any;
 }

@@ -1,7 +1,9 @@
-/* rig - a segment, a stack of peers and two clients, in one thread, driven by the peer core like the simulator's.
+/* rig - a segment, a stack of peers and two clients, in one thread, driven by the peer core like
+ * the simulator's.
  *
- * The segment is made once. rig_begin() puts its tables back as they were when it was new, so that each input finds the same;
- * where the segment ends no memory is mapped, so that a look behind it is a SIGSEGV.
+ * The segment is made once. rig_begin() puts its tables back as they were when it was new, so that
+ * each input finds the same; where the segment ends no memory is mapped, so that a look behind it
+ * is a SIGSEGV.
  *
  * Contract: one thread; time is rig.now_ns. Peers say nothing (log_line() is the rig's).
  */
@@ -43,7 +45,8 @@ void rig_begin(void);
 void rig_end(void);
 
 /* Says who is in the stack, bottom up; cls NULL: nobody. */
-void rig_plan(enum rig_node n, const struct peer_class *cls, const char *name, const char *downstream, const char *options);
+void rig_plan(enum rig_node n, const struct peer_class *cls, const char *name,
+	const char *downstream, const char *options);
 /* Starts a peer. False: it refused, and said why. */
 bool rig_start(enum rig_node n);
 void rig_kill(enum rig_node n);
@@ -56,10 +59,12 @@ bool rig_serves(const char *name);
 bool rig_step(enum rig_node n, enum rig_what what);
 /* Everybody's turn, once. */
 bool rig_round(void);
-/* Rounds until nothing moves, up to `rounds`; time goes on when nothing else does. True: nothing moves any more. */
+/* Rounds until nothing moves, up to `rounds`; time goes on when nothing else does. True: nothing
+ * moves any more. */
 bool rig_settle(unsigned rounds);
 
-/* A line to a peer, from the honest client; its result, the text in rig_text. Negative: also what was not answered. */
+/* A line to a peer, from the honest client; its result, the text in rig_text. Negative: also what
+ * was not answered. */
 extern char rig_text[4 * XSEG_PAGE_SIZE + 1];
 int64_t rig_admin(const char *peer, const char *line);
 

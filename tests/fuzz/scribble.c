@@ -1,12 +1,14 @@
-/* scribble - a thread that writes into the segment all the time, while a stack, an evil client and an honest one work in it: what
- * was checked may be another thing a moment later.
+/* scribble - a thread that writes into the segment all the time, while a stack, an evil client and
+ * an honest one work in it: what was checked may be another thing a moment later.
  *
- *	scribble [--seconds=N] [--seed=N]
+ *      scribble [--seconds=N] [--seed=N]
  *
  * A third of the time each:
- *   payload   the pages of the evil client's writes, after they were sent: the honest one's volume is what it wrote
+ *   payload   the pages of the evil client's writes, after they were sent: the honest one's volume
+ *             is what it wrote
  *   own       the evil client's requests, its lanes, everybody's hints: the same
- *   tables    any table of the segment, but for what evil.h leaves alone: nobody crashes, nobody hangs
+ *   tables    any table of the segment, but for what evil.h leaves alone: nobody crashes, nobody
+ *             hangs
  * Prints `ok - SENTENCE` for each, as tests/run.sh counts.
  */
 #include <assert.h>
@@ -31,7 +33,8 @@ struct options {
 };
 
 static const struct opt opts[] = {
-	{ .name = "seconds", .kind = OPT_UINT, .off = offsetof(struct options, seconds), .min = 1, .def = "3" },
+	{ .name = "seconds", .kind = OPT_UINT, .off = offsetof(struct options, seconds), .min = 1,
+	  .def = "3" },
 	{ .name = "seed", .kind = OPT_U64, .off = offsetof(struct options, seed), .def = "1" },
 	{ .name = NULL },
 };
@@ -73,7 +76,8 @@ static void scribble_payload(struct evil *e)
 
 static void scribble_own(struct evil *e)
 {
-	static void (*const acts[])(struct evil *) = { evil_scribble_request, evil_forge_place, evil_hints, evil_ring, scribble_payload };
+	static void (*const acts[])(struct evil *) = { evil_scribble_request, evil_forge_place,
+		evil_hints, evil_ring, scribble_payload };
 
 	acts[in_below(&e->in, sizeof(acts) / sizeof(acts[0]))](e);
 }
@@ -145,7 +149,8 @@ static uint64_t seconds_now(void)
 	return (uint64_t)ts.tv_sec;
 }
 
-static void rounds_run(const struct options *o, void (*act)(struct evil *e), bool anywhere, const char *sentence)
+static void rounds_run(
+	const struct options *o, void (*act)(struct evil *e), bool anywhere, const char *sentence)
 {
 	uint64_t end = seconds_now() + (o->seconds + 2) / 3, state = o->seed;
 	unsigned nr = 0;
@@ -170,8 +175,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "scribble: %s\n", err.text);
 		return 2;
 	}
-	rounds_run(&o, scribble_payload, false, "payload that changes after it was sent harms its own volume only");
-	rounds_run(&o, scribble_own, false, "requests that change after they were checked harm nobody else");
-	rounds_run(&o, scribble_tables, true, "tables that change all the time crash nobody, and nobody hangs");
+	rounds_run(&o, scribble_payload, false,
+		"payload that changes after it was sent harms its own volume only");
+	rounds_run(&o, scribble_own, false,
+		"requests that change after they were checked harm nobody else");
+	rounds_run(&o, scribble_tables, true,
+		"tables that change all the time crash nobody, and nobody hangs");
 	return 0;
 }

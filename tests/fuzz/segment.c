@@ -1,8 +1,10 @@
-/* segment - the bytes of a segment's file, as somebody damaged or made them up: whoever attaches, checks, mends, looks, sweeps, opens a
- * name as a client, takes over a server's, gets a clear error, or something that is within the segment.
+/* segment - the bytes of a segment's file, as somebody damaged or made them up: whoever attaches,
+ * checks, mends, looks, sweeps, opens a name as a client, takes over a server's, gets a clear
+ * error, or something that is within the segment.
  *
- * The file is one in which there are a client, two servers that died with requests in every state, a stopped one, arenas, pages,
- * routes, statistics. An input is a list of pieces to be written into it: one byte says which table, then where, how much, and what.
+ * The file is one in which there are a client, two servers that died with requests in every state,
+ * a stopped one, arenas, pages, routes, statistics. An input is a list of pieces to be written into
+ * it: one byte says which table, then where, how much, and what.
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +20,7 @@
 static struct {
 	char name[32];
 	struct xs_geometry geo;
-	uint8_t *file, *was;			/* all but the pages; as it was before anybody damaged it */
+	uint8_t *file, *was;		/* all but the pages; as it was before anybody damaged it */
 } f;
 
 /* ---- the file ---- */
@@ -29,9 +31,12 @@ static void file_remove(void)
 		fprintf(stderr, "%s is left over\n", f.name);
 }
 
-static struct xseg_peer *open_peer(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports)
+static struct xseg_peer *open_peer(
+	struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports)
 {
-	struct xseg_peer_params params = { .name = name, .kind = kind, .nr_ports = nr_ports, .nr_requests = 16 };
+	struct xseg_peer_params params = {
+		.name = name, .kind = kind, .nr_ports = nr_ports, .nr_requests = 16
+	};
 	struct xseg_error err = { "" };
 	struct xseg_peer *peer;
 
@@ -45,7 +50,8 @@ static struct xseg_peer *open_peer(struct xseg *seg, const char *name, const cha
 static const char *const keys[] = { "one", "two", "three" };
 
 /* A server with an arena, pages, statistics and a route. */
-static struct xseg_peer *server(struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports, uint32_t below)
+static struct xseg_peer *server(
+	struct xseg *seg, const char *name, const char *kind, uint32_t nr_ports, uint32_t below)
 {
 	struct xseg_peer *peer = open_peer(seg, name, kind, nr_ports);
 	uint32_t page[XSEG_EXTENT_PAGES];
@@ -57,7 +63,8 @@ static struct xseg_peer *server(struct xseg *seg, const char *name, const char *
 
 	assert(peer);
 	if (xseg_arena_open(peer, &bytes, &base, &fresh, &err) || xseg_pages_take(peer, 1, page) ||
-	    xseg_stats_open(peer, name, kind, keys, 3, &stats) || xseg_route_set(seg, xseg_peer_index(peer), below))
+		xseg_stats_open(peer, name, kind, keys, 3, &stats) ||
+		xseg_route_set(seg, xseg_peer_index(peer), below))
 		abort();
 	xseg_peer_serve(peer);
 	return peer;
@@ -116,7 +123,11 @@ static void people(struct xseg *seg)
 
 static void file_make(void)
 {
-	struct xseg_config cfg = { .memory_bytes = 16u << 20, .nr_requests = 96, .nr_ports = 8, .huge = XSEG_HUGE_NEVER, .group = -1 };
+	struct xseg_config cfg = { .memory_bytes = 16u << 20,
+		.nr_requests = 96,
+		.nr_ports = 8,
+		.huge = XSEG_HUGE_NEVER,
+		.group = -1 };
 	struct xseg_error err = { "" };
 	struct xseg *seg;
 	char path[64];
@@ -146,13 +157,18 @@ static void piece(struct input *in)
 	const struct {
 		uint64_t from, to;
 	} part[] = {
-		{ 0, sizeof(struct xs_super) }, { g->off_members, g->off_peers }, { g->off_peers, g->off_ports },
-		{ g->off_peers, g->off_peers + 4 * sizeof(struct xs_peer) }, { g->off_ports, g->off_bells },
-		{ g->off_bells, g->off_lanes }, { g->off_lanes, g->off_rings }, { g->off_rings, g->off_requests },
-		{ g->off_requests, g->off_extents }, { g->off_extents, g->off_owners }, { g->off_stats, g->off_stack },
+		{ 0, sizeof(struct xs_super) }, { g->off_members, g->off_peers },
+		  { g->off_peers, g->off_ports },
+		{ g->off_peers, g->off_peers + 4 * sizeof(struct xs_peer) },
+		  { g->off_ports, g->off_bells },
+		{ g->off_bells, g->off_lanes }, { g->off_lanes, g->off_rings },
+		  { g->off_rings, g->off_requests },
+		{ g->off_requests, g->off_extents }, { g->off_extents, g->off_owners },
+		  { g->off_stats, g->off_stack },
 	};
 	uint32_t n = in_below(in, sizeof(part) / sizeof(part[0]));
-	uint64_t at = part[n].from + in_number(in, 3) % (part[n].to - part[n].from), room = part[n].to - at, v;
+	uint64_t at = part[n].from + in_number(in, 3) % (part[n].to - part[n].from),
+		 room = part[n].to - at, v;
 	unsigned how = in_u8(in);
 
 	if (how < 128) {
@@ -192,11 +208,13 @@ static void look(struct xseg *seg)
 	assert(view);
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
 		if (xseg_peer_get_info(seg, i, &peer))
-			assert(memchr(peer.name, 0, sizeof(peer.name)) && memchr(peer.kind, 0, sizeof(peer.kind)) &&
-			       peer.state <= XSEG_PEER_DEAD && peer.nr_ports <= XSEG_PEER_PORTS);
+			assert(memchr(peer.name, 0, sizeof(peer.name)) &&
+				memchr(peer.kind, 0, sizeof(peer.kind)) &&
+				peer.state <= XSEG_PEER_DEAD && peer.nr_ports <= XSEG_PEER_PORTS);
 	for (uint32_t i = 0; i < xseg_nr_stats(seg); i++)
 		if (xseg_stats_view(seg, i, view))
-			assert(view->nr <= XSEG_STATS_MAX && xhist_percentile(&view->lat, 99) <= view->lat.max);
+			assert(view->nr <= XSEG_STATS_MAX &&
+				xhist_percentile(&view->lat, 99) <= view->lat.max);
 	assert(xseg_stack_get(seg, text, sizeof(text)) < sizeof(text));
 	free(view);
 }
@@ -205,7 +223,8 @@ static void hand_over(struct xport *port, struct xreq *r, void *arg)
 {
 	unsigned *nr = arg;
 
-	assert(r->op < XSEG_NR_OPS && r->nr_pages <= XSEG_REQ_PAGES && strlen(r->target) < XSEG_TARGET_MAX);
+	assert(r->op < XSEG_NR_OPS && r->nr_pages <= XSEG_REQ_PAGES &&
+		strlen(r->target) < XSEG_TARGET_MAX);
 	if ((*nr)++ % 2)
 		xseg_req_answer(port, r, -EIO);
 	else if (r->state == XSEG_REQ_AT && xseg_req_forward(port, r, 0))
@@ -266,7 +285,8 @@ static void come_and_go(struct xseg *seg)
 
 	if (!client)
 		return;
-	if (xseg_pages_take(client, 1, page) == 0 && (r = xseg_req_alloc(xseg_peer_port(client, 0)))) {
+	if (xseg_pages_take(client, 1, page) == 0 &&
+		(r = xseg_req_alloc(xseg_peer_port(client, 0)))) {
 		r->op = XSEG_OP_READ;
 		r->size = XSEG_PAGE_SIZE;
 		r->nr_pages = 1;

@@ -1,8 +1,8 @@
-/* store - the arenas of the stores, as somebody scribbled over them: memd's objects and filed's marks, each in a block of just its
- * size, so that AddressSanitizer sees every byte too far.
+/* store - the arenas of the stores, as somebody scribbled over them: memd's objects and filed's
+ * marks, each in a block of just its size, so that AddressSanitizer sees every byte too far.
  *
- * The first byte says which; then come pieces to be written into an arena that was in use, then what the successor does with
- * it. It refuses with a clear error, or works.
+ * The first byte says which; then come pieces to be written into an arena that was in use, then
+ * what the successor does with it. It refuses with a clear error, or works.
  */
 #include <assert.h>
 #include <errno.h>
@@ -50,8 +50,10 @@ static void scribble(struct input *in, uint8_t *at, uint64_t bytes, uint64_t den
 static int put(struct memd_store *s, const char *target, struct input *in)
 {
 	static uint8_t data[3 * XSEG_PAGE_SIZE];
-	const void *src[3] = { data, in_u8(in) & 1 ? data + XSEG_PAGE_SIZE : NULL, data + 2 * XSEG_PAGE_SIZE };
-	uint32_t object = memd_object_make(s, hash_of(target), target), size = 1 + in_u16(in) % (2 * XSEG_PAGE_SIZE);
+	const void *src[3] = { data, in_u8(in) & 1 ? data + XSEG_PAGE_SIZE : NULL,
+		data + 2 * XSEG_PAGE_SIZE };
+	uint32_t object = memd_object_make(s, hash_of(target), target),
+		 size = 1 + in_u16(in) % (2 * XSEG_PAGE_SIZE);
 	uint64_t offset = in_u8(in) * 1024ull;
 
 	if (object == MEMD_NONE)
@@ -105,7 +107,8 @@ static void memd_one(struct input *in)
 			abort();
 	memd_store_close(&s);
 	scribble(in, arena, bytes, bytes - MEMD_PAGES * XSEG_PAGE_SIZE);
-	if (memd_store_open(&s, arena, bytes, 1 + in_u8(in) % (2 * MEMD_PAGES), false, track, &err) == 0) {
+	if (memd_store_open(
+		    &s, arena, bytes, 1 + in_u8(in) % (2 * MEMD_PAGES), false, track, &err) == 0) {
 		memd_use(&s, in);
 		memd_store_close(&s);
 	} else {
@@ -156,7 +159,8 @@ static void filed_use(struct filed_files *ff, struct input *in)
 		if (filed_file_get(ff, hash_of(target), target, what & 1, &file, &fd))
 			continue;
 		if (fd >= 0 && what % 8 < 5) {
-			filed_change_begin(ff, &change, file, in_u16(in) * 64ull, in_u16(in) * 4096ull);
+			filed_change_begin(
+				ff, &change, file, in_u16(in) * 64ull, in_u16(in) * 4096ull);
 			filed_change_end(ff, &change, what & 8);
 		}
 		if (fd >= 0 && what >= 192)
@@ -177,7 +181,8 @@ static void filed_one(struct input *in)
 	if (!folder[0])
 		folder_make();
 	assert(arena && ff);
-	if (filed_dir_open(&dir, folder, false, &err) || filed_files_open(ff, &dir, arena, bytes, MARKS, &err)) {
+	if (filed_dir_open(&dir, folder, false, &err) ||
+		filed_files_open(ff, &dir, arena, bytes, MARKS, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		abort();
 	}

@@ -1,7 +1,9 @@
-/* text - what people write: stack files, values of options, command lines, memd's faults, lists of processors, words and lines of
- * administrators. The first byte says which; the rest is the text. It is read, or refused with one line that says why.
+/* text - what people write: stack files, values of options, command lines, memd's faults, lists of
+ * processors, words and lines of administrators. The first byte says which; the rest is the text.
+ * It is read, or refused with one line that says why.
  *
- * What was read holds what the parser promises: K1 to K3 of stack.h; a number that is shown and read again is the same.
+ * What was read holds what the parser promises: K1 to K3 of stack.h; a number that is shown and
+ * read again is the same.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -15,7 +17,8 @@
 #include "peers/memd/memd_model.h"
 #include "tests/fuzz/fuzz.h"
 
-static const struct peer_class *const classes[] = { &volumed_class, &cached_class, &memd_class, &filed_class };
+static const struct peer_class *const classes[] = { &volumed_class, &cached_class, &memd_class,
+	&filed_class };
 #define NR_CLASSES (sizeof(classes) / sizeof(classes[0]))
 
 static const struct peer_class *class_of(const char *kind)
@@ -29,7 +32,8 @@ static const struct peer_class *class_of(const char *kind)
 /* One line, that ends within its room. */
 static void one_line(const struct xseg_error *err)
 {
-	assert(memchr(err->text, '\0', sizeof(err->text)) && err->text[0] && !strchr(err->text, '\n'));
+	assert(memchr(err->text, '\0', sizeof(err->text)) && err->text[0] &&
+		!strchr(err->text, '\n'));
 }
 
 /* ---- stack files ---- */
@@ -48,7 +52,8 @@ static void stack_holds(const struct stack *s)
 		const struct stack_peer *p = &s->peers[i];
 
 		assert(xseg_name_ok(p->name) && stack_find(s, p->name) == i);
-		assert(p->downstream == STACK_NONE || (p->downstream < s->nr_peers && place[p->downstream] < place[i]));
+		assert(p->downstream == STACK_NONE ||
+			(p->downstream < s->nr_peers && place[p->downstream] < place[i]));
 		assert(p->group == STACK_NONE || p->group < s->nr_groups);
 		assert(p->threads >= 1 && p->threads <= PEER_MAX_THREADS);
 	}
@@ -107,7 +112,8 @@ static void option_text(const struct peer_class *cls, char *text)
 
 static void number_text(const char *text)
 {
-	static int (*const parse[])(const char *text, uint64_t *out) = { opt_parse_size, opt_parse_time };
+	static int (*const parse[])(
+		const char *text, uint64_t *out) = { opt_parse_size, opt_parse_time };
 	char shown[64];
 	uint64_t n = 0, again = 0;
 

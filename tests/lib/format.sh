@@ -116,7 +116,9 @@ for file; do
 	fi
 done
 if [ -n "$check" ]; then
-	expand "$@" | awk 'length > 100 { n++ } END { if (n) print "warning: " n " lines are longer than 100 columns" }'
+	# a message or a test's sentence is not broken
+	expand "$@" | awk 'length > 100 && !/"|_[a-z]+_[a-z]+_[a-z]+(\(void \*\*state)?\),?$/ { n++ }
+		END { if (n) print "warning: " n " lines are longer than 100 columns" }'
 fi
 if [ -n "$check" ] && [ $bad -gt 0 ]; then
 	echo "$bad of $# files are not formatted as .clang-format says; \`make format\` formats them"

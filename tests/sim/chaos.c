@@ -1,8 +1,9 @@
-/* chaos - what disturbs a run, between two steps: kills, losses of power, faults of the store, options changed live, caches
- * plugged and unplugged, threads that are not run.
+/* chaos - what disturbs a run, between two steps: kills, losses of power, faults of the store,
+ * options changed live, caches plugged and unplugged, threads that are not run.
  *
- * Contract: called by the scheduler. What it does is in the script, in its place between the I/Os. What cannot be done just then (the
- * peer is dead, the administrator waits for an answer) is left out.
+ * Contract: called by the scheduler. What it does is in the script, in its place between the I/Os.
+ * What cannot be done just then (the peer is dead, the administrator waits for an answer) is left
+ * out.
  */
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +60,8 @@ static void lose_power(struct sim *s)
 		world_power_loss(s);
 }
 
-/* A volumed that has never served has still to take its buffers: until then no cache takes more memory. */
+/* A volumed that has never served has still to take its buffers: until then no cache takes more
+ * memory. */
 static void change(struct sim *s, const struct item *it)
 {
 	char line[96];
@@ -73,7 +75,8 @@ static void change(struct sim *s, const struct item *it)
 	if (it->volume == EVERY)
 		snprintf(line, sizeof(line), "%s", it->text);
 	else
-		snprintf(line, sizeof(line), "volume-set id=%u %s", s->volume_id[it->volume % s->plan.nr_volumes], it->text);
+		snprintf(line, sizeof(line), "volume-set id=%u %s",
+			s->volume_id[it->volume % s->plan.nr_volumes], it->text);
 	admin_send(s, it->node, line);
 }
 

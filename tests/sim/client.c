@@ -1,7 +1,7 @@
 /* client - the simulated clients: what they send, and what they make of the answers.
  *
- * Contract: client_issue() and client_replies() are steps of the scheduler. Requests go to the top peer: to volumed by
- * volume and offset, to an object peer by object name.
+ * Contract: client_issue() and client_replies() are steps of the scheduler. Requests go to the top
+ * peer: to volumed by volume and offset, to an object peer by object name.
  */
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,9 @@ void clients_open(struct sim *s)
 {
 	uint32_t span = xseg_req_span(0, s->plan.max_io) + 1, nr = s->plan.nr_clients, i, k;
 	uint32_t pages = span * s->plan.depth * nr + ADMIN_PAGES;
-	struct xseg_peer_params params = { .kind = "client", .nr_ports = nr + 1, .nr_requests = s->plan.depth };
+	struct xseg_peer_params params = {
+		.kind = "client", .nr_ports = nr + 1, .nr_requests = s->plan.depth
+	};
 	struct xseg_error err = { "" };
 	char name[32];
 
@@ -58,7 +60,8 @@ static void *sector_address(struct sim *s, const struct io *io, uint32_t i)
 {
 	uint64_t at = io->r->offset % XSEG_PAGE_SIZE + (uint64_t)i * ORACLE_SECTOR;
 	uint32_t nr = (uint32_t)(at / XSEG_PAGE_SIZE);
-	char *page = io->r->flags & XSEG_REQ_GIVE ? xseg_req_gift_page(s->seg, io->r, nr) : xseg_page(s->seg, io->r->page[nr]);
+	char *page = io->r->flags & XSEG_REQ_GIVE ? xseg_req_gift_page(s->seg, io->r, nr)
+						  : xseg_page(s->seg, io->r->page[nr]);
 
 	return page + at % XSEG_PAGE_SIZE;
 }
@@ -71,7 +74,8 @@ static const void *read_sector(void *arg, uint32_t i)
 	const struct io *io = both[1];
 	uint64_t at = io->r->offset % XSEG_PAGE_SIZE + (uint64_t)i * ORACLE_SECTOR;
 
-	return (const char *)xseg_req_page(s->seg, io->r, (uint32_t)(at / XSEG_PAGE_SIZE)) + at % XSEG_PAGE_SIZE;
+	return (const char *)xseg_req_page(s->seg, io->r, (uint32_t)(at / XSEG_PAGE_SIZE)) +
+	       at % XSEG_PAGE_SIZE;
 }
 
 static uint32_t object_sectors(const struct sim *s)
@@ -116,7 +120,9 @@ static void check_gifts(struct sim *s, const struct io *io)
 
 		for (uint32_t at = 0; is_lent(s, io, io->gift, i) && at < XSEG_PAGE_SIZE; at++)
 			if (page[at] != GIFT_BYTE)
-				sim_fail(s, "a page that was lent to be written has changed: page %u of request %u", i, io->gift->index);
+				sim_fail(s,
+					"a page that was lent to be written has changed: page %u of request %u",
+					i, io->gift->index);
 	}
 }
 
@@ -134,7 +140,8 @@ static void keep_gifts(struct sim *s, struct io *io, struct xreq *r)
 
 static bool is_write(uint8_t op)
 {
-	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES || op == XSEG_OP_COPY || op == XSEG_OP_DELETE;
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
+	       op == XSEG_OP_COPY || op == XSEG_OP_DELETE;
 }
 
 static bool has_data(uint8_t op)
@@ -161,17 +168,21 @@ static void prepare_copy(struct sim *s, struct io *io)
 {
 	io->r->nr_pages = 1;
 	io->r->page[0] = io->page[0];
-	object_name(s, io->source, (uint64_t)io->first * ORACLE_SECTOR / s->plan.object_size, xseg_page(s->seg, io->page[0]));
+	object_name(s, io->source, (uint64_t)io->first * ORACLE_SECTOR / s->plan.object_size,
+		xseg_page(s->seg, io->page[0]));
 }
 
 static uint32_t write_begin(struct sim *s, const struct io *io, bool fua)
 {
 	if (io->op == XSEG_OP_COPY)
-		return oracle_copy_begin(&s->oracle, io->volume, io->first, io->nr, io->source, fua);
-	return oracle_write_begin(&s->oracle, io->volume, io->first, io->nr, io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
+		return oracle_copy_begin(
+			&s->oracle, io->volume, io->first, io->nr, io->source, fua);
+	return oracle_write_begin(&s->oracle, io->volume, io->first, io->nr,
+		io->op == XSEG_OP_WRITE ? ORACLE_DATA : ORACLE_ZEROES, fua);
 }
 
-/* A new one, or the one that has been lent pages; if what is sent now does not give them, they are let go of. */
+/* A new one, or the one that has been lent pages; if what is sent now does not give them, they are
+ * let go of. */
 static struct xreq *take_request(struct sim *s, struct client *c, struct io *io)
 {
 	struct xreq *r = io->gift;
@@ -210,7 +221,7 @@ static uint64_t direct_object(const struct sim *s, const struct io *io, uint64_t
 
 static void answer(struct sim *s, struct client *c, struct xreq *r);
 
-#define KNOWN 8u			/* objects that a direct reader knows: less than there are, sometimes */
+#define KNOWN 8u	/* objects that a direct reader knows: less than there are, sometimes */
 
 static bool read_directly(struct sim *s, struct client *c, struct io *io, uint32_t top)
 {
@@ -238,7 +249,9 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 	r->flags = flags_of(s, io, fua);
 	r->cookie = io;
 	address(s, io, r);
-	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE ? 0 : io->nr * ORACLE_SECTOR;
+	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE
+			  ? 0
+			  : io->nr * ORACLE_SECTOR;
 	if (is_write(io->op))
 		io->write = write_begin(s, io, fua);
 	io->begin = io->op == XSEG_OP_READ ? oracle_read_begin(&s->oracle) : oracle_now(&s->oracle);
@@ -247,8 +260,9 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 		prepare_data(s, io);
 	if (io->op == XSEG_OP_COPY)
 		prepare_copy(s, io);
-	sim_log(s, "%td: %s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op), io->volume, io->first, io->nr,
-		fua ? " FUA" : "", is_write(io->op) ? io->write : 0, io->begin);
+	sim_log(s, "%td: %s v%u %u+%u%s w%u at %" PRIu64, c - s->client, xseg_op_name(io->op),
+		io->volume, io->first, io->nr, fua ? " FUA" : "", is_write(io->op) ? io->write : 0,
+		io->begin);
 	s->in_flight++;
 	if (read_directly(s, c, io, top))
 		return;
@@ -287,7 +301,8 @@ static void fit_range(struct sim *s, struct io *io, const struct item *it)
 	uint32_t total, n = object_sectors(s);
 
 	io->op = it->op;
-	io->volume = it->volume == ORACLE_VOLUMES ? ORACLE_VOLUMES : it->volume % s->plan.nr_volumes;
+	io->volume = it->volume == ORACLE_VOLUMES ? ORACLE_VOLUMES
+						  : it->volume % s->plan.nr_volumes;
 	total = io->volume == ORACLE_VOLUMES ? UINT32_MAX : s->plan.sectors[io->volume];
 	io->first = it->first < total ? it->first : total - 1;
 	io->nr = it->nr < total - io->first ? it->nr : total - io->first;
@@ -307,8 +322,8 @@ static bool disturbs_copy(struct sim *s, const struct io *io)
 		for (uint32_t k = 0; k < s->plan.depth; k++) {
 			const struct io *out = &s->client[i].io[k];
 
-			if (out->r && out->op == XSEG_OP_COPY && out->source == io->volume && io->first < out->first + out->nr &&
-			    out->first < io->first + io->nr)
+			if (out->r && out->op == XSEG_OP_COPY && out->source == io->volume &&
+				io->first < out->first + out->nr && out->first < io->first + io->nr)
 				return true;
 		}
 	return false;
@@ -317,7 +332,8 @@ static bool disturbs_copy(struct sim *s, const struct io *io)
 /* Only what is settled is copied; else the same sectors are read, which helps to settle them. */
 static void fit_copy(struct sim *s, struct io *io)
 {
-	if (io->source != io->volume && !s->plan.node[NODE_VOLUMED] && oracle_is_settled(&s->oracle, io->source, io->first, io->nr))
+	if (io->source != io->volume && !s->plan.node[NODE_VOLUMED] &&
+		oracle_is_settled(&s->oracle, io->source, io->first, io->nr))
 		return;
 	io->op = XSEG_OP_READ;
 }
@@ -353,7 +369,8 @@ static bool expected_error(struct sim *s, const struct io *io, int64_t result)
 	if (!s->errors_ok)
 		return false;
 	s->nr_errors++;
-	return result == -EIO || result == -ENOSPC || result >= 0;	/* short: the store's own, past the cache */
+	/* short: the store's own, past the cache */
+	return result == -EIO || result == -ENOSPC || result >= 0;
 }
 
 static bool is_good(struct sim *s, const struct io *io, int64_t result)
@@ -364,8 +381,9 @@ static bool is_good(struct sim *s, const struct io *io, int64_t result)
 	case XSEG_OP_FLUSH:
 		return result == 0;
 	case XSEG_OP_INFO:
-		return result >= 0 && (!s->plan.node[NODE_VOLUMED] ||
-				       result == (int64_t)s->plan.sectors[io->volume] * ORACLE_SECTOR);
+		return result >= 0 &&
+		       (!s->plan.node[NODE_VOLUMED] ||
+			       result == (int64_t)s->plan.sectors[io->volume] * ORACLE_SECTOR);
 	default:
 		return result == (int64_t)io->nr * ORACLE_SECTOR;
 	}
@@ -377,7 +395,8 @@ static void check_read(struct sim *s, struct io *io, bool good)
 
 	if (!good)
 		oracle_read_drop(&s->oracle, io->begin);
-	else if (!oracle_read_end(&s->oracle, io->begin, io->volume, io->first, io->nr, read_sector, both))
+	else if (!oracle_read_end(
+			 &s->oracle, io->begin, io->volume, io->first, io->nr, read_sector, both))
 		sim_fail(s, "%s", s->oracle.error);
 	s->nr_reads += good;
 }
@@ -406,7 +425,8 @@ static void keep(struct sim *s, struct io *io)
 static void let_go(struct sim *s, struct client *c, struct io *io)
 {
 	if (data_sum(s, io) != io->sum)
-		sim_fail(s, "what was lent to a read of volume %u sectors %u+%u has changed", io->volume, io->first, io->nr);
+		sim_fail(s, "what was lent to a read of volume %u sectors %u+%u has changed",
+			io->volume, io->first, io->nr);
 	sim_log(s, "%td: lets go of v%u %u+%u", c - s->client, io->volume, io->first, io->nr);
 	xseg_req_free(c->port, io->r);
 	io->kept = false;
@@ -484,11 +504,13 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 	if (!io || io->r != r)
 		sim_fail(s, "an answer came twice, or to a request that is not out");
 	good = is_good(s, io, r->result);
-	sim_log(s, "%td: %s v%u %u+%u w%u -> %" PRIi64, c - s->client, xseg_op_name(io->op), io->volume, io->first, io->nr,
-		is_write(io->op) ? io->write : 0, r->result);
+	sim_log(s, "%td: %s v%u %u+%u w%u -> %" PRIi64, c - s->client, xseg_op_name(io->op),
+		io->volume, io->first, io->nr, is_write(io->op) ? io->write : 0, r->result);
 	if (!good && !expected_error(s, io, r->result))
-		sim_fail(s, "%s of volume %u sectors %u+%u was answered %" PRIi64 ", and no fault was set", xseg_op_name(io->op),
-			 io->volume, io->first, io->nr, r->result);
+		sim_fail(s,
+			"%s of volume %u sectors %u+%u was answered %" PRIi64
+			", and no fault was set",
+			xseg_op_name(io->op), io->volume, io->first, io->nr, r->result);
 	if (is_write(io->op))
 		write_answer(s, io, good, r->flags & XSEG_REQ_FUA);
 	else if (io->op == XSEG_OP_READ)
@@ -550,7 +572,8 @@ static struct io *io_for_reading(struct sim *s, struct client *c)
 	return &c->io[0];
 }
 
-/* Some of it by loan, which is kept for a while: also when the peer that lent it is asked to stop. */
+/* Some of it by loan, which is kept for a while: also when the peer that lent it is asked to
+ * stop. */
 void client_read_back(struct sim *s)
 {
 	struct client *c = &s->client[0];
@@ -568,7 +591,9 @@ void client_read_back(struct sim *s)
 			io->first = at;
 			io->nr = room < most ? room : most;
 			io->give = false;
-			io->keep = s->plan.loans && rng_one_in(&s->rng, 4) ? 1 + rng_below(&s->rng, 1500) : 0;
+			io->keep = s->plan.loans && rng_one_in(&s->rng, 4)
+					   ? 1 + rng_below(&s->rng, 1500)
+					   : 0;
 			send(s, c, io, false);
 			xseg_port_flush(c->port);
 			sched_run(s, all_answered);
@@ -582,8 +607,9 @@ void client_dump(struct sim *s)
 			struct io *io = &s->client[i].io[k];
 
 			if (io->r && !io->kept)
-				printf("  client %u waits for request %u: %s of volume %u sectors %u+%u, sent %" PRIu64 " us ago\n", i,
-				       io->r->index, xseg_op_name(io->op), io->volume, io->first, io->nr,
-				       (s->now - io->issued_ns) / 1000);
+				printf("  client %u waits for request %u: %s of volume %u sectors %u+%u, sent %" PRIu64
+				       " us ago\n",
+					i, io->r->index, xseg_op_name(io->op), io->volume,
+					io->first, io->nr, (s->now - io->issued_ns) / 1000);
 		}
 }

@@ -1,13 +1,15 @@
 /* cut - kills in the middle of a callback: after any number of its changes to the segment.
  *
- * The linker leads the calls by which peers change shared memory through here (--wrap, see the Makefile). When a cut is
- * armed, the call that it fell on is the last thing, or the first thing not, that the peer does: the scheduler goes on
- * outside, and closes the peer as a kill would leave it. What the callback had in private memory is gone with it, and
- * so are its locks. A cut may be aimed: at looks at pages, too, so that it falls between two pages of one request's data; or at slots
- * alone, so that it often falls between two of one write.
+ * The linker leads the calls by which peers change shared memory through here (--wrap, see the
+ * Makefile). When a cut is armed, the call that it fell on is the last thing, or the first thing
+ * not, that the peer does: the scheduler goes on outside, and closes the peer as a kill would leave
+ * it. What the callback had in private memory is gone with it, and so are its locks. A cut may be
+ * aimed: at looks at pages, too, so that it falls between two pages of one request's data; or at
+ * slots alone, so that it often falls between two of one write.
  *
- * Contract: one thread. No cut falls while the control lock is held: what is done under it is finished by whoever takes it next,
- * and here there is nobody whose process ends (tests/unit/xseg_kill_test.c kills there).
+ * Contract: one thread. No cut falls while the control lock is held: what is done under it is
+ * finished by whoever takes it next, and here there is nobody whose process ends
+ * (tests/unit/xseg_kill_test.c kills there).
  */
 #include "peers/cached/cached.h"
 #include "tests/sim/sim.h"
@@ -36,7 +38,8 @@ uint32_t cut_disarm(void)
 	return cut.left;
 }
 
-/* For AddressSanitizer: what a callback that was cut off had allocated is lost, as in a kill; that is no leak. */
+/* For AddressSanitizer: what a callback that was cut off had allocated is lost, as in a kill; that
+ * is no leak. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {

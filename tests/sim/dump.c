@@ -12,14 +12,18 @@ static void dump_object(struct cached *k, struct object *o, FILE *out)
 		waiters++;
 	for (struct creq *c = o->through; c; c = c->next)
 		through++;
-	fprintf(out, "    %s: %s, %s, %u refs,", xcache_name(&k->xc, i), object_state_name(o->state),
-		xcache_state_of(&k->xc, i) == XCACHE_ACTIVE ? "active" : "evicted", xcache_refs(&k->xc, i));
+	fprintf(out, "    %s: %s, %s, %u refs,", xcache_name(&k->xc, i),
+		object_state_name(o->state),
+		xcache_state_of(&k->xc, i) == XCACHE_ACTIVE ? "active" : "evicted",
+		xcache_refs(&k->xc, i));
 	for (uint32_t b = BUCKET_LOADING; b < BUCKET_NR_STATES; b++)
 		fprintf(out, " %u %s", o->nr[b], bucket_state_name(b));
-	fprintf(out, ", sets %u %u, out %u loads %u flushes, wait %u + %u through, redo %u%s%s%s%s%s\n", o->cnt[0], o->cnt[1],
-		o->loads_out, o->flushes_out, waiters, through, o->nr_redo, o->listed ? ", listed" : "",
-		o->asked & OBJECT_FLUSH ? ", flush queued" : "", o->flush_waiting ? ", flush waits" : "",
-		o->reclaiming ? ", being emptied" : "", o->q.owned ? ", owned" : "");
+	fprintf(out,
+		", sets %u %u, out %u loads %u flushes, wait %u + %u through, redo %u%s%s%s%s%s\n",
+		o->cnt[0], o->cnt[1], o->loads_out, o->flushes_out, waiters, through, o->nr_redo,
+		o->listed ? ", listed" : "", o->asked & OBJECT_FLUSH ? ", flush queued" : "",
+		o->flush_waiting ? ", flush waits" : "", o->reclaiming ? ", being emptied" : "",
+		o->q.owned ? ", owned" : "");
 }
 
 /* Whose the chunks of a page are. */
@@ -28,22 +32,28 @@ static void dump_cut(struct cached *k, uint32_t page, FILE *out)
 	fprintf(out, " %u (chunks, free %02x", page, k->page_use[page].chunks_free);
 	for (uint32_t i = 0; i < nr_entries(k); i++)
 		for (uint32_t nr = 0; nr < OBJECT_CHUNKS; nr++)
-			if ((k->entries[i].chunk[nr] - 1) / CHUNKS_PER_PAGE == page && k->entries[i].chunk[nr])
-				fprintf(out, ", %s has number %u as its chunk %u", xcache_name(&k->xc, i), (k->entries[i].chunk[nr] - 1) % CHUNKS_PER_PAGE, nr);
+			if ((k->entries[i].chunk[nr] - 1) / CHUNKS_PER_PAGE == page &&
+				k->entries[i].chunk[nr])
+				fprintf(out, ", %s has number %u as its chunk %u",
+					xcache_name(&k->xc, i),
+					(k->entries[i].chunk[nr] - 1) % CHUNKS_PER_PAGE, nr);
 	fprintf(out, ")");
 }
 
 /* What keeps extents from leaving. */
 static void dump_leaving(struct cached *k, FILE *out)
 {
-	fprintf(out, "    resizing: %u pages asked for, %u stay, %u leave: %u of them out, %u free, %u clean, %u cut, the rest:", k->target_pages,
-		k->nr_pages, k->nr_leaving, k->nr_out, k->leaving_free, k->leaving.nr, k->leaving_chunk_pages);
+	fprintf(out,
+		"    resizing: %u pages asked for, %u stay, %u leave: %u of them out, %u free, %u clean, %u cut, the rest:",
+		k->target_pages, k->nr_pages, k->nr_leaving, k->nr_out, k->leaving_free,
+		k->leaving.nr, k->leaving_chunk_pages);
 	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg); page++) {
 		uint64_t owner = xseg_page_owner(k->peer.seg, page);
 
 		if (page_leaves(k, page) && owner == OWNER_CHUNKS)
 			dump_cut(k, page, out);
-		if (page_leaves(k, page) && owner != OWNER_OUT && owner != OWNER_CHUNKS && !xlist_in_list(&k->leaving, page))
+		if (page_leaves(k, page) && owner != OWNER_OUT && owner != OWNER_CHUNKS &&
+			!xlist_in_list(&k->leaving, page))
 			fprintf(out, " %u (%" PRIx64 ")", page, owner);
 	}
 	fprintf(out, "\n");
@@ -53,22 +63,27 @@ void cached_dump(struct peer *p, FILE *out)
 {
 	struct cached *k = cached_of(p);
 
-	fprintf(out, "  %s: plug %s; %u pages free, %u clean, %" PRIu64 " dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
-		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n", p->name,
-		plug_state_name((enum plug_state)k->plug.state), k->nr_free, k->nr_clean, cached_total(k, CC_DIRTY_BYTES) >> 10,
-		k->nr_free_chunks, xwaitq_nr(&k->want_owed), xwaitq_nr(&k->want_pages), k->shares.waiting, xwaitq_nr(&k->want_entries), k->throttle.nr, k->nr_flushes,
-		k->reclaims, k->nr_listed);
+	fprintf(out,
+		"  %s: plug %s; %u pages free, %u clean, %" PRIu64
+		" dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
+		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n",
+		p->name, plug_state_name((enum plug_state)k->plug.state), k->nr_free, k->nr_clean,
+		cached_total(k, CC_DIRTY_BYTES) >> 10, k->nr_free_chunks, xwaitq_nr(&k->want_owed),
+		xwaitq_nr(&k->want_pages), k->shares.waiting, xwaitq_nr(&k->want_entries),
+		k->throttle.nr, k->nr_flushes, k->reclaims, k->nr_listed);
 	for (uint32_t i = 0; i < k->shares.nr; i++) {
 		const struct share *sh = &k->volume[k->shares.rec[i]].share;
 
-		fprintf(out, "    volume %u: %u pages, %u clean, min %u, max %u, %u wait%s\n", k->volume_ids[k->shares.rec[i]], sh->used, sh->clean.nr,
-			sh->min, sh->max, xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
+		fprintf(out, "    volume %u: %u pages, %u clean, min %u, max %u, %u wait%s\n",
+			k->volume_ids[k->shares.rec[i]], sh->used, sh->clean.nr, sh->min, sh->max,
+			xwaitq_nr(&sh->want), sh->flushes ? ", is flushed" : "");
 	}
 	if (resizing(k))
 		dump_leaving(k, out);
 	for (uint32_t i = 0; i < p->nr_ports; i++)
-		fprintf(out, "    port %u: %u wait for requests, %u flushes, %u loads out%s\n", i, xwaitq_nr(&k->ports[i].want_requests),
-			k->ports[i].flushes_out, k->ports[i].loads_out, k->ports[i].ready ? ", objects ready" : "");
+		fprintf(out, "    port %u: %u wait for requests, %u flushes, %u loads out%s\n", i,
+			xwaitq_nr(&k->ports[i].want_requests), k->ports[i].flushes_out,
+			k->ports[i].loads_out, k->ports[i].ready ? ", objects ready" : "");
 	for (uint32_t i = 0; i < nr_entries(k); i++)
 		if (xcache_state_of(&k->xc, i) != XCACHE_FREE)
 			dump_object(k, &k->objects[i], out);

@@ -13,7 +13,7 @@
 #define MAGIC	      0x5345435430525931ull
 #define WORDS	      (ORACLE_SECTOR / 8)
 #define BUCKET	      8u		/* sectors of 4 KiB */
-#define PRUNE_AT      12u		/* candidates of a sector after which stale ones are thrown out */
+#define PRUNE_AT      12u	/* candidates of a sector after which stale ones are thrown out */
 #define UNKNOWN	      UINT32_MAX
 
 /* ---- tables ---- */
@@ -38,7 +38,8 @@ static bool is_same(const struct oracle_content *a, const struct oracle_content 
 	return a->write == b->write && a->volume == b->volume && a->sector == b->sector;
 }
 
-static struct oracle_value *value_add(struct oracle *o, uint32_t volume, uint32_t sector, uint32_t write, uint64_t by, bool certain)
+static struct oracle_value *value_add(struct oracle *o, uint32_t volume, uint32_t sector,
+	uint32_t write, uint64_t by, bool certain)
 {
 	uint32_t i = o->free_value;
 
@@ -49,8 +50,12 @@ static struct oracle_value *value_add(struct oracle *o, uint32_t volume, uint32_
 			o->values = grow(o->values, &o->room_values, sizeof(*o->values));
 		i = ++o->nr_values;
 	}
-	*value(o, i) = (struct oracle_value){ .write = write, .next = o->head[volume][sector], .by = by, .stale = ORACLE_NEVER,
-					      .certain = certain, .content = { write, volume, sector } };
+	*value(o, i) = (struct oracle_value){ .write = write,
+		.next = o->head[volume][sector],
+		.by = by,
+		.stale = ORACLE_NEVER,
+		.certain = certain,
+		.content = { write, volume, sector } };
 	if (o->writes[write].kind == ORACLE_ZEROES)
 		value(o, i)->content = zeroes;
 	o->head[volume][sector] = i;
@@ -70,7 +75,8 @@ uint64_t oracle_now(struct oracle *o)
 }
 
 /* Write 0 of each volume is its birth: zeroes everywhere, durable. */
-void oracle_init(struct oracle *o, uint32_t nr_volumes, const uint32_t *sectors, bool atomic_buckets)
+void oracle_init(
+	struct oracle *o, uint32_t nr_volumes, const uint32_t *sectors, bool atomic_buckets)
 {
 	memset(o, 0, sizeof(*o));
 	o->clock = 1;
@@ -79,8 +85,13 @@ void oracle_init(struct oracle *o, uint32_t nr_volumes, const uint32_t *sectors,
 	for (uint32_t v = 0; v < nr_volumes; v++) {
 		uint32_t w = write_add(o);
 
-		o->writes[w] = (struct oracle_write){ .issue = 1, .done = 1, .volume = v, .nr = sectors[v],
-						      .kind = ORACLE_ZEROES, .fua = true, .ok = true };
+		o->writes[w] = (struct oracle_write){ .issue = 1,
+			.done = 1,
+			.volume = v,
+			.nr = sectors[v],
+			.kind = ORACLE_ZEROES,
+			.fua = true,
+			.ok = true };
 		o->sectors[v] = sectors[v];
 		o->head[v] = calloc(sectors[v], sizeof(*o->head[v]));
 		assert(o->head[v]);
@@ -154,13 +165,20 @@ static void prune(struct oracle *o, uint32_t volume, uint32_t sector)
 
 /* ---- writes ---- */
 
-uint32_t oracle_write_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, enum oracle_kind kind, bool fua)
+uint32_t oracle_write_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr,
+	enum oracle_kind kind, bool fua)
 {
 	uint32_t w = write_add(o);
 
 	assert(nr && first + nr <= o->sectors[volume]);
-	o->writes[w] = (struct oracle_write){ .issue = oracle_now(o), .done = ORACLE_NEVER, .volume = volume, .first = first,
-					      .nr = nr, .kind = (uint8_t)kind, .fua = fua, .era = o->era };
+	o->writes[w] = (struct oracle_write){ .issue = oracle_now(o),
+		.done = ORACLE_NEVER,
+		.volume = volume,
+		.first = first,
+		.nr = nr,
+		.kind = (uint8_t)kind,
+		.fua = fua,
+		.era = o->era };
 	for (uint32_t s = first; s < first + nr; s++) {
 		prune(o, volume, s);
 		value_add(o, volume, s, w, ORACLE_NEVER, false);
@@ -193,7 +211,8 @@ bool oracle_is_settled(struct oracle *o, uint32_t volume, uint32_t first, uint32
 	return true;
 }
 
-uint32_t oracle_copy_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, uint32_t source, bool fua)
+uint32_t oracle_copy_begin(
+	struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, uint32_t source, bool fua)
 {
 	uint32_t w = oracle_write_begin(o, volume, first, nr, ORACLE_COPY, fua);
 
@@ -204,7 +223,8 @@ uint32_t oracle_copy_begin(struct oracle *o, uint32_t volume, uint32_t first, ui
 
 static uint64_t word_of(uint32_t volume, uint32_t sector, uint32_t write, uint32_t i)
 {
-	return rng_mix(((uint64_t)write << 32 | sector) + ((uint64_t)volume << 56) + (uint64_t)i * 0x9e3779b97f4a7c15ull);
+	return rng_mix(((uint64_t)write << 32 | sector) + ((uint64_t)volume << 56) +
+		       (uint64_t)i * 0x9e3779b97f4a7c15ull);
 }
 
 void oracle_fill(const struct oracle *o, uint32_t write, uint32_t sector, void *buf)
@@ -222,7 +242,8 @@ bool oracle_is_from(const void *data, uint32_t write, uint32_t volume, uint32_t 
 	uint64_t words[3];
 
 	memcpy(words, data, sizeof(words));
-	return words[0] == MAGIC && words[1] == ((uint64_t)volume << 32 | sector) && words[2] == write;
+	return words[0] == MAGIC && words[1] == ((uint64_t)volume << 32 | sector) &&
+	       words[2] == write;
 }
 
 /* W took effect by now: what is surely before it is stale for reads from now on. */
@@ -280,7 +301,9 @@ static void say_moment(struct oracle *o, const char *what, uint64_t t)
 
 static void say_write(struct oracle *o, uint32_t write)
 {
-	static const char *const kinds[] = { [ORACLE_DATA] = "data", [ORACLE_ZEROES] = "zeroes", [ORACLE_COPY] = "a copy" };
+	static const char *const kinds[] = {
+		[ORACLE_DATA] = "data", [ORACLE_ZEROES] = "zeroes", [ORACLE_COPY] = "a copy"
+	};
 	const struct oracle_write *w = &o->writes[write];
 
 	say(o, "write %u (%s%s, sectors %u+%u, issued %" PRIu64, write, kinds[w->kind],
@@ -291,8 +314,10 @@ static void say_write(struct oracle *o, uint32_t write)
 
 static void say_history(struct oracle *o, uint32_t volume, uint32_t sector, uint64_t begin)
 {
-	say(o, "  read issued %" PRIu64 ", now %" PRIu64 ", last answered FLUSH issued %" PRIu64 "\n  may be returned:\n",
-	    begin, o->clock, o->flushed[volume]);
+	say(o,
+		"  read issued %" PRIu64 ", now %" PRIu64 ", last answered FLUSH issued %" PRIu64
+		"\n  may be returned:\n",
+		begin, o->clock, o->flushed[volume]);
 	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
 		if (value(o, i)->stale <= begin)
 			continue;
@@ -317,12 +342,13 @@ static void say_history(struct oracle *o, uint32_t volume, uint32_t sector, uint
 	}
 }
 
-static bool wrong(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector, uint32_t found, const char *why)
+static bool wrong(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector,
+	uint32_t found, const char *why)
 {
 	o->bad_volume = volume;
 	o->bad_sector = sector;
-	say(o, "volume %u sector %u (byte %" PRIu64 ", bucket %u): %s", volume, sector, (uint64_t)sector * ORACLE_SECTOR,
-	    sector / BUCKET, why);
+	say(o, "volume %u sector %u (byte %" PRIu64 ", bucket %u): %s", volume, sector,
+		(uint64_t)sector * ORACLE_SECTOR, sector / BUCKET, why);
 	if (found != UNKNOWN) {
 		say(o, ": ");
 		say_write(o, found);
@@ -343,7 +369,8 @@ static bool all_zero(const uint64_t *w)
 }
 
 /* What a sector's words are; false: nothing that was ever written, with the reason. */
-static bool parse(const struct oracle *o, const void *data, struct oracle_content *c, const char **why)
+static bool parse(
+	const struct oracle *o, const void *data, struct oracle_content *c, const char **why)
 {
 	uint64_t w[WORDS];
 
@@ -362,7 +389,8 @@ static bool parse(const struct oracle *o, const void *data, struct oracle_conten
 	return true;
 }
 
-/* After a loss of power V was read, which is from before it: of its time it alone is left, and it is on the store. */
+/* After a loss of power V was read, which is from before it: of its time it alone is left, and it
+ * is on the store. */
 static void settle_loss(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v)
 {
 	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next)
@@ -371,10 +399,10 @@ static void settle_loss(struct oracle *o, uint32_t volume, uint32_t sector, stru
 	v->durable = true;
 }
 
-/* A read issued at `begin` returned V, or (V is NULL) some value of that content: everything that had taken effect by then, and
- * is not V, is before V. */
-static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v, const struct oracle_content *c,
-		    uint64_t begin)
+/* A read issued at `begin` returned V, or (V is NULL) some value of that content: everything that
+ * had taken effect by then, and is not V, is before V. */
+static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v,
+	const struct oracle_content *c, uint64_t begin)
 {
 	uint64_t now = o->clock;
 
@@ -397,14 +425,17 @@ static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct o
 }
 
 /* Why none of the sector's candidates fits to what was found there. */
-static const char *why_none(uint32_t volume, uint32_t sector, const struct oracle_content *c, const char *stale, const char *stale_zeroes)
+static const char *why_none(uint32_t volume, uint32_t sector, const struct oracle_content *c,
+	const char *stale, const char *stale_zeroes)
 {
 	if (c->write == UNKNOWN)
 		return stale_zeroes;
-	return c->volume == volume && c->sector == sector ? stale : "the contents belong to another sector";
+	return c->volume == volume && c->sector == sector ? stale
+							  : "the contents belong to another sector";
 }
 
-static bool read_sector(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector, const void *data, uint32_t *found)
+static bool read_sector(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t sector,
+	const void *data, uint32_t *found)
 {
 	struct oracle_value *one = NULL;
 	struct oracle_content c;
@@ -420,21 +451,24 @@ static bool read_sector(struct oracle *o, uint64_t begin, uint32_t volume, uint3
 		}
 	if (n == 0)
 		return wrong(o, begin, volume, sector, c.write,
-			     why_none(volume, sector, &c, "a stale value was read", "zeroes were read, which are stale"));
+			why_none(volume, sector, &c, "a stale value was read",
+				"zeroes were read, which are stale"));
 	observe(o, volume, sector, n == 1 ? one : NULL, &c, begin);
 	*found = n == 1 ? one->write : UNKNOWN;
 	return true;
 }
 
-/* It failed, or it is going to: a store that does half of a write is asked directly where the cache is passed. */
+/* It failed, or it is going to: a store that does half of a write is asked directly where the cache
+ * is passed. */
 static bool may_be_half_done(const struct oracle *o, const struct oracle_write *w)
 {
 	return w->done == ORACLE_NEVER ? o->halves : !w->ok;
 }
 
-/* Whether write b, seen beside a in one bucket, shows a part of a bucket: a covers b's sector too, and
- * b is surely older or covers a's sector as well. */
-static bool is_torn(const struct oracle *o, uint32_t a, uint32_t sector_a, uint32_t b, uint32_t sector_b)
+/* Whether write b, seen beside a in one bucket, shows a part of a bucket: a covers b's sector too,
+ * and b is surely older or covers a's sector as well. */
+static bool is_torn(
+	const struct oracle *o, uint32_t a, uint32_t sector_a, uint32_t b, uint32_t sector_b)
 {
 	const struct oracle_write *x = &o->writes[a], *y = &o->writes[b];
 	bool x_covers = sector_b >= x->first && sector_b < x->first + x->nr;
@@ -447,14 +481,17 @@ static bool is_torn(const struct oracle *o, uint32_t a, uint32_t sector_a, uint3
 	return y_covers || (y->ok && y->done < x->issue);
 }
 
-static bool check_bucket(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t first, const uint32_t *found, uint32_t nr)
+static bool check_bucket(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t first,
+	const uint32_t *found, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t j = 0; j < nr; j++)
 			if (found[i] != found[j] && found[i] != UNKNOWN && found[j] != UNKNOWN &&
 			    is_torn(o, found[i], first + i, found[j], first + j)) {
-				say(o, "half of a bucket was written: sector %u has write %u, but ", first + i, found[i]);
-				return wrong(o, begin, volume, first + j, found[j], "there was read");
+				say(o, "half of a bucket was written: sector %u has write %u, but ",
+					first + i, found[i]);
+				return wrong(
+					o, begin, volume, first + j, found[j], "there was read");
 			}
 	return true;
 }
@@ -488,7 +525,8 @@ bool oracle_read_end(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t
 			return false;
 		if ((first + i + 1) % BUCKET && i + 1 < nr)
 			continue;
-		if (o->atomic_buckets && !check_bucket(o, begin, volume, first + i + 1 - in, found, in))
+		if (o->atomic_buckets &&
+			!check_bucket(o, begin, volume, first + i + 1 - in, found, in))
 			return false;
 		in = 0;
 	}
@@ -506,8 +544,8 @@ void oracle_flush_end(struct oracle *o, uint64_t begin, uint32_t volume)
 }
 
 /* What a store has of a sector, or would have: none that holds may be surely newer. */
-static bool sector_holds(struct oracle *o, uint32_t volume, uint32_t sector, const void *data, holds_fn holds, const char *stale,
-			 const char *stale_zeroes)
+static bool sector_holds(struct oracle *o, uint32_t volume, uint32_t sector, const void *data,
+	holds_fn holds, const char *stale, const char *stale_zeroes)
 {
 	uint32_t head = o->head[volume][sector];
 	struct oracle_content c;
@@ -518,23 +556,24 @@ static bool sector_holds(struct oracle *o, uint32_t volume, uint32_t sector, con
 	for (uint32_t i = head; i; i = value(o, i)->next)
 		if (is_same(&value(o, i)->content, &c) && !is_buried(o, head, value(o, i), holds))
 			return true;
-	return wrong(o, o->clock, volume, sector, c.write, why_none(volume, sector, &c, stale, stale_zeroes));
+	return wrong(o, o->clock, volume, sector, c.write,
+		why_none(volume, sector, &c, stale, stale_zeroes));
 }
 
-bool oracle_durable(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
-		    void *arg)
+bool oracle_durable(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr,
+	const void *(*get)(void *arg, uint32_t i), void *arg)
 {
 	o->error[0] = '\0';
 	for (uint32_t i = 0; i < nr; i++)
 		if (!sector_holds(o, volume, first + i, get(arg, i), is_durable,
-				  "a loss of power would leave what is older than what was promised",
-				  "a loss of power would leave zeroes, older than what was promised"))
+			    "a loss of power would leave what is older than what was promised",
+			    "a loss of power would leave zeroes, older than what was promised"))
 			return false;
 	return true;
 }
 
-bool oracle_stored(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr, const void *(*get)(void *arg, uint32_t i),
-		   void *arg)
+bool oracle_stored(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr,
+	const void *(*get)(void *arg, uint32_t i), void *arg)
 {
 	o->error[0] = '\0';
 	for (uint32_t i = 0; i < nr; i++)

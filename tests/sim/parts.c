@@ -1,13 +1,17 @@
-/* parts - rule S4 of volumed's split.c, looked at as it is broken and not when its consequences are read: those take a kill at that
- * point, and another client's write of the same range between it and the second doing.
+/* parts - rule S4 of volumed's split.c, looked at as it is broken and not when its consequences are
+ * read: those take a kill at that point, and another client's write of the same range between it
+ * and the second doing.
  *
  *   when a child is freed         its part is marked in its parent: else a successor does it again
- *   when a child is sent          its part is not marked: it has been answered, and somebody may have written over it since. Reads are
+ *   when a child is sent          its part is not marked: it has been answered, and somebody may
+ *                                 have written over it since. Reads are
  *                                 done again: they bring nothing back
  *   when a part exchanges a page  it does so where the split request lists that page
- *   when a parent is answered     none of its parts had failed or was cut short, or it fails or says so
+ *   when a parent is answered     none of its parts had failed or was cut short, or it fails or
+ *                                 says so
  *
- * Contract: called with what a peer is about to do; looks at the requests where they stand, and changes nothing.
+ * Contract: called with what a peer is about to do; looks at the requests where they stand, and
+ * changes nothing.
  */
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
@@ -28,16 +32,19 @@ static bool is_marked(struct xport *port, uint32_t parent, uint32_t part)
 
 void parts_check_free(struct xport *port, const struct xreq *r)
 {
-	uint32_t parent = atomic_load(&port->seg->reqs[r->index].parent);	/* 0: it was never sent */
+	uint32_t parent = atomic_load(&port->seg->reqs[r->index].parent); /* 0: it was never sent */
 
 	if (watched && parent && !is_marked(port, parent, r->part))
-		sim_fail(watched, "the child of part %u is freed, and the part is not marked as done", r->part);
+		sim_fail(watched,
+			"the child of part %u is freed, and the part is not marked as done",
+			r->part);
 }
 
 void parts_check_send(struct xport *port, const struct xreq *r)
 {
 	if (watched && r->parent && r->op != XSEG_OP_READ && is_marked(port, r->parent, r->part))
-		sim_fail(watched, "part %u of a %s is sent again, and is marked as done", r->part, xseg_op_name(r->op));
+		sim_fail(watched, "part %u of a %s is sent again, and is marked as done", r->part,
+			xseg_op_name(r->op));
 }
 
 void parts_check_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, uint32_t page)
@@ -47,11 +54,15 @@ void parts_check_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, ui
 	for (uint32_t k = 0; watched && page != XSEG_NONE && k < atomic_load(&whole->nr_lent); k++)
 		if (atomic_load(&whole->page[k].lent) == (page | XSEG_LENT_PAGE | XSEG_LENT_GIFT) &&
 		    (whole->page[k].page & XSEG_PAGE_INDEX) != r->page[i])
-			sim_fail(watched, "page %u of a part is exchanged in the place of page %u of the whole", i, k);
+			sim_fail(watched,
+				"page %u of a part is exchanged in the place of page %u of the whole",
+				i, k);
 }
 
 void parts_check_answer(struct xport *port, const struct xreq *r, int64_t result)
 {
-	if (watched && result >= (int64_t)r->size && r->op != XSEG_OP_READ && xseg_req_part_failed(port, r))
-		sim_fail(watched, "a %s is answered well, and a part of it had failed", xseg_op_name(r->op));
+	if (watched && result >= (int64_t)r->size && r->op != XSEG_OP_READ &&
+		xseg_req_part_failed(port, r))
+		sim_fail(watched, "a %s is answered well, and a part of it had failed",
+			xseg_op_name(r->op));
 }

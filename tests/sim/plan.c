@@ -1,7 +1,8 @@
 /* plan - what a seed chooses before anything runs: geometry, and the options of the peers.
  *
- * Contract: reads and writes nothing but s->plan, the script's options and the random numbers. What is chosen may be given
- * other values afterwards (plan_apply): the run takes all that it does from the plan as it is then.
+ * Contract: reads and writes nothing but s->plan, the script's options and the random numbers. What
+ * is chosen may be given other values afterwards (plan_apply): the run takes all that it does from
+ * the plan as it is then.
  */
 #include <assert.h>
 #include <stdarg.h>
@@ -44,8 +45,9 @@ static bool apply_one(struct plan *p, const char *text, size_t len)
 	unsigned long n = is ? strtoul(is + 1, NULL, 10) : 0;
 
 	for (const struct knob *k = knobs; is && k->name; k++)
-		if (strlen(k->name) == (size_t)(is - text) && strncmp(text, k->name, strlen(k->name)) == 0 && n >= k->least &&
-		    n <= *knob_of(p, k)) {
+		if (strlen(k->name) == (size_t)(is - text) &&
+			strncmp(text, k->name, strlen(k->name)) == 0 && n >= k->least &&
+			n <= *knob_of(p, k)) {
 			*knob_of(p, k) = (uint32_t)n;
 			return true;
 		}
@@ -88,10 +90,14 @@ static void choose_nodes(struct sim *s, uint32_t threads)
 	p->node[NODE_CACHED_LOW] = p->node[NODE_CACHED] && rng_one_in(&s->rng, 4);
 	p->node[NODE_VOLUMED] = dice >= 40;
 	for (i = 0; i < NR_NODES; i++)
-		p->node[i] = (p->node[i] || p->about.with & 1u << i) && !(p->about.without & 1u << i);
+		p->node[i] = (p->node[i] || p->about.with & 1u << i) &&
+			     !(p->about.without & 1u << i);
 	p->off = p->node[NODE_CACHED] && p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 10);
 	for (i = 0; i < NR_NODES; i++)
-		p->threads[i] = threads ? threads : rng_percent(&s->rng, 55) ? 1 : rng_percent(&s->rng, 70) ? 2 : rng_range(&s->rng, 3, MAX_PORTS);
+		p->threads[i] = threads                    ? threads
+				: rng_percent(&s->rng, 55) ? 1
+				: rng_percent(&s->rng, 70) ? 2
+							   : rng_range(&s->rng, 3, MAX_PORTS);
 }
 
 static void choose_cache(struct sim *s, enum node_id id)
@@ -102,13 +108,18 @@ static void choose_cache(struct sim *s, enum node_id id)
 
 	plan_option(s, id, "memory=4M");
 	plan_option(s, id, "objects=%u", rng_one_in(&s->rng, 4) ? 64 : rng_range(&s->rng, 2, 24));
-	plan_option(s, id, "requests=%u", rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, id == NODE_CACHED ? 3 : 2));
-	plan_option(s, id, "policy=%s", rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back" : others[rng_below(&s->rng, 3)]);
+	plan_option(s, id, "requests=%u",
+		rng_one_in(&s->rng, 3) ? 8 : 16u << rng_below(&s->rng, id == NODE_CACHED ? 3 : 2));
+	plan_option(s, id, "policy=%s",
+		rng_percent(&s->rng, p->slow ? 90 : 60) ? "write-back"
+							: others[rng_below(&s->rng, 3)]);
 	plan_option(s, id, "dirty_high=%u", high);
 	plan_option(s, id, "dirty_low=%u", rng_below(&s->rng, high + 1));
 	plan_option(s, id, "dirty_age=%uus", 1u << rng_range(&s->rng, p->slow ? 16 : 4, 23));
-	plan_option(s, id, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
-	plan_option(s, id, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
+	plan_option(
+		s, id, "read_ahead=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 5));
+	plan_option(
+		s, id, "seq_cutoff=%uk", rng_one_in(&s->rng, 3) ? 0 : 16u << rng_below(&s->rng, 6));
 	if (rng_one_in(&s->rng, 6))
 		plan_option(s, id, "flush_rate=%uM", rng_range(&s->rng, 1, 64));
 }
@@ -118,7 +129,8 @@ static void choose_caches(struct sim *s)
 	struct plan *p = &s->plan;
 	bool tiny = rng_percent(&s->rng, 65);
 
-	/* some are as small as a cache can be whose ports have magazines of pages: these are full at times, too */
+	/* some are as small as a cache can be whose ports have magazines of pages: these are full
+	 * at times, too */
 	p->magazines = p->threads[NODE_CACHED] <= 2 && rng_one_in(&s->rng, 4);
 	p->cache_pages = !tiny ? 0 : !p->magazines ? rng_range(&s->rng, 40, 160) :
 			 8 * MAGAZINE * p->threads[NODE_CACHED] + rng_range(&s->rng, 30, 100);
@@ -130,7 +142,8 @@ static void choose_caches(struct sim *s)
 		choose_cache(s, NODE_CACHED_LOW);
 }
 
-/* Most runs with shares have nothing flushed before somebody needs a page: else few ever wait for one. */
+/* Most runs with shares have nothing flushed before somebody needs a page: else few ever wait for
+ * one. */
 static void choose_shares(struct sim *s)
 {
 	if (!s->plan.shares || rng_one_in(&s->rng, 3))
@@ -150,15 +163,19 @@ static void choose_volumes(struct sim *s)
 	struct plan *p = &s->plan;
 	uint32_t bytes;
 
-	p->nr_volumes = p->magazines ? rng_range(&s->rng, 4, MAX_VOLUMES) :
-			rng_range(&s->rng, p->shares ? 2 : 1, rng_one_in(&s->rng, 4) ? MAX_VOLUMES : 3);
+	p->nr_volumes = p->magazines ? rng_range(&s->rng, 4, MAX_VOLUMES)
+				     : rng_range(&s->rng, p->shares ? 2 : 1,
+					       rng_one_in(&s->rng, 4) ? MAX_VOLUMES : 3);
 	p->object_size = rng_one_in(&s->rng, 3) ? 4u << 20 : 4096u << rng_below(&s->rng, 9);
 	for (uint32_t v = 0; v < p->nr_volumes; v++) {
-		bytes = v < 3 && rng_one_in(&s->rng, 4) ? 1u << 20 : rng_range(&s->rng, 16, 96) * 4096;
-		p->sectors[v] = bytes / ORACLE_SECTOR - (rng_one_in(&s->rng, 4) ? rng_below(&s->rng, 8) : 0);
+		bytes = v < 3 && rng_one_in(&s->rng, 4) ? 1u << 20
+							: rng_range(&s->rng, 16, 96) * 4096;
+		p->sectors[v] = bytes / ORACLE_SECTOR -
+				(rng_one_in(&s->rng, 4) ? rng_below(&s->rng, 8) : 0);
 	}
 	plan_option(s, NODE_VOLUMED, "object_size=%uk", p->object_size >> 10);
-	plan_option(s, NODE_VOLUMED, "requests=%u", rng_one_in(&s->rng, 3) ? rng_range(&s->rng, 1, 4) : 32);
+	plan_option(s, NODE_VOLUMED, "requests=%u",
+		rng_one_in(&s->rng, 3) ? rng_range(&s->rng, 1, 4) : 32);
 }
 
 static void choose_store(struct sim *s)
@@ -193,5 +210,7 @@ void plan_make(struct sim *s, uint32_t threads)
 	choose_volumes(s);
 	choose_store(s);
 	theme_apply(s);
-	p->depth = p->max_io > 256u << 10 ? 2 : p->max_io > 16u << 10 ? 4 : rng_range(&s->rng, 2, MAX_DEPTH);
+	p->depth = p->max_io > 256u << 10  ? 2
+		   : p->max_io > 16u << 10 ? 4
+					   : rng_range(&s->rng, 2, MAX_DEPTH);
 }

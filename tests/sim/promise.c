@@ -1,10 +1,13 @@
-/* promise - when a FLUSH or a FUA write has been answered: whether it is true (P1); and the same for a write that waits for the store.
+/* promise - when a FLUSH or a FUA write has been answered: whether it is true (P1); and the same
+ * for a write that waits for the store.
  *
- * What the store would be left with by a loss of power is looked at at that moment, sector by sector, so that no power needs to
- * be lost just then for a broken promise to be seen. Only in runs whose store knows what is durable (plan.track).
+ * What the store would be left with by a loss of power is looked at at that moment, sector by
+ * sector, so that no power needs to be lost just then for a broken promise to be seen. Only in runs
+ * whose store knows what is durable (plan.track).
  *
- * A write that no cache on its way answers before the store did is looked for in the store as it is. Only in runs where that holds for
- * all writes: no cache begins with write-back, or is given another policy.
+ * A write that no cache on its way answers before the store did is looked for in the store as it
+ * is. Only in runs where that holds for all writes: no cache begins with write-back, or is given
+ * another policy.
  *
  * Contract: a step of the scheduler.
  */
@@ -23,7 +26,8 @@ void object_name(const struct sim *s, uint32_t volume, uint64_t object, char nam
 		snprintf(name, XSEG_TARGET_MAX, "v%u.%" PRIx64, volume, object);
 }
 
-/* A walk over the sectors of a volume as the store has them, or would have them after a loss of power. */
+/* A walk over the sectors of a volume as the store has them, or would have them after a loss of
+ * power. */
 struct walk {
 	struct sim *s;
 	const void *(*get)(struct peer *p, const char *object, uint32_t nr);
@@ -71,7 +75,8 @@ static bool begins_write_back(const struct sim *s, enum node_id id)
 bool promise_waits(const struct sim *s)
 {
 	for (uint32_t i = 0; i < s->nr_items; i++)
-		if (s->item[i].act == ACT_CHANGE && !s->item[i].left_out && strstr(s->item[i].text, "policy="))
+		if (s->item[i].act == ACT_CHANGE && !s->item[i].left_out &&
+			strstr(s->item[i].text, "policy="))
 			return false;
 	for (uint32_t id = 0; id < NR_NODES; id++)
 		if (is_cache(id) && s->plan.node[id] && begins_write_back(s, id))

@@ -1,6 +1,7 @@
 /* rng - the simulator's random numbers: everything that a run does comes from one seed.
  *
- * Algorithm: splitmix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+ * Algorithm: splitmix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number
+ * Generators", OOPSLA 2014).
  */
 #ifndef TESTS_SIM_RNG_H
 #define TESTS_SIM_RNG_H

@@ -1,6 +1,8 @@
-/* runs - runs in a process of their own: however one ends, it is known which it was and what it said.
+/* runs - runs in a process of their own: however one ends, it is known which it was and what it
+ * said.
  *
- * Contract: the caller runs nothing itself. What a run leaves behind when it fails is its process's, and goes with it.
+ * Contract: the caller runs nothing itself. What a run leaves behind when it fails is its
+ * process's, and goes with it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +27,8 @@ static struct report *report;
 static void report_open(void)
 {
 	if (!report)
-		report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (report == MAP_FAILED) {
 		perror("sim: mmap");
 		exit(2);
@@ -75,7 +78,8 @@ static void run_seeds(struct choice *c, uint32_t seeds)
 static void say_end(struct failure *f, int status)
 {
 	if (WIFSIGNALED(status))
-		snprintf(f->text, sizeof(f->text), "ended by SIG%s", sigabbrev_np(WTERMSIG(status)));
+		snprintf(
+			f->text, sizeof(f->text), "ended by SIG%s", sigabbrev_np(WTERMSIG(status)));
 	else
 		snprintf(f->text, sizeof(f->text), "ended with exit code %d", WEXITSTATUS(status));
 	snprintf(f->kind, sizeof(f->kind), "%.200s", f->text);

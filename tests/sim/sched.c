@@ -1,12 +1,15 @@
 /* sched - the scheduler: which step comes next, and how time passes.
  *
- * A step is: one port of one peer handles one request, or one reply, or polls (and publishes what it has to send); or
- * one client takes its answers, or sends. They are chosen by chance, but for a port that is asleep, as a thread that the kernel does not run. When chance finds nothing to do a sweep gives
- * every one its turn; when that finds nothing either, time goes on to the next moment at which somebody wants to be called.
+ * A step is: one port of one peer handles one request, or one reply, or polls (and publishes what
+ * it has to send); or one client takes its answers, or sends. They are chosen by chance, but for a
+ * port that is asleep, as a thread that the kernel does not run. When chance finds nothing to do a
+ * sweep gives every one its turn; when that finds nothing either, time goes on to the next moment
+ * at which somebody wants to be called.
  *
- * A port polls when it asked for that, after it has handled something, when another port kicks it, and port 0 when a word in the segment
- * asks something of its peer, as a reactor that is rung: never else, so that who
- * forgets to ask, or to kick, hangs here, where a real reactor would wake up for another reason soon.
+ * A port polls when it asked for that, after it has handled something, when another port kicks it,
+ * and port 0 when a word in the segment asks something of its peer, as a reactor that is rung:
+ * never else, so that who forgets to ask, or to kick, hangs here, where a real reactor would wake
+ * up for another reason soon.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +20,7 @@
 #include "tests/sim/sim.h"
 
 #define FRUITLESS  10			/* steps by chance before a sweep */
-#define SPINS_MAX  2000			/* sweeps at which somebody wants to be called at once, and does nothing */
+#define SPINS_MAX  2000	/* sweeps at which somebody wants to be called at once, and does nothing */
 #define IDLE_MAX   5000			/* jumps in time without a step that did anything */
 #define OLD_NS	   (200 * SEC)		/* an I/O as old as that, with nothing disturbing, hangs */
 
@@ -50,7 +53,8 @@ static void step_node(struct sim *s, struct node *n, void *arg)
 
 static bool is_asleep(const struct sim *s, const struct node *n, uint32_t port)
 {
-	return s->nr_steps < s->asleep.until && n == &s->node[s->asleep.node] && port == s->asleep.port;
+	return s->nr_steps < s->asleep.until && n == &s->node[s->asleep.node] &&
+	       port == s->asleep.port;
 }
 
 static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
@@ -140,8 +144,8 @@ static bool somebody_has_work(struct sim *s)
 	return false;
 }
 
-/* What a poll publishes is seen by others at their next turn, and may be passed on from there. A peer that is stopping leaves
- * its requests where they are: hence the bound. */
+/* What a poll publishes is seen by others at their next turn, and may be passed on from there. A
+ * peer that is stopping leaves its requests where they are: hence the bound. */
 static bool sweep(struct sim *s)
 {
 	for (uint32_t i = 0; i <= NR_NODES || (i < 8 * NR_NODES && somebody_has_work(s)); i++)
@@ -160,12 +164,14 @@ void __wrap_peer_port_kick(struct peer_port *pp)
 			kicked->node[i].next_ns[pp->nr] = 0;
 }
 
-/* As a thread that has entered an object, and is not run before others have left it more to do there. */
+/* As a thread that has entered an object, and is not run before others have left it more to do
+ * there. */
 bool __real_xworkq_run(struct xworkq *q, unsigned budget, void *ctx);
 bool __wrap_xworkq_run(struct xworkq *q, unsigned budget, void *ctx);
 bool __wrap_xworkq_run(struct xworkq *q, unsigned budget, void *ctx)
 {
-	bool stalls = kicked && kicked->plan.threads[NODE_CACHED] > 1 && rng_one_in(&kicked->rng, 8);
+	bool stalls = kicked && kicked->plan.threads[NODE_CACHED] > 1 &&
+		      rng_one_in(&kicked->rng, 8);
 
 	return __real_xworkq_run(q, stalls ? 0 : budget, ctx);
 }
@@ -206,11 +212,17 @@ static void dump(struct sim *s)
 
 		if (!s->plan.node[i])
 			continue;
-		printf("  %s: %s", node_name(i), n->serving ? "serves" : n->p ? "is opening" : "is down");
+		printf("  %s: %s", node_name(i),
+			n->serving ? "serves"
+			: n->p     ? "is opening"
+				   : "is down");
 		for (uint32_t k = 0; n->serving && k < n->p->nr_ports; k++)
 			printf("; port %u: %u of %u requests free, wants to be called %s", k,
-			       xseg_port_nr_free(n->p->ports[k].port), xseg_port_nr_requests(n->p->ports[k].port),
-			       n->next_ns[k] == PEER_NEVER ? "never" : n->next_ns[k] <= s->now ? "now" : "later");
+				xseg_port_nr_free(n->p->ports[k].port),
+				xseg_port_nr_requests(n->p->ports[k].port),
+				n->next_ns[k] == PEER_NEVER ? "never"
+				: n->next_ns[k] <= s->now   ? "now"
+							    : "later");
 		printf("\n");
 	}
 	client_dump(s);
@@ -231,7 +243,8 @@ static bool too_old(const struct sim *s)
 	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
 		for (uint32_t k = 0; k < s->plan.depth; k++) {
 			const struct io *io = &s->client[i].io[k];
-			uint64_t since = io->issued_ns > s->settled_ns ? io->issued_ns : s->settled_ns;
+			uint64_t since = io->issued_ns > s->settled_ns ? io->issued_ns
+								       : s->settled_ns;
 
 			if (io->r && !io->kept && s->now > since + OLD_NS)
 				return true;
@@ -246,7 +259,8 @@ static void pass_time(struct sim *s, uint32_t *spins, uint32_t *idle)
 
 	s->step += 64;
 	if (s->asleep.until) {
-		s->asleep.until = 0;	/* nobody else can do anything; or it woke up in the sweep, after its turn */
+		/* nobody else can do anything; or it woke up in the sweep, after its turn */
+		s->asleep.until = 0;
 		return;
 	}
 	if (next == PEER_NEVER && clients_keep(s))

@@ -1,10 +1,12 @@
-/* script - what happens in a run, in order: I/O, kills, losses of power, faults of the store, options that are changed.
+/* script - what happens in a run, in order: I/O, kills, losses of power, faults of the store,
+ * options that are changed.
  *
- * All of it is chosen from the seed before the run begins, so that a run can be repeated with parts of it left out: who sends
- * an I/O, and after which step, is the scheduler's. Options that the peers begin with are items, too, the first ones.
+ * All of it is chosen from the seed before the run begins, so that a run can be repeated with parts
+ * of it left out: who sends an I/O, and after which step, is the scheduler's. Options that the
+ * peers begin with are items, too, the first ones.
  *
- * Contract: script_make() after plan_make(), with the same random numbers. What it makes is for the plan as the seed chose it: a run
- * with a smaller one fits the I/O to that (client.c).
+ * Contract: script_make() after plan_make(), with the same random numbers. What it makes is for the
+ * plan as the seed chose it: a run with a smaller one fits the I/O to that (client.c).
  */
 #include <assert.h>
 #include <stdio.h>
@@ -62,7 +64,8 @@ bool script_keep(struct sim *s, const char *only)
 /* How much of each there is to be in a run, about. */
 struct measure {
 	uint32_t ops, kills, losses, changes, resizes, shares, faults, plugs, sleeps;
-	uint32_t plugged;			/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
+	/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
+	uint32_t plugged;
 	uint32_t copies;			/* percent of the I/Os */
 	bool deletes;
 };
@@ -78,9 +81,11 @@ static uint32_t object_sectors(const struct sim *s)
 static void choose_range(struct sim *s, struct item *io)
 {
 	struct rng *g = &s->rng;
-	uint32_t total = s->plan.sectors[io->volume], most = s->plan.max_io / ORACLE_SECTOR, hot, dice = rng_below(g, 100);
+	uint32_t total = s->plan.sectors[io->volume], most = s->plan.max_io / ORACLE_SECTOR, hot,
+		 dice = rng_below(g, 100);
 
-	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, s->plan.about.places)) >> 32) % total);
+	hot = (uint32_t)((rng_mix(s->seed * 16 + rng_below(g, s->plan.about.places)) >> 32) %
+			 total);
 	if (rng_one_in(g, 3))
 		hot = hot / object_sectors(s) * object_sectors(s);
 	io->first = rng_percent(g, 80) ? hot + rng_below(g, 24) : rng_below(g, total);
@@ -93,7 +98,7 @@ static void choose_range(struct sim *s, struct item *io)
 		io->nr = rng_range(g, 1, dice < 95 && most > 64 ? 64 : most);
 	if (dice >= 50 && dice < 90)
 		io->first &= ~7u;
-	if (s->plan.wide && rng_percent(g, 70)) {	/* much that is newly dirty, and needs no load */
+	if (s->plan.wide && rng_percent(g, 70)) { /* much that is newly dirty, and needs no load */
 		io->first = rng_below(g, total) & ~7u;
 		io->nr = 8 * rng_range(g, 1, 4);
 	}
@@ -121,7 +126,8 @@ static uint8_t choose_op(struct sim *s, const struct measure *m)
 	return dice < 99 || !m->deletes ? XSEG_OP_INFO : XSEG_OP_DELETE;
 }
 
-/* Most are of whole buckets that were written before, and may be the next ones of who gave the last. */
+/* Most are of whole buckets that were written before, and may be the next ones of who gave the
+ * last. */
 static void choose_gift(struct sim *s, struct item *io)
 {
 	struct rng *g = &s->rng;
@@ -135,7 +141,8 @@ static void choose_gift(struct sim *s, struct item *io)
 	io->fua = rng_one_in(g, 20);
 }
 
-/* Most are of whole buckets that were read before, and of the next object, at the places of gifts: so their pages are given, too. */
+/* Most are of whole buckets that were read before, and of the next object, at the places of gifts:
+ * so their pages are given, too. */
 static void choose_direct(struct sim *s, struct item *io)
 {
 	struct rng *g = &s->rng;
@@ -189,18 +196,23 @@ static void add_io(struct sim *s, const struct measure *m)
 /* ---- what disturbs ---- */
 
 static const char *const faults[] = {
-	"write:5%:EIO", "write:40%:EIO", "read:5%:EIO", "read:30%:EIO", "flush:30%:EIO", "any:10%:EIO", "write:20%:ENOSPC",
-	"any:4%:stall=2s", "write:100%:EIO", "read:100%@3:EIO", "write:100%@2:EIO", "write:10%:short", "read:10%:short",
+	"write:5%:EIO", "write:40%:EIO", "read:5%:EIO", "read:30%:EIO", "flush:30%:EIO",
+	"any:10%:EIO", "write:20%:ENOSPC",
+	"any:4%:stall=2s", "write:100%:EIO", "read:100%@3:EIO", "write:100%@2:EIO",
+	"write:10%:short", "read:10%:short",
 };
 
-static const char *const policies[] = { "write-back", "write-back", "write-through", "write-through", "write-around", "pass-through" };
+static const char *const policies[] = { "write-back", "write-back", "write-through",
+	"write-through", "write-around", "pass-through" };
 
 static const char *const cache_changes[] = {
-	"set dirty_high=100 dirty_low=0", "set dirty_high=3 dirty_low=1", "set dirty_age=1ms", "set dirty_age=20s",
+	"set dirty_high=100 dirty_low=0", "set dirty_high=3 dirty_low=1", "set dirty_age=1ms",
+	"set dirty_age=20s",
 	"set flush_rate=2M", "set flush_rate=0", "drop", "status", "get", "volumes",
 };
 
-static const char *const store_changes[] = { "set latency=0", "set latency=3ms jitter=9ms", "set jitter=100us" };
+static const char *const store_changes[] = { "set latency=0", "set latency=3ms jitter=9ms",
+	"set jitter=100us" };
 
 #define ONE_OF(s, table) ((table)[rng_below(&(s)->rng, sizeof(table) / sizeof((table)[0]))])
 
@@ -218,7 +230,8 @@ static void add_kill(struct sim *s)
 	else if (rng_one_in(&s->rng, 5))
 		it->with = (uint8_t)rng_below(&s->rng, 1u << NR_NODES);
 	it->aim = (uint8_t)rng_below(&s->rng, 3);
-	it->calls = rng_one_in(&s->rng, 3) ? 0 : 1 + rng_below(&s->rng, it->aim == AIM_SLOTS ? 30 : 60);
+	it->calls = rng_one_in(&s->rng, 3) ? 0
+					   : 1 + rng_below(&s->rng, it->aim == AIM_SLOTS ? 30 : 60);
 	it->down = rng_below(&s->rng, 400);
 	for (uint32_t i = 0; i < MAX_AGAIN; i++) {
 		again = again && rng_one_in(&s->rng, 4);
@@ -244,7 +257,8 @@ static void add_fault(struct sim *s)
 
 static enum node_id choose_cache(struct sim *s)
 {
-	return s->plan.node[NODE_CACHED_LOW] && rng_one_in(&s->rng, 2) ? NODE_CACHED_LOW : NODE_CACHED;
+	return s->plan.node[NODE_CACHED_LOW] && rng_one_in(&s->rng, 2) ? NODE_CACHED_LOW
+								       : NODE_CACHED;
 }
 
 /* Policies of the whole cache or of one volume, other options, the store's timing. */
@@ -259,7 +273,8 @@ static void add_change(struct sim *s)
 		snprintf(it->text, sizeof(it->text), "set policy=%s", ONE_OF(s, policies));
 	} else if (dice < 55) {
 		it->volume = rng_below(&s->rng, s->plan.nr_volumes);
-		snprintf(it->text, sizeof(it->text), "policy=%s", rng_one_in(&s->rng, 4) ? "" : ONE_OF(s, policies));
+		snprintf(it->text, sizeof(it->text), "policy=%s",
+			rng_one_in(&s->rng, 4) ? "" : ONE_OF(s, policies));
 	} else if (dice < 85) {
 		snprintf(it->text, sizeof(it->text), "%s", ONE_OF(s, cache_changes));
 	} else {
@@ -278,7 +293,8 @@ static void add_resize(struct sim *s)
 	snprintf(it->text, sizeof(it->text), "set memory=%uM", 4 + 2 * rng_below(&s->rng, 7));
 }
 
-/* A minimum, a maximum, both or none, of a few pages or of most of the cache. Some sums are more than it promises. */
+/* A minimum, a maximum, both or none, of a few pages or of most of the cache. Some sums are more
+ * than it promises. */
 static void add_share(struct sim *s)
 {
 	struct item *it = script_add(s, ACT_CHANGE);
@@ -323,7 +339,8 @@ static void add_disturbances(struct sim *s, struct measure *m)
 		add_plug(s);
 		m->plugged = 20;
 	}
-	if (rng_below(&s->rng, m->ops) < m->kills || (m->plugged && m->plugged-- && m->kills && rng_one_in(&s->rng, 40)))
+	if (rng_below(&s->rng, m->ops) < m->kills ||
+		(m->plugged && m->plugged-- && m->kills && rng_one_in(&s->rng, 40)))
 		add_kill(s);
 	if (rng_below(&s->rng, m->ops) < m->losses)
 		add_loss(s, rng_one_in(&s->rng, 2));
@@ -350,14 +367,18 @@ void script_make(struct sim *s, uint32_t ops)
 	struct measure m = { .ops = ops };
 	const struct plan *p = &s->plan;
 
-	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6) : 0;
+	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6)
+					   : 0;
 	m.losses = p->track && rng_percent(&s->rng, 30) ? rng_range(&s->rng, 1, 4) : 0;
 	m.changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 10) : 0;
 	m.resizes = p->resizable ? rng_range(&s->rng, 1, 12) : 0;
 	m.shares = p->shares ? rng_range(&s->rng, 1, 12) : 0;
 	m.faults = rng_percent(&s->rng, 30) ? 4 : 0;
-	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_percent(&s->rng, 70) ? rng_range(&s->rng, 2, 30) : 0;
-	if (p->node[NODE_CACHED] && (p->node[NODE_VOLUMED] || p->node[NODE_CACHED_LOW]) && rng_percent(&s->rng, 45))
+	m.copies = !p->node[NODE_VOLUMED] && p->nr_volumes > 1 && rng_percent(&s->rng, 70)
+			   ? rng_range(&s->rng, 2, 30)
+			   : 0;
+	if (p->node[NODE_CACHED] && (p->node[NODE_VOLUMED] || p->node[NODE_CACHED_LOW]) &&
+		rng_percent(&s->rng, 45))
 		m.plugs = rng_range(&s->rng, 1, rng_one_in(&s->rng, 3) ? 40 : 8);
 	if (p->threads[NODE_CACHED] > 1 && rng_percent(&s->rng, 60))
 		m.sleeps = rng_range(&s->rng, 1, 40);
@@ -379,8 +400,8 @@ static void print_io(const struct item *it)
 	if (it->volume == ORACLE_VOLUMES)
 		printf("%s of all volumes", xseg_op_name(it->op));
 	else
-		printf("%s%s of volume %u, sectors %u+%u", xseg_op_name(it->op), it->fua ? " with FUA" : "", it->volume, it->first,
-		       it->nr);
+		printf("%s%s of volume %u, sectors %u+%u", xseg_op_name(it->op),
+			it->fua ? " with FUA" : "", it->volume, it->first, it->nr);
 	if (it->op == XSEG_OP_COPY)
 		printf(", from volume %u", it->source);
 	if (it->give)
@@ -392,7 +413,9 @@ static void print_io(const struct item *it)
 
 static void print_kill(const struct item *it)
 {
-	static const char *const aims[] = { [AIM_ANY] = "changes", [AIM_PAGES] = "changes or pages", [AIM_SLOTS] = "slots" };
+	static const char *const aims[] = {
+		[AIM_ANY] = "changes", [AIM_PAGES] = "changes or pages", [AIM_SLOTS] = "slots"
+	};
 
 	printf("kill of %s", node_name(it->node));
 	for (uint32_t i = 0; i < NR_NODES; i++)
@@ -421,7 +444,8 @@ static void print_item(const struct item *it)
 		print_kill(it);
 		break;
 	case ACT_LOSS:
-		printf("loss of power%s\n", it->promised ? ", when a FLUSH or FUA write is answered" : "");
+		printf("loss of power%s\n",
+			it->promised ? ", when a FLUSH or FUA write is answered" : "");
 		break;
 	case ACT_FAULT:
 		printf("the store fails %s, for %u I/Os or %u ms\n", it->text, it->nr, it->down);
@@ -433,13 +457,16 @@ static void print_item(const struct item *it)
 			printf("%s: volume %u: %s\n", node_name(it->node), it->volume, it->text);
 		break;
 	case ACT_PLUG:
-		printf("%s is plugged or unplugged%s", node_name(it->node), it->nr ? ", or that taken back" : "");
+		printf("%s is plugged or unplugged%s", node_name(it->node),
+			it->nr ? ", or that taken back" : "");
 		if (it->down)
-			printf("; port %u of %s sleeps for %u steps", it->calls, node_name(it->with), it->down);
+			printf("; port %u of %s sleeps for %u steps", it->calls,
+				node_name(it->with), it->down);
 		printf("\n");
 		break;
 	case ACT_SLEEP:
-		printf("port %u of %s sleeps for %u steps\n", it->calls, node_name(it->with), it->down);
+		printf("port %u of %s sleeps for %u steps\n", it->calls, node_name(it->with),
+			it->down);
 		break;
 	default:
 		break;
@@ -449,7 +476,8 @@ static void print_item(const struct item *it)
 void script_print(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->nr_items; i++)
-		if (!s->item[i].left_out && s->plan.node[s->item[i].act == ACT_OPTION ? s->item[i].node : NODE_MEMD]) {
+		if (!s->item[i].left_out &&
+			s->plan.node[s->item[i].act == ACT_OPTION ? s->item[i].node : NODE_MEMD]) {
 			printf("  %4u  ", i);
 			print_item(&s->item[i]);
 		}

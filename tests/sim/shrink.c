@@ -1,9 +1,10 @@
 /* shrink - from a run that fails to a short one that fails in the same way.
  *
- * Algorithm: delta debugging (A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 28(2), 2002) over
- * the items of the script, large parts first and single ones last, then over the knobs of the plan; again, until nothing more can go.
- * To leave something out changes the order of all steps after it, and what fails in one order may pass in another: so each
- * candidate is tried in a few orders.
+ * Algorithm: delta debugging (A. Zeller, R. Hildebrandt, "Simplifying and Isolating
+ * Failure-Inducing Input", IEEE TSE 28(2), 2002) over the items of the script, large parts first
+ * and single ones last, then over the knobs of the plan; again, until nothing more can go. To leave
+ * something out changes the order of all steps after it, and what fails in one order may pass in
+ * another: so each candidate is tried in a few orders.
  *
  * Contract: runs nothing in this process (runs.c).
  */
@@ -43,7 +44,8 @@ static bool may_run(const struct shrinker *h)
 	return h->runs < RUNS && cpu_s() < h->began_s + CPU_S;
 }
 
-static size_t add(char *to, size_t at, size_t size, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static size_t add(char *to, size_t at, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 static size_t add(char *to, size_t at, size_t size, const char *fmt, ...)
 {
@@ -82,7 +84,8 @@ static bool write_with(struct shrinker *h)
 	to[0] = '\0';
 	for (const struct knob *k = knobs; k->name; k++)
 		if (*knob_of(&h->plan, k) != *knob_of(&h->seeds, k))
-			at = add(to, at, size, "%s%s=%u", at ? "," : "", k->name, *knob_of(&h->plan, k));
+			at = add(to, at, size, "%s%s=%u", at ? "," : "", k->name,
+				*knob_of(&h->plan, k));
 	return at < size;
 }
 
@@ -94,7 +97,8 @@ static bool still_fails(struct shrinker *h)
 		return false;
 	for (uint32_t i = 0; i < ORDERS && may_run(h); i++, h->next.order++) {
 		h->runs++;
-		if (runs_pass(&h->next, 1, true, &h->last) || strcmp(h->last.kind, h->failure.kind) != 0)
+		if (runs_pass(&h->next, 1, true, &h->last) ||
+			strcmp(h->last.kind, h->failure.kind) != 0)
 			continue;
 		h->best = h->next;
 		h->failure = h->last;
@@ -103,7 +107,8 @@ static bool still_fails(struct shrinker *h)
 	return false;
 }
 
-/* Leaves out up to nr of the items that are kept, from *at on; *at: the next after them. Returns how many. */
+/* Leaves out up to nr of the items that are kept, from *at on; *at: the next after them. Returns
+ * how many. */
 static uint32_t leave_out(struct shrinker *h, uint32_t *at, uint32_t nr, uint32_t *out)
 {
 	uint32_t n = 0;
@@ -176,7 +181,11 @@ void shrink(const struct choice *c, const struct failure *failure)
 
 	if (!sim_init(&s, c))
 		return;
-	h = (struct shrinker){ .best = *c, .plan = s.plan, .nr_items = s.nr_items, .failure = *failure, .began_s = cpu_s() };
+	h = (struct shrinker){ .best = *c,
+		.plan = s.plan,
+		.nr_items = s.nr_items,
+		.failure = *failure,
+		.began_s = cpu_s() };
 	h.best.verbose = false;
 	h.kept = calloc(s.nr_items, sizeof(*h.kept));
 	assert(h.kept);

@@ -1,11 +1,11 @@
 /* sim - the simulator's main(): options, one run after the other, what is printed.
  *
- *	sim [--seeds N] [--seed S] [--ops N] [--threads N] [--verbose] [--paranoid] [--no-shrink]
- *	    [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]
+ *      sim [--seeds N] [--seed S] [--ops N] [--threads N] [--verbose] [--paranoid] [--no-shrink]
+ *          [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]
  *
- * Runs seeds S .. S + N - 1 and ends with "N passed, N failed"; at the first that fails it stops, says what is wrong and
- * how to repeat it, and exits with 1. Unless told not to it then looks for a short script that fails in the same way (shrink.c), which
- * --with, --only and --order repeat.
+ * Runs seeds S .. S + N - 1 and ends with "N passed, N failed"; at the first that fails it stops,
+ * says what is wrong and how to repeat it, and exits with 1. Unless told not to it then looks for a
+ * short script that fails in the same way (shrink.c), which --with, --only and --order repeat.
  *
  * The runs are in a process of their own: so however they end, it is told which seed it was.
  */
@@ -95,7 +95,8 @@ static bool all_done(struct sim *s)
 
 static bool all_answered(struct sim *s)
 {
-	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s) && !world_is_plugging(s);
+	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s) &&
+	       !world_is_plugging(s);
 }
 
 bool sim_init(struct sim *s, const struct choice *c)
@@ -155,11 +156,14 @@ bool sim_run(struct sim *s, const struct choice *c)
 	run(s);
 	running = NULL;
 	if (c->verbose)
-		printf("seed %" PRIu64 ": %" PRIu64 " steps, %" PRIu64 " reads (%" PRIu64 " lent, %" PRIu64 " directly), %" PRIu64 " writes (%" PRIu64
-		       " lent pages to give), %" PRIu64 " flushes, %" PRIu64 " kills, %" PRIu64 " losses of power, %" PRIu64 " plugs and unplugs, %" PRIu64
-		       " errors, %.3f s simulated\n", s->seed, s->nr_steps, s->nr_reads, s->nr_kept, s->nr_direct, s->nr_writes, s->nr_given,
-		       s->nr_flushes, s->nr_kills,
-		       s->nr_losses, s->nr_plugs, s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
+		printf("seed %" PRIu64 ": %" PRIu64 " steps, %" PRIu64 " reads (%" PRIu64
+		       " lent, %" PRIu64 " directly), %" PRIu64 " writes (%" PRIu64
+		       " lent pages to give), %" PRIu64 " flushes, %" PRIu64 " kills, %" PRIu64
+		       " losses of power, %" PRIu64 " plugs and unplugs, %" PRIu64
+		       " errors, %.3f s simulated\n",
+			s->seed, s->nr_steps, s->nr_reads, s->nr_kept, s->nr_direct, s->nr_writes,
+			s->nr_given, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_plugs,
+			s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
 	sim_fini(s);
 	return true;
 }
@@ -201,7 +205,8 @@ static void parse(int argc, char **argv, struct options *opt)
 {
 	static const struct option options[] = {
 		{ "seeds", required_argument, NULL, 'n' }, { "seed", required_argument, NULL, 's' },
-		{ "ops", required_argument, NULL, 'o' }, { "threads", required_argument, NULL, 't' },
+		{ "ops", required_argument, NULL, 'o' },
+		  { "threads", required_argument, NULL, 't' },
 		{ "verbose", no_argument, NULL, 'v' }, { "paranoid", no_argument, NULL, 'p' },
 		{ "no-shrink", no_argument, NULL, 'S' }, { "with", required_argument, NULL, 'w' },
 		{ "only", required_argument, NULL, 'i' }, { "order", required_argument, NULL, 'r' },

@@ -1,24 +1,32 @@
-/* sim - the seeded simulator: the very object files of volumed, cached and memd, with clients, in one thread.
+/* sim - the seeded simulator: the very object files of volumed, cached and memd, with clients, in
+ * one thread.
  *
- * One seed chooses everything: geometry, policy, options, the store's delays and faults, every step of the scheduler, when peers
- * are killed and when power is lost. Time is simulated. So any interleaving that a seed finds it finds again.
+ * One seed chooses everything: geometry, policy, options, the store's delays and faults, every step
+ * of the scheduler, when peers are killed and when power is lost. Time is simulated. So any
+ * interleaving that a seed finds it finds again.
  *
- * Contract: one thread; no clock, no system call after a world is open but those of peer_open() and peer_close(). What goes wrong
- * ends in sim_fail(), which does not return.
+ * Contract: one thread; no clock, no system call after a world is open but those of peer_open() and
+ * peer_close(). What goes wrong ends in sim_fail(), which does not return.
  *
  * Invariants that every run checks:
- *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power what P1 allows; when a FLUSH or
- *       a FUA write is answered the store holds, durably, what P1 allows; a write that waits for the store is there when it is answered
+ *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power
+ *       what P1 allows; when a FLUSH or a FUA write is answered the store holds, durably, what P1
+ *       allows; a write that waits for the store is there when it is answered
  *   S2  no request fails but for faults that were set in the store
- *   S3  every request is answered once the store works and the peers run (no hang, no spinning without effect)
+ *   S3  every request is answered once the store works and the peers run (no hang, no spinning
+ *       without effect)
  *   S4  cached_check() holds after each step, and xseg_check() finds nothing at any moment
- *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its maximum; one at its minimum loses
- *       nothing to others
- *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not left there until it has other work
+ *   S5  a cache reaches the size that it was asked to have, and each volume in it comes down to its
+ *       maximum; one at its minimum loses nothing to others
+ *   S6  whoever waits for a port's poll, that port is going to poll: what is left for it is not
+ *       left there until it has other work
  *   S7  what a kill leaves half done is STARTED, and is finished before anything that it overlaps
- *   S8  a part of a split request that was answered is marked before anybody could forget it, is not sent again, and its failure is told
- *   S9  what a read was lent does not change before the client lets go of it; nor do pages that a write was lent, but by the client
- *   S10 in the end nothing is left half plugged, the store alone has everything, nothing is leaked and xseg_check() finds nothing
+ *   S8  a part of a split request that was answered is marked before anybody could forget it, is
+ *       not sent again, and its failure is told
+ *   S9  what a read was lent does not change before the client lets go of it; nor do pages that a
+ *       write was lent, but by the client
+ *   S10 in the end nothing is left half plugged, the store alone has everything, nothing is leaked
+ *       and xseg_check() finds nothing
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -48,29 +56,30 @@ enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NR_NODES }
 
 /* What a run is about (theme.c): what there is more of than elsewhere. */
 struct about {
-	uint32_t with, without;			/* nodes, a bit for each: they are there, and are not */
+	uint32_t with, without;		/* nodes, a bit for each: they are there, and are not */
 	uint32_t places;			/* hot ones */
 	uint32_t fua, flushes, reads, copies;	/* percent: of the writes; of the I/Os */
 	uint32_t kills, faults, plugs;		/* at least, in a run of 300 I/Os */
 	uint32_t victims;			/* who is killed: a bit for each node; 0: anybody */
 	uint32_t together;			/* and all of them at once */
-	uint32_t gifts;				/* there may be some: these have places of their own */
+	uint32_t gifts;			/* there may be some: these have places of their own */
 };
 
-/* What a seed chose: the geometry, and how much of what there is to be. All but the arrays of sizes are knobs (plan.c): --with
- * gives them other values. */
+/* What a seed chose: the geometry, and how much of what there is to be. All but the arrays of sizes
+ * are knobs (plan.c): --with gives them other values. */
 struct plan {
 	uint32_t node[NR_NODES];		/* whether there is one */
 	uint32_t threads[NR_NODES];
 	uint32_t nr_volumes, sectors[MAX_VOLUMES];
 	uint32_t object_size;
-	uint32_t magazines;			/* it is so large that ports keep pages of their own */
-	uint32_t cache_pages;			/* of the smallest cache, more of a larger one; 0: as many as it has */
+	uint32_t magazines;		/* it is so large that ports keep pages of their own */
+	/* of the smallest cache, more of a larger one; 0: as many as it has */
+	uint32_t cache_pages;
 	uint32_t max_io;			/* bytes */
 	uint32_t nr_clients, depth;
 	uint32_t resizable;			/* caches may change their size */
-	uint32_t slow;				/* a store so slow that the cache has to slow its writers */
-	uint32_t wide;				/* much becomes newly dirty, and there are few FLUSHes */
+	uint32_t slow;			/* a store so slow that the cache has to slow its writers */
+	uint32_t wide;			/* much becomes newly dirty, and there are few FLUSHes */
 	uint32_t shares;			/* volumes get minima and maxima */
 	uint32_t track;				/* the store knows what is durable */
 	uint32_t off;				/* the upper cache begins beside the path */
@@ -81,41 +90,53 @@ struct plan {
 	struct about about;
 };
 
-/* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be made of some of them (--only). */
-enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };	/* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
-enum act { ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP, NR_ACTS };
+/* One thing that happens in a run, in the order of the script. Items are numbered, and a run may be
+ * made of some of them (--only). */
+/* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
+enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };
+enum act {
+	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP, NR_ACTS
+};
 struct item {
 	uint8_t act, node, op;
 	bool left_out;
 	bool fua;				/* IO */
 	bool publish;				/* IO: at once */
 	uint8_t aim;				/* KILL: enum aim */
-	uint8_t with;				/* KILL: a bit for each node that is in the same process; PLUG, SLEEP: whose port sleeps */
-	bool promised;				/* LOSS: at the next answer that promises something */
-	uint32_t volume, first, nr;		/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
-						 * what is under way is taken back */
+	/* KILL: a bit for each node that is in the same process; PLUG, SLEEP: whose port sleeps */
+	uint8_t with;
+	bool promised;			/* LOSS: at the next answer that promises something */
+	/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
+	 * what is under way is taken back */
+	uint32_t volume, first, nr;
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	bool give;				/* IO, WRITE: gives its pages */
-	uint32_t keep;				/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy. WRITE that gives: what it
-						 * is lent, the same, if it is not used */
-	uint32_t calls;				/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps;
-						 * PLUG, SLEEP: which port of it */
-	uint32_t down;				/* KILL: steps until its successor begins; FAULT: ms until it is healed; PLUG, SLEEP: steps
-						 * that the port sleeps */
-	uint32_t again[MAX_AGAIN];		/* KILL: the same for its successors, while they recover; 0: not */
-	uint32_t memory;			/* KILL: MiB that the successor is started with; 0: as before */
-	char text[48];				/* OPTION: key=value; FAULT; CHANGE: a line for the node */
+	/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy. WRITE that
+	 * gives: what it is lent, the same, if it is not used */
+	uint32_t keep;
+	/* KILL: in the middle of a callback, after so many calls less one; 0: between two steps;
+	 * PLUG, SLEEP: which port of it */
+	uint32_t calls;
+	/* KILL: steps until its successor begins; FAULT: ms until it is healed; PLUG, SLEEP: steps
+	 * that the port sleeps */
+	uint32_t down;
+	/* KILL: the same for its successors, while they recover; 0: not */
+	uint32_t again[MAX_AGAIN];
+	uint32_t memory;	/* KILL: MiB that the successor is started with; 0: as before */
+	char text[48];			/* OPTION: key=value; FAULT; CHANGE: a line for the node */
 };
 
-/* How a run ended badly: what it says, and the same without numbers, by which two failures are told to be one. */
+/* How a run ended badly: what it says, and the same without numbers, by which two failures are told
+ * to be one. */
 struct failure {
 	char text[24576], kind[256];
 };
 
-/* A run: the seed, and what of its plan and script is to be another or to be left out, as on the command line. */
+/* A run: the seed, and what of its plan and script is to be another or to be left out, as on the
+ * command line. */
 struct choice {
 	uint64_t seed;
-	uint32_t ops, threads;			/* threads: ports of each peer; 0: as the seed says */
+	uint32_t ops, threads;		/* threads: ports of each peer; 0: as the seed says */
 	uint32_t order;				/* of the steps: another one for each number */
 	uint32_t check_every;			/* so many steps the whole segment */
 	bool verbose;
@@ -143,9 +164,11 @@ struct io {
 	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
 	uint32_t source;			/* COPY: the volume whose sectors are copied */
 	uint32_t write;				/* the oracle's number */
-	uint32_t keep;				/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
+	/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
+	uint32_t keep;
 	bool give;				/* WRITE: gives its pages */
-	struct xreq *gift;			/* r is NULL: a request that was lent pages to write in, for the next write */
+	/* r is NULL: a request that was lent pages to write in, for the next write */
+	struct xreq *gift;
 	bool kept;				/* it was answered, and keeps that */
 	uint64_t until_step, sum;		/* how long, and what was in it */
 	uint64_t begin, issued_ns;
@@ -175,7 +198,8 @@ struct sim {
 	uint32_t nr_items, room_items, at;	/* and how far it is */
 	struct xseg *seg;
 	struct node node[NR_NODES];
-	struct xseg_peer *clients;		/* a port for each client, and the admin's: they share one extent */
+	/* a port for each client, and the admin's: they share one extent */
+	struct xseg_peer *clients;
 	uint32_t *pages;
 	struct client client[MAX_CLIENTS];
 	struct admin admin;
@@ -183,7 +207,7 @@ struct sim {
 	uint32_t volume_id[MAX_VOLUMES];
 	uint32_t issued, in_flight;
 	bool issuing;				/* clients send new I/O */
-	bool faulty;				/* a fault is set; errors are to be expected until all that is out has ended */
+	bool faulty; /* a fault is set; errors are to be expected until all that is out has ended */
 	bool errors_ok;
 	uint64_t heal_ns;
 	uint32_t heal_at;			/* by I/Os sent */
@@ -196,10 +220,12 @@ struct sim {
 		enum node_id node;
 		uint32_t port;
 		uint64_t until;			/* nr_steps */
-	} asleep;				/* a port that is not run for a while, as the kernel has it */
-	uint64_t nr_kept, nr_given;		/* reads that were lent something; writes that were lent pages to give */
+	} asleep;		/* a port that is not run for a while, as the kernel has it */
+	/* reads that were lent something; writes that were lent pages to give */
+	uint64_t nr_kept, nr_given;
 	uint64_t nr_direct;			/* reads that sent no request */
-	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs, nr_errors;
+	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs,
+		nr_errors;
 	bool verbose, leaving;
 	bool dropping;				/* the administrator has the clean data dropped */
 	uint32_t check_every;			/* so many steps the whole segment */
@@ -221,28 +247,32 @@ void plan_make(struct sim *s, uint32_t threads);
 struct knob {
 	const char *name;
 	size_t off;				/* of an uint32_t in struct plan */
-	uint32_t least;				/* the simplest value that a run can have; a power of two times it is one, too */
+	/* the simplest value that a run can have; a power of two times it is one, too */
+	uint32_t least;
 };
 extern const struct knob knobs[];		/* ended by .name == NULL */
 uint32_t *knob_of(struct plan *p, const struct knob *k);
-void plan_option(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void plan_option(struct sim *s, enum node_id id, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* "KNOB=N,...": false: there is no such knob or number. */
 bool plan_apply(struct plan *p, const char *with);
 
 /* ---- theme.c ---- */
 void theme_choose(struct sim *s);		/* s->plan.about */
-void theme_apply(struct sim *s);		/* in the end: what the theme needs takes the place of what was chosen */
+/* in the end: what the theme needs takes the place of what was chosen */
+void theme_apply(struct sim *s);
 
 /* ---- script.c: what happens in a run ---- */
 void script_make(struct sim *s, uint32_t ops);
 struct item *script_add(struct sim *s, enum act act);
-struct item *script_next(struct sim *s);	/* what is not left out, nor an option; NULL: no more */
-bool script_keep(struct sim *s, const char *only);	/* "1,4-7": leaves the others out; false: it is no such list */
+struct item *script_next(struct sim *s); /* what is not left out, nor an option; NULL: no more */
+/* "1,4-7": leaves the others out; false: it is no such list */
+bool script_keep(struct sim *s, const char *only);
 void script_print(struct sim *s);
 const char *node_name(enum node_id id);
 
-/* ---- runs.c ----
- * Runs c's seed and those after it in a process of its own, until one fails; c->seed: the last one that ran. True: all passed. */
+/* ---- runs.c ---- Runs c's seed and those after it in a process of its own, until one fails;
+ * c->seed: the last one that ran. True: all passed. */
 bool runs_pass(struct choice *c, uint32_t seeds, bool quiet, struct failure *failure);
 
 /* ---- shrink.c ----
@@ -255,24 +285,31 @@ void world_open(struct sim *s);
 void world_close(struct sim *s);		/* orderly, with all that S10 asks */
 void node_start(struct sim *s, enum node_id id);
 void node_kill(struct sim *s, enum node_id id);
-void node_die(struct sim *s, enum node_id id);	/* as the script's kill says: with those in the same process */
-/* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and false is returned. */
-bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg);
-void node_tend(struct sim *s);			/* goes on with starting those that are not serving */
+/* as the script's kill says: with those in the same process */
+void node_die(struct sim *s, enum node_id id);
+/* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and
+ * false is returned. */
+bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg),
+	void *arg);
+void node_tend(struct sim *s);		/* goes on with starting those that are not serving */
 void world_power_loss(struct sim *s);
-/* The administrator's plug, unplug or cancel, as it comes; whether something of the kind is under way. */
+/* The administrator's plug, unplug or cancel, as it comes; whether something of the kind is under
+ * way. */
 void world_plug(struct sim *s, const struct item *it);
 bool world_is_plugging(struct sim *s);
 void nodes_spare(struct sim *s);			/* no more kills that are planned */
 void world_check(struct sim *s);		/* S4, of who ran */
 void world_check_segment(struct sim *s);	/* S4 */
 void world_check_polls(struct sim *s);		/* S6 */
-void world_keep_tiny(struct sim *s);		/* cached may have changed its size: it is to have the pages that were planned */
+/* cached may have changed its size: it is to have the pages that were planned */
+void world_keep_tiny(struct sim *s);
 bool world_is_sized(struct sim *s);		/* S5 */
 bool is_cache(enum node_id id);
 /* Sends a line and waits for its answer, which is in s->admin. */
-int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void admin_send(struct sim *s, enum node_id id, const char *line);	/* and does not wait; one at a time */
+int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* and does not wait; one at a time */
+void admin_send(struct sim *s, enum node_id id, const char *line);
 void admin_replies(struct sim *s);
 /* Where the clients' requests go. */
 enum node_id world_top(const struct sim *s);
@@ -281,13 +318,14 @@ enum node_id world_top(const struct sim *s);
 /* Steps until done(s); fails the run when nothing moves any more. */
 void sched_run(struct sim *s, bool (*done)(struct sim *s));
 void sched_kick(struct sim *s);			/* all polls are due again */
-void sched_sleep(struct sim *s, const struct item *it);	/* a port is not run for a while; one at a time */
+/* a port is not run for a while; one at a time */
+void sched_sleep(struct sim *s, const struct item *it);
 
 /* ---- client.c ---- */
 void clients_open(struct sim *s);
 void clients_close(struct sim *s, enum xseg_close how);
 bool client_replies(struct sim *s, struct client *c);
-bool clients_keep(const struct sim *s);			/* something that they were lent; for a time only */
+bool clients_keep(const struct sim *s);		/* something that they were lent; for a time only */
 bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room */
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);
@@ -295,9 +333,11 @@ void client_dump(struct sim *s);
 uint32_t volume_number(const struct sim *s, uint32_t volume);	/* the id that its requests bear */
 
 /* ---- promise.c ---- */
-/* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must be allowed. */
+/* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must
+ * be allowed. */
 void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
-/* Sectors of a write that was answered: where all writes wait for the store (s->waits), it has them. */
+/* Sectors of a write that was answered: where all writes wait for the store (s->waits), it has
+ * them. */
 void promise_check_stored(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
 bool promise_waits(const struct sim *s);	/* whether they do */
 void object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX]);

@@ -1,8 +1,9 @@
-/* spared - the promise of a minimum (share.h), looked at as it is broken: a volume that has no more pages than its minimum loses none of
- * them to another's need, while the minima hold.
+/* spared - the promise of a minimum (share.h), looked at as it is broken: a volume that has no more
+ * pages than its minimum loses none of them to another's need, while the minima hold.
  *
- * It is looked at when a clean bucket is emptied from outside of its object: so pages are taken for others. What the administrator
- * drops goes all the same; and whom a COPY takes pages for cannot be seen, so runs with copies are left out.
+ * It is looked at when a clean bucket is emptied from outside of its object: so pages are taken for
+ * others. What the administrator drops goes all the same; and whom a COPY takes pages for cannot be
+ * seen, so runs with copies are left out.
  *
  * Contract: before the slot is changed, in the thread of the run; changes nothing.
  */
@@ -22,7 +23,8 @@ void spared_watch(struct sim *s)
 /* share.h: sum of minima + pages cut into chunks + reserve <= pages of the cache */
 static bool promises_hold(struct cached *k)
 {
-	uint32_t pages = k->nr_pages - k->withheld, reserve = XSEG_REQ_PAGES + 15 + MAGAZINE * k->peer.nr_ports;
+	uint32_t pages = k->nr_pages - k->withheld,
+		 reserve = XSEG_REQ_PAGES + 15 + MAGAZINE * k->peer.nr_ports;
 	uint64_t sum = 0;
 
 	for (uint32_t r = 0; r < k->nr_volumes; r++)
@@ -36,10 +38,12 @@ void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 	const struct share *sh = &k->volume[object_volume(o)].share;
 	uint64_t old = slot_get(k, o, b);
 
-	if (!watched || watched->dropping || slot_state(old) != BUCKET_VALID || !slot_has_page(old) || !slot_absent(word) ||
-	    ps->inside == o || (ps->inside && object_volume(ps->inside) == object_volume(o)))
+	if (!watched || watched->dropping || slot_state(old) != BUCKET_VALID ||
+		!slot_has_page(old) || !slot_absent(word) || ps->inside == o ||
+		(ps->inside && object_volume(ps->inside) == object_volume(o)))
 		return;
 	if (sh->min && sh->used <= sh->min && promises_hold(k))
-		sim_fail(watched, "%s: volume %u has %u pages, and %u for sure, and loses one of them to another's need", k->peer.name,
-			 k->volume_ids[object_volume(o)], sh->used, sh->min);
+		sim_fail(watched,
+			"%s: volume %u has %u pages, and %u for sure, and loses one of them to another's need",
+			k->peer.name, k->volume_ids[object_volume(o)], sh->used, sh->min);
 }

@@ -1,9 +1,14 @@
-/* started - rule R3, looked at as it is broken and not when its consequences are read: those take more luck than a seed has.
+/* started - rule R3, looked at as it is broken and not when its consequences are read: those take
+ * more luck than a seed has.
  *
- *   when a cache is killed   no slot has data of a write that is still AT it: its successor would take that for a new one
- *			    and a bucket of a STARTED one whose page was exchanged has its data, if it is there: its successor leaves that alone
- *   when a cache answers     no write that overlaps is STARTED at it, unless the answered one was APPLIED before, or failed: a successor finishes
- *                            STARTED ones before anything else of their object, and a write that goes past the cache holds its buckets
+ *   when a cache is killed   no slot has data of a write that is still AT it: its successor would
+ *                            take that for a new one
+ *                          and a bucket of a STARTED one whose page was exchanged has its data, if
+ *                          it is there: its successor leaves that alone
+ *   when a cache answers     no write that overlaps is STARTED at it, unless the answered one was
+ *                            APPLIED before, or failed: a successor finishes
+ *                            STARTED ones before anything else of their object, and a write that
+ *                            goes past the cache holds its buckets
  *
  * Contract: looks at the clients' own requests only, where they stand; changes nothing.
  */
@@ -29,7 +34,9 @@ static enum xseg_req_state state_at(struct sim *s, const struct io *io, const st
 
 	if (state != XSEG_REQ_AT && state != XSEG_REQ_STARTED && state != XSEG_REQ_APPLIED)
 		return XSEG_REQ_FREE;
-	return atomic_load(&s->seg->ports[place_port(w)].peer) == xseg_peer_index(n->p->xp) + 1 ? state : XSEG_REQ_FREE;
+	return atomic_load(&s->seg->ports[place_port(w)].peer) == xseg_peer_index(n->p->xp) + 1
+		       ? state
+		       : XSEG_REQ_FREE;
 }
 
 /* The object, and the range in it, of an I/O that is at a cache: within one object. */
@@ -43,12 +50,14 @@ static uint64_t object_of(const struct sim *s, const struct io *io, char name[XS
 
 /* ---- at a kill ---- */
 
-static bool is_in_slot(struct sim *s, struct cached *k, struct object *o, const struct io *io, uint64_t at, uint32_t sector)
+static bool is_in_slot(struct sim *s, struct cached *k, struct object *o, const struct io *io,
+	uint64_t at, uint32_t sector)
 {
 	uint64_t w = slot_get(k, o, (uint32_t)(at / BUCKET_SIZE));
 
 	return bucket_is_dirty(slot_state(w)) && slot_has_page(w) &&
-	       oracle_is_from((char *)xseg_page(s->seg, slot_page(w)) + at % BUCKET_SIZE, io->write, io->volume, sector);
+	       oracle_is_from((char *)xseg_page(s->seg, slot_page(w)) + at % BUCKET_SIZE, io->write,
+		       io->volume, sector);
 }
 
 static void check_at(struct sim *s, struct cached *k, const struct io *io)
@@ -58,8 +67,11 @@ static void check_at(struct sim *s, struct cached *k, const struct io *io)
 	uint32_t idx = xcache_lookup(&k->xc, name, xseg_hash(name, strlen(name)));
 
 	for (uint32_t i = 0; idx != XCACHE_NONE && i < io->nr; i++)
-		if (is_in_slot(s, k, &k->objects[idx], io, at + (uint64_t)i * ORACLE_SECTOR, io->first + i))
-			sim_fail(s, "%s is killed with a write in its slots that is not STARTED: write %u", k->peer.name, io->write);
+		if (is_in_slot(s, k, &k->objects[idx], io, at + (uint64_t)i * ORACLE_SECTOR,
+			    io->first + i))
+			sim_fail(s,
+				"%s is killed with a write in its slots that is not STARTED: write %u",
+				k->peer.name, io->write);
 }
 
 /* Its i-th page, of the range's, was given and exchanged. */
@@ -67,7 +79,9 @@ static bool is_taken(struct sim *s, const struct io *io, uint32_t i)
 {
 	const struct xs_page *e = &s->seg->reqs[io->r->index].page[i];
 
-	return e->page & XSEG_PAGE_GIVEN && atomic_load(&e->lent) != ((e->page & XSEG_PAGE_INDEX) | XSEG_LENT_PAGE | XSEG_LENT_GIFT);
+	return e->page & XSEG_PAGE_GIVEN &&
+	       atomic_load(&e->lent) !=
+		       ((e->page & XSEG_PAGE_INDEX) | XSEG_LENT_PAGE | XSEG_LENT_GIFT);
 }
 
 static void check_taken(struct sim *s, struct cached *k, const struct io *io)
@@ -80,10 +94,17 @@ static void check_taken(struct sim *s, struct cached *k, const struct io *io)
 		uint64_t byte = at + (uint64_t)i * ORACLE_SECTOR;
 		uint64_t w = slot_get(k, &k->objects[idx], (uint32_t)(byte / BUCKET_SIZE));
 
-		if (is_taken(s, io, (uint32_t)((at % BUCKET_SIZE + (uint64_t)i * ORACLE_SECTOR) / BUCKET_SIZE)) && slot_present(w) &&
-		    !(slot_has_page(w) && oracle_is_from((char *)xseg_page(s->seg, slot_page(w)) + byte % BUCKET_SIZE, io->write, io->volume,
-							 io->first + i)))
-			sim_fail(s, "%s is killed with a page of a write exchanged, and its bucket not stored: write %u", k->peer.name, io->write);
+		if (is_taken(s, io,
+			    (uint32_t)((at % BUCKET_SIZE + (uint64_t)i * ORACLE_SECTOR) /
+				       BUCKET_SIZE)) &&
+			slot_present(w) &&
+			!(slot_has_page(w) &&
+				oracle_is_from((char *)xseg_page(s->seg, slot_page(w)) +
+						       byte % BUCKET_SIZE,
+					io->write, io->volume, io->first + i)))
+			sim_fail(s,
+				"%s is killed with a page of a write exchanged, and its bucket not stored: write %u",
+				k->peer.name, io->write);
 	}
 }
 
@@ -119,9 +140,12 @@ static void check_node(struct sim *s, const struct node *n, const struct xreq *r
 		for (uint32_t k = 0; k < s->plan.depth; k++) {
 			const struct io *io = &s->client[i].io[k];
 
-			if (state_at(s, io, n) == XSEG_REQ_STARTED && io->r->index != r->index && overlaps(s, io, r))
-				sim_fail(s, "%s answers a %s of what a STARTED %s overlaps: sectors %u+%u of volume %u", n->p->name,
-					 xseg_op_name(r->op), xseg_op_name(io->op), io->first, io->nr, io->volume);
+			if (state_at(s, io, n) == XSEG_REQ_STARTED && io->r->index != r->index &&
+				overlaps(s, io, r))
+				sim_fail(s,
+					"%s answers a %s of what a STARTED %s overlaps: sectors %u+%u of volume %u",
+					n->p->name, xseg_op_name(r->op), xseg_op_name(io->op),
+					io->first, io->nr, io->volume);
 		}
 }
 
@@ -129,8 +153,8 @@ void started_check_answer(struct xport *port, const struct xreq *r, int64_t resu
 {
 	struct sim *s = watched;
 
-	if (r->op == XSEG_OP_ADMIN || r->op == XSEG_OP_FLUSH || r->op == XSEG_OP_INFO || r->state == XSEG_REQ_APPLIED ||
-	    result < 0)
+	if (r->op == XSEG_OP_ADMIN || r->op == XSEG_OP_FLUSH || r->op == XSEG_OP_INFO ||
+		r->state == XSEG_REQ_APPLIED || result < 0)
 		return;
 	for (uint32_t i = 0; s && i < NR_NODES; i++)
 		if (is_cache(i) && s->node[i].p && s->node[i].p->xp == xseg_port_peer(port))

@@ -1,10 +1,12 @@
-/* theme - what a run is about: in some nothing in particular, in the others what has to come together for a bug of some kind to show,
- * and by chance alone seldom does.
+/* theme - what a run is about: in some nothing in particular, in the others what has to come
+ * together for a bug of some kind to show, and by chance alone seldom does.
  *
- * A theme is a row of the table: which peers there are, what there is more of (struct about), and options that take the place of
- * those that were chosen before. All else is as the seed has it. A mutant that is caught late shows which row is missing.
+ * A theme is a row of the table: which peers there are, what there is more of (struct about), and
+ * options that take the place of those that were chosen before. All else is as the seed has it. A
+ * mutant that is caught late shows which row is missing.
  *
- * Contract: theme_choose() before plan_make() chooses anything, theme_apply() when it has; both draw from the same random numbers.
+ * Contract: theme_choose() before plan_make() chooses anything, theme_apply() when it has; both
+ * draw from the same random numbers.
  */
 #include "tests/sim/sim.h"
 
@@ -96,7 +98,8 @@ static void pair(struct sim *s)
 {
 	slow_store(s);
 	plan_option(s, NODE_CACHED, "policy=write-back");
-	plan_option(s, NODE_CACHED_LOW, "policy=%s", rng_one_in(&s->rng, 2) ? "write-around" : "pass-through");
+	plan_option(s, NODE_CACHED_LOW, "policy=%s",
+		rng_one_in(&s->rng, 2) ? "write-around" : "pass-through");
 }
 
 static void parts(struct sim *s)
@@ -105,7 +108,8 @@ static void parts(struct sim *s)
 
 	slow_store(s);
 	objects_of(s, 4096u << rng_below(&s->rng, 3));
-	plan_option(s, NODE_CACHED, "policy=%s", rng_one_in(&s->rng, 2) ? "write-through" : "write-around");
+	plan_option(s, NODE_CACHED, "policy=%s",
+		rng_one_in(&s->rng, 2) ? "write-through" : "write-around");
 	plan_option(s, NODE_CACHED_LOW, "policy=write-through");
 	p->max_io = 32u << 10;
 	volumes_of(s, rng_range(&s->rng, 1, 2), 16, 64);
@@ -119,13 +123,15 @@ static void plugged(struct sim *s)
 	plan_option(s, NODE_MEMD, "jitter=0");
 }
 
-/* The same buckets are read again, most of them without a request, while what they are of changes: their pages, chunks, entries, the path. */
+/* The same buckets are read again, most of them without a request, while what they are of changes:
+ * their pages, chunks, entries, the path. */
 static void looked(struct sim *s)
 {
 	struct plan *p = &s->plan;
 
 	p->loans = p->direct = true;
-	plan_option(s, NODE_CACHED, "policy=%s", rng_one_in(&s->rng, 5) ? "write-around" : "write-back");
+	plan_option(s, NODE_CACHED, "policy=%s",
+		rng_one_in(&s->rng, 5) ? "write-around" : "write-back");
 	plan_option(s, NODE_CACHED, "objects=%u", rng_range(&s->rng, 2, 8));
 	plan_option(s, NODE_CACHED_LOW, "policy=write-back");
 	objects_of(s, 16384u << rng_below(&s->rng, 3));
@@ -140,22 +146,29 @@ static const struct theme {
 	struct about about;
 	void (*options)(struct sim *s);
 } themes[] = {
-	/* the same few buckets are written again while older writes of them wait for the store, and caches are killed */
-	{ 12, { .with = NODE(CACHED), .gifts = 1, .places = 1, .fua = 35, .kills = 12, .victims = NODE(CACHED) | NODE(CACHED_LOW) }, again },
-	/* an object has to leave, and it takes time, while there is much of it to be flushed; and it is copied from */
+	/* the same few buckets are written again while older writes of them wait for the store, and
+	 * caches are killed */
+	{ 12, { .with = NODE(CACHED), .gifts = 1, .places = 1, .fua = 35, .kills = 12,
+	  .victims = NODE(CACHED) | NODE(CACHED_LOW) }, again },
+	/* an object has to leave, and it takes time, while there is much of it to be flushed; and
+	 * it is copied from */
 	{ 12, { .with = NODE(CACHED), .without = NODE(VOLUMED), .copies = 25 }, scarce },
 	/* as many small objects as pages, which are cut for chunks and put together again */
 	{ 8, { .with = NODE(CACHED) }, small },
 	/* what FLUSH waits for is written again */
 	{ 8, { .with = NODE(CACHED), .flushes = 3, .fua = 1 }, rewritten },
 	/* writes of one cache go past the one below it, and both are killed */
-	{ 3, { .with = NODE(CACHED) | NODE(CACHED_LOW), .places = 2, .kills = 6, .victims = NODE(CACHED) | NODE(CACHED_LOW), .together = 1 }, pair },
+	{ 3, { .with = NODE(CACHED) | NODE(CACHED_LOW), .places = 2, .kills = 6,
+	  .victims = NODE(CACHED) | NODE(CACHED_LOW), .together = 1 }, pair },
 	/* caches are plugged and unplugged all the time */
-	{ 12, { .with = NODE(CACHED) | NODE(VOLUMED), .gifts = 1, .places = 2, .kills = 12, .plugs = 25,
+	{ 12, { .with = NODE(CACHED) | NODE(VOLUMED), .gifts = 1, .places = 2, .kills = 12,
+	  .plugs = 25,
 		.victims = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED) }, plugged },
 	/* buckets are read again and again, by clients that ask only if they have to */
-	{ 10, { .with = NODE(CACHED), .gifts = 1, .reads = 55, .kills = 6, .victims = NODE(CACHED) | NODE(VOLUMED) }, looked },
-	{ 6, { .with = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED), .gifts = 1, .reads = 55, .kills = 4, .plugs = 25,
+	{ 10, { .with = NODE(CACHED), .gifts = 1, .reads = 55, .kills = 6,
+	  .victims = NODE(CACHED) | NODE(VOLUMED) }, looked },
+	{ 6, { .with = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED), .gifts = 1, .reads = 55,
+	  .kills = 4, .plugs = 25,
 	       .victims = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED) }, looked },
 	/* parts of requests fail, and who split them is killed */
 	{ 3, { .with = NODE(VOLUMED), .kills = 6, .faults = 10, .victims = NODE(VOLUMED) }, parts },

@@ -1,6 +1,7 @@
 /* world - the segment and the peers of a run: how they begin, are killed, lose power and end.
  *
- * Contract: between two steps of the scheduler. world_close() and world_power_loss() step the scheduler themselves.
+ * Contract: between two steps of the scheduler. world_close() and world_power_loss() step the
+ * scheduler themselves.
  */
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +18,8 @@
 #include "tests/sim/sim.h"
 #include "xseg/internal.h"
 
-static const struct peer_class *const classes[NR_NODES] = { &memd_class, &cached_class, &cached_class, &volumed_class };
+static const struct peer_class *const classes[NR_NODES] = { &memd_class, &cached_class,
+	&cached_class, &volumed_class };
 
 bool is_cache(enum node_id id)
 {
@@ -108,18 +110,21 @@ static bool is_sized(struct sim *s, struct node *n)
 {
 	struct cached *k = cached_of(n->p);
 
-	return shares_kept(k) && (!resizing(k) || (nr_owned(k) < k->target_pages && xseg_nr_free_pages(s->seg) == 0));
+	return shares_kept(k) &&
+	       (!resizing(k) || (nr_owned(k) < k->target_pages && xseg_nr_free_pages(s->seg) == 0));
 }
 
 bool world_is_sized(struct sim *s)
 {
 	for (uint32_t i = 0; i < NR_NODES; i++)
-		if (is_cache(i) && s->plan.node[i] && (!s->node[i].serving || !is_sized(s, &s->node[i])))
+		if (is_cache(i) && s->plan.node[i] &&
+			(!s->node[i].serving || !is_sized(s, &s->node[i])))
 			return false;
 	return true;
 }
 
-bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg), void *arg)
+bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct node *n, void *arg),
+	void *arg)
 {
 	jmp_buf back;
 
@@ -161,7 +166,8 @@ void node_start(struct sim *s, enum node_id id)
 	n->p->threads = s->plan.threads[id];
 	snprintf(n->p->name, sizeof(n->p->name), "%s", node_name(id));
 	if (id != NODE_MEMD)
-		snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s", downstream_of(s, id));
+		snprintf(n->p->downstream_name, sizeof(n->p->downstream_name), "%s",
+			downstream_of(s, id));
 	set_options(s, id);
 	if (is_cache(id) && n->death && n->death->memory)
 		cached_of(n->p)->memory = (uint64_t)n->death->memory << 20;
@@ -246,12 +252,14 @@ static void check_polls(struct sim *s, struct node *n)
 
 	for (uint32_t i = 0; i < n->p->nr_ports; i++) {
 		if (n->next_ns[i] > s->now && atomic_load(&k->ports[i].returned))
-			sim_fail(s, "%s: a request was returned to a port, which was not told", n->p->name);
+			sim_fail(s, "%s: a request was returned to a port, which was not told",
+				n->p->name);
 		if (n->next_ns[i] < soonest)
 			soonest = n->next_ns[i];
 	}
 	if (k->throttle.head && soonest > s->now && soonest > k->throttle.head->until_ns)
-		sim_fail(s, "%s: a write is slowed, and no port is going to let it go in time", n->p->name);
+		sim_fail(s, "%s: a write is slowed, and no port is going to let it go in time",
+			n->p->name);
 }
 
 void world_check(struct sim *s)
@@ -358,7 +366,8 @@ static void create_volumes(struct sim *s)
 	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
 		s->volume_id[v] = v + 1;
 	for (uint32_t v = 0; v < s->plan.nr_volumes && s->plan.node[NODE_VOLUMED]; v++) {
-		if (admin_call(s, NODE_VOLUMED, "volume create vol%u size=%u", v, s->plan.sectors[v] * ORACLE_SECTOR) < 0)
+		if (admin_call(s, NODE_VOLUMED, "volume create vol%u size=%u", v,
+			    s->plan.sectors[v] * ORACLE_SECTOR) < 0)
 			sim_fail(s, "volume create: %s", s->admin.text);
 		at = strstr(s->admin.text, "id=");
 		s->volume_id[v] = at ? (uint32_t)strtoul(at + 3, NULL, 10) : 0;
@@ -372,20 +381,25 @@ static void begin_counting(struct sim *s, struct xseg *seg)
 {
 	if (s->seed % 2 == 0)
 		return;
-	atomic_store(&seg->super->generation, s->seed % 4 == 1 ? 0xfffffu - 10 : UINT32_MAX - 10);	/* places have 20 bits of it */
+	/* places have 20 bits of it */
+	atomic_store(&seg->super->generation, s->seed % 4 == 1 ? 0xfffffu - 10 : UINT32_MAX - 10);
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
 		atomic_store(&seg->reqs[i].place, place_word(XSEG_REQ_FREE, 0, 0, (uint32_t)-100));
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		atomic_store(&seg->bells[i].word, (uint32_t)-100);
 }
 
-/* One segment for all runs, as large as the largest needs: making one costs more than a run. Each begins with its
- * tables as they were when it was new, so that no run depends on those before it. */
+/* One segment for all runs, as large as the largest needs: making one costs more than a run. Each
+ * begins with its tables as they were when it was new, so that no run depends on those before
+ * it. */
 static struct xseg *segment(struct sim *s)
 {
 	static struct xseg *seg;
 	static void *tables;
-	struct xseg_config cfg = { .memory_bytes = 32u << 20, .nr_requests = 768, .nr_ports = 32, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 32u << 20,
+		.nr_requests = 768,
+		.nr_ports = 32,
+		.huge = XSEG_HUGE_NEVER };
 	struct xseg_error err = { "" };
 
 	if (seg) {
@@ -408,7 +422,8 @@ void world_open(struct sim *s)
 {
 	s->seg = segment(s);
 	begin_counting(s, s->seg);
-	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors, is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
+	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors,
+		is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
 	s->waits = promise_waits(s);
 	started_watch(s);
 	parts_watch(s);
@@ -428,7 +443,8 @@ static bool is_plugging(struct sim *s, enum node_id id)
 {
 	struct xseg_peer_info info;
 
-	return is_cache(id) && s->plan.node[id] && xseg_peer_get_info(s->seg, xseg_peer_find(s->seg, node_name(id)), &info) &&
+	return is_cache(id) && s->plan.node[id] &&
+	       xseg_peer_get_info(s->seg, xseg_peer_find(s->seg, node_name(id)), &info) &&
 	       info.plug != XSEG_PLUG_NONE;
 }
 
@@ -444,7 +460,8 @@ bool world_is_plugging(struct sim *s)
 static void take_back_all(struct sim *s)
 {
 	for (uint32_t id = 0; id < NR_NODES; id++)
-		if (is_plugging(s, id) && xseg_plug_cancel(s->seg, xseg_peer_find(s->seg, node_name(id)), NULL))
+		if (is_plugging(s, id) &&
+			xseg_plug_cancel(s->seg, xseg_peer_find(s->seg, node_name(id)), NULL))
 			sim_fail(s, "what is under way cannot be taken back");
 }
 
@@ -459,7 +476,8 @@ static uint32_t route_of(struct sim *s, uint32_t peer)
 static uint32_t upper_of(struct sim *s, uint32_t lower)
 {
 	for (uint32_t id = 0; id < NR_NODES; id++) {
-		uint32_t peer = s->plan.node[id] ? xseg_peer_find(s->seg, node_name(id)) : XSEG_NONE;
+		uint32_t peer = s->plan.node[id] ? xseg_peer_find(s->seg, node_name(id))
+						 : XSEG_NONE;
 
 		if (peer != XSEG_NONE && route_of(s, peer) == lower)
 			return peer;
@@ -495,7 +513,9 @@ void world_plug(struct sim *s, const struct item *it)
 		return;
 	sched_sleep(s, it);
 	cache = xseg_peer_find(s->seg, node_name(it->node));
-	if (cache == XSEG_NONE || (upper_of(s, cache) == XSEG_NONE && route_of(s, cache) != XSEG_NONE && !is_plugging(s, it->node)))
+	if (cache == XSEG_NONE ||
+		(upper_of(s, cache) == XSEG_NONE && route_of(s, cache) != XSEG_NONE &&
+			!is_plugging(s, it->node)))
 		return;
 	if (is_plugging(s, it->node)) {
 		if (it->nr == 0)
@@ -523,11 +543,15 @@ static void bury(struct peer_port *pp, struct xreq *r)
 	peer_answer(pp, r, -EIO);
 }
 
-/* Takes the place of a peer that is gone for good: answers what was at it, so that nothing of it is left. */
+/* Takes the place of a peer that is gone for good: answers what was at it, so that nothing of it is
+ * left. */
 static void undertake(struct sim *s, enum node_id id)
 {
 	static const struct opt none[] = { { .name = NULL } };
-	const struct peer_class cls = { .kind = classes[id]->kind, .opts = none, .size = sizeof(struct peer), .request = bury };
+	const struct peer_class cls = { .kind = classes[id]->kind,
+		.opts = none,
+		.size = sizeof(struct peer),
+		.request = bury };
 	struct xseg_error err = { "" };
 	struct peer *p = peer_create(&cls);
 
@@ -553,7 +577,8 @@ static void forget(struct sim *s, enum node_id id)
 	int rc = index == XSEG_NONE ? 0 : xseg_peer_forget(s->seg, index);
 
 	if (rc)
-		sim_fail(s, "%s, which has nothing, cannot be forgotten: %s", node_name(id), strerror(-rc));
+		sim_fail(s, "%s, which has nothing, cannot be forgotten: %s", node_name(id),
+			strerror(-rc));
 }
 
 /* Nothing is at the store, nor on its way out of it. */
@@ -606,7 +631,8 @@ void world_power_loss(struct sim *s)
 	clients_open(s);
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++) {
 		s->node[i].up_step = 0;
-		s->node[i].death = NULL;	/* the stack's options again: a successor's may want more than is left */
+		/* the stack's options again: a successor's may want more than is left */
+		s->node[i].death = NULL;
 	}
 	sched_run(s, all_serving);
 	client_read_back(s);
@@ -622,7 +648,8 @@ static bool is_quiet(struct sim *s)
 	for (uint32_t i = NODE_MEMD + 1; i < NR_NODES; i++) {
 		struct peer *p = s->node[i].p;
 
-		if (p && atomic_load(&p->stopping) && (!p->cls->quiesced(p, &left, &total) || peer_outstanding(p)))
+		if (p && atomic_load(&p->stopping) &&
+			(!p->cls->quiesced(p, &left, &total) || peer_outstanding(p)))
 			return false;
 	}
 	return true;
@@ -633,8 +660,9 @@ static void check_free(struct sim *s, const struct peer *p)
 {
 	for (uint32_t i = 0; i < p->nr_ports; i++)
 		if (xseg_port_nr_free(p->ports[i].port) != xseg_port_nr_requests(p->ports[i].port))
-			sim_fail(s, "%s is quiet, and %u of %u requests of its port %u are free", p->name,
-				 xseg_port_nr_free(p->ports[i].port), xseg_port_nr_requests(p->ports[i].port), i);
+			sim_fail(s, "%s is quiet, and %u of %u requests of its port %u are free",
+				p->name, xseg_port_nr_free(p->ports[i].port),
+				xseg_port_nr_requests(p->ports[i].port), i);
 }
 
 static void node_stop(struct sim *s, enum node_id id)
@@ -661,7 +689,8 @@ static void node_stop(struct sim *s, enum node_id id)
 /* Takes a cache that is on the path out of it, as an administrator who stops it first. */
 static void stop_cache(struct sim *s, enum node_id id)
 {
-	uint32_t cache = xseg_peer_find(s->seg, node_name(id)), lower = route_of(s, cache), upper = upper_of(s, cache);
+	uint32_t cache = xseg_peer_find(s->seg, node_name(id)), lower = route_of(s, cache),
+		 upper = upper_of(s, cache);
 
 	node_stop(s, id);
 	if (upper != XSEG_NONE && xseg_route_set(s->seg, upper, lower))
@@ -672,7 +701,8 @@ static void stop_cache(struct sim *s, enum node_id id)
 static void read_store(struct sim *s)
 {
 	for (enum node_id id = NR_NODES - 1; id > NODE_MEMD; id--)
-		if (is_cache(id) && s->plan.node[id] && route_of(s, xseg_peer_find(s->seg, node_name(id))) == XSEG_NONE)
+		if (is_cache(id) && s->plan.node[id] &&
+			route_of(s, xseg_peer_find(s->seg, node_name(id))) == XSEG_NONE)
 			node_stop(s, id);
 	for (enum node_id id = NR_NODES - 1; id > NODE_MEMD; id--) {
 		if (!is_cache(id) || !s->plan.node[id])
@@ -696,9 +726,11 @@ void world_close(struct sim *s)
 		forget(s, i);
 	world_check_segment(s);
 	xseg_get_info(s->seg, &info);
-	if (info.free_requests != info.nr_requests || info.free_extents != info.nr_extents || info.free_ports != info.nr_ports ||
-	    info.bad_count)
-		sim_fail(s, "left over: requests %u/%u, extents %u/%u, ports %u/%u are free; bad %" PRIu64, info.free_requests,
-			 info.nr_requests, info.free_extents, info.nr_extents, info.free_ports, info.nr_ports, info.bad_count);
+	if (info.free_requests != info.nr_requests || info.free_extents != info.nr_extents ||
+		info.free_ports != info.nr_ports || info.bad_count)
+		sim_fail(s,
+			"left over: requests %u/%u, extents %u/%u, ports %u/%u are free; bad %" PRIu64,
+			info.free_requests, info.nr_requests, info.free_extents, info.nr_extents,
+			info.free_ports, info.nr_ports, info.bad_count);
 	oracle_fini(&s->oracle);
 }

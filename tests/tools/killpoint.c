@@ -1,11 +1,12 @@
-/* killpoint - the test's side of kill points: arms them, and says which have killed. See xtypes/xkill.h.
+/* killpoint - the test's side of kill points: arms them, and says which have killed. See
+ * xtypes/xkill.h.
  *
- *	killpoint list			every point, a name a line
- *	killpoint say POINT		what has been done when a process dies there
- *	killpoint make FILE		a table in which nothing is armed
- *	killpoint arm FILE KIND POINT [N]	the N-th time (1) that a peer of that kind passes the point from now on it dies
- *	killpoint disarm FILE		nothing is armed any more
- *	killpoint armed FILE		what is armed and has not killed yet, KIND POINT a line
+ *      killpoint list			every point, a name a line
+ *      killpoint say POINT		what has been done when a process dies there
+ *      killpoint make FILE		a table in which nothing is armed
+ *      killpoint arm FILE KIND POINT [N]	the N-th time (1) that a peer of that kind passes the point from now on it dies
+ *      killpoint disarm FILE		nothing is armed any more
+ *      killpoint armed FILE		what is armed and has not killed yet, KIND POINT a line
  *
  * Exit codes: 0; 1, it failed; 2, wrong usage.
  */
@@ -34,7 +35,8 @@ static struct xkill_table *table_open(const char *path, int flags)
 	void *t = MAP_FAILED;
 
 	if (fd >= 0 && ftruncate(fd, sizeof(struct xkill_table)) == 0)
-		t = mmap(NULL, sizeof(struct xkill_table), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		t = mmap(NULL, sizeof(struct xkill_table), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			0);
 	if (t == MAP_FAILED) {
 		perror(path);
 		exit(1);
@@ -95,8 +97,9 @@ int main(int argc, char **argv)
 	else if (argc == 3 && strcmp(word, "make") == 0)
 		make(argv[2]);
 	else if (argc >= 5 && argc <= 6 && strcmp(word, "arm") == 0)
-		atomic_store(&table_open(argv[2], 0)->row[find_kind(argv[3])].left[find_point(argv[4])],
-			     argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 1);
+		atomic_store(
+			&table_open(argv[2], 0)->row[find_kind(argv[3])].left[find_point(argv[4])],
+			argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 1);
 	else if (argc == 3 && strcmp(word, "disarm") == 0)
 		for_armed(argv[2], 1);
 	else if (argc == 3 && strcmp(word, "armed") == 0)

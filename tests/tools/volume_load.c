@@ -1,13 +1,16 @@
-/* volume_load - I/O through the library for volumes, by several threads, each of which knows what it wrote: for tests/system/client.sh.
+/* volume_load - I/O through the library for volumes, by several threads, each of which knows what
+ * it wrote: for tests/system/client.sh.
  *
- *	volume_load SEGMENT VOLUME THREADS SECONDS WAY [GONE_MS]
+ *      volume_load SEGMENT VOLUME THREADS SECONDS WAY [GONE_MS]
  *
- * WAY is how data goes and how a thread waits: "copy" and "memory" (of the segment) wait in the queue, "lend" reads by loan and writes by gift, "loop"
- * has two queues in one epoll loop. Runs until the time is over, or something failed. The last line is
+ * WAY is how data goes and how a thread waits: "copy" and "memory" (of the segment) wait in the
+ * queue, "lend" reads by loan and writes by gift, "loop" has two queues in one epoll loop. Runs
+ * until the time is over, or something failed. The last line is
  *
- *	ios=N wrong=N error=E refreshed=E
+ *      ios=N wrong=N error=E refreshed=E
  *
- * with the first error of an I/O, and what xseg_volume_refresh() says at the end (names of errno, or 0). Exit code 0: neither wrong nor failed.
+ * with the first error of an I/O, and what xseg_volume_refresh() says at the end (names of errno,
+ * or 0). Exit code 0: neither wrong nor failed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -122,8 +125,8 @@ static int prepare_in_place(struct lane *l, struct block *b)
 /* Begins something with a block that is at rest. -EAGAIN: later. */
 static int begin(struct worker *w, struct lane *l, struct block *b)
 {
-	static const enum xseg_op ops[8] = { XSEG_OP_READ, XSEG_OP_READ, XSEG_OP_READ, XSEG_OP_WRITE, XSEG_OP_WRITE, XSEG_OP_WRITE,
-					     XSEG_OP_WRITE_ZEROES, XSEG_OP_FLUSH };
+	static const enum xseg_op ops[8] = { XSEG_OP_READ, XSEG_OP_READ, XSEG_OP_READ,
+		XSEG_OP_WRITE, XSEG_OP_WRITE, XSEG_OP_WRITE, XSEG_OP_WRITE_ZEROES, XSEG_OP_FLUSH };
 	uint32_t chance = next_random(&w->rng);
 	enum xseg_op op = ops[chance % 8];
 	bool data = op == XSEG_OP_READ || op == XSEG_OP_WRITE, lends = way == WAY_LEND && data;
@@ -247,13 +250,17 @@ static void lane_open(struct worker *w, struct lane *l, unsigned nr)
 	struct xseg_error err = { "" };
 	uint8_t *memory;
 
-	if (xseg_queue_create(volume, &(struct xseg_queue_params){ .depth = DEPTH, .copy_bytes = BLOCK }, &l->q, &err)) {
+	if (xseg_queue_create(volume,
+		    &(struct xseg_queue_params){ .depth = DEPTH, .copy_bytes = BLOCK }, &l->q,
+		    &err)) {
 		fprintf(stderr, "volume_load: %s\n", err.text);
 		exit(2);
 	}
-	memory = way == WAY_MEMORY ? xseg_queue_buffer(l->q, BLOCKS * BLOCK) : malloc(BLOCKS * BLOCK);
+	memory = way == WAY_MEMORY ? xseg_queue_buffer(l->q, BLOCKS * BLOCK)
+				   : malloc(BLOCKS * BLOCK);
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		l->block[i] = (struct block){ .offset = (uint64_t)(nr * BLOCKS + i) * BLOCK, .buf = memory + i * BLOCK };
+		l->block[i] = (struct block){ .offset = (uint64_t)(nr * BLOCKS + i) * BLOCK,
+			.buf = memory + i * BLOCK };
 	if (way == WAY_LOOP && epoll_ctl(w->epoll, EPOLL_CTL_ADD, xseg_queue_fd(l->q), &event))
 		abort();
 }
@@ -288,7 +295,8 @@ static const char *name_of(int error)
 /* All blocks begin as zeroes. */
 static int zero_all(unsigned threads)
 {
-	struct xseg_io io = { .op = XSEG_OP_WRITE_ZEROES, .size = (uint64_t)threads * QUEUES * BLOCKS * BLOCK };
+	struct xseg_io io = { .op = XSEG_OP_WRITE_ZEROES,
+		.size = (uint64_t)threads * QUEUES * BLOCKS * BLOCK };
 	struct xseg_error err = { "" };
 	struct xseg_queue *q;
 	int64_t rc = xseg_queue_create(volume, NULL, &q, &err);
@@ -313,7 +321,8 @@ int main(int argc, char **argv)
 	while (argc > 5 && way < NR_WAYS && strcmp(ways[way], argv[5]) != 0)
 		way++;
 	if (threads < 1 || threads > MAX_THREADS || way == NR_WAYS) {
-		fprintf(stderr, "usage: volume_load SEGMENT VOLUME THREADS SECONDS copy|memory|lend|loop [GONE_MS]\n");
+		fprintf(stderr,
+			"usage: volume_load SEGMENT VOLUME THREADS SECONDS copy|memory|lend|loop [GONE_MS]\n");
 		return 2;
 	}
 	params.segment = argv[1];
@@ -326,7 +335,9 @@ int main(int argc, char **argv)
 	if (zero_all(threads))
 		return 2;
 	for (unsigned i = 0; i < threads; i++) {
-		worker[i] = (struct worker){ .nr = i, .rng = i + 1, .end_ns = now_ns() + strtoull(argv[4], NULL, 10) * SECOND };
+		worker[i] = (struct worker){ .nr = i,
+			.rng = i + 1,
+			.end_ns = now_ns() + strtoull(argv[4], NULL, 10) * SECOND };
 		if (pthread_create(&worker[i].thread, NULL, thread_main, &worker[i]))
 			abort();
 	}
@@ -334,7 +345,7 @@ int main(int argc, char **argv)
 		pthread_join(worker[i].thread, NULL);
 	rc = xseg_volume_refresh(volume);
 	xseg_volume_close(volume);
-	printf("ios=%" PRIu64 " wrong=%" PRIu64 " error=%s refreshed=%s\n", atomic_load(&nr_ios), atomic_load(&nr_wrong),
-	       name_of(atomic_load(&first_error)), name_of(-rc));
+	printf("ios=%" PRIu64 " wrong=%" PRIu64 " error=%s refreshed=%s\n", atomic_load(&nr_ios),
+		atomic_load(&nr_wrong), name_of(atomic_load(&first_error)), name_of(-rc));
 	return atomic_load(&nr_wrong) || atomic_load(&first_error) ? 1 : 0;
 }

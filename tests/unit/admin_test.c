@@ -91,7 +91,8 @@ static void what_cannot_be_sent_is_refused_and_keeps_no_request(void **state)
 	long_line[XSEG_PAGE_SIZE] = '\0';
 	assert_int_equal(xseg_admin_call(c, to, long_line, page, 1, A_MINUTE), -EINVAL);
 	assert_int_equal(xseg_admin_call(c, to, "ping", page, 0, A_MINUTE), -EINVAL);
-	assert_int_equal(xseg_admin_call(c, to, "ping", page, XSEG_REQ_PAGES + 1, A_MINUTE), -EINVAL);
+	assert_int_equal(
+		xseg_admin_call(c, to, "ping", page, XSEG_REQ_PAGES + 1, A_MINUTE), -EINVAL);
 	assert_int_equal(xseg_admin_call(c, 9, "ping", page, 1, A_MINUTE), -ENOENT);
 	assert_int_equal(xseg_port_nr_free(c), 16);
 	long_line[XSEG_PAGE_SIZE - 1] = '\0';

@@ -1,5 +1,5 @@
-/* arena_test - extents: arenas that are one piece and outlive their peer, pages, zeroes, and running
- * out of them. */
+/* arena_test - extents: arenas that are one piece and outlive their peer, pages, zeroes, and
+ * running out of them. */
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>
@@ -129,8 +129,8 @@ static void an_arena_whose_size_is_not_that_of_its_extents_is_refused(void **sta
 	static const struct {
 		uint32_t extents;
 		uint64_t bytes;
-	} t[] = { { 2, 0 }, { 2, (4 << 20) + 1 }, { 2, UINT64_MAX }, { 1, 3 << 20 }, { 3, 3 << 20 }, { 0x80000000, 3 << 20 },
-		  { UINT32_MAX, UINT64_MAX } };
+	} t[] = { { 2, 0 }, { 2, (4 << 20) + 1 }, { 2, UINT64_MAX }, { 1, 3 << 20 }, { 3, 3 << 20 },
+		{ 0x80000000, 3 << 20 }, { UINT32_MAX, UINT64_MAX } };
 	struct xs_peer *sh;
 	struct xseg_error err;
 	uint64_t bytes;
@@ -233,7 +233,8 @@ static void pages_are_whole_extents_of_zeroes_and_each_is_given_once(void **stat
 		assert_true(is_zero(xseg_page(seg, page[i]), XSEG_PAGE_SIZE));
 		assert_int_equal(xseg_page_owner(seg, page[i]), 0);
 	}
-	assert_int_equal(xseg_pages_owned(peer, again, 3 * XSEG_EXTENT_PAGES), 3 * XSEG_EXTENT_PAGES);
+	assert_int_equal(
+		xseg_pages_owned(peer, again, 3 * XSEG_EXTENT_PAGES), 3 * XSEG_EXTENT_PAGES);
 	for (unsigned i = 0; i < 3 * XSEG_EXTENT_PAGES; i++)
 		assert_true(seen[again[i]]);
 	assert_int_equal(xseg_pages_owned(peer, NULL, 0), 3 * XSEG_EXTENT_PAGES);
@@ -312,7 +313,8 @@ static void pages_are_taken_beside_those_that_are_there(void **state)
 	assert_memory_equal(page, all, sizeof(page));
 	assert_int_equal(*(char *)xseg_page(seg, page[5]), 5);
 	assert_int_equal(xseg_page_owner(seg, page[5]), 55);
-	assert_int_equal(xseg_pages_take(peer, (NR_EXTENTS - 2) * XSEG_EXTENT_PAGES, page), -ENOMEM);
+	assert_int_equal(
+		xseg_pages_take(peer, (NR_EXTENTS - 2) * XSEG_EXTENT_PAGES, page), -ENOMEM);
 	assert_int_equal(xseg_pages_owned(peer, NULL, 0), 3 * XSEG_EXTENT_PAGES);
 	xseg_pages_drop(peer);
 }
@@ -330,7 +332,8 @@ static void an_extent_that_is_given_back_is_free_and_zero_for_the_next(void **st
 	}
 	xseg_pages_give(peer, page[XSEG_EXTENT_PAGES]);
 	assert_int_equal(free_extents(), NR_EXTENTS - 2);
-	assert_int_equal(xseg_pages_owned(peer, rest, 2 * XSEG_EXTENT_PAGES), 2 * XSEG_EXTENT_PAGES);
+	assert_int_equal(
+		xseg_pages_owned(peer, rest, 2 * XSEG_EXTENT_PAGES), 2 * XSEG_EXTENT_PAGES);
 	assert_memory_equal(rest, page, sizeof(again));
 	assert_memory_equal(rest + XSEG_EXTENT_PAGES, page + 2 * XSEG_EXTENT_PAGES, sizeof(again));
 	assert_int_equal(xseg_pages_take(other, 1, again), 0);

@@ -1,8 +1,9 @@
 /* bell_test - nobody sleeps over work: rings at every point of going to sleep, between threads and
  * between processes.
  *
- * Sleeps have no end here but a ring: a lost wake-up is a test that hangs. By default the two thread
- * tests and the process test make 200,000 sleeps together; with LONG=1 in the environment 10 million.
+ * Sleeps have no end here but a ring: a lost wake-up is a test that hangs. By default the two
+ * thread tests and the process test make 200,000 sleeps together; with LONG=1 in the environment 10
+ * million.
  */
 #include "tests/unit/seg_pair.h"
 
@@ -234,15 +235,16 @@ static bool side_looks(void *arg)
 }
 
 /* Sends one request at a time, and sleeps until its answer is there, which says how often the other
- * side has slept; until both together have slept often enough. (One side alone may never sleep: on one
- * processor who is woken runs first.) */
+ * side has slept; until both together have slept often enough. (One side alone may never sleep: on
+ * one processor who is woken runs first.) */
 static void *ask(void *arg)
 {
 	struct side *me = arg;
 	uint64_t theirs = 0;
 	struct xreq *r;
 
-	for (uint64_t round = 0; me->sleeps + theirs < me->target && round < 10 * me->target; round++) {
+	for (uint64_t round = 0; me->sleeps + theirs < me->target && round < 10 * me->target;
+		round++) {
 		r = xseg_req_alloc(me->port);
 		r->op = XSEG_OP_INFO;
 		delay(&me->seed);

@@ -344,7 +344,8 @@ int64_t rig_op(struct rig *g, enum xseg_op op, const char *object, uint64_t offs
 	return rig_wait(g, rig_send(g, op, object, offset, size, NULL, 0));
 }
 
-struct rig_io *rig_send_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size)
+struct rig_io *rig_send_copy(
+	struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size)
 {
 	struct rig_io *io = io_get(g);
 	struct xreq *r = io->r;

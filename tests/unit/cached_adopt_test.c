@@ -1,5 +1,6 @@
-/* cached_adopt_test - cached is killed while the store has something of it, and takes its time: the next one serves what is not
- * concerned, and leaves the rest alone until it is home (peers/cached/adopt.c). */
+/* cached_adopt_test - cached is killed while the store has something of it, and takes its time: the
+ * next one serves what is not concerned, and leaves the rest alone until it is home
+ * (peers/cached/adopt.c). */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"
@@ -50,7 +51,8 @@ static void only_the_object_whose_flush_is_out_waits_for_it(void **state)
 	crig_expect_waits(write);
 	crig_expect_data("b", 0, B(2), 6);
 	crig_expect(crig_write("b", 0, B(1), 8), B(1));
-	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, flush + 1), 0);	/* nor is it flushed beside the old one */
+	/* nor is it flushed beside the old one */
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, flush + 1), 0);
 	crig_answer(flush);
 	assert_false(is_held("a"));
 	assert_true(crig_data_is(read, 0, B(1), 5));
@@ -58,7 +60,8 @@ static void only_the_object_whose_flush_is_out_waits_for_it(void **state)
 	crig_expect(write, B(1));
 	crig_hold(false);
 	crig_expect(crig_flush(0), 0);
-	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(1), B(1), 7) && crig_stored("b", 0, B(1), 8));
+	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(1), B(1), 7) &&
+		    crig_stored("b", 0, B(1), 8));
 	xseg_get_info(crig.seg, &info);
 	assert_int_equal(info.bad_count, 0);	/* its answer is as long as what it was sent with */
 }
@@ -113,7 +116,7 @@ static void pages_that_an_old_load_fills_are_not_used_before_it_ends(void **stat
 	crig_limit(8);
 	crig_expect(crig_write("b", 0, B(7), 6), B(7));		/* one page is of chunks */
 	more = crig_write("c", 0, B(8), 7);
-	crig_answer(load);			/* it writes into its pages, wherever these are now */
+	crig_answer(load);		/* it writes into its pages, wherever these are now */
 	crig_expect_data("b", 0, B(7), 6);
 	crig_hold(false);
 	crig_settle();
@@ -279,7 +282,8 @@ static void it_does_not_leave_before_they_are_home(void **state)
 	assert_true(crig.peer->cls->quiesced(crig.peer, &left, &total));
 }
 
-/* The extent that is chosen to leave is the one with the most free pages: that where "d" was, and "a" is. */
+/* The extent that is chosen to leave is the one with the most free pages: that where "d" was, and
+ * "a" is. */
 static void data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks(void **state)
 {
 	uint32_t flush;
@@ -290,7 +294,8 @@ static void data_that_an_old_flush_lists_does_not_move_when_the_cache_shrinks(vo
 	crig_expect(crig_write("d", 0, B(200), 4), B(200));
 	crig_expect(crig_write("d", B(200), B(112), 4), B(112));
 	for (unsigned i = 0; i < 17; i++)
-		crig_expect(crig_write(i < 10 ? "c0" : "c1", i % 10 * B(100), B(100), 10 + i), B(100));
+		crig_expect(
+			crig_write(i < 10 ? "c0" : "c1", i % 10 * B(100), B(100), 10 + i), B(100));
 	crig_pass(CRIG_S);
 	crig_expect(crig_op(XSEG_OP_DELETE, "d", 0, 0), 0);
 	crig_hold(true);
@@ -332,7 +337,8 @@ static void a_write_that_waits_for_the_store_is_flushed_again_when_its_flush_is_
 	crig_hold(false);
 }
 
-/* Two objects with loads, two that only pass, and no other entry: there is nobody to be emptied, until the store answers. */
+/* Two objects with loads, two that only pass, and no other entry: there is nobody to be emptied,
+ * until the store answers. */
 static void who_waits_for_an_entry_while_all_are_held_keeps_nobody_busy(void **state)
 {
 	struct crig_io *io[5];

@@ -1,4 +1,5 @@
-/* cached_around_test - reads and writes that go past the cache (peers/cached/around.c, policy_write_around.c, policy_pass_through.c). */
+/* cached_around_test - reads and writes that go past the cache (peers/cached/around.c,
+ * policy_write_around.c, policy_pass_through.c). */
 #include "tests/unit/cached_rig.h"
 
 static void a_write_around_is_at_the_store_when_it_is_answered_and_not_in_the_cache(void **state)
@@ -216,11 +217,14 @@ static void every_read_is_a_hit_a_partial_hit_a_miss_or_goes_around(void **state
 			crig_set("policy=pass-through");
 	}
 	crig_admin("status");
-	sum = crig_number("hits") + crig_number("partial") + crig_number("misses") + crig_number("bypassed");
+	sum = crig_number("hits") + crig_number("partial") + crig_number("misses") +
+	      crig_number("bypassed");
 	assert_int_equal(crig_number("reads"), 5);
 	assert_int_equal(sum, 5);
 	assert_int_equal(crig_number("bypassed_by.policy"), 1);
-	assert_int_equal(crig_number("hit_bytes") + crig_number("miss_bytes") + crig_number("bypassed_bytes"), B(9));
+	assert_int_equal(crig_number("hit_bytes") + crig_number("miss_bytes") +
+				 crig_number("bypassed_bytes"),
+		B(9));
 }
 
 int main(void)

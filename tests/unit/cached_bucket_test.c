@@ -6,7 +6,8 @@
 
 #include "peers/cached/bucket.h"
 
-static const char *const states[BUCKET_NR_STATES] = { "FREE", "INVALID", "BYPASS", "LOADING", "VALID", "DIRTY", "WRITING" };
+static const char *const states[BUCKET_NR_STATES] = { "FREE", "INVALID", "BYPASS", "LOADING",
+	"VALID", "DIRTY", "WRITING" };
 
 static void a_slot_word_keeps_page_state_and_flags_apart(void **state)
 {
@@ -29,7 +30,8 @@ static void zeroes_are_present_and_have_no_page(void **state)
 	assert_true(slot_present(w) && !slot_has_page(w) && slot_is_clean_zero(w));
 	assert_int_equal(slot_page(w), NO_PAGE);
 	w = slot_word(BUCKET_DIRTY, slot_page(w), w & SLOT_REF);
-	assert_true(slot_present(w) && !slot_has_page(w) && !slot_is_clean_zero(w) && (w & SLOT_REF));
+	assert_true(
+		slot_present(w) && !slot_has_page(w) && !slot_is_clean_zero(w) && (w & SLOT_REF));
 }
 
 static void what_is_being_loaded_is_neither_absent_nor_present(void **state)
@@ -39,7 +41,8 @@ static void what_is_being_loaded_is_neither_absent_nor_present(void **state)
 		uint64_t w = slot_word((enum bucket_state)s, 7, 0);
 
 		assert_int_equal(slot_absent(w), s == BUCKET_FREE || s == BUCKET_INVALID);
-		assert_int_equal(slot_present(w), s == BUCKET_VALID || s == BUCKET_DIRTY || s == BUCKET_WRITING);
+		assert_int_equal(slot_present(w),
+			s == BUCKET_VALID || s == BUCKET_DIRTY || s == BUCKET_WRITING);
 	}
 }
 
@@ -48,15 +51,18 @@ static void exactly_the_documented_edges_are_legal(void **state)
 {
 	static const char *const table[BUCKET_NR_STATES] = {
 		/*		   FIBLVDW */
-		[BUCKET_FREE] = "..xx.x.", [BUCKET_INVALID] = "..xx.x.", [BUCKET_BYPASS] = ".x.....",
-		[BUCKET_LOADING] = ".xx.xx.", [BUCKET_VALID] = ".xx.xx.", [BUCKET_DIRTY] = ".x...xx",
+		[BUCKET_FREE] = "..xx.x.", [BUCKET_INVALID] = "..xx.x.",
+			[BUCKET_BYPASS] = ".x.....",
+		[BUCKET_LOADING] = ".xx.xx.", [BUCKET_VALID] = ".xx.xx.",
+			[BUCKET_DIRTY] = ".x...xx",
 		[BUCKET_WRITING] = ".x..xx.",
 	};
 
 	(void)state;
 	for (unsigned from = 0; from < BUCKET_NR_STATES; from++)
 		for (unsigned to = 0; to < BUCKET_NR_STATES; to++)
-			if (bucket_edge_legal((enum bucket_state)from, (enum bucket_state)to) != (table[from][to] == 'x'))
+			if (bucket_edge_legal((enum bucket_state)from, (enum bucket_state)to) !=
+				(table[from][to] == 'x'))
 				fail_msg("%s -> %s", states[from], states[to]);
 }
 
@@ -64,7 +70,8 @@ static void states_that_do_not_exist_have_no_edges_and_no_name(void **state)
 {
 	(void)state;
 	for (unsigned s = 0; s < BUCKET_NR_STATES; s++) {
-		assert_false(bucket_edge_legal((enum bucket_state)BUCKET_NR_STATES, (enum bucket_state)s));
+		assert_false(bucket_edge_legal(
+			(enum bucket_state)BUCKET_NR_STATES, (enum bucket_state)s));
 		assert_false(bucket_edge_legal((enum bucket_state)s, (enum bucket_state)15));
 		assert_string_equal(bucket_state_name((enum bucket_state)s), states[s]);
 	}

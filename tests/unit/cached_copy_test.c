@@ -88,7 +88,8 @@ static void what_is_newer_of_source_and_target_is_flushed_before_the_store_copie
 	assert_true(crig_stored("b", 0, B(1), 6) && crig_stored("b", B(1), B(2), 5));
 }
 
-/* "a" has three buckets in the store, and the first is newer in the cache; the store holds the FLUSH that is returned. */
+/* "a" has three buckets in the store, and the first is newer in the cache; the store holds the
+ * FLUSH that is returned. */
 static struct crig_io *flush_is_out(void)
 {
 	crig_up("dirty_age=1h");

@@ -1,4 +1,5 @@
-/* cached_direct_test - what a client reads past the cache's queue is what a request would have got (peers/cached/direct.c, xseg/direct.c). */
+/* cached_direct_test - what a client reads past the cache's queue is what a request would have got
+ * (peers/cached/direct.c, xseg/direct.c). */
 #include "tests/unit/cached_rig.h"
 
 static bool directly;
@@ -21,7 +22,8 @@ static void let_go(struct crig_io *io)
 	crig_expect(io, io->r->size);
 }
 
-/* It is read, by request or directly, and has the bytes of seed; then it is known. Returns whether it was directly. */
+/* It is read, by request or directly, and has the bytes of seed; then it is known. Returns whether
+ * it was directly. */
 static bool read_is(const char *name, uint64_t offset, uint32_t size, unsigned seed)
 {
 	struct crig_io *io = crig_send_direct(name, offset, size, &directly);
@@ -126,7 +128,8 @@ static void a_write_is_seen_by_the_next_read(void **state)
 
 static void no_op_leaves_old_data_to_be_read(void **state)
 {
-	static const enum xseg_op ops[] = { XSEG_OP_WRITE_ZEROES, XSEG_OP_DISCARD, XSEG_OP_DELETE, XSEG_OP_COPY };
+	static const enum xseg_op ops[] = { XSEG_OP_WRITE_ZEROES, XSEG_OP_DISCARD, XSEG_OP_DELETE,
+		XSEG_OP_COPY };
 
 	(void)state;
 	crig_up("");
@@ -142,7 +145,8 @@ static void no_op_leaves_old_data_to_be_read(void **state)
 			crig_settle();
 			crig_expect(copy, B(2));
 		} else {
-			crig_expect(crig_op(ops[i], "a", 0, ops[i] == XSEG_OP_DELETE ? 0 : B(2)), ops[i] == XSEG_OP_DELETE ? 0 : B(2));
+			crig_expect(crig_op(ops[i], "a", 0, ops[i] == XSEG_OP_DELETE ? 0 : B(2)),
+				ops[i] == XSEG_OP_DELETE ? 0 : B(2));
 		}
 		assert_false(read_is("a", 0, B(2), ops[i] == XSEG_OP_COPY ? 9 : 0));
 	}
@@ -189,7 +193,8 @@ static void a_page_that_is_read_stays_as_it_was(void **state)
 	assert_true(limbo_look(&crig.k->ports[0]));
 }
 
-/* Of pages that were lent an era forgets those that no request listed; these may be listed at any time. */
+/* Of pages that were lent an era forgets those that no request listed; these may be listed at any
+ * time. */
 static void no_era_ends_for_what_may_be_read_directly(void **state)
 {
 	struct crig_io *io;

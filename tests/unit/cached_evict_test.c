@@ -1,5 +1,5 @@
-/* cached_evict_test - what happens when pages, objects, chunks or requests run out: nobody fails, nobody waits for ever
- * (peers/cached/pages.c, object.c, child.c). */
+/* cached_evict_test - what happens when pages, objects, chunks or requests run out: nobody fails,
+ * nobody waits for ever (peers/cached/pages.c, object.c, child.c). */
 #include "tests/unit/cached_rig.h"
 
 /* ---- pages ------------------------------------------------------------------------------- */
@@ -31,7 +31,8 @@ static void a_bucket_that_was_hit_again_survives_once(void **state)
 	crig_store_fill("a", 0, B(8), 5);
 	for (uint32_t i = 0; i < 3; i++)
 		crig_expect(crig_read("a", B(i), 512), 512);
-	for (uint32_t i = 0; i < 3; i++)	/* whoever waited for a load has hit its bucket: forget that */
+	/* whoever waited for a load has hit its bucket: forget that */
+	for (uint32_t i = 0; i < 3; i++)
 		slot_clear_flag(crig.k, crig_object("a"), i, SLOT_REF);
 	crig_expect_data("a", 0, B(1), 5);	/* the oldest one is hit */
 	crig_expect_data("a", B(3), B(1), 5);
@@ -243,14 +244,16 @@ static void a_page_in_flight_is_not_given_to_anybody_else(void **state)
 	crig_hold(true);
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_pass(2 * CRIG_MS);
-	crig_expect(crig_write("a", 0, B(1), 6), B(1));		/* a newer page; the older one is at the store */
+	/* a newer page; the older one is at the store */
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	io = crig_write("b", 0, B(1), 7);
 	crig_expect_waits(io);
-	crig_answer(0);						/* the rig asserts that its data did not change */
+	crig_answer(0);				/* the rig asserts that its data did not change */
 	crig_expect(io, B(1));
 }
 
-/* Each loads the first of its buckets, and would lose it while it waits for a page for the second. */
+/* Each loads the first of its buckets, and would lose it while it waits for a page for the
+ * second. */
 static void readers_of_more_than_there_is_do_not_evict_each_other_for_ever(void **state)
 {
 	struct crig_io *io[8];
@@ -410,7 +413,8 @@ static void a_write_on_its_way_to_an_object_that_is_emptied_meanwhile_is_written
 	crig_hold(true);
 	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
 	write = crig_write("a", B(2), B(1), 6);		/* waits for the delete */
-	other = crig_write("b", 0, B(1), 7);		/* has "a" emptied; it is empty when the delete is done */
+	/* has "a" emptied; it is empty when the delete is done */
+	other = crig_write("b", 0, B(1), 7);
 	crig_hold(false);
 	crig_expect(delete, 0);
 	crig_expect(write, B(1));
@@ -608,7 +612,8 @@ static void with_few_requests_everything_at_once_still_ends(void **state)
 	for (uint32_t i = 0; i < 100; i++) {
 		char name[2] = { (char)('a' + i % 5), '\0' };
 
-		io[i] = i % 3 ? crig_write(name, i * 512, 512 + i % 4 * 1024, i + 1) : crig_read(name, i * 1024, B(2));
+		io[i] = i % 3 ? crig_write(name, i * 512, 512 + i % 4 * 1024, i + 1)
+			      : crig_read(name, i * 1024, B(2));
 	}
 	flush = crig_flush(0);
 	crig_hold(false);

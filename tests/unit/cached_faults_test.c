@@ -1,11 +1,14 @@
-/* cached_faults_test - a store below cached that fails: of all requests that a script sends to it, each one in its turn fails, in each
- * way, once, and from then on until the store is healed.
+/* cached_faults_test - a store below cached that fails: of all requests that a script sends to it,
+ * each one in its turn fails, in each way, once, and from then on until the store is healed.
  *
  * Rules, for each request of the store and each way to fail:
  *   - every request is answered; one failure is at most one request's
- *   - what was acknowledged is what is read, whatever became of its flush; after an error the old or the new, sector by sector
- *   - a FLUSH or FUA that is answered with success has all that it covers on stable storage, and write-through has it in the store
- *   - healed, all gets there, also by a successor; pages and requests all come back, and cached_check() held all the time (the rig)
+ *   - what was acknowledged is what is read, whatever became of its flush; after an error the old
+ *     or the new, sector by sector
+ *   - a FLUSH or FUA that is answered with success has all that it covers on stable storage, and
+ *     write-through has it in the store
+ *   - healed, all gets there, also by a successor; pages and requests all come back, and
+ *     cached_check() held all the time (the rig)
  */
 #include "tests/unit/cached_rig.h"
 
@@ -18,7 +21,8 @@
 
 static const char *const names[NR_OBJECTS] = { "a", "b", "c", "d", "e" };
 
-/* Which requests may have written it last; the n-th that writes writes with the seed n, and 0 is zeroes. */
+/* Which requests may have written it last; the n-th that writes writes with the seed n, and 0 is
+ * zeroes. */
 static uint64_t may[NR_OBJECTS][SECTORS];
 static unsigned nr_seeds, nr_errors;
 static int error;			/* of this run; 0: half of what is asked */
@@ -34,11 +38,12 @@ struct step {
 	bool with_next;			/* the next one is sent before this one is answered */
 };
 
-static struct crig_io *giver;		/* of all writes that give: what it was lent it writes in next time */
+static struct crig_io *giver; /* of all writes that give: what it was lent it writes in next time */
 static bool through;			/* the policy is write-through */
 
-static bool is_one_of(uint64_t seeds, bool (*has)(const char *name, uint64_t offset, uint32_t size, unsigned seed), const char *name,
-	uint32_t sector)
+static bool is_one_of(uint64_t seeds,
+	bool (*has)(const char *name, uint64_t offset, uint32_t size, unsigned seed),
+	const char *name, uint32_t sector)
 {
 	for (unsigned seed = 0; seed < 64; seed++)
 		if (seeds >> seed & 1 && has(name, SECTOR(sector), XSEG_SECTOR, seed))
@@ -46,11 +51,14 @@ static bool is_one_of(uint64_t seeds, bool (*has)(const char *name, uint64_t off
 	return false;
 }
 
-/* What is there is what may be there: in the store, or for good. An object that the store has not is zeroes. */
-static void expect_in_store(const struct step *s, bool (*has)(const char *name, uint64_t offset, uint32_t size, unsigned seed))
+/* What is there is what may be there: in the store, or for good. An object that the store has not
+ * is zeroes. */
+static void expect_in_store(const struct step *s,
+	bool (*has)(const char *name, uint64_t offset, uint32_t size, unsigned seed))
 {
 	for (uint32_t i = s->from; i < s->from + s->sectors; i++)
-		if (!(may[s->object][i] & 1) && !is_one_of(may[s->object][i], has, names[s->object], i))
+		if (!(may[s->object][i] & 1) &&
+			!is_one_of(may[s->object][i], has, names[s->object], i))
 			fail_msg("sector %u of %s is not in the store", i, names[s->object]);
 }
 
@@ -78,7 +86,8 @@ static void read_ended(const struct step *s, const struct crig_io *io)
 		while (seed < 64 && !((*seeds >> seed & 1) && sector_is(io, i, seed)))
 			seed++;
 		if (seed == 64)
-			fail_msg("sector %u of %s is something else", s->from + i, names[s->object]);
+			fail_msg(
+				"sector %u of %s is something else", s->from + i, names[s->object]);
 		*seeds = UINT64_C(1) << seed;
 	}
 }
@@ -99,11 +108,14 @@ static void change_ended(const struct step *s, unsigned seed, bool well)
 static void step_ended(const struct step *s, struct crig_io *io, unsigned seed)
 {
 	int64_t result = io->result;
-	bool cut = result > 0 && result == SECTOR(s->sectors / 2);	/* what was forwarded is answered by the store */
-	bool well = result == SECTOR(s->sectors) || (!s->sectors && (result >= 0 || result == -ENOENT));
+	/* what was forwarded is answered by the store */
+	bool cut = result > 0 && result == SECTOR(s->sectors / 2);
+	bool well = result == SECTOR(s->sectors) ||
+		    (!s->sectors && (result >= 0 || result == -ENOENT));
 
 	if (!well && result != (error ? error : -EIO) && (error || !cut))
-		fail_msg("%s of %s ended with %lld", xseg_op_name(s->op), names[s->object], (long long)result);
+		fail_msg("%s of %s ended with %lld", xseg_op_name(s->op), names[s->object],
+			(long long)result);
 	nr_errors += !well;
 	if (s->op == XSEG_OP_FLUSH)
 		flush_ended(result);
@@ -133,10 +145,13 @@ static void await(const struct crig_io *io)
 static struct crig_io *send(const struct step *s, unsigned seed)
 {
 	if (s->op == XSEG_OP_COPY)
-		return crig_send_copy(names[s->object], names[s->source], SECTOR(s->from), SECTOR(s->sectors));
+		return crig_send_copy(
+			names[s->object], names[s->source], SECTOR(s->from), SECTOR(s->sectors));
 	if (s->flags & XSEG_REQ_GIVE)
-		return giver = crig_send_give(giver, names[s->object], SECTOR(s->from), SECTOR(s->sectors), 0, seed);
-	return crig_send(s->op, s->op == XSEG_OP_FLUSH ? "vol:" : names[s->object], SECTOR(s->from), SECTOR(s->sectors), s->flags, seed);
+		return giver = crig_send_give(giver, names[s->object], SECTOR(s->from),
+			       SECTOR(s->sectors), 0, seed);
+	return crig_send(s->op, s->op == XSEG_OP_FLUSH ? "vol:" : names[s->object], SECTOR(s->from),
+		SECTOR(s->sectors), s->flags, seed);
 }
 
 static void run(const struct step *script, uint32_t nr)
@@ -186,21 +201,28 @@ static void run(const struct step *script, uint32_t nr)
 
 static const struct step script[] = {
 	/* loads, edges, a flush */
-	READ(0, 0, 32), WRITE(0, 9, 2), WRITE(1, 1, 15), READ(1, 8, 40), WRITE(2, 0, 24), WRITE(2, 3, 1), FLUSH,
+	READ(0, 0, 32), WRITE(0, 9, 2), WRITE(1, 1, 15), READ(1, 8, 40), WRITE(2, 0, 24),
+	WRITE(2, 3, 1), FLUSH,
 	/* gifts and loans */
-	GIVE(0, 64, 16), GIVE(0, 64, 16), GIVE(1, 3, 9), LOAN(0, 50, 30), LOAN(2, 0, 48), GIVE(2, 8, 40),
+	GIVE(0, 64, 16), GIVE(0, 64, 16), GIVE(1, 3, 9), LOAN(0, 50, 30), LOAN(2, 0, 48),
+	GIVE(2, 8, 40),
 	/* copies by the cache and by the store, zeroes, trims */
-	WRITE(0, 64, 32), COPY(3, 2, 0, 16), COPY(4, 1, 64, 16), ZERO(0, 16, 24), ZERO(1, 40, 3), TRIM(1, 0, 16), READ(1, 0, 64),
+	WRITE(0, 64, 32), COPY(3, 2, 0, 16), COPY(4, 1, 64, 16), ZERO(0, 16, 24), ZERO(1, 40, 3),
+	TRIM(1, 0, 16), READ(1, 0, 64),
 	FUA(3, 32, 8), FUA(4, 1, 2), FLUSH,
 	/* all policies */
-	WRITE(0, 0, 16), SET("policy=write-through"), WRITE(0, 8, 16), WRITE(1, 45, 9), BESIDE(2, 40, 8), WRITE(2, 48, 8), FUA(3, 0, 8), GIVE(2, 64, 16), LOAN(2, 60, 20),
-	WRITE(4, 0, 8), SET("policy=write-around"), WRITE(2, 32, 16), WRITE(0, 4, 9), GIVE(1, 100, 8), READ(2, 24, 32), COPY(3, 2, 32, 8), ZERO(2, 40, 8),
+	WRITE(0, 0, 16), SET("policy=write-through"), WRITE(0, 8, 16), WRITE(1, 45, 9),
+	BESIDE(2, 40, 8), WRITE(2, 48, 8), FUA(3, 0, 8), GIVE(2, 64, 16), LOAN(2, 60, 20),
+	WRITE(4, 0, 8), SET("policy=write-around"), WRITE(2, 32, 16), WRITE(0, 4, 9),
+	GIVE(1, 100, 8), READ(2, 24, 32), COPY(3, 2, 32, 8), ZERO(2, 40, 8),
 	SET("policy=pass-through"), READ(3, 0, 48), WRITE(4, 8, 8), SET("policy=write-back"),
 	/* more than there are pages and objects */
-	WRITE(2, 0, 96), READ(4, 0, 96), READ(0, 0, 128), WRITE(1, 0, 128), WRITE(3, 65, 62), READ(2, 0, 128), WRITE(4, 100, 9), GIVE(4, 0, 24),
+	WRITE(2, 0, 96), READ(4, 0, 96), READ(0, 0, 128), WRITE(1, 0, 128), WRITE(3, 65, 62),
+	READ(2, 0, 128), WRITE(4, 100, 9), GIVE(4, 0, 24),
 	LOAN(3, 0, 128),
 	/* at the same time; deleted, and asked for */
-	BESIDE(0, 8, 8), BESIDE(1, 9, 20), BESIDE(2, 0, 1), WRITE(3, 0, 128), DROP(3), FLUSH, ASK(0), READ(3, 0, 16), WRITE(3, 0, 9),
+	BESIDE(0, 8, 8), BESIDE(1, 9, 20), BESIDE(2, 0, 1), WRITE(3, 0, 128), DROP(3), FLUSH,
+	ASK(0), READ(3, 0, 16), WRITE(3, 0, 9),
 	FLUSH,
 };
 
@@ -244,8 +266,8 @@ static uint32_t one_run(uint32_t at, int with, bool ever)
 {
 	uint32_t calls;
 
-	snprintf(what, sizeof(what), "%s at request %u of the store%s", with ? strerror(-with) : "half of it", at,
-		ever ? " and from then on" : "");
+	snprintf(what, sizeof(what), "%s at request %u of the store%s",
+		with ? strerror(-with) : "half of it", at, ever ? " and from then on" : "");
 	begin();
 	calls = crig_nr_calls();
 	error = with;
@@ -320,7 +342,8 @@ static uint64_t run_with_jump(uint32_t at, uint32_t *calls)
 	return began;
 }
 
-/* As after a pause of the machine: ages, pauses and rates are wrong by that; nobody fails for it, nor waits for long. */
+/* As after a pause of the machine: ages, pauses and rates are wrong by that; nobody fails for it,
+ * nor waits for long. */
 static void an_hour_passes_at_each_request_of_the_store(void **state)
 {
 	uint32_t nr, calls;

@@ -40,7 +40,7 @@ static void a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growin
 	assert_true(crig_stored("a", 0, B(2), 5));
 	assert_int_equal(crig_object("a")->state, OBJECT_READY);
 	assert_int_equal(crig_counter(CC_FLUSH_ERRORS), 8);
-	crig_expect(crig_write("a", 0, B(2), 6), B(2));		/* a success makes the pause short again */
+	crig_expect(crig_write("a", 0, B(2), 6), B(2));	/* a success makes the pause short again */
 	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
 	crig_pass(10 * CRIG_S + 100 * CRIG_MS);
 	assert_true(crig_stored("a", 0, B(2), 6));
@@ -60,7 +60,8 @@ static void a_short_flush_is_an_error(void **state)
 	assert_true(crig_stored("a", 0, B(2), 5));
 }
 
-/* Whoever does that harms what is written, and nothing else: the cache knows by itself which pages it has sent. */
+/* Whoever does that harms what is written, and nothing else: the cache knows by itself which pages
+ * it has sent. */
 static void a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_other(void **state)
 {
 	uint32_t nr = 0;
@@ -73,7 +74,8 @@ static void a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_o
 	for (uint32_t i = 0; i < crig.seg->geo.nr_requests; i++) {
 		struct xs_req *r = &crig.seg->reqs[i];
 
-		if (r->origin == crig.peer->ports[0].port->index && place_state(atomic_load(&r->place)) == XSEG_REQ_PRIVATE) {
+		if (r->origin == crig.peer->ports[0].port->index &&
+			place_state(atomic_load(&r->place)) == XSEG_REQ_PRIVATE) {
 			r->page[0].page ^= 1;
 			nr++;
 		}
@@ -146,7 +148,7 @@ static void a_flush_that_covers_what_could_not_be_written_gets_the_error_and_ano
 	crig_hold(false);
 	crig_expect(other, 0);
 	assert_false(crig_stored("a", 0, B(1), 5));
-	crig_pass(1);					/* long before it would be tried again by itself */
+	crig_pass(1);				/* long before it would be tried again by itself */
 	crig_expect(crig_flush(1), 0);
 	assert_true(crig_stable("a", 0, B(1), 5) && crig_stable("b", 0, B(1), 6));
 }
@@ -218,7 +220,8 @@ static void a_flush_is_answered_when_all_before_it_is_stable(void **state)
 	crig_expect_waits(flush);
 	crig_answer(3);
 	crig_expect(flush, 0);
-	assert_true(crig_stable("a", 0, B(1), 5) && crig_stable("b", 0, B(1), 5) && crig_stable("c", 0, B(1), 5));
+	assert_true(crig_stable("a", 0, B(1), 5) && crig_stable("b", 0, B(1), 5) &&
+		    crig_stable("c", 0, B(1), 5));
 }
 
 static void a_flush_of_one_volume_does_not_wait_for_another_s(void **state)
@@ -268,7 +271,7 @@ static void a_bucket_dirty_in_an_older_set_and_written_again_is_still_covered(vo
 	(void)state;
 	crig_up("requests=8");
 	crig_hold(true);
-	for (uint32_t i = 0; i < crig_share(); i++) {		/* all flushes are out: "a" cannot start */
+	for (uint32_t i = 0; i < crig_share(); i++) {	/* all flushes are out: "a" cannot start */
 		crig_expect(crig_write("b", B(i * 2), B(1), 5), B(1));
 	}
 	flush = crig_flush(9);					/* of a volume without data */

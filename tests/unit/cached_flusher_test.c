@@ -1,4 +1,5 @@
-/* cached_flusher_test - what the flusher takes, when, in which order and how fast (peers/cached/flush.c). */
+/* cached_flusher_test - what the flusher takes, when, in which order and how fast
+ * (peers/cached/flush.c). */
 #include "tests/unit/cached_rig.h"
 
 /* Every object of `name` to name+nr-1 gets a dirty bucket. */
@@ -80,7 +81,8 @@ static void above_the_high_mark_the_oldest_objects_are_flushed_down_to_the_low_m
 	dirty_objects('a', 10);
 	assert_int_equal(crig_nr_calls(), 0);
 	crig_expect(crig_write("k", 0, B(1), 5), B(1));
-	assert_in_range(crig_counter(CC_DIRTY_BYTES), B(1), B(5));	/* four may be out when it stops */
+	/* four may be out when it stops */
+	assert_in_range(crig_counter(CC_DIRTY_BYTES), B(1), B(5));
 	assert_int_equal(crig_counter(CC_FLUSHED_WATERMARK), crig_nr_calls());
 	for (uint32_t i = 0; i < crig_nr_calls(); i++)
 		assert_int_equal(crig_call(i)->target[0], 'a' + i);
@@ -120,7 +122,8 @@ static void the_flush_rate_is_kept_in_the_background_only(void **state)
 	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 10);
 }
 
-/* 2 MiB at 1 MiB/s: in each tenth of a second about a tenth of a MiB, though all of it is one run. */
+/* 2 MiB at 1 MiB/s: in each tenth of a second about a tenth of a MiB, though all of it is one
+ * run. */
 static void the_flush_rate_is_kept_smoothly(void **state)
 {
 	uint64_t before, bytes;
@@ -218,7 +221,8 @@ static void an_older_flush_that_fails_leaves_the_newer_data_dirty(void **state)
 
 static void in_the_background_the_longest_runs_of_an_object_leave_first(void **state)
 {
-	static const uint32_t first[] = { 0, 2, 20, 31, 200 }, nr[] = { 1, 9, 8, 1, 100 }, order[] = { 4, 1, 2, 0, 3 };
+	static const uint32_t first[] = { 0, 2, 20, 31, 200 }, nr[] = { 1, 9, 8, 1, 100 },
+			      order[] = { 4, 1, 2, 0, 3 };
 
 	(void)state;
 	crig_up("dirty_age=1s");
@@ -245,7 +249,8 @@ static void an_object_that_is_written_all_the_time_is_finished_and_then_it_is_th
 	crig_pass(CRIG_S);
 	for (uint32_t i = 0; i < 20; i++) {
 		crig_answer(i);
-		crig_expect(crig_write("a", B(i * 2), B(1), 6), B(1));	/* what was flushed is dirty again */
+		/* what was flushed is dirty again */
+		crig_expect(crig_write("a", B(i * 2), B(1), 6), B(1));
 	}
 	for (uint32_t i = 0; i < 20; i++) {
 		assert_string_equal(crig_call(i)->target, "a");
@@ -264,7 +269,8 @@ static void what_was_written_while_the_flush_of_its_object_paused_is_flushed_at_
 		crig_expect(crig_write("a", B(i * 2), B(1), 5), B(1));
 	while (crig_nr_held())
 		crig_answer(crig_held(XSEG_OP_WRITE, 0));
-	assert_in_range(crig_counter(CC_DIRTY_BYTES), B(1), B(5));	/* it paused in the middle of "a" */
+	/* it paused in the middle of "a" */
+	assert_in_range(crig_counter(CC_DIRTY_BYTES), B(1), B(5));
 	crig_hold(false);
 	crig_pass(5 * CRIG_S);
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
@@ -304,7 +310,8 @@ static void a_flood_of_loads_does_not_stop_flushing(void **state)
 		keep_reading(io, 64, &at);
 	}
 	crig_expect(flush, 0);
-	assert_in_range(answered, 13, 200);		/* each load that waits goes before it at most once or twice */
+	/* each load that waits goes before it at most once or twice */
+	assert_in_range(answered, 13, 200);
 	crig_hold(false);
 	for (uint32_t i = 0; i < 64; i++)
 		crig_expect(io[i], B(1));

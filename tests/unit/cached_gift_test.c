@@ -1,10 +1,12 @@
-/* cached_gift_test - writes that give their pages, and are lent others (peers/cached/gift.c, write.c). */
+/* cached_gift_test - writes that give their pages, and are lent others (peers/cached/gift.c,
+ * write.c). */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"
 #include "xseg/internal.h"
 
-static struct crig_io *give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned seed)
+static struct crig_io *give(
+	struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned seed)
 {
 	io = crig_send_give(io, name, offset, size, 0, seed);
 	crig_settle();
@@ -18,7 +20,9 @@ static uint32_t lent(const struct crig_io *io, uint32_t i)
 {
 	const char *page = xseg_req_gift_page(crig.seg, io->r, i), *first = xseg_page(crig.seg, 0);
 
-	return page == (char *)xseg_page(crig.seg, io->r->page[i]) ? NO_PAGE : (uint32_t)((page - first) / CRIG_PAGE);
+	return page == (char *)xseg_page(crig.seg, io->r->page[i])
+		       ? NO_PAGE
+		       : (uint32_t)((page - first) / CRIG_PAGE);
 }
 
 static uint64_t owner(uint32_t page)
@@ -31,7 +35,8 @@ static uint32_t nr_lent(void)
 	return nr_gifts(&crig.k->ports[0]);
 }
 
-/* One that has given and been lent a page for the first bucket of "a": a second write over it, as the first has none to let go of. */
+/* One that has given and been lent a page for the first bucket of "a": a second write over it, as
+ * the first has none to let go of. */
 static struct crig_io *giver(void)
 {
 	struct crig_io *io = give(NULL, "a", 0, B(1), 1);
@@ -180,7 +185,7 @@ static void a_page_that_was_given_may_be_lent_to_readers(void **state)
 	io = give(giver(), "a", 0, B(1), 3);
 	reader = crig_send(XSEG_OP_READ, "a", 0, B(1), XSEG_REQ_LOAN, 0);
 	crig_settle();
-	io = give(io, "a", 0, B(1), 4);		/* the old one goes to limbo, so a new one is lent */
+	io = give(io, "a", 0, B(1), 4);	/* the old one goes to limbo, so a new one is lent */
 	assert_true(lent(io, 0) != NO_PAGE);
 	assert_int_equal(atomic_load(&crig.k->loans.nr_limbo), 1);
 	io = give(io, "a", 0, B(1), 5);
@@ -204,7 +209,8 @@ static void a_flush_in_flight_keeps_the_page_that_it_writes(void **state)
 	assert_int_equal(crig_state("a", 0), BUCKET_WRITING);
 	io = give(io, "a", 0, B(1), 4);
 	assert_true(lent(io, 0) != NO_PAGE && lent(io, 0) != writing);
-	memset(xseg_page(crig.seg, lent(io, 0)), 0xaa, CRIG_PAGE);	/* the store of the rig looks whether what it writes changes */
+	/* the store of the rig looks whether what it writes changes */
+	memset(xseg_page(crig.seg, lent(io, 0)), 0xaa, CRIG_PAGE);
 	crig_hold(false);
 	crig_settle();
 	crig_expect(f, 0);
@@ -293,7 +299,8 @@ static void a_page_that_is_listed_nowhere_is_free_and_not_taken_any_more(void **
 	crig_up("");
 	io = giver();
 	given = lent(io, 0);
-	atomic_store(&crig.seg->reqs[io->r->index].nr_lent, 0);	/* by hostile hands: what it gives is listed nowhere */
+	/* by hostile hands: what it gives is listed nowhere */
+	atomic_store(&crig.seg->reqs[io->r->index].nr_lent, 0);
 	assert_true(gifts_look(&crig.k->ports[0]));
 	assert_int_equal(owner(given), 0);
 	io = give(io, "a", 0, B(1), 3);
@@ -331,7 +338,8 @@ static void a_write_waits_for_pages_that_are_lent_and_goes_on_when_they_are_let_
 	crig_expect(crig_write("a", 0, B(3), 1), B(3));
 	io = give(NULL, "a", 0, B(3), 2);
 	assert_int_equal(nr_lent(), 3);
-	w = crig_send(XSEG_OP_WRITE, "b", 0, B(31), 0, 7);	/* with the chunks' page: all that there is */
+	/* with the chunks' page: all that there is */
+	w = crig_send(XSEG_OP_WRITE, "b", 0, B(31), 0, 7);
 	crig_settle();
 	crig_pass(CRIG_S);
 	crig_expect_waits(w);
@@ -451,7 +459,8 @@ static void who_dies_with_what_it_gave_on_its_way_loses_nothing(void **state)
 	let_go(io);
 }
 
-/* A write of two buckets, which gives both pages: as killed in the middle, after what `until` says. */
+/* A write of two buckets, which gives both pages: as killed in the middle, after what `until`
+ * says. */
 enum until { STARTED, TAKEN, STORED, EXCHANGED, GONE };
 
 static void half_done(enum until until)
@@ -473,13 +482,15 @@ static void half_done(enum until until)
 	assert_int_equal(xseg_port_receive(ps->pp->port, &r, 1), 1);
 	xseg_req_start(ps->pp->port, r);
 	if (until >= TAKEN)
-		assert_true(xseg_page_owner_swap(crig.seg, given, owner(given), bucket_name(crig.k, o, 0)));
+		assert_true(xseg_page_owner_swap(
+			crig.seg, given, owner(given), bucket_name(crig.k, o, 0)));
 	if (until >= STORED)
 		dirty_begin(ps, o, 0, slot_get(crig.k, o, 0), given);
 	if (until >= EXCHANGED)
 		assert_true(xseg_req_exchange(crig.seg, r, 0, old));
 	if (until >= GONE) {
-		/* a successor, which was killed too, flushed and evicted it; the page is another's now */
+		/* a successor, which was killed too, flushed and evicted it; the page is another's
+		 * now */
 		bucket_set(ps, o, 0, slot_word(BUCKET_WRITING, given, 0));
 		bucket_set(ps, o, 0, slot_word(BUCKET_INVALID, 0, 0));
 		crig_store_fill("a", 0, B(1), 3);
@@ -532,8 +543,9 @@ static void a_bucket_whose_page_was_exchanged_and_is_another_s_by_now_is_left_al
 	half_done(GONE);
 }
 
-/* A write of one bucket, which gives its page, killed when that was exchanged, while a write before it was at the store. Its successor
- * flushes the bucket for that one, and then does this one again. */
+/* A write of one bucket, which gives its page, killed when that was exchanged, while a write before
+ * it was at the store. Its successor flushes the bucket for that one, and then does this one
+ * again. */
 static void half_done_behind_another(unsigned flags)
 {
 	struct crig_io *first, *io;
@@ -557,7 +569,9 @@ static void half_done_behind_another(unsigned flags)
 	crig_kill();
 	assert_int_equal(crig_open("policy=write-through"), 0);
 	crig_answer(crig_held(XSEG_OP_WRITE, 0));		/* the dead one's */
-	assert_true(crig_bytes_are(xseg_page(crig.seg, crig_call(crig_held(XSEG_OP_WRITE, 0))->r->page[0]), 0, B(1), 3));
+	assert_true(crig_bytes_are(
+		xseg_page(crig.seg, crig_call(crig_held(XSEG_OP_WRITE, 0))->r->page[0]), 0, B(1),
+		3));
 	crig_hold(false);
 	crig_settle();
 	crig_expect(first, B(1));

@@ -1,4 +1,5 @@
-/* cached_hit_test - which requests go the short way, and that they do there what they would do on the long one (peers/cached/hit.c). */
+/* cached_hit_test - which requests go the short way, and that they do there what they would do on
+ * the long one (peers/cached/hit.c). */
 #include "peers/common/peer_box.h"
 #include "tests/unit/cached_rig.h"
 
@@ -15,7 +16,8 @@ static bool is_short(struct crig_io *io)
 	return c->nr == UNUSED_NR;
 }
 
-static bool is_short_write(const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed)
+static bool is_short_write(
+	const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed)
 {
 	struct crig_io *io = crig_send(XSEG_OP_WRITE, name, offset, size, flags, seed);
 	bool is = is_short(io);
@@ -47,7 +49,8 @@ static void a_read_of_what_is_there_is_short_clean_or_dirty_whole_or_in_part(voi
 	crig_have_clean("a", 0, B(4), 5);
 	crig_expect(crig_write("a", B(4), B(4), 5), B(4));
 	for (uint32_t i = 0; i < sizeof(range) / sizeof(range[0]); i++) {
-		struct crig_io *io = crig_send(XSEG_OP_READ, "a", range[i].offset, range[i].size, 0, 0);
+		struct crig_io *io = crig_send(
+			XSEG_OP_READ, "a", range[i].offset, range[i].size, 0, 0);
 
 		assert_true(is_short(io));
 		assert_true(crig_data_is(io, 0, range[i].size, 5));
@@ -107,7 +110,8 @@ static void a_write_over_whole_buckets_that_are_there_is_short(void **state)
 	writes = crig_counter(CC_WRITES);
 	old = slot_page(crig_slot("a", 2));
 	assert_true(is_short_write("a", 0, B(8), 0, 6));
-	assert_int_not_equal(slot_page(crig_slot("a", 2)), old);	/* a reader of the old one sees no change */
+	/* a reader of the old one sees no change */
+	assert_int_not_equal(slot_page(crig_slot("a", 2)), old);
 	assert_int_equal(crig_object("a")->nr[BUCKET_DIRTY], 8);
 	assert_int_equal(crig_counter(CC_USED_BYTES), used);
 	assert_int_equal(crig_counter(CC_WRITES), writes + 1);
@@ -125,7 +129,8 @@ static void a_write_that_lacks_a_bucket_or_covers_one_in_part_is_not(void **stat
 	assert_false(is_short_write("a", 0, B(5), 0, 6));
 	assert_false(is_short_write("a", 512, B(1), 0, 7));
 	assert_false(is_short_write("a", B(1), 512, 0, 8));
-	assert_false(is_short_write("a", B(8), B(1), 0, 9));	/* zeroes have no page: it takes one more than it lets go of */
+	/* zeroes have no page: it takes one more than it lets go of */
+	assert_false(is_short_write("a", B(8), B(1), 0, 9));
 	assert_false(is_short_write("b", 0, B(1), 0, 10));
 }
 
@@ -172,7 +177,8 @@ static void a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothi
 	assert_int_equal(crig_state("a", 0), BUCKET_WRITING);
 	assert_false(is_short_write("a", 0, B(1), 0, 6));
 	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
-	assert_true(is_short_write("a", 0, B(1), 0, 7));	/* the flush that is out lists a page that is in no slot any more */
+	/* the flush that is out lists a page that is in no slot any more */
+	assert_true(is_short_write("a", 0, B(1), 0, 7));
 	crig_answer(crig_held(XSEG_OP_WRITE, 0));
 	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
 	crig_hold(false);
@@ -182,7 +188,8 @@ static void a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothi
 
 /* ---- rounds ------------------------------------------------------------------------------ */
 
-/* How many of eight requests of that size the first round answers; the rest of them the next ones. */
+/* How many of eight requests of that size the first round answers; the rest of them the next
+ * ones. */
 static uint64_t answered_in_a_round(enum xseg_op op, uint32_t size)
 {
 	struct crig_io *io[8];

@@ -1,5 +1,5 @@
-/* cached_loan_test - reads that are lent their pages, and what becomes of these when their buckets let go of them
- * (peers/cached/loan.c, read.c). */
+/* cached_loan_test - reads that are lent their pages, and what becomes of these when their buckets
+ * let go of them (peers/cached/loan.c, read.c). */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"
@@ -167,7 +167,8 @@ static void a_write_leaves_what_was_lent_as_it_was(void **state)
 
 static void each_way_out_of_a_bucket_leaves_what_was_lent_as_it_was(void **state)
 {
-	static const enum xseg_op ops[] = { XSEG_OP_WRITE_ZEROES, XSEG_OP_DISCARD, XSEG_OP_DELETE, XSEG_OP_COPY };
+	static const enum xseg_op ops[] = { XSEG_OP_WRITE_ZEROES, XSEG_OP_DISCARD, XSEG_OP_DELETE,
+		XSEG_OP_COPY };
 	struct crig_io *io;
 
 	(void)state;
@@ -182,7 +183,8 @@ static void each_way_out_of_a_bucket_leaves_what_was_lent_as_it_was(void **state
 			crig_settle();
 			crig_expect(copy, B(2));
 		} else {
-			crig_expect(crig_op(ops[i], "a", 0, ops[i] == XSEG_OP_DELETE ? 0 : B(2)), ops[i] == XSEG_OP_DELETE ? 0 : B(2));
+			crig_expect(crig_op(ops[i], "a", 0, ops[i] == XSEG_OP_DELETE ? 0 : B(2)),
+				ops[i] == XSEG_OP_DELETE ? 0 : B(2));
 		}
 		assert_int_equal(limbo(), 2);
 		crig_expect(crig_write("c", 0, B(40), 8), B(40));	/* takes whatever is free */
@@ -270,7 +272,8 @@ static void two_that_read_it_both_pin_it(void **state)
 	assert_true(limbo_look(&crig.k->ports[0]));
 }
 
-/* A look ends an era: writes one page over after it was lent, so that there is something to look for. */
+/* A look ends an era: writes one page over after it was lent, so that there is something to look
+ * for. */
 static void look(void)
 {
 	struct crig_io *io;
@@ -307,7 +310,7 @@ static void what_a_look_has_found_is_still_lent_after_many_more(void **state)
 	crig_up("");
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	io = loan("a", 0, B(1));
-	for (unsigned i = 0; i < 600; i++)		/* past where eras and what was seen begin anew */
+	for (unsigned i = 0; i < 600; i++)	/* past where eras and what was seen begin anew */
 		look();
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	assert_int_equal(limbo(), 1);
@@ -359,7 +362,8 @@ static void a_write_waits_for_pages_that_are_all_on_loan_and_goes_on_when_they_a
 			break;
 	}
 	assert_in_range(n, 2, 8);	/* no more than a quarter */
-	w = crig_send(XSEG_OP_WRITE, "b", 0, B(31), 0, 7);	/* with the chunks' page: all that there is */
+	/* with the chunks' page: all that there is */
+	w = crig_send(XSEG_OP_WRITE, "b", 0, B(31), 0, 7);
 	crig_settle();
 	crig_expect_waits(w);
 	for (uint32_t i = 0; i < n; i++) {
@@ -407,7 +411,8 @@ static void a_successor_keeps_what_its_predecessor_lent(void **state)
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
 	one = loan("a", 0, B(1));
 	two = loan("a", B(1), B(1));
-	crig_expect(crig_write("a", 0, B(1), 6), B(1));	/* one's page is in limbo, two's in its slot */
+	/* one's page is in limbo, two's in its slot */
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();

@@ -98,7 +98,7 @@ static void info_counts_what_was_dirty_when_the_store_was_asked(void **state)
 	crig_hold(true);
 	info = crig_op(XSEG_OP_INFO, "a", 0, 0);
 	flush = crig_flush(0);
-	crig_answer(crig_held(XSEG_OP_WRITE, 0));	/* clean now; the store looked before that */
+	crig_answer(crig_held(XSEG_OP_WRITE, 0)); /* clean now; the store looked before that */
 	crig_fail(crig_held(XSEG_OP_INFO, 0), -ENOENT);
 	crig_expect(info, B(5));
 	crig_hold(false);

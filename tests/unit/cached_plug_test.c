@@ -1,4 +1,5 @@
-/* cached_plug_test - a cache leaves the path and enters it again (peers/cached/plug.c). The upper peer is the test: it holds when it says so. */
+/* cached_plug_test - a cache leaves the path and enters it again (peers/cached/plug.c). The upper
+ * peer is the test: it holds when it says so. */
 #include "tests/unit/cached_rig.h"
 
 #include <errno.h>
@@ -32,7 +33,8 @@ static int down(void **state)
 static void state_is(enum plug_state state)
 {
 	if (crig.k->plug.state != state)
-		fail_msg("it is %s, not %s", plug_state_name((enum plug_state)crig.k->plug.state), plug_state_name(state));
+		fail_msg("it is %s, not %s", plug_state_name((enum plug_state)crig.k->plug.state),
+			plug_state_name(state));
 }
 
 static void unplug(void)
@@ -81,7 +83,8 @@ static void is_on_the_path(void)
 	assert_true(crig_admin("status") > 0 && crig_says("state=running\n"));
 }
 
-/* Plugged above `lower`, as far as its claim: the upper peer holds, and its route does not lead there yet. */
+/* Plugged above `lower`, as far as its claim: the upper peer holds, and its route does not lead
+ * there yet. */
 static void claim(uint32_t lower)
 {
 	assert_int_equal(xseg_plug(crig.seg, c, u, lower, NULL), 0);
@@ -120,7 +123,8 @@ static void it_flushes_makes_that_stable_and_forgets_all(void **state)
 	unplug();
 	assert_true(crig_stable("a", 0, B(8), 1));
 	state_is(PLUG_CALLING);
-	assert_true(crig_admin("status") > 0 && crig_says("state=draining\n") && crig_says("policy=write-through\n"));
+	assert_true(crig_admin("status") > 0 && crig_says("state=draining\n") &&
+		    crig_says("policy=write-through\n"));
 	crig_expect_data("b", 0, B(4), 2);		/* it serves */
 	hold_and_settle();
 	is_off_the_path();
@@ -416,7 +420,8 @@ static void a_successor_off_the_path_stays_there_and_is_empty(void **state)
 	crig_have_clean("a", 0, B(4), 1);
 	leave();
 	crig_kill();
-	assert_int_equal(crig_open(""), 0);	/* its --downstream says where to enter, not that it may */
+	/* its --downstream says where to enter, not that it may */
+	assert_int_equal(crig_open(""), 0);
 	crig_settle();
 	is_off_the_path();
 	crig_store_fill("a", 0, B(4), 2);
@@ -424,7 +429,8 @@ static void a_successor_off_the_path_stays_there_and_is_empty(void **state)
 	crig_expect_data("a", 0, B(4), 2);
 }
 
-/* Where it would send to is sent to by nobody just now: another cache stands there that was unplugged, too, or the like. */
+/* Where it would send to is sent to by nobody just now: another cache stands there that was
+ * unplugged, too, or the like. */
 static void a_successor_off_the_path_takes_no_route_that_is_free(void **state)
 {
 	(void)state;
@@ -468,7 +474,8 @@ static void one_that_was_entering_does_not_begin_where_its_option_says(void **st
 	xseg_peer_close(other, XSEG_CLOSE_FREE_ARENA);
 }
 
-/* Also where it dies with the epoch of another route than it has: as it claims one, or while it empties what it had. */
+/* Also where it dies with the epoch of another route than it has: as it claims one, or while it
+ * empties what it had. */
 static void what_was_set_survives_a_kill_off_the_path(void **state)
 {
 	(void)state;

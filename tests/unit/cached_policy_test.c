@@ -1,4 +1,5 @@
-/* cached_policy_test - write-back, write-through, FUA, and switching between them (peers/cached/policy_*.c, write.c). */
+/* cached_policy_test - write-back, write-through, FUA, and switching between them
+ * (peers/cached/policy_*.c, write.c). */
 #include "tests/unit/cached_rig.h"
 
 static void write_through_waits_for_the_store(void **state)
@@ -53,7 +54,8 @@ static void write_through_of_part_of_a_bucket_keeps_older_dirty_sectors_when_the
 	crig_expect(io, -EIO);
 	crig_hold(false);
 	crig_pass(10 * CRIG_S);
-	assert_true(crig_stored("a", 0, 512, 5) && crig_stored("a", 512, 512, 6) && crig_stored("a", 1024, 512, 5));
+	assert_true(crig_stored("a", 0, 512, 5) && crig_stored("a", 512, 512, 6) &&
+		    crig_stored("a", 1024, 512, 5));
 }
 
 static void write_through_of_a_bucket_whose_older_page_is_in_flight_waits_for_its_own(void **state)

@@ -1,4 +1,5 @@
-/* cached_read_test - reads: hits, misses, loads that are shared, merged, late or failing (peers/cached/read.c, creq.c). */
+/* cached_read_test - reads: hits, misses, loads that are shared, merged, late or failing
+ * (peers/cached/read.c, creq.c). */
 #include "tests/unit/cached_rig.h"
 
 static void expect_reads(uint64_t hits, uint64_t partial, uint64_t misses)
@@ -223,7 +224,7 @@ static void a_load_error_reaches_exactly_the_readers_that_wait_for_that_bucket(v
 	crig_fail(0, -EIO);
 	crig_expect(fails, -EIO);
 	crig_expect(fails_too, -EIO);
-	crig_expect_waits(across);			/* asks for just its own range, and gets just its own error */
+	crig_expect_waits(across); /* asks for just its own range, and gets just its own error */
 	assert_int_equal(crig_call(3)->size, B(3));
 	crig_fail(3, -ENOMEM);
 	crig_expect(across, -ENOMEM);
@@ -275,7 +276,7 @@ static void a_reader_that_has_its_bucket_is_not_failed_by_the_rest_of_the_load(v
 	crig_hold(true);
 	whole = crig_read("a", 0, B(2));
 	part = crig_read("a", B(1), B(2));
-	crig_expect(crig_write("a", B(1), B(1), 6), B(1));	/* part has copied its first bucket */
+	crig_expect(crig_write("a", B(1), B(1), 6), B(1)); /* part has copied its first bucket */
 	crig_fail(0, -EIO);
 	crig_expect(whole, -EIO);
 	crig_expect_waits(part);

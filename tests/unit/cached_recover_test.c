@@ -1,5 +1,5 @@
-/* cached_recover_test - cached is killed and the next one goes on with what it left: dirty data, half done requests, tables
- * (peers/cached/arena.c, creq.c). Clients see a pause and no error. */
+/* cached_recover_test - cached is killed and the next one goes on with what it left: dirty data,
+ * half done requests, tables (peers/cached/arena.c, creq.c). Clients see a pause and no error. */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/dirty.h"
@@ -275,7 +275,8 @@ static void a_half_applied_write_is_applied_as_a_whole(void **state)
 	crig_expect_waits(io);
 	o = crig_creq(io)->obj;
 	page = xpool_get(&crig.k->free_pages);
-	memcpy(xseg_page(crig.seg, page), xseg_page(crig.seg, crig_creq(io)->r->page[0]), CRIG_PAGE);
+	memcpy(xseg_page(crig.seg, page), xseg_page(crig.seg, crig_creq(io)->r->page[0]),
+		CRIG_PAGE);
 	xseg_req_start(port(), crig_creq(io)->r);
 	assert_true(chunks_ensure(&crig.k->ports[0], o, 0, 2));
 	dirty_begin(&crig.k->ports[0], o, 0, slot_get(crig.k, o, 0), page);
@@ -389,7 +390,8 @@ static void a_delete_that_was_at_the_store_is_done_again_before_anything_else_of
 		read[i] = crig_read("b", 0, B(1));
 	crig_hold(true);
 	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
-	for (uint32_t i = 0; i < 4; i++) {		/* in requests that the successor finds before the delete's */
+	/* in requests that the successor finds before the delete's */
+	for (uint32_t i = 0; i < 4; i++) {
 		crig_expect(read[i], B(1));
 		read[i] = crig_read("a", B(i * 2), B(1));
 	}
@@ -527,7 +529,8 @@ static void damaged_tables_lose_what_is_damaged_and_no_more(void **state)
 	e = &crig.k->entries[crig_object("d") - crig.k->objects];
 	chunk = atomic_load(&e->chunk[0]) - 1;
 	atomic_store(&crig.k->chunks[chunk].slot[0], slot_word(BUCKET_VALID, UINT32_MAX - 1, 0));
-	atomic_store(&crig.k->chunks[chunk].slot[1], slot_word((enum bucket_state)13, 1, ~0ull << 32));
+	atomic_store(
+		&crig.k->chunks[chunk].slot[1], slot_word((enum bucket_state)13, 1, ~0ull << 32));
 	e = &crig.k->entries[crig_object("e") - crig.k->objects];
 	memset(e->name, 'x', sizeof(e->name));				/* no end */
 	restart("");
@@ -557,8 +560,10 @@ static void a_head_that_does_not_add_up_is_refused(void **state)
 		uint32_t nr_objects, nr_volumes, nr_ports;
 		uint64_t off_objects, bytes;	/* added to what is right */
 	} wrong[] = {
-		{ .nr_objects = 1u << 31 }, { .nr_objects = -64u }, { .nr_volumes = 8 }, { .nr_volumes = 1024 }, { .nr_ports = 16 },
-		{ .off_objects = 1 }, { .off_objects = 64 }, { .off_objects = -4096ull }, { .off_objects = 1ull << 62 },
+		{ .nr_objects = 1u << 31 }, { .nr_objects = -64u }, { .nr_volumes = 8 },
+		  { .nr_volumes = 1024 }, { .nr_ports = 16 },
+		{ .off_objects = 1 }, { .off_objects = 64 }, { .off_objects = -4096ull },
+		  { .off_objects = 1ull << 62 },
 		{ .off_objects = -(1ull << 20) }, { .bytes = 4096 },
 	};
 	struct arena_head *h, was;

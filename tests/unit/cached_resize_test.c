@@ -1,4 +1,5 @@
-/* cached_resize_test - the cache grows and shrinks while it serves, and over kills (peers/cached/resize.c). */
+/* cached_resize_test - the cache grows and shrinks while it serves, and over kills
+ * (peers/cached/resize.c). */
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"
@@ -22,8 +23,10 @@ static bool is_resizing(void)
 	return crig_says("resizing.to_bytes=");
 }
 
-/* Buckets [first, first + nr) of objects p0, p1, ..: `per` of each, side by side from its beginning. */
-static void each(uint32_t first, uint32_t nr, uint32_t per, void (*fn)(const char *name, uint64_t offset, uint32_t size))
+/* Buckets [first, first + nr) of objects p0, p1, ..: `per` of each, side by side from its
+ * beginning. */
+static void each(uint32_t first, uint32_t nr, uint32_t per,
+	void (*fn)(const char *name, uint64_t offset, uint32_t size))
 {
 	char name[16];
 
@@ -54,9 +57,10 @@ static void is_stored(const char *name, uint64_t offset, uint32_t size)
 	assert_true(crig_stored(name, offset, size, 5));
 }
 
-/* Data of `fn`, a bucket in each of nr places of as many chunks as there are, with seven times as many pages between that are
- * free again afterwards: so every extent has some of it. */
-static void scatter(uint32_t nr, uint32_t chunks, void (*fn)(const char *name, uint64_t offset, uint32_t size))
+/* Data of `fn`, a bucket in each of nr places of as many chunks as there are, with seven times as
+ * many pages between that are free again afterwards: so every extent has some of it. */
+static void scatter(
+	uint32_t nr, uint32_t chunks, void (*fn)(const char *name, uint64_t offset, uint32_t size))
 {
 	char name[16];
 
@@ -139,7 +143,8 @@ static void more_than_the_segment_has_is_refused_in_one_line_and_changes_nothing
 	crig_up("");
 	assert_int_equal(xseg_nr_free_pages(crig.seg), 5 * EXTENT);
 	assert_int_equal(crig_admin("set memory=16M policy=write-through"), -ENOMEM);
-	assert_true(crig_says("memory=16M needs 12M more") && crig_says("the segment has 10M left") && crig_says("14M at most"));
+	assert_true(crig_says("memory=16M needs 12M more") &&
+		    crig_says("the segment has 10M left") && crig_says("14M at most"));
 	assert_false(strchr(crig.text, '\n'));
 	expect_size(4);
 	crig_admin("get policy");
@@ -178,8 +183,11 @@ static void memory_that_another_took_first_is_waited_for(void **state)
 	crig_up("");
 	crig.k->memory = 10 * MB;
 	assert_int_equal(resize_ask(crig.k, NULL), 0);
-	assert_int_equal(xseg_peer_open(crig.seg, &(struct xseg_peer_params){ .name = "other", .kind = "client", .nr_ports = 1 },
-			 &other, NULL), 0);
+	assert_int_equal(xseg_peer_open(crig.seg,
+				 &(struct xseg_peer_params){
+					 .name = "other", .kind = "client", .nr_ports = 1 },
+				 &other, NULL),
+		0);
 	assert_int_equal(xseg_pages_take(other, 4 * EXTENT, page), 0);
 	crig_settle();
 	assert_int_equal(memory_bytes(), 6 * MB);
@@ -251,7 +259,8 @@ static void what_does_not_fit_any_more_is_evicted_and_what_is_hot_is_not(void **
 	crig_up("memory=8M");
 	each(0, 1900, 190, have);
 	for (uint32_t i = 0; i < crig.k->nr_objects; i++)
-		for (uint32_t b = 0; b < 190 && xcache_state_of(&crig.k->xc, i) == XCACHE_ACTIVE; b++)
+		for (uint32_t b = 0; b < 190 && xcache_state_of(&crig.k->xc, i) == XCACHE_ACTIVE;
+			b++)
 			slot_clear_flag(crig.k, &crig.k->objects[i], b, SLOT_REF);
 	each(570, 570, 190, is_right);
 	crig_set("memory=4M");
@@ -316,11 +325,12 @@ static void what_a_child_lists_stays_until_it_ends(void **state)
 	fua = crig_write_fua("a", B(10), B(5), 8);		/* WRITING */
 	crig_expect(crig_write("a", B(11), B(1), 9), B(1));	/* INFLIGHT, over the older page */
 	read = crig_read("a", B(100), B(100));			/* LOADING */
-	edge = crig_write("a", B(250) + 512, 512, 9);		/* LOADING, into the page of a write */
+	edge = crig_write("a", B(250) + 512, 512, 9);	/* LOADING, into the page of a write */
 	leave_only(slot_page(crig_slot("a", 10)) / EXTENT, slot_page(crig_slot("a", 100)) / EXTENT);
 	crig_pass(3 * CRIG_S);
 	assert_true(is_resizing());
-	assert_true(crig_number("resizing.left_bytes") >= B(5) && crig_number("resizing.left_bytes") <= B(107));
+	assert_true(crig_number("resizing.left_bytes") >= B(5) &&
+		    crig_number("resizing.left_bytes") <= B(107));
 	assert_int_equal(crig_state("a", 10), BUCKET_WRITING);
 	assert_int_equal(crig_state("a", 11), BUCKET_DIRTY);
 	assert_true(crig_slot("a", 11) & SLOT_INFLIGHT);
@@ -346,7 +356,8 @@ static void zeroes_that_a_smaller_cache_would_not_keep_go(void **state)
 	for (uint32_t i = 0; i < 20; i++)
 		for (uint32_t c = 0; c < OBJECT_CHUNKS; c++) {
 			snprintf(name, sizeof(name), "z%u", i);
-			crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, name, B(c * CHUNK_SLOTS), B(2)), B(2));
+			crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, name, B(c * CHUNK_SLOTS), B(2)),
+				B(2));
 		}
 	crig_expect(crig_flush(0), 0);
 	assert_true(crig.k->nr_zeroes == 640);
@@ -482,7 +493,7 @@ static void another_memory_than_at_the_last_start_is_asked_for_anew(void **state
 	each(0, 1800, 180, is_right);
 	restart(QUIET "memory=12M");
 	expect_size(12);
-	assert_int_equal(crig.k->nr_objects, 64);		/* one for each 64 KiB of the first size */
+	assert_int_equal(crig.k->nr_objects, 64);	/* one for each 64 KiB of the first size */
 }
 
 static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void **state)
@@ -506,7 +517,8 @@ static void a_shrink_goes_on_after_a_kill_at_any_point_and_nothing_is_lost(void 
 	crig_expect(crig_flush(0), 0);
 }
 
-/* As killed between the copy of a page and its slot, or of a chunk and its word: the copy is nobody's. */
+/* As killed between the copy of a page and its slot, or of a chunk and its word: the copy is
+ * nobody's. */
 static void a_copy_that_no_slot_names_is_free_for_the_successor(void **state)
 {
 	uint32_t copy;
@@ -515,8 +527,10 @@ static void a_copy_that_no_slot_names_is_free_for_the_successor(void **state)
 	crig_up(QUIET);
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
 	copy = page_get(&crig.k->ports[0], false, false);
-	memcpy(xseg_page(crig.seg, copy), xseg_page(crig.seg, slot_page(crig_slot("a", 0))), BUCKET_SIZE);
-	xseg_page_owner_set(crig.seg, copy, xseg_page_owner(crig.seg, slot_page(crig_slot("a", 0))));
+	memcpy(xseg_page(crig.seg, copy), xseg_page(crig.seg, slot_page(crig_slot("a", 0))),
+		BUCKET_SIZE);
+	xseg_page_owner_set(
+		crig.seg, copy, xseg_page_owner(crig.seg, slot_page(crig_slot("a", 0))));
 	copy = page_get(&crig.k->ports[0], false, false);
 	xseg_page_owner_set(crig.seg, copy, OWNER_CHUNKS);
 	copy = page_get(&crig.k->ports[0], false, false);
@@ -551,8 +565,11 @@ static void a_successor_serves_with_what_is_there(void **state)
 	crig_up(QUIET);
 	each(0, 900, 180, dirty);
 	crig_kill();
-	assert_int_equal(xseg_peer_open(crig.seg, &(struct xseg_peer_params){ .name = "other", .kind = "client", .nr_ports = 1 },
-			 &other, NULL), 0);
+	assert_int_equal(xseg_peer_open(crig.seg,
+				 &(struct xseg_peer_params){
+					 .name = "other", .kind = "client", .nr_ports = 1 },
+				 &other, NULL),
+		0);
 	assert_int_equal(xseg_pages_take(other, 5 * EXTENT, page), 0);
 	assert_int_equal(crig_open(QUIET "memory=10M"), 0);
 	crig_settle();
@@ -576,8 +593,9 @@ static void a_successor_takes_what_a_cache_lacks_to_serve(void **state)
 	for (uint32_t i = 0, kept = 0; i < xseg_nr_pages(crig.seg) / EXTENT; i++) {
 		struct xs_extent *e = &crig.seg->extents[i];
 
-		if (extent_kind(atomic_load(&e->word)) == XS_EXTENT_PAGES && extent_peer(atomic_load(&e->word)) ==
-		    xseg_peer_find(crig.seg, "cached") && kept++ > 0)
+		if (extent_kind(atomic_load(&e->word)) == XS_EXTENT_PAGES &&
+			extent_peer(atomic_load(&e->word)) == xseg_peer_find(crig.seg, "cached") &&
+			kept++ > 0)
 			atomic_store(&e->word, extent_word(XS_EXTENT_FREE, 0, 0));
 	}
 	assert_int_equal(crig_open("memory=8M"), 0);

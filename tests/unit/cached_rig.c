@@ -172,7 +172,7 @@ int crig_open(const char *options)
 	crig.peer = peer_create(&cached_class);
 	assert_non_null(crig.peer);
 	snprintf(crig.peer->downstream_name, sizeof(crig.peer->downstream_name), "store");
-	set_options(crig.peer, "read_ahead=0");		/* tests count what the store is asked for */
+	set_options(crig.peer, "read_ahead=0");	/* tests count what the store is asked for */
 	set_options(crig.peer, options);
 	crig.peer->ports[0].now_ns = crig.now_ns;
 	rc = peer_open(crig.peer, crig.seg, &err);
@@ -218,7 +218,10 @@ void crig_limit(uint32_t n)
 
 void crig_up(const char *options)
 {
-	struct xseg_config cfg = { .memory_bytes = 24 << 20, .nr_requests = 1024, .nr_ports = 8, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 24 << 20,
+		.nr_requests = 1024,
+		.nr_ports = 8,
+		.huge = XSEG_HUGE_NEVER };
 	struct xseg_error err = { "" };
 
 	crig.now_ns = 1000 * CRIG_S;
@@ -229,8 +232,13 @@ void crig_up(const char *options)
 	crig.store = peer_create(&crig_store_class);
 	assert_int_equal(peer_open(crig.store, crig.seg, &err), 0);
 	assert_true(peer_try_serve(crig.store));
-	assert_int_equal(xseg_peer_open(crig.seg, &(struct xseg_peer_params){ .name = "me", .kind = "client", .nr_ports = 1,
-			 .nr_requests = NR_IOS }, &client, &err), 0);
+	assert_int_equal(xseg_peer_open(crig.seg,
+				 &(struct xseg_peer_params){ .name = "me",
+					 .kind = "client",
+					 .nr_ports = 1,
+					 .nr_requests = NR_IOS },
+				 &client, &err),
+		0);
 	port = xseg_peer_port(client, 0);
 	assert_int_equal(xseg_pages_take(client, NR_PAGES, pages), 0);
 	if (crig_open(options))
@@ -270,10 +278,12 @@ static void check_leaks(void)
 	}
 	cached_check_idle(crig.peer);
 	if (k->withheld + k->nr_leaving == 0)
-		assert_int_equal(chunks_used + k->nr_free_chunks, k->nr_chunk_pages * CHUNKS_PER_PAGE);
+		assert_int_equal(
+			chunks_used + k->nr_free_chunks, k->nr_chunk_pages * CHUNKS_PER_PAGE);
 	assert_int_equal(xseg_port_nr_free(ps->pp->port), xseg_port_nr_requests(ps->pp->port));
 	assert_int_equal(ps->flushes_out + ps->loads_out + k->nr_flushes + k->reclaims, 0);
-	assert_true(xwaitq_empty(&k->want_lists) && !pages_wanted(k) && k->shares.waiting == 0 && xwaitq_empty(&k->want_entries));
+	assert_true(xwaitq_empty(&k->want_lists) && !pages_wanted(k) && k->shares.waiting == 0 &&
+		    xwaitq_empty(&k->want_entries));
 	assert_false(throttle_busy(k));
 	assert_int_equal(k->throttle.out, 0);
 }
@@ -399,7 +409,8 @@ static struct crig_io *prepare(enum xseg_op op, const char *name, uint64_t offse
 	return io;
 }
 
-struct crig_io *crig_send(enum xseg_op op, const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed)
+struct crig_io *crig_send(enum xseg_op op, const char *name, uint64_t offset, uint32_t size,
+	unsigned flags, unsigned seed)
 {
 	struct crig_io *io = prepare(op, name, offset, size);
 
@@ -409,20 +420,22 @@ struct crig_io *crig_send(enum xseg_op op, const char *name, uint64_t offset, ui
 	return submit(io);
 }
 
-#define GIVE_PAGES 8u			/* that such a request has at least: it may have more next time */
+#define GIVE_PAGES 8u		/* that such a request has at least: it may have more next time */
 
 static void give_data(struct crig_io *io, unsigned seed)
 {
 	uint64_t in = io->r->offset % CRIG_PAGE;
 
 	for (uint32_t i = 0; i < io->r->size; i++) {
-		uint8_t *page = xseg_req_gift_page(crig.seg, io->r, (uint32_t)((in + i) / CRIG_PAGE));
+		uint8_t *page = xseg_req_gift_page(
+			crig.seg, io->r, (uint32_t)((in + i) / CRIG_PAGE));
 
 		page[(in + i) % CRIG_PAGE] = crig_byte(seed, io->r->offset + i);
 	}
 }
 
-struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed)
+struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size,
+	unsigned flags, unsigned seed)
 {
 	uint32_t nr = xseg_req_span(offset, size);
 
@@ -450,7 +463,9 @@ struct crig_io *crig_send_direct(const char *name, uint64_t offset, uint32_t siz
 
 	assert_int_equal(strlen(name), 1);
 	if (!direct)
-		assert_int_equal(xseg_direct_create(port, xseg_peer_find(crig.seg, "cached"), 16, &direct), 0);
+		assert_int_equal(
+			xseg_direct_create(port, xseg_peer_find(crig.seg, "cached"), 16, &direct),
+			0);
 	io->r->flags = XSEG_REQ_LOAN | XSEG_REQ_DIRECT;
 	*directly = xseg_direct_read(direct, io->r, (uint8_t)name[0], offset);
 	if (!*directly)
@@ -469,7 +484,8 @@ struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset
 	return submit(io);
 }
 
-struct crig_io *crig_send_wrong_hash(enum xseg_op op, const char *name, uint64_t offset, uint32_t size)
+struct crig_io *crig_send_wrong_hash(
+	enum xseg_op op, const char *name, uint64_t offset, uint32_t size)
 {
 	struct crig_io *io = prepare(op, name, offset, size);
 
@@ -477,7 +493,8 @@ struct crig_io *crig_send_wrong_hash(enum xseg_op op, const char *name, uint64_t
 	return submit(io);
 }
 
-struct crig_io *crig_send_apart(const char *name, uint64_t offset, uint64_t obj_offset, uint32_t size)
+struct crig_io *crig_send_apart(
+	const char *name, uint64_t offset, uint64_t obj_offset, uint32_t size)
 {
 	struct crig_io *io = prepare(XSEG_OP_READ, name, offset, size);
 

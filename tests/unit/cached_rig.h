@@ -1,13 +1,15 @@
-/* cached_rig - for cached's tests: a client, cached and a tiny object store, all stepped in one thread, with a clock that
- * the test moves.
+/* cached_rig - for cached's tests: a client, cached and a tiny object store, all stepped in one
+ * thread, with a clock that the test moves.
  *
- * The store notes every request in the order of arrival (a "call"). It answers at once, or, held, only what the test tells it
- * to: in any order, with errors, in part, late. It takes nothing on trust: a page of a write that changes while the write is
- * in flight fails the test, the pages of a read hold rubbish until it is answered, and two writes of one sector at a time are
- * refused. What a FLUSH or FUA made stable is kept beside what was written.
+ * The store notes every request in the order of arrival (a "call"). It answers at once, or, held,
+ * only what the test tells it to: in any order, with errors, in part, late. It takes nothing on
+ * trust: a page of a write that changes while the write is in flight fails the test, the pages of a
+ * read hold rubbish until it is answered, and two writes of one sector at a time are refused. What
+ * a FLUSH or FUA made stable is kept beside what was written.
  *
- * Contract: one thread. Everything asserts (cmocka's assert_*). After every step of cached all its invariants are checked
- * (cached_check); a cached that asks to be called at once, again and again, without anything happening, fails the test.
+ * Contract: one thread. Everything asserts (cmocka's assert_*). After every step of cached all its
+ * invariants are checked (cached_check); a cached that asks to be called at once, again and again,
+ * without anything happening, fails the test.
  */
 #ifndef TESTS_UNIT_CACHED_RIG_H
 #define TESTS_UNIT_CACHED_RIG_H
@@ -60,7 +62,8 @@ extern struct crig crig;
 
 /* ---- life: crig_up() first, crig_down() last (if nothing is in flight it looks for leaks) ---- */
 
-/* options: "objects=1 requests=8", or "". memory is 4M and read_ahead 0 unless it says otherwise. */
+/* options: "objects=1 requests=8", or "". memory is 4M and read_ahead 0 unless it says
+ * otherwise. */
 void crig_up(const char *options);
 int crig_down(void **state);
 /* The next cached of that name, not yet serving; what peer_open() says. */
@@ -78,7 +81,8 @@ void crig_limit(uint32_t n);
 void crig_settle(void);
 /* Lets that much time pass; cached is called when it asked to be, and at the end. */
 void crig_pass(uint64_t ns);
-/* Single steps of cached and of the store, for a test that needs an order of its own. Each returns whether it did something. */
+/* Single steps of cached and of the store, for a test that needs an order of its own. Each returns
+ * whether it did something. */
 bool crig_step_request(void);
 bool crig_step_reply(void);
 void crig_step_poll(void);
@@ -87,21 +91,28 @@ bool crig_step_store(void);
 /* ---- the client ---- */
 
 /* Sends; the data of a WRITE is crig_byte(seed, offset). Nobody is stepped. */
-struct crig_io *crig_send(enum xseg_op op, const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed);
-struct crig_io *crig_read(const char *name, uint64_t offset, uint32_t size);	/* sends and settles */
-struct crig_io *crig_write(const char *name, uint64_t offset, uint32_t size, unsigned seed);	/* the same */
+struct crig_io *crig_send(enum xseg_op op, const char *name, uint64_t offset, uint32_t size,
+	unsigned flags, unsigned seed);
+struct crig_io *crig_read(const char *name, uint64_t offset, uint32_t size); /* sends and settles */
+/* the same */
+struct crig_io *crig_write(const char *name, uint64_t offset, uint32_t size, unsigned seed);
 struct crig_io *crig_write_fua(const char *name, uint64_t offset, uint32_t size, unsigned seed);
 struct crig_io *crig_op(enum xseg_op op, const char *name, uint64_t offset, uint32_t size);
 struct crig_io *crig_flush(uint32_t volume);
-/* A write that gives its pages: of `io`, which was answered, again, or of a new one (NULL). Sends. */
-struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size, unsigned flags, unsigned seed);
-/* A read by loan that is read directly, if it can be (then it is done), or sent. The reader is the client's; objects are told apart by one
- * letter. */
+/* A write that gives its pages: of `io`, which was answered, again, or of a new one (NULL).
+ * Sends. */
+struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t offset, uint32_t size,
+	unsigned flags, unsigned seed);
+/* A read by loan that is read directly, if it can be (then it is done), or sent. The reader is the
+ * client's; objects are told apart by one letter. */
 struct crig_io *crig_send_direct(const char *name, uint64_t offset, uint32_t size, bool *directly);
 struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset, uint32_t size);
-/* What no honest client sends: another hash than its name's; an offset in the object that is not aligned as the volume's. */
-struct crig_io *crig_send_wrong_hash(enum xseg_op op, const char *name, uint64_t offset, uint32_t size);
-struct crig_io *crig_send_apart(const char *name, uint64_t offset, uint64_t obj_offset, uint32_t size);
+/* What no honest client sends: another hash than its name's; an offset in the object that is not
+ * aligned as the volume's. */
+struct crig_io *crig_send_wrong_hash(
+	enum xseg_op op, const char *name, uint64_t offset, uint32_t size);
+struct crig_io *crig_send_apart(
+	const char *name, uint64_t offset, uint64_t obj_offset, uint32_t size);
 /* Requests sent from now on are of this volume. */
 void crig_volume(uint32_t volume);
 /* Asserts that it was answered so, and forgets it. */
@@ -123,7 +134,8 @@ void crig_volume_status(uint32_t id);		/* into crig.text, asserted */
 void crig_expect_refused(const char *line, int error, const char *reason);
 /* The number behind "key=" in crig.text. */
 uint64_t crig_number(const char *key);
-uint64_t crig_volume_number(uint32_t id, const char *key);	/* of what crig_volume_status() says, which it asks */
+/* of what crig_volume_status() says, which it asks */
+uint64_t crig_volume_number(uint32_t id, const char *key);
 bool crig_says(const char *part);
 
 /* ---- the store ---- */
@@ -141,12 +153,15 @@ void crig_answer(uint32_t call);
 void crig_answer_only(uint32_t call);	/* nobody is stepped */
 void crig_fail(uint32_t call, int error);
 void crig_short(uint32_t call, uint32_t bytes);	/* does so many bytes of it and says so */
-/* The next `count` calls of that op (CRIG_ANY: any) that come while it does not hold get that error. */
+/* The next `count` calls of that op (CRIG_ANY: any) that come while it does not hold get that
+ * error. */
 void crig_fail_next(int op, int error, uint32_t count);
-/* The at-th call from now on (0: none) gets that error when it comes while the store does not hold, or, 0, has half of it done; with
- * `ever` each one from there on. Of a WRITE that fails so half is done. */
+/* The at-th call from now on (0: none) gets that error when it comes while the store does not hold,
+ * or, 0, has half of it done; with `ever` each one from there on. Of a WRITE that fails so half is
+ * done. */
 void crig_fault(uint32_t at, int error, bool ever);
-/* While the at-th call from now on (0: none) is at the store, which does not hold, the clock goes on by so much. */
+/* While the at-th call from now on (0: none) is at the store, which does not hold, the clock goes
+ * on by so much. */
 void crig_jump(uint32_t at, uint64_t ns);
 /* Puts data into the store behind everybody's back. */
 void crig_store_fill(const char *name, uint64_t offset, uint32_t size, unsigned seed);

@@ -85,7 +85,8 @@ static void rubbish(const struct xreq *r)
 
 static bool overlap(const struct crig_call *a, const struct crig_call *b)
 {
-	return !strcmp(a->target, b->target) && a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+	return !strcmp(a->target, b->target) && a->offset < b->offset + b->size &&
+	       b->offset < a->offset + a->size;
 }
 
 static bool changes(const struct crig_call *n)
@@ -97,7 +98,8 @@ static void check_alone(const struct crig_call *n)
 {
 	for (uint32_t i = first_held; i < nr_calls && changes(n); i++)
 		if (calls[i].r && changes(&calls[i]) && overlap(&calls[i], n))
-			fail_msg("two writes of %s at %llu are at the store", n->target, (unsigned long long)n->offset);
+			fail_msg("two writes of %s at %llu are at the store", n->target,
+				(unsigned long long)n->offset);
 }
 
 static int64_t do_write(struct store_object *o, struct xreq *r, uint32_t bytes)
@@ -187,7 +189,8 @@ static void answer(struct crig_call *n, int error, uint32_t bytes)
 
 	assert_non_null(r);
 	if (n->op == XSEG_OP_WRITE && sum_of(r) != n->sum)
-		fail_msg("data of %s at %llu changed while the store was writing it", n->target, (unsigned long long)n->offset);
+		fail_msg("data of %s at %llu changed while the store was writing it", n->target,
+			(unsigned long long)n->offset);
 	n->r = NULL;
 	while (first_held < nr_calls && !calls[first_held].r)
 		first_held++;
@@ -250,7 +253,8 @@ static void store_request(struct peer_port *pp, struct xreq *r)
 
 static const struct opt store_opts[] = { { .name = NULL } };
 const struct peer_class crig_store_class = {
-	.kind = "store", .summary = "test", .opts = store_opts, .size = sizeof(struct peer), .request = store_request,
+	.kind = "store", .summary = "test", .opts = store_opts, .size = sizeof(struct peer),
+	.request = store_request,
 };
 
 void crig_store_reset(void)

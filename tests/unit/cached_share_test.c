@@ -1,5 +1,6 @@
-/* cached_share_test - minima and maxima of volumes (peers/cached/share.c): a noisy neighbour, clean and dirty; who is full; changes
- * while it runs; what is refused; a successor; a cache that shrinks. */
+/* cached_share_test - minima and maxima of volumes (peers/cached/share.c): a noisy neighbour, clean
+ * and dirty; who is full; changes while it runs; what is refused; a successor; a cache that
+ * shrinks. */
 #include "tests/unit/cached_rig.h"
 
 #define QUIET  "dirty_age=1h dirty_high=100 dirty_low=100 "
@@ -225,7 +226,8 @@ static void very_sparse_objects_end_all_promises_while_they_have_too_many_chunks
 	crig_volume_set("id=1 min=128k");
 	have(CALM, "calm:0", 0, 32);
 	forget_hits("calm:0", 32);
-	atomic_fetch_add(&crig.k->nr_chunk_pages, 32);		/* as if they were: no other way to have them in so small a cache */
+	/* as if they were: no other way to have them in so small a cache */
+	atomic_fetch_add(&crig.k->nr_chunk_pages, 32);
 	assert_false(share_spares(crig.k, crig_object("calm:0"), OTHERS));
 	atomic_fetch_sub(&crig.k->nr_chunk_pages, 32);
 	assert_true(share_spares(crig.k, crig_object("calm:0"), OTHERS));
@@ -248,7 +250,8 @@ static void a_volume_at_its_maximum_evicts_its_own(void **state)
 	assert_int_equal(used(CALM), B(16));
 	assert_true(crig.k->nr_free >= 64 - 24 - 1);		/* one was cut */
 	for (uint32_t b = 32; b < 40; b++)
-		assert_int_equal(crig_state("noisy:0", b), BUCKET_VALID);	/* the least recently used went */
+		/* the least recently used went */
+		assert_int_equal(crig_state("noisy:0", b), BUCKET_VALID);
 	expect_hits(16);
 }
 
@@ -287,7 +290,8 @@ static void writers_of_a_full_volume_wait_for_its_own_flushes_in_their_order(voi
 	crig_expect_waits(small);
 	assert_int_equal(crig_nr_held(), 4);
 	for (uint32_t i = 0; i < crig_nr_calls(); i++)
-		assert_string_equal(crig_call(i)->target, "noisy:0");	/* nobody else is flushed for it */
+		/* nobody else is flushed for it */
+		assert_string_equal(crig_call(i)->target, "noisy:0");
 	crig_volume(CALM);
 	calm = crig_write("calm:0", B(8), B(8), CALM);
 	crig_expect(calm, B(8));
@@ -380,7 +384,8 @@ static void a_maximum_below_what_is_dirty_flushes_that_volume_and_then_evicts(vo
 
 static void who_waits_for_room_goes_on_when_the_maximum_is_lifted_or_the_volume_is_forgotten(void **state)
 {
-	static const char *const lines[] = { "volume-set id=2 max=", "volume-set id=2 max=24k", "volume-forget id=2" };
+	static const char *const lines[] = { "volume-set id=2 max=", "volume-set id=2 max=24k",
+		"volume-forget id=2" };
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
@@ -473,7 +478,8 @@ static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)
 	limit = share_limit(crig.k, 1024);
 	assert_int_equal(limit, 1024 - 128 - 272 - MAGAZINE);
 	crig_volume_set("id=1 min=1M");
-	crig_expect_refused("volume-set id=2 min=2M", -EBUSY, "min=2M cannot be promised: of the 4M of cache 'cached' 2368k can be, in all, and other volumes have 1M of that");
+	crig_expect_refused("volume-set id=2 min=2M", -EBUSY,
+		"min=2M cannot be promised: of the 4M of cache 'cached' 2368k can be, in all, and other volumes have 1M of that");
 	snprintf(line, sizeof(line), "ask for %uk at most", (limit - 256) * 4);
 	assert_true(crig_says(line));
 	snprintf(line, sizeof(line), "id=2 min=%uk", (limit - 256) * 4);
@@ -528,7 +534,7 @@ static void a_successor_with_less_memory_serves_without_the_promises(void **stat
 	assert_true(used(CALM) < B(512));		/* the lists lose by turns */
 	assert_true(used(NOISY) > B(400));
 	crig_expect_refused("volume-set id=1 min=6M", -EBUSY, "cannot be promised");
-	crig_volume_set("id=1 min=5M policy=write-through");	/* what there is may be said again */
+	crig_volume_set("id=1 min=5M policy=write-through"); /* what there is may be said again */
 	crig_volume_set("id=1 min=1M");
 }
 
@@ -545,7 +551,8 @@ static void a_record_with_a_share_only_is_kept_and_a_damaged_one_is_not_believed
 	}
 	assert_int_equal(crig_volume_number(5, "max_bytes"), 1 << 20);
 	crig_volume_set("id=5 min=512k");
-	crig.k->volumes[volume_find(crig.k, 5)].settings = 20ull << 4 | 10ull << 34;	/* min above max */
+	/* min above max */
+	crig.k->volumes[volume_find(crig.k, 5)].settings = 20ull << 4 | 10ull << 34;
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();
@@ -557,7 +564,8 @@ static void a_cache_does_not_shrink_below_the_minima(void **state)
 	(void)state;
 	crig_up("memory=8M");
 	crig_volume_set("id=1 min=3M");
-	crig_expect_refused("set memory=4M", -EBUSY, "memory=4M is too little for the minima of the volumes, 3M in all; ask for 6M at least");
+	crig_expect_refused("set memory=4M", -EBUSY,
+		"memory=4M is too little for the minima of the volumes, 3M in all; ask for 6M at least");
 	assert_true(crig_admin("get memory") > 0);
 	assert_true(crig_says("memory=8M"));
 	crig_set("memory=6M");

@@ -1,6 +1,8 @@
-/* cached_states_test - the drawings of cached's state machines in docs/ARCHITECTURE.md are those of the tables that the code checks.
+/* cached_states_test - the drawings of cached's state machines in docs/ARCHITECTURE.md are those of
+ * the tables that the code checks.
  *
- * A drawing is a block of Mermaid after the line "<!-- states of NAME -->". It is made from the table here, and compared.
+ * A drawing is a block of Mermaid after the line "<!-- states of NAME -->". It is made from the
+ * table here, and compared.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,10 +27,22 @@ static const char *bucket_word(unsigned s) { return bucket_state_name((enum buck
 static const char *object_name(unsigned s) { return object_state_name((enum object_state)s); }
 static const char *creq_name(unsigned s) { return creq_state_name((enum creq_state)s); }
 static const char *plug_name(unsigned s) { return plug_state_name((enum plug_state)s); }
-static bool plug_edge(unsigned a, unsigned b) { return plug_edge_legal((enum plug_state)a, (enum plug_state)b); }
-static bool bucket_edge(unsigned a, unsigned b) { return bucket_edge_legal((enum bucket_state)a, (enum bucket_state)b); }
-static bool object_edge(unsigned a, unsigned b) { return object_edge_legal((enum object_state)a, (enum object_state)b); }
-static bool creq_edge(unsigned a, unsigned b) { return creq_edge_legal((enum creq_state)a, (enum creq_state)b); }
+static bool plug_edge(unsigned a, unsigned b)
+{
+	return plug_edge_legal((enum plug_state)a, (enum plug_state)b);
+}
+static bool bucket_edge(unsigned a, unsigned b)
+{
+	return bucket_edge_legal((enum bucket_state)a, (enum bucket_state)b);
+}
+static bool object_edge(unsigned a, unsigned b)
+{
+	return object_edge_legal((enum object_state)a, (enum object_state)b);
+}
+static bool creq_edge(unsigned a, unsigned b)
+{
+	return creq_edge_legal((enum creq_state)a, (enum creq_state)b);
+}
 
 static const struct machine machines[] = {
 	{ "bucket", BUCKET_NR_STATES, bucket_word, bucket_edge },
@@ -39,12 +53,15 @@ static const struct machine machines[] = {
 
 static void draw(const struct machine *m, char *out, size_t size)
 {
-	size_t n = (size_t)snprintf(out, size, "<!-- states of %s -->\n```mermaid\nstateDiagram-v2\n    [*] --> %s\n", m->name, m->state(0));
+	size_t n = (size_t)snprintf(out, size,
+		"<!-- states of %s -->\n```mermaid\nstateDiagram-v2\n    [*] --> %s\n", m->name,
+		m->state(0));
 
 	for (unsigned from = 0; from < m->nr; from++)
 		for (unsigned to = 0; to < m->nr; to++)
 			if (m->legal(from, to))
-				n += (size_t)snprintf(out + n, size - n, "    %s --> %s\n", m->state(from), m->state(to));
+				n += (size_t)snprintf(out + n, size - n, "    %s --> %s\n",
+					m->state(from), m->state(to));
 	snprintf(out + n, size - n, "```\n");
 }
 

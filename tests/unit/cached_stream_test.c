@@ -1,4 +1,5 @@
-/* cached_stream_test - what sequential readers get read ahead, and what of theirs is not kept (peers/cached/read.c, stream.c). */
+/* cached_stream_test - what sequential readers get read ahead, and what of theirs is not kept
+ * (peers/cached/read.c, stream.c). */
 #include "tests/unit/cached_rig.h"
 
 #define PAGES 256u
@@ -60,8 +61,9 @@ static void scan_beside_hot_ones(const char *options, uint32_t nr_hot)
 		crig_expect_data("hot", B(i * 7 % nr_hot), B(1), 5);
 	scan("a", 0, 1024);
 	crig_admin("status");
-	assert_int_equal(crig_number("hits") + crig_number("partial") + crig_number("misses") + crig_number("bypassed"),
-			 crig_number("reads"));
+	assert_int_equal(crig_number("hits") + crig_number("partial") + crig_number("misses") +
+				 crig_number("bypassed"),
+		crig_number("reads"));
 	assert_true(crig_number("bypassed_by.sequential") > 800);
 	assert_true(crig_object("hot")->nr[BUCKET_VALID] > nr_hot - 32);
 }

@@ -1,4 +1,5 @@
-/* cached_sync_test - a FLUSH that the store fails makes dirty again what it covered (peers/cached/sync.c). */
+/* cached_sync_test - a FLUSH that the store fails makes dirty again what it covered
+ * (peers/cached/sync.c). */
 #include "tests/unit/cached_rig.h"
 
 static void what_a_failed_flush_covered_is_written_again_by_the_next(void **state)
@@ -54,7 +55,7 @@ static void a_volume_s_failed_flush_leaves_the_others_alone(void **state)
 	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
 	crig_expect(crig_flush(0), -EIO);
 	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
-	assert_int_equal(crig_state("b", 0), BUCKET_VALID);	/* its own FLUSH was answered well */
+	assert_int_equal(crig_state("b", 0), BUCKET_VALID); /* its own FLUSH was answered well */
 }
 
 static void what_was_cleaned_after_the_flush_went_out_is_not_of_it(void **state)

@@ -1,6 +1,8 @@
-/* cached_throttle_test - how fast the store is, and how writers are slowed to that (peers/cached/throttle.c).
+/* cached_throttle_test - how fast the store is, and how writers are slowed to that
+ * (peers/cached/throttle.c).
  *
- * Time is simulated: the store of the rig is given the timing of a device, and a client keeps writes in flight.
+ * Time is simulated: the store of the rig is given the timing of a device, and a client keeps
+ * writes in flight.
  */
 #include "tests/unit/cached_rig.h"
 
@@ -38,7 +40,8 @@ static void device_step(void)
 		device.free_ns += device.gap_ns;
 		device.due_ns[device.seen] = device.free_ns + device.latency_ns;
 	}
-	for (; call != CRIG_NEVER && device.due_ns[call] <= crig.now_ns; call = crig_held(CRIG_ANY, call))
+	for (; call != CRIG_NEVER && device.due_ns[call] <= crig.now_ns;
+		call = crig_held(CRIG_ANY, call))
 		crig_answer_only(call);
 	crig_settle();
 }
@@ -171,8 +174,8 @@ static uint32_t client_step(struct crig_io **io, uint32_t set)
 	return n;
 }
 
-/* Random writes of a page over twice the cache, that the store alone would do at iops: no twentieth of them may take more than
- * 1/0.95 of the time that it would take there. */
+/* Random writes of a page over twice the cache, that the store alone would do at iops: no twentieth
+ * of them may take more than 1/0.95 of the time that it would take there. */
 static void race(const char *options, uint32_t pages, uint32_t iops, uint64_t latency_ns)
 {
 	struct crig_io *io[DEPTH] = { NULL };
@@ -186,8 +189,10 @@ static void race(const char *options, uint32_t pages, uint32_t iops, uint64_t la
 		if (total < mark)
 			continue;
 		if ((crig.now_ns - begin) * 95 > slice * CRIG_S / iops * 100 + 2 * STEP_NS * 100)
-			fail_msg("the writes up to %u of %u took %llu us; the store alone %llu", mark, slice * SLICES,
-				 (unsigned long long)(crig.now_ns - begin) / 1000, slice * CRIG_S / iops / 1000);
+			fail_msg("the writes up to %u of %u took %llu us; the store alone %llu",
+				mark, slice * SLICES,
+				(unsigned long long)(crig.now_ns - begin) / 1000,
+				slice * CRIG_S / iops / 1000);
 		begin = crig.now_ns;
 		mark += slice;
 	}
@@ -219,7 +224,8 @@ static void those_who_write_too_fast_wait_for_the_throttle_and_seldom_for_a_page
 
 /* ---- who is slowed, how, and who is not ---- */
 
-/* A cache of 100 pages, of which `dirty` are; its store is known to take 40 pages a second, and stalls. */
+/* A cache of 100 pages, of which `dirty` are; its store is known to take 40 pages a second, and
+ * stalls. */
 static void up_stalled(const char *options, uint32_t dirty)
 {
 	crig_up(options);
@@ -240,10 +246,12 @@ static struct crig_io *write_bucket(uint32_t b)
 	return crig_write("a", B(b), B(1), 6);
 }
 
-/* With 94 of 100 dirty and more it is the store's: one in 25 ms. 10 ms of pause may be made up for. */
+/* With 94 of 100 dirty and more it is the store's: one in 25 ms. 10 ms of pause may be made up
+ * for. */
 static void between_the_mark_and_the_end_the_rate_comes_down_to_the_store_s(void **state)
 {
-	static const uint32_t dirty[] = { 74, 82, 94, 98 }, gap_us[] = { 13600, 18200, 25000, 25000 };
+	static const uint32_t dirty[] = { 74, 82, 94, 98 },
+			      gap_us[] = { 13600, 18200, 25000, 25000 };
 
 	for (uint32_t i = 0; i < sizeof(dirty) / sizeof(dirty[0]); i++) {
 		uint64_t wait_ns = gap_us[i] * 1000ull - 10 * CRIG_MS;
@@ -305,7 +313,7 @@ static void a_write_is_charged_with_every_bucket_that_it_makes_dirty(void **stat
 	up_stalled("dirty_low=0", 85);
 	crig_expect(crig_write("a", B(1001), B(4), 6), B(4));
 	waits = write_bucket(1007);
-	crig_pass(60 * CRIG_MS);				/* one bucket would have been paid for in 15 ms */
+	crig_pass(60 * CRIG_MS);		/* one bucket would have been paid for in 15 ms */
 	crig_expect_waits(waits);
 	crig_pass(100 * CRIG_MS);
 	crig_expect(waits, B(1));
@@ -350,7 +358,7 @@ static void those_who_wait_hold_no_page_and_go_on_in_the_order_in_which_they_cam
 	for (uint32_t i = 0; i < 4; i++)
 		io[i] = write_bucket(1003 + i * 2);
 	assert_int_equal(pages_available(crig.k), available);
-	crig_pass(140 * CRIG_MS);			/* the store's pace, well within the longest wait */
+	crig_pass(140 * CRIG_MS);		/* the store's pace, well within the longest wait */
 	for (uint32_t i = 1; i < 4; i++)
 		assert_true(io[i]->done && io[i - 1]->order < io[i]->order);
 	for (uint32_t i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
-/* cached_volume_test - what cached does for single volumes: their FLUSH (peers/cached/ticket.c, flush.c), records and counters
- * (volume.c, volume_text.c), policies (volume_set.c). */
+/* cached_volume_test - what cached does for single volumes: their FLUSH (peers/cached/ticket.c,
+ * flush.c), records and counters (volume.c, volume_text.c), policies (volume_set.c). */
 #include "tests/unit/cached_rig.h"
 
 static void dirty_bucket(uint32_t volume, const char *name)
@@ -273,7 +273,8 @@ static void a_switch_of_one_volume_drains_that_volume_only(void **state)
 	crig_hold(true);
 	crig_volume_set("id=1 policy=write-around");
 	assert_int_equal(crig_nr_held(), 2);
-	assert_true(volume_says(1, "state=draining\ndraining.from=write-back\ndraining.percent=0\n"));
+	assert_true(
+		volume_says(1, "state=draining\ndraining.from=write-back\ndraining.percent=0\n"));
 	assert_int_equal(crig_number("draining.bytes_left"), B(2));
 	assert_true(volume_says(2, "state=running\n"));
 	crig_answer(crig_held(XSEG_OP_WRITE, 0));
@@ -341,10 +342,12 @@ static void a_setting_that_is_wrong_changes_nothing(void **state)
 	crig_up("");
 	crig_volume_set("id=1 policy=write-through");
 	crig_expect_refused("volume-set id=1 policy=write-round", -EINVAL, "choose write-back");
-	crig_expect_refused("volume-set id=1 policy=write-back size=3", -EINVAL, "no setting 'size'");
+	crig_expect_refused(
+		"volume-set id=1 policy=write-back size=3", -EINVAL, "no setting 'size'");
 	crig_expect_refused("volume-set policy=write-back", -EINVAL, "say id=N");
 	crig_expect_refused("volume-set id=0 policy=write-back", -EINVAL, "say id=N");
-	crig_expect_refused("volume-set id=1 name=.x policy=write-back", -EINVAL, "not a volume's name");
+	crig_expect_refused(
+		"volume-set id=1 name=.x policy=write-back", -EINVAL, "not a volume's name");
 	assert_true(volume_says(1, "policy=write-through\n"));
 }
 
@@ -353,7 +356,8 @@ static void settings_of_a_removed_volume_do_not_fall_to_another(void **state)
 	(void)state;
 	crig_up("");
 	crig_volume_set("id=1 name=vol policy=write-through");
-	dirty_bucket(65537, "vol:0");	/* the next volume of that name, in the same slot of volumed's table */
+	/* the next volume of that name, in the same slot of volumed's table */
+	dirty_bucket(65537, "vol:0");
 	assert_true(volume_says(65537, "policy=write-back\npolicy_from=cache\n"));
 	assert_true(volume_says(1, "name=\n"));
 	assert_true(volume_says(1, "policy_from=cache\n"));
@@ -374,7 +378,8 @@ static void when_all_records_have_settings_a_further_volume_s_are_refused(void *
 		snprintf(line, sizeof(line), "id=%u policy=write-through", id);
 		crig_volume_set(line);
 	}
-	crig_expect_refused("volume-set id=16 policy=write-through", -ENOSPC, "reset those of another");
+	crig_expect_refused(
+		"volume-set id=16 policy=write-through", -ENOSPC, "reset those of another");
 	dirty_bucket(16, "p:0");
 	crig_volume_set("id=3 policy=");
 	crig_volume_set("id=16 policy=write-through");

@@ -221,7 +221,8 @@ static void expect_loads(struct crig_io **io, uint32_t n)
 		crig_expect(io[n], B(1));
 }
 
-/* The writer waits for a request when it gets its first edge, so the other one waits in the object before it does. */
+/* The writer waits for a request when it gets its first edge, so the other one waits in the object
+ * before it does. */
 static void a_write_that_fails_wakes_those_who_came_before_its_last_edge(void **state)
 {
 	struct crig_io *filler[16], *write, *delete;
@@ -234,7 +235,7 @@ static void a_write_that_fails_wakes_those_who_came_before_its_last_edge(void **
 	write = crig_write("a", 512, B(1), 6);
 	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
 	assert_int_equal(crig_nr_held(), n + 1);
-	crig_answer(n);					/* the left edge; now the right one may go */
+	crig_answer(n);				/* the left edge; now the right one may go */
 	assert_int_equal(crig_call(n + 1)->offset, B(1));
 	crig_fail(n + 1, -EIO);
 	crig_expect(write, -EIO);
@@ -272,10 +273,11 @@ static void two_writers_of_both_edges_do_not_wait_for_each_other_for_ever(void *
 	crig_store_fill("a", 0, B(8), 5);
 	crig_hold(true);
 	n = fill_loads(filler, 1);
-	one = crig_write("a", 512, B(2), 6);		/* its left edge is out; the right one waits for a request */
+	/* its left edge is out; the right one waits for a request */
+	one = crig_write("a", 512, B(2), 6);
 	two = crig_send(XSEG_OP_WRITE, "a", 1024, B(2), 0, 7);
 	crig_answer_only(0);
-	while (crig_step_reply())			/* a request is free, and `two` comes before `one` is told so */
+	while (crig_step_reply()) /* a request is free, and `two` comes before `one` is told so */
 		;
 	crig_step_request();
 	expect_loads(filler, n);
@@ -306,7 +308,8 @@ static void discard_and_write_zeroes_of_parts_leave_the_rest(void **state)
 		crig_expect_data("a", B(1) + 512, B(3), 0);
 		crig_expect_data("a", B(4) + 512, B(1) - 512, 5);
 		crig_expect(crig_flush(0), 0);
-		assert_true(crig_stored("a", B(1) + 512, B(3), 0) && crig_stored("a", 0, B(1) + 512, 5));
+		assert_true(crig_stored("a", B(1) + 512, B(3), 0) &&
+			    crig_stored("a", 0, B(1) + 512, 5));
 		crig_down(NULL);
 	}
 }
@@ -347,7 +350,8 @@ static void a_part_of_a_bucket_of_zeroes_can_be_written_and_a_whole_one(void **s
 	crig_expect(crig_flush(0), 0);
 	assert_int_equal(crig_count_calls(XSEG_OP_WRITE_ZEROES, 0), 1);
 	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 1);
-	assert_true(crig_stored("a", 512, 1024, 6) && crig_stored("a", B(1), B(1), 7) && crig_stored("a", B(2), B(1), 0));
+	assert_true(crig_stored("a", 512, 1024, 6) && crig_stored("a", B(1), B(1), 7) &&
+		    crig_stored("a", B(2), B(1), 0));
 }
 
 static void zeroes_over_data_that_is_being_flushed_are_flushed_after_it(void **state)

@@ -1,8 +1,10 @@
-/* canary_test - data of one volume is never seen in another: neither in what is read of it, nor in pages that change hands.
+/* canary_test - data of one volume is never seen in another: neither in what is read of it, nor in
+ * pages that change hands.
  *
- * A volume fills the whole cache with a pattern (the canary). Then it goes, or is pushed out, and another works in its pages, in every
- * odd way: parts of buckets, zeroes, discards, reads of what was never written. What it reads is compared with what it wrote, byte for
- * byte, and what lies beside it in the reader's pages has not been touched.
+ * A volume fills the whole cache with a pattern (the canary). Then it goes, or is pushed out, and
+ * another works in its pages, in every odd way: parts of buckets, zeroes, discards, reads of what
+ * was never written. What it reads is compared with what it wrote, byte for byte, and what lies
+ * beside it in the reader's pages has not been touched.
  */
 #include "tests/unit/cached_rig.h"
 
@@ -14,7 +16,7 @@
 #define SEED_CANARY 77u
 
 static uint8_t is[OBJECTS][BYTES];		/* what the new volume's objects have */
-static bool writes_only;			/* the rig's store knows no WRITE_ZEROES and no DISCARD */
+static bool writes_only;		/* the rig's store knows no WRITE_ZEROES and no DISCARD */
 
 static const char *name_of(uint32_t object)
 {
@@ -66,7 +68,8 @@ static void check_read(uint32_t object, uint32_t at, uint32_t bytes)
 	assert_true(io->done && io->result == bytes);
 	xseg_req_read_data(crig.seg, io->r, 0, got, bytes);
 	assert_memory_equal(got, is[object] + at, bytes);
-	/* beside the range is what the client had there, or the store, which fills the pages of a read with rubbish */
+	/* beside the range is what the client had there, or the store, which fills the pages of a
+	 * read with rubbish */
 	first = xseg_page(crig.seg, io->r->page[0]);
 	last = xseg_page(crig.seg, io->r->page[io->r->nr_pages - 1]);
 	for (uint32_t i = 0; i < at % CRIG_PAGE; i++)
@@ -84,7 +87,9 @@ static void change(uint32_t object, uint32_t at, uint32_t bytes, uint32_t how, u
 			is[object][at + i] = crig_byte(seed, at + i);
 		return;
 	}
-	crig_expect(crig_op(how == 1 ? XSEG_OP_WRITE_ZEROES : XSEG_OP_DISCARD, name_of(object), at, bytes), bytes);
+	crig_expect(crig_op(how == 1 ? XSEG_OP_WRITE_ZEROES : XSEG_OP_DISCARD, name_of(object), at,
+			    bytes),
+		bytes);
 	memset(is[object] + at, 0, bytes);
 }
 
@@ -92,12 +97,14 @@ static void work(uint64_t seed, uint32_t rounds)
 {
 	for (uint32_t n = 0; n < rounds; n++) {
 		uint32_t object = below(&seed, OBJECTS), at = below(&seed, BYTES / 512 - 1) * 512;
-		uint32_t most = (BYTES - at) / 512 < 48 ? (BYTES - at) / 512 : 48, bytes = (1 + below(&seed, most)) * 512;
+		uint32_t most = (BYTES - at) / 512 < 48 ? (BYTES - at) / 512 : 48,
+			 bytes = (1 + below(&seed, most)) * 512;
 
 		if (below(&seed, 2))
 			check_read(object, at, bytes);
 		else
-			change(object, at, bytes, writes_only ? 0 : below(&seed, 4) % 3, 1 + below(&seed, 50));
+			change(object, at, bytes, writes_only ? 0 : below(&seed, 4) % 3,
+				1 + below(&seed, 50));
 		if (below(&seed, 40) == 0)
 			crig_pass(CRIG_S);
 	}
@@ -166,7 +173,8 @@ static void a_load_that_the_store_answers_in_part_shows_nothing_else(void **stat
 	check_read(0, 0, B(4));
 }
 
-/* What each bucket of new:0 was when it was overwritten last is what is lent for it, or zeroes: nothing of the old volume's. */
+/* What each bucket of new:0 was when it was overwritten last is what is lent for it, or zeroes:
+ * nothing of the old volume's. */
 static void pages_that_a_write_is_lent_show_nothing_of_it(void **state)
 {
 	unsigned was[BUCKETS] = { 0 };
@@ -177,7 +185,8 @@ static void pages_that_a_write_is_lent_show_nothing_of_it(void **state)
 	crig_up("dirty_age=100ms");
 	fill_with_canary();
 	for (unsigned n = 1; n < 200; n++) {
-		uint32_t at = below(&seed, BUCKETS), nr = 1 + below(&seed, BUCKETS - at < 4 ? BUCKETS - at : 4);
+		uint32_t at = below(&seed, BUCKETS),
+			 nr = 1 + below(&seed, BUCKETS - at < 4 ? BUCKETS - at : 4);
 
 		io = crig_send_give(io, name_of(0), B(at), B(nr), 0, n);
 		crig_settle();
@@ -185,7 +194,8 @@ static void pages_that_a_write_is_lent_show_nothing_of_it(void **state)
 		for (uint32_t i = 0; i < nr; i++) {
 			const uint8_t *page = xseg_req_gift_page(crig.seg, io->r, i);
 
-			assert_true(page == xseg_page(crig.seg, io->r->page[i]) || crig_bytes_are(page, B(at + i), CRIG_PAGE, 0) ||
+			assert_true(page == xseg_page(crig.seg, io->r->page[i]) ||
+				    crig_bytes_are(page, B(at + i), CRIG_PAGE, 0) ||
 				    crig_bytes_are(page, B(at + i), CRIG_PAGE, was[at + i]));
 			was[at + i] = n;
 		}
@@ -199,7 +209,9 @@ static void pages_that_a_write_is_lent_show_nothing_of_it(void **state)
 /* A cache that shrinks gives pages back; who takes them next finds zeroes. */
 static void pages_that_a_cache_gives_back_are_zero_for_the_next(void **state)
 {
-	struct xseg_peer_params params = { .name = "next", .kind = "client", .nr_ports = 1, .nr_requests = 16 };
+	struct xseg_peer_params params = {
+		.name = "next", .kind = "client", .nr_ports = 1, .nr_requests = 16
+	};
 	uint32_t page[XSEG_EXTENT_PAGES], taken = 0;
 	struct xseg_error err = { "" };
 	struct xseg_peer *next;

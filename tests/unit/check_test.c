@@ -1,4 +1,5 @@
-/* check_test - each invariant of a segment, broken by hand, is reported; and what is derived is mended. */
+/* check_test - each invariant of a segment, broken by hand, is reported; and what is derived is
+ * mended. */
 #include "seg_rig.h"
 
 #include <setjmp.h>
@@ -8,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* A segment in use: a client with a request at the store, one answered, one of its own; two servers, an
- * arena, pages. */
+/* A segment in use: a client with a request at the store, one answered, one of its own; two
+ * servers, an arena, pages. */
 static struct xseg *seg;
 static struct xseg_peer *client, *upper, *lower;
 static struct xreq *at, *answered, *own;
@@ -236,7 +237,8 @@ static void a_request_at_rest_with_a_stranger_is_reported(void **state)
 	atomic_store(&seg->reqs[own->index].place, place_word(XSEG_REQ_PRIVATE, stranger, 0, 9));
 	reported("at rest with port");
 	atomic_store(&seg->reqs[own->index].place, w);
-	atomic_store(&seg->reqs[answered->index].place, place_word(XSEG_REQ_ANSWERED, stranger, 0, 9));
+	atomic_store(
+		&seg->reqs[answered->index].place, place_word(XSEG_REQ_ANSWERED, stranger, 0, 9));
 	reported("at rest with port");
 	atomic_store(&seg->reqs[answered->index].place, a);
 }
@@ -252,14 +254,15 @@ static void a_loan_of_a_page_that_nobody_has_is_reported(void **state)
 	stays("belongs to nobody");
 	atomic_store(&seg->reqs[at->index].page[0].lent, XSEG_LENT_ZEROES);
 	segrig_sound(seg);
-	xseg_req_lend(segrig_port(upper), at, 0, seg->nr_pages);	/* who is answered so finds out */
+	xseg_req_lend(segrig_port(upper), at, 0, seg->nr_pages); /* who is answered so finds out */
 	segrig_sound(seg);
 	atomic_store(&seg->reqs[at->index].nr_lent, 0);
 }
 
 static void a_page_that_two_were_lent_to_write_in_is_reported(void **state)
 {
-	const uint32_t extent = seg->geo.nr_extents - 1, lent = extent * XSEG_EXTENT_PAGES | XSEG_LENT_PAGE | XSEG_LENT_GIFT;
+	const uint32_t extent = seg->geo.nr_extents - 1,
+		       lent = extent * XSEG_EXTENT_PAGES | XSEG_LENT_PAGE | XSEG_LENT_GIFT;
 	struct xs_req *one = &seg->reqs[own->index], *two = &seg->reqs[answered->index];
 	uint64_t was = atomic_load(&seg->extents[extent].word);
 
@@ -267,7 +270,8 @@ static void a_page_that_two_were_lent_to_write_in_is_reported(void **state)
 	atomic_store(&one->nr_lent, 2);
 	atomic_store(&one->page[0].lent, 0);
 	atomic_store(&one->page[1].lent, lent);
-	atomic_store(&seg->extents[extent].word, extent_word(XS_EXTENT_PAGES, xseg_peer_index(upper), 0));
+	atomic_store(&seg->extents[extent].word,
+		extent_word(XS_EXTENT_PAGES, xseg_peer_index(upper), 0));
 	segrig_sound(seg);
 	atomic_store(&two->nr_lent, 1);
 	atomic_store(&two->page[0].lent, lent);
@@ -315,7 +319,8 @@ static void extents_of_nobody_are_reported_and_given_back(void **state)
 	atomic_store(&seg->extents[7].word, extent_word(XS_EXTENT_PAGES, 12, 0));
 	reported("extent 7: belongs to no peer");
 	mended();
-	atomic_store(&seg->extents[7].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(upper), 0));
+	atomic_store(
+		&seg->extents[7].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(upper), 0));
 	reported("never finished");
 	mended();
 	assert_int_equal(atomic_load(&seg->extents[7].word), 0);
@@ -329,7 +334,8 @@ static void an_arena_with_a_hole_or_a_number_twice_is_reported(void **state)
 	assert_int_equal(extent_kind(w), XS_EXTENT_ARENA);
 	atomic_store(&seg->extents[1].word, 0);
 	reported("its arena has 2 of its 3 extents");
-	atomic_store(&seg->extents[1].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(lower), 0));
+	atomic_store(
+		&seg->extents[1].word, extent_word(XS_EXTENT_ARENA, xseg_peer_index(lower), 0));
 	reported("its arena has 2 of its 3 extents");
 	stays("its arena has 2 of its 3 extents");
 	atomic_store(&seg->extents[1].word, w);

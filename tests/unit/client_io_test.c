@@ -29,14 +29,18 @@ static void data_of_any_size_at_any_address_comes_back(void **state)
 
 	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		clientrig_fill(plain + at[i].in, at[i].offset, at[i].size, i);
-		assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, at[i].offset, at[i].size, plain + at[i].in), at[i].size);
+		assert_int_equal(
+			clientrig_do(g, XSEG_OP_WRITE, at[i].offset, at[i].size, plain + at[i].in),
+			at[i].size);
 		clientrig_expect(g, at[i].offset, at[i].size, i);
 	}
 }
 
 static void what_was_written_is_seen_by_another_volume_handle_and_queue(void **state)
 {
-	struct xseg_volume_params params = { .attached = NULL, .volume = "disk", .volumed = "volumed" };
+	struct xseg_volume_params params = {
+		.attached = NULL, .volume = "disk", .volumed = "volumed"
+	};
 	struct clientrig *g = *state, other = *g;
 
 	params.attached = g->seg;
@@ -54,15 +58,20 @@ static void pieces_of_any_length_are_one_range(void **state)
 {
 	struct clientrig *g = *state;
 	struct iovec iov[] = {
-		{ plain, 0 }, { plain + 5, 1 }, { plain + 100, 4095 }, { plain + 9000, 0 }, { plain + 10000, 100000 }, { plain + 200000, 96000 },
+		{ plain, 0 }, { plain + 5, 1 }, { plain + 100, 4095 }, { plain + 9000, 0 },
+		  { plain + 10000, 100000 }, { plain + 200000, 96000 },
 		{ plain + 400000, 1000 },
 	};
-	struct xseg_io io = { .op = XSEG_OP_WRITE, .offset = 1024, .size = 200192, .iov = iov, .nr_iov = 7 };
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .offset = 1024, .size = 200192, .iov = iov, .nr_iov = 7
+	};
 	uint8_t *flat = malloc(200192), *at = flat;
 
 	clientrig_fill(flat, 1024, 200192, 3);
 	for (unsigned i = 0; i < 7; i++) {
-		uint64_t n = iov[i].iov_len < (uint64_t)(flat + 200192 - at) ? iov[i].iov_len : (uint64_t)(flat + 200192 - at);
+		uint64_t n = iov[i].iov_len < (uint64_t)(flat + 200192 - at)
+				     ? iov[i].iov_len
+				     : (uint64_t)(flat + 200192 - at);
 
 		memcpy(iov[i].iov_base, at, n);
 		at += n;
@@ -89,7 +98,8 @@ static void aligned_memory_of_the_segment_is_sent_as_it_is(void **state)
 	clientrig_fill(buf + 512, 512, 2 * MB, 1);
 	before = clientrig_count(g, "disk", "writes");
 	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, 512, 2 * MB, buf + 512), 2 * MB);
-	assert_int_equal(clientrig_count_reaches(g, "disk", "writes", before + 3), before + 3);	/* of 1 MiB, where a copy has 64 KiB */
+	/* of 1 MiB, where a copy has 64 KiB */
+	assert_int_equal(clientrig_count_reaches(g, "disk", "writes", before + 3), before + 3);
 	clientrig_expect(g, 512, 2 * MB, 1);
 	memset(buf, 0, 3 * MB);
 	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 512, 2 * MB, buf + 512), 2 * MB);
@@ -115,9 +125,12 @@ static void pieces_in_the_segment_and_elsewhere_may_be_mixed(void **state)
 {
 	struct clientrig *g = *state;
 	uint8_t *buf = xseg_queue_buffer(g->q, 4 * MB), *flat = malloc(64 << 10);
-	struct iovec iov[] = { { buf + 8192, 4096 }, { buf, 8192 }, { plain + 1, 4096 }, { buf + 40960, 12288 + 512 }, { plain + 9000, 3584 },
-			       { buf + 2 * MB - 4096, 8192 } };
-	struct xseg_io io = { .op = XSEG_OP_WRITE, .offset = 8192, .size = 40960, .iov = iov, .nr_iov = 6 };
+	struct iovec iov[] = { { buf + 8192, 4096 }, { buf, 8192 }, { plain + 1, 4096 },
+		{ buf + 40960, 12288 + 512 }, { plain + 9000, 3584 },
+		{ buf + 2 * MB - 4096, 8192 } };
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .offset = 8192, .size = 40960, .iov = iov, .nr_iov = 6
+	};
 
 	clientrig_fill(flat, 8192, 40960, 4);
 	for (unsigned i = 0, n = 0; i < 6; n += (unsigned)iov[i++].iov_len)
@@ -136,7 +149,9 @@ static void pieces_in_the_segment_and_elsewhere_may_be_mixed(void **state)
 static void pages_on_loan_are_copied_from_like_any_memory(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io loan = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 0, .size = 4096 };
+	struct xseg_io loan = {
+		.op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 0, .size = 4096
+	};
 	struct iovec piece;
 
 	clientrig_fill(plain, 0, 8192, 5);
@@ -195,14 +210,19 @@ static void a_copy_of_any_alignment_is_what_it_was_copied_from(void **state)
 	struct clientrig *g = *state;
 
 	for (unsigned i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-		struct xseg_io io = { .op = XSEG_OP_COPY, .offset = at[i].to, .size = at[i].size, .from = at[i].from,
-				      .flags = i & 1 ? XSEG_IO_FUA : 0 };
+		struct xseg_io io = { .op = XSEG_OP_COPY,
+			.offset = at[i].to,
+			.size = at[i].size,
+			.from = at[i].from,
+			.flags = i & 1 ? XSEG_IO_FUA : 0 };
 		uint8_t *buf = malloc(at[i].size);
 
 		clientrig_fill(plain, at[i].from, at[i].size, 10 + i);
-		assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, at[i].from, at[i].size, plain), at[i].size);
+		assert_int_equal(
+			clientrig_do(g, XSEG_OP_WRITE, at[i].from, at[i].size, plain), at[i].size);
 		assert_int_equal(xseg_queue_run(g->q, &io), at[i].size);
-		assert_int_equal(clientrig_do(g, XSEG_OP_READ, at[i].to, at[i].size, buf), at[i].size);
+		assert_int_equal(
+			clientrig_do(g, XSEG_OP_READ, at[i].to, at[i].size, buf), at[i].size);
 		assert_memory_equal(buf, plain, at[i].size);
 		free(buf);
 	}
@@ -211,7 +231,9 @@ static void a_copy_of_any_alignment_is_what_it_was_copied_from(void **state)
 static void flush_and_fua_reach_the_store(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_FUA, .offset = 0, .size = 65536, .buf = plain };
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_FUA, .offset = 0, .size = 65536, .buf = plain
+	};
 	uint64_t before = clientrig_count(g, "memd", "bytes");
 
 	assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), 0);
@@ -238,9 +260,12 @@ static void info_says_how_far_there_may_be_data_also_in_the_cache_alone(void **s
 	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, 3 * MB + 65536, 4096, plain), 4096);
 	for (unsigned flushed = 0; flushed < 2; flushed++) {
 		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB, MB, NULL), 65536 + 4096);
-		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB + 65536 + 512, MB - 65536 - 512, NULL), 4096 - 512);
+		assert_int_equal(
+			clientrig_do(g, XSEG_OP_INFO, 3 * MB + 65536 + 512, MB - 65536 - 512, NULL),
+			4096 - 512);
 		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB, 512, NULL), 512);
-		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 3 * MB + 65536 + 4096, 512, NULL), 0);
+		assert_int_equal(
+			clientrig_do(g, XSEG_OP_INFO, 3 * MB + 65536 + 4096, 512, NULL), 0);
 		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 2 * MB, MB, NULL), 0);
 		assert_int_equal(clientrig_do(g, XSEG_OP_INFO, 4 * MB, MB, NULL), 0);
 		assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), 0);
@@ -260,7 +285,11 @@ static void more_ios_than_requests_wait_and_all_come_back_once(void **state)
 
 	for (unsigned i = 0; i < NR; i++) {
 		clientrig_fill(plain + i * 8192, i * 8192, 8192, i);
-		io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE, .offset = i * 8192, .size = 8192, .buf = plain + i * 8192, .cookie = &seen[i] };
+		io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE,
+			.offset = i * 8192,
+			.size = 8192,
+			.buf = plain + i * 8192,
+			.cookie = &seen[i] };
 		assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
 		assert_int_equal(xseg_queue_submit(g->q, &io[i]), -EBUSY);
 	}
@@ -276,7 +305,8 @@ static void more_ios_than_requests_wait_and_all_come_back_once(void **state)
 	for (unsigned i = 0; i < NR; i++)
 		assert_int_equal(seen[i], 1);
 	assert_int_equal(xseg_queue_out(g->q), 0);
-	assert_int_equal(xseg_queue_wait(g->q, done, 7, CLIENTRIG_SECOND * 3600), 0);	/* at once: none is out */
+	/* at once: none is out */
+	assert_int_equal(xseg_queue_wait(g->q, done, 7, CLIENTRIG_SECOND * 3600), 0);
 	for (unsigned i = 0; i < NR; i++)
 		clientrig_expect(g, i * 8192, 8192, i);
 }
@@ -284,7 +314,8 @@ static void more_ios_than_requests_wait_and_all_come_back_once(void **state)
 static void what_comes_back_while_another_is_run_is_there_for_the_next_poll(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io a = { .op = XSEG_OP_WRITE, .offset = 0, .size = 4096, .buf = plain }, b = a, *done[2];
+	struct xseg_io a = { .op = XSEG_OP_WRITE, .offset = 0, .size = 4096, .buf = plain }, b = a,
+		       *done[2];
 
 	b.offset = 4096;
 	assert_int_equal(xseg_queue_submit(g->q, &a), 0);
@@ -305,10 +336,14 @@ static void what_cannot_be_is_refused_and_never_sent(void **state)
 		{ { .op = XSEG_OP_READ, .offset = 1, .size = 512, .buf = plain }, -EINVAL },
 		{ { .op = XSEG_OP_READ, .offset = 0, .size = 511, .buf = plain }, -EINVAL },
 		{ { .op = XSEG_OP_READ, .offset = 0, .size = 512 }, -EINVAL },
-		{ { .op = XSEG_OP_WRITE, .offset = 0, .size = 1024, .iov = &small, .nr_iov = 1 }, -EINVAL },
-		{ { .op = XSEG_OP_READ, .flags = XSEG_IO_FUA, .size = 512, .buf = plain }, -EINVAL },
-		{ { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .size = 512, .buf = plain }, -EINVAL },
-		{ { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 512, .size = 65536 }, -EINVAL },
+		{ { .op = XSEG_OP_WRITE, .offset = 0, .size = 1024, .iov = &small, .nr_iov = 1 },
+		  -EINVAL },
+		{ { .op = XSEG_OP_READ, .flags = XSEG_IO_FUA, .size = 512, .buf = plain },
+		  -EINVAL },
+		{ { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .size = 512, .buf = plain },
+		  -EINVAL },
+		{ { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 512, .size = 65536 },
+		  -EINVAL },
 		{ { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .size = 4096 }, -EINVAL },
 		{ { .op = XSEG_OP_FLUSH, .size = 512 }, -EINVAL },
 		{ { .op = XSEG_OP_INFO, .offset = MB - 512, .size = 1024 }, -EINVAL },
@@ -333,7 +368,8 @@ static void what_cannot_be_is_refused_and_never_sent(void **state)
 	}
 	assert_int_equal(xseg_queue_out(g->q), 0);
 	assert_int_equal(clientrig_count(g, "volumed", "ops"), before);
-	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 * MB, 0, NULL), 0);	/* nothing, at the end */
+	/* nothing, at the end */
+	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 * MB, 0, NULL), 0);
 }
 
 static void an_error_of_the_store_ends_the_io_and_not_the_queue(void **state)

@@ -1,4 +1,5 @@
-/* client_lend_test - queues: reads that are lent the cache's pages, writes into pages that it lent. */
+/* client_lend_test - queues: reads that are lent the cache's pages, writes into pages that it
+ * lent. */
 #include "tests/unit/client_rig.h"
 
 #include <errno.h>
@@ -31,11 +32,14 @@ static void expect_loan(struct clientrig *g, struct xseg_io *io, unsigned seed)
 static void a_loan_shows_what_was_there_until_it_is_released(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 512, .size = 32768 };
+	struct xseg_io io = {
+		.op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 512, .size = 32768
+	};
 
 	write_plain(g, 0, 65536, 1);
 	assert_int_equal(xseg_queue_run(g->q, &io), 32768);
-	assert_true(clientrig_count_reaches(g, "cached", "lent_bytes", 28672) >= 28672);	/* its whole pages */
+	/* its whole pages */
+	assert_true(clientrig_count_reaches(g, "cached", "lent_bytes", 28672) >= 28672);
 	expect_loan(g, &io, 1);
 	write_plain(g, 0, 65536, 2);
 	expect_loan(g, &io, 1);
@@ -50,12 +54,15 @@ static void a_loan_shows_what_was_there_until_it_is_released(void **state)
 static void a_loan_of_what_was_never_written_is_zeroes(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 1 << 20, .size = 8192 };
+	struct xseg_io io = {
+		.op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 1 << 20, .size = 8192
+	};
 	struct iovec piece[PIECES];
 	uint64_t all = 0;
 
 	assert_int_equal(xseg_queue_run(g->q, &io), 8192);
-	for (uint32_t i = 0, nr = xseg_io_data(g->q, &io, piece, PIECES); i < nr; all += piece[i++].iov_len)
+	for (uint32_t i = 0, nr = xseg_io_data(g->q, &io, piece, PIECES); i < nr;
+		all += piece[i++].iov_len)
 		for (uint64_t k = 0; k < piece[i].iov_len; k++)
 			assert_int_equal(((uint8_t *)piece[i].iov_base)[k], 0);
 	assert_int_equal(all, 8192);
@@ -69,7 +76,9 @@ static void loans_take_of_the_depth_and_the_rest_goes_on(void **state)
 
 	write_plain(g, 0, 65536, 3);
 	for (unsigned i = 0; i < 4; i++) {
-		io[i] = (struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = i * 4096, .size = 4096 };
+		io[i] = (struct xseg_io){
+			.op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = i * 4096, .size = 4096
+		};
 		assert_int_equal(xseg_queue_run(g->q, &io[i]), 4096);
 	}
 	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 0, 4096, plain), -EDEADLK);
@@ -83,10 +92,13 @@ static void loans_take_of_the_depth_and_the_rest_goes_on(void **state)
 static void an_io_that_waited_for_a_loan_is_sent_when_that_is_released(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io io[4] = { 0 }, late = { .op = XSEG_OP_READ, .offset = 0, .size = 4096, .buf = plain };
+	struct xseg_io io[4] = { 0 },
+		       late = { .op = XSEG_OP_READ, .offset = 0, .size = 4096, .buf = plain };
 
 	for (unsigned i = 0; i < 4; i++) {
-		io[i] = (struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = i * 4096, .size = 4096 };
+		io[i] = (struct xseg_io){
+			.op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = i * 4096, .size = 4096
+		};
 		assert_int_equal(xseg_queue_run(g->q, &io[i]), 4096);
 	}
 	assert_int_equal(xseg_queue_submit(g->q, &late), 0);
@@ -99,7 +111,9 @@ static void an_io_that_waited_for_a_loan_is_sent_when_that_is_released(void **st
 /* Prepares, writes the data where it says, submits, waits. */
 static void give(struct clientrig *g, uint64_t offset, uint64_t size, unsigned seed)
 {
-	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = offset, .size = size };
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = offset, .size = size
+	};
 	struct iovec piece[PIECES];
 	int nr = xseg_io_prepare(g->q, &io, piece, PIECES);
 	uint64_t at = offset;
@@ -136,8 +150,11 @@ static void a_write_that_may_be_given_is_copied_into_what_was_lent(void **state)
 		unsigned i = n % 64;
 
 		clientrig_fill(plain + i * 16384, i * 16384, 16384, n / 64);
-		io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE | (i % 8 == 7 ? XSEG_IO_FUA : 0), .offset = i * 16384,
-					  .size = 16384, .buf = plain + i * 16384 };
+		io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE,
+			.flags = XSEG_IO_GIVE | (i % 8 == 7 ? XSEG_IO_FUA : 0),
+			.offset = i * 16384,
+			.size = 16384,
+			.buf = plain + i * 16384 };
 		assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
 		while (xseg_queue_out(g->q) > (i < 63 ? 8 : 0)) {
 			assert_int_equal(xseg_queue_wait(g->q, &done, 1, 20 * CLIENTRIG_SECOND), 1);
@@ -152,7 +169,9 @@ static void a_slot_that_was_lent_pages_serves_other_ios_too(void **state)
 {
 	struct clientrig *g = *state;
 	uint8_t *buf = xseg_queue_buffer(g->q, 65536);
-	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 65536, .buf = buf };
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 65536, .buf = buf
+	};
 
 	for (unsigned i = 0; i < 8; i++) {
 		give(g, 1 << 20, 65536, i);
@@ -166,7 +185,9 @@ static void a_slot_that_was_lent_pages_serves_other_ios_too(void **state)
 static void what_was_prepared_and_not_submitted_changes_nothing(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096 };
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096
+	};
 	struct iovec piece[2];
 
 	write_plain(g, 0, 4096, 1);
@@ -185,7 +206,9 @@ static void no_more_is_prepared_than_the_depth(void **state)
 	struct iovec piece[2];
 
 	for (unsigned i = 0; i < 5; i++) {
-		io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096 };
+		io[i] = (struct xseg_io){
+			.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096
+		};
 		assert_int_equal(xseg_io_prepare(g->q, &io[i], piece, 2), i < 4 ? 1 : -EAGAIN);
 	}
 	for (unsigned i = 0; i < 5; i++)
@@ -197,8 +220,12 @@ static void no_more_is_prepared_than_the_depth(void **state)
 static void a_queue_ends_with_loans_and_gifts(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io loan = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 0, .size = 4096 };
-	struct xseg_io gift = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096 };
+	struct xseg_io loan = {
+		.op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 0, .size = 4096
+	};
+	struct xseg_io gift = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 0, .size = 4096
+	};
 	struct iovec piece[2];
 
 	give(g, 0, 65536, 1);
@@ -208,7 +235,11 @@ static void a_queue_ends_with_loans_and_gifts(void **state)
 
 static int64_t read_directly(struct clientrig *g, uint64_t offset, uint64_t size, void *buf)
 {
-	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_DIRECT, .offset = offset, .size = size, .buf = buf };
+	struct xseg_io io = { .op = XSEG_OP_READ,
+		.flags = XSEG_IO_DIRECT,
+		.offset = offset,
+		.size = size,
+		.buf = buf };
 
 	return xseg_queue_run(g->q, &io);
 }
@@ -248,7 +279,8 @@ static void it_is_as_new_as_any_read(void **state)
 	}
 }
 
-/* Parts: larger than a copy, in several objects, aligned like nothing; some are found, others asked for. */
+/* Parts: larger than a copy, in several objects, aligned like nothing; some are found, others asked
+ * for. */
 static void a_large_read_may_find_some_parts_and_ask_for_others(void **state)
 {
 	struct clientrig *g = *state;
@@ -265,7 +297,10 @@ static void a_large_read_may_find_some_parts_and_ask_for_others(void **state)
 static void a_loan_that_was_found_is_as_any(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN | XSEG_IO_DIRECT, .offset = 4096, .size = 32768 };
+	struct xseg_io io = { .op = XSEG_OP_READ,
+		.flags = XSEG_IO_LOAN | XSEG_IO_DIRECT,
+		.offset = 4096,
+		.size = 32768 };
 
 	write_plain(g, 0, 65536, 1);
 	expect_directly(g, 0, 65536, 1);
@@ -283,7 +318,11 @@ static void a_loan_that_was_found_is_as_any(void **state)
 static void only_reads_within_the_volume_are_direct(void **state)
 {
 	struct clientrig *g = *state;
-	struct xseg_io io = { .op = XSEG_OP_WRITE, .flags = XSEG_IO_DIRECT, .offset = 0, .size = 4096, .buf = plain };
+	struct xseg_io io = { .op = XSEG_OP_WRITE,
+		.flags = XSEG_IO_DIRECT,
+		.offset = 0,
+		.size = 4096,
+		.buf = plain };
 
 	assert_int_equal(xseg_queue_run(g->q, &io), -EINVAL);
 	assert_int_equal(read_directly(g, 16 << 20, 4096, plain), -ENXIO);

@@ -1,5 +1,5 @@
-/* client_life_test - volumes and queues: opening and its errors, volumed that restarts or leaves, volumes that change, threads, descriptors,
- * forked children. */
+/* client_life_test - volumes and queues: opening and its errors, volumed that restarts or leaves,
+ * volumes that change, threads, descriptors, forked children. */
 #include "tests/unit/client_rig.h"
 
 #include <errno.h>
@@ -40,16 +40,35 @@ static void what_cannot_be_opened_says_why(void **state)
 	struct clientrig *g = *state;
 	struct xseg *seg = g->seg;
 
-	assert_int_equal(open_fails((struct xseg_volume_params){ .volume = "disk" }, "no segment"), -EINVAL);
-	assert_int_equal(open_fails((struct xseg_volume_params){ .attached = seg }, "volume name"), -EINVAL);
-	assert_int_equal(open_fails((struct xseg_volume_params){ .attached = seg, .volume = "a b" }, "volume name"), -EINVAL);
-	assert_int_equal(open_fails((struct xseg_volume_params){ .attached = seg, .volume = "none" }, "no volume 'none'"), -ENOENT);
-	assert_int_equal(open_fails((struct xseg_volume_params){ .attached = seg, .volume = "disk", .volumed = "other" },
-			 "no volumed called other"), -ENOENT);
-	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = "no-such-segment", .volume = "disk" }, "no segment"), -ENOENT);
-	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = "a/b", .volume = "disk" }, "segment name"), -EINVAL);
+	assert_int_equal(
+		open_fails((struct xseg_volume_params){ .volume = "disk" }, "no segment"), -EINVAL);
+	assert_int_equal(
+		open_fails((struct xseg_volume_params){ .attached = seg }, "volume name"), -EINVAL);
+	assert_int_equal(open_fails((struct xseg_volume_params){ .attached = seg, .volume = "a b" },
+				 "volume name"),
+		-EINVAL);
+	assert_int_equal(
+		open_fails((struct xseg_volume_params){ .attached = seg, .volume = "none" },
+			"no volume 'none'"),
+		-ENOENT);
+	assert_int_equal(open_fails(
+				 (struct xseg_volume_params){
+					 .attached = seg, .volume = "disk", .volumed = "other" },
+				 "no volumed called other"),
+		-ENOENT);
+	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = "no-such-segment",
+					    .volume = "disk" },
+				 "no segment"),
+		-ENOENT);
+	assert_int_equal(
+		open_fails((struct xseg_volume_params){ .segment = "a/b", .volume = "disk" },
+			"segment name"),
+		-EINVAL);
 	clientrig_stop_volumed(g);
-	assert_int_equal(open_fails((struct xseg_volume_params){ .attached = seg, .volume = "disk" }, "xseg peer start"), -ENOTCONN);
+	assert_int_equal(
+		open_fails((struct xseg_volume_params){ .attached = seg, .volume = "disk" },
+			"xseg peer start"),
+		-ENOTCONN);
 }
 
 static void info_says_what_volumed_knows(void **state)
@@ -100,7 +119,11 @@ static void opening_and_closing_leaves_nothing(void **state)
 
 	for (unsigned i = 0; i < 50; i++) {
 		assert_int_equal(xseg_volume_open(&params, &v, NULL), 0);
-		assert_int_equal(xseg_queue_create(v, &(struct xseg_queue_params){ .depth = 1 + i % 8, .copy_bytes = 4096 }, &q, NULL), 0);
+		assert_int_equal(xseg_queue_create(v,
+					 &(struct xseg_queue_params){
+						 .depth = 1 + i % 8, .copy_bytes = 4096 },
+					 &q, NULL),
+			0);
 		assert_true(i % 2 || xseg_queue_fd(q) >= 0);
 		assert_non_null(xseg_queue_buffer(q, 1));
 		xseg_queue_destroy(q);
@@ -121,7 +144,10 @@ static void a_volumed_that_restarts_is_a_pause(void **state)
 		clientrig_stop_volumed(g);
 		for (unsigned i = 0; i < 8; i++) {
 			clientrig_fill(plain + i * 4096, i * 4096, 4096, round);
-			io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE, .offset = i * 4096, .size = 4096, .buf = plain + i * 4096 };
+			io[i] = (struct xseg_io){ .op = XSEG_OP_WRITE,
+				.offset = i * 4096,
+				.size = 4096,
+				.buf = plain + i * 4096 };
 			assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
 		}
 		assert_int_equal(xseg_queue_wait(g->q, &done, 1, CLIENTRIG_SECOND / 20), 0);
@@ -145,7 +171,10 @@ static void a_volumed_that_stays_away_is_an_error_that_stays(void **state)
 	buf = xseg_queue_buffer(g->q, 4096);
 	clientrig_stop_volumed(g);
 	for (unsigned i = 0; i < 8; i++) {
-		io[i] = (struct xseg_io){ .op = i & 1 ? XSEG_OP_READ : XSEG_OP_WRITE, .offset = i * 4096, .size = 512 << 10, .buf = plain };
+		io[i] = (struct xseg_io){ .op = i & 1 ? XSEG_OP_READ : XSEG_OP_WRITE,
+			.offset = i * 4096,
+			.size = 512 << 10,
+			.buf = plain };
 		assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
 	}
 	begun = now_ns();
@@ -177,7 +206,9 @@ static void a_queue_may_end_with_ios_out(void **state)
 
 	clientrig_admin(g, "memd", "set latency=100ms");
 	for (unsigned i = 0; i < 8; i++) {
-		io[i] = (struct xseg_io){ .op = XSEG_OP_READ, .offset = i << 20, .size = 4096, .buf = plain };
+		io[i] = (struct xseg_io){
+			.op = XSEG_OP_READ, .offset = i << 20, .size = 4096, .buf = plain
+		};
 		assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
 	}
 	xseg_queue_kick(g->q);
@@ -233,13 +264,15 @@ static void a_volume_that_grew_or_shrank_says_so(void **state)
 	struct xseg_volume_info info;
 
 	clientrig_admin(g, "volumed", "volume resize disk size=20M");
-	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 << 20, 4096, plain), -ENXIO);	/* not before it is asked for */
+	/* not before it is asked for */
+	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 << 20, 4096, plain), -ENXIO);
 	assert_int_equal(xseg_volume_refresh(g->v), 0);
 	xseg_volume_get_info(g->v, &info);
 	assert_int_equal(info.size_bytes, 20 << 20);
 	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 << 20, 4096, plain), 4096);
 	clientrig_admin(g, "volumed", "volume resize disk size=4M");
-	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 << 20, 4096, plain), -ENXIO);	/* what volumed says */
+	/* what volumed says */
+	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 16 << 20, 4096, plain), -ENXIO);
 	assert_int_equal(xseg_volume_refresh(g->v), 0);
 	xseg_volume_get_info(g->v, &info);
 	assert_int_equal(info.size_bytes, 4 << 20);
@@ -262,15 +295,22 @@ static void *works(void *arg)
 	struct xseg_io io = { .flags = 0 };
 	struct xseg_queue *q;
 
-	assert_int_equal(xseg_queue_create(w->v, &(struct xseg_queue_params){ .depth = 2, .copy_bytes = 16384 }, &q, NULL), 0);
+	assert_int_equal(
+		xseg_queue_create(w->v,
+			&(struct xseg_queue_params){ .depth = 2, .copy_bytes = 16384 }, &q, NULL),
+		0);
 	for (unsigned i = 0; i < 100; i++) {
 		uint64_t offset = base + i % 13 * 65536;
 
 		clientrig_fill(buf, offset, 65536, i + w->nr);
-		io = (struct xseg_io){ .op = XSEG_OP_WRITE, .offset = offset, .size = 65536, .buf = buf };
+		io = (struct xseg_io){
+			.op = XSEG_OP_WRITE, .offset = offset, .size = 65536, .buf = buf
+		};
 		assert_int_equal(xseg_queue_run(q, &io), 65536);
 		assert_int_equal(xseg_volume_refresh(w->v), 0);
-		io = (struct xseg_io){ .op = XSEG_OP_READ, .offset = offset, .size = 65536, .buf = back };
+		io = (struct xseg_io){
+			.op = XSEG_OP_READ, .offset = offset, .size = 65536, .buf = back
+		};
 		assert_int_equal(xseg_queue_run(q, &io), 65536);
 		assert_memory_equal(buf, back, 65536);
 	}
@@ -338,7 +378,9 @@ static void an_event_loop_loses_no_wake_up(void **state)
 	uint32_t left = 6000, n;
 
 	for (unsigned i = 0; i < 3; i++) {
-		io[i] = (struct xseg_io){ .op = XSEG_OP_READ, .offset = i * 4096, .size = 4096, .buf = plain };
+		io[i] = (struct xseg_io){
+			.op = XSEG_OP_READ, .offset = i * 4096, .size = 4096, .buf = plain
+		};
 		assert_int_equal(xseg_queue_submit(g->q, &io[i]), 0);
 	}
 	while (left) {
@@ -398,10 +440,13 @@ static int child_of(struct clientrig *g)
 {
 	struct xseg_io io = { .op = XSEG_OP_FLUSH }, *done;
 	struct xseg_queue *q;
-	bool ok = xseg_queue_submit(g->q, &io) == -ENOTCONN && xseg_queue_poll(g->q, &done, 1) == 0 &&
-		  xseg_queue_wait(g->q, &done, 1, CLIENTRIG_SECOND) == 0 && xseg_queue_run(g->q, &io) == -ENOTCONN &&
-		  xseg_queue_arm(g->q) == -ENOTCONN && xseg_queue_fd(g->q) == -ENOTCONN && !xseg_queue_buffer(g->q, 1) &&
-		  xseg_volume_refresh(g->v) == -ENOTCONN && xseg_queue_create(g->v, NULL, &q, NULL) == -ENOTCONN;
+	bool ok = xseg_queue_submit(g->q, &io) == -ENOTCONN &&
+		  xseg_queue_poll(g->q, &done, 1) == 0 &&
+		  xseg_queue_wait(g->q, &done, 1, CLIENTRIG_SECOND) == 0 &&
+		  xseg_queue_run(g->q, &io) == -ENOTCONN && xseg_queue_arm(g->q) == -ENOTCONN &&
+		  xseg_queue_fd(g->q) == -ENOTCONN && !xseg_queue_buffer(g->q, 1) &&
+		  xseg_volume_refresh(g->v) == -ENOTCONN &&
+		  xseg_queue_create(g->v, NULL, &q, NULL) == -ENOTCONN;
 
 	xseg_queue_kick(g->q);
 	xseg_queue_destroy(g->q);

@@ -1,4 +1,5 @@
-/* client_memory_test - queues: once they are created, I/O allocates nothing. What the test's thread allocates is counted (--wrap, Makefile). */
+/* client_memory_test - queues: once they are created, I/O allocates nothing. What the test's thread
+ * allocates is counted (--wrap, Makefile). */
 #include "tests/unit/client_rig.h"
 
 #include <stdlib.h>
@@ -30,15 +31,20 @@ static void do_everything(struct clientrig *g, uint8_t *memory)
 	struct iovec half[2] = { { plain, 100 << 10 }, { memory, 200 << 10 } };
 	struct xseg_io io[] = {
 		{ .op = XSEG_OP_WRITE, .offset = 512, .size = 300 << 10, .buf = plain },
-		{ .op = XSEG_OP_WRITE, .offset = 1 << 20, .size = 256 << 10, .buf = memory, .flags = XSEG_IO_FUA },
-		{ .op = XSEG_OP_WRITE, .offset = 2 << 20, .size = 128 << 10, .buf = plain, .flags = XSEG_IO_GIVE },
-		{ .op = XSEG_OP_READ, .offset = 3 << 20, .size = 300 << 10, .iov = half, .nr_iov = 2 },
+		{ .op = XSEG_OP_WRITE, .offset = 1 << 20, .size = 256 << 10, .buf = memory,
+		  .flags = XSEG_IO_FUA },
+		{ .op = XSEG_OP_WRITE, .offset = 2 << 20, .size = 128 << 10, .buf = plain,
+		  .flags = XSEG_IO_GIVE },
+		{ .op = XSEG_OP_READ, .offset = 3 << 20, .size = 300 << 10, .iov = half,
+		  .nr_iov = 2 },
 		{ .op = XSEG_OP_WRITE_ZEROES, .offset = 4 << 20, .size = 3 << 20 },
 		{ .op = XSEG_OP_DISCARD, .offset = 7 << 20, .size = 65536 },
 		{ .op = XSEG_OP_COPY, .offset = 8 << 20, .size = 256 << 10, .from = 1 << 20 },
 		{ .op = XSEG_OP_FLUSH },
 	}, *done[2];
-	struct xseg_io loan = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 1 << 20, .size = 65536 };
+	struct xseg_io loan = {
+		.op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .offset = 1 << 20, .size = 65536
+	};
 	uint32_t n;
 
 	for (unsigned i = 0; i < sizeof(io) / sizeof(io[0]); i++)

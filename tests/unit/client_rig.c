@@ -13,14 +13,14 @@ enum { MEMD, CACHED, VOLUMED, NR_PEERS };
 
 static struct {
 	struct peer *peer[NR_PEERS];
-	struct reactor_set *set[NR_PEERS];	/* of each its own: they are stopped from the top down */
+	struct reactor_set *set[NR_PEERS]; /* of each its own: they are stopped from the top down */
 	uint32_t free_extents, free_requests;
 } stack;
 
 /* ---- peers ------------------------------------------------------------------------------- */
 
-static void start(struct clientrig *g, int nr, const struct peer_class *cls, const char *downstream, uint32_t threads, const char *key,
-		  const char *value)
+static void start(struct clientrig *g, int nr, const struct peer_class *cls, const char *downstream,
+	uint32_t threads, const char *key, const char *value)
 {
 	struct peer *p = stack.peer[nr] = peer_create(cls);
 	struct xseg_error err = { "" };
@@ -61,14 +61,17 @@ void clientrig_stop_volumed(struct clientrig *g)
 
 void clientrig_admin(struct clientrig *g, const char *peer, const char *line)
 {
-	struct xseg_peer_params params = { .name = "admin", .kind = "client", .nr_ports = 1, .nr_requests = 1 };
+	struct xseg_peer_params params = {
+		.name = "admin", .kind = "client", .nr_ports = 1, .nr_requests = 1
+	};
 	uint32_t page[XSEG_EXTENT_PAGES];
 	struct xseg_peer *client;
 	int64_t rc;
 
 	assert_int_equal(xseg_peer_open(g->seg, &params, &client, NULL), 0);
 	assert_int_equal(xseg_pages_take(client, 1, page), 0);
-	rc = xseg_admin_call(xseg_peer_port(client, 0), xseg_peer_find(g->seg, peer), line, page, 1, 10 * CLIENTRIG_SECOND);
+	rc = xseg_admin_call(xseg_peer_port(client, 0), xseg_peer_find(g->seg, peer), line, page, 1,
+		10 * CLIENTRIG_SECOND);
 	if (rc < 0)
 		fail_msg("%s: %s", line, (char *)xseg_page(g->seg, page[0]));
 	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
@@ -89,7 +92,8 @@ uint64_t clientrig_count(struct clientrig *g, const char *name, const char *key)
 	return sum;
 }
 
-uint64_t clientrig_count_reaches(struct clientrig *g, const char *name, const char *key, uint64_t value)
+uint64_t clientrig_count_reaches(
+	struct clientrig *g, const char *name, const char *key, uint64_t value)
 {
 	for (unsigned i = 0; i < 500 && clientrig_count(g, name, key) < value; i++)
 		usleep(10000);
@@ -109,7 +113,10 @@ static void note_free(struct clientrig *g)
 
 void clientrig_open(struct clientrig *g, uint32_t threads)
 {
-	struct xseg_config cfg = { .memory_bytes = 64 << 20, .nr_requests = 512, .nr_ports = 24, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = { .memory_bytes = 64 << 20,
+		.nr_requests = 512,
+		.nr_ports = 24,
+		.huge = XSEG_HUGE_NEVER };
 	struct xseg_error err = { "" };
 
 	memset(g, 0, sizeof(*g));
@@ -125,14 +132,17 @@ void clientrig_open(struct clientrig *g, uint32_t threads)
 
 void clientrig_reopen(struct clientrig *g, uint64_t gone_ns)
 {
-	struct xseg_volume_params params = { .attached = g->seg, .volume = "disk", .gone_ns = gone_ns };
+	struct xseg_volume_params params = {
+		.attached = g->seg, .volume = "disk", .gone_ns = gone_ns
+	};
 	struct xseg_error err = { "" };
 
 	xseg_queue_destroy(g->q);
 	xseg_volume_close(g->v);
 	if (xseg_volume_open(&params, &g->v, &err))
 		fail_msg("%s", err.text);
-	if (xseg_queue_create(g->v, &(struct xseg_queue_params){ .depth = 4, .copy_bytes = 64 << 10 }, &g->q, &err))
+	if (xseg_queue_create(g->v,
+		    &(struct xseg_queue_params){ .depth = 4, .copy_bytes = 64 << 10 }, &g->q, &err))
 		fail_msg("%s", err.text);
 }
 
@@ -145,12 +155,13 @@ static void wait_until_free(struct clientrig *g)
 		xseg_sweep(g->seg);
 		xseg_get_info(g->seg, &info);
 		assert_int_equal(info.bad_count, 0);
-		if (info.free_extents >= stack.free_extents && info.free_requests >= stack.free_requests)
+		if (info.free_extents >= stack.free_extents &&
+			info.free_requests >= stack.free_requests)
 			return;
 		usleep(10000);
 	}
-	fail_msg("%u of %u requests and %u of %u extents are free", info.free_requests, stack.free_requests, info.free_extents,
-		 stack.free_extents);
+	fail_msg("%u of %u requests and %u of %u extents are free", info.free_requests,
+		stack.free_requests, info.free_extents, stack.free_extents);
 }
 
 void clientrig_close(struct clientrig *g)
@@ -181,7 +192,8 @@ int clientrig_teardown(void **state)
 
 /* ---- I/O --------------------------------------------------------------------------------- */
 
-int64_t clientrig_do(struct clientrig *g, enum xseg_op op, uint64_t offset, uint64_t size, void *buf)
+int64_t clientrig_do(
+	struct clientrig *g, enum xseg_op op, uint64_t offset, uint64_t size, void *buf)
 {
 	struct xseg_io io = { .op = op, .offset = offset, .size = size, .buf = buf };
 
@@ -203,7 +215,8 @@ void clientrig_expect_bytes(const uint8_t *buf, uint64_t offset, uint64_t size, 
 {
 	for (uint64_t i = 0; i < size; i++)
 		if (buf[i] != byte_at(offset + i, seed))
-			fail_msg("byte %llu of the volume is not what was written", (unsigned long long)(offset + i));
+			fail_msg("byte %llu of the volume is not what was written",
+				(unsigned long long)(offset + i));
 }
 
 void clientrig_expect(struct clientrig *g, uint64_t offset, uint64_t size, unsigned seed)

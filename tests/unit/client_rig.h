@@ -1,6 +1,8 @@
-/* client_rig - a real stack on threads over a private segment, for the tests of volumes and queues: memd, cached above it, volumed on top.
+/* client_rig - a real stack on threads over a private segment, for the tests of volumes and queues:
+ * memd, cached above it, volumed on top.
  *
- * Contract: the tests' thread. Everything asserts: what goes wrong here is a failed test. cached is there to lend.
+ * Contract: the tests' thread. Everything asserts: what goes wrong here is a failed test. cached is
+ * there to lend.
  */
 #ifndef TESTS_UNIT_CLIENT_RIG_H
 #define TESTS_UNIT_CLIENT_RIG_H
@@ -38,12 +40,15 @@ void clientrig_stop_volumed(struct clientrig *g);
 void clientrig_start_volumed(struct clientrig *g, uint32_t threads);
 /* A command to a peer, which succeeds. */
 void clientrig_admin(struct clientrig *g, const char *peer, const char *line);
-/* A counter; what peers count they count after they have answered: waits until it is `value`, or more. */
+/* A counter; what peers count they count after they have answered: waits until it is `value`, or
+ * more. */
 uint64_t clientrig_count(struct clientrig *g, const char *name, const char *key);
-uint64_t clientrig_count_reaches(struct clientrig *g, const char *name, const char *key, uint64_t value);
+uint64_t clientrig_count_reaches(
+	struct clientrig *g, const char *name, const char *key, uint64_t value);
 
 /* One I/O at a time, through g->q. */
-int64_t clientrig_do(struct clientrig *g, enum xseg_op op, uint64_t offset, uint64_t size, void *buf);
+int64_t clientrig_do(
+	struct clientrig *g, enum xseg_op op, uint64_t offset, uint64_t size, void *buf);
 void clientrig_fill(uint8_t *buf, uint64_t offset, uint64_t size, unsigned seed);
 /* What is read there is what clientrig_fill() makes. */
 void clientrig_expect(struct clientrig *g, uint64_t offset, uint64_t size, unsigned seed);

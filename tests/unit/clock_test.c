@@ -1,6 +1,6 @@
-/* clock_test - the clock goes on by an hour between two looks at it, as when a process was stopped, or its machine paused: the runtime's
- * peers serve on, and nobody waits because of it. It cannot go back: it is the monotonic one. And it is nobody else's: no time stands in
- * the segment.
+/* clock_test - the clock goes on by an hour between two looks at it, as when a process was stopped,
+ * or its machine paused: the runtime's peers serve on, and nobody waits because of it. It cannot go
+ * back: it is the monotonic one. And it is nobody else's: no time stands in the segment.
  *
  * The linker leads clock_gettime() of the program through here (--wrap, see the Makefile).
  */
@@ -106,8 +106,9 @@ static void who_holds_for_a_cache_looks_again_soon(void **state)
 	xseg_port_flush(g.port);
 	while (xseg_turn_below(up->peer.xp) == 0)
 		usleep(50);
-	assert_int_equal(xseg_plug(g.seg, xseg_peer_index(cache->peer.xp), xseg_peer_index(up->peer.xp), xseg_peer_index(low->peer.xp),
-				   &err), 0);
+	assert_int_equal(xseg_plug(g.seg, xseg_peer_index(cache->peer.xp),
+				 xseg_peer_index(up->peer.xp), xseg_peer_index(low->peer.xp), &err),
+		0);
 	assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
 	assert_false(wait_for_hold(TOYS_SECOND / 10));
 	jump();

@@ -61,7 +61,8 @@ static void *compare(void *arg)
 		while (atomic_load_explicit(&copied, memory_order_acquire) < round)
 			sched_yield();
 		for (uint32_t i = PAGES; i-- > 0;)
-			wrong += to[i][XSEG_PAGE_SIZE - 1] != (char)round || to[i][0] != (char)round;
+			wrong += to[i][XSEG_PAGE_SIZE - 1] != (char)round ||
+				 to[i][0] != (char)round;
 		atomic_store_explicit(&compared, round, memory_order_release);
 	}
 	return NULL;

@@ -1,5 +1,6 @@
-/* direct_test - reads without a request (xseg/direct.c): what a reader finds in a cache's tables, and what makes it ask instead. The server
- * here is the least that publishes: a table of entries, a page of chunks, pages. */
+/* direct_test - reads without a request (xseg/direct.c): what a reader finds in a cache's tables,
+ * and what makes it ask instead. The server here is the least that publishes: a table of entries, a
+ * page of chunks, pages. */
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>
@@ -31,7 +32,8 @@ static struct xseg_slots *slots(uint32_t entry)
 /* Each entry has one chunk, for its slots 64 to 127. */
 static _Atomic uint64_t *slot(uint32_t entry, uint32_t nr)
 {
-	return (_Atomic uint64_t *)xseg_page(seg, page[0]) + entry * XSEG_CHUNK_SLOTS + nr % XSEG_CHUNK_SLOTS;
+	return (_Atomic uint64_t *)xseg_page(seg, page[0]) + entry * XSEG_CHUNK_SLOTS +
+	       nr % XSEG_CHUNK_SLOTS;
 }
 
 static void chunk_set(uint32_t entry)
@@ -60,7 +62,8 @@ static void arena_open(uint64_t want)
 
 static void door_open(void)
 {
-	xseg_direct_open(server, &(struct xseg_direct_table){ .off = OFF, .nr = ENTRIES, .stride = STRIDE, .max = MAX });
+	xseg_direct_open(server, &(struct xseg_direct_table){
+					 .off = OFF, .nr = ENTRIES, .stride = STRIDE, .max = MAX });
 }
 
 static int setup_direct(void **state)
@@ -110,7 +113,8 @@ static bool is_read(void)
 	return r;
 }
 
-/* A read of slot nr is sent to port `at`, and answered with a loan of p. `between` comes after it was answered. */
+/* A read of slot nr is sent to port `at`, and answered with a loan of p. `between` comes after it
+ * was answered. */
 static void ask(struct xport *at, uint64_t object, uint32_t nr, uint32_t p, void (*between)(void))
 {
 	struct xreq *r = prepare(nr, 1), *there;
@@ -280,7 +284,8 @@ static void no_port_pins_more_than_it_may(void **state)
 		xseg_req_free(c, r[i]);
 }
 
-/* ---- in between: the first store of the pin traps, and something happens before it is done ---- */
+/* ---- in between: the first store of the pin traps, and something happens before it is done
+ * ---- */
 
 static void (*meanwhile)(void);
 
@@ -333,7 +338,8 @@ static void kept(void)
 
 static void what_changes_between_the_two_looks_is_not_read(void **state)
 {
-	static void (*const changes[])(void) = { page_replaced, mark_gone, version_changed, door_shut, door_renewed, route_changed, kept };
+	static void (*const changes[])(void) = { page_replaced, mark_gone, version_changed,
+		door_shut, door_renewed, route_changed, kept };
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
@@ -430,7 +436,10 @@ static void an_entry_in_two_extents_is_left_to_requests(void **state)
 {
 	(void)state;
 	xseg_direct_shut(server);
-	xseg_direct_open(server, &(struct xseg_direct_table){ .off = XSEG_EXTENT_SIZE - STRIDE - 64, .nr = 4, .stride = STRIDE, .max = MAX });
+	xseg_direct_open(server, &(struct xseg_direct_table){ .off = XSEG_EXTENT_SIZE - STRIDE - 64,
+					 .nr = 4,
+					 .stride = STRIDE,
+					 .max = MAX });
 	ask(s, OBJECT, 64, page[1], NULL);
 	assert_false(is_read());
 }
@@ -510,7 +519,7 @@ static void a_cache_that_another_keeps_is_not_read_past_its_keeper(void **state)
 	assert_int_equal(xseg_route_claim(seg, xseg_peer_index(cache), to), 0);
 	assert_false(is_read());
 	assert_int_equal(xseg_route_set(seg, xseg_peer_index(cache), XSEG_NONE), 0);
-	learn();				/* `above` is what it was, and the keeper's route is not */
+	learn();			/* `above` is what it was, and the keeper's route is not */
 	assert_int_equal(xseg_route_claim(seg, xseg_peer_index(cache), to), 0);
 	assert_false(is_read());
 	assert_int_equal(xseg_route_set(seg, xseg_peer_index(cache), XSEG_NONE), 0);
@@ -584,9 +593,13 @@ static void nothing_outside_of_the_segment_is_read(void **state)
 		struct xreq *r;
 
 		xseg_direct_shut(server);
-		xseg_direct_open(server, &(struct xseg_direct_table){ .off = segrig_random(&rng) % 3 ? OFF : segrig_random(&rng) * 8ull,
-			.nr = segrig_random(&rng) % 3 ? ENTRIES : UINT32_MAX, .stride = segrig_random(&rng) % 3 ? STRIDE : segrig_random(&rng) & ~7u,
-			.max = MAX });
+		xseg_direct_open(server,
+			&(struct xseg_direct_table){
+				.off = segrig_random(&rng) % 3 ? OFF : segrig_random(&rng) * 8ull,
+				.nr = segrig_random(&rng) % 3 ? ENTRIES : UINT32_MAX,
+				.stride = segrig_random(&rng) % 3 ? STRIDE
+								  : segrig_random(&rng) & ~7u,
+				.max = MAX });
 		put(1, 64, page[1]);
 		if (segrig_random(&rng) % 2)
 			xseg_page_owner_set(seg, page[1], (uint64_t)segrig_random(&rng) << 16 | 64);
@@ -594,13 +607,15 @@ static void nothing_outside_of_the_segment_is_read(void **state)
 		if (segrig_random(&rng) % 2)
 			atomic_store(&slots(1)->chunk[1], segrig_random(&rng));
 		if (segrig_random(&rng) % 2)
-			atomic_store(slot(1, 64), (uint64_t)segrig_random(&rng) << 32 | segrig_random(&rng));
+			atomic_store(slot(1, 64),
+				(uint64_t)segrig_random(&rng) << 32 | segrig_random(&rng));
 		r = read_of(OBJECT, 64, 1);
 		if (!r)
 			continue;
 		reads++;
 		assert_in_range((uintptr_t)xseg_req_page(seg, r, 0), (uintptr_t)seg->pages,
-				(uintptr_t)seg->pages + (uint64_t)seg->nr_pages * XSEG_PAGE_SIZE - XSEG_PAGE_SIZE);
+			(uintptr_t)seg->pages + (uint64_t)seg->nr_pages * XSEG_PAGE_SIZE -
+				XSEG_PAGE_SIZE);
 		xseg_req_free(c, r);
 	}
 	assert_in_range(reads, 100, 19000);
@@ -620,7 +635,8 @@ static void wild_words_of_peers_and_extents_are_no_path(void **state)
 	atomic_store(&seg->peers[to].arena_extents, 1);
 	for (uint32_t i = 0; i < seg->geo.nr_extents; i++)
 		if (extent_kind(atomic_load(&seg->extents[i].word)) == XS_EXTENT_ARENA) {
-			w = atomic_exchange(&seg->extents[i].word, extent_word(XS_EXTENT_ARENA, to, UINT32_MAX));
+			w = atomic_exchange(&seg->extents[i].word,
+				extent_word(XS_EXTENT_ARENA, to, UINT32_MAX));
 			door_renewed();
 			ask(s, OBJECT, 64, page[1], NULL);
 			assert_false(is_read());
@@ -636,8 +652,9 @@ static void wild_words_of_peers_and_extents_are_no_path(void **state)
 
 /* ---- all at the same time ------------------------------------------------------------------ */
 
-/* A thread replaces pages, keeps aside what has left, and uses again what a look at all requests has not found, as a cache does. Meanwhile
- * the reader checks that what it reads is one page as a whole, that it is its slot's, and that it is never older than what it has read. */
+/* A thread replaces pages, keeps aside what has left, and uses again what a look at all requests
+ * has not found, as a cache does. Meanwhile the reader checks that what it reads is one page as a
+ * whole, that it is its slot's, and that it is never older than what it has read. */
 #define ROUNDS	 (SEGRIG_SANITIZED ? 20000u : 400000u)
 #define LIMBO	 16u
 #define SPARE	 32u

@@ -1,12 +1,15 @@
-/* filed_faults_test - filed on a kernel that fails: of all system calls that a script causes, each one in its turn is refused,
- * interrupted, put off or done in part; once, and from then on until the store is healed (filed_kernel.h).
+/* filed_faults_test - filed on a kernel that fails: of all system calls that a script causes, each
+ * one in its turn is refused, interrupted, put off or done in part; once, and from then on until
+ * the store is healed (filed_kernel.h).
  *
  * Rules, for each call and each way to fail:
- *   - every request is answered, with what it asked for or an error; what a store may do to anybody (EINTR, EAGAIN, half of it) is no
- *     error for anybody, and one error is one request's, but for what a FLUSH has to tell
+ *   - every request is answered, with what it asked for or an error; what a store may do to anybody
+ *     (EINTR, EAGAIN, half of it) is no error for anybody, and one error is one request's, but for
+ *     what a FLUSH has to tell
  *   - a read gives what may be there: after an error the old or the new, byte by byte
  *   - a FLUSH that is answered with success has left nothing behind that is not durable
- *   - healed, and written over where something was lost, it is as good as new: also for a successor; and nothing is left over
+ *   - healed, and written over where something was lost, it is as good as new: also for a
+ *     successor; and nothing is left over
  */
 #include <dirent.h>
 #include <errno.h>
@@ -95,7 +98,8 @@ static void flush_answered(int64_t result)
 	const char *why;
 
 	for (uint32_t i = 0; result == 0 && i < nr_objects; i++) {
-		assert_int_equal(filed_dir_path(names[i], xseg_hash(names[i], strlen(names[i])), path), 0);
+		assert_int_equal(
+			filed_dir_path(names[i], xseg_hash(names[i], strlen(names[i])), path), 0);
 		why = fk_not_durable(path);
 		if (why)
 			fail_msg("FLUSH said well, and of %s %s", names[i], why);
@@ -125,7 +129,9 @@ static void read_answered(const struct step *s, struct rig_io *io)
 /* An object that is not there is no error of the store's: it may have been one before. */
 static bool is_fault(const struct step *s, int64_t result)
 {
-	return result < 0 && !(result == -ENOENT && (s->op == XSEG_OP_DELETE || s->op == XSEG_OP_INFO || s->op == XSEG_OP_COPY));
+	return result < 0 &&
+	       !(result == -ENOENT &&
+		       (s->op == XSEG_OP_DELETE || s->op == XSEG_OP_INFO || s->op == XSEG_OP_COPY));
 }
 
 static void answered(const struct step *s, struct rig_io *io, unsigned value, int64_t result)
@@ -134,8 +140,8 @@ static void answered(const struct step *s, struct rig_io *io, unsigned value, in
 
 	if (is_fault(s, result)) {
 		if (harmless() || !fk_nr_fired())
-			fail_msg("%s of %s at %u is answered with %d", xseg_op_name(s->op), names[s->object], s->offset,
-				(int)result);
+			fail_msg("%s of %s at %u is answered with %d", xseg_op_name(s->op),
+				names[s->object], s->offset, (int)result);
 		nr_errors += s->op != XSEG_OP_FLUSH;
 	} else if (result >= 0 && moves) {
 		assert_int_equal(result, s->size);
@@ -143,7 +149,8 @@ static void answered(const struct step *s, struct rig_io *io, unsigned value, in
 	if (s->op == XSEG_OP_FLUSH)
 		flush_answered(result);
 	else if (s->op == XSEG_OP_DELETE)
-		change_answered(&(struct step){ .object = s->object, .size = OBJECT_SIZE }, 0, result >= 0 || result == -ENOENT);
+		change_answered(&(struct step){ .object = s->object, .size = OBJECT_SIZE }, 0,
+			result >= 0 || result == -ENOENT);
 	else if (s->op == XSEG_OP_READ && result >= 0)
 		read_answered(s, io);
 	else if (s->op != XSEG_OP_READ && s->op != XSEG_OP_INFO)
@@ -158,8 +165,8 @@ static struct rig_io *send(const struct step *s, unsigned value)
 		data[i] = byte_of(value, s->offset + i);
 	if (s->op == XSEG_OP_COPY)
 		return rig_send_copy(&g, names[s->from], names[s->object], s->offset, s->size);
-	return rig_send(&g, s->op, s->op == XSEG_OP_FLUSH ? "" : names[s->object], s->offset, s->size,
-		s->op == XSEG_OP_WRITE ? data : NULL, s->flags);
+	return rig_send(&g, s->op, s->op == XSEG_OP_FLUSH ? "" : names[s->object], s->offset,
+		s->size, s->op == XSEG_OP_WRITE ? data : NULL, s->flags);
 }
 
 static void run(const struct step *script, uint32_t nr)
@@ -189,7 +196,8 @@ static void read_all(void)
 		run(&(struct step){ .op = XSEG_OP_READ, .object = i, .size = OBJECT_SIZE }, 1);
 }
 
-/* What was lost has to be written again, and needs a slot for that, which another that was lost may have. */
+/* What was lost has to be written again, and needs a slot for that, which another that was lost may
+ * have. */
 static void write_all(bool may_fail)
 {
 	static uint8_t data[OBJECT_SIZE];
@@ -200,7 +208,9 @@ static void write_all(bool may_fail)
 	for (uint32_t i = 0; i < nr_objects; i++) {
 		result = rig_write(&g, names[i], 0, data, OBJECT_SIZE, 0);
 		assert_true(result == OBJECT_SIZE || (may_fail && result == -EIO));
-		change_answered(&(struct step){ .op = XSEG_OP_WRITE, .object = i, .size = OBJECT_SIZE }, 63, result == OBJECT_SIZE);
+		change_answered(
+			&(struct step){ .op = XSEG_OP_WRITE, .object = i, .size = OBJECT_SIZE }, 63,
+			result == OBJECT_SIZE);
 	}
 	result = rig_op(&g, XSEG_OP_FLUSH, "", 0, 0);
 	assert_true(result == 0 || (may_fail && result == -EIO));
@@ -240,15 +250,18 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 }
 
 static uint32_t nr_calls;		/* of its script */
-static uint32_t nr_fired;		/* runs in which the call came that was to fail: what goes on at the same time changes places */
+/* runs in which the call came that was to fail: what goes on at the same time changes places */
+static uint32_t nr_fired;
 static char what[100];			/* the run that goes on, for who reads of its failure */
 
 /* The first `quiet` steps go well. */
-static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum fk_fault with, uint32_t at, bool ever)
+static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum fk_fault with,
+	uint32_t at, bool ever)
 {
 	uint32_t fds = nr_fds();
 
-	snprintf(what, sizeof(what), "%s at call %u%s", fk_faults[with].name, at, ever ? " and from then on" : "");
+	snprintf(what, sizeof(what), "%s at call %u%s", fk_faults[with].name, at,
+		ever ? " and from then on" : "");
 	fk_begin(root);
 	for (uint32_t i = 0; i < nr_objects; i++)
 		for (uint32_t k = 0; k < OBJECT_SIZE; k++)
@@ -277,7 +290,8 @@ static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-/* In a short test by turns once and for ever. First without a fault, which says how many calls there are, and of what. */
+/* In a short test by turns once and for ever. First without a fault, which says how many calls
+ * there are, and of what. */
 static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint32_t quiet)
 {
 	enum fk_call calls[FK_CALLS_MAX + 1];
@@ -323,10 +337,13 @@ static void every_op_over_a_failing_kernel(void **state)
 {
 	static const struct step script[] = {
 		WRITE(0, 0, 8192), WRITE(0, 4096, 8192), WRITE(1, 1000, 5000), FLUSH,
-		WRITE(0, 700, 300), READ(0, 0, 16384), READ(1, 0, 8192), READ(1, 100, 7000), READ(2, 0, 4096),
-		COPY(2, 0, 8192), FUA(2, 4096, 4096), ZERO(0, 2048, 4096), ZERO(0, 12288, 6000), TRIM(1, 0, 4096), FLUSH,
+		WRITE(0, 700, 300), READ(0, 0, 16384), READ(1, 0, 8192), READ(1, 100, 7000),
+		READ(2, 0, 4096),
+		COPY(2, 0, 8192), FUA(2, 4096, 4096), ZERO(0, 2048, 4096), ZERO(0, 12288, 6000),
+		TRIM(1, 0, 4096), FLUSH,
 		ASK(0), FUA(0, 8192, 4096), FUA(1, 3000, 9), DROP(1), FLUSH,
-		BESIDE(0, 0, 4096), BESIDE(0, 4096, 4096), BESIDE(2, 0, 8192), WRITE(1, 0, 4096), READ(1, 0, 8192), FLUSH,
+		BESIDE(0, 0, 4096), BESIDE(0, 4096, 4096), BESIDE(2, 0, 8192), WRITE(1, 0, 4096),
+		READ(1, 0, 8192), FLUSH,
 	};
 
 	(void)state;
@@ -356,7 +373,8 @@ static int setup(void **state)
 	static const char *const options[] = { dir, "iodepth=2", "files=16", NULL };
 
 	(void)state;
-	snprintf(root, sizeof(root), "/dev/shm/filed-faults-%d", (int)getpid());	/* a disk takes ten times as long */
+	/* a disk takes ten times as long */
+	snprintf(root, sizeof(root), "/dev/shm/filed-faults-%d", (int)getpid());
 	snprintf(dir, sizeof(dir), "dir=%s", root);
 	for (uint32_t i = 0; i < NR_OBJECTS; i++)
 		snprintf(names[i], sizeof(names[i]), "o%u", i);

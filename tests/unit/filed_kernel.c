@@ -34,9 +34,11 @@ const struct fk_fault_info fk_faults[FK_NR_FAULTS] = {
 #define CAN(f) (1u << (f))
 static const uint32_t can[FK_NR_CALLS] = {
 	[FK_SUBMIT] = CAN(FK_EAGAIN) | CAN(FK_EINTR) | CAN(FK_IN_PART),
-	[FK_TRANSFER] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EAGAIN) | CAN(FK_EINVAL) | CAN(FK_IN_PART) | CAN(FK_ODDLY),
+	[FK_TRANSFER] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EAGAIN) |
+			CAN(FK_EINVAL) | CAN(FK_IN_PART) | CAN(FK_ODDLY),
 	[FK_PREAD] = CAN(FK_EIO) | CAN(FK_EINTR) | CAN(FK_IN_PART) | CAN(FK_ODDLY),
-	[FK_PWRITE] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_IN_PART) | CAN(FK_ODDLY),
+	[FK_PWRITE] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_IN_PART) |
+		      CAN(FK_ODDLY),
 	[FK_OPENAT] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EMFILE),
 	[FK_MKDIRAT] = CAN(FK_EIO) | CAN(FK_ENOSPC),
 	[FK_UNLINKAT] = CAN(FK_EIO),
@@ -61,7 +63,8 @@ static bool due(enum fk_call c)
 
 	if (n <= FK_CALLS_MAX)
 		call_of[n] = (uint8_t)c;
-	if (!atomic_load(&armed) || !(can[c] & CAN(fault)) || (for_ever ? n < fault_at : n != fault_at))
+	if (!atomic_load(&armed) || !(can[c] & CAN(fault)) ||
+		(for_ever ? n < fault_at : n != fault_at))
 		return false;
 	atomic_fetch_add(&nr_fired, 1);
 	return true;
@@ -167,7 +170,8 @@ static void directory_synced(const char *dir)
 	pthread_mutex_lock(&books);
 	for (e = entries; e < entries + 3 * FK_FILES && e->path[0]; e++) {
 		name = e->path + (len ? len + 1 : 0);
-		if (!strncmp(e->path, dir, len) && (!len || e->path[len] == '/') && !strchr(name, '/'))
+		if (!strncmp(e->path, dir, len) && (!len || e->path[len] == '/') &&
+			!strchr(name, '/'))
 			e->pending = false;
 	}
 	pthread_mutex_unlock(&books);
@@ -227,7 +231,8 @@ static void file_written(int fd, uint64_t from, uint64_t len)
 	f = file_of(fd);
 	for (uint32_t i = 0; f && i < FK_PIECES; i++)
 		if (from < (i + 1) * FK_PIECE && to > i * FK_PIECE)
-			if (f->piece[i] != LOST || (from <= i * FK_PIECE && to >= (i + 1) * FK_PIECE))
+			if (f->piece[i] != LOST ||
+				(from <= i * FK_PIECE && to >= (i + 1) * FK_PIECE))
 				f->piece[i] = WRITTEN;
 	pthread_mutex_unlock(&books);
 }
@@ -265,7 +270,9 @@ const char *fk_not_durable(const char *path)
 	pthread_mutex_lock(&books);
 	f = file_of_path(path);
 	for (uint32_t i = 0; there && i < FK_PIECES && !why; i++)
-		why = f->piece[i] == LOST ? "some of it is lost" : f->piece[i] == WRITTEN ? "some of it is not synced" : NULL;
+		why = f->piece[i] == LOST      ? "some of it is lost"
+		      : f->piece[i] == WRITTEN ? "some of it is not synced"
+					       : NULL;
 	for (uint32_t i = there ? 0 : 2; i < 3 && !why; i++) {
 		snprintf(part, levels[i] + 1, "%s", path);
 		why = entry_of(part)->pending ? "a directory on its way is not synced" : NULL;
@@ -279,7 +286,8 @@ const char *fk_not_durable(const char *path)
 int __real_io_setup(int nr, io_context_t *ctx);
 int __real_io_destroy(io_context_t ctx);
 int __real_io_submit(io_context_t ctx, long nr, struct iocb **cb);
-int __real_io_getevents(io_context_t ctx, long min, long nr, struct io_event *event, struct timespec *timeout);
+int __real_io_getevents(
+	io_context_t ctx, long min, long nr, struct io_event *event, struct timespec *timeout);
 ssize_t __real_pread(int fd, void *buf, size_t len, off_t at);
 ssize_t __real_pwrite(int fd, const void *buf, size_t len, off_t at);
 int __real_openat(int dir, const char *path, int flags, ...);
@@ -292,7 +300,8 @@ int __real_faccessat(int dir, const char *path, int mode, int flags);
 int __wrap_io_setup(int nr, io_context_t *ctx);
 int __wrap_io_destroy(io_context_t ctx);
 int __wrap_io_submit(io_context_t ctx, long nr, struct iocb **cb);
-int __wrap_io_getevents(io_context_t ctx, long min, long nr, struct io_event *event, struct timespec *timeout);
+int __wrap_io_getevents(
+	io_context_t ctx, long min, long nr, struct io_event *event, struct timespec *timeout);
 ssize_t __wrap_pread(int fd, void *buf, size_t len, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t at);
 int __wrap_openat(int dir, const char *path, int flags, ...);
@@ -305,7 +314,8 @@ int __wrap_faccessat(int dir, const char *path, int mode, int flags);
 int __wrap_fsync(int fd);
 int __wrap_fdatasync(int fd);
 
-/* The kernel takes 50 ms to end a context: the next filed, which asks for one of the same size, gets it. */
+/* The kernel takes 50 ms to end a context: the next filed, which asks for one of the same size,
+ * gets it. */
 static io_context_t spare;
 
 int __wrap_io_setup(int nr, io_context_t *ctx)
@@ -409,7 +419,8 @@ int __wrap_io_submit(io_context_t ctx, long nr, struct iocb **cb)
 	return i > 1 ? (int)i - 1 : rc;
 }
 
-int __wrap_io_getevents(io_context_t ctx, long min, long nr, struct io_event *event, struct timespec *timeout)
+int __wrap_io_getevents(
+	io_context_t ctx, long min, long nr, struct io_event *event, struct timespec *timeout)
 {
 	int got = 0;
 

@@ -1,8 +1,12 @@
-/* filed_kernel - filed's system calls, which fail when a test wants them to, and accounts of what they have made durable.
+/* filed_kernel - filed's system calls, which fail when a test wants them to, and accounts of what
+ * they have made durable.
  *
- * The linker leads the calls of a test program through here (--wrap, see the Makefile). Syncs are lines in the accounts only:
- *   pieces    for each 4 KiB of each file, whether it was written since the last good sync of the file, or lost by a bad one
- *   entries   for each name in each directory, whether it came or went since the last good sync of that directory
+ * The linker leads the calls of a test program through here (--wrap, see the Makefile). Syncs are
+ * lines in the accounts only:
+ *   pieces    for each 4 KiB of each file, whether it was written since the last good sync of the
+ *             file, or lost by a bad one
+ *   entries   for each name in each directory, whether it came or went since the last good sync of
+ *             that directory
  *
  * Contract: one test at a time; the calls come from any thread. At most FK_FILES files.
  */
@@ -20,13 +24,23 @@
 #define FK_CALLS_MAX  2000u
 
 enum fk_call {
-	FK_SUBMIT, FK_TRANSFER, FK_PREAD, FK_PWRITE, FK_OPENAT, FK_MKDIRAT, FK_UNLINKAT, FK_FTRUNCATE, FK_FALLOCATE, FK_FSTAT,
+	FK_SUBMIT, FK_TRANSFER, FK_PREAD, FK_PWRITE, FK_OPENAT, FK_MKDIRAT, FK_UNLINKAT,
+	FK_FTRUNCATE, FK_FALLOCATE, FK_FSTAT,
 	FK_FACCESSAT, FK_FSYNC, FK_FDATASYNC, FK_NR_CALLS
 };
 
 /* IN_PART: half of it, in whole sectors; ODDLY: a part that ends within a sector. */
 enum fk_fault {
-	FK_EIO, FK_ENOSPC, FK_EINTR, FK_EAGAIN, FK_EINVAL, FK_EOPNOTSUPP, FK_EMFILE, FK_IN_PART, FK_ODDLY, FK_NR_FAULTS
+	FK_EIO,
+	FK_ENOSPC,
+	FK_EINTR,
+	FK_EAGAIN,
+	FK_EINVAL,
+	FK_EOPNOTSUPP,
+	FK_EMFILE,
+	FK_IN_PART,
+	FK_ODDLY,
+	FK_NR_FAULTS
 };
 
 struct fk_fault_info {
@@ -40,14 +54,16 @@ bool fk_can(enum fk_call call, enum fk_fault fault);
 
 /* Forgets all: files are below `root`; no fault. */
 void fk_begin(const char *root);
-/* From now on calls are counted from 1; the at-th fails so, if it can, or each that can from then on. 0: none. */
+/* From now on calls are counted from 1; the at-th fails so, if it can, or each that can from then
+ * on. 0: none. */
 void fk_arm(enum fk_fault fault, uint32_t at, bool for_ever);
 void fk_heal(void);
 uint32_t fk_nr_calls(void);
 enum fk_call fk_call_of(uint32_t nr);
 uint32_t fk_nr_fired(void);
 
-/* Why a file of that path below the root is not durable, or, if it is not there, why that is not; NULL: it is. */
+/* Why a file of that path below the root is not durable, or, if it is not there, why that is not;
+ * NULL: it is. */
 const char *fk_not_durable(const char *path);
 
 #endif

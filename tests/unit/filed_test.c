@@ -82,7 +82,8 @@ static const char *fresh_dir(const char *below)
 
 	snprintf(opt_dir, sizeof(opt_dir), "dir=%s/filed-test-%d-%d", below, (int)getpid(), nr++);
 	remove_tree(opt_dir + 4);
-	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs = nr_begun_data_syncs = hold_data_syncs = 0;
+	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs =
+		nr_begun_data_syncs = hold_data_syncs = 0;
 	return opt_dir;
 }
 

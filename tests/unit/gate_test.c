@@ -1,5 +1,6 @@
-/* gate_test - a running peer holds what it sends while a cache is plugged below it or unplugged (peers/common/gate.c): nothing fails,
- * nothing overtakes, and nobody is waited for who is dead. Threads, and peers that sleep. */
+/* gate_test - a running peer holds what it sends while a cache is plugged below it or unplugged
+ * (peers/common/gate.c): nothing fails, nothing overtakes, and nobody is waited for who is dead.
+ * Threads, and peers that sleep. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -91,7 +92,8 @@ static void leave(void)
 
 static bool all_went_the_new_way(void)
 {
-	return toys_counter(&g, "cache", "ops") == TOYS_DEPTH && toys_counter(&g, "low", "ops") == TOYS_DEPTH + 1;
+	return toys_counter(&g, "cache", "ops") == TOYS_DEPTH &&
+	       toys_counter(&g, "low", "ops") == TOYS_DEPTH + 1;
 }
 
 static bool all_are_held(void)

@@ -185,8 +185,8 @@ static void what_was_lent_may_be_dropped(void **state)
 
 static void a_wild_page_lent_is_an_error_and_is_never_written(void **state)
 {
-	const uint32_t wild[] = { seg->nr_pages | XSEG_LENT_PAGE | XSEG_LENT_GIFT, LENT | XSEG_LENT_PAGE, LENT | XSEG_LENT_GIFT, UINT32_MAX,
-				  XSEG_LENT_ZEROES };
+	const uint32_t wild[] = { seg->nr_pages | XSEG_LENT_PAGE | XSEG_LENT_GIFT,
+		LENT | XSEG_LENT_PAGE, LENT | XSEG_LENT_GIFT, UINT32_MAX, XSEG_LENT_ZEROES };
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
@@ -278,7 +278,8 @@ static void a_part_of_nothing_or_of_something_else_exchanges_nothing(void **stat
 	child->offset = (uint64_t)XSEG_REQ_PAGES * XSEG_PAGE_SIZE;
 	assert_false(xseg_req_exchange(seg, child, 0, LENT + 7));
 	child->offset = XSEG_PAGE_SIZE;
-	assert_int_equal(xseg_req_gift(seg, child, 0), XSEG_GIFT_NONE);	/* page 1 of the parent's is another */
+	/* page 1 of the parent's is another */
+	assert_int_equal(xseg_req_gift(seg, child, 0), XSEG_GIFT_NONE);
 	child->offset = 0;
 	segrig_answer(s, child, child->size);
 	xseg_req_free(v, segrig_reply(v));

@@ -34,7 +34,8 @@ static void neighbours_do_not_matter(void **state)
 
 	(void)state;
 	is_as_printed(UINT64_MAX);
-	for (unsigned i = 0; i < 100000; i++, x = x * 6364136223846793005ull + 1442695040888963407ull)
+	for (unsigned i = 0; i < 100000;
+		i++, x = x * 6364136223846793005ull + 1442695040888963407ull)
 		is_as_printed(x);
 }
 

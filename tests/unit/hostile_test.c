@@ -1,5 +1,6 @@
-/* hostile_test - what an evil process writes into the segment's tables: no crash, no look outside of what is there, and those
- * whom it does not concern go on. Values of requests: request_content_test. */
+/* hostile_test - what an evil process writes into the segment's tables: no crash, no look outside
+ * of what is there, and those whom it does not concern go on. Values of requests:
+ * request_content_test. */
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>
@@ -29,7 +30,8 @@ static void mask_bits_of_ports_that_the_segment_has_not_are_left_alone(void **st
 /* ---- places and offers ------------------------------------------------------------------- */
 
 /* Makes the place say what it likes, and offers that to the port. */
-static void forge(struct xport *at, uint32_t queue, uint32_t index, enum xseg_req_state state, uint32_t port)
+static void forge(
+	struct xport *at, uint32_t queue, uint32_t index, enum xseg_req_state state, uint32_t port)
 {
 	uint64_t place = place_word(state, port, 0, place_seq(seg->reqs[index].place) + 7);
 
@@ -97,14 +99,16 @@ static void a_request_at_nobody_does_not_keep_its_owner_from_leaving(void **stat
 	static const struct {
 		enum xseg_req_state state;
 		uint32_t port;
-	} nowhere[] = { { XSEG_REQ_AT, 15 }, { XSEG_REQ_STARTED, 16 }, { XSEG_REQ_APPLIED, 0x1ff }, { 6, 1 }, { 7, 0x1ff } };
+	} nowhere[] = { { XSEG_REQ_AT, 15 }, { XSEG_REQ_STARTED, 16 }, { XSEG_REQ_APPLIED, 0x1ff },
+		{ 6, 1 }, { 7, 0x1ff } };
 	struct xseg_peer *successor;
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
 		struct xreq *r = segrig_send(c, XSEG_OP_READ, 0, to);
 
-		atomic_store(&seg->reqs[r->index].place, place_word(nowhere[i].state, nowhere[i].port, 3, 7));
+		atomic_store(&seg->reqs[r->index].place,
+			place_word(nowhere[i].state, nowhere[i].port, 3, 7));
 	}
 	close_peer(client);
 	assert_int_equal(xseg_peer_find(seg, "me"), XSEG_NONE);
@@ -136,8 +140,11 @@ static void a_peer_whose_ports_are_wild_is_refused_or_served_within_bounds(void 
 
 		atomic_store(&sh->nr_ports, wild[i]);
 		memset(sh->port, i % 2 ? 0xff : 0, sizeof(sh->port));
-		assert_int_equal(xseg_peer_open(seg, &(struct xseg_peer_params){ .name = "memd", .kind = "memd", .nr_ports = 16 },
-						&successor, &err), -EPROTO);
+		assert_int_equal(xseg_peer_open(seg,
+					 &(struct xseg_peer_params){
+						 .name = "memd", .kind = "memd", .nr_ports = 16 },
+					 &successor, &err),
+			-EPROTO);
 		assert_non_null(strstr(err.text, "damaged"));
 		assert_int_equal(xseg_req_submit(c, xseg_req_alloc(c), to), -ENOENT);
 		assert_true(xseg_peer_get_info(seg, to, &info));

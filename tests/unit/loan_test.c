@@ -1,4 +1,5 @@
-/* loan_test - pages that an answer lends (xseg/loan.c): pinned until they are dropped, whoever dies, and checked by who reads them. */
+/* loan_test - pages that an answer lends (xseg/loan.c): pinned until they are dropped, whoever
+ * dies, and checked by who reads them. */
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>

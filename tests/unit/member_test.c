@@ -1,5 +1,6 @@
-/* member_test - who is alive is what the kernel says of a lock that belongs to the file description: no pid, no other descriptor of
- * the file, no child and no number that wraps makes it another answer (xseg/lock.c). */
+/* member_test - who is alive is what the kernel says of a lock that belongs to the file
+ * description: no pid, no other descriptor of the file, no child and no number that wraps makes it
+ * another answer (xseg/lock.c). */
 #include "seg_rig.h"
 
 #include <errno.h>
@@ -21,7 +22,8 @@ static const char *name;
 
 struct child {
 	int ready[2], go[2], heir;		/* heir: it forks one that lives on */
-	enum { NO_CONTROL, CONTROL_OF_FORKER, CONTROL_OF_OTHER, CONTROL_SOON } control;	/* who has the control lock then */
+	/* who has the control lock then */
+	enum { NO_CONTROL, CONTROL_OF_FORKER, CONTROL_OF_OTHER, CONTROL_SOON } control;
 };
 
 static void tell(int fd, pid_t pid)
@@ -50,7 +52,8 @@ static void *have_control(void *own)
 	return NULL;
 }
 
-/* CONTROL_SOON: the test has the lock, and the thread waits for it; that it does cannot be seen from outside. */
+/* CONTROL_SOON: the test has the lock, and the thread waits for it; that it does cannot be seen
+ * from outside. */
 static void take_control(struct child *ch, struct xseg *own)
 {
 	struct timespec while_ns = { 0, 50000000 };
@@ -75,12 +78,14 @@ static int child_server(void *arg)
 	struct xseg *own = segrig_attach(name);
 
 	segrig_server(own, "memd", 1, 16);
-	if (ch->control == CONTROL_SOON) {	/* it has what it needs the lock for: now the test takes it */
+	/* it has what it needs the lock for: now the test takes it */
+	if (ch->control == CONTROL_SOON) {
 		tell(ch->ready[1], getpid());
 		await(ch->go[0]);
 	}
 	take_control(ch, own);
-	/* the one that lives on tells it by itself: when fork() returns there, what it inherited has been closed */
+	/* the one that lives on tells it by itself: when fork() returns there, what it inherited
+	 * has been closed */
 	if (!ch->heir || fork() == 0)
 		tell(ch->ready[1], getpid());
 	while (pause())
@@ -111,13 +116,15 @@ static void end(struct child *ch)
 static struct xs_member *member_of(int pid)
 {
 	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++)
-		if (atomic_load(&seg->members[i].used) && atomic_load(&seg->members[i].pid) == (uint32_t)pid)
+		if (atomic_load(&seg->members[i].used) &&
+			atomic_load(&seg->members[i].pid) == (uint32_t)pid)
 			return &seg->members[i];
 	fail_msg("process %d is no member", pid);
 	return NULL;
 }
 
-/* As if its pid had been given to a process that lives, and as if a living one's had been given to nobody. */
+/* As if its pid had been given to a process that lives, and as if a living one's had been given to
+ * nobody. */
 static void a_pid_is_not_believed(void **state)
 {
 	struct child ch = { .heir = 0 };

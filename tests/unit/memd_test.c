@@ -420,7 +420,8 @@ static void power_loss_takes_what_no_flush_covers(void **state)
 	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "deleted", 0, 0), 0);
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "deleted", 0, 0), -ENOENT);
 	assert_true(durable_is("kept", 1, 0x11) && durable_is("kept", 2, 0));
-	assert_true(durable_is("new", 0, 0) && durable_is("never", 0, 0) && durable_is("deleted", 0, 0x12));
+	assert_true(durable_is("new", 0, 0) && durable_is("never", 0, 0) &&
+		    durable_is("deleted", 0, 0x12));
 	memd_power_loss(g.peer);
 	assert_true(rig_holds(&g, "kept", 0, 8192, 0x11));
 	assert_true(rig_holds(&g, "kept", 8192, 4096, 0));
@@ -453,7 +454,9 @@ static void a_fua_discard_of_an_object_that_is_deleted_outlives_power_loss(void 
 	memd_open(&g, OPTIONS("memory=8M", "track_flush=yes"));
 	rig_fill(&g, "a", 0, 8192, 0x11, XSEG_REQ_FUA);
 	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), 0);
-	assert_int_equal(rig_wait(&g, rig_send(&g, XSEG_OP_DISCARD, "a", 0, 4096, NULL, XSEG_REQ_FUA)), 4096);
+	assert_int_equal(
+		rig_wait(&g, rig_send(&g, XSEG_OP_DISCARD, "a", 0, 4096, NULL, XSEG_REQ_FUA)),
+		4096);
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
 	memd_power_loss(g.peer);
 	assert_true(rig_holds(&g, "a", 0, 4096, 0));

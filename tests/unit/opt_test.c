@@ -40,7 +40,8 @@ static const struct opt table[] = {
 	{ .name = "count", .kind = OPT_U64, .off = S(count), .help = "how many" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = S(depth), .min = 1, .max = 1024,
 	  .def = "32", .help = "how deep" },
-	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = S(high), .def = "70", .help = "how full" },
+	{ .name = "dirty_high", .kind = OPT_PERCENT, .off = S(high), .def = "70",
+	  .help = "how full" },
 	{ .name = "policy", .kind = OPT_ENUM, .off = S(policy), .names = policies,
 	  .def = "write-back", .help = "which" },
 	{ .name = "direct", .kind = OPT_BOOL, .off = S(direct), .def = "yes", .help = "whether" },
@@ -96,7 +97,8 @@ static void sizes_are_powers_of_1024_and_exact(void **state)
 		{ "2T", 2ull << 40 }, { "1.5G", 3ull << 29 },   { "0.5k", 512 },
 	};
 	static const char *const bad[] = {
-		"", "k", "-1", "4kk", "4 k", "0.3k", "1.", ".5k", "0x10", "lots", "99999999999999999999",
+		"", "k", "-1", "4kk", "4 k", "0.3k", "1.", ".5k", "0x10", "lots",
+		"99999999999999999999",
 		"16777216T", "4x",
 	};
 	uint64_t bytes;

@@ -1,4 +1,5 @@
-/* plug_test - a cache enters between two peers and leaves again (xseg/plug.c): each step, each refusal, and who goes on after a kill. */
+/* plug_test - a cache enters between two peers and leaves again (xseg/plug.c): each step, each
+ * refusal, and who goes on after a kill. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -292,7 +293,8 @@ static void what_a_successor_took_over_is_below_no_more(void **state)
 	(void)state;
 	at_lower = segrig_send(port_of(client), XSEG_OP_READ, 4096, u);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(xseg_req_forward(port_of(upper), segrig_request(port_of(upper)), l), 0);
+		assert_int_equal(
+			xseg_req_forward(port_of(upper), segrig_request(port_of(upper)), l), 0);
 	xseg_port_flush(port_of(upper));
 	r = segrig_request_is(port_of(lower), r);
 	again(&upper, "up", 2, 16);
@@ -337,7 +339,8 @@ static void a_kept_peer_serves_only_its_keeper(void **state)
 	xseg_req_free(port_of(cache), own);
 }
 
-/* One that keeps data and was killed keeps its peer; one that was stopped in order keeps nothing. */
+/* One that keeps data and was killed keeps its peer; one that was stopped in order keeps
+ * nothing. */
 static void a_claim_ends_with_what_it_protects(void **state)
 {
 	uint64_t bytes = 4096;
@@ -370,7 +373,7 @@ static void a_kept_peer_gets_no_second_upstream(void **state)
 	uint32_t o = xseg_peer_index(other);
 
 	(void)state;
-	assert_int_equal(xseg_route_claim(seg, c, l), -EBUSY);		/* the upper peer sends to it */
+	assert_int_equal(xseg_route_claim(seg, c, l), -EBUSY);	/* the upper peer sends to it */
 	assert_int_equal(xseg_route_set(seg, u, XSEG_NONE), 0);
 	assert_int_equal(xseg_route_claim(seg, c, l), 0);
 	assert_int_equal(keeper(l), c);
@@ -454,7 +457,8 @@ static void one_thing_at_a_time_is_done(void **state)
 	ask_to_enter();
 	refused(xseg_unplug(seg, c, &err), -EBUSY, "is being plugged below 'up'");
 	refused(xseg_plug(seg, c, l, u, &err), -EBUSY, "is being plugged below 'up'");
-	/* before it has called, too: the second would wait for a route that there is no more, and the upper peer for it */
+	/* before it has called, too: the second would wait for a route that there is no more, and
+	 * the upper peer for it */
 	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "another cache is being plugged below 'up'");
 	upper_holds();
 	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "another cache is being plugged below 'up'");
@@ -462,7 +466,8 @@ static void one_thing_at_a_time_is_done(void **state)
 	assert_int_equal(xseg_plug_switch(cache), 0);
 	assert_int_equal(xseg_unplug(seg, c, &err), 0);
 	refused(xseg_plug(seg, s, c, l, &err), -EBUSY, "'cache' is being unplugged itself");
-	refused(xseg_plug(seg, s, u, c, &err), -EBUSY, "another cache is being plugged below 'up' or unplugged");
+	refused(xseg_plug(seg, s, u, c, &err), -EBUSY,
+		"another cache is being plugged below 'up' or unplugged");
 	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
 	assert_int_equal(xseg_plug(seg, s, c, l, &err), 0);
 	refused(xseg_unplug(seg, c, &err), -EBUSY, "another cache is being plugged below 'cache'");
@@ -485,7 +490,8 @@ static void a_dead_cache_that_is_in_the_way_is_named_and_taken_back(void **state
 	close_one(&cache, XSEG_CLOSE_ABANDON);
 	xseg_turn_mind(upper);
 	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
-	refused(xseg_plug(seg, s, u, l, &err), -EBUSY, "'cache'; wait for that, or take it back with 'xseg unplug cache --cancel'");
+	refused(xseg_plug(seg, s, u, l, &err), -EBUSY,
+		"'cache'; wait for that, or take it back with 'xseg unplug cache --cancel'");
 	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
 	assert_int_equal(xseg_plug(seg, s, u, l, &err), 0);
 	assert_int_equal(xseg_plug_cancel(seg, s, &err), 0);
@@ -673,7 +679,8 @@ static void a_successor_of_the_upper_peer_holds_anew(void **state)
 	xseg_peer_serve(upper);
 }
 
-/* Of two peers that send to the store the one is entering, or has left, beside the other one, which is a cache, too. */
+/* Of two peers that send to the store the one is entering, or has left, beside the other one, which
+ * is a cache, too. */
 static void an_upper_cache_that_dies_meanwhile_keeps_its_route(void **state)
 {
 	uint64_t epoch;
@@ -744,13 +751,15 @@ static void either_is_taken_back_at_any_step(void **state)
 	}
 }
 
-/* A word that asks a peer to hold, left by one who died between two stores, goes with the peer's next look. */
+/* A word that asks a peer to hold, left by one who died between two stores, goes with the peer's
+ * next look. */
 static void a_void_turn_goes(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		atomic_store(&seg->peers[u].turn, turn_word(XSEG_TURN_ASKED, c, 0));
-		refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'up' still holds for a cache that is gone");
+		refused(xseg_plug(seg, c, u, l, &err), -EBUSY,
+			"'up' still holds for a cache that is gone");
 		if (i)
 			xseg_turn_mind(upper);
 		else

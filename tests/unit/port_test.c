@@ -177,7 +177,8 @@ static void a_silent_lane_is_forgotten_while_another_is_busy(void **state)
 	}
 }
 
-/* The port takes less than there is in each look, and comes to the lane long after its bit was cleared. */
+/* The port takes less than there is in each look, and comes to the lane long after its bit was
+ * cleared. */
 static void a_lane_with_work_is_not_forgotten_however_late_its_turn_comes(void **state)
 {
 	struct xseg_peer *peer[3];
@@ -312,7 +313,8 @@ static void an_answer_that_meets_a_full_lane_is_found_by_its_place(void **state)
 	assert_int_equal(segrig_bad(seg), 0);
 }
 
-/* All requests and all answers go by their places; also those of a forwarder, and those that are offered while nobody serves. */
+/* All requests and all answers go by their places; also those of a forwarder, and those that are
+ * offered while nobody serves. */
 static void where_no_lane_is_left_requests_and_answers_arrive(void **state)
 {
 	struct xseg_peer *other = segrig_server(seg, "filed", 1, 0);
@@ -355,10 +357,12 @@ static void where_no_lane_is_left_requests_and_answers_arrive(void **state)
 	close_peer(other);
 }
 
-/* What was offered without a lane and taken over by a successor, or offered elsewhere since, is not accepted by the old offer. */
+/* What was offered without a lane and taken over by a successor, or offered elsewhere since, is not
+ * accepted by the old offer. */
 static void an_offer_without_a_lane_that_is_out_of_date_is_not_accepted(void **state)
 {
-	struct xseg_peer *other = segrig_server(seg, "filed", 1, 0), *third = segrig_server(seg, "cached", 1, 0);
+	struct xseg_peer *other = segrig_server(seg, "filed", 1, 0),
+			 *third = segrig_server(seg, "cached", 1, 0);
 	struct segrig_taken taken = { .nr = 0 };
 	struct xreq *r;
 

@@ -1,5 +1,6 @@
-/* port_threads_test - lanes between threads that send a million requests, or what can be sent in some seconds: on a machine that
- * is busy with other things each change of threads may take milliseconds. Nothing here depends on how long it takes. */
+/* port_threads_test - lanes between threads that send a million requests, or what can be sent in
+ * some seconds: on a machine that is busy with other things each change of threads may take
+ * milliseconds. Nothing here depends on how long it takes. */
 #include "tests/unit/seg_pair.h"
 
 #include <pthread.h>
@@ -28,7 +29,8 @@ static time_t seconds_now(void)
 	return ts.tv_sec;
 }
 
-/* Sends nr requests, or fewer when the time is over, DEPTH at a time; each answer must be its request's number, made odd. */
+/* Sends nr requests, or fewer when the time is over, DEPTH at a time; each answer must be its
+ * request's number, made odd. */
 static void *send_many(void *arg)
 {
 	struct sender *me = arg;
@@ -233,7 +235,8 @@ static void threads_whose_answers_find_no_lanes_lose_none(void **state)
 #define GUESTS 6
 #define VISITS (SEGRIG_SANITIZED ? 200u : 1000u)
 
-/* Each visit is a client that sends one request, and must get its answer. Returns how many were not answered. */
+/* Each visit is a client that sends one request, and must get its answer. Returns how many were not
+ * answered. */
 static void *visit(void *arg)
 {
 	char name[] = "guest.?";
@@ -245,7 +248,8 @@ static void *visit(void *arg)
 		struct xseg_peer *peer = segrig_client(seg, name, 1);
 
 		segrig_send(segrig_port(peer), XSEG_OP_INFO, i, to);
-		for (unsigned looks = 0; xseg_port_replies(segrig_port(peer), &r, 1) == 0 && !lost; looks++)
+		for (unsigned looks = 0; xseg_port_replies(segrig_port(peer), &r, 1) == 0 && !lost;
+			looks++)
 			lost = !xseg_port_wait(segrig_port(peer), 1000000000) && looks > 2;
 		if (!lost && r->result != (int64_t)i * 2 + 1)
 			abort();
@@ -287,7 +291,9 @@ int main(void)
 		C(two_clients_send_a_million_requests_to_one_server),
 		C(a_forwarder_of_two_threads_stands_between_clients_and_a_store_of_two),
 		C(threads_whose_answers_find_no_lanes_lose_none),
-		cmocka_unit_test_setup_teardown(clients_that_come_and_go_in_several_threads_get_their_answers, setup_guests, teardown),
+		cmocka_unit_test_setup_teardown(
+			clients_that_come_and_go_in_several_threads_get_their_answers, setup_guests,
+			teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* reactor_test - threads that drive peers: echo, sleeping and waking, deadlines, eventfds, kicks. */
+/* reactor_test - threads that drive peers: echo, sleeping and waking, deadlines, eventfds,
+ * kicks. */
 #include "peers/common/reactor.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* reactors_test - several reactors: what one leaves undone another does, and who sees to the ports of those that sleep. */
+/* reactors_test - several reactors: what one leaves undone another does, and who sees to the ports
+ * of those that sleep. */
 #include "peers/common/reactor_inside.h"
 
 #include <unistd.h>
@@ -218,7 +219,8 @@ static void a_reactor_that_is_called_comes_and_no_work_is_lost_meanwhile(void **
 	toys_close(&g);
 }
 
-/* Each request to `stand` keeps the thread of a port, and with it the port of `echo` that this one sees to. */
+/* Each request to `stand` keeps the thread of a port, and with it the port of `echo` that this one
+ * sees to. */
 static void what_a_reactor_does_not_come_to_another_does(void **state)
 {
 	struct toy *stand;
@@ -250,8 +252,8 @@ static void what_a_reactor_does_not_come_to_another_does(void **state)
 	toys_close(&g);
 }
 
-/* Who begins to serve tells everybody; then, if it is to be so, he does not run for a while, so that those whom he woke have looked,
- * and sleep again, before he goes on. */
+/* Who begins to serve tells everybody; then, if it is to be so, he does not run for a while, so
+ * that those whom he woke have looked, and sleep again, before he goes on. */
 static _Atomic unsigned pause_us;
 
 void __real_xseg_peer_serve(struct xseg_peer *peer);
@@ -348,9 +350,11 @@ static void a_command_to_stop_reaches_home_through_another(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_goes_to_sleep_leaves_its_ports_to_one_that_is_awake_and_the_last_keeps_all),
+		cmocka_unit_test(
+			who_goes_to_sleep_leaves_its_ports_to_one_that_is_awake_and_the_last_keeps_all),
 		cmocka_unit_test(nobody_leaves_ports_to_one_without_a_processor_to_himself),
-		cmocka_unit_test(one_that_is_stuck_gets_no_ports_and_loses_its_own_to_who_goes_to_sleep),
+		cmocka_unit_test(
+			one_that_is_stuck_gets_no_ports_and_loses_its_own_to_who_goes_to_sleep),
 		cmocka_unit_test(a_port_with_a_descriptor_stays_at_home),
 		cmocka_unit_test(who_was_called_in_vain_is_left_alone_for_longer_each_time),
 		cmocka_unit_test(a_reactor_that_is_called_comes_and_no_work_is_lost_meanwhile),

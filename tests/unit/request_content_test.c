@@ -1,5 +1,5 @@
-/* request_content_test - what a request carries: values that no honest process writes, results, names
- * and data. */
+/* request_content_test - what a request carries: values that no honest process writes, results,
+ * names and data. */
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>
@@ -17,7 +17,10 @@ static void too_few_pages(struct xs_req *q) { q->nr_pages = 0; }
 static void unaligned_with_a_page_less(struct xs_req *q) { q->offset = 1; }
 static void too_large(struct xs_req *q) { q->size = XSEG_REQ_BYTES + 1; }
 static void far_too_large(struct xs_req *q) { q->size = UINT32_MAX; }
-static void first_page_beyond_the_pool(struct xs_req *q) { q->page[0].page = 8 * XSEG_EXTENT_PAGES; }
+static void first_page_beyond_the_pool(struct xs_req *q)
+{
+	q->page[0].page = 8 * XSEG_EXTENT_PAGES;
+}
 static void wild_page(struct xs_req *q) { q->page[0].page = UINT32_MAX; }
 static void page_with_flags_on_top(struct xs_req *q) { q->page[0].page |= 1u << 28; }
 static void end_beyond_the_numbers(struct xs_req *q) { q->offset = UINT64_MAX - 4095; }
@@ -135,7 +138,8 @@ static void a_result_that_cannot_be_is_not_believed(void **state)
 		int64_t said, seen;
 	} t[] = {
 		{ 4096, 4096 }, { 4097, -EPROTO }, { INT64_MAX, -EPROTO },
-		{ 0, 0 }, { -EIO, -EIO }, { -4095, -4095 }, { -4096, -EPROTO }, { -(1ll << 32), -EPROTO },
+		{ 0, 0 }, { -EIO, -EIO }, { -4095, -4095 }, { -4096, -EPROTO },
+		  { -(1ll << 32), -EPROTO },
 		{ INT64_MIN, -EPROTO },
 	};
 	struct xreq *r;

@@ -1,5 +1,5 @@
-/* request_test - every edge of the place table (xseg/request.c), the edges that it has not, and offers
- * out of date. */
+/* request_test - every edge of the place table (xseg/request.c), the edges that it has not, and
+ * offers out of date. */
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>
@@ -97,7 +97,8 @@ static void a_fresh_request_is_blank_but_for_its_pages(void **state)
 	segrig_answer(s, segrig_request(s), -EIO);
 	xseg_req_free(c, segrig_reply(c));
 	assert_ptr_equal(xseg_req_alloc(c), r);
-	assert_int_equal(r->op | r->flags | r->nr_pages | r->size | r->volume | r->parent | r->part, 0);
+	assert_int_equal(
+		r->op | r->flags | r->nr_pages | r->size | r->volume | r->parent | r->part, 0);
 	assert_int_equal(r->offset | r->obj_offset | r->hash | (uint64_t)r->result, 0);
 	assert_int_equal(r->origin, xseg_port_index(c));
 	assert_null(r->cookie);
@@ -149,7 +150,8 @@ static void the_receiver_sees_what_the_origin_wrote_and_the_forwarder_added(void
 	xseg_req_free(c, r);
 }
 
-/* Also where origin and holder are in one process, and somebody writes over the request in between. */
+/* Also where origin and holder are in one process, and somebody writes over the request in
+ * between. */
 static void what_the_origin_wrote_it_finds_again_whatever_became_of_it(void **state)
 {
 	struct xreq *r = segrig_send(c, XSEG_OP_WRITE, 0, to), *held;
@@ -284,7 +286,8 @@ static void an_offer_made_twice_is_accepted_once(void **state)
 static void an_offer_of_what_is_not_offered_is_dropped(void **state)
 {
 	struct xreq *r = segrig_send(c, XSEG_OP_READ, 0, to), *out;
-	static const enum xseg_req_state held[] = { XSEG_REQ_STARTED, XSEG_REQ_APPLIED, XSEG_REQ_ANSWERED };
+	static const enum xseg_req_state held[] = { XSEG_REQ_STARTED, XSEG_REQ_APPLIED,
+		XSEG_REQ_ANSWERED };
 
 	(void)state;
 	r = segrig_request_is(s, r);

@@ -15,7 +15,7 @@
 
 #define NR_NAMES 64
 
-static char paths[NR_NAMES][XSEG_NAME_MAX + 16];	/* made beforehand: handlers of signals use them */
+static char paths[NR_NAMES][XSEG_NAME_MAX + 16]; /* made beforehand: handlers of signals use them */
 static const char prefix[] = "/dev/shm/xseg.";
 static unsigned nr_names;
 static pid_t maker;
@@ -130,7 +130,8 @@ enum xseg_peer_state segrig_state(struct xseg *seg, const char *name)
 {
 	struct xseg_peer_info info;
 
-	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) ? info.state : XSEG_PEER_FREE;
+	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) ? info.state
+									 : XSEG_PEER_FREE;
 }
 
 void segrig_take(struct xport *port, struct xreq *r, void *arg)

@@ -199,7 +199,8 @@ static void a_fresh_segment_is_sound_and_all_free(void **state)
 	assert_int_equal(info.free_ports, 16);
 	assert_int_equal(info.free_extents, 8);
 	assert_int_equal(info.free_pages, 8 * XSEG_EXTENT_PAGES);
-	assert_int_equal(info.used_lanes + info.arena_extents + info.page_extents + info.bad_count, 0);
+	assert_int_equal(
+		info.used_lanes + info.arena_extents + info.page_extents + info.bad_count, 0);
 	assert_true(info.made_at_s > 1600000000);
 	segrig_sound(seg);
 	xseg_detach(seg);
@@ -266,7 +267,8 @@ static void who_removes_a_segment_twice_leaves_alone_what_got_its_name(void **st
 	xseg_detach(seg);
 }
 
-/* One thread attaches and the other removes: the first has a segment that bears its name as long as it wants, or none. */
+/* One thread attaches and the other removes: the first has a segment that bears its name as long as
+ * it wants, or none. */
 static void *attach_when_told(void *arg)
 {
 	struct xseg *seg = NULL;
@@ -658,7 +660,9 @@ static void a_forked_child_closes_what_it_inherited_and_its_parent_goes_on(void 
 
 static void *attaches_and_makes(void *arg)
 {
-	const struct xseg_config cfg = { .memory_bytes = 8u << 20, .nr_requests = 64, .nr_ports = 8, .huge = XSEG_HUGE_NEVER };
+	const struct xseg_config cfg = {
+		.memory_bytes = 8u << 20, .nr_requests = 64, .nr_ports = 8, .huge = XSEG_HUGE_NEVER
+	};
 	const char *other = segrig_name();
 	struct xseg *seg;
 
@@ -679,7 +683,8 @@ static int lives_on(void *arg)
 	return pause();
 }
 
-/* What a child has that lives on would be locked for ever: xseg_attach() would wait, or a member not die. */
+/* What a child has that lives on would be locked for ever: xseg_attach() would wait, or a member
+ * not die. */
 static void children_forked_while_segments_are_made_and_attached_hold_no_lock(void **state)
 {
 	struct xseg *seg = segrig_attach(*state);

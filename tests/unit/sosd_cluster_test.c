@@ -1,7 +1,9 @@
-/* sosd_cluster_test - sosd through peer.h, one client and one store in one process, on a cluster of its own (tests/system/ceph): the
- * contract of blockers, what a dead OSD does to requests, and what is said when something is missing.
+/* sosd_cluster_test - sosd through peer.h, one client and one store in one process, on a cluster of
+ * its own (tests/system/ceph): the contract of blockers, what a dead OSD does to requests, and what
+ * is said when something is missing.
  *
- * Where Ceph's programs are not there the tests are skipped. They are too under sanitizers, which do not know librados.
+ * Where Ceph's programs are not there the tests are skipped. They are too under sanitizers, which
+ * do not know librados.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -59,10 +61,12 @@ static bool begin_cluster(void)
 		return false;
 	}
 	if (access(SCRIPT, X_OK) || system("command -v ceph-mon ceph-osd ceph rados >/dev/null")) {
-		print_message("skipped: ceph-mon, ceph-osd or ceph-common is not there (`make deps` installs them)\n");
+		print_message(
+			"skipped: ceph-mon, ceph-osd or ceph-common is not there (`make deps` installs them)\n");
 		return false;
 	}
-	snprintf(dir, sizeof(dir), "%s/tests/sosd-cluster.%d", build && !access(build, W_OK) ? build : "build", (int)getpid());
+	snprintf(dir, sizeof(dir), "%s/tests/sosd-cluster.%d",
+		build && !access(build, W_OK) ? build : "build", (int)getpid());
 	snprintf(opt_conf, sizeof(opt_conf), "conf=%s/ceph.conf", dir);
 	is_up = cluster("up") == 0;
 	return is_up;
@@ -80,8 +84,10 @@ static const char *fresh_prefix(void)
 
 static void open_empty(struct rig *r, uint32_t ports)
 {
-	static const char *const one[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, "iodepth=4", NULL };
-	static const char *const more[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, "threads=3", NULL };
+	static const char *const one[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix,
+		"iodepth=4", NULL };
+	static const char *const more[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix,
+		"threads=3", NULL };
 
 	fresh_prefix();
 	rig_open(r, &sosd_class, ports == 1 ? one : more, true);
@@ -97,7 +103,8 @@ static void close_store(struct rig *r)
 	rig_close(r);
 }
 
-/* The OSD has them, and stands still. Told to go on when the next one has begun, it finds them there. */
+/* The OSD has them, and stands still. Told to go on when the next one has begun, it finds them
+ * there. */
 static void hold(struct rig *r, uint32_t n)
 {
 	assert_int_equal(cluster("stop-osd"), 0);
@@ -167,9 +174,13 @@ static void tools_see_the_objects(void **state)
 	(void)state;
 	need_cluster();
 	assert_int_equal(rig_fill(&g, "a b", 0, 5000, 0x41, 0), 5000);
-	snprintf(line, sizeof(line), "rados -c %s/ceph.conf -p xseg get '%s.a%%20b' - | tr -d A | wc -c | grep -qx 0", dir, opt_prefix + 7);
+	snprintf(line, sizeof(line),
+		"rados -c %s/ceph.conf -p xseg get '%s.a%%20b' - | tr -d A | wc -c | grep -qx 0",
+		dir, opt_prefix + 7);
 	assert_int_equal(system(line), 0);
-	snprintf(line, sizeof(line), "rados -c %s/ceph.conf -p xseg stat '%s.a%%20b' | grep -q 'size 5000$'", dir, opt_prefix + 7);
+	snprintf(line, sizeof(line),
+		"rados -c %s/ceph.conf -p xseg stat '%s.a%%20b' | grep -q 'size 5000$'", dir,
+		opt_prefix + 7);
 	assert_int_equal(system(line), 0);
 }
 
@@ -190,8 +201,9 @@ static void scatter_pages(void)
 /* Directly, and by a buffer; with an end of the object within. */
 static void pages_that_are_not_side_by_side_are_read_and_written(void **state)
 {
-	static const uint32_t sizes[] = { 3000, 2 * 4096, SOSD_READ_PIECES * 4096, (SOSD_READ_PIECES + 2) * 4096, SOSD_WRITE_PIECES * 4096,
-					  (SOSD_WRITE_PIECES + 2) * 4096, MIB };
+	static const uint32_t sizes[] = { 3000, 2 * 4096, SOSD_READ_PIECES * 4096,
+		(SOSD_READ_PIECES + 2) * 4096, SOSD_WRITE_PIECES * 4096,
+		(SOSD_WRITE_PIECES + 2) * 4096, MIB };
 	static uint8_t data[MIB], got[MIB];
 	uint32_t i, k, size;
 
@@ -225,7 +237,8 @@ static void more_reads_of_many_pieces_than_buffers_are_served(void **state)
 	(void)state;
 	need_cluster();
 	close_store(&g);
-	rig_open(&g, &sosd_class, OPTIONS("pool=xseg", opt_conf, "user=xseg", opt_prefix, "iodepth=64"), true);
+	rig_open(&g, &sosd_class,
+		OPTIONS("pool=xseg", opt_conf, "user=xseg", opt_prefix, "iodepth=64"), true);
 	scatter_pages();
 	assert_true(RIG_IOS - 2 > SOSD_BOUNCES);
 	for (i = 0; i < sizeof(data); i++)
@@ -278,14 +291,16 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
 	stop_osd();
 	since = g.now_ns;
-	for (i = 0; i < 8; i++)				/* more than iodepth: some are not even sent */
-		io[i] = rig_send(&g, i < 6 ? XSEG_OP_WRITE : XSEG_OP_READ, "a", i * 4096, 4096, i < 6 ? data : NULL, 0);
+	for (i = 0; i < 8; i++)			/* more than iodepth: some are not even sent */
+		io[i] = rig_send(&g, i < 6 ? XSEG_OP_WRITE : XSEG_OP_READ, "a", i * 4096, 4096,
+			i < 6 ? data : NULL, 0);
 	for (i = 0; i < 8; i++)
 		assert_int_equal(rig_wait(&g, io[i]), -EIO);
 	assert_true(g.now_ns - since >= 2 * S);
 	assert_true(g.now_ns - since < 8 * S);
 	rig_status_has(&g, "timeouts=8\n");
-	rig_status_has(&g, "trips=5\n");	/* the first, and four; those that were not sent have failed with them */
+	/* the first, and four; those that were not sent have failed with them */
+	rig_status_has(&g, "trips=5\n");
 	go_on();
 	assert_int_equal(rig_fill(&g, "a", 0, 32768, 0x33, 0), 32768);
 	assert_true(rig_holds(&g, "a", 0, 32768, 0x33));
@@ -293,7 +308,8 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	assert_true(rig_holds(&g, "a", 0, 32768, 0x33));
 }
 
-/* What it sent before it died lies in the OSD's socket until the OSD goes on: its successor's write is not undone by it. */
+/* What it sent before it died lies in the OSD's socket until the OSD goes on: its successor's write
+ * is not undone by it. */
 static void what_the_dead_sent_is_not_done_after_what_its_successor_sends(void **state)
 {
 	struct rig_io *io;
@@ -302,7 +318,9 @@ static void what_the_dead_sent_is_not_done_after_what_its_successor_sends(void *
 
 	(void)state;
 	need_cluster();
-	snprintf(line, sizeof(line), "ceph -c %s/ceph.conf osd blocklist ls 2>/dev/null | grep -qF '%s'", dir, sosd_of(g.peer)->rados.address);
+	snprintf(line, sizeof(line),
+		"ceph -c %s/ceph.conf osd blocklist ls 2>/dev/null | grep -qF '%s'", dir,
+		sosd_of(g.peer)->rados.address);
 	assert_int_not_equal(system(line), 0);
 	memset(data, 0x11, sizeof(data));
 	stop_osd();
@@ -330,7 +348,8 @@ static void who_was_blocklisted_is_told_and_changes_nothing(void **state)
 	(void)state;
 	need_cluster();
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
-	snprintf(line, sizeof(line), "ceph -c %s/ceph.conf osd blocklist add %s >/dev/null 2>&1", dir, sosd_of(g.peer)->rados.address);
+	snprintf(line, sizeof(line), "ceph -c %s/ceph.conf osd blocklist add %s >/dev/null 2>&1",
+		dir, sosd_of(g.peer)->rados.address);
 	assert_int_equal(system(line), 0);
 	while (rig_fill(&g, "a", 0, 4096, 0x22, 0) == 4096)
 		pass_time(S / 10);
@@ -359,12 +378,15 @@ static void close_other(void)
 static void open_with_short_lock(void)
 {
 	close_store(&g);
-	rig_open(&g, &sosd_class, OPTIONS("pool=xseg", opt_conf, "user=xseg", opt_prefix, "lock_expiry=1s"), true);
+	rig_open(&g, &sosd_class,
+		OPTIONS("pool=xseg", opt_conf, "user=xseg", opt_prefix, "lock_expiry=1s"), true);
 }
 
 static bool other_is_refused(const char *const *options)
 {
-	struct xseg_config cfg = { .memory_bytes = 4u << 20, .nr_requests = 64, .nr_ports = 4, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = {
+		.memory_bytes = 4u << 20, .nr_requests = 64, .nr_ports = 4, .huge = XSEG_HUGE_NEVER
+	};
 	struct peer *p = peer_create(&sosd_class);
 	struct xseg_error err = { "" };
 	char key[16], host[65] = "", text[100];
@@ -375,7 +397,9 @@ static bool other_is_refused(const char *const *options)
 	snprintf(text, sizeof(text), "are served by %s/", host);
 	for (; *options; options++) {
 		snprintf(key, sizeof(key), "%.*s", (int)strcspn(*options, "="), *options);
-		assert_int_equal(opt_set(opt_find(sosd_class.opts, key), p, strchr(*options, '=') + 1, &err), 0);
+		assert_int_equal(
+			opt_set(opt_find(sosd_class.opts, key), p, strchr(*options, '=') + 1, &err),
+			0);
 	}
 	assert_int_equal(xseg_create_private(&cfg, &seg, &err), 0);
 	rc = peer_open(p, seg, &err);
@@ -392,7 +416,8 @@ static bool other_is_refused(const char *const *options)
 
 static void a_second_host_is_refused_and_told_who_serves(void **state)
 {
-	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, NULL };
+	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix,
+		NULL };
 
 	(void)state;
 	need_cluster();
@@ -407,7 +432,8 @@ static void a_second_host_is_refused_and_told_who_serves(void **state)
 	rig_status_has(&other, "owner=yes\n");
 	assert_true(rig_holds(&other, "a", 0, 4096, 0x22));
 	close_other();
-	assert_int_equal(rig_start(&g), -EEXIST);	/* its caches do not know what the other one did */
+	/* its caches do not know what the other one did */
+	assert_int_equal(rig_start(&g), -EEXIST);
 	close_store(&g);
 	open_other(options);
 	close_other();
@@ -416,7 +442,8 @@ static void a_second_host_is_refused_and_told_who_serves(void **state)
 
 static void a_host_that_died_is_replaced_when_its_lock_has_expired(void **state)
 {
-	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, NULL };
+	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix,
+		NULL };
 
 	(void)state;
 	need_cluster();
@@ -453,7 +480,8 @@ static void who_could_not_renew_its_lock_sends_nothing_until_it_can(void **state
 /* It does not know of it, as when its machine stood still, and goes on writing. */
 static void who_lost_its_lock_changes_nothing_any_more(void **state)
 {
-	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, NULL };
+	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix,
+		NULL };
 	struct rig_io *io;
 	uint8_t data[4096];
 
@@ -461,7 +489,8 @@ static void who_lost_its_lock_changes_nothing_any_more(void **state)
 	need_cluster();
 	open_with_short_lock();
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
-	sosd_owner_close(&sosd_of(g.peer)->owner);	/* nobody renews it, and it does not know what time it is */
+	/* nobody renews it, and it does not know what time it is */
+	sosd_owner_close(&sosd_of(g.peer)->owner);
 	atomic_store(&sosd_of(g.peer)->owner.lease_end_ns, UINT64_MAX);
 	memset(data, 0x22, sizeof(data));
 	open_other(options);
@@ -484,15 +513,18 @@ static bool status_says(const char *line)
 
 static void who_learns_that_it_lost_its_lock_sends_nothing(void **state)
 {
-	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix, NULL };
+	static const char *const options[] = { "pool=xseg", opt_conf, "user=xseg", opt_prefix,
+		NULL };
 	char line[1000];
 
 	(void)state;
 	need_cluster();
 	open_with_short_lock();
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
-	snprintf(line, sizeof(line), "export CEPH_CONF=%s/ceph.conf; rados -p xseg --lock-cookie '%s' lock break %s:owner xseg "
-		 "\"$(rados -p xseg lock info %s:owner xseg | jq -r .lockers[0].name)\"", dir, sosd_of(g.peer)->owner.me, opt_prefix + 7, opt_prefix + 7);
+	snprintf(line, sizeof(line),
+		"export CEPH_CONF=%s/ceph.conf; rados -p xseg --lock-cookie '%s' lock break %s:owner xseg "
+		"\"$(rados -p xseg lock info %s:owner xseg | jq -r .lockers[0].name)\"",
+		dir, sosd_of(g.peer)->owner.me, opt_prefix + 7, opt_prefix + 7);
 	do {					/* until the other is faster than who renews it */
 		assert_int_equal(system(line), 0);
 	} while (other_is_refused(options));
@@ -511,13 +543,15 @@ static void a_pool_that_was_removed_does_not_read_as_zeroes(void **state)
 	need_cluster();
 	rig_close(&g);
 	memset(&g, 0, sizeof(g));
-	snprintf(line, sizeof(line), "export CEPH_CONF=%s/ceph.conf; ceph osd pool create gone 1 >/dev/null 2>&1", dir);
+	snprintf(line, sizeof(line),
+		"export CEPH_CONF=%s/ceph.conf; ceph osd pool create gone 1 >/dev/null 2>&1", dir);
 	assert_int_equal(system(line), 0);
 	rig_open(&g, &sosd_class, OPTIONS("pool=gone", opt_conf, "user=admin"), true);
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	assert_true(rig_holds(&g, "none", 0, 4096, 0));
-	snprintf(line, sizeof(line), "export CEPH_CONF=%s/ceph.conf; ceph osd pool rm gone gone --yes-i-really-really-mean-it >/dev/null 2>&1",
-		 dir);
+	snprintf(line, sizeof(line),
+		"export CEPH_CONF=%s/ceph.conf; ceph osd pool rm gone gone --yes-i-really-really-mean-it >/dev/null 2>&1",
+		dir);
 	assert_int_equal(system(line), 0);
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -EIO);
 	assert_int_equal(rig_wait(&g, rig_send(&g, XSEG_OP_READ, "a", 0, 4096, NULL, 0)), -EIO);
@@ -529,7 +563,9 @@ static void a_pool_that_was_removed_does_not_read_as_zeroes(void **state)
 static void refuses(const char *const *options, const char *text)
 {
 	struct peer *p = peer_create(&sosd_class);
-	struct xseg_config cfg = { .memory_bytes = 4u << 20, .nr_requests = 64, .nr_ports = 4, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = {
+		.memory_bytes = 4u << 20, .nr_requests = 64, .nr_ports = 4, .huge = XSEG_HUGE_NEVER
+	};
 	struct xseg_error err = { "" };
 	const struct opt *o;
 	struct xseg *seg;
@@ -573,13 +609,15 @@ static void what_is_missing_is_named(void **state)
 	refuses(OPTIONS("pool=nowhere", opt_conf, "user=xseg"), "there is no pool 'nowhere'");
 	refuses(OPTIONS("pool=xseg", opt_conf, "user=nobody"), "no key for client.nobody in ");
 	write_conf(path, "keyring =", "keyring = /nonexistent/keyring");
-	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "no key for client.xseg in /nonexistent/keyring");
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"),
+		"no key for client.xseg in /nonexistent/keyring");
 	write_conf(path, "mon_host =", "");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "names no monitor");
 	write_conf(path, "keyring =", "key = AQDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "the monitor refuses client.xseg");
 	write_conf(path, "mon_host =", "mon_host = [v2:127.0.0.1:1/0]");
-	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "no monitor answers within 10 s (mon_host = [v2:127.0.0.1:1/0])");
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"),
+		"no monitor answers within 10 s (mon_host = [v2:127.0.0.1:1/0])");
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

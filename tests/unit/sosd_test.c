@@ -45,13 +45,16 @@ static void bytes_that_no_terminal_shows_are_written_in_hex(void **state)
 static void no_two_names_are_the_same(void **state)
 {
 	static const char *const prefixes[] = { "x", "xseg", "xseg-" };
-	static const char *const targets[] = { "a b", "a%20b", "a%2520b", ".a", "seg.a", "a", "", "x.a" };
-	const size_t np = sizeof(prefixes) / sizeof(prefixes[0]), nt = sizeof(targets) / sizeof(targets[0]);
+	static const char *const targets[] = { "a b", "a%20b", "a%2520b", ".a", "seg.a", "a", "",
+		"x.a" };
+	const size_t np = sizeof(prefixes) / sizeof(prefixes[0]),
+		     nt = sizeof(targets) / sizeof(targets[0]);
 
 	(void)state;
 	for (size_t i = 0; i < np * nt; i++)
 		for (size_t k = 0; k < i; k++)
-			assert_string_not_equal(name_of(prefixes[i / nt], targets[i % nt]), name_of(prefixes[k / nt], targets[k % nt]));
+			assert_string_not_equal(name_of(prefixes[i / nt], targets[i % nt]),
+				name_of(prefixes[k / nt], targets[k % nt]));
 }
 
 static void the_longest_name_fits(void **state)
@@ -63,12 +66,14 @@ static void the_longest_name_fits(void **state)
 	memset(target, '\n', sizeof(target) - 1);
 	prefix[sizeof(prefix) - 1] = target[sizeof(target) - 1] = '\0';
 	assert_true(sosd_prefix_ok(prefix));
-	assert_int_equal(strlen(name_of(prefix, target)), SOSD_PREFIX_MAX - 1 + 1 + 3 * (XSEG_TARGET_MAX - 1));
+	assert_int_equal(strlen(name_of(prefix, target)),
+		SOSD_PREFIX_MAX - 1 + 1 + 3 * (XSEG_TARGET_MAX - 1));
 }
 
 static void a_prefix_has_no_dot(void **state)
 {
-	static const char *const bad[] = { "", "a.b", ".", "a b", "a/b", "\xc3\xa4", "ppppppppppppppppppppppppppppppppp" };
+	static const char *const bad[] = { "", "a.b", ".", "a b", "a/b", "\xc3\xa4",
+		"ppppppppppppppppppppppppppppppppp" };
 
 	(void)state;
 	assert_true(sosd_prefix_ok("xseg"));
@@ -81,9 +86,10 @@ static void a_prefix_has_no_dot(void **state)
 
 static void what_passes_is_tried_again_and_nothing_else(void **state)
 {
-	static const int passes[] = { EAGAIN, EBUSY, ECANCELED, ENOTCONN, ECONNRESET, ECONNREFUSED, EPIPE, EINTR };
-	static const int stays[] = { ETIMEDOUT, ENOSPC, EDQUOT, ESHUTDOWN, EPERM, EACCES, ENODEV, EIO, ENOMEM, ENOENT, EFBIG, EOPNOTSUPP,
-				     EPROTO, EINVAL, ERANGE, 12345 };
+	static const int passes[] = { EAGAIN, EBUSY, ECANCELED, ENOTCONN, ECONNRESET, ECONNREFUSED,
+		EPIPE, EINTR };
+	static const int stays[] = { ETIMEDOUT, ENOSPC, EDQUOT, ESHUTDOWN, EPERM, EACCES, ENODEV,
+		EIO, ENOMEM, ENOENT, EFBIG, EOPNOTSUPP, EPROTO, EINVAL, ERANGE, 12345 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++)
@@ -181,7 +187,8 @@ static void *write_letters(void *arg)
 	return NULL;
 }
 
-/* Each letter once, those of one writer in their order; and whoever finds an empty box rings, so that none lies there unread. */
+/* Each letter once, those of one writer in their order; and whoever finds an empty box rings, so
+ * that none lies there unread. */
 static void letters_of_many_writers_arrive_once_and_in_order(void **state)
 {
 	unsigned next[WRITERS] = { 0 }, id[WRITERS], got = 0, times = 0;

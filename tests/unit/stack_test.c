@@ -139,9 +139,10 @@ static void errors_name_their_line(void **state)
 		{ "[peer cached]\ndownstream = memd\n", "line 2: ", "no peer 'memd'" },
 		{ "[peer memd]\ndownstream = filed\n[peer filed]\n", "line 2: ", "bottom" },
 		{ "[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = cached\n"
-		  "[peer v2]\nkind = volumed\ndownstream = memd\n", "line 3: ", "'v2' sends there, too" },
+		  "[peer v2]\nkind = volumed\ndownstream = memd\n",
+			"line 3: ", "'v2' sends there, too" },
 		{ "[peer a]\nkind = cached\ndownstream = b\n[peer b]\nkind = cached\ndownstream = a\n",
-		  "line 3: ", "loop" },
+			"line 3: ", "loop" },
 		{ "[peer cached]\ndownstream = cached\n", "line 2: ", "loop" },
 		{ "[peer memd]\n[run]\ntogether = memd filed\n", "line 3: ", "no peer 'filed'" },
 		{ "[peer memd]\n[run]\ntogether = memd memd\n", "line 3: ", "twice" },
@@ -184,7 +185,8 @@ static void long_names_and_odd_blanks_are_read(void **state)
 
 	(void)state;
 	assert_non_null(stack);
-	assert_string_equal(stack->peers[0].name, "a23456789.123456789.123456789.123456789.123456789.123456789.12");
+	assert_string_equal(stack->peers[0].name,
+		"a23456789.123456789.123456789.123456789.123456789.123456789.12");
 	assert_int_equal(stack->groups[0].nr, 1);
 	stack_destroy(stack);
 }
@@ -263,12 +265,14 @@ static const struct stack_peer *peer_of(const struct stack *stack, const char *n
 /* One that is the only one there serves who asks it directly. */
 static void a_cache_that_nobody_names_beside_others_waits(void **state)
 {
-	struct stack *stack = parse("[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = memd\n");
+	struct stack *stack = parse(
+		"[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = memd\n");
 
 	(void)state;
 	assert_true(peer_of(stack, "cached")->waits);
 	assert_string_equal(stack_downstream(peer_of(stack, "cached")), "");
-	assert_int_equal(peer_of(stack, "cached")->downstream, stack_find(stack, "memd"));	/* it starts after that */
+	/* it starts after that */
+	assert_int_equal(peer_of(stack, "cached")->downstream, stack_find(stack, "memd"));
 	assert_false(peer_of(stack, "volumed")->waits);
 	assert_string_equal(stack_downstream(peer_of(stack, "volumed")), "memd");
 	stack_destroy(stack);
@@ -276,7 +280,8 @@ static void a_cache_that_nobody_names_beside_others_waits(void **state)
 	assert_false(peer_of(stack, "cached")->waits);
 	assert_string_equal(stack_downstream(peer_of(stack, "cached")), "memd");
 	stack_destroy(stack);
-	stack = parse("[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = cached\n");
+	stack = parse(
+		"[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = cached\n");
 	assert_false(peer_of(stack, "cached")->waits);
 	stack_destroy(stack);
 }

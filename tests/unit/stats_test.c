@@ -163,7 +163,8 @@ static void too_many_keys_are_refused_and_the_most_are_not(void **state)
 	(void)state;
 	for (unsigned i = 0; i <= XSEG_STATS_MAX; i++)
 		many[i] = "key";
-	assert_int_equal(xseg_stats_open(peer, "x", "memd", many, XSEG_STATS_MAX + 1, &stats), -EINVAL);
+	assert_int_equal(
+		xseg_stats_open(peer, "x", "memd", many, XSEG_STATS_MAX + 1, &stats), -EINVAL);
 	assert_int_equal(xseg_stats_open(peer, "x", "memd", many, XSEG_STATS_MAX, &stats), 0);
 	xseg_stats_add(stats, XSEG_STATS_MAX - 1, 1);
 	assert_true(find("x", 0, &view));

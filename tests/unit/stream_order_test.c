@@ -1,5 +1,6 @@
-/* stream_order_test - what is taken for a sequential reader: reads out of order, with gaps, many readers among random
- * reads; and what is not: random reads, zipf, strides. Bounds on random reads are several times what was measured. */
+/* stream_order_test - what is taken for a sequential reader: reads out of order, with gaps, many
+ * readers among random reads; and what is not: random reads, zipf, strides. Bounds on random reads
+ * are several times what was measured. */
 #include "tests/unit/stream_rig.h"
 
 #include <math.h>
@@ -35,19 +36,23 @@ static struct stream_advice unordered_read(struct unordered *u)
 
 static void reads_out_of_order_go_on_with_their_stream(void **state)
 {
-	const uint32_t sizes[] = { 4 * K, 8 * K, 12 * K, 16 * K, 20 * K, 64 * K, 100 * K, 256 * K, M };
+	const uint32_t sizes[] = { 4 * K, 8 * K, 12 * K, 16 * K, 20 * K, 64 * K, 100 * K, 256 * K,
+		M };
 
 	(void)state;
 	srig_seed(1);
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		for (uint32_t among = 1; among <= 5; among++) {
-			struct unordered u = { .start = 64 * K + among % 3 * 512, .size = sizes[i], .among = among };
+			struct unordered u = {
+				.start = 64 * K + among % 3 * 512, .size = sizes[i], .among = among
+			};
 
 			srig_again();
 			for (uint32_t n = 0; n < 4000; n++)
 				unordered_read(&u);
 			assert_true(srig_cut > 4000 - 40 - CUTOFF / sizes[i]);
-			assert_in_range(srig_longest(), 4000ull * sizes[i] * 97 / 100, 4000ull * sizes[i] * 101 / 100);
+			assert_in_range(srig_longest(), 4000ull * sizes[i] * 97 / 100,
+				4000ull * sizes[i] * 101 / 100);
 			srig_check_lists();
 		}
 }
@@ -80,7 +85,9 @@ static void pages_are_asked_for_once_also_when_reads_are_out_of_order(void **sta
 			at = (block * 8ull + i * by % 8) * 4096;
 			a = srig_note(at, 4096);
 			for (uint32_t p = 0; p < a.ahead_bytes / 4096; p++)
-				assert_int_equal(page[(at / OBJECT * OBJECT + a.ahead_from) / 4096 + p]++, 0);
+				assert_int_equal(
+					page[(at / OBJECT * OBJECT + a.ahead_from) / 4096 + p]++,
+					0);
 		}
 	assert_in_range(srig_asked, 40, 400);
 }
@@ -222,14 +229,16 @@ static void a_reader_that_begins_before_an_old_edge_is_recognised_a_little_later
 	for (uint64_t gap = 4 * K; gap <= 1 * M; gap += 4 * K) {
 		srig_again();
 		srig_note(100 * M, 4 * K);
-		srig_read_on(100 * M - gap, 4 * K, gap <= 64 * K ? (uint32_t)(gap / (4 * K)) + 3 : 5);
+		srig_read_on(
+			100 * M - gap, 4 * K, gap <= 64 * K ? (uint32_t)(gap / (4 * K)) + 3 : 5);
 		assert_true(srig_asked > 0);
 	}
 }
 
 /* ---- several ---- */
 
-/* 32 readers of 400 reads, 256 MiB apart, and as many random reads; the share of theirs after the second that are cut off. */
+/* 32 readers of 400 reads, 256 MiB apart, and as many random reads; the share of theirs after the
+ * second that are cut off. */
 static double share_recognised(bool in_turn, unsigned noise_percent)
 {
 	uint32_t at[32] = { 0 }, reads = 0, good = 0, all = 0, who;
@@ -243,7 +252,8 @@ static double share_recognised(bool in_turn, unsigned noise_percent)
 		who = in_turn ? reads % 32 : (uint32_t)srig_random_below(32);
 		reads++;
 		all += at[who] >= 2;
-		good += srig_note(who * UINT64_C(0x10000000) + at[who] * 4096ull, 4096).cut_off && at[who] >= 2;
+		good += srig_note(who * UINT64_C(0x10000000) + at[who] * 4096ull, 4096).cut_off &&
+			at[who] >= 2;
 		at[who]++;
 	}
 	srig_check_lists();
@@ -293,7 +303,8 @@ static void random_reads_of_a_small_region_are_hardly_ever_a_stream(void **state
 			srig_again();
 			for (uint32_t n = 0; n < 100000; n++)
 				srig_note(srig_random_below(mib[i] * M / size) * size, size);
-			print_message("%u MiB, %u bytes: %u ranges, %u cut off\n", mib[i], size, srig_asked, srig_cut);
+			print_message("%u MiB, %u bytes: %u ranges, %u cut off\n", mib[i], size,
+				srig_asked, srig_cut);
 			assert_true(srig_asked <= 500 && srig_cut <= 100);
 		}
 }
@@ -320,7 +331,8 @@ static void pages_that_are_read_once_in_random_order_are_no_stream(void **state)
 /* Ranks of a zipf distribution, by bisection of its sums. */
 static uint64_t zipf_rank(const double *sum)
 {
-	double u = (double)srig_random_below(UINT64_C(1) << 52) / (double)(UINT64_C(1) << 52) * sum[NR_PAGES - 1];
+	double u = (double)srig_random_below(UINT64_C(1) << 52) / (double)(UINT64_C(1) << 52) *
+		   sum[NR_PAGES - 1];
 	uint64_t low = 0, high = NR_PAGES - 1;
 
 	while (low < high) {
@@ -365,7 +377,8 @@ static void a_stride_is_no_stream(void **state)
 {
 	(void)state;
 	for (uint32_t size = 4 * K; size <= M; size += size < 32 * K ? 4 * K : size)
-		for (uint64_t stride = 2ull * size; stride <= 1024ull * size; stride += (stride / 8 + 4095) / 4096 * 4096) {
+		for (uint64_t stride = 2ull * size; stride <= 1024ull * size;
+			stride += (stride / 8 + 4095) / 4096 * 4096) {
 			srig_again();
 			for (uint32_t i = 0; i < 1000; i++)
 				srig_note(i * stride, size);

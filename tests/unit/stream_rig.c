@@ -51,10 +51,12 @@ void srig_check_lists(void)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = xlist_head(&srig.proven); i != XLIST_NONE; i = xlist_next(&srig.proven, i), n++)
+	for (uint32_t i = xlist_head(&srig.proven); i != XLIST_NONE;
+		i = xlist_next(&srig.proven, i), n++)
 		assert_true(srig.stream[i].score > 0);
 	assert_int_equal(n, srig.proven.nr);
-	for (uint32_t i = xlist_head(&srig.tried); i != XLIST_NONE; i = xlist_next(&srig.tried, i), n++)
+	for (uint32_t i = xlist_head(&srig.tried); i != XLIST_NONE;
+		i = xlist_next(&srig.tried, i), n++)
 		assert_int_equal(srig.stream[i].score, 0);
 	assert_int_equal(n, STREAMS_NR);
 }
@@ -74,7 +76,8 @@ void srig_check_advice(struct stream_advice a, uint64_t obj_offset, uint32_t siz
 
 struct stream_advice srig_note_in(uint32_t volume, uint64_t offset, uint32_t size)
 {
-	struct stream_advice a = stream_note(&srig, volume, volume ? offset / OBJECT : 77, offset, offset % OBJECT, size);
+	struct stream_advice a = stream_note(
+		&srig, volume, volume ? offset / OBJECT : 77, offset, offset % OBJECT, size);
 
 	srig_check_advice(a, offset % OBJECT, size);
 	srig_asked += a.ahead_bytes > 0;

@@ -1,5 +1,6 @@
-/* stream_rig - one table of streams for the tests of peers/cached/stream.c: srig_note() makes a read, checks the
- * invariants of stream.h that can be seen from outside, and counts what was advised. */
+/* stream_rig - one table of streams for the tests of peers/cached/stream.c: srig_note() makes a
+ * read, checks the invariants of stream.h that can be seen from outside, and counts what was
+ * advised. */
 #ifndef TESTS_UNIT_STREAM_RIG_H
 #define TESTS_UNIT_STREAM_RIG_H
 

@@ -1,5 +1,6 @@
-/* stream_test - sequential readers: what is read ahead, what is cut off, whose place is taken, edges of the numbers, threads.
- * What is taken for a stream and what is not is in stream_order_test.c. */
+/* stream_test - sequential readers: what is read ahead, what is cut off, whose place is taken,
+ * edges of the numbers, threads. What is taken for a stream and what is not is in
+ * stream_order_test.c. */
 #include "tests/unit/stream_rig.h"
 
 #include <pthread.h>
@@ -49,9 +50,9 @@ static void the_next_range_is_asked_for_when_half_of_the_window_is_left_and_is_l
 	(void)state;
 	srig_expect_range(srig_read_on(0, 4 * K, 2), 8 * K, 32 * K);
 	srig_expect_range(srig_read_on(8 * K, 4 * K, 3), 0, 0);
-	srig_expect_range(srig_note(20 * K, 4 * K), 40 * K, 48 * K);		/* 64 KiB from 24 on */
+	srig_expect_range(srig_note(20 * K, 4 * K), 40 * K, 48 * K);	/* 64 KiB from 24 on */
 	srig_expect_range(srig_read_on(24 * K, 4 * K, 7), 0, 0);
-	srig_expect_range(srig_note(52 * K, 4 * K), 88 * K, 96 * K);		/* 128 KiB from 56 on */
+	srig_expect_range(srig_note(52 * K, 4 * K), 88 * K, 96 * K);	/* 128 KiB from 56 on */
 }
 
 static void the_window_grows_up_to_the_limit(void **state)
@@ -91,7 +92,8 @@ static void reader_read(struct reader_of_pages *r, uint64_t at, uint32_t size, b
 	}
 }
 
-/* 16 MiB in order, split at the borders of objects. The first two reads may miss, or three pages of smaller reads. */
+/* 16 MiB in order, split at the borders of objects. The first two reads may miss, or three pages of
+ * smaller reads. */
 static unsigned misses_of_reader(uint64_t start, uint32_t size)
 {
 	static struct reader_of_pages r;
@@ -100,7 +102,8 @@ static unsigned misses_of_reader(uint64_t start, uint32_t size)
 	memset(&r, 0, sizeof(r));
 	for (uint64_t at = start; at < start + 16 * M; at += left < size ? left : size) {
 		left = OBJECT - at % OBJECT;
-		reader_read(&r, at, left < size ? (uint32_t)left : size, at < known || at % OBJECT == 0);
+		reader_read(&r, at, left < size ? (uint32_t)left : size,
+			at < known || at % OBJECT == 0);
 	}
 	return r.misses;
 }
@@ -156,7 +159,8 @@ static void objects_of_no_volume_are_streams_of_their_own(void **state)
 	(void)state;
 	for (uint64_t at = 0; at < 40 * K; at += 4 * K)
 		for (uint64_t hash = 1; hash <= 3; hash++) {
-			a = stream_note(&srig, 0, hash * UINT64_C(0x123456789abcdef1), at, at, 4 * K);
+			a = stream_note(
+				&srig, 0, hash * UINT64_C(0x123456789abcdef1), at, at, 4 * K);
 			srig_check_advice(a, at, 4 * K);
 			assert_int_equal(a.ahead_bytes > 0, at == 8 * K || at == 24 * K);
 		}
@@ -224,7 +228,7 @@ static void the_stream_that_had_no_read_for_the_longest_time_is_replaced(void **
 		srig_note(i * 16ull * M, 4 * K);
 	srig_note(4 * K, 4 * K);				/* the first stream has a score */
 	srig_note(1000 * 16ull * M, 4 * K);
-	srig_note(1001 * 16ull * M, 4 * K);			/* in place of the second one, at 16 MiB */
+	srig_note(1001 * 16ull * M, 4 * K);		/* in place of the second one, at 16 MiB */
 	srig_note(16 * M + 4 * K, 4 * K);			/* in place of the third */
 	srig_expect_range(srig_note(16 * M + 8 * K, 4 * K), 12 * K, 32 * K);
 	srig_expect_range(srig_note(8 * K, 4 * K), 12 * K, 32 * K);
@@ -266,12 +270,14 @@ static void sixteen_places_are_kept_for_new_streams(void **state)
 
 static void an_offset_in_the_object_that_cannot_be_gets_no_range(void **state)
 {
-	const uint64_t wrong[] = { OBJECT, OBJECT + 4 * K, UINT64_C(1) << 63, UINT64_MAX - 64 * K, UINT64_MAX };
+	const uint64_t wrong[] = { OBJECT, OBJECT + 4 * K, UINT64_C(1) << 63, UINT64_MAX - 64 * K,
+		UINT64_MAX };
 
 	(void)state;
 	for (uint32_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		for (uint64_t at = 0; at < 256 * K; at += 4 * K)
-			assert_int_equal(stream_note(&srig, i + 1, 0, at, wrong[i], 4 * K).ahead_bytes, 0);
+			assert_int_equal(
+				stream_note(&srig, i + 1, 0, at, wrong[i], 4 * K).ahead_bytes, 0);
 }
 
 static void objects_whose_edges_seem_near_by_chance_are_told_apart(void **state)
@@ -281,7 +287,8 @@ static void objects_whose_edges_seem_near_by_chance_are_told_apart(void **state)
 	(void)state;
 	for (int i = 0; i < 6; i++)
 		inverse *= 2 - factor * inverse;
-	hash = 1 - 4096 * inverse;		/* its offsets are where those of hash 1 are that are smaller by 4096 */
+	/* its offsets are where those of hash 1 are that are smaller by 4096 */
+	hash = 1 - 4096 * inverse;
 	stream_note(&srig, 0, 1, 0, 0, 4 * K);
 	stream_note(&srig, 0, hash, 8 * K, 8 * K, 4 * K);
 	srig_expect_range(stream_note(&srig, 0, hash, 12 * K, 12 * K, 4 * K), 16 * K, 32 * K);
@@ -329,9 +336,13 @@ static void any_reads_keep_the_invariants(void **state)
 	srig_seed(8);
 	for (uint32_t i = 0; i < 300000; i++) {
 		uint64_t what = srig_random_below(8), far = srig_random_below(4 * M);
-		uint32_t size = 1 + (uint32_t)srig_random_below(UINT64_C(1) << srig_random_below(21));
+		uint32_t size = 1 +
+				(uint32_t)srig_random_below(UINT64_C(1) << srig_random_below(21));
 
-		at = what == 0 ? srig_random_below(64 * M) : what == 1 ? at + far : what == 2 && at > far ? at - far : at;
+		at = what == 0               ? srig_random_below(64 * M)
+		     : what == 1             ? at + far
+		     : what == 2 && at > far ? at - far
+					     : at;
 		if (at % OBJECT + size > OBJECT)
 			at = (at / OBJECT + 1) * OBJECT;
 		srig_note_in((uint32_t)srig_random_below(3), at, size);
@@ -395,7 +406,9 @@ static void *read_in_order(void *arg)
 	struct reader *me = arg;
 
 	for (uint32_t i = 0; i < 20000; i++) {
-		me->cut += stream_note(&srig, me->volume, 0, i * 4096ull, i * 4096ull % OBJECT, 4096).cut_off;
+		me->cut += stream_note(
+			&srig, me->volume, 0, i * 4096ull, i * 4096ull % OBJECT, 4096)
+				   .cut_off;
 		if (i % 1000 == 0)
 			streams_set(&srig, CUTOFF, i % 2000 ? AHEAD : AHEAD / 2);
 	}

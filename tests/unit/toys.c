@@ -124,7 +124,8 @@ static const struct opt toy_opts[] = {
 	{ .name = "level", .kind = OPT_UINT, .off = T(level), .max = 100, .def = "1",
 	  .flags = OPT_LIVE, .help = "" },
 	{ .name = "spare", .kind = OPT_SIZE, .off = T(spare), .def = "4k", .help = "" },
-	{ .name = "words", .kind = OPT_LIST, .off = T(words), .len = 64, .flags = OPT_LIVE, .help = "" },
+	{ .name = "words", .kind = OPT_LIST, .off = T(words), .len = 64, .flags = OPT_LIVE,
+	  .help = "" },
 	{ 0 }
 };
 

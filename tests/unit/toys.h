@@ -14,9 +14,9 @@
 #define TOYS_DEPTH  16				/* requests that the client has */
 #define TOYS_SECOND 1000000000ull
 
-/* What a toy does with a request: answer with its offset; send it on; answer after delay_ns; answer when
- * an eventfd was written; answer when `release` is seen, after a kick or in any round; keep the thread until then, as a round that
- * takes long or a processor that others have. */
+/* What a toy does with a request: answer with its offset; send it on; answer after delay_ns; answer
+ * when an eventfd was written; answer when `release` is seen, after a kick or in any round; keep
+ * the thread until then, as a round that takes long or a processor that others have. */
 enum toy_way { TOY_ECHO, TOY_FORWARD, TOY_DELAY, TOY_EVENT, TOY_KICK, TOY_HOLD, TOY_STAND };
 
 struct toy {
@@ -27,7 +27,7 @@ struct toy {
 	int fd[PEER_MAX_THREADS];
 	struct xreq *held[PEER_MAX_THREADS][TOYS_DEPTH * 2];
 	uint32_t nr_held[PEER_MAX_THREADS];
-	_Atomic bool release;			/* TOY_KICK, TOY_HOLD, TOY_STAND: answer what is held */
+	_Atomic bool release;		/* TOY_KICK, TOY_HOLD, TOY_STAND: answer what is held */
 	_Atomic bool stands;			/* a thread is kept */
 	_Atomic uint32_t nr_recovered, nr_polls;
 	uint64_t init_ns;			/* what the time was */

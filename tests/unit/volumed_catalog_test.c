@@ -9,11 +9,15 @@ static void wrong_commands_say_what_would_be_right(void **state)
 		const char *line;
 		int rc;
 	} cases[] = {
-		{ "volume create vol size=1M", -EEXIST },	{ "volume create new size=0", -EINVAL },
+		{ "volume create vol size=1M", -EEXIST },	{ "volume create new size=0",
+		  -EINVAL },
 		{ "volume create new size=513", -EINVAL },	{ "volume create new", -EINVAL },
-		{ "volume create new size=9223372036854775808", -EINVAL }, { "volume create a:b size=1M", -EINVAL },
-		{ "volume create .a size=1M", -EINVAL },	{ "volume create new size=1M more", -EINVAL },
-		{ "volume create new foo=1M", -EINVAL },	{ "volume resize none size=1M", -ENOENT },
+		{ "volume create new size=9223372036854775808", -EINVAL },
+		  { "volume create a:b size=1M", -EINVAL },
+		{ "volume create .a size=1M", -EINVAL },	{ "volume create new size=1M more",
+		  -EINVAL },
+		{ "volume create new foo=1M", -EINVAL },	{ "volume resize none size=1M",
+		  -ENOENT },
 		{ "volume remove none", -ENOENT },		{ "volume info none", -ENOENT },
 		{ "volume", -EINVAL },				{ "volume make x", -EINVAL },
 		{ "volume list x", -EINVAL },			{ "volumes", -ENOSYS },
@@ -38,7 +42,8 @@ static void info_and_list_show_each_volume(void **state)
 	(void)state;
 	create("b", "2G");
 	assert_true(admin("volume info a") > 0);
-	assert_true(says("slot=0\nname=a\n") && says("\nsize_bytes=1048576\nobject_size_bytes=4194304\n"));
+	assert_true(says("slot=0\nname=a\n") &&
+		    says("\nsize_bytes=1048576\nobject_size_bytes=4194304\n"));
 	assert_true(says("\nstate=ok\nobjects_left=0\n"));
 	assert_int_equal(number("id="), id);
 	assert_true(admin("volume list 0") > 0);
@@ -172,7 +177,8 @@ static void shrink_and_grow(void)
 	assert_true(admin("volume resize vol size=16M") > 0);
 	expect_pattern(id, 5243392 - 8192, 8192, 3);
 	for (uint64_t at = 5243392; at < 16 << 20; at += 524288)
-		expect_zeroes(id, at, at + 524288 <= 16 << 20 ? 524288 : (uint32_t)((16 << 20) - at));
+		expect_zeroes(
+			id, at, at + 524288 <= 16 << 20 ? 524288 : (uint32_t)((16 << 20) - at));
 }
 
 static void shrinking_and_growing_never_shows_old_data(void **state)
@@ -548,8 +554,13 @@ static void a_damaged_record_harms_its_own_volume_only(void **state)
 
 static void records_are_believed_only_when_everything_fits(void **state)
 {
-	struct vd_meta meta = { .name = "vol", .state = VD_SHRINKING, .generation = 77, .size_bytes = 4096,
-				.object_size = 65536, .cut_bytes = 8192 }, out;
+	struct vd_meta meta = { .name = "vol",
+		.state = VD_SHRINKING,
+		.generation = 77,
+		.size_bytes = 4096,
+		.object_size = 65536,
+		.cut_bytes = 8192 },
+		       out;
 	uint8_t rec[512], zero[512] = { 0 };
 
 	(void)state;
@@ -567,10 +578,14 @@ static void records_are_believed_only_when_everything_fits(void **state)
 	meta.cut_bytes = 4096;
 	vd_record_encode(&meta, 5, rec);
 	assert_int_equal(vd_record_decode(rec, 5, &out), -EBADMSG);
-	meta = (struct vd_meta){ .name = "a:b", .state = VD_LIVE, .size_bytes = 4096, .object_size = 65536 };
+	meta = (struct vd_meta){
+		.name = "a:b", .state = VD_LIVE, .size_bytes = 4096, .object_size = 65536
+	};
 	vd_record_encode(&meta, 5, rec);
 	assert_int_equal(vd_record_decode(rec, 5, &out), -EBADMSG);
-	meta = (struct vd_meta){ .name = "a", .state = VD_LIVE, .size_bytes = 4096, .object_size = 65000 };
+	meta = (struct vd_meta){
+		.name = "a", .state = VD_LIVE, .size_bytes = 4096, .object_size = 65000
+	};
 	vd_record_encode(&meta, 5, rec);
 	assert_int_equal(vd_record_decode(rec, 5, &out), -EBADMSG);
 }

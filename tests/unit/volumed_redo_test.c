@@ -1,4 +1,5 @@
-/* volumed_redo_test - commands to volumed that a kill interrupts: the successor does them, once, and who asked only waits. */
+/* volumed_redo_test - commands to volumed that a kill interrupts: the successor does them, once,
+ * and who asked only waits. */
 #include "tests/unit/volumed_rig.h"
 
 /* The store's record of a change arrives, or does not, before volumed dies. */
@@ -142,11 +143,13 @@ static void a_removal_that_a_kill_interrupts_succeeds_and_another_of_that_name_s
 	}
 }
 
-/* Whatever it does at that moment: killed after each step of a life of a volume, and its successor too. */
+/* Whatever it does at that moment: killed after each step of a life of a volume, and its successor
+ * too. */
 static void killed_at_any_step_each_command_is_done_once(void **state)
 {
-	static const char *const lines[] = { "volume create vol size=16M", "volume resize vol size=20M",
-		"volume resize vol size=4M", "volume info vol", "volume list", "set requests=64", "volume remove vol" };
+	static const char *const lines[] = { "volume create vol size=16M",
+		"volume resize vol size=20M", "volume resize vol size=4M", "volume info vol",
+		"volume list", "set requests=64", "volume remove vol" };
 	uint32_t n, i, again;
 	struct xreq *r;
 
@@ -166,9 +169,11 @@ static void killed_at_any_step_each_command_is_done_once(void **state)
 				if (strncmp(lines[i], "set", 3) == 0)
 					assert_int_equal(line_result(r, 0), -EINVAL);
 				else if (line_result(r, 0) <= 0)
-					fail_msg("'%s', killed after %u steps, and %u: %s", lines[i], n, again, text);
+					fail_msg("'%s', killed after %u steps, and %u: %s",
+						lines[i], n, again, text);
 				/* gone behind the scenes before its name is used again */
-				for (uint32_t j = 0; i + 1 == sizeof(lines) / sizeof(lines[0]) && j < 50; j++)
+				for (uint32_t j = 0;
+					i + 1 == sizeof(lines) / sizeof(lines[0]) && j < 50; j++)
 					step();
 			}
 }

@@ -44,7 +44,8 @@ static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;
 static struct xreq *held;
-static void (*lender)(struct peer_port *pp, struct xreq *r);	/* lends what a READ has read, or for what a WRITE gives */
+/* lends what a READ has read, or for what a WRITE gives */
+static void (*lender)(struct peer_port *pp, struct xreq *r);
 
 static inline struct object *object_find(const char *name)
 {
@@ -233,7 +234,8 @@ static inline void volumed_open(uint32_t threads, const char *object_size, const
 	assert_non_null(vd);
 	vd->threads = threads;
 	snprintf(vd->downstream_name, sizeof(vd->downstream_name), "store");
-	assert_int_equal(opt_set(opt_find(volumed_class.opts, "object_size"), vd, object_size, &err), 0);
+	assert_int_equal(
+		opt_set(opt_find(volumed_class.opts, "object_size"), vd, object_size, &err), 0);
 	assert_int_equal(opt_set(opt_find(volumed_class.opts, "requests"), vd, requests, &err), 0);
 	vd->ports[0].now_ns = now;
 	if (peer_open(vd, seg, &err))
@@ -256,7 +258,9 @@ static inline void volumed_restart(void)
 
 static inline void stack_up(void)
 {
-	struct xseg_config cfg = { .memory_bytes = 24 << 20, .nr_requests = 2048, .huge = XSEG_HUGE_NEVER };
+	struct xseg_config cfg = {
+		.memory_bytes = 24 << 20, .nr_requests = 2048, .huge = XSEG_HUGE_NEVER
+	};
 	struct xseg_error err = { "" };
 
 	if (xseg_create_private(&cfg, &seg, &err))
@@ -264,8 +268,12 @@ static inline void stack_up(void)
 	store = peer_create(&store_class);
 	assert_int_equal(peer_open(store, seg, &err), 0);
 	assert_true(peer_try_serve(store));
-	assert_int_equal(xseg_peer_open(seg, &(struct xseg_peer_params){ .name = "me", .kind = "client", .nr_ports = 1,
-			 .nr_requests = 400 }, &client, &err), 0);
+	assert_int_equal(
+		xseg_peer_open(seg,
+			&(struct xseg_peer_params){
+				.name = "me", .kind = "client", .nr_ports = 1, .nr_requests = 400 },
+			&client, &err),
+		0);
 	port = xseg_peer_port(client, 0);
 	assert_int_equal(xseg_pages_take(client, MAX_PAGES, pages), 0);
 }
@@ -329,7 +337,8 @@ static inline int teardown(void **state)
 /* ---- a client ---------------------------------------------------------------------------- */
 
 /* Sends; the answer is taken by result_of(). Data goes into the client's pages from `page` on. */
-static inline struct xreq *send_io(enum xseg_op op, uint32_t volume, uint64_t offset, uint32_t size, uint32_t page)
+static inline struct xreq *send_io(
+	enum xseg_op op, uint32_t volume, uint64_t offset, uint32_t size, uint32_t page)
 {
 	struct xreq *r = xseg_req_alloc(port);
 

@@ -1,5 +1,5 @@
-/* volumed_test - the path of requests through the volume peer: addresses, splitting, dying, stopping,
- * several ports, counters. */
+/* volumed_test - the path of requests through the volume peer: addresses, splitting, dying,
+ * stopping, several ports, counters. */
 #include "tests/unit/volumed_rig.h"
 
 /* ---- one object -------------------------------------------------------------------------- */
@@ -15,7 +15,8 @@ static void a_request_within_one_object_is_forwarded_to_it(void **state)
 	assert_string_equal(n->target, "vol:0000000000000003");
 	assert_int_equal(n->obj_offset, 8192 + 512);
 	assert_int_equal(n->volume, id);
-	assert_int_equal(object_find(n->target)->data[8192 + 512], pattern((3ull << 22) + 8192 + 512, 1));
+	assert_int_equal(
+		object_find(n->target)->data[8192 + 512], pattern((3ull << 22) + 8192 + 512, 1));
 	assert_int_equal(n->origin, xseg_port_index(port));
 	expect_pattern(id, (3ull << 22) + 8192 + 512, 1024, 1);
 }
@@ -26,7 +27,8 @@ static void object_numbers_are_sixteen_hex_digits(void **state)
 		uint64_t object;
 		const char *name;
 	} cases[] = {
-		{ 0, "v:0000000000000000" }, { 0x9, "v:0000000000000009" }, { 0xa, "v:000000000000000a" },
+		{ 0, "v:0000000000000000" }, { 0x9, "v:0000000000000009" },
+		  { 0xa, "v:000000000000000a" },
 		{ 0xdeadbeef, "v:00000000deadbeef" }, { 0x1ffffffffff, "v:000001ffffffffff" },
 		{ 0x123456789ab, "v:00000123456789ab" },
 	};
@@ -177,7 +179,8 @@ static void flags_go_with_every_part(void **state)
 
 /* ---- loans ------------------------------------------------------------------------------- */
 
-#define LENT_FROM 512u		/* the store lends these of the client's pages, which is good enough: it writes into them once */
+/* the store lends these of the client's pages, which is good enough: it writes into them once */
+#define LENT_FROM 512u
 static uint32_t nr_lent;
 
 /* Every other page of the parts is lent; each with the number of its object in its first word. */
@@ -294,7 +297,8 @@ static void expect_odd_ones_exchanged(struct xreq *r, uint32_t nr)
 {
 	wait_for_answer(r);
 	for (uint32_t i = 0; i < nr; i++)
-		assert_true((xseg_req_gift_page(seg, r, i) == xseg_page(seg, r->page[i])) == (i % 2 == 0));
+		assert_true((xseg_req_gift_page(seg, r, i) == xseg_page(seg, r->page[i])) ==
+			    (i % 2 == 0));
 	assert_int_equal(r->result, nr * 4096);
 }
 
@@ -417,10 +421,12 @@ static void a_part_that_was_done_is_not_done_again_by_the_successor(void **state
 	}
 }
 
-/* Replies are accepted by batches: all but the first of a batch are taken and not handled when it is killed. */
+/* Replies are accepted by batches: all but the first of a batch are taken and not handled when it
+ * is killed. */
 static void a_part_whose_answer_was_taken_and_not_handled_is_not_done_again(void **state)
 {
-	uint32_t id = create("vol", "16M"), size = 12 * 4096, nr = count_notes(XSEG_OP_WRITE, "vol:");
+	uint32_t id = create("vol", "16M"), size = 12 * 4096,
+		 nr = count_notes(XSEG_OP_WRITE, "vol:");
 	struct xreq *r;
 	uint64_t next;
 

@@ -1,5 +1,6 @@
-/* xbench_oracle_random_test - that what the verify oracle forgets it need not know: random histories
- * of one sector are judged by the oracle and by a checker that forgets nothing. And threads. */
+/* xbench_oracle_random_test - that what the verify oracle forgets it need not know: random
+ * histories of one sector are judged by the oracle and by a checker that forgets nothing. And
+ * threads. */
 #include "tests/unit/xbench_oracle_rig.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* xbench_oracle_rig - for the tests of the verify oracle: one oracle, and writes and reads of one of
- * its sectors. Included once by each test. */
+/* xbench_oracle_rig - for the tests of the verify oracle: one oracle, and writes and reads of one
+ * of its sectors. Included once by each test. */
 #ifndef TESTS_UNIT_XBENCH_ORACLE_RIG_H
 #define TESTS_UNIT_XBENCH_ORACLE_RIG_H
 

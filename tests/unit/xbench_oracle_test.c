@@ -1,4 +1,5 @@
-/* xbench_oracle_test - the verify oracle, step by step: what it calls wrong, and what it must not. */
+/* xbench_oracle_test - the verify oracle, step by step: what it calls wrong, and what it must
+ * not. */
 #include "tests/unit/xbench_oracle_rig.h"
 
 static bool read_other(uint64_t value)

@@ -1,5 +1,5 @@
-/* xcache_rig - for xcache's tests: one cache of names, hooks that note what they are called for, and
- * short cuts. Everything asserts. Included once by each test.
+/* xcache_rig - for xcache's tests: one cache of names, hooks that note what they are called for,
+ * and short cuts. Everything asserts. Included once by each test.
  *
  * Hooks write one letter each into `trace`: i init, e evict, p post_evict, r reinsert, z put,
  * f finalize, F free; with the entry's index.

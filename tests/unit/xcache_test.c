@@ -239,12 +239,13 @@ static void an_idle_evicted_entry_is_not_reinserted(void **state)
 	expect_trace("i0 ");
 }
 
-/* All of one hash, evicted while they are in use: each order of leaving takes the first, a middle and the last one out of the
- * same chain. */
+/* All of one hash, evicted while they are in use: each order of leaving takes the first, a middle
+ * and the last one out of the same chain. */
 static void evicted_entries_of_one_hash_are_told_apart_in_any_order(void **state)
 {
 	static const char *const same[] = { "a1", "a2", "a3", "a4" };
-	static const uint8_t orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 1, 3, 0, 2 }, { 2, 0, 3, 1 } };
+	static const uint8_t orders[][4] = { { 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 1, 3, 0, 2 },
+		{ 2, 0, 3, 1 } };
 	uint32_t idx[4], again;
 
 	(void)state;

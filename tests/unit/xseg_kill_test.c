@@ -1,5 +1,5 @@
-/* xseg_kill_test - processes that attach by themselves and are killed: whoever is left takes over, sweeps, and has all
- * of it back. */
+/* xseg_kill_test - processes that attach by themselves and are killed: whoever is left takes over,
+ * sweeps, and has all of it back. */
 #include "seg_rig.h"
 
 #include <errno.h>
@@ -85,8 +85,9 @@ static int child_server(void *arg)
 	void *base;
 
 	if (xseg_attach(ch->name, 0, &mine, NULL) ||
-	    xseg_peer_open(mine, &(struct xseg_peer_params){ "memd", "memd", 1, 16 }, &peer, NULL) ||
-	    xseg_arena_open(peer, &bytes, &base, &fresh, NULL))
+		xseg_peer_open(
+			mine, &(struct xseg_peer_params){ "memd", "memd", 1, 16 }, &peer, NULL) ||
+		xseg_arena_open(peer, &bytes, &base, &fresh, NULL))
 		return 1;
 	memset(base, 0x5a, bytes);
 	xseg_peer_serve(peer);
@@ -126,15 +127,18 @@ static void a_killed_server_is_found_dead_and_taken_over(void **state)
 	client = segrig_client(seg, "me", 16);
 	c = segrig_port(client);
 	for (unsigned i = 0; i < 6; i++)
-		r[i] = segrig_send(c, XSEG_OP_WRITE, i * XSEG_PAGE_SIZE, xseg_peer_find(seg, "memd"));
+		r[i] = segrig_send(
+			c, XSEG_OP_WRITE, i * XSEG_PAGE_SIZE, xseg_peer_find(seg, "memd"));
 	await(&ch);
 	assert_int_equal(kill(pid, SIGSTOP), 0);
-	assert_int_equal(segrig_open_fails(seg, "memd", "memd", 1, 16), -EEXIST);	/* only the kernel's word counts */
+	/* only the kernel's word counts */
+	assert_int_equal(segrig_open_fails(seg, "memd", "memd", 1, 16), -EEXIST);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	segrig_kill(pid);
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);
 	assert_int_equal(xseg_sweep(seg), 0);
-	assert_ptr_equal(segrig_reply(c), r[0]);	/* whoever finds the death makes the answer known */
+	/* whoever finds the death makes the answer known */
+	assert_ptr_equal(segrig_reply(c), r[0]);
 	server = segrig_open(seg, "memd", 1, 16);
 	assert_int_equal(xseg_peer_orphans(server), 0);
 	assert_int_equal(xseg_arena_open(server, &bytes, &base, &fresh, NULL), 0);
@@ -144,7 +148,9 @@ static void a_killed_server_is_found_dead_and_taken_over(void **state)
 	xseg_peer_recover(server, segrig_take, &t);
 	assert_int_equal(t.nr, 5);
 	for (unsigned i = 0; i < 5; i++) {
-		assert_int_equal(t.state[i], i < 2 ? XSEG_REQ_STARTED : i < 3 ? XSEG_REQ_APPLIED : XSEG_REQ_AT);
+		assert_int_equal(t.state[i], i < 2   ? XSEG_REQ_STARTED
+					     : i < 3 ? XSEG_REQ_APPLIED
+						     : XSEG_REQ_AT);
 		xseg_req_answer(t.port[i], t.r[i], 4096);
 	}
 	xseg_port_flush(segrig_port(server));
@@ -165,8 +171,9 @@ static int child_client(void *arg)
 	struct xport *c;
 
 	if (xseg_attach(ch->name, 0, &mine, NULL) ||
-	    xseg_peer_open(mine, &(struct xseg_peer_params){ "killed", "client", 1, 32 }, &peer, NULL) ||
-	    xseg_pages_take(peer, 1, pages))
+		xseg_peer_open(mine, &(struct xseg_peer_params){ "killed", "client", 1, 32 }, &peer,
+			NULL) ||
+		xseg_pages_take(peer, 1, pages))
 		return 1;
 	c = xseg_peer_port(peer, 0);
 	for (unsigned i = 0; i < 12; i++) {
@@ -309,7 +316,8 @@ static void a_server_killed_at_any_point_loses_and_doubles_nothing(void **state)
 		int pid = segrig_fork(child_restless_server, &ch);
 
 		await(&ch);
-		drive(c, xseg_peer_find(seg, "memd"), &sent, &done, now_ns() + segrig_random(&seed) % 8000000);
+		drive(c, xseg_peer_find(seg, "memd"), &sent, &done,
+			now_ns() + segrig_random(&seed) % 8000000);
 		segrig_kill(pid);
 		xseg_sweep(seg);
 	}
@@ -349,7 +357,9 @@ static int child_restless_client(void *arg)
 	for (;;) {
 		struct xport *c;
 
-		if (xseg_peer_open(mine, &(struct xseg_peer_params){ name, "client", 1 + ch->what % 2, 16 }, &peer, NULL))
+		if (xseg_peer_open(mine,
+			    &(struct xseg_peer_params){ name, "client", 1 + ch->what % 2, 16 },
+			    &peer, NULL))
 			continue;
 		c = xseg_peer_port(peer, 0);
 		if (xseg_pages_take(peer, 1, pages))
@@ -403,7 +413,8 @@ static void clients_killed_at_any_point_leave_nothing(void **state)
 	end(&ch);
 }
 
-/* Takes extents, fills them, and gives them back in no order, until it is killed; begins with what the last one left. */
+/* Takes extents, fills them, and gives them back in no order, until it is killed; begins with what
+ * the last one left. */
 static int child_resizing_server(void *arg)
 {
 	struct child *ch = arg;

@@ -1,5 +1,6 @@
-/* xseg_part_test - the parts of a split request whose splitter dies (xs_req_home(), xseg_peer_orphans()): what was answered is
- * marked in the parent, whatever the splitter had come to, and nothing else is. tests/model/repair.pml has every order. */
+/* xseg_part_test - the parts of a split request whose splitter dies (xs_req_home(),
+ * xseg_peer_orphans()): what was answered is marked in the parent, whatever the splitter had come
+ * to, and nothing else is. tests/model/repair.pml has every order. */
 #include "tests/unit/seg_pair.h"
 
 #define PART 3
@@ -110,7 +111,8 @@ static void a_part_that_is_accepted_during_the_repair_is_done_when_it_is_answere
 	expect_part(true, false);
 }
 
-/* A request that is used again, and was not sent when its splitter died, says nothing of the part that it was last. */
+/* A request that is used again, and was not sent when its splitter died, says nothing of the part
+ * that it was last. */
 static void a_part_of_before_is_not_marked_in_another_request(void **state)
 {
 	struct xreq *child, *again;

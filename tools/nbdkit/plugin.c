@@ -1,21 +1,27 @@
-/* plugin - a volume for nbdkit, through the library (xseg/volume.h): build/lib/nbdkit-xseg-plugin.so. `xseg export` starts nbdkit with it.
+/* plugin - a volume for nbdkit, through the library (xseg/volume.h):
+ * build/lib/nbdkit-xseg-plugin.so. `xseg export` starts nbdkit with it.
  *
- * nbdkit calls from many threads at once, each of which waits for its I/O: 16 a connection, if it is told nothing else. So there is a pool of
- * lanes, each a queue of the library with one I/O; a call takes one, and waits where all are taken. They are made when nbdkit begins, and
- * nothing is allocated later; who asks for more connections than lanes gets slower, and takes no more of the segment.
+ * nbdkit calls from many threads at once, each of which waits for its I/O: 16 a connection, if it
+ * is told nothing else. So there is a pool of lanes, each a queue of the library with one I/O; a
+ * call takes one, and waits where all are taken. They are made when nbdkit begins, and nothing is
+ * allocated later; who asks for more connections than lanes gets slower, and takes no more of the
+ * segment.
  *
  *   lane    to      when                                                    by
  *   IDLE    TAKEN   a call takes it, or waits for it                        lane_get
  *   TAKEN   IDLE    its I/O is back; if nobody served it, without a queue   lane_put
- *   A lane without a queue gets a new one from the next call that takes it: so the export goes on when volumed does.
+ *   A lane without a queue gets a new one from the next call that takes it: so the export goes on
+ *   when volumed does.
  *
- * Contract: nbdkit's (nbdkit-plugin(3)), with its parallel thread model. Until after_fork() there is one thread; in it volume and lanes are made, as a
- * child has no part of what its parent attached, and nbdkit goes to the background before. nbdkit prints, by nbdkit_error().
+ * Contract: nbdkit's (nbdkit-plugin(3)), with its parallel thread model. Until after_fork() there
+ * is one thread; in it volume and lanes are made, as a child has no part of what its parent
+ * attached, and nbdkit goes to the background before. nbdkit prints, by nbdkit_error().
  *
  * Invariants
  *   N1  a lane is on the list of idle ones, or is one thread's alone
  *   N2  who has a lane never waits for another
- *   N3  a flush may go through any lane and any connection: the library's covers all that was answered before (so: multi-conn)
+ *   N3  a flush may go through any lane and any connection: the library's covers all that was
+ *       answered before (so: multi-conn)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,12 +38,13 @@
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
 
-/* Of a queue: with the page of zeroes that it has, that is one piece of 2 MiB. An I/O that is larger goes round. */
+/* Of a queue: with the page of zeroes that it has, that is one piece of 2 MiB. An I/O that is
+ * larger goes round. */
 #define LANE_DEPTH	7
 #define LANE_COPY_BYTES (256u << 10)
 #define LANES		16
 #define LANES_MAX	64
-#define IO_BYTES_MAX	(32u << 20)		/* what NBD's clients may send to a server that says nothing */
+#define IO_BYTES_MAX	(32u << 20) /* what NBD's clients may send to a server that says nothing */
 
 struct lane {
 	struct lane *next;			/* of the idle ones */
@@ -51,9 +58,11 @@ static struct {
 	unsigned nr_lanes;
 	struct xseg_volume *volume;
 	struct lane *lanes;
-	_Atomic int failing;			/* the last I/O's error, so that what goes on failing is said once */
+	_Atomic int failing; /* the last I/O's error, so that what goes on failing is said once */
 
-	pthread_mutex_t lock;			/* guards `idle` and the lanes' next; held for a few instructions, nothing is taken under it */
+	/* guards `idle` and the lanes' next; held for a few instructions, nothing is taken under
+	 * it */
+	pthread_mutex_t lock;
 	pthread_cond_t put;			/* one was put back */
 	struct lane *idle;
 } export = {
@@ -81,7 +90,9 @@ static int export_config(const char *key, const char *value)
 			return -1;
 		}
 	} else {
-		nbdkit_error("unknown parameter '%s': there are segment, volume, volumed and queues", key);
+		nbdkit_error(
+			"unknown parameter '%s': there are segment, volume, volumed and queues",
+			key);
 		return -1;
 	}
 	return 0;
@@ -105,7 +116,9 @@ static int export_config_complete(void)
 
 static int volume_open(void)
 {
-	struct xseg_volume_params params = { .segment = export.segment, .volume = export.volume_name, .volumed = export.volumed };
+	struct xseg_volume_params params = {
+		.segment = export.segment, .volume = export.volume_name, .volumed = export.volumed
+	};
 	struct xseg_error err = { "" };
 
 	if (!xseg_volume_open(&params, &export.volume, &err))
@@ -224,7 +237,7 @@ static int errno_of(const struct xseg_io *io, int64_t rc)
 		return (int)-rc;
 	case EOPNOTSUPP:
 		return ENOTSUP;
-	case ENXIO:				/* beyond the end of a volume that was made smaller */
+	case ENXIO:			/* beyond the end of a volume that was made smaller */
 		return io->op == XSEG_OP_READ || io->op == XSEG_OP_INFO ? EINVAL : ENOSPC;
 	default:
 		return EIO;
@@ -235,7 +248,8 @@ static int failed(const struct xseg_io *io, const char *what, int64_t rc)
 {
 	/* relaxed: only to say it once */
 	if (atomic_exchange_explicit(&export.failing, (int)rc, memory_order_relaxed) != (int)rc)
-		nbdkit_error("%s of %" PRIu64 " bytes at %" PRIu64 ": %s", what, io->size, io->offset, strerror((int)-rc));
+		nbdkit_error("%s of %" PRIu64 " bytes at %" PRIu64 ": %s", what, io->size,
+			io->offset, strerror((int)-rc));
 	nbdkit_set_error(errno_of(io, rc));
 	return -1;
 }
@@ -265,13 +279,22 @@ static int run_all(struct xseg_io io, const char *what, uint32_t flags)
 static int export_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run_all((struct xseg_io){ .op = XSEG_OP_READ, .flags = XSEG_IO_DIRECT, .offset = offset, .size = count, .buf = buf }, "read", flags);
+	return run_all((struct xseg_io){ .op = XSEG_OP_READ,
+			       .flags = XSEG_IO_DIRECT,
+			       .offset = offset,
+			       .size = count,
+			       .buf = buf },
+		"read", flags);
 }
 
-static int export_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+static int export_pwrite(
+	void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run_all((struct xseg_io){ .op = XSEG_OP_WRITE, .offset = offset, .size = count, .buf = (void *)buf }, "write", flags);
+	return run_all(
+		(struct xseg_io){
+			.op = XSEG_OP_WRITE, .offset = offset, .size = count, .buf = (void *)buf },
+		"write", flags);
 }
 
 static int export_flush(void *handle, uint32_t flags)
@@ -283,12 +306,15 @@ static int export_flush(void *handle, uint32_t flags)
 static int export_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
-	return run_all((struct xseg_io){ .op = XSEG_OP_DISCARD, .offset = offset, .size = count }, "trim", flags);
+	return run_all((struct xseg_io){ .op = XSEG_OP_DISCARD, .offset = offset, .size = count },
+		"trim", flags);
 }
 
-/* Whether it may trim is the store's choice, which makes holes where it can. Zeroes are written at once in the cache and by most stores, but a file
- * system without holes writes them all, and nobody can tell before: so there are none that are known to be fast. That is offered and refused, as an
- * nbdkit that does not offer it (1.32) ends by an assertion when a client asks for it all the same. */
+/* Whether it may trim is the store's choice, which makes holes where it can. Zeroes are written at
+ * once in the cache and by most stores, but a file system without holes writes them all, and nobody
+ * can tell before: so there are none that are known to be fast. That is offered and refused, as an
+ * nbdkit that does not offer it (1.32) ends by an assertion when a client asks for it all the
+ * same. */
 static int export_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	(void)handle;
@@ -296,11 +322,15 @@ static int export_zero(void *handle, uint32_t count, uint64_t offset, uint32_t f
 		nbdkit_set_error(EOPNOTSUPP);
 		return -1;
 	}
-	return run_all((struct xseg_io){ .op = XSEG_OP_WRITE_ZEROES, .offset = offset, .size = count }, "zero", flags);
+	return run_all(
+		(struct xseg_io){ .op = XSEG_OP_WRITE_ZEROES, .offset = offset, .size = count },
+		"zero", flags);
 }
 
-/* What the store has not got is a hole, object by object: the start of an object that it has counts as data, as far as it reaches. */
-static int export_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags, struct nbdkit_extents *extents)
+/* What the store has not got is a hole, object by object: the start of an object that it has counts
+ * as data, as far as it reaches. */
+static int export_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags,
+	struct nbdkit_extents *extents)
 {
 	struct xseg_volume_info info;
 	uint64_t at = offset - offset % XSEG_SECTOR, end = offset + count;
@@ -310,12 +340,16 @@ static int export_extents(void *handle, uint32_t count, uint64_t offset, uint32_
 	xseg_volume_get_info(export.volume, &info);
 	end += -end % XSEG_SECTOR;
 	while (at < end && !(changed && flags & NBDKIT_FLAG_REQ_ONE)) {
-		uint64_t room = info.object_bytes - at % info.object_bytes, size = end - at < room ? end - at : room;
-		int64_t data = run((struct xseg_io){ .op = XSEG_OP_INFO, .offset = at, .size = size }, "status", 0);
+		uint64_t room = info.object_bytes - at % info.object_bytes,
+			 size = end - at < room ? end - at : room;
+		int64_t data = run(
+			(struct xseg_io){ .op = XSEG_OP_INFO, .offset = at, .size = size },
+			"status", 0);
 
 		if (data < 0 || (data && nbdkit_add_extent(extents, at, (uint64_t)data, 0)) ||
-			((uint64_t)data < size &&
-				nbdkit_add_extent(extents, at + (uint64_t)data, size - (uint64_t)data, NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO)))
+			((uint64_t)data < size && nbdkit_add_extent(extents, at + (uint64_t)data,
+							  size - (uint64_t)data,
+							  NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO)))
 			return -1;
 		if (at <= offset)
 			first_is_data = data > 0;
@@ -335,7 +369,8 @@ static void *export_open(int readonly)
 	(void)readonly;
 	if (!rc)
 		return NBDKIT_HANDLE_NOT_NEEDED;
-	nbdkit_error("volume %s: %s", export.volume_name, rc == -ESTALE ? "it has been removed; begin the export anew" : strerror(-rc));
+	nbdkit_error("volume %s: %s", export.volume_name,
+		rc == -ESTALE ? "it has been removed; begin the export anew" : strerror(-rc));
 	return NULL;
 }
 
@@ -348,7 +383,8 @@ static int64_t export_get_size(void *handle)
 	return (int64_t)info.size_bytes;
 }
 
-static int export_block_size(void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
+static int export_block_size(
+	void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
 {
 	struct xseg_volume_info info;
 

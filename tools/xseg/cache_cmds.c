@@ -68,10 +68,10 @@ static int pick_cache(struct tool *t, const struct view_peers *peers, const char
 {
 	*found = name ? view_peer_named(peers, name) : view_peer_of_kind(peers, "cached", NULL);
 	if (!*found && !name)
-		return tool_fail(TOOL_REFUSED, "segment %s has no cache; 'xseg peer list' shows what it has", t->segment);
+		return tool_fail(TOOL_REFUSED,
+			"segment %s has no cache; 'xseg peer list' shows what it has", t->segment);
 	if (!*found)
-		return tool_fail(
-			TOOL_REFUSED,
+		return tool_fail(TOOL_REFUSED,
 			"cache %s: segment %s has none of that name; 'xseg peer list' shows what it has",
 			name, t->segment);
 	if (strcmp((*found)->kind, "cached"))
@@ -80,8 +80,7 @@ static int pick_cache(struct tool *t, const struct view_peers *peers, const char
 			"%s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds", name,
 			(*found)->kind);
 	if (!name && view_peer_of_kind(peers, "cached", *found))
-		return tool_fail(
-			TOOL_USAGE,
+		return tool_fail(TOOL_USAGE,
 			"cache status: segment %s has several caches; name one, as 'xseg peer list' "
 			"shows them",
 			t->segment);

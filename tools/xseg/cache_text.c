@@ -11,7 +11,8 @@
 #include "tools/xseg/out.h"
 #include "tools/xseg/view.h"
 
-/* In the order of their numbers in the statistics. The name of what is below stands between the two. */
+/* In the order of their numbers in the statistics. The name of what is below stands between the
+ * two. */
 static const struct promise {
 	const char *policy, *before, *after;
 } promises[] = {
@@ -28,7 +29,8 @@ const char *cache_text_promise(const char *policy, const char *below, char text[
 	text[0] = '\0';
 	for (; p < promises + sizeof(promises) / sizeof(promises[0]); p++)
 		if (!strcmp(p->policy, policy))
-			snprintf(text, CACHE_PROMISE_MAX, "%s%s%s", p->before, p->after ? below : "", p->after ? p->after : "");
+			snprintf(text, CACHE_PROMISE_MAX, "%s%s%s", p->before,
+				p->after ? below : "", p->after ? p->after : "");
 	return text;
 }
 
@@ -195,12 +197,14 @@ static void print_policy(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "draining");
 	char words[CACHE_PROMISE_MAX], left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
-	const char *policy = text(status, "policy"), *promise = cache_text_promise_now(status, words);
+	const char *policy = text(status, "policy"),
+		   *promise = cache_text_promise_now(status, words);
 
 	if (json_is_object(d))
-		printf("policy    %s -> %s (draining %" PRIu64 "%%, %s dirty, %s/s, ETA %s)\n", text(d, "from"), policy,
-		       number(d, "percent"), out_size(number(d, "bytes_left"), left),
-		       out_size(number(d, "rate"), rate), out_time(number(d, "eta_ms") * 1000000, eta));
+		printf("policy    %s -> %s (draining %" PRIu64 "%%, %s dirty, %s/s, ETA %s)\n",
+			text(d, "from"), policy, number(d, "percent"),
+			out_size(number(d, "bytes_left"), left), out_size(number(d, "rate"), rate),
+			out_time(number(d, "eta_ms") * 1000000, eta));
 	else
 		printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 }
@@ -213,7 +217,8 @@ static void print_memory(const json_t *s)
 
 	printf("memory    %s", out_size(number(s, "memory_bytes"), a));
 	if (json_is_object(r))
-		printf(" (resizing to %s, %s left)", out_size(number(r, "to_bytes"), a), out_size(number(r, "left_bytes"), b));
+		printf(" (resizing to %s, %s left)", out_size(number(r, "to_bytes"), a),
+			out_size(number(r, "left_bytes"), b));
 	printf(", %s used, %s dirty, and %s for tables\n", out_size(number(s, "used_bytes"), a),
 	       out_size(number(s, "dirty_bytes"), b), out_size(number(s, "metadata_bytes"), c));
 }
@@ -240,7 +245,8 @@ void cache_text_print(const json_t *s)
 	print_group(s, " by", "flushed_by");
 	print_group(s, "waits", "waits_by");
 	if (number(s, "flush_errors") || number(s, "load_errors"))
-		printf("errors    %" PRIu64 " flushes and %" PRIu64 " loads that the store failed; its log says why\n",
-		       number(s, "flush_errors"), number(s, "load_errors"));
+		printf("errors    %" PRIu64 " flushes and %" PRIu64
+		       " loads that the store failed; its log says why\n",
+			number(s, "flush_errors"), number(s, "load_errors"));
 	cache_volumes_print(json_object_get(s, "volumes"));
 }

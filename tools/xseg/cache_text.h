@@ -24,7 +24,8 @@ void cache_text_print(const json_t *status);
 
 #define CACHE_PROMISE_MAX (XSEG_NAME_MAX + 64)
 
-/* What a policy of a cache above `below` promises to new writes, in words; "" for an unknown one. */
+/* What a policy of a cache above `below` promises to new writes, in words; "" for an unknown
+ * one. */
 const char *cache_text_promise(const char *policy, const char *below, char text[CACHE_PROMISE_MAX]);
 /* The same of a whole cache as it is now: off the path it promises nothing. */
 const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE_MAX]);

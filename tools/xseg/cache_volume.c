@@ -104,7 +104,8 @@ void cache_volumes_print(const json_t *volumes)
 	if (json_array_size(volumes) == 0)
 		return;
 	putchar('\n');
-	table = out_table_create("VOLUME\tPOLICY\tSTATE\t>USED\t>MIN\t>MAX\t>DIRTY\t>READS\t>HITS\t>WRITES");
+	table = out_table_create(
+		"VOLUME\tPOLICY\tSTATE\t>USED\t>MIN\t>MAX\t>DIRTY\t>READS\t>HITS\t>WRITES");
 	json_array_foreach(volumes, i, v) {
 		char used[OUT_TEXT], dirty[OUT_TEXT], reads[OUT_TEXT], writes[OUT_TEXT],
 			hits[OUT_TEXT], min[OUT_TEXT], max[OUT_TEXT];
@@ -123,7 +124,8 @@ void cache_volumes_print(const json_t *volumes)
 static void print_volume(const json_t *v, const char *cache)
 {
 	char words[CACHE_PROMISE_MAX], a[OUT_TEXT], b[OUT_TEXT];
-	const char *policy = text(v, "policy"), *promise = cache_text_promise(policy, "the store", words);
+	const char *policy = text(v, "policy"),
+		   *promise = cache_text_promise(policy, "the store", words);
 
 	printf("volume    %s, in cache %s, %s\n", text(v, "name"), cache, text(v, "state"));
 	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);

@@ -1,8 +1,8 @@
 /* cache_volume - single volumes in a cache: their ids, settings and counters.
  *
  * A cache knows volumes by their ids, which volumed has. It answers "volume-status id=N" with
- * "key=value" lines, and "volumes [FROM]" with a line of "key=value" words for each, under the names
- * of the JSON fields, nested ones dotted.
+ * "key=value" lines, and "volumes [FROM]" with a line of "key=value" words for each, under the
+ * names of the JSON fields, nested ones dotted.
  *
  * Contract: what returns an int prints why not and returns an exit code.
  */
@@ -20,7 +20,8 @@ int cache_volume_id(struct client *c, const struct cache_opts *o, uint32_t *id) 
 json_t *cache_volumes_json(struct client *c, uint32_t peer);
 /* One of them. */
 int cache_volume_status(struct tool *t, const char *cache, const struct cache_opts *o);
-/* A volume was removed: no cache keeps settings for it. Says nothing of caches that do not answer. */
+/* A volume was removed: no cache keeps settings for it. Says nothing of caches that do not
+ * answer. */
 void cache_volume_forget(struct client *c, uint32_t id);
 /* A table for people, if there are any. */
 void cache_volumes_print(const json_t *volumes);

@@ -61,8 +61,7 @@ static int open_peer(struct client *c)
 		return TOOL_DONE;
 	xseg_peer_close(c->peer, XSEG_CLOSE_FREE_ARENA);
 	free(c->page);
-	return tool_fail(
-		TOOL_FAILED,
+	return tool_fail(TOOL_FAILED,
 		"segment %s: no 2 MiB of its memory are free for a client's buffers; stop a client or a peer, "
 		"or make the segment with more --memory",
 		c->t->segment);
@@ -118,8 +117,7 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 
 	while (now.state != XSEG_PEER_LIVE) {
 		if (client_peer_gone(c, p->index))
-			return tool_fail(
-				TOOL_REFUSED,
+			return tool_fail(TOOL_REFUSED,
 				"%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up'",
 				p->name, view_state_name(now.state), p->name);
 		if (tool_interrupted() || tool_now_ns() >= end)
@@ -147,8 +145,7 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 
 	*found = name[0] ? view_peer_named(peers, name) : view_peer_of_kind(peers, kind, NULL);
 	if (!*found && name[0])
-		return tool_fail(
-			TOOL_REFUSED,
+		return tool_fail(TOOL_REFUSED,
 			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
 			name, c->t->segment);
 	if (!*found)
@@ -317,7 +314,8 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	return tool_fail_errno(rc, &reason, hint, "%s", what);
 }
 
-int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name)
+int client_flush(
+	struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name)
 {
 	char dirty[OUT_TEXT];
 	int64_t result;
@@ -337,8 +335,7 @@ int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *w
 	}
 	tool_progress_end();
 	if (result < 0)
-		return client_fail(
-			c, result,
+		return client_fail(c, result,
 			"what could not be written stays dirty and is tried again; see 'xseg cache status'",
 			"%s %s", what, name);
 	return TOOL_DONE;
@@ -353,8 +350,7 @@ int client_settings(int argc, char **argv, char *text, size_t size)
 	kv_init(&t, text, size);
 	for (i = 0; i < argc; i++) {
 		if (strpbrk(argv[i], " \t\n") || !strchr(argv[i], '=') || argv[i][0] == '=')
-			return tool_fail(
-				TOOL_USAGE,
+			return tool_fail(TOOL_USAGE,
 				"'%.80s' is not KEY=VALUE without blanks; write it as in policy=write-through",
 				argv[i]);
 		fits = fits && kv_add(&t, " %s", argv[i]);

@@ -38,7 +38,8 @@ struct client {
 	char text[CLIENT_TEXT_PAGES * XSEG_PAGE_SIZE + 1];
 };
 
-/* Attaches and opens the client. Prints why not and returns an exit code. Close after success only. */
+/* Attaches and opens the client. Prints why not and returns an exit code. Close after success
+ * only. */
 int client_open(struct tool *t, struct client **client) XSEG_MUST_CHECK;
 void client_close(struct client *c);
 
@@ -62,15 +63,16 @@ int client_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volum
  * answer. */
 bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result);
 
-/* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT NAME: ..."
- * on failure. */
-int client_flush(struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name);
+/* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT NAME:
+ * ..." on failure. */
+int client_flush(
+	struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name);
 
 /* True when nobody serves the peer and nobody will start it (C2). */
 bool client_peer_gone(struct client *c, uint32_t peer);
 
-/* " KEY=VALUE..." from the words of a command, to follow an admin command. Prints what is wrong with
- * them and returns an exit code. */
+/* " KEY=VALUE..." from the words of a command, to follow an admin command. Prints what is wrong
+ * with them and returns an exit code. */
 int client_settings(int argc, char **argv, char *text, size_t size) XSEG_MUST_CHECK;
 
 /* The value of "key=..." in text of "key=value" words, one a line or several; false when it is not

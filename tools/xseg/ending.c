@@ -44,7 +44,8 @@ static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer,
 	return now->generation == peer->generation && view_peer_alive(now);
 }
 
-/* Whether something below it is not alive, and nobody is there to start it again: *below is that. */
+/* Whether something below it is not alive, and nobody is there to start it again: *below is
+ * that. */
 static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 			struct xseg_peer_info *below)
 {
@@ -70,8 +71,7 @@ static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_i
 
 	while (still_runs(seg, peer, now)) {
 		if (tool_span_ns(&stranded, is_stranded(seg, now, &below)) >= STRANDED_NS)
-			return tool_fail(
-				TOOL_FAILED,
+			return tool_fail(TOOL_FAILED,
 				"%s cannot stop: it needs %s, which is %s; start that ('xseg peer start %s') and do this again",
 				peer->name, below.name, view_state_name(below.state), below.name);
 		if (tool_out_of_time(t))
@@ -191,8 +191,8 @@ static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_
 	return top != NULL;
 }
 
-/* A peer died while it was stopping. That is no reason not to go on, unless it was a store, which has not synced, or it has
- * data that the store has not got. */
+/* A peer died while it was stopping. That is no reason not to go on, unless it was a store, which
+ * has not synced, or it has data that the store has not got. */
 static int after_death(struct tool *t, struct xseg *seg, const struct xseg_peer_info *p)
 {
 	uint64_t dirty = dirty_bytes_of(seg, p->index);
@@ -210,8 +210,9 @@ int ending_stop_peers(struct tool *t, struct xseg *seg,
 
 	while (next_to_stop(seg, spare, arg, &p)) {
 		if (xseg_supervisor_alive(seg))
-			return tool_fail(TOOL_REFUSED, "segment %s: somebody has started its stack again meanwhile; stop that with 'xseg down'",
-					 t->segment);
+			return tool_fail(TOOL_REFUSED,
+				"segment %s: somebody has started its stack again meanwhile; stop that with 'xseg down'",
+				t->segment);
 		rc = proc_stop_peer(seg, &p);
 		if (rc && rc != -ESRCH)
 			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s",
@@ -320,8 +321,7 @@ int ending_may_destroy(struct tool *t, struct xseg *seg)
 	int rc;
 
 	if (xseg_supervisor_alive(seg))
-		return tool_fail(
-			TOOL_REFUSED,
+		return tool_fail(TOOL_REFUSED,
 			"destroy %s: a supervisor runs its stack; stop that with 'xseg down', which destroys it, too",
 			t->segment);
 	rc = refuse_while(t, seg, "destroy", is_living, "peers are alive",
@@ -334,11 +334,15 @@ int ending_remove(struct tool *t, struct xseg *seg, bool force)
 	uint64_t end = tool_limit(t, LEAVE_LIMIT_NS);
 	int rc;
 
-	while ((rc = xseg_remove(seg, force)) == -EBUSY && !tool_interrupted() && tool_now_ns() < end)
+	while ((rc = xseg_remove(seg, force)) == -EBUSY && !tool_interrupted() &&
+		tool_now_ns() < end)
 		tool_sleep_ns(LOOK_NS);
 	if (!rc || rc == -ENOENT)
 		return TOOL_DONE;
 	if (rc == -EBUSY)
-		return tool_fail(TOOL_REFUSED, "segment %s is not removed, as somebody has begun to use it; see 'xseg status'", t->segment);
-	return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm", "segment %s is not removed", t->segment);
+		return tool_fail(TOOL_REFUSED,
+			"segment %s is not removed, as somebody has begun to use it; see 'xseg status'",
+			t->segment);
+	return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
+		"segment %s is not removed", t->segment);
 }

@@ -5,10 +5,11 @@
  *
  * Invariants
  *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
- *   E2  a peer that cannot stop, as what it stands on is dead and no supervisor is there, is reported and
- *       not waited for
- *   E3  who removes a segment asks ending_may_destroy() first, or kills all; and then it is ending_remove() that does, which removes no
- *       other one that has got the name meanwhile, nor one that somebody has begun to use
+ *   E2  a peer that cannot stop, as what it stands on is dead and no supervisor is there, is
+ *       reported and not waited for
+ *   E3  who removes a segment asks ending_may_destroy() first, or kills all; and then it is
+ *       ending_remove() that does, which removes no other one that has got the name meanwhile, nor
+ *       one that somebody has begun to use
  */
 #ifndef TOOLS_XSEG_ENDING_H
 #define TOOLS_XSEG_ENDING_H
@@ -24,7 +25,8 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 /* Has the supervisor (which must be alive) stop all peers, and waits until it has left. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
 /* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top
- * down. No supervisor may be there, or come: it would start them again. A death meanwhile is an error where something may be lost with it. */
+ * down. No supervisor may be there, or come: it would start them again. A death meanwhile is an
+ * error where something may be lost with it. */
 int ending_stop_peers(struct tool *t, struct xseg *seg,
 		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg);
 /* Kills the supervisor alone; the peers run on. */
@@ -38,7 +40,8 @@ int ending_no_clients(struct tool *t, struct xseg *seg, const char *what);
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
 /* TOOL_DONE, or TOOL_REFUSED: something is alive, or dirty data is there. */
 int ending_may_destroy(struct tool *t, struct xseg *seg);
-/* Removes the segment, after the last of its processes has left it. It is done, too, where somebody else has removed it. */
+/* Removes the segment, after the last of its processes has left it. It is done, too, where somebody
+ * else has removed it. */
 int ending_remove(struct tool *t, struct xseg *seg, bool force);
 
 #endif

@@ -1,12 +1,14 @@
-/* export_cmds - export: nbdkit serves a volume on a socket, in the foreground, until it is interrupted.
+/* export_cmds - export: nbdkit serves a volume on a socket, in the foreground, until it is
+ * interrupted.
  *
- * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). What it says comes through a pipe: before it serves, its last line is the
- * reason why it does not; afterwards its lines go to stderr. It serves when a client is greeted. The socket's file is removed at the end.
- * Once it has served, an nbdkit that a signal ends is begun anew: what a client sends can end it (1.32 by assertions), and all other clients
- * would be without their disks.
+ * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). What it
+ * says comes through a pipe: before it serves, its last line is the reason why it does not;
+ * afterwards its lines go to stderr. It serves when a client is greeted. The socket's file is
+ * removed at the end. Once it has served, an nbdkit that a signal ends is begun anew: what a client
+ * sends can end it (1.32 by assertions), and all other clients would be without their disks.
  *
- * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1 if nbdkit exits by itself; 3 if
- * it does not serve in time.
+ * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
+ * if nbdkit exits by itself; 3 if it does not serve in time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +29,7 @@
 #include "xseg/volume.h"
 
 #define START_NS   (30 * TOOL_SECOND)
-#define LOOK_MS	   500				/* an interrupt may come between the look at it and the sleep */
+#define LOOK_MS	   500		/* an interrupt may come between the look at it and the sleep */
 #define START_MS   20
 #define AGAIN_MS   100				/* before one that has died is begun anew */
 #define GREETED_MS 1000
@@ -36,13 +38,15 @@
 
 #define AT(field) offsetof(struct export_opts, field)
 const struct opt export_table[] = {
-	{ .name = "nbd", .kind = OPT_STR, .off = AT(nbd), .len = EXPORT_SOCKET_MAX, .flags = OPT_REQUIRED, .arg = "SOCKET",
-	  .help = "the Unix socket to serve on" },
-	{ .name = "read-only", .kind = OPT_BOOL, .off = AT(read_only), .help = "clients cannot write" },
-	{ .name = "queues", .kind = OPT_UINT, .off = AT(queues), .min = 1, .max = 64, .def = "16", .arg = "N",
+	{ .name = "nbd", .kind = OPT_STR, .off = AT(nbd), .len = EXPORT_SOCKET_MAX,
+	  .flags = OPT_REQUIRED, .arg = "SOCKET", .help = "the Unix socket to serve on" },
+	{ .name = "read-only", .kind = OPT_BOOL, .off = AT(read_only),
+	  .help = "clients cannot write" },
+	{ .name = "queues", .kind = OPT_UINT, .off = AT(queues), .min = 1, .max = 64, .def = "16",
+	  .arg = "N",
 	  .help = "requests done at a time; each takes a port and 2 MiB of the segment" },
-	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, .arg = "NAME",
-	  .help = "which volumed, where there are several" },
+	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
+	  .arg = "NAME", .help = "which volumed, where there are several" },
 	{ 0 },
 };
 #undef AT
@@ -66,8 +70,9 @@ struct server {
 /* That the volume is there is found out here, for the exit code. */
 static int look_at_volume(struct server *s)
 {
-	struct xseg_volume_params params = { .volume = s->volume, .timeout_ns = s->t->timeout_ns,
-					     .volumed = *s->opts->volumed ? s->opts->volumed : NULL };
+	struct xseg_volume_params params = { .volume = s->volume,
+		.timeout_ns = s->t->timeout_ns,
+		.volumed = *s->opts->volumed ? s->opts->volumed : NULL };
 	struct xseg_volume *volume;
 	struct xseg_volume_info info;
 	struct xseg_error err = { "" };
@@ -99,10 +104,12 @@ static int dial(const struct server *s)
 	return -errno;
 }
 
-/* Greeted as a client, and taken leave of in order: flags (fixed newstyle, no zeroes), then the option ABORT. */
+/* Greeted as a client, and taken leave of in order: flags (fixed newstyle, no zeroes), then the
+ * option ABORT. */
 static bool is_served(const struct server *s)
 {
-	static const char leave[] = "\0\0\0\3IHAVEOPT\0\0\0\2\0\0\0";	/* the last 0 is the string's own */
+	/* the last 0 is the string's own */
+	static const char leave[] = "\0\0\0\3IHAVEOPT\0\0\0\2\0\0\0";
 	struct timeval limit = { .tv_sec = GREETED_MS / 1000 };
 	char greeting[18], answer[20];
 	int fd = dial(s);
@@ -111,8 +118,10 @@ static bool is_served(const struct server *s)
 	if (fd < 0)
 		return false;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	ok = recv(fd, greeting, sizeof(greeting), MSG_WAITALL) == sizeof(greeting) && !memcmp(greeting, "NBDMAGICIHAVEOPT", 16) &&
-	     send(fd, leave, sizeof(leave), MSG_NOSIGNAL) == sizeof(leave) && recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer);
+	ok = recv(fd, greeting, sizeof(greeting), MSG_WAITALL) == sizeof(greeting) &&
+	     !memcmp(greeting, "NBDMAGICIHAVEOPT", 16) &&
+	     send(fd, leave, sizeof(leave), MSG_NOSIGNAL) == sizeof(leave) &&
+	     recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer);
 	close(fd);
 	return ok;
 }
@@ -125,34 +134,44 @@ static int clear_socket(const struct server *s)
 	int fd;
 
 	if (lstat(path, &st))
-		return errno == ENOENT ? TOOL_DONE : tool_fail_errno(-errno, NULL, "choose another", "export: socket %s", path);
+		return errno == ENOENT ? TOOL_DONE
+				       : tool_fail_errno(-errno, NULL, "choose another",
+						 "export: socket %s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return tool_fail(TOOL_REFUSED, "export: %s is there and is no socket; choose another", path);
+		return tool_fail(
+			TOOL_REFUSED, "export: %s is there and is no socket; choose another", path);
 	fd = is_served(s) ? 0 : dial(s);
 	if (fd > 0)
 		close(fd);
 	if (fd != -ECONNREFUSED)
-		return tool_fail(TOOL_REFUSED, "export: somebody serves on %s; choose another socket", path);
-	return unlink(path) ? tool_fail_errno(-errno, NULL, "remove it", "export: socket %s", path) : TOOL_DONE;
+		return tool_fail(
+			TOOL_REFUSED, "export: somebody serves on %s; choose another socket", path);
+	return unlink(path) ? tool_fail_errno(-errno, NULL, "remove it", "export: socket %s", path)
+			    : TOOL_DONE;
 }
 
 /* Absolute, as URIs are. */
 static int name_socket(struct server *s)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
 	const char *nbd = s->opts->nbd;
 	char dir[PATH_MAX] = "", *path = s->address.sun_path;
 	size_t used;
 
 	if (*nbd != '/' && !getcwd(dir, sizeof(dir)))
-		return tool_fail_errno(-errno, NULL, "give an absolute path", "export: this directory");
+		return tool_fail_errno(
+			-errno, NULL, "give an absolute path", "export: this directory");
 	s->address.sun_family = AF_UNIX;
-	if ((size_t)snprintf(path, sizeof(s->address.sun_path), "%s%s%s", dir, *dir ? "/" : "", nbd) >= sizeof(s->address.sun_path))
-		return tool_fail(TOOL_USAGE, "export: %s%s%s: a socket's path has at most %zu bytes; choose a shorter one", dir, *dir ? "/" : "", nbd,
-				 sizeof(s->address.sun_path) - 1);
+	if ((size_t)snprintf(path, sizeof(s->address.sun_path), "%s%s%s", dir, *dir ? "/" : "",
+		    nbd) >= sizeof(s->address.sun_path))
+		return tool_fail(TOOL_USAGE,
+			"export: %s%s%s: a socket's path has at most %zu bytes; choose a shorter one",
+			dir, *dir ? "/" : "", nbd, sizeof(s->address.sun_path) - 1);
 	used = (size_t)snprintf(s->uri, sizeof(s->uri), "nbd+unix:///?socket=");
 	for (; *path; path++)
-		used += (size_t)snprintf(s->uri + used, sizeof(s->uri) - used, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
+		used += (size_t)snprintf(s->uri + used, sizeof(s->uri) - used,
+			strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
 	return TOOL_DONE;
 }
 
@@ -171,9 +190,11 @@ static void find_plugin(char *path, size_t size)
 
 static int start(struct server *s)
 {
-	char plugin[PATH_MAX], threads[16], queues[32], segment[XSEG_NAME_MAX + 16], volume[XSEG_NAME_MAX + 16], volumed[XSEG_NAME_MAX + 16];
-	const char *argv[] = { "nbdkit", "--foreground", "--exit-with-parent", "--unix", s->address.sun_path, "--threads", threads, plugin, segment,
-			       volume, queues, NULL, NULL, NULL };
+	char plugin[PATH_MAX], threads[16], queues[32], segment[XSEG_NAME_MAX + 16],
+		volume[XSEG_NAME_MAX + 16], volumed[XSEG_NAME_MAX + 16];
+	const char *argv[] = { "nbdkit", "--foreground", "--exit-with-parent", "--unix",
+		s->address.sun_path, "--threads", threads, plugin, segment, volume, queues, NULL,
+		NULL, NULL };
 	size_t argc = 11;
 	int said[2];
 
@@ -188,19 +209,23 @@ static int start(struct server *s)
 	if (s->opts->read_only)
 		argv[argc++] = "--readonly";
 	if (pipe2(said, O_CLOEXEC))
-		return tool_fail_errno(-errno, NULL, "close something", "export %s: a pipe", s->volume);
+		return tool_fail_errno(
+			-errno, NULL, "close something", "export %s: a pipe", s->volume);
 	s->pid = fork();
 	if (s->pid == 0) {
 		if (dup2(said[1], STDOUT_FILENO) >= 0 && dup2(said[1], STDERR_FILENO) >= 0)
 			execvp(argv[0], (char *const *)argv);
-		dprintf(STDERR_FILENO, "%s; install nbdkit ('make deps' does), or put it into PATH\n", strerror(errno));
+		dprintf(STDERR_FILENO,
+			"%s; install nbdkit ('make deps' does), or put it into PATH\n",
+			strerror(errno));
 		_exit(127);
 	}
 	close(said[1]);
 	if (s->pid < 0) {
 		s->pid = 0;
 		close(said[0]);
-		return tool_fail_errno(-errno, NULL, "end some processes", "export %s: a process", s->volume);
+		return tool_fail_errno(
+			-errno, NULL, "end some processes", "export %s: a process", s->volume);
 	}
 	s->said = said[0];
 	return TOOL_DONE;
@@ -264,7 +289,8 @@ static int wait_until_served(struct server *s)
 	}
 	if (s->said < 0)
 		return tool_fail(TOOL_FAILED, "export %s: nbdkit: %s", s->volume, reason(s));
-	return tool_later("export %s: nbdkit does not serve yet, and is ended; see 'xseg status'", s->volume);
+	return tool_later(
+		"export %s: nbdkit does not serve yet, and is ended; see 'xseg status'", s->volume);
 }
 
 /* How it ended. */
@@ -295,9 +321,11 @@ static int begin_anew(struct server *s)
 	int status = reap(s), rc;
 
 	if (!WIFSIGNALED(status))
-		return tool_fail(TOOL_FAILED, "export %s: nbdkit has ended by itself; begin it anew", s->volume);
-	fprintf(stderr, "xseg: export %s: nbdkit was ended by signal %d (%s); it is begun anew, and clients have to connect again\n", s->volume,
-		WTERMSIG(status), strsignal(WTERMSIG(status)));
+		return tool_fail(TOOL_FAILED,
+			"export %s: nbdkit has ended by itself; begin it anew", s->volume);
+	fprintf(stderr,
+		"xseg: export %s: nbdkit was ended by signal %d (%s); it is begun anew, and clients have to connect again\n",
+		s->volume, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	s->serves = false;
 	poll(NULL, 0, AGAIN_MS);
 	unlink(s->address.sun_path);

@@ -132,8 +132,7 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 	struct xseg_peer_info info;
 
 	if (peer == STACK_NONE)
-		return tool_fail(
-			TOOL_REFUSED,
+		return tool_fail(TOOL_REFUSED,
 			"%s: the stack of segment %s has no peer of that name; 'xseg peer list' shows "
 			"what it has",
 			name, t->segment);
@@ -143,7 +142,9 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 			"%s: it is running already; stop it first with 'xseg peer stop %s'", name,
 			name);
 	if (view_peer_alive(&info) && peer_word_stopping(&info))
-		return tool_fail(TOOL_REFUSED, "%s: it is stopping; start it when it has stopped, as 'xseg peer list' shows", name);
+		return tool_fail(TOOL_REFUSED,
+			"%s: it is stopping; start it when it has stopped, as 'xseg peer list' shows",
+			name);
 	if (info.state == XSEG_PEER_OPENING)
 		return wait_for_peer(t, seg, name, 0, "its log", 0);
 	return spawn_peer(t, seg, stack, &stack->peers[peer]);
@@ -198,7 +199,9 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 				 said[0] ? said : "see the log");
 	while (!view_supervisor(seg, &info)) {
 		if (tool_out_of_time(t))
-			return tool_later("the supervisor is not there yet, the start goes on; see 'xseg status' and %s", l->log);
+			return tool_later(
+				"the supervisor is not there yet, the start goes on; see 'xseg status' and %s",
+				l->log);
 		if (tool_now_ns() >= end) {
 			if (!proc_last_line(l->log, l->log_from, "supervisor: ", line,
 					    sizeof(line)))

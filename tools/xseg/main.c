@@ -82,7 +82,8 @@ static const struct command commands[] = {
 	  "writes a cache's dirty data to the store" },
 	{ "cache drop", cache_drop, NULL, 0, 1, 1, "CACHE",
 	  "forgets a cache's clean data; refuses while any is dirty" },
-	{ "plug", plug_run, plug_table, sizeof(struct plug_opts), 1, 1, "CACHE --above LOWER --below UPPER",
+	{ "plug", plug_run, plug_table, sizeof(struct plug_opts), 1, 1,
+	  "CACHE --above LOWER --below UPPER",
 	  "puts a cache between two peers, under running I/O" },
 	{ "unplug", unplug_run, unplug_table, sizeof(struct unplug_opts), 1, 1, "CACHE [--cancel]",
 	  "flushes a cache and takes it out of the path, under running I/O" },
@@ -104,13 +105,15 @@ struct global_opts {
 /* An empty one is what a script says whose variable is not set: not the default. */
 static int check_segment(const char *name, struct xseg_error *err)
 {
-	return *name ? 0 : xseg_fail(err, -EINVAL, "segment: '' is no name; leave -s out for $XSEG_SEGMENT");
+	return *name ? 0
+		     : xseg_fail(err, -EINVAL,
+			       "segment: '' is no name; leave -s out for $XSEG_SEGMENT");
 }
 
 #define AT(field) offsetof(struct global_opts, field)
 static const struct opt global_table[] = {
-	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX, .check = check_segment,
-	  .arg = "SEGMENT",
+	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX,
+	  .check = check_segment, .arg = "SEGMENT",
 	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
@@ -264,8 +267,7 @@ static int set_segment(struct tool *t, const struct global_opts *g)
 	if (!t->segment_given)
 		name = "xseg";
 	if (!xseg_name_ok(name))
-		return tool_fail(
-			TOOL_USAGE,
+		return tool_fail(TOOL_USAGE,
 			"segment '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with "
 			"neither '.' nor '-'; name another with -s",
 			name);

@@ -1,7 +1,7 @@
 /* plug_cmds - plug, unplug: a cache goes between two peers that serve, or out again.
  *
- * Contract: see commands.h. What is wanted is stored in the segment at once; the peers do it. What follows here is watching, so
- * the command may be ended at any time.
+ * Contract: see commands.h. What is wanted is stored in the segment at once; the peers do it. What
+ * follows here is watching, so the command may be ended at any time.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,13 +13,14 @@
 #include "tools/xseg/view.h"
 
 #define LOOK_NS	      (TOOL_SECOND / 200)
-#define GONE_AFTER_NS (2 * TOOL_SECOND)		/* so long may a peer be away that is started again */
+#define GONE_AFTER_NS (2 * TOOL_SECOND)	/* so long may a peer be away that is started again */
 
 #define AT(field) offsetof(struct plug_opts, field)
 const struct opt plug_table[] = {
-	{ .name = "above", .kind = OPT_STR, .off = AT(above), .len = XSEG_NAME_MAX, .flags = OPT_REQUIRED, .arg = "LOWER",
-	  .help = "the peer that the cache is to send to" },
-	{ .name = "below", .kind = OPT_STR, .off = AT(below), .len = XSEG_NAME_MAX, .flags = OPT_REQUIRED, .arg = "UPPER",
+	{ .name = "above", .kind = OPT_STR, .off = AT(above), .len = XSEG_NAME_MAX,
+	  .flags = OPT_REQUIRED, .arg = "LOWER", .help = "the peer that the cache is to send to" },
+	{ .name = "below", .kind = OPT_STR, .off = AT(below), .len = XSEG_NAME_MAX,
+	  .flags = OPT_REQUIRED, .arg = "UPPER",
 	  .help = "the peer that is to send to the cache; it sends to LOWER now" },
 	{ 0 },
 };
@@ -43,13 +44,15 @@ struct plugging {
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-static int find(struct plugging *p, const char *what, const char *name, uint32_t *index, struct xseg_peer_info *info)
+static int find(struct plugging *p, const char *what, const char *name, uint32_t *index,
+	struct xseg_peer_info *info)
 {
 	*index = xseg_peer_find(p->seg, name);
 	if (*index != XSEG_NONE && xseg_peer_get_info(p->seg, *index, info))
 		return TOOL_DONE;
-	return tool_fail(TOOL_REFUSED, "%s %s: segment %s has no peer of that name; 'xseg peer list' shows what it has", what, name,
-			 p->t->segment);
+	return tool_fail(TOOL_REFUSED,
+		"%s %s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+		what, name, p->t->segment);
 }
 
 static int find_cache(struct plugging *p, const char *what, const char *name)
@@ -58,7 +61,9 @@ static int find_cache(struct plugging *p, const char *what, const char *name)
 	int rc = find(p, what, name, &p->cache, &info);
 
 	if (!rc && strcmp(info.kind, "cached"))
-		return tool_fail(TOOL_USAGE, "%s %s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds", what, name, info.kind);
+		return tool_fail(TOOL_USAGE,
+			"%s %s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds",
+			what, name, info.kind);
 	return rc;
 }
 
@@ -70,7 +75,9 @@ static int find_ends(struct plugging *p, const struct plug_opts *o)
 	if (!rc)
 		rc = find(p, "plug: --above", o->above, &p->lower, &info);
 	if (!rc && !strcmp(info.kind, "volumed"))
-		return tool_fail(TOOL_USAGE, "plug: --above %s: it is of kind volumed, which has no objects; name a cache or a store", o->above);
+		return tool_fail(TOOL_USAGE,
+			"plug: --above %s: it is of kind volumed, which has no objects; name a cache or a store",
+			o->above);
 	return rc;
 }
 
@@ -98,27 +105,32 @@ static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
 /* Nobody will start it again: it is told, once it is sure. */
 static bool is_gone(struct plugging *p, const struct xseg_peer_info *info)
 {
-	bool gone = info->state == XSEG_PEER_STOPPED || (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(p->seg));
+	bool gone = info->state == XSEG_PEER_STOPPED ||
+		    (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(p->seg));
 
 	return tool_span_ns(&p->gone, gone) > GONE_AFTER_NS;
 }
 
 static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *away)
 {
-	uint64_t dirty = dirty_bytes_of(p->seg, p->cache), done = p->dirty_bytes > dirty ? p->dirty_bytes - dirty : 0;
+	uint64_t dirty = dirty_bytes_of(p->seg, p->cache),
+		 done = p->dirty_bytes > dirty ? p->dirty_bytes - dirty : 0;
 	uint64_t ns = tool_now_ns() - p->began_ns;
 	char left[OUT_TEXT], of[OUT_TEXT], eta[OUT_TEXT] = "?";
 
 	if (away) {
-		tool_progress(p->t, "waiting for %s, which is %s", away->name, view_state_name(away->state));
+		tool_progress(p->t, "waiting for %s, which is %s", away->name,
+			view_state_name(away->state));
 	} else if (leaving && dirty) {
 		if (done)
 			out_time(ns / 1000 * dirty / done * 1000, eta);
-		tool_progress(p->t, "draining %s: %s of %s dirty, ETA %s", name_of(p, p->cache), out_size(dirty, left),
-			      out_size(p->dirty_bytes, of), eta);
+		tool_progress(p->t, "draining %s: %s of %s dirty, ETA %s", name_of(p, p->cache),
+			out_size(dirty, left), out_size(p->dirty_bytes, of), eta);
 	} else {
-		tool_progress(p->t, leaving ? "%s is clean; waiting until that is stable, and for requests in flight" :
-				    "plugging %s: waiting for requests in flight", name_of(p, p->cache));
+		tool_progress(p->t,
+			leaving ? "%s is clean; waiting until that is stable, and for requests in flight"
+				: "plugging %s: waiting for requests in flight",
+			name_of(p, p->cache));
 	}
 }
 
@@ -128,15 +140,24 @@ static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *
 	const char *cache = name_of(p, p->cache);
 
 	if (away)
-		return tool_later("%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that serves, 'xseg unplug %s --cancel' takes "
-				  "it back", leaving ? "unplug" : "plug", cache, away->name, view_state_name(away->state), cache);
+		return tool_later(
+			"%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that serves, 'xseg unplug %s --cancel' takes "
+			"it back",
+			leaving ? "unplug" : "plug", cache, away->name,
+			view_state_name(away->state), cache);
 	if (leaving && !dirty_bytes_of(p->seg, p->cache))
-		return tool_later("unplug %s: it is clean, and leaves when the store has made that stable and requests in flight are answered; "
-				  "'xseg unplug %s --cancel' takes it back", cache, cache);
+		return tool_later(
+			"unplug %s: it is clean, and leaves when the store has made that stable and requests in flight are answered; "
+			"'xseg unplug %s --cancel' takes it back",
+			cache, cache);
 	if (leaving)
-		return tool_later("unplug %s: it goes on draining and leaves when it is clean; 'xseg cache status %s' shows how far it is, "
-				  "'xseg unplug %s --cancel' takes it back", cache, cache, cache);
-	return tool_later("plug %s: it goes on, and ends with the requests in flight; 'xseg unplug %s --cancel' takes it back", cache, cache);
+		return tool_later(
+			"unplug %s: it goes on draining and leaves when it is clean; 'xseg cache status %s' shows how far it is, "
+			"'xseg unplug %s --cancel' takes it back",
+			cache, cache, cache);
+	return tool_later(
+		"plug %s: it goes on, and ends with the requests in flight; 'xseg unplug %s --cancel' takes it back",
+		cache, cache);
 }
 
 /* Until it is done; *on_path is what has come out. */
@@ -152,9 +173,11 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 		if (who == XSEG_NONE)
 			tool_span_ns(&p->gone, false);
 		else if (is_gone(p, &away))
-			return tool_fail(TOOL_FAILED, "%s %s: %s is %s, and it goes on when that serves; 'xseg peer start %s' starts it, "
-					 "'xseg unplug %s --cancel' takes it back", leaving ? "unplug" : "plug", info.name, away.name,
-					 view_state_name(away.state), away.name, info.name);
+			return tool_fail(TOOL_FAILED,
+				"%s %s: %s is %s, and it goes on when that serves; 'xseg peer start %s' starts it, "
+				"'xseg unplug %s --cancel' takes it back",
+				leaving ? "unplug" : "plug", info.name, away.name,
+				view_state_name(away.state), away.name, info.name);
 		if (tool_out_of_time(p->t))
 			return later(p, leaving, who == XSEG_NONE ? NULL : &away);
 		show(p, leaving, who == XSEG_NONE ? NULL : &away);
@@ -197,7 +220,8 @@ static int enter(struct plugging *p, const char *name)
 	if (rc)
 		return rc;
 	if (!on_path)
-		return tool_fail(TOOL_FAILED, "plug %s: somebody took it back; see 'xseg peer list'", name);
+		return tool_fail(
+			TOOL_FAILED, "plug %s: somebody took it back; see 'xseg peer list'", name);
 	tool_say(p->t, "%s is on the path", name);
 	return p->t->json ? show_json(p, "running") : TOOL_DONE;
 }
@@ -253,8 +277,10 @@ static int leave(struct plugging *p, const char *name)
 	if (rc)
 		return rc;
 	if (on_path)
-		return tool_fail(TOOL_FAILED, "unplug %s: somebody took it back; it is on the path", name);
-	tool_say(p->t, "%s is off the path; it runs on, empty, until 'xseg peer stop %s'", name, name);
+		return tool_fail(
+			TOOL_FAILED, "unplug %s: somebody took it back; it is on the path", name);
+	tool_say(p->t, "%s is off the path; it runs on, empty, until 'xseg peer stop %s'", name,
+		name);
 	return p->t->json ? show_json(p, "drained") : TOOL_DONE;
 }
 

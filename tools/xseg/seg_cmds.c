@@ -105,8 +105,7 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 	c->sparse_bytes = cached_sparse_object_bytes();
 	if (c->memory_bytes + c->cost.arena <= p->pages_bytes)
 		return TOOL_DONE;
-	return tool_fail(
-		TOOL_USAGE,
+	return tool_fail(TOOL_USAGE,
 		"create: a cache of %s needs %s more for its tables, and --memory is %s; give the segment more "
 		"memory, or the cache less or fewer --objects",
 		out_size(c->memory_bytes, cache), out_size(c->cost.arena, arena),
@@ -248,8 +247,7 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc == -ESTALE || (rc && rc != -ENOENT && o->force))
 		return destroy_unreadable(t, &err);
 	if (rc && rc != -ENOENT)
-		return tool_fail(
-			TOOL_REFUSED,
+		return tool_fail(TOOL_REFUSED,
 			"destroy %s: who uses it cannot be told (%s); to remove it anyway add --force",
 			t->segment, err.text);
 	if (rc)
@@ -266,7 +264,8 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- list -------------------------------------------------------------------------------- */
 
-/* Whether peers run; if none does, whether some died and wait to be taken over. Clients do not count. */
+/* Whether peers run; if none does, whether some died and wait to be taken over. Clients do not
+ * count. */
 static const char *state_of(struct xseg *seg)
 {
 	struct xseg_peer_info info;
@@ -407,8 +406,11 @@ static int print_info(const struct xseg_info *i, uint64_t huge_bytes)
 	printf("requests  %u of %u free\n", i->free_requests, i->nr_requests);
 	printf("ports     %u of %u free\n", i->free_ports, i->nr_ports);
 	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
-	printf("huge      %s: %s of %s are in huge pages%s\n", huge_names[i->huge], out_size(huge_bytes, a), out_size(i->memory_bytes, b),
-	       huge_bytes || i->huge == XSEG_HUGE_NEVER ? "" : "; see /sys/kernel/mm/transparent_hugepage/shmem_enabled");
+	printf("huge      %s: %s of %s are in huge pages%s\n", huge_names[i->huge],
+		out_size(huge_bytes, a), out_size(i->memory_bytes, b),
+		huge_bytes || i->huge == XSEG_HUGE_NEVER
+			? ""
+			: "; see /sys/kernel/mm/transparent_hugepage/shmem_enabled");
 	printf("bad       %" PRIu64 " wrong values were found in the segment and refused\n",
 	       i->bad_count);
 	return out_done();
@@ -493,8 +495,7 @@ static int report_check(const struct tool *t, json_t *result, unsigned left)
 	json_decref(result);
 	if (!left)
 		return rc;
-	return tool_fail(
-		TOOL_FAILED,
+	return tool_fail(TOOL_FAILED,
 		"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be derived, else "
 		"make it again",
 		t->segment, left, left == 1 ? "" : "s");

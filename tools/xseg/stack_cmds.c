@@ -136,8 +136,9 @@ static int make_segment(struct upping *u)
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);
 	if (rc)
-		return tool_fail_errno(rc, &err, rc == -EEXIST ? "see 'xseg status'" : "correct [segment]", "up: segment %s",
-				       u->t->segment);
+		return tool_fail_errno(rc, &err,
+			rc == -EEXIST ? "see 'xseg status'" : "correct [segment]", "up: segment %s",
+			u->t->segment);
 	u->made = true;
 	rc = tool_attach(u->t, 0, &u->seg);
 	if (rc && xseg_destroy(u->t->segment))
@@ -157,8 +158,7 @@ static int open_segment(struct upping *u)
 	else if (rc)
 		rc = tool_fail_attach(u->t, rc, &err);
 	else if (xseg_supervisor_alive(u->seg))
-		rc = tool_fail(
-			TOOL_REFUSED,
+		rc = tool_fail(TOOL_REFUSED,
 			"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
 			u->t->segment);
 	if (rc)

@@ -150,7 +150,8 @@ static void print_chains(const json_t *j)
 	json_array_foreach(chains, i, chain) {
 		printf("%-12s", i ? "" : "chain");
 		for (k = 0; k < json_array_size(chain); k++)
-			printf("%s%s", k ? " -> " : "", json_string_value(json_array_get(chain, k)));
+			printf("%s%s", k ? " -> " : "",
+				json_string_value(json_array_get(chain, k)));
 		putchar('\n');
 	}
 }

@@ -280,8 +280,7 @@ int tool_program(const char *name, char *path, size_t size)
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
 	if (rc == -ENOENT)
-		return tool_fail(
-			TOOL_REFUSED,
+		return tool_fail(TOOL_REFUSED,
 			"segment %s: there is none of that name; make it with 'xseg create' or 'xseg up', "
 			"or name another with -s",
 			t->segment);

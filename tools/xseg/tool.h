@@ -27,7 +27,7 @@ enum tool_exit {
 	TOOL_FAILED,				/* store, system, full, damage found */
 	TOOL_USAGE,				/* wrong usage, key or size */
 	TOOL_LATER,				/* timed out or interrupted, the work goes on */
-	TOOL_REFUSED				/* exists, is not there, is in use, would lose data */
+	TOOL_REFUSED			/* exists, is not there, is in use, would lose data */
 };
 
 #define TOOL_SECOND 1000000000ull
@@ -59,12 +59,14 @@ void tool_start_clock(struct tool *t);
 uint64_t tool_limit(const struct tool *t, uint64_t ns);
 void tool_sleep_ns(uint64_t ns);	/* ends early when interrupted */
 
-/* For how long something has been so, by looks at it, the first of which counts nothing. Zeroed, it has not been so. */
+/* For how long something has been so, by looks at it, the first of which counts nothing. Zeroed, it
+ * has not been so. */
 struct tool_span {
 	uint64_t seen_ns, ns;
 };
-/* To be called every 0.1 s or so. Between two looks a quarter of a second counts at most: who stood still himself, or with the whole
- * machine, has not looked, and nor has anybody done anything about it. */
+/* To be called every 0.1 s or so. Between two looks a quarter of a second counts at most: who stood
+ * still himself, or with the whole machine, has not looked, and nor has anybody done anything about
+ * it. */
 uint64_t tool_span_ns(struct tool_span *span, bool is_so);
 
 /* Ctrl-C, SIGTERM and SIGHUP set a flag from now on; a second one ends the program at once. */

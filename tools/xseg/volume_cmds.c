@@ -396,8 +396,9 @@ static int show_moved(struct tool *t, const char *volume, const char *how,
 		out_set_int(j, "elapsed_ns", r->elapsed_ns);
 		return out_json(j);
 	}
-	tool_say(t, "%s %s: %s%s, of which %s are data, in %s", how, volume, out_size(r->bytes, all),
-		 unit, out_size(r->data_bytes, data), out_time(r->elapsed_ns, time));
+	tool_say(t, "%s %s: %s%s, of which %s are data, in %s", how, volume,
+		out_size(r->bytes, all), unit, out_size(r->data_bytes, data),
+		out_time(r->elapsed_ns, time));
 	return TOOL_DONE;
 }
 

@@ -1,7 +1,8 @@
 /* volume_io - see volume_io.h.
  *
- * An image is moved in chunks of 256 KiB through a queue of the library; up to 16 of them are out at once. Each has a slot: an I/O, and memory of
- * the segment that stays with it, so data goes from the file to where the peers take it, and back.
+ * An image is moved in chunks of 256 KiB through a queue of the library; up to 16 of them are out
+ * at once. Each has a slot: an I/O, and memory of the segment that stays with it, so data goes from
+ * the file to where the peers take it, and back.
  *
  *   slot       to         when
  *   IDLE       OUT        its I/O was submitted
@@ -86,9 +87,12 @@ static int take_slots(struct mover *m, struct xseg_error *err)
 	return 0;
 }
 
-static int mover_open(struct mover *m, const struct volume_ref *v, const char *what, const char *file)
+static int mover_open(
+	struct mover *m, const struct volume_ref *v, const char *what, const char *file)
 {
-	struct xseg_volume_params params = { .attached = v->c->seg, .volume = v->name, .gone_ns = GONE_NS };
+	struct xseg_volume_params params = {
+		.attached = v->c->seg, .volume = v->name, .gone_ns = GONE_NS
+	};
 	struct xseg_error err = { "" };
 	struct xseg_peer_info info;
 	int rc = -ENOTCONN;
@@ -148,8 +152,9 @@ static void slot_submit(struct mover *m, struct slot *s, enum xseg_op op)
 
 static int stopped(const struct mover *m)
 {
-	return tool_later("%s %s: stopped at byte %" PRIu64 "; run the command again to have all of it",
-			  m->what, m->v->name, m->next);
+	return tool_later("%s %s: stopped at byte %" PRIu64
+			  "; run the command again to have all of it",
+		m->what, m->v->name, m->next);
 }
 
 /* Nobody will answer any more. */
@@ -157,8 +162,9 @@ static int went_away(const struct mover *m)
 {
 	if (!xseg_is_whole(m->v->c->seg))
 		bus_leave();
-	return tool_fail(TOOL_FAILED, "%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up'", m->what,
-			 m->v->name, m->next);
+	return tool_fail(TOOL_FAILED,
+		"%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up'",
+		m->what, m->v->name, m->next);
 }
 
 /* Waits for at least one answer; TOOL_DONE, or why nobody should wait any longer. */
@@ -174,8 +180,10 @@ static int mover_reap(struct mover *m)
 			return stopped(m);
 		if (!m->noted && tool_now_ns() - since > STALL_NS) {
 			m->noted = true;
-			tool_note(c->t, "%s %s: no answer since 5 s, it still waits; see 'xseg status', 'xseg cache status' "
-				  "and the log", m->what, m->v->name);
+			tool_note(c->t,
+				"%s %s: no answer since 5 s, it still waits; see 'xseg status', 'xseg cache status' "
+				"and the log",
+				m->what, m->v->name);
 		}
 	}
 	while (nr-- > 0) {
@@ -235,9 +243,10 @@ static void mover_result(const struct mover *m, struct volume_io_result *result)
 
 /* ---- data between memory and a file ------------------------------------------------------ */
 
-/* Moves bytes from .. to of the chunk, from the file or to it; fewer only at the end of the input. Returns how many, or
- * -errno. */
-static int64_t move_bytes(struct mover *m, const struct slot *s, bool out, uint32_t from, uint32_t to)
+/* Moves bytes from .. to of the chunk, from the file or to it; fewer only at the end of the input.
+ * Returns how many, or -errno. */
+static int64_t move_bytes(
+	struct mover *m, const struct slot *s, bool out, uint32_t from, uint32_t to)
 {
 	uint32_t at = from;
 	ssize_t got;
@@ -246,9 +255,11 @@ static int64_t move_bytes(struct mover *m, const struct slot *s, bool out, uint3
 		off_t offset = (off_t)(s->io.offset + at);
 
 		if (out)
-			got = m->is_regular ? pwrite(m->fd, s->data + at, to - at, offset) : write(m->fd, s->data + at, to - at);
+			got = m->is_regular ? pwrite(m->fd, s->data + at, to - at, offset)
+					    : write(m->fd, s->data + at, to - at);
 		else
-			got = m->is_regular ? pread(m->fd, s->data + at, to - at, offset) : read(m->fd, s->data + at, to - at);
+			got = m->is_regular ? pread(m->fd, s->data + at, to - at, offset)
+					    : read(m->fd, s->data + at, to - at);
 		if (got < 0 && (errno != EINTR || tool_out_of_time(m->v->c->t)))
 			return -errno;
 		if (got == 0)
@@ -295,17 +306,15 @@ static int image_too_large(const struct mover *m)
 
 	out_size(m->v->size_bytes, volume);
 	if (m->image_bytes == UINT64_MAX)
-		return tool_fail(
-			TOOL_REFUSED,
+		return tool_fail(TOOL_REFUSED,
 			"%s %s: the image does not end with the volume's %s, of which all are written; grow it "
 			"with 'xseg volume resize' and run it again",
 			m->what, m->v->name, volume);
 	return tool_fail(TOOL_REFUSED,
-			 "%s %s: the image has %s (%" PRIu64
-			 " bytes) and the volume %s; grow it with "
-			 "'xseg volume resize %s --size %" PRIu64 "'",
-			 m->what, m->v->name, out_size(m->image_bytes, image), m->image_bytes, volume,
-			 m->v->name, (m->image_bytes + XSEG_SECTOR - 1) / XSEG_SECTOR * XSEG_SECTOR);
+		"%s %s: the image has %s (%" PRIu64 " bytes) and the volume %s; grow it with "
+		"'xseg volume resize %s --size %" PRIu64 "'",
+		m->what, m->v->name, out_size(m->image_bytes, image), m->image_bytes, volume,
+		m->v->name, (m->image_bytes + XSEG_SECTOR - 1) / XSEG_SECTOR * XSEG_SECTOR);
 }
 
 /* True when no byte of the image's range is in a data extent of its file. */

@@ -1,7 +1,7 @@
 /* volume_io - raw images into volumes and out of them, several requests at a time.
  *
- * Contract: one thread; opens the volume for itself, in the client's segment. Reports its errors (tool.h)
- * and returns an exit code. An import ends with a FLUSH.
+ * Contract: one thread; opens the volume for itself, in the client's segment. Reports its errors
+ * (tool.h) and returns an exit code. An import ends with a FLUSH.
  */
 #ifndef TOOLS_XSEG_VOLUME_IO_H
 #define TOOLS_XSEG_VOLUME_IO_H
