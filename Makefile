@@ -1,7 +1,8 @@
 # xseg - builds everything into build/, tests it, installs it. `make help` lists what can be made.
 #
 # Sources are found by wildcard: a new file, peer, tool or test needs no line here.
-#   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what xseg/libxseg.map says
+#   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
+#                                xseg/libxseg.map says
 #   peers/common/*.c             build/libpeer.a
 #   peers/NAME/*.c               build/libNAME.a, and build/bin/NAME when there is a NAME_main.c
 #   peers/host/*.c               build/bin/xseg-host
@@ -10,19 +11,25 @@
 #   bench/limits|lru/*.c         build/bin/bench-limit, bench-lru
 #   bench/scale/*.c              build/bin/bench-scale
 #   bench/fio/engine.c           build/lib/fio-xseg.so, where `make deps` has fetched fio's headers
-#   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their headers are
-#   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is (nbdkit-plugin-dev)
-#   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c helps them all)
+#   bench/rivals/*.c             build/bin/bench-rival-socket, and -rocksdb and -leveldb where their
+#                                headers are
+#   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
+#                                (nbdkit-plugin-dev)
+#   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c
+#                                helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
-#   tests/fuzz/NAME.c            build/tests/fuzz_NAME, where NAME has a folder in tests/fuzz/corpus (what has none helps them all)
+#   tests/fuzz/NAME.c            build/tests/fuzz_NAME, where NAME has a folder in tests/fuzz/corpus
+#                                (what has none helps them all)
 #
 # Nothing is run while this file is read, so that `make deps` works on a machine without a compiler.
-# CC, CFLAGS, LDFLAGS, BUILD and EXTRA_CFLAGS may be given; V=1 shows the commands. Programs that data goes through are optimized as wholes when
-# they are linked (a tenth of a hit's instructions), but for special builds, with EXTRA_CFLAGS; LTO= does without.
+# CC, CFLAGS, LDFLAGS, BUILD and EXTRA_CFLAGS may be given; V=1 shows the commands. Programs that
+# data goes through are optimized as wholes when they are linked (a tenth of a hit's instructions),
+# but for special builds, with EXTRA_CFLAGS; LTO= does without.
 
 VERSION = 0.1.0
-# Of libxseg.so: another number when programs that were linked with the last one would not run with this one.
+# Of libxseg.so: another number when programs that were linked with the last one would not run with
+# this one.
 ABI	= 0
 
 BUILD  ?= build
@@ -98,11 +105,13 @@ LIBPEER := $(BUILD)/libpeer.a
 LIBKINDS := $(foreach p,$(PEERS),$(BUILD)/lib$(p).a)
 BASE := $(LIBPEER) $(LIBXSEG)
 
-# fio's engine is built with fio's own headers (bench/fio/headers.sh), and is run by a fio that knows nothing of sanitizers.
+# fio's engine is built with fio's own headers (bench/fio/headers.sh), and is run by a fio that
+# knows nothing of sanitizers.
 FIO_DIR ?= build/fio
 ENGINE := $(if $(SAN),,$(if $(wildcard $(FIO_DIR)/src/config-host.h),$(BUILD)/lib/fio-xseg.so))
 
-# nbdkit's plug-in needs its header; without it, it is left out, and `xseg export` says so. nbdkit knows nothing of sanitizers either.
+# nbdkit's plug-in needs its header; without it, it is left out, and `xseg export` says so. nbdkit
+# knows nothing of sanitizers either.
 NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
 PLUGIN := $(if $(SAN),,$(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so))
 
@@ -312,7 +321,8 @@ tsan: ## the tests under ThreadSanitizer
 	@SAN=tsan $(MAKE) --no-print-directory BUILD=build-tsan check \
 		EXTRA_CFLAGS="-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan"
 
-# Sanitized programs with libFuzzer's main, for tests/fuzz/run.sh; T=PATTERN runs only the programs whose name matches.
+# Sanitized programs with libFuzzer's main, for tests/fuzz/run.sh; T=PATTERN runs only the programs
+# whose name matches.
 FUZZ_SECONDS ?= 60
 FUZZ_BUILD   ?= build-fuzz
 fuzz: ## fuzzes each program of tests/fuzz for FUZZ_SECONDS=60; needs clang
@@ -380,7 +390,8 @@ export PC_FILE
 
 # Prints the public headers: volume.h, and the headers that it includes.
 headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
-# Where an nbdkit of the same LIBDIR finds plug-ins by their names; `xseg export` finds it beside itself.
+# Where an nbdkit of the same LIBDIR finds plug-ins by their names; `xseg export` finds it beside
+# itself.
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
 SHARED_FILE = $(DESTDIR)$(LIBDIR)/libxseg.so.$(VERSION)
 

@@ -1,4 +1,5 @@
-# hits.awk - the tables and the verdict of hits.sh, from the medians of hits_medians.awk: awk -f lib.awk -f hits.awk RESULTS
+# hits.awk - the tables and the verdict of hits.sh, from the medians of hits_medians.awk: awk -f
+# lib.awk -f hits.awk RESULTS
 #
 # Variables: goal (IOPS), load (load average before the run)
 BEGIN {

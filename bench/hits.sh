@@ -2,29 +2,33 @@
 # hits.sh - what a hit of 4 KiB to 64 KiB costs, by copy, by loan and without a request.
 #
 # Usage: bench/hits.sh [--quick | --full]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_SET (size of the set;
-#   else 2G, or what a quarter of the free memory allows)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_SET (size of
+#   the set; else 2G, or what a quarter of the free memory allows)
 #
 # These systems do the same I/O at random over the same set, everything in RAM:
 #   memory   bench-limit without requests: one core copies blocks (bench/limits/limit_alone.c)
 #   limit    bench-limit: lanes, a lookup, one memcpy() a page; no cache (bench/limits/limit.c)
 #   cached   xbench -> cached, with memd below it, in one process and one reactor
 #   volume   xbench -> volumed -> cached -> memd, in one process and one reactor
-# and limitloan, cachedloan and volumeloan do it by loan: of a read the client gets the pages where they are, a write gives its pages
-# away. Where peers lend nothing, these are left out, and the report says so. cacheddirect and volumedirect read what they were lent before
-# without a request: 4 KiB with one in flight, after a run that meets the pages; cachedmet and volumemet do it by loan beside them. They come
-# last: who overwrites what was read so pays for it.
-# The server has the first CPU that is there, the clients have the others. `threads` are clients: each
-# has a port of its own and `depth` I/Os in flight. Both stacks stand from the beginning to the end, with the set written once
-# in sequence before it is measured, and with watermark and age of dirty data set so that nothing is flushed meanwhile.
+# and limitloan, cachedloan and volumeloan do it by loan: of a read the client gets the pages where
+# they are, a write gives its pages away. Where peers lend nothing, these are left out, and the
+# report says so. cacheddirect and volumedirect read what they were lent before without a request: 4
+# KiB with one in flight, after a run that meets the pages; cachedmet and volumemet do it by loan
+# beside them. They come last: who overwrites what was read so pays for it. The server has the first
+# CPU that is there, the clients have the others. `threads` are clients: each has a port of its own
+# and `depth` I/Os in flight. Both stacks stand from the beginning to the end, with the set written
+# once in sequence before it is measured, and with watermark and age of dirty data set so that
+# nothing is flushed meanwhile.
 #
-# One round measures every point once: all systems one right after the other, so that what the machine does meanwhile is the
-# same to all. Points are medians of the rounds, with the lowest and the highest beside them. The points are those that the bars are
-# about and a line through them by depth, by size and by clients; with --full all of 4, 16 and 64 KiB, 1 to 64 in
-# flight, one and two clients: half an hour.
+# One round measures every point once: all systems one right after the other, so that what the
+# machine does meanwhile is the same to all. Points are medians of the rounds, with the lowest and
+# the highest beside them. The points are those that the bars are about and a line through them by
+# depth, by size and by clients; with --full all of 4, 16 and 64 KiB, 1 to 64 in flight, one and two
+# clients: half an hour.
 #
 # What xbench and bench-limit say is kept as JSON in $BUILD/bench/hits/raw, one file a run:
-# SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. From these alone runs.tsv, results.tsv, report.txt and the plots are made.
+# SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. From these alone runs.tsv, results.tsv, report.txt and
+# the plots are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -226,8 +230,8 @@ note_counters()	# WHEN
 
 # ---- what came out ----
 
-# One line a run, as hits_medians.awk wants it. Rates are sums of the clients, means are weighted, percentiles
-# are those of the worst client.
+# One line a run, as hits_medians.awk wants it. Rates are sums of the clients, means are weighted,
+# percentiles are those of the worst client.
 collect()
 {
 	local file name

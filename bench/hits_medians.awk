@@ -1,8 +1,9 @@
-# hits_medians.awk - from one line a run to one line a point: medians over the rounds. Used by hits.sh,
-# after lib.awk.
+# hits_medians.awk - from one line a run to one line a point: medians over the rounds. Used by
+# hits.sh, after lib.awk.
 #
 # In:  SYSTEM RW BS DEPTH THREADS IOPS BYTES MEAN_NS P50_NS P99_NS ERRORS, with tabs
-# Out: a line of names, then SYSTEM RW BS DEPTH THREADS IOPS LOWEST HIGHEST BYTES MEAN_NS P50_NS P99_NS
+# Out: a line of names, then SYSTEM RW BS DEPTH THREADS IOPS LOWEST HIGHEST BYTES MEAN_NS P50_NS
+#   P99_NS
 BEGIN {
 	FS = OFS = "\t"
 	print "system", "rw", "bs", "depth", "threads", "iops", "low", "high", "bytes", "mean_ns", \

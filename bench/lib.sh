@@ -11,7 +11,8 @@
 #
 # What a script has after this
 #   BUILD         absolute; PATH begins with its bin; the working directory is the repository
-#   out, raw      $BUILD/bench/NAME ($BENCH_OUT/NAME when that is given), new and empty, and its folder for JSON
+#   out, raw      $BUILD/bench/NAME ($BENCH_OUT/NAME when that is given), new and empty, and its
+#                 folder for JSON
 #   tmp           a folder in $out that is removed at the end
 #   log           where commands say what they say
 #   XSEG_SEGMENT  a name of its own, exported (BENCH_SEGMENT chooses it)
@@ -40,8 +41,8 @@ usage()	# TEXT...
 	exit 2
 }
 
-# bench_options [--quick | --full]: reads the command line, and how many rounds there are; --full is there where the script says
-# has_full=1 before
+# bench_options [--quick | --full]: reads the command line, and how many rounds there are; --full is
+# there where the script says has_full=1 before
 bench_options()
 {
 	quick=
@@ -145,8 +146,9 @@ quietly()	# COMMAND...
 	"$@" >>"$log" 2>&1 </dev/null || fail "'$*' failed"
 }
 
-# store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [volumed]]: a stack of one reactor in a segment of MIB; options are lines
-# of a stack file. Without options for a cache there is none, and a volumed only when it is asked for.
+# store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [volumed]]: a stack of one reactor in a segment of
+# MIB; options are lines of a stack file. Without options for a cache there is none, and a volumed
+# only when it is asked for.
 store_up()
 {
 	local peers=$2
@@ -166,7 +168,8 @@ store_up()
 	quietly xseg up "$out/stack.conf"
 }
 
-# measure FILE ARGUMENT...: xbench on the clients' CPUs; its JSON goes to FILE, its lines to the log only when it fails
+# measure FILE ARGUMENT...: xbench on the clients' CPUs; its JSON goes to FILE, its lines to the log
+# only when it fails
 measure()
 {
 	local file=$1 said=$tmp/said.$BASHPID
@@ -197,8 +200,8 @@ plot()
 	fi
 }
 
-# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON. $n are the words of the file's name, the last of
-# them the round
+# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON. $n
+# are the words of the file's name, the last of them the round
 raw_rows()
 {
 	local file name
@@ -209,8 +212,8 @@ raw_rows()
 	done
 }
 
-# bench_end [SCRIPT PICTURE...]: what the script's report() says becomes the report, the plots are made, and it fails when
-# an I/O did. runs.tsv has the errors in its last column.
+# bench_end [SCRIPT PICTURE...]: what the script's report() says becomes the report, the plots are
+# made, and it fails when an I/O did. runs.tsv has the errors in its last column.
 bench_end()
 {
 	report | tee "$out/report.txt"

@@ -3,7 +3,8 @@
 # In:  STEP RW BS DEPTH ROUND IOPS MEAN_NS P50_NS P99_NS HUGE ERRORS, with tabs
 # Out: the report; and into the file `results`, for plots: STEP RW BS DEPTH IOPS LOW HIGH MEAN_NS
 #
-# What is wanted are the figures of a machine of two cores on which a line of memory comes in about 150 ns.
+# What is wanted are the figures of a machine of two cores on which a line of memory comes in about
+# 150 ns.
 BEGIN {
 	FS = OFS = "\t"
 	nr_steps = split("chase memcpy echo lookup loan loanall copy copyall loansmall copysmall", step, " ")

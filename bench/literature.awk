@@ -1,7 +1,9 @@
-# literature.awk - the tables of literature.sh, and its verdict: awk -f lib.awk -f literature.awk RUNS
+# literature.awk - the tables of literature.sh, and its verdict: awk -f lib.awk -f literature.awk
+# RUNS
 #
-# In:  STORE SYSTEM RW BS DEPTH THREADS ROUND IOPS BYTES MEAN_NS ERRORS, with tabs; of a store `alone` first
-# Out: the report; and into the file `results`, for plots: STORE SYSTEM RW BS DEPTH THREADS IOPS LOW HIGH BYTES MEAN_NS RATIO LOWEST
+# In: STORE SYSTEM RW BS DEPTH THREADS ROUND IOPS BYTES MEAN_NS ERRORS, with tabs; of a store
+# `alone` first Out: the report; and into the file `results`, for plots: STORE SYSTEM RW BS DEPTH
+# THREADS IOPS LOW HIGH BYTES MEAN_NS RATIO LOWEST
 #      HIGHEST, where the ratio is to `alone`, and 0 where that was not measured
 # Variables: sizes, depths, more (threads, beside 2), results
 BEGIN {

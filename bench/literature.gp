@@ -1,7 +1,8 @@
-# literature.gp - the plot of bench/literature.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" literature.gp
+# literature.gp - the plot of bench/literature.sh: gnuplot -e "data='results.tsv'; out='FOLDER'"
+# literature.gp
 #
-# literature.png: bandwidth by block size with two threads and 4 in flight, over memd and over filed.
-# data is the table whose columns literature.awk names in its first line.
+# literature.png: bandwidth by block size with two threads and 4 in flight, over memd and over
+# filed. data is the table whose columns literature.awk names in its first line.
 set datafile separator "\t"
 set terminal pngcairo size 1100,760 font "sans,10"
 set style data linespoints

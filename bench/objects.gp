@@ -1,7 +1,8 @@
-# objects.gp - the plot of bench/objects.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" objects.gp
+# objects.gp - the plot of bench/objects.sh: gnuplot -e "data='results.tsv'; out='FOLDER'"
+# objects.gp
 #
-# objects.png: the rate with so many objects to that with the fewest; bars show the lowest and the highest round.
-# data is the table whose columns objects.awk names in its first line.
+# objects.png: the rate with so many objects to that with the fewest; bars show the lowest and the
+# highest round. data is the table whose columns objects.awk names in its first line.
 set datafile separator "\t"
 set terminal pngcairo size 700,480 font "sans,10"
 set title "the same pages in more and smaller objects, 4 KiB, depth 16"

@@ -1,23 +1,26 @@
 #!/bin/bash
-# objects.sh - what many small objects cost against few large ones, over the same set of pages, cold and warm.
+# objects.sh - what many small objects cost against few large ones, over the same set of pages, cold
+# and warm.
 #
 # Usage: bench/objects.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.5, of one run)
 #
-# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4 MiB, of 32 KiB and of
-# 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M; with --full also 256 K and 512 K. Blocks of 4 KiB at random, by copy, with 16 in flight:
-#   cold       reads of the first quarter of the set while the cache is empty: all but those that come twice are loaded, and
-#              each of a new object makes an entry; memd has no delay
+# A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4
+# MiB, of 32 KiB and of 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M; with --full also 256 K and 512
+# K. Blocks of 4 KiB at random, by copy, with 16 in flight:
+#   cold       reads of the first quarter of the set while the cache is empty: all but those that
+#              come twice are loaded, and each of a new object makes an entry; memd has no delay
 #   coldwrite  writes of the second quarter, the same
 #   slow       reads of the second half, the same, while memd takes 1 ms
 #   read       hits, after the whole set was written once in sequence
 #   write      the same
-# Everything but the client is in one reactor, and the cache holds the whole set and flushes nothing by itself. memd
-# holds nothing: what was never written reads as zeroes. Each round runs the cuts one after the other, each on a stack of its own,
-# every second round the other way round; ratios are to the largest objects in the same round, and figures are medians of the rounds.
+# Everything but the client is in one reactor, and the cache holds the whole set and flushes nothing
+# by itself. memd holds nothing: what was never written reads as zeroes. Each round runs the cuts
+# one after the other, each on a stack of its own, every second round the other way round; ratios
+# are to the largest objects in the same round, and figures are medians of the rounds.
 #
-# In $BUILD/bench/objects: raw/OBJECTS-KIND-run.ROUND.json; from these alone runs.tsv, results.tsv (medians), report.txt
-# and the plot are made.
+# In $BUILD/bench/objects: raw/OBJECTS-KIND-run.ROUND.json; from these alone runs.tsv, results.tsv
+# (medians), report.txt and the plot are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -35,7 +38,8 @@ object_kibs=(4096 32 4)
 
 # ---- one run ----
 
-# The cache has room for the set, for an eighth of it as slots of objects with one page, and for a quarter more.
+# The cache has room for the set, for an eighth of it as slots of objects with one page, and for a
+# quarter more.
 choose_set()
 {
 	local free shm
@@ -88,7 +92,8 @@ run_cut()	# OBJECT_KIB ROUND
 	quietly xseg down --force
 }
 
-# in_turn ROUND WORD...: every second round the other way round, for what comes first on a machine may be slower
+# in_turn ROUND WORD...: every second round the other way round, for what comes first on a machine
+# may be slower
 in_turn()
 {
 	local round=$1

@@ -1,8 +1,9 @@
-# overhead.awk - ratios and differences of overhead.sh, and its verdict: awk -f lib.awk -f overhead.awk RUNS
+# overhead.awk - ratios and differences of overhead.sh, and its verdict: awk -f lib.awk -f
+# overhead.awk RUNS
 #
 # In:  SYSTEM RW DEPTH ROUND IOPS MEAN_NS P99_NS ERRORS, with tabs; `alone` before `cached`
-# Out: the report; and into the file `results`, for plots: RW DEPTH ALONE_IOPS CACHED_IOPS RATIO LOWEST HIGHEST
-#      ALONE_NS CACHED_NS DIFFERENCE_NS LOWEST HIGHEST, of which IOPS and ns are medians
+# Out: the report; and into the file `results`, for plots: RW DEPTH ALONE_IOPS CACHED_IOPS RATIO
+#   LOWEST HIGHEST ALONE_NS CACHED_NS DIFFERENCE_NS LOWEST HIGHEST, of which IOPS and ns are medians
 BEGIN {
 	FS = OFS = "\t"
 	nr_rws = split("read write", rws, " ")

@@ -1,8 +1,9 @@
-# overhead.gp - the plot of bench/overhead.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" overhead.gp
+# overhead.gp - the plot of bench/overhead.sh: gnuplot -e "data='results.tsv'; out='FOLDER'"
+# overhead.gp
 #
-# overhead.png: rates to that of the store alone, and what is added to its latency; bars show the lowest and the
-# highest round.
-# data is the table whose columns overhead.awk names in its first line.
+# overhead.png: rates to that of the store alone, and what is added to its latency; bars show the
+# lowest and the highest round. data is the table whose columns overhead.awk names in its first
+# line.
 set datafile separator "\t"
 set terminal pngcairo size 900,420 font "sans,10"
 set style fill solid 0.6

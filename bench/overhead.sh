@@ -4,14 +4,14 @@
 # Usage: bench/overhead.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one run)
 #
-# 4 KiB at random over a set 128 times the cache (32 times with --quick), over memd with a latency of 1 ms, with 16 and
-# with 1 in flight: reads, which are all loaded, and writes, which all go to the store, for the cache is write-through.
-# Systems: the store alone, and the cache over it in the same reactor. Each round runs both one after the other, each on
-# a stack of its own; ratios and differences are to the store alone of the same round, and figures are medians of the
-# rounds.
+# 4 KiB at random over a set 128 times the cache (32 times with --quick), over memd with a latency
+# of 1 ms, with 16 and with 1 in flight: reads, which are all loaded, and writes, which all go to
+# the store, for the cache is write-through. Systems: the store alone, and the cache over it in the
+# same reactor. Each round runs both one after the other, each on a stack of its own; ratios and
+# differences are to the store alone of the same round, and figures are medians of the rounds.
 #
-# In $BUILD/bench/overhead: raw/SYSTEM-RW-DEPTH-run.ROUND.json and raw/cached-stat.ROUND.json; from these alone
-# runs.tsv, results.tsv (medians), report.txt and the plot are made.
+# In $BUILD/bench/overhead: raw/SYSTEM-RW-DEPTH-run.ROUND.json and raw/cached-stat.ROUND.json; from
+# these alone runs.tsv, results.tsv (medians), report.txt and the plot are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"

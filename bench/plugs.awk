@@ -1,6 +1,7 @@
 # plugs.awk - the report of plugs.sh, and its verdict: awk -f lib.awk -f plugs.awk RUNS
 #
-# In: ROUND PLUGS LONGEST_PLUG_MS IOPS READ_MAX_NS WRITE_MAX_NS STORE_MAX_NS VERIFY_ERRORS ERRORS, with tabs
+# In: ROUND PLUGS LONGEST_PLUG_MS IOPS READ_MAX_NS WRITE_MAX_NS STORE_MAX_NS VERIFY_ERRORS ERRORS,
+# with tabs
 BEGIN {
 	FS = "\t"
 	printf "%-5s | %17s | %11s | %8s | %15s | %s\n", "round", "plugs and unplugs", "longest, ms", "IOPS", "slowest I/O, ms", \

@@ -1,7 +1,8 @@
 # ratio.awk - hit ratios of ratio.sh and its verdict: awk -f lib.awk -f ratio.awk RUNS
 #
 # In:  LOAD ROUND READS HITS LRU_READS LRU_HITS NS BESIDE_NS ERRORS, with tabs
-# Out: the report; and into the file `results`, for plots: LOAD NAME CACHED LOWEST HIGHEST LRU, in percent
+# Out: the report; and into the file `results`, for plots: LOAD NAME CACHED LOWEST HIGHEST LRU, in
+#   percent
 BEGIN {
 	FS = OFS = "\t"
 	nr_loads = split("uniform zipf scan", load, " ")

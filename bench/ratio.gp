@@ -1,7 +1,7 @@
 # ratio.gp - the plot of bench/ratio.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" ratio.gp
 #
-# ratio.png: what cached and an exact LRU hit in each load; bars show the lowest and the highest round.
-# data is the table whose columns ratio.awk names in its first line.
+# ratio.png: what cached and an exact LRU hit in each load; bars show the lowest and the highest
+# round. data is the table whose columns ratio.awk names in its first line.
 set datafile separator "\t"
 set terminal pngcairo size 700,480 font "sans,10"
 set title "4 KiB reads, set eight times the cache"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# ratio.sh - what the cache hits, against an exact LRU of the same size that is fed with the same reads.
+# ratio.sh - what the cache hits, against an exact LRU of the same size that is fed with the same
+# reads.
 #
 # Usage: bench/ratio.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5)
@@ -7,18 +8,22 @@
 # Loads, all reads of a set eight times the cache, of a volume over memd without delays:
 #   uniform   4 KiB at random, 16 in flight
 #   zipf      the same with the popularity zipf:1.0
-#   scan      the same as zipf at a fixed rate, beside a second process which reads as many bytes a second in
-#             sequence, 64 KiB at a time, of another part of the volume, eight times the cache too
-# A round runs each load on a stack of its own in two halves of 200,000 reads each (--full: 400,000). Both halves write the trace of what
-# they read (--write_iolog), and bench-lru replays it; only the second half counts, for cached by the difference of its
-# counters. A hit is a request all of whose blocks were there.
+#   scan      the same as zipf at a fixed rate, beside a second process which reads as many bytes a
+#             second in sequence, 64 KiB at a time, of another part of the volume, eight times the
+#             cache too
+# A round runs each load on a stack of its own in two halves of 200,000 reads each (--full:
+# 400,000). Both halves write the trace of what they read (--write_iolog), and bench-lru replays it;
+# only the second half counts, for cached by the difference of its counters. A hit is a request all
+# of whose blocks were there.
 #
-# Of `scan` only the reads of zipf are compared. cached counts those of both processes, and what it reads ahead makes
-# hits of a scan; so here a miss is a block that the store had to read and the scan did not ask for. What was read ahead
-# in vain, or twice, counts as a miss. The traces are merged evenly, as both have fixed rates.
+# Of `scan` only the reads of zipf are compared. cached counts those of both processes, and what it
+# reads ahead makes hits of a scan; so here a miss is a block that the store had to read and the
+# scan did not ask for. What was read ahead in vain, or twice, counts as a miss. The traces are
+# merged evenly, as both have fixed rates.
 #
-# In $BUILD/bench/ratio: raw/LOAD-WHAT.ROUND.json, where WHAT is run, beside (the scan), before or after (`xseg stat`)
-# or lru; from these alone runs.tsv, results.tsv (medians), report.txt and the plot are made.
+# In $BUILD/bench/ratio: raw/LOAD-WHAT.ROUND.json, where WHAT is run, beside (the scan), before or
+# after (`xseg stat`) or lru; from these alone runs.tsv, results.tsv (medians), report.txt and the
+# plot are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -93,7 +98,8 @@ run_one()	# LOAD ROUND
 
 # ---- what came out ----
 
-# One line a run: LOAD ROUND READS HITS LRU_READS LRU_HITS NS BESIDE_NS ERRORS. Without a scan BESIDE_NS is NS.
+# One line a run: LOAD ROUND READS HITS LRU_READS LRU_HITS NS BESIDE_NS ERRORS. Without a scan
+# BESIDE_NS is NS.
 run_line()	# LOAD ROUND
 {
 	local beside=$raw/$1-beside.$2.json

@@ -1,4 +1,5 @@
-# reactors.gp - the plot of bench/reactors.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" reactors.gp
+# reactors.gp - the plot of bench/reactors.sh: gnuplot -e "data='results.tsv'; out='FOLDER'"
+# reactors.gp
 #
 # reactors.png: each system, reads and writes; bars show the slowest and the fastest run.
 # data is the table whose columns reactors.awk names in its first line.

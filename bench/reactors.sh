@@ -4,18 +4,22 @@
 # Usage: bench/reactors.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.3, of one run)
 #
-# Hits of 4 KiB at random by copy, 16 in flight a client, of a set of 256 MiB in cached over memd. A and B are the first two
-# CPUs that there are:
+# Hits of 4 KiB at random by copy, 16 in flight a client, of a set of 256 MiB in cached over memd. A
+# and B are the first two CPUs that there are:
 #   pair    one reactor and one client, both on A
-#   pairs   two caches in one segment, each with one reactor and a client of its own, one such pair on A and one on B
-#   shared  one cache with two reactors, on A and on B, two clients, on A and on B; a client's requests go to both reactors
+#   pairs   two caches in one segment, each with one reactor and a client of its own, one such pair
+#           on A and one on B
+#   shared  one cache with two reactors, on A and on B, two clients, on A and on B; a client's
+#           requests go to both reactors
 #   one2    one reactor on A, two clients, on A and on B
 #   one1    one reactor on A, one client on B
 #   two1    one cache with two reactors, on A and on B, one client on B
-# Each round runs each system on a stack of its own; ratios are within a round, and figures are medians of the rounds.
+# Each round runs each system on a stack of its own; ratios are within a round, and figures are
+# medians of the rounds.
 #
-# In $BUILD/bench/reactors: raw/SYSTEM-RW-run.ROUND.json (of pairs the other one's is SYSTEM-RW-beside.ROUND.json); from
-# these alone runs.tsv, results.tsv (medians), report.txt and the plot are made.
+# In $BUILD/bench/reactors: raw/SYSTEM-RW-run.ROUND.json (of pairs the other one's is
+# SYSTEM-RW-beside.ROUND.json); from these alone runs.tsv, results.tsv (medians), report.txt and the
+# plot are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -31,7 +35,8 @@ systems=(pair pairs shared one2 one1 two1)
 
 # ---- the stacks ----
 
-# peers_of NAME STORE CPUS: a cache and its store, in one process, with a reactor on each of the CPUs
+# peers_of NAME STORE CPUS: a cache and its store, in one process, with a reactor on each of the
+# CPUs
 peers_of()
 {
 	local cpus=$3 threads
@@ -67,8 +72,9 @@ stack_of()	# SYSTEM
 	esac
 }
 
-# Each program that makes load is in a session of its own: the scheduler divides a processor between sessions (autogroup), and two
-# programs in one session, on two processors, would have half of a processor's weight each.
+# Each program that makes load is in a session of its own: the scheduler divides a processor between
+# sessions (autogroup), and two programs in one session, on two processors, would have half of a
+# processor's weight each.
 xbench()
 {
 	setsid --wait "$BUILD/bin/xbench" "$@"
@@ -115,7 +121,8 @@ run_system()	# SYSTEM ROUND
 
 # ---- what came out ----
 
-# One line a run: SYSTEM RW ROUND IOPS MEAN_NS ERRORS. Rates are sums of the clients, means are weighted.
+# One line a run: SYSTEM RW ROUND IOPS MEAN_NS ERRORS. Rates are sums of the clients, means are
+# weighted.
 collect()
 {
 	local system rw round

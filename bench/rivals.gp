@@ -1,7 +1,7 @@
 # rivals.gp - the plot of bench/rivals.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" rivals.gp
 #
-# rivals.png: reads and writes of each system in memory, with 16 in flight; bars show the slowest and the fastest run.
-# data is the table whose columns rivals.awk names in its first line.
+# rivals.png: reads and writes of each system in memory, with 16 in flight; bars show the slowest
+# and the fastest run. data is the table whose columns rivals.awk names in its first line.
 set datafile separator "\t"
 set terminal pngcairo size 900,480 font "sans,10"
 set title "4 KiB at random in memory, 16 in flight"

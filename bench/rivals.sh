@@ -1,31 +1,38 @@
 #!/bin/bash
-# rivals.sh - what Debian has, under the same load: 4 KiB at random, one CPU for clients and one for a server.
+# rivals.sh - what Debian has, under the same load: 4 KiB at random, one CPU for clients and one for
+# a server.
 #
 # Usage: bench/rivals.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_RIVALS (only these systems)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_RIVALS (only
+#   these systems)
 #
 # ram: a set of 256 MiB that is in memory, with 1 and with 16 in flight, read and written by
 #   cached        xbench -> cached, memd below, in one reactor; by copy
 #   volume        xbench -> volumed -> cached -> memd, the same
-#   pagecache     fio on a file in the page cache: system calls, no server (psync; with 16 in flight io_uring)
+#   pagecache     fio on a file in the page cache: system calls, no server (psync; with 16 in flight
+#                 io_uring)
 #   nbdkit        fio -> a socket -> nbdkit memory
 #   nbdkitcache   the same with nbdkit's cache filter over a file
 #   qemunbd       fio -> a socket -> qemu-nbd --cache=writeback over a file in the page cache
-#   memcached     bench-rival-socket -> a socket -> memcached with one thread: a value of 4 KiB is a block
+#   memcached     bench-rival-socket -> a socket -> memcached with one thread: a value of 4 KiB is a
+#                 block
 #   redis         the same with redis, which saves nothing
-#   rocksdb       bench-rival-rocksdb: a library with a block cache; what is in flight are threads on both CPUs
+#   rocksdb       bench-rival-rocksdb: a library with a block cache; what is in flight are threads
+#                 on both CPUs
 #   leveldb       the same with LevelDB
 # disk: a set of 256 MiB on the disk that holds BUILD, four times the cache, with 16 in flight, by
 #   filed         xbench -> filed, past the page cache: the store alone
 #   cacheddisk    xbench -> cached -> filed
 #   rocksdbdisk   RocksDB with a block cache as large, past the page cache
-#   extstore      memcached with so much memory and the rest in a file (extstore), which is in the page cache
+#   extstore      memcached with so much memory and the rest in a file (extstore), which is in the
+#                 page cache
 #
-# What is not there is left out, and named with its package; `make bench-deps` installs all. Each round starts every system once, one after the other; figures
-# are medians of the rounds. docs/BENCHMARKS.md says what can be compared with what.
+# What is not there is left out, and named with its package; `make bench-deps` installs all. Each
+# round starts every system once, one after the other; figures are medians of the rounds.
+# docs/BENCHMARKS.md says what can be compared with what.
 #
-# In $BUILD/bench/rivals: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio or with fio's fields; from these alone runs.tsv,
-# results.tsv (medians), report.txt and the plot are made.
+# In $BUILD/bench/rivals: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio or with fio's fields; from
+# these alone runs.tsv, results.tsv (medians), report.txt and the plot are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -109,7 +116,8 @@ server_down()
 	server=
 }
 
-# A file of the set, in the page cache. What was written to it before is on the disk, so that nothing is written meanwhile.
+# A file of the set, in the page cache. What was written to it before is on the disk, so that
+# nothing is written meanwhile.
 make_file()	# NAME
 {
 	[ -e "$tmp/$1" ] || quietly dd if=/dev/zero of="$tmp/$1" bs=1M count="$set_mib"
@@ -239,7 +247,8 @@ run_system()	# SYSTEM ROUND
 
 # ---- what came out ----
 
-# One line a run: SYSTEM RW DEPTH ROUND IOPS MEAN_NS P99_NS ERRORS. fio has percentiles of the completion only.
+# One line a run: SYSTEM RW DEPTH ROUND IOPS MEAN_NS P99_NS ERRORS. fio has percentiles of the
+# completion only.
 collect()
 {
 	raw_rows '.jobs[0] | .[$n[1]] as $j |

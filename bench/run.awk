@@ -1,7 +1,8 @@
 # run.awk - one table of all bars, from the reports that run.sh collects: awk -f run.awk REPORT
 #
-# A bar is a line that lib.awk's wanted() prints, "wanted WHAT: TARGET, is FIGURE: met" or "not met", under the line
-# "==== NAME ====" of its benchmark. TARGET is what stands behind the last ": "; where there is none, WHAT says it all.
+# A bar is a line that lib.awk's wanted() prints, "wanted WHAT: TARGET, is FIGURE: met" or "not
+# met", under the line "==== NAME ====" of its benchmark. TARGET is what stands behind the last ":
+# "; where there is none, WHAT says it all.
 function last(text, mark,	at, from)
 {
 	at = 0

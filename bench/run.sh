@@ -2,12 +2,14 @@
 # run.sh - every benchmark, one after the other, and what was wanted of each (`make bench`).
 #
 # Usage: bench/run.sh [--quick] [NAME...]
-# Environment: BUILD (build); BENCH_RUNS and others are those of the single scripts, see their --help
+# Environment: BUILD (build); BENCH_RUNS and others are those of the single scripts, see their
+#   --help
 #
-# Each benchmark is a script that can be run alone, and has its results in $BUILD/bench/NAME. Without names all are run but
-# guest, in about 20 minutes on two cores. This one collects their reports in $BUILD/bench/report.txt, and in the end prints one table
-# of all bars, each with what came out and whether it was met, which is in $BUILD/bench/ratios.txt too. A bar that is not
-# met is no failure.
+# Each benchmark is a script that can be run alone, and has its results in $BUILD/bench/NAME.
+# Without names all are run but guest, in about 20 minutes on two cores. This one collects their
+# reports in $BUILD/bench/report.txt, and in the end prints one table of all bars, each with what
+# came out and whether it was met, which is in $BUILD/bench/ratios.txt too. A bar that is not met is
+# no failure.
 # Exit codes: 0, or 1 when a benchmark could not be run to its end.
 set -u
 

@@ -1,7 +1,8 @@
 # scale.awk - the tables of scale.sh, and its verdict: awk -f lib.awk -f scale.awk RUNS
 #
-# In:  REACTORS PART RW BATCH FORM IOS INSTRUCTIONS LINES CODE_LINES ERRORS, with tabs; sorted by the first as a number
-# Out: the report; and into the file `results`, for plots: REACTORS PART RW BATCH FORM and of one I/O INSTRUCTIONS LINES CODE_LINES
+# In: REACTORS PART RW BATCH FORM IOS INSTRUCTIONS LINES CODE_LINES ERRORS, with tabs; sorted by the
+# first as a number Out: the report; and into the file `results`, for plots: REACTORS PART RW BATCH
+# FORM and of one I/O INSTRUCTIONS LINES CODE_LINES
 BEGIN {
 	FS = OFS = "\t"
 	print "reactors", "part", "rw", "batch", "form", "instructions", "lines", "code_lines" >results

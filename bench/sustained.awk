@@ -1,8 +1,10 @@
-# sustained.awk - ratios and medians of sustained.sh, and its verdict: awk -f lib.awk -f sustained.awk RUNS SLICES
+# sustained.awk - ratios and medians of sustained.sh, and its verdict: awk -f lib.awk -f
+# sustained.awk RUNS SLICES
 #
 # In:  RUNS    STORE PATTERN SYSTEM ROUND BYTES NS FLUSH_NS DIRTY STORE_WRITES STORE_BYTES ERRORS
 #      SLICES  STORE PATTERN SYSTEM ROUND SLICE BYTES_A_SECOND
-# Out: the report; and into the file `results`, for plots: STORE PATTERN SYSTEM SLICE BYTES_A_SECOND RATIO
+# Out: the report; and into the file `results`, for plots: STORE PATTERN SYSTEM SLICE BYTES_A_SECOND
+# RATIO
 BEGIN {
 	FS = OFS = "\t"
 	nr_loads = split("random-back random-half random-through streams-back", load, " ")

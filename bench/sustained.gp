@@ -1,4 +1,5 @@
-# sustained.gp - plots of bench/sustained.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" sustained.gp
+# sustained.gp - plots of bench/sustained.sh: gnuplot -e "data='results.tsv'; out='FOLDER'"
+# sustained.gp
 #
 # STORE.png: the rate in each slice of the run, for each system; medians of the rounds.
 # data is the table whose columns sustained.awk names in its first line.

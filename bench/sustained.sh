@@ -1,11 +1,13 @@
 #!/bin/bash
-# sustained.sh - writes that do not end: a cache over a store against the store alone, in every part of the run.
+# sustained.sh - writes that do not end: a cache over a store against the store alone, in every part
+# of the run.
 #
 # Usage: bench/sustained.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5)
 #
-# A set of 64 MiB, twice the cache, is written three times over (--full: 128 MiB), in blocks of 4 KiB with 16 in flight. Stores are memd with a
-# latency of 1 ms and 8000 IOPS, and filed on the disk that holds BUILD. Patterns:
+# A set of 64 MiB, twice the cache, is written three times over (--full: 128 MiB), in blocks of 4
+# KiB with 16 in flight. Stores are memd with a latency of 1 ms and 8000 IOPS, and filed on the disk
+# that holds BUILD. Patterns:
 #   random    at random over the set, one client
 #   streams   four clients, each in sequence through its quarter: all neighbours can be merged
 # Systems:
@@ -13,16 +15,18 @@
 #   back      xbench -> cached -> store, write-back, objects as many as it likes
 #   half      the same, with objects for half of the set
 #   through   the same as back, with write-through
-# Store and cache are in one reactor on the first CPU, the clients on the others. The set is in the store before, the
-# cache is empty.
+# Store and cache are in one reactor on the first CPU, the clients on the others. The set is in the
+# store before, the cache is empty.
 #
-# A run is a number of bytes, not a time, and is cut into 20 slices of the same number of bytes; when a slice was over
-# is interpolated between samples of xbench. Each round runs every system once on a stack of its own, ratios are to `alone`
-# of the same round, and figures are medians of the rounds. What is dirty at the end of the run is flushed
-# afterwards, and counts in the column that says so.
+# A run is a number of bytes, not a time, and is cut into 20 slices of the same number of bytes;
+# when a slice was over is interpolated between samples of xbench. Each round runs every system once
+# on a stack of its own, ratios are to `alone` of the same round, and figures are medians of the
+# rounds. What is dirty at the end of the run is flushed afterwards, and counts in the column that
+# says so.
 #
-# In $BUILD/bench/sustained: raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, where WHAT is run, flush, before or after (`xseg
-# stat`); from these alone runs.tsv, slices.tsv, results.tsv (medians), report.txt and the plots are made.
+# In $BUILD/bench/sustained: raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, where WHAT is run, flush,
+# before or after (`xseg stat`); from these alone runs.tsv, slices.tsv, results.tsv (medians),
+# report.txt and the plots are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -74,8 +78,8 @@ pattern_of()	# PATTERN
 	fi
 }
 
-# What the store has is made without its delays, through the cache where there is one, which has forgotten it then; a store in files has it
-# from the first run on.
+# What the store has is made without its delays, through the cache where there is one, which has
+# forgotten it then; a store in files has it from the first run on.
 fill()	# STORE TARGET
 {
 	if [ "$1" != filed ] || [ ! -e "$tmp/filled" ]; then
@@ -123,7 +127,8 @@ round()	# STORE ROUND
 
 # ---- what came out ----
 
-# each_run FUNCTION: with STORE PATTERN SYSTEM ROUND and the path of the raw files but for `-WHAT.ROUND.json`
+# each_run FUNCTION: with STORE PATTERN SYSTEM ROUND and the path of the raw files but for
+# `-WHAT.ROUND.json`
 each_run()
 {
 	local file name round

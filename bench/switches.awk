@@ -1,6 +1,7 @@
 # switches.awk - the report of switches.sh, and its verdict: awk -f lib.awk -f switches.awk RUNS
 #
-# In: LOAD ROUND IOPS READ_MAX_NS WRITE_MAX_NS STORE_MAX_NS LEAST_SHARE_PERCENT VERIFY_ERRORS ERRORS, with tabs
+# In: LOAD ROUND IOPS READ_MAX_NS WRITE_MAX_NS STORE_MAX_NS LEAST_SHARE_PERCENT VERIFY_ERRORS
+# ERRORS, with tabs
 BEGIN {
 	FS = "\t"
 	nr_loads = split("small mixed", loads, " ")

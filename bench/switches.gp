@@ -1,7 +1,8 @@
-# switches.gp - the plot of bench/switches.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" switches.gp
+# switches.gp - the plot of bench/switches.sh: gnuplot -e "data='results.tsv'; out='FOLDER'"
+# switches.gp
 #
-# switches.png: the slowest read and write of each 100 ms of the first round, in which one switch of the policy falls.
-# data is the table whose columns switches.sh names in its first line.
+# switches.png: the slowest read and write of each 100 ms of the first round, in which one switch of
+# the policy falls. data is the table whose columns switches.sh names in its first line.
 set datafile separator "\t"
 set terminal pngcairo size 900,600 font "sans,10"
 set grid

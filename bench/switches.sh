@@ -1,21 +1,25 @@
 #!/bin/bash
-# switches.sh - the policy is switched ten times a second under verified load: is there ever a pause?
+# switches.sh - the policy is switched ten times a second under verified load: is there ever a
+# pause?
 #
 # Usage: bench/switches.sh [--quick]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (6, of one run)
 #
-# Reads and writes through volumed and cached over memd with a latency of 1 ms, over a volume three times the cache, all of
-# it verified, while the four policies of the cache follow each other, one every 100 ms. With the defaults half a minute of each load:
+# Reads and writes through volumed and cached over memd with a latency of 1 ms, over a volume three
+# times the cache, all of it verified, while the four policies of the cache follow each other, one
+# every 100 ms. With the defaults half a minute of each load:
 #   small   blocks of 4 KiB at random, 16 in flight
-#   mixed   512 bytes to 64 KiB on sectors, with discards, write-zeroes and FLUSHes, two clients with 8 in flight each
-# Each round runs both, each on a stack of its own. The peers are in one reactor, the clients on the other CPUs.
+#   mixed   512 bytes to 64 KiB on sectors, with discards, write-zeroes and FLUSHes, two clients
+#           with 8 in flight each
+# Each round runs both, each on a stack of its own. The peers are in one reactor, the clients on the
+# other CPUs.
 #
-# A pause is the time of the slowest read or write of a run. It is compared with the slowest request that memd served in the
-# same run; FLUSHes take as long as what they flush, and are not compared.
+# A pause is the time of the slowest read or write of a run. It is compared with the slowest request
+# that memd served in the same run; FLUSHes take as long as what they flush, and are not compared.
 #
-# In $BUILD/bench/switches: raw/LOAD-WHAT.ROUND.json, where WHAT is run, stat (`xseg stat`) or cache (`xseg cache status`);
-# from these alone runs.tsv, results.tsv (a line for each 100 ms of the first round, for the plot), report.txt and the plot
-# are made.
+# In $BUILD/bench/switches: raw/LOAD-WHAT.ROUND.json, where WHAT is run, stat (`xseg stat`) or cache
+# (`xseg cache status`); from these alone runs.tsv, results.tsv (a line for each 100 ms of the first
+# round, for the plot), report.txt and the plot are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
@@ -71,7 +75,8 @@ latency = 1ms" "memory = ${cache_mib}M" volumed
 
 # ---- what came out ----
 
-# One line a run: LOAD ROUND IOPS READ_MAX_NS WRITE_MAX_NS STORE_MAX_NS LEAST_SHARE_PERCENT VERIFY_ERRORS ERRORS
+# One line a run: LOAD ROUND IOPS READ_MAX_NS WRITE_MAX_NS STORE_MAX_NS LEAST_SHARE_PERCENT
+# VERIFY_ERRORS ERRORS
 collect()
 {
 	local load round

@@ -2,22 +2,25 @@
 # run.sh - runs every test and counts them.
 #
 # Usage: tests/run.sh [PATTERN]      an extended regular expression over names such as unit/xq_test,
-#                                    model, sim/1-500, sim-mutants (LONG), fuzz/request, tidy/layers, system/plug
+#                                    model, sim/1-500, sim-mutants (LONG), fuzz/request,
+#                                    tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100),
-#   TEST_JOBS (how many programs run at a time; else two more than there are processors, as many sleep)
+#   TEST_JOBS (how many programs run at a time; else two more than there are processors, as many
+#   sleep)
 #
 # Order: unit, model, sim, fuzz, tidy, system. One line a test program, as they end:
 #   ok NAME (time)    or    FAIL NAME (time) with the end of its log; logs are in $BUILD/tests/log.
 # How tests in a program are counted:
 #   unit     one for each test that cmocka reports, one more for a program that crashed
 #   others   their lines `ok - `, `not ok - `, `skip - ` (tests/lib/report.sh), else their own last
-#            `N passed, N failed`, else one by exit code. A bad exit without a failed test is one failed.
+#            `N passed, N failed`, else one by exit code. A bad exit without a failed test is one
+#            failed.
 # A bash script says how it is run in comments of its own:
 #   # tags: long      only with LONG=1        # tags: san    under sanitizers too (others are not)
 #   # tags: static    only with STATIC=1      # timeout: 90  seconds, else 60
-# Skipped tests are shown with their reasons and counted apart. The last line is `N passed, N failed`;
-# exit 1 if any failed or none passed.
+# Skipped tests are shown with their reasons and counted apart. The last line is `N passed, N
+# failed`; exit 1 if any failed or none passed.
 set -u
 shopt -s nullglob
 
@@ -133,7 +136,8 @@ run_one()
 	read -r p f s < <("count_$kind" "$log")
 	case $status in
 	0)
-		# A program that counts nothing is one test by its exit code; a script that says nothing is broken.
+		# A program that counts nothing is one test by its exit code; a script that says
+		# nothing is broken.
 		if [ $((p + f + s)) -eq 0 ]; then
 			case $name in
 			system/* | tidy/*) echo "run.sh: the script reported no test" >>"$log"; f=1 ;;
@@ -205,7 +209,8 @@ run_scripts()
 	done
 }
 
-# gcc's ThreadSanitizer does not start under every layout of the address space; a fixed one always does.
+# gcc's ThreadSanitizer does not start under every layout of the address space; a fixed one always
+# does.
 fixed=()
 if [ "$SAN" = tsan ] && command -v setarch >/dev/null 2>&1; then
 	fixed=(setarch -R)
@@ -235,7 +240,8 @@ fi
 if [ -n "$LONG" ] && [ -z "$SAN" ]; then
 	run lines sim-mutants 120 tests/sim/mutants.sh
 fi
-# Inputs that were interesting, or went wrong once, are played again. None of it is for ThreadSanitizer: races are its purpose.
+# Inputs that were interesting, or went wrong once, are played again. None of it is for
+# ThreadSanitizer: races are its purpose.
 for program in "$BUILD"/tests/fuzz_*; do
 	name=${program##*/fuzz_}
 	[ -x "$program" ] && [ -d "tests/fuzz/corpus/$name" ] && [ "$SAN" != tsan ] || continue

@@ -1,11 +1,13 @@
 #!/bin/bash
-# headers.sh - fetches fio's headers, from Debian's source package of exactly the fio that is installed, for the engine (engine.c).
+# headers.sh - fetches fio's headers, from Debian's source package of exactly the fio that is
+# installed, for the engine (engine.c).
 #
 # Usage: bench/fio/headers.sh [--once] [DIR]     DIR: build/fio; --once: no second try where it went wrong, and not a word when nothing is to be done
 #
-# An engine is a part of fio's process, so it has to know its structures as they were compiled. What apt needs to know is in DIR alone: a list of
-# source packages made from the lists of packages that this machine has already. Nothing under /etc is changed, no root is needed, and
-# what was fetched is left to git's ignorance. DIR/src is what counts: it is there when all is well.
+# An engine is a part of fio's process, so it has to know its structures as they were compiled. What
+# apt needs to know is in DIR alone: a list of source packages made from the lists of packages that
+# this machine has already. Nothing under /etc is changed, no root is needed, and what was fetched
+# is left to git's ignorance. DIR/src is what counts: it is there when all is well.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 once=

@@ -2,8 +2,7 @@
  * server that does anything: the figures that the others of a machine follow from.
  *
  *      chase    the first line of one page after the other, each at random, and where the next one
- *               is depends on what
- *               was read: the latency of memory
+ *               is depends on what was read: the latency of memory
  *      memcpy   blocks at random are copied from the set into buffers, or back, as the server does
  *               it: the bandwidth of memory
  */

@@ -13,10 +13,12 @@
  *                                                                               sync_send
  *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come     throttle_holds
  *   RUNNING        AT_STORE        a child of its own, or flushes that it       through_wait, sync_send,
- *                                  waits for, are out                           flush_request, around.c,
- *                                                                               ops.c
- *   WAITS_...      RUNNING         what it waited for is there                  entry_retry, object_wake,
- *                                                                               pages_wait_fn, take_due,
+ *                                  waits for, are out                           flush_request,
+ *                                                                               around.c, ops.c
+ *   WAITS_...      RUNNING         what it waited for is there                  entry_retry,
+ *                                                                               object_wake,
+ *                                                                               pages_wait_fn,
+ *                                                                               take_due,
  *                                                                               creq_retry
  *   AT_STORE       RUNNING         the flushes are over                         through_cover, sync_all
  *   RUNNING,       IDLE            it is answered, or forwarded                 creq_finish, around_read

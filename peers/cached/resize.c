@@ -8,8 +8,8 @@
  *   growing     extents are taken, one a round; their pages are free. With none left in the segment
  *               it is tried once a second
  *   shrinking   the extents with the most free pages are chosen (they leave); their pages are not
- *               used again: free ones are out
- *               at once, others when they would become free. Then, a few pages a round: chunks (of
+ *               used again: free ones are out at once, others when they would become free. Then, a
+ *               few pages a round: chunks (of
  *                 slots) move to other chunks clean and dirty data moves to free pages; hot data
  *                 and dirty data to that of the least recently used bucket if none is free; else
  *                 clean data is evicted, and dirty data stays: more is dirty than may be then, as

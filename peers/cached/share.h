@@ -6,13 +6,11 @@
  *
  *   used + what is to come     the volume is
  *   up to its minimum          owed: it gets pages before all others, and others' clean ones; it
- *                              waits in want_owed, and
- *                              meanwhile all that is dirty is flushed
+ *                              waits in want_owed, and meanwhile all that is dirty is flushed
  *   up to its maximum          as any volume without a share; it waits in want_pages
  *   more                       full: as many of its own clean pages go first, the least recently
- *                              used; it waits in its own
- *                              queue, and meanwhile its own group is flushed. A read goes past the
- *                              cache
+ *                              used; it waits in its own queue, and meanwhile its own group is
+ *                              flushed. A read goes past the cache
  *
  * Minima are promises: a volume at its minimum or below loses no page to another's need, be it for
  * a page, for an entry, or as the cache shrinks. (Two threads that take one each at the same moment

@@ -4,11 +4,10 @@
  *
  * Locks
  *   board   which reactor is awake, and who sees to which port. Taken by a reactor that goes to
- *           sleep, wakes up, or lets a peer go;
- *           never with work to do. A leaf, but for the doorbells that are rung under it.
+ *           sleep, wakes up, or lets a peer go; never with work to do. A leaf, but for the
+ *           doorbells that are rung under it.
  *   inside  one a seat: a thread is in that port, and alone with it and all that is the port's.
- *           Held for a round; nobody waits for it
- *           but who closes the peer.
+ *           Held for a round; nobody waits for it but who closes the peer.
  */
 #ifndef PEERS_COMMON_REACTOR_INSIDE_H
 #define PEERS_COMMON_REACTOR_INSIDE_H

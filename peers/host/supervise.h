@@ -7,8 +7,8 @@
  *                       started; or one of its peers turns out to be alive
  *   RUNNING   STOPPED   its process ended with 0, or (not our child) its peers are stopped
  *   RUNNING   WAITING   the same, of one that was stopping when the supervisor began
- *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for
- *                       a second; while all is being stopped only if V4 wants it
+ *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for a
+ *                       second; while all is being stopped only if V4 wants it
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
  *                       options are wrong
  *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it

@@ -1,5 +1,6 @@
-# guest.sh - a virtual machine with a disk: Debian's cloud kernel, an initramfs of a few programs of this machine, and qemu without KVM. Sourced by
-# tests/system/guest.sh and bench/guest.sh, after BUILD is absolute.
+# guest.sh - a virtual machine with a disk: Debian's cloud kernel, an initramfs of a few programs of
+# this machine, and qemu without KVM. Sourced by tests/system/guest.sh and bench/guest.sh, after
+# BUILD is absolute.
 #
 # What a script does with it
 #	guest_missing			# prints what is not there, a word or more; nothing when all is
@@ -8,8 +9,10 @@
 #	guest_start NAME initrd "${disk[@]}"	# qemu with such options; its console is NAME.console, its pid $guest
 #	guest_tell WORD			# a line that `job` reads on its standard input, after it has said that it is there
 #
-# The kernel's package is fetched through the machine's own lists and unpacked there; nothing is installed, and no root is needed. In a job, programs stand in /bin, busybox's too; /proc,
-# /sys and /dev are there, and virtio's drivers. What it prints is on the console, where the kernel prints as well: lines that count begin with `guest: `.
+# The kernel's package is fetched through the machine's own lists and unpacked there; nothing is
+# installed, and no root is needed. In a job, programs stand in /bin, busybox's too; /proc, /sys and
+# /dev are there, and virtio's drivers. What it prints is on the console, where the kernel prints as
+# well: lines that count begin with `guest: `.
 
 guest_modules='virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci virtio_blk'
 guest_dir=$BUILD/guest
@@ -90,7 +93,8 @@ guest_image()
 	(cd "$at" && find . | cpio --quiet -o -H newc | gzip -1) >"$file" && rm -rf "$at"
 }
 
-# guest_start NAME INITRD OPTION...: of qemu, for the disk; options with memory replace the plain 256 MiB
+# guest_start NAME INITRD OPTION...: of qemu, for the disk; options with memory replace the plain
+# 256 MiB
 guest_start()
 {
 	local name=$1 initrd=$2 memory=(-machine pc)

@@ -1,8 +1,9 @@
-# kill_points.sh - for tests/system/kill_*.sh, after system.sh: which kind of peer dies at which kill point (xtypes/xkill.h), what makes
-# it pass there, and how it is killed.
+# kill_points.sh - for tests/system/kill_*.sh, after system.sh: which kind of peer dies at which
+# kill point (xtypes/xkill.h), what makes it pass there, and how it is killed.
 #
-# Nothing is left to chance: a point that the load does not pass all the time has a cause, a command that passes it, which is given
-# again and again until the peer has died. Commands are given while peers die, and all of them have to succeed.
+# Nothing is left to chance: a point that the load does not pass all the time has a cause, a command
+# that passes it, which is given again and again until the peer has died. Commands are given while
+# peers die, and all of them have to succeed.
 
 [ -x "$BUILD/kill/bin/cached" ] || skip_all "there are no programs with kill points; 'make kill-build' makes them"
 [ -z "$(find "$root/xtypes" "$root/xseg" "$root/peers" -name '*.[ch]' -newer "$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)" | head -n 1)" ] ||
@@ -324,7 +325,8 @@ remove_one()
 	t "and nothing is left of it" wait_for $patience is_removed scratch
 }
 
-# run HOW KIND...: each of these kinds of the stack that is up goes through its points, all at the same time
+# run HOW KIND...: each of these kinds of the stack that is up goes through its points, all at the
+# same time
 run()
 {
 	local kind killers=() log how=$1

@@ -12,11 +12,12 @@
 # What a script has after this
 #   PATH          begins with build/bin and build/tests
 #   XSEG_SEGMENT  a name of its own, exported; further segments are called "$XSEG_SEGMENT-WORD"
-#   TMP           a directory on a real disk (O_DIRECT works), its working directory, removed at the end
-#                 (KEEP=1 keeps it)
+#   TMP           a directory on a real disk (O_DIRECT works), its working directory, removed at the
+#                 end (KEEP=1 keeps it)
 #   LONG          1 in `make check-long`, else empty;  SAN  asan, tsan or empty
-# Whatever way the script ends, its processes are killed, its mounts in TMP undone and its segments removed: what it started is
-# known by XSEG_SEGMENT in its environment, so scripts never need a pkill.
+# Whatever way the script ends, its processes are killed, its mounts in TMP undone and its segments
+# removed: what it started is known by XSEG_SEGMENT in its environment, so scripts never need a
+# pkill.
 
 . "$(dirname "${BASH_SOURCE[0]}")/report.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/leftovers.sh"
@@ -88,8 +89,8 @@ expect_exit()
 	return 1
 }
 
-# expect_err CODE REGEX SENTENCE COMMAND...: ok when the command ends with this code and says exactly one
-# line on stderr, which matches the extended regular expression
+# expect_err CODE REGEX SENTENCE COMMAND...: ok when the command ends with this code and says
+# exactly one line on stderr, which matches the extended regular expression
 expect_err()
 {
 	local code=$1 regex=$2 sentence=$3 status
@@ -117,7 +118,8 @@ is()
 	return 1
 }
 
-# json FILE EXPRESSION: prints a value of a JSON file (- is standard input); fails on what is no JSON
+# json FILE EXPRESSION: prints a value of a JSON file (- is standard input); fails on what is no
+# JSON
 json()
 {
 	jq -er "$2" "$1"
@@ -131,7 +133,8 @@ json_of()
 	"$@" >"$TMP/.json" </dev/null && jq -er "$expression" "$TMP/.json"
 }
 
-# expect_json EXPRESSION SENTENCE COMMAND...: ok when the jq expression is true of the command's output
+# expect_json EXPRESSION SENTENCE COMMAND...: ok when the jq expression is true of the command's
+# output
 expect_json()
 {
 	local expression=$1 sentence=$2
@@ -146,7 +149,8 @@ expect_json()
 	return 1
 }
 
-# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds; fails after that time
+# wait_for SECONDS COMMAND...: tries the command every 50 ms until it succeeds; fails after that
+# time
 wait_for()
 {
 	local end=$((SECONDS + $1 + 1))
@@ -196,7 +200,8 @@ volume_status()
 	xseg --json cache status cached --volume "$1" | jq "$2"
 }
 
-# free_of_segment: how many pages and requests are free; is_as_before compares it with what $free held of it
+# free_of_segment: how many pages and requests are free; is_as_before compares it with what $free
+# held of it
 free_of_segment()
 {
 	xseg --json check | jq -c '[.free_pages, .free_requests]'
@@ -213,9 +218,9 @@ is_as_before()
 #	t "that is a pause to its client" LOAD
 #	disturbed 1				# ends it; sentences that each of it happened
 #
-# By turns each VICTIM is killed, and serves again; the policy of the cache called cached is another one; and it leaves the path
-# between LOWER and volumed, and enters it again. There is a second or more between two kills of one, as the supervisor takes its time
-# with those that die at once.
+# By turns each VICTIM is killed, and serves again; the policy of the cache called cached is another
+# one; and it leaves the path between LOWER and volumed, and enters it again. There is a second or
+# more between two kills of one, as the supervisor takes its time with those that die at once.
 
 # disturb LOWER VICTIM...
 disturb()

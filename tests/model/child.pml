@@ -1,30 +1,36 @@
-/* child - a forwarder that splits a write dies; the child it left at the blocker must not undo a later write.
+/* child - a forwarder that splits a write dies; the child it left at the blocker must not undo a
+ * later write.
  *
- * A forwarded request has one place word, so a repair takes it back. A child does not: it is a request
- * of its own, at a living blocker, and the successor of its origin does the parent again with a new one. The old
- * child may be written long after: after the parent was answered, and after a later write of the same range
- * was answered too. So the successor waits for it, before it does anything.
+ * A forwarded request has one place word, so a repair takes it back. A child does not: it is a
+ * request of its own, at a living blocker, and the successor of its origin does the parent again
+ * with a new one. The old child may be written long after: after the parent was answered, and after
+ * a later write of the same range was answered too. So the successor waits for it, before it does
+ * anything.
  *
- * Proves: when a write is answered, and when nothing moves any more, the store holds that write, whoever of the two
- * is killed (KILLS times in all); nobody is stuck, and every child is freed.
+ * Proves: when a write is answered, and when nothing moves any more, the store holds that write,
+ * whoever of the two is killed (KILLS times in all); nobody is stuck, and every child is freed.
  *
  *   step here           stands for
  *   send                xseg_req_alloc and xseg_req_submit of a child
- *   take                xs_req_accept at the blocker, which may keep any number of accepted children
+ *   take                xs_req_accept at the blocker, which may keep any number of accepted
+ *                       children
  *   start               xseg_req_start
  *   finish              the store does it; xseg_req_answer
- *   forwarder's repair  xseg_peer_open, xseg_peer_orphans: what is at rest with the dead one is free at once, which makes the offer of a
- *                       child that was not taken void; what was taken is waited for; then the parent is done again
- *   blocker's repair    wait until what the dead had on its way in the store is written or refused (stray), then
- *                       take what is at the dead over as it stands, STARTED or not
+ *   forwarder's repair  xseg_peer_open, xseg_peer_orphans: what is at rest with the dead one is
+ *                       free at once, which makes the offer of a child that was not taken void;
+ *                       what was taken is waited for; then the parent is done again
+ *   blocker's repair    wait until what the dead had on its way in the store is written or refused
+ *                       (stray), then take what is at the dead over as it stands, STARTED or not
  *
- * Abstracted: places and lanes (offer.pml), what the child's answer says of the parent (repair.pml), all children overlap, the parent
- * has one part. The blocker may start what it has taken in any order, and side by side: nothing is asked of it but the last rule.
- * cached waits in the same way for one object at a time (HELD, slots.pml).
+ * Abstracted: places and lanes (offer.pml), what the child's answer says of the parent
+ * (repair.pml), all children overlap, the parent has one part. The blocker may start what it has
+ * taken in any order, and side by side: nothing is asked of it but the last rule. cached waits in
+ * the same way for one object at a time (HELD, slots.pml).
  *
- * What it says about the code: a blocker's successor must know that no write of the dead one is still on its way inside the store, before
- * it starts or finishes any. The kernel waits for a dead process's own asynchronous I/O, a remote store does not: there
- * the successor has to fence the dead client off.
+ * What it says about the code: a blocker's successor must know that no write of the dead one is
+ * still on its way inside the store, before it starts or finishes any. The kernel waits for a dead
+ * process's own asynchronous I/O, a remote store does not: there the successor has to fence the
+ * dead client off.
  *
  * Broken rules: BUG_NO_WAIT_FOR_CHILDREN, BUG_WAITS_BEFORE_OFFERS_ARE_VOID, BUG_NO_STORE_FENCE
  */
@@ -101,7 +107,8 @@ again:
 		fi;
 		do
 		:: answered < WRITES ->
-			/* The parent is the client's next write; what the dead had sent of it is sent again. */
+			/* The parent is the client's next write; what the dead had sent of it is
+			 * sent again. */
 			atomic {
 				if
 				:: state[0] == FREE -> c = 0
@@ -174,7 +181,8 @@ end_blocker:
 	}
 }
 
-/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to be stuck in. */
+/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to
+ * be stuck in. */
 active proctype killer()
 {
 	byte left;

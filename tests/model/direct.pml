@@ -1,22 +1,30 @@
-/* direct - a client reads a page that it has found in a cache's tables, while the cache lets go of it.
+/* direct - a client reads a page that it has found in a cache's tables, while the cache lets go of
+ * it.
  *
- * Proves: what the reader reads after its looks is its object's page, and stays so until it lets go, whatever the cache does meanwhile: puts
- * another page into the slot, gives the chunk that the slot is in to another object, stops and gives all its pages back.
+ * Proves: what the reader reads after its looks is its object's page, and stays so until it lets
+ * go, whatever the cache does meanwhile: puts another page into the slot, gives the chunk that the
+ * slot is in to another object, stops and gives all its pages back.
  *
  *   step here     stands for
- *   find          xseg_direct_read (xseg/direct.c): the slot, found by a chunk word that was the entry's
+ *   find          xseg_direct_read (xseg/direct.c): the slot, found by a chunk word that was the
+ *                 entry's
  *   pin           the page is listed in the reader's request; fence
  *   is_still      the slot again, then the entry's version, then the door
  *   replace       bucket_set (cached/object.c): the old page goes to limbo
- *   move          chunk_release and what follows it (cached/chunk.c): the version, then another object's page in the same slot
- *   look          limbo_look (cached/loan.c): fence, then all requests; what none lists is used again
- *   stop          direct_end and cached_quiesced: the door, fence, then all requests; if none lists a page all go
+ *   move          chunk_release and what follows it (cached/chunk.c): the version, then another
+ *                 object's page in the same slot
+ *   look          limbo_look (cached/loan.c): fence, then all requests; what none lists is used
+ *                 again
+ *   stop          direct_end and cached_quiesced: the door, fence, then all requests; if none lists
+ *                 a page all go
  *
- * Memory: each of both has a store buffer (x86-TSO), which empties at any time, and before a fence ends. Abstracted: page data (what a page is
- * for says whether it may be read), how the object was learned. Who dies does nothing more, which either may choose at any time.
+ * Memory: each of both has a store buffer (x86-TSO), which empties at any time, and before a fence
+ * ends. Abstracted: page data (what a page is for says whether it may be read), how the object was
+ * learned. Who dies does nothing more, which either may choose at any time.
  *
- * Broken rules: BUG_NO_FENCE_READER, BUG_NO_SECOND_LOOK, BUG_NO_FENCE_LOOK, BUG_NO_VERSION, BUG_VERSION_AFTER_SLOT, BUG_VERSION_BEFORE_LOOK,
- * BUG_NO_FENCE_STOP, BUG_DOOR_BEFORE_LOOK, BUG_LOOK_BEFORE_SHUT
+ * Broken rules: BUG_NO_FENCE_READER, BUG_NO_SECOND_LOOK, BUG_NO_FENCE_LOOK, BUG_NO_VERSION,
+ * BUG_VERSION_AFTER_SLOT, BUG_VERSION_BEFORE_LOOK, BUG_NO_FENCE_STOP, BUG_DOOR_BEFORE_LOOK,
+ * BUG_LOOK_BEFORE_SHUT
  */
 #define PAGES 3
 #define READS 2
@@ -31,7 +39,7 @@
 
 byte word[3];                       /* SLOT: page + 1; VERSION, DOOR: 1: changed, shut */
 byte is[PAGES];                     /* what a page is for */
-byte pin, pin_next;                 /* page + 1 that the reader's request lists; what is in its buffer */
+byte pin, pin_next;	/* page + 1 that the reader's request lists; what is in its buffer */
 chan buffer = [3] of { byte, byte };   /* the cache's */
 
 active proctype memory()

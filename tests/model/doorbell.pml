@@ -1,29 +1,34 @@
 /* doorbell - two producers ring one sleeper; no wake is lost, on a machine with store buffers.
  *
- * Proves: when nothing moves any more, the sleeper has taken all that was published, although any of
- * the three is killed between any two steps (KILLS times in all), and although no time-out wakes anybody.
+ * Proves: when nothing moves any more, the sleeper has taken all that was published, although any
+ * of the three is killed between any two steps (KILLS times in all), and although no time-out wakes
+ * anybody.
  *
  *   step here         stands for
  *   publish           xq_publish
- *   ring              xseg_port_flush, xs_bell_ring: fence, load the word, if announced, and not as we left it when we rang last (rung),
- *                     add 2 and futex_wake
+ *   ring              xseg_port_flush, xs_bell_ring: fence, load the word, if announced, and not as
+ *                     we left it when we rang last (rung), add 2 and futex_wake
  *   look              the reactor looks at all its lanes (xseg_port_has_work)
- *   announce          xseg_bell_wait: or 1 into the word; if it was there already, as a dead sleeper left it, add 2: another sleep
+ *   announce          xseg_bell_wait: or 1 into the word; if it was there already, as a dead
+ *                     sleeper left it, add 2: another sleep
  *   futex_wait        the same: wait for the word as it was announced
  *   take_back         the same: add 1, which clears the bit and counts; the sleeper alone does it
  *   producer's repair xs_ring_all: ring every doorbell, whatever was rung before
  *
- * Memory: x86-TSO made weaker. Each process has a buffer of two entries, drained in order at any time
- * by memory(); a fence, a system call and fetch_add wait until it is empty. The sleeper's or and and
- * stand in the buffer too, since C lets later loads pass a relaxed read-modify-write. A dead process's buffer
- * still drains. A producer's entries are consecutive values of its tail, so their number says all.
+ * Memory: x86-TSO made weaker. Each process has a buffer of two entries, drained in order at any
+ * time by memory(); a fence, a system call and fetch_add wait until it is empty. The sleeper's or
+ * and and stand in the buffer too, since C lets later loads pass a relaxed read-modify-write. A
+ * dead process's buffer still drains. A producer's entries are consecutive values of its tail, so
+ * their number says all.
  *
- * Abstracted: futex_wait and futex_wake are one step each, as the kernel's lock makes them. The polling
- * before the announcement is one look. The ring count (31 bits) does not wrap all round between announcing and
- * waiting. How a death is found (the tick that probes members): here the successor just begins.
+ * Abstracted: futex_wait and futex_wake are one step each, as the kernel's lock makes them. The
+ * polling before the announcement is one look. The ring count (31 bits) does not wrap all round
+ * between announcing and waiting. How a death is found (the tick that probes members): here the
+ * successor just begins.
  *
- * Broken rules: BUG_NO_FENCE_PRODUCER, BUG_NO_FENCE_SLEEPER, BUG_NO_SECOND_LOOK, BUG_PRODUCER_TAKES_BACK,
- * BUG_REPAIR_DOES_NOT_RING, BUG_WORD_UNCHANGED, BUG_LOAD_BEFORE_PUBLISH, BUG_TAKE_BACK_DOES_NOT_COUNT, BUG_STALE_ANNOUNCEMENT_STANDS
+ * Broken rules: BUG_NO_FENCE_PRODUCER, BUG_NO_FENCE_SLEEPER, BUG_NO_SECOND_LOOK,
+ * BUG_PRODUCER_TAKES_BACK, BUG_REPAIR_DOES_NOT_RING, BUG_WORD_UNCHANGED, BUG_LOAD_BEFORE_PUBLISH,
+ * BUG_TAKE_BACK_DOES_NOT_COUNT, BUG_STALE_ANNOUNCEMENT_STANDS
  */
 #define PRODUCERS 2
 #define ITEMS(p)  (2 - (p))          /* the one that may be killed pushes two */
@@ -188,7 +193,8 @@ end_asleep:			!waiting
 	goto again
 }
 
-/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to be stuck in. */
+/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to
+ * be stuck in. */
 active proctype killer()
 {
 	byte left;
@@ -196,7 +202,8 @@ active proctype killer()
 	select(left : 0 .. KILLS);
 end_killer:
 	do
-	:: atomic { left > 0 && !killed[0] && !killed[SLEEPER] -> left--; killed[0] = true }     /* the producers are alike */
+	/* the producers are alike */
+	:: atomic { left > 0 && !killed[0] && !killed[SLEEPER] -> left--; killed[0] = true }
 	:: atomic { left > 0 && !killed[0] && !killed[SLEEPER] -> left--; killed[SLEEPER] = true }
 	od
 }

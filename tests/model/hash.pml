@@ -1,22 +1,23 @@
 /* hash - a lookup without a lock in a table of which entries are removed by shifting others back.
  *
- * Proves: an entry that is in all the time is found, whatever is inserted and removed beside it; and one that was not found was not in
- * at some moment of the call.
+ * Proves: an entry that is in all the time is found, whatever is inserted and removed beside it;
+ * and one that was not found was not in at some moment of the call.
  *
  *   step here         stands for (xtypes/xhash.h, xhash.c)
  *   find              xhash_find: the sequence, xhash_probe slot by slot, the sequence again
  *   insert            xhash_insert: the first empty slot from the home slot on
  *   remove            xhash_remove: the sequence becomes odd, shift_back, the sequence becomes even
  *
- * Entries A, B and X: the first two come and go, X stays. All homes are at the end of the table or at its beginning, so that
- * runs of slots wrap. The table begins with any of them, inserted in any order.
+ * Entries A, B and X: the first two come and go, X stays. All homes are at the end of the table or
+ * at its beginning, so that runs of slots wrap. The table begins with any of them, inserted in any
+ * order.
  *
- * Abstracted: the memory order. The writer's stores are releases and the reader's loads of slots are acquiring, so both have the
- * order of the code, and that is all that is needed; the BUG_ variants turn it round. Writers have a lock (xcache.c). Tags
- * that are equal: refs.pml.
+ * Abstracted: the memory order. The writer's stores are releases and the reader's loads of slots
+ * are acquiring, so both have the order of the code, and that is all that is needed; the BUG_
+ * variants turn it round. Writers have a lock (xcache.c). Tags that are equal: refs.pml.
  *
- * Broken rules: BUG_LOOKS_ONCE, BUG_IGNORES_ODD, BUG_SEQUENCE_AFTER_PROBE, BUG_ODD_AFTER_SHIFT, BUG_EVEN_BEFORE_SHIFT, BUG_CLEARS_ONLY,
- * BUG_SHIFTS_ALL
+ * Broken rules: BUG_LOOKS_ONCE, BUG_IGNORES_ODD, BUG_SEQUENCE_AFTER_PROBE, BUG_ODD_AFTER_SHIFT,
+ * BUG_EVEN_BEFORE_SHIFT, BUG_CLEARS_ONLY, BUG_SHIFTS_ALL
  */
 #define SLOTS   8
 #define NONE    0
@@ -176,7 +177,8 @@ active proctype reader()
 #else
 			:: before % 2 == 0 && before == seq -> break
 #endif
-			:: else -> before != seq || seq % 2 == 0        /* it spins until something changed */
+			/* it spins until something changed */
+			:: else -> before != seq || seq % 2 == 0
 			fi
 		od;
 		assert(found || (e == A && (!was_in || changed != removals)));

@@ -10,16 +10,19 @@
  *   take              xq_take: copy the published entries, without moving the head
  *   accept            xs_req_accept: swap of the place, from the sequence that was offered
  *   release           xq_release: one store of the head, after the whole batch was accepted
- *   withdraw          swap of the place to the next sequence, as recover_one does it for what a dead one held
- *   writer's repair   xseg_peer_open, xseg_peer_recover: withdraw all that the dead writer held, offer it again
+ *   withdraw          swap of the place to the next sequence, as recover_one does it for what a
+ *                     dead one held
+ *   writer's repair   xseg_peer_open, xseg_peer_recover: withdraw all that the dead writer held,
+ *                     offer it again
  *
- * Abstracted: a request that was accepted comes back at once (done); the reply's way is offer.pml's.
- * Stores are seen in program order: the release stores of tail and head are taken for granted.
+ * Abstracted: a request that was accepted comes back at once (done); the reply's way is
+ * offer.pml's. Stores are seen in program order: the release stores of tail and head are taken for
+ * granted.
  *
- * What it says about the code: "never full" does not hold by the lane's length alone. A withdrawn offer
- * stays in the ring until it is read, so withdrawing and repairing add entries beyond the number of
- * requests. xq_push must look at the head, and a sender without room must keep the request and
- * try again (BUG_PUSH_WHEN_FULL loses one).
+ * What it says about the code: "never full" does not hold by the lane's length alone. A withdrawn
+ * offer stays in the ring until it is read, so withdrawing and repairing add entries beyond the
+ * number of requests. xq_push must look at the head, and a sender without room must keep the
+ * request and try again (BUG_PUSH_WHEN_FULL loses one).
  *
  * Broken rules: BUG_TAIL_BEFORE_SLOT, BUG_RELEASE_BEFORE_TAKE, BUG_RELEASE_BEFORE_ACCEPT,
  * BUG_PUSH_WHEN_FULL, BUG_NEW_READER_AT_TAIL, BUG_NEW_WRITER_OFFERS_NOTHING, BUG_ACCEPT_NO_SEQ
@@ -170,7 +173,8 @@ end_reader:
 	goto again
 }
 
-/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to be stuck in. */
+/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to
+ * be stuck in. */
 active proctype killer()
 {
 	byte left;

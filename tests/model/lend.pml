@@ -1,23 +1,31 @@
-/* lend - a port goes from one reactor to another and back, while a sender has work for it; no wake is lost.
+/* lend - a port goes from one reactor to another and back, while a sender has work for it; no wake
+ * is lost.
  *
- * Proves: when nothing moves any more, all that was sent is taken, although both reactors may sleep, in any order, each leaves the port to
- * the other as long as that is awake, its home takes it back when it likes (TAKES times), and no time-out wakes anybody. Also with store
- * buffers.
+ * Proves: when nothing moves any more, all that was sent is taken, although both reactors may
+ * sleep, in any order, each leaves the port to the other as long as that is awake, its home takes
+ * it back when it likes (TAKES times), and no time-out wakes anybody. Also with store buffers.
  *
  *   step here         stands for
- *   publish, ring     xseg_port_flush, xs_bell_ring: publish, fence, read the port's bell, then that doorbell's word; ring if it is announced
- *   leave             board_leave: under the lock: the port is the other's if that is awake, and rings his bell; asleep from now on
- *   announce, look    xseg_bell_wait, looks: announce, fence, look at what one sees to, and whether that has changed
- *   return, take      board_return, board_take: under the lock: awake again; its own port may be its again
+ *   publish, ring     xseg_port_flush, xs_bell_ring: publish, fence, read the port's bell, then
+ *                     that doorbell's word; ring if it is announced
+ *   leave             board_leave: under the lock: the port is the other's if that is awake, and
+ *                     rings his bell; asleep from now on
+ *   announce, look    xseg_bell_wait, looks: announce, fence, look at what one sees to, and whether
+ *                     that has changed
+ *   return, take      board_return, board_take: under the lock: awake again; its own port may be
+ *                     its again
  *   news              who sees to a port has changed: its list is read anew, under the lock
  *
- * Memory: as in doorbell.pml; a reactor's buffer has its stores of the port's bell and its announcements, and letting go of the lock waits
- * until it is empty, as the next holder sees what the last one stored. Who sees to the port is read under the lock alone.
+ * Memory: as in doorbell.pml; a reactor's buffer has its stores of the port's bell and its
+ * announcements, and letting go of the lock waits until it is empty, as the next holder sees what
+ * the last one stored. Who sees to the port is read under the lock alone.
  *
- * Abstracted: a second port, which each reactor has, only that its doorbell is the reactor's; what a doorbell counts to tell two sleeps
- * apart (doorbell.pml); deaths, as both reactors are of one process, whose successor begins with doorbells of its own.
+ * Abstracted: a second port, which each reactor has, only that its doorbell is the reactor's; what
+ * a doorbell counts to tell two sleeps apart (doorbell.pml); deaths, as both reactors are of one
+ * process, whose successor begins with doorbells of its own.
  *
- * Broken rules: BUG_BELL_AFTER_LOCK, BUG_NOT_TOLD, BUG_NO_SECOND_LOOK, BUG_BELL_READ_FIRST, BUG_NO_FENCE_SENDER, BUG_NO_FENCE_SLEEPER
+ * Broken rules: BUG_BELL_AFTER_LOCK, BUG_NOT_TOLD, BUG_NO_SECOND_LOOK, BUG_BELL_READ_FIRST,
+ * BUG_NO_FENCE_SENDER, BUG_NO_FENCE_SLEEPER
  */
 #define HOME  1
 #define ITEMS 2
@@ -173,7 +181,8 @@ proctype reactor(byte me)
 		if
 		:: found || news[me]
 		:: else ->
-			/* a ring between the announcement and here has changed the word, and the wait returns at once */
+			/* a ring between the announcement and here has changed the word, and the
+			 * wait returns at once */
 			atomic {
 				empty(buffer[me]) ->
 				if

@@ -1,18 +1,20 @@
-/* mask - which lanes have work; two senders, one receiver that is never idle enough to look at all lanes.
+/* mask - which lanes have work; two senders, one receiver that is never idle enough to look at all
+ * lanes.
  *
  * Proves: the mask alone, without the look at all lanes that comes before sleeping, leaves nothing
  * behind: an entry in a lane of a busy receiver is found. Senders are killed KILLS times in all.
  *
  *   step here         stands for
  *   publish           xq_publish
- *   mark              set_mask_bit (xseg/port.c), after the fence of xseg_port_flush: fence, load the mask, or the lane's bit into it if it is not set
+ *   mark              set_mask_bit (xseg/port.c), after the fence of xseg_port_flush: fence, load
+ *                     the mask, or the lane's bit into it if it is not set
  *   clear             collect_mask: take the bits out of the mask, fence, then read the tails
  *   sender's repair   xseg_peer_recover: its holder offers again, and so marks the lane again
  *
  * Memory: as in doorbell.pml. Abstracted: slots, places, bells.
  *
- * Broken rules: BUG_NO_FENCE_SENDER, BUG_NO_FENCE_RECEIVER, BUG_CLEAR_AFTER_LOOK, BUG_MARK_BEFORE_PUBLISH,
- * BUG_REPAIR_DOES_NOT_MARK
+ * Broken rules: BUG_NO_FENCE_SENDER, BUG_NO_FENCE_RECEIVER, BUG_CLEAR_AFTER_LOOK,
+ * BUG_MARK_BEFORE_PUBLISH, BUG_REPAIR_DOES_NOT_MARK
  */
 #define SENDERS 2
 #define ITEMS   2
@@ -107,7 +109,8 @@ end_receiver:
 	od
 }
 
-/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to be stuck in. */
+/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to
+ * be stuck in. */
 active proctype killer()
 {
 	byte left;

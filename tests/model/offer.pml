@@ -1,40 +1,50 @@
 /* offer - one request's way from its origin over a forwarder to a blocker and back, with deaths.
  *
- * Proves: whoever is killed between any two steps, repairs included (KILLS times in all): a request is
- * answered to its origin or freed, never lost; two never work on it at once; it is not redone after it was recorded as
- * applied; it is answered once and freed once; a holder's own swap never fails; nobody is stuck.
+ * Proves: whoever is killed between any two steps, repairs included (KILLS times in all): a request
+ * is answered to its origin or freed, never lost; two never work on it at once; it is not redone
+ * after it was recorded as applied; it is answered once and freed once; a holder's own swap never
+ * fails; nobody is stuck.
  *
  *   step here         stands for
  *   get               xseg_req_alloc: FREE to PRIVATE
- *   offer             xseg_req_submit, xseg_req_forward: (request, sequence) into a lane; the place is not changed
+ *   offer             xseg_req_submit, xseg_req_forward: (request, sequence) into a lane; the place
+ *                     is not changed
  *   accept            xs_req_accept: load the place, compare, swap; in two steps
- *   withdraw          a holder takes its offer back, which nothing does today but a repair; here a living one may, too
+ *   withdraw          a holder takes its offer back, which nothing does today but a repair; here a
+ *                     living one may, too
  *   execute           xseg_req_start, the effect, xseg_req_apply
- *   answer            xseg_req_answer: result, swap to ANSWERED, is the origin alive?, offer the reply
+ *   answer            xseg_req_answer: result, swap to ANSWERED, is the origin alive?, offer the
+ *                     reply
  *   put               xseg_req_free: back to FREE
- *   server's repair   xseg_peer_open, xseg_peer_recover by the successor: what is at the dead goes to the new generation and
- *                     the next sequence, and on from its state; what is ANSWERED is offered again
- *   client's sweep    xseg_sweep: mark the port's generation dead, then free what is PRIVATE or ANSWERED to it
+ *   server's repair   xseg_peer_open, xseg_peer_recover by the successor: what is at the dead goes
+ *                     to the new generation and the next sequence, and on from its state; what is
+ *                     ANSWERED is offered again
+ *   client's sweep    xseg_sweep: mark the port's generation dead, then free what is PRIVATE or
+ *                     ANSWERED to it
  *
- * A process that is killed begins again as its own successor, of the next generation, with shared memory only;
- * the kernel's lock makes it the only one. The client's successor sweeps, and then is a new client
- * of the same port. Lanes are channels (see lane.pml): a reader looks, accepts, and then releases; who offers
- * is awake (see doorbell.pml). One request stands for all, used ROUNDS times.
+ * A process that is killed begins again as its own successor, of the next generation, with shared
+ * memory only; the kernel's lock makes it the only one. The client's successor sweeps, and then is
+ * a new client of the same port. Lanes are channels (see lane.pml): a reader looks, accepts, and
+ * then releases; who offers is awake (see doorbell.pml). One request stands for all, used ROUNDS
+ * times.
  *
- * Abstracted: the memory order. Two pairs need a full fence in code, and have it on x86 by their swaps: marking
- * the generation dead before the scan of requests, and the swap to ANSWERED before the look at the generation.
+ * Abstracted: the memory order. Two pairs need a full fence in code, and have it on x86 by their
+ * swaps: marking the generation dead before the scan of requests, and the swap to ANSWERED before
+ * the look at the generation.
  *
  * What it says about the code:
- *  - whether the origin is alive must be looked at *after* the swap to ANSWERED. Before it alone, the origin
- *    may die and be swept in between, and nobody ever frees the request (BUG_ORIGIN_LOOK_BEFORE_ANSWER);
+ *  - whether the origin is alive must be looked at *after* the swap to ANSWERED. Before it alone,
+ *    the origin may die and be swept in between, and nobody ever frees the request
+ *    (BUG_ORIGIN_LOOK_BEFORE_ANSWER);
  *  - a repair that finds ANSWERED does the same look (BUG_REPAIR_TRUSTS_ORIGIN);
- *  - a repair takes STARTED and APPLIED over as well as AT (BUG_REPAIR_ONLY_AT), since they are the dead one's too;
+ *  - a repair takes STARTED and APPLIED over as well as AT (BUG_REPAIR_ONLY_AT), since they are the
+ *    dead one's too;
  *  - a holder that has offered may not touch the request before it withdrew (BUG_NO_WITHDRAW).
  *
  * Broken rules: BUG_ACCEPT_NO_SEQ, BUG_ACCEPT_BY_STORE, BUG_RELEASE_BEFORE_ACCEPT, BUG_NO_WITHDRAW,
- * BUG_OFFER_BEFORE_ANSWER, BUG_ORIGIN_LOOK_BEFORE_ANSWER, BUG_REPAIR_NO_WITHDRAW, BUG_REPAIR_ONLY_AT,
- * BUG_REPAIR_NO_REOFFER, BUG_REPAIR_REDOES_APPLIED, BUG_REPAIR_TRUSTS_ORIGIN, BUG_SWEEP_BY_STORE,
- * BUG_SWEEP_ONLY_PRIVATE
+ * BUG_OFFER_BEFORE_ANSWER, BUG_ORIGIN_LOOK_BEFORE_ANSWER, BUG_REPAIR_NO_WITHDRAW,
+ * BUG_REPAIR_ONLY_AT, BUG_REPAIR_NO_REOFFER, BUG_REPAIR_REDOES_APPLIED, BUG_REPAIR_TRUSTS_ORIGIN,
+ * BUG_SWEEP_BY_STORE, BUG_SWEEP_ONLY_PRIVATE
  */
 #define ROUNDS    2
 #ifndef KILLS
@@ -99,7 +109,8 @@ inline put()
 	SET(FREE, O, 0)
 }
 
-/* accept - ok says whether the offer e of sender was taken by (state, me, mygen); the place was loaded before. */
+/* accept - ok says whether the offer e of sender was taken by (state, me, mygen); the place was
+ * loaded before. */
 inline accept(sender, state, me, mygen)
 {
 	atomic {
@@ -121,7 +132,8 @@ inline accept(sender, state, me, mygen)
 	}
 }
 
-/* ok says that the origin of the request, ANSWERED with sequence n, is dead, and the request freed. */
+/* ok says that the origin of the request, ANSWERED with sequence n, is dead, and the request
+ * freed. */
 inline free_if_origin_is_dead(n)
 {
 	ok = gen[O] != origin_gen;
@@ -217,7 +229,8 @@ work:
 		:: me == F ->
 			push(f_to_g, my);
 			if
-			:: true -> goto serve       /* it is the other's, or stays mine until he takes it */
+			/* it is the other's, or stays mine until he takes it */
+			:: true -> goto serve
 			:: atomic { withdrawn < WITHDRAWS -> withdrawn++ };
 #ifndef BUG_NO_WITHDRAW
 				atomic {
@@ -386,7 +399,8 @@ wait:
 	goto again
 }
 
-/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to be stuck in. */
+/* How many die is chosen first, when is open: so that a state with nobody left to die is a state to
+ * be stuck in. */
 active proctype killer()
 {
 	byte left;

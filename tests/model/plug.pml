@@ -1,36 +1,49 @@
-/* plug - a cache enters between two peers that serve, and leaves again, while requests are on their way.
+/* plug - a cache enters between two peers that serve, and leaves again, while requests are on their
+ * way.
  *
- * Proves, whoever of command, upper peer, cache and lower peer is killed between any two stores: no request is refused or lost; none is served
- * by a cache that is off the path, nor by the lower peer past one that is on it; a read returns what was last answered as
- * written, also when the cache comes again with copies of before; and what was begun is ended or undone.
+ * Proves, whoever of command, upper peer, cache and lower peer is killed between any two stores: no
+ * request is refused or lost; none is served by a cache that is off the path, nor by the lower peer
+ * past one that is on it; a read returns what was last answered as written, also when the cache
+ * comes again with copies of before; and what was begun is ended or undone.
  *
- *   step here         stands for (xseg/plug.c, and where it says so peers/common/gate.c, peers/cached/plug.c)
- *   ask               xseg_plug, xseg_unplug, xseg_plug_cancel: one store of `plug`; its process may be killed, and does no more
+ *   step here         stands for (xseg/plug.c, and where it says so peers/common/gate.c,
+ *                     peers/cached/plug.c)
+ *   ask               xseg_plug, xseg_unplug, xseg_plug_cancel: one store of `plug`; its process
+ *                     may be killed, and does no more
  *   call              xseg_plug_call: turn = ASKED
- *   hold              gate.c: sends nothing; when nothing is below, xseg_turn_hold: turn = HELD, with its generation
- *   mind              xseg_turn_mind: the cache does not serve, so what it had begun is undone, and the turn with it
+ *   hold              gate.c: sends nothing; when nothing is below, xseg_turn_hold: turn = HELD,
+ *                     with its generation
+ *   mind              xseg_turn_mind: the cache does not serve, so what it had begun is undone, and
+ *                     the turn with it
  *   claim             xseg_plug_claim: the lower peer is kept for the cache, which has its route
  *   others            xseg_plug_others: what others have at the lower peer
- *   prove             peers/cached/plug.c: takes nothing in, has nothing left, what it sent on is answered, nothing is dirty
- *   switched          xseg_plug_switch: the upper peer's route; then settle: the other stores, by whoever comes next
+ *   prove             peers/cached/plug.c: takes nothing in, has nothing left, what it sent on is
+ *                     answered, nothing is dirty
+ *   switched          xseg_plug_switch: the upper peer's route; then settle: the other stores, by
+ *                     whoever comes next
  *   foreign           xseg_req_is_foreign: what the lower peer refuses
  *
- * One client has one request out, a write or a read of one bucket, and REQUESTS of them. The upper peer is a cache itself, so that the lower one is kept
- * for it when ours is off the path. Ours has a bucket: none, clean or dirty; it answers from it, loads (also what nobody
- * asked for) and flushes by children, or sends reads on. It is on the path when it begins.
+ * One client has one request out, a write or a read of one bucket, and REQUESTS of them. The upper
+ * peer is a cache itself, so that the lower one is kept for it when ours is off the path. Ours has
+ * a bucket: none, clean or dirty; it answers from it, loads (also what nobody asked for) and
+ * flushes by children, or sends reads on. It is on the path when it begins.
  *
- * Abstracted: the memory order (claim and look at places, acceptance and look at the claim are sequentially consistent in code; here steps are);
- * lanes: what is offered is accepted later, or never; several ports: a gate is passed by all before the next step.
+ * Abstracted: the memory order (claim and look at places, acceptance and look at the claim are
+ * sequentially consistent in code; here steps are); lanes: what is offered is accepted later, or
+ * never; several ports: a gate is passed by all before the next step.
  *
  * What it says about the code:
- *  - a cache that leaves must wait for what it sent on, too: nobody else counts that, and the lower peer would refuse it once it is kept for another
- *    (BUG_SENT_ON_IS_IGNORED);
- *  - that a successor of the upper peer begins with the gate closed is needed, not only quick: between the stores of route and claim it would
- *    send what is refused (BUG_SUCCESSOR_SENDS). As it does, the generation in HELD is not;
- *  - a successor of the lower peer forgets who sent what it takes over, so only the look at others finds it (BUG_OTHERS_ARE_IGNORED).
+ *  - a cache that leaves must wait for what it sent on, too: nobody else counts that, and the lower
+ *    peer would refuse it once it is kept for another (BUG_SENT_ON_IS_IGNORED);
+ *  - that a successor of the upper peer begins with the gate closed is needed, not only quick:
+ *    between the stores of route and claim it would send what is refused (BUG_SUCCESSOR_SENDS). As
+ *    it does, the generation in HELD is not;
+ *  - a successor of the lower peer forgets who sent what it takes over, so only the look at others
+ *    finds it (BUG_OTHERS_ARE_IGNORED).
  *
- * Broken rules: BUG_SWITCHED_UNHELD, BUG_SUCCESSOR_SENDS, BUG_HELD_WITH_REQUESTS_BELOW, BUG_OTHERS_ARE_IGNORED, BUG_CLAIM_IS_KEPT,
- * BUG_DIRTY_IS_IGNORED, BUG_SENT_ON_IS_IGNORED, BUG_COPIES_ARE_KEPT, BUG_NOBODY_SETTLES
+ * Broken rules: BUG_SWITCHED_UNHELD, BUG_SUCCESSOR_SENDS, BUG_HELD_WITH_REQUESTS_BELOW,
+ * BUG_OTHERS_ARE_IGNORED, BUG_CLAIM_IS_KEPT, BUG_DIRTY_IS_IGNORED, BUG_SENT_ON_IS_IGNORED,
+ * BUG_COPIES_ARE_KEPT, BUG_NOBODY_SETTLES
  */
 #ifdef LONG
 #define REQUESTS 4
@@ -69,8 +82,8 @@ byte holder = CLIENT, offered, via;
 bool is_write;
 byte value;                         /* of the write */
 
-byte store, copy, data;             /* the lower peer's; the cache's bucket: state, and what is in it */
-byte child;                         /* the cache's own request: NONE, or who has it: CACHE (offered, or answered), LOWER */
+byte store, copy, data;		/* the lower peer's; the cache's bucket: state, and what is in it */
+byte child; /* the cache's own request: NONE, or who has it: CACHE (offered, or answered), LOWER */
 bool child_out, child_is_write;
 byte child_value;
 
@@ -218,8 +231,8 @@ end_upper:
 		   d_step { done = false; lock = NONE }
 		od
 	} unless { killed_upper };
-	/* Its successor: recover_one() voids the offer of what is at its own ports. It begins with the gate
-	 * closed (gate_open_peer). */
+	/* Its successor: recover_one() voids the offer of what is at its own ports. It begins with
+	 * the gate closed (gate_open_peer). */
 	atomic {
 		killed_upper = false; gen++; to = NONE; done = false;
 		lock = (lock == UPPER -> 0 : lock);
@@ -370,7 +383,8 @@ end_cache:
 		   d_step { done = false; closed = false; lock = NONE }
 		od
 	} unless { killed_cache };
-	/* Dead; what it had sent on stays offered. Then its successor: xseg_peer_open(), xseg_plug_settle(), arena_load(), orphans. */
+	/* Dead; what it had sent on stays offered. Then its successor: xseg_peer_open(),
+	 * xseg_plug_settle(), arena_load(), orphans. */
 	atomic { killed_cache = false; cache_serves = false; closed = false; done = false; lock = (lock == CACHE -> 0 : lock) };
 #ifndef BUG_NOBODY_SETTLES
 	TAKE_LOCK(CACHE);
@@ -407,7 +421,8 @@ end_killer:
 	do
 	:: atomic { left > 0 && !killed_upper && !killed_cache -> left--; killed_upper = true }
 	:: atomic { left > 0 && !killed_upper && !killed_cache && cache_serves -> left--; killed_cache = true }
-	/* the lower peer, and its successor has taken over what was there: nobody knows any more who sent it */
+	/* the lower peer, and its successor has taken over what was there: nobody knows any more
+	 * who sent it */
 	:: atomic { left > 0 && holder == LOWER -> left--; via = NONE }
 	od
 }

@@ -1,28 +1,35 @@
-/* refs - entries of a cache of names: lookup without a lock, against eviction, insertion again, and another use of the entry.
+/* refs - entries of a cache of names: lookup without a lock, against eviction, insertion again, and
+ * another use of the entry.
  *
- * Proves the claim of xtypes/xcache.h: as entries are type-stable, it is enough to raise the count by a swap if it is not 0, and to
- * compare the name after that. Who got an entry for a name has that name's only entry, which keeps its name until he puts it; a
- * count goes to 0 once a life, of an evicted entry, and in the end nothing is referenced but by the table.
+ * Proves the claim of xtypes/xcache.h: as entries are type-stable, it is enough to raise the count
+ * by a swap if it is not 0, and to compare the name after that. Who got an entry for a name has
+ * that name's only entry, which keeps its name until he puts it; a count goes to 0 once a life, of
+ * an evicted entry, and in the end nothing is referenced but by the table.
  *
  *   step here         stands for (xtypes/xcache.c)
- *   lookup            xcache_lookup: an index from the table (xhash_probe), get_unless_free, name_is, or put of a stranger's
+ *   lookup            xcache_lookup: an index from the table (xhash_probe), get_unless_free,
+ *                     name_is, or put of a stranger's
  *   get_unless_free   ref_get_unless_free: a load and a swap, again if another was faster
  *   put               xcache_put: a swap, or the lock and ref_drop_locked
- *   insert            xcache_insert: found active, found evicted (insert_again_locked), a free entry (insert_fresh_locked), or a
- *                     victim is evicted, if nobody but the table refers to it (hook_may_evict of peers/cached/object.c)
- *   invalidate        xcache_invalidate: evict_locked, then the put of the table's reference, which the evictor inherits
+ *   insert            xcache_insert: found active, found evicted (insert_again_locked), a free
+ *                     entry (insert_fresh_locked), or a victim is evicted, if nobody but the table
+ *                     refers to it (hook_may_evict of peers/cached/object.c)
+ *   invalidate        xcache_invalidate: evict_locked, then the put of the table's reference, which
+ *                     the evictor inherits
  *
- * The table is which entries are in it, and all names are taken to collide: a lookup asks every entry that it finds there, in any
- * order of steps, as late as it likes. That it finds what is there all the time is hash.pml's. A name is two halves, since
- * no string is written or compared at once.
+ * The table is which entries are in it, and all names are taken to collide: a lookup asks every
+ * entry that it finds there, in any order of steps, as late as it likes. That it finds what is
+ * there all the time is hash.pml's. A name is two halves, since no string is written or compared at
+ * once.
  *
- * Abstracted: the memory order. Two pairs need one in code: name before count (entry_publish_locked, ref_get_unless_free), and all
- * that holders did before the last put (xcache_put, ref_drop_locked). Here steps have the order that they enforce; the BUG_ variants
+ * Abstracted: the memory order. Two pairs need one in code: name before count
+ * (entry_publish_locked, ref_get_unless_free), and all that holders did before the last put
+ * (xcache_put, ref_drop_locked). Here steps have the order that they enforce; the BUG_ variants
  * turn it round. With LONG there are three threads, of one operation each, instead of two of two.
  *
- * Broken rules: BUG_NAME_IS_NOT_COMPARED, BUG_NAME_BEFORE_COUNT, BUG_PUBLISHED_BEFORE_NAME, BUG_GET_FROM_ZERO, BUG_STRANGER_IS_KEPT,
- * BUG_LAST_PUT_WITHOUT_LOCK, BUG_FREED_WHILE_REFERENCED, BUG_EVICTED_IS_NOT_FOUND, BUG_TABLE_HAS_NO_REFERENCE,
- * BUG_REINSERTED_WITHOUT_TABLES_REFERENCE
+ * Broken rules: BUG_NAME_IS_NOT_COMPARED, BUG_NAME_BEFORE_COUNT, BUG_PUBLISHED_BEFORE_NAME,
+ * BUG_GET_FROM_ZERO, BUG_STRANGER_IS_KEPT, BUG_LAST_PUT_WITHOUT_LOCK, BUG_FREED_WHILE_REFERENCED,
+ * BUG_EVICTED_IS_NOT_FOUND, BUG_TABLE_HAS_NO_REFERENCE, BUG_REINSERTED_WITHOUT_TABLES_REFERENCE
  */
 #define ENTRIES 2
 #define NAMES   3                   /* 1 .. NAMES */
@@ -207,14 +214,16 @@ inline fresh_locked()
 	listed[e] = true
 }
 
-/* Any victim that nobody uses; ok says whether there was one. The caller has the table's reference then. */
+/* Any victim that nobody uses; ok says whether there was one. The caller has the table's reference
+ * then. */
 inline evict_locked()
 {
 	listed[e] = false;
 	state[e] = EVICTED
 }
 
-/* ok says whether e is the entry of `want`, with a reference; if not, it is for the caller to wait. */
+/* ok says whether e is the entry of `want`, with a reference; if not, it is for the caller to
+ * wait. */
 inline insert()
 {
 	atomic { lock == 0 -> lock = 1 };

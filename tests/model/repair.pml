@@ -1,29 +1,38 @@
-/* repair - a splitter dies, and its successors die in their recovery; several processes sweep what a dead client left.
+/* repair - a splitter dies, and its successors die in their recovery; several processes sweep what
+ * a dead client left.
  *
- * Proves, whoever is killed between any two steps: a part of a split request that was answered is never done again, also if the
- * splitter died with the answer, and its successors with the repair; a request is answered when all its parts were, to the
- * client that sent it; everything comes home, is freed once, and nobody is stuck.
+ * Proves, whoever is killed between any two steps: a part of a split request that was answered is
+ * never done again, also if the splitter died with the answer, and its successors with the repair;
+ * a request is answered when all its parts were, to the client that sent it; everything comes home,
+ * is freed once, and nobody is stuck.
  *
  *   step here         stands for (xseg/peer.c, xseg/request.c)
- *   open              xseg_peer_open: control lock, mark_dead, a new generation, requests_out for what is at rest
+ *   open              xseg_peer_open: control lock, mark_dead, a new generation, requests_out for
+ *                     what is at rest
  *   orphans           xseg_peer_orphans: requests_out once more, until the child is home
- *   bring_home        bring_home and xs_req_home: what the child's answer says is marked in its parent, then the swap to FREE
+ *   bring_home        bring_home and xs_req_home: what the child's answer says is marked in its
+ *                     parent, then the swap to FREE
  *   recover           recover_one: what is at a generation before is taken with ours
  *   mark_dead         xs_mark_dead: a client whose member's lock is free becomes DEAD
  *   sweep             xseg_sweep, sweep_client, xs_peer_release
- *   split             peers/volumed/split.c: a child for each part that is not done; xseg_req_part_set_done, xseg_req_free
+ *   split             peers/volumed/split.c: a child for each part that is not done;
+ *                     xseg_req_part_set_done, xseg_req_free
  *   submit            xseg_req_submit: done bits or result, then the parent, then the offer
  *
- * The client O has one request (P) of two parts; the splitter S has one of its own (C), which it uses for one part after the other; the blocker
- * does what C says, and is not killed (offer.pml kills it). O is killed once; who comes after it is another client, with the same port and
- * request. S is killed KILLS times. Other processes sweep: one, or, with LONG, two, of which one is killed, and gives the lock back so.
+ * The client O has one request (P) of two parts; the splitter S has one of its own (C), which it
+ * uses for one part after the other; the blocker does what C says, and is not killed (offer.pml
+ * kills it). O is killed once; who comes after it is another client, with the same port and
+ * request. S is killed KILLS times. Other processes sweep: one, or, with LONG, two, of which one is
+ * killed, and gives the lock back so.
  *
- * Abstracted: lanes (lane.pml): a reader looks at what is offered now, old offers too; answers are found by their places; the memory order: every
- * edge is a swap that acquires and releases, the fields of a request are written before one and read after one, but for parent and result,
- * which a repair reads at any time, and which are released in the order of the code.
+ * Abstracted: lanes (lane.pml): a reader looks at what is offered now, old offers too; answers are
+ * found by their places; the memory order: every edge is a swap that acquires and releases, the
+ * fields of a request are written before one and read after one, but for parent and result, which a
+ * repair reads at any time, and which are released in the order of the code.
  *
- * Broken rules: BUG_FORGOTTEN_BEFORE_SWAP, BUG_NO_WAIT_FOR_ORPHANS, BUG_HOME_UNMARKED, BUG_MARKED_AFTER_FREE, BUG_PARENT_IS_KEPT,
- * BUG_SUBMIT_PARENT_FIRST, BUG_DONE_AFTER_FREE, BUG_HOME_BY_STORE, BUG_SAME_GENERATION, BUG_RELEASED_WHILE_OUT
+ * Broken rules: BUG_FORGOTTEN_BEFORE_SWAP, BUG_NO_WAIT_FOR_ORPHANS, BUG_HOME_UNMARKED,
+ * BUG_MARKED_AFTER_FREE, BUG_PARENT_IS_KEPT, BUG_SUBMIT_PARENT_FIRST, BUG_DONE_AFTER_FREE,
+ * BUG_HOME_BY_STORE, BUG_SAME_GENERATION, BUG_RELEASED_WHILE_OUT
  */
 #ifdef LONG
 #define KILLS    3                  /* of the splitter: three deep */

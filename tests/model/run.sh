@@ -3,12 +3,12 @@
 #
 # Usage: tests/model/run.sh [--long] [DIRECTORY]     (default: build/model of the repository)
 #
-# The good form must be searched to the end, without a failed assertion or an invalid end state. Each BUG_
-# variant named anywhere in a model must fail an assertion, or the model proves nothing about that
-# rule. One line a case; the last line counts them; exit 1 if one failed. Under a minute, and 900 MiB for each of the
-# models that are checked at the same time, one a processor.
-# --long, one at a time, also shows that the good forms cannot run for ever (no cycle at all, so no livelock), and searches the larger
-# form of a model that has one (LONG): some minutes and 2 GiB.
+# The good form must be searched to the end, without a failed assertion or an invalid end state.
+# Each BUG_ variant named anywhere in a model must fail an assertion, or the model proves nothing
+# about that rule. One line a case; the last line counts them; exit 1 if one failed. Under a minute,
+# and 900 MiB for each of the models that are checked at the same time, one a processor. --long, one
+# at a time, also shows that the good forms cannot run for ever (no cycle at all, so no livelock),
+# and searches the larger form of a model that has one (LONG): some minutes and 2 GiB.
 set -u
 
 models=$(cd "$(dirname "$0")" && pwd)
@@ -89,7 +89,8 @@ bug()
 		fail "$1" "does not build: $(first_error "$work/$1/log")"
 		return
 	fi
-	# A small table and stack: the first error is near. Invalid end states (-E) do not count, only assertions.
+	# A small table and stack: the first error is near. Invalid end states (-E) do not count,
+	# only assertions.
 	./pan -E -w20 -m20000 >result 2>&1
 	if grep -q '^pan:1: assertion violated' result; then
 		ok "$1"

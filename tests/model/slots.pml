@@ -1,30 +1,44 @@
-/* slots - writes over two buckets of a cached object, and their flushes, when cached is killed between any two stores.
+/* slots - writes over two buckets of a cached object, and their flushes, when cached is killed
+ * between any two stores.
  *
- * Proves: no read, and not the store in the end, has half of a write, or what an answered write came after, or what an
- * earlier read had seen replaced; a write-through write is answered when the store has it, or what came after; and nobody is stuck.
+ * Proves: no read, and not the store in the end, has half of a write, or what an answered write
+ * came after, or what an earlier read had seen replaced; a write-through write is answered when the
+ * store has it, or what came after; and nobody is stuck.
  *
  *   step here         stands for (peers/cached)
- *   write             write_apply (write.c): STARTED, each slot, then ANSWERED, or APPLIED and wait (through_wait)
- *   read              read_step (read.c): both buckets at once, as its reader is alone in the object; from the store what is not here
- *   flush             start_run (flush.c): the slot becomes WRITING, then a child goes out with its page
- *   flushed           flushed_bucket, and through_cover (write.c) for the flushes that began after the write was applied
+ *   write             write_apply (write.c): STARTED, each slot, then ANSWERED, or APPLIED and wait
+ *                     (through_wait)
+ *   read              read_step (read.c): both buckets at once, as its reader is alone in the
+ *                     object; from the store what is not here
+ *   flush             start_run (flush.c): the slot becomes WRITING, then a child goes out with its
+ *                     page
+ *   flushed           flushed_bucket, and through_cover (write.c) for the flushes that began after
+ *                     the write was applied
  *   evict             evict_bucket (pages.c)
  *   load              arena_load (arena.c): WRITING becomes DIRTY, INFLIGHT goes
- *   held              orphans_adopt (adopt.c): while a child of the dead one is out, the object is HELD: nothing of it is read, written or flushed
- *   let_go            orphan_done, object_let_go: when the last one is home; then what was recovered has its turn
- *   recover           xseg_peer_recover: STARTED, then APPLIED, then AT; redo_job, applied_job (creq.c)
+ *   held              orphans_adopt (adopt.c): while a child of the dead one is out, the object is
+ *                     HELD: nothing of it is read, written or flushed
+ *   let_go            orphan_done, object_let_go: when the last one is home; then what was
+ *                     recovered has its turn
+ *   recover           xseg_peer_recover: STARTED, then APPLIED, then AT; redo_job, applied_job
+ *                     (creq.c)
  *
- * There are three writes of both buckets, of values 1 (write-through), and 2, 3 (write-back), and READS reads. 3 is sent when 2 is answered, all else
- * when it likes. A value stands for the page that has it. KILLS times cached is killed, and so its successors, in their recovery as well.
+ * There are three writes of both buckets, of values 1 (write-through), and 2, 3 (write-back), and
+ * READS reads. 3 is sent when 2 is answered, all else when it likes. A value stands for the page
+ * that has it. KILLS times cached is killed, and so its successors, in their recovery as well.
  *
- * Abstracted: places (offer.pml), the object's queue (workq.pml), loads (a read of what is not here leaves it so), errors of the store.
- * The store does what is out in any order. The third write is there with LONG only.
+ * Abstracted: places (offer.pml), the object's queue (workq.pml), loads (a read of what is not here
+ * leaves it so), errors of the store. The store does what is out in any order. The third write is
+ * there with LONG only.
  *
- * What it says about the code: a new write of a HELD object would do no harm; reads and flushes would.
+ * What it says about the code: a new write of a HELD object would do no harm; reads and flushes
+ * would.
  *
- * Broken rules: BUG_SLOTS_BEFORE_STARTED, BUG_ANSWERED_BEFORE_SLOTS, BUG_APPLIED_BEFORE_SLOTS, BUG_STARTED_IS_NEW, BUG_STARTED_COMES_LAST,
- * BUG_STARTED_IS_DONE, BUG_APPLIED_IS_REDONE, BUG_APPLIED_IS_ANSWERED, BUG_FLUSH_CLEANS_ANY_PAGE, BUG_FLUSH_COVERS_LATER_WRITE,
- * BUG_INFLIGHT_IS_FLUSHED, BUG_WRITING_IS_CLEAN, BUG_NOT_HELD, BUG_HELD_IS_READ, BUG_HELD_IS_FLUSHED
+ * Broken rules: BUG_SLOTS_BEFORE_STARTED, BUG_ANSWERED_BEFORE_SLOTS, BUG_APPLIED_BEFORE_SLOTS,
+ * BUG_STARTED_IS_NEW, BUG_STARTED_COMES_LAST, BUG_STARTED_IS_DONE, BUG_APPLIED_IS_REDONE,
+ * BUG_APPLIED_IS_ANSWERED, BUG_FLUSH_CLEANS_ANY_PAGE, BUG_FLUSH_COVERS_LATER_WRITE,
+ * BUG_INFLIGHT_IS_FLUSHED, BUG_WRITING_IS_CLEAN, BUG_NOT_HELD, BUG_HELD_IS_READ,
+ * BUG_HELD_IS_FLUSHED
  */
 #define BUCKETS  2
 #define REQUESTS 4                  /* by value written; 0 is the reader's */

@@ -1,29 +1,38 @@
-/* waiters - requests that wait for pages of the cache, and those who free some; nobody waits for what is there.
+/* waiters - requests that wait for pages of the cache, and those who free some; nobody waits for
+ * what is there.
  *
- * Proves: when nothing moves any more, every request had its pages and gave them back, whatever the order in which ports look at
- * the queue, the counts and their own flags; no port's flag is lost, and a port that sleeps owes nobody anything.
+ * Proves: when nothing moves any more, every request had its pages and gave them back, whatever the
+ * order in which ports look at the queue, the counts and their own flags; no port's flag is lost,
+ * and a port that sleeps owes nobody anything.
  *
  *   step here         stands for (peers/cached/pages.c, xtypes/xwaitq.c)
- *   get               pages_get: newcomers stand behind those who wait; what was taken in vain goes back
- *   wait              list_get, wait_for_entry: xwaitq_add, which ends with a fence; then a look at the counts, and `freed` for its own poll
- *                     if there is something. pages_wait sets `freed` in any case: its poll looks
- *   put               page_put: `freed`, and the page to the magazine, if nobody seems to wait, or to the pool
- *   signal            pages_signal, by the poll of a port whose `freed` is set: xwaitq_has_waiters, which begins with a fence,
- *                     magazine_empty, next_waiter: xwaitq_pop with what is available; who is popped is stepped by who popped him
+ *   get               pages_get: newcomers stand behind those who wait; what was taken in vain goes
+ *                     back
+ *   wait              list_get, wait_for_entry: xwaitq_add, which ends with a fence; then a look at
+ *                     the counts, and `freed` for its own poll if there is something. pages_wait
+ *                     sets `freed` in any case: its poll looks
+ *   put               page_put: `freed`, and the page to the magazine, if nobody seems to wait, or
+ *                     to the pool
+ *   signal            pages_signal, by the poll of a port whose `freed` is set: xwaitq_has_waiters,
+ *                     which begins with a fence, magazine_empty, next_waiter: xwaitq_pop with what
+ *                     is available; who is popped is stepped by who popped him
  *
- * Memory: both counts are changed under a lock, and read without. A change stands in its thread's buffer until memory() drains it, the
- * thread passes a fence, or another thread takes that lock. (On x86 a mutex is a fence; here it is not.)
+ * Memory: both counts are changed under a lock, and read without. A change stands in its thread's
+ * buffer until memory() drains it, the thread passes a fence, or another thread takes that lock.
+ * (On x86 a mutex is a fence; here it is not.)
  *
- * Abstracted: whose pages they are (share.h: queues of those who are owed pages, and of full volumes, which all are waited in, and looked at, like
- * this one); clean pages, which count as free ones, as they are taken by evicting; lists of pages and entries have the same
- * two halves (of entries the lock of the names is taken by both sides after the store). One port has a
- * magazine: all of them together have an eighth of the pages at most (use_magazine), so what one keeps is not what somebody needs.
- * Who sleeps: a port whose `freed` is clear, and that has nothing in hand.
+ * Abstracted: whose pages they are (share.h: queues of those who are owed pages, and of full
+ * volumes, which all are waited in, and looked at, like this one); clean pages, which count as free
+ * ones, as they are taken by evicting; lists of pages and entries have the same two halves (of
+ * entries the lock of the names is taken by both sides after the store). One port has a magazine:
+ * all of them together have an eighth of the pages at most (use_magazine), so what one keeps is not
+ * what somebody needs. Who sleeps: a port whose `freed` is clear, and that has nothing in hand.
  *
- * Broken rules: BUG_NO_FENCE_WAITER, BUG_NO_FENCE_SIGNALLER, BUG_NO_SECOND_LOOK, BUG_PUT_DOES_NOT_TELL, BUG_LOOK_BEFORE_ADD
+ * Broken rules: BUG_NO_FENCE_WAITER, BUG_NO_FENCE_SIGNALLER, BUG_NO_SECOND_LOOK,
+ * BUG_PUT_DOES_NOT_TELL, BUG_LOOK_BEFORE_ADD
  *
- * What it says about the code: emptying the magazine and looking on after one was served make waits shorter, and are not needed
- * that they end: whoever was served frees pages later, and tells.
+ * What it says about the code: emptying the magazine and looking on after one was served make waits
+ * shorter, and are not needed that they end: whoever was served frees pages later, and tells.
  */
 #define PORTS    3
 #define PAGES    3

@@ -1,27 +1,32 @@
-/* workq - who pushes a job, and who leaves, hand an object over; no job is stranded, and nobody is inside beside another.
+/* workq - who pushes a job, and who leaves, hand an object over; no job is stranded, and nobody is
+ * inside beside another.
  *
- * Proves: jobs run one at a time, in the order in which they were pushed; what a job changed is seen by the next one,
- * whoever runs it; when nothing moves any more, all jobs were run, and nobody owns the queue.
+ * Proves: jobs run one at a time, in the order in which they were pushed; what a job changed is
+ * seen by the next one, whoever runs it; when nothing moves any more, all jobs were run, and nobody
+ * owns the queue.
  *
  *   step here         stands for (xtypes/xworkq.h, xworkq.c)
  *   push              xworkq_push: the job's link, the swap of `in`
  *   try_enter         xworkq_try_enter: the load of `owned`, then its swap
  *   take_over         jobs_take_over: the exchange of `in`, turning the list round
- *   run               xworkq_run with a budget of BUDGET jobs; its caller calls again as long as it says that there are more
+ *   run               xworkq_run with a budget of BUDGET jobs; its caller calls again as long as it
+ *                     says that there are more
  *   leave             xworkq_leave: owned = 0, then the look at `in`
  *   visitor           evict_page() of peers/cached/pages.c: enters without a job, and leaves
  *
- * Memory: x86-TSO made weaker. What a process stores it sees at once, others when its buffer drains: a job's link, what jobs
- * change (data, which stands for all that an owner stores), and owned = 0, each at any time and in any order, unless an order
- * is asked for. What releases waits until all that its process stored before is drained; a swap is in memory at once. Loads
- * are not delayed: in the code those that matter are acquiring or sequentially consistent.
+ * Memory: x86-TSO made weaker. What a process stores it sees at once, others when its buffer
+ * drains: a job's link, what jobs change (data, which stands for all that an owner stores), and
+ * owned = 0, each at any time and in any order, unless an order is asked for. What releases waits
+ * until all that its process stored before is drained; a swap is in memory at once. Loads are not
+ * delayed: in the code those that matter are acquiring or sequentially consistent.
  *
- * Abstracted: turning the list round is one step (whoever does it is alone with it, if the rest is right). Nobody dies: it
- * is one process's memory. With LONG there is a third thread, which visits.
+ * Abstracted: turning the list round is one step (whoever does it is alone with it, if the rest is
+ * right). Nobody dies: it is one process's memory. With LONG there is a third thread, which visits.
  *
- * Broken rules: BUG_LEAVE_IS_A_PLAIN_STORE, BUG_LEAVE_IS_RELAXED, BUG_LEAVE_DOES_NOT_LOOK, BUG_LEAVE_LOOKS_FIRST,
- * BUG_LEAVE_KEEPS_RUN, BUG_STAYS_WITHOUT_ENTERING, BUG_PUSH_LOOKS_FIRST, BUG_PUSH_IS_RELAXED, BUG_ENTER_BY_STORE,
- * BUG_TAKE_OVER_BY_STORE, BUG_TAKE_OVER_BEFORE_RUN_IS_EMPTY
+ * Broken rules: BUG_LEAVE_IS_A_PLAIN_STORE, BUG_LEAVE_IS_RELAXED, BUG_LEAVE_DOES_NOT_LOOK,
+ * BUG_LEAVE_LOOKS_FIRST, BUG_LEAVE_KEEPS_RUN, BUG_STAYS_WITHOUT_ENTERING, BUG_PUSH_LOOKS_FIRST,
+ * BUG_PUSH_IS_RELAXED, BUG_ENTER_BY_STORE, BUG_TAKE_OVER_BY_STORE,
+ * BUG_TAKE_OVER_BEFORE_RUN_IS_EMPTY
  */
 #define PUSHERS 2
 #define BUDGET  2
@@ -34,7 +39,8 @@
 #define NONE    0                   /* jobs are numbered from 1 */
 #define GARBAGE 255
 
-/* In memory: the newest job that arrived, and each job's link; the oldest one that was taken over. */
+/* In memory: the newest job that arrived, and each job's link; the oldest one that was taken
+ * over. */
 byte in, taken, data;
 bit owned;
 byte link[JOBS + 1] = GARBAGE;
@@ -222,7 +228,8 @@ inline run_all()
 leaves:		leave();
 goes_on:	skip
 	:: ok && budget == 0 ->
-		/* the budget may have been just enough; the caller comes again if it says that there are more */
+		/* the budget may have been just enough; the caller comes again if it says that
+		 * there are more */
 		if
 		:: in != NONE
 		:: else -> leave()

@@ -1,13 +1,14 @@
 #!/bin/bash
-# mutants.sh - shows that the simulator finds bugs: each patch of tests/sim/mutants puts one into a copy of the tree, and some seed has
-# to fail there.
+# mutants.sh - shows that the simulator finds bugs: each patch of tests/sim/mutants puts one into a
+# copy of the tree, and some seed has to fail there.
 #
 # Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the names of the patches
 # Environment: BUILD (build), SEEDS (1000, tried for each), JOBS (as many as there are processors)
 #
-# A patch begins with a sentence that says what the bug is. One line a mutant: which seed caught it, and what it said. A mutant that
-# survives is a hole in the simulator; a patch that does not apply, or does not compile, has to follow the code. Objects that a
-# patch does not touch are taken from $BUILD, which is made first.
+# A patch begins with a sentence that says what the bug is. One line a mutant: which seed caught it,
+# and what it said. A mutant that survives is a hole in the simulator; a patch that does not apply,
+# or does not compile, has to follow the code. Objects that a patch does not touch are taken from
+# $BUILD, which is made first.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 SEEDS=${SEEDS:-1000}

@@ -4,8 +4,8 @@
  *
  *   when a child is freed         its part is marked in its parent: else a successor does it again
  *   when a child is sent          its part is not marked: it has been answered, and somebody may
- *                                 have written over it since. Reads are
- *                                 done again: they bring nothing back
+ *                                 have written over it since. Reads are done again: they bring
+ *                                 nothing back
  *   when a part exchanges a page  it does so where the split request lists that page
  *   when a parent is answered     none of its parts had failed or was cut short, or it fails or
  *                                 says so

@@ -6,9 +6,9 @@
  *                          and a bucket of a STARTED one whose page was exchanged has its data, if
  *                          it is there: its successor leaves that alone
  *   when a cache answers     no write that overlaps is STARTED at it, unless the answered one was
- *                            APPLIED before, or failed: a successor finishes
- *                            STARTED ones before anything else of their object, and a write that
- *                            goes past the cache holds its buckets
+ *                            APPLIED before, or failed: a successor finishes STARTED ones before
+ *                            anything else of their object, and a write that goes past the cache
+ *                            holds its buckets
  *
  * Contract: looks at the clients' own requests only, where they stand; changes nothing.
  */

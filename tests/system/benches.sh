@@ -1,6 +1,6 @@
 #!/bin/bash
-# benches.sh - the benchmarks: bench-lru counts right, and the short form of each makes its reports. Nothing here judges
-# a figure that depends on time.
+# benches.sh - the benchmarks: bench-lru counts right, and the short form of each makes its reports.
+# Nothing here judges a figure that depends on time.
 # timeout: 420
 . "$(dirname "$0")/../lib/system.sh"
 need jq
@@ -48,15 +48,16 @@ expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
 # ---- the short forms ----
 
-# rows FILE COLUMNS: how many lines a table with so many columns has; 0 when one has another number, or an empty field
+# rows FILE COLUMNS: how many lines a table with so many columns has; 0 when one has another number,
+# or an empty field
 rows()
 {
 	awk -F '\t' -v n="$2" 'NF != n { bad = 1 } { for (i = 1; i <= NF; i++) if ($i == "") bad = 1 }
 		END { print bad ? 0 : NR }' "$1"
 }
 
-# bench NAME RUNS WANTED "TABLE:COLUMNS:LINES ..." "PICTURE ...": bench/NAME.sh --quick makes so many JSON files of runs, lines
-# that say what was wanted, tables and plots
+# bench NAME RUNS WANTED "TABLE:COLUMNS:LINES ..." "PICTURE ...": bench/NAME.sh --quick makes so
+# many JSON files of runs, lines that say what was wanted, tables and plots
 bench()
 {
 	local at=$TMP/bench/$1 table part picture

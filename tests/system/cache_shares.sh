@@ -1,5 +1,6 @@
 #!/bin/bash
-# cache_shares.sh - how much of a cache single volumes have, through the tool: a noisy neighbour and a quiet volume.
+# cache_shares.sh - how much of a cache single volumes have, through the tool: a noisy neighbour and
+# a quiet volume.
 # tags: san
 # timeout: 240
 # shellcheck source=tests/lib/system.sh

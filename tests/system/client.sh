@@ -1,6 +1,7 @@
 #!/bin/bash
-# client.sh - programs that use the library for volumes, while what is below them is killed, plugged, stopped, resized and removed: by copy, from
-# memory of the segment, by loan and gift, and in an event loop; each checks all that it reads.
+# client.sh - programs that use the library for volumes, while what is below them is killed,
+# plugged, stopped, resized and removed: by copy, from memory of the segment, by loan and gift, and
+# in an event loop; each checks all that it reads.
 # tags: san
 # timeout: 150
 . "$(dirname "$0")/../lib/system.sh"
@@ -23,7 +24,8 @@ downstream = cached
 object_size = 64k
 END
 
-# load WAY THREADS [GONE_MS]: begins it; ended SENTENCE ERROR [REFRESHED]: it has ended with that, and read nothing wrong
+# load WAY THREADS [GONE_MS]: begins it; ended SENTENCE ERROR [REFRESHED]: it has ended with that,
+# and read nothing wrong
 load()
 {
 	start "load.$1" volume_load "$XSEG_SEGMENT" vol "$2" "$seconds" "$1" "${3:-}"

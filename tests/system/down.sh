@@ -1,9 +1,9 @@
 #!/bin/bash
-# down.sh - peers die while their stack is being stopped: only what is needed to lose nothing is started again, `down` comes to
-# an end, and what was acknowledged is in the store.
+# down.sh - peers die while their stack is being stopped: only what is needed to lose nothing is
+# started again, `down` comes to an end, and what was acknowledged is in the store.
 #
-# What is to happen in the middle of a stop is made to happen there by SIGSTOP: a peer that is frozen does not stop, and those
-# above it, which have sent it something, neither.
+# What is to happen in the middle of a stop is made to happen there by SIGSTOP: a peer that is
+# frozen does not stop, and those above it, which have sent it something, neither.
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
@@ -193,7 +193,8 @@ all_is_there
 
 # ---- what is needed does not come back ----
 
-# Dirty data, and a filed that has died and cannot be started, for its store is no folder of its own any more.
+# Dirty data, and a filed that has died and cannot be started, for its store is no folder of its own
+# any more.
 store_breaks()
 {
 	freeze filed

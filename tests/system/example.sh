@@ -1,13 +1,15 @@
 #!/bin/bash
-# example.sh - docs/example.c, built outside the repository with what `make install` puts there, shared and static, runs on a real stack; and
-# the library shows what its headers declare, and no more.
+# example.sh - docs/example.c, built outside the repository with what `make install` puts there,
+# shared and static, runs on a real stack; and the library shows what its headers declare, and no
+# more.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 command -v pkg-config >/dev/null 2>&1 || skip_all "pkg-config is not there"
 need xseg volumed memd xseg-host
 CC=${CC:-gcc}
 
-# As tests/tidy/install.sh: the flags that the caller's make was given hold here too, its job server does not.
+# As tests/tidy/install.sh: the flags that the caller's make was given hold here too, its job server
+# does not.
 MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ ?-j[0-9]*//g')
 export MAKEFLAGS
 unset MFLAGS MAKELEVEL

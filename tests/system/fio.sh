@@ -1,5 +1,6 @@
 #!/bin/bash
-# fio.sh - fio's engine on a real stack: what fio verifies itself in every mode, its state of a run that was cut short, syncs, trims, errors.
+# fio.sh - fio's engine on a real stack: what fio verifies itself in every mode, its state of a run
+# that was cut short, syncs, trims, errors.
 # timeout: 150
 . "$(dirname "$0")/../lib/system.sh"
 need fio xseg xseg-host volumed cached memd jq
@@ -41,7 +42,8 @@ free=$(free_of_segment)
 
 # ---- verify ----
 
-# Each mode, with blocks that are smaller and larger than a page, and several jobs that share nothing.
+# Each mode, with blocks that are smaller and larger than a page, and several jobs that share
+# nothing.
 for rw in write randwrite rw randrw trimwrite; do
 	t "what is written by $rw is what is read" run --rw=$rw --bsrange=512-128k --iodepth=16 --size=8M --verify=crc32c --verify_fatal=1 --fsync=64
 	is "and all of it was looked at" "$(value '.jobs[0].read.io_bytes > 0 and .jobs[0].error == 0')" true
@@ -69,7 +71,8 @@ disturbed $times
 
 # ---- verify_state and the trigger ----
 
-# fio saves what it knows of its writes when the trigger file appears, and ends; a second one reads back what the first was told of.
+# fio saves what it knows of its writes when the trigger file appears, and ends; a second one reads
+# back what the first was told of.
 state()		# OPTIONS...
 {
 	run --rw=randwrite --bs=4k --iodepth=8 --size=16M --verify=crc32c --randseed=11 --randrepeat=0 "$@"

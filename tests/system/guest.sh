@@ -1,6 +1,8 @@
 #!/bin/bash
-# guest.sh - a virtual machine (tests/lib/guest.sh) has a volume for its disk: it makes a file system, writes, reads back and compares while a cache comes and
-# goes, is killed, and changes its policy. What it wrote holds in the store alone. First by NBD, then with the same disk by vhost-user-blk.
+# guest.sh - a virtual machine (tests/lib/guest.sh) has a volume for its disk: it makes a file
+# system, writes, reads back and compares while a cache comes and goes, is killed, and changes its
+# policy. What it wrote holds in the store alone. First by NBD, then with the same disk by
+# vhost-user-blk.
 # tags: long
 # timeout: 30
 . "$(dirname "$0")/../lib/system.sh"
@@ -14,7 +16,8 @@ guest_fetch || skip_all "$guest_why"
 boot_s=120		# without KVM, on a machine that has other things to do
 round_s=60
 
-# In the guest. A round is a folder of files with their checksums; after `stop` all folders are looked through once more.
+# In the guest. A round is a folder of files with their checksums; after `stop` all folders are
+# looked through once more.
 cat >job <<'END'
 say()
 {

@@ -1,10 +1,12 @@
 #!/bin/bash
-# killed.sh - peers are killed, one or several at a time, under verified load and started again; clients are killed beside them, with
-# requests out. All of them read by loan and write by give. The load sees a pause, nothing that was acknowledged is lost, and at the end nothing is missing from the segment.
+# killed.sh - peers are killed, one or several at a time, under verified load and started again;
+# clients are killed beside them, with requests out. All of them read by loan and write by give. The
+# load sees a pause, nothing that was acknowledged is lost, and at the end nothing is missing from
+# the segment.
 #
-# The cache is write-back, and dirty when it dies. The load is one run of xbench, so what it wrote before a kill is checked after it,
-# and at the end all of it is read from the store, through peers that were started anew.
-# First with a process for each peer, then with all in one.
+# The cache is write-back, and dirty when it dies. The load is one run of xbench, so what it wrote
+# before a kill is checked after it, and at the end all of it is read from the store, through peers
+# that were started anew. First with a process for each peer, then with all in one.
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
@@ -14,7 +16,8 @@ apart=20 together=5			# kills
 per_kill=${LONG:+5000}			# I/Os between two of them, at least
 per_kill=${per_kill:-500}
 
-# All of them in processes of their own, or in one. They keep their objects where the part of the test says.
+# All of them in processes of their own, or in one. They keep their objects where the part of the
+# test says.
 write_stack()		# PART THREADS RUN
 {
 	cat >stack.conf <<-END
@@ -54,7 +57,8 @@ kill_all()	# PEER...
 	kill -KILL $pids
 }
 
-# kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died, and was dirty then
+# kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died,
+# and was dirty then
 kill_some()
 {
 	local kills=$1 i now victims

@@ -1,5 +1,6 @@
 #!/bin/bash
-# killed_large.sh - a cache with 1 GiB of dirty data is killed: it serves again within a second, with all of it, and hits as before.
+# killed_large.sh - a cache with 1 GiB of dirty data is killed: it serves again within a second,
+# with all of it, and hits as before.
 # tags: long
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"

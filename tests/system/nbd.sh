@@ -1,6 +1,6 @@
 #!/bin/bash
-# nbd.sh - volumes by NBD, through `xseg export` and nbdkit with the plug-in: what clients are told, images in and out, promises, errors, and
-# clients that verify while what is below comes and goes.
+# nbd.sh - volumes by NBD, through `xseg export` and nbdkit with the plug-in: what clients are told,
+# images in and out, promises, errors, and clients that verify while what is below comes and goes.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy

@@ -1,6 +1,6 @@
 #!/bin/bash
-# plug.sh - a cache is plugged and unplugged again and again under verified load, and every process is killed in the middle: no error,
-# nothing lost. And what is refused.
+# plug.sh - a cache is plugged and unplugged again and again under verified load, and every process
+# is killed in the middle: no error, nothing lost. And what is refused.
 # tags: san
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
@@ -33,7 +33,8 @@ load()	# more options
 		--verify=crc32c --randseed=$RANDOM --output-format=json "$@"
 }
 
-# One run after the other until the rounds are over: how long they take nobody knows beforehand. By turns clients read past the cache's queue.
+# One run after the other until the rounds are over: how long they take nobody knows beforehand. By
+# turns clients read past the cache's queue.
 load_until_over()
 {
 	local n=0 datas=(direct copy)
@@ -80,8 +81,9 @@ all_serve()
 	xseg --json peer list | jq -e 'map(select(.kind != "client") | .state == "running") | all'
 }
 
-# while_killing VICTIM STATE COMMAND...: kills the peer, or the command, soon after the command was started; the cache comes into that state.
-# Where the command had not asked yet, or was refused since the peer was dead, it is run again.
+# while_killing VICTIM STATE COMMAND...: kills the peer, or the command, soon after the command was
+# started; the cache comes into that state. Where the command had not asked yet, or was refused
+# since the peer was dead, it is run again.
 while_killing()
 {
 	local victim=$1 state=$2 pid
@@ -121,8 +123,8 @@ is "the cache waits" "$(path) $(state)" "store null drained"
 is "and promises nothing" "$(xseg status | grep -c 'off the path')$(xseg cache status cached | grep -c 'off the path')" 11
 t "a volume is made" xseg volume create vol --size 24M
 
-# pauses: the slowest read or write, and the slowest request of the store, in us. Only told here, where other tests run beside it:
-# bench/plugs.sh compares them with what is wanted.
+# pauses: the slowest read or write, and the slowest request of the store, in us. Only told here,
+# where other tests run beside it: bench/plugs.sh compares them with what is wanted.
 pauses()
 {
 	local slowest store

@@ -1,5 +1,6 @@
 #!/bin/bash
-# policies.sh - the policy is switched again and again under verified load: no error, nothing lost, and each policy has its share.
+# policies.sh - the policy is switched again and again under verified load: no error, nothing lost,
+# and each policy has its share.
 # tags: san
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# python.sh - the Python package on a real stack: volumes as files, queues, threads, asyncio, the command's functions, kills, plugs and errors
-# (python_test.py), and the example of its manual page.
+# python.sh - the Python package on a real stack: volumes as files, queues, threads, asyncio, the
+# command's functions, kills, plugs and errors (python_test.py), and the example of its manual page.
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
 need python3 xseg xseg-host volumed cached memd jq

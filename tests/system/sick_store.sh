@@ -1,6 +1,7 @@
 #!/bin/bash
-# sick_store.sh - a store that fails, runs full or stalls at one request in twenty, under verified load and every policy: errors reach
-# their requests only, nothing acknowledged is lost, and when the store is well again nobody waits and all is written.
+# sick_store.sh - a store that fails, runs full or stalls at one request in twenty, under verified
+# load and every policy: errors reach their requests only, nothing acknowledged is lost, and when
+# the store is well again nobody waits and all is written.
 # tags: san
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,7 +1,8 @@
 #!/bin/bash
-# sosd_hosts.sh - two segments, as of two hosts, and one pool: one at a time serves the objects of a prefix. The second is refused, and told who
-# does; it takes over when the first one was not heard of for too long. That changes nothing any more when it wakes, also not what its
-# cache still holds dirty, and does not serve again what it has old copies of.
+# sosd_hosts.sh - two segments, as of two hosts, and one pool: one at a time serves the objects of a
+# prefix. The second is refused, and told who does; it takes over when the first one was not heard
+# of for too long. That changes nothing any more when it wakes, also not what its cache still holds
+# dirty, and does not serve again what it has old copies of.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need ceph-mon ceph-osd ceph rados xseg xseg-host xbench volumed cached sosd jq

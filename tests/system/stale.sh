@@ -1,6 +1,7 @@
 #!/bin/bash
-# stale.sh - everything dies at once, peers, supervisor and a client with requests out: the segment is what is left. It says in which
-# state it is, and `xseg up` takes it over, with what was acknowledged and never flushed.
+# stale.sh - everything dies at once, peers, supervisor and a client with requests out: the segment
+# is what is left. It says in which state it is, and `xseg up` takes it over, with what was
+# acknowledged and never flushed.
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq

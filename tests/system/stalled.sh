@@ -1,6 +1,7 @@
 #!/bin/bash
-# stalled.sh - the cache is killed while its store stands still, with flushes and loads of it under way. The next one serves what is
-# cached at once; only what those requests are about waits until the store goes on. Nothing is lost.
+# stalled.sh - the cache is killed while its store stands still, with flushes and loads of it under
+# way. The next one serves what is cached at once; only what those requests are about waits until
+# the store goes on. Nothing is lost.
 # timeout: 60
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq holds
@@ -32,7 +33,8 @@ is_dirty()
 	[ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
 }
 
-# Stopped in the middle of something, however fast it is: it has accepted requests that it has not answered.
+# Stopped in the middle of something, however fast it is: it has accepted requests that it has not
+# answered.
 stop_at_work()	# PID
 {
 	local tries

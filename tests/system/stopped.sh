@@ -1,6 +1,7 @@
 #!/bin/bash
-# stopped.sh - processes that stand still are not dead: peers, the supervisor and a client are stopped for seconds under verified load
-# and go on. Nothing is taken over from them meanwhile, nothing is lost, nothing is done twice.
+# stopped.sh - processes that stand still are not dead: peers, the supervisor and a client are
+# stopped for seconds under verified load and go on. Nothing is taken over from them meanwhile,
+# nothing is lost, nothing is done twice.
 # timeout: 180
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
@@ -77,7 +78,8 @@ expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknow
 
 # ---- a command ----
 
-# It waits for a peer that nobody starts again, which it gives up after two seconds; of what goes by while it stands still it knows nothing.
+# It waits for a peer that nobody starts again, which it gives up after two seconds; of what goes by
+# while it stands still it knows nothing.
 store=$(peer_field filed pid)
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
 kill -STOP "$store"

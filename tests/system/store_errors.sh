@@ -1,5 +1,6 @@
 #!/bin/bash
-# store_errors.sh - a store that fails, runs full, stalls or does half of what it is asked: who is told, and what is kept.
+# store_errors.sh - a store that fails, runs full, stalls or does half of what it is asked: who is
+# told, and what is kept.
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# supervisor.sh - a group of `together` of which one peer was started elsewhere by hand: whatever dies is started again, in the
-# process where it was, and what lives is left alone.
+# supervisor.sh - a group of `together` of which one peer was started elsewhere by hand: whatever
+# dies is started again, in the process where it was, and what lives is left alone.
 # tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"

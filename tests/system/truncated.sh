@@ -1,6 +1,6 @@
 #!/bin/bash
-# truncated.sh - somebody truncates the segment's file under load: everybody whom it concerns says so and leaves, nobody hangs, and a
-# new segment over the same store has all that was flushed.
+# truncated.sh - somebody truncates the segment's file under load: everybody whom it concerns says
+# so and leaves, nobody hangs, and a new segment over the same store has all that was flushed.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq

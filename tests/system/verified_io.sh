@@ -1,8 +1,9 @@
 #!/bin/bash
-# verified_io.sh - verified random I/O through volumed, cached and a store, while the cache is much smaller than the volume.
+# verified_io.sh - verified random I/O through volumed, cached and a store, while the cache is much
+# smaller than the volume.
 #
-# All policies, both stores, 1, 2 and 4 threads, each peer in its own process and all in one; then everything is
-# stopped and started again, and what was acknowledged is read back.
+# All policies, both stores, 1, 2 and 4 threads, each peer in its own process and all in one; then
+# everything is stopped and started again, and what was acknowledged is read back.
 # tags: san
 # timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
@@ -47,8 +48,8 @@ verify()
 }
 
 
-# ThreadSanitizer does not see what another process has put in order: under it all peers are threads of one; and by loan there is one job, as a page
-# that one has given may be lent to another.
+# ThreadSanitizer does not see what another process has put in order: under it all peers are threads
+# of one; and by loan there is one job, as a page that one has given may be lent to another.
 run()	# STORE POLICY THREADS TOGETHER
 {
 	[ "${SAN:-}" != tsan ] || set -- "$1" "$2" "$3" yes

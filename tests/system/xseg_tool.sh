@@ -1,5 +1,6 @@
 #!/bin/bash
-# xseg_tool.sh - the admin command: what each command does, what it refuses, its exit codes and its JSON.
+# xseg_tool.sh - the admin command: what each command does, what it refuses, its exit codes and its
+# JSON.
 # tags: san
 # timeout: 150
 # shellcheck source=tests/lib/system.sh

@@ -1,12 +1,14 @@
 #!/bin/bash
-# failures.sh - the tests that docs/ARCHITECTURE.md names beside each failure are there; and nobody reads a clock that can jump.
+# failures.sh - the tests that docs/ARCHITECTURE.md names beside each failure are there; and nobody
+# reads a clock that can jump.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 doc=docs/ARCHITECTURE.md
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 
-# The names in the last column, one a line; a sentence without a program is of the program before it.
+# The names in the last column, one a line; a sentence without a program is of the program before
+# it.
 names()
 {
 	sed -n '/^## What can go wrong/,/^## /p' "$doc" | grep '^| ' | awk -F '|' 'NR > 1 { print $(NF - 1) }' | grep -o '`[^`]*`' | tr -d '`'

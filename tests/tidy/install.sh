@@ -1,5 +1,6 @@
 #!/bin/bash
-# install.sh - a program outside the repository builds with what `make install` puts there; uninstall leaves no file.
+# install.sh - a program outside the repository builds with what `make install` puts there;
+# uninstall leaves no file.
 # timeout: 120
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
@@ -9,7 +10,8 @@ trap 'rm -rf "$work"' EXIT
 command -v pkg-config >/dev/null 2>&1 || skip_all "pkg-config is not there"
 [ -e xseg/xseg.h ] || skip_all "there is no xseg.h"
 
-# The flags that the caller's make was given hold here too, or all would be built anew; its job server does not.
+# The flags that the caller's make was given hold here too, or all would be built anew; its job
+# server does not.
 MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ ?-j[0-9]*//g')
 export MAKEFLAGS
 unset MFLAGS MAKELEVEL

@@ -1,5 +1,6 @@
 #!/bin/bash
-# layers.sh - the rules of docs/ARCHITECTURE.md on who may include and call what, and rules for every file.
+# layers.sh - the rules of docs/ARCHITECTURE.md on who may include and call what, and rules for
+# every file.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 CC=${CC:-gcc}
@@ -9,7 +10,8 @@ trap 'rm -rf "$work"' EXIT
 find xtypes xseg peers tools bench tests -name '*.[ch]' 2>/dev/null | sort >"$work/files"
 [ -s "$work/files" ] || skip_all "there are no sources"
 
-# Every source as FILE:LINE:TEXT, without comments and what stands in quotes. An #include keeps its name.
+# Every source as FILE:LINE:TEXT, without comments and what stands in quotes. An #include keeps its
+# name.
 xargs awk '
 FNR == 1 { inside = 0 }
 {
@@ -97,7 +99,8 @@ verdict "xtypes and xseg include no header for options, logs, JSON or stores" "$
 
 # ---- calls ----
 
-# calls FOLDERS_REGEX NAMES_REGEX: where they are called; members and longer names are something else
+# calls FOLDERS_REGEX NAMES_REGEX: where they are called; members and longer names are something
+# else
 calls()
 {
 	grep -E "^($1)[^:]*:[0-9]+:(.*[^A-Za-z0-9_.>])?($2)[[:space:]]*\(" "$work/code" >"$work/bad"

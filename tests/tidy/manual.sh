@@ -1,9 +1,11 @@
 #!/bin/bash
-# manual.sh - every program has a manual page, which has the same options as its --help and renders cleanly.
+# manual.sh - every program has a manual page, which has the same options as its --help and renders
+# cleanly.
 #
-# An option counts as described where a paragraph of the page begins with it, so pages may mention the
-# options of other programs in their text. bench-* programs are measuring tools of the repository: no pages.
-# `xseg COMMAND --help` is asked for every command that `xseg --help` lists, if it is answered.
+# An option counts as described where a paragraph of the page begins with it, so pages may mention
+# the options of other programs in their text. bench-* programs are measuring tools of the
+# repository: no pages. `xseg COMMAND --help` is asked for every command that `xseg --help` lists,
+# if it is answered.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 work=$(mktemp -d) || exit 1

@@ -1,20 +1,22 @@
 #!/bin/bash
-# cluster.sh - a Ceph cluster for tests, of Debian's packages: a monitor and an OSD as plain processes on loopback, with all that they
-# keep in one directory. No manager, no root, nothing outside the directory; up in some 5 s.
+# cluster.sh - a Ceph cluster for tests, of Debian's packages: a monitor and an OSD as plain
+# processes on loopback, with all that they keep in one directory. No manager, no root, nothing
+# outside the directory; up in some 5 s.
 #
-# Usage: tests/system/ceph/cluster.sh COMMAND DIR
-#   up DIR          makes it and starts it; prints nothing. `export CEPH_CONF=DIR/ceph.conf` then tells rados, ceph and librados
-#   down DIR        ends it and removes the directory
-#   kill-osd DIR    SIGKILL; start-osd DIR starts it again, and returns when it serves
-#   stop-osd DIR    SIGSTOP; cont-osd DIR SIGCONT
-#   kill-mon DIR    SIGKILL; start-mon DIR starts it again
+# Usage: tests/system/ceph/cluster.sh COMMAND DIR up DIR makes it and starts it; prints nothing.
+#   `export CEPH_CONF=DIR/ceph.conf` then tells rados, ceph and librados down DIR ends it and
+#   removes the directory kill-osd DIR SIGKILL; start-osd DIR starts it again, and returns when it
+#   serves stop-osd DIR SIGSTOP; cont-osd DIR SIGCONT kill-mon DIR SIGKILL; start-mon DIR starts it
+#   again
 # By hand:
-#   tests/system/ceph/cluster.sh up /tmp/ceph && CEPH_CONF=/tmp/ceph/ceph.conf rados -p xseg ls; tests/system/ceph/cluster.sh down /tmp/ceph
+#   tests/system/ceph/cluster.sh up /tmp/ceph && CEPH_CONF=/tmp/ceph/ceph.conf rados -p xseg ls;
+#   tests/system/ceph/cluster.sh down /tmp/ceph
 #
-# The pool xseg is the tests', client.xseg has the rights that sosd(8) asks for. The store is bluestore on a sparse file of CLUSTER_SIZE (4G),
-# as what memstore has is gone with its process. The OSD is put into the CRUSH map by hand, and does not do so itself
-# (osd crush update on start): with both, it could be moved just when the pool is made.
-# Every call of a tool is under a time limit; what goes wrong is one line on stderr, and exit code 1.
+# The pool xseg is the tests', client.xseg has the rights that sosd(8) asks for. The store is
+# bluestore on a sparse file of CLUSTER_SIZE (4G), as what memstore has is gone with its process.
+# The OSD is put into the CRUSH map by hand, and does not do so itself (osd crush update on start):
+# with both, it could be moved just when the pool is made. Every call of a tool is under a time
+# limit; what goes wrong is one line on stderr, and exit code 1.
 set -u
 
 pool=xseg
@@ -35,7 +37,8 @@ tool()		# COMMAND...: quiet while it succeeds
 		fail "'$1 ${2-} ${3-} ${4-}' failed: $(tail -n 1 "$dir/tool.out")"
 }
 
-# A port of loopback that nobody listens on. Another one may take it before the monitor does, which then says so.
+# A port of loopback that nobody listens on. Another one may take it before the monitor does, which
+# then says so.
 free_port()
 {
 	local port

@@ -104,7 +104,8 @@ class IO:
     def __str__(self) -> str:
         return "flush" if self._c.op == _lib.OP_FLUSH else f"{self.op} of {self.size} bytes at {self.offset}"
 
-    # What can be written is pinned where it is; of what cannot, bytes stay where they are and all else is copied.
+    # What can be written is pinned where it is; of what cannot, bytes stay where they are and all
+    # else is copied.
     def _hold(self) -> None:
         if self.data is None or self.size == 0:
             self._pin = self._c.buf = None
