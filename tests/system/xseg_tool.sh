@@ -70,6 +70,7 @@ expect_err 4 "exists already" "a second one of that name is refused" xseg create
 expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").state == \"idle\"" "list has it" xseg --json list
 expect_json '.memory_bytes == 67108864 and .free_pages == 16384' "info has its size" xseg --json info
 expect_json '.huge == "auto" and .huge_bytes <= .memory_bytes' "and how much of it is in huge pages" xseg --json info
+expect_json ".own_bytes == 0 and .own_huge_bytes == 0" "there is nobody who has memory of its own" xseg --json info
 expect_json '.ok and .state == "idle" and .problems == [] and .free_pages == 16384 and .free_requests == 2048' \
 	"check finds it sound" xseg --json check
 t "options may follow the words" xseg check --fix --quiet
@@ -116,6 +117,7 @@ expect_exit 4 "and removes the segment that it made" xseg info
 expect_err 1 "filed did not start" "up makes a segment anew whose maker died" xseg up bad.conf
 expect_exit 4 "and that was one that it made" xseg info
 t "up starts a stack" xseg up stack.conf
+expect_json ".own_bytes > 0 and .own_huge_bytes <= .own_bytes" "info says what the peers have of their own" xseg --json info
 expect_err 4 "a stack that runs" "a second up is refused" xseg up stack.conf
 is "its log is where it should be" "$(grep -c 'volumed: serving' "$TMP/xseg-$XSEG_SEGMENT.log")" 1
 expect_json 'length == 3 and all(.[]; .state == "running" and .pid > 0 and .ports == 1)' "all peers run" \

@@ -365,7 +365,51 @@ int seg_list(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- info -------------------------------------------------------------------------------- */
 
-static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes)
+/* What the peers' processes have in memory of their own: tables, and little else. */
+struct own_memory {
+	bool known;		/* of all of them: the kernel tells their user, and root */
+	uint64_t bytes, huge_bytes;
+};
+
+static bool add_own_memory(struct own_memory *own, uint32_t pid)
+{
+	unsigned long kb;
+	char line[256];
+	FILE *f;
+
+	snprintf(line, sizeof(line), "/proc/%u/smaps_rollup", pid);
+	f = fopen(line, "re");
+	if (!f)
+		return errno == ENOENT;		/* it has ended meanwhile */
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Anonymous: %lu kB", &kb) == 1)
+			own->bytes += (uint64_t)kb << 10;
+		else if (sscanf(line, "AnonHugePages: %lu kB", &kb) == 1)
+			own->huge_bytes += (uint64_t)kb << 10;
+	}
+	fclose(f);
+	return true;
+}
+
+static void get_own_memory(struct xseg *seg, struct own_memory *own)
+{
+	struct view_peers peers = { 0 };
+
+	*own = (struct own_memory){ .known = !view_peers_load(seg, &peers) };
+	for (uint32_t i = 0; i < peers.nr; i++) {
+		const struct xseg_peer_info *p = &peers.info[i];
+		bool seen = !view_peer_alive(p) || view_peer_is_client(p);
+
+		for (uint32_t k = 0; k < i; k++)
+			seen |= peers.info[k].pid == p->pid;
+		if (!seen && !add_own_memory(own, p->pid))
+			own->known = false;
+	}
+	view_peers_fini(&peers);
+}
+
+static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes,
+	const struct own_memory *own)
 {
 	json_t *j = json_object();
 
@@ -384,12 +428,16 @@ static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes)
 	out_set_int(j, "used_lanes", i->used_lanes);
 	out_set_text(j, "huge", huge_names[i->huge]);
 	out_set_int(j, "huge_bytes", huge_bytes);
+	json_object_set_new(j, "own_bytes",
+		own->known ? json_integer((json_int_t)own->bytes) : json_null());
+	json_object_set_new(j, "own_huge_bytes",
+		own->known ? json_integer((json_int_t)own->huge_bytes) : json_null());
 	out_set_int(j, "bad_count", i->bad_count);
 	out_set_int(j, "made_at_s", i->made_at_s);
 	return j;
 }
 
-static int print_info(const struct xseg_info *i, uint64_t huge_bytes)
+static int print_info(const struct xseg_info *i, uint64_t huge_bytes, const struct own_memory *own)
 {
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT], d[OUT_TEXT], made[64] = "?";
 	time_t at = (time_t)i->made_at_s;
@@ -411,6 +459,11 @@ static int print_info(const struct xseg_info *i, uint64_t huge_bytes)
 		huge_bytes || i->huge == XSEG_HUGE_NEVER
 			? ""
 			: "; see /sys/kernel/mm/transparent_hugepage/shmem_enabled");
+	if (own->known)
+		printf("private   %s in the peers' processes, %s of it in huge pages\n",
+			out_size(own->bytes, a), out_size(own->huge_bytes, b));
+	else
+		printf("private   unknown: the kernel tells only the peers' user, and root\n");
 	printf("bad       %" PRIu64 " wrong values were found in the segment and refused\n",
 	       i->bad_count);
 	return out_done();
@@ -419,6 +472,7 @@ static int print_info(const struct xseg_info *i, uint64_t huge_bytes)
 int seg_info(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct xseg_info info;
+	struct own_memory own;
 	struct xseg *seg;
 	uint64_t huge;
 	int rc;
@@ -431,7 +485,8 @@ int seg_info(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	xseg_get_info(seg, &info);
 	huge = xseg_huge_bytes(seg);
-	rc = t->json ? out_json(info_json(&info, huge)) : print_info(&info, huge);
+	get_own_memory(seg, &own);
+	rc = t->json ? out_json(info_json(&info, huge, &own)) : print_info(&info, huge, &own);
 	xseg_detach(seg);
 	return rc;
 }
