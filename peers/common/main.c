@@ -340,6 +340,20 @@ static void wait_until_left(struct serving *s, int signals)
 	}
 }
 
+/* Of the errno with which a peer could not begin. */
+static enum main_exit exit_of(int rc)
+{
+	switch (-rc) {
+	case EEXIST:	/* somebody else serves that */
+	case EBUSY:	/* it is in use, or something would be lost */
+		return MAIN_REFUSED;
+	case EINVAL:
+		return MAIN_USAGE;
+	default:
+		return MAIN_FAILED;
+	}
+}
+
 static int open_and_serve(struct serving *s, int signals)
 {
 	struct xseg_error err = { "" };
@@ -349,7 +363,7 @@ static int open_and_serve(struct serving *s, int signals)
 	rc = reactor_set_open(s->set, s->seg, &failed, &err);
 	if (rc) {
 		log_error("%s: %s", s->peers[failed]->name, err.text[0] ? err.text : strerror(-rc));
-		return rc == -EEXIST ? MAIN_REFUSED : rc == -EINVAL ? MAIN_USAGE : MAIN_FAILED;
+		return exit_of(rc);
 	}
 	if (reactor_set_start(s->set, &err)) {
 		log_error("%s: %s", s->peers[0]->name, err.text);

@@ -6,7 +6,8 @@
  * no memory of the segment, and works before the peer serves).
  *
  * Exit codes: 0 stopped in order; 1 failed; 2 wrong usage; 3 left at once, the successor has work
- * to do; 4 refused: no such segment, or the name is in use.
+ * to do; 4 refused: no such segment, the name or what the peer is to serve is in use, or something
+ * would be lost.
  */
 #ifndef PEERS_COMMON_MAIN_H
 #define PEERS_COMMON_MAIN_H

@@ -68,7 +68,9 @@ t "and flushed" xseg volume flush vol
 # ---- one at a time ----
 
 holder="$(hostname)/$first/sosd/[0-9]+"
-expect_err 1 "are served by $holder; stop that one" "the second host is refused, and told who serves" xseg -s "$second" up second.conf
+expect_err 4 "sosd did not start: .* are served by $holder; stop that one" "the second host is refused, and told who serves" \
+	xseg -s "$second" up second.conf
+expect_exit 4 "and its segment is removed again" xseg -s "$second" info
 t "a segment without a stack" xseg -s "$second" create --memory 32M
 expect_err 4 "are served by $holder; stop that one" "sosd itself says by its exit code that it was refused" \
 	timeout 30 sosd -s "$second" --pool=xseg --user=xseg

@@ -119,6 +119,9 @@ expect_exit 4 "and that was one that it made" xseg info
 t "up starts a stack" xseg up stack.conf
 expect_json ".own_bytes > 0 and .own_huge_bytes <= .own_bytes" "info says what the peers have of their own" xseg --json info
 expect_err 4 "a stack that runs" "a second up is refused" xseg up stack.conf
+expect_err 4 "filed did not start: directory .*/objects is in use" "so is one of another segment, for what the first one's filed has" \
+	xseg -s "$XSEG_SEGMENT-b" up stack.conf
+expect_exit 4 "which removes its segment again" xseg -s "$XSEG_SEGMENT-b" info
 is "its log is where it should be" "$(grep -c 'volumed: serving' "$TMP/xseg-$XSEG_SEGMENT.log")" 1
 expect_json 'length == 3 and all(.[]; .state == "running" and .pid > 0 and .ports == 1)' "all peers run" \
 	xseg --json peer list

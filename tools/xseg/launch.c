@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "peers/common/main.h"
 #include "peers/common/words.h"
 #include "tools/xseg/proc.h"
 #include "tools/xseg/view.h"
@@ -20,6 +21,7 @@
 #define SUPERVISOR_NS	(5 * TOOL_SECOND)	/* from its start until it has the lock */
 #define STACK_TEXT_BYTES (64u << 10)
 #define LINE_BYTES	1024
+#define ENDED		" ended with exit code "	/* the supervisor's words */
 
 static off_t log_size(const char *path)
 {
@@ -73,7 +75,13 @@ static int build_arguments(struct tool *t, struct xseg *seg, const struct stack 
 			 : TOOL_DONE;
 }
 
-static int start_failed(const char *name, const char *log, off_t from)
+/* Of a peer's process that ended by itself: who was refused is refused here, too. */
+static enum tool_exit exit_of_peer(long code)
+{
+	return code == MAIN_REFUSED ? TOOL_REFUSED : TOOL_FAILED;
+}
+
+static int start_failed(const char *name, int status, const char *log, off_t from)
 {
 	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
 
@@ -81,7 +89,8 @@ static int start_failed(const char *name, const char *log, off_t from)
 	if (!proc_last_line(log, from, word, line, sizeof(line)) &&
 	    !proc_last_line(log, from, NULL, line, sizeof(line)))
 		snprintf(line, sizeof(line), "it left no line in its log");
-	return tool_fail(TOOL_FAILED, "%s did not start: %s (log: %s)", name, line, log);
+	return tool_fail(exit_of_peer(WIFEXITED(status) ? WEXITSTATUS(status) : MAIN_FAILED),
+			 "%s did not start: %s (log: %s)", name, line, log);
 }
 
 static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child,
@@ -92,7 +101,7 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 
 	while (!serves(seg, name, &info)) {
 		if (child && proc_ended(child, &status))
-			return start_failed(name, log, from);
+			return start_failed(name, status, log, from);
 		if (tool_out_of_time(t))
 			return tool_later(
 				"%s is not serving yet, it goes on starting; see 'xseg peer list' and %s",
@@ -218,8 +227,7 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
  * its words. */
 static bool found_failure(const struct launch *l, char *line, size_t size)
 {
-	static const char *const words[] = { " ended with exit code ",
-					     " cannot be started with these options" };
+	static const char *const words[] = { ENDED, " cannot be started with these options" };
 	size_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -229,9 +237,18 @@ static bool found_failure(const struct launch *l, char *line, size_t size)
 	return false;
 }
 
+/* What the supervisor's line tells. */
+static enum tool_exit exit_of_line(const char *line)
+{
+	const char *at = strstr(line, ENDED);
+
+	return at ? exit_of_peer(strtol(at + strlen(ENDED), NULL, 10)) : TOOL_FAILED;
+}
+
 /* The reason: the last error of a peer that does not serve, in its own words. */
 static int report_failure(const struct launch *l, const char *supervisor_line)
 {
+	enum tool_exit code = exit_of_line(supervisor_line);
 	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
 	struct xseg_peer_info info;
 	uint32_t i;
@@ -241,10 +258,10 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 			continue;
 		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
 		if (proc_last_line(l->log, l->log_from, word, line, sizeof(line)))
-			return tool_fail(TOOL_FAILED, "up: %s did not start: %s (log: %s)",
+			return tool_fail(code, "up: %s did not start: %s (log: %s)",
 					 l->stack->peers[i].name, line + strlen(word), l->log);
 	}
-	return tool_fail(TOOL_FAILED, "up: %s (log: %s)", supervisor_line, l->log);
+	return tool_fail(code, "up: %s (log: %s)", supervisor_line, l->log);
 }
 
 /* How many peers serve; *waiting is the name of one that does not. */

@@ -28,8 +28,8 @@ struct launch {
 /* Starts the supervisor; it is alive when this returns TOOL_DONE. */
 int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg,
 		      const struct stack *stack);
-/* Waits until all peers serve. TOOL_FAILED: one of them could not be started, the reason is
- * printed. */
+/* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
+ * refused what it is to serve; the reason is printed. */
 int launch_wait(struct launch *l);
 
 #endif

@@ -273,7 +273,7 @@ static int bring_up(struct upping *u)
 		fflush(stdout);
 		rc = launch_wait(&u->launch);
 	}
-	if (rc == TOOL_FAILED)
+	if (rc == TOOL_FAILED || rc == TOOL_REFUSED)
 		undo(u);
 	return rc;
 }
