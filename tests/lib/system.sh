@@ -212,6 +212,28 @@ is_as_before()
 	[ "$(free_of_segment)" = "$free" ]
 }
 
+# ---- volumes by NBD ----
+
+# export_up NAME VOLUME OPTION...: begins an export on $TMP/NAME.sock, and waits until it serves;
+# its URI is in $uri, its pid in $server
+export_up()
+{
+	local name=$1
+	shift
+	rm -f "$TMP/$name.log"
+	start "$name" xseg export "$@" --nbd "$TMP/$name.sock"
+	server=$started
+	t "$name is served" wait_for 20 grep -q '^nbd' "$TMP/$name.log" || return
+	uri=$(head -n 1 "$TMP/$name.log")
+}
+
+# export_down PID: interrupts it, if it still runs; its exit code
+export_down()
+{
+	kill -TERM "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+}
+
 # ---- what comes and goes below a load ----
 #
 #	disturb memd cached volumed		# from now on

@@ -41,11 +41,8 @@ END
 # so that all of them are requests.
 device_up()
 {
-	rm -f "$TMP/export.log"
-	start export xseg export disk --nbd "$TMP/disk.sock"
-	export_pid=$started
-	t "the volume is exported" wait_for 20 grep -q '^nbd' "$TMP/export.log" || return
-	start nbdfuse nbdfuse "$TMP/fuse/disk" "$(head -n 1 "$TMP/export.log")"
+	export_up disk disk || return
+	start nbdfuse nbdfuse "$TMP/fuse/disk" "$uri"
 	t "nbdfuse shows it as a file" wait_for 10 test -s "$TMP/fuse/disk" || return
 	t "a loop device is made of it" loop_open
 }
@@ -66,8 +63,7 @@ device_down()
 	exec 9>&-
 	t "the loop device goes with its last user" wait_for 20 loop_is_closed
 	t "the file too" umount "$TMP/fuse"
-	kill -TERM "$export_pid" 2>/dev/null
-	wait "$export_pid" 2>/dev/null
+	export_down "$server"
 	is "and the export" "$?" "${1:-0}"
 }
 
@@ -177,7 +173,7 @@ t "and is synced" sync --file-system disk
 start writer unpack_on_and_on
 writer=$started
 t "others are under way" wait_for 20 test -d disk/unsynced.1
-kill -KILL "$export_pid"
+kill -KILL "$server"
 { wait "$writer"; } 2>/dev/null
 t "who writes is told" [ $? -ne 0 ]
 t "it is unmounted" umount disk

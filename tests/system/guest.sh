@@ -228,9 +228,7 @@ store_holds()
 writes=0
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 96M
-start export xseg export disk --nbd "$TMP/nbd.sock"
-export=$started
-t "and exported" wait_for 20 grep -q ^nbd export.log
+export_up nbd disk
 nbd=driver=nbd,node-name=disk,server.type=unix,server.path=$TMP/nbd.sock,discard=unmap
 guest_append=guest.new
 begins nbd "a guest has it for a disk, and makes a file system" -blockdev "$nbd" -device virtio-blk-pci,drive=disk
@@ -253,8 +251,7 @@ kill "$vhost"
 wait "$vhost" 2>/dev/null
 store_holds
 
-kill -TERM "$export"
-wait "$export"
+export_down "$server"
 is "the export ends" "$?" 0
 t "the segment is sound" xseg check
 t "everything stops" xseg down

@@ -29,25 +29,6 @@ kind = volumed
 downstream = filed
 END
 
-# serve NAME OPTIONS...: begins an export; its URI is in $uri, its pid in $server
-serve()
-{
-	local name=$1
-	shift
-	rm -f "$name.log"
-	start "$name" xseg export "$@" --nbd "$TMP/$name.sock"
-	server=$started
-	wait_for 10 grep -q '^nbd' "$TMP/$name.log"
-	uri=$(head -n 1 "$TMP/$name.log")
-}
-
-# ends PID: the exit code of an export that is interrupted
-ends()
-{
-	kill -TERM "$1" 2>/dev/null
-	wait "$1"
-}
-
 count()		# PEER COUNTER
 {
 	xseg --json stat | jq "[.peers[] | select(.name == \"$1\").$2] | add"
@@ -65,7 +46,7 @@ free=$(free_of_segment)
 
 # ---- what clients are told ----
 
-serve disk disk --volumed volumed
+export_up disk disk --volumed volumed
 disk=$server disk_uri=$uri
 is "the URI is that of the socket" "$uri" "nbd+unix:///?socket=$TMP/disk.sock"
 for can in can_flush can_fua can_trim can_zero can_multi_conn; do
@@ -133,19 +114,19 @@ refused()
 	is "$sentence" "$(grep -c "error: .*$pattern" refused.out)" 1
 }
 
-serve reader disk --volumed volumed --read-only
+export_up reader disk --volumed volumed --read-only
 is "an export may be only to be read" "$(info .is_read_only)" true
 head -c 1M /dev/zero >zero
 expect_exit 1 "then nobody writes" nbdcopy zero "$uri"
-ends "$server"
+export_down "$server"
 is "an interrupt ends an export well" "$?" 0
 t "and its socket is gone" test ! -e reader.sock
 expect_err 2 "--nbd is missing" "a socket has to be named" xseg export disk --volumed volumed
 expect_err 4 "no volume 'none'" "a volume that is there" xseg export none --volumed volumed --nbd x.sock
 expect_err 4 "no socket" "a file is not overwritten" xseg export disk --volumed volumed --nbd stack.conf
-serve many disk --volumed volumed --queues 64
+export_up many disk --volumed volumed --queues 64
 expect_err 1 "queue [0-9]+ of 64: .*has not? " "more than the segment has is refused" xseg export disk --volumed volumed --nbd x.sock --queues 64
-ends "$server"
+export_down "$server"
 expect_err 1 "install nbdkit" "without nbdkit it says what to do" env PATH="$BUILD/bin" xseg export disk --volumed volumed --nbd x.sock
 refused "a parameter that the plug-in does not know" "unknown parameter 'wrong'" disk wrong=1
 refused "a volume that is not there" "no volume 'none'" volume=none
@@ -154,13 +135,13 @@ refused "no volume" "name a volume"
 is "its manual has the parameters that it says it has" \
 	"$(sed -n 's/^\.BI \([a-z]*\)= .*/\1/p' "$root/tools/nbdkit/nbdkit-xseg-plugin.1" | sort | tr '\n' ' ')" \
 	"$(nbdkit "$plugin" --help | grep -oE '^\[?(volume|[a-z]+)=\]?[A-Z]+ ' | grep -oE '[a-z]+' | sort | tr '\n' ' ')"
-serve killed disk --volumed volumed
+export_up killed disk --volumed volumed
 kill -KILL "$server"
 { wait "$server"; } 2>/dev/null
 t "when it is killed, so is nbdkit" wait_for 5 bash -c '! nbdinfo --size "$0"' "$uri"
-serve killed disk --volumed volumed
+export_up killed disk --volumed volumed
 is "and the next one takes its socket" "$(info '."export-size"')" $((25 << 20))
-ends "$server"
+export_down "$server"
 t "the cache is flushed" xseg cache flush cached
 t "and passed by" xseg cache set cached policy=pass-through
 t "the store fails" xseg peer set memd fail=any:1:EIO
@@ -174,7 +155,7 @@ t "and so do clients" nbdcopy "$disk_uri" works.raw
 t "volumed is stopped" xseg peer stop volumed --force
 start gone nbdcopy "$disk_uri" "$TMP/gone.raw"
 gone=$started
-serve image image --volumed files
+export_up image image --volumed files
 head -c $((40 << 20)) /dev/urandom >in.raw
 truncate -s $image_size in.raw
 t "an image goes in" nbdcopy --connections=4 in.raw "$uri"
@@ -182,7 +163,7 @@ t "and out" nbdcopy --connections=4 "$uri" out.raw
 t "and is the same" cmp in.raw out.raw
 t "so it is for others" bash -c 'xseg volume export image - --volumed files | cmp - in.raw'
 rm -f in.raw out.raw
-ends "$server"
+export_down "$server"
 wait "$gone"
 is "who waited for volumed is told that it stays away" "$?" 1
 t "volumed is started again" xseg peer start volumed
@@ -212,7 +193,7 @@ disturbed $times
 
 t "the volume is removed" xseg volume remove disk --volumed volumed
 expect_exit 1 "which new connections are told" nbdinfo --size "$uri"
-ends "$disk"
+export_down "$disk"
 is "the export ends" "$?" 0
 t "nothing is left of it" wait_for 10 no_clients
 t "pages and requests are free that were before" wait_for 10 is_as_before

@@ -26,18 +26,6 @@ kind = volumed
 downstream = filed
 END
 
-# serve NAME OPTIONS...: an export on $TMP/NAME.sock; its URI is in $uri
-serve()
-{
-	local name=$1
-	shift
-	rm -f "$name.log"
-	start "$name" xseg export "$@" --queues 8 --nbd "$TMP/$name.sock"
-	server=$started
-	t "$name is served" wait_for 20 grep -q '^nbd' "$TMP/$name.log"
-	uri=$(head -n 1 "$TMP/$name.log")
-}
-
 bytes_read()	# VOLUME
 {
 	xseg --json stat | jq "[.volumes[] | select(.name == \"$1\").read_bytes] | add"
@@ -48,11 +36,11 @@ t "a volume is made" xseg volume create disk --size 16M --volumed volumed
 t "and one for nonsense" xseg volume create scratch --size 16M --volumed volumed
 t "and a large one on files" xseg volume create sparse --size 2G --volumed files
 free=$(free_of_segment)
-serve disk disk --volumed volumed
+export_up disk disk --volumed volumed --queues 8
 disk=$server disk_uri=$uri
-serve reader disk --volumed volumed --read-only
+export_up reader disk --volumed volumed --read-only --queues 8
 reader=$server reader_uri=$uri
-serve scratch scratch --volumed volumed
+export_up scratch scratch --volumed volumed --queues 8
 scratch=$server scratch_uri=$uri
 
 # ---- every command, and what is none ----
@@ -99,7 +87,7 @@ is "nbdinfo maps all of it" "$(nbdinfo --map --json "$disk_uri" | jq '[.[].lengt
 
 # ---- what is no data is not copied ----
 
-serve sparse sparse --volumed files
+export_up sparse sparse --volumed files --queues 8
 is "a volume without data is a hole" "$(nbdinfo --map --json "$uri" | jq -c '[.[] | [.offset, .length, .type]]')" "[[0,$((2 << 30)),3]]"
 truncate -s 2G in.raw
 head -c 5M /dev/urandom | dd of=in.raw bs=1M seek=1027 conv=notrunc status=none iflag=fullblock
@@ -144,8 +132,7 @@ else
 fi
 
 for server in $disk $reader $scratch $server; do
-	kill -TERM "$server" 2>/dev/null
-	wait "$server"
+	export_down "$server"
 done
 t "nothing is left of the exports" wait_for 10 no_clients
 t "pages and requests are free that were before" wait_for 10 is_as_before
