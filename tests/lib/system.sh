@@ -188,10 +188,22 @@ state_is()
 	[ "$(peer_field "$1" state)" = "$2" ]
 }
 
+# all_serve: whether all peers of the stack do
+all_serve()
+{
+	xseg --json peer list | jq -e 'map(select(.kind != "client") | .state == "running") | all'
+}
+
 # no_clients: whether all that used volumes have left, and what the dead had is swept
 no_clients()
 {
 	[ "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" = 0 ]
+}
+
+# is_clean [VOLUME]: nothing in the cache called cached is dirty, or nothing of that volume
+is_clean()
+{
+	[ "$(xseg --json cache status cached ${1:+--volume "$1"} | jq .dirty_bytes)" = 0 ]
 }
 
 # volume_status VOLUME EXPRESSION: what the cache called cached says of a volume

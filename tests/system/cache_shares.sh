@@ -42,11 +42,6 @@ noise()	# SENTENCE: far more than the cache holds, read and written
 	expect_json "$no_errors" "and written" bench noisy --rw=randwrite --bs=4k --number_ios=12000 --verify=crc32c
 }
 
-is_served()
-{
-	xseg --json cache status cached | jq -e '.state == "running"'
-}
-
 mib=1048576
 t "the stack comes up" xseg up stack.conf
 t "a quiet volume" xseg volume create quiet --size 8M
@@ -68,7 +63,7 @@ is "and each read is a hit" "$(volume_status quiet '.misses + .partial + .bypass
 t "the status has a page for people" xseg cache status cached --volume quiet
 
 t "the cache is killed" xseg peer kill cached --force
-t "and is back" wait_for 20 is_served
+t "and is back" wait_for 20 state_is cached running
 noise "beside a minimum that outlived the cache's process"
 is "quiet has lost nothing" "$(volume_status quiet .used_bytes)" $((8 * mib))
 

@@ -28,17 +28,6 @@ bench()	# VOLUME OPTION...
 	xbench --volume="$volume" --bs=4k --iodepth=16 "$@" --output-format=json
 }
 
-
-is_clean()	# VOLUME
-{
-	[ "$(volume_status "$1" .dirty_bytes)" = 0 ]
-}
-
-is_served()
-{
-	xseg --json cache status cached | jq -e '.state == "running"'
-}
-
 t "the stack comes up" xseg up stack.conf
 for volume in a b c; do
 	t "volume $volume is made" xseg volume create $volume --size 24M
@@ -78,7 +67,7 @@ expect_err 2 "no setting 'dirty_age'" "an option of the whole cache, too" xseg c
 expect_exit 4 "settings need a volume that is there" xseg cache set cached policy=write-back --volume nothing
 writes=$(volume_status a .writes)
 t "the cache is killed" xseg peer kill cached --force
-t "and is back" wait_for 20 is_served
+t "and is back" wait_for 20 state_is cached running
 expect_json '.policy == "write-through"' "with the volume's policy" xseg --json cache get cached --volume a
 is "and its counters" "$(volume_status a .writes)" "$writes"
 t "a follows the cache again" xseg cache set cached policy= --volume a

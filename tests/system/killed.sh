@@ -71,7 +71,7 @@ kill_some()
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
-			[ "$(xseg --json cache status cached | jq .dirty_bytes)" = 0 ] || dirty=$((dirty + 1))
+			is_clean || dirty=$((dirty + 1))
 		fi
 		t "${now[*]}: killed (number $((i + 1)))" kill_all "${now[@]}"
 		kill -KILL "$started"

@@ -6,11 +6,6 @@
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xbench volumed cached memd jq
 
-dirty_is_zero()
-{
-	[ "$(xseg --json cache status | jq .dirty_bytes)" = 0 ]
-}
-
 start_cached()
 {
 	start cached cached --downstream memd --memory 32M --dirty_high 90 --dirty_age 1h
@@ -34,7 +29,7 @@ t "a volume is made" xseg volume create vol --size 32M
 # ---- SIGTERM ----
 
 t "data is written" fill
-is "and is dirty" "$(dirty_is_zero && echo clean || echo dirty)" dirty
+is "and is dirty" "$(is_clean && echo clean || echo dirty)" dirty
 t "the store is slow from now on" xseg peer set memd bandwidth=8M/s
 kill -TERM $cached
 wait $cached
@@ -61,7 +56,7 @@ t "the store works again" xseg peer set memd latency=0
 t "a successor serves" start_cached
 t "it has found the data" grep -q 'recovered' cached.log
 t "and can flush it" xseg volume flush vol
-t "nothing is dirty then" dirty_is_zero
+t "nothing is dirty then" is_clean
 
 # ---- at rest ----
 

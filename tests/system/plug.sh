@@ -76,11 +76,6 @@ is_in()	# STATE
 	[ "$(state)" = "$1" ]
 }
 
-all_serve()
-{
-	xseg --json peer list | jq -e 'map(select(.kind != "client") | .state == "running") | all'
-}
-
 # while_killing VICTIM STATE COMMAND...: kills the peer, or the command, soon after the command was
 # started; the cache comes into that state. Where the command had not asked yet, or was refused
 # since the peer was dead, it is run again.

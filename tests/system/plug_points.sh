@@ -58,11 +58,6 @@ ask()		# plug|unplug
 	esac
 }
 
-all_serve()
-{
-	xseg --json peer list | jq -e 'map(select(.kind != "client") | .state == "running") | all'
-}
-
 nothing_is_armed()
 {
 	[ -z "$(killpoint armed "$XSEG_KILL_TABLE")" ]

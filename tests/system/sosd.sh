@@ -35,16 +35,6 @@ write_stack()	# PEER: that volumed sends to
 	END
 }
 
-serves()	# PEER
-{
-	state_is "$1" running
-}
-
-is_clean()
-{
-	xseg --json cache status cached | jq -e '.dirty_bytes == 0'
-}
-
 has_dirty()
 {
 	xseg --json cache status cached | jq -e '.dirty_bytes > 0'
@@ -152,12 +142,12 @@ free=$(free_of_segment)
 run_load killed
 for peer in sosd cached volumed sosd; do
 	t "$peer is killed" xseg peer kill $peer
-	t "$peer is started again" wait_for 20 serves $peer
+	t "$peer is started again" wait_for 20 state_is $peer running
 	sleep 1
 done
 t "the OSD stands still" ceph_cluster stop-osd
 t "sosd is killed" xseg peer kill sosd
-t "it is started again, with nobody to write to" wait_for 20 serves sosd
+t "it is started again, with nobody to write to" wait_for 20 state_is sosd running
 t "the OSD goes on" ceph_cluster cont-osd
 end_load killed 300
 t "the segment is sound" xseg check

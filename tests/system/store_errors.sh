@@ -28,11 +28,6 @@ cache()	# FIELD
 	xseg --json cache status | jq -r ".$1"
 }
 
-is_clean()
-{
-	[ "$(cache dirty_bytes)" = 0 ]
-}
-
 write_some()	# extra options
 {
 	xbench --volume=vol --rw=write --bs=4k --size=2M --number_ios=256 --iodepth=8 --output-format=json "$@"
