@@ -11,19 +11,17 @@ BEGIN {
 	iops[$1, $2] = iops[$1, $2] " " $4
 	at[$1, $2, $3] = $4
 	if (!seen[$3]++)
-		rounds[++nr_rounds] = $3
+		round[++nr_rounds] = $3
 }
 
-# The engine's rate by the smaller one of xbench and fio alone, of each round.
-function ratios(rw,	i, least, list)
+# The engine's rate by the smaller one of xbench and fio alone
+function ratio(rw,	i, k)
 {
 	for (i = 1; i <= nr_rounds; i++) {
-		least = at["xbench", rw, rounds[i]]
-		if (at["null", rw, rounds[i]] < least)
-			least = at["null", rw, rounds[i]]
-		list = list " " (least ? at["engine", rw, rounds[i]] / least : 0)
+		k = at["null", rw, round[i]] < at["xbench", rw, round[i]] ? "null" : "xbench"
+		at["smaller", rw, round[i]] = at[k, rw, round[i]]
 	}
-	return list
+	return median(by_round("engine" SUBSEP rw, "smaller" SUBSEP rw))
 }
 
 END {
@@ -32,7 +30,7 @@ END {
 		printf "%-6s |", rws[i]
 		for (k = 1; k <= nr_systems; k++)
 			printf " %10d", median(iops[systems[k], rws[i]])
-		r[i] = median(ratios(rws[i]))
+		r[i] = ratio(rws[i])
 		printf " | %5.3f  %.3f-%.3f\n", r[i], low, high
 	}
 	print ""

@@ -20,15 +20,6 @@ BEGIN {
 		round[++nr_rounds] = $3
 }
 
-function ratios(who, rw,	i, of, list)
-{
-	for (i = 1; i <= nr_rounds; i++) {
-		of = at["alone", rw, round[i]]
-		list = list " " (of ? at[who, rw, round[i]] / of : 0)
-	}
-	return list
-}
-
 END {
 	for (w = 1; w <= nr_rws; w++) {
 		printf "%-26s | %8s  %-17s %9s | %s\n", rws[w] "s", "IOPS", "low-high", "mean", "to the store alone"
@@ -36,7 +27,8 @@ END {
 			m = median(iops[systems[i], rws[w]])
 			printf "%-26s | %8d  %7d-%-9d", name[systems[i]], m, low, high
 			printf " %6d us", median(mean[systems[i], rws[w]]) / 1e3
-			r[i, w] = median(ratios(systems[i], rws[w]))
+			r[i, w] = median(by_round(systems[i] SUBSEP rws[w], \
+				"alone" SUBSEP rws[w]))
 			printf " | %5.2f  %.2f-%.2f\n", r[i, w], low, high
 		}
 		print ""

@@ -15,6 +15,17 @@ function median(list,	v, n, i, k, t)
 	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 }
 
+# One's rate by that of another, of each round: for median(). In round[1 .. nr_rounds] are the
+# rounds, in at[KEY, ROUND] the rates; a key may have several parts, with SUBSEP between them.
+function by_round(who, than,	i, of, list)
+{
+	for (i = 1; i <= nr_rounds; i++) {
+		of = at[than, round[i]]
+		list = list " " (of ? at[who, round[i]] / of : 0)
+	}
+	return list
+}
+
 # The last lines of a report: what was wanted, what came out, and whether that will do.
 function wanted(what, is, ok)
 {

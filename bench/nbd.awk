@@ -22,14 +22,10 @@ function cell(who, rw, d)
 	return sprintf("%7.1fk %7.1f us", median(iops[who, rw, d]) / 1e3, median(mean[who, rw, d]) / 1e3)
 }
 
-# The export's rate by that of nbdkit's memory, of each round.
-function ratios(rw, d,	i, of, list)
+# The export's rate by that of nbdkit's memory
+function ratio(rw, d)
 {
-	for (i = 1; i <= nr_rounds; i++) {
-		of = at["memory", rw, d, round[i]]
-		list = list " " (of ? at["export", rw, d, round[i]] / of : 0)
-	}
-	return list
+	return median(by_round("export" SUBSEP rw SUBSEP d, "memory" SUBSEP rw SUBSEP d))
 }
 
 function sort_depths(	i, k, t)
@@ -49,7 +45,7 @@ END {
 		for (i = 1; i <= nr_depths; i++) {
 			d = depth[i]
 			printf "%-6s %5d | %s | %s | %5.2f  %.2f-%.2f\n", rws[w], d, cell("memory", rws[w], d), cell("export", rws[w], d), \
-				(r[w, d] = median(ratios(rws[w], d))), low, high
+				(r[w, d] = ratio(rws[w], d)), low, high
 		}
 	print ""
 	for (w = 1; w <= nr_rws; w++)

@@ -18,7 +18,8 @@ BEGIN {
 	iops[$1, $2] = iops[$1, $2] " " $4
 	mean[$1, $2] = mean[$1, $2] " " $5
 	at[$1, $2, $3] = $4
-	rounds = $3 > rounds ? $3 : rounds
+	if (!seen[$3]++)
+		round[++nr_rounds] = $3
 }
 
 function cell(s, rw,	m, l, h)
@@ -30,12 +31,9 @@ function cell(s, rw,	m, l, h)
 	return sprintf("%7.0fk %5.0f-%-5.0f %6.1f us", m / 1e3, l / 1e3, h / 1e3, median(mean[s, rw]) / 1e3)
 }
 
-# The median of the ratios in the rounds
-function ratio(s, t, rw,	i, list)
+function ratio(s, t, rw)
 {
-	for (i = 1; i <= rounds; i++)
-		list = list " " (at[t, rw, i] ? at[s, rw, i] / at[t, rw, i] : 0)
-	return median(list)
+	return median(by_round(s SUBSEP rw, t SUBSEP rw))
 }
 
 function verdict(rw,	r)
