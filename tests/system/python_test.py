@@ -37,7 +37,9 @@ class Report(unittest.TestResult):
     def addFailure(self, test, err):
         super().addFailure(test, err)
         print(f"not ok - python: {test.sentence()} (seed {SEED})", flush=True)
-        print("    " + "".join(traceback.format_exception(*err)).replace("\n", "\n    "), flush=True)
+        print(
+            "    " + "".join(traceback.format_exception(*err)).replace("\n", "\n    "), flush=True
+        )
 
     addError = addFailure
 
@@ -62,12 +64,14 @@ def clients():
 
 class Case(unittest.TestCase):
     def sentence(self):
-        return self._testMethodName[len("test_"):].replace("_", " ")
+        return self._testMethodName[len("test_") :].replace("_", " ")
 
     def raises(self, code, function, *args, **kwargs):
         with self.assertRaises(xseg.XsegError) as caught:
             function(*args, **kwargs)
-        self.assertEqual(errno.errorcode[caught.exception.errno], errno.errorcode[code], caught.exception)
+        self.assertEqual(
+            errno.errorcode[caught.exception.errno], errno.errorcode[code], caught.exception
+        )
         return caught.exception
 
 
@@ -86,10 +90,25 @@ class Declarations(Case):
     def compiles(self, program):
         """What a C program with the header prints."""
         path = pathlib.Path("declared")
-        path.with_suffix(".c").write_text("#include <stdio.h>\n#include <stddef.h>\n#include <xseg/volume.h>\n" + program)
-        subprocess.run([os.environ.get("CC", "gcc"), "-Wall", "-Werror", f"-I{ROOT}", "-o", path, "declared.c"],
-                       check=True, capture_output=True)
-        return subprocess.run([path.resolve()], stdout=subprocess.PIPE, text=True, check=True).stdout
+        path.with_suffix(".c").write_text(
+            "#include <stdio.h>\n#include <stddef.h>\n#include <xseg/volume.h>\n" + program
+        )
+        subprocess.run(
+            [
+                os.environ.get("CC", "gcc"),
+                "-Wall",
+                "-Werror",
+                f"-I{ROOT}",
+                "-o",
+                path,
+                "declared.c",
+            ],
+            check=True,
+            capture_output=True,
+        )
+        return subprocess.run(
+            [path.resolve()], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
 
     def test_structures_are_those_of_the_header(self):
         lines, wanted = [], []
@@ -98,13 +117,21 @@ class Declarations(Case):
             for name, kind in cls._fields_:
                 where, field = place + [name], getattr(cls, name)
                 member = ".".join(where)
-                lines.append(f'printf("{c_name}.{member} %zu\\n", sizeof((({c_name} *)0)->{member}));')
+                lines.append(
+                    f'printf("{c_name}.{member} %zu\\n", sizeof((({c_name} *)0)->{member}));'
+                )
                 wanted.append(f"{c_name}.{member} {field.size}")
                 if issubclass(kind, ctypes.Structure):
                     compare(c_name, where, kind)
                 else:
-                    parent = f"{c_name}" if not place else f"__typeof__((({c_name} *)0)->{'.'.join(place)})"
-                    lines.append(f'printf("{c_name}.{member} at %zu\\n", offsetof({parent}, {name}));')
+                    parent = (
+                        f"{c_name}"
+                        if not place
+                        else f"__typeof__((({c_name} *)0)->{'.'.join(place)})"
+                    )
+                    lines.append(
+                        f'printf("{c_name}.{member} at %zu\\n", offsetof({parent}, {name}));'
+                    )
                     wanted.append(f"{c_name}.{member} at {field.offset}")
 
         for name, cls in _lib.STRUCTS.items():
@@ -113,18 +140,25 @@ class Declarations(Case):
                 lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
                 wanted.append(f"{name} {ctypes.sizeof(cls)}")
         self.assertGreater(len(wanted), 40)
-        self.assertEqual(self.compiles("int main(void) {" + "\n".join(lines) + "return 0; }").splitlines(), wanted)
+        self.assertEqual(
+            self.compiles("int main(void) {" + "\n".join(lines) + "return 0; }").splitlines(),
+            wanted,
+        )
 
     def test_functions_and_constants_are_those_of_the_header(self):
         names = [name for name in vars(_lib) if name.startswith(("OP_", "IO_")) or name == "SECTOR"]
         self.assertGreaterEqual(len(names), 8)
         printed = "".join(f'printf("%u\\n", (unsigned)XSEG_{name});' for name in names)
         out = self.compiles(_lib.PROTOTYPES + "int main(void) {" + printed + "return 0; }")
-        self.assertEqual([int(line) for line in out.split()], [getattr(_lib, name) for name in names])
+        self.assertEqual(
+            [int(line) for line in out.split()], [getattr(_lib, name) for name in names]
+        )
 
     def test_a_declaration_that_is_not_the_headers_is_noticed(self):
         with self.assertRaises(subprocess.CalledProcessError):
-            self.compiles(_lib.PROTOTYPES.replace("uint64_t", "uint32_t") + "int main(void) { return 0; }")
+            self.compiles(
+                _lib.PROTOTYPES.replace("uint64_t", "uint32_t") + "int main(void) { return 0; }"
+            )
 
 
 class Files(WithVolume):
@@ -154,14 +188,19 @@ class Files(WithVolume):
 
     def test_buffers_of_any_kind_are_read_and_written(self):
         data = random.Random(SEED).randbytes(8192)
-        for source in (data, bytearray(data), memoryview(data), memoryview(data + b"x")[:8192],
-                       (ctypes.c_uint32 * 2048).from_buffer_copy(data)):
+        for source in (
+            data,
+            bytearray(data),
+            memoryview(data),
+            memoryview(data + b"x")[:8192],
+            (ctypes.c_uint32 * 2048).from_buffer_copy(data),
+        ):
             self.volume.write_zeroes(0, 8192)
             self.assertEqual(self.volume.pwrite(source, 0), 8192)
             into = bytearray(8192)
             self.assertEqual(self.volume.preadinto(into, 0), 8192)
             self.assertEqual(into, data)
-            into.append(0)                   # nobody holds it any more
+            into.append(0)  # nobody holds it any more
         self.assertRaises(TypeError, self.volume.preadinto, bytes(512), 0)
 
     def test_the_end_is_an_end(self):
@@ -199,8 +238,17 @@ class Files(WithVolume):
         self.volume.close()
         self.volume.close()
         self.assertTrue(self.volume.closed)
-        for function in (lambda: self.volume.read(1), lambda: self.volume.pwrite(b"x", 0), self.volume.flush, self.volume.tell,
-                         lambda: self.volume.size, self.volume.queue, queue.poll, queue.fileno, lambda: queue.submit(IO.flush())):
+        for function in (
+            lambda: self.volume.read(1),
+            lambda: self.volume.pwrite(b"x", 0),
+            self.volume.flush,
+            self.volume.tell,
+            lambda: self.volume.size,
+            self.volume.queue,
+            queue.poll,
+            queue.fileno,
+            lambda: queue.submit(IO.flush()),
+        ):
             self.assertRaises(ValueError, function)
 
     def test_a_volume_that_nobody_knows_any_more_is_closed(self):
@@ -209,7 +257,7 @@ class Files(WithVolume):
         volume.pread(1, 0)
         queue = volume.queue()
         self.assertEqual(len(clients()), before + 2)
-        del volume                           # the queue knows it
+        del volume  # the queue knows it
         queue.run(IO.read(0, 512))
         del queue
         gc.collect()
@@ -254,7 +302,7 @@ class Queues(WithVolume):
             queue.submit(read)
             self.raises(errno.EBUSY, queue.submit, read)
             self.assertEqual(queue.wait(), [read])
-            queue.run(read)                  # may be used again
+            queue.run(read)  # may be used again
             self.assertEqual(str(read), "read of 512 bytes at 0")
         self.raises(errno.EINVAL, self.volume.queue, depth=5000)
 
@@ -283,7 +331,9 @@ class Queues(WithVolume):
                 signal.setitimer(signal.ITIMER_REAL, 0.05)
                 self.assertRaisesRegex(InterruptedError, "the signal", queue.wait)
                 signal.setitimer(signal.ITIMER_REAL, 0.05)
-                self.assertRaisesRegex(InterruptedError, "the signal", queue.run, IO.read(8192, bytearray(4096)))
+                self.assertRaisesRegex(
+                    InterruptedError, "the signal", queue.run, IO.read(8192, bytearray(4096))
+                )
                 self.assertLess(time.monotonic() - begun, 0.9)
                 self.assertEqual(len(queue.wait(10)), 1)
                 self.assertTrue(until(5, lambda: queue.poll() == [] and not queue))
@@ -326,7 +376,9 @@ class Queues(WithVolume):
                     queue.run(*(IO.write(place * 4096, pattern(place)) for place in places))
                     reads = [IO.read(place * 4096, 4096) for place in places]
                     queue.run(*reads)
-                    done[nr] += sum(read.data == pattern(place) for read, place in zip(reads, places))
+                    done[nr] += sum(
+                        read.data == pattern(place) for read, place in zip(reads, places)
+                    )
 
         done = [0] * 4
         threads = [threading.Thread(target=work, args=[nr]) for nr in range(4)]
@@ -346,7 +398,9 @@ class Queues(WithVolume):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(self.volume.pread(512, 0), b"".join(bytes([nr + 1]) * 8 for nr in range(4)) * 16)
+        self.assertEqual(
+            self.volume.pread(512, 0), b"".join(bytes([nr + 1]) * 8 for nr in range(4)) * 16
+        )
 
     def test_a_forked_child_is_told_that_it_has_no_part_of_it(self):
         self.volume.pread(512, 0)
@@ -366,9 +420,13 @@ class Asyncio(WithVolume):
     def test_ios_are_awaited(self):
         async def main():
             async with xseg.aio.AsyncQueue(self.volume.queue(depth=8)) as queue:
-                await asyncio.gather(*(queue.run(IO.write(n * 4096, pattern(n))) for n in range(100)))
+                await asyncio.gather(
+                    *(queue.run(IO.write(n * 4096, pattern(n))) for n in range(100))
+                )
                 await queue.run(IO.flush())
-                reads = await asyncio.gather(*(queue.run(IO.read(n * 4096, 4096)) for n in range(100)))
+                reads = await asyncio.gather(
+                    *(queue.run(IO.read(n * 4096, 4096)) for n in range(100))
+                )
                 self.assertEqual([read.data for read in reads], [pattern(n) for n in range(100)])
                 with self.assertRaises(xseg.XsegError):
                     await queue.run(IO.read(SIZE, 512))
@@ -436,8 +494,13 @@ class Below(WithVolume):
         for name in ("cached", "volumed", "cached"):
             generation = segment.peer(name)["generation"]
             segment.peer_kill(name)
-            self.assertTrue(until(10, lambda: segment.peer(name)["generation"] > generation and
-                                  segment.peer(name)["state"] == "running"))
+            self.assertTrue(
+                until(
+                    10,
+                    lambda: segment.peer(name)["generation"] > generation
+                    and segment.peer(name)["state"] == "running",
+                )
+            )
             self.goes_on()
 
     def test_a_cache_is_unplugged_and_plugged(self):
@@ -469,7 +532,9 @@ class Below(WithVolume):
 class Admin(WithVolume):
     def test_status_and_statistics_are_dicts(self):
         self.volume.pwrite(pattern(1), 0)
-        self.assertEqual({"volumed", "cached", "memd"} - {peer["name"] for peer in segment.peers()}, set())
+        self.assertEqual(
+            {"volumed", "cached", "memd"} - {peer["name"] for peer in segment.peers()}, set()
+        )
         self.assertEqual(segment.status()["segment"]["name"], segment.name)
         status = segment.cache_status("cached")
         self.assertGreater(status["writes"], 0)
@@ -498,7 +563,9 @@ class Admin(WithVolume):
         self.assertEqual(error.code, 2)
         self.assertRegex(error.strerror, "best.*write-back")
         self.assertEqual(self.raises(errno.EBUSY, segment.volume_create, self.name, "1M").code, 4)
-        self.assertRegex(str(self.raises(errno.EINVAL, segment.volume_info, "--help")), "volume '--help'")
+        self.assertRegex(
+            str(self.raises(errno.EINVAL, segment.volume_info, "--help")), "volume '--help'"
+        )
         self.raises(errno.ENOENT, segment.peer, "none")
         self.assertRaises(FileNotFoundError, xseg.Segment(command="no-such-command").peers)
 
@@ -506,7 +573,10 @@ class Admin(WithVolume):
         error = self.raises(errno.ENOENT, xseg.Volume, "none")
         self.assertRegex(error.strerror, "no volume 'none'")
         self.assertIsNone(error.code)
-        self.assertRegex(self.raises(errno.ENOENT, xseg.Volume, self.name, "no-such-segment").strerror, "no segment 'no-such-segment'")
+        self.assertRegex(
+            self.raises(errno.ENOENT, xseg.Volume, self.name, "no-such-segment").strerror,
+            "no segment 'no-such-segment'",
+        )
         self.raises(errno.EINVAL, xseg.Volume, "no/name")
 
     def test_an_error_of_the_store_is_that_of_the_io(self):

@@ -32,7 +32,13 @@ class Segment:
         self.name = segment_name(name)
         self.command = command
 
-    def run(self, command: str, *words: Value, timeout: Optional[float] = None, **options: Union[Value, bool, None]) -> Any:
+    def run(
+        self,
+        command: str,
+        *words: Value,
+        timeout: Optional[float] = None,
+        **options: Union[Value, bool, None],
+    ) -> Any:
         """Runs a command, such as "volume info", with words that are no options; returns what it printed, or None. Options are the command's, with _ for
         -: size=4096 is --size=4096, force=True is --force, and what is None or False is left out. timeout: seconds until it fails with
         ETIMEDOUT; what was asked for goes on."""
@@ -42,8 +48,13 @@ class Segment:
         for key, value in options.items():
             if value is not None and value is not False:
                 line.append(f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}"))
-        done = subprocess.run([*line, "--", *map(str, words)], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE)
+        done = subprocess.run(
+            [*line, "--", *map(str, words)],
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         if done.returncode:
             raise self._error(done)
         return json.loads(done.stdout) if done.stdout.strip() else None
@@ -113,10 +124,14 @@ class Segment:
     def volume_create(self, volume: str, size: Value, volumed: Optional[str] = None) -> Any:
         return self.run("volume create", volume, size=size, volumed=volumed)
 
-    def volume_resize(self, volume: str, size: Value, force: bool = False, volumed: Optional[str] = None) -> Any:
+    def volume_resize(
+        self, volume: str, size: Value, force: bool = False, volumed: Optional[str] = None
+    ) -> Any:
         return self.run("volume resize", volume, size=size, force=force, volumed=volumed)
 
-    def volume_remove(self, volume: str, volumed: Optional[str] = None, timeout: Optional[float] = None) -> Any:
+    def volume_remove(
+        self, volume: str, volumed: Optional[str] = None, timeout: Optional[float] = None
+    ) -> Any:
         return self.run("volume remove", volume, volumed=volumed, timeout=timeout)
 
     def volume_flush(self, volume: str, volumed: Optional[str] = None) -> Any:
@@ -135,7 +150,9 @@ class Segment:
         """cache_set("cached", policy="write-through", dirty_high=60)"""
         return self.run("cache set", cache, *_settings(settings), volume=volume)
 
-    def cache_flush(self, cache: str, volume: Optional[str] = None, timeout: Optional[float] = None) -> Any:
+    def cache_flush(
+        self, cache: str, volume: Optional[str] = None, timeout: Optional[float] = None
+    ) -> Any:
         return self.run("cache flush", cache, volume=volume, timeout=timeout)
 
     def cache_drop(self, cache: str) -> Any:

@@ -34,6 +34,7 @@ class XsegError(OSError):
 
 # ---- structures ----------------------------------------------------------------------------
 
+
 class Error(ctypes.Structure):
     _fields_ = [("text", c_char * 320)]
 
@@ -47,14 +48,27 @@ class Queue(ctypes.Structure):
 
 
 class VolumeParams(ctypes.Structure):
-    _fields_ = [("segment", ctypes.c_char_p), ("attached", c_void_p), ("volume", ctypes.c_char_p),
-                ("volumed", ctypes.c_char_p), ("timeout_ns", c_uint64), ("gone_ns", c_uint64)]
+    _fields_ = [
+        ("segment", ctypes.c_char_p),
+        ("attached", c_void_p),
+        ("volume", ctypes.c_char_p),
+        ("volumed", ctypes.c_char_p),
+        ("timeout_ns", c_uint64),
+        ("gone_ns", c_uint64),
+    ]
 
 
 class VolumeInfo(ctypes.Structure):
-    _fields_ = [("name", c_char * 64), ("volumed", c_char * 64), ("id", c_uint32), ("generation", c_uint32),
-                ("size_bytes", c_uint64), ("object_bytes", c_uint32), ("sector_bytes", c_uint32),
-                ("page_bytes", c_uint32)]
+    _fields_ = [
+        ("name", c_char * 64),
+        ("volumed", c_char * 64),
+        ("id", c_uint32),
+        ("generation", c_uint32),
+        ("size_bytes", c_uint64),
+        ("object_bytes", c_uint32),
+        ("sector_bytes", c_uint32),
+        ("page_bytes", c_uint32),
+    ]
 
 
 class QueueParams(ctypes.Structure):
@@ -62,18 +76,42 @@ class QueueParams(ctypes.Structure):
 
 
 class _Own(ctypes.Structure):
-    _fields_ = [("next", c_void_p), ("slot", c_void_p), ("begun", c_uint64), ("in_piece", c_uint64),
-                ("piece", c_uint32), ("out", c_uint32)]
+    _fields_ = [
+        ("next", c_void_p),
+        ("slot", c_void_p),
+        ("begun", c_uint64),
+        ("in_piece", c_uint64),
+        ("piece", c_uint32),
+        ("out", c_uint32),
+    ]
 
 
 class Io(ctypes.Structure):
-    _fields_ = [("op", c_uint32), ("flags", c_uint32), ("offset", c_uint64), ("size", c_uint64), ("from", c_uint64),
-                ("buf", c_void_p), ("iov", c_void_p), ("nr_iov", c_uint32), ("state", c_int32),
-                ("cookie", c_void_p), ("result", c_int64), ("own", _Own)]
+    _fields_ = [
+        ("op", c_uint32),
+        ("flags", c_uint32),
+        ("offset", c_uint64),
+        ("size", c_uint64),
+        ("from", c_uint64),
+        ("buf", c_void_p),
+        ("iov", c_void_p),
+        ("nr_iov", c_uint32),
+        ("state", c_int32),
+        ("cookie", c_void_p),
+        ("result", c_int64),
+        ("own", _Own),
+    ]
 
 
-STRUCTS = {"xseg_error": Error, "xseg_volume": Volume, "xseg_queue": Queue, "xseg_volume_params": VolumeParams,
-           "xseg_volume_info": VolumeInfo, "xseg_queue_params": QueueParams, "xseg_io": Io}
+STRUCTS = {
+    "xseg_error": Error,
+    "xseg_volume": Volume,
+    "xseg_queue": Queue,
+    "xseg_volume_params": VolumeParams,
+    "xseg_volume_info": VolumeInfo,
+    "xseg_queue_params": QueueParams,
+    "xseg_io": Io,
+}
 
 # ---- functions -----------------------------------------------------------------------------
 

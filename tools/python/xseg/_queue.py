@@ -23,8 +23,14 @@ Buffer = Union[bytes, bytearray, memoryview]
 
 _BATCH = 64
 _SLICE_NS = _lib.SECOND_NS // 10
-_NAMES = {_lib.OP_READ: "read", _lib.OP_WRITE: "write", _lib.OP_FLUSH: "flush", _lib.OP_DISCARD: "discard",
-          _lib.OP_WRITE_ZEROES: "write_zeroes", _lib.OP_COPY: "copy"}
+_NAMES = {
+    _lib.OP_READ: "read",
+    _lib.OP_WRITE: "write",
+    _lib.OP_FLUSH: "flush",
+    _lib.OP_DISCARD: "discard",
+    _lib.OP_WRITE_ZEROES: "write_zeroes",
+    _lib.OP_COPY: "copy",
+}
 
 
 class IO:
@@ -37,10 +43,19 @@ class IO:
 
     __slots__ = ("cookie", "data", "result", "_c", "_pin", "_quiet", "__weakref__")
 
-    def __init__(self, op: int, offset: int, size: int, data: Optional[Buffer] = None, fua: bool = False,
-                 source: int = 0) -> None:
+    def __init__(
+        self,
+        op: int,
+        offset: int,
+        size: int,
+        data: Optional[Buffer] = None,
+        fua: bool = False,
+        source: int = 0,
+    ) -> None:
         if min(offset, size, source) < 0 or max(offset, size, source) >= 1 << 64:
-            raise _lib.fail(errno.EINVAL, f"{_NAMES[op]} of {size} bytes at {offset}: no such range")
+            raise _lib.fail(
+                errno.EINVAL, f"{_NAMES[op]} of {size} bytes at {offset}: no such range"
+            )
         self.cookie: Any = None
         self.data = data
         self.result: Optional[int] = None
@@ -102,7 +117,11 @@ class IO:
         return self
 
     def __str__(self) -> str:
-        return "flush" if self._c.op == _lib.OP_FLUSH else f"{self.op} of {self.size} bytes at {self.offset}"
+        return (
+            "flush"
+            if self._c.op == _lib.OP_FLUSH
+            else f"{self.op} of {self.size} bytes at {self.offset}"
+        )
 
     # What can be written is pinned where it is; of what cannot, bytes stay where they are and all
     # else is copied.
@@ -241,7 +260,8 @@ class Queue:
 
     def run(self, *ios: IO) -> None:
         """Submits I/Os, and waits until all of them are back; raises XsegError for the first that failed. Others that come back meanwhile are there for
-        poll(). After an exception of a signal's handler they are out still, and their memory is kept."""
+        poll(). After an exception of a signal's handler they are out still, and their memory is kept.
+        """
         with self._lock:
             self._submit(ios, True)
         for io in ios:

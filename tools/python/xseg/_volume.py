@@ -43,17 +43,31 @@ class Volume(io.RawIOBase):
     _handle: Optional["ctypes._Pointer"] = None
     _queue: Optional[Queue] = None
 
-    def __init__(self, name: str, segment: Optional[str] = None, *, volumed: Optional[str] = None, timeout: float = 0,
-                 gone: float = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        segment: Optional[str] = None,
+        *,
+        volumed: Optional[str] = None,
+        timeout: float = 0,
+        gone: float = 0,
+    ) -> None:
         super().__init__()
         self._queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
         self._lock = threading.RLock()
         self._position = 0
         self.name, self.segment, self.mode = name, segment_name(segment), "rb+"
         handle, err = POINTER(_lib.Volume)(), _lib.Error()
-        params = _lib.VolumeParams(segment=self.segment.encode(), volume=name.encode(), volumed=volumed and volumed.encode(),
-                                   timeout_ns=int(timeout * _lib.SECOND_NS), gone_ns=int(gone * _lib.SECOND_NS))
-        _lib.check(lib.xseg_volume_open(byref(params), byref(handle), byref(err)), f"volume {name}", err)
+        params = _lib.VolumeParams(
+            segment=self.segment.encode(),
+            volume=name.encode(),
+            volumed=volumed and volumed.encode(),
+            timeout_ns=int(timeout * _lib.SECOND_NS),
+            gone_ns=int(gone * _lib.SECOND_NS),
+        )
+        _lib.check(
+            lib.xseg_volume_open(byref(params), byref(handle), byref(err)), f"volume {name}", err
+        )
         self._handle = handle
 
     def _open(self) -> "ctypes._Pointer":
@@ -80,7 +94,10 @@ class Volume(io.RawIOBase):
         with self._lock:
             lib.xseg_volume_get_info(self._open(), byref(info))
         values = {key: getattr(info, key) for key, _ in info._fields_}
-        return {key: value.decode() if isinstance(value, bytes) else value for key, value in values.items()}
+        return {
+            key: value.decode() if isinstance(value, bytes) else value
+            for key, value in values.items()
+        }
 
     @property
     def size(self) -> int:
@@ -121,7 +138,7 @@ class Volume(io.RawIOBase):
                 begin = _down(offset)
                 sectors = bytearray(_up(offset + size) - begin)
                 self.run(IO.read(begin, sectors))
-                whole[:size] = memoryview(sectors)[offset - begin:][:size]
+                whole[:size] = memoryview(sectors)[offset - begin :][:size]
         return size
 
     def pread(self, size: int, offset: int) -> bytes:
@@ -150,8 +167,8 @@ class Volume(io.RawIOBase):
         begin, end = _down(offset), offset + len(view)
         sectors = memoryview(bytearray(_up(end) - begin))
         edges = {place for place, inside in ((begin, offset), (_down(end), end)) if place != inside}
-        self.run(*(IO.read(place, sectors[place - begin:][:SECTOR]) for place in edges))
-        sectors[offset - begin:][:len(view)] = view
+        self.run(*(IO.read(place, sectors[place - begin :][:SECTOR]) for place in edges))
+        sectors[offset - begin :][: len(view)] = view
         return begin, sectors
 
     def _inside(self, offset: int, size: int) -> int:
