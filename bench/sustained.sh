@@ -18,18 +18,17 @@
 # Store and cache are in one reactor on the first CPU, the clients on the others. The set is in the
 # store before, the cache is empty.
 #
-# A run is a number of bytes, not a time, and is cut into 20 slices of the same number of bytes;
-# when a slice was over is interpolated between samples of xbench. Each round runs every system once
-# on a stack of its own, ratios are to `alone` of the same round, and figures are medians of the
-# rounds. What is dirty at the end of the run is flushed afterwards, and counts in the column that
-# says so.
+# A run is a number of bytes, and is cut into 20 slices of the same number of bytes. Each round runs
+# every system once on a stack of its own, ratios are to `alone` of the same round, and figures are
+# medians of the rounds. What is dirty at the end of the run is flushed afterwards, and counts in
+# the column that says so.
 #
-# In $BUILD/bench/sustained: raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, where WHAT is run, flush,
-# before or after (`xseg stat`); from these alone runs.tsv, slices.tsv, results.tsv (medians),
-# report.txt and the plots are made.
+# In $BUILD/bench/sustained: raw/STORE-PATTERN-SYSTEM-WHAT.ROUND.json, as series.sh says; from these
+# alone runs.tsv, slices.tsv, results.tsv (medians), report.txt and the plots are made.
 set -u
 
 . "$(dirname "$0")/lib.sh"
+. bench/series.sh
 has_full=1
 bench_options "$@"
 cache_mib=32
@@ -100,21 +99,14 @@ note_depth()
 
 run_one()	# STORE PATTERN SYSTEM ROUND
 {
-	local target=cached at=$raw/$1-$2-$3
+	local target=cached
 	[ "$3" != alone ] || target=$1
 	store_up $((2 * set_mib + 2 * cache_mib + 128)) "$1" "$(options_of "$1")" "$(options_of "$3")"
 	fill "$1" "$target"
 	[ "$3" = alone ] || note_depth
-	stat_to "$at-before.$4.json"
 	# shellcheck disable=SC2046
-	measure "$tmp/run.json" $(to $target) $(pattern_of "$2") --bs=4k --randseed="$4" --status-interval=$sample
-	stat_to "$at-after.$4.json"
-	# shellcheck disable=SC2046
-	measure "$at-flush.$4.json" $(to $target) --opmix=flush:100 --number_ios=1
+	series_run "$1-$2-$3" "$4" $(to $target) -- $(pattern_of "$2") --status-interval=$sample
 	quietly xseg down
-	# Of the samples, what is needed: else they are a hundred times as long.
-	jq '.samples |= map({ start_ns, end_ns, write: (.write | { total_ios, io_bytes }) })' "$tmp/run.json" \
-		>"$at-run.$4.json" || fail "what xbench says is no JSON"
 }
 
 round()	# STORE ROUND
@@ -127,47 +119,6 @@ round()	# STORE ROUND
 
 # ---- what came out ----
 
-# each_run FUNCTION: with STORE PATTERN SYSTEM ROUND and the path of the raw files but for
-# `-WHAT.ROUND.json`
-each_run()
-{
-	local file name round
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		round=${name##*.}
-		name=${name%-run.*}
-		# shellcheck disable=SC2086
-		"$1" ${name//-/ } "$round" "$raw/$name" || fail "$file is damaged"
-	done
-}
-
-run_line()
-{
-	jq -n -r --arg key "$1 $2 $3 $4" --arg store "$1" --slurpfile run "$5-run.$4.json" \
-		--slurpfile flush "$5-flush.$4.json" --slurpfile before "$5-before.$4.json" \
-		--slurpfile after "$5-after.$4.json" '
-		def store(file): file[0].peers[] | select(.name == $store);
-		($key | split(" ")) + [
-			($run[0].jobs | map(.write.io_bytes) | add),
-			($run[0].jobs | map(.job_runtime_ns) | max),
-			$flush[0].jobs[0].sync.lat_ns.max,
-			($after[0].caches[0].dirty_bytes // 0),
-			store($after).writes - store($before).writes,
-			store($after).write_bytes - store($before).write_bytes,
-			($run[0].jobs + $flush[0].jobs | map(.error) | add)
-		] | @tsv'
-}
-
-# The bytes written by the end of each sample, then of the run.
-slice_lines()
-{
-	jq -r '
-		(.jobs | map(.write.io_bytes) | add) as $bytes | (.jobs | map(.job_runtime_ns) | max) as $ns |
-		[foreach .samples[] as $s ([0, 0]; [$s.end_ns, .[1] + $s.write.io_bytes])] |
-		map(select(.[0] < $ns)) + [[$ns, $bytes]] | .[] | @tsv' "$5-run.$4.json" >"$tmp/points" &&
-	awk -v key="$1\t$2\t$3\t$4" -f bench/sustained_slices.awk "$tmp/points"
-}
-
 report()
 {
 	echo "xseg, sustained writes, $(date '+%Y-%m-%d %H:%M'): a set of $set_mib MiB, a cache of $cache_mib MiB," \
@@ -176,7 +127,8 @@ report()
 	echo "memd: 1 ms, 8000 IOPS. filed: $direct. The flusher may have $((requests * 3 / 4)) writes at the store, three" \
 		"quarters of cached's $requests requests; the load has 16."
 	echo
-	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/sustained.awk "$out/runs.tsv" "$out/slices.tsv"
+	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/series.awk -f bench/sustained.awk \
+		"$out/runs.tsv" "$out/slices.tsv"
 }
 
 bench_begin sustained xseg xseg-host xbench
@@ -190,6 +142,5 @@ for round in $(seq "$runs"); do
 done
 direct="past the page cache (O_DIRECT)"
 grep -q 'has no O_DIRECT' "$out"/log/xseg-*.log && direct="through the page cache, for there is no O_DIRECT here"
-each_run run_line >"$out/runs.tsv"
-each_run slice_lines >"$out/slices.tsv"
+series_tables runs.tsv
 bench_end sustained.gp memd.png filed.png

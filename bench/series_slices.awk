@@ -1,5 +1,5 @@
 # sustained_slices.awk - cuts a run into 20 slices of the same number of bytes. Used by
-# sustained.sh.
+# series.sh.
 #
 # In: NANOSECONDS BYTES, both since the beginning, ascending; the last line is the end of the run
 # Out: key SLICE BYTES_A_SECOND, with tabs. Between two lines the bytes are taken to have come at a
