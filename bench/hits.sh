@@ -234,23 +234,16 @@ note_counters()	# WHEN
 # percentiles are those of the worst client.
 collect()
 {
-	local file name
-	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		name=${name%-run.*}
-		jq -r --arg name "${name//-/ }" '
-			($name | split(" ")) as $n |
-			[.jobs[] | .[$n[1]] + {error}] as $j |
-			($j | map(.total_ios) | add) as $ios |
-			$n + [
-				($j | map(.iops) | add),
-				($j | map(.bw_bytes) | add),
-				(($j | map(.lat_ns.mean * .total_ios) | add) / ([$ios, 1] | max) | floor),
-				($j | map(.lat_ns.percentile["50.000000"]) | max),
-				($j | map(.lat_ns.percentile["99.000000"]) | max),
-				($j | map(.error) | add)
-			] | @tsv' "$file" || fail "$file is damaged"
-	done
+	raw_rows '[.jobs[] | .[$n[1]] + {error}] as $j |
+		($j | map(.total_ios) | add) as $ios |
+		$n[:-1] + [
+			($j | map(.iops) | add),
+			($j | map(.bw_bytes) | add),
+			(($j | map(.lat_ns.mean * .total_ios) | add) / ([$ios, 1] | max) | floor),
+			($j | map(.lat_ns.percentile["50.000000"]) | max),
+			($j | map(.lat_ns.percentile["99.000000"]) | max),
+			($j | map(.error) | add)
+		]'
 }
 
 hits()

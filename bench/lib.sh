@@ -200,16 +200,18 @@ plot()
 	fi
 }
 
-# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON. $n
-# are the words of the file's name, the last of them the round
+# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON; none
+# where it selects nothing. $n are the words of the file's name, the last of them the round. All go
+# through one jq, as there are hundreds.
 raw_rows()
 {
-	local file name
+	local file name='input_filename | split("/")[-1] | rtrimstr(".json")'
+	jq -r "($name | split(\"-run.\") | join(\"-\") | split(\"-\")) as \$n | $1 | @tsv" \
+		"$raw"/*-run.*.json && return
 	for file in "$raw"/*-run.*.json; do
-		name=$(basename "$file" .json)
-		jq -r --arg name "${name/-run./ }" "(\$name | gsub(\"-\"; \" \") | split(\" \")) as \$n | $1 | @tsv" "$file" ||
-			fail "$file is damaged${2:+: $2}"
+		jq empty "$file" 2>/dev/null || fail "$file is damaged${2:+: $2}"
 	done
+	fail "a file of $raw lacks something${2:+: $2}"
 }
 
 # bench_end [SCRIPT PICTURE...]: what the script's report() says becomes the report, the plots are
