@@ -249,12 +249,14 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 	r->flags = flags_of(s, io, fua);
 	r->cookie = io;
 	address(s, io, r);
-	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_INFO || io->op == XSEG_OP_DELETE
+	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_DELETE ||
+				  (io->op == XSEG_OP_INFO && !io->ranged)
 			  ? 0
 			  : io->nr * ORACLE_SECTOR;
 	if (is_write(io->op))
 		io->write = write_begin(s, io, fua);
-	io->begin = io->op == XSEG_OP_READ ? oracle_read_begin(&s->oracle) : oracle_now(&s->oracle);
+	io->begin = io->op == XSEG_OP_READ || io->ranged ? oracle_read_begin(&s->oracle)
+							 : oracle_now(&s->oracle);
 	io->issued_ns = s->now;
 	if (has_data(io->op))
 		prepare_data(s, io);
@@ -310,6 +312,10 @@ static void fit_range(struct sim *s, struct io *io, const struct item *it)
 		io->nr = n - io->first % n;
 	if (io->op == XSEG_OP_DELETE)
 		whole_object(s, io);
+	/* without a volumed there are no volumes' sizes to ask for */
+	io->ranged = io->op == XSEG_OP_INFO && (it->ranged || !s->plan.node[NODE_VOLUMED]);
+	if (io->ranged && io->first % n + io->nr > n)
+		io->nr = n - io->first % n;
 	io->source = it->source % s->plan.nr_volumes;
 	io->give = s->plan.gifts && it->give;
 	io->keep = it->give || s->plan.loans ? it->keep : 0;
@@ -362,8 +368,6 @@ bool client_issue(struct sim *s, struct client *c)
 
 static bool expected_error(struct sim *s, const struct io *io, int64_t result)
 {
-	if (io->op == XSEG_OP_INFO && result == -ENOENT && !s->plan.node[NODE_VOLUMED])
-		return true;
 	if (io->op == XSEG_OP_COPY && result == -ENOENT)	/* the source was never written */
 		return true;
 	if (!s->errors_ok)
@@ -381,9 +385,8 @@ static bool is_good(struct sim *s, const struct io *io, int64_t result)
 	case XSEG_OP_FLUSH:
 		return result == 0;
 	case XSEG_OP_INFO:
-		return result >= 0 &&
-		       (!s->plan.node[NODE_VOLUMED] ||
-			       result == (int64_t)s->plan.sectors[io->volume] * ORACLE_SECTOR);
+		return io->ranged ? result >= 0 || result == -ENOENT
+				  : result == (int64_t)s->plan.sectors[io->volume] * ORACLE_SECTOR;
 	default:
 		return result == (int64_t)io->nr * ORACLE_SECTOR;
 	}
@@ -399,6 +402,31 @@ static void check_read(struct sim *s, struct io *io, bool good)
 			 &s->oracle, io->begin, io->volume, io->first, io->nr, read_sector, both))
 		sim_fail(s, "%s", s->oracle.error);
 	s->nr_reads += good;
+}
+
+static const void *zero_sector(void *arg, uint32_t i)
+{
+	static const char zeroes[ORACLE_SECTOR];
+
+	(void)arg;
+	(void)i;
+	return zeroes;
+}
+
+/* An INFO says where an object's data ends: the rest of the range was as good as read, and is
+ * zeroes. */
+static void check_info(struct sim *s, struct io *io, int64_t result, bool good)
+{
+	uint32_t in = io->first % object_sectors(s), end = 0, past;
+
+	if (result > 0)
+		end = (uint32_t)(((uint64_t)result + ORACLE_SECTOR - 1) / ORACLE_SECTOR);
+	past = end > in ? end - in : 0;
+	if (!good || past >= io->nr)
+		oracle_read_drop(&s->oracle, io->begin);
+	else if (!oracle_read_end(&s->oracle, io->begin, io->volume, io->first + past,
+			 io->nr - past, zero_sector, NULL))
+		sim_fail(s, "INFO: an object of %" PRIi64 " bytes: %s", result, s->oracle.error);
 }
 
 /* ---- what was lent ---- */
@@ -515,6 +543,8 @@ static void answer(struct sim *s, struct client *c, struct xreq *r)
 		write_answer(s, io, good, r->flags & XSEG_REQ_FUA);
 	else if (io->op == XSEG_OP_READ)
 		check_read(s, io, good);
+	else if (io->ranged)
+		check_info(s, io, r->result, good);
 	else if (io->op == XSEG_OP_FLUSH && good)
 		flush_answer(s, io);
 	s->in_flight--;
@@ -590,7 +620,7 @@ void client_read_back(struct sim *s)
 			io->volume = v;
 			io->first = at;
 			io->nr = room < most ? room : most;
-			io->give = false;
+			io->give = io->ranged = false;
 			io->keep = s->plan.loans && rng_one_in(&s->rng, 4)
 					   ? 1 + rng_below(&s->rng, 1500)
 					   : 0;

@@ -183,6 +183,7 @@ static void add_io(struct sim *s, const struct measure *m)
 	if (io->op == XSEG_OP_FLUSH && rng_one_in(&s->rng, 3))
 		io->volume = ORACLE_VOLUMES;
 	io->fua = rng_percent(&s->rng, s->plan.about.fua);
+	io->ranged = io->op == XSEG_OP_INFO && rng_percent(&s->rng, 70);
 	io->publish = rng_percent(&s->rng, 70);
 	if (io->op == XSEG_OP_READ && s->plan.loans && rng_percent(&s->rng, 70))
 		io->keep = 1 + rng_below(&s->rng, rng_one_in(&s->rng, 5) ? 1500 : 40);
@@ -404,6 +405,8 @@ static void print_io(const struct item *it)
 			it->fua ? " with FUA" : "", it->volume, it->first, it->nr);
 	if (it->op == XSEG_OP_COPY)
 		printf(", from volume %u", it->source);
+	if (it->ranged)
+		printf(", of its range");
 	if (it->give)
 		printf(", gives, and keeps what it is lent for %u steps", it->keep - 1);
 	else if (it->keep)

@@ -111,6 +111,7 @@ struct item {
 	uint32_t volume, first, nr;
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	bool give;				/* IO, WRITE: gives its pages */
+	bool ranged;	/* IO, INFO: of where its range has data; else of a volume's size */
 	/* IO, READ: by loan, which is kept for so many steps less one; 0: by copy. WRITE that
 	 * gives: what it is lent, the same, if it is not used */
 	uint32_t keep;
@@ -167,6 +168,7 @@ struct io {
 	/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
 	uint32_t keep;
 	bool give;				/* WRITE: gives its pages */
+	bool ranged;				/* INFO: of where its range has data */
 	/* r is NULL: a request that was lent pages to write in, for the next write */
 	struct xreq *gift;
 	bool kept;				/* it was answered, and keeps that */
