@@ -261,7 +261,7 @@ static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
 		volume_block_take(b, id);
 	return b;
 }
-/* Of a request that is answered so much has been copied. */
+/* So much of a request's data has been copied; what was lent or given has not. */
 static inline void count_copied(struct cport *ps, uint32_t bytes)
 {
 	ps->copied += bytes;

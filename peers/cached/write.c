@@ -116,6 +116,8 @@ void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 		memset(new + in, 0, len);
 	else if (len != BUCKET_SIZE)	/* a whole one was filled inside the source */
 		memcpy(new + in, (char *)xseg_page(seg, c->aside[i > 0]) + in, len);
+	if (c->r->op == XSEG_OP_WRITE)
+		count_copied(ps, len);
 }
 
 static void aside_put(struct cport *ps, struct creq *c)
@@ -193,7 +195,6 @@ static void write_apply(struct cport *ps, struct creq *c)
 		o->nr_redo--;
 	}
 	count(ps, CC_WRITES, 1);
-	count_copied(ps, c->r->op == XSEG_OP_WRITE ? c->r->size : 0);
 	count(ps, c->policy->counter, 1);
 	volume_count_write(volume_block(ps, c->volume), c->r->size);
 	dirty_list(ps, o);

@@ -131,6 +131,39 @@ static void where_the_bucket_lets_go_of_none_a_new_page_is_lent_and_it_is_zero(v
 	let_go(io);
 }
 
+/* Two writes that are too large for the short way, all of whose pages may be taken or none: whether
+ * the first round answers both. */
+static bool one_round_does_both(struct crig_io *io[2], unsigned seed)
+{
+	static const char *const names[] = { "a", "b" };
+	uint64_t next_ns;
+	bool both;
+
+	for (unsigned i = 0; i < 2; i++)
+		io[i] = crig_send_give(io[i], names[i], 0, B(40), 0, seed);
+	peer_port_round(&crig.peer->ports[0], crig.now_ns, 2, &next_ns);
+	both = peer_outstanding(crig.peer) == 0;
+	crig_settle();
+	for (unsigned i = 0; i < 2; i++)
+		assert_true(io[i]->done && io[i]->result == B(40));
+	return both;
+}
+
+static void what_is_given_is_not_copied_so_it_ends_no_round(void **state)
+{
+	struct crig_io *io[2] = { NULL, NULL };
+
+	(void)state;
+	crig_up("memory=8M");
+	assert_false(one_round_does_both(io, 1));
+	assert_false(one_round_does_both(io, 2));	/* only now they are lent pages */
+	assert_int_equal(nr_lent(), 80);
+	assert_true(one_round_does_both(io, 3));
+	assert_int_equal(crig_counter(CC_GIVEN_BYTES), B(80));
+	let_go(io[0]);
+	let_go(io[1]);
+}
+
 static void edges_are_copied_within_one_request(void **state)
 {
 	struct crig_io *io;
@@ -599,6 +632,7 @@ int main(void)
 		CRIG_T(the_page_that_is_given_becomes_the_bucket_s_and_the_old_one_is_lent),
 		CRIG_T(a_bucket_of_any_object_takes_it_clean_or_dirty),
 		CRIG_T(where_the_bucket_lets_go_of_none_a_new_page_is_lent_and_it_is_zero),
+		CRIG_T(what_is_given_is_not_copied_so_it_ends_no_round),
 		CRIG_T(edges_are_copied_within_one_request),
 		CRIG_T(what_somebody_reads_is_not_lent_to_be_written),
 		CRIG_T(a_page_that_was_given_may_be_lent_to_readers),
