@@ -95,6 +95,7 @@ const struct opt xb_opts[] = {
 	  .names = format_names, .def = "normal", .help = "of the results" },
 	STR(output, "FILE", "where results go, else standard output"),
 	BOOL(help, NULL, "print this"),
+	BOOL(version, NULL, "print the version"),
 	{ .name = NULL }
 };
 
@@ -276,7 +277,7 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 	memset(o, 0, sizeof(*o));
 	opt_set_defaults(xb_opts, o);
 	rc = cli_parse(groups, argc, argv, err);
-	if (rc < 0 || o->help)
+	if (rc < 0 || o->help || o->version)
 		return rc < 0 ? rc : 0;
 	if (rc < argc)
 		return xseg_fail(err, -EINVAL, "'%.60s' is not an option", argv[rc]);

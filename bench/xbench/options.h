@@ -44,7 +44,7 @@ struct xb_options {
 	uint64_t bs, size, offset, offset_increment, runtime, number_ios, ramp_time, rate_iops,
 		randseed;
 	uint64_t objects, object_size, status_interval, io_timeout;
-	bool time_based, verify_only, do_verify, help;
+	bool time_based, verify_only, do_verify, help, version;
 	char opmix[128], bsrange[48], random_distribution[32], cpus[128];
 	char verify_state[PATH_MAX], write_iolog[PATH_MAX], output[PATH_MAX];
 	/* worked out */
@@ -56,7 +56,7 @@ struct xb_options {
 
 extern const struct opt xb_opts[];
 
-/* 0; -EINVAL with a line in err. After --help only `help` counts. */
+/* 0; -EINVAL with a line in err. After --help or --version only that counts. */
 int xb_options_parse(struct xb_options *o, int argc, char **argv,
 		     struct xseg_error *err) XSEG_MUST_CHECK;
 /* total_bytes: of the volume or of all objects. Sets size where none was given. 0 or -EINVAL. */

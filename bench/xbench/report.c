@@ -44,7 +44,7 @@ static json_t *json_options(const struct xb_options *o)
 
 	for (const struct opt *opt = xb_opts; opt->name; opt++) {
 		opt_get(opt, o, text, sizeof(text));
-		if (*text && strcmp(opt->name, "help"))
+		if (*text && strcmp(opt->name, "help") && strcmp(opt->name, "version"))
 			json_object_set_new(all, opt->name, json_string_nocheck(text));
 	}
 	return all;

@@ -43,7 +43,7 @@ static int fail(const struct xseg_error *err, int code)
 
 static int help(void)
 {
-	printf("Usage: xbench [-s SEGMENT] (--volume=VOL | --target=PEER) [--rw=MODE] [OPTION...]\n"
+	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER [--rw=MODE] [OPTION...]\n"
 	       "Loads a volume or a peer of a segment and measures it; see xbench(1).\n");
 	cli_print_options(stdout, xb_opts);
 	return 0;
@@ -99,6 +99,8 @@ int main(int argc, char **argv)
 
 	if (!rc && o.help)
 		return help();
+	if (!rc && o.version)
+		return printf("xbench %s\n", XSEG_VERSION) < 0;
 	if (!rc)
 		rc = check_cpus(&o, &err);
 	if (rc) {

@@ -40,7 +40,8 @@ static const struct opt cached_opts[] = {
 		.def = "write-back",
 		.flags = OPT_LIVE,
 		.arg = "POLICY",
-		.help = "write-back (acknowledged data is in RAM only until flushed), write-through, write-around or pass-through" },
+		.help = "where writes go; under write-back what is acknowledged is in RAM "
+			"until it is flushed" },
 	{ .name = "dirty_high",
 		.kind = OPT_PERCENT,
 		.off = AT(dirty_high),

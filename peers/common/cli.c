@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define CLI_NAME_MAX 48
+#define COLUMNS	     80			/* of the terminal that help is for */
 
 static const struct {
 	char letter;
@@ -208,11 +209,42 @@ static int format_name(const struct opt *o, char *out, size_t size)
 	return snprintf(out, size, "%s%s%s", o->name, arg ? "=" : "", arg ? arg : "");
 }
 
+void cli_print_words(FILE *out, int at, const char *text)
+{
+	int column = at, len;
+
+	for (; *text; text += len + (int)strspn(text + len, " ")) {
+		len = (int)strcspn(text, " ");
+		if (column > at && column + 1 + len > COLUMNS) {
+			fprintf(out, "\n%*s", at, "");
+			column = at;
+		}
+		column += fprintf(out, "%s%.*s", column > at ? " " : "", len, text);
+	}
+	fputc('\n', out);
+}
+
+static void describe(FILE *out, const struct opt *o)
+{
+	fputs(o->help, out);
+	print_choices(out, o);
+	print_limits(out, o);
+	if (o->def && *o->def)
+		fprintf(out, " [%s]", o->def);
+	if (o->kind == OPT_LIST)
+		fprintf(out, " (repeatable)");
+	if (o->flags & OPT_REQUIRED)
+		fprintf(out, " (required)");
+	if (o->flags & OPT_LIVE)
+		fprintf(out, " (live)");
+}
+
 void cli_print_options(FILE *out, const struct opt *table)
 {
 	int width = 0, len;
 	const struct opt *o;
-	char name[128];
+	char name[128], text[512];
+	FILE *words;
 
 	for (o = table; o->name; o++) {
 		len = format_name(o, name, sizeof(name));
@@ -221,17 +253,13 @@ void cli_print_options(FILE *out, const struct opt *table)
 	}
 	for (o = table; o->name; o++) {
 		format_name(o, name, sizeof(name));
-		fprintf(out, "  --%-*s  %s", width, name, o->help);
-		print_choices(out, o);
-		print_limits(out, o);
-		if (o->def && *o->def)
-			fprintf(out, " [%s]", o->def);
-		if (o->kind == OPT_LIST)
-			fprintf(out, " (repeatable)");
-		if (o->flags & OPT_REQUIRED)
-			fprintf(out, " (required)");
-		if (o->flags & OPT_LIVE)
-			fprintf(out, " (live)");
-		fputc('\n', out);
+		fprintf(out, "  --%-*s  ", width, name);
+		text[0] = '\0';
+		words = fmemopen(text, sizeof(text), "w");
+		if (words) {
+			describe(words, o);
+			fclose(words);
+		}
+		cli_print_words(out, width + 6, text);
 	}
 }

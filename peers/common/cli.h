@@ -27,8 +27,11 @@ struct cli_group {
 int cli_parse(const struct cli_group *groups, int argc, char **argv,
 	      struct xseg_error *err) XSEG_MUST_CHECK;
 
-/* One aligned line an option: name, argument, help, range, default. */
+/* Aligned, for a terminal of 80 columns: name, argument, help, range, default. */
 void cli_print_options(FILE *out, const struct opt *table);
+/* The words of a text from column `at` on, where the line is now: a line that is full is followed
+ * by others, which begin there, too. Ends the line. */
+void cli_print_words(FILE *out, int at, const char *text);
 
 /* The option whose name is nearest to `name` (edit distance), or NULL when none is near. */
 const struct opt *cli_nearest(const struct cli_group *groups, const char *name);

@@ -65,13 +65,15 @@ void main_default_segment(char *segment)
 
 static void print_help(const struct peer_class *cls)
 {
-	printf("usage: %s [OPTIONS]\n%s\n\nOptions of every peer:\n", cls->kind, cls->summary);
-	cli_print_options(stdout, main_opts);
+	printf("usage: %s [OPTIONS]\n%s\n\nOptions:\n", cls->kind, cls->summary);
 	cli_print_options(stdout, general_opts);
+	printf("\nOptions of every peer:\n");
+	cli_print_options(stdout, main_opts);
 	if (cls->opts->name)
 		printf("\nOptions of %s:\n", cls->kind);
 	cli_print_options(stdout, cls->opts);
-	printf("\n[VALUE] is the default; (live) options can be changed with 'xseg peer set NAME KEY=VALUE'.\n");
+	printf("\n[VALUE] is the default; (live) options can be changed with\n"
+	       "'xseg peer set NAME KEY=VALUE'.\n");
 }
 
 /* ---- serving ----------------------------------------------------------------------------- */

@@ -325,6 +325,43 @@ static void a_wrong_command_line_names_the_nearest_option(void **state)
 			 -EINVAL);
 }
 
+/* No line is longer than a terminal, and what goes on does so below where it began. */
+static void expect_narrow(const char *text, int column)
+{
+	size_t len;
+
+	for (; *text; text += len + 1) {
+		len = strcspn(text, "\n");
+		assert_in_range(len, 1, 80);
+		if (*text == ' ' && text[2] == ' ')
+			assert_int_equal(strspn(text, " "), column);
+	}
+}
+
+static void help_fits_a_terminal(void **state)
+{
+	static const char *const names[] = { "write-back", "write-through", "write-around", NULL };
+	static const struct opt wide[] = {
+		{ .name = "size", .kind = OPT_SIZE, .help = "short" },
+		{ .name = "policy", .kind = OPT_ENUM, .names = names, .def = "write-back",
+		  .flags = OPT_LIVE, .arg = "POLICY",
+		  .help = "words that are too many for a line, so that it goes on in another one, "
+			  "and even in one more" },
+		{ 0 }
+	};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	cli_print_options(out, wide);
+	fclose(out);
+	expect_narrow(text, 19);
+	assert_non_null(strstr(text, "  --size=SIZE      short\n  --policy=POLICY  words that"));
+	assert_non_null(strstr(text, "write-around [write-back] (live)\n"));
+	free(text);
+}
+
 static void help_names_every_option_with_range_and_default(void **state)
 {
 	char *text = NULL;
@@ -420,6 +457,7 @@ int main(void)
 		cmocka_unit_test_setup(options_take_their_value_in_every_form, fresh),
 		cmocka_unit_test_setup(a_wrong_command_line_names_the_nearest_option, fresh),
 		cmocka_unit_test(help_names_every_option_with_range_and_default),
+		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(lists_of_processors_keep_their_order),
 		cmocka_unit_test(words_and_lines_are_cut_at_the_first_equals_sign),
 		cmocka_unit_test(text_that_does_not_fit_is_left_out_whole),

@@ -129,24 +129,45 @@ static const struct opt global_table[] = {
 
 /* ---- help -------------------------------------------------------------------------------- */
 
+/* Of all commands, or of those that begin with this word. */
+static void print_commands(const char *group)
+{
+	size_t i, len = strlen(group);
+
+	for (i = 0; i < NR_COMMANDS; i++) {
+		if (strncmp(commands[i].words, group, len) ||
+		    (len && commands[i].words[len] != ' '))
+			continue;
+		printf("  %-14s  ", commands[i].words);
+		cli_print_words(stdout, 18, commands[i].help);
+	}
+}
+
 static int print_help(void)
 {
-	size_t i;
-
-	printf("usage: xseg [-s SEGMENT] [--json] [--timeout TIME] [--quiet] COMMAND ...\n\ncommands:\n");
-	for (i = 0; i < NR_COMMANDS; i++)
-		printf("  %-14s  %s\n", commands[i].words, commands[i].help);
+	printf("usage: xseg [-s SEGMENT] [--json] [--timeout TIME] [--quiet] COMMAND ...\n\n"
+	       "commands:\n");
+	print_commands("");
 	printf("\noptions of all commands:\n");
 	cli_print_options(stdout, global_table);
-	printf("\n'xseg COMMAND --help' shows a command's own options. Exit codes: 0 done, 1 failed, 2 wrong usage,\n"
-	       "3 timed out or interrupted (the work goes on), 4 refused (exists, is not there, in use, would lose data).\n");
+	printf("\n'xseg COMMAND --help' shows a command's own options.\n"
+	       "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 timed out or interrupted (the\n"
+	       "work goes on), 4 refused (exists, is not there, in use, would lose data).\n");
+	return TOOL_DONE;
+}
+
+static int print_group_help(const char *group)
+{
+	printf("usage: xseg [OPTIONS] %s COMMAND ...\n\ncommands:\n", group);
+	print_commands(group);
+	printf("\n'xseg --help' shows all commands, and the options that they have in common.\n");
 	return TOOL_DONE;
 }
 
 static int print_command_help(const struct command *cmd)
 {
-	printf("usage: xseg [OPTIONS] %s%s%s\n\n%s\n", cmd->words, *cmd->args ? " " : "", cmd->args,
-	       cmd->help);
+	printf("usage: xseg [OPTIONS] %s%s%s\n\n", cmd->words, *cmd->args ? " " : "", cmd->args);
+	cli_print_words(stdout, 0, cmd->help);
 	if (cmd->opts && cmd->opts->name) {
 		printf("\noptions:\n");
 		cli_print_options(stdout, cmd->opts);
@@ -357,12 +378,21 @@ static int read_front(struct global_opts *g, int argc, char **argv, char ***word
 static int help_on(int argc, char **argv)
 {
 	const struct command *cmd;
+	char follow[256];
 	int used;
 
 	if (argc == 0)
 		return print_help();
 	cmd = command_find(argc, argv, &used);
+	if (!cmd && argc == 1 && group_words(argv[0], follow, sizeof(follow)))
+		return print_group_help(argv[0]);
 	return cmd ? print_command_help(cmd) : unknown_command(argc, argv);
+}
+
+/* "GROUP --help", which is no command. */
+static bool asks_for_help(int argc, char **argv)
+{
+	return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
 }
 
 static int print_version(void)
@@ -391,6 +421,8 @@ int main(int argc, char **argv)
 	if (!strcmp(words[0], "help"))
 		return help_on(nr - 1, words + 1);
 	cmd = command_find(nr, words, &used);
+	if (!cmd && (front.help || asks_for_help(nr, words)))
+		return help_on(front.help ? nr : 1, words);
 	if (!cmd)
 		return unknown_command(nr, words);
 	return read_command(cmd, used, argc, argv);
