@@ -223,6 +223,7 @@ const struct opt seg_force_table[] = {
 };
 #undef AT
 
+/* Of why, what to do next is left out: it has been done. */
 static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 {
 	int rc = xseg_destroy(t->segment);
@@ -230,7 +231,8 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 	if (rc)
 		return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
 				       "destroy %s", t->segment);
-	tool_say(t, "segment %s is removed (%s)", t->segment, why->text);
+	tool_say(t, "segment %s is removed (%.*s)", t->segment, (int)strcspn(why->text, ";"),
+		 why->text);
 	return TOOL_DONE;
 }
 
@@ -246,7 +248,7 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	rc = xseg_attach(t->segment, XSEG_ATTACH_OBSERVER, &seg, &err);
 	if (rc == -ESTALE || (rc && rc != -ENOENT && o->force))
 		return destroy_unreadable(t, &err);
-	if (rc && rc != -ENOENT)
+	if (rc && rc != -ENOENT && rc != -EACCES)
 		return tool_fail(TOOL_REFUSED,
 			"destroy %s: who uses it cannot be told (%s); to remove it anyway add --force",
 			t->segment, err.text);
@@ -299,7 +301,8 @@ static void list_usable(struct listing *l, struct xseg *seg)
 
 	xseg_get_info(seg, &info);
 	for (i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &peer) && view_peer_alive(&peer))
+		if (xseg_peer_get_info(seg, i, &peer) && view_peer_alive(&peer) &&
+		    !view_peer_is_supervisor(&peer))
 			*(view_peer_is_client(&peer) ? &clients : &running) += 1;
 	out_table_row(l->table, "%s\t%s\t%s\t%s\t%u\t%u\t", info.name, state_of(seg),
 		      out_size(info.memory_bytes, memory),

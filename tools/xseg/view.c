@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char supervisor_kind[] = "supervisor";
-
 /* ---- peers ------------------------------------------------------------------------------- */
 
 int view_peers_load(struct xseg *seg, struct view_peers *peers)
@@ -20,7 +18,7 @@ int view_peers_load(struct xseg *seg, struct view_peers *peers)
 		return -ENOMEM;
 	for (i = 0; i < bound; i++)
 		if (xseg_peer_get_info(seg, i, &peers->info[peers->nr]) &&
-		    strcmp(peers->info[peers->nr].kind, supervisor_kind))
+		    !view_peer_is_supervisor(&peers->info[peers->nr]))
 			peers->nr++;
 	return 0;
 }
@@ -30,7 +28,7 @@ bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info)
 	uint32_t i;
 
 	for (i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, info) && !strcmp(info->kind, supervisor_kind) &&
+		if (xseg_peer_get_info(seg, i, info) && view_peer_is_supervisor(info) &&
 		    view_peer_alive(info))
 			return true;
 	return false;
@@ -82,6 +80,11 @@ bool view_peer_alive(const struct xseg_peer_info *p)
 bool view_peer_is_client(const struct xseg_peer_info *p)
 {
 	return !strcmp(p->kind, "client");
+}
+
+bool view_peer_is_supervisor(const struct xseg_peer_info *p)
+{
+	return !strcmp(p->kind, "supervisor");
 }
 
 const char *view_state_name(enum xseg_peer_state state)

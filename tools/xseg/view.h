@@ -34,6 +34,7 @@ bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info);
 
 bool view_peer_alive(const struct xseg_peer_info *p);	/* opening or live: it has a process */
 bool view_peer_is_client(const struct xseg_peer_info *p);
+bool view_peer_is_supervisor(const struct xseg_peer_info *p);
 const char *view_state_name(enum xseg_peer_state state);
 
 /* Appends " NAME NAME" of each peer for which which() is true; returns how many there are. */
