@@ -148,18 +148,6 @@ json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cac
 
 /* ---- to people --------------------------------------------------------------------------- */
 
-static uint64_t number(const json_t *j, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(j, key));
-}
-
-static const char *text(const json_t *j, const char *key)
-{
-	const char *value = json_string_value(json_object_get(j, key));
-
-	return value ? value : "?";
-}
-
 static void print_member(const char *label, json_t *value)
 {
 	char size[OUT_TEXT];
@@ -197,14 +185,15 @@ static void print_policy(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "draining");
 	char words[CACHE_PROMISE_MAX], left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
-	const char *policy = text(status, "policy"),
+	const char *policy = out_text(status, "policy"),
 		   *promise = cache_text_promise_now(status, words);
 
 	if (json_is_object(d))
 		printf("policy    %s -> %s (draining %" PRIu64 "%%, %s dirty, %s/s, ETA %s)\n",
-			text(d, "from"), policy, number(d, "percent"),
-			out_size(number(d, "bytes_left"), left), out_size(number(d, "rate"), rate),
-			out_time(number(d, "eta_ms") * 1000000, eta));
+			out_text(d, "from"), policy, out_int(d, "percent"),
+			out_size(out_int(d, "bytes_left"), left),
+			out_size(out_int(d, "rate"), rate),
+			out_time(out_int(d, "eta_ms") * 1000000, eta));
 	else
 		printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 }
@@ -215,38 +204,39 @@ static void print_memory(const json_t *s)
 	const json_t *r = json_object_get(s, "resizing");
 	char a[OUT_TEXT], b[OUT_TEXT], c[OUT_TEXT];
 
-	printf("memory    %s", out_size(number(s, "memory_bytes"), a));
+	printf("memory    %s", out_size(out_int(s, "memory_bytes"), a));
 	if (json_is_object(r))
-		printf(" (resizing to %s, %s left)", out_size(number(r, "to_bytes"), a),
-			out_size(number(r, "left_bytes"), b));
-	printf(", %s used, %s dirty, and %s for tables\n", out_size(number(s, "used_bytes"), a),
-	       out_size(number(s, "dirty_bytes"), b), out_size(number(s, "metadata_bytes"), c));
+		printf(" (resizing to %s, %s left)", out_size(out_int(r, "to_bytes"), a),
+			out_size(out_int(r, "left_bytes"), b));
+	printf(", %s used, %s dirty, and %s for tables\n", out_size(out_int(s, "used_bytes"), a),
+	       out_size(out_int(s, "dirty_bytes"), b), out_size(out_int(s, "metadata_bytes"), c));
 }
 
 void cache_text_print(const json_t *s)
 {
-	uint64_t hits = number(s, "hits"),
-		 looks = hits + number(s, "misses") + number(s, "partial");
+	uint64_t hits = out_int(s, "hits"),
+		 looks = hits + out_int(s, "misses") + out_int(s, "partial");
 	char a[OUT_TEXT];
 
-	printf("cache     %s, %s, generation %" PRIu64 "\n", text(s, "name"), text(s, "state"),
-	       number(s, "generation"));
+	printf("cache     %s, %s, generation %" PRIu64 "\n", out_text(s, "name"),
+		out_text(s, "state"),
+	       out_int(s, "generation"));
 	print_policy(s);
 	print_memory(s);
-	printf("objects   %" PRIu64 "\n", number(s, "objects"));
+	printf("objects   %" PRIu64 "\n", out_int(s, "objects"));
 	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
 	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
-	       number(s, "reads"), number(s, "writes"), hits, out_percent(hits, looks, a),
-	       number(s, "misses"), number(s, "partial"), number(s, "bypassed"));
+	       out_int(s, "reads"), out_int(s, "writes"), hits, out_percent(hits, looks, a),
+	       out_int(s, "misses"), out_int(s, "partial"), out_int(s, "bypassed"));
 	print_group(s, "bypassed", "bypassed_by");
-	printf("evicted   %" PRIu64 " buckets\n", number(s, "evicted"));
+	printf("evicted   %" PRIu64 " buckets\n", out_int(s, "evicted"));
 	print_group(s, " by", "evicted_by");
-	printf("flushed   %s\n", out_size(number(s, "flushed_bytes"), a));
+	printf("flushed   %s\n", out_size(out_int(s, "flushed_bytes"), a));
 	print_group(s, " by", "flushed_by");
 	print_group(s, "waits", "waits_by");
-	if (number(s, "flush_errors") || number(s, "load_errors"))
+	if (out_int(s, "flush_errors") || out_int(s, "load_errors"))
 		printf("errors    %" PRIu64 " flushes and %" PRIu64
 		       " loads that the store failed; its log says why\n",
-			number(s, "flush_errors"), number(s, "load_errors"));
+			out_int(s, "flush_errors"), out_int(s, "load_errors"));
 	cache_volumes_print(json_object_get(s, "volumes"));
 }

@@ -71,28 +71,16 @@ json_t *cache_volumes_json(struct client *c, uint32_t peer)
 
 /* ---- to people --------------------------------------------------------------------------- */
 
-static uint64_t number(const json_t *j, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(j, key));
-}
-
-static const char *text(const json_t *j, const char *key)
-{
-	const char *value = json_string_value(json_object_get(j, key));
-
-	return value ? value : "?";
-}
-
 static const char *hit_percent(const json_t *v, char *buf)
 {
-	uint64_t hits = number(v, "hits");
+	uint64_t hits = out_int(v, "hits");
 
-	return out_percent(hits, hits + number(v, "misses") + number(v, "partial"), buf);
+	return out_percent(hits, hits + out_int(v, "misses") + out_int(v, "partial"), buf);
 }
 
 static const char *share_size(const json_t *v, const char *key, char *buf)
 {
-	return number(v, key) ? out_size(number(v, key), buf) : "-";
+	return out_int(v, key) ? out_size(out_int(v, key), buf) : "-";
 }
 
 void cache_volumes_print(const json_t *volumes)
@@ -110,13 +98,13 @@ void cache_volumes_print(const json_t *volumes)
 		char used[OUT_TEXT], dirty[OUT_TEXT], reads[OUT_TEXT], writes[OUT_TEXT],
 			hits[OUT_TEXT], min[OUT_TEXT], max[OUT_TEXT];
 
-		out_table_row(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", text(v, "name"),
-			      text(v, "policy"), text(v, "state"),
-			      out_size(number(v, "used_bytes"), used),
+		out_table_row(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", out_text(v, "name"),
+			      out_text(v, "policy"), out_text(v, "state"),
+			      out_size(out_int(v, "used_bytes"), used),
 			      share_size(v, "min_bytes", min), share_size(v, "max_bytes", max),
-			      out_size(number(v, "dirty_bytes"), dirty),
-			      out_count(number(v, "reads"), reads), hit_percent(v, hits),
-			      out_count(number(v, "writes"), writes));
+			      out_size(out_int(v, "dirty_bytes"), dirty),
+			      out_count(out_int(v, "reads"), reads), hit_percent(v, hits),
+			      out_count(out_int(v, "writes"), writes));
 	}
 	out_table_write(table, stdout);
 }
@@ -124,25 +112,25 @@ void cache_volumes_print(const json_t *volumes)
 static void print_volume(const json_t *v, const char *cache)
 {
 	char words[CACHE_PROMISE_MAX], a[OUT_TEXT], b[OUT_TEXT];
-	const char *policy = text(v, "policy"),
+	const char *policy = out_text(v, "policy"),
 		   *promise = cache_text_promise(policy, "the store", words);
 
-	printf("volume    %s, in cache %s, %s\n", text(v, "name"), cache, text(v, "state"));
+	printf("volume    %s, in cache %s, %s\n", out_text(v, "name"), cache, out_text(v, "state"));
 	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
-	printf("memory    %s used, %s dirty", out_size(number(v, "used_bytes"), a),
-	       out_size(number(v, "dirty_bytes"), b));
-	if (number(v, "min_bytes"))
-		printf(", %s for sure", out_size(number(v, "min_bytes"), a));
-	if (number(v, "max_bytes"))
-		printf(", %s at most", out_size(number(v, "max_bytes"), a));
+	printf("memory    %s used, %s dirty", out_size(out_int(v, "used_bytes"), a),
+	       out_size(out_int(v, "dirty_bytes"), b));
+	if (out_int(v, "min_bytes"))
+		printf(", %s for sure", out_size(out_int(v, "min_bytes"), a));
+	if (out_int(v, "max_bytes"))
+		printf(", %s at most", out_size(out_int(v, "max_bytes"), a));
 	putchar('\n');
 	printf("requests  %" PRIu64 " reads, %" PRIu64 " writes: %" PRIu64 " hits (%s), %" PRIu64
 	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
-	       number(v, "reads"), number(v, "writes"), number(v, "hits"), hit_percent(v, a),
-	       number(v, "misses"), number(v, "partial"), number(v, "bypassed"));
-	printf("bytes     %s read, %s written\n", out_size(number(v, "read_bytes"), a),
-	       out_size(number(v, "write_bytes"), b));
-	printf("evicted   %" PRIu64 " buckets\n", number(v, "evicted"));
+	       out_int(v, "reads"), out_int(v, "writes"), out_int(v, "hits"), hit_percent(v, a),
+	       out_int(v, "misses"), out_int(v, "partial"), out_int(v, "bypassed"));
+	printf("bytes     %s read, %s written\n", out_size(out_int(v, "read_bytes"), a),
+	       out_size(out_int(v, "write_bytes"), b));
+	printf("evicted   %" PRIu64 " buckets\n", out_int(v, "evicted"));
 }
 
 /* ---- one volume -------------------------------------------------------------------------- */

@@ -66,6 +66,18 @@ void out_set_bool(json_t *object, const char *key, bool value)
 	json_object_set_new(object, key, json_boolean(value));
 }
 
+uint64_t out_int(const json_t *object, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(object, key));
+}
+
+const char *out_text(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value ? value : "?";
+}
+
 /* ---- tables ------------------------------------------------------------------------------ */
 
 static bool append(struct out_table *table, const char *line)

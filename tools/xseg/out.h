@@ -22,6 +22,9 @@ int out_json_line(json_t *j);
 void out_set_int(json_t *object, const char *key, uint64_t value);
 void out_set_text(json_t *object, const char *key, const char *text);
 void out_set_bool(json_t *object, const char *key, bool value);
+/* A member's value; 0 and "?" where it is not there, or of another kind. */
+uint64_t out_int(const json_t *object, const char *key);
+const char *out_text(const json_t *object, const char *key);
 
 /* Headings parted by tabs; one that begins with '>' is right-aligned. NULL: no memory. */
 struct out_table *out_table_create(const char *headings);

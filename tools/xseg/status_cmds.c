@@ -108,18 +108,6 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 
 /* ---- showing ----------------------------------------------------------------------------- */
 
-static uint64_t number(const json_t *j, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(j, key));
-}
-
-static const char *text(const json_t *j, const char *key)
-{
-	const char *value = json_string_value(json_object_get(j, key));
-
-	return value ? value : "?";
-}
-
 static void print_segment(struct tool *t, const json_t *j)
 {
 	const json_t *segment = json_object_get(j, "segment"),
@@ -129,11 +117,12 @@ static void print_segment(struct tool *t, const json_t *j)
 
 	proc_log_path(t->segment, log, sizeof(log));
 	printf("segment     %s: %s free of %s, %" PRIu64 " of %" PRIu64 " requests free\n",
-	       text(segment, "name"), out_size(number(segment, "free_bytes"), free_text),
-	       out_size(number(segment, "memory_bytes"), memory), number(segment, "free_requests"),
-	       number(segment, "requests"));
+	       out_text(segment, "name"), out_size(out_int(segment, "free_bytes"), free_text),
+	       out_size(out_int(segment, "memory_bytes"), memory),
+	       out_int(segment, "free_requests"),
+	       out_int(segment, "requests"));
 	if (json_is_true(json_object_get(supervisor, "alive")))
-		printf("supervisor  pid %" PRIu64 ", log %s\n", number(supervisor, "pid"), log);
+		printf("supervisor  pid %" PRIu64 ", log %s\n", out_int(supervisor, "pid"), log);
 	else
 		printf("supervisor  none: dead peers are not started again; 'xseg up STACK.conf' starts one\n");
 	if (json_is_integer(volumes))
@@ -163,11 +152,11 @@ static void print_caches(const json_t *j)
 	size_t i;
 
 	json_array_foreach(caches, i, c) {
-		printf("cache       %s: %s, %s of %s used, %s dirty\n", text(c, "name"),
-		       text(c, "state"), out_size(number(c, "used_bytes"), used),
-		       out_size(number(c, "memory_bytes"), memory),
-		       out_size(number(c, "dirty_bytes"), dirty));
-		printf("            %s: %s\n", text(c, "policy"), text(c, "promise"));
+		printf("cache       %s: %s, %s of %s used, %s dirty\n", out_text(c, "name"),
+		       out_text(c, "state"), out_size(out_int(c, "used_bytes"), used),
+		       out_size(out_int(c, "memory_bytes"), memory),
+		       out_size(out_int(c, "dirty_bytes"), dirty));
+		printf("            %s: %s\n", out_text(c, "policy"), out_text(c, "promise"));
 	}
 }
 
