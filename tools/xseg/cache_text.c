@@ -98,6 +98,7 @@ static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *ca
 		out_set_text(j, "downstream", below.name);
 	else
 		json_object_set_new(j, "downstream", json_null());
+	out_set_text(j, "peer_state", view_state_name(cache->state));
 	out_set_int(j, "generation", cache->generation);
 }
 
@@ -147,6 +148,12 @@ json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cac
 }
 
 /* ---- to people --------------------------------------------------------------------------- */
+
+const char *cache_text_state(const json_t *status)
+{
+	return strcmp(out_text(status, "state"), "failed") ? out_text(status, "state") :
+							 out_text(status, "peer_state");
+}
 
 static void print_member(const char *label, json_t *value)
 {
@@ -219,7 +226,7 @@ void cache_text_print(const json_t *s)
 	char a[OUT_TEXT];
 
 	printf("cache     %s, %s, generation %" PRIu64 "\n", out_text(s, "name"),
-		out_text(s, "state"),
+		cache_text_state(s),
 	       out_int(s, "generation"));
 	print_policy(s);
 	print_memory(s);

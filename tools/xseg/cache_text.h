@@ -21,6 +21,8 @@ void cache_text_put(json_t *j, const char *key, const char *value);
 void cache_text_put_counter(json_t *j, const char *key, uint64_t value);
 /* For people. */
 void cache_text_print(const json_t *status);
+/* In a word: of one that no process serves, whether it was stopped or died. */
+const char *cache_text_state(const json_t *status);
 
 #define CACHE_PROMISE_MAX (XSEG_NAME_MAX + 64)
 

@@ -61,7 +61,8 @@ static json_t *volumes_json(struct client *c, const struct view_peers *peers)
 static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_peer_info *p)
 {
 	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
-					    "used_bytes", "dirty_bytes", "draining" };
+					    "used_bytes", "dirty_bytes", "draining",
+					    "peer_state" };
 	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
 	size_t i;
@@ -153,7 +154,7 @@ static void print_caches(const json_t *j)
 
 	json_array_foreach(caches, i, c) {
 		printf("cache       %s: %s, %s of %s used, %s dirty\n", out_text(c, "name"),
-		       out_text(c, "state"), out_size(out_int(c, "used_bytes"), used),
+		       cache_text_state(c), out_size(out_int(c, "used_bytes"), used),
 		       out_size(out_int(c, "memory_bytes"), memory),
 		       out_size(out_int(c, "dirty_bytes"), dirty));
 		printf("            %s: %s\n", out_text(c, "policy"), out_text(c, "promise"));
