@@ -556,6 +556,9 @@ static int check_peer(const struct stack_peer *peer, const struct peer_class *cl
 	opt_set_defaults(cls->opts, scratch);
 	rc = stack_set_options(peer, cls->opts, scratch, err);
 	missing = opt_missing(cls->opts, scratch);
+	/* one that keeps what is below waits to be plugged; any other has nothing to do without */
+	if (!missing && cls->sends && !cls->keeps && peer->downstream == STACK_NONE)
+		missing = "downstream";
 	if (!rc && missing)
 		rc = xseg_fail(err, -EINVAL, "line %u: peer '%s' needs %s =", peer->line,
 			       peer->name, missing);

@@ -423,7 +423,8 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 		return REASON(t, error,
 			"the catalogue of volumes cannot be read: %s; see the logs of %s "
 			"and of the store",
-			strerror(-error), pp->peer->name);
+			error == -ENOTCONN ? "it has no downstream" : strerror(-error),
+			pp->peer->name);
 	kv_next_word(&cursor, &value);
 	word = kv_next_word(&cursor, &value);
 	c = value ? NULL : find_command(word);

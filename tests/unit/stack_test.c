@@ -225,9 +225,22 @@ static const struct peer_class toy_class = { .kind = "memd",
 					     .opts = toy_opts,
 					     .size = sizeof(struct toy) };
 
+static const struct peer_class sending_class = { .kind = "volumed",
+						 .opts = toy_opts,
+						 .size = sizeof(struct toy),
+						 .sends = true };
+static const struct peer_class keeping_class = { .kind = "cached",
+						 .opts = toy_opts,
+						 .size = sizeof(struct toy),
+						 .sends = true,
+						 .keeps = true };
+
 static const struct peer_class *find_toy(const char *kind)
 {
-	return strcmp(kind, "memd") ? NULL : &toy_class;
+	return !strcmp(kind, "memd")	? &toy_class :
+	       !strcmp(kind, "volumed") ? &sending_class :
+	       !strcmp(kind, "cached")	? &keeping_class :
+					  NULL;
 }
 
 static int check(const char *text)
@@ -255,6 +268,16 @@ static void options_are_checked_against_the_kind(void **state)
 	assert_non_null(strstr(error.text, "line 1: peer 'memd' needs memory ="));
 	assert_int_equal(check("[peer filed]\n"), -EINVAL);
 	assert_non_null(strstr(error.text, "line 1: this build has no filed"));
+}
+
+static void who_sends_needs_a_downstream_but_a_cache_may_wait_for_one(void **state)
+{
+	(void)state;
+	assert_int_equal(check("[peer volumed]\nmemory = 1G\n"), -EINVAL);
+	assert_non_null(strstr(error.text, "line 1: peer 'volumed' needs downstream ="));
+	assert_int_equal(check("[peer cached]\nmemory = 1G\n"), 0);
+	assert_int_equal(check("[peer memd]\nmemory = 1G\n"
+			       "[peer volumed]\ndownstream = memd\nmemory = 1G\n"), 0);
 }
 
 static const struct stack_peer *peer_of(const struct stack *stack, const char *name)
@@ -297,6 +320,7 @@ int main(void)
 		cmocka_unit_test(long_names_and_odd_blanks_are_read),
 		cmocka_unit_test(an_empty_file_is_an_empty_stack),
 		cmocka_unit_test(options_are_checked_against_the_kind),
+		cmocka_unit_test(who_sends_needs_a_downstream_but_a_cache_may_wait_for_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

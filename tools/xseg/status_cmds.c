@@ -45,14 +45,16 @@ static json_t *supervisor_json(struct xseg *seg)
 	return j;
 }
 
-/* The number of volumes, as one volumed says; null when none does. */
+/* The number of volumes, as one volumed says; null when none does, or it cannot read which there
+ * are. */
 static json_t *volumes_json(struct client *c, const struct view_peers *peers)
 {
 	const struct xseg_peer_info *p = view_peer_of_kind(peers, "volumed", NULL);
-	char count[24];
+	char word[24];
 
 	if (c && p && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0 &&
-	    client_value(c->text, "volumes", count, sizeof(count)))
+	    client_value(c->text, "volumes", word, sizeof(word)) &&
+	    !client_value(c->text, "error", word, sizeof(word)))
 		return json_integer((json_int_t)client_number(c->text, "volumes"));
 	return json_null();
 }
