@@ -418,6 +418,8 @@ static int run(struct supervisor *s, int signals)
 			reap(s);
 		} else if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) {
 			continue;
+		} else if (s->stopping && info.ssi_signo == SIGTERM) {
+			log_info("%s: asked to stop once more, as it does already", me);
 		} else if (s->stopping) {
 			log_warn(
 				"%s: left; peers that have not stopped run on without a supervisor, see 'xseg status'",

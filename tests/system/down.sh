@@ -169,6 +169,19 @@ wait "$first"
 is "$what: and the other one, too" "$?" 0
 all_is_there
 
+up "asked twice, and left twice"
+freeze filed
+begin_down 'stopping cached'
+kill -INT "$down"
+ends_with 3
+who=$(supervisor)
+expect_err 3 "still stopping" "$what: the second one gives up, too" xseg --timeout 500ms down
+is "$what: the supervisor goes on" "$(supervisor)" "$who"
+thaw
+t "$what: all stop" wait_for 10 said 'all peers have stopped'
+t "$what: the next one finds that" xseg down
+all_is_there
+
 # ---- a process that ends badly after its peer has stopped ----
 
 mkdir bin
