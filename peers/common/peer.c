@@ -473,7 +473,8 @@ static void count_answer(struct peer_port *pp, const struct xreq *r, int64_t res
 	if (r->op == XSEG_OP_ADMIN)
 		return;
 	count_op(box, r, result > 0 ? (uint64_t)result : 0);
-	if (result < 0)
+	/* who deletes an object needs not know whether it is there */
+	if (result < 0 && !(result == -ENOENT && r->op == XSEG_OP_DELETE))
 		count(box, PEER_STAT_ERRORS, 1);
 	if (result == -EPROTO)
 		count(box, PEER_STAT_PROTO_ERRORS, 1);
