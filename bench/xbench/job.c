@@ -207,8 +207,9 @@ static void tell(struct xb_job *job, const struct xb_io *io, int error)
 
 	if (told >= MAX_TOLD)
 		return;
-	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s\n",
+	fprintf(stderr, "xbench: job %u: %s of %u bytes at offset %" PRIu64 " failed: %s%s%s\n",
 		job->nr, xb_stat_names[io->op], io->size, io->offset, strerror(error),
+		error == EBUSY ? ": a cache has this peer to itself; send to that" : "",
 		told + 1 == MAX_TOLD ? " (more are not shown)" : "");
 }
 

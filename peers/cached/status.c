@@ -131,7 +131,7 @@ int64_t drop_clean(struct cport *ps, char *out, size_t size)
 
 	kv_init(&t, out, size);
 	if (dirty) {
-		kv_add(&t, "%" PRIu64 "K are dirty; flush first ('xseg cache flush %s')",
+		kv_add(&t, "%" PRIu64 "k are dirty; flush first ('xseg cache flush %s')",
 			dirty >> 10, k->peer.name);
 		return -EBUSY;
 	}

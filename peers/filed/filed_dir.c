@@ -253,12 +253,13 @@ int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xs
 	made = !mkdir(path, 0777);
 	if (!made && errno != EEXIST)
 		return xseg_fail(err, -errno,
-			"directory %s cannot be made: %s; make the one above it first", path,
-			strerror(errno));
+			"directory %s cannot be made: %s; %s", path, strerror(errno),
+			errno == ENOENT ? "make the one above it first" :
+					  "give another, or make it for this user");
 	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (d->fd < 0)
-		return xseg_fail(err, -errno, "directory %s cannot be opened: %s", path,
-			strerror(errno));
+		return xseg_fail(err, -errno, "directory %s cannot be opened: %s; give another",
+			path, strerror(errno));
 	rc = flock(d->fd, LOCK_EX | LOCK_NB) ? -errno : 0;
 	if (rc == -EWOULDBLOCK)
 		rc = xseg_fail(err, -EBUSY,

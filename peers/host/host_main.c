@@ -181,7 +181,9 @@ static int redirect_log(const char *path)
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
 	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0) {
-		log_error("%s: cannot write the log %s: %s", me, path, strerror(errno));
+		log_error("%s: cannot write the log %s: %s; remove it, or set XDG_STATE_HOME to a "
+			  "directory of your own",
+			  me, path, strerror(errno));
 		return MAIN_FAILED;
 	}
 	close(fd);

@@ -242,6 +242,7 @@ int cache_set(struct tool *t, const void *opts, int argc, char **argv)
 
 int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 {
+	const struct cache_opts *o = opts;
 	struct client *c;
 	uint32_t peer, id;
 	int rc;
@@ -250,12 +251,12 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 	rc = open_cache(t, argv[0], &c, &peer);
 	if (rc)
 		return rc;
-	rc = cache_volume_id(c, opts, &id);
+	rc = cache_volume_id(c, o, &id);
 	if (!rc)
 		rc = client_flush(c, peer, id, "cache flush", argv[0]);
 	client_close(c);
 	if (!rc)
-		tool_say(t, "cache %s is flushed", argv[0]);
+		tool_say(t, "cache %s%s%s is flushed", argv[0], id ? ", volume " : "", o->volume);
 	return rc;
 }
 

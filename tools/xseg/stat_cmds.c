@@ -52,6 +52,8 @@ static int show(const struct tool *t, const struct stat_snapshot *older,
 	if (t->json)
 		return out_json(stat_json(older, newer));
 	stat_write(older, newer, false, stdout);
+	if (!newer->stats.nr)
+		tool_say(t, "nothing is counted: no peers; start some with 'xseg up STACK.conf'");
 	return out_done();
 }
 
