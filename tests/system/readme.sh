@@ -19,7 +19,8 @@ hour()
 	on && /^```sh$/ { inside = 1; next }
 	inside && /^```$/ { inside = 0; printf "echo \"@ block %d\"\n", ++n; next }
 	inside { print }' "$readme" |
-	sed -e '/^make$/d' -e "s|=hour\$|=$XSEG_SEGMENT|" -e "s|xseg-hour\\.log|xseg-$XSEG_SEGMENT.log|" \
+	sed -E -e '/^make( deps)?$/d' -e "s|=hour\$|=$XSEG_SEGMENT|" \
+		-e "s|xseg-hour\\.log|xseg-$XSEG_SEGMENT.log|" \
 		-e "s|\\\$PWD/build/bin|$BUILD/bin|"
 }
 
