@@ -1,0 +1,104 @@
+#!/bin/bash
+# messages.sh - what the tool says to those who do not know it yet: groups of commands, help that
+# fits a terminal, what is not theirs, what has been left out, and what has ended.
+# timeout: 60
+. "$(dirname "$0")/../lib/system.sh"
+need xseg xseg-host xbench volumed cached filed memd jq
+
+# ---- help ----
+
+# wide PROGRAM WORD...: lines of its help that are wider than a terminal
+wide()
+{
+	"$@" --help | awk 'length($0) > 80'
+}
+
+commands=$(xseg --help | sed -n -E 's/^  ([a-z]+( [a-z]+)?)  .*/\1/p')
+t "the tool has its commands" [ "$(wc -l <<<"$commands")" -ge 30 ]
+while read -r command; do
+	# shellcheck disable=SC2086
+	wide xseg $command
+done <<<"$commands" >wide.txt
+for program in xseg xbench xseg-host volumed cached filed memd; do
+	wide "$program"
+done >>wide.txt
+is "no help is wider than 80 columns" "$(cat wide.txt)" ""
+for words in "volume --help" "help volume" "--help volume"; do
+	# shellcheck disable=SC2086
+	is "'xseg $words' lists what there is of volumes" "$(xseg $words | grep -c '^  volume ')" 8
+done
+expect_err 2 "one more word: list, start" "a group alone is no command" xseg peer
+expect_err 2 "unknown command 'nothing'" "nor is there help on what is none" xseg help nothing
+version=$(xseg --version | cut -d ' ' -f 2)
+for program in xbench xseg-host volumed cached filed memd; do
+	is "$program has a version" "$("$program" --version)" "$program $version"
+done
+
+# ---- segments ----
+
+t "a segment is made" xseg create --memory 64M
+is "stat says that there is nobody" "$(xseg stat | cut -d ';' -f 1)" "nothing is counted: no peers"
+expect_json '.peers == []' "but not in JSON" xseg --json stat
+as_nobody()
+{
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$BUILD/bin/xseg" "$@"
+}
+sentence="who may not attach is not told to use force"
+if [ "$(id -u)" = 0 ] && as_nobody --version >/dev/null 2>&1; then
+	expect_err 1 "Permission denied; its mode and group" "$sentence" as_nobody destroy
+	expect_err 1 "Permission denied; see the owner" "which would not help" \
+		as_nobody destroy --force
+else
+	skip "$sentence" "nobody else may run the program from here"
+fi
+t "it is destroyed" xseg destroy
+: >"/dev/shm/xseg.$XSEG_SEGMENT"
+is "what was half made is destroyed without advice to do that" \
+	"$(xseg destroy | sed 's/.*(segment [^ ]* //')" "is half made, and its maker is dead)"
+
+# ---- a stack ----
+
+cat >stack.conf <<END
+[segment]
+memory = 96M
+[peer memd]
+memory = 32M
+[peer cached]
+downstream = memd
+memory = 16M
+dirty_age = 1h
+[peer volumed]
+END
+expect_err 2 "line 9: peer 'volumed' needs downstream =" \
+	"a volumed that has nothing to do is refused" xseg up stack.conf
+echo "downstream = cached" >>stack.conf
+t "with a downstream it comes up" xseg up stack.conf
+expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").peers_running == 3" \
+	"list counts peers, not who looks after them" xseg --json list
+t "a volume is made" xseg volume create disk --size 8M
+t "and another" xseg volume create other --size 8M
+t "which is written to" xbench --volume=other --rw=write --number_ios=4
+expect_err 4 '[0-9]k are dirty; flush first' "what is dirty is not dropped" xseg cache drop cached
+is "who flushes one volume is not told that all is flushed" \
+	"$(xseg cache flush cached --volume disk)" "cache cached, volume disk is flushed"
+is "nor has it been" "$(is_clean && echo clean)" ""
+is "a whole one is" "$(xseg cache flush cached)" "cache cached is flushed"
+t "both volumes" xseg volume remove other
+t "are removed" xseg volume remove disk
+is "to delete objects that were never made is no error" \
+	"$(xseg --json stat | jq -c '[.peers[].errors] | add')" 0
+xbench --target=memd --rw=read --number_ios=1 >told.txt 2>&1
+is "who goes past the cache is told why not" \
+	"$? $(grep -c 'a cache has this peer to itself' told.txt)" "1 1"
+t "volumed stops" xseg peer stop volumed
+start alone volumed --name alone
+t "another one is started, without a downstream" wait_for 10 state_is alone running
+expect_err 4 "cannot be read: it has no downstream;" "it says why it has no volumes" \
+	xseg volume list --volumed alone
+kill "$started"
+wait "$started"
+t "the cache is stopped" xseg peer stop cached
+is "and is not said to have failed" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " stopped"
+is "nor on the page of the stack" "$(xseg status | grep -c '^cache  *cached: stopped')" 1
+t "everything stops" xseg down
+finish
