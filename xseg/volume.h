@@ -7,9 +7,11 @@
  *   (pkg-config xseg).
  *
  * How an I/O is done (docs/example.c is a whole program)
- *      xseg_volume_open(&(struct xseg_volume_params){ .segment = "xseg", .volume = "disk" }, &v,
- *      &err); xseg_queue_create(v, NULL, &q, &err); struct xseg_io io = { .op = XSEG_OP_READ,
- *      .offset = 0, .size = 65536, .buf = buf }, *done;
+ *      struct xseg_volume_params params = { .segment = "xseg", .volume = "disk" };
+ *      struct xseg_io io = { .op = XSEG_OP_READ, .offset = 0, .size = 65536, .buf = buf }, *done;
+ *
+ *      xseg_volume_open(&params, &v, &err);
+ *      xseg_queue_create(v, NULL, &q, &err);
  *      xseg_queue_submit(q, &io);			// any number of them
  *      while (xseg_queue_wait(q, &done, 1, 1000000000) == 0)
  *              ;					// &io is back: io.result is 65536, or a negative errno

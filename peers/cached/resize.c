@@ -9,14 +9,15 @@
  *               it is tried once a second
  *   shrinking   the extents with the most free pages are chosen (they leave); their pages are not
  *               used again: free ones are out at once, others when they would become free. Then, a
- *               few pages a round: chunks (of
- *                 slots) move to other chunks clean and dirty data moves to free pages; hot data
- *                 and dirty data to that of the least recently used bucket if none is free; else
- *                 clean data is evicted, and dirty data stays: more is dirty than may be then, as
- *                 the marks are of what stays, so the flusher is at work what a volume has up to
- *                 its minimum (share.h) moves in any case, before those who wait for pages, and if
- *                 need be when all that is dirty has been flushed
- *               what is listed by a child in flight is left until that has ended, what is on loan
+ *               few pages a round:
+ *                 - chunks (of slots) move to other chunks
+ *                 - clean and dirty data moves to free pages; hot data and dirty data to that of
+ *                   the least recently used bucket if none is free; else clean data is evicted, and
+ *                   dirty data stays: more is dirty than may be then, as the marks are of what
+ *                   stays, so the flusher is at work
+ *                 - what a volume has up to its minimum (share.h) moves in any case, before those
+ *                   who wait for pages, and if need be when all that is dirty has been flushed
+ *               What is listed by a child in flight is left until that has ended, what is on loan
  *               until nobody reads it. An extent with all of its pages out is given back
  *   asked anew  before it is done: extents that leave stay again, or more are chosen
  *

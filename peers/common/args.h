@@ -2,7 +2,9 @@
  * whoever starts peers.
  *
  * Contract: any thread; allocates; nothing blocks. What does not fit or cannot be allocated sets
- * `failed`: the list must not be used then. Invariant: arg[nr] is NULL.
+ * `failed`: the list must not be used then.
+ *
+ * Invariant: arg[nr] is NULL.
  */
 #ifndef PEERS_COMMON_ARGS_H
 #define PEERS_COMMON_ARGS_H

@@ -273,8 +273,9 @@ bool script_keep(struct sim *s, const char *only);
 void script_print(struct sim *s);
 const char *node_name(enum node_id id);
 
-/* ---- runs.c ---- Runs c's seed and those after it in a process of its own, until one fails;
- * c->seed: the last one that ran. True: all passed. */
+/* ---- runs.c ----
+ * Runs c's seed and those after it in a process of its own, until one fails; c->seed: the last one
+ * that ran. True: all passed. */
 bool runs_pass(struct choice *c, uint32_t seeds, bool quiet, struct failure *failure);
 
 /* ---- shrink.c ----

@@ -3,13 +3,16 @@
 # processes on loopback, with all that they keep in one directory. No manager, no root, nothing
 # outside the directory; up in some 5 s.
 #
-# Usage: tests/system/ceph/cluster.sh COMMAND DIR up DIR makes it and starts it; prints nothing.
-#   `export CEPH_CONF=DIR/ceph.conf` then tells rados, ceph and librados down DIR ends it and
-#   removes the directory kill-osd DIR SIGKILL; start-osd DIR starts it again, and returns when it
-#   serves stop-osd DIR SIGSTOP; cont-osd DIR SIGCONT kill-mon DIR SIGKILL; start-mon DIR starts it
-#   again
+# Usage: tests/system/ceph/cluster.sh COMMAND DIR
+#   up DIR          makes it and starts it; prints nothing. `export CEPH_CONF=DIR/ceph.conf` then
+#                   tells rados, ceph and librados
+#   down DIR        ends it and removes the directory
+#   kill-osd DIR    SIGKILL; start-osd DIR starts it again, and returns when it serves
+#   stop-osd DIR    SIGSTOP; cont-osd DIR SIGCONT
+#   kill-mon DIR    SIGKILL; start-mon DIR starts it again
 # By hand:
-#   tests/system/ceph/cluster.sh up /tmp/ceph && CEPH_CONF=/tmp/ceph/ceph.conf rados -p xseg ls;
+#   tests/system/ceph/cluster.sh up /tmp/ceph
+#   CEPH_CONF=/tmp/ceph/ceph.conf rados -p xseg ls
 #   tests/system/ceph/cluster.sh down /tmp/ceph
 #
 # The pool xseg is the tests', client.xseg has the rights that sosd(8) asks for. The store is
