@@ -77,6 +77,18 @@ t "options may follow the words" xseg check --fix --quiet
 expect_err 4 "no peer of that kind" "volumes need a volumed" xseg volume list
 expect_err 4 "holds no stack file" "a peer cannot be started without a stack" xseg peer start memd
 t "status works without a stack" xseg status
+other=$XSEG_SEGMENT-other
+t "another one has other numbers" \
+	xseg -s "$other" create --memory 8M --requests 64 --ports 8 --huge never
+expect_json '.requests == 64 and .ports == 8 and .huge == "never"' "as it was asked to" \
+	xseg -s "$other" --json info
+expect_err 2 "31 requests: must be 32 to" "too few requests are a wrong size" \
+	xseg -s "$other" create --memory 8M --requests 31
+expect_err 2 "3 ports: must be 4 to" "so are too few ports" \
+	xseg -s "$other" create --memory 8M --ports 3
+expect_err 2 "not one of auto, never, require" "huge pages are wanted in one of three ways" \
+	xseg -s "$other" create --memory 8M --huge maybe
+t "it is destroyed" xseg -s "$other" destroy
 t "an idle segment is destroyed" xseg destroy
 expect_exit 4 "and is gone" xseg destroy
 head -c 100000 /dev/urandom >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
