@@ -133,8 +133,10 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 		return xseg_fail(err, -ENOENT,
 				 "segment %s has no volumed; start one, or use --target=PEER",
 				 xseg_name(w->seg));
-	if (info.state == XSEG_PEER_STOPPED)
-		return xseg_fail(err, -ENOENT, "%s is stopped; see xseg peer start", info.name);
+	if (info.state == XSEG_PEER_STOPPED ||
+	    (info.state == XSEG_PEER_DEAD && !xseg_supervisor_alive(w->seg)))
+		return xseg_fail(err, -ENOENT, "%s is %s; see xseg peer start", info.name,
+				 info.state == XSEG_PEER_DEAD ? "dead" : "stopped");
 	w->peer = i;
 	memcpy(w->peer_name, info.name, sizeof(w->peer_name));
 	rc = asking_begin(&a, w->seg, err);

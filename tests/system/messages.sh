@@ -72,7 +72,14 @@ END
 expect_err 2 "line 9: peer 'volumed' needs downstream =" \
 	"a volumed that has nothing to do is refused" xseg up stack.conf
 echo "downstream = cached" >>stack.conf
-t "with a downstream it comes up" xseg up stack.conf
+t "a segment of another size is there" xseg create --memory 128M
+xseg up stack.conf >up.txt 2>note.txt
+is "with a downstream the stack comes up, in what is there" \
+	"$? $(sed 's/.* keeps //; s/;.*//' note.txt)" \
+	"0 what it was made with, 128M of memory and 2048 requests"
+t "it goes down" xseg down
+xseg up stack.conf >up.txt 2>note.txt
+is "of its own size nothing is noted" "$? $(cat note.txt)" "0 "
 expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").peers_running == 3" \
 	"list counts peers, not who looks after them" xseg --json list
 t "a volume is made" xseg volume create disk --size 8M
@@ -97,6 +104,11 @@ expect_err 4 "cannot be read: it has no downstream;" "it says why it has no volu
 	xseg volume list --volumed alone
 kill "$started"
 wait "$started"
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+t "volumed is started" xseg peer start volumed
+t "and dies, with nobody to start it again" xseg peer kill volumed
+expect_err 4 "volumed is dead; see xseg peer start" "a load does not wait for it" \
+	timeout 5 xbench --volume=disk --rw=read --number_ios=1
 t "the cache is stopped" xseg peer stop cached
 is "and is not said to have failed" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " stopped"
 is "nor on the page of the stack" "$(xseg status | grep -c '^cache  *cached: stopped')" 1

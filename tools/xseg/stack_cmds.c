@@ -148,6 +148,26 @@ static int make_segment(struct upping *u)
 	return rc;
 }
 
+/* One that is there already is taken over as it is, whatever [segment] says by now. */
+static void note_size(struct upping *u)
+{
+	struct xseg_info info;
+	struct xseg_config cfg;
+	struct xseg_plan plan;
+	char has[OUT_TEXT];
+
+	if (!u->stack->segment.memory || stack_segment_config(&u->stack->segment, &cfg, NULL) ||
+	    xseg_plan(&cfg, &plan, NULL))
+		return;
+	xseg_get_info(u->seg, &info);
+	if (plan.pages_bytes == info.memory_bytes && plan.nr_requests == info.nr_requests)
+		return;
+	tool_note(u->t,
+		  "segment %s keeps what it was made with, %s of memory and %u requests; to have "
+		  "what %s says, stop it with 'xseg down' first",
+		  u->t->segment, out_size(info.memory_bytes, has), info.nr_requests, u->file);
+}
+
 static int open_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
@@ -163,6 +183,8 @@ static int open_segment(struct upping *u)
 			u->t->segment);
 	if (rc)
 		return rc;
+	if (!u->made)
+		note_size(u);
 	if (view_peers_load(u->seg, &u->before))
 		return tool_fail(TOOL_FAILED, "up: no memory for a list of peers; free some");
 	rc = xseg_stack_set(u->seg, u->text, strlen(u->text));
