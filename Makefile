@@ -287,7 +287,7 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
-# sosd and its test can be done without.
+# sosd, its tests and its benchmark can be done without.
 WITHOUT_CEPH = build/without-ceph
 .PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo bench bench-deps tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
@@ -344,6 +344,7 @@ bench-deps: ## installs what `make bench` compares with, after saying what
 
 bench: ## every benchmark, side by side in one run, into build/bench
 	@tests/lib/deps.sh --quiet build bench
+	@tests/lib/deps.sh --quiet --without=$(WITHOUT_CEPH) rados ceph
 	@bench/fio/headers.sh --once $(FIO_DIR) || true
 	@$(MAKE) --no-print-directory $(JOBS) all
 	@BUILD=$(BUILD) bench/run.sh

@@ -13,7 +13,8 @@
 # Exit codes: 0, or 1 when a benchmark could not be run to its end.
 set -u
 
-benchmarks=(limits hits reactors sustained ratio overhead switches plugs fio nbd objects literature scale rivals)
+benchmarks=(limits hits reactors sustained ratio overhead switches plugs fio nbd objects literature
+	    headline scale rivals)
 by_name=(guest)		# take minutes alone, so they have to be asked for
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}

@@ -21,7 +21,7 @@ build               libxxhash-dev     hashes of object names
 build               libcmocka-dev     unit tests
 build               nbdkit-plugin-dev  the plug-in for nbdkit, which exports volumes
 rados               librados-dev      sosd: objects in a pool of Ceph RADOS
-ceph                ceph-mon          a cluster for the test of sosd
+ceph                ceph-mon          a cluster for the tests of sosd and bench/headline.sh
 ceph                ceph-osd          the same
 ceph                ceph-common       the same
 check               pkg-config|pkgconf  test of the installed library

@@ -1,7 +1,7 @@
 #!/bin/bash
 # benches.sh - the benchmarks: bench-lru counts right, and the short form of each makes its reports.
 # Nothing here judges a figure that depends on time.
-# timeout: 420
+# timeout: 480
 . "$(dirname "$0")/../lib/system.sh"
 need jq
 
@@ -104,6 +104,17 @@ done
 export BENCH_RIVALS="${rivals[*]}"
 bench rivals $runs 6 "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
 bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
+if command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null && [ -x "$BUILD/bin/sosd" ]; then
+	bench headline 48 11 "runs.tsv:9:42 results.tsv:12:43 sustained.tsv:11:6 slices.tsv:6:120
+		series.tsv:6:121" "headline.png series.png"
+else
+	skip "bench/headline.sh --quick runs to its end" "there is no Ceph (make deps)"
+fi
+mkdir -p no-ceph/bin
+ln -s "$BUILD"/bin/{xseg,xseg-host,xbench} no-ceph/bin
+BUILD=$TMP/no-ceph BENCH_OUT=$TMP/left "$root/bench/headline.sh" --quick >left_out
+t "without sosd it is left out, by name" \
+	grep -qx 'left out: headline, which needs .*sosd, which is built where librados is (make deps)' left_out
 if command -v valgrind >/dev/null && [ -e /usr/include/valgrind/callgrind.h ]; then
 	bench scale 2 6 "runs.tsv:10:24 results.tsv:8:25" scale.png
 else
