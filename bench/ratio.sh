@@ -39,7 +39,7 @@ elif [ -n "$full" ]; then
 	nr_ios=400000
 fi
 set_mib=$((8 * cache_mib))
-rate=40000
+rate=80000
 loads=(uniform zipf scan)
 
 # ---- one run ----
@@ -129,7 +129,7 @@ report()
 }
 
 bench_begin ratio xseg xseg-host xbench bench-lru
-echo "bench: ${#loads[@]} loads, $runs rounds: about $((runs * 30 / 60 + 1)) minutes"
+echo "bench: ${#loads[@]} loads, $runs rounds: about $((runs * 15 / 60 + 1)) minutes"
 for round in $(seq "$runs"); do
 	for load in "${loads[@]}"; do
 		echo "round $round of $runs: $load ..."
