@@ -81,6 +81,7 @@ struct child {
 	uint16_t first, nr;
 	uint64_t flags;		/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */
 	uint8_t kind, why, home;		/* home: number of the port whose request it is */
+	bool joined;		/* LOAD: some of its buckets were there, and keep what they have */
 	struct child *next;			/* on its way back to its port */
 };
 

@@ -1,11 +1,14 @@
 /* read - answering reads from buckets, and loading what is missing.
  *
- * A read goes forward bucket by bucket: what is present is copied, or lent (loan.c), what is absent
- * is loaded, neighbours in one child. Each step copies what can be copied and marks it done, so
- * that a bucket that is evicted again before the last one arrives does not matter, and a read needs
- * no more than one page at a time. A read that has a load to wait for waits inside its object,
- * never in a queue for pages, chunks or requests: there it would not see its bucket before that is
- * evicted for another reader, and so on for ever. Readers that miss the same bucket share one load.
+ * A read goes forward bucket by bucket: what is present is copied, or lent (loan.c), what is
+ * absent is loaded, neighbours in one child. What is present between two absent ones is read once
+ * more, and dropped, where that is less than another request costs a store: else a read of what is
+ * here in parts would be slower than the store alone. Each step copies what can be copied and
+ * marks it done, so that a bucket that is evicted again before the last one arrives does not
+ * matter, and a read needs no more than one page at a time. A read that has a load to wait for
+ * waits inside its object, never in a queue for pages, chunks or requests: there it would not see
+ * its bucket before that is evicted for another reader, and so on for ever. Readers that miss the
+ * same bucket share one load.
  *
  * What misses, and what is the first to use a bucket that was read ahead, is shown to the table of
  * streams (stream.h), which says what to read ahead. Beyond the cut-off, and when the cache is
@@ -20,6 +23,8 @@
 
 #include "peers/cached/cached.h"
 #include "xtypes/xkill.h"
+
+#define JOIN_MAX 4	/* present buckets in a row that a load goes over */
 
 void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page)
 {
@@ -127,6 +132,10 @@ static void load_send(
 	ch->nr = (uint16_t)n;
 	for (uint32_t i = 0; i < n; i++) {
 		ch->r->page[i] = page[i];
+		if (!slot_absent(slot_get(ps->cache, ch->obj, b + i))) {
+			ch->joined = true;	/* load_done() lets go of the page */
+			continue;
+		}
 		bucket_set(ps, ch->obj, b + i, slot_word(BUCKET_LOADING, page[i], 0));
 		XKILL(LOAD_SLOT);
 	}
@@ -134,9 +143,9 @@ static void load_send(
 	child_submit(ps, ch, XSEG_OP_READ, 0);
 }
 
-/* Starts one load of up to nr absent buckets from b on, as many as there are pages for. False:
- * nothing was started, and, if it may, c has gone past the cache that is full, or is in the queue
- * for what is missing; it does not go past one that owes it pages. */
+/* Starts one load of up to nr buckets from b on, which is absent, as many as there are pages for.
+ * False: nothing was started, and, if it may, c has gone past the cache that is full, or is in the
+ * queue for what is missing; it does not go past one that owes it pages. */
 static bool load_start(struct cport *ps, struct creq *c, uint32_t b, uint32_t nr, bool may_queue)
 {
 	struct object *o = c->obj;
@@ -225,15 +234,28 @@ static bool follow_stream(struct cport *ps, struct creq *c, bool misses)
 
 /* ---- reading ---- */
 
-/* How many buckets from i on are absent and wanted. */
+/* What the store has of such a bucket may be read in vain: nothing of it is on its way there. */
+static bool may_join(uint64_t w)
+{
+	return slot_absent(w) || slot_state(w) == BUCKET_VALID ||
+	       (slot_state(w) == BUCKET_DIRTY && !(w & SLOT_INFLIGHT));
+}
+
+/* How many buckets from i on one load is for: the first and the last are absent and wanted. After
+ * an error it goes over nothing, as that may have been of what it went over. */
 static uint32_t absent_run(struct cport *ps, const struct creq *c, uint32_t i)
 {
-	uint32_t n = 0;
+	uint32_t n, end = 0, join = c->around == BYPASS_NONE ? JOIN_MAX : 0;
 
-	while (i + n < c->nr && !creq_is_done(c, i + n) &&
-		slot_absent(slot_get(ps->cache, c->obj, c->first + i + n)))
-		n++;
-	return n;
+	for (n = 0; i + n < c->nr && n <= end + join; n++) {
+		uint64_t w = slot_get(ps->cache, c->obj, c->first + i + n);
+
+		if (slot_absent(w) && !creq_is_done(c, i + n))
+			end = n + 1;
+		else if (n == 0 || !may_join(w))
+			break;
+	}
+	return end;
 }
 
 /* Starts loads for the runs of absent buckets, as far as that goes; false: c has no load to wait
@@ -302,14 +324,16 @@ static bool waits_for(const struct creq *c, uint32_t first, uint32_t nr)
 }
 
 /* Readers that wait for a bucket that could not be loaded get the store's error, nobody else: a
- * write that needs it finds it absent and loads it for itself. A reader of another range than the
- * load's asks the store for just its own, as the error may be another's. */
-static void fail_readers(struct object *o, uint32_t first, uint32_t nr, int error)
+ * write that needs it finds it absent and loads it for itself. A reader of another range than what
+ * was wanted of the load asks the store for just its own, as the error may be another's. */
+static void fail_readers(const struct child *ch, int error)
 {
-	for (struct creq *c = o->waiters; c; c = c->next) {
+	uint32_t first = ch->first, nr = ch->nr;
+
+	for (struct creq *c = ch->obj->waiters; c; c = c->next) {
 		if (!waits_for(c, first, nr))
 			continue;
-		if (c->around == BYPASS_NONE && (c->first != first || c->nr != nr))
+		if (c->around == BYPASS_NONE && (ch->joined || c->first != first || c->nr != nr))
 			c->around = BYPASS_ERROR;
 		else
 			c->error = error;
@@ -324,14 +348,14 @@ void load_done(struct cport *ps, struct child *ch, int64_t result)
 	o->loads_out--;
 	if (error) {
 		count(ps, CC_LOAD_ERRORS, 1);
-		fail_readers(o, ch->first, ch->nr, error);
+		fail_readers(ch, error);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		uint32_t b = ch->first + i, page = ch->r->page[i];
 		uint64_t w = slot_get(ps->cache, o, b);
 
 		if (slot_state(w) != BUCKET_LOADING || slot_page(w) != page) {
-			page_put(ps, page);	/* a write came first: the slot has moved on */
+			page_put(ps, page);	/* it was present, or a write came first */
 		} else if (error) {
 			bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 			page_put(ps, page);

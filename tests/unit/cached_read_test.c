@@ -111,19 +111,91 @@ static void a_read_across_present_and_absent_buckets_loads_the_absent_ones(void 
 {
 	(void)state;
 	crig_up("");
-	crig_store_fill("a", 0, B(8), 5);
-	crig_expect_data("a", B(1), B(1), 5);
-	crig_expect_data("a", B(4), B(1), 5);
-	crig_expect_data("a", 0, B(6), 5);
+	crig_store_fill("a", 0, B(16), 5);
+	crig_expect_data("a", B(1), B(5), 5);
+	crig_expect_data("a", B(8), B(5), 5);
+	crig_expect_data("a", 0, B(14), 5);
 	assert_int_equal(crig_nr_calls(), 5);
 	assert_int_equal(crig_call(2)->offset, 0);
 	assert_int_equal(crig_call(2)->size, B(1));
-	assert_int_equal(crig_call(3)->offset, B(2));
+	assert_int_equal(crig_call(3)->offset, B(6));
 	assert_int_equal(crig_call(3)->size, B(2));
-	assert_int_equal(crig_call(4)->offset, B(5));
+	assert_int_equal(crig_call(4)->offset, B(13));
 	expect_reads(0, 1, 2);
-	assert_int_equal(crig_counter(CC_HIT_BYTES), B(2));
-	assert_int_equal(crig_counter(CC_MISS_BYTES), B(2 + 4));
+	assert_int_equal(crig_counter(CC_HIT_BYTES), B(10));
+	assert_int_equal(crig_counter(CC_MISS_BYTES), B(10 + 4));
+}
+
+/* Of 8 buckets 0, 5 and 7 are absent, 6 is dirty. */
+static void have_holes(void)
+{
+	crig_up("");
+	crig_store_fill("a", 0, B(8), 5);
+	crig_expect_data("a", B(1), B(4), 5);
+	crig_expect(crig_write("a", B(6), B(1), 7), B(1));
+	assert_int_equal(crig_nr_calls(), 1);
+}
+
+static void expect_no_holes(struct crig_io *io)
+{
+	assert_true(crig_data_is(io, 0, B(6), 5));
+	assert_true(crig_data_is(io, B(6), B(1), 7));
+	assert_true(crig_data_is(io, B(7), B(1), 5));
+	crig_expect(io, B(8));
+}
+
+static void a_load_goes_over_a_few_buckets_that_are_there_and_leaves_them_alone(void **state)
+{
+	uint32_t clean, dirty;
+
+	(void)state;
+	have_holes();
+	clean = slot_page(crig_slot("a", 1));
+	dirty = slot_page(crig_slot("a", 6));
+	expect_no_holes(crig_read("a", 0, B(8)));
+	assert_int_equal(crig_nr_calls(), 2);
+	assert_int_equal(crig_call(1)->offset, 0);
+	assert_int_equal(crig_call(1)->size, B(8));
+	assert_int_equal(slot_page(crig_slot("a", 1)), clean);
+	assert_int_equal(slot_page(crig_slot("a", 6)), dirty);
+	assert_int_equal(crig_state("a", 6), BUCKET_DIRTY);
+	assert_int_equal(crig_counter(CC_MISS_BYTES), B(4 + 3));
+	expect_no_holes(crig_read("a", 0, B(8)));
+	assert_int_equal(crig_nr_calls(), 2);
+}
+
+static void an_error_of_what_a_load_went_over_reaches_nobody(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	have_holes();
+	crig_hold(true);
+	io = crig_read("a", 0, B(8));
+	crig_fail(1, -EIO);
+	assert_int_equal(crig_nr_calls(), 5);
+	assert_int_equal(crig_call(2)->offset, 0);
+	assert_int_equal(crig_call(3)->offset, B(5));
+	assert_int_equal(crig_call(4)->offset, B(7));
+	for (uint32_t i = 2; i < 5; i++)
+		assert_int_equal(crig_call(i)->size, B(1));
+	crig_hold(false);
+	expect_no_holes(io);
+}
+
+static void a_load_does_not_go_over_what_is_on_its_way_to_the_store(void **state)
+{
+	(void)state;
+	have_holes();
+	crig_hold(true);
+	crig_flush(0);
+	crig_read("a", B(5), B(3));
+	assert_int_equal(crig_nr_calls(), 4);
+	assert_int_equal(crig_call(1)->op, XSEG_OP_WRITE);
+	assert_int_equal(crig_call(2)->offset, B(5));
+	assert_int_equal(crig_call(2)->size, B(1));
+	assert_int_equal(crig_call(3)->offset, B(7));
+	crig_hold(false);
 }
 
 static void dirty_data_is_read_and_not_loaded(void **state)
@@ -359,6 +431,9 @@ int main(void)
 		CRIG_T(two_readers_of_the_same_missing_bucket_share_one_load),
 		CRIG_T(readers_that_overlap_load_only_what_nobody_is_loading),
 		CRIG_T(a_read_across_present_and_absent_buckets_loads_the_absent_ones),
+		CRIG_T(a_load_goes_over_a_few_buckets_that_are_there_and_leaves_them_alone),
+		CRIG_T(an_error_of_what_a_load_went_over_reaches_nobody),
+		CRIG_T(a_load_does_not_go_over_what_is_on_its_way_to_the_store),
 		CRIG_T(dirty_data_is_read_and_not_loaded),
 		CRIG_T(a_read_over_a_chunk_s_end_takes_two_chunks),
 		CRIG_T(what_a_write_put_there_meanwhile_is_what_a_waiting_reader_gets),
