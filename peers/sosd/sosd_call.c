@@ -94,14 +94,11 @@ static bool piece_next(struct xseg *seg, const struct xreq *r, struct piece *p)
 	return p->len;
 }
 
-static uint32_t nr_pieces(struct xseg *seg, const struct xreq *r)
+static bool is_in_pieces(struct xseg *seg, const struct xreq *r)
 {
 	struct piece p = { 0 };
-	uint32_t nr = 0;
 
-	while (piece_next(seg, r, &p))
-		nr++;
-	return nr;
+	return piece_next(seg, r, &p) && p.len < r->size;
 }
 
 void sosd_call_fill(const struct sosd_call *c, struct xseg *seg, const struct xreq *r)
@@ -155,7 +152,7 @@ int sosd_call_read(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call
 
 	if (!op)
 		return -ENOMEM;
-	if (cs->nr_spare && nr_pieces(seg, r) > SOSD_READ_PIECES) {
+	if (cs->nr_spare && is_in_pieces(seg, r)) {
 		c->bounce = cs->spare[--cs->nr_spare];
 		add_read(op, c, r->obj_offset, c->bounce, r->size);
 	}
@@ -174,14 +171,13 @@ int sosd_call_write(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_cal
 
 	if (!op)
 		return -ENOMEM;
-	if (nr_pieces(seg, r) > SOSD_WRITE_PIECES) {
-		while (piece_next(seg, r, &p))
+	if (piece_next(seg, r, &p) && p.len < r->size) {
+		do
 			memcpy(cs->buffers + p.from, p.data, p.len);
-		rados_write_op_write(op, (const char *)cs->buffers, r->size, r->obj_offset);
-		return send_write_op(s, c, name, op);
+		while (piece_next(seg, r, &p));
+		p.data = cs->buffers;
 	}
-	while (piece_next(seg, r, &p))
-		rados_write_op_write(op, (const char *)p.data, p.len, r->obj_offset + p.from);
+	rados_write_op_write(op, (const char *)p.data, r->size, r->obj_offset);
 	return send_write_op(s, c, name, op);
 }
 

@@ -4,13 +4,14 @@
  * A *call* is one trip to RADOS. As many as may be out at a time are allocated when the pool is
  * opened; librados itself allocates for each of them, which is out of our hands.
  *
- * Data goes straight from the request's pages and to them: one step of a compound operation for
- * each piece that lies in one in memory, and the OSD does all of them or none. (librados copies
- * what is written once, into its message: its C interface has no other way.) Many small pieces go
- * by a buffer, as a step costs the OSD more than a copy of 4 KiB costs us: 1 MiB in 256 pieces was
- * read at 80 MB/s, in 16 at 470, in one at 1,020, and written at 300, 600 and 600. There is one
- * buffer for what is written, which librados has copied when it has taken the call, and
- * SOSD_BOUNCES for what is read; when all of those are in use the pieces go by themselves.
+ * Data that lies in one in memory goes straight from the request's pages and to them. (librados
+ * copies what is written once, into its message: its C interface has no other way.) What lies in
+ * pieces, as a cache's pages do, goes by a buffer: a step of a compound operation for each of them
+ * costs the OSD more than the copy costs us. 16 KiB in 4 pieces took 180 us of its processor, in
+ * one 85; 1 MiB in 256 pieces was read at 80 MB/s, in 16 at 470, in one at 1,020, and written at
+ * 300, 600 and 600. There is one buffer for what is written, which librados has copied when it has
+ * taken the call, and SOSD_BOUNCES for what is read; when all of those are in use the pieces are
+ * steps, of which the OSD does all or none.
  *
  * Contract: sosd_rados_open() and _close() block, and belong to init and fini. sosd_call_*() are
  * called by the thread of the port that the call is of, and do not block: librados' throttles are
@@ -33,9 +34,7 @@
 
 #include "xseg/xseg.h"
 
-#define SOSD_BOUNCES	  16			/* for each port */
-#define SOSD_READ_PIECES  4			/* more go by a buffer */
-#define SOSD_WRITE_PIECES 16
+#define SOSD_BOUNCES 16			/* for each port */
 
 struct sosd_call {
 	struct sosd_call *next;			/* free, or NULL */

@@ -201,9 +201,7 @@ static void scatter_pages(void)
 /* Directly, and by a buffer; with an end of the object within. */
 static void pages_that_are_not_side_by_side_are_read_and_written(void **state)
 {
-	static const uint32_t sizes[] = { 3000, 2 * 4096, SOSD_READ_PIECES * 4096,
-		(SOSD_READ_PIECES + 2) * 4096, SOSD_WRITE_PIECES * 4096,
-		(SOSD_WRITE_PIECES + 2) * 4096, MIB };
+	static const uint32_t sizes[] = { 3000, 4096, 2 * 4096, 16 * 4096, MIB };
 	static uint8_t data[MIB], got[MIB];
 	uint32_t i, k, size;
 
