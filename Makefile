@@ -111,9 +111,9 @@ FIO_DIR ?= build/fio
 ENGINE := $(if $(SAN),,$(if $(wildcard $(FIO_DIR)/src/config-host.h),$(BUILD)/lib/fio-xseg.so))
 
 # nbdkit's plug-in needs its header; without it, it is left out, and `xseg export` says so. nbdkit
-# knows nothing of sanitizers either.
+# knows nothing of sanitizers either: tests have it load the runtime (tests/lib/nbdkit.sh).
 NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
-PLUGIN := $(if $(SAN),,$(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so))
+PLUGIN := $(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so)
 
 BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \

@@ -2,10 +2,12 @@
 # nbd_tools.sh - exports as the tools of libnbd and QEMU see them: nbdinfo, nbdcopy past what is no
 # data, every command, flag and error by libnbd's Python module, bytes that are no NBD
 # (nbd_tools.py), qemu-io's patterns, qemu-img's maps.
+# tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy
 [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || skip_all "the plug-in is not built: nbdkit's header is not there (make deps)"
+. "$root/tests/lib/nbdkit.sh"
 
 cat >stack.conf <<END
 [segment]
@@ -138,4 +140,5 @@ t "nothing is left of the exports" wait_for 10 no_clients
 t "pages and requests are free that were before" wait_for 10 is_as_before
 t "the segment is sound" xseg check
 t "everything stops" xseg down
+nbdkit_is_clean
 finish

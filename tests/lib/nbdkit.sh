@@ -1,0 +1,60 @@
+# nbdkit.sh - an nbdkit that can load a plug-in which was built with a sanitizer; sourced after system.sh by tests that start one.
+#
+# nbdkit itself was not. So under SAN there is a script of its name, first in PATH, that has it load the sanitizer's runtime before all
+# else, and write what that says, leaks too, into files: nbdkit_is_clean, at the end of a test, fails on any of them. For nbdkit alone,
+# and not for the programs of this tree, strict_string_checks is off: its strndup() of what a client sent has no 0 to find.
+# Nor does it free a locale: at its exit a library of its own does, and then waits for ever for a lock of the C library's, now and then, and only
+# with AddressSanitizer.
+# A command of its option --run is to begin with $alone, or it has the runtime too.
+
+alone=
+
+# What a file says, but for what nbdkit has allocated itself, whose threads are still there when it exits, and what hangs on that.
+said_of_ours()	# FILE
+{
+	awk '/ leak of /{ block = $0; direct = /^Direct/; next }
+		block && /^ *#1 /{ if (direct && !/\/nbdkit\+/) print block "\n" $0; block = ""; next }
+		/ERROR: LeakSanitizer|^SUMMARY: .* leaked|^=*$|^ *#/{ next }
+		{ print }' "$1"
+}
+
+nbdkit_is_clean()
+{
+	local file nr=$nr_failed
+	[ -n "$SAN" ] || return 0
+	for file in "$TMP"/said.nbdkit*; do
+		[ ! -e "$file" ] || [ -z "$(said_of_ours "$file")" ] || not_ok "no sanitizer says anything of nbdkit" "$file"
+	done
+	[ "$nr_failed" -gt "$nr" ] || ok "no sanitizer says anything of nbdkit"
+}
+
+sanitize_nbdkit()	# RUNTIME...
+{
+	local name path preload='' nbdkit
+	nbdkit=$(command -v nbdkit)
+	for name; do
+		path=$(${CC:-gcc} -print-file-name="$name")
+		[ -e "$path" ] || skip_all "${CC:-gcc} has no $name"
+		preload+=${preload:+:}$(realpath "$path")
+	done
+	mkdir -p "$TMP/sanitized"
+	echo 'void freelocale(void *l) { (void)l; }' |
+		${CC:-gcc} -shared -fPIC -x c -o "$TMP/sanitized/exits.so" - || skip_all "${CC:-gcc} makes no shared object"
+	preload+=:$TMP/sanitized/exits.so
+	cat >"$TMP/sanitized/nbdkit" <<END
+#!/bin/bash
+said=log_path=$TMP/said:log_exe_name=1
+export ASAN_OPTIONS="\${ASAN_OPTIONS:-}:strict_string_checks=0:\$said"
+export UBSAN_OPTIONS="\${UBSAN_OPTIONS:-}:\$said"
+export TSAN_OPTIONS="\${TSAN_OPTIONS:-}:\$said"
+exec $([ "$SAN" != tsan ] || echo setarch -R) env LD_PRELOAD=$preload "$nbdkit" "\$@"
+END
+	chmod +x "$TMP/sanitized/nbdkit"
+	export PATH="$TMP/sanitized:$PATH"
+	alone="exec env -u LD_PRELOAD"
+}
+
+case $SAN in
+asan) sanitize_nbdkit libasan.so libubsan.so ;;
+tsan) sanitize_nbdkit libtsan.so ;;
+esac
