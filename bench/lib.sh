@@ -148,19 +148,19 @@ quietly()	# COMMAND...
 
 # store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [volumed]]: a stack of one reactor in a segment of
 # MIB; options are lines of a stack file. Without options for a cache there is none, and a volumed
-# only when it is asked for.
+# only when it is asked for. Where server_cpu is empty the reactor is bound to no CPU.
 store_up()
 {
-	local peers=$2
+	local peers=$2 bound=${server_cpu:+cpus = $server_cpu}
 	{
 		printf '[segment]\nname = %s\nmemory = %dM\n' "$XSEG_SEGMENT" "$1"
-		printf '\n[peer %s]\ncpus = %s\n%s\n' "$2" "$server_cpu" "$3"
+		printf '\n[peer %s]\n%s\n%s\n' "$2" "$bound" "$3"
 		if [ -n "${4:-}" ]; then
-			printf '\n[peer cached]\ndownstream = %s\ncpus = %s\n%s\n' "$2" "$server_cpu" "$4"
+			printf '\n[peer cached]\ndownstream = %s\n%s\n%s\n' "$2" "$bound" "$4"
 			peers="cached $2"
 		fi
 		if [ -n "${5:-}" ]; then
-			printf '\n[peer volumed]\ndownstream = %s\ncpus = %s\n' "${peers%% *}" "$server_cpu"
+			printf '\n[peer volumed]\ndownstream = %s\n%s\n' "${peers%% *}" "$bound"
 			peers="volumed $peers"
 		fi
 		printf '\n[run]\ntogether = %s\n' "$peers"

@@ -105,7 +105,7 @@ done
 fio --enghelp=nbd 2>/dev/null | grep -q '^uri' || usage "fio has no engine for NBD"
 [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
 also_at_the_end servers_down
-server_cpu=$(IFS=,; echo "$server_cpu,$client_cpus")
+server_cpu=
 store_up $((3 * set_mib + 256)) memd "memory = $((set_mib + 16))M" \
 	"memory = $((set_mib + set_mib / 4 + 16))M
 dirty_age = 1h
