@@ -6,7 +6,7 @@
 #                                    tidy/layers, system/plug
 # Environment: BUILD (build), LONG=1 (long versions), SAN=asan|tsan (what is fit for sanitizers),
 #   STATIC=1 (static analysis too), SEEDS (of the simulator; else 1000, LONG 100000, SAN 100),
-#   TEST_JOBS (how many programs run at a time; else two more than there are processors, as many
+#   TEST_JOBS (how many programs run at a time; else four more than there are processors, as many
 #   sleep)
 #
 # Order: unit, model, sim, fuzz, tidy, system. One line a test program, as they end:
@@ -39,7 +39,7 @@ export CC=${CC:-gcc}
 logs=$BUILD/tests/log
 mkdir -p "$logs" || exit 1
 
-jobs_max=${TEST_JOBS:-$(($(nproc) + 2))}
+jobs_max=${TEST_JOBS:-$(($(nproc) + 4))}
 results=$logs/results.$$		# NAME.running: its segment, while it runs; NAME: `FAILED PASSED`, then what it skipped
 rm -rf "$logs"/results.*
 mkdir -p "$results" || exit 1
