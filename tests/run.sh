@@ -194,19 +194,28 @@ has_tag()	# SCRIPT TAG
 	grep -qE "^# tags:.*\b$2\b" "$1"
 }
 
-# run_scripts FOLDER
-run_scripts()
+# by_timeout SCRIPT...: a line each, SECONDS SCRIPT
+by_timeout()
 {
 	local script seconds
-	for script in tests/"$1"/*.sh; do
+	for script; do
+		seconds=$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$script" | head -n 1)
+		echo "${seconds:-60} $script"
+	done | sort -k 1,1nr -k 2
+}
+
+# run_scripts FOLDER: first what may take longest, so that it does not run alone in the end
+run_scripts()
+{
+	local script seconds name
+	while read -r seconds script <&3; do
 		! has_tag "$script" long || [ -n "$LONG" ] || continue
 		! has_tag "$script" static || [ -n "$STATIC" ] || continue
 		has_tag "$script" san || [ -z "$SAN" ] || continue
-		seconds=$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$script" | head -n 1)
 		name=$1/$(basename "$script" .sh)
-		run lines "$name" "${seconds:-60}" \
+		run lines "$name" "$seconds" \
 			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash "$script"
-	done
+	done 3< <(by_timeout tests/"$1"/*.sh)
 }
 
 # gcc's ThreadSanitizer does not start under every layout of the address space; a fixed one always
