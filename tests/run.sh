@@ -214,7 +214,7 @@ run_scripts()
 		has_tag "$script" san || [ -z "$SAN" ] || continue
 		name=$1/$(basename "$script" .sh)
 		run lines "$name" "$seconds" \
-			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash "$script"
+			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash "$script" 3<&-
 	done 3< <(by_timeout tests/"$1"/*.sh)
 }
 

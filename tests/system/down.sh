@@ -172,7 +172,8 @@ all_is_there
 up "asked twice, and left twice"
 freeze filed
 begin_down 'stopping cached'
-kill -INT "$down"
+# not timeout(1): until it has run once more since it forked, a signal ends it alone
+pkill -INT -x -P "$down" xseg
 ends_with 3
 who=$(supervisor)
 expect_err 3 "still stopping" "$what: the second one gives up, too" xseg --timeout 500ms down
