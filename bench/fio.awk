@@ -9,9 +9,7 @@ BEGIN {
 
 {
 	iops[$1, $2] = iops[$1, $2] " " $4
-	at[$1, $2, $3] = $4
-	if (!seen[$3]++)
-		round[++nr_rounds] = $3
+	keep($1 SUBSEP $2, $3, $4)
 }
 
 # The engine's rate by the smaller one of xbench and fio alone

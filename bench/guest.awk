@@ -15,9 +15,7 @@ BEGIN {
 {
 	iops[$1, $2] = iops[$1, $2] " " $4
 	mean[$1, $2] = mean[$1, $2] " " $5
-	at[$1, $2, $3] = $4
-	if (!seen[$3]++)
-		round[++nr_rounds] = $3
+	keep($1 SUBSEP $2, $3, $4)
 }
 
 END {

@@ -15,8 +15,16 @@ function median(list,	v, n, i, k, t)
 	return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
 }
 
-# One's rate by that of another, of each round: for median(). In round[1 .. nr_rounds] are the
-# rounds, in at[KEY, ROUND] the rates; a key may have several parts, with SUBSEP between them.
+# Keeps the rate of a round: in round[1 .. nr_rounds] are the rounds, in at[KEY, ROUND] the rates. A
+# key may have several parts, with SUBSEP between them.
+function keep(key, in_round, rate)
+{
+	at[key, in_round] = rate
+	if (!kept[in_round]++)
+		round[++nr_rounds] = in_round
+}
+
+# One's rate by that of another, of each round: for median(). Rates are those of keep().
 function by_round(who, than,	i, of, list)
 {
 	for (i = 1; i <= nr_rounds; i++) {

@@ -10,11 +10,9 @@ BEGIN {
 	k = $1 SUBSEP $2 SUBSEP $3
 	iops[k] = iops[k] " " $5
 	mean[k] = mean[k] " " $6
-	at[k, $4] = $5
+	keep(k, $4, $5)
 	if (!seen_depth[$3]++)
 		depth[++nr_depths] = $3 + 0
-	if (!seen_round[$4]++)
-		round[++nr_rounds] = $4
 }
 
 function cell(who, rw, d)
