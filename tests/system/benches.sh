@@ -105,13 +105,11 @@ export BENCH_RIVALS="${rivals[*]}"
 bench rivals $runs 6 "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
 bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
 # A cluster's takes as long as a third of the others.
-if [ -z "$LONG" ]; then
-	:
-elif command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null &&
-	[ -x "$BUILD/bin/sosd" ]; then
+if [ -n "$LONG" ] && command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null &&
+		[ -x "$BUILD/bin/sosd" ]; then
 	bench headline 48 11 "runs.tsv:9:42 results.tsv:12:43 sustained.tsv:11:6 slices.tsv:6:120
 		series.tsv:6:121" "headline.png series.png"
-else
+elif [ -n "$LONG" ]; then
 	skip "bench/headline.sh --quick runs to its end" "there is no Ceph (make deps)"
 fi
 mkdir -p no-ceph/bin

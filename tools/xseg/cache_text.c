@@ -226,8 +226,7 @@ void cache_text_print(const json_t *s)
 	char a[OUT_TEXT];
 
 	printf("cache     %s, %s, generation %" PRIu64 "\n", out_text(s, "name"),
-		cache_text_state(s),
-	       out_int(s, "generation"));
+	       cache_text_state(s), out_int(s, "generation"));
 	print_policy(s);
 	print_memory(s);
 	printf("objects   %" PRIu64 "\n", out_int(s, "objects"));
