@@ -200,9 +200,9 @@ plot()
 	fi
 }
 
-# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON; none
-# where it selects nothing. $n are the words of the file's name, the last of them the round. All go
-# through one jq, as there are hundreds.
+# raw_rows EXPRESSION [HINT]: for each raw file a line, with tabs, of what jq makes of its JSON;
+# none where it selects nothing. $n are the words of the file's name, the last of them the round.
+# All go through one jq, as there are hundreds.
 raw_rows()
 {
 	local file name='input_filename | split("/")[-1] | rtrimstr(".json")'

@@ -1,15 +1,18 @@
-# nbdkit.sh - an nbdkit that can load a plug-in which was built with a sanitizer; sourced after system.sh by tests that start one.
+# nbdkit.sh - an nbdkit that can load a plug-in which was built with a sanitizer; sourced after
+# system.sh by tests that start one.
 #
-# nbdkit itself was not. So under SAN there is a script of its name, first in PATH, that has it load the sanitizer's runtime before all
-# else, and write what that says, leaks too, into files: nbdkit_is_clean, at the end of a test, fails on any of them. For nbdkit alone,
-# and not for the programs of this tree, strict_string_checks is off: its strndup() of what a client sent has no 0 to find.
-# Nor does it free a locale: at its exit a library of its own does, and then waits for ever for a lock of the C library's, now and then, and only
-# with AddressSanitizer.
-# A command of its option --run is to begin with $alone, or it has the runtime too.
+# nbdkit itself was not. So under SAN there is a script of its name, first in PATH, that has it load
+# the sanitizer's runtime before all else, and write what that says, leaks too, into files:
+# nbdkit_is_clean, at the end of a test, fails on any of them. For nbdkit alone, and not for the
+# programs of this tree, strict_string_checks is off: its strndup() of what a client sent has no 0
+# to find. Nor does it free a locale: at its exit a library of its own does, and then waits for ever
+# for a lock of the C library's, now and then, and only with AddressSanitizer. A command of its
+# option --run is to begin with $alone, or it has the runtime too.
 
 alone=
 
-# What a file says, but for what nbdkit has allocated itself, whose threads are still there when it exits, and what hangs on that.
+# What a file says, but for what nbdkit has allocated itself, whose threads are still there when it
+# exits, and what hangs on that.
 said_of_ours()	# FILE
 {
 	awk '/ leak of /{ block = $0; direct = /^Direct/; next }

@@ -226,6 +226,14 @@ is_as_before()
 
 # ---- volumes by NBD ----
 
+plugin=$BUILD/lib/nbdkit-xseg-plugin.so
+
+# Skips the whole script where `xseg export` has no plug-in.
+need_plugin()
+{
+	[ -e "$plugin" ] || skip_all "$plugin is not built: nbdkit's header is not there (make deps)"
+}
+
 # export_up NAME VOLUME OPTION...: begins an export on $TMP/NAME.sock, and waits until it serves;
 # its URI is in $uri, its pid in $server
 export_up()

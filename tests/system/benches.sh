@@ -133,14 +133,14 @@ if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
 else
 	skip "bench/fio.sh --quick runs to its end" "there is no fio, or its headers could not be had (make deps)"
 fi
-if command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null && [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] &&
+if command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null && [ -e "$plugin" ] &&
 		fio --enghelp=nbd 2>/dev/null | grep -q '^uri'; then
 	bench nbd 8 2 runs.tsv:7:8 ""
 else
 	skip "bench/nbd.sh --quick runs to its end" "nbdkit, its header, nbdinfo or fio's engine for NBD is not there"
 fi
 . "$root/tests/lib/guest.sh"
-if [ -n "$LONG" ] && [ -z "$(guest_missing)" ] && command -v nbdkit >/dev/null && [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] && guest_fetch; then
+if [ -n "$LONG" ] && [ -z "$(guest_missing)" ] && command -v nbdkit >/dev/null && [ -e "$plugin" ] && guest_fetch; then
 	bench guest 10 8 runs.tsv:6:10 ""
 elif [ -n "$LONG" ]; then
 	skip "bench/guest.sh --quick runs to its end" "$(guest_missing) $guest_why"

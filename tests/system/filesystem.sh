@@ -9,7 +9,7 @@
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached filed jq nbdkit nbdfuse losetup mkfs.ext4 e2fsck dumpe2fs tar unshare
-[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || skip_all "the plug-in is not built: nbdkit's header is not there (make deps)"
+need_plugin
 [ "$(id -u)" = 0 ] || skip_all "only root may mount"
 [ -c /dev/fuse ] || skip_all "/dev/fuse is not there"
 losetup --find >/dev/null 2>&1 || skip_all "there is no loop device to be had"

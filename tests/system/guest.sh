@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../lib/system.sh"
 . "$root/tests/lib/guest.sh"
 need xseg xseg-host volumed cached filed jq nbdkit debugfs qemu-storage-daemon
-[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || skip_all "the plug-in for nbdkit is not built: nbdkit's header is not there (make deps)"
+need_plugin
 missing=$(guest_missing)
 [ -z "$missing" ] || skip_all "$missing"
 guest_fetch || skip_all "$guest_why"

@@ -5,8 +5,7 @@
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy
-plugin=$BUILD/lib/nbdkit-xseg-plugin.so
-[ -e "$plugin" ] || skip_all "$plugin is not built: nbdkit's header is not there (make deps)"
+need_plugin
 . "$root/tests/lib/nbdkit.sh"
 
 seconds=$([ -n "$LONG" ] && echo 90 || echo 3)

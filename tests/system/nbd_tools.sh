@@ -6,7 +6,7 @@
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy
-[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || skip_all "the plug-in is not built: nbdkit's header is not there (make deps)"
+need_plugin
 . "$root/tests/lib/nbdkit.sh"
 
 cat >stack.conf <<END
