@@ -1,7 +1,7 @@
 /* queue_part - the parts of an I/O: what each one asks for.
  *
  *   READ, WRITE    as much as one request may have: pages of the caller's that are listed as they
- *                  are, or as much as the slot's room
+ *                  are, unless it is read directly; or as much as the slot's room
  *   COPY           what the slot's room takes: a READ, and when that was answered the WRITE
  *   WRITE_ZEROES   a request's range; where the store knows no zeroes, they are sent as data
  *   DISCARD        a request's range
@@ -46,14 +46,22 @@ static void list_zeroes(struct xseg_queue *q, struct xreq *r)
 		r->page[i] = q->zero_page;
 }
 
+/* Then its data is copied from where the cache has it, wherever it goes. */
+static bool may_be_found(const struct xseg_io *io)
+{
+	return io->flags & XSEG_IO_DIRECT && io->size <= XSEG_DIRECT_PAGES * XSEG_PAGE_SIZE;
+}
+
 static void fill_data(struct xseg_queue *q, struct slot *s, uint64_t left)
 {
 	struct xseg_io *io = s->io;
 	struct xreq *r = s->r;
 	uint32_t in = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
 
-	r->size = xs_io_list_pages(
-		q, io, s->piece, s->in_piece, r->offset, least(left, XSEG_REQ_BYTES - in), r->page);
+	r->size = 0;
+	if (!may_be_found(io))
+		r->size = xs_io_list_pages(q, io, s->piece, s->in_piece, r->offset,
+			least(left, XSEG_REQ_BYTES - in), r->page);
 	s->direct = r->size > 0;
 	if (s->direct) {
 		r->nr_pages = (uint16_t)xseg_req_span(r->offset, r->size);

@@ -267,6 +267,28 @@ static void what_the_cache_has_is_read_without_a_request(void **state)
 	assert_int_equal(clientrig_count(g, "volumed", "ops"), before);
 }
 
+/* Also to memory into which a request would have had the data written. */
+static void what_is_found_goes_to_memory_of_the_segment_too(void **state)
+{
+	struct clientrig *g = *state;
+	uint8_t *buf = xseg_queue_buffer(g->q, 65536);
+	uint64_t before;
+
+	assert_non_null(buf);
+	write_plain(g, 0, 65536, 1);
+	assert_int_equal(read_directly(g, 0, 65536, buf), 65536);	/* each page is lent once */
+	clientrig_expect_bytes(buf, 0, 65536, 1);
+	usleep(20000);
+	before = clientrig_count(g, "volumed", "ops");
+	for (uint64_t at = 0; at < 65536; at += 4096) {
+		memset(buf + at, 0xee, 4096);
+		assert_int_equal(read_directly(g, at, 4096, buf + at), 4096);
+		clientrig_expect_bytes(buf + at, at, 4096, 1);
+	}
+	usleep(20000);
+	assert_int_equal(clientrig_count(g, "volumed", "ops"), before);
+}
+
 /* Before and after each write, which makes the page another one. */
 static void it_is_as_new_as_any_read(void **state)
 {
@@ -343,6 +365,7 @@ int main(void)
 		CLIENT_TEST(no_more_is_prepared_than_the_depth),
 		CLIENT_TEST(a_queue_ends_with_loans_and_gifts),
 		CLIENT_TEST(what_the_cache_has_is_read_without_a_request),
+		CLIENT_TEST(what_is_found_goes_to_memory_of_the_segment_too),
 		CLIENT_TEST(it_is_as_new_as_any_read),
 		CLIENT_TEST(a_large_read_may_find_some_parts_and_ask_for_others),
 		CLIENT_TEST(a_loan_that_was_found_is_as_any),
