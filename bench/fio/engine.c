@@ -25,7 +25,7 @@
 struct engine_options {
 	void *pad;
 	char *segment, *volume, *volumed;
-	unsigned int write_zeroes;
+	unsigned int write_zeroes, direct_reads;
 };
 
 struct engine {
@@ -43,6 +43,8 @@ static struct fio_option options[] = {
 	{ OPTION(volume, FIO_OPT_STR_STORE, "Name of the volume") },
 	{ OPTION(volumed, FIO_OPT_STR_STORE, "Name of the volumed, where there are several") },
 	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes, instead of discarding"),
+	  .def = "0" },
+	{ OPTION(direct_reads, FIO_OPT_BOOL, "Reads take what the cache has without a request"),
 	  .def = "0" },
 	{ .name = NULL },
 };
@@ -177,6 +179,15 @@ static enum xseg_op op_of(struct thread_data *td, const struct io_u *io_u)
 	}
 }
 
+static uint32_t flags_of(struct thread_data *td, const struct xseg_io *io)
+{
+	const struct engine_options *o = td->eo;
+
+	if (io->op == XSEG_OP_WRITE && td->o.sync_io)
+		return XSEG_IO_FUA;
+	return io->op == XSEG_OP_READ && o->direct_reads ? XSEG_IO_DIRECT : 0;
+}
+
 static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 {
 	struct engine *e = td->io_ops_data;
@@ -185,7 +196,7 @@ static enum fio_q_status engine_queue(struct thread_data *td, struct io_u *io_u)
 
 	fio_ro_check(td, io_u);
 	io->op = op_of(td, io_u);
-	io->flags = io->op == XSEG_OP_WRITE && td->o.sync_io ? XSEG_IO_FUA : 0;
+	io->flags = flags_of(td, io);
 	io->offset = io->op == XSEG_OP_FLUSH ? 0 : io_u->offset;
 	io->size = io->op == XSEG_OP_FLUSH ? 0 : io_u->xfer_buflen;
 	io->buf = io_u->xfer_buf;

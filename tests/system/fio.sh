@@ -52,6 +52,14 @@ for rw in read randread; do
 	t "it is written" run --rw=write --bs=4k --iodepth=8 --size=4M --verify=crc32c --do_verify=0 --randseed=7
 	t "what was written before is what $rw reads" run --rw=$rw --bs=4k --iodepth=16 --size=4M --verify=crc32c --verify_fatal=1 --randseed=7
 done
+# What was asked for once is found by the next, but for where its object is.
+for i in 1 2; do
+	before=$(count volumed ops)
+	t "what was written before is what is read without requests" run --rw=randread --bs=4k --iodepth=16 --size=4M --verify=crc32c --verify_fatal=1 \
+		--randseed=7 --direct_reads=1
+done
+is "all of it was looked at" "$(value '.jobs[0].read.total_ios')" 1024
+t "and hardly any of it asked for" [ $(($(count volumed ops) - before)) -le 64 ]
 for rw in trim randtrim randtrim; do
 	t "$rw ends" run --rw=$rw --bs=64k --iodepth=8 --size=8M
 	is "and was a trim of all" "$(value .jobs[0].trim.io_bytes)" $((8 << 20))
