@@ -10,6 +10,7 @@ BEGIN {
 	split("read write", rws, " ")
 	name["cached"] = "xseg: cached"
 	name["volume"] = "xseg: volumed, cached"
+	name["direct"] = "xseg: fio, reads without requests"
 	name["pagecache"] = "page cache, fio"
 	name["nbdkit"] = "nbdkit, memory"
 	name["nbdkitcache"] = "nbdkit, cache filter"
@@ -43,9 +44,9 @@ function label(who_is)
 
 function table(systems, nr, depth,	i)
 {
-	printf "%-26s | %-31s | %-31s\n", "depth " depth, "read: IOPS, low-high, mean", "write"
+	printf "%-34s | %-31s | %-31s\n", "depth " depth, "read: IOPS, low-high, mean", "write"
 	for (i = 1; i <= nr; i++)
-		printf "%-26s | %s | %s\n", label(systems[i]), \
+		printf "%-34s | %s | %s\n", label(systems[i]), \
 			cell(systems[i] SUBSEP "read" SUBSEP depth), cell(systems[i] SUBSEP "write" SUBSEP depth)
 	print ""
 }
@@ -97,6 +98,8 @@ END {
 	for (w = 1; w <= 2; w++)
 		for (d = 1; d <= 16; d += 15)
 			verdict("cached", in_ram, nr_ram, rws[w], d, "in memory")
+	if (("direct", "read", 1) in iops)
+		verdict("direct", in_ram, nr_ram, "read", 1, "in memory, without requests")
 	for (w = 1; w <= 2; w++)
 		verdict("cacheddisk", on_disk, nr_disk, rws[w], 16, "on disk")
 }

@@ -15,6 +15,6 @@ set xtics rotate by -30
 set ylabel "IOPS"
 set yrange [1000:*]
 set output out."/rivals.png"
-ram = "cached|volume|pagecache|nbdkit|nbdkitcache|qemunbd|memcached|redis|rocksdb|leveldb"
+ram = "cached|volume|direct|pagecache|nbdkit|nbdkitcache|qemunbd|memcached|redis|rocksdb|leveldb"
 rows(rw) = sprintf("<awk -F '\\t' '$1 ~ /^(%s)$/ && $2 == \"%s\" && $3 == 16' %s", ram, rw, data)
 plot rows("read") using 4:5:6:xtic(1) title "read", rows("write") using 4:5:6 title "write"

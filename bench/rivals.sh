@@ -6,9 +6,11 @@
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_RIVALS (only
 #   these systems)
 #
-# ram: a set of 256 MiB that is in memory, with 1 and with 16 in flight, read and written by
+# ram: a set of 192 MiB that is in memory, with 1 and with 16 in flight, read and written by
 #   cached        xbench -> cached, memd below, in one reactor; by copy
 #   volume        xbench -> volumed -> cached -> memd, the same
+#   direct        fio with its engine on the same volume; reads find what the cache has without a
+#                 request
 #   pagecache     fio on a file in the page cache: system calls, no server (psync; with 16 in flight
 #                 io_uring)
 #   nbdkit        fio -> a socket -> nbdkit memory
@@ -20,7 +22,7 @@
 #   rocksdb       bench-rival-rocksdb: a library with a block cache; what is in flight are threads
 #                 on both CPUs
 #   leveldb       the same with LevelDB
-# disk: a set of 256 MiB on the disk that holds BUILD, four times the cache, with 16 in flight, by
+# disk: a set of 192 MiB on the disk that holds BUILD, four times the cache, with 16 in flight, by
 #   filed         xbench -> filed, past the page cache: the store alone
 #   cacheddisk    xbench -> cached -> filed
 #   rocksdbdisk   RocksDB with a block cache as large, past the page cache
@@ -38,14 +40,15 @@ set -u
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
 seconds=${BENCH_SECONDS:-0.2}
-set_mib=256
+set_mib=192
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
 	seconds=${BENCH_SECONDS:-0.05}
 	set_mib=32
 fi
 cache_mib=$((set_mib / 4))
-ram_systems=(cached volume pagecache nbdkit nbdkitcache qemunbd memcached redis rocksdb leveldb)
+engine=$BUILD/lib/fio-xseg.so
+ram_systems=(cached volume direct pagecache nbdkit nbdkitcache qemunbd memcached redis rocksdb leveldb)
 disk_systems=(filed cacheddisk rocksdbdisk extstore)
 
 # ---- what is there ----
@@ -64,6 +67,7 @@ has_fio_nbd()
 package_of()
 {
 	case $1 in
+	direct)                [ -e "$engine" ] && has_program fio || echo "make deps, then make: fio's engine" ;;
 	pagecache)             has_program fio || echo fio ;;
 	nbdkit | nbdkitcache)  has_program nbdkit && has_fio_nbd || echo "nbdkit, fio with its nbd engine" ;;
 	qemunbd)               has_program qemu-nbd && has_fio_nbd || echo "qemu-utils, fio with its nbd engine" ;;
@@ -137,7 +141,8 @@ up()	# SYSTEM
 	socket=$tmp/socket
 	case $1 in
 	cached)      store_up $room memd "memory = 64M" "$keep" ;;
-	volume)      store_up $room memd "memory = 64M" "$keep" volumed
+	volume | direct)
+		     store_up $room memd "memory = 64M" "$keep" volumed
 		     quietly xseg volume create bench --size "${set_mib}M" ;;
 	filed)       store_up $room filed "dir = $tmp/store" ;;
 	cacheddisk)  store_up $room filed "dir = $tmp/store" "$(stack_options $cache_mib)" ;;
@@ -158,8 +163,8 @@ up()	# SYSTEM
 down()	# SYSTEM
 {
 	case $1 in
-	cached | volume | filed | cacheddisk) quietly xseg down --force ;;
-	*)                                    server_down ;;
+	cached | volume | direct | filed | cacheddisk) quietly xseg down --force ;;
+	*)                                             server_down ;;
 	esac
 	rm -rf "$tmp/store" "$tmp/ext" "$tmp/db"
 }
@@ -169,8 +174,8 @@ down()	# SYSTEM
 to_xseg()	# SYSTEM
 {
 	case $1 in
-	volume) echo --volume=bench ;;
-	*)      echo --target="${1%disk}" --objects=$((set_mib / 4)) ;;
+	volume | direct) echo --volume=bench ;;
+	*)               echo --target="${1%disk}" --objects=$((set_mib / 4)) ;;
 	esac
 }
 
@@ -194,8 +199,12 @@ rival()
 # fio_on SYSTEM FILE ARGUMENT...
 fio_on()
 {
-	local system=$1 file=$2 where=(--filename="$tmp/file" --direct=0 --fallocate=none)
-	[ "$system" = pagecache ] || where=(--ioengine=nbd --uri="nbd+unix:///?socket=$socket")
+	local system=$1 file=$2 where
+	case $system in
+	pagecache) where=(--filename="$tmp/file" --direct=0 --fallocate=none) ;;
+	direct)    where=(--ioengine="external:$engine" --segment="$XSEG_SEGMENT" --volume=bench --direct_reads=1 --thread) ;;
+	*)         where=(--ioengine=nbd --uri="nbd+unix:///?socket=$socket") ;;
+	esac
 	shift 2
 	fio --name=load --size="${set_mib}M" --cpus_allowed="$client_cpus" --output-format=json --output="$file" \
 		--norandommap --invalidate=0 --allow_file_create=0 "${where[@]}" "$@" >>"$log" 2>&1 </dev/null || fail "fio $system $* failed"
@@ -204,10 +213,11 @@ fio_on()
 fill()	# SYSTEM
 {
 	case $1 in
-	cached | volume | filed | cacheddisk)
+	cached | volume | direct | filed | cacheddisk)
 		# shellcheck disable=SC2046 # words
 		measure "$tmp/fill.json" $(to_xseg "$1") --size="${set_mib}M" --rw=write --bs=1M --iodepth=4
-		[ "$1" != cacheddisk ] || quietly xseg cache flush cached ;;
+		[ "$1" != cacheddisk ] || quietly xseg cache flush cached
+		[ "$1" != direct ] || fio_on direct "$tmp/fill.json" --rw=read --bs=4k --iodepth=16 ;;
 	memcached | redis | extstore)      rival "$1" --fill --iodepth=16 >/dev/null ;;
 	rocksdb | leveldb | rocksdbdisk)   mkdir -p "$tmp/db"; rival "$1" --fill >/dev/null ;;
 	nbdkit | nbdkitcache | qemunbd)    fio_on "$1" "$tmp/fill.json" --rw=write --bs=1M --iodepth=4 ;;
@@ -216,15 +226,15 @@ fill()	# SYSTEM
 
 load()	# SYSTEM RW DEPTH ROUND
 {
-	local file=$raw/$1-$2-$3-run.$4.json engine=() warm=()
+	local file=$raw/$1-$2-$3-run.$4.json by=() warm=()
 	case $1 in
 	cached | volume | filed | cacheddisk)
 		# shellcheck disable=SC2046 # words
 		measure "$file" $(to_xseg "$1") --size="${set_mib}M" --rw="rand$2" --iodepth="$3" --runtime="$run_time" \
 			--ramp_time=50ms --randseed="$4" ;;
-	pagecache | nbdkit | nbdkitcache | qemunbd)
-		[ "$1" != pagecache ] || engine=(--ioengine="$([ "$3" = 1 ] && echo psync || echo io_uring)")
-		fio_on "$1" "$file" "${engine[@]}" --rw="rand$2" --bs=4k --iodepth="$3" --runtime="$run_time" --time_based \
+	direct | pagecache | nbdkit | nbdkitcache | qemunbd)
+		[ "$1" != pagecache ] || by=(--ioengine="$([ "$3" = 1 ] && echo psync || echo io_uring)")
+		fio_on "$1" "$file" "${by[@]}" --rw="rand$2" --bs=4k --iodepth="$3" --runtime="$run_time" --time_based \
 			--ramp_time=50ms --randseed="$4" ;;
 	*)
 		[ "$1" != rocksdb ] && [ "$1" != leveldb ] || [ "$2" = write ] || warm=(--warm)
