@@ -183,8 +183,12 @@ static inline uint32_t lane_word(uint32_t queue, uint32_t from, uint32_t to)
 	return 1u << 31 | queue << 30 | from << 10 | to;
 }
 
-/* ---- segment.c ---- */
+/* ---- layout.c ---- */
 uint64_t layout_stamp(void);
+int xs_geometry_from_config(
+	const struct xseg_config *cfg, struct xs_geometry *geo, struct xseg_error *err);
+/* What a superblock's counts make; false: they are out of range. */
+bool xs_geometry_again(const struct xs_geometry *found, struct xs_geometry *geo);
 
 /* ---- lock.c ---- */
 /* Takes the control lock; returns a descriptor that holds it or -errno. The same thread lets go,

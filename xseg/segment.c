@@ -8,7 +8,7 @@
  * Owner and mode are those that were asked for before it is READY.
  *
  * Invariants:
- *   S1  every offset of the geometry is computed from its counts by geometry_compute() alone: an
+ *   S1  every offset of the geometry is computed from its counts by layout.c alone: an
  *       attacher recomputes and compares, and uses its own copy from then on
  *   S2  a failed create leaves no file
  *   S3  the name of a segment that is READY is taken away under its control lock (xseg_remove())
@@ -32,13 +32,7 @@
 
 #include "xseg/internal.h"
 
-#define NR_REQUESTS_DEFAULT 2048u
-#define NR_PORTS_DEFAULT    64u
-#define NR_STATS	    192u
-#define LANES_PER_PORT	    8u
-#define MAX_MEMORY	    (1ull << 40)
-#define MIN_MEMORY	    (4ull << 20)
-#define FILE_PREFIX	    "xseg."
+#define FILE_PREFIX "xseg."
 
 int xseg_fail(struct xseg_error *err, int code, const char *fmt, ...)
 {
@@ -65,143 +59,6 @@ bool xseg_name_ok(const char *name)
 uint64_t xseg_hash(const char *target, size_t len)
 {
 	return XXH3_64bits(target, len);
-}
-
-/* L1: every size and offset that two builds could disagree on. */
-uint64_t layout_stamp(void)
-{
-	const uint64_t v[] = {
-		sizeof(struct xs_super),
-		sizeof(struct xs_member),
-		sizeof(struct xs_peer),
-		sizeof(struct xs_port),
-		sizeof(struct xs_bell),
-		sizeof(struct xs_lane),
-		sizeof(struct xs_req),
-		sizeof(struct xs_extent),
-		sizeof(struct xs_stats),
-		sizeof(struct xq),
-		XSEG_MAX_PORTS,
-		XSEG_MAX_MEMBERS,
-		XSEG_PEER_PORTS,
-		XSEG_REQ_PAGES,
-		XSEG_TARGET_MAX,
-		XSEG_NAME_MAX,
-		XSEG_EXTENT_SIZE,
-		XSEG_STACK_BYTES,
-		XHIST_NR,
-		offsetof(struct xs_peer, word),
-		offsetof(struct xs_peer, route),
-		offsetof(struct xs_peer, user),
-		offsetof(struct xs_peer, direct),
-		offsetof(struct xs_peer, direct_max),
-		offsetof(struct xs_peer, arena_epoch),
-		offsetof(struct xs_peer, plug),
-		offsetof(struct xs_peer, turn),
-		offsetof(struct xs_peer, above),
-		offsetof(struct xs_port, answered),
-		offsetof(struct xs_port, asked),
-		offsetof(struct xs_req, ask),
-		offsetof(struct xs_port, mask),
-		offsetof(struct xs_port, lane),
-		offsetof(struct xs_req, offset),
-		offsetof(struct xs_req, result),
-		offsetof(struct xs_req, hash),
-		offsetof(struct xs_req, parent),
-		offsetof(struct xs_req, via),
-		offsetof(struct xs_req, done),
-		offsetof(struct xs_req, page),
-		offsetof(struct xs_req, nr_lent),
-		sizeof(struct xs_page),
-		offsetof(struct xs_req, target),
-		offsetof(struct xs_req, target_rest),
-		offsetof(struct xs_stats, value),
-		offsetof(struct xs_stats, lat),
-		offsetof(struct xq, head),
-		offsetof(struct xq, ring),
-		XSEG_NR_OPS,
-		XSEG_STATS_MAX,
-		XSEG_PAGE_GIVEN,
-		XSEG_LENT_GIFT,
-		offsetof(struct xs_geometry, off_touched),
-		sizeof(struct xseg_slots),
-		XSEG_SLOT_DIRECT,
-	};
-
-	return XXH3_64bits(v, sizeof(v));
-}
-
-static uint64_t take(uint64_t *at, uint64_t bytes, uint64_t align)
-{
-	uint64_t off = (*at + align - 1) / align * align;
-
-	*at = off + bytes;
-	return off;
-}
-
-/* Fills everything of geo that follows from nr_requests, nr_ports and nr_extents. */
-static void geometry_compute(struct xs_geometry *geo)
-{
-	uint64_t at = sizeof(struct xs_super);
-
-	geo->nr_lanes = geo->nr_ports * LANES_PER_PORT;
-	geo->nr_stats = NR_STATS;
-	for (geo->lane_slots = 64; geo->lane_slots < geo->nr_requests; geo->lane_slots *= 2)
-		;
-	geo->ring_bytes = xq_size_bytes(geo->lane_slots);
-	geo->off_members = take(&at, XSEG_MAX_MEMBERS * sizeof(struct xs_member), 4096);
-	geo->off_peers = take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_peer), 4096);
-	geo->off_ports = take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_port), 4096);
-	geo->off_bells = take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_bell), 4096);
-	geo->off_lanes = take(&at, (uint64_t)geo->nr_lanes * sizeof(struct xs_lane), 4096);
-	geo->off_rings = take(&at, geo->nr_lanes * geo->ring_bytes, 4096);
-	geo->off_requests = take(&at, (uint64_t)geo->nr_requests * sizeof(struct xs_req), 4096);
-	geo->off_extents = take(&at, (uint64_t)geo->nr_extents * sizeof(struct xs_extent), 4096);
-	geo->off_owners = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_PAGES * 8, 4096);
-	geo->off_touched = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_PAGES, 4096);
-	geo->off_stats = take(&at, (uint64_t)geo->nr_stats * sizeof(struct xs_stats), 4096);
-	geo->off_stack = take(&at, XSEG_STACK_BYTES, 4096);
-	geo->off_pages = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_SIZE, XSEG_EXTENT_SIZE);
-	geo->total_bytes = at;
-}
-
-static int geometry_from_config(
-	const struct xseg_config *cfg, struct xs_geometry *geo, struct xseg_error *err)
-{
-	memset(geo, 0, sizeof(*geo));
-	if (cfg->memory_bytes < MIN_MEMORY || cfg->memory_bytes > MAX_MEMORY)
-		return xseg_fail(err, -EINVAL, "memory of %llu bytes: must be 4M to 1024G",
-				 (unsigned long long)cfg->memory_bytes);
-	geo->nr_requests = cfg->nr_requests ? cfg->nr_requests : NR_REQUESTS_DEFAULT;
-	geo->nr_ports = cfg->nr_ports ? cfg->nr_ports : NR_PORTS_DEFAULT;
-	if (geo->nr_requests < 32 || geo->nr_requests > 1u << 20)
-		return xseg_fail(
-			err, -EINVAL, "%u requests: must be 32 to 1048576", geo->nr_requests);
-	if (geo->nr_ports < 4 || geo->nr_ports > XSEG_MAX_PORTS)
-		return xseg_fail(
-			err, -EINVAL, "%u ports: must be 4 to %u", geo->nr_ports, XSEG_MAX_PORTS);
-	geo->nr_requests = (geo->nr_requests + XSEG_REQ_UNIT - 1) / XSEG_REQ_UNIT * XSEG_REQ_UNIT;
-	geo->nr_extents = (uint32_t)((cfg->memory_bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE);
-	geometry_compute(geo);
-	return 0;
-}
-
-int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan, struct xseg_error *err)
-{
-	struct xs_geometry geo;
-	int rc = geometry_from_config(cfg, &geo, err);
-
-	if (rc)
-		return rc;
-	plan->total_bytes = geo.total_bytes;
-	plan->nr_requests = geo.nr_requests;
-	plan->pages_bytes = (uint64_t)geo.nr_extents * XSEG_EXTENT_SIZE;
-	plan->requests_bytes = (uint64_t)geo.nr_requests * sizeof(struct xs_req);
-	plan->lanes_bytes = geo.nr_lanes * geo.ring_bytes;
-	plan->stats_bytes = (uint64_t)geo.nr_stats * sizeof(struct xs_stats);
-	plan->tables_bytes = plan->total_bytes - plan->pages_bytes - plan->requests_bytes -
-			     plan->lanes_bytes - plan->stats_bytes;
-	return 0;
 }
 
 static void set_pointers(struct xseg *seg)
@@ -349,7 +206,7 @@ static int fill_segment(
 {
 	struct xs_geometry geo;
 	struct xseg seg = { .fd = fd };
-	int rc = geometry_from_config(cfg, &geo, err);
+	int rc = xs_geometry_from_config(cfg, &geo, err);
 
 	if (rc)
 		return rc;
@@ -424,7 +281,7 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	if (!xseg_name_ok(name))
 		return xseg_fail(
 			err, -EINVAL, "segment name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -", name);
-	rc = geometry_from_config(cfg, &geo, err);
+	rc = xs_geometry_from_config(cfg, &geo, err);
 	if (rc)
 		return rc;
 	shm_path(name, path, sizeof(path));
@@ -491,16 +348,9 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 			"segment '%s' was made by another version of xseg; use that one, or "
 			"destroy it and make it again",
 			name);
-	want = (struct xs_geometry){ .nr_requests = head.geo.nr_requests,
-		.nr_ports = head.geo.nr_ports,
-		.nr_extents = head.geo.nr_extents };
-	if (want.nr_requests < 32 || want.nr_requests > 1u << 20 ||
-		want.nr_requests % XSEG_REQ_UNIT || want.nr_ports < 4 ||
-		want.nr_ports > XSEG_MAX_PORTS || want.nr_extents < MIN_MEMORY / XSEG_EXTENT_SIZE ||
-		want.nr_extents > MAX_MEMORY / XSEG_EXTENT_SIZE)
+	if (!xs_geometry_again(&head.geo, &want))
 		return xseg_fail(err, -EPROTO,
 			"segment '%s' is damaged: its geometry is out of range", name);
-	geometry_compute(&want);
 	if (memcmp(&want, &head.geo, sizeof(want)) != 0)
 		return xseg_fail(err, -EPROTO,
 			"segment '%s' is damaged: its geometry does not add up", name);
