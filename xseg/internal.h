@@ -295,10 +295,20 @@ void xs_arena_unmap(struct xseg_peer *peer);
  * undoes it. */
 int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base);
 
-/* ---- peer.c: under the control lock `fd` ---- */
-void xs_mark_dead(struct xseg *seg, int fd);
+/* ---- peer.c ---- */
 bool xs_peer_is_client(struct xseg *seg, uint32_t index);
+
+/* ---- sweep.c: under the control lock `fd` ---- */
+/* Peers whose member is gone become DEAD, and every sleeper looks around. */
+void xs_mark_dead(struct xseg *seg, int fd);
+/* An answer whose offer may have died with the answerer is found by its place. */
+void xs_alert_answered(struct xseg *seg);
+/* How many requests of a peer are still out, after those at rest were brought home. */
+uint32_t xs_requests_out(struct xseg *seg, uint32_t index);
+/* Everything of a peer goes back; its name is forgotten. */
 void xs_peer_release(struct xseg *seg, uint32_t index);
+/* Releases a dead client that has nothing out. */
+bool xs_sweep_client(struct xseg *seg, uint32_t index);
 
 /* ---- route.c: under the control lock ---- */
 /* Stores a route; with new_epoch what is below may be other data from then on. */
@@ -320,6 +330,18 @@ void xs_stats_free(struct xseg *seg, uint32_t peer);
 static inline uint64_t xs_peer_word(struct xseg *seg, uint32_t peer)
 {
 	return atomic_load_explicit(&seg->peers[peer].word, memory_order_acquire);
+}
+
+static inline void xs_peer_word_set(
+	struct xs_peer *p, enum xseg_peer_state state, uint32_t member, uint32_t gen)
+{
+	atomic_store_explicit(&p->word, peer_word(state, member, gen), memory_order_release);
+}
+
+/* P2 of peer.c. */
+static inline bool xs_peer_has_port(struct xseg *seg, uint32_t peer, uint32_t port)
+{
+	return atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire) == peer + 1;
 }
 
 /* One load of a word that another process may be writing (R5): what was checked is what is used. */

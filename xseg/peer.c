@@ -1,5 +1,5 @@
-/* peer - registering, taking over, leaving, sweeping: who serves which ports, and what the dead
- * leave.
+/* peer - registering, taking over, leaving: who serves which ports. What the dead leave is in
+ * sweep.c.
  *
  * Contract: control path; everything that changes a table holds the control lock. Nothing waits for
  * another process but for that lock.
@@ -35,26 +35,11 @@
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
 
-static const char client_kind[] = "client";
-
-static uint64_t word_get(struct xs_peer *p)
-{
-	return atomic_load_explicit(&p->word, memory_order_acquire);
-}
-
-static void word_set(struct xs_peer *p, enum xseg_peer_state state, uint32_t member, uint32_t gen)
-{
-	atomic_store_explicit(&p->word, peer_word(state, member, gen), memory_order_release);
-}
-
-static bool is_client(const struct xs_peer *p)
-{
-	return strncmp(p->kind, client_kind, sizeof(p->kind)) == 0;
-}
-
 bool xs_peer_is_client(struct xseg *seg, uint32_t index)
 {
-	return is_client(&seg->peers[index]);
+	const struct xs_peer *p = &seg->peers[index];
+
+	return strncmp(p->kind, "client", sizeof(p->kind)) == 0;
 }
 
 uint32_t xseg_nr_peers(struct xseg *seg)
@@ -65,151 +50,10 @@ uint32_t xseg_nr_peers(struct xseg *seg)
 uint32_t xseg_peer_find(struct xseg *seg, const char *name)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (peer_state(word_get(&seg->peers[i])) != XSEG_PEER_FREE &&
+		if (peer_state(xs_peer_word(seg, i)) != XSEG_PEER_FREE &&
 		    strncmp(seg->peers[i].name, name, XSEG_NAME_MAX) == 0)
 			return i;
 	return XSEG_NONE;
-}
-
-/* ---- the dead ---- */
-
-/* An answer whose offer may have died with the answerer is found by its place. */
-static void alert_answered(struct xseg *seg)
-{
-	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
-		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
-
-		if (place_state(w) == XSEG_REQ_ANSWERED && place_port(w) < seg->geo.nr_ports)
-			xs_port_alert(seg, place_port(w));
-	}
-}
-
-/* Under the control lock: peers whose member is gone become DEAD, and every sleeper looks
- * around. */
-void xs_mark_dead(struct xseg *seg, int fd)
-{
-	bool found = false;
-
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		struct xs_peer *p = &seg->peers[i];
-		uint64_t w = word_get(p);
-
-		if (!peer_serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
-			continue;
-		word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
-		XKILL(DEAD_MARKED);
-		found = true;
-	}
-	if (!found)
-		return;
-	alert_answered(seg);
-	xs_ring_all(seg);
-}
-
-/* No process can have it, whatever the place says (R5): it is in no state, or at a port that
- * belongs to nobody. */
-static bool is_nowhere(struct xseg *seg, uint64_t place)
-{
-	uint32_t port = place_port(place);
-
-	return place_state(place) > XSEG_REQ_ANSWERED || port >= seg->geo.nr_ports ||
-	       !atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire);
-}
-
-/* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is
- * FREE now. */
-static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
-{
-	uint64_t w = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
-	enum xseg_req_state s = place_state(w);
-
-	if (s == XSEG_REQ_FREE)
-		return true;
-	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED && !is_nowhere(seg, w))
-		return false;
-	return xs_req_home(seg, index, w, port);
-}
-
-static bool has_port(struct xseg *seg, uint32_t index, uint32_t port)
-{
-	return atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire) == index + 1;
-}
-
-/* How many requests of a peer are still out, after those at rest were brought home. */
-static uint32_t requests_out(struct xseg *seg, uint32_t index)
-{
-	uint32_t out = 0, first, nr;
-
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		nr = has_port(seg, index, i) ? xs_port_requests(seg, i, &first) : 0;
-		for (uint32_t k = 0; k < nr; k++)
-			out += !bring_home(seg, first + k, i);
-	}
-	return out;
-}
-
-/* Under the control lock: everything of a peer goes back; its name is forgotten. */
-void xs_peer_release(struct xseg *seg, uint32_t index)
-{
-	struct xs_peer *p = &seg->peers[index];
-
-	xs_direct_shut(p);
-	atomic_store_explicit(&p->arena_extents, 0, memory_order_release);
-	xs_extents_free(seg, index, XS_EXTENT_ARENA);
-	xs_extents_free(seg, index, XS_EXTENT_PAGES);
-	xs_stats_free(seg, index);
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (has_port(seg, index, i))
-			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
-	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
-	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);
-	xs_plug_forget(seg, index);
-	for (unsigned i = 0; i < 8; i++)
-		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
-	XKILL(CLIENT_RELEASED);
-	word_set(p, XSEG_PEER_FREE, 0, peer_gen(word_get(p)));
-}
-
-static bool any_dead(struct xseg *seg)
-{
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		uint64_t w = word_get(&seg->peers[i]);
-
-		if (peer_state(w) == XSEG_PEER_DEAD && is_client(&seg->peers[i]))
-			return true;
-		if (peer_serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)))
-			return true;
-	}
-	return false;
-}
-
-/* Under the control lock: releases a dead client that has nothing out. */
-static bool sweep_client(struct xseg *seg, uint32_t index)
-{
-	struct xs_peer *p = &seg->peers[index];
-
-	if (peer_state(word_get(p)) != XSEG_PEER_DEAD || !is_client(p) || requests_out(seg, index))
-		return false;
-	xs_peer_release(seg, index);
-	return true;
-}
-
-unsigned xseg_sweep(struct xseg *seg)
-{
-	unsigned swept = 0;
-	int fd;
-
-	if (seg->observer || !any_dead(seg))
-		return 0;
-	fd = xs_control_lock(seg);
-	if (fd < 0)
-		return 0;
-	xs_mark_dead(seg, fd);
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		swept += sweep_client(seg, i);
-	xs_control_unlock(fd);
-	return swept;
 }
 
 /* ---- opening ---- */
@@ -259,7 +103,7 @@ static int find_port(
 	uint32_t first = units == XSEG_NONE ? XSEG_NONE : units ? find_requests(seg, units) : 0;
 
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		if (has_port(seg, peer, i) && !is_listed(p, nr, i))
+		if (xs_peer_has_port(seg, peer, i) && !is_listed(p, nr, i))
 			return (int)i;
 		if (spare == XSEG_NONE &&
 			!atomic_load_explicit(&seg->ports[i].peer, memory_order_acquire))
@@ -316,16 +160,16 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 	uint32_t i = xseg_peer_find(seg, params->name);
 	struct xs_peer *p;
 
-	if (i != XSEG_NONE && sweep_client(seg, i))
+	if (i != XSEG_NONE && xs_sweep_client(seg, i))
 		i = XSEG_NONE;
 	if (i != XSEG_NONE) {
 		p = &seg->peers[i];
-		if (peer_serves(peer_state(word_get(p))))
+		if (peer_serves(peer_state(xs_peer_word(seg, i))))
 			return xseg_fail(err, -EEXIST,
 				"a peer '%s' is running already in this segment; stop it first, or choose "
 				"another --name",
 				params->name);
-		if (is_client(p) || strncmp(p->kind, params->kind, sizeof(p->kind)))
+		if (xs_peer_is_client(seg, i) || strncmp(p->kind, params->kind, sizeof(p->kind)))
 			return xseg_fail(err, -EEXIST,
 				"'%s' is the name of a %.15s in this segment; choose another --name",
 				params->name, p->kind);
@@ -333,7 +177,7 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 		return 0;
 	}
 	for (i = 0; i < seg->geo.nr_ports; i++)
-		if (peer_state(word_get(&seg->peers[i])) == XSEG_PEER_FREE)
+		if (peer_state(xs_peer_word(seg, i)) == XSEG_PEER_FREE)
 			break;
 	if (i == seg->geo.nr_ports)
 		return xseg_fail(err, -ENOSPC,
@@ -369,7 +213,7 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 		uint32_t index = XS_FETCH(peer->sh->port[i]);
 
 		if (nr > XSEG_PEER_PORTS || index >= seg->geo.nr_ports ||
-			!has_port(seg, peer->index, index))
+			!xs_peer_has_port(seg, peer->index, index))
 			return xseg_fail(err, -EPROTO,
 				"the ports of '%.63s' are damaged; see 'xseg check'",
 				peer->sh->name);
@@ -380,7 +224,8 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 		/* a predecessor may have taken the hint and not the requests; who does not receive
 		 * has no use for it */
 		atomic_store_explicit(
-			&seg->ports[index].asked, !is_client(peer->sh), memory_order_relaxed);
+			&seg->ports[index].asked, !xs_peer_is_client(seg, peer->index),
+			memory_order_relaxed);
 		rc = xs_port_init(&peer->port[i], peer, index, peer->generation);
 	}
 	return rc ? xseg_fail(err, rc, "out of memory") : 0;
@@ -446,24 +291,24 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 		goto out_unlock;
 	peer->index = index;
 	peer->sh = &seg->peers[index];
-	before = peer_state(word_get(peer->sh));
+	before = peer_state(xs_peer_word(seg, index));
 	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
-	word_set(peer->sh, XSEG_PEER_OPENING, seg->member, peer->generation);
+	xs_peer_word_set(peer->sh, XSEG_PEER_OPENING, seg->member, peer->generation);
 	XKILL(PEER_OPENING);
 	rc = claim_ports(seg, index, params, err);
 	if (rc == 0)
 		rc = open_handles(peer, err);
 	if (rc) {
-		word_set(peer->sh, before == XSEG_PEER_FREE ? XSEG_PEER_STOPPED : before,
+		xs_peer_word_set(peer->sh, before == XSEG_PEER_FREE ? XSEG_PEER_STOPPED : before,
 			seg->member, peer->generation);
 		if (before == XSEG_PEER_FREE)
 			xs_peer_release(seg, index);
 		goto out_unlock;
 	}
-	requests_out(seg, index);
+	xs_requests_out(seg, index);
 	fill_pools(peer);
-	if (is_client(peer->sh))
-		word_set(peer->sh, XSEG_PEER_LIVE, seg->member, peer->generation);
+	if (xs_peer_is_client(seg, peer->index))
+		xs_peer_word_set(peer->sh, XSEG_PEER_LIVE, seg->member, peer->generation);
 	xs_control_unlock(fd);
 	*out = peer;
 	return 0;
@@ -478,7 +323,7 @@ out_unlock:
 
 uint32_t xseg_peer_orphans(struct xseg_peer *peer)
 {
-	uint32_t out = requests_out(peer->seg, peer->index);
+	uint32_t out = xs_requests_out(peer->seg, peer->index);
 
 	if (out == 0)
 		fill_pools(peer);
@@ -565,7 +410,7 @@ void xseg_peer_recover(struct xseg_peer *peer,
 		for (uint32_t i = 0; i < peer->seg->geo.nr_requests; i++)
 			recover_one(peer, i, order[s], fn, arg);
 	fd = xs_control_lock(peer->seg);
-	alert_answered(peer->seg);
+	xs_alert_answered(peer->seg);
 	if (fd >= 0)
 		xs_control_unlock(fd);
 	for (uint32_t i = 0; i < peer->nr_ports; i++)
@@ -575,7 +420,7 @@ void xseg_peer_recover(struct xseg_peer *peer,
 void xseg_peer_serve(struct xseg_peer *peer)
 {
 	XKILL(PEER_RECOVERED);
-	word_set(peer->sh, XSEG_PEER_LIVE, peer->seg->member, peer->generation);
+	xs_peer_word_set(peer->sh, XSEG_PEER_LIVE, peer->seg->member, peer->generation);
 	xs_ring_all(peer->seg);
 }
 
@@ -599,10 +444,10 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	if (how != XSEG_CLOSE_ABANDON)
 		xs_direct_shut(peer->sh);
 	if (how == XSEG_CLOSE_ABANDON) {
-		word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
-	} else if (is_client(peer->sh)) {
-		if (requests_out(seg, peer->index))
-			word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
+		xs_peer_word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
+	} else if (xs_peer_is_client(seg, peer->index)) {
+		if (xs_requests_out(seg, peer->index))
+			xs_peer_word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
 		else
 			xs_peer_release(seg, peer->index);
 	} else {
@@ -612,68 +457,12 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 			xs_extents_free(seg, peer->index, XS_EXTENT_PAGES);
 			XKILL(PEER_EMPTIED);
 		}
-		word_set(peer->sh, XSEG_PEER_STOPPED, seg->member, peer->generation);
+		xs_peer_word_set(peer->sh, XSEG_PEER_STOPPED, seg->member, peer->generation);
 	}
 	xs_ring_all(seg);
 	if (fd >= 0)
 		xs_control_unlock(fd);
 	close_handles(peer);
-}
-
-/* ---- forgetting ---- */
-
-static bool has_upstream(struct xseg *seg, uint32_t index)
-{
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (peer_state(word_get(&seg->peers[i])) != XSEG_PEER_FREE &&
-			route_lower(atomic_load_explicit(
-				&seg->peers[i].route, memory_order_relaxed)) == index)
-			return true;
-	return false;
-}
-
-/* Requests that it has accepted, or that are offered to it. */
-static bool holds_requests(struct xseg *seg, uint32_t index)
-{
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (has_port(seg, index, i) && xs_port_has_offers(seg, i))
-			return true;
-	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
-		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
-		enum xseg_req_state s = place_state(w);
-
-		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
-			continue;
-		if (place_port(w) < seg->geo.nr_ports && has_port(seg, index, place_port(w)))
-			return true;
-	}
-	return false;
-}
-
-int xseg_peer_forget(struct xseg *seg, uint32_t index)
-{
-	int fd, rc = 0;
-
-	if (index >= seg->geo.nr_ports)
-		return -ENOENT;
-	fd = xs_control_lock(seg);
-	if (fd < 0)
-		return fd;
-	xs_mark_dead(seg, fd);
-	if (peer_state(word_get(&seg->peers[index])) == XSEG_PEER_FREE)
-		rc = -ENOENT;
-	else if (peer_serves(peer_state(word_get(&seg->peers[index]))))
-		rc = -EBUSY;
-	else
-		xs_direct_shut(&seg->peers[index]);
-	if (rc == 0 && (has_upstream(seg, index) || requests_out(seg, index) ||
-			       holds_requests(seg, index) || xs_plug_refers(seg, index) ||
-			       xs_has_lent(seg, index)))
-		rc = -ENOTEMPTY;
-	if (rc == 0)
-		xs_peer_release(seg, index);
-	xs_control_unlock(fd);
-	return rc;
 }
 
 /* ---- small accessors ---- */

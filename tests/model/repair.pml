@@ -6,7 +6,7 @@
  * a request is answered when all its parts were, to the client that sent it; everything comes home,
  * is freed once, and nobody is stuck.
  *
- *   step here         stands for (xseg/peer.c, xseg/request.c)
+ *   step here         stands for (xseg/peer.c, xseg/sweep.c, xseg/request.c)
  *   open              xseg_peer_open: control lock, mark_dead, a new generation, requests_out for
  *                     what is at rest
  *   orphans           xseg_peer_orphans: requests_out once more, until the child is home

@@ -1,5 +1,5 @@
-/* xseg_peer_test - registering, taking over, leaving and sweeping (xseg/peer.c): what is left by
- * the dead comes back, once, and all of it. */
+/* xseg_peer_test - registering, taking over, leaving and sweeping (xseg/peer.c, sweep.c): what is
+ * left by the dead comes back, once, and all of it. */
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>

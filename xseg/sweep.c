@@ -1,0 +1,205 @@
+/* sweep - what the dead leave: who is dead, what of a dead client goes back to the segment, and
+ * whose name may be forgotten.
+ *
+ * Contract: control path. Of the table in peer.c here is the edge to DEAD of who was found dead, and
+ * all edges to FREE; they are made under the control lock. A sweep may be anybody's, at any time,
+ * and may itself be killed anywhere: the next one begins it again (R4).
+ *
+ * Invariants:
+ *   W1  who is dead is proved by the kernel's lock on the member's byte, and by nothing else
+ *   W2  a peer's name and ports stay with it until no request of its is out, so that an answer
+ *       finds where it belongs
+ */
+#include <errno.h>
+
+#include "xseg/internal.h"
+#include "xtypes/xkill.h"
+
+/* An answer whose offer may have died with the answerer is found by its place. */
+void xs_alert_answered(struct xseg *seg)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
+		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
+
+		if (place_state(w) == XSEG_REQ_ANSWERED && place_port(w) < seg->geo.nr_ports)
+			xs_port_alert(seg, place_port(w));
+	}
+}
+
+/* Under the control lock: peers whose member is gone become DEAD, and every sleeper looks
+ * around. */
+void xs_mark_dead(struct xseg *seg, int fd)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		struct xs_peer *p = &seg->peers[i];
+		uint64_t w = xs_peer_word(seg, i);
+
+		if (!peer_serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
+			continue;
+		xs_peer_word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
+		XKILL(DEAD_MARKED);
+		found = true;
+	}
+	if (!found)
+		return;
+	xs_alert_answered(seg);
+	xs_ring_all(seg);
+}
+
+/* No process can have it, whatever the place says (R5): it is in no state, or at a port that
+ * belongs to nobody. */
+static bool is_nowhere(struct xseg *seg, uint64_t place)
+{
+	uint32_t port = place_port(place);
+
+	return place_state(place) > XSEG_REQ_ANSWERED || port >= seg->geo.nr_ports ||
+	       !atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire);
+}
+
+/* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is
+ * FREE now. */
+static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
+{
+	uint64_t w = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
+	enum xseg_req_state s = place_state(w);
+
+	if (s == XSEG_REQ_FREE)
+		return true;
+	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED && !is_nowhere(seg, w))
+		return false;
+	return xs_req_home(seg, index, w, port);
+}
+
+/* How many requests of a peer are still out, after those at rest were brought home. */
+uint32_t xs_requests_out(struct xseg *seg, uint32_t index)
+{
+	uint32_t out = 0, first, nr;
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		nr = xs_peer_has_port(seg, index, i) ? xs_port_requests(seg, i, &first) : 0;
+		for (uint32_t k = 0; k < nr; k++)
+			out += !bring_home(seg, first + k, i);
+	}
+	return out;
+}
+
+/* Under the control lock: everything of a peer goes back; its name is forgotten. */
+void xs_peer_release(struct xseg *seg, uint32_t index)
+{
+	struct xs_peer *p = &seg->peers[index];
+
+	xs_direct_shut(p);
+	atomic_store_explicit(&p->arena_extents, 0, memory_order_release);
+	xs_extents_free(seg, index, XS_EXTENT_ARENA);
+	xs_extents_free(seg, index, XS_EXTENT_PAGES);
+	xs_stats_free(seg, index);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (xs_peer_has_port(seg, index, i))
+			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
+	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
+	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);
+	xs_plug_forget(seg, index);
+	for (unsigned i = 0; i < 8; i++)
+		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
+	XKILL(CLIENT_RELEASED);
+	xs_peer_word_set(p, XSEG_PEER_FREE, 0, peer_gen(xs_peer_word(seg, index)));
+}
+
+static bool any_dead(struct xseg *seg)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint64_t w = xs_peer_word(seg, i);
+
+		if (peer_state(w) == XSEG_PEER_DEAD && xs_peer_is_client(seg, i))
+			return true;
+		if (peer_serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)))
+			return true;
+	}
+	return false;
+}
+
+/* Under the control lock: releases a dead client that has nothing out. */
+bool xs_sweep_client(struct xseg *seg, uint32_t index)
+{
+	if (peer_state(xs_peer_word(seg, index)) != XSEG_PEER_DEAD ||
+		!xs_peer_is_client(seg, index) || xs_requests_out(seg, index))
+		return false;
+	xs_peer_release(seg, index);
+	return true;
+}
+
+unsigned xseg_sweep(struct xseg *seg)
+{
+	unsigned swept = 0;
+	int fd;
+
+	if (seg->observer || !any_dead(seg))
+		return 0;
+	fd = xs_control_lock(seg);
+	if (fd < 0)
+		return 0;
+	xs_mark_dead(seg, fd);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		swept += xs_sweep_client(seg, i);
+	xs_control_unlock(fd);
+	return swept;
+}
+
+/* ---- forgetting ---- */
+
+static bool has_upstream(struct xseg *seg, uint32_t index)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (peer_state(xs_peer_word(seg, i)) != XSEG_PEER_FREE &&
+			route_lower(atomic_load_explicit(
+				&seg->peers[i].route, memory_order_relaxed)) == index)
+			return true;
+	return false;
+}
+
+/* Requests that it has accepted, or that are offered to it. */
+static bool holds_requests(struct xseg *seg, uint32_t index)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (xs_peer_has_port(seg, index, i) && xs_port_has_offers(seg, i))
+			return true;
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
+		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
+		enum xseg_req_state s = place_state(w);
+
+		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
+			continue;
+		if (place_port(w) < seg->geo.nr_ports && xs_peer_has_port(seg, index, place_port(w)))
+			return true;
+	}
+	return false;
+}
+
+int xseg_peer_forget(struct xseg *seg, uint32_t index)
+{
+	int fd, rc = 0;
+
+	if (index >= seg->geo.nr_ports)
+		return -ENOENT;
+	fd = xs_control_lock(seg);
+	if (fd < 0)
+		return fd;
+	xs_mark_dead(seg, fd);
+	if (peer_state(xs_peer_word(seg, index)) == XSEG_PEER_FREE)
+		rc = -ENOENT;
+	else if (peer_serves(peer_state(xs_peer_word(seg, index))))
+		rc = -EBUSY;
+	else
+		xs_direct_shut(&seg->peers[index]);
+	if (rc == 0 && (has_upstream(seg, index) || xs_requests_out(seg, index) ||
+			       holds_requests(seg, index) || xs_plug_refers(seg, index) ||
+			       xs_has_lent(seg, index)))
+		rc = -ENOTEMPTY;
+	if (rc == 0)
+		xs_peer_release(seg, index);
+	xs_control_unlock(fd);
+	return rc;
+}
