@@ -1,4 +1,5 @@
-/* object - a cached object: its entry, its slots and chunks, its work queue, its life.
+/* object - a cached object: its entry, its slots and chunks, its work queue, its life. How it is
+ * emptied is in reclaim.c.
  *
  * States of an object (object_set_state() is the only writer; the caller is inside):
  *
@@ -13,12 +14,6 @@
  *   READY     HELD      a predecessor has something of it at the store   orphans_adopt
  *   HELD      READY     the last of that is home                         orphan_done
  *
- * An object is evicted in two steps: it leaves the active table (object_reclaim_one), then it is
- * emptied by a job inside it, which writes what is dirty and drops what is clean; its entry is free
- * when nobody refers to it. If its name is inserted in between, the same entry is active again and
- * the emptying stops. So it is if it has buckets that were used again since they last survived, or
- * that are spared as its volume is at its minimum (share.h): these stay, the others go.
- *
  * Invariants (object_check):
  *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY
  *       + WRITING plus the older pages still being written (INFLIGHT)
@@ -29,16 +24,12 @@
  *       however it was evicted
  */
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
-#include "peers/cached/data.h"
 #include "xtypes/xkill.h"
 
 #define OTO(s) (1u << OBJECT_##s)
-#define RECLAIM_LOOKS 64u
-#define LINE_SLOTS    8u
 
 static const uint8_t legal[OBJECT_NR_STATES] = {
 	[OBJECT_READY]	  = OTO(FLUSHING) | OTO(DELETING) | OTO(HELD),
@@ -166,17 +157,9 @@ void object_put(struct cport *ps, struct object *o)
 
 /* ---- slots ---- */
 
-static _Atomic uint64_t *slot_of(struct cached *k, struct object *o, uint32_t b)
-{
-	uint32_t chunk = atomic_load_explicit(
-		&object_entry(k, o)->chunk[b / CHUNK_SLOTS], memory_order_relaxed);
-
-	return chunk ? &chunk_at(k, chunk - 1)->slot[b % CHUNK_SLOTS] : NULL;
-}
-
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
 {
-	_Atomic uint64_t *slot = slot_of(k, o, b);
+	_Atomic uint64_t *slot = slot_word_of(k, o, b);
 	uint64_t w = slot ? atomic_load_explicit(slot, memory_order_relaxed)
 			  : slot_word(BUCKET_FREE, 0, 0);
 
@@ -184,101 +167,11 @@ uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
 	return w;
 }
 
-/* What will perhaps be its object: r->user. Its lines, and those of its name, are on their way. */
-void object_prefetch(struct cached *k, struct xreq *r)
-{
-	uint32_t idx = xcache_guess(&k->xc, r->hash);
-	struct object *o = idx == XCACHE_NONE ? NULL : &k->objects[idx];
-
-	r->user = o;
-	if (!o)
-		return;
-	xcache_prefetch_entry(&k->xc, idx);
-	__builtin_prefetch(o, 1);
-	__builtin_prefetch(
-		&object_entry(k, o)
-			 ->chunk[r->obj_offset / BUCKET_SIZE / CHUNK_SLOTS % OBJECT_CHUNKS]);
-}
-
-/* The slot of a request's i-th bucket, or NULL: found without a reference, so good for a prefetch
- * only. */
-static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r, uint32_t i)
-{
-	uint64_t b = r->obj_offset / BUCKET_SIZE + i;
-
-	return r->user && b < OBJECT_BUCKETS ? slot_of(k, r->user, (uint32_t)b) : NULL;
-}
-
-void object_prefetch_slot(struct cached *k, const struct xreq *r)
-{
-	_Atomic uint64_t *slot = hint_slot(k, r, 0);
-	uint32_t last = r->size > BUCKET_SIZE ? (r->size - 1) / BUCKET_SIZE : 0;
-
-	if (!slot)
-		return;
-	__builtin_prefetch(slot, 1);
-	/* of more than two lines of slots what counts is the data */
-	__builtin_prefetch(slot + (last < LINE_SLOTS ? last : LINE_SLOTS), 1);
-}
-
-/* The page of a request's i-th bucket, or NO_PAGE: a hint, too. Who is lent a page reads it
- * himself. */
-static uint32_t hint_page(struct cached *k, const struct xreq *r, uint32_t i)
-{
-	bool lends = r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
-	_Atomic uint64_t *slot = lends ? NULL : hint_slot(k, r, i);
-	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed))
-			     : NO_PAGE;
-
-	return page < xseg_nr_pages(k->peer.seg) ? page : NO_PAGE;
-}
-
-/* What it overwrites, and gives, changes hands. True: its data is not touched. */
-static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
-{
-	xseg_page_owner_prefetch(k->peer.seg, page);
-	if (!xseg_req_gives(r))
-		return false;
-	for (uint32_t i = 0; i < r->nr_pages; i++)
-		xseg_page_owner_prefetch(k->peer.seg, r->page[i]);
-	return true;
-}
-
-void object_prefetch_page(struct cached *k, const struct xreq *r)
-{
-	uint32_t page = hint_page(k, r, 0);
-
-	if (page == NO_PAGE)
-		return;
-	/* a write puts a new page there: the one that it frees is what the next write gets, and
-	 * fills through the caches, if it is one page */
-	if (r->op == XSEG_OP_READ)
-		data_prefetch(xseg_page(k->peer.seg, page), 4);
-	else if (!prefetch_gift(k, r, page) && r->size < DATA_PAST_PAGES * BUCKET_SIZE)
-		data_prefetch_fill(xseg_page(k->peer.seg, page), 8);
-}
-
-void object_prefetch_data(struct cached *k, const struct xreq *r)
-{
-	uint32_t nr = r->op == XSEG_OP_READ ? xseg_req_span(r->obj_offset, r->size) : 0;
-
-	for (uint32_t i = 0; i < nr && i < DATA_AHEAD; i++) {
-		uint32_t page = hint_page(k, r, i);
-
-		if (page == NO_PAGE)
-			break;
-		if (nr == 1)
-			data_prefetch(xseg_page(k->peer.seg, page), PAGE_LINES);
-		else
-			data_prefetch_ahead(xseg_page(k->peer.seg, page));
-	}
-}
-
 /* Flags of a slot, while its state and its page stay. */
 static void slot_change(
 	struct cached *k, struct object *o, uint32_t b, uint64_t clear, uint64_t set)
 {
-	_Atomic uint64_t *slot = slot_of(k, o, b);
+	_Atomic uint64_t *slot = slot_word_of(k, o, b);
 	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed), new = (w & ~clear) | set;
 
 	/* release: what it says may be read by others from now on (direct.c) */
@@ -308,23 +201,6 @@ bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w)
 	if (w & SLOT_REF)
 		slot_clear_flag(k, o, b, SLOT_REF);
 	return touched || w & SLOT_REF;
-}
-
-static bool reclaim_ask(struct cport *ps, struct object *o);
-
-/* If it was emptied while a request was on its way to it, it has to be once more: nobody else
- * would. */
-void object_refill(struct cport *ps, struct object *o)
-{
-	struct cached *k = ps->cache;
-	uint32_t idx = object_index(k, o);
-
-	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming)
-		return;
-	atomic_store_explicit(&o->reclaim_all, false, memory_order_relaxed);
-	xcache_get(&k->xc, idx);
-	if (!reclaim_ask(ps, o))
-		object_put(ps, o);
 }
 
 /* The last thing that bucket_set() does: with the last bucket goes a reference, perhaps the last
@@ -371,7 +247,7 @@ static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 {
-	_Atomic uint64_t *slot = slot_of(ps->cache, o, b);
+	_Atomic uint64_t *slot = slot_word_of(ps->cache, o, b);
 	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 	enum bucket_state from = slot_state(old), to = slot_state(word);
 
@@ -437,128 +313,6 @@ void object_wake(struct cport *ps, struct object *o)
 	}
 }
 
-/* ---- emptying ---- */
-
-void count_evicted(struct cport *ps, struct object *o, enum cache_counter why)
-{
-	count(ps, why, 1);
-	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);
-}
-
-/* It is emptied for another's sake, and its volume has no more pages than it is to have for
- * sure. */
-bool object_is_spared(struct cached *k, struct object *o)
-{
-	return !atomic_load_explicit(&o->reclaim_all, memory_order_relaxed) &&
-	       share_spares(k, o, OTHERS);
-}
-
-void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
-{
-	page_unclean(ps, slot_page(w));
-	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	page_put(ps, slot_page(w));
-}
-
-/* Drops what is clean, was not used again and is not spared; returns how many buckets stay, and
- * have one more chance. */
-static uint32_t drop_valid(struct cport *ps, struct object *o)
-{
-	uint32_t stay = 0;
-
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] > stay; b++) {
-		uint64_t w = slot_get(ps->cache, o, b);
-
-		if (slot_state(w) != BUCKET_VALID)
-			continue;
-		if ((slot_has_page(w) && object_is_spared(ps->cache, o)) ||
-			slot_was_used(ps->cache, o, b, w)) {
-			stay++;
-			continue;
-		}
-		bucket_drop_clean(ps, o, b, w);
-		count_evicted(ps, o, CC_EVICTED_OBJECT);
-		XKILL(EMPTIED_SLOT);
-	}
-	return stay;
-}
-
-/* A hot bucket in a cold object keeps it: its name is inserted again. */
-static void object_keep(struct cport *ps, struct object *o)
-{
-	struct cached *k = ps->cache;
-	uint32_t own = object_index(k, o), idx;
-	int rc = xcache_insert(&k->xc, xcache_name(&k->xc, own), xcache_hash_of(&k->xc, own), &idx);
-
-	assert((rc == 1 || rc == -EEXIST) && idx == own);
-	object_put(ps, o);
-}
-
-/* Everything goes, dirty or not: the store says that the object is deleted; or the cache has left
- * the path, and nothing is dirty. Nothing is in flight. */
-void object_empty(struct cport *ps, struct object *o)
-{
-	for (uint32_t b = 0;
-		b < OBJECT_BUCKETS && atomic_load_explicit(&o->used, memory_order_relaxed); b++) {
-		uint64_t w = slot_get(ps->cache, o, b);
-
-		if (slot_absent(w))
-			continue;
-		if (slot_state(w) == BUCKET_VALID)
-			page_unclean(ps, slot_page(w));
-		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-		if (bucket_is_dirty(slot_state(w)))
-			dirty_end(ps, o, !!(w & SLOT_GEN));
-		page_put(ps, slot_page(w));
-		XKILL(DELETED_SLOT);
-	}
-}
-
-/* What is clean may not be what the store has. Nothing is in flight. */
-void object_forget_clean(struct cport *ps, struct object *o)
-{
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
-		uint64_t w = slot_get(ps->cache, o, b);
-
-		if (slot_state(w) == BUCKET_VALID)
-			bucket_drop_clean(ps, o, b, w);
-	}
-}
-
-/* Inside: goes on emptying. Ends when the object is empty or was inserted again. */
-void object_reclaim_step(struct cport *ps, struct object *o)
-{
-	struct cached *k = ps->cache;
-
-	if (!o->reclaiming)
-		return;
-	if (xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
-		if (drop_valid(ps, o))
-			object_keep(ps, o);
-		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= retry_ns(o))
-			flush_evict(ps, o);
-		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
-		    xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE)
-			return;
-	}
-	o->reclaiming = false;
-	atomic_fetch_sub(&k->reclaims, 1);
-	ps->freed = true;
-	object_put(ps, o);
-}
-
-static void reclaim_job(struct cport *ps, struct object *o)
-{
-	if (o->reclaiming) {
-		/* inserted again and chosen again before the first emptying ended: that one goes
-		 * on */
-		atomic_fetch_sub(&ps->cache->reclaims, 1);
-		object_put(ps, o);
-	}
-	o->reclaiming = true;
-	object_reclaim_step(ps, o);
-}
-
 /* Each part has a reference of its own, so the object is there until the last one is done. */
 static void own_job(struct xwork *w, void *ctx)
 {
@@ -567,7 +321,7 @@ static void own_job(struct xwork *w, void *ctx)
 	uint8_t what = atomic_exchange(&o->asked, 0);
 
 	if (what & OBJECT_RECLAIM)
-		reclaim_job(ctx, o);
+		object_reclaim(ctx, o);
 	if (what & OBJECT_FLUSH)
 		flush_job(ctx, o);
 }
@@ -579,70 +333,4 @@ bool object_ask(struct cport *ps, struct object *o, enum object_work what)
 	if (!before)
 		object_push(ps, o, &o->own_work);
 	return !(before & what);
-}
-
-/* As object_ask(). Counted before: the job may end at once. If it was asked before, that job will
- * end, too. */
-static bool reclaim_ask(struct cport *ps, struct object *o)
-{
-	atomic_fetch_add(&ps->cache->reclaims, 1);
-	if (object_ask(ps, o, OBJECT_RECLAIM))
-		return true;
-	atomic_fetch_sub(&ps->cache->reclaims, 1);
-	return false;
-}
-
-/* Whether the object may be emptied: not one that is spared, before all others have been passed by
- * as well. Then *all* of it goes. */
-static bool may_reclaim(struct cached *k, struct object *o, bool *all)
-{
-	*all = false;
-	if (atomic_load_explicit(&o->used, memory_order_relaxed) && share_spares(k, o, OTHERS)) {
-		*all = atomic_fetch_add_explicit(&k->shares.passed, 1, memory_order_relaxed) >= xcache_nr_active(&k->xc);
-		if (!*all)
-			return false;
-	}
-	atomic_store_explicit(&k->shares.passed, 0, memory_order_relaxed);
-	return true;
-}
-
-/* With a reference; NULL: there is none, or not yet. Where all that were looked at only pass, each
- * that ends wakes who waits. */
-static struct object *reclaim_choose(struct cport *ps, bool *all)
-{
-	struct cached *k = ps->cache;
-	bool spared = false;
-
-	for (unsigned n = 0; n < RECLAIM_LOOKS; n++) {
-		uint32_t idx = xcache_peek_and_get_lru(&k->xc);
-
-		if (idx == XCACHE_NONE)
-			return NULL;
-		if (!object_passes(&k->objects[idx])) {
-			if (may_reclaim(k, &k->objects[idx], all))
-				return &k->objects[idx];
-			spared = true;
-		}
-		xcache_touch(&k->xc, idx);
-		xcache_put(&k->xc, idx);
-	}
-	if (spared || xcache_nr_free(&k->xc))
-		ps->freed = true;	/* it goes on in the next round */
-	return NULL;
-}
-
-void object_reclaim_one(struct cport *ps)
-{
-	struct cached *k = ps->cache;
-	struct object *o;
-	bool all;
-
-	if (reclaims_enough(k))
-		return;
-	o = reclaim_choose(ps, &all);
-	if (!o)
-		return;
-	atomic_store_explicit(&o->reclaim_all, all, memory_order_relaxed);
-	if (!xcache_remove(&k->xc, object_index(k, o)) || !reclaim_ask(ps, o))
-		object_put(ps, o);
 }

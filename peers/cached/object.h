@@ -1,5 +1,5 @@
 /* object - an object of the cache: its entry in the arena, what is private of it, its slots
- * (object.c, chunk.c).
+ * (object.c, chunk.c), how it is emptied (reclaim.c).
  *
  * Contract: slots, and what is private of an object, are for whoever is inside (cached.h).
  * object_push(), object_ask(), object_put() and the hints are for anybody who has a reference.
@@ -115,14 +115,6 @@ _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is t
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
 void object_init(struct object *o);
-/* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of
- * the object. r->user is what the first one guessed, or NULL. The fourth is for the first few lines
- * of data of each request of a batch, the last for all of them, while the request before is served:
- * as many as a core can wait for at a time. */
-void object_prefetch(struct cached *k, struct xreq *r);
-void object_prefetch_slot(struct cached *k, const struct xreq *r);
-void object_prefetch_page(struct cached *k, const struct xreq *r);
-void object_prefetch_data(struct cached *k, const struct xreq *r);
 /* Runs the job now, or leaves it to whoever is inside; never inside another job. */
 void object_push(struct cport *ps, struct object *o, struct xwork *w);
 void object_ready(struct cport *ps, struct object *o);	/* owned by this thread: run it soon */
@@ -142,7 +134,6 @@ bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
-void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 /* in the place of an older one */
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan);
@@ -151,6 +142,19 @@ void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t fl
 bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
 void object_wake(struct cport *ps, struct object *o);	/* steps all that wait inside the object */
+
+/* ---- prefetch.c ---- */
+/* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of
+ * the object. r->user is what the first one guessed, or NULL. The fourth is for the first few lines
+ * of data of each request of a batch, the last for all of them, while the request before is served:
+ * as many as a core can wait for at a time. */
+void object_prefetch(struct cached *k, struct xreq *r);
+void object_prefetch_slot(struct cached *k, const struct xreq *r);
+void object_prefetch_page(struct cached *k, const struct xreq *r);
+void object_prefetch_data(struct cached *k, const struct xreq *r);
+
+/* ---- reclaim.c ---- */
+void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
 /* inside: it is VALID, as w says, and is INVALID now */
 void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
 /* drops every bucket: the object was deleted, or the cache left */
@@ -160,8 +164,8 @@ void object_forget_clean(struct cport *ps, struct object *o);
 /* is emptied, and may keep what it has */
 bool object_is_spared(struct cached *k, struct object *o);
 void object_reclaim_one(struct cport *ps);	/* begins to empty the least recently used object */
-void object_reclaim_step(struct cport *ps, struct object *o);
-
+void object_reclaim(struct cport *ps, struct object *o);	/* what it was asked for */
+void object_reclaim_step(struct cport *ps, struct object *o);	/* goes on with it */
 /* It got its first bucket, or may have: if it is not active any more it is emptied. The caller
  * holds a reference. */
 void object_refill(struct cport *ps, struct object *o);

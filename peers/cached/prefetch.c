@@ -1,0 +1,101 @@
+/* prefetch - what a request will look at is asked for before it is served: the lines of its object,
+ * its slot, its page.
+ *
+ * Contract: any port's thread, outside of the object and without a reference to it. So nothing here
+ * is true, it is a guess: it may be another object by then, or have other pages. Nothing is changed
+ * but r->user, which says what was guessed.
+ */
+#include "peers/cached/cached.h"
+#include "peers/cached/data.h"
+
+#define LINE_SLOTS 8u
+
+/* What will perhaps be its object: r->user. Its lines, and those of its name, are on their way. */
+void object_prefetch(struct cached *k, struct xreq *r)
+{
+	uint32_t idx = xcache_guess(&k->xc, r->hash);
+	struct object *o = idx == XCACHE_NONE ? NULL : &k->objects[idx];
+
+	r->user = o;
+	if (!o)
+		return;
+	xcache_prefetch_entry(&k->xc, idx);
+	__builtin_prefetch(o, 1);
+	__builtin_prefetch(
+		&object_entry(k, o)
+			 ->chunk[r->obj_offset / BUCKET_SIZE / CHUNK_SLOTS % OBJECT_CHUNKS]);
+}
+
+/* The slot of a request's i-th bucket, or NULL: found without a reference, so good for a prefetch
+ * only. */
+static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r, uint32_t i)
+{
+	uint64_t b = r->obj_offset / BUCKET_SIZE + i;
+
+	return r->user && b < OBJECT_BUCKETS ? slot_word_of(k, r->user, (uint32_t)b) : NULL;
+}
+
+void object_prefetch_slot(struct cached *k, const struct xreq *r)
+{
+	_Atomic uint64_t *slot = hint_slot(k, r, 0);
+	uint32_t last = r->size > BUCKET_SIZE ? (r->size - 1) / BUCKET_SIZE : 0;
+
+	if (!slot)
+		return;
+	__builtin_prefetch(slot, 1);
+	/* of more than two lines of slots what counts is the data */
+	__builtin_prefetch(slot + (last < LINE_SLOTS ? last : LINE_SLOTS), 1);
+}
+
+/* The page of a request's i-th bucket, or NO_PAGE: a hint, too. Who is lent a page reads it
+ * himself. */
+static uint32_t hint_page(struct cached *k, const struct xreq *r, uint32_t i)
+{
+	bool lends = r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
+	_Atomic uint64_t *slot = lends ? NULL : hint_slot(k, r, i);
+	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed))
+			     : NO_PAGE;
+
+	return page < xseg_nr_pages(k->peer.seg) ? page : NO_PAGE;
+}
+
+/* What it overwrites, and gives, changes hands. True: its data is not touched. */
+static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
+{
+	xseg_page_owner_prefetch(k->peer.seg, page);
+	if (!xseg_req_gives(r))
+		return false;
+	for (uint32_t i = 0; i < r->nr_pages; i++)
+		xseg_page_owner_prefetch(k->peer.seg, r->page[i]);
+	return true;
+}
+
+void object_prefetch_page(struct cached *k, const struct xreq *r)
+{
+	uint32_t page = hint_page(k, r, 0);
+
+	if (page == NO_PAGE)
+		return;
+	/* a write puts a new page there: the one that it frees is what the next write gets, and
+	 * fills through the caches, if it is one page */
+	if (r->op == XSEG_OP_READ)
+		data_prefetch(xseg_page(k->peer.seg, page), 4);
+	else if (!prefetch_gift(k, r, page) && r->size < DATA_PAST_PAGES * BUCKET_SIZE)
+		data_prefetch_fill(xseg_page(k->peer.seg, page), 8);
+}
+
+void object_prefetch_data(struct cached *k, const struct xreq *r)
+{
+	uint32_t nr = r->op == XSEG_OP_READ ? xseg_req_span(r->obj_offset, r->size) : 0;
+
+	for (uint32_t i = 0; i < nr && i < DATA_AHEAD; i++) {
+		uint32_t page = hint_page(k, r, i);
+
+		if (page == NO_PAGE)
+			break;
+		if (nr == 1)
+			data_prefetch(xseg_page(k->peer.seg, page), PAGE_LINES);
+		else
+			data_prefetch_ahead(xseg_page(k->peer.seg, page));
+	}
+}
