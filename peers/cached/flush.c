@@ -1,16 +1,15 @@
-/* flush - from dirty to clean: flush children, the list of dirty objects, the flusher.
+/* flush - from dirty to clean: flush children, and the flusher, which takes objects from the list
+ * of dirty ones (dirty_list.c).
  *
  * Order. Two writes of one bucket are never out at the same time: while an older page is being
  * written a newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the
  * older one's reply. (The known original had one flush an object; one a bucket gives the same order
  * and does not make neighbours wait.)
  *
- * Contract: dirty_list(), flush_start(), flush_done() and flush_job() run inside the object;
- * flusher_run() outside of any. dirty_lock is a leaf.
+ * Contract: flush_start(), flush_done() and flush_job() run inside the object; flusher_run() outside
+ * of any.
  *
  * Invariants:
- *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds
- *       a reference to it, or has been asked to flush, or waits for a request, or is shut
  *   F3  nothing is answered as flushed that has not been answered by the store
  */
 #include <assert.h>
@@ -24,103 +23,6 @@
 #define FLUSHES_MIN    4u		/* in flight for each port, in the background */
 #define EVICTIONS_MIN  2u	/* of one object that makes room, while nobody waits for that */
 #define RATE_SLICES    20u		/* flush_rate is kept over this part of a second */
-
-/* ---- the list of objects with something to flush ---- */
-
-/* Buckets that may be started: DIRTY, with no older page of theirs on its way (F1). */
-static uint32_t nr_startable(const struct object *o)
-{
-	uint32_t inflight = o->cnt[0] + o->cnt[1] - o->nr[BUCKET_DIRTY] - o->nr[BUCKET_WRITING];
-
-	return o->nr[BUCKET_DIRTY] - inflight;
-}
-
-/* Under dirty_lock. An object whose last flush failed waits in a list of its own, so that it is
- * tried again in time, whatever the flusher wants, and keeps nobody waiting until then. A FLUSH has
- * all tried again, once: it may be waiting for them. at_head: it was the next one, and was not
- * flushed as a whole. */
-static void list_place(struct cport *ps, struct object *o, bool at_head)
-{
-	struct cached *k = ps->cache;
-
-	if (at_head && retry_ns(o) <= ps->pp->now_ns) {
-		cds_list_add(&o->dirty, &k->dirty);
-		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
-		return;
-	}
-	o->dirty_ns = ps->pp->now_ns;
-	if (retry_ns(o) > ps->pp->now_ns) {
-		cds_list_add_tail(&o->dirty, &k->failed);
-		return;
-	}
-	cds_list_add_tail(&o->dirty, &k->dirty);
-	cds_list_add_tail(&o->in_group, &object_group(k, o)->dirty);
-}
-
-/* Under dirty_lock. */
-static void list_unplace(struct object *o)
-{
-	cds_list_del(&o->dirty);
-	cds_list_del_init(&o->in_group);
-}
-
-/* An object that waits for a request, or is being deleted, is listed again when that ends: the
- * flusher could do nothing for it. So is one that the flusher has, by flush_job(). */
-static void list_dirty(struct cport *ps, struct object *o, bool at_head)
-{
-	struct cached *k = ps->cache;
-	bool begins = false;
-
-	if (nr_startable(o) == 0 || object_is_shut(o) ||
-		atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
-		(atomic_load_explicit(&o->listed, memory_order_relaxed) &&
-			retry_ns(o) <= ps->pp->now_ns))
-		return;
-	xcache_get(&k->xc, object_index(k, o));
-	pthread_mutex_lock(&k->dirty_lock);
-	if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
-		list_unplace(o);	/* written again while the flush that failed was out */
-		list_place(ps, o, at_head);
-	} else if (atomic_load_explicit(&o->flush_all, memory_order_relaxed) == FLUSH_NONE) {
-		begins = true;
-		atomic_store_explicit(&o->listed, true, memory_order_relaxed);
-		atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
-		list_place(ps, o, at_head);
-	}
-	pthread_mutex_unlock(&k->dirty_lock);
-	if (!begins)
-		object_put(ps, o);
-}
-
-void dirty_list(struct cport *ps, struct object *o)
-{
-	list_dirty(ps, o, false);
-}
-
-/* Under dirty_lock. */
-static void list_remove(struct cached *k, struct object *o)
-{
-	list_unplace(o);
-	atomic_store_explicit(&o->listed, false, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&k->nr_listed, 1, memory_order_relaxed);
-}
-
-/* Inside: nothing is left to be started, so the list need not keep it. */
-void dirty_unlist(struct cport *ps, struct object *o)
-{
-	struct cached *k = ps->cache;
-	bool was;
-
-	if (nr_startable(o) || !atomic_load_explicit(&o->listed, memory_order_relaxed))
-		return;
-	pthread_mutex_lock(&k->dirty_lock);
-	was = atomic_load_explicit(&o->listed, memory_order_relaxed);
-	if (was)
-		list_remove(k, o);
-	pthread_mutex_unlock(&k->dirty_lock);
-	if (was)
-		object_put(ps, o);
-}
 
 /* ---- flush children ---- */
 
@@ -375,7 +277,7 @@ void flush_job(struct cport *ps, struct object *o)
 		all = flush_whole(ps, o, UINT32_MAX, why);
 	if (why != FLUSH_NONE && !atomic_load_explicit(&o->flush_waiting, memory_order_relaxed))
 		atomic_store_explicit(&o->flush_all, FLUSH_NONE, memory_order_relaxed);
-	list_dirty(ps, o, !all);
+	dirty_list_at(ps, o, !all);
 	object_reclaim_step(ps, o);
 	object_put(ps, o);
 }
@@ -507,90 +409,10 @@ static enum flush_why flusher_wants(struct cport *ps)
 	return FLUSH_AGE;	/* only what was listed so long ago */
 }
 
-/* Under dirty_lock: whether it may be taken; else *next_ns says when to look again. */
-static bool is_due(const struct object *o, uint64_t due_ns, uint64_t now_ns, uint64_t *next_ns)
+/* Before what it does in the background it does what those need who wait for single volumes. */
+static bool may_flush_wanted(struct cport *ps, enum flush_why why)
 {
-	if (!o || due_ns <= now_ns)
-		return o != NULL;
-	if (*next_ns > due_ns)
-		*next_ns = due_ns;
-	return false;
-}
-
-static struct object *first_of(struct cds_list_head *list)
-{
-	return cds_list_empty(list) ? NULL : cds_list_first_entry(list, struct object, dirty);
-}
-
-/* Under dirty_lock: the next object of a group that somebody waits for; the groups take turns. */
-static struct object *first_wanted(struct cached *k, enum flush_why *why)
-{
-	struct cds_list_head *at;
-
-	cds_list_for_each(at, &k->wanted) {
-		struct flush_group *g = cds_list_entry(at, struct flush_group, wanted);
-
-		if (cds_list_empty(&g->dirty))
-			continue;
-		cds_list_del(&g->wanted);
-		cds_list_add_tail(&g->wanted, &k->wanted);
-		*why = g->flushes ? FLUSH_FLUSH : g->drains ? FLUSH_SWITCH : FLUSH_EVICTION;
-		return cds_list_first_entry(&g->dirty, struct object, in_group);
-	}
-	return NULL;
-}
-
-/* Under dirty_lock: the flusher has it, with the list's reference. */
-static void list_take(struct cached *k, struct object *o, enum flush_why why)
-{
-	list_remove(k, o);
-	atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
-}
-
-/* The next object that those need who wait for single volumes, with the list's reference; NULL:
- * none now. */
-static struct object *next_wanted(struct cport *ps)
-{
-	struct cached *k = ps->cache;
-	enum flush_why why = FLUSH_FLUSH;
-	struct object *o;
-
-	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0 ||
-		ps->flushes_out >= flush_limit(ps, FLUSH_FLUSH))
-		return NULL;
-	pthread_mutex_lock(&k->dirty_lock);
-	o = first_of(&k->failed);
-	if (o && o->dirty_ns < k->flush_ns)
-		o->dirty_ns = 0;
-	else
-		o = first_wanted(k, &why);
-	if (o)
-		list_take(k, o, why);
-	pthread_mutex_unlock(&k->dirty_lock);
-	return o;
-}
-
-/* The next object to flush, with the list's reference, and told why; NULL: none now, *next_ns says
- * when to look again. */
-static struct object *next_dirty(struct cport *ps, enum flush_why why, uint64_t *next_ns)
-{
-	struct cached *k = ps->cache;
-	uint64_t now = ps->pp->now_ns, age = atomic_load_explicit(&k->age_ns, memory_order_relaxed);
-	struct object *o;
-
-	pthread_mutex_lock(&k->dirty_lock);
-	o = first_of(&k->failed);
-	if (is_due(o, o && o->dirty_ns >= k->flush_ns ? retry_ns(o) : 0, now, next_ns)) {
-		o->dirty_ns = 0;
-	} else {
-		o = first_of(&k->dirty);
-		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + age : 0, now, next_ns))
-			o = NULL;
-	}
-	if (o)
-		list_take(k, o, why);
-	pthread_mutex_unlock(&k->dirty_lock);
-	return o;
+	return is_background(why) && ps->flushes_out < flush_limit(ps, FLUSH_FLUSH);
 }
 
 uint64_t flusher_run(struct cport *ps)
@@ -604,7 +426,7 @@ uint64_t flusher_run(struct cport *ps)
 		return PEER_NEVER;
 	for (unsigned budget = 16; budget; budget--) {
 		why = flusher_wants(ps);
-		o = is_background(why) ? next_wanted(ps) : NULL;
+		o = may_flush_wanted(ps, why) ? dirty_next_wanted(ps) : NULL;
 		if (o) {
 			flush_push(ps, o);
 			continue;
@@ -613,7 +435,7 @@ uint64_t flusher_run(struct cport *ps)
 			return rate_ns(ps, why);
 		if (ps->flushes_out >= flush_limit(ps, why))
 			return PEER_NEVER;	/* a reply will bring us back */
-		o = next_dirty(ps, why, &next_ns);
+		o = dirty_next(ps, why, &next_ns);
 		if (!o)
 			return next_ns;
 		flush_push(ps, o);

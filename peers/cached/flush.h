@@ -1,5 +1,5 @@
-/* flush - from dirty to stable: sets and tickets (ticket.c), flushes (flush.c), FLUSH at the store
- * (sync.c), and writers that are slowed to what the store takes (throttle.c).
+/* flush - from dirty to stable: sets and tickets (ticket.c), flushes (flush.c, dirty_list.c), FLUSH
+ * at the store (sync.c), and writers that are slowed to what the store takes (throttle.c).
  *
  * Contract: what takes a struct object runs inside of it; who guards what is said at each
  * structure.
@@ -67,9 +67,25 @@ void sync_send(struct cport *ps, struct creq *c);
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
 uint64_t sync_stamp(struct cached *k);		/* flags of a bucket that a flush has cleaned */
 
-/* ---- flush.c ---- */
+/* ---- dirty_list.c ---- */
+/* Buckets that may be started: DIRTY, with no older page of theirs on its way (F1). */
+static inline uint32_t nr_startable(const struct object *o)
+{
+	uint32_t inflight = o->cnt[0] + o->cnt[1] - o->nr[BUCKET_DIRTY] - o->nr[BUCKET_WRITING];
+
+	return o->nr[BUCKET_DIRTY] - inflight;
+}
 void dirty_list(struct cport *ps, struct object *o);	/* if it has buckets to be started */
+/* at_head: as the next one */
+void dirty_list_at(struct cport *ps, struct object *o, bool at_head);
 void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
+/* Both take it out of the list, with the list's reference, and tell it why; NULL: none now. The
+ * next object that those need who wait for single volumes: */
+struct object *dirty_next_wanted(struct cport *ps);
+/* the next of all; *next_ns says when to look again */
+struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_ns);
+
+/* ---- flush.c ---- */
 /* Starts flushing [first, first + nr) of the object; true when all that could be started was. */
 bool flush_start(
 	struct cport *ps, struct object *o, uint32_t first, uint32_t nr, enum flush_why why);

@@ -1,0 +1,187 @@
+/* dirty_list - the objects with something to flush: who is in a list, and who is next.
+ *
+ * `dirty` has them in the order in which they became so; each group has its own of these, too, in
+ * the same order. `failed` has those whose last flush failed.
+ *
+ * Contract: dirty_list() and dirty_unlist() run inside the object, the others outside of any.
+ * dirty_lock, a leaf, guards the lists.
+ *
+ * Invariants:
+ *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds
+ *       a reference to it, or has been asked to flush, or waits for a request, or is shut
+ */
+#include "peers/cached/cached.h"
+
+/* Under dirty_lock. An object whose last flush failed waits in a list of its own, so that it is
+ * tried again in time, whatever the flusher wants, and keeps nobody waiting until then. A FLUSH has
+ * all tried again, once: it may be waiting for them. at_head: it was the next one, and was not
+ * flushed as a whole. */
+static void list_place(struct cport *ps, struct object *o, bool at_head)
+{
+	struct cached *k = ps->cache;
+
+	if (at_head && retry_ns(o) <= ps->pp->now_ns) {
+		cds_list_add(&o->dirty, &k->dirty);
+		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
+		return;
+	}
+	o->dirty_ns = ps->pp->now_ns;
+	if (retry_ns(o) > ps->pp->now_ns) {
+		cds_list_add_tail(&o->dirty, &k->failed);
+		return;
+	}
+	cds_list_add_tail(&o->dirty, &k->dirty);
+	cds_list_add_tail(&o->in_group, &object_group(k, o)->dirty);
+}
+
+/* Under dirty_lock. */
+static void list_unplace(struct object *o)
+{
+	cds_list_del(&o->dirty);
+	cds_list_del_init(&o->in_group);
+}
+
+/* An object that waits for a request, or is being deleted, is listed again when that ends: the
+ * flusher could do nothing for it. So is one that the flusher has, by flush_job(). */
+void dirty_list_at(struct cport *ps, struct object *o, bool at_head)
+{
+	struct cached *k = ps->cache;
+	bool begins = false;
+
+	if (nr_startable(o) == 0 || object_is_shut(o) ||
+		atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
+		(atomic_load_explicit(&o->listed, memory_order_relaxed) &&
+			retry_ns(o) <= ps->pp->now_ns))
+		return;
+	xcache_get(&k->xc, object_index(k, o));
+	pthread_mutex_lock(&k->dirty_lock);
+	if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
+		list_unplace(o);	/* written again while the flush that failed was out */
+		list_place(ps, o, at_head);
+	} else if (atomic_load_explicit(&o->flush_all, memory_order_relaxed) == FLUSH_NONE) {
+		begins = true;
+		atomic_store_explicit(&o->listed, true, memory_order_relaxed);
+		atomic_fetch_add_explicit(&k->nr_listed, 1, memory_order_relaxed);
+		list_place(ps, o, at_head);
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (!begins)
+		object_put(ps, o);
+}
+
+void dirty_list(struct cport *ps, struct object *o)
+{
+	dirty_list_at(ps, o, false);
+}
+
+/* Under dirty_lock. */
+static void list_remove(struct cached *k, struct object *o)
+{
+	list_unplace(o);
+	atomic_store_explicit(&o->listed, false, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&k->nr_listed, 1, memory_order_relaxed);
+}
+
+/* Inside: nothing is left to be started, so the list need not keep it. */
+void dirty_unlist(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+	bool was;
+
+	if (nr_startable(o) || !atomic_load_explicit(&o->listed, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&k->dirty_lock);
+	was = atomic_load_explicit(&o->listed, memory_order_relaxed);
+	if (was)
+		list_remove(k, o);
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (was)
+		object_put(ps, o);
+}
+
+/* ---- who is next ---- */
+
+/* Under dirty_lock: whether it may be taken; else *next_ns says when to look again. */
+static bool is_due(const struct object *o, uint64_t due_ns, uint64_t now_ns, uint64_t *next_ns)
+{
+	if (!o || due_ns <= now_ns)
+		return o != NULL;
+	if (*next_ns > due_ns)
+		*next_ns = due_ns;
+	return false;
+}
+
+static struct object *first_of(struct cds_list_head *list)
+{
+	return cds_list_empty(list) ? NULL : cds_list_first_entry(list, struct object, dirty);
+}
+
+/* Under dirty_lock: the next object of a group that somebody waits for; the groups take turns. */
+static struct object *first_wanted(struct cached *k, enum flush_why *why)
+{
+	struct cds_list_head *at;
+
+	cds_list_for_each(at, &k->wanted) {
+		struct flush_group *g = cds_list_entry(at, struct flush_group, wanted);
+
+		if (cds_list_empty(&g->dirty))
+			continue;
+		cds_list_del(&g->wanted);
+		cds_list_add_tail(&g->wanted, &k->wanted);
+		*why = g->flushes ? FLUSH_FLUSH : g->drains ? FLUSH_SWITCH : FLUSH_EVICTION;
+		return cds_list_first_entry(&g->dirty, struct object, in_group);
+	}
+	return NULL;
+}
+
+/* Under dirty_lock: the flusher has it, with the list's reference. */
+static void list_take(struct cached *k, struct object *o, enum flush_why why)
+{
+	list_remove(k, o);
+	atomic_store_explicit(&o->flush_all, (uint8_t)why, memory_order_relaxed);
+}
+
+/* The next object that those need who wait for single volumes, with the list's reference; NULL:
+ * none now. */
+struct object *dirty_next_wanted(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	enum flush_why why = FLUSH_FLUSH;
+	struct object *o;
+
+	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0)
+		return NULL;
+	pthread_mutex_lock(&k->dirty_lock);
+	o = first_of(&k->failed);
+	if (o && o->dirty_ns < k->flush_ns)
+		o->dirty_ns = 0;
+	else
+		o = first_wanted(k, &why);
+	if (o)
+		list_take(k, o, why);
+	pthread_mutex_unlock(&k->dirty_lock);
+	return o;
+}
+
+/* The next object to flush, with the list's reference, and told why; NULL: none now, *next_ns says
+ * when to look again. */
+struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_ns)
+{
+	struct cached *k = ps->cache;
+	uint64_t now = ps->pp->now_ns, age = atomic_load_explicit(&k->age_ns, memory_order_relaxed);
+	struct object *o;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	o = first_of(&k->failed);
+	if (is_due(o, o && o->dirty_ns >= k->flush_ns ? retry_ns(o) : 0, now, next_ns)) {
+		o->dirty_ns = 0;
+	} else {
+		o = first_of(&k->dirty);
+		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + age : 0, now, next_ns))
+			o = NULL;
+	}
+	if (o)
+		list_take(k, o, why);
+	pthread_mutex_unlock(&k->dirty_lock);
+	return o;
+}
