@@ -1,4 +1,5 @@
-/* pages - the cache's memory: its pages (pages.c) and extents, which come and go (resize.c).
+/* pages - the cache's memory: its pages (pages.c), who gets them (room.c), and extents, which come
+ * and go (resize.c).
  *
  * Contract: any port's thread, inside an object or outside of any, unless it says otherwise.
  */
@@ -42,8 +43,8 @@ struct resize {
 };
 
 /* ---- pages.c ---- */
-/* Returns how many to wait for, and where; nr 0: it got them. */
-struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
+/* As many as there are of n, for that claim: free ones, then clean ones; returns how many. */
+uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
 /* One for data that moves: a free one or, if `evict`, a clean one's; XPOOL_NONE: there is none, or
  * others wait for it, whom it does not `pass`. */
 uint32_t page_get(struct cport *ps, bool evict, bool pass);
@@ -58,17 +59,6 @@ void page_clean(struct cport *ps, uint32_t page);	/* its bucket became VALID */
 void page_unclean(struct cport *ps, uint32_t page);	/* it is VALID no more */
 /* it is VALID, and of another volume from now on */
 void page_relist(struct cached *k, uint32_t page);
-/* Inside the object: n pages, and the chunks that its range lacks. When it takes nothing, it says
- * what to wait for. */
-struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr,
-	uint32_t *page, uint32_t n, enum turn turn);
-void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page,
-	uint32_t n);
-void pages_wait(struct cport *ps, struct creq *c, struct need need);
-/* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
-bool list_get(struct cport *ps, struct creq *c);
-void list_put(struct cport *ps, struct creq *c);
-void pages_signal(struct cport *ps);
 uint32_t pages_available(struct cached *k);
 /* Whose bucket *b the page is, by its owner word; NULL: nobody's. A hint, if the caller is not
  * inside that object. */
@@ -88,6 +78,21 @@ void clean_restore(struct cached *k, uint32_t page);	/* a predecessor's: its buc
 void clean_turn_locked(struct cached *k, struct xlist *list);
 void clean_leave_locked(struct cached *k, uint32_t page);	/* its extent leaves; stays again */
 void clean_stay_locked(struct cached *k, uint32_t page);
+
+/* ---- room.c ---- */
+/* Returns how many to wait for, and where; nr 0: it got them. */
+struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);
+/* Inside the object: n pages, and the chunks that its range lacks. When it takes nothing, it says
+ * what to wait for. */
+struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr,
+	uint32_t *page, uint32_t n, enum turn turn);
+void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page,
+	uint32_t n);
+void pages_wait(struct cport *ps, struct creq *c, struct need need);
+/* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
+bool list_get(struct cport *ps, struct creq *c);
+void list_put(struct cport *ps, struct creq *c);
+void pages_signal(struct cport *ps);
 
 /* ---- resize.c ---- */
 static inline uint64_t size_word(uint32_t at_start, uint32_t since)

@@ -1,0 +1,229 @@
+/* room - what a request needs of memory before it is applied: pages, chunks, a list of pages, an
+ * entry; and who waits for it.
+ *
+ * A request gets all that it asked for, or nothing and the name of what to wait for. Whoever lets
+ * something go sets `freed`; the port's round then has pages_signal() wake those who can go on.
+ *
+ * Contract: pages_get() and room_get() run inside the object; pages_signal() outside of any.
+ *
+ * Invariants:
+ *   G2  whoever waits for pages holds none; those who wait in a queue are served in order,
+ *       newcomers behind them; those in want_owed before those in want_pages
+ */
+#include "peers/cached/cached.h"
+
+/* What is full makes room first, or waits for some. Who waited for pages has done that. */
+static bool make_room(struct cport *ps, const struct claim *cl)
+{
+	struct cached *k = ps->cache;
+	struct need need = share_need_room(k, cl);
+	uint32_t over = share_over(k, cl);
+
+	if (cl->grow == 0 || need.nr == 0 || cl->turn == TURN_PAGES)
+		return true;
+	if (cl->turn == TURN_NONE && !xwaitq_empty(need.queue))
+		return false;
+	return over == 0 || (share_room(k, cl->rec) >= need.nr &&
+				    pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over);
+}
+
+/* Others wait for what this claim is for. */
+static bool is_behind(struct cached *k, const struct claim *cl)
+{
+	return cl->turn != TURN_PAGES &&
+	       (!xwaitq_empty(&k->want_owed) || (!cl->owed && !xwaitq_empty(&k->want_pages)));
+}
+
+struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
+{
+	struct cached *k = ps->cache;
+	uint32_t got = 0;
+
+	if (!make_room(ps, cl))
+		return share_need_room(k, cl);
+	if (!is_behind(k, cl))
+		got = pages_take(ps, n, page, cl);
+	if (got == n)
+		return (struct need){ .nr = 0 };
+	pages_return(ps, page, got);
+	return (struct need){
+		.nr = n, .queue = cl->owed ? &k->want_owed : &k->want_pages, .turn = TURN_PAGES
+	};
+}
+
+/* Chunks come last: to get a page may empty one of the object's. */
+struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr,
+	uint32_t *page, uint32_t n, enum turn turn)
+{
+	struct claim cl = share_claim(ps, o, first, nr, n, turn);
+	struct need need = { .nr = 0 };
+	uint32_t cut;
+
+	if (n)
+		need = pages_get(ps, n, page, &cl);
+	if (need.nr)
+		return need;
+	cl.grow = 0;					/* a chunk is nobody's */
+	/* again only if another thread took what we cut, or that left */
+	while (!chunks_ensure(ps, o, first, nr)) {
+		need = pages_get(ps, 1, &cut, &cl);
+		if (need.nr) {
+			pages_return(ps, page, n);
+			need.nr += n;
+			return need;
+		}
+		chunk_feed(ps, cut);
+	}
+	return need;
+}
+
+void room_put(
+	struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page, uint32_t n)
+{
+	const struct arena_object *e = object_entry(ps->cache, o);
+
+	pages_return(ps, page, n);
+	for (uint32_t i = first / CHUNK_SLOTS; i <= (first + nr - 1) / CHUNK_SLOTS; i++)
+		if (e->chunk_used[i] == 0)
+			chunk_release(ps, o, i);
+}
+
+static void pages_wait_fn(struct xwait *w, void *ctx)
+{
+	struct creq *c = caa_container_of(w, struct creq, wait);
+
+	creq_set_state(c, CREQ_RUNNING);
+	object_push(ctx, c->obj, &c->work);
+}
+
+void pages_wait(struct cport *ps, struct creq *c, struct need need)
+{
+	struct cached *k = ps->cache;
+
+	count_wait(ps, WAIT_BUCKET);
+	creq_set_state(c, CREQ_WAITS_MEMORY);
+	c->turn = (uint8_t)need.turn;
+	c->wait.fn = pages_wait_fn;
+	if (need.turn == TURN_ROOM)
+		atomic_fetch_add_explicit(&k->shares.waiting, 1, memory_order_relaxed);
+	xwaitq_add(need.queue, &c->wait, need.nr);
+	if (need.turn == TURN_ROOM)
+		share_look(k, need.rec);
+	/* what came free between our look and our waiting: pages_signal() looks again */
+	ps->freed = true;
+}
+
+/* ---- lists of pages ---- */
+
+static uint32_t nr_free_lists(struct cached *k)
+{
+	uint32_t nr;
+
+	pthread_mutex_lock(&k->mem_lock);
+	nr = xpool_nr(&k->free_lists);
+	pthread_mutex_unlock(&k->mem_lock);
+	return nr;
+}
+
+bool list_get(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+	uint32_t n;
+
+	if (c->nr <= CREQ_FEW)
+		c->page = c->few;
+	if (c->page)
+		return true;
+	pthread_mutex_lock(&k->mem_lock);
+	n = xpool_get(&k->free_lists);
+	pthread_mutex_unlock(&k->mem_lock);
+	if (n != XPOOL_NONE) {
+		c->page = k->lists[n];
+		return true;
+	}
+	count_wait(ps, WAIT_BUCKET);
+	creq_set_state(c, CREQ_WAITS_MEMORY);
+	c->wait.fn = creq_retry;
+	xwaitq_add(&k->want_lists, &c->wait, 1);
+	if (nr_free_lists(k))
+		ps->freed = true;
+	return false;
+}
+
+void list_put(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+
+	if (c->page && c->page != c->few) {
+		pthread_mutex_lock(&k->mem_lock);
+		xpool_put(&k->free_lists,
+			(uint32_t)((uint32_t(*)[XSEG_REQ_PAGES])c->page - k->lists));
+		pthread_mutex_unlock(&k->mem_lock);
+		ps->freed = true;
+	}
+	c->page = NULL;
+}
+
+/* ---- who waits ---- */
+
+#define SIGNAL_BATCH 16
+
+static void lists_signal(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct xwait *w;
+
+	while (xwaitq_has_waiters(&k->want_lists) &&
+		(w = xwaitq_pop(&k->want_lists, nr_free_lists(k))))
+		w->fn(w, ps);
+}
+
+/* Those who wait for entries: objects are emptied for them, until nobody is left who cannot go
+ * on. */
+static void entries_signal(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	unsigned tries = SIGNAL_BATCH;
+	struct xwait *w;
+
+	while (tries && xwaitq_has_waiters(&k->want_entries) &&
+		(w = xwaitq_pop(&k->want_entries, xcache_nr_free(&k->xc)))) {
+		w->fn(w, ps);
+		tries--;
+	}
+	if (!tries)
+		ps->freed = true;	/* there may be more for more of them */
+	else if (!xwaitq_empty(&k->want_entries) &&
+		 atomic_load_explicit(&k->reclaims, memory_order_relaxed) == 0)
+		object_reclaim_one(ps);
+}
+
+/* Those who are owed go first: it is bounded what they are. */
+static struct xwait *next_waiter(struct cached *k)
+{
+	struct xwaitq *q = xwaitq_empty(&k->want_owed) ? &k->want_pages : &k->want_owed;
+
+	return xwaitq_pop(q, share_available(k));
+}
+
+void pages_signal(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct xwait *w;
+	unsigned tries = SIGNAL_BATCH;
+
+	lists_signal(ps);
+	entries_signal(ps);
+	share_signal(ps);
+	for (; xwaitq_has_waiters(&k->want_pages) || xwaitq_has_waiters(&k->want_owed); tries--) {
+		magazine_empty(ps);
+		w = next_waiter(k);
+		if (!w)
+			break;
+		w->fn(w, ps);
+		if (tries == 1) {
+			ps->freed = true;
+			break;
+		}
+	}
+}
