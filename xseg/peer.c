@@ -257,6 +257,25 @@ static void close_handles(struct xseg_peer *peer)
 	free(peer);
 }
 
+static int check_params(
+	struct xseg *seg, const struct xseg_peer_params *params, struct xseg_error *err)
+{
+	size_t kind_max = sizeof(seg->peers[0].kind) - 1;
+
+	if (seg->observer)
+		return xseg_fail(err, -EPERM, "this process only observes the segment");
+	if (strlen(params->kind) > kind_max)
+		return xseg_fail(err, -EINVAL, "peer kind '%s': at most %zu characters",
+			params->kind, kind_max);
+	if (!xseg_name_ok(params->name))
+		return xseg_fail(err, -EINVAL, "peer name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -",
+			params->name);
+	if (params->nr_ports < 1 || params->nr_ports > XSEG_PEER_PORTS)
+		return xseg_fail(err, -EINVAL, "a peer has 1 to %u ports, not %u", XSEG_PEER_PORTS,
+			params->nr_ports);
+	return 0;
+}
+
 int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **out,
 	struct xseg_error *err)
 {
@@ -265,17 +284,9 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	uint32_t index = 0;
 	int fd, rc;
 
-	if (seg->observer)
-		return xseg_fail(err, -EPERM, "this process only observes the segment");
-	if (strlen(params->kind) >= sizeof(peer->sh->kind))
-		return xseg_fail(err, -EINVAL, "peer kind '%s': at most %zu characters",
-			params->kind, sizeof(peer->sh->kind) - 1);
-	if (!xseg_name_ok(params->name))
-		return xseg_fail(err, -EINVAL, "peer name '%s': use 1 to 63 of A-Z a-z 0-9 . _ -",
-			params->name);
-	if (params->nr_ports < 1 || params->nr_ports > XSEG_PEER_PORTS)
-		return xseg_fail(err, -EINVAL, "a peer has 1 to %u ports, not %u", XSEG_PEER_PORTS,
-			params->nr_ports);
+	rc = check_params(seg, params, err);
+	if (rc)
+		return rc;
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return xseg_fail(err, -ENOMEM, "out of memory");
