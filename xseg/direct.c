@@ -37,7 +37,7 @@
  * loads of what somebody else may be writing as plain data.
  *
  * Recency: a byte a page, set by who reads it, if it is not set; the cache clears it when the page
- * comes up for eviction.
+ * comes up for eviction. Reads are counted at the cache's peer, by who reads.
  *
  * Contract: a reader is its port's thread's. Open, shut, max: any thread of the peer, one at a
  * time.
@@ -56,6 +56,7 @@
 #include "xtypes/xkill.h"
 
 #define OBJECTS_MAX  (1u << 20)
+#define COUNT_READS  16u	/* that a reader keeps to itself at most */
 #define SLOTS_BYTES  (XSEG_CHUNK_SLOTS * sizeof(uint64_t))
 #define CHUNKS_PER_PAGE (XSEG_PAGE_SIZE / SLOTS_BYTES)
 
@@ -78,6 +79,8 @@ struct xseg_direct {
 	uint32_t top, cache;			/* peers; cache XSEG_NONE: there is no such path */
 	uint32_t path_nr;			/* counts paths; not 0 */
 	uint32_t credit;	/* pages that it may pin before it has to count again (D3) */
+	uint32_t reads;				/* not yet counted at the cache */
+	uint64_t bytes;
 	uint32_t mask;				/* of known[] */
 	struct path path;
 	struct xseg_direct_table table;		/* of the cache, checked */
@@ -140,6 +143,30 @@ bool xseg_page_touched(struct xseg *seg, uint32_t page)
 	return true;
 }
 
+/* ---- counting ---- */
+
+/* What others look at beside it is not in that line. */
+static void count_publish(struct xseg_direct *d)
+{
+	struct xs_peer *p;
+
+	if (!d->reads)
+		return;
+	p = &d->seg->peers[d->cache];
+	atomic_fetch_add_explicit(&p->direct_reads, d->reads, memory_order_relaxed);
+	atomic_fetch_add_explicit(&p->direct_bytes, d->bytes, memory_order_relaxed);
+	d->reads = 0;
+	d->bytes = 0;
+}
+
+/* A read that was found; some at a time, as others count there too. */
+static void count_read(struct xseg_direct *d, uint32_t bytes)
+{
+	d->bytes += bytes;
+	if (++d->reads >= COUNT_READS)
+		count_publish(d);
+}
+
 /* ---- life ---- */
 
 static bool sizes_ok(struct xport *port, uint32_t peer, uint32_t objects)
@@ -178,6 +205,7 @@ int xseg_direct_create(
 
 void xseg_direct_destroy(struct xseg_direct *d)
 {
+	count_publish(d);
 	free(d->known);
 	free(d->extent);
 	free(d);
@@ -276,6 +304,7 @@ static uint32_t find_cache(const struct xseg_direct *d)
  * if something changes while the rest is found out, the next look sees that they differ. */
 static void path_find(struct xseg_direct *d)
 {
+	count_publish(d);
 	if (++d->path_nr == 0)
 		d->path_nr = 1;
 	d->cache = find_cache(d);
@@ -436,7 +465,7 @@ static bool is_fit(const struct xreq *r, uint64_t offset, uint32_t nr)
 	       nr <= r->nr_pages && r->offset % XSEG_PAGE_SIZE == offset % XSEG_PAGE_SIZE;
 }
 
-bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset)
+static bool read_there(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset)
 {
 	uint32_t nr = xseg_req_span(offset, r->size);
 	const struct known *k = known_at(d, r->volume, object);
@@ -458,6 +487,16 @@ bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, ui
 	}
 	touch(d, nr, &f);
 	r->result = r->size;
+	return true;
+}
+
+bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset)
+{
+	if (!read_there(d, r, object, offset)) {
+		count_publish(d);
+		return false;
+	}
+	count_read(d, r->size);
 	return true;
 }
 

@@ -49,6 +49,7 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_peer, user),
 		offsetof(struct xs_peer, direct),
 		offsetof(struct xs_peer, direct_max),
+		offsetof(struct xs_peer, direct_reads),
 		offsetof(struct xs_peer, arena_epoch),
 		offsetof(struct xs_peer, plug),
 		offsetof(struct xs_peer, turn),

@@ -156,5 +156,7 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 			    atomic_load_explicit(&p->arena_bytes, memory_order_relaxed) : 0;
 	for (unsigned i = 0; i < 8; i++)
 		info->user[i] = atomic_load_explicit(&p->user[i], memory_order_relaxed);
+	info->direct_reads = atomic_load_explicit(&p->direct_reads, memory_order_relaxed);
+	info->direct_bytes = atomic_load_explicit(&p->direct_bytes, memory_order_relaxed);
 	return true;
 }

@@ -104,6 +104,8 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 	xs_plug_forget(seg, index);
 	for (unsigned i = 0; i < 8; i++)
 		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
+	atomic_store_explicit(&p->direct_reads, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->direct_bytes, 0, memory_order_relaxed);
 	XKILL(CLIENT_RELEASED);
 	xs_peer_word_set(p, XSEG_PEER_FREE, 0, peer_gen(xs_peer_word(seg, index)));
 }

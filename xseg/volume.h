@@ -44,8 +44,8 @@
  *
  *   With XSEG_IO_DIRECT a read looks for its data in the cache's own tables first, and sends no
  *   request if it is there: nobody is woken for it, and it is back when it was submitted. It is as
- *   new as any read. The cache counts no such reads; what is read so is kept like what is read by
- *   requests. It is copied by the library, to memory of the segment too. A permission: what is not
+ *   new as any read. It counts as such, and not as a request; what is read so is kept like what is read
+ *   by requests. It is copied by the library, to memory of the segment too. A permission: what is not
  *   in one object, or is more than 64 KiB, is asked for as ever.
  *
  * Threads

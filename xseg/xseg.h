@@ -207,6 +207,7 @@ struct xseg_peer_info {
 	uint64_t epoch;
 	uint64_t arena_bytes;
 	uint64_t user[8];
+	uint64_t direct_reads, direct_bytes;	/* of a cache: what was read in its tables */
 	enum xseg_plug_op plug;			/* what is wanted of it: see below */
 	uint32_t plug_upper, plug_lower;	/* peer indices, where something is wanted */
 	enum xseg_turn turn;		/* as an upper peer that is asked to hold what it sends */
@@ -575,8 +576,9 @@ uint32_t xseg_req_span(uint64_t offset, uint32_t size);
  *
  * It is a permission, as LOAN: whatever is not as it was when the object was learned is a miss, and
  * asked for. A read is never older than what was acknowledged before it began. Each 4 KiB is read
- * at one moment; of several each at one of its own, as by several requests. What a cache counts are
- * requests: who reads directly counts for itself. One thread, the port's. */
+ * at one moment; of several each at one of its own, as by several requests. It is counted at the
+ * cache's peer (xseg_peer_get_info(); up to 15 reads late), not among its requests. One thread, the
+ * port's. */
 struct xseg_direct;
 #define XSEG_DIRECT_PAGES 16u			/* what spans more is sent */
 

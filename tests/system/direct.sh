@@ -97,6 +97,8 @@ expect_json "$no_errors" "while buckets are evicted nothing is read that is wron
 load --bs=4k --output=load.json
 reads_are_direct "and much is read without a request"
 load --bsrange=512-16k --output=load.json
+t "the cache says so" test "$(xseg --json cache status cached | jq .direct_reads)" -gt 100
+t "and so does stat" test "$(xseg --json stat | jq '.caches[0].direct_bytes')" -gt 409600
 is "so it is with parts of pages, and with several" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
 
 before=$(generation)

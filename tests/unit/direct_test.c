@@ -267,6 +267,35 @@ static void that_a_page_was_read_is_said_once(void **state)
 	assert_false(xseg_page_touched(seg, seg->nr_pages));
 }
 
+/* How many reads, and bytes, the cache's peer says there were. */
+static void expect_counted(uint64_t reads, uint64_t bytes)
+{
+	struct xseg_peer_info info;
+
+	assert_true(xseg_peer_get_info(seg, to, &info));
+	assert_int_equal(info.direct_reads, reads);
+	assert_int_equal(info.direct_bytes, bytes);
+}
+
+/* Some at a time, when one is not found, and at the end. */
+static void what_is_read_is_counted_at_the_cache(void **state)
+{
+	(void)state;
+	learn();
+	expect_counted(0, 0);
+	for (unsigned i = 0; i < 15; i++)
+		assert_true(is_read());
+	expect_counted(16, 16 * XSEG_PAGE_SIZE);
+	assert_true(is_read());
+	expect_counted(16, 16 * XSEG_PAGE_SIZE);
+	assert_null(read_of(OBJECT, 65, 1));
+	expect_counted(17, 17 * XSEG_PAGE_SIZE);
+	assert_true(is_read());
+	xseg_direct_destroy(d);
+	expect_counted(18, 18 * XSEG_PAGE_SIZE);
+	assert_int_equal(xseg_direct_create(c, to, 64, &d), 0);
+}
+
 static void no_port_pins_more_than_it_may(void **state)
 {
 	struct xreq *r[MAX];
@@ -770,6 +799,7 @@ int main(void)
 		D(a_slot_without_the_mark_is_not_read),
 		D(the_newest_page_is_read),
 		D(that_a_page_was_read_is_said_once),
+		D(what_is_read_is_counted_at_the_cache),
 		D(no_port_pins_more_than_it_may),
 		D(what_changes_between_the_two_looks_is_not_read),
 		D(a_chunk_that_is_anothers_by_now_is_not_read),

@@ -100,6 +100,8 @@ static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *ca
 		json_object_set_new(j, "downstream", json_null());
 	out_set_text(j, "peer_state", view_state_name(cache->state));
 	out_set_int(j, "generation", cache->generation);
+	out_set_int(j, "direct_reads", cache->direct_reads);
+	out_set_int(j, "direct_bytes", cache->direct_bytes);
 }
 
 json_t *cache_text_to_json(char *text, struct xseg *seg, const struct xseg_peer_info *cache)
@@ -234,6 +236,9 @@ void cache_text_print(const json_t *s)
 	       " misses, %" PRIu64 " partial, %" PRIu64 " bypassed\n",
 	       out_int(s, "reads"), out_int(s, "writes"), hits, out_percent(hits, looks, a),
 	       out_int(s, "misses"), out_int(s, "partial"), out_int(s, "bypassed"));
+	if (out_int(s, "direct_reads"))
+		printf("directly  %" PRIu64 " reads, %s, without a request\n",
+			out_int(s, "direct_reads"), out_size(out_int(s, "direct_bytes"), a));
 	print_group(s, "bypassed", "bypassed_by");
 	printf("evicted   %" PRIu64 " buckets\n", out_int(s, "evicted"));
 	print_group(s, " by", "evicted_by");

@@ -44,7 +44,7 @@ static bool is_level(const char *key)
 {
 	static const char *const levels[] = {
 		"memory_bytes",   "used_bytes", "dirty_bytes",
-		"metadata_bytes", "objects",    "policy_number",
+		"metadata_bytes", "objects",    "policy_number", "limbo_bytes",
 	};
 	size_t i;
 
@@ -235,16 +235,17 @@ static void add_cache(const struct writing *w, struct out_table *table,
 	uint64_t hits = view_stats_value(b, "hits"), hit_bytes = view_stats_value(b, "hit_bytes");
 	uint64_t lookups = hits + view_stats_value(b, "misses") + view_stats_value(b, "partial");
 	char requests[OUT_TEXT], bytes[OUT_TEXT], used[OUT_TEXT], dirty[OUT_TEXT],
-		flushed[OUT_TEXT], memory[OUT_TEXT];
+		flushed[OUT_TEXT], memory[OUT_TEXT], direct[OUT_TEXT];
 
 	out_percent(hits, lookups, requests);
 	out_percent(hit_bytes, hit_bytes + view_stats_value(b, "miss_bytes"), bytes);
+	out_count(per_second(w, view_stats_value(b, "direct_reads")), direct);
 	out_size(view_stats_value(b, "memory_bytes"), memory);
 	out_size(view_stats_value(b, "used_bytes"), used);
 	out_size(view_stats_value(b, "dirty_bytes"), dirty);
 	out_size(per_second(w, view_stats_value(b, "flushed_bytes")), flushed);
-	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s", w->narrow ? 16 : XSEG_NAME_MAX,
-		      b->name, requests, bytes, memory, used, dirty, flushed);
+	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", w->narrow ? 16 : XSEG_NAME_MAX,
+		      b->name, requests, bytes, direct, memory, used, dirty, flushed);
 }
 
 static void add_volume(const struct writing *w, struct out_table *table,
@@ -269,8 +270,8 @@ static const struct {
 	[GROUP_PEER] = { { "PEER\tKIND\t>OPS\t>BYTES\t>ERRORS\t>P50\t>P99\t>P99.9\t>IDLE AWAKE",
 			   "PEER\tKIND\t>OPS/s\t>B/s\t>ERRORS\t>P50\t>P99\t>P99.9\t>IDLE AWAKE" },
 			 add_peer },
-	[GROUP_CACHE] = { { "CACHE\t>HITS\t>BY BYTES\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED",
-			    "CACHE\t>HITS\t>BY BYTES\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED/s" },
+	[GROUP_CACHE] = { { "CACHE\t>HITS\t>BY BYTES\t>DIRECT\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED",
+			    "CACHE\t>HITS\t>BY BYTES\t>DIRECT/s\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED/s" },
 			  add_cache },
 	[GROUP_VOLUME] = { { "VOLUME\t>READS\t>BYTES\t>WRITES\t>BYTES\t>FLUSHES\t>ERRORS",
 			     "VOLUME\t>READS/s\t>B/s\t>WRITES/s\t>B/s\t>FLUSHES/s\t>ERRORS" },

@@ -155,6 +155,25 @@ static struct xseg_stats_view *find_block(const struct view_stats *stats, const 
 	return NULL;
 }
 
+static void add_key(struct xseg_stats_view *b, const char *key, uint64_t value)
+{
+	if (b->nr == XSEG_STATS_MAX)
+		return;
+	snprintf(b->key[b->nr], sizeof(b->key[b->nr]), "%s", key);
+	b->value[b->nr++] = value;
+}
+
+/* What was read in a cache's tables, past its queues: its peer has that. */
+static void add_direct(struct xseg *seg, struct xseg_stats_view *b)
+{
+	struct xseg_peer_info info;
+
+	if (strcmp(b->kind, "cache") || !xseg_peer_get_info(seg, b->peer, &info))
+		return;
+	add_key(b, "direct_reads", info.direct_reads);
+	add_key(b, "direct_bytes", info.direct_bytes);
+}
+
 int view_stats_load(struct xseg *seg, struct view_stats *stats)
 {
 	uint32_t i, bound = xseg_nr_stats(seg);
@@ -174,6 +193,8 @@ int view_stats_load(struct xseg *seg, struct view_stats *stats)
 		else
 			stats->nr++;
 	}
+	for (i = 0; i < stats->nr; i++)
+		add_direct(seg, &stats->block[i]);
 	return 0;
 }
 
