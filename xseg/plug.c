@@ -187,7 +187,8 @@ static void turn_set(struct xseg *seg, uint32_t peer, uint64_t word)
 	xs_ring_peer(seg, peer);
 }
 
-void xs_plug_turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache)
+/* That peer holds no more for the cache, if it did. */
+static void turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache)
 {
 	if (turn_get(seg, peer) && turn_cache(turn_get(seg, peer)) == cache)
 		turn_set(seg, peer, 0);
@@ -203,7 +204,9 @@ static bool holds(struct xseg *seg, uint32_t upper, uint32_t cache)
 	       turn_gen(turn) == peer_gen(word);
 }
 
-void xs_plug_claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
+/* Of a cache that is entering and not there yet: the lower peer is the upper one's again, as it was
+ * before the claim. */
+static void claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug)
 {
 	uint32_t above = atomic_load(&seg->peers[cache].above);
 
@@ -239,7 +242,7 @@ bool xs_plug_settle(struct xseg *seg, uint32_t cache)
 		return false;
 	if (plug_op(plug) == XSEG_PLUG_LEAVE)
 		left(seg, cache, plug);
-	xs_plug_turn_clear(seg, upper, cache);
+	turn_clear(seg, upper, cache);
 	XKILL(PLUG_LET_GO);
 	plug_set(seg, cache, 0);
 	XKILL(PLUG_ENDED);
@@ -250,9 +253,9 @@ void xs_plug_take_back(struct xseg *seg, uint32_t cache)
 {
 	uint64_t plug = plug_get(seg, cache);
 
-	xs_plug_claim_undo(seg, cache, plug);
+	claim_undo(seg, cache, plug);
 	plug_set(seg, cache, 0);
-	xs_plug_turn_clear(seg, plug_upper(plug), cache);
+	turn_clear(seg, plug_upper(plug), cache);
 	xs_ring_peer(seg, cache);
 }
 
@@ -323,8 +326,8 @@ void xseg_plug_let_go(struct xseg_peer *peer)
 	if (fd < 0)
 		return;
 	if (plug && !xs_plug_settle(seg, peer->index)) {
-		xs_plug_claim_undo(seg, peer->index, plug);
-		xs_plug_turn_clear(seg, plug_upper(plug), peer->index);
+		claim_undo(seg, peer->index, plug);
+		turn_clear(seg, plug_upper(plug), peer->index);
 	}
 	xs_control_unlock(fd);
 }
@@ -425,7 +428,7 @@ void xseg_plug_settle(struct xseg_peer *peer)
 		return;
 	xs_plug_settle(seg, peer->index);
 	lower = lower_of(seg, peer->index);
-	xs_plug_claim_undo(seg, peer->index, plug_get(seg, peer->index));
+	claim_undo(seg, peer->index, plug_get(seg, peer->index));
 	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower)
 		keep(seg, peer->index, lower);
 	xs_control_unlock(fd);
@@ -482,7 +485,7 @@ void xseg_turn_mind(struct xseg_peer *peer)
 	if (turn && (!plug || plug_upper(plug) != peer->index)) {
 		turn_set(seg, peer->index, 0);
 	} else if (turn && state_of(seg, cache) != XSEG_PEER_LIVE && !xs_plug_settle(seg, cache)) {
-		xs_plug_claim_undo(seg, cache, plug);
+		claim_undo(seg, cache, plug);
 		turn_set(seg, peer->index, 0);
 	}
 	xs_control_unlock(fd);

@@ -47,10 +47,5 @@ static inline bool is_there(struct xseg *seg, uint32_t peer)
 bool xs_plug_settle(struct xseg *seg, uint32_t cache);
 /* Nothing is wanted of the cache any more; what it has begun is undone. */
 void xs_plug_take_back(struct xseg *seg, uint32_t cache);
-/* Of a cache that is entering and not there yet: the lower peer is the upper one's again, as it was
- * before the claim. */
-void xs_plug_claim_undo(struct xseg *seg, uint32_t cache, uint64_t plug);
-/* That peer holds no more for the cache, if it did. */
-void xs_plug_turn_clear(struct xseg *seg, uint32_t peer, uint32_t cache);
 
 #endif

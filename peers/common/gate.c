@@ -59,7 +59,7 @@ void gate_look(struct peer_port *pp)
 		send_held(pp);
 }
 
-void gate_change(struct peer *p, uint32_t close, uint32_t open)
+static void gate_change(struct peer *p, uint32_t close, uint32_t open)
 {
 	_Atomic uint32_t *gate = &peer_box(p)->gate;
 	uint32_t word = atomic_load_explicit(gate, memory_order_relaxed),
@@ -71,7 +71,7 @@ void gate_change(struct peer *p, uint32_t close, uint32_t open)
 		peer_port_kick(&p->ports[i]);
 }
 
-bool gate_passed(struct peer *p)
+static bool gate_passed(struct peer *p)
 {
 	uint32_t word = atomic_load_explicit(&peer_box(p)->gate, memory_order_relaxed);
 

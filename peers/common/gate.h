@@ -7,8 +7,7 @@
  * callbacks of its own. When all have passed nobody is in the middle of something that began
  * before.
  *
- * Contract: gate_change(), gate_passed() and gate_turn() in port 0's thread; the rest in the thread
- * of the port.
+ * Contract: gate_turn() in port 0's thread; the rest in the thread of the port.
  *
  * Invariants
  *   E1  a port that has passed a gate sends nothing, or accepts nothing, until it has passed the
@@ -39,9 +38,6 @@ static inline bool gate_closed(const struct peer_port *pp, uint32_t which)
 {
 	return port_box(pp)->gate & which;
 }
-
-void gate_change(struct peer *p, uint32_t close, uint32_t open);
-bool gate_passed(struct peer *p);
 
 /* The upper peer's part: holds while a cache asks for it. Returns when it wants to be called
  * again. */

@@ -28,7 +28,8 @@
 /* ---- options ----------------------------------------------------------------------------- */
 
 #define P(field) offsetof(struct peer, field)
-const struct opt main_opts[] = {
+/* Base: struct peer. */
+static const struct opt main_opts[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = P(segment), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
 	  .help = "segment to serve, also -s (else $XSEG_SEGMENT, else xseg)" },

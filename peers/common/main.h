@@ -20,9 +20,6 @@
 
 enum main_exit { MAIN_DONE, MAIN_FAILED, MAIN_USAGE, MAIN_LEFT, MAIN_REFUSED };
 
-/* -s, --name, --downstream, --threads, --cpus; base: struct peer. */
-extern const struct opt main_opts[];
-
 /* A peer's program: parses, attaches, serves, returns the exit code. */
 int peer_main(const struct peer_class *cls, int argc, char **argv);
 

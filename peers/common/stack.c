@@ -16,9 +16,15 @@
 
 #define BOM "\xef\xbb\xbf"
 
-const struct stack_kind stack_kinds[] = { { "volumed", true }, { "cached", true },
-					  { "filed", false },  { "memd", false },
-					  { "sosd", false },   { 0 } };
+/* A kind, as far as a stack must know it without its code. */
+struct stack_kind {
+	const char *name;
+	bool sends;
+};
+static const struct stack_kind stack_kinds[] = {
+	{ "volumed", true }, { "cached", true }, { "filed", false },
+	{ "memd", false },   { "sosd", false },	 { 0 },
+};
 
 /* ---- [segment] --------------------------------------------------------------------------- */
 
@@ -43,7 +49,7 @@ static int check_mode(const char *text, struct xseg_error *err)
 static const char *const huge_names[] = { "auto", "never", "require", NULL };
 
 #define SEG(field) offsetof(struct stack_segment, field)
-const struct opt stack_segment_opts[] = {
+static const struct opt segment_opts[] = {
 	{ .name = "name", .kind = OPT_STR, .off = SEG(name), .len = XSEG_NAME_MAX, .arg = "NAME",
 	  .check = cli_check_name, .help = "name of the segment" },
 	{ .name = "memory", .kind = OPT_SIZE, .off = SEG(memory), .min = 2 << 20, .arg = "SIZE",
@@ -257,12 +263,12 @@ static int set_own(struct reading *in, const struct opt *table, const struct opt
 
 static int set_segment(struct reading *in, const char *key, const char *value)
 {
-	const struct opt *o = opt_find(stack_segment_opts, key);
+	const struct opt *o = opt_find(segment_opts, key);
 
 	if (!o)
 		return fail_name(in, in->line, "[segment] has no ", key,
 				 "; it has name, memory, requests, ports, huge, mode and group");
-	return set_own(in, stack_segment_opts, o, &in->stack->segment, value);
+	return set_own(in, segment_opts, o, &in->stack->segment, value);
 }
 
 static int set_peer(struct reading *in, const char *key, const char *value)
@@ -452,7 +458,7 @@ struct stack *stack_create(void)
 	struct stack *stack = calloc(1, sizeof(*stack));
 
 	if (stack)
-		opt_set_defaults(stack_segment_opts, &stack->segment);
+		opt_set_defaults(segment_opts, &stack->segment);
 	return stack;
 }
 

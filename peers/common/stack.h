@@ -33,7 +33,6 @@ struct stack_segment {
 	char mode[8];				/* octal text */
 	char group[33];				/* "" for none */
 };
-extern const struct opt stack_segment_opts[];	/* base: struct stack_segment */
 
 /* Makes what xseg_create() wants: reads the mode, looks up the group. -EINVAL with a line in err.
  * */
@@ -72,13 +71,6 @@ struct stack {
 	struct stack_peer peers[STACK_MAX_PEERS];
 	struct stack_group groups[STACK_MAX_GROUPS];
 };
-
-/* A kind, as far as a stack must know it without its code. */
-struct stack_kind {
-	const char *name;
-	bool sends;
-};
-extern const struct stack_kind stack_kinds[];	/* ended by .name == NULL */
 
 /* A big structure: make it with stack_create(), not on the stack of a thread. NULL: no memory. */
 struct stack *stack_create(void);

@@ -100,7 +100,8 @@ void client_close(struct client *c)
 
 /* ---- finding peers ----------------------------------------------------------------------- */
 
-bool client_peer_gone(struct client *c, uint32_t peer)
+/* True when nobody serves the peer and nobody will start it (C2). */
+static bool peer_gone(struct client *c, uint32_t peer)
 {
 	struct xseg_peer_info info;
 
@@ -116,7 +117,7 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 	struct xseg_peer_info now = *p;
 
 	while (now.state != XSEG_PEER_LIVE) {
-		if (client_peer_gone(c, p->index))
+		if (peer_gone(c, p->index))
 			return tool_fail(TOOL_REFUSED,
 				"%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up'",
 				p->name, view_state_name(now.state), p->name);
@@ -201,10 +202,12 @@ static int call_begin(struct client_call *call, struct xreq *r, uint32_t peer)
 /* A peer that is being started again looks gone for a moment: it must look so for a while. */
 static bool call_is_lost(struct client *c, struct client_call *call)
 {
-	return tool_span_ns(&call->gone, client_peer_gone(c, call->peer)) > GONE_AFTER_NS;
+	return tool_span_ns(&call->gone, peer_gone(c, call->peer)) > GONE_AFTER_NS;
 }
 
-bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result)
+/* True when it was answered: *result. Waits up to wait_ns. *result is -EHOSTDOWN when nobody will
+ * answer. */
+static bool call_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result)
 {
 	struct client_call *call = &c->call[port];
 	struct xreq *r;
@@ -222,7 +225,8 @@ bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *res
 	return true;
 }
 
-int client_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volume)
+/* A request without data, on port 0. */
+static int call_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volume)
 {
 	struct xreq *r =
 		c->call[CLIENT_PORT_IO].r ? NULL : xseg_req_alloc(c->call[CLIENT_PORT_IO].port);
@@ -281,7 +285,7 @@ int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
 	result = ask_begin(c, peer, line);
 	if (result)
 		return result;
-	while (!client_poll(c, CLIENT_PORT_ADMIN, LOOK_EVERY_NS, &result)) {
+	while (!call_poll(c, CLIENT_PORT_ADMIN, LOOK_EVERY_NS, &result)) {
 		if (tool_interrupted())
 			return -EINTR;
 		if (tool_now_ns() >= end)
@@ -321,10 +325,10 @@ int client_flush(
 	int64_t result;
 	int rc;
 
-	rc = client_send(c, peer, XSEG_OP_FLUSH, volume);
+	rc = call_send(c, peer, XSEG_OP_FLUSH, volume);
 	if (rc)
 		return client_fail(c, rc, NULL, "%s %s", what, name);
-	while (!client_poll(c, CLIENT_PORT_IO, LOOK_EVERY_NS, &result)) {
+	while (!call_poll(c, CLIENT_PORT_IO, LOOK_EVERY_NS, &result)) {
 		if (tool_out_of_time(c->t))
 			return tool_later(
 				"%s %s: not all is on stable storage yet, the flush goes on; 'xseg cache status' "

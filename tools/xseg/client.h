@@ -57,19 +57,10 @@ int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
 int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* A request without data, on port 0. */
-int client_send(struct client *c, uint32_t peer, enum xseg_op op, uint32_t volume) XSEG_MUST_CHECK;
-/* True when it was answered: *result. Waits up to wait_ns. *result is -EHOSTDOWN when nobody will
- * answer. */
-bool client_poll(struct client *c, unsigned port, uint64_t wait_ns, int64_t *result);
-
 /* Sends a FLUSH of a volume (0: all) to a peer and waits for it, with progress. Prints "WHAT NAME:
  * ..." on failure. */
 int client_flush(
 	struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name);
-
-/* True when nobody serves the peer and nobody will start it (C2). */
-bool client_peer_gone(struct client *c, uint32_t peer);
 
 /* " KEY=VALUE..." from the words of a command, to follow an admin command. Prints what is wrong
  * with them and returns an exit code. */

@@ -158,7 +158,7 @@ int tool_fail(enum tool_exit code, const char *fmt, ...)
 	return code;
 }
 
-enum tool_exit tool_exit_of(int64_t rc)
+static enum tool_exit exit_of(int64_t rc)
 {
 	static const struct {
 		int err;
@@ -188,7 +188,7 @@ int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return tool_fail(tool_exit_of(rc), "%s: %s%s%s", what, reason,
+	return tool_fail(exit_of(rc), "%s: %s%s%s", what, reason,
 			 hint && !has_hint ? "; " : "", hint && !has_hint ? hint : "");
 }
 

@@ -84,7 +84,6 @@ int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(p
  * NULL) is left out when the reason has one (a ';'). The code is made from rc. */
 int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
 		    ...) __attribute__((format(printf, 4, 5)));
-enum tool_exit tool_exit_of(int64_t rc);
 /* "interrupted: WHAT" or "timed out: WHAT", which says what goes on. Returns TOOL_LATER. */
 int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
