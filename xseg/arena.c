@@ -288,15 +288,6 @@ uint32_t xseg_pages_owned(struct xseg_peer *p, uint32_t *page, uint32_t max)
 	return n;
 }
 
-void xseg_pages_drop(struct xseg_peer *p)
-{
-	int fd = xs_control_lock(p->seg);
-
-	xs_extents_free(p->seg, p->index, XS_EXTENT_PAGES);
-	if (fd >= 0)
-		xs_control_unlock(fd);
-}
-
 /* Its owner's one store: the extent is the peer's before it and free after it (the taker zeroes it,
  * A2). */
 void xseg_pages_give(struct xseg_peer *p, uint32_t first)

@@ -361,7 +361,6 @@ int xseg_pages_take(struct xseg_peer *peer, uint32_t nr, uint32_t *page) XSEG_MU
 /* The pages that the peer has already (a successor): writes up to max indices, returns how many
  * there are. */
 uint32_t xseg_pages_owned(struct xseg_peer *peer, uint32_t *page, uint32_t max);
-void xseg_pages_drop(struct xseg_peer *peer);	/* gives all of them back */
 /* Gives the extent back that begins with this page: XSEG_EXTENT_PAGES of them. The caller uses none
  * of them any more. One store, no lock, no system call. What is not the peer's stays as it is. */
 void xseg_pages_give(struct xseg_peer *peer, uint32_t first_page);

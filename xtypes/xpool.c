@@ -1,4 +1,4 @@
-/* xpool - making and filling a pool. Contract and invariants: xpool.h. */
+/* xpool - making a pool. Contract and invariants: xpool.h. */
 #include "xtypes/xpool.h"
 
 size_t xpool_mem_bytes(uint32_t cap)
@@ -11,10 +11,4 @@ void xpool_init(struct xpool *p, void *mem, uint32_t cap)
 	p->idx = mem;
 	p->nr = 0;
 	p->cap = cap;
-}
-
-void xpool_fill(struct xpool *p, uint32_t first, uint32_t nr)
-{
-	while (nr > 0)
-		xpool_put(p, first + --nr);
 }

@@ -3,8 +3,8 @@
  * Algorithm: a stack in an array. The index freed last is handed out first, because its memory is
  * the most likely to be in the processor's cache (J. Bonwick, "The Slab Allocator", USENIX 1994).
  *
- * Contract: single threaded, the caller locks. The memory is the caller's. O(1), but for
- * xpool_fill(). Nothing blocks or allocates.
+ * Contract: single threaded, the caller locks. The memory is the caller's. O(1). Nothing blocks or
+ * allocates.
  *
  * Invariants:
  *   P1  nr <= cap; idx[0 .. nr-1] are the pool's, idx[nr-1] is the next to be given
@@ -30,9 +30,6 @@ size_t xpool_mem_bytes(uint32_t cap);
 
 /* Makes an empty pool in mem (aligned to 4, xpool_mem_bytes(cap) long, the caller's for life). */
 void xpool_init(struct xpool *p, void *mem, uint32_t cap);
-
-/* Puts first .. first+nr-1, so that `first` is the next one given. */
-void xpool_fill(struct xpool *p, uint32_t first, uint32_t nr);
 
 static inline void xpool_put(struct xpool *p, uint32_t idx)
 {

@@ -126,11 +126,6 @@ void opt_format_size(uint64_t bytes, char *out, size_t size)
 	format_scaled(bytes, size_units, "0", out, size);
 }
 
-void opt_format_time(uint64_t ns, char *out, size_t size)
-{
-	format_scaled(ns, time_units, "0s", out, size);
-}
-
 void opt_human_size(uint64_t bytes, char *out, size_t size)
 {
 	const struct unit *u = size_units;

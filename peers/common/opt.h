@@ -66,7 +66,6 @@ int opt_parse_size(const char *text, uint64_t *out);	/* 0 or -EINVAL; no message
 int opt_parse_time(const char *text, uint64_t *out_ns);
 int opt_parse_rate(const char *text, uint64_t *out);
 void opt_format_size(uint64_t bytes, char *out, size_t size);	/* exact: "4k", "1536k", "513" */
-void opt_format_time(uint64_t ns, char *out, size_t size);
 void opt_human_size(uint64_t bytes, char *out, size_t size);	/* for people: "1.5G" */
 
 #endif

@@ -57,11 +57,6 @@ int reactor_set_events(struct reactor_set *set);
 /* Joins the threads, which end when all of their peers have left; started or not. */
 void reactor_set_destroy(struct reactor_set *set);
 
-/* All of that for callers without signals and progress: serves the peers until all of them were
- * asked to stop (`peer->stopping`, "stop") and have left. */
-int reactor_run_peers(struct peer **peers, unsigned nr, struct xseg *seg, const char *cpus,
-		      struct xseg_error *err) XSEG_MUST_CHECK;
-
 /* ---- for the kinds ---- */
 
 /* Wakes the reactor of this port, if it sleeps, when the eventfd becomes readable; the counter is

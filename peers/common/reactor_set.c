@@ -2,7 +2,6 @@
  * reactor.h. */
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -169,36 +168,4 @@ void reactor_set_destroy(struct reactor_set *set)
 	free(set->seat);
 	free(set->served);
 	free(set);
-}
-
-static bool all_left(struct reactor_set *set)
-{
-	unsigned i;
-
-	for (i = 0; i < set->nr; i++)
-		if (atomic_load(&set->served[i].phase) != REACTOR_LEFT)
-			return false;
-	return true;
-}
-
-int reactor_run_peers(struct peer **peers, unsigned nr, struct xseg *seg, const char *cpus,
-		      struct xseg_error *err)
-{
-	struct reactor_set *set = reactor_set_create(peers, nr, cpus, err);
-	struct pollfd events;
-	eventfd_t happened;
-	unsigned failed;
-	int rc;
-
-	if (!set)
-		return -EINVAL;
-	rc = reactor_set_open(set, seg, &failed, err);
-	if (!rc)
-		rc = reactor_set_start(set, err);
-	events = (struct pollfd){ .fd = set->events, .events = POLLIN };
-	while (!rc && !all_left(set))
-		if (poll(&events, 1, -1) > 0)
-			eventfd_read(set->events, &happened);
-	reactor_set_destroy(set);
-	return rc;
 }

@@ -112,18 +112,15 @@ static void option_text(const struct peer_class *cls, char *text)
 
 static void number_text(const char *text)
 {
-	static int (*const parse[])(
-		const char *text, uint64_t *out) = { opt_parse_size, opt_parse_time };
 	char shown[64];
 	uint64_t n = 0, again = 0;
 
-	for (unsigned i = 0; i < 2; i++)
-		if (parse[i](text, &n) == 0) {
-			(i ? opt_format_time : opt_format_size)(n, shown, sizeof(shown));
-			assert(parse[i](shown, &again) == 0 && again == n);
-			opt_human_size(n, shown, sizeof(shown));
-		}
-	if (opt_parse_rate(text, &n) == 0)
+	if (opt_parse_size(text, &n) == 0) {
+		opt_format_size(n, shown, sizeof(shown));
+		assert(opt_parse_size(shown, &again) == 0 && again == n);
+		opt_human_size(n, shown, sizeof(shown));
+	}
+	if (opt_parse_time(text, &n) == 0 || opt_parse_rate(text, &n) == 0)
 		opt_human_size(n, shown, sizeof(shown));
 }
 

@@ -145,6 +145,7 @@ static void a_successor_recovers_what_a_killed_peer_had(void **state)
 static void a_peer_whose_init_fails_leaves_nothing_behind(void **state)
 {
 	struct xseg_error err = { "" };
+	unsigned failed = 1;
 	struct toy *t;
 	struct toys g;
 
@@ -152,16 +153,19 @@ static void a_peer_whose_init_fails_leaves_nothing_behind(void **state)
 	toys_open(&g);
 	t = toys_add(&g, "broken", TOY_ECHO, 1, "");
 	t->level = 99;
-	assert_int_equal(reactor_run_peers(g.peers, 1, g.seg, "", &err), -EIO);
+	g.set = reactor_set_create(g.peers, 1, "", &err);
+	assert_non_null(g.set);
+	assert_int_equal(reactor_set_open(g.set, g.seg, &failed, &err), -EIO);
 	assert_string_equal(err.text, "level 99 cannot be");
+	assert_int_equal(failed, 0);
+	reactor_set_destroy(g.set);
 	assert_int_equal(xseg_peer_find(g.seg, "broken"), XSEG_NONE);
 	peer_destroy(g.peers[0]);
 	toys_close(&g);
 }
 
-static void run_peers_returns_when_all_were_stopped(void **state)
+static void peers_that_are_stopped_before_they_serve_leave_by_themselves(void **state)
 {
-	struct xseg_error err = { "" };
 	struct toy *low, *high;
 	struct toys g;
 
@@ -171,7 +175,8 @@ static void run_peers_returns_when_all_were_stopped(void **state)
 	high = toys_add(&g, "high", TOY_FORWARD, 2, "low");
 	atomic_store(&low->peer.stopping, true);
 	atomic_store(&high->peer.stopping, true);
-	assert_int_equal(reactor_run_peers(g.peers, 2, g.seg, "0", &err), 0);
+	toys_start(&g);
+	reactor_set_destroy(g.set);		/* returns when all have left */
 	peer_destroy(g.peers[0]);
 	peer_destroy(g.peers[1]);
 	toys_close(&g);
@@ -309,7 +314,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_flushed_does_not_stop_service_for_ever),
 		cmocka_unit_test(a_successor_recovers_what_a_killed_peer_had),
 		cmocka_unit_test(a_peer_whose_init_fails_leaves_nothing_behind),
-		cmocka_unit_test(run_peers_returns_when_all_were_stopped),
+		cmocka_unit_test(peers_that_are_stopped_before_they_serve_leave_by_themselves),
 		cmocka_unit_test(steps_handle_one_thing_each),
 		cmocka_unit_test(every_peer_understands_the_common_commands),
 		cmocka_unit_test(set_changes_all_or_nothing),
