@@ -19,8 +19,11 @@
  * FREE the port is the origin; in AT, STARTED and APPLIED it is the holder.
  *
  * Invariants:
- *   R1  each edge is one compare-and-swap from the exact old word: of two who try, one fails and
- *       lets go
+ *   R1  each edge is from the exact old word. Of those that two may try (whoever accepts, and who
+ *       takes over or repairs) it is one compare-and-swap: one fails and lets go. What only one may
+ *       change, a holder's request and an answer to its origin, while their process lives, he
+ *       changes by a look and a store: whoever else would has proved his death before (offer.pml:
+ *       a holder's own swap never fails)
  *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
  *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
  *       made it the holder (xs_req_copy_in), and checks there. The origin's view of it is another
@@ -166,9 +169,32 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	return bad ? -EPROTO : 0;
 }
 
-/* One edge of the table above; false when somebody else was first, or the table has no such edge.
- * The view is written before the swap: after an answer its next holder may be another thread of
- * this process. */
+/* From exactly `old`, by the only one who may (R1): false when somebody has scribbled there. */
+static bool place_store(struct xseg *seg, uint32_t index, uint64_t old, uint64_t new)
+{
+	_Atomic uint64_t *place = &seg->reqs[index].place;
+
+	if (atomic_load_explicit(place, memory_order_relaxed) != old)
+		return false;
+	/* release: what we wrote into the request is seen by the next holder */
+	atomic_store_explicit(place, new, memory_order_release);
+	/* release: what is stored in a STARTED request's name comes after that (rule R3) */
+	atomic_thread_fence(memory_order_release);
+	return true;
+}
+
+/* The same for what somebody may be accepting meanwhile, or taking back. Orders are those of the
+ * table's partners: what we wrote into the request is seen by the next holder, and what the last
+ * one wrote by us. */
+static bool place_swap(struct xseg *seg, uint32_t index, uint64_t old, uint64_t new)
+{
+	return atomic_compare_exchange_strong_explicit(
+		&seg->reqs[index].place, &old, new, memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* One edge of the table above that a holder makes; false when the table has no such edge, or the
+ * place is not what it should be. The view is written before the place: after an answer its next
+ * holder may be another thread of this process. */
 static bool place_move(
 	struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
 {
@@ -178,10 +204,9 @@ static bool place_move(
 		return false;
 	r->place = new;
 	r->state = state;
-	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one
-	 * wrote by us */
-	return atomic_compare_exchange_strong_explicit(
-		&seg->reqs[r->index].place, &old, new, memory_order_acq_rel, memory_order_relaxed);
+	if (state == XSEG_REQ_PRIVATE || state == XSEG_REQ_FREE)
+		return place_swap(seg, r->index, old, new);
+	return place_store(seg, r->index, old, new);
 }
 
 #define ERRNO_MAX 4095
@@ -234,11 +259,13 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 		xs_count_bad(port->seg);
 		return false;
 	}
-	/* acquire and release as in place_move(); seq_cst: comes before the receiver's look at who
+	/* acquire and release as in place_swap(); seq_cst: comes before the receiver's look at who
 	 * may send to it (xseg_req_is_foreign()), or that look sees what xseg_plug_claim() stored
-	 * before it looked at places */
-	if (!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new,
-		    memory_order_seq_cst, memory_order_relaxed))
+	 * before it looked at places. What was loaded with `place` is an answer's (R1) */
+	if (state == XSEG_REQ_PRIVATE
+		    ? !place_store(port->seg, index, place, new)
+		    : !atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old,
+			      new, memory_order_seq_cst, memory_order_relaxed))
 		return false;
 	r->index = index;
 	r->place = new;
