@@ -538,7 +538,7 @@ static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t 
 
 /* Field by field, as they have just been stored: a load that is wider than the stores before it
  * waits for them. */
-static void io_copy(struct xb_io *to, const struct xb_io *from)
+static void io_copy(struct xb_io *to, const volatile struct xb_io *from)
 {
 	to->op = from->op;
 	to->size = from->size;
