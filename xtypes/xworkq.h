@@ -16,6 +16,7 @@
  *   owned    to       when                                          by
  *   0        1        a job was pushed and nobody was in            xworkq_push
  *   0        1        somebody wants to be alone without a job      xworkq_try_enter
+ *   0        1        the same, where nobody else ever is           xworkq_enter_alone
  *   1        0        nothing is left to do                         xworkq_leave, xworkq_run
  *   0        1        a job came while leaving                      xworkq_leave
  *
@@ -66,6 +67,16 @@ static inline bool xworkq_try_enter(struct xworkq *q)
 						       memory_order_seq_cst);
 }
 
+/* The same for who knows that no other thread uses the queue at the same time: it needs no locked
+ * instruction. Such a one lets go by xworkq_leave_alone(). */
+static inline bool xworkq_enter_alone(struct xworkq *q)
+{
+	if (atomic_load_explicit(&q->owned, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&q->owned, 1, memory_order_relaxed);
+	return true;
+}
+
 /* Queues a job. True: the caller is the owner now and must call xworkq_run() soon. False: the job
  * is, or will be, run by another, and may be gone already. */
 static inline bool xworkq_push(struct xworkq *q, struct xwork *w)
@@ -83,6 +94,15 @@ static inline bool xworkq_push(struct xworkq *q, struct xwork *w)
 
 /* The owner lets go. True: there is work, and the caller is the owner (still, or again). */
 bool xworkq_leave(struct xworkq *q);
+
+/* The same, by who knows as xworkq_enter_alone(). */
+static inline bool xworkq_leave_alone(struct xworkq *q)
+{
+	if (q->run || atomic_load_explicit(&q->in, memory_order_relaxed))
+		return true;
+	atomic_store_explicit(&q->owned, 0, memory_order_relaxed);
+	return false;
+}
 
 /* The owner runs up to `budget` jobs. False: all is done and the caller has let go. True: jobs are
  * left and the caller still is the owner: it must call again. ctx is handed to every fn. */

@@ -20,7 +20,7 @@
  *
  * Two may want a lent page at the same time: the write that gives it, and a look that does not find
  * it in any request (which happens if it was dropped, or by hostile hands). The owner word decides:
- * one swap from exactly what it was.
+ * one swap from exactly what it was, or, where the cache has one thread, a look and a store.
  *
  * Nobody is told when a client drops what it was lent. So each thread has a table of what it has
  * lent, an entry a page; the owner word says which entry, and a page that is lent in exchange gets
@@ -155,6 +155,18 @@ bool gifts_open(struct cached *k)
 	return all;
 }
 
+/* The page is another's from now on: a look and a write that gives it may both want that, where the
+ * cache has more than one thread. */
+static bool owner_swap(struct cached *k, uint32_t page, uint64_t old, uint64_t new)
+{
+	if (k->peer.nr_ports > 1)
+		return xseg_page_owner_swap(k->peer.seg, page, old, new);
+	if (xseg_page_owner(k->peer.seg, page) != old)
+		return false;
+	xseg_page_owner_set(k->peer.seg, page, new);
+	return true;
+}
+
 /* ---- lending ---- */
 
 static bool stays(struct cached *k, uint32_t page)
@@ -249,7 +261,7 @@ bool gift_may_lend(struct cached *k, uint64_t w)
 bool gift_take(struct cached *k, uint32_t page, uint64_t bucket, uint64_t *given)
 {
 	*given = xseg_page_owner(k->peer.seg, page);
-	return *given & OWNER_GIFT && xseg_page_owner_swap(k->peer.seg, page, *given, bucket);
+	return *given & OWNER_GIFT && owner_swap(k, page, *given, bucket);
 }
 
 void gift_store(struct cport *ps, struct creq *c, uint32_t i)
@@ -334,8 +346,7 @@ bool gifts_look(struct cport *ps)
 	for (uint32_t nr = 0; nr < ENTRIES; nr++) {
 		uint64_t e = l.seen[nr];
 
-		if (e == 0 || !xseg_page_owner_swap(k->peer.seg, entry_page(e),
-				      owner_word(name_of(ps, nr), e), 0))
+		if (e == 0 || !owner_swap(k, entry_page(e), owner_word(name_of(ps, nr), e), 0))
 			continue;
 		entry_set(k, name_of(ps, nr), NO_PAGE);
 		page_free(k, entry_page(e));

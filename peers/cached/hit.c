@@ -330,9 +330,16 @@ static bool is_plain(struct cport *ps, struct hit *h, const struct xreq *r)
 	return object_is_plain(ps, h, r) && (h->slot = slots_of(ps->cache, h));
 }
 
+/* A cache of one port has one thread at a time, and needs no locked instruction to be alone. */
+static bool enter(struct cport *ps, struct object *o)
+{
+	return ps->cache->peer.nr_ports == 1 ? xworkq_enter_alone(&o->q) : xworkq_try_enter(&o->q);
+}
+
 static void leave(struct cport *ps, const struct hit *h)
 {
-	if (xworkq_leave(&h->obj->q))
+	if (ps->cache->peer.nr_ports == 1 ? xworkq_leave_alone(&h->obj->q)
+					  : xworkq_leave(&h->obj->q))
 		object_ready(ps, h->obj);
 }
 
@@ -342,7 +349,7 @@ bool hit_read(struct cport *ps, struct xreq *r)
 	uint32_t lent = 0;
 	bool served;
 
-	if (!hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
+	if (!hit_init(ps, &h, r) || !enter(ps, h.obj))
 		return false;
 	served = is_plain(ps, &h, r) && read_is_plain(ps, &h);
 	if (served) {
@@ -364,7 +371,7 @@ bool hit_write(struct cport *ps, struct xreq *r)
 	bool served;
 
 	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE ||
-		!hit_init(ps, &h, r) || !xworkq_try_enter(&h.obj->q))
+		!hit_init(ps, &h, r) || !enter(ps, h.obj))
 		return false;
 	served = is_plain(ps, &h, r) && write_is_plain(ps, &h) &&
 		 (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));

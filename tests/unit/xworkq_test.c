@@ -113,6 +113,28 @@ static void who_enters_an_idle_queue_shuts_the_others_out(void **state)
 	assert_int_equal(nr_done, 1);
 }
 
+static void who_is_alone_anyway_enters_and_leaves_all_the_same(void **state)
+{
+	struct xworkq q;
+	struct job a;
+
+	(void)state;
+	xworkq_init(&q);
+	assert_true(xworkq_enter_alone(&q));
+	assert_false(xworkq_enter_alone(&q));
+	assert_false(xworkq_try_enter(&q));
+	assert_false(xworkq_leave_alone(&q));
+	assert_true(xworkq_idle(&q));
+	assert_true(xworkq_enter_alone(&q));
+	job_init(&a, 1, job_note);
+	assert_false(xworkq_push(&q, &a.w));
+	assert_true(xworkq_leave_alone(&q));		/* work came: still the owner */
+	assert_false(xworkq_enter_alone(&q));
+	assert_false(xworkq_run(&q, 1, NULL));
+	assert_int_equal(nr_done, 1);
+	assert_true(xworkq_idle(&q));
+}
+
 static void leaving_with_jobs_taken_over_keeps_the_ownership(void **state)
 {
 	struct xworkq q;
@@ -310,6 +332,8 @@ int main(void)
 		cmocka_unit_test_setup(jobs_run_in_order_of_arrival_over_many_runs, setup),
 		cmocka_unit_test_setup(a_budget_that_is_just_enough_lets_go, setup),
 		cmocka_unit_test_setup(who_enters_an_idle_queue_shuts_the_others_out, setup),
+		cmocka_unit_test_setup(
+			who_is_alone_anyway_enters_and_leaves_all_the_same, setup),
 		cmocka_unit_test_setup(leaving_with_jobs_taken_over_keeps_the_ownership, setup),
 		cmocka_unit_test_setup(a_job_may_push_itself_again, setup),
 		cmocka_unit_test_setup(a_job_may_free_itself, setup),
