@@ -262,22 +262,29 @@ static void cached_recovered(struct peer *p)
 
 /* One stage of the way to the data for all of the batch, then the next: index, entry, slot,
  * pages. */
-static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	struct cached *k = cached_of(pp->peer);
+	bool copies = false, lends_all = true;
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
+		bool reads = r[i]->op == XSEG_OP_READ, lends = r[i]->flags & XSEG_REQ_LOAN;
+
 		xcache_prefetch(&k->xc, r[i]->hash);
-		if (r[i]->op != XSEG_OP_READ && !(r[i]->flags & XSEG_REQ_GIVE))
+		if (!reads && !(r[i]->flags & XSEG_REQ_GIVE))
 			__builtin_prefetch(&k->creqs[r[i]->index], 1);
+		copies |= reads && !lends;
+		lends_all &= reads && lends;
 	}
 	for (i = 0; i < nr; i++)
 		object_prefetch(k, r[i]);
 	for (i = 0; i < nr; i++)
 		object_prefetch_slot(k, r[i]);
-	for (i = 0; i < nr; i++)
+	/* who is lent a page reads it himself */
+	for (i = 0; i < nr && !lends_all; i++)
 		object_prefetch_page(k, r[i]);
+	return copies;
 }
 
 static void cached_prefetch_next(struct peer_port *pp, const struct xreq *r)

@@ -268,62 +268,62 @@ bool peer_try_serve(struct peer *p)
 
 /* ---- rounds ------------------------------------------------------------------------------ */
 
-/* The next accepted request or reply; accepts up to `max` more when none is left over. */
-static struct xreq *take(struct peer_port *pp, unsigned what, uint32_t max)
+/* The requests that it has accepted and not handled yet; accepts up to `max` more when there is
+ * none. False: there is still none. */
+static bool has_requests(struct peer_port *pp, uint32_t max)
 {
+	const struct peer_class *cls = pp->peer->cls;
 	struct port_box *box = port_box(pp);
+	struct xreq **taken = box->taken[TAKEN_REQUESTS];
+	uint32_t nr;
 
-	if (box->at[what] == box->nr_taken[what]) {
-		if (max > PEER_TAKE)
-			max = PEER_TAKE;
-		box->at[what] = 0;
-		if (what == TAKEN_REPLIES)
-			box->nr_taken[what] = xseg_port_replies(pp->port, box->taken[what], max);
-		else if (gate_closed(pp, GATE_TAKE) ||
-			 atomic_load_explicit(
-				 &peer_box(pp->peer)->closed_to_requests, memory_order_relaxed))
-			box->nr_taken[what] = 0;
-		else
-			box->nr_taken[what] = xseg_port_receive(pp->port, box->taken[what], max);
-		if (what == TAKEN_REQUESTS)
-			count_arrived(pp, box->nr_taken[what]);
-		if (what == TAKEN_REQUESTS && pp->peer->cls->prefetch && box->nr_taken[what])
-			pp->peer->cls->prefetch(pp, box->taken[what], box->nr_taken[what]);
-	}
-	return box->at[what] < box->nr_taken[what] ? box->taken[what][box->at[what]++] : NULL;
+	if (box->at[TAKEN_REQUESTS] < box->nr_taken[TAKEN_REQUESTS])
+		return true;
+	box->at[TAKEN_REQUESTS] = box->nr_taken[TAKEN_REQUESTS] = 0;
+	if (gate_closed(pp, GATE_TAKE) ||
+		atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests, memory_order_relaxed))
+		return false;
+	nr = xseg_port_receive(pp->port, taken, max < PEER_TAKE ? max : PEER_TAKE);
+	if (!nr)
+		return false;
+	count_arrived(pp, nr);
+	box->nr_taken[TAKEN_REQUESTS] = nr;
+	box->asks_ahead = cls->prefetch && cls->prefetch(pp, taken, nr);
+	return true;
 }
 
-static void prefetch_next(struct peer_port *pp)
+/* The next of those that has_requests() speaks of. */
+static void handle_request(struct peer_port *pp)
 {
 	struct port_box *box = port_box(pp);
+	struct xreq *const *taken = box->taken[TAKEN_REQUESTS];
+	struct xreq *r = taken[box->at[TAKEN_REQUESTS]++];
 
-	if (pp->peer->cls->prefetch_next && box->at[TAKEN_REQUESTS] < box->nr_taken[TAKEN_REQUESTS])
-		pp->peer->cls->prefetch_next(
-			pp, box->taken[TAKEN_REQUESTS][box->at[TAKEN_REQUESTS]]);
-}
-
-static bool handle_request(struct peer_port *pp, uint32_t max)
-{
-	struct xreq *r = take(pp, TAKEN_REQUESTS, max);
-
-	prefetch_next(pp);
-	if (r && xseg_req_is_foreign(pp->port, r)) {
+	if (box->asks_ahead && box->at[TAKEN_REQUESTS] < box->nr_taken[TAKEN_REQUESTS])
+		pp->peer->cls->prefetch_next(pp, taken[box->at[TAKEN_REQUESTS]]);
+	if (xseg_req_is_foreign(pp->port, r)) {
 		/* another peer has this one to itself */
 		r->stamp_ns = pp->now_ns;
 		peer_answer(pp, r, -EBUSY);
-	} else if (r) {
+	} else {
 		hand_over(pp, r);
 	}
-	return r;
 }
 
 static bool handle_reply(struct peer_port *pp, uint32_t max)
 {
-	struct xreq *r = take(pp, TAKEN_REPLIES, max);
+	struct port_box *box = port_box(pp);
+	struct xreq **taken = box->taken[TAKEN_REPLIES];
 
-	if (r)
-		pp->peer->cls->reply(pp, r);
-	return r;
+	if (box->at[TAKEN_REPLIES] == box->nr_taken[TAKEN_REPLIES]) {
+		box->at[TAKEN_REPLIES] = 0;
+		box->nr_taken[TAKEN_REPLIES] =
+			xseg_port_replies(pp->port, taken, max < PEER_TAKE ? max : PEER_TAKE);
+		if (!box->nr_taken[TAKEN_REPLIES])
+			return false;
+	}
+	pp->peer->cls->reply(pp, taken[box->at[TAKEN_REPLIES]++]);
+	return true;
 }
 
 /* Those answered in the round that they came in took as long as the round did. */
@@ -336,20 +336,34 @@ static void settle_instant(struct peer_port *pp, uint64_t now_ns)
 	box->nr_instant = 0;
 }
 
+/* How each op is counted beside PEER_STAT_OPS; 0: not. */
+static const struct {
+	uint8_t nr, bytes;
+} op_stats[XSEG_NR_OPS] = {
+	[XSEG_OP_READ] = { PEER_STAT_READS, PEER_STAT_READ_BYTES },
+	[XSEG_OP_WRITE] = { PEER_STAT_WRITES, PEER_STAT_WRITE_BYTES },
+	[XSEG_OP_FLUSH] = { PEER_STAT_FLUSHES, 0 },
+};
+
 static void publish(struct peer_port *pp)
 {
 	struct port_box *box = port_box(pp);
-	uint32_t i;
 
 	xseg_port_flush(pp->port);
-	if (!box->counted)
-		return;
-	for (i = 0; i < PEER_NR_STATS; i++) {
-		if (box->count[i])
-			xseg_stats_add(pp->stats, i, box->count[i]);
-		box->count[i] = 0;
+	for (uint32_t ops = box->done_ops; ops; ops &= ops - 1) {
+		uint32_t op = (uint32_t)__builtin_ctz(ops);
+		uint64_t nr = box->done[op].nr, bytes = box->done[op].bytes;
+
+		box->done[op].nr = box->done[op].bytes = 0;
+		xseg_stats_add(pp->stats, PEER_STAT_OPS, nr);
+		if (op_stats[op].nr)
+			xseg_stats_add(pp->stats, op_stats[op].nr, nr);
+		if (!op_stats[op].bytes)
+			continue;
+		xseg_stats_add(pp->stats, op_stats[op].bytes, bytes);
+		xseg_stats_add(pp->stats, PEER_STAT_BYTES, bytes);
 	}
-	box->counted = false;
+	box->done_ops = 0;
 }
 
 static uint64_t poll(struct peer_port *pp)
@@ -365,6 +379,7 @@ static uint64_t poll(struct peer_port *pp)
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns)
 {
 	const struct peer_class *cls = pp->peer->cls;
+	struct port_box *box = port_box(pp);
 	uint32_t requests = 0, replies = 0;
 
 	*next_ns = PEER_NEVER;
@@ -376,10 +391,10 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	settle_instant(pp, now_ns);
 	pp->now_ns = now_ns;
 	gate_look(pp);
-	port_box(pp)->round_over = false;
-	while (requests < budget && !port_box(pp)->round_over &&
-		handle_request(pp, budget - requests))
-		requests++;
+	box->round_over = false;
+	for (; requests < budget && !box->round_over && has_requests(pp, budget - requests);
+		requests++)
+		handle_request(pp);
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
 	*next_ns = poll(pp);
@@ -394,7 +409,10 @@ void peer_end_round(struct peer_port *pp)
 
 bool peer_port_step_request(struct peer_port *pp)
 {
-	return peer_serving(pp->peer) && handle_request(pp, PEER_TAKE);
+	if (!peer_serving(pp->peer) || !has_requests(pp, PEER_TAKE))
+		return false;
+	handle_request(pp);
+	return true;
 }
 
 bool peer_port_step_reply(struct peer_port *pp)
@@ -430,12 +448,6 @@ uint64_t peer_outstanding(const struct peer *p)
 
 /* ---- answering and sending --------------------------------------------------------------- */
 
-static void count(struct port_box *box, enum peer_stat what, uint64_t n)
-{
-	box->count[what] += n;
-	box->counted = true;
-}
-
 static void count_left(struct port_box *box)
 {
 	atomic_store_explicit(&box->left,
@@ -443,26 +455,20 @@ static void count_left(struct port_box *box)
 			      memory_order_relaxed);
 }
 
-static void count_op(struct port_box *box, const struct xreq *r, uint64_t bytes)
+static void count_op(struct port_box *box, uint32_t op, uint64_t bytes)
 {
-	count(box, PEER_STAT_OPS, 1);
-	switch (r->op) {
-	case XSEG_OP_READ:
-		count(box, PEER_STAT_READS, 1);
-		count(box, PEER_STAT_READ_BYTES, bytes);
-		count(box, PEER_STAT_BYTES, bytes);
-		break;
-	case XSEG_OP_WRITE:
-		count(box, PEER_STAT_WRITES, 1);
-		count(box, PEER_STAT_WRITE_BYTES, bytes);
-		count(box, PEER_STAT_BYTES, bytes);
-		break;
-	case XSEG_OP_FLUSH:
-		count(box, PEER_STAT_FLUSHES, 1);
-		break;
-	default:
-		break;
-	}
+	box->done[op].nr++;
+	box->done[op].bytes += bytes;
+	box->done_ops |= 1u << op;
+}
+
+static void count_error(struct peer_port *pp, const struct xreq *r, int64_t result)
+{
+	/* who deletes an object needs not know whether it is there */
+	if (result != -ENOENT || r->op != XSEG_OP_DELETE)
+		xseg_stats_add(pp->stats, PEER_STAT_ERRORS, 1);
+	if (result == -EPROTO)
+		xseg_stats_add(pp->stats, PEER_STAT_PROTO_ERRORS, 1);
 }
 
 static void count_answer(struct peer_port *pp, const struct xreq *r, int64_t result)
@@ -472,12 +478,9 @@ static void count_answer(struct peer_port *pp, const struct xreq *r, int64_t res
 	count_left(box);
 	if (r->op == XSEG_OP_ADMIN)
 		return;
-	count_op(box, r, result > 0 ? (uint64_t)result : 0);
-	/* who deletes an object needs not know whether it is there */
-	if (result < 0 && !(result == -ENOENT && r->op == XSEG_OP_DELETE))
-		count(box, PEER_STAT_ERRORS, 1);
-	if (result == -EPROTO)
-		count(box, PEER_STAT_PROTO_ERRORS, 1);
+	count_op(box, r->op, result > 0 ? (uint64_t)result : 0);
+	if (result < 0)
+		count_error(pp, r, result);
 	if (r->stamp_ns == pp->now_ns)
 		box->nr_instant++;
 	else
@@ -493,8 +496,8 @@ void peer_answer(struct peer_port *pp, struct xreq *r, int64_t result)
 void peer_forward(struct peer_port *pp, struct xreq *r)
 {
 	uint32_t lower = xseg_route(pp->peer->xp, NULL);
-	struct xreq was = { .op = r->op };
 	uint64_t bytes = r->size;
+	uint32_t op = r->op;
 
 	if (gate_holds(pp, r))
 		return;
@@ -503,7 +506,7 @@ void peer_forward(struct peer_port *pp, struct xreq *r)
 		return;
 	}
 	count_left(port_box(pp));
-	count_op(port_box(pp), &was, bytes);
+	count_op(port_box(pp), op, bytes);
 }
 
 int peer_submit(struct peer_port *pp, struct xreq *r)

@@ -71,9 +71,10 @@ struct peer_class {
 	/* All old requests have been handed over; the next thing is serving. May be NULL. */
 	void (*recovered)(struct peer *p);
 	/* A batch of requests that will be handed to request() one after the other: asks for the
-	 * cache lines that they will need. Changes nothing. May be NULL. */
-	void (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
-	/* May be NULL. While the one before it in its batch is about to be handled. */
+	 * cache lines that they will need. Changes nothing. True: prefetch_next() has something to
+	 * do for one of them. May be NULL. */
+	bool (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+	/* While the one before it in its batch is about to be handled. */
 	void (*prefetch_next)(struct peer_port *pp, const struct xreq *r);
 	/* never ADMIN, which goes to admin() */
 	void (*request)(struct peer_port *pp, struct xreq *r);
