@@ -228,14 +228,20 @@ void page_put(struct cport *ps, uint32_t page)
 	ps->magazine[ps->nr_magazine++] = page;
 }
 
-bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page)
+/* The last that came, as they came: pages side by side that a write let go of stay so in the next
+ * one, whose data a store then finds in one piece. Returns how many there were. */
+static uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page)
 {
-	if (ps->nr_magazine < n || pages_wanted(ps->cache))
-		return false;
-	/* as they came: pages side by side that a write let go of stay so in the next one */
+	if (n > ps->nr_magazine)
+		n = ps->nr_magazine;
 	ps->nr_magazine -= n;
 	memcpy(page, &ps->magazine[ps->nr_magazine], n * sizeof(*page));
-	return true;
+	return n;
+}
+
+bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page)
+{
+	return ps->nr_magazine >= n && !pages_wanted(ps->cache) && magazine_pop(ps, n, page) == n;
 }
 
 static uint32_t take_free(struct cport *ps)
@@ -450,7 +456,7 @@ uint32_t page_get(struct cport *ps, bool evict, bool pass)
 
 uint32_t pages_take(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
 {
-	uint32_t got = 0;
+	uint32_t got = magazine_pop(ps, n, page);
 
 	for (; got < n; got++) {
 		page[got] = take_free(ps);

@@ -404,6 +404,33 @@ static void clean_zeroes_do_not_fill_the_cache_with_slots(void **state)
 	crig_expect_data("a", B(64), B(20), 0);
 }
 
+static bool are_side_by_side(const struct xreq *r)
+{
+	for (uint32_t i = 1; i < r->nr_pages; i++)
+		if ((r->page[i] & XSEG_PAGE_INDEX) != (r->page[0] & XSEG_PAGE_INDEX) + i)
+			return false;
+	return true;
+}
+
+/* The store takes them in one piece, then. */
+static void pages_side_by_side_stay_so_when_they_are_written_over(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("policy=write-through");
+	crig_hold(true);
+	for (uint32_t i = 0; i < 5; i++) {
+		io = crig_write("a", 0, B(8), 5 + i);
+		assert_int_equal(crig_nr_calls(), i + 1);
+		assert_int_equal(crig_call(i)->r->nr_pages, 8);
+		assert_true(are_side_by_side(crig_call(i)->r));
+		crig_answer(i);
+		crig_expect(io, B(8));
+	}
+	crig_expect_data("a", 0, B(8), 9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +454,7 @@ int main(void)
 		CRIG_T(zeroes_over_data_that_is_being_flushed_are_flushed_after_it),
 		CRIG_T(zeroes_survive_a_kill_clean_and_dirty),
 		CRIG_T(clean_zeroes_do_not_fill_the_cache_with_slots),
+		CRIG_T(pages_side_by_side_stay_so_when_they_are_written_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
