@@ -40,7 +40,8 @@ logs=$BUILD/tests/log
 mkdir -p "$logs" || exit 1
 
 jobs_max=${TEST_JOBS:-$(($(nproc) + 4))}
-results=$logs/results.$$		# NAME.running: its segment, while it runs; NAME: `FAILED PASSED`, then what it skipped
+# NAME.running: its segment, while it runs; NAME: `FAILED PASSED`, then what it skipped
+results=$logs/results.$$
 rm -rf "$logs"/results.*
 mkdir -p "$results" || exit 1
 
@@ -140,7 +141,9 @@ run_one()
 		# nothing is broken.
 		if [ $((p + f + s)) -eq 0 ]; then
 			case $name in
-			system/* | tidy/*) echo "run.sh: the script reported no test" >>"$log"; f=1 ;;
+			system/* | tidy/*)
+				echo "run.sh: the script reported no test" >>"$log"
+				f=1 ;;
 			*) p=1 ;;
 			esac
 		fi
@@ -171,7 +174,8 @@ run_one()
 			exit
 		fi
 		echo "FAIL $name ($took, $p passed, $f failed)"
-		grep -aE '^not ok - |^FAIL |\[  FAILED  \] [^0-9]' "$log" | sort -u | head -n 20 | sed 's/^/    /'
+		grep -aE '^not ok - |^FAIL |\[  FAILED  \] [^0-9]' "$log" | sort -u | head -n 20 |
+			sed 's/^/    /'
 		echo "    --- end of $log"
 		tail -n 25 "$log" | sed 's/^/    | /'
 	)"
@@ -214,7 +218,8 @@ run_scripts()
 		has_tag "$script" san || [ -z "$SAN" ] || continue
 		name=$1/$(basename "$script" .sh)
 		run lines "$name" "$seconds" \
-			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash "$script" 3<&-
+			env TEST_SEGMENT="test-$$-$(basename "$name" | cut -c 1-36)" bash \
+			"$script" 3<&-
 	done 3< <(by_timeout tests/"$1"/*.sh)
 }
 
@@ -228,8 +233,10 @@ fi
 for program in "$BUILD"/tests/*_test; do
 	[ -x "$program" ] || continue
 	name=$(basename "$program")
-	[ -n "$(find tests/unit -name "$name.c")" ] || continue		# left over: its source is gone
-	run cmocka "unit/$name" 120 env XSEG_SEGMENT="test-$$-${name:0:36}" CMOCKA_MESSAGE_OUTPUT=stdout \
+	# left over: its source is gone
+	[ -n "$(find tests/unit -name "$name.c")" ] || continue
+	run cmocka "unit/$name" 120 env XSEG_SEGMENT="test-$$-${name:0:36}" \
+		CMOCKA_MESSAGE_OUTPUT=stdout \
 		"${fixed[@]}" "$program"
 done
 if [ -z "$SAN" ] && [ -x tests/model/run.sh ]; then
@@ -240,7 +247,8 @@ if [ -x "$BUILD/tests/sim" ]; then
 	piece=$((seeds > 10000 ? 5000 : (seeds + 1) / 2))
 	for ((first = 1; first <= seeds; first += piece)); do
 		last=$((first + piece - 1 < seeds ? first + piece - 1 : seeds))
-		run lines "sim/$first-$last" 240 "${fixed[@]}" "$BUILD/tests/sim" --seed "$first" --seeds $((last - first + 1))
+		run lines "sim/$first-$last" 240 "${fixed[@]}" "$BUILD/tests/sim" --seed "$first" \
+			--seeds $((last - first + 1))
 	done
 	if [ -n "$LONG" ] && [ -z "$SAN" ]; then
 		run lines sim/paranoid 120 "$BUILD/tests/sim" --paranoid --seed 1000001 --seeds 1000
@@ -254,10 +262,12 @@ fi
 for program in "$BUILD"/tests/fuzz_*; do
 	name=${program##*/fuzz_}
 	[ -x "$program" ] && [ -d "tests/fuzz/corpus/$name" ] && [ "$SAN" != tsan ] || continue
-	run lines "fuzz/$name" 60 env XSEG_SEGMENT="test-$$-fuzz-$name" "$program" "tests/fuzz/corpus/$name"
+	run lines "fuzz/$name" 60 env XSEG_SEGMENT="test-$$-fuzz-$name" "$program" \
+		"tests/fuzz/corpus/$name"
 done
 if [ -x "$BUILD/tests/scribble" ] && [ "$SAN" != tsan ]; then
-	run lines fuzz/scribble 60 "$BUILD/tests/scribble" --seconds "$([ -n "$LONG" ] && echo 300 || echo 6)"
+	run lines fuzz/scribble 60 "$BUILD/tests/scribble" \
+		--seconds "$([ -n "$LONG" ] && echo 300 || echo 6)"
 fi
 run_scripts tidy
 run_scripts system

@@ -19,15 +19,20 @@ mkdir -p "$BUILD/fuzz" || exit 1
 
 for program in "$BUILD"/tests/fuzz_*; do
 	name=${program##*/fuzz_}
-	[ -x "$program" ] && [ -d "tests/fuzz/corpus/$name" ] && echo "$name" | grep -qE -- "$pattern" || continue
+	[ -x "$program" ] && [ -d "tests/fuzz/corpus/$name" ] && echo "$name" |
+		grep -qE -- "$pattern" || continue
 	log=$BUILD/fuzz/$name.log
 	mkdir -p "$BUILD/fuzz/$name"
-	if "$program" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -max_len=1000 -len_control=0 -print_final_stats=1 \
-			-artifact_prefix="$BUILD/fuzz/$name-" "$BUILD/fuzz/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1; then
-		echo "ok $name ($(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s)"
+	if "$program" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -max_len=1000 \
+			-len_control=0 -print_final_stats=1 \
+			-artifact_prefix="$BUILD/fuzz/$name-" "$BUILD/fuzz/$name" \
+			"tests/fuzz/corpus/$name" >"$log" 2>&1; then
+		inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+		echo "ok $name ($inputs inputs in $seconds s)"
 	else
 		echo "FAIL $name: see $log"
-		grep -aE 'ERROR|Assertion|runtime error|written to' "$log" | head -n 5 | sed 's/^/    /'
+		grep -aE 'ERROR|Assertion|runtime error|written to' "$log" | head -n 5 |
+			sed 's/^/    /'
 		failed=1
 	fi
 done

@@ -118,7 +118,8 @@ for file; do
 done
 if [ -n "$check" ]; then
 	# a message or a test's sentence is not broken
-	expand "$@" | awk 'length > 100 && !/"|_[a-z]+_[a-z]+_[a-z]+(\(void \*\*state)?\),?$/ { n++ }
+	expand "$@" |
+		awk 'length > 100 && !/"|_[a-z]+_[a-z]+_[a-z]+(\(void \*\*state)?\),?$/ { n++ }
 		END { if (n) print "warning: " n " lines are longer than 100 columns" }'
 fi
 if [ -n "$check" ] && [ $bad -gt 0 ]; then

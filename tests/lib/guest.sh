@@ -34,11 +34,13 @@ guest_fetch()
 	(
 		flock 9 || exit 1
 		[ ! -e "$guest_dir/vmlinuz" ] || exit 0
-		package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p' | head -n 1)
+		package=$(apt-cache depends linux-image-cloud-amd64 2>/dev/null |
+			sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p' | head -n 1)
 		[ -n "$package" ] || exit 1
 		rm -rf "$guest_dir/fetched"
 		mkdir -p "$guest_dir/fetched" && cd "$guest_dir/fetched" || exit 1
-		apt-get -q -o APT::Sandbox::User=root -o Acquire::http::Timeout=20 -o Acquire::Retries=1 download "$package" && dpkg -x ./*.deb . || exit 1
+		apt-get -q -o APT::Sandbox::User=root -o Acquire::http::Timeout=20 \
+			-o Acquire::Retries=1 download "$package" && dpkg -x ./*.deb . || exit 1
 		for module in $guest_modules; do
 			find lib/modules -name "$module.ko" -exec cp {} .. \;
 			[ -e "../$module.ko" ] || exit 1
@@ -66,7 +68,8 @@ guest_image()
 	local file=$1 job=$2 at=$1.d program
 	shift 2
 	rm -rf "$at"
-	mkdir -p "$at/bin" "$at/proc" "$at/sys" "$at/dev" "$at/mnt" "$at/tmp" "$at/etc" "$at/drivers" || return
+	mkdir -p "$at/bin" "$at/proc" "$at/sys" "$at/dev" "$at/mnt" "$at/tmp" "$at/etc" \
+		"$at/drivers" || return
 	for program in busybox "$@"; do
 		with_libraries "$at" "$program" || return
 	done
@@ -102,7 +105,8 @@ guest_start()
 	[[ " $* " != *" memory-backend-memfd,"* ]] || memory=(-machine pc,memory-backend=memory)
 	rm -f "$name.in"
 	mkfifo "$name.in" || return
-	qemu-system-x86_64 -nodefaults -no-user-config -accel tcg,thread=single -cpu max -smp 1 -m 256 -display none -no-reboot "${memory[@]}" \
+	qemu-system-x86_64 -nodefaults -no-user-config -accel tcg,thread=single -cpu max -smp 1 \
+		-m 256 -display none -no-reboot "${memory[@]}" \
 		-kernel "$guest_dir/vmlinuz" -initrd "$initrd" -append "console=ttyS0 panic=-1 quiet tsc=reliable no_timer_check ${guest_append:-}" \
 		-serial stdio "$@" <>"$name.in" >"$name.console" 2>"$name.qemu" &
 	guest=$!

@@ -5,14 +5,16 @@
 # that passes it, which is given again and again until the peer has died. Commands are given while
 # peers die, and all of them have to succeed.
 
-[ -x "$BUILD/kill/bin/cached" ] || skip_all "there are no programs with kill points; 'make kill-build' makes them"
+[ -x "$BUILD/kill/bin/cached" ] ||
+	skip_all "there are no programs with kill points; 'make kill-build' makes them"
 [ -z "$(find "$root/xtypes" "$root/xseg" "$root/peers" -name '*.[ch]' -newer "$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)" | head -n 1)" ] ||
 	skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
 export PATH="$BUILD/kill/bin:$PATH"
 need xseg xseg-host xbench volumed cached filed memd killpoint jq
 
 export XSEG_KILL_TABLE=$TMP/table
-patience=60			# seconds until a peer that does not die, or does not come back, has failed
+# seconds until a peer that does not die, or does not come back, has failed
+patience=60
 
 # ---- the points ----
 #
@@ -24,16 +26,19 @@ first_cached="ARENA_MARKED EXTENT_TAKEN HEAD_WRITTEN DIRECT_OPENED DIRECT_SHUT"
 first_filed="PORT_TAKEN"
 first_memd=""
 
-points_volumed="REQ_TAKEN+REQ_HOMED REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED ANSWER_ACCEPTED PART_SENT+REQ_TAKEN_OVER PART_MARKED REQ_DISOWNED
-	OFFER_WRITTEN OFFERS_PUBLISHED OFFERS_MARKED OFFERS_ACCEPTED CHANGE_NOTED+PEER_OPENING RECORD_SENT+CATALOG_PART
+points_volumed="REQ_TAKEN+REQ_HOMED REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED ANSWER_ACCEPTED
+	PART_SENT+REQ_TAKEN_OVER PART_MARKED REQ_DISOWNED OFFER_WRITTEN OFFERS_PUBLISHED
+	OFFERS_MARKED OFFERS_ACCEPTED CHANGE_NOTED+PEER_OPENING RECORD_SENT+CATALOG_PART
 	RECORD_WRITTEN+CATALOG_READ JOB_SENT+PEER_RECOVERED JOB_FLUSHED"
-points_cached="REQ_STARTED+PEER_OPENING REQ_APPLIED REQ_ANSWERED OWNER_STORED BUCKET_STORED WRITE_FILLED WRITE_SLOT+REQ_TAKEN_OVER LOAD_SLOT
-	LOADED_SLOT FLUSH_SLOT+RELOADED_SLOT FLUSHED_SLOT PAGE_LENT GIFT_EXCHANGED LIMBO_TAKEN EVICTED_SLOT+RELOADED EMPTIED_SLOT BYPASS_SLOT BYPASSED_SLOT SYNC_ANSWERED
-	ENTRY_NAMED ENTRY_EMPTIED CHUNK_CLEARED CHUNK_DROPPED+PEER_RECOVERED CHUNK_COPIED PAGE_COPIED POLICY_STORED SIZE_STORED EXTENT_GIVEN
+points_cached="REQ_STARTED+PEER_OPENING REQ_APPLIED REQ_ANSWERED OWNER_STORED BUCKET_STORED
+	WRITE_FILLED WRITE_SLOT+REQ_TAKEN_OVER LOAD_SLOT LOADED_SLOT FLUSH_SLOT+RELOADED_SLOT
+	FLUSHED_SLOT PAGE_LENT GIFT_EXCHANGED LIMBO_TAKEN EVICTED_SLOT+RELOADED EMPTIED_SLOT
+	BYPASS_SLOT BYPASSED_SLOT SYNC_ANSWERED ENTRY_NAMED ENTRY_EMPTIED CHUNK_CLEARED
+	CHUNK_DROPPED+PEER_RECOVERED CHUNK_COPIED PAGE_COPIED POLICY_STORED SIZE_STORED EXTENT_GIVEN
 	EXTENT_TAKEN VOLUME_NAMED VOLUME_SET"
-points_filed="RESULT_WRITTEN REQ_ANSWERED REQ_ACCEPTED OFFERS_PUBLISHED OFFERS_ACCEPTED MARK_NAMED MARK_WRITTEN
-	IO_SUBMITTED+REQ_TAKEN_OVER IO_ENDED+PEER_OPENING BLOCKS_WRITTEN FILE_MADE FILE_UNLINKED+PEER_RECOVERED FILE_RELEASED
-	SYNC_MARKED FILE_SYNCED"
+points_filed="RESULT_WRITTEN REQ_ANSWERED REQ_ACCEPTED OFFERS_PUBLISHED OFFERS_ACCEPTED MARK_NAMED
+	MARK_WRITTEN IO_SUBMITTED+REQ_TAKEN_OVER IO_ENDED+PEER_OPENING BLOCKS_WRITTEN FILE_MADE
+	FILE_UNLINKED+PEER_RECOVERED FILE_RELEASED SYNC_MARKED FILE_SYNCED"
 points_memd="MEMD_COPIED+PEER_OPENING MEMD_OWNED RESULT_WRITTEN"
 
 # What a successor passes before it serves, for pairs.
@@ -43,13 +48,14 @@ again_filed="PEER_OPENING REQ_TAKEN_OVER PEER_RECOVERED"
 again_memd="PEER_OPENING"
 
 # What other kinds pass at once is enough for once; for pairs all that they pass.
-others_cached="REQ_TAKEN REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED RESULT_WRITTEN ANSWER_ACCEPTED REQ_DISOWNED OFFER_WRITTEN
-	OFFERS_PUBLISHED OFFERS_MARKED OFFERS_ACCEPTED"
+others_cached="REQ_TAKEN REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED RESULT_WRITTEN ANSWER_ACCEPTED
+	REQ_DISOWNED OFFER_WRITTEN OFFERS_PUBLISHED OFFERS_MARKED OFFERS_ACCEPTED"
 others_filed="OFFER_WRITTEN OFFERS_MARKED"
 others_volumed=""
 others_memd=""
 
-removing_cached="DELETED_SLOT"	# as a volume is removed, which is in the cache for sure while nothing else is
+# as a volume is removed, which is in the cache for sure while nothing else is
+removing_cached="DELETED_SLOT"
 sweeping="DEAD_MARKED CLIENT_RELEASED"	# by whoever finds a dead client first
 last_cached="PEER_EMPTIED"
 
@@ -61,8 +67,10 @@ often=" REQ_TAKEN REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED ANSWER_ACCEPTED REQ_DISO
 # Those of plugging are gone through by plug_points.sh.
 every_point_is_in_a_list()
 {
-	is "every point is in a list" "$(killpoint list | grep -v '^PLUG_' | sort)" "$(printf '%s\n' $first_volumed $first_cached $first_filed $points_volumed \
-		$points_cached $points_filed $points_memd $removing_cached $sweeping $last_cached | tr + '\n' | sort -u)"
+	is "every point is in a list" "$(killpoint list | grep -v '^PLUG_' | sort)" \
+		"$(printf '%s\n' $first_volumed $first_cached $first_filed $points_volumed \
+		$points_cached $points_filed $points_memd $removing_cached $sweeping $last_cached |
+		tr + '\n' | sort -u)"
 }
 
 # ---- what passes them ----
@@ -117,14 +125,20 @@ copy_around()		# KIND
 	command "$1" cache set cached policy=write-back
 }
 flush() { command "$1" volume flush vol; }
-settings() { command "$1" cache set cached policy=write-back --volume vol; command "$1" cache set cached policy= --volume vol; }
+settings()
+{
+	command "$1" cache set cached policy=write-back --volume vol
+	command "$1" cache set cached policy= --volume vol
+}
 
 # Commands that are given for a point; else the load passes it.
 cause_of()		# POINT
 {
 	case $1 in
-	CHANGE_NOTED | RECORD_SENT | RECORD_WRITTEN | JOB_SENT | JOB_FLUSHED | VOLUME_NAMED | FILE_MADE | FILE_UNLINKED | MEMD_*) echo come_and_go ;;
-	CHUNK_COPIED | PAGE_COPIED | SIZE_STORED | EXTENT_GIVEN | EXTENT_TAKEN) echo shrink_and_grow ;;
+	CHANGE_NOTED | RECORD_SENT | RECORD_WRITTEN | JOB_SENT | JOB_FLUSHED) echo come_and_go ;;
+	VOLUME_NAMED | FILE_MADE | FILE_UNLINKED | MEMD_*) echo come_and_go ;;
+	CHUNK_COPIED | PAGE_COPIED | SIZE_STORED | EXTENT_GIVEN | EXTENT_TAKEN)
+		echo shrink_and_grow ;;
 	BLOCKS_WRITTEN) echo copy_around ;;
 	REQ_APPLIED | POLICY_STORED) echo write_through ;;
 	BYPASS_SLOT | BYPASSED_SLOT) echo write_around ;;
@@ -141,15 +155,18 @@ load()
 	until [ -e over ]; do
 		n=$((n + 1))
 		data=$([ $((n % 2)) = 0 ] && echo copy || echo loan)
-		xbench --volume=vol --data=$data --rw=randrw --bsrange=512-64k --iodepth=16 --numjobs=2 --opmix=trim:2,write_zeroes:2 --fsync=50 \
-			--verify=crc32c --verify_state="$TMP/state" --runtime=5s --output-format=json --output=load.$n.json || return 1
+		xbench --volume=vol --data=$data --rw=randrw --bsrange=512-64k --iodepth=16 \
+			--numjobs=2 --opmix=trim:2,write_zeroes:2 --fsync=50 \
+			--verify=crc32c --verify_state="$TMP/state" --runtime=5s \
+			--output-format=json --output=load.$n.json || return 1
 	done
 }
 
 # Writes and copies of objects, which volumes have not.
 copy()			# NAME
 {
-	xbench --target=cached --objects=2 --object_size=1M --rw=write --opmix=copy:50 --bs=64k --number_ios=64 >"$1.out" 2>&1 && return
+	xbench --target=cached --objects=2 --object_size=1M --rw=write --opmix=copy:50 --bs=64k \
+		--number_ios=64 >"$1.out" 2>&1 && return
 	echo "copies failed with $?:" >>commands.failed
 	cat "$1.out" >>commands.failed
 	return 1
@@ -167,7 +184,8 @@ copies()
 
 generation()		# KIND
 {
-	xseg --json peer list | jq -r ".[] | select(.name == \"$1\" and .state == \"running\").generation"
+	xseg --json peer list |
+		jq -r ".[] | select(.name == \"$1\" and .state == \"running\").generation"
 }
 
 serves_since()		# KIND GENERATION
@@ -199,7 +217,8 @@ nth()			# POINT
 # die KIND POINT [AGAIN]: there, then its successor at the other one
 die()
 {
-	local kind=$1 point=$2 again=${3:-} what="$1 dies at $2${3:+, then at $3}, and serves again" before cause end
+	local kind=$1 point=$2 again=${3:-} \
+		what="$1 dies at $2${3:+, then at $3}, and serves again" before cause end
 	cause=$(cause_of "$point")
 	before=$(generation "$kind")
 	end=$((SECONDS + patience))
@@ -209,7 +228,8 @@ die()
 		if is_armed "$kind" "$point\$"; then
 			$cause "$kind"
 		elif wait_for 1 serves_since "$kind" "${before:-0}" && is_armed "$kind"; then
-			xseg peer kill "$kind" >/dev/null 2>&1	# the first one may have left nothing that the successor's point is about
+			# the first one may have left nothing that the successor's point is about
+			xseg peer kill "$kind" >/dev/null 2>&1
 			before=$(generation "$kind")
 		fi
 		sleep 0.02
@@ -235,7 +255,11 @@ each()
 	local kind=$1 point n=0
 	local -n all=points_$1
 	for point in $all; do
-		if [[ $point == *+* ]]; then die "$kind" "${point%+*}" "${point#*+}"; else die "$kind" "$point"; fi
+		if [[ $point == *+* ]]; then
+			die "$kind" "${point%+*}" "${point#*+}"
+		else
+			die "$kind" "$point"
+		fi
 		n=$((n + 1))
 		[ $((n % 2)) = 1 ] || live_a_second
 	done
@@ -303,7 +327,8 @@ come_up()
 			killpoint arm "$XSEG_KILL_TABLE" "$kind" "$point"
 		done
 	done
-	t "the stack comes up, though its peers die at: $first_volumed $first_cached" xseg up stack.conf
+	t "the stack comes up, though its peers die at: $first_volumed $first_cached" \
+		xseg up stack.conf
 	t "they all did" wait_for $patience nothing_is_armed
 	pages=$(free_pages)
 	t "a volume is made" xseg volume create vol --size 64M
@@ -353,7 +378,8 @@ run()
 		nr_failed=$((nr_failed + $(grep -c '^not ok' "$log")))
 	done
 	t "all commands succeeded" expect_nothing_in commands.failed
-	t "the load says so too" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
+	t "the load says so too" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' \
+		load.*.json
 	t "the cache has its size again" xseg cache set cached memory=16M policy=write-back
 	t "a flush succeeds" xseg volume flush vol
 	t "no request or page is leaked" xseg check
@@ -375,7 +401,8 @@ sweep()			# KIND...
 			killpoint arm "$XSEG_KILL_TABLE" "$kind" "$point"
 		done
 		until somebody_died $# || [ $SECONDS -ge $end ]; do
-			start client xbench --volume=vol --rw=randread --bs=4k --iodepth=8 --runtime=1h
+			start client xbench --volume=vol --rw=randread --bs=4k \
+				--iodepth=8 --runtime=1h
 			sleep 0.3
 			kill -KILL "$started"
 			wait "$started" 2>/dev/null
@@ -401,7 +428,8 @@ go_down()
 stores_have_it()
 {
 	t "the stack comes up again" xseg up stack.conf
-	t "what was acknowledged is in the store" xbench --volume=vol --rw=randrw --numjobs=2 --verify=crc32c --verify_only \
+	t "what was acknowledged is in the store" \
+		xbench --volume=vol --rw=randrw --numjobs=2 --verify=crc32c --verify_only \
 		--verify_state="$TMP/state"
 	t "everything stops" xseg down
 }

@@ -26,7 +26,8 @@ nbdkit_is_clean()
 	local file nr=$nr_failed
 	[ -n "$SAN" ] || return 0
 	for file in "$TMP"/said.nbdkit*; do
-		[ ! -e "$file" ] || [ -z "$(said_of_ours "$file")" ] || not_ok "no sanitizer says anything of nbdkit" "$file"
+		[ ! -e "$file" ] || [ -z "$(said_of_ours "$file")" ] ||
+			not_ok "no sanitizer says anything of nbdkit" "$file"
 	done
 	[ "$nr_failed" -gt "$nr" ] || ok "no sanitizer says anything of nbdkit"
 }
@@ -42,7 +43,8 @@ sanitize_nbdkit()	# RUNTIME...
 	done
 	mkdir -p "$TMP/sanitized"
 	echo 'void freelocale(void *l) { (void)l; }' |
-		${CC:-gcc} -shared -fPIC -x c -o "$TMP/sanitized/exits.so" - || skip_all "${CC:-gcc} makes no shared object"
+		${CC:-gcc} -shared -fPIC -x c -o "$TMP/sanitized/exits.so" - ||
+		skip_all "${CC:-gcc} makes no shared object"
 	preload+=:$TMP/sanitized/exits.so
 	cat >"$TMP/sanitized/nbdkit" <<END
 #!/bin/bash

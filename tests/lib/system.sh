@@ -40,7 +40,8 @@ cleanup()
 	trap - EXIT HUP INT TERM
 	cd "$root" || exit 1
 	if [ -e "/dev/shm/xseg.$XSEG_SEGMENT" ] && [ -x "$BUILD/bin/xseg" ]; then
-		timeout -k 1 10 "$BUILD/bin/xseg" -s "$XSEG_SEGMENT" down --force >/dev/null 2>&1 </dev/null
+		timeout -k 1 10 "$BUILD/bin/xseg" -s "$XSEG_SEGMENT" down \
+			--force >/dev/null 2>&1 </dev/null
 	fi
 	exec 2>/dev/null		# the shell's own words on what is killed now
 	end_segment "$XSEG_SEGMENT"
@@ -97,7 +98,8 @@ expect_err()
 	shift 3
 	"$@" >"$TMP/.out" 2>"$TMP/.err" </dev/null
 	status=$?
-	if [ $status -eq "$code" ] && [ "$(wc -l <"$TMP/.err")" -eq 1 ] && grep -qE -- "$regex" "$TMP/.err"; then
+	if [ $status -eq "$code" ] && [ "$(wc -l <"$TMP/.err")" -eq 1 ] &&
+			grep -qE -- "$regex" "$TMP/.err"; then
 		ok "$sentence"
 		return 0
 	fi
@@ -231,7 +233,8 @@ plugin=$BUILD/lib/nbdkit-xseg-plugin.so
 # Skips the whole script where `xseg export` has no plug-in.
 need_plugin()
 {
-	[ -e "$plugin" ] || skip_all "$plugin is not built: nbdkit's header is not there (make deps)"
+	[ -e "$plugin" ] ||
+		skip_all "$plugin is not built: nbdkit's header is not there (make deps)"
 }
 
 # export_up NAME VOLUME OPTION...: begins an export on $TMP/NAME.sock, and waits until it serves;
@@ -285,7 +288,9 @@ disturbing()	# LOWER VICTIM...
 		for policy in write-through write-around write-back; do
 			xseg cache set cached policy=$policy && echo "policy $policy"
 		done
-		xseg --timeout 20s unplug cached && echo unplugged && xseg --timeout 20s plug cached --above "$lower" --below volumed && echo plugged
+		xseg --timeout 20s unplug cached && echo unplugged &&
+			xseg --timeout 20s plug cached --above "$lower" --below volumed &&
+			echo plugged
 		sleep 1
 	done
 }
@@ -308,7 +313,8 @@ disturbed()
 	for victim in "${disturb_victims[@]}"; do
 		t "$victim serves again" wait_for 10 state_is "$victim" running
 	done
-	t "kills, policies and plugs were there" test "$(nr_disturbed)" -ge "$1" || tail -n 30 "$TMP/disturb.log" | sed 's/^/    /'
+	t "kills, policies and plugs were there" test "$(nr_disturbed)" -ge "$1" ||
+		tail -n 30 "$TMP/disturb.log" | sed 's/^/    /'
 }
 
 # What is true of the JSON of an xbench that met no error.

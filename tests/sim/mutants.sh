@@ -44,7 +44,8 @@ try()
 	elif ! make -C "$tree" BUILD=build build/tests/sim >"$tree.log" 2>&1; then
 		echo "$1 does not compile" >>"$tree.log"
 		not_ok "$sentence" "$tree.log"
-	elif timeout 1200 "$tree/build/tests/sim" --no-shrink --seeds "$SEEDS" >"$tree.log" 2>&1; then
+	elif timeout 1200 "$tree/build/tests/sim" --no-shrink --seeds "$SEEDS" \
+			>"$tree.log" 2>&1; then
 		head -n 1 "$1" >>"$tree.log"
 		not_ok "$name survives $SEEDS seeds: a hole in the simulator" "$tree.log"
 	elif line=$(grep -am1 '^not ok - seed ' "$tree.log"); then
@@ -57,7 +58,8 @@ try()
 export -f try copy_tree ok not_ok
 
 need patch
-make -s "BUILD=${BUILD#"$root"/}" "${BUILD#"$root"/}/tests/sim" >"$work/log" 2>&1 || { not_ok "the simulator is built" "$work/log"; finish; }
+make -s "BUILD=${BUILD#"$root"/}" "${BUILD#"$root"/}/tests/sim" >"$work/log" 2>&1 ||
+	{ not_ok "the simulator is built" "$work/log"; finish; }
 find tests/sim/mutants -name '*.patch' | sort | grep -E -- "${1:-.}" >"$work/list"
 [ -s "$work/list" ] || { not_ok "there are mutants"; finish; }
 xargs -P "${JOBS:-$(nproc)}" -I{} bash -c 'try "$1"' try {} <"$work/list" | tee "$work/result"

@@ -37,12 +37,14 @@ hits "a read is a hit when all its blocks are there" "5 3" wide
 trace other 1048576/4096 1052672/4096 1056768/4096 1060864/4096 1064960/4096 1069056/4096
 hits "traces beside each other are merged evenly" "12 0" three other
 is "each trace has its own counts" \
-	"$(json_of '[.traces[] | .reads, .hits] | tostring' bench-lru --cache=1M three three other)" "[6,3,6,6,6,0]"
+	"$(json_of '[.traces[] | .reads, .hits] | tostring' bench-lru --cache=1M three three \
+	other)" "[6,3,6,6,6,0]"
 cat three three >twice
 hits "traces that are concatenated are one after the other" "12 4" twice
 sed 's/read/write/' three >writes
 hits "writes are not counted" "0 0" writes
-expect_err 1 "line 1, is not of fio's iolog version 2" "what is no trace is refused" bench-lru "$root/Makefile"
+expect_err 1 "line 1, is not of fio's iolog version 2" "what is no trace is refused" \
+	bench-lru "$root/Makefile"
 expect_err 1 "cannot open none" "a trace that is not there is named" bench-lru none
 expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
@@ -52,7 +54,8 @@ expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 # or an empty field
 rows()
 {
-	awk -F '\t' -v n="$2" 'NF != n { bad = 1 } { for (i = 1; i <= NF; i++) if ($i == "") bad = 1 }
+	awk -F '\t' \
+		-v n="$2" 'NF != n { bad = 1 } { for (i = 1; i <= NF; i++) if ($i == "") bad = 1 }
 		END { print bad ? 0 : NR }' "$1"
 }
 
@@ -61,7 +64,8 @@ rows()
 bench()
 {
 	local at=$TMP/bench/$1 table part picture
-	t "bench/$1.sh --quick runs to its end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/bench" \
+	t "bench/$1.sh --quick runs to its end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
+		BENCH_OUT="$TMP/bench" \
 		"$root/bench/$1.sh" --quick || return
 	is "its raw files are JSON" "$(jq -es 'length' "$at"/raw/*-run.*.json)" "$2"
 	is "no I/O failed in them" "$(jq -es 'map(.jobs[].error) | add' "$at"/raw/*-run.*.json)" 0
@@ -69,7 +73,8 @@ bench()
 		"$(grep -cE '^wanted .*, is .*: (met|not met)$' "$at/report.txt") $(grep -c ^wanted "$at/report.txt")" "$3 $3"
 	for table in $4; do
 		IFS=: read -r -a part <<<"$table"
-		is "it makes a table ${part[0]} of ${part[2]} lines" "$(rows "$at/${part[0]}" "${part[1]}")" "${part[2]}"
+		is "it makes a table ${part[0]} of ${part[2]} lines" \
+			"$(rows "$at/${part[0]}" "${part[1]}")" "${part[2]}"
 	done
 	for picture in $5; do
 		if command -v gnuplot >/dev/null; then
@@ -96,7 +101,8 @@ bench limits 37 12 "runs.tsv:11:37 results.tsv:8:38" limits.png
 # Of the rivals, those that are here.
 rivals=(cached filed)
 runs=6
-for rival in redis-server:redis memcached:memcached bench-rival-rocksdb:rocksdb bench-rival-leveldb:leveldb; do
+for rival in redis-server:redis memcached:memcached bench-rival-rocksdb:rocksdb \
+	bench-rival-leveldb:leveldb; do
 	PATH=$PATH:/usr/sbin command -v "${rival%:*}" >/dev/null || continue
 	rivals+=("${rival#*:}")
 	runs=$((runs + 4))
@@ -116,7 +122,9 @@ mkdir -p no-ceph/bin
 ln -s "$BUILD"/bin/{xseg,xseg-host,xbench} no-ceph/bin
 BUILD=$TMP/no-ceph BENCH_OUT=$TMP/left "$root/bench/headline.sh" --quick >left_out
 t "without sosd it is left out, by name" \
-	grep -qx 'left out: headline, which needs .*sosd, which is built where librados is (make deps)' left_out
+	grep \
+	-qx 'left out: headline, which needs .*sosd, which is built where librados is (make deps)' \
+	left_out
 if command -v valgrind >/dev/null && [ -e /usr/include/valgrind/callgrind.h ]; then
 	bench scale 2 6 "runs.tsv:10:24 results.tsv:8:25" scale.png
 else
@@ -131,16 +139,19 @@ bench plugs 1 3 runs.tsv:9:1 ""
 if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
 	bench fio 6 2 runs.tsv:5:6 ""
 else
-	skip "bench/fio.sh --quick runs to its end" "there is no fio, or its headers could not be had (make deps)"
+	skip "bench/fio.sh --quick runs to its end" \
+		"there is no fio, or its headers could not be had (make deps)"
 fi
 if command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null && [ -e "$plugin" ] &&
 		fio --enghelp=nbd 2>/dev/null | grep -q '^uri'; then
 	bench nbd 8 2 runs.tsv:7:8 ""
 else
-	skip "bench/nbd.sh --quick runs to its end" "nbdkit, its header, nbdinfo or fio's engine for NBD is not there"
+	skip "bench/nbd.sh --quick runs to its end" \
+		"nbdkit, its header, nbdinfo or fio's engine for NBD is not there"
 fi
 . "$root/tests/lib/guest.sh"
-if [ -n "$LONG" ] && [ -z "$(guest_missing)" ] && command -v nbdkit >/dev/null && [ -e "$plugin" ] && guest_fetch; then
+if [ -n "$LONG" ] && [ -z "$(guest_missing)" ] && command -v nbdkit >/dev/null &&
+		[ -e "$plugin" ] && guest_fetch; then
 	bench guest 10 8 runs.tsv:6:10 ""
 elif [ -n "$LONG" ]; then
 	skip "bench/guest.sh --quick runs to its end" "$(guest_missing) $guest_why"

@@ -38,8 +38,10 @@ has_at_most()	# VOLUME BYTES
 
 noise()	# SENTENCE: far more than the cache holds, read and written
 {
-	expect_json "$no_errors" "$1: noisy is read all over" bench noisy --rw=randread --bs=4k --number_ios=12000
-	expect_json "$no_errors" "and written" bench noisy --rw=randwrite --bs=4k --number_ios=12000 --verify=crc32c
+	expect_json "$no_errors" "$1: noisy is read all over" \
+		bench noisy --rw=randread --bs=4k --number_ios=12000
+	expect_json "$no_errors" "and written" \
+		bench noisy --rw=randwrite --bs=4k --number_ios=12000 --verify=crc32c
 }
 
 mib=1048576
@@ -52,7 +54,8 @@ t "and flushed" xseg cache flush cached
 # ---- minima ----
 
 t "quiet has 8M for sure" xseg cache set cached min=8M --volume quiet
-expect_json '.min == "8M" and .max == "0"' "cache get shows it" xseg --json cache get cached --volume quiet
+expect_json '.min == "8M" and .max == "0"' "cache get shows it" \
+	xseg --json cache get cached --volume quiet
 expect_json '.volumes[] | select(.name == "quiet") | .min_bytes == 8388608 and .max_bytes == 0 and .used_bytes == 8388608' \
 	"cache status, too" xseg --json cache status cached
 noise "beside a minimum"
@@ -67,12 +70,16 @@ t "and is back" wait_for 20 state_is cached running
 noise "beside a minimum that outlived the cache's process"
 is "quiet has lost nothing" "$(volume_status quiet .used_bytes)" $((8 * mib))
 
-expect_err 4 'min=24M cannot be promised: .* ask for [0-9]+k at most' "more than is left is refused" \
+expect_err 4 'min=24M cannot be promised: .* ask for [0-9]+k at most' \
+	"more than is left is refused" \
 	xseg cache set cached min=24M --volume noisy
-expect_err 4 'memory=8M is too little for the minima' "so is a cache that is too small for what is promised" \
+expect_err 4 'memory=8M is too little for the minima' \
+	"so is a cache that is too small for what is promised" \
 	xseg cache set cached memory=8M
-expect_err 2 'is no size' "what is no size is wrong usage" xseg cache set cached min=some --volume quiet
-expect_err 2 'would be above max' "so is a minimum above the maximum" xseg cache set cached min=8M max=4M --volume quiet
+expect_err 2 'is no size' "what is no size is wrong usage" \
+	xseg cache set cached min=some --volume quiet
+expect_err 2 'would be above max' "so is a minimum above the maximum" \
+	xseg cache set cached min=8M max=4M --volume quiet
 
 t "quiet has nothing for sure any more" xseg cache set cached min=0 --volume quiet
 noise "beside no minimum"

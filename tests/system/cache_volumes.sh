@@ -55,30 +55,38 @@ expect_exit 4 "a volume that is not there is refused" xseg cache status cached -
 
 t "a gets a policy of its own" xseg cache set cached policy=write-through --volume a
 t "what was dirty of it is flushed" wait_for 10 is_clean a
-expect_json '.policy == "write-through"' "cache get shows it" xseg --json cache get cached --volume a
-expect_json '.policy == ""' "and of another volume, that it has none" xseg --json cache get cached --volume b
-expect_json '.policy == "write-through" and .policy_from == "volume"' "the status, too" xseg --json cache status cached --volume a
+expect_json '.policy == "write-through"' "cache get shows it" \
+	xseg --json cache get cached --volume a
+expect_json '.policy == ""' "and of another volume, that it has none" \
+	xseg --json cache get cached --volume b
+expect_json '.policy == "write-through" and .policy_from == "volume"' "the status, too" \
+	xseg --json cache status cached --volume a
 expect_json "$no_errors" "a is written through" bench a --rw=randwrite --number_ios=200
 expect_json "$no_errors" "b is written back" bench b --rw=randwrite --number_ios=200
 is "so nothing of a is dirty" "$(volume_status a .dirty_bytes)" 0
 is "and b is" "$(volume_status b '.dirty_bytes > 0')" true
 expect_exit 2 "an unknown policy is wrong usage" xseg cache set cached policy=fast --volume a
-expect_err 2 "no setting 'dirty_age'" "an option of the whole cache, too" xseg cache set cached dirty_age=1s --volume a
-expect_exit 4 "settings need a volume that is there" xseg cache set cached policy=write-back --volume nothing
+expect_err 2 "no setting 'dirty_age'" "an option of the whole cache, too" \
+	xseg cache set cached dirty_age=1s --volume a
+expect_exit 4 "settings need a volume that is there" xseg cache set cached policy=write-back \
+	--volume nothing
 writes=$(volume_status a .writes)
 t "the cache is killed" xseg peer kill cached --force
 t "and is back" wait_for 20 state_is cached running
-expect_json '.policy == "write-through"' "with the volume's policy" xseg --json cache get cached --volume a
+expect_json '.policy == "write-through"' "with the volume's policy" \
+	xseg --json cache get cached --volume a
 is "and its counters" "$(volume_status a .writes)" "$writes"
 t "a follows the cache again" xseg cache set cached policy= --volume a
-expect_json '.policy == "write-back" and .policy_from == "cache"' "as its status says" xseg --json cache status cached --volume a
+expect_json '.policy == "write-back" and .policy_from == "cache"' "as its status says" \
+	xseg --json cache status cached --volume a
 
 # ---- volumes that go ----
 
 t "c gets a policy" xseg cache set cached policy=pass-through --volume c
 t "c is removed" xseg volume remove c
 t "another c is made" xseg volume create c --size 24M
-expect_json '.policy == ""' "the settings of the old one are not its own" xseg --json cache get cached --volume c
+expect_json '.policy == ""' "the settings of the old one are not its own" \
+	xseg --json cache get cached --volume c
 t "everything stops" xseg down
 
 finish

@@ -37,7 +37,8 @@ load()
 ended()
 {
 	wait "$load"
-	is "$1" "$(tail -n 1 "$log" | sed 's/^ios=[1-9][0-9]* //')" "wrong=0 error=$2 refreshed=${3:-0}"
+	is "$1" "$(tail -n 1 "$log" | sed 's/^ios=[1-9][0-9]* //')" \
+		"wrong=0 error=$2 refreshed=${3:-0}"
 }
 
 t "a stack comes up" xseg up stack.conf

@@ -34,7 +34,8 @@ END
 
 load()	# more options
 {
-	xbench --volume=vol --data=direct --rw=randrw --rwmixread=85 --iodepth=4 --numjobs=$jobs --random_distribution=zipf:1.1 --fsync=200 \
+	xbench --volume=vol --data=direct --rw=randrw --rwmixread=85 --iodepth=4 --numjobs=$jobs \
+		--random_distribution=zipf:1.1 --fsync=200 \
 		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json "$@"
 }
 
@@ -99,19 +100,22 @@ reads_are_direct "and much is read without a request"
 load --bsrange=512-16k --output=load.json
 t "the cache says so" test "$(xseg --json cache status cached | jq .direct_reads)" -gt 100
 t "and so does stat" test "$(xseg --json stat | jq '.caches[0].direct_bytes')" -gt 409600
-is "so it is with parts of pages, and with several" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is "so it is with parts of pages, and with several" \
+	"$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
 
 before=$(generation)
 beside kill_cache
 load --bs=4k --output=load.json
-is "while the cache is killed nothing is read that is wrong" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is "while the cache is killed nothing is read that is wrong" \
+	"$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
 end_beside "it was killed whenever it was there"
 is "and came back" "$([ "$(generation)" -gt $((before + 1)) ] && echo yes)" yes
 reads_are_direct "and some was read without a request"
 
 beside unplug_and_plug
 load --bs=4k --output=load.json
-is "while it leaves the path and enters it" "$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
+is "while it leaves the path and enters it" \
+	"$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
 end_beside "it did each time"
 reads_are_direct "and some was read without a request then, too"
 

@@ -49,7 +49,8 @@ times_started()	# PEER
 # All of the volume is written, and 8 MiB of it are dirty.
 fill()
 {
-	xbench --volume=vol --rw=write --bs=64k --size=8M --number_ios=128 --verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM &&
+	xbench --volume=vol --rw=write --bs=64k --size=8M --number_ios=128 --verify=crc32c \
+		--verify_state="$TMP/state" --randseed=$RANDOM &&
 		[ "$(xseg --json cache status | jq .dirty_bytes)" -ge 8388608 ]
 }
 
@@ -90,7 +91,8 @@ all_is_there()
 {
 	t "$what: the segment is gone" test ! -e "/dev/shm/xseg.$XSEG_SEGMENT"
 	t "$what: the stack comes up again" xseg up stack.conf
-	t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=8M --verify=crc32c --verify_only --verify_state="$TMP/state"
+	t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=8M \
+		--verify=crc32c --verify_only --verify_state="$TMP/state"
 	t "$what: it stops" xseg down
 }
 
@@ -146,7 +148,8 @@ freeze filed
 begin_down 'stopping cached'
 kill -KILL "$(peer_field cached pid)" "$frozen"
 ends_with 0
-is "$what: the two that were needed were started again" "$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
+is "$what: the two that were needed were started again" \
+	"$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
 all_is_there
 
 up "the supervisor is killed"
@@ -216,7 +219,8 @@ store_breaks()
 	mv store elsewhere && mkdir store && touch store/objects
 	kill -KILL "$frozen"
 	ends_with 1
-	t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is stopped' down.log
+	t "$what: down says what it needs" \
+		grep -q 'cached cannot stop: it needs filed, which is stopped' down.log
 }
 
 store_is_mended()
@@ -264,7 +268,8 @@ freeze filed
 begin_down 'cached: stopping'
 kill -KILL "$frozen"
 ends_with 1
-t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is dead' down.log
+t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is dead' \
+	down.log
 t "$what: it is started by hand" xseg peer start filed
 t "$what: and all stops" xseg down
 all_is_there
@@ -283,7 +288,8 @@ up "no supervisor, and up again meanwhile"
 kill -KILL "$(supervisor)"
 freeze filed
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
-expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started yet" xseg peer start cached
+expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started yet" \
+	xseg peer start cached
 start up timeout -k 1 30 xseg up stack.conf
 t "$what: somebody begins to look after all" wait_for 10 said 'cached runs already'
 start down timeout -k 1 30 xseg down
@@ -303,8 +309,10 @@ t "$what: somebody begins to look after all" wait_for 10 said 'cached runs alrea
 thaw
 wait "$started"
 is "$what: up ends with 0" "$?" 0
-t "$what: what was stopping did, and came back" said 'cached stopped, as it was asked to before; starting it'
-is "$what: all serve" "$(xseg --json peer list | jq -c 'map(.state)')" '["running","running","running"]'
+t "$what: what was stopping did, and came back" \
+	said 'cached stopped, as it was asked to before; starting it'
+is "$what: all serve" "$(xseg --json peer list | jq -c 'map(.state)')" \
+	'["running","running","running"]'
 t "$what: it stops" xseg down
 all_is_there
 
@@ -318,6 +326,7 @@ down=$started
 t "$what: the stop has begun" wait_for 10 said 'stopping all peers'
 kill -KILL "$frozen"
 ends_with 0
-is "$what: without volumed it was started again" "$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
+is "$what: without volumed it was started again" \
+	"$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
 all_is_there
 finish

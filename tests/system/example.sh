@@ -13,7 +13,8 @@ CC=${CC:-gcc}
 MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ ?-j[0-9]*//g')
 export MAKEFLAGS
 unset MFLAGS MAKELEVEL
-t "the library is installed" make --no-print-directory -C "$root" BUILD="$BUILD" CC="$CC" PREFIX=/usr DESTDIR="$TMP/root" install
+t "the library is installed" make --no-print-directory -C "$root" BUILD="$BUILD" CC="$CC" \
+	PREFIX=/usr DESTDIR="$TMP/root" install
 lib=$TMP/root/usr/lib
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$TMP/root
 
@@ -21,7 +22,8 @@ build()		# PROGRAM FLAGS...
 {
 	local program=$1
 	shift
-	cp "$root/docs/example.c" . && $CC -Wall -Wextra -Werror -o "$program" example.c -I"$TMP/root/usr/include" "$@"
+	cp "$root/docs/example.c" . &&
+		$CC -Wall -Wextra -Werror -o "$program" example.c -I"$TMP/root/usr/include" "$@"
 }
 
 # shellcheck disable=SC2046
@@ -29,18 +31,24 @@ t "the example is built with the shared library" build shared $(pkg-config --cfl
 # shellcheck disable=SC2046
 t "and with the static one" build static -static $(pkg-config --static --cflags --libs xseg)
 soname=$(objdump -p "$lib/libxseg.so" | awk '$1 == "SONAME" { print $2 }')
-is "it needs the library by its soname" "$(objdump -p shared | awk '$1 == "NEEDED" && $2 ~ /xseg/ { print $2 }')" "$soname"
+is "it needs the library by its soname" \
+	"$(objdump -p shared | awk '$1 == "NEEDED" && $2 ~ /xseg/ { print $2 }')" "$soname"
 is "which leads to the library" "$(readlink -f "$lib/$soname")" "$(readlink -f "$lib/libxseg.so")"
-is "the library needs nothing but the C library" "$(objdump -p "$lib/libxseg.so" | awk '$1 == "NEEDED" { print $2 }' | grep -v '^lib[cm]\.so\|^libpthread\|^ld-')" ""
+is "the library needs nothing but the C library" \
+	"$(objdump -p "$lib/libxseg.so" | awk '$1 == "NEEDED" { print $2 }' |
+	grep -v '^lib[cm]\.so\|^libpthread\|^ld-')" ""
 
 # ---- what it shows ----
 
 echo '#include <xseg/volume.h>' >headers.c
 $CC -I"$TMP/root/usr/include" -aux-info declared.txt -c -o headers.o headers.c
-grep -E '^/\* [^ ]*(xseg|xtypes)/' declared.txt | grep -v ' static ' | grep -oE '\b(xseg|xhist)_[a-z0-9_]+ \(' | tr -d ' (' | sort -u >declared
-nm -D --defined-only "$lib/libxseg.so" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort -u >shown
+grep -E '^/\* [^ ]*(xseg|xtypes)/' declared.txt | grep -v ' static ' |
+	grep -oE '\b(xseg|xhist)_[a-z0-9_]+ \(' | tr -d ' (' | sort -u >declared
+nm -D --defined-only "$lib/libxseg.so" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' |
+	sort -u >shown
 t "all that the headers declare is shown, and no more" diff declared shown
-is "each under a version" "$(nm -D --defined-only "$lib/libxseg.so" | awk '$2 == "T" && $3 !~ /@@XSEG_0$/' | wc -l)" 0
+is "each under a version" \
+	"$(nm -D --defined-only "$lib/libxseg.so" | awk '$2 == "T" && $3 !~ /@@XSEG_0$/' | wc -l)" 0
 
 # ---- on a stack ----
 
@@ -57,13 +65,16 @@ expect_err 1 "there is no segment" "without a segment it says so" ./shared "$XSE
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 8M
 expect_err 1 "no volume 'none'" "without the volume as well" ./static "$XSEG_SEGMENT" none
-is "the example runs with the shared library" "$(./shared "$XSEG_SEGMENT" vol 2>&1)" "all of it is there"
+is "the example runs with the shared library" "$(./shared "$XSEG_SEGMENT" vol 2>&1)" \
+	"all of it is there"
 is "and with the static one" "$(./static "$XSEG_SEGMENT" vol 2>&1)" "all of it is there"
 if command -v valgrind >/dev/null 2>&1; then
-	t "it leaks nothing" valgrind -q --leak-check=full --error-exitcode=9 ./shared "$XSEG_SEGMENT" vol
+	t "it leaks nothing" \
+		valgrind -q --leak-check=full --error-exitcode=9 ./shared "$XSEG_SEGMENT" vol
 else
 	skip "it leaks nothing" "valgrind is not there"
 fi
-is "and leaves nothing in the segment" "$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" 0
+is "and leaves nothing in the segment" \
+	"$(xseg --json peer list | jq '[.[] | select(.kind == "client")] | length')" 0
 t "everything stops" xseg down
 finish

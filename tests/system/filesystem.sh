@@ -8,7 +8,8 @@
 # --detach, while it is).
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host volumed cached filed jq nbdkit nbdfuse losetup mkfs.ext4 e2fsck dumpe2fs tar unshare
+need xseg xseg-host volumed cached filed jq nbdkit nbdfuse losetup mkfs.ext4 e2fsck \
+	dumpe2fs tar unshare
 need_plugin
 [ "$(id -u)" = 0 ] || skip_all "only root may mount"
 [ -c /dev/fuse ] || skip_all "/dev/fuse is not there"
@@ -49,7 +50,8 @@ device_up()
 
 loop_open()
 {
-	loop=$(losetup --find --show --direct-io=on "$TMP/fuse/disk") && exec 9<>"$loop" && losetup --detach "$loop" &&
+	loop=$(losetup --find --show --direct-io=on "$TMP/fuse/disk") && exec 9<>"$loop" &&
+		losetup --detach "$loop" &&
 		[ "$(cat "/sys/block/${loop#/dev/}/loop/dio")" = 1 ]
 }
 
@@ -98,12 +100,14 @@ pack()
 		files /usr/include $((tree_mb / 2))
 		files /usr/share $((tree_mb / 2))
 	} >list
-	tar --create --file=tree.tar --absolute-names --transform='s,^/,,' --verbatim-files-from --files-from=list
+	tar --create --file=tree.tar --absolute-names --transform='s,^/,,' \
+		--verbatim-files-from --files-from=list
 }
 
 unpack()	# NAME
 {
-	mkdir "disk/$1" && tar --extract --preserve-permissions --directory="disk/$1" --file=tree.tar
+	mkdir "disk/$1" &&
+		tar --extract --preserve-permissions --directory="disk/$1" --file=tree.tar
 }
 
 unpack_on_and_on()

@@ -23,7 +23,8 @@ END
 
 run()		# OPTIONS...
 {
-	fio --name=job --ioengine="external:$engine" --segment="$XSEG_SEGMENT" --volume=vol --output-format=json --output="$TMP/fio.json" "$@"
+	fio --name=job --ioengine="external:$engine" --segment="$XSEG_SEGMENT" --volume=vol \
+		--output-format=json --output="$TMP/fio.json" "$@"
 }
 
 value()		# EXPRESSION
@@ -45,17 +46,22 @@ free=$(free_of_segment)
 # Each mode, with blocks that are smaller and larger than a page, and several jobs that share
 # nothing.
 for rw in write randwrite rw randrw trimwrite; do
-	t "what is written by $rw is what is read" run --rw=$rw --bsrange=512-128k --iodepth=16 --size=8M --verify=crc32c --verify_fatal=1 --fsync=64
-	is "and all of it was looked at" "$(value '.jobs[0].read.io_bytes > 0 and .jobs[0].error == 0')" true
+	t "what is written by $rw is what is read" run --rw=$rw --bsrange=512-128k --iodepth=16 \
+		--size=8M --verify=crc32c --verify_fatal=1 --fsync=64
+	is "and all of it was looked at" \
+		"$(value '.jobs[0].read.io_bytes > 0 and .jobs[0].error == 0')" true
 done
 for rw in read randread; do
-	t "it is written" run --rw=write --bs=4k --iodepth=8 --size=4M --verify=crc32c --do_verify=0 --randseed=7
-	t "what was written before is what $rw reads" run --rw=$rw --bs=4k --iodepth=16 --size=4M --verify=crc32c --verify_fatal=1 --randseed=7
+	t "it is written" run --rw=write --bs=4k --iodepth=8 --size=4M --verify=crc32c \
+		--do_verify=0 --randseed=7
+	t "what was written before is what $rw reads" run --rw=$rw --bs=4k --iodepth=16 --size=4M \
+		--verify=crc32c --verify_fatal=1 --randseed=7
 done
 # What was asked for once is found by the next, but for where its object is.
 for i in 1 2; do
 	before=$(count volumed ops)
-	t "what was written before is what is read without requests" run --rw=randread --bs=4k --iodepth=16 --size=4M --verify=crc32c --verify_fatal=1 \
+	t "what was written before is what is read without requests" \
+		run --rw=randread --bs=4k --iodepth=16 --size=4M --verify=crc32c --verify_fatal=1 \
 		--randseed=7 --direct_reads=1
 done
 is "all of it was looked at" "$(value '.jobs[0].read.total_ios')" 1024
@@ -64,16 +70,20 @@ for rw in trim randtrim randtrim; do
 	t "$rw ends" run --rw=$rw --bs=64k --iodepth=8 --size=8M
 	is "and was a trim of all" "$(value .jobs[0].trim.io_bytes)" $((8 << 20))
 done
-t "what was trimmed is zeroes" run --rw=read --bs=64k --size=8M --verify=pattern --verify_pattern=0x00
+t "what was trimmed is zeroes" run --rw=read --bs=64k --size=8M --verify=pattern \
+	--verify_pattern=0x00
 t "trims may write zeroes" run --rw=randtrim --bs=64k --iodepth=8 --size=8M --write_zeroes=1
-t "four jobs, each in its own part, in threads" run --rw=randrw --bs=4k --iodepth=8 --numjobs=4 --thread --size=4M --offset_increment=4M \
+t "four jobs, each in its own part, in threads" run --rw=randrw --bs=4k --iodepth=8 --numjobs=4 \
+	--thread --size=4M --offset_increment=4M \
 	--verify=crc32c --verify_fatal=1
-t "and in processes" run --rw=randrw --bs=4k --iodepth=8 --numjobs=4 --size=4M --offset_increment=4M --verify=crc32c --verify_fatal=1
+t "and in processes" run --rw=randrw --bs=4k --iodepth=8 --numjobs=4 --size=4M \
+	--offset_increment=4M --verify=crc32c --verify_fatal=1
 
 # ---- verified while what is below comes and goes ----
 
 disturb memd cached volumed
-t "kills and plugs are pauses to fio" run --rw=randrw --bsrange=4k-32k --iodepth=16 --size=16M --loops=1000 --time_based --runtime="$seconds" --verify=crc32c \
+t "kills and plugs are pauses to fio" run --rw=randrw --bsrange=4k-32k --iodepth=16 --size=16M \
+	--loops=1000 --time_based --runtime="$seconds" --verify=crc32c \
 	--verify_fatal=1 --verify_backlog=256
 disturbed $times
 
@@ -83,15 +93,18 @@ disturbed $times
 # back what the first was told of.
 state()		# OPTIONS...
 {
-	run --rw=randwrite --bs=4k --iodepth=8 --size=16M --verify=crc32c --randseed=11 --randrepeat=0 "$@"
+	run --rw=randwrite --bs=4k --iodepth=8 --size=16M --verify=crc32c --randseed=11 \
+		--randrepeat=0 "$@"
 }
 rm -f ./*.state
 (sleep 1.5; touch pull) &
-state --loops=1000 --time_based --runtime=20 --do_verify=0 --verify_state_save=1 --trigger-file="$TMP/pull" --trigger="touch $TMP/pulled" \
+state --loops=1000 --time_based --runtime=20 --do_verify=0 --verify_state_save=1 \
+	--trigger-file="$TMP/pull" --trigger="touch $TMP/pulled" \
 	--aux-path="$TMP" >trigger.out 2>&1
 t "the trigger was run" wait_for 5 test -e pulled
 t "the state was saved" ls ./*-job-0-verify.state
-t "what was acknowledged is there" state --verify_only=1 --verify_state_load=1 --verify_fatal=1 --aux-path="$TMP"
+t "what was acknowledged is there" state --verify_only=1 --verify_state_load=1 --verify_fatal=1 \
+	--aux-path="$TMP"
 
 # ---- promises ----
 
@@ -126,7 +139,8 @@ t "and the cache" xseg cache set cached policy=write-back
 
 for job in "$root"/bench/fio/*.fio; do
 	sed 's/^runtime=.*/runtime=1/' "$job" >job.fio
-	t "${job##*/} runs" env ENGINE="$engine" SEGMENT="$XSEG_SEGMENT" VOLUME=vol fio --output="$TMP/job.out" job.fio
+	t "${job##*/} runs" env ENGINE="$engine" SEGMENT="$XSEG_SEGMENT" \
+		VOLUME=vol fio --output="$TMP/job.out" job.fio
 done
 t "pages and requests are free that were before" wait_for 10 is_as_before
 t "the segment is sound" xseg check

@@ -12,6 +12,7 @@ cd "$root" || exit 1
 t "the programs are built" make fuzz-build FUZZ_BUILD="$BUILD/fuzz-build"
 for name in tests/fuzz/corpus/*/; do
 	name=$(basename "$name")
-	t "$name: nothing is found in $minutes minutes" env BUILD="$BUILD/fuzz-build" SECONDS_EACH=$((minutes * 60)) tests/fuzz/run.sh "^$name\$"
+	t "$name: nothing is found in $minutes minutes" env BUILD="$BUILD/fuzz-build" \
+		SECONDS_EACH=$((minutes * 60)) tests/fuzz/run.sh "^$name\$"
 done
 finish

@@ -199,7 +199,8 @@ disturbed()
 
 same_as_digest()
 {
-	[ "$(cat files/[0-9]*/sums | sha256sum | cut -c 1-64)" = "$(sed -n 's/^guest: digest \([0-9a-f]*\).*/\1/p' "$console")" ]
+	[ "$(cat files/[0-9]*/sums | sha256sum | cut -c 1-64)" = \
+		"$(sed -n 's/^guest: digest \([0-9a-f]*\).*/\1/p' "$console")" ]
 }
 
 sums_hold()
@@ -231,7 +232,8 @@ t "a volume is made" xseg volume create disk --size 96M
 export_up nbd disk
 nbd=driver=nbd,node-name=disk,server.type=unix,server.path=$TMP/nbd.sock,discard=unmap
 guest_append=guest.new
-begins nbd "a guest has it for a disk, and makes a file system" -blockdev "$nbd" -device virtio-blk-pci,drive=disk
+begins nbd "a guest has it for a disk, and makes a file system" -blockdev "$nbd" \
+	-device virtio-blk-pci,drive=disk
 disturbed
 ends "all that it wrote holds, and it switches itself off"
 store_holds
@@ -243,7 +245,8 @@ start vhost qemu-storage-daemon --blockdev "$nbd" \
 vhost=$started
 t "qemu-storage-daemon makes a vhost-user-blk of the export" wait_for 20 test -S vhost.sock
 guest_append=
-begins vhost "a guest has that for a disk, with all that the first one wrote" -object memory-backend-memfd,id=memory,size=256M,share=on \
+begins vhost "a guest has that for a disk, with all that the first one wrote" \
+	-object memory-backend-memfd,id=memory,size=256M,share=on \
 	-chardev "socket,id=disk,path=$TMP/vhost.sock" -device vhost-user-blk-pci,chardev=disk
 disturbed
 ends "all that both wrote holds"

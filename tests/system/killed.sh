@@ -52,7 +52,9 @@ serve()		# PEER...: all of them
 kill_all()	# PEER...
 {
 	local pids
-	pids=$(xseg --json peer list | jq --arg names "$*" '.[] | select(.name as $n | $names | split(" ") | index($n)).pid' | sort -u)
+	pids=$(xseg --json peer list |
+		jq --arg names "$*" \
+		'.[] | select(.name as $n | $names | split(" ") | index($n)).pid' | sort -u)
 	# shellcheck disable=SC2086
 	kill -KILL $pids
 }
@@ -67,7 +69,8 @@ kill_some()
 	dirty=0 of_cached=0
 	for ((i = 0; i < kills; i++)); do
 		read -ra now <<<"${victims[i % ${#victims[@]}]}"
-		start client xbench --volume=doomed --data=loan --rw=randrw --bsrange=512-256k --iodepth=8 --runtime=1h
+		start client xbench --volume=doomed --data=loan --rw=randrw --bsrange=512-256k \
+			--iodepth=8 --runtime=1h
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
@@ -86,10 +89,13 @@ storm()
 	local load ios kills=$1
 	t "the stack comes up" xseg up stack.conf
 	t "a volume is made" xseg volume create vol --size 64M
-	t "another one is made, for clients that will be killed" xseg volume create doomed --size 16M
+	t "another one is made, for clients that will be killed" \
+		xseg volume create doomed --size 16M
 	free=$(free_of_segment)
-	start load xbench --volume=vol --data=direct --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
-		--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json --output=load.json
+	start load xbench --volume=vol --data=direct --rw=randrw --bsrange=512-32k --iodepth=16 \
+		--numjobs=2 --fsync=500 --opmix=trim:1,write_zeroes:1 \
+		--verify=crc32c --verify_state="$TMP/state" --runtime=1h --output-format=json \
+		--output=load.json
 	load=$started
 	kill_some "$@"
 	sleep 0.5
@@ -99,21 +105,25 @@ storm()
 	expect_json "$no_errors" "it saw no error" cat load.json
 	ios=$(jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' load.json)
 	t "it was a load: $ios I/Os" [ "$ios" -ge $((kills * per_kill)) ]
-	t "the cache was dirty at $dirty of its $of_cached deaths" [ $((dirty * 10)) -ge $((of_cached * 9)) ]
-	expect_json '.given_bytes > 0 and .lent_bytes > 0' "it was by loan and by give" xseg --json cache status cached
+	t "the cache was dirty at $dirty of its $of_cached deaths" \
+		[ $((dirty * 10)) -ge $((of_cached * 9)) ]
+	expect_json '.given_bytes > 0 and .lent_bytes > 0' "it was by loan and by give" \
+		xseg --json cache status cached
 	t "a flush succeeds" xseg volume flush vol
 	t "the segment is sound" xseg check
 	t "pages and requests are free that were before" wait_for 5 is_as_before
 	is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
 	t "everything stops" xseg down
 	t "and starts again" xseg up stack.conf
-	expect_json "$no_errors" "all that was acknowledged is in the store" xbench --volume=vol --rw=randrw --numjobs=2 --verify=crc32c \
+	expect_json "$no_errors" "all that was acknowledged is in the store" \
+		xbench --volume=vol --rw=randrw --numjobs=2 --verify=crc32c \
 		--verify_only --verify_state="$TMP/state" --output-format=json
 	t "everything stops again" xseg down
 }
 
 write_stack apart 2 ""
-storm "$apart" cached filed volumed "cached filed" "cached volumed" "filed volumed" "cached filed volumed"
+storm "$apart" cached filed volumed "cached filed" "cached volumed" "filed volumed" \
+	"cached filed volumed"
 write_stack together 1 "[run]
 together = filed cached volumed"
 storm "$together" "cached filed volumed"

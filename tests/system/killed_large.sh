@@ -28,22 +28,27 @@ cache()		# FIELD
 
 t "the stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 1G
-t "it is written" xbench --volume=vol --rw=write --bs=1M --iodepth=4 --size=1G --verify=crc32c --verify_state="$TMP/state"
+t "it is written" xbench --volume=vol --rw=write --bs=1M --iodepth=4 --size=1G --verify=crc32c \
+	--verify_state="$TMP/state"
 t "all of it is dirty" [ "$(cache dirty_bytes)" -ge $((1 << 30)) ]
 for kill in 1 2 3; do
 	generation=$(cache generation)
-	start load xbench --volume=vol --rw=randread --bs=4k --iodepth=4 --runtime=4s --output-format=json --output=load.json
+	start load xbench --volume=vol --rw=randread --bs=4k --iodepth=4 --runtime=4s \
+		--output-format=json --output=load.json
 	sleep 1.5
 	t "the cache is killed (number $kill)" xseg peer kill cached
 	wait "$started"
 	is "the load saw no error" "$?" 0
 	t "it was another process then" [ "$(cache generation)" -gt "$generation" ]
 	longest=$(jq '.jobs[0].read.lat_ns.max' load.json)
-	t "the longest pause was below a second: $((longest / 1000000)) ms" [ "$longest" -lt 1000000000 ]
+	t "the longest pause was below a second: $((longest / 1000000)) ms" \
+		[ "$longest" -lt 1000000000 ]
 	t "all is still dirty" [ "$(cache dirty_bytes)" -ge $((1 << 30)) ]
 done
 t "every read was a hit, but a few of the catalogue" [ "$(cache misses)" -lt 10 ]
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknowledged is there" xbench --volume=vol --rw=write \
-	--bs=1M --iodepth=4 --size=1G --verify=crc32c --verify_only --verify_state="$TMP/state" --output-format=json
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknowledged is there" \
+	xbench --volume=vol --rw=write \
+	--bs=1M --iodepth=4 --size=1G --verify=crc32c --verify_only --verify_state="$TMP/state" \
+	--output-format=json
 t "everything stops" xseg down --force
 finish

@@ -69,7 +69,8 @@ if [ -z "$SAN" ]; then
 	sleep 1
 	before=$(ticks $cached)
 	sleep 3
-	is "a cache with nothing to do uses no processor time" "$(($(ticks $cached) - before <= 2))" 1
+	is "a cache with nothing to do uses no processor time" \
+		"$(($(ticks $cached) - before <= 2))" 1
 fi
 t "everything stops" xseg down
 finish

@@ -54,9 +54,12 @@ for can in can_flush can_fua can_trim can_zero can_multi_conn; do
 	is "$can" "$(info .$can)" true
 done
 is "it is not only to be read" "$(info .is_read_only)" false
-is "block sizes are the volume's" "$(info '"\(.block_size_minimum) \(.block_size_preferred) \(.block_size_maximum)"')" "512 4096 33554432"
+is "block sizes are the volume's" \
+	"$(info '"\(.block_size_minimum) \(.block_size_preferred) \(.block_size_maximum)"')" \
+	"512 4096 33554432"
 is "so is its size" "$(info '."export-size"')" $((24 << 20))
-expect_err 4 "somebody serves on" "its socket is its own" xseg export disk --volumed volumed --nbd disk.sock
+expect_err 4 "somebody serves on" "its socket is its own" \
+	xseg export disk --volumed volumed --nbd disk.sock
 t "a volume grows" xseg volume resize disk --volumed volumed --size 25M
 is "which the next connection sees" "$(info '."export-size"')" $((25 << 20))
 
@@ -79,16 +82,23 @@ io()
 with_qemu()
 {
 	local before
-	t "qemu-io writes and reads" io "$uri" 'write -P 0xa1 1M 3M' 'read -P 0xa1 1M 3M' 'write -P 0xb2 4097 511' 'read -P 0xb2 4097 511' \
-		'aio_write -P 0xc3 8M 64k' 'aio_write -P 0xc4 9M 64k' aio_flush 'read -P 0xc3 8M 64k' 'read -P 0xc4 9M 64k'
-	t "zeroes and trims" io "$uri" 'write -z 1M 64k' 'write -z -u 1088k 64k' 'discard 2M 64k' flush \
-		'read -P 0 1M 128k' 'read -P 0xa1 1152k 896k' 'read -P 0 2M 64k' 'read -P 0xa1 2112k 64k'
-	t "and all of it is there for another connection" io "$uri" 'read -P 0 1M 128k' 'read -P 0xa1 3M 1M' 'read -P 0xb2 4097 511'
+	t "qemu-io writes and reads" io "$uri" 'write -P 0xa1 1M 3M' 'read -P 0xa1 1M 3M' \
+		'write -P 0xb2 4097 511' 'read -P 0xb2 4097 511' \
+		'aio_write -P 0xc3 8M 64k' 'aio_write -P 0xc4 9M 64k' aio_flush \
+		'read -P 0xc3 8M 64k' 'read -P 0xc4 9M 64k'
+	t "zeroes and trims" io "$uri" 'write -z 1M 64k' 'write -z -u 1088k 64k' \
+		'discard 2M 64k' flush \
+		'read -P 0 1M 128k' 'read -P 0xa1 1152k 896k' 'read -P 0 2M 64k' \
+		'read -P 0xa1 2112k 64k'
+	t "and all of it is there for another connection" io "$uri" 'read -P 0 1M 128k' \
+		'read -P 0xa1 3M 1M' 'read -P 0xb2 4097 511'
 	before=$(count memd bytes)
 	t "a write with FUA" io "$uri" 'write -f -P 0xd5 16M 1M'
-	t "is in the store when it is answered" [ $(($(count memd bytes) - before)) -ge $((1 << 20)) ]
+	t "is in the store when it is answered" \
+		[ $(($(count memd bytes) - before)) -ge $((1 << 20)) ]
 	t "a write" io "$uri" 'write -P 0xd6 18M 1M' flush
-	is "and a flush leave nothing dirty" "$(xseg --json cache status cached | jq .dirty_bytes)" 0
+	is "and a flush leave nothing dirty" \
+		"$(xseg --json cache status cached | jq .dirty_bytes)" 0
 	head -c 20M /dev/urandom >small.raw
 	truncate -s 25M small.raw
 	t "an image has another format" qemu-img convert -f raw -O qcow2 small.raw small.qcow2
@@ -96,10 +106,12 @@ with_qemu()
 	t "and is the same" qemu-img compare -f raw -F raw small.raw "$uri"
 	# a shell with that sanitizer's runtime, as which nbdkit begins the command, dies
 	if [ "$SAN" = tsan ]; then
-		skip "nbdkit's blocksize filter serves who knows no sectors" "not under ThreadSanitizer"
+		skip "nbdkit's blocksize filter serves who knows no sectors" \
+			"not under ThreadSanitizer"
 		return
 	fi
-	t "nbdkit's blocksize filter serves who knows no sectors" nbdkit -U - --filter=blocksize "$plugin" disk "segment=$XSEG_SEGMENT" volumed=volumed \
+	t "nbdkit's blocksize filter serves who knows no sectors" nbdkit -U - --filter=blocksize \
+		"$plugin" disk "segment=$XSEG_SEGMENT" volumed=volumed \
 		minblock=512 --run "$alone"' qemu-io -f raw -c "write -P 7 100 100" -c "read -P 7 100 100" "$uri"'
 }
 
@@ -116,7 +128,8 @@ refused()
 {
 	local sentence=$1 pattern=$2
 	shift 2
-	nbdkit -U - "$plugin" "segment=$XSEG_SEGMENT" volumed=volumed "$@" --run true >refused.out 2>&1
+	nbdkit -U - "$plugin" "segment=$XSEG_SEGMENT" volumed=volumed "$@" \
+		--run true >refused.out 2>&1
 	is "$sentence" "$(grep -c "error: .*$pattern" refused.out)" 1
 }
 
@@ -128,19 +141,25 @@ export_down "$server"
 is "an interrupt ends an export well" "$?" 0
 t "and its socket is gone" test ! -e reader.sock
 expect_err 2 "--nbd is missing" "a socket has to be named" xseg export disk --volumed volumed
-expect_err 4 "no volume 'none'" "a volume that is there" xseg export none --volumed volumed --nbd x.sock
-expect_err 4 "no socket" "a file is not overwritten" xseg export disk --volumed volumed --nbd stack.conf
+expect_err 4 "no volume 'none'" "a volume that is there" \
+	xseg export none --volumed volumed --nbd x.sock
+expect_err 4 "no socket" "a file is not overwritten" \
+	xseg export disk --volumed volumed --nbd stack.conf
 export_up many disk --volumed volumed --queues 64
-expect_err 1 "queue [0-9]+ of 64: .*has not? " "more than the segment has is refused" xseg export disk --volumed volumed --nbd x.sock --queues 64
+expect_err 1 "queue [0-9]+ of 64: .*has not? " "more than the segment has is refused" \
+	xseg export disk --volumed volumed --nbd x.sock --queues 64
 export_down "$server"
-expect_err 1 "install nbdkit" "without nbdkit it says what to do" env PATH="$BUILD/bin" xseg export disk --volumed volumed --nbd x.sock
+expect_err 1 "install nbdkit" "without nbdkit it says what to do" env PATH="$BUILD/bin" \
+	xseg export disk --volumed volumed --nbd x.sock
 refused "a parameter that the plug-in does not know" "unknown parameter 'wrong'" disk wrong=1
 refused "a volume that is not there" "no volume 'none'" volume=none
 refused "too many queues" "give 1 to 64" disk queues=65
 refused "no volume" "name a volume"
 is "its manual has the parameters that it says it has" \
-	"$(sed -n 's/^\.BI \([a-z]*\)= .*/\1/p' "$root/tools/nbdkit/nbdkit-xseg-plugin.1" | sort | tr '\n' ' ')" \
-	"$(nbdkit "$plugin" --help | grep -oE '^\[?(volume|[a-z]+)=\]?[A-Z]+ ' | grep -oE '[a-z]+' | sort | tr '\n' ' ')"
+	"$(sed -n 's/^\.BI \([a-z]*\)= .*/\1/p' "$root/tools/nbdkit/nbdkit-xseg-plugin.1" | sort |
+	tr '\n' ' ')" \
+	"$(nbdkit "$plugin" --help | grep -oE '^\[?(volume|[a-z]+)=\]?[A-Z]+ ' | grep -oE '[a-z]+' |
+	sort | tr '\n' ' ')"
 export_up killed disk --volumed volumed
 kill -KILL "$server"
 { wait "$server"; } 2>/dev/null
@@ -181,8 +200,10 @@ t "with the data that was there" cmp works.raw again.raw
 uri=$disk_uri
 disturb memd cached volumed
 if fio --enghelp=nbd 2>/dev/null | grep -q '^uri'; then
-	t "kills and plugs are pauses to fio" fio --name=job --ioengine=nbd --uri="$uri" --rw=randrw --bsrange=4k-32k --iodepth=16 --size=16M --loops=1000 \
-		--time_based --runtime="$seconds" --verify=crc32c --verify_fatal=1 --verify_backlog=256
+	t "kills and plugs are pauses to fio" fio --name=job --ioengine=nbd --uri="$uri" \
+		--rw=randrw --bsrange=4k-32k --iodepth=16 --size=16M --loops=1000 \
+		--time_based --runtime="$seconds" --verify=crc32c --verify_fatal=1 \
+		--verify_backlog=256
 else
 	skip "kills and plugs are pauses to fio" "fio has no engine for NBD"
 fi

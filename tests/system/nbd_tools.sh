@@ -52,7 +52,8 @@ for candidate in python3 /usr/bin/python3; do
 	[ -n "$python" ] || ! "$candidate" -c 'import nbd' 2>/dev/null || python=$candidate
 done
 if [ -n "$python" ]; then
-	env URI="$disk_uri" READER="$reader_uri" SCRATCH="$scratch_uri" SCRATCH_SOCKET="$TMP/scratch.sock" \
+	env URI="$disk_uri" READER="$reader_uri" SCRATCH="$scratch_uri" \
+		SCRATCH_SOCKET="$TMP/scratch.sock" \
 		"$python" "$root/tests/system/nbd_tools.py" >tools.log 2>&1
 	status=$?
 	cat tools.log
@@ -85,12 +86,15 @@ expect_json '.exports | length == 1 and .[0]["export-size"] == 16777216 and .[0]
 for can in fua trim zero multi-conn structured-reply; do
 	t "nbdinfo says it can do $can" nbdinfo --can $can "$disk_uri"
 done
-is "nbdinfo maps all of it" "$(nbdinfo --map --json "$disk_uri" | jq '[.[].length] | add')" $((16 << 20))
+is "nbdinfo maps all of it" "$(nbdinfo --map --json "$disk_uri" | jq '[.[].length] | add')" \
+	$((16 << 20))
 
 # ---- what is no data is not copied ----
 
 export_up sparse sparse --volumed files --queues 8
-is "a volume without data is a hole" "$(nbdinfo --map --json "$uri" | jq -c '[.[] | [.offset, .length, .type]]')" "[[0,$((2 << 30)),3]]"
+is "a volume without data is a hole" \
+	"$(nbdinfo --map --json "$uri" | jq -c '[.[] | [.offset, .length, .type]]')" \
+	"[[0,$((2 << 30)),3]]"
 truncate -s 2G in.raw
 head -c 5M /dev/urandom | dd of=in.raw bs=1M seek=1027 conv=notrunc status=none iflag=fullblock
 t "an image with holes goes in" nbdcopy --destination-is-zero in.raw "$uri"
@@ -104,7 +108,8 @@ is "the file has holes, too" "$(($(stat -c %b out.raw) * 512 < 64 << 20))" 1
 with_qemu()
 {
 	local before took
-	is "qemu-img maps what is data" "$(qemu-img map -f raw --output=json "$uri" | jq -c '[.[] | select(.data) | [.start, .length]]')" \
+	is "qemu-img maps what is data" "$(qemu-img map -f raw --output=json "$uri" |
+		jq -c '[.[] | select(.data) | [.start, .length]]')" \
 		"[[$((1024 << 20)),$((8 << 20))]]"
 	before=$(bytes_read sparse)
 	t "qemu-img converts" qemu-img convert -f raw -O qcow2 "$uri" out.qcow2
@@ -124,7 +129,9 @@ with_qemu()
 		echo "read -P 0 $((n * 100 + 50))k 4k"
 	done >>patterns
 	qemu-io -f raw "$disk_uri" <patterns >qemu.out 2>&1
-	is "qemu-io reads its patterns" "$? $(grep -c 'read 8192/8192' qemu.out) $(grep -ciE 'failed|error' qemu.out)" "0 32 0"
+	is "qemu-io reads its patterns" \
+		"$? $(grep -c 'read 8192/8192' qemu.out) $(grep -ciE 'failed|error' qemu.out)" \
+		"0 32 0"
 }
 
 if command -v qemu-io >/dev/null 2>&1 && command -v qemu-img >/dev/null 2>&1; then

@@ -29,7 +29,8 @@ END
 
 load()	# more options
 {
-	xbench --volume=vol --rw=randrw --rwmixread=50 --bsrange=512-64k --iodepth=16 --fsync=50 --opmix=trim:3,write_zeroes:3 \
+	xbench --volume=vol --rw=randrw --rwmixread=50 --bsrange=512-64k --iodepth=16 --fsync=50 \
+		--opmix=trim:3,write_zeroes:3 \
 		--verify=crc32c --randseed=$RANDOM --output-format=json "$@"
 }
 
@@ -40,7 +41,8 @@ load_until_over()
 	local n=0 datas=(direct copy)
 	until [ -e over ]; do
 		n=$((n + 1))
-		load --data=${datas[n % 2]} --runtime=1s --verify_state="$TMP/state" --output="load.$n.json" || return
+		load --data=${datas[n % 2]} --runtime=1s --verify_state="$TMP/state" \
+			--output="load.$n.json" || return
 	done
 }
 
@@ -57,13 +59,15 @@ end_load()	# SENTENCE
 	wait "$load"
 	is "$1" "$?" 0
 	t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
-	t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k --verify=crc32c --verify_only --verify_state="$TMP/state"
+	t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k \
+		--verify=crc32c --verify_only --verify_state="$TMP/state"
 }
 
 # path: where volumed and the cache send to
 path()
 {
-	xseg --json peer list | jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
+	xseg --json peer list |
+		jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
 }
 
 state()
@@ -115,7 +119,8 @@ plug_and_unplug()
 
 t "a stack comes up whose cache nobody names" xseg up stack.conf
 is "the cache waits" "$(path) $(state)" "store null drained"
-is "and promises nothing" "$(xseg status | grep -c 'off the path')$(xseg cache status cached | grep -c 'off the path')" 11
+is "and promises nothing" "$(xseg status | grep -c 'off the path')$(xseg cache status cached |
+	grep -c 'off the path')" 11
 t "a volume is made" xseg volume create vol --size 24M
 
 # pauses: the slowest read or write, and the slowest request of the store, in us. Only told here,
@@ -123,8 +128,10 @@ t "a volume is made" xseg volume create vol --size 24M
 pauses()
 {
 	local slowest store
-	slowest=$(jq -s '[.[].jobs[] | .read.lat_ns.max, .write.lat_ns.max] | max / 1000 | floor' load.*.json)
-	store=$(xseg --json stat | jq '.peers[] | select(.name == "store") | .lat_ns.max / 1000 | floor')
+	slowest=$(jq -s '[.[].jobs[] | .read.lat_ns.max, .write.lat_ns.max] | max / 1000 | floor' \
+		load.*.json)
+	store=$(xseg --json stat |
+		jq '.peers[] | select(.name == "store") | .lat_ns.max / 1000 | floor')
 	echo "$slowest $store"
 }
 
@@ -136,18 +143,25 @@ echo "# longest pause: the slowest read or write took $slowest us, the slowest r
 
 # ---- what is refused ----
 
-expect_err 2 "cached: a word is missing|--above is missing" "where to is not said" xseg plug cached --below volumed
-expect_err 4 "no peer of that name" "an unknown peer" xseg plug cached --above nobody --below volumed
+expect_err 2 "cached: a word is missing|--above is missing" "where to is not said" \
+	xseg plug cached --below volumed
+expect_err 4 "no peer of that name" "an unknown peer" \
+	xseg plug cached --above nobody --below volumed
 expect_err 4 "no peer of that name" "an unknown cache" xseg unplug nobody
-expect_err 2 "of kind memd, not a cache" "what is no cache" xseg plug store --above store --below volumed
-expect_err 4 "'volumed' sends to 'store', not to 'cached'|above itself" "a loop" xseg plug cached --above cached --below volumed
+expect_err 2 "of kind memd, not a cache" "what is no cache" \
+	xseg plug store --above store --below volumed
+expect_err 4 "'volumed' sends to 'store', not to 'cached'|above itself" "a loop" \
+	xseg plug cached --above cached --below volumed
 expect_err 4 "off the path already" "one that is off the path does not leave" xseg unplug cached
 expect_err 4 "nothing is being done" "nor has anything to be taken back" xseg unplug cached --cancel
-expect_json '.state == "running" and .above == "store" and .below == "volumed"' "plug says in JSON what came out" \
+expect_json '.state == "running" and .above == "store" and .below == "volumed"' \
+	"plug says in JSON what came out" \
 	xseg --json plug cached --above store --below volumed
-expect_err 4 "is between 'volumed' and 'store' already" "it is there already" xseg plug cached --above store --below volumed
+expect_err 4 "is between 'volumed' and 'store' already" "it is there already" \
+	xseg plug cached --above store --below volumed
 expect_err 4 "these send to it: cached" "the store is not stopped under it" xseg peer stop store
-expect_err 4 "these send to it: volumed; take it off the path with 'xseg unplug cached'" "nor is the cache" xseg peer stop cached
+expect_err 4 "these send to it: volumed; take it off the path with 'xseg unplug cached'" \
+	"nor is the cache" xseg peer stop cached
 xbench --target=store --objects=1 --number_ios=1 >direct.out 2>&1
 is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
 
@@ -160,11 +174,14 @@ stands_still()	# PID
 
 t "the store is slow" xseg peer set store bandwidth=4M
 t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 --size=8M
-expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" xseg --timeout 300ms unplug cached
+expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" \
+	xseg --timeout 300ms unplug cached
 is "and the cache goes on" "$(state)" draining
-expect_err 3 "interrupted: unplug cached: it goes on draining" "so it does after Ctrl-C" timeout --preserve-status -s INT 0.3 xseg unplug cached
+expect_err 3 "interrupted: unplug cached: it goes on draining" "so it does after Ctrl-C" \
+	timeout --preserve-status -s INT 0.3 xseg unplug cached
 is "and no other state is left" "$(state) $(path)" "draining cached store"
-expect_json '.policy == "write-through" and .draining.bytes_left > 0' "new writes wait for the store" xseg --json cache status cached
+expect_json '.policy == "write-through" and .draining.bytes_left > 0' \
+	"new writes wait for the store" xseg --json cache status cached
 t "it is killed" xseg peer kill cached
 t "its successor drains, too" wait_for 3 is_in draining
 t "unplug is taken back" xseg unplug cached --cancel
@@ -174,7 +191,8 @@ t "all is flushed" xseg volume flush vol
 upper=$(peer_field volumed pid)
 kill -STOP "$upper"
 t "the peer above stands still" wait_for 5 stands_still "$upper"
-expect_err 3 "timed out: unplug cached: it is clean, and leaves when" "a cache that is clean waits for the peer above it" \
+expect_err 3 "timed out: unplug cached: it is clean, and leaves when" \
+	"a cache that is clean waits for the peer above it" \
 	xseg --timeout 300ms unplug cached
 kill -CONT "$upper"
 t "and leaves when that goes on" wait_for 3 is_in drained
@@ -184,8 +202,10 @@ t "it enters again" plug
 
 begin_load
 for victim in cached volumed store command; do
-	t "it leaves though the $victim is killed" while_killing $victim drained xseg --timeout 20s unplug cached
-	t "and enters" while_killing $victim running xseg --timeout 20s plug cached --above store --below volumed
+	t "it leaves though the $victim is killed" \
+		while_killing $victim drained xseg --timeout 20s unplug cached
+	t "and enters" while_killing $victim running xseg --timeout 20s plug cached --above store \
+		--below volumed
 done
 end_load "verified I/O saw no kill"
 t "the segment is sound" xseg check

@@ -8,7 +8,8 @@
 # tags: long
 # timeout: 400
 . "$(dirname "$0")/../lib/system.sh"
-[ -x "$BUILD/kill/bin/cached" ] || skip_all "there are no programs with kill points; 'make kill-build' makes them"
+[ -x "$BUILD/kill/bin/cached" ] ||
+	skip_all "there are no programs with kill points; 'make kill-build' makes them"
 export PATH="$BUILD/kill/bin:$PATH"
 need xseg xseg-host xbench volumed cached memd killpoint jq
 
@@ -21,10 +22,12 @@ plug_cached="PLUG_TURN_ASKED PLUG_ABOVE_NOTED PLUG_KEPT PLUG_CLAIMED PLUG_EPOCH_
 unplug_cached="PLUG_TURN_ASKED PLUG_PROVEN PLUG_SWITCHED PLUG_GIVEN_BACK PLUG_ROUTE_GONE PLUG_LET_GO PLUG_ENDED PLUG_EPOCH_GONE DELETED_SLOT"
 plug_volumed="PLUG_TURN_HELD"
 unplug_volumed="PLUG_TURN_HELD"
-undo="PLUG_UNDONE_ABOVE PLUG_UNDONE_ROUTE"	# by the peer above a cache that died, or by the successor of that
+# by the peer above a cache that died, or by the successor of that
+undo="PLUG_UNDONE_ABOVE PLUG_UNDONE_ROUTE"
 
 is "every point is in a list" "$(killpoint list | grep '^PLUG_' | sort)" \
-	"$(printf '%s\n' $plug_cached $unplug_cached $plug_volumed $unplug_volumed $undo | grep '^PLUG_' | sort -u)"
+	"$(printf '%s\n' $plug_cached $unplug_cached $plug_volumed $unplug_volumed $undo |
+	grep '^PLUG_' | sort -u)"
 
 # ---- the load ----
 
@@ -33,8 +36,10 @@ load()
 	local n=0
 	until [ -e over ]; do
 		n=$((n + 1))
-		xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 --opmix=trim:2,write_zeroes:2 --fsync=50 --verify=crc32c \
-			--verify_state="$TMP/state" --runtime=5s --output-format=json --output=load.$n.json || [ ! -s load.$n.json ] || return 1
+		xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 \
+			--opmix=trim:2,write_zeroes:2 --fsync=50 --verify=crc32c \
+			--verify_state="$TMP/state" --runtime=5s --output-format=json \
+			--output=load.$n.json || [ ! -s load.$n.json ] || return 1
 	done
 }
 
@@ -42,12 +47,17 @@ load()
 
 path()		# where volumed and the cache send to
 {
-	xseg --json peer list | jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
+	xseg --json peer list |
+		jq -r 'map({ (.name): .downstream }) | add | "\(.volumed) \(.cached)"'
 }
 
 is_path()	# plug|unplug: as it is after that
 {
-	if [ "$1" = plug ]; then [ "$(path)" = "cached store" ]; else [ "$(path)" = "store null" ]; fi
+	if [ "$1" = plug ]; then
+		[ "$(path)" = "cached store" ]
+	else
+		[ "$(path)" = "store null" ]
+	fi
 }
 
 ask()		# plug|unplug
@@ -88,7 +98,8 @@ goes_on()
 {
 	local what=$1
 	shift
-	have_data "$what" && arm "$@" && ask "$what" && wait_for 10 nothing_is_armed && live_on && is_path "$what" && xseg check
+	have_data "$what" && arm "$@" && ask "$what" && wait_for 10 nothing_is_armed && live_on &&
+		is_path "$what" && xseg check
 }
 
 # is_taken_back plug|unplug KIND POINT: or it was too late for that; then it is done
@@ -122,7 +133,8 @@ each()
 	for point in $all; do
 		t "$what goes on though $kind dies at $point" goes_on "$what" "$kind" "$point"
 		t "and the way back is free" ask "$back"
-		t "$what is taken back after $kind has died at $point" is_taken_back "$what" "$kind" "$point"
+		t "$what is taken back after $kind has died at $point" is_taken_back "$what" \
+			"$kind" "$point"
 		t "and the way back is free" ask "$back"
 	done
 }
@@ -185,13 +197,15 @@ each unplug volumed
 each unplug cached
 t "it is unplugged" ask unplug
 for point in $undo; do
-	t "plug goes on though the cache dies, and who undoes what it did, at $point" dies_undoing "$point"
+	t "plug goes on though the cache dies, and who undoes what it did, at $point" \
+		dies_undoing "$point"
 	t "and the way back is free" ask unplug
 done
 for ((i = 0; i < rounds; i++)); do
 	for what in plug unplug; do
 		one=$(one_of ${what}_cached) two=$(one_of ${what}_cached)
-		t "$what goes on though volumed dies, and cached at $one and perhaps $two" dies_twice "$what" "$one" "$two"
+		t "$what goes on though volumed dies, and cached at $one and perhaps $two" \
+			dies_twice "$what" "$one" "$two"
 	done
 done
 
@@ -199,7 +213,8 @@ touch over
 wait "$load"
 is "the load saw no error" "$?" 0
 t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*.json
-t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k --verify=crc32c --verify_only --verify_state="$TMP/state"
+t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k --verify=crc32c \
+	--verify_only --verify_state="$TMP/state"
 t "the segment is sound" xseg check
 is "all requests are free" "$(xseg --json info | jq '.requests - .free_requests')" 0
 t "everything stops" xseg down

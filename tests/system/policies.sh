@@ -30,7 +30,8 @@ END
 
 load()
 {
-	xbench --volume=vol --rw=randrw --rwmixread=40 --bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=50 --opmix=trim:3,write_zeroes:3 \
+	xbench --volume=vol --rw=randrw --rwmixread=40 --bsrange=512-64k --iodepth=8 --numjobs=2 \
+		--fsync=50 --opmix=trim:3,write_zeroes:3 \
 		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json
 }
 
@@ -52,15 +53,19 @@ t "the stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 48M
 switch_policies &
 switcher=$!
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "verified I/O under switching policies has no error" load
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+	"verified I/O under switching policies has no error" load
 t "every switch was answered" wait $switcher
-expect_json '.writes_by as $by | .writes as $all | [$by[] | . * 10 >= $all] | all' "each policy carried a tenth of the writes" \
+expect_json '.writes_by as $by | .writes as $all | [$by[] | . * 10 >= $all] | all' \
+	"each policy carried a tenth of the writes" \
 	xseg --json cache status cached
-expect_json '.reads == .hits + .partial + .misses + .bypassed and .bypassed_by.policy > 0' "every read is counted once" \
+expect_json '.reads == .hits + .partial + .misses + .bypassed and .bypassed_by.policy > 0' \
+	"every read is counted once" \
 	xseg --json cache status cached
 t "the policy is write-back" xseg cache set cached policy=write-back
 expect_json '[.jobs[].error] | add == 0' "the cache has dirty data" \
-	xbench --volume=vol --rw=randwrite --bs=4k --iodepth=16 --number_ios=2000 --output-format=json
+	xbench --volume=vol --rw=randwrite --bs=4k --iodepth=16 --number_ios=2000 \
+	--output-format=json
 t "the store gets slow" xseg peer set store latency=200ms
 t "a switch is answered at once" xseg cache set cached policy=pass-through
 expect_json '.policy == "pass-through" and .state == "draining" and .draining.from == "write-back"' "and status shows the rest" \

@@ -31,8 +31,10 @@ END
 
 load()
 {
-	xbench --volume=vol --data=direct --rw=randrw --rwmixread=50 --bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=50 --opmix=trim:3,write_zeroes:3 \
-		--runtime=${seconds}s --verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM --output-format=json
+	xbench --volume=vol --data=direct --rw=randrw --rwmixread=50 --bsrange=512-64k --iodepth=8 \
+		--numjobs=2 --fsync=50 --opmix=trim:3,write_zeroes:3 \
+		--runtime=${seconds}s --verify=crc32c --verify_state="$TMP/state" \
+		--randseed=$RANDOM --output-format=json
 }
 
 # A size every 0.25 s, and a kill now and then
@@ -68,13 +70,15 @@ t "a volume is made" xseg volume create vol --size 48M
 free=$(free_mb)
 resize_and_kill &
 resizer=$!
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "verified I/O has no error while the size changes and the cache is killed" load
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+	"verified I/O has no error while the size changes and the cache is killed" load
 t "every size was accepted" wait $resizer
 
 t "it is asked to hold the whole volume" xseg cache set cached memory=64M
 t "and does" wait_for 20 has $((64 << 20))
 is "the segment has less" "$(free_mb)" $((free - 48))
-expect_err 1 "memory=1024M needs 960M more .* the segment has [0-9]+M left" "more than the segment has is refused" \
+expect_err 1 "memory=1024M needs 960M more .* the segment has [0-9]+M left" \
+	"more than the segment has is refused" \
 	xseg cache set cached memory=1G
 expect_json '.memory == "64M"' "and nothing is changed by that" xseg --json cache get cached
 
@@ -84,12 +88,14 @@ expect_json '[.jobs[].error] | add == 0' "the cache is full of dirty data" \
 t "it is asked to shrink" xseg cache set cached memory=8M
 expect_json '.resizing.to_bytes == 8388608 and .resizing.left_bytes > 0 and .memory_bytes > 8388608' "that takes time, and status shows it" status
 xseg cache status cached >status.txt
-t "in words, too" grep -qE "^memory +[0-9.]+[kMG] \(resizing to 8(\.0)?M, [0-9.]+[kMG]? left\), " status.txt
+t "in words, too" grep -qE "^memory +[0-9.]+[kMG] \(resizing to 8(\.0)?M, [0-9.]+[kMG]? left\), " \
+	status.txt
 t "it is killed in the middle" xseg peer kill cached
 t "the store is fast again" xseg peer set store latency=0 jitter=0
 t "the next one ends it" wait_for 30 has $((8 << 20))
 is "and the segment has it back" "$(free_mb)" $((free + 8))
-expect_json '.memory == "8M"' "what it says of its size is true, whatever the stack file says" xseg --json cache get cached
+expect_json '.memory == "8M"' "what it says of its size is true, whatever the stack file says" \
+	xseg --json cache get cached
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 

@@ -29,8 +29,10 @@ END
 
 verify()
 {
-	xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=30 --opmix=write_zeroes:3,trim:3 \
-		--verify=crc32c --verify_state="$TMP/state" --randseed=4711 --output-format=json "$@"
+	xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=30 \
+		--opmix=write_zeroes:3,trim:3 \
+		--verify=crc32c --verify_state="$TMP/state" --randseed=4711 \
+		--output-format=json "$@"
 }
 
 # Failed I/Os are expected; that none is wrong is not.
@@ -51,9 +53,11 @@ for policy in write-back write-through write-around pass-through; do
 	t "$policy" xseg cache set cached policy=$policy
 	for fault in any:5%:EIO any:5%:ENOSPC any:0.5%:stall=1s; do
 		t "$policy: the store gets sick ($fault)" xseg peer set memd "fail=$fault"
-		expect_json '[.jobs[].verify_errors] | add == 0' "$policy, $fault: nothing that is read is wrong" sick_load
+		expect_json '[.jobs[].verify_errors] | add == 0' \
+			"$policy, $fault: nothing that is read is wrong" sick_load
 		t "$policy, $fault: the store is well again" xseg peer set memd fail=
-		expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "$policy, $fault: what was acknowledged is there" verify --verify_only
+		expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+			"$policy, $fault: what was acknowledged is there" verify --verify_only
 	done
 done
 t "all that is dirty gets to the store, and nobody waits" wait_for 20 is_well

@@ -48,7 +48,8 @@ ios()		# FILE
 # all_verified VOLUME: what the load of that volume was acknowledged is there
 all_verified()
 {
-	xbench --volume="$1" --rw=randrw --numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/$1.state" --output-format=json
+	xbench --volume="$1" --rw=randrw --numjobs=2 --verify=crc32c \
+		--verify_only --verify_state="$TMP/$1.state" --output-format=json
 }
 
 # ---- the cluster, and what is in it ----
@@ -58,21 +59,26 @@ export CEPH_CONF=$cluster/ceph.conf
 write_stack cached
 t "the stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create data --size 16M
-expect_json "$no_errors" "verified I/O sees no error" xbench --volume=data --rw=randrw --bsrange=512-256k --iodepth=16 --numjobs=2 --fsync=50 \
-	--opmix=trim:5,write_zeroes:5 --verify=crc32c --verify_state="$TMP/data.state" --number_ios=1500 --output-format=json
+expect_json "$no_errors" "verified I/O sees no error" \
+	xbench --volume=data --rw=randrw --bsrange=512-256k --iodepth=16 --numjobs=2 --fsync=50 \
+	--opmix=trim:5,write_zeroes:5 --verify=crc32c --verify_state="$TMP/data.state" \
+	--number_ios=1500 --output-format=json
 t "a flush succeeds" xseg volume flush data
 t "nothing is dirty" wait_for 10 is_clean
 t "the volume is exported" xseg volume export data data.raw
-t "rados lists its objects and the list of volumes" bash -c "rados -p xseg ls | grep -qx 'xseg.:catalog' &&
+t "rados lists its objects and the list of volumes" \
+	bash -c "rados -p xseg ls | grep -qx 'xseg.:catalog' &&
 	[ \$(rados -p xseg ls | grep -c '^xseg.data:[0-9a-f]\{16\}\$') -eq 16 ]"
-t "rados tells the size of one" bash -c "rados -p xseg stat xseg.data:0000000000000003 | grep -q ', size [1-9][0-9]*\$'"
+t "rados tells the size of one" \
+	bash -c "rados -p xseg stat xseg.data:0000000000000003 | grep -q ', size [1-9][0-9]*\$'"
 t "rados gets one" rados -p xseg get xseg.data:0000000000000003 object
 t "it is what the volume holds" cmp -n "$(stat -c %s object)" object data.raw 0 $((3 << 20))
 
 # The set is as large as the cache, so some of what fio checks comes from the pool.
 sentence="what fio writes is what it reads"
 if [ -e "$BUILD/lib/fio-xseg.so" ] && command -v fio >/dev/null; then
-	t "$sentence" env ENGINE="$BUILD/lib/fio-xseg.so" SEGMENT="$XSEG_SEGMENT" VOLUME=data fio "$root/bench/fio/verify.fio"
+	t "$sentence" env ENGINE="$BUILD/lib/fio-xseg.so" SEGMENT="$XSEG_SEGMENT" \
+		VOLUME=data fio "$root/bench/fio/verify.fio"
 else
 	skip "$sentence" "fio's engine is not built (make deps)"
 fi
@@ -93,7 +99,8 @@ monitor_is_away()
 {
 	t "$1: the monitor is killed" ceph_cluster kill-mon
 	ios_before=$(ops_of_sosd)
-	t "$1: sosd goes on without it" wait_for 5 eval '[ "$(ops_of_sosd)" -gt $((ios_before + 100)) ]'
+	t "$1: sosd goes on without it" \
+		wait_for 5 eval '[ "$(ops_of_sosd)" -gt $((ios_before + 100)) ]'
 	t "$1: the monitor is started again" ceph_cluster start-mon
 }
 
@@ -105,8 +112,10 @@ ops_of_sosd()
 # run_load VOLUME: in the background, pid in $load
 run_load()
 {
-	start "$1" xbench --volume="$1" --data=loan --rw=randrw --bsrange=512-32k --iodepth=16 --numjobs=2 --fsync=200 --opmix=trim:1,write_zeroes:1 \
-		--verify=crc32c --verify_state="$TMP/$1.state" --runtime=1h --output-format=json --output="$1.json"
+	start "$1" xbench --volume="$1" --data=loan --rw=randrw --bsrange=512-32k --iodepth=16 \
+		--numjobs=2 --fsync=200 --opmix=trim:1,write_zeroes:1 \
+		--verify=crc32c --verify_state="$TMP/$1.state" --runtime=1h --output-format=json \
+		--output="$1.json"
 	load=$started
 	sleep 1
 }
@@ -177,15 +186,19 @@ t "everything stops" xseg down
 write_stack sosd
 t "a stack without a cache comes up" xseg up stack.conf
 for volume in write-back write-through killed; do
-	expect_json "$no_errors" "$volume: all that was acknowledged is in the pool" all_verified $volume
+	expect_json "$no_errors" "$volume: all that was acknowledged is in the pool" \
+		all_verified $volume
 done
-expect_json "$no_errors" "verified I/O sees no error without a cache, either" xbench --volume=killed --rw=randrw --bsrange=512-64k --iodepth=16 \
-	--numjobs=2 --opmix=trim:5,write_zeroes:5 --verify=crc32c --number_ios=500 --output-format=json
+expect_json "$no_errors" "verified I/O sees no error without a cache, either" \
+	xbench --volume=killed --rw=randrw --bsrange=512-64k --iodepth=16 \
+	--numjobs=2 --opmix=trim:5,write_zeroes:5 --verify=crc32c --number_ios=500 \
+	--output-format=json
 t "a volume is removed" xseg volume remove killed
 t "and its objects" wait_for 20 bash -c "! rados -p xseg ls | grep -q '^xseg.killed:'"
 t "everything stops again" xseg down
 sed -i 's/^pool = xseg/pool = nowhere/' stack.conf
-expect_err 1 "there is no pool 'nowhere'; 'ceph osd pool ls' shows those that are" "a pool that is not there is named" xseg up stack.conf
+expect_err 1 "there is no pool 'nowhere'; 'ceph osd pool ls' shows those that are" \
+	"a pool that is not there is named" xseg up stack.conf
 
 daemons=$(paste -sd, "$cluster"/mon.pid "$cluster"/osd.pid)
 t "the cluster is ended" ceph_cluster down

@@ -36,13 +36,15 @@ write_stack()	# FILE SEGMENT
 
 write_all()	# SEGMENT SEED: every sector of the volume, by one job
 {
-	xbench -s "$1" --volume=vol --rw=write --bs=64k --size=4M --iodepth=8 --randseed="$2" --verify=crc32c --verify_state="$TMP/$2.state" \
+	xbench -s "$1" --volume=vol --rw=write --bs=64k --size=4M --iodepth=8 --randseed="$2" \
+		--verify=crc32c --verify_state="$TMP/$2.state" \
 		--number_ios=64 --output-format=json
 }
 
 reads_back()	# SEGMENT SEED
 {
-	xbench -s "$1" --volume=vol --rw=write --bs=64k --size=4M --iodepth=8 --randseed="$2" --verify=crc32c --verify_only \
+	xbench -s "$1" --volume=vol --rw=write --bs=64k --size=4M --iodepth=8 --randseed="$2" \
+		--verify=crc32c --verify_only \
 		--verify_state="$TMP/$2.state" --output-format=json
 }
 
@@ -68,11 +70,13 @@ t "and flushed" xseg volume flush vol
 # ---- one at a time ----
 
 holder="$(hostname)/$first/sosd/[0-9]+"
-expect_err 4 "sosd did not start: .* are served by $holder; stop that one" "the second host is refused, and told who serves" \
+expect_err 4 "sosd did not start: .* are served by $holder; stop that one" \
+	"the second host is refused, and told who serves" \
 	xseg -s "$second" up second.conf
 expect_exit 4 "and its segment is removed again" xseg -s "$second" info
 t "a segment without a stack" xseg -s "$second" create --memory 32M
-expect_err 4 "are served by $holder; stop that one" "sosd itself says by its exit code that it was refused" \
+expect_err 4 "are served by $holder; stop that one" \
+	"sosd itself says by its exit code that it was refused" \
 	timeout 30 sosd -s "$second" --pool=xseg --user=xseg
 t "the segment is removed" xseg -s "$second" destroy --force
 t "Ceph's tools say who serves, too" bash -c "rados -p xseg lock info xseg:owner xseg | jq -er '.lockers[0].cookie' | grep -qE '^$holder\$'"
@@ -84,8 +88,10 @@ expect_json "$no_errors" "the first host writes again, into its cache" write_all
 t "and is dirty" [ "$(dirty_bytes "$first")" -ge $((4 << 20)) ]
 stopped=$(peer_field sosd pid)
 kill -STOP "$stopped"
-t "it stands still: the second takes over when its lock has expired" wait_for 20 xseg -s "$second" up second.conf
-t "and says whom the OSDs refuse" log_says "$second" "the OSDs refuse what .* sent, who served these objects before"
+t "it stands still: the second takes over when its lock has expired" wait_for 20 xseg -s "$second" \
+	up second.conf
+t "and says whom the OSDs refuse" log_says "$second" \
+	"the OSDs refuse what .* sent, who served these objects before"
 expect_json "$no_errors" "what had been flushed is there" reads_back "$second" 1
 expect_json "$no_errors" "the second host writes" write_all "$second" 3
 t "and flushes" xseg -s "$second" volume flush vol
@@ -97,12 +103,14 @@ t "the second host's cache is emptied" xseg -s "$second" cache drop cached
 expect_json "$no_errors" "what the second host wrote is in the pool" reads_back "$second" 3
 t "the second host stops" xseg -s "$second" down
 t "the first one's sosd is killed" xseg peer kill sosd
-t "it does not serve what its cache has old copies of" wait_for 10 log_says "$first" "sosd: error: $(hostname)/$second/sosd/[0-9]+ has served the objects of prefix 'xseg'"
+t "it does not serve what its cache has old copies of" wait_for 10 log_says "$first" \
+	"sosd: error: $(hostname)/$second/sosd/[0-9]+ has served the objects of prefix 'xseg'"
 t "the first host gives up what it holds" xseg down --force
 t "it starts anew" xseg up first.conf
 expect_json "$no_errors" "and serves what the second wrote" reads_back "$first" 3
 t "it is killed, all of it" bash -c "kill -KILL \$(xseg --json peer list | jq '.[].pid' | sort -u) \$(xseg --json status | jq .supervisor.pid)"
-t "the second host takes over when its lock has expired" wait_for 20 xseg -s "$second" up second.conf
+t "the second host takes over when its lock has expired" wait_for 20 xseg -s "$second" \
+	up second.conf
 expect_json "$no_errors" "nothing is lost" reads_back "$second" 3
 t "the second host stops" xseg -s "$second" down
 finish

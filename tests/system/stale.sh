@@ -44,7 +44,8 @@ is "a stack that runs says so" "$(xseg --json check | jq -r .state)" running
 free=$(free_of_segment)
 
 for ((i = 1; i <= rounds; i++)); do
-	t "something is written, and not flushed (round $i)" xbench --volume=vol --rw=randwrite --bsrange=512-64k --iodepth=8 \
+	t "something is written, and not flushed (round $i)" \
+		xbench --volume=vol --rw=randwrite --bsrange=512-64k --iodepth=8 \
 		--number_ios=300 --verify=crc32c --verify_state="$TMP/state.$i"
 	start client xbench --volume=doomed --rw=randrw --bsrange=512-256k --iodepth=32 --runtime=1h
 	sleep "0.$((RANDOM % 500 + 300))"
@@ -57,7 +58,8 @@ for ((i = 1; i <= rounds; i++)); do
 	expect_err 4 "xseg up" "it is not removed, as it holds data" xseg down
 	[ $((i % 2)) = 0 ] || t "what is derived may be rebuilt before" xseg check --fix
 	t "a stack comes up on it" xseg up stack.conf
-	expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "what was acknowledged is there" xbench --volume=vol --rw=randwrite \
+	expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+		"what was acknowledged is there" xbench --volume=vol --rw=randwrite \
 		--verify=crc32c --verify_only --verify_state="$TMP/state.$i" --output-format=json
 	t "what the client had is free" wait_for 5 is_as_before
 	is "and it is not listed any more" "$(fields name)" "cached filed volumed"
@@ -65,7 +67,9 @@ done
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 t "and starts again" xseg up stack.conf
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "what was acknowledged last is in the store" xbench --volume=vol \
-	--rw=randwrite --verify=crc32c --verify_only --verify_state="$TMP/state.$rounds" --output-format=json
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+	"what was acknowledged last is in the store" xbench --volume=vol \
+	--rw=randwrite --verify=crc32c --verify_only --verify_state="$TMP/state.$rounds" \
+	--output-format=json
 t "everything stops again" xseg down
 finish

@@ -56,7 +56,8 @@ is_stopped()	# PID
 
 hot()
 {
-	xbench --volume=hot --rw=write --bs=64k --iodepth=4 --size=8M --verify=crc32c --verify_state="$TMP/hot.state" \
+	xbench --volume=hot --rw=write --bs=64k --iodepth=4 --size=8M --verify=crc32c \
+		--verify_state="$TMP/hot.state" \
 		--output-format=json "$@"
 }
 
@@ -66,7 +67,8 @@ t "it is written" hot
 t "and flushed" xseg volume flush hot
 t "another one is made" xseg volume create busy --size 16M
 free=$(xseg --json check | jq -c '[.free_pages, .free_requests]')
-start load xbench --volume=busy --rw=randrw --bsrange=4k-64k --iodepth=16 --numjobs=2 --verify=crc32c --verify_state="$TMP/busy.state" \
+start load xbench --volume=busy --rw=randrw --bsrange=4k-64k --iodepth=16 --numjobs=2 \
+	--verify=crc32c --verify_state="$TMP/busy.state" \
 	--runtime=1h --output-format=json --output=load.json
 load=$started
 sleep 1.5
@@ -78,7 +80,8 @@ t "something is dirty, and due" wait_for 5 is_dirty
 sleep 0.5
 t "the cache is killed while its store stands still" xseg peer kill cached
 t "it serves again" wait_for 3 runs_again cached "$generation"
-t "though something is at the store" grep 'requests of its predecessor are at the store' "$TMP/xseg-$XSEG_SEGMENT.log"
+t "though something is at the store" grep 'requests of its predecessor are at the store' \
+	"$TMP/xseg-$XSEG_SEGMENT.log"
 expect_json "$no_errors" "what is cached is served, without the store" hot --verify_only
 t "the store stood still all the time" is_stopped "$store"
 generation=$(peer_field cached generation)
@@ -94,10 +97,12 @@ is "the other load ended when it was told to" "$?" 3
 expect_json "$no_errors" "it saw no error" cat load.json
 t "it went on" [ "$(xseg --json cache status cached | jq .flushed_bytes)" -gt 0 ]
 t "a flush succeeds" xseg volume flush busy
-is "pages and requests are free that were before" "$(xseg --json check | jq -c '[.free_pages, .free_requests]')" "$free"
+is "pages and requests are free that were before" \
+	"$(xseg --json check | jq -c '[.free_pages, .free_requests]')" "$free"
 t "everything stops" xseg down
 t "and starts again" xseg up stack.conf
-expect_json "$no_errors" "all that was acknowledged is in the store" xbench --volume=busy --rw=randrw --numjobs=2 --verify=crc32c \
+expect_json "$no_errors" "all that was acknowledged is in the store" \
+	xbench --volume=busy --rw=randrw --numjobs=2 --verify=crc32c \
 	--verify_only --verify_state="$TMP/busy.state" --output-format=json
 expect_json "$no_errors" "in both volumes" hot --verify_only
 t "everything stops again" xseg down

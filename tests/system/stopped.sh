@@ -39,7 +39,8 @@ stand_still()
 	kill -STOP "$@"
 	sleep $((stand - 1))
 	is "$what: whoever stands still is not dead" "$(peers state)" "running running running"
-	expect_err 4 "is running already" "$what: and nobody takes its place" cached --name=cached --downstream=filed --memory=16M
+	expect_err 4 "is running already" "$what: and nobody takes its place" \
+		cached --name=cached --downstream=filed --memory=16M
 	xseg --timeout 1s check >/dev/null
 	sleep 1
 	kill -CONT "$@"
@@ -51,7 +52,8 @@ free=$(xseg --json check | jq -c '[.free_pages, .free_requests]')
 generations=$(peers generation)
 pids=$(peers pid)
 
-start load xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 --numjobs=2 --fsync=100 --verify=crc32c --runtime=1h \
+start load xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=16 --numjobs=2 --fsync=100 \
+	--verify=crc32c --runtime=1h \
 	--verify_state="$TMP/state" --output-format=json --output=load.json
 load=$started
 sleep 1
@@ -59,7 +61,9 @@ for peer in volumed cached filed; do
 	stand_still "$peer" "$(peer_field $peer pid)"
 	sleep 0.5
 done
-stand_still "all of them and the supervisor" "$(peer_field volumed pid)" "$(peer_field cached pid)" "$(peer_field filed pid)" "$(xseg --json status | jq .supervisor.pid)"
+stand_still "all of them and the supervisor" "$(peer_field volumed pid)" \
+	"$(peer_field cached pid)" "$(peer_field filed pid)" \
+	"$(xseg --json status | jq .supervisor.pid)"
 sleep 0.5
 stand_still "the client" "$load"
 sleep 1
@@ -67,13 +71,17 @@ kill -INT $load
 wait $load
 is "the load ended when it was told to" "$?" 3
 expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "it saw no error" cat load.json
-t "for as long it got no answer" [ "$(jq '[.jobs[] | .read.lat_ns.max, .write.lat_ns.max] | max' load.json)" -gt $((stand - 1))000000000 ]
+t "for as long it got no answer" \
+	[ "$(jq '[.jobs[] | .read.lat_ns.max, .write.lat_ns.max] | max' load.json)" \
+	-gt $((stand - 1))000000000 ]
 is "all peers are who they were" "$(peers generation)" "$generations"
 is "and the same processes" "$(peers pid)" "$pids"
 is "none began to serve once more" "$(grep -c ': serving (' "$TMP/xseg-$XSEG_SEGMENT.log")" 3
 t "a flush succeeds" xseg volume flush vol
-is "pages and requests are free that were before" "$(xseg --json check | jq -c '[.free_pages, .free_requests]')" "$free"
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknowledged is there" xbench --volume=vol --rw=randrw \
+is "pages and requests are free that were before" \
+	"$(xseg --json check | jq -c '[.free_pages, .free_requests]')" "$free"
+expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknowledged is there" \
+	xbench --volume=vol --rw=randrw \
 	--numjobs=2 --verify=crc32c --verify_only --verify_state="$TMP/state" --output-format=json
 
 # ---- a command ----

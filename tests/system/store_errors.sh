@@ -30,7 +30,8 @@ cache()	# FIELD
 
 write_some()	# extra options
 {
-	xbench --volume=vol --rw=write --bs=4k --size=2M --number_ios=256 --iodepth=8 --output-format=json "$@"
+	xbench --volume=vol --rw=write --bs=4k --size=2M --number_ios=256 --iodepth=8 \
+		--output-format=json "$@"
 }
 
 t "the stack comes up" xseg up stack.conf
@@ -39,7 +40,8 @@ t "a volume is made" xseg volume create vol --size 32M
 # ---- a store that cannot write ----
 
 t "the store is told to fail every write" xseg peer set memd fail=write:1:EIO
-expect_json '[.jobs[].error] | add == 0' "write-back: writes are acknowledged all the same" write_some
+expect_json '[.jobs[].error] | add == 0' "write-back: writes are acknowledged all the same" \
+	write_some
 expect_exit 1 "write-back: a flush says that it failed" xseg volume flush vol
 is "and the data is still dirty" "$([ "$(cache dirty_bytes)" -ge 1048576 ] && echo yes)" yes
 is "the failures are counted" "$([ "$(cache flush_errors)" -gt 0 ] && echo yes)" yes
@@ -61,7 +63,8 @@ expect_json '[.jobs[].error] | add == 0' "write-through: writes succeed again" w
 
 t "everything clean is dropped" xseg cache drop cached
 t "the store is told to fail one read" xseg peer set memd fail=read:1@1:EIO
-expect_exit 1 "a read that misses is told" xbench --volume=vol --rw=read --bs=4k --size=4k --number_ios=1
+expect_exit 1 "a read that misses is told" xbench --volume=vol --rw=read --bs=4k --size=4k \
+	--number_ios=1
 expect_exit 0 "the next one is not" xbench --volume=vol --rw=read --bs=4k --size=4k --number_ios=1
 t "no fault is left" xseg peer set memd fail=
 
@@ -70,9 +73,11 @@ t "no fault is left" xseg peer set memd fail=
 faults="xseg peer set memd fail=write:5%:EIO fail=read:2%:short fail=write:2%:ENOSPC fail=any:0.2%:stall=100ms"
 t "the policy is switched back" xseg cache set cached policy=write-back
 t "the store fails a part of everything" $faults
-expect_exit 1 "verified I/O sees errors" xbench --volume=vol --rw=randrw --bsrange=512-64k --iodepth=8 --numjobs=2 \
+expect_exit 1 "verified I/O sees errors" xbench --volume=vol --rw=randrw --bsrange=512-64k \
+	--iodepth=8 --numjobs=2 \
 	--verify=crc32c --runtime=3s --output-format=json --output="$TMP/faults.json"
-t "and no wrong data" jq -e '([.jobs[].verify_errors] | add == 0) and ([.jobs[].error] | add > 0)' "$TMP/faults.json"
+t "and no wrong data" jq -e '([.jobs[].verify_errors] | add == 0) and ([.jobs[].error] | add > 0)' \
+	"$TMP/faults.json"
 t "the store is healed" xseg peer set memd fail=
 t "nothing stays dirty" wait_for 15 is_clean
 t "a flush succeeds" xseg volume flush vol

@@ -84,7 +84,8 @@ all_run()
 	xseg --json peer list | jq -e 'length == 3 and (map(.state == "running") | all)'
 }
 
-expect_err 3 "timed out: .*the start goes on" "up gives up after its time" xseg --timeout 1ms up stack.conf
+expect_err 3 "timed out: .*the start goes on" "up gives up after its time" \
+	xseg --timeout 1ms up stack.conf
 t "but who was begun starts all" wait_for 10 all_run
 t "everything stops" xseg down
 finish

@@ -22,7 +22,8 @@ END
 
 verify()
 {
-	xbench --volume=vol --rw=randwrite --bs=4k --size=16M --number_ios=4000 --iodepth=8 --verify=crc32c --verify_state="$TMP/state" "$@"
+	xbench --volume=vol --rw=randwrite --bs=4k --size=16M --number_ios=4000 --iodepth=8 \
+		--verify=crc32c --verify_state="$TMP/state" "$@"
 }
 
 # Also those who had no need of what is gone: they look each second.
@@ -30,7 +31,8 @@ peers_left()
 {
 	local pid
 	for pid in $(segment_pids "$XSEG_SEGMENT"); do
-		tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -E 'bin/(filed|cached|volumed|xseg-host) '
+		tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null |
+			grep -E 'bin/(filed|cached|volumed|xseg-host) '
 	done
 }
 
@@ -46,7 +48,8 @@ cut()
 {
 	local load
 	t "$1: the stack comes up" xseg up stack.conf
-	xseg volume info vol >/dev/null 2>&1 || t "$1: a volume is made" xseg volume create vol --size 16M
+	xseg volume info vol >/dev/null 2>&1 ||
+		t "$1: a volume is made" xseg volume create vol --size 16M
 	rm -f "$TMP/state"
 	t "$1: data is written" verify
 	t "$1: and flushed" xseg volume flush vol
@@ -57,12 +60,14 @@ cut()
 	t "$1: who works with it ends" wait_for 20 eval "! kill -0 $load"
 	wait "$load"
 	is "$1: with an exit code of its own, and no signal" $? 1
-	grep -q "somebody truncated its file" load.log && ok "$1: and says why" || not_ok "$1: and says why" load.log
+	grep -q "somebody truncated its file" load.log && ok "$1: and says why" ||
+		not_ok "$1: and says why" load.log
 	expect_err 1 "truncated" "$1: whoever looks is told" xseg check
 	expect_err 1 "truncated" "$1: a peer cannot begin" cached --name=another
 	t "$1: all peers and the supervisor leave" wait_for 20 nobody_left
 	t "$1: what is left can be removed" xseg destroy --force
-	grep -q "cached: error: memory of segment.*truncated" "$log" && ok "$1: the log says why" || not_ok "$1: the log says why" "$log"
+	grep -q "cached: error: memory of segment.*truncated" "$log" && ok "$1: the log says why" ||
+		not_ok "$1: the log says why" "$log"
 }
 
 cut "nearly all pages" $((63 << 20))

@@ -43,8 +43,10 @@ stack()
 
 verify()
 {
-	xbench --volume=vol --data=$data --rw=randrw --bsrange=512-256k --iodepth=16 --numjobs=$jobs --fsync=40 \
-		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM --output-format=json "$@"
+	xbench --volume=vol --data=$data --rw=randrw --bsrange=512-256k --iodepth=16 \
+		--numjobs=$jobs --fsync=40 \
+		--verify=crc32c --verify_state="$TMP/state" --randseed=$RANDOM \
+		--output-format=json "$@"
 }
 
 
@@ -61,7 +63,8 @@ run()	# STORE POLICY THREADS TOGETHER
 	stack "$1" "$2" "$3" "$4"
 	t "$what: the stack comes up" xseg up stack.conf
 	t "$what: a volume is made" xseg volume create vol --size 100M
-	expect_json "$no_errors" "$what: verified I/O of 512 bytes to 256 KiB has no error" verify --runtime=${seconds}s
+	expect_json "$no_errors" "$what: verified I/O of 512 bytes to 256 KiB has no error" \
+		verify --runtime=${seconds}s
 	data=direct
 	expect_json "$no_errors" "$what: and reading directly" verify --runtime=${seconds}s
 	data=copy jobs=4
@@ -69,7 +72,8 @@ run()	# STORE POLICY THREADS TOGETHER
 	t "$what: everything stops" xseg down
 	[ "$1" = filed ] || return
 	t "$what: and starts again" xseg up stack.conf
-	expect_json "$no_errors" "$what: what was acknowledged reads back after all was stopped" verify --verify_only
+	expect_json "$no_errors" "$what: what was acknowledged reads back after all was stopped" \
+		verify --verify_only
 	t "$what: everything stops again" xseg down
 }
 

@@ -14,86 +14,111 @@ with_json="--output-format=json --output=out.json"
 # ---- what it measures ----
 
 t "a random read load runs for its time" $run --rw=randread --iodepth=16 --runtime=300ms $with_json
-is "its JSON has fio's shape, in integers" "$(json out.json '[.jobs[0].read | .iops, .bw_bytes, .total_ios, .io_bytes,
+is "its JSON has fio's shape, in integers" \
+	"$(json out.json '[.jobs[0].read | .iops, .bw_bytes, .total_ios, .io_bytes,
 	.lat_ns.min, .lat_ns.max, .lat_ns.mean, .lat_ns.percentile["50.000000"], .lat_ns.percentile["99.900000"]]
 	| map(type == "number" and . == floor and . > 0) | all')" true
-is "iops is total_ios by runtime" "$(json out.json '.jobs[0].read | (.total_ios * 1000000000 / .runtime_ns - .iops) |
+is "iops is total_ios by runtime" \
+	"$(json out.json '.jobs[0].read | (.total_ios * 1000000000 / .runtime_ns - .iops) |
 	. >= 0 and . < 1')" true
-is "io_bytes is total_ios blocks" "$(json out.json '.jobs[0].read | .io_bytes == .total_ios * 4096')" true
-is "nothing failed" "$(json out.json '.jobs[0] | "\(.error) \(.verify_errors) \(.total_err)"')" "0 0 0"
+is "io_bytes is total_ios blocks" \
+	"$(json out.json '.jobs[0].read | .io_bytes == .total_ios * 4096')" true
+is "nothing failed" "$(json out.json '.jobs[0] | "\(.error) \(.verify_errors) \(.total_err)"')" \
+	"0 0 0"
 is "it ran for the time that was asked for" \
 	"$(json out.json '.jobs[0].job_runtime_ns | . >= 250000000 and . < 2000000000')" true
 
 t "one pass of sequential writes ends by itself" $run --rw=write --bs=64k $with_json
 is "it wrote every byte once" "$(json out.json '.jobs[0].write.io_bytes')" 8388608
 t "number_ios is per job" $run --rw=randrw --number_ios=500 --numjobs=3 --iodepth=4 $with_json
-is "there are as many jobs as were asked for" "$(json out.json '.jobs | map(.read.total_ios + .write.total_ios)
+is "there are as many jobs as were asked for" \
+	"$(json out.json '.jobs | map(.read.total_ios + .write.total_ios)
 	| tostring')" "[500,500,500]"
-t "jobs may have ranges of their own" $run --rw=write --numjobs=4 --size=2M --offset_increment=2M $with_json
-is "each wrote its range" "$(json out.json '[.jobs[].write.io_bytes] | unique | tostring')" "[2097152]"
+t "jobs may have ranges of their own" \
+	$run --rw=write --numjobs=4 --size=2M --offset_increment=2M $with_json
+is "each wrote its range" "$(json out.json '[.jobs[].write.io_bytes] | unique | tostring')" \
+	"[2097152]"
 t "a mix of everything runs" $run --rw=randrw --number_ios=2000 --iodepth=8 --bsrange=512-64k \
 	--opmix=flush:5,trim:5,write_zeroes:5,copy:5,info:5 --sync=1 $with_json
-is "every operation was counted" "$(json out.json '[.jobs[0] | .read, .write, .trim, .sync, .write_zeroes, .copy, .info
+is "every operation was counted" \
+	"$(json out.json '[.jobs[0] | .read, .write, .trim, .sync, .write_zeroes, .copy, .info
 	| .total_ios > 0] | all')" true
 for mode in trim randtrim rw; do
 	t "--rw=$mode runs" $run --rw=$mode --number_ios=200 --iodepth=4
 done
 t "zipf offsets run" $run --rw=randread --random_distribution=zipf:1.2 --number_ios=2000 --iodepth=4
-t "a flush after every ten writes" $run --rw=randwrite --fsync=10 --number_ios=100 --iodepth=8 $with_json
+t "a flush after every ten writes" $run --rw=randwrite --fsync=10 --number_ios=100 \
+	--iodepth=8 $with_json
 is "makes ten of them" "$(json out.json '.jobs[0].sync.total_ios')" 10
 t "a rate is kept" $run --rw=randread --rate_iops=500 --runtime=1s --iodepth=4 $with_json
-is "of about what was asked for" "$(json out.json '.jobs[0].read.total_ios | . > 200 and . <= 510')" true
-t "a ramp is not counted" $run --rw=randread --rate_iops=500 --ramp_time=500ms --runtime=500ms $with_json
-is "so about half of it is there" "$(json out.json '.jobs[0].read.total_ios | . > 50 and . < 450')" true
-t "time_based repeats a workload" $run --rw=randread --number_ios=10 --rate_iops=200 --runtime=500ms --time_based $with_json
+is "of about what was asked for" \
+	"$(json out.json '.jobs[0].read.total_ios | . > 200 and . <= 510')" true
+t "a ramp is not counted" $run --rw=randread --rate_iops=500 --ramp_time=500ms \
+	--runtime=500ms $with_json
+is "so about half of it is there" \
+	"$(json out.json '.jobs[0].read.total_ios | . > 50 and . < 450')" true
+t "time_based repeats a workload" $run --rw=randread --number_ios=10 --rate_iops=200 \
+	--runtime=500ms --time_based $with_json
 is "until the time is over" "$(json out.json '.jobs[0].read.total_ios > 20')" true
-t "samples are taken" $run --rw=randrw --runtime=700ms --status-interval=200ms --iodepth=4 $with_json
-is "they add up to what was done" "$(json out.json '([.samples[].read.total_ios] | add) as $sum | (.samples | length) >= 3 and
+t "samples are taken" $run --rw=randrw --runtime=700ms --status-interval=200ms \
+	--iodepth=4 $with_json
+is "they add up to what was done" \
+	"$(json out.json '([.samples[].read.total_ios] | add) as $sum | (.samples | length) >= 3 and
 	$sum <= .jobs[0].read.total_ios and $sum >= .jobs[0].read.total_ios * 0.7')" true
 t "an I/O log is written" $run --rw=rw --number_ios=50 --write_iolog=io.log
 is "it has fio's header" "$(head -n 1 io.log)" "fio version 2 iolog"
 is "it has every I/O" "$(grep -cE '^memd (read|write) [0-9]+ 4096$' io.log)" 50
 if command -v fio >/dev/null 2>&1; then
 	truncate -s 8M memd
-	t "fio can replay it" fio --name=replay --read_iolog=io.log --ioengine=sync --replay_redirect="$TMP/memd"
+	t "fio can replay it" fio --name=replay --read_iolog=io.log --ioengine=sync \
+		--replay_redirect="$TMP/memd"
 else
 	skip "fio can replay it" "fio is not there"
 fi
-t "by loan what a peer does not lend is copied" $run --rw=randread --number_ios=100 --data=loan $with_json
+t "by loan what a peer does not lend is copied" \
+	$run --rw=randread --number_ios=100 --data=loan $with_json
 is "and all of it is there" "$(json out.json '.jobs[0] | "\(.read.total_ios) \(.error)"')" "100 0"
-t "directly what a peer publishes nothing of is asked for" $run --rw=randread --number_ios=100 --data=direct $with_json
-is "and all of it is there" "$(json out.json '.jobs[0] | "\(.read.total_ios) \(.direct_ios) \(.error)"')" "100 0 0"
+t "directly what a peer publishes nothing of is asked for" \
+	$run --rw=randread --number_ios=100 --data=direct $with_json
+is "and all of it is there" \
+	"$(json out.json '.jobs[0] | "\(.read.total_ios) \(.direct_ios) \(.error)"')" "100 0 0"
 t "jobs can be pinned" $run --rw=randread --number_ios=100 --numjobs=2 --cpus=0
 $run --rw=randread --number_ios=100 >normal.out 2>&1
 is "the summary for people names the load" "$(grep -c 'read: IOPS=' normal.out)" 1
 
 # ---- what it refuses ----
 
-expect_err 2 "multiple of 512" "a block size that is no multiple of a sector is refused" $run --bs=1000
+expect_err 2 "multiple of 512" "a block size that is no multiple of a sector is refused" \
+	$run --bs=1000
 expect_err 2 "end behind" "a size beyond the objects is refused" $run --size=1T
 expect_err 2 "mean" "a misspelt option is corrected" $run --iodeph=3
 expect_err 2 "CPU 63 " "a CPU that is not there is refused" $run --cpus=63
 expect_err 4 "no peer nobody" "an unknown peer is named" xbench --target=nobody
 expect_err 4 "no volumed" "a volume without a volumed is refused" xbench --volume=v
-expect_err 4 "there is no segment" "an unknown segment is refused" xbench -s "$XSEG_SEGMENT-none" --volume=v
-expect_err 1 "has not the .* MiB left" "too small a segment is said to be too small" $run --bs=1M --iodepth=512
+expect_err 4 "there is no segment" "an unknown segment is refused" xbench -s "$XSEG_SEGMENT-none" \
+	--volume=v
+expect_err 1 "has not the .* MiB left" "too small a segment is said to be too small" \
+	$run --bs=1M --iodepth=512
 expect_err 2 "not a file that xbench saved" "a file that is no state is refused" \
 	$run --verify_only --verify_state="$root/Makefile"
 
 # ---- verifying what is right ----
 
 verify="--rw=randrw --bsrange=512-16k --iodepth=16 --verify=crc32c"
-t "an honest store verifies" $run $verify --number_ios=3000 --numjobs=2 --opmix=trim:3,write_zeroes:3,flush:1
+t "an honest store verifies" \
+	$run $verify --number_ios=3000 --numjobs=2 --opmix=trim:3,write_zeroes:3,flush:1
 t "what a run saved verifies" $run $verify --number_ios=2000 --verify_state=state
 t "and again from the file" $run --verify_only --verify_state=state --iodepth=4
-t "a run can be verified from its options alone" $run $verify --number_ios=1000 --randseed=5 --do_verify=no
+t "a run can be verified from its options alone" \
+	$run $verify --number_ios=1000 --randseed=5 --do_verify=no
 t "by making it again" $run $verify --number_ios=1000 --randseed=5 --verify_only
 expect_exit 1 "but not from other options" $run $verify --number_ios=1000 --randseed=6 --verify_only
 t "another run comes in between" $run --rw=randwrite --number_ios=500
 expect_exit 1 "what it overwrote is missed" $run --verify_only --verify_state=state
 
 t "memd is made to fail writes" xseg peer set memd fail=write:0.05:EIO
-expect_exit 1 "a failed I/O is exit code 1" $run $verify --number_ios=2000 --verify_state=state $with_json
+expect_exit 1 "a failed I/O is exit code 1" $run $verify --number_ios=2000 \
+	--verify_state=state $with_json
 is "the first errno is kept" "$(json out.json '.jobs[0].error')" 5
 is "a failed write may have happened or not" "$(json out.json '.jobs[0].verify_errors')" 0
 t "memd is made well again" xseg peer set memd fail=
@@ -110,7 +135,8 @@ is "and has results" "$(json out.json '.interrupted and .jobs[0].read.total_ios 
 t "and a state that verifies" $run --verify_only --verify_state=cut.state
 kill -STOP "$memd_pid"
 expect_exit 3 "io_timeout ends a run whose peer does not answer" \
-	$run --rw=randwrite --verify_state=stopped.state --runtime=100ms --iodepth=4 --io_timeout=500ms
+	$run --rw=randwrite --verify_state=stopped.state --runtime=100ms --iodepth=4 \
+	--io_timeout=500ms
 start waiting $run --rw=randread --number_ios=100
 sleep 6
 kill -CONT "$memd_pid"
@@ -127,7 +153,8 @@ lie()
 	start "liar-$1" liar -s "$XSEG_SEGMENT" --size=8M --object_size=1M --lie="$1" --every=97
 	wait_for 10 xbench --target=liar --objects=8 --object_size=1M --number_ios=1
 	rm -f out.json
-	xbench --target=liar --objects=8 --object_size=1M $verify --number_ios=4000 $with_json >/dev/null 2>"$1.err"
+	xbench --target=liar --objects=8 --object_size=1M $verify --number_ios=4000 \
+		$with_json >/dev/null 2>"$1.err"
 	is "a run over a store with lie '$1' ends with exit code $3" $? "$3"
 	is "its counters are right" "$(json out.json ".verify | $2")" true
 	kill -TERM "$started"
@@ -138,17 +165,20 @@ lie stale ".stale > 0 and .torn + .misplaced == 0" 1
 lie lost ".lost > 0 and .stale + .torn + .misplaced == 0" 1
 lie torn ".torn > 0 and .stale + .lost + .misplaced == 0" 1
 lie misplaced ".misplaced > 0 and .stale + .lost + .torn == 0" 1
-is "the first ten are described" "$(grep -c 'misplaced sector at offset [0-9]*: expected .*, found .*, stamped for' \
+is "the first ten are described" \
+	"$(grep -c 'misplaced sector at offset [0-9]*: expected .*, found .*, stamped for' \
 	misplaced.err)" 10
 lie short ".stale + .lost + .torn + .misplaced == 0" 1
 is "every stale read is found" "$(sed -n 's/lies=//p' liar-stale.log)" \
-	"$(sed -n 's/.*verify: \([0-9]*\) stale, \([0-9]*\) lost.*/\1 + \2/p' stale.err | xargs expr)"
+	"$(sed -n 's/.*verify: \([0-9]*\) stale, \([0-9]*\) lost.*/\1 + \2/p' stale.err |
+	xargs expr)"
 
 # ---- a volume ----
 
 start volumed volumed --downstream memd
 t "a volume is made" wait_for 10 xseg volume create vol --size 8M
-t "a volume verifies, across its objects" xbench --volume=vol $verify --number_ios=2000 --opmix=trim:3,info:2,flush:2 \
+t "a volume verifies, across its objects" xbench --volume=vol $verify --number_ios=2000 \
+	--opmix=trim:3,info:2,flush:2 \
 	--verify_state=vol.state
 t "and once more from the state" xbench --volume=vol --verify_only --verify_state=vol.state
 expect_err 4 "no volume other" "an unknown volume is named" xbench --volume=other

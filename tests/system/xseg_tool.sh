@@ -40,7 +40,8 @@ expect_err 2 "'xseg --help' lists" "no command is wrong usage" xseg
 expect_err 2 "did you mean 'volume list'" "an unknown command suggests the nearest" xseg volume lsit
 expect_err 2 "create, list, info" "half a command lists what may follow" xseg volume
 expect_err 2 "--nbd is missing" "an export needs a socket" xseg export x
-expect_err 2 "did you mean --memory" "an unknown option suggests the nearest" xseg create --memry 64M
+expect_err 2 "did you mean --memory" "an unknown option suggests the nearest" \
+	xseg create --memry 64M
 expect_err 2 "not a size" "a wrong size is wrong usage" xseg create --memory many
 expect_err 2 "--memory is missing" "a missing option is named" xseg create
 expect_err 2 "one word too many" "a word too many is wrong usage" xseg create --memory 64M now
@@ -54,23 +55,30 @@ expect_err 4 "there is none of that name" "a segment that is not there is refuse
 t "a dry run prints costs" xseg create --memory 64M --cache 32M --objects 100 --dry-run
 expect_err 4 "none of that name" "and makes nothing" xseg info
 expect_json '.cache.metadata_bytes > 0 and .created == false and .total_bytes > .pages_bytes' \
-	"the costs have a JSON form" xseg --json create --memory 64M --cache 32M --objects 100 --dry-run
+	"the costs have a JSON form" xseg --json create --memory 64M --cache 32M \
+	--objects 100 --dry-run
 expect_json '.cache | .metadata_bytes == ([.metadata_bytes_by[]] | add) and .metadata_private_bytes < .metadata_bytes' \
-	"the parts of a cache's tables add up" xseg --json create --memory 64M --cache 32M --objects 100 --dry-run
+	"the parts of a cache's tables add up" xseg --json create --memory 64M --cache 32M \
+	--objects 100 --dry-run
 # 40 bytes a bucket with its slot, which takes 16 where objects are half filled
 expect_json '.cache | (.metadata_bytes_by | .buckets + .objects) <= .buckets * (40 - 16) + .objects * 512' "a cache of 1 GiB keeps its budget" \
 	xseg --json create --memory 2G --cache 1G --objects 512 --dry-run
 expect_err 2 "needs .* more for its tables" "a cache larger than the memory is a wrong size" \
 	xseg create --memory 64M --cache 64M --dry-run
 expect_err 2 "file mode" "a wrong mode is wrong usage" xseg create --memory 64M --mode rw
-expect_err 2 "no group" "an unknown group is wrong usage" xseg create --memory 64M --group nobody-has-this
+expect_err 2 "no group" "an unknown group is wrong usage" \
+	xseg create --memory 64M --group nobody-has-this
 t "a segment is made" xseg create --memory 64M --mode 0640 --group "$(id -g)"
 is "with the mode that was asked for" "$(stat -c %a "/dev/shm/xseg.$XSEG_SEGMENT")" 640
 expect_err 4 "exists already" "a second one of that name is refused" xseg create --memory 64M
-expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").state == \"idle\"" "list has it" xseg --json list
-expect_json '.memory_bytes == 67108864 and .free_pages == 16384' "info has its size" xseg --json info
-expect_json '.huge == "auto" and .huge_bytes <= .memory_bytes' "and how much of it is in huge pages" xseg --json info
-expect_json ".own_bytes == 0 and .own_huge_bytes == 0" "there is nobody who has memory of its own" xseg --json info
+expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").state == \"idle\"" "list has it" \
+	xseg --json list
+expect_json '.memory_bytes == 67108864 and .free_pages == 16384' "info has its size" \
+	xseg --json info
+expect_json '.huge == "auto" and .huge_bytes <= .memory_bytes' \
+	"and how much of it is in huge pages" xseg --json info
+expect_json ".own_bytes == 0 and .own_huge_bytes == 0" "there is nobody who has memory of its own" \
+	xseg --json info
 expect_json '.ok and .state == "idle" and .problems == [] and .free_pages == 16384 and .free_requests == 2048' \
 	"check finds it sound" xseg --json check
 t "options may follow the words" xseg check --fix --quiet
@@ -92,11 +100,14 @@ t "it is destroyed" xseg -s "$other" destroy
 t "an idle segment is destroyed" xseg destroy
 expect_exit 4 "and is gone" xseg destroy
 head -c 100000 /dev/urandom >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
-expect_err 1 "not a segment|half made|damaged" "a foreign file is damage" xseg -s "$XSEG_SEGMENT-bad" check
-expect_err 4 "add --force" "and is not destroyed without --force" xseg -s "$XSEG_SEGMENT-bad" destroy
+expect_err 1 "not a segment|half made|damaged" "a foreign file is damage" \
+	xseg -s "$XSEG_SEGMENT-bad" check
+expect_err 4 "add --force" "and is not destroyed without --force" \
+	xseg -s "$XSEG_SEGMENT-bad" destroy
 t "but with --force" xseg -s "$XSEG_SEGMENT-bad" destroy --force
 : >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
-expect_err 1 "half made, and its maker is dead" "what a dead maker left is told" xseg -s "$XSEG_SEGMENT-bad" check
+expect_err 1 "half made, and its maker is dead" "what a dead maker left is told" \
+	xseg -s "$XSEG_SEGMENT-bad" check
 t "and removed" xseg -s "$XSEG_SEGMENT-bad" destroy
 
 # ---- stacks ----
@@ -129,13 +140,16 @@ expect_exit 4 "and removes the segment that it made" xseg info
 expect_err 1 "filed did not start" "up makes a segment anew whose maker died" xseg up bad.conf
 expect_exit 4 "and that was one that it made" xseg info
 t "up starts a stack" xseg up stack.conf
-expect_json ".own_bytes > 0 and .own_huge_bytes <= .own_bytes" "info says what the peers have of their own" xseg --json info
+expect_json ".own_bytes > 0 and .own_huge_bytes <= .own_bytes" \
+	"info says what the peers have of their own" xseg --json info
 expect_err 4 "a stack that runs" "a second up is refused" xseg up stack.conf
-expect_err 4 "filed did not start: directory .*/objects is in use" "so is one of another segment, for what the first one's filed has" \
+expect_err 4 "filed did not start: directory .*/objects is in use" \
+	"so is one of another segment, for what the first one's filed has" \
 	xseg -s "$XSEG_SEGMENT-b" up stack.conf
 expect_exit 4 "which removes its segment again" xseg -s "$XSEG_SEGMENT-b" info
 is "its log is where it should be" "$(grep -c 'volumed: serving' "$TMP/xseg-$XSEG_SEGMENT.log")" 1
-expect_json 'length == 3 and all(.[]; .state == "running" and .pid > 0 and .ports == 1)' "all peers run" \
+expect_json 'length == 3 and all(.[]; .state == "running" and .pid > 0 and .ports == 1)' \
+	"all peers run" \
 	xseg --json peer list
 expect_json '.[] | select(.name == "volumed") | .kind == "volumed" and .downstream == "cached" and
 	.hosted_by == "volumed" and .generation > 0' "peer list has kind, downstream, host, generation" xseg --json peer list
@@ -153,7 +167,8 @@ expect_err 2 "multiple of 512" "of whole sectors" xseg volume create v --size 10
 expect_err 2 "a name is" "and a name without blanks" xseg volume create "a b" --size 1M
 t "a volume is made" xseg volume create v --size 12M
 expect_err 4 "already" "a second one of that name is refused" xseg volume create v --size 12M
-expect_json '.name == "v" and .size_bytes == 12582912 and .state == "ok" and .id > 0' "info shows it" \
+expect_json '.name == "v" and .size_bytes == 12582912 and .state == "ok" and .id > 0' \
+	"info shows it" \
 	xseg --json volume info v
 expect_json 'length == 1 and .[0].name == "v"' "list shows it" xseg --json volume list
 expect_exit 4 "a volume that is not there is refused" xseg volume info w
@@ -173,9 +188,11 @@ t "an export after it" xseg volume export v out
 t "holes overwrite data" cmp zeroes out
 truncate -s 13M large
 expect_err 4 "grow it" "an image larger than the volume is refused" xseg volume import v large
-expect_exit 4 "also from standard input" bash -c 'head -c 13000000 /dev/zero | xseg volume import v -'
+expect_exit 4 "also from standard input" bash \
+	-c 'head -c 13000000 /dev/zero | xseg volume import v -'
 expect_exit 4 "an import needs its volume" xseg volume import w image
-expect_err 1 "^xseg: volume import v: nothing: No such file .*; name" "an import needs its file" xseg volume import v nothing
+expect_err 1 "^xseg: volume import v: nothing: No such file .*; name" "an import needs its file" \
+	xseg volume import v nothing
 expect_err 1 "No space left" "an export says when its file is full" xseg volume export v /dev/full
 t "a volume grows" xseg volume resize v --size 16M
 expect_err 4 "would lose" "it does not shrink" xseg volume resize v --size 4M
@@ -195,10 +212,14 @@ expect_json '.name == "cached" and .state == "running" and .policy == "write-bac
 	"and their values" xseg --json cache status cached
 t "cache status has a page for people" xseg cache status
 t "cache set changes a policy" xseg cache set cached policy=write-through dirty_high=60 dirty_low=40
-expect_json '.policy == "write-through" and .dirty_high == "60"' "cache get shows it" xseg --json cache get cached
-expect_json '.policy == "write-through" and .downstream == "filed"' "and cache status" xseg --json cache status
-is "which names what has the data then" "$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
-expect_err 2 "no option 'polcy'; 'xseg cache get'" "an unknown key is wrong usage" xseg cache set cached polcy=write-back
+expect_json '.policy == "write-through" and .dirty_high == "60"' "cache get shows it" \
+	xseg --json cache get cached
+expect_json '.policy == "write-through" and .downstream == "filed"' "and cache status" \
+	xseg --json cache status
+is "which names what has the data then" \
+	"$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
+expect_err 2 "no option 'polcy'; 'xseg cache get'" "an unknown key is wrong usage" \
+	xseg cache set cached polcy=write-back
 expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy
 expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back
@@ -222,14 +243,17 @@ expect_json '(.peers | map(.name) | sort) == ["cached", "filed", "volumed"] and
 	"stat has ops, bytes, errors, latencies of each peer" xseg --json stat
 expect_json '.caches[0] | has("hits", "lookups", "hit_bytes", "lookup_bytes") and .hits <= .lookups' \
 	"hit ratios come with their parts" xseg --json stat
-expect_json '.volumes[] | select(.name == "v") | .reads > 0 and .bytes > 0' "and each volume" xseg --json stat
+expect_json '.volumes[] | select(.name == "v") | .reads > 0 and .bytes > 0' "and each volume" \
+	xseg --json stat
 xseg --json stat --interval 100ms --count 2 >stats 2>/dev/null
-is "stat prints a line of JSON an interval" "$(jq -s 'length == 2 and all(.[]; .interval_ns > 0)' stats)" true
+is "stat prints a line of JSON an interval" \
+	"$(jq -s 'length == 2 and all(.[]; .interval_ns > 0)' stats)" true
 is "an idle interval counts nothing" "$(jq -s '.[1].volumes | map(.ops) | add' stats)" 0
 expect_exit 3 "stat that is cut off says so" xseg --timeout 300ms stat --interval 200ms --count 50
 t "top without a terminal prints once" xseg top
 if command -v script >/dev/null 2>&1; then
-	{ sleep 1; printf q; sleep 1; } | timeout 20 script -qec "xseg top --interval 100ms" /dev/null >screen 2>&1
+	{ sleep 1; printf q; sleep 1; } |
+		timeout 20 script -qec "xseg top --interval 100ms" /dev/null >screen 2>&1
 	is "q ends top on a terminal" "$?" 0
 	is "which showed the peers" "$(($(grep -c volumed screen) > 1))" 1
 else
@@ -263,12 +287,14 @@ t "and answers later" xseg volume list
 
 write_unflushed v data
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
-expect_json '.supervisor.alive == false' "status shows that the supervisor is gone" xseg --json status
+expect_json '.supervisor.alive == false' "status shows that the supervisor is gone" \
+	xseg --json status
 t "a cache is killed with dirty data" xseg peer kill cached
 expect_json '.state == "failed" and .peer_state == "dead" and .dirty_bytes > 0' \
 	"its status comes from the segment" xseg --json cache status
 is "which says to people that it is dead" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " dead"
-expect_err 3 "unplug cached: it waits for cached, which is dead;" "unplug says whom it waits for" xseg --timeout 300ms unplug cached
+expect_err 3 "unplug cached: it waits for cached, which is dead;" "unplug says whom it waits for" \
+	xseg --timeout 300ms unplug cached
 t "and is taken back" xseg unplug cached --cancel
 expect_err 4 "cached is dead and has .* up" "down refuses to lose that" xseg down
 expect_exit 4 "and so does destroy" xseg destroy
@@ -283,7 +309,8 @@ for peer in volumed cached filed; do
 	kill -KILL "$(peer_field $peer pid)"
 done
 t "down stops what is half dead" xseg down
-is "no process is left" "$(segment_pids "$XSEG_SEGMENT" | xargs -r ps -o comm= -p | grep -cE '^(xseg-host|volumed|cached|filed)$')" 0
+is "no process is left" "$(segment_pids "$XSEG_SEGMENT" | xargs -r ps -o comm= -p |
+	grep -cE '^(xseg-host|volumed|cached|filed)$')" 0
 
 # ---- several in one process, faults, the foreground ----
 
@@ -305,7 +332,8 @@ expect_err 4 "also hosts: memd" "it is not killed for one of them" xseg peer kil
 old=$(peer_field memd generation)
 t "but with --force" xseg peer kill volumed --force
 wait_for 10 is_back memd "$old"
-is "and all of it comes back" "$(peer_field memd state) $(peer_field volumed state)" "running running"
+is "and all of it comes back" "$(peer_field memd state) $(peer_field volumed state)" \
+	"running running"
 t "a volume is made in RAM" xseg volume create v --size 4M
 expect_exit 2 "a wrong live option is wrong usage" xseg peer set memd latency=slow
 t "memd is made slow" xseg peer set memd latency=300ms
@@ -319,7 +347,8 @@ is "an import is interrupted" "$?" 3
 is "and says so in one line" "$(grep -c '^xseg: interrupted: ' interrupted)" 1
 t "memd is made fast" xseg peer set memd latency=0ms
 t "memd is made to fail" xseg peer set memd fail=write:1:ENOSPC
-expect_err 1 "No space left.*|at byte 0" "an import says which error came at which byte" xseg volume import v data
+expect_err 1 "No space left.*|at byte 0" "an import says which error came at which byte" \
+	xseg volume import v data
 t "memd is mended" xseg peer set memd fail=
 t "and takes the image" xseg volume import v data
 t "down --force kills all" xseg down --force
@@ -328,6 +357,7 @@ start foreground xseg up together.conf --foreground
 t "up stays in the foreground" wait_for 10 state_is volumed running
 kill -INT "$started"
 wait "$started"
-is "until Ctrl-C, which stops all in order" "$? $(peer_field memd state) $(peer_field volumed state)" "0 stopped stopped"
+is "until Ctrl-C, which stops all in order" \
+	"$? $(peer_field memd state) $(peer_field volumed state)" "0 stopped stopped"
 t "an idle stack is taken down" xseg down
 finish

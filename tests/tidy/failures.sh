@@ -11,7 +11,8 @@ trap 'rm -f "$log"' EXIT
 # it.
 names()
 {
-	sed -n '/^## What can go wrong/,/^## /p' "$doc" | grep '^| ' | awk -F '|' 'NR > 1 { print $(NF - 1) }' | grep -o '`[^`]*`' | tr -d '`'
+	sed -n '/^## What can go wrong/,/^## /p' "$doc" | grep '^| ' |
+		awk -F '|' 'NR > 1 { print $(NF - 1) }' | grep -o '`[^`]*`' | tr -d '`'
 }
 
 has_sentence()	# PROGRAM SENTENCE
@@ -39,7 +40,8 @@ else
 fi
 
 # The date a segment was made, and how a run of xbench is named, are for people.
-if grep -rnE 'CLOCK_REALTIME|gettimeofday|[^_a-z]time\((NULL|0)\)' xtypes xseg peers tools --include='*.[ch]' | grep -v made_at_s >"$log"; then
+if grep -rnE 'CLOCK_REALTIME|gettimeofday|[^_a-z]time\((NULL|0)\)' xtypes xseg peers tools \
+		--include='*.[ch]' | grep -v made_at_s >"$log"; then
 	not_ok "nobody reads a clock that can jump" "$log"
 else
 	ok "nobody reads a clock that can jump"

@@ -18,10 +18,12 @@ unset MFLAGS MAKELEVEL
 target=$work/root
 make_it()
 {
-	make --no-print-directory BUILD="$BUILD" CC="$CC" PREFIX=/usr DESTDIR="$target" "$1" >"$work/log" 2>&1
+	make --no-print-directory BUILD="$BUILD" CC="$CC" PREFIX=/usr DESTDIR="$target" \
+		"$1" >"$work/log" 2>&1
 }
 
-if make_it install; then ok "make install succeeds"; else not_ok "make install succeeds" "$work/log"; finish; fi
+if make_it install; then ok "make install succeeds"; else not_ok "make install succeeds" \
+		"$work/log"; finish; fi
 
 cat >"$work/outside.c" <<'END'
 #include <stdio.h>
@@ -36,10 +38,12 @@ export PKG_CONFIG_PATH=$target/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$target
 flags=$(pkg-config --cflags --libs xseg 2>"$work/log")
 # shellcheck disable=SC2086
 if [ -n "$flags" ] && $CC -Wall -Wextra -Werror -o "$work/outside" "$work/outside.c" \
-		-I"$target/usr/include" $flags >>"$work/log" 2>&1 && [ "$(LD_LIBRARY_PATH=$target/usr/lib "$work/outside")" = linked ]; then
+		-I"$target/usr/include" $flags >>"$work/log" 2>&1 &&
+		[ "$(LD_LIBRARY_PATH=$target/usr/lib "$work/outside")" = linked ]; then
 	ok "a program outside builds with pkg-config and the installed header and library"
 else
-	not_ok "a program outside builds with pkg-config and the installed header and library" "$work/log"
+	not_ok "a program outside builds with pkg-config and the installed header and library" \
+		"$work/log"
 fi
 
 sentence="the installed Python package finds the installed library"

@@ -75,11 +75,16 @@ may_include()
 	peers/host/*)   case $2 in xtypes/* | xseg/xseg.h | peers/*) return 0 ;; esac ;;
 	peers/*)
 		name=${1#peers/}
-		case $2 in xtypes/* | xseg/xseg.h | peers/common/* | peers/"${name%%/*}"/*) return 0 ;; esac ;;
+		case $2 in
+		xtypes/* | xseg/xseg.h | peers/common/* | peers/"${name%%/*}"/*) return 0 ;;
+		esac ;;
 	bench/limits/*)	# no segment at all: the bare structures are what is measured
 		case $2 in xtypes/* | peers/common/* | "$folder"/*) return 0 ;; esac ;;
 	tools/* | bench/*)
-		case $2 in xtypes/xhist.h | xseg/xseg.h | xseg/volume.h | peers/common/* | "$folder"/*) return 0 ;; esac ;;
+		case $2 in
+		xtypes/xhist.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
+		peers/common/* | "$folder"/*) return 0 ;;
+		esac ;;
 	esac
 	return 1
 }
@@ -107,7 +112,8 @@ calls()
 }
 
 calls 'xtypes/|xseg/' 'v?f?printf|v?dprintf|f?puts|f?putc|putchar|perror|v?syslog|_?exit|quick_exit|(secure_)?getenv|getopt(_long)?|v?errx?|v?warnx?'
-verdict "nothing below peers/common prints, exits, reads the environment or parses options" "$work/bad"
+verdict "nothing below peers/common prints, exits, reads the environment or parses options" \
+	"$work/bad"
 
 calls 'xtypes/|xseg/' 'sigaction|signal|sigset|siglongjmp|raise|v?fork|execv?[pe]*'
 verdict "nor does it handle signals, or make processes" "$work/bad"
@@ -123,7 +129,8 @@ verdict "no strcpy, strcat, sprintf, gets, atoi or rand anywhere" "$work/bad"
 : >"$work/bad"
 grep '\.h$' "$work/files" | while read -r header; do
 	case $header in peers/sosd/*) [ -e /usr/include/rados/librados.h ] || continue ;; esac
-	echo "#include \"$header\"" | $CC -std=gnu11 -D_GNU_SOURCE -DXSEG_VERSION='"0"' -I. -Wall -Wextra -Werror \
+	echo "#include \"$header\"" |
+		$CC -std=gnu11 -D_GNU_SOURCE -DXSEG_VERSION='"0"' -I. -Wall -Wextra -Werror \
 		-fsyntax-only -x c - >>"$work/bad" 2>&1
 done
 verdict "every header compiles alone" "$work/bad"

@@ -29,7 +29,8 @@ help_of()	# PROGRAM
 	local command
 	timeout 10 "$1" --help </dev/null 2>&1
 	[ "$(basename "$1")" = xseg ] || return 0
-	timeout 10 "$1" --help </dev/null 2>&1 | sed -n -E 's/^  ?([a-z]+( [a-z]+)?).*/\1/p' | sort -u |
+	timeout 10 "$1" --help </dev/null 2>&1 | sed -n -E 's/^  ?([a-z]+( [a-z]+)?).*/\1/p' |
+		sort -u |
 	while read -r command; do
 		# shellcheck disable=SC2086
 		out=$(timeout 10 "$1" $command --help </dev/null 2>&1) && echo "$out"
@@ -38,7 +39,8 @@ help_of()	# PROGRAM
 
 options()	# the options named in the text on stdin, without their arguments
 {
-	grep -oE -- '(^|[^A-Za-z0-9_-])--[a-z][a-z0-9_-]*' | sed -E 's/^[^-]//; s/[-_]$//' | tr _ - | sort -u
+	grep -oE -- '(^|[^A-Za-z0-9_-])--[a-z][a-z0-9_-]*' | sed -E 's/^[^-]//; s/[-_]$//' |
+		tr _ - | sort -u
 }
 
 for program in "${programs[@]}"; do
@@ -69,7 +71,8 @@ for program in "${programs[@]}"; do
 	options <"$work/help" | grep -vxE -- '--(help|version)' >"$work/offered"
 	{
 		comm -23 "$work/offered" "$work/mentioned" | sed "s|$|: in --help, not in $page|"
-		comm -23 "$work/described" <(options <"$work/help") | sed "s|$|: in $page, not in --help|"
+		comm -23 "$work/described" <(options <"$work/help") |
+			sed "s|$|: in $page, not in --help|"
 	} >"$work/bad"
 	if [ -s "$work/bad" ]; then
 		not_ok "the options of $name are those of its manual page" "$work/bad"
@@ -81,7 +84,8 @@ done
 pages=(docs/*.[1-8] peers/*/*.[1-8] tools/*/*.[1-8] bench/*/*.[1-8])
 for page in "${pages[@]}"; do
 	if command -v groff >/dev/null 2>&1; then
-		if groff -mandoc -Tutf8 -ww -z "$page" >"$work/bad" 2>&1 && [ ! -s "$work/bad" ]; then
+		if groff -mandoc -Tutf8 -ww -z "$page" >"$work/bad" 2>&1 &&
+				[ ! -s "$work/bad" ]; then
 			ok "$page renders without a warning"
 		else
 			not_ok "$page renders without a warning" "$work/bad"

@@ -17,7 +17,8 @@ sed -i '\|^bench/fio/|d' "$work/files"		# fio's headers are not ours, and not al
 sentence="cppcheck finds nothing"
 if ! command -v cppcheck >/dev/null 2>&1; then
 	skip "$sentence" "cppcheck is not there"
-elif cppcheck -q -j "$(nproc)" --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+elif cppcheck -q -j "$(nproc)" --std=c11 --enable=warning,portability \
+		--inline-suppr --error-exitcode=1 \
 		--suppress=missingIncludeSystem --template=gcc "${defines[@]}" -I. \
 		--file-list="$work/files" >"$work/log" 2>&1; then
 	ok "$sentence"

@@ -99,9 +99,12 @@ write_keys()
 {
 	local all=$dir/all.keyring name
 	tool ceph-authtool -C "$all" --gen-key -n mon. --cap mon 'allow *'
-	tool ceph-authtool "$all" --gen-key -n client.admin --cap mon 'allow *' --cap osd 'allow *' --cap mgr 'allow *'
-	tool ceph-authtool "$all" --gen-key -n osd.0 --cap mon 'allow profile osd' --cap osd 'allow *'
-	tool ceph-authtool "$all" --gen-key -n client.xseg --cap mon 'profile rbd' --cap osd "allow rwx pool=$pool"
+	tool ceph-authtool "$all" --gen-key -n client.admin --cap mon 'allow *' \
+		--cap osd 'allow *' --cap mgr 'allow *'
+	tool ceph-authtool "$all" --gen-key -n osd.0 --cap mon 'allow profile osd' \
+		--cap osd 'allow *'
+	tool ceph-authtool "$all" --gen-key -n client.xseg --cap mon 'profile rbd' \
+		--cap osd "allow rwx pool=$pool"
 	for name in mon. client.admin osd.0 client.xseg; do
 		timeout "$limit" ceph-authtool "$all" -n "$name" --print-key >"$dir/key" ||
 			fail "no key for $name"
@@ -146,7 +149,8 @@ wait_until_it_serves()
 {
 	local end=$((SECONDS + up_limit))
 	until serves; do
-		[ $SECONDS -lt $end ] || fail "it does not serve after $up_limit s: $(tail -n 1 "$dir/tool.out")"
+		[ $SECONDS -lt $end ] ||
+			fail "it does not serve after $up_limit s: $(tail -n 1 "$dir/tool.out")"
 		sleep 0.1
 	done
 }
@@ -154,7 +158,10 @@ wait_until_it_serves()
 up()
 {
 	local fsid uuid port
-	[ ! -e "$dir" ] || { echo "cluster.sh: $dir is there already; 'down' it, or take another" >&2; exit 1; }
+	[ ! -e "$dir" ] || {
+		echo "cluster.sh: $dir is there already; 'down' it, or take another" >&2
+		exit 1
+	}
 	mkdir -p "$dir/mon" "$dir/osd" || exit 1
 	fsid=$(</proc/sys/kernel/random/uuid)
 	uuid=$(</proc/sys/kernel/random/uuid)
