@@ -102,7 +102,8 @@ check_tools()
 check_disk()
 {
 	local free type
-	[ ! -e "$work" ] || [ "$work" = "$BUILD/demo" ] || fail "$work is there already; give another DEMO_DIR"
+	[ ! -e "$work" ] || [ "$work" = "$BUILD/demo" ] ||
+		fail "$work is there already; give another DEMO_DIR"
 	rm -rf "$work"
 	mkdir -p "$work" || fail "$work cannot be made; give another DEMO_DIR"
 	made_work=1
@@ -111,8 +112,10 @@ check_disk()
 	tmpfs | ramfs) fail "$work is in RAM ($type), no real disk; give a DEMO_DIR on a disk" ;;
 	esac
 	free=$(($(stat -f -c '%a * %S' "$work") >> 20))
-	[ "$free" -ge 1600 ] || fail "only $free of 1600 MiB are free in $work; give another DEMO_DIR"
-	say "The disk: $(df -P "$work" | awk 'NR == 2 { print $1 ", mounted on " $6 }'), file system $type," \
+	[ "$free" -ge 1600 ] ||
+		fail "only $free of 1600 MiB are free in $work; give another DEMO_DIR"
+	say "The disk: $(df -P "$work" |
+		awk 'NR == 2 { print $1 ", mounted on " $6 }'), file system $type," \
 		"$free MiB free."
 	free=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
 	[ "$free" -ge 1024 ] || fail "only $free of 1024 MiB of memory are free"
@@ -121,7 +124,8 @@ check_disk()
 # Real files, as many as fill content_mib: their names, one a line.
 list_files()
 {
-	find /usr/share/doc /usr/include /usr/lib/*-linux-gnu* /usr/lib /usr/share -xdev -type f -readable \
+	find /usr/share/doc /usr/include /usr/lib/*-linux-gnu* /usr/lib /usr/share \
+		-xdev -type f -readable \
 		-size +0 -size -65536k -printf '%s %p\n' 2>/dev/null |
 	awk -v limit=$((content_mib << 20)) '
 	{ size = $1; sub(/^[0-9]+ /, "") }
@@ -137,8 +141,10 @@ make_image()
 	mkdir "$work/files" || fail "no directory for the files"
 	list_files >"$work/list"
 	nr=$(wc -l <"$work/list")
-	sed 's|^/||' "$work/list" | tar -C / --no-recursion --verbatim-files-from -cf - -T - 2>>"$log" |
-		tar -C "$work/files" -xf - 2>>"$log" || fail "files could not be copied: $(tail -n 1 "$log")"
+	sed 's|^/||' "$work/list" |
+		tar -C / --no-recursion --verbatim-files-from -cf - -T - 2>>"$log" |
+		tar -C "$work/files" -xf - 2>>"$log" ||
+		fail "files could not be copied: $(tail -n 1 "$log")"
 	mib=$(du -sm "$work/files" | cut -f 1)
 	image_mib=$((mib + mib / 8 + 32))
 	[ $image_mib -ge $min_image_mib ] || image_mib=$min_image_mib
@@ -223,7 +229,8 @@ measure()
 {
 	local to=$work/$1-$2-$4 before=() after=() from
 	[ "$1" = without ] || read -r -a before < <(counters)
-	run xbench --volume="$3" --rw="rand$2" --bs=4k --iodepth=16 --size="$4M" --runtime="${seconds}s" \
+	run xbench --volume="$3" --rw="rand$2" --bs=4k --iodepth=16 --size="$4M" \
+		--runtime="${seconds}s" \
 		--ramp_time=500ms --randseed="$4" --output-format=json --output="$to.json"
 	if [ "$1" = with ]; then
 		read -r -a after < <(counters)

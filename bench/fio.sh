@@ -33,16 +33,20 @@ run_fio()	# FILE OPTION...
 {
 	local file=$1
 	shift
-	quietly fio --name=bench --thread --cpus_allowed="$client_cpus" --bs=4k --iodepth=16 --size="${set_mib}M" --time_based --runtime="$run_time" \
-		--ramp_time=100ms --norandommap --scramble_buffers=0 --output-format=json --output="$file" "$@"
+	quietly fio --name=bench --thread --cpus_allowed="$client_cpus" --bs=4k --iodepth=16 \
+		--size="${set_mib}M" --time_based --runtime="$run_time" \
+		--ramp_time=100ms --norandommap --scramble_buffers=0 --output-format=json \
+		--output="$file" "$@"
 }
 
 run_system()	# SYSTEM RW ROUND
 {
 	local file=$raw/$1-$2-run.$3.json
 	case $1 in
-	xbench) measure "$file" --volume=vol --rw="rand$2" --bs=4k --iodepth=16 --runtime="$run_time" --ramp_time=100ms --randseed="$3" ;;
-	engine) run_fio "$file" --ioengine="external:$engine" --segment="$XSEG_SEGMENT" --volume=vol --rw="rand$2" --randseed="$3" ;;
+	xbench) measure "$file" --volume=vol --rw="rand$2" --bs=4k --iodepth=16 \
+		--runtime="$run_time" --ramp_time=100ms --randseed="$3" ;;
+	engine) run_fio "$file" --ioengine="external:$engine" --segment="$XSEG_SEGMENT" \
+		--volume=vol --rw="rand$2" --randseed="$3" ;;
 	null) run_fio "$file" --ioengine=null --rw="rand$2" --randseed="$3" ;;
 	esac
 }
@@ -67,7 +71,8 @@ report()
 choose_time
 bench_begin fio xseg xseg-host xbench
 [ -e "$engine" ] || usage "$engine is not there; run make deps, then make"
-store_up $((3 * set_mib + 192)) memd "memory = $((set_mib + 16))M" "memory = $((set_mib + set_mib / 4 + 16))M" volumed
+store_up $((3 * set_mib + 192)) memd "memory = $((set_mib + 16))M" \
+	"memory = $((set_mib + set_mib / 4 + 16))M" volumed
 quietly xseg volume create vol --size "${set_mib}M"
 measure "$tmp/fill.json" --volume=vol --rw=write --bs=256k --iodepth=4 --size="${set_mib}M"
 for round in $(seq "$runs"); do

@@ -34,7 +34,8 @@ if [ -n "$quick" ]; then
 	seconds=${BENCH_SECONDS:-0.3}
 	set_mib=32
 fi
-limit_s=$((180 + 4 * ${seconds%.*}))	# for a guest to begin, work and end, on a machine that has other things to do
+# for a guest to begin, work and end, on a machine that has other things to do
+limit_s=$((180 + 4 * ${seconds%.*}))
 
 # ---- the guest ----
 
@@ -57,12 +58,20 @@ make_job()
 run_guest()
 {
 	local name=$tmp/$1 rw
-	guest_append="guest.seed=$2" guest_start "$name" "$tmp/initrd" -device virtio-blk-pci,drive=disk \
-		-blockdev "driver=nbd,node-name=disk,server.type=unix,server.path=$tmp/nbd.sock" || fail "no guest"
-	timeout "$limit_s" tail --pid="$guest" -f /dev/null || { kill "$guest"; tail -n 20 "$name.console" >>"$log"; fail "the guest does not end"; }
+	guest_append="guest.seed=$2" guest_start "$name" "$tmp/initrd" \
+		-device virtio-blk-pci,drive=disk \
+		-blockdev "driver=nbd,node-name=disk,server.type=unix,server.path=$tmp/nbd.sock" ||
+		fail "no guest"
+	timeout "$limit_s" tail --pid="$guest" -f /dev/null || {
+		kill "$guest"
+		tail -n 20 "$name.console" >>"$log"
+		fail "the guest does not end"
+	}
 	cat "$name.qemu" >>"$log"
 	for rw in write read; do
-		tr -d '\r' <"$name.console" | sed -n "/^guest: begin $rw\$/,/^guest: end $rw\$/{/^guest: /d;p}" >"$raw/$1-$rw-run.$2.json"
+		tr -d '\r' <"$name.console" |
+			sed -n "/^guest: begin $rw\$/,/^guest: end $rw\$/{/^guest: /d;p}" \
+			>"$raw/$1-$rw-run.$2.json"
 	done
 }
 
@@ -142,7 +151,8 @@ bench_begin guest xseg xseg-host xbench
 for tool in fio nbdkit; do
 	command -v $tool >/dev/null || usage "$tool is not there; run make deps"
 done
-[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
+[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] ||
+	usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
 missing=$(guest_missing)
 [ -z "$missing" ] || usage "$missing"
 guest_fetch || usage "$guest_why"

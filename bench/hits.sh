@@ -72,7 +72,8 @@ choose_set()
 	elif [ -n "${BENCH_SET:-}" ]; then
 		usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G"
 	fi
-	[ "$set_mib" -ge 64 ] || usage "a set of $set_mib MiB is too small; $free MiB of memory are free"
+	[ "$set_mib" -ge 64 ] ||
+		usage "a set of $set_mib MiB is too small; $free MiB of memory are free"
 }
 
 # ---- one run ----
@@ -87,7 +88,8 @@ limit_run()	# MODE SYSTEM RW BS DEPTH THREADS ROUND
 {
 	local mode=$1
 	shift
-	bench-limit --mode="$mode" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" --size="${set_mib}M" \
+	bench-limit --mode="$mode" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" \
+		--size="${set_mib}M" \
 		--set="$set_file" --runtime="$run_time" --ramp_time=20ms --randseed="$6" \
 		--cpus="$server_cpu,$client_cpus" --output-format=json >"$(point "$@")" 2>>"$log" ||
 		fail "bench-limit --mode=$mode failed"
@@ -105,15 +107,18 @@ load()
 	[ "$1" = cached ] || to=(--volume=bench)
 	to+=(-s "$(segment_of "$1")")
 	shift
-	xbench "${to[@]}" --size="${set_mib}M" --cpus="$client_cpus" --output-format=json "$@" 2>>"$log"
+	xbench "${to[@]}" --size="${set_mib}M" --cpus="$client_cpus" --output-format=json \
+		"$@" 2>>"$log"
 }
 
 stack_run()	# STACK DATA SYSTEM RW BS DEPTH THREADS ROUND
 {
 	local stack=$1 data=$2
 	shift 2
-	load "$stack" --data="$data" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" --runtime="$run_time" \
-		--ramp_time=20ms --randseed="$6" --output="$(point "$@")" || fail "xbench failed: $stack $data $*"
+	load "$stack" --data="$data" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" \
+		--runtime="$run_time" \
+		--ramp_time=20ms --randseed="$6" --output="$(point "$@")" ||
+		fail "xbench failed: $stack $data $*"
 }
 
 # suffix DATA: of the names of systems
@@ -160,7 +165,8 @@ meet_pages()
 {
 	local system
 	for system in "${systems[@]}"; do
-		load "$system" --data=direct --rw=randread --bs=4k --iodepth=16 --runtime="$meet_time" >/dev/null ||
+		load "$system" --data=direct --rw=randread --bs=4k --iodepth=16 \
+			--runtime="$meet_time" >/dev/null ||
 			fail "xbench failed: $system direct"
 	done
 }
@@ -201,7 +207,8 @@ stack_up()	# SYSTEM
 	write_stack "$1" >"$out/$1.conf"
 	also_at_the_end end_segment "$(segment_of "$1")"
 	quietly xseg -s "$(segment_of "$1")" up "$out/$1.conf"
-	[ "$1" = cached ] || quietly xseg -s "$(segment_of "$1")" volume create bench --size "${set_mib}M"
+	[ "$1" = cached ] ||
+		quietly xseg -s "$(segment_of "$1")" volume create bench --size "${set_mib}M"
 	load "$1" --rw=write --bs=1M --iodepth=4 >/dev/null || fail "the set cannot be written"
 }
 
@@ -217,7 +224,8 @@ choose_datas()
 counters()	# SYSTEM
 {
 	xseg -s "$(segment_of "$1")" --json cache status cached 2>>"$log" |
-		jq -r '"\(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"' || fail "cached shows no counters"
+		jq -r '"\(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"' ||
+		fail "cached shows no counters"
 }
 
 note_counters()	# WHEN

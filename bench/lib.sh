@@ -95,7 +95,9 @@ also_at_the_end()
 # The length of a run: $seconds as xbench takes it, in $run_time.
 choose_time()
 {
-	case $seconds in *[!0-9.]*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;; esac
+	case $seconds in
+	*[!0-9.]*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;;
+	esac
 	run_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 1000 }')
 	[ "$run_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short"
 }
@@ -174,7 +176,8 @@ measure()
 {
 	local file=$1 said=$tmp/said.$BASHPID
 	shift
-	xbench --cpus="$client_cpus" --output-format=json --output="$file" "$@" >"$said" 2>&1 </dev/null &
+	xbench --cpus="$client_cpus" --output-format=json \
+		--output="$file" "$@" >"$said" 2>&1 </dev/null &
 	wait $! && return	# in the background, for a trap does not wait for it then
 	cat "$said" >>"$log"
 	fail "xbench $* failed"

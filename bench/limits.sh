@@ -91,9 +91,12 @@ run_point()
 	*small) args=(--mode="${1%small}" --huge=no) ;;
 	*all)   args=(--mode="${1%all}" --touch=all) ;;
 	esac
-	bench-limit "${args[@]}" --rw="rand$2" --bs="$3" --object_size="$3" --iodepth="$4" --size="${set_mib}M" \
-		--runtime="$run_time" --ramp_time=20ms --randseed="$5" --set="$set_file" --cpus="$server_cpu,$client_cpus" \
-		--output-format=json >"$raw/$1-$2-$3-$4-run.$5.json" 2>>"$log" || fail "bench-limit ${args[*]} failed"
+	bench-limit "${args[@]}" --rw="rand$2" --bs="$3" --object_size="$3" --iodepth="$4" \
+		--size="${set_mib}M" \
+		--runtime="$run_time" --ramp_time=20ms --randseed="$5" --set="$set_file" \
+		--cpus="$server_cpu,$client_cpus" \
+		--output-format=json >"$raw/$1-$2-$3-$4-run.$5.json" 2>>"$log" ||
+		fail "bench-limit ${args[*]} failed"
 }
 
 # round POINTS ROUND: all that the function says

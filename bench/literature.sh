@@ -48,7 +48,8 @@ systems=(alone fits twice)
 cache_options()	# SYSTEM
 {
 	case $1 in
-	fits)  printf '%s\n' "memory = $((set_mib * 2))M" "dirty_high = 99" "dirty_low = 98" "dirty_age = 1h" ;;
+	fits)  printf '%s\n' "memory = $((set_mib * 2))M" "dirty_high = 99" "dirty_low = 98" \
+		"dirty_age = 1h" ;;
 	twice) echo "memory = $((set_mib / 2))M" ;;
 	esac
 }
@@ -72,7 +73,8 @@ point()	# STORE SYSTEM RW BS DEPTH THREADS ROUND
 {
 	local target=cached
 	[ "$2" != alone ] || target=$1
-	load "$raw/$1-$2-$3-$4-$5-$6-run.$7.json" "$target" --rw="rand$3" --bs="$4" --iodepth="$5" --numjobs="$6" \
+	load "$raw/$1-$2-$3-$4-$5-$6-run.$7.json" "$target" --rw="rand$3" --bs="$4" --iodepth="$5" \
+		--numjobs="$6" \
 		--runtime="$run_time" --ramp_time=20ms --randseed="$7"
 }
 
@@ -122,7 +124,8 @@ report()
 	machine
 	echo "memd: 1 ms, 8000 IOPS, 400 MB/s. fits: the cache is twice the set; twice: the set is twice the cache."
 	echo
-	awk -v results="$out/results.tsv" -v sizes="$(ascending "${sizes[@]}")" -v depths="${depths[*]}" -v more="${more_threads[*]}" \
+	awk -v results="$out/results.tsv" -v sizes="$(ascending "${sizes[@]}")" \
+		-v depths="${depths[*]}" -v more="${more_threads[*]}" \
 		-f bench/lib.awk -f bench/literature.awk "$out/runs.tsv"
 }
 

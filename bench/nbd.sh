@@ -44,7 +44,8 @@ serve()
 	"$@" >>"$log" 2>&1 </dev/null &
 	servers+=($!)
 	for i in $(seq 200); do
-		[ ! -S "$tmp/$system" ] || ! nbdinfo --size "$(uri_of "$system")" >>"$log" 2>&1 || return 0
+		[ ! -S "$tmp/$system" ] || ! nbdinfo --size "$(uri_of "$system")" >>"$log" 2>&1 ||
+			return 0
 		kill -0 $! 2>/dev/null || fail "'$*' ended"
 		sleep 0.05
 	done
@@ -70,12 +71,14 @@ fio_on()	# SYSTEM FILE OPTION...
 {
 	local system=$1 file=$2
 	shift 2
-	quietly fio --name=load --ioengine=nbd --uri="$(uri_of "$system")" --size="${set_mib}M" --norandommap --output-format=json --output="$file" "$@"
+	quietly fio --name=load --ioengine=nbd --uri="$(uri_of "$system")" --size="${set_mib}M" \
+		--norandommap --output-format=json --output="$file" "$@"
 }
 
 run_system()	# SYSTEM RW DEPTH ROUND
 {
-	fio_on "$1" "$raw/$1-$2-$3-run.$4.json" --rw="rand$2" --bs=4k --iodepth="$3" --time_based --runtime="$run_time" --ramp_time=100ms --randseed="$4"
+	fio_on "$1" "$raw/$1-$2-$3-run.$4.json" --rw="rand$2" --bs=4k --iodepth="$3" \
+		--time_based --runtime="$run_time" --ramp_time=100ms --randseed="$4"
 }
 
 # ---- what came out ----
@@ -103,7 +106,8 @@ for tool in fio nbdkit nbdinfo; do
 	command -v $tool >/dev/null || usage "$tool is not there; run make deps"
 done
 fio --enghelp=nbd 2>/dev/null | grep -q '^uri' || usage "fio has no engine for NBD"
-[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] || usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
+[ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] ||
+	usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
 also_at_the_end servers_down
 server_cpu=
 store_up $((3 * set_mib + 256)) memd "memory = $((set_mib + 16))M" \

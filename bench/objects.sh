@@ -55,7 +55,8 @@ choose_set()
 stack_of()	# OBJECTS
 {
 	store_up $((cache_mib + $1 * 600 / 1048576 + cache_mib / 50 + 384)) memd "memory = 64M" "$(
-		printf '%s\n' "memory = ${cache_mib}M" "objects = $(($1 + $1 / 16 + 64))" "dirty_high = 99" \
+		printf '%s\n' "memory = ${cache_mib}M" "objects = $(($1 + $1 / 16 + 64))" \
+			"dirty_high = 99" \
 			"dirty_low = 98" "dirty_age = 1h")"
 }
 
@@ -64,7 +65,8 @@ xbench_on()
 {
 	local kib=$1 file=$2
 	shift 2
-	measure "$file" --target=cached --objects=$((set_mib * 1024 / kib)) --object_size="${kib}k" --iodepth=16 "$@"
+	measure "$file" --target=cached --objects=$((set_mib * 1024 / kib)) \
+		--object_size="${kib}k" --iodepth=16 "$@"
 }
 
 run_cut()	# OBJECT_KIB ROUND
@@ -82,7 +84,8 @@ run_cut()	# OBJECT_KIB ROUND
 	xbench_on "$1" "$tmp/fill.json" --rw=write --bs=1M
 	stat_to "$tmp/before.json"
 	for rw in read write; do
-		xbench_on "$1" "$raw/$nr-$rw-run.$2.json" --rw=rand$rw --runtime="$run_time" --ramp_time=50ms \
+		xbench_on "$1" "$raw/$nr-$rw-run.$2.json" --rw=rand$rw --runtime="$run_time" \
+			--ramp_time=50ms \
 			--randseed="$2"
 	done
 	stat_to "$tmp/after.json"

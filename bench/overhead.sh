@@ -40,14 +40,17 @@ run_system()	# SYSTEM ROUND
 		options=$(printf 'memory = %dM\npolicy = write-through\n' $cache_mib)
 	fi
 	store_up $((set_mib + set_mib / 16 + 256)) memd "memory = $((set_mib + 16))M" "$options"
-	measure "$tmp/fill.json" --target=$target --objects=$((set_mib / 4)) --rw=write --bs=1M --iodepth=4
+	measure "$tmp/fill.json" --target=$target --objects=$((set_mib / 4)) --rw=write \
+		--bs=1M --iodepth=4
 	# the store serves nobody but the cache; what that has kept of it goes
 	[ "$1" = alone ] || quietly xseg cache drop cached
 	quietly xseg peer set memd latency=1ms
 	for depth in "${depths[@]}"; do
 		for rw in "${rws[@]}"; do
-			measure "$raw/$1-$rw-$depth-run.$2.json" --target=$target --objects=$((set_mib / 4)) \
-				--rw="rand$rw" --iodepth="$depth" --runtime="$run_time" --ramp_time=100ms --randseed="$2"
+			measure "$raw/$1-$rw-$depth-run.$2.json" --target=$target \
+				--objects=$((set_mib / 4)) \
+				--rw="rand$rw" --iodepth="$depth" --runtime="$run_time" \
+				--ramp_time=100ms --randseed="$2"
 		done
 	done
 	if [ "$1" = cached ]; then

@@ -56,7 +56,8 @@ run_load()	# ROUND
 	store_up $((2 * set_mib + 256)) memd "memory = $((set_mib + 16))M
 latency = 1ms" "memory = ${cache_mib}M" volumed
 	quietly xseg volume create vol --size "${set_mib}M"
-	measure "$raw/plugs-run.$1.json" --volume=vol --rw=randrw --bs=4k --iodepth=16 --runtime="$run_time" --verify=crc32c --randseed="$1" &
+	measure "$raw/plugs-run.$1.json" --volume=vol --rw=randrw --bs=4k --iodepth=16 \
+		--runtime="$run_time" --verify=crc32c --randseed="$1" &
 	load=$!
 	plug_while $load "$raw/done.$1"
 	wait $load || exit 1
@@ -73,7 +74,8 @@ collect()
 {
 	local round
 	for round in $(seq "$runs"); do
-		jq -r --arg round "$round" --rawfile done "$raw/done.$round" --slurpfile stat "$raw/plugs-stat.$round.json" '
+		jq -r --arg round "$round" --rawfile done "$raw/done.$round" \
+			--slurpfile stat "$raw/plugs-stat.$round.json" '
 			.jobs as $jobs | [$done | split("\n")[] | select(. != "") | split(" ")] as $done |
 			[$round, ($done | length), ([$done[][1] | tonumber] | max), ([$jobs[] | .read.iops + .write.iops] | add),
 				([$jobs[].read.lat_ns.max] | max), ([$jobs[].write.lat_ns.max] | max),

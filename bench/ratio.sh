@@ -55,12 +55,14 @@ load()
 # half LOAD ROUND NR: the first or the second one
 half()
 {
-	local args=(--rw=randread --iodepth=16 --number_ios=$nr_ios --randseed=$((2 * $2 + $3))) scan=
+	local args=(--rw=randread --iodepth=16 --number_ios=$nr_ios --randseed=$((2 * $2 + $3)))
+	local scan=
 	local run=$raw/$1-run.$2.json beside=$raw/$1-beside.$2.json
 	[ "$1" = uniform ] || args+=(--random_distribution=zipf:1.0)
 	if [ "$1" = scan ]; then
 		args+=(--rate_iops=$rate)
-		load "$beside" "$tmp/beside.$3" --rw=read --bs=64k --iodepth=4 --offset=${set_mib}M \
+		load "$beside" "$tmp/beside.$3" --rw=read --bs=64k --iodepth=4 \
+			--offset=${set_mib}M \
 			--number_ios=$((nr_ios / 16)) --rate_iops=$((rate / 16)) &
 		scan=$!
 	fi
@@ -77,13 +79,15 @@ replay()
 		cat "$tmp/beside.1" "$tmp/beside.2" >"$tmp/beside"
 		traces+=("$tmp/beside")
 	fi
-	bench-lru --cache=${cache_mib}M --warmup=50 "${traces[@]}" >"$raw/$1-lru.$2.json" 2>>"$log" ||
+	bench-lru --cache=${cache_mib}M \
+		--warmup=50 "${traces[@]}" >"$raw/$1-lru.$2.json" 2>>"$log" ||
 		fail "bench-lru failed"
 }
 
 run_one()	# LOAD ROUND
 {
-	store_up $((3 * set_mib + 192)) memd "memory = $((2 * set_mib + 16))M" "memory = ${cache_mib}M" volumed
+	store_up $((3 * set_mib + 192)) memd "memory = $((2 * set_mib + 16))M" \
+		"memory = ${cache_mib}M" volumed
 	quietly xseg volume create bench --size $((2 * set_mib))M
 	measure "$tmp/fill.json" --volume=bench --rw=write --bs=1M --iodepth=4
 	quietly xseg cache flush cached
@@ -115,7 +119,8 @@ run_line()	# LOAD ROUND
 		end) as $cached |
 		[$load, $round] + $cached + [$lru.traces[0].reads, $lru.traces[0].hits, $job.job_runtime_ns,
 		$other.job_runtime_ns, $job.error + $other.error] | @tsv' \
-		"$raw/$1-before.$2.json" "$raw/$1-after.$2.json" "$raw/$1-lru.$2.json" "$raw/$1-run.$2.json" "$beside" ||
+		"$raw/$1-before.$2.json" "$raw/$1-after.$2.json" "$raw/$1-lru.$2.json" \
+		"$raw/$1-run.$2.json" "$beside" ||
 		fail "the JSON of $1, round $2, is damaged"
 }
 

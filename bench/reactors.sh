@@ -86,7 +86,8 @@ load()
 	local file=$1 target=$2 client_cpus=$3 nr
 	nr=$(awk -F , '{ print NF }' <<<"$3")
 	shift 3
-	measure "$file" --target="$target" --objects=$((set_mib / 4)) --size=${set_mib}M --numjobs="$nr" "$@"
+	measure "$file" --target="$target" --objects=$((set_mib / 4)) --size=${set_mib}M \
+		--numjobs="$nr" "$@"
 }
 
 # ---- one run ----
@@ -108,7 +109,8 @@ run_system()	# SYSTEM ROUND
 	load "$tmp/fill.json" cache0 "$b" --rw=write --bs=1M --iodepth=4
 	[ "$1" != pairs ] || load "$tmp/fill.json" cache1 "$b" --rw=write --bs=1M --iodepth=4
 	for rw in read write; do
-		args=(--rw=rand$rw --iodepth=16 --runtime="$run_time" --ramp_time=50ms --randseed="$2")
+		args=(--rw=rand$rw --iodepth=16 --runtime="$run_time" --ramp_time=50ms
+			--randseed="$2")
 		if [ "$1" = pairs ]; then
 			load "$raw/$1-$rw-beside.$2.json" cache1 "$b" "${args[@]}" &
 			beside=$!
@@ -130,7 +132,8 @@ collect()
 		for rw in read write; do
 			for round in $(seq "$runs"); do
 				# `beside` is there for pairs only
-				cat "$raw/$system-$rw"-{run,beside}."$round.json" 2>/dev/null | jq -s -r --arg system "$system" --arg rw $rw \
+				cat "$raw/$system-$rw"-{run,beside}."$round.json" 2>/dev/null |
+					jq -s -r --arg system "$system" --arg rw $rw \
 					--arg round "$round" '
 					[.[].jobs[] | .[$rw] + {error}] as $j | ($j | map(.total_ios) | add) as $ios |
 					[$system, $rw, $round, ($j | map(.iops) | add),

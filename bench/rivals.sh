@@ -48,7 +48,8 @@ if [ -n "$quick" ]; then
 fi
 cache_mib=$((set_mib / 4))
 engine=$BUILD/lib/fio-xseg.so
-ram_systems=(cached volume direct pagecache nbdkit nbdkitcache qemunbd memcached redis rocksdb leveldb)
+ram_systems=(cached volume direct pagecache nbdkit nbdkitcache qemunbd memcached redis
+	rocksdb leveldb)
 disk_systems=(filed cacheddisk rocksdbdisk extstore)
 
 # ---- what is there ----
@@ -67,14 +68,19 @@ has_fio_nbd()
 package_of()
 {
 	case $1 in
-	direct)                [ -e "$engine" ] && has_program fio || echo "make deps, then make: fio's engine" ;;
+	direct)                [ -e "$engine" ] && has_program fio ||
+		echo "make deps, then make: fio's engine" ;;
 	pagecache)             has_program fio || echo fio ;;
-	nbdkit | nbdkitcache)  has_program nbdkit && has_fio_nbd || echo "nbdkit, fio with its nbd engine" ;;
-	qemunbd)               has_program qemu-nbd && has_fio_nbd || echo "qemu-utils, fio with its nbd engine" ;;
+	nbdkit | nbdkitcache)  has_program nbdkit && has_fio_nbd ||
+		echo "nbdkit, fio with its nbd engine" ;;
+	qemunbd)               has_program qemu-nbd && has_fio_nbd ||
+		echo "qemu-utils, fio with its nbd engine" ;;
 	memcached | extstore)  has_program memcached || echo memcached ;;
 	redis)                 has_program redis-server || echo redis-server ;;
-	rocksdb | rocksdbdisk) has_program bench-rival-rocksdb || echo "librocksdb-dev, then make" ;;
-	leveldb)               has_program bench-rival-leveldb || echo "libleveldb-dev, then make" ;;
+	rocksdb | rocksdbdisk) has_program bench-rival-rocksdb ||
+		echo "librocksdb-dev, then make" ;;
+	leveldb)               has_program bench-rival-leveldb ||
+		echo "libleveldb-dev, then make" ;;
 	esac
 }
 
@@ -137,7 +143,8 @@ stack_options()	# CACHE_MIB
 up()	# SYSTEM
 {
 	local room=$((set_mib * 3 + 512)) keep
-	keep=$(printf '%s\n' "$(stack_options $((set_mib * 5 / 4)))" "dirty_high = 99" "dirty_low = 98")
+	keep=$(printf '%s\n' "$(stack_options $((set_mib * 5 / 4)))" "dirty_high = 99" \
+		"dirty_low = 98")
 	socket=$tmp/socket
 	case $1 in
 	cached)      store_up $room memd "memory = 64M" "$keep" ;;
@@ -149,13 +156,15 @@ up()	# SYSTEM
 	pagecache)   make_file file ;;
 	nbdkit)      serve nbdkit -f -U "$socket" memory "${set_mib}M" ;;
 	nbdkitcache) make_file file
-		     TMPDIR=$tmp serve nbdkit -f -U "$socket" --filter=cache file "$tmp/file" cache=writeback cache-on-read=true ;;
+		     TMPDIR=$tmp serve nbdkit -f -U "$socket" --filter=cache file "$tmp/file" \
+			cache=writeback cache-on-read=true ;;
 	qemunbd)     make_file file
 		     serve qemu-nbd -t -k "$socket" -f raw --cache=writeback "$tmp/file" ;;
 	memcached)   serve memcached -u "$(id -un)" -s "$socket" -m $((set_mib * 2)) -t 1 ;;
 	extstore)    serve memcached -u "$(id -un)" -s "$socket" -m $cache_mib -t 1 \
 			-o "ext_path=$tmp/ext:$((set_mib * 4 + 512))M,ext_wbuf_size=4,ext_item_age=0" ;;
-	redis)       serve redis-server --port 0 --unixsocket "$socket" --save '' --appendonly no --dir "$tmp" ;;
+	redis)       serve redis-server --port 0 --unixsocket "$socket" --save '' --appendonly no \
+		--dir "$tmp" ;;
 	esac
 	fill "$1"
 }
@@ -182,15 +191,18 @@ to_xseg()	# SYSTEM
 # rival SYSTEM ARGUMENT...: one of our own clients
 rival()
 {
-	local program=bench-rival-socket args=(--path="$socket" --size="${set_mib}M" --cpus="$client_cpus")
+	local program=bench-rival-socket args=(--path="$socket" --size="${set_mib}M"
+		--cpus="$client_cpus")
 	case $1 in
 	memcached | extstore) args+=(--protocol=memcached) ;;
 	rocksdb | leveldb)    program=bench-rival-$1 ;;
 	rocksdbdisk)          program=bench-rival-rocksdb ;;
 	esac
 	case $1 in
-	rocksdb | leveldb) args+=(--path="$tmp/db" --cache=$((set_mib * 2))M --cpus="$client_cpus,$server_cpu") ;;
-	rocksdbdisk)       args+=(--path="$tmp/db" --cache=${cache_mib}M --cpus="$client_cpus,$server_cpu" --direct) ;;
+	rocksdb | leveldb) args+=(--path="$tmp/db" --cache=$((set_mib * 2))M
+		--cpus="$client_cpus,$server_cpu") ;;
+	rocksdbdisk)       args+=(--path="$tmp/db" --cache=${cache_mib}M
+		--cpus="$client_cpus,$server_cpu" --direct) ;;
 	esac
 	shift
 	"$program" "${args[@]}" "$@" 2>>"$log" || fail "$program ${args[*]} $* failed"
@@ -202,12 +214,15 @@ fio_on()
 	local system=$1 file=$2 where
 	case $system in
 	pagecache) where=(--filename="$tmp/file" --direct=0 --fallocate=none) ;;
-	direct)    where=(--ioengine="external:$engine" --segment="$XSEG_SEGMENT" --volume=bench --direct_reads=1 --thread) ;;
+	direct)    where=(--ioengine="external:$engine" --segment="$XSEG_SEGMENT" --volume=bench
+		--direct_reads=1 --thread) ;;
 	*)         where=(--ioengine=nbd --uri="nbd+unix:///?socket=$socket") ;;
 	esac
 	shift 2
-	fio --name=load --size="${set_mib}M" --cpus_allowed="$client_cpus" --output-format=json --output="$file" \
-		--norandommap --invalidate=0 --allow_file_create=0 "${where[@]}" "$@" >>"$log" 2>&1 </dev/null || fail "fio $system $* failed"
+	fio --name=load --size="${set_mib}M" --cpus_allowed="$client_cpus" --output-format=json \
+		--output="$file" \
+		--norandommap --invalidate=0 --allow_file_create=0 "${where[@]}" \
+		"$@" >>"$log" 2>&1 </dev/null || fail "fio $system $* failed"
 }
 
 fill()	# SYSTEM
@@ -215,12 +230,15 @@ fill()	# SYSTEM
 	case $1 in
 	cached | volume | direct | filed | cacheddisk)
 		# shellcheck disable=SC2046 # words
-		measure "$tmp/fill.json" $(to_xseg "$1") --size="${set_mib}M" --rw=write --bs=1M --iodepth=4
+		measure "$tmp/fill.json" $(to_xseg "$1") --size="${set_mib}M" --rw=write \
+			--bs=1M --iodepth=4
 		[ "$1" != cacheddisk ] || quietly xseg cache flush cached
-		[ "$1" != direct ] || fio_on direct "$tmp/fill.json" --rw=read --bs=4k --iodepth=16 ;;
+		[ "$1" != direct ] ||
+			fio_on direct "$tmp/fill.json" --rw=read --bs=4k --iodepth=16 ;;
 	memcached | redis | extstore)      rival "$1" --fill --iodepth=16 >/dev/null ;;
 	rocksdb | leveldb | rocksdbdisk)   mkdir -p "$tmp/db"; rival "$1" --fill >/dev/null ;;
-	nbdkit | nbdkitcache | qemunbd)    fio_on "$1" "$tmp/fill.json" --rw=write --bs=1M --iodepth=4 ;;
+	nbdkit | nbdkitcache | qemunbd)    fio_on "$1" "$tmp/fill.json" --rw=write --bs=1M \
+		--iodepth=4 ;;
 	esac
 }
 
@@ -230,15 +248,19 @@ load()	# SYSTEM RW DEPTH ROUND
 	case $1 in
 	cached | volume | filed | cacheddisk)
 		# shellcheck disable=SC2046 # words
-		measure "$file" $(to_xseg "$1") --size="${set_mib}M" --rw="rand$2" --iodepth="$3" --runtime="$run_time" \
+		measure "$file" $(to_xseg "$1") --size="${set_mib}M" --rw="rand$2" --iodepth="$3" \
+			--runtime="$run_time" \
 			--ramp_time=50ms --randseed="$4" ;;
 	direct | pagecache | nbdkit | nbdkitcache | qemunbd)
-		[ "$1" != pagecache ] || by=(--ioengine="$([ "$3" = 1 ] && echo psync || echo io_uring)")
-		fio_on "$1" "$file" "${by[@]}" --rw="rand$2" --bs=4k --iodepth="$3" --runtime="$run_time" --time_based \
+		[ "$1" != pagecache ] ||
+			by=(--ioengine="$([ "$3" = 1 ] && echo psync || echo io_uring)")
+		fio_on "$1" "$file" "${by[@]}" --rw="rand$2" --bs=4k --iodepth="$3" \
+			--runtime="$run_time" --time_based \
 			--ramp_time=50ms --randseed="$4" ;;
 	*)
 		[ "$1" != rocksdb ] && [ "$1" != leveldb ] || [ "$2" = write ] || warm=(--warm)
-		rival "$1" --rw="rand$2" --iodepth="$3" --runtime="$run_time" --randseed="$4" "${warm[@]}" >"$file" ;;
+		rival "$1" --rw="rand$2" --iodepth="$3" --runtime="$run_time" \
+			--randseed="$4" "${warm[@]}" >"$file" ;;
 	esac
 }
 
@@ -273,7 +295,8 @@ report()
 	machine
 	[ ! -e "$out/left_out.txt" ] || cat "$out/left_out.txt"
 	echo
-	awk -v ram="${ram_systems[*]}" -v disk="${disk_systems[*]}" -v results="$out/results.tsv" -f bench/lib.awk \
+	awk -v ram="${ram_systems[*]}" -v disk="${disk_systems[*]}" -v results="$out/results.tsv" \
+		-f bench/lib.awk \
 		-f bench/rivals.awk "$out/runs.tsv"
 }
 

@@ -49,11 +49,15 @@ counted()
 run_one()	# REACTORS
 {
 	local cache=1048576,16,64
-	valgrind --tool=callgrind --instr-atstart=no --cache-sim=yes --I1=$cache --D1=$cache --LL=8388608,16,64 --dump-line=no \
-		--combine-dumps=yes --callgrind-out-file="$tmp/counts.$1" "$BUILD/bin/bench-scale" --reactors="$1" --ios=$ios \
-		--size=$size >"$tmp/said.$1.json" 2>>"$log" </dev/null || fail "bench-scale --reactors=$1 failed under valgrind"
+	valgrind --tool=callgrind --instr-atstart=no --cache-sim=yes --I1=$cache --D1=$cache \
+		--LL=8388608,16,64 --dump-line=no \
+		--combine-dumps=yes --callgrind-out-file="$tmp/counts.$1" "$BUILD/bin/bench-scale" \
+		--reactors="$1" --ios=$ios \
+		--size=$size >"$tmp/said.$1.json" 2>>"$log" </dev/null ||
+		fail "bench-scale --reactors=$1 failed under valgrind"
 	counted "$tmp/counts.$1" >"$tmp/counts.$1.json"
-	jq -s '.[0] + { counts: .[1] }' "$tmp/said.$1.json" "$tmp/counts.$1.json" >"$raw/$1-run.1.json" || fail "no counts"
+	jq -s '.[0] + { counts: .[1] }' "$tmp/said.$1.json" \
+		"$tmp/counts.$1.json" >"$raw/$1-run.1.json" || fail "no counts"
 	rm -f "$tmp/counts.$1"
 }
 
@@ -79,7 +83,8 @@ report()
 
 bench_begin scale bench-scale
 command -v valgrind >/dev/null || usage "valgrind is not there; run make deps"
-[ -e /usr/include/valgrind/callgrind.h ] || usage "bench-scale was made without valgrind/callgrind.h; run make deps, then make"
+[ -e /usr/include/valgrind/callgrind.h ] ||
+	usage "bench-scale was made without valgrind/callgrind.h; run make deps, then make"
 echo "with the tables of ${reactors[*]} reactors, as many at a time as there are CPUs ..."
 for nr in "${reactors[@]}"; do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do

@@ -84,7 +84,8 @@ fill()	# STORE TARGET
 	if [ "$1" != filed ] || [ ! -e "$tmp/filled" ]; then
 		# shellcheck disable=SC2046
 		measure "$tmp/fill.json" $(to "$2") --rw=write --bs=1M --iodepth=4
-		[ "$2" != cached ] || { quietly xseg cache flush cached; quietly xseg cache drop cached; }
+		[ "$2" != cached ] ||
+			{ quietly xseg cache flush cached; quietly xseg cache drop cached; }
 	fi
 	[ "$1" = memd ] || : >"$tmp/filled"
 	[ "$1" = filed ] || quietly xseg peer set memd latency=1ms iops=8000
@@ -101,7 +102,8 @@ run_one()	# STORE PATTERN SYSTEM ROUND
 {
 	local target=cached
 	[ "$3" != alone ] || target=$1
-	store_up $((2 * set_mib + 2 * cache_mib + 128)) "$1" "$(options_of "$1")" "$(options_of "$3")"
+	store_up $((2 * set_mib + 2 * cache_mib + 128)) "$1" "$(options_of "$1")" \
+		"$(options_of "$3")"
 	fill "$1" "$target"
 	[ "$3" = alone ] || note_depth
 	# shellcheck disable=SC2046
@@ -127,7 +129,8 @@ report()
 	echo "memd: 1 ms, 8000 IOPS. filed: $direct. The flusher may have $((requests * 3 / 4)) writes at the store, three" \
 		"quarters of cached's $requests requests; the load has 16."
 	echo
-	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/series.awk -f bench/sustained.awk \
+	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/series.awk \
+		-f bench/sustained.awk \
 		"$out/runs.tsv" "$out/slices.tsv"
 }
 
@@ -141,6 +144,7 @@ for round in $(seq "$runs"); do
 	done
 done
 direct="past the page cache (O_DIRECT)"
-grep -q 'has no O_DIRECT' "$out"/log/xseg-*.log && direct="through the page cache, for there is no O_DIRECT here"
+grep -q 'has no O_DIRECT' "$out"/log/xseg-*.log &&
+	direct="through the page cache, for there is no O_DIRECT here"
 series_tables runs.tsv
 bench_end sustained.gp memd.png filed.png

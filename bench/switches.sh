@@ -41,7 +41,8 @@ load_options()	# LOAD
 {
 	case $1 in
 	small) echo --rw=randrw --bs=4k --iodepth=16 ;;
-	mixed) echo --rw=randrw --rwmixread=40 --bsrange=512-64k --iodepth=8 --numjobs=2 --fsync=50 \
+	mixed) echo --rw=randrw --rwmixread=40 --bsrange=512-64k --iodepth=8 \
+		--numjobs=2 --fsync=50 \
 		--opmix=trim:3,write_zeroes:3 ;;
 	esac
 }
@@ -63,13 +64,15 @@ run_load()	# LOAD ROUND
 latency = 1ms" "memory = ${cache_mib}M" volumed
 	quietly xseg volume create vol --size "${set_mib}M"
 	# shellcheck disable=SC2046 # options are words
-	measure "$raw/$1-run.$2.json" --volume=vol $(load_options "$1") --runtime="$run_time" --verify=crc32c \
+	measure "$raw/$1-run.$2.json" --volume=vol $(load_options "$1") --runtime="$run_time" \
+		--verify=crc32c \
 		--randseed="$2" --status-interval=100ms &
 	load=$!
 	switch_while $load
 	wait $load || exit 1
 	stat_to "$raw/$1-stat.$2.json"
-	xseg --json cache status cached >"$raw/$1-cache.$2.json" 2>>"$log" || fail "xseg cache status failed"
+	xseg --json cache status cached >"$raw/$1-cache.$2.json" 2>>"$log" ||
+		fail "xseg cache status failed"
 	quietly xseg down --force
 }
 
@@ -83,14 +86,16 @@ collect()
 	for load in "${loads[@]}"; do
 		for round in $(seq "$runs"); do
 			jq -r --arg load "$load" --arg round "$round" \
-				--slurpfile stat "$raw/$load-stat.$round.json" --slurpfile cache "$raw/$load-cache.$round.json" '
+				--slurpfile stat "$raw/$load-stat.$round.json" --slurpfile cache \
+				"$raw/$load-cache.$round.json" '
 				.jobs as $jobs | $cache[0] as $c |
 				[$load, $round, ([$jobs[] | .read.iops + .write.iops] | add),
 					([$jobs[].read.lat_ns.max] | max), ([$jobs[].write.lat_ns.max] | max),
 					($stat[0].peers[] | select(.name == "memd") | .lat_ns.max),
 					([$c.writes_by[]] | min * 100 / $c.writes),
 					([$jobs[].verify_errors] | add), ([$jobs[].error] | add)] | @tsv' \
-				"$raw/$load-run.$round.json" || fail "$raw/$load-run.$round.json is damaged"
+				"$raw/$load-run.$round.json" ||
+				fail "$raw/$load-run.$round.json is damaged"
 		done
 	done
 }

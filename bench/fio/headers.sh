@@ -26,7 +26,8 @@ give_up()
 	exit 1
 }
 
-version=$(dpkg-query -W -f '${db:Status-Status} ${source:Version}\n' fio 2>/dev/null | sed -n 's/^installed //p' | head -n 1)
+version=$(dpkg-query -W -f '${db:Status-Status} ${source:Version}\n' fio 2>/dev/null |
+	sed -n 's/^installed //p' | head -n 1)
 if [ -z "$version" ]; then
 	[ -n "$once" ] || say "fio is not installed as a Debian package: no engine is built for it"
 	exit 0
@@ -48,16 +49,22 @@ done
 
 apt_get()
 {
-	(cd "$dir" && apt-get -q -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts="$dir/sources.d" \
-		-o Dir::State::lists="$dir/lists" -o Dir::Cache="$dir/cache" -o APT::Sandbox::User=root \
+	(cd "$dir" &&
+		apt-get -q -o Dir::Etc::sourcelist="$dir/sources.list" \
+		-o Dir::Etc::sourceparts="$dir/sources.d" \
+		-o Dir::State::lists="$dir/lists" -o Dir::Cache="$dir/cache" \
+		-o APT::Sandbox::User=root \
 		-o Acquire::http::Timeout=20 -o Acquire::Retries=1 "$@") >>"$dir/log" 2>&1
 }
 
 say "fetching the source package of fio $version, through a deb-src list made from this machine's own in ${dir#"$PWD"/}/"
 apt_get update || say "not all lists could be fetched; see ${dir#"$PWD"/}/log"
-apt_get source --download-only "fio=$version" || give_up "the source of fio $version cannot be had; see ${dir#"$PWD"/}/log"
-dpkg-source --no-check -x "$dir"/fio_*.dsc "$dir/unpacked" >>"$dir/log" 2>&1 || give_up "the source cannot be unpacked; see ${dir#"$PWD"/}/log"
-(cd "$dir/unpacked" && ./configure --disable-native) >>"$dir/log" 2>&1 || give_up "fio's configure failed; see ${dir#"$PWD"/}/log"
+apt_get source --download-only "fio=$version" ||
+	give_up "the source of fio $version cannot be had; see ${dir#"$PWD"/}/log"
+dpkg-source --no-check -x "$dir"/fio_*.dsc "$dir/unpacked" >>"$dir/log" 2>&1 ||
+	give_up "the source cannot be unpacked; see ${dir#"$PWD"/}/log"
+(cd "$dir/unpacked" && ./configure --disable-native) >>"$dir/log" 2>&1 ||
+	give_up "fio's configure failed; see ${dir#"$PWD"/}/log"
 mv "$dir/unpacked" "$dir/src" && echo "$version" >"$dir/version" || exit 1
 rm -rf "$dir/lists" "$dir/cache" "$dir/sources.d" "$dir/sources.list"
 say "they are in ${dir#"$PWD"/}/src"
