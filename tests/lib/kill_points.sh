@@ -7,7 +7,8 @@
 
 [ -x "$BUILD/kill/bin/cached" ] ||
 	skip_all "there are no programs with kill points; 'make kill-build' makes them"
-[ -z "$(find "$root/xtypes" "$root/xseg" "$root/peers" -name '*.[ch]' -newer "$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)" | head -n 1)" ] ||
+newest=$BUILD/kill/bin/$(ls -t "$BUILD/kill/bin" | head -n 1)
+[ -z "$(find "$root"/{xtypes,xseg,peers} -name '*.[ch]' -newer "$newest" -print -quit)" ] ||
 	skip_all "the programs with kill points are older than the sources; 'make kill-build' makes them anew"
 export PATH="$BUILD/kill/bin:$PATH"
 need xseg xseg-host xbench volumed cached filed memd killpoint jq
@@ -60,9 +61,11 @@ sweeping="DEAD_MARKED CLIENT_RELEASED"	# by whoever finds a dead client first
 last_cached="PEER_EMPTIED"
 
 # Passed some hundred times a second: they kill now or later. All others the first time.
-often=" REQ_TAKEN REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED ANSWER_ACCEPTED REQ_DISOWNED OFFER_WRITTEN OFFERS_PUBLISHED OFFERS_MARKED
- OFFERS_ACCEPTED PART_SENT PART_MARKED REQ_STARTED REQ_ANSWERED RESULT_WRITTEN OWNER_STORED BUCKET_STORED WRITE_FILLED WRITE_SLOT
- LOAD_SLOT LOADED_SLOT FLUSH_SLOT FLUSHED_SLOT EVICTED_SLOT PAGE_LENT GIFT_EXCHANGED IO_SUBMITTED IO_ENDED MARK_WRITTEN "
+often="REQ_TAKEN REQ_FILLED REQ_ADDRESSED REQ_ACCEPTED ANSWER_ACCEPTED REQ_DISOWNED
+	OFFER_WRITTEN OFFERS_PUBLISHED OFFERS_MARKED OFFERS_ACCEPTED PART_SENT PART_MARKED
+	REQ_STARTED REQ_ANSWERED RESULT_WRITTEN OWNER_STORED BUCKET_STORED WRITE_FILLED WRITE_SLOT
+	LOAD_SLOT LOADED_SLOT FLUSH_SLOT FLUSHED_SLOT EVICTED_SLOT PAGE_LENT GIFT_EXCHANGED
+	IO_SUBMITTED IO_ENDED MARK_WRITTEN"
 
 # Those of plugging are gone through by plug_points.sh.
 every_point_is_in_a_list()
@@ -210,7 +213,11 @@ nth()			# POINT
 	case $1 in
 	REQ_TAKEN_OVER | RELOADED_SLOT | CATALOG_PART) echo 1 ;;
 	RECORD_SENT | RECORD_WRITTEN | CHANGE_NOTED) echo $((RANDOM % 4 + 1)) ;;
-	*) if [[ $often == *" $1 "* ]]; then echo $((RANDOM % 200 + 1)); else echo 1; fi ;;
+	*)
+		case " ${often//[[:space:]]/ } " in
+		*" $1 "*) echo $((RANDOM % 200 + 1)) ;;
+		*) echo 1 ;;
+		esac ;;
 	esac
 }
 
