@@ -23,7 +23,8 @@ function ratio(rw,	i, k)
 }
 
 END {
-	printf "%-6s | %10s %10s %10s | %s\n", "IOPS", "xbench", "engine", "fio alone", "engine by the smaller one  low-high"
+	printf "%-6s | %10s %10s %10s | %s\n", "IOPS", "xbench", "engine", "fio alone",
+		"engine by the smaller one  low-high"
 	for (i = 1; i <= nr_rws; i++) {
 		printf "%-6s |", rws[i]
 		for (k = 1; k <= nr_systems; k++)
@@ -33,5 +34,6 @@ END {
 	}
 	print ""
 	for (i = 1; i <= nr_rws; i++)
-		wanted(rws[i] "s through fio: at least 0.8 of xbench, or of fio alone", sprintf("%.3f", r[i]), r[i] >= 0.8)
+		wanted(rws[i] "s through fio: at least 0.8 of xbench, or of fio alone",
+			sprintf("%.3f", r[i]), r[i] >= 0.8)
 }

@@ -20,7 +20,8 @@ BEGIN {
 
 END {
 	for (w = 1; w <= nr_rws; w++) {
-		printf "%-26s | %8s  %-17s %9s | %s\n", rws[w] "s", "IOPS", "low-high", "mean", "to the store alone"
+		printf "%-26s | %8s  %-17s %9s | %s\n", rws[w] "s", "IOPS", "low-high", "mean",
+			"to the store alone"
 		for (i = 1; i <= nr_systems; i++) {
 			m = median(iops[systems[i], rws[w]])
 			printf "%-26s | %8d  %7d-%-9d", name[systems[i]], m, low, high

@@ -41,7 +41,8 @@ function insert(p,	i)
 
 function cell(k)
 {
-	return sprintf("%8.0fk %4.0f-%-4.0f", iops[k] / 1000, lowest[k] / iops[k] * 100, highest[k] / iops[k] * 100)
+	return sprintf("%8.0fk %4.0f-%-4.0f", iops[k] / 1000, lowest[k] / iops[k] * 100,
+		highest[k] / iops[k] * 100)
 }
 
 function to_limit(who, rw, p, data)
@@ -52,18 +53,24 @@ function to_limit(who, rw, p, data)
 function line(rw, p, data,	n)
 {
 	split(p, n, " ")
-	printf "%-5s %4s %5d %7d | %19s ", rw, n[1], n[2], n[3], cell("limit" data SUBSEP rw SUBSEP p)
-	printf "| %19s  %5.2f ", cell("cached" data SUBSEP rw SUBSEP p), to_limit("cached", rw, p, data)
-	printf "| %19s  %5.2f ", cell("volume" data SUBSEP rw SUBSEP p), to_limit("volume", rw, p, data)
-	printf "| %6d %6d %7d\n", mean["limit" data, rw, p], mean["cached" data, rw, p], mean["volume" data, rw, p]
+	printf "%-5s %4s %5d %7d | %19s ", rw, n[1], n[2], n[3],
+		cell("limit" data SUBSEP rw SUBSEP p)
+	printf "| %19s  %5.2f ", cell("cached" data SUBSEP rw SUBSEP p),
+		to_limit("cached", rw, p, data)
+	printf "| %19s  %5.2f ", cell("volume" data SUBSEP rw SUBSEP p),
+		to_limit("volume", rw, p, data)
+	printf "| %6d %6d %7d\n", mean["limit" data, rw, p], mean["cached" data, rw, p],
+		mean["volume" data, rw, p]
 }
 
 function table(data,	w, i)
 {
-	printf "%-24s | %19s | %19s %6s | %19s %6s | %21s\n", data == "" ? "by copy" : "by loan", "bare limit", "cached", \
+	printf "%-24s | %19s | %19s %6s | %19s %6s | %21s\n", data == "" ? "by copy" : "by loan",
+		"bare limit", "cached", \
 		"ratio", "volumed + cached", "ratio", "mean latency, ns"
 	printf "%-5s %4s %5s %7s | %19s | %19s %6s | %19s %6s | %6s %6s %7s\n", "", "bs", "depth", \
-		"threads", spread_name, spread_name, "", spread_name, "", "limit", "cached", "volume"
+		"threads", spread_name, spread_name, "", spread_name, "", "limit",
+			"cached", "volume"
 	for (w = 1; w <= 2; w++)
 		for (i = 1; i <= nr; i++)
 			line(rws[w], point[i], data)
@@ -76,8 +83,10 @@ function direct_table(	p, i)
 	split("cached volume", who, " ")
 	print "without a request, 4k read, depth 1"
 	for (i = 1; i <= 2; i++)
-		printf "  %-6s %s, mean latency %d ns; by loan %s, %d ns\n", who[i], cell(who[i] "direct" SUBSEP "read" SUBSEP p), \
-			mean[who[i] "direct", "read", p], cell(who[i] "met" SUBSEP "read" SUBSEP p), mean[who[i] "met", "read", p]
+		printf "  %-6s %s, mean latency %d ns; by loan %s, %d ns\n", who[i],
+			cell(who[i] "direct" SUBSEP "read" SUBSEP p), \
+			mean[who[i] "direct", "read", p], cell(who[i] "met" SUBSEP "read" SUBSEP p),
+				mean[who[i] "met", "read", p]
 	print ""
 }
 
@@ -92,11 +101,13 @@ function copy_bars(rw,	deep, one, got)
 {
 	deep = "4k 16 1"
 	one = "4k 1 1"
-	at_least("4k " rw " by copy, depth 16, through cached, to the bare limit", to_limit("cached", rw, deep, ""), 0.85)
+	at_least("4k " rw " by copy, depth 16, through cached, to the bare limit",
+		to_limit("cached", rw, deep, ""), 0.85)
 	at_least("4k " rw " by copy, depth 16, volumed in the path, to that without", \
 		iops["volume", rw, deep] / iops["cached", rw, deep], 0.8)
 	got = mean["cached", rw, one] / mean["limit", rw, one]
-	wanted("4k " rw " by copy, depth 1: latency less than 1.3 of the bare limit's", sprintf("%.2f", got), got < 1.3)
+	wanted("4k " rw " by copy, depth 1: latency less than 1.3 of the bare limit's",
+		sprintf("%.2f", got), got < 1.3)
 	got = iops["volume", rw, deep]
 	wanted("4k " rw " by copy, depth 16, through volumed and cached: half of the bare limit or 1.0 M/s", sprintf("%.2f M/s", got / 1e6), \
 		got >= goal || got >= iops["limit", rw, deep] / 2)
@@ -128,13 +139,16 @@ function loan_bars(rw,	deep, one, got)
 		wanted("4k " rw " by loan, depth 16, through cached, to the bare limit: at least 0.6", "not there", 0)
 		return
 	}
-	at_least("4k " rw " by loan, depth 16, through cached, to the bare limit", to_limit("cached", rw, deep, "loan"), 0.6)
+	at_least("4k " rw " by loan, depth 16, through cached, to the bare limit",
+		to_limit("cached", rw, deep, "loan"), 0.6)
 	got = iops["cachedloan", rw, deep] / iops["cached", rw, deep]
-	wanted("4k " rw " by loan, depth 16, through cached: more than 3 times the rate by copy", sprintf("%.2f", got), got > 3)
+	wanted("4k " rw " by loan, depth 16, through cached: more than 3 times the rate by copy",
+		sprintf("%.2f", got), got > 3)
 	at_least("4k " rw " by loan, depth 16, volumed in the path, to that without", \
 		iops["volumeloan", rw, deep] / iops["cachedloan", rw, deep], 0.8)
 	got = mean["cachedloan", rw, one] / mean["limitloan", rw, one]
-	wanted("4k " rw " by loan, depth 1: latency less than 2 of the bare limit's", sprintf("%.2f", got), got < 2)
+	wanted("4k " rw " by loan, depth 1: latency less than 2 of the bare limit's",
+		sprintf("%.2f", got), got < 2)
 	loan_size_bar(rw, "16k", 0.9)
 	loan_size_bar(rw, "64k", 0.7)
 }

@@ -27,7 +27,8 @@ END {
 		m = int(median(iops[k]))
 		l = low
 		h = high
-		print k, m, l, h, int(median(bytes[k])), int(median(mean[k])), int(median(p50[k])), \
+		print k, m, l, h, int(median(bytes[k])), int(median(mean[k])),
+			int(median(p50[k])), \
 			int(median(p99[k]))
 	}
 }

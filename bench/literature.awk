@@ -34,7 +34,8 @@ BEGIN {
 
 function write_results(	i, n, k, m, l, h, r)
 {
-	print "store", "system", "rw", "bs", "depth", "threads", "iops", "low", "high", "bytes", "mean_ns", "ratio", "lowest", \
+	print "store", "system", "rw", "bs", "depth", "threads", "iops", "low", "high", "bytes",
+		"mean_ns", "ratio", "lowest", \
 		"highest" >results
 	for (i = 1; i <= nr; i++) {
 		split(order[i], n, OFS)
@@ -43,13 +44,15 @@ function write_results(	i, n, k, m, l, h, r)
 		l = low
 		h = high
 		r = (k in ratio) ? median(ratio[k]) : 0
-		print order[i], m, l, h, median(bytes[k]), median(mean[k]), r, r ? low : 0, r ? high : 0 >results
+		print order[i], m, l, h, median(bytes[k]), median(mean[k]), r, r ? low : 0,
+			r ? high : 0 >results
 	}
 }
 
 function rate(k)
 {
-	return sprintf("%8.1fk %6.0f %7.1f", median(iops[k]) / 1e3, median(bytes[k]) / 1e6, median(mean[k]) / 1e3)
+	return sprintf("%8.1fk %6.0f %7.1f", median(iops[k]) / 1e3, median(bytes[k]) / 1e6,
+		median(mean[k]) / 1e3)
 }
 
 function cell(k,	r, l, h)
@@ -63,13 +66,15 @@ function cell(k,	r, l, h)
 function table(st,	w, i, j, p)
 {
 	printf "over %-11s | %-24s | %-45s | %s\n", st, "alone", "fits", "twice"
-	printf "%-5s %4s %5s | %9s %6s %7s | %9s %6s %7s %6s %-13s | %9s %6s %7s %6s %s\n", "", "bs", "depth", "IOPS", "MB/s", "us", \
+	printf "%-5s %4s %5s | %9s %6s %7s | %9s %6s %7s %6s %-13s | %9s %6s %7s %6s %s\n", "",
+		"bs", "depth", "IOPS", "MB/s", "us", \
 		"IOPS", "MB/s", "us", "ratio", "low-high", "IOPS", "MB/s", "us", "ratio", "low-high"
 	for (w = 1; w <= 2; w++)
 		for (i = 1; i <= nr_sizes; i++)
 			for (j = 1; j <= nr_depths; j++) {
 				p = SUBSEP rws[w] SUBSEP size[i] SUBSEP depth[j] SUBSEP 2
-				printf "%-5s %4s %5d | %s | %s | %s\n", rws[w], size[i], depth[j], rate(st SUBSEP "alone" p), \
+				printf "%-5s %4s %5d | %s | %s | %s\n", rws[w], size[i], depth[j],
+					rate(st SUBSEP "alone" p), \
 					cell(st SUBSEP "fits" p), cell(st SUBSEP "twice" p)
 			}
 	print ""
@@ -88,7 +93,9 @@ function by_threads(	w, i, j, t, k)
 				printf "%-5s %4s %5d | %s | ", rws[w], size[i], t, rate(k)
 				j = rws[w] size[i]
 				if (t == 2 && j in published)
-					printf "%.0fk%s", published[j] / 1e3, (j in published_us) ? sprintf(", %.1f us", published_us[j]) : ""
+					printf "%.0fk%s", published[j] / 1e3,
+						(j in published_us) ? sprintf(", %.1f us",
+						published_us[j]) : ""
 				print ""
 			}
 	print ""
@@ -116,7 +123,8 @@ function never_slower(st, sy, bar,	least, w, i, j, r, k)
 					where = rws[w] " " size[i] " depth " depth[j]
 				}
 			}
-	wanted("over " st ", " sy ": nowhere less than " bar " of the store alone", sprintf("%.2f (%s)", least, where), least >= bar)
+	wanted("over " st ", " sy ": nowhere less than " bar " of the store alone",
+		sprintf("%.2f (%s)", least, where), least >= bar)
 }
 
 END {

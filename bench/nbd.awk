@@ -17,7 +17,8 @@ BEGIN {
 
 function cell(who, rw, d)
 {
-	return sprintf("%7.1fk %7.1f us", median(iops[who, rw, d]) / 1e3, median(mean[who, rw, d]) / 1e3)
+	return sprintf("%7.1fk %7.1f us", median(iops[who, rw, d]) / 1e3,
+		median(mean[who, rw, d]) / 1e3)
 }
 
 # The export's rate by that of nbdkit's memory
@@ -38,11 +39,13 @@ function sort_depths(	i, k, t)
 
 END {
 	sort_depths()
-	printf "%-6s %5s | %-19s | %-19s | %s\n", "", "depth", "nbdkit, memory", "xseg export", "export by memory  low-high"
+	printf "%-6s %5s | %-19s | %-19s | %s\n", "", "depth", "nbdkit, memory", "xseg export",
+		"export by memory  low-high"
 	for (w = 1; w <= nr_rws; w++)
 		for (i = 1; i <= nr_depths; i++) {
 			d = depth[i]
-			printf "%-6s %5d | %s | %s | %5.2f  %.2f-%.2f\n", rws[w], d, cell("memory", rws[w], d), cell("export", rws[w], d), \
+			printf "%-6s %5d | %s | %s | %5.2f  %.2f-%.2f\n", rws[w], d,
+				cell("memory", rws[w], d), cell("export", rws[w], d), \
 				(r[w, d] = ratio(rws[w], d)), low, high
 		}
 	print ""

@@ -43,6 +43,7 @@ END {
 		for (j = 2; j <= nr; j++) {
 			r = median(ratios[kind[i], objects[j]])
 			what = name[kind[i]] ", " objects[j] " objects"
-			wanted(what ": at least " bar[i] " of the rate with " objects[1], sprintf("%.2f", r), r >= bar[i])
+			wanted(what ": at least " bar[i] " of the rate with " objects[1],
+				sprintf("%.2f", r), r >= bar[i])
 		}
 }

@@ -4,7 +4,8 @@
 # with tabs
 BEGIN {
 	FS = "\t"
-	printf "%-5s | %17s | %11s | %8s | %15s | %s\n", "round", "plugs and unplugs", "longest, ms", "IOPS", "slowest I/O, ms", \
+	printf "%-5s | %17s | %11s | %8s | %15s | %s\n", "round", "plugs and unplugs",
+		"longest, ms", "IOPS", "slowest I/O, ms", \
 		"slowest of store, ms"
 }
 
@@ -22,5 +23,6 @@ END {
 	wanted("a hundred plugs and unplugs", plugs, plugs >= 100)
 	wanted("no errors", errors, errors == 0)
 	median(over)
-	wanted("no pause over twice the slowest request of the store, or 20 ms, in any round", sprintf("%.2f of that", high), high <= 1)
+	wanted("no pause over twice the slowest request of the store, or 20 ms, in any round",
+		sprintf("%.2f of that", high), high <= 1)
 }

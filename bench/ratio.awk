@@ -28,13 +28,15 @@ function line(l,	hit, best)
 {
 	best = median(lru[l])
 	hit = median(hits[l])
-	printf "%-24s | %8.2f  %6.2f-%-6.2f | %9.2f | %+8.2f\n", name[l], hit, low, high, best, median(over[l])
+	printf "%-24s | %8.2f  %6.2f-%-6.2f | %9.2f | %+8.2f\n", name[l], hit, low, high, best,
+		median(over[l])
 	print l, name[l], hit, low, high, best >results
 }
 
 END {
 	print "load", "name", "cached", "low", "high", "lru" >results
-	printf "%-24s | %8s  %-13s | %9s | %8s\n", "hits in percent of reads", "cached", "low-high", "exact LRU", "points"
+	printf "%-24s | %8s  %-13s | %9s | %8s\n", "hits in percent of reads", "cached", "low-high",
+		"exact LRU", "points"
 	for (i = 1; i <= nr_loads; i++)
 		line(load[i])
 	print ""
@@ -43,8 +45,10 @@ END {
 		l = load[i]
 		m = median(over[l])
 		if (l == "scan")
-			wanted(name[l] ": more hits than an exact LRU", sprintf("%+.2f points", m), m > 0)
+			wanted(name[l] ": more hits than an exact LRU",
+				sprintf("%+.2f points", m), m > 0)
 		else
-			wanted(name[l] ": at most 2 points below an exact LRU", sprintf("%+.2f points", m), m >= -2)
+			wanted(name[l] ": at most 2 points below an exact LRU",
+				sprintf("%+.2f points", m), m >= -2)
 	}
 }

@@ -26,7 +26,8 @@ function cell(s, rw,	m, l, h)
 	l = low
 	h = high
 	print s, rw, m, l, h, median(mean[s, rw]) >results
-	return sprintf("%7.0fk %5.0f-%-5.0f %6.1f us", m / 1e3, l / 1e3, h / 1e3, median(mean[s, rw]) / 1e3)
+	return sprintf("%7.0fk %5.0f-%-5.0f %6.1f us", m / 1e3, l / 1e3, h / 1e3,
+		median(mean[s, rw]) / 1e3)
 }
 
 function ratio(s, t, rw)
@@ -37,7 +38,8 @@ function ratio(s, t, rw)
 function verdict(rw,	r)
 {
 	r = ratio("pairs", "pair", rw)
-	wanted(rw "s, two pairs, each on a CPU: at least 1.7 of one pair on one CPU", sprintf("%.2f", r), r >= 1.7)
+	wanted(rw "s, two pairs, each on a CPU: at least 1.7 of one pair on one CPU",
+		sprintf("%.2f", r), r >= 1.7)
 	r = ratio("shared", "pair", rw)
 	wanted(rw "s, one cache with two reactors and two clients: at least 1.7 of one pair on one CPU", sprintf("%.2f", r), r >= 1.7)
 	r = ratio("shared", "one2", rw)
@@ -50,7 +52,8 @@ END {
 	print "system", "rw", "iops", "low", "high", "mean_ns" >results
 	printf "%-30s | %-31s | %s\n", "IOPS, low-high, mean latency", "read", "write"
 	for (i = 1; i <= nr; i++)
-		printf "%-30s | %s | %s\n", name[sys[i]], cell(sys[i], "read"), cell(sys[i], "write")
+		printf "%-30s | %s | %s\n", name[sys[i]], cell(sys[i], "read"),
+			cell(sys[i], "write")
 	print ""
 	for (w = 1; w <= 2; w++)
 		verdict(rws[w])

@@ -5,7 +5,8 @@
 # FORM and of one I/O INSTRUCTIONS LINES CODE_LINES
 BEGIN {
 	FS = OFS = "\t"
-	print "reactors", "part", "rw", "batch", "form", "instructions", "lines", "code_lines" >results
+	print "reactors", "part", "rw", "batch", "form", "instructions", "lines",
+		"code_lines" >results
 }
 
 {
@@ -28,7 +29,8 @@ function row(k,	i)
 {
 	printf "%-22s", k
 	for (i = 1; i <= nr; i++)
-		printf " | %6d %5.0f %5.0f", work[k, reactors[i]], lines[k, reactors[i]], code[k, reactors[i]]
+		printf " | %6d %5.0f %5.0f", work[k, reactors[i]], lines[k, reactors[i]],
+			code[k, reactors[i]]
 	print ""
 }
 
@@ -39,7 +41,8 @@ function verdict(k, what,	most, r)
 	r = work[k, most] / work[k, reactors[1]]
 	wanted(what ": with " most " reactors' tables at most 1.1 of the instructions with " reactors[1], sprintf("%.2f", r), r <= 1.1)
 	r = lines[k, most] / lines[k, reactors[1]]
-	wanted(what ": with " most " reactors' tables at most 1.1 of the lines with " reactors[1], sprintf("%.2f", r), r <= 1.1)
+	wanted(what ": with " most " reactors' tables at most 1.1 of the lines with " reactors[1],
+		sprintf("%.2f", r), r <= 1.1)
 }
 
 END {

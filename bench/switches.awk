@@ -20,7 +20,8 @@ BEGIN {
 }
 
 END {
-	printf "%-6s | %8s | %-26s | %-26s | %s\n", "load", "IOPS", "slowest I/O, ms  low-high", "slowest of store  low-high", \
+	printf "%-6s | %8s | %-26s | %-26s | %s\n", "load", "IOPS", "slowest I/O, ms  low-high",
+		"slowest of store  low-high", \
 		"least share"
 	for (i = 1; i <= nr_loads; i++) {
 		l = loads[i]
@@ -34,7 +35,8 @@ END {
 	for (i = 1; i <= nr_loads; i++) {
 		l = loads[i]
 		wanted(l ": no errors", errors[l], errors[l] == 0)
-		wanted(l ": each policy at least 10 % of the writes", sprintf("%.1f %%", share[l]), share[l] >= 10)
+		wanted(l ": each policy at least 10 % of the writes", sprintf("%.1f %%", share[l]),
+			share[l] >= 10)
 		median(over[l])
 		wanted(l ": no pause over twice the slowest request of the store, or 20 ms, in any round", \
 			sprintf("%.2f of that", high), high <= 1)
