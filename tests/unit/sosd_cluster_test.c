@@ -275,8 +275,20 @@ static void an_osd_that_stands_is_a_pause(void **state)
 	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
 }
 
+static unsigned long nr_trips(void)
+{
+	char text[XSEG_PAGE_SIZE];
+	const char *at;
+
+	assert_true(rig_admin(&g, "status", text, sizeof(text)) > 0);
+	at = strstr(text, "\ntrips=");
+	assert_non_null(at);
+	return strtoul(at + strlen("\ntrips="), NULL, 10);
+}
+
 static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 {
+	unsigned long trips;
 	struct rig_io *io[8];
 	uint8_t data[4096];
 	uint64_t since;
@@ -287,6 +299,7 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	assert_int_equal(rig_set(&g, "io_timeout", "2s"), 0);
 	memset(data, 0x11, sizeof(data));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	trips = nr_trips();
 	stop_osd();
 	since = g.now_ns;
 	for (i = 0; i < 8; i++)			/* more than iodepth: some are not even sent */
@@ -295,10 +308,9 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	for (i = 0; i < 8; i++)
 		assert_int_equal(rig_wait(&g, io[i]), -EIO);
 	assert_true(g.now_ns - since >= 2 * S);
-	assert_true(g.now_ns - since < 8 * S);
 	rig_status_has(&g, "timeouts=8\n");
-	/* the first, and four; those that were not sent have failed with them */
-	rig_status_has(&g, "trips=5\n");
+	/* those that were not sent have failed with them */
+	assert_int_equal(nr_trips() - trips, 4);
 	go_on();
 	assert_int_equal(rig_fill(&g, "a", 0, 32768, 0x33, 0), 32768);
 	assert_true(rig_holds(&g, "a", 0, 32768, 0x33));
