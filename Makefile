@@ -40,7 +40,8 @@ CC = gcc
 endif
 
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
-FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
+FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
+	   $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS),,-flto=auto)
 URCU	 = -lurcu-memb -lurcu-qsbr -lurcu-mb -lurcu-bp -lurcu-cds -lurcu-common
 LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(URCU) $(SOSD_LIBS) -lm
@@ -94,8 +95,9 @@ FUZZ_HELP_SRC := $(filter-out $(FUZZ_SRC) $(FUZZ_MAINS) $(SCRIBBLE_SRC),$(wildca
 UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/sosd_%),$(wildcard tests/unit/*_test.c tests/unit/*/*_test.c))
 UNIT_HELP_SRC := $(filter-out $(UNIT_SRC) tests/unit/sosd_%,$(wildcard tests/unit/*.c tests/unit/*/*.c))
 
-ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) $(BENCH_SRC) \
-	   $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
+ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
+	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
+	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
 STYLED = $(wildcard $(foreach d,xtypes xseg peers tools bench tests,$(foreach e,c h,\
 	   $(d)/*.$(e) $(d)/*/*.$(e) $(d)/*/*/*.$(e))))
 
@@ -119,11 +121,13 @@ BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
        $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
        $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
        $(if $(XBENCH_SRC),$(BUILD)/bin/xbench)
-BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale $(BUILD)/bin/bench-rival-socket \
+BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
+	 $(BUILD)/bin/bench-rival-socket \
 	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
 TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
-	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) $(SCRIBBLE_SRC:tests/fuzz/%.c=$(BUILD)/tests/%)
+	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) \
+	 $(SCRIBBLE_SRC:tests/fuzz/%.c=$(BUILD)/tests/%)
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz_%,$(FUZZ_SRC))
 
 # Tests are linked from the same objects as they are: fat ones are good for both.
@@ -196,29 +200,38 @@ $(SHARED) $(BUILD)/lib/fio-xseg.so $(BUILD)/lib/nbdkit-xseg-plugin.so: private L
 endif
 $(BUILD)/pic/libxtypes.a: $(filter $(BUILD)/pic/xtypes/%,$(PIC)) $(BUILD)/sources
 	$(archive)
-$(SHARED): $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/xtypes/xhist.o $(BUILD)/pic/libxtypes.a xseg/libxseg.map $(BUILD)/sources
+$(SHARED): $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/xtypes/xhist.o \
+		$(BUILD)/pic/libxtypes.a xseg/libxseg.map $(BUILD)/sources
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=xseg/libxseg.map -Wl,--no-undefined -o $@ \
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=xseg/libxseg.map -Wl,--no-undefined -o $@ \
 		$(filter %.o %.a,$^) $(LIBS)
 	$(Q)ln -sf $(@F) $(@D)/libxseg.so
 # It has the library in itself: fio need not find it.
-$(BUILD)/pic/bench/fio/engine.o: private FLAGS += -isystem $(FIO_DIR)/src -include $(FIO_DIR)/src/config-host.h -DBITS_PER_LONG=64
+$(BUILD)/pic/bench/fio/engine.o: private FLAGS += -isystem $(FIO_DIR)/src \
+		-include $(FIO_DIR)/src/config-host.h -DBITS_PER_LONG=64
 $(BUILD)/pic/bench/fio/engine.o: $(FIO_DIR)/src/config-host.h
-$(BUILD)/lib/fio-xseg.so: $(BUILD)/pic/bench/fio/engine.o $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a bench/fio/engine.map $(BUILD)/sources
+$(BUILD)/lib/fio-xseg.so: $(BUILD)/pic/bench/fio/engine.o $(filter $(BUILD)/pic/xseg/%,$(PIC)) \
+		$(BUILD)/pic/libxtypes.a bench/fio/engine.map $(BUILD)/sources
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=bench/fio/engine.map -o $@ $(filter %.o %.a,$^) -Wl,--as-needed -lpthread
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=bench/fio/engine.map -o $@ \
+		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 # This one too, so that an nbdkit of any place finds it.
-$(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o $(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a tools/nbdkit/plugin.map $(BUILD)/sources
+$(BUILD)/lib/nbdkit-xseg-plugin.so: $(BUILD)/pic/tools/nbdkit/plugin.o \
+		$(filter $(BUILD)/pic/xseg/%,$(PIC)) $(BUILD)/pic/libxtypes.a \
+		tools/nbdkit/plugin.map $(BUILD)/sources
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/plugin.map -o $@ $(filter %.o %.a,$^) -Wl,--as-needed -lpthread
+	$(Q)$(CC) $(FLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/nbdkit/plugin.map -o $@ \
+		$(filter %.o %.a,$^) -Wl,--as-needed -lpthread
 $(LIBPEER): $(call objs,$(COMMON_SRC)) $(BUILD)/sources
 	$(archive)
 
 define peer_rules
-$(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(wildcard peers/$(1)/*.c))) $(BUILD)/sources
+$(BUILD)/lib$(1).a: $(call objs,$(filter-out %/$(1)_main.c,$(wildcard peers/$(1)/*.c))) \
+		$(BUILD)/sources
 	$$(archive)
 $(BUILD)/bin/$(1): $(BUILD)/obj/peers/$(1)/$(1)_main.o $(BUILD)/lib$(1).a $(BASE) $(BUILD)/sources
 	$$(link)
@@ -227,7 +240,8 @@ $(foreach p,$(PEERS),$(eval $(call peer_rules,$(p))))
 
 # One program of one source and all archives.
 define test_rule
-$(BUILD)/tests/$(basename $(notdir $(1))): $(call objs,$(1)) $(2) $(LIBKINDS) $(BASE) $(BUILD)/sources
+$(BUILD)/tests/$(basename $(notdir $(1))): $(call objs,$(1)) $(2) $(LIBKINDS) $(BASE) \
+		$(BUILD)/sources
 	$$(link)
 endef
 $(foreach s,$(TEST_TOOL_SRC),$(eval $(call test_rule,$(s))))
@@ -245,7 +259,8 @@ $(BUILD)/bin/xbench: $(call objs,$(XBENCH_SRC)) $(BASE) $(BUILD)/sources
 	$(link)
 $(BUILD)/bin/bench-limit: $(call objs,$(wildcard bench/limits/*.c)) $(BASE) $(BUILD)/sources
 	$(link)
-$(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(LIBKINDS) $(BASE) $(BUILD)/sources
+$(BUILD)/bin/bench-scale: $(call objs,$(wildcard bench/scale/*.c)) $(LIBKINDS) $(BASE) \
+		$(BUILD)/sources
 	$(link)
 RIVAL := $(BUILD)/obj/bench/rivals/rival
 $(BUILD)/bin/bench-rival-socket: $(RIVAL).o $(RIVAL)_socket.o $(BASE) $(BUILD)/sources
@@ -259,26 +274,32 @@ $(BUILD)/bin/bench-lru: $(call objs,$(wildcard bench/lru/*.c)) $(BASE) $(BUILD)/
 	$(link)
 # A fuzz program has libFuzzer's main, or one that plays the corpus.
 $(FUZZ): private LDFLAGS += $(if $(LIBFUZZER),-fsanitize=fuzzer)
-$(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o $(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
+$(FUZZ): $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz/%.o \
+		$(call objs,$(FUZZ_HELP_SRC) $(FUZZ_MAIN)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
-$(BUILD)/tests/scribble: $(call objs,$(SCRIBBLE_SRC) $(FUZZ_HELP_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
+$(BUILD)/tests/scribble: $(call objs,$(SCRIBBLE_SRC) $(FUZZ_HELP_SRC)) $(LIBKINDS) $(BASE) \
+		$(BUILD)/sources
 	$(link)
 # The simulator kills peers in the middle of a callback, at these calls (tests/sim/cut.c).
 comma := ,
-SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req_submit xseg_req_forward \
-	    xseg_req_lend xseg_req_pass_loans xseg_req_exchange xseg_port_flush xseg_page_owner_set xseg_page_owner_swap xseg_pages_take xseg_pages_give bucket_set \
-	    xs_offer_answer xs_req_accept xs_req_take xs_bell_ring xs_control_lock xs_control_unlock xseg_page peer_port_kick \
-	    xseg_plug_let_go xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim xseg_plug_switch \
-	    xworkq_run
+SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req_submit \
+	    xseg_req_forward xseg_req_lend xseg_req_pass_loans xseg_req_exchange \
+	    xseg_port_flush xseg_page_owner_set xseg_page_owner_swap xseg_pages_take \
+	    xseg_pages_give bucket_set xs_offer_answer xs_req_accept xs_req_take xs_bell_ring \
+	    xs_control_lock xs_control_unlock xseg_page peer_port_kick xseg_plug_let_go \
+	    xseg_plug_settle xseg_turn_hold xseg_turn_mind xseg_plug_call xseg_plug_claim \
+	    xseg_plug_switch xworkq_run
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These let allocations fail, and count them.
-$(BUILD)/tests/start_memory_test $(BUILD)/tests/client_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
+$(BUILD)/tests/start_memory_test $(BUILD)/tests/client_memory_test: \
+		private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # This one lets a thread stand still where it begins to serve.
 $(BUILD)/tests/reactors_test: private LDFLAGS += -Wl,--wrap=xseg_peer_serve
 # And this one has filed's system calls fail.
-FILED_WRAPS = io_setup io_destroy io_submit io_getevents pread pwrite openat mkdirat unlinkat ftruncate fallocate fstat faccessat fsync fdatasync
+FILED_WRAPS = io_setup io_destroy io_submit io_getevents pread pwrite openat mkdirat unlinkat \
+	      ftruncate fallocate fstat faccessat fsync fdatasync
 $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(FILED_WRAPS))
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
@@ -289,7 +310,8 @@ $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 
 # sosd, its tests and its benchmark can be done without.
 WITHOUT_CEPH = build/without-ceph
-.PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo bench bench-deps tidy format format-check
+.PHONY: deps check check-long check-san kill-build asan tsan fuzz fuzz-build fuzz-programs demo \
+		bench bench-deps tidy format format-check
 deps: ## installs the Debian packages that are missing, after saying which and why
 	@tests/lib/deps.sh build check demo bench
 	@rm -f $(WITHOUT_CEPH)
@@ -307,7 +329,8 @@ check: ## the short tests, under 5 minutes; T=PATTERN for some of them
 
 # The programs once more, with kill points (xtypes/xkill.h), for tests/system/kill_points.sh.
 kill-build:
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/kill EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DXSEG_KILL_POINTS' programs
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/kill \
+		EXTRA_CFLAGS='$(EXTRA_CFLAGS) -DXSEG_KILL_POINTS' programs
 
 check-long: ## the same with long simulations, crash loops, fuzzing, virtual machines
 	@tests/lib/deps.sh --quiet build check long
@@ -398,7 +421,8 @@ SHARED_FILE = $(DESTDIR)$(LIBDIR)/libxseg.so.$(VERSION)
 
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
 	@$(MAKE) --no-print-directory $(JOBS) programs libs
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(MANDIR)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
+		$(DESTDIR)$(MANDIR)
 	$(if $(BIN),install -m 755 $(BIN) $(DESTDIR)$(BINDIR))
 	install -m 644 $(LIBXSEG) $(DESTDIR)$(LIBDIR)
 	$(if $(LTO),objcopy --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' $(DESTDIR)$(LIBDIR)/libxseg.a)
@@ -420,14 +444,16 @@ install: ## programs, headers, libraries, pkg-config file, Python package, manua
 
 uninstall: ## removes what install put there
 	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(notdir $(BIN)))
-	rm -f $(DESTDIR)$(LIBDIR)/libxseg.a $(SHARED_FILE) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI) $(DESTDIR)$(LIBDIR)/libxseg.so
+	rm -f $(DESTDIR)$(LIBDIR)/libxseg.a $(SHARED_FILE) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI) \
+		$(DESTDIR)$(LIBDIR)/libxseg.so
 	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
 	rm -f $(addprefix $(DESTDIR)$(PYTHONDIR)/xseg/,$(notdir $(PYTHON)))
 	rm -rf $(DESTDIR)$(PYTHONDIR)/xseg/__pycache__
 	rm -f $(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so
 	rm -f $(addprefix $(DESTDIR)$(MANDIR)/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
-	@-rmdir $(DESTDIR)$(PYTHONDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true
+	@-rmdir $(DESTDIR)$(PYTHONDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xseg \
+		$(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true
 
 clean: ## removes build, build-asan, build-tsan and build-fuzz
 	rm -rf build build-asan build-tsan build-fuzz
