@@ -74,6 +74,7 @@ struct xport {
 	struct xs_port *sh;
 	uint32_t index, generation;
 	uint32_t req_first, req_nr;		/* checked private copy */
+	uint32_t mask_words;			/* of a mask of lanes, that have ports of the segment */
 	struct xpool free;		/* own requests that are FREE; derived from their places */
 	void *free_mem;
 	struct lane_out *out[2];		/* by receiving port */
@@ -230,8 +231,13 @@ void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result);
 /* A request of a dead or leaving peer, seen at rest with its port, becomes FREE; if it was
  * answered, its part is marked before. False if somebody was faster: it is not at rest any more. */
 bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port);
-/* The private copy of a request that was just accepted; -EPROTO when something in it is wrong. */
-int xs_req_copy_in(struct xseg *seg, struct xreq *r);
+/* The requests that a port owns, as they are while one of them is out; port XSEG_NONE: not known. */
+struct xs_origin {
+	uint32_t port, first, nr;
+};
+/* The private copy of a request that was just accepted; -EPROTO when something in it is wrong.
+ * origin: of the one before, which is still held; of this one afterwards. */
+int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
 void xs_views_forget(struct xport *port);

@@ -57,22 +57,24 @@ void xseg_req_drop_loans(struct xport *port, struct xreq *r)
 
 /* ---- the holder's ---- */
 
-static void list(struct xport *port, struct xreq *r, uint32_t i, uint32_t lent)
+static inline void list(struct xport *port, struct xreq *r, uint32_t i, uint32_t lent)
 {
 	struct xs_req *sh = shared(port->seg, r);
 
 	if (i >= r->nr_pages)
 		return;
+	/* release, here and below: partner is the acquire in show(), which then knows that what was
+	 * listed before is dropped */
 	if (r->nr_lent == 0) {
 		for (uint32_t k = 0; k < r->nr_pages; k++)
-			atomic_store_explicit(&sh->page[k].lent, 0, memory_order_release);
+			atomic_store_explicit(
+				&sh->page[k].lent, k == i ? lent : 0, memory_order_release);
 		r->nr_lent = r->nr_pages;
-		/* release: the old ones are gone before these count */
+		/* the old ones are gone before these count */
 		atomic_store_explicit(&sh->nr_lent, r->nr_pages, memory_order_release);
+	} else {
+		atomic_store_explicit(&sh->page[i].lent, lent, memory_order_release);
 	}
-	/* release, as above: partner is the acquire in show(), which then knows that what was
-	 * listed before is dropped */
-	atomic_store_explicit(&sh->page[i].lent, lent, memory_order_release);
 	XKILL(PAGE_LENT);
 }
 

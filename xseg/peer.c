@@ -367,7 +367,7 @@ uint32_t xseg_peer_adopt(struct xseg_peer *peer,
 			sent->index = k;
 			/* for xs_req_accept(): its answer is one to us */
 			r->out = true;
-			if (xs_req_copy_in(peer->seg, sent)) {
+			if (xs_req_copy_in(peer->seg, sent, &(struct xs_origin){ .port = XSEG_NONE })) {
 				damaged++;
 				continue;
 			}
@@ -402,7 +402,7 @@ static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_st
 	XKILL(REQ_TAKEN_OVER);
 	/* the predecessor's offer of it is void */
 	atomic_store_explicit(&peer->seg->reqs[index].via, 0, memory_order_relaxed);
-	if (xs_req_copy_in(peer->seg, r)) {
+	if (xs_req_copy_in(peer->seg, r, &(struct xs_origin){ .port = XSEG_NONE })) {
 		xs_count_bad(peer->seg);
 		xseg_req_answer(port, r, -EPROTO);
 		return;

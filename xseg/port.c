@@ -58,6 +58,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->index = index;
 	p->generation = generation & 0xfffff;
 	p->sh = &seg->ports[index];
+	p->mask_words = (nr + 63) / 64;
 	p->req_nr = xs_port_requests(seg, index, &p->req_first);
 	p->free_mem = malloc(xpool_mem_bytes(p->req_nr ? p->req_nr : 1));
 	p->backlog = calloc(seg->geo.nr_requests, sizeof(*p->backlog));
@@ -140,7 +141,7 @@ static bool lane_in_open(struct xport *p, uint32_t from, uint32_t queue)
 }
 
 /* False when the lane is full. */
-static bool lane_push(struct xport *p, struct lane_out *o, uint64_t offer)
+static inline bool lane_push(struct xport *p, struct lane_out *o, uint64_t offer)
 {
 	if (!xq_push(&o->w, offer))
 		return false;
@@ -292,16 +293,16 @@ static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t w, uin
 	return with;
 }
 
-/* Adds newly announced lanes to the private mask. Lanes that had work stay in it, with their shared
- * bit set, so that a busy pair of ports does not pass the mask's cache line to and fro. A cold look
- * takes the shared bits out, and forgets lanes that are empty and have not been announced since the
- * last one: what they get next is announced. */
-static void collect_mask(struct xport *p, uint32_t queue, bool cold)
+/* Adds newly announced lanes to the private mask, a copy of which is given back; false: none has
+ * work. Lanes that had work stay in it, with their shared bit set, so that a busy pair of ports does
+ * not pass the mask's cache line to and fro. A cold look takes the shared bits out, and forgets
+ * lanes that are empty and have not been announced since the last one: what they get next is
+ * announced. */
+static bool collect_mask(struct xport *p, uint32_t queue, bool cold, uint64_t *left)
 {
-	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
-	bool cleared = false;
+	bool cleared = false, any = false;
 
-	for (uint32_t w = 0; w < words; w++) {
+	for (uint32_t w = 0; w < p->mask_words; w++) {
 		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed),
 			 known = p->pending[queue][w];
 
@@ -309,14 +310,17 @@ static void collect_mask(struct xport *p, uint32_t queue, bool cold)
 			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
 			cleared = true;
 		}
-		bits &= ports_of_word(p, w);
-		p->pending[queue][w] = bits |
-				       (cold ? lanes_with_work(p, queue, w, known & ~bits) : known);
+		if (bits & ~known)
+			bits &= ports_of_word(p, w);
+		left[w] = bits | (cold ? lanes_with_work(p, queue, w, known & ~bits) : known);
+		p->pending[queue][w] = left[w];
+		any |= left[w] != 0;
 	}
 	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we
 	 * see what it published */
 	if (cleared)
 		atomic_thread_fence(memory_order_seq_cst);
+	return any;
 }
 
 /* Both lines of its header: an answer that lends has written the second one, too. */
@@ -358,16 +362,14 @@ static uint32_t take_lane(
 /* The first set bit at or after `start`, going round once; XSEG_NONE when there is none. */
 static uint32_t next_bit(const uint64_t *mask, uint32_t words, uint32_t start)
 {
-	for (uint32_t i = 0; i <= words; i++) {
-		uint32_t w = (start / 64 + i) % words;
-		uint64_t bits = mask[w];
+	uint32_t w = start / 64;
+	uint64_t bits = mask[w] & ~0ull << (start % 64);
 
-		if (i == 0)
-			bits &= ~0ull << (start % 64);
-		else if (i == words)
-			bits &= ~(~0ull << (start % 64));
+	for (uint32_t i = 0; i <= words; i++) {
 		if (bits)
 			return w * 64 + (uint32_t)__builtin_ctzll(bits);
+		w = w + 1 < words ? w + 1 : 0;
+		bits = mask[w];
 	}
 	return XSEG_NONE;
 }
@@ -377,19 +379,22 @@ static uint32_t next_bit(const uint64_t *mask, uint32_t words, uint32_t start)
  * forgets those that are silent sooner, also while others are busy. */
 static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, uint32_t max)
 {
-	uint32_t words = (p->seg->geo.nr_ports + 63) / 64, got = 0, vain = 0, from;
 	bool cold = p->vain[queue] >= COLD_LOOKS;
 	uint64_t left[XSEG_MASK_WORDS];
+	uint32_t got = 0, vain = 0, from;
 
-	collect_mask(p, queue, cold);
-	memcpy(left, p->pending[queue], words * sizeof(left[0]));
-	while (got < max && (from = next_bit(left, words, p->turn[queue])) != XSEG_NONE) {
+	if (!collect_mask(p, queue, cold, left)) {
+		p->vain[queue] = cold ? 0 : p->vain[queue];
+		return 0;
+	}
+	while (got < max &&
+		(from = next_bit(left, p->mask_words, p->turn[queue])) != XSEG_NONE) {
 		left[from / 64] &= ~(1ull << (from % 64));
 		if (!lane_has_work(p, from, queue)) {
 			vain++;
 			continue;
 		}
-		p->turn[queue] = (from + 1) % (words * 64);
+		p->turn[queue] = from + 1 < p->mask_words * 64 ? from + 1 : 0;
 		got += take_lane(p, from, queue, out + got, max - got);
 	}
 	p->vain[queue] = cold || (got && !vain) ? 0 : p->vain[queue] + vain;
@@ -512,12 +517,10 @@ static bool has_asked(struct xport *p)
 /* A cheap look at the lanes that are known to be in use or are announced. */
 bool xs_port_peek(struct xport *p)
 {
-	uint32_t words = (p->seg->geo.nr_ports + 63) / 64;
-
 	if (is_alerted(p) || has_asked(p))
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
-		for (uint32_t w = 0; w < words; w++) {
+		for (uint32_t w = 0; w < p->mask_words; w++) {
 			uint64_t bits = p->pending[queue][w] |
 					(atomic_load_explicit(
 						 &p->sh->mask[queue][w], memory_order_relaxed) &
@@ -534,11 +537,12 @@ bool xs_port_peek(struct xport *p)
 uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t n = take_queue(p, QUEUE_REQUEST, out, max), kept = 0;
+	struct xs_origin origin = { .port = XSEG_NONE };
 
 	if (n < max && has_asked(p))
 		n += take_asked(p, out + n, max - n);
 	for (uint32_t i = 0; i < n; i++) {
-		if (xs_req_copy_in(p->seg, out[i])) {
+		if (xs_req_copy_in(p->seg, out[i], &origin)) {
 			xs_count_bad(p->seg);
 			xseg_req_answer(p, out[i], -EPROTO);
 		} else {

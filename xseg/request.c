@@ -77,33 +77,41 @@ static bool moves_data(uint8_t op)
 	return op == XSEG_OP_READ || op == XSEG_OP_WRITE;
 }
 
-static bool port_owns(struct xseg *seg, uint32_t port, uint32_t i)
+static void origin_of(struct xseg *seg, uint32_t port, struct xs_origin *o)
 {
-	uint32_t first, nr;
-
+	*o = (struct xs_origin){ .port = port };
 	/* acquire: partner is the release in add_port() */
-	if (port >= seg->geo.nr_ports ||
-		!atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire))
-		return false;
-	nr = xs_port_requests(seg, port, &first);
-	return i >= first && i - first < nr;
+	if (port < seg->geo.nr_ports &&
+		atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire))
+		o->nr = xs_port_requests(seg, port, &o->first);
+}
+
+static bool origin_owns(const struct xs_origin *o, uint32_t i)
+{
+	return i >= o->first && i - o->first < o->nr;
 }
 
 uint32_t xs_req_owner(struct xseg *seg, uint32_t i)
 {
-	for (uint32_t k = 0; k < seg->geo.nr_ports; k++)
-		if (port_owns(seg, k, i))
+	struct xs_origin o;
+
+	for (uint32_t k = 0; k < seg->geo.nr_ports; k++) {
+		origin_of(seg, k, &o);
+		if (origin_owns(&o, i))
 			return k;
+	}
 	return XSEG_NONE;
 }
 
 /* Whatever the request says of its origin, its answer goes to the port that has it; false when it
  * lied. */
-static bool check_origin(struct xseg *seg, struct xreq *r)
+static bool check_origin(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 {
 	uint32_t owner;
 
-	if (port_owns(seg, r->origin, r->index))
+	if (r->origin != origin->port)
+		origin_of(seg, r->origin, origin);
+	if (origin_owns(origin, r->index))
 		return true;
 	owner = xs_req_owner(seg, r->index);
 	r->origin = owner == XSEG_NONE ? 0 : (uint16_t)owner;
@@ -121,10 +129,17 @@ static void target_in(const struct xs_req *sh, struct xreq *r)
 	r->target[XSEG_TARGET_MAX - 1] = '\0';
 }
 
+/* What is behind the end of a name is copied, too, where that is one piece: a name that is there,
+ * or was before. */
 static void target_out(struct xs_req *sh, const struct xreq *r)
 {
-	size_t bytes = strlen(r->target) + 1, head = sizeof(sh->target);
+	size_t bytes, head = sizeof(sh->target);
 
+	if (r->target[head - 1] == '\0') {
+		memcpy(sh->target, r->target, sizeof(sh->target));
+		return;
+	}
+	bytes = strlen(r->target) + 1;
 	memcpy(sh->target, r->target, bytes < head ? bytes : head);
 	if (bytes < head)
 		sh->target[head - 1] = '\0';
@@ -132,7 +147,7 @@ static void target_out(struct xs_req *sh, const struct xreq *r)
 		memcpy(sh->target_rest, r->target + head, bytes - head);
 }
 
-int xs_req_copy_in(struct xseg *seg, struct xreq *r)
+int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 {
 	const struct xs_req *sh = &seg->reqs[r->index];
 	uint32_t i, given, bad = 0;
@@ -153,7 +168,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r)
 	r->nr_lent = 0;
 	r->next = NULL;
 	r->user = NULL;
-	if (!check_origin(seg, r) || r->op >= XSEG_NR_OPS || r->nr_pages > XSEG_REQ_PAGES ||
+	if (!check_origin(seg, r, origin) || r->op >= XSEG_NR_OPS || r->nr_pages > XSEG_REQ_PAGES ||
 	    r->size > XSEG_REQ_BYTES || r->offset + r->size < r->offset)
 		bad = 1;
 	if (r->nr_pages > XSEG_REQ_PAGES)
@@ -183,19 +198,10 @@ static bool place_store(struct xseg *seg, uint32_t index, uint64_t old, uint64_t
 	return true;
 }
 
-/* The same for what somebody may be accepting meanwhile, or taking back. Orders are those of the
- * table's partners: what we wrote into the request is seen by the next holder, and what the last
- * one wrote by us. */
-static bool place_swap(struct xseg *seg, uint32_t index, uint64_t old, uint64_t new)
-{
-	return atomic_compare_exchange_strong_explicit(
-		&seg->reqs[index].place, &old, new, memory_order_acq_rel, memory_order_relaxed);
-}
-
 /* One edge of the table above that a holder makes; false when the table has no such edge, or the
  * place is not what it should be. The view is written before the place: after an answer its next
  * holder may be another thread of this process. */
-static bool place_move(
+static inline bool place_move(
 	struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
 {
 	uint64_t old = r->place, new = place_word(state, port, gen, place_seq(old) + 1);
@@ -204,9 +210,24 @@ static bool place_move(
 		return false;
 	r->place = new;
 	r->state = state;
-	if (state == XSEG_REQ_PRIVATE || state == XSEG_REQ_FREE)
-		return place_swap(seg, r->index, old, new);
 	return place_store(seg, r->index, old, new);
+}
+
+/* The same for an origin's request that is at rest: somebody may be accepting it meanwhile, or take
+ * it back, if it was offered all the same. */
+static bool rest_move(struct xport *port, struct xreq *r, enum xseg_req_state state)
+{
+	uint64_t old = r->place,
+		 new = place_word(state, port->index, port->generation, place_seq(old) + 1);
+
+	if (!is_legal(r->state, state))
+		return false;
+	r->place = new;
+	r->state = state;
+	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one
+	 * wrote by us */
+	return atomic_compare_exchange_strong_explicit(&port->seg->reqs[r->index].place, &old, new,
+		memory_order_acq_rel, memory_order_relaxed);
 }
 
 #define ERRNO_MAX 4095
@@ -248,37 +269,65 @@ void xs_views_forget(struct xport *port)
 		view_own(port->seg, port->req_first + i)->out = false;
 }
 
-/* Moves a request from exactly `place` to (state, port); only then is the view ours to write. */
+/* The place and the view say so; the rest of the view is ours to write. */
+static inline void view_take(
+	struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state)
+{
+	r->index = index;
+	r->place = place;
+	r->state = state;
+	set_holder(r, port);
+}
+
+static bool nobody_has(struct xport *port, const struct xreq *r)
+{
+	if (!is_held(r))
+		return true;
+	xs_count_bad(port->seg);
+	return false;
+}
+
+/* Moves a request from exactly `place` to (state, port), which has it from now on. */
 bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
 	enum xseg_req_state state)
 {
 	uint64_t old = place;
 	uint64_t new = place_word(state, port->index, port->generation, place_seq(place) + 1);
 
-	if (is_held(r)) {
-		xs_count_bad(port->seg);
-		return false;
-	}
-	/* acquire and release as in place_swap(); seq_cst: comes before the receiver's look at who
+	/* acquire and release as in rest_move(); seq_cst: comes before the receiver's look at who
 	 * may send to it (xseg_req_is_foreign()), or that look sees what xseg_plug_claim() stored
-	 * before it looked at places. What was loaded with `place` is an answer's (R1) */
-	if (state == XSEG_REQ_PRIVATE
-		    ? !place_store(port->seg, index, place, new)
-		    : !atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old,
-			      new, memory_order_seq_cst, memory_order_relaxed))
+	 * before it looked at places */
+	if (!nobody_has(port, r) ||
+		!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new,
+			memory_order_seq_cst, memory_order_relaxed))
 		return false;
-	r->index = index;
-	r->place = new;
-	r->state = state;
-	set_holder(r, port);
-	if (state == XSEG_REQ_PRIVATE) {
-		XKILL(ANSWER_ACCEPTED);
-		r->result = result_of(port->seg, r);
-		if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r)
-					  : xs_req_loans_in(port->seg, r))
-			r->result = -EPROTO;
-	}
+	view_take(port, r, index, new, state);
 	return true;
+}
+
+/* The answer to a request of the port's own. Only its origin takes it (R1). */
+static struct xreq *accept_answer(struct xport *port, uint32_t index, uint64_t place)
+{
+	uint64_t new = place_word(
+		XSEG_REQ_PRIVATE, port->index, port->generation, place_seq(place) + 1);
+	struct xreq *r = view_own(port->seg, index);
+
+	if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index ||
+	    index < port->req_first || index - port->req_first >= port->req_nr)
+		return NULL;
+	if (!r->out) {
+		xs_count_bad(port->seg);
+		return NULL;
+	}
+	if (!nobody_has(port, r) || !place_store(port->seg, index, place, new))
+		return NULL;
+	view_take(port, r, index, new, XSEG_REQ_PRIVATE);
+	XKILL(ANSWER_ACCEPTED);
+	r->result = result_of(port->seg, r);
+	if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
+		r->result = -EPROTO;
+	r->out = false;
+	return r;
 }
 
 /* Makes the caller the holder of what an offer names, or returns NULL: the offer is out of date. */
@@ -292,24 +341,12 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 		xs_count_bad(port->seg);
 		return NULL;
 	}
-	/* acquire: partner is the release in the sender's place_move() */
+	/* acquire: partner is the release in the sender's place_store(), or rest_move() */
 	place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
 	if (place_seq(place) != (uint32_t)(offer >> 32))
 		return NULL;
-	if (queue == QUEUE_REPLY) {
-		if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index ||
-		    index < port->req_first || index - port->req_first >= port->req_nr)
-			return NULL;
-		r = view_own(port->seg, index);
-		if (!r->out) {
-			xs_count_bad(port->seg);
-			return NULL;
-		}
-		if (!xs_req_take(port, r, index, place, XSEG_REQ_PRIVATE))
-			return NULL;
-		r->out = false;
-		return r;
-	}
+	if (queue == QUEUE_REPLY)
+		return accept_answer(port, index, place);
 	if (place_state(place) != XSEG_REQ_PRIVATE && place_state(place) != XSEG_REQ_AT)
 		return NULL;
 	r = view_held(port->seg, index);
@@ -331,7 +368,7 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	r->place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
 	r->state = place_state(r->place);
 	if (r->state != XSEG_REQ_FREE ||
-		!place_move(port->seg, r, XSEG_REQ_PRIVATE, port->index, port->generation)) {
+		!rest_move(port, r, XSEG_REQ_PRIVATE)) {
 		xs_count_bad(port->seg);
 		return NULL;
 	}
@@ -369,7 +406,7 @@ void xseg_req_free(struct xport *port, struct xreq *r)
 	parent_forget(&port->seg->reqs[r->index]);
 	XKILL(REQ_DISOWNED);
 	set_holder(r, NULL);
-	if (!place_move(port->seg, r, XSEG_REQ_FREE, port->index, port->generation)) {
+	if (!rest_move(port, r, XSEG_REQ_FREE)) {
 		xs_count_bad(port->seg);
 		return;
 	}
@@ -385,7 +422,7 @@ void xseg_req_recall(struct xport *port, struct xreq *r)
 {
 	int64_t result = r->result;
 
-	if (xs_req_copy_in(port->seg, r)) {
+	if (xs_req_copy_in(port->seg, r, &(struct xs_origin){ .port = XSEG_NONE })) {
 		xs_count_bad(port->seg);
 		r->nr_pages = 0;
 	}
@@ -443,7 +480,7 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 		xs_req_mark_part(seg, index, result);
 		parent_forget(sh);
 	}
-	/* acq_rel: as in place_move() */
+	/* acq_rel: as in rest_move() */
 	if (!atomic_compare_exchange_strong_explicit(&sh->place, &place,
 		    place_word(XSEG_REQ_FREE, port, 0, place_seq(place) + 1), memory_order_acq_rel,
 		    memory_order_relaxed))
