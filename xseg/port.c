@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 /* looks into lanes, in vain, after which lanes are asked for by their mask bits again */
@@ -106,7 +107,7 @@ static int lane_find(struct xseg *seg, uint32_t queue, uint32_t from, uint32_t t
 	return (int)spare;
 }
 
-static int lane_out_open(struct xport *p, uint32_t to, uint32_t queue)
+XCOLD static int lane_out_open(struct xport *p, uint32_t to, uint32_t queue)
 {
 	struct lane_out *o = &p->out[queue][to];
 	int fd = xs_control_lock(p->seg), lane;
@@ -127,7 +128,7 @@ static int lane_out_open(struct xport *p, uint32_t to, uint32_t queue)
 	return lane < 0 ? lane : 0;
 }
 
-static bool lane_in_open(struct xport *p, uint32_t from, uint32_t queue)
+XCOLD static bool lane_in_open(struct xport *p, uint32_t from, uint32_t queue)
 {
 	struct lane_in *in = &p->in[queue][from];
 	/* acquire: partner is the release in lane_out_open() */
@@ -154,7 +155,7 @@ static inline bool lane_push(struct xport *p, struct lane_out *o, uint64_t offer
 }
 
 /* Offers the backlog once more, oldest first; drops what is out of date. */
-static void retry_backlog(struct xport *p)
+XCOLD static void retry_backlog(struct xport *p)
 {
 	uint32_t kept = 0;
 
@@ -183,7 +184,7 @@ static void alert(struct xseg *seg, uint32_t port)
 
 /* Q6: slow, as the receiver looks at all requests; the segment should have been made with more
  * ports. */
-static void offer_by_place(struct xport *p, uint32_t to, uint64_t offer)
+XCOLD static void offer_by_place(struct xport *p, uint32_t to, uint64_t offer)
 {
 	/* release: partners are the acquire in take_asked(), which then sees the request as it was
 	 * written, and the exchange there */
@@ -214,7 +215,7 @@ void xs_offer(struct xport *p, uint32_t to, uint64_t offer)
 			.to = (uint16_t)to };
 }
 
-void xs_port_alert(struct xseg *seg, uint32_t port)
+XCOLD void xs_port_alert(struct xseg *seg, uint32_t port)
 {
 	/* release: partner is the exchange in take_answered(), which then sees the places as we
 	 * left them */
@@ -283,7 +284,7 @@ static bool lane_has_work(struct xport *p, uint32_t from, uint32_t queue)
 }
 
 /* Of the lanes of a word of a mask, those that have work. */
-static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t w, uint64_t bits)
+XCOLD static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t w, uint64_t bits)
 {
 	uint64_t with = 0;
 
@@ -402,7 +403,7 @@ static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, u
 }
 
 /* Takes up to max answers whose offers found no lane or no room (Q5). */
-static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t max)
+XCOLD static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t got = 0, i;
 
@@ -439,7 +440,7 @@ static bool is_asked(struct xseg *seg, uint32_t index, uint32_t port, uint64_t *
 }
 
 /* Takes up to max requests that found no lane (Q6). */
-static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t max)
+XCOLD static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t got = 0, i;
 
@@ -534,7 +535,7 @@ bool xs_port_peek(struct xport *p)
 	return false;
 }
 
-uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
+XHOT uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t n = take_queue(p, QUEUE_REQUEST, out, max), kept = 0;
 	struct xs_origin origin = { .port = XSEG_NONE };
@@ -555,7 +556,7 @@ uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
 	return kept;
 }
 
-uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max)
+XHOT uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max)
 {
 	uint32_t n = take_queue(p, QUEUE_REPLY, out, max);
 

@@ -38,6 +38,7 @@
 #include <string.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 static const char *const op_names[XSEG_NR_OPS] = {
@@ -91,7 +92,7 @@ static bool origin_owns(const struct xs_origin *o, uint32_t i)
 	return i >= o->first && i - o->first < o->nr;
 }
 
-uint32_t xs_req_owner(struct xseg *seg, uint32_t i)
+XCOLD uint32_t xs_req_owner(struct xseg *seg, uint32_t i)
 {
 	struct xs_origin o;
 
@@ -579,7 +580,7 @@ static void give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own
 	xs_offer(port, to, offer_word(r->index, r->place));
 }
 
-int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
+XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 {
 	struct xs_req *sh = &port->seg->reqs[r->index];
 	int to = port_for(port->seg, peer, r->hash);

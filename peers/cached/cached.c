@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xhot.h"
 #include "peers/common/kv.h"
 #include "xtypes/xkill.h"
 
@@ -262,7 +263,7 @@ static void cached_recovered(struct peer *p)
 
 /* One stage of the way to the data for all of the batch, then the next: index, entry, slot,
  * pages. */
-static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	struct cached *k = cached_of(pp->peer);
 	bool copies = false, lends_all = true;

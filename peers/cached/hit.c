@@ -30,6 +30,7 @@
 
 #include "peers/cached/cached.h"
 #include "peers/cached/data.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 /* More than these go the long way: what counts there is the data. */
@@ -150,7 +151,7 @@ static void publish_writes(struct cport *ps, const struct hits *n)
 	volume_count_writes(volume_block(ps, n->volume), n->writes, n->written);
 }
 
-void hits_publish(struct cport *ps)
+XCOLD void hits_publish(struct cport *ps)
 {
 	struct hits *n = &ps->hits;
 
@@ -343,7 +344,7 @@ static void leave(struct cport *ps, const struct hit *h)
 		object_ready(ps, h->obj);
 }
 
-bool hit_read(struct cport *ps, struct xreq *r)
+XHOT bool hit_read(struct cport *ps, struct xreq *r)
 {
 	struct hit h;
 	uint32_t lent = 0;
@@ -365,7 +366,7 @@ bool hit_read(struct cport *ps, struct xreq *r)
 	return true;
 }
 
-bool hit_write(struct cport *ps, struct xreq *r)
+XHOT bool hit_write(struct cport *ps, struct xreq *r)
 {
 	struct hit h;
 	bool served;

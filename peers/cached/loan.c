@@ -50,6 +50,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 #define LOOK_BATCH   256u		/* pages that came into limbo, at most, before a look */
@@ -170,7 +171,7 @@ static uint32_t credit_for(struct cached *k, uint32_t all, uint32_t its)
 
 /* Looks how much is lent, and gives the port credit by that; false: not enough for so many
  * pages. */
-static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
+XCOLD static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
 {
 	struct cached *k = ps->cache;
 	struct tally t = { .k = k, .port = port };
@@ -230,7 +231,7 @@ static void limbo_add(struct cached *k, uint32_t page, uint32_t more)
 	atomic_fetch_add_explicit(&k->loans.nr_limbo, more, memory_order_relaxed);
 }
 
-void limbo_put(struct cport *ps, uint32_t page)
+XCOLD void limbo_put(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
 

@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 #define OTO(s) (1u << OBJECT_##s)
@@ -118,7 +119,7 @@ static void run_object(struct cport *ps, struct object *o, unsigned budget)
 	ps->inside = NULL;
 }
 
-void object_ready(struct cport *ps, struct object *o)
+XCOLD void object_ready(struct cport *ps, struct object *o)
 {
 	o->ready_next = NULL;
 	*ps->ready_tail = o;

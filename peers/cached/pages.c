@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 #define EVICT_TRIES 64
@@ -194,7 +195,7 @@ static bool use_magazine(struct cached *k)
 	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed) == 0;
 }
 
-void page_free(struct cached *k, uint32_t page)
+XCOLD void page_free(struct cached *k, uint32_t page)
 {
 	xseg_page_owner_set(k->peer.seg, page, 0);
 	pthread_mutex_lock(&k->mem_lock);
