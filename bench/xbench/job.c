@@ -89,7 +89,8 @@ static int take_requests(struct xb_job *job, struct xseg_error *err)
 {
 	job->flights = calloc(job->depth, sizeof(*job->flights));
 	job->idle = calloc(job->depth, sizeof(struct xb_flight *));
-	if (!job->flights || !job->idle)
+	job->places = calloc(XB_PLACES, sizeof(*job->places));
+	if (!job->flights || !job->idle || !job->places)
 		return xseg_fail(err, -ENOMEM, "no memory");
 	for (uint32_t i = 0; i < job->depth; i++) {
 		struct xb_flight *f = &job->flights[i];
@@ -188,6 +189,7 @@ int xb_job_destroy(struct xb_job *job)
 	free(job->page);
 	free(job->flights);
 	free(job->idle);
+	free(job->places);
 	free(job->answered);
 	free(job->seen);
 	free(job);
@@ -221,14 +223,33 @@ static void count_error(struct xb_job *job, const struct xb_io *io, int error)
 	tell(job, io, error);
 }
 
+static void count_alike(struct xb_job *job)
+{
+	struct xb_stat *stat = &job->stats[job->alike.what];
+
+	if (!job->alike.nr)
+		return;
+	xhist_record_many(&stat->lat, job->alike.lat_ns, job->alike.nr);
+	xhist_add_relaxed(&stat->bytes, job->alike.bytes);
+	job->alike.nr = 0;
+	job->alike.bytes = 0;
+}
+
+/* Those that were sent together, and answered together, are counted together. */
 static void count(struct xb_job *job, const struct xb_flight *f)
 {
-	struct xb_stat *stat = &job->stats[job->after ? XB_STAT_VERIFY : f->io.op];
+	uint32_t what = job->after ? XB_STAT_VERIFY : f->io.op;
+	uint64_t lat_ns = job->now - f->submit_ns;
 
 	if (job->now < job->count_from_ns)
 		return;
-	xhist_record(&stat->lat, job->now - f->submit_ns);
-	xhist_add_relaxed(&stat->bytes, f->io.size);
+	if (lat_ns != job->alike.lat_ns || what != job->alike.what) {
+		count_alike(job);
+		job->alike.lat_ns = lat_ns;
+		job->alike.what = what;
+	}
+	job->alike.nr++;
+	job->alike.bytes += f->io.size;
 }
 
 /* The errno of an answer, 0 if it is good. */
@@ -387,6 +408,7 @@ static void set_inflight(struct xb_job *job)
 /* Some were answered, at job->now. */
 static void note_answers(struct xb_job *job)
 {
+	count_alike(job);
 	atomic_store_explicit(&job->waiting_since_ns, job->now, memory_order_relaxed);
 	if (job->now > job->count_from_ns)
 		atomic_store_explicit(&job->counted_ns[job->after], job->now - job->count_from_ns,
@@ -503,7 +525,7 @@ static void build(struct xb_job *job, struct xb_flight *f)
 		r->offset = r->obj_offset = r->hash = 0;
 		r->target[0] = '\0';
 	} else {
-		xb_where_address(&job->shared->where, &job->place, r, io->offset);
+		xb_where_address(&job->shared->where, job->places, r, io->offset);
 	}
 	r->nr_pages = kinds[io->op].pages ? (uint16_t)xseg_req_span(r->offset, io->size) : 0;
 	if (io->op == XB_COPY) {

@@ -71,7 +71,7 @@ struct xb_job {
 	struct xport *port;
 	struct xb_iolog *log;			/* NULL: none */
 	struct xb_gen gen;
-	struct xb_place place;
+	struct xb_place *places;
 	/* the I/O that comes next */
 	struct xb_io io;
 	bool has_io, over, alone;		/* alone: a barrier is out */
@@ -87,6 +87,11 @@ struct xb_job {
 	struct xb_seen *seen;
 	uint64_t read;			/* of data=loan and direct: what was read, so that it is */
 	struct xseg_direct *direct;		/* NULL: all is sent */
+	/* answers that took the same time, not yet in `stats` */
+	struct {
+		uint64_t lat_ns, bytes;
+		uint32_t nr, what;		/* what: of stats */
+	} alike;
 	/* times, ns */
 	uint64_t now, begin_ns, count_from_ns, end_ns;
 	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */

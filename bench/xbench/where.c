@@ -189,6 +189,9 @@ size_t xb_where_object_name(uint64_t object, char name[XSEG_TARGET_MAX])
 
 /* ---- addressing -------------------------------------------------------------------------- */
 
+#define NAME_BYTES (PREFIX_LEN + HEX_DIGITS + 1)
+_Static_assert(NAME_BYTES <= sizeof(((struct xb_place *)0)->name), "all names are of one size");
+
 static void place_enter(const struct xb_where *w, struct xb_place *place, uint64_t object)
 {
 	const uint64_t key[2] = { w->volume, object };
@@ -197,15 +200,19 @@ static void place_enter(const struct xb_where *w, struct xb_place *place, uint64
 	if (w->volume) {
 		place->hash = xseg_hash((const char *)key, sizeof(key));
 	} else {
-		place->len = xb_where_object_name(object, place->name);
-		place->hash = xseg_hash(place->name, place->len);
+		char name[XSEG_TARGET_MAX];
+		size_t len = xb_where_object_name(object, name);
+
+		place->hash = xseg_hash(name, len);
+		memcpy(place->name, name, NAME_BYTES);
 	}
 }
 
-void xb_where_address(const struct xb_where *w, struct xb_place *place, struct xreq *r,
+void xb_where_address(const struct xb_where *w, struct xb_place *places, struct xreq *r,
 		      uint64_t offset)
 {
 	uint64_t object = offset / w->object_size;
+	struct xb_place *place = &places[object % XB_PLACES];
 
 	if (object + 1 != place->object)
 		place_enter(w, place, object);
@@ -215,7 +222,7 @@ void xb_where_address(const struct xb_where *w, struct xb_place *place, struct x
 		r->offset = offset;
 	} else {
 		r->offset = r->obj_offset = offset - object * w->object_size;
-		memcpy(r->target, place->name, place->len + 1);
+		memcpy(r->target, place->name, NAME_BYTES);
 	}
 }
 

@@ -22,21 +22,22 @@ struct xb_where {
 	char peer_name[XSEG_NAME_MAX];
 };
 
-/* The last place addressed: its name and hash are kept while the object stays the same. */
+/* An object that was addressed: its name and hash, as a program has them that knows its objects. */
 struct xb_place {
 	uint64_t object;			/* + 1; 0: none yet */
 	uint64_t hash;
-	char name[XSEG_TARGET_MAX];
-	size_t len;
+	char name[48];
 };
+#define XB_PLACES 1024u				/* of a table of them, by object */
 
 /* 0; -ENOENT: no such peer or volume; -EINVAL: it does not fit the options (sets o->size); else
  * -errno. A line in err. */
 int xb_where_find(struct xb_where *w, struct xseg *seg, struct xb_options *o,
 		  struct xseg_error *err) XSEG_MUST_CHECK;
 
-/* Sets volume, target, hash, offset and obj_offset for a byte of the range. */
-void xb_where_address(const struct xb_where *w, struct xb_place *place, struct xreq *r,
+/* Sets volume, target, hash, offset and obj_offset for a byte of the range. places: a table, all 0
+ * at first. */
+void xb_where_address(const struct xb_where *w, struct xb_place *places, struct xreq *r,
 		      uint64_t offset);
 /* Name of the object that holds this byte; returns its length. */
 size_t xb_where_object_name(uint64_t object, char name[XSEG_TARGET_MAX]);
