@@ -38,8 +38,8 @@
  * beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD, beside VALID:
  * it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has
  * (read.c). LENT, beside VALID, DIRTY or WRITING: its page was lent, in the era of bits 37-39, and
- * may be on loan; that stays as long as the page does (loan.c). DIRECT, beside that: others may
- * lend themselves the page, at any time (direct.c).
+ * may be on loan; that stays as long as the page does (loan.c). DIRECT, beside that, though perhaps
+ * nobody was lent it yet: others may lend themselves the page, at any time (direct.c).
  *
  * Contract: the caller is inside the object's work queue. Nothing here locks, blocks or does I/O.
  *

@@ -6,6 +6,9 @@
  *   - the first loan for such a client sets DIRECT in the slot. A page that was in a slot with
  *     DIRECT goes to limbo, whatever its era (loan.c), as it may be pinned at any time until it
  *     leaves the slot;
+ *   - where such loans follow each other, with no write to the object in between, all that is in
+ *     the same chunk gets the mark: so who reads what was written before does not ask for each page
+ *     (direct_mark);
  *   - an entry's version changes before a chunk of it, or its name, can be another's (chunk.c);
  *   - what comes up for eviction was used if its byte says so (slot_was_used);
  *   - the door is shut when what its slots say is not what a read would get: while it begins, off
@@ -24,6 +27,7 @@
 
 #define SHARE_OF_PORT 64u	/* of the cache's pages: sixteen such ports have a quarter */
 #define MAX_MIN	      16u			/* what that is of the smallest cache */
+#define MARK_AFTER    8u	/* loans of an object, before more than they get the mark */
 
 void direct_begin(struct cached *k)
 {
@@ -89,6 +93,55 @@ void direct_renew_locked(struct cached *k)
 		return;
 	xseg_direct_shut(k->peer.xp);
 	open_locked(k);
+}
+
+/* A whole page, which is not filled in place any more. Of what was read ahead the table of streams
+ * is told who reads it first (read.c): by a request. */
+static bool may_mark(uint64_t w)
+{
+	return slot_state(w) >= BUCKET_VALID && slot_has_page(w) &&
+	       !(w & (SLOT_DIRECT | SLOT_AHEAD));
+}
+
+static void mark_chunk(struct arena_chunk *c, uint64_t stamp)
+{
+	for (uint32_t i = 0; i < CHUNK_SLOTS; i++) {
+		uint64_t w = atomic_load_explicit(&c->slot[i], memory_order_relaxed);
+
+		/* release: as in slot_change() */
+		if (may_mark(w))
+			atomic_store_explicit(
+				&c->slot[i], (w & ~SLOT_LOAN) | stamp, memory_order_release);
+	}
+}
+
+/* A page that is written over before somebody reads it directly was marked for nothing, and goes to
+ * limbo for that. So it takes some reads that wanted a mark, and no write between them: where an
+ * object is read and written by turns that is rare. */
+static bool is_read_on(struct object *o)
+{
+	if (o->opened_seq != (uint16_t)o->apply_seq)
+		o->nr_opened = 0;
+	o->opened_seq = (uint16_t)o->apply_seq;
+	if (o->nr_opened < MARK_AFTER)
+		o->nr_opened++;
+	return o->nr_opened == MARK_AFTER;
+}
+
+void direct_mark(
+	struct cached *k, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr)
+{
+	uint64_t stamp = loan_stamp(k, r);
+
+	if (!is_read_on(o))
+		return;
+	for (uint32_t n = first / CHUNK_SLOTS; n <= (first + nr - 1) / CHUNK_SLOTS; n++) {
+		uint32_t chunk = atomic_load_explicit(
+			&object_entry(k, o)->chunk[n], memory_order_relaxed);
+
+		if (chunk)
+			mark_chunk(chunk_at(k, chunk - 1), stamp);
+	}
 }
 
 void direct_end(struct cached *k)

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 struct cached;
+struct object;
+struct xreq;
 
 struct direct {
 	_Atomic bool ended;		/* written under volume_lock: never again in this process */
@@ -23,5 +25,9 @@ void direct_run(struct cached *k);
 void direct_look(struct cached *k);		/* has port 0 do that in its next round */
 void direct_renew_locked(struct cached *k);	/* what readers know is void: they ask once more */
 void direct_end(struct cached *k);		/* the cache stops */
+/* Inside: r is lent one of buckets first to first + nr - 1 that could not be read directly before,
+ * and can from now on: those beside them, too, if it seems worth it. */
+void direct_mark(
+	struct cached *k, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr);
 
 #endif

@@ -86,9 +86,11 @@ static bool read_is_plain(struct cport *ps, const struct hit *h)
 }
 
 /* Its buckets were hit, and with a stamp all the whole ones of them are lent. Slots are written
- * where that is news. */
-static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
+ * where that is news. True: one may be read directly from now on. */
+static bool mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 {
+	bool news = false;
+
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i), new = w | SLOT_REF;
 
@@ -97,7 +99,9 @@ static void mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 		/* release: as in slot_change() */
 		if (new != w)
 			atomic_store_explicit(&h->slot[i], new, memory_order_release);
+		news = news || (new ^ w) & SLOT_DIRECT;
 	}
+	return news;
 }
 
 /* The data of a bucket that is to be copied soon. That of the first ones was asked for before
@@ -127,7 +131,8 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 			bucket_copy_out(ps, r, i, slot_page(w));
 		}
 	}
-	mark(h, r, lent ? loan_stamp(ps->cache, r) : 0);
+	if (mark(h, r, lent ? loan_stamp(ps->cache, r) : 0))
+		direct_mark(ps->cache, h->obj, r, h->first, h->nr);
 	return lent;
 }
 

@@ -214,12 +214,14 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
 	return true;
 }
 
-void loan_bucket(
+bool loan_bucket(
 	struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w)
 {
 	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
-	if (slot_has_page(w))
-		slot_set_loan(ps->cache, o, b, loan_stamp(ps->cache, r));
+	if (!slot_has_page(w))
+		return false;
+	slot_set_loan(ps->cache, o, b, loan_stamp(ps->cache, r));
+	return r->flags & XSEG_REQ_DIRECT && !(w & SLOT_DIRECT);
 }
 
 /* ---- limbo ---- */

@@ -47,8 +47,9 @@ void loans_open(struct cached *k);
 /* Inside: whether the read may be lent its pages. Those that it is not lent after all count,
  * too. */
 bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr);
-/* Inside: the i-th page of r is bucket b's, whose slot is w. */
-void loan_bucket(
+/* Inside: the i-th page of r is bucket b's, whose slot is w. True: that may be read directly from
+ * now on. */
+bool loan_bucket(
 	struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w);
 /* Inside: what the slot of a page bears (SLOT_LOAN, and SLOT_DIRECT if that is asked for) that r,
  * or some request, lists since just now. */

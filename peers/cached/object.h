@@ -101,7 +101,8 @@ struct object {
 	bool pass_aged;				/* and whether that began for the age's sake */
 	/* emptied, also of what is spared: written by who asks for that */
 	_Atomic bool reclaim_all;
-	uint8_t spare[3];
+	uint8_t nr_opened;	/* direct_mark(): how often, up to a limit, since it was written */
+	uint16_t opened_seq;			/* apply_seq, its low bits, at the last one */
 	/* guarded by dirty_lock */
 	/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
 	struct cds_list_head dirty;

@@ -77,6 +77,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading)
 {
 	uint32_t absent = 0;
+	bool news = false;
 
 	*loading = 0;
 	for (uint32_t i = 0; i < c->nr; i++) {
@@ -87,7 +88,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 		w = slot_get(ps->cache, c->obj, c->first + i);
 		if (slot_present(w)) {
 			if (may_lend(c, i, w)) {
-				loan_bucket(ps, c->obj, c->r, i, c->first + i, w);
+				news |= loan_bucket(ps, c->obj, c->r, i, c->first + i, w);
 				c->nr_pages++;
 			} else {
 				bucket_copy_out(ps, c->r, i, slot_page(w));
@@ -100,6 +101,8 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 			++*loading;
 		}
 	}
+	if (news)
+		direct_mark(ps->cache, c->obj, c->r, c->first, c->nr);
 	return absent;
 }
 

@@ -112,6 +112,150 @@ static void zeroes_and_edges_are_asked_for(void **state)
 	crig_settle();
 }
 
+/* ---- what lies beside ---- */
+
+#define ENOUGH 8u	/* reads of an object that wanted a mark: with the last all beside get it */
+
+static bool is_open(uint32_t bucket)
+{
+	return crig_slot("a", bucket) & SLOT_DIRECT;
+}
+
+/* n of them, of "a" from that bucket on, each by a request. */
+static void ask(uint32_t first, uint32_t n)
+{
+	for (uint32_t b = first; b < first + n; b++)
+		if (read_is("a", B(b), B(1), 5))
+			fail_msg("bucket %u was read directly", b);
+}
+
+static void reads_that_go_on_open_what_lies_in_the_same_chunk(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(130), 5), B(130));
+	ask(0, ENOUGH - 1);
+	assert_false(is_open(ENOUGH) || is_open(CHUNK_SLOTS - 1));
+	ask(CHUNK_SLOTS - 1, 1);
+	reads = crig_counter(CC_READS);
+	for (uint32_t b = 0; b < CHUNK_SLOTS; b++)
+		assert_true(read_is("a", B(b), B(1), 5));
+	assert_int_equal(crig_counter(CC_READS), reads);
+	assert_false(is_open(CHUNK_SLOTS));
+	assert_false(read_is("a", B(CHUNK_SLOTS + 7), B(1), 5));
+	assert_true(is_open(CHUNK_SLOTS) && is_open(2 * CHUNK_SLOTS - 1));
+	assert_false(is_open(2 * CHUNK_SLOTS));
+	loans_check(crig.peer);
+}
+
+static void a_read_that_had_to_wait_opens_what_lies_beside_too(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(130), 5);
+	crig_expect(crig_write("a", B(60), B(10), 5), B(10));
+	ask(0, ENOUGH - 1);
+	assert_false(is_open(62));
+	assert_false(read_is("a", B(50), B(16), 5));	/* of two chunks */
+	assert_true(read_is("a", B(66), B(4), 5));
+	assert_true(read_is("a", 0, B(1), 5));
+}
+
+static void where_writes_come_between_a_read_opens_only_what_it_is_lent(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(64), 5), B(64));
+	for (uint32_t i = 0; i < 4; i++) {
+		ask(i * (ENOUGH - 1), ENOUGH - 1);
+		crig_expect(crig_write("a", B(40), B(1), 5), B(1));
+	}
+	assert_true(is_open(0) && is_open(4 * (ENOUGH - 1) - 1));
+	assert_false(is_open(4 * (ENOUGH - 1)) || is_open(41));
+}
+
+static void who_does_not_want_to_read_directly_opens_nothing(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(64), 5), B(64));
+	for (uint32_t b = 0; b < 2 * ENOUGH; b++) {
+		struct crig_io *io = crig_send(XSEG_OP_READ, "a", B(b), B(1), XSEG_REQ_LOAN, 0);
+
+		crig_settle();
+		let_go(io);
+	}
+	for (uint32_t b = 0; b < 64; b++)
+		assert_false(is_open(b));
+}
+
+/* Zeroes, a page that is being loaded, one that is loaded and waits for its write, one that was
+ * read ahead, and none. */
+static void what_is_no_whole_page_is_not_opened(void **state)
+{
+	struct crig_io *edge, *load, *io;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(64), 5);
+	crig_expect(crig_write("a", 0, B(20), 5), B(20));
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", B(10), B(1)), B(1));
+	crig_expect_data("a", B(30), B(2), 5);
+	slot_set_flag(crig.k, crig_object("a"), 30, SLOT_AHEAD);
+	crig_hold(true);
+	edge = crig_send(XSEG_OP_WRITE, "a", B(40) + 512, B(1), 0, 7);
+	load = crig_send(XSEG_OP_READ, "a", B(50), B(1), 0, 0);
+	crig_settle();
+	crig_answer(crig_held(XSEG_OP_READ, 0));
+	assert_true(crig_slot("a", 40) & SLOT_LOADED);
+	for (uint32_t b = 0; b < ENOUGH; b++) {
+		io = crig_send_direct("a", B(b), B(1), &directly);
+		assert_false(directly);
+		crig_settle();
+		let_go(io);
+	}
+	assert_true(is_open(9) && is_open(19) && is_open(31));
+	assert_int_equal(crig_state("a", 50), BUCKET_LOADING);
+	assert_false(is_open(10) || is_open(20) || is_open(30) || is_open(40) || is_open(50));
+	loans_check(crig.peer);
+	crig_hold(false);
+	crig_settle();
+	let_go(edge);
+	let_go(load);
+	assert_false(read_is("a", B(10), B(1), 0));
+}
+
+static void what_is_on_its_way_to_the_store_is_opened_and_stays(void **state)
+{
+	struct crig_io *f, *io;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(64), 5), B(64));
+	crig_hold(true);
+	f = crig_send(XSEG_OP_FLUSH, "vol:", 0, 0, 0, 0);
+	crig_settle();
+	ask(0, ENOUGH);
+	assert_int_equal(crig_state("a", 20), BUCKET_WRITING);
+	io = crig_send_direct("a", B(20), B(1), &directly);
+	assert_true(directly);
+	crig_expect(crig_write("a", B(20), B(1), 6), B(1));
+	crig_hold(false);
+	crig_settle();
+	crig_expect(f, 0);
+	assert_true(read_is("a", B(21), B(1), 5));
+	assert_int_equal(limbo(), 1);
+	assert_false(limbo_look(&crig.k->ports[0]));
+	crig_expect(crig_write("b", 0, B(60), 7), B(60));	/* takes whatever is free */
+	assert_true(has(io, 5));
+	loans_check(crig.peer);
+	let_go(io);
+	assert_true(limbo_look(&crig.k->ports[0]));
+	assert_false(read_is("a", B(20), B(1), 6));
+}
+
 /* ---- what changes the data ---- */
 
 static void a_write_is_seen_by_the_next_read(void **state)
@@ -431,6 +575,12 @@ int main(void)
 		CRIG_T(what_nobody_asked_to_read_directly_is_not),
 		CRIG_T(a_later_loan_to_another_takes_nothing_away),
 		CRIG_T(zeroes_and_edges_are_asked_for),
+		CRIG_T(reads_that_go_on_open_what_lies_in_the_same_chunk),
+		CRIG_T(a_read_that_had_to_wait_opens_what_lies_beside_too),
+		CRIG_T(where_writes_come_between_a_read_opens_only_what_it_is_lent),
+		CRIG_T(who_does_not_want_to_read_directly_opens_nothing),
+		CRIG_T(what_is_no_whole_page_is_not_opened),
+		CRIG_T(what_is_on_its_way_to_the_store_is_opened_and_stays),
 		CRIG_T(a_write_is_seen_by_the_next_read),
 		CRIG_T(no_op_leaves_old_data_to_be_read),
 		CRIG_T(a_write_past_the_cache_is_seen),
