@@ -175,6 +175,13 @@ static int check_prefix(const char *text, struct xseg_error *err)
 				 SOSD_PREFIX_MAX - 1);
 }
 
+static int check_user(const char *text, struct xseg_error *err)
+{
+	return strncmp(text, "client.", 7) ? 0
+					   : xseg_fail(err, -EINVAL,
+						     "user: '%.60s' is to be without 'client.'", text);
+}
+
 #define FIELD(x) offsetof(struct sosd, x)
 
 static const struct opt sosd_opts[] = {
@@ -186,6 +193,7 @@ static const struct opt sosd_opts[] = {
 	  .help = "Ceph's configuration; else $CEPH_CONF, /etc/ceph/ceph.conf" },
 	{ .name = "user", .kind = OPT_STR, .off = FIELD(user),
 	  .len = sizeof(((struct sosd *)0)->user), .def = "admin", .arg = "NAME",
+	  .check = check_user,
 	  .help = "as who, without 'client.'" },
 	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(prefix), .len = SOSD_PREFIX_MAX,
 	  .def = "xseg", .arg = "WORD", .check = check_prefix,

@@ -99,6 +99,14 @@ static int fail_connect(
 		return xseg_fail(err, rc,
 			"the monitor refuses client.%s: the key in %.80s is not the one that 'ceph auth get client.%s' shows",
 			p->user, keyring, p->user);
+	case EIO:
+		return xseg_fail(err, rc,
+			"the key of client.%s cannot be read from %.120s; that is a file as 'ceph auth get client.%s' writes it",
+			p->user, keyring, p->user);
+	case EINVAL:
+		/* not EINVAL: the name's server may be back when it is tried again */
+		return xseg_fail(err, -EHOSTUNREACH,
+			"mon_host = %s names no host that is known, and no address", mon);
 	case ETIMEDOUT:
 		return xseg_fail(err, rc,
 			"no monitor answers within %u s (mon_host = %s); look whether one runs there",
@@ -165,7 +173,7 @@ int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, str
 		goto out_close;
 	rc = rados_connect(s->cluster);
 	if (rc) {
-		fail_connect(s, p, rc, err);
+		rc = fail_connect(s, p, rc, err);
 		goto out_close;
 	}
 	rc = open_pool(s, p, err);

@@ -608,7 +608,7 @@ static void write_conf(const char *path, const char *from, const char *to)
 
 static void what_is_missing_is_named(void **state)
 {
-	char path[320], conf[330], empty[330];
+	char path[320], conf[330], empty[330], torn[350];
 
 	(void)state;
 	need_cluster();
@@ -621,6 +621,15 @@ static void what_is_missing_is_named(void **state)
 	write_conf(path, "keyring =", "keyring = /nonexistent/keyring");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"),
 		"no key for client.xseg in /nonexistent/keyring");
+	snprintf(torn, sizeof(torn), "keyring = %s/torn.keyring", dir);
+	write_conf(path, "keyring =", torn);
+	snprintf(torn, sizeof(torn), "echo torn >%s/torn.keyring", dir);
+	assert_int_equal(system(torn), 0);
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"),
+		"the key of client.xseg cannot be read from ");
+	write_conf(path, "mon_host =", "mon_host = [v2:");
+	refuses(OPTIONS("pool=xseg", conf, "user=xseg"),
+		"mon_host = [v2: names no host that is known");
 	write_conf(path, "mon_host =", "");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "names no monitor");
 	write_conf(path, "keyring =", "key = AQDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==");
