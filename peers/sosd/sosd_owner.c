@@ -190,7 +190,7 @@ static void lose(struct sosd_owner *w, const char *why)
 {
 	set_state(w, SOSD_LOST);
 	log_error(
-		"%s: %s; nothing is read or written here any more, and dirty data stays in the cache; to serve them here, stop the other one, and start this one again",
+		"%s: %s; nothing is read or written here any more, and dirty data stays in the cache; to serve them here, stop the other one, then 'xseg peer stop --force' this one and start it again",
 		w->who, why);
 	w->changed(w->arg);
 }
@@ -312,8 +312,8 @@ int sosd_owner_open(struct sosd_owner *w, struct sosd_rados *rados,
 			"the user may not lock %s in the pool, or not have others refused; it needs mon 'profile rbd' and osd 'allow rwx pool=%s'",
 			w->object, rados->pool);
 	if (rc)
-		log_warn("%s: the pool %s does not say who may serve it: %s; asking on", w->who,
-			rados->pool, strerror(-rc));
+		log_warn("%s: the pool %s does not say who may serve it: %s; asking on, and requests wait; 'ceph -s' may say why",
+			w->who, rados->pool, strerror(-rc));
 	rc = start_keeper(w);
 	return rc ? xseg_fail(err, rc, "no thread to keep the lock: %s", strerror(-rc)) : 0;
 }

@@ -5,7 +5,7 @@
 #
 # One load writes, reads and verifies for each policy, through all of it; at the end what it was
 # acknowledged is read back through a stack that has no cache.
-# timeout: 170
+# timeout: 200
 . "$(dirname "$0")/../lib/system.sh"
 need ceph-mon ceph-osd ceph rados xseg xseg-host xbench volumed cached sosd jq
 
@@ -179,6 +179,56 @@ expect_exit 1 "write-through: the writer is told" timeout 60 xbench --volume=dat
 t "the OSD is started again" ceph_cluster start-osd
 t "all that is dirty arrives" wait_for 30 is_clean
 t "a flush succeeds" xseg volume flush data
+
+# ---- an OSD that is full ----
+
+osd_is_full_at()	# RATIO
+{
+	local what
+	for what in nearfull backfillfull full; do
+		ceph osd set-$what-ratio "$1" || return 1
+	done
+}
+
+is_full()
+{
+	ceph health 2>/dev/null | grep -q '1 full osd'
+}
+
+is_told_that_it_is_full()
+{
+	# shellcheck disable=SC2086
+	timeout 60 xbench --volume=full $small 2>&1 | grep -q 'failed: No space left on device'
+}
+
+t "a volume is made" xseg volume create full --size 1M
+t "the OSD is full" osd_is_full_at 0.001
+t "and has said so" wait_for 20 is_full
+t "write-through: the writer is told why" is_told_that_it_is_full
+t "the log says what to look at" wait_for 5 grep -q "an OSD is full: 'ceph health detail'" \
+	"$TMP/xseg-$XSEG_SEGMENT.log"
+t "write-back" xseg cache set cached policy=write-back
+# shellcheck disable=SC2086
+expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=full $small
+expect_err 1 "No space left on device" "a flush says why it cannot" xseg volume flush full
+expect_json "$no_errors" "what is in the pool can be read" all_verified write-back
+t "there is room again" osd_is_full_at 0.9
+t "all that is dirty arrives" wait_for 30 is_clean
+
+# ---- a sosd that an administrator has blocklisted ----
+
+blocklist()
+{
+	ceph osd blocklist add "$(rados -p xseg get xseg:owner - | cut -d ' ' -f 1)"
+}
+
+t "sosd is blocklisted" blocklist
+# shellcheck disable=SC2086
+expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=data $small
+expect_exit 1 "a flush says that it cannot" timeout 60 xseg volume flush data
+t "sosd is stopped, as it said" xseg peer stop sosd --force
+t "and started" xseg peer start sosd
+t "a flush succeeds" timeout 60 xseg volume flush data
 t "everything stops" xseg down
 
 # ---- without a cache ----
@@ -199,6 +249,9 @@ t "everything stops again" xseg down
 sed -i 's/^pool = xseg/pool = nowhere/' stack.conf
 expect_err 1 "there is no pool 'nowhere'; 'ceph osd pool ls' shows those that are" \
 	"a pool that is not there is named" xseg up stack.conf
+sed -i 's/^user = xseg/user = client.xseg/' stack.conf
+expect_err 2 "user: 'client.xseg' is to be without 'client.'" \
+	"a user who is written with 'client.' is refused" xseg up stack.conf
 
 daemons=$(paste -sd, "$cluster"/mon.pid "$cluster"/osd.pid)
 t "the cluster is ended" ceph_cluster down
