@@ -15,6 +15,8 @@
  *   LIVE, OPENING  DEAD  its member's lock was found free                 whoever finds it
  *   DEAD       FREE      a client whose requests have all come home       a sweep
  *   LIVE       FREE      xseg_peer_close of a client with nothing out     its process
+ *   LIVE       DEAD      the same, with requests out                      its process
+ *   OPENING    STOPPED, DEAD, FREE  xseg_peer_open fails: as it was       its process
  *   STOPPED, DEAD  FREE  xseg_peer_forget                                 anybody
  *
  * Taking over is done in steps that can be begun again by the next successor: ports and requests

@@ -6,16 +6,17 @@
  * store, by whoever is inside the object's work queue and so is alone.
  *
  *   from      to        when                                               by
- *   FREE      LOADING   a read misses, or a write needs the rest of it     bucket_set in load_start
+ *   FREE      LOADING   a read misses, or a write needs the rest of it     load_start, edge_load
  *   FREE      DIRTY     a write covers it                                  write_apply
  *   LOADING   VALID     the store answered, or its write failed            load_done, write_fail
  *   LOADING   DIRTY     a write came, or the write whose edge it is        write_apply
- *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edges_release
+ *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edge_done,
+ *                                                                          edge_release
  *   VALID     DIRTY     a write puts a new page into it                    write_apply
  *   VALID, DIRTY   the same   its page has to leave the cache: a copy of it comes in    move_bucket
  *                             its place
- *   VALID     INVALID   it is evicted, its object deleted, or its cache   pages_evict, object_empty
- *                       left
+ *   VALID     INVALID   it is evicted, or its object emptied or deleted    evict_bucket, drop_valid,
+ *                                                                          object_empty
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
  *   DIRTY     WRITING   it is on its way to the store                      flush_start
  *   DIRTY     INVALID   its object is deleted                              object_empty

@@ -11,11 +11,12 @@
  * wait is put into one of the waiting places (enum wait_why) and stepped again later. Every creq
  * and every child holds a reference to its object.
  *
- * Locks, all leaves (nothing is called while one is held):
+ * Locks; mem_lock and dirty_lock may be taken under volume_lock, and all others are leaves:
+ *   volume_lock	making records of volumes, and their settings; whether clients may read directly
  *   mem_lock	free pages, the list of clean pages, free chunks
  *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
  *   throttle.lock	how fast the store takes dirty data, writers that are slowed
- *   volume_lock	making records of volumes, and their settings; whether clients may read directly
+ *   streams.lock	the table of streams (stream.h)
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, by bucket_set() only
