@@ -11,21 +11,29 @@ static char out[NR][SIZE], in[NR][SIZE];
 
 int main(int argc, char **argv)
 {
+	struct xseg_volume_params params = { 0 };
 	struct xseg_io io[NR] = { 0 }, flush = { .op = XSEG_OP_FLUSH }, *done[NR];
 	struct xseg_volume *volume = NULL;
 	struct xseg_queue *queue = NULL;
 	struct xseg_error err = { "" };
 	int failed = 0;
 
-	if (argc != 3 || xseg_volume_open(&(struct xseg_volume_params){ .segment = argv[1], .volume = argv[2] }, &volume, &err) ||
+	if (argc != 3) {
+		fprintf(stderr, "example: name a segment and a volume\n");
+		return 1;
+	}
+	params.segment = argv[1];
+	params.volume = argv[2];
+	if (xseg_volume_open(&params, &volume, &err) ||
 	    xseg_queue_create(volume, NULL, &queue, &err)) {
-		fprintf(stderr, "example: %s\n", argc == 3 ? err.text : "name a segment and a volume");
+		fprintf(stderr, "example: %s\n", err.text);
 		return 1;
 	}
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < NR; i++) {
 			memset(out[i], 'a' + i, SIZE);
-			io[i] = (struct xseg_io){ .op = round ? XSEG_OP_READ : XSEG_OP_WRITE, .buf = round ? in[i] : out[i],
+			io[i] = (struct xseg_io){ .op = round ? XSEG_OP_READ : XSEG_OP_WRITE,
+						  .buf = round ? in[i] : out[i],
 						  .offset = (uint64_t)i * SIZE, .size = SIZE };
 			failed |= xseg_queue_submit(queue, &io[i]);
 		}

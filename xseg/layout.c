@@ -2,8 +2,8 @@
  *
  * Contract: any thread; computes, and touches no segment.
  *
- * A geometry follows from three counts: requests, ports, extents. Who makes a segment gets them from
- * its configuration, who attaches to one from the superblock: so both bound them, and neither
+ * A geometry follows from three counts: requests, ports, extents. Who makes a segment gets them
+ * from its configuration, who attaches to one from the superblock: so both bound them, and neither
  * believes an offset that it has not computed (S1 of segment.c).
  */
 #include <errno.h>

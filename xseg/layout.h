@@ -103,7 +103,8 @@ struct xs_peer {
 	/* turn_word(): which cache wants this peer to hold what it sends; 0: none */
 	_Atomic uint64_t turn;
 	/* What was read directly in this one's tables (direct.c): each reader adds what it has
-	 * counted by itself; the last of one that dies are missing. Far from what readers look at. */
+	 * counted by itself; the last of one that dies are missing. Far from what readers look
+	 * at. */
 	_Atomic uint64_t direct_reads, direct_bytes;
 };
 

@@ -1,9 +1,9 @@
 /* sweep - what the dead leave: who is dead, what of a dead client goes back to the segment, and
  * whose name may be forgotten.
  *
- * Contract: control path. Of the table in peer.c here is the edge to DEAD of who was found dead, and
- * all edges to FREE; they are made under the control lock. A sweep may be anybody's, at any time,
- * and may itself be killed anywhere: the next one begins it again (R4).
+ * Contract: control path. Of the table in peer.c here is the edge to DEAD of who was found dead,
+ * and all edges to FREE; they are made under the control lock. A sweep may be anybody's, at any
+ * time, and may itself be killed anywhere: the next one begins it again (R4).
  *
  * Invariants:
  *   W1  who is dead is proved by the kernel's lock on the member's byte, and by nothing else
@@ -174,7 +174,8 @@ static bool holds_requests(struct xseg *seg, uint32_t index)
 
 		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
 			continue;
-		if (place_port(w) < seg->geo.nr_ports && xs_peer_has_port(seg, index, place_port(w)))
+		if (place_port(w) < seg->geo.nr_ports &&
+			xs_peer_has_port(seg, index, place_port(w)))
 			return true;
 	}
 	return false;

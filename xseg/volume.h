@@ -14,7 +14,7 @@
  *      xseg_queue_create(v, NULL, &q, &err);
  *      xseg_queue_submit(q, &io);			// any number of them
  *      while (xseg_queue_wait(q, &done, 1, 1000000000) == 0)
- *              ;					// &io is back: io.result is 65536, or a negative errno
+ *              ;			// &io is back: io.result is 65536, or a negative errno
  *
  * Units and ranges
  *   Offsets and sizes are bytes, multiples of XSEG_SECTOR (512), within the volume as it was when
@@ -44,9 +44,9 @@
  *
  *   With XSEG_IO_DIRECT a read looks for its data in the cache's own tables first, and sends no
  *   request if it is there: nobody is woken for it, and it is back when it was submitted. It is as
- *   new as any read. It counts as such, and not as a request; what is read so is kept like what is read
- *   by requests. It is copied by the library, to memory of the segment too. A permission: what is not
- *   in one object, or is more than 64 KiB, is asked for as ever.
+ *   new as any read. It counts as such, and not as a request; what is read so is kept like what is
+ *   read by requests. It is copied by the library, to memory of the segment too. A permission: what
+ *   is not in one object, or is more than 64 KiB, is asked for as ever.
  *
  * Threads
  *   A volume belongs to all threads of the process. A queue, with its I/Os and its memory, is used
@@ -64,8 +64,10 @@
  *                 written until volumed has served again. To go on: destroy the queue, close the
  *                 volume, and open it again.
  *      -ESTALE	   the volume has been removed, also if there is another one of its name
- *      -ENXIO	   a part is beyond the volume's end: as the caller asked for it, or as it was made smaller meanwhile
- *      -EINVAL	   what is asked for cannot be: sizes, memory that is too small, an operation that is none. Never sent
+ *      -ENXIO	   a part is beyond the volume's end: as the caller asked for it, or as it was made
+ *                 smaller meanwhile
+ *      -EINVAL	   what is asked for cannot be: sizes, memory that is too small, an operation that
+ *                 is none. Never sent
  *      -EBUSY	   this struct xseg_io is out already
  *      -EIO, -ENOSPC and others are the store's
  *

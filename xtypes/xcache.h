@@ -200,12 +200,12 @@ void xcache_put(struct xcache *c, uint32_t idx);
 /* Evicts this entry; false if it is not active. The caller has a reference, and keeps it. */
 bool xcache_remove(struct xcache *c, uint32_t idx);
 
-/* Evicts the entry of that name: 0, or -ENOENT. */
+/* The same, of that name, for who has no reference: 0, or -ENOENT. */
 __attribute__((warn_unused_result))
 int xcache_invalidate(struct xcache *c, const char *name, uint64_t hash);
 
-/* Evicts the next victim and says which it was, without a reference, so for information only; or
- * XCACHE_NONE. */
+/* Evicts the next victim, as an insertion that finds no free entry does, and says which it was,
+ * without a reference, so for information only; or XCACHE_NONE. */
 uint32_t xcache_evict_lru(struct xcache *c);
 
 /* The next victim, not evicted, with a reference; or XCACHE_NONE. may_evict is not asked. */

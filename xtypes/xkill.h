@@ -50,7 +50,7 @@
 	X(REQ_HOMED, "a request of who is dead is FREE; others of the same are not") \
 	X(CLIENT_RELEASED, "a dead client's memory and ports are given back; its name is not") \
 	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \
-	/* libxseg: plugging, in the order of its steps (tests/system/plug_points.sh goes through these) */ \
+	/* libxseg: plugging, in the order of its steps (tests/system/plug_points.sh) */ \
 	X(PLUG_TURN_ASKED, "the upper peer is asked to hold") \
 	X(PLUG_TURN_HELD, "the upper peer says that it holds") \
 	X(PLUG_ABOVE_NOTED, "a cache that enters knows who is above it; the lower peer is not kept for it") \

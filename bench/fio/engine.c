@@ -35,7 +35,8 @@ struct engine {
 };
 
 #define OPTION(field, kind, text) \
-	.name = #field, .lname = #field, .type = kind, .off1 = offsetof(struct engine_options, field), .help = text, \
+	.name = #field, .lname = #field, .type = kind, \
+	.off1 = offsetof(struct engine_options, field), .help = text, \
 	.category = FIO_OPT_C_ENGINE, .group = FIO_OPT_G_INVALID
 
 static struct fio_option options[] = {

@@ -15,7 +15,8 @@
  *   VALID     DIRTY     a write puts a new page into it                    write_apply
  *   VALID, DIRTY   the same   its page has to leave the cache: a copy of it comes in    move_bucket
  *                             its place
- *   VALID     INVALID   it is evicted, or its object emptied or deleted    evict_bucket, drop_valid,
+ *   VALID     INVALID   it is evicted, or its object emptied or deleted    evict_bucket,
+ *                                                                          drop_valid,
  *                                                                          object_empty
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
  *   DIRTY     WRITING   it is on its way to the store                      flush_start

@@ -12,7 +12,8 @@
  * and every child holds a reference to its object.
  *
  * Locks; mem_lock and dirty_lock may be taken under volume_lock, and all others are leaves:
- *   volume_lock	making records of volumes, and their settings; whether clients may read directly
+ *   volume_lock	making records of volumes, and their settings; whether clients may read
+ *			directly
  *   mem_lock	free pages, the list of clean pages, free chunks
  *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
  *   throttle.lock	how fast the store takes dirty data, writers that are slowed

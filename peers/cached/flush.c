@@ -6,8 +6,8 @@
  * older one's reply. (The known original had one flush an object; one a bucket gives the same order
  * and does not make neighbours wait.)
  *
- * Contract: flush_start(), flush_done() and flush_job() run inside the object; flusher_run() outside
- * of any.
+ * Contract: flush_start(), flush_done() and flush_job() run inside the object; flusher_run()
+ * outside of any.
  *
  * Invariants:
  *   F3  nothing is answered as flushed that has not been answered by the store

@@ -10,8 +10,8 @@
  * Contract: what takes a struct object runs inside of it; object_reclaim_one() outside of any.
  *
  * Invariants:
- *   W1  `reclaims` counts the askings of objects to empty themselves that have not ended; each has a
- *       reference to its object
+ *   W1  `reclaims` counts the askings of objects to empty themselves that have not ended; each has
+ *       a reference to its object
  *   W2  what is dirty goes by a flush, but where the store says that the object is deleted
  */
 #include <assert.h>

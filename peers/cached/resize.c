@@ -474,7 +474,9 @@ static uint64_t pass_end(struct cport *ps)
 			   : r->pause_ns >= RETRY_MAX_NS / 2 ? RETRY_MAX_NS
 							     : r->pause_ns * 2;
 	atomic_store_explicit(&k->shares.squeezed, false, memory_order_relaxed);
-	*r = (struct resize){ .nr_out = out, .next_ns = ps->pp->now_ns + pause_ns, .pause_ns = pause_ns };
+	*r = (struct resize){
+		.nr_out = out, .next_ns = ps->pp->now_ns + pause_ns, .pause_ns = pause_ns
+	};
 	return r->next_ns;
 }
 

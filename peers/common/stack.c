@@ -72,8 +72,8 @@ int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
 {
 	const struct group *group;
 
-	*cfg = (struct xseg_config){ .memory_bytes = s->memory, .nr_requests = s->requests, .nr_ports = s->ports,
-				     .huge = s->huge, .group = -1 };
+	*cfg = (struct xseg_config){ .memory_bytes = s->memory, .nr_requests = s->requests,
+				     .nr_ports = s->ports, .huge = s->huge, .group = -1 };
 	if (read_mode(s->mode, &cfg->mode))
 		return check_mode(s->mode, err);
 	if (!s->group[0])

@@ -1,8 +1,9 @@
 /* words - what the runtime keeps in a peer's own words of the segment (xseg_peer_user_set()), for
  * others to read.
  *
- *   PEER_WORD_STOPPING	1: it was asked to stop, and is going to. Its process writes it; if that dies, its successor clears it before
- *                      it serves. It says nothing of a peer that is not alive
+ *   PEER_WORD_STOPPING	1: it was asked to stop, and is going to. Its process writes it; if that
+ *			dies, its successor clears it before it serves. It says nothing of a peer
+ *			that is not alive
  *
  * Contract: any thread; one load.
  */

@@ -97,7 +97,9 @@ static int mover_open(
 	struct xseg_peer_info info;
 	int rc = -ENOTCONN;
 
-	*m = (struct mover){ .v = v, .what = what, .file = file, .fd = -1, .image_bytes = UINT64_MAX };
+	*m = (struct mover){
+		.v = v, .what = what, .file = file, .fd = -1, .image_bytes = UINT64_MAX
+	};
 	m->start_ns = tool_now_ns();
 	if (xseg_peer_get_info(v->c->seg, v->peer, &info)) {
 		params.volumed = info.name;
