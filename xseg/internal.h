@@ -74,7 +74,7 @@ struct xport {
 	struct xs_port *sh;
 	uint32_t index, generation;
 	uint32_t req_first, req_nr;		/* checked private copy */
-	uint32_t mask_words;			/* of a mask of lanes, that have ports of the segment */
+	uint32_t mask_words;		/* of a mask of lanes: those that ports can be in */
 	struct xpool free;		/* own requests that are FREE; derived from their places */
 	void *free_mem;
 	struct lane_out *out[2];		/* by receiving port */
@@ -231,7 +231,7 @@ void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result);
 /* A request of a dead or leaving peer, seen at rest with its port, becomes FREE; if it was
  * answered, its part is marked before. False if somebody was faster: it is not at rest any more. */
 bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port);
-/* The requests that a port owns, as they are while one of them is out; port XSEG_NONE: not known. */
+/* The requests that a port owns, as they are while one is out; port XSEG_NONE: not known. */
 struct xs_origin {
 	uint32_t port, first, nr;
 };

@@ -369,7 +369,8 @@ uint32_t xseg_peer_adopt(struct xseg_peer *peer,
 			sent->index = k;
 			/* for xs_req_accept(): its answer is one to us */
 			r->out = true;
-			if (xs_req_copy_in(peer->seg, sent, &(struct xs_origin){ .port = XSEG_NONE })) {
+			if (xs_req_copy_in(
+				    peer->seg, sent, &(struct xs_origin){ .port = XSEG_NONE })) {
 				damaged++;
 				continue;
 			}

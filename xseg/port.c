@@ -295,8 +295,8 @@ XCOLD static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t 
 }
 
 /* Adds newly announced lanes to the private mask, a copy of which is given back; false: none has
- * work. Lanes that had work stay in it, with their shared bit set, so that a busy pair of ports does
- * not pass the mask's cache line to and fro. A cold look takes the shared bits out, and forgets
+ * work. Lanes that had work stay in it, with their shared bit set, so that a busy pair of ports
+ * does not pass the mask's cache line to and fro. A cold look takes the shared bits out, and forgets
  * lanes that are empty and have not been announced since the last one: what they get next is
  * announced. */
 static bool collect_mask(struct xport *p, uint32_t queue, bool cold, uint64_t *left)

@@ -271,8 +271,8 @@ void xs_views_forget(struct xport *port)
 }
 
 /* The place and the view say so; the rest of the view is ours to write. */
-static inline void view_take(
-	struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state)
+static inline void view_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
+	enum xseg_req_state state)
 {
 	r->index = index;
 	r->place = place;

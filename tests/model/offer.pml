@@ -30,8 +30,9 @@
  *
  * Abstracted: the memory order. Here a holder looks whether the origin is alive after ANSWERED, and
  * marking the generation dead before the scan of requests, and that answer before the look, each
- * would need a full fence between them. The code has no look: sweeps scan until all is home, so what
- * a scan came too early for the next one finds. As a holder's swap never fails, it is a store there.
+ * would need a full fence between them. The code has no look: sweeps scan until all is home, so
+ * what a scan came too early for the next one finds. As a holder's swap never fails, it is a store
+ * there.
  *
  * What it says about the code:
  *  - whether the origin is alive must be looked at *after* the swap to ANSWERED. Before it alone,

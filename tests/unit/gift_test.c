@@ -114,7 +114,8 @@ static void a_successor_of_the_holder_sees_what_was_taken(void **state)
 
 	(void)state;
 	assert_true(xseg_req_exchange(seg, r, 0, LENT + 7));
-	assert_int_equal(xs_req_copy_in(seg, r, &(struct xs_origin){ .port = XSEG_NONE }), 0);	/* as one that takes over */
+	/* as one that takes over */
+	assert_int_equal(xs_req_copy_in(seg, r, &(struct xs_origin){ .port = XSEG_NONE }), 0);
 	assert_int_equal(r->page[0], LENT);
 	assert_int_equal(xseg_req_gift(seg, r, 0), XSEG_GIFT_TAKEN);
 	assert_int_equal(xseg_req_gift(seg, r, 1), XSEG_GIFT_GIVEN);
