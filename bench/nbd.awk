@@ -3,7 +3,7 @@
 # In: SYSTEM RW DEPTH ROUND IOPS MEAN_NS ERRORS, with tabs
 BEGIN {
 	FS = "\t"
-	nr_rws = split("read write", rws, " ")
+	nr_rws = split("read write reread", rws, " ")
 }
 
 {
@@ -44,6 +44,8 @@ END {
 	for (w = 1; w <= nr_rws; w++)
 		for (i = 1; i <= nr_depths; i++) {
 			d = depth[i]
+			if (!(("export", rws[w], d) in iops))
+				continue
 			printf "%-6s %5d | %s | %s | %5.2f  %.2f-%.2f\n", rws[w], d,
 				cell("memory", rws[w], d), cell("export", rws[w], d), \
 				(r[w, d] = ratio(rws[w], d)), low, high
@@ -51,7 +53,7 @@ END {
 	print ""
 	for (w = 1; w <= nr_rws; w++)
 		for (i = 1; i <= nr_depths; i++)
-			if (depth[i] >= 16)
+			if (depth[i] >= 16 && (w, depth[i]) in r)
 				wanted(rws[w] "s by NBD, depth " depth[i] ": at least 0.7 of nbdkit's memory plug-in", sprintf("%.2f", r[w, depth[i]]), \
 					r[w, depth[i]] >= 0.7)
 }

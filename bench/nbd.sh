@@ -11,8 +11,10 @@
 #                 the cache and is in it
 # Both serve the whole time, side by side, and each point of a round measures one right after the
 # other. Who does nothing sleeps. A round begins with a read of all, so that the reads that follow
-# are of what was read before: they send no request then. Nothing is bound to a CPU: the export is
-# two processes where the other is one, and two CPUs are for them and the client.
+# are of what was read before: they send no request then. It ends with `reread`: reads of what has
+# just been written as a whole, counted from the first one on, so many pages' first ones since.
+# Nothing is bound to a CPU: the export is two processes where the other is one, and two CPUs are
+# for them and the client.
 #
 # In $BUILD/bench/nbd: raw/SYSTEM-RW-DEPTH-run.ROUND.json, by fio; from these alone runs.tsv and
 # report.txt are made.
@@ -23,11 +25,13 @@ bench_options "$@"
 seconds=${BENCH_SECONDS:-0.2}
 set_mib=256
 depths=(1 4 16 64)
+reread_depths=(16 64)
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
 	seconds=${BENCH_SECONDS:-0.05}
 	set_mib=16
 	depths=(1 16)
+	reread_depths=(16)
 fi
 systems=(memory export)
 rws=(read write)
@@ -75,10 +79,29 @@ fio_on()	# SYSTEM FILE OPTION...
 		--norandommap --output-format=json --output="$file" "$@"
 }
 
+write_all()	# SYSTEM
+{
+	fio_on "$1" "$tmp/fill.json" --rw=write --bs=1M --iodepth=4
+}
+
 run_system()	# SYSTEM RW DEPTH ROUND
 {
-	fio_on "$1" "$raw/$1-$2-$3-run.$4.json" --rw="rand$2" --bs=4k --iodepth="$3" \
-		--time_based --runtime="$run_time" --ramp_time=100ms --randseed="$4"
+	local rw=$2 ramp=100ms
+	if [ "$rw" = reread ]; then
+		write_all "$1"
+		rw=read
+		ramp=0
+	fi
+	fio_on "$1" "$raw/$1-$2-$3-run.$4.json" --rw="rand$rw" --bs=4k --iodepth="$3" \
+		--time_based --runtime="$run_time" --ramp_time=$ramp --randseed="$4"
+}
+
+run_all()	# RW DEPTH ROUND
+{
+	local system
+	for system in "${systems[@]}"; do
+		run_system "$system" "$@"
+	done
 }
 
 # ---- what came out ----
@@ -86,7 +109,7 @@ run_system()	# SYSTEM RW DEPTH ROUND
 # One line a run: SYSTEM RW DEPTH ROUND IOPS MEAN_NS ERRORS
 collect()
 {
-	raw_rows '.jobs[0] | .[$n[1]] as $j |
+	raw_rows '.jobs[0] | .[if $n[1] == "reread" then "read" else $n[1] end] as $j |
 		$n + [($j.iops | floor), ($j.lat_ns.mean | floor), .error]'
 }
 
@@ -119,7 +142,7 @@ quietly xseg volume create vol --size "${set_mib}M"
 serve memory nbdkit --foreground --unix "$tmp/memory" memory "${set_mib}M"
 serve export xseg export vol --nbd "$tmp/export"
 for system in "${systems[@]}"; do
-	fio_on "$system" "$tmp/fill.json" --rw=write --bs=1M --iodepth=4
+	write_all "$system"
 done
 for round in $(seq "$runs"); do
 	echo "round $round of $runs ..."
@@ -128,10 +151,11 @@ for round in $(seq "$runs"); do
 	done
 	for rw in "${rws[@]}"; do
 		for depth in "${depths[@]}"; do
-			for system in "${systems[@]}"; do
-				run_system "$system" "$rw" "$depth" "$round"
-			done
+			run_all "$rw" "$depth" "$round"
 		done
+	done
+	for depth in "${reread_depths[@]}"; do
+		run_all reread "$depth" "$round"
 	done
 done
 servers_down
