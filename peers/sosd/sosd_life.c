@@ -177,9 +177,9 @@ static int check_prefix(const char *text, struct xseg_error *err)
 
 static int check_user(const char *text, struct xseg_error *err)
 {
-	return strncmp(text, "client.", 7) ? 0
-					   : xseg_fail(err, -EINVAL,
-						     "user: '%.60s' is to be without 'client.'", text);
+	if (strncmp(text, "client.", strlen("client.")))
+		return 0;
+	return xseg_fail(err, -EINVAL, "user: '%.60s' is to be without 'client.'", text);
 }
 
 #define FIELD(x) offsetof(struct sosd, x)
