@@ -588,7 +588,8 @@ int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects,
 void xseg_direct_destroy(struct xseg_direct *d);
 /* r is filled as for xseg_req_submit(). True: it is answered: r->result, and all its pages are
  * lent. False: nothing was done, submit it. `object`: the caller's number for it, one number for
- * each object of r->volume; offset: in the object. */
+ * each object of r->volume; offset: in the object, in which all of the read is: what lies beyond its
+ * end is nothing that the caller may look at. */
 bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset);
 /* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where
  * the object is, if it says that. */

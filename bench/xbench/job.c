@@ -362,12 +362,13 @@ static bool is_direct(const struct xb_job *job, const struct xb_flight *f)
 	return job->direct && f->io.op == XB_READ;
 }
 
+/* What is in two objects is sent. */
 static bool read_directly(struct xb_job *job, struct xb_flight *f)
 {
-	uint64_t size = job->shared->where.object_size;
+	uint64_t size = job->shared->where.object_size, in = f->io.offset % size;
 
-	return is_direct(job, f) &&
-	       xseg_direct_read(job->direct, f->r, f->io.offset / size, f->io.offset % size);
+	return is_direct(job, f) && in + f->r->size <= size &&
+	       xseg_direct_read(job->direct, f->r, f->io.offset / size, in);
 }
 
 /* It had to be sent: the next one of its object need not be. */

@@ -227,7 +227,9 @@ static bool read_directly(struct sim *s, struct client *c, struct io *io, uint32
 {
 	uint64_t offset, object = direct_object(s, io, &offset);
 
-	if (!(io->r->flags & XSEG_REQ_DIRECT))
+	/* what is in two objects is sent */
+	if (!(io->r->flags & XSEG_REQ_DIRECT) ||
+		offset + (uint64_t)io->nr * ORACLE_SECTOR > s->plan.object_size)
 		return false;
 	if (!c->direct && xseg_direct_create(c->port, top, KNOWN, &c->direct))
 		sim_fail(s, "clients: no direct reader");

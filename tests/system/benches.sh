@@ -144,7 +144,7 @@ else
 fi
 if command -v nbdkit >/dev/null && command -v nbdinfo >/dev/null && [ -e "$plugin" ] &&
 		fio --enghelp=nbd 2>/dev/null | grep -q '^uri'; then
-	bench nbd 8 2 runs.tsv:7:8 ""
+	bench nbd 10 3 runs.tsv:7:10 ""
 else
 	skip "bench/nbd.sh --quick runs to its end" \
 		"nbdkit, its header, nbdinfo or fio's engine for NBD is not there"
