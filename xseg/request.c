@@ -199,36 +199,39 @@ static bool place_store(struct xseg *seg, uint32_t index, uint64_t old, uint64_t
 	return true;
 }
 
-/* One edge of the table above that a holder makes; false when the table has no such edge, or the
- * place is not what it should be. The view is written before the place: after an answer its next
- * holder may be another thread of this process. */
+/* An edge of the table above, in the view: it is written before the place, as after an answer its
+ * next holder may be another thread of this process. False when the table has no such edge. */
+static inline bool view_move(
+	struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen, uint64_t *old)
+{
+	if (!is_legal(r->state, state))
+		return false;
+	*old = r->place;
+	r->place = place_word(state, port, gen, place_seq(*old) + 1);
+	r->state = state;
+	return true;
+}
+
+/* One edge that a holder makes; false when there is none, or the place is not what it should be. */
 static inline bool place_move(
 	struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
 {
-	uint64_t old = r->place, new = place_word(state, port, gen, place_seq(old) + 1);
+	uint64_t old;
 
-	if (!is_legal(r->state, state))
-		return false;
-	r->place = new;
-	r->state = state;
-	return place_store(seg, r->index, old, new);
+	return view_move(r, state, port, gen, &old) && place_store(seg, r->index, old, r->place);
 }
 
 /* The same for an origin's request that is at rest: somebody may be accepting it meanwhile, or take
  * it back, if it was offered all the same. */
 static bool rest_move(struct xport *port, struct xreq *r, enum xseg_req_state state)
 {
-	uint64_t old = r->place,
-		 new = place_word(state, port->index, port->generation, place_seq(old) + 1);
+	uint64_t old;
 
-	if (!is_legal(r->state, state))
-		return false;
-	r->place = new;
-	r->state = state;
 	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one
 	 * wrote by us */
-	return atomic_compare_exchange_strong_explicit(&port->seg->reqs[r->index].place, &old, new,
-		memory_order_acq_rel, memory_order_relaxed);
+	return view_move(r, state, port->index, port->generation, &old) &&
+	       atomic_compare_exchange_strong_explicit(&port->seg->reqs[r->index].place, &old,
+		       r->place, memory_order_acq_rel, memory_order_relaxed);
 }
 
 #define ERRNO_MAX 4095
