@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
-#include "xtypes/xhot.h"
 #include "peers/common/kv.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 static const char *const policy_names[] = { "write-back", "write-through", "write-around",

@@ -249,6 +249,11 @@ static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
 	assert(chunk < (uint64_t)k->seg_pages * CHUNKS_PER_PAGE);
 	return &k->chunks[chunk];
 }
+/* The cache has one thread at a time: what only its threads do needs no locked instruction. */
+static inline bool cache_is_alone(const struct cached *k)
+{
+	return k->peer.nr_ports == 1;
+}
 /* The word of the slot of bucket b, or NULL: the object has no chunk there. */
 static inline _Atomic uint64_t *slot_word_of(struct cached *k, struct object *o, uint32_t b)
 {

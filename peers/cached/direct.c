@@ -103,15 +103,15 @@ static bool may_mark(uint64_t w)
 	       !(w & (SLOT_DIRECT | SLOT_AHEAD));
 }
 
-static void mark_chunk(struct arena_chunk *c, uint64_t stamp)
+static void mark_chunk(_Atomic uint64_t *slot, uint64_t stamp)
 {
 	for (uint32_t i = 0; i < CHUNK_SLOTS; i++) {
-		uint64_t w = atomic_load_explicit(&c->slot[i], memory_order_relaxed);
+		uint64_t w = atomic_load_explicit(&slot[i], memory_order_relaxed);
 
 		/* release: as in slot_change() */
 		if (may_mark(w))
 			atomic_store_explicit(
-				&c->slot[i], (w & ~SLOT_LOAN) | stamp, memory_order_release);
+				&slot[i], (w & ~SLOT_LOAN) | stamp, memory_order_release);
 	}
 }
 
@@ -136,11 +136,10 @@ void direct_mark(
 	if (!is_read_on(o))
 		return;
 	for (uint32_t n = first / CHUNK_SLOTS; n <= (first + nr - 1) / CHUNK_SLOTS; n++) {
-		uint32_t chunk = atomic_load_explicit(
-			&object_entry(k, o)->chunk[n], memory_order_relaxed);
+		_Atomic uint64_t *slot = slot_word_of(k, o, n * CHUNK_SLOTS);
 
-		if (chunk)
-			mark_chunk(chunk_at(k, chunk - 1), stamp);
+		if (slot)
+			mark_chunk(slot, stamp);
 	}
 }
 

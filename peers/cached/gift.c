@@ -159,7 +159,7 @@ bool gifts_open(struct cached *k)
  * cache has more than one thread. */
 static bool owner_swap(struct cached *k, uint32_t page, uint64_t old, uint64_t new)
 {
-	if (k->peer.nr_ports > 1)
+	if (!cache_is_alone(k))
 		return xseg_page_owner_swap(k->peer.seg, page, old, new);
 	if (xseg_page_owner(k->peer.seg, page) != old)
 		return false;

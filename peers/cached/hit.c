@@ -50,12 +50,9 @@ static uint64_t slot_at(const struct hit *h, uint32_t i)
 /* The slots of a range that lies in one chunk. */
 static _Atomic uint64_t *slots_of(struct cached *k, const struct hit *h)
 {
-	uint32_t nr = h->first / CHUNK_SLOTS, chunk;
-
-	if ((h->first + h->nr - 1) / CHUNK_SLOTS != nr)
+	if ((h->first + h->nr - 1) / CHUNK_SLOTS != h->first / CHUNK_SLOTS)
 		return NULL;
-	chunk = atomic_load_explicit(&object_entry(k, h->obj)->chunk[nr], memory_order_relaxed);
-	return chunk ? &chunk_at(k, chunk - 1)->slot[h->first % CHUNK_SLOTS] : NULL;
+	return slot_word_of(k, h->obj, h->first);
 }
 
 /* Inside: read_step() or write_step() would go on to the buckets at once. */
@@ -336,16 +333,14 @@ static bool is_plain(struct cport *ps, struct hit *h, const struct xreq *r)
 	return object_is_plain(ps, h, r) && (h->slot = slots_of(ps->cache, h));
 }
 
-/* A cache of one port has one thread at a time, and needs no locked instruction to be alone. */
 static bool enter(struct cport *ps, struct object *o)
 {
-	return ps->cache->peer.nr_ports == 1 ? xworkq_enter_alone(&o->q) : xworkq_try_enter(&o->q);
+	return cache_is_alone(ps->cache) ? xworkq_enter_alone(&o->q) : xworkq_try_enter(&o->q);
 }
 
 static void leave(struct cport *ps, const struct hit *h)
 {
-	if (ps->cache->peer.nr_ports == 1 ? xworkq_leave_alone(&h->obj->q)
-					  : xworkq_leave(&h->obj->q))
+	if (cache_is_alone(ps->cache) ? xworkq_leave_alone(&h->obj->q) : xworkq_leave(&h->obj->q))
 		object_ready(ps, h->obj);
 }
 

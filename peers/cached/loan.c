@@ -93,7 +93,7 @@ uint64_t loan_stamp(struct cached *k, const struct xreq *r)
 
 	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the
 	 * page, or we see the new era. One thread does one of both at a time */
-	if (k->peer.nr_ports > 1)
+	if (!cache_is_alone(k))
 		atomic_thread_fence(memory_order_seq_cst);
 	return direct | SLOT_LENT |
 	       (uint64_t)(atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 &
