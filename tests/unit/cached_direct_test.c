@@ -227,6 +227,18 @@ static void what_is_no_whole_page_is_not_opened(void **state)
 	assert_false(read_is("a", B(10), B(1), 0));
 }
 
+/* The one page that was replaced is in limbo, as io has it, and is as it was. */
+static void stays_until_it_is_let_go(struct crig_io *io, unsigned seed)
+{
+	assert_int_equal(limbo(), 1);
+	assert_false(limbo_look(&crig.k->ports[0]));
+	crig_expect(crig_write("b", 0, B(60), 7), B(60));	/* takes whatever is free */
+	assert_true(has(io, seed));
+	loans_check(crig.peer);
+	let_go(io);
+	assert_true(limbo_look(&crig.k->ports[0]));
+}
+
 static void what_is_on_its_way_to_the_store_is_opened_and_stays(void **state)
 {
 	struct crig_io *f, *io;
@@ -246,13 +258,7 @@ static void what_is_on_its_way_to_the_store_is_opened_and_stays(void **state)
 	crig_settle();
 	crig_expect(f, 0);
 	assert_true(read_is("a", B(21), B(1), 5));
-	assert_int_equal(limbo(), 1);
-	assert_false(limbo_look(&crig.k->ports[0]));
-	crig_expect(crig_write("b", 0, B(60), 7), B(60));	/* takes whatever is free */
-	assert_true(has(io, 5));
-	loans_check(crig.peer);
-	let_go(io);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	stays_until_it_is_let_go(io, 5);
 	assert_false(read_is("a", B(20), B(1), 6));
 }
 
@@ -328,13 +334,7 @@ static void a_page_that_is_read_stays_as_it_was(void **state)
 	io = crig_send_direct("a", 0, B(1), &directly);
 	assert_true(directly);
 	crig_expect(crig_write("a", 0, B(1), 6), B(1));
-	assert_int_equal(limbo(), 1);
-	assert_false(limbo_look(&crig.k->ports[0]));
-	crig_expect(crig_write("b", 0, B(60), 7), B(60));	/* takes whatever is free */
-	assert_true(has(io, 5));
-	loans_check(crig.peer);
-	let_go(io);
-	assert_true(limbo_look(&crig.k->ports[0]));
+	stays_until_it_is_let_go(io, 5);
 }
 
 /* Of pages that were lent an era forgets those that no request listed; these may be listed at any
