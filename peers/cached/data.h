@@ -7,21 +7,43 @@
  * data_copy_past() does the latter: its stores go past the caches, to memory. So half of what such
  * a copy reads is not read, and what others have in the caches stays there. Its stores are in no
  * order with others: data_settle() waits for them, before anything is stored that says that they
- * are there. To wait costs as much as a page: so it is for writes of several pages. What was
- * written so comes from memory when it is read; of what is written into a cache of gigabytes little
- * would be in the processor's any more.
+ * are there. What was written so comes from memory when it is read; of what is written into a cache
+ * of gigabytes little would be in the processor's any more.
+ *
+ * What is best differs between processors, by up to twice the rate (docs/BENCHMARKS.md):
+ *			      AMD		     Intel, and others
+ *   a whole page, next       into the second cache, into the first cache: what the first one has
+ *			      all its lines: more	     no room for is no matter there
+ *			      than some 20 into the
+ *			      first stop the core
+ *   a page of several	      the same		     two lines of each eight: it fetches those
+ *						     beside them by itself
+ *   stores past the caches   always: to wait for    of two pages at a time and more: to wait costs
+ *			      them is a fifth of     as much as a page
+ *			      what they spare
+ *   through the caches       the C library's copy   what gcc makes of a size that it knows
  *
  * Contract: any thread. Pages are whole, and aligned to their size.
  */
 #ifndef PEERS_CACHED_DATA_H
 #define PEERS_CACHED_DATA_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "xseg/xseg.h"
 
 #define PAGE_LINES (XSEG_PAGE_SIZE / 64)
-#define DATA_PAST_PAGES 2u	/* so many pages at a time, and more, are copied past the caches */
+
+static inline bool data_on_amd(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_is("amd");
+#else
+	return false;
+#endif
+}
 
 /* gcc takes a function that only asks for lines for one without any effect, and leaves its calls
  * out. */
@@ -44,17 +66,55 @@ static inline void data_prefetch_fill(char *data, uint32_t lines)
 		__builtin_prefetch(data + i * 64, 1);
 }
 
-/* Asks for a page that is to be read after DATA_AHEAD - 1 others: for two lines of each eight, into
- * the second cache. On these the processor fetches those beside them by itself, and more at a time
- * than it would if it were asked for all. */
+/* Into the second cache: all lines of a page. */
+static inline void data_prefetch_second(const char *data)
+{
+	data_effect(data);
+	for (uint32_t i = 0; i < PAGE_LINES; i++)
+		__builtin_prefetch(data + i * 64, 0, 2);
+}
+
+/* Asks for the only page that the next request reads. */
+static inline void data_prefetch_next(const char *data)
+{
+	if (data_on_amd())
+		data_prefetch_second(data);
+	else
+		data_prefetch(data, PAGE_LINES);
+}
+
+/* Asks for a page that is to be read after DATA_AHEAD - 1 others. */
 #define DATA_AHEAD 2u
 static inline void data_prefetch_ahead(const char *data)
 {
+	if (data_on_amd()) {
+		data_prefetch_second(data);
+		return;
+	}
 	data_effect(data);
 	for (uint32_t i = 0; i < PAGE_LINES; i += 8) {
 		__builtin_prefetch(data + i * 64, 0, 2);
 		__builtin_prefetch(data + (i + 1) * 64, 0, 2);
 	}
+}
+
+/* A page, through the caches. */
+static inline void data_copy(void *to, const void *from)
+{
+	size_t size = XSEG_PAGE_SIZE;
+
+	if (data_on_amd()) {
+		__asm__("" : "+r"(size));	/* gcc shall not know it */
+		memcpy(to, from, size);
+	} else {
+		memcpy(to, from, XSEG_PAGE_SIZE);
+	}
+}
+
+/* Whether whole pages are copied past the caches, where so many are at a time. */
+static inline bool data_goes_past(uint32_t pages)
+{
+	return pages >= (data_on_amd() ? 1 : 2);
 }
 
 void data_copy_past(void *to, const void *from);	/* a page; then, after the last of them: */

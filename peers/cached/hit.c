@@ -225,7 +225,7 @@ static void write_done(struct cport *ps, const struct hit *h, struct xreq *r)
 static void fill_one(struct xseg *seg, const struct hit *h, const struct xreq *r, uint32_t page)
 {
 	data_prefetch_fill(xseg_page(seg, slot_page(slot_at(h, 0))), PAGE_LINES);
-	memcpy(xseg_page(seg, page), xseg_page(seg, r->page[0] & XSEG_PAGE_INDEX), BUCKET_SIZE);
+	data_copy(xseg_page(seg, page), xseg_page(seg, r->page[0] & XSEG_PAGE_INDEX));
 }
 
 /* Of the pages that it replaces: each is somewhere else. That of the first one was asked for before
@@ -254,10 +254,10 @@ static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
 
 	if (!magazine_take(ps, h->nr, page))
 		return false;
-	if (h->nr < DATA_PAST_PAGES)
-		fill_one(seg, h, r, page[0]);
-	else
+	if (data_goes_past(h->nr))
 		fill_all(seg, h, r, page);
+	else
+		fill_one(seg, h, r, page[0]);
 	XKILL(WRITE_FILLED);
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {

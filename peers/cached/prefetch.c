@@ -77,10 +77,10 @@ void object_prefetch_page(struct cached *k, const struct xreq *r)
 	if (page == NO_PAGE)
 		return;
 	/* a write puts a new page there: the one that it frees is what the next write gets, and
-	 * fills through the caches, if it is one page */
+	 * fills, perhaps through the caches */
 	if (r->op == XSEG_OP_READ)
 		data_prefetch(xseg_page(k->peer.seg, page), 4);
-	else if (!prefetch_gift(k, r, page) && r->size < DATA_PAST_PAGES * BUCKET_SIZE)
+	else if (!prefetch_gift(k, r, page) && !data_goes_past(r->nr_pages))
 		data_prefetch_fill(xseg_page(k->peer.seg, page), 8);
 }
 
@@ -94,7 +94,7 @@ void object_prefetch_data(struct cached *k, const struct xreq *r)
 		if (page == NO_PAGE)
 			break;
 		if (nr == 1)
-			data_prefetch(xseg_page(k->peer.seg, page), PAGE_LINES);
+			data_prefetch_next(xseg_page(k->peer.seg, page));
 		else
 			data_prefetch_ahead(xseg_page(k->peer.seg, page));
 	}

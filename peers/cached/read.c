@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/cached/data.h"
 #include "xtypes/xkill.h"
 
 #define JOIN_MAX 4	/* present buckets in a row that a load goes over */
@@ -36,8 +37,7 @@ void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_
 	if (page == NO_PAGE)
 		memset(to + in, 0, len);
 	else if (len == BUCKET_SIZE)
-		/* of a size that the compiler knows: faster from cold memory */
-		memcpy(to, xseg_page(seg, page), BUCKET_SIZE);
+		data_copy(to, xseg_page(seg, page));
 	else
 		memcpy(to + in, (char *)xseg_page(seg, page) + in, len);
 }

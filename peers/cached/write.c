@@ -84,7 +84,7 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 
 static bool goes_past(const struct creq *c)
 {
-	return c->r->op == XSEG_OP_WRITE && c->nr >= DATA_PAST_PAGES;
+	return c->r->op == XSEG_OP_WRITE && data_goes_past(c->nr);
 }
 
 void write_settle(const struct creq *c)

@@ -46,6 +46,7 @@ static void a_page_is_copied_and_nothing_beside_it(void **state)
 	(void)state;
 	copies_a_page(data_copy_past);
 	copies_a_page(data_copy_past_old);
+	copies_a_page(data_copy);
 }
 
 /* ---- who sees it ---- */
