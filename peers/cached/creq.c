@@ -142,6 +142,18 @@ static void applied_job(struct xwork *w, void *ctx)
 	through_wait(ctx, c);
 }
 
+static bool changes_slots(uint8_t op)
+{
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
+	       op == XSEG_OP_COPY;
+}
+
+/* Of others, an object that has nothing here gets nothing: it need not be admitted. */
+static bool has_range(uint8_t op)
+{
+	return op == XSEG_OP_READ || changes_slots(op);
+}
+
 static void find_object(struct cport *ps, struct creq *c);
 
 static void entry_retry(struct xwait *w, void *ctx)
@@ -188,7 +200,7 @@ static void find_object(struct cport *ps, struct creq *c)
 			count(ps, CC_REINSERTED, 1);
 	}
 	c->obj = &k->objects[idx];
-	if (object_passes(c->obj))
+	if (object_passes(c->obj) && has_range(c->r->op))
 		object_admit(ps, c->obj, c->work.fn == redo_job);
 	object_push(ps, c->obj, &c->work);
 }
@@ -210,17 +222,6 @@ static void (*const steps[XSEG_NR_OPS])(struct cport *ps, struct creq *c) = {
 	[XSEG_OP_DELETE] = delete_step,
 	[XSEG_OP_INFO] = info_step,
 };
-
-static bool changes_slots(uint8_t op)
-{
-	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
-	       op == XSEG_OP_COPY;
-}
-
-static bool has_range(uint8_t op)
-{
-	return op == XSEG_OP_READ || changes_slots(op);
-}
 
 static void creq_init(struct creq *c, struct xreq *r)
 {

@@ -105,6 +105,44 @@ static void info_counts_what_was_dirty_when_the_store_was_asked(void **state)
 	crig_expect(flush, 0);
 }
 
+static void info_and_delete_drive_no_object_out(void **state)
+{
+	static const char *const absent[] = { "b", "c", "d" };
+
+	(void)state;
+	crig_up("objects=1");
+	crig_store_fill("a", 0, B(2), 5);
+	crig_store_fill("c", 0, B(2), 5);
+	crig_expect_data("a", 0, B(2), 5);
+	for (uint32_t i = 0; i < 3; i++) {
+		crig_expect(crig_op(XSEG_OP_INFO, absent[i], 0, 0), i == 1 ? (int64_t)B(2) : -ENOENT);
+		crig_expect(crig_op(XSEG_OP_DELETE, absent[i], 0, 0), i == 1 ? 0 : -ENOENT);
+	}
+	crig_expect_data("a", 0, B(2), 5);
+	assert_true(crig_admin("status") > 0);
+	assert_int_equal(crig_number("evicted"), 0);
+	assert_int_equal(crig_number("objects"), 1);
+	assert_int_equal(crig_number("hits"), 1);
+}
+
+static void a_write_waits_for_the_delete_of_an_object_that_is_not_here(void **state)
+{
+	struct crig_io *delete, *write;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(2), 5);
+	crig_hold(true);
+	delete = crig_op(XSEG_OP_DELETE, "a", 0, 0);
+	write = crig_write("a", B(1), B(1), 7);
+	crig_expect_waits(write);
+	crig_hold(false);
+	crig_expect(delete, 0);
+	crig_expect(write, B(1));
+	crig_expect_data("a", 0, B(1), 0);
+	crig_expect_data("a", B(1), B(1), 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +152,8 @@ int main(void)
 		CRIG_T(a_flush_that_covers_a_deleted_object_is_answered),
 		CRIG_T(info_counts_ends_that_are_dirty),
 		CRIG_T(info_counts_what_was_dirty_when_the_store_was_asked),
+		CRIG_T(info_and_delete_drive_no_object_out),
+		CRIG_T(a_write_waits_for_the_delete_of_an_object_that_is_not_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
