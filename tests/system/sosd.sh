@@ -222,13 +222,26 @@ blocklist()
 	ceph osd blocklist add "$(rados -p xseg get xseg:owner - | cut -d ' ' -f 1)"
 }
 
+pool_is()	# OWNER
+{
+	[ "$(xseg --json status | jq -r '.pools[0].owner')" = "$1" ]
+}
+
+says_that_it_is_lost()
+{
+	xseg status | grep -q '^pool  *sosd: xseg, prefix xseg: LOST: another host serves'
+}
+
 t "sosd is blocklisted" blocklist
 # shellcheck disable=SC2086
 expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=data $small
 expect_exit 1 "a flush says that it cannot" timeout 60 xseg volume flush data
+t "the status shows it" wait_for 20 pool_is lost
+t "and what it means" says_that_it_is_lost
 t "sosd is stopped, as it said" xseg peer stop sosd --force
 t "and started" xseg peer start sosd
 t "a flush succeeds" timeout 60 xseg volume flush data
+t "the status shows that, too" pool_is yes
 t "everything stops" xseg down
 
 # ---- without a cache ----

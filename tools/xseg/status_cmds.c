@@ -1,4 +1,4 @@
-/* status_cmds - status: the segment, its supervisor, peers, chains and caches on one page.
+/* status_cmds - status: the segment, its supervisor, peers, chains, caches and pools on one page.
  *
  * Contract: see commands.h. What only a peer can tell (how many volumes there are) is asked for two
  * seconds at most, and shown as unknown when it does not answer: status never hangs and never
@@ -82,13 +82,34 @@ static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_
 	return j;
 }
 
+/* A pool of RADOS, as its sosd says; owner is null when that does not answer. */
+static json_t *pool_json(struct client *c, const struct xseg_peer_info *p)
+{
+	static const char *const words[] = { "pool", "prefix", "owner" };
+	static const char *const numbers[] = { "pending", "tried_again", "timeouts" };
+	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0;
+	json_t *j = json_object();
+	char word[128];
+	size_t i;
+
+	out_set_text(j, "name", p->name);
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (answers && client_value(c->text, words[i], word, sizeof(word)))
+			out_set_text(j, words[i], word);
+		else
+			json_object_set_new(j, words[i], json_null());
+	for (i = 0; answers && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		out_set_int(j, numbers[i], client_number(c->text, numbers[i]));
+	return j;
+}
+
 static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
 {
 	struct tool quick = { .timeout_ns = ASK_NS,
 			      .deadline_ns = tool_now_ns() + ASK_NS,
 			      .quiet = true };
 	const struct xseg_peer_info *p = NULL;
-	json_t *j = json_object(), *caches = json_array();
+	json_t *j = json_object(), *caches = json_array(), *pools = json_array();
 	struct client *c = NULL;
 
 	json_object_set_new(j, "segment", segment_json(seg));
@@ -104,6 +125,9 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	while ((p = view_peer_of_kind(peers, "cached", p)))
 		json_array_append_new(caches, cache_json(c, seg, p));
 	json_object_set_new(j, "caches", caches);
+	while ((p = view_peer_of_kind(peers, "sosd", p)))
+		json_array_append_new(pools, pool_json(c, p));
+	json_object_set_new(j, "pools", pools);
 	if (c)
 		client_close(c);
 	return j;
@@ -163,6 +187,38 @@ static void print_caches(const json_t *j)
 	}
 }
 
+static const char *pool_text(const char *owner)
+{
+	static const struct {
+		const char *owner, *text;
+	} says[] = {
+		{ "yes", "this segment has the lock" },
+		{ "asking", "it does not answer yet; what is sent waits" },
+		{ "lost",
+		  "LOST: another host serves these objects, or the cluster has blocklisted this one; nothing is read or written, and the log says what to do" },
+	};
+
+	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++)
+		if (!strcmp(owner, says[i].owner))
+			return says[i].text;
+	return owner;
+}
+
+static void print_pools(const json_t *j)
+{
+	json_t *pools = json_object_get(j, "pools"), *p;
+	size_t i;
+
+	json_array_foreach(pools, i, p) {
+		printf("%-12s%s: ", i ? "" : "pool", out_text(p, "name"));
+		if (json_is_string(json_object_get(p, "owner")))
+			printf("%s, prefix %s: %s\n", out_text(p, "pool"), out_text(p, "prefix"),
+			       pool_text(out_text(p, "owner")));
+		else
+			printf("unknown: it does not answer\n");
+	}
+}
+
 int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct view_peers peers = { 0 };
@@ -187,6 +243,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_segment(t, j);
 		print_chains(j);
 		print_caches(j);
+		print_pools(j);
 		printf(peers.nr ? "\n" : "peers       none\n");
 		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
 	}
