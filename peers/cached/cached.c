@@ -266,7 +266,8 @@ static void cached_recovered(struct peer *p)
 XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	struct cached *k = cached_of(pp->peer);
-	bool copies = false, lends_all = true;
+	struct cport *ps = cport_of(pp);
+	bool copies = false, lends_all = true, early = early_wanted(ps, r, nr);
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
@@ -284,7 +285,9 @@ XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, ui
 		object_prefetch_slot(k, r[i]);
 	/* who is lent a page reads it himself */
 	for (i = 0; i < nr && !lends_all; i++)
-		object_prefetch_page(k, r[i]);
+		object_prefetch_page(k, r[i], early);
+	if (early)
+		early_copy(ps, r, nr);
 	return copies;
 }
 

@@ -50,6 +50,7 @@
 #define NR_LISTS       CACHE_LISTS	/* lists of pages for larger ones */
 #define NR_POLICIES    4
 #define MAGAZINE       32
+#define EARLY_MAX      8		/* as many as are accepted at a time */
 /* children: then the store below gets them, before more requests are looked at */
 #define SENDS_A_ROUND  2
 /* bytes: then those get their answers who waited for them, or they would go to sleep */
@@ -66,6 +67,17 @@ struct arena_head {
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 
+/* Which requests' data pages of the magazine have already (early.c). */
+struct early_note {
+	uint64_t place;
+	uint32_t index;
+};
+struct early {
+	struct early_note note[EARLY_MAX];
+	uint32_t first, nr, last;
+	bool pays;	/* the last write that might have been served the short way was */
+};
+
 /* One port's side of the cache: used by its thread only. */
 struct cport {
 	struct peer_port *pp;
@@ -77,6 +89,7 @@ struct cport {
 	/* own requests that other threads are done with; any thread pushes */
 	_Atomic(struct child *) returned;
 	uint32_t magazine[MAGAZINE], nr_magazine;
+	struct early early;
 	struct volume_block *volumes;		/* counters by record */
 	uint32_t last_volume;			/* the record that the last request was of */
 	/* written by this port's thread; read by others when the peer stops */

@@ -246,18 +246,29 @@ static void fill_all(
 	data_settle();
 }
 
-/* Inside: copies its data, and applies it. */
-static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
+/* Pages with its data; false: there are none. */
+static bool fill(struct cport *ps, const struct hit *h, const struct xreq *r, uint32_t *page)
 {
 	struct xseg *seg = ps->cache->peer.seg;
-	uint32_t page[HIT_BUCKETS];
 
+	if (early_take(ps, r, page))
+		return true;
 	if (!magazine_take(ps, h->nr, page))
 		return false;
 	if (data_goes_past(h->nr))
 		fill_all(seg, h, r, page);
 	else
 		fill_one(seg, h, r, page[0]);
+	return true;
+}
+
+/* Inside: copies its data, and applies it. */
+static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
+{
+	uint32_t page[HIT_BUCKETS];
+
+	if (!fill(ps, h, r, page))
+		return false;
 	XKILL(WRITE_FILLED);
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
@@ -379,5 +390,6 @@ XHOT bool hit_write(struct cport *ps, struct xreq *r)
 	if (served)
 		xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
 	leave(ps, &h);
+	ps->early.pays = served;
 	return served;
 }

@@ -146,12 +146,12 @@ void object_wake(struct cport *ps, struct object *o);	/* steps all that wait ins
 
 /* ---- prefetch.c ---- */
 /* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of
- * the object. r->user is what the first one guessed, or NULL. The fourth is for the first few lines
- * of data of each request of a batch, the last for all of them, while the request before is served:
+ * the object. r->user is what the first one guessed, or NULL. The third is for the first few lines
+ * of data of each request of a batch, unless `early` says that writes' data is copied before; the last for all of them, while the request before is served:
  * as many as a core can wait for at a time. */
 void object_prefetch(struct cached *k, struct xreq *r);
 void object_prefetch_slot(struct cached *k, const struct xreq *r);
-void object_prefetch_page(struct cached *k, const struct xreq *r);
+void object_prefetch_page(struct cached *k, const struct xreq *r, bool early);
 void object_prefetch_data(struct cached *k, const struct xreq *r);
 
 /* ---- reclaim.c ---- */

@@ -206,6 +206,7 @@ XCOLD void page_free(struct cached *k, uint32_t page)
 
 void magazine_empty(struct cport *ps)
 {
+	early_forget(ps);
 	while (ps->nr_magazine)
 		page_free(ps->cache, ps->magazine[--ps->nr_magazine]);
 }
@@ -233,6 +234,7 @@ void page_put(struct cport *ps, uint32_t page)
  * one, whose data a store then finds in one piece. Returns how many there were. */
 static uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page)
 {
+	early_forget(ps);
 	if (n > ps->nr_magazine)
 		n = ps->nr_magazine;
 	ps->nr_magazine -= n;
@@ -250,8 +252,8 @@ static uint32_t take_free(struct cport *ps)
 	struct cached *k = ps->cache;
 	uint32_t page;
 
-	if (ps->nr_magazine)
-		return ps->magazine[--ps->nr_magazine];
+	if (magazine_pop(ps, 1, &page))
+		return page;
 	pthread_mutex_lock(&k->mem_lock);
 	page = pool_get(k);
 	pages_count(k);
@@ -361,18 +363,35 @@ static uint32_t take_clean(
 	return limbo_look(ps) ? take_free(ps) : XPOOL_NONE;
 }
 
-/* A full cache keeps some pages ahead of need: they are evicted, and their cold memory is fetched,
- * while nobody waits for that. Some at a time, as requests may be waiting in the lanes. */
+static void magazine_fill(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint32_t page;
+
+	pthread_mutex_lock(&k->mem_lock);
+	while (ps->nr_magazine < MAGAZINE / 2 && (page = pool_get(k)) != XPOOL_NONE)
+		ps->magazine[ps->nr_magazine++] = page;
+	pages_count(k);
+	pthread_mutex_unlock(&k->mem_lock);
+}
+
+/* A port keeps some pages ahead of need: free ones, if it writes; where there are none some are
+ * evicted, and their cold memory is fetched, while nobody waits for that. Some at a time, as
+ * requests may be waiting in the lanes. */
 void pages_ahead(struct cport *ps)
 {
 	const struct claim any = { .rec = OTHERS };
 	struct cached *k = ps->cache;
 	uint32_t page;
 
-	if (ps->nr_magazine >= MAGAZINE / 2 ||
-		atomic_load_explicit(&k->nr_free, memory_order_relaxed) ||
-		atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE ||
-		!use_magazine(k) || pages_wanted(k))
+	if (ps->nr_magazine >= MAGAZINE / 2 || !use_magazine(k) || pages_wanted(k))
+		return;
+	if (atomic_load_explicit(&k->nr_free, memory_order_relaxed)) {
+		if (ps->early.pays)
+			magazine_fill(ps);
+		return;
+	}
+	if (atomic_load_explicit(&k->nr_clean, memory_order_relaxed) < MAGAZINE)
 		return;
 	for (unsigned n = 0; n < AHEAD_BATCH; n++) {
 		page = take_clean(ps, NULL, &any, CC_EVICTED_CLEAN);

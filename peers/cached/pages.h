@@ -79,6 +79,15 @@ void clean_turn_locked(struct cached *k, struct xlist *list);
 void clean_leave_locked(struct cached *k, uint32_t page);	/* its extent leaves; stays again */
 void clean_stay_locked(struct cached *k, uint32_t page);
 
+/* ---- early.c ---- */
+/* Whether the data of some of a batch is worth to be copied before they are served; does it. */
+bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr);
+void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr);
+/* A page that has a write's data already, unless somebody waits for pages. */
+bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page);
+void early_forget(struct cport *ps);		/* pages of the magazine go elsewhere */
+void early_check(const struct cport *ps);	/* asserts Y1's places; idle, or between two steps */
+
 /* ---- room.c ---- */
 /* Returns how many to wait for, and where; nr 0: it got them. */
 struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl);

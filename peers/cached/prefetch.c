@@ -70,7 +70,7 @@ static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 	return true;
 }
 
-void object_prefetch_page(struct cached *k, const struct xreq *r)
+void object_prefetch_page(struct cached *k, const struct xreq *r, bool early)
 {
 	uint32_t page = hint_page(k, r, 0);
 
@@ -80,7 +80,7 @@ void object_prefetch_page(struct cached *k, const struct xreq *r)
 	 * fills, perhaps through the caches */
 	if (r->op == XSEG_OP_READ)
 		data_prefetch(xseg_page(k->peer.seg, page), 4);
-	else if (!prefetch_gift(k, r, page) && !data_goes_past(r->nr_pages))
+	else if (!prefetch_gift(k, r, page) && !early && !data_goes_past(r->nr_pages))
 		data_prefetch_fill(xseg_page(k->peer.seg, page), 8);
 }
 

@@ -162,7 +162,8 @@ static void a_write_whose_thread_has_too_few_pages_at_hand_is_not_and_the_next_o
 	assert_false(is_short_write("a", 0, B(4), 0, 6));
 	assert_int_equal(crig.k->ports[0].nr_magazine, 4);
 	assert_true(is_short_write("a", 0, B(4), 0, 7));
-	assert_int_equal(crig.k->ports[0].nr_magazine, 4);
+	/* who writes so gets some ahead of need */
+	assert_int_equal(crig.k->ports[0].nr_magazine, MAGAZINE / 2);
 }
 
 static void a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothing_newer(void **state)
@@ -218,6 +219,86 @@ static void who_waits_for_much_gets_it_before_more_is_copied(void **state)
 	assert_int_equal(answered_in_a_round(XSEG_OP_WRITE, B(8)), 2);
 }
 
+/* ---- data that is copied early ----------------------------------------------------------- */
+
+#define BATCH 8u
+
+/* So that it pays: there are pages at hand, and the last write was short. */
+static void have_written(const char *name, uint32_t nr, unsigned seed)
+{
+	crig_expect(crig_write(name, 0, B(nr), seed), B(nr));
+	have_pages_at_hand(BATCH);
+	assert_true(is_short_write(name, 0, B(1), 0, seed));
+	assert_true(crig.k->ports[0].nr_magazine >= BATCH);
+}
+
+/* Of eight writes of one bucket each, to bucket at[i], how many find their data copied. */
+static uint32_t copied_early(const char *name, const uint32_t *at, unsigned seed)
+{
+	struct early *e = &crig.k->ports[0].early;
+	struct crig_io *io[BATCH];
+	uint64_t next_ns;
+	uint32_t nr;
+
+	for (uint32_t i = 0; i < BATCH; i++)
+		io[i] = crig_send(XSEG_OP_WRITE, name, B(at[i]), B(1), 0, seed + i);
+	e->first = 0;
+	peer_port_round(&crig.peer->ports[0], crig.now_ns, BATCH, &next_ns);
+	nr = e->first;
+	crig_settle();
+	for (uint32_t i = 0; i < BATCH; i++)
+		crig_expect(io[i], B(1));
+	return nr;
+}
+
+static void the_data_of_a_batch_of_writes_is_copied_early(void **state)
+{
+	static const uint32_t at[BATCH] = { 3, 1, 4, 1, 5, 9, 2, 6 };
+
+	(void)state;
+	crig_up("");
+	have_written("a", 16, 5);
+	assert_int_equal(copied_early("a", at, 20), BATCH);
+	for (uint32_t i = 0; i < BATCH; i++)
+		if (i != 1)	/* the fourth is to the same bucket */
+			crig_expect_data("a", B(at[i]), B(1), 20 + i);
+	crig_expect_data("a", 0, B(1), 5);
+	crig_expect_data("a", B(7), B(2), 5);
+}
+
+static void a_write_that_goes_another_way_takes_the_pages_and_all_have_their_data(void **state)
+{
+	static const uint32_t at[BATCH] = { 0, 1, 2, 20, 3, 4, 5, 6 };
+
+	(void)state;
+	crig_up("");
+	have_written("a", 16, 5);
+	assert_int_equal(copied_early("a", at, 20), 0);	/* forgotten when the fourth took a page */
+	for (uint32_t i = 0; i < BATCH; i++)
+		crig_expect_data("a", B(at[i]), B(1), 20 + i);
+	crig_expect_data("a", B(7), B(9), 5);
+}
+
+static void what_was_copied_early_is_nobody_s_when_it_was_not_taken(void **state)
+{
+	static const uint32_t at[BATCH] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+	(void)state;
+	crig_up("");
+	have_written("a", 16, 5);
+	crig_set("policy=write-through");	/* no write is short */
+	assert_int_equal(copied_early("a", at, 20), 0);
+	for (uint32_t i = 0; i < BATCH; i++)
+		crig_expect_data("a", B(i), B(1), 20 + i);
+	assert_false(crig.k->ports[0].early.pays);
+	crig_set("policy=write-back");
+	assert_int_equal(copied_early("a", at, 30), 0);	/* the first one shows that it pays again */
+	assert_true(crig.k->ports[0].early.pays);
+	assert_int_equal(copied_early("a", at, 40), BATCH);
+	for (uint32_t i = 0; i < BATCH; i++)
+		crig_expect_data("a", B(i), B(1), 40 + i);
+}
+
 static void a_killed_cache_s_successor_has_what_was_written_so(void **state)
 {
 	(void)state;
@@ -244,6 +325,9 @@ int main(void)
 		CRIG_T(a_write_whose_thread_has_too_few_pages_at_hand_is_not_and_the_next_one_is),
 		CRIG_T(a_write_over_what_is_being_flushed_is_not_and_the_flush_cleans_nothing_newer),
 		CRIG_T(who_waits_for_much_gets_it_before_more_is_copied),
+		CRIG_T(the_data_of_a_batch_of_writes_is_copied_early),
+		CRIG_T(a_write_that_goes_another_way_takes_the_pages_and_all_have_their_data),
+		CRIG_T(what_was_copied_early_is_nobody_s_when_it_was_not_taken),
 		CRIG_T(a_killed_cache_s_successor_has_what_was_written_so),
 	};
 
