@@ -3,7 +3,7 @@
 # library.
 #
 # Usage: bench/fio.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.6, of one run)
 #
 # 4 KiB at random, 16 in flight, by copy, over a volume that fits into the cache and is in it:
 # reads, and writes. One after the other in each round, on one stack: xbench; fio with the engine;
@@ -16,7 +16,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-1}
+seconds=${BENCH_SECONDS:-0.6}
 set_mib=256
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}

@@ -6,7 +6,7 @@
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_RIVALS (only
 #   these systems)
 #
-# ram: a set of 192 MiB that is in memory, with 1 and with 16 in flight, read and written by
+# ram: a set of 128 MiB that is in memory, with 1 and with 16 in flight, read and written by
 #   cached        xbench -> cached, memd below, in one reactor; by copy
 #   volume        xbench -> volumed -> cached -> memd, the same
 #   direct        fio with its engine on the same volume; reads find what the cache has without a
@@ -22,7 +22,7 @@
 #   rocksdb       bench-rival-rocksdb: a library with a block cache; what is in flight are threads
 #                 on both CPUs
 #   leveldb       the same with LevelDB
-# disk: a set of 192 MiB on the disk that holds BUILD, four times the cache, with 16 in flight, by
+# disk: a set of 128 MiB on the disk that holds BUILD, four times the cache, with 16 in flight, by
 #   filed         xbench -> filed, past the page cache: the store alone
 #   cacheddisk    xbench -> cached -> filed
 #   rocksdbdisk   RocksDB with a block cache as large, past the page cache
@@ -40,7 +40,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
 seconds=${BENCH_SECONDS:-0.2}
-set_mib=192
+set_mib=128
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
 	seconds=${BENCH_SECONDS:-0.05}
