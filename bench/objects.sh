@@ -3,7 +3,7 @@
 # and warm.
 #
 # Usage: bench/objects.sh [--quick | --full]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.5, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.35, of one run)
 #
 # A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4
 # MiB, of 32 KiB and of 4 KiB: of 4 GiB these are 1 K, 128 K and 1 M; with --full also 256 K and 512
@@ -26,7 +26,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 has_full=1
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.5}
+seconds=${BENCH_SECONDS:-0.35}
 set_mib=4096
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}

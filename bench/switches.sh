@@ -3,7 +3,7 @@
 # pause?
 #
 # Usage: bench/switches.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (5, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (4, of one run)
 #
 # Reads and writes through volumed and cached over memd with a latency of 1 ms, over a volume three
 # times the cache, all of it verified, while the four policies of the cache follow each other, one
@@ -24,7 +24,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-5}
+seconds=${BENCH_SECONDS:-4}
 cache_mib=32
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
