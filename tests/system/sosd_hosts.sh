@@ -2,7 +2,8 @@
 # sosd_hosts.sh - two segments, as of two hosts, and one pool: one at a time serves the objects of a
 # prefix. The second is refused, and told who does; it takes over when the first one was not heard
 # of for too long. That changes nothing any more when it wakes, also not what its cache still holds
-# dirty, and does not serve again what it has old copies of.
+# dirty, and does not serve again what it has old copies of. A volume with a prefix of its own moves
+# from one host to the other, while the rest stays.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
 need ceph-mon ceph-osd ceph rados xseg xseg-host xbench volumed cached sosd jq
@@ -113,4 +114,56 @@ t "the second host takes over when its lock has expired" wait_for 20 xseg -s "$s
 	up second.conf
 expect_json "$no_errors" "nothing is lost" reads_back "$second" 3
 t "the second host stops" xseg -s "$second" down
+
+# ---- a volume that moves by itself ----
+
+write_chains()	# SEGMENT PREFIX...: a chain of peers for each
+{
+	local prefix
+	printf '[segment]\nname = %s\nmemory = 96M\n' "$1"
+	shift
+	for prefix; do
+		cat <<-END
+		[peer sosd-$prefix]
+		kind = sosd
+		pool = xseg
+		conf = $cluster/ceph.conf
+		user = xseg
+		prefix = $prefix
+		[peer cached-$prefix]
+		kind = cached
+		downstream = sosd-$prefix
+		memory = 8M
+		dirty_age = 1h
+		[peer volumed-$prefix]
+		kind = volumed
+		downstream = cached-$prefix
+		END
+	done
+}
+
+chain_stop()	# PREFIX
+{
+	local kind
+	for kind in volumed cached sosd; do
+		xseg peer stop "$kind-$1" || return 1
+	done
+}
+
+write_chains "$first" stays moves >first.conf
+write_chains "$second" moves >second.conf
+t "the first host serves two prefixes" xseg up first.conf
+t "one has the volume" xseg volume create vol --size 4M --volumed volumed-moves
+t "the other one of the same name" xseg volume create vol --size 4M --volumed volumed-stays
+t "data is written to the first" bash -c "head -c 4M /dev/urandom >moves &&
+	xseg volume import vol moves --volumed volumed-moves"
+expect_err 4 "the objects of prefix 'moves' are served by" "the second host is refused" \
+	xseg -s "$second" up second.conf
+t "its chain stops" chain_stop moves
+t "the second host serves it" xseg -s "$second" up second.conf
+t "its data is there" bash -c "xseg -s '$second' volume export vol copy && cmp moves copy"
+t "the first one serves the other" bash -c "xseg volume export vol rest --volumed volumed-stays &&
+	cmp -n 4194304 rest /dev/zero"
+t "the second host stops" xseg -s "$second" down
+t "the first one, too" xseg down
 finish
