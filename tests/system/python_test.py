@@ -340,9 +340,12 @@ class Queues(WithVolume):
                 with self.assertRaisesRegex(InterruptedError, "the signal"):
                     armed = True
                     queue.run(IO.read(8192, bytearray(4096)))
-                self.assertEqual(len(queue), 2)
-                self.assertEqual(len(queue.wait(10)), 1)
-                self.assertTrue(until(5, lambda: queue.poll() == [] and not queue))
+                # on a machine that is slow the first one may be back already
+                left = len(queue)
+                self.assertIn(left, (1, 2))
+                while left:
+                    left -= len(queue.wait(10))
+                self.assertFalse(queue)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             segment.peer_set("memd", latency="0")
