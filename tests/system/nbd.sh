@@ -43,6 +43,7 @@ info()		# EXPRESSION
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 24M --volumed volumed
 t "and one of files" xseg volume create image --size $image_size --volumed files
+t "status counts the volumes of both volumeds" [ "$(xseg --json status | jq .volumes)" = 2 ]
 free=$(free_of_segment)
 
 # ---- what clients are told ----

@@ -45,18 +45,29 @@ static json_t *supervisor_json(struct xseg *seg)
 	return j;
 }
 
-/* The number of volumes, as one volumed says; null when none does, or it cannot read which there
- * are. */
-static json_t *volumes_json(struct client *c, const struct view_peers *peers)
+/* The number of volumes, as volumed says; false when it does not, or cannot read which there are. */
+static bool count_volumes(struct client *c, const struct xseg_peer_info *p, json_int_t *sum)
 {
-	const struct xseg_peer_info *p = view_peer_of_kind(peers, "volumed", NULL);
 	char word[24];
 
-	if (c && p && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0 &&
-	    client_value(c->text, "volumes", word, sizeof(word)) &&
-	    !client_value(c->text, "error", word, sizeof(word)))
-		return json_integer((json_int_t)client_number(c->text, "volumes"));
-	return json_null();
+	if (!c || p->state != XSEG_PEER_LIVE || client_ask(c, p->index, "status") < 0 ||
+	    !client_value(c->text, "volumes", word, sizeof(word)) ||
+	    client_value(c->text, "error", word, sizeof(word)))
+		return false;
+	*sum += (json_int_t)client_number(c->text, "volumes");
+	return true;
+}
+
+/* Those of all volumeds; null when there is none, or one is not known. */
+static json_t *volumes_json(struct client *c, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p = NULL;
+	bool all = view_peer_of_kind(peers, "volumed", NULL) != NULL;
+	json_int_t sum = 0;
+
+	while (all && (p = view_peer_of_kind(peers, "volumed", p)))
+		all = count_volumes(c, p, &sum);
+	return all ? json_integer(sum) : json_null();
 }
 
 /* What is worth a line of a cache's whole status. */
