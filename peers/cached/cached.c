@@ -288,6 +288,8 @@ XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, ui
 		object_prefetch_page(k, r[i], early);
 	if (early)
 		early_copy(ps, r, nr);
+	else
+		early_forget(ps);
 	return copies;
 }
 

@@ -16,7 +16,8 @@
  * Invariants
  *   Y1  magazine[last - i] has all the data of the request of note[i], settled, for i from first to
  *       nr - 1
- *   Y2  who takes pages from the magazine otherwise forgets the notes (pages.c)
+ *   Y2  who takes pages from the magazine otherwise forgets the notes (pages.c); so does the next
+ *       batch, before any of it is served: a note is never older than the batch
  */
 #include "peers/cached/cached.h"
 #include "peers/cached/data.h"

@@ -382,8 +382,13 @@ XHOT bool hit_write(struct cport *ps, struct xreq *r)
 	struct hit h;
 	bool served;
 
-	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE ||
-		!hit_init(ps, &h, r) || !enter(ps, h.obj))
+	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE)
+		return false;
+	if (!hit_init(ps, &h, r)) {
+		ps->early.pays = false;
+		return false;
+	}
+	if (!enter(ps, h.obj))
 		return false;
 	served = is_plain(ps, &h, r) && write_is_plain(ps, &h) &&
 		 (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));

@@ -279,6 +279,31 @@ static void a_write_that_goes_another_way_takes_the_pages_and_all_have_their_dat
 	crig_expect_data("a", B(7), B(9), 5);
 }
 
+static void a_note_is_forgotten_by_the_next_batch(void **state)
+{
+	static const uint32_t at[BATCH] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	struct early *e;
+
+	(void)state;
+	crig_up("");
+	e = &crig.k->ports[0].early;
+	have_written("a", 16, 5);
+	crig_set("policy=write-around");	/* that takes no page */
+	assert_int_equal(copied_early("a", at, 20), 0);
+	assert_int_equal(e->nr, BATCH);
+	crig_expect(crig_write("a", 0, B(1), 30), B(1));
+	assert_int_equal(e->nr, 0);
+}
+
+static void nothing_is_copied_early_for_objects_that_are_not_known(void **state)
+{
+	(void)state;
+	crig_up("");
+	have_written("a", 16, 5);
+	crig_expect(crig_write("b", 0, B(1), 20), B(1));
+	assert_false(crig.k->ports[0].early.pays);
+}
+
 static void what_was_copied_early_is_nobody_s_when_it_was_not_taken(void **state)
 {
 	static const uint32_t at[BATCH] = { 0, 1, 2, 3, 4, 5, 6, 7 };
@@ -327,6 +352,8 @@ int main(void)
 		CRIG_T(who_waits_for_much_gets_it_before_more_is_copied),
 		CRIG_T(the_data_of_a_batch_of_writes_is_copied_early),
 		CRIG_T(a_write_that_goes_another_way_takes_the_pages_and_all_have_their_data),
+		CRIG_T(a_note_is_forgotten_by_the_next_batch),
+		CRIG_T(nothing_is_copied_early_for_objects_that_are_not_known),
 		CRIG_T(what_was_copied_early_is_nobody_s_when_it_was_not_taken),
 		CRIG_T(a_killed_cache_s_successor_has_what_was_written_so),
 	};
