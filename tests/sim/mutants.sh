@@ -3,7 +3,7 @@
 # copy of the tree, and some seed has to fail there.
 #
 # Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the names of the patches
-# Environment: BUILD (build), SEEDS (1000, tried for each), JOBS (as many as there are processors)
+# Environment: BUILD (build), SEEDS (2000, tried for each), JOBS (as many as there are processors)
 #
 # A patch begins with a sentence that says what the bug is. One line a mutant: which seed caught it,
 # and what it said. A mutant that survives is a hole in the simulator; a patch that does not apply,
@@ -11,7 +11,7 @@
 # $BUILD, which is made first.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
-SEEDS=${SEEDS:-1000}
+SEEDS=${SEEDS:-2000}
 export SEEDS root
 work=$(mktemp -d) || exit 1
 export work
