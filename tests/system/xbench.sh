@@ -11,9 +11,24 @@ wait_for 10 xbench --target=memd --objects=4 --number_ios=1
 run="xbench --target=memd --objects=8 --object_size=1M"
 with_json="--output-format=json --output=out.json"
 
+# in_time CONDITION COMMAND...: runs it, up to five times, until its JSON is so: what a machine that is
+# slow for a while can spoil, and nothing else. No run may fail
+in_time()
+{
+	local condition=$1 try
+	shift
+	for try in 1 2 3 4 5; do
+		"$@" || return 1
+		[ "$(json out.json "$condition")" != true ] || return 0
+	done
+	echo "not so in $try runs: $condition"
+	return 1
+}
+
 # ---- what it measures ----
 
-t "a random read load runs for its time" $run --rw=randread --iodepth=16 --runtime=300ms $with_json
+t "a random read load runs for its time" in_time '.jobs[0].job_runtime_ns < 2000000000' \
+	$run --rw=randread --iodepth=16 --runtime=300ms $with_json
 is "its JSON has fio's shape, in integers" \
 	"$(json out.json '[.jobs[0].read | .iops, .bw_bytes, .total_ios, .io_bytes,
 	.lat_ns.min, .lat_ns.max, .lat_ns.mean, .lat_ns.percentile["50.000000"], .lat_ns.percentile["99.900000"]]
@@ -26,7 +41,7 @@ is "io_bytes is total_ios blocks" \
 is "nothing failed" "$(json out.json '.jobs[0] | "\(.error) \(.verify_errors) \(.total_err)"')" \
 	"0 0 0"
 is "it ran for the time that was asked for" \
-	"$(json out.json '.jobs[0].job_runtime_ns | . >= 250000000 and . < 20000000000')" true
+	"$(json out.json '.jobs[0].job_runtime_ns | . >= 250000000 and . < 2000000000')" true
 
 t "one pass of sequential writes ends by itself" $run --rw=write --bs=64k $with_json
 is "it wrote every byte once" "$(json out.json '.jobs[0].write.io_bytes')" 8388608
@@ -50,16 +65,17 @@ t "zipf offsets run" $run --rw=randread --random_distribution=zipf:1.2 --number_
 t "a flush after every ten writes" $run --rw=randwrite --fsync=10 --number_ios=100 \
 	--iodepth=8 $with_json
 is "makes ten of them" "$(json out.json '.jobs[0].sync.total_ios')" 10
-t "a rate is kept" $run --rw=randread --rate_iops=500 --runtime=1s --iodepth=4 $with_json
+t "a rate is kept" in_time '.jobs[0].read.total_ios > 200' $run --rw=randread --rate_iops=500 \
+	--runtime=1s --iodepth=4 $with_json
 is "of about what was asked for" \
-	"$(json out.json '.jobs[0].read.total_ios | . > 0 and . <= 510')" true
-t "a ramp is not counted" $run --rw=randread --rate_iops=500 --ramp_time=500ms \
-	--runtime=500ms $with_json
+	"$(json out.json '.jobs[0].read.total_ios | . > 200 and . <= 510')" true
+t "a ramp is not counted" in_time '.jobs[0].read.total_ios > 50' $run --rw=randread \
+	--rate_iops=500 --ramp_time=500ms --runtime=500ms $with_json
 is "so about half of it is there" \
-	"$(json out.json '.jobs[0].read.total_ios | . > 0 and . < 450')" true
-t "time_based repeats a workload" $run --rw=randread --number_ios=10 --rate_iops=200 \
-	--runtime=500ms --time_based $with_json
-is "until the time is over" "$(json out.json '.jobs[0].read.total_ios > 10')" true
+	"$(json out.json '.jobs[0].read.total_ios | . > 50 and . < 450')" true
+t "time_based repeats a workload" in_time '.jobs[0].read.total_ios > 20' $run --rw=randread \
+	--number_ios=10 --rate_iops=200 --runtime=500ms --time_based $with_json
+is "until the time is over" "$(json out.json '.jobs[0].read.total_ios > 20')" true
 t "samples are taken" $run --rw=randrw --runtime=700ms --status-interval=200ms \
 	--iodepth=4 $with_json
 is "they add up to what was done" \
