@@ -103,6 +103,14 @@ static void set_mix(struct xb_gen *g, const struct xb_options *o)
 		    o->rw == XB_RW_RANDTRIM;
 }
 
+static bool is_whole(const struct xb_gen *g)
+{
+	uint64_t bs = g->opts->bs_max;
+
+	return g->nr_sizes == 1 && g->opts->bs_min == bs && g->length % bs == 0 &&
+	       (g->boundary == 0 || (g->boundary % bs == 0 && g->start % bs == 0));
+}
+
 void xb_gen_init(struct xb_gen *g, const struct xb_options *o, uint64_t boundary, uint32_t job)
 {
 	memset(g, 0, sizeof(*g));
@@ -113,6 +121,7 @@ void xb_gen_init(struct xb_gen *g, const struct xb_options *o, uint64_t boundary
 	g->boundary = boundary;
 	g->nr_blocks = (o->size + o->bs_min - 1) / o->bs_min;
 	g->nr_sizes = (o->bs_max + o->bs_min - 1) / o->bs_min;
+	g->whole = is_whole(g);
 	set_mix(g, o);
 	if (o->zipf > 0)
 		xb_zipf_init(&g->zipf, o->zipf, g->nr_blocks);
@@ -181,7 +190,7 @@ static void choose_place(struct xb_gen *g, struct xb_io *io)
 {
 	uint64_t at = g->random ? choose_block(g) * g->opts->bs_min : g->next[io->op];
 
-	io->size = clip(g, at, choose_size(g));
+	io->size = g->whole ? (uint32_t)g->opts->bs_max : clip(g, at, choose_size(g));
 	io->offset = g->start + at;
 	g->next[io->op] = at + io->size == g->length ? 0 : at + io->size;
 	g->bytes += io->size;

@@ -44,6 +44,7 @@ struct xb_gen {
 	uint64_t read_below;			/* the same for reads among the rest */
 	enum xb_op other;			/* what is not a read */
 	bool random, mixed;
+	bool whole;			/* all I/Os have one size, and none is to be cut */
 	struct xb_zipf zipf;
 	/* changed by xb_gen_next() */
 	uint64_t seq;

@@ -161,6 +161,7 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, str
 	job->shared = shared;
 	job->nr = nr;
 	job->depth = o->iodepth;
+	job->by_loan = o->data != XB_DATA_COPY;
 	job->pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
 	job->period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
 	xb_gen_init(&job->gen, o, shared->where.boundary, nr);
@@ -324,12 +325,12 @@ static void drop_gifts(struct xb_job *job)
 
 static bool reads_where_it_is(const struct xb_job *job, const struct xb_flight *f)
 {
-	return job->shared->opts->data != XB_DATA_COPY && f->io.op == XB_READ;
+	return job->by_loan && f->io.op == XB_READ;
 }
 
 static bool gives(const struct xb_job *job, const struct xb_flight *f)
 {
-	return job->shared->opts->data != XB_DATA_COPY && f->io.op == XB_WRITE;
+	return job->by_loan && f->io.op == XB_WRITE;
 }
 
 /* The first line of each page is read: what is lent and never looked at would cost nothing. */
@@ -351,10 +352,14 @@ static void write_pages(struct xb_job *job, const struct xb_flight *f)
  * write. */
 static void prefetch_pages(struct xb_job *job, const struct xb_flight *f)
 {
-	for (uint32_t i = 0; i < f->r->nr_pages && reads_where_it_is(job, f); i++)
-		__builtin_prefetch(xseg_req_page(job->shared->seg, f->r, i));
-	for (uint32_t i = 0; i < f->r->nr_pages && gives(job, f); i++)
-		__builtin_prefetch(xseg_req_gift_page(job->shared->seg, f->r, i), 1);
+	uint32_t nr = f->r->nr_pages;
+
+	if (f->io.op == XB_READ)
+		for (uint32_t i = 0; i < nr; i++)
+			__builtin_prefetch(xseg_req_page(job->shared->seg, f->r, i));
+	else if (f->io.op == XB_WRITE)
+		for (uint32_t i = 0; i < nr; i++)
+			__builtin_prefetch(xseg_req_gift_page(job->shared->seg, f->r, i), 1);
 }
 
 static bool is_direct(const struct xb_job *job, const struct xb_flight *f)
@@ -426,7 +431,7 @@ static uint32_t collect(struct xb_job *job)
 	if (!n)
 		return 0;
 	job->now = xb_clock_ns();
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; job->by_loan && i < n; i++)
 		prefetch_pages(job, replies[i]->cookie);
 	for (uint32_t i = 0; job->direct && i < n; i++)
 		learn(job, replies[i]->cookie);

@@ -9,11 +9,10 @@
  * Latency is from just before a batch is submitted to when a batch of replies is taken.
  *
  * Invariants:
- *   J1  inflight is the number of requests that are submitted and not answered, and nr_plain +
- * nr_gifted + inflight == iodepth J2  with verify, no I/O is issued while one that is `window` or
- *                                     more older is
- * out (verify.h, V1) J3  a barrier flush is issued when nothing is out, and nothing is issued until
- * it is answered
+ *   J1  inflight is the number of requests that are submitted and not answered, and
+ *       nr_plain + nr_gifted + inflight == iodepth
+ *   J2  with verify, no I/O is issued while one that is `window` or more older is out (verify.h, V1)
+ *   J3  a barrier flush is issued when nothing is out, and nothing is issued until it is answered
  */
 #ifndef BENCH_XBENCH_JOB_H
 #define BENCH_XBENCH_JOB_H
@@ -75,6 +74,7 @@ struct xb_job {
 	/* the I/O that comes next */
 	struct xb_io io;
 	bool has_io, over, alone;		/* alone: a barrier is out */
+	bool by_loan;		/* data is not copied, but read and written where it is */
 	bool after;		/* the phase is not what was asked for: it counts as "verify" */
 	/* requests */
 	struct xb_flight *flights;

@@ -168,6 +168,12 @@ static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg
 	return 0;
 }
 
+/* -1: there is none. */
+static int shift_of(uint64_t size)
+{
+	return size && !(size & (size - 1)) ? __builtin_ctzll(size) : -1;
+}
+
 int xb_where_find(struct xb_where *w, struct xseg *seg, struct xb_options *o,
 		  struct xseg_error *err)
 {
@@ -176,6 +182,7 @@ int xb_where_find(struct xb_where *w, struct xseg *seg, struct xb_options *o,
 	memset(w, 0, sizeof(*w));
 	w->seg = seg;
 	rc = *o->volume ? find_volume(w, o, err) : find_peer(w, o, err);
+	w->object_shift = shift_of(w->object_size);
 	return rc ? rc : xb_options_fit(o, w->total_bytes, err);
 }
 
@@ -211,7 +218,8 @@ static void place_enter(const struct xb_where *w, struct xb_place *place, uint64
 void xb_where_address(const struct xb_where *w, struct xb_place *places, struct xreq *r,
 		      uint64_t offset)
 {
-	uint64_t object = offset / w->object_size;
+	uint64_t object = w->object_shift < 0 ? offset / w->object_size
+					      : offset >> w->object_shift;
 	struct xb_place *place = &places[object % XB_PLACES];
 
 	if (object + 1 != place->object)

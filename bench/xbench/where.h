@@ -16,6 +16,7 @@ struct xb_where {
 	uint32_t peer;				/* whom to send to */
 	uint32_t volume;			/* id; 0: objects */
 	uint64_t object_size;
+	int object_shift;			/* if it is a power of two; -1: it is not */
 	uint64_t total_bytes;
 	uint64_t boundary;			/* what no I/O may cross, or 0 */
 	uint64_t identity;	/* for stamps: the same volume or set of objects has the same */
