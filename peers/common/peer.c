@@ -397,6 +397,8 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 		handle_request(pp);
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
+	/* what is answered need not wait for the timers */
+	xseg_port_flush(pp->port);
 	*next_ns = poll(pp);
 	publish(pp);
 	return requests || replies;
