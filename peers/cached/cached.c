@@ -125,6 +125,7 @@ static void options_hold(struct cached *k)
 	atomic_store_explicit(&k->high_percent, k->dirty_high, memory_order_relaxed);
 	atomic_store_explicit(&k->low_percent, k->dirty_low, memory_order_relaxed);
 	atomic_store_explicit(&k->age_ns, k->dirty_age_ns, memory_order_relaxed);
+	dirty_is_news(k);
 	atomic_store_explicit(&k->flush_bytes_per_s, k->flush_rate, memory_order_relaxed);
 }
 

@@ -99,6 +99,9 @@ struct cport {
 	bool request_freed;			/* the same for requests of its own */
 	struct lender lender;
 	struct hits hits;
+	/* the flusher: nothing is due by its age before then, while dirty_news is that */
+	uint64_t quiet_ns;
+	uint32_t quiet_news;
 	bool throttled;	/* a write began to wait in the throttle since the last throttle_run() */
 };
 
@@ -189,6 +192,7 @@ struct cached {
 	struct cds_list_head wanted;		/* groups that somebody waits for */
 	uint64_t flush_ns;			/* when the last FLUSH came */
 	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
+	_Atomic uint32_t dirty_news;	/* changes when one may be due earlier (dirty_list.c) */
 	struct flush_group *groups, all;	/* of single volumes; of all together */
 	uint32_t nr_groups;
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */

@@ -9,8 +9,16 @@
  * Invariants:
  *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds
  *       a reference to it, or has been asked to flush, or waits for a request, or is shut
+ *   F4  what a port was told of when the next object is due by its age holds until dirty_news
+ *       changes: whoever may have made one due earlier changes it afterwards (dirty_is_news)
  */
 #include "peers/cached/cached.h"
+
+void dirty_is_news(struct cached *k)
+{
+	/* release: partner is the acquire in dirty_next() */
+	atomic_fetch_add_explicit(&k->dirty_news, 1, memory_order_release);
+}
 
 /* Under dirty_lock. An object whose last flush failed waits in a list of its own, so that it is
  * tried again in time, whatever the flusher wants, and keeps nobody waiting until then. A FLUSH has
@@ -23,9 +31,11 @@ static void list_place(struct cport *ps, struct object *o, bool at_head)
 	if (at_head && retry_ns(o) <= ps->pp->now_ns) {
 		cds_list_add(&o->dirty, &k->dirty);
 		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
+		dirty_is_news(k);
 		return;
 	}
 	o->dirty_ns = ps->pp->now_ns;
+	dirty_is_news(k);
 	if (retry_ns(o) > ps->pp->now_ns) {
 		cds_list_add_tail(&o->dirty, &k->failed);
 		return;
@@ -168,9 +178,14 @@ struct object *dirty_next_wanted(struct cport *ps)
 struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_ns)
 {
 	struct cached *k = ps->cache;
+	uint32_t news = atomic_load_explicit(&k->dirty_news, memory_order_acquire);
 	uint64_t now = ps->pp->now_ns, age = atomic_load_explicit(&k->age_ns, memory_order_relaxed);
 	struct object *o;
 
+	if (why == FLUSH_AGE && news == ps->quiet_news && now < ps->quiet_ns) {
+		*next_ns = ps->quiet_ns;
+		return NULL;
+	}
 	pthread_mutex_lock(&k->dirty_lock);
 	o = first_of(&k->failed);
 	if (is_due(o, o && o->dirty_ns >= k->flush_ns ? retry_ns(o) : 0, now, next_ns)) {
@@ -183,5 +198,9 @@ struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_n
 	if (o)
 		list_take(k, o, why);
 	pthread_mutex_unlock(&k->dirty_lock);
+	if (!o) {
+		ps->quiet_news = news;
+		ps->quiet_ns = *next_ns;
+	}
 	return o;
 }

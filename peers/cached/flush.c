@@ -360,7 +360,10 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		back_off(ps, o);
 	} else {
 		o->nr_failures = 0;
-		atomic_store_explicit(&o->retry_ns, 0, memory_order_relaxed);
+		if (retry_ns(o)) {
+			atomic_store_explicit(&o->retry_ns, 0, memory_order_relaxed);
+			dirty_is_news(ps->cache);
+		}
 		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {

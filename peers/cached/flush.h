@@ -82,8 +82,10 @@ void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 /* Both take it out of the list, with the list's reference, and tell it why; NULL: none now. The
  * next object that those need who wait for single volumes: */
 struct object *dirty_next_wanted(struct cport *ps);
-/* the next of all; *next_ns says when to look again */
+/* the next of all; *next_ns, PEER_NEVER before, says when to look again */
 struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_ns);
+/* An object may be due earlier than it was (F4). Any thread, with dirty_lock or without. */
+void dirty_is_news(struct cached *k);
 
 /* ---- flush.c ---- */
 /* Starts flushing [first, first + nr) of the object; true when all that could be started was. */

@@ -355,6 +355,7 @@ void flush_request(struct cport *ps, struct creq *c)
 	covered = is_before(c->ticket, g->lowest);
 	if (!covered)
 		flush_add(k, c, g);
+	dirty_is_news(k);
 	pthread_mutex_unlock(&k->dirty_lock);
 	if (covered)
 		sync_send(ps, c);

@@ -124,6 +124,42 @@ static void data_written_again_while_its_flush_fails_is_tried_in_time(void **sta
 	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(1), B(1), 6));
 }
 
+static void a_flush_with_nothing_dirty_has_what_failed_tried_again(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_volume(1);
+	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_pass(2 * CRIG_MS);
+	assert_int_equal(crig_object("a")->state, OBJECT_FAILED);
+	crig_pass(1);
+	assert_false(crig_stored("a", 0, B(1), 5));
+	crig_expect(crig_flush(2), 0);
+	assert_true(crig_stored("a", 0, B(1), 5));
+}
+
+static void a_flush_that_succeeds_ends_the_pause_after_one_that_failed(void **state)
+{
+	uint32_t failed;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_expect(crig_write("a", B(4), B(1), 6), B(1));
+	crig_pass(2 * CRIG_MS);
+	assert_int_equal(crig_nr_held(), 2);
+	failed = held_write();
+	crig_fail(failed, -EIO);
+	crig_pass(1);
+	assert_int_equal(crig_nr_held(), 1);
+	crig_answer(held_write());
+	assert_int_equal(crig_nr_held(), 1);
+	crig_hold(false);
+	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(4), B(1), 6));
+}
+
 static void a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not(void **state)
 {
 	struct crig_io *mine, *other, *all;
@@ -428,6 +464,8 @@ int main(void)
 		CRIG_T(a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_other),
 		CRIG_T(an_object_whose_flush_fails_keeps_no_other_waiting),
 		CRIG_T(data_written_again_while_its_flush_fails_is_tried_in_time),
+		CRIG_T(a_flush_with_nothing_dirty_has_what_failed_tried_again),
+		CRIG_T(a_flush_that_succeeds_ends_the_pause_after_one_that_failed),
 		CRIG_T(a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not),
 		CRIG_T(a_flush_does_not_get_the_error_of_what_was_written_after_it),
 		CRIG_T(the_store_s_own_flush_error_is_the_answer),
