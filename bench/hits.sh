@@ -2,7 +2,7 @@
 # hits.sh - what a hit of 4 KiB to 64 KiB costs, by copy, by loan and without a request.
 #
 # Usage: bench/hits.sh [--quick | --full]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_SET (size of
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run), BENCH_SET (size of
 #   the set; else 2G, or what a quarter of the free memory allows)
 #
 # These systems do the same I/O at random over the same set, everything in RAM:
@@ -34,7 +34,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 has_full=1
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.2}
+seconds=${BENCH_SECONDS:-0.15}
 # BS DEPTH THREADS
 points=("4k 1 1" "4k 4 1" "4k 16 1" "4k 64 1" "4k 16 2" "16k 16 1" "64k 16 1")
 meet_time=3s

@@ -3,7 +3,7 @@
 # other.
 #
 # Usage: bench/limits.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run)
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run)
 #
 # bench-limit (bench/limits/limit.c) over 4 GiB in huge pages (less where the memory is less, 64 MiB
 # with --quick), blocks of 4 KiB at random, an index of as many entries as there are blocks, a
@@ -28,7 +28,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.2}
+seconds=${BENCH_SECONDS:-0.15}
 set_mib=4096
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}

@@ -3,7 +3,7 @@
 # a server.
 #
 # Usage: bench/rivals.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.2, of one run), BENCH_RIVALS (only
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run), BENCH_RIVALS (only
 #   these systems)
 #
 # ram: a set of 128 MiB that is in memory, with 1 and with 16 in flight, read and written by
@@ -39,7 +39,7 @@ set -u
 
 . "$(dirname "$0")/lib.sh"
 bench_options "$@"
-seconds=${BENCH_SECONDS:-0.2}
+seconds=${BENCH_SECONDS:-0.15}
 set_mib=128
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}

@@ -5,7 +5,7 @@
 # Usage: bench/sustained.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5)
 #
-# A set of 40 MiB, twice the cache, is written three times over (--full: 128 MiB), in blocks of 4
+# A set of 32 MiB, twice the cache, is written three times over (--full: 128 MiB), in blocks of 4
 # KiB with 16 in flight. Stores are memd with a latency of 1 ms and 8000 IOPS, and filed on the disk
 # that holds BUILD. Patterns:
 #   random    at random over the set, one client
@@ -31,7 +31,7 @@ set -u
 . bench/series.sh
 has_full=1
 bench_options "$@"
-cache_mib=20
+cache_mib=16
 passes=3
 sample=10ms
 if [ -n "$quick" ]; then
