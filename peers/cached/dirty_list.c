@@ -10,7 +10,8 @@
  *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds
  *       a reference to it, or has been asked to flush, or waits for a request, or is shut
  *   F4  what a port was told of when the next object is due by its age holds until dirty_news
- *       changes: whoever may have made one due earlier changes it afterwards (dirty_is_news)
+ *       changes: whoever may have made one due earlier changes it, with dirty_lock held in which
+ *       that happened, or afterwards (dirty_is_news)
  */
 #include "peers/cached/cached.h"
 
@@ -28,14 +29,13 @@ static void list_place(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
 
+	dirty_is_news(k);
 	if (at_head && retry_ns(o) <= ps->pp->now_ns) {
 		cds_list_add(&o->dirty, &k->dirty);
 		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
-		dirty_is_news(k);
 		return;
 	}
 	o->dirty_ns = ps->pp->now_ns;
-	dirty_is_news(k);
 	if (retry_ns(o) > ps->pp->now_ns) {
 		cds_list_add_tail(&o->dirty, &k->failed);
 		return;
