@@ -124,12 +124,13 @@ fi
 
 # ---- errors ----
 
-# refused SENTENCE PATTERN PARAMETERS...: what nbdkit says of them
+# refused SENTENCE PATTERN PARAMETERS...: what nbdkit says of them. The socket is ours, as nbdkit
+# leaves the folder of one of its own when it is refused something
 refused()
 {
 	local sentence=$1 pattern=$2
 	shift 2
-	nbdkit -U - "$plugin" "segment=$XSEG_SEGMENT" volumed=volumed "$@" \
+	nbdkit -U refused.sock "$plugin" "segment=$XSEG_SEGMENT" volumed=volumed "$@" \
 		--run true >refused.out 2>&1
 	is "$sentence" "$(grep -c "error: .*$pattern" refused.out)" 1
 }
