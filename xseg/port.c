@@ -294,34 +294,42 @@ XCOLD static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t 
 	return with;
 }
 
-/* Adds newly announced lanes to the private mask, a copy of which is given back; false: none has
- * work. Lanes that had work stay in it, with their shared bit set, so that a busy pair of ports
- * does not pass the mask's cache line to and fro. A cold look takes the shared bits out, and forgets
- * lanes that are empty and have not been announced since the last one: what they get next is
- * announced. */
-static bool collect_mask(struct xport *p, uint32_t queue, bool cold, uint64_t *left)
-{
-	bool cleared = false, any = false;
+/* Lanes that a call has still to look at: bits of ports, and of the words that have some. */
+struct lanes {
+	uint64_t bits[XSEG_MASK_WORDS];
+	uint32_t words;
+};
+_Static_assert(XSEG_MASK_WORDS < 32, "words have a bit each");
 
+/* Adds newly announced lanes to the private mask, a copy of which is given back. Lanes that had
+ * work stay in it, with their shared bit set, so that a busy pair of ports does not pass the mask's
+ * cache line to and fro. A cold look takes the shared bits out, and forgets lanes that are empty
+ * and have not been announced since the last one: what they get next is announced. */
+static void collect_mask(struct xport *p, uint32_t queue, bool cold, struct lanes *left)
+{
+	bool cleared = false;
+
+	left->words = 0;
 	for (uint32_t w = 0; w < p->mask_words; w++) {
 		uint64_t bits = atomic_load_explicit(&p->sh->mask[queue][w], memory_order_relaxed),
 			 known = p->pending[queue][w];
 
+		if (!(bits | known))
+			continue;
 		if (cold && bits) {
 			bits = atomic_exchange(&p->sh->mask[queue][w], 0);
 			cleared = true;
 		}
 		if (bits & ~known)
 			bits &= ports_of_word(p, w);
-		left[w] = bits | (cold ? lanes_with_work(p, queue, w, known & ~bits) : known);
-		p->pending[queue][w] = left[w];
-		any |= left[w] != 0;
+		known = bits | (cold ? lanes_with_work(p, queue, w, known & ~bits) : known);
+		p->pending[queue][w] = left->bits[w] = known;
+		left->words |= (uint32_t)(known != 0) << w;
 	}
 	/* seq_cst: partner is the fence in xseg_port_flush(): the sender sees its bit clear, or we
 	 * see what it published */
 	if (cleared)
 		atomic_thread_fence(memory_order_seq_cst);
-	return any;
 }
 
 /* Both lines of its header: an answer that lends has written the second one, too. */
@@ -360,19 +368,23 @@ static uint32_t take_lane(
 	return got;
 }
 
-/* The first set bit at or after `start`, going round once; XSEG_NONE when there is none. */
-static uint32_t next_bit(const uint64_t *mask, uint32_t words, uint32_t start)
+/* Takes the first lane at or after `start` out, going round once; there is one. */
+static uint32_t next_lane(struct lanes *left, uint32_t start)
 {
-	uint32_t w = start / 64;
-	uint64_t bits = mask[w] & ~0ull << (start % 64);
+	uint32_t w = start / 64, bit;
+	uint64_t bits = left->words >> w & 1 ? left->bits[w] & ~0ull << (start % 64) : 0;
 
-	for (uint32_t i = 0; i <= words; i++) {
-		if (bits)
-			return w * 64 + (uint32_t)__builtin_ctzll(bits);
-		w = w + 1 < words ? w + 1 : 0;
-		bits = mask[w];
+	if (!bits) {
+		uint32_t after = left->words & ~1u << w;
+
+		w = (uint32_t)__builtin_ctz(after ? after : left->words);
+		bits = left->bits[w];
 	}
-	return XSEG_NONE;
+	bit = (uint32_t)__builtin_ctzll(bits);
+	left->bits[w] &= ~(1ull << bit);
+	if (left->bits[w] == 0)
+		left->words &= ~(1u << w);
+	return w * 64 + bit;
 }
 
 /* Serves the lanes in turn, from the one after the last, so that a busy one does not starve the
@@ -381,16 +393,16 @@ static uint32_t next_bit(const uint64_t *mask, uint32_t words, uint32_t start)
 static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, uint32_t max)
 {
 	bool cold = p->vain[queue] >= COLD_LOOKS;
-	uint64_t left[XSEG_MASK_WORDS];
 	uint32_t got = 0, vain = 0, from;
+	struct lanes left;
 
-	if (!collect_mask(p, queue, cold, left)) {
+	collect_mask(p, queue, cold, &left);
+	if (!left.words) {
 		p->vain[queue] = cold ? 0 : p->vain[queue];
 		return 0;
 	}
-	while (got < max &&
-		(from = next_bit(left, p->mask_words, p->turn[queue])) != XSEG_NONE) {
-		left[from / 64] &= ~(1ull << (from % 64));
+	while (got < max && left.words) {
+		from = next_lane(&left, p->turn[queue]);
 		if (!lane_has_work(p, from, queue)) {
 			vain++;
 			continue;
