@@ -133,6 +133,15 @@ static uint32_t flush_limit(struct cport *ps, enum flush_why why)
 	return FLUSHES_MIN + (uint32_t)((nr - FLUSHES_MIN) * (dirty - high) / (all - high));
 }
 
+/* Below that limit. One that has none out is, if it may have any: nearly always that is all that
+ * must be looked at. */
+static bool may_flush(struct cport *ps, enum flush_why why)
+{
+	if (ps->flushes_out == 0 && xseg_port_nr_requests(ps->pp->port) > 1)
+		return true;
+	return ps->flushes_out < flush_limit(ps, why);
+}
+
 static void wait_for_request(struct cport *ps, struct object *o)
 {
 	if (atomic_exchange(&o->flush_waiting, true))
@@ -415,7 +424,7 @@ static enum flush_why flusher_wants(struct cport *ps)
 /* Before what it does in the background it does what those need who wait for single volumes. */
 static bool may_flush_wanted(struct cport *ps, enum flush_why why)
 {
-	return is_background(why) && ps->flushes_out < flush_limit(ps, FLUSH_FLUSH);
+	return is_background(why) && may_flush(ps, FLUSH_FLUSH);
 }
 
 uint64_t flusher_run(struct cport *ps)
@@ -436,7 +445,7 @@ uint64_t flusher_run(struct cport *ps)
 		}
 		if (rate_ns(ps, why) > ps->pp->now_ns)
 			return rate_ns(ps, why);
-		if (ps->flushes_out >= flush_limit(ps, why))
+		if (!may_flush(ps, why))
 			return PEER_NEVER;	/* a reply will bring us back */
 		o = dirty_next(ps, why, &next_ns);
 		if (!o)
