@@ -98,6 +98,7 @@ static void set_tables(struct cached *k, void *base, const struct arena_head *h)
 	k->entries = (struct arena_object *)((char *)base + h->off_objects);
 	k->chunks = xseg_page(k->peer.seg, 0);
 	k->seg_pages = xseg_nr_pages(k->peer.seg);
+	k->seg_chunks = (uint64_t)k->seg_pages * CHUNKS_PER_PAGE;
 }
 
 static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)

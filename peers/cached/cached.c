@@ -269,6 +269,7 @@ XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, ui
 	struct cached *k = cached_of(pp->peer);
 	struct cport *ps = cport_of(pp);
 	bool copies = false, lends_all = true, early = early_wanted(ps, r, nr);
+	_Atomic uint64_t *slot[PEER_TAKE];
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
@@ -283,10 +284,10 @@ XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, ui
 	for (i = 0; i < nr; i++)
 		object_prefetch(k, r[i]);
 	for (i = 0; i < nr; i++)
-		object_prefetch_slot(k, r[i]);
+		slot[i] = object_prefetch_slot(k, r[i]);
 	/* who is lent a page reads it himself */
 	for (i = 0; i < nr && !lends_all; i++)
-		object_prefetch_page(k, r[i], early);
+		object_prefetch_page(k, r[i], slot[i], early);
 	if (early)
 		early_copy(ps, r, nr);
 	else

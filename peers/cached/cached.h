@@ -138,6 +138,7 @@ struct cached {
 	uint32_t nr_objects, nr_volumes;	/* of the head, which is not believed again (R5) */
 	uint32_t nr_counted;		/* ports that have counters of volumes in the arena */
 	uint32_t seg_pages;			/* of the segment */
+	uint64_t seg_chunks;			/* that they may be */
 	/* private tables, made at start */
 	struct xcache xc;
 	struct object *objects;			/* by entry */
@@ -263,7 +264,7 @@ static inline uint32_t nr_entries(const struct cached *k)
  * somebody wrote over them, and it stops before it looks at what is outside of the segment. */
 static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
 {
-	assert(chunk < (uint64_t)k->seg_pages * CHUNKS_PER_PAGE);
+	assert(chunk < k->seg_chunks);
 	return &k->chunks[chunk];
 }
 /* The cache has one thread at a time: what only its threads do needs no locked instruction. */

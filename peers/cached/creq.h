@@ -165,7 +165,10 @@ void write_step(struct cport *ps, struct creq *c);
 /* For gift.c and hit.c. Fills the new page of the i-th bucket; stores a slot with a page that is
  * written: returns the old one, if it is free now, or NO_PAGE. */
 void write_fill(struct cport *ps, struct creq *c, uint32_t i);
-uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t page);
+uint32_t write_slot(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page);
+/* the same of its i-th bucket */
+uint32_t write_store(struct cport *ps, struct creq *c, uint32_t i, uint32_t page);
 /* after the last write_fill(), before anything says that the data is there */
 void write_settle(const struct creq *c);
 /* holds no page; inside what it writes to */

@@ -47,7 +47,9 @@ struct throttle {
 };
 
 /* ---- ticket.c ---- */
-void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page);
+/* Its b-th bucket has that page, and is dirty. Returns what the slot was. */
+uint64_t dirty_begin(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page);
 void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
 void group_init(struct flush_group *g);

@@ -96,15 +96,17 @@ static _Atomic uint64_t *entry_at(struct cached *k, uint32_t name)
 	return &k->ports[port].lender.gift[nr];
 }
 
-static void entry_set(struct cached *k, uint32_t name, uint32_t page)
+/* Returns what it is now. */
+static uint64_t entry_set(struct cached *k, uint32_t name, uint32_t page)
 {
 	_Atomic uint64_t *at = entry_at(k, name);
+	uint64_t e =
+		entry_word(entry_gen(atomic_load_explicit(at, memory_order_relaxed)) + 1, page);
 
 	/* one writer: who has the page, or, of a free one, its thread. Release: partner is the
 	 * acquire in entry_get() */
-	atomic_store_explicit(at,
-		entry_word(entry_gen(atomic_load_explicit(at, memory_order_relaxed)) + 1, page),
-		memory_order_release);
+	atomic_store_explicit(at, e, memory_order_release);
+	return e;
 }
 
 /* How many entries of a thread may be used now. */
@@ -194,9 +196,7 @@ static bool lend(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t pa
 
 	if (!xseg_req_exchange(k->peer.seg, r, i, page))
 		return false;
-	entry_set(k, name, page);
-	xseg_page_owner_set(k->peer.seg, page,
-		owner_word(name, atomic_load_explicit(entry_at(k, name), memory_order_relaxed)));
+	xseg_page_owner_set(k->peer.seg, page, owner_word(name, entry_set(k, name, page)));
 	return true;
 }
 
@@ -276,7 +276,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 	}
 	if (creq_is_done(c, i) &&
 		gift_take(k, c->r->page[i], bucket_name(k, c->obj, c->first + i), &given)) {
-		old = write_slot(ps, c->obj, c->first + i, c->r->page[i]);
+		old = write_store(ps, c, i, c->r->page[i]);
 		count(ps, CC_GIVEN_BYTES, BUCKET_SIZE);
 		gift_exchange(ps, c->r, i, choose_page(ps, c, i, old), given);
 		return;
@@ -285,7 +285,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 		write_fill(ps, c, i);
 		write_settle(c);
 	}
-	old = write_slot(ps, c->obj, c->first + i, c->page[i]);
+	old = write_store(ps, c, i, c->page[i]);
 	c->page[i] = NO_PAGE;
 	if (request_is_partial(c->r, i))
 		page_put(ps, old);

@@ -40,11 +40,17 @@ struct hit {
 	struct object *obj;
 	_Atomic uint64_t *slot;			/* of the first bucket; the others follow */
 	uint32_t first, nr, volume;
+	bool whole;				/* none of them is wanted in part */
 };
 
 static uint64_t slot_at(const struct hit *h, uint32_t i)
 {
 	return atomic_load_explicit(&h->slot[i], memory_order_relaxed);
+}
+
+static bool is_partial(const struct hit *h, const struct xreq *r, uint32_t i)
+{
+	return !h->whole && request_is_partial(r, i);
 }
 
 /* The slots of a range that lies in one chunk. */
@@ -91,7 +97,7 @@ static bool mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i), new = w | SLOT_REF;
 
-		if (stamp && slot_has_page(w) && !request_is_partial(r, i))
+		if (stamp && slot_has_page(w) && !is_partial(h, r, i))
 			new = (new & ~SLOT_LOAN) | stamp;
 		/* release: as in slot_change() */
 		if (new != w)
@@ -119,7 +125,7 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 	for (uint32_t i = 0; i < h->nr; i++) {
 		uint64_t w = slot_at(h, i);
 
-		if (lends && !request_is_partial(r, i)) {
+		if (lends && !is_partial(h, r, i)) {
 			xseg_req_lend(
 				ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
@@ -272,7 +278,7 @@ static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
 	XKILL(WRITE_FILLED);
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
-		page_put(ps, write_slot(ps, h->obj, h->first + i, page[i]));
+		page_put(ps, write_slot(ps, h->obj, h->first + i, &h->slot[i], page[i]));
 		XKILL(WRITE_SLOT);
 	}
 	write_count(ps, h, r, 0);
@@ -315,7 +321,9 @@ static bool apply_give(struct cport *ps, const struct hit *h, struct xreq *r)
 		return false;
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
-		gift_exchange(ps, r, i, write_slot(ps, h->obj, h->first + i, r->page[i]), given[i]);
+		uint32_t old = write_slot(ps, h->obj, h->first + i, &h->slot[i], r->page[i]);
+
+		gift_exchange(ps, r, i, old, given[i]);
 		XKILL(WRITE_SLOT);
 	}
 	write_count(ps, h, r, h->nr);
@@ -335,6 +343,7 @@ static bool hit_init(struct cport *ps, struct hit *h, const struct xreq *r)
 	h->nr = xseg_req_span(r->obj_offset, r->size);
 	if (h->nr > HIT_BUCKETS)
 		return false;
+	h->whole = (r->obj_offset | r->size) % BUCKET_SIZE == 0;
 	h->volume = volume_of_request(ps, r);
 	return true;
 }
@@ -355,13 +364,13 @@ static void leave(struct cport *ps, const struct hit *h)
 		object_ready(ps, h->obj);
 }
 
-XHOT bool hit_read(struct cport *ps, struct xreq *r)
+/* These two are given their hit by value: what the compiler knows of it holds all through. */
+static inline bool read_hit(struct cport *ps, struct hit h, struct xreq *r)
 {
-	struct hit h;
 	uint32_t lent = 0;
 	bool served;
 
-	if (!hit_init(ps, &h, r) || !enter(ps, h.obj))
+	if (!enter(ps, h.obj))
 		return false;
 	served = is_plain(ps, &h, r) && read_is_plain(ps, &h);
 	if (served) {
@@ -377,17 +386,10 @@ XHOT bool hit_read(struct cport *ps, struct xreq *r)
 	return true;
 }
 
-XHOT bool hit_write(struct cport *ps, struct xreq *r)
+static inline bool write_hit(struct cport *ps, struct hit h, struct xreq *r)
 {
-	struct hit h;
 	bool served;
 
-	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE)
-		return false;
-	if (!hit_init(ps, &h, r)) {
-		ps->early.pays = false;
-		return false;
-	}
 	if (!enter(ps, h.obj))
 		return false;
 	served = is_plain(ps, &h, r) && write_is_plain(ps, &h) &&
@@ -397,4 +399,40 @@ XHOT bool hit_write(struct cport *ps, struct xreq *r)
 	leave(ps, &h);
 	ps->early.pays = served;
 	return served;
+}
+
+/* Most want one whole bucket. For such a one all of the above is compiled once more, without loops:
+ * a tenth of what a lent read takes. */
+static bool is_single(const struct hit *h)
+{
+	return h->nr == 1 && h->whole;
+}
+
+static inline struct hit single(struct hit h)
+{
+	h.nr = 1;
+	h.whole = true;
+	return h;
+}
+
+XHOT bool hit_read(struct cport *ps, struct xreq *r)
+{
+	struct hit h;
+
+	if (!hit_init(ps, &h, r))
+		return false;
+	return is_single(&h) ? read_hit(ps, single(h), r) : read_hit(ps, h, r);
+}
+
+XHOT bool hit_write(struct cport *ps, struct xreq *r)
+{
+	struct hit h;
+
+	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE)
+		return false;
+	if (!hit_init(ps, &h, r)) {
+		ps->early.pays = false;
+		return false;
+	}
+	return is_single(&h) ? write_hit(ps, single(h), r) : write_hit(ps, h, r);
 }

@@ -158,14 +158,19 @@ void object_put(struct cport *ps, struct object *o)
 
 /* ---- slots ---- */
 
-uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
+uint64_t slot_read(struct cached *k, const _Atomic uint64_t *slot)
 {
-	_Atomic uint64_t *slot = slot_word_of(k, o, b);
-	uint64_t w = slot ? atomic_load_explicit(slot, memory_order_relaxed)
-			  : slot_word(BUCKET_FREE, 0, 0);
+	uint64_t w = atomic_load_explicit(slot, memory_order_relaxed);
 
 	assert((uint32_t)w < k->seg_pages);	/* as in chunk_at() */
 	return w;
+}
+
+uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
+{
+	_Atomic uint64_t *slot = slot_word_of(k, o, b);
+
+	return slot ? slot_read(k, slot) : slot_word(BUCKET_FREE, 0, 0);
 }
 
 /* Flags of a slot, while its state and its page stay. */
@@ -246,9 +251,9 @@ static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 	return word;
 }
 
-void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
+void bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word)
 {
-	_Atomic uint64_t *slot = slot_word_of(ps->cache, o, b);
 	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 	enum bucket_state from = slot_state(old), to = slot_state(word);
 
@@ -278,6 +283,11 @@ void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 			memory_order_relaxed);
 	if (slot_absent(old) != slot_absent(word))
 		count_used(ps, o, b, slot_absent(word) ? -1 : 1);
+}
+
+void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
+{
+	bucket_set_at(ps, o, b, slot_word_of(ps->cache, o, b), word);
 }
 
 /* ---- waiting inside an object ---- */

@@ -135,6 +135,10 @@ bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
+/* The same two of a slot that is at hand. */
+uint64_t slot_read(struct cached *k, const _Atomic uint64_t *slot);
+void bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word);
 void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
 /* in the place of an older one */
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan);
@@ -146,12 +150,14 @@ void object_wake(struct cport *ps, struct object *o);	/* steps all that wait ins
 
 /* ---- prefetch.c ---- */
 /* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of
- * the object. r->user is what the first one guessed, or NULL. The third is for the first few lines
- * of data of each request of a batch, unless `early` says that writes' data is copied before; the last for all of them, while the request before is served:
- * as many as a core can wait for at a time. */
+ * the object. r->user is what the first one guessed, or NULL; the second returns the slot, or NULL,
+ * which the third wants. That one is for the first few lines of data of each request of a batch,
+ * unless `early` says that writes' data is copied before; the last for all of them, while the
+ * request before is served: as many as a core can wait for at a time. */
 void object_prefetch(struct cached *k, struct xreq *r);
-void object_prefetch_slot(struct cached *k, const struct xreq *r);
-void object_prefetch_page(struct cached *k, const struct xreq *r, bool early);
+_Atomic uint64_t *object_prefetch_slot(struct cached *k, const struct xreq *r);
+void object_prefetch_page(
+	struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot, bool early);
 void object_prefetch_data(struct cached *k, const struct xreq *r);
 
 /* ---- reclaim.c ---- */

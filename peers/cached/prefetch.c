@@ -35,28 +35,33 @@ static _Atomic uint64_t *hint_slot(struct cached *k, const struct xreq *r, uint3
 	return r->user && b < OBJECT_BUCKETS ? slot_word_of(k, r->user, (uint32_t)b) : NULL;
 }
 
-void object_prefetch_slot(struct cached *k, const struct xreq *r)
+_Atomic uint64_t *object_prefetch_slot(struct cached *k, const struct xreq *r)
 {
 	_Atomic uint64_t *slot = hint_slot(k, r, 0);
 	uint32_t last = r->size > BUCKET_SIZE ? (r->size - 1) / BUCKET_SIZE : 0;
 
 	if (!slot)
-		return;
+		return NULL;
 	__builtin_prefetch(slot, 1);
 	/* of more than two lines of slots what counts is the data */
-	__builtin_prefetch(slot + (last < LINE_SLOTS ? last : LINE_SLOTS), 1);
+	if (last)
+		__builtin_prefetch(slot + (last < LINE_SLOTS ? last : LINE_SLOTS), 1);
+	return slot;
 }
 
-/* The page of a request's i-th bucket, or NO_PAGE: a hint, too. Who is lent a page reads it
- * himself. */
-static uint32_t hint_page(struct cached *k, const struct xreq *r, uint32_t i)
+/* The page in a slot, or NO_PAGE: a hint, too. */
+static uint32_t hint_page(struct cached *k, const _Atomic uint64_t *slot)
 {
-	bool lends = r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
-	_Atomic uint64_t *slot = lends ? NULL : hint_slot(k, r, i);
 	uint32_t page = slot ? slot_page(atomic_load_explicit(slot, memory_order_relaxed))
 			     : NO_PAGE;
 
 	return page < xseg_nr_pages(k->peer.seg) ? page : NO_PAGE;
+}
+
+/* Who is lent a page reads it himself. */
+static bool is_lent(const struct xreq *r)
+{
+	return r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
 }
 
 /* What it overwrites, and gives, changes hands. True: its data is not touched. */
@@ -70,9 +75,10 @@ static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
 	return true;
 }
 
-void object_prefetch_page(struct cached *k, const struct xreq *r, bool early)
+void object_prefetch_page(
+	struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot, bool early)
 {
-	uint32_t page = hint_page(k, r, 0);
+	uint32_t page = is_lent(r) ? NO_PAGE : hint_page(k, slot);
 
 	if (page == NO_PAGE)
 		return;
@@ -86,10 +92,11 @@ void object_prefetch_page(struct cached *k, const struct xreq *r, bool early)
 
 void object_prefetch_data(struct cached *k, const struct xreq *r)
 {
-	uint32_t nr = r->op == XSEG_OP_READ ? xseg_req_span(r->obj_offset, r->size) : 0;
+	bool copied = r->op == XSEG_OP_READ && !is_lent(r);
+	uint32_t nr = copied ? xseg_req_span(r->obj_offset, r->size) : 0;
 
 	for (uint32_t i = 0; i < nr && i < DATA_AHEAD; i++) {
-		uint32_t page = hint_page(k, r, i);
+		uint32_t page = hint_page(k, hint_slot(k, r, i));
 
 		if (page == NO_PAGE)
 			break;

@@ -146,7 +146,7 @@ static void object_redirty(struct cport *ps, struct object *o)
 		if (!is_lost(k, volume, w))
 			continue;
 		page_unclean(ps, slot_page(w));
-		dirty_begin(ps, o, b, w, slot_page(w));
+		dirty_begin(ps, o, b, slot_word_of(k, o, b), slot_page(w));
 	}
 	dirty_list(ps, o);
 }

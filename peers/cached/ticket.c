@@ -296,9 +296,10 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 	sync_all(ps, ready);
 }
 
-void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, uint32_t page)
+uint64_t dirty_begin(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page)
 {
-	uint64_t flags = old & SLOT_INFLIGHT;
+	uint64_t old = slot_read(ps->cache, slot), flags = old & SLOT_INFLIGHT;
 
 	if (slot_state(old) == BUCKET_DIRTY)
 		flags |= old & SLOT_GEN;
@@ -306,7 +307,8 @@ void dirty_begin(struct cport *ps, struct object *o, uint32_t b, uint64_t old, u
 		flags |= SLOT_GEN;
 	if (slot_state(old) == BUCKET_WRITING)
 		flags |= SLOT_INFLIGHT;
-	bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, page, flags));
+	bucket_set_at(ps, o, b, slot, slot_word(BUCKET_DIRTY, page, flags));
+	return old;
 }
 
 /* A predecessor's dirty bucket, found in the arena: all of these are in set 0. */

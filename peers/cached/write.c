@@ -139,16 +139,23 @@ void write_end(struct cport *ps, struct creq *c, int64_t result)
 		object_wake(ps, o);
 }
 
-uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, uint32_t page)
+uint32_t write_slot(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page)
 {
-	uint64_t old = slot_get(ps->cache, o, b);
+	uint64_t old = dirty_begin(ps, o, b, slot, page);
 
-	dirty_begin(ps, o, b, old, page);
 	if (slot_state(old) == BUCKET_VALID)
 		page_unclean(ps, slot_page(old));
 	/* LOADING, WRITING: the child that lists the page puts it */
 	return slot_state(old) == BUCKET_VALID || slot_state(old) == BUCKET_DIRTY ? slot_page(old)
 										  : NO_PAGE;
+}
+
+uint32_t write_store(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
+{
+	uint32_t b = c->first + i;
+
+	return write_slot(ps, c->obj, b, slot_word_of(ps->cache, c->obj, b), page);
 }
 
 static void fill_pages(struct cport *ps, struct creq *c)
@@ -169,7 +176,7 @@ static void store_slots(struct cport *ps, struct creq *c)
 		if (c->lends)
 			gift_store(ps, c, i);
 		else
-			page_put(ps, write_slot(ps, c->obj, c->first + i, c->page[i]));
+			page_put(ps, write_store(ps, c, i, c->page[i]));
 		XKILL(WRITE_SLOT);
 	}
 	if (c->lends)

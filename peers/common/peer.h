@@ -25,6 +25,7 @@
 
 #define PEER_MAX_THREADS 16
 #define PEER_NEVER	 UINT64_MAX
+#define PEER_TAKE	 8u		/* requests are accepted at most this many at a time */
 
 struct peer;
 struct seat;
@@ -70,10 +71,10 @@ struct peer_class {
 	void (*recover)(struct peer_port *pp, struct xreq *r);
 	/* All old requests have been handed over; the next thing is serving. May be NULL. */
 	void (*recovered)(struct peer *p);
-	/* A batch of requests that will be handed to request() one after the other, before the
-	 * next batch is taken: asks for the cache lines that they will need, and may prepare what
-	 * nobody else sees. True: prefetch_next() has something to do for one of them. May be
-	 * NULL. */
+	/* A batch of up to PEER_TAKE requests that will be handed to request() one after the
+	 * other, before the next batch is taken: asks for the cache lines that they will need, and
+	 * may prepare what nobody else sees. True: prefetch_next() has something to do for one of
+	 * them. May be NULL. */
 	bool (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 	/* While the one before it in its batch is about to be handled. */
 	void (*prefetch_next)(struct peer_port *pp, const struct xreq *r);

@@ -19,7 +19,6 @@
 
 #include "peers/common/peer.h"
 
-#define PEER_TAKE	8u		/* requests are accepted at most this many at a time */
 #define PEER_LINE_BYTES XSEG_PAGE_SIZE		/* of an administrator's line */
 #define PEER_TEXT_BYTES (64u << 10)		/* of its answer */
 
