@@ -592,6 +592,7 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 		return -EINVAL;
 	if (to < 0)
 		return to;
+#pragma GCC unroll 8
 	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
 		atomic_store_explicit(&sh->done[i], 0, memory_order_relaxed);
 	sh->op = r->op;

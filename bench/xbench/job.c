@@ -11,6 +11,7 @@
 
 #include "bench/xbench/clock.h"
 #include "peers/common/bus.h"
+#include "xtypes/xhot.h"
 
 #define BATCH	    64u				/* replies taken at once */
 #define IDLE_LOOKS  256u		/* looks in vain before the port's own wait is used */
@@ -423,7 +424,7 @@ static void note_answers(struct xb_job *job)
 }
 
 /* Takes replies. Returns how many. */
-static uint32_t collect(struct xb_job *job)
+XHOT static uint32_t collect(struct xb_job *job)
 {
 	struct xreq *replies[BATCH];
 	uint32_t n = xseg_port_replies(job->port, replies, BATCH);
@@ -613,7 +614,7 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 	return false;
 }
 
-static uint32_t submit(struct xb_job *job)
+XHOT static uint32_t submit(struct xb_job *job)
 {
 	uint32_t before = nr_idle(job), n = 0, direct = 0;
 	uint64_t stamp = 0;
