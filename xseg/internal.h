@@ -238,6 +238,9 @@ struct xs_origin {
 /* The private copy of a request that was just accepted; -EPROTO when something in it is wrong.
  * origin: of the one before, which is still held; of this one afterwards. */
 int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
+/* The same for what came by an offer. What this very process has sent on is in the private copy
+ * already. */
+int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
 void xs_views_forget(struct xport *port);

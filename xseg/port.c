@@ -555,7 +555,7 @@ XHOT uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max
 	if (n < max && has_asked(p))
 		n += take_asked(p, out + n, max - n);
 	for (uint32_t i = 0; i < n; i++) {
-		if (xs_req_copy_in(p->seg, out[i], &origin)) {
+		if (xs_req_receive(p->seg, out[i], &origin)) {
 			xs_count_bad(p->seg);
 			xseg_req_answer(p, out[i], -EPROTO);
 		} else {

@@ -26,8 +26,9 @@
  *       a holder's own swap never fails)
  *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
  *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
- *       made it the holder (xs_req_copy_in), and checks there. The origin's view of it is another
- *       one, and stays what it wrote
+ *       made it the holder (xs_req_copy_in), and checks there. What it sends on and accepts itself,
+ *       nobody having had it in between (sent_on), it does not read again. The origin's view of it
+ *       is another one, and stays what it wrote
  *   R4  a private copy has one holder in its process, and an answer is taken only of what is out:
  *       whatever somebody scribbles into places and lanes, nobody is handed what another part of
  *       the process has, or an answer that it did not ask for
@@ -148,6 +149,24 @@ static void target_out(struct xs_req *sh, const struct xreq *r)
 		memcpy(sh->target_rest, r->target + head, bytes - head);
 }
 
+/* What a receiver finds empty. */
+static void view_begin(struct xreq *r)
+{
+	r->result = 0;
+	r->nr_lent = 0;
+	r->next = NULL;
+	r->user = NULL;
+}
+
+int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
+{
+	if (!r->sent_on)
+		return xs_req_copy_in(seg, r, origin);
+	r->sent_on = 0;
+	view_begin(r);
+	return 0;
+}
+
 int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 {
 	const struct xs_req *sh = &seg->reqs[r->index];
@@ -165,10 +184,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 	r->part = XS_FETCH(sh->part);
 	r->origin = XS_FETCH(sh->origin);
 	r->via = atomic_load_explicit(&sh->via, memory_order_relaxed);
-	r->result = 0;
-	r->nr_lent = 0;
-	r->next = NULL;
-	r->user = NULL;
+	view_begin(r);
 	if (!check_origin(seg, r, origin) || r->op >= XSEG_NR_OPS || r->nr_pages > XSEG_REQ_PAGES ||
 	    r->size > XSEG_REQ_BYTES || r->offset + r->size < r->offset)
 		bad = 1;
@@ -248,17 +264,19 @@ static int64_t result_of(struct xseg *seg, const struct xreq *r)
 	return -EPROTO;
 }
 
-/* R4. Relaxed: who lets go of a request clears it before the offer or the swap that the next holder
- * waits for. */
+/* R4. Who lets go of a request clears it before the offer or the swap that the next holder waits
+ * for. */
 static bool is_held(const struct xreq *r)
 {
-	return atomic_load_explicit(&r->holder, memory_order_relaxed) != 0;
+	/* acquire: partner is the release in set_holder(): who takes it by an offer that was never
+	 * made sees all of the view, too */
+	return atomic_load_explicit(&r->holder, memory_order_acquire) != 0;
 }
 
 static void set_holder(struct xreq *r, const struct xport *port)
 {
 	atomic_store_explicit(
-		&r->holder, port ? (uint16_t)(port->index + 1) : 0, memory_order_relaxed);
+		&r->holder, port ? (uint16_t)(port->index + 1) : 0, memory_order_release);
 }
 
 void xs_views_forget(struct xport *port)
@@ -357,6 +375,8 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 	if (!xs_req_take(port, r, index, place, XSEG_REQ_AT))
 		return NULL;
 	XKILL(REQ_ACCEPTED);
+	if (r->sent_on != place)
+		r->sent_on = 0;
 	return r;
 }
 
@@ -538,7 +558,8 @@ static void write_forward(struct xport *port, struct xreq *r)
 
 	sh->obj_offset = r->obj_offset;
 	sh->hash = r->hash;
-	atomic_store_explicit(&sh->via, (uint16_t)(port->index + 1), memory_order_relaxed);
+	r->via = (uint16_t)(port->index + 1);
+	atomic_store_explicit(&sh->via, r->via, memory_order_relaxed);
 	target_out(sh, r);
 }
 
@@ -623,6 +644,7 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 		return to;
 	write_forward(port, r);
 	XKILL(REQ_ADDRESSED);
+	r->sent_on = r->place;
 	give_offer(port, r, (uint32_t)to, false);
 	return 0;
 }

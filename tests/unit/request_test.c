@@ -150,6 +150,85 @@ static void the_receiver_sees_what_the_origin_wrote_and_the_forwarder_added(void
 	xseg_req_free(c, r);
 }
 
+static void what_this_process_sent_on_is_received_whatever_became_of_it(void **state)
+{
+	struct xreq *r = segrig_alloc(c, XSEG_OP_WRITE, 0, 1);
+	uint32_t page = r->page[0];
+
+	(void)state;
+	segrig_submit(c, r, to_f);
+	r = segrig_request(f);
+	xseg_req_set_target(r, "vol.1", 5);
+	r->obj_offset = 512;
+	r->result = 7;
+	r->nr_lent = 3;
+	r->next = r;
+	r->user = r;
+	assert_int_equal(xseg_req_forward(f, r, to), 0);
+	xseg_port_flush(f);
+	memset(seg->reqs[r->index].target, 'n', XS_TARGET_HEAD);
+	seg->reqs[r->index].op = XSEG_OP_DELETE;
+	seg->reqs[r->index].obj_offset = 1024;
+	seg->reqs[r->index].page[0].page = UINT32_MAX;
+	r = segrig_request_is(s, r);
+	assert_int_equal(r->op, XSEG_OP_WRITE);
+	assert_int_equal(r->page[0], page);
+	assert_int_equal(r->obj_offset, 512);
+	assert_int_equal(r->via, xseg_port_index(f) + 1);
+	assert_string_equal(r->target, "vol.1");
+	assert_int_equal(r->result, 0);
+	assert_int_equal(r->nr_lent, 0);
+	assert_null(r->next);
+	assert_null(r->user);
+	segrig_answer(s, r, 0);
+	xseg_req_free(c, segrig_reply(c));
+	assert_int_equal(segrig_bad(seg), 0);
+}
+
+static void send_on(struct xport *port, struct xreq *r, const char *name, uint64_t obj_offset,
+	struct xseg_peer *peer)
+{
+	xseg_req_set_target(r, name, strlen(name));
+	r->obj_offset = obj_offset;
+	assert_int_equal(xseg_req_forward(port, r, xseg_peer_index(peer)), 0);
+	xseg_port_flush(port);
+}
+
+/* What this process has sent on comes back to it changed. */
+static void what_another_process_sent_on_is_read_from_the_segment(void **state)
+{
+	struct xseg *mine, *others = segrig_attach(segrig_named(&mine));
+	struct xseg_peer *origin = segrig_client(mine, "me", 1);
+	struct xseg_peer *upper = segrig_server(mine, "upper", 1, 0);
+	struct xseg_peer *middle = segrig_server(others, "middle", 1, 0);
+	struct xseg_peer *lower = segrig_server(mine, "lower", 1, 0);
+	struct xreq *r = xseg_req_alloc(segrig_port(origin));
+
+	(void)state;
+	r->op = XSEG_OP_INFO;
+	segrig_submit(segrig_port(origin), r, xseg_peer_index(upper));
+	r = segrig_request(segrig_port(upper));
+	send_on(segrig_port(upper), r, "a", 512, middle);
+	r = segrig_request(segrig_port(middle));
+	assert_string_equal(r->target, "a");
+	assert_int_equal(r->obj_offset, 512);
+	assert_int_equal(r->via, segrig_port(upper)->index + 1);
+	send_on(segrig_port(middle), r, "b", 1024, lower);
+	r = segrig_request(segrig_port(lower));
+	assert_string_equal(r->target, "b");
+	assert_int_equal(r->obj_offset, 1024);
+	assert_int_equal(r->via, segrig_port(middle)->index + 1);
+	segrig_answer(segrig_port(lower), r, 0);
+	xseg_req_free(segrig_port(origin), segrig_reply(segrig_port(origin)));
+	close_peer(origin);
+	close_peer(upper);
+	close_peer(middle);
+	close_peer(lower);
+	segrig_sound(mine);
+	xseg_detach(others);
+	xseg_detach(mine);
+}
+
 /* Also where origin and holder are in one process, and somebody writes over the request in
  * between. */
 static void what_the_origin_wrote_it_finds_again_whatever_became_of_it(void **state)
@@ -415,6 +494,8 @@ int main(void)
 		F(a_request_may_be_answered_before_it_is_started_and_before_it_is_applied),
 		F(a_fresh_request_is_blank_but_for_its_pages),
 		F(the_receiver_sees_what_the_origin_wrote_and_the_forwarder_added),
+		F(what_this_process_sent_on_is_received_whatever_became_of_it),
+		cmocka_unit_test(what_another_process_sent_on_is_read_from_the_segment),
 		F(what_the_origin_wrote_it_finds_again_whatever_became_of_it),
 		F(an_edge_that_the_table_has_not_is_refused_and_counted),
 		F(a_request_of_another_port_cannot_be_freed),
