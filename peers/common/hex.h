@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define HEX_DIGITS 16u
+#define HEX_ZEROES 0x3030303030303030ull
 
 static inline uint64_t hex_of_half(uint32_t x)
 {
@@ -22,13 +23,15 @@ static inline uint64_t hex_of_half(uint32_t x)
 	v = (v << 8 | v) & 0x00ff00ff00ff00ffull;
 	v = (v << 4 | v) & 0x0f0f0f0f0f0f0f0full;
 	letters = ((v + 0x0606060606060606ull) >> 4) & 0x0101010101010101ull;
-	return htobe64(v + 0x3030303030303030ull + letters * ('a' - '0' - 10));
+	return htobe64(v + HEX_ZEROES + letters * ('a' - '0' - 10));
 }
 
 /* Lower case, zeroes in front, the highest first; no byte behind them is touched. */
 static inline void hex_digits(char to[HEX_DIGITS], uint64_t x)
 {
-	const uint64_t digits[2] = { hex_of_half((uint32_t)(x >> 32)), hex_of_half((uint32_t)x) };
+	/* few objects have so high a number */
+	const uint64_t digits[2] = { x >> 32 ? hex_of_half((uint32_t)(x >> 32)) : HEX_ZEROES,
+		hex_of_half((uint32_t)x) };
 
 	memcpy(to, digits, sizeof(digits));
 }

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "peers/volumed/volumed.h"
+#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 /* Requests that a port's children may use: all but what the catalogue and the job need. */
@@ -173,7 +174,7 @@ static void splitting_run(struct peer_port *pp)
 	}
 }
 
-void vd_split_begin(struct peer_port *pp, struct xreq *r)
+XCOLD void vd_split_begin(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_context *c = context_of(pp, r);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "peers/volumed/volumed.h"
+#include "xtypes/xhot.h"
 
 /* ---- options ----------------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ static void refuse(struct peer_port *pp, struct xreq *r, struct vd_volume *v, in
 	peer_answer(pp, r, rc);
 }
 
-static void data(struct peer_port *pp, struct xreq *r)
+XHOT static void data(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
 	int rc = v ? vd_volume_check(v, r->offset, r->size) : -ENOENT;
