@@ -551,13 +551,15 @@ void xseg_req_set_target(struct xreq *r, const char *target, size_t len)
 	r->hash = xseg_hash(target, len);
 }
 
-/* The forwarder's fields: who sends, by which route, to which object. */
+/* The forwarder's fields: who sends, by which route, to which object. Fetched one by one, as they
+ * were written a moment ago: a compiler would load two at once, and a processor can do that only
+ * when both stores have reached its cache. */
 static void write_forward(struct xport *port, struct xreq *r)
 {
 	struct xs_req *sh = &port->seg->reqs[r->index];
 
-	sh->obj_offset = r->obj_offset;
-	sh->hash = r->hash;
+	sh->obj_offset = XS_FETCH(r->obj_offset);
+	sh->hash = XS_FETCH(r->hash);
 	r->via = (uint16_t)(port->index + 1);
 	atomic_store_explicit(&sh->via, r->via, memory_order_relaxed);
 	target_out(sh, r);
@@ -616,8 +618,8 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 #pragma GCC unroll 8
 	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
 		atomic_store_explicit(&sh->done[i], 0, memory_order_relaxed);
-	sh->op = r->op;
-	sh->flags = r->flags;
+	sh->op = XS_FETCH(r->op);
+	sh->flags = XS_FETCH(r->flags);
 	sh->nr_pages = r->nr_pages;
 	sh->size = r->size;
 	sh->offset = r->offset;
