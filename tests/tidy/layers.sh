@@ -82,7 +82,7 @@ may_include()
 		case $2 in xtypes/* | peers/common/* | "$folder"/*) return 0 ;; esac ;;
 	tools/* | bench/*)
 		case $2 in
-		xtypes/xhist.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
+		xtypes/xhist.h | xtypes/xhot.h | xseg/xseg.h | xseg/volume.h) return 0 ;;
 		peers/common/* | "$folder"/*) return 0 ;;
 		esac ;;
 	esac
