@@ -26,8 +26,9 @@
  *       a holder's own swap never fails)
  *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
  *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
- *       made it the holder (xs_req_copy_in), and checks there. What it sends on and accepts itself,
- *       nobody having had it in between (sent_on), it does not read again. The origin's view of it
+ *       made it the holder (xs_req_copy_in), and checks there. What it sends on and accepts itself
+ *       by the same attachment, nobody having had it in between, it does not read again: while
+ *       sent_on is not 0, the view says what was sent on at that place. The origin's view of it
  *       is another one, and stays what it wrote
  *   R4  a private copy has one holder in its process, and an answer is taken only of what is out:
  *       whatever somebody scribbles into places and lanes, nobody is handed what another part of
@@ -149,9 +150,10 @@ static void target_out(struct xs_req *sh, const struct xreq *r)
 		memcpy(sh->target_rest, r->target + head, bytes - head);
 }
 
-/* What a receiver finds empty. */
+/* What a receiver finds empty. Whatever the view says from now on, it was not sent on. */
 static void view_begin(struct xreq *r)
 {
+	r->sent_on = 0;
 	r->result = 0;
 	r->nr_lent = 0;
 	r->next = NULL;
@@ -162,7 +164,6 @@ int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 {
 	if (!r->sent_on)
 		return xs_req_copy_in(seg, r, origin);
-	r->sent_on = 0;
 	view_begin(r);
 	return 0;
 }
@@ -600,10 +601,12 @@ static void write_pages(struct xseg *seg, struct xreq *r)
 /* After it another thread may have the request. */
 static void give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
 {
+	uint64_t offer = offer_word(r->index, r->place);
+
 	if (own)
 		r->out = true;
 	set_holder(r, NULL);
-	xs_offer(port, to, offer_word(r->index, r->place));
+	xs_offer(port, to, offer);
 }
 
 XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
@@ -667,23 +670,23 @@ void xseg_req_apply(struct xport *port, struct xreq *r)
 
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 {
-	uint32_t origin = r->origin;
-	uint64_t offer = offer_word(
-		r->index, place_word(XSEG_REQ_ANSWERED, origin, 0, place_seq(r->place) + 1));
+	uint32_t origin = r->origin, index = r->index;
+	uint64_t old, place;
 
-	if (!is_legal(r->state, XSEG_REQ_ANSWERED)) {
+	if (!view_move(r, XSEG_REQ_ANSWERED, origin, 0, &old)) {
 		xs_count_bad(port->seg);
 		return;
 	}
+	place = r->place;
 	r->result = result;
 	if (r->nr_lent == 0 && !xs_req_lists_gifts(r))
 		xs_req_loans_drop(port->seg, r);	/* what a predecessor may have lent */
 	set_holder(r, NULL);
-	atomic_store_explicit(&port->seg->reqs[r->index].result, result, memory_order_relaxed);
+	atomic_store_explicit(&port->seg->reqs[index].result, result, memory_order_relaxed);
 	XKILL(RESULT_WRITTEN);
-	if (place_move(port->seg, r, XSEG_REQ_ANSWERED, origin, 0)) {
+	if (place_store(port->seg, index, old, place)) {
 		XKILL(REQ_ANSWERED);
-		xs_offer_answer(port, origin, offer);
+		xs_offer_answer(port, origin, offer_word(index, place));
 	} else {
 		xs_count_bad(port->seg);
 	}

@@ -19,6 +19,12 @@ static int setup_forwarder(void **state)
 	return 0;
 }
 
+static int teardown_unsound_forwarder(void **state)
+{
+	close_peer(forwarder);
+	return teardown_unsound(state);
+}
+
 static int teardown_forwarder(void **state)
 {
 	close_peer(forwarder);
@@ -183,6 +189,30 @@ static void what_this_process_sent_on_is_received_whatever_became_of_it(void **s
 	segrig_answer(s, r, 0);
 	xseg_req_free(c, segrig_reply(c));
 	assert_int_equal(segrig_bad(seg), 0);
+}
+
+/* A place that somebody wrote has the server take it over, damaged; then he puts all back as it
+ * was. */
+static void what_was_sent_on_and_found_damaged_is_looked_at_again(void **state)
+{
+	struct xreq *r = segrig_alloc(c, XSEG_OP_WRITE, 0, 1), *out;
+	struct segrig_taken taken = { .nr = 0 };
+	uint32_t index = r->index;
+	uint64_t place;
+
+	(void)state;
+	segrig_submit(c, r, to_f);
+	assert_int_equal(xseg_req_forward(f, segrig_request(f), to), 0);
+	xseg_port_flush(f);
+	place = atomic_load(&seg->reqs[index].place);
+	atomic_store(&seg->reqs[index].place,
+		place_word(XSEG_REQ_AT, s->index, s->generation + 1, place_seq(place) + 7));
+	seg->reqs[index].page[0].page = UINT32_MAX;
+	xseg_peer_recover(server, segrig_take, &taken);
+	assert_int_equal(taken.nr, 0);
+	atomic_store(&seg->reqs[index].place, place);
+	assert_int_equal(xseg_port_receive(s, &out, 1), 0);
+	assert_int_equal(segrig_bad(seg), 2);
 }
 
 static void send_on(struct xport *port, struct xreq *r, const char *name, uint64_t obj_offset,
@@ -495,6 +525,9 @@ int main(void)
 		F(a_fresh_request_is_blank_but_for_its_pages),
 		F(the_receiver_sees_what_the_origin_wrote_and_the_forwarder_added),
 		F(what_this_process_sent_on_is_received_whatever_became_of_it),
+		cmocka_unit_test_setup_teardown(
+			what_was_sent_on_and_found_damaged_is_looked_at_again, setup_forwarder,
+			teardown_unsound_forwarder),
 		cmocka_unit_test(what_another_process_sent_on_is_read_from_the_segment),
 		F(what_the_origin_wrote_it_finds_again_whatever_became_of_it),
 		F(an_edge_that_the_table_has_not_is_refused_and_counted),
