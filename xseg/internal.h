@@ -238,8 +238,8 @@ struct xs_origin {
 /* The private copy of a request that was just accepted; -EPROTO when something in it is wrong.
  * origin: of the one before, which is still held; of this one afterwards. */
 int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
-/* The same for what came by an offer. What this attachment has sent on, and nobody has had since, is
- * in the private copy already: then origin stays that of the one before. */
+/* The same for what came by an offer. What this attachment has sent on, and nobody has had since,
+ * is in the private copy already: then origin stays that of the one before. */
 int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
@@ -353,8 +353,8 @@ static inline bool xs_peer_has_port(struct xseg *seg, uint32_t peer, uint32_t po
 	return atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire) == peer + 1;
 }
 
-/* One load, of this word alone. Of one that another process may be writing (R5), what was checked is
- * what is used. */
+/* One load, of this word alone. Of one that another process may be writing (R5), what was checked
+ * is what is used. */
 #define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))
 
 /* How many requests of its own a port has, and the first: what the segment says, bounded (R5). */

@@ -428,7 +428,7 @@ struct xreq {
 	uint32_t parent, part;		/* of a child: parent's index + 1 and which part; or 0 */
 	uint16_t via;				/* port + 1 that sent it last; 0: recovered */
 	uint64_t place;				/* libxseg's: the exact place word */
-	uint64_t sent_on;	/* libxseg's: the place at which it was sent on as it is here, or 0 */
+	uint64_t sent_on; /* libxseg's: the place at which it was sent on as it is here, or 0 */
 	_Atomic uint16_t holder; /* libxseg's: port + 1 of this process that has it; 0: none has */
 	bool out; /* libxseg's: submitted by a port of this process, or adopted, and not back */
 	uint32_t direct;	/* libxseg's: by which path a direct reader sent it (direct.c) */
@@ -460,8 +460,8 @@ void xseg_req_set_target(struct xreq *r, const char *target, size_t len);
 int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 
 /* Offers a received request on to `peer`; its reply will go straight to the origin. The caller may
- * have changed target, hash and obj_offset, nothing else (it would be received by a peer of the same
- * process, and by no other). After 0 the caller has it no more.
+ * have changed target, hash and obj_offset, nothing else (it would be received by a peer of the
+ * same process, and by no other). After 0 the caller has it no more.
  * -ENOENT as above; -EINVAL: it is not AT. */
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
 
