@@ -621,8 +621,8 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 #pragma GCC unroll 8
 	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
 		atomic_store_explicit(&sh->done[i], 0, memory_order_relaxed);
-	sh->op = XS_FETCH(r->op);
-	sh->flags = XS_FETCH(r->flags);
+	sh->op = r->op;
+	sh->flags = r->flags;
 	sh->nr_pages = r->nr_pages;
 	sh->size = r->size;
 	sh->offset = r->offset;

@@ -45,6 +45,15 @@ static void edge(const struct xreq *r, uint32_t *seq, enum xseg_req_state want, 
 	assert_int_equal(r->place, w);
 }
 
+static void send_on(struct xport *port, struct xreq *r, const char *name, uint64_t obj_offset,
+	struct xseg_peer *peer)
+{
+	xseg_req_set_target(r, name, strlen(name));
+	r->obj_offset = obj_offset;
+	assert_int_equal(xseg_req_forward(port, r, xseg_peer_index(peer)), 0);
+	xseg_port_flush(port);
+}
+
 static void a_request_goes_all_the_way_and_each_edge_counts_one(void **state)
 {
 	struct xreq *r = xseg_req_alloc(c);
@@ -130,10 +139,7 @@ static void the_receiver_sees_what_the_origin_wrote_and_the_forwarder_added(void
 	r->cookie = r;
 	segrig_submit(c, r, to_f);
 	r = segrig_request(f);
-	xseg_req_set_target(r, "vol.1", 5);
-	r->obj_offset = 512;
-	assert_int_equal(xseg_req_forward(f, r, to), 0);
-	xseg_port_flush(f);
+	send_on(f, r, "vol.1", 512, server);
 	r = segrig_request(s);
 	assert_int_equal(r->op, XSEG_OP_WRITE);
 	assert_int_equal(r->flags, XSEG_REQ_FUA);
@@ -164,14 +170,11 @@ static void what_this_process_sent_on_is_received_whatever_became_of_it(void **s
 	(void)state;
 	segrig_submit(c, r, to_f);
 	r = segrig_request(f);
-	xseg_req_set_target(r, "vol.1", 5);
-	r->obj_offset = 512;
 	r->result = 7;
 	r->nr_lent = 3;
 	r->next = r;
 	r->user = r;
-	assert_int_equal(xseg_req_forward(f, r, to), 0);
-	xseg_port_flush(f);
+	send_on(f, r, "vol.1", 512, server);
 	memset(seg->reqs[r->index].target, 'n', XS_TARGET_HEAD);
 	seg->reqs[r->index].op = XSEG_OP_DELETE;
 	seg->reqs[r->index].obj_offset = 1024;
@@ -202,8 +205,7 @@ static void what_was_sent_on_and_found_damaged_is_looked_at_again(void **state)
 
 	(void)state;
 	segrig_submit(c, r, to_f);
-	assert_int_equal(xseg_req_forward(f, segrig_request(f), to), 0);
-	xseg_port_flush(f);
+	send_on(f, segrig_request(f), "vol.1", 0, server);
 	place = atomic_load(&seg->reqs[index].place);
 	atomic_store(&seg->reqs[index].place,
 		place_word(XSEG_REQ_AT, s->index, s->generation + 1, place_seq(place) + 7));
@@ -215,15 +217,6 @@ static void what_was_sent_on_and_found_damaged_is_looked_at_again(void **state)
 	assert_int_equal(segrig_bad(seg), 2);
 }
 
-static void send_on(struct xport *port, struct xreq *r, const char *name, uint64_t obj_offset,
-	struct xseg_peer *peer)
-{
-	xseg_req_set_target(r, name, strlen(name));
-	r->obj_offset = obj_offset;
-	assert_int_equal(xseg_req_forward(port, r, xseg_peer_index(peer)), 0);
-	xseg_port_flush(port);
-}
-
 /* What this process has sent on comes back to it changed. */
 static void what_another_process_sent_on_is_read_from_the_segment(void **state)
 {
@@ -232,24 +225,25 @@ static void what_another_process_sent_on_is_read_from_the_segment(void **state)
 	struct xseg_peer *upper = segrig_server(mine, "upper", 1, 0);
 	struct xseg_peer *middle = segrig_server(others, "middle", 1, 0);
 	struct xseg_peer *lower = segrig_server(mine, "lower", 1, 0);
-	struct xreq *r = xseg_req_alloc(segrig_port(origin));
+	struct xport *o = segrig_port(origin), *u = segrig_port(upper);
+	struct xport *m = segrig_port(middle), *l = segrig_port(lower);
+	struct xreq *r = xseg_req_alloc(o);
 
 	(void)state;
 	r->op = XSEG_OP_INFO;
-	segrig_submit(segrig_port(origin), r, xseg_peer_index(upper));
-	r = segrig_request(segrig_port(upper));
-	send_on(segrig_port(upper), r, "a", 512, middle);
-	r = segrig_request(segrig_port(middle));
+	segrig_submit(o, r, xseg_peer_index(upper));
+	send_on(u, segrig_request(u), "a", 512, middle);
+	r = segrig_request(m);
 	assert_string_equal(r->target, "a");
 	assert_int_equal(r->obj_offset, 512);
-	assert_int_equal(r->via, segrig_port(upper)->index + 1);
-	send_on(segrig_port(middle), r, "b", 1024, lower);
-	r = segrig_request(segrig_port(lower));
+	assert_int_equal(r->via, u->index + 1);
+	send_on(m, r, "b", 1024, lower);
+	r = segrig_request(l);
 	assert_string_equal(r->target, "b");
 	assert_int_equal(r->obj_offset, 1024);
-	assert_int_equal(r->via, segrig_port(middle)->index + 1);
-	segrig_answer(segrig_port(lower), r, 0);
-	xseg_req_free(segrig_port(origin), segrig_reply(segrig_port(origin)));
+	assert_int_equal(r->via, m->index + 1);
+	segrig_answer(l, r, 0);
+	xseg_req_free(o, segrig_reply(o));
 	close_peer(origin);
 	close_peer(upper);
 	close_peer(middle);
