@@ -13,7 +13,6 @@
 #include "peers/common/bus.h"
 #include "xtypes/xhot.h"
 
-#define BATCH	    64u				/* replies taken at once */
 #define IDLE_LOOKS  256u		/* looks in vain before the port's own wait is used */
 #define LOOK_UP_NS  100000000ull	/* how often a waiting job looks whether it shall stop */
 #define SHORT_NS    60000ull			/* xseg_port_wait() may take that long anyway */
@@ -386,25 +385,28 @@ static void learn(struct xb_job *job, const struct xb_flight *f)
 		xseg_direct_learn(job->direct, f->r, f->io.offset / size, f->io.offset % size);
 }
 
-/* Its data has been read, where that is to be. */
-static void finish(struct xb_job *job, struct xb_flight *f, int error)
+static void account(struct xb_job *job, struct xb_flight *f, int error)
 {
+	f->error = error;
 	if (error)
 		count_error(job, &f->io, error);
 	else
 		count(job, f);
+}
+
+/* It was accounted for, and its data has been read, where that is to be. */
+static void finish(struct xb_job *job, struct xb_flight *f)
+{
 	if (job->shared->verify)
-		verify_end(job, f, !error);
+		verify_end(job, f, !f->error);
 	put_back(job, f);
 }
 
 static void complete(struct xb_job *job, struct xb_flight *f)
 {
-	int error = error_of(job, f);
-
-	if (!error && reads_where_it_is(job, f))
+	if (!f->error && reads_where_it_is(job, f))
 		read_pages(job, f);
-	finish(job, f, error);
+	finish(job, f);
 }
 
 static void set_inflight(struct xb_job *job)
@@ -421,25 +423,6 @@ static void note_answers(struct xb_job *job)
 		atomic_store_explicit(&job->counted_ns[job->after], job->now - job->count_from_ns,
 				      memory_order_relaxed);
 	set_inflight(job);
-}
-
-/* Takes replies. Returns how many. */
-XHOT static uint32_t collect(struct xb_job *job)
-{
-	struct xreq *replies[BATCH];
-	uint32_t n = xseg_port_replies(job->port, replies, BATCH);
-
-	if (!n)
-		return 0;
-	job->now = xb_clock_ns();
-	for (uint32_t i = 0; job->by_loan && i < n; i++)
-		prefetch_pages(job, replies[i]->cookie);
-	for (uint32_t i = 0; job->direct && i < n; i++)
-		learn(job, replies[i]->cookie);
-	for (uint32_t i = 0; i < n; i++)
-		complete(job, replies[i]->cookie);
-	note_answers(job);
-	return n;
 }
 
 /* ---- what comes next --------------------------------------------------------------------- */
@@ -486,29 +469,79 @@ static bool next_of_load(struct xb_job *job, struct xb_io *io)
 	return xb_gen_next(&job->gen, io);
 }
 
-/* Makes job->io the next I/O; false when there is none: the phase is over for this job. */
+static struct xb_io *next_io(struct xb_job *job)
+{
+	return &job->ahead[job->at_ahead];
+}
+
+static bool has_io(const struct xb_job *job)
+{
+	return job->at_ahead < job->nr_ahead;
+}
+
+static void forget_ahead(struct xb_job *job)
+{
+	job->at_ahead = job->nr_ahead = 0;
+}
+
+/* The next I/Os of the load, so many of them, if there are; those of other phases come one by one,
+ * as they are dealt out to all jobs. */
+static void look_ahead(struct xb_job *job, uint32_t nr)
+{
+	if (!has_io(job))
+		forget_ahead(job);
+	while (job->shared->phase == XB_LOAD && job->nr_ahead < nr &&
+	       next_of_load(job, &job->ahead[job->nr_ahead]))
+		job->nr_ahead++;
+}
+
+/* Sees to it that there is a next I/O; false when there is none: the phase is over for this job. */
 static bool fetch(struct xb_job *job)
 {
 	if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) != XB_GO ||
 	    (job->end_ns && job->now >= job->end_ns))
 		job->over = true;
-	if (job->over)
-		job->has_io = false;
-	else if (!job->has_io)
-		job->has_io = job->shared->phase == XB_LOAD ? next_of_load(job, &job->io)
-							    : next_to_read(job, &job->io);
-	if (!job->has_io)
-		job->over = true;
-	return job->has_io;
+	if (job->over || !has_io(job))
+		forget_ahead(job);
+	if (!job->over && !has_io(job)) {
+		job->nr_ahead = job->shared->phase == XB_LOAD ? next_of_load(job, next_io(job))
+							      : next_to_read(job, next_io(job));
+		job->over = !has_io(job);
+	}
+	return !job->over;
 }
 
-static bool may_issue(const struct xb_job *job)
+static bool may_issue(const struct xb_job *job, const struct xb_io *io)
 {
-	if (job->alone || (job->io.barrier && nr_idle(job) < job->depth))
+	if (job->alone || (io->barrier && nr_idle(job) < job->depth))
 		return false;
-	if (job->window && job->io.seq - job->oldest >= job->window)
+	if (job->window && io->seq - job->oldest >= job->window)
 		return false;
 	return !job->period_ns || job->shared->phase != XB_LOAD || job->now >= job->due_ns;
+}
+
+/* Takes replies. Returns how many. */
+XHOT static uint32_t collect(struct xb_job *job)
+{
+	struct xreq *replies[XB_BATCH];
+	uint32_t n = xseg_port_replies(job->port, replies, XB_BATCH);
+
+	if (!n)
+		return 0;
+	job->now = xb_clock_ns();
+	for (uint32_t i = 0; job->by_loan && i < n; i++)
+		prefetch_pages(job, replies[i]->cookie);
+	for (uint32_t i = 0; job->direct && i < n; i++)
+		learn(job, replies[i]->cookie);
+	/* while the pages come */
+	for (uint32_t i = 0; i < n; i++)
+		account(job, replies[i]->cookie, error_of(job, replies[i]->cookie));
+	if (job->by_loan)
+		look_ahead(job, n);
+	for (uint32_t i = 0; i < n; i++)
+		complete(job, replies[i]->cookie);
+	note_answers(job);
+	return n;
 }
 
 /* ---- issuing ----------------------------------------------------------------------------- */
@@ -562,7 +595,8 @@ static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t 
 	*stamp = job->now = xb_clock_ns();
 	if (job->now >= job->count_from_ns)
 		xhist_add_relaxed(&job->direct_ios, 1);
-	finish(job, f, 0);
+	account(job, f, 0);
+	finish(job, f);
 }
 
 /* Field by field, as they have just been stored: a load that is wider than the stores before it
@@ -577,15 +611,15 @@ static void io_copy(struct xb_io *to, const volatile struct xb_io *from)
 	to->barrier = from->barrier;
 }
 
-/* Sends job->io, or does without that: true. stamp: when, for those that follow each other at once;
+/* Sends the next I/O, or does without that: true. stamp: when, for those that follow each other at once;
  * 0: not known yet. */
 static bool issue(struct xb_job *job, uint64_t *stamp)
 {
-	struct xb_flight *f = take(job, job->io.op);
+	struct xb_flight *f = take(job, next_io(job)->op);
 	int rc;
 
-	io_copy(&f->io, &job->io);
-	job->has_io = false;
+	io_copy(&f->io, next_io(job));
+	job->at_ahead++;
 	job->alone = f->io.barrier;
 	job->due_ns += job->period_ns;
 	build(job, f);
@@ -607,10 +641,8 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 		return false;
 	/* The peer is gone for good, or the segment has no lane left: no use in going on. */
 	job->over = true;
-	count_error(job, &f->io, -rc);
-	if (job->shared->verify)
-		verify_end(job, f, false);
-	put_back(job, f);
+	account(job, f, -rc);
+	finish(job, f);
 	return false;
 }
 
@@ -619,7 +651,8 @@ XHOT static uint32_t submit(struct xb_job *job)
 	uint32_t before = nr_idle(job), n = 0, direct = 0;
 	uint64_t stamp = 0;
 
-	while (direct < DIRECT_ROW && nr_idle(job) && fetch(job) && may_issue(job)) {
+	while (direct < DIRECT_ROW && nr_idle(job) && fetch(job) &&
+	       may_issue(job, next_io(job))) {
 		direct += issue(job, &stamp);
 		n++;
 	}
@@ -643,7 +676,7 @@ static void wait_for_work(struct xb_job *job)
 {
 	uint64_t until = job->now + LOOK_UP_NS;
 
-	if (job->has_io && job->period_ns && job->due_ns < until)
+	if (has_io(job) && job->period_ns && job->due_ns < until)
 		until = job->due_ns;
 	if (job->end_ns > job->now && job->end_ns < until)
 		until = job->end_ns;
@@ -663,7 +696,8 @@ static void begin(struct xb_job *job)
 	bool load = phase == XB_LOAD;
 
 	job->after = phase == XB_LOOK_AGAIN || (phase == XB_READ_BACK && !o->verify_only);
-	job->has_io = job->over = job->alone = false;
+	forget_ahead(job);
+	job->over = job->alone = false;
 	job->next_seq = job->oldest = 1;
 	job->now = job->begin_ns = job->due_ns = xb_clock_ns();
 	job->count_from_ns = job->now + (load ? o->ramp_time : 0);

@@ -25,6 +25,7 @@
 #include "bench/xbench/where.h"
 #include "xtypes/xhist.h"
 
+#define XB_BATCH       64u			/* replies taken at once */
 #define XB_STAT_VERIFY XB_NR_OPS		/* reads of the read back after the load */
 #define XB_NR_STATS    (XB_NR_OPS + 1)
 
@@ -61,6 +62,7 @@ struct xb_flight {
 	uint64_t submit_ns;
 	uint64_t issued;			/* the oracle's time */
 	uint32_t slot;				/* its number over all jobs */
+	int error;				/* of its answer, an errno */
 };
 
 struct xb_job {
@@ -71,9 +73,10 @@ struct xb_job {
 	struct xb_iolog *log;			/* NULL: none */
 	struct xb_gen gen;
 	struct xb_place *places;
-	/* the I/O that comes next */
-	struct xb_io io;
-	bool has_io, over, alone;		/* alone: a barrier is out */
+	/* the I/Os that come next, from at_ahead on */
+	struct xb_io ahead[XB_BATCH];
+	uint32_t at_ahead, nr_ahead;
+	bool over, alone;			/* alone: a barrier is out */
 	bool by_loan;		/* data is not copied, but read and written where it is */
 	bool after;		/* the phase is not what was asked for: it counts as "verify" */
 	/* requests */
