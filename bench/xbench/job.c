@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/xbench/clock.h"
 #include "peers/common/bus.h"
 #include "xtypes/xhot.h"
 
@@ -528,7 +527,7 @@ XHOT static uint32_t collect(struct xb_job *job)
 
 	if (!n)
 		return 0;
-	job->now = xb_clock_ns();
+	job->now = clock_ns(&job->clock);
 	for (uint32_t i = 0; job->by_loan && i < n; i++)
 		prefetch_pages(job, replies[i]->cookie);
 	for (uint32_t i = 0; job->direct && i < n; i++)
@@ -592,7 +591,7 @@ static void verify_begin(struct xb_job *job, struct xb_flight *f)
 static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t *stamp)
 {
 	read_pages(job, f);
-	*stamp = job->now = xb_clock_ns();
+	*stamp = job->now = clock_ns(&job->clock);
 	if (job->now >= job->count_from_ns)
 		xhist_add_relaxed(&job->direct_ios, 1);
 	account(job, f, 0);
@@ -630,7 +629,7 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 	if (job->log && job->shared->phase == XB_LOAD)
 		xb_iolog_add(job->log, &f->io);
 	if (!*stamp || job->shared->verify)
-		*stamp = xb_clock_ns();
+		*stamp = clock_ns(&job->clock);
 	f->submit_ns = *stamp;
 	if (read_directly(job, f)) {
 		complete_directly(job, f, stamp);
@@ -686,7 +685,7 @@ static void wait_for_work(struct xb_job *job)
 	} else {
 		sched_yield();
 	}
-	job->now = xb_clock_ns();
+	job->now = clock_ns(&job->clock);
 }
 
 static void begin(struct xb_job *job)
@@ -699,7 +698,7 @@ static void begin(struct xb_job *job)
 	forget_ahead(job);
 	job->over = job->alone = false;
 	job->next_seq = job->oldest = 1;
-	job->now = job->begin_ns = job->due_ns = xb_clock_ns();
+	job->now = job->begin_ns = job->due_ns = clock_ns(&job->clock);
 	job->count_from_ns = job->now + (load ? o->ramp_time : 0);
 	job->end_ns = load && o->runtime ? job->count_from_ns + o->runtime : 0;
 	if (job->answered)
@@ -720,7 +719,7 @@ void xb_job_run(struct xb_job *job)
 		}
 		if (job->over && nr_idle(job) == job->depth)
 			break;
-		job->now = xb_clock_ns();
+		job->now = clock_ns(&job->clock);
 		if (++looks < IDLE_LOOKS)
 			continue;
 		if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) == XB_ABANDON)

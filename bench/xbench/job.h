@@ -23,6 +23,7 @@
 #include "bench/xbench/iolog.h"
 #include "bench/xbench/verify.h"
 #include "bench/xbench/where.h"
+#include "peers/common/clock.h"
 #include "xtypes/xhist.h"
 
 #define XB_BATCH       64u			/* replies taken at once */
@@ -96,6 +97,7 @@ struct xb_job {
 		uint32_t nr, what;		/* what: of stats */
 	} alike;
 	/* times, ns */
+	struct clock clock;
 	uint64_t now, begin_ns, count_from_ns, end_ns;
 	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
 	/* results; read by the main thread */

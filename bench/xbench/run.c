@@ -14,7 +14,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "bench/xbench/clock.h"
 #include "bench/xbench/sample.h"
 
 #define LOOK_MS	       200			/* how often the main thread looks at the jobs */
@@ -85,6 +84,7 @@ struct watch {
 	struct xb_sampler *sampler;		/* NULL: no samples */
 	int signal_fd, done_fd;
 	uint32_t left;				/* jobs that run */
+	struct clock clock;
 	uint64_t now;
 	uint64_t abandon_ns;			/* when to give up after a signal; 0: none yet */
 	uint64_t told_ns, tell_again_ns;	/* about a stall */
@@ -207,12 +207,12 @@ static void watch_jobs(struct watch *w)
 	int timeout;
 
 	while (w->left) {
-		timeout = w->sampler ? xb_sampler_timeout_ms(w->sampler, xb_clock_ns()) : LOOK_MS;
+		timeout = w->sampler ? xb_sampler_timeout_ms(w->sampler, clock_ns(&w->clock)) : LOOK_MS;
 		if (timeout > LOOK_MS)
 			timeout = LOOK_MS;
 		if (poll(fds, 2, timeout) < 0)
 			continue;
-		w->now = xb_clock_ns();
+		w->now = clock_ns(&w->clock);
 		if (fds[0].revents & POLLIN)
 			handle_signal(w);
 		if ((fds[1].revents & POLLIN) &&
@@ -248,13 +248,13 @@ static int run_threads(struct watch *w, struct xseg_error *err)
 		w->left = run->nr_jobs;
 		atomic_store(&go, GO_RUN);
 		if (w->sampler)
-			xb_sampler_start(w->sampler, xb_clock_ns());
+			xb_sampler_start(w->sampler, clock_ns(&w->clock));
 		watch_jobs(w);
 	}
 	while (i > 0)
 		pthread_join(threads[--i].id, NULL);
 	if (w->sampler && !rc)
-		xb_sampler_end(w->sampler, xb_clock_ns());
+		xb_sampler_end(w->sampler, clock_ns(&w->clock));
 	free(threads);
 	return rc;
 }

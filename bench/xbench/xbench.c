@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/xbench/clock.h"
 #include "bench/xbench/report.h"
 #include "peers/common/bus.h"
 #include "peers/common/cli.h"
@@ -107,7 +106,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "xbench: %s; see xbench --help\n", err.text);
 		return 2;
 	}
-	xb_clock_init();
 	bus_watch("xbench", o.segment, 1);
 	rc = xseg_attach(o.segment, 0, &seg, &err);
 	if (rc == -ENOENT)

@@ -15,7 +15,6 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "peers/common/bus.h"
 #include "peers/common/gate.h"
@@ -41,14 +40,6 @@
 #define NEARLY_BYTES  (4ull << 20)		/* so little left to flush: take no more in */
 #define CLOSED_NS     2000000000ull		/* LEAVING without an end: closed for so long, */
 #define REOPENED_NS   1000000000ull		/* then open for so long */
-
-uint64_t reactor_clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 void peer_port_kick(struct peer_port *pp)
 {
@@ -416,7 +407,7 @@ static void give_way(struct reactor *r, uint64_t now_ns)
 	uint64_t after_ns, took_ns;
 
 	sched_yield();
-	after_ns = reactor_clock_ns();
+	after_ns = clock_ns(&r->clock);
 	took_ns = after_ns - now_ns;
 	if (took_ns >= AWAY_NS) {
 		r->away_ns += took_ns;
@@ -548,7 +539,7 @@ void *reactor_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000);
 	pin(r);
 	while (read_news(r)) {
-		now_ns = reactor_clock_ns();
+		now_ns = clock_ns(&r->clock);
 		atomic_store_explicit(&r->beat, r->beat + 1, memory_order_relaxed);
 		if (now_ns >= r->tick_ns)
 			tick(r, now_ns);

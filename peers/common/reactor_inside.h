@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 
+#include "peers/common/clock.h"
 #include "peers/common/reactor.h"
 #include "peers/common/watch.h"
 
@@ -53,6 +54,7 @@ struct reactor {
 	int cpu;					/* -1: any */
 	bool running;
 	pthread_t thread;
+	struct clock clock;
 	struct seat **seat;				/* those that it sees to; room for all */
 	/* of which so many are at home here, and so many are not */
 	uint32_t nr_seats, nr_own, nr_guests;
@@ -92,7 +94,6 @@ struct reactor_set {
 	struct reactor reactor[PEER_MAX_THREADS];
 };
 
-uint64_t reactor_clock_ns(void);
 void *reactor_main(void *arg);
 /* arg: a struct peer_port; for struct watch. */
 void reactor_ring(void *arg);

@@ -80,11 +80,12 @@ out_memory:
 int reactor_set_open(struct reactor_set *set, struct xseg *seg, unsigned *failed,
 		     struct xseg_error *err)
 {
+	struct clock clock = { 0 };
 	unsigned i;
 	int rc = 0;
 
 	for (i = 0; i < set->nr && !rc; i++) {
-		set->served[i].peer->ports[0].now_ns = reactor_clock_ns();
+		set->served[i].peer->ports[0].now_ns = clock_look(&clock);
 		rc = peer_open(set->served[i].peer, seg, err);
 	}
 	if (!rc)

@@ -12,12 +12,14 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "peers/common/clock.h"
 #include "peers/common/gate.h"
 #include "tests/unit/toys.h"
 
 #define HOUR (3600 * TOYS_SECOND)
 
 static _Atomic uint64_t ahead_ns;
+static _Atomic uint64_t asked;			/* how often the time was */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
@@ -26,6 +28,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	int rc = __real_clock_gettime(clock, ts);
 
+	atomic_fetch_add(&asked, 1);
 	if (clock == CLOCK_MONOTONIC)
 		ts->tv_sec += (time_t)(atomic_load(&ahead_ns) / TOYS_SECOND);
 	return rc;
@@ -123,9 +126,92 @@ static void who_holds_for_a_cache_looks_again_soon(void **state)
 	fall();
 }
 
+/* ---- the clock alone ----------------------------------------------------------------------- */
+
+#define CLOSE_NS (CLOCK_SPAN_NS / 10)
+
+static uint64_t system_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * TOYS_SECOND + (uint64_t)ts.tv_nsec;
+}
+
+/* Until it asks the system no more: its rate is known. False: it never is, on this processor. */
+static bool settle(struct clock *c)
+{
+	uint64_t until = system_ns() + TOYS_SECOND;
+
+	while (c->span == 0 && clock_ns(c) < until)
+		;
+	return c->span != 0;
+}
+
+static void a_clock_agrees_with_the_systems_and_never_goes_back(void **state)
+{
+	struct clock c = { 0 };
+	uint64_t last = 0, now, before, after;
+
+	(void)state;
+	for (uint32_t i = 0; i < 200000; i++) {
+		if (i % 50000 == 49999)
+			jump();
+		before = system_ns();
+		now = clock_ns(&c);
+		after = system_ns();
+		assert_true(now >= last);
+		last = now;
+		/* what has jumped is seen at the next look */
+		if (i % 50000 == 49999) {
+			while (clock_ns(&c) + HOUR / 2 < after)
+				;
+			last = clock_ns(&c);
+		} else {
+			assert_in_range(now, before - CLOSE_NS, after + CLOSE_NS);
+		}
+	}
+}
+
+static void a_clock_asks_the_system_seldom(void **state)
+{
+	struct clock c = { 0 };
+	uint64_t calls = 0, until;
+
+	(void)state;
+	if (!settle(&c))
+		skip();
+	atomic_store(&asked, 0);
+	until = clock_ns(&c) + 20 * CLOCK_SPAN_NS;
+	while (clock_ns(&c) < until)
+		calls++;
+	assert_true(atomic_load(&asked) >= 1);
+	assert_true(atomic_load(&asked) <= calls / 10);
+}
+
+/* As if a thread had been stopped between its two questions: the time goes on, by the system's. */
+static void a_rate_that_differs_is_not_used(void **state)
+{
+	struct clock c = { 0 };
+
+	(void)state;
+	if (!settle(&c))
+		skip();
+	jump();
+	c.count -= c.span;			/* it is time to look */
+	clock_ns(&c);
+	assert_int_equal(c.span, 0);
+	assert_in_range(clock_ns(&c), system_ns() - CLOSE_NS, system_ns() + CLOSE_NS);
+	assert_true(settle(&c));
+	assert_in_range(clock_ns(&c), system_ns() - CLOSE_NS, system_ns() + CLOSE_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clock_agrees_with_the_systems_and_never_goes_back),
+		cmocka_unit_test(a_clock_asks_the_system_seldom),
+		cmocka_unit_test(a_rate_that_differs_is_not_used),
 		cmocka_unit_test(peers_serve_on_awake_or_asleep),
 		cmocka_unit_test(what_was_to_be_done_meanwhile_is_done_at_once),
 		cmocka_unit_test(who_holds_for_a_cache_looks_again_soon),
