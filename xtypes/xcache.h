@@ -102,7 +102,7 @@ struct xcache_params {
 	uint32_t nr_entries;		/* 1 .. 2^31 */
 	char *names;			/* nr_entries * name_stride bytes */
 	size_t name_stride;
-	size_t name_max;		/* including the NUL; <= name_stride */
+	size_t name_max;	/* including the NUL; a multiple of 8, and <= name_stride */
 	const struct xcache_ops *ops;	/* NULL: no hooks */
 	void *arg;			/* the first parameter of the hooks */
 };
@@ -184,7 +184,8 @@ __attribute__((warn_unused_result))
 bool xcache_try_get(struct xcache *c, uint32_t idx);
 
 /* Whether that entry is active under that name, for who knows that it cannot become FREE meanwhile;
- * it may be evicted at any moment. */
+ * it may be evicted at any moment. `name` has room for name_max bytes; what is behind its end does not
+ * count. */
 bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, uint64_t hash);
 
 /* Counts as a lookup: the next search for a victim passes it by. The caller has a reference, or

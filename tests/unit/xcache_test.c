@@ -67,6 +67,46 @@ static void private_memory_is_below_the_designs_limit(void **state)
 
 /* ---- lookup and insert ---- */
 
+/* Its own room, with something else behind the end. */
+static bool is_called(uint32_t idx, const char *name, size_t len, char behind)
+{
+	char room[STRIDE];
+
+	memset(room, behind, sizeof(room));
+	memcpy(room, name, len);
+	if (len < sizeof(room))
+		room[len] = '\0';
+	return xcache_is_active(&c, idx, room, 'h');
+}
+
+/* Names of all lengths, and such as differ from them in each place. */
+static void an_entry_is_active_under_its_name_alone(void **state)
+{
+	char name[STRIDE + 1], other[STRIDE + 1];
+	uint32_t idx;
+
+	(void)state;
+	cache_init(STRIDE, &note_ops);
+	for (size_t len = 1; len < STRIDE; len++) {
+		memset(name, 'n', sizeof(name));
+		name[len] = '\0';
+		assert_int_equal(xcache_insert(&c, name, 'h', &idx), 0);
+		for (int behind = 0; behind < 256; behind++)
+			assert_true(is_called(idx, name, len, (char)behind));
+		assert_false(is_called(idx, name, len - 1, 'n'));
+		memset(other, 'n', sizeof(other));
+		assert_false(is_called(idx, other, len + 1, '\0'));
+		for (size_t at = 0; at < len; at++) {
+			memcpy(other, name, sizeof(other));
+			other[at] ^= (char)0x80;
+			assert_false(is_called(idx, other, len, '\0'));
+			other[at] = 'o';
+			assert_false(is_called(idx, other, len, '\0'));
+		}
+		assert_false(xcache_is_active(&c, idx, name, 'i'));
+	}
+}
+
 static void an_inserted_name_is_found_and_referenced(void **state)
 {
 	uint32_t idx;
@@ -80,9 +120,6 @@ static void an_inserted_name_is_found_and_referenced(void **state)
 	assert_string_equal(xcache_name(&c, idx), "a");
 	assert_int_equal(xcache_hash_of(&c, idx), 'a');
 	assert_int_equal(xcache_guess(&c, 'a'), idx);
-	assert_true(xcache_is_active(&c, idx, "a", 'a'));
-	assert_false(xcache_is_active(&c, idx, "a", 'b'));
-	assert_false(xcache_is_active(&c, idx, "b", 'a'));
 	xcache_prefetch(&c, 'a');
 	xcache_prefetch_entry(&c, idx);
 	assert_int_equal(lookup("a"), idx);
@@ -362,6 +399,7 @@ int main(void)
 		cmocka_unit_test(a_failing_node_fails_the_start),
 		cmocka_unit_test(impossible_parameters_are_refused),
 		cmocka_unit_test(private_memory_is_below_the_designs_limit),
+		T(an_entry_is_active_under_its_name_alone),
 		T(an_inserted_name_is_found_and_referenced),
 		T(names_of_one_hash_are_told_apart),
 		T(inserting_an_active_name_returns_its_entry),
