@@ -306,12 +306,25 @@ static void cached_reply(struct peer_port *pp, struct xreq *r)
 }
 
 #define GAUGES_NS 200000000ull
+#define POLL_NS	  4000ull
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
+/* Hits have come since the last poll, and nothing that has to be seen to at once. */
+static bool is_on_hits(struct cport *ps)
+{
+	uint32_t before = ps->hits_polled;
+
+	ps->hits_polled = ps->hits.nr + ps->hits.writes;
+	return ps->hits_polled != before && !ps->ready && !ps->freed && !ps->request_freed &&
+	       !ps->throttled && !atomic_load_explicit(&ps->returned, memory_order_relaxed);
+}
+
+/* While hits come it does so every POLL_NS only: what it has to look at for that takes as many
+ * instructions as a hit. */
 static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);
@@ -320,6 +333,9 @@ static uint64_t cached_poll(struct peer_port *pp)
 	bool more;
 
 	ps->sent = ps->copied = 0;
+	if (is_on_hits(ps) && pp->now_ns - ps->polled_ns < POLL_NS)
+		return pp->now_ns;
+	ps->polled_ns = pp->now_ns;
 	hits_publish(ps);
 	children_collect(ps);
 	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))

@@ -99,6 +99,8 @@ struct cport {
 	bool request_freed;			/* the same for requests of its own */
 	struct lender lender;
 	struct hits hits;
+	uint32_t hits_polled;	/* so many had come at its last poll */
+	uint64_t polled_ns;	/* when it last saw to all that it has to see to from time to time */
 	/* the flusher: nothing is due by its age before then, while dirty_news is that */
 	uint64_t quiet_ns;
 	uint32_t quiet_news;

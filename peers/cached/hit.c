@@ -23,8 +23,8 @@
  * Invariants:
  *   T1  nothing of the request or of the cache has been changed, but for the volume's record, when
  *       hit_read() or hit_write() returns false
- *   T2  what is counted is in the port's counters before the round ends, or a status is asked for
- *       (hits_publish)
+ *   T2  what is counted is in the port's counters some microseconds later (cached_poll), at once
+ *       when nothing more comes, and before a status is asked for (hits_publish)
  */
 #include <string.h>
 

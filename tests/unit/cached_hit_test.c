@@ -61,6 +61,29 @@ static void a_read_of_what_is_there_is_short_clean_or_dirty_whole_or_in_part(voi
 	assert_int_equal(crig_counter(CC_HIT_BYTES), B(8 + 1 + 1 + 4));
 }
 
+/* Also where somebody's hits never end. */
+static void while_hits_come_the_rest_is_seen_to_every_few_microseconds(void **state)
+{
+	uint64_t before, counted, most = 0;
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(1), 5);
+	before = crig_counter(CC_HITS);
+	for (uint32_t i = 1; i <= 12; i++) {
+		crig_send(XSEG_OP_READ, "a", 0, B(1), 0, 0);
+		assert_true(crig_step_request());
+		crig_step_poll();
+		counted = crig_counter(CC_HITS) - before;
+		if (i - counted > most)
+			most = i - counted;
+		crig.now_ns += 1000;
+	}
+	assert_in_range(most, 1, 4);
+	crig_step_poll();			/* nothing has come since */
+	assert_int_equal(crig_counter(CC_HITS) - before, 12);
+}
+
 static void a_read_that_lacks_a_bucket_is_not(void **state)
 {
 	struct crig_io *io;
@@ -342,6 +365,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CRIG_T(a_read_of_what_is_there_is_short_clean_or_dirty_whole_or_in_part),
+		CRIG_T(while_hits_come_the_rest_is_seen_to_every_few_microseconds),
 		CRIG_T(a_read_that_lacks_a_bucket_is_not),
 		CRIG_T(a_read_that_waits_for_a_load_is_answered_in_the_end),
 		CRIG_T(a_write_over_whole_buckets_that_are_there_is_short),
