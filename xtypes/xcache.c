@@ -143,7 +143,7 @@ int xcache_init(struct xcache *c, const struct xcache_params *p)
 	int rc;
 
 	if (p->nr_entries == 0 || p->nr_entries > XHASH_CAPACITY_MAX || !p->names ||
-	    p->name_max < 2 || p->name_max % 8 || p->name_max > p->name_stride)
+	    p->name_max < 2 || p->name_max > UINT16_MAX || p->name_max > p->name_stride)
 		return -EINVAL;
 	memset(c, 0, sizeof(*c));
 	c->params = *p;
@@ -505,7 +505,8 @@ static void insert_fresh_locked(struct xcache *c, uint32_t idx, const char *name
 	xlist_remove(&c->free, idx);
 	state_set_locked(c, idx, XCACHE_ACTIVE);
 	/* its length was checked by xcache_insert() */
-	memcpy(name_of(c, idx), name, strlen(name) + 1);
+	e->name_bytes = (uint16_t)(strlen(name) + 1);
+	memcpy(name_of(c, idx), name, e->name_bytes);
 	e->hash = hash;
 	atomic_store_explicit(&e->hot, 0, memory_order_relaxed);
 	HOOK(c, init, idx);
@@ -602,6 +603,7 @@ int xcache_restore(struct xcache *c, uint32_t idx, uint64_t hash)
 		xlist_remove(&c->free, idx);
 		state_set_locked(c, idx, XCACHE_ACTIVE);
 		c->entries[idx].hash = hash;
+		c->entries[idx].name_bytes = (uint16_t)(len + 1);
 		entry_publish_locked(c, idx, 1);	/* the table's */
 		active_add_locked(c, idx);
 	}
@@ -649,23 +651,19 @@ static uint64_t word_at(const char *name, size_t at)
 	return w;
 }
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lowest byte of a word comes first");
-
-/* As name_is(), but word by word and without a call: a name has three or four words. Of `ends` the
- * lowest bit is that of the first NUL. */
+/* As name_is(), but without a call, and no byte after another: a name has three or four words. */
 static inline bool name_is_by_words(const struct xcache *c, uint32_t idx, const char *name)
 {
+	size_t bytes = c->entries[idx].name_bytes, at;
 	const char *own = name_of(c, idx);
-	uint64_t differs = 0, ends = 0;
 
-	for (size_t at = 0; at < c->params.name_max && !differs && !ends; at += sizeof(ends)) {
-		uint64_t w = word_at(own, at);
-
-		differs = w ^ word_at(name, at);
-		ends = (w - 0x0101010101010101ull) & ~w & 0x8080808080808080ull;
-	}
-	/* what is behind the end does not count */
-	return ends ? (differs & (ends ^ (ends - 1))) == 0 : !differs;
+	if (bytes < sizeof(uint64_t))
+		return memcmp(own, name, bytes) == 0;
+	for (at = 0; at < bytes - sizeof(uint64_t); at += sizeof(uint64_t))
+		if (word_at(own, at) != word_at(name, at))
+			return false;
+	at = bytes - sizeof(uint64_t);
+	return word_at(own, at) == word_at(name, at);
 }
 
 bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, uint64_t hash)

@@ -102,7 +102,7 @@ struct xcache_params {
 	uint32_t nr_entries;		/* 1 .. 2^31 */
 	char *names;			/* nr_entries * name_stride bytes */
 	size_t name_stride;
-	size_t name_max;	/* including the NUL; a multiple of 8, and <= name_stride */
+	size_t name_max;		/* including the NUL; <= name_stride */
 	const struct xcache_ops *ops;	/* NULL: no hooks */
 	void *arg;			/* the first parameter of the hooks */
 };
@@ -112,7 +112,9 @@ struct xcache_entry {
 	_Atomic uint8_t hot;		/* looked up since it was last offered as a victim */
 	/* enum xcache_state; written under the lock, read by xcache_state_of() without */
 	_Atomic uint8_t state;
-	uint64_t hash;			/* written while FREE only, like the name */
+	uint16_t name_bytes;	/* with the NUL; this and the hash are written while FREE only, like
+				 * the name */
+	uint64_t hash;
 };
 
 struct xcache {
