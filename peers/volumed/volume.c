@@ -34,16 +34,23 @@ int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size)
 	return 0;
 }
 
+void vd_volume_name(const struct vd_volume *v, struct xreq *r, uint64_t offset)
+{
+	memcpy(r->target, v->prefix, sizeof(v->prefix));
+	hex_digits(r->target + v->prefix_len, offset >> v->shift);
+	r->target[v->prefix_len + HEX_DIGITS] = '\0';
+	r->obj_offset = offset & (((uint64_t)1 << v->shift) - 1);
+}
+
+void vd_volume_hash(const struct vd_volume *v, struct xreq *r)
+{
+	r->hash = xseg_hash(r->target, v->prefix_len + HEX_DIGITS);
+}
+
 void vd_volume_address(const struct vd_volume *v, struct xreq *r, uint64_t offset)
 {
-	uint64_t object = offset >> v->shift;
-	size_t len = v->prefix_len + HEX_DIGITS;
-
-	memcpy(r->target, v->prefix, sizeof(v->prefix));
-	hex_digits(r->target + v->prefix_len, object);
-	r->target[len] = '\0';
-	r->hash = xseg_hash(r->target, len);
-	r->obj_offset = offset & (((uint64_t)1 << v->shift) - 1);
+	vd_volume_name(v, r, offset);
+	vd_volume_hash(v, r);
 }
 
 void vd_volume_address_all(const struct vd_volume *v, struct xreq *r)

@@ -80,6 +80,37 @@ static void refuse(struct peer_port *pp, struct xreq *r, struct vd_volume *v, in
 	peer_answer(pp, r, rc);
 }
 
+static bool is_in_one_object(const struct vd_volume *v, const struct xreq *r)
+{
+	return (r->offset ^ (r->offset + r->size - 1)) >> v->shift == 0;
+}
+
+static bool moves_data(const struct xreq *r)
+{
+	return (r->op == XSEG_OP_READ || r->op == XSEG_OP_WRITE) && r->size;
+}
+
+/* Their objects are named, and then their names are hashed: a processor cannot read together what
+ * it has just written in pieces before all of that is in its cache. r->user: the volume whose
+ * object it is; NULL: it was not named. */
+XHOT static bool volumed_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		struct vd_volume *v = vd_volume_get(vd_of(pp), r[i]->volume);
+
+		if (!v || !moves_data(r[i]) || !is_in_one_object(v, r[i]))
+			continue;
+		vd_volume_name(v, r[i], r[i]->offset);
+		r[i]->user = v;
+	}
+	for (i = 0; i < nr; i++)
+		if (r[i]->user)
+			vd_volume_hash(r[i]->user, r[i]);
+	return false;
+}
+
 XHOT static void data(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
@@ -94,11 +125,12 @@ XHOT static void data(struct peer_port *pp, struct xreq *r)
 		peer_answer(pp, r, 0);
 		return;
 	}
-	if ((r->offset ^ (r->offset + r->size - 1)) >> v->shift) {
+	if (!is_in_one_object(v, r)) {
 		vd_split_begin(pp, r);
 		return;
 	}
-	vd_volume_address(v, r, r->offset);
+	if (r->user != v)
+		vd_volume_address(v, r, r->offset);
 	peer_forward(pp, r);
 }
 
@@ -305,6 +337,7 @@ const struct peer_class volumed_class = {
 	.nr_requests = volumed_nr_requests,
 	.init = volumed_init,
 	.recovered = volumed_recovered,
+	.prefetch = volumed_prefetch,
 	.request = volumed_request,
 	.reply = volumed_reply,
 	.poll = volumed_poll,

@@ -244,6 +244,9 @@ struct vd_volume *vd_volume_get(struct volumed *vd, uint32_t id);
 int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size) XSEG_MUST_CHECK;
 /* Says in which object byte `offset` is: sets target, hash and obj_offset. */
 void vd_volume_address(const struct vd_volume *v, struct xreq *r, uint64_t offset);
+/* Its two halves. */
+void vd_volume_name(const struct vd_volume *v, struct xreq *r, uint64_t offset);
+void vd_volume_hash(const struct vd_volume *v, struct xreq *r);
 /* Names the volume as a whole (FLUSH); NULL: all volumes. */
 void vd_volume_address_all(const struct vd_volume *v, struct xreq *r);
 /* Counts a request, or one that failed, in the volume's block of this port. */
