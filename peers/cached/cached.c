@@ -285,13 +285,14 @@ XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, ui
 		object_prefetch(k, r[i]);
 	for (i = 0; i < nr; i++)
 		slot[i] = object_prefetch_slot(k, r[i]);
-	/* who is lent a page reads it himself */
-	for (i = 0; i < nr && !lends_all; i++)
-		object_prefetch_page(k, r[i], slot[i], early);
+	/* while the slots come */
 	if (early)
 		early_copy(ps, r, nr);
 	else
 		early_forget(ps);
+	/* who is lent a page reads it himself */
+	for (i = 0; i < nr && !lends_all; i++)
+		object_prefetch_page(k, r[i], slot[i], early);
 	return copies;
 }
 
