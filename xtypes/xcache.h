@@ -112,9 +112,8 @@ struct xcache_entry {
 	_Atomic uint8_t hot;		/* looked up since it was last offered as a victim */
 	/* enum xcache_state; written under the lock, read by xcache_state_of() without */
 	_Atomic uint8_t state;
-	uint16_t name_bytes;	/* with the NUL; this and the hash are written while FREE only, like
-				 * the name */
-	uint64_t hash;
+	uint16_t name_bytes;		/* with the NUL; written while FREE only, like the name */
+	uint64_t hash;			/* the same */
 };
 
 struct xcache {
@@ -186,8 +185,8 @@ __attribute__((warn_unused_result))
 bool xcache_try_get(struct xcache *c, uint32_t idx);
 
 /* Whether that entry is active under that name, for who knows that it cannot become FREE meanwhile;
- * it may be evicted at any moment. `name` has room for name_max bytes; what is behind its end does not
- * count. */
+ * it may be evicted at any moment. `name` has room for name_max bytes; what is behind its end does
+ * not count. */
 bool xcache_is_active(const struct xcache *c, uint32_t idx, const char *name, uint64_t hash);
 
 /* Counts as a lookup: the next search for a victim passes it by. The caller has a reference, or

@@ -610,8 +610,8 @@ static void io_copy(struct xb_io *to, const volatile struct xb_io *from)
 	to->barrier = from->barrier;
 }
 
-/* Sends the next I/O, or does without that: true. stamp: when, for those that follow each other at once;
- * 0: not known yet. */
+/* Sends the next I/O, or does without that: true. stamp: when, for those that follow each other at
+ * once; 0: not known yet. */
 static bool issue(struct xb_job *job, uint64_t *stamp)
 {
 	struct xb_flight *f = take(job, next_io(job)->op);

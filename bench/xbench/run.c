@@ -207,7 +207,8 @@ static void watch_jobs(struct watch *w)
 	int timeout;
 
 	while (w->left) {
-		timeout = w->sampler ? xb_sampler_timeout_ms(w->sampler, clock_ns(&w->clock)) : LOOK_MS;
+		w->now = clock_ns(&w->clock);
+		timeout = w->sampler ? xb_sampler_timeout_ms(w->sampler, w->now) : LOOK_MS;
 		if (timeout > LOOK_MS)
 			timeout = LOOK_MS;
 		if (poll(fds, 2, timeout) < 0)

@@ -100,7 +100,7 @@ struct cport {
 	struct lender lender;
 	struct hits hits;
 	uint32_t hits_polled;	/* so many had come at its last poll */
-	uint64_t polled_ns;	/* when it last saw to all that it has to see to from time to time */
+	uint64_t polled_ns;		/* when its last poll looked at everything */
 	/* the flusher: nothing is due by its age before then, while dirty_news is that */
 	uint64_t quiet_ns;
 	uint32_t quiet_news;

@@ -12,7 +12,7 @@
  * virtual machine the host answers. */
 static bool counter_is_steady(void)
 {
-	static _Atomic int steady;		/* any thread writes it, all the same; 0: not asked */
+	static _Atomic int steady;	/* 0: not asked yet; any thread writes it, the same */
 	unsigned a, b, c, d;
 	int is = atomic_load_explicit(&steady, memory_order_relaxed);
 
