@@ -483,14 +483,23 @@ static void forget_ahead(struct xb_job *job)
 	job->at_ahead = job->nr_ahead = 0;
 }
 
-/* The next I/Os of the load, so many of them, if there are; those of other phases come one by one,
- * as they are dealt out to all jobs. */
+static bool is_loading(const struct xb_job *job)
+{
+	return job->shared->phase == XB_LOAD;
+}
+
+static bool make_io(struct xb_job *job, struct xb_io *io)
+{
+	return is_loading(job) ? next_of_load(job, io) : next_to_read(job, io);
+}
+
+/* Makes the next I/Os, up to so many, if there are; in other phases than the load one at a time, as
+ * they are dealt out to all jobs. */
 static void look_ahead(struct xb_job *job, uint32_t nr)
 {
 	if (!has_io(job))
 		forget_ahead(job);
-	while (job->shared->phase == XB_LOAD && job->nr_ahead < nr &&
-	       next_of_load(job, &job->ahead[job->nr_ahead]))
+	while (job->nr_ahead < nr && make_io(job, &job->ahead[job->nr_ahead]))
 		job->nr_ahead++;
 }
 
@@ -500,13 +509,12 @@ static bool fetch(struct xb_job *job)
 	if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) != XB_GO ||
 	    (job->end_ns && job->now >= job->end_ns))
 		job->over = true;
-	if (job->over || !has_io(job))
+	if (job->over)
 		forget_ahead(job);
-	if (!job->over && !has_io(job)) {
-		job->nr_ahead = job->shared->phase == XB_LOAD ? next_of_load(job, next_io(job))
-							      : next_to_read(job, next_io(job));
-		job->over = !has_io(job);
-	}
+	else
+		look_ahead(job, 1);
+	if (!has_io(job))
+		job->over = true;
 	return !job->over;
 }
 
@@ -516,7 +524,7 @@ static bool may_issue(const struct xb_job *job, const struct xb_io *io)
 		return false;
 	if (job->window && io->seq - job->oldest >= job->window)
 		return false;
-	return !job->period_ns || job->shared->phase != XB_LOAD || job->now >= job->due_ns;
+	return !job->period_ns || !is_loading(job) || job->now >= job->due_ns;
 }
 
 /* Takes replies. Returns how many. */
@@ -535,7 +543,7 @@ XHOT static uint32_t collect(struct xb_job *job)
 	/* while the pages come */
 	for (uint32_t i = 0; i < n; i++)
 		account(job, replies[i]->cookie, error_of(job, replies[i]->cookie));
-	if (job->by_loan)
+	if (job->by_loan && is_loading(job))
 		look_ahead(job, n);
 	for (uint32_t i = 0; i < n; i++)
 		complete(job, replies[i]->cookie);
@@ -626,7 +634,7 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 		verify_begin(job, f);
 	else if (gives(job, f))
 		write_pages(job, f);
-	if (job->log && job->shared->phase == XB_LOAD)
+	if (job->log && is_loading(job))
 		xb_iolog_add(job->log, &f->io);
 	if (!*stamp || job->shared->verify)
 		*stamp = clock_ns(&job->clock);
