@@ -566,25 +566,6 @@ static void write_forward(struct xport *port, struct xreq *r)
 	target_out(sh, r);
 }
 
-static int port_for(struct xseg *seg, uint32_t peer, uint64_t hash)
-{
-	struct xs_peer *p;
-	uint32_t nr, port;
-
-	if (peer >= seg->geo.nr_ports)
-		return -ENOENT;
-	p = &seg->peers[peer];
-	if (peer_state(atomic_load_explicit(&p->word, memory_order_acquire)) == XSEG_PEER_FREE)
-		return -ENOENT;
-	/* acquire: partner is the release in add_port(): the peer's word comes before its ports, so
-	 * it does not do */
-	nr = atomic_load_explicit(&p->nr_ports, memory_order_acquire);
-	if (nr == 0 || nr > XSEG_PEER_PORTS)
-		return -ENOENT;
-	port = XS_FETCH(p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr]);
-	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
-}
-
 static void write_pages(struct xseg *seg, struct xreq *r)
 {
 	struct xs_req *sh = &seg->reqs[r->index];
@@ -612,7 +593,7 @@ static void give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own
 XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 {
 	struct xs_req *sh = &port->seg->reqs[r->index];
-	int to = port_for(port->seg, peer, r->hash);
+	int to = xs_route_port(port->seg, peer, r->hash);
 
 	if (r->state != XSEG_REQ_PRIVATE || r->nr_pages > XSEG_REQ_PAGES)
 		return -EINVAL;
@@ -641,7 +622,7 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 
 int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 {
-	int to = port_for(port->seg, peer, r->hash);
+	int to = xs_route_port(port->seg, peer, r->hash);
 
 	if (r->state != XSEG_REQ_AT)
 		return -EINVAL;

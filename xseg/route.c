@@ -1,4 +1,4 @@
-/* route - where peers send, and what can be asked about them.
+/* route - where peers send, to which of a peer's ports, and what can be asked about them.
  *
  * Contract: xseg_route() is one load, for any thread, at any time. xseg_route_set() and
  * xseg_route_claim() take the control lock, so that two of them do not make a loop together.
@@ -43,6 +43,25 @@ uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but)
 			route_lower(route_get(seg, i)) == lower)
 			return i;
 	return XSEG_NONE;
+}
+
+int xs_route_port(struct xseg *seg, uint32_t peer, uint64_t hash)
+{
+	struct xs_peer *p;
+	uint32_t nr, port;
+
+	if (peer >= seg->geo.nr_ports)
+		return -ENOENT;
+	p = &seg->peers[peer];
+	if (peer_state(atomic_load_explicit(&p->word, memory_order_acquire)) == XSEG_PEER_FREE)
+		return -ENOENT;
+	/* acquire: partner is the release in add_port(): the peer's word comes before its ports, so
+	 * it does not do */
+	nr = atomic_load_explicit(&p->nr_ports, memory_order_acquire);
+	if (nr == 0 || nr > XSEG_PEER_PORTS)
+		return -ENOENT;
+	port = XS_FETCH(p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr]);
+	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
 }
 
 static int check_loop(struct xseg *seg, uint32_t upper, uint32_t lower)
