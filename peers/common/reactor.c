@@ -15,6 +15,7 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "peers/common/bus.h"
 #include "peers/common/gate.h"
@@ -415,11 +416,29 @@ static void give_way(struct reactor *r, uint64_t now_ns)
 	}
 	if (r->others_ns >= CROWD_NS)
 		set_crowded(r, true);
-	if (after_ns < r->window_ns)
-		return;
-	set_crowded(r, r->others_ns >= CROWD_NS);
-	r->others_ns = 0;
-	r->window_ns = after_ns + WINDOW_NS;
+}
+
+static uint64_t thread_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* Whether others had its processor for long, since it last looked: it neither ran nor slept. Who
+ * has work all the time does not give way, and it is taken from him. */
+static void mind_processor(struct reactor *r, uint64_t now_ns)
+{
+	uint64_t ran_ns = thread_ns();
+	uint64_t had_ns = ran_ns - r->ran_ns + r->slept_ns, took_ns = now_ns - r->from_ns;
+
+	if (r->from_ns)
+		set_crowded(r, took_ns > had_ns && took_ns - had_ns >= CROWD_NS);
+	r->from_ns = now_ns;
+	r->ran_ns = ran_ns;
+	r->slept_ns = r->others_ns = 0;
+	r->window_ns = now_ns + WINDOW_NS;
 }
 
 static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
@@ -432,6 +451,7 @@ static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 	xseg_stats_add(r->first->stats, PEER_STAT_SLEEPS, 1);
 	if (xseg_bell_wait(r->first->port, next_ns - now_ns, looks, r))
 		xseg_stats_add(r->first->stats, PEER_STAT_WAKES, 1);
+	r->slept_ns += clock_ns(&r->clock) - now_ns;
 	board_return(r, false);
 }
 
@@ -543,6 +563,8 @@ void *reactor_main(void *arg)
 		atomic_store_explicit(&r->beat, r->beat + 1, memory_order_relaxed);
 		if (now_ns >= r->tick_ns)
 			tick(r, now_ns);
+		if (now_ns >= r->window_ns)
+			mind_processor(r, now_ns);
 		next_ns = r->tick_ns;
 		worked = round_ports(r, now_ns, &next_ns) || help(r, now_ns);
 		if (worked) {

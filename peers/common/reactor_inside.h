@@ -65,8 +65,9 @@ struct reactor {
 	uint64_t tick_ns, idle_since_ns, away_ns;
 	uint64_t busy_since_ns;		/* 0: it was idle on a processor that nobody else wants */
 	uint32_t looks;
-	/* until then it counts for how long its processor was others' */
-	uint64_t window_ns, others_ns;
+	/* From then, until then: how long its processor was others' when it gave way; and how long
+	 * it ran, before, and slept. */
+	uint64_t from_ns, window_ns, others_ns, ran_ns, slept_ns;
 	/* while it sees to its own ports because it was called */
 	bool was_called;
 	uint32_t worked;				/* rounds since */
