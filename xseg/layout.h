@@ -113,6 +113,10 @@ struct xs_port {
 	_Atomic uint32_t generation;	/* of whoever serves it now; under the control lock */
 	_Atomic uint32_t bell;		/* index of the doorbell of its reactor; its server */
 	uint32_t req_first, req_nr;		/* its own requests; under the control lock */
+	/* Hint: where those send whom the hash leads here, 1 + which of the peer's ports; 0: here.
+	 * Its server writes it. One that dies leaves it to its successor, which begins with 0, and
+	 * serves all of its ports, so it does not matter which a request was sent to. */
+	_Atomic uint32_t steer;
 	/* Hint: an answer to a request of its own was not offered, and is to be found by its place.
 	 * Set by who answered or repaired; cleared by the port's server before it looks. */
 	_Atomic uint32_t answered;

@@ -140,6 +140,7 @@ static int add_port(
 	atomic_store_explicit(&seg->ports[i].answered, 0, memory_order_relaxed);
 	atomic_store_explicit(&seg->ports[i].asked, 0, memory_order_relaxed);
 	atomic_store_explicit(&seg->ports[i].bell, i, memory_order_relaxed);
+	atomic_store_explicit(&seg->ports[i].steer, 0, memory_order_relaxed);
 	for (uint32_t k = 0; k < units; k++) {
 		struct xs_req *r = &seg->reqs[first + k];
 		uint32_t seq = place_seq(atomic_load_explicit(&r->place, memory_order_relaxed));
@@ -223,6 +224,7 @@ static int open_handles(struct xseg_peer *peer, struct xseg_error *err)
 		atomic_store_explicit(
 			&seg->ports[index].generation, peer->generation, memory_order_relaxed);
 		atomic_store_explicit(&seg->ports[index].bell, index, memory_order_relaxed);
+		atomic_store_explicit(&seg->ports[index].steer, 0, memory_order_relaxed);
 		/* a predecessor may have taken the hint and not the requests; who does not receive
 		 * has no use for it */
 		atomic_store_explicit(

@@ -10,6 +10,8 @@
  *       that is set here, and when a cache leaves (plug.c). A cache that enters or leaves below
  *       changes nothing of what its upper peer sees, and keeps its epoch
  *   D3  a peer that is kept (plug.c) gets no second upstream
+ *   D4  which of a peer's ports a request goes to does not matter to what is done with it: a hash
+ *       leads to one, and that may have it sent to another
  */
 #include <errno.h>
 #include <stdio.h>
@@ -45,6 +47,21 @@ uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but)
 	return XSEG_NONE;
 }
 
+void xseg_port_steer(struct xport *port, struct xport *to)
+{
+	uint32_t steer = port == to ? 0 : (uint32_t)(to - to->peer->port) + 1;
+
+	if (atomic_load_explicit(&port->sh->steer, memory_order_relaxed) != steer)
+		atomic_store_explicit(&port->sh->steer, steer, memory_order_relaxed);
+}
+
+static uint32_t steered(struct xseg *seg, const struct xs_peer *p, uint32_t nr, uint32_t port)
+{
+	uint32_t to = atomic_load_explicit(&seg->ports[port].steer, memory_order_relaxed);
+
+	return to == 0 || to > nr ? port : XS_FETCH(p->port[to - 1]);
+}
+
 int xs_route_port(struct xseg *seg, uint32_t peer, uint64_t hash)
 {
 	struct xs_peer *p;
@@ -61,6 +78,8 @@ int xs_route_port(struct xseg *seg, uint32_t peer, uint64_t hash)
 	if (nr == 0 || nr > XSEG_PEER_PORTS)
 		return -ENOENT;
 	port = XS_FETCH(p->port[nr == 1 ? 0 : (uint32_t)(hash >> 32) % nr]);
+	if (nr > 1 && port < seg->geo.nr_ports)
+		port = steered(seg, p, nr, port);
 	return port < seg->geo.nr_ports ? (int)port : -ENOENT;
 }
 

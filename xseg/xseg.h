@@ -454,7 +454,7 @@ uint64_t xseg_hash(const char *target, size_t len);
 /* Sets r->target and r->hash. Name of at most 127 bytes. */
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len);
 
-/* Writes the request out and offers it to the port of `peer` that r->hash chooses. Not seen before
+/* Writes the request out and offers it to the port of `peer` that r->hash leads to. Not seen before
  * xseg_port_flush(). -ENOENT: no such peer; -EINVAL: it is not PRIVATE, or
  * lists more than XSEG_REQ_PAGES pages; the caller still has it. */
 int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer) XSEG_MUST_CHECK;
@@ -639,6 +639,11 @@ bool xseg_page_touched(struct xseg *seg, uint32_t page);
 /* Each port has a doorbell of its own. Who has work for `port` rings that of `with` from now on;
  * ports that one thread serves share one. Any thread of the process. */
 void xseg_port_share_bell(struct xport *port, struct xport *with);
+/* Whom a hash leads to `port` sends to `to`, another port of the same peer, from now on; `to` ==
+ * `port`: no more. A hint: somebody may just have looked, so both go on to be served. Ports that
+ * one thread serves so become one to who sends, and batches twice as large. Any thread of the
+ * process. (The indirection table of a network card that spreads flows over its queues.) */
+void xseg_port_steer(struct xport *port, struct xport *to);
 
 /* Announces that the thread which sleeps on the doorbell of `port` does so; then looks(arg) once
  * more; then sleeps until rung or timeout_ns have passed; takes the announcement back. Returns true

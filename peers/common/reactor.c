@@ -33,6 +33,8 @@
 #define STILL_NS      3000ull
 #define HELP_LOOKS    8				/* between two looks at the siblings */
 #define SWAMPED_NS    200000ull			/* so long without a pause */
+/* it has seen to the same ports for so long: who sends is told so */
+#define STEER_NS      2000000ull
 #define TICK_NS	      1000000000ull
 #define BUDGET	      8u			/* requests and replies of one port in one round */
 #define RETRY_MIN_NS  1000000ull		/* between two tries to serve */
@@ -507,12 +509,23 @@ static void pin(const struct reactor *r)
 			r->set->served[0].peer->name, r->cpu, r->nr);
 }
 
+/* Several ports of a peer are one to who sends, when it has seen to them for a while. */
+static void mind_list(struct reactor *r, uint64_t now_ns)
+{
+	if (!r->same_since_ns)
+		r->same_since_ns = now_ns;
+	if (now_ns - r->same_since_ns >= STEER_NS)
+		r->to_steer = !board_steer(r);
+}
+
 /* It had no pause for long: the ports of others should be seen to by these again. */
 static void mind_load(struct reactor *r, uint64_t now_ns)
 {
 	r->worked++;
 	if (!r->busy_since_ns)
 		r->busy_since_ns = now_ns;
+	if (r->to_steer)
+		mind_list(r, now_ns);
 	if (!r->nr_guests || now_ns - r->busy_since_ns < SWAMPED_NS)
 		return;
 	r->busy_since_ns = now_ns;

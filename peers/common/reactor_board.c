@@ -29,12 +29,18 @@
  * Contract: board_*() are called by the thread of their first argument; nothing of it is on the
  * data path.
  *
+ * When a reactor has seen to several ports of one peer for a while, who sends to them sends to one
+ * (board_steer): what would come as two batches comes as one. That ends when one of them changes
+ * hands.
+ *
  * Invariants, under the lock
  *   L1  a port's bell is that of who sees to it
  *   L2  who sees to a port that is not at home there was awake when he got it, and knew of it when
  *       he fell asleep
  *   L3  a reactor sleeps on the doorbell of a port that is at home there, which nobody closes
  *       before it has let go of that
+ *   L4  who is to send to another port than his hash says sends to one that the same reactor sees
+ *       to
  */
 #include <sched.h>
 
@@ -73,9 +79,20 @@ static void news(struct reactor *r)
 	atomic_store_explicit(&r->news, true, memory_order_release);
 }
 
+/* L4: one of its ports changes hands. */
+static void end_steering(struct reactor_set *set, const struct peer *p)
+{
+	struct seat *s;
+
+	for (s = set->seat; s < set->seat + set->nr_seats; s++)
+		if (s->pp->peer == p)
+			xseg_port_steer(s->pp->port, s->pp->port);
+}
+
 /* L1. */
 static void give(struct seat *s, struct reactor *to)
 {
+	end_steering(to->set, s->pp->peer);
 	news(with(s));
 	news(to);
 	atomic_store_explicit(&s->with, to, memory_order_relaxed);
@@ -151,11 +168,24 @@ void board_open(struct reactor_set *set)
 	}
 }
 
+/* Ports of one peer. */
+static bool sees_to_two(const struct reactor *r)
+{
+	uint32_t i, k;
+
+	for (i = 1; i < r->nr_seats; i++)
+		for (k = 0; k < i; k++)
+			if (r->seat[i]->pp->peer == r->seat[k]->pp->peer)
+				return true;
+	return false;
+}
+
 static void make_list(struct reactor *r)
 {
 	struct seat *s;
 
 	r->nr_seats = r->nr_own = r->nr_guests = 0;
+	r->same_since_ns = 0;
 	for (s = r->set->seat; s < r->set->seat + r->set->nr_seats; s++) {
 		r->nr_own += home_of(s) == r;
 		if (with(s) != r)
@@ -163,6 +193,7 @@ static void make_list(struct reactor *r)
 		r->nr_guests += home_of(s) != r;
 		r->seat[r->nr_seats++] = s;
 	}
+	r->to_steer = sees_to_two(r);
 }
 
 void board_read(struct reactor *r)
@@ -266,6 +297,32 @@ void board_return(struct reactor *r, bool back)
 	unlock(r->set);
 }
 
+/* Which of the ports of a peer that it sees to has all: one of its own, if there is one. */
+static struct seat *main_seat(const struct reactor *r, const struct peer *p)
+{
+	struct seat *s, *main = NULL;
+
+	for (s = r->set->seat; s < r->set->seat + r->set->nr_seats; s++)
+		if (with(s) == r && s->pp->peer == p &&
+			(!main || (home_of(s) == r && home_of(main) != r)))
+			main = s;
+	return main;
+}
+
+bool board_steer(struct reactor *r)
+{
+	uint32_t i;
+
+	if (pthread_mutex_trylock(&r->set->board))
+		return false;
+	for (i = 0; i < r->nr_seats; i++)
+		if (with(r->seat[i]) == r)
+			xseg_port_steer(r->seat[i]->pp->port,
+				main_seat(r, r->seat[i]->pp->peer)->pp->port);
+	unlock(r->set);
+	return true;
+}
+
 void board_call(struct reactor *r)
 {
 	lock(r->set);
@@ -318,6 +375,7 @@ void board_remove(struct reactor *r, struct peer *p)
 	struct seat *s;
 
 	lock(r->set);
+	end_steering(r->set, p);
 	for (s = r->set->seat; s < r->set->seat + r->set->nr_seats; s++)
 		if (home_of(s) == r && s->pp->peer == p) {
 			news(with(s));

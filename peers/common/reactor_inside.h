@@ -58,6 +58,8 @@ struct reactor {
 	struct seat **seat;				/* those that it sees to; room for all */
 	/* of which so many are at home here, and so many are not */
 	uint32_t nr_seats, nr_own, nr_guests;
+	bool to_steer;		/* several are of one peer, and who sends does not send to one */
+	uint64_t same_since_ns;	/* 0: it has had no work since its list was made */
 	struct peer_port *first;	/* the first that is at home here: has its counters */
 	struct xport *bell;		/* board. On whose doorbell it sleeps: that of `first` */
 	_Atomic bool awake;				/* board; read without */
@@ -116,6 +118,9 @@ void board_return(struct reactor *r, bool back);
 /* It has time, and the sibling has not even a processor to itself: it sees to all that the sibling
  * saw to. */
 void board_take(struct reactor *r, struct reactor *sibling);
+/* Who sends to ports of one peer that it sees to sends to one of them, until one changes hands.
+ * False: not now. */
+bool board_steer(struct reactor *r);
 /* Wakes it, to see to its own ports. */
 void board_call(struct reactor *r);
 /* Has more to do than it can: calls the home of a port that it sees to, unless that was in vain

@@ -177,6 +177,51 @@ static void who_was_called_in_vain_is_left_alone_for_longer_each_time(void **sta
 	clear();
 }
 
+/* Those whom a hash leads to this port send to that one. */
+static void assert_steered(uint32_t seat, uint32_t to)
+{
+	int port = xs_route_port(b.seg, xseg_peer_index(b.peers[0]->xp), (uint64_t)seat << 32);
+
+	assert_int_equal(port, b.set->seat[to].pp->port->index);
+}
+
+static void ports_that_one_sees_to_become_one_to_who_sends_until_they_part(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	lay(TOY_ECHO);
+	assert_false(reactor(3)->to_steer);
+	/* 0 and 1 go to 2, which has a port of its own */
+	assert_true(board_leave(reactor(0), 1));
+	assert_true(board_leave(reactor(1), 1));
+	board_read(reactor(2));
+	assert_true(reactor(2)->to_steer);
+	for (i = 0; i < REACTORS; i++)
+		assert_steered(i, i);
+	assert_true(board_steer(reactor(2)));
+	for (i = 0; i < REACTORS; i++)
+		assert_steered(i, i < 2 ? 2 : i);
+	/* one of them goes home */
+	board_return(reactor(0), true);
+	for (i = 0; i < REACTORS; i++)
+		assert_steered(i, i);
+	/* its list is an old one, and what it does not see to any more is let be */
+	assert_true(board_steer(reactor(2)));
+	for (i = 0; i < REACTORS; i++)
+		assert_steered(i, i == 1 ? 2 : i);
+	/* all go to 3 */
+	assert_true(board_leave(reactor(2), 1));
+	assert_true(board_leave(reactor(0), 1));
+	for (i = 0; i < REACTORS; i++)
+		assert_steered(i, i);
+	board_read(reactor(3));
+	assert_true(board_steer(reactor(3)));
+	for (i = 0; i < REACTORS; i++)
+		assert_steered(i, 3);
+	clear();
+}
+
 /* ---- with threads ---- */
 
 static uint32_t nr_awake(struct reactor_set *set)
@@ -248,6 +293,62 @@ static void what_a_reactor_does_not_come_to_another_does(void **state)
 		assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 0);
 	}
 	assert_true(toys_counter(&g, "echo", "helped") > 0);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+static bool is_steered(struct toys *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->set->nr_seats; i++)
+		if (atomic_load(&g->set->seat[i].pp->port->sh->steer))
+			return true;
+	return false;
+}
+
+/* A peer keeps the ports that it once had. */
+static void ports_that_one_thread_has_for_a_while_are_one_to_who_sends(void **state)
+{
+	uint64_t until = toys_clock_ns() + 10 * TOYS_SECOND;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "echo", TOY_ECHO, REACTORS, "");
+	toys_serve(&g);
+	toys_stop(&g);
+	toys_add(&g, "echo", TOY_ECHO, 1, "");
+	toys_serve(&g);
+	assert_int_equal(g.set->nr_seats, REACTORS);
+	assert_false(is_steered(&g));
+	while (!is_steered(&g) && toys_clock_ns() < until)
+		toys_flood(&g, "echo", 1000);
+	assert_true(is_steered(&g));
+	toys_flood(&g, "echo", 1000);
+	toys_stop(&g);
+	toys_close(&g);
+}
+
+/* It had work all the time, and did not once give way. */
+static void who_is_kept_from_its_processor_shares_it(void **state)
+{
+	struct toy *stand;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	stand = toys_add(&g, "stand", TOY_STAND, 1, "");
+	toys_serve(&g);
+	toys_send(&g, "stand", 0);
+	xseg_port_flush(g.port);
+	WAIT_UNTIL(atomic_load(&stand->stands));
+	usleep(20000);
+	atomic_store(&stand->release, true);
+	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 0);
+	WAIT_UNTIL(is_crowded(&g.set->reactor[0]));
+	/* it looks again at the tick, and once more when that was 5 ms ago */
+	WAIT_UNTIL(!is_crowded(&g.set->reactor[0]));
 	toys_stop(&g);
 	toys_close(&g);
 }
@@ -357,6 +458,9 @@ int main(void)
 			one_that_is_stuck_gets_no_ports_and_loses_its_own_to_who_goes_to_sleep),
 		cmocka_unit_test(a_port_with_a_descriptor_stays_at_home),
 		cmocka_unit_test(who_was_called_in_vain_is_left_alone_for_longer_each_time),
+		cmocka_unit_test(ports_that_one_sees_to_become_one_to_who_sends_until_they_part),
+		cmocka_unit_test(ports_that_one_thread_has_for_a_while_are_one_to_who_sends),
+		cmocka_unit_test(who_is_kept_from_its_processor_shares_it),
 		cmocka_unit_test(a_reactor_that_is_called_comes_and_no_work_is_lost_meanwhile),
 		cmocka_unit_test(what_a_reactor_does_not_come_to_another_does),
 		cmocka_unit_test(all_its_threads_know_that_a_peer_serves),

@@ -35,6 +35,49 @@ static void a_server_opens_then_serves_then_stops(void **state)
 	assert_false(xseg_peer_get_info(seg, XSEG_NONE, &info));
 }
 
+/* Which of its ports a hash leads to. */
+static uint32_t led_to(struct xseg_peer *peer, uint32_t hash)
+{
+	int port = xs_route_port(seg, xseg_peer_index(peer), (uint64_t)hash << 32);
+
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		if ((int)peer->port[i].index == port)
+			return i;
+	fail();
+	return 0;
+}
+
+static void a_port_has_those_sent_elsewhere_whom_a_hash_leads_to_it(void **state)
+{
+	struct xseg_peer *peer = segrig_open(seg, "memd", 3, 16);
+	struct xport *port = peer->port;
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(led_to(peer, i), i % 3);
+	xseg_port_steer(&port[1], &port[2]);
+	assert_int_equal(led_to(peer, 1), 2);
+	assert_int_equal(led_to(peer, 0), 0);
+	assert_int_equal(led_to(peer, 2), 2);
+	/* one step, not two */
+	xseg_port_steer(&port[2], &port[0]);
+	assert_int_equal(led_to(peer, 1), 2);
+	assert_int_equal(led_to(peer, 2), 0);
+	xseg_port_steer(&port[2], &port[2]);
+	assert_int_equal(led_to(peer, 2), 2);
+	/* what it does not have does not matter */
+	for (uint32_t word = 4; word; word <<= 1) {
+		atomic_store(&port[1].sh->steer, word);
+		assert_int_equal(led_to(peer, 1), 1);
+	}
+	xseg_port_steer(&port[1], &port[0]);
+	close_peer(peer);
+	peer = segrig_open(seg, "memd", 3, 16);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(led_to(peer, i), i);
+	close_peer(peer);
+}
+
 static void a_client_is_live_at_once_and_leaves_nothing(void **state)
 {
 	struct segrig_accounts before = segrig_accounts(seg);
@@ -537,6 +580,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_server_opens_then_serves_then_stops),
+		T(a_port_has_those_sent_elsewhere_whom_a_hash_leads_to_it),
 		T(a_client_is_live_at_once_and_leaves_nothing),
 		T(wrong_names_kinds_and_port_counts_are_refused),
 		P(a_living_name_and_a_name_of_another_kind_are_refused),
