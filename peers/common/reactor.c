@@ -36,6 +36,8 @@
 /* it has seen to the same ports for so long: who sends is told so */
 #define STEER_NS      2000000ull
 #define TICK_NS	      1000000000ull
+#define QUIET	      64u			/* rounds without work: a port is quiet */
+#define QUIET_NS      4000ull	/* between two looks at those, while others have work */
 #define BUDGET	      8u			/* requests and replies of one port in one round */
 #define RETRY_MIN_NS  1000000ull		/* between two tries to serve */
 #define RETRY_MAX_NS  50000000ull
@@ -276,15 +278,30 @@ static bool round_of(struct seat *s, uint64_t now_ns, bool *worked)
 	return true;
 }
 
+/* It had nothing to do for long, and wants nothing now. */
+static bool is_quiet_port(const struct reactor *r, uint32_t i, uint64_t now_ns)
+{
+	const struct seat *s = r->seat[i];
+
+	return r->vain[i] >= QUIET && !atomic_load_explicit(&s->kicked, memory_order_relaxed) &&
+	       now_ns < atomic_load_explicit(&s->next_ns, memory_order_relaxed);
+}
+
+/* While some have work the quiet ones are looked at now and then: a round in vain is not free. */
 static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 {
-	bool worked = false, any;
+	bool all = !r->busy || now_ns >= r->quiet_ns, worked = false, any;
 	uint64_t again_ns;
 	uint32_t i;
 
+	if (all)
+		r->quiet_ns = now_ns + QUIET_NS;
 	for (i = 0; i < r->nr_seats; i++) {
-		if (round_of(r->seat[i], now_ns, &any)) {
+		if (!all && is_quiet_port(r, i, now_ns)) {
+			again_ns = atomic_load_explicit(&r->seat[i]->next_ns, memory_order_relaxed);
+		} else if (round_of(r->seat[i], now_ns, &any)) {
 			worked |= any;
+			r->vain[i] = any ? 0 : r->vain[i] + 1;
 			again_ns = atomic_load_explicit(&r->seat[i]->next_ns, memory_order_relaxed);
 		} else {
 			again_ns = now_ns;
@@ -292,6 +309,7 @@ static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 		if (again_ns < *next_ns)
 			*next_ns = again_ns;
 	}
+	r->busy = worked;
 	return worked;
 }
 

@@ -191,6 +191,7 @@ static void make_list(struct reactor *r)
 		if (with(s) != r)
 			continue;
 		r->nr_guests += home_of(s) != r;
+		r->vain[r->nr_seats] = 0;
 		r->seat[r->nr_seats++] = s;
 	}
 	r->to_steer = sees_to_two(r);

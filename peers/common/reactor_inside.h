@@ -56,6 +56,9 @@ struct reactor {
 	pthread_t thread;
 	struct clock clock;
 	struct seat **seat;				/* those that it sees to; room for all */
+	uint32_t *vain;			/* of each: rounds without work, in a row */
+	bool busy;				/* one of them had work in the last round */
+	uint64_t quiet_ns;		/* then it looks at those that have none */
 	/* of which so many are at home here, and so many are not */
 	uint32_t nr_seats, nr_own, nr_guests;
 	bool to_steer;		/* several are of one peer, and who sends does not send to one */

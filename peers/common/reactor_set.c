@@ -19,7 +19,8 @@ static int make_reactor(struct reactor_set *set, uint32_t nr, const int *cpu, in
 	r->cpu = nr_cpus ? cpu[nr % (uint32_t)nr_cpus] : -1;
 	watch_init(&r->watch, reactor_ring);
 	r->seat = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(struct seat *));
-	return r->seat ? 0 : -ENOMEM;
+	r->vain = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(*r->vain));
+	return r->seat && r->vain ? 0 : -ENOMEM;
 }
 
 /* How many ports there are is known when they are open: until then each may have one. */
@@ -161,6 +162,7 @@ void reactor_set_destroy(struct reactor_set *set)
 			pthread_join(set->reactor[i].thread, NULL);
 		watch_fini(&set->reactor[i].watch);
 		free(set->reactor[i].seat);
+		free(set->reactor[i].vain);
 	}
 	if (set->events >= 0)
 		close(set->events);

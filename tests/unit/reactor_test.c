@@ -48,6 +48,41 @@ static void two_peers_share_a_reactor(void **state)
 	toys_close(&g);
 }
 
+/* With so much for another port of the same thread that it never rests. */
+static void a_quiet_port_gets_its_requests_and_its_deadlines_while_others_have_work(void **state)
+{
+	uint64_t until = toys_clock_ns() + 10 * TOYS_SECOND, n = 0;
+	uint32_t echoes = 0, i;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "later", TOY_DELAY, 1, "");
+	((struct toy *)g.peers[0])->delay_ns = 1000000;
+	toys_add(&g, "echo", TOY_ECHO, 1, "");
+	toys_serve(&g);
+	for (i = 0; i < 5; i++) {
+		bool came = false;
+
+		toys_flood(&g, "echo", 10000);
+		toys_send(&g, "later", 0);
+		while (!came && toys_clock_ns() < until) {
+			for (; echoes < TOYS_DEPTH - 1; echoes++)
+				toys_send(&g, "echo", ++n);
+			xseg_port_flush(g.port);
+			came = toys_receive(&g, TOYS_SECOND) == 0;
+			echoes -= !came;
+		}
+		assert_true(came);
+		while (echoes) {
+			assert_true(toys_receive(&g, TOYS_SECOND) > 0);
+			echoes--;
+		}
+	}
+	toys_stop(&g);
+	toys_close(&g);
+}
+
 static void a_sleeper_is_woken_at_once(void **state)
 {
 	uint64_t start, longest = 0;
@@ -192,6 +227,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_echo_answers_all_on_one_thread_and_on_two),
 		cmocka_unit_test(two_peers_share_a_reactor),
+		cmocka_unit_test(
+			a_quiet_port_gets_its_requests_and_its_deadlines_while_others_have_work),
 		cmocka_unit_test(a_sleeper_is_woken_at_once),
 		cmocka_unit_test(an_idle_peer_burns_no_processor),
 		cmocka_unit_test(deadlines_are_kept_far_and_near),
