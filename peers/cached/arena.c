@@ -28,7 +28,7 @@
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 9
+#define ARENA_VERSION 10
 
 #define COUNTED(what, bytes) _Static_assert(sizeof(what) == (bytes), "cache_cost.h counts it")
 COUNTED(struct creq, CACHE_CREQ_BYTES);

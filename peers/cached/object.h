@@ -37,12 +37,13 @@ enum page_is { PAGE_NOT_OURS, PAGE_FREE, PAGE_BUCKET, PAGE_CHUNKS, PAGE_ORPHAN, 
 
 struct arena_object {
 	char name[XSEG_TARGET_MAX];
+	/* beside the chunk of a small object: a hit looks at both */
+	_Atomic uint32_t used;	/* 1 from when the name is complete until the entry is free */
+	uint32_t volume;
 	_Atomic uint32_t chunk[OBJECT_CHUNKS];	/* chunk + 1; 0 = none: all its buckets are FREE */
 	_Atomic uint64_t version; /* counts what direct readers must see: as in struct xseg_slots */
 	/* slots of each that are not absent: derived, a successor counts anew */
 	uint8_t chunk_used[OBJECT_CHUNKS];
-	_Atomic uint32_t used;	/* 1 from when the name is complete until the entry is free */
-	uint32_t volume;
 };
 _Static_assert(sizeof(struct arena_object) == CACHE_OBJECT_BYTES, "cache_cost.h counts it");
 /* What is published: where a struct xseg_slots begins in it. */
