@@ -10,6 +10,18 @@
 
 #define LINE_SLOTS 8u
 
+/* What a hit looks at of an object itself, and what a write counts there. Every second object begins
+ * in the middle of a line. */
+static void prefetch_private(const struct object *o, bool writes)
+{
+	__builtin_prefetch(o, 1);
+	__builtin_prefetch((const char *)&o->waiters - 1, 1);
+	if (!writes)
+		return;
+	__builtin_prefetch(&o->waiters, 1);
+	__builtin_prefetch(&o->cnt[1], 1);
+}
+
 /* What will perhaps be its object: r->user. Its lines, and those of its name, are on their way. */
 void object_prefetch(struct cached *k, struct xreq *r)
 {
@@ -20,7 +32,7 @@ void object_prefetch(struct cached *k, struct xreq *r)
 	if (!o)
 		return;
 	xcache_prefetch_entry(&k->xc, idx);
-	__builtin_prefetch(o, 1);
+	prefetch_private(o, r->op == XSEG_OP_WRITE);
 	__builtin_prefetch(
 		&object_entry(k, o)
 			 ->chunk[r->obj_offset / BUCKET_SIZE / CHUNK_SLOTS % OBJECT_CHUNKS]);
