@@ -10,8 +10,8 @@
 
 #define LINE_SLOTS 8u
 
-/* What a hit looks at of an object itself, and what a write counts there. Every second object begins
- * in the middle of a line. */
+/* What a hit looks at of an object itself, and what a write counts there. Every second object
+ * begins in the middle of a line. */
 static void prefetch_private(const struct object *o, bool writes)
 {
 	__builtin_prefetch(o, 1);

@@ -330,9 +330,10 @@ static void ports_that_one_thread_has_for_a_while_are_one_to_who_sends(void **st
 	toys_close(&g);
 }
 
-/* It had work all the time, and did not once give way. */
+/* It has work all the time, and does not once give way. */
 static void who_is_kept_from_its_processor_shares_it(void **state)
 {
+	uint64_t end = toys_clock_ns() + 10 * TOYS_SECOND;
 	struct toy *stand;
 	struct toys g;
 
@@ -340,15 +341,17 @@ static void who_is_kept_from_its_processor_shares_it(void **state)
 	toys_open(&g);
 	stand = toys_add(&g, "stand", TOY_STAND, 1, "");
 	toys_serve(&g);
-	toys_send(&g, "stand", 0);
-	xseg_port_flush(g.port);
-	WAIT_UNTIL(atomic_load(&stand->stands));
-	usleep(20000);
-	atomic_store(&stand->release, true);
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 0);
-	WAIT_UNTIL(is_crowded(&g.set->reactor[0]));
-	/* it looks again at the tick, and once more when that was 5 ms ago */
-	WAIT_UNTIL(!is_crowded(&g.set->reactor[0]));
+	while (!is_crowded(&g.set->reactor[0]) && toys_clock_ns() < end) {
+		atomic_store(&stand->stands, false);
+		atomic_store(&stand->release, false);
+		toys_send(&g, "stand", 0);
+		xseg_port_flush(g.port);
+		WAIT_UNTIL(atomic_load(&stand->stands));
+		usleep(20000);
+		atomic_store(&stand->release, true);
+		assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 0);
+	}
+	assert_true(is_crowded(&g.set->reactor[0]));
 	toys_stop(&g);
 	toys_close(&g);
 }
