@@ -163,11 +163,11 @@ static inline uint32_t xcache_guess(const struct xcache *c, uint64_t hash)
 	return xhash_peek(&c->active, hash);
 }
 
-/* ... and the lines of that and of its name. */
+/* ... and the lines of that and of its name, into the second cache. */
 static inline void xcache_prefetch_entry(const struct xcache *c, uint32_t idx)
 {
-	__builtin_prefetch(&c->entries[idx], 1);
-	__builtin_prefetch(c->params.names + idx * c->params.name_stride);
+	__builtin_prefetch(&c->entries[idx], 1, 2);
+	__builtin_prefetch(c->params.names + idx * c->params.name_stride, 0, 2);
 }
 
 /* Makes the name active and takes a reference:

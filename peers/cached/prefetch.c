@@ -11,15 +11,16 @@
 #define LINE_SLOTS 8u
 
 /* What a hit looks at of an object itself, and what a write counts there. Every second object
- * begins in the middle of a line. */
+ * begins in the middle of a line. Into the second cache, as all of an entry: eight requests want
+ * more lines than a core can have under way into the first. */
 static void prefetch_private(const struct object *o, bool writes)
 {
-	__builtin_prefetch(o, 1);
-	__builtin_prefetch((const char *)&o->waiters - 1, 1);
+	__builtin_prefetch(o, 1, 2);
+	__builtin_prefetch((const char *)&o->waiters - 1, 1, 2);
 	if (!writes)
 		return;
-	__builtin_prefetch(&o->waiters, 1);
-	__builtin_prefetch(&o->cnt[1], 1);
+	__builtin_prefetch(&o->waiters, 1, 2);
+	__builtin_prefetch(&o->cnt[1], 1, 2);
 }
 
 /* What will perhaps be its object: r->user. Its lines, and those of its name, are on their way. */
