@@ -29,11 +29,11 @@ static bool counter_is_steady(void)
 }
 #endif
 
-static uint64_t system_ns(void)
+static uint64_t system_ns(clockid_t id)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
@@ -63,10 +63,15 @@ uint64_t clock_look(struct clock *c)
 {
 	/* T1: nothing later has been said */
 	uint64_t said_ns = c->ns + (c->span * c->scale >> 32);
-	uint64_t now_ns = system_ns(), count = clock_counter();
+	uint64_t now_ns = system_ns(CLOCK_MONOTONIC), count = clock_counter();
 
 	learn(c, now_ns, count);
 	c->ns = now_ns > said_ns ? now_ns : said_ns;
 	c->count = count;
 	return c->ns;
+}
+
+uint64_t clock_thread_ns(void)
+{
+	return system_ns(CLOCK_THREAD_CPUTIME_ID);
 }

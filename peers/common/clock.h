@@ -44,6 +44,8 @@ static inline uint64_t clock_counter(void)
 
 /* Asks the system. */
 uint64_t clock_look(struct clock *c);
+/* How long the calling thread has run, in nanoseconds; a system call. */
+uint64_t clock_thread_ns(void);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline uint64_t clock_ns(struct clock *c)

@@ -15,7 +15,6 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "peers/common/bus.h"
 #include "peers/common/gate.h"
@@ -438,19 +437,11 @@ static void give_way(struct reactor *r, uint64_t now_ns)
 		set_crowded(r, true);
 }
 
-static uint64_t thread_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* Whether others had its processor for long, since it last looked: it neither ran nor slept. Who
  * has work all the time does not give way, and it is taken from him. */
 static void mind_processor(struct reactor *r, uint64_t now_ns)
 {
-	uint64_t ran_ns = thread_ns();
+	uint64_t ran_ns = clock_thread_ns();
 	uint64_t had_ns = ran_ns - r->ran_ns + r->slept_ns, took_ns = now_ns - r->from_ns;
 
 	if (r->from_ns)
