@@ -277,13 +277,19 @@ static bool round_of(struct seat *s, uint64_t now_ns, bool *worked)
 	return true;
 }
 
+/* When it wants to be called. */
+static uint64_t wants_ns(const struct seat *s)
+{
+	return atomic_load_explicit(&s->next_ns, memory_order_relaxed);
+}
+
 /* It had nothing to do for long, and wants nothing now. */
 static bool is_quiet_port(const struct reactor *r, uint32_t i, uint64_t now_ns)
 {
 	const struct seat *s = r->seat[i];
 
 	return r->vain[i] >= QUIET && !atomic_load_explicit(&s->kicked, memory_order_relaxed) &&
-	       now_ns < atomic_load_explicit(&s->next_ns, memory_order_relaxed);
+	       now_ns < wants_ns(s);
 }
 
 /* While some have work the quiet ones are looked at now and then: a round in vain is not free. */
@@ -297,11 +303,11 @@ static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 		r->quiet_ns = now_ns + QUIET_NS;
 	for (i = 0; i < r->nr_seats; i++) {
 		if (!all && is_quiet_port(r, i, now_ns)) {
-			again_ns = atomic_load_explicit(&r->seat[i]->next_ns, memory_order_relaxed);
+			again_ns = wants_ns(r->seat[i]);
 		} else if (round_of(r->seat[i], now_ns, &any)) {
 			worked |= any;
 			r->vain[i] = any ? 0 : r->vain[i] + 1;
-			again_ns = atomic_load_explicit(&r->seat[i]->next_ns, memory_order_relaxed);
+			again_ns = wants_ns(r->seat[i]);
 		} else {
 			again_ns = now_ns;
 		}
@@ -317,14 +323,14 @@ static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 /* A round of a port that another sees to. What it wants to be called for then, he has to know. */
 static bool help_port(struct seat *s, uint64_t now_ns)
 {
-	uint64_t before_ns = atomic_load_explicit(&s->next_ns, memory_order_relaxed);
+	uint64_t before_ns = wants_ns(s);
 	bool worked;
 
 	if (!round_of(s, now_ns, &worked))
 		return false;
 	if (worked)
 		xseg_stats_add(s->pp->stats, PEER_STAT_HELPED, 1);
-	if (atomic_load_explicit(&s->next_ns, memory_order_relaxed) < before_ns)
+	if (wants_ns(s) < before_ns)
 		peer_port_kick(s->pp);
 	return worked;
 }

@@ -168,33 +168,23 @@ void board_open(struct reactor_set *set)
 	}
 }
 
-/* Ports of one peer. */
-static bool sees_to_two(const struct reactor *r)
-{
-	uint32_t i, k;
-
-	for (i = 1; i < r->nr_seats; i++)
-		for (k = 0; k < i; k++)
-			if (r->seat[i]->pp->peer == r->seat[k]->pp->peer)
-				return true;
-	return false;
-}
-
+/* The seats of a peer follow each other. */
 static void make_list(struct reactor *r)
 {
 	struct seat *s;
 
 	r->nr_seats = r->nr_own = r->nr_guests = 0;
 	r->same_since_ns = 0;
+	r->to_steer = false;
 	for (s = r->set->seat; s < r->set->seat + r->set->nr_seats; s++) {
 		r->nr_own += home_of(s) == r;
 		if (with(s) != r)
 			continue;
 		r->nr_guests += home_of(s) != r;
+		r->to_steer |= r->nr_seats && r->seat[r->nr_seats - 1]->pp->peer == s->pp->peer;
 		r->vain[r->nr_seats] = 0;
 		r->seat[r->nr_seats++] = s;
 	}
-	r->to_steer = sees_to_two(r);
 }
 
 void board_read(struct reactor *r)
@@ -312,14 +302,13 @@ static struct seat *main_seat(const struct reactor *r, const struct peer *p)
 
 bool board_steer(struct reactor *r)
 {
-	uint32_t i;
+	struct seat *s;
 
 	if (pthread_mutex_trylock(&r->set->board))
 		return false;
-	for (i = 0; i < r->nr_seats; i++)
-		if (with(r->seat[i]) == r)
-			xseg_port_steer(r->seat[i]->pp->port,
-				main_seat(r, r->seat[i]->pp->peer)->pp->port);
+	for (s = r->set->seat; s < r->set->seat + r->set->nr_seats; s++)
+		if (with(s) == r)
+			xseg_port_steer(s->pp->port, main_seat(r, s->pp->peer)->pp->port);
 	unlock(r->set);
 	return true;
 }
