@@ -322,7 +322,8 @@ bool xs_sweep_client(struct xseg *seg, uint32_t index);
 /* ---- route.c ---- */
 /* The port of a peer that a hash leads to; -ENOENT: there is no such peer. */
 int xs_route_port(struct xseg *seg, uint32_t peer, uint64_t hash);
-/* Under the control lock, these two. Stores a route; with new_epoch what is below may be other data from then on. */
+/* Under the control lock, these two. Stores a route; with new_epoch what is below may be other data
+ * from then on. */
 void xs_route_store(struct xseg *seg, uint32_t upper, uint32_t lower, bool new_epoch);
 /* The peer other than `but` that sends to it and is no client, or XSEG_NONE. */
 uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but);

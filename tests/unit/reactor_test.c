@@ -57,8 +57,7 @@ static void a_quiet_port_gets_its_requests_and_its_deadlines_while_others_have_w
 
 	(void)state;
 	toys_open(&g);
-	toys_add(&g, "later", TOY_DELAY, 1, "");
-	((struct toy *)g.peers[0])->delay_ns = 1000000;
+	toys_add(&g, "later", TOY_DELAY, 1, "")->delay_ns = 1000000;
 	toys_add(&g, "echo", TOY_ECHO, 1, "");
 	toys_serve(&g);
 	for (i = 0; i < 5; i++) {
