@@ -42,6 +42,7 @@ void xq_reader_attach(struct xq_reader *r, struct xq *q, uint32_t nr_slots)
 	r->q = q;
 	r->mask = nr_slots - 1;
 	r->bad = 0;
+	r->vain = false;
 	/* acquire: partner is the predecessor's release in xq_release(), or xq_init() */
 	r->head = atomic_load_explicit(&q->head, memory_order_acquire);
 	r->tail_seen = r->head;			/* "empty": so the first take looks at tail */

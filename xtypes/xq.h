@@ -54,6 +54,7 @@ struct xq_reader {
 	uint64_t tail_seen;	/* the writer has published at least up to here */
 	uint32_t mask;		/* nr_slots - 1 */
 	uint32_t bad;		/* impossible tails seen */
+	bool vain;		/* nothing new was there at the last look */
 };
 
 /* Bytes of shared memory for a lane of nr_slots words (a power of two), a multiple of 64. */
@@ -109,9 +110,13 @@ static inline void xq_publish(struct xq_writer *w)
 	w->published = w->tail;
 }
 
-/* Reads the shared tail; false if nothing new is there, or no tail to believe. */
+/* Reads the shared tail; false if nothing new is there, or no tail to believe. Who waits for one
+ * word asks for the line that it will be in, too, and has both at once. Where words are there at each
+ * look that would take the line from a writer who is still filling it. */
 static inline bool xq_reader_refresh(struct xq_reader *r)
 {
+	if (r->vain)
+		__builtin_prefetch((const void *)&r->q->ring[r->head & r->mask]);
 	/* acquire: partner is the release in xq_publish(); the words up to tail are there */
 	uint64_t tail = atomic_load_explicit(&r->q->tail, memory_order_acquire);
 
@@ -120,7 +125,8 @@ static inline bool xq_reader_refresh(struct xq_reader *r)
 		return false;
 	}
 	r->tail_seen = tail;
-	return tail != r->head;
+	r->vain = tail == r->head;
+	return !r->vain;
 }
 
 /* True if at least one published word is not released. */
