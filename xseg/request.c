@@ -579,6 +579,25 @@ static void write_pages(struct xseg *seg, struct xreq *r)
 		sh->page[i].page = r->page[i];
 }
 
+/* A line that another core wants next goes to the cache that all cores share, where it is found
+ * sooner than in this core's own. A hint: processors that do not have the instruction take it for a
+ * NOP. (The idea is DPDK's rte_cldemote().) */
+static inline void demote(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("cldemote %0" : : "m"(*(const char *)line) : "memory");
+#else
+	(void)line;
+#endif
+}
+
+/* What the next holder looks at of a request. */
+static void demote_header(const struct xs_req *sh)
+{
+	demote(sh);
+	demote(&sh->page[0]);
+}
+
 /* After it another thread may have the request. */
 static void give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
 {
@@ -616,6 +635,7 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	write_pages(port->seg, r);
 	write_forward(port, r);
 	XKILL(REQ_FILLED);
+	demote_header(sh);
 	give_offer(port, r, (uint32_t)to, true);
 	return 0;
 }
@@ -667,6 +687,7 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 	XKILL(RESULT_WRITTEN);
 	if (place_store(port->seg, index, old, place)) {
 		XKILL(REQ_ANSWERED);
+		demote_header(&port->seg->reqs[index]);
 		xs_offer_answer(port, origin, offer_word(index, place));
 	} else {
 		xs_count_bad(port->seg);

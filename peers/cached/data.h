@@ -12,12 +12,8 @@
  *
  * What is best differs between processors, by up to twice the rate (docs/BENCHMARKS.md):
  *			      AMD		     Intel, and others
- *   a whole page, next       into the second cache, into the first cache: what the first one has
- *			      all its lines: more	     no room for is no matter there
- *			      than some 20 into the
- *			      first stop the core
- *   a page of several	      the same		     two lines of each eight: it fetches those
- *						     beside them by itself
+ *   a page of several	      all its lines: it	     two lines of each eight: it fetches those
+ *			      fetches few others     beside them by itself
  *   stores past the caches   always: to wait for    of two pages at a time and more: to wait costs
  *			      them is a fifth of     as much as a page
  *			      what they spare
