@@ -292,7 +292,7 @@ XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, ui
 		early_forget(ps);
 	/* who is lent a page reads it himself */
 	for (i = 0; i < nr && !lends_all; i++)
-		object_prefetch_page(k, r[i], slot[i], early);
+		object_prefetch_page(k, r[i], slot[i]);
 	return copies;
 }
 

@@ -14,9 +14,6 @@
  *			      AMD		     Intel, and others
  *   a page of several	      all its lines: it	     two lines of each eight: it fetches those
  *			      fetches few others     beside them by itself
- *   stores past the caches   always: to wait for    of two pages at a time and more: to wait costs
- *			      them is a fifth of     as much as a page
- *			      what they spare
  *   through the caches       the C library's copy   what gcc makes of a size that it knows
  *
  * Contract: any thread. Pages are whole, and aligned to their size.
@@ -48,35 +45,21 @@ static inline void data_effect(const char *data)
 	__asm__ volatile("" : : "r"(data));
 }
 
-/* Ask for the first lines of a page, that is to be read; that is to be filled. */
+/* Asks for the first lines of a page that is to be read. */
 static inline void data_prefetch(const char *data, uint32_t lines)
 {
 	data_effect(data);
 	for (uint32_t i = 0; i < lines; i++)
 		__builtin_prefetch(data + i * 64, 0);
 }
-static inline void data_prefetch_fill(char *data, uint32_t lines)
-{
-	data_effect(data);
-	for (uint32_t i = 0; i < lines; i++)
-		__builtin_prefetch(data + i * 64, 1);
-}
 
-/* Into the second cache: all lines of a page. */
-static inline void data_prefetch_second(const char *data)
+/* Asks for all lines of a page, into the second cache: a core that asks for more than some 20 into
+ * the first one stops until they are there. */
+static inline void data_prefetch_all(const char *data)
 {
 	data_effect(data);
 	for (uint32_t i = 0; i < PAGE_LINES; i++)
 		__builtin_prefetch(data + i * 64, 0, 2);
-}
-
-/* Asks for the only page that the next request reads. */
-static inline void data_prefetch_next(const char *data)
-{
-	if (data_on_amd())
-		data_prefetch_second(data);
-	else
-		data_prefetch(data, PAGE_LINES);
 }
 
 /* Asks for a page that is to be read after DATA_AHEAD - 1 others. */
@@ -84,7 +67,7 @@ static inline void data_prefetch_next(const char *data)
 static inline void data_prefetch_ahead(const char *data)
 {
 	if (data_on_amd()) {
-		data_prefetch_second(data);
+		data_prefetch_all(data);
 		return;
 	}
 	data_effect(data);
@@ -105,12 +88,6 @@ static inline void data_copy(void *to, const void *from)
 	} else {
 		memcpy(to, from, XSEG_PAGE_SIZE);
 	}
-}
-
-/* Whether whole pages are copied past the caches, where so many are at a time. */
-static inline bool data_goes_past(uint32_t pages)
-{
-	return pages >= (data_on_amd() ? 1 : 2);
 }
 
 void data_copy_past(void *to, const void *from);	/* a page; then, after the last of them: */

@@ -32,11 +32,10 @@ static bool is_single(const struct xreq *r)
 
 bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr)
 {
-	uint32_t single = 0;
-
 	for (uint32_t i = 0; i < nr && ps->early.pays; i++)
-		single += is_single(r[i]);
-	return single && data_goes_past(single);
+		if (is_single(r[i]))
+			return true;
+	return false;
 }
 
 XHOT void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr)

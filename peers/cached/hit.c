@@ -227,29 +227,12 @@ static void write_done(struct cport *ps, const struct hit *h, struct xreq *r)
 	peer_answer(ps->pp, r, r->size);
 }
 
-/* The only one: what it overwrites is what the next write begins with. */
-static void fill_one(struct xseg *seg, const struct hit *h, const struct xreq *r, uint32_t page)
-{
-	data_prefetch_fill(xseg_page(seg, slot_page(slot_at(h, 0))), PAGE_LINES);
-	data_copy(xseg_page(seg, page), xseg_page(seg, r->page[0] & XSEG_PAGE_INDEX));
-}
-
 /* Of the pages that it replaces: each is somewhere else. That of the first one was asked for before
  * (object_prefetch_page). */
 static void prefetch_owners(struct xseg *seg, const struct hit *h)
 {
 	for (uint32_t i = 1; i < h->nr; i++)
 		xseg_page_owner_prefetch(seg, slot_page(slot_at(h, i)));
-}
-
-static void fill_all(
-	struct xseg *seg, const struct hit *h, const struct xreq *r, const uint32_t *page)
-{
-	prefetch_owners(seg, h);
-	for (uint32_t i = 0; i < h->nr; i++)
-		data_copy_past(
-			xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX));
-	data_settle();
 }
 
 /* Pages with its data; false: there are none. */
@@ -261,10 +244,11 @@ static bool fill(struct cport *ps, const struct hit *h, const struct xreq *r, ui
 		return true;
 	if (!magazine_take(ps, h->nr, page))
 		return false;
-	if (data_goes_past(h->nr))
-		fill_all(seg, h, r, page);
-	else
-		fill_one(seg, h, r, page[0]);
+	prefetch_owners(seg, h);
+	for (uint32_t i = 0; i < h->nr; i++)
+		data_copy_past(
+			xseg_page(seg, page[i]), xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX));
+	data_settle();
 	return true;
 }
 

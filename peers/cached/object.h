@@ -152,13 +152,12 @@ void object_wake(struct cport *ps, struct object *o);	/* steps all that wait ins
 /* ---- prefetch.c ---- */
 /* Ask for the cache lines of a request's object, and of its first bucket: hints, from outside of
  * the object. r->user is what the first one guessed, or NULL; the second returns the slot, or NULL,
- * which the third wants. That one is for the first few lines of data of each request of a batch,
- * unless `early` says that writes' data is copied before; the last for all of them, while the
- * request before is served: as many as a core can wait for at a time. */
+ * which the third wants. That one is for the first few lines of data of each read of a batch, and
+ * for who owns the pages of a write; the last for all of a read's data, while the request before is
+ * served: as many lines as a core can wait for at a time. */
 void object_prefetch(struct cached *k, struct xreq *r);
 _Atomic uint64_t *object_prefetch_slot(struct cached *k, const struct xreq *r);
-void object_prefetch_page(
-	struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot, bool early);
+void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot);
 void object_prefetch_data(struct cached *k, const struct xreq *r);
 
 /* ---- reclaim.c ---- */

@@ -77,30 +77,24 @@ static bool is_lent(const struct xreq *r)
 	return r->op == XSEG_OP_READ && r->flags & XSEG_REQ_LOAN;
 }
 
-/* What it overwrites, and gives, changes hands. True: its data is not touched. */
-static bool prefetch_gift(struct cached *k, const struct xreq *r, uint32_t page)
+/* What a write overwrites, and gives, changes hands: its data is not touched. */
+static void owners_prefetch(struct cached *k, const struct xreq *r, uint32_t page)
 {
 	xseg_page_owner_prefetch(k->peer.seg, page);
-	if (!xseg_req_gives(r))
-		return false;
-	for (uint32_t i = 0; i < r->nr_pages; i++)
+	for (uint32_t i = 0; i < r->nr_pages && xseg_req_gives(r); i++)
 		xseg_page_owner_prefetch(k->peer.seg, r->page[i]);
-	return true;
 }
 
-void object_prefetch_page(
-	struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot, bool early)
+void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic uint64_t *slot)
 {
 	uint32_t page = is_lent(r) ? NO_PAGE : hint_page(k, slot);
 
 	if (page == NO_PAGE)
 		return;
-	/* a write puts a new page there: the one that it frees is what the next write gets, and
-	 * fills, perhaps through the caches */
 	if (r->op == XSEG_OP_READ)
 		data_prefetch(xseg_page(k->peer.seg, page), 4);
-	else if (!prefetch_gift(k, r, page) && !early && !data_goes_past(r->nr_pages))
-		data_prefetch_fill(xseg_page(k->peer.seg, page), 8);
+	else
+		owners_prefetch(k, r, page);
 }
 
 void object_prefetch_data(struct cached *k, const struct xreq *r)
@@ -114,7 +108,7 @@ void object_prefetch_data(struct cached *k, const struct xreq *r)
 		if (page == NO_PAGE)
 			break;
 		if (nr == 1)
-			data_prefetch_next(xseg_page(k->peer.seg, page));
+			data_prefetch_all(xseg_page(k->peer.seg, page));
 		else
 			data_prefetch_ahead(xseg_page(k->peer.seg, page));
 	}

@@ -82,14 +82,9 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 							     : right;
 }
 
-static bool goes_past(const struct creq *c)
-{
-	return c->r->op == XSEG_OP_WRITE && data_goes_past(c->nr);
-}
-
 void write_settle(const struct creq *c)
 {
-	if (goes_past(c))
+	if (c->r->op == XSEG_OP_WRITE)
 		data_settle();
 }
 
@@ -108,7 +103,7 @@ void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 		else
 			memset(new, 0, BUCKET_SIZE);
 	}
-	if (len == BUCKET_SIZE && goes_past(c))
+	if (len == BUCKET_SIZE && c->r->op == XSEG_OP_WRITE)
 		data_copy_past(new, xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX));
 	else if (c->r->op == XSEG_OP_WRITE)
 		memcpy(new + in, (char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, len);
