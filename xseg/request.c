@@ -132,6 +132,20 @@ static void target_in(const struct xs_req *sh, struct xreq *r)
 	r->target[XSEG_TARGET_MAX - 1] = '\0';
 }
 
+/* By words, as it was written a moment ago in pieces of that size at least: see write_forward(). */
+static void head_out(struct xs_req *sh, const struct xreq *r)
+{
+#pragma GCC unroll 8
+	for (size_t at = 0; at < sizeof(sh->target); at += sizeof(uint64_t)) {
+		uint64_t word;
+
+		memcpy(&word, r->target + at, sizeof(word));
+		/* no two of them become one */
+		__asm__ volatile("" : "+r"(word));
+		memcpy(sh->target + at, &word, sizeof(word));
+	}
+}
+
 /* What is behind the end of a name is copied, too, where that is one piece: a name that is there,
  * or was before. */
 static void target_out(struct xs_req *sh, const struct xreq *r)
@@ -139,7 +153,7 @@ static void target_out(struct xs_req *sh, const struct xreq *r)
 	size_t bytes, head = sizeof(sh->target);
 
 	if (r->target[head - 1] == '\0') {
-		memcpy(sh->target, r->target, sizeof(sh->target));
+		head_out(sh, r);
 		return;
 	}
 	bytes = strlen(r->target) + 1;
@@ -621,10 +635,11 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 #pragma GCC unroll 8
 	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
 		atomic_store_explicit(&sh->done[i], 0, memory_order_relaxed);
-	sh->op = r->op;
-	sh->flags = r->flags;
-	sh->nr_pages = r->nr_pages;
-	sh->size = r->size;
+	/* one by one, as in write_forward() */
+	sh->op = XS_FETCH(r->op);
+	sh->flags = XS_FETCH(r->flags);
+	sh->nr_pages = XS_FETCH(r->nr_pages);
+	sh->size = XS_FETCH(r->size);
 	sh->offset = r->offset;
 	sh->volume = r->volume;
 	sh->part = r->part;
