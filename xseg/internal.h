@@ -288,6 +288,11 @@ void xs_direct_shut(struct xs_peer *p);
 uint64_t xs_now_ns(void);		/* of the monotonic clock */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);
+/* Somebody sleeps there, or is about to: without the fence that would make it sure. */
+static inline bool xs_bell_announced(struct xseg *seg, uint32_t bell)
+{
+	return atomic_load_explicit(&seg->bells[bell].word, memory_order_relaxed) & 1;
+}
 void xs_ring_all(struct xseg *seg);
 /* The steps of a sleep on the port's own doorbell, for a thread that has another one sleep in its
  * stead (queue_wait.c). It announces, looks once more, and retracts, which ends the sleep; between

@@ -242,21 +242,38 @@ static void set_mask_bit(struct xport *p, const struct lane_out *o)
 		atomic_fetch_or(word, bit);
 }
 
+static struct lane_out *staged_lane(struct xport *p, uint32_t i)
+{
+	return &p->out[p->staged[i] >> 15][p->staged[i] & 0x7fff];
+}
+
+static void publish_lanes(struct xport *p)
+{
+	for (uint32_t i = 0; i < p->nr_staged; i++)
+		xq_publish(&staged_lane(p, i)->w);
+	XKILL(OFFERS_PUBLISHED);
+}
+
+/* Nobody's, when the segment says what cannot be. */
+static uint32_t bell_of(struct xport *p, const struct lane_out *o)
+{
+	uint32_t bell = atomic_load_explicit(&p->seg->ports[o->to].bell, memory_order_relaxed);
+
+	return bell < p->seg->geo.nr_ports ? bell : XSEG_NONE;
+}
+
 void xseg_port_flush(struct xport *p)
 {
-	uint32_t i, bell;
-
 	if (p->nr_backlog)
 		retry_backlog(p);
 	if (p->nr_staged == 0)
 		return;
-	for (i = 0; i < p->nr_staged; i++)
-		xq_publish(&p->out[p->staged[i] >> 15][p->staged[i] & 0x7fff].w);
-	XKILL(OFFERS_PUBLISHED);
+	publish_lanes(p);
 	/* seq_cst: partners are the exchange in collect_mask() and the fence in xseg_bell_wait() */
 	atomic_thread_fence(memory_order_seq_cst);
-	for (i = 0; i < p->nr_staged; i++) {
-		struct lane_out *o = &p->out[p->staged[i] >> 15][p->staged[i] & 0x7fff];
+	for (uint32_t i = 0; i < p->nr_staged; i++) {
+		struct lane_out *o = staged_lane(p, i);
+		uint32_t bell = bell_of(p, o);
 
 		o->staged = false;
 		set_mask_bit(p, o);
@@ -266,6 +283,20 @@ void xseg_port_flush(struct xport *p)
 			xs_bell_ring(p->seg, bell, p->rung);
 	}
 	p->nr_staged = 0;
+}
+
+void xseg_port_publish(struct xport *p)
+{
+	bool asleep = false;
+
+	publish_lanes(p);
+	for (uint32_t i = 0; i < p->nr_staged; i++) {
+		uint32_t bell = bell_of(p, staged_lane(p, i));
+
+		asleep |= bell != XSEG_NONE && xs_bell_announced(p->seg, bell);
+	}
+	if (asleep)
+		xseg_port_flush(p);
 }
 
 /* The bits of a word of a mask that may be set: of ports that the segment has (R5). */

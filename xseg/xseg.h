@@ -496,6 +496,11 @@ uint32_t xseg_port_replies(struct xport *port, struct xreq **out, uint32_t max);
 /* Publishes what was submitted, forwarded and answered through this port since the last call, and
  * rings whoever sleeps: one fence, and one wake a sleeper, for the whole batch. */
 void xseg_port_flush(struct xport *port);
+/* Publishes, and leaves the ringing to xseg_port_flush(), which has to follow before the caller
+ * waits, or does what takes long. Who looks sees what was sent, and who is seen to sleep is rung at
+ * once: what is left is he who is just falling asleep. So the fence needs not wait for the stores,
+ * which have reached their lines meanwhile. */
+void xseg_port_publish(struct xport *port);
 
 bool xseg_port_has_work(struct xport *port);		/* looks at every lane */
 uint32_t xseg_port_index(struct xport *port);

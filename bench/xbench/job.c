@@ -533,6 +533,8 @@ XHOT static uint32_t collect(struct xb_job *job)
 	struct xreq *replies[XB_BATCH];
 	uint32_t n = xseg_port_replies(job->port, replies, XB_BATCH);
 
+	/* what submit() published has reached the other side while we looked */
+	xseg_port_flush(job->port);
 	if (!n)
 		return 0;
 	job->now = clock_ns(&job->clock);
@@ -669,8 +671,8 @@ XHOT static uint32_t submit(struct xb_job *job)
 		note_answers(job);
 	if (direct == n)
 		return n;
-	xseg_port_flush(job->port);
-	if (before == job->depth)
+	xseg_port_publish(job->port);
+	if (before == 0)
 		atomic_store_explicit(&job->waiting_since_ns, stamp, memory_order_relaxed);
 	set_inflight(job);
 	return n;
