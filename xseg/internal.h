@@ -73,6 +73,7 @@ struct xport {
 	struct xseg_peer *peer;
 	struct xs_port *sh;
 	uint32_t index, generation;
+	uint64_t own_place;	/* place_word() of what it has, without state and sequence */
 	uint32_t req_first, req_nr;		/* checked private copy */
 	uint32_t mask_words;		/* of a mask of lanes: those that ports can be in */
 	struct xpool free;		/* own requests that are FREE; derived from their places */
@@ -111,6 +112,11 @@ static inline uint64_t place_word(enum xseg_req_state s, uint32_t port, uint32_t
 {
 	return (uint64_t)s << 61 | (uint64_t)(port & 0x1ff) << 52 |
 	       (uint64_t)(gen & 0xfffff) << 32 | seq;
+}
+/* The same from a port's own_place, which is made once. */
+static inline uint64_t place_own(uint64_t own_place, enum xseg_req_state s, uint32_t seq)
+{
+	return own_place | (uint64_t)s << 61 | seq;
 }
 static inline enum xseg_req_state place_state(uint64_t w) { return (enum xseg_req_state)(w >> 61); }
 static inline uint32_t place_port(uint64_t w) { return (uint32_t)(w >> 52) & 0x1ff; }

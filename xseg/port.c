@@ -58,6 +58,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->peer = peer;
 	p->index = index;
 	p->generation = generation & 0xfffff;
+	p->own_place = place_word(XSEG_REQ_FREE, index, generation, 0);
 	p->sh = &seg->ports[index];
 	p->mask_words = (nr + 63) / 64;
 	p->req_nr = xs_port_requests(seg, index, &p->req_first);

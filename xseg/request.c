@@ -329,11 +329,11 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	enum xseg_req_state state)
 {
 	uint64_t old = place;
-	uint64_t new = place_word(state, port->index, port->generation, place_seq(place) + 1);
+	uint64_t new = place_own(port->own_place, state, place_seq(place) + 1);
 
 	/* acquire and release as in rest_move(); seq_cst: comes before the receiver's look at who
-	 * may send to it (xseg_req_is_foreign()), or that look sees what xseg_plug_claim() stored
-	 * before it looked at places */
+	 * may send to it (xseg_port_is_kept(), xseg_req_is_foreign()), or that look sees what
+	 * xseg_plug_claim() stored before it looked at places */
 	if (!nobody_has(port, r) ||
 		!atomic_compare_exchange_strong_explicit(&port->seg->reqs[index].place, &old, new,
 			memory_order_seq_cst, memory_order_relaxed))
@@ -345,8 +345,7 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 /* The answer to a request of the port's own. Only its origin takes it (R1). */
 static struct xreq *accept_answer(struct xport *port, uint32_t index, uint64_t place)
 {
-	uint64_t new = place_word(
-		XSEG_REQ_PRIVATE, port->index, port->generation, place_seq(place) + 1);
+	uint64_t new = place_own(port->own_place, XSEG_REQ_PRIVATE, place_seq(place) + 1);
 	struct xreq *r = view_own(port->seg, index);
 
 	if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index ||
