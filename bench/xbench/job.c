@@ -47,8 +47,8 @@ static int open_port(struct xb_job *job, struct xseg_error *err)
 {
 	struct xseg_peer_params params = { .kind = "client",
 					   .nr_ports = 1,
-					   .nr_requests = job->depth };
-	uint32_t nr = job->depth * job->pages_each;
+					   .nr_requests = job->nr_flights };
+	uint32_t nr = job->nr_flights * job->pages_each;
 	char name[XSEG_NAME_MAX];
 	int rc;
 
@@ -76,7 +76,7 @@ static void fill_pages(struct xb_job *job)
 {
 	uint64_t rng = job->nr;
 
-	for (uint32_t i = 0; i < job->depth * job->pages_each; i++) {
+	for (uint32_t i = 0; i < job->nr_flights * job->pages_each; i++) {
 		uint64_t *word = xseg_page(job->shared->seg, job->page[i]);
 
 		for (uint32_t j = 0; j < XSEG_PAGE_SIZE / sizeof(*word); j++)
@@ -86,12 +86,12 @@ static void fill_pages(struct xb_job *job)
 
 static int take_requests(struct xb_job *job, struct xseg_error *err)
 {
-	job->flights = calloc(job->depth, sizeof(*job->flights));
-	job->idle = calloc(job->depth, sizeof(struct xb_flight *));
+	job->flights = calloc(job->nr_flights, sizeof(*job->flights));
+	job->idle = calloc(job->nr_flights, sizeof(struct xb_flight *));
 	job->places = calloc(XB_PLACES, sizeof(*job->places));
 	if (!job->flights || !job->idle || !job->places)
 		return xseg_fail(err, -ENOMEM, "no memory");
-	for (uint32_t i = 0; i < job->depth; i++) {
+	for (uint32_t i = 0; i < job->nr_flights; i++) {
 		struct xb_flight *f = &job->flights[i];
 
 		f->r = xseg_req_alloc(job->port);
@@ -131,6 +131,14 @@ static int prepare_verify(struct xb_job *job, struct xseg_error *err)
 	return job->answered && job->seen ? 0 : xseg_fail(err, -ENOMEM, "no memory");
 }
 
+/* J4 */
+static uint32_t nr_spare(const struct xb_options *o)
+{
+	if (o->data != XB_DATA_LOAN || o->verify || o->bs_max > XB_SPARE_BYTES)
+		return 0;
+	return o->iodepth / 2 < XB_SPARE ? o->iodepth / 2 : XB_SPARE;
+}
+
 static int open_log(struct xb_job *job, struct xseg_error *err)
 {
 	const struct xb_options *o = job->shared->opts;
@@ -160,6 +168,7 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, str
 	job->shared = shared;
 	job->nr = nr;
 	job->depth = o->iodepth;
+	job->nr_flights = job->depth + nr_spare(o);
 	job->by_loan = o->data != XB_DATA_COPY;
 	job->pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
 	job->period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
@@ -284,9 +293,9 @@ static void verify_end(struct xb_job *job, struct xb_flight *f, bool ok)
 
 /* ---- requests that are at rest: those that have pages to give are for writes ---- */
 
-static uint32_t nr_idle(const struct xb_job *job)
+static uint32_t nr_out(const struct xb_job *job)
 {
-	return job->nr_plain + job->nr_gifted;
+	return job->nr_flights - job->nr_plain - job->nr_gifted - job->nr_unread;
 }
 
 /* What was lent to be read is let go of: nothing is kept from the cache that is not being read. */
@@ -297,7 +306,7 @@ static void put_back(struct xb_job *job, struct xb_flight *f)
 	if (f->r->nr_lent && !gifted)
 		xseg_req_drop_loans(job->port, f->r);
 	if (gifted)
-		job->idle[job->depth - ++job->nr_gifted] = f;
+		job->idle[job->nr_flights - ++job->nr_gifted] = f;
 	else
 		job->idle[job->nr_plain++] = f;
 	if (f->io.barrier)
@@ -307,7 +316,7 @@ static void put_back(struct xb_job *job, struct xb_flight *f)
 static struct xb_flight *take(struct xb_job *job, enum xb_op op)
 {
 	if (job->nr_gifted && (op == XB_WRITE || !job->nr_plain))
-		return job->idle[job->depth - job->nr_gifted--];
+		return job->idle[job->nr_flights - job->nr_gifted--];
 	return job->idle[--job->nr_plain];
 }
 
@@ -315,7 +324,7 @@ static struct xb_flight *take(struct xb_job *job, enum xb_op op)
 static void drop_gifts(struct xb_job *job)
 {
 	while (job->nr_gifted) {
-		struct xb_flight *f = job->idle[job->depth - job->nr_gifted--];
+		struct xb_flight *f = job->idle[job->nr_flights - job->nr_gifted--];
 
 		xseg_req_drop_loans(job->port, f->r);
 		job->idle[job->nr_plain++] = f;
@@ -408,9 +417,27 @@ static void complete(struct xb_job *job, struct xb_flight *f)
 	finish(job, f);
 }
 
+/* J4: false when there is no spare request for it. */
+static bool set_aside(struct xb_job *job, struct xb_flight *f)
+{
+	if (!reads_where_it_is(job, f) || job->nr_unread == job->nr_flights - job->depth)
+		return false;
+	job->unread[job->nr_unread++] = f;
+	return true;
+}
+
+static void read_what_was_set_aside(struct xb_job *job)
+{
+	uint32_t n = job->nr_unread;
+
+	for (uint32_t i = 0; i < n; i++)
+		complete(job, job->unread[i]);
+	job->nr_unread = 0;
+}
+
 static void set_inflight(struct xb_job *job)
 {
-	atomic_store_explicit(&job->inflight, job->depth - nr_idle(job), memory_order_relaxed);
+	atomic_store_explicit(&job->inflight, nr_out(job), memory_order_relaxed);
 }
 
 /* Some were answered, at job->now. */
@@ -520,7 +547,7 @@ static bool fetch(struct xb_job *job)
 
 static bool may_issue(const struct xb_job *job, const struct xb_io *io)
 {
-	if (job->alone || (io->barrier && nr_idle(job) < job->depth))
+	if (job->alone || (io->barrier && nr_out(job)))
 		return false;
 	if (job->window && io->seq - job->oldest >= job->window)
 		return false;
@@ -548,7 +575,8 @@ XHOT static uint32_t collect(struct xb_job *job)
 	if (job->by_loan && is_loading(job))
 		look_ahead(job, n);
 	for (uint32_t i = 0; i < n; i++)
-		complete(job, replies[i]->cookie);
+		if (!set_aside(job, replies[i]->cookie))
+			complete(job, replies[i]->cookie);
 	note_answers(job);
 	return n;
 }
@@ -657,10 +685,10 @@ static bool issue(struct xb_job *job, uint64_t *stamp)
 
 XHOT static uint32_t submit(struct xb_job *job)
 {
-	uint32_t before = nr_idle(job), n = 0, direct = 0;
+	uint32_t before = nr_out(job), n = 0, direct = 0;
 	uint64_t stamp = 0;
 
-	while (direct < DIRECT_ROW && nr_idle(job) && fetch(job) &&
+	while (direct < DIRECT_ROW && nr_out(job) < job->depth && fetch(job) &&
 	       may_issue(job, next_io(job))) {
 		direct += issue(job, &stamp);
 		n++;
@@ -723,11 +751,12 @@ void xb_job_run(struct xb_job *job)
 	for (;;) {
 		uint32_t done = collect(job), sent = submit(job);
 
+		read_what_was_set_aside(job);
 		if (done || sent) {
 			looks = 0;
 			continue;
 		}
-		if (job->over && nr_idle(job) == job->depth)
+		if (job->over && nr_out(job) == 0)
 			break;
 		job->now = clock_ns(&job->clock);
 		if (++looks < IDLE_LOOKS)

@@ -10,9 +10,11 @@
  *
  * Invariants:
  *   J1  inflight is the number of requests that are submitted and not answered, and
- *       nr_plain + nr_gifted + inflight == iodepth
+ *       nr_plain + nr_gifted + nr_unread + inflight == nr_flights
  *   J2  with verify, no I/O is issued while one that is `window` or more older is out (verify.h, V1)
  *   J3  a barrier flush is issued when nothing is out, and nothing is issued until it is answered
+ *   J4  what was lent is read when the next I/Os are on their way: until then its requests are in
+ *       `unread`, and spare ones are out. Never more than iodepth are
  */
 #ifndef BENCH_XBENCH_JOB_H
 #define BENCH_XBENCH_JOB_H
@@ -27,6 +29,8 @@
 #include "xtypes/xhist.h"
 
 #define XB_BATCH       64u			/* replies taken at once */
+#define XB_SPARE       16u			/* J4 */
+#define XB_SPARE_BYTES (64u << 10)		/* blocks larger than this have none */
 #define XB_STAT_VERIFY XB_NR_OPS		/* reads of the read back after the load */
 #define XB_NR_STATS    (XB_NR_OPS + 1)
 
@@ -84,6 +88,9 @@ struct xb_job {
 	struct xb_flight *flights;
 	struct xb_flight **idle; /* the plain ones first; last those that have pages to give */
 	uint32_t nr_plain, nr_gifted, depth;
+	uint32_t nr_flights;			/* depth, and the spare ones */
+	struct xb_flight *unread[XB_SPARE];	/* J4 */
+	uint32_t nr_unread;
 	uint32_t *page, pages_each;
 	/* J2 */
 	uint64_t window, oldest, next_seq;
