@@ -87,6 +87,11 @@ static uint32_t peer_of_via(struct xseg *seg, uint32_t via)
 		       : 0;
 }
 
+bool xseg_port_is_kept(struct xport *port)
+{
+	return atomic_load(&port->peer->sh->above) != 0;
+}
+
 bool xseg_req_is_foreign(struct xport *port, const struct xreq *r)
 {
 	uint32_t above = atomic_load(&port->peer->sh->above);

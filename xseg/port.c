@@ -279,8 +279,7 @@ void xseg_port_flush(struct xport *p)
 		o->staged = false;
 		set_mask_bit(p, o);
 		XKILL(OFFERS_MARKED);
-		bell = atomic_load_explicit(&p->seg->ports[o->to].bell, memory_order_relaxed);
-		if (bell < p->seg->geo.nr_ports)
+		if (bell != XSEG_NONE)
 			xs_bell_ring(p->seg, bell, p->rung);
 	}
 	p->nr_staged = 0;

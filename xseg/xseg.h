@@ -336,6 +336,8 @@ void xseg_turn_mind(struct xseg_peer *peer);
 /* A request that this port has accepted, of a peer that another has to itself. It is not to be
  * served. */
 bool xseg_req_is_foreign(struct xport *port, const struct xreq *r);
+/* False: none of those that it has accepted until now is. */
+bool xseg_port_is_kept(struct xport *port);
 
 /* ---- arenas and pages -------------------------------------------------------------------- */
 

@@ -232,15 +232,23 @@ static bool is_off(struct peer_port *pp)
 	return atomic_load_explicit(&cached_of(pp->peer)->plug.off, memory_order_relaxed);
 }
 
-static void cached_request(struct peer_port *pp, struct xreq *r)
+/* The data of the next one is asked for while one is served. */
+static uint32_t cached_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	struct cport *ps = cport_of(pp);
+	bool off = is_off(pp);
+	uint32_t i = 0;
 
-	if (is_off(pp))
-		peer_answer(pp, r, -ENOTCONN);
-	else if (r->op == XSEG_OP_READ ? !hit_read(ps, r)
-				       : r->op != XSEG_OP_WRITE || !hit_write(ps, r))
-		creq_request(ps, r, false);
+	do {
+		if (ps->copies && i + 1 < nr)
+			object_prefetch_data(ps->cache, r[i + 1]);
+		if (off)
+			peer_answer(pp, r[i], -ENOTCONN);
+		else if (r[i]->op == XSEG_OP_READ ? !hit_read(ps, r[i])
+					: r[i]->op != XSEG_OP_WRITE || !hit_write(ps, r[i]))
+			creq_request(ps, r[i], false);
+	} while (++i < nr && !pp->round_over);
+	return i;
 }
 
 static bool cached_adopted(struct peer *p)
@@ -264,7 +272,7 @@ static void cached_recovered(struct peer *p)
 
 /* One stage of the way to the data for all of the batch, then the next: index, entry, slot,
  * pages. */
-XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+XHOT static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	struct cached *k = cached_of(pp->peer);
 	struct cport *ps = cport_of(pp);
@@ -293,12 +301,7 @@ XHOT static bool cached_prefetch(struct peer_port *pp, struct xreq *const *r, ui
 	/* who is lent a page reads it himself */
 	for (i = 0; i < nr && !lends_all; i++)
 		object_prefetch_page(k, r[i], slot[i]);
-	return copies;
-}
-
-static void cached_prefetch_next(struct peer_port *pp, const struct xreq *r)
-{
-	object_prefetch_data(cached_of(pp->peer), r);
+	ps->copies = copies;
 }
 
 static void cached_reply(struct peer_port *pp, struct xreq *r)
@@ -459,8 +462,7 @@ const struct peer_class cached_class = {
 	.recover = cached_recover,
 	.recovered = cached_recovered,
 	.prefetch = cached_prefetch,
-	.prefetch_next = cached_prefetch_next,
-	.request = cached_request,
+	.requests = cached_requests,
 	.reply = cached_reply,
 	.poll = cached_poll,
 	.admin = cached_admin,

@@ -95,6 +95,7 @@ struct cport {
 	/* written by this port's thread; read by others when the peer stops */
 	_Atomic uint32_t flushes_out, loads_out;
 	uint32_t sent, copied;		/* children, and bytes of requests, since the last poll */
+	bool copies;	/* of the batch at hand a read at least is copied (cached_prefetch) */
 	bool freed;	/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 	struct lender lender;

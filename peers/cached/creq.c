@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "xtypes/xhot.h"
 
 #define TO(s) (1u << CREQ_##s)
 
@@ -241,7 +242,7 @@ static void creq_init(struct creq *c, struct xreq *r)
 	}
 }
 
-void creq_request(struct cport *ps, struct xreq *r, bool recovered)
+XAPART void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 {
 	struct creq *c = &ps->cache->creqs[r->index];
 

@@ -86,6 +86,7 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 	int rc;
 
 	pp->peer = p;
+	pp->box = box;
 	pp->nr = nr;
 	pp->now_ns = p->ports[0].now_ns;
 	pp->port = xseg_peer_port(p->xp, nr);
@@ -197,22 +198,22 @@ void peer_close(struct peer *p, enum xseg_close how)
 /* ---- recovering -------------------------------------------------------------------------- */
 
 /* By the port's thread. */
-static void count_arrived(struct peer_port *pp, uint32_t nr)
+static void add_relaxed(_Atomic uint64_t *word, uint64_t by)
 {
-	struct port_box *box = port_box(pp);
-
-	atomic_store_explicit(&box->arrived,
-		atomic_load_explicit(&box->arrived, memory_order_relaxed) + nr,
-		memory_order_relaxed);
+	atomic_store_explicit(
+		word, atomic_load_explicit(word, memory_order_relaxed) + by, memory_order_relaxed);
 }
 
-static void hand_over(struct peer_port *pp, struct xreq *r)
+static void count_arrived(struct peer_port *pp, uint32_t nr)
 {
-	r->stamp_ns = pp->now_ns;
-	if (r->op == XSEG_OP_ADMIN)
-		peer_admin(pp, r);
-	else
-		pp->peer->cls->request(pp, r);
+	add_relaxed(&port_box(pp)->arrived, nr);
+}
+
+/* Those that were answered or sent on since this was last done. */
+static void count_left(struct port_box *box)
+{
+	add_relaxed(&box->left, box->nr_left);
+	box->nr_left = 0;
 }
 
 static void recover_request(struct xport *port, struct xreq *r, void *arg)
@@ -223,15 +224,13 @@ static void recover_request(struct xport *port, struct xreq *r, void *arg)
 	while (pp->port != port)
 		pp++;
 	count_arrived(pp, 1);
-	if (r->op != XSEG_OP_ADMIN && !p->cls->recover) {
-		hand_over(pp, r);
-		return;
-	}
 	r->stamp_ns = pp->now_ns;
 	if (r->op == XSEG_OP_ADMIN)
 		peer_admin_recover(pp, r);
-	else
+	else if (p->cls->recover)
 		p->cls->recover(pp, r);
+	else
+		p->cls->request(pp, r);
 }
 
 static bool waits_for_orphans(struct peer *p)
@@ -256,8 +255,10 @@ bool peer_try_serve(struct peer *p)
 	xseg_peer_recover(p->xp, recover_request, p);
 	if (p->cls->recovered)
 		p->cls->recovered(p);
-	for (i = 0; i < p->nr_ports; i++)
+	for (i = 0; i < p->nr_ports; i++) {
 		xseg_port_flush(p->ports[i].port);
+		count_left(port_box(&p->ports[i]));
+	}
 	/* Before all are rung: a thread of ours that was woken, and found that it does not serve
 	 * yet, would sleep again. Release: partner is the acquire in peer_serving(): other threads
 	 * see what recovery made. */
@@ -288,26 +289,54 @@ static bool has_requests(struct peer_port *pp, uint32_t max)
 		return false;
 	count_arrived(pp, nr);
 	box->nr_taken[TAKEN_REQUESTS] = nr;
-	box->asks_ahead = cls->prefetch && cls->prefetch(pp, taken, nr);
+	if (cls->prefetch)
+		cls->prefetch(pp, taken, nr);
 	return true;
 }
 
-/* The next of those that has_requests() speaks of. */
-static void handle_request(struct peer_port *pp)
+/* How many of them, from the first one on, are for the kind; they are stamped. */
+static uint32_t stamp_plain(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
-	struct port_box *box = port_box(pp);
-	struct xreq *const *taken = box->taken[TAKEN_REQUESTS];
-	struct xreq *r = taken[box->at[TAKEN_REQUESTS]++];
+	bool kept = xseg_port_is_kept(pp->port);
+	uint32_t i;
 
-	if (box->asks_ahead && box->at[TAKEN_REQUESTS] < box->nr_taken[TAKEN_REQUESTS])
-		pp->peer->cls->prefetch_next(pp, taken[box->at[TAKEN_REQUESTS]]);
-	if (xseg_req_is_foreign(pp->port, r)) {
-		/* another peer has this one to itself */
-		r->stamp_ns = pp->now_ns;
-		peer_answer(pp, r, -EBUSY);
-	} else {
-		hand_over(pp, r);
+	for (i = 0; i < nr; i++) {
+		if (r[i]->op == XSEG_OP_ADMIN || (kept && xseg_req_is_foreign(pp->port, r[i])))
+			break;
+		r[i]->stamp_ns = pp->now_ns;
 	}
+	return i;
+}
+
+static void handle_other(struct peer_port *pp, struct xreq *r)
+{
+	r->stamp_ns = pp->now_ns;
+	if (r->op == XSEG_OP_ADMIN)
+		peer_admin(pp, r);
+	else	/* another peer has this one to itself */
+		peer_answer(pp, r, -EBUSY);
+}
+
+/* Handles some of those that has_requests() speaks of: at least one, `max` at most. */
+static uint32_t handle_requests(struct peer_port *pp, uint32_t max)
+{
+	const struct peer_class *cls = pp->peer->cls;
+	struct port_box *box = port_box(pp);
+	struct xreq *const *r = box->taken[TAKEN_REQUESTS] + box->at[TAKEN_REQUESTS];
+	uint32_t left = box->nr_taken[TAKEN_REQUESTS] - box->at[TAKEN_REQUESTS], nr;
+
+	nr = stamp_plain(pp, r, left < max ? left : max);
+	if (nr == 0) {
+		handle_other(pp, *r);
+		nr = 1;
+	} else if (cls->requests) {
+		nr = cls->requests(pp, r, nr);
+	} else {
+		cls->request(pp, *r);
+		nr = 1;
+	}
+	box->at[TAKEN_REQUESTS] += nr;
+	return nr;
 }
 
 static bool handle_reply(struct peer_port *pp, uint32_t max)
@@ -364,6 +393,7 @@ static void publish(struct peer_port *pp)
 		xseg_stats_add(pp->stats, PEER_STAT_BYTES, bytes);
 	}
 	box->done_ops = 0;
+	count_left(box);
 }
 
 static uint64_t poll(struct peer_port *pp)
@@ -379,7 +409,6 @@ static uint64_t poll(struct peer_port *pp)
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns)
 {
 	const struct peer_class *cls = pp->peer->cls;
-	struct port_box *box = port_box(pp);
 	uint32_t requests = 0, replies = 0;
 
 	*next_ns = PEER_NEVER;
@@ -391,14 +420,14 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	settle_instant(pp, now_ns);
 	pp->now_ns = now_ns;
 	gate_look(pp);
-	box->round_over = false;
-	for (; requests < budget && !box->round_over && has_requests(pp, budget - requests);
-		requests++)
-		handle_request(pp);
+	pp->round_over = false;
+	while (requests < budget && !pp->round_over && has_requests(pp, budget - requests))
+		requests += handle_requests(pp, budget - requests);
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
-	/* what is answered need not wait for the timers */
-	xseg_port_flush(pp->port);
+	/* what is answered need not wait for the timers; these may ask whether something is left */
+	xseg_port_publish(pp->port);
+	count_left(port_box(pp));
 	*next_ns = poll(pp);
 	publish(pp);
 	return requests || replies;
@@ -406,20 +435,24 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 
 void peer_end_round(struct peer_port *pp)
 {
-	port_box(pp)->round_over = true;
+	pp->round_over = true;
 }
 
 bool peer_port_step_request(struct peer_port *pp)
 {
 	if (!peer_serving(pp->peer) || !has_requests(pp, PEER_TAKE))
 		return false;
-	handle_request(pp);
+	handle_requests(pp, 1);
+	count_left(port_box(pp));
 	return true;
 }
 
 bool peer_port_step_reply(struct peer_port *pp)
 {
-	return peer_serving(pp->peer) && pp->peer->cls->reply && handle_reply(pp, PEER_TAKE);
+	if (!peer_serving(pp->peer) || !pp->peer->cls->reply || !handle_reply(pp, PEER_TAKE))
+		return false;
+	count_left(port_box(pp));
+	return true;
 }
 
 uint64_t peer_port_step_poll(struct peer_port *pp)
@@ -450,13 +483,6 @@ uint64_t peer_outstanding(const struct peer *p)
 
 /* ---- answering and sending --------------------------------------------------------------- */
 
-static void count_left(struct port_box *box)
-{
-	atomic_store_explicit(&box->left,
-			      atomic_load_explicit(&box->left, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-}
-
 static void count_op(struct port_box *box, uint32_t op, uint64_t bytes)
 {
 	box->done[op].nr++;
@@ -477,7 +503,7 @@ static void count_answer(struct peer_port *pp, const struct xreq *r, int64_t res
 {
 	struct port_box *box = port_box(pp);
 
-	count_left(box);
+	box->nr_left++;
 	if (r->op == XSEG_OP_ADMIN)
 		return;
 	count_op(box, r->op, result > 0 ? (uint64_t)result : 0);
@@ -507,7 +533,7 @@ void peer_forward(struct peer_port *pp, struct xreq *r)
 		peer_answer(pp, r, -ENOTCONN);
 		return;
 	}
-	count_left(port_box(pp));
+	port_box(pp)->nr_left++;
 	count_op(port_box(pp), op, bytes);
 }
 

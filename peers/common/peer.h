@@ -28,6 +28,7 @@
 #define PEER_TAKE	 8u		/* requests are accepted at most this many at a time */
 
 struct peer;
+struct port_box;
 struct seat;
 
 /* One port of a peer, as its callbacks see it. */
@@ -35,7 +36,9 @@ struct peer_port {
 	struct peer *peer;
 	struct xport *port;
 	uint32_t nr;				/* 0 .. peer->nr_ports - 1 */
+	bool round_over;			/* peer_end_round() was called in this one */
 	uint64_t now_ns;			/* monotonic; set before each round of callbacks */
+	struct port_box *box;			/* the runtime's own, per port */
 	struct xseg_stats *stats;		/* "NAME" block of this port: enum peer_stat */
 	struct seat *seat;			/* in a set of reactors; NULL in the simulator */
 	void *state;				/* the kind's own, per port */
@@ -73,13 +76,14 @@ struct peer_class {
 	void (*recovered)(struct peer *p);
 	/* A batch of up to PEER_TAKE requests that will be handed to request() one after the
 	 * other, before the next batch is taken: asks for the cache lines that they will need, and
-	 * may prepare what nobody else sees. True: prefetch_next() has something to do for one of
-	 * them. May be NULL. */
-	bool (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
-	/* While the one before it in its batch is about to be handled. */
-	void (*prefetch_next)(struct peer_port *pp, const struct xreq *r);
+	 * may prepare what nobody else sees. May be NULL. */
+	void (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 	/* never ADMIN, which goes to admin() */
 	void (*request)(struct peer_port *pp, struct xreq *r);
+	/* The same for a part of a batch, one after the other, for a kind whose requests take hardly
+	 * longer than a call. Returns how many were handled: at least one, and no more after
+	 * pp->round_over became true. NULL: request() is called for each. */
+	uint32_t (*requests)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 	/* to a request of its own; NULL if it has none */
 	void (*reply)(struct peer_port *pp, struct xreq *r);
 	/* Each round, after requests and replies: timers, completions, ready lists. Returns when it

@@ -26,14 +26,13 @@ struct port_box {
 	struct xreq *taken[2][PEER_TAKE]; /* accepted and not yet handled: requests, replies */
 	uint32_t nr_taken[2], at[2];
 	_Atomic uint64_t arrived, left;		/* X1 */
+	uint32_t nr_left;			/* of those that left, not in `left` yet */
 	/* answered or sent on in this round, not yet in the segment; and of which ops there are
 	 * some, a bit each */
 	struct {
 		uint64_t nr, bytes;
 	} done[XSEG_NR_OPS];
 	uint32_t done_ops;
-	bool asks_ahead;			/* prefetch_next() is wanted for taken[0] */
-	bool round_over;			/* peer_end_round() */
 	/* answered in the round in which they came: their latency is known when the next round
 	 * begins */
 	uint32_t nr_instant;
@@ -68,7 +67,7 @@ static inline struct peer_box *peer_box(const struct peer *p)
 
 static inline struct port_box *port_box(const struct peer_port *pp)
 {
-	return &peer_box(pp->peer)->port[pp->nr];
+	return pp->box;
 }
 
 static inline bool peer_serving(const struct peer *p)

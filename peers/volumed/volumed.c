@@ -93,7 +93,7 @@ static bool moves_data(const struct xreq *r)
 /* Their objects are named, and then their names are hashed: a processor cannot read together what
  * it has just written in pieces before all of that is in its cache. r->user: the volume whose
  * object it is; NULL: it was not named. */
-XHOT static bool volumed_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+XHOT static void volumed_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
 	uint32_t i;
 
@@ -108,7 +108,6 @@ XHOT static bool volumed_prefetch(struct peer_port *pp, struct xreq *const *r, u
 	for (i = 0; i < nr; i++)
 		if (r[i]->user)
 			vd_volume_hash(r[i]->user, r[i]);
-	return false;
 }
 
 XHOT static void data(struct peer_port *pp, struct xreq *r)
@@ -201,6 +200,16 @@ static void volumed_request(struct peer_port *pp, struct xreq *r)
 		vd_fifo_push(&vd_port_of(pp)->held, r);
 	else
 		peer_answer(pp, r, -EPROTO);
+}
+
+XHOT static uint32_t volumed_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+{
+	uint32_t i = 0;
+
+	do {
+		volumed_request(pp, r[i]);
+	} while (++i < nr && !pp->round_over);
+	return i;
 }
 
 /* Lets go what waited for the catalogue; with the reason, when it fails and the peer is to stop. */
@@ -339,6 +348,7 @@ const struct peer_class volumed_class = {
 	.recovered = volumed_recovered,
 	.prefetch = volumed_prefetch,
 	.request = volumed_request,
+	.requests = volumed_requests,
 	.reply = volumed_reply,
 	.poll = volumed_poll,
 	.admin = vd_admin_command,
