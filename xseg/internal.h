@@ -118,6 +118,8 @@ static inline uint64_t place_own(uint64_t own_place, enum xseg_req_state s, uint
 {
 	return own_place | (uint64_t)s << 61 | seq;
 }
+/* A word's port and generation: the own_place of who has the request. */
+static inline uint64_t place_whose(uint64_t w) { return w & 0x1fffffff00000000ull; }
 static inline enum xseg_req_state place_state(uint64_t w) { return (enum xseg_req_state)(w >> 61); }
 static inline uint32_t place_port(uint64_t w) { return (uint32_t)(w >> 52) & 0x1ff; }
 static inline uint32_t place_gen(uint64_t w) { return (uint32_t)(w >> 32) & 0xfffff; }

@@ -233,23 +233,24 @@ static bool place_store(struct xseg *seg, uint32_t index, uint64_t old, uint64_t
 /* An edge of the table above, in the view: it is written before the place, as after an answer its
  * next holder may be another thread of this process. False when the table has no such edge. */
 static inline bool view_move(
-	struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen, uint64_t *old)
+	struct xreq *r, enum xseg_req_state state, uint64_t own_place, uint64_t *old)
 {
 	if (!is_legal(r->state, state))
 		return false;
 	*old = r->place;
-	r->place = place_word(state, port, gen, place_seq(*old) + 1);
+	r->place = place_own(own_place, state, place_seq(*old) + 1);
 	r->state = state;
 	return true;
 }
 
-/* One edge that a holder makes; false when there is none, or the place is not what it should be. */
-static inline bool place_move(
-	struct xseg *seg, struct xreq *r, enum xseg_req_state state, uint32_t port, uint32_t gen)
+/* One edge that a holder makes, and keeps it; false when there is none, or the place is not what it
+ * should be. */
+static inline bool hold_move(struct xseg *seg, struct xreq *r, enum xseg_req_state state)
 {
 	uint64_t old;
 
-	return view_move(r, state, port, gen, &old) && place_store(seg, r->index, old, r->place);
+	return view_move(r, state, place_whose(r->place), &old) &&
+	       place_store(seg, r->index, old, r->place);
 }
 
 /* The same for an origin's request that is at rest: somebody may be accepting it meanwhile, or take
@@ -260,7 +261,7 @@ static bool rest_move(struct xport *port, struct xreq *r, enum xseg_req_state st
 
 	/* acq_rel: what we wrote into the request is seen by the next holder, and what the last one
 	 * wrote by us */
-	return view_move(r, state, port->index, port->generation, &old) &&
+	return view_move(r, state, port->own_place, &old) &&
 	       atomic_compare_exchange_strong_explicit(&port->seg->reqs[r->index].place, &old,
 		       r->place, memory_order_acq_rel, memory_order_relaxed);
 }
@@ -671,14 +672,14 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 
 void xseg_req_start(struct xport *port, struct xreq *r)
 {
-	if (!place_move(port->seg, r, XSEG_REQ_STARTED, place_port(r->place), place_gen(r->place)))
+	if (!hold_move(port->seg, r, XSEG_REQ_STARTED))
 		xs_count_bad(port->seg);
 	XKILL(REQ_STARTED);
 }
 
 void xseg_req_apply(struct xport *port, struct xreq *r)
 {
-	if (!place_move(port->seg, r, XSEG_REQ_APPLIED, place_port(r->place), place_gen(r->place)))
+	if (!hold_move(port->seg, r, XSEG_REQ_APPLIED))
 		xs_count_bad(port->seg);
 	XKILL(REQ_APPLIED);
 }
@@ -688,7 +689,7 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 	uint32_t origin = r->origin, index = r->index;
 	uint64_t old, place;
 
-	if (!view_move(r, XSEG_REQ_ANSWERED, origin, 0, &old)) {
+	if (!view_move(r, XSEG_REQ_ANSWERED, place_word(XSEG_REQ_FREE, origin, 0, 0), &old)) {
 		xs_count_bad(port->seg);
 		return;
 	}

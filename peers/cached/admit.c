@@ -68,7 +68,7 @@ void object_dismiss(struct cached *k, struct object *o)
 
 void object_leave(struct cport *ps, struct object *o)
 {
-	if (object_passes(o) && xcache_remove(&ps->cache->xc, object_index(ps->cache, o)))
+	if (object_passes(o) && xcache_remove(&ps->cache->xc, o->index))
 		object_refill(ps, o); /* if somebody admitted it just now, and it has got buckets */
 	object_put(ps, o);
 }

@@ -43,7 +43,7 @@ static void look_at(struct xport *port, struct xreq *r, const struct xreq *sent,
 	(void)port;
 	(void)r;
 	if (o)
-		xcache_put(&a->k->xc, object_index(a->k, o));
+		xcache_put(&a->k->xc, o->index);
 	else
 		a->strangers += sent->op != XSEG_OP_FLUSH;
 }

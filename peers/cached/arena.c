@@ -260,7 +260,7 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 		return xseg_fail(
 			err, -ENOMEM, "out of memory for the tables of cache '%s'", k->peer.name);
 	for (i = 0; i < nr_entries(k); i++)
-		object_init(&k->objects[i]);
+		object_init(&k->objects[i], i);
 	for (i = 0; i < k->nr_groups; i++)
 		group_init(&k->groups[i]);
 	xlist_init(&k->clean, nodes);
@@ -347,7 +347,7 @@ static void load_bucket(
 		count(ps, CC_USED_BYTES, BUCKET_SIZE);
 		volume_add(volume_block(ps, object_volume(o)), VC_USED_BYTES, BUCKET_SIZE);
 		share_count(k, object_volume(o), 1);
-		xseg_page_owner_set(k->peer.seg, slot_page(w), bucket_name(k, o, b));
+		xseg_page_owner_set(k->peer.seg, slot_page(w), bucket_name(o, b));
 	}
 	if (slot_is_clean_zero(w)) {
 		atomic_fetch_add(&k->nr_zeroes, 1);

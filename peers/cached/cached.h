@@ -238,10 +238,6 @@ static inline uint32_t object_volume(const struct object *o)
 {
 	return atomic_load_explicit(&o->volume, memory_order_relaxed);
 }
-static inline uint32_t object_index(struct cached *k, struct object *o)
-{
-	return (uint32_t)(o - k->objects);
-}
 /* Its entry in the arena: as far from the first one as the object is from the first object. */
 static inline struct arena_object *object_entry(struct cached *k, struct object *o)
 {
@@ -250,9 +246,9 @@ static inline struct arena_object *object_entry(struct cached *k, struct object 
 	return (struct arena_object *)((char *)k->entries + ((char *)o - (char *)k->objects));
 }
 /* The owner word of its b-th bucket's page. */
-static inline uint64_t bucket_name(struct cached *k, struct object *o, uint32_t b)
+static inline uint64_t bucket_name(struct object *o, uint32_t b)
 {
-	return xseg_slot_name(object_index(k, o), b);
+	return xseg_slot_name(o->index, b);
 }
 static inline uint64_t retry_ns(struct object *o)
 {

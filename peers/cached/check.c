@@ -37,7 +37,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	if (!slot_has_page(w))
 		return;
 	t->pages++;
-	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == bucket_name(k, o, b));
+	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == bucket_name(o, b));
 	assert(xlist_in_list(&k->clean, slot_page(w)) == (s == BUCKET_VALID));
 }
 

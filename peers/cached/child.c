@@ -78,7 +78,7 @@ struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o
 		return NULL;
 	ch = child_init(ps, r, r->index, kind, o);
 	if (o)
-		xcache_get(&ps->cache->xc, object_index(ps->cache, o));
+		xcache_get(&ps->cache->xc, o->index);
 	*out_counter(ps, kind) += kind <= CHILD_FLUSH;
 	return ch;
 }

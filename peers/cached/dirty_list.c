@@ -63,7 +63,7 @@ void dirty_list_at(struct cport *ps, struct object *o, bool at_head)
 		(atomic_load_explicit(&o->listed, memory_order_relaxed) &&
 			retry_ns(o) <= ps->pp->now_ns))
 		return;
-	xcache_get(&k->xc, object_index(k, o));
+	xcache_get(&k->xc, o->index);
 	pthread_mutex_lock(&k->dirty_lock);
 	if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
 		list_unplace(o);	/* written again while the flush that failed was out */

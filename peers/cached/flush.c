@@ -146,7 +146,7 @@ static void wait_for_request(struct cport *ps, struct object *o)
 {
 	if (atomic_exchange(&o->flush_waiting, true))
 		return;
-	xcache_get(&ps->cache->xc, object_index(ps->cache, o));
+	xcache_get(&ps->cache->xc, o->index);
 	requests_wait(ps, &o->flush_wait);
 }
 
@@ -297,7 +297,7 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 {
 	struct cached *k = ps->cache;
 
-	if (o->reclaiming && xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE &&
+	if (o->reclaiming && xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE &&
 		!object_is_spared(k, o)) {
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		page_put(ps, slot_page(w));

@@ -275,7 +275,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 		return;
 	}
 	if (creq_is_done(c, i) &&
-		gift_take(k, c->r->page[i], bucket_name(k, c->obj, c->first + i), &given)) {
+		gift_take(k, c->r->page[i], bucket_name(c->obj, c->first + i), &given)) {
 		old = write_store(ps, c, i, c->r->page[i]);
 		count(ps, CC_GIVEN_BYTES, BUCKET_SIZE);
 		gift_exchange(ps, c->r, i, choose_page(ps, c, i, old), given);

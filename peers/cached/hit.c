@@ -68,7 +68,7 @@ static bool object_is_plain(struct cport *ps, const struct hit *h, const struct 
 	struct object *o = h->obj;
 
 	return atomic_load_explicit(&o->used, memory_order_relaxed) &&
-	       xcache_is_active(&k->xc, object_index(k, o), r->target, r->hash) &&
+	       xcache_is_active(&k->xc, o->index, r->target, r->hash) &&
 	       !object_is_shut(o) && !o->nr_redo && !o->reclaiming && !object_passes(o) &&
 	       object_volume(o) == h->volume && object_entry(k, o)->volume == r->volume;
 }
@@ -292,7 +292,7 @@ static bool give_is_plain(struct cport *ps, const struct hit *h, const struct xr
 static bool take_all(struct cached *k, const struct hit *h, const struct xreq *r, uint64_t *given)
 {
 	for (uint32_t i = 0; i < h->nr; i++) {
-		if (gift_take(k, r->page[i], bucket_name(k, h->obj, h->first + i), &given[i]))
+		if (gift_take(k, r->page[i], bucket_name(h->obj, h->first + i), &given[i]))
 			continue;
 		while (i-- > 0)
 			xseg_page_owner_set(k->peer.seg, r->page[i], given[i]);
@@ -373,7 +373,7 @@ static inline bool read_hit(struct cport *ps, struct xreq *r, bool single)
 		return false;
 	served = is_plain(ps, &h, r) && read_is_plain(ps, &h, r);
 	if (served) {
-		xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
+		xcache_touch(&ps->cache->xc, h.obj->index);
 		lent = serve(ps, &h, r);
 	}
 	leave(ps, &h);
@@ -397,7 +397,7 @@ static inline bool write_hit(struct cport *ps, struct xreq *r, bool single)
 		served = is_plain(ps, &h, r) && write_is_plain(ps, &h, r) &&
 			 (r->flags ? apply_give(ps, &h, r) : apply_copy(ps, &h, r));
 		if (served)
-			xcache_touch(&ps->cache->xc, object_index(ps->cache, h.obj));
+			xcache_touch(&ps->cache->xc, h.obj->index);
 		leave(ps, &h);
 	}
 	ps->early.pays = served;
@@ -421,7 +421,9 @@ XHOT XAPART bool hit_read(struct cport *ps, struct xreq *r)
 
 XHOT XAPART bool hit_write(struct cport *ps, struct xreq *r)
 {
-	if (r->flags & ~XSEG_REQ_GIVE || (r->obj_offset | r->size) % BUCKET_SIZE)
+	bool single = is_single(r);
+
+	if (r->flags & ~XSEG_REQ_GIVE || (!single && (r->obj_offset | r->size) % BUCKET_SIZE))
 		return false;
-	return is_single(r) ? write_hit(ps, r, true) : write_hit_any(ps, r);
+	return single ? write_hit(ps, r, true) : write_hit_any(ps, r);
 }

@@ -62,9 +62,10 @@ void object_set_state(struct object *o, enum object_state s)
 
 static void own_job(struct xwork *w, void *ctx);
 
-void object_init(struct object *o)
+void object_init(struct object *o, uint32_t index)
 {
 	memset(o, 0, sizeof(*o));
+	o->index = index;
 	xworkq_init(&o->q);
 	CDS_INIT_LIST_HEAD(&o->dirty);
 	CDS_INIT_LIST_HEAD(&o->in_group);
@@ -151,7 +152,7 @@ bool object_run_ready(struct cport *ps, unsigned budget)
 
 void object_put(struct cport *ps, struct object *o)
 {
-	xcache_put(&ps->cache->xc, object_index(ps->cache, o));
+	xcache_put(&ps->cache->xc, o->index);
 	if (!xwaitq_empty(&ps->cache->want_entries))
 		ps->freed = true;	/* perhaps that was an evicted entry's last one */
 }
@@ -223,7 +224,7 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 		chunk_release(ps, o, nr);
 	atomic_store_explicit(&o->used, (uint16_t)used, memory_order_relaxed);
 	if (by > 0 && used == 1) {
-		xcache_get(&k->xc, object_index(k, o));
+		xcache_get(&k->xc, o->index);
 		object_refill(ps, o);
 	} else if (used == 0) {
 		volume_unpin(k, o);
@@ -265,11 +266,14 @@ void bucket_set_at(
 		volume_pin(ps->cache, o);
 	if (slot_has_page(word))
 		xseg_page_owner_set(
-			ps->cache->peer.seg, slot_page(word), bucket_name(ps->cache, o, b));
+			ps->cache->peer.seg, slot_page(word), bucket_name(o, b));
 	XKILL(OWNER_STORED);
 	/* release: the page is filled before the slot says so (a successor reads both) */
 	atomic_store_explicit(slot, word, memory_order_release);
 	XKILL(BUCKET_STORED);
+	/* most often it is dirty data in the place of dirty data: no count changes */
+	if (from == to && !((old ^ word) & SLOT_ZERO))
+		return;
 	o->nr[from]--;
 	o->nr[to]++;
 	if (bucket_is_dirty(from) != bucket_is_dirty(to))

@@ -85,6 +85,7 @@ struct object {
 	_Atomic bool admitted;			/* may keep buckets (admit.c): any thread */
 	_Atomic bool listed;		/* in one of the lists below; written under dirty_lock */
 	uint8_t nr_failures;	/* flushes that failed in a row: how long retry_ns is put off */
+	uint32_t index;				/* of it, and of its entry: fixed */
 	/* wait for a load, a delete or a redo of this object, the newest first */
 	struct creq *waiters;
 	struct creq *through;			/* applied, wait until the store has their pages */
@@ -116,7 +117,7 @@ _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is t
 
 /* ---- object.c: entries, slots, jobs ---- */
 extern const struct xcache_ops object_hooks;
-void object_init(struct object *o);
+void object_init(struct object *o, uint32_t index);
 /* Runs the job now, or leaves it to whoever is inside; never inside another job. */
 void object_push(struct cport *ps, struct object *o, struct xwork *w);
 void object_ready(struct cport *ps, struct object *o);	/* owned by this thread: run it soon */

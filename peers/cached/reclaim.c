@@ -72,7 +72,7 @@ static uint32_t drop_valid(struct cport *ps, struct object *o)
 static void object_keep(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
-	uint32_t own = object_index(k, o), idx;
+	uint32_t own = o->index, idx;
 	int rc = xcache_insert(&k->xc, xcache_name(&k->xc, own), xcache_hash_of(&k->xc, own), &idx);
 
 	assert((rc == 1 || rc == -EEXIST) && idx == own);
@@ -117,13 +117,13 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 
 	if (!o->reclaiming)
 		return;
-	if (xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE) {
+	if (xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE) {
 		if (drop_valid(ps, o))
 			object_keep(ps, o);
 		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= retry_ns(o))
 			flush_evict(ps, o);
 		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
-		    xcache_state_of(&k->xc, object_index(k, o)) != XCACHE_ACTIVE)
+		    xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE)
 			return;
 	}
 	o->reclaiming = false;
@@ -162,7 +162,7 @@ static bool reclaim_ask(struct cport *ps, struct object *o)
 void object_refill(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
-	uint32_t idx = object_index(k, o);
+	uint32_t idx = o->index;
 
 	if (xcache_state_of(&k->xc, idx) == XCACHE_ACTIVE || o->reclaiming)
 		return;
@@ -224,6 +224,6 @@ void object_reclaim_one(struct cport *ps)
 	if (!o)
 		return;
 	atomic_store_explicit(&o->reclaim_all, all, memory_order_relaxed);
-	if (!xcache_remove(&k->xc, object_index(k, o)) || !reclaim_ask(ps, o))
+	if (!xcache_remove(&k->xc, o->index) || !reclaim_ask(ps, o))
 		object_put(ps, o);
 }

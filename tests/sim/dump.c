@@ -6,7 +6,7 @@
 
 static void dump_object(struct cached *k, struct object *o, FILE *out)
 {
-	uint32_t i = object_index(k, o), waiters = 0, through = 0;
+	uint32_t i = o->index, waiters = 0, through = 0;
 
 	for (struct creq *c = o->waiters; c; c = c->next)
 		waiters++;

@@ -516,7 +516,7 @@ static void half_done(enum until until)
 	xseg_req_start(ps->pp->port, r);
 	if (until >= TAKEN)
 		assert_true(xseg_page_owner_swap(
-			crig.seg, given, owner(given), bucket_name(crig.k, o, 0)));
+			crig.seg, given, owner(given), bucket_name(o, 0)));
 	if (until >= STORED)
 		dirty_begin(ps, o, 0, slot_word_of(crig.k, o, 0), given);
 	if (until >= EXCHANGED)
@@ -596,7 +596,7 @@ static void half_done_behind_another(unsigned flags)
 	o = crig_object("a");
 	assert_int_equal(xseg_port_receive(crig.k->ports[0].pp->port, &r, 1), 1);
 	xseg_req_start(crig.k->ports[0].pp->port, r);
-	assert_true(xseg_page_owner_swap(crig.seg, given, owner(given), bucket_name(crig.k, o, 0)));
+	assert_true(xseg_page_owner_swap(crig.seg, given, owner(given), bucket_name(o, 0)));
 	dirty_begin(&crig.k->ports[0], o, 0, slot_word_of(crig.k, o, 0), given);
 	assert_true(xseg_req_exchange(crig.seg, r, 0, XSEG_NONE));
 	crig_kill();
