@@ -374,11 +374,10 @@ static const struct {
 	[XSEG_OP_FLUSH] = { PEER_STAT_FLUSHES, 0 },
 };
 
-static void publish(struct peer_port *pp)
+static void publish_counts(struct peer_port *pp)
 {
 	struct port_box *box = port_box(pp);
 
-	xseg_port_flush(pp->port);
 	for (uint32_t ops = box->done_ops; ops; ops &= ops - 1) {
 		uint32_t op = (uint32_t)__builtin_ctz(ops);
 		uint64_t nr = box->done[op].nr, bytes = box->done[op].bytes;
@@ -409,7 +408,9 @@ static uint64_t poll(struct peer_port *pp)
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns)
 {
 	const struct peer_class *cls = pp->peer->cls;
+	struct port_box *box = port_box(pp);
 	uint32_t requests = 0, replies = 0;
+	bool some, worked;
 
 	*next_ns = PEER_NEVER;
 	if (!peer_serving(pp->peer))
@@ -421,16 +422,29 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	pp->now_ns = now_ns;
 	gate_look(pp);
 	pp->round_over = false;
-	while (requests < budget && !pp->round_over && has_requests(pp, budget - requests))
+	some = has_requests(pp, budget);
+	/* rings for what the last round published */
+	xseg_port_flush(pp->port);
+	while (some) {
 		requests += handle_requests(pp, budget - requests);
+		some = requests < budget && !pp->round_over && has_requests(pp, budget - requests);
+	}
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
 	/* what is answered need not wait for the timers; these may ask whether something is left */
 	xseg_port_publish(pp->port);
-	count_left(port_box(pp));
+	count_left(box);
 	*next_ns = poll(pp);
-	publish(pp);
-	return requests || replies;
+	worked = requests || replies;
+	/* Who has work at each look goes on, and rings when its stores have arrived. Who waits rings
+	 * now: to look a moment earlier takes the lane's line from the sender that is filling it. */
+	if (worked && box->worked)
+		xseg_port_publish(pp->port);
+	else
+		xseg_port_flush(pp->port);
+	box->worked = worked;
+	publish_counts(pp);
+	return worked;
 }
 
 void peer_end_round(struct peer_port *pp)
@@ -464,7 +478,8 @@ uint64_t peer_port_step_poll(struct peer_port *pp)
 	settle_instant(pp, pp->now_ns);
 	gate_look(pp);
 	next_ns = poll(pp);
-	publish(pp);
+	xseg_port_flush(pp->port);
+	publish_counts(pp);
 	return next_ns;
 }
 

@@ -33,6 +33,7 @@ struct port_box {
 		uint64_t nr, bytes;
 	} done[XSEG_NR_OPS];
 	uint32_t done_ops;
+	bool worked;				/* there was something to do in the last round */
 	/* answered in the round in which they came: their latency is known when the next round
 	 * begins */
 	uint32_t nr_instant;
