@@ -344,7 +344,8 @@ static bool gives(const struct xb_job *job, const struct xb_flight *f)
 /* The first line of each page is read: what is lent and never looked at would cost nothing. */
 static void read_pages(struct xb_job *job, const struct xb_flight *f)
 {
-	for (uint32_t i = 0; i < f->r->nr_pages; i++)
+	job->read ^= *f->first;
+	for (uint32_t i = 1; i < f->r->nr_pages; i++)
 		job->read ^= *(const uint64_t *)xseg_req_page(job->shared->seg, f->r, i);
 }
 
@@ -358,14 +359,16 @@ static void write_pages(struct xb_job *job, const struct xb_flight *f)
 
 /* They are on their way to this CPU before the first of a batch is read, or written for the next
  * write. */
-static void prefetch_pages(struct xb_job *job, const struct xb_flight *f)
+static void prefetch_pages(struct xb_job *job, struct xb_flight *f)
 {
 	uint32_t nr = f->r->nr_pages;
 
-	if (f->io.op == XB_READ)
-		for (uint32_t i = 0; i < nr; i++)
+	if (f->io.op == XB_READ) {
+		f->first = xseg_req_page(job->shared->seg, f->r, 0);
+		__builtin_prefetch(f->first);
+		for (uint32_t i = 1; i < nr; i++)
 			__builtin_prefetch(xseg_req_page(job->shared->seg, f->r, i));
-	else if (f->io.op == XB_WRITE)
+	} else if (f->io.op == XB_WRITE)
 		for (uint32_t i = 0; i < nr; i++)
 			__builtin_prefetch(xseg_req_gift_page(job->shared->seg, f->r, i), 1);
 }
@@ -628,6 +631,7 @@ static void verify_begin(struct xb_job *job, struct xb_flight *f)
  * one begins. */
 static void complete_directly(struct xb_job *job, struct xb_flight *f, uint64_t *stamp)
 {
+	f->first = xseg_req_page(job->shared->seg, f->r, 0);
 	read_pages(job, f);
 	*stamp = job->now = clock_ns(&job->clock);
 	if (job->now >= job->count_from_ns)
@@ -688,8 +692,9 @@ XHOT static uint32_t submit(struct xb_job *job)
 	uint32_t before = nr_out(job), n = 0, direct = 0;
 	uint64_t stamp = 0;
 
-	while (direct < DIRECT_ROW && nr_out(job) < job->depth && fetch(job) &&
-	       may_issue(job, next_io(job))) {
+	/* whether it is over is asked once for a batch */
+	while (direct < DIRECT_ROW && nr_out(job) < job->depth && ((n && has_io(job)) || fetch(job)) &&
+		may_issue(job, next_io(job))) {
 		direct += issue(job, &stamp);
 		n++;
 	}

@@ -65,6 +65,7 @@ struct xb_flight {
 	struct xreq *r;
 	struct xb_io io;
 	uint64_t submit_ns;
+	const uint64_t *first;			/* loan: where the first page of its answer is */
 	uint64_t issued;			/* the oracle's time */
 	uint32_t slot;				/* its number over all jobs */
 	int error;				/* of its answer, an errno */
