@@ -86,6 +86,7 @@ struct xport {
 	uint32_t turn[2];			/* the lane to begin with: fairness */
 	uint16_t staged[2 * XSEG_MAX_PORTS];	/* lanes to publish: queue << 15 | port */
 	uint32_t nr_staged;
+	bool fresh;				/* something was pushed since they were published */
 	/* retried at each flush; room for every request of the segment */
 	struct late_offer *backlog;
 	uint32_t nr_backlog;

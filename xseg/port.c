@@ -148,6 +148,7 @@ static inline bool lane_push(struct xport *p, struct lane_out *o, uint64_t offer
 	if (!xq_push(&o->w, offer))
 		return false;
 	XKILL(OFFER_WRITTEN);
+	p->fresh = true;
 	if (!o->staged) {
 		o->staged = true;
 		p->staged[p->nr_staged++] = (uint16_t)((uint32_t)o->queue << 15 | o->to);
@@ -252,6 +253,7 @@ static void publish_lanes(struct xport *p)
 {
 	for (uint32_t i = 0; i < p->nr_staged; i++)
 		xq_publish(&staged_lane(p, i)->w);
+	p->fresh = false;
 	XKILL(OFFERS_PUBLISHED);
 }
 
@@ -269,7 +271,8 @@ void xseg_port_flush(struct xport *p)
 		retry_backlog(p);
 	if (p->nr_staged == 0)
 		return;
-	publish_lanes(p);
+	if (p->fresh)
+		publish_lanes(p);
 	/* seq_cst: partners are the exchange in collect_mask() and the fence in xseg_bell_wait() */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (uint32_t i = 0; i < p->nr_staged; i++) {
@@ -289,6 +292,8 @@ void xseg_port_publish(struct xport *p)
 {
 	bool asleep = false;
 
+	if (!p->fresh)
+		return;
 	publish_lanes(p);
 	for (uint32_t i = 0; i < p->nr_staged; i++) {
 		uint32_t bell = bell_of(p, staged_lane(p, i));
