@@ -235,13 +235,20 @@ void xs_offer_answer(struct xport *p, uint32_t to, uint64_t offer)
 		xs_port_alert(p->seg, to);
 }
 
+static _Atomic uint64_t *mask_word(struct xport *p, const struct lane_out *o)
+{
+	return &p->seg->ports[o->to].mask[o->queue][p->index / 64];
+}
+
+static bool has_mask_bit(struct xport *p, const struct lane_out *o)
+{
+	return atomic_load_explicit(mask_word(p, o), memory_order_relaxed) >> (p->index % 64) & 1;
+}
+
 static void set_mask_bit(struct xport *p, const struct lane_out *o)
 {
-	_Atomic uint64_t *word = &p->seg->ports[o->to].mask[o->queue][p->index / 64];
-	uint64_t bit = 1ull << (p->index % 64);
-
-	if (!(atomic_load_explicit(word, memory_order_relaxed) & bit))
-		atomic_fetch_or(word, bit);
+	if (!has_mask_bit(p, o))
+		atomic_fetch_or(mask_word(p, o), 1ull << (p->index % 64));
 }
 
 static struct lane_out *staged_lane(struct xport *p, uint32_t i)
@@ -290,17 +297,19 @@ void xseg_port_flush(struct xport *p)
 
 void xseg_port_publish(struct xport *p)
 {
-	bool asleep = false;
+	bool waits = false;
 
 	if (!p->fresh)
 		return;
 	publish_lanes(p);
 	for (uint32_t i = 0; i < p->nr_staged; i++) {
-		uint32_t bell = bell_of(p, staged_lane(p, i));
+		struct lane_out *o = staged_lane(p, i);
+		uint32_t bell = bell_of(p, o);
 
-		asleep |= bell != XSEG_NONE && xs_bell_announced(p->seg, bell);
+		waits |= !has_mask_bit(p, o) ||
+			 (bell != XSEG_NONE && xs_bell_announced(p->seg, bell));
 	}
-	if (asleep)
+	if (waits)
 		xseg_port_flush(p);
 }
 

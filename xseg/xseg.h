@@ -499,9 +499,10 @@ uint32_t xseg_port_replies(struct xport *port, struct xreq **out, uint32_t max);
  * rings whoever sleeps: one fence, and one wake a sleeper, for the whole batch. */
 void xseg_port_flush(struct xport *port);
 /* Publishes, and leaves the ringing to xseg_port_flush(), which has to follow before the caller
- * waits, or does what takes long. Who looks sees what was sent, and who is seen to sleep is rung at
- * once: what is left is he who is just falling asleep. So the fence needs not wait for the stores,
- * which have reached their lines meanwhile. */
+ * waits, does what takes long, or leaves the port to another thread. Who looks at the lane sees what
+ * was sent; all is done at once where somebody is seen to sleep, or to have forgotten the lane. What
+ * is left is he who is just doing so. The fence then needs not wait for the stores, which have
+ * reached their lines meanwhile. */
 void xseg_port_publish(struct xport *port);
 
 bool xseg_port_has_work(struct xport *port);		/* looks at every lane */

@@ -43,25 +43,44 @@ static const struct {
 
 /* ---- life -------------------------------------------------------------------------------- */
 
+/* J4: where the segment has not so much, the spare ones are done without. */
+static bool drop_spare(struct xb_job *job)
+{
+	bool had = job->nr_flights > job->depth;
+
+	job->nr_flights = job->depth;
+	return had;
+}
+
 static int open_port(struct xb_job *job, struct xseg_error *err)
 {
-	struct xseg_peer_params params = { .kind = "client",
-					   .nr_ports = 1,
-					   .nr_requests = job->nr_flights };
-	uint32_t nr = job->nr_flights * job->pages_each;
+	struct xseg_peer_params params = { .kind = "client", .nr_ports = 1 };
 	char name[XSEG_NAME_MAX];
 	int rc;
 
 	snprintf(name, sizeof(name), "xbench.%d.%u", (int)getpid(), job->nr);
 	params.name = name;
-	rc = xseg_peer_open(job->shared->seg, &params, &job->peer, err);
-	if (rc)
-		return rc;
-	job->port = xseg_peer_port(job->peer, 0);
+	do {
+		params.nr_requests = job->nr_flights;
+		rc = xseg_peer_open(job->shared->seg, &params, &job->peer, err);
+	} while (rc && drop_spare(job));
+	if (!rc)
+		job->port = xseg_peer_port(job->peer, 0);
+	return rc;
+}
+
+static int take_pages(struct xb_job *job, struct xseg_error *err)
+{
+	uint32_t nr = job->nr_flights * job->pages_each;
+	int rc;
+
 	job->page = calloc(xseg_pages_round(nr), sizeof(*job->page));
 	if (!job->page)
 		return xseg_fail(err, -ENOMEM, "no memory");
-	rc = xseg_pages_take(job->peer, nr, job->page);
+	do {
+		nr = job->nr_flights * job->pages_each;
+		rc = xseg_pages_take(job->peer, nr, job->page);
+	} while (rc && drop_spare(job));
 	if (rc)
 		return xseg_fail(err, rc,
 			"segment %s has not the %u MiB left that job %u takes; use fewer jobs, a smaller"
@@ -154,7 +173,7 @@ static int open_log(struct xb_job *job, struct xseg_error *err)
 struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, struct xseg_error *err)
 {
 	static int (*const steps[])(struct xb_job *, struct xseg_error *) = {
-		open_port, take_requests, prepare_direct, prepare_verify, open_log
+		open_port, take_pages, take_requests, prepare_direct, prepare_verify, open_log
 	};
 	const struct xb_options *o = shared->opts;
 	struct xb_job *job = aligned_alloc(64, (sizeof(*job) + 63) / 64 * 64);
@@ -652,6 +671,12 @@ static void io_copy(struct xb_io *to, const volatile struct xb_io *from)
 	to->barrier = from->barrier;
 }
 
+/* Of a batch of which n are sent: there is a next I/O, and none has failed to be sent. */
+static bool goes_on(const struct xb_job *job, uint32_t n)
+{
+	return n && !job->over && has_io(job);
+}
+
 /* Sends the next I/O, or does without that: true. stamp: when, for those that follow each other at
  * once; 0: not known yet. */
 static bool issue(struct xb_job *job, uint64_t *stamp)
@@ -693,7 +718,7 @@ XHOT static uint32_t submit(struct xb_job *job)
 	uint64_t stamp = 0;
 
 	/* whether it is over is asked once for a batch */
-	while (direct < DIRECT_ROW && nr_out(job) < job->depth && ((n && has_io(job)) || fetch(job)) &&
+	while (direct < DIRECT_ROW && nr_out(job) < job->depth && (goes_on(job, n) || fetch(job)) &&
 		may_issue(job, next_io(job))) {
 		direct += issue(job, &stamp);
 		n++;

@@ -437,8 +437,9 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	*next_ns = poll(pp);
 	worked = requests || replies;
 	/* Who has work at each look goes on, and rings when its stores have arrived. Who waits rings
-	 * now: to look a moment earlier takes the lane's line from the sender that is filling it. */
-	if (worked && box->worked)
+	 * now: to look a moment earlier takes the lane's line from the sender that is filling it. So
+	 * does a port whose next round may be another thread's, or come late. */
+	if (worked && box->worked && pp->alone)
 		xseg_port_publish(pp->port);
 	else
 		xseg_port_flush(pp->port);

@@ -37,6 +37,7 @@ struct peer_port {
 	struct xport *port;
 	uint32_t nr;				/* 0 .. peer->nr_ports - 1 */
 	bool round_over;			/* peer_end_round() was called in this one */
+	bool alone;				/* one thread makes all its rounds, ever */
 	uint64_t now_ns;			/* monotonic; set before each round of callbacks */
 	struct port_box *box;			/* the runtime's own, per port */
 	struct xseg_stats *stats;		/* "NAME" block of this port: enum peer_stat */

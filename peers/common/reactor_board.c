@@ -157,7 +157,7 @@ void board_open(struct reactor_set *set)
 			s->pp = pp;
 			/* what was watched in init() was with the seat that it has until now */
 			s->stays = pp->seat->stays;
-			s->alone = set->nr_reactors == 1;
+			pp->alone = set->nr_reactors == 1;
 			set_home(s, home_of(pp->seat));
 			pp->seat = s;
 			atomic_store_explicit(&s->with, home_of(s), memory_order_relaxed);

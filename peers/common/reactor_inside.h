@@ -43,7 +43,6 @@ struct seat {
 	/* board; read without. Who sees to it now, and hears its doorbell */
 	struct reactor *_Atomic with;
 	bool stays;				/* a descriptor is watched for it, by its home */
-	bool alone;				/* there is one reactor: nobody else enters it */
 	_Alignas(64) _Atomic bool inside;
 	_Atomic bool kicked;		/* any thread sets it; whoever is inside clears it */
 	_Atomic uint64_t next_ns; /* when it wants to be called; whoever was inside writes it */
@@ -159,7 +158,7 @@ static inline bool seat_enter(struct seat *s)
 {
 	if (atomic_load_explicit(&s->inside, memory_order_relaxed))
 		return false;
-	if (s->alone) {
+	if (s->pp->alone) {
 		atomic_store_explicit(&s->inside, true, memory_order_relaxed);
 		return true;
 	}

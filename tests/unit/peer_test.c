@@ -11,6 +11,7 @@
 
 #include "peers/common/peer_box.h"
 #include "tests/unit/toys.h"
+#include "xseg/internal.h"
 
 /* ---- life -------------------------------------------------------------------------------- */
 
@@ -213,6 +214,115 @@ static void steps_handle_one_thing_each(void **state)
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
+/* A toy that is open and serves, without a thread. */
+static struct toy *open_one(struct toys *g, enum toy_way way)
+{
+	struct xseg_error err;
+	struct toy *t;
+
+	toys_open(g);
+	t = toys_add(g, "toy", way, 1, "");
+	assert_int_equal(peer_open(&t->peer, g->seg, &err), 0);
+	assert_true(peer_try_serve(&t->peer));
+	return t;
+}
+
+static void close_one(struct toys *g)
+{
+	peer_close(g->peers[0], XSEG_CLOSE_FREE_ARENA);
+	peer_destroy(g->peers[--g->nr]);
+	toys_close(g);
+}
+
+static bool round_of(struct toy *t)
+{
+	uint64_t next_ns;
+
+	return peer_port_round(&t->peer.ports[0], 1, PEER_TAKE, &next_ns);
+}
+
+static void send_some(struct toys *g, uint64_t first, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		toys_send(g, "toy", first + i);
+	xseg_port_flush(g->port);
+}
+
+static void receive_some(struct toys *g, uint64_t first, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		assert_int_equal(toys_receive(g, 0), first + i);
+}
+
+static void a_batch_is_handed_over_at_once_up_to_a_command_or_the_end_of_the_round(void **state)
+{
+	struct toys g;
+	struct toy *t = open_one(&g, TOY_END);
+	struct xreq *r;
+
+	(void)state;
+	send_some(&g, 1, 8);
+	assert_true(round_of(t));
+	assert_int_equal(atomic_load(&t->nr_batches), 1);
+	receive_some(&g, 1, 8);
+	/* a command without room for its answer, between 2 and 5 */
+	send_some(&g, 1, 2);
+	r = xseg_req_alloc(g.port);
+	r->op = XSEG_OP_ADMIN;
+	assert_int_equal(xseg_req_submit(g.port, r, xseg_peer_find(g.seg, "toy")), 0);
+	send_some(&g, 5, 2);
+	assert_true(round_of(t));
+	assert_int_equal(atomic_load(&t->nr_batches), 3);
+	assert_int_equal(peer_outstanding(&t->peer), 0);
+	receive_some(&g, 1, 2);
+	assert_int_equal(toys_receive(&g, 0), -EINVAL);
+	receive_some(&g, 5, 2);
+	/* the round ends behind the first; the others stay for the next one */
+	send_some(&g, 0, 4);
+	assert_true(round_of(t));
+	assert_int_equal(peer_outstanding(&t->peer), 3);
+	receive_some(&g, 0, 1);
+	assert_true(round_of(t));
+	assert_int_equal(peer_outstanding(&t->peer), 0);
+	receive_some(&g, 1, 3);
+	close_one(&g);
+}
+
+/* The client falls asleep just after the round: whether the next one rings tells who was not rung
+ * for. */
+static bool rings_in_the_next_round(struct toys *g, struct toy *t)
+{
+	_Atomic uint32_t *bell = &g->seg->bells[g->port->index].word;
+	uint32_t before = atomic_fetch_or(bell, 1) | 1;
+	bool rang;
+
+	assert_false(round_of(t));
+	rang = atomic_load(bell) != before;
+	atomic_fetch_add(bell, 1);
+	return rang;
+}
+
+static void who_rings_a_round_later_serves_alone_and_has_work_at_each_look(void **state)
+{
+	struct toys g;
+	struct toy *t = open_one(&g, TOY_ECHO);
+	uint32_t alone, i;
+
+	(void)state;
+	for (alone = 0; alone < 2; alone++) {
+		t->peer.ports[0].alone = alone;
+		for (i = 1; i <= 3; i++) {
+			for (uint32_t k = 0; k < i; k++) {
+				send_some(&g, 1, 1);
+				assert_true(round_of(t));
+				receive_some(&g, 1, 1);
+			}
+			assert_int_equal(rings_in_the_next_round(&g, t), alone && i > 1);
+		}
+	}
+	close_one(&g);
+}
+
 static void every_peer_understands_the_common_commands(void **state)
 {
 	int64_t result;
@@ -316,6 +426,9 @@ int main(void)
 		cmocka_unit_test(a_peer_whose_init_fails_leaves_nothing_behind),
 		cmocka_unit_test(peers_that_are_stopped_before_they_serve_leave_by_themselves),
 		cmocka_unit_test(steps_handle_one_thing_each),
+		cmocka_unit_test(
+			a_batch_is_handed_over_at_once_up_to_a_command_or_the_end_of_the_round),
+		cmocka_unit_test(who_rings_a_round_later_serves_alone_and_has_work_at_each_look),
 		cmocka_unit_test(every_peer_understands_the_common_commands),
 		cmocka_unit_test(set_changes_all_or_nothing),
 		cmocka_unit_test(an_admin_request_with_too_few_pages_is_refused),

@@ -36,6 +36,13 @@ static void serve(struct xport *at, uint32_t n)
 		xseg_req_free(c, r[i]);
 }
 
+static void send_and_serve(struct xport *from)
+{
+	submit_and_flush(from, to, 1);
+	segrig_answer(s, segrig_request(s), 0);
+	xseg_req_free(from, segrig_reply(from));
+}
+
 /* Fills the lane between two ports (or its reply lane) with offers of the past. */
 static void fill_lane(struct xport *from, struct xport *into, uint32_t queue)
 {
@@ -67,6 +74,57 @@ static void nothing_is_seen_before_the_flush(void **state)
 	assert_true(xseg_port_has_work(c));
 	xseg_req_free(c, segrig_reply(c));
 	segrig_nothing(c);
+}
+
+/* Of a lane that the receiver knows. */
+static void what_is_published_is_seen_before_the_flush_and_rung_for_by_it(void **state)
+{
+	_Atomic uint32_t *bell = &seg->bells[c->index].word;
+	uint32_t before;
+
+	(void)state;
+	send_and_serve(c);
+	submit(c, to, 1);
+	xseg_port_publish(c);
+	assert_int_equal(c->nr_staged, 1);
+	xseg_req_answer(s, segrig_request(s), 0);
+	xseg_port_publish(s);
+	/* who falls asleep after that is rung by the flush */
+	atomic_fetch_or(bell, 1);
+	before = atomic_load(bell);
+	xseg_port_publish(s);
+	assert_int_equal(atomic_load(bell), before);
+	xseg_port_flush(s);
+	assert_int_equal(atomic_load(bell), before + 2);
+	xseg_port_flush(s);
+	assert_int_equal(atomic_load(bell), before + 2);
+	atomic_fetch_add(bell, 1);
+	xseg_req_free(c, segrig_reply(c));
+	xseg_port_flush(c);
+	assert_int_equal(c->nr_staged + s->nr_staged, 0);
+}
+
+/* Who sleeps, or has forgotten the lane, would not look. */
+static void what_is_published_to_who_does_not_look_is_flushed_at_once(void **state)
+{
+	_Atomic uint32_t *bell = &seg->bells[s->index].word;
+	struct xreq *r;
+
+	(void)state;
+	submit(c, to, 1);
+	xseg_port_publish(c);
+	serve(s, 1);
+	for (unsigned i = 0; i < 200; i++)
+		assert_int_equal(xseg_port_receive(s, &r, 1), 0);
+	submit(c, to, 1);
+	xseg_port_publish(c);
+	serve(s, 1);
+	atomic_fetch_or(bell, 1);
+	submit(c, to, 1);
+	xseg_port_publish(c);
+	assert_int_equal(atomic_load(bell) >> 1, 1);
+	atomic_fetch_add(bell, 1);
+	serve(s, 1);
 }
 
 static void a_batch_arrives_in_order_and_in_pieces_of_the_asked_size(void **state)
@@ -143,13 +201,6 @@ static uint32_t lanes_looked_at(const struct xport *p)
 	for (unsigned w = 0; w < XSEG_MASK_WORDS; w++)
 		nr += (uint32_t)__builtin_popcountll(p->pending[0][w]);
 	return nr;
-}
-
-static void send_and_serve(struct xport *from)
-{
-	submit_and_flush(from, to, 1);
-	segrig_answer(s, segrig_request(s), 0);
-	xseg_req_free(from, segrig_reply(from));
 }
 
 /* Although the port is never idle; and what the silent one sends then is found. */
@@ -517,6 +568,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		P(nothing_is_seen_before_the_flush),
+		P(what_is_published_is_seen_before_the_flush_and_rung_for_by_it),
+		P(what_is_published_to_who_does_not_look_is_flushed_at_once),
 		T(a_batch_arrives_in_order_and_in_pieces_of_the_asked_size),
 		U(an_offer_without_a_lane_that_is_out_of_date_is_not_accepted),
 		T(a_busy_lane_does_not_starve_the_others),

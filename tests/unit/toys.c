@@ -37,6 +37,10 @@ static void toy_request(struct peer_port *pp, struct xreq *r)
 	struct toy *t = toy_of(pp);
 
 	switch (t->way) {
+	case TOY_END:
+		if (r->offset == 0)
+			peer_end_round(pp);
+		/* fall through */
 	case TOY_ECHO:
 		peer_answer(pp, r, (int64_t)r->offset);
 		break;
@@ -53,6 +57,17 @@ static void toy_request(struct peer_port *pp, struct xreq *r)
 		assert_true(t->nr_held[pp->nr] < TOYS_DEPTH * 2);
 		t->held[pp->nr][t->nr_held[pp->nr]++] = r;
 	}
+}
+
+static uint32_t toy_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
+{
+	uint32_t i = 0;
+
+	atomic_fetch_add(&toy_of(pp)->nr_batches, 1);
+	do {
+		toy_request(pp, r[i]);
+	} while (++i < nr && !pp->round_over);
+	return i;
 }
 
 static void toy_recover(struct peer_port *pp, struct xreq *r)
@@ -138,6 +153,7 @@ static const struct peer_class toy_class = {
 	.init = toy_init,
 	.recover = toy_recover,
 	.request = toy_request,
+	.requests = toy_requests,
 	.poll = toy_poll,
 	.changed = toy_changed,
 	.admin = toy_admin,

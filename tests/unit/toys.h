@@ -16,8 +16,11 @@
 
 /* What a toy does with a request: answer with its offset; send it on; answer after delay_ns; answer
  * when an eventfd was written; answer when `release` is seen, after a kick or in any round; keep
- * the thread until then, as a round that takes long or a processor that others have. */
-enum toy_way { TOY_ECHO, TOY_FORWARD, TOY_DELAY, TOY_EVENT, TOY_KICK, TOY_HOLD, TOY_STAND };
+ * the thread until then, as a round that takes long or a processor that others have; answer, and end
+ * the round after each that is 0. */
+enum toy_way {
+	TOY_ECHO, TOY_FORWARD, TOY_DELAY, TOY_EVENT, TOY_KICK, TOY_HOLD, TOY_STAND, TOY_END
+};
 
 struct toy {
 	struct peer peer;
@@ -30,6 +33,7 @@ struct toy {
 	_Atomic bool release;		/* TOY_KICK, TOY_HOLD, TOY_STAND: answer what is held */
 	_Atomic bool stands;			/* a thread is kept */
 	_Atomic uint32_t nr_recovered, nr_polls;
+	_Atomic uint32_t nr_batches;		/* calls of requests() */
 	uint64_t init_ns;			/* what the time was */
 	uint64_t dirty;
 };
