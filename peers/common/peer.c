@@ -197,7 +197,7 @@ void peer_close(struct peer *p, enum xseg_close how)
 
 /* ---- recovering -------------------------------------------------------------------------- */
 
-/* By the port's thread. */
+/* Of one that the port's thread writes and others read. */
 static void add_relaxed(_Atomic uint64_t *word, uint64_t by)
 {
 	atomic_store_explicit(
@@ -405,12 +405,26 @@ static uint64_t poll(struct peer_port *pp)
 	return kind_ns < gate_ns ? kind_ns : gate_ns;
 }
 
+/* Who has work at each look goes on, and rings when its stores have arrived. Who waits rings now: to
+ * look a moment earlier takes the lane's line from the sender that is filling it. So does a port
+ * whose next round may be another thread's, or come late. */
+static void end_round(struct peer_port *pp, bool worked)
+{
+	struct port_box *box = port_box(pp);
+
+	if (worked && box->worked && pp->alone)
+		xseg_port_publish(pp->port);
+	else
+		xseg_port_flush(pp->port);
+	box->worked = worked;
+	publish_counts(pp);
+}
+
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns)
 {
 	const struct peer_class *cls = pp->peer->cls;
-	struct port_box *box = port_box(pp);
 	uint32_t requests = 0, replies = 0;
-	bool some, worked;
+	bool some;
 
 	*next_ns = PEER_NEVER;
 	if (!peer_serving(pp->peer))
@@ -433,19 +447,10 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 		replies++;
 	/* what is answered need not wait for the timers; these may ask whether something is left */
 	xseg_port_publish(pp->port);
-	count_left(box);
+	count_left(port_box(pp));
 	*next_ns = poll(pp);
-	worked = requests || replies;
-	/* Who has work at each look goes on, and rings when its stores have arrived. Who waits rings
-	 * now: to look a moment earlier takes the lane's line from the sender that is filling it. So
-	 * does a port whose next round may be another thread's, or come late. */
-	if (worked && box->worked && pp->alone)
-		xseg_port_publish(pp->port);
-	else
-		xseg_port_flush(pp->port);
-	box->worked = worked;
-	publish_counts(pp);
-	return worked;
+	end_round(pp, requests || replies);
+	return requests || replies;
 }
 
 void peer_end_round(struct peer_port *pp)

@@ -146,8 +146,8 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err) XSEG_MUS
  * it serves. */
 bool peer_try_serve(struct peer *p);
 /* One round of one port: up to `budget` requests and replies each, then poll. Returns whether
- * anything was done; *next_ns: when to be called again. Does not flush the port's queues if `flush`
- * is false. */
+ * anything was done; *next_ns: when to be called again. Where one thread makes all rounds (`alone`),
+ * what was sent in a second one with work in a row is published, and rung for by the next. */
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns);
 /* Finer steps, for the simulator: handle one request, one reply, or poll; false when there was
  * none. */
