@@ -256,8 +256,8 @@ bool peer_try_serve(struct peer *p)
 	if (p->cls->recovered)
 		p->cls->recovered(p);
 	for (i = 0; i < p->nr_ports; i++) {
-		xseg_port_flush(p->ports[i].port);
 		count_left(port_box(&p->ports[i]));
+		xseg_port_flush(p->ports[i].port);
 	}
 	/* Before all are rung: a thread of ours that was woken, and found that it does not serve
 	 * yet, would sleep again. Release: partner is the acquire in peer_serving(): other threads
@@ -392,7 +392,6 @@ static void publish_counts(struct peer_port *pp)
 		xseg_stats_add(pp->stats, PEER_STAT_BYTES, bytes);
 	}
 	box->done_ops = 0;
-	count_left(box);
 }
 
 static uint64_t poll(struct peer_port *pp)
@@ -412,6 +411,7 @@ static void end_round(struct peer_port *pp, bool worked)
 {
 	struct port_box *box = port_box(pp);
 
+	count_left(box);
 	if (worked && box->worked && pp->alone)
 		xseg_port_publish(pp->port);
 	else
@@ -445,9 +445,9 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	}
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
-	/* what is answered need not wait for the timers; these may ask whether something is left */
-	xseg_port_publish(pp->port);
+	/* what is answered need not wait for the timers; who has an answer may ask what is left */
 	count_left(port_box(pp));
+	xseg_port_publish(pp->port);
 	*next_ns = poll(pp);
 	end_round(pp, requests || replies);
 	return requests || replies;
@@ -484,6 +484,7 @@ uint64_t peer_port_step_poll(struct peer_port *pp)
 	settle_instant(pp, pp->now_ns);
 	gate_look(pp);
 	next_ns = poll(pp);
+	count_left(port_box(pp));
 	xseg_port_flush(pp->port);
 	publish_counts(pp);
 	return next_ns;
