@@ -157,8 +157,10 @@ bool hit_read(struct cport *ps, struct xreq *r);
 bool hit_write(struct cport *ps, struct xreq *r);
 void hits_publish(struct cport *ps);
 
-/* Inside: copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE. */
-void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page);
+/* Inside: copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE; next is
+ * data_copy()'s. */
+void bucket_copy_out(
+	struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, const void *next);
 void read_step(struct cport *ps, struct creq *c);
 void load_done(struct cport *ps, struct child *ch, int64_t result);
 void write_step(struct cport *ps, struct creq *c);

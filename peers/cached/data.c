@@ -30,6 +30,19 @@ void data_copy_past_old(void *to, const void *from)
 	}
 }
 
+__attribute__((target("avx512f"))) void data_copy_between(
+	void *to, const void *from, const void *next)
+{
+	const char *ask = next, *in = from;
+	char *out = to;
+
+	for (uint32_t at = 0; at < XSEG_PAGE_SIZE; at += LINE) {
+		if (at % (8 * LINE) < 2 * LINE)
+			__builtin_prefetch(ask + at, 0, 2);
+		_mm512_store_si512(out + at, _mm512_load_si512(in + at));
+	}
+}
+
 void data_copy_past(void *to, const void *from)
 {
 	if (__builtin_cpu_supports("avx512f"))
@@ -44,6 +57,12 @@ void data_settle(void)
 }
 
 #else
+
+void data_copy_between(void *to, const void *from, const void *next)
+{
+	(void)next;
+	memcpy(to, from, XSEG_PAGE_SIZE);
+}
 
 void data_copy_past(void *to, const void *from)
 {

@@ -14,6 +14,8 @@
  *			      AMD		     Intel, and others
  *   a page of several	      all its lines: it	     two lines of each eight: it fetches those
  *			      fetches few others     beside them by itself
+ *   it is asked for	      two pages before	     with AVX-512, line by line while the page before
+ *						     it is copied; else as there
  *   through the caches       the C library's copy   what gcc makes of a size that it knows
  *
  * Contract: any thread. Pages are whole, and aligned to their size.
@@ -62,8 +64,23 @@ static inline void data_prefetch_all(const char *data)
 		__builtin_prefetch(data + i * 64, 0, 2);
 }
 
-/* Asks for a page that is to be read after DATA_AHEAD - 1 others. */
-#define DATA_AHEAD 2u
+/* Whether a page is asked for while the one before it is copied. */
+static inline bool data_asks_between(void)
+{
+#if defined(__x86_64__)
+	return !data_on_amd() && __builtin_cpu_supports("avx512f");
+#else
+	return false;
+#endif
+}
+
+/* How many pages ahead data_copy() asks. */
+static inline uint32_t data_ahead(void)
+{
+	return data_asks_between() ? 1 : 2;
+}
+
+/* Asks for a page that is to be read after others. */
 static inline void data_prefetch_ahead(const char *data)
 {
 	if (data_on_amd()) {
@@ -77,11 +94,21 @@ static inline void data_prefetch_ahead(const char *data)
 	}
 }
 
-/* A page, through the caches. */
-static inline void data_copy(void *to, const void *from)
+/* data_copy() where data_asks_between(). */
+void data_copy_between(void *to, const void *from, const void *next);
+
+/* A page, through the caches; asks for the page that is copied as the data_ahead()th after it, if
+ * there is one. */
+static inline void data_copy(void *to, const void *from, const void *next)
 {
 	size_t size = XSEG_PAGE_SIZE;
 
+	if (next && data_asks_between()) {
+		data_copy_between(to, from, next);
+		return;
+	}
+	if (next)
+		data_prefetch_ahead(next);
 	if (data_on_amd()) {
 		__asm__("" : "+r"(size));	/* gcc shall not know it */
 		memcpy(to, from, size);

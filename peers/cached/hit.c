@@ -113,12 +113,13 @@ static bool mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 	return news;
 }
 
-/* The data of a bucket that is to be copied soon. That of the first ones was asked for before
- * (object_prefetch_data). */
-static void prefetch_bucket(struct xseg *seg, const struct hit *h, uint32_t i)
+/* The page to ask for while bucket i is copied, or NULL. Those of the first ones were asked for
+ * before (object_prefetch_data). */
+static const void *page_after(struct xseg *seg, const struct hit *h, uint32_t i)
 {
-	if (i < h->nr && slot_has_page(slot_at(h, i)))
-		data_prefetch_ahead(xseg_page(seg, slot_page(slot_at(h, i))));
+	i += data_ahead();
+	return i < h->nr && slot_has_page(slot_at(h, i)) ? xseg_page(seg, slot_page(slot_at(h, i)))
+							 : NULL;
 }
 
 /* Inside. Returns how many buckets were lent. */
@@ -136,8 +137,7 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 				ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
 		} else {
-			prefetch_bucket(seg, h, i + DATA_AHEAD);
-			bucket_copy_out(ps, r, i, slot_page(w));
+			bucket_copy_out(ps, r, i, slot_page(w), page_after(seg, h, i));
 		}
 	}
 	if (mark(h, r, lent ? loan_stamp(ps->cache, r) : 0))

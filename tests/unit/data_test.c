@@ -41,12 +41,24 @@ static void copies_a_page(void (*copy)(void *to, const void *from))
 	assert_true(is_all(to[0], 0x55) && is_all(to[2], 0x55));
 }
 
+static void copy_alone(void *to_page, const void *from_page)
+{
+	data_copy(to_page, from_page, NULL);
+}
+
+static void copy_of_several(void *to_page, const void *from_page)
+{
+	fill(from[1], 2);
+	data_copy(to_page, from_page, from[1]);
+}
+
 static void a_page_is_copied_and_nothing_beside_it(void **state)
 {
 	(void)state;
 	copies_a_page(data_copy_past);
 	copies_a_page(data_copy_past_old);
-	copies_a_page(data_copy);
+	copies_a_page(copy_alone);
+	copies_a_page(copy_of_several);
 }
 
 /* ---- who sees it ---- */
