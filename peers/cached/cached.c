@@ -226,31 +226,6 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	return rc;
 }
 
-/* Off the path it has nothing, and nowhere to get it from. */
-static bool is_off(struct peer_port *pp)
-{
-	return atomic_load_explicit(&cached_of(pp->peer)->plug.off, memory_order_relaxed);
-}
-
-/* The data of the next one is asked for while one is served. */
-static uint32_t cached_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
-{
-	struct cport *ps = cport_of(pp);
-	bool off = is_off(pp);
-	uint32_t i = 0;
-
-	do {
-		if (ps->copies && i + 1 < nr)
-			object_prefetch_data(ps->cache, r[i + 1]);
-		if (off)
-			peer_answer(pp, r[i], -ENOTCONN);
-		else if (r[i]->op == XSEG_OP_READ ? !hit_read(ps, r[i])
-					: r[i]->op != XSEG_OP_WRITE || !hit_write(ps, r[i]))
-			creq_request(ps, r[i], false);
-	} while (++i < nr && !pp->round_over);
-	return i;
-}
-
 static bool cached_adopted(struct peer *p)
 {
 	return cached_of(p)->adopted;
@@ -258,7 +233,7 @@ static bool cached_adopted(struct peer *p)
 
 static void cached_recover(struct peer_port *pp, struct xreq *r)
 {
-	if (is_off(pp))
+	if (cached_is_off(cached_of(pp->peer)))
 		peer_answer(pp, r, -ENOTCONN);
 	else
 		creq_request(cport_of(pp), r, true);
@@ -268,40 +243,6 @@ static void cached_recover(struct peer_port *pp, struct xreq *r)
 static void cached_recovered(struct peer *p)
 {
 	plug_begin(cached_of(p));
-}
-
-/* One stage of the way to the data for all of the batch, then the next: index, entry, slot,
- * pages. */
-XHOT static void cached_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
-{
-	struct cached *k = cached_of(pp->peer);
-	struct cport *ps = cport_of(pp);
-	bool copies = false, lends_all = true, early = early_wanted(ps, r, nr);
-	_Atomic uint64_t *slot[PEER_TAKE];
-	uint32_t i;
-
-	for (i = 0; i < nr; i++) {
-		bool reads = r[i]->op == XSEG_OP_READ, lends = r[i]->flags & XSEG_REQ_LOAN;
-
-		xcache_prefetch(&k->xc, r[i]->hash);
-		if (!reads && !(r[i]->flags & XSEG_REQ_GIVE))
-			__builtin_prefetch(&k->creqs[r[i]->index], 1);
-		copies |= reads && !lends;
-		lends_all &= reads && lends;
-	}
-	for (i = 0; i < nr; i++)
-		object_prefetch(k, r[i]);
-	for (i = 0; i < nr; i++)
-		slot[i] = object_prefetch_slot(k, r[i]);
-	/* while the slots come */
-	if (early)
-		early_copy(ps, r, nr);
-	else
-		early_forget(ps);
-	/* who is lent a page reads it himself */
-	for (i = 0; i < nr && !lends_all; i++)
-		object_prefetch_page(k, r[i], slot[i]);
-	ps->copies = copies;
 }
 
 static void cached_reply(struct peer_port *pp, struct xreq *r)
@@ -337,6 +278,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	bool more;
 
 	ps->sent = ps->copied = 0;
+	more = batch_poll(ps);
 	if (is_on_hits(ps) && pp->now_ns - ps->polled_ns < POLL_NS)
 		return pp->now_ns;
 	ps->polled_ns = pp->now_ns;
@@ -363,7 +305,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	limbo_ns = limbo_run(ps);
 	next_ns = earlier(earlier(next_ns, limbo_ns), control_ns);
 	pages_ahead(ps);
-	more = object_run_ready(ps, 64);
+	more |= object_run_ready(ps, 64);
 	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
 		publish_gauges(k, pp->now_ns);
 	if (more || ps->freed || ps->request_freed || ps->throttled)
@@ -461,8 +403,8 @@ const struct peer_class cached_class = {
 	.adopted = cached_adopted,
 	.recover = cached_recover,
 	.recovered = cached_recovered,
-	.prefetch = cached_prefetch,
-	.requests = cached_requests,
+	.prefetch = batch_prefetch,
+	.requests = batch_requests,
 	.reply = cached_reply,
 	.poll = cached_poll,
 	.admin = cached_admin,

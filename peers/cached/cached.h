@@ -78,6 +78,14 @@ struct early {
 	bool pays;	/* the last write that might have been served the short way was */
 };
 
+/* Requests that are served among the next batch (batch.c). */
+#define KEPT_MAX 3u
+struct kept {
+	struct xreq *r[KEPT_MAX];
+	uint32_t first, nr;
+	bool fresh;			/* they are of this round */
+};
+
 /* One port's side of the cache: used by its thread only. */
 struct cport {
 	struct peer_port *pp;
@@ -95,7 +103,8 @@ struct cport {
 	/* written by this port's thread; read by others when the peer stops */
 	_Atomic uint32_t flushes_out, loads_out;
 	uint32_t sent, copied;		/* children, and bytes of requests, since the last poll */
-	bool copies;	/* of the batch at hand a read at least is copied (cached_prefetch) */
+	bool copies;	/* of the batch at hand a read at least is copied (batch_prefetch) */
+	struct kept kept;
 	bool freed;	/* pages, chunks or entries came free since the last pages_signal() */
 	bool request_freed;			/* the same for requests of its own */
 	struct lender lender;
@@ -271,6 +280,11 @@ static inline bool cache_is_alone(const struct cached *k)
 {
 	return k->peer.nr_ports == 1;
 }
+/* Off the path it has nothing, and nowhere to get it from. */
+static inline bool cached_is_off(const struct cached *k)
+{
+	return atomic_load_explicit(&k->plug.off, memory_order_relaxed);
+}
 /* The word of the slot of bucket b, or NULL: the object has no chunk there. */
 static inline _Atomic uint64_t *slot_word_of(struct cached *k, struct object *o, uint32_t b)
 {
@@ -343,6 +357,14 @@ int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
 /* zeroed, from a cache line on, freed at the end; NULL: no memory */
 void *cached_alloc(struct cached *k, size_t bytes);
+
+/* ---- batch.c: see peer.h ---- */
+void batch_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
+/* Each round, after its requests: serves what was kept in an earlier one. True: some was kept in
+ * this one, so another has to follow at once. */
+bool batch_poll(struct cport *ps);
+void batch_check(const struct cport *ps);	/* asserts N1, between two rounds */
 
 /* ---- status.c ---- */
 int64_t status_text(struct cport *ps, char *out, size_t size);

@@ -169,8 +169,10 @@ void cached_check(struct peer *p)
 	chunks_check(k);
 	plug_check(k);
 	gifts_check(k);
-	for (uint32_t i = 0; i < p->nr_ports; i++)
+	for (uint32_t i = 0; i < p->nr_ports; i++) {
 		early_check(&k->ports[i]);
+		batch_check(&k->ports[i]);
+	}
 	check_throttle(k);
 	volumes_check(k, volumes);
 	shares_check(k);

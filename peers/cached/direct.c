@@ -50,7 +50,7 @@ static uint32_t max_now(struct cached *k)
 
 static bool is_wanted(struct cached *k)
 {
-	return !atomic_load_explicit(&k->plug.off, memory_order_relaxed) &&
+	return !cached_is_off(k) &&
 	       !atomic_load_explicit(&k->policy, memory_order_relaxed)->reads_around &&
 	       !k->direct.ended;
 }

@@ -449,7 +449,7 @@ void plug_check(struct cached *k)
 	enum plug_state s = plug_get(k);
 	bool off = s == PLUG_EMPTYING || s == PLUG_OFF || s == PLUG_ENTERING || s == PLUG_CLAIMED;
 
-	assert(atomic_load_explicit(&k->plug.off, memory_order_relaxed) == off);
+	assert(cached_is_off(k) == off);
 	assert(!off || cached_total(k, CC_DIRTY_BYTES) == 0);
 	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0
 		   : xseg_arena_epoch(k->peer.xp) == plug_epoch(k));

@@ -99,7 +99,7 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 	bool draining = atomic_load_explicit(&k->plug.leaving, memory_order_relaxed)
 				? plug_is_leaving(k)
 				: atomic_load_explicit(&k->switching, memory_order_relaxed);
-	bool off = atomic_load_explicit(&k->plug.off, memory_order_relaxed);
+	bool off = cached_is_off(k);
 	struct kv_text t;
 
 	kv_init(&t, out, size);
