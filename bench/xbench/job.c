@@ -140,6 +140,20 @@ static int prepare_direct(struct xb_job *job, struct xseg_error *err)
 	return rc ? xseg_fail(err, rc, "no memory") : 0;
 }
 
+static int choose_flags(struct xb_job *job, struct xseg_error *err)
+{
+	(void)err;
+	if (job->shared->opts->sync)
+		job->flags[XB_WRITE] |= XSEG_REQ_FUA;
+	if (job->by_loan) {
+		job->flags[XB_READ] |= XSEG_REQ_LOAN;
+		job->flags[XB_WRITE] |= XSEG_REQ_GIVE;
+	}
+	if (job->direct)
+		job->flags[XB_READ] |= XSEG_REQ_DIRECT;
+	return 0;
+}
+
 static int prepare_verify(struct xb_job *job, struct xseg_error *err)
 {
 	if (!job->shared->verify)
@@ -173,7 +187,8 @@ static int open_log(struct xb_job *job, struct xseg_error *err)
 struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, struct xseg_error *err)
 {
 	static int (*const steps[])(struct xb_job *, struct xseg_error *) = {
-		open_port, take_pages, take_requests, prepare_direct, prepare_verify, open_log
+		open_port, take_pages, take_requests, prepare_direct, choose_flags, prepare_verify,
+		open_log
 	};
 	const struct xb_options *o = shared->opts;
 	struct xb_job *job = aligned_alloc(64, (sizeof(*job) + 63) / 64 * 64);
@@ -350,14 +365,9 @@ static void drop_gifts(struct xb_job *job)
 	}
 }
 
-static bool reads_where_it_is(const struct xb_job *job, const struct xb_flight *f)
+static bool reads_where_it_is(const struct xb_flight *f)
 {
-	return job->by_loan && f->io.op == XB_READ;
-}
-
-static bool gives(const struct xb_job *job, const struct xb_flight *f)
-{
-	return job->by_loan && f->io.op == XB_WRITE;
+	return f->r->flags & XSEG_REQ_LOAN;
 }
 
 /* The first line of each page is read: what is lent and never looked at would cost nothing. */
@@ -392,9 +402,9 @@ static void prefetch_pages(struct xb_job *job, struct xb_flight *f)
 			__builtin_prefetch(xseg_req_gift_page(job->shared->seg, f->r, i), 1);
 }
 
-static bool is_direct(const struct xb_job *job, const struct xb_flight *f)
+static bool is_direct(const struct xb_flight *f)
 {
-	return job->direct && f->io.op == XB_READ;
+	return f->r->flags & XSEG_REQ_DIRECT;
 }
 
 /* What is in two objects is sent. */
@@ -402,7 +412,7 @@ static bool read_directly(struct xb_job *job, struct xb_flight *f)
 {
 	uint64_t size = job->shared->where.object_size, in = f->io.offset % size;
 
-	return is_direct(job, f) && in + f->r->size <= size &&
+	return is_direct(f) && in + f->r->size <= size &&
 	       xseg_direct_read(job->direct, f->r, f->io.offset / size, in);
 }
 
@@ -411,7 +421,7 @@ static void learn(struct xb_job *job, const struct xb_flight *f)
 {
 	uint64_t size = job->shared->where.object_size;
 
-	if (is_direct(job, f))
+	if (is_direct(f))
 		xseg_direct_learn(job->direct, f->r, f->io.offset / size, f->io.offset % size);
 }
 
@@ -434,7 +444,7 @@ static void finish(struct xb_job *job, struct xb_flight *f)
 
 static void complete(struct xb_job *job, struct xb_flight *f)
 {
-	if (!f->error && reads_where_it_is(job, f))
+	if (!f->error && reads_where_it_is(f))
 		read_pages(job, f);
 	finish(job, f);
 }
@@ -442,7 +452,7 @@ static void complete(struct xb_job *job, struct xb_flight *f)
 /* J4: false when there is no spare request for it. */
 static bool set_aside(struct xb_job *job, struct xb_flight *f)
 {
-	if (!reads_where_it_is(job, f) || job->nr_unread == job->nr_flights - job->depth)
+	if (!reads_where_it_is(f) || job->nr_unread == job->nr_flights - job->depth)
 		return false;
 	job->unread[job->nr_unread++] = f;
 	return true;
@@ -517,58 +527,35 @@ static bool next_of_load(struct xb_job *job, struct xb_io *io)
 	return xb_gen_next(&job->gen, io);
 }
 
-static struct xb_io *next_io(struct xb_job *job)
-{
-	return &job->ahead[job->at_ahead];
-}
-
-static bool has_io(const struct xb_job *job)
-{
-	return job->at_ahead < job->nr_ahead;
-}
-
-static void forget_ahead(struct xb_job *job)
-{
-	job->at_ahead = job->nr_ahead = 0;
-}
-
 static bool is_loading(const struct xb_job *job)
 {
 	return job->shared->phase == XB_LOAD;
 }
 
-static bool make_io(struct xb_job *job, struct xb_io *io)
-{
-	return is_loading(job) ? next_of_load(job, io) : next_to_read(job, io);
-}
-
-/* Makes the next I/Os, up to so many, if there are; in other phases than the load one at a time, as
- * they are dealt out to all jobs. */
-static void look_ahead(struct xb_job *job, uint32_t nr)
-{
-	if (!has_io(job))
-		forget_ahead(job);
-	while (job->nr_ahead < nr && make_io(job, &job->ahead[job->nr_ahead]))
-		job->nr_ahead++;
-}
-
-/* Sees to it that there is a next I/O; false when there is none: the phase is over for this job. */
-static bool fetch(struct xb_job *job)
+/* Whether the phase is over for this job. What was to come next does not any more. */
+static bool is_over(struct xb_job *job)
 {
 	if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) != XB_GO ||
-	    (job->end_ns && job->now >= job->end_ns))
+		(job->end_ns && job->now >= job->end_ns))
 		job->over = true;
-	if (job->over)
-		forget_ahead(job);
-	else
-		look_ahead(job, 1);
-	if (!has_io(job))
-		job->over = true;
-	return !job->over;
+	return job->over;
 }
 
-static bool may_issue(const struct xb_job *job, const struct xb_io *io)
+/* Sees to it that there is a next I/O; false when there is none: the phase is over, too. */
+static bool make_next(struct xb_job *job)
 {
+	if (!job->has_next) {
+		job->has_next = is_loading(job) ? next_of_load(job, &job->next)
+						: next_to_read(job, &job->next);
+		job->over = !job->has_next;
+	}
+	return job->has_next;
+}
+
+static bool may_issue(const struct xb_job *job)
+{
+	const struct xb_io *io = &job->next;
+
 	if (job->alone || (io->barrier && nr_out(job)))
 		return false;
 	if (job->window && io->seq - job->oldest >= job->window)
@@ -594,8 +581,6 @@ XHOT static uint32_t collect(struct xb_job *job)
 	/* while the pages come */
 	for (uint32_t i = 0; i < n; i++)
 		account(job, replies[i]->cookie, error_of(job, replies[i]->cookie));
-	if (job->by_loan && is_loading(job))
-		look_ahead(job, n);
 	for (uint32_t i = 0; i < n; i++)
 		if (!set_aside(job, replies[i]->cookie))
 			complete(job, replies[i]->cookie);
@@ -611,13 +596,7 @@ static void build(struct xb_job *job, struct xb_flight *f)
 	struct xreq *r = f->r;
 
 	r->op = (uint8_t)kinds[io->op].op;
-	r->flags = io->op == XB_WRITE && job->shared->opts->sync ? XSEG_REQ_FUA : 0;
-	if (reads_where_it_is(job, f))
-		r->flags |= XSEG_REQ_LOAN;
-	if (is_direct(job, f))
-		r->flags |= XSEG_REQ_DIRECT;
-	if (gives(job, f))
-		r->flags |= XSEG_REQ_GIVE;
+	r->flags = job->flags[io->op];
 	r->size = io->size;
 	if (io->op == XB_FLUSH) {
 		r->volume = job->shared->where.volume;
@@ -671,27 +650,21 @@ static void io_copy(struct xb_io *to, const volatile struct xb_io *from)
 	to->barrier = from->barrier;
 }
 
-/* Of a batch of which n are sent: there is a next I/O, and none has failed to be sent. */
-static bool goes_on(const struct xb_job *job, uint32_t n)
-{
-	return n && !job->over && has_io(job);
-}
-
 /* Sends the next I/O, or does without that: true. stamp: when, for those that follow each other at
  * once; 0: not known yet. */
 static bool issue(struct xb_job *job, uint64_t *stamp)
 {
-	struct xb_flight *f = take(job, next_io(job)->op);
+	struct xb_flight *f = take(job, job->next.op);
 	int rc;
 
-	io_copy(&f->io, next_io(job));
-	job->at_ahead++;
+	io_copy(&f->io, &job->next);
+	job->has_next = false;
 	job->alone = f->io.barrier;
 	job->due_ns += job->period_ns;
 	build(job, f);
 	if (job->shared->verify)
 		verify_begin(job, f);
-	else if (gives(job, f))
+	else if (xseg_req_gives(f->r))
 		write_pages(job, f);
 	if (job->log && is_loading(job))
 		xb_iolog_add(job->log, &f->io);
@@ -717,9 +690,10 @@ XHOT static uint32_t submit(struct xb_job *job)
 	uint32_t before = nr_out(job), n = 0, direct = 0;
 	uint64_t stamp = 0;
 
-	/* whether it is over is asked once for a batch */
-	while (direct < DIRECT_ROW && nr_out(job) < job->depth && (goes_on(job, n) || fetch(job)) &&
-		may_issue(job, next_io(job))) {
+	if (before == job->depth || is_over(job))
+		return 0;
+	while (direct < DIRECT_ROW && before + n - direct < job->depth && !job->over &&
+		make_next(job) && may_issue(job)) {
 		direct += issue(job, &stamp);
 		n++;
 	}
@@ -743,7 +717,7 @@ static void wait_for_work(struct xb_job *job)
 {
 	uint64_t until = job->now + LOOK_UP_NS;
 
-	if (has_io(job) && job->period_ns && job->due_ns < until)
+	if (job->has_next && job->period_ns && job->due_ns < until)
 		until = job->due_ns;
 	if (job->end_ns > job->now && job->end_ns < until)
 		until = job->end_ns;
@@ -763,7 +737,7 @@ static void begin(struct xb_job *job)
 	bool load = phase == XB_LOAD;
 
 	job->after = phase == XB_LOOK_AGAIN || (phase == XB_READ_BACK && !o->verify_only);
-	forget_ahead(job);
+	job->has_next = false;
 	job->over = job->alone = false;
 	job->next_seq = job->oldest = 1;
 	job->now = job->begin_ns = job->due_ns = clock_ns(&job->clock);

@@ -79,11 +79,11 @@ struct xb_job {
 	struct xb_iolog *log;			/* NULL: none */
 	struct xb_gen gen;
 	struct xb_place *places;
-	/* the I/Os that come next, from at_ahead on */
-	struct xb_io ahead[XB_BATCH];
-	uint32_t at_ahead, nr_ahead;
+	struct xb_io next;			/* the I/O that comes next, if has_next */
+	bool has_next;
 	bool over, alone;			/* alone: a barrier is out */
 	bool by_loan;		/* data is not copied, but read and written where it is */
+	uint8_t flags[XB_NR_OPS];		/* of requests for each operation */
 	bool after;		/* the phase is not what was asked for: it counts as "verify" */
 	/* requests */
 	struct xb_flight *flights;

@@ -14,8 +14,8 @@
  *			      AMD		     Intel, and others
  *   a page of several	      all its lines: it	     two lines of each eight: it fetches those
  *			      fetches few others     beside them by itself
- *   it is asked for	      two pages before	     with AVX-512, bit by bit while the page before it
- *						     is copied; else as there
+ *   it is asked for	      two pages before	     with AVX-512, while the page before it is
+ *						     copied; else as there
  *   through the caches       the C library's copy   what gcc makes of a size that it knows
  *
  * Contract: any thread. Pages are whole, and aligned to their size.

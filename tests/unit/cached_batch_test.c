@@ -99,8 +99,11 @@ static void what_is_lent_or_written_is_not_kept_nor_what_comes_before_it(void **
 	crig_settle();
 	for (uint32_t i = 0; i < BATCH; i++)
 		crig_expect(io[i], B(1));
-	for (uint32_t i = 0; i < BATCH; i++)
-		io[i] = crig_send(i == BATCH - 2 ? XSEG_OP_WRITE : XSEG_OP_READ, "a", B(i), B(1), 0, 5);
+	for (uint32_t i = 0; i < BATCH; i++) {
+		enum xseg_op op = i == BATCH - 2 ? XSEG_OP_WRITE : XSEG_OP_READ;
+
+		io[i] = crig_send(op, "a", B(i), B(1), 0, 5);
+	}
 	assert_int_equal(answered_in_a_round(&at_once), BATCH - 1);
 	crig_settle();
 	expect_batch(io);
