@@ -22,7 +22,7 @@
 #include "peers/cached/cached.h"
 #include "xtypes/xhot.h"
 
-static void serve(struct cport *ps, struct xreq *r, bool off)
+static inline void serve(struct cport *ps, struct xreq *r, bool off)
 {
 	if (off)
 		peer_answer(ps->pp, r, -ENOTCONN);
@@ -63,7 +63,7 @@ static void keep(struct cport *ps, struct xreq *const *r, uint32_t nr)
 }
 
 /* One, if there is one. */
-static void serve_kept(struct cport *ps)
+XAPART static void serve_kept(struct cport *ps)
 {
 	struct kept *kept = &ps->kept;
 	struct xreq *r;
