@@ -275,10 +275,10 @@ static inline struct arena_chunk *chunk_at(struct cached *k, uint32_t chunk)
 	assert(chunk < k->seg_chunks);
 	return &k->chunks[chunk];
 }
-/* The cache has one thread at a time: what only its threads do needs no locked instruction. */
-static inline bool cache_is_alone(const struct cached *k)
+/* No other thread is in the cache: what only its threads do needs no locked instruction. */
+static inline bool cache_is_alone(const struct cport *ps)
 {
-	return k->peer.nr_ports == 1;
+	return ps->pp->only || ps->cache->peer.nr_ports == 1;
 }
 /* Off the path it has nothing, and nowhere to get it from. */
 static inline bool cached_is_off(const struct cached *k)

@@ -129,9 +129,10 @@ static bool is_read_on(struct object *o)
 }
 
 void direct_mark(
-	struct cached *k, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr)
+	struct cport *ps, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr)
 {
-	uint64_t stamp = loan_stamp(k, r);
+	struct cached *k = ps->cache;
+	uint64_t stamp = loan_stamp(ps, r);
 
 	if (!is_read_on(o))
 		return;

@@ -28,6 +28,6 @@ void direct_end(struct cached *k);		/* the cache stops */
 /* Inside: r is lent one of buckets first to first + nr - 1 that could not be read directly before,
  * and can from now on: those beside them, too, if it seems worth it. */
 void direct_mark(
-	struct cached *k, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr);
+	struct cport *ps, struct object *o, const struct xreq *r, uint32_t first, uint32_t nr);
 
 #endif

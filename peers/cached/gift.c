@@ -159,13 +159,15 @@ bool gifts_open(struct cached *k)
 
 /* The page is another's from now on: a look and a write that gives it may both want that, where the
  * cache has more than one thread. */
-static bool owner_swap(struct cached *k, uint32_t page, uint64_t old, uint64_t new)
+static bool owner_swap(struct cport *ps, uint32_t page, uint64_t old, uint64_t new)
 {
-	if (!cache_is_alone(k))
-		return xseg_page_owner_swap(k->peer.seg, page, old, new);
-	if (xseg_page_owner(k->peer.seg, page) != old)
+	struct xseg *seg = ps->cache->peer.seg;
+
+	if (!cache_is_alone(ps))
+		return xseg_page_owner_swap(seg, page, old, new);
+	if (xseg_page_owner(seg, page) != old)
 		return false;
-	xseg_page_owner_set(k->peer.seg, page, new);
+	xseg_page_owner_set(seg, page, new);
 	return true;
 }
 
@@ -258,10 +260,10 @@ bool gift_may_lend(struct cached *k, uint64_t w)
 	return slot_has_page(w) && !loan_holds(k, w) && stays(k, slot_page(w)) && !is_stopping(k);
 }
 
-bool gift_take(struct cached *k, uint32_t page, uint64_t bucket, uint64_t *given)
+bool gift_take(struct cport *ps, uint32_t page, uint64_t bucket, uint64_t *given)
 {
-	*given = xseg_page_owner(k->peer.seg, page);
-	return *given & OWNER_GIFT && owner_swap(k, page, *given, bucket);
+	*given = xseg_page_owner(ps->cache->peer.seg, page);
+	return *given & OWNER_GIFT && owner_swap(ps, page, *given, bucket);
 }
 
 void gift_store(struct cport *ps, struct creq *c, uint32_t i)
@@ -275,7 +277,7 @@ void gift_store(struct cport *ps, struct creq *c, uint32_t i)
 		return;
 	}
 	if (creq_is_done(c, i) &&
-		gift_take(k, c->r->page[i], bucket_name(c->obj, c->first + i), &given)) {
+		gift_take(ps, c->r->page[i], bucket_name(c->obj, c->first + i), &given)) {
 		old = write_store(ps, c, i, c->r->page[i]);
 		count(ps, CC_GIVEN_BYTES, BUCKET_SIZE);
 		gift_exchange(ps, c->r, i, choose_page(ps, c, i, old), given);
@@ -346,7 +348,7 @@ bool gifts_look(struct cport *ps)
 	for (uint32_t nr = 0; nr < ENTRIES; nr++) {
 		uint64_t e = l.seen[nr];
 
-		if (e == 0 || !owner_swap(k, entry_page(e), owner_word(name_of(ps, nr), e), 0))
+		if (e == 0 || !owner_swap(ps, entry_page(e), owner_word(name_of(ps, nr), e), 0))
 			continue;
 		entry_set(k, name_of(ps, nr), NO_PAGE);
 		page_free(k, entry_page(e));

@@ -23,7 +23,7 @@ bool gift_may(struct cached *k, const struct xreq *r, uint32_t i);
 bool gift_may_lend(struct cached *k, uint64_t slot);
 /* The page is that bucket's from now on, by its owner word; *given: what that was. False: somebody
  * else was faster. */
-bool gift_take(struct cached *k, uint32_t page, uint64_t bucket, uint64_t *given);
+bool gift_take(struct cport *ps, uint32_t page, uint64_t bucket, uint64_t *given);
 /* After its slot was stored: `page`, which is in no slot any more, is lent for what was given;
  * NO_PAGE: nothing is. */
 void gift_exchange(

@@ -140,8 +140,8 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 			bucket_copy_out(ps, r, i, slot_page(w), page_after(seg, h, i));
 		}
 	}
-	if (mark(h, r, lent ? loan_stamp(ps->cache, r) : 0))
-		direct_mark(ps->cache, h->obj, r, h->first, h->nr);
+	if (mark(h, r, lent ? loan_stamp(ps, r) : 0))
+		direct_mark(ps, h->obj, r, h->first, h->nr);
 	return lent;
 }
 
@@ -289,13 +289,13 @@ static bool give_is_plain(struct cport *ps, const struct hit *h, const struct xr
 }
 
 /* All of them, or none. */
-static bool take_all(struct cached *k, const struct hit *h, const struct xreq *r, uint64_t *given)
+static bool take_all(struct cport *ps, const struct hit *h, const struct xreq *r, uint64_t *given)
 {
 	for (uint32_t i = 0; i < h->nr; i++) {
-		if (gift_take(k, r->page[i], bucket_name(h->obj, h->first + i), &given[i]))
+		if (gift_take(ps, r->page[i], bucket_name(h->obj, h->first + i), &given[i]))
 			continue;
 		while (i-- > 0)
-			xseg_page_owner_set(k->peer.seg, r->page[i], given[i]);
+			xseg_page_owner_set(ps->cache->peer.seg, r->page[i], given[i]);
 		return false;
 	}
 	return true;
@@ -307,7 +307,7 @@ static bool apply_give(struct cport *ps, const struct hit *h, struct xreq *r)
 	uint64_t given[HIT_BUCKETS];
 
 	prefetch_owners(ps->cache->peer.seg, h);
-	if (!give_is_plain(ps, h, r) || !take_all(ps->cache, h, r, given))
+	if (!give_is_plain(ps, h, r) || !take_all(ps, h, r, given))
 		return false;
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
@@ -352,12 +352,12 @@ static bool is_plain(struct cport *ps, struct hit *h, const struct xreq *r)
 
 static bool enter(struct cport *ps, struct object *o)
 {
-	return cache_is_alone(ps->cache) ? xworkq_enter_alone(&o->q) : xworkq_try_enter(&o->q);
+	return cache_is_alone(ps) ? xworkq_enter_alone(&o->q) : xworkq_try_enter(&o->q);
 }
 
 static void leave(struct cport *ps, const struct hit *h)
 {
-	if (cache_is_alone(ps->cache) ? xworkq_leave_alone(&h->obj->q) : xworkq_leave(&h->obj->q))
+	if (cache_is_alone(ps) ? xworkq_leave_alone(&h->obj->q) : xworkq_leave(&h->obj->q))
 		object_ready(ps, h->obj);
 }
 

@@ -87,18 +87,23 @@ static void era_end(struct cached *k, uint32_t era)
 	atomic_store_explicit(&k->loans.era, era << 1, memory_order_release);
 }
 
-uint64_t loan_stamp(struct cached *k, const struct xreq *r)
+/* Of this era. */
+static uint64_t lent_now(struct cached *k)
 {
-	uint64_t direct = r && r->flags & XSEG_REQ_DIRECT ? SLOT_DIRECT : 0;
+	uint64_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 & SLOT_ERAS;
+
+	return SLOT_LENT | era << SLOT_ERA_SHIFT;
+}
+
+uint64_t loan_stamp(struct cport *ps, const struct xreq *r)
+{
+	uint64_t direct = r->flags & XSEG_REQ_DIRECT ? SLOT_DIRECT : 0;
 
 	/* seq_cst: partner is the fence in era_begin(): the look sees the request that lists the
 	 * page, or we see the new era. One thread does one of both at a time */
-	if (!cache_is_alone(k))
+	if (!cache_is_alone(ps))
 		atomic_thread_fence(memory_order_seq_cst);
-	return direct | SLOT_LENT |
-	       (uint64_t)(atomic_load_explicit(&k->loans.era, memory_order_relaxed) >> 1 &
-			  SLOT_ERAS)
-		       << SLOT_ERA_SHIFT;
+	return direct | lent_now(ps->cache);
 }
 
 bool loan_holds(struct cached *k, uint64_t w)
@@ -220,7 +225,7 @@ bool loan_bucket(
 	xseg_req_lend(ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 	if (!slot_has_page(w))
 		return false;
-	slot_set_loan(ps->cache, o, b, loan_stamp(ps->cache, r));
+	slot_set_loan(ps->cache, o, b, loan_stamp(ps, r));
 	return r->flags & XSEG_REQ_DIRECT && !(w & SLOT_DIRECT);
 }
 
@@ -385,7 +390,7 @@ static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
 	switch (res->page_is[page]) {
 	case PAGE_BUCKET:
 		o = page_object(k, page, &b);
-		slot_set_loan(k, o, b, loan_stamp(k, NULL));
+		slot_set_loan(k, o, b, lent_now(k));
 		break;
 	case PAGE_FREE:
 		res->page_is[page] = PAGE_LENT;

@@ -51,9 +51,9 @@ bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr);
  * now on. */
 bool loan_bucket(
 	struct cport *ps, struct object *o, struct xreq *r, uint32_t i, uint32_t b, uint64_t w);
-/* Inside: what the slot of a page bears (SLOT_LOAN, and SLOT_DIRECT if that is asked for) that r,
- * or some request, lists since just now. */
-uint64_t loan_stamp(struct cached *k, const struct xreq *r);
+/* Inside: what the slot of a page bears (SLOT_LOAN, and SLOT_DIRECT if that is asked for) that r
+ * lists since just now. */
+uint64_t loan_stamp(struct cport *ps, const struct xreq *r);
 /* Inside: whether the page of that slot may be on loan. */
 bool loan_holds(struct cached *k, uint64_t w);
 /* A page whose owner word has OWNER_LENT, and that is in no bucket, nor listed by a child: it is

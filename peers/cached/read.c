@@ -103,7 +103,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 		}
 	}
 	if (news)
-		direct_mark(ps->cache, c->obj, c->r, c->first, c->nr);
+		direct_mark(ps, c->obj, c->r, c->first, c->nr);
 	return absent;
 }
 

@@ -406,13 +406,13 @@ static uint64_t poll(struct peer_port *pp)
 
 /* Who has work at each look goes on, and rings when its stores have arrived. Who waits rings now: to
  * look a moment earlier takes the lane's line from the sender that is filling it. So does a port
- * whose next round may be another thread's, or come late. */
+ * whose next round another thread may be about to make, or that comes late. */
 static void end_round(struct peer_port *pp, bool worked)
 {
 	struct port_box *box = port_box(pp);
 
 	count_left(box);
-	if (worked && box->worked && pp->alone)
+	if (worked && box->worked && pp->only)
 		xseg_port_publish(pp->port);
 	else
 		xseg_port_flush(pp->port);

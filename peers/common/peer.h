@@ -37,7 +37,7 @@ struct peer_port {
 	struct xport *port;
 	uint32_t nr;				/* 0 .. peer->nr_ports - 1 */
 	bool round_over;			/* peer_end_round() was called in this one */
-	bool alone;				/* one thread makes all its rounds, ever */
+	bool only;	/* no other thread is, or comes, into a port of its peer in this round */
 	uint64_t now_ns;			/* monotonic; set before each round of callbacks */
 	struct port_box *box;			/* the runtime's own, per port */
 	struct xseg_stats *stats;		/* "NAME" block of this port: enum peer_stat */
@@ -148,8 +148,9 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err) XSEG_MUS
  * it serves. */
 bool peer_try_serve(struct peer *p);
 /* One round of one port: up to `budget` requests and replies each, then poll. Returns whether
- * anything was done; *next_ns: when to be called again. Where one thread makes all rounds (`alone`),
- * what was sent in a second one with work in a row is published, and rung for by the next. */
+ * anything was done; *next_ns: when to be called again. Where nobody else is in the peer (`only`) what
+ * was sent in a second round with work in a row is published, and rung for by the port's next, or by
+ * who looks at the port before he sleeps. */
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns);
 /* Finer steps, for the simulator: handle one request, one reply, or poll; false when there was
  * none. */

@@ -261,13 +261,14 @@ static bool is_called(const struct peer_port *pp)
 	return pp->nr == 0 && peer_serving(pp->peer) && gate_called(pp->peer);
 }
 
-/* A round of a port, if nobody else is in it. */
-static bool round_of(struct seat *s, uint64_t now_ns, bool *worked)
+/* A round of a port, if nobody else is in it; alone with its peer, if so wanted and nobody is in
+ * that. */
+static bool round_of(struct seat *s, uint64_t now_ns, bool whole, bool *worked)
 {
 	uint64_t next_ns;
 
 	*worked = false;
-	if (!seat_enter(s))
+	if (whole ? !seat_enter_only(s) : !seat_enter(s))
 		return false;
 	if (atomic_load_explicit(&s->kicked, memory_order_relaxed))
 		atomic_exchange(&s->kicked, false);
@@ -292,6 +293,15 @@ static bool is_quiet_port(const struct reactor *r, uint32_t i, uint64_t now_ns)
 	       now_ns < wants_ns(s);
 }
 
+/* It sees to all ports of that one's peer, and whoever wants one need not wait for its processor.
+ * Before it serves its home takes over what a predecessor left, outside of rounds. */
+static bool enters_only(const struct reactor *r, uint32_t i)
+{
+	const struct seat *s = r->seat[i];
+
+	return r->whole[i] && !s->alone && !is_crowded(r) && peer_serving(s->pp->peer);
+}
+
 /* While some have work the quiet ones are looked at now and then: a round in vain is not free. */
 static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 {
@@ -304,7 +314,7 @@ static bool round_ports(struct reactor *r, uint64_t now_ns, uint64_t *next_ns)
 	for (i = 0; i < r->nr_seats; i++) {
 		if (!all && is_quiet_port(r, i, now_ns)) {
 			again_ns = wants_ns(r->seat[i]);
-		} else if (round_of(r->seat[i], now_ns, &any)) {
+		} else if (round_of(r->seat[i], now_ns, enters_only(r, i), &any)) {
 			worked |= any;
 			r->vain[i] = any ? 0 : r->vain[i] + 1;
 			again_ns = wants_ns(r->seat[i]);
@@ -326,7 +336,7 @@ static bool help_port(struct seat *s, uint64_t now_ns)
 	uint64_t before_ns = wants_ns(s);
 	bool worked;
 
-	if (!round_of(s, now_ns, &worked))
+	if (!round_of(s, now_ns, false, &worked))
 		return false;
 	if (worked)
 		xseg_stats_add(s->pp->stats, PEER_STAT_HELPED, 1);
@@ -381,13 +391,16 @@ static bool takes_work(const struct peer_port *pp)
 	       !atomic_load_explicit(&peer_box(pp->peer)->closed_to_requests, memory_order_relaxed);
 }
 
-/* Whether a port has something to do, or somebody is just doing it. */
+/* Whether a port has something to do, or somebody is just doing it. Rings for what was published by
+ * one who meant to go on. */
 static bool has_work(struct seat *s)
 {
 	bool has;
 
 	if (!seat_enter(s))
 		return true;
+	if (peer_serving(s->pp->peer))
+		xseg_port_flush(s->pp->port);
 	has = atomic_load(&s->kicked) || (takes_work(s->pp) && xseg_port_has_work(s->pp->port)) ||
 	      is_called(s->pp);
 	seat_leave(s);

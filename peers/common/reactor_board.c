@@ -155,9 +155,10 @@ void board_open(struct reactor_set *set)
 			struct seat *s = &set->seat[set->nr_seats++];
 
 			s->pp = pp;
+			s->of = &set->served[i];
 			/* what was watched in init() was with the seat that it has until now */
 			s->stays = pp->seat->stays;
-			pp->alone = set->nr_reactors == 1;
+			s->alone = pp->only = set->nr_reactors == 1;
 			set_home(s, home_of(pp->seat));
 			pp->seat = s;
 			atomic_store_explicit(&s->with, home_of(s), memory_order_relaxed);
@@ -166,6 +167,19 @@ void board_open(struct reactor_set *set)
 		change_bell(&set->reactor[i]);
 		atomic_store_explicit(
 			&set->reactor[i].awake, set->reactor[i].bell != NULL, memory_order_relaxed);
+	}
+}
+
+/* Which of those in its list are of a peer of several ports that has all of them there. */
+static void note_whole(struct reactor *r)
+{
+	for (uint32_t i = 0, n; i < r->nr_seats; i += n) {
+		const struct peer *p = r->seat[i]->pp->peer;
+
+		for (n = 1; i + n < r->nr_seats && r->seat[i + n]->pp->peer == p;)
+			n++;
+		for (uint32_t k = i; k < i + n; k++)
+			r->whole[k] = n > 1 && n == p->nr_ports;
 	}
 }
 
@@ -186,6 +200,7 @@ static void make_list(struct reactor *r)
 		r->vain[r->nr_seats] = 0;
 		r->seat[r->nr_seats++] = s;
 	}
+	note_whole(r);
 }
 
 void board_read(struct reactor *r)

@@ -8,6 +8,9 @@
  *           doorbells that are rung under it.
  *   inside  one a seat: a thread is in that port, and alone with it and all that is the port's.
  *           Held for a round; nobody waits for it but who closes the peer.
+ *   only    one a peer: a thread is in one of its ports, and alone with all of the peer. Taken in
+ *           place of `inside`, and held so, by who sees to all ports of the peer: then the round
+ *           needs no locked instruction for what only rounds of the peer touch.
  */
 #ifndef PEERS_COMMON_REACTOR_INSIDE_H
 #define PEERS_COMMON_REACTOR_INSIDE_H
@@ -33,16 +36,19 @@ struct served {
 	/* home's own */
 	bool gathered;
 	uint64_t again_ns, retry_ns, turn_ns;
+	_Alignas(64) _Atomic bool only;	/* whoever is inside so writes it */
 };
 
 /* A port of a peer, as the reactors of its set see it. */
 struct seat {
 	struct peer_port *pp;
+	struct served *of;		/* its peer, whose seats follow each other, by port */
 	/* board; read without. Whose it is; NULL: its peer has left */
 	struct reactor *_Atomic home;
 	/* board; read without. Who sees to it now, and hears its doorbell */
 	struct reactor *_Atomic with;
 	bool stays;				/* a descriptor is watched for it, by its home */
+	bool alone;	/* the set has one thread: it makes all rounds, ever, and pp->only is set */
 	_Alignas(64) _Atomic bool inside;
 	_Atomic bool kicked;		/* any thread sets it; whoever is inside clears it */
 	_Atomic uint64_t next_ns; /* when it wants to be called; whoever was inside writes it */
@@ -57,6 +63,7 @@ struct reactor {
 	struct clock clock;
 	struct seat **seat;				/* those that it sees to; room for all */
 	uint32_t *vain;			/* of each: rounds without work, in a row */
+	bool *whole;				/* of each: it sees to all ports of that peer */
 	bool busy;				/* one of them had work in the last round */
 	uint64_t quiet_ns;		/* then it looks at those that have none */
 	/* of which so many are at home here, and so many are not */
@@ -158,17 +165,55 @@ static inline bool seat_enter(struct seat *s)
 {
 	if (atomic_load_explicit(&s->inside, memory_order_relaxed))
 		return false;
-	if (s->pp->alone) {
+	if (s->alone) {
 		atomic_store_explicit(&s->inside, true, memory_order_relaxed);
 		return true;
 	}
-	/* acquire: partner is the release in seat_leave(): all that the last one did to the port */
-	return !atomic_exchange_explicit(&s->inside, true, memory_order_acquire);
+	/* acquires what the last one did to the port: partner is the release in seat_leave().
+	 * seq_cst: then the look at `only`; partner is the exchange in seat_enter_only() */
+	if (atomic_exchange(&s->inside, true))
+		return false;
+	if (!atomic_load(&s->of->only))
+		return true;
+	atomic_store_explicit(&s->inside, false, memory_order_release);
+	return false;
+}
+
+/* In any port of its peer. */
+static inline bool is_anybody_inside(const struct seat *s)
+{
+	const struct seat *first = s - s->pp->nr;
+
+	for (uint32_t i = 0; i < s->pp->peer->nr_ports; i++)
+		/* also acquires what he did who left it: partner is the release in seat_leave() */
+		if (atomic_load(&first[i].inside))
+			return true;
+	return false;
+}
+
+/* The same by who sees to all ports of the peer: if nobody is in any, he is alone with all of them
+ * (pp->only) until he leaves. Modelled in tests/model/only.pml. */
+static inline bool seat_enter_only(struct seat *s)
+{
+	/* seq_cst: then the look at who is inside; partner is the exchange in seat_enter(): he sees
+	 * us or we see him, or each the other. Acquires what the last one did who was alone */
+	if (atomic_exchange(&s->of->only, true))
+		return false;
+	s->pp->only = !is_anybody_inside(s);
+	if (s->pp->only)
+		return true;
+	atomic_store_explicit(&s->of->only, false, memory_order_release);
+	return seat_enter(s);
 }
 
 static inline void seat_leave(struct seat *s)
 {
-	atomic_store_explicit(&s->inside, false, memory_order_release);
+	if (s->pp->only && !s->alone) {
+		s->pp->only = false;
+		atomic_store_explicit(&s->of->only, false, memory_order_release);
+	} else {
+		atomic_store_explicit(&s->inside, false, memory_order_release);
+	}
 }
 
 #endif

@@ -20,7 +20,8 @@ static int make_reactor(struct reactor_set *set, uint32_t nr, const int *cpu, in
 	watch_init(&r->watch, reactor_ring);
 	r->seat = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(struct seat *));
 	r->vain = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(*r->vain));
-	return r->seat && r->vain ? 0 : -ENOMEM;
+	r->whole = calloc((size_t)set->nr * PEER_MAX_THREADS, sizeof(*r->whole));
+	return r->seat && r->vain && r->whole ? 0 : -ENOMEM;
 }
 
 /* How many ports there are is known when they are open: until then each may have one. */
@@ -163,6 +164,7 @@ void reactor_set_destroy(struct reactor_set *set)
 		watch_fini(&set->reactor[i].watch);
 		free(set->reactor[i].seat);
 		free(set->reactor[i].vain);
+		free(set->reactor[i].whole);
 	}
 	if (set->events >= 0)
 		close(set->events);

@@ -310,7 +310,7 @@ static void who_rings_a_round_later_serves_alone_and_has_work_at_each_look(void 
 
 	(void)state;
 	for (alone = 0; alone < 2; alone++) {
-		t->peer.ports[0].alone = alone;
+		t->peer.ports[0].only = alone;
 		for (i = 1; i <= 3; i++) {
 			for (uint32_t k = 0; k < i; k++) {
 				send_some(&g, 1, 1);

@@ -90,6 +90,50 @@ static void who_goes_to_sleep_leaves_its_ports_to_one_that_is_awake_and_the_last
 	clear();
 }
 
+/* By who sees to all ports: a round of that one would be alone in the peer. */
+static bool enters_alone(uint32_t seat)
+{
+	struct seat *s = &b.set->seat[seat];
+
+	return seat_enter_only(s) && s->pp->only;
+}
+
+static void who_sees_to_all_ports_is_alone_in_the_peer_for_a_round_if_nobody_is_in_it(void **state)
+{
+	struct seat *s;
+	uint32_t i;
+
+	(void)state;
+	lay(TOY_ECHO);
+	s = b.set->seat;
+	assert_false(reactor(0)->whole[0]);
+	for (i = 1; i < REACTORS; i++)
+		assert_true(board_leave(reactor(i), 1));
+	board_read(reactor(0));
+	for (i = 0; i < REACTORS; i++)
+		assert_true(reactor(0)->whole[i]);
+	/* meanwhile nobody comes into any of them, also not alone */
+	assert_true(enters_alone(2));
+	for (i = 0; i < REACTORS; i++) {
+		assert_false(seat_enter(&s[i]));
+		assert_false(seat_enter_only(&s[i]));
+	}
+	seat_leave(&s[2]);
+	assert_false(s[2].pp->only);
+	/* somebody is in one: it is a round of that port, and others are free */
+	assert_true(seat_enter(&s[1]));
+	assert_false(enters_alone(2));
+	assert_false(seat_enter(&s[2]));
+	assert_true(seat_enter(&s[3]));
+	seat_leave(&s[3]);
+	assert_false(seat_enter_only(&s[1]));
+	seat_leave(&s[1]);
+	seat_leave(&s[2]);
+	assert_true(enters_alone(1));
+	seat_leave(&s[1]);
+	clear();
+}
+
 static void nobody_leaves_ports_to_one_without_a_processor_to_himself(void **state)
 {
 	(void)state;
@@ -456,6 +500,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			who_goes_to_sleep_leaves_its_ports_to_one_that_is_awake_and_the_last_keeps_all),
+		cmocka_unit_test(who_sees_to_all_ports_is_alone_in_the_peer_for_a_round_if_nobody_is_in_it),
 		cmocka_unit_test(nobody_leaves_ports_to_one_without_a_processor_to_himself),
 		cmocka_unit_test(
 			one_that_is_stuck_gets_no_ports_and_loses_its_own_to_who_goes_to_sleep),
