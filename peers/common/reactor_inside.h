@@ -199,9 +199,10 @@ static inline bool seat_enter_only(struct seat *s)
 	 * us or we see him, or each the other. Acquires what the last one did who was alone */
 	if (atomic_exchange(&s->of->only, true))
 		return false;
-	s->pp->only = !is_anybody_inside(s);
-	if (s->pp->only)
+	if (!is_anybody_inside(s)) {
+		s->pp->only = true;
 		return true;
+	}
 	atomic_store_explicit(&s->of->only, false, memory_order_release);
 	return seat_enter(s);
 }

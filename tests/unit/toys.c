@@ -331,3 +331,12 @@ uint64_t toys_counter(struct toys *g, const char *name, const char *key)
 	}
 	return sum;
 }
+
+void toys_counts(struct toys *g, const char *name, const char *key, uint64_t n)
+{
+	uint64_t until = toys_clock_ns() + 60 * TOYS_SECOND;
+
+	while (toys_counter(g, name, key) < n && toys_clock_ns() < until)
+		usleep(1000);
+	assert_int_equal(toys_counter(g, name, key), n);
+}

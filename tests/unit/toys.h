@@ -73,5 +73,7 @@ void toys_flood(struct toys *g, const char *to, uint32_t nr);
 char *toys_admin(struct toys *g, const char *to, const char *line, int64_t *result);
 /* A counter in the statistics of a peer, all ports together. */
 uint64_t toys_counter(struct toys *g, const char *name, const char *key);
+/* Asserts that it is, or soon becomes, n: what is answered is counted a moment later. */
+void toys_counts(struct toys *g, const char *name, const char *key, uint64_t n);
 
 #endif
