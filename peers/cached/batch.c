@@ -15,7 +15,9 @@
  *
  * Invariants
  *   N1  requests are kept from one round to the next, no longer: of that, the first batch serves
- *       them, or, if none comes, the poll; so nobody sleeps on them
+ *       them, or, if none comes, the poll; and who keeps some wants to be called at once, so nobody
+ *       sleeps on them
+ *   N2  none is kept by a cache that is off the path: it passes no gate with one
  */
 #include <errno.h>
 
@@ -137,7 +139,9 @@ uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr
 {
 	struct cport *ps = cport_of(pp);
 	bool off = cached_is_off(ps->cache);
-	uint32_t kept = nr_to_keep(ps, r, nr), i = 0;
+	/* not while it is off: one that was kept would be served as if it had come later, when it may
+	 * have begun to be a cache again */
+	uint32_t kept = off ? 0 : nr_to_keep(ps, r, nr), i = 0;
 
 	do {
 		if (ps->copies && i + 1 < nr)

@@ -437,7 +437,8 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	gate_look(pp);
 	pp->round_over = false;
 	some = has_requests(pp, budget);
-	/* rings for what the last round published */
+	/* rings for what the last round published, and publishes what the kind had kept */
+	count_left(port_box(pp));
 	xseg_port_flush(pp->port);
 	while (some) {
 		requests += handle_requests(pp, budget - requests);

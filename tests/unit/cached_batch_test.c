@@ -109,6 +109,24 @@ static void what_is_lent_or_written_is_not_kept_nor_what_comes_before_it(void **
 	expect_batch(io);
 }
 
+static void off_the_path_none_is_kept(void **state)
+{
+	struct crig_io *io[BATCH];
+	uint64_t next_ns;
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(BATCH), 5);
+	atomic_store(&crig.k->plug.off, true);
+	send_batch(io, 0);
+	assert_true(peer_port_round(&crig.peer->ports[0], crig.now_ns, BATCH, &next_ns));
+	assert_int_equal(peer_outstanding(crig.peer), 0);
+	atomic_store(&crig.k->plug.off, false);
+	crig_settle();
+	for (uint32_t i = 0; i < BATCH; i++)
+		crig_expect(io[i], -ENOTCONN);
+}
+
 static void one_that_is_kept_may_have_to_wait(void **state)
 {
 	struct crig_io *io[BATCH];
@@ -151,6 +169,7 @@ int main(void)
 		CRIG_T(or_among_the_next_batch),
 		CRIG_T(a_batch_that_is_not_full_is_served_at_once),
 		CRIG_T(what_is_lent_or_written_is_not_kept_nor_what_comes_before_it),
+		CRIG_T(off_the_path_none_is_kept),
 		CRIG_T(one_that_is_kept_may_have_to_wait),
 		CRIG_T(a_killed_cache_s_successor_answers_what_was_kept),
 	};
