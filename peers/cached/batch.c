@@ -139,8 +139,7 @@ uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr
 {
 	struct cport *ps = cport_of(pp);
 	bool off = cached_is_off(ps->cache);
-	/* not while it is off: one that was kept would be served as if it had come later, when it may
-	 * have begun to be a cache again */
+	/* N2: it would be served as if it had come later, when this may be a cache again */
 	uint32_t kept = off ? 0 : nr_to_keep(ps, r, nr), i = 0;
 
 	do {

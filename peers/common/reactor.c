@@ -393,7 +393,7 @@ static bool takes_work(const struct peer_port *pp)
 
 /* Whether a port has something to do, or somebody is just doing it. Rings for what was published by
  * one who meant to go on. */
-static bool has_work(struct seat *s)
+static bool has_work(const struct reactor *r, struct seat *s)
 {
 	bool has;
 
@@ -401,8 +401,9 @@ static bool has_work(struct seat *s)
 		return true;
 	if (peer_serving(s->pp->peer))
 		xseg_port_flush(s->pp->port);
-	has = atomic_load(&s->kicked) || (takes_work(s->pp) && xseg_port_has_work(s->pp->port)) ||
-	      is_called(s->pp);
+	/* it may have got the port since it knew how long it may sleep */
+	has = wants_ns(s) < r->until_ns || atomic_load(&s->kicked) ||
+	      (takes_work(s->pp) && xseg_port_has_work(s->pp->port)) || is_called(s->pp);
 	seat_leave(s);
 	return has;
 }
@@ -417,7 +418,7 @@ static bool looks(void *arg)
 		return true;
 	watch_arm(&r->watch);
 	for (i = 0; i < r->nr_seats; i++)
-		if (has_work(r->seat[i]))
+		if (has_work(r, r->seat[i]))
 			return true;
 	return false;
 }
@@ -473,13 +474,14 @@ static void mind_processor(struct reactor *r, uint64_t now_ns)
 
 static void fall_asleep(struct reactor *r, uint64_t now_ns, uint64_t next_ns)
 {
+	r->until_ns = next_ns > now_ns ? next_ns : now_ns;
 	if (!board_leave(r, now_ns)) {
 		give_way(r, now_ns);
 		return;
 	}
 	end_idle(r, now_ns);
 	xseg_stats_add(r->first->stats, PEER_STAT_SLEEPS, 1);
-	if (xseg_bell_wait(r->first->port, next_ns - now_ns, looks, r))
+	if (xseg_bell_wait(r->first->port, r->until_ns - now_ns, looks, r))
 		xseg_stats_add(r->first->stats, PEER_STAT_WAKES, 1);
 	r->slept_ns += clock_ns(&r->clock) - now_ns;
 	board_return(r, false);

@@ -149,7 +149,9 @@ void board_open(struct reactor_set *set)
 {
 	uint32_t i, k;
 
-	for (i = 0; i < set->nr; i++)
+	for (i = 0; i < set->nr; i++) {
+		set->served[i].seat = &set->seat[set->nr_seats];
+		set->served[i].nr_seats = set->served[i].peer->nr_ports;
 		for (k = 0; k < set->served[i].peer->nr_ports; k++) {
 			struct peer_port *pp = &set->served[i].peer->ports[k];
 			struct seat *s = &set->seat[set->nr_seats++];
@@ -163,6 +165,7 @@ void board_open(struct reactor_set *set)
 			pp->seat = s;
 			atomic_store_explicit(&s->with, home_of(s), memory_order_relaxed);
 		}
+	}
 	for (i = 0; i < set->nr_reactors; i++) {
 		change_bell(&set->reactor[i]);
 		atomic_store_explicit(

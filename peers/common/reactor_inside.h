@@ -28,6 +28,8 @@ struct served {
 	struct reactor_set *set;
 	struct peer *peer;
 	struct reactor *home;
+	struct seat *seat;			/* of its ports, which follow each other */
+	uint32_t nr_seats;
 	_Atomic enum reactor_phase phase;		/* home writes it */
 	_Atomic uint64_t left_bytes, total_bytes;	/* home writes them */
 	_Atomic uint32_t ports_away;		/* ports whose home is another reactor still */
@@ -42,7 +44,7 @@ struct served {
 /* A port of a peer, as the reactors of its set see it. */
 struct seat {
 	struct peer_port *pp;
-	struct served *of;		/* its peer, whose seats follow each other, by port */
+	struct served *of;				/* its peer */
 	/* board; read without. Whose it is; NULL: its peer has left */
 	struct reactor *_Atomic home;
 	/* board; read without. Who sees to it now, and hears its doorbell */
@@ -75,6 +77,7 @@ struct reactor {
 	_Atomic bool awake;				/* board; read without */
 	/* idle_since_ns 0: not idle; of that time its processor was others' */
 	uint64_t tick_ns, idle_since_ns, away_ns;
+	uint64_t until_ns;		/* it sleeps, or is about to, no longer than until then */
 	uint64_t busy_since_ns;		/* 0: it was idle on a processor that nobody else wants */
 	uint32_t looks;
 	/* From then, until then: how long its processor was others' when it gave way; and how long
@@ -182,11 +185,9 @@ static inline bool seat_enter(struct seat *s)
 /* In any port of its peer. */
 static inline bool is_anybody_inside(const struct seat *s)
 {
-	const struct seat *first = s - s->pp->nr;
-
-	for (uint32_t i = 0; i < s->pp->peer->nr_ports; i++)
+	for (uint32_t i = 0; i < s->of->nr_seats; i++)
 		/* also acquires what he did who left it: partner is the release in seat_leave() */
-		if (atomic_load(&first[i].inside))
+		if (atomic_load(&s->of->seat[i].inside))
 			return true;
 	return false;
 }

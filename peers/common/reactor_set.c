@@ -53,10 +53,11 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 	pthread_mutex_init(&set->board, NULL);
 	set->nr = nr;
 	set->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	set->served = calloc(nr, sizeof(*set->served));
+	set->served = aligned_alloc(64, nr * sizeof(*set->served));
 	set->seat = aligned_alloc(64, (size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
 	if (set->events < 0 || !set->served || !set->seat)
 		goto out_memory;
+	memset(set->served, 0, nr * sizeof(*set->served));
 	memset(set->seat, 0, (size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
 	for (i = 0; i < nr; i++)
 		if (peers[i]->threads > set->nr_reactors)
