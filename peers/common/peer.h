@@ -104,8 +104,8 @@ struct peer_class {
 	 * put back). NULL: nothing to do. */
 	int (*changed)(struct peer *p, const struct opt *o, struct xseg_error *err);
 	/* Asked to stop (SIGTERM, peer stop): true when nothing is left to do. NULL: at once.
-	 * Polled from every port's round; *left_bytes and *total_bytes (may stay 0) are shown as
-	 * progress. */
+	 * Asked by the thread that is its home, outside of rounds, while other threads may be in
+	 * some; *left_bytes and *total_bytes (may stay 0) are shown as progress. */
 	bool (*quiesced)(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes);
 	/* Dirty bytes that would stay behind if the process left now; for messages. May be NULL. */
 	uint64_t (*dirty_bytes)(struct peer *p);
@@ -148,9 +148,9 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err) XSEG_MUS
  * it serves. */
 bool peer_try_serve(struct peer *p);
 /* One round of one port: up to `budget` requests and replies each, then poll. Returns whether
- * anything was done; *next_ns: when to be called again. Where nobody else is in the peer (`only`) what
- * was sent in a second round with work in a row is published, and rung for by the port's next, or by
- * who looks at the port before he sleeps. */
+ * anything was done; *next_ns: when to be called again. Where nobody else is in the peer (`only`)
+ * what was sent in a second round with work in a row is published, and rung for by the port's next,
+ * by who looks at the port before he sleeps, or when it is closed. */
 bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uint64_t *next_ns);
 /* Finer steps, for the simulator: handle one request, one reply, or poll; false when there was
  * none. */

@@ -185,10 +185,22 @@ static void leave(struct reactor *r, struct served *s)
 	eventfd_write(r->set->events, 1);
 }
 
+/* Whoever was in a port of it when that was closed to requests has left; who comes sees that it is
+ * closed. So what is outstanding, and what is dirty, only becomes less. */
+static bool all_know(struct served *s)
+{
+	for (uint32_t i = 0; i < s->nr_seats; i++) {
+		if (!seat_enter(&s->seat[i]))
+			return false;
+		seat_leave(&s->seat[i]);
+	}
+	return true;
+}
+
 static void go_on_leaving(struct reactor *r, struct served *s, uint64_t now_ns)
 {
 	struct peer_box *box = peer_box(s->peer);
-	bool nearly;
+	bool nearly, owes;
 
 	if (!gather(r, s))
 		return;
@@ -197,7 +209,8 @@ static void go_on_leaving(struct reactor *r, struct served *s, uint64_t now_ns)
 		return;
 	}
 	if (atomic_load(&box->closed_to_requests)) {
-		if (is_quiet(s, &nearly) && peer_outstanding(s->peer) == 0)
+		owes = !all_know(s) || peer_outstanding(s->peer) != 0;
+		if (is_quiet(s, &nearly) && !owes)
 			leave(r, s);
 		else if (now_ns >= s->turn_ns)
 			close_to_requests(s, false, now_ns + REOPENED_NS);
