@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct cached;
+struct cport;
 struct object;
 struct xreq;
 
