@@ -140,18 +140,16 @@ static int prepare_direct(struct xb_job *job, struct xseg_error *err)
 	return rc ? xseg_fail(err, rc, "no memory") : 0;
 }
 
-static int choose_flags(struct xb_job *job, struct xseg_error *err)
+static void choose_flags(struct xb_job *job, const struct xb_options *o)
 {
-	(void)err;
-	if (job->shared->opts->sync)
+	if (o->sync)
 		job->flags[XB_WRITE] |= XSEG_REQ_FUA;
 	if (job->by_loan) {
 		job->flags[XB_READ] |= XSEG_REQ_LOAN;
 		job->flags[XB_WRITE] |= XSEG_REQ_GIVE;
 	}
-	if (job->direct)
+	if (o->data == XB_DATA_DIRECT)
 		job->flags[XB_READ] |= XSEG_REQ_DIRECT;
-	return 0;
 }
 
 static int prepare_verify(struct xb_job *job, struct xseg_error *err)
@@ -187,8 +185,7 @@ static int open_log(struct xb_job *job, struct xseg_error *err)
 struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, struct xseg_error *err)
 {
 	static int (*const steps[])(struct xb_job *, struct xseg_error *) = {
-		open_port, take_pages, take_requests, prepare_direct, choose_flags, prepare_verify,
-		open_log
+		open_port, take_pages, take_requests, prepare_direct, prepare_verify, open_log
 	};
 	const struct xb_options *o = shared->opts;
 	struct xb_job *job = aligned_alloc(64, (sizeof(*job) + 63) / 64 * 64);
@@ -204,6 +201,7 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, str
 	job->depth = o->iodepth;
 	job->nr_flights = job->depth + nr_spare(o);
 	job->by_loan = o->data != XB_DATA_COPY;
+	choose_flags(job, o);
 	job->pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
 	job->period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
 	xb_gen_init(&job->gen, o, shared->where.boundary, nr);

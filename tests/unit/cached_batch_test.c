@@ -5,6 +5,13 @@
 
 #define BATCH 8u
 
+/* With an object "a" that has what a batch reads. */
+static void up(void)
+{
+	crig_up("");
+	crig_have_clean("a", 0, B(BATCH), 5);
+}
+
 /* Sends BATCH reads of a bucket each, of "a". */
 static void send_batch(struct crig_io **io, unsigned flags)
 {
@@ -38,8 +45,7 @@ static void the_last_reads_of_a_full_batch_are_served_a_round_later(void **state
 	bool at_once;
 
 	(void)state;
-	crig_up("");
-	crig_have_clean("a", 0, B(BATCH), 5);
+	up();
 	send_batch(io, 0);
 	assert_int_equal(answered_in_a_round(&at_once), BATCH - KEPT_MAX);
 	assert_true(at_once);
@@ -57,8 +63,7 @@ static void or_among_the_next_batch(void **state)
 	bool at_once;
 
 	(void)state;
-	crig_up("");
-	crig_have_clean("a", 0, B(BATCH), 5);
+	up();
 	send_batch(first, 0);
 	send_batch(second, 0);
 	assert_int_equal(answered_in_a_round(&at_once), BATCH - KEPT_MAX);
@@ -76,8 +81,7 @@ static void a_batch_that_is_not_full_is_served_at_once(void **state)
 	bool at_once;
 
 	(void)state;
-	crig_up("");
-	crig_have_clean("a", 0, B(BATCH), 5);
+	up();
 	for (uint32_t i = 0; i < BATCH - 1; i++)
 		io[i] = crig_send(XSEG_OP_READ, "a", B(i), B(1), 0, 0);
 	assert_int_equal(answered_in_a_round(&at_once), BATCH - 1);
@@ -92,8 +96,7 @@ static void what_is_lent_or_written_is_not_kept_nor_what_comes_before_it(void **
 	bool at_once;
 
 	(void)state;
-	crig_up("");
-	crig_have_clean("a", 0, B(BATCH), 5);
+	up();
 	send_batch(io, XSEG_REQ_LOAN);
 	assert_int_equal(answered_in_a_round(&at_once), BATCH);
 	crig_settle();
@@ -115,8 +118,7 @@ static void off_the_path_none_is_kept(void **state)
 	uint64_t next_ns;
 
 	(void)state;
-	crig_up("");
-	crig_have_clean("a", 0, B(BATCH), 5);
+	up();
 	atomic_store(&crig.k->plug.off, true);
 	send_batch(io, 0);
 	assert_true(peer_port_round(&crig.peer->ports[0], crig.now_ns, BATCH, &next_ns));
@@ -152,8 +154,7 @@ static void a_killed_cache_s_successor_answers_what_was_kept(void **state)
 	bool at_once;
 
 	(void)state;
-	crig_up("");
-	crig_have_clean("a", 0, B(BATCH), 5);
+	up();
 	send_batch(io, 0);
 	assert_int_equal(answered_in_a_round(&at_once), BATCH - KEPT_MAX);
 	crig_kill();
