@@ -35,11 +35,6 @@ static inline void serve(struct cport *ps, struct xreq *r, bool off)
 
 /* ---- what is kept ---- */
 
-static bool is_copied_read(const struct xreq *r)
-{
-	return r->op == XSEG_OP_READ && !(r->flags & XSEG_REQ_LOAN);
-}
-
 /* How many at the end of a batch. Who sends fewer than a full one waits for all of them. */
 static uint32_t nr_to_keep(const struct cport *ps, struct xreq *const *r, uint32_t nr)
 {
@@ -47,7 +42,7 @@ static uint32_t nr_to_keep(const struct cport *ps, struct xreq *const *r, uint32
 
 	if (!ps->copies || nr < PEER_TAKE)
 		return 0;
-	while (n < KEPT_MAX && is_copied_read(r[nr - 1 - n]))
+	while (n < KEPT_MAX && request_is_copied_read(r[nr - 1 - n]))
 		n++;
 	return n;
 }
@@ -56,9 +51,9 @@ static void keep(struct cport *ps, struct xreq *const *r, uint32_t nr)
 {
 	struct kept *kept = &ps->kept;
 
+	assert(kept->first == kept->nr);	/* the stages of this batch have served all */
 	for (uint32_t i = 0; i < nr; i++)
 		kept->r[i] = r[i];
-	assert(kept->first == kept->nr);	/* the stages of this batch have served all */
 	kept->first = 0;
 	kept->nr = nr;
 	kept->fresh = true;
@@ -114,7 +109,7 @@ XHOT void batch_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t n
 		xcache_prefetch(&k->xc, r[i]->hash);
 		if (!reads && !(r[i]->flags & XSEG_REQ_GIVE))
 			__builtin_prefetch(&k->creqs[r[i]->index], 1);
-		copies |= reads && !lends;
+		copies |= request_is_copied_read(r[i]);
 		lends_all &= reads && lends;
 	}
 	serve_kept(ps);

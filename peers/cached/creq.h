@@ -128,6 +128,11 @@ static inline bool request_is_partial(const struct xreq *r, uint32_t i)
 	request_part(r, i, &in, &len);
 	return len != BUCKET_SIZE;
 }
+/* Its data goes by the processor: it is not lent. */
+static inline bool request_is_copied_read(const struct xreq *r)
+{
+	return r->op == XSEG_OP_READ && !(r->flags & XSEG_REQ_LOAN);
+}
 void creq_set_state(struct creq *c, enum creq_state s);
 bool creq_edge_legal(enum creq_state from, enum creq_state to);
 const char *creq_state_name(enum creq_state s);

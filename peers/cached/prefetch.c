@@ -99,8 +99,7 @@ void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic 
 
 void object_prefetch_data(struct cached *k, const struct xreq *r)
 {
-	bool copied = r->op == XSEG_OP_READ && !is_lent(r);
-	uint32_t nr = copied ? xseg_req_span(r->obj_offset, r->size) : 0;
+	uint32_t nr = request_is_copied_read(r) ? xseg_req_span(r->obj_offset, r->size) : 0;
 
 	for (uint32_t i = 0; i < nr && i < data_ahead(); i++) {
 		uint32_t page = hint_page(k, hint_slot(k, r, i));

@@ -216,6 +216,20 @@ static void count_left(struct port_box *box)
 	box->nr_left = 0;
 }
 
+/* What was answered and sent, to be rung for later, or now: counted before anybody can see it, as
+ * who has an answer may ask what is left. */
+static void publish(struct peer_port *pp)
+{
+	count_left(port_box(pp));
+	xseg_port_publish(pp->port);
+}
+
+static void flush(struct peer_port *pp)
+{
+	count_left(port_box(pp));
+	xseg_port_flush(pp->port);
+}
+
 static void recover_request(struct xport *port, struct xreq *r, void *arg)
 {
 	struct peer *p = arg;
@@ -255,10 +269,8 @@ bool peer_try_serve(struct peer *p)
 	xseg_peer_recover(p->xp, recover_request, p);
 	if (p->cls->recovered)
 		p->cls->recovered(p);
-	for (i = 0; i < p->nr_ports; i++) {
-		count_left(port_box(&p->ports[i]));
-		xseg_port_flush(p->ports[i].port);
-	}
+	for (i = 0; i < p->nr_ports; i++)
+		flush(&p->ports[i]);
 	/* Before all are rung: a thread of ours that was woken, and found that it does not serve
 	 * yet, would sleep again. Release: partner is the acquire in peer_serving(): other threads
 	 * see what recovery made. */
@@ -411,11 +423,10 @@ static void end_round(struct peer_port *pp, bool worked)
 {
 	struct port_box *box = port_box(pp);
 
-	count_left(box);
 	if (worked && box->worked && pp->only)
-		xseg_port_publish(pp->port);
+		publish(pp);
 	else
-		xseg_port_flush(pp->port);
+		flush(pp);
 	box->worked = worked;
 	publish_counts(pp);
 }
@@ -438,17 +449,15 @@ bool peer_port_round(struct peer_port *pp, uint64_t now_ns, uint32_t budget, uin
 	pp->round_over = false;
 	some = has_requests(pp, budget);
 	/* rings for what the last round published, and publishes what the kind had kept */
-	count_left(port_box(pp));
-	xseg_port_flush(pp->port);
+	flush(pp);
 	while (some) {
 		requests += handle_requests(pp, budget - requests);
 		some = requests < budget && !pp->round_over && has_requests(pp, budget - requests);
 	}
 	while (cls->reply && replies < budget && handle_reply(pp, budget - replies))
 		replies++;
-	/* what is answered need not wait for the timers; who has an answer may ask what is left */
-	count_left(port_box(pp));
-	xseg_port_publish(pp->port);
+	/* what is answered need not wait for the timers */
+	publish(pp);
 	*next_ns = poll(pp);
 	end_round(pp, requests || replies);
 	return requests || replies;
@@ -485,8 +494,7 @@ uint64_t peer_port_step_poll(struct peer_port *pp)
 	settle_instant(pp, pp->now_ns);
 	gate_look(pp);
 	next_ns = poll(pp);
-	count_left(port_box(pp));
-	xseg_port_flush(pp->port);
+	flush(pp);
 	publish_counts(pp);
 	return next_ns;
 }
