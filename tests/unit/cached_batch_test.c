@@ -39,6 +39,16 @@ static uint64_t answered_in_a_round(bool *at_once)
 	return xseg_stats_get(pp->stats, PEER_STAT_OPS) - ops;
 }
 
+/* Sends a batch, of which the first round answers all but those that are kept. */
+static void send_batch_and_keep(struct crig_io **io)
+{
+	bool at_once;
+
+	send_batch(io, 0);
+	assert_int_equal(answered_in_a_round(&at_once), BATCH - KEPT_MAX);
+	assert_true(at_once);
+}
+
 static void the_last_reads_of_a_full_batch_are_served_a_round_later(void **state)
 {
 	struct crig_io *io[BATCH];
@@ -46,9 +56,7 @@ static void the_last_reads_of_a_full_batch_are_served_a_round_later(void **state
 
 	(void)state;
 	up();
-	send_batch(io, 0);
-	assert_int_equal(answered_in_a_round(&at_once), BATCH - KEPT_MAX);
-	assert_true(at_once);
+	send_batch_and_keep(io);
 	assert_int_equal(peer_outstanding(crig.peer), KEPT_MAX);
 	assert_int_equal(answered_in_a_round(&at_once), KEPT_MAX);
 	assert_int_equal(answered_in_a_round(&at_once), 0);
@@ -140,8 +148,7 @@ static void one_that_is_kept_may_have_to_wait(void **state)
 	crig_store_fill("a", 0, B(BATCH), 5);
 	crig_have_clean("a", 0, B(BATCH - KEPT_MAX), 5);
 	calls = crig_nr_calls();
-	send_batch(io, 0);
-	assert_int_equal(answered_in_a_round(&at_once), BATCH - KEPT_MAX);
+	send_batch_and_keep(io);
 	assert_int_equal(answered_in_a_round(&at_once), 0);
 	crig_settle();
 	assert_true(crig_count_calls(XSEG_OP_READ, calls) > 0);
@@ -151,12 +158,10 @@ static void one_that_is_kept_may_have_to_wait(void **state)
 static void a_killed_cache_s_successor_answers_what_was_kept(void **state)
 {
 	struct crig_io *io[BATCH];
-	bool at_once;
 
 	(void)state;
 	up();
-	send_batch(io, 0);
-	assert_int_equal(answered_in_a_round(&at_once), BATCH - KEPT_MAX);
+	send_batch_and_keep(io);
 	crig_kill();
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();
