@@ -137,10 +137,12 @@ void write_end(struct cport *ps, struct creq *c, int64_t result)
 uint32_t write_slot(
 	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page)
 {
-	uint64_t old = dirty_begin(ps, o, b, slot, page);
+	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 
+	/* before its owner's word says that it is lent, as a shrinking cache does not count such a page */
 	if (slot_state(old) == BUCKET_VALID)
 		page_unclean(ps, slot_page(old));
+	old = dirty_begin(ps, o, b, slot, page);
 	/* LOADING, WRITING: the child that lists the page puts it */
 	return slot_state(old) == BUCKET_VALID || slot_state(old) == BUCKET_DIRTY ? slot_page(old)
 										  : NO_PAGE;
