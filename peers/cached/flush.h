@@ -27,8 +27,8 @@ struct flush_group {
 };
 
 struct cvolume_sync {				/* guarded by dirty_lock */
+	uint64_t epoch;				/* what was cleaned up to then is stable */
 	uint32_t volume;
-	uint16_t epoch;				/* what was cleaned up to then is stable */
 	bool known;
 };
 
@@ -67,6 +67,9 @@ void switch_begin(struct cached *k); /* `switching`, until all that is dirty now
 /* what c covers is at the store, which now has to make it stable */
 void sync_send(struct cport *ps, struct creq *c);
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
+/* What is not known to be stable becomes dirty again: a FLUSH has failed. */
+void sync_lost(struct cport *ps);
+bool sync_walks(struct cached *k);			/* until that is done */
 uint64_t sync_stamp(struct cached *k);		/* flags of a bucket that a flush has cleaned */
 
 /* ---- dirty_list.c ---- */

@@ -165,6 +165,8 @@ static void sync(struct cport *ps)
 		xseg_req_set_target(ch->r, "", 0);
 		child_submit(ps, ch, XSEG_OP_FLUSH, 0);
 	} else if (p->synced < 0) {
+		if (sync_walks(k))
+			return;
 		log_warn(
 			"%s: cannot leave yet: the store failed to make its data stable: %s; trying again",
 			k->peer.name, strerror((int)-p->synced));
@@ -183,6 +185,8 @@ void plug_synced(struct cport *ps, struct child *ch, int64_t result)
 	if (plug_get(ps->cache) == PLUG_SYNCING)
 		p->synced = result;
 	child_put(ps, ch);
+	if (result < 0)
+		sync_lost(ps);
 }
 
 /* True: the upper peer holds. */

@@ -5,9 +5,12 @@
  * the error is answered: the next FLUSH writes it once more. To know what that is, a bucket that a
  * flush has cleaned bears WRITTEN and the epoch of that time; each FLUSH that goes to the store
  * takes the epoch and begins the next one, and when it is answered well, the volume is synced up to
- * it. Epochs have 16 bits: a bucket that was synced 32,768 FLUSHes ago may look like one that was
- * not, and is written once more than needed. The same goes for a volume that lost its place in the
- * small table, and after a restart. What was flushed with FUA needs none of this.
+ * it. All that is not known to be synced is lost with a FLUSH that fails, whatever volume it was of
+ * and also what was cleaned while it was under way: a store may sync all it has at once, and a
+ * kernel may drop what it was given meanwhile. A bucket bears 16 bits of the epoch: one that was
+ * cleaned 65,536 FLUSHes ago may look younger than it is, and is written once more than needed. The
+ * same goes for a volume that lost its place in the small table, and after a restart. What was
+ * flushed with FUA needs none of this.
  *
  * One walk at a time goes through all objects, one job each; FLUSHes that fail meanwhile wait for
  * the next walk.
@@ -32,25 +35,25 @@ static struct cvolume_sync *sync_of(struct cached *k, uint32_t volume)
 
 uint64_t sync_stamp(struct cached *k)
 {
-	return SLOT_WRITTEN | (uint64_t)atomic_load_explicit(&k->sync_epoch, memory_order_relaxed)
+	return SLOT_WRITTEN | atomic_load_explicit(&k->sync_epoch, memory_order_relaxed)
 				      << SLOT_EPOCH_SHIFT;
 }
 
 /* Under dirty_lock: all of the volume (0: of all) that was cleaned up to that epoch is stable. */
-static void synced_note(struct cached *k, uint32_t volume, uint16_t epoch)
+static void synced_note(struct cached *k, uint32_t volume, uint64_t epoch)
 {
 	struct cvolume_sync *s = sync_of(k, volume);
 
-	if (s->known && s->volume == volume && (int16_t)(epoch - s->epoch) <= 0)
+	if (s->known && s->volume == volume && epoch <= s->epoch)
 		return;
 	*s = (struct cvolume_sync){ .volume = volume, .epoch = epoch, .known = true };
 }
 
-static bool synced_before(struct cached *k, uint32_t volume, uint16_t epoch)
+static bool synced_before(struct cached *k, uint32_t volume, uint64_t epoch)
 {
 	const struct cvolume_sync *s = sync_of(k, volume);
 
-	return s->known && s->volume == volume && (int16_t)(epoch - s->epoch) <= 0;
+	return s->known && s->volume == volume && epoch <= s->epoch;
 }
 
 /* ---- sending ---- */
@@ -90,13 +93,11 @@ static void sync_answer(struct cport *ps, struct creq *c)
 					    : (int64_t)c->r->size);
 }
 
-static void walk_begin(struct cport *ps);
-
 void sync_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct cached *k = ps->cache;
 	struct creq *c = ch->c;
-	uint16_t epoch = (uint16_t)ch->seq;
+	uint64_t epoch = ch->seq;
 
 	child_put(ps, ch);
 	pthread_mutex_lock(&k->dirty_lock);
@@ -109,30 +110,27 @@ void sync_done(struct cport *ps, struct child *ch, int64_t result)
 		return;
 	}
 	c->error = (int)result;
-	c->ticket = epoch;
 	pthread_mutex_lock(&k->dirty_lock);
 	c->next = k->failed_syncs;
 	k->failed_syncs = c;
 	pthread_mutex_unlock(&k->dirty_lock);
-	walk_begin(ps);
+	sync_lost(ps);
 }
 
 /* ---- the walk ---- */
 
-/* Whether a failed FLUSH of this walk covered what was cleaned in that epoch. */
+/* The latest epoch that a stamp of 16 bits can be of. */
+static uint64_t epoch_of(struct cached *k, uint64_t w)
+{
+	uint64_t now = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed);
+
+	return now - (uint16_t)(now - (w >> SLOT_EPOCH_SHIFT));
+}
+
 static bool is_lost(struct cached *k, uint32_t volume, uint64_t w)
 {
-	uint16_t epoch = (uint16_t)(w >> SLOT_EPOCH_SHIFT);
-
-	if (slot_state(w) != BUCKET_VALID || !(w & SLOT_WRITTEN))
-		return false;
-	if (synced_before(k, volume, epoch) || synced_before(k, 0, epoch))
-		return false;
-	for (struct creq *c = k->walk.syncs; c; c = c->next)
-		if ((c->r->volume == 0 || c->r->volume == volume) &&
-			(int16_t)(epoch - (uint16_t)c->ticket) <= 0)
-			return true;
-	return false;
+	return slot_state(w) == BUCKET_VALID && w & SLOT_WRITTEN &&
+	       !synced_before(k, volume, epoch_of(k, w)) && !synced_before(k, 0, epoch_of(k, w));
 }
 
 static void object_redirty(struct cport *ps, struct object *o)
@@ -177,6 +175,8 @@ static void walk_job(struct xwork *w, void *ctx)
 	object_put(ps, o);
 }
 
+static void walk_begin(struct cport *ps);
+
 static void walk_end(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -213,9 +213,10 @@ static void walk_begin(struct cport *ps)
 	bool begin;
 
 	pthread_mutex_lock(&k->dirty_lock);
-	begin = !k->walking && k->failed_syncs;
+	begin = !k->walking && k->walk_wanted;
 	if (begin) {
 		k->walking = true;
+		k->walk_wanted = false;
 		k->walk.syncs = k->failed_syncs;
 		k->failed_syncs = NULL;
 		k->walk.next = 0;
@@ -223,4 +224,24 @@ static void walk_begin(struct cport *ps)
 	pthread_mutex_unlock(&k->dirty_lock);
 	if (begin)
 		walk_step(ps);
+}
+
+void sync_lost(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	k->walk_wanted = true;
+	pthread_mutex_unlock(&k->dirty_lock);
+	walk_begin(ps);
+}
+
+bool sync_walks(struct cached *k)
+{
+	bool walks;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	walks = k->walking || k->walk_wanted;
+	pthread_mutex_unlock(&k->dirty_lock);
+	return walks;
 }

@@ -191,6 +191,7 @@ static void it_stays_while_the_store_fails_to_make_it_stable(void **state)
 	crig_pass(300 * CRIG_MS);
 	hold_and_settle();
 	is_off_the_path();
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 3); /* once more for each failure */
 }
 
 /* A FLUSH that went out before covers nothing that was written back after it. */

@@ -39,7 +39,7 @@ static void what_was_loaded_or_synced_before_or_written_with_fua_is_not(void **s
 	assert_int_equal(crig_state("a", 3), BUCKET_DIRTY);
 }
 
-static void a_volume_s_failed_flush_leaves_the_others_alone(void **state)
+static void a_volume_s_failed_flush_spares_what_others_have_synced(void **state)
 {
 	(void)state;
 	crig_up("dirty_age=1h");
@@ -58,7 +58,23 @@ static void a_volume_s_failed_flush_leaves_the_others_alone(void **state)
 	assert_int_equal(crig_state("b", 0), BUCKET_VALID); /* its own FLUSH was answered well */
 }
 
-static void what_was_cleaned_after_the_flush_went_out_is_not_of_it(void **state)
+/* A store may sync all that it has, and forget that it failed for another. */
+static void what_others_have_not_synced_is_lost_with_it(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_volume(8);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	assert_int_equal(crig_state("b", 0), BUCKET_VALID);
+	crig_set("policy=write-back");
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(7), -EIO);
+	assert_int_equal(crig_state("b", 0), BUCKET_DIRTY);
+}
+
+static void what_was_cleaned_while_a_flush_failed_is_written_again_too(void **state)
 {
 	struct crig_io *flush;
 
@@ -73,7 +89,7 @@ static void what_was_cleaned_after_the_flush_went_out_is_not_of_it(void **state)
 	crig_answer(crig_held(XSEG_OP_WRITE, 0));
 	crig_fail(crig_held(XSEG_OP_FLUSH, 0), -EIO);
 	crig_expect(flush, -EIO);
-	assert_int_equal(crig_state("b", 0), BUCKET_VALID);
+	assert_int_not_equal(crig_state("b", 0), BUCKET_VALID);
 	assert_int_not_equal(crig_state("a", 0), BUCKET_VALID);
 	crig_hold(false);
 }
@@ -116,6 +132,25 @@ static void a_successor_does_not_know_what_was_synced_and_writes_all_again(void 
 	crig_expect_data("a", 0, B(1), 5);
 }
 
+/* Others may have sent any number of FLUSHes between two of a volume. */
+static void it_is_so_after_any_number_of_flushes(void **state)
+{
+	static const uint64_t between[] = { 1, 32760, 32769, 40000, 65535, 65536, 1 << 20 };
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	for (uint32_t i = 0; i < sizeof(between) / sizeof(*between); i++) {
+		crig_volume(7);
+		crig_expect(crig_write("a", 0, B(1), 5), B(1));
+		crig_expect(crig_flush(7), 0);
+		atomic_fetch_add(&crig.k->sync_epoch, between[i]);
+		crig_expect(crig_write("a", 0, B(1), 6), B(1));
+		crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+		crig_expect(crig_flush(7), -EIO);
+		assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	}
+}
+
 static void epochs_wrap(void **state)
 {
 	(void)state;
@@ -135,10 +170,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CRIG_T(what_a_failed_flush_covered_is_written_again_by_the_next),
 		CRIG_T(what_was_loaded_or_synced_before_or_written_with_fua_is_not),
-		CRIG_T(a_volume_s_failed_flush_leaves_the_others_alone),
-		CRIG_T(what_was_cleaned_after_the_flush_went_out_is_not_of_it),
+		CRIG_T(a_volume_s_failed_flush_spares_what_others_have_synced),
+		CRIG_T(what_others_have_not_synced_is_lost_with_it),
+		CRIG_T(what_was_cleaned_while_a_flush_failed_is_written_again_too),
 		CRIG_T(many_flushes_that_fail_together_are_all_answered),
 		CRIG_T(a_successor_does_not_know_what_was_synced_and_writes_all_again),
+		CRIG_T(it_is_so_after_any_number_of_flushes),
 		CRIG_T(epochs_wrap),
 	};
 
