@@ -211,7 +211,8 @@ struct cached {
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
 	struct cvolume_sync synced[NR_SYNCED];
 	struct creq *failed_syncs; /* wait for the walk that makes dirty again what they covered */
-	bool walk_wanted, walking;	/* a FLUSH has failed since the last walk began; one goes on */
+	bool walk_wanted;			/* a FLUSH has failed since the last walk began */
+	bool walking;
 	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
 	_Atomic uint32_t reclaims;		/* objects being emptied */
 	_Atomic uint32_t nr_admitted;		/* objects that may keep buckets */
@@ -222,7 +223,7 @@ struct cached {
 		struct creq *syncs;
 		uint32_t next;
 	} walk;
-	_Atomic uint64_t sync_epoch;			/* counts FLUSHes sent to the store (sync.c) */
+	_Atomic uint64_t sync_epoch;		/* counts FLUSHes sent to the store */
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;		/* left write-back: until what was dirty then is clean */

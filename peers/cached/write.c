@@ -139,7 +139,7 @@ uint32_t write_slot(
 {
 	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 
-	/* before its owner's word says that it is lent, as a shrinking cache does not count such a page */
+	/* before its owner's word says that it is lent: a shrinking cache counts no such page */
 	if (slot_state(old) == BUCKET_VALID)
 		page_unclean(ps, slot_page(old));
 	old = dirty_begin(ps, o, b, slot, page);
