@@ -320,7 +320,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	struct filed_mark *m = mark_of(ff, file);
 	int data_rc = 0, dirs_rc = 0, fd = file->fd;
 	char path[FILED_PATH_MAX];
-	const struct filed_change *c;
+	struct filed_change *c;
 	struct filed_sync s;
 	bool tried = true, made = true;
 
@@ -343,6 +343,8 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	if (data_rc && !tried)
 		filed_mark_recover(m);
 	filed_mark_sync_end(m, &s, !data_rc || !tried, !dirs_rc);
+	for (c = file->changes; c && data_rc && tried; c = c->next)
+		c->caught = true;
 	if (s.dirs & FILED_MARK_PARENTS && made && !dirs_rc)
 		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));
 	ff->sync_errors += !!data_rc + !!dirs_rc;
@@ -412,7 +414,7 @@ void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok)
 		c->file->changes = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
-	if (ok)
+	if (ok && !c->caught)
 		filed_mark_wrote(mark_of(ff, c->file), c->from, c->to);
 	pthread_mutex_unlock(&ff->lock);
 }

@@ -58,6 +58,7 @@ struct filed_file {
 struct filed_change {
 	struct filed_file *file;
 	uint64_t from, to;
+	bool caught;		/* a sync failed meanwhile: the kernel may have dropped it, too */
 	struct filed_change *next, *prev;
 };
 

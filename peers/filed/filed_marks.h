@@ -7,7 +7,8 @@
  *
  *   written    changed since the last sync began (and what was in flight when it began)
  *   syncing    what the sync in progress covers
- *   lost       what a failed sync covered: it does not count as written, whatever the file says
+ *   lost       what a failed sync covered, and what was written until it failed: it does not count as
+ *              written, whatever the file says
  *   rewritten  lost pieces that were overwritten whole; the next good sync takes them out of `lost`
  *
  * Contract: one thread at a time for a mark (filed_files.c calls with its lock held). Nothing

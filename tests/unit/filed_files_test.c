@@ -1,0 +1,159 @@
+/* filed_files_test - what a sync that fails takes with it: a kernel that could not write a page may
+ * drop it, and says so once; so also what was written while that sync was under way.
+ *
+ * The linker leads fdatasync() through here (see the Makefile): it does what a test wants done
+ * meanwhile, and gives the error that it wants.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "peers/filed/filed_files.h"
+
+#define NR_FILES 4u
+#define PIECE	 ((uint64_t)FILED_MARK_PIECE)
+
+int __wrap_fdatasync(int fd);
+
+static struct filed_dir dir;
+static struct filed_files files;
+static struct filed_file *file;
+static char path[64];
+static void *arena;
+
+static void (*meanwhile)(void);
+static int sync_error;
+
+int __wrap_fdatasync(int fd)
+{
+	assert_true(fd >= 0);
+	if (meanwhile)
+		meanwhile();
+	errno = sync_error;
+	return sync_error ? -1 : 0;
+}
+
+static int up(void **state)
+{
+	struct xseg_error err;
+	uint64_t bytes = filed_files_bytes(NR_FILES);
+	int fd;
+
+	(void)state;
+	meanwhile = NULL;
+	sync_error = 0;
+	snprintf(path, sizeof(path), "/tmp/filed_files_test.XXXXXX");
+	assert_non_null(mkdtemp(path));
+	arena = calloc(1, bytes);
+	assert_non_null(arena);
+	assert_int_equal(filed_dir_open(&dir, path, false, &err), 0);
+	assert_int_equal(filed_files_open(&files, &dir, arena, bytes, NR_FILES, &err), 0);
+	assert_int_equal(filed_file_get(&files, 1, "a", true, &file, &fd), 0);
+	return 0;
+}
+
+static int down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	assert_true(filed_file_put(&files, file));
+	filed_files_close(&files);
+	filed_dir_close(&dir);
+	free(arena);
+	snprintf(command, sizeof(command), "rm -r %s", path);
+	return system(command);
+}
+
+/* Writes that piece whole. */
+static void write_piece(uint64_t piece)
+{
+	struct filed_change c;
+
+	filed_change_begin(&files, &c, file, piece * PIECE, (piece + 1) * PIECE);
+	filed_change_end(&files, &c, true);
+}
+
+static void write_second(void)
+{
+	write_piece(1);
+}
+
+static struct filed_change slow;
+
+static void begin_slow(void)
+{
+	filed_change_begin(&files, &slow, file, PIECE, 2 * PIECE);
+}
+
+static void fails_once(void (*during)(void))
+{
+	write_piece(0);
+	meanwhile = during;
+	sync_error = EIO;
+	assert_int_equal(filed_files_sync(&files), -EIO);
+	meanwhile = NULL;
+	sync_error = 0;
+}
+
+static void what_it_covered_is_lost_until_it_is_written_again(void **state)
+{
+	(void)state;
+	fails_once(NULL);
+	assert_int_equal(filed_files_sync(&files), -EIO);
+	write_piece(0);
+	assert_int_equal(filed_files_sync(&files), 0);
+}
+
+static void so_is_what_was_written_meanwhile(void **state)
+{
+	(void)state;
+	fails_once(write_second);
+	write_piece(0);
+	assert_int_equal(filed_files_sync(&files), -EIO);
+	write_piece(1);
+	assert_int_equal(filed_files_sync(&files), 0);
+}
+
+/* The kernel may have had it before the sync failed, and filed hears of it later. */
+static void a_write_under_way_when_it_fails_does_not_count_as_written_again(void **state)
+{
+	(void)state;
+	fails_once(begin_slow);
+	filed_change_end(&files, &slow, true);
+	write_piece(0);
+	assert_int_equal(filed_files_sync(&files), -EIO);
+	write_piece(1);
+	assert_int_equal(filed_files_sync(&files), 0);
+}
+
+static void what_is_written_while_a_good_sync_goes_on_is_not_synced_and_not_lost(void **state)
+{
+	(void)state;
+	write_piece(0);
+	meanwhile = write_second;
+	assert_int_equal(filed_files_sync(&files), 0);
+	meanwhile = NULL;
+	assert_true(filed_mark_unsynced(&files.marks[0]) && !filed_mark_lost(&files.marks[0]));
+	assert_int_equal(filed_files_sync(&files), 0);
+	assert_false(filed_mark_unsynced(&files.marks[0]));
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, up, down)
+	const struct CMUnitTest tests[] = {
+		T(what_it_covered_is_lost_until_it_is_written_again),
+		T(so_is_what_was_written_meanwhile),
+		T(a_write_under_way_when_it_fails_does_not_count_as_written_again),
+		T(what_is_written_while_a_good_sync_goes_on_is_not_synced_and_not_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
