@@ -247,8 +247,11 @@ static void fill_pools(struct xseg_peer *peer)
 			uint64_t w = atomic_load_explicit(
 				&peer->seg->reqs[port->req_first + k].place, memory_order_acquire);
 
-			if (place_state(w) == XSEG_REQ_FREE)
-				xpool_put(&port->free, port->req_first + k);
+			if (place_state(w) != XSEG_REQ_FREE)
+				continue;
+			/* one that was to be adopted, and was not, is nobody's answer any more */
+			view_own(peer->seg, port->req_first + k)->out = false;
+			xpool_put(&port->free, port->req_first + k);
 		}
 	}
 }

@@ -94,6 +94,37 @@ static void an_answer_is_taken_once(void **state)
 	segrig_nothing(c);
 }
 
+static void never(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg)
+{
+	(void)port;
+	(void)r;
+	(void)sent;
+	(void)arg;
+	fail();
+}
+
+/* Damaged, so that a successor could not adopt it, and home by now. */
+static void the_answer_of_an_orphan_that_was_not_adopted_is_not_taken(void **state)
+{
+	struct xseg_peer *peer = segrig_open(seg, "store", 1, 16);
+	uint32_t index = segrig_send(segrig_port(peer), XSEG_OP_READ, 0, to)->index;
+	struct xreq *r = segrig_request(s);
+
+	(void)state;
+	assert_int_equal(r->index, index);
+	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);
+	peer = segrig_open(seg, "store", 1, 16);
+	seg->reqs[index].size = UINT32_MAX;
+	assert_int_equal(xseg_peer_adopt(peer, never, NULL), 1);
+	segrig_answer(s, r, 0);
+	assert_int_equal(xseg_peer_orphans(peer), 0);
+	xseg_peer_serve(peer);
+	forge(segrig_port(peer), QUEUE_REPLY, index, XSEG_REQ_ANSWERED, segrig_port(peer)->index);
+	segrig_nothing(segrig_port(peer));
+	assert_int_equal(segrig_bad(seg), 1);
+	xseg_peer_close(peer, XSEG_CLOSE_FREE_ARENA);
+}
+
 static void a_request_at_nobody_does_not_keep_its_owner_from_leaving(void **state)
 {
 	static const struct {
@@ -184,6 +215,7 @@ int main(void)
 		U(what_is_answered_may_come_again),
 		U(an_answer_that_nobody_asked_for_is_not_taken),
 		U(an_answer_is_taken_once),
+		U(the_answer_of_an_orphan_that_was_not_adopted_is_not_taken),
 		P(a_request_at_nobody_does_not_keep_its_owner_from_leaving),
 		P(a_peer_whose_ports_are_wild_is_refused_or_served_within_bounds),
 		U(what_is_told_of_a_peer_is_something_that_a_peer_can_be),
