@@ -151,9 +151,7 @@ static void policy_switch(struct cached *k, const struct policy *to)
 	if (to == &policy_write_back) {
 		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
 	} else if (from == &policy_write_back) {
-		k->switch_from = from;
-		k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
-		switch_begin(k);
+		switch_begin(k, from);
 	}
 }
 
@@ -204,6 +202,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	xwaitq_init(&k->want_entries);
 	xwaitq_init(&k->want_lists);
 	atomic_store(&k->policy, &policy_write_back);
+	atomic_store(&k->switch_from, &policy_write_back);
 	atomic_store(&k->sync_epoch, 1);
 	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	options_hold(k);

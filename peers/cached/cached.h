@@ -227,14 +227,14 @@ struct cached {
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;		/* left write-back: until what was dirty then is clean */
+	/* at the last switch, for the status: what was dirty, and the policy that it left */
+	_Atomic uint64_t switch_bytes;
+	_Atomic(const struct policy *) switch_from;
+	uint32_t switch_ticket;	/* dirty_lock's: dirty sets up to it are from before the switch */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
 	struct throttle throttle;
 	uint64_t gauges_ns;			/* port 0's: when they were published */
-	uint64_t switch_bytes;			/* what was dirty when it left write-back */
-	const struct policy *switch_from;
 	struct plug plug;
-	/* guarded by dirty_lock: dirty sets up to it are from before the switch */
-	uint32_t switch_ticket;
 	void *mem[16];				/* private allocations, freed by fini */
 	unsigned nr_mem;
 	uint64_t mem_bytes;			/* of them all */

@@ -61,7 +61,8 @@ void drain_cancel(struct cached *k, uint32_t rec);
 /* FLUSH requests that cover this set of the object get the error of its flush. */
 void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);
-void switch_begin(struct cached *k); /* `switching`, until all that is dirty now is at the store */
+/* It leaves the policy `from`: `switching`, until all that is dirty now is at the store. */
+void switch_begin(struct cached *k, const struct policy *from);
 
 /* ---- sync.c ---- */
 /* what c covers is at the store, which now has to make it stable */

@@ -153,7 +153,7 @@ bool object_run_ready(struct cport *ps, unsigned budget)
 void object_put(struct cport *ps, struct object *o)
 {
 	xcache_put(&ps->cache->xc, o->index);
-	if (!xwaitq_empty(&ps->cache->want_entries))
+	if (xwaitq_has_waiters(&ps->cache->want_entries))
 		ps->freed = true;	/* perhaps that was an evicted entry's last one */
 }
 

@@ -105,9 +105,7 @@ static void drain_all(struct cached *k, uint64_t pause_ns)
 	plug_set(k, PLUG_DRAINING);
 	k->plug.next_ns = k->peer.ports[0].now_ns + pause_ns;
 	atomic_store_explicit(&k->plug.leaving, true, memory_order_relaxed);
-	k->switch_from = atomic_load_explicit(&k->policy, memory_order_relaxed);
-	k->switch_bytes = cached_total(k, CC_DIRTY_BYTES);
-	switch_begin(k);
+	switch_begin(k, atomic_load_explicit(&k->policy, memory_order_relaxed));
 	for (uint32_t i = 1; i < k->peer.nr_ports; i++)
 		peer_port_kick(&k->peer.ports[i]);
 }

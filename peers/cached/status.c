@@ -74,9 +74,11 @@ static void add_draining(struct cport *ps, struct kv_text *t, uint64_t dirty)
 {
 	const struct cached *k = ps->cache;
 	uint64_t rate = throttle_store_rate(ps),
-		 from = k->switch_bytes > dirty ? k->switch_bytes : dirty;
+		 begun = atomic_load_explicit(&k->switch_bytes, memory_order_relaxed),
+		 from = begun > dirty ? begun : dirty;
 
-	kv_add(t, "draining.from=%s\n", k->switch_from->name);
+	kv_add(t, "draining.from=%s\n",
+		atomic_load_explicit(&k->switch_from, memory_order_relaxed)->name);
 	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
 	kv_add(t, "draining.bytes_left=%" PRIu64 "\n", dirty);
 	kv_add(t, "draining.rate=%" PRIu64 "\n", rate);

@@ -101,8 +101,11 @@ static uint32_t ticket_cut(struct flush_group *g)
 	return ticket;
 }
 
-void switch_begin(struct cached *k)
+void switch_begin(struct cached *k, const struct policy *from)
 {
+	atomic_store_explicit(&k->switch_from, from, memory_order_relaxed);
+	atomic_store_explicit(
+		&k->switch_bytes, cached_total(k, CC_DIRTY_BYTES), memory_order_relaxed);
 	pthread_mutex_lock(&k->dirty_lock);
 	k->switch_ticket = ticket_cut(&k->all);
 	atomic_store_explicit(&k->switching, true, memory_order_relaxed);
