@@ -9,8 +9,8 @@
  * What a kill leaves in a slot, and what becomes of it:
  *   VALID, DIRTY    stays
  *   WRITING         DIRTY: the flush may or may not have arrived; it is done again, after the old
- *                   one has ended (the runtime waits for the predecessor's children before anything
- *                   is served)
+ *                   one has ended (its object is HELD until then, see adopt.c, or nothing is served
+ *                   before)
  *   LOADING         INVALID: the page may be half filled
  *   BYPASS          INVALID: its write is STARTED, and is done again
  *

@@ -11,7 +11,8 @@
  * wait is put into one of the waiting places (enum wait_why) and stepped again later. Every creq
  * and every child holds a reference to its object.
  *
- * Locks; mem_lock and dirty_lock may be taken under volume_lock, and all others are leaves:
+ * Locks; mem_lock and dirty_lock may be taken under volume_lock, mem_lock under the xcache's own
+ * (an entry that becomes free gives back its chunks), and all others are leaves:
  *   volume_lock	making records of volumes, and their settings; whether clients may read
  *			directly
  *   mem_lock	free pages, the list of clean pages, free chunks
@@ -20,7 +21,7 @@
  *   streams.lock	the table of streams (stream.h)
  *
  * Invariants:
- *   C1  a slot is changed inside its object only, by bucket_set() only
+ *   C1  a slot is changed inside its object only, its state and page by bucket_set_at() only
  *   C2  a page with acknowledged data is never changed in place: a write puts a new page into the
  *       slot. Nor is one that may be on loan, but by whom it was lent to for that (gift.c)
  *   C3  a request that changes slots has all it may wait for before it becomes STARTED, and leaves

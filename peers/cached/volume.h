@@ -18,7 +18,7 @@
  * its own before it counts for another volume, and readers leave out what is not the volume's.
  *
  * Contract: volume_pin() to volume_adopt() inside the object; blocks by the port's thread; all else
- * any thread. volume_lock is a leaf, taken to make a record and to change settings, never on the
+ * any thread. volume_lock (cached.h) is taken to make a record and to change settings, never on the
  * way of a request whose volume is known.
  *
  * Invariants (volumes_check() tests them):
