@@ -37,7 +37,7 @@ struct creq {
 	 * the store has */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];
 	uint64_t seq;	/* write: the object's apply_seq when it was applied; 0: by a predecessor */
-	uint32_t ticket;	/* FLUSH: what it covers; when it has failed, the epoch (sync.c) */
+	uint32_t ticket;	/* FLUSH: what it covers */
 	uint64_t dirty_end;		/* INFO: end of what was dirty when the store was asked */
 	uint64_t until_ns;			/* throttle: it waits no longer */
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */

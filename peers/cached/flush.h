@@ -27,9 +27,8 @@ struct flush_group {
 };
 
 struct cvolume_sync {				/* guarded by dirty_lock */
-	uint64_t epoch;				/* what was cleaned up to then is stable */
+	uint64_t below;	/* what was cleaned in an earlier epoch is stable; 0: nothing is known */
 	uint32_t volume;
-	bool known;
 };
 
 /* How fast the store takes dirty data, and the writers that are slowed to that (throttle.c). */
@@ -68,8 +67,9 @@ void switch_begin(struct cached *k, const struct policy *from);
 /* what c covers is at the store, which now has to make it stable */
 void sync_send(struct cport *ps, struct creq *c);
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
-/* What is not known to be stable becomes dirty again: a FLUSH has failed. */
-void sync_lost(struct cport *ps);
+/* A FLUSH has failed: what is not known to be stable becomes dirty again, and then c, which may be
+ * NULL, is answered. */
+void sync_lost(struct cport *ps, struct creq *c);
 bool sync_walks(struct cached *k);			/* until that is done */
 uint64_t sync_stamp(struct cached *k);		/* flags of a bucket that a flush has cleaned */
 

@@ -184,7 +184,7 @@ void plug_synced(struct cport *ps, struct child *ch, int64_t result)
 		p->synced = result;
 	child_put(ps, ch);
 	if (result < 0)
-		sync_lost(ps);
+		sync_lost(ps, NULL);
 }
 
 /* True: the upper peer holds. */

@@ -15,8 +15,8 @@
  * One walk at a time goes through all objects, one job each; FLUSHes that fail meanwhile wait for
  * the next walk.
  *
- * Contract: sync_send() from anywhere, outside of dirty_lock. `walking` and the lists are guarded
- * by dirty_lock; the walk belongs to whoever runs its job.
+ * Contract: sync_send() from anywhere, outside of dirty_lock. `walking`, `walk_wanted` and
+ * the lists are guarded by dirty_lock; the walk belongs to whoever runs its job.
  *
  * Invariants:
  *   Y1  WRITTEN stands beside VALID only
@@ -39,21 +39,30 @@ uint64_t sync_stamp(struct cached *k)
 				      << SLOT_EPOCH_SHIFT;
 }
 
-/* Under dirty_lock: all of the volume (0: of all) that was cleaned up to that epoch is stable. */
+/* All of the volume (0: of all) that was cleaned up to that epoch is stable. */
 static void synced_note(struct cached *k, uint32_t volume, uint64_t epoch)
 {
 	struct cvolume_sync *s = sync_of(k, volume);
 
-	if (s->known && s->volume == volume && epoch <= s->epoch)
-		return;
-	*s = (struct cvolume_sync){ .volume = volume, .epoch = epoch, .known = true };
+	pthread_mutex_lock(&k->dirty_lock);
+	if (s->volume != volume || s->below <= epoch)
+		*s = (struct cvolume_sync){ .volume = volume, .below = epoch + 1 };
+	pthread_mutex_unlock(&k->dirty_lock);
 }
 
-static bool synced_before(struct cached *k, uint32_t volume, uint64_t epoch)
+/* The first epoch of which nothing says that what was cleaned of the volume then is stable. */
+static uint64_t unsynced_from(struct cached *k, uint32_t volume)
 {
-	const struct cvolume_sync *s = sync_of(k, volume);
+	const struct cvolume_sync *own = sync_of(k, volume), *all = sync_of(k, 0);
+	uint64_t from = 0;
 
-	return s->known && s->volume == volume && epoch <= s->epoch;
+	pthread_mutex_lock(&k->dirty_lock);
+	if (own->volume == volume)
+		from = own->below;
+	if (all->volume == 0 && all->below > from)
+		from = all->below;
+	pthread_mutex_unlock(&k->dirty_lock);
+	return from;
 }
 
 /* ---- sending ---- */
@@ -95,53 +104,40 @@ static void sync_answer(struct cport *ps, struct creq *c)
 
 void sync_done(struct cport *ps, struct child *ch, int64_t result)
 {
-	struct cached *k = ps->cache;
 	struct creq *c = ch->c;
 	uint64_t epoch = ch->seq;
 
 	child_put(ps, ch);
-	pthread_mutex_lock(&k->dirty_lock);
 	if (result >= 0)
-		synced_note(k, c->r->volume, epoch);
-	pthread_mutex_unlock(&k->dirty_lock);
+		synced_note(ps->cache, c->r->volume, epoch);
 	XKILL(SYNC_ANSWERED);
 	if (result >= 0) {
 		sync_answer(ps, c);
 		return;
 	}
 	c->error = (int)result;
-	pthread_mutex_lock(&k->dirty_lock);
-	c->next = k->failed_syncs;
-	k->failed_syncs = c;
-	pthread_mutex_unlock(&k->dirty_lock);
-	sync_lost(ps);
+	sync_lost(ps, c);
 }
 
 /* ---- the walk ---- */
 
-/* The latest epoch that a stamp of 16 bits can be of. */
-static uint64_t epoch_of(struct cached *k, uint64_t w)
+/* The latest epoch until now that a stamp of 16 bits can be of. */
+static uint64_t epoch_of(uint64_t w, uint64_t now)
 {
-	uint64_t now = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed);
-
 	return now - (uint16_t)(now - (w >> SLOT_EPOCH_SHIFT));
-}
-
-static bool is_lost(struct cached *k, uint32_t volume, uint64_t w)
-{
-	return slot_state(w) == BUCKET_VALID && w & SLOT_WRITTEN &&
-	       !synced_before(k, volume, epoch_of(k, w)) && !synced_before(k, 0, epoch_of(k, w));
 }
 
 static void object_redirty(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
-	uint32_t volume = object_entry(k, o)->volume;
+	/* no stamp of the object is later, as they are made inside of it */
+	uint64_t now = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed),
+		 from = unsynced_from(k, object_entry(k, o)->volume);
 
 	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
 		uint64_t w = slot_get(k, o, b);
 
-		if (!is_lost(k, volume, w))
+		if (slot_state(w) != BUCKET_VALID || !(w & SLOT_WRITTEN) || epoch_of(w, now) < from)
 			continue;
 		page_unclean(ps, slot_page(w));
 		dirty_begin(ps, o, b, slot_word_of(k, o, b), slot_page(w));
@@ -226,12 +222,16 @@ static void walk_begin(struct cport *ps)
 		walk_step(ps);
 }
 
-void sync_lost(struct cport *ps)
+void sync_lost(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
 
 	pthread_mutex_lock(&k->dirty_lock);
 	k->walk_wanted = true;
+	if (c) {
+		c->next = k->failed_syncs;
+		k->failed_syncs = c;
+	}
 	pthread_mutex_unlock(&k->dirty_lock);
 	walk_begin(ps);
 }

@@ -132,8 +132,7 @@ static void a_successor_does_not_know_what_was_synced_and_writes_all_again(void 
 	crig_expect_data("a", 0, B(1), 5);
 }
 
-/* Others may have sent any number of FLUSHes between two of a volume. */
-static void it_is_so_after_any_number_of_flushes(void **state)
+static void any_number_of_flushes_may_lie_between_two_that_matter(void **state)
 {
 	static const uint64_t between[] = { 1, 32760, 32769, 40000, 65535, 65536, 1 << 20 };
 
@@ -175,7 +174,7 @@ int main(void)
 		CRIG_T(what_was_cleaned_while_a_flush_failed_is_written_again_too),
 		CRIG_T(many_flushes_that_fail_together_are_all_answered),
 		CRIG_T(a_successor_does_not_know_what_was_synced_and_writes_all_again),
-		CRIG_T(it_is_so_after_any_number_of_flushes),
+		CRIG_T(any_number_of_flushes_may_lie_between_two_that_matter),
 		CRIG_T(epochs_wrap),
 	};
 
