@@ -266,8 +266,9 @@ static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 		return;
 	if (l->era)
 		atomic_store_explicit(&k->loans.seen[page], (uint8_t)l->era, memory_order_release);
-	/* at once: the thread that looks for it may have put it meanwhile, and it is somebody's */
-	(void)!xseg_page_owner_swap(k->peer.seg, page, OWNER_LOOKED, OWNER_LENT);
+	/* swapped: the thread that looks for it may have put it meanwhile, and it is another's */
+	if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
+		(void)!xseg_page_owner_swap(k->peer.seg, page, OWNER_LOOKED, OWNER_LENT);
 }
 
 /* All that is in limbo, as a list of the caller's. */

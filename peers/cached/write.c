@@ -142,7 +142,7 @@ uint32_t write_slot(
 	/* before its owner's word says that it is lent: a shrinking cache counts no such page */
 	if (slot_state(old) == BUCKET_VALID)
 		page_unclean(ps, slot_page(old));
-	old = dirty_begin(ps, o, b, slot, page);
+	dirty_begin(ps, o, b, slot, page);
 	/* LOADING, WRITING: the child that lists the page puts it */
 	return slot_state(old) == BUCKET_VALID || slot_state(old) == BUCKET_DIRTY ? slot_page(old)
 										  : NO_PAGE;
