@@ -297,8 +297,7 @@ $(BUILD)/tests/start_memory_test $(BUILD)/tests/client_memory_test: \
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # This one lets a thread stand still where it begins to serve.
 $(BUILD)/tests/reactors_test: private LDFLAGS += -Wl,--wrap=xseg_peer_serve
-# These have syncs fail, and all of filed's system calls.
-$(BUILD)/tests/filed_files_test: private LDFLAGS += -Wl,--wrap=fdatasync
+# And this one has filed's system calls fail.
 FILED_WRAPS = io_setup io_destroy io_submit io_getevents pread pwrite openat mkdirat unlinkat \
 	      ftruncate fallocate fstat faccessat fsync fdatasync
 $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(FILED_WRAPS))

@@ -322,7 +322,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	char path[FILED_PATH_MAX];
 	struct filed_change *c;
 	struct filed_sync s;
-	bool tried = true, made = true;
+	bool tried = true, made = true, lost;
 
 	file->syncing = true;
 	filed_mark_sync_begin(m, &s);
@@ -342,8 +342,9 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	}
 	if (data_rc && !tried)
 		filed_mark_recover(m);
-	filed_mark_sync_end(m, &s, !data_rc || !tried, !dirs_rc);
-	for (c = file->changes; c && data_rc && tried; c = c->next)
+	lost = data_rc && tried;
+	filed_mark_sync_end(m, &s, !lost, !dirs_rc);
+	for (c = file->changes; lost && c; c = c->next)
 		c->caught = true;
 	if (s.dirs & FILED_MARK_PARENTS && made && !dirs_rc)
 		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));

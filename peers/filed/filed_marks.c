@@ -144,12 +144,11 @@ void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, bool 
 	uint32_t i;
 
 	if (!data_ok) {
+		bits_add(&m->syncing, &m->written);	/* the kernel may have dropped it, too */
 		bits_add(&m->lost, &m->syncing);
-		bits_add(&m->lost, &m->written);	/* the kernel may have dropped it, too */
 	}
 	for (i = 0; i < FILED_MARK_WORDS; i++) {
-		keep = ~(data_ok ? s->rewritten[i]
-				 : bits_get(&m->syncing, i) | bits_get(&m->written, i));
+		keep = ~(data_ok ? s->rewritten[i] : bits_get(&m->syncing, i));
 		if (data_ok)
 			bits_set(&m->lost, i, bits_get(&m->lost, i) & keep);
 		bits_set(&m->rewritten, i, bits_get(&m->rewritten, i) & keep);

@@ -13,7 +13,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,6 +27,7 @@
 #include "peers/filed/filed.h"
 #include "tests/unit/blocker_rig.h"
 #include "tests/unit/filed_kernel.h"
+#include "tests/unit/tree.h"
 
 #define NR_OBJECTS  FK_FILES
 #define OBJECT_SIZE (FK_PIECES * FK_PIECE)
@@ -241,14 +241,6 @@ static void nothing_left_over(void)
 	assert_true(!f->starving.first && !f->flush.first);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
 static uint32_t nr_calls;		/* of its script */
 /* runs in which the call came that was to fail: what goes on at the same time changes places */
 static uint32_t nr_fired;
@@ -287,7 +279,7 @@ static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum
 	nothing_left_over();
 	rig_stop(&g);
 	assert_int_equal(nr_fds(), fds);
-	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	remove_tree(root);
 }
 
 /* In a short test by turns once and for ever. First without a fault, which says how many calls
@@ -380,7 +372,7 @@ static int setup(void **state)
 		snprintf(names[i], sizeof(names[i]), "o%u", i);
 	rig_open(&g, &filed_class, options, true);
 	rig_stop(&g);
-	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	remove_tree(root);
 	return 0;
 }
 
@@ -391,7 +383,7 @@ static int teardown(void **state)
 	if (g.peer)
 		print_message("the run that failed: %s\n", what);
 	rig_close(&g);
-	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	remove_tree(root);
 	return 0;
 }
 

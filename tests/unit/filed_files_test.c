@@ -1,8 +1,8 @@
 /* filed_files_test - what a sync that fails takes with it: a kernel that could not write a page may
  * drop it, and says so once; so also what was written while that sync was under way.
  *
- * The linker leads fdatasync() through here (see the Makefile): it does what a test wants done
- * meanwhile, and gives the error that it wants.
+ * fdatasync() is this program's own: it does what a test wants done meanwhile, and gives the error
+ * that it wants.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -15,11 +15,10 @@
 #include <cmocka.h>
 
 #include "peers/filed/filed_files.h"
+#include "tests/unit/tree.h"
 
 #define NR_FILES 4u
 #define PIECE	 ((uint64_t)FILED_MARK_PIECE)
-
-int __wrap_fdatasync(int fd);
 
 static struct filed_dir dir;
 static struct filed_files files;
@@ -30,7 +29,7 @@ static void *arena;
 static void (*meanwhile)(void);
 static int sync_error;
 
-int __wrap_fdatasync(int fd)
+int fdatasync(int fd)
 {
 	assert_true(fd >= 0);
 	if (meanwhile)
@@ -60,15 +59,13 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	char command[128];
-
 	(void)state;
 	assert_true(filed_file_put(&files, file));
 	filed_files_close(&files);
 	filed_dir_close(&dir);
 	free(arena);
-	snprintf(command, sizeof(command), "rm -r %s", path);
-	return system(command);
+	remove_tree(path);
+	return 0;
 }
 
 /* Writes that piece whole. */
@@ -102,13 +99,18 @@ static void fails_once(void (*during)(void))
 	sync_error = 0;
 }
 
+static void lost_until_written_again(uint64_t piece)
+{
+	assert_int_equal(filed_files_sync(&files), -EIO);
+	write_piece(piece);
+	assert_int_equal(filed_files_sync(&files), 0);
+}
+
 static void what_it_covered_is_lost_until_it_is_written_again(void **state)
 {
 	(void)state;
 	fails_once(NULL);
-	assert_int_equal(filed_files_sync(&files), -EIO);
-	write_piece(0);
-	assert_int_equal(filed_files_sync(&files), 0);
+	lost_until_written_again(0);
 }
 
 static void so_is_what_was_written_meanwhile(void **state)
@@ -116,9 +118,7 @@ static void so_is_what_was_written_meanwhile(void **state)
 	(void)state;
 	fails_once(write_second);
 	write_piece(0);
-	assert_int_equal(filed_files_sync(&files), -EIO);
-	write_piece(1);
-	assert_int_equal(filed_files_sync(&files), 0);
+	lost_until_written_again(1);
 }
 
 /* The kernel may have had it before the sync failed, and filed hears of it later. */
@@ -128,9 +128,7 @@ static void a_write_under_way_when_it_fails_does_not_count_as_written_again(void
 	fails_once(begin_slow);
 	filed_change_end(&files, &slow, true);
 	write_piece(0);
-	assert_int_equal(filed_files_sync(&files), -EIO);
-	write_piece(1);
-	assert_int_equal(filed_files_sync(&files), 0);
+	lost_until_written_again(1);
 }
 
 static void what_is_written_while_a_good_sync_goes_on_is_not_synced_and_not_lost(void **state)

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +22,7 @@
 
 #include "peers/filed/filed.h"
 #include "tests/unit/blocker_contract.h"
+#include "tests/unit/tree.h"
 
 /* ---- the system calls -------------------------------------------------------------------- */
 
@@ -61,19 +61,6 @@ int fsync(int fd)
 
 static char base[200];				/* of all directories of the tests */
 static char opt_dir[300];			/* "dir=..." of the test that runs */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
 
 /* A directory that is not there yet. */
 static const char *fresh_dir(const char *below)
