@@ -129,6 +129,8 @@ struct reading {
 	enum section section;
 	struct stack_peer *peer;		/* in SECTION_PEER */
 	bool segment_seen, run_seen;
+	bool goes_on; /* the line begins with a blank: to inih, more of the value before */
+	unsigned nr_keys;			/* of this section, so far */
 	unsigned seen; /* keys of this section: bit per entry of its table */
 	int rc;
 	unsigned error_line;
@@ -189,7 +191,7 @@ static int begin_peer(struct reading *in, const char *name)
 
 static int begin_section(struct reading *in, const char *name)
 {
-	in->seen = 0;
+	in->seen = in->nr_keys = 0;
 	in->section = SECTION_NONE;
 	if (!strcmp(name, "segment"))
 		return begin_once(in, SECTION_SEGMENT, &in->segment_seen, "[segment]");
@@ -235,6 +237,7 @@ static char *read_line(char *buf, int room, void *arg)
 	if (!*in->next || in->rc)
 		return NULL;
 	in->line++;
+	in->goes_on = in->nr_keys && isblank((unsigned char)in->next[0]);
 	if (len + 2 > (size_t)room || len >= 199) {
 		fail_at(in, in->line, "the line is longer than 198 characters; shorten it");
 		return NULL;
@@ -297,10 +300,19 @@ static int set_run(struct reading *in, const char *key, const char *value)
 {
 	struct stack *stack = in->stack;
 	struct stack_group *g;
+	char *names;
 
 	if (strcmp(key, "together"))
 		return fail_name(in, in->line, "[run] has no ", key,
 				 "; it has together = NAME NAME ...");
+	if (in->goes_on) {
+		g = &stack->groups[stack->nr_groups - 1];
+		if (asprintf(&names, "%s %s", g->names, value) < 0)
+			return fail_at(in, in->line, "out of memory");
+		free(g->names);
+		g->names = names;
+		return 0;
+	}
 	if (stack->nr_groups == STACK_MAX_GROUPS)
 		return fail_at(in, in->line, "there are more than 16 groups");
 	g = &stack->groups[stack->nr_groups];
@@ -310,14 +322,27 @@ static int set_run(struct reading *in, const char *key, const char *value)
 	return g->names ? 0 : fail_at(in, in->line, "out of memory");
 }
 
+/* What goes on with the value before, but was meant for a key: keys are often indented. */
+static bool is_indented_key(const struct reading *in, const char *value)
+{
+	size_t len = strspn(value, "abcdefghijklmnopqrstuvwxyz_-");
+
+	return in->goes_on && len && value[len + strspn(value + len, " \t")] == '=';
+}
+
 /* inih's handler: 0 is an error. */
 static int on_key(void *arg, const char *section, const char *key, const char *value)
 {
 	struct reading *in = arg;
 
 	(void)section;
+	if (is_indented_key(in, value))
+		fail_at(in, in->line,
+			"it begins with a blank, so it goes on with the value before; begin each key "
+			"at the start of its line");
 	if (in->rc)
 		return 0;
+	in->nr_keys++;
 	switch (in->section) {
 	case SECTION_SEGMENT:
 		set_segment(in, key, value);

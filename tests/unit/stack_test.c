@@ -151,6 +151,8 @@ static void errors_name_their_line(void **state)
 		{ "[peer memd]\nwhat is this\n", "line 2: ", "KEY = VALUE" },
 		{ "[peer memd\n", "line 1: ", "]" },
 		{ "[peer memd]\n  [peer filed]\n", "line 2: ", "start of its line" },
+		{ "[peer x]\n  kind = memd\n  threads = 2\n", "line 3: ", "begins with a blank" },
+		{ "[peer memd]\nmemory = 1G\n\tlatency= 1s\n", "line 3: ", "begins with a blank" },
 	};
 	size_t i;
 
@@ -309,12 +311,30 @@ static void a_cache_that_nobody_names_beside_others_waits(void **state)
 	stack_destroy(stack);
 }
 
+/* As inih reads a line that begins with a blank. */
+static void names_and_faults_go_on_in_the_next_line(void **state)
+{
+	struct stack *stack = parse("[peer memd]\nfail = read:1:stall=5ms\n\twrite:1:EIO\n[peer filed]\n"
+				    "[peer volumed]\n[run]\n together = memd\n  filed\ntogether = volumed\n");
+
+	(void)state;
+	assert_non_null(stack);
+	assert_int_equal(peer_of(stack, "memd")->nr_options, 2);
+	assert_string_equal(peer_of(stack, "memd")->option[1].value, "write:1:EIO");
+	assert_int_equal(stack->nr_groups, 2);
+	assert_int_equal(stack->groups[0].nr, 2);
+	assert_int_equal(peer_of(stack, "filed")->group, 0);
+	assert_int_equal(stack->groups[1].nr, 1);
+	stack_destroy(stack);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_file_is_read),
 		cmocka_unit_test(peers_start_from_the_bottom),
 		cmocka_unit_test(a_cache_that_nobody_names_beside_others_waits),
+		cmocka_unit_test(names_and_faults_go_on_in_the_next_line),
 		cmocka_unit_test(errors_name_their_line),
 		cmocka_unit_test(a_line_that_inih_would_cut_is_refused),
 		cmocka_unit_test(long_names_and_odd_blanks_are_read),
