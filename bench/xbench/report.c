@@ -251,15 +251,19 @@ static int print(const struct xb_run *run, FILE *out)
 	return rc;
 }
 
-int xb_report(const struct xb_run *run, struct xseg_error *err)
+int xb_report_open(const struct xb_options *o, FILE **out, struct xseg_error *err)
+{
+	*out = *o->output ? fopen(o->output, "we") : stdout;
+	return *out ? 0
+		    : xseg_fail(err, -errno, "output: cannot write %s: %s", o->output,
+			      strerror(errno));
+}
+
+int xb_report(const struct xb_run *run, FILE *out, struct xseg_error *err)
 {
 	const char *path = run->opts->output;
-	FILE *out = *path ? fopen(path, "we") : stdout;
-	int rc;
+	int rc = print(run, out);
 
-	if (!out)
-		return xseg_fail(err, -errno, "output: cannot write %s: %s", path, strerror(errno));
-	rc = print(run, out);
 	if (*path && fclose(out) && !rc)
 		rc = -errno;
 	if (!rc)

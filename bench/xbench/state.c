@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC 0x3165746174736278ull
+#define MAGIC	      0x3165746174736278ull
+#define TMP_MAX_BYTES (PATH_MAX + 8)
 
 struct record {
 	uint64_t offset;
@@ -107,21 +108,42 @@ static int write_file(FILE *file, struct xb_state_head *head, struct xb_oracle *
 	return 0;
 }
 
+static int open_tmp(
+	const char *path, char tmp[TMP_MAX_BYTES], FILE **file, struct xseg_error *err)
+{
+	snprintf(tmp, TMP_MAX_BYTES, "%s.tmp", path);
+	*file = fopen(tmp, "we");
+	return *file ? 0
+		     : xseg_fail(err, -errno, "verify_state: cannot write %s: %s", tmp,
+			       strerror(errno));
+}
+
+int xb_state_may_save(const char *path, struct xseg_error *err)
+{
+	char tmp[TMP_MAX_BYTES];
+	FILE *file;
+	int rc = open_tmp(path, tmp, &file, err);
+
+	if (rc)
+		return -EIO;
+	fclose(file);
+	unlink(tmp);
+	return 0;
+}
+
 int xb_state_save(const char *path, struct xb_state_head *head, struct xb_oracle *o,
 		  struct xseg_error *err)
 {
-	char tmp[PATH_MAX + 8];
+	char tmp[TMP_MAX_BYTES];
 	FILE *file;
 	int rc;
 
 	head->magic = MAGIC;
 	head->start = xb_oracle_start(o);
 	head->length = xb_oracle_length(o);
-	snprintf(tmp, sizeof(tmp), "%s.tmp", path);
-	file = fopen(tmp, "we");
-	if (!file)
-		return xseg_fail(err, -errno, "verify_state: cannot write %s: %s", tmp,
-				 strerror(errno));
+	rc = open_tmp(path, tmp, &file, err);
+	if (rc)
+		return rc;
 	rc = write_file(file, head, o);
 	if (fclose(file) && !rc)
 		rc = -errno;

@@ -70,6 +70,10 @@ int xb_verify_create(struct xb_verify *v, const struct xb_options *o, const stru
 	int rc = 0;
 
 	memset(v, 0, sizeof(*v));
+	if (*o->verify_state && !o->verify_only)
+		rc = xb_state_may_save(o->verify_state, err);
+	if (rc)
+		return rc;
 	v->opts = o;
 	v->floors = malloc(nr_slots * sizeof(*v->floors));
 	if (!v->floors)

@@ -65,18 +65,21 @@ static int bench(struct xb_options *o, struct xseg *seg)
 {
 	struct xseg_error err = { "" };
 	struct xb_run run;
+	FILE *results;
 	int code = 1, rc = xb_run_open(&run, o, seg, &err);
 
 	if (rc)
 		return fail(&err, exit_code_of(rc));
-	rc = xb_run_all(&run, &err);
+	rc = xb_report_open(o, &results, &err);
+	if (!rc)
+		rc = xb_run_all(&run, &err);
 	if (rc) {
 		fail(&err, 1);
 		goto out;
 	}
 	if (run.shared.verify)
 		xb_verify_print(&run.verify);
-	rc = xb_report(&run, &err);
+	rc = xb_report(&run, results, &err);
 	code = rc ? fail(&err, 1) : xb_run_exit_code(&run);
 out:
 	xb_run_close(&run);

@@ -115,6 +115,12 @@ expect_err 4 "there is no segment" "an unknown segment is refused" xbench -s "$X
 	--volume=v
 expect_err 1 "has not the .* MiB left" "too small a segment is said to be too small" \
 	$run --bs=1M --iodepth=512
+expect_err 1 "output: cannot write /nowhere/out" \
+	"results that can be written nowhere are refused before the load" \
+	$run --rw=read --output=/nowhere/out --write_iolog=early.log
+is "which has not begun" "$(wc -l <early.log)" 4
+expect_err 1 "verify_state: cannot write /nowhere/state" "and so is a state" \
+	$run --rw=write --verify_state=/nowhere/state
 expect_err 2 "not a file that xbench saved" "a file that is no state is refused" \
 	$run --verify_only --verify_state="$root/Makefile"
 
