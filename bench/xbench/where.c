@@ -119,31 +119,43 @@ static int ask_volume(struct asking *a, struct xb_where *w, const char *volume,
 	return read_volume(w, text, volume, err);
 }
 
-static int find_volume(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
+static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info, uint32_t peer,
+			   const char *volume, struct xseg_error *err)
 {
-	struct xseg_peer_info info;
-	uint32_t i, nr = xseg_nr_peers(w->seg);
 	struct asking a = { 0 };
 	int rc;
 
-	for (i = 0; i < nr; i++)
-		if (xseg_peer_get_info(w->seg, i, &info) && !strcmp(info.kind, "volumed"))
-			break;
-	if (i == nr)
-		return xseg_fail(err, -ENOENT,
-				 "segment %s has no volumed; start one, or use --target=PEER",
-				 xseg_name(w->seg));
-	if (info.state == XSEG_PEER_STOPPED ||
-	    (info.state == XSEG_PEER_DEAD && !xseg_supervisor_alive(w->seg)))
-		return xseg_fail(err, -ENOENT, "%s is %s; see xseg peer start", info.name,
-				 info.state == XSEG_PEER_DEAD ? "dead" : "stopped");
-	w->peer = i;
-	memcpy(w->peer_name, info.name, sizeof(w->peer_name));
+	if (info->state == XSEG_PEER_STOPPED ||
+	    (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(w->seg)))
+		return xseg_fail(err, -ENOENT, "%s is %s; see xseg peer start", info->name,
+				 info->state == XSEG_PEER_DEAD ? "dead" : "stopped");
+	w->peer = peer;
+	memcpy(w->peer_name, info->name, sizeof(w->peer_name));
 	rc = asking_begin(&a, w->seg, err);
 	if (rc)
 		return rc;
-	rc = ask_volume(&a, w, o->volume, err);
+	rc = ask_volume(&a, w, volume, err);
 	asking_end(&a);
+	return rc;
+}
+
+/* Of several volumeds, the first that has it; if none has, err is what the first said. */
+static int find_volume(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
+{
+	struct xseg_error why = { "" };
+	struct xseg_peer_info info;
+	uint32_t i, nr = xseg_nr_peers(w->seg), asked = 0;
+	int rc = xseg_fail(err, -ENOENT,
+			   "segment %s has no volumed; start one, or use --target=PEER",
+			   xseg_name(w->seg));
+
+	for (i = 0; i < nr && rc == -ENOENT; i++) {
+		if (!xseg_peer_get_info(w->seg, i, &info) || strcmp(info.kind, "volumed"))
+			continue;
+		rc = look_at_volumed(w, &info, i, o->volume, &why);
+		if (!asked++ || rc != -ENOENT)
+			*err = why;
+	}
 	return rc;
 }
 

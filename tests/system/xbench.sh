@@ -207,4 +207,10 @@ expect_err 4 "no volume other" "an unknown volume is named" xbench --volume=othe
 expect_err 2 "end behind" "a size beyond the volume is refused" xbench --volume=vol --size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
+start othermemd memd --name othermemd --memory 4M
+start other volumed --name other --downstream othermemd
+t "another volumed has another volume" wait_for 10 xseg volume create else --size 1M --volumed other
+expect_err 2 "say which with --volumed: " "xseg asks which is meant" xseg volume list
+t "a load finds the volumed that has its volume" xbench --volume=vol --rw=read --number_ios=1
+t "which of them that may be" xbench --volume=else --rw=read --number_ios=1
 finish

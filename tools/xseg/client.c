@@ -160,7 +160,8 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 				 name, (*found)->kind, kind);
 	if (!name[0] && view_peer_of_kind(peers, kind, *found)) {
 		view_peer_names(peers, is_of_same_kind, *found, names, sizeof(names));
-		return tool_fail(TOOL_USAGE, "%s: there are several, say which:%s", kind, names);
+		return tool_fail(TOOL_USAGE, "%s: there are several, say which with --%s:%s", kind,
+				 kind, names);
 	}
 	return TOOL_DONE;
 }
