@@ -78,6 +78,19 @@ void cache_text_put(json_t *j, const char *key, const char *value)
 	put(j, key, value_json(value));
 }
 
+/* A cache says the sums itself; the segment has only what they are made of. */
+static void fill_in_sum(json_t *j, const char *key, const char *group)
+{
+	json_int_t sum = 0;
+	const char *reason;
+	json_t *value;
+
+	json_object_foreach(json_object_get(j, group), reason, value)
+		sum += json_integer_value(value);
+	if (!json_object_get(j, key))
+		json_object_set_new(j, key, json_integer(sum));
+}
+
 static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *cache)
 {
 	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by",
@@ -85,9 +98,12 @@ static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *ca
 	struct xseg_peer_info below;
 	size_t i;
 
+	out_set_text(j, "name", cache->name);
 	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		if (!json_is_object(json_object_get(j, objects[i])))
 			json_object_set_new(j, objects[i], json_object());
+	fill_in_sum(j, "bypassed", "bypassed_by");
+	fill_in_sum(j, "evicted", "evicted_by");
 	if (!json_object_get(j, "volumes"))
 		json_object_set_new(j, "volumes", json_array());
 	if (!json_object_get(j, "draining"))
@@ -136,7 +152,6 @@ json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cac
 	struct view_stats stats;
 	uint32_t i;
 
-	out_set_text(j, "name", cache->name);
 	out_set_text(j, "policy", "unknown");
 	out_set_text(j, "state", states[cache->state]);
 	if (view_stats_load(seg, &stats) == 0) {
