@@ -2,7 +2,7 @@
 # xseg_tool.sh - the admin command: what each command does, what it refuses, its exit codes and its
 # JSON.
 # tags: san
-# timeout: 150
+# timeout: 170
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host volumed cached filed memd jq cmp
@@ -355,8 +355,10 @@ t "memd is mended" xseg peer set memd fail=
 t "and takes the image" xseg volume import v data
 t "down --force kills all" xseg down --force
 expect_exit 4 "and removes the segment" xseg info
-start foreground xseg up together.conf --foreground
-t "up stays in the foreground" wait_for 10 state_is volumed running
+start foreground xseg --timeout 6s up together.conf --foreground
+t "up in the foreground says when all serve" wait_for 6 grep -q "all 2 peers serve" foreground.log
+sleep 6
+is "and stays, as its time is for the start" "$(peer_field volumed state)" running
 kill -INT "$started"
 wait "$started"
 is "until Ctrl-C, which stops all in order" \

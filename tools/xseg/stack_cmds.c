@@ -233,7 +233,7 @@ static void show_log(const struct launch *l, off_t *from)
 		close(fd);
 }
 
-/* Until Ctrl-C, then until all has stopped. */
+/* Until Ctrl-C, then until all has stopped. A time limit was for the start. */
 static int stay(struct upping *u)
 {
 	struct xseg_peer_info supervisor;
@@ -243,7 +243,7 @@ static int stay(struct upping *u)
 
 	while ((alive = view_supervisor(u->seg, &supervisor)) && !(asked && tool_interrupted())) {
 		show_log(&u->launch, &shown);
-		if (!asked && tool_out_of_time(u->t)) {
+		if (!asked && tool_interrupted()) {
 			asked = true;
 			tool_clear_interrupt();
 			rc = proc_signal_peer(u->seg, &supervisor, SIGTERM);
@@ -272,7 +272,7 @@ static int say_up(const struct upping *u)
 
 	if (!u->t->json) {
 		tool_say(u->t, "all %u peers serve", u->stack->nr_peers);
-		return TOOL_DONE;
+		return out_done();
 	}
 	j = json_object();
 	peers = json_array();
