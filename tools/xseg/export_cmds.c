@@ -279,6 +279,7 @@ static void listen_to(struct server *s, int timeout_ms)
 static int wait_until_served(struct server *s)
 {
 	uint64_t limit = tool_limit(s->t, START_NS);
+	struct xseg_error why;
 
 	while (s->said >= 0 && !tool_interrupted() && tool_now_ns() < limit) {
 		if (is_served(s)) {
@@ -287,8 +288,11 @@ static int wait_until_served(struct server *s)
 		}
 		listen_to(s, START_MS);
 	}
-	if (s->said < 0)
-		return tool_fail(TOOL_FAILED, "export %s: nbdkit: %s", s->volume, reason(s));
+	if (s->said < 0) {
+		xseg_fail(&why, 0, "%s", reason(s));
+		return tool_fail_errno(-EIO, &why, "mend that and export it again",
+			"export %s: nbdkit", s->volume);
+	}
 	return tool_later(
 		"export %s: nbdkit does not serve yet, and is ended; see 'xseg status'", s->volume);
 }
