@@ -2,7 +2,7 @@
  *
  * What it is for
  *   main.c has the table of commands, finds the one that was asked for, reads the options and calls
- *   its handler. Options may stand before, between or after the other words.
+ *   its handler. Options of all commands may stand anywhere, a command's own after its first word.
  *
  * Invariants
  *   M1  each command stands once, in the table below, which feeds dispatch, help and suggestions
