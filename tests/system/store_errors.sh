@@ -82,5 +82,16 @@ t "the store is healed" xseg peer set memd fail=
 t "nothing stays dirty" wait_for 15 is_clean
 t "a flush succeeds" xseg volume flush vol
 t "nothing is leaked" xseg check
+
+# ---- a store that is full when all is to stop ----
+
+t "no flush by age" xseg cache set cached dirty_age=1h
+t "data is dirty" xbench --volume=vol --rw=write --bs=4k --size=64k
+t "the store fails all writes" xseg peer set memd fail=write:1:ENOSPC
+xseg --timeout 8s down 2>down.err
+is "down waits for it as long as it may" $? 3
+is "and says so, once" \
+	"$(grep -c '^xseg: stopping: 64.0k are dirty and the store has taken nothing for 5 s' down.err)" 1
+t "the store takes them" xseg peer set memd fail=
 t "everything stops" xseg down
 finish

@@ -15,6 +15,8 @@
 #define KILL_LIMIT_NS (10 * TOOL_SECOND)
 /* a peer that has stopped leaves the segment after that */
 #define LEAVE_LIMIT_NS (3 * TOOL_SECOND)
+/* a store that has taken nothing for so long is told of */
+#define STALL_NS      (5 * TOOL_SECOND)
 /* no supervisor is there, and somebody may just be starting it by hand */
 #define STRANDED_NS   (3 * TOOL_SECOND)
 
@@ -61,12 +63,36 @@ static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 	return false;
 }
 
+/* What is dirty while it is waited for, and since when it has been that much. */
+struct stall {
+	uint64_t dirty, since_ns;
+	bool told;
+};
+
+/* A store that is full or broken: what is dirty is tried on, maybe for ever. */
+static void look_for_stall(struct tool *t, struct xseg *seg, struct stall *s)
+{
+	uint64_t dirty = dirty_bytes_of(seg, XSEG_NONE), now = tool_now_ns();
+	char size[OUT_TEXT];
+
+	if (!dirty || dirty != s->dirty)
+		*s = (struct stall){ .dirty = dirty, .since_ns = now, .told = s->told };
+	if (s->told || now - s->since_ns < STALL_NS)
+		return;
+	s->told = true;
+	tool_note(t,
+		"stopping: %s are dirty and the store has taken nothing for 5 s, it is still tried; "
+		"'xseg cache status' and the log say why, 'xseg down --force' loses them",
+		out_size(dirty, size));
+}
+
 /* Waits until that incarnation has ended, with progress; *now is what is there then. */
 static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer,
 		      struct xseg_peer_info *now)
 {
 	struct xseg_peer_info below = { .name = "" };
 	struct tool_span stranded = { 0 };
+	struct stall stall = { 0 };
 	char dirty[OUT_TEXT];
 
 	while (still_runs(seg, peer, now)) {
@@ -78,6 +104,7 @@ static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_i
 			return tool_later(
 				"%s is still stopping; 'xseg peer list' shows when it has stopped",
 				peer->name);
+		look_for_stall(t, seg, &stall);
 		tool_progress(t, "stopping %s: %s dirty", peer->name,
 			      out_size(dirty_bytes_of(seg, peer->index), dirty));
 		tool_sleep_ns(LOOK_NS);
@@ -137,6 +164,7 @@ static void show_stopping(struct tool *t, struct xseg *seg)
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 {
 	struct xseg_peer_info info, now;
+	struct stall stall = { 0 };
 	int rc;
 
 	if (!view_supervisor(seg, &info))
@@ -151,6 +179,7 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 			return tool_later(
 				"the stack of segment %s is still stopping; see 'xseg status'",
 				t->segment);
+		look_for_stall(t, seg, &stall);
 		show_stopping(t, seg);
 		tool_sleep_ns(LOOK_NS);
 	}
