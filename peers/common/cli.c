@@ -127,6 +127,11 @@ static int split(const char *arg, char *name, const char **value)
 	return 0;
 }
 
+static bool is_yes_or_no(const char *word)
+{
+	return !strcmp(word, "yes") || !strcmp(word, "no");
+}
+
 int cli_parse(const struct cli_group *groups, int argc, char **argv, struct xseg_error *err)
 {
 	char name[CLI_NAME_MAX];
@@ -143,7 +148,8 @@ int cli_parse(const struct cli_group *groups, int argc, char **argv, struct xseg
 		o = find(groups, name, &base);
 		if (!o)
 			return unknown(groups, argv[i][1] == '-' ? "--" : "-", name, err);
-		if (!value && o->kind == OPT_BOOL)
+		if (!value && o->kind == OPT_BOOL &&
+		    !(arg_of(o) && i + 1 < argc && is_yes_or_no(argv[i + 1])))
 			value = "yes";
 		if (!value && ++i == argc)
 			return xseg_fail(err, -EINVAL, "--%s needs a value: %s", o->name,

@@ -3,6 +3,7 @@
  * Contract: cli_parse() prints nothing and does not exit; it writes the fields that the tables
  * name. It reads
  *	--name=value   --name value   --name (a boolean: yes)   -s X = --segment X   -h = --help
+ * (a boolean that --help shows with yes|no takes one of these two words that follows, a flag none),
  * takes '-' and '_' in names for the same, and stops at "--", at "-" and at the first word that is
  * no option.
  *

@@ -17,7 +17,7 @@
 struct sample {
 	uint64_t memory, age, rate, count;
 	uint32_t depth, high, policy;
-	bool direct;
+	bool direct, flag;
 	char dir[16];
 	char fail[32];
 	char segment[16];
@@ -45,6 +45,7 @@ static const struct opt table[] = {
 	{ .name = "policy", .kind = OPT_ENUM, .off = S(policy), .names = policies,
 	  .def = "write-back", .help = "which" },
 	{ .name = "direct", .kind = OPT_BOOL, .off = S(direct), .def = "yes", .help = "whether" },
+	{ .name = "flag", .kind = OPT_BOOL, .off = S(flag), .help = "whether it is given" },
 	{ .name = "dir", .kind = OPT_STR, .off = S(dir), .len = 16, .flags = OPT_REQUIRED,
 	  .check = no_dots, .help = "where" },
 	{ .name = "fail", .kind = OPT_LIST, .off = S(fail), .len = 32, .help = "what" },
@@ -297,8 +298,13 @@ static void options_take_their_value_in_every_form(void **state)
 	assert_int_equal(PARSE("--fail=a", "--fail=b", "--", "--memory=1G"), 4);
 	assert_string_equal(sample.fail, "a\nb");
 	assert_int_equal(PARSE("-"), 1);
-	assert_int_equal(PARSE("--direct", "no"), 2);
+	assert_int_equal(PARSE("--direct", "no"), 3);
+	assert_false(sample.direct);
+	assert_int_equal(PARSE("--direct", "never"), 2);
 	assert_true(sample.direct);
+	/* a flag takes no word */
+	assert_int_equal(PARSE("--flag", "no"), 2);
+	assert_true(sample.flag);
 }
 
 static void a_wrong_command_line_names_the_nearest_option(void **state)
