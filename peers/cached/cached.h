@@ -46,6 +46,7 @@
 #include "peers/cached/plug.h"
 #include "peers/cached/stream.h"
 #include "peers/cached/volume.h"
+#include "peers/cached/walk.h"
 #include "xtypes/xpool.h"
 
 #define NR_LISTS       CACHE_LISTS	/* lists of pages for larger ones */
@@ -218,12 +219,8 @@ struct cached {
 	_Atomic uint32_t reclaims;		/* objects being emptied */
 	_Atomic uint32_t nr_admitted;		/* objects that may keep buckets */
 
-	struct {				/* of whoever runs its job */
-		struct xwork work;
-		struct object *obj;
-		struct creq *syncs;
-		uint32_t next;
-	} walk;
+	struct walk walk;		/* that makes dirty again what may not be stable */
+	struct creq *walk_syncs;		/* its: they are answered when it has ended */
 	_Atomic uint64_t sync_epoch;		/* counts FLUSHes sent to the store */
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */

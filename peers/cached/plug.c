@@ -264,44 +264,20 @@ static void prove(struct cport *ps)
 
 /* ---- off the path: everything goes, object by object ---- */
 
-static void walk_step(struct cport *ps);
-
-static void walk_job(struct xwork *w, void *ctx)
+static void emptied(struct cport *ps)
 {
-	struct cached *k = caa_container_of(w, struct cached, plug.walk.work);
-	struct cport *ps = ctx;
-	struct object *o = k->plug.walk.obj;
-
-	object_empty(ps, o);
-	walk_step(ps);
-	object_put(ps, o);
-}
-
-static void walk_step(struct cport *ps)
-{
-	struct cached *k = ps->cache;
-
-	for (uint32_t i = k->plug.walk.next; i < nr_entries(k); i++) {
-		if (!atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) ||
-			!xcache_try_get(&k->xc, i))
-			continue;
-		k->plug.walk.next = i + 1;
-		k->plug.walk.obj = &k->objects[i];
-		k->plug.walk.work.fn = walk_job;
-		object_push(ps, k->plug.walk.obj, &k->plug.walk.work);
-		return;
-	}
 	/* release: partner is the acquire in empty() */
-	atomic_store_explicit(&k->plug.emptied, true, memory_order_release);
+	atomic_store_explicit(&ps->cache->plug.emptied, true, memory_order_release);
 	if (ps->pp->nr)
-		peer_port_kick(&k->peer.ports[0]);
+		peer_port_kick(&ps->cache->peer.ports[0]);
 }
 
 static void empty_begin(struct cport *ps)
 {
-	ps->cache->plug.walk.next = 0;
-	atomic_store_explicit(&ps->cache->plug.emptied, false, memory_order_relaxed);
-	walk_step(ps);
+	struct plug *p = &ps->cache->plug;
+
+	atomic_store_explicit(&p->emptied, false, memory_order_relaxed);
+	walk_begin(ps, &p->walk, object_empty, emptied);
 }
 
 static void empty(struct cport *ps)

@@ -37,7 +37,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "xtypes/xworkq.h"
+#include "peers/cached/walk.h"
 
 enum plug_state {
 	PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING, PLUG_EMPTYING, PLUG_OFF,
@@ -49,7 +49,6 @@ struct cached;
 struct cport;
 struct policy;
 struct child;
-struct object;
 
 struct plug {
 	_Atomic uint8_t state;			/* enum plug_state; port 0 writes it */
@@ -62,11 +61,7 @@ struct plug {
 	_Atomic bool sync_out;		/* written by port 0; read by others when the peer stops */
 	int64_t synced;				/* what the store said */
 	_Atomic bool emptied;			/* by whoever ends the walk */
-	struct {				/* of whoever runs its job */
-		struct xwork work;
-		struct object *obj;
-		uint32_t next;
-	} walk;
+	struct walk walk;			/* that empties all objects */
 };
 
 bool plug_edge_legal(enum plug_state from, enum plug_state to);

@@ -12,11 +12,12 @@
  * same goes for a volume that lost its place in the small table, and after a restart. What was
  * flushed with FUA needs none of this.
  *
- * One walk at a time goes through all objects, one job each; FLUSHes that fail meanwhile wait for
- * the next walk.
+ * One walk at a time goes through all objects (walk.h); FLUSHes that fail meanwhile wait for the
+ * next one.
  *
- * Contract: sync_send() from anywhere, outside of dirty_lock. `walking`, `walk_wanted` and
- * the lists are guarded by dirty_lock; the walk belongs to whoever runs its job.
+ * Contract: sync_send() and sync_lost() from anywhere, outside of dirty_lock, which guards
+ * `walking`, `walk_wanted` and the list of those that wait for the next walk; those of the one that
+ * is under way are its own.
  *
  * Invariants:
  *   Y1  WRITTEN stands beside VALID only
@@ -145,40 +146,14 @@ static void object_redirty(struct cport *ps, struct object *o)
 	dirty_list(ps, o);
 }
 
-/* The next object from there on that has buckets, with a reference; NULL: there is none. */
-static struct object *walk_next(struct cached *k)
-{
-	while (k->walk.next < nr_entries(k)) {
-		uint32_t i = k->walk.next++;
+static void redirty_begin(struct cport *ps);
 
-		if (atomic_load_explicit(&k->objects[i].used, memory_order_relaxed) &&
-			xcache_try_get(&k->xc, i))
-			return &k->objects[i];
-	}
-	return NULL;
-}
-
-static void walk_step(struct cport *ps);
-
-static void walk_job(struct xwork *w, void *ctx)
-{
-	struct cached *k = caa_container_of(w, struct cached, walk.work);
-	struct cport *ps = ctx;
-	struct object *o = k->walk.obj;
-
-	object_redirty(ps, o);
-	walk_step(ps);
-	object_put(ps, o);
-}
-
-static void walk_begin(struct cport *ps);
-
-static void walk_end(struct cport *ps)
+static void redirty_end(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct creq *c = k->walk.syncs, *next;
+	struct creq *c = k->walk_syncs, *next;
 
-	k->walk.syncs = NULL;
+	k->walk_syncs = NULL;
 	for (; c; c = next) {
 		next = c->next;
 		sync_answer(ps, c);
@@ -186,24 +161,10 @@ static void walk_end(struct cport *ps)
 	pthread_mutex_lock(&k->dirty_lock);
 	k->walking = false;
 	pthread_mutex_unlock(&k->dirty_lock);
-	walk_begin(ps);
+	redirty_begin(ps);
 }
 
-static void walk_step(struct cport *ps)
-{
-	struct cached *k = ps->cache;
-	struct object *o = walk_next(k);
-
-	if (!o) {
-		walk_end(ps);
-		return;
-	}
-	k->walk.obj = o;
-	k->walk.work.fn = walk_job;
-	object_push(ps, o, &k->walk.work);
-}
-
-static void walk_begin(struct cport *ps)
+static void redirty_begin(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 	bool begin;
@@ -213,13 +174,12 @@ static void walk_begin(struct cport *ps)
 	if (begin) {
 		k->walking = true;
 		k->walk_wanted = false;
-		k->walk.syncs = k->failed_syncs;
+		k->walk_syncs = k->failed_syncs;
 		k->failed_syncs = NULL;
-		k->walk.next = 0;
 	}
 	pthread_mutex_unlock(&k->dirty_lock);
 	if (begin)
-		walk_step(ps);
+		walk_begin(ps, &k->walk, object_redirty, redirty_end);
 }
 
 void sync_lost(struct cport *ps, struct creq *c)
@@ -233,7 +193,7 @@ void sync_lost(struct cport *ps, struct creq *c)
 		k->failed_syncs = c;
 	}
 	pthread_mutex_unlock(&k->dirty_lock);
-	walk_begin(ps);
+	redirty_begin(ps);
 }
 
 bool sync_walks(struct cached *k)
