@@ -216,7 +216,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 		rc = arena_load(k, err);
 	if (rc == 0) {
 		policy_open(k);
-		plug_begin(k);
+		plug_open(k);
 		volumes_drain(k);
 		publish_gauges(k, p->ports[0].now_ns);
 	} else {
@@ -238,7 +238,6 @@ static void cached_recover(struct peer_port *pp, struct xreq *r)
 		creq_request(cport_of(pp), r, true);
 }
 
-/* While it waited to serve it may have got its route. */
 static void cached_recovered(struct peer *p)
 {
 	plug_begin(cached_of(p));

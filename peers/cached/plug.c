@@ -23,6 +23,7 @@
 #define TO(s) (1u << PLUG_##s)
 
 static const uint16_t legal[PLUG_NR_STATES] = {
+	[PLUG_BEGINS]	= TO(ON) | TO(OFF),
 	[PLUG_ON]	= TO(DRAINING),
 	[PLUG_DRAINING] = TO(SYNCING) | TO(ON),
 	[PLUG_SYNCING]	= TO(CALLING) | TO(DRAINING) | TO(ON),
@@ -35,7 +36,8 @@ static const uint16_t legal[PLUG_NR_STATES] = {
 };
 
 static const char *const names[PLUG_NR_STATES] = {
-	"ON", "DRAINING", "SYNCING", "CALLING", "PROVING", "EMPTYING", "OFF", "ENTERING", "CLAIMED",
+	"BEGINS", "ON", "DRAINING", "SYNCING", "CALLING", "PROVING", "EMPTYING", "OFF", "ENTERING",
+	"CLAIMED",
 };
 
 const char *plug_state_name(enum plug_state s)
@@ -87,15 +89,20 @@ const struct policy *plug_promise(struct cached *k, const struct policy *p)
 		       : p;
 }
 
-void plug_begin(struct cached *k)
+void plug_open(struct cached *k)
 {
-	bool off = plug_epoch(k) == XSEG_NO_EPOCH;
+	uint64_t epoch = plug_epoch(k);
 
-	atomic_store_explicit(&k->plug.state, off ? PLUG_OFF : PLUG_ON, memory_order_relaxed);
-	atomic_store_explicit(&k->plug.off, off, memory_order_relaxed);
+	atomic_store_explicit(&k->plug.off, epoch == XSEG_NO_EPOCH, memory_order_relaxed);
 	/* a route that it got since its tables were opened; a predecessor without one has left
 	 * nothing in them */
-	xseg_arena_epoch_set(k->peer.xp, plug_epoch(k));
+	xseg_arena_epoch_set(k->peer.xp, epoch);
+}
+
+void plug_begin(struct cached *k)
+{
+	plug_open(k);
+	plug_set(k, cached_is_off(k) ? PLUG_OFF : PLUG_ON);
 }
 
 /* ---- leaving ---- */
@@ -425,7 +432,9 @@ bool plug_is_leaving(struct cached *k)
 void plug_check(struct cached *k)
 {
 	enum plug_state s = plug_get(k);
-	bool off = s == PLUG_EMPTYING || s == PLUG_OFF || s == PLUG_ENTERING || s == PLUG_CLAIMED;
+	bool off = s == PLUG_BEGINS ? cached_is_off(k)
+				    : s == PLUG_EMPTYING || s == PLUG_OFF || s == PLUG_ENTERING ||
+					      s == PLUG_CLAIMED;
 
 	assert(cached_is_off(k) == off);
 	assert(!off || cached_total(k, CC_DIRTY_BYTES) == 0);

@@ -4,6 +4,8 @@
  * States (plug_set() is the only writer):
  *
  *   from       to         when                                                       by
+ *   BEGINS     ON         it serves from now on, and has a route                        plug_begin
+ *   BEGINS     OFF        the same without                                              plug_begin
  *   ON         DRAINING   it is asked to leave: writes wait for the store from now on   follow
  *   DRAINING   SYNCING    what was dirty when that began is at the store                drain
  *   SYNCING    CALLING    the store has made it stable                                  sync
@@ -21,7 +23,7 @@
  *   CLAIMED    ENTERING   the upper peer has gone on meanwhile                          claimed
  *   ENTERING, CLAIMED   OFF   it was taken back                                         follow
  *
- * Contract: plug_run() in port 0's thread; a successor begins in ON or OFF, by its route. The other
+ * Contract: plug_open() and plug_begin() before serving; plug_run() in port 0's thread. The other
  * functions from any thread.
  *
  * Invariants:
@@ -40,8 +42,8 @@
 #include "peers/cached/walk.h"
 
 enum plug_state {
-	PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING, PLUG_EMPTYING, PLUG_OFF,
-	PLUG_ENTERING, PLUG_CLAIMED,
+	PLUG_BEGINS, PLUG_ON, PLUG_DRAINING, PLUG_SYNCING, PLUG_CALLING, PLUG_PROVING,
+	PLUG_EMPTYING, PLUG_OFF, PLUG_ENTERING, PLUG_CLAIMED,
 	PLUG_NR_STATES
 };
 
@@ -68,7 +70,9 @@ bool plug_edge_legal(enum plug_state from, enum plug_state to);
 const char *plug_state_name(enum plug_state s);
 /* port 0: goes on with it; returns when it wants to run again */
 uint64_t plug_run(struct cport *ps);
-void plug_begin(struct cached *k);		/* before serving */
+/* Before a predecessor's requests are handed over: whether it is off the path, by its route. */
+void plug_open(struct cached *k);
+void plug_begin(struct cached *k);	/* after that; it may have got a route meanwhile */
 uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or XSEG_NO_EPOCH */
 void plug_synced(struct cport *ps, struct child *ch, int64_t result);
 /* The policy in the place of that one: a cache that is leaving promises nothing that it would have
