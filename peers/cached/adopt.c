@@ -110,8 +110,7 @@ void orphan_done(struct cport *ps, struct child *ch, int64_t result)
 		 * same of them */
 		if (page < xseg_nr_pages(k->peer.seg) &&
 			(xseg_page_owner(k->peer.seg, page) & OWNER_ORPHAN) &&
-			atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) !=
-				EXTENT_NOT_OURS)
+			page_is_ours(k, page))
 			page_put(ps, page);
 	}
 	atomic_fetch_sub_explicit(&k->nr_orphans, 1, memory_order_relaxed);

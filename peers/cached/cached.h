@@ -162,7 +162,7 @@ struct cached {
 	bool adopted;		/* all of a predecessor's children are; set before serving */
 	struct cport ports[PEER_MAX_THREADS];
 
-	/* its size (resize.c): written by port 0 under mem_lock, read without */
+	/* its size (extent.c): written by port 0 under mem_lock, read without */
 	_Atomic uint32_t nr_pages;		/* of extents that stay */
 	_Atomic uint32_t nr_leaving;		/* of extents that leave */
 	_Atomic uint32_t target_pages;		/* asked for: any thread */

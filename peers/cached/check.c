@@ -165,7 +165,7 @@ void cached_check(struct peer *p)
 		page = xlist_next(&k->loans.limbo, page))
 		/* L3: with C1 of a slot's page, so it is in none */
 		assert(xseg_page_owner(k->peer.seg, page) == OWNER_LENT);
-	resize_check(k);
+	extents_check(k);
 	chunks_check(k);
 	plug_check(k);
 	gifts_check(k);
@@ -183,9 +183,7 @@ void cached_check(struct peer *p)
 static void unlimit_pages(struct cached *k)
 {
 	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg) && k->withheld; page++) {
-		if (xseg_page_owner(k->peer.seg, page) != OWNER_WITHHELD ||
-			atomic_load_explicit(&page_extent(k, page)->state, memory_order_relaxed) ==
-				EXTENT_NOT_OURS)
+		if (xseg_page_owner(k->peer.seg, page) != OWNER_WITHHELD || !page_is_ours(k, page))
 			continue;	/* another cache's test may do the same */
 		xseg_page_owner_set(k->peer.seg, page, 0);
 		k->withheld--;

@@ -1,5 +1,5 @@
 /* pages - the cache's memory: its pages (pages.c), who gets them (room.c), and extents, which come
- * and go (resize.c).
+ * and go (extent.c, resize.c).
  *
  * Contract: any port's thread, inside an object or outside of any, unless it says otherwise.
  */
@@ -18,8 +18,10 @@
 #define OWNER_WITHHELD (1ull << 61)
 #define OWNER_ORPHAN   (1ull << 60)
 
+/* See extent.c. */
+enum extent_state { EXTENT_NOT_OURS, EXTENT_STAYS, EXTENT_LEAVES, EXTENT_NR_STATES };
+
 /* An extent of the segment. */
-enum extent_state { EXTENT_NOT_OURS, EXTENT_STAYS, EXTENT_LEAVES };
 struct extent {
 	/* enum extent_state: written by port 0 under mem_lock, read without */
 	_Atomic uint8_t state;
@@ -103,21 +105,31 @@ bool list_get(struct cport *ps, struct creq *c);
 void list_put(struct cport *ps, struct creq *c);
 void pages_signal(struct cport *ps);
 
+/* ---- extent.c ---- */
+void extent_add(struct cached *k, uint32_t first_page);	/* it is ours from now on */
+/* The one that has the most free pages leaves; one that leaves stays after all. False: there is
+ * none. */
+bool extent_leave(struct cached *k);
+bool extent_stay(struct cached *k);
+/* It leaves: gives it back if all of its pages are out; else false. */
+bool extent_give(struct cached *k, struct extent *e);
+uint32_t extent_page(struct cached *k, const struct extent *e);	/* its first one */
+uint32_t nr_owned(struct cached *k);		/* pages that it has, those that leave too */
+bool extent_edge_legal(enum extent_state from, enum extent_state to);
+const char *extent_state_name(enum extent_state s);
+void extents_check(struct cached *k);
+
 /* ---- resize.c ---- */
 static inline uint64_t size_word(uint32_t at_start, uint32_t since)
 {
 	return (uint64_t)at_start << 32 | since;
 }
-/* Before serving: how many pages it is to have, and those that it has. */
-void size_open(struct cached *k);
-void extent_add(struct cached *k, uint32_t first_page);
+void size_open(struct cached *k);		/* before serving: how many pages it is to have */
 /* Option `memory` was changed. May refuse. */
 int resize_ask(struct cached *k, struct xseg_error *err);
 /* port 0: goes on with it; returns when it wants to run again */
 uint64_t resize_run(struct cport *ps);
 uint64_t resize_left(struct cached *k);	/* bytes that it still has to take or to give back */
 bool resizing(struct cached *k);
-uint32_t nr_owned(struct cached *k);		/* pages that it has, those that leave too */
-void resize_check(struct cached *k);
 
 #endif

@@ -21,20 +21,14 @@
  *               until nobody reads it. An extent with all of its pages out is given back
  *   asked anew  before it is done: extents that leave stay again, or more are chosen
  *
+ * Where it stands is in no state of its own: each round compares how many extents there are, and
+ * leave (extent.c), with how many are asked for, and goes on from there.
+ *
  * Contract: resize_run() in port 0's poll, outside of any object; resize_ask() in any port's
  * thread, one at a time. Neither waits for I/O. Growing takes the control lock for each extent;
  * nothing else here makes a system call.
- *
- * Invariants (resize_check):
- *   Z1  nr_pages and nr_leaving are the pages of the extents that stay and that leave
- *   Z2  a page that is out has OWNER_OUT, its extent leaves, and it is in no slot, pool or list; an
- *       extent's nr_out counts them
- *   Z3  an extent's nr_free counts its pages in the pool; leaving_free is their sum over extents
- *       that leave
  */
-#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
@@ -49,12 +43,6 @@
 #define ENTRY_LOOKS   16u		/* what entering one counts as */
 #define RETRY_MIN_NS  10000000ull
 #define RETRY_MAX_NS  1000000000ull
-
-uint32_t nr_owned(struct cached *k)
-{
-	return atomic_load_explicit(&k->nr_pages, memory_order_relaxed) +
-	       atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
-}
 
 static uint32_t target_of(struct cached *k)
 {
@@ -144,18 +132,7 @@ int resize_ask(struct cached *k, struct xseg_error *err)
 	return rc;
 }
 
-/* ---- extents that come ---- */
-
-void extent_add(struct cached *k, uint32_t first)
-{
-	struct extent *e = page_extent(k, first);
-
-	atomic_store_explicit(&e->state, EXTENT_STAYS, memory_order_relaxed);
-	e->nr_free = e->nr_out = 0;
-	for (uint32_t i = 0; i < XSEG_EXTENT_PAGES; i++)
-		xlist_node_init(k->clean.nodes, first + i);
-	atomic_fetch_add_explicit(&k->nr_pages, XSEG_EXTENT_PAGES, memory_order_relaxed);
-}
+/* ---- extents come and go ---- */
 
 static uint64_t grow(struct cport *ps)
 {
@@ -175,88 +152,6 @@ static uint64_t grow(struct cport *ps)
 	return ps->pp->now_ns;
 }
 
-/* ---- extents that leave ---- */
-
-/* Under mem_lock: the extent that has the most free pages; NULL: none may leave. */
-static struct extent *choose(struct cached *k)
-{
-	uint32_t nr = xseg_nr_pages(k->peer.seg) / XSEG_EXTENT_PAGES;
-	struct extent *best = NULL;
-
-	for (struct extent *e = k->extents; e < k->extents + nr; e++)
-		if (atomic_load_explicit(&e->state, memory_order_relaxed) == EXTENT_STAYS &&
-			!e->pinned && (!best || e->nr_free >= best->nr_free))
-			best = e;
-	return best;
-}
-
-static uint32_t first_page(struct cached *k, const struct extent *e)
-{
-	return (uint32_t)(e - k->extents) * XSEG_EXTENT_PAGES;
-}
-
-static void change_state(struct cached *k, struct extent *e, enum extent_state to)
-{
-	int by = to == EXTENT_LEAVES ? (int)XSEG_EXTENT_PAGES : -(int)XSEG_EXTENT_PAGES;
-
-	atomic_store_explicit(&e->state, (uint8_t)to, memory_order_relaxed);
-	atomic_fetch_add_explicit(&k->nr_leaving, (uint32_t)by, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&k->nr_pages, (uint32_t)by, memory_order_relaxed);
-}
-
-/* Under mem_lock. Its free pages go out when the pool is swept. */
-static void leave(struct cached *k, struct extent *e)
-{
-	uint32_t first = first_page(k, e);
-
-	change_state(k, e, EXTENT_LEAVES);
-	k->leaving_free += e->nr_free;
-	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
-		uint64_t owner = xseg_page_owner(k->peer.seg, page);
-
-		if (owner == OWNER_CHUNKS) {
-			chunk_page_leave(k, page);
-		} else if (owner == OWNER_WITHHELD) {
-			k->withheld--;
-			pool_put(k, page);
-		} else if (!limbo_holds(owner) && xlist_in_list(&k->clean, page)) {
-			clean_leave_locked(k, page);
-		}
-	}
-}
-
-/* Under mem_lock. */
-static void stay(struct cached *k, struct extent *e)
-{
-	uint32_t first = first_page(k, e);
-
-	change_state(k, e, EXTENT_STAYS);
-	k->leaving_free -= e->nr_free;
-	k->nr_out -= e->nr_out;
-	e->nr_out = 0;
-	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
-		uint64_t owner = xseg_page_owner(k->peer.seg, page);
-
-		if (owner == OWNER_OUT) {
-			xseg_page_owner_set(k->peer.seg, page, 0);
-			pool_put(k, page);
-		} else if (owner == OWNER_CHUNKS) {
-			chunk_page_stay(k, page);
-		} else if (!limbo_holds(owner) && xlist_in_list(&k->leaving, page)) {
-			clean_stay_locked(k, page);
-		}
-	}
-}
-
-static struct extent *find_leaving(struct cached *k)
-{
-	struct extent *e = k->extents;
-
-	while (atomic_load_explicit(&e->state, memory_order_relaxed) != EXTENT_LEAVES)
-		e++;
-	return e;
-}
-
 static void kick_all(struct cached *k)
 {
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
@@ -267,18 +162,10 @@ static void kick_all(struct cached *k)
 static uint64_t leave_some(struct cport *ps, uint32_t nr)
 {
 	struct cached *k = ps->cache;
-	struct extent *e = NULL;
 
-	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS; i++) {
-		pthread_mutex_lock(&k->mem_lock);
-		e = choose(k);
-		if (e)
-			leave(k, e);
-		pages_count(k);
-		pthread_mutex_unlock(&k->mem_lock);
-		if (!e)
+	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS; i++)
+		if (!extent_leave(k))
 			return ps->pp->now_ns + RETRY_MAX_NS;
-	}
 	if (nr <= ROUND_EXTENTS)
 		kick_all(k);	/* their magazines hold some of them */
 	k->resize = (struct resize){ .page = 0 };
@@ -289,36 +176,10 @@ static uint64_t keep_some(struct cport *ps, uint32_t nr)
 {
 	struct cached *k = ps->cache;
 
-	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS &&
-			     atomic_load_explicit(&k->nr_leaving, memory_order_relaxed);
-		i++) {
-		pthread_mutex_lock(&k->mem_lock);
-		stay(k, find_leaving(k));
-		pages_count(k);
-		pthread_mutex_unlock(&k->mem_lock);
-	}
+	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS && extent_stay(k); i++)
+		;
 	ps->freed = true;
 	return ps->pp->now_ns;
-}
-
-/* Gives it back if it is empty. */
-static bool give(struct cached *k, struct extent *e)
-{
-	bool empty;
-
-	pthread_mutex_lock(&k->mem_lock);
-	empty = e->nr_out == XSEG_EXTENT_PAGES;
-	if (empty) {
-		assert(e->nr_free == 0);
-		atomic_store_explicit(&e->state, EXTENT_NOT_OURS, memory_order_relaxed);
-		e->nr_out = 0;
-		k->nr_out -= XSEG_EXTENT_PAGES;
-		atomic_fetch_sub_explicit(&k->nr_leaving, XSEG_EXTENT_PAGES, memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&k->mem_lock);
-	if (empty)
-		xseg_pages_give(k->peer.xp, first_page(k, e));
-	return empty;
 }
 
 /* ---- emptying them ---- */
@@ -391,8 +252,9 @@ static void walk_pages(struct cport *ps)
 	for (; r->page < end && looks && budget; looks--) {
 		struct extent *e = page_extent(k, r->page);
 
-		if (!page_leaves(k, r->page) || (r->page % XSEG_EXTENT_PAGES == 0 && give(k, e))) {
-			r->page = first_page(k, e + 1);
+		if (!page_leaves(k, r->page) ||
+			(r->page % XSEG_EXTENT_PAGES == 0 && extent_give(k, e))) {
+			r->page = extent_page(k, e + 1);
 			continue;
 		}
 		o = page_object(k, r->page, &b);
@@ -534,54 +396,4 @@ uint64_t resize_run(struct cport *ps)
 	if (nr_owned(ps->cache) != had)
 		publish_gauges(ps->cache, ps->pp->now_ns);
 	return next_ns;
-}
-
-/* ---- checking ---- */
-
-static void check_extent(struct cached *k, struct extent *e, uint32_t pooled, uint32_t sum[3])
-{
-	uint32_t first = first_page(k, e), out = 0;
-	bool leaves = page_leaves(k, first);
-
-	if (atomic_load(&e->state) == EXTENT_NOT_OURS) {
-		assert(pooled == 0);
-		return;
-	}
-	for (uint32_t page = first; page < first + XSEG_EXTENT_PAGES; page++) {
-		out += xseg_page_owner(k->peer.seg, page) == OWNER_OUT;
-		assert(xseg_page_owner(k->peer.seg, page) != OWNER_OUT ||
-			(leaves && !xlist_in_list(&k->clean, page)));
-	}
-	assert(e->nr_free == pooled && e->nr_out == out);
-	sum[0] += leaves ? 0 : XSEG_EXTENT_PAGES;
-	sum[1] += leaves ? pooled : 0;
-	sum[2] += out;
-}
-
-static void check_list(struct cached *k, const struct xlist *list, bool leaves)
-{
-	for (uint32_t page = xlist_head(list); page != XLIST_NONE; page = xlist_next(list, page))
-		assert(page_leaves(k, page) == leaves);
-}
-
-void resize_check(struct cached *k)
-{
-	uint32_t nr = xseg_nr_pages(k->peer.seg) / XSEG_EXTENT_PAGES, sum[3] = { 0 };
-	uint32_t *pooled = calloc(nr, sizeof(*pooled));
-
-	assert(pooled);
-	for (uint32_t i = 0; i < xpool_nr(&k->free_pages); i++)
-		pooled[xpool_at(&k->free_pages, i) / XSEG_EXTENT_PAGES]++;
-	for (uint32_t i = 0; i < nr; i++)
-		check_extent(k, &k->extents[i], pooled[i], sum);
-	free(pooled);
-	assert(sum[0] == k->nr_pages && sum[1] == k->leaving_free && sum[2] == k->nr_out);
-	assert(xseg_pages_owned(k->peer.xp, NULL, 0) == k->nr_pages + k->nr_leaving);
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
-		for (uint32_t n = 0; n < k->ports[i].nr_magazine; n++)
-			assert(atomic_load(&page_extent(k, k->ports[i].magazine[n])->state) !=
-				EXTENT_NOT_OURS);
-	check_list(k, &k->clean, false);
-	check_list(k, &k->leaving, true);
-	check_list(k, &k->chunk_pages, false);
 }

@@ -27,6 +27,11 @@ static const char *bucket_word(unsigned s) { return bucket_state_name((enum buck
 static const char *object_name(unsigned s) { return object_state_name((enum object_state)s); }
 static const char *creq_name(unsigned s) { return creq_state_name((enum creq_state)s); }
 static const char *plug_name(unsigned s) { return plug_state_name((enum plug_state)s); }
+static const char *extent_name(unsigned s) { return extent_state_name((enum extent_state)s); }
+static bool extent_edge(unsigned a, unsigned b)
+{
+	return extent_edge_legal((enum extent_state)a, (enum extent_state)b);
+}
 static bool plug_edge(unsigned a, unsigned b)
 {
 	return plug_edge_legal((enum plug_state)a, (enum plug_state)b);
@@ -49,6 +54,7 @@ static const struct machine machines[] = {
 	{ "object", OBJECT_NR_STATES, object_name, object_edge },
 	{ "request", CREQ_NR_STATES, creq_name, creq_edge },
 	{ "plug", PLUG_NR_STATES, plug_name, plug_edge },
+	{ "extent", EXTENT_NR_STATES, extent_name, extent_edge },
 };
 
 static void draw(const struct machine *m, char *out, size_t size)
