@@ -1,30 +1,35 @@
-/* bucket - one 4 KiB piece of a cached object: its slot word, its states, the one function that
- * changes them.
+/* bucket - one 4 KiB piece of a cached object: its slot word, and its states.
  *
  * A slot is one 64-bit word in the arena: page (bits 0-31), state (32-34), loan (35-39), flags
  * (40-47), epoch (48-63). It is the durable truth about its bucket (rule R1); it is changed by one
  * store, by whoever is inside the object's work queue and so is alone.
  *
+ * States (bucket_set_at() is the only writer while the cache serves; what becomes of those that a
+ * predecessor left is in arena.c):
+ *
  *   from      to        when                                               by
- *   FREE      LOADING   a read misses, or a write needs the rest of it     load_start, edge_load
- *   FREE      DIRTY     a write covers it                                  write_apply
+ *   FREE      LOADING   a read misses, or reads ahead; a write's edge      load_send, edge_load
+ *   FREE      DIRTY     a write covers it                                  write_slot
  *   LOADING   VALID     the store answered, or its write failed            load_done, write_fail
- *   LOADING   DIRTY     a write came, or the write whose edge it is        write_apply
+ *   LOADING   DIRTY     a write came, or the write whose edge it is        write_slot
  *   LOADING   INVALID   the store failed, or its write has to wait         load_done, edge_done,
  *                                                                          edge_release
- *   VALID     DIRTY     a write puts a new page into it                    write_apply
- *   VALID, DIRTY   the same   its page has to leave the cache: a copy of it comes in    move_bucket
- *                             its place
- *   VALID     INVALID   it is evicted, or its object emptied or deleted    evict_bucket,
- *                                                                          drop_valid,
+ *   VALID     DIRTY     a write puts a new page into it                    write_slot
+ *   VALID     DIRTY     a FLUSH failed: it may not be stable               object_redirty
+ *   VALID, DIRTY   the same   its data moves to a page that stays          move_bucket
+ *   VALID     INVALID   it is evicted, dropped, or goes with its object    evict_bucket,
+ *                                                                          bucket_drop_clean,
+ *                                                                          drop_zeroes,
  *                                                                          object_empty
- *   DIRTY     DIRTY     a write puts a newer page into it                  write_apply
- *   DIRTY     WRITING   it is on its way to the store                      flush_start
+ *   DIRTY     DIRTY     a write puts a newer page into it                  write_slot
+ *   DIRTY     DIRTY     the flush of an older page of it has ended         flushed_bucket
+ *   DIRTY     WRITING   it is on its way to the store                      start_run
  *   DIRTY     INVALID   its object is deleted                              object_empty
- *   WRITING   VALID     the store has it                                   flush_done
- *   WRITING   INVALID   the store has it, and it is evicted                flush_done
- *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flush_done, write_apply
- *   FREE, INVALID, LOADING, VALID   BYPASS   a write goes past the cache   around_write
+ *   WRITING   VALID     the store has it                                   flushed_clean
+ *   WRITING   INVALID   the same, and it is not kept                       flushed_clean
+ *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flushed_bucket,
+ *                                                                          write_slot
+ *   FREE, INVALID, LOADING, VALID   BYPASS   a write goes past the cache   bypass_bucket
  *   BYPASS    INVALID   and is answered                                    around_done
  *   INVALID   LOADING, DIRTY   like FREE
  *

@@ -3,27 +3,29 @@
  * States (creq_set_state() is the only writer). Whoever has the creq sets it, before he puts it
  * where another finds it.
  *
- *   from           to              when                                         by
- *   IDLE           RUNNING         it arrives                                   creq_request
- *   RUNNING        WAITS_ENTRY     its name is new and no entry is free         wait_for_entry
- *   RUNNING        WAITS_OBJECT    a load, a delete, a redo or a write past     object_wait
+ *   from           to              when                                       by
+ *   IDLE           RUNNING         it arrives                                 creq_init
+ *   RUNNING        WAITS_ENTRY     its name is new and no entry is free       wait_for_entry
+ *   RUNNING        WAITS_OBJECT    a load, a delete, a redo or a write past   object_wait
  *                                  the cache of its object is under way
- *   RUNNING        WAITS_MEMORY    there are too few pages                      pages_wait
- *   RUNNING        WAITS_REQUEST   no request of our own is free                sync_send,
- *                                                                               creq_wait_for_request
- *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come     throttle_holds
- *   RUNNING        AT_STORE        a child of its own, or flushes that it       through_wait,
- *                                  waits for, are out                           sync_send, around.c,
- *                                                                               flush_request, ops.c
- *   WAITS_...      RUNNING         what it waited for is there                  entry_retry,
- *                                                                               object_wake,
- *                                                                               pages_wait_fn,
- *                                                                               take_due,
- *                                                                               creq_retry
- *   AT_STORE       RUNNING         the flushes are over                         through_cover,
- *                                                                               sync_all
- *   RUNNING,       IDLE            it is answered, or forwarded                 creq_finish,
- *   AT_STORE                                                                    around_read
+ *   RUNNING        WAITS_MEMORY    there are too few pages, or no list for    pages_wait,
+ *                                  them                                       list_get
+ *   RUNNING        WAITS_REQUEST   no request of our own is free              sync_send,
+ *                                                                             creq_wait_for_request
+ *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come   throttle_holds
+ *   RUNNING        AT_STORE        a child of its own, or flushes that it     through_wait,
+ *                                  waits for, are out                         sync_send, around.c,
+ *                                                                             flush_add, ops.c
+ *   WAITS_...      RUNNING         what it waited for is there                entry_retry,
+ *                                                                             object_wake,
+ *                                                                             take_due,
+ *                                                                             sync_retry,
+ *                                                                             creq_retry
+ *   AT_STORE       RUNNING         the flushes are over, or what they were    through_cover,
+ *                                  of is deleted                              through_deleted,
+ *                                                                             sync_all
+ *   RUNNING,       IDLE            it is answered, or forwarded               creq_finish,
+ *   AT_STORE                                                                  around_read
  *
  * Contract: creq_request() is called by the port's thread, outside of any object.
  */

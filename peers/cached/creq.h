@@ -136,7 +136,7 @@ static inline bool request_is_copied_read(const struct xreq *r)
 void creq_set_state(struct creq *c, enum creq_state s);
 bool creq_edge_legal(enum creq_state from, enum creq_state to);
 const char *creq_state_name(enum creq_state s);
-void creq_retry(struct xwait *w, void *ctx);		/* for c->wait.fn: steps it again */
+void creq_retry(struct xwait *w, void *ctx);	/* for c->wait.fn: steps it again, inside its object */
 /* steps it again when one of our own requests is free */
 void creq_wait_for_request(struct cport *ps, struct creq *c);
 static inline bool creq_is_done(const struct creq *c, uint32_t i)

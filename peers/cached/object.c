@@ -4,15 +4,15 @@
  * States of an object (object_set_state() is the only writer; the caller is inside):
  *
  *   from      to        when                                             by
- *   READY     FLUSHING  its first flush child goes out                   flush_start
- *   FAILED    FLUSHING  its data is tried again                          flush_start
+ *   READY     FLUSHING  its first flush child goes out                   start_run
+ *   FAILED    FLUSHING  its data is tried again                          start_run
  *   FLUSHING  READY     the last flush child came back, all went well    flush_done
  *   FLUSHING  FAILED    the last flush child came back, one had failed   flush_done
  *   READY     DELETING  nothing is in flight, its delete goes out        delete_step
  *   FAILED    DELETING  the same                                         delete_step
  *   DELETING  READY     the store answered the delete                    delete_done
- *   READY     HELD      a predecessor has something of it at the store   orphans_adopt
- *   HELD      READY     the last of that is home                         orphan_done
+ *   READY     HELD      a predecessor has something of it at the store   adopt_one
+ *   HELD      READY     the last of that is home                         object_let_go
  *
  * Invariants (object_check):
  *   O1  nr[s] is the number of slots in state s; used is the number not absent; cnt[] sums to DIRTY

@@ -3,25 +3,25 @@
  *
  * States (plug_set() is the only writer):
  *
- *   from       to         when                                                       by
+ *   from       to         when                                                          by
  *   BEGINS     ON         it serves from now on, and has a route                        plug_begin
  *   BEGINS     OFF        the same without                                              plug_begin
  *   ON         DRAINING   it is asked to leave: writes wait for the store from now on   follow
  *   DRAINING   SYNCING    what was dirty when that began is at the store                drain
  *   SYNCING    CALLING    the store has made it stable                                  sync
  *   SYNCING    DRAINING   that failed: in a while again                                 sync
- *   CALLING    PROVING    the upper peer holds: takes nothing in                        call
+ *   CALLING    PROVING    the upper peer holds: takes nothing in                        prove_begin
  *   PROVING    CALLING    it does not any more (another incarnation)                    prove
  *   PROVING    DRAINING   something is dirty after all: the upper peer goes on          prove
  *   PROVING    EMPTYING   nothing is: the upper peer's route leads past it              prove
- *   DRAINING, SYNCING, CALLING, PROVING   ON   it was taken back                        follow
+ *   DRAINING, SYNCING, CALLING, PROVING   ON   it was taken back                        take_back
  *   EMPTYING   OFF        nothing is in it any more                                     empty
  *   OFF        ENTERING   it is asked to enter                                          follow
  *   ENTERING   CLAIMED    the upper peer holds, and it has its route                    enter
- *   CLAIMED    ON         nobody else has anything at the store; the upper peer's route     claimed
- *                         leads here
+ *   CLAIMED    ON         nobody else has anything at the store; the upper              claimed
+ *                         peer's route leads here
  *   CLAIMED    ENTERING   the upper peer has gone on meanwhile                          claimed
- *   ENTERING, CLAIMED   OFF   it was taken back                                         follow
+ *   ENTERING, CLAIMED   OFF   it was taken back                                         take_back
  *
  * Contract: plug_open() and plug_begin() before serving; plug_run() in port 0's thread. The other
  * functions from any thread.

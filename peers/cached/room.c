@@ -88,14 +88,6 @@ void room_put(
 			chunk_release(ps, o, i);
 }
 
-static void pages_wait_fn(struct xwait *w, void *ctx)
-{
-	struct creq *c = caa_container_of(w, struct creq, wait);
-
-	creq_set_state(c, CREQ_RUNNING);
-	object_push(ctx, c->obj, &c->work);
-}
-
 void pages_wait(struct cport *ps, struct creq *c, struct need need)
 {
 	struct cached *k = ps->cache;
@@ -103,7 +95,7 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 	count_wait(ps, WAIT_BUCKET);
 	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->turn = (uint8_t)need.turn;
-	c->wait.fn = pages_wait_fn;
+	c->wait.fn = creq_retry;
 	if (need.turn == TURN_ROOM)
 		atomic_fetch_add_explicit(&k->shares.waiting, 1, memory_order_relaxed);
 	xwaitq_add(need.queue, &c->wait, need.nr);
