@@ -149,7 +149,7 @@ static void policy_switch(struct cached *k, const struct policy *to)
 
 	direct_look(k);
 	if (to == &policy_write_back) {
-		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+		switch_end(k);
 	} else if (from == &policy_write_back) {
 		switch_begin(k, from);
 	}

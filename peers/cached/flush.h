@@ -62,6 +62,7 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);
 /* It leaves the policy `from`: `switching`, until all that is dirty now is at the store. */
 void switch_begin(struct cached *k, const struct policy *from);
+void switch_end(struct cached *k);			/* at once: it is write-back again */
 
 /* ---- sync.c ---- */
 /* what c covers is at the store, which now has to make it stable */

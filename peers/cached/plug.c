@@ -357,7 +357,7 @@ static void take_back(struct cached *k, enum plug_state s)
 	/* as with a policy that is set back to write-back */
 	if (is_leaving(s) &&
 		atomic_load_explicit(&k->policy, memory_order_relaxed) == &policy_write_back)
-		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+		switch_end(k);
 	atomic_store_explicit(&k->plug.leaving, false, memory_order_relaxed);
 	if (s == PLUG_PROVING || s == PLUG_CLAIMED)
 		peer_close_to_requests(&k->peer, false);

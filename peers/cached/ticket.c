@@ -79,12 +79,17 @@ static void group_advance(struct flush_group *g)
 	group_advance(g);
 }
 
+void switch_end(struct cached *k)
+{
+	atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+}
+
 /* Under dirty_lock: what was dirty when the policy was switched is at the store. */
 static void switch_look(struct cached *k)
 {
 	if (atomic_load_explicit(&k->switching, memory_order_relaxed) &&
 		is_before(k->switch_ticket, k->all.lowest))
-		atomic_store_explicit(&k->switching, false, memory_order_relaxed);
+		switch_end(k);
 }
 
 /* Under dirty_lock: the ticket of what is dirty now, with later sets apart from it. With all
