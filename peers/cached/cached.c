@@ -148,11 +148,10 @@ static void policy_switch(struct cached *k, const struct policy *to)
 	const struct policy *from = atomic_exchange(&k->policy, to);
 
 	direct_look(k);
-	if (to == &policy_write_back) {
-		switch_end(k);
-	} else if (from == &policy_write_back) {
+	if (from == &policy_write_back && to != from)
 		switch_begin(k, from);
-	}
+	else if (plug_promise(k, to) == &policy_write_back)	/* not while it leaves */
+		switch_end(k);
 }
 
 /* What was promised outlives who promised it. The policy that it was started with, and below it the

@@ -177,6 +177,26 @@ static void it_does_not_call_before_the_store_has_all(void **state)
 	is_off_the_path();
 }
 
+static void what_is_set_while_it_drains_does_not_end_that(void **state)
+{
+	(void)state;
+	up("");
+	crig_expect(crig_write("a", 0, B(4), 1), B(4));
+	crig_hold(true);
+	unplug();
+	crig_set("dirty_age=40s");
+	crig_pass(20 * CRIG_MS);
+	state_is(PLUG_DRAINING);
+	crig_set("policy=write-around");
+	crig_set("policy=write-back");
+	crig_pass(20 * CRIG_MS);
+	state_is(PLUG_DRAINING);
+	crig_hold(false);
+	crig_pass(20 * CRIG_MS);
+	hold_and_settle();
+	is_off_the_path();
+}
+
 static void it_stays_while_the_store_fails_to_make_it_stable(void **state)
 {
 	(void)state;
@@ -555,6 +575,7 @@ int main(void)
 		T(it_flushes_makes_that_stable_and_forgets_all),
 		T(writes_wait_for_the_store_while_it_leaves),
 		T(it_does_not_call_before_the_store_has_all),
+		T(what_is_set_while_it_drains_does_not_end_that),
 		T(it_stays_while_the_store_fails_to_make_it_stable),
 		T(a_flush_of_an_attempt_that_was_taken_back_does_not_count),
 		T(it_does_not_stop_before_a_flush_of_its_own_is_answered),
