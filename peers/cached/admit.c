@@ -17,7 +17,7 @@
  * Contract: object_admit() with a reference, outside of any object, or inside o if it must;
  * object_leave() from anywhere.
  *
- * Invariants (cached_check)
+ * Invariants (cached_check):
  *   E1  nr_admitted is the number of entries whose object is admitted; from one that is, until it
  *       is free, nobody takes that away
  *   E2  an object that is not admitted has no buckets but BYPASS

@@ -13,11 +13,11 @@
  *
  * Contract: the port's thread, outside of any object.
  *
- * Invariants
- *   N1  requests are kept from one round to the next, no longer: of that, the first batch serves
+ * Invariants:
+ *   J1  requests are kept from one round to the next, no longer: of that, the first batch serves
  *       them, or, if none comes, the poll; and who keeps some wants to be called at once, so nobody
  *       sleeps on them
- *   N2  none is kept by a cache that is off the path: it passes no gate with one
+ *   J2  none is kept by a cache that is off the path: it passes no gate with one
  */
 #include <errno.h>
 
@@ -134,7 +134,7 @@ uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr
 {
 	struct cport *ps = cport_of(pp);
 	bool off = cached_is_off(ps->cache);
-	/* N2: it would be served as if it had come later, when this may be a cache again */
+	/* J2: it would be served as if it had come later, when this may be a cache again */
 	uint32_t kept = off ? 0 : nr_to_keep(ps, r, nr), i = 0;
 
 	do {

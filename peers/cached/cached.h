@@ -363,7 +363,7 @@ uint32_t batch_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr
 /* Each round, after its requests: serves what was kept in an earlier one. True: some was kept in
  * this one, so another has to follow at once. */
 bool batch_poll(struct cport *ps);
-void batch_check(const struct cport *ps);	/* asserts N1, between two rounds */
+void batch_check(const struct cport *ps);	/* asserts J1, between two rounds */
 
 /* ---- status.c ---- */
 int64_t status_text(struct cport *ps, char *out, size_t size);

@@ -9,7 +9,7 @@
  * Invariants:
  *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds
  *       a reference to it, or has been asked to flush, or waits for a request, or is shut
- *   F4  what a port was told of when the next object is due by its age holds until dirty_news
+ *   F6  what a port was told of when the next object is due by its age holds until dirty_news
  *       changes: whoever makes one due earlier changes it while he still has the dirty_lock in
  *       which he did that, or afterwards (dirty_is_news)
  */

@@ -13,10 +13,10 @@
  *
  * Contract: the port's thread; early_copy() outside of any object.
  *
- * Invariants
- *   Y1  magazine[last - i] has all the data of the request of note[i], settled, for i from first to
+ * Invariants:
+ *   M1  magazine[last - i] has all the data of the request of note[i], settled, for i from first to
  *       nr - 1
- *   Y2  who takes pages from the magazine otherwise forgets the notes (pages.c); so does the next
+ *   M2  who takes pages from the magazine otherwise forgets the notes (pages.c); so does the next
  *       batch, before any of it is served: a note is never older than the batch
  */
 #include "peers/cached/cached.h"
@@ -94,6 +94,6 @@ void early_check(const struct cport *ps)
 	const struct early *e = &ps->early;
 
 	assert(e->first <= e->nr && e->nr <= EARLY_MAX);
-	if (e->first < e->nr)	/* Y1: they are still there */
+	if (e->first < e->nr)	/* M1: they are still there */
 		assert(e->nr - 1 <= e->last && e->last - e->first < ps->nr_magazine);
 }

@@ -91,7 +91,7 @@ void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 struct object *dirty_next_wanted(struct cport *ps);
 /* the next of all; *next_ns, PEER_NEVER before, says when to look again */
 struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_ns);
-/* An object may be due earlier than it was (F4). Any thread, with dirty_lock or without. */
+/* An object may be due earlier than it was (F6). Any thread, with dirty_lock or without. */
 void dirty_is_news(struct cached *k);
 
 /* ---- flush.c ---- */

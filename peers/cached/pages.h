@@ -88,7 +88,7 @@ void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr);
 /* A page that has a write's data already, unless somebody waits for pages. */
 bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page);
 void early_forget(struct cport *ps);		/* pages of the magazine go elsewhere */
-void early_check(const struct cport *ps);	/* asserts Y1's places; idle, or between two steps */
+void early_check(const struct cport *ps);	/* asserts M1's places; idle, or between two steps */
 
 /* ---- room.c ---- */
 /* Returns how many to wait for, and where; nr 0: it got them. */
