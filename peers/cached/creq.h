@@ -85,8 +85,8 @@ struct child {
 	struct child *next;			/* on its way back to its port */
 };
 
-/* ---- child.c ---- */
-/* NULL: none free */
+/* ---- child.c: by the port's thread, inside an object or outside of any ---- */
+/* With a reference to that object, if there is one. NULL: none is free. */
 struct child *child_get(struct cport *ps, enum child_kind kind, struct object *o);
 /* Sends it; on failure (no downstream) completes it with the error. */
 void child_submit(struct cport *ps, struct child *ch, enum xseg_op op, uint32_t flags);
@@ -99,19 +99,40 @@ uint32_t children_out(struct cached *k);
 /* A predecessor's, which is out, and is its holder's; the caller gives it his reference to the
  * object. */
 void child_adopt(struct cport *ps, struct xreq *r, uint32_t index, struct object *o);
-
-/* ---- adopt.c ---- */
-void orphans_adopt(struct cached *k, uint8_t *page_is);
-void orphan_done(struct cport *ps, struct child *ch, int64_t result);
-void child_reply(struct cport *ps, struct xreq *r);
-void children_collect(struct cport *ps);
+void child_reply(struct cport *ps, struct xreq *r);	/* it is answered: completes it */
+void children_collect(struct cport *ps);	/* frees those that other threads have put */
+/* w->fn is called by requests_signal(), outside of any object, when one of the port's own requests
+ * may be free. */
 void requests_wait(struct cport *ps, struct xwait *w);
 void requests_signal(struct cport *ps);
 
-/* ---- creq.c, read.c, write.c, ops.c: requests ---- */
+/* Completes a child of its kind, and puts it. Inside its object, if it has one. */
+void load_done(struct cport *ps, struct child *ch, int64_t result);
+void edge_done(struct cport *ps, struct child *ch, int64_t result);
+void around_done(struct cport *ps, struct child *ch, int64_t result);
+void delete_done(struct cport *ps, struct child *ch, int64_t result);
+void info_done(struct cport *ps, struct child *ch, int64_t result);
+void orphan_done(struct cport *ps, struct child *ch, int64_t result);
+
+/* ---- adopt.c ---- */
+/* Once, before serving, when all slots are known. page_is: enum page_is, by page. */
+void orphans_adopt(struct cached *k, uint8_t *page_is);
+
+/* ---- creq.c ---- */
+/* Outside of any object: it was accepted just now, or recovered. */
 void creq_request(struct cport *ps, struct xreq *r, bool recovered);
-/* inside its object, and where it is in its volume's pages */
+/* Its range is within an object, and lies there as in the pages of its volume. */
 bool creq_range_ok(const struct xreq *r);
+/* Answers it; its list of pages and its references go. */
+void creq_finish(struct cport *ps, struct creq *c, int64_t result);
+void creq_set_state(struct creq *c, enum creq_state s);
+bool creq_edge_legal(enum creq_state from, enum creq_state to);
+const char *creq_state_name(enum creq_state s);
+/* For c->wait.fn: steps it again, inside its object. */
+void creq_retry(struct xwait *w, void *ctx);
+/* Steps it again when one of our own requests is free. */
+void creq_wait_for_request(struct cport *ps, struct creq *c);
+
 /* The part of its i-th bucket that a request covers: *len bytes from *in of the bucket. */
 static inline void request_part(const struct xreq *r, uint32_t i, uint32_t *in, uint32_t *len)
 {
@@ -133,12 +154,6 @@ static inline bool request_is_copied_read(const struct xreq *r)
 {
 	return r->op == XSEG_OP_READ && !(r->flags & XSEG_REQ_LOAN);
 }
-void creq_set_state(struct creq *c, enum creq_state s);
-bool creq_edge_legal(enum creq_state from, enum creq_state to);
-const char *creq_state_name(enum creq_state s);
-void creq_retry(struct xwait *w, void *ctx);	/* for c->wait.fn: steps it again, inside its object */
-/* steps it again when one of our own requests is free */
-void creq_wait_for_request(struct cport *ps, struct creq *c);
 static inline bool creq_is_done(const struct creq *c, uint32_t i)
 {
 	return c->done[i / 64] >> (i % 64) & 1;
@@ -148,6 +163,7 @@ static inline void creq_set_done(struct creq *c, uint32_t i)
 	c->done[i / 64] |= 1ull << (i % 64);
 	c->nr_done++;
 }
+
 /* ---- hit.c ---- */
 /* requests of one volume that went the short way, and are not in the port's counters yet */
 struct hits {
@@ -162,41 +178,45 @@ bool hit_read(struct cport *ps, struct xreq *r);
 bool hit_write(struct cport *ps, struct xreq *r);
 void hits_publish(struct cport *ps);
 
-/* Inside: copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE; next is
+/* The steps of a request: its first one, and again when what it waited for may be there. */
+void read_step(struct cport *ps, struct creq *c);
+void write_step(struct cport *ps, struct creq *c);
+void copy_step(struct cport *ps, struct creq *c);
+void delete_step(struct cport *ps, struct creq *c);
+void info_step(struct cport *ps, struct creq *c);
+
+/* ---- read.c ---- */
+/* Copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE; next is
  * data_copy()'s. */
 void bucket_copy_out(
 	struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, const void *next);
-void read_step(struct cport *ps, struct creq *c);
-void load_done(struct cport *ps, struct child *ch, int64_t result);
-void write_step(struct cport *ps, struct creq *c);
-/* For gift.c and hit.c. Fills the new page of the i-th bucket; stores a slot with a page that is
- * written: returns the old one, if it is free now, or NO_PAGE. */
+
+/* ---- write.c ---- */
+/* Fills the new page of the i-th bucket. */
 void write_fill(struct cport *ps, struct creq *c, uint32_t i);
+/* after the last write_fill(), before anything says that the data is there */
+void write_settle(const struct creq *c);
+/* Stores a slot with a page that is written; returns the old one, if it is free now, or NO_PAGE. */
 uint32_t write_slot(
 	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page);
 /* the same of its i-th bucket */
 uint32_t write_store(struct cport *ps, struct creq *c, uint32_t i, uint32_t page);
-/* after the last write_fill(), before anything says that the data is there */
-void write_settle(const struct creq *c);
-/* holds no page; inside what it writes to */
+/* Answers a request that holds no page; it is inside of what it writes to. */
 void write_end(struct cport *ps, struct creq *c, int64_t result);
-void copy_step(struct cport *ps, struct creq *c);
-void edge_done(struct cport *ps, struct child *ch, int64_t result);
+/* c is answered, or, if it is not applied, stepped, when the store has what its buckets have. */
 void through_wait(struct cport *ps, struct creq *c);
-void through_deleted(struct cport *ps, struct object *o);
-void through_restart(struct cport *ps, struct object *o);
+/* Those who wait so in an object: a flush of it has ended; it is not shut any more; it is
+ * deleted. */
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
-/* Past the cache (around.c). False: something of its range is newer than the store. A write may
- * have to wait first. */
+void through_restart(struct cport *ps, struct object *o);
+void through_deleted(struct cport *ps, struct object *o);
+
+/* ---- around.c ---- */
+/* Past the cache. False: something of its range is newer than the store. A write may have to wait
+ * first. */
 bool around_read(struct cport *ps, struct creq *c, enum bypass_why why);
 bool around_write(struct cport *ps, struct creq *c);
 /* a write of part of its range is on its way past the cache */
 bool around_is_out(struct cport *ps, const struct creq *c);
-void around_done(struct cport *ps, struct child *ch, int64_t result);
-void delete_step(struct cport *ps, struct creq *c);
-void info_step(struct cport *ps, struct creq *c);
-void delete_done(struct cport *ps, struct child *ch, int64_t result);
-void info_done(struct cport *ps, struct child *ch, int64_t result);
-void creq_finish(struct cport *ps, struct creq *c, int64_t result);
 
 #endif
