@@ -265,8 +265,8 @@ static bool is_on_hits(struct cport *ps)
 	       !ps->throttled && !atomic_load_explicit(&ps->returned, memory_order_relaxed);
 }
 
-/* While hits come it looks at everything else every POLL_NS only, as that takes as many instructions
- * as a hit. */
+/* While hits come it looks at everything else every POLL_NS only, as that takes as many
+ * instructions as a hit. */
 static uint64_t cached_poll(struct peer_port *pp)
 {
 	struct cport *ps = cport_of(pp);

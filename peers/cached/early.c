@@ -1,15 +1,16 @@
 /* early - the data of single pages is copied before their writes are served, for all of a batch
  * together.
  *
- * Such a copy goes past the processor's caches (data.h), and its stores have to be waited for before
- * a slot may say that they are there. To wait costs nearly half of the copy; for a batch one does it
- * once. What is copied to is pages that the port has at hand: they are nobody's, so it does not
- * matter what is in them, and a write that goes another way than expected copies its data again.
+ * Such a copy goes past the processor's caches (data.h), and its stores have to be waited for
+ * before a slot may say that they are there. To wait costs nearly half of the copy; for a batch one
+ * does it once. What is copied to is pages that the port has at hand: they are nobody's, so it does
+ * not matter what is in them, and a write that goes another way than expected copies its data
+ * again.
  *
  * A *note* says which request's data a page has: its index and its place word, which is that of one
- * hold of it and of no other. Writes are served in the order in which they came, and put the
- * pages that they let go of at the end of the magazine. So the notes begin at its end and go towards
- * its beginning: what is behind them when one is taken has none, or one that is past.
+ * hold of it and of no other. Writes are served in the order in which they came, and put the pages
+ * that they let go of at the end of the magazine. So the notes begin at its end and go towards its
+ * beginning: what is behind them when one is taken has none, or one that is past.
  *
  * Contract: the port's thread; early_copy() outside of any object.
  *

@@ -117,7 +117,6 @@ static uint32_t pool_get(struct cached *k)
 	return page;
 }
 
-/* Of `nr` pages of the pool, from *at on, those that leave go out. */
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr)
 {
 	for (; nr && k->leaving_free; nr--) {

@@ -69,10 +69,11 @@ uint32_t pages_drop(struct cport *ps);		/* evicts all that is clean; returns how
 /* Free pages that the thread has at hand, the last that came first, unless somebody waits for some;
  * all, or none. */
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page);
-void magazine_empty(struct cport *ps);
-void pages_ahead(struct cport *ps);
+void magazine_empty(struct cport *ps);		/* they are anybody's */
+void pages_ahead(struct cport *ps);		/* each round: gets some before they are needed */
 /* Under mem_lock. */
-void pool_put(struct cached *k, uint32_t page);
+void pool_put(struct cached *k, uint32_t page);	/* it is free, or out, as its extent leaves */
+/* The same for those of `nr` pages of the pool, from *at on, whose extents leave. */
 void pool_sweep(struct cached *k, uint32_t *at, uint32_t nr);
 void pages_count(struct cached *k);			/* publishes how many are clean and free */
 void clean_restore(struct cached *k, uint32_t page);	/* a predecessor's: its bucket is VALID */
@@ -88,7 +89,7 @@ void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr);
 /* A page that has a write's data already, unless somebody waits for pages. */
 bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page);
 void early_forget(struct cport *ps);		/* pages of the magazine go elsewhere */
-void early_check(const struct cport *ps);	/* asserts M1's places; idle, or between two steps */
+void early_check(const struct cport *ps);	/* asserts M1's places, between two steps */
 
 /* ---- room.c ---- */
 /* Returns how many to wait for, and where; nr 0: it got them. */
@@ -97,12 +98,15 @@ struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct
  * what to wait for. */
 struct need room_get(struct cport *ps, struct object *o, uint32_t first, uint32_t nr,
 	uint32_t *page, uint32_t n, enum turn turn);
+/* What it got, and was not used, goes back. */
 void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, uint32_t *page,
 	uint32_t n);
+/* c holds nothing, and is stepped again when there is what it needs. */
 void pages_wait(struct cport *ps, struct creq *c, struct need need);
 /* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
 bool list_get(struct cport *ps, struct creq *c);
 void list_put(struct cport *ps, struct creq *c);
+/* Outside of any object: those who wait for pages, lists or entries go on, as far as there are. */
 void pages_signal(struct cport *ps);
 
 /* ---- extent.c ---- */

@@ -11,8 +11,8 @@
 #define LINE_SLOTS 8u
 
 /* What a hit looks at of an object itself, and what a write counts there. Every second object
- * begins in the middle of a line. Into the second cache, as what the index has of it: eight requests
- * want more lines than a core can have under way into the first. */
+ * begins in the middle of a line. Into the second cache, as what the index has of it: eight
+ * requests want more lines than a core can have under way into the first. */
 static void prefetch_private(const struct object *o, bool writes)
 {
 	__builtin_prefetch(o, 1, 2);

@@ -1,7 +1,8 @@
 /* volume_text - what an administrator is told of single volumes.
  *
  *      volume-status id=N	"key=value" lines about one volume
- *      volumes [FROM]		a line for each record from FROM on, of "key=value" words; at its end "next=FROM" when not all fit
+ *      volumes [FROM]		a line for each record from FROM on, of "key=value" words; at its
+ *				end "next=FROM" when not all fit
  *
  * Contract: any port's thread; other ports' counters are read while they count.
  */
