@@ -272,7 +272,19 @@ static int make_tables(struct cached *k, struct xseg_error *err)
 	xpool_init(&k->free_lists, free_lists, NR_LISTS);
 	for (i = NR_LISTS; i-- > 0;)
 		xpool_put(&k->free_lists, i);
+	k->has_tables = true;
 	return 0;
+}
+
+void arena_close(struct cached *k)
+{
+	if (k->has_tables) {
+		shares_close(k);
+		xcache_fini(&k->xc);
+	}
+	k->has_tables = false;
+	while (k->nr_mem)
+		free(k->mem[--k->nr_mem]);
 }
 
 int arena_open(struct cached *k, struct xseg_error *err)

@@ -129,18 +129,6 @@ static void options_hold(struct cached *k)
 	atomic_store_explicit(&k->flush_bytes_per_s, k->flush_rate, memory_order_relaxed);
 }
 
-static void cached_fini(struct peer *p)
-{
-	struct cached *k = cached_of(p);
-
-	if (k->objects)
-		xcache_fini(&k->xc);
-	k->objects = NULL;
-	streams_fini(&k->streams);
-	while (k->nr_mem)
-		free(k->mem[--k->nr_mem]);
-}
-
 /* The new policy holds for what comes from now on; what write-back left dirty is flushed in the
  * background. */
 static void policy_switch(struct cached *k, const struct policy *to)
@@ -180,13 +168,10 @@ static void policy_open(struct cached *k)
 		atomic_store(&k->policy, policies[k->policy_nr]);
 }
 
-static int cached_init(struct peer *p, struct xseg_error *err)
+/* What needs nothing of the arena. */
+static void parts_init(struct cached *k)
 {
-	struct cached *k = cached_of(p);
-	int rc;
-
-	direct_begin(k);
-	for (uint32_t i = 0; i < p->nr_ports; i++)
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		port_init(k, i);
 	pthread_mutex_init(&k->mem_lock, NULL);
 	pthread_mutex_init(&k->dirty_lock, NULL);
@@ -200,10 +185,43 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	xwaitq_init(&k->want_pages);
 	xwaitq_init(&k->want_entries);
 	xwaitq_init(&k->want_lists);
+	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
+}
+
+static void parts_fini(struct cached *k)
+{
+	streams_fini(&k->streams);
+	waiters_drop(&k->want_lists);
+	waiters_drop(&k->want_entries);
+	waiters_drop(&k->want_pages);
+	waiters_drop(&k->want_owed);
+	throttle_fini(&k->throttle);
+	pthread_mutex_destroy(&k->volume_lock);
+	pthread_mutex_destroy(&k->dirty_lock);
+	pthread_mutex_destroy(&k->mem_lock);
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		waiters_drop(&k->ports[i].want_requests);
+}
+
+/* Queues first: who still waits in one is in memory that goes then. */
+static void cached_fini(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+
+	parts_fini(k);
+	arena_close(k);
+}
+
+static int cached_init(struct peer *p, struct xseg_error *err)
+{
+	struct cached *k = cached_of(p);
+	int rc;
+
+	direct_begin(k);
+	parts_init(k);
 	atomic_store(&k->policy, &policy_write_back);
 	atomic_store(&k->switch_from, &policy_write_back);
 	atomic_store(&k->sync_epoch, 1);
-	streams_init(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	options_hold(k);
 	rc = k->dirty_low <= k->dirty_high
 		     ? open_stats(k, err)

@@ -233,8 +233,9 @@ struct cached {
 	struct throttle throttle;
 	uint64_t gauges_ns;			/* port 0's: when they were published */
 	struct plug plug;
-	void *mem[16];				/* private allocations, freed by fini */
+	void *mem[16];				/* private allocations */
 	unsigned nr_mem;
+	bool has_tables;			/* make_tables() is done */
 	uint64_t mem_bytes;			/* of them all */
 	uint32_t nr_requests;			/* of the segment */
 	struct direct direct;
@@ -354,7 +355,8 @@ static inline bool throttle_busy(struct cached *k)
 /* ---- arena.c ---- */
 int arena_open(struct cached *k, struct xseg_error *err);
 int arena_load(struct cached *k, struct xseg_error *err);
-/* zeroed, from a cache line on, freed at the end; NULL: no memory */
+void arena_close(struct cached *k);	/* private tables go; also when arena_open() has failed */
+/* zeroed, from a cache line on, freed by arena_close(); NULL: no memory */
 void *cached_alloc(struct cached *k, size_t bytes);
 
 /* ---- batch.c: see peer.h ---- */

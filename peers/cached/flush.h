@@ -108,6 +108,7 @@ uint64_t flusher_run(struct cport *ps);			/* returns when it wants to run again 
 
 /* ---- throttle.c ---- */
 void throttle_init(struct throttle *t);
+void throttle_fini(struct throttle *t);
 void throttle_flush_out(struct cport *ps);		/* a flush child goes out; */
 void throttle_flush_back(struct cport *ps, uint64_t bytes);	/* it is back: what it wrote */
 uint64_t throttle_store_rate(struct cport *ps);		/* bytes a second; 0: not known yet */

@@ -103,6 +103,8 @@ void room_put(struct cport *ps, struct object *o, uint32_t first, uint32_t nr, u
 	uint32_t n);
 /* c holds nothing, and is stepped again when there is what it needs. */
 void pages_wait(struct cport *ps, struct creq *c, struct need need);
+/* The end of any such queue: who waits there, if the cache has to leave so, is its successor's. */
+void waiters_drop(struct xwaitq *q);
 /* c->page: where a write lists its new pages. False: all lists are in use, and c waits for one. */
 bool list_get(struct cport *ps, struct creq *c);
 void list_put(struct cport *ps, struct creq *c);

@@ -105,6 +105,13 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 	ps->freed = true;
 }
 
+void waiters_drop(struct xwaitq *q)
+{
+	while (xwaitq_pop(q, UINT32_MAX))
+		;
+	xwaitq_fini(q);
+}
+
 /* ---- lists of pages ---- */
 
 static uint32_t nr_free_lists(struct cached *k)

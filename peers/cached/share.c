@@ -161,6 +161,12 @@ void shares_open(struct cached *k)
 	}
 }
 
+void shares_close(struct cached *k)
+{
+	for (uint32_t r = 0; r < k->nr_volumes; r++)
+		waiters_drop(&share_of(k, r)->want);
+}
+
 /* ---- claims ---- */
 
 void share_count(struct cached *k, uint32_t rec, int by)

@@ -111,6 +111,7 @@ struct need {
 #define FOR_NOBODY UINT32_MAX			/* for a record: not even what is spared stays */
 
 void shares_open(struct cached *k);		/* before anything is loaded: by the settings */
+void shares_close(struct cached *k);
 /* Under volume_lock: as the settings are now. */
 void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max);
 /* How much may be promised, in all, by a cache of so many pages; the least that may promise so

@@ -57,6 +57,11 @@ void throttle_init(struct throttle *t)
 	t->tail = &t->head;
 }
 
+void throttle_fini(struct throttle *t)
+{
+	pthread_mutex_destroy(&t->lock);
+}
+
 /* ---- the store's rate ---- */
 
 /* Under the lock. */
