@@ -128,43 +128,65 @@ static void chunks_check(struct cached *k)
 		assert(k->page_use[page].chunks_free != 0 && k->page_use[page].chunks_free != 0xff);
 }
 
-void cached_check(struct peer *p)
+/* Of all objects. */
+struct sums {
+	uint64_t dirty, pages, zeroes;		/* buckets */
+	uint32_t admitted;
+};
+
+static void entry_check(struct cached *k, uint32_t i, struct sums *sum, struct volume_tally *volumes)
 {
-	struct cached *k = cached_of(p);
+	struct object *o = &k->objects[i];
+	struct tally t;
+
+	if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
+		assert(object_passes(o) && atomic_load(&o->used) == 0 &&
+			o->cnt[0] + o->cnt[1] == 0);
+		return;
+	}
+	object_check(k, o, &t);
+	assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]);	/* E2 */
+	volume_tally(k, o, &t, volumes);
+	sum->admitted += !object_passes(o);
+	sum->dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
+	sum->pages += t.pages;
+	sum->zeroes += t.zeroes;
+}
+
+static void objects_check(struct cached *k)
+{
 	struct volume_tally *volumes = calloc(k->nr_volumes, sizeof(*volumes));
-	uint64_t dirty = 0, pages = 0, zeroes = 0;
-	uint32_t admitted = 0;
+	struct sums sum = { .dirty = 0 };
 
 	assert(volumes);
-	for (uint32_t i = 0; i < nr_entries(k); i++) {
-		struct object *o = &k->objects[i];
-		struct tally t;
-
-		if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
-			assert(object_passes(o) && atomic_load(&o->used) == 0 &&
-				o->cnt[0] + o->cnt[1] == 0);
-			continue;
-		}
-		object_check(k, o, &t);
-		admitted += !object_passes(o);
-		assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]); /* E2 */
-		volume_tally(k, o, &t, volumes);
-		dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
-		pages += t.pages;
-		zeroes += t.zeroes;
-	}
-	assert(cached_total(k, CC_DIRTY_BYTES) == dirty * BUCKET_SIZE);
-	assert(cached_total(k, CC_USED_BYTES) == pages * BUCKET_SIZE);
-	assert(k->nr_zeroes == zeroes);
-	assert(k->nr_admitted == admitted);	/* E1 */
-	assert(k->loans.limbo.nr == k->loans.nr_limbo);
-	assert(pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages +
+	for (uint32_t i = 0; i < nr_entries(k); i++)
+		entry_check(k, i, &sum, volumes);
+	volumes_check(k, volumes);
+	free(volumes);
+	assert(cached_total(k, CC_DIRTY_BYTES) == sum.dirty * BUCKET_SIZE);
+	assert(cached_total(k, CC_USED_BYTES) == sum.pages * BUCKET_SIZE);
+	assert(k->nr_zeroes == sum.zeroes);
+	assert(k->nr_admitted == sum.admitted);	/* E1 */
+	assert(sum.pages + xpool_nr(&k->free_pages) + k->nr_chunk_pages + k->leaving_chunk_pages +
 			k->nr_out + k->loans.nr_limbo <=
 		nr_owned(k));
+}
+
+static void limbo_check(struct cached *k)
+{
+	assert(k->loans.limbo.nr == k->loans.nr_limbo);
 	for (uint32_t page = xlist_head(&k->loans.limbo); page != XLIST_NONE;
 		page = xlist_next(&k->loans.limbo, page))
 		/* L3: with C1 of a slot's page, so it is in none */
 		assert(xseg_page_owner(k->peer.seg, page) == OWNER_LENT);
+}
+
+void cached_check(struct peer *p)
+{
+	struct cached *k = cached_of(p);
+
+	objects_check(k);
+	limbo_check(k);
 	extents_check(k);
 	chunks_check(k);
 	plug_check(k);
@@ -174,9 +196,7 @@ void cached_check(struct peer *p)
 		batch_check(&k->ports[i]);
 	}
 	check_throttle(k);
-	volumes_check(k, volumes);
 	shares_check(k);
-	free(volumes);
 	xcache_check(&k->xc);
 }
 

@@ -276,10 +276,26 @@ static struct need write_room(struct cport *ps, struct creq *c)
 	return need;
 }
 
+/* A list, and what is to be in it. False: c is in a wait queue. */
+static bool write_pages(struct cport *ps, struct creq *c)
+{
+	struct need need;
+
+	if (!list_get(ps, c))
+		return false;
+	need = write_room(ps, c);
+	if (need.nr) {
+		pages_wait(ps, c, need);
+		return false;
+	}
+	c->nr_pages = c->nr;
+	c->turn = TURN_NONE;
+	return true;
+}
+
 void write_step(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
-	struct need need;
 	enum edge edges;
 
 	if (!c->policy)
@@ -293,30 +309,18 @@ void write_step(struct cport *ps, struct creq *c)
 	if ((c->policy->writes_around || object_passes(o)) && !c->redo && c->nr_pages == 0 &&
 		around_write(ps, c))
 		return;
-	if (c->error) {
-		if (c->edges_out == 0)
-			write_fail(ps, c);
-		else
-			object_wait(ps, o, c, WAIT_LOAD);
-		return;
-	}
-	if (c->nr_pages == 0) {
-		if (!list_get(ps, c))
-			return;
-		need = write_room(ps, c);
-		if (need.nr) {
-			pages_wait(ps, c, need);
-			return;
-		}
-		c->nr_pages = c->nr;
-		c->turn = TURN_NONE;
-	}
-	/* a load that is out writes into our page: it must end before the page can go into a
-	 * slot */
+	/* a load that is out writes into our page: it must end before that can go into a slot, or
+	 * back */
 	if (c->edges_out) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}
+	if (c->error) {
+		write_fail(ps, c);
+		return;
+	}
+	if (c->nr_pages == 0 && !write_pages(ps, c))
+		return;
 	/* a copy comes without; of a write's one may have gone to another thread while an edge was
 	 * loaded */
 	if (room_get(ps, o, c->first, c->nr, NULL, 0, TURN_NONE).nr) {
