@@ -1,22 +1,31 @@
-/* cached - the cache peer: what its files share. By subject: object.h, pages.h, creq.h, flush.h,
- * counters.h, and here what holds them together.
+/* cached - the cache peer: what its files share, by subject, and here what holds that together.
+ *
+ *   bucket.h, object.h         what is kept
+ *   pages.h, share.h           memory, and who gets it
+ *   creq.h                     requests, and children: those of its own at the store
+ *   flush.h                    from dirty to stable
+ *   loan.h, gift.h, direct.h   pages that clients read and write in
+ *   volume.h, stream.h         single volumes; readers in order
+ *   plug.h, walk.h             entering and leaving the path
+ *   counters.h, data.h         what is counted; how data is copied
  *
  * cached keeps objects in 4 KiB buckets between an upper peer and its downstream. An object is an
- * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64; entries, chunks
- * and the pages of the buckets are in the segment and outlive the process; all else is derived from
- * them.
+ * entry of the xcache (its name) plus slots (bucket.h), which live in chunks of 64. Entries,
+ * chunks, the pages of the buckets and the records of volumes are in the segment and outlive the
+ * process; all else is derived from them (arena.c).
  *
  * Who runs what: a request or a reply becomes a job in its object's work queue (xworkq); whoever
- * runs the queue is "inside the object" and alone with its slots. Jobs never block: what has to
- * wait is put into one of the waiting places (enum wait_why) and stepped again later. Every creq
- * and every child holds a reference to its object.
+ * runs the queue is "inside the object" and alone with its slots. (One that can be served at once
+ * enters without a job: hit.c.) Jobs never block: what has to wait is put into one of the waiting
+ * places (creq.c) and stepped again later. Every creq and every child that has an object holds a
+ * reference to it.
  *
  * Locks; mem_lock and dirty_lock may be taken under volume_lock, mem_lock under the xcache's own
  * (an entry that becomes free gives back its chunks), and all others are leaves:
  *   volume_lock	making records of volumes, and their settings; whether clients may read
  *			directly
- *   mem_lock	free pages, the list of clean pages, free chunks
- *   dirty_lock	the list of dirty objects, flush tickets, pending FLUSH requests
+ *   mem_lock	extents, free pages, lists of clean pages and of those in limbo, free chunks
+ *   dirty_lock	the lists of dirty objects, flush tickets, pending FLUSH requests
  *   throttle.lock	how fast the store takes dirty data, writers that are slowed
  *   streams.lock	the table of streams (stream.h)
  *

@@ -1,4 +1,5 @@
-/* check - asserts every invariant of the cache, for tests and the simulator.
+/* check - asserts every invariant of the cache, for tests and the simulator; and makes its pages
+ * scarce for them.
  *
  * Contract: nobody is inside any object: between two steps of the simulator, or when all threads
  * have stopped.
@@ -134,7 +135,8 @@ struct sums {
 	uint32_t admitted;
 };
 
-static void entry_check(struct cached *k, uint32_t i, struct sums *sum, struct volume_tally *volumes)
+static void entry_check(
+	struct cached *k, uint32_t i, struct sums *sum, struct volume_tally *volumes)
 {
 	struct object *o = &k->objects[i];
 	struct tally t;
@@ -177,7 +179,7 @@ static void limbo_check(struct cached *k)
 	assert(k->loans.limbo.nr == k->loans.nr_limbo);
 	for (uint32_t page = xlist_head(&k->loans.limbo); page != XLIST_NONE;
 		page = xlist_next(&k->loans.limbo, page))
-		/* L3: with C1 of a slot's page, so it is in none */
+		/* L3: in no slot, as those name the page's bucket (check_slot) */
 		assert(xseg_page_owner(k->peer.seg, page) == OWNER_LENT);
 }
 

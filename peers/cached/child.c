@@ -1,7 +1,7 @@
 /* child - requests of our own to the downstream: getting, sending, completing, waiting for one.
  *
  * Contract: a child belongs to the port that allocated it; its reply comes to that port. Its
- * completion runs inside its object (a FLUSH's sync child has none and completes at once). It holds
+ * completion runs inside its object (one that is a FLUSH has none, and completes at once). It holds
  * a reference to its object from child_get() to child_put().
  *
  * Invariants:

@@ -3,8 +3,8 @@
  * `dirty` has them in the order in which they became so; each group has its own of these, too, in
  * the same order. `failed` has those whose last flush failed.
  *
- * Contract: dirty_list() and dirty_unlist() run inside the object, the others outside of any.
- * dirty_lock, a leaf, guards the lists.
+ * Contract: dirty_list(), dirty_list_at() and dirty_unlist() run inside the object, dirty_next()
+ * and dirty_next_wanted() outside of any. dirty_lock, a leaf, guards the lists.
  *
  * Invariants:
  *   F2  an object with DIRTY buckets that may be started is in a list of dirty objects, which holds

@@ -3,11 +3,10 @@
  *
  * Order. Two writes of one bucket are never out at the same time: while an older page is being
  * written a newer one stands in the slot as DIRTY with INFLIGHT, and is not started before the
- * older one's reply. (The known original had one flush an object; one a bucket gives the same order
- * and does not make neighbours wait.)
+ * older one's reply. (One flush an object would give the same order, and make neighbours wait.)
  *
- * Contract: flush_start(), flush_done() and flush_job() run inside the object; flusher_run()
- * outside of any.
+ * Contract: flush_start(), flush_evict(), flush_done() and flush_job() run inside the object;
+ * flusher_run() outside of any.
  *
  * Invariants:
  *   F3  nothing is answered as flushed that has not been answered by the store

@@ -1,5 +1,5 @@
-/* object - a cached object: its entry, its slots and chunks, its work queue, its life. How it is
- * emptied is in reclaim.c.
+/* object - a cached object: its entry, its slots, its work queue, its life. Where its slots are is
+ * in chunk.c, how it is emptied in reclaim.c.
  *
  * States of an object (object_set_state() is the only writer; the caller is inside):
  *

@@ -1,5 +1,5 @@
 /* object - an object of the cache: its entry in the arena, what is private of it, its slots
- * (object.c, chunk.c), how it is emptied (reclaim.c).
+ * (object.c, chunk.c), how it is emptied (reclaim.c), whether it may keep anything (admit.c).
  *
  * Contract: slots, and what is private of an object, are for whoever is inside (cached.h).
  * object_push(), object_ask(), object_put() and the hints are for anybody who has a reference.

@@ -2,12 +2,13 @@
  * waits for some, is in room.c.
  *
  * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a
- * write, or an old one listed by a flush in flight. A list of clean pages is in order of the last
- * time they became clean or were found referenced; a hit only sets the slot's REF flag (second
- * chance, as in CLOCK). Volumes with a share have lists of their own (share.h). A page of an extent
- * that leaves the cache (resize.c) is never handed out: where it would be free it is *out*. One
- * that was lent to write in is in nobody's list (gift.c). One that may be on loan is not free
- * before nobody reads it: where it would be free it goes to *limbo* (loan.c).
+ * write, an old one listed by a flush in flight, or cut into chunks (chunk.c). A list of clean
+ * pages is in order of the last time they became clean or were found referenced; a hit only sets
+ * the slot's REF flag (second chance, as in CLOCK). Volumes with a share have lists of their own
+ * (share.h). A page of an extent that leaves the cache (extent.c) is never handed out: where it
+ * would be free it is *out*. One that was lent to write in is in nobody's list (gift.c). One that
+ * may be on loan is not free before nobody reads it: where it would be free it goes to *limbo*
+ * (loan.c).
  *
  * Contract: any port's thread. mem_lock is a leaf, held for a few words' work.
  *

@@ -1,7 +1,7 @@
 /* policy_write_back - a write is answered when the cache has it; the store gets it later.
  *
- * Promise: the data survives the death of any process (P0). It is in RAM only until it is flushed:
- * a FLUSH that is answered, or FUA, promises more (P1).
+ * Promise: the data survives the death of any process. It is in RAM only until it is flushed: a
+ * FLUSH that is answered, or FUA, promises that it is stable at the store.
  */
 #include "peers/cached/cached.h"
 

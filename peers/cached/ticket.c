@@ -4,7 +4,7 @@
  * So each object has two sets of dirty buckets (slot flag GEN): writes join the newer one, and a
  * set bears the ticket of its volume at the time it began (and one of all volumes together: volume
  * 0). A FLUSH takes the volume's ticket T and raises it; an object whose current set is older
- * begins a new set with its next newly dirty bucket. A volume counts its sets by ticket; the FLUSH
+ * begins a new set with its next newly dirty bucket. A group counts its sets by ticket; the FLUSH
  * is covered when no set of a ticket <= T is left. Then, and only then, it goes on to the store.
  * All of that is O(1) a write, and a lock is taken only when a set begins or ends. A dirty bucket
  * that is written again stays in its set: its older data must get out too.
@@ -12,6 +12,9 @@
  * Volumes whose ids are the same modulo the number of groups share their tickets: a FLUSH of one
  * waits for the others' data too. While a FLUSH of a group waits, the flusher takes that group's
  * objects before others.
+ *
+ * By a ticket it is also known when what was dirty at a switch away from write-back is at the
+ * store: of all volumes (switch_begin), of one (drain_begin).
  *
  * Tickets wrap, and begin shortly before they do; those that are compared are less than NR_TICKETS
  * apart.

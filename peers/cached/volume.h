@@ -9,7 +9,7 @@
  *
  *   a record is    when                                              by
  *   free           its id is 0                                       fresh arena, volume_forget
- *   in use         its id is written, last of all                    volume_of_request, volume_make
+ *   in use         its id is written, last of all                    volume_make_locked
  *   another's      it has no settings, and no object that has        the same
  *                  buckets belongs to it
  *
