@@ -229,7 +229,6 @@ struct cached {
 	_Atomic uint32_t nr_admitted;		/* objects that may keep buckets */
 
 	struct walk walk;		/* that makes dirty again what may not be stable */
-	struct creq *walk_syncs;		/* its: they are answered when it has ended */
 	_Atomic uint64_t sync_epoch;		/* counts FLUSHes sent to the store */
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
@@ -242,6 +241,7 @@ struct cached {
 	struct throttle throttle;
 	uint64_t gauges_ns;			/* port 0's: when they were published */
 	struct plug plug;
+	struct creq *walk_syncs;		/* the walk's: answered when it has ended */
 	void *mem[16];				/* private allocations */
 	unsigned nr_mem;
 	bool has_tables;			/* make_tables() is done */

@@ -16,9 +16,10 @@ static struct object *walk_next(struct cached *k, struct walk *w)
 
 static void walk_step(struct cport *ps, struct walk *w)
 {
-	w->obj = walk_next(ps->cache, w);
-	if (w->obj)
-		object_push(ps, w->obj, &w->work);
+	struct object *o = walk_next(ps->cache, w);
+
+	if (o)
+		object_push(ps, o, &w->work);
 	else
 		w->end(ps);
 }
@@ -26,11 +27,12 @@ static void walk_step(struct cport *ps, struct walk *w)
 static void walk_job(struct xwork *work, void *ctx)
 {
 	struct walk *w = caa_container_of(work, struct walk, work);
-	struct object *o = w->obj;
+	struct cport *ps = ctx;
+	struct object *o = &ps->cache->objects[w->next - 1];
 
-	w->each(ctx, o);
-	walk_step(ctx, w);
-	object_put(ctx, o);	/* X2: w may be another thread's, or another walk's, by now */
+	w->each(ps, o);
+	walk_step(ps, w);
+	object_put(ps, o);	/* X2: w may be another thread's, or another walk's, by now */
 }
 
 void walk_begin(struct cport *ps, struct walk *w,

@@ -24,8 +24,7 @@ struct walk {
 	void (*each)(struct cport *ps, struct object *o);
 	void (*end)(struct cport *ps);
 	struct xwork work;
-	struct object *obj;			/* whose turn it is */
-	uint32_t next;				/* entry that is looked at next */
+	uint32_t next;		/* entry that is looked at next; the one before it has its turn */
 };
 
 void walk_begin(struct cport *ps, struct walk *w,
