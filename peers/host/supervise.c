@@ -1,6 +1,7 @@
 /* supervise - see supervise.h. */
 #include "peers/host/supervise.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -50,6 +51,21 @@ static uint64_t clock_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+#define TO(state) (1u << UNIT_##state)
+
+static const uint8_t legal[UNIT_NR_STATES] = {
+	[UNIT_WAITING] = TO(WAITING) | TO(RUNNING),
+	[UNIT_RUNNING] = TO(WAITING) | TO(STOPPED) | TO(FAILED),
+	[UNIT_STOPPED] = TO(WAITING) | TO(RUNNING) | TO(FAILED),
+	[UNIT_FAILED] = TO(RUNNING),
+};
+
+static void unit_set(struct unit *u, enum unit_state state)
+{
+	assert(legal[u->state] & 1u << state);
+	u->state = state;
 }
 
 /* ---- starting ---------------------------------------------------------------------------- */
@@ -113,7 +129,7 @@ static void start_again_later(struct unit *u, uint64_t now_ms)
 	else
 		u->backoff_ms =
 			u->backoff_ms * 2 < BACKOFF_MAX_MS ? u->backoff_ms * 2 : BACKOFF_MAX_MS;
-	u->state = UNIT_WAITING;
+	unit_set(u, UNIT_WAITING);
 	u->at_ms = now_ms + u->backoff_ms;
 }
 
@@ -134,7 +150,7 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		log_error("%s: cannot start %s (%s): %s; trying again", me, unit_name(&s->units, u),
 			  a.nr ? a.arg[0] : "", strerror(rc));
 	} else {
-		u->state = UNIT_RUNNING;
+		unit_set(u, UNIT_RUNNING);
 		log_info("%s: started %s (pid %d)", me, unit_name(&s->units, u), (int)u->child);
 	}
 	args_free(&a);
@@ -145,7 +161,7 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 static void unit_died(struct supervisor *s, struct unit *u, const char *how, uint64_t now_ms)
 {
 	if (!u->restart) {
-		u->state = UNIT_FAILED;
+		unit_set(u, UNIT_FAILED);
 		log_warn("%s: the process of %s %s; it is not started again (restart = no)", me,
 			 unit_name(&s->units, u), how);
 		return;
@@ -165,12 +181,12 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 
 	u->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_DONE) {
-		u->state = UNIT_STOPPED;
+		unit_set(u, UNIT_STOPPED);
 		log_info("%s: %s stopped", me, unit_name(&s->units, u));
 		return;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_USAGE) {
-		u->state = UNIT_FAILED;
+		unit_set(u, UNIT_FAILED);
 		log_error("%s: %s cannot be started with these options; correct the stack file", me,
 			  unit_name(&s->units, u));
 		return;
@@ -199,7 +215,7 @@ static void reap(struct supervisor *s)
 
 static void watch_stranger(struct supervisor *s, struct unit *u)
 {
-	u->state = UNIT_RUNNING;
+	unit_set(u, UNIT_RUNNING);
 	u->started = !u->return_once;
 	u->since_ms = clock_ms();
 	log_info("%s: %s runs already; watching it", me, unit_name(&s->units, u));
@@ -239,13 +255,13 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
 	bool alive = !u->child && unit_has(&s->units, u, unit_peer_is_alive);
 
+	assert(!u->child || u->state == UNIT_RUNNING);		/* U2 */
 	if (u->state != UNIT_RUNNING) {
 		if (alive)
 			watch_stranger(s, u);
 		else if (u->state == UNIT_WAITING && may_start(s, u, now_ms))
 			start_unit(s, u, now_ms);
-		else if (u->state == UNIT_STOPPED && !u->child &&
-			 unit_has(&s->units, u, unit_peer_is_dead))
+		else if (u->state == UNIT_STOPPED && unit_has(&s->units, u, unit_peer_is_dead))
 			/* somebody started it by hand, and it died before we saw it alive */
 			unit_died(s, u, "died", now_ms);
 		return;
@@ -258,7 +274,7 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	}
 	log_info("%s: %s stopped%s", me, unit_name(&s->units, u),
 		u->return_once ? ", as it was asked to before; starting it" : "");
-	u->state = u->return_once ? UNIT_WAITING : UNIT_STOPPED;
+	unit_set(u, u->return_once ? UNIT_WAITING : UNIT_STOPPED);
 	u->return_once = false;
 }
 
@@ -319,7 +335,7 @@ static bool stop_next(struct supervisor *s)
 				ask_to_stop(s, peer, &info);
 			return false;
 		}
-		if (u->child && u->state == UNIT_RUNNING && state != XSEG_PEER_STOPPED)
+		if (u->child && state != XSEG_PEER_STOPPED)
 			return false;		/* on its way up, or dead and not reaped yet */
 		if (units_needs(&s->units, peer))
 			return false;		/* started again, to leave in order */

@@ -5,6 +5,7 @@
  *   from      to        when
  *   WAITING   RUNNING   its time has come and (first start) all below it serve: its process is
  *                       started; or one of its peers turns out to be alive
+ *   WAITING   WAITING   its process could not be started: again later, as when it died
  *   RUNNING   STOPPED   its process ended with 0, or (not our child) its peers are stopped
  *   RUNNING   WAITING   the same, of one that was stopping when the supervisor began
  *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for a
@@ -12,6 +13,8 @@
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
  *                       options are wrong
  *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it
+ *   STOPPED   WAITING, FAILED  somebody else started it, and it died before that was seen: as if it
+ *                       had been RUNNING
  *
  * Peers of a group that somebody else started in another process become a unit of their own: it and
  * the rest of the group live, die and are started again by themselves.

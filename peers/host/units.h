@@ -4,8 +4,9 @@
  * A unit is the peers of one process: a group of `together`, or a single peer. Peers of a group
  * that somebody else starts in another process are a unit of their own from then on.
  *
- * Invariant
+ * Invariants
  *   U1  each peer of the stack is in one unit, and each unit has one peer or more
+ *   U2  a unit that is our child is RUNNING
  *
  * Contract: one thread, the supervisor's. Nothing here starts, ends or blocks.
  */
@@ -19,7 +20,14 @@
 
 #define UNIT_STOP_RESTARTS 3
 
-enum unit_state { UNIT_WAITING, UNIT_RUNNING, UNIT_STOPPED, UNIT_FAILED };
+/* Which follows which, and when, is in supervise.h; supervise.c alone changes them. */
+enum unit_state {
+	UNIT_WAITING,				/* to be started: the first time, or again */
+	UNIT_RUNNING,				/* it has a process, our child or not */
+	UNIT_STOPPED,				/* it ended in order, and is left alone */
+	UNIT_FAILED,				/* it died, or cannot be started, for good */
+	UNIT_NR_STATES
+};
 
 struct unit {
 	uint32_t nr, peer[STACK_MAX_PEERS];	/* in the stack */
