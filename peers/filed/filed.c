@@ -26,6 +26,23 @@ static struct filed_port *port_of(struct peer_port *pp)
 	return &filed_of(pp->peer)->port[pp->nr];
 }
 
+#define TO(step) (1u << FILED_##step)
+
+static const uint8_t legal[FILED_NR_STEPS] = {
+	[FILED_WAITING] = TO(BEGUN),
+	[FILED_BEGUN] = TO(MOVING) | TO(WORKING) | TO(ENDED) | TO(SYNCING),
+	[FILED_MOVING] = TO(WORKING) | TO(ENDED),
+	[FILED_WORKING] = TO(MOVING) | TO(ENDED),
+	[FILED_ENDED] = TO(SYNCING),
+	[FILED_SYNCING] = TO(SYNCED),
+};
+
+static void op_set(struct filed_op *op, enum filed_step step)
+{
+	assert(legal[op->step] & 1u << step);
+	op->step = step;
+}
+
 /* ---- between threads --------------------------------------------------------------------- */
 
 void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
@@ -33,7 +50,7 @@ void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
 	struct peer_port *pp = op->pp;
 	struct filed_port *port = port_of(pp);
 
-	op->step = step;
+	op_set(op, step);
 	op->result = result;
 	pthread_mutex_lock(&port->lock);
 	ops_list_add(&port->inbox, &op->order);
@@ -45,7 +62,7 @@ void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
 
 static void op_work(struct filed *f, struct filed_op *op)
 {
-	op->step = FILED_WORKING;
+	op_set(op, FILED_WORKING);
 	filed_pool_push(&f->pool, &op->work);
 }
 
@@ -60,7 +77,7 @@ void filed_files_idle(struct filed *f)
 	ops_list_move(&hungry, &f->starving);
 	pthread_mutex_unlock(&f->lock);
 	while ((op = ops_list_take(&hungry)))
-		op_work(f, op);
+		filed_pool_push(&f->pool, &op->work);
 }
 
 /* ---- checking ---------------------------------------------------------------------------- */
@@ -142,7 +159,6 @@ static void add_ranges(const struct filed *f, struct filed_op *op)
 
 /* ---- the way of a request ---------------------------------------------------------------- */
 
-/* ENDED or synced -> answered. The answer comes before the leaving (O2). */
 /* Not what a request asks for in vain, as an object that is not there. */
 static bool is_store_error(int64_t result)
 {
@@ -176,6 +192,13 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 			nr);
 }
 
+static void op_ready(struct filed_port *port, struct filed_op *op)
+{
+	op_set(op, FILED_BEGUN);
+	ops_list_add(&port->ready, &op->order);
+}
+
+/* The answer comes before the leaving (O2). */
 static void op_answer(struct peer_port *pp, struct filed_op *op)
 {
 	struct filed *f = filed_of(pp->peer);
@@ -194,7 +217,7 @@ static void op_answer(struct peer_port *pp, struct filed_op *op)
 		next = ready->next;
 		other = (struct filed_op *)ready;
 		if (other->pp == pp)
-			ops_list_add(&port_of(pp)->ready, &other->order);
+			op_ready(port_of(pp), other);
 		else
 			filed_give_back(other, FILED_BEGUN, 0);
 	}
@@ -235,31 +258,36 @@ void filed_sync_all(struct filed *f, struct filed_op *op)
 		filed_pool_push(&f->pool, &f->flush_work);
 }
 
-/* It has been done, or has failed. */
-static void op_end(struct peer_port *pp, struct filed_op *op, int64_t result)
+/* It is ENDED: done, or failed. */
+static void op_ended(struct peer_port *pp, struct filed_op *op)
 {
 	struct filed *f = filed_of(pp->peer);
 	const struct xreq *r = op->r;
 
-	op->step = FILED_ENDED;
-	op->result = result;
 	if (op->changing)
-		filed_change_end(&f->files, &op->change, result == (int64_t)r->size);
+		filed_change_end(&f->files, &op->change, op->result == (int64_t)r->size);
 	op->changing = false;
 	if ((kinds[r->op].is & CHANGE) && op->file)
 		owe_flush(f);
-	if (result < 0 || !(r->flags & XSEG_REQ_FUA) || !(kinds[r->op].is & CHANGE) || !op->file) {
+	if (op->result < 0 || !(r->flags & XSEG_REQ_FUA) || !(kinds[r->op].is & CHANGE) ||
+		!op->file) {
 		op_answer(pp, op);
 		return;
 	}
-	op->step = FILED_SYNCING;
+	op_set(op, FILED_SYNCING);
 	op_sync_file(f, op);
 }
 
-/* Aligned READ or WRITE of a file that is open. */
+static void op_end(struct peer_port *pp, struct filed_op *op, int64_t result)
+{
+	op_set(op, FILED_ENDED);
+	op->result = result;
+	op_ended(pp, op);
+}
+
+/* It is MOVING: aligned READ or WRITE of a file that is open. */
 static void op_move(struct peer_port *pp, struct filed_op *op)
 {
-	op->step = FILED_MOVING;
 	if ((kinds[op->r->op].is & CHANGE) && !op->changing)
 		filed_op_change(filed_of(pp->peer), op);
 	ops_list_add(&port_of(pp)->moving, &op->order);
@@ -284,7 +312,7 @@ static void op_begin(struct peer_port *pp, struct filed_op *op)
 	const struct xreq *r = op->r;
 
 	if (r->op == XSEG_OP_FLUSH) {
-		op->step = FILED_SYNCING;
+		op_set(op, FILED_SYNCING);
 		filed_sync_all(f, op);
 		return;
 	}
@@ -301,6 +329,7 @@ static void op_begin(struct peer_port *pp, struct filed_op *op)
 		fill_zeroes(f, r, 0);
 		op_end(pp, op, r->size);
 	} else {
+		op_set(op, FILED_MOVING);
 		op_move(pp, op);
 	}
 }
@@ -351,7 +380,9 @@ static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 		return;
 	}
 	op = ops_get(&f->ops);
-	*op = (struct filed_op){ .pp = pp, .r = r, .again = again, .fd = -1, .step = FILED_BEGUN };
+	*op = (struct filed_op){
+		.pp = pp, .r = r, .again = again, .fd = -1, .step = FILED_WAITING
+	};
 	op->work.run = filed_job_run;
 	op->hash = xseg_hash(r->target, strlen(r->target));
 	if (r->op == XSEG_OP_COPY)
@@ -363,7 +394,7 @@ static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 	}
 	add_ranges(f, op);
 	if (!op->order.nr || order_enter(&f->order, &op->order))
-		ops_list_add(&port_of(pp)->ready, &op->order);
+		op_ready(port_of(pp), op);
 	ops_begin(pp);
 }
 
@@ -405,7 +436,7 @@ static void read_mail(struct peer_port *pp)
 		else if (op->step == FILED_MOVING)
 			op_move(pp, op);
 		else if (op->step == FILED_ENDED)
-			op_end(pp, op, op->result);
+			op_ended(pp, op);
 		else
 			op_answer(pp, op);
 	}

@@ -8,17 +8,22 @@
  * The way of a request, an op:
  *
  *   from     to        when                                              by
- *   WAITING  BEGUN     nothing that it overlaps is in flight (order.h)   its port
+ *   WAITING  BEGUN     nothing that it overlaps is in flight (order.h)   its port, or the one of
+ *                                                                        the op that it waited for
  *   BEGUN    MOVING    aligned READ or WRITE of a file that is open      its port
- *   BEGUN    WORKING   anything else                                     its port
- *   WORKING  MOVING    aligned READ or WRITE: the file is open now       its port, told by a worker
- *   WORKING  ENDED     the worker has done it                            its port, told by a worker
- *   MOVING   ENDED     the kernel has done it                            its port
- *   MOVING   WORKING   the kernel did a part, or wants it otherwise      its port
- *   ENDED    SYNCING   FUA                                               its port
+ *   BEGUN    ENDED     no bytes; READ of a file that is not there        its port
  *   BEGUN    SYNCING   FLUSH                                             its port
- *   SYNCING  answered  the file, or all files, were synced after that    its port, told by a worker
- *   ENDED    answered  no FUA                                            its port
+ *   BEGUN    WORKING   anything else                                     its port
+ *   WORKING  MOVING    aligned READ or WRITE: the file is open now       a worker
+ *   WORKING  ENDED     it is done, or failed                             a worker
+ *   MOVING   ENDED     the kernel has done it, or failed                 its port
+ *   MOVING   WORKING   the kernel did a part, or wants it otherwise      its port
+ *   ENDED    SYNCING   FUA of a change that was made                     its port
+ *   ENDED    answered  anything else                                     its port
+ *   SYNCING  SYNCED    the file, or all files, were synced after that    a worker
+ *   SYNCED   answered                                                    its port
+ *
+ * A worker, or the port of another op, sets it as it gives the op back to its port's inbox.
  *
  * Contract: as peer.h says; I/O is done from poll() and by workers, so filed is never simulated.
  *
@@ -39,7 +44,16 @@
 #include "peers/filed/filed_files.h"
 #include "peers/filed/filed_work.h"
 
-enum filed_step { FILED_BEGUN, FILED_MOVING, FILED_WORKING, FILED_ENDED, FILED_SYNCING };
+enum filed_step {
+	FILED_WAITING,				/* the order has it */
+	FILED_BEGUN,				/* its port, to look what is to be done */
+	FILED_MOVING,				/* the kernel, or its port until there is room */
+	FILED_WORKING,				/* a worker, or those that starve for a file */
+	FILED_ENDED,				/* its port: it is done, but for a sync */
+	FILED_SYNCING,				/* a worker syncs, or will */
+	FILED_SYNCED,				/* its port, to answer it */
+	FILED_NR_STEPS
+};
 
 struct filed_op {
 	struct order_op order;		/* first (ops.h); in the one list that it is in (O1) */
@@ -52,7 +66,7 @@ struct filed_op {
 	struct filed_change change;
 	bool changing;			/* `change` has begun */
 	bool again;			/* a predecessor may have done it */
-	enum filed_step step;		/* what its port does with it next */
+	enum filed_step step;
 	uint32_t done;			/* bytes that were moved */
 	int64_t result;
 	char source[XSEG_TARGET_MAX];	/* COPY */
@@ -100,7 +114,7 @@ struct filed {
 	uint64_t tell_ns;		/* no other such line before then */
 };
 
-/* From a worker: the op's port goes on with it at `step`. */
+/* From another thread: the op's port goes on with it at `step`. */
 void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result);
 
 /* A slot of the table of files may have become idle: those that starve for one try again. */

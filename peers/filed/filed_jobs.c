@@ -346,7 +346,7 @@ static void give_back_all(struct ops_list *l, int rc)
 	struct filed_op *op;
 
 	while ((op = ops_list_take(l)))
-		filed_give_back(op, FILED_SYNCING, rc ? rc : op->result);
+		filed_give_back(op, FILED_SYNCED, rc ? rc : op->result);
 }
 
 void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)
