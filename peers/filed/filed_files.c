@@ -31,6 +31,27 @@ static struct filed_mark *mark_of(struct filed_files *ff, const struct filed_fil
 	return &ff->marks[slot_of(ff, file)];
 }
 
+#define TO(state) (1u << FILED_##state)
+
+static const uint8_t legal[FILED_NR_STATES] = {
+	[FILED_FREE] = TO(CLOSED),
+	[FILED_CLOSED] = TO(BUSY),
+	[FILED_BUSY] = TO(FREE) | TO(CLOSED) | TO(OPEN) | TO(ABSENT),
+	[FILED_OPEN] = TO(BUSY),
+	[FILED_ABSENT] = TO(BUSY),
+};
+
+static void state_set_locked(struct filed_files *ff, struct filed_file *file,
+	enum filed_file_state state)
+{
+	bool was_busy = file->state == FILED_BUSY;
+
+	assert(legal[file->state] & 1u << state);
+	file->state = state;
+	if (was_busy)
+		pthread_cond_broadcast(&ff->changed);
+}
+
 /* ---- opening and closing the table ------------------------------------------------------- */
 
 uint64_t filed_files_bytes(uint32_t nr)
@@ -128,6 +149,7 @@ static int memory_alloc(struct filed_files *ff)
 	return 0;
 }
 
+/* Under the lock, or while the table is opened. */
 static void slot_claim(struct filed_files *ff, uint32_t slot, const char *name, uint64_t hash)
 {
 	struct filed_file *file = &ff->file[slot];
@@ -135,10 +157,11 @@ static void slot_claim(struct filed_files *ff, uint32_t slot, const char *name, 
 
 	if (!filed_mark_state(&ff->marks[slot]))
 		filed_mark_name(&ff->marks[slot], name);
-	*file = (struct filed_file){ .state = FILED_CLOSED, .fd = NO_FD, .hash = hash };
+	file->hash = hash;
 	rc = xhash_insert(&ff->index, hash, slot);
 	assert(rc == 0);
 	xlist_push_head(&ff->lru, slot);
+	state_set_locked(ff, file, FILED_CLOSED);
 }
 
 /* A name that a mark can have: one that has a path, so what is asked for it later cannot fail. */
@@ -274,13 +297,6 @@ static void file_path(struct filed_files *ff, const struct filed_file *file,
 	/* names that have no path get no slot */
 	if (filed_dir_path(mark_of(ff, file)->name, file->hash, path))
 		abort();
-}
-
-static void state_set_locked(struct filed_files *ff, struct filed_file *file,
-	enum filed_file_state state)
-{
-	file->state = state;
-	pthread_cond_broadcast(&ff->changed);
 }
 
 /* ---- syncing ----------------------------------------------------------------------------- */

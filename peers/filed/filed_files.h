@@ -12,14 +12,14 @@
  *   BUSY            CLOSED, ABSENT  that failed: what it was before            filed_file_get
  *   OPEN, ABSENT, CLOSED  BUSY     the slot is wanted for another name         filed_file_get
  *   BUSY            FREE     it was synced and closed                          filed_file_get
- *   BUSY            OPEN     it could not be synced, so it stays               filed_file_get
+ *   BUSY            OPEN, ABSENT, CLOSED  it could not be synced: what it was  filed_file_get
  *   OPEN            BUSY     it is to be deleted                               filed_file_delete
  *   BUSY            ABSENT, OPEN   that succeeded; failed                      filed_file_delete
  *
  * Contract: any thread. `lock` is a leaf and held for a few instructions, but for the functions
- * marked "blocks", which also wait for others that are in a blocking function of the same file,
- * and do I/O without the lock. Who is in a blocking function needs no other thread to get on, so
- * workers never wait for each other in a ring.
+ * marked "blocks", which also wait while another makes the same slot BUSY or syncing, and do I/O
+ * without the lock. Who makes a slot so waits for nobody until it is not, so workers never wait
+ * for each other in a ring.
  *
  * Invariants:
  *   F1  a slot that is BUSY or syncing has one thread that makes it so
@@ -41,7 +41,14 @@
 #include "xtypes/xlist.h"
 #include "xtypes/xpool.h"
 
-enum filed_file_state { FILED_FREE, FILED_CLOSED, FILED_BUSY, FILED_OPEN, FILED_ABSENT };
+enum filed_file_state {
+	FILED_FREE,				/* it has no name */
+	FILED_CLOSED,				/* it is not known whether there is such a file */
+	FILED_BUSY,				/* a thread opens, deletes or gives it away (F1) */
+	FILED_OPEN,
+	FILED_ABSENT,				/* there is no such file */
+	FILED_NR_STATES
+};
 
 struct filed_change;
 
@@ -75,8 +82,8 @@ struct filed_files {
 	struct xlist lru;		/* all that are not FREE; the most recently used first */
 	struct xpool free;
 	uint64_t sync_errors;
-	uint8_t durable[65536 /
-			8]; /* directories ab/cd that are known to be durable, with those above */
+	/* directories ab/cd, a bit each, that are known to be durable, with those above */
+	uint8_t durable[65536 / 8];
 };
 
 struct filed_counts {
