@@ -10,16 +10,8 @@
 
 #include "xtypes/xkill.h"
 
-#define MAGIC	      UINT64_C(0x3164656c69666d78)	/* "xmfiled1" */
-#define HEADER_BYTES  4096u
-#define NO_FD	      (-1)
-#define CLEAN_LOOKS   64u /* slots looked at to find one that needs no sync */
-
-struct header {
-	_Atomic uint64_t magic;				/* stored last */
-	_Atomic uint64_t nr;
-	_Atomic uint64_t dev, ino; /* of the directory that the marks speak of */
-};
+#define NO_FD	    (-1)
+#define CLEAN_LOOKS 64u /* slots looked at to find one that needs no sync */
 
 static uint32_t slot_of(struct filed_files *ff, const struct filed_file *file)
 {
@@ -53,75 +45,6 @@ static void state_set_locked(struct filed_files *ff, struct filed_file *file,
 }
 
 /* ---- opening and closing the table ------------------------------------------------------- */
-
-uint64_t filed_files_bytes(uint32_t nr)
-{
-	return HEADER_BYTES + (uint64_t)nr * sizeof(struct filed_mark);
-}
-
-bool filed_files_is_blank(const void *arena)
-{
-	return !atomic_load_explicit(&((const struct header *)arena)->magic, memory_order_acquire);
-}
-
-static void header_write(struct header *h, uint32_t nr, const struct stat *dir)
-{
-	atomic_store_explicit(&h->nr, nr, memory_order_relaxed);
-	atomic_store_explicit(&h->dev, dir->st_dev, memory_order_relaxed);
-	atomic_store_explicit(&h->ino, dir->st_ino, memory_order_relaxed);
-	/* release: a header with a magic is complete */
-	atomic_store_explicit(&h->magic, MAGIC, memory_order_release);
-}
-
-/* What a mark says of a directory that is not this one is of no use. Returns how many said
- * something. */
-static uint32_t marks_clean(struct filed_files *ff, bool other_dir)
-{
-	struct filed_mark *m;
-	uint32_t nr = 0;
-
-	for (m = ff->marks; m < ff->marks + ff->nr; m++) {
-		if (!filed_mark_state(m))
-			filed_mark_deleted(m);		/* K4 */
-		else if (other_dir)
-			filed_mark_forget(m);
-		filed_mark_recover(m);
-		if (filed_mark_unsynced(m) || filed_mark_lost(m))
-			nr++;
-		else if (filed_mark_state(m))
-			filed_mark_free(m);
-	}
-	return nr;
-}
-
-static int header_open(struct filed_files *ff, void *arena, uint64_t bytes, uint32_t nr,
-	struct xseg_error *err)
-{
-	struct header *h = arena;
-	uint64_t magic = atomic_load_explicit(&h->magic, memory_order_acquire);
-	uint64_t had = atomic_load_explicit(&h->nr, memory_order_relaxed);
-	struct stat dir;
-
-	if (fstat(ff->dir->fd, &dir))
-		return xseg_fail(err, -errno, "the directory cannot be looked at: %s",
-			strerror(errno));
-	ff->marks = (void *)((uint8_t *)arena + HEADER_BYTES);
-	ff->nr = nr;
-	if (!magic)
-		had = nr;
-	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX ||
-		filed_files_bytes((uint32_t)had) > bytes)
-		return xseg_fail(err, -EPROTO, "the arena is not one of this version of filed; "
-			"start it under another name, or make the segment again");
-	if (magic) {
-		ff->nr = (uint32_t)had;
-		if (!marks_clean(ff, h->dev != dir.st_dev || h->ino != dir.st_ino) &&
-			filed_files_bytes(nr) <= bytes)
-			ff->nr = nr;
-	}
-	header_write(h, ff->nr, &dir);
-	return 0;
-}
 
 static size_t round_line(size_t bytes)
 {
@@ -194,11 +117,16 @@ static bool slots_recover(struct filed_files *ff)
 int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena, uint64_t bytes,
 	uint32_t nr, struct xseg_error *err)
 {
+	struct stat st;
 	int rc;
 
 	memset(ff, 0, sizeof(*ff));
 	ff->dir = dir;
-	rc = header_open(ff, arena, bytes, nr, err);
+	ff->nr = nr;
+	if (fstat(dir->fd, &st))
+		return xseg_fail(err, -errno, "the directory cannot be looked at: %s",
+			strerror(errno));
+	rc = filed_marks_open(arena, bytes, &st, &ff->nr, &ff->marks, err);
 	if (rc)
 		return rc;
 	rc = memory_alloc(ff);

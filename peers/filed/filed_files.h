@@ -91,13 +91,7 @@ struct filed_counts {
 	uint64_t sync_errors;
 };
 
-/* Bytes of the arena for nr slots. */
-uint64_t filed_files_bytes(uint32_t nr);
-/* Nothing was ever made there: a predecessor died before. */
-bool filed_files_is_blank(const void *arena);
-
-/* Takes over the marks of a predecessor (their number may differ from nr), or makes them in
- * zeroed memory. */
+/* Of nr slots, or of as many as a predecessor's arena has marks (filed_marks_open()). */
 int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena, uint64_t bytes,
 	uint32_t nr, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Closes all; syncs nothing. Nobody may be in. */

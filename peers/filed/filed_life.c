@@ -101,11 +101,11 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	if (f->want_direct && !f->dir.direct)
 		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
 			"direct=no says so", f->peer.name, f->dir_path);
-	bytes = (filed_files_bytes(nr) + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE *
+	bytes = (filed_marks_bytes(nr) + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE *
 		XSEG_EXTENT_SIZE;
 	wanted = bytes;
 	rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
-	if (!rc && bytes < wanted && filed_files_is_blank(arena)) {
+	if (!rc && bytes < wanted && filed_marks_is_blank(arena)) {
 		/* a predecessor that wanted less died before it had made anything */
 		xseg_arena_free(f->peer.xp);
 		bytes = wanted;

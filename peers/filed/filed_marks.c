@@ -2,11 +2,20 @@
 #include "peers/filed/filed_marks.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "xtypes/xkill.h"
 
-#define WIDE_FROM ((uint64_t)FILED_MARK_BITS * FILED_MARK_PIECE)
+#define MAGIC	     UINT64_C(0x3164656c69666d78)	/* "xmfiled1" */
+#define HEADER_BYTES 4096u
+#define WIDE_FROM    ((uint64_t)FILED_MARK_BITS * FILED_MARK_PIECE)
+
+struct header {
+	_Atomic uint64_t magic;				/* stored last */
+	_Atomic uint64_t nr;
+	_Atomic uint64_t dev, ino; /* of the directory that the marks speak of */
+};
 
 /* Stores are releases: a kill leaves them in this order, and the compiler may not change it. */
 static uint64_t bits_get(const struct filed_bits *b, uint32_t i)
@@ -167,4 +176,66 @@ bool filed_mark_unsynced(const struct filed_mark *m)
 bool filed_mark_lost(const struct filed_mark *m)
 {
 	return bits_any(&m->lost);
+}
+
+/* ---- the arena --------------------------------------------------------------------------- */
+
+uint64_t filed_marks_bytes(uint32_t nr)
+{
+	return HEADER_BYTES + (uint64_t)nr * sizeof(struct filed_mark);
+}
+
+bool filed_marks_is_blank(const void *arena)
+{
+	return !atomic_load_explicit(&((const struct header *)arena)->magic, memory_order_acquire);
+}
+
+static void header_write(struct header *h, uint32_t nr, const struct stat *dir)
+{
+	atomic_store_explicit(&h->nr, nr, memory_order_relaxed);
+	atomic_store_explicit(&h->dev, dir->st_dev, memory_order_relaxed);
+	atomic_store_explicit(&h->ino, dir->st_ino, memory_order_relaxed);
+	/* release: a header with a magic is complete */
+	atomic_store_explicit(&h->magic, MAGIC, memory_order_release);
+}
+
+/* What a mark says of a directory that is not this one is of no use. Returns how many said
+ * something. */
+static uint32_t marks_clean(struct filed_mark *marks, uint32_t nr_marks, bool other_dir)
+{
+	struct filed_mark *m;
+	uint32_t nr = 0;
+
+	for (m = marks; m < marks + nr_marks; m++) {
+		if (!filed_mark_state(m))
+			filed_mark_deleted(m);		/* K4 */
+		else if (other_dir)
+			filed_mark_forget(m);
+		filed_mark_recover(m);
+		if (filed_mark_unsynced(m) || filed_mark_lost(m))
+			nr++;
+		else if (filed_mark_state(m))
+			filed_mark_free(m);
+	}
+	return nr;
+}
+
+int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32_t *nr,
+	struct filed_mark **marks, struct xseg_error *err)
+{
+	struct header *h = arena;
+	uint64_t magic = atomic_load_explicit(&h->magic, memory_order_acquire);
+	uint64_t had = magic ? atomic_load_explicit(&h->nr, memory_order_relaxed) : *nr;
+	bool other_dir = h->dev != dir->st_dev || h->ino != dir->st_ino;
+
+	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX ||
+		filed_marks_bytes((uint32_t)had) > bytes)
+		return xseg_fail(err, -EPROTO, "the arena is not one of this version of filed; "
+			"start it under another name, or make the segment again");
+	*marks = (void *)((uint8_t *)arena + HEADER_BYTES);
+	if (magic && (marks_clean(*marks, (uint32_t)had, other_dir) ||
+			     filed_marks_bytes(*nr) > bytes))
+		*nr = (uint32_t)had;
+	header_write(h, *nr, dir);
+	return 0;
 }

@@ -7,12 +7,12 @@
  *
  *   written    changed since the last sync began (and what was in flight when it began)
  *   syncing    what the sync in progress covers
- *   lost       what a failed sync covered, and what was written until it failed: it does not count as
- *              written, whatever the file says
+ *   lost       what a failed sync covered, and what was written until it failed: it does not count
+ *              as written, whatever the file says
  *   rewritten  lost pieces that were overwritten whole; the next good sync takes them out of `lost`
  *
- * Contract: one thread at a time for a mark (filed_files.c calls with its lock held). Nothing
- * blocks or allocates. A kill may come between any two stores: every state in between says too
+ * Contract: one thread at a time for a mark (filed_files.c calls with its lock held), and one alone
+ * when the arena is opened. Nothing blocks or allocates. A kill may come between any two stores: every state in between says too
  * much is unsynced, never too little.
  *
  * Invariants:
@@ -29,6 +29,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "xseg/xseg.h"
 
@@ -81,6 +82,15 @@ void filed_mark_deleted(struct filed_mark *m);
 void filed_mark_sync_begin(struct filed_mark *m, struct filed_sync *s);
 void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, bool data_ok,
 	bool dirs_ok);
+
+/* The arena: a header, and a mark for each slot of the table of files. */
+uint64_t filed_marks_bytes(uint32_t nr);
+/* Nothing was ever made there: a predecessor died before. */
+bool filed_marks_is_blank(const void *arena);
+/* Takes over the marks of a predecessor, of which there may be another number than *nr, or makes
+ * them in zeroed memory. What they say of another directory than `dir` is forgotten. */
+int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32_t *nr,
+	struct filed_mark **marks, struct xseg_error *err) XSEG_MUST_CHECK;
 
 bool filed_mark_unsynced(const struct filed_mark *m);		/* data or directory */
 bool filed_mark_lost(const struct filed_mark *m);

@@ -171,7 +171,7 @@ static void filed_use(struct filed_files *ff, struct input *in)
 
 static void filed_one(struct input *in)
 {
-	uint64_t bytes = filed_files_bytes(MARKS);
+	uint64_t bytes = filed_marks_bytes(MARKS);
 	uint8_t *arena = calloc(1, bytes), seed[] = { 0, 1, 9, 1, 8, 2, 3, 1, 0, 1, 9, 2, 0, 1, 1 };
 	struct filed_files *ff = calloc(1, sizeof(*ff));
 	struct input before = { seed, sizeof(seed) };

@@ -41,7 +41,7 @@ int fdatasync(int fd)
 static int up(void **state)
 {
 	struct xseg_error err;
-	uint64_t bytes = filed_files_bytes(NR_FILES);
+	uint64_t bytes = filed_marks_bytes(NR_FILES);
 	int fd;
 
 	(void)state;

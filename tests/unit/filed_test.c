@@ -458,7 +458,7 @@ static struct filed_mark *marks;
 
 static int open_marks(void (*scribble)(void), uint32_t nr)
 {
-	uint64_t bytes = filed_files_bytes(4);
+	uint64_t bytes = filed_marks_bytes(4);
 	uint8_t *arena = calloc(1, bytes);
 	struct filed_files *ff = calloc(1, sizeof(*ff));
 	struct xseg_error err = { "" };
