@@ -65,8 +65,10 @@ static int memory_alloc(struct filed_files *ff)
 	ff->memory = at;
 	ff->file = (void *)at;
 	xlist_init(&ff->lru, (void *)(at + files));
-	for (i = 0; i < ff->nr; i++)
+	for (i = 0; i < ff->nr; i++) {
+		ff->file[i].fd = NO_FD;
 		xlist_node_init((void *)(at + files), i);
+	}
 	xhash_init(&ff->index, at + files + nodes, ff->nr);
 	xpool_init(&ff->free, at + files + nodes + hash, ff->nr);
 	return 0;
@@ -102,7 +104,6 @@ static bool slots_recover(struct filed_files *ff)
 
 	for (i = ff->nr; i-- > 0;) {
 		m = &ff->marks[i];
-		ff->file[i].fd = NO_FD;
 		if (!filed_mark_state(m)) {
 			xpool_put(&ff->free, i);
 			continue;

@@ -1,10 +1,12 @@
 /* filed_files_test - what a sync that fails takes with it: a kernel that could not write a page may
- * drop it, and says so once; so also what was written while that sync was under way.
+ * drop it, and says so once; so also what was written while that sync was under way. And a table
+ * that cannot be opened.
  *
  * fdatasync() is this program's own: it does what a test wants done meanwhile, and gives the error
  * that it wants.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,6 +145,31 @@ static void what_is_written_while_a_good_sync_goes_on_is_not_synced_and_not_lost
 	assert_false(filed_mark_unsynced(&files.marks[0]));
 }
 
+/* Its second mark has no name; slots are taken over from the last to the first. */
+static void a_table_of_damaged_marks_closes_nothing_that_it_did_not_open(void **state)
+{
+	struct filed_mark *marks = NULL;
+	struct filed_files other;
+	struct xseg_error err;
+	struct stat st;
+	uint32_t nr = NR_FILES;
+	void *damaged = calloc(1, filed_marks_bytes(nr));
+
+	(void)state;
+	assert_non_null(damaged);
+	assert_int_equal(fstat(dir.fd, &st), 0);
+	assert_int_equal(
+		filed_marks_open(damaged, filed_marks_bytes(nr), &st, &nr, &marks, &err), 0);
+	filed_mark_name(&marks[1], "b");
+	filed_mark_write(&marks[1], 0, PIECE);
+	marks[1].name[0] = '\0';
+	assert_true(fcntl(0, F_GETFD) >= 0 || open("/dev/null", O_RDONLY) == 0);
+	assert_int_equal(
+		filed_files_open(&other, &dir, damaged, filed_marks_bytes(nr), nr, &err), -EPROTO);
+	assert_true(fcntl(0, F_GETFD) >= 0);
+	free(damaged);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -151,6 +178,7 @@ int main(void)
 		T(so_is_what_was_written_meanwhile),
 		T(a_write_under_way_when_it_fails_does_not_count_as_written_again),
 		T(what_is_written_while_a_good_sync_goes_on_is_not_synced_and_not_lost),
+		T(a_table_of_damaged_marks_closes_nothing_that_it_did_not_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
