@@ -15,6 +15,7 @@
  *   C2  a damaged record's slot is never written again; the other volumes are served
  *   C3  records are written with FUA
  */
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -227,6 +228,7 @@ static void load_end(struct peer_port *pp, enum vd_load load)
 	int error = load == VD_FOREIGN ? -EPROTO : 0;
 	uint32_t i;
 
+	assert(atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADING);
 	atomic_store_explicit(&vd->catalog.error, error, memory_order_relaxed);
 	atomic_store_explicit(&vd->catalog.load, load, memory_order_release);
 	vd_direct_follow(vd);

@@ -10,7 +10,7 @@
  *   PASS       zeroes and deletes, by who has the turn   PASS by the port below; after port 0 FLUSH
  *   FLUSH      what was deleted stays so after a crash   RECORD
  *   RECORD     waits for the catalogue to be free        RECORDING
- *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE
+ *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE; RECORD, to try again, if that failed
  *
  * Contract: fields of struct vd_job belong to the thread of the port that has the turn. Nothing
  * blocks. What failed is sent again each second, but for "is not there", which is what is wanted.
@@ -22,12 +22,29 @@
  *       their pass, no write to the old volume is on its way, and no port is looking at it
  *   J2  the turn changes hands only when nothing of the job is out
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "peers/common/log.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
+
+#define TO(step) (1u << VD_JOB_##step)
+
+static const uint8_t legal[VD_JOB_NR_STEPS] = {
+	[VD_JOB_NONE] = TO(PASS),
+	[VD_JOB_PASS] = TO(PASS) | TO(FLUSH),
+	[VD_JOB_FLUSH] = TO(RECORD),
+	[VD_JOB_RECORD] = TO(RECORDING),
+	[VD_JOB_RECORDING] = TO(RECORD) | TO(NONE),
+};
+
+static void step_set(struct vd_job *job, enum vd_job_step step)
+{
+	assert(legal[job->step] & 1u << step);
+	job->step = step;
+}
 
 /* ---- what is to be done ------------------------------------------------------------------ */
 
@@ -73,7 +90,7 @@ static void pass_begin(struct vd_job *job)
 	const struct vd_meta *m = &job->v->meta;
 	uint64_t object_end = vd_volume_objects(m, m->size_bytes) * m->object_size;
 
-	job->step = VD_JOB_PASS;
+	step_set(job, VD_JOB_PASS);
 	job->next = first_object(m);
 	job->end = end_object(m);
 	job->zero_next = job->zero_end = 0;
@@ -168,8 +185,8 @@ static void job_done(struct peer_port *pp, struct xreq *r)
 	}
 	if (r->op == XSEG_OP_DELETE)
 		atomic_fetch_add_explicit(&job->deleted, 1, memory_order_relaxed);
-	if (r->op == XSEG_OP_FLUSH) {
-		job->step = VD_JOB_RECORD;
+	if (job->step == VD_JOB_FLUSH) {	/* not r->op, which is anybody's to write */
+		step_set(job, VD_JOB_RECORD);
 		XKILL(JOB_FLUSHED);
 	}
 	job->out--;
@@ -228,7 +245,7 @@ static bool pass_end(struct peer_port *pp)
 		return false;
 	}
 	if (job_submit(pp, XSEG_OP_FLUSH, 0, 0))
-		job->step = VD_JOB_FLUSH;
+		step_set(job, VD_JOB_FLUSH);
 	return true;
 }
 
@@ -264,7 +281,7 @@ static void job_recorded(struct peer_port *pp, int rc)
 				  "trying again each second",
 				  pp->peer->name, v->meta.name, strerror(-rc));
 		job->told = true;
-		job->step = VD_JOB_RECORD;
+		step_set(job, VD_JOB_RECORD);
 		job->retry_ns = pp->now_ns + VD_RETRY_NS;
 		return;
 	}
@@ -272,7 +289,7 @@ static void job_recorded(struct peer_port *pp, int rc)
 	log_info("%s: volume '%s' %s", pp->peer->name, v->meta.name,
 		 next.state == VD_FREE ? "is removed" : "has been cut to its new size");
 	job->v = NULL;
-	job->step = VD_JOB_NONE;
+	step_set(job, VD_JOB_NONE);
 	vd_volume_become(pp, v, &next);
 	if (v->waiter)
 		vd_admin_shrunk(pp, v);
@@ -284,9 +301,9 @@ static void job_record(struct peer_port *pp)
 	struct vd_meta next;
 
 	job_outcome(job->v, &next);
-	job->step = VD_JOB_RECORDING;
+	step_set(job, VD_JOB_RECORDING);
 	if (!vd_catalog_write(pp, job->v, &next, job_recorded))
-		job->step = VD_JOB_RECORD;
+		step_set(job, VD_JOB_RECORD);
 }
 
 /* ---- going on ---------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
  * lock; the others by port 0's. Nothing blocks or allocates, but that the first I/O to a volume at
  * a port opens its block of counters (under the segment's control lock).
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -259,11 +260,21 @@ static void count_jobs(struct volumed *vd, enum vd_slot_state from, enum vd_slot
 	vd_direct_follow(vd);
 }
 
+#define TO(state) (1u << VD_##state)
+
+static const uint8_t legal[VD_NR_STATES] = {
+	[VD_FREE] = TO(FREE) | TO(LIVE) | TO(REMOVING) | TO(SHRINKING) | TO(DAMAGED),
+	[VD_LIVE] = TO(LIVE) | TO(REMOVING) | TO(SHRINKING),
+	[VD_REMOVING] = TO(FREE),
+	[VD_SHRINKING] = TO(LIVE),
+};
+
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta)
 {
 	struct volumed *vd = vd_of(pp);
 	enum vd_slot_state old = v->meta.state;
 
+	assert(legal[old] & 1u << meta->state);
 	count_state(vd, old, UINT32_MAX);
 	count_state(vd, meta->state, 1);
 	count_jobs(vd, old, meta->state);

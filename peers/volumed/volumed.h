@@ -55,8 +55,10 @@
  *   LIVE       REMOVING   it is removed                                    volumed_admin.c
  *   SHRINKING  LIVE       what was beyond the new size is deleted          job.c
  *   REMOVING   FREE       all of its objects are deleted                   job.c
- *   any        DAMAGED    its record cannot be believed (never            catalog.c, while it loads
- *                         recorded)
+ *   FREE       any        so says its record; DAMAGED: that cannot be      catalog.c, loading
+ *                         believed (never recorded)
+ *
+ * vd_volume_become() (volume.c) alone changes it, once all records have been read.
  */
 enum vd_slot_state { VD_FREE, VD_LIVE, VD_REMOVING, VD_SHRINKING, VD_DAMAGED, VD_NR_STATES };
 
@@ -82,6 +84,8 @@ struct vd_volume {
 	struct xreq *waiter;			/* an admin's resize, until the shrink is done */
 };
 
+/* LOADING -> LOADED: all records are read; -> FOREIGN: one is of another version, and nothing is
+ * served. load_end() (catalog.c) is the only one that changes it. */
 enum vd_load { VD_LOADING, VD_LOADED, VD_FOREIGN };
 
 /* An own request that is out, or a split one; by request index. The thread that has the request. */
@@ -117,9 +121,15 @@ struct vd_catalog {
 	const uint32_t *page;			/* VD_LOAD_PAGES; the first for records, too */
 };
 
-/* IDLE -> WRITING: a record is to be written -> IDLE: it is; or UNDOING: it may or may not be
- * there, so the old one is written until that succeeds -> IDLE. */
-enum vd_change { VD_CHANGE_IDLE, VD_CHANGE_WRITING, VD_CHANGE_UNDOING };
+/* Of the one change that is under way (volumed_admin.c).
+ *
+ *   from     to       when                                                   by
+ *   IDLE     WRITING  a command is to change a record                        change_begin
+ *   WRITING  IDLE     the record is written                                  change_done
+ *   WRITING  UNDOING  it may or may not be: the old one is to be written     change_failed
+ *   UNDOING  IDLE     that is done                                           change_written
+ */
+enum vd_change { VD_CHANGE_IDLE, VD_CHANGE_WRITING, VD_CHANGE_UNDOING, VD_CHANGE_NR_STATES };
 
 struct vd_admin {
 	_Atomic(struct xreq *) inbox;		/* from any port; newest first */
@@ -137,7 +147,10 @@ struct vd_admin {
 	char line[VD_LINE_BYTES], text[VD_TEXT_BYTES];
 };
 
-enum vd_job_step { VD_JOB_NONE, VD_JOB_PASS, VD_JOB_FLUSH, VD_JOB_RECORD, VD_JOB_RECORDING };
+/* What they are, and which follows which, is in job.c. */
+enum vd_job_step {
+	VD_JOB_NONE, VD_JOB_PASS, VD_JOB_FLUSH, VD_JOB_RECORD, VD_JOB_RECORDING, VD_JOB_NR_STEPS
+};
 
 /* One volume at a time has its objects deleted; see job.c. */
 struct vd_job {
@@ -261,11 +274,11 @@ uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes);
 struct vd_volume *vd_volume_find(struct volumed *vd, const char *name);
 struct vd_volume *vd_volume_unused(struct volumed *vd);
 /* v becomes what has just been recorded: publishes or withdraws it, begins its job. */
-/* Port 0's thread. Clients may read past this peer (xseg/direct.c) while all volumes are what they
- * were when that was learned: from when the catalogue is read, but while something is deleted that
- * they could still find below. */
-void vd_direct_follow(struct volumed *vd);
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta);
+/* Clients may read past this peer (xseg/direct.c) while all volumes are what they were when that
+ * was learned: from when the catalogue is read, but while something is deleted that they could
+ * still find below. */
+void vd_direct_follow(struct volumed *vd);
 
 /* ---- catalog.c --------------------------------------------------------------------------- */
 

@@ -22,6 +22,7 @@
  *       removed for it from what was so before. It does those that bear a note first, so nothing
  *       has been changed in between
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,6 +96,20 @@ static bool is_listed(const struct vd_volume *v)
 
 /* ---- changes ----------------------------------------------------------------------------- */
 
+#define TO(state) (1u << VD_CHANGE_##state)
+
+static const uint8_t legal[VD_CHANGE_NR_STATES] = {
+	[VD_CHANGE_IDLE] = TO(WRITING),
+	[VD_CHANGE_WRITING] = TO(IDLE) | TO(UNDOING),
+	[VD_CHANGE_UNDOING] = TO(IDLE),
+};
+
+static void change_set(struct vd_admin *a, enum vd_change change)
+{
+	assert(legal[a->change] & 1u << change);
+	a->change = change;
+}
+
 static void change_begin(struct peer_port *pp, struct xreq *r, struct vd_volume *v,
 			 const struct vd_meta *next)
 {
@@ -103,7 +118,7 @@ static void change_begin(struct peer_port *pp, struct xreq *r, struct vd_volume 
 	xseg_req_note_set(pp->peer->seg, r, PEER_NOTE_KIND,
 			  vd_make_id(vd_slot_of(vd_of(pp), v), next->generation));
 	XKILL(CHANGE_NOTED);
-	a->change = VD_CHANGE_WRITING;
+	change_set(a, VD_CHANGE_WRITING);
 	a->sent = false;
 	a->retry_ns = 0;
 	a->r = r;
@@ -151,7 +166,7 @@ static void change_done(struct peer_port *pp)
 	enum vd_slot_state old = a->v->meta.state;
 	struct kv_text t;
 
-	a->change = VD_CHANGE_IDLE;
+	change_set(a, VD_CHANGE_IDLE);
 	vd_volume_become(pp, a->v, &a->next);
 	log_info("%s: volume '%s' of %" PRIu64 " bytes is %s", pp->peer->name, a->next.name,
 		 a->next.size_bytes, change_name(old, &a->next));
@@ -178,7 +193,7 @@ static void change_failed(struct peer_port *pp, int rc)
 		"the store, then try again",
 		strerror(-rc));
 	answer(pp, a->r, rc, &t);
-	a->change = VD_CHANGE_UNDOING;
+	change_set(a, VD_CHANGE_UNDOING);
 	a->error = rc;
 	a->retry_ns = pp->now_ns;
 }
@@ -197,7 +212,7 @@ static void change_written(struct peer_port *pp, int rc)
 		a->retry_ns = pp->now_ns + VD_RETRY_NS;
 	} else {
 		log_info("%s: the catalogue can be written again", pp->peer->name);
-		a->change = VD_CHANGE_IDLE;
+		change_set(a, VD_CHANGE_IDLE);
 	}
 }
 
