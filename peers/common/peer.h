@@ -116,6 +116,7 @@ struct peer_class {
 };
 
 #define PEER_ADMIN_LATER INT64_MIN
+#define PEER_TEXT_BYTES	 (64u << 10)		/* of an answer to a command, at most */
 
 enum peer_note { PEER_NOTE_LINE, PEER_NOTE_KIND };	/* of a request that is a command */
 
@@ -165,6 +166,11 @@ void peer_close(struct peer *p, enum xseg_close how);
 
 /* Answers and counts: ops, bytes, errors, latency from r->stamp_ns. */
 void peer_answer(struct peer_port *pp, struct xreq *r, int64_t result);
+/* The room for a command's answer. */
+uint32_t peer_text_room(const struct xreq *r);
+/* Answers a command that admin() kept: `result` bytes of text, or a negative errno with the
+ * reason. */
+void peer_answer_text(struct peer_port *pp, struct xreq *r, int64_t result, const char *text);
 /* Counts and forwards to the downstream: -ENOTCONN is answered to the origin when there is none. */
 void peer_forward(struct peer_port *pp, struct xreq *r);
 /* Submits an own request to the downstream. 0, or -ENOTCONN: the caller still has it. */

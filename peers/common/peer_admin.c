@@ -268,8 +268,8 @@ static int64_t run(struct peer_port *pp, struct xreq *r, char *line, char *out, 
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-/* Room for text: what the pages really have, whatever the request says. */
-static uint32_t room_of(const struct xreq *r)
+/* What the pages really have, whatever the request says. */
+uint32_t peer_text_room(const struct xreq *r)
 {
 	uint32_t have = r->nr_pages * XSEG_PAGE_SIZE, skip = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
 
@@ -279,9 +279,10 @@ static uint32_t room_of(const struct xreq *r)
 	return have < PEER_TEXT_BYTES ? have : PEER_TEXT_BYTES;
 }
 
-static void answer_text(struct peer_port *pp, struct xreq *r, int64_t result, const char *text,
-			uint32_t room)
+/* M1 */
+void peer_answer_text(struct peer_port *pp, struct xreq *r, int64_t result, const char *text)
 {
+	uint32_t room = peer_text_room(r);
 	size_t len;
 
 	if (result > room)
@@ -311,7 +312,7 @@ static uint32_t line_keep(struct peer_port *pp, struct xreq *r, uint32_t room)
 static bool line_restore(struct peer_port *pp, const struct xreq *r)
 {
 	uint64_t kept = xseg_req_note(pp->peer->seg, r, PEER_NOTE_LINE);
-	uint32_t room = room_of(r);
+	uint32_t room = peer_text_room(r);
 	char *line = port_box(pp)->line;
 
 	if (!kept || kept > PEER_LINE_BYTES || kept > room / KEPT_PART)
@@ -324,7 +325,7 @@ static bool line_restore(struct peer_port *pp, const struct xreq *r)
 void peer_admin(struct peer_port *pp, struct xreq *r)
 {
 	struct port_box *box = port_box(pp);
-	uint32_t room = room_of(r), len;
+	uint32_t room = peer_text_room(r), len;
 	int64_t result;
 
 	if (room == 0) {
@@ -340,7 +341,7 @@ void peer_admin(struct peer_port *pp, struct xreq *r)
 		xseg_req_start(pp->port, r);
 	result = run(pp, r, box->line, box->text, room);
 	if (result != PEER_ADMIN_LATER)
-		answer_text(pp, r, result, box->text, room);
+		peer_answer_text(pp, r, result, box->text);
 }
 
 void peer_admin_recover(struct peer_port *pp, struct xreq *r)
@@ -351,5 +352,5 @@ void peer_admin_recover(struct peer_port *pp, struct xreq *r)
 	if (r->state == XSEG_REQ_AT || line_restore(pp, r))
 		peer_admin(pp, r);
 	else
-		answer_text(pp, r, -EINTR, reason, room_of(r));
+		peer_answer_text(pp, r, -EINTR, reason);
 }

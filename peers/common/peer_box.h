@@ -20,7 +20,6 @@
 #include "peers/common/peer.h"
 
 #define PEER_LINE_BYTES XSEG_PAGE_SIZE		/* of an administrator's line */
-#define PEER_TEXT_BYTES (64u << 10)		/* of its answer */
 
 struct port_box {
 	struct xreq *taken[2][PEER_TAKE]; /* accepted and not yet handled: requests, replies */

@@ -42,7 +42,6 @@
 #define VD_JOB_DEPTH	  16u			/* background requests in flight */
 #define VD_RESERVED	  (VD_JOB_DEPTH + 1)	/* own requests that split I/O never gets */
 #define VD_LINE_BYTES	  512u
-#define VD_TEXT_BYTES	  (64u << 10)		/* an answer to the admin */
 #define VD_RETRY_NS	  1000000000ull
 #define VD_CONNECT_NS	  50000000ull		/* looks for a downstream that is not there yet */
 
@@ -144,7 +143,7 @@ struct vd_admin {
 	int error;				/* UNDOING: why */
 	uint64_t retry_ns;
 	uint32_t nr_waiters;			/* volumes with a waiter */
-	char line[VD_LINE_BYTES], text[VD_TEXT_BYTES];
+	char line[VD_LINE_BYTES], text[PEER_TEXT_BYTES];
 };
 
 /* What they are, and which follows which, is in job.c. */

@@ -44,31 +44,16 @@ struct command {
 
 /* ---- answering --------------------------------------------------------------------------- */
 
-static uint32_t room_of(const struct xreq *r)
-{
-	uint32_t have = r->nr_pages * XSEG_PAGE_SIZE, skip = (uint32_t)(r->offset % XSEG_PAGE_SIZE);
-
-	have = have > skip ? have - skip : 0;
-	have = have < r->size ? have : r->size;
-	return have < VD_TEXT_BYTES ? have : VD_TEXT_BYTES;
-}
-
 static void answer(struct peer_port *pp, struct xreq *r, int64_t result, const struct kv_text *t)
 {
-	uint32_t room = room_of(r);
-	uint32_t len = t->used < room ? (uint32_t)t->used : room;
-
-	xseg_req_write_data(pp->peer->seg, r, 0, t->buf, len);
-	if (len < room)
-		xseg_req_write_data(pp->peer->seg, r, len, "", 1);
-	peer_answer(pp, r, result < 0 ? result : len);
+	peer_answer_text(pp, r, result < 0 ? result : (int64_t)t->used, t->buf);
 }
 
 static void text_begin(struct peer_port *pp, const struct xreq *r, struct kv_text *t)
 {
-	uint32_t room = room_of(r);
+	uint32_t room = peer_text_room(r);
 
-	kv_init(t, vd_of(pp)->admin.text, room < VD_TEXT_BYTES ? room + 1 : room);
+	kv_init(t, vd_of(pp)->admin.text, room < PEER_TEXT_BYTES ? room + 1 : room);
 }
 
 /* Writes the reason and returns its code. */
@@ -455,7 +440,7 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 
 static void read_line(struct peer_port *pp, const struct xreq *r)
 {
-	uint32_t len = room_of(r);
+	uint32_t len = peer_text_room(r);
 	char *line = vd_of(pp)->admin.line;
 
 	len = len < VD_LINE_BYTES ? len : VD_LINE_BYTES - 1;
