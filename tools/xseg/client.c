@@ -13,11 +13,10 @@
 #include "peers/common/kv.h"
 #include "tools/xseg/out.h"
 
-#define CLIENT_REQUESTS	   16
-#define ANSWER_LIMIT_NS	   (30 * TOOL_SECOND)	/* without --timeout, for a question */
-#define START_LIMIT_NS	   (10 * TOOL_SECOND)	/* for a peer that is being started again */
-#define GONE_AFTER_NS	   (2 * TOOL_SECOND)
-#define LOOK_EVERY_NS	   (TOOL_SECOND / 10)
+#define CLIENT_REQUESTS	16
+#define ANSWER_LIMIT_NS	(30 * TOOL_SECOND)	/* without --timeout, for a question */
+#define START_LIMIT_NS	(10 * TOOL_SECOND)	/* for a peer that is being started again */
+#define LOOK_EVERY_NS	(TOOL_SECOND / 10)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
@@ -100,15 +99,12 @@ void client_close(struct client *c)
 
 /* ---- finding peers ----------------------------------------------------------------------- */
 
-/* True when nobody serves the peer and nobody will start it (C2). */
+/* C2. One that is not listed any more is gone, too. */
 static bool peer_gone(struct client *c, uint32_t peer)
 {
 	struct xseg_peer_info info;
 
-	if (!xseg_peer_get_info(c->seg, peer, &info))
-		return true;
-	return info.state == XSEG_PEER_STOPPED ||
-	       (info.state == XSEG_PEER_DEAD && !xseg_supervisor_alive(c->seg));
+	return !xseg_peer_get_info(c->seg, peer, &info) || view_peer_gone(c->seg, &info);
 }
 
 static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
@@ -200,10 +196,9 @@ static int call_begin(struct client_call *call, struct xreq *r, uint32_t peer)
 	return 0;
 }
 
-/* A peer that is being started again looks gone for a moment: it must look so for a while. */
 static bool call_is_lost(struct client *c, struct client_call *call)
 {
-	return tool_span_ns(&call->gone, peer_gone(c, call->peer)) > GONE_AFTER_NS;
+	return tool_span_ns(&call->gone, peer_gone(c, call->peer)) > TOOL_GONE_NS;
 }
 
 /* True when it was answered: *result. Waits up to wait_ns. *result is -EHOSTDOWN when nobody will

@@ -12,8 +12,7 @@
 #include "tools/xseg/out.h"
 #include "tools/xseg/view.h"
 
-#define LOOK_NS	      (TOOL_SECOND / 200)
-#define GONE_AFTER_NS (2 * TOOL_SECOND)	/* so long may a peer be away that is started again */
+#define LOOK_NS (TOOL_SECOND / 200)
 
 #define AT(field) offsetof(struct plug_opts, field)
 const struct opt plug_table[] = {
@@ -102,13 +101,10 @@ static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
 	return XSEG_NONE;
 }
 
-/* Nobody will start it again: it is told, once it is sure. */
+/* It is told, once it is sure. */
 static bool is_gone(struct plugging *p, const struct xseg_peer_info *info)
 {
-	bool gone = info->state == XSEG_PEER_STOPPED ||
-		    (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(p->seg));
-
-	return tool_span_ns(&p->gone, gone) > GONE_AFTER_NS;
+	return tool_span_ns(&p->gone, view_peer_gone(p->seg, info)) > TOOL_GONE_NS;
 }
 
 static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *away)

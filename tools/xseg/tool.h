@@ -68,6 +68,8 @@ struct tool_span {
  * still himself, or with the whole machine, has not looked, and nor has anybody done anything about
  * it. */
 uint64_t tool_span_ns(struct tool_span *span, bool is_so);
+/* A peer that is being started again looks gone for a moment: it must look so for a while. */
+#define TOOL_GONE_NS (2 * TOOL_SECOND)
 
 /* Ctrl-C, SIGTERM and SIGHUP set a flag from now on; a second one ends the program at once. */
 void tool_catch_signals(void);

@@ -33,7 +33,6 @@
 #define LEAST_SLOTS (XSEG_EXTENT_SIZE / CHUNK_BYTES)	/* in a segment that is nearly full */
 #define WAIT_NS	    (TOOL_SECOND / 10)
 #define STALL_NS    (5 * TOOL_SECOND)
-#define GONE_NS	    (2 * TOOL_SECOND)
 
 enum slot_state { SLOT_IDLE, SLOT_OUT, SLOT_ANSWERED };
 
@@ -91,7 +90,7 @@ static int mover_open(
 	struct mover *m, const struct volume_ref *v, const char *what, const char *file)
 {
 	struct xseg_volume_params params = {
-		.attached = v->c->seg, .volume = v->name, .gone_ns = GONE_NS
+		.attached = v->c->seg, .volume = v->name, .gone_ns = TOOL_GONE_NS
 	};
 	struct xseg_error err = { "" };
 	struct xseg_peer_info info;
