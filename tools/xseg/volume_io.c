@@ -4,10 +4,11 @@
  * at once. Each has a slot: an I/O, and memory of the segment that stays with it, so data goes from
  * the file to where the peers take it, and back.
  *
- *   slot       to         when
- *   IDLE       OUT        its I/O was submitted
- *   OUT        ANSWERED   it came back
- *   ANSWERED   IDLE       an export has written it out, in order; an import: at once
+ *   slot       to         when                                                by
+ *   IDLE       OUT        its I/O was submitted                               slot_submit
+ *   OUT        ANSWERED   it came back                                        mover_reap
+ *   ANSWERED   IDLE       an export has written it out, in order; an import:  export_run,
+ *                         at once                                             import_release
  *
  * Invariants
  *   I1  zeroes of an image overwrite what the volume held: they are sent as WRITE_ZEROES
@@ -17,6 +18,7 @@
  */
 #include "tools/xseg/volume_io.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -34,7 +36,7 @@
 #define WAIT_NS	    (TOOL_SECOND / 10)
 #define STALL_NS    (5 * TOOL_SECOND)
 
-enum slot_state { SLOT_IDLE, SLOT_OUT, SLOT_ANSWERED };
+enum slot_state { SLOT_IDLE, SLOT_OUT, SLOT_ANSWERED, SLOT_NR_STATES };
 
 struct slot {
 	enum slot_state state;
@@ -63,6 +65,20 @@ struct mover {
 };
 
 /* ---- slots ------------------------------------------------------------------------------- */
+
+#define TO(s) (1u << SLOT_##s)
+
+static const uint8_t legal[SLOT_NR_STATES] = {
+	[SLOT_IDLE] = TO(OUT),
+	[SLOT_OUT] = TO(ANSWERED),
+	[SLOT_ANSWERED] = TO(IDLE),
+};
+
+static void slot_set(struct slot *s, enum slot_state state)
+{
+	assert(legal[s->state] & 1u << state);
+	s->state = state;
+}
 
 /* Memory of the segment for all slots, or for some of them. */
 static int take_slots(struct mover *m, struct xseg_error *err)
@@ -148,7 +164,7 @@ static void slot_submit(struct mover *m, struct slot *s, enum xseg_op op)
 		note_error(m, s, rc);
 		return;
 	}
-	s->state = SLOT_OUT;
+	slot_set(s, SLOT_OUT);
 }
 
 static int stopped(const struct mover *m)
@@ -190,7 +206,7 @@ static int mover_reap(struct mover *m)
 	while (nr-- > 0) {
 		struct slot *s = done[nr]->cookie;
 
-		s->state = SLOT_ANSWERED;
+		slot_set(s, SLOT_ANSWERED);
 		if (s->io.result == -ENOTCONN)
 			return went_away(m);
 		if (s->io.result < 0)
@@ -408,7 +424,7 @@ static void import_release(struct mover *m)
 	struct slot *s;
 
 	while ((s = slot_in_state(m, SLOT_ANSWERED)))
-		s->state = SLOT_IDLE;
+		slot_set(s, SLOT_IDLE);
 }
 
 static int import_run(struct mover *m)
@@ -536,7 +552,7 @@ static int export_run(struct mover *m)
 		} else if (!m->error || s->io.offset < m->error_offset) {
 			rc = write_chunk(m, s);
 			written += s->io.size;
-			s->state = SLOT_IDLE;
+			slot_set(s, SLOT_IDLE);
 		}
 		show_progress(m, "exporting");
 	}
