@@ -150,6 +150,7 @@ void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce);
 void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce);
 /* Syncs one file for the FUA requests that wait. */
 void filed_job_fua(struct filed_work *w, void *arg, uint8_t *bounce);
+/* The op is about to change its file (O3). Any thread that has the op. */
 void filed_op_change(struct filed *f, struct filed_op *op);
 
 #endif

@@ -11,7 +11,7 @@
  *
  * Invariants:
  *   A1  every transfer that was added is returned by filed_aio_reap() once
- *   A2  free + waiting to be submitted + with the kernel == depth
+ *   A2  free + waiting to be submitted + with the kernel + failed == depth
  */
 #ifndef PEERS_FILED_FILED_AIO_H
 #define PEERS_FILED_FILED_AIO_H
@@ -30,7 +30,7 @@ struct filed_aio {
 	uint32_t depth;
 	struct filed_transfer *transfer;	/* depth of them */
 	struct filed_transfer *free;
-	struct iocb **batch; /* added, not yet the kernel's: first .. first + nr_batch - 1 */
+	struct iocb **batch;			/* added, not yet the kernel's: nr_batch of them */
 	uint32_t nr_batch, nr_kernel;
 	struct filed_transfer *failed;		/* the kernel did not take them */
 };

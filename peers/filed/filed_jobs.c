@@ -6,8 +6,8 @@
  * out. Before such a write the bytes of the first and last block that are not the request's are
  * read from the file.
  *
- * Contract: each function is called by a worker, which has the op to itself; the order keeps all
- * others out of the range.
+ * Contract: each function but filed_op_change() is called by a worker, which has the op to itself;
+ * the order keeps all others out of the range.
  */
 #include <errno.h>
 #include <fcntl.h>

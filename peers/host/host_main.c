@@ -5,6 +5,8 @@
  *	xseg-host [-s SEG] --supervise		starts and watches all of them
  *	xseg-host --check FILE			0, or one line and 2
  *	xseg-host --kinds			all kinds with their options
+ *
+ * Contract: an error is one line on stderr; exit codes are those of main.h (enum main_exit).
  */
 #include <errno.h>
 #include <fcntl.h>

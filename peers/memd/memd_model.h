@@ -14,7 +14,7 @@
  * Every fault is asked about every request; the first that fires decides about failing, stalls
  * add up.
  *
- * Contract: any thread; model_* take the model's lock, a leaf. No clock but the caller's
+ * Contract: any thread; memd_model_* take the model's lock, a leaf. No clock but the caller's
  * `now_ns`; random numbers come from the seed alone.
  */
 #ifndef PEERS_MEMD_MODEL_H

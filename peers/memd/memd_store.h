@@ -6,7 +6,7 @@
  * object is holes, which read as zeroes. What is in the words is true (DESIGN rule R1); the two
  * hash tables and the free lists are private, and built from them at open.
  *
- *   object word   0: free | MEMD_USED + size in bytes
+ *   object word   0: free | USED (the highest bit) + size in bytes
  *   owner word    0: free | (object + 1) << 32 + page number in the object
  *
  * Contract: the caller's `order` lets one thread at a time change a page of an object, and nobody

@@ -7,7 +7,7 @@
  *
  * Contract: all of a parent happens in the thread of the port that got it. Nothing allocates or
  * blocks. A successor gets the parent again and splits it again, after the old children have been
- * drained.  It leaves out the parts that were done (S4).
+ * drained. It leaves out the parts that were done (S4).
  *
  * Invariants
  *   S1  a parent is answered once: all of its parts sent, or one failed, and no child out

@@ -3,7 +3,6 @@
  * That a peer failed to start is known from the supervisor's lines in the log: it alone sees how
  * its children end, and it would go on trying.
  */
-#include "peers/common/args.h"
 #include "tools/xseg/launch.h"
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "peers/common/args.h"
 #include "peers/common/main.h"
 #include "peers/common/words.h"
 #include "tools/xseg/proc.h"

@@ -5,7 +5,7 @@
  * Invariants
  *   U1  `up` that fails undoes what it began: the processes it started, and the segment if it made
  *       it
- *   U2  `up` that is interrupted or timed out leaves the supervisor at work (3)
+ *   U2  `up` that is interrupted or timed out leaves the supervisor at work (TOOL_LATER)
  *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left
  */
 #include <errno.h>
