@@ -16,11 +16,6 @@
 #define TELL_EVERY_NS	UINT64_C(10000000000)
 #define PAGE_DOWN(x)	((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
 
-static struct filed *filed_of(struct peer *p)
-{
-	return (struct filed *)p;
-}
-
 static struct filed_port *port_of(struct peer_port *pp)
 {
 	return &filed_of(pp->peer)->port[pp->nr];

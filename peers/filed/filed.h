@@ -114,6 +114,11 @@ struct filed {
 	uint64_t tell_ns;		/* no other such line before then */
 };
 
+static inline struct filed *filed_of(struct peer *p)
+{
+	return (struct filed *)p;
+}
+
 /* From another thread: the op's port goes on with it at `step`. */
 void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result);
 

@@ -18,11 +18,6 @@
 #define FILES_MIN    16u
 #define FDS_RESERVED 64u /* what the process needs besides files of objects */
 
-static struct filed *filed_of(struct peer *p)
-{
-	return (struct filed *)p;
-}
-
 /* ---- life -------------------------------------------------------------------------------- */
 
 static int ops_alloc(struct filed *f)
