@@ -18,8 +18,17 @@
  *   OUT    IDLE   it was answered                                       part_end
  *   OUT    LOST   nobody will answer: the request is out for good       xs_queue_lose
  *
- *   I/O: REST (the caller's) -> OUT -> BACK (done, and in the list of those) -> REST, or KEPT while
- *   it has a slot that is KEPT
+ *   I/O    to     when                                                  by
+ *   REST   OUT    it is submitted                                       io_begin
+ *   REST   KEPT   the caller is to write its pages                      xseg_io_prepare
+ *   KEPT   OUT    it has, and the I/O is submitted                      io_begin
+ *   KEPT   REST   the caller has no use for its pages any more          xseg_io_release
+ *   OUT    BACK   it is done, and in the list of those                  io_back
+ *   OUT    REST   xseg_queue_run() would wait for it for ever           io_home
+ *   BACK   REST   the caller has it                                     io_home
+ *   BACK   KEPT   the same, and reads its pages                         io_home
+ *
+ * One that is KEPT, or will be when the caller has it, has a slot that is KEPT (own.slot).
  *
  * Invariants
  *   Q1  an I/O comes back once: all of its parts sent, or one failed, and none out
@@ -45,20 +54,22 @@
 #define LOOK_NS	  100000000ull
 #define ERRNO_MAX 4095
 
-enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT };
+/* In struct xseg_io; REST, KEPT: it is the caller's. */
+enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_NR_STATES };
 
 /* ---- slots ------------------------------------------------------------------------------- */
 
 #define TO(s) (1u << SLOT_##s)
-static const uint8_t legal[SLOT_NR_STATES] = {
+static const uint8_t slot_legal[SLOT_NR_STATES] = {
 	[SLOT_IDLE] = TO(OUT) | TO(KEPT),
 	[SLOT_KEPT] = TO(OUT) | TO(IDLE),
 	[SLOT_OUT] = TO(OUT) | TO(KEPT) | TO(IDLE) | TO(LOST),
 };
+#undef TO
 
 static void slot_set(struct xseg_queue *q, struct slot *s, enum slot_state state)
 {
-	assert(legal[s->state] >> state & 1);
+	assert(slot_legal[s->state] >> state & 1);
 	q->nr_sent += (state == SLOT_OUT) - (s->state == SLOT_OUT);
 	s->state = state;
 }
@@ -93,13 +104,27 @@ void xs_queue_drop_gifts(struct xseg_queue *q)
 	}
 }
 
-/* ---- I/Os that are over ------------------------------------------------------------------ */
+/* ---- I/Os, and when they are over -------------------------------------------------------- */
+
+#define TO(s) (1u << IO_##s)
+static const uint8_t io_legal[IO_NR_STATES] = {
+	[IO_REST] = TO(OUT) | TO(KEPT),
+	[IO_OUT] = TO(BACK) | TO(REST),
+	[IO_BACK] = TO(REST) | TO(KEPT),
+	[IO_KEPT] = TO(OUT) | TO(REST),
+};
+
+static void io_set(struct xseg_io *io, enum io_state state)
+{
+	assert(io_legal[io->state] >> state & 1);
+	io->state = state;
+}
 
 static void io_back(struct xseg_queue *q, struct xseg_io *io)
 {
 	if (io->result >= 0 && io->op != XSEG_OP_INFO)
 		io->result = (int64_t)io->size;
-	io->state = IO_BACK;
+	io_set(io, IO_BACK);
 	io_list_push(&q->back, io);
 }
 
@@ -356,29 +381,24 @@ static void io_begin(struct xseg_queue *q, struct xseg_io *io)
 {
 	memset(&io->own, 0, sizeof(io->own));
 	io->result = 0;
-	io->state = IO_OUT;
+	io_set(io, IO_OUT);
 	q->nr_ios++;
 }
 
 /* What was prepared is in its slot. */
 static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
 {
-	struct slot *s = io->own.slot;
-
 	if (q->lost || xs_is_forked(q->seg))
 		return -ENOTCONN;
+	if (!part_send(q, io->own.slot)) {
+		xs_queue_lose(q);
+		xseg_io_release(q, io);
+		return -ENOTCONN;
+	}
 	io_begin(q, io);
 	io->own.begun = io->size;
 	io->own.out = 1;
-	if (part_send(q, s))
-		return 0;
-	slot_set(q, s, SLOT_IDLE);
-	slot_put(q, s);
-	io->state = IO_REST;
-	io->own.slot = NULL;
-	q->nr_ios--;
-	xs_queue_lose(q);
-	return -ENOTCONN;
+	return 0;
 }
 
 int xseg_queue_submit(struct xseg_queue *q, struct xseg_io *io)
@@ -415,7 +435,7 @@ int xseg_io_prepare(struct xseg_queue *q, struct xseg_io *io, struct iovec *piec
 	memset(&io->own, 0, sizeof(io->own));
 	xs_part_fill_gift(q, s, io);
 	slot_set(q, s, SLOT_KEPT);
-	io->state = IO_KEPT;
+	io_set(io, IO_KEPT);
 	io->own.slot = s;
 	return (int)xseg_io_data(q, io, piece, max);
 }
@@ -426,7 +446,7 @@ void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
 
 	if (io->state != IO_KEPT || !s)
 		return;
-	io->state = IO_REST;
+	io_set(io, IO_REST);
 	io->own.slot = NULL;
 	if (xs_is_forked(q->seg))
 		return;
@@ -445,7 +465,7 @@ void xseg_queue_kick(struct xseg_queue *q)
 
 static void io_home(struct xseg_queue *q, struct xseg_io *io)
 {
-	io->state = io->own.slot ? IO_KEPT : IO_REST;
+	io_set(io, io->own.slot ? IO_KEPT : IO_REST);
 	q->nr_ios--;
 }
 
