@@ -1,7 +1,22 @@
 /* gate - see gate.h. No system call here but the few that hold and mind make, and those only while
- * a cache is plugged or unplugged. */
+ * a cache is plugged or unplugged.
+ *
+ * The upper peer's part (turn: what the cache says in the segment, xseg/plug.c):
+ *
+ *   hold   to     when                                                   by
+ *   NONE   BEGUN  it is asked to hold, and every port has sent what it   hold
+ *                 held the last time: the gate closes
+ *   BEGUN  SAID   every port has passed the gate, and nothing that was   hold
+ *                 sent is below: it says so
+ *   BEGUN  NONE   nobody asks any more: the gate opens                   gate_turn
+ *   SAID   NONE   the same; or it is asked again, so it was let go       gate_turn
+ *                 meanwhile
+ *
+ * A successor begins BEGUN if its predecessor was asked (gate_open_peer()).
+ */
 #include "peers/common/gate.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #define SCAN_NS 50000ull			/* between two looks at what is below, at least, */
@@ -89,16 +104,28 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+#define TO(s) (1u << HOLD_##s)
+static const uint8_t legal[HOLD_NR_STATES] = {
+	[HOLD_NONE] = TO(BEGUN),
+	[HOLD_BEGUN] = TO(SAID) | TO(NONE),
+	[HOLD_SAID] = TO(NONE),
+};
+
+static void hold_set(struct peer_box *box, enum hold_state state)
+{
+	assert(legal[box->hold] >> state & 1);
+	box->hold = state;
+}
+
 static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 {
 	struct peer *p = pp->peer;
 	struct peer_box *box = peer_box(p);
 
-	if (!box->turning) {
-		/* every port sends what it held the last time before it holds again */
+	if (box->hold == HOLD_NONE) {
 		if (!gate_passed(p))
 			return pp->now_ns + SCAN_NS;
-		box->turning = true;
+		hold_set(box, HOLD_BEGUN);
 		box->since_ns = box->scan_ns = pp->now_ns;
 		box->mind_ns = pp->now_ns + MIND_NS;
 		gate_change(p, GATE_SEND, 0);
@@ -108,7 +135,7 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 		box->scan_ns = pp->now_ns + SCAN_NS +
 			       earlier((pp->now_ns - box->since_ns) / SCAN_PART, SCAN_MAX_NS);
 		if (xseg_turn_below(p->xp) == 0) {
-			box->held = true;
+			hold_set(box, HOLD_SAID);
 			xseg_turn_hold(p->xp);
 		}
 	}
@@ -129,13 +156,11 @@ uint64_t gate_turn(struct peer_port *pp)
 	enum xseg_turn turn = xseg_turn(pp->peer->xp);
 
 	atomic_store_explicit(&box->called, called, memory_order_relaxed);
-	/* asked although it has said that it holds: it was let go meanwhile, and is asked anew.
-	 * What it holds goes first */
-	if (turn == XSEG_TURN_HELD || (turn == XSEG_TURN_ASKED && !box->held))
+	/* asked anew: what it holds goes first */
+	if (turn == XSEG_TURN_HELD || (turn == XSEG_TURN_ASKED && box->hold != HOLD_SAID))
 		return hold(pp, turn);
-	box->held = false;
-	if (box->turning) {
-		box->turning = false;
+	if (box->hold != HOLD_NONE) {
+		hold_set(box, HOLD_NONE);
 		gate_change(pp->peer, 0, GATE_SEND);
 		return pp->now_ns;
 	}
@@ -147,8 +172,7 @@ void gate_open_peer(struct peer *p)
 	struct peer_box *box = peer_box(p);
 	uint32_t word = xseg_turn(p->xp) != XSEG_TURN_NONE ? GATE_SEND : 0;
 
-	box->turning = word;
-	box->held = false;
+	box->hold = word ? HOLD_BEGUN : HOLD_NONE;
 	box->mind_ns = p->ports[0].now_ns + MIND_NS;
 	box->since_ns = box->scan_ns = p->ports[0].now_ns;
 	atomic_store_explicit(&box->gate, word, memory_order_relaxed);

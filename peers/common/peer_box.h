@@ -43,6 +43,9 @@ struct port_box {
 	struct xreq *held, **held_tail;
 };
 
+/* What an upper peer does with what it sends; see gate.c. */
+enum hold_state { HOLD_NONE, HOLD_BEGUN, HOLD_SAID, HOLD_NR_STATES };
+
 struct peer_box {
 	_Atomic bool serving;
 	_Atomic bool closed_to_requests;	/* no new ones are accepted: it is about to leave */
@@ -52,8 +55,8 @@ struct peer_box {
 	/* xseg_peer_called() as of its last round; read by reactors before they sleep */
 	_Atomic uint64_t called;
 	bool off_path;	/* its predecessor died off the path: it waits there to be plugged again */
-	bool turning, held;	/* it is asked to hold what it sends; and has said that it does */
-	/* since when; when to look again at what is below, and at who asked */
+	enum hold_state hold;
+	/* since when it is BEGUN; when to look again at what is below, and at who asked */
 	uint64_t since_ns, scan_ns, mind_ns;
 	void *scratch;				/* a struct of the kind's size: options on trial */
 	struct port_box port[PEER_MAX_THREADS];
