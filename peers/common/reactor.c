@@ -13,6 +13,7 @@
  */
 #include "peers/common/reactor.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <sys/prctl.h>
 
@@ -105,8 +106,17 @@ static bool gather(struct reactor *r, struct served *s)
 
 /* ---- from opening to leaving ------------------------------------------------------------- */
 
+#define TO(s) (1u << REACTOR_##s)
+static const uint8_t legal[] = {
+	[REACTOR_OPENING] = TO(SERVING) | TO(LEAVING),
+	[REACTOR_SERVING] = TO(LEAVING),
+	[REACTOR_LEAVING] = TO(LEFT),
+	[REACTOR_LEFT] = 0,
+};
+
 static void set_phase(struct served *s, enum reactor_phase phase)
 {
+	assert(legal[atomic_load(&s->phase)] >> phase & 1);
 	atomic_store(&s->phase, phase);
 	eventfd_write(s->set->events, 1);
 }
@@ -180,9 +190,8 @@ static void leave(struct reactor *r, struct served *s)
 		how = p->cls->close_how(p, clean);
 	pthread_mutex_lock(&r->set->leaving);
 	peer_close(p, how);
-	atomic_store(&s->phase, REACTOR_LEFT);
+	set_phase(s, REACTOR_LEFT);
 	pthread_mutex_unlock(&r->set->leaving);
-	eventfd_write(r->set->events, 1);
 }
 
 /* Whoever was in a port of it when that was closed to requests has left; who comes sees that it is

@@ -29,6 +29,7 @@
 
 struct reactor_set;
 
+/* Of a peer; see above. */
 enum reactor_phase { REACTOR_OPENING, REACTOR_SERVING, REACTOR_LEAVING, REACTOR_LEFT };
 
 struct reactor_progress {
