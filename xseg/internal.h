@@ -97,6 +97,7 @@ struct xseg_peer {
 	struct xseg *seg;
 	struct xs_peer *sh;
 	uint32_t index, generation, nr_ports;
+	enum xseg_peer_state state;		/* as this process has made it: peer.c */
 	struct xport port[XSEG_PEER_PORTS];
 	void *arena;				/* mapped arena, or NULL */
 	size_t arena_map_bytes;
@@ -358,6 +359,7 @@ static inline uint64_t xs_peer_word(struct xseg *seg, uint32_t peer)
 	return atomic_load_explicit(&seg->peers[peer].word, memory_order_acquire);
 }
 
+/* By who has looked at the word before; peer.c does it for a peer that is open here. */
 static inline void xs_peer_word_set(
 	struct xs_peer *p, enum xseg_peer_state state, uint32_t member, uint32_t gen)
 {

@@ -10,14 +10,18 @@
  *   FREE       OPENING   xseg_peer_open, a new name                       its process
  *   STOPPED    OPENING   xseg_peer_open, a successor                      its process
  *   DEAD       OPENING   xseg_peer_open, a successor                      its process
- *   OPENING    LIVE      xseg_peer_serve                                  its process
+ *   OPENING    LIVE      xseg_peer_serve; a client: xseg_peer_open        its process
  *   LIVE, OPENING  STOPPED   xseg_peer_close of a server                  its process
  *   LIVE, OPENING  DEAD  its member's lock was found free                 whoever finds it
  *   DEAD       FREE      a client whose requests have all come home       a sweep
  *   LIVE       FREE      xseg_peer_close of a client with nothing out     its process
  *   LIVE       DEAD      the same, with requests out                      its process
+ *   LIVE       LIVE      xseg_peer_serve of a client: nothing             its process
  *   OPENING    STOPPED, DEAD, FREE  xseg_peer_open fails: as it was       its process
  *   STOPPED, DEAD  FREE  xseg_peer_forget                                 anybody
+ *
+ * The edges of its process are asserted by what that has stored itself. The word may be damaged
+ * (R5): whoever makes the others looks at it first, and takes it as it is.
  *
  * Taking over is done in steps that can be begun again by the next successor: ports and requests
  * stay with the name; each request is moved by one swap from its exact old place (R4).
@@ -29,6 +33,7 @@
  *   P3  generations only grow; a place word bears the generation of the incarnation that made the
  *       edge
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +41,23 @@
 
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
+
+/* FREE: it is not open here yet. To FREE it goes by xs_peer_release(). */
+#define TO(s) (1u << XSEG_PEER_##s)
+static const uint8_t legal[] = {
+	[XSEG_PEER_FREE] = TO(OPENING),
+	[XSEG_PEER_OPENING] = TO(LIVE) | TO(STOPPED) | TO(DEAD),
+	[XSEG_PEER_LIVE] = TO(LIVE) | TO(STOPPED) | TO(DEAD),
+	[XSEG_PEER_STOPPED] = 0,
+	[XSEG_PEER_DEAD] = 0,
+};
+
+static void peer_set(struct xseg_peer *peer, enum xseg_peer_state state)
+{
+	assert(legal[peer->state] >> state & 1);
+	peer->state = state;
+	xs_peer_word_set(peer->sh, state, peer->seg->member, peer->generation);
+}
 
 bool xs_peer_is_client(struct xseg *seg, uint32_t index)
 {
@@ -311,14 +333,13 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	peer->sh = &seg->peers[index];
 	before = peer_state(xs_peer_word(seg, index));
 	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
-	xs_peer_word_set(peer->sh, XSEG_PEER_OPENING, seg->member, peer->generation);
+	peer_set(peer, XSEG_PEER_OPENING);
 	XKILL(PEER_OPENING);
 	rc = claim_ports(seg, index, params, err);
 	if (rc == 0)
 		rc = open_handles(peer, err);
 	if (rc) {
-		xs_peer_word_set(peer->sh, before == XSEG_PEER_FREE ? XSEG_PEER_STOPPED : before,
-			seg->member, peer->generation);
+		peer_set(peer, before == XSEG_PEER_DEAD ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
 		if (before == XSEG_PEER_FREE)
 			xs_peer_release(seg, index);
 		goto out_unlock;
@@ -326,7 +347,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	xs_requests_out(seg, index);
 	fill_pools(peer);
 	if (xs_peer_is_client(seg, peer->index))
-		xs_peer_word_set(peer->sh, XSEG_PEER_LIVE, seg->member, peer->generation);
+		peer_set(peer, XSEG_PEER_LIVE);
 	xs_control_unlock(fd);
 	*out = peer;
 	return 0;
@@ -439,7 +460,7 @@ void xseg_peer_recover(struct xseg_peer *peer,
 void xseg_peer_serve(struct xseg_peer *peer)
 {
 	XKILL(PEER_RECOVERED);
-	xs_peer_word_set(peer->sh, XSEG_PEER_LIVE, peer->seg->member, peer->generation);
+	peer_set(peer, XSEG_PEER_LIVE);
 	xs_ring_all(peer->seg);
 }
 
@@ -463,10 +484,10 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	if (how != XSEG_CLOSE_ABANDON)
 		xs_direct_shut(peer->sh);
 	if (how == XSEG_CLOSE_ABANDON) {
-		xs_peer_word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
+		peer_set(peer, XSEG_PEER_DEAD);
 	} else if (xs_peer_is_client(seg, peer->index)) {
 		if (xs_requests_out(seg, peer->index))
-			xs_peer_word_set(peer->sh, XSEG_PEER_DEAD, seg->member, peer->generation);
+			peer_set(peer, XSEG_PEER_DEAD);
 		else
 			xs_peer_release(seg, peer->index);
 	} else {
@@ -476,7 +497,7 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 			xs_extents_free(seg, peer->index, XS_EXTENT_PAGES);
 			XKILL(PEER_EMPTIED);
 		}
-		xs_peer_word_set(peer->sh, XSEG_PEER_STOPPED, seg->member, peer->generation);
+		peer_set(peer, XSEG_PEER_STOPPED);
 	}
 	xs_ring_all(seg);
 	if (fd >= 0)
