@@ -305,12 +305,41 @@ static int check_params(
 	return 0;
 }
 
+/* Under the control lock. On failure all that is shared is as it was. */
+static int open_locked(
+	struct xseg_peer *peer, const struct xseg_peer_params *params, struct xseg_error *err)
+{
+	struct xseg *seg = peer->seg;
+	enum xseg_peer_state before;
+	int rc = claim_peer(seg, params, &peer->index, err);
+
+	if (rc)
+		return rc;
+	peer->sh = &seg->peers[peer->index];
+	before = peer_state(xs_peer_word(seg, peer->index));
+	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
+	peer_set(peer, XSEG_PEER_OPENING);
+	XKILL(PEER_OPENING);
+	rc = claim_ports(seg, peer->index, params, err);
+	if (rc == 0)
+		rc = open_handles(peer, err);
+	if (rc) {
+		peer_set(peer, before == XSEG_PEER_DEAD ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
+		if (before == XSEG_PEER_FREE)
+			xs_peer_release(seg, peer->index);
+		return rc;
+	}
+	xs_requests_out(seg, peer->index);
+	fill_pools(peer);
+	if (xs_peer_is_client(seg, peer->index))
+		peer_set(peer, XSEG_PEER_LIVE);
+	return 0;
+}
+
 int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **out,
 	struct xseg_error *err)
 {
 	struct xseg_peer *peer;
-	enum xseg_peer_state before = XSEG_PEER_FREE;
-	uint32_t index = 0;
 	int fd, rc;
 
 	rc = check_params(seg, params, err);
@@ -322,41 +351,18 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	peer->seg = seg;
 	fd = xs_control_lock(seg);
 	if (fd < 0) {
-		free(peer);
-		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+		rc = xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+		goto out_close;
 	}
 	xs_mark_dead(seg, fd);
-	rc = claim_peer(seg, params, &index, err);
-	if (rc)
-		goto out_unlock;
-	peer->index = index;
-	peer->sh = &seg->peers[index];
-	before = peer_state(xs_peer_word(seg, index));
-	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
-	peer_set(peer, XSEG_PEER_OPENING);
-	XKILL(PEER_OPENING);
-	rc = claim_ports(seg, index, params, err);
-	if (rc == 0)
-		rc = open_handles(peer, err);
-	if (rc) {
-		peer_set(peer, before == XSEG_PEER_DEAD ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
-		if (before == XSEG_PEER_FREE)
-			xs_peer_release(seg, index);
-		goto out_unlock;
-	}
-	xs_requests_out(seg, index);
-	fill_pools(peer);
-	if (xs_peer_is_client(seg, peer->index))
-		peer_set(peer, XSEG_PEER_LIVE);
+	rc = open_locked(peer, params, err);
 	xs_control_unlock(fd);
+	if (rc)
+		goto out_close;
 	*out = peer;
 	return 0;
-out_unlock:
-	xs_control_unlock(fd);
-	if (peer->sh)
-		close_handles(peer);
-	else
-		free(peer);
+out_close:
+	close_handles(peer);
 	return rc;
 }
 

@@ -363,6 +363,20 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 	return 0;
 }
 
+/* Makes the process a member, with private copies of requests. */
+static int join(struct xseg *seg, struct xseg_error *err)
+{
+	int rc;
+
+	seg->views = calloc(1, views_bytes(seg));
+	rc = seg->views ? xs_member_join(seg) : -ENOMEM;
+	if (rc == -EUSERS)
+		return xseg_fail(err, rc,
+			"segment '%s' has no place for another process (%u are attached)",
+			seg->name, XSEG_MAX_MEMBERS);
+	return rc ? xseg_fail(err, rc, "cannot join segment '%s'", seg->name) : 0;
+}
+
 static int attach_fd(
 	int fd, const char *name, unsigned flags, struct xseg **out, struct xseg_error *err)
 {
@@ -396,18 +410,9 @@ static int attach_fd(
 		xseg_fail(err, rc, "cannot attach segment '%s': %s", name, strerror(-rc));
 		goto out_unmap;
 	}
-	if (!seg->observer) {
-		seg->views = calloc(1, views_bytes(seg));
-		rc = seg->views ? xs_member_join(seg) : -ENOMEM;
-		if (rc) {
-			xseg_fail(err, rc,
-				rc == -EUSERS
-					? "segment '%s' has no place for another process (%u are attached)"
-					: "cannot join segment '%s'",
-				name, XSEG_MAX_MEMBERS);
-			goto out_unmap;
-		}
-	}
+	rc = seg->observer ? 0 : join(seg, err);
+	if (rc)
+		goto out_unmap;
 	*out = seg;
 	return 0;
 out_unmap:
