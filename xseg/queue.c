@@ -48,11 +48,10 @@
 
 #include "xseg/queue.h"
 
-#define BATCH	  32u
+#define BATCH	32u
 /* in vain, after which it is asked for the time, and whether volumed is there */
-#define LOOKS	  1024u
-#define LOOK_NS	  100000000ull
-#define ERRNO_MAX 4095
+#define LOOKS	1024u
+#define LOOK_NS 100000000ull
 
 /* In struct xseg_io; REST, KEPT: it is the caller's. */
 enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_NR_STATES };
@@ -228,7 +227,7 @@ static int error_of(const struct slot *s)
 	if (result == -EINVAL)
 		return -ENXIO;
 	if (result < 0)
-		return result >= -ERRNO_MAX ? (int)result : -EPROTO;
+		return (int)result;
 	return s->r->nr_pages && result != s->r->size ? -EIO : 0;
 }
 
