@@ -66,11 +66,11 @@ struct xs_super {
 	_Atomic uint32_t stack_bytes;	/* length of the stack text; under the control lock */
 };
 
-/* A process that has attached. Derived from the lock on its byte: the word only caches it. */
+/* A process that has attached, while the lock on its byte is held: all in here is for people. */
 struct xs_member {
-	_Atomic uint32_t used;		/* under the control lock; freed when its lock is free */
-	_Atomic uint32_t pid;			/* for people */
-	char label[XSEG_NAME_MAX];		/* for people: the program's name */
+	uint32_t pad;
+	_Atomic uint32_t pid;			/* 0: it has detached */
+	char label[XSEG_NAME_MAX];		/* the program's name */
 };
 
 /* A peer: a name, some ports, an arena, a route. Outlives the process that serves it. */

@@ -254,7 +254,6 @@ int xs_member_join(struct xseg *seg)
 		seg->member = i;
 		atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);
 		read_label(m->label, sizeof(m->label));
-		atomic_store_explicit(&m->used, 1, memory_order_release);
 		rc = 0;
 		break;
 	}

@@ -116,8 +116,7 @@ static void end(struct child *ch)
 static struct xs_member *member_of(int pid)
 {
 	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++)
-		if (atomic_load(&seg->members[i].used) &&
-			atomic_load(&seg->members[i].pid) == (uint32_t)pid)
+		if (atomic_load(&seg->members[i].pid) == (uint32_t)pid)
 			return &seg->members[i];
 	fail_msg("process %d is no member", pid);
 	return NULL;
