@@ -180,9 +180,8 @@ static int apply_values(struct peer *p, const struct setting *s, struct xseg_err
 		return 0;
 	swap_all(p, s);
 	while (i-- > 0)
-		/* the values that held until now were accepted before */
-		if (p->cls->changed(p, s->opt[i], NULL))
-			return rc;
+		/* not refused: the values that held until now were accepted before */
+		p->cls->changed(p, s->opt[i], NULL);
 	return rc;
 }
 
