@@ -31,11 +31,11 @@
  * One that is KEPT, or will be when the caller has it, has a slot that is KEPT (own.slot).
  *
  * Invariants
- *   Q1  an I/O comes back once: all of its parts sent, or one failed, and none out
- *   Q2  after a part has failed no further part is sent; the I/O's result is the first error
- *   Q3  a slot that is LOST is never used again, nor are pages that it lists: a successor of
+ *   V1  an I/O comes back once: all of its parts sent, or one failed, and none out
+ *   V2  after a part has failed no further part is sent; the I/O's result is the first error
+ *   V3  a slot that is LOST is never used again, nor are pages that it lists: a successor of
  *       volumed may do the request yet
- *   Q4  what was lent by a read is let go of before the slot is IDLE; what was lent for writes
+ *   V4  what was lent by a read is let go of before the slot is IDLE; what was lent for writes
  *       stays with the slot until it is used for something else, or the queue has nothing to do
  *       (xs_queue_drop_gifts())
  *
@@ -127,7 +127,7 @@ static void io_back(struct xseg_queue *q, struct xseg_io *io)
 	io_list_push(&q->back, io);
 }
 
-/* Q1. The first of those that wait may have failed before all of it was begun. */
+/* V1. The first of those that wait may have failed before all of it was begun. */
 static void io_look(struct xseg_queue *q, struct xseg_io *io)
 {
 	if (io->own.out || (io->result >= 0 && io->own.begun < io->size))

@@ -19,18 +19,18 @@
  * FREE the port is the origin; in AT, STARTED and APPLIED it is the holder.
  *
  * Invariants:
- *   R1  each edge is from the exact old word. Of those that two may try (whoever accepts, and who
+ *   E1  each edge is from the exact old word. Of those that two may try (whoever accepts, and who
  *       takes over or repairs) it is one compare-and-swap: one fails and lets go. What only one may
  *       change, a holder's request and an answer to its origin, while their process lives, he
  *       changes by a look and a store: whoever else would has proved his death before (offer.pml:
  *       a holder's own swap never fails)
- *   R2  what the origin wrote is not changed after submission; results are written before ANSWERED
- *   R3  what a process reads of a request it reads once, into its private copy, after the edge that
+ *   E2  what the origin wrote is not changed after submission; results are written before ANSWERED
+ *   E3  what a process reads of a request it reads once, into its private copy, after the edge that
  *       made it the holder (xs_req_copy_in), and checks there. What it sends on and accepts itself
  *       by the same attachment, nobody having had it in between, it does not read again: while
  *       sent_on is not 0, the view says what was sent on at that place. The origin's view of it
  *       is another one, and stays what it wrote
- *   R4  a private copy has one holder in its process, and an answer is taken only of what is out:
+ *   E4  a private copy has one holder in its process, and an answer is taken only of what is out:
  *       whatever somebody scribbles into places and lanes, nobody is handed what another part of
  *       the process has, or an answer that it did not ask for
  *
@@ -216,7 +216,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 	return bad ? -EPROTO : 0;
 }
 
-/* From exactly `old`, by the only one who may (R1): false when somebody has scribbled there. */
+/* From exactly `old`, by the only one who may (E1): false when somebody has scribbled there. */
 static bool place_store(struct xseg *seg, uint32_t index, uint64_t old, uint64_t new)
 {
 	_Atomic uint64_t *place = &seg->reqs[index].place;
@@ -280,7 +280,7 @@ static int64_t result_of(struct xseg *seg, const struct xreq *r)
 	return -EPROTO;
 }
 
-/* R4. Who lets go of a request clears it before the offer or the swap that the next holder waits
+/* E4. Who lets go of a request clears it before the offer or the swap that the next holder waits
  * for. */
 static bool is_held(const struct xreq *r)
 {
@@ -343,7 +343,7 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	return true;
 }
 
-/* The answer to a request of the port's own. Only its origin takes it (R1). */
+/* The answer to a request of the port's own. Only its origin takes it (E1). */
 static struct xreq *accept_answer(struct xport *port, uint32_t index, uint64_t place)
 {
 	uint64_t new = place_own(port->own_place, XSEG_REQ_PRIVATE, place_seq(place) + 1);

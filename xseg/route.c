@@ -5,12 +5,12 @@
  * xseg_peer_get_info() only reads; what it says may be out of date when it returns.
  *
  * Invariants:
- *   D1  following routes from any peer comes to an end
- *   D2  a route's epoch changes whenever others may have changed what is below: with each route
+ *   U1  following routes from any peer comes to an end
+ *   U2  a route's epoch changes whenever others may have changed what is below: with each route
  *       that is set here, and when a cache leaves (plug.c). A cache that enters or leaves below
  *       changes nothing of what its upper peer sees, and keeps its epoch
- *   D3  a peer that is kept (plug.c) gets no second upstream
- *   D4  which of a peer's ports a request goes to does not matter to what is done with it: a hash
+ *   U3  a peer that is kept (plug.c) gets no second upstream
+ *   U4  which of a peer's ports a request goes to does not matter to what is done with it: a hash
  *       leads to one, and that may have it sent to another
  */
 #include <errno.h>

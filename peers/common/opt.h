@@ -14,9 +14,9 @@
  *   OPT_ENUM     uint32_t   index into names
  *   OPT_LIST     char[len]  repeatable; values are kept joined by '\n'
  * Invariants:
- *   O1  a value that does not parse or is out of range changes nothing and yields one line that
+ *   V1  a value that does not parse or is out of range changes nothing and yields one line that
  *       says what would be right
- *   O2  numbers are never accepted for names
+ *   V2  numbers are never accepted for names
  */
 #ifndef PEERS_COMMON_OPT_H
 #define PEERS_COMMON_OPT_H
