@@ -42,8 +42,6 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct tim
 	return syscall(SYS_futex, word, op, val, ts, NULL, 0);
 }
 
-/* After the caller's fence. rung (by bell) remembers what we left there, so that one sleep costs us
- * one wake. */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung)
 {
 	_Atomic uint32_t *word = &seg->bells[bell].word;

@@ -195,7 +195,9 @@ static inline uint32_t lane_word(uint32_t queue, uint32_t from, uint32_t to)
 }
 
 /* ---- layout.c ---- */
+/* Of this build: L1 of layout.h. */
 uint64_t layout_stamp(void);
+/* What a configuration makes; -EINVAL: its counts are out of range. */
 int xs_geometry_from_config(
 	const struct xseg_config *cfg, struct xs_geometry *geo, struct xseg_error *err);
 /* What a superblock's counts make; false: they are out of range. */
@@ -206,26 +208,34 @@ bool xs_geometry_again(const struct xs_geometry *found, struct xs_geometry *geo)
  * and takes no other before. */
 int xs_control_lock(struct xseg *seg);
 void xs_control_unlock(int fd);
+/* As it looks, without the control lock; proves nothing. */
 bool xs_member_alive(struct xseg *seg, uint32_t member);
 /* Proves a member's death by taking its lock on `fd`, where it stays until fd is closed. */
 bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member);
 /* From before its description is locked until that is closed, by xs_attached_remove(). */
 int xs_attached_add(struct xseg *seg);
 void xs_attached_remove(struct xseg *seg);
+/* The lock on a byte (XSEG_LOCK_*) is the open file description's: 0, or -EAGAIN or -EACCES when
+ * another has it, unless `wait`; xs_byte_locked(): another has it now. */
 int xs_lock_byte(int fd, uint64_t byte, bool wait);
 void xs_unlock_byte(int fd, uint64_t byte);
 bool xs_byte_locked(int fd, uint64_t byte);
+/* Makes the attachment a member; takes the control lock. -EUSERS: there is no place left. */
 int xs_member_join(struct xseg *seg);
 /* The caller is a child that was forked since the segment was attached: nothing of it is mapped
  * here. */
 static inline bool xs_is_forked(const struct xseg *seg) { return seg->fd < 0; }
+/* A second description of the same file, also when its name is gone; or -errno. */
 int xs_open_again(struct xseg *seg);
 
 /* ---- port.c ---- */
+/* The private side of a port that the peer has, under the control lock; no request is in its pool
+ * yet. -ENOMEM. */
 int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32_t generation);
 void xs_port_fini(struct xport *p);
+/* A cheap look at the lanes that are known to be in use or are announced. */
 bool xs_port_peek(struct xport *p);
-/* Offers a request: by a lane, or else by its place. */
+/* Offers a request: by a lane, or else by its place; an answer to its origin. */
 void xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
 void xs_offer_answer(struct xport *p, uint32_t to_port, uint64_t offer);
 /* Whether somebody offers a request to a port that nobody serves. */
@@ -251,9 +261,11 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
 /* The same for what came by an offer. What this attachment has sent on, and nobody has had since,
  * is in the private copy already: then origin stays that of the one before. */
 int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
+/* Makes the port the holder of what an offer names, or returns NULL: the offer is out of date. */
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
 void xs_views_forget(struct xport *port);
+/* Moves a request from exactly `place` to (state, port), which has it from now on. */
 bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
 	enum xseg_req_state state);
 
@@ -297,13 +309,15 @@ void xs_direct_shut(struct xs_peer *p);
 /* ---- bell.c ---- */
 uint64_t xs_now_ns(void);		/* of the monotonic clock */
 void xs_ring_peer(struct xseg *seg, uint32_t peer);	/* all that serve its ports */
+/* After the caller's fence. rung (by bell) remembers what we left there, so that one sleep costs us
+ * one wake; or NULL. */
 void xs_bell_ring(struct xseg *seg, uint32_t bell, uint32_t *rung);
 /* Somebody sleeps there, or is about to: without the fence that would make it sure. */
 static inline bool xs_bell_announced(struct xseg *seg, uint32_t bell)
 {
 	return atomic_load_explicit(&seg->bells[bell].word, memory_order_relaxed) & 1;
 }
-void xs_ring_all(struct xseg *seg);
+void xs_ring_all(struct xseg *seg);	/* with a fence, as xs_ring_peer() */
 /* The steps of a sleep on the port's own doorbell, for a thread that has another one sleep in its
  * stead (queue_wait.c). It announces, looks once more, and retracts, which ends the sleep; between
  * the two the other one may sleep, on the word that was announced. */
@@ -313,13 +327,16 @@ bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns);
 void xs_bell_retract(struct xport *port);
 
 /* ---- arena.c ---- */
+/* All of that peer's extents of a kind; under the control lock. */
 void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind);
+/* It stays in the segment. */
 void xs_arena_unmap(struct xseg_peer *peer);
 /* Maps pages, as xseg_pages_take() gave them, whole extents, once more as one piece; munmap()
  * undoes it. */
 int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base);
 
 /* ---- peer.c ---- */
+/* By its kind, which does not change while it has a name. */
 bool xs_peer_is_client(struct xseg *seg, uint32_t index);
 
 /* ---- sweep.c: under the control lock `fd` ---- */
@@ -352,7 +369,10 @@ bool xs_plug_refers(struct xseg *seg, uint32_t index);
 uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower);
 
 /* ---- stats.c ---- */
+/* All blocks of that peer; under the control lock. */
 void xs_stats_free(struct xseg *seg, uint32_t peer);
+
+/* ---- what stands in the tables ---- */
 
 static inline uint64_t xs_peer_word(struct xseg *seg, uint32_t peer)
 {

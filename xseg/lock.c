@@ -28,7 +28,6 @@
 
 static _Atomic uint32_t order;
 
-/* A second description of the same file, also when its name is gone. */
 int xs_open_again(struct xseg *seg)
 {
 	char path[64];
@@ -140,7 +139,6 @@ int xs_lock_byte(int fd, uint64_t byte, bool wait)
 	return rc ? -errno : 0;
 }
 
-/* True when another description than fd's holds the byte. */
 bool xs_byte_locked(int fd, uint64_t byte)
 {
 	struct flock fl = {

@@ -572,7 +572,6 @@ static bool has_asked(struct xport *p)
 	return atomic_load_explicit(&p->sh->asked, memory_order_relaxed);
 }
 
-/* A cheap look at the lanes that are known to be in use or are announced. */
 bool xs_port_peek(struct xport *p)
 {
 	if (is_alerted(p) || has_asked(p))

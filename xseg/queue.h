@@ -100,6 +100,7 @@ bool xs_volume_is_gone(struct xseg_volume *v);
 /* Has it been so for long enough? *since is the caller's, 0 at first: since when it is gone. Any
  * thread, with a *since of its own. */
 bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since);
+/* Gives a reference back; the last one ends the volume. */
 void xs_volume_put(struct xseg_volume *v);
 
 /* ---- queue.c ---- */
@@ -179,6 +180,7 @@ void xs_part_learn(struct xseg_queue *q, const struct slot *s);
 /* ---- queue_wait.c ---- */
 /* Takes answers; sleeps for them, if there are none, up to that time. */
 void xs_queue_sleep(struct xseg_queue *q, uint64_t timeout_ns);
+/* There is no descriptor yet; the queue is awake, whatever was armed; the sleeper ends. */
 void xs_watch_init(struct xseg_queue *q);
 void xs_watch_disarm(struct xseg_queue *q);
 void xs_watch_fini(struct xseg_queue *q);

@@ -325,7 +325,6 @@ static bool nobody_has(struct xport *port, const struct xreq *r)
 	return false;
 }
 
-/* Moves a request from exactly `place` to (state, port), which has it from now on. */
 bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
 	enum xseg_req_state state)
 {
@@ -367,7 +366,6 @@ static struct xreq *accept_answer(struct xport *port, uint32_t index, uint64_t p
 	return r;
 }
 
-/* Makes the caller the holder of what an offer names, or returns NULL: the offer is out of date. */
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 {
 	uint32_t index = (uint32_t)offer;

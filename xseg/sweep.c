@@ -15,7 +15,6 @@
 #include "xseg/internal.h"
 #include "xtypes/xkill.h"
 
-/* An answer whose offer may have died with the answerer is found by its place. */
 void xs_alert_answered(struct xseg *seg)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
@@ -26,8 +25,6 @@ void xs_alert_answered(struct xseg *seg)
 	}
 }
 
-/* Under the control lock: peers whose member is gone become DEAD, and every sleeper looks
- * around. */
 void xs_mark_dead(struct xseg *seg, int fd)
 {
 	bool found = false;
@@ -72,7 +69,6 @@ static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
 	return xs_req_home(seg, index, w, port);
 }
 
-/* How many requests of a peer are still out, after those at rest were brought home. */
 uint32_t xs_requests_out(struct xseg *seg, uint32_t index)
 {
 	uint32_t out = 0, first, nr;
@@ -85,7 +81,6 @@ uint32_t xs_requests_out(struct xseg *seg, uint32_t index)
 	return out;
 }
 
-/* Under the control lock: everything of a peer goes back; its name is forgotten. */
 void xs_peer_release(struct xseg *seg, uint32_t index)
 {
 	struct xs_peer *p = &seg->peers[index];
@@ -123,7 +118,6 @@ static bool any_dead(struct xseg *seg)
 	return false;
 }
 
-/* Under the control lock: releases a dead client that has nothing out. */
 bool xs_sweep_client(struct xseg *seg, uint32_t index)
 {
 	if (peer_state(xs_peer_word(seg, index)) != XSEG_PEER_DEAD ||
