@@ -301,7 +301,7 @@ static int error_of(const struct xb_job *job, const struct xb_flight *f)
 	if (result == -ENOENT && kinds[f->io.op].may_lack && !job->shared->where.volume)
 		return 0;
 	if (result < 0)
-		return result > -4096 ? (int)-result : EPROTO;
+		return (int)-result;
 	return kinds[f->io.op].pages && result != f->io.size ? EIO : 0;
 }
 
