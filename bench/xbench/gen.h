@@ -60,6 +60,7 @@ bool xb_gen_next(struct xb_gen *g, struct xb_io *io);
 /* For --time_based: the same sequence again; seq goes on. */
 void xb_gen_restart(struct xb_gen *g);
 
+/* Ranks of 1 to n, of which the i-th is drawn in proportion to i to the power of -exponent. */
 void xb_zipf_init(struct xb_zipf *z, double exponent, uint64_t n);
 /* A rank of 1 to n. rng: state of a generator. */
 uint64_t xb_zipf_rank(const struct xb_zipf *z, uint64_t *rng);

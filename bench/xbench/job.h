@@ -124,6 +124,7 @@ struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc,
 			     struct xseg_error *err);
 /* Returns -errno when the I/O log could not be written. */
 int xb_job_destroy(struct xb_job *job) XSEG_MUST_CHECK;
+/* The thread's, for one phase. */
 void xb_job_run(struct xb_job *job);
 uint32_t xb_job_inflight(const struct xb_job *job);
 

@@ -26,11 +26,11 @@
  * was read before, or is read later while nothing was written in between, it was stale, else it
  * counts as lost.
  *
- * Contract: all functions but create, destroy, load and walk may be called by any thread at any
- * time. begin functions are called before the request is submitted, end functions after its reply
- * was taken. A read: its floor is set to xb_oracle_now(), then to what xb_oracle_read_begin()
- * returns (its issue time), and cleared after xb_oracle_read_end(). A write: its issue time is
- * xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
+ * Contract: all functions but create, destroy and those for a state file may be called by any
+ * thread at any time. begin functions are called before the request is submitted, end functions
+ * after its reply was taken. A read: its floor is set to xb_oracle_now(), then to what
+ * xb_oracle_read_begin() returns (its issue time), and cleared after xb_oracle_read_end(). A write:
+ * its issue time is xb_oracle_tick(). Spins on a lock of 64 sectors; allocates nothing.
  *
  * Invariants:
  *   M1  nr of nodes of a sector that is at rest is 0; else it has at least one node
@@ -71,6 +71,7 @@ uint64_t xb_oracle_length(const struct xb_oracle *o);
 uint64_t xb_oracle_tick(struct xb_oracle *o);
 uint64_t xb_oracle_now(struct xb_oracle *o);
 
+/* See above. value: what each sector of a write holds then (stamp.h); ok: it was answered well. */
 void xb_oracle_write_begin(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t value,
 			   uint64_t issued);
 void xb_oracle_write_end(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t issued,

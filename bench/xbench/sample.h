@@ -18,7 +18,9 @@ struct xb_sampler {
 };
 
 void xb_sampler_init(struct xb_sampler *s, struct xb_run *run);
+/* The load begins. */
 void xb_sampler_start(struct xb_sampler *s, uint64_t now_ns);
+/* So long the next sample is not due. */
 int xb_sampler_timeout_ms(const struct xb_sampler *s, uint64_t now_ns);
 /* Takes a sample when one is due. */
 void xb_sampler_look(struct xb_sampler *s, uint64_t now_ns);

@@ -8,7 +8,7 @@
  *   PENDING   when its write is issued       DONE or UNSURE when that is answered
  *   DONE      from what a sector held        dropped, when no read may return it any more
  *   UNSURE    (a write that failed)          dropped, when a write issued after its end is
- * acknowledged
+ *                                            acknowledged
  *
  * Invariants:
  *   N1  a slot without a list is at rest: `value` is all that it may hold
@@ -77,11 +77,13 @@ static inline struct xb_node *xb_next(const struct xb_lists *l, const struct xb_
 	return xb_node_of(l->nodes, n->next);
 }
 
+/* In front of the slot's list. */
 struct xb_node *xb_node_add(const struct xb_lists *l, struct xb_slot *slot, uint64_t value,
 			    enum xb_node_state state);
 /* Unlinks the node that *link names. */
 void xb_node_drop(const struct xb_lists *l, uint32_t *link);
 
+/* A write is issued; it was answered. */
 void xb_sector_write_begin(const struct xb_lists *l, struct xb_slot *slot, uint64_t value,
 			   uint64_t issued);
 void xb_sector_write_end(const struct xb_lists *l, struct xb_slot *slot, uint64_t issued,

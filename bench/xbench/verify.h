@@ -50,6 +50,7 @@ void xb_verify_destroy(struct xb_verify *v);
 /* Before a write, trim or zeroing is submitted; stamps its pages. Returns its issue time. */
 uint64_t xb_verify_write(struct xb_verify *v, struct xseg *seg, const struct xreq *r, uint32_t job,
 			 const struct xb_io *io);
+/* After its reply. */
 void xb_verify_written(struct xb_verify *v, const struct xb_io *io, uint64_t issued, bool ok);
 /* Before a read is submitted. Returns its issue time. */
 uint64_t xb_verify_read(struct xb_verify *v, uint32_t slot, const struct xb_io *io);
@@ -61,6 +62,7 @@ uint32_t xb_verify_check(struct xb_verify *v, struct xseg *seg, const struct xre
 
 /* After all reads: stamps of several runs were found where one was expected. */
 void xb_verify_finish(struct xb_verify *v);
+/* Writes the state file. 0 or -errno with a line in err. */
 int xb_verify_save(struct xb_verify *v, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Sectors that are wrong, of all kinds. */
 uint64_t xb_verify_wrong(const struct xb_verify *v);

@@ -21,6 +21,7 @@ struct args {					/* begins zeroed */
 	bool failed;
 };
 
+/* One argument. */
 void args_add(struct args *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* --name, --threads, --downstream, --cpus and the kind's own options. */
 void args_add_peer(struct args *a, const struct stack_peer *p);

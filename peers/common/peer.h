@@ -160,9 +160,10 @@ bool peer_port_step_reply(struct peer_port *pp);
 uint64_t peer_port_step_poll(struct peer_port *pp);
 /* Somebody asks it to stop; the segment says so from then on (words.h). It is open. Any thread. */
 void peer_stop(struct peer *p);
+/* It is open, and nobody is in its ports any more. */
 void peer_close(struct peer *p, enum xseg_close how);
 
-/* ---- for the kinds ---- */
+/* ---- for the kinds: with the port that the callback was given, whosever job it does ---- */
 
 /* Answers and counts: ops, bytes, errors, latency from r->stamp_ns. */
 void peer_answer(struct peer_port *pp, struct xreq *r, int64_t result);
@@ -184,9 +185,6 @@ void peer_end_round(struct peer_port *pp);
 void peer_close_to_requests(struct peer *p, bool closed);
 bool peer_has_passed(struct peer *p);
 bool peer_has_nothing(struct peer *p);
-/* The port that the running callback should use, when a job of one port is done by another's
- * thread: the kinds pass pp along. */
-
 /* Wakes the thread that sees to this port (from another thread of the same peer that left work for
  * it). */
 void peer_port_kick(struct peer_port *pp);

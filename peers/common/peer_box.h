@@ -1,5 +1,5 @@
-/* peer_box - what the runtime keeps of a peer beside the struct that its kind knows. Only peer.c,
- * peer_admin.c, gate.c and reactor.c include this file.
+/* peer_box - what the runtime keeps of a peer beside the struct that its kind knows. No kind
+ * includes this file.
  *
  * Contract: a peer's struct is the last member of its box (peer_create() makes both). Fields of a
  * port are its thread's, but for the two counts, which any thread may read.

@@ -54,6 +54,7 @@ int watch_add(struct watch *w, int fd, void *arg);
  * it returns. */
 int watch_remove(struct watch *w, void *arg);
 
+/* watch_arm()'s part that is not inlined. */
 void watch_arm_slowly(struct watch *w);
 
 enum { WATCH_IDLE, WATCH_ARMED, WATCH_QUIT };
