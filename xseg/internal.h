@@ -133,6 +133,12 @@ static inline uint64_t offer_word(uint32_t index, uint64_t place)
 	return (uint64_t)place_seq(place) << 32 | index;
 }
 
+/* An offer of the place's sequence is good: the request is its origin's, or may be sent on. */
+static inline bool place_may_be_offered(uint64_t place)
+{
+	return place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT;
+}
+
 /* See struct xs_req. */
 static inline uint64_t ask_word(uint32_t port, uint32_t seq)
 {

@@ -492,8 +492,7 @@ static bool is_asked(struct xseg *seg, uint32_t index, uint32_t port, uint64_t *
 		return false;
 	place = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
 	*offer = offer_word(index, place);
-	return place_seq(place) == (uint32_t)ask &&
-	       (place_state(place) == XSEG_REQ_PRIVATE || place_state(place) == XSEG_REQ_AT);
+	return place_seq(place) == (uint32_t)ask && place_may_be_offered(place);
 }
 
 /* Takes up to max requests that found no lane (Q6). */
@@ -537,8 +536,7 @@ static bool lane_has_offer(struct xseg *seg, uint32_t lane)
 			place = atomic_load_explicit(
 				&seg->reqs[(uint32_t)offer[i]].place, memory_order_acquire);
 			if (place_seq(place) == (uint32_t)(offer[i] >> 32) &&
-				(place_state(place) == XSEG_REQ_PRIVATE ||
-					place_state(place) == XSEG_REQ_AT))
+				place_may_be_offered(place))
 				return true;
 		}
 	}

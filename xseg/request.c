@@ -382,7 +382,7 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 		return NULL;
 	if (queue == QUEUE_REPLY)
 		return accept_answer(port, index, place);
-	if (place_state(place) != XSEG_REQ_PRIVATE && place_state(place) != XSEG_REQ_AT)
+	if (!place_may_be_offered(place))
 		return NULL;
 	r = view_held(port->seg, index);
 	if (!xs_req_take(port, r, index, place, XSEG_REQ_AT))
