@@ -75,3 +75,8 @@ uint64_t clock_thread_ns(void)
 {
 	return system_ns(CLOCK_THREAD_CPUTIME_ID);
 }
+
+uint64_t clock_ms(void)
+{
+	return system_ns(CLOCK_MONOTONIC) / 1000000;
+}

@@ -46,6 +46,8 @@ static inline uint64_t clock_counter(void)
 uint64_t clock_look(struct clock *c);
 /* How long the calling thread has run, in nanoseconds; a system call. */
 uint64_t clock_thread_ns(void);
+/* Milliseconds of CLOCK_MONOTONIC, for who asks now and then. */
+uint64_t clock_ms(void);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 static inline uint64_t clock_ns(struct clock *c)

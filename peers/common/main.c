@@ -9,11 +9,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "peers/common/bus.h"
 #include "peers/common/cli.h"
+#include "peers/common/clock.h"
 #include "peers/common/cpus.h"
 #include "peers/common/kill.h"
 #include "peers/common/log.h"
@@ -293,14 +293,6 @@ static void on_second(struct serving *s)
 		else if (progress.stopping && progress.phase != REACTOR_LEFT)
 			print_progress(s, i, &progress);
 	}
-}
-
-static uint64_t clock_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
 /* A quiet peer needs no seconds: nothing to tell. */
