@@ -48,10 +48,8 @@
 
 #include "xseg/queue.h"
 
-#define BATCH	32u
-/* in vain, after which it is asked for the time, and whether volumed is there */
-#define LOOKS	1024u
-#define LOOK_NS 100000000ull
+#define BATCH 32u
+#define LOOKS 1024u		/* in vain, after which the time is asked for, and volumed */
 
 /* In struct xseg_io; REST, KEPT: it is the caller's. */
 enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_NR_STATES };

@@ -21,6 +21,8 @@
 #include "xseg/internal.h"
 #include "xseg/volume.h"
 
+#define LOOK_NS 100000000ull	/* between two looks whether volumed is there */
+
 struct xseg_volume {
 	struct xseg *seg;
 	bool attached_here;			/* it is ours to detach */

@@ -28,9 +28,8 @@
 
 #include "xseg/queue.h"
 
-#define LOOK_NS	 100000000ull
-#define TICK_NS	 1000000000ull
-#define LOOKS	 256u		/* before what was lent goes back, and the thread to sleep */
+#define TICK_NS 1000000000ull
+#define LOOKS	256u		/* before what was lent goes back, and the thread to sleep */
 
 /* ---- sleeping ---------------------------------------------------------------------------- */
 

@@ -16,10 +16,9 @@
 
 #include "xseg/queue.h"
 
-#define SECOND	     1000000000ull
-#define LOOK_NS	     (SECOND / 10)
-#define START_NS     (SECOND / 100)	/* between looks at a volumed that is being started */
-#define NAMES_TRIED  64			/* dead processes of the same pid may have left theirs */
+#define SECOND	    1000000000ull
+#define START_NS    (SECOND / 100)	/* between looks at a volumed that is being started */
+#define NAMES_TRIED 64			/* dead processes of the same pid may have left theirs */
 
 int xs_client_open(
 	struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err)
