@@ -1,13 +1,11 @@
-/* job - see job.h. */
+/* job - see job.h; making and ending one is in job_life.c. */
 #include "bench/xbench/job.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "peers/common/bus.h"
 #include "xtypes/xhot.h"
@@ -17,7 +15,6 @@
 #define SHORT_NS    60000ull			/* xseg_port_wait() may take that long anyway */
 #define MAX_TOLD    10u				/* failed I/Os that are printed */
 #define DIRECT_ROW  64u			/* reads without a request before replies are looked for */
-#define MAX_KNOWN   (1u << 20)			/* objects that a direct reader knows, at most */
 
 const char *const xb_stat_names[XB_NR_STATS] = {
 	[XB_READ] = "read",  [XB_WRITE] = "write",         [XB_TRIM] = "trim",
@@ -40,202 +37,6 @@ static const struct {
 	[XB_COPY] = { XSEG_OP_COPY, false, false, true },
 	[XB_INFO] = { XSEG_OP_INFO, false, false, true },
 };
-
-/* ---- life -------------------------------------------------------------------------------- */
-
-/* J4: where the segment has not so much, the spare ones are done without. */
-static bool drop_spare(struct xb_job *job)
-{
-	bool had = job->nr_flights > job->depth;
-
-	job->nr_flights = job->depth;
-	return had;
-}
-
-static int open_port(struct xb_job *job, struct xseg_error *err)
-{
-	struct xseg_peer_params params = { .kind = "client", .nr_ports = 1 };
-	char name[XSEG_NAME_MAX];
-	int rc;
-
-	snprintf(name, sizeof(name), "xbench.%d.%u", (int)getpid(), job->nr);
-	params.name = name;
-	do {
-		params.nr_requests = job->nr_flights;
-		rc = xseg_peer_open(job->shared->seg, &params, &job->peer, err);
-	} while (rc && drop_spare(job));
-	if (!rc)
-		job->port = xseg_peer_port(job->peer, 0);
-	return rc;
-}
-
-static int take_pages(struct xb_job *job, struct xseg_error *err)
-{
-	uint32_t nr = job->nr_flights * job->pages_each;
-	int rc;
-
-	job->page = calloc(xseg_pages_round(nr), sizeof(*job->page));
-	if (!job->page)
-		return xseg_fail(err, -ENOMEM, "no memory");
-	do {
-		nr = job->nr_flights * job->pages_each;
-		rc = xseg_pages_take(job->peer, nr, job->page);
-	} while (rc && drop_spare(job));
-	if (rc)
-		return xseg_fail(err, rc,
-			"segment %s has not the %u MiB left that job %u takes; use fewer jobs, a smaller"
-			" iodepth or bs, or a segment with more memory",
-			xseg_name(job->shared->seg),
-			xseg_pages_round(nr) / (1048576u / XSEG_PAGE_SIZE), job->nr);
-	return 0;
-}
-
-/* Any bytes, but no zeroes: what is written must cost what real data costs. */
-static void fill_pages(struct xb_job *job)
-{
-	uint64_t rng = job->nr;
-
-	for (uint32_t i = 0; i < job->nr_flights * job->pages_each; i++) {
-		uint64_t *word = xseg_page(job->shared->seg, job->page[i]);
-
-		for (uint32_t j = 0; j < XSEG_PAGE_SIZE / sizeof(*word); j++)
-			word[j] = xb_random(&rng);
-	}
-}
-
-static int take_requests(struct xb_job *job, struct xseg_error *err)
-{
-	job->flights = calloc(job->nr_flights, sizeof(*job->flights));
-	job->idle = calloc(job->nr_flights, sizeof(struct xb_flight *));
-	job->places = calloc(XB_PLACES, sizeof(*job->places));
-	if (!job->flights || !job->idle || !job->places)
-		return xseg_fail(err, -ENOMEM, "no memory");
-	for (uint32_t i = 0; i < job->nr_flights; i++) {
-		struct xb_flight *f = &job->flights[i];
-
-		f->r = xseg_req_alloc(job->port);
-		if (!f->r)
-			return xseg_fail(err, -EPROTO, "the segment gives fewer requests than it"
-					 " promised; see xseg check");
-		f->r->cookie = f;
-		f->slot = job->nr * job->depth + i;
-		memcpy(f->r->page, job->page + (size_t)i * job->pages_each,
-		       job->pages_each * sizeof(*job->page));
-		job->idle[job->nr_plain++] = f;
-	}
-	return 0;
-}
-
-/* Room to know all objects, if they are not too many; twice, as each has one place. */
-static int prepare_direct(struct xb_job *job, struct xseg_error *err)
-{
-	const struct xb_where *w = &job->shared->where;
-	uint64_t objects = w->total_bytes / w->object_size * 2 + 1;
-	int rc;
-
-	if (job->shared->opts->data != XB_DATA_DIRECT)
-		return 0;
-	rc = xseg_direct_create(job->port, w->peer,
-		objects < MAX_KNOWN ? (uint32_t)objects : MAX_KNOWN, &job->direct);
-	return rc ? xseg_fail(err, rc, "no memory") : 0;
-}
-
-static void choose_flags(struct xb_job *job, const struct xb_options *o)
-{
-	if (o->sync)
-		job->flags[XB_WRITE] |= XSEG_REQ_FUA;
-	if (job->by_loan) {
-		job->flags[XB_READ] |= XSEG_REQ_LOAN;
-		job->flags[XB_WRITE] |= XSEG_REQ_GIVE;
-	}
-	if (o->data == XB_DATA_DIRECT)
-		job->flags[XB_READ] |= XSEG_REQ_DIRECT;
-}
-
-static int prepare_verify(struct xb_job *job, struct xseg_error *err)
-{
-	if (!job->shared->verify)
-		return 0;
-	job->window = xb_verify_window(job->shared->opts);
-	job->answered = calloc(job->window, 1);
-	job->seen = calloc(XB_MAX_SEEN, sizeof(*job->seen));
-	return job->answered && job->seen ? 0 : xseg_fail(err, -ENOMEM, "no memory");
-}
-
-/* J4 */
-static uint32_t nr_spare(const struct xb_options *o)
-{
-	if (o->data != XB_DATA_LOAN || o->verify || o->bs_max > XB_SPARE_BYTES)
-		return 0;
-	return o->iodepth / 2 < XB_SPARE ? o->iodepth / 2 : XB_SPARE;
-}
-
-static int open_log(struct xb_job *job, struct xseg_error *err)
-{
-	const struct xb_options *o = job->shared->opts;
-	char path[PATH_MAX + 16];
-
-	if (!*o->write_iolog)
-		return 0;
-	snprintf(path, sizeof(path), o->numjobs == 1 ? "%s" : "%s.%u", o->write_iolog, job->nr);
-	job->log = xb_iolog_create(path, *o->volume ? o->volume : o->target, err);
-	return job->log ? 0 : -EIO;
-}
-
-struct xb_job *xb_job_create(struct xb_shared *shared, uint32_t nr, int *rc, struct xseg_error *err)
-{
-	static int (*const steps[])(struct xb_job *, struct xseg_error *) = {
-		open_port, take_pages, take_requests, prepare_direct, prepare_verify, open_log
-	};
-	const struct xb_options *o = shared->opts;
-	struct xb_job *job = aligned_alloc(64, (sizeof(*job) + 63) / 64 * 64);
-
-	*rc = -ENOMEM;
-	if (!job) {
-		xseg_fail(err, *rc, "no memory");
-		return NULL;
-	}
-	memset(job, 0, sizeof(*job));
-	job->shared = shared;
-	job->nr = nr;
-	job->depth = o->iodepth;
-	job->nr_flights = job->depth + nr_spare(o);
-	job->by_loan = o->data != XB_DATA_COPY;
-	choose_flags(job, o);
-	job->pages_each = xseg_req_span(XSEG_PAGE_SIZE - XSEG_SECTOR, (uint32_t)o->bs_max);
-	job->period_ns = o->rate_iops ? 1000000000ull / o->rate_iops : 0;
-	xb_gen_init(&job->gen, o, shared->where.boundary, nr);
-	for (uint32_t i = 0; i < XB_NR_STATS; i++)
-		xhist_init(&job->stats[i].lat);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		*rc = steps[i](job, err);
-		if (*rc) {
-			if (xb_job_destroy(job))
-				*rc = -EIO;
-			return NULL;
-		}
-	}
-	fill_pages(job);
-	return job;
-}
-
-int xb_job_destroy(struct xb_job *job)
-{
-	int rc = xb_iolog_destroy(job->log);
-
-	if (job->direct)
-		xseg_direct_destroy(job->direct);
-	if (job->peer)
-		xseg_peer_close(job->peer, XSEG_CLOSE_FREE_ARENA);
-	free(job->page);
-	free(job->flights);
-	free(job->idle);
-	free(job->places);
-	free(job->answered);
-	free(job->seen);
-	free(job);
-	return rc;
-}
 
 uint32_t xb_job_inflight(const struct xb_job *job)
 {
