@@ -252,8 +252,6 @@ void xs_port_alert(struct xseg *seg, uint32_t port);
 /* ---- request.c ---- */
 /* The port that has request i among its own, or XSEG_NONE. */
 uint32_t xs_req_owner(struct xseg *seg, uint32_t i);
-/* Marks in the parent what its child was answered: see xseg_req_part_set_done(). */
-void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result);
 /* A request of a dead or leaving peer, seen at rest with its port, becomes FREE; if it was
  * answered, its part is marked before. False if somebody was faster: it is not at rest any more. */
 bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port);
@@ -290,6 +288,10 @@ static inline size_t views_bytes(const struct xseg *seg)
 {
 	return 2 * seg->geo.nr_requests * sizeof(struct xreq);
 }
+
+/* ---- part.c ---- */
+/* Marks in the parent what its child was answered: see xseg_req_part_set_done(). */
+void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result);
 
 /* ---- loan.c ---- */
 /* Of an answer, into the private copy: what is lent; -EPROTO when that is no page. */

@@ -476,35 +476,6 @@ uint32_t xseg_port_nr_free(struct xport *port)
 	return xpool_nr(&port->free);
 }
 
-#define FAILED_BIT (XSEG_DONE_WORDS * 64 - 1)	/* beside the bits of parts: one of them failed */
-_Static_assert(FAILED_BIT >= XSEG_REQ_PAGES, "parts have bits 0 to XSEG_REQ_PAGES - 1");
-
-static void done_bit_set(struct xs_req *parent, uint32_t bit)
-{
-	/* release: partner is the acquire in done_bit() */
-	atomic_fetch_or_explicit(&parent->done[bit / 64], 1ull << (bit % 64), memory_order_release);
-}
-
-static bool done_bit(const struct xs_req *parent, uint32_t bit)
-{
-	return atomic_load_explicit(&parent->done[bit / 64], memory_order_acquire) >> (bit % 64) &
-	       1;
-}
-
-void xs_req_mark_part(struct xseg *seg, uint32_t child, int64_t result)
-{
-	/* acquire: partner is the release in xseg_req_submit() */
-	uint32_t parent = atomic_load_explicit(&seg->reqs[child].parent, memory_order_acquire);
-	uint32_t part = XS_FETCH(seg->reqs[child].part);
-
-	if (parent == 0 || parent > seg->geo.nr_requests || part >= XSEG_REQ_PAGES)
-		return;
-	if (result < (int64_t)seg->reqs[child].size)
-		done_bit_set(&seg->reqs[parent - 1], FAILED_BIT);
-	done_bit_set(&seg->reqs[parent - 1], part);
-	XKILL(PART_MARKED);
-}
-
 bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port)
 {
 	struct xs_req *sh = &seg->reqs[index];
@@ -524,35 +495,6 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 		return false;
 	XKILL(REQ_HOMED);
 	return true;
-}
-
-void xseg_req_part_set_done(struct xport *port, const struct xreq *child)
-{
-	xs_req_mark_part(port->seg, child->index, child->result);
-}
-
-bool xseg_req_part_is_done(struct xport *port, const struct xreq *r, uint32_t part)
-{
-	return part < XSEG_REQ_PAGES && done_bit(&port->seg->reqs[r->index], part);
-}
-
-bool xseg_req_part_failed(struct xport *port, const struct xreq *r)
-{
-	return done_bit(&port->seg->reqs[r->index], FAILED_BIT);
-}
-
-_Static_assert(XSEG_REQ_NOTES <= XSEG_DONE_WORDS, "notes are in the words of done bits");
-
-void xseg_req_note_set(struct xseg *seg, const struct xreq *r, unsigned n, uint64_t value)
-{
-	/* release: what the note speaks of was written before; partner is the acquire in
-	 * xseg_req_note() */
-	atomic_store_explicit(&seg->reqs[r->index].done[n], value, memory_order_release);
-}
-
-uint64_t xseg_req_note(struct xseg *seg, const struct xreq *r, unsigned n)
-{
-	return atomic_load_explicit(&seg->reqs[r->index].done[n], memory_order_acquire);
 }
 
 void xseg_req_set_target(struct xreq *r, const char *target, size_t len)
