@@ -114,6 +114,11 @@ void *reactor_main(void *arg);
 /* arg: a struct peer_port; for struct watch. */
 void reactor_ring(void *arg);
 
+/* ---- reactor_life.c ---- */
+
+/* Takes each peer of this reactor one step further in its life. *next_ns: when to look again. */
+void reactor_mind_peers(struct reactor *r, uint64_t now_ns, uint64_t *next_ns);
+
 /* ---- reactor_board.c ---- */
 
 /* Before the threads start: a seat for each port. */
