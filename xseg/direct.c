@@ -527,8 +527,11 @@ static void learn_from(
 	version = atomic_load_explicit(&s->version, memory_order_acquire);
 	if (owner_of(d, page) != owner || !path_is_same(d))
 		return;
-	*known_at(d, r->volume, object) = (struct known){ .object = object, .version = version, .slots = s, .volume = r->volume,
-							  .path = d->path_nr };
+	*known_at(d, r->volume, object) = (struct known){ .object = object,
+		.version = version,
+		.slots = s,
+		.volume = r->volume,
+		.path = d->path_nr };
 }
 
 void xseg_direct_learn(

@@ -16,14 +16,14 @@
  *
  * An entry of the page list of a request with XSEG_REQ_GIVE, from when it is submitted:
  *
- *   page                  lent              the i-th page is                                stored by
- *   the origin's own      0                 to be copied                                    the origin
- *   the origin's own      page Q | GIFT     copied, and Q is lent for the next write        the holder, after the data is where it stays
- *   page P | GIVEN        page P | GIFT     given: it may be taken, or                   the origin
- *                                           copied
- *   page P | GIVEN        page Q | GIFT     taken, or copied, and Q lent for it             the holder, after the data is where it stays
- *   page P | GIVEN        0                 the same, and nothing                          the same
- *                                           lent
+ *   page               lent            the i-th page is                           stored by
+ *   the origin's own   0               to be copied                               the origin
+ *   the origin's own   page Q | GIFT   copied, and Q is lent for the next write   the holder
+ *   page P | GIVEN     page P | GIFT   given: it may be taken, or copied          the origin
+ *   page P | GIVEN     page Q | GIFT   taken, or copied, and Q lent for it        the holder
+ *   page P | GIVEN     0               the same, and nothing lent                 the holder
+ *
+ * What the holder stores it stores when the data is where it stays.
  *
  * A request that is split is the one whose list counts, for its parts as well: a part says which
  * pages of it are meant, and the holder of the part exchanges them there. So whoever splits has no

@@ -217,8 +217,9 @@ struct xseg_peer_info {
 /* Registers a peer, or takes over one of that name that is stopped or dead: its ports, its
  * requests, its arena and its route. -EEXIST when it is alive; -EINVAL for a name, a kind (15
  * characters) or a number of ports out of range; -EPERM for an observer; -ENOSPC when the segment
- * has not so many ports or requests left. The peer is OPENING until xseg_peer_serve(). A successor
- * with fewer ports than its predecessor gets all the old ports (xseg_peer_nr_ports). */
+ * has not so many ports or requests left. The peer is OPENING until xseg_peer_serve(); a client is
+ * LIVE at once. A successor with fewer ports than its predecessor gets all the old ports
+ * (xseg_peer_nr_ports). */
 int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **peer,
 		   struct xseg_error *err) XSEG_MUST_CHECK;
 

@@ -5,16 +5,15 @@
  * long as one thread can do the work, one does it, whatever port it is for, and a request wakes one
  * thread at most. A port with a descriptor that is watched stays at home.
  *
- *   who sees to a port    to                   when                                            by
- *   its home, or another  who is awake         he goes to sleep, and another            board_leave
- *                                              is awake
- *   its home, or another  who has time         he waits for his processor, which         board_take
- *                                              others want
- *   its home, or another  who goes to sleep    he is awake, and comes to no round: he is stuck
- *                                              board_leave
- *   another               its home             that was called, as he had              board_return
- *                                              no pause
- *   anybody               home of its peer     the peer leaves                                 board_hand_over
+ *   who sees to a port    to                 when                                 by
+ *   its home, or another  who is awake       he goes to sleep, and another is     board_leave
+ *                                            awake
+ *   its home, or another  who has time       he waits for his processor, which    board_take
+ *                                            others want
+ *   its home, or another  who goes to sleep  he is awake, and comes to no round:  board_leave
+ *                                            he is stuck
+ *   another               its home           that was called, as he had no pause  board_return
+ *   anybody               home of its peer   the peer leaves                      board_hand_over
  *
  * Any reactor may make a round of any port, if nobody is inside: who sees to it is who must, and is
  * who its doorbell wakes.
