@@ -58,6 +58,7 @@ static void stopping_answers_what_it_has_and_keeps_the_rest_for_the_successor(vo
 	struct xseg_peer_info info;
 	struct toy *t;
 	struct toys g;
+	uint64_t until_ns;
 	int64_t result;
 	uint32_t i;
 
@@ -69,7 +70,9 @@ static void stopping_answers_what_it_has_and_keeps_the_rest_for_the_successor(vo
 	for (i = 0; i < TOYS_DEPTH / 2; i++)
 		toys_send(&g, "two", i);
 	xseg_port_flush(g.port);
-	usleep(20000);
+	until_ns = toys_clock_ns() + 5 * TOYS_SECOND;
+	while (peer_outstanding(&t->peer) < TOYS_DEPTH / 2 && toys_clock_ns() < until_ns)
+		usleep(1000);
 	assert_int_equal(peer_outstanding(&t->peer), TOYS_DEPTH / 2);
 	assert_string_equal(toys_admin(&g, "two", "stop", &result), "ok\n");
 	usleep(50000);
