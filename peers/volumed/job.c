@@ -185,7 +185,7 @@ static void job_done(struct peer_port *pp, struct xreq *r)
 	}
 	if (r->op == XSEG_OP_DELETE)
 		atomic_fetch_add_explicit(&job->deleted, 1, memory_order_relaxed);
-	if (job->step == VD_JOB_FLUSH) {	/* not r->op, which is anybody's to write */
+	if (job->step == VD_JOB_FLUSH) {
 		step_set(job, VD_JOB_RECORD);
 		XKILL(JOB_FLUSHED);
 	}
