@@ -172,7 +172,7 @@ stands_still()	# PID
 	! grep -hE '^State:' "/proc/$1/task"/*/status | grep -qv 'T (stopped)'
 }
 
-t "the store is slow" xseg peer set store bandwidth=4M
+t "the store is slow" xseg peer set store bandwidth=1M
 t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 --size=8M
 expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" \
 	xseg --timeout 300ms unplug cached
