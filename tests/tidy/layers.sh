@@ -1,6 +1,7 @@
 #!/bin/bash
 # layers.sh - the rules of docs/ARCHITECTURE.md on who may include and call what, and rules for
 # every file.
+# timeout: 150
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 CC=${CC:-gcc}
