@@ -13,11 +13,11 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "peers/common/args.h"
 #include "peers/common/bus.h"
+#include "peers/common/clock.h"
 #include "peers/common/log.h"
 #include "peers/common/main.h"
 #include "peers/host/load.h"
@@ -44,14 +44,6 @@ struct supervisor {
 	uint32_t asked_generation[STACK_MAX_PEERS]; /* of the incarnation that was asked to stop */
 	sigset_t signals;
 };
-
-static uint64_t clock_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 #define TO(state) (1u << UNIT_##state)
 
