@@ -198,3 +198,9 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 	info->direct_bytes = atomic_load_explicit(&p->direct_bytes, memory_order_relaxed);
 	return true;
 }
+
+bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info)
+{
+	return info->state == XSEG_PEER_STOPPED ||
+	       (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(seg));
+}

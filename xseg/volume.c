@@ -41,19 +41,13 @@ int xs_client_open(
 
 /* ---- who serves it ----------------------------------------------------------------------- */
 
-static bool nobody_serves(struct xseg *seg, const struct xseg_peer_info *info)
-{
-	return info->state == XSEG_PEER_STOPPED ||
-	       (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(seg));
-}
-
 bool xs_volume_is_gone(struct xseg_volume *v)
 {
 	struct xseg_peer_info info;
 
 	return !xseg_is_whole(v->seg) || !xseg_peer_get_info(v->seg, v->peer, &info) ||
 	       strcmp(info.kind, "volumed") != 0 || strcmp(info.name, v->info.volumed) != 0 ||
-	       nobody_serves(v->seg, &info);
+	       xseg_peer_is_gone(v->seg, &info);
 }
 
 bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since)
@@ -103,7 +97,7 @@ static int wait_for_volumed(
 			return rc;
 		if (info.state == XSEG_PEER_LIVE)
 			break;
-		if (nobody_serves(v->seg, &info))
+		if (xseg_peer_is_gone(v->seg, &info))
 			return xseg_fail(err, -ENOTCONN,
 				"%s does not run; start it with 'xseg peer start %s', or the stack with 'xseg up'",
 				info.name, info.name);

@@ -270,6 +270,9 @@ uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n);
 uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NONE */
 /* false: no such peer */
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);
+/* No process serves it, and none will unless somebody starts it: it is stopped, or it is dead and
+ * no supervisor is there. One that is being started again looks so for a moment. */
+bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info);
 uint32_t xseg_nr_peers(struct xseg *seg);			/* bound of the indices */
 
 /* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), a peer that is not there

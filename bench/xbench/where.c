@@ -125,8 +125,7 @@ static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info
 	struct asking a = { 0 };
 	int rc;
 
-	if (info->state == XSEG_PEER_STOPPED ||
-	    (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(w->seg)))
+	if (xseg_peer_is_gone(w->seg, info))
 		return xseg_fail(err, -ENOENT, "%s is %s; see xseg peer start", info->name,
 				 info->state == XSEG_PEER_DEAD ? "dead" : "stopped");
 	w->peer = peer;

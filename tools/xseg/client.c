@@ -104,7 +104,7 @@ static bool peer_gone(struct client *c, uint32_t peer)
 {
 	struct xseg_peer_info info;
 
-	return !xseg_peer_get_info(c->seg, peer, &info) || view_peer_gone(c->seg, &info);
+	return !xseg_peer_get_info(c->seg, peer, &info) || xseg_peer_is_gone(c->seg, &info);
 }
 
 static int wait_until_live(struct client *c, const struct xseg_peer_info *p)

@@ -104,7 +104,7 @@ static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
 /* It is told, once it is sure. */
 static bool is_gone(struct plugging *p, const struct xseg_peer_info *info)
 {
-	return tool_span_ns(&p->gone, view_peer_gone(p->seg, info)) > TOOL_GONE_NS;
+	return tool_span_ns(&p->gone, xseg_peer_is_gone(p->seg, info)) > TOOL_GONE_NS;
 }
 
 static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *away)

@@ -77,12 +77,6 @@ bool view_peer_alive(const struct xseg_peer_info *p)
 	return p->state == XSEG_PEER_OPENING || p->state == XSEG_PEER_LIVE;
 }
 
-bool view_peer_gone(struct xseg *seg, const struct xseg_peer_info *p)
-{
-	return p->state == XSEG_PEER_STOPPED ||
-	       (p->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(seg));
-}
-
 bool view_peer_is_client(const struct xseg_peer_info *p)
 {
 	return !strcmp(p->kind, "client");

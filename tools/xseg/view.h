@@ -33,8 +33,6 @@ const struct xseg_peer_info *view_peer_of_kind(const struct view_peers *peers, c
 bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info);
 
 bool view_peer_alive(const struct xseg_peer_info *p);	/* opening or live: it has a process */
-/* No process serves it, and nobody will start it again. */
-bool view_peer_gone(struct xseg *seg, const struct xseg_peer_info *p);
 bool view_peer_is_client(const struct xseg_peer_info *p);
 bool view_peer_is_supervisor(const struct xseg_peer_info *p);
 const char *view_state_name(enum xseg_peer_state state);
