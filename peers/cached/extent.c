@@ -134,19 +134,6 @@ static void leave(struct cached *k, struct extent *e)
 	}
 }
 
-bool extent_leave(struct cached *k)
-{
-	struct extent *e;
-
-	pthread_mutex_lock(&k->mem_lock);
-	e = choose(k);
-	if (e)
-		leave(k, e);
-	pages_count(k);
-	pthread_mutex_unlock(&k->mem_lock);
-	return e;
-}
-
 /* Under mem_lock: the first one that leaves; NULL: there is none. */
 static struct extent *find_leaving(struct cached *k)
 {
@@ -179,17 +166,29 @@ static void stay(struct cached *k, struct extent *e)
 	}
 }
 
-bool extent_stay(struct cached *k)
+/* False: there is none that may. */
+static bool turn_one(struct cached *k, struct extent *(*find)(struct cached *k),
+	void (*turn)(struct cached *k, struct extent *e))
 {
 	struct extent *e;
 
 	pthread_mutex_lock(&k->mem_lock);
-	e = find_leaving(k);
+	e = find(k);
 	if (e)
-		stay(k, e);
+		turn(k, e);
 	pages_count(k);
 	pthread_mutex_unlock(&k->mem_lock);
 	return e;
+}
+
+bool extent_leave(struct cached *k)
+{
+	return turn_one(k, choose, leave);
+}
+
+bool extent_stay(struct cached *k)
+{
+	return turn_one(k, find_leaving, stay);
 }
 
 bool extent_give(struct cached *k, struct extent *e)
