@@ -12,8 +12,8 @@
  *   rewritten  lost pieces that were overwritten whole; the next good sync takes them out of `lost`
  *
  * Contract: one thread at a time for a mark (filed_files.c calls with its lock held), and one alone
- * when the arena is opened. Nothing blocks or allocates. A kill may come between any two stores: every state in between says too
- * much is unsynced, never too little.
+ * when the arena is opened. Nothing blocks or allocates. A kill may come between any two stores:
+ * every state in between says too much is unsynced, never too little.
  *
  * Invariants:
  *   K1  a bit is in `written` before the write is handed to the kernel

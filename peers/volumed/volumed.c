@@ -1,8 +1,8 @@
 /* volumed - the volume peer's class: options, life, and the path of a request.
  *
  * The hot path is volumed_prefetch(), which names the objects of all that came together and hashes
- * those names, and then for each volumed_request() -> data() -> peer_forward(): a look at the table;
- * nothing allocated, nothing locked, no answer seen.
+ * those names, and then for each volumed_request() -> data() -> peer_forward(): a look at the
+ * table; nothing allocated, nothing locked, no answer seen.
  *
  * Contract: see peer.h; all that is kept is allocated in volumed_init(). Requests that come before
  * the catalogue has been read are held in their port's list, which has room for every request there
