@@ -68,6 +68,15 @@ struct lane_in {
 	bool open;
 };
 
+/* Of the I/O that a port sends to volumes: measure.c. The port's thread. */
+struct measure {
+	uint32_t until;			/* submissions until one is measured */
+	uint32_t index;			/* of the request that is being measured, or XSEG_NONE */
+	uint64_t at_ns;			/* when it was submitted */
+	/* where was told last; block XSEG_NONE: there was none, and is not looked for `absent` times */
+	uint32_t peer, volume, block, absent;
+};
+
 struct xport {
 	struct xseg *seg;
 	struct xseg_peer *peer;
@@ -91,6 +100,7 @@ struct xport {
 	struct late_offer *backlog;
 	uint32_t nr_backlog;
 	uint32_t *rung;		/* by bell: its word as we left it, so as not to ring twice */
+	struct measure measure;
 };
 
 struct xseg_peer {
@@ -379,6 +389,13 @@ uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower);
 /* ---- stats.c ---- */
 /* All blocks of that peer; under the control lock. */
 void xs_stats_free(struct xseg *seg, uint32_t peer);
+
+/* ---- measure.c ---- */
+void xs_measure_init(struct measure *m);
+/* A request is submitted, and `until` is 0. */
+void xs_measure_submit(struct xport *port, const struct xreq *r);
+/* An answer is taken: an error, or that of the request that is measured. */
+void xs_measure_take(struct xport *port, const struct xreq *r);
 
 /* ---- what stands in the tables ---- */
 

@@ -71,6 +71,8 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_req, target),
 		offsetof(struct xs_req, target_rest),
 		offsetof(struct xs_stats, value),
+		offsetof(struct xs_stats, volume),
+		offsetof(struct xs_stats, told),
 		offsetof(struct xs_stats, lat),
 		offsetof(struct xq, head),
 		offsetof(struct xq, ring),

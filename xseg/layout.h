@@ -209,13 +209,17 @@ struct xs_extent {
 struct xs_stats {
 	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
 	uint32_t nr;
+	/* The volume, of that peer, whose I/O it counts, and the counter of what failed. Its writer,
+	 * once; 0: it has no other writers than that one (measure.c) */
+	_Atomic uint32_t volume, told;
 	/* "cached.0"; blocks of one name and kind are summed by readers */
 	char name[XSEG_NAME_MAX];
 	char kind[16];
 	char key[XSEG_STATS_MAX][XSEG_STATS_KEY];
-	/* one writer: the reactor that owns it */
+	/* One writer: the reactor that owns it. But a volume's `told`, and `lat`: whoever sends I/O
+	 * to it adds to them */
 	_Alignas(64) _Atomic uint64_t value[XSEG_STATS_MAX];
-	struct xhist lat;			/* the same writer */
+	struct xhist lat;			/* the same writers */
 };
 
 #endif

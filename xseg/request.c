@@ -363,6 +363,8 @@ static struct xreq *accept_answer(struct xport *port, uint32_t index, uint64_t p
 	if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
 		r->result = -EPROTO;
 	r->out = false;
+	if (r->result < 0 || index == port->measure.index)
+		xs_measure_take(port, r);
 	return r;
 }
 
@@ -572,6 +574,9 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 		return -EINVAL;
 	if (to < 0)
 		return to;
+	r->sent_to = peer;
+	if (--port->measure.until == 0)
+		xs_measure_submit(port, r);
 #pragma GCC unroll 8
 	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
 		atomic_store_explicit(&sh->done[i], 0, memory_order_relaxed);

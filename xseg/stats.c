@@ -1,9 +1,9 @@
 /* stats - blocks of named counters and a latency histogram, in the segment, where any process reads
  * them.
  *
- * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores;
- * any process reads. Opening takes the control lock. A block belongs to a peer's name, not to its
- * process, so that a successor counts on.
+ * Contract: a block has one writer, the thread that opened it, with plain relaxed loads and stores,
+ * but for what a volume's I/O comes to (measure.c); any process reads. Opening takes the control
+ * lock. A block belongs to a peer's name, not to its process, so that a successor counts on.
  *
  * Invariants:
  *   T1  a block's name, kind and keys do not change while `peer` says that it is in use
@@ -51,6 +51,7 @@ static void make_block(struct xs_stats *b, const char *name, const char *kind)
 	for (uint32_t i = 0; i < XSEG_STATS_MAX; i++)
 		atomic_store_explicit(&b->value[i], 0, memory_order_relaxed);
 	xhist_init(&b->lat);
+	atomic_store_explicit(&b->volume, 0, memory_order_relaxed);
 	snprintf(b->name, sizeof(b->name), "%s", name);
 	snprintf(b->kind, sizeof(b->kind), "%s", kind);
 }
@@ -102,6 +103,13 @@ void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats)
 
 	peer->stats_open[i / 64] &= ~(1ull << (i % 64));
 	atomic_store_explicit(&stats->sh.peer, 0, memory_order_release);
+}
+
+void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t errors)
+{
+	atomic_store_explicit(&stats->sh.told, errors, memory_order_relaxed);
+	/* release: partner is the acquire in measure.c's is_block_of() */
+	atomic_store_explicit(&stats->sh.volume, volume, memory_order_release);
 }
 
 void xs_stats_free(struct xseg *seg, uint32_t peer)

@@ -438,6 +438,7 @@ struct xreq {
 	_Atomic uint16_t holder; /* libxseg's: port + 1 of this process that has it; 0: none has */
 	bool out; /* libxseg's: submitted by a port of this process, or adopted, and not back */
 	uint32_t direct;	/* libxseg's: by which path a direct reader sent it (direct.c) */
+	uint32_t sent_to;			/* libxseg's: the peer that its origin sent it to */
 	void *cookie;				/* the origin's: kept while the request is out */
 	/* Free for who has it: its origin, or its holder between accepting and answering or sending
 	 * on. */
@@ -691,6 +692,11 @@ int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind,
 	const char *const *keys, uint32_t nr, struct xseg_stats **stats) XSEG_MUST_CHECK;
 /* frees the block: its subject is gone */
 void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats);
+/* The block counts I/O to a volume of the peer's (id, not 0). What fails of that, and how long it
+ * takes, is told by whoever sends it, in any process, from now on: each error adds 1 to the counter
+ * `errors`, which nobody else writes to any more, and of each port's I/Os one in 32 is recorded,
+ * from its submission until its answer is taken. */
+void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t errors);
 void xseg_stats_add(struct xseg_stats *stats, uint32_t key, uint64_t n);
 void xseg_stats_set(struct xseg_stats *stats, uint32_t key, uint64_t value);
 uint64_t xseg_stats_get(const struct xseg_stats *stats, uint32_t key);

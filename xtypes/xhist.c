@@ -23,6 +23,26 @@ void xhist_init(struct xhist *h)
 		set(&h->bucket[i], 0);
 }
 
+static void add_shared(_Atomic uint64_t *word, uint64_t by)
+{
+	atomic_fetch_add_explicit(word, by, memory_order_relaxed);
+}
+
+void xhist_record_shared(struct xhist *h, uint64_t ns)
+{
+	uint64_t min = get(&h->min), max = get(&h->max);
+
+	if (ns > XHIST_MAX_NS)
+		ns = XHIST_MAX_NS;
+	add_shared(&h->bucket[xhist_bucket_of(ns)], 1);
+	add_shared(&h->sum, ns);
+	add_shared(&h->count, 1);
+	while (ns < min && !atomic_compare_exchange_weak(&h->min, &min, ns))
+		;
+	while (ns > max && !atomic_compare_exchange_weak(&h->max, &max, ns))
+		;
+}
+
 uint64_t xhist_bucket_lower(uint32_t bucket)
 {
 	uint32_t power = bucket >> XHIST_SUB_BITS;

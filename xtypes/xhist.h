@@ -5,7 +5,8 @@
  * clamped.
  *
  * Contract: fixed layout, no pointer, may live in shared memory. One writer (record, merge and sub
- * write to their first argument) with plain relaxed loads and stores; any reader at any time, who
+ * write to their first argument) with plain relaxed loads and stores, or several that all record
+ * by xhist_record_shared(); any reader at any time, who
  * may see a sample in some of the words and not yet in others. Readers trust nothing: they compute
  * from the buckets and their walks are bounded. O(1) to record, O(XHIST_NR) else. Nothing blocks.
  *
@@ -74,6 +75,9 @@ static inline void xhist_record(struct xhist *h, uint64_t ns)
 {
 	xhist_record_many(h, ns, 1);
 }
+
+/* The same, where there may be other writers, all of which record by this one. */
+void xhist_record_shared(struct xhist *h, uint64_t ns);
 
 /* The value that p percent (0 .. 100) of the samples do not exceed: the upper value of its bucket,
  * or max if that is smaller. 0 if there is no sample. */

@@ -54,13 +54,7 @@ static void parent_failed(struct vd_context *c, int rc)
 
 static void parent_answer(struct peer_port *pp, struct xreq *parent)
 {
-	struct volumed *vd = vd_of(pp);
-	int64_t result = context_of(pp, parent)->result;
-	struct vd_volume *v = result < 0 ? vd_volume_get(vd, parent->volume) : NULL;
-
-	if (v)
-		vd_volume_count_error(pp, v);
-	peer_answer(pp, parent, result);
+	peer_answer(pp, parent, context_of(pp, parent)->result);
 }
 
 /* ---- children ---------------------------------------------------------------------------- */

@@ -106,18 +106,23 @@ static int counters_open(struct volumed *vd, const struct vd_volume *v, struct v
 	return xseg_stats_open(vd->peer.xp, name, "volume", volume_keys, VOLUME_NR, &c->stats);
 }
 
-/* Opens a block unless `limit` are used: the segment's are few, and not only ours. */
-static void counters_try_open(struct peer_port *pp, struct vd_volume *v, uint32_t limit)
+/* Opens a block unless `limit` are used: the segment's are few, and not only ours. What fails, and
+ * how long it took, is not seen here: who sends it tells. */
+static void counters_try_open(
+	struct peer_port *pp, struct vd_volume *v, uint32_t id, uint32_t limit)
 {
 	struct volumed *vd = vd_of(pp);
+	struct vd_counters *c = counters_of(vd, v, pp->nr);
 
 	if (atomic_load_explicit(&vd->nr_stats, memory_order_relaxed) >= limit ||
 	    atomic_load_explicit(&vd->stats_full, memory_order_relaxed))
 		return;
-	if (counters_open(vd, v, counters_of(vd, v, pp->nr)))
+	if (counters_open(vd, v, c)) {
 		atomic_store_explicit(&vd->stats_full, true, memory_order_relaxed);
-	else
-		atomic_fetch_add_explicit(&vd->nr_stats, 1, memory_order_relaxed);
+		return;
+	}
+	atomic_fetch_add_explicit(&vd->nr_stats, 1, memory_order_relaxed);
+	xseg_stats_of_volume(c->stats, id, VOLUME_ERRORS);
 }
 
 /* All ports have been quiet about the volume (V5): frees its blocks, also those of a
@@ -140,18 +145,18 @@ static void counters_close(struct volumed *vd, struct vd_volume *v)
 }
 
 /* The volume's block of this port, or NULL. */
-static struct xseg_stats *stats_get(struct peer_port *pp, struct vd_volume *v)
+static struct xseg_stats *stats_get(struct peer_port *pp, struct vd_volume *v, uint32_t id)
 {
 	struct vd_counters *c = counters_of(vd_of(pp), v, pp->nr);
 
 	if (!c->stats)
-		counters_try_open(pp, v, xseg_nr_stats(pp->peer->seg) / 2);
+		counters_try_open(pp, v, id, xseg_nr_stats(pp->peer->seg) / 2);
 	return c->stats;
 }
 
 void vd_volume_count(struct peer_port *pp, struct vd_volume *v, const struct xreq *r)
 {
-	struct xseg_stats *s = stats_get(pp, v);
+	struct xseg_stats *s = stats_get(pp, v, r->volume);
 
 	if (!s)
 		return;
@@ -168,14 +173,6 @@ void vd_volume_count(struct peer_port *pp, struct vd_volume *v, const struct xre
 		xseg_stats_add(s, VOLUME_FLUSHES, 1);
 		break;
 	}
-}
-
-void vd_volume_count_error(struct peer_port *pp, struct vd_volume *v)
-{
-	struct xseg_stats *s = stats_get(pp, v);
-
-	if (s)
-		xseg_stats_add(s, VOLUME_ERRORS, 1);
 }
 
 /* ---- port 0's thread --------------------------------------------------------------------- */
@@ -229,12 +226,14 @@ static void set_address(struct vd_volume *v)
 
 static void volume_publish(struct peer_port *pp, struct vd_volume *v)
 {
+	uint32_t id = vd_id_of(vd_of(pp), v);
+
 	atomic_store_explicit(&v->size_bytes, v->meta.size_bytes, memory_order_relaxed);
 	if (atomic_load_explicit(&v->id, memory_order_relaxed))
 		return;
-	counters_try_open(pp, v, xseg_nr_stats(pp->peer->seg) / 4);
+	counters_try_open(pp, v, id, xseg_nr_stats(pp->peer->seg) / 4);
 	/* release: partner is the acquire in vd_volume_get() */
-	atomic_store_explicit(&v->id, vd_id_of(vd_of(pp), v), memory_order_release);
+	atomic_store_explicit(&v->id, id, memory_order_release);
 }
 
 void vd_direct_follow(struct volumed *vd)

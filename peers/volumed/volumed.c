@@ -74,13 +74,6 @@ static void volumed_reply(struct peer_port *pp, struct xreq *r)
 
 /* ---- the path of a request --------------------------------------------------------------- */
 
-static void refuse(struct peer_port *pp, struct xreq *r, struct vd_volume *v, int rc)
-{
-	if (v)
-		vd_volume_count_error(pp, v);
-	peer_answer(pp, r, rc);
-}
-
 static bool is_in_one_object(const struct vd_volume *v, const struct xreq *r)
 {
 	return (r->offset ^ (r->offset + r->size - 1)) >> v->shift == 0;
@@ -117,7 +110,7 @@ XHOT static void data(struct peer_port *pp, struct xreq *r)
 	int rc = v ? vd_volume_check(v, r->offset, r->size) : -ENOENT;
 
 	if (rc) {
-		refuse(pp, r, v, rc);
+		peer_answer(pp, r, rc);
 		return;
 	}
 	vd_volume_count(pp, v, r);
@@ -139,7 +132,7 @@ static void flush(struct peer_port *pp, struct xreq *r)
 	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
 
 	if (r->volume && !v) {
-		refuse(pp, r, NULL, -ENOENT);
+		peer_answer(pp, r, -ENOENT);
 		return;
 	}
 	if (v)
@@ -156,7 +149,7 @@ static void info(struct peer_port *pp, struct xreq *r)
 	int rc = !v ? r->size ? -ESTALE : -ENOENT : vd_volume_check(v, r->offset, r->size);
 
 	if (rc) {
-		refuse(pp, r, v, rc);
+		peer_answer(pp, r, rc);
 		return;
 	}
 	if (r->size) {
@@ -169,13 +162,13 @@ static void info(struct peer_port *pp, struct xreq *r)
 
 static void copy(struct peer_port *pp, struct xreq *r)
 {
-	refuse(pp, r, vd_volume_get(vd_of(pp), r->volume), -EOPNOTSUPP);
+	peer_answer(pp, r, -EOPNOTSUPP);
 }
 
 /* Objects are volumed's to delete, not its clients'. */
 static void delete_object(struct peer_port *pp, struct xreq *r)
 {
-	refuse(pp, r, vd_volume_get(vd_of(pp), r->volume), -EINVAL);
+	peer_answer(pp, r, -EINVAL);
 }
 
 static void handle(struct peer_port *pp, struct xreq *r)

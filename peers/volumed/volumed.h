@@ -261,9 +261,8 @@ void vd_volume_name(const struct vd_volume *v, struct xreq *r, uint64_t offset);
 void vd_volume_hash(const struct vd_volume *v, struct xreq *r);
 /* Names the volume as a whole (FLUSH); NULL: all volumes. */
 void vd_volume_address_all(const struct vd_volume *v, struct xreq *r);
-/* Counts a request, or one that failed, in the volume's block of this port. */
+/* Counts a request in the volume's block of this port. */
 void vd_volume_count(struct peer_port *pp, struct vd_volume *v, const struct xreq *r);
-void vd_volume_count_error(struct peer_port *pp, struct vd_volume *v);
 bool vd_object_size_ok(uint64_t bytes);
 bool vd_size_ok(uint64_t bytes);		/* of a volume */
 /* Objects that a volume of that size may have. */

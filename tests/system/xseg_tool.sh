@@ -246,6 +246,8 @@ expect_json '.caches[0] | has("hits", "lookups", "hit_bytes", "lookup_bytes") an
 	"hit ratios come with their parts" xseg --json stat
 expect_json '.volumes[] | select(.name == "v") | .reads > 0 and .bytes > 0' "and each volume" \
 	xseg --json stat
+expect_json '.volumes[] | select(.name == "v").lat_ns | .count > 0 and .p50 > 0 and .p50 <= .max' \
+	"with what its users waited" xseg --json stat
 xseg --json stat --interval 100ms --count 2 >stats 2>/dev/null
 is "stat prints a line of JSON an interval" \
 	"$(jq -s 'length == 2 and all(.[]; .interval_ns > 0)' stats)" true

@@ -1,5 +1,5 @@
 /* volumed_test - the path of requests through the volume peer: addresses, splitting, dying,
- * stopping, several ports, counters. */
+ * stopping, several ports. */
 #include "tests/unit/volumed_rig.h"
 
 /* ---- one object -------------------------------------------------------------------------- */
@@ -557,61 +557,6 @@ static void every_port_deletes_after_its_own_writes(void **state)
 
 /* ---- the rest ---------------------------------------------------------------------------- */
 
-static bool volume_stats(const char *name, struct xseg_stats_view *sum)
-{
-	struct xseg_stats_view view;
-	bool found = false;
-
-	memset(sum, 0, sizeof(*sum));
-	for (uint32_t i = 0; i < xseg_nr_stats(seg); i++) {
-		if (!xseg_stats_view(seg, i, &view) || strcmp(view.kind, "volume") != 0 ||
-		    strcmp(view.name, name) != 0)
-			continue;
-		found = true;
-		for (uint32_t k = 0; k < view.nr; k++)
-			sum->value[k] += view.value[k];
-	}
-	return found;
-}
-
-static void each_volume_is_counted(void **state)
-{
-	static const uint64_t want[] = { 2, 3, 4096 + 512, 3 * 4096, 1, 1 };
-	uint32_t id = create("vol", "16M");
-	struct xseg_stats_view view;
-
-	(void)state;
-	assert_true(volume_stats("vol", &view));
-	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(write_pattern(id, i * 4096, 4096, 1), 4096);
-	expect_pattern(id, 0, 4096, 1);
-	expect_pattern(id, 512, 512, 1);
-	assert_int_equal(io(XSEG_OP_FLUSH, id, 0, 0), 0);
-	assert_int_equal(io(XSEG_OP_READ, id, 16 << 20, 512), -EINVAL);
-	volumed_restart();
-	assert_true(volume_stats("vol", &view));
-	assert_memory_equal(view.value, want, sizeof(want));
-	assert_true(admin("volume remove vol") > 0);
-	steps(50);
-	assert_false(volume_stats("vol", &view));
-}
-
-static void many_volumes_leave_blocks_for_others(void **state)
-{
-	uint32_t used = 0, nr = xseg_nr_stats(seg);
-	struct xseg_stats_view view;
-	char name[32];
-
-	(void)state;
-	for (uint32_t i = 0; i < nr + 10; i++) {
-		snprintf(name, sizeof(name), "v%u", i);
-		assert_int_equal(io(XSEG_OP_READ, create(name, "1M"), 0, 512), 512);
-	}
-	for (uint32_t i = 0; i < nr; i++)
-		used += xseg_stats_view(seg, i, &view) && !strcmp(view.kind, "volume");
-	assert_int_equal(used, nr / 2);
-}
-
 static void object_size_is_a_power_of_two(void **state)
 {
 	const struct opt *o = opt_find(volumed_class.opts, "object-size");
@@ -692,8 +637,6 @@ int main(void)
 		T(stopping_answers_who_waits_for_a_store_that_fails),
 		T_THREADS(every_port_serves_and_takes_commands),
 		T_THREADS(every_port_deletes_after_its_own_writes),
-		T(each_volume_is_counted),
-		T(many_volumes_leave_blocks_for_others),
 		T(object_size_is_a_power_of_two),
 		T_SMALL(random_io_matches_a_copy_through_restarts),
 	};

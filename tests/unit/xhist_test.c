@@ -1,6 +1,8 @@
-/* xhist_test - the histogram: exactness of buckets, percentiles, clamping, merging, intervals. */
+/* xhist_test - the histogram: exactness of buckets, percentiles, clamping, merging, intervals,
+ * many writers. */
 #include "xtypes/xhist.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -138,6 +140,31 @@ static void an_interval_over_a_cleared_histogram_is_empty(void **state)
 	assert_int_equal(xhist_percentile(&d, 99), 0);
 }
 
+static void *record_many(void *from)
+{
+	for (uint64_t i = 0; i < 20000; i++)
+		xhist_record_shared(&h, *(uint64_t *)from + i % 1000);
+	return NULL;
+}
+
+static void nothing_is_lost_where_many_record(void **state)
+{
+	uint64_t from[] = { 1000, 5000, 3000 };
+	pthread_t thread[3];
+
+	(void)state;
+	xhist_init(&h);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, record_many, &from[i]), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(atomic_load(&h.count), 60000);
+	assert_int_equal(atomic_load(&h.sum), 20000ull * (1000 + 5000 + 3000) + 60000ull * 999 / 2);
+	assert_int_equal(atomic_load(&h.min), 1000);
+	assert_int_equal(atomic_load(&h.max), 5999);
+	assert_true(xhist_percentile(&h, 100) == 5999);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +177,7 @@ int main(void)
 		cmocka_unit_test(merging_adds_all_samples),
 		cmocka_unit_test(an_interval_has_only_its_own_samples),
 		cmocka_unit_test(an_interval_over_a_cleared_histogram_is_empty),
+		cmocka_unit_test(nothing_is_lost_where_many_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -251,15 +251,18 @@ static void add_cache(const struct writing *w, struct out_table *table,
 static void add_volume(const struct writing *w, struct out_table *table,
 		       const struct xseg_stats_view *b)
 {
-	char reads[OUT_TEXT], writes[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT], flushes[OUT_TEXT];
+	char reads[OUT_TEXT], writes[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT], flushes[OUT_TEXT],
+		p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT];
 
 	out_count(per_second(w, view_stats_value(b, "reads")), reads);
 	out_size(per_second(w, view_stats_value(b, "read_bytes")), out);
 	out_count(per_second(w, view_stats_value(b, "writes")), writes);
 	out_size(per_second(w, view_stats_value(b, "write_bytes")), in);
 	out_count(per_second(w, view_stats_value(b, "flushes")), flushes);
-	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64, w->narrow ? 16 : XSEG_NAME_MAX,
-		      b->name, reads, out, writes, in, flushes, view_stats_value(b, "errors"));
+	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%s",
+		      w->narrow ? 16 : XSEG_NAME_MAX, b->name, reads, out, writes, in, flushes,
+		      view_stats_value(b, "errors"), lat_text(&b->lat, 50, p50),
+		      lat_text(&b->lat, 99, p99), lat_text(&b->lat, 99.9, p999));
 }
 
 static const struct {
@@ -273,8 +276,10 @@ static const struct {
 	[GROUP_CACHE] = { { "CACHE\t>HITS\t>BY BYTES\t>DIRECT\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED",
 			    "CACHE\t>HITS\t>BY BYTES\t>DIRECT/s\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED/s" },
 			  add_cache },
-	[GROUP_VOLUME] = { { "VOLUME\t>READS\t>BYTES\t>WRITES\t>BYTES\t>FLUSHES\t>ERRORS",
-			     "VOLUME\t>READS/s\t>B/s\t>WRITES/s\t>B/s\t>FLUSHES/s\t>ERRORS" },
+	[GROUP_VOLUME] = { { "VOLUME\t>READS\t>BYTES\t>WRITES\t>BYTES\t>FLUSHES\t>ERRORS"
+			     "\t>P50\t>P99\t>P99.9",
+			     "VOLUME\t>READS/s\t>B/s\t>WRITES/s\t>B/s\t>FLUSHES/s\t>ERRORS"
+			     "\t>P50\t>P99\t>P99.9" },
 			   add_volume },
 };
 

@@ -1,0 +1,98 @@
+/* measure - what who sends I/O to a volume tells the volume's block of counters: I/Os that failed,
+ * and how long one of MEASURE_EACH took.
+ *
+ * Whoever maps a volume sends requests on, and their answers go past it. So its origin tells: it
+ * alone sees every answer, whoever gave it, and how long all of the way took.
+ *
+ * Contract: submit and take by the port's thread. They write to a block of another peer, beside
+ * other origins, with atomic additions; nothing here blocks or takes a lock. The clock is read for
+ * the I/O that is measured alone.
+ *
+ * Invariants:
+ *   M1  one I/O of a port is measured at a time, and none is counted that was not: the request's
+ *       index stands in `index` from its submission until its answer is taken
+ *   M2  a block is looked at anew whenever something is told: what was found last is a hint. One
+ *       that is freed in that moment may count what was meant for its predecessor
+ */
+#include "xseg/internal.h"
+#include "xtypes/xhot.h"
+
+#define MEASURE_EACH   32u	/* one of so many I/Os of a port is measured */
+#define MEASURE_ABSENT 64u	/* so often a block that was not there is not looked for */
+
+void xs_measure_init(struct measure *m)
+{
+	m->until = 1;
+	m->index = XSEG_NONE;
+	m->block = XSEG_NONE;
+	m->absent = 0;
+}
+
+static bool is_block_of(struct xseg *seg, uint32_t i, uint32_t peer, uint32_t volume)
+{
+	const struct xs_stats *b = &seg->stats[i];
+
+	/* acquire: partner is the release in xseg_stats_of_volume() */
+	return atomic_load_explicit(&b->volume, memory_order_acquire) == volume &&
+	       atomic_load_explicit(&b->peer, memory_order_relaxed) == peer + 1;
+}
+
+/* The volume's block, or NULL: its peer has none for it, as far as was seen lately. */
+static struct xs_stats *block_of(
+	struct xseg *seg, struct measure *m, uint32_t peer, uint32_t volume)
+{
+	if (m->block != XSEG_NONE && is_block_of(seg, m->block, peer, volume))
+		return &seg->stats[m->block];
+	if (m->absent && m->peer == peer && m->volume == volume) {
+		m->absent--;
+		return NULL;
+	}
+	m->peer = peer;
+	m->volume = volume;
+	m->absent = 0;
+	for (m->block = 0; m->block < seg->geo.nr_stats; m->block++)
+		if (is_block_of(seg, m->block, peer, volume))
+			return &seg->stats[m->block];
+	m->block = XSEG_NONE;
+	m->absent = MEASURE_ABSENT;
+	return NULL;
+}
+
+/* What is done to a volume's data, or is to make it last. */
+static bool is_io(const struct xreq *r)
+{
+	return r->volume && !r->parent && r->op != XSEG_OP_INFO && r->op != XSEG_OP_ADMIN;
+}
+
+static void count_error(struct xs_stats *b)
+{
+	uint32_t key = atomic_load_explicit(&b->told, memory_order_relaxed);
+
+	if (key < XSEG_STATS_MAX)
+		atomic_fetch_add_explicit(&b->value[key], 1, memory_order_relaxed);
+}
+
+XCOLD void xs_measure_submit(struct xport *port, const struct xreq *r)
+{
+	struct measure *m = &port->measure;
+
+	m->until = MEASURE_EACH;
+	if (m->index != XSEG_NONE || !is_io(r))
+		return;
+	m->index = r->index;
+	m->at_ns = xs_now_ns();
+}
+
+XCOLD void xs_measure_take(struct xport *port, const struct xreq *r)
+{
+	struct measure *m = &port->measure;
+	bool measured = m->index == r->index;
+	struct xs_stats *b = is_io(r) ? block_of(port->seg, m, r->sent_to, r->volume) : NULL;
+
+	if (measured)
+		m->index = XSEG_NONE;
+	if (b && measured)
+		xhist_record_shared(&b->lat, xs_now_ns() - m->at_ns);
+	if (b && r->result < 0)
+		count_error(b);
+}
