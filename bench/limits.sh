@@ -19,7 +19,7 @@
 #   copy      the block is copied into or from a buffer, of which the client touches the first line
 #             of each page
 #   copyall   the same with all lines
-#   loansmall copysmall   without huge pages, over half of the set, as to map it so takes seconds
+#   loansmall copysmall   without huge pages, over a quarter of the set: to map it so takes seconds
 # Each round measures every point once; figures are medians of the rounds.
 #
 # In $BUILD/bench/limits: raw/STEP-RW-BS-DEPTH-run.ROUND.json; from these alone runs.tsv,
@@ -88,7 +88,7 @@ run_point()
 {
 	local args=(--mode="$1") size=$set_mib
 	case $1 in
-	*small) args=(--mode="${1%small}" --huge=no) size=$((set_mib / 2)) ;;
+	*small) args=(--mode="${1%small}" --huge=no) size=$((set_mib / 4)) ;;
 	*all)   args=(--mode="${1%all}" --touch=all) ;;
 	esac
 	bench-limit "${args[@]}" --rw="rand$2" --bs="$3" --object_size="$3" --iodepth="$4" \
