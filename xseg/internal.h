@@ -360,6 +360,9 @@ bool xs_peer_is_client(struct xseg *seg, uint32_t index);
 /* ---- sweep.c: under the control lock `fd` ---- */
 /* Peers whose member is gone become DEAD, and every sleeper looks around. */
 void xs_mark_dead(struct xseg *seg, int fd);
+/* The same for those that a member served whose byte the caller has just got: its lock says from
+ * now on that they are alive. */
+void xs_mark_dead_before(struct xseg *seg, uint32_t member);
 /* An answer whose offer may have died with the answerer is found by its place. */
 void xs_alert_answered(struct xseg *seg);
 /* How many requests of a peer are still out, after those at rest were brought home. */

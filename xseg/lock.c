@@ -242,13 +242,14 @@ int xs_member_join(struct xseg *seg)
 
 	if (fd < 0)
 		return fd;
-	xs_mark_dead(seg, fd);
 	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++) {
 		struct xs_member *m = &seg->members[i];
 
 		if (xs_byte_locked(fd, XSEG_LOCK_MEMBER0 + i) ||
 			xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i, false))
 			continue;
+		/* not before: one who was alive then may have died since */
+		xs_mark_dead_before(seg, i);
 		seg->member = i;
 		atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);
 		read_label(m->label, sizeof(m->label));

@@ -6,7 +6,8 @@
  * time, and may itself be killed anywhere: the next one begins it again (R4).
  *
  * Invariants:
- *   W1  who is dead is proved by the kernel's lock on the member's byte, and by nothing else
+ *   W1  who is dead is proved by the kernel's lock on the member's byte, and by nothing else: by
+ *       who finds that nobody has it, or who has just got it
  *   W2  a peer's name and ports stay with it until no request of its is out, so that an answer
  *       finds where it belongs
  */
@@ -25,24 +26,48 @@ void xs_alert_answered(struct xseg *seg)
 	}
 }
 
+static void mark_dead(struct xseg *seg, uint32_t index, uint64_t w)
+{
+	xs_peer_word_set(&seg->peers[index], XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
+	XKILL(DEAD_MARKED);
+}
+
+static void tell_of_dead(struct xseg *seg)
+{
+	xs_alert_answered(seg);
+	xs_ring_all(seg);
+}
+
 void xs_mark_dead(struct xseg *seg, int fd)
 {
 	bool found = false;
 
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		struct xs_peer *p = &seg->peers[i];
 		uint64_t w = xs_peer_word(seg, i);
 
 		if (!peer_serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
 			continue;
-		xs_peer_word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
-		XKILL(DEAD_MARKED);
+		mark_dead(seg, i, w);
 		found = true;
 	}
-	if (!found)
-		return;
-	xs_alert_answered(seg);
-	xs_ring_all(seg);
+	if (found)
+		tell_of_dead(seg);
+}
+
+void xs_mark_dead_before(struct xseg *seg, uint32_t member)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint64_t w = xs_peer_word(seg, i);
+
+		if (!peer_serves(peer_state(w)) || peer_member(w) != member)
+			continue;
+		mark_dead(seg, i, w);
+		found = true;
+	}
+	if (found)
+		tell_of_dead(seg);
 }
 
 /* No process can have it, whatever the place says (R5): it is in no state, or at a port that

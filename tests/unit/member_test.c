@@ -169,6 +169,61 @@ static void closing_another_descriptor_of_the_file_ends_nobody(void **state)
 	xseg_detach(seg);
 }
 
+static struct {
+	_Atomic bool over;
+	_Atomic unsigned nr, wrong;		/* times it joined; and was taken for another */
+} joiner;
+
+/* It serves no peer, so no peer that is served may name its slot. */
+static void *join_again_and_again(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&joiner.over)) {
+		struct xseg_error err;
+		struct xseg *own;
+
+		if (xseg_attach(name, 0, &own, &err))
+			continue;
+		for (uint32_t i = 0; i < own->geo.nr_ports; i++)
+			if (peer_serves(peer_state(xs_peer_word(own, i))) &&
+				peer_member(xs_peer_word(own, i)) == own->member)
+				joiner.wrong++;
+		xseg_detach(own);
+		joiner.nr++;
+	}
+	return NULL;
+}
+
+/* Its slot is free in the middle of another one's joining. */
+static void who_dies_while_another_joins_is_not_taken_for_that_one(void **state)
+{
+	struct child ch = { .heir = 0 };
+	pthread_t thread;
+
+	(void)state;
+	name = segrig_named(&seg);
+	assert_int_equal(pthread_create(&thread, NULL, join_again_and_again, NULL), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		int pid;
+
+		assert_int_equal(pipe2(ch.ready, O_CLOEXEC), 0);
+		pid = segrig_fork(child_server, &ch);
+		close(ch.ready[1]);		/* so it ends with the child */
+		await(ch.ready[0]);
+		close(ch.ready[0]);
+		usleep(i * 7 % 500);
+		segrig_kill(pid);
+	}
+	atomic_store(&joiner.over, true);
+	pthread_join(thread, NULL);
+	assert_true(joiner.nr > 0);
+	assert_int_equal(joiner.wrong, 0);
+	xseg_sweep(seg);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
 static void a_child_that_lives_on_keeps_nobody_alive(void **state)
 {
 	struct child ch = { .heir = 1 };
@@ -300,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pid_is_not_believed),
 		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
+		cmocka_unit_test(who_dies_while_another_joins_is_not_taken_for_that_one),
 		cmocka_unit_test(a_child_that_lives_on_keeps_nobody_alive),
 		cmocka_unit_test(a_child_that_lives_on_keeps_no_control_lock),
 		cmocka_unit_test(a_successor_whose_generation_wraps_takes_over_what_there_is),
