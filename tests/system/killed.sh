@@ -59,8 +59,13 @@ kill_all()	# PEER...
 	kill -KILL $pids
 }
 
+is_dirty()
+{
+	! is_clean
+}
+
 # kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died,
-# and was dirty then
+# and was dirty just before. A slow machine may need a moment until it is dirty again.
 kill_some()
 {
 	local kills=$1 i now victims
@@ -74,7 +79,7 @@ kill_some()
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
-			is_clean || dirty=$((dirty + 1))
+			wait_for 10 is_dirty && dirty=$((dirty + 1))
 		fi
 		t "${now[*]}: killed (number $((i + 1)))" kill_all "${now[@]}"
 		kill -KILL "$started"
