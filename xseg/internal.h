@@ -73,6 +73,7 @@ struct measure {
 	uint32_t until;			/* submissions until one is measured */
 	uint32_t index;			/* of the request that is being measured, or XSEG_NONE */
 	uint64_t at_ns;			/* when it was submitted */
+	bool client;			/* its peer is one */
 	/* where was told last; block XSEG_NONE: there was none, and is not looked for `absent` times */
 	uint32_t peer, volume, block, absent;
 };
@@ -394,7 +395,8 @@ uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower);
 void xs_stats_free(struct xseg *seg, uint32_t peer);
 
 /* ---- measure.c ---- */
-void xs_measure_init(struct measure *m);
+/* Of a port that is its peer's. */
+void xs_measure_init(struct xport *port);
 /* A request is submitted, and `until` is 0. */
 void xs_measure_submit(struct xport *port, const struct xreq *r);
 /* An answer is taken: an error, or that of the request that is measured. */

@@ -9,9 +9,10 @@
  * the I/O that is measured alone.
  *
  * Invariants:
- *   M1  one I/O of a port is measured at a time, and none is counted that was not: the request's
+ *   X1  one I/O of a port is measured at a time, and none is counted that was not: the request's
  *       index stands in `index` from its submission until its answer is taken
- *   M2  a block is looked at anew whenever something is told: what was found last is a hint. One
+ *   X2  only a client's ports tell: what a peer asks of another for itself no user waits for
+ *   X3  a block is looked at anew whenever something is told: what was found last is a hint. One
  *       that is freed in that moment may count what was meant for its predecessor
  */
 #include "xseg/internal.h"
@@ -20,8 +21,11 @@
 #define MEASURE_EACH   32u	/* one of so many I/Os of a port is measured */
 #define MEASURE_ABSENT 64u	/* so often a block that was not there is not looked for */
 
-void xs_measure_init(struct measure *m)
+void xs_measure_init(struct xport *port)
 {
+	struct measure *m = &port->measure;
+
+	m->client = xs_peer_is_client(port->seg, port->peer->index);
 	m->until = 1;
 	m->index = XSEG_NONE;
 	m->block = XSEG_NONE;
@@ -77,7 +81,7 @@ XCOLD void xs_measure_submit(struct xport *port, const struct xreq *r)
 	struct measure *m = &port->measure;
 
 	m->until = MEASURE_EACH;
-	if (m->index != XSEG_NONE || !is_io(r))
+	if (m->index != XSEG_NONE || !m->client || !is_io(r))
 		return;
 	m->index = r->index;
 	m->at_ns = xs_now_ns();
@@ -87,10 +91,11 @@ XCOLD void xs_measure_take(struct xport *port, const struct xreq *r)
 {
 	struct measure *m = &port->measure;
 	bool measured = m->index == r->index;
-	struct xs_stats *b = is_io(r) ? block_of(port->seg, m, r->sent_to, r->volume) : NULL;
+	struct xs_stats *b;
 
 	if (measured)
 		m->index = XSEG_NONE;
+	b = m->client && is_io(r) ? block_of(port->seg, m, r->sent_to, r->volume) : NULL;
 	if (b && measured)
 		xhist_record_shared(&b->lat, xs_now_ns() - m->at_ns);
 	if (b && r->result < 0)

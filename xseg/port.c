@@ -74,7 +74,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->out[1] = p->out[0] + nr;
 	p->in[1] = p->in[0] + nr;
 	xpool_init(&p->free, p->free_mem, p->req_nr ? p->req_nr : 1);
-	xs_measure_init(&p->measure);
+	xs_measure_init(p);
 	note_lanes(p);
 	return 0;
 }
