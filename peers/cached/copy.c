@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/common/shape.h"
 
 static void copy_source(struct cport *ps, struct creq *c);
 static void source_flush(struct cport *ps, struct creq *c);
@@ -40,22 +41,12 @@ static void change_sides(
 	object_push(ps, o, &c->work);
 }
 
-/* The name is text in the first page, where its client may change it: read once. */
-static int source_name(struct cport *ps, const struct creq *c, char *name)
-{
-	if (c->r->nr_pages == 0)
-		return -EINVAL;
-	memcpy(name, xseg_page(ps->cache->peer.seg, c->r->page[0] & XSEG_PAGE_INDEX),
-		XSEG_TARGET_MAX);
-	return name[0] && strnlen(name, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EINVAL;
-}
-
 void copy_step(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
 	char name[XSEG_TARGET_MAX];
 	uint32_t idx;
-	int rc = source_name(ps, c, name);
+	int rc = shape_source(k->peer.seg, c->r, name);
 
 	if (!c->policy)
 		c->policy = object_policy(ps, c->obj);

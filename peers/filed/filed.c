@@ -9,7 +9,7 @@
 #include "peers/common/log.h"
 #include "xtypes/xkill.h"
 
-#define OFFSET_MAX	(UINT64_C(1) << 62)
+#define END_MAX		(UINT64_C(1) << 62)
 #define SUBMIT_AGAIN_NS 50000			/* the kernel took no more: when to try again */
 #define REAP_MAX	64
 /* what fails is tried again and again: one line is enough */
@@ -75,67 +75,24 @@ void filed_files_idle(struct filed *f)
 		filed_pool_push(&f->pool, &op->work);
 }
 
-/* ---- checking ---------------------------------------------------------------------------- */
+/* ---- what an op is alone with -------------------------------------------------------------- */
 
-enum range_kind { RANGE_NONE, RANGE_BYTES, RANGE_OBJECT };
-
-#define KNOWN	  1u
-#define EXCLUSIVE 2u
-#define DATA	  4u			/* the request's pages hold the range */
-#define CHANGE	  8u			/* it changes the file, or whether there is one */
-
-static const struct filed_kind {
-	enum range_kind range;
-	uint32_t is;
-} kinds[XSEG_NR_OPS] = {
-	[XSEG_OP_READ] = { RANGE_BYTES, KNOWN | DATA },
-	[XSEG_OP_WRITE] = { RANGE_BYTES, KNOWN | EXCLUSIVE | DATA | CHANGE },
-	[XSEG_OP_FLUSH] = { RANGE_NONE, KNOWN },
-	[XSEG_OP_DISCARD] = { RANGE_BYTES, KNOWN | EXCLUSIVE | CHANGE },
-	[XSEG_OP_WRITE_ZEROES] = { RANGE_BYTES, KNOWN | EXCLUSIVE | CHANGE },
-	[XSEG_OP_COPY] = { RANGE_BYTES, KNOWN | EXCLUSIVE | CHANGE },
-	[XSEG_OP_INFO] = { RANGE_OBJECT, KNOWN },
-	[XSEG_OP_DELETE] = { RANGE_OBJECT, KNOWN | EXCLUSIVE | CHANGE },
-};
-
-static int check(const struct xreq *r)
-{
-	const struct filed_kind *kind = r->op < XSEG_NR_OPS ? &kinds[r->op] : NULL;
-
-	if (!kind || !(kind->is & KNOWN))
-		return -EPROTO;
-	if (kind->range != RANGE_NONE && !r->target[0])
-		return -EPROTO;
-	if (kind->range == RANGE_BYTES && (r->size > XSEG_REQ_BYTES || r->obj_offset > OFFSET_MAX))
-		return -EPROTO;
-	if ((kind->is & DATA) && r->nr_pages < xseg_req_span(r->obj_offset, r->size))
-		return -EPROTO;
-	return 0;
-}
-
-/* The name of the object to copy from is text in the first page; read once, as others may write
- * there. */
 static int read_source(struct filed *f, struct filed_op *op)
 {
-	op->source[0] = '\0';
-	if (op->r->nr_pages)
-		memcpy(op->source, xseg_page(f->peer.seg, op->r->page[0] & XSEG_PAGE_INDEX),
-			XSEG_TARGET_MAX);
-	if (!op->source[0])
-		return -EOPNOTSUPP;
-	if (strnlen(op->source, XSEG_TARGET_MAX) == XSEG_TARGET_MAX)
-		return -EPROTO;
-	op->source_hash = xseg_hash(op->source, strlen(op->source));
-	return 0;
+	int rc = shape_source(f->peer.seg, op->r, op->source);
+
+	if (!rc)
+		op->source_hash = xseg_hash(op->source, strlen(op->source));
+	return rc;
 }
 
 /* O2. What sets the file's end reaches to the end of all. */
 static void add_ranges(const struct filed *f, struct filed_op *op)
 {
 	const struct xreq *r = op->r;
-	const struct filed_kind *kind = &kinds[r->op];
-	bool exact = (kind->is & DATA) && filed_aligned(f, r);
-	bool sets_end = (kind->is & EXCLUSIVE) && !exact && r->op != XSEG_OP_DISCARD;
+	const struct shape *shape = &shapes[r->op];
+	bool exact = shape->data && filed_aligned(f, r);
+	bool sets_end = shape->exclusive && !exact && r->op != XSEG_OP_DISCARD;
 	uint64_t from = r->obj_offset, to = from + r->size;
 
 	order_op_init(&op->order);
@@ -143,11 +100,11 @@ static void add_ranges(const struct filed *f, struct filed_op *op)
 		from = PAGE_DOWN(from);
 		to = PAGE_DOWN(to + XSEG_PAGE_SIZE - 1);
 	}
-	if (kind->range == RANGE_OBJECT)
-		order_op_add(&op->order, op->hash, 0, ORDER_END, kind->is & EXCLUSIVE);
-	if (kind->range == RANGE_BYTES)
+	if (shape->range == SHAPE_OBJECT)
+		order_op_add(&op->order, op->hash, 0, ORDER_END, shape->exclusive);
+	if (shape->range == SHAPE_BYTES)
 		order_op_add(&op->order, op->hash, from, sets_end ? ORDER_END : to,
-			kind->is & EXCLUSIVE);
+			shape->exclusive);
 	if (r->op == XSEG_OP_COPY)
 		order_op_add(&op->order, op->source_hash, from, to, false);
 }
@@ -262,9 +219,9 @@ static void op_ended(struct peer_port *pp, struct filed_op *op)
 	if (op->changing)
 		filed_change_end(&f->files, &op->change, op->result == (int64_t)r->size);
 	op->changing = false;
-	if ((kinds[r->op].is & CHANGE) && op->file)
+	if (shapes[r->op].exclusive && op->file)
 		owe_flush(f);
-	if (op->result < 0 || !(r->flags & XSEG_REQ_FUA) || !(kinds[r->op].is & CHANGE) ||
+	if (op->result < 0 || !(r->flags & XSEG_REQ_FUA) || !shapes[r->op].exclusive ||
 		!op->file) {
 		op_answer(pp, op);
 		return;
@@ -283,7 +240,7 @@ static void op_end(struct peer_port *pp, struct filed_op *op, int64_t result)
 /* It is MOVING: aligned READ or WRITE of a file that is open. */
 static void op_move(struct peer_port *pp, struct filed_op *op)
 {
-	if ((kinds[op->r->op].is & CHANGE) && !op->changing)
+	if (shapes[op->r->op].exclusive && !op->changing)
 		filed_op_change(filed_of(pp->peer), op);
 	ops_list_add(&port_of(pp)->moving, &op->order);
 }
@@ -311,11 +268,11 @@ static void op_begin(struct peer_port *pp, struct filed_op *op)
 		filed_sync_all(f, op);
 		return;
 	}
-	if (kinds[r->op].range == RANGE_BYTES && !r->size) {
+	if (shapes[r->op].range == SHAPE_BYTES && !r->size) {
 		op_end(pp, op, 0);
 		return;
 	}
-	if ((kinds[r->op].is & DATA) && filed_aligned(f, r))
+	if (shapes[r->op].data && filed_aligned(f, r))
 		op->file = filed_file_try(&f->files, op->hash, r->target, r->op == XSEG_OP_WRITE,
 			&op->fd);
 	if (!op->file) {
@@ -367,7 +324,7 @@ static void ops_begin(struct peer_port *pp)
 static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct filed *f = filed_of(pp->peer);
-	int rc = check(r);
+	int rc = shape_check(r, END_MAX);
 	struct filed_op *op;
 
 	if (rc) {

@@ -40,6 +40,7 @@
 
 #include "peers/common/ops.h"
 #include "peers/common/peer.h"
+#include "peers/common/shape.h"
 #include "peers/filed/filed_aio.h"
 #include "peers/filed/filed_files.h"
 #include "peers/filed/filed_work.h"

@@ -17,6 +17,7 @@
 
 #include "peers/common/log.h"
 #include "peers/common/ops.h"
+#include "peers/common/shape.h"
 #include "peers/memd/memd_heap.h"
 #include "peers/memd/memd_model.h"
 #include "peers/memd/memd_store.h"
@@ -168,64 +169,29 @@ static int64_t apply_delete(struct memd *m, struct xreq *r, uint32_t size)
 	return 0;
 }
 
-/* How each op is checked, ordered and done. */
-enum range { RANGE_NONE, RANGE_BYTES, RANGE_OBJECT };
-
-static const struct memd_kind {
-	int64_t (*apply)(struct memd *m, struct xreq *r, uint32_t size);
-	enum range range;
-	bool exclusive, data;			/* data: its pages hold the range */
-} kinds[XSEG_NR_OPS] = {
-	[XSEG_OP_READ] = { apply_read, RANGE_BYTES, false, true },
-	[XSEG_OP_WRITE] = { apply_write, RANGE_BYTES, true, true },
-	[XSEG_OP_FLUSH] = { apply_flush, RANGE_NONE, false, false },
-	[XSEG_OP_DISCARD] = { apply_discard, RANGE_BYTES, true, false },
-	[XSEG_OP_WRITE_ZEROES] = { apply_zeroes, RANGE_BYTES, true, false },
-	[XSEG_OP_COPY] = { apply_copy, RANGE_BYTES, true, false },
-	[XSEG_OP_INFO] = { apply_info, RANGE_NONE, false, false },
-	[XSEG_OP_DELETE] = { apply_delete, RANGE_OBJECT, true, false },
+static int64_t (*const applies[XSEG_NR_OPS])(struct memd *m, struct xreq *r, uint32_t size) = {
+	[XSEG_OP_READ] = apply_read, [XSEG_OP_WRITE] = apply_write, [XSEG_OP_FLUSH] = apply_flush,
+	[XSEG_OP_DISCARD] = apply_discard, [XSEG_OP_WRITE_ZEROES] = apply_zeroes,
+	[XSEG_OP_COPY] = apply_copy, [XSEG_OP_INFO] = apply_info, [XSEG_OP_DELETE] = apply_delete,
 };
 
-static int check(const struct xreq *r)
+/* Of a range: what is about no bytes has none. */
+static uint32_t size_of(const struct xreq *r)
 {
-	const struct memd_kind *kind = r->op < XSEG_NR_OPS ? &kinds[r->op] : NULL;
-
-	if (!kind || !kind->apply)
-		return -EPROTO;
-	if (r->op != XSEG_OP_FLUSH && !r->target[0])
-		return -EPROTO;
-	if (kind->range == RANGE_BYTES &&
-		(r->size > XSEG_REQ_BYTES || r->obj_offset > MEMD_OBJECT_MAX ||
-			r->obj_offset + r->size > MEMD_OBJECT_MAX))
-		return -EPROTO;
-	if (kind->data && r->nr_pages < xseg_req_span(r->obj_offset, r->size))
-		return -EPROTO;
-	return 0;
-}
-
-/* The name of the object to copy from is text in the first page; read once, as others may write
- * there. */
-static int read_source(struct memd *m, const struct xreq *r, char *source)
-{
-	source[0] = '\0';
-	if (r->nr_pages)
-		memcpy(source, req_page(m, r, 0), XSEG_TARGET_MAX);
-	if (!source[0])
-		return -EOPNOTSUPP;
-	return strnlen(source, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EPROTO;
+	return shapes[r->op].range == SHAPE_BYTES ? r->size : 0;
 }
 
 /* What the request does, of which the model may have made less or nothing. */
 static int64_t apply(struct memd *m, struct xreq *r, const struct memd_verdict *v, bool again)
 {
-	uint32_t size = kinds[r->op].range == RANGE_BYTES ? r->size : 0;
+	uint32_t size = size_of(r);
 	int64_t rc;
 
 	if (v->error)
 		return v->error;
 	if (v->cut)
 		size = size / 2 / XSEG_SECTOR * XSEG_SECTOR;	/* no disk does half a sector */
-	rc = kinds[r->op].apply(m, r, size);
+	rc = applies[r->op](m, r, size);
 	return again && r->op == XSEG_OP_DELETE && rc == -ENOENT ? 0 : rc;
 }
 
@@ -249,10 +215,10 @@ static void add_ranges(struct memd_op *op)
 	uint64_t to = page_up(r->obj_offset + r->size);
 
 	order_op_init(&op->order);
-	if (kinds[r->op].range == RANGE_OBJECT)
-		order_op_add(&op->order, r->hash, 0, ORDER_END, true);
-	if (kinds[r->op].range == RANGE_BYTES)
-		order_op_add(&op->order, r->hash, from, to, kinds[r->op].exclusive);
+	if (shapes[r->op].range == SHAPE_OBJECT)
+		order_op_add(&op->order, r->hash, 0, ORDER_END, shapes[r->op].exclusive);
+	if (shapes[r->op].range == SHAPE_BYTES)
+		order_op_add(&op->order, r->hash, from, to, shapes[r->op].exclusive);
 	if (r->op == XSEG_OP_COPY)
 		order_op_add(&op->order, xseg_hash(op->source, strlen(op->source)), from, to,
 			false);
@@ -283,7 +249,7 @@ static void ops_begin(struct peer_port *pp, struct order_op *list)
 		op = (struct memd_op *)list;
 		list = list->next;
 		op->verdict = memd_model_begin(&m->model, (enum xseg_op)op->r->op,
-			kinds[op->r->op].range == RANGE_BYTES ? op->r->size : 0, pp->now_ns);
+			size_of(op->r), pp->now_ns);
 		if (op->verdict.due_ns > pp->now_ns) {
 			op->timer.due_ns = op->verdict.due_ns;
 			memd_heap_push(&m->heap[pp->nr], &op->timer);
@@ -300,7 +266,7 @@ static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 	static const struct memd_verdict at_once;
 	struct memd *m = memd_of(pp->peer);
 	struct memd_op *op;
-	int rc = check(r);
+	int rc = shape_check(r, MEMD_OBJECT_MAX);
 
 	if (rc) {
 		peer_answer(pp, r, rc);
@@ -313,7 +279,7 @@ static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 	}
 	op = ops_get(&m->ops);
 	if (r->op == XSEG_OP_COPY)
-		rc = read_source(m, r, op->source);
+		rc = shape_source(m->peer.seg, r, op->source);
 	if (rc) {
 		ops_put(&m->ops, &op->order);
 		peer_answer(pp, r, rc);

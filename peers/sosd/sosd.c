@@ -8,6 +8,7 @@
 #include "peers/common/log.h"
 #include "peers/sosd/sosd_error.h"
 
+#define END_MAX	      (UINT64_C(1) << 40)
 #define SECOND_NS     UINT64_C(1000000000)
 #define TELL_EVERY_NS (10 * SECOND_NS) /* what fails is tried again and again: one line is enough */
 #define SILENCE_NS    (5 * SECOND_NS)	/* no answer for so long is worth a line */
@@ -166,7 +167,7 @@ static bool is_hopeless(const struct peer_port *pp, const struct sosd_op *op, ui
 
 static const struct sosd_trip *trip_of(const struct sosd_op *op)
 {
-	return &sosd_kinds[op->r->op].trip[op->trip];
+	return &sosd_trips[op->r->op][op->trip];
 }
 
 static void op_came(struct peer_port *pp, struct sosd_op *op)
@@ -232,7 +233,7 @@ static void op_begin(struct peer_port *pp, struct sosd_op *op)
 
 	if (op->r->op == XSEG_OP_FLUSH) {
 		op_end(pp, op, 0);
-	} else if (sosd_kinds[op->r->op].range == SOSD_RANGE_BYTES && !op->r->size) {
+	} else if (shapes[op->r->op].range == SHAPE_BYTES && !op->r->size) {
 		op_end(pp, op, 0);
 	} else if (op->r->op == XSEG_OP_COPY && port->copying && port->copying != op) {
 		op_set(op, SOSD_LINED_UP);
@@ -273,7 +274,7 @@ static void sosd_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct sosd *s = sosd_of(pp->peer);
 	struct sosd_op *op;
-	int rc = sosd_check(r);
+	int rc = shape_check(r, END_MAX);
 
 	if (rc) {
 		peer_answer(pp, r, rc);
@@ -282,7 +283,7 @@ static void sosd_accept(struct peer_port *pp, struct xreq *r, bool again)
 	op = ops_get(&s->ops);
 	*op = (struct sosd_op){ .pp = pp, .r = r, .again = again, .state = SOSD_FREE, .since_ns = pp->now_ns };
 	if (r->op == XSEG_OP_COPY)
-		rc = sosd_read_source(s, op);
+		rc = shape_source(s->peer.seg, r, op->source);
 	if (rc) {
 		ops_put(&s->ops, &op->order);
 		peer_answer(pp, r, rc);

@@ -47,6 +47,7 @@
 
 #include "peers/common/ops.h"
 #include "peers/common/peer.h"
+#include "peers/common/shape.h"
 #include "peers/sosd/sosd_mail.h"
 #include "peers/sosd/sosd_name.h"
 #include "peers/sosd/sosd_owner.h"
@@ -129,29 +130,18 @@ uint64_t sosd_poll(struct peer_port *pp);
 
 /* sosd_ops.c: what is asked of RADOS. */
 
-enum sosd_range { SOSD_RANGE_NONE, SOSD_RANGE_BYTES, SOSD_RANGE_OBJECT };
-
 #define SOSD_TRIPS 2				/* an op takes at most */
 #define SOSD_MORE  INT64_MAX			/* there is another trip */
 
-struct sosd_kind {
-	enum sosd_range range;
-	bool known, exclusive;
-	bool data;				/* the request's pages hold the range */
-	struct sosd_trip {
-		int (*send)(struct sosd *s, struct sosd_op *op, const char *name);
-		/* The trip's result; to the op's, or SOSD_MORE. NULL: an error, or the request's
-		 * size. */
-		int64_t (*came)(struct sosd *s, struct sosd_op *op, int result);
-	} trip[SOSD_TRIPS];
+struct sosd_trip {
+	int (*send)(struct sosd *s, struct sosd_op *op, const char *name);
+	/* The trip's result; to the op's, or SOSD_MORE. NULL: an error, or the request's size. */
+	int64_t (*came)(struct sosd *s, struct sosd_op *op, int result);
 };
 
-extern const struct sosd_kind sosd_kinds[XSEG_NR_OPS];
+/* By op, in order; FLUSH has none. */
+extern const struct sosd_trip sosd_trips[XSEG_NR_OPS][SOSD_TRIPS];
 
-/* 0, or what to answer a request with that is not even one. */
-int sosd_check(const struct xreq *r);
-/* The name of a COPY's source is text in its first page; read once, as others may write there. */
-int sosd_read_source(struct sosd *s, struct sosd_op *op);
 void sosd_add_ranges(struct sosd_op *op);
 
 #endif

@@ -17,7 +17,6 @@
 
 #include "peers/sosd/sosd.h"
 
-#define OFFSET_MAX   (UINT64_C(1) << 40)
 #define PAGE_DOWN(x) ((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
 
 /* ENOENT is said of an object that is not there, and of a pool: then it is no answer to
@@ -130,48 +129,17 @@ static int send_store(struct sosd *s, struct sosd_op *op, const char *name)
 		op->r->size, op->r->obj_offset);
 }
 
-/* ---- kinds ------------------------------------------------------------------------------- */
+/* ---- trips ------------------------------------------------------------------------------- */
 
-const struct sosd_kind sosd_kinds[XSEG_NR_OPS] = {
-	[XSEG_OP_READ] = { SOSD_RANGE_BYTES, true, false, true, { { send_read, read_came } } },
-	[XSEG_OP_WRITE] = { SOSD_RANGE_BYTES, true, true, true, { { send_write, came } } },
-	[XSEG_OP_FLUSH] = { SOSD_RANGE_NONE, true, false, false, { { NULL, NULL } } },
-	[XSEG_OP_DISCARD] = { SOSD_RANGE_BYTES, true, true, false,
-		{ { send_stat, size_came }, { send_punch, came } } },
-	[XSEG_OP_WRITE_ZEROES] = { SOSD_RANGE_BYTES, true, true, false, { { send_zeroes, came } } },
-	[XSEG_OP_COPY] = { SOSD_RANGE_BYTES, true, true, false,
-		{ { send_load, load_came }, { send_store, came } } },
-	[XSEG_OP_INFO] = { SOSD_RANGE_OBJECT, true, false, false, { { send_stat, info_came } } },
-	[XSEG_OP_DELETE] = { SOSD_RANGE_OBJECT, true, true, false,
-		{ { send_remove, remove_came } } },
+const struct sosd_trip sosd_trips[XSEG_NR_OPS][SOSD_TRIPS] = {
+	[XSEG_OP_READ] = { { send_read, read_came } },
+	[XSEG_OP_WRITE] = { { send_write, came } },
+	[XSEG_OP_DISCARD] = { { send_stat, size_came }, { send_punch, came } },
+	[XSEG_OP_WRITE_ZEROES] = { { send_zeroes, came } },
+	[XSEG_OP_COPY] = { { send_load, load_came }, { send_store, came } },
+	[XSEG_OP_INFO] = { { send_stat, info_came } },
+	[XSEG_OP_DELETE] = { { send_remove, remove_came } },
 };
-
-int sosd_check(const struct xreq *r)
-{
-	const struct sosd_kind *kind = r->op < XSEG_NR_OPS ? &sosd_kinds[r->op] : NULL;
-
-	if (!kind || !kind->known)
-		return -EPROTO;
-	if (kind->range != SOSD_RANGE_NONE && !r->target[0])
-		return -EPROTO;
-	if (kind->range == SOSD_RANGE_BYTES &&
-		(r->size > XSEG_REQ_BYTES || r->obj_offset > OFFSET_MAX))
-		return -EPROTO;
-	if (kind->data && r->nr_pages < xseg_req_span(r->obj_offset, r->size))
-		return -EPROTO;
-	return 0;
-}
-
-int sosd_read_source(struct sosd *s, struct sosd_op *op)
-{
-	op->source[0] = '\0';
-	if (op->r->nr_pages)
-		memcpy(op->source, xseg_page(s->peer.seg, op->r->page[0] & XSEG_PAGE_INDEX),
-			XSEG_TARGET_MAX);
-	if (!op->source[0])
-		return -EOPNOTSUPP;
-	return strnlen(op->source, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EPROTO;
-}
 
 /* What is written by the sector is exact; zeroes and copies may set the object's end, and so may a
  * write. An end that is set too early or twice is where the furthest write put it, whatever the
@@ -179,15 +147,15 @@ int sosd_read_source(struct sosd *s, struct sosd_op *op)
 void sosd_add_ranges(struct sosd_op *op)
 {
 	const struct xreq *r = op->r;
-	const struct sosd_kind *kind = &sosd_kinds[r->op];
+	const struct shape *shape = &shapes[r->op];
 	uint64_t hash = xseg_hash(r->target, strlen(r->target));
 	uint64_t to = r->op == XSEG_OP_DISCARD ? ORDER_END : r->obj_offset + r->size;
 
 	order_op_init(&op->order);
-	if (kind->range == SOSD_RANGE_OBJECT)
-		order_op_add(&op->order, hash, 0, ORDER_END, kind->exclusive);
-	if (kind->range == SOSD_RANGE_BYTES)
-		order_op_add(&op->order, hash, r->obj_offset, to, kind->exclusive);
+	if (shape->range == SHAPE_OBJECT)
+		order_op_add(&op->order, hash, 0, ORDER_END, shape->exclusive);
+	if (shape->range == SHAPE_BYTES)
+		order_op_add(&op->order, hash, r->obj_offset, to, shape->exclusive);
 	if (r->op == XSEG_OP_COPY)
 		order_op_add(&op->order, xseg_hash(op->source, strlen(op->source)), r->obj_offset,
 			r->obj_offset + r->size, false);

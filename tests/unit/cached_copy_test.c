@@ -168,7 +168,7 @@ static void a_copy_onto_itself_changes_nothing_and_a_source_without_a_name_is_re
 	crig_have_clean("a", 0, B(1), 5);
 	crig_expect(copy("a", "a", 0, B(1)), B(1));
 	crig_expect_data("a", 0, B(1), 5);
-	crig_expect(copy("a", "", 0, B(1)), -EINVAL);
+	crig_expect(copy("a", "", 0, B(1)), -EOPNOTSUPP);
 }
 
 static void the_source_of_a_copy_stays_its_volumes(void **state)
