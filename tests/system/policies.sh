@@ -8,7 +8,6 @@ need xseg xseg-host xbench volumed cached memd jq
 
 seconds=${LONG:+60}
 seconds=${seconds:-5}
-policies=(write-back write-around write-through pass-through)
 
 cat >stack.conf <<END
 [segment]
@@ -35,11 +34,18 @@ load()
 		--runtime=${seconds}s --verify=crc32c --randseed=$RANDOM --output-format=json
 }
 
+# To the one that carried least so far: a machine that stands still meanwhile gives the one that it
+# has a share that a fixed order would not make good.
+next_policy()
+{
+	xseg --json cache status cached | jq -r '.writes_by | to_entries | min_by(.value).key'
+}
+
 switch_policies()
 {
 	local i
 	for ((i = 0; i < seconds * 10; i++)); do
-		xseg cache set cached policy="${policies[i % 4]}" >/dev/null || return 1
+		xseg cache set cached policy="$(next_policy)" >/dev/null || return 1
 		sleep 0.1
 	done
 }
@@ -56,9 +62,8 @@ switcher=$!
 expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
 	"verified I/O under switching policies has no error" load
 t "every switch was answered" wait $switcher
-# how many is bench/switches.sh's to ask: a command that takes long gives one of them more
-expect_json '.writes_by as $by | .writes as $all | [$by[] | . * 50 >= $all] | all' \
-	"each policy carried a fiftieth of the writes" \
+expect_json '.writes_by as $by | .writes as $all | [$by[] | . * 10 >= $all] | all' \
+	"each policy carried a tenth of the writes" \
 	xseg --json cache status cached
 expect_json '.reads == .hits + .partial + .misses + .bypassed and .bypassed_by.policy > 0' \
 	"every read is counted once" \
