@@ -26,48 +26,42 @@ void xs_alert_answered(struct xseg *seg)
 	}
 }
 
-static void mark_dead(struct xseg *seg, uint32_t index, uint64_t w)
+/* Peers in service whose member is dead, as `is_dead` says. */
+static void mark_dead(struct xseg *seg,
+	bool (*is_dead)(struct xseg *seg, int by, uint32_t member), int by)
 {
-	xs_peer_word_set(&seg->peers[index], XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
-	XKILL(DEAD_MARKED);
-}
+	bool found = false;
 
-static void tell_of_dead(struct xseg *seg)
-{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		struct xs_peer *p = &seg->peers[i];
+		uint64_t w = xs_peer_word(seg, i);
+
+		if (!peer_serves(peer_state(w)) || !is_dead(seg, by, peer_member(w)))
+			continue;
+		xs_peer_word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
+		XKILL(DEAD_MARKED);
+		found = true;
+	}
+	if (!found)
+		return;
 	xs_alert_answered(seg);
 	xs_ring_all(seg);
 }
 
 void xs_mark_dead(struct xseg *seg, int fd)
 {
-	bool found = false;
+	mark_dead(seg, xs_member_is_dead, fd);
+}
 
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		uint64_t w = xs_peer_word(seg, i);
-
-		if (!peer_serves(peer_state(w)) || !xs_member_is_dead(seg, fd, peer_member(w)))
-			continue;
-		mark_dead(seg, i, w);
-		found = true;
-	}
-	if (found)
-		tell_of_dead(seg);
+static bool had_its_byte(struct xseg *seg, int got, uint32_t member)
+{
+	(void)seg;
+	return member == (uint32_t)got;
 }
 
 void xs_mark_dead_before(struct xseg *seg, uint32_t member)
 {
-	bool found = false;
-
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		uint64_t w = xs_peer_word(seg, i);
-
-		if (!peer_serves(peer_state(w)) || peer_member(w) != member)
-			continue;
-		mark_dead(seg, i, w);
-		found = true;
-	}
-	if (found)
-		tell_of_dead(seg);
+	mark_dead(seg, had_its_byte, (int)member);
 }
 
 /* No process can have it, whatever the place says (R5): it is in no state, or at a port that
