@@ -52,11 +52,6 @@ static void parent_failed(struct vd_context *c, int rc)
 		c->result = rc;
 }
 
-static void parent_answer(struct peer_port *pp, struct xreq *parent)
-{
-	peer_answer(pp, parent, context_of(pp, parent)->result);
-}
-
 /* ---- children ---------------------------------------------------------------------------- */
 
 static void splitting_run(struct peer_port *pp);
@@ -84,7 +79,7 @@ static void child_done(struct peer_port *pp, struct xreq *child)
 	vd_port_of(pp)->children--;
 	c->out--;
 	if (!c->out && all_sent(c, parent) && vd_port_of(pp)->splitting.first != parent)
-		parent_answer(pp, parent);
+		peer_answer(pp, parent, c->result);
 	splitting_run(pp);
 }
 
@@ -164,7 +159,7 @@ static void splitting_run(struct peer_port *pp)
 				return;
 		vd_fifo_pop(q);
 		if (!c->out)
-			parent_answer(pp, parent);
+			peer_answer(pp, parent, c->result);
 	}
 }
 
