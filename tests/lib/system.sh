@@ -208,6 +208,19 @@ is_clean()
 	[ "$(xseg --json cache status cached ${1:+--volume "$1"} | jq .dirty_bytes)" = 0 ]
 }
 
+# is_dirty: something in the cache called cached is
+is_dirty()
+{
+	[ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
+}
+
+# counted GROUP NAME KEY: what `xseg stat` says of one of its peers, caches or volumes; 0: it has
+# none of that name
+counted()
+{
+	xseg --json stat | jq "[.$1[] | select(.name == \"$2\").$3] | add // 0"
+}
+
 # volume_status VOLUME EXPRESSION: what the cache called cached says of a volume
 volume_status()
 {

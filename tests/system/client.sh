@@ -24,21 +24,16 @@ downstream = cached
 object_size = 64k
 END
 
-volume_ops()
-{
-	xseg --json stat | jq '[.volumes[] | select(.name == "vol").ops] | add // 0'
-}
-
 is_loaded()
 {
-	[ "$(volume_ops)" -gt "$ops" ]
+	[ "$(counted volumes vol ops)" -gt "$ops" ]
 }
 
-# load WAY THREADS [GONE_MS]: begins it, and waits until it runs; ended SENTENCE ERROR [REFRESHED]: it has ended with that,
-# and read nothing wrong
+# load WAY THREADS [GONE_MS]: begins it, and waits until it runs; ended SENTENCE ERROR [REFRESHED]:
+# it has ended with that, and read nothing wrong
 load()
 {
-	ops=$(volume_ops)
+	ops=$(counted volumes vol ops)
 	start "load.$1" volume_load "$XSEG_SEGMENT" vol "$2" "$seconds" "$1" "${3:-}"
 	load=$started
 	log=$TMP/load.$1.log

@@ -32,11 +32,6 @@ value()		# EXPRESSION
 	jq "$1" fio.json
 }
 
-count()		# PEER COUNTER
-{
-	xseg --json stat | jq "[.peers[] | select(.name == \"$1\").$2] | add"
-}
-
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 24M
 free=$(free_of_segment)
@@ -59,13 +54,13 @@ for rw in read randread; do
 done
 # What was asked for once is found by the next, but for where its object is.
 for i in 1 2; do
-	before=$(count volumed ops)
+	before=$(counted peers volumed ops)
 	t "what was written before is what is read without requests" \
 		run --rw=randread --bs=4k --iodepth=16 --size=4M --verify=crc32c --verify_fatal=1 \
 		--randseed=7 --direct_reads=1
 done
 is "all of it was looked at" "$(value '.jobs[0].read.total_ios')" 1024
-t "and hardly any of it asked for" [ $(($(count volumed ops) - before)) -le 64 ]
+t "and hardly any of it asked for" [ $(($(counted peers volumed ops) - before)) -le 64 ]
 for rw in trim randtrim randtrim; do
 	t "$rw ends" run --rw=$rw --bs=64k --iodepth=8 --size=8M
 	is "and was a trim of all" "$(value .jobs[0].trim.io_bytes)" $((8 << 20))
@@ -108,13 +103,13 @@ t "what was acknowledged is there" state --verify_only=1 --verify_state_load=1 -
 
 # ---- promises ----
 
-before=$(count memd ops)
+before=$(counted peers memd ops)
 t "a run with fsync" run --rw=write --bs=4k --size=1M --fsync=16
 t "and one with fdatasync" run --rw=write --bs=4k --size=1M --fdatasync=16
-t "were flushes" [ $(($(count memd ops) - before)) -ge $((2 * 256 / 16)) ]
-before=$(count memd bytes)
+t "were flushes" [ $(($(counted peers memd ops) - before)) -ge $((2 * 256 / 16)) ]
+before=$(counted peers memd bytes)
 t "a run with sync=1" run --rw=write --bs=4k --size=1M --sync=1 --iodepth=4
-t "is in the store when it is answered" [ $(($(count memd bytes) - before)) -ge $((1 << 20)) ]
+t "is in the store when it is answered" [ $(($(counted peers memd bytes) - before)) -ge $((1 << 20)) ]
 
 # ---- errors ----
 

@@ -59,11 +59,6 @@ kill_all()	# PEER...
 	kill -KILL $pids
 }
 
-is_dirty()
-{
-	! is_clean
-}
-
 # kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died,
 # and was dirty just before. A slow machine may need a moment until it is dirty again.
 kill_some()

@@ -28,11 +28,6 @@ kind = volumed
 downstream = filed
 END
 
-bytes_read()	# VOLUME
-{
-	xseg --json stat | jq "[.volumes[] | select(.name == \"$1\").read_bytes] | add"
-}
-
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 16M --volumed volumed
 t "and one for nonsense" xseg volume create scratch --size 16M --volumed volumed
@@ -98,9 +93,9 @@ is "a volume without data is a hole" \
 truncate -s 2G in.raw
 head -c 5M /dev/urandom | dd of=in.raw bs=1M seek=1027 conv=notrunc status=none iflag=fullblock
 t "an image with holes goes in" nbdcopy --destination-is-zero in.raw "$uri"
-before=$(bytes_read sparse)
+before=$(counted volumes sparse read_bytes)
 t "and out" nbdcopy "$uri" out.raw
-took=$(($(bytes_read sparse) - before))
+took=$(($(counted volumes sparse read_bytes) - before))
 is "of which little was read" "$((took >= 5 << 20 && took <= 16 << 20)) ($took)" "1 ($took)"
 t "it is the same" cmp in.raw out.raw
 is "the file has holes, too" "$(($(stat -c %b out.raw) * 512 < 64 << 20))" 1
@@ -111,9 +106,9 @@ with_qemu()
 	is "qemu-img maps what is data" "$(qemu-img map -f raw --output=json "$uri" |
 		jq -c '[.[] | select(.data) | [.start, .length]]')" \
 		"[[$((1024 << 20)),$((8 << 20))]]"
-	before=$(bytes_read sparse)
+	before=$(counted volumes sparse read_bytes)
 	t "qemu-img converts" qemu-img convert -f raw -O qcow2 "$uri" out.qcow2
-	took=$(($(bytes_read sparse) - before))
+	took=$(($(counted volumes sparse read_bytes) - before))
 	is "past the holes" "$((took <= 16 << 20)) ($took)" "1 ($took)"
 	t "to the same" qemu-img compare -f raw -F qcow2 in.raw out.qcow2
 	for ((n = 0; n < 32; n++)); do

@@ -35,11 +35,6 @@ write_stack()	# PEER: that volumed sends to
 	END
 }
 
-has_dirty()
-{
-	xseg --json cache status cached | jq -e '.dirty_bytes > 0'
-}
-
 ios()		# FILE
 {
 	jq '[.jobs[] | .read.total_ios + .write.total_ios] | add' "$1"
@@ -98,15 +93,10 @@ osd_is_away()
 monitor_is_away()
 {
 	t "$1: the monitor is killed" ceph_cluster kill-mon
-	ios_before=$(ops_of_sosd)
+	ios_before=$(counted peers sosd ops)
 	t "$1: sosd goes on without it" \
-		wait_for 5 eval '[ "$(ops_of_sosd)" -gt $((ios_before + 100)) ]'
+		wait_for 5 eval '[ "$(counted peers sosd ops)" -gt $((ios_before + 100)) ]'
 	t "$1: the monitor is started again" ceph_cluster start-mon
-}
-
-ops_of_sosd()
-{
-	xseg --json stat | jq '[.peers[] | select(.name == "sosd").ops] | add'
 }
 
 # run_load VOLUME: in the background, pid in $load
@@ -172,7 +162,7 @@ t "the OSD is killed" ceph_cluster kill-osd
 # shellcheck disable=SC2086
 expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=data $small
 expect_exit 1 "a flush says that it cannot" timeout 60 xseg volume flush data
-t "the data is still dirty" has_dirty
+t "the data is still dirty" is_dirty
 t "write-through" xseg cache set cached policy=write-through
 # shellcheck disable=SC2086
 expect_exit 1 "write-through: the writer is told" timeout 60 xbench --volume=data $small

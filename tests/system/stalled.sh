@@ -28,11 +28,6 @@ runs_again()	# PEER GENERATION
 	state_is "$1" running && [ "$(peer_field "$1" generation)" -gt "$2" ]
 }
 
-is_dirty()
-{
-	[ "$(xseg --json cache status cached | jq .dirty_bytes)" -gt 0 ]
-}
-
 # Stopped in the middle of something, however fast it is: it has accepted requests that it has not
 # answered.
 stop_at_work()	# PID

@@ -28,11 +28,6 @@ cache()	# FIELD
 	xseg --json cache status | jq -r ".$1"
 }
 
-volume_errors()
-{
-	xseg --json stat | jq '.volumes[] | select(.name == "vol").errors'
-}
-
 write_some()	# extra options
 {
 	xbench --volume=vol --rw=write --bs=4k --size=2M --number_ios=256 --iodepth=8 \
@@ -68,10 +63,10 @@ expect_json '[.jobs[].error] | add == 0' "write-through: writes succeed again" w
 
 t "everything clean is dropped" xseg cache drop cached
 t "the store is told to fail one read" xseg peer set memd fail=read:1@1:EIO
-before=$(volume_errors)
+before=$(counted volumes vol errors)
 expect_exit 1 "a read that misses is told" xbench --volume=vol --rw=read --bs=4k --size=4k \
 	--number_ios=1
-is "and the volume counts it" "$(($(volume_errors) - before))" 1
+is "and the volume counts it" "$(($(counted volumes vol errors) - before))" 1
 expect_exit 0 "the next one is not" xbench --volume=vol --rw=read --bs=4k --size=4k --number_ios=1
 t "no fault is left" xseg peer set memd fail=
 
