@@ -6,9 +6,9 @@
  *
  * Contract: fixed layout, no pointer, may live in shared memory. One writer (record, merge and sub
  * write to their first argument) with plain relaxed loads and stores, or several that all record
- * by xhist_record_shared(); any reader at any time, who
- * may see a sample in some of the words and not yet in others. Readers trust nothing: they compute
- * from the buckets and their walks are bounded. O(1) to record, O(XHIST_NR) else. Nothing blocks.
+ * by xhist_record_shared(); any reader at any time, who may see a sample in some of the words and
+ * not yet in others. Readers trust nothing: they compute from the buckets and their walks are
+ * bounded. O(1) to record, O(XHIST_NR) else. Nothing blocks.
  *
  * Invariants (when no writer is inside):
  *   S1  count is the sum of the buckets

@@ -75,7 +75,7 @@ void filed_files_idle(struct filed *f)
 		filed_pool_push(&f->pool, &op->work);
 }
 
-/* ---- what an op is alone with -------------------------------------------------------------- */
+/* ---- what an op is alone with ------------------------------------------------------------ */
 
 static int read_source(struct filed *f, struct filed_op *op)
 {
