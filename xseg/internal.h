@@ -101,7 +101,19 @@ struct xport {
 	struct late_offer *backlog;
 	uint32_t nr_backlog;
 	uint32_t *rung;		/* by bell: its word as we left it, so as not to ring twice */
+	/* what others of its thread offer, from head to tail modulo 2^32: near.c; NULL: it is not
+	 * one of several */
+	struct xseg_near *near;
+	uint64_t *near_ring;
+	uint32_t near_head, near_tail, near_mask;
+	bool near_last;			/* it was looked there last when both had something */
 	struct measure measure;
+};
+
+/* Ports that one thread serves, by index: near.c. */
+struct xseg_near {
+	struct xseg *seg;
+	struct xport *port[XSEG_MAX_PORTS];
 };
 
 struct xseg_peer {
@@ -260,6 +272,26 @@ bool xs_port_has_offers(struct xseg *seg, uint32_t port);
 /* Tells the server of a port that answers are to be found by their places. */
 void xs_port_alert(struct xseg *seg, uint32_t port);
 
+/* ---- near.c ---- */
+/* Offers a request of `port` to another of its thread; false: it has to go by a lane. */
+static inline bool xs_near_push(struct xport *port, uint32_t to_port, uint64_t offer)
+{
+	struct xport *to = port->near ? port->near->port[to_port] : NULL;
+
+	if (!to || to->near_tail - to->near_head > to->near_mask)
+		return false;
+	to->near_ring[to->near_tail++ & to->near_mask] = offer;
+	return true;
+}
+static inline bool xs_near_has(const struct xport *port)
+{
+	return port->near_head != port->near_tail;
+}
+/* Up to max requests that were offered so, accepted. */
+uint32_t xs_near_take(struct xport *port, struct xreq **out, uint32_t max);
+/* The port leaves, not under the control lock: who sends to it does so by lanes from now on. */
+void xs_near_close(struct xport *port);
+
 /* ---- request.c ---- */
 /* The port that has request i among its own, or XSEG_NONE. */
 uint32_t xs_req_owner(struct xseg *seg, uint32_t i);
@@ -278,6 +310,8 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
 int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
 /* Makes the port the holder of what an offer names, or returns NULL: the offer is out of date. */
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
+/* The same for an offer of another port of the thread: near.c. */
+struct xreq *xs_req_accept_near(struct xport *port, uint64_t offer);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
 void xs_views_forget(struct xport *port);
 /* Moves a request from exactly `place` to (state, port), which has it from now on. */

@@ -480,6 +480,8 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 		close_handles(peer);
 		return;
 	}
+	for (uint32_t i = 0; i < peer->nr_ports && how != XSEG_CLOSE_ABANDON; i++)
+		xs_near_close(&peer->port[i]);
 	fd = xs_control_lock(seg);
 	for (uint32_t i = 0; i < peer->nr_ports; i++) {
 		if (how != XSEG_CLOSE_ABANDON)

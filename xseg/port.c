@@ -19,7 +19,8 @@
  *       a reader that died had taken note of (note_lanes)
  *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and
  *       finds the answer by its place
- *   Q6  nor does an offer, where there is no lane: the request says whom it is offered to, and that
+ *   Q6  an offer to a port of the same thread needs no lane either (near.c); nor does an offer,
+ *       where there is no lane: the request says whom it is offered to, and that
  *       port is alerted
  */
 #include <errno.h>
@@ -86,6 +87,9 @@ void xs_port_fini(struct xport *p)
 	free(p->out[0]);
 	free(p->in[0]);
 	free(p->rung);
+	if (p->near)
+		p->near->port[p->index] = NULL;
+	free(p->near_ring);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -201,6 +205,8 @@ void xs_offer(struct xport *p, uint32_t to, uint64_t offer)
 {
 	struct lane_out *o = &p->out[QUEUE_REQUEST][to];
 
+	if (xs_near_push(p, to, offer))
+		return;
 	if (!o->open && !o->none)
 		o->none = lane_out_open(p, to, QUEUE_REQUEST) == -ENOSPC;
 	if (!o->open) {
@@ -573,7 +579,7 @@ static bool has_asked(struct xport *p)
 
 bool xs_port_peek(struct xport *p)
 {
-	if (is_alerted(p) || has_asked(p))
+	if (is_alerted(p) || has_asked(p) || xs_near_has(p))
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t w = 0; w < p->mask_words; w++) {
@@ -590,9 +596,26 @@ bool xs_port_peek(struct xport *p)
 	return false;
 }
 
+/* From lanes, and from other ports of the thread: now these first, now those, so that neither
+ * starves. */
+static uint32_t take_requests(struct xport *p, struct xreq **out, uint32_t max)
+{
+	uint32_t n;
+
+	if (!xs_near_has(p))
+		return take_queue(p, QUEUE_REQUEST, out, max);
+	p->near_last = !p->near_last;
+	if (p->near_last) {
+		n = take_queue(p, QUEUE_REQUEST, out, max);
+		return n + xs_near_take(p, out + n, max - n);
+	}
+	n = xs_near_take(p, out, max);
+	return n < max ? n + take_queue(p, QUEUE_REQUEST, out + n, max - n) : n;
+}
+
 XHOT uint32_t xseg_port_receive(struct xport *p, struct xreq **out, uint32_t max)
 {
-	uint32_t n = take_queue(p, QUEUE_REQUEST, out, max), kept = 0;
+	uint32_t n = take_requests(p, out, max), kept = 0;
 	struct xs_origin origin = { .port = XSEG_NONE };
 
 	if (n < max && has_asked(p))
@@ -622,7 +645,7 @@ XHOT uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max
 
 bool xseg_port_has_work(struct xport *p)
 {
-	if (is_alerted(p) || has_asked(p))
+	if (is_alerted(p) || has_asked(p) || xs_near_has(p))
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)

@@ -21,9 +21,9 @@
  * Invariants:
  *   E1  each edge is from the exact old word. Of those that two may try (whoever accepts, and who
  *       takes over or repairs) it is one compare-and-swap: one fails and lets go. What only one may
- *       change, a holder's request and an answer to its origin, while their process lives, he
- *       changes by a look and a store: whoever else would has proved his death before (offer.pml:
- *       a holder's own swap never fails)
+ *       change, a holder's request, what it sends on to a port of its own thread (near.c, N3) and
+ *       an answer to its origin, while their process lives, he changes by a look and a store:
+ *       whoever else would has proved his death before (offer.pml: a holder's own swap never fails)
  *   E2  what the origin wrote is not changed after submission; results are written before ANSWERED
  *   E3  what a process reads of a request it reads once, into its private copy, after the edge that
  *       made it the holder (xs_req_copy_in), and checks there. What it sends on and accepts itself
@@ -392,6 +392,23 @@ struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
 	XKILL(REQ_ACCEPTED);
 	if (r->sent_on != place)
 		r->sent_on = 0;
+	return r;
+}
+
+/* What was sent on as the view says, and was offered to nobody else. Others, and what is out of
+ * date, go the long way. */
+struct xreq *xs_req_accept_near(struct xport *port, uint64_t offer)
+{
+	uint32_t index = (uint32_t)offer;
+	struct xreq *r = view_held(port->seg, index);
+	uint64_t old = r->place, new = place_own(port->own_place, XSEG_REQ_AT, place_seq(old) + 1);
+
+	if (r->sent_on != old || place_seq(old) != (uint32_t)(offer >> 32))
+		return xs_req_accept(port, offer, QUEUE_REQUEST);
+	if (!nobody_has(port, r) || !place_store(port->seg, index, old, new))
+		return NULL;
+	view_take(port, r, index, new, XSEG_REQ_AT);
+	XKILL(REQ_ACCEPTED);
 	return r;
 }
 

@@ -658,6 +658,16 @@ void xseg_port_share_bell(struct xport *port, struct xport *with);
  * process. (The indirection table of a network card that spreads flows over its queues.) */
 void xseg_port_steer(struct xport *port, struct xport *to);
 
+/* Ports of one attachment that one thread serves, all of them and until they are closed: what one
+ * of them sends to another goes by memory of this process, and is accepted without a locked
+ * instruction (near.c). Made before that thread uses them, and destroyed after the last is closed.
+ * NULL: out of memory. xseg_near_add(): 0, -ENOMEM, or -EINVAL when it is in one already, or of
+ * another attachment; then the port uses lanes as any other. */
+struct xseg_near;
+struct xseg_near *xseg_near_create(struct xseg *seg);
+void xseg_near_destroy(struct xseg_near *near);
+int xseg_near_add(struct xseg_near *near, struct xport *port);
+
 /* Announces that the thread which sleeps on the doorbell of `port` does so; then looks(arg) once
  * more; then sleeps until rung or timeout_ns have passed; takes the announcement back. Returns true
  * when rung or when looks() found work. (eventcount; the pair of fences is explained in bell.c.) */

@@ -148,6 +148,8 @@ void board_open(struct reactor_set *set)
 {
 	uint32_t i, k;
 
+	if (set->nr_reactors == 1)
+		set->near = xseg_near_create(set->served[0].peer->seg);
 	for (i = 0; i < set->nr; i++) {
 		set->served[i].seat = &set->seat[set->nr_seats];
 		set->served[i].nr_seats = set->served[i].peer->nr_ports;
@@ -162,6 +164,9 @@ void board_open(struct reactor_set *set)
 			s->alone = pp->only = set->nr_reactors == 1;
 			set_home(s, home_of(pp->seat));
 			pp->seat = s;
+			/* out of memory: they use lanes */
+			if (set->near)
+				(void)!xseg_near_add(set->near, pp->port);
 			atomic_store_explicit(&s->with, home_of(s), memory_order_relaxed);
 		}
 	}

@@ -106,6 +106,7 @@ struct reactor_set {
 	pthread_mutex_t leaving; /* held while a peer is closed: its ports may be rung under it */
 	pthread_mutex_t board;
 	struct served *served;
+	struct xseg_near *near;	/* of all ports, where there is one reactor; or NULL */
 	struct seat *seat;	/* PEER_MAX_THREADS a peer; those that have a port come first */
 	struct reactor reactor[PEER_MAX_THREADS];
 };

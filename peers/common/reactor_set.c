@@ -171,6 +171,7 @@ void reactor_set_destroy(struct reactor_set *set)
 		close(set->events);
 	pthread_mutex_destroy(&set->leaving);
 	pthread_mutex_destroy(&set->board);
+	xseg_near_destroy(set->near);
 	free(set->seat);
 	free(set->served);
 	free(set);

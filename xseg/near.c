@@ -1,0 +1,89 @@
+/* near - offers between ports that one thread serves: a ring of the receiver's, in this process, in
+ * place of a lane.
+ *
+ * Contract: one thread at a time uses a struct xseg_near and the ports that are in it. Nothing here
+ * blocks; xs_near_close() may take the control lock, when two ports meet for the first time.
+ *
+ * Invariants:
+ *   N1  a ring holds offers, as a lane does (port.c, Q1): the place word decides, and who dies with
+ *       what is in it leaves requests that a successor finds by their places
+ *   N2  a port that leaves while others of its thread stay has what is in its ring offered by
+ *       lanes: a sender that lives is asked by nobody what it has sent
+ *   N3  an offer stands in one ring or in one lane. So what is in a ring may be accepted by one
+ *       only, and needs no compare-and-swap (request.c, E1)
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "xseg/internal.h"
+
+struct xseg_near *xseg_near_create(struct xseg *seg)
+{
+	struct xseg_near *near = calloc(1, sizeof(*near));
+
+	if (near)
+		near->seg = seg;
+	return near;
+}
+
+void xseg_near_destroy(struct xseg_near *near)
+{
+	free(near);
+}
+
+int xseg_near_add(struct xseg_near *near, struct xport *port)
+{
+	if (port->near || port->seg != near->seg)
+		return -EINVAL;
+	port->near_ring = malloc(near->seg->geo.lane_slots * sizeof(*port->near_ring));
+	if (!port->near_ring)
+		return -ENOMEM;
+	port->near_mask = near->seg->geo.lane_slots - 1;
+	port->near_head = port->near_tail = 0;
+	port->near = near;
+	near->port[port->index] = port;
+	return 0;
+}
+
+uint32_t xs_near_take(struct xport *port, struct xreq **out, uint32_t max)
+{
+	uint32_t got = 0;
+
+	while (got < max && port->near_head != port->near_tail) {
+		uint64_t offer = port->near_ring[port->near_head++ & port->near_mask];
+		struct xreq *r = xs_req_accept_near(port, offer);
+
+		if (r)
+			out[got++] = r;
+	}
+	/* seq_cst: in the place of those of xs_req_take() */
+	if (got)
+		atomic_thread_fence(memory_order_seq_cst);
+	return got;
+}
+
+/* By the lane of who has sent it, if he is there. */
+static void offer_again(struct xseg_near *near, uint32_t to, uint64_t offer)
+{
+	uint64_t place = atomic_load_explicit(
+		&near->seg->reqs[(uint32_t)offer].place, memory_order_relaxed);
+	struct xport *from = place_port(place) < XSEG_MAX_PORTS ? near->port[place_port(place)]
+								 : NULL;
+
+	if (!from || place_seq(place) != (uint32_t)(offer >> 32))
+		return;
+	xs_offer(from, to, offer);
+	xseg_port_flush(from);
+}
+
+void xs_near_close(struct xport *port)
+{
+	struct xseg_near *near = port->near;
+
+	if (!near)
+		return;
+	near->port[port->index] = NULL;
+	while (port->near_head != port->near_tail)
+		offer_again(near, port->index,
+			port->near_ring[port->near_head++ & port->near_mask]);
+}
