@@ -26,14 +26,19 @@ static inline uint64_t hex_of_half(uint32_t x)
 	return htobe64(v + HEX_ZEROES + letters * ('a' - '0' - 10));
 }
 
+static inline void hex_put(char to[HEX_DIGITS], uint64_t high, uint64_t low)
+{
+	const uint64_t digits[2] = { high, low };
+
+	memcpy(to, digits, sizeof(digits));
+}
+
 /* Lower case, zeroes in front, the highest first; no byte behind them is touched. */
 static inline void hex_digits(char to[HEX_DIGITS], uint64_t x)
 {
 	/* few objects have so high a number */
-	const uint64_t digits[2] = { x >> 32 ? hex_of_half((uint32_t)(x >> 32)) : HEX_ZEROES,
-		hex_of_half((uint32_t)x) };
-
-	memcpy(to, digits, sizeof(digits));
+	hex_put(to, x >> 32 ? hex_of_half((uint32_t)(x >> 32)) : HEX_ZEROES,
+		hex_of_half((uint32_t)x));
 }
 
 #endif

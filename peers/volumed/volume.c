@@ -35,23 +35,59 @@ int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size)
 	return 0;
 }
 
-void vd_volume_name(const struct vd_volume *v, struct xreq *r, uint64_t offset)
+static void set_prefix(const struct vd_volume *v, struct xreq *r, uint64_t offset)
 {
 	memcpy(r->target, v->prefix, sizeof(v->prefix));
-	hex_digits(r->target + v->prefix_len, offset >> v->shift);
 	r->target[v->prefix_len + HEX_DIGITS] = '\0';
 	r->obj_offset = offset & (((uint64_t)1 << v->shift) - 1);
 }
 
-void vd_volume_hash(const struct vd_volume *v, struct xreq *r)
+static uint64_t hash_of(const struct vd_volume *v, const struct xreq *r)
 {
-	r->hash = xseg_hash(r->target, v->prefix_len + HEX_DIGITS);
+	return xseg_hash(r->target, v->prefix_len + HEX_DIGITS);
 }
 
 void vd_volume_address(const struct vd_volume *v, struct xreq *r, uint64_t offset)
 {
-	vd_volume_name(v, r, offset);
-	vd_volume_hash(v, r);
+	set_prefix(v, r, offset);
+	hex_digits(r->target + v->prefix_len, offset >> v->shift);
+	r->hash = hash_of(v, r);
+}
+
+/* Neighbours lie side by side; volumes begin anywhere. */
+static struct vd_named *named_of(
+	const struct peer_port *pp, const struct vd_volume *v, uint64_t object)
+{
+	return &vd_port_of(pp)->named[(object + v->serial * 0x9e3779b97f4a7c15u) % VD_NAMED];
+}
+
+bool vd_volume_name(struct peer_port *pp, const struct vd_volume *v, struct xreq *r)
+{
+	uint64_t object = r->offset >> v->shift;
+	const struct vd_named *n = named_of(pp, v, object);
+
+	set_prefix(v, r, r->offset);
+	if (n->object != object || n->serial != v->serial) {
+		hex_digits(r->target + v->prefix_len, object);
+		return false;
+	}
+	hex_put(r->target + v->prefix_len, HEX_ZEROES, n->digits);
+	r->hash = n->hash;
+	return true;
+}
+
+void vd_volume_hash(struct peer_port *pp, const struct vd_volume *v, struct xreq *r)
+{
+	uint64_t object = r->offset >> v->shift;
+
+	r->hash = hash_of(v, r);
+	if (object >> 32 == 0)
+		*named_of(pp, v, object) = (struct vd_named){
+			.serial = v->serial,
+			.hash = r->hash,
+			.digits = hex_of_half((uint32_t)object),
+			.object = (uint32_t)object,
+		};
 }
 
 void vd_volume_address_all(const struct vd_volume *v, struct xreq *r)
@@ -213,10 +249,11 @@ static void count_state(struct volumed *vd, enum vd_slot_state state, uint32_t b
 		atomic_fetch_add_explicit(counter[state], by, memory_order_relaxed);
 }
 
-static void set_address(struct vd_volume *v)
+static void set_address(struct volumed *vd, struct vd_volume *v)
 {
 	size_t len = strlen(v->meta.name);
 
+	v->serial = ++vd->serial;
 	v->shift = (uint8_t)__builtin_ctzll(v->meta.object_size);
 	v->prefix_len = (uint8_t)(len + 1);
 	memset(v->prefix, 0, sizeof(v->prefix));
@@ -279,7 +316,7 @@ void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd
 	count_jobs(vd, old, meta->state);
 	v->meta = *meta;
 	if (old == VD_FREE && has_name(meta))
-		set_address(v);
+		set_address(vd, v);
 	if (old != VD_FREE && meta->state == VD_FREE)
 		counters_close(vd, v);
 	if (meta->state == VD_LIVE || meta->state == VD_SHRINKING)

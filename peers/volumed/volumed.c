@@ -89,19 +89,21 @@ static bool moves_data(const struct xreq *r)
  * object it is; NULL: it was not named. */
 XHOT static void volumed_prefetch(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
-	uint32_t i;
+	uint32_t i, to_hash = 0;
 
 	for (i = 0; i < nr; i++) {
 		struct vd_volume *v = vd_volume_get(vd_of(pp), r[i]->volume);
 
 		if (!v || !moves_data(r[i]) || !is_in_one_object(v, r[i]))
 			continue;
-		vd_volume_name(v, r[i], r[i]->offset);
 		r[i]->user = v;
+		if (!vd_volume_name(pp, v, r[i]))
+			to_hash |= 1u << i;
 	}
-	for (i = 0; i < nr; i++)
-		if (r[i]->user)
-			vd_volume_hash(r[i]->user, r[i]);
+	for (; to_hash; to_hash &= to_hash - 1) {
+		i = (uint32_t)__builtin_ctz(to_hash);
+		vd_volume_hash(pp, r[i]->user, r[i]);
+	}
 }
 
 XHOT static void data(struct peer_port *pp, struct xreq *r)
@@ -114,17 +116,16 @@ XHOT static void data(struct peer_port *pp, struct xreq *r)
 		return;
 	}
 	vd_volume_count(pp, v, r);
-	if (!r->size) {
+	if (r->user == v) {
+		peer_forward(pp, r);
+	} else if (!r->size) {
 		peer_answer(pp, r, 0);
-		return;
-	}
-	if (!is_in_one_object(v, r)) {
+	} else if (!is_in_one_object(v, r)) {
 		vd_split_begin(pp, r);
-		return;
-	}
-	if (r->user != v)
+	} else {
 		vd_volume_address(v, r, r->offset);
-	peer_forward(pp, r);
+		peer_forward(pp, r);
+	}
 }
 
 static void flush(struct peer_port *pp, struct xreq *r)
@@ -255,6 +256,8 @@ static void volumed_fini(struct peer *p)
 	free(vd->volume);
 	free(vd->counters);
 	free(vd->context);
+	for (uint32_t i = 0; vd->port && i < vd->peer.nr_ports; i++)
+		free(vd->port[i].named);
 	free(vd->port);
 	free(vd->page);
 }
@@ -303,6 +306,11 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	for (i = 0; i < p->nr_ports; i++) {
 		vd_fifo_init(&vd->port[i].held);
 		vd_fifo_init(&vd->port[i].splitting);
+		vd->port[i].named = calloc(VD_NAMED, sizeof(*vd->port[i].named));
+		if (!vd->port[i].named) {
+			rc = xseg_fail(err, -ENOMEM, "out of memory");
+			goto out_fini;
+		}
 	}
 	vd_fifo_init(&vd->admin.queue);
 	vd_fifo_init(&vd->admin.begun);

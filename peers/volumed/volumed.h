@@ -16,7 +16,7 @@
  *
  * Invariants
  *   V1  a volume's id is non-zero only while I/O to it is allowed; all else that the data path
- *       reads (shift, prefix) changes only while the id is 0 and no port looks at it (J1)
+ *       reads (serial, shift, prefix) changes only while the id is 0 and no port looks at it (J1)
  *   V2  what has been answered to an admin stands in the catalogue, on stable storage
  *   V3  one record at most is on its way to the catalogue
  *   V4  a request is at one place only: forwarded, held (catalogue not read yet), in the splitter,
@@ -42,6 +42,7 @@
 #define VD_JOB_DEPTH	  16u			/* background requests in flight */
 #define VD_RESERVED	  (VD_JOB_DEPTH + 1)	/* own requests that split I/O never gets */
 #define VD_LINE_BYTES	  512u
+#define VD_NAMED	  4096u			/* names that a port remembers: 128 KiB */
 #define VD_RETRY_NS	  1000000000ull
 #define VD_CONNECT_NS	  50000000ull		/* looks for a downstream that is not there yet */
 
@@ -73,6 +74,7 @@ struct vd_meta {
 struct vd_volume {
 	/* Read by every port (V1). */
 	_Alignas(64) _Atomic uint32_t id;
+	uint64_t serial;			/* no other volume of this process had it, or 0 */
 	uint8_t shift;				/* log2 of the object size */
 	uint8_t prefix_len;
 	_Atomic uint64_t size_bytes;
@@ -101,7 +103,17 @@ struct vd_fifo {				/* requests by ->next */
 	struct xreq *first, **last;
 };
 
+/* What the name of an object came to, of the first 2^32 of a volume: the last one of those that
+ * share the place. */
+struct vd_named {
+	uint64_t serial;			/* of its volume; 0: nothing is here */
+	uint64_t hash;				/* of the whole name */
+	uint64_t digits;			/* the last eight of it */
+	uint32_t object;
+};
+
 struct vd_port {
+	struct vd_named *named;			/* VD_NAMED; the port's thread */
 	struct vd_fifo held;			/* wait for the catalogue */
 	struct vd_fifo splitting;		/* parents with parts not sent */
 	uint32_t children;			/* out, of this port's parents */
@@ -185,6 +197,7 @@ struct volumed {
 	struct vd_admin admin;
 	struct vd_job job;
 	uint32_t nr_jobs;		/* port 0's: volumes that are REMOVING or SHRINKING */
+	uint64_t serial;		/* port 0's: the last volume's */
 	_Atomic uint32_t nr_volumes, nr_removing, nr_damaged, nr_stats;
 	_Atomic bool stats_full;		/* the segment had no block left */
 };
@@ -256,9 +269,10 @@ struct vd_volume *vd_volume_get(struct volumed *vd, uint32_t id);
 int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size) XSEG_MUST_CHECK;
 /* Says in which object byte `offset` is: sets target, hash and obj_offset. */
 void vd_volume_address(const struct vd_volume *v, struct xreq *r, uint64_t offset);
-/* Its two halves. */
-void vd_volume_name(const struct vd_volume *v, struct xreq *r, uint64_t offset);
-void vd_volume_hash(const struct vd_volume *v, struct xreq *r);
+/* The same for r->offset, by what the port remembers; false: it does not, and the hash is to be set
+ * by vd_volume_hash(). */
+bool vd_volume_name(struct peer_port *pp, const struct vd_volume *v, struct xreq *r);
+void vd_volume_hash(struct peer_port *pp, const struct vd_volume *v, struct xreq *r);
 /* Names the volume as a whole (FLUSH); NULL: all volumes. */
 void vd_volume_address_all(const struct vd_volume *v, struct xreq *r);
 /* Counts a request in the volume's block of this port. */

@@ -41,6 +41,42 @@ static void object_numbers_are_sixteen_hex_digits(void **state)
 	}
 }
 
+/* The store makes sure that a name and its hash belong together. */
+static void reads_of_object_are_of(uint32_t id, uint64_t object, const char *name)
+{
+	missing_is_enoent = true;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(io(XSEG_OP_READ, id, object << 12, 512), -ENOENT);
+		assert_string_equal(notes[nr_notes - 1].target, name);
+	}
+	missing_is_enoent = false;
+}
+
+static void names_that_share_a_place_in_memory_are_told_apart(void **state)
+{
+	uint32_t id = create("v", "9223372036854775296");
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		reads_of_object_are_of(id, 5, "v:0000000000000005");
+		reads_of_object_are_of(id, 5 + VD_NAMED, "v:0000000000001005");
+		reads_of_object_are_of(id, 5 + (1ull << 32), "v:0000000100000005");
+	}
+}
+
+static void a_volume_in_the_place_of_another_has_names_of_its_own(void **state)
+{
+	uint32_t first = create("first", "1M"), second;
+
+	(void)state;
+	reads_of_object_are_of(first, 0, "first:0000000000000000");
+	assert_true(admin("volume remove first") > 0);
+	steps(100);
+	second = create("second", "1M");
+	assert_int_equal(second & 0xffff, first & 0xffff);
+	reads_of_object_are_of(second, 0, "second:0000000000000000");
+}
+
 static void names_of_sixty_three_bytes_have_objects_of_their_own(void **state)
 {
 	char name[XSEG_NAME_MAX], want[XSEG_TARGET_MAX];
@@ -614,6 +650,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_request_within_one_object_is_forwarded_to_it),
 		T(object_numbers_are_sixteen_hex_digits),
+		T_SMALL(names_that_share_a_place_in_memory_are_told_apart),
+		T_SMALL(a_volume_in_the_place_of_another_has_names_of_its_own),
 		T(names_of_sixty_three_bytes_have_objects_of_their_own),
 		T(what_is_beyond_the_end_is_refused_and_does_nothing),
 		T(an_unknown_volume_is_not_there),
