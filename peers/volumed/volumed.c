@@ -1,8 +1,8 @@
 /* volumed - the volume peer's class: options, life, and the path of a request.
  *
  * The hot path is volumed_prefetch(), which names the objects of all that came together and hashes
- * those names, and then for each volumed_request() -> data() -> peer_forward(): a look at the
- * table; nothing allocated, nothing locked, no answer seen.
+ * those names, and then for each data_named() -> peer_forward(): a look at the table; nothing
+ * allocated, nothing locked, no answer seen.
  *
  * Contract: see peer.h; all that is kept is allocated in volumed_init(). Requests that come before
  * the catalogue has been read are held in their port's list, which has room for every request there
@@ -116,16 +116,30 @@ XHOT static void data(struct peer_port *pp, struct xreq *r)
 		return;
 	}
 	vd_volume_count(pp, v, r);
-	if (r->user == v) {
-		peer_forward(pp, r);
-	} else if (!r->size) {
+	if (!r->size) {
 		peer_answer(pp, r, 0);
-	} else if (!is_in_one_object(v, r)) {
-		vd_split_begin(pp, r);
-	} else {
-		vd_volume_address(v, r, r->offset);
-		peer_forward(pp, r);
+		return;
 	}
+	if (!is_in_one_object(v, r)) {
+		vd_split_begin(pp, r);
+		return;
+	}
+	vd_volume_address(v, r, r->offset);
+	peer_forward(pp, r);
+}
+
+/* The same for what volumed_prefetch() has named. False: the volume has changed since, or is too
+ * small; data() says how. */
+static inline bool data_named(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_volume *v = r->user;
+
+	if (atomic_load_explicit(&v->id, memory_order_relaxed) != r->volume ||
+		vd_volume_check(v, r->offset, r->size))
+		return false;
+	vd_volume_count(pp, v, r);
+	peer_forward(pp, r);
+	return true;
 }
 
 static void flush(struct peer_port *pp, struct xreq *r)
@@ -184,10 +198,15 @@ static void handle(struct peer_port *pp, struct xreq *r)
 	handlers[r->op](pp, r);
 }
 
-static void volumed_request(struct peer_port *pp, struct xreq *r)
+static int load_of(const struct peer_port *pp)
 {
 	/* acquire: partner is the release in catalog.c's load_end() */
-	int load = atomic_load_explicit(&vd_of(pp)->catalog.load, memory_order_acquire);
+	return atomic_load_explicit(&vd_of(pp)->catalog.load, memory_order_acquire);
+}
+
+static void volumed_request(struct peer_port *pp, struct xreq *r)
+{
+	int load = load_of(pp);
 
 	if (load == VD_LOADED)
 		handle(pp, r);
@@ -199,10 +218,12 @@ static void volumed_request(struct peer_port *pp, struct xreq *r)
 
 XHOT static uint32_t volumed_requests(struct peer_port *pp, struct xreq *const *r, uint32_t nr)
 {
+	bool loaded = load_of(pp) == VD_LOADED;
 	uint32_t i = 0;
 
 	do {
-		volumed_request(pp, r[i]);
+		if (!loaded || !r[i]->user || !data_named(pp, r[i]))
+			volumed_request(pp, r[i]);
 	} while (++i < nr && !pp->round_over);
 	return i;
 }
@@ -214,8 +235,7 @@ static void held_release(struct peer_port *pp)
 	struct vd_fifo *held = &vd_port_of(pp)->held;
 	int error;
 
-	/* acquire: partner is the release in catalog.c's load_end() */
-	while (held->first && atomic_load_explicit(&c->load, memory_order_acquire) != VD_LOADING)
+	while (held->first && load_of(pp) != VD_LOADING)
 		volumed_request(pp, vd_fifo_pop(held));
 	if (!held->first || !vd_stopping(pp))
 		return;
