@@ -146,9 +146,12 @@ void chunk_feed(struct cport *ps, uint32_t page)
 
 static void chunk_store(struct cached *k, struct object *o, uint32_t nr, uint32_t chunk)
 {
+	_Atomic uint64_t *slot = chunk_at(k, chunk)->slot;
+
+#pragma GCC unroll 8
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-		atomic_store_explicit(&chunk_at(k, chunk)->slot[s], slot_word(BUCKET_FREE, 0, 0),
-			memory_order_relaxed);
+		atomic_store_explicit(
+			&slot[s], slot_word(BUCKET_FREE, 0, 0), memory_order_relaxed);
 	object_entry(k, o)->chunk_used[nr] = 0;
 	XKILL(CHUNK_CLEARED);
 	/* release: the slots are FREE before the chunk is the object's (K3); a successor reads
@@ -202,14 +205,14 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	struct cached *k = ps->cache;
 	_Atomic uint32_t *word = &object_entry(k, o)->chunk[nr];
 	uint32_t chunk = atomic_load_explicit(word, memory_order_relaxed);
+	_Atomic uint64_t *slot;
 
 	if (chunk-- == 0)
 		return;
-	for (uint32_t s = 0; s < CHUNK_SLOTS; s++) {
-		o->nr[slot_state(atomic_load_explicit(
-			&chunk_at(k, chunk)->slot[s], memory_order_relaxed))]--;
-		o->nr[BUCKET_FREE]++;
-	}
+	slot = chunk_at(k, chunk)->slot;
+	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
+		o->nr[slot_state(atomic_load_explicit(&slot[s], memory_order_relaxed))]--;
+	o->nr[BUCKET_FREE] += CHUNK_SLOTS;
 	version_next(object_entry(k, o));
 	/* release: it is out of this entry before it can be in another's */
 	atomic_store_explicit(word, 0, memory_order_release);
