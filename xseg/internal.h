@@ -264,8 +264,10 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 void xs_port_fini(struct xport *p);
 /* A cheap look at the lanes that are known to be in use or are announced. */
 bool xs_port_peek(struct xport *p);
-/* Offers a request: by a lane, or else by its place; an answer to its origin. */
+/* Offers a request: to a port of the same thread, by a lane, or else by its place; an answer to its
+ * origin. */
 void xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
+void xs_offer_by_lane(struct xport *p, uint32_t to_port, uint64_t offer);	/* not the first way */
 void xs_offer_answer(struct xport *p, uint32_t to_port, uint64_t offer);
 /* Whether somebody offers a request to a port that nobody serves. */
 bool xs_port_has_offers(struct xseg *seg, uint32_t port);
@@ -289,7 +291,8 @@ static inline bool xs_near_has(const struct xport *port)
 }
 /* Up to max requests that were offered so, accepted. */
 uint32_t xs_near_take(struct xport *port, struct xreq **out, uint32_t max);
-/* The port leaves, not under the control lock: who sends to it does so by lanes from now on. */
+/* The port is closed, and this is not under the control lock: all that it has sent and been sent
+ * goes by lanes from now on. */
 void xs_near_close(struct xport *port);
 
 /* ---- request.c ---- */

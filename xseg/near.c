@@ -7,10 +7,11 @@
  * Invariants:
  *   N1  a ring holds offers, as a lane does (port.c, Q1): the place word decides, and who dies with
  *       what is in it leaves requests that a successor finds by their places
- *   N2  a port that leaves while others of its thread stay has what is in its ring offered by
- *       lanes: a sender that lives is asked by nobody what it has sent
- *   N3  an offer stands in one ring or in one lane. So what is in a ring may be accepted by one
- *       only, and needs no compare-and-swap (request.c, E1)
+ *   N2  a port that is closed while others of its thread stay has what it has sent, and what was
+ *       sent to it, offered by lanes: its successor may be another process
+ *   N3  an offer stands in one ring or in one lane, and in a ring only while its sender is open. So
+ *       nobody but the receiver may change the place of what is in a ring, and to accept it needs
+ *       no compare-and-swap (request.c, E1)
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,18 +63,35 @@ uint32_t xs_near_take(struct xport *port, struct xreq **out, uint32_t max)
 	return got;
 }
 
-/* By the lane of who has sent it, if he is there. */
-static void offer_again(struct xseg_near *near, uint32_t to, uint64_t offer)
+/* Who has sent it, and can offer it again; NULL: the offer is out of date. */
+static struct xport *sender_of(struct xseg_near *near, uint64_t offer)
 {
 	uint64_t place = atomic_load_explicit(
 		&near->seg->reqs[(uint32_t)offer].place, memory_order_relaxed);
-	struct xport *from = place_port(place) < XSEG_MAX_PORTS ? near->port[place_port(place)]
-								 : NULL;
 
-	if (!from || place_seq(place) != (uint32_t)(offer >> 32))
-		return;
-	xs_offer(from, to, offer);
-	xseg_port_flush(from);
+	if (place_seq(place) != (uint32_t)(offer >> 32) || place_port(place) >= XSEG_MAX_PORTS)
+		return NULL;
+	return near->port[place_port(place)];
+}
+
+/* Offers by lanes what `from`, or whoever, has sent to the port; the rest stays in its ring. */
+static void empty_ring(struct xport *port, const struct xport *from)
+{
+	uint32_t nr = port->near_tail - port->near_head;
+
+	while (nr-- > 0) {
+		uint64_t offer = port->near_ring[port->near_head++ & port->near_mask];
+		struct xport *sender = sender_of(port->near, offer);
+
+		if (!sender)
+			continue;
+		if (from && sender != from) {
+			port->near_ring[port->near_tail++ & port->near_mask] = offer;
+			continue;
+		}
+		xs_offer_by_lane(sender, port->index, offer);
+		xseg_port_flush(sender);
+	}
 }
 
 void xs_near_close(struct xport *port)
@@ -82,8 +100,10 @@ void xs_near_close(struct xport *port)
 
 	if (!near)
 		return;
+	empty_ring(port, NULL);
+	for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
+		if (near->port[i])
+			empty_ring(near->port[i], port);
 	near->port[port->index] = NULL;
-	while (port->near_head != port->near_tail)
-		offer_again(near, port->index,
-			port->near_ring[port->near_head++ & port->near_mask]);
+	port->near = NULL;
 }

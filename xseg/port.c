@@ -203,10 +203,14 @@ XCOLD static void offer_by_place(struct xport *p, uint32_t to, uint64_t offer)
 
 void xs_offer(struct xport *p, uint32_t to, uint64_t offer)
 {
+	if (!xs_near_push(p, to, offer))
+		xs_offer_by_lane(p, to, offer);
+}
+
+void xs_offer_by_lane(struct xport *p, uint32_t to, uint64_t offer)
+{
 	struct lane_out *o = &p->out[QUEUE_REQUEST][to];
 
-	if (xs_near_push(p, to, offer))
-		return;
 	if (!o->open && !o->none)
 		o->none = lane_out_open(p, to, QUEUE_REQUEST) == -ENOSPC;
 	if (!o->open) {
@@ -645,7 +649,7 @@ XHOT uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max
 
 bool xseg_port_has_work(struct xport *p)
 {
-	if (is_alerted(p) || has_asked(p) || xs_near_has(p))
+	if (is_alerted(p) || has_asked(p))
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)
@@ -653,7 +657,7 @@ bool xseg_port_has_work(struct xport *p)
 				p->pending[queue][from / 64] |= 1ull << (from % 64);
 				return true;
 			}
-	return false;
+	return xs_near_has(p);
 }
 
 uint32_t xseg_port_index(struct xport *p)

@@ -141,6 +141,53 @@ static void lanes_and_ports_of_the_thread_take_turns(void **state)
 	end_all(12);
 }
 
+/* It may be another process that opens it next, and takes over what it has: so who accepts needs
+ * the compare-and-swap. */
+static void what_was_sent_by_who_has_left_goes_by_a_lane(void **state)
+{
+	struct xreq *own = segrig_alloc(f, XSEG_OP_WRITE, 0, 1), *r;
+	uint32_t first = sent_on()->index, second;
+
+	(void)state;
+	assert_int_equal(xseg_req_submit(f, own, to), 0);
+	second = sent_on()->index;
+	close_peer(forwarder);
+	forwarder = NULL;
+	assert_false(xs_near_has(s));
+	close_peer(server);
+	server_open(1);
+	r = segrig_request(s);
+	assert_int_equal(r->index, first);
+	segrig_answer(s, r, 0);
+	segrig_answer(s, segrig_request(s), 0);
+	r = segrig_request(s);
+	assert_int_equal(r->index, second);
+	segrig_answer(s, r, 0);
+	segrig_nothing(s);
+	end_all(2);
+}
+
+static void what_others_have_sent_stays_when_one_leaves(void **state)
+{
+	struct xseg_peer *another = segrig_server(seg, "another", 1, 4);
+	struct xport *a = segrig_port(another);
+	struct xreq *r = segrig_alloc(a, XSEG_OP_WRITE, 0, 1);
+
+	(void)state;
+	assert_int_equal(xseg_near_add(near, a), 0);
+	sent_on();
+	assert_int_equal(xseg_req_submit(a, r, to), 0);
+	sent_on();
+	close_peer(forwarder);
+	forwarder = NULL;
+	assert_int_equal(s->near_tail - s->near_head, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		segrig_answer(s, segrig_request(s), 0);
+	end_all(2);
+	xseg_req_free(a, segrig_reply(a));
+	close_peer(another);
+}
+
 /* A successor in this process has what its predecessor had sent on, and sends it again. */
 static void what_a_successor_took_over_is_not_received_by_the_old_offer(void **state)
 {
@@ -246,6 +293,8 @@ int main(void)
 		N(a_request_of_its_own_goes_the_same_way),
 		N(order_is_kept),
 		N(lanes_and_ports_of_the_thread_take_turns),
+		N(what_was_sent_by_who_has_left_goes_by_a_lane),
+		N(what_others_have_sent_stays_when_one_leaves),
 		N(what_a_successor_took_over_is_not_received_by_the_old_offer),
 		N(who_leaves_has_what_was_sent_to_it_go_to_its_successor),
 		N(what_was_sent_to_who_is_killed_is_found_by_its_place),
