@@ -30,6 +30,7 @@ const struct knob knobs[] = {
 	{ "loans", AT(loans), 0 },
 	{ "gifts", AT(gifts), 0 },
 	{ "direct", AT(direct), 0 },
+	{ "near", AT(near), 0 },
 	{ .name = NULL },
 };
 #undef AT
@@ -193,6 +194,14 @@ static void choose_store(struct sim *s)
 		plan_option(s, NODE_MEMD, "iops=%u", 50u << rng_below(&s->rng, 6));
 }
 
+static bool has_single_ports(const struct plan *p)
+{
+	for (uint32_t i = 0; i < NR_NODES; i++)
+		if (p->node[i] && p->threads[i] > 1)
+			return false;
+	return true;
+}
+
 void plan_make(struct sim *s, uint32_t threads)
 {
 	struct plan *p = &s->plan;
@@ -213,4 +222,5 @@ void plan_make(struct sim *s, uint32_t threads)
 	p->depth = p->max_io > 256u << 10  ? 2
 		   : p->max_io > 16u << 10 ? 4
 					   : rng_range(&s->rng, 2, MAX_DEPTH);
+	p->near = has_single_ports(p) && s->seed % 4;
 }

@@ -86,6 +86,7 @@ struct plan {
 	uint32_t loans;				/* reads may be lent their pages */
 	uint32_t gifts;				/* writes may give theirs */
 	uint32_t direct;			/* reads by loan may do without a request */
+	uint32_t near;			/* the peers are one thread's, and die together */
 	uint32_t theme;
 	struct about about;
 };
@@ -199,6 +200,7 @@ struct sim {
 	struct item *item;			/* the script, */
 	uint32_t nr_items, room_items, at;	/* and how far it is */
 	struct xseg *seg;
+	struct xseg_near *near;			/* or NULL */
 	struct node node[NR_NODES];
 	/* a port for each client, and the admin's: they share one extent */
 	struct xseg_peer *clients;

@@ -149,6 +149,8 @@ static void open_node(struct sim *s, struct node *n, void *arg)
 
 	if (peer_open(n->p, s->seg, err))
 		sim_fail(s, "%s does not begin: %s", n->p->name, err->text);
+	if (s->near && xseg_near_add(s->near, n->p->ports[0].port))
+		sim_fail(s, "%s does not join the others", n->p->name);
 	if (n->cls == &cached_class && !s->plan.resizable && s->plan.cache_pages)
 		cached_cut_pages(n->p);
 	if (n->cls == &cached_class)
@@ -204,7 +206,7 @@ void node_die(struct sim *s, enum node_id id)
 	for (uint32_t i = 0; it && i < NR_NODES; i++) {
 		struct node *n = &s->node[i];
 
-		if (!(it->with & 1u << i) || i == id || !s->plan.node[i] || !n->p)
+		if (!(s->near || it->with & 1u << i) || i == id || !s->plan.node[i] || !n->p)
 			continue;
 		n->death = it;
 		n->deaths = MAX_AGAIN;
@@ -422,6 +424,7 @@ void world_open(struct sim *s)
 {
 	s->seg = segment(s);
 	begin_counting(s, s->seg);
+	s->near = s->plan.near ? xseg_near_create(s->seg) : NULL;
 	oracle_init(&s->oracle, s->plan.nr_volumes, s->plan.sectors,
 		is_cache(world_top(s)) || is_cache(below(s, world_top(s))));
 	s->waits = promise_waits(s);
@@ -733,4 +736,5 @@ void world_close(struct sim *s)
 			info.free_requests, info.nr_requests, info.free_extents, info.nr_extents,
 			info.free_ports, info.nr_ports, info.bad_count);
 	oracle_fini(&s->oracle);
+	xseg_near_destroy(s->near);
 }
