@@ -83,6 +83,7 @@ bench_begin()
 	trap 'exit 143' TERM
 	choose_cpus
 	load_before=$(cut -d ' ' -f 1 /proc/loadavg)
+	word_before=$(word_us)
 }
 
 # also_at_the_end COMMAND...: done before the processes are ended, however the script ends
@@ -134,11 +135,23 @@ free_mib()
 	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
 
-# One line for the head of a report.
+# How long a word takes to the clients' CPU and back, in us: less than 0.15 of two threads of one
+# core, more than 0.4 of cores that are far apart. Where a machine is a guest, that changes.
+word_us()
+{
+	[ -x "$BUILD/bin/bench-limit" ] || return 0
+	bench-limit --mode=echo --iodepth=1 --size=4M --runtime=50ms --ramp_time=10ms \
+		--cpus="$server_cpu,$client_cpus" --output-format=json 2>/dev/null |
+		jq -r '.jobs[0].read.lat_ns.mean / 10 | round / 100'
+}
+
+# For the head of a report.
 machine()
 {
 	echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, Linux" \
 		"$(uname -r); the server on CPU $server_cpu, clients on $client_cpus; load average before: $load_before."
+	[ -z "$word_before" ] ||
+		echo "A word to the clients' CPU and back: $word_before us before, $(word_us) us at the end."
 }
 
 # ---- doing things ----
