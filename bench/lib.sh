@@ -151,7 +151,8 @@ machine()
 	echo "$(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, Linux" \
 		"$(uname -r); the server on CPU $server_cpu, clients on $client_cpus; load average before: $load_before."
 	[ -z "$word_before" ] ||
-		echo "A word to the clients' CPU and back: $word_before us before, $(word_us) us at the end."
+		echo "A word to the clients' CPU and back: $word_before us before," \
+			"$(word_us) us at the end."
 }
 
 # ---- doing things ----

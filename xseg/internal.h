@@ -267,7 +267,8 @@ bool xs_port_peek(struct xport *p);
 /* Offers a request: to a port of the same thread, by a lane, or else by its place; an answer to its
  * origin. */
 void xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
-void xs_offer_by_lane(struct xport *p, uint32_t to_port, uint64_t offer);	/* not the first way */
+/* The same but for the first way. */
+void xs_offer_by_lane(struct xport *p, uint32_t to_port, uint64_t offer);
 void xs_offer_answer(struct xport *p, uint32_t to_port, uint64_t offer);
 /* Whether somebody offers a request to a port that nobody serves. */
 bool xs_port_has_offers(struct xseg *seg, uint32_t port);

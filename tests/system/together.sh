@@ -26,7 +26,8 @@ END
 
 processes()	# how many the peers that run have
 {
-	xseg --json peer list | jq '[.[] | select(.kind != "client" and .state == "running") | .pid] | unique | length'
+	xseg --json peer list |
+		jq '[.[] | select(.kind != "client" and .state == "running") | .pid] | unique | length'
 }
 
 # goes_on SENTENCE: the load does
