@@ -268,11 +268,6 @@ static void cached_reply(struct peer_port *pp, struct xreq *r)
 #define GAUGES_NS 200000000ull
 #define POLL_NS	  4000ull
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Hits have come since the last poll, and nothing that has to be seen to at once. */
 static bool is_on_hits(struct cport *ps)
 {
@@ -302,8 +297,8 @@ static uint64_t cached_poll(struct peer_port *pp)
 	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
 		magazine_empty(ps);
 	if (pp->nr == 0) {
-		control_ns = earlier(resize_run(ps), plug_run(ps));
-		control_ns = earlier(control_ns, share_run(ps));
+		control_ns = peer_earlier(resize_run(ps), plug_run(ps));
+		control_ns = peer_earlier(control_ns, share_run(ps));
 		if (atomic_load_explicit(&k->direct.look, memory_order_relaxed))
 			direct_run(k);
 	}
@@ -318,14 +313,14 @@ static uint64_t cached_poll(struct peer_port *pp)
 	throttle_ns = throttle_run(ps);
 	next_ns = flusher_run(ps);
 	limbo_ns = limbo_run(ps);
-	next_ns = earlier(earlier(next_ns, limbo_ns), control_ns);
+	next_ns = peer_earlier(peer_earlier(next_ns, limbo_ns), control_ns);
 	pages_ahead(ps);
 	more |= object_run_ready(ps, 64);
 	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
 		publish_gauges(k, pp->now_ns);
 	if (more || ps->freed || ps->request_freed || ps->throttled)
 		return pp->now_ns;
-	return earlier(throttle_ns, next_ns);
+	return peer_earlier(throttle_ns, next_ns);
 }
 
 static const struct {

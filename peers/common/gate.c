@@ -99,11 +99,6 @@ static bool gate_passed(struct peer *p)
 
 /* ---- the upper peer ---- */
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 #define TO(s) (1u << HOLD_##s)
 static const uint8_t legal[HOLD_NR_STATES] = {
 	[HOLD_NONE] = TO(BEGUN),
@@ -133,7 +128,7 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 	}
 	if (turn == XSEG_TURN_ASKED && pp->now_ns >= box->scan_ns && gate_passed(p)) {
 		box->scan_ns = pp->now_ns + SCAN_NS +
-			       earlier((pp->now_ns - box->since_ns) / SCAN_PART, SCAN_MAX_NS);
+			       peer_earlier((pp->now_ns - box->since_ns) / SCAN_PART, SCAN_MAX_NS);
 		if (xseg_turn_below(p->xp) == 0) {
 			hold_set(box, HOLD_SAID);
 			xseg_turn_hold(p->xp);
@@ -145,7 +140,7 @@ static uint64_t hold(struct peer_port *pp, enum xseg_turn turn)
 	}
 	if (xseg_turn(p->xp) == XSEG_TURN_HELD)
 		return box->mind_ns;
-	return earlier(
+	return peer_earlier(
 		box->mind_ns, box->scan_ns > pp->now_ns ? box->scan_ns : pp->now_ns + SCAN_NS);
 }
 

@@ -31,6 +31,12 @@ struct peer;
 struct port_box;
 struct seat;
 
+/* Of two times, PEER_NEVER among them; or of two spans. */
+static inline uint64_t peer_earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* One port of a peer, as its callbacks see it. */
 struct peer_port {
 	struct peer *peer;

@@ -244,20 +244,15 @@ static void held_release(struct peer_port *pp)
 		peer_answer(pp, vd_fifo_pop(held), error);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t volumed_poll(struct peer_port *pp)
 {
 	uint64_t next = PEER_NEVER;
 
 	if (pp->nr == 0) {
 		next = vd_catalog_poll(pp);
-		next = earlier(next, vd_admin_poll(pp));
+		next = peer_earlier(next, vd_admin_poll(pp));
 	}
-	next = earlier(next, vd_job_poll(pp));
+	next = peer_earlier(next, vd_job_poll(pp));
 	held_release(pp);
 	return next;
 }
