@@ -292,8 +292,8 @@ static inline bool xs_near_has(const struct xport *port)
 }
 /* Up to max requests that were offered so, accepted. */
 uint32_t xs_near_take(struct xport *port, struct xreq **out, uint32_t max);
-/* The port is closed, and this is not under the control lock: all that it has sent and been sent
- * goes by lanes from now on. */
+/* The port is being closed, and this is not under the control lock: all that it has sent and been
+ * sent goes by lanes. */
 void xs_near_close(struct xport *port);
 
 /* ---- request.c ---- */

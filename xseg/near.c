@@ -46,13 +46,17 @@ int xseg_near_add(struct xseg_near *near, struct xport *port)
 	return 0;
 }
 
+static uint64_t ring_pop(struct xport *port)
+{
+	return port->near_ring[port->near_head++ & port->near_mask];
+}
+
 uint32_t xs_near_take(struct xport *port, struct xreq **out, uint32_t max)
 {
 	uint32_t got = 0;
 
-	while (got < max && port->near_head != port->near_tail) {
-		uint64_t offer = port->near_ring[port->near_head++ & port->near_mask];
-		struct xreq *r = xs_req_accept_near(port, offer);
+	while (got < max && xs_near_has(port)) {
+		struct xreq *r = xs_req_accept_near(port, ring_pop(port));
 
 		if (r)
 			out[got++] = r;
@@ -74,23 +78,17 @@ static struct xport *sender_of(struct xseg_near *near, uint64_t offer)
 	return near->port[place_port(place)];
 }
 
-/* Offers by lanes what `from`, or whoever, has sent to the port; the rest stays in its ring. */
-static void empty_ring(struct xport *port, const struct xport *from)
+/* Offers by lanes what is in a port's ring and goes from or to the one that leaves. */
+static void leave_ring(struct xport *port, const struct xport *leaves)
 {
-	uint32_t nr = port->near_tail - port->near_head;
-
-	while (nr-- > 0) {
-		uint64_t offer = port->near_ring[port->near_head++ & port->near_mask];
+	for (uint32_t nr = port->near_tail - port->near_head; nr > 0; nr--) {
+		uint64_t offer = ring_pop(port);
 		struct xport *sender = sender_of(port->near, offer);
 
-		if (!sender)
-			continue;
-		if (from && sender != from) {
-			port->near_ring[port->near_tail++ & port->near_mask] = offer;
-			continue;
-		}
-		xs_offer_by_lane(sender, port->index, offer);
-		xseg_port_flush(sender);
+		if (sender && (sender == leaves || port == leaves))
+			xs_offer_by_lane(sender, port->index, offer);
+		else if (sender)
+			xs_near_push(sender, port->index, offer);
 	}
 }
 
@@ -98,12 +96,10 @@ void xs_near_close(struct xport *port)
 {
 	struct xseg_near *near = port->near;
 
-	if (!near)
-		return;
-	empty_ring(port, NULL);
-	for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
+	for (uint32_t i = 0; near && i < XSEG_MAX_PORTS; i++)
 		if (near->port[i])
-			empty_ring(near->port[i], port);
-	near->port[port->index] = NULL;
-	port->near = NULL;
+			leave_ring(near->port[i], port);
+	for (uint32_t i = 0; near && i < XSEG_MAX_PORTS; i++)
+		if (near->port[i])
+			xseg_port_flush(near->port[i]);
 }

@@ -19,9 +19,8 @@
  *       a reader that died had taken note of (note_lanes)
  *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and
  *       finds the answer by its place
- *   Q6  an offer to a port of the same thread needs no lane either (near.c); nor does an offer,
- *       where there is no lane: the request says whom it is offered to, and that
- *       port is alerted
+ *   Q6  an offer to a port of the same thread needs no lane either (near.c); nor does one for
+ *       which there is none: the request says whom it is offered to, and that port is alerted
  */
 #include <errno.h>
 #include <stdlib.h>

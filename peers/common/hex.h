@@ -26,6 +26,7 @@ static inline uint64_t hex_of_half(uint32_t x)
 	return htobe64(v + HEX_ZEROES + letters * ('a' - '0' - 10));
 }
 
+/* The digits of two halves; HEX_ZEROES: of 0. */
 static inline void hex_put(char to[HEX_DIGITS], uint64_t high, uint64_t low)
 {
 	const uint64_t digits[2] = { high, low };
