@@ -107,12 +107,14 @@ static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
 
 	for (uint32_t i = 0; i < OBJECT_CHUNKS; i++) {
 		uint32_t chunk = atomic_load_explicit(&e->chunk[i], memory_order_relaxed);
+		_Atomic uint64_t *slot;
 
 		if (chunk == 0 || (chunk - 1) / CHUNKS_PER_PAGE >= xseg_nr_pages(k->peer.seg))
 			continue;
+		slot = chunk_at(k, chunk - 1)->slot;
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-			n += bucket_is_dirty(slot_state(atomic_load_explicit(
-				&chunk_at(k, chunk - 1)->slot[s], memory_order_relaxed)));
+			n += bucket_is_dirty(slot_state(
+				atomic_load_explicit(&slot[s], memory_order_relaxed)));
 	}
 	return n;
 }

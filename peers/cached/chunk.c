@@ -274,6 +274,7 @@ bool chunk_move(struct cport *ps, struct object *o, uint32_t nr)
 	struct cached *k = ps->cache;
 	_Atomic uint32_t *word = &object_entry(k, o)->chunk[nr];
 	uint32_t to = chunk_get(ps), from = atomic_load_explicit(word, memory_order_relaxed);
+	_Atomic uint64_t *old, *new;
 
 	if (to == NO_CHUNK)
 		return false;
@@ -281,10 +282,11 @@ bool chunk_move(struct cport *ps, struct object *o, uint32_t nr)
 		chunk_put(ps, to);
 		return true;
 	}
+	old = chunk_at(k, from - 1)->slot;
+	new = chunk_at(k, to)->slot;
 	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-		atomic_store_explicit(&chunk_at(k, to)->slot[s],
-			atomic_load_explicit(&chunk_at(k, from - 1)->slot[s], memory_order_relaxed),
-			memory_order_relaxed);
+		atomic_store_explicit(&new[s],
+			atomic_load_explicit(&old[s], memory_order_relaxed), memory_order_relaxed);
 	XKILL(CHUNK_COPIED);
 	version_next(object_entry(k, o));
 	/* release: the slots are there before the chunk is the object's (K3); a successor reads
