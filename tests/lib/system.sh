@@ -221,6 +221,12 @@ counted()
 	xseg --json stat | jq "[.$1[] | select(.name == \"$2\").$3] | add // 0"
 }
 
+# counts_more GROUP NAME KEY NUMBER: it is more than that
+counts_more()
+{
+	[ "$(counted "$1" "$2" "$3")" -gt "$4" ]
+}
+
 # volume_status VOLUME EXPRESSION: what the cache called cached says of a volume
 volume_status()
 {

@@ -24,20 +24,16 @@ downstream = cached
 object_size = 64k
 END
 
-is_loaded()
-{
-	[ "$(counted volumes vol ops)" -gt "$ops" ]
-}
-
 # load WAY THREADS [GONE_MS]: begins it, and waits until it runs; ended SENTENCE ERROR [REFRESHED]:
 # it has ended with that, and read nothing wrong
 load()
 {
+	local ops
 	ops=$(counted volumes vol ops)
 	start "load.$1" volume_load "$XSEG_SEGMENT" vol "$2" "$seconds" "$1" "${3:-}"
 	load=$started
 	log=$TMP/load.$1.log
-	wait_for 20 is_loaded
+	wait_for 20 counts_more volumes vol ops "$ops"
 	sleep 0.5
 }
 

@@ -95,7 +95,7 @@ monitor_is_away()
 	t "$1: the monitor is killed" ceph_cluster kill-mon
 	ios_before=$(counted peers sosd ops)
 	t "$1: sosd goes on without it" \
-		wait_for 5 eval '[ "$(counted peers sosd ops)" -gt $((ios_before + 100)) ]'
+		wait_for 5 counts_more peers sosd ops $((ios_before + 100))
 	t "$1: the monitor is started again" ceph_cluster start-mon
 }
 

@@ -35,12 +35,7 @@ goes_on()
 {
 	local before
 	before=$(counted peers volumed ops)
-	t "$1" wait_for 20 more_than "$before"
-}
-
-more_than()	# OPS
-{
-	[ "$(counted peers volumed ops)" -gt "$1" ]
+	t "$1" wait_for 20 counts_more peers volumed ops "$before"
 }
 
 # leaves PEER NR: it goes to a process of its own, the NRth
@@ -55,14 +50,14 @@ leaves()
 
 round()	# PEER...: in that order
 {
-	local group nr=1 peer
+	local nr=1 peer
 	t "three peers start in one process" xseg up stack.conf
 	t "a volume is made" xseg volume create vol --size 16M
 	start load xbench --volume=vol --rw=randrw --bsrange=512-128k --iodepth=16 --numjobs=2 \
 		--fsync=50 --verify=crc32c --runtime=1h --verify_state="$TMP/state" \
 		--output-format=json --output=load.json
 	load=$started
-	t "the load runs" wait_for 20 more_than 1000
+	t "the load runs" wait_for 20 counts_more peers volumed ops 1000
 	for peer; do
 		nr=$((nr + 1))
 		leaves "$peer" $nr
