@@ -101,8 +101,9 @@ void orphan_done(struct cport *ps, struct child *ch, int64_t result)
 	struct cached *k = ps->cache;
 	struct object *o = ch->obj;
 
-	(void)result;
 	xseg_req_recall(k->ports[ch->home].pp->port, ch->r);
+	if (result < 0 && (ch->r->op == XSEG_OP_FLUSH || ch->r->flags & XSEG_REQ_FUA))
+		sync_lost(ps, 0, NULL);
 	for (uint32_t i = 0; i < ch->r->nr_pages; i++) {
 		uint32_t page = ch->r->page[i] & XSEG_PAGE_INDEX;
 

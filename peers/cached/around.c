@@ -137,6 +137,8 @@ void around_done(struct cport *ps, struct child *ch, int64_t result)
 		bucket_set(ps, o, ch->first + i, slot_word(BUCKET_INVALID, 0, 0));
 		XKILL(BYPASSED_SLOT);
 	}
+	if (result < (int64_t)c->r->size && c->fua)
+		sync_lost(ps, ch->sent, NULL);
 	write_end(ps, c,
 		result < 0                     ? result
 		: result < (int64_t)c->r->size ? -EIO

@@ -221,8 +221,9 @@ struct cached {
 	uint32_t nr_groups;
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
 	struct cvolume_sync synced[NR_SYNCED];
+	struct cvolume_sync lost_synced[NR_SYNCED];	/* as the next walk has to know it */
 	struct creq *failed_syncs; /* wait for the walk that makes dirty again what they covered */
-	bool walk_wanted;			/* a FLUSH has failed since the last walk began */
+	bool walk_wanted;		/* something has failed since the last walk began */
 	bool walking;
 	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */
 	_Atomic uint32_t reclaims;		/* objects being emptied */
@@ -242,6 +243,7 @@ struct cached {
 	uint64_t gauges_ns;			/* port 0's: when they were published */
 	struct plug plug;
 	struct creq *walk_syncs;		/* the walk's: answered when it has ended */
+	struct cvolume_sync walk_synced[NR_SYNCED];	/* the walk's: what it spares */
 	void *mem[16];				/* private allocations */
 	unsigned nr_mem;
 	bool has_tables;			/* make_tables() is done */

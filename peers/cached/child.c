@@ -99,6 +99,8 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 
 	r->op = (uint8_t)op;
 	r->flags = (uint8_t)flags;
+	if (flags & XSEG_REQ_FUA)
+		ch->sent = sync_begin(ps->cache);
 	if (e) {
 		r->volume = e->volume;
 		xseg_req_set_target(r, e->name, strnlen(e->name, sizeof(e->name)));

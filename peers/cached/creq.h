@@ -76,7 +76,8 @@ struct child {
 	struct object *obj;
 	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
 	struct xwork work;
-	uint64_t seq;		/* FLUSH: object's apply_seq when it started; SYNC: the epoch */
+	uint64_t seq;		/* FLUSH: object's apply_seq when it started */
+	uint64_t sent;		/* SYNC, LEAVE, and what is written with FUA: its epoch (sync.c) */
 	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
 	uint16_t first, nr;
 	uint64_t flags;		/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */

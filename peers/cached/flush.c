@@ -386,6 +386,8 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 		object_set_state(o, o->flush_failed ? OBJECT_FAILED : OBJECT_READY);
 		o->flush_failed = false;
 	}
+	if (error && ch->r->flags & XSEG_REQ_FUA)
+		sync_lost(ps, ch->sent, NULL);
 	through_cover(ps, o, ch, error);
 	for (struct creq *c = o->through; c; c = c->next)
 		if (!flush_start(ps, o, c->first, c->nr, FLUSH_FLUSH))

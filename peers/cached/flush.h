@@ -28,6 +28,7 @@ struct flush_group {
 
 struct cvolume_sync {				/* guarded by dirty_lock */
 	uint64_t below;	/* what was cleaned in an earlier epoch is stable; 0: nothing is known */
+	uint64_t noted;				/* the epoch when that was noted */
 	uint32_t volume;
 };
 
@@ -68,9 +69,10 @@ void switch_end(struct cached *k);			/* at once: it is write-back again */
 /* what c covers is at the store, which now has to make it stable */
 void sync_send(struct cport *ps, struct creq *c);
 void sync_done(struct cport *ps, struct child *ch, int64_t result);
-/* A FLUSH has failed: what is not known to be stable becomes dirty again, and then c, which may be
- * NULL, is answered. */
-void sync_lost(struct cport *ps, struct creq *c);
+uint64_t sync_begin(struct cached *k);	/* a FLUSH, or a write with FUA, is sent: its epoch */
+/* One that was sent at that epoch has failed: what is not known to be stable becomes dirty again,
+ * and then c, which may be NULL, is answered. */
+void sync_lost(struct cport *ps, uint64_t sent, struct creq *c);
 bool sync_walks(struct cached *k);			/* until that is done */
 uint64_t sync_stamp(struct cached *k);		/* flags of a bucket that a flush has cleaned */
 

@@ -167,6 +167,7 @@ static void sync(struct cport *ps)
 		if (!ch)
 			return;
 		p->sync_out = true;
+		ch->sent = sync_begin(k);
 		xseg_req_set_target(ch->r, "", 0);
 		child_submit(ps, ch, XSEG_OP_FLUSH, 0);
 	} else if (p->synced < 0) {
@@ -189,9 +190,9 @@ void plug_synced(struct cport *ps, struct child *ch, int64_t result)
 	p->next_ns = 0;
 	if (plug_get(ps->cache) == PLUG_SYNCING)
 		p->synced = result;
-	child_put(ps, ch);
 	if (result < 0)
-		sync_lost(ps, NULL);
+		sync_lost(ps, ch->sent, NULL);
+	child_put(ps, ch);
 }
 
 /* True: the upper peer holds. */

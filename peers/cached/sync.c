@@ -7,21 +7,26 @@
  * takes the epoch and begins the next one, and when it is answered well, the volume is synced up to
  * it. All that is not known to be synced is lost with a FLUSH that fails, whatever volume it was of
  * and also what was cleaned while it was under way: a store may sync all it has at once, and a
- * kernel may drop what it was given meanwhile. A bucket bears 16 bits of the epoch: one that was
+ * kernel may drop what it was given meanwhile. So is what a FLUSH speaks well of that was sent while
+ * the one that fails was out, as the store may have dropped it before. A write with FUA that fails
+ * is a FLUSH that fails, as the store has synced, or not, what it had of that object before. A
+ * bucket bears 16 bits of the epoch: one that was
  * cleaned 65,536 FLUSHes ago may look younger than it is, and is written once more than needed. The
  * same goes for a volume that lost its place in the small table, and after a restart. What was
  * flushed with FUA needs none of this.
  *
- * One walk at a time goes through all objects (walk.h); FLUSHes that fail meanwhile wait for the
- * next one.
+ * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
+ * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one.
  *
- * Contract: sync_send() and sync_lost() from anywhere, outside of dirty_lock, which guards
- * `walking`, `walk_wanted` and the list of those that wait for the next walk; those of the one that
- * is under way are its own.
+ * Contract: sync_send() and sync_lost() from anywhere, outside of dirty_lock, which guards the
+ * tables of what is synced, `walking`, `walk_wanted` and the list of those that wait for the next
+ * walk; `walk_synced` and the list of the one that is under way are its own.
  *
  * Invariants:
  *   Y1  WRITTEN stands beside VALID only
  *   Y2  a FLUSH that failed is answered when a walk that began after its failure has ended
+ *   Y3  a walk makes dirty all that was cleaned before a failure that it is for and that no FLUSH
+ *       covers which ended well before what failed was sent, whatever is answered meanwhile
  */
 #include <assert.h>
 #include <string.h>
@@ -29,10 +34,6 @@
 #include "peers/cached/cached.h"
 #include "xtypes/xkill.h"
 
-static struct cvolume_sync *sync_of(struct cached *k, uint32_t volume)
-{
-	return &k->synced[volume % NR_SYNCED];
-}
 
 uint64_t sync_stamp(struct cached *k)
 {
@@ -43,30 +44,50 @@ uint64_t sync_stamp(struct cached *k)
 /* All of the volume (0: of all) that was cleaned up to that epoch is stable. */
 static void synced_note(struct cached *k, uint32_t volume, uint64_t epoch)
 {
-	struct cvolume_sync *s = sync_of(k, volume);
+	struct cvolume_sync *s = &k->synced[volume % NR_SYNCED];
 
 	pthread_mutex_lock(&k->dirty_lock);
 	if (s->volume != volume || s->below <= epoch)
-		*s = (struct cvolume_sync){ .volume = volume, .below = epoch + 1 };
+		*s = (struct cvolume_sync){ .volume = volume, .below = epoch + 1,
+			.noted = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed) };
 	pthread_mutex_unlock(&k->dirty_lock);
 }
 
-/* The first epoch of which nothing says that what was cleaned of the volume then is stable. */
+/* Under dirty_lock: what is synced for the next walk, which is for a failure of what was sent at
+ * that epoch, too. What was noted since then may have been done after that failure. */
+static void synced_keep(struct cached *k, uint64_t sent)
+{
+	for (uint32_t i = 0; i < NR_SYNCED; i++) {
+		struct cvolume_sync now = k->synced[i], *kept = &k->lost_synced[i];
+
+		if (now.noted > sent)
+			now.below = 0;
+		if (!k->walk_wanted || kept->volume != now.volume || kept->below > now.below)
+			*kept = now;
+	}
+}
+
+/* The first epoch of which nothing said, before the failure that the walk is for, that what was
+ * cleaned of the volume then is stable. */
 static uint64_t unsynced_from(struct cached *k, uint32_t volume)
 {
-	const struct cvolume_sync *own = sync_of(k, volume), *all = sync_of(k, 0);
+	const struct cvolume_sync *own = &k->walk_synced[volume % NR_SYNCED],
+				  *all = &k->walk_synced[0];
 	uint64_t from = 0;
 
-	pthread_mutex_lock(&k->dirty_lock);
 	if (own->volume == volume)
 		from = own->below;
 	if (all->volume == 0 && all->below > from)
 		from = all->below;
-	pthread_mutex_unlock(&k->dirty_lock);
 	return from;
 }
 
 /* ---- sending ---- */
+
+uint64_t sync_begin(struct cached *k)
+{
+	return atomic_fetch_add_explicit(&k->sync_epoch, 1, memory_order_relaxed);
+}
 
 static void sync_retry(struct xwait *w, void *ctx)
 {
@@ -89,7 +110,7 @@ void sync_send(struct cport *ps, struct creq *c)
 	}
 	creq_set_state(c, CREQ_AT_STORE);
 	ch->c = c;
-	ch->seq = atomic_fetch_add_explicit(&ps->cache->sync_epoch, 1, memory_order_relaxed);
+	ch->sent = sync_begin(ps->cache);
 	ch->r->volume = c->r->volume;
 	xseg_req_set_target(ch->r, c->r->target, strlen(c->r->target));
 	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
@@ -106,7 +127,7 @@ static void sync_answer(struct cport *ps, struct creq *c)
 void sync_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct creq *c = ch->c;
-	uint64_t epoch = ch->seq;
+	uint64_t epoch = ch->sent;
 
 	child_put(ps, ch);
 	if (result >= 0)
@@ -117,7 +138,7 @@ void sync_done(struct cport *ps, struct child *ch, int64_t result)
 		return;
 	}
 	c->error = (int)result;
-	sync_lost(ps, c);
+	sync_lost(ps, epoch, c);
 }
 
 /* ---- the walk ---- */
@@ -174,6 +195,7 @@ static void redirty_begin(struct cport *ps)
 	if (begin) {
 		k->walking = true;
 		k->walk_wanted = false;
+		memcpy(k->walk_synced, k->lost_synced, sizeof(k->walk_synced));
 		k->walk_syncs = k->failed_syncs;
 		k->failed_syncs = NULL;
 	}
@@ -182,11 +204,12 @@ static void redirty_begin(struct cport *ps)
 		walk_begin(ps, &k->walk, object_redirty, redirty_end);
 }
 
-void sync_lost(struct cport *ps, struct creq *c)
+void sync_lost(struct cport *ps, uint64_t sent, struct creq *c)
 {
 	struct cached *k = ps->cache;
 
 	pthread_mutex_lock(&k->dirty_lock);
+	synced_keep(k, sent);
 	k->walk_wanted = true;
 	if (c) {
 		c->next = k->failed_syncs;

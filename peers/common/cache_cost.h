@@ -30,11 +30,11 @@
 /* a bucket's owner word, and whether it was read directly: in the segment */
 #define CACHE_OWNER_BYTES   9u
 #define CACHE_CREQ_BYTES    288u /* for each request of the segment: if it is one from above, */
-#define CACHE_CHILD_BYTES   112u	/* if it is one of cached's own */
+#define CACHE_CHILD_BYTES   120u	/* if it is one of cached's own */
 #define CACHE_LISTS	    128u	/* lists of pages for large writes */
 #define CACHE_GIFTS	    1024u	/* pages that each port may have lent to write in */
 /* cached itself, with its ports and streams; twice, as options are tried on a copy */
-#define CACHE_PEER_BYTES    37568u
+#define CACHE_PEER_BYTES    40576u
 
 /* What it is made for; segment_bytes: the pages of the segment that it is in. */
 struct cache_size {

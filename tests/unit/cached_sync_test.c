@@ -164,6 +164,92 @@ static void epochs_wrap(void **state)
 	}
 }
 
+/* A FLUSH that was sent while another one was out says nothing of what that one failed to sync. */
+static void a_flush_that_ends_well_beside_one_that_fails_does_not_hide_it(void **state)
+{
+	struct crig_io *bad, *good;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_volume(7);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	crig_set("policy=write-back");
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	crig_hold(true);
+	bad = crig_flush(7);
+	good = crig_flush(7);
+	crig_answer(crig_held(XSEG_OP_FLUSH, crig_held(XSEG_OP_FLUSH, 0) + 1));
+	crig_expect(good, 0);
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	crig_fail(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	crig_expect(bad, -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	crig_hold(false);
+	crig_expect(crig_flush(7), 0);
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 1);
+	crig_expect(crig_flush(8), -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+}
+
+/* It asks the store to sync the object, and what else it had of that may be lost. */
+static void fua_fails(const char *policy)
+{
+	struct crig_io *flush;
+
+	crig_up("dirty_age=1h");
+	crig_volume(7);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_expect(crig_flush(7), 0);
+	crig_expect(crig_write("a", B(1), B(1), 7), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	crig_set(policy);
+	assert_int_equal(crig_state("a", 1), BUCKET_VALID);
+	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
+	crig_expect(crig_write_fua("a", B(2), B(1), 8), -EIO);
+	assert_int_not_equal(crig_state("a", 1), BUCKET_VALID);
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	assert_int_equal(crig_state("b", 0), BUCKET_VALID);
+	flush = crig_flush(7);
+	crig_pass(CRIG_S);		/* the object is tried again after a pause */
+	crig_expect(flush, 0);
+	assert_true(crig_stable("a", B(1), B(1), 7));
+}
+
+static void what_a_failed_fua_write_may_have_lost_is_written_again(void **state)
+{
+	(void)state;
+	fua_fails("policy=write-back");
+}
+
+static void so_is_what_one_past_the_cache_may_have_lost(void **state)
+{
+	(void)state;
+	fua_fails("policy=write-around");
+}
+
+static void so_is_what_a_predecessor_s_may_have_lost(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	crig_set("policy=write-back");
+	crig_hold(true);
+	crig_write_fua("a", B(1), B(1), 6);
+	crig_kill();
+	assert_int_equal(crig_open("dirty_age=1h"), 0);
+	crig_settle();
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	crig_fail(crig_held(XSEG_OP_WRITE, 0), -EIO);
+	assert_int_not_equal(crig_state("a", 0), BUCKET_VALID);
+	crig_hold(false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +262,10 @@ int main(void)
 		CRIG_T(a_successor_does_not_know_what_was_synced_and_writes_all_again),
 		CRIG_T(any_number_of_flushes_may_lie_between_two_that_matter),
 		CRIG_T(epochs_wrap),
+		CRIG_T(a_flush_that_ends_well_beside_one_that_fails_does_not_hide_it),
+		CRIG_T(what_a_failed_fua_write_may_have_lost_is_written_again),
+		CRIG_T(so_is_what_one_past_the_cache_may_have_lost),
+		CRIG_T(so_is_what_a_predecessor_s_may_have_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
