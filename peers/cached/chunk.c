@@ -210,8 +210,12 @@ void chunk_release(struct cport *ps, struct object *o, uint32_t nr)
 	if (chunk-- == 0)
 		return;
 	slot = chunk_at(k, chunk)->slot;
-	for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-		o->nr[slot_state(atomic_load_explicit(&slot[s], memory_order_relaxed))]--;
+	for (uint32_t s = 0; s < CHUNK_SLOTS; s++) {
+		enum bucket_state state = slot_state(slot_read(k, &slot[s]));
+
+		assert(state < BUCKET_NR_STATES);
+		o->nr[state]--;
+	}
 	o->nr[BUCKET_FREE] += CHUNK_SLOTS;
 	version_next(object_entry(k, o));
 	/* release: it is out of this entry before it can be in another's */

@@ -211,6 +211,17 @@ void magazine_empty(struct cport *ps)
 		page_free(ps->cache, ps->magazine[--ps->nr_magazine]);
 }
 
+/* Free pages that nobody else is in need of. */
+static void magazine_put(struct cport *ps, uint32_t page)
+{
+	if (ps->nr_magazine == MAGAZINE) {
+		page_free(ps->cache, page);
+		return;
+	}
+	xseg_page_owner_set(ps->cache->peer.seg, page, 0);
+	ps->magazine[ps->nr_magazine++] = page;
+}
+
 void page_put(struct cport *ps, uint32_t page)
 {
 	struct cached *k = ps->cache;
@@ -222,12 +233,10 @@ void page_put(struct cport *ps, uint32_t page)
 		return;
 	}
 	ps->freed = true;
-	if (ps->nr_magazine == MAGAZINE || !use_magazine(k) || pages_wanted(k)) {
+	if (use_magazine(k) && !pages_wanted(k))
+		magazine_put(ps, page);
+	else
 		page_free(k, page);
-		return;
-	}
-	xseg_page_owner_set(k->peer.seg, page, 0);
-	ps->magazine[ps->nr_magazine++] = page;
 }
 
 /* The last that came, as they came: pages side by side that a write let go of stay so in the next
@@ -399,7 +408,8 @@ void pages_ahead(struct cport *ps)
 			return;
 		for (uint32_t at = 0; at < BUCKET_SIZE; at += 64)
 			__builtin_prefetch((char *)xseg_page(k->peer.seg, page) + at, 1);
-		ps->magazine[ps->nr_magazine++] = page;
+		/* there may be no room: an eviction frees chunks, too, and their pages come here */
+		magazine_put(ps, page);
 	}
 }
 

@@ -10,7 +10,8 @@
  * that is written again stays in its set: its older data must get out too.
  *
  * Volumes whose ids are the same modulo the number of groups share their tickets: a FLUSH of one
- * waits for the others' data too. While a FLUSH of a group waits, the flusher takes that group's
+ * waits for the others' data too, and gets their errors, as it could not say when these are no more
+ * to be waited for. While a FLUSH of a group waits, the flusher takes that group's
  * objects before others.
  *
  * By a ticket it is also known when what was dirty at a switch away from write-back is at the
