@@ -48,7 +48,14 @@ serve()		# PEER...: all of them
 	done
 }
 
-# Kills all of them at once: none has seen the other's end when it dies.
+has_none_of()	# PID...
+{
+	! xseg --json peer list |
+		jq -e --arg pids "$*" 'any(.pid | tostring as $p | $pids | split(" ") | index($p))'
+}
+
+# Kills all of them at once: none has seen the other's end when it dies. On a slow machine it takes
+# a moment until they are gone.
 kill_all()	# PEER...
 {
 	local pids
@@ -57,6 +64,8 @@ kill_all()	# PEER...
 		'.[] | select(.name as $n | $names | split(" ") | index($n)).pid' | sort -u)
 	# shellcheck disable=SC2086
 	kill -KILL $pids
+	# shellcheck disable=SC2086
+	wait_for 30 has_none_of $pids
 }
 
 # kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died,
