@@ -4,7 +4,7 @@
  * arena_load() walks them once and makes the rest: the xcache's index, counts, the pools of free
  * pages and chunks, the list of clean pages, dirty sets and the list of dirty objects. It reads
  * what a dead process wrote, and perhaps damaged: every index is checked before it is used (R5);
- * what does not add up is dropped and counted, unless it is dirty.
+ * what does not add up is dropped and counted.
  *
  * What a kill leaves in a slot, and what becomes of it:
  *   VALID, DIRTY    stays
@@ -191,6 +191,8 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 			/* a predecessor that wanted less died before it had written anything */
 			return -ESTALE;
 		head_write(k, base, bytes, objects);
+	} else {
+		own_sync_unknown(k);
 	}
 	memcpy(&h, base, sizeof(h));
 	if (head_is_other(&h))

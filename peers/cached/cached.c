@@ -299,6 +299,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 	if (pp->nr == 0) {
 		control_ns = peer_earlier(resize_run(ps), plug_run(ps));
 		control_ns = peer_earlier(control_ns, share_run(ps));
+		control_ns = peer_earlier(control_ns, own_sync_run(ps));
 		if (atomic_load_explicit(&k->direct.look, memory_order_relaxed))
 			direct_run(k);
 	}
@@ -387,7 +388,8 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *tota
 	/* what is on loan would go to others with its extents: who reads it has to let go first,
 	 * and nobody lends himself more */
 	direct_end(k);
-	return *left_bytes == 0 && children_out(k) == 0 && loans_out(k) == 0;
+	return *left_bytes == 0 && (cached_is_off(k) || own_sync_covers(k)) &&
+	       children_out(k) == 0 && loans_out(k) == 0;
 }
 
 static uint64_t cached_dirty_bytes(struct peer *p)

@@ -113,6 +113,7 @@ struct cport {
 	uint32_t last_volume;			/* the record that the last request was of */
 	/* written by this port's thread; read by others when the peer stops */
 	_Atomic uint32_t flushes_out, loads_out;
+	_Atomic uint64_t changes;	/* of objects, that the store has answered well */
 	uint32_t sent, copied;		/* children, and bytes of requests, since the last poll */
 	bool copies;	/* of the batch at hand a read at least is copied (batch_prefetch) */
 	struct kept kept;
@@ -222,6 +223,7 @@ struct cached {
 	struct creq *flushes;			/* FLUSH requests that wait for sets to drain */
 	struct cvolume_sync synced[NR_SYNCED];
 	struct cvolume_sync lost_synced[NR_SYNCED];	/* as the next walk has to know it */
+	struct own_sync own_sync;
 	struct creq *failed_syncs; /* wait for the walk that makes dirty again what they covered */
 	bool walk_wanted;		/* something has failed since the last walk began */
 	bool walking;

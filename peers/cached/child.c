@@ -24,14 +24,24 @@ static const done_fn done[] = {
 	[CHILD_INFO] = info_done,
 	[CHILD_SYNC] = sync_done,
 	[CHILD_ORPHAN] = orphan_done,
-	[CHILD_LEAVE] = plug_synced,
+	[CHILD_OWN_SYNC] = own_sync_done,
 };
+
+static bool changes_store(const struct xreq *r)
+{
+	return r->op != XSEG_OP_READ && r->op != XSEG_OP_INFO && r->op != XSEG_OP_FLUSH;
+}
 
 static void child_job(struct xwork *w, void *ctx)
 {
 	struct child *ch = caa_container_of(w, struct child, work);
+	struct cport *ps = ctx;
 
-	done[ch->kind](ctx, ch, ch->r->result);
+	if (ch->r->result >= 0 && changes_store(ch->r))
+		atomic_store_explicit(&ps->changes,
+			atomic_load_explicit(&ps->changes, memory_order_relaxed) + 1,
+			memory_order_relaxed);
+	done[ch->kind](ps, ch, ch->r->result);
 }
 
 static bool may_take(struct cport *ps, enum child_kind kind)
@@ -123,7 +133,7 @@ void child_submit_range(struct cport *ps, struct child *ch, enum xseg_op op, uin
 uint32_t children_out(struct cached *k)
 {
 	uint32_t out = atomic_load_explicit(&k->nr_orphans, memory_order_relaxed) +
-		       k->plug.sync_out;
+		       k->own_sync.out;
 
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		out += k->ports[i].loads_out + k->ports[i].flushes_out;

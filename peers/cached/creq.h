@@ -67,7 +67,7 @@ struct creq {
 
 enum child_kind {
 	CHILD_LOAD, CHILD_EDGE, CHILD_AROUND, CHILD_FLUSH, CHILD_DELETE, CHILD_INFO, CHILD_SYNC,
-	CHILD_ORPHAN, CHILD_LEAVE
+	CHILD_ORPHAN, CHILD_OWN_SYNC
 };
 
 /* A request of our own that is out at the downstream. Indexed by the request's index. */
@@ -77,7 +77,7 @@ struct child {
 	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
 	struct xwork work;
 	uint64_t seq;		/* FLUSH: object's apply_seq when it started */
-	uint64_t sent;		/* SYNC, LEAVE, and what is written with FUA: its epoch (sync.c) */
+	uint64_t sent;		/* SYNC, OWN_SYNC, and what is written with FUA: its epoch (sync.c) */
 	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
 	uint16_t first, nr;
 	uint64_t flags;		/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */

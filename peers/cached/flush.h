@@ -32,6 +32,16 @@ struct cvolume_sync {				/* guarded by dirty_lock */
 	uint32_t volume;
 };
 
+/* The cache's own FLUSH of everything (sync.c). Port 0 writes it; `out` and `stable_bytes` are read
+ * by others when the peer stops. */
+struct own_sync {
+	_Atomic bool out;
+	/* so many changes there had been when the last one was sent that was answered well */
+	_Atomic uint64_t stable;
+	uint64_t changes, next_ns, pause_ns;	/* changes: when it was sent */
+	int error;				/* of the last one */
+};
+
 /* How fast the store takes dirty data, and the writers that are slowed to that (throttle.c). */
 struct throttle {
 	_Atomic bool on;		/* the high mark is exceeded; read without the lock */
@@ -74,6 +84,14 @@ uint64_t sync_begin(struct cached *k);	/* a FLUSH, or a write with FUA, is sent:
  * and then c, which may be NULL, is answered. */
 void sync_lost(struct cport *ps, uint64_t sent, struct creq *c);
 bool sync_walks(struct cached *k);			/* until that is done */
+/* Before the cache leaves, the path or for good: the store is asked to make stable all that it has
+ * got. Port 0's. False: not now, as no request is free, or one is out. */
+bool own_sync_send(struct cport *ps);
+void own_sync_done(struct cport *ps, struct child *ch, int64_t result);
+/* Asked to stop: sees to it that all is stable. Returns when it wants to run again. */
+uint64_t own_sync_run(struct cport *ps);
+void own_sync_unknown(struct cached *k);	/* it goes on where a predecessor stopped */
+bool own_sync_covers(struct cached *k);		/* all that the store has got; any thread */
 uint64_t sync_stamp(struct cached *k);		/* flags of a bucket that a flush has cleaned */
 
 /* ---- dirty_list.c ---- */

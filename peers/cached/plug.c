@@ -122,7 +122,6 @@ static void drain_again(struct cached *k)
 {
 	struct plug *p = &k->plug;
 
-	p->synced = -EINPROGRESS;
 	p->pause_ns = p->pause_ns ? p->pause_ns * 2 : PAUSE_MIN_NS;
 	if (p->pause_ns > PAUSE_MAX_NS)
 		p->pause_ns = PAUSE_MAX_NS;
@@ -147,8 +146,10 @@ static void drain(struct cport *ps)
 
 	look_again(k);
 	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k) &&
-		!k->plug.sync_out)
+		!k->own_sync.out) {
 		plug_set(k, PLUG_SYNCING);
+		k->plug.asked = false;
+	}
 }
 
 /* All that was written back is to be stable before the copies go: a FLUSH of everything, while it
@@ -156,43 +157,21 @@ static void drain(struct cport *ps)
 static void sync(struct cport *ps)
 {
 	struct cached *k = ps->cache;
-	struct plug *p = &k->plug;
-	struct child *ch;
+	int error = k->own_sync.error;
 
 	look_again(k);
-	if (p->sync_out)
+	if (!k->plug.asked) {
+		k->plug.asked = own_sync_send(ps);
+	} else if (k->own_sync.out || (error && sync_walks(k))) {
 		return;
-	if (p->synced == -EINPROGRESS) {
-		ch = child_get(ps, CHILD_LEAVE, NULL);
-		if (!ch)
-			return;
-		p->sync_out = true;
-		ch->sent = sync_begin(k);
-		xseg_req_set_target(ch->r, "", 0);
-		child_submit(ps, ch, XSEG_OP_FLUSH, 0);
-	} else if (p->synced < 0) {
-		if (sync_walks(k))
-			return;
+	} else if (error) {
 		log_warn(
 			"%s: cannot leave yet: the store failed to make its data stable: %s; trying again",
-			k->peer.name, strerror((int)-p->synced));
+			k->peer.name, strerror(-error));
 		drain_again(k);
 	} else {
 		plug_set(k, PLUG_CALLING);
 	}
-}
-
-void plug_synced(struct cport *ps, struct child *ch, int64_t result)
-{
-	struct plug *p = &ps->cache->plug;
-
-	p->sync_out = false;
-	p->next_ns = 0;
-	if (plug_get(ps->cache) == PLUG_SYNCING)
-		p->synced = result;
-	if (result < 0)
-		sync_lost(ps, ch->sent, NULL);
-	child_put(ps, ch);
 }
 
 /* True: the upper peer holds. */
@@ -376,7 +355,6 @@ static void follow(struct cached *k)
 		take_back(k, s);
 	} else if (s == PLUG_ON && op == XSEG_PLUG_LEAVE) {
 		k->plug.pause_ns = 0;
-		k->plug.synced = -EINPROGRESS;
 		drain_all(k, 0);
 	} else if (s == PLUG_OFF && op == XSEG_PLUG_ENTER) {
 		k->plug.call_ns = 0;

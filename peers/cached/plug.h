@@ -60,8 +60,7 @@ struct plug {
 	/* port 0's */
 	uint64_t since_ns, next_ns, call_ns, pause_ns;
 	bool proved_once;
-	_Atomic bool sync_out;		/* written by port 0; read by others when the peer stops */
-	int64_t synced;				/* what the store said */
+	bool asked;	/* SYNCING: the store was asked to make all stable (own_sync has the answer) */
 	_Atomic bool emptied;			/* by whoever ends the walk */
 	struct walk walk;			/* that empties all objects */
 };
@@ -74,7 +73,6 @@ uint64_t plug_run(struct cport *ps);
 void plug_open(struct cached *k);
 void plug_begin(struct cached *k);	/* after that; it may have got a route meanwhile */
 uint64_t plug_epoch(struct cached *k);		/* of the route as it is now, or XSEG_NO_EPOCH */
-void plug_synced(struct cport *ps, struct child *ch, int64_t result);
 /* The policy in the place of that one: a cache that is leaving promises nothing that it would have
  * to flush later. */
 const struct policy *plug_promise(struct cached *k, const struct policy *p);

@@ -18,6 +18,9 @@
  * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
  * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one.
  *
+ * A cache that leaves the path, or stops, asks for that itself, for all that the store has got: the
+ * copies are gone with it. `own_sync` is port 0's.
+ *
  * Contract: sync_send() and sync_lost() from anywhere, outside of dirty_lock, which guards the
  * tables of what is synced, `walking`, `walk_wanted` and the list of those that wait for the next
  * walk; `walk_synced` and the list of the one that is under way are its own.
@@ -32,7 +35,12 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
+#include "peers/common/log.h"
 #include "xtypes/xkill.h"
+
+#define OWN_SYNC_LOOK_NS      1000000ull
+#define OWN_SYNC_PAUSE_MIN_NS 100000000ull	/* after one that failed; doubles, to at most */
+#define OWN_SYNC_PAUSE_MAX_NS 5000000000ull
 
 
 uint64_t sync_stamp(struct cached *k)
@@ -227,4 +235,87 @@ bool sync_walks(struct cached *k)
 	walks = k->walking || k->walk_wanted;
 	pthread_mutex_unlock(&k->dirty_lock);
 	return walks;
+}
+
+/* ---- the cache's own, before it leaves ---- */
+
+static uint64_t changes(struct cached *k)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		sum += atomic_load_explicit(&k->ports[i].changes, memory_order_relaxed);
+	return sum;
+}
+
+bool own_sync_send(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct child *ch = k->own_sync.out ? NULL : child_get(ps, CHILD_OWN_SYNC, NULL);
+
+	if (!ch)
+		return false;
+	k->own_sync.out = true;
+	k->own_sync.changes = changes(k);
+	ch->sent = sync_begin(k);
+	xseg_req_set_target(ch->r, "", 0);
+	child_submit(ps, ch, XSEG_OP_FLUSH, 0);
+	return true;
+}
+
+void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
+{
+	struct cached *k = ps->cache;
+	struct own_sync *s = &k->own_sync;
+	uint64_t sent = ch->sent;
+
+	child_put(ps, ch);
+	s->error = result < 0 ? (int)result : 0;
+	if (s->error) {
+		sync_lost(ps, sent, NULL);
+	} else {
+		synced_note(k, 0, sent);
+		atomic_store_explicit(&s->stable, s->changes, memory_order_relaxed);
+	}
+	s->out = false;
+	k->plug.next_ns = 0;
+}
+
+void own_sync_unknown(struct cached *k)
+{
+	atomic_store_explicit(&k->own_sync.stable, UINT64_MAX, memory_order_relaxed);
+}
+
+bool own_sync_covers(struct cached *k)
+{
+	return atomic_load_explicit(&k->own_sync.stable, memory_order_relaxed) == changes(k);
+}
+
+/* When nothing is dirty all of it has to be stable, as nobody else will have it. It looks on: other
+ * ports do not say what they have changed. */
+uint64_t own_sync_run(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	struct own_sync *s = &k->own_sync;
+
+	if (!atomic_load_explicit(&k->peer.stopping, memory_order_relaxed) || cached_is_off(k))
+		return PEER_NEVER;
+	if (ps->pp->now_ns < s->next_ns)
+		return s->next_ns;
+	s->next_ns = ps->pp->now_ns + OWN_SYNC_LOOK_NS;
+	if (own_sync_covers(k) || s->out || cached_total(k, CC_DIRTY_BYTES) || sync_walks(k))
+		return s->next_ns;
+	if (s->error) {
+		log_warn(
+			"%s: cannot stop yet: the store failed to make its data stable: %s; trying again",
+			k->peer.name, strerror(-s->error));
+		s->error = 0;
+		s->pause_ns = s->pause_ns ? s->pause_ns * 2 : OWN_SYNC_PAUSE_MIN_NS;
+		if (s->pause_ns > OWN_SYNC_PAUSE_MAX_NS)
+			s->pause_ns = OWN_SYNC_PAUSE_MAX_NS;
+		s->next_ns = ps->pp->now_ns + s->pause_ns;
+	} else {
+		own_sync_send(ps);
+	}
+	return s->next_ns;
 }

@@ -689,7 +689,9 @@ static void node_stop(struct sim *s, enum node_id id)
 	s->plan.node[id] = false;
 }
 
-/* Takes a cache that is on the path out of it, as an administrator who stops it first. */
+/* Takes a cache that is on the path out of it, as an administrator who stops it first. What it had
+ * is stable then, and outlives a loss of power; but for what was written past it while it was off
+ * the path. */
 static void stop_cache(struct sim *s, enum node_id id)
 {
 	uint32_t cache = xseg_peer_find(s->seg, node_name(id)), lower = route_of(s, cache),
@@ -698,6 +700,10 @@ static void stop_cache(struct sim *s, enum node_id id)
 	node_stop(s, id);
 	if (upper != XSEG_NONE && xseg_route_set(s->seg, upper, lower))
 		sim_fail(s, "the route cannot be set");
+	if (s->plan.track && s->nr_plugs == 0) {
+		sched_run(s, store_idle);
+		memd_power_loss(s->node[NODE_MEMD].p);
+	}
 }
 
 /* A cache is gone, orderly: what is below must have everything. */

@@ -127,6 +127,16 @@ all_is_there
 up "filed is killed when nothing is dirty"
 t "$what: all is flushed" xseg volume flush vol
 freeze filed
+begin_down 'stopping cached'
+kill -KILL "$frozen"
+ends_with 0
+is "$what: it was started again, to make it stable" "$(times_started filed)" 2
+is "$what: the others were not" "$(times_started cached) $(times_started volumed)" "1 1"
+all_is_there
+
+up "filed is killed when there is no cache above it"
+t "$what: the cache leaves the path" xseg unplug cached
+freeze filed
 begin_down 'stopping filed'
 kill -KILL "$frozen"
 ends_with 0

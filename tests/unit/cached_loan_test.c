@@ -458,6 +458,8 @@ static void a_cache_is_not_quiet_while_it_has_lent_something(void **state)
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_expect(crig_flush(0), 0);
 	io = loan("a", 0, B(1));
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(10 * CRIG_MS);
 	assert_false(crig.peer->cls->quiesced(crig.peer, &left, &total));
 	assert_int_equal(left, 0);
 	let_go(io);

@@ -204,7 +204,7 @@ void crig_stop(void)
 	uint64_t left, total;
 
 	atomic_store(&crig.peer->stopping, true);
-	crig_settle();
+	crig_pass(10 * CRIG_MS);
 	assert_true(crig.peer->cls->quiesced(crig.peer, &left, &total));
 	leave(crig.peer->cls->close_how(crig.peer, true));
 }

@@ -1,5 +1,5 @@
-/* cached_sync_test - a FLUSH that the store fails makes dirty again what it covered
- * (peers/cached/sync.c). */
+/* cached_sync_test - a FLUSH that the store fails makes dirty again what it covered; who stops has
+ * all made stable first (peers/cached/sync.c). */
 #include "tests/unit/cached_rig.h"
 
 static void what_a_failed_flush_covered_is_written_again_by_the_next(void **state)
@@ -250,6 +250,101 @@ static void so_is_what_a_predecessor_s_may_have_lost(void **state)
 	crig_hold(false);
 }
 
+static bool is_quiet(void)
+{
+	uint64_t left, total;
+
+	return crig.peer->cls->quiesced(crig.peer, &left, &total);
+}
+
+static void who_stops_has_all_made_stable_first(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_volume(7);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_expect(crig_flush(7), 0);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_hold(true);
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(10 * CRIG_MS);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_pass(10 * CRIG_MS);
+	assert_false(is_quiet());
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	assert_true(is_quiet());
+	assert_true(crig_stable("b", 0, B(1), 6));
+	crig_hold(false);
+}
+
+static void and_writes_all_again_when_that_fails(void **state)
+{
+	uint32_t calls;
+
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(2), 5), B(2));
+	crig_fail_next(XSEG_OP_FLUSH, -EIO, 2);
+	calls = crig_nr_calls();
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(50 * CRIG_MS);
+	assert_false(is_quiet());
+	crig_pass(CRIG_S);
+	assert_true(is_quiet());
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, calls), 3);
+	assert_int_equal(crig_count_calls(XSEG_OP_FLUSH, calls), 3);
+	assert_true(crig_stable("a", 0, B(2), 5));
+}
+
+static void what_was_written_after_that_needs_another_one(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_hold(true);
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(10 * CRIG_MS);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_pass(10 * CRIG_MS);
+	crig_write("b", 0, B(1), 6);
+	crig_pass(10 * CRIG_MS);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	assert_false(is_quiet());
+	crig_pass(10 * CRIG_MS);
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	assert_true(is_quiet());
+	crig_hold(false);
+}
+
+static void who_has_written_nothing_back_needs_no_store_to_stop(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_expect_data("a", 0, B(1), 5);
+	crig_hold(true);
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(10 * CRIG_MS);
+	assert_int_equal(crig_nr_held(), 0);
+	assert_true(is_quiet());
+	crig_hold(false);
+}
+
+static void what_a_predecessor_wrote_back_is_made_stable_too(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1h");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	crig_kill();
+	assert_int_equal(crig_open("dirty_age=1h"), 0);
+	crig_settle();
+	crig_stop();
+	assert_true(crig_stable("a", 0, B(1), 5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +361,11 @@ int main(void)
 		CRIG_T(what_a_failed_fua_write_may_have_lost_is_written_again),
 		CRIG_T(so_is_what_one_past_the_cache_may_have_lost),
 		CRIG_T(so_is_what_a_predecessor_s_may_have_lost),
+		CRIG_T(who_stops_has_all_made_stable_first),
+		CRIG_T(and_writes_all_again_when_that_fails),
+		CRIG_T(what_was_written_after_that_needs_another_one),
+		CRIG_T(who_has_written_nothing_back_needs_no_store_to_stop),
+		CRIG_T(what_a_predecessor_wrote_back_is_made_stable_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
