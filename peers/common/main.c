@@ -254,7 +254,7 @@ static void print_progress(struct serving *s, unsigned i, const struct reactor_p
 	uint64_t *before = &s->seen[i].left_bytes;
 	char left[32], total[32], rate[32];
 
-	if (!progress->total_bytes) {
+	if (!progress->left_bytes) {
 		log_info("%s: stopping: waiting for requests in flight", s->peers[i]->name);
 		return;
 	}
