@@ -238,14 +238,16 @@ static int64_t data_of(const struct xseg_queue *q, const struct xseg_io *io, int
 	return end <= in ? 0 : (int64_t)(end - in < io->size ? end - in : io->size);
 }
 
-static void part_end(struct xseg_queue *q, struct slot *s)
+/* False: more was to be sent for it, and there is no such peer any more. The caller loses the queue
+ * when no answer is left in his hands: a slot that is LOST has no I/O. */
+static bool part_end(struct xseg_queue *q, struct slot *s)
 {
 	struct xseg_io *io = s->io;
 	int error = error_of(s);
 	bool again = xs_part_again(q, s, error);
 
 	if (again && part_send(q, s))
-		return;
+		return true;
 	if (again)
 		error = -ENOTCONN;
 	if (error == 0)
@@ -265,7 +267,16 @@ static void part_end(struct xseg_queue *q, struct slot *s)
 		io->result = data_of(q, io, s->r->result);
 	io->own.out--;
 	io_look(q, io);
-	if (again)
+	return !again;
+}
+
+static void parts_end(struct xseg_queue *q, struct xreq **r, uint32_t n)
+{
+	bool gone = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		gone |= !part_end(q, r[i]->cookie);
+	if (gone)
 		xs_queue_lose(q);
 }
 
@@ -291,8 +302,7 @@ uint32_t xs_queue_advance(struct xseg_queue *q)
 	xseg_port_flush(q->port);
 	while (q->nr_sent && n == BATCH) {
 		n = xseg_port_replies(q->port, r, BATCH);
-		for (uint32_t i = 0; i < n; i++)
-			part_end(q, r[i]->cookie);
+		parts_end(q, r, n);
 		if (n && q->waiting.first)
 			send_waiting(q);
 		xseg_port_flush(q->port);

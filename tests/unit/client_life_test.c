@@ -199,6 +199,32 @@ static void a_volumed_that_stays_away_is_an_error_that_stays(void **state)
 	clientrig_expect(g, 0, 65536, 1);
 }
 
+/* The reads are answered, and wait in one batch, when nobody is there to be sent the writes. */
+static void a_volumed_that_is_forgotten_amid_copies_is_an_error(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io copy[2] = { 0 }, read = { .op = XSEG_OP_READ, .size = 4096, .buf = plain };
+	struct xseg_io *done[3];
+	uint64_t before = clientrig_count(g, "volumed", "ops");
+
+	for (unsigned i = 0; i < 2; i++) {
+		copy[i] = (struct xseg_io){
+			.op = XSEG_OP_COPY, .offset = (8 + i) << 20, .size = 4096, .from = i << 20
+		};
+		assert_int_equal(xseg_queue_submit(g->q, &copy[i]), 0);
+	}
+	assert_int_equal(xseg_queue_submit(g->q, &read), 0);
+	xseg_queue_kick(g->q);
+	assert_int_equal(clientrig_count_reaches(g, "volumed", "ops", before + 3), before + 3);
+	clientrig_stop_volumed(g);
+	assert_int_equal(xseg_peer_forget(g->seg, xseg_peer_find(g->seg, "volumed")), 0);
+	assert_int_equal(xseg_queue_poll(g->q, done, 3), 3);
+	assert_int_equal(copy[0].result, -ENOTCONN);
+	assert_int_equal(copy[1].result, -ENOTCONN);
+	assert_int_equal(read.result, 4096);
+	assert_int_equal(xseg_queue_submit(g->q, &read), -ENOTCONN);
+}
+
 static void a_queue_may_end_with_ios_out(void **state)
 {
 	struct clientrig *g = *state;
@@ -485,6 +511,7 @@ int main(void)
 		CLIENT_TEST(opening_and_closing_leaves_nothing),
 		CLIENT_TEST(a_volumed_that_restarts_is_a_pause),
 		CLIENT_TEST(a_volumed_that_stays_away_is_an_error_that_stays),
+		CLIENT_TEST(a_volumed_that_is_forgotten_amid_copies_is_an_error),
 		CLIENT_TEST(a_queue_may_end_with_ios_out),
 		CLIENT_TEST(a_volume_that_was_removed_is_stale),
 		CLIENT_TEST(a_volume_of_the_same_name_is_another_one),
