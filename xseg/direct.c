@@ -205,7 +205,8 @@ int xseg_direct_create(
 
 void xseg_direct_destroy(struct xseg_direct *d)
 {
-	count_publish(d);
+	if (!xs_is_forked(d->seg))		/* it counts in the segment, and for its parent */
+		count_publish(d);
 	free(d->known);
 	free(d->extent);
 	free(d);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PIECES 20
@@ -337,6 +338,26 @@ static void a_loan_that_was_found_is_as_any(void **state)
 }
 
 /* What is asked for directly is at fault like any read: beyond the end; and only reads may be. */
+/* What the parent has read is not counted yet when it forks. */
+static void a_forked_child_may_end_a_queue_that_has_read_directly(void **state)
+{
+	struct clientrig *g = *state;
+	int status;
+	pid_t pid;
+
+	write_plain(g, 0, 4096, 1);
+	for (unsigned i = 0; i < 4; i++)
+		expect_directly(g, 0, 4096, 1);
+	pid = fork();
+	if (pid == 0) {
+		xseg_queue_destroy(g->q);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	expect_directly(g, 0, 4096, 1);
+}
+
 static void only_reads_within_the_volume_are_direct(void **state)
 {
 	struct clientrig *g = *state;
@@ -369,6 +390,7 @@ int main(void)
 		CLIENT_TEST(it_is_as_new_as_any_read),
 		CLIENT_TEST(a_large_read_may_find_some_parts_and_ask_for_others),
 		CLIENT_TEST(a_loan_that_was_found_is_as_any),
+		CLIENT_TEST(a_forked_child_may_end_a_queue_that_has_read_directly),
 		CLIENT_TEST(only_reads_within_the_volume_are_direct),
 	};
 
