@@ -460,6 +460,17 @@ static inline bool xs_peer_has_port(struct xseg *seg, uint32_t peer, uint32_t po
 	return atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire) == peer + 1;
 }
 
+/* Whether the request that has this place has been accepted by a port of the peer's, and not been
+ * answered. */
+static inline bool xs_peer_holds(struct xseg *seg, uint32_t peer, uint64_t place)
+{
+	enum xseg_req_state s = place_state(place);
+
+	return (s == XSEG_REQ_AT || s == XSEG_REQ_STARTED || s == XSEG_REQ_APPLIED) &&
+	       place_port(place) < seg->geo.nr_ports &&
+	       xs_peer_has_port(seg, peer, place_port(place));
+}
+
 /* One load, of this word alone. Of one that another process may be writing (R5), what was checked
  * is what is used. */
 #define XS_FETCH(word) (*(const volatile __typeof__(word) *)&(word))

@@ -181,16 +181,10 @@ static bool holds_requests(struct xseg *seg, uint32_t index)
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		if (xs_peer_has_port(seg, index, i) && xs_port_has_offers(seg, i))
 			return true;
-	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
-		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
-		enum xseg_req_state s = place_state(w);
-
-		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
-			continue;
-		if (place_port(w) < seg->geo.nr_ports &&
-			xs_peer_has_port(seg, index, place_port(w)))
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
+		if (xs_peer_holds(seg, index,
+			    atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire)))
 			return true;
-	}
 	return false;
 }
 
