@@ -305,6 +305,32 @@ static int check_params(
 	return 0;
 }
 
+/* Whether a request that the peer's predecessors left bears that generation, of which places have
+ * 20 bits. */
+static bool is_borne(struct xseg *seg, uint32_t peer, uint32_t generation)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_requests; i++) {
+		uint64_t w = atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire);
+
+		if (place_gen(w) == (generation & 0xfffff) && xs_peer_holds(seg, peer, w))
+			return true;
+	}
+	return false;
+}
+
+/* P3. One that is borne there is left out: recover_one() tells by it what it has taken over. */
+static uint32_t next_generation(struct xseg *seg, uint32_t peer)
+{
+	uint32_t generation;
+
+	do
+		generation = (uint32_t)atomic_fetch_add_explicit(
+				     &seg->super->generation, 1, memory_order_relaxed) +
+			     1;
+	while (is_borne(seg, peer, generation));
+	return generation;
+}
+
 /* Under the control lock. On failure all that is shared is as it was. */
 static int open_locked(
 	struct xseg_peer *peer, const struct xseg_peer_params *params, struct xseg_error *err)
@@ -317,7 +343,7 @@ static int open_locked(
 		return rc;
 	peer->sh = &seg->peers[peer->index];
 	before = peer_state(xs_peer_word(seg, peer->index));
-	peer->generation = (uint32_t)atomic_fetch_add(&seg->super->generation, 1) + 1;
+	peer->generation = next_generation(seg, peer->index);
 	peer_set(peer, XSEG_PEER_OPENING);
 	XKILL(PEER_OPENING);
 	rc = claim_ports(seg, peer->index, params, err);

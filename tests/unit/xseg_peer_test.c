@@ -251,6 +251,29 @@ static void a_stopped_server_leaves_its_requests_to_its_successor_too(void **sta
 	xseg_req_free(c, segrig_reply(c));
 }
 
+/* Places have 20 bits of a generation, and clients count too. */
+static void what_is_left_of_a_generation_that_would_come_again_is_taken_over(void **state)
+{
+	uint32_t gen = server->generation;
+	struct segrig_taken t = { 0 };
+
+	(void)state;
+	segrig_request_is(s, segrig_send(c, XSEG_OP_WRITE, 0, to));
+	abandon(server);
+	server_open(1);				/* takes nothing over, and leaves another one */
+	segrig_request_is(s, segrig_send(c, XSEG_OP_WRITE, 0, to));
+	abandon(server);
+	atomic_store(&seg->super->generation, gen + (1u << 20) - 1);
+	server = segrig_open(seg, "memd", 1, 0);
+	assert_int_equal(server->generation, gen + (1u << 20) + 2);
+	xseg_peer_recover(server, segrig_take, &t);
+	assert_int_equal(t.nr, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		segrig_answer(t.port[i], t.r[i], 4096);
+		xseg_req_free(c, segrig_reply(c));
+	}
+}
+
 static void a_recovery_that_is_killed_is_begun_again_three_deep(void **state)
 {
 	struct segrig_taken t = { 0 };
@@ -589,6 +612,7 @@ int main(void)
 		T(a_successor_may_have_more_ports_and_never_fewer),
 		P(a_successor_takes_over_started_then_applied_then_waiting_requests),
 		P(a_stopped_server_leaves_its_requests_to_its_successor_too),
+		P(what_is_left_of_a_generation_that_would_come_again_is_taken_over),
 		T(a_recovery_that_is_killed_is_begun_again_three_deep),
 		P(what_a_dead_server_left_damaged_is_answered_eproto),
 		P(a_successor_waits_for_what_its_predecessor_has_at_others),
