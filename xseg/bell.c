@@ -35,7 +35,6 @@
 
 #define SPIN_NS	   50000ull
 #define SPIN_LOOKS 64
-#define LATE_NS	   1000000ull		/* nobody rings when a full lane has room again */
 
 static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct timespec *ts)
 {
@@ -190,8 +189,9 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 		uint64_t left = timeout_ns - spent;
 
 		xseg_port_flush(port);
-		bell_wait(port->seg, bell_of(port),
-			port->nr_backlog && left > LATE_NS ? LATE_NS : left, looks_port, port);
+		if (port->nr_backlog && left > XSEG_LATE_NS)
+			left = XSEG_LATE_NS;
+		bell_wait(port->seg, bell_of(port), left, looks_port, port);
 		if (xseg_port_has_work(port))
 			return true;
 		spent = xs_now_ns() - start;

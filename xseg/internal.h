@@ -19,6 +19,7 @@
 
 #define XSEG_OBSERVER_MEMBER UINT32_MAX
 #define XSEG_BATCH	     32
+#define XSEG_LATE_NS	     1000000ull	/* nobody rings when a full lane has room again */
 
 struct xseg {
 	int fd;			/* the one open file description that holds the member's lock */

@@ -70,6 +70,7 @@ struct queue_watch {
 	pthread_cond_t changed;
 	uint32_t word, turn;			/* what to sleep on; which arming that was */
 	bool armed, fired, stop;	/* fired: the descriptor was written, and not read since */
+	bool late;				/* something waits for room in a lane */
 };
 
 struct xseg_queue {

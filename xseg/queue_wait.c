@@ -9,8 +9,9 @@
  *   queue's thread: xseg_queue_arm()         sleeper
  *     1 announces, on the doorbell             1 waits until it is armed
  *     2 looks once more                        2 sleeps on the word that was announced
- *     3 arms the sleeper with the word         3 rung, or volumed is gone: still the same arming:
- *                                              writes the descriptor, disarmed
+ *     3 arms the sleeper with the word         3 rung, or volumed is gone, or it is time to look
+ *                                              for room in a lane that was full: still the same
+ *                                              arming: writes the descriptor, disarmed
  *   xseg_queue_poll(), xseg_queue_wait()
  *     4 disarms the sleeper; reads the descriptor if it was written
  *     5 takes the announcement back, which ends the sleeper's sleep
@@ -81,10 +82,11 @@ static void sleep_once(struct xseg_queue *q)
 	struct queue_watch *w = &q->watch;
 	uint32_t word = w->word, turn = w->turn;
 	uint64_t one = 1;
-	bool call;
+	bool late = w->late, call;
 
 	pthread_mutex_unlock(&w->lock);
-	call = xs_bell_sleep(q->port, word, TICK_NS) || xs_volume_is_gone(q->v);
+	call = xs_bell_sleep(q->port, word, late ? XSEG_LATE_NS : TICK_NS) || late ||
+	       xs_volume_is_gone(q->v);
 	pthread_mutex_lock(&w->lock);
 	if (!call || !w->armed || w->turn != turn)
 		return;
@@ -190,6 +192,7 @@ int xseg_queue_arm(struct xseg_queue *q)
 		return 1;
 	pthread_mutex_lock(&w->lock);
 	w->word = word;
+	w->late = q->port->nr_backlog > 0;
 	w->armed = true;
 	pthread_cond_signal(&w->changed);
 	pthread_mutex_unlock(&w->lock);

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "xseg/queue.h"
+
 static uint8_t plain[1 << 20];
 
 static uint64_t now_ns(void)
@@ -459,6 +461,54 @@ static void the_descriptor_tells_that_volumed_is_gone(void **state)
 	assert_int_equal(done->result, -ENOTCONN);
 }
 
+/* With offers that are out of date, as only a port that is not read for long has them. */
+static void fill_lane(struct clientrig *g, uint32_t peer)
+{
+	struct xport *port = g->q->port;
+	uint64_t place = atomic_load(&g->seg->reqs[port->req_first].place);
+	int to = xs_route_port(g->seg, peer, 0);
+
+	assert_true(to >= 0);
+	while (port->nr_backlog == 0)
+		xs_offer_by_lane(port, (uint32_t)to, offer_word(port->req_first, place - 1));
+}
+
+/* Of that name and kind, and alive; it reads nothing and rings nobody. */
+static struct xseg_peer *stand_in_for_volumed(struct clientrig *g)
+{
+	struct xseg_peer_params params = { .name = "volumed", .kind = "volumed", .nr_ports = 1 };
+	struct xseg_peer *peer;
+
+	assert_int_equal(xseg_peer_open(g->seg, &params, &peer, NULL), 0);
+	xseg_peer_serve(peer);
+	return peer;
+}
+
+static void the_descriptor_tells_that_it_is_time_to_look_for_room_in_a_lane(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_READ, .size = 4096, .buf = plain }, *done;
+	int fd = xseg_queue_fd(g->q);
+	struct xseg_peer *volumed;
+
+	assert_true(fd >= 0);
+	clientrig_stop_volumed(g);
+	volumed = stand_in_for_volumed(g);
+	fill_lane(g, xseg_peer_index(volumed));
+	assert_int_equal(xseg_queue_submit(g->q, &io), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(xseg_queue_arm(g->q), 0);
+		assert_true(is_readable(fd, 20000));
+		assert_int_equal(xseg_queue_poll(g->q, &done, 1), 0);
+	}
+	xseg_peer_close(volumed, XSEG_CLOSE_KEEP_ARENA);
+	clientrig_start_volumed(g, 1);
+	while (xseg_queue_poll(g->q, &done, 1) == 0)
+		if (xseg_queue_arm(g->q) == 0)
+			assert_true(is_readable(fd, 20000));
+	assert_int_equal(done->result, 4096);
+}
+
 /* ---- forks ---- */
 
 /* Everything refuses, and closing what was inherited disturbs nobody. */
@@ -521,6 +571,7 @@ int main(void)
 		CLIENT_TEST(an_event_loop_loses_no_wake_up),
 		CLIENT_TEST(who_waits_after_arming_gets_it_as_well),
 		CLIENT_TEST(the_descriptor_tells_that_volumed_is_gone),
+		CLIENT_TEST(the_descriptor_tells_that_it_is_time_to_look_for_room_in_a_lane),
 		CLIENT_TEST(a_forked_child_is_refused_and_its_parent_goes_on),
 	};
 
