@@ -241,23 +241,6 @@ static bool is_unfinished(const struct xs_super *head)
 	return head->magic == 0 || (head->magic == XSEG_MAGIC && head->state != XS_READY);
 }
 
-/* True when the file of that name is the rest of a create that died. */
-static bool is_half_made(const char *path)
-{
-	struct xs_super head;
-	int fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
-	ssize_t n;
-	bool half;
-
-	if (fd < 0)
-		return false;
-	n = pread(fd, &head, sizeof(head), 0);
-	half = n == 0 || (n == (ssize_t)sizeof(head) && is_unfinished(&head));
-	half = half && xs_lock_byte(fd, XSEG_LOCK_CONTROL, false) == 0;
-	close(fd);
-	return half;
-}
-
 /* True when the name still leads to the file that fd has open. */
 static bool is_named(const char *path, int fd)
 {
@@ -269,6 +252,27 @@ static bool is_named(const char *path, int fd)
 	if (other >= 0)
 		close(other);
 	return same;
+}
+
+/* Removes the rest of a create that died. Others may be about to, and one of them has made it anew
+ * by then: so the file's control byte is held, which its maker would have, while it is looked at
+ * and its name goes. */
+static void remove_half_made(const char *path)
+{
+	struct xs_super head;
+	int fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	if (xs_lock_byte(fd, XSEG_LOCK_CONTROL, false) == 0) {
+		n = pread(fd, &head, sizeof(head), 0);
+		if ((n == 0 || (n == (ssize_t)sizeof(head) && is_unfinished(&head))) &&
+			is_named(path, fd))
+			shm_unlink(path);
+		xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
+	}
+	close(fd);
 }
 
 int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_error *err)
@@ -285,8 +289,7 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	if (rc)
 		return rc;
 	shm_path(name, path, sizeof(path));
-	if (is_half_made(path))
-		shm_unlink(path);
+	remove_half_made(path);
 	fd = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return xseg_fail(err, -errno,

@@ -389,6 +389,44 @@ static void an_empty_file_is_half_made(void **state)
 	assert_int_equal(xseg_destroy(name), 0);
 }
 
+#define MAKERS 4
+
+static pthread_barrier_t all_there;
+
+static void *make_anew(void *name)
+{
+	pthread_barrier_wait(&all_there);
+	return (void *)(intptr_t)xseg_create(name, &segrig_config, NULL);
+}
+
+static void of_many_who_make_anew_what_is_half_made_one_has_made_it(void **state)
+{
+	const char *name = segrig_name();
+	pthread_t maker[MAKERS];
+
+	(void)state;
+	assert_int_equal(pthread_barrier_init(&all_there, NULL, MAKERS), 0);
+	for (unsigned round = 0; round < 100; round++) {
+		unsigned nr_made = 0;
+		void *rc;
+
+		close(shm(name, O_RDWR | O_CREAT | O_EXCL));
+		for (unsigned i = 0; i < MAKERS; i++)
+			assert_int_equal(pthread_create(&maker[i], NULL, make_anew,
+						 (void *)(uintptr_t)name),
+				0);
+		for (unsigned i = 0; i < MAKERS; i++) {
+			assert_int_equal(pthread_join(maker[i], &rc), 0);
+			assert_true(rc == NULL || (intptr_t)rc == -EEXIST);
+			nr_made += rc == NULL;
+		}
+		assert_int_equal(nr_made, 1);
+		xseg_detach(segrig_attach(name));
+		assert_int_equal(xseg_destroy(name), 0);
+	}
+	pthread_barrier_destroy(&all_there);
+}
+
 static void a_segment_of_another_build_is_refused(void **state)
 {
 	uint64_t stamp = layout_stamp() + 1;
@@ -730,6 +768,7 @@ int main(void)
 		M(a_segment_that_grew_is_refused),
 		M(a_segment_that_is_being_made_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
 		cmocka_unit_test(an_empty_file_is_half_made),
+		cmocka_unit_test(of_many_who_make_anew_what_is_half_made_one_has_made_it),
 		M(a_segment_is_not_removed_while_another_process_is_attached),
 		M(who_removes_a_segment_twice_leaves_alone_what_got_its_name),
 		M(who_attaches_while_it_is_removed_has_it_or_has_none),
