@@ -78,7 +78,7 @@ struct xs_peer {
 	char name[XSEG_NAME_MAX];		/* under the control lock while FREE */
 	char kind[16];
 	/* peer_word(): state, member, generation; under the control lock, except that an open peer
-	 * goes OPENING -> LIVE by itself */
+	 * goes OPENING -> LIVE by itself, and DEAD where it cannot have the lock */
 	_Atomic uint64_t word;
 	_Atomic uint64_t route;		/* route_word(): downstream peer + 1, epoch; one store */
 	/* Direct reading (direct.c). direct: odd while readers may go past this peer's queues;

@@ -16,6 +16,7 @@
  *   DEAD       FREE      a client whose requests have all come home       a sweep
  *   LIVE       FREE      xseg_peer_close of a client with nothing out     its process
  *   LIVE       DEAD      the same, with requests out                      its process
+ *   LIVE, OPENING  DEAD  xseg_peer_close, and the lock cannot be taken    its process
  *   LIVE       LIVE      xseg_peer_serve of a client: nothing             its process
  *   OPENING    STOPPED, DEAD, FREE  xseg_peer_open fails: as it was       its process
  *   STOPPED, DEAD  FREE  xseg_peer_forget                                 anybody
@@ -496,6 +497,36 @@ void xseg_peer_serve(struct xseg_peer *peer)
 	xs_ring_all(peer->seg);
 }
 
+/* What it has sent and answered gets to whom it is for. */
+static void send_off(struct xseg_peer *peer)
+{
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		xs_near_close(&peer->port[i]);
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		xseg_port_flush(&peer->port[i]);
+}
+
+static void close_client(struct xseg_peer *peer)
+{
+	xs_direct_shut(peer->sh);
+	if (xs_requests_out(peer->seg, peer->index))
+		peer_set(peer, XSEG_PEER_DEAD);
+	else
+		xs_peer_release(peer->seg, peer->index);
+}
+
+static void close_server(struct xseg_peer *peer, enum xseg_close how)
+{
+	xs_direct_shut(peer->sh);
+	if (how == XSEG_CLOSE_FREE_ARENA) {
+		atomic_store_explicit(&peer->sh->arena_extents, 0, memory_order_release);
+		xs_extents_free(peer->seg, peer->index, XS_EXTENT_ARENA);
+		xs_extents_free(peer->seg, peer->index, XS_EXTENT_PAGES);
+		XKILL(PEER_EMPTIED);
+	}
+	peer_set(peer, XSEG_PEER_STOPPED);
+}
+
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 {
 	struct xseg *seg = peer->seg;
@@ -506,33 +537,20 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 		close_handles(peer);
 		return;
 	}
-	for (uint32_t i = 0; i < peer->nr_ports && how != XSEG_CLOSE_ABANDON; i++)
-		xs_near_close(&peer->port[i]);
-	fd = xs_control_lock(seg);
-	for (uint32_t i = 0; i < peer->nr_ports; i++) {
-		if (how != XSEG_CLOSE_ABANDON)
-			xseg_port_flush(&peer->port[i]);
-		/* before another thread can have the port, and its requests */
-		xs_views_forget(&peer->port[i]);
-	}
 	if (how != XSEG_CLOSE_ABANDON)
-		xs_direct_shut(peer->sh);
-	if (how == XSEG_CLOSE_ABANDON) {
+		send_off(peer);
+	fd = xs_control_lock(seg);
+	/* before another thread can have the ports, and their requests */
+	for (uint32_t i = 0; i < peer->nr_ports; i++)
+		xs_views_forget(&peer->port[i]);
+	/* without the lock nothing else is ours to change than the word, while it says that we
+	 * serve: a sweep, or a successor, does the rest */
+	if (how == XSEG_CLOSE_ABANDON || fd < 0)
 		peer_set(peer, XSEG_PEER_DEAD);
-	} else if (xs_peer_is_client(seg, peer->index)) {
-		if (xs_requests_out(seg, peer->index))
-			peer_set(peer, XSEG_PEER_DEAD);
-		else
-			xs_peer_release(seg, peer->index);
-	} else {
-		if (how == XSEG_CLOSE_FREE_ARENA) {
-			atomic_store_explicit(&peer->sh->arena_extents, 0, memory_order_release);
-			xs_extents_free(seg, peer->index, XS_EXTENT_ARENA);
-			xs_extents_free(seg, peer->index, XS_EXTENT_PAGES);
-			XKILL(PEER_EMPTIED);
-		}
-		peer_set(peer, XSEG_PEER_STOPPED);
-	}
+	else if (xs_peer_is_client(seg, peer->index))
+		close_client(peer);
+	else
+		close_server(peer, how);
 	xs_ring_all(seg);
 	if (fd >= 0)
 		xs_control_unlock(fd);

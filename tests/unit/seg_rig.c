@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -314,6 +315,18 @@ void segrig_wait(int pid)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+void segrig_descriptors(bool some)
+{
+	static rlim_t usual;
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (!some)
+		usual = limit.rlim_cur;
+	limit.rlim_cur = some ? usual : 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 uint32_t segrig_random(uint64_t *state)

@@ -79,6 +79,9 @@ int segrig_fork(int (*fn)(void *arg), void *arg);
 void segrig_kill(int pid);
 void segrig_wait(int pid);
 
+/* Nothing can be opened any more, nor the control lock be taken (EMFILE); or again. */
+void segrig_descriptors(bool some);
+
 /* A cheap random number; the state is the caller's. */
 uint32_t segrig_random(uint64_t *state);
 

@@ -412,6 +412,34 @@ static void the_name_of_a_dead_client_is_free_once_it_has_nothing_out(void **sta
 	assert_int_equal(xseg_port_nr_free(c), 16);
 }
 
+static void who_leaves_without_the_control_lock_is_left_to_a_sweep_or_a_successor(void **state)
+{
+	struct segrig_accounts before = segrig_accounts(seg);
+	struct xseg_peer *peer = segrig_server(seg, "filed", 1, 16);
+	uint32_t pages[XSEG_EXTENT_PAGES], index = xseg_peer_index(peer);
+	struct segrig_accounts with;
+	uint64_t bytes = 4096;
+	void *base;
+	bool fresh;
+
+	(void)state;
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, NULL), 0);
+	client_open(16);
+	assert_int_equal(xseg_pages_take(client, 1, pages), 0);
+	with = segrig_accounts(seg);
+	segrig_descriptors(false);
+	xseg_peer_close(peer, XSEG_CLOSE_FREE_ARENA);
+	close_peer(client);
+	segrig_descriptors(true);
+	segrig_same(seg, &with);
+	assert_int_equal(segrig_state(seg, "filed"), XSEG_PEER_DEAD);
+	assert_int_equal(segrig_state(seg, "me"), XSEG_PEER_DEAD);
+	assert_int_equal(xseg_sweep(seg), 1);
+	assert_int_equal(xseg_peer_find(seg, "me"), XSEG_NONE);
+	assert_int_equal(xseg_peer_forget(seg, index), 0);
+	segrig_same(seg, &before);
+}
+
 static void an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests(void **state)
 {
 	struct xreq *r;
@@ -618,6 +646,7 @@ int main(void)
 		P(a_successor_waits_for_what_its_predecessor_has_at_others),
 		T(a_dead_client_is_swept_when_its_last_request_is_answered),
 		P(the_name_of_a_dead_client_is_free_once_it_has_nothing_out),
+		T(who_leaves_without_the_control_lock_is_left_to_a_sweep_or_a_successor),
 		P(an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests),
 		T(a_sweep_that_was_killed_half_way_touches_no_port_that_has_a_new_owner),
 		T(a_port_that_was_being_added_at_death_is_taken_up_again),
