@@ -223,16 +223,18 @@ int xseg_arena_open(
 	return 0;
 }
 
-void xseg_arena_free(struct xseg_peer *p)
+int xseg_arena_free(struct xseg_peer *p, struct xseg_error *err)
 {
 	int fd = xs_control_lock(p->seg);
 
+	if (fd < 0)
+		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
 	xs_arena_unmap(p);
 	/* the commit goes first: extents without it belong to nobody */
 	atomic_store_explicit(&p->sh->arena_extents, 0, memory_order_release);
 	xs_extents_free(p->seg, p->index, XS_EXTENT_ARENA);
-	if (fd >= 0)
-		xs_control_unlock(fd);
+	xs_control_unlock(fd);
+	return 0;
 }
 
 uint32_t xseg_pages_round(uint32_t nr)

@@ -357,7 +357,9 @@ int xseg_arena_open(struct xseg_peer *peer, uint64_t *bytes, void **base, bool *
 #define XSEG_NO_EPOCH UINT64_MAX
 uint64_t xseg_arena_epoch(struct xseg_peer *peer);
 void xseg_arena_epoch_set(struct xseg_peer *peer, uint64_t epoch);
-void xseg_arena_free(struct xseg_peer *peer);	/* unmaps it and gives its extents back */
+/* Unmaps it and gives its extents back. -EMFILE, -ENFILE: there is no descriptor to lock the
+ * segment with, and the arena is as it was. */
+int xseg_arena_free(struct xseg_peer *peer, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Takes `nr` zeroed pages, beside those that the peer has already (rounded up to whole extents; all
  * indices of them are written: the array needs room for xseg_pages_round(nr)). -ENOMEM: not enough

@@ -299,8 +299,9 @@ int arena_open(struct cached *k, struct xseg_error *err)
 
 	if (rc == -ESTALE) {
 		/* the pages stay: a predecessor's loads may still be filling them */
-		xseg_arena_free(k->peer.xp);
-		rc = arena_try(k, objects, err);
+		rc = xseg_arena_free(k->peer.xp, err);
+		if (!rc)
+			rc = arena_try(k, objects, err);
 	}
 	if (rc)
 		return rc;

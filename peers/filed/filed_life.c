@@ -102,9 +102,10 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
 	if (!rc && bytes < wanted && filed_marks_is_blank(arena)) {
 		/* a predecessor that wanted less died before it had made anything */
-		xseg_arena_free(f->peer.xp);
+		rc = xseg_arena_free(f->peer.xp, err);
 		bytes = wanted;
-		rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
+		if (!rc)
+			rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
 	}
 	if (rc)
 		return rc;

@@ -349,9 +349,10 @@ static int base_open(struct memd *m, uint32_t nr_pages, struct xseg_error *err)
 	rc = xseg_arena_open(m->peer.xp, &m->base_bytes, &m->base, &fresh, err);
 	if (!rc && m->base_bytes < memd_store_bytes(nr_pages) && memd_store_is_blank(m->base)) {
 		/* a predecessor that wanted less died before it had made anything */
-		xseg_arena_free(m->peer.xp);
+		rc = xseg_arena_free(m->peer.xp, err);
 		m->base_bytes = memd_store_bytes(nr_pages);
-		rc = xseg_arena_open(m->peer.xp, &m->base_bytes, &m->base, &fresh, err);
+		if (!rc)
+			rc = xseg_arena_open(m->peer.xp, &m->base_bytes, &m->base, &fresh, err);
 	}
 	if (rc)
 		m->base = NULL;

@@ -120,14 +120,32 @@ static void an_arena_that_was_given_back_is_made_anew_and_zero(void **state)
 		memset(base, 0xff, bytes);
 		assert_int_equal(free_extents(), 0);
 		if (i % 2) {
-			xseg_arena_free(peer);
-			xseg_arena_free(peer);
+			assert_int_equal(xseg_arena_free(peer, NULL), 0);
+			assert_int_equal(xseg_arena_free(peer, NULL), 0);
 		} else {
 			xseg_peer_close(peer, XSEG_CLOSE_FREE_ARENA);
 			peer = segrig_server(seg, "cached", 1, 0);
 		}
 		assert_int_equal(free_extents(), NR_EXTENTS);
 	}
+}
+
+static void an_arena_stays_where_the_segment_cannot_be_locked(void **state)
+{
+	struct xseg_error err = { "" };
+	uint64_t bytes;
+	uint8_t *base = arena(4 << 20, &bytes, true);
+	uint32_t left = free_extents();
+
+	(void)state;
+	memset(base, 0xaa, bytes);
+	segrig_descriptors(false);
+	assert_int_equal(xseg_arena_free(peer, &err), -EMFILE);
+	segrig_descriptors(true);
+	assert_non_null(strstr(err.text, "cannot lock the segment"));
+	assert_int_equal(free_extents(), left);
+	assert_ptr_equal(arena(4 << 20, &bytes, false), base);
+	assert_int_equal(base[bytes - 1], 0xaa);
 }
 
 static void an_arena_whose_size_is_not_that_of_its_extents_is_refused(void **state)
@@ -374,6 +392,7 @@ int main(void)
 		A(an_arena_is_one_zeroed_piece_even_of_scattered_extents),
 		A(an_arena_is_found_again_by_whoever_succeeds_whatever_he_asks_for),
 		A(an_arena_that_was_given_back_is_made_anew_and_zero),
+		A(an_arena_stays_where_the_segment_cannot_be_locked),
 		A(an_arena_whose_size_is_not_that_of_its_extents_is_refused),
 		A(an_arena_that_does_not_fit_is_refused_and_takes_nothing),
 		A(extents_of_an_arena_that_was_not_committed_are_taken_back),

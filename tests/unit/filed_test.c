@@ -530,7 +530,7 @@ static void an_arena_too_small_for_the_table_is_made_anew_when_it_is_blank(void 
 	filed_open(&g, OPTIONS(fresh_dir(base), "files=64"));
 	rig_stop(&g);
 	assert_int_equal(xseg_peer_open(g.seg, &params, &peer, NULL), 0);
-	xseg_arena_free(peer);
+	assert_int_equal(xseg_arena_free(peer, NULL), 0);
 	assert_int_equal(xseg_arena_open(peer, &bytes, &arena, &fresh, NULL), 0);
 	assert_true(fresh);
 	xseg_peer_close(peer, XSEG_CLOSE_ABANDON);

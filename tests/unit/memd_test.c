@@ -158,7 +158,7 @@ static void an_arena_in_which_nothing_was_made_yet_is_made_anew(void **state)
 	memd_open(&g, OPTIONS("memory=8M"));
 	rig_stop(&g);
 	assert_int_equal(xseg_peer_open(g.seg, &params, &peer, NULL), 0);
-	xseg_arena_free(peer);
+	assert_int_equal(xseg_arena_free(peer, NULL), 0);
 	bytes = 2 * MIB;
 	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, NULL), 0);
 	assert_true(fresh);
