@@ -403,7 +403,8 @@ void xs_mark_dead(struct xseg *seg, int fd);
 /* The same for those that a member served whose byte the caller has just got: its lock says from
  * now on that they are alive. */
 void xs_mark_dead_before(struct xseg *seg, uint32_t member);
-/* An answer whose offer may have died with the answerer is found by its place. */
+/* An answer whose offer may have died with the answerer is found by its place. A hint: not only
+ * under the lock. */
 void xs_alert_answered(struct xseg *seg);
 /* How many requests of a peer are still out, after those at rest were brought home. */
 uint32_t xs_requests_out(struct xseg *seg, uint32_t index);

@@ -477,15 +477,11 @@ void xseg_peer_recover(struct xseg_peer *peer,
 {
 	static const enum xseg_req_state order[] = { XSEG_REQ_STARTED, XSEG_REQ_APPLIED,
 		XSEG_REQ_AT };
-	int fd;
 
 	for (uint32_t s = 0; s < 3; s++)
 		for (uint32_t i = 0; i < peer->seg->geo.nr_requests; i++)
 			recover_one(peer, i, order[s], fn, arg);
-	fd = xs_control_lock(peer->seg);
 	xs_alert_answered(peer->seg);
-	if (fd >= 0)
-		xs_control_unlock(fd);
 	for (uint32_t i = 0; i < peer->nr_ports; i++)
 		xseg_port_flush(&peer->port[i]);
 }
