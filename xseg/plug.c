@@ -49,6 +49,7 @@
  *       the upper peer
  */
 #include <errno.h>
+#include <string.h>
 
 #include "xseg/plug.h"
 #include "xtypes/xkill.h"
@@ -322,19 +323,20 @@ bool xseg_plug_is_held(struct xseg_peer *peer)
 	return plug && holds(peer->seg, plug_upper(plug), peer->index);
 }
 
-void xseg_plug_let_go(struct xseg_peer *peer)
+int xseg_plug_let_go(struct xseg_peer *peer)
 {
 	struct xseg *seg = peer->seg;
 	int fd = xs_control_lock(seg);
 	uint64_t plug = plug_get(seg, peer->index);
 
 	if (fd < 0)
-		return;
+		return fd;
 	if (plug && !xs_plug_settle(seg, peer->index)) {
 		claim_undo(seg, peer->index, plug);
 		turn_clear(seg, plug_upper(plug), peer->index);
 	}
 	xs_control_unlock(fd);
+	return 0;
 }
 
 /* Whether the routes are such that it can be done; who stops a peer, or sets its route, may have
@@ -423,20 +425,21 @@ static void keep(struct xseg *seg, uint32_t cache, uint32_t lower)
 		above_set(seg, lower, cache + 1);
 }
 
-void xseg_plug_settle(struct xseg_peer *peer)
+int xseg_plug_settle(struct xseg_peer *peer, struct xseg_error *err)
 {
 	struct xseg *seg = peer->seg;
 	int fd = xs_control_lock(seg);
 	uint32_t lower;
 
 	if (fd < 0)
-		return;
+		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
 	xs_plug_settle(seg, peer->index);
 	lower = lower_of(seg, peer->index);
 	claim_undo(seg, peer->index, plug_get(seg, peer->index));
 	if (lower != XSEG_NONE && lower_of(seg, peer->index) == lower)
 		keep(seg, peer->index, lower);
 	xs_control_unlock(fd);
+	return 0;
 }
 
 uint64_t xseg_peer_called(struct xseg_peer *peer)

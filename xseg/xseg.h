@@ -312,7 +312,9 @@ struct xseg_plug xseg_plug_get(struct xseg_peer *peer);		/* one load */
  * is wanted any more. */
 int xseg_plug_call(struct xseg_peer *peer) XSEG_MUST_CHECK;
 bool xseg_plug_is_held(struct xseg_peer *peer);	/* it does, and nothing that it sent is below it */
-void xseg_plug_let_go(struct xseg_peer *peer);	/* it goes on as before */
+/* It goes on as before. Fails when the segment cannot be locked: then nothing has changed, and it
+ * is to be tried again before anything else. */
+int xseg_plug_let_go(struct xseg_peer *peer) XSEG_MUST_CHECK;
 /* ENTER, held: the cache has its route, and the lower peer to itself. -ESTALE: it is not held any
  * more. */
 int xseg_plug_claim(struct xseg_peer *peer) XSEG_MUST_CHECK;
@@ -322,8 +324,9 @@ uint32_t xseg_plug_others(struct xseg_peer *peer);
  * upper peer goes on. -ESTALE as above. */
 int xseg_plug_switch(struct xseg_peer *peer) XSEG_MUST_CHECK;
 /* A successor, before it serves: ends what its predecessor was at the last step of, and gives up
- * the peer below if others have it. */
-void xseg_plug_settle(struct xseg_peer *peer);
+ * the peer below if others have it. Fails when the segment cannot be locked: then it may not
+ * serve. */
+int xseg_plug_settle(struct xseg_peer *peer, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* Changes with each word that asks something of the peer: two loads. For who is about to sleep. */
 uint64_t xseg_peer_called(struct xseg_peer *peer);
@@ -332,9 +335,10 @@ uint64_t xseg_peer_called(struct xseg_peer *peer);
 enum xseg_turn xseg_turn(struct xseg_peer *peer);	/* one load */
 /* Requests that it sent and that are not answered; once it sends nothing more, fewer and fewer. */
 uint32_t xseg_turn_below(struct xseg_peer *peer);
-/* says that there are none, and that it sends nothing */
+/* Says that there are none, and that it sends nothing. Where the segment cannot be locked it says
+ * nothing, and is still asked. */
 void xseg_turn_hold(struct xseg_peer *peer);
-/* While it holds: goes on if who asked does not serve any more. */
+/* While it holds, from time to time: goes on if who asked does not serve any more. */
 void xseg_turn_mind(struct xseg_peer *peer);
 
 /* A request that this port has accepted, of a peer that another has to itself. It is not to be

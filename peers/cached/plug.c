@@ -230,7 +230,8 @@ static void prove(struct cport *ps)
 	if (!is_at_rest(k))
 		return;
 	if (cached_total(k, CC_DIRTY_BYTES)) {
-		xseg_plug_let_go(k->peer.xp);
+		if (xseg_plug_let_go(k->peer.xp))
+			return;
 		drain_again(k);
 	} else {
 		XKILL(PLUG_PROVEN);
@@ -308,7 +309,8 @@ static void claimed(struct cport *ps)
 	if (!peer_has_passed(&k->peer))
 		return;
 	if (plug_epoch(k) == XSEG_NO_EPOCH || !xseg_plug_is_held(k->peer.xp)) {
-		xseg_plug_let_go(k->peer.xp);
+		if (xseg_plug_let_go(k->peer.xp))
+			return;
 		plug_set(k, PLUG_ENTERING);
 	} else if (xseg_plug_others(k->peer.xp)) {
 		return;

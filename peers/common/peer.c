@@ -157,7 +157,7 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	for (i = 0; i < p->nr_ports && !rc; i++)
 		rc = open_port(p, i, err);
 	if (!rc && p->cls->keeps)
-		xseg_plug_settle(p->xp);
+		rc = xseg_plug_settle(p->xp, err);
 	if (!rc) {
 		peer_box(p)->off_path = died && xseg_route(p->xp, NULL) == XSEG_NONE;
 		rc = find_route(p, err);

@@ -119,7 +119,7 @@ static void who_holds_for_a_cache_looks_again_soon(void **state)
 	atomic_store(&low->release, true);
 	assert_true(wait_for_hold(5 * TOYS_SECOND));
 	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 1);
-	xseg_plug_let_go(cache->peer.xp);
+	assert_int_equal(xseg_plug_let_go(cache->peer.xp), 0);
 	toys_send(&g, "up", 3);
 	xseg_port_flush(g.port);
 	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 3);

@@ -143,7 +143,7 @@ static void it_holds_when_what_it_sent_is_answered(void **state)
 	assert_true(wait_until(is_held, 5 * TOYS_SECOND));
 	for (uint32_t i = 0; i < TOYS_DEPTH / 2; i++)
 		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
-	xseg_plug_let_go(cache->peer.xp);
+	assert_int_equal(xseg_plug_let_go(cache->peer.xp), 0);
 	assert_int_equal(toys_ask(&g, "up", 3), 3);
 	fall();
 }

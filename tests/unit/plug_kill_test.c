@@ -30,7 +30,7 @@ static void the_upper_peer_lets_go_when_the_cache_dies_and_its_successor_goes_on
 			assert_int_equal(keeper(l), XSEG_NONE);
 		}
 		cache = segrig_open(seg, "cache", 1, 16);
-		xseg_plug_settle(cache);
+		assert_int_equal(xseg_plug_settle(cache, &err), 0);
 		assert_int_equal(route(c), XSEG_NONE);
 		xseg_peer_serve(cache);
 		xseg_turn_mind(upper);
@@ -56,7 +56,7 @@ static void a_cache_that_dies_leaving_is_on_the_path_again_and_leaves(void **sta
 			assert_int_equal(info_of(u).turn, XSEG_TURN_NONE);
 		}
 		cache = segrig_open(seg, "cache", 1, 16);
-		xseg_plug_settle(cache);
+		assert_int_equal(xseg_plug_settle(cache, &err), 0);
 		xseg_peer_serve(cache);
 		xseg_turn_mind(upper);
 		assert_int_equal(route(u), c);
@@ -80,7 +80,7 @@ static void finish_by(unsigned who)
 	case 1:
 		close_one(&cache, XSEG_CLOSE_ABANDON);
 		cache = segrig_open(seg, "cache", 1, 16);
-		xseg_plug_settle(cache);
+		assert_int_equal(xseg_plug_settle(cache, &err), 0);
 		xseg_peer_serve(cache);
 		break;
 	case 2:
@@ -89,11 +89,11 @@ static void finish_by(unsigned who)
 	case 3:		/* as a cache that stands above it does when it begins */
 		close_one(&cache, XSEG_CLOSE_ABANDON);
 		again(&upper, "up", 2, 16);
-		xseg_plug_settle(upper);
+		assert_int_equal(xseg_plug_settle(upper, &err), 0);
 		xseg_peer_serve(upper);
 		break;
 	default:
-		xseg_plug_let_go(cache);
+		assert_int_equal(xseg_plug_let_go(cache), 0);
 	}
 	if (!cache)
 		cache = segrig_server(seg, "cache", 1, 16);
@@ -156,7 +156,7 @@ static void an_upper_cache_that_dies_meanwhile_keeps_its_route(void **state)
 	upper_holds();
 	assert_int_equal(xseg_plug_claim(cache), 0);
 	again(&upper, "up", 2, 16);
-	xseg_plug_settle(upper);
+	assert_int_equal(xseg_plug_settle(upper, &err), 0);
 	assert_int_equal(route(u), l);
 	assert_int_equal(info_of(u).epoch, epoch);
 	assert_int_equal(keeper(l), c);
@@ -164,7 +164,7 @@ static void an_upper_cache_that_dies_meanwhile_keeps_its_route(void **state)
 
 	/* the cache finds that nobody holds for it: it gives back, and goes on */
 	assert_false(xseg_plug_is_held(cache));
-	xseg_plug_let_go(cache);
+	assert_int_equal(xseg_plug_let_go(cache), 0);
 	assert_int_equal(keeper(l), u);
 	upper_holds();
 	assert_int_equal(xseg_plug_claim(cache), 0);

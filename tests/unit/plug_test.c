@@ -56,11 +56,37 @@ static void nothing_is_switched_while_the_upper_peer_does_not_hold(void **state)
 	xseg_turn_hold(upper);
 	assert_int_equal(xseg_plug_switch(cache), -ESTALE);	/* it has no route yet */
 	assert_int_equal(xseg_plug_claim(cache), 0);
-	xseg_plug_let_go(cache);
+	assert_int_equal(xseg_plug_let_go(cache), 0);
 	assert_int_equal(info_of(c).plug, XSEG_PLUG_ENTER);
 	assert_int_equal(route(c), XSEG_NONE);
 	assert_int_equal(keeper(l), XSEG_NONE);
 	assert_int_equal(xseg_plug_switch(cache), -ESTALE);
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	is_off_the_path();
+}
+
+static void no_step_is_made_where_the_segment_cannot_be_locked(void **state)
+{
+	(void)state;
+	ask_to_enter();
+	upper_holds();
+	assert_int_equal(xseg_plug_claim(cache), 0);
+	segrig_descriptors(false);
+	assert_int_equal(xseg_plug_let_go(cache), -EMFILE);
+	assert_int_equal(xseg_plug_switch(cache), -EMFILE);
+	segrig_descriptors(true);
+	assert_true(xseg_plug_is_held(cache));
+	assert_int_equal(route(u), l);
+	assert_int_equal(keeper(l), c);
+	close_one(&cache, XSEG_CLOSE_ABANDON);
+	cache = segrig_open(seg, "cache", 1, 16);
+	segrig_descriptors(false);
+	refused(xseg_plug_settle(cache, &err), -EMFILE, "cannot lock the segment");
+	segrig_descriptors(true);
+	assert_int_equal(keeper(l), c);
+	assert_int_equal(xseg_plug_settle(cache, &err), 0);
+	assert_int_equal(keeper(l), XSEG_NONE);
+	xseg_peer_serve(cache);
 	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
 	is_off_the_path();
 }
@@ -81,7 +107,7 @@ static void caches_stand_in_a_row(void **state)
 	xseg_turn_hold(cache);
 	assert_int_equal(xseg_plug_claim(second), 0);
 	assert_int_equal(keeper(l), s);
-	xseg_plug_let_go(second);
+	assert_int_equal(xseg_plug_let_go(second), 0);
 	assert_int_equal(keeper(l), c);
 	assert_int_equal(xseg_plug_call(second), 0);
 	xseg_turn_hold(cache);
@@ -232,7 +258,8 @@ static void a_claim_ends_with_what_it_protects(void **state)
 	assert_int_equal(keeper(l), XSEG_NONE);
 	assert_int_equal(xseg_route_set(seg, u, l), 0);
 	cache = segrig_open(seg, "cache", 1, 16);
-	xseg_plug_settle(cache);	/* it finds that another has what was its */
+	/* it finds that another has what was its */
+	assert_int_equal(xseg_plug_settle(cache, &err), 0);
 	assert_int_equal(route(c), XSEG_NONE);
 	assert_int_equal(keeper(l), XSEG_NONE);
 	xseg_peer_serve(cache);
@@ -408,6 +435,7 @@ int main(void)
 		T(a_cache_enters_and_leaves_again_and_again),
 		T(what_is_wanted_is_shown),
 		T(nothing_is_switched_while_the_upper_peer_does_not_hold),
+		T(no_step_is_made_where_the_segment_cannot_be_locked),
 		T(caches_stand_in_a_row),
 		T(a_forwarded_request_is_below_until_it_is_answered),
 		T(a_request_of_its_own_is_below_while_it_is_out),
