@@ -125,7 +125,8 @@ struct xseg_peer {
 	struct xport port[XSEG_PEER_PORTS];
 	void *arena;				/* mapped arena, or NULL */
 	size_t arena_map_bytes;
-	uint64_t stats_open[4];			/* blocks that this process writes; bit per block */
+	/* blocks that this process writes, a bit each: by threads of several ports (stats.c, T3) */
+	_Atomic uint64_t stats_open[4];
 };
 
 enum { QUEUE_REQUEST = 0, QUEUE_REPLY = 1 };

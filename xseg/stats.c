@@ -8,6 +8,8 @@
  * Invariants:
  *   T1  a block's name, kind and keys do not change while `peer` says that it is in use
  *   T2  what a reader sees of a block was bounded before it was used (R5)
+ *   T3  a block that is free, or a predecessor's, is taken only while its bit in stats_open is
+ *       clear; who closes it, without the lock, clears that last
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,6 +58,11 @@ static void make_block(struct xs_stats *b, const char *name, const char *kind)
 	snprintf(b->kind, sizeof(b->kind), "%s", kind);
 }
 
+static _Atomic uint64_t *open_word(struct xseg_peer *peer, uint32_t i)
+{
+	return &peer->stats_open[i / 64];
+}
+
 int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind,
 	const char *const *keys, uint32_t nr, struct xseg_stats **stats)
 {
@@ -69,9 +76,10 @@ int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind,
 	if (fd < 0)
 		return fd;
 	for (i = 0; i < seg->geo.nr_stats; i++) {
-		bool ours = peer->stats_open[i / 64] >> (i % 64) & 1;
-
-		if (!ours && is_same(&seg->stats[i], peer->index, name, kind))
+		/* acquire: partner is the release in xseg_stats_close() */
+		if (atomic_load_explicit(open_word(peer, i), memory_order_acquire) >> (i % 64) & 1)
+			continue;
+		if (is_same(&seg->stats[i], peer->index, name, kind))
 			break;
 		if (spare == XSEG_NONE &&
 			!atomic_load_explicit(&seg->stats[i].peer, memory_order_relaxed))
@@ -88,7 +96,8 @@ int xseg_stats_open(struct xseg_peer *peer, const char *name, const char *kind,
 		write_keys(&seg->stats[i], keys, nr);
 	}
 	if (i < seg->geo.nr_stats) {
-		peer->stats_open[i / 64] |= 1ull << (i % 64);
+		atomic_fetch_or_explicit(
+			open_word(peer, i), 1ull << (i % 64), memory_order_relaxed);
 		/* release: partner is the acquire in xseg_stats_view() */
 		atomic_store_explicit(&seg->stats[i].peer, peer->index + 1, memory_order_release);
 		*stats = (struct xseg_stats *)&seg->stats[i];
@@ -101,8 +110,10 @@ void xseg_stats_close(struct xseg_peer *peer, struct xseg_stats *stats)
 {
 	uint32_t i = (uint32_t)(&stats->sh - peer->seg->stats);
 
-	peer->stats_open[i / 64] &= ~(1ull << (i % 64));
 	atomic_store_explicit(&stats->sh.peer, 0, memory_order_release);
+	/* release: partner is the acquire in xseg_stats_open(): who sees it closed sees it free */
+	atomic_fetch_and_explicit(
+		open_word(peer, i), ~(1ull << (i % 64)), memory_order_release);
 }
 
 void xseg_stats_of_volume(struct xseg_stats *stats, uint32_t volume, uint32_t errors)

@@ -221,6 +221,34 @@ static void a_reader_beside_the_writer_sees_numbers_that_only_grow(void **state)
 	assert_int_equal(view.lat.count, 100000);
 }
 
+/* Two of a name at a time: a bit that another thread's store has taken back makes them one. */
+static void *open_and_close(void *arg)
+{
+	const char *name = arg;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		struct xseg_stats *a = open_block(name, "memd"), *b = open_block(name, "memd");
+
+		assert_ptr_not_equal(a, b);
+		xseg_stats_close(peer, a);
+		xseg_stats_close(peer, b);
+	}
+	return NULL;
+}
+
+static void threads_open_and_close_blocks_at_the_same_time(void **state)
+{
+	pthread_t thread[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&thread[i], NULL, open_and_close, i ? "a" : "b"), 0);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(segrig_accounts(seg).nr_stats, 0);
+}
+
 #define S(name) cmocka_unit_test_setup_teardown(name, setup_peer, teardown_peer)
 
 int main(void)
@@ -235,6 +263,7 @@ int main(void)
 		S(too_many_keys_are_refused_and_the_most_are_not),
 		S(a_damaged_block_is_read_within_its_bounds),
 		S(a_reader_beside_the_writer_sees_numbers_that_only_grow),
+		S(threads_open_and_close_blocks_at_the_same_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
