@@ -180,10 +180,13 @@ XCOLD static void retry_backlog(struct xport *p)
 /* Rings whoever serves the port, after one of its hints was set. */
 static void alert(struct xseg *seg, uint32_t port)
 {
-	uint32_t bell = atomic_load_explicit(&seg->ports[port].bell, memory_order_relaxed);
+	uint32_t bell;
 
-	/* seq_cst: partner is the fence in xseg_bell_wait() */
+	/* seq_cst: partner is the fence in announce() (bell.c), before which he has said which
+	 * bell is his (xseg_port_share_bell()), and that he sleeps: he sees the hint, or we see
+	 * both */
 	atomic_thread_fence(memory_order_seq_cst);
+	bell = atomic_load_explicit(&seg->ports[port].bell, memory_order_relaxed);
 	if (bell < seg->geo.nr_ports)
 		xs_bell_ring(seg, bell, NULL);
 }
