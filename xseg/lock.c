@@ -224,15 +224,17 @@ bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member)
 	return member != seg->member && xs_lock_byte(fd, XSEG_LOCK_MEMBER0 + member, false) == 0;
 }
 
-static void read_label(char *label, size_t size)
+/* Made in private, as others may be writing there (R5). */
+static void write_label(struct xs_member *m)
 {
+	char label[sizeof(m->label)] = "";
 	FILE *f = fopen("/proc/self/comm", "re");
 
-	label[0] = '\0';
-	if (f && fgets(label, (int)size, f))
+	if (f && fgets(label, sizeof(label), f))
 		label[strcspn(label, "\n")] = '\0';
 	if (f)
 		fclose(f);
+	memcpy(m->label, label, sizeof(label));
 }
 
 int xs_member_join(struct xseg *seg)
@@ -252,7 +254,7 @@ int xs_member_join(struct xseg *seg)
 		xs_mark_dead_before(seg, i);
 		seg->member = i;
 		atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);
-		read_label(m->label, sizeof(m->label));
+		write_label(m);
 		rc = 0;
 		break;
 	}
