@@ -16,8 +16,8 @@ struct check {
 	struct xseg *seg;
 	bool fix;
 	unsigned problems;
-	/* by page: the request + 1 that it is lent to, to be written; NULL: not looked at */
-	uint32_t *gift;
+	uint32_t *gift;		/* by page: the request + 1 that it is lent to, to be written */
+	bool *seen;		/* by number: an extent of the arena that is being looked at */
 	void (*report)(const char *problem, void *arg);
 	void *arg;
 };
@@ -232,7 +232,7 @@ static void check_gift(struct check *c, uint32_t i, uint32_t lent)
 {
 	uint32_t page = lent & XSEG_PAGE_INDEX, other;
 
-	if (!(lent & XSEG_LENT_GIFT) || page >= c->seg->nr_pages || !c->gift)
+	if (!(lent & XSEG_LENT_GIFT) || page >= c->seg->nr_pages)
 		return;
 	other = c->gift[page] ? c->gift[page] - 1 : i;
 	c->gift[page] = i + 1;
@@ -305,24 +305,22 @@ static void check_arena(struct check *c, uint32_t peer)
 	struct xseg *seg = c->seg;
 	uint32_t nr = atomic_load_explicit(&seg->peers[peer].arena_extents, memory_order_acquire),
 		 found = 0;
-	uint8_t *seen;
 
 	if (state_of(seg, peer) == XSEG_PEER_FREE || nr == 0)
 		return;
-	seen = nr <= seg->geo.nr_extents ? calloc(nr, 1) : NULL;
-	for (uint32_t i = 0; seen && i < seg->geo.nr_extents; i++) {
+	memset(c->seen, 0, seg->geo.nr_extents * sizeof(*c->seen));
+	for (uint32_t i = 0; nr <= seg->geo.nr_extents && i < seg->geo.nr_extents; i++) {
 		uint64_t w = atomic_load_explicit(&seg->extents[i].word, memory_order_acquire);
 
 		if (extent_kind(w) != XS_EXTENT_ARENA || extent_peer(w) != peer ||
 			extent_nr(w) >= nr)
 			continue;
-		found += !seen[extent_nr(w)];
-		seen[extent_nr(w)] = 1;
+		found += !c->seen[extent_nr(w)];
+		c->seen[extent_nr(w)] = true;
 	}
 	if (found != nr)
 		problem(c, "peer '%.63s': its arena has %u of its %u extents",
 			seg->peers[peer].name, found, nr);
-	free(seen);
 }
 
 static void check_lanes(struct check *c)
@@ -386,12 +384,35 @@ static void check_stats(struct check *c, uint32_t i)
 			i);
 }
 
+static void check_all(struct check *c)
+{
+	struct xseg *seg = c->seg;
+	uint32_t i;
+
+	for (i = 0; i < seg->geo.nr_ports; i++) {
+		check_peer(c, i);
+		check_route(c, i);
+		check_plug(c, i);
+		check_port_lanes(c, i);
+	}
+	check_ports(c);
+	for (i = 0; i < seg->geo.nr_requests; i++) {
+		check_request(c, i);
+		check_loans(c, i);
+	}
+	check_extents(c);
+	for (i = 0; i < seg->geo.nr_ports; i++)
+		check_arena(c, i);
+	check_lanes(c);
+	for (i = 0; i < seg->geo.nr_stats; i++)
+		check_stats(c, i);
+}
+
 unsigned xseg_check(
 	struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg)
 {
 	struct check c = { .seg = seg, .fix = fix, .report = report, .arg = arg };
 	int fd = xs_control_lock(seg);
-	uint32_t i;
 
 	if (fd < 0) {
 		problem(&c, "the control lock cannot be taken");
@@ -400,24 +421,13 @@ unsigned xseg_check(
 	if (fix && !seg->observer)
 		xs_mark_dead(seg, fd);
 	c.gift = calloc(seg->nr_pages, sizeof(*c.gift));
-	for (i = 0; i < seg->geo.nr_ports; i++) {
-		check_peer(&c, i);
-		check_route(&c, i);
-		check_plug(&c, i);
-		check_port_lanes(&c, i);
-	}
-	check_ports(&c);
-	for (i = 0; i < seg->geo.nr_requests; i++) {
-		check_request(&c, i);
-		check_loans(&c, i);
-	}
-	check_extents(&c);
-	for (i = 0; i < seg->geo.nr_ports; i++)
-		check_arena(&c, i);
-	check_lanes(&c);
-	for (i = 0; i < seg->geo.nr_stats; i++)
-		check_stats(&c, i);
+	c.seen = calloc(seg->geo.nr_extents, sizeof(*c.seen));
+	if (c.gift && c.seen)
+		check_all(&c);
+	else
+		problem(&c, "out of memory: nothing was looked at");
 	free(c.gift);
+	free(c.seen);
 	xs_control_unlock(fd);
 	if (fix)
 		xseg_sweep(seg);

@@ -9,6 +9,16 @@
 #include <string.h>
 #include <cmocka.h>
 
+static unsigned nr_callocs, fail_at;	/* of those since then; 0: none fails */
+
+void *__real_calloc(size_t nr, size_t size);
+void *__wrap_calloc(size_t nr, size_t size);
+
+void *__wrap_calloc(size_t nr, size_t size)
+{
+	return ++nr_callocs == fail_at ? NULL : __real_calloc(nr, size);
+}
+
 /* A segment in use: a client with a request at the store, one answered, one of its own; two
  * servers, an arena, pages. */
 static struct xseg *seg;
@@ -405,6 +415,20 @@ static void a_fix_of_what_is_sound_changes_nothing(void **state)
 	assert_int_equal(segrig_bad(seg), 0);
 }
 
+static void a_check_without_memory_says_so_and_blames_nobody(void **state)
+{
+	(void)state;
+	for (fail_at = 1; fail_at <= 2; fail_at++) {
+		struct found f = { .want = "out of memory" };
+
+		nr_callocs = 0;
+		assert_int_equal(xseg_check(seg, false, look, &f), 1);
+		assert_true(f.seen);
+	}
+	fail_at = 0;
+	segrig_sound(seg);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -431,6 +455,7 @@ int main(void)
 		T(statistics_of_nobody_are_reported_and_given_back),
 		T(a_fix_sweeps_dead_clients),
 		T(a_fix_of_what_is_sound_changes_nothing),
+		T(a_check_without_memory_says_so_and_blames_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
