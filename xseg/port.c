@@ -260,8 +260,11 @@ static bool has_mask_bit(struct xport *p, const struct lane_out *o)
 
 static void set_mask_bit(struct xport *p, const struct lane_out *o)
 {
+	/* relaxed: the fence in xseg_port_flush() comes before, and is the partner of those in
+	 * collect_mask() */
 	if (!has_mask_bit(p, o))
-		atomic_fetch_or(mask_word(p, o), 1ull << (p->index % 64));
+		atomic_fetch_or_explicit(
+			mask_word(p, o), 1ull << (p->index % 64), memory_order_relaxed);
 }
 
 static struct lane_out *staged_lane(struct xport *p, uint32_t i)

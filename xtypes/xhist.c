@@ -1,4 +1,6 @@
 /* xhist - reading and combining histograms. Contract, algorithm and invariants: xhist.h. */
+#include <stdbool.h>
+
 #include "xtypes/xhist.h"
 
 static uint64_t get(const _Atomic uint64_t *word)
@@ -28,6 +30,12 @@ static void add_shared(_Atomic uint64_t *word, uint64_t by)
 	atomic_fetch_add_explicit(word, by, memory_order_relaxed);
 }
 
+static bool swap(_Atomic uint64_t *word, uint64_t *was, uint64_t v)
+{
+	return atomic_compare_exchange_weak_explicit(
+		word, was, v, memory_order_relaxed, memory_order_relaxed);
+}
+
 void xhist_record_shared(struct xhist *h, uint64_t ns)
 {
 	uint64_t min = get(&h->min), max = get(&h->max);
@@ -37,9 +45,9 @@ void xhist_record_shared(struct xhist *h, uint64_t ns)
 	add_shared(&h->bucket[xhist_bucket_of(ns)], 1);
 	add_shared(&h->sum, ns);
 	add_shared(&h->count, 1);
-	while (ns < min && !atomic_compare_exchange_weak(&h->min, &min, ns))
+	while (ns < min && !swap(&h->min, &min, ns))
 		;
-	while (ns > max && !atomic_compare_exchange_weak(&h->max, &max, ns))
+	while (ns > max && !swap(&h->max, &max, ns))
 		;
 }
 
