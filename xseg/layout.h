@@ -97,8 +97,8 @@ struct xs_peer {
 	_Atomic uint64_t arena_epoch;
 	uint16_t port[XSEG_PEER_PORTS];		/* under the control lock */
 	_Atomic uint64_t user[8];		/* the peer's own words: it says what they mean */
-	/* Plugging (plug.c): all three under the control lock, one store each; whoever takes it
-	 * next ends or undoes what is half done. */
+	/* Plugging (plug.c): these two and `above` under the control lock, one store each; whoever
+	 * takes it next ends or undoes what is half done. */
 	_Atomic uint64_t plug;		/* plug_word(): what is wanted of this cache; 0: nothing */
 	/* turn_word(): which cache wants this peer to hold what it sends; 0: none */
 	_Atomic uint64_t turn;

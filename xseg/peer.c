@@ -31,8 +31,8 @@
  *   P1  a port's requests are a range of whole units that no other port has
  *   P2  a port belongs to the peer that its own word names; the peer's list of ports only finds it.
  *       So a process that dies between the two takes no port with it, and gives none away
- *   P3  generations only grow; a place word bears the generation of the incarnation that made the
- *       edge
+ *   P3  generations only grow; a place word bears that of the incarnation that made the edge, but
+ *       for FREE and ANSWERED, which bear 0
  */
 #include <assert.h>
 #include <errno.h>
@@ -332,7 +332,8 @@ static uint32_t next_generation(struct xseg *seg, uint32_t peer)
 	return generation;
 }
 
-/* Under the control lock. On failure all that is shared is as it was. */
+/* Under the control lock. On failure the peer's state is as it was; but a successor's generation
+ * and member stay in its word, and ports that were added with the name. */
 static int open_locked(
 	struct xseg_peer *peer, const struct xseg_peer_params *params, struct xseg_error *err)
 {

@@ -117,8 +117,9 @@ int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume
 void xseg_volume_close(struct xseg_volume *volume);
 /* As it was when it was opened or asked the last time. Any thread. */
 void xseg_volume_get_info(struct xseg_volume *volume, struct xseg_volume_info *info);
-/* Asks volumed for the size, which somebody may have changed. 0; -ESTALE; -ENOTCONN; -ETIMEDOUT.
- * Any thread; waits. */
+/* Asks volumed for the size, which somebody may have changed. 0; -ESTALE; -ENOTCONN; -ETIMEDOUT;
+ * -ENOSPC: the segment has no port or request left to ask with; -EPROTO: it is damaged; -ENOMEM,
+ * -EMFILE and others are the process's. Any thread; waits. */
 int xseg_volume_refresh(struct xseg_volume *volume) XSEG_MUST_CHECK;
 
 /* ---- queues ------------------------------------------------------------------------------ */
