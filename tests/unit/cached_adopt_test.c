@@ -275,10 +275,12 @@ static void it_does_not_leave_before_they_are_home(void **state)
 	load = crig_nr_calls();
 	crig_read("a", 0, B(1));
 	restart_under_orphans("");
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(10 * CRIG_MS);
 	assert_false(crig.peer->cls->quiesced(crig.peer, &left, &total));
 	crig_answer(load);
 	crig_hold(false);
-	crig_settle();
+	crig_pass(10 * CRIG_MS);
 	assert_true(crig.peer->cls->quiesced(crig.peer, &left, &total));
 }
 
