@@ -40,3 +40,10 @@ int shape_source(struct xseg *seg, const struct xreq *r, char *name)
 		return -EOPNOTSUPP;
 	return strnlen(name, XSEG_TARGET_MAX) < XSEG_TARGET_MAX ? 0 : -EPROTO;
 }
+
+bool shape_flush_covers(const struct xreq *r, const char *name)
+{
+	const char *colon = strchr(r->target, ':');
+
+	return !r->volume || !colon || !strncmp(name, r->target, (size_t)(colon - r->target) + 1);
+}

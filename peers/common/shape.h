@@ -35,4 +35,10 @@ int shape_check(const struct xreq *r, uint64_t end_max) XSEG_MUST_CHECK;
  * it has no end. */
 int shape_source(struct xseg *seg, const struct xreq *r, char *name) XSEG_MUST_CHECK;
 
+/* Whether a FLUSH is about the object of that name (XSEG_TARGET_MAX bytes, which may have no end).
+ * One of no volume is about all objects, another about those whose names begin as its target does,
+ * up to the ':' behind the volume's name: a cache may send one with the name of a single object,
+ * and takes the answer for the volume's. */
+bool shape_flush_covers(const struct xreq *r, const char *name);
+
 #endif

@@ -318,21 +318,20 @@ int filed_file_sync(struct filed_files *ff, struct filed_file *file)
 	return rc;
 }
 
-int filed_files_sync(struct filed_files *ff)
+void filed_files_sync(struct filed_files *ff, filed_tell tell, void *arg)
 {
-	int rc = 0, one;
 	uint32_t i;
+	int rc;
 
 	pthread_mutex_lock(&ff->lock);
 	for (i = 0; i < ff->nr; i++) {
-		one = sync_if_needed_locked(ff, &ff->file[i]);
-		if (!one && ff->file[i].state != FILED_FREE && filed_mark_lost(&ff->marks[i]))
-			one = -EIO;
-		if (!rc)
-			rc = one;
+		rc = sync_if_needed_locked(ff, &ff->file[i]);
+		if (!rc && ff->file[i].state != FILED_FREE && filed_mark_lost(&ff->marks[i]))
+			rc = -EIO;
+		if (rc)
+			tell(arg, ff->marks[i].name, rc);
 	}
 	pthread_mutex_unlock(&ff->lock);
-	return rc;
 }
 
 /* ---- changes ----------------------------------------------------------------------------- */

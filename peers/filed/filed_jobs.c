@@ -349,12 +349,25 @@ static void give_back_all(struct ops_list *l, int rc)
 		filed_give_back(op, FILED_SYNCED, rc ? rc : op->result);
 }
 
+/* A FLUSH has the first error of the files that it is about. */
+static void tell_flushes(void *arg, const char *name, int error)
+{
+	struct ops_list *flushes = arg;
+	struct order_op *o;
+	struct filed_op *op;
+
+	for (o = flushes->first; o; o = o->next) {
+		op = (struct filed_op *)o;
+		if (!op->result && shape_flush_covers(op->r, name))
+			op->result = error;
+	}
+}
+
 void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)
 {
 	struct filed *f = arg;
 	struct ops_list mine;
 	bool more;
-	int rc;
 
 	(void)bounce;
 	ops_list_init(&mine);
@@ -362,8 +375,8 @@ void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)
 	ops_list_move(&mine, &f->flush);
 	f->flush_owed = false;
 	pthread_mutex_unlock(&f->lock);
-	rc = filed_files_sync(&f->files);
-	give_back_all(&mine, rc);
+	filed_files_sync(&f->files, tell_flushes, &mine);
+	give_back_all(&mine, 0);
 	pthread_mutex_lock(&f->lock);
 	more = f->flush.first;
 	f->flush_running = more;

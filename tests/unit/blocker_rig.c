@@ -367,6 +367,17 @@ int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offse
 	return rig_wait(g, rig_send_copy(g, from, to, offset, size));
 }
 
+int64_t rig_flush(struct rig *g, uint32_t volume, const char *target)
+{
+	struct rig_io *io = io_get(g);
+
+	io->r->op = XSEG_OP_FLUSH;
+	io->r->volume = volume;
+	xseg_req_set_target(io->r, target, strlen(target));
+	io_submit_to_peer(g, io);
+	return rig_wait(g, io);
+}
+
 int64_t rig_admin(struct rig *g, const char *line, char *out, size_t size)
 {
 	struct rig_io *io = io_get(g);

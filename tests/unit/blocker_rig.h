@@ -90,6 +90,7 @@ int64_t rig_write(struct rig *g, const char *object, uint64_t offset, const void
 	uint32_t size, unsigned flags);
 int64_t rig_op(struct rig *g, enum xseg_op op, const char *object, uint64_t offset, uint32_t size);
 int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size);
+int64_t rig_flush(struct rig *g, uint32_t volume, const char *target);
 
 /* Whether `size` bytes of the object are all `byte`. */
 bool rig_holds(struct rig *g, const char *object, uint64_t offset, uint32_t size, uint8_t byte);

@@ -318,6 +318,26 @@ static void after_a_failed_sync_flush_fails_until_all_is_overwritten(void **stat
 	rig_status_has(&g, "lost_files=0\n");
 }
 
+static void what_a_volume_has_lost_fails_its_own_flush_and_that_of_all(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "v:0", 0, 4096, 0x11, 0), 4096);
+	assert_int_equal(rig_fill(&g, "v:1", 0, 4096, 0x11, 0), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(rig_fill(&g, "w:0", 0, 4096, 0x11, 0), 4096);
+	fail_data_syncs = 1;
+	assert_int_equal(rig_flush(&g, 1, "v:"), 0);
+	rig_status_has(&g, "lost_files=1\n");
+	assert_int_equal(rig_flush(&g, 1, "v:"), 0);
+	assert_int_equal(rig_flush(&g, 2, "w:"), -EIO);
+	assert_int_equal(rig_flush(&g, 2, "w:1"), -EIO);
+	assert_int_equal(rig_flush(&g, 0, ":"), -EIO);
+	assert_int_equal(rig_flush(&g, 0, "v:0"), -EIO);
+	assert_int_equal(rig_flush(&g, 0, ""), -EIO);
+	assert_int_equal(rig_fill(&g, "w:0", 0, 4096, 0x22, 0), 4096);
+	assert_int_equal(rig_flush(&g, 2, "w:"), 0);
+}
+
 static void a_failed_sync_of_a_rewrite_loses_it_again(void **state)
 {
 	(void)state;
@@ -456,6 +476,12 @@ static void a_full_disk_answers_enospc(void **state)
 /* A table of four marks in a block of just its size, and what filed says of it. */
 static struct filed_mark *marks;
 
+static void keep_error(void *arg, const char *name, int error)
+{
+	(void)name;
+	*(int *)arg = error;
+}
+
 static int open_marks(void (*scribble)(void), uint32_t nr)
 {
 	uint64_t bytes = filed_marks_bytes(4);
@@ -473,7 +499,7 @@ static int open_marks(void (*scribble)(void), uint32_t nr)
 	scribble();
 	rc = filed_files_open(ff, &dir, arena, bytes, nr, &err);
 	if (rc == 0)
-		rc = filed_files_sync(ff);
+		filed_files_sync(ff, keep_error, &rc);
 	else
 		assert_true(strlen(err.text) > 0);
 	filed_files_close(ff);
@@ -569,6 +595,7 @@ int main(void)
 		T(fua_is_answered_after_the_sync),
 		T(a_write_during_a_sync_is_synced_by_the_next),
 		T(after_a_failed_sync_flush_fails_until_all_is_overwritten),
+		T(what_a_volume_has_lost_fails_its_own_flush_and_that_of_all),
 		T(a_failed_sync_of_a_rewrite_loses_it_again),
 		T(a_directory_that_cannot_be_synced_fails_flush_until_it_can),
 		O(files_with_lost_data_keep_their_slots),
