@@ -294,6 +294,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	if (s.dirs & FILED_MARK_PARENTS && made && !dirs_rc)
 		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));
 	ff->sync_errors += !!data_rc + !!dirs_rc;
+	file->sync_failed = data_rc || dirs_rc;
 	file->syncing = false;
 	pthread_cond_broadcast(&ff->changed);
 	return data_rc ? data_rc : dirs_rc;
@@ -415,23 +416,28 @@ static bool may_give_away(struct filed_files *ff, const struct filed_file *file)
 	       !filed_mark_lost(mark_of(ff, file));
 }
 
-/* The least recently used that nobody has; rather one that needs no sync, if one is near. */
+/* The least recently used that nobody has; rather one that needs no sync, if one is near; one whose
+ * sync has failed if there is no other. */
 static struct filed_file *victim_locked(struct filed_files *ff)
 {
-	struct filed_file *victim = NULL;
+	struct filed_file *file, *unsynced = NULL, *failed = NULL;
 	uint32_t slot, looks = 0;
 
-	for (slot = xlist_tail(&ff->lru); slot != XLIST_NONE; slot = xlist_prev(&ff->lru, slot)) {
-		if (!may_give_away(ff, &ff->file[slot]))
+	for (slot = xlist_tail(&ff->lru); slot != XLIST_NONE && looks < CLEAN_LOOKS;
+		slot = xlist_prev(&ff->lru, slot)) {
+		file = &ff->file[slot];
+		if (!may_give_away(ff, file))
 			continue;
 		if (!filed_mark_unsynced(&ff->marks[slot]))
-			return &ff->file[slot];
-		if (!victim)
-			victim = &ff->file[slot];
-		if (++looks == CLEAN_LOOKS)
-			break;
+			return file;
+		if (!file->sync_failed) {
+			looks++;
+			unsynced = unsynced ? unsynced : file;
+		} else if (!failed) {
+			failed = file;
+		}
 	}
-	return victim;
+	return unsynced ? unsynced : failed;
 }
 
 /* Whether some slot will be there to be given away when others are ready with it. */
@@ -456,20 +462,24 @@ static void slot_release_locked(struct filed_files *ff, struct filed_file *file)
 	state_set_locked(ff, file, FILED_FREE);
 }
 
-/* Makes a slot free. -EAGAIN: not now. -EIO: never. */
+/* Makes a slot free, or learns that one cannot be: both 0. -EAGAIN: none now. -EIO: none. */
 static int evict_locked(struct filed_files *ff)
 {
 	struct filed_file *file = victim_locked(ff);
+	bool last = !file || file->sync_failed;
 	enum filed_file_state was;
 	int fd;
 
 	if (!file)
-		return others_pending_locked(ff) ? -EAGAIN : -EIO;
+		goto out_none;
 	was = file->state;
 	state_set_locked(ff, file, FILED_BUSY);
 	if (filed_mark_unsynced(mark_of(ff, file)) && sync_locked(ff, file)) {
 		state_set_locked(ff, file, was);
-		return filed_mark_lost(mark_of(ff, file)) ? 0 : -EIO;
+		xlist_move_head(&ff->lru, slot_of(ff, file));	/* the next time another is tried */
+		if (last)
+			goto out_none;
+		return 0;
 	}
 	fd = file->fd;
 	file->fd = NO_FD;
@@ -481,6 +491,8 @@ static int evict_locked(struct filed_files *ff)
 	XKILL(FILE_RELEASED);
 	slot_release_locked(ff, file);
 	return 0;
+out_none:
+	return others_pending_locked(ff) ? -EAGAIN : -EIO;
 }
 
 /* One step towards a slot that is ready: 0 and *file, or 1: look again, or -errno. */

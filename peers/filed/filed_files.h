@@ -2,7 +2,8 @@
  * known not to be there.
  *
  * A bounded table; slot i has mark i in the arena (filed_marks.h). The least recently used slot
- * is given to another name when nobody has it; what is unsynced is synced before.
+ * is given to another name when nobody has it; what is unsynced is synced before. When that fails
+ * another slot is taken: the error is for those that ask for a sync of that file.
  *
  *   from            to       when                                              by
  *   FREE            CLOSED   a name that no slot has is asked for              filed_file_get
@@ -57,6 +58,7 @@ struct filed_file {
 	int fd; /* of an OPEN one; does not change while refs > 0, but by a delete */
 	uint32_t refs;
 	bool syncing;
+	bool sync_failed;			/* the last one: others are given away first */
 	uint64_t hash;
 	struct filed_change *changes;	/* in flight */
 };
@@ -102,7 +104,7 @@ void filed_files_close(struct filed_files *ff);
 struct filed_file *filed_file_try(struct filed_files *ff, uint64_t hash, const char *name,
 	bool create, int *fd);
 /* The same, opened or made first. Blocks. -EAGAIN: all slots are in use, try when one has been put;
- * -EIO: all slots have lost data. */
+ * -EIO: all slots have lost data, or cannot be synced. */
 int filed_file_get(struct filed_files *ff, uint64_t hash, const char *name, bool create,
 	struct filed_file **file, int *fd) XSEG_MUST_CHECK;
 /* Gives the reference back; true: nobody uses the slot now. */

@@ -375,6 +375,24 @@ static void files_with_lost_data_keep_their_slots(void **state)
 	assert_int_equal(rig_fill(&g, "one more", 0, 4096, 1, 0), 4096);
 }
 
+static void who_needs_a_slot_does_not_get_the_error_of_a_file_that_cannot_be_synced(void **state)
+{
+	(void)state;
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=16"));
+	rig_fill_many(&g, 16);
+	fail_dir_syncs = 15;
+	assert_true(rig_holds(&g, "one more", 0, 4096, 0));
+	assert_int_equal(fail_dir_syncs, 0);
+	rig_status_has(&g, "unsynced_files=15\n");
+	assert_int_equal(rig_fill(&g, "one more", 0, 4096, 1, 0), 4096);
+	fail_dir_syncs = 1000;
+	assert_int_equal(rig_fill(&g, "and one", 0, 4096, 1, 0), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	fail_dir_syncs = 0;
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(rig_fill(&g, "and one", 0, 4096, 1, 0), 4096);
+}
+
 /* ---- the directory ----------------------------------------------------------------------- */
 
 static void a_second_filed_on_a_directory_is_refused(void **state)
@@ -599,6 +617,7 @@ int main(void)
 		T(a_failed_sync_of_a_rewrite_loses_it_again),
 		T(a_directory_that_cannot_be_synced_fails_flush_until_it_can),
 		O(files_with_lost_data_keep_their_slots),
+		O(who_needs_a_slot_does_not_get_the_error_of_a_file_that_cannot_be_synced),
 		T(a_second_filed_on_a_directory_is_refused),
 		cmocka_unit_test(foreign_directories_are_refused),
 		O(another_directory_does_not_inherit_what_was_unsynced),
