@@ -4,6 +4,8 @@
  *   PEER_WORD_STOPPING	1: it was asked to stop, and is going to. Its process writes it; if that
  *			dies, its successor clears it before it serves. It says nothing of a peer
  *			that is not alive
+ *   PEER_WORD_UNSYNCED	of a store: bytes that are not stable, as a sync of them has failed; 0: none.
+ *			What it was when its process ended holds until a successor has counted anew
  *
  * Contract: any thread; one load.
  */
@@ -12,11 +14,17 @@
 
 #include "xseg/xseg.h"
 
-enum peer_word { PEER_WORD_STOPPING };
+/* behind these are the kind's own */
+enum peer_word { PEER_WORD_STOPPING, PEER_WORD_UNSYNCED, PEER_NR_WORDS };
 
 static inline bool peer_word_stopping(const struct xseg_peer_info *info)
 {
 	return info->user[PEER_WORD_STOPPING] != 0;
+}
+
+static inline uint64_t peer_word_unsynced(const struct xseg_peer_info *info)
+{
+	return info->user[PEER_WORD_UNSYNCED];
 }
 
 #endif

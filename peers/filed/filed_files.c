@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "peers/common/words.h"
 #include "xtypes/xkill.h"
 
 #define NO_FD	    (-1)
@@ -42,6 +43,27 @@ static void state_set_locked(struct filed_files *ff, struct filed_file *file,
 	file->state = state;
 	if (was_busy)
 		pthread_cond_broadcast(&ff->changed);
+}
+
+/* ---- what a sync has failed for ---------------------------------------------------------- */
+
+/* After each sync, and when all is forgotten that was lost. Under the lock, or while the table is
+ * opened. */
+static void failed_count(struct filed_files *ff, struct filed_file *file, bool failed)
+{
+	const struct filed_mark *m = mark_of(ff, file);
+	uint64_t was = file->failed_bytes;
+
+	file->failed_bytes = failed || filed_mark_lost(m) ? filed_mark_bytes(m) : 0;
+	ff->failed_bytes += file->failed_bytes - was;
+	if (ff->told && file->failed_bytes != was)
+		xseg_peer_user_set(ff->told, PEER_WORD_UNSYNCED, ff->failed_bytes);
+}
+
+void filed_files_tell(struct filed_files *ff, struct xseg_peer *peer)
+{
+	ff->told = peer;
+	xseg_peer_user_set(peer, PEER_WORD_UNSYNCED, ff->failed_bytes);
 }
 
 /* ---- opening and closing the table ------------------------------------------------------- */
@@ -111,6 +133,7 @@ static bool slots_recover(struct filed_files *ff)
 		if (!mark_name_ok(m))
 			return false;
 		slot_claim(ff, i, m->name, xseg_hash(m->name, strlen(m->name)));
+		failed_count(ff, &ff->file[i], false);
 	}
 	return true;
 }
@@ -294,7 +317,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	if (s.dirs & FILED_MARK_PARENTS && made && !dirs_rc)
 		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));
 	ff->sync_errors += !!data_rc + !!dirs_rc;
-	file->sync_failed = data_rc || dirs_rc;
+	failed_count(ff, file, data_rc || dirs_rc);
 	file->syncing = false;
 	pthread_cond_broadcast(&ff->changed);
 	return data_rc ? data_rc : dirs_rc;
@@ -378,6 +401,7 @@ static int open_or_make(struct filed_files *ff, struct filed_file *file, const c
 		return fd;
 	pthread_mutex_lock(&ff->lock);
 	filed_mark_deleted(mark_of(ff, file));
+	failed_count(ff, file, false);
 	if (!leaf_durable(ff, file->hash))
 		dirs |= FILED_MARK_PARENTS;
 	if (create)
@@ -430,7 +454,7 @@ static struct filed_file *victim_locked(struct filed_files *ff)
 			continue;
 		if (!filed_mark_unsynced(&ff->marks[slot]))
 			return file;
-		if (!file->sync_failed) {
+		if (!file->failed_bytes) {
 			looks++;
 			unsynced = unsynced ? unsynced : file;
 		} else if (!failed) {
@@ -455,6 +479,7 @@ static void slot_release_locked(struct filed_files *ff, struct filed_file *file)
 {
 	uint32_t slot = slot_of(ff, file);
 
+	assert(!file->failed_bytes);
 	xhash_remove(&ff->index, file->hash, slot);
 	xlist_remove(&ff->lru, slot);
 	filed_mark_free(&ff->marks[slot]);
@@ -466,7 +491,7 @@ static void slot_release_locked(struct filed_files *ff, struct filed_file *file)
 static int evict_locked(struct filed_files *ff)
 {
 	struct filed_file *file = victim_locked(ff);
-	bool last = !file || file->sync_failed;
+	bool last = !file || file->failed_bytes;
 	enum filed_file_state was;
 	int fd;
 
@@ -561,6 +586,7 @@ int filed_file_delete(struct filed_files *ff, struct filed_file *file)
 	if (!rc) {
 		file->fd = NO_FD;
 		filed_mark_deleted(mark_of(ff, file));
+		failed_count(ff, file, false);
 	}
 	state_set_locked(ff, file, rc ? FILED_OPEN : FILED_ABSENT);
 	pthread_mutex_unlock(&ff->lock);

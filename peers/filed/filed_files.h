@@ -58,7 +58,8 @@ struct filed_file {
 	int fd; /* of an OPEN one; does not change while refs > 0, but by a delete */
 	uint32_t refs;
 	bool syncing;
-	bool sync_failed;			/* the last one: others are given away first */
+	/* what is not stable of it, if its last sync failed or it has lost data; else 0 */
+	uint64_t failed_bytes;
 	uint64_t hash;
 	struct filed_change *changes;	/* in flight */
 };
@@ -84,6 +85,8 @@ struct filed_files {
 	struct xlist lru;		/* all that are not FREE; the most recently used first */
 	struct xpool free;
 	uint64_t sync_errors;
+	uint64_t failed_bytes;		/* of all files */
+	struct xseg_peer *told;		/* whose word says so; or NULL */
 	/* directories ab/cd, a bit each, that are known to be durable, with those above */
 	uint8_t durable[65536 / 8];
 };
@@ -96,6 +99,8 @@ struct filed_counts {
 /* Of nr slots, or of as many as a predecessor's arena has marks (filed_marks_open()). */
 int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena, uint64_t bytes,
 	uint32_t nr, struct xseg_error *err) XSEG_MUST_CHECK;
+/* From now on a word of the peer (words.h) says how much a sync has failed for. Once, after open. */
+void filed_files_tell(struct filed_files *ff, struct xseg_peer *peer);
 /* Closes all; syncs nothing. Nobody may be in. */
 void filed_files_close(struct filed_files *ff);
 

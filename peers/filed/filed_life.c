@@ -109,7 +109,10 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	}
 	if (rc)
 		return rc;
-	return filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);
+	rc = filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);
+	if (!rc)
+		filed_files_tell(&f->files, f->peer.xp);
+	return rc;
 }
 
 /* Also after a part of init. Does not sync: an orderly stop has done so, and after a kill the
@@ -166,7 +169,8 @@ out_fini:
 	return rc;
 }
 
-/* Before it leaves it syncs what was written; what cannot be synced stays marked in the arena. */
+/* Before it leaves it syncs what was written; what cannot be synced stays marked in the arena, and
+ * has `xseg down` leave the segment there. */
 static bool filed_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
 {
 	struct filed *f = filed_of(p);
@@ -185,8 +189,8 @@ static bool filed_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total
 		return false;
 	filed_files_count(&f->files, &counts);
 	if (counts.unsynced || counts.lost)
-		log_warn("%s: some of what was written to %s could not be synced; the next filed "
-			"of this name knows of it", p->name, f->dir_path);
+		log_warn("%s: some of what was written to %s could not be synced; the segment, "
+			"and the next filed of this name in it, know of it", p->name, f->dir_path);
 	return true;
 }
 

@@ -178,6 +178,17 @@ bool filed_mark_lost(const struct filed_mark *m)
 	return bits_any(&m->lost);
 }
 
+uint64_t filed_mark_bytes(const struct filed_mark *m)
+{
+	uint64_t nr = filed_mark_state(m) & (FILED_MARK_ENTRY | FILED_MARK_PARENTS) ? 1 : 0;
+	uint32_t i;
+
+	for (i = 0; i < FILED_MARK_WORDS; i++)
+		nr += (unsigned)__builtin_popcountll(bits_get(&m->written, i) |
+			bits_get(&m->syncing, i) | bits_get(&m->lost, i));
+	return nr * FILED_MARK_PIECE;
+}
+
 /* ---- the arena --------------------------------------------------------------------------- */
 
 uint64_t filed_marks_bytes(uint32_t nr)

@@ -94,6 +94,8 @@ int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32
 
 bool filed_mark_unsynced(const struct filed_mark *m);		/* data or directory */
 bool filed_mark_lost(const struct filed_mark *m);
+/* How much of it is unsynced or lost, in whole pieces; a directory counts as one. */
+uint64_t filed_mark_bytes(const struct filed_mark *m);
 
 static inline uint64_t filed_mark_state(const struct filed_mark *m)
 {

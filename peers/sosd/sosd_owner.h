@@ -73,7 +73,7 @@ struct sosd_owner_params {
 	void *arg;
 };
 
-enum sosd_word { SOSD_WORD_SERVED = PEER_WORD_STOPPING + 1 };
+enum sosd_word { SOSD_WORD_SERVED = PEER_NR_WORDS };
 
 /* OWNER, or ASKING when the pool does not answer. -EEXIST, with a line that names the holder:
  * another one has the lock, or had it since this segment served (W2). */

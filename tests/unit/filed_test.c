@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "peers/common/words.h"
 #include "peers/filed/filed.h"
 #include "tests/unit/blocker_contract.h"
 #include "tests/unit/tree.h"
@@ -393,6 +394,40 @@ static void who_needs_a_slot_does_not_get_the_error_of_a_file_that_cannot_be_syn
 	assert_int_equal(rig_fill(&g, "and one", 0, 4096, 1, 0), 4096);
 }
 
+static uint64_t told_unsynced(void)
+{
+	struct xseg_peer_info info;
+
+	assert_true(xseg_peer_get_info(g.seg, xseg_peer_find(g.seg, "filed"), &info));
+	return peer_word_unsynced(&info);
+}
+
+static void what_a_sync_failed_for_is_known_also_while_there_is_no_filed(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 16384, 0x11, 0), 16384);
+	assert_int_equal(told_unsynced(), 0);
+	fail_data_syncs = 1;
+	rig_stop(&g);
+	assert_int_equal(told_unsynced(), 16384);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(told_unsynced(), 16384);
+	assert_int_equal(rig_fill(&g, "a", 0, 12288, 0x11, 0), 12288);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	assert_int_equal(told_unsynced(), 4096);
+	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x11, 0), 4096);
+	fail_dir_syncs = 1;
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	assert_int_equal(told_unsynced(), 8192);
+	rig_kill(&g);
+	assert_int_equal(told_unsynced(), 8192);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(told_unsynced(), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), 0);
+	assert_int_equal(told_unsynced(), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+}
+
 /* ---- the directory ----------------------------------------------------------------------- */
 
 static void a_second_filed_on_a_directory_is_refused(void **state)
@@ -617,6 +652,7 @@ int main(void)
 		T(a_failed_sync_of_a_rewrite_loses_it_again),
 		T(a_directory_that_cannot_be_synced_fails_flush_until_it_can),
 		O(files_with_lost_data_keep_their_slots),
+		T(what_a_sync_failed_for_is_known_also_while_there_is_no_filed),
 		O(who_needs_a_slot_does_not_get_the_error_of_a_file_that_cannot_be_synced),
 		T(a_second_filed_on_a_directory_is_refused),
 		cmocka_unit_test(foreign_directories_are_refused),

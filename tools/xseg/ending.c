@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "peers/common/dirty.h"
+#include "peers/common/words.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
 
@@ -31,6 +32,20 @@ static int refuse_dirty(struct tool *t, const char *what, const struct xseg_peer
 			 "again, which recovers and then flushes it, or add --force and lose them",
 			 what, t->segment, p->name, view_state_name(p->state),
 			 out_size(dirty, size), dirty);
+}
+
+static int refuse_unsynced(struct tool *t, const char *what, const struct xseg_peer_info *p)
+{
+	uint64_t bytes = peer_word_unsynced(p);
+	char size[OUT_TEXT];
+
+	return tool_fail(TOOL_REFUSED,
+			 "%s %s: %s is %s, and %s (%" PRIu64
+			 " bytes) of what was written to it could not be synced, as the storage below "
+			 "failed; when that is well again run 'xseg up' and write it again, or add "
+			 "--force and lose it",
+			 what, t->segment, p->name, view_state_name(p->state),
+			 out_size(bytes, size), bytes);
 }
 
 /* ---- one peer ---------------------------------------------------------------------------- */
@@ -341,6 +356,8 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 		dirty = dirty_bytes_of(seg, i);
 		if (dirty)
 			return refuse_dirty(t, what, &info, dirty);
+		if (peer_word_unsynced(&info))
+			return refuse_unsynced(t, what, &info);
 	}
 	return TOOL_DONE;
 }

@@ -36,9 +36,10 @@ int ending_kill_all(struct tool *t, struct xseg *seg);
 
 /* TOOL_DONE, or TOOL_REFUSED: clients are attached. */
 int ending_no_clients(struct tool *t, struct xseg *seg, const char *what);
-/* TOOL_DONE, or TOOL_REFUSED: a cache that no process serves has dirty data. */
+/* TOOL_DONE, or TOOL_REFUSED: a cache that no process serves has dirty data, or such a store what it
+ * could not sync. */
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
-/* TOOL_DONE, or TOOL_REFUSED: something is alive, or dirty data is there. */
+/* TOOL_DONE, or TOOL_REFUSED: something is alive, or dirty or unsynced data is there. */
 int ending_may_destroy(struct tool *t, struct xseg *seg);
 /* Removes the segment, after the last of its processes has left it. It is done, too, where somebody
  * else has removed it. */

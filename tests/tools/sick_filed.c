@@ -1,0 +1,29 @@
+/* sick_filed - a filed whose files cannot be synced while there is a file of the name that
+ * $SICK_SYNC says: for tests/system/unsynced.sh, as `filed` beside an xseg. Directories can.
+ *
+ * fdatasync() is this program's own, as in tests/unit/filed_test.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "peers/common/main.h"
+#include "peers/common/peer.h"
+
+static const char *sick;
+
+int fdatasync(int fd)
+{
+	if (sick && !access(sick, F_OK)) {
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+int main(int argc, char **argv)
+{
+	sick = getenv("SICK_SYNC");
+	return peer_main(&filed_class, argc, argv);
+}
