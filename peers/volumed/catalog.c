@@ -261,6 +261,8 @@ static void load_done(struct peer_port *pp, struct xreq *r)
 
 	xseg_req_free(pp->port, r);
 	c->r = NULL;
+	if (result >= 0 && result < LOAD_BYTES)
+		result = -EIO;		/* what is not there is answered, too, as zeroes */
 	if (result < 0 && result != -ENOENT) {
 		load_failed(pp, (int)result);
 		return;
@@ -278,8 +280,7 @@ static void load_done(struct peer_port *pp, struct xreq *r)
 		load_publish(pp);
 }
 
-/* Pages are cleared first: for what was never written a store may answer less than was asked for,
- * or -ENOENT. */
+/* Pages are cleared first: for an object that was never written a store may answer -ENOENT. */
 static void load_send(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;

@@ -491,6 +491,26 @@ static void requests_wait_while_the_catalogue_cannot_be_read(void **state)
 	assert_true(admin("status") > 0 && says("loading=no") && !says("error="));
 }
 
+/* The rest would look like slots that were never used. */
+static void a_catalogue_that_is_read_in_part_is_read_again(void **state)
+{
+	uint32_t id = create("vol", "1M");
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 0, 4096, 2), 4096);
+	volumed_close(XSEG_CLOSE_ABANDON);
+	fail_next(XSEG_OP_READ, 0, 0, 1);
+	volumed_open(1, "4M", "64");
+	steps(50);
+	assert_true(admin("status") > 0 && says("loading=yes"));
+	fail_next(XSEG_OP_READ, 512, 0, 1);
+	pass_ns(1000 * MS);
+	assert_true(admin("status") > 0 && says("loading=yes"));
+	pass_ns(1000 * MS);
+	assert_true(admin("status") > 0 && says("loading=no"));
+	expect_pattern(id, 0, 4096, 2);
+}
+
 static void commands_wait_for_the_catalogue_too(void **state)
 {
 	struct xreq *r;
@@ -616,6 +636,7 @@ int main(void)
 		T(volumes_are_the_same_after_a_restart),
 		T(volumes_keep_the_object_size_they_were_made_with),
 		T(requests_wait_while_the_catalogue_cannot_be_read),
+		T(a_catalogue_that_is_read_in_part_is_read_again),
 		T(commands_wait_for_the_catalogue_too),
 		T(a_store_without_a_catalogue_has_no_volumes),
 		T(a_catalogue_of_another_version_is_left_alone),
