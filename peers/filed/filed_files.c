@@ -258,25 +258,25 @@ static bool leaf_durable(struct filed_files *ff, uint64_t hash)
 	return ff->durable[hash >> 51] & 1u << (hash >> 48 & 7);
 }
 
-/* Syncs a file by its descriptor or, if a predecessor wrote it, by one for this purpose. *tried:
- * it came to the sync, whose word is final; an error before that loses nothing. */
-static int sync_data(struct filed_files *ff, const char *path, int fd, bool *tried)
+/* Syncs a file by its descriptor or, if a predecessor wrote it, by one for this purpose. What the
+ * sync itself says is final; an error before that loses nothing. */
+static int sync_data(struct filed_files *ff, const char *path, int fd, enum filed_data *data)
 {
 	int own = NO_FD, rc;
 
-	*tried = false;
+	*data = FILED_DATA_UNTRIED;
 	if (fd == NO_FD) {
 		own = filed_dir_open_file(ff->dir, path, false);
 		if (own == -ENOENT)
-			return 0;
+			*data = FILED_DATA_SYNCED;
 		if (own < 0)
-			return own;
+			return own == -ENOENT ? 0 : own;
 		fd = own;
 	}
-	*tried = true;
 	do
 		rc = fdatasync(fd) ? -errno : 0;
 	while (rc == -EINTR);
+	*data = rc ? FILED_DATA_LOST : FILED_DATA_SYNCED;
 	if (own != NO_FD)
 		close(own);
 	return rc;
@@ -287,10 +287,11 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 {
 	struct filed_mark *m = mark_of(ff, file);
 	int data_rc = 0, dirs_rc = 0, fd = file->fd;
+	enum filed_data data = FILED_DATA_SYNCED;
 	char path[FILED_PATH_MAX];
 	struct filed_change *c;
 	struct filed_sync s;
-	bool tried = true, made = true, lost;
+	bool made = true;
 
 	file->syncing = true;
 	filed_mark_sync_begin(m, &s);
@@ -299,7 +300,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	file_path(ff, file, path);
 	pthread_mutex_unlock(&ff->lock);
 	if (s.data)
-		data_rc = sync_data(ff, path, fd, &tried);
+		data_rc = sync_data(ff, path, fd, &data);
 	XKILL(FILE_SYNCED);
 	if (s.dirs)
 		dirs_rc = filed_dir_sync(ff->dir, path, s.dirs & FILED_MARK_PARENTS);
@@ -308,11 +309,8 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 		made = false;
 		dirs_rc = 0;
 	}
-	if (data_rc && !tried)
-		filed_mark_recover(m);
-	lost = data_rc && tried;
-	filed_mark_sync_end(m, &s, !lost, !dirs_rc);
-	for (c = file->changes; lost && c; c = c->next)
+	filed_mark_sync_end(m, &s, data, !dirs_rc);
+	for (c = file->changes; data == FILED_DATA_LOST && c; c = c->next)
 		c->caught = true;
 	if (s.dirs & FILED_MARK_PARENTS && made && !dirs_rc)
 		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));

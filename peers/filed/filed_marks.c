@@ -146,22 +146,35 @@ void filed_mark_sync_begin(struct filed_mark *m, struct filed_sync *s)
 	s->dirs = filed_mark_state(m) & (FILED_MARK_ENTRY | FILED_MARK_PARENTS);
 }
 
-void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, bool data_ok,
-	bool dirs_ok)
+static void data_synced(struct filed_mark *m, const struct filed_sync *s)
 {
-	uint64_t keep;
 	uint32_t i;
 
-	if (!data_ok) {
-		bits_add(&m->syncing, &m->written);	/* the kernel may have dropped it, too */
-		bits_add(&m->lost, &m->syncing);
-	}
 	for (i = 0; i < FILED_MARK_WORDS; i++) {
-		keep = ~(data_ok ? s->rewritten[i] : bits_get(&m->syncing, i));
-		if (data_ok)
-			bits_set(&m->lost, i, bits_get(&m->lost, i) & keep);
-		bits_set(&m->rewritten, i, bits_get(&m->rewritten, i) & keep);
+		bits_set(&m->lost, i, bits_get(&m->lost, i) & ~s->rewritten[i]);
+		bits_set(&m->rewritten, i, bits_get(&m->rewritten, i) & ~s->rewritten[i]);
 	}
+}
+
+static void data_lost(struct filed_mark *m)
+{
+	uint32_t i;
+
+	bits_add(&m->syncing, &m->written);	/* the kernel may have dropped it, too */
+	bits_add(&m->lost, &m->syncing);
+	for (i = 0; i < FILED_MARK_WORDS; i++)
+		bits_set(&m->rewritten, i, bits_get(&m->rewritten, i) & ~bits_get(&m->syncing, i));
+}
+
+void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, enum filed_data data,
+	bool dirs_ok)
+{
+	if (data == FILED_DATA_SYNCED)
+		data_synced(m, s);
+	else if (data == FILED_DATA_LOST)
+		data_lost(m);
+	else
+		bits_add(&m->written, &m->syncing);
 	bits_clear(&m->syncing);
 	if (dirs_ok)
 		state_set(m, filed_mark_state(m) & ~(uint64_t)s->dirs);

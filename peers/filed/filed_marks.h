@@ -54,6 +54,13 @@ struct filed_mark {
 	struct filed_bits written, syncing, lost, rewritten;
 };
 
+/* What became of the file's data in a sync. */
+enum filed_data {
+	FILED_DATA_SYNCED,
+	FILED_DATA_LOST,
+	FILED_DATA_UNTRIED	/* it did not come to the sync: all is as before it */
+};
+
 /* What a sync has to know until it ends. */
 struct filed_sync {
 	bool data;		/* the file is to be synced */
@@ -80,7 +87,7 @@ void filed_mark_deleted(struct filed_mark *m);
 
 /* A sync begins; then the caller calls filed_mark_write() for each write that is in flight. */
 void filed_mark_sync_begin(struct filed_mark *m, struct filed_sync *s);
-void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, bool data_ok,
+void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, enum filed_data data,
 	bool dirs_ok);
 
 /* The arena: a header, and a mark for each slot of the table of files. */

@@ -161,6 +161,27 @@ static void what_is_written_while_a_good_sync_goes_on_is_not_synced_and_not_lost
 	assert_false(filed_mark_unsynced(&files.marks[0]));
 }
 
+/* Its file could not be opened. */
+static void a_sync_that_was_not_tried_changes_nothing(void **state)
+{
+	static struct filed_mark m;
+	struct filed_sync s;
+
+	(void)state;
+	filed_mark_name(&m, "a");
+	filed_mark_write(&m, 0, PIECE);
+	filed_mark_sync_begin(&m, &s);
+	filed_mark_sync_end(&m, &s, FILED_DATA_LOST, true);
+	filed_mark_write(&m, 0, PIECE);
+	filed_mark_wrote(&m, 0, PIECE);
+	filed_mark_sync_begin(&m, &s);
+	filed_mark_sync_end(&m, &s, FILED_DATA_UNTRIED, true);
+	assert_true(filed_mark_lost(&m) && filed_mark_unsynced(&m));
+	filed_mark_sync_begin(&m, &s);
+	filed_mark_sync_end(&m, &s, FILED_DATA_SYNCED, true);
+	assert_false(filed_mark_lost(&m) || filed_mark_unsynced(&m));
+}
+
 /* Its second mark has no name; slots are taken over from the last to the first. */
 static void a_table_of_damaged_marks_closes_nothing_that_it_did_not_open(void **state)
 {
@@ -194,6 +215,7 @@ int main(void)
 		T(so_is_what_was_written_meanwhile),
 		T(a_write_under_way_when_it_fails_does_not_count_as_written_again),
 		T(what_is_written_while_a_good_sync_goes_on_is_not_synced_and_not_lost),
+		T(a_sync_that_was_not_tried_changes_nothing),
 		T(a_table_of_damaged_marks_closes_nothing_that_it_did_not_open),
 	};
 
