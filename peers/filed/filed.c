@@ -86,13 +86,14 @@ static int read_source(struct filed *f, struct filed_op *op)
 	return rc;
 }
 
-/* O2. What sets the file's end reaches to the end of all. */
+/* O2. What may set the file's end reaches to the end of all: DISCARD, too, where there are no
+ * holes. */
 static void add_ranges(const struct filed *f, struct filed_op *op)
 {
 	const struct xreq *r = op->r;
 	const struct shape *shape = &shapes[r->op];
 	bool exact = shape->data && filed_aligned(f, r);
-	bool sets_end = shape->exclusive && !exact && r->op != XSEG_OP_DISCARD;
+	bool sets_end = shape->exclusive && !exact;
 	uint64_t from = r->obj_offset, to = from + r->size;
 
 	order_op_init(&op->order);

@@ -31,7 +31,7 @@
  *   O1  an op is in the hands of its port's thread, of one worker, of the kernel, or in one list
  *   O2  of two ops that overlap, of which one changes data, the later begins after the earlier was
  *       answered. What is not aligned to blocks takes part with whole blocks, and with all behind
- *       it if it writes, as it may have to set the file's end
+ *       it if it changes data, as it may have to set the file's end
  *   O3  a change is marked in the arena before the kernel gets it (K1), and its mark is told of the
  *       end before it is answered
  */

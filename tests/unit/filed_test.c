@@ -2,7 +2,7 @@
  * machine: the contract of blockers, syncs, directories.
  *
  * Syncs go through this file's fdatasync() and fsync(), which count, and fail when a test wants
- * them to.
+ * them to; holes and ends of files through its fallocate() and ftruncate().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,6 +58,24 @@ int fsync(int fd)
 	return sync_fd(SYS_fsync, fd, &nr_dir_syncs, &fail_dir_syncs);
 }
 
+static _Atomic int no_holes, hold_truncates, nr_begun_truncates;
+
+int fallocate(int fd, int mode, off_t at, off_t len)
+{
+	if (!no_holes)
+		return (int)syscall(SYS_fallocate, fd, mode, at, len);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+int ftruncate(int fd, off_t size)
+{
+	nr_begun_truncates++;
+	while (hold_truncates)
+		usleep(100);
+	return (int)syscall(SYS_ftruncate, fd, size);
+}
+
 /* ---- directories ------------------------------------------------------------------------- */
 
 static char base[200];				/* of all directories of the tests */
@@ -71,7 +89,8 @@ static const char *fresh_dir(const char *below)
 	snprintf(opt_dir, sizeof(opt_dir), "dir=%s/filed-test-%d-%d", below, (int)getpid(), nr++);
 	remove_tree(opt_dir + 4);
 	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs =
-		nr_begun_data_syncs = hold_data_syncs = 0;
+		nr_begun_data_syncs = hold_data_syncs = no_holes = hold_truncates =
+			nr_begun_truncates = 0;
 	return opt_dir;
 }
 
@@ -190,6 +209,33 @@ static void more_requests_than_iodepth_and_slots_are_served(void **state)
 			assert_int_equal(rig_wait(&g, io[i]), 4096);
 	}
 	rig_many_hold(&g, 75);
+}
+
+/* Its last block ends behind the file, which is then to end where it did. */
+static void a_discard_without_holes_does_not_cut_off_what_is_written_behind_it(void **state)
+{
+	struct rig_io *trim, *write;
+	uint8_t data[4096];
+
+	(void)state;
+	if (((struct filed *)g.peer)->dir.align == 1) {
+		print_message("skipped: no O_DIRECT in %s\n", base);
+		skip();
+	}
+	memset(data, 0x22, sizeof(data));
+	assert_int_equal(rig_fill(&g, "a", 0, 4196, 0x11, 0), 4196);
+	no_holes = hold_truncates = 1;
+	nr_begun_truncates = 0;
+	trim = rig_send(&g, XSEG_OP_DISCARD, "a", 4096, 4096, NULL, 0);
+	while (!nr_begun_truncates)
+		rig_step(&g);
+	write = rig_send(&g, XSEG_OP_WRITE, "a", 8192, 4096, data, 0);
+	rig_settle(&g);
+	hold_truncates = 0;
+	assert_int_equal(rig_wait(&g, trim), 4096);
+	assert_int_equal(rig_wait(&g, write), 4096);
+	assert_true(rig_holds(&g, "a", 4096, 4096, 0));
+	assert_true(rig_holds(&g, "a", 8192, 4096, 0x22));
 }
 
 /* ---- syncs ------------------------------------------------------------------------------- */
@@ -641,6 +687,7 @@ int main(void)
 		O(random_ops_without_o_direct_agree_with_an_array),
 		O(random_ops_on_tmpfs_agree_with_an_array),
 		O(more_requests_than_iodepth_and_slots_are_served),
+		T(a_discard_without_holes_does_not_cut_off_what_is_written_behind_it),
 		T(flush_syncs_what_was_written_and_nothing_else),
 		T(a_successor_flushes_what_the_dead_one_wrote),
 		T(an_orderly_stop_syncs),
