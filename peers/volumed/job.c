@@ -377,5 +377,7 @@ uint64_t vd_job_poll(struct peer_port *pp)
 	if (pp->now_ns < job->retry_ns)
 		return job->retry_ns;
 	job_record(pp);
-	return PEER_NEVER;
+	/* it may have failed at once; who only waits for the catalogue hears of that by a reply */
+	return job->step == VD_JOB_RECORD && job->retry_ns > pp->now_ns ? job->retry_ns
+									: PEER_NEVER;
 }

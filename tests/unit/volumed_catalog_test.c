@@ -359,6 +359,27 @@ static void removal_is_recorded_as_done_after_a_flush(void **state)
 	assert_string_equal(notes[4].target, ":catalog");
 }
 
+static void a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time(void **state)
+{
+	uint64_t next = PEER_NEVER;
+
+	(void)state;
+	create("vol", "8M");
+	nr_notes = 0;
+	assert_true(admin("volume remove vol") > 0);
+	while (!count_notes(XSEG_OP_FLUSH, "vol:"))
+		step();
+	assert_int_equal(xseg_route_set(seg, xseg_peer_index(vd->xp), XSEG_NONE), 0);
+	peer_port_round(&vd->ports[0], now, 32, &next);
+	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 1);
+	assert_int_equal(next, now + 1000 * MS);
+	assert_int_equal(
+		xseg_route_set(seg, xseg_peer_index(vd->xp), xseg_peer_index(store->xp)), 0);
+	now = next;
+	steps(20);
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+}
+
 static void removal_goes_on_after_a_restart(void **state)
 {
 	uint32_t id = create("vol", "1G");
@@ -630,6 +651,7 @@ int main(void)
 		T(removing_deletes_every_object_behind_the_scenes),
 		T(removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then),
 		T(removal_is_recorded_as_done_after_a_flush),
+		T(a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time),
 		T(removal_goes_on_after_a_restart),
 		T(volumes_that_are_removed_together_all_go),
 		T(after_an_error_at_any_io_a_restart_finds_what_was_said),
