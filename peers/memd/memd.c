@@ -86,14 +86,11 @@ static int64_t apply_read(struct memd *m, struct xreq *r, uint32_t size)
 
 static int64_t put(struct memd *m, struct xreq *r, uint32_t size, const void *const *src)
 {
-	uint32_t object = memd_object_make(&m->store, r->hash, r->target);
 	int rc;
 
-	if (object == MEMD_NONE)
-		return -ENOSPC;
 	if (!size)
-		return 0;
-	rc = memd_store_put(&m->store, object, r->obj_offset, size, src, true,
+		return memd_object_make(&m->store, r->hash, r->target) == MEMD_NONE ? -ENOSPC : 0;
+	rc = memd_store_write(&m->store, r->hash, r->target, r->obj_offset, size, src,
 		r->flags & XSEG_REQ_FUA);
 	return rc ? rc : (int64_t)size;
 }
@@ -125,7 +122,7 @@ static int64_t apply_discard(struct memd *m, struct xreq *r, uint32_t size)
 
 	if (object == MEMD_NONE || !size)
 		return size;
-	rc = memd_store_put(&m->store, object, r->obj_offset, size, none, false, fua);
+	rc = memd_store_put(&m->store, object, r->obj_offset, size, none, fua);
 	return rc ? rc : (int64_t)size;
 }
 

@@ -325,18 +325,27 @@ static uint32_t name_new_locked(struct memd_store *s, uint64_t hash, const char 
 	return object;
 }
 
-uint32_t memd_object_make(struct memd_store *s, uint64_t hash, const char *name)
+static uint32_t make_locked(struct memd_store *s, uint64_t hash, const char *name, bool *made)
 {
-	uint32_t object;
+	uint32_t object = find_locked(s, hash, name);
 
-	store_lock(s);
-	object = find_locked(s, hash, name);
 	if (object == MEMD_NONE)
 		object = name_new_locked(s, hash, name);
-	if (object != MEMD_NONE && !(word_get(s, object) & USED)) {
+	*made = object != MEMD_NONE && !(word_get(s, object) & USED);
+	if (*made) {
 		touch_locked(s, object);
 		word_set(s, object, USED);
 	}
+	return object;
+}
+
+uint32_t memd_object_make(struct memd_store *s, uint64_t hash, const char *name)
+{
+	uint32_t object;
+	bool made;
+
+	store_lock(s);
+	object = make_locked(s, hash, name, &made);
 	store_unlock(s);
 	return object;
 }
@@ -368,14 +377,19 @@ static void name_drop_locked(struct memd_store *s, uint32_t object)
 }
 
 /* While a loss of power could bring it back it keeps its entry, which memd_store_flush() frees. */
-void memd_object_delete(struct memd_store *s, uint32_t object)
+static void delete_locked(struct memd_store *s, uint32_t object)
 {
-	store_lock(s);
 	touch_locked(s, object);
 	pages_drop_locked(s, object);
 	word_set(s, object, 0);
 	if (!s->undo)
 		name_drop_locked(s, object);
+}
+
+void memd_object_delete(struct memd_store *s, uint32_t object)
+{
+	store_lock(s);
+	delete_locked(s, object);
 	store_unlock(s);
 }
 
@@ -506,32 +520,65 @@ static void grow_locked(struct memd_store *s, uint32_t object, uint64_t size, bo
 		memd_undo_grow(s->undo, object, USED, size);
 }
 
-int memd_store_put(struct memd_store *s, uint32_t object, uint64_t offset, uint32_t size,
-	const void *const *src, bool grow, bool fua)
+static void put_init(struct put *p, struct memd_store *s, uint64_t offset, uint32_t size,
+	const void *const *src)
 {
-	struct put p = { .s = s, .object = object, .src = src };
+	assert(size && offset + size <= MEMD_OBJECT_MAX);
+	p->s = s;
+	p->first = (uint32_t)(offset / XSEG_PAGE_SIZE);
+	p->nr = xseg_req_span(offset, size);
+	p->from = (uint32_t)(offset % XSEG_PAGE_SIZE);
+	p->to = p->from + size;
+	p->src = src;
+}
+
+/* It has begun. grow_to: the object's size is to be that at least. */
+static void put_run(struct put *p, uint64_t grow_to, bool fua)
+{
 	uint32_t i;
+
+	for (i = 0; i < p->nr; i++)
+		put_copy(p, i);
+	XKILL(MEMD_COPIED);
+	store_lock(p->s);
+	put_end_locked(p, fua);
+	if (grow_to)
+		grow_locked(p->s, p->object, grow_to, fua);
+	store_unlock(p->s);
+}
+
+int memd_store_put(struct memd_store *s, uint32_t object, uint64_t offset, uint32_t size,
+	const void *const *src, bool fua)
+{
+	struct put p = { .object = object };
 	int rc;
 
-	assert(size && offset + size <= MEMD_OBJECT_MAX);
-	p.first = (uint32_t)(offset / XSEG_PAGE_SIZE);
-	p.nr = xseg_req_span(offset, size);
-	p.from = (uint32_t)(offset % XSEG_PAGE_SIZE);
-	p.to = p.from + size;
+	put_init(&p, s, offset, size, src);
 	store_lock(s);
 	rc = put_begin_locked(&p, fua);
 	store_unlock(s);
-	if (rc)
-		return rc;
-	for (i = 0; i < p.nr; i++)
-		put_copy(&p, i);
-	XKILL(MEMD_COPIED);
+	if (!rc)
+		put_run(&p, 0, fua);
+	return rc;
+}
+
+int memd_store_write(struct memd_store *s, uint64_t hash, const char *name, uint64_t offset,
+	uint32_t size, const void *const *src, bool fua)
+{
+	struct put p;
+	bool made;
+	int rc;
+
+	put_init(&p, s, offset, size, src);
 	store_lock(s);
-	put_end_locked(&p, fua);
-	if (grow)
-		grow_locked(s, object, offset + size, fua);
+	p.object = make_locked(s, hash, name, &made);
+	rc = p.object == MEMD_NONE ? -ENOSPC : put_begin_locked(&p, fua);
+	if (rc && made)		/* nobody else can have found it yet */
+		delete_locked(s, p.object);
 	store_unlock(s);
-	return 0;
+	if (!rc)
+		put_run(&p, offset + size, fua);
+	return rc;
 }
 
 /* ---- durability -------------------------------------------------------------------------- */

@@ -87,11 +87,14 @@ void memd_store_get(struct memd_store *s, uint32_t object, uint32_t first, uint3
 	const void **page);
 
 /* Writes bytes offset .. offset + size - 1 of an object. src[i] is where the contents of the i-th
- * page touched begin, aligned as in the object; NULL: zeroes (a whole page becomes a hole).
- * `grow`: the object's size takes the range in. -ENOSPC: not enough free pages, and nothing was
- * changed. */
+ * page touched begin, aligned as in the object; NULL: zeroes (a whole page becomes a hole). The
+ * object's size stays. -ENOSPC: not enough free pages, and nothing was changed. */
 int memd_store_put(struct memd_store *s, uint32_t object, uint64_t offset, uint32_t size,
-	const void *const *src, bool grow, bool fua) XSEG_MUST_CHECK;
+	const void *const *src, bool fua) XSEG_MUST_CHECK;
+/* The same, and the object's size takes the range in. It is made when it is not there; nothing is
+ * with -ENOSPC, which also says that the table is full. */
+int memd_store_write(struct memd_store *s, uint64_t hash, const char *name, uint64_t offset,
+	uint32_t size, const void *const *src, bool fua) XSEG_MUST_CHECK;
 
 /* All that was written until now is durable. */
 void memd_store_flush(struct memd_store *s);

@@ -52,13 +52,16 @@ static int put(struct memd_store *s, const char *target, struct input *in)
 	static uint8_t data[3 * XSEG_PAGE_SIZE];
 	const void *src[3] = { data, in_u8(in) & 1 ? data + XSEG_PAGE_SIZE : NULL,
 		data + 2 * XSEG_PAGE_SIZE };
-	uint32_t object = memd_object_make(s, hash_of(target), target),
-		 size = 1 + in_u16(in) % (2 * XSEG_PAGE_SIZE);
+	uint32_t size = 1 + in_u16(in) % (2 * XSEG_PAGE_SIZE), object;
 	uint64_t offset = in_u8(in) * 1024ull;
 
+	if (in_u8(in) & 1)
+		return memd_store_write(
+			s, hash_of(target), target, offset, size, src, in_u8(in) & 1);
+	object = memd_object_make(s, hash_of(target), target);
 	if (object == MEMD_NONE)
 		return -ENOSPC;
-	return memd_store_put(s, object, offset, size, src, in_u8(in) & 1, in_u8(in) & 1);
+	return memd_store_put(s, object, offset, size, src, in_u8(in) & 1);
 }
 
 static void memd_use(struct memd_store *s, struct input *in)

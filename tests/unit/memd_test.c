@@ -111,6 +111,7 @@ static void a_full_store_answers_enospc_and_changes_nothing(void **state)
 	assert_int_equal(rig_fill(&g, "a", MIB - 8192, 8192, 0x22, 0), 8192);
 	assert_int_equal(rig_fill(&g, "a", 0, MIB, 0x33, 0), MIB);
 	assert_int_equal(rig_fill(&g, "b", 0, 1, 0x33, 0), -ENOSPC);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "b", 0, 0), -ENOENT);
 	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 4096, 4096), 4096);
 	assert_int_equal(rig_fill(&g, "b", 0, 1, 0x33, 0), 1);
 }
