@@ -208,13 +208,13 @@ static void op_send(struct peer_port *pp, struct sosd_op *op)
 	char name[SOSD_NAME_MAX];
 	int rc;
 
-	if (!port->asked_ns)
-		port->asked_ns = pp->now_ns;
 	op->call = sosd_call_get(&port->calls, trip_ended, op);
 	if (!op->call) {
 		op_end(pp, op, -ENOMEM);
 		return;
 	}
+	if (!port->asked_ns)
+		port->asked_ns = pp->now_ns;
 	if (!op->sent_ns)
 		op->sent_ns = pp->now_ns;
 	op_set(op, SOSD_OUT);
