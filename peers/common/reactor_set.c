@@ -35,6 +35,18 @@ static void assign_seats(struct reactor_set *set, struct peer *p, struct seat *s
 	}
 }
 
+/* Zeroed, in whole lines. */
+static void *lines_alloc(size_t bytes)
+{
+	void *mem;
+
+	bytes = (bytes + 63) & ~(size_t)63;
+	mem = aligned_alloc(64, bytes);
+	if (mem)
+		memset(mem, 0, bytes);
+	return mem;
+}
+
 struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const char *cpus,
 				       struct xseg_error *err)
 {
@@ -45,20 +57,22 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 	nr_cpus = cpus_parse(cpus, cpu, err);
 	if (nr_cpus < 0)
 		return NULL;
-	set = aligned_alloc(64, (sizeof(*set) + 63) & ~(size_t)63);
+	set = lines_alloc(sizeof(*set));
 	if (!set)
 		goto out_memory;
-	memset(set, 0, sizeof(*set));
 	pthread_mutex_init(&set->leaving, NULL);
 	pthread_mutex_init(&set->board, NULL);
 	set->nr = nr;
 	set->events = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	set->served = aligned_alloc(64, nr * sizeof(*set->served));
-	set->seat = aligned_alloc(64, (size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
-	if (set->events < 0 || !set->served || !set->seat)
+	if (set->events < 0) {
+		xseg_fail(err, -errno, "no descriptor for what happens to its peers: %s; "
+			"raise ulimit -n", strerror(errno));
+		goto out_destroy;
+	}
+	set->served = lines_alloc(nr * sizeof(*set->served));
+	set->seat = lines_alloc((size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
+	if (!set->served || !set->seat)
 		goto out_memory;
-	memset(set->served, 0, nr * sizeof(*set->served));
-	memset(set->seat, 0, (size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
 	for (i = 0; i < nr; i++)
 		if (peers[i]->threads > set->nr_reactors)
 			set->nr_reactors = peers[i]->threads;
@@ -76,6 +90,7 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 	return set;
 out_memory:
 	xseg_fail(err, -ENOMEM, "out of memory");
+out_destroy:
 	reactor_set_destroy(set);
 	return NULL;
 }

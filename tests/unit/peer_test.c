@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <stdarg.h>
 #include <setjmp.h>
@@ -162,6 +163,27 @@ static void a_peer_whose_init_fails_leaves_nothing_behind(void **state)
 	assert_int_equal(failed, 0);
 	reactor_set_destroy(g.set);
 	assert_int_equal(xseg_peer_find(g.seg, "broken"), XSEG_NONE);
+	peer_destroy(g.peers[0]);
+	toys_close(&g);
+}
+
+static void reactors_that_get_no_descriptor_say_so(void **state)
+{
+	struct xseg_error err = { "" };
+	struct rlimit was, none;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "echo", TOY_ECHO, 1, "");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	g.set = reactor_set_create(g.peers, 1, "", &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_null(g.set);
+	assert_non_null(strstr(err.text, "no descriptor"));
+	assert_non_null(strstr(err.text, "Too many open files"));
 	peer_destroy(g.peers[0]);
 	toys_close(&g);
 }
@@ -425,6 +447,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_flushed_does_not_stop_service_for_ever),
 		cmocka_unit_test(a_successor_recovers_what_a_killed_peer_had),
 		cmocka_unit_test(a_peer_whose_init_fails_leaves_nothing_behind),
+		cmocka_unit_test(reactors_that_get_no_descriptor_say_so),
 		cmocka_unit_test(peers_that_are_stopped_before_they_serve_leave_by_themselves),
 		cmocka_unit_test(steps_handle_one_thing_each),
 		cmocka_unit_test(
