@@ -46,6 +46,7 @@ struct peer *peer_create(const struct peer_class *cls)
 		return NULL;
 	memset(box, 0, size);
 	atomic_flag_clear(&box->setting);
+	pthread_mutex_init(&box->options, NULL);
 	box->scratch = calloc(1, cls->size);
 	if (!box->scratch) {
 		free(box);
@@ -75,6 +76,7 @@ void peer_destroy(struct peer *p)
 		return;
 	assert(!p->xp);
 	free_buffers(p);
+	pthread_mutex_destroy(&peer_box(p)->options);
 	free(peer_box(p)->scratch);
 	free(peer_box(p));
 }

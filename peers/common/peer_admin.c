@@ -1,8 +1,8 @@
 /* peer_admin - the commands that every peer understands (XSEG_OP_ADMIN): ping, get, set, stop;
  * others go to the kind.
  *
- * Contract: called by the port's thread; blocks for nothing. The text of a request is copied before
- * it is looked at (R5).
+ * Contract: called by the port's thread; blocks for nothing, but for a lock that is held for a few
+ * words' work. The text of a request is copied before it is looked at (R5).
  *
  * Invariants
  *   M1  an answer is written with a NUL after it when there is room; a negative result has its
@@ -47,6 +47,14 @@ static void add_option(struct kv_text *t, const struct opt *o, const void *base)
 	} while (*value++);
 }
 
+/* Another port's thread may be in "set". */
+static void add_shown(struct kv_text *t, const struct opt *o, struct peer *p)
+{
+	pthread_mutex_lock(&peer_box(p)->options);
+	add_option(t, o, p);
+	pthread_mutex_unlock(&peer_box(p)->options);
+}
+
 static int64_t admin_get(struct peer_port *pp, char *rest, struct kv_text *t)
 {
 	const struct opt *o = pp->peer->cls->opts;
@@ -58,11 +66,11 @@ static int64_t admin_get(struct peer_port *pp, char *rest, struct kv_text *t)
 			kv_add(t, "%s has no option '%s'", pp->peer->name, key);
 			return -EINVAL;
 		}
-		add_option(t, o, pp->peer);
+		add_shown(t, o, pp->peer);
 		return 0;
 	}
 	for (; o->name; o++)
-		add_option(t, o, pp->peer);
+		add_shown(t, o, pp->peer);
 	return 0;
 }
 
@@ -162,8 +170,10 @@ static void swap_all(struct peer *p, const struct setting *s)
 {
 	uint32_t i;
 
+	pthread_mutex_lock(&peer_box(p)->options);
 	for (i = 0; i < s->nr; i++)
 		swap_field(s->opt[i], p, peer_box(p)->scratch);
+	pthread_mutex_unlock(&peer_box(p)->options);
 }
 
 /* Makes the tried values true, or puts all back. All are stored before the kind looks at the first:

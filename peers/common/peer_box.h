@@ -14,6 +14,7 @@
 #ifndef PEERS_COMMON_PEER_BOX_H
 #define PEERS_COMMON_PEER_BOX_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -50,6 +51,7 @@ struct peer_box {
 	_Atomic bool serving;
 	_Atomic bool closed_to_requests;	/* no new ones are accepted: it is about to leave */
 	atomic_flag setting;			/* somebody is in "set" */
+	pthread_mutex_t options;	/* a leaf; held while live options change, or are shown */
 	/* gate.h: port 0's thread writes these */
 	_Atomic uint32_t gate;			/* counts changes, with GATE_* below */
 	/* xseg_peer_called() as of its last round; read by reactors before they sleep */

@@ -438,6 +438,46 @@ static void an_admin_request_with_too_few_pages_is_refused(void **state)
 	toys_close(&g);
 }
 
+static void send_line(struct toys *g, const char *line, uint32_t nr)
+{
+	struct xreq *r = xseg_req_alloc(g->port);
+
+	assert_non_null(r);
+	r->op = XSEG_OP_ADMIN;
+	r->size = XSEG_PAGE_SIZE;
+	r->nr_pages = 1;
+	r->page[0] = g->page[nr];
+	r->hash = nr ? UINT64_MAX : 0;		/* each goes to a port of its own */
+	memcpy(xseg_page(g->seg, g->page[nr]), line, strlen(line) + 1);
+	assert_int_equal(xseg_req_submit(g->port, r, xseg_peer_find(g->seg, "toy")), 0);
+}
+
+/* ThreadSanitizer sees it each time. */
+static void a_value_is_not_shown_while_it_changes(void **state)
+{
+	static const char *const lines[] = { "set words=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"set words=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" };
+	const char *value;
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	toys_add(&g, "toy", TOY_ECHO, 2, "");
+	toys_serve(&g);
+	for (uint32_t i = 0; i < 2000; i++) {
+		send_line(&g, lines[i % 2], 0);
+		send_line(&g, "get words", 1);
+		xseg_port_flush(g.port);
+		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		value = (char *)xseg_page(g.seg, g.page[1]) + strlen("words=");
+		if (i)
+			assert_int_equal(strspn(value, *value == 'a' ? "a" : "b"), 40);
+	}
+	toys_stop(&g);
+	toys_close(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +496,7 @@ int main(void)
 		cmocka_unit_test(every_peer_understands_the_common_commands),
 		cmocka_unit_test(set_changes_all_or_nothing),
 		cmocka_unit_test(an_admin_request_with_too_few_pages_is_refused),
+		cmocka_unit_test(a_value_is_not_shown_while_it_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
