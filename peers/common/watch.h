@@ -13,7 +13,8 @@
  *   W1  a descriptor that becomes readable after the reactor's announcement ends its sleep: the
  *       helper polls levels, not edges
  *   W2  the helper reads what it reports, so an event ends one sleep, not all
- *   W3  a descriptor is touched only while it is in the list, under the lock
+ *   W3  a descriptor is read only while it is in the list, under the lock; the helper may still
+ *       poll one that has been taken out of it, which ends no sleep but its own
  *
  * Contract: watch_add and watch_remove from any thread; watch_arm from the reactor's. Memory is the
  * caller's.

@@ -106,7 +106,8 @@ struct filed {
 	struct filed_fua *fua;		/* one a slot of files */
 	struct filed_work flush_work;
 
-	pthread_mutex_t lock;		/* a leaf; guards what follows, and fua[] */
+	/* guards what follows, and fua[]; only the lock of ops is taken under it */
+	pthread_mutex_t lock;
 	struct ops_list starving;	/* wait for a slot of files */
 	uint64_t idle_seq;		/* counts slots that became idle */
 	struct ops_list flush;

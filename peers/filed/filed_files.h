@@ -17,10 +17,10 @@
  *   OPEN            BUSY     it is to be deleted                               filed_file_delete
  *   BUSY            ABSENT, OPEN   that succeeded; failed                      filed_file_delete
  *
- * Contract: any thread. `lock` is a leaf and held for a few instructions, but for the functions
- * marked "blocks", which also wait while another makes the same slot BUSY or syncing, and do I/O
- * without the lock. Who makes a slot so waits for nobody until it is not, so workers never wait
- * for each other in a ring.
+ * Contract: any thread. `lock` is a leaf and held for a few instructions, or for a look at each
+ * slot, where one is to be given away or all are counted. The functions marked "blocks" also wait
+ * while another makes the same slot BUSY or syncing, and do I/O without the lock. Who makes a slot
+ * so waits for nobody until it is not, so workers never wait for each other in a ring.
  *
  * Invariants:
  *   F1  a slot that is BUSY or syncing has one thread that makes it so

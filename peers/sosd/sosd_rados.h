@@ -90,7 +90,7 @@ static inline bool sosd_calls_has_room(const struct sosd_calls *cs)
 	return cs->free;
 }
 
-/* There is room. NULL: librados did not take it, as *rc says. */
+/* There is room. NULL: librados has no memory for it. */
 struct sosd_call *sosd_call_get(struct sosd_calls *cs, sosd_ended *ended, void *arg);
 void sosd_call_put(struct sosd_calls *cs, struct sosd_call *c);
 
