@@ -10,8 +10,8 @@
  *
  * Invariants that every run checks:
  *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power
- *       what P1 allows; when a FLUSH or a FUA write is answered the store holds, durably, what P1
- *       allows; a write that waits for the store is there when it is answered
+ *       what P1 (oracle.h) allows; when a FLUSH or a FUA write is answered the store holds, durably,
+ *       what P1 allows; a write that waits for the store is there when it is answered
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning
  *       without effect)
