@@ -336,7 +336,7 @@ def is_served(n):
 
 
 def is_served_again(n):
-    """nbdkit 1.32 has assertions that fail on some nonsense: then the export begins another one."""
+    """nbdkit 1.32 has an assertion that fails on some nonsense: then the export begins another one. nbd_tools.sh sees in its log that it was by that."""
     limit = time.monotonic() + 20
     while True:
         try:
