@@ -179,6 +179,8 @@ static void job_done(struct peer_port *pp, struct xreq *r)
 	}
 	if (rc == -ENOENT && r->op != XSEG_OP_FLUSH)
 		rc = 0;
+	else if (rc >= 0 && rc < (int64_t)r->size)
+		rc = -EIO;			/* zeroed in part */
 	if (rc < 0) {
 		job_failed(pp, r, (int)rc);
 		return;

@@ -188,6 +188,25 @@ static void shrinking_and_growing_never_shows_old_data(void **state)
 	assert_true(count_notes(XSEG_OP_WRITE_ZEROES, "vol:") == 3);
 }
 
+static void what_a_shrink_has_zeroed_in_part_is_zeroed_again(void **state)
+{
+	uint32_t id = create("vol", "4M");
+	struct xreq *r;
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 3 << 20, 1048576, 3), 1048576);
+	fail_next(XSEG_OP_WRITE_ZEROES, 512, 0, UINT32_MAX);
+	r = send_admin("volume resize vol size=3M", 0);
+	steps(100);
+	assert_false(answered(r));
+	fail_next(XSEG_OP_WRITE_ZEROES, 0, 0, 0);
+	pass_ns(1000 * MS);
+	assert_true(admin_result(r) > 0);
+	assert_true(admin("volume resize vol size=4M") > 0);
+	expect_zeroes(id, 3 << 20, 524288);
+	expect_zeroes(id, (3 << 20) + 524288, 524288);
+}
+
 static void a_store_without_write_zeroes_gets_zeroes_written(void **state)
 {
 	(void)state;
@@ -643,6 +662,7 @@ int main(void)
 		T(a_change_that_could_not_be_recorded_is_undone),
 		T(growing_is_one_record),
 		T(shrinking_and_growing_never_shows_old_data),
+		T(what_a_shrink_has_zeroed_in_part_is_zeroed_again),
 		T(a_store_without_write_zeroes_gets_zeroes_written),
 		T(io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded),
 		T(a_shrink_is_finished_by_the_successor),
