@@ -111,7 +111,7 @@ struct filed {
 	struct ops_list starving;	/* wait for a slot of files */
 	uint64_t idle_seq;		/* counts slots that became idle */
 	struct ops_list flush;
-	bool flush_running, flush_owed;	/* owed: something was changed since the last one began */
+	bool flush_running, flush_owed;	/* owed: something was changed since the last of all began */
 	uint32_t nr_failed;		/* requests since a line about it */
 	uint64_t tell_ns;		/* no other such line before then */
 };

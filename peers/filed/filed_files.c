@@ -340,18 +340,20 @@ int filed_file_sync(struct filed_files *ff, struct filed_file *file)
 	return rc;
 }
 
-void filed_files_sync(struct filed_files *ff, filed_tell tell, void *arg)
+void filed_files_sync(struct filed_files *ff, const struct filed_asker *asker)
 {
 	uint32_t i;
 	int rc;
 
 	pthread_mutex_lock(&ff->lock);
 	for (i = 0; i < ff->nr; i++) {
+		if (ff->file[i].state == FILED_FREE || !asker->wants(asker->arg, ff->marks[i].name))
+			continue;
 		rc = sync_if_needed_locked(ff, &ff->file[i]);
 		if (!rc && ff->file[i].state != FILED_FREE && filed_mark_lost(&ff->marks[i]))
 			rc = -EIO;
 		if (rc)
-			tell(arg, ff->marks[i].name, rc);
+			asker->tell(asker->arg, ff->marks[i].name, rc);
 	}
 	pthread_mutex_unlock(&ff->lock);
 }

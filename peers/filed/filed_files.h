@@ -122,10 +122,16 @@ void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok);
 /* What was changed until now, and answered or not, becomes durable. Blocks. -EIO or so: it did
  * not. */
 int filed_file_sync(struct filed_files *ff, struct filed_file *file) XSEG_MUST_CHECK;
-/* Hears of a file that is not durable, and why, with the lock held; `name` is the mark's. */
-typedef void (*filed_tell)(void *arg, const char *name, int error);
-/* All files. Blocks. Told of are those that could not be synced, and those that have lost data. */
-void filed_files_sync(struct filed_files *ff, filed_tell tell, void *arg);
+/* Who asks for a sync of many files. Both are called with the lock held; `name` is the mark's. */
+struct filed_asker {
+	bool (*wants)(void *arg, const char *name);
+	/* hears of a file that is not durable, and why */
+	void (*tell)(void *arg, const char *name, int error);
+	void *arg;
+};
+/* All files that it wants. Blocks. It is told of those that could not be synced, and of those that
+ * have lost data. */
+void filed_files_sync(struct filed_files *ff, const struct filed_asker *asker);
 /* The caller has a reference and is the only one to use the file. Blocks. */
 int filed_file_delete(struct filed_files *ff, struct filed_file *file) XSEG_MUST_CHECK;
 

@@ -349,6 +349,18 @@ static void give_back_all(struct ops_list *l, int rc)
 		filed_give_back(op, FILED_SYNCED, rc ? rc : op->result);
 }
 
+/* A file that no FLUSH is about is left alone: if it could not be synced now, nobody would know
+ * before what is lost has left the caches. No FLUSH at all: filed stops, and everything is wanted. */
+static bool flushes_want(void *arg, const char *name)
+{
+	const struct ops_list *flushes = arg;
+	const struct order_op *o = flushes->first;
+
+	while (o && !shape_flush_covers(((const struct filed_op *)o)->r, name))
+		o = o->next;
+	return o || !flushes->first;
+}
+
 /* A FLUSH has the first error of the files that it is about. */
 static void tell_flushes(void *arg, const char *name, int error)
 {
@@ -367,15 +379,17 @@ void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)
 {
 	struct filed *f = arg;
 	struct ops_list mine;
+	struct filed_asker asker = { flushes_want, tell_flushes, &mine };
 	bool more;
 
 	(void)bounce;
 	ops_list_init(&mine);
 	pthread_mutex_lock(&f->lock);
 	ops_list_move(&mine, &f->flush);
-	f->flush_owed = false;
+	if (!mine.first)
+		f->flush_owed = false;
 	pthread_mutex_unlock(&f->lock);
-	filed_files_sync(&f->files, tell_flushes, &mine);
+	filed_files_sync(&f->files, &asker);
 	give_back_all(&mine, 0);
 	pthread_mutex_lock(&f->lock);
 	more = f->flush.first;

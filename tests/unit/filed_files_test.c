@@ -99,11 +99,19 @@ static void keep_error(void *arg, const char *name, int error)
 	*kept = error;
 }
 
+static bool wants_all(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+	return true;
+}
+
 static int sync_all(void)
 {
 	int error = 0;
+	struct filed_asker asker = { wants_all, keep_error, &error };
 
-	filed_files_sync(&files, keep_error, &error);
+	filed_files_sync(&files, &asker);
 	return error;
 }
 
