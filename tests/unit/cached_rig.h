@@ -156,6 +156,9 @@ void crig_short(uint32_t call, uint32_t bytes);	/* does so many bytes of it and 
 /* The next `count` calls of that op (CRIG_ANY: any) that come while it does not hold get that
  * error. */
 void crig_fail_next(int op, int error, uint32_t count);
+/* A sync that fails leaves nothing of what was not stable: of any object, or, of a write with FUA,
+ * of its own. Not what a store has to do, but what a kernel may. */
+void crig_store_forgets(void);
 /* The at-th call from now on (0: none) gets that error when it comes while the store does not hold,
  * or, 0, has half of it done; with `ever` each one from there on. Of a WRITE that fails so half is
  * done. */

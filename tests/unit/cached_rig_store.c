@@ -13,7 +13,7 @@ struct store_object {
 static struct store_object objects[NR_OBJECTS];
 static struct crig_call calls[NR_CALLS];
 static uint32_t nr_calls, first_held;
-static bool holding;
+static bool holding, forgets;
 static int fail_op, fail_error;
 static uint32_t fail_count;
 static struct {
@@ -183,6 +183,24 @@ static int64_t store_do(struct xreq *r, uint32_t bytes)
 	}
 }
 
+/* What is not stable is gone, as a kernel forgets what it could not write. */
+static void object_forget(struct store_object *o)
+{
+	if (!o || !o->data)
+		return;
+	memcpy(o->data + o->from, o->stable + o->from, o->to - o->from);
+	o->from = o->to = 0;
+}
+
+/* A FLUSH that fails is about all objects, a write with FUA about its own. */
+static void sync_fails(const struct crig_call *n)
+{
+	if (n->op != XSEG_OP_FLUSH && n->flags & XSEG_REQ_FUA)
+		object_forget(store_find(n->target));
+	for (uint32_t i = 0; n->op == XSEG_OP_FLUSH && i < NR_OBJECTS; i++)
+		object_forget(&objects[i]);
+}
+
 static void answer(struct crig_call *n, int error, uint32_t bytes)
 {
 	struct xreq *r = n->r;
@@ -194,6 +212,8 @@ static void answer(struct crig_call *n, int error, uint32_t bytes)
 	n->r = NULL;
 	while (first_held < nr_calls && !calls[first_held].r)
 		first_held++;
+	if (error && forgets)
+		sync_fails(n);
 	peer_answer(&crig.store->ports[0], r, error ? error : store_do(r, bytes));
 	xseg_port_flush(crig.store->ports[0].port);
 }
@@ -260,9 +280,14 @@ const struct peer_class crig_store_class = {
 void crig_store_reset(void)
 {
 	nr_calls = first_held = fail_count = fault.at = jump.at = 0;
-	holding = false;
+	holding = forgets = false;
 	for (uint32_t n = 0; n < NR_OBJECTS; n++)
 		store_drop(&objects[n]);
+}
+
+void crig_store_forgets(void)
+{
+	forgets = true;
 }
 
 void crig_hold(bool hold)

@@ -2,12 +2,18 @@
  * all made stable first (peers/cached/sync.c). */
 #include "tests/unit/cached_rig.h"
 
+static void up(void)
+{
+	crig_up("dirty_age=1h");
+	crig_store_forgets();
+}
+
 static void what_a_failed_flush_covered_is_written_again_by_the_next(void **state)
 {
 	uint32_t calls;
 
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
 	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "b", B(4), B(1)), B(1));
@@ -26,7 +32,7 @@ static void what_a_failed_flush_covered_is_written_again_by_the_next(void **stat
 static void what_was_loaded_or_synced_before_or_written_with_fua_is_not(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_have_clean("a", 0, B(1), 5);
 	crig_expect(crig_write("a", B(1), B(1), 6), B(1));
 	crig_expect(crig_flush(0), 0);
@@ -42,7 +48,7 @@ static void what_was_loaded_or_synced_before_or_written_with_fua_is_not(void **s
 static void a_volume_s_failed_flush_spares_what_others_have_synced(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_volume(7);
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_volume(8);
@@ -62,7 +68,7 @@ static void a_volume_s_failed_flush_spares_what_others_have_synced(void **state)
 static void what_others_have_not_synced_is_lost_with_it(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_volume(8);
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
 	crig_set("policy=write-through");
@@ -79,7 +85,7 @@ static void what_was_cleaned_while_a_flush_failed_is_written_again_too(void **st
 	struct crig_io *flush;
 
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_hold(true);
 	flush = crig_flush(0);
@@ -99,7 +105,7 @@ static void many_flushes_that_fail_together_are_all_answered(void **state)
 	struct crig_io *flush[8];
 
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	for (uint32_t i = 0; i < 8; i++) {
 		crig_volume(i + 1);
 		crig_expect(crig_write((char[2]){ (char)('a' + i), 0 }, 0, B(1), 5), B(1));
@@ -118,7 +124,7 @@ static void many_flushes_that_fail_together_are_all_answered(void **state)
 static void a_successor_does_not_know_what_was_synced_and_writes_all_again(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_have_clean("a", B(1), B(1), 6);
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_expect(crig_flush(0), 0);
@@ -137,7 +143,7 @@ static void any_number_of_flushes_may_lie_between_two_that_matter(void **state)
 	static const uint64_t between[] = { 1, 32760, 32769, 40000, 65535, 65536, 1 << 20 };
 
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	for (uint32_t i = 0; i < sizeof(between) / sizeof(*between); i++) {
 		crig_volume(7);
 		crig_expect(crig_write("a", 0, B(1), 5), B(1));
@@ -153,7 +159,7 @@ static void any_number_of_flushes_may_lie_between_two_that_matter(void **state)
 static void epochs_wrap(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	atomic_store(&crig.k->sync_epoch, UINT16_MAX - 2);
 	for (uint32_t i = 0; i < 8; i++) {
 		crig_expect(crig_write("a", B(i), B(1), 5), B(1));
@@ -170,7 +176,7 @@ static void a_flush_that_ends_well_beside_one_that_fails_does_not_hide_it(void *
 	struct crig_io *bad, *good;
 
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_volume(7);
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_set("policy=write-through");
@@ -198,7 +204,7 @@ static void fua_fails(const char *policy)
 {
 	struct crig_io *flush;
 
-	crig_up("dirty_age=1h");
+	up();
 	crig_volume(7);
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
@@ -234,7 +240,7 @@ static void so_is_what_one_past_the_cache_may_have_lost(void **state)
 static void so_is_what_a_predecessor_s_may_have_lost(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_set("policy=write-through");
 	crig_pass(CRIG_MS);
@@ -260,7 +266,7 @@ static bool is_quiet(void)
 static void who_stops_has_all_made_stable_first(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_volume(7);
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_expect(crig_flush(7), 0);
@@ -282,7 +288,7 @@ static void and_writes_all_again_when_that_fails(void **state)
 	uint32_t calls;
 
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_expect(crig_write("a", 0, B(2), 5), B(2));
 	crig_fail_next(XSEG_OP_FLUSH, -EIO, 2);
 	calls = crig_nr_calls();
@@ -299,7 +305,7 @@ static void and_writes_all_again_when_that_fails(void **state)
 static void what_was_written_after_that_needs_another_one(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_hold(true);
 	atomic_store(&crig.peer->stopping, true);
@@ -334,7 +340,7 @@ static void who_has_written_nothing_back_needs_no_store_to_stop(void **state)
 static void what_a_predecessor_wrote_back_is_made_stable_too(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1h");
+	up();
 	crig_expect(crig_write("a", 0, B(1), 5), B(1));
 	crig_set("policy=write-through");
 	crig_pass(CRIG_MS);
