@@ -113,7 +113,9 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
 	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
 	xseg_stats_set(s, CC_OBJECTS, xcache_nr_active(&k->xc));
-	xseg_stats_set(s, CC_POLICY, k->policy_nr);
+	/* as noted: the option is another thread's while it is set */
+	xseg_stats_set(s, CC_POLICY,
+		(uint32_t)atomic_load_explicit(&k->head->policy, memory_order_relaxed) - 1);
 	xseg_stats_set(s, CC_LIMBO_BYTES,
 		(uint64_t)atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed) *
 			BUCKET_SIZE);

@@ -77,9 +77,9 @@ static enum edge edges_ready(struct cport *ps, struct creq *c)
 		left = edge_ready(ps, c, 0);
 	if (left != EDGE_QUEUED && c->nr > 1 && request_is_partial(c->r, c->nr - 1u))
 		right = edge_ready(ps, c, c->nr - 1u);
-	return left == EDGE_HERE                             ? right
-	       : left == EDGE_QUEUED || right != EDGE_QUEUED ? left
-							     : right;
+	if (left == EDGE_HERE || (left == EDGE_WAITS && right == EDGE_QUEUED))
+		return right;
+	return left;
 }
 
 void write_settle(const struct creq *c)
