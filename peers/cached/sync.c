@@ -10,10 +10,9 @@
  * kernel may drop what it was given meanwhile. So is what a FLUSH speaks well of that was sent while
  * the one that fails was out, as the store may have dropped it before. A write with FUA that fails
  * is a FLUSH that fails, as the store has synced, or not, what it had of that object before. A
- * bucket bears 16 bits of the epoch: one that was
- * cleaned 65,536 FLUSHes ago may look younger than it is, and is written once more than needed. The
- * same goes for a volume that lost its place in the small table, and after a restart. What was
- * flushed with FUA needs none of this.
+ * bucket bears 16 bits of the epoch: one that was cleaned 65,536 FLUSHes ago may look younger than
+ * it is, and is written once more than needed. The same goes for a volume that lost its place in
+ * the small table, and after a restart. What was flushed with FUA needs none of this.
  *
  * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
  * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one.
@@ -42,7 +41,6 @@
 #define OWN_SYNC_PAUSE_MIN_NS 100000000ull	/* after one that failed; doubles, to at most */
 #define OWN_SYNC_PAUSE_MAX_NS 5000000000ull
 
-
 uint64_t sync_stamp(struct cached *k)
 {
 	return SLOT_WRITTEN | atomic_load_explicit(&k->sync_epoch, memory_order_relaxed)
@@ -70,8 +68,12 @@ static void synced_keep(struct cached *k, uint64_t sent)
 
 		if (now.noted > sent)
 			now.below = 0;
-		if (!k->walk_wanted || kept->volume != now.volume || kept->below > now.below)
+		if (!k->walk_wanted)
 			*kept = now;
+		else if (kept->volume != now.volume)
+			kept->below = 0;
+		else if (kept->below > now.below)
+			kept->below = now.below;
 	}
 }
 
