@@ -293,6 +293,8 @@ $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP
 # These let allocations fail, and count them.
 $(BUILD)/tests/start_memory_test $(BUILD)/tests/client_memory_test: \
 		private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
+$(BUILD)/tests/peers_memory_test: \
+		private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
 $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
