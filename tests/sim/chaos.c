@@ -1,5 +1,5 @@
-/* chaos - what disturbs a run, between two steps: kills, losses of power, faults of the store,
- * options changed live, caches plugged and unplugged, threads that are not run.
+/* chaos - what disturbs a run, between two steps: kills, losses of power, deaths of clients, faults
+ * of the store, options changed live, caches plugged and unplugged, threads that are not run.
  *
  * Contract: called by the scheduler. What it does is in the script, in its place between the I/Os.
  * What cannot be done just then (the peer is dead, the administrator waits for an answer) is left
@@ -90,6 +90,10 @@ static void perform(struct sim *s, const struct item *it)
 		s->loss_due = it->promised;
 		if (!it->promised)
 			lose_power(s);
+		break;
+	case ACT_DEATH:
+		if (!s->faulty && !s->admin.r)
+			world_clients_die(s);
 		break;
 	case ACT_FAULT:
 		fault_begin(s, it);

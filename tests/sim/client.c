@@ -12,18 +12,24 @@
 
 #include "tests/sim/sim.h"
 
+const char *clients_name(const struct sim *s)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), "clients-%u", (unsigned)(s->nr_losses + s->nr_deaths));
+	return name;
+}
+
 void clients_open(struct sim *s)
 {
 	uint32_t span = xseg_req_span(0, s->plan.max_io) + 1, nr = s->plan.nr_clients, i, k;
 	uint32_t pages = span * s->plan.depth * nr + ADMIN_PAGES;
 	struct xseg_peer_params params = {
-		.kind = "client", .nr_ports = nr + 1, .nr_requests = s->plan.depth
+		.name = clients_name(s), .kind = "client", .nr_ports = nr + 1,
+		.nr_requests = s->plan.depth
 	};
 	struct xseg_error err = { "" };
-	char name[32];
 
-	snprintf(name, sizeof(name), "clients-%u", (unsigned)s->nr_losses);
-	params.name = name;
 	if (xseg_peer_open(s->seg, &params, &s->clients, &err))
 		sim_fail(s, "clients: %s", err.text);
 	s->pages = calloc(xseg_pages_round(pages), sizeof(*s->pages));
@@ -584,6 +590,24 @@ bool client_replies(struct sim *s, struct client *c)
 		any = true;
 	}
 	return any;
+}
+
+uint32_t clients_die(struct sim *s, uint32_t *write)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < s->plan.nr_clients * MAX_DEPTH; i++) {
+		const struct io *io = &s->client[i / MAX_DEPTH].io[i % MAX_DEPTH];
+
+		if (!io->r || io->kept)
+			continue;
+		if (is_write(io->op))
+			write[nr++] = io->write;
+		else if (io->op == XSEG_OP_READ || io->ranged)
+			oracle_read_drop(&s->oracle, io->begin);
+	}
+	clients_close(s, XSEG_CLOSE_ABANDON);
+	return nr;
 }
 
 /* ---- reading back ---- */

@@ -63,7 +63,7 @@ bool script_keep(struct sim *s, const char *only)
 
 /* How much of each there is to be in a run, about. */
 struct measure {
-	uint32_t ops, kills, losses, changes, resizes, shares, faults, plugs, sleeps;
+	uint32_t ops, kills, losses, deaths, changes, resizes, shares, faults, plugs, sleeps;
 	/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
 	uint32_t plugged;
 	uint32_t copies;			/* percent of the I/Os */
@@ -345,6 +345,8 @@ static void add_disturbances(struct sim *s, struct measure *m)
 		add_kill(s);
 	if (rng_below(&s->rng, m->ops) < m->losses)
 		add_loss(s, rng_one_in(&s->rng, 2));
+	if (rng_below(&s->rng, m->ops) < m->deaths)
+		script_add(s, ACT_DEATH);
 	if (rng_below(&s->rng, m->ops) < m->resizes)
 		add_resize(s);
 	if (rng_below(&s->rng, m->ops) < m->shares)
@@ -371,6 +373,7 @@ void script_make(struct sim *s, uint32_t ops)
 	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6)
 					   : 0;
 	m.losses = p->track && rng_percent(&s->rng, 30) ? rng_range(&s->rng, 1, 4) : 0;
+	m.deaths = rng_percent(&s->rng, 25) ? rng_range(&s->rng, 1, 6) : 0;
 	m.changes = rng_percent(&s->rng, 50) ? rng_range(&s->rng, 1, 10) : 0;
 	m.resizes = p->resizable ? rng_range(&s->rng, 1, 12) : 0;
 	m.shares = p->shares ? rng_range(&s->rng, 1, 12) : 0;
@@ -449,6 +452,9 @@ static void print_item(const struct item *it)
 	case ACT_LOSS:
 		printf("loss of power%s\n",
 			it->promised ? ", when a FLUSH or FUA write is answered" : "");
+		break;
+	case ACT_DEATH:
+		printf("the clients die\n");
 		break;
 	case ACT_FAULT:
 		printf("the store fails %s, for %u I/Os or %u ms\n", it->text, it->nr, it->down);

@@ -159,11 +159,11 @@ bool sim_run(struct sim *s, const struct choice *c)
 		printf("seed %" PRIu64 ": %" PRIu64 " steps, %" PRIu64 " reads (%" PRIu64
 		       " lent, %" PRIu64 " directly), %" PRIu64 " writes (%" PRIu64
 		       " lent pages to give), %" PRIu64 " flushes, %" PRIu64 " kills, %" PRIu64
-		       " losses of power, %" PRIu64 " plugs and unplugs, %" PRIu64
-		       " errors, %.3f s simulated\n",
+		       " losses of power, %" PRIu64 " deaths of clients, %" PRIu64
+		       " plugs and unplugs, %" PRIu64 " errors, %.3f s simulated\n",
 			s->seed, s->nr_steps, s->nr_reads, s->nr_kept, s->nr_direct, s->nr_writes,
-			s->nr_given, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_plugs,
-			s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
+			s->nr_given, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_deaths,
+			s->nr_plugs, s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
 	sim_fini(s);
 	return true;
 }

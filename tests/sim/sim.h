@@ -2,7 +2,7 @@
  * one thread.
  *
  * One seed chooses everything: geometry, policy, options, the store's delays and faults, every step
- * of the scheduler, when peers are killed and when power is lost. Time is simulated. So any
+ * of the scheduler, when peers are killed, when clients die and when power is lost. Time is simulated. So any
  * interleaving that a seed finds it finds again.
  *
  * Contract: one thread; no clock, no system call after a world is open but those of peer_open() and
@@ -96,7 +96,8 @@ struct plan {
 /* of a cut: what counts. ANY: all but looks at pages; PAGES: these, too; SLOTS: slots alone */
 enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };
 enum act {
-	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP, NR_ACTS
+	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP,
+	ACT_DEATH, NR_ACTS
 };
 struct item {
 	uint8_t act, node, op;
@@ -228,8 +229,8 @@ struct sim {
 	/* reads that were lent something; writes that were lent pages to give */
 	uint64_t nr_kept, nr_given;
 	uint64_t nr_direct;			/* reads that sent no request */
-	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_plugs,
-		nr_errors;
+	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_deaths,
+		nr_plugs, nr_errors;
 	bool verbose, leaving;
 	bool dropping;				/* the administrator has the clean data dropped */
 	uint32_t check_every;			/* so many steps the whole segment */
@@ -298,6 +299,7 @@ bool node_call(struct sim *s, struct node *n, void (*fn)(struct sim *s, struct n
 	void *arg);
 void node_tend(struct sim *s);		/* goes on with starting those that are not serving */
 void world_power_loss(struct sim *s);
+void world_clients_die(struct sim *s);		/* and others come in their place */
 /* The administrator's plug, unplug or cancel, as it comes; whether something of the kind is under
  * way. */
 void world_plug(struct sim *s, const struct item *it);
@@ -327,8 +329,12 @@ void sched_kick(struct sim *s);			/* all polls are due again */
 void sched_sleep(struct sim *s, const struct item *it);
 
 /* ---- client.c ---- */
+const char *clients_name(const struct sim *s);	/* of those that there are, or were last */
 void clients_open(struct sim *s);
 void clients_close(struct sim *s, enum xseg_close how);
+/* With what they have out: nobody will hear what becomes of it. Writes are not ended before nothing
+ * of theirs is out: their numbers go to `write` (MAX_CLIENTS * MAX_DEPTH). Returns how many. */
+uint32_t clients_die(struct sim *s, uint32_t *write);
 bool client_replies(struct sim *s, struct client *c);
 bool clients_keep(const struct sim *s);		/* something that they were lent; for a time only */
 bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room */

@@ -642,6 +642,30 @@ void world_power_loss(struct sim *s)
 	s->issuing = issuing;
 }
 
+static bool clients_are_buried(struct sim *s)
+{
+	xseg_sweep(s->seg);
+	return xseg_peer_find(s->seg, clients_name(s)) == XSEG_NONE;
+}
+
+/* Their requests that others have are answered, and then nothing is left of them: whether a write
+ * of theirs was done is known to nobody. */
+void world_clients_die(struct sim *s)
+{
+	uint32_t write[MAX_CLIENTS * MAX_DEPTH], nr;
+	bool issuing = s->issuing;
+
+	sim_log(s, "the clients die");
+	s->issuing = false;
+	nr = clients_die(s, write);
+	sched_run(s, clients_are_buried);
+	while (nr)
+		oracle_write_end(&s->oracle, write[--nr], false);
+	s->nr_deaths++;
+	clients_open(s);
+	s->issuing = issuing;
+}
+
 /* ---- ending ---- */
 
 static bool is_quiet(struct sim *s)
