@@ -54,6 +54,17 @@ fill()
 		[ "$(xseg --json cache status | jq .dirty_bytes)" -ge 8388608 ]
 }
 
+all_dead()
+{
+	xseg --json peer list | jq -e 'map(.state == "dead") | all'
+}
+
+kill_all()
+{
+	xseg --json status | jq '.supervisor.pid, .peers[].pid' | xargs kill -KILL
+	wait_for 10 all_dead
+}
+
 up()		# WHAT: the stack runs, and has dirty data
 {
 	what=$1
@@ -256,6 +267,24 @@ t "$what: the cache is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
 store_breaks
 store_is_mended
+all_is_there
+
+# ---- a cache that the stack does not have ----
+
+sed '/^\[peer cached/,/^dirty_age/d; s/^downstream = cached/downstream = filed/' stack.conf >less.conf
+
+up "all are killed, and up with less"
+t "$what: all are dead" kill_all
+expect_err 4 "less.conf has no cached, which is dead .* has 8.0M .* add it" \
+	"$what: a file without what has dirty data is refused" xseg up less.conf
+t "$what: and nothing was started" all_dead
+t "$what: the right file is taken" xseg up stack.conf
+t "$what: all is flushed" xseg volume flush vol
+t "$what: all are dead" kill_all
+expect_err 4 "less.conf has no cached, which is dead .* volumed still sends to it; add it" \
+	"$what: nor is one without what is on the path" xseg up less.conf
+t "$what: the right file is taken again" xseg up stack.conf
+t "$what: it stops" xseg down
 all_is_there
 
 # ---- without a supervisor ----

@@ -7,14 +7,18 @@
  *       it
  *   U2  `up` that is interrupted or timed out leaves the supervisor at work (TOOL_LATER)
  *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left
+ *   U4  `up` starts nothing while a peer that nobody would start again has dirty data, or one of
+ *       those that it would start still sends to that
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/dirty.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
 #include "tools/xseg/launch.h"
@@ -168,6 +172,53 @@ static void note_size(struct upping *u)
 		  u->t->segment, out_size(info.memory_bytes, has), info.nr_requests, u->file);
 }
 
+/* Routes are kept, whatever a file says. */
+static const struct xseg_peer_info *sender_of(const struct upping *u,
+					      const struct xseg_peer_info *lower)
+{
+	const struct xseg_peer_info *p;
+
+	for (p = u->before.info; p < u->before.info + u->before.nr; p++)
+		if (p->downstream == lower->index && stack_find(u->stack, p->name) != STACK_NONE)
+			return p;
+	return NULL;
+}
+
+static int refuse_left_out(struct upping *u, const struct xseg_peer_info *p)
+{
+	uint64_t dirty = dirty_bytes_of(u->seg, p->index);
+	const struct xseg_peer_info *sender = sender_of(u, p);
+	char size[OUT_TEXT];
+
+	if (dirty)
+		return tool_fail(TOOL_REFUSED,
+			"up: %s has no %s, which is %s in segment %s and has %s (%" PRIu64
+			" bytes) that the store has not got; add it, or run 'xseg up' with the "
+			"file that it was started by, or 'xseg destroy --force' and lose them",
+			u->file, p->name, view_state_name(p->state), u->t->segment,
+			out_size(dirty, size), dirty);
+	if (sender)
+		return tool_fail(TOOL_REFUSED,
+			"up: %s has no %s, which is %s in segment %s, and %s still sends to it; "
+			"add it, or run 'xseg up' with the file that it was started by, or begin "
+			"anew after 'xseg destroy'",
+			u->file, p->name, view_state_name(p->state), u->t->segment, sender->name);
+	return TOOL_DONE;
+}
+
+/* U4 */
+static int check_left_out(struct upping *u)
+{
+	const struct xseg_peer_info *p;
+	int rc = TOOL_DONE;
+
+	for (p = u->before.info; !rc && p < u->before.info + u->before.nr; p++)
+		if (!view_peer_alive(p) && !view_peer_is_client(p) &&
+			stack_find(u->stack, p->name) == STACK_NONE)
+			rc = refuse_left_out(u, p);
+	return rc;
+}
+
 static int open_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
@@ -183,10 +234,13 @@ static int open_segment(struct upping *u)
 			u->t->segment);
 	if (rc)
 		return rc;
-	if (!u->made)
-		note_size(u);
 	if (view_peers_load(u->seg, &u->before))
 		return tool_fail(TOOL_FAILED, "up: no memory for a list of peers; free some");
+	rc = check_left_out(u);
+	if (rc)
+		return rc;
+	if (!u->made)
+		note_size(u);
 	rc = xseg_stack_set(u->seg, u->text, strlen(u->text));
 	return rc ? tool_fail_errno(rc, NULL, "make the stack file shorter",
 				    "up: the segment's copy of %s", u->file)
