@@ -341,7 +341,7 @@ static bool stop_next(struct supervisor *s)
 /* V5: true when it is time to leave. */
 static bool give_up(struct supervisor *s, uint64_t now_ms)
 {
-	uint32_t below;
+	struct xseg_peer_info below;
 	uint32_t peer = units_stranded(&s->units, &below);
 
 	if (peer == STACK_NONE) {
@@ -354,7 +354,7 @@ static bool give_up(struct supervisor *s, uint64_t now_ms)
 		return false;
 	log_error(
 		"%s: %s cannot stop without %s, which is not started again; left: start that, then 'xseg down' once more",
-		me, s->units.stack->peers[peer].name, s->units.stack->peers[below].name);
+		me, s->units.stack->peers[peer].name, below.name);
 	return true;
 }
 

@@ -26,18 +26,32 @@ bool unit_has(struct units *us, const struct unit *u, bool (*is)(enum xseg_peer_
 	return false;
 }
 
-/* Which peer of the stack it sends to: as routes are now, since a cache may have been plugged or
- * unplugged; as the file says while it has none yet. STACK_NONE: none. */
+/* What it sends to: as routes are now, since a cache may have been plugged or unplugged; as the
+ * file says while it has none yet. False: nothing. */
+static bool look_below(struct units *us, uint32_t peer, struct xseg_peer_info *below)
+{
+	struct xseg_peer_info info;
+	enum xseg_peer_state state = units_peer_state(us, peer, &info);
+	uint32_t next = us->stack->peers[peer].downstream;
+
+	if (state != XSEG_PEER_FREE && (state != XSEG_PEER_OPENING || info.downstream != XSEG_NONE))
+		return info.downstream != XSEG_NONE &&
+		       xseg_peer_get_info(us->seg, info.downstream, below);
+	if (next == STACK_NONE)
+		return false;
+	if (units_peer_state(us, next, below) == XSEG_PEER_FREE) {
+		*below = (struct xseg_peer_info){ .state = XSEG_PEER_FREE };
+		snprintf(below->name, sizeof(below->name), "%s", us->stack->peers[next].name);
+	}
+	return true;
+}
+
+/* Which peer of the stack that is. STACK_NONE: none of it. */
 static uint32_t below_of(struct units *us, uint32_t peer)
 {
-	struct xseg_peer_info info, below;
-	enum xseg_peer_state state = units_peer_state(us, peer, &info);
+	struct xseg_peer_info below;
 
-	if (state == XSEG_PEER_FREE || (state == XSEG_PEER_OPENING && info.downstream == XSEG_NONE))
-		return us->stack->peers[peer].downstream;
-	if (info.downstream == XSEG_NONE || !xseg_peer_get_info(us->seg, info.downstream, &below))
-		return STACK_NONE;
-	return stack_find(us->stack, below.name);
+	return look_below(us, peer, &below) ? stack_find(us->stack, below.name) : STACK_NONE;
 }
 
 bool unit_below_serves(struct units *us, const struct unit *u)
@@ -222,16 +236,17 @@ bool units_must_serve(struct units *us, uint32_t peer)
 	       units_holds_data(us, peer);
 }
 
-uint32_t units_stranded(struct units *us, uint32_t *below)
+uint32_t units_stranded(struct units *us, struct xseg_peer_info *below)
 {
 	struct xseg_peer_info info;
-	uint32_t i;
+	uint32_t i, at;
 
 	for (i = 0; i < us->stack->nr_peers; i++) {
-		*below = below_of(us, i);
-		if (*below != STACK_NONE && unit_peer_is_alive(units_peer_state(us, i, &info)) &&
-		    !unit_peer_is_alive(units_peer_state(us, *below, &info)) &&
-		    !units_needs(us, *below))
+		if (!unit_peer_is_alive(units_peer_state(us, i, &info)) ||
+			!look_below(us, i, below) || unit_peer_is_alive(below->state))
+			continue;
+		at = stack_find(us->stack, below->name);
+		if (at == STACK_NONE || !units_needs(us, at))
 			return i;
 	}
 	return STACK_NONE;

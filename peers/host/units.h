@@ -85,9 +85,9 @@ bool units_needs(struct units *us, uint32_t peer);
 /* The same: whether it has to serve before it may be asked to stop, as one that is still opening
  * leaves what it has where it is. */
 bool units_must_serve(struct units *us, uint32_t peer);
-/* The same: a peer that is alive, and stands on one, *below, that is not and will not come back;
- * STACK_NONE: there is none. */
-uint32_t units_stranded(struct units *us, uint32_t *below);
+/* The same: a peer that is alive, and stands on one, *below, that is not and will not come back, as
+ * one that is not in the stack; STACK_NONE: there is none. */
+uint32_t units_stranded(struct units *us, struct xseg_peer_info *below);
 /* "cached" or "volumed, cached"; until the next call. */
 const char *unit_name(const struct units *us, const struct unit *u);
 

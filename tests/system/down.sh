@@ -65,6 +65,11 @@ kill_all()
 	wait_for 10 all_dead
 }
 
+runs_again()	# PEER GENERATION
+{
+	state_is "$1" running && [ "$(peer_field "$1" generation)" -gt "$2" ]
+}
+
 up()		# WHAT: the stack runs, and has dirty data
 {
 	what=$1
@@ -285,6 +290,26 @@ expect_err 4 "less.conf has no cached, which is dead .* volumed still sends to i
 	"$what: nor is one without what is on the path" xseg up less.conf
 t "$what: the right file is taken again" xseg up stack.conf
 t "$what: it stops" xseg down
+all_is_there
+
+what="a cache by hand"
+rm -f "$log"
+t "$what: the stack comes up" xseg up less.conf
+start cached cached --downstream filed --memory 32M --dirty_high 100 --dirty_age 1h
+by_hand=$started
+t "$what: it serves" wait_for 10 state_is cached running
+t "$what: it is plugged" xseg plug cached --above filed --below volumed
+t "$what: data is written and dirty" fill
+kill -KILL "$by_hand"
+t "$what: it is dead" wait_for 10 state_is cached dead
+generation=$(peer_field volumed generation)
+t "$what: volumed is begun anew" xseg peer kill volumed
+t "$what: and wants the catalogue from it" wait_for 10 runs_again volumed "$generation"
+expect_err 1 "volumed cannot stop: it needs cached, which is dead and not in the stack" \
+	"$what: what stands on it is not waited for" xseg peer stop volumed
+expect_err 1 "volumed cannot stop: it needs cached" "$what: nor by down" xseg --quiet down
+t "$what: a file that has it is taken" xseg up stack.conf
+t "$what: and all stops" xseg down
 all_is_there
 
 # ---- without a supervisor ----

@@ -4,21 +4,24 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/dirty.h"
+#include "peers/common/stack.h"
 #include "peers/common/words.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
 
 #define LOOK_NS	     (TOOL_SECOND / 50)
+#define STACK_TEXT_BYTES (64u << 10)
 /* a killed process may have much memory to give back */
 #define KILL_LIMIT_NS (10 * TOOL_SECOND)
 /* a peer that has stopped leaves the segment after that */
 #define LEAVE_LIMIT_NS (3 * TOOL_SECOND)
 /* a store that has taken nothing for so long is told of */
 #define STALL_NS      (5 * TOOL_SECOND)
-/* no supervisor is there, and somebody may just be starting it by hand */
+/* nobody starts it again, and somebody may just be doing so by hand */
 #define STRANDED_NS   (3 * TOOL_SECOND)
 
 static int refuse_dirty(struct tool *t, const char *what, const struct xseg_peer_info *p,
@@ -61,8 +64,20 @@ static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer,
 	return now->generation == peer->generation && view_peer_alive(now);
 }
 
-/* Whether something below it is not alive, and nobody is there to start it again: *below is
- * that. */
+/* Whether the stack of the segment has it: its supervisor starts nothing else. */
+static bool is_in_stack(struct xseg *seg, const char *name)
+{
+	struct stack *stack = stack_create();
+	char *text = malloc(STACK_TEXT_BYTES);
+	bool is = stack && text && xseg_stack_get(seg, text, STACK_TEXT_BYTES) &&
+		  !stack_parse(text, stack, NULL) && stack_find(stack, name) != STACK_NONE;
+
+	free(text);
+	stack_destroy(stack);
+	return is;
+}
+
+/* Whether something below it is not alive, and nobody starts it again: *below is that. */
 static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 			struct xseg_peer_info *below)
 {
@@ -72,10 +87,23 @@ static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 		if (!xseg_peer_get_info(seg, next, below))
 			return false;
 		if (!view_peer_alive(below))
-			return !xseg_supervisor_alive(seg);
+			return xseg_peer_is_gone(seg, below) || !is_in_stack(seg, below->name);
 		next = below->downstream;
 	}
 	return false;
+}
+
+static int fail_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
+			 const struct xseg_peer_info *below)
+{
+	if (!is_in_stack(seg, below->name))
+		return tool_fail(TOOL_FAILED,
+			"%s cannot stop: it needs %s, which is %s and not in the stack; start that as "
+			"it was started before, and do this again",
+			peer->name, below->name, view_state_name(below->state));
+	return tool_fail(TOOL_FAILED,
+		"%s cannot stop: it needs %s, which is %s; start that ('xseg peer start %s') and do this again",
+		peer->name, below->name, view_state_name(below->state), below->name);
 }
 
 /* What is dirty while it is waited for, and since when it has been that much. */
@@ -112,9 +140,7 @@ static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_i
 
 	while (still_runs(seg, peer, now)) {
 		if (tool_span_ns(&stranded, is_stranded(seg, now, &below)) >= STRANDED_NS)
-			return tool_fail(TOOL_FAILED,
-				"%s cannot stop: it needs %s, which is %s; start that ('xseg peer start %s') and do this again",
-				peer->name, below.name, view_state_name(below.state), below.name);
+			return fail_stranded(seg, peer, &below);
 		if (tool_out_of_time(t))
 			return tool_later(
 				"%s is still stopping; 'xseg peer list' shows when it has stopped",

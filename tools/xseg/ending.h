@@ -5,8 +5,8 @@
  *
  * Invariants
  *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
- *   E2  a peer that cannot stop, as what it stands on is dead and no supervisor is there, is
- *       reported and not waited for
+ *   E2  a peer that cannot stop, as what it stands on is stopped, or dead and nobody starts it
+ *       again, is reported and not waited for
  *   E3  who removes a segment asks ending_may_destroy() first, or kills all; and then it is
  *       ending_remove() that does, which removes no other one that has got the name meanwhile, nor
  *       one that somebody has begun to use
