@@ -18,6 +18,7 @@
 
 #include "peers/common/cli.h"
 #include "peers/common/log.h"
+#include "peers/common/log_file.h"
 #include "peers/common/main.h"
 #include "peers/host/kinds.h"
 #include "peers/host/load.h"
@@ -180,12 +181,16 @@ static int host(const char *segment, int nr_names, char **names)
 
 static int redirect_log(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	struct xseg_error err = { "" };
+	int fd = log_file_open(path, &err);
 
-	if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0) {
-		log_error("%s: cannot write the log %s: %s; remove it, or set XDG_STATE_HOME to a "
-			  "directory of your own",
-			  me, path, strerror(errno));
+	if (fd < 0) {
+		log_error("%s: %s", me, err.text);
+		return MAIN_FAILED;
+	}
+	if (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0) {
+		log_error("%s: cannot write to %s: %s", me, path, strerror(errno));
+		close(fd);
 		return MAIN_FAILED;
 	}
 	close(fd);

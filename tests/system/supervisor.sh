@@ -1,6 +1,7 @@
 #!/bin/bash
 # supervisor.sh - a group of `together` of which one peer was started elsewhere by hand: whatever
-# dies is started again, in the process where it was, and what lives is left alone.
+# dies is started again, in the process where it was, and what lives is left alone. And its log,
+# which nobody else can lead elsewhere.
 # tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
@@ -76,6 +77,46 @@ t "one of its strangers is killed" xseg peer kill cached
 t "and started again" wait_for 10 runs_again cached "$alone"
 is "the others still share a process" "$(processes)" "1 2"
 t "everything stops in order" xseg down
+
+# ---- its log is a file of its own ----
+
+log=$TMP/xseg-$XSEG_SEGMENT.log
+
+expect_log()	# REGEX: why it is not written to
+{
+	cp "$log" before 2>/dev/null
+	expect_err 1 "cannot write the log $log: $1; remove it, or set XDG_STATE_HOME" "up: $1" \
+		xseg up stack.conf
+	cmp -s before "$log" || not_ok "nothing was written to it"
+	rm "$log"
+}
+
+mv "$log" whole.log
+ln -s whole.log "$log"
+expect_log "it is a symbolic link"
+ln whole.log "$log"
+expect_log "it has other names"
+mkfifo "$log"
+expect_err 1 "cannot write the log $log: " "up: a fifo without a reader is not waited for" \
+	xseg up stack.conf
+rm "$log"
+if [ "$(id -u)" = 0 ]; then
+	touch "$log"
+	chown nobody "$log"
+	expect_log "it belongs to another user"
+else
+	skip "up: it belongs to another user" "only root can give a file away"
+fi
+t "one that is not there is made" xseg up stack.conf
+is "for its user alone" "$(stat -c %a "$log")" 600
+t "volumed is stopped" xseg peer stop volumed
+rm "$log"
+ln -s whole.log "$log"
+expect_err 1 "volumed did not start: cannot write the log $log: it is a symbolic link" \
+	"peer start: it is a symbolic link" xseg peer start volumed
+rm "$log"
+t "peer start makes one, too" xseg peer start volumed
+t "everything stops once more" xseg down
 
 # ---- nobody waits for it ----
 

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "peers/common/args.h"
+#include "peers/common/log_file.h"
 #include "peers/common/main.h"
 #include "peers/common/words.h"
 #include "tools/xseg/proc.h"
@@ -112,24 +114,35 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 	return TOOL_DONE;
 }
 
+/* Starts it, and waits until it serves. */
+static int run_peer(struct tool *t, struct xseg *seg, const char *name, char *const argv[],
+		    const char *log)
+{
+	off_t from = log_size(log);
+	struct xseg_error err = { "" };
+	int fd = log_file_open(log, &err);
+	pid_t pid;
+
+	if (fd < 0)
+		return tool_fail(TOOL_FAILED, "%s did not start: %s", name, err.text);
+	pid = proc_spawn(argv, fd);
+	close(fd);
+	if (pid < 0)
+		return tool_fail_errno(pid, NULL, "see 'xseg peer list'", "%s", argv[0]);
+	return wait_for_peer(t, seg, name, pid, log, from);
+}
+
 static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stack,
 		      const struct stack_peer *p)
 {
 	struct args a = { 0 };
 	char log[PATH_MAX];
-	off_t from;
-	pid_t pid;
 	int rc;
 
 	proc_log_path(t->segment, log, sizeof(log));
-	from = log_size(log);
 	rc = build_arguments(t, seg, stack, p, &a);
-	if (!rc) {
-		pid = proc_spawn(a.arg, log);
-		rc = pid < 0 ? tool_fail_errno(pid, NULL, "is the log writable?", "%s (log: %s)",
-					       a.arg[0], log)
-			     : wait_for_peer(t, seg, p->name, pid, log, from);
-	}
+	if (!rc)
+		rc = run_peer(t, seg, p->name, a.arg, log);
 	args_free(&a);
 	return rc;
 }

@@ -53,13 +53,12 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
 }
 
 /* In the child: errors go to the parent through the pipe, which closes when the program starts. */
-static void exec_detached(char *const argv[], const char *log, int report)
+static void exec_detached(char *const argv[], int out, int report)
 {
-	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out, err;
+	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), err;
 
 	setsid();
-	out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (in >= 0 && out >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+	if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
 	    dup2(out, STDERR_FILENO) >= 0)
 		execv(argv[0], argv);
 	err = errno;
@@ -68,7 +67,7 @@ static void exec_detached(char *const argv[], const char *log, int report)
 	_exit(127);
 }
 
-pid_t proc_spawn(char *const argv[], const char *log)
+pid_t proc_spawn(char *const argv[], int log)
 {
 	int report[2], err = 0;
 	ssize_t got;
