@@ -96,4 +96,20 @@ is "and says so, once" \
 	"$(grep -c '^xseg: stopping: 64.0k are dirty and the store has taken nothing for 5 s' down.err)" 1
 t "the store takes them" xseg peer set memd fail=
 t "everything stops" xseg down
+
+# ---- a store that takes all, and makes nothing stable ----
+
+t "the stack comes up again" xseg up stack.conf
+t "a volume is made again" xseg volume create vol --size 32M
+t "data is dirty again" xbench --volume=vol --rw=write --bs=4k --size=64k
+t "the store fails all flushes" xseg peer set memd fail=flush:1:EIO
+xseg --timeout 8s down 2>down.err
+is "down waits for that, too" $? 3
+is "and says so, once, though nothing is dirty" \
+	"$(grep -c '^xseg: stopping: nothing is dirty and nothing has ended for 5 s' down.err)" 1
+xseg --timeout 6s peer stop cached 2>stop.err
+is "as does peer stop" $? 3
+is "which says how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
+t "the store does as it is told" xseg peer set memd fail=
+t "everything stops again" xseg down
 finish

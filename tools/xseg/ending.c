@@ -19,7 +19,7 @@
 #define KILL_LIMIT_NS (10 * TOOL_SECOND)
 /* a peer that has stopped leaves the segment after that */
 #define LEAVE_LIMIT_NS (3 * TOOL_SECOND)
-/* a store that has taken nothing for so long is told of */
+/* that nothing has gone on for so long is told */
 #define STALL_NS      (5 * TOOL_SECOND)
 /* nobody starts it again, and somebody may just be doing so by hand */
 #define STRANDED_NS   (3 * TOOL_SECOND)
@@ -106,36 +106,76 @@ static int fail_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 		peer->name, below->name, view_state_name(below->state), below->name);
 }
 
-/* What is dirty while it is waited for, and since when it has been that much. */
+/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, and the
+ * fewest peers that have been alive. That is progress, and that there is more again is not. */
 struct stall {
+	const struct xseg_peer_info *peer;
 	uint64_t dirty, since_ns;
+	uint32_t alive;
 	bool told;
 };
 
-/* A store that is full or broken: what is dirty is tried on, maybe for ever. */
+#define STALL_OF(of) ((struct stall){ .peer = (of), .dirty = UINT64_MAX, .alive = UINT32_MAX })
+
+static uint32_t count_alive(struct xseg *seg)
+{
+	struct view_peers peers;
+	uint32_t i, alive = 0;
+
+	if (!view_peers_load(seg, &peers))
+		for (i = 0; i < peers.nr; i++)
+			alive += view_peer_alive(&peers.info[i]) &&
+				 !view_peer_is_client(&peers.info[i]);
+	view_peers_fini(&peers);
+	return alive;
+}
+
+static void tell_stall(struct tool *t, const struct stall *s)
+{
+	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
+	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32];
+
+	snprintf(way_out, sizeof(way_out), s->peer ? "xseg peer kill %s" : "xseg down --force", name);
+	if (s->dirty)
+		tool_note(t,
+			"stopping%s%s: %s are dirty and the store has taken nothing for 5 s, it is still "
+			"tried; 'xseg cache status' and the log say why, '%s' %s",
+			space, name, out_size(s->dirty, size), way_out,
+			s->peer ? "leaves them in the segment" : "loses them");
+	else
+		tool_note(t,
+			"stopping%s%s: nothing is dirty and nothing has ended for 5 s, as while the store "
+			"does not answer or cannot make its data stable; the log says why, '%s' does not "
+			"wait for that",
+			space, name, way_out);
+}
+
+/* A store that is full or broken is tried on, maybe for ever: with what is dirty, or to make stable
+ * what no longer is. */
 static void look_for_stall(struct tool *t, struct xseg *seg, struct stall *s)
 {
-	uint64_t dirty = dirty_bytes_of(seg, XSEG_NONE), now = tool_now_ns();
-	char size[OUT_TEXT];
+	uint64_t dirty = dirty_bytes_of(seg, s->peer ? s->peer->index : XSEG_NONE);
+	uint32_t alive = s->peer ? 1 : count_alive(seg);
+	uint64_t now = tool_now_ns();
 
-	if (!dirty || dirty != s->dirty)
-		*s = (struct stall){ .dirty = dirty, .since_ns = now, .told = s->told };
+	if (dirty < s->dirty || alive < s->alive)
+		s->since_ns = now;
+	if (dirty < s->dirty)
+		s->dirty = dirty;
+	if (alive < s->alive)
+		s->alive = alive;
 	if (s->told || now - s->since_ns < STALL_NS)
 		return;
 	s->told = true;
-	tool_note(t,
-		"stopping: %s are dirty and the store has taken nothing for 5 s, it is still tried; "
-		"'xseg cache status' and the log say why, 'xseg down --force' loses them",
-		out_size(dirty, size));
+	tell_stall(t, s);
 }
 
 /* Waits until that incarnation has ended, with progress; *now is what is there then. */
 static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer,
-		      struct xseg_peer_info *now)
+		      struct xseg_peer_info *now, struct stall *stall)
 {
 	struct xseg_peer_info below = { .name = "" };
 	struct tool_span stranded = { 0 };
-	struct stall stall = { 0 };
 	char dirty[OUT_TEXT];
 
 	while (still_runs(seg, peer, now)) {
@@ -145,7 +185,7 @@ static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_i
 			return tool_later(
 				"%s is still stopping; 'xseg peer list' shows when it has stopped",
 				peer->name);
-		look_for_stall(t, seg, &stall);
+		look_for_stall(t, seg, stall);
 		tool_progress(t, "stopping %s: %s dirty", peer->name,
 			      out_size(dirty_bytes_of(seg, peer->index), dirty));
 		tool_sleep_ns(LOOK_NS);
@@ -163,8 +203,9 @@ static int fail_died(const struct xseg_peer_info *peer)
 
 int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
 {
+	struct stall stall = STALL_OF(peer);
 	struct xseg_peer_info now;
-	int rc = wait_ended(t, seg, peer, &now);
+	int rc = wait_ended(t, seg, peer, &now, &stall);
 
 	if (rc || now.state == XSEG_PEER_STOPPED || now.state == XSEG_PEER_FREE)
 		return rc;
@@ -189,23 +230,16 @@ int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_in
 
 static void show_stopping(struct tool *t, struct xseg *seg)
 {
-	struct view_peers peers;
 	char dirty[OUT_TEXT];
-	uint32_t i, alive = 0;
 
-	if (!view_peers_load(seg, &peers))
-		for (i = 0; i < peers.nr; i++)
-			alive += view_peer_alive(&peers.info[i]) &&
-				 !view_peer_is_client(&peers.info[i]);
-	view_peers_fini(&peers);
-	tool_progress(t, "stopping: %u peers left, %s dirty", alive,
+	tool_progress(t, "stopping: %u peers left, %s dirty", count_alive(seg),
 		      out_size(dirty_bytes_of(seg, XSEG_NONE), dirty));
 }
 
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 {
+	struct stall stall = STALL_OF(NULL);
 	struct xseg_peer_info info, now;
-	struct stall stall = { 0 };
 	int rc;
 
 	if (!view_supervisor(seg, &info))
@@ -275,6 +309,7 @@ static int after_death(struct tool *t, struct xseg *seg, const struct xseg_peer_
 int ending_stop_peers(struct tool *t, struct xseg *seg,
 		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg)
 {
+	struct stall stall = STALL_OF(NULL);
 	struct xseg_peer_info p, now;
 	int rc;
 
@@ -287,7 +322,7 @@ int ending_stop_peers(struct tool *t, struct xseg *seg,
 		if (rc && rc != -ESRCH)
 			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s",
 					       p.name);
-		rc = wait_ended(t, seg, &p, &now);
+		rc = wait_ended(t, seg, &p, &now, &stall);
 		if (!rc && now.state == XSEG_PEER_DEAD)
 			rc = after_death(t, seg, &now);
 		if (rc)
