@@ -274,6 +274,16 @@ store_breaks
 store_is_mended
 all_is_there
 
+up "filed is stopped before"
+t "$what: it is" xseg peer stop filed --force
+expect_err 4 "cached has 8.0M .* needs filed for that, which is stopped; .*'xseg peer start filed'" \
+	"$what: down says at once what it needs" xseg down
+is "$what: and has stopped nothing" "$(peer_field volumed state) $(peer_field cached state)" \
+	"running running"
+t "$what: it is started" xseg peer start filed
+t "$what: and all stops" xseg down
+all_is_there
+
 # ---- a cache that the stack does not have ----
 
 sed '/^\[peer cached/,/^dirty_age/d; s/^downstream = cached/downstream = filed/' stack.conf >less.conf

@@ -423,6 +423,28 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 	return TOOL_DONE;
 }
 
+int ending_can_flush(struct tool *t, struct xseg *seg, const char *what)
+{
+	struct xseg_peer_info info, below;
+	char size[OUT_TEXT];
+	uint64_t dirty;
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++) {
+		if (!xseg_peer_get_info(seg, i, &info) || !view_peer_alive(&info))
+			continue;
+		dirty = dirty_bytes_of(seg, i);
+		if (dirty && is_stranded(seg, &info, &below))
+			return tool_fail(TOOL_REFUSED,
+				"%s %s: %s has %s (%" PRIu64 " bytes) that the store has not got, and needs "
+				"%s for that, which is %s; start it first ('xseg peer start %s'), or add "
+				"--force and lose them",
+				what, t->segment, info.name, out_size(dirty, size), dirty, below.name,
+				view_state_name(below.state), below.name);
+	}
+	return TOOL_DONE;
+}
+
 int ending_may_destroy(struct tool *t, struct xseg *seg)
 {
 	int rc;

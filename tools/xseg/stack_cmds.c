@@ -387,6 +387,8 @@ static int stop_all(struct tool *t, struct xseg *seg)
 	if (!rc && !xseg_supervisor_alive(seg))
 		rc = ending_no_dirty(t, seg, "down");
 	if (!rc)
+		rc = ending_can_flush(t, seg, "down");
+	if (!rc)
 		rc = ending_stop_supervisor(t, seg);
 	if (!rc)
 		rc = ending_stop_peers(t, seg, NULL, NULL);
