@@ -48,6 +48,9 @@ if [ "$(id -u)" = 0 ] && as_nobody --version >/dev/null 2>&1; then
 	expect_err 1 "Permission denied; its mode and group" "$sentence" as_nobody destroy
 	expect_err 1 "Permission denied; see the owner" "which would not help" \
 		as_nobody destroy --force
+	expect_err 1 "group 0: Operation not permitted; name a --group" \
+		"nor who may not have a group to ask for less memory" \
+		as_nobody -s "$XSEG_SEGMENT-b" --quiet create --memory 8M --group 0
 else
 	skip "$sentence" "nobody else may run the program from here"
 fi

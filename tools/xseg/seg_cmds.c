@@ -180,6 +180,21 @@ static int print_plan(const struct tool *t, const struct xseg_plan *p, const str
 	return out_table_print(table);
 }
 
+static const char *create_hint(int rc)
+{
+	switch (rc) {
+	case -EEXIST:
+		return "use it, remove it with 'xseg destroy', or name another with -s";
+	case -EPERM:
+		return "name a --group that you are in, or make it as root";
+	case -ENOMEM:
+	case -ENOSPC:
+		return "ask for less --memory";
+	default:
+		return "is /dev/shm mounted, and may you write there?";
+	}
+}
+
 int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct seg_create_opts *o = opts;
@@ -203,12 +218,7 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 		return rc || !t->json ? rc : out_json(plan_json(t, &plan, &cache, false));
 	rc = xseg_create(t->segment, &cfg, &err);
 	if (rc)
-		return tool_fail_errno(
-			rc, &err,
-			rc == -EEXIST
-				? "use it, remove it with 'xseg destroy', or name another with -s"
-				: "ask for less --memory",
-			"create");
+		return tool_fail_errno(rc, &err, create_hint(rc), "create");
 	tool_say(t, "segment %s is made", t->segment);
 	return t->json ? out_json(plan_json(t, &plan, &cache, true)) : TOOL_DONE;
 }
