@@ -54,6 +54,18 @@ if [ "$(id -u)" = 0 ] && as_nobody --version >/dev/null 2>&1; then
 else
 	skip "$sentence" "nobody else may run the program from here"
 fi
+start lonely memd --name lonely --memory 8M
+t "a peer begins" wait_for 10 state_is lonely running
+is "what cannot be told while it runs is not claimed" "$(xseg check | sed 's/.* is sound//')" \
+	", as far as can be told while peers run"
+kill "$started"
+wait "$started"
+at=$(grep -obUaP 'lonely\x00' "/dev/shm/xseg.$XSEG_SEGMENT" | head -n 1 | cut -d : -f 1)
+printf 'x%.0s' {1..64} |
+	dd of="/dev/shm/xseg.$XSEG_SEGMENT" bs=1 seek="$at" conv=notrunc status=none
+expect_err 1 "has 1 problem; 'xseg check --fix' mends" "who finds damage is told of --fix" xseg check
+expect_err 1 "has 1 problem left, 0 mended; .*make it again" "but not by --fix itself" \
+	xseg check --fix
 t "it is destroyed" xseg destroy
 : >"/dev/shm/xseg.$XSEG_SEGMENT"
 is "what was half made is destroyed without advice to do that" \

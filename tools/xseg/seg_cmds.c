@@ -545,8 +545,50 @@ static int check_unusable(const struct tool *t, int rc, const struct xseg_error 
 	return tool_fail_attach(t, rc, err);
 }
 
-/* Prints what was found; `left` problems are not mended. */
-static int report_check(const struct tool *t, json_t *result, unsigned left)
+static void ignore_problem(const char *problem, void *arg)
+{
+	(void)problem;
+	(void)arg;
+}
+
+/* How many problems it would have been, and how many of them are left. */
+struct checked {
+	bool fix;
+	unsigned found, left;
+};
+
+static void say_sound(const struct tool *t, const char *state, const struct checked *c)
+{
+	const char *more = "";
+	char mended[64] = "";
+
+	if (!strcmp(state, "stale"))
+		more = "; its peers have died: 'xseg up' takes it over";
+	else if (!strcmp(state, "running"))
+		more = ", as far as can be told while peers run";
+	if (c->found > c->left)
+		snprintf(mended, sizeof(mended), " now, as %u problem%s mended", c->found - c->left,
+			c->found - c->left == 1 ? " was" : "s were");
+	tool_say(t, "segment %s is sound%s%s", t->segment, mended, more);
+}
+
+static int fail_check(const struct tool *t, const struct checked *c)
+{
+	const char *s = c->left == 1 ? "" : "s";
+
+	if (!c->fix)
+		return tool_fail(TOOL_FAILED,
+			"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be derived, "
+			"else make it again",
+			t->segment, c->left, s);
+	return tool_fail(TOOL_FAILED,
+		"check: segment %s has %u problem%s left, %u mended; what is left cannot be derived: flush "
+		"what its caches still can, then make it again",
+		t->segment, c->left, s, c->found > c->left ? c->found - c->left : 0);
+}
+
+/* Prints what was found. */
+static int report_check(const struct tool *t, json_t *result, const struct checked *c)
 {
 	json_t *problems = json_object_get(result, "problems");
 	size_t i, nr = json_array_size(problems);
@@ -556,17 +598,10 @@ static int report_check(const struct tool *t, json_t *result, unsigned left)
 		rc = out_json(json_incref(result));
 	for (i = 0; !t->json && i < nr; i++)
 		printf("%s\n", json_string_value(json_array_get(problems, i)));
-	if (!left)
-		tool_say(t, "segment %s is sound%s%s", t->segment, nr ? " now" : "",
-			 strcmp(json_string_value(json_object_get(result, "state")), "stale") ?
-				 "" : "; its peers have died: 'xseg up' takes it over");
+	if (!c->left)
+		say_sound(t, json_string_value(json_object_get(result, "state")), c);
 	json_decref(result);
-	if (!left)
-		return rc;
-	return tool_fail(TOOL_FAILED,
-		"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be derived, else "
-		"make it again",
-		t->segment, left, left == 1 ? "" : "s");
+	return c->left ? fail_check(t, c) : rc;
 }
 
 int seg_check(struct tool *t, const void *opts, int argc, char **argv)
@@ -576,7 +611,7 @@ int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 	struct xseg_info info;
 	json_t *result, *problems;
 	struct xseg *seg;
-	unsigned left;
+	struct checked c = { .fix = o->fix };
 	int rc;
 
 	(void)argc;
@@ -587,9 +622,11 @@ int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return tool_fail_attach(t, rc, &err);
 	problems = json_array();
-	left = xseg_check(seg, o->fix, add_problem, problems);
+	if (o->fix)
+		c.found = xseg_check(seg, false, ignore_problem, NULL);
+	c.left = xseg_check(seg, o->fix, add_problem, problems);
 	xseg_get_info(seg, &info);
-	result = check_json(left == 0, state_of(seg), problems, &info);
+	result = check_json(c.left == 0, state_of(seg), problems, &info);
 	xseg_detach(seg);
-	return report_check(t, result, left);
+	return report_check(t, result, &c);
 }
