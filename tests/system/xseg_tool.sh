@@ -334,7 +334,8 @@ t "a stack in one process starts" xseg up together.conf
 expect_json 'map(.pid) | unique | length == 1' "its peers share a process" xseg --json peer list
 expect_err 4 "also hosts: memd" "it is not killed for one of them" xseg peer kill volumed
 old=$(peer_field memd generation)
-t "but with --force" xseg peer kill volumed --force
+is "but with --force, which names the other" "$(xseg peer kill volumed --force)" \
+	"volumed is killed, and with its process: memd"
 wait_for 10 is_back memd "$old"
 is "and all of it comes back" "$(peer_field memd state) $(peer_field volumed state)" \
 	"running running"

@@ -176,19 +176,19 @@ int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- kill -------------------------------------------------------------------------------- */
 
-static int kill_one(const struct one_peer *p, bool force)
+/* others: the names of those that are killed with it */
+static int kill_one(const struct one_peer *p, bool force, char *others, size_t size)
 {
 	const struct xseg_peer_info *info = p->info;
-	char names[512];
 	int rc;
 
 	if (!view_peer_alive(info))
 		return not_running(info);
-	if (!force && view_peer_names(&p->peers, view_shares_process, info, names, sizeof(names)))
+	if (view_peer_names(&p->peers, view_shares_process, info, others, size) && !force)
 		return tool_fail(
 			TOOL_REFUSED,
 			"peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
-			info->name, info->pid, names);
+			info->name, info->pid, others);
 	rc = proc_signal_peer(p->seg, info, SIGKILL);
 	if (rc == -ESRCH)
 		return tool_fail(
@@ -204,6 +204,7 @@ static int kill_one(const struct one_peer *p, bool force)
 int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct peer_kill_opts *o = opts;
+	char others[512];
 	struct one_peer p;
 	int rc;
 
@@ -211,12 +212,13 @@ int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
 	rc = one_peer_open(t, argv[0], &p);
 	if (rc)
 		return rc;
-	rc = kill_one(&p, o->force);
+	rc = kill_one(&p, o->force, others, sizeof(others));
 	if (!rc)
 		rc = ending_wait_gone(t, p.seg, p.info);
 	one_peer_close(&p);
 	if (!rc)
-		tool_say(t, "%s is killed", argv[0]);
+		tool_say(t, "%s is killed%s%s", argv[0],
+			others[0] ? ", and with its process:" : "", others);
 	return rc;
 }
 
