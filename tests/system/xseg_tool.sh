@@ -366,5 +366,16 @@ kill -INT "$started"
 wait "$started"
 is "until Ctrl-C, which stops all in order" \
 	"$? $(peer_field memd state) $(peer_field volumed state)" "0 stopped stopped"
+start again xseg up together.conf --foreground
+t "it is up in the foreground again" wait_for 6 grep -q "all 2 peers serve" again.log
+t "somebody else takes it down" xseg down
+wait "$started"
+is "which is a good end, too" "$?" 0
+start dies xseg up together.conf --foreground
+t "and once more" wait_for 6 grep -q "all 2 peers serve" dies.log
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+wait "$started"
+is "that the supervisor dies is none" "$? $(tail -n 1 dies.log | cut -d ';' -f 1)" \
+	"1 xseg: up: the supervisor went away"
 t "an idle stack is taken down" xseg down
 finish
