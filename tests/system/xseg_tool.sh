@@ -297,7 +297,7 @@ expect_json '.state == "failed" and .peer_state == "dead" and .dirty_bytes > 0' 
 	"its status comes from the segment" xseg --json cache status
 expect_json "$cache_fields" "with all fields" xseg --json cache status
 is "which says to people that it is dead" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " dead"
-expect_err 3 "unplug cached: it waits for cached, which is dead;" "unplug says whom it waits for" \
+expect_err 3 "unplug cached: it waits for cached, which is dead; 'xseg peer start cached'" "unplug says whom it waits for" \
 	xseg --timeout 300ms unplug cached
 t "and is taken back" xseg unplug cached --cancel
 expect_err 4 "cached is dead and has .* up" "down refuses to lose that" xseg down

@@ -135,6 +135,12 @@ static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *
 {
 	const char *cache = name_of(p, p->cache);
 
+	if (away && xseg_peer_is_gone(p->seg, away))
+		return tool_later(
+			"%s %s: it waits for %s, which is %s; 'xseg peer start %s' starts it, 'xseg unplug %s --cancel' takes it "
+			"back",
+			leaving ? "unplug" : "plug", cache, away->name,
+			view_state_name(away->state), away->name, cache);
 	if (away)
 		return tool_later(
 			"%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that serves, 'xseg unplug %s --cancel' takes "
