@@ -109,6 +109,8 @@ else
 fi
 t "one that is not there is made" xseg up stack.conf
 is "for its user alone" "$(stat -c %a "$log")" 600
+is "status has it from who writes it" "$(XDG_STATE_HOME='' xseg --json status | jq -r .supervisor.log)" \
+	"$(realpath "$log")"
 t "volumed is stopped" xseg peer stop volumed
 rm "$log"
 ln -s whole.log "$log"

@@ -156,6 +156,19 @@ void proc_log_path(const char *segment, char *path, size_t size)
 	snprintf(path, size, "%s/xseg-%s.log", dir, segment);
 }
 
+bool proc_errors_path(uint32_t pid, char *path, size_t size)
+{
+	char link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%u/fd/%d", pid, STDERR_FILENO);
+	len = readlink(link, path, size - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	return true;
+}
+
 bool proc_last_line(const char *path, off_t from, const char *word, char *line, size_t size)
 {
 	FILE *in = fopen(path, "re");

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "tools/xseg/cache_text.h"
@@ -34,14 +35,18 @@ static json_t *segment_json(struct xseg *seg)
 	return j;
 }
 
+/* Its log is where it writes, whatever the environment of who looks would make of it. */
 static json_t *supervisor_json(struct xseg *seg)
 {
 	struct xseg_peer_info info;
 	json_t *j = json_object();
 	bool alive = view_supervisor(seg, &info);
+	char log[PATH_MAX];
 
 	out_set_bool(j, "alive", alive);
 	json_object_set_new(j, "pid", alive ? json_integer(info.pid) : json_null());
+	out_set_text(j, "log",
+		alive && proc_errors_path(info.pid, log, sizeof(log)) ? log : NULL);
 	return j;
 }
 
@@ -146,21 +151,24 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 
 /* ---- showing ----------------------------------------------------------------------------- */
 
-static void print_segment(struct tool *t, const json_t *j)
+static void print_segment(const json_t *j)
 {
 	const json_t *segment = json_object_get(j, "segment"),
 		     *supervisor = json_object_get(j, "supervisor");
 	const json_t *volumes = json_object_get(j, "volumes");
-	char memory[OUT_TEXT], free_text[OUT_TEXT], log[512];
+	const char *log = out_text(supervisor, "log");
+	char memory[OUT_TEXT], free_text[OUT_TEXT];
 
-	proc_log_path(t->segment, log, sizeof(log));
 	printf("segment     %s: %s free of %s, %" PRIu64 " of %" PRIu64 " requests free\n",
 	       out_text(segment, "name"), out_size(out_int(segment, "free_bytes"), free_text),
 	       out_size(out_int(segment, "memory_bytes"), memory),
 	       out_int(segment, "free_requests"),
 	       out_int(segment, "requests"));
 	if (json_is_true(json_object_get(supervisor, "alive")))
-		printf("supervisor  pid %" PRIu64 ", log %s\n", out_int(supervisor, "pid"), log);
+		printf("supervisor  pid %" PRIu64 ", log %s\n", out_int(supervisor, "pid"),
+		       json_is_string(json_object_get(supervisor, "log"))
+			       ? log
+			       : "unknown: the kernel tells only its user, and root");
 	else
 		printf("supervisor  none: dead peers are not started again; 'xseg up STACK.conf' starts one\n");
 	if (json_is_integer(volumes))
@@ -251,7 +259,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 	if (t->json) {
 		rc = out_json(json_incref(j));
 	} else {
-		print_segment(t, j);
+		print_segment(j);
 		print_chains(j);
 		print_caches(j);
 		print_pools(j);
