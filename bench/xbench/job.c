@@ -334,6 +334,10 @@ static bool is_loading(const struct xb_job *job)
 /* Whether the phase is over for this job. What was to come next does not any more. */
 static bool is_over(struct xb_job *job)
 {
+	if (job->over)
+		return true;
+	if (job->shared->verify && is_loading(job))
+		job->over = job->is_full = xb_oracle_is_full(job->shared->verify->oracle);
 	if (atomic_load_explicit(&job->shared->stop, memory_order_relaxed) != XB_GO ||
 		(job->end_ns && job->now >= job->end_ns))
 		job->over = true;

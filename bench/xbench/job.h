@@ -82,6 +82,7 @@ struct xb_job {
 	struct xb_io next;			/* the I/O that comes next, if has_next */
 	bool has_next;
 	bool over, alone;			/* alone: a barrier is out */
+	bool is_full;				/* the oracle had no room: why it is over */
 	bool by_loan;		/* data is not copied, but read and written where it is */
 	uint8_t flags[XB_NR_OPS];		/* of requests for each operation */
 	bool after;		/* the phase is not what was asked for: it counts as "verify" */

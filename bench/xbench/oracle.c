@@ -19,6 +19,7 @@
 #define NR_STRIPES	1024u
 #define STRIPE_SECTORS	64u
 #define CHUNK_SECTORS	4096u		/* unit in which what was never touched is skipped */
+#define SPARE_NODES	(1u << 20)	/* for sectors that many I/Os share */
 
 struct stripe {
 	_Alignas(64) atomic_flag lock;
@@ -54,6 +55,19 @@ static uint64_t nr_chunks(const struct xb_oracle *o)
 	return (o->nr_slots + CHUNK_SECTORS - 1) / CHUNK_SECTORS;
 }
 
+/* N4. For each sector what it held and a failed write, twice; and what all requests together add, a
+ * node for each sector of a write and one for what that held: once in flight, and once when all
+ * have found that one more may begin. */
+static void size_nodes(struct xb_oracle *o)
+{
+	uint64_t begun = o->nodes.nr_floors * 2ull * (XSEG_REQ_BYTES / XB_SECTOR);
+
+	o->nodes.nr = o->nr_slots * 4 + SPARE_NODES + 2 * begun;
+	if (o->nodes.nr > UINT32_MAX - 1)
+		o->nodes.nr = UINT32_MAX - 1;
+	o->nodes.limit = o->nodes.nr - begun;
+}
+
 struct xb_oracle *xb_oracle_create(uint64_t start, uint64_t length, const _Atomic uint64_t *floors,
 				   uint32_t nr_floors, struct xseg_error *err)
 {
@@ -65,11 +79,9 @@ struct xb_oracle *xb_oracle_create(uint64_t start, uint64_t length, const _Atomi
 	o->start = start;
 	o->length = length;
 	o->nr_slots = length / XB_SECTOR;
-	o->nodes.nr = o->nr_slots * 4 + (1u << 20);
-	if (o->nodes.nr > UINT32_MAX - 1)
-		o->nodes.nr = UINT32_MAX - 1;
 	o->nodes.floors = floors;
 	o->nodes.nr_floors = nr_floors;
+	size_nodes(o);
 	atomic_store(&o->clock, 1);
 	o->slots = map(o->nr_slots * sizeof(*o->slots));
 	o->nodes.all = map(o->nodes.nr * sizeof(*o->nodes.all));
@@ -115,6 +127,11 @@ uint64_t xb_oracle_tick(struct xb_oracle *o)
 uint64_t xb_oracle_now(struct xb_oracle *o)
 {
 	return atomic_load(&o->clock);
+}
+
+bool xb_oracle_is_full(struct xb_oracle *o)
+{
+	return atomic_load_explicit(&o->nodes.used, memory_order_relaxed) >= o->nodes.limit;
 }
 
 /* ---- locks and walks --------------------------------------------------------------------- */
@@ -373,12 +390,14 @@ uint32_t xb_oracle_possible(struct xb_oracle *o, uint64_t offset, struct xb_poss
 	return nr;
 }
 
-void xb_oracle_set_possible(struct xb_oracle *o, uint64_t offset, const struct xb_possible *all,
+bool xb_oracle_set_possible(struct xb_oracle *o, uint64_t offset, const struct xb_possible *all,
 			    uint32_t nr)
 {
 	struct xb_slot *slot;
 	struct walk w;
 
+	if (nr > 1 && atomic_load(&o->nodes.used) + nr > o->nodes.nr)
+		return false;
 	walk_begin(&w, o, offset, XB_SECTOR);
 	while ((slot = walk_next(&w))) {
 		while (slot->list)
@@ -388,6 +407,7 @@ void xb_oracle_set_possible(struct xb_oracle *o, uint64_t offset, const struct x
 			xb_node_add(&w.lists, slot, all[i].value,
 				    all[i].unsure ? XB_NODE_UNSURE : XB_NODE_DONE);
 	}
+	return true;
 }
 
 /* Drops the writes of the same job that were answered before this one was issued. */

@@ -18,9 +18,10 @@
  *
  * What is not sure. A write that failed may have happened or not, and may be undone later (a store
  * that lost its write cache): it proves nothing, and stays possible until a write issued after its
- * end is acknowledged. Zeroing has no unique value: when more than one zeroing could explain a read
- * of zeroes, the read proves none of them. The first read of a sector never written defines what it
- * held before.
+ * end is acknowledged. Of a sector whose writes keep failing only some are told apart, at last one:
+ * then any write of the run is possible there. Zeroing has no unique value: when more than one
+ * zeroing could explain a read of zeroes, the read proves none of them. The first read of a sector
+ * never written defines what it held before.
  *
  * Lost or stale: who reads an old value cannot know whether the newer one is gone. If the newer one
  * was read before, or is read later while nothing was written in between, it was stale, else it
@@ -71,6 +72,9 @@ uint64_t xb_oracle_length(const struct xb_oracle *o);
 uint64_t xb_oracle_tick(struct xb_oracle *o);
 uint64_t xb_oracle_now(struct xb_oracle *o);
 
+/* Whether no write may begin any more, as there is no room to note what it may leave. */
+bool xb_oracle_is_full(struct xb_oracle *o);
+
 /* See above. value: what each sector of a write holds then (stamp.h); ok: it was answered well. */
 void xb_oracle_write_begin(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t value,
 			   uint64_t issued);
@@ -109,8 +113,8 @@ struct xb_possible {
 #define XB_MAX_POSSIBLE 1024u
 /* What a sector may hold: fills out, returns how many; 0: never touched. */
 uint32_t xb_oracle_possible(struct xb_oracle *o, uint64_t offset, struct xb_possible *out);
-/* Replaces what is known of a sector. */
-void xb_oracle_set_possible(struct xb_oracle *o, uint64_t offset, const struct xb_possible *all,
+/* Replaces what is known of a sector. False: there is no room for it. */
+bool xb_oracle_set_possible(struct xb_oracle *o, uint64_t offset, const struct xb_possible *all,
 			    uint32_t nr);
 /* A write of a run that is made again: removes values of the same job that are at least `window`
  * I/Os older. For zeroes, the job and its count must be known as well: tag is xb_value(job, seq),

@@ -122,6 +122,7 @@ static int print_json(const struct xb_run *run, FILE *out)
 	json_object_set_new(all, "options", json_options(run->opts));
 	json_object_set_new(all, "interrupted", json_boolean(run->interrupted));
 	json_object_set_new(all, "timed_out", json_boolean(run->timed_out));
+	json_object_set_new(all, "ended_early", json_boolean(run->is_full));
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
 		json_array_append_new(jobs, json_job(run, i));
 	json_object_set_new(all, "jobs", jobs);
@@ -231,6 +232,7 @@ static int print_normal(const struct xb_run *run, FILE *out)
 		o->bs_min < o->bs_max ? high : "", o->iodepth, run->nr_jobs,
 		run->interrupted ? ", interrupted"
 		: run->timed_out ? ", timed out"
+		: run->is_full	 ? ", ended early"
 				 : "");
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
 		print_job(run, i, out);

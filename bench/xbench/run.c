@@ -288,6 +288,16 @@ static bool wrote_anything(const struct xb_run *run)
 		      run->opts->mix[XB_TRIM] + run->opts->mix[XB_ZEROES] > 0);
 }
 
+static void look_for_room(struct xb_run *run)
+{
+	for (uint32_t i = 0; i < run->nr_jobs; i++)
+		run->is_full |= run->jobs[i]->is_full;
+	if (run->is_full)
+		fprintf(stderr,
+			"xbench: verify: ended early, as there is no room left to note what writes may"
+			" leave; give a smaller --size\n");
+}
+
 static int run_phases(struct watch *w, struct xseg_error *err)
 {
 	struct xb_run *run = w->run;
@@ -296,6 +306,7 @@ static int run_phases(struct watch *w, struct xseg_error *err)
 	int rc = run_phase(w, o->verify_only ? XB_READ_BACK : XB_LOAD, err);
 
 	w->sampler = NULL;
+	look_for_room(run);
 	if (!rc && o->verify && !o->verify_only && o->do_verify && wrote_anything(run) &&
 	    !is_cut_short(run))
 		rc = run_phase(w, XB_READ_BACK, err);
@@ -365,7 +376,7 @@ int xb_run_exit_code(const struct xb_run *run)
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
 		if (atomic_load(&run->jobs[i]->error) || atomic_load(&run->jobs[i]->verify_errors))
 			return 1;
-	if (run->save_failed)
+	if (run->save_failed || run->is_full)
 		return 1;
 	return is_cut_short(run) ? 3 : 0;
 }

@@ -34,6 +34,7 @@ struct xb_run {
 	struct xb_sample *samples;
 	uint32_t nr_samples;
 	bool interrupted, timed_out, log_failed, save_failed;
+	bool is_full;				/* ended early, as the oracle had no room */
 };
 
 /* Finds the target, opens all jobs. 0 or -errno with a line in err. seg stays the caller's. */
@@ -44,8 +45,8 @@ int xb_run_open(struct xb_run *run, struct xb_options *o, struct xseg *seg,
 int xb_run_all(struct xb_run *run, struct xseg_error *err) XSEG_MUST_CHECK;
 void xb_run_close(struct xb_run *run);
 
-/* 0, 1 (an I/O failed or did not verify, or the state could not be saved) or 3 (interrupted, timed
- * out). */
+/* 0, 1 (an I/O failed or did not verify, the oracle had no room, or the state could not be saved) or
+ * 3 (interrupted, timed out). */
 int xb_run_exit_code(const struct xb_run *run);
 /* From what was counted in `span_ns`; of one of a job's statistics: an op, or XB_STAT_VERIFY. */
 void xb_figures_of(const struct xhist *lat, uint64_t bytes, uint64_t span_ns, struct xb_figures *f);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LONG_LIST  8u				/* nodes from which the floors are worth a look */
-#define MAX_UNSURE 16u				/* failed writes of a sector that are told apart */
+#define MAX_UNSURE 16u				/* failed writes of a sector that are told apart, at most */
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ struct xb_node *xb_node_add(const struct xb_lists *l, struct xb_slot *slot, uint
 	} else {
 		uint64_t i = atomic_fetch_add_explicit(&l->nodes->used, 1, memory_order_relaxed);
 
-		/* Lists are bounded by I/Os in flight and MAX_UNSURE. */
+		/* N4 */
 		assert(i < l->nodes->nr);
 		link = (uint32_t)i + 1;
 		n = xb_node_of(l->nodes, link);
@@ -191,6 +191,14 @@ void xb_sector_write_begin(const struct xb_lists *l, struct xb_slot *slot, uint6
 	slot->suspects = 0;
 }
 
+/* One, when nodes become few: then two a sector suffice. */
+static uint32_t max_unsure(const struct xb_nodes *nodes)
+{
+	uint64_t used = atomic_load_explicit(&nodes->used, memory_order_relaxed);
+
+	return used < nodes->limit / 2 ? MAX_UNSURE : 1;
+}
+
 /* A sector whose writes fail all the time: what they wrote is no longer told apart. */
 static void merge_unsure(const struct xb_lists *l, struct xb_slot *slot)
 {
@@ -200,7 +208,7 @@ static void merge_unsure(const struct xb_lists *l, struct xb_slot *slot)
 
 	for (n = xb_first(l, slot); n; n = xb_next(l, n))
 		nr += n->state == XB_NODE_UNSURE;
-	if (nr <= MAX_UNSURE)
+	if (nr <= max_unsure(l->nodes))
 		return;
 	while ((n = xb_node_of(l->nodes, *link))) {
 		if (n->state != XB_NODE_UNSURE) {

@@ -14,6 +14,8 @@
  *   N1  a slot without a list is at rest: `value` is all that it may hold
  *   N2  f and s of a node only move towards each other's side as more becomes known: f down, s up
  *   N3  a list is never empty, and has at most MAX_UNSURE + 1 unsure nodes
+ *   N4  nodes do not run out: no write begins when `limit` of them are used, and what has begun by
+ *       then finds the rest
  */
 #ifndef BENCH_XBENCH_SECTOR_H
 #define BENCH_XBENCH_SECTOR_H
@@ -45,8 +47,8 @@ _Static_assert(sizeof(struct xb_slot) == 16, "the memory of the oracle is promis
 /* Shared by all stripes. */
 struct xb_nodes {
 	struct xb_node *all;
-	uint64_t nr;
-	_Atomic uint64_t used;
+	uint64_t nr, limit;
+	_Atomic uint64_t used;			/* once, and perhaps free again */
 	const _Atomic uint64_t *floors;
 	uint32_t nr_floors;
 };

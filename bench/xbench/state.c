@@ -21,7 +21,7 @@ struct record {
 struct stream {
 	FILE *file;
 	uint32_t crc;
-	bool failed;
+	bool failed, no_room;			/* no_room: in the oracle */
 };
 
 static void put(struct stream *s, const void *data, size_t len)
@@ -187,9 +187,9 @@ static void load_record(struct stream *s, struct sets *sets, const struct xb_sta
 	for (uint32_t i = 0; i < rec.nr; i++)
 		sets->set[0][i] = (struct xb_possible){ .value = sets->word[i] & ~XB_VALUE_SPARE,
 							.unsure = sets->word[i] & XB_VALUE_SPARE };
-	for (uint32_t i = 0; i < rec.sectors; i++)
-		xb_oracle_set_possible(o, rec.offset + (uint64_t)i * XB_SECTOR, sets->set[0],
-				       rec.nr);
+	for (uint32_t i = 0; i < rec.sectors && !s->no_room; i++)
+		s->no_room = !xb_oracle_set_possible(o, rec.offset + (uint64_t)i * XB_SECTOR,
+						     sets->set[0], rec.nr);
 }
 
 /* Reads all of the file: nothing in it is believed before its checksum is right. Leaves it at the
@@ -220,7 +220,7 @@ static bool load_records(struct stream *s, uint64_t bytes, const struct xb_state
 
 	if (!sets)
 		return false;
-	while (!s->failed && (uint64_t)ftello(s->file) < bytes)
+	while (!s->failed && !s->no_room && (uint64_t)ftello(s->file) < bytes)
 		load_record(s, sets, head, o);
 	free(sets);
 	return !s->failed;
@@ -247,13 +247,19 @@ int xb_state_load(const char *path, struct xb_state_head *head, const _Atomic ui
 		rc = -ENOMEM;
 		goto out;
 	}
-	if (load_records(&s, bytes, head, *oracle)) {
+	if (!load_records(&s, bytes, head, *oracle))
+		rc = xseg_fail(err, -EINVAL, "verify_state: the records of %s make no sense", path);
+	else if (s.no_room)
+		rc = xseg_fail(err, -ENOMEM,
+			       "verify_state: %s has more than there is room for; give the --iodepth"
+			       " and --numjobs that it was saved with",
+			       path);
+	else
 		rc = 0;
+	if (!rc)
 		goto out;
-	}
 	xb_oracle_destroy(*oracle);
 	*oracle = NULL;
-	xseg_fail(err, -EINVAL, "verify_state: the records of %s make no sense", path);
 out:
 	fclose(s.file);
 	return rc;

@@ -43,7 +43,7 @@ static int load(struct xb_verify *v, uint32_t nr_slots, const struct xb_where *w
 }
 
 /* Makes the I/Os of the run again, without doing them. */
-static void redo(struct xb_verify *v, uint64_t boundary)
+static int redo(struct xb_verify *v, uint64_t boundary, struct xseg_error *err)
 {
 	const struct xb_options *o = v->opts;
 	struct xb_gen gen;
@@ -51,7 +51,7 @@ static void redo(struct xb_verify *v, uint64_t boundary)
 
 	for (uint32_t job = 0; job < o->numjobs; job++) {
 		xb_gen_init(&gen, o, boundary, job);
-		while (xb_gen_next(&gen, &io)) {
+		while (!xb_oracle_is_full(v->oracle) && xb_gen_next(&gen, &io)) {
 			uint64_t tag = xb_value(job, io.seq);
 
 			if (io.op == XB_WRITE || io.op == XB_TRIM || io.op == XB_ZEROES)
@@ -61,6 +61,11 @@ static void redo(struct xb_verify *v, uint64_t boundary)
 		}
 	}
 	v->whose.any_run = true;
+	return xb_oracle_is_full(v->oracle)
+		       ? xseg_fail(err, -ENOMEM,
+				   "verify_only: these options leave too much open; give the"
+				   " --verify_state of the run")
+		       : 0;
 }
 
 int xb_verify_create(struct xb_verify *v, const struct xb_options *o, const struct xb_where *w,
@@ -91,7 +96,7 @@ int xb_verify_create(struct xb_verify *v, const struct xb_options *o, const stru
 		if (!v->oracle)
 			rc = -ENOMEM;
 		else if (o->verify_only)
-			redo(v, w->boundary);
+			rc = redo(v, w->boundary, err);
 	}
 	if (rc)
 		xb_verify_destroy(v);

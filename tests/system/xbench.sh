@@ -146,6 +146,16 @@ is "a failed write may have happened or not" "$(json out.json '.jobs[0].verify_e
 t "memd is made well again" xseg peer set memd fail=
 t "also in the saved state" $run --verify_only --verify_state=state
 
+# 16 failures of each sector of 96 MiB are more than it tells apart
+t "memd is made to fail all writes" xseg peer set memd fail=write:1:ENOSPC
+expect_exit 1 "a run whose writes all fail goes on to its end" xbench --target=memd --objects=96 \
+	--object_size=1M --rw=write --bs=1M --iodepth=4 --number_ios=2000 --verify_state=full.state \
+	$with_json
+is "and counts them" "$(json out.json '.jobs[0] | "\(.total_err) \(.error) \(.verify_errors)"')" \
+	"2000 28 0"
+t "and its state is saved" test -s full.state
+t "memd is made well once more" xseg peer set memd fail=
+
 # ---- when answers do not come ----
 
 start cut $run $verify --runtime=60s --verify_state=cut.state $with_json

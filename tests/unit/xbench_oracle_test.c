@@ -150,6 +150,45 @@ static void a_sector_whose_writes_all_fail_keeps_a_short_list(void **state)
 	assert_int_equal(slot()->list, 0);
 }
 
+static void fail_all(unsigned rounds)
+{
+	uint64_t issued;
+
+	for (unsigned i = 1; i <= rounds; i++) {
+		issued = xb_oracle_tick(oracle);
+		xb_oracle_write_begin(oracle, 4096, 1u << 20, V(i), issued);
+		xb_oracle_write_end(oracle, 4096, 1u << 20, issued, false);
+	}
+}
+
+static void sectors_whose_writes_all_fail_do_not_use_up_the_nodes(void **state)
+{
+	(void)state;
+	oracle->nodes.limit = oracle->nr_slots * 5;
+	fail_all(100);
+	assert_false(xb_oracle_is_full(oracle));
+	assert_true(read_value(V(50)));
+	write_value(V(101));
+	assert_false(read_value(V(50)));
+}
+
+static void what_has_begun_when_the_oracle_is_full_has_room(void **state)
+{
+	uint64_t issued[3];
+
+	(void)state;
+	oracle->nodes.limit = oracle->nr_slots;
+	for (unsigned i = 0; i < 3; i++) {
+		issued[i] = xb_oracle_tick(oracle);
+		xb_oracle_write_begin(oracle, 4096, 1u << 20, V(i + 1), issued[i]);
+	}
+	assert_true(xb_oracle_is_full(oracle));
+	for (unsigned i = 0; i < 3; i++)
+		xb_oracle_write_end(oracle, 4096, 1u << 20, issued[i], i == 2);
+	assert_true(read_value(V(3)));
+	assert_true(read_value(V(1)));
+}
+
 static void an_unanswered_write_stays_possible_for_ever(void **state)
 {
 	uint64_t hanging;
@@ -396,6 +435,8 @@ int main(void)
 		T(a_value_does_not_come_back_between_reads),
 		T(a_failed_write_may_have_happened_or_not),
 		T(a_sector_whose_writes_all_fail_keeps_a_short_list),
+		T(sectors_whose_writes_all_fail_do_not_use_up_the_nodes),
+		T(what_has_begun_when_the_oracle_is_full_has_room),
 		T(an_unanswered_write_stays_possible_for_ever),
 		T(the_first_read_defines_what_was_there_before),
 		T(a_stamp_of_this_run_is_never_what_was_there_before),
