@@ -230,6 +230,14 @@ static bool ends_by_bytes(const struct xb_options *o)
 	return !o->runtime && !o->number_ios;
 }
 
+bool xb_options_write(const struct xb_options *o)
+{
+	bool reads = o->rw == XB_RW_READ || o->rw == XB_RW_RANDREAD ||
+		     ((o->rw == XB_RW_RW || o->rw == XB_RW_RANDRW) && o->rwmixread == 100);
+
+	return !reads || o->mix[XB_TRIM] || o->mix[XB_ZEROES];
+}
+
 static int check_mix_and_verify(const struct xb_options *o, struct xseg_error *err)
 {
 	if (o->mix[XB_COPY] && *o->volume)
@@ -245,6 +253,11 @@ static int check_mix_and_verify(const struct xb_options *o, struct xseg_error *e
 			err, -EINVAL,
 			"verify_only cannot tell what a run with --runtime wrote; give the"
 			" --verify_state that it saved");
+	if (o->verify_only && !*o->verify_state && !xb_options_write(o))
+		return xseg_fail(
+			err, -EINVAL,
+			"verify_only: a run with these options writes nothing, so there is nothing to"
+			" verify; give its --verify_state, or all options of the run that wrote");
 	return 0;
 }
 

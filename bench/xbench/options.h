@@ -64,6 +64,8 @@ int xb_options_fit(struct xb_options *o, uint64_t total_bytes,
 		   struct xseg_error *err) XSEG_MUST_CHECK;
 /* One byte after the last of all jobs' ranges. */
 uint64_t xb_options_end(const struct xb_options *o);
+/* Whether a run with them changes what is stored. */
+bool xb_options_write(const struct xb_options *o);
 /* A number that changes with every option which changes what is written where. */
 uint64_t xb_options_signature(const struct xb_options *o);
 

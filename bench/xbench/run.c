@@ -284,8 +284,7 @@ static bool wrote_anything(const struct xb_run *run)
 
 	for (uint32_t i = 0; i < run->nr_jobs; i++)
 		nr += run->jobs[i]->gen.seq;
-	return nr && (run->opts->rw != XB_RW_READ && run->opts->rw != XB_RW_RANDREAD ? true :
-		      run->opts->mix[XB_TRIM] + run->opts->mix[XB_ZEROES] > 0);
+	return nr && xb_options_write(run->opts);
 }
 
 static void look_for_room(struct xb_run *run)

@@ -134,6 +134,7 @@ t "and again from the file" $run --verify_only --verify_state=state --iodepth=4
 t "a run can be verified from its options alone" \
 	$run $verify --number_ios=1000 --randseed=5 --do_verify=no
 t "by making it again" $run $verify --number_ios=1000 --randseed=5 --verify_only
+expect_err 2 "writes nothing" "a run that wrote nothing is no run to verify" $run --verify_only
 expect_exit 1 "but not from other options" $run $verify --number_ios=1000 --randseed=6 --verify_only
 t "another run comes in between" $run --rw=randwrite --number_ios=500
 expect_exit 1 "what it overwrote is missed" $run --verify_only --verify_state=state

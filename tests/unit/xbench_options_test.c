@@ -85,7 +85,7 @@ static void verify_only_and_verify_state_imply_verify(void **state)
 	(void)state;
 	assert_int_equal(parse("--volume=v"), 0);
 	assert_int_equal(o.verify, 0);
-	assert_int_equal(parse("--volume=v --verify_only"), 0);
+	assert_int_equal(parse("--volume=v --verify_only --rw=write"), 0);
 	assert_int_equal(o.verify, 1);
 	assert_int_equal(parse("--volume=v --verify_state=f"), 0);
 	assert_int_equal(o.verify, 1);
@@ -137,6 +137,8 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 		{ "--volume=v --random_distribution=zipf:nan", "zipf:T" },
 		{ "--volume=v --time_based", "--runtime" },
 		{ "--volume=v --verify=crc32c --verify_only --runtime=1s", "--verify_state" },
+		{ "--volume=v --verify_only", "writes nothing" },
+		{ "--volume=v --verify_only --rw=randrw --rwmixread=100", "writes nothing" },
 		{ "--target=p --verify=crc32c --opmix=copy:1", "moves stamps" },
 		{ "--volume=v --data=lend", "copy" },
 		{ "--volume=v --numjobs=256 --iodepth=256", "32768" },
