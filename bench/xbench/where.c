@@ -94,22 +94,25 @@ static int read_volume(struct xb_where *w, char *text, const char *volume, struc
 	return 0;
 }
 
-static int ask_volume(struct asking *a, struct xb_where *w, const char *volume,
+static int ask_volume(struct asking *a, struct xb_where *w, const struct xb_options *o,
 		      struct xseg_error *err)
 {
+	bool sooner = o->io_timeout && o->io_timeout < ASK_TIMEOUT_NS;
+	const char *volume = o->volume;
 	char text[XSEG_PAGE_SIZE];
 	int64_t len;
 
 	snprintf(text, sizeof(text), "volume info %s", volume);
 	len = xseg_admin_call(xseg_peer_port(a->peer, 0), w->peer, text, a->page, 1,
-			      ASK_TIMEOUT_NS);
+			      sooner ? o->io_timeout : ASK_TIMEOUT_NS);
 	if (len == -ENOENT)
 		return xseg_fail(err, -ENOENT,
 				 "there is no volume %s; xseg volume list shows what there is",
 				 volume);
 	if (len == -ETIMEDOUT)
 		return xseg_fail(err, -ETIMEDOUT,
-				 "%s did not answer within 10s; see xseg peer list", w->peer_name);
+				 "%s did not say within %s what volume %s is; see xseg peer list",
+				 w->peer_name, sooner ? "io_timeout" : "10s", volume);
 	memcpy(text, xseg_page(a->seg, a->page[0]), sizeof(text) - 1);
 	text[len >= 0 && len < (int64_t)sizeof(text) ? (size_t)len : sizeof(text) - 1] = '\0';
 	text[strcspn(text, len < 0 ? "\n" : "")] = '\0';
@@ -120,7 +123,7 @@ static int ask_volume(struct asking *a, struct xb_where *w, const char *volume,
 }
 
 static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info, uint32_t peer,
-			   const char *volume, struct xseg_error *err)
+			   const struct xb_options *o, struct xseg_error *err)
 {
 	struct asking a = { 0 };
 	int rc;
@@ -133,7 +136,7 @@ static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info
 	rc = asking_begin(&a, w->seg, err);
 	if (rc)
 		return rc;
-	rc = ask_volume(&a, w, volume, err);
+	rc = ask_volume(&a, w, o, err);
 	asking_end(&a);
 	return rc;
 }
@@ -151,7 +154,7 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 	for (i = 0; i < nr && rc == -ENOENT; i++) {
 		if (!xseg_peer_get_info(w->seg, i, &info) || strcmp(info.kind, "volumed"))
 			continue;
-		rc = look_at_volumed(w, &info, i, o->volume, &why);
+		rc = look_at_volumed(w, &info, i, o, &why);
 		if (!asked++ || rc != -ENOENT)
 			*err = why;
 	}

@@ -209,6 +209,7 @@ is "every stale read is found" "$(sed -n 's/lies=//p' liar-stale.log)" \
 # ---- a volume ----
 
 start volumed volumed --downstream memd
+volumed_pid=$started
 t "a volume is made" wait_for 10 xseg volume create vol --size 8M
 t "a volume verifies, across its objects" xbench --volume=vol $verify --number_ios=2000 \
 	--opmix=trim:3,info:2,flush:2 \
@@ -218,6 +219,12 @@ expect_err 4 "no volume other" "an unknown volume is named" xbench --volume=othe
 expect_err 2 "end behind" "a size beyond the volume is refused" xbench --volume=vol --size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
+kill -STOP "$volumed_pid"
+before=$(date +%s)
+expect_err 3 "within io_timeout" "a volumed that does not answer is not waited for any longer" \
+	xbench --volume=vol --io_timeout=500ms
+t "than io_timeout says" [ $(($(date +%s) - before)) -lt 8 ]
+kill -CONT "$volumed_pid"
 start othermemd memd --name othermemd --memory 4M
 start other volumed --name other --downstream othermemd
 t "another volumed has another volume" wait_for 10 xseg volume create else --size 1M --volumed other
