@@ -165,12 +165,20 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 
 static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
 {
+	struct xseg_peer_info info;
+
 	w->peer = xseg_peer_find(w->seg, o->target);
 	if (w->peer == XSEG_NONE)
 		return xseg_fail(err, -ENOENT,
 				 "segment %s has no peer %s; xseg peer list shows what there is",
 				 xseg_name(w->seg), o->target);
 	memcpy(w->peer_name, o->target, sizeof(w->peer_name));
+	if (xseg_peer_get_info(w->seg, w->peer, &info) &&
+	    (!strcmp(info.kind, "volumed") || !strcmp(info.kind, "client")))
+		return xseg_fail(err, -EINVAL,
+				 "target: peer %s is a %s, which serves no objects; name a cache or a"
+				 " store, or give --volume=VOL",
+				 o->target, info.kind);
 	w->object_size = w->boundary = o->object_size;
 	w->identity = xb_mix(~o->object_size);
 	if (__builtin_mul_overflow(o->objects, o->object_size, &w->total_bytes) ||
