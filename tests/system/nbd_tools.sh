@@ -75,17 +75,26 @@ t "nor one of the nonsense, but by an assertion of its own" wait_for 10 died_of_
 
 # ---- nbdkit dies ----
 
-is_served_anew()
+is_served_anew()	# PID URI
 {
-	nbdinfo --size "$scratch_uri" && [ "$(pgrep -P "$scratch")" != "$child" ]
+	nbdinfo --size "$2" && [ "$(pgrep -P "$1")" != "$child" ]
 }
 
 child=$(pgrep -P "$scratch")
 head -c 1M /dev/urandom >piece.raw
 t "data is written" nbdcopy --flush piece.raw "$scratch_uri"
 kill -ABRT "$child"
-t "an nbdkit that a signal ends is begun anew" wait_for 10 is_served_anew
+t "an nbdkit that a signal ends is begun anew" wait_for 10 \
+	is_served_anew "$scratch" "$scratch_uri"
 t "with what was written" cmp -n $((1 << 20)) piece.raw <(nbdcopy "$scratch_uri" -)
+
+export_up limited scratch --volumed volumed --queues 1 --timeout 5s
+child=$(pgrep -P "$server")
+sleep 5
+kill -ABRT "$child"
+t "also when the time that the first one had is long over" wait_for 10 \
+	is_served_anew "$server" "$uri"
+export_down "$server"
 
 # ---- nbdinfo ----
 

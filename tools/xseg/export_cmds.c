@@ -308,18 +308,21 @@ static int reap(struct server *s)
 	return status;
 }
 
-/* Asks it to end, and sees to it that it has. */
+/* Asks it to end until it has: between fork and exec a signal is caught, and does nothing. */
 static void stop(struct server *s)
 {
-	if (s->pid)
-		kill(s->pid, SIGTERM);
-	while (s->said >= 0)
+	for (;;) {
+		if (s->pid)
+			kill(s->pid, SIGTERM);
+		if (s->said < 0)
+			break;
 		listen_to(s, LOOK_MS);
+	}
 	reap(s);
 	unlink(s->address.sun_path);
 }
 
-/* It has ended by itself. */
+/* It has ended by itself. --timeout counts for the next one from its own beginning. */
 static int begin_anew(struct server *s)
 {
 	int status = reap(s), rc;
@@ -333,6 +336,7 @@ static int begin_anew(struct server *s)
 	s->serves = false;
 	poll(NULL, 0, AGAIN_MS);
 	unlink(s->address.sun_path);
+	tool_start_clock(s->t);
 	rc = start(s);
 	return rc ? rc : wait_until_served(s);
 }
