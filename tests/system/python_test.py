@@ -549,6 +549,8 @@ class Admin(WithVolume):
         self.assertEqual(segment.cache_status("cached", volume=self.name)["name"], self.name)
         self.assertIn("cached", [peer["name"] for peer in segment.stat()["peers"]])
         self.assertEqual(segment.volume_info(self.name)["size_bytes"], SIZE)
+        for words in ["volume info", self.name], ["volume", "info", self.name]:
+            self.assertEqual(segment.run(*words, volumed="volumed")["size_bytes"], SIZE)
         self.assertIn(self.name, [volume["name"] for volume in segment.volumes()])
         self.assertTrue(segment.check()["ok"])
         self.assertGreater(segment.info()["memory_bytes"], 0)

@@ -39,17 +39,19 @@ class Segment:
         timeout: Optional[float] = None,
         **options: Union[Value, bool, None],
     ) -> Any:
-        """Runs a command, such as "volume info", with words that are no options; returns what it printed, or None. Options are the command's, with _ for
-        -: size=4096 is --size=4096, force=True is --force, and what is None or False is left out. timeout: seconds until it fails with
-        ETIMEDOUT; what was asked for goes on."""
-        line = [self.command, "-s", self.name, "--json", "--quiet", *command.split()]
+        """Runs a command, such as "volume info" or "volume", "info", with words that are no options; returns what it printed, or None. Options are the
+        command's, with _ for -: size=4096 is --size=4096, force=True is --force, and what is None or False is left out. timeout: seconds until it
+        fails with ETIMEDOUT; what was asked for goes on."""
+        all_words = [*command.split(), *map(str, words)]
+        like_option = next((n for n, w in enumerate(all_words) if w[:1] == "-"), len(all_words))
+        line = [self.command, "-s", self.name, "--json", "--quiet", *all_words[:like_option]]
         if timeout is not None:
             line.append(f"--timeout={max(1, round(timeout * 1000))}ms")
         for key, value in options.items():
             if value is not None and value is not False:
                 line.append(f"--{key.replace('_', '-')}" + ("" if value is True else f"={value}"))
         done = subprocess.run(
-            [*line, "--", *map(str, words)],
+            [*line, "--", *all_words[like_option:]],
             text=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
