@@ -40,7 +40,7 @@ struct engine {
 	.category = FIO_OPT_C_ENGINE, .group = FIO_OPT_G_INVALID
 
 static struct fio_option options[] = {
-	{ OPTION(segment, FIO_OPT_STR_STORE, "Name of the segment"), .def = "xseg" },
+	{ OPTION(segment, FIO_OPT_STR_STORE, "Name of the segment, else $XSEG_SEGMENT, else xseg") },
 	{ OPTION(volume, FIO_OPT_STR_STORE, "Name of the volume") },
 	{ OPTION(volumed, FIO_OPT_STR_STORE, "Name of the volumed, where there are several") },
 	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes, instead of discarding"),
@@ -52,11 +52,20 @@ static struct fio_option options[] = {
 
 /* ---- a volume ---------------------------------------------------------------------------- */
 
+static const char *segment_of(const struct engine_options *o)
+{
+	const char *env = getenv("XSEG_SEGMENT");
+
+	if (o->segment)
+		return o->segment;
+	return env && *env ? env : "xseg";
+}
+
 static int volume_open(struct thread_data *td, struct xseg_volume **volume)
 {
 	const struct engine_options *o = td->eo;
 	struct xseg_volume_params params = {
-		.segment = o->segment, .volume = o->volume, .volumed = o->volumed
+		.segment = segment_of(o), .volume = o->volume, .volumed = o->volumed
 	};
 	struct xseg_error err = { "" };
 	int rc;

@@ -120,6 +120,8 @@ fails()		# SENTENCE PATTERN OPTIONS...
 	fio --name=job --ioengine="external:$engine" --rw=read --size=1M "$@" >fails.out 2>&1
 	is "$sentence" "$? $(grep -cE -- "$pattern" fails.out)" "1 1"
 }
+t "the segment is that of \$XSEG_SEGMENT, where none is named" fio --name=job \
+	--ioengine="external:$engine" --volume=vol --rw=read --size=1M
 fails "a volume has to be named" "name a volume" --segment="$XSEG_SEGMENT"
 fails "one that is there" "there is no volume 'none'" --segment="$XSEG_SEGMENT" --volume=none
 fails "in a segment that is there" "there is no segment" --segment=no-such-segment --volume=vol
