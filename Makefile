@@ -420,6 +420,8 @@ headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
 # Where an nbdkit of the same LIBDIR finds plug-ins by their names; `xseg export` finds it beside
 # itself.
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
+# Where a fio that was built with its defaults looks for engines.
+ENGINE_DIR ?= $(LIBDIR)/fio
 SHARED_FILE = $(DESTDIR)$(LIBDIR)/libxseg.so.$(VERSION)
 
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
@@ -433,6 +435,7 @@ install: ## programs, headers, libraries, pkg-config file, Python package, manua
 	ln -sf $(notdir $(SHARED_FILE)) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)
 	ln -sf libxseg.so.$(ABI) $(DESTDIR)$(LIBDIR)/libxseg.so
 	$(if $(PLUGIN),install -D -m 755 $(PLUGIN) $(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN)))
+	$(if $(ENGINE),install -D -m 755 $(ENGINE) $(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE)))
 	@printf '%s\n' "$$PC_FILE" >$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
 	@set -e; for h in $$($(headers)); do \
 		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
@@ -453,6 +456,7 @@ uninstall: ## removes what install put there
 	rm -f $(addprefix $(DESTDIR)$(PYTHONDIR)/xseg/,$(notdir $(PYTHON)))
 	rm -rf $(DESTDIR)$(PYTHONDIR)/xseg/__pycache__
 	rm -f $(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so
+	rm -f $(DESTDIR)$(ENGINE_DIR)/fio-xseg.so
 	rm -f $(addprefix $(DESTDIR)$(MANDIR)/,$(PAGE_PATHS))
 	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
 	@-rmdir $(DESTDIR)$(PYTHONDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xseg \

@@ -60,6 +60,15 @@ else
 	not_ok "$sentence" "$work/log"
 fi
 
+sentence="fio's engine is installed"
+if [ ! -e "$BUILD/lib/fio-xseg.so" ]; then
+	skip "$sentence" "it is not built: fio's source could not be had (make deps)"
+elif cmp "$BUILD/lib/fio-xseg.so" "$target/usr/lib/fio/fio-xseg.so" >"$work/log" 2>&1; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+
 make_it uninstall
 if [ -z "$(find "$target" ! -type d)" ]; then
 	ok "make uninstall leaves no file"
