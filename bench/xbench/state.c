@@ -234,7 +234,7 @@ int xb_state_load(const char *path, struct xb_state_head *head, const _Atomic ui
 	int rc = -EINVAL;
 
 	if (!s.file)
-		return xseg_fail(err, -EINVAL, "verify_state: cannot read %s: %s", path,
+		return xseg_fail(err, -EIO, "verify_state: cannot read %s: %s", path,
 				 strerror(errno));
 	if (!is_whole(s.file, &bytes) || !get(&s, head, sizeof(*head)) || !head_ok(head)) {
 		xseg_fail(err, -EINVAL,

@@ -24,7 +24,8 @@ int xb_state_may_save(const char *path, struct xseg_error *err) XSEG_MUST_CHECK;
 /* head->magic, start and length are set here. */
 int xb_state_save(const char *path, struct xb_state_head *head, struct xb_oracle *o,
 		  struct xseg_error *err) XSEG_MUST_CHECK;
-/* Makes the oracle of the file's range. 0; -EINVAL: not a whole file of this kind, or not there. */
+/* Makes the oracle of the file's range. 0; -EIO: it cannot be opened; -EINVAL: not a whole file of
+ * this kind; -ENOMEM. */
 int xb_state_load(const char *path, struct xb_state_head *head, const _Atomic uint64_t *floors,
 		  uint32_t nr_floors, struct xb_oracle **oracle,
 		  struct xseg_error *err) XSEG_MUST_CHECK;

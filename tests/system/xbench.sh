@@ -121,6 +121,8 @@ expect_err 1 "output: cannot write /nowhere/out" \
 is "which has not begun" "$(wc -l <early.log)" 4
 expect_err 1 "verify_state: cannot write /nowhere/state" "and so is a state" \
 	$run --rw=write --verify_state=/nowhere/state
+expect_err 1 "verify_state: cannot read /nowhere/state" "one that cannot be opened is said to be so" \
+	$run --verify_only --verify_state=/nowhere/state
 expect_err 2 "not a file that xbench saved" "a file that is no state is refused" \
 	$run --verify_only --verify_state="$root/Makefile"
 

@@ -245,7 +245,7 @@ static void a_damaged_or_short_state_is_refused(void **state)
 		fclose(file);
 	}
 	unlink(path);
-	assert_int_equal(xb_state_load(path, &head, floors, 1, &o, &err), -EINVAL);
+	assert_int_equal(xb_state_load(path, &head, floors, 1, &o, &err), -EIO);
 }
 
 static void a_state_that_cannot_be_written_says_so(void **state)
