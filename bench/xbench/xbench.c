@@ -40,12 +40,21 @@ static int fail(const struct xseg_error *err, int code)
 	return code;
 }
 
+/* What was printed on standard output has arrived there. */
+static int printed(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "xbench: standard output: %s\n", strerror(errno));
+	return 1;
+}
+
 static int help(void)
 {
 	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER [--rw=MODE] [OPTION...]\n"
 	       "Loads a volume or a peer of a segment and measures it; see xbench(1).\n");
 	cli_print_options(stdout, xb_opts);
-	return 0;
+	return printed();
 }
 
 static int check_cpus(const struct xb_options *o, struct xseg_error *err)
@@ -101,8 +110,10 @@ int main(int argc, char **argv)
 
 	if (!rc && o.help)
 		return help();
-	if (!rc && o.version)
-		return printf("xbench %s\n", XSEG_VERSION) < 0;
+	if (!rc && o.version) {
+		printf("xbench %s\n", XSEG_VERSION);
+		return printed();
+	}
 	if (!rc)
 		rc = check_cpus(&o, &err);
 	if (rc) {

@@ -126,6 +126,13 @@ expect_err 1 "verify_state: cannot read /nowhere/state" "one that cannot be open
 expect_err 2 "not a file that xbench saved" "a file that is no state is refused" \
 	$run --verify_only --verify_state="$root/Makefile"
 
+for option in --help --version; do
+	expect_err 1 "No space left" "$option that cannot be printed is an error" \
+		bash -c "xbench $option >/dev/full"
+done
+expect_err 1 "cannot write the results: No space left" "and so are results" \
+	bash -c "$run --rw=read --number_ios=1 >/dev/full"
+
 # ---- verifying what is right ----
 
 verify="--rw=randrw --bsrange=512-16k --iodepth=16 --verify=crc32c"
