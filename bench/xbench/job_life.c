@@ -87,7 +87,7 @@ static int take_requests(struct xb_job *job, struct xseg_error *err)
 		f->r = xseg_req_alloc(job->port);
 		if (!f->r)
 			return xseg_fail(err, -EPROTO, "the segment gives fewer requests than it"
-					 " promised; see xseg check");
+					 " promised; see 'xseg check'");
 		f->r->cookie = f;
 		f->slot = job->nr * job->depth + i;
 		memcpy(f->r->page, job->page + (size_t)i * job->pages_each,

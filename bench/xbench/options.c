@@ -314,26 +314,33 @@ uint64_t xb_options_end(const struct xb_options *o)
 
 int xb_options_fit(struct xb_options *o, uint64_t total_bytes, struct xseg_error *err)
 {
+	const char *what = *o->volume ? o->volume : "the set of objects";
+	char total[24], size[24], other[24];
 	uint64_t last, end;
 
+	opt_format_size(total_bytes, total, sizeof(total));
 	if (__builtin_mul_overflow(o->offset_increment, (uint64_t)o->numjobs - 1, &last) ||
 	    __builtin_add_overflow(last, o->offset, &last) || last >= total_bytes)
 		return xseg_fail(err, -EINVAL,
-				 "offset: there is nothing behind it, %s has %" PRIu64 " bytes",
-				 *o->volume ? o->volume : "the set of objects", total_bytes);
+				 "offset: there is nothing behind it, %s has %s; give a smaller one",
+				 what, total);
 	if (!o->size)
 		o->size = (total_bytes - last) / XSEG_SECTOR * XSEG_SECTOR;
-	if (__builtin_add_overflow(last, o->size, &end) || end > total_bytes)
+	opt_format_size(o->size, size, sizeof(size));
+	if (__builtin_add_overflow(last, o->size, &end) || end > total_bytes) {
+		opt_format_size(last, other, sizeof(other));
 		return xseg_fail(err, -EINVAL,
-				 "size: %" PRIu64 " bytes from offset %" PRIu64
-				 " end behind %s of %" PRIu64 " bytes",
-				 o->size, last, *o->volume ? o->volume : "the set of objects",
-				 total_bytes);
-	if (o->bs_max > o->size)
+				 "size: %s from offset %s end behind %s, which has %s; give a"
+				 " smaller one, or none for all there is",
+				 size, other, what, total);
+	}
+	if (o->bs_max > o->size) {
+		opt_format_size(o->bs_max, other, sizeof(other));
 		return xseg_fail(err, -EINVAL,
-				 "bs: a block of %" PRIu64
-				 " bytes does not fit into a size of %" PRIu64,
-				 o->bs_max, o->size);
+				 "bs: a block of %s does not fit into a size of %s; give a smaller"
+				 " one",
+				 other, size);
+	}
 	return 0;
 }
 

@@ -42,7 +42,7 @@ static int asking_begin(struct asking *a, struct xseg *seg, struct xseg_error *e
 	if (!rc)
 		return 0;
 	xseg_fail(err, rc,
-		  "segment %s has no 2M of memory left for a page to ask in; see xseg info",
+		  "segment %s has no 2M of memory left for a page to ask in; see 'xseg info'",
 		  xseg_name(seg));
 	xseg_peer_close(a->peer, XSEG_CLOSE_FREE_ARENA);
 out_free:
@@ -75,7 +75,7 @@ static int read_volume(struct xb_where *w, char *text, const char *volume, struc
 
 	while ((key = kv_next_word(&cursor, &value))) {
 		if (!strcmp(key, "state") && value && strcmp(value, "ok"))
-			return xseg_fail(err, -ENOENT, "volume %s is being removed", volume);
+			return xseg_fail(err, -ENOENT, "volume '%s' is being removed", volume);
 		if (!read_number(value, &number))
 			continue;
 		if (!strcmp(key, "id"))
@@ -89,7 +89,7 @@ static int read_volume(struct xb_where *w, char *text, const char *volume, struc
 	w->identity = xb_mix(id);
 	if (!id || id > UINT32_MAX || !w->total_bytes || !w->object_size)
 		return xseg_fail(err, -EPROTO,
-				 "%s answers no id and size for volume %s; is it of this build?",
+				 "%s answers no id and size for volume '%s'; is it of this build?",
 				 w->peer_name, volume);
 	return 0;
 }
@@ -107,11 +107,11 @@ static int ask_volume(struct asking *a, struct xb_where *w, const struct xb_opti
 			      sooner ? o->io_timeout : ASK_TIMEOUT_NS);
 	if (len == -ENOENT)
 		return xseg_fail(err, -ENOENT,
-				 "there is no volume %s; xseg volume list shows what there is",
+				 "there is no volume '%s'; 'xseg volume list' shows what there is",
 				 volume);
 	if (len == -ETIMEDOUT)
 		return xseg_fail(err, -ETIMEDOUT,
-				 "%s did not say within %s what volume %s is; see xseg peer list",
+				 "%s did not say within %s what volume '%s' is; see 'xseg peer list'",
 				 w->peer_name, sooner ? "io_timeout" : "10s", volume);
 	memcpy(text, xseg_page(a->seg, a->page[0]), sizeof(text) - 1);
 	text[len >= 0 && len < (int64_t)sizeof(text) ? (size_t)len : sizeof(text) - 1] = '\0';
@@ -129,7 +129,7 @@ static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info
 	int rc;
 
 	if (xseg_peer_is_gone(w->seg, info))
-		return xseg_fail(err, -ENOENT, "%s is %s; see xseg peer start", info->name,
+		return xseg_fail(err, -ENOENT, "%s is %s; see 'xseg peer start'", info->name,
 				 info->state == XSEG_PEER_DEAD ? "dead" : "stopped");
 	w->peer = peer;
 	memcpy(w->peer_name, info->name, sizeof(w->peer_name));
@@ -170,13 +170,13 @@ static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg
 	w->peer = xseg_peer_find(w->seg, o->target);
 	if (w->peer == XSEG_NONE)
 		return xseg_fail(err, -ENOENT,
-				 "segment %s has no peer %s; xseg peer list shows what there is",
+				 "segment %s has no peer '%s'; 'xseg peer list' shows what there is",
 				 xseg_name(w->seg), o->target);
 	memcpy(w->peer_name, o->target, sizeof(w->peer_name));
 	if (xseg_peer_get_info(w->seg, w->peer, &info) &&
 	    (!strcmp(info.kind, "volumed") || !strcmp(info.kind, "client")))
 		return xseg_fail(err, -EINVAL,
-				 "target: peer %s is a %s, which serves no objects; name a cache or a"
+				 "target: '%s' is a %s, which serves no objects; name a cache or a"
 				 " store, or give --volume=VOL",
 				 o->target, info.kind);
 	w->object_size = w->boundary = o->object_size;

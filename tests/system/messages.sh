@@ -122,7 +122,7 @@ wait "$started"
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
 t "volumed is started" xseg peer start volumed
 t "and dies, with nobody to start it again" xseg peer kill volumed
-expect_err 4 "volumed is dead; see xseg peer start" "a load does not wait for it" \
+expect_err 4 "volumed is dead; see 'xseg peer start'" "a load does not wait for it" \
 	timeout 5 xbench --volume=disk --rw=read --number_ios=1
 t "the cache is stopped" xseg peer stop cached
 is "and is not said to have failed" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " stopped"

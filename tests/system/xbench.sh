@@ -109,7 +109,7 @@ expect_err 2 "multiple of 512" "a block size that is no multiple of a sector is 
 expect_err 2 "end behind" "a size beyond the objects is refused" $run --size=1T
 expect_err 2 "mean" "a misspelt option is corrected" $run --iodeph=3
 expect_err 2 "CPU 63 " "a CPU that is not there is refused" $run --cpus=63
-expect_err 4 "no peer nobody" "an unknown peer is named" xbench --target=nobody
+expect_err 4 "no peer 'nobody'" "an unknown peer is named" xbench --target=nobody
 expect_err 4 "no volumed" "a volume without a volumed is refused" xbench --volume=v
 expect_err 4 "there is no segment" "an unknown segment is refused" xbench -s "$XSEG_SEGMENT-none" \
 	--volume=v
@@ -226,7 +226,7 @@ t "a volume verifies, across its objects" xbench --volume=vol $verify --number_i
 t "and once more from the state" xbench --volume=vol --verify_only --verify_state=vol.state
 expect_err 2 "serves no objects" "a target that serves no objects is refused" \
 	xbench --target=volumed
-expect_err 4 "no volume other" "an unknown volume is named" xbench --volume=other
+expect_err 4 "no volume 'other'" "an unknown volume is named" xbench --volume=other
 expect_err 2 "end behind" "a size beyond the volume is refused" xbench --volume=vol --size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
