@@ -550,6 +550,14 @@ static void begin(struct xb_job *job)
 		memset(job->answered, 0, job->window);
 }
 
+/* The time without answers at the end counts, too. */
+static void note_end(struct xb_job *job)
+{
+	if (!job->after && job->now > job->count_from_ns)
+		atomic_store_explicit(&job->counted_ns[0], job->now - job->count_from_ns,
+				      memory_order_relaxed);
+}
+
 void xb_job_run(struct xb_job *job)
 {
 	uint32_t looks = 0;
@@ -572,5 +580,6 @@ void xb_job_run(struct xb_job *job)
 			break;
 		wait_for_work(job);
 	}
+	note_end(job);
 	drop_gifts(job);
 }

@@ -111,7 +111,7 @@ struct xb_job {
 	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
 	/* results; read by the main thread */
 	struct xb_stat stats[XB_NR_STATS];
-	_Atomic uint64_t counted_ns[2];	/* until the last reply; [1]: of phases with `after` */
+	_Atomic uint64_t counted_ns[2];	/* to the last reply, then the end; [1]: of phases `after` */
 	_Atomic uint64_t waiting_since_ns;	/* last reply, or when something went out first */
 	_Atomic uint32_t inflight;
 	_Atomic uint64_t direct_ios;		/* reads for which no request was sent */

@@ -178,7 +178,9 @@ t "and a state that verifies" $run --verify_only --verify_state=cut.state
 kill -STOP "$memd_pid"
 expect_exit 3 "io_timeout ends a run whose peer does not answer" \
 	$run --rw=randwrite --verify_state=stopped.state --runtime=100ms --iodepth=4 \
-	--io_timeout=500ms
+	--io_timeout=500ms $with_json
+is "and the time in which there was no answer counts" \
+	"$(json out.json '.jobs[0].job_runtime_ns >= 400000000')" true
 start waiting $run --rw=randread --number_ios=100
 sleep 6
 kill -CONT "$memd_pid"
