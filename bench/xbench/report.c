@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/xbench/sample.h"
+
 /* ---- JSON -------------------------------------------------------------------------------- */
 
 static void set_int(json_t *object, const char *key, uint64_t value)
@@ -137,25 +139,6 @@ static int print_json(const struct xb_run *run, FILE *out)
 
 /* ---- for people -------------------------------------------------------------------------- */
 
-/* Nanoseconds in a unit in which they have a few digits before the point. */
-static const char *human_ns(uint64_t ns, char *out, size_t size)
-{
-	static const struct {
-		uint64_t limit;
-		double by;
-		const char *unit;
-	} units[] = { { 10000, 1, "ns" },
-		      { 10000000, 1e3, "us" },
-		      { 10000000000, 1e6, "ms" },
-		      { UINT64_MAX, 1e9, "s" } };
-	unsigned i = 0;
-
-	while (ns >= units[i].limit)
-		i++;
-	snprintf(out, size, "%.*f%s", i ? 1 : 0, (double)ns / units[i].by, units[i].unit);
-	return out;
-}
-
 static void print_figures(FILE *out, const char *name, const struct xb_figures *f)
 {
 	char bw[24], total[24], t[6][24];
@@ -163,15 +146,15 @@ static void print_figures(FILE *out, const char *name, const struct xb_figures *
 	opt_human_size(xb_rate(f->bytes, f->span_ns), bw, sizeof(bw));
 	opt_human_size(f->bytes, total, sizeof(total));
 	fprintf(out, "  %s: IOPS=%" PRIu64 ", BW=%s/s (%s/%s), %" PRIu64 " I/Os\n", name,
-		xb_rate(f->ios, f->span_ns), bw, total, human_ns(f->span_ns, t[0], sizeof(t[0])),
+		xb_rate(f->ios, f->span_ns), bw, total, xb_human_ns(f->span_ns, t[0], sizeof(t[0])),
 		f->ios);
-	fprintf(out, "    lat: min=%s, avg=%s, max=%s\n", human_ns(f->min, t[0], sizeof(t[0])),
-		human_ns(f->mean, t[1], sizeof(t[1])), human_ns(f->max, t[2], sizeof(t[2])));
+	fprintf(out, "    lat: min=%s, avg=%s, max=%s\n", xb_human_ns(f->min, t[0], sizeof(t[0])),
+		xb_human_ns(f->mean, t[1], sizeof(t[1])), xb_human_ns(f->max, t[2], sizeof(t[2])));
 	fprintf(out, "    lat percentiles:");
 	for (uint32_t i = 0; i < XB_NR_PERCENTILES; i++)
 		if (xb_percentiles[i] == 50 || xb_percentiles[i] >= 90)
 			fprintf(out, " %g%%=%s", xb_percentiles[i],
-				human_ns(f->percentile[i], t[0], sizeof(t[0])));
+				xb_human_ns(f->percentile[i], t[0], sizeof(t[0])));
 	fputc('\n', out);
 }
 

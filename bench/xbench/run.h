@@ -45,8 +45,8 @@ int xb_run_open(struct xb_run *run, struct xb_options *o, struct xseg *seg,
 int xb_run_all(struct xb_run *run, struct xseg_error *err) XSEG_MUST_CHECK;
 void xb_run_close(struct xb_run *run);
 
-/* 0, 1 (an I/O failed or did not verify, the oracle had no room, or the state could not be saved) or
- * 3 (interrupted, timed out). */
+/* 0, 1 (an I/O failed or did not verify, the oracle had no room, the state could not be saved) or 3
+ * (interrupted, timed out). */
 int xb_run_exit_code(const struct xb_run *run);
 /* From what was counted in `span_ns`; of one of a job's statistics: an op, or XB_STAT_VERIFY. */
 void xb_figures_of(const struct xhist *lat, uint64_t bytes, uint64_t span_ns, struct xb_figures *f);

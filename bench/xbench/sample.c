@@ -38,6 +38,24 @@ void xb_job_figures(const struct xb_job *job, uint32_t stat, struct xb_figures *
 		      atomic_load(&job->counted_ns[stat == XB_STAT_VERIFY]), f);
 }
 
+const char *xb_human_ns(uint64_t ns, char *out, size_t size)
+{
+	static const struct {
+		uint64_t limit;
+		double by;
+		const char *unit;
+	} units[] = { { 10000, 1, "ns" },
+		      { 10000000, 1e3, "us" },
+		      { 10000000000, 1e6, "ms" },
+		      { UINT64_MAX, 1e9, "s" } };
+	unsigned i = 0;
+
+	while (ns >= units[i].limit)
+		i++;
+	snprintf(out, size, "%.*f%s", i ? 1 : 0, (double)ns / units[i].by, units[i].unit);
+	return out;
+}
+
 /* ---- samples ----------------------------------------------------------------------------- */
 
 void xb_sampler_init(struct xb_sampler *s, struct xb_run *run)
@@ -86,7 +104,8 @@ static struct xb_sample *add_sample(struct xb_sampler *s)
 
 static void print_line(const struct xb_sample *sample)
 {
-	char bw[24];
+	char bw[24], p99[24];
+	bool idle = true;
 
 	fprintf(stderr, "xbench: %6.1fs", (double)sample->end_ns / 1e9);
 	for (uint32_t op = 0; op < XB_NR_OPS; op++) {
@@ -95,10 +114,12 @@ static void print_line(const struct xb_sample *sample)
 		if (!f->ios)
 			continue;
 		opt_human_size(xb_rate(f->bytes, f->span_ns), bw, sizeof(bw));
-		fprintf(stderr, "  %s %" PRIu64 " IOPS %s/s p99 %" PRIu64 " us", xb_stat_names[op],
-			xb_rate(f->ios, f->span_ns), bw, f->percentile[12] / 1000);
+		fprintf(stderr, "  %s %" PRIu64 " IOPS %s/s p99=%s", xb_stat_names[op],
+			xb_rate(f->ios, f->span_ns), bw,
+			xb_human_ns(f->percentile[12], p99, sizeof(p99)));
+		idle = false;
 	}
-	fputc('\n', stderr);
+	fputs(idle ? "  0 IOPS\n" : "\n", stderr);
 }
 
 /* Sums one operation over the jobs, and leaves what is new since the last time in *f. */

@@ -10,6 +10,9 @@
 
 #include "bench/xbench/run.h"
 
+/* In a unit in which they have a few digits before the point. Returns out. */
+const char *xb_human_ns(uint64_t ns, char *out, size_t size);
+
 struct xb_sampler {
 	struct xb_run *run;
 	uint64_t begin_ns, last_ns, next_ns;

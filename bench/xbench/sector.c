@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define LONG_LIST  8u				/* nodes from which the floors are worth a look */
-#define MAX_UNSURE 16u				/* failed writes of a sector that are told apart, at most */
+#define MAX_UNSURE 16u				/* failed writes of a sector, told apart */
 
 /* ---- nodes ------------------------------------------------------------------------------- */
 

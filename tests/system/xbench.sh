@@ -187,6 +187,10 @@ kill -CONT "$memd_pid"
 wait "$started"
 is "a run waits for a peer that comes back" $? 0
 t "and says so" grep -q "still waiting for 1 requests" waiting.log
+kill -STOP "$memd_pid"
+$run --rw=read --runtime=2s --io_timeout=900ms --status-interval=200ms >idle.out 2>&1
+kill -CONT "$memd_pid"
+t "what it tells of an interval without answers is that" grep -q "^xbench: .*s  0 IOPS$" idle.out
 t "what was not answered may have been done" $run --verify_only --verify_state=stopped.state
 
 # ---- a store that lies ----
