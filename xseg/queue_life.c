@@ -97,6 +97,7 @@ int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *par
 	if (rc)
 		goto out_destroy;
 	q->port = xseg_peer_port(q->peer, 0);
+	xseg_client_volume_set(q->peer, v->peer, v->info.id);
 	rc = take_memory(q, err);
 	if (!rc)
 		rc = take_requests(q, err);

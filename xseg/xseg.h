@@ -267,6 +267,24 @@ struct xport *xseg_peer_port(struct xseg_peer *peer, uint32_t i);
 void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value);
 uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n);
 
+/* A client whose I/O is to one volume says so in a word of its own, so that who is about to remove
+ * that, or to make it smaller, can tell. A queue of libxseg does by itself. */
+enum { XSEG_CLIENT_WORD_VOLUME };
+
+static inline void xseg_client_volume_set(
+	struct xseg_peer *client, uint32_t volumed_index, uint32_t volume)
+{
+	xseg_peer_user_set(
+		client, XSEG_CLIENT_WORD_VOLUME, ((uint64_t)volumed_index + 1) << 32 | volume);
+}
+
+static inline bool xseg_client_has_volume(
+	const struct xseg_peer_info *client, uint32_t volumed_index, uint32_t volume)
+{
+	return client->user[XSEG_CLIENT_WORD_VOLUME] ==
+	       (((uint64_t)volumed_index + 1) << 32 | volume);
+}
+
 uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NONE */
 /* false: no such peer */
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);

@@ -35,9 +35,13 @@ static int open_port(struct xb_job *job, struct xseg_error *err)
 		params.nr_requests = job->nr_flights;
 		rc = xseg_peer_open(job->shared->seg, &params, &job->peer, err);
 	} while (rc && drop_spare(job));
-	if (!rc)
-		job->port = xseg_peer_port(job->peer, 0);
-	return rc;
+	if (rc)
+		return rc;
+	job->port = xseg_peer_port(job->peer, 0);
+	if (job->shared->where.volume)
+		xseg_client_volume_set(
+			job->peer, job->shared->where.peer, job->shared->where.volume);
+	return 0;
 }
 
 static int take_pages(struct xb_job *job, struct xseg_error *err)

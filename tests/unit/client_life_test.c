@@ -246,6 +246,32 @@ static void a_queue_may_end_with_ios_out(void **state)
 	clientrig_expect_zeroes(g, 0, 4096);
 }
 
+static bool somebody_has(struct clientrig *g, uint32_t volume)
+{
+	uint32_t volumed = xseg_peer_find(g->seg, "volumed");
+	struct xseg_peer_info info;
+
+	for (uint32_t i = 0; i < xseg_nr_peers(g->seg); i++)
+		if (xseg_peer_get_info(g->seg, i, &info) &&
+			xseg_client_has_volume(&info, volumed, volume))
+			return true;
+	return false;
+}
+
+static void a_queue_says_which_volume_it_has(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_volume_info info;
+
+	xseg_volume_get_info(g->v, &info);
+	assert_true(somebody_has(g, info.id));
+	assert_false(somebody_has(g, info.id + 1));
+	xseg_queue_destroy(g->q);
+	assert_false(somebody_has(g, info.id));
+	assert_int_equal(xseg_queue_create(g->v, NULL, &g->q, NULL), 0);
+	assert_true(somebody_has(g, info.id));
+}
+
 /* ---- the volume changes ---- */
 
 static void a_volume_that_was_removed_is_stale(void **state)
@@ -563,6 +589,7 @@ int main(void)
 		CLIENT_TEST(a_volumed_that_stays_away_is_an_error_that_stays),
 		CLIENT_TEST(a_volumed_that_is_forgotten_amid_copies_is_an_error),
 		CLIENT_TEST(a_queue_may_end_with_ios_out),
+		CLIENT_TEST(a_queue_says_which_volume_it_has),
 		CLIENT_TEST(a_volume_that_was_removed_is_stale),
 		CLIENT_TEST(a_volume_of_the_same_name_is_another_one),
 		CLIENT_TEST(a_volume_that_grew_or_shrank_says_so),
