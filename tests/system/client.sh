@@ -85,7 +85,10 @@ t "it is made much smaller" xseg volume resize vol --size 512 --force
 ended "who was beyond is told so" ENXIO
 t "it is made larger" xseg volume resize vol --size 16M
 load memory 2
-t "it is removed" xseg volume remove vol
+expect_err 4 "in use by volume_load \\(pid [0-9]+\\);" "it is not removed while it is used" \
+	xseg volume remove vol
+expect_err 4 "in use by volume_load" "nor cut" xseg volume resize vol --size 1M
+t "it is removed all the same" xseg volume remove vol --force
 ended "who used it is told so" ESTALE ESTALE
 t "another one of its name is made" xseg volume create vol --size 16M
 for way in copy loop; do

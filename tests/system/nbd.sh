@@ -220,7 +220,9 @@ disturbed $times
 
 # ---- the end ----
 
-t "the volume is removed" xseg volume remove disk --volumed volumed
+expect_err 4 "in use by nbdkit" "the volume is not removed while it is exported" \
+	xseg volume remove disk --volumed volumed
+t "it is by force" xseg volume remove disk --volumed volumed --force
 expect_exit 1 "which new connections are told" nbdinfo --size "$uri"
 export_down "$disk"
 is "the export ends" "$?" 0

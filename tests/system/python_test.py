@@ -530,7 +530,8 @@ class Below(WithVolume):
             self.assertEqual(len(again.pread(4096, 0)), 4096)
 
     def test_a_volume_that_is_removed_is_an_error(self):
-        segment.volume_remove(self.name)
+        self.assertEqual(self.raises(errno.EBUSY, segment.volume_remove, self.name).code, 4)
+        segment.volume_remove(self.name, force=True)
         self.thread.join()
         segment.volume_create(self.name, SIZE)
         self.assertEqual(self.failed.errno, errno.ESTALE)

@@ -242,6 +242,12 @@ expect_err 3 "within io_timeout" "a volumed that does not answer is not waited f
 	xbench --volume=vol --io_timeout=500ms
 t "than io_timeout says" [ $(($(date +%s) - before)) -lt 8 ]
 kill -CONT "$volumed_pid"
+ops=$(counted volumes vol ops)
+start loading xbench --volume=vol --rw=randread --runtime=60s
+wait_for 10 counts_more volumes vol ops "$ops"
+expect_err 4 "in use by xbench" "its volume is not removed while it runs" xseg volume remove vol
+kill -INT "$started"
+wait "$started"
 start othermemd memd --name othermemd --memory 4M
 start other volumed --name other --downstream othermemd
 t "another volumed has another volume" wait_for 10 xseg volume create else --size 1M --volumed other

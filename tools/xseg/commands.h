@@ -57,7 +57,8 @@ struct volume_opts {
 	uint64_t size_bytes;
 	bool force;
 };
-extern const struct opt volume_table[], volume_create_table[], volume_resize_table[];
+extern const struct opt volume_table[], volume_create_table[], volume_resize_table[],
+	volume_remove_table[];
 command_fn volume_create, volume_list, volume_info, volume_resize, volume_remove, volume_flush,
 	volume_import, volume_export;
 

@@ -7,13 +7,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "peers/common/kv.h"
 #include "tools/xseg/cache_volume.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/volume_io.h"
 
-#define POLL_NS (TOOL_SECOND / 20)
+#define POLL_NS	   (TOOL_SECOND / 20)
+#define USERS_TEXT 512
 
 /* ---- options ----------------------------------------------------------------------------- */
 
@@ -40,6 +42,12 @@ const struct opt volume_resize_table[] = {
 	OPT_VOLUME_SIZE,
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
 	  .help = "also make it smaller, and lose what is beyond" },
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_remove_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also while somebody uses it, who gets errors from then on" },
 	OPT_VOLUMED,
 	{ 0 },
 };
@@ -225,6 +233,44 @@ int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 	return rc;
 }
 
+/* ---- who uses it ------------------------------------------------------------------------- */
+
+static bool uses(const struct xseg_peer_info *p, uint32_t volumed, uint32_t id)
+{
+	return view_peer_is_client(p) && view_peer_alive(p) &&
+	       xseg_client_has_volume(p, volumed, id);
+}
+
+/* Whether one before p, of the same process, has it as well. */
+static bool is_named(const struct view_peers *peers, const struct xseg_peer_info *p,
+		     uint32_t volumed, uint32_t id)
+{
+	const struct xseg_peer_info *q;
+
+	for (q = peers->info; q < p; q++)
+		if (q->pid == p->pid && uses(q, volumed, id))
+			return true;
+	return false;
+}
+
+/* " PROGRAM (pid N)" of each process that has the volume open; empty when none has, or that cannot
+ * be told. */
+static void list_users(struct client *c, uint32_t volumed, uint32_t id, char *out, size_t size)
+{
+	const struct xseg_peer_info *p;
+	struct view_peers peers;
+	struct kv_text t;
+
+	kv_init(&t, out, size);
+	if (view_peers_load(c->seg, &peers))
+		return;
+	for (p = peers.info; p < peers.info + peers.nr; p++)
+		if (uses(p, volumed, id) && !is_named(&peers, p, volumed, id))
+			kv_add(&t, " %s (pid %" PRIu32 ")",
+			       p->member_label[0] ? p->member_label : p->name, p->pid);
+	view_peers_fini(&peers);
+}
+
 /* ---- create, resize, remove -------------------------------------------------------------- */
 
 int volume_create(struct tool *t, const void *opts, int argc, char **argv)
@@ -254,7 +300,7 @@ int volume_create(struct tool *t, const void *opts, int argc, char **argv)
 static int resize(struct tool *t, struct client *c, uint32_t peer, const struct volume_opts *o,
 		  const char *name)
 {
-	char from[OUT_TEXT], to[OUT_TEXT];
+	char from[OUT_TEXT], to[OUT_TEXT], users[USERS_TEXT];
 	struct volume v;
 	int64_t rc;
 	int code;
@@ -262,12 +308,15 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	code = ask_volume(c, peer, "volume resize", name, &v);
 	if (code)
 		return code;
-	if (o->size_bytes < v.size_bytes && !o->force)
+	if (o->size_bytes < v.size_bytes && !o->force) {
+		list_users(c, peer, (uint32_t)v.id, users, sizeof(users));
 		return tool_fail(
 			TOOL_REFUSED,
-			"volume resize %s: from %s to %s it would lose what is beyond; "
+			"volume resize %s: from %s to %s it would lose what is beyond%s%s; "
 			"add --force if that may go",
-			name, out_size(v.size_bytes, from), out_size(o->size_bytes, to));
+			name, out_size(v.size_bytes, from), out_size(o->size_bytes, to),
+			users[0] ? ", and is in use by" : "", users);
+	}
 	rc = client_ask(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
 	if (rc < 0)
 		return fail_volume(c, rc, "volume resize", name);
@@ -316,24 +365,48 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 	}
 }
 
+/* Refuses while somebody uses the volume. */
+static int check_unused(struct client *c, uint32_t peer, const char *name)
+{
+	char users[USERS_TEXT];
+	struct volume v;
+	int rc = ask_volume(c, peer, "volume remove", name, &v);
+
+	if (rc)
+		return rc;
+	list_users(c, peer, (uint32_t)v.id, users, sizeof(users));
+	if (!users[0])
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+			 "volume remove %s: it is in use by%s; end them first, or add --force",
+			 name, users);
+}
+
+static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const char *name)
+{
+	int64_t rc = client_ask(c, peer, "volume remove %s", name);
+
+	if (rc < 0)
+		return fail_volume(c, rc, "volume remove", name);
+	cache_volume_forget(c, (uint32_t)client_number(c->text, "id"));
+	return wait_removed(t, c, peer, name);
+}
+
 int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 {
+	const struct volume_opts *o = opts;
 	struct client *c;
 	uint32_t peer;
-	int64_t rc;
 	int code;
 
 	(void)argc;
-	code = open_volumed(t, opts, argv[0], &c, &peer);
+	code = open_volumed(t, o, argv[0], &c, &peer);
 	if (code)
 		return code;
-	rc = client_ask(c, peer, "volume remove %s", argv[0]);
-	if (rc < 0) {
-		code = fail_volume(c, rc, "volume remove", argv[0]);
-	} else {
-		cache_volume_forget(c, (uint32_t)client_number(c->text, "id"));
-		code = wait_removed(t, c, peer, argv[0]);
-	}
+	if (!o->force)
+		code = check_unused(c, peer, argv[0]);
+	if (!code)
+		code = remove_volume(t, c, peer, argv[0]);
 	client_close(c);
 	if (!code)
 		tool_say(t, "volume %s is removed", argv[0]);

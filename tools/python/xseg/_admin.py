@@ -132,9 +132,13 @@ class Segment:
         return self.run("volume resize", volume, size=size, force=force, volumed=volumed)
 
     def volume_remove(
-        self, volume: str, volumed: Optional[str] = None, timeout: Optional[float] = None
+        self,
+        volume: str,
+        volumed: Optional[str] = None,
+        timeout: Optional[float] = None,
+        force: bool = False,
     ) -> Any:
-        return self.run("volume remove", volume, volumed=volumed, timeout=timeout)
+        return self.run("volume remove", volume, force=force, volumed=volumed, timeout=timeout)
 
     def volume_flush(self, volume: str, volumed: Optional[str] = None) -> Any:
         return self.run("volume flush", volume, volumed=volumed)
