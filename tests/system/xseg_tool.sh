@@ -282,9 +282,15 @@ xseg --json cache status >before
 kill -STOP "$(peer_field volumed pid)"
 expect_err 3 "timed out" "a peer that does not answer is waited for as long as asked" \
 	xseg --timeout 300ms volume list
+expect_err 3 "no answer yet, nothing was changed" "who has only asked says so" \
+	xseg --timeout 300ms volume resize v --size 64M
 expect_json '.volumes == null' "and does not hang status" xseg --json status
 kill -CONT "$(peer_field volumed pid)"
 t "and answers later" xseg volume list
+kill -STOP "$(peer_field cached pid)"
+expect_err 3 "no answer yet, the work goes on" "who has asked for a change says that" \
+	xseg --timeout 300ms cache drop cached
+kill -CONT "$(peer_field cached pid)"
 
 # ---- without a supervisor ----
 

@@ -198,9 +198,9 @@ static int64_t ask_set(struct client *c, uint32_t peer, uint32_t id, const char 
 		       const char *settings)
 {
 	if (id)
-		return client_ask(c, peer, "volume-set id=%" PRIu32 " name=%s%s", id, volume,
-				  settings);
-	return client_ask(c, peer, "set%s", settings);
+		return client_tell(c, peer, "volume-set id=%" PRIu32 " name=%s%s", id, volume,
+				   settings);
+	return client_tell(c, peer, "set%s", settings);
 }
 
 static int set(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
@@ -288,7 +288,7 @@ int cache_drop(struct tool *t, const void *opts, int argc, char **argv)
 	code = open_cache(t, argv[0], &c, &peer);
 	if (code)
 		return code;
-	rc = client_ask(c, peer, "drop");
+	rc = client_tell(c, peer, "drop");
 	if (rc < 0)
 		code = client_fail(c, rc, "flush it first with 'xseg cache flush'", "cache drop %s",
 				   argv[0]);

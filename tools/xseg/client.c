@@ -264,18 +264,18 @@ static int ask_begin(struct client *c, uint32_t peer, const char *line)
 	return call_begin(call, r, peer);
 }
 
-int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
+static int64_t vask(struct client *c, uint32_t peer, const char *fmt, va_list ap)
+	__attribute__((format(printf, 3, 0)));
+
+static int64_t vask(struct client *c, uint32_t peer, const char *fmt, va_list ap)
 {
 	uint64_t end = tool_limit(c->t, ANSWER_LIMIT_NS);
 	char line[XSEG_PAGE_SIZE];
 	int64_t result;
-	va_list ap;
 	int len;
 
 	c->text[0] = '\0';
-	va_start(ap, fmt);
 	len = vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
 	if (len < 0 || (size_t)len >= sizeof(line))
 		return -ENAMETOOLONG;
 	result = ask_begin(c, peer, line);
@@ -293,6 +293,29 @@ int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
 	return result == -EINTR ? -EAGAIN : result;	/* the peer's word, not Ctrl-C */
 }
 
+int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
+{
+	int64_t rc;
+	va_list ap;
+
+	va_start(ap, fmt);
+	rc = vask(c, peer, fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+int64_t client_tell(struct client *c, uint32_t peer, const char *fmt, ...)
+{
+	int64_t rc;
+	va_list ap;
+
+	c->told = true;
+	va_start(ap, fmt);
+	rc = vask(c, peer, fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
 int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt, ...)
 {
 	struct xseg_error reason = { "" };
@@ -302,8 +325,10 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	if (rc == -EINTR || rc == -ETIMEDOUT)
-		return tool_later("%s: no answer yet, the work goes on; see 'xseg status'", what);
+	/* else it is the peer's word */
+	if ((rc == -EINTR || rc == -ETIMEDOUT) && c->call[CLIENT_PORT_ADMIN].r)
+		return tool_later("%s: no answer yet, %s; see 'xseg status'", what,
+				  c->told ? "the work goes on" : "nothing was changed");
 	if (rc == -EHOSTDOWN)
 		return tool_fail(
 			TOOL_FAILED,

@@ -34,6 +34,7 @@ struct client {
 	/* of its own: CLIENT_TEXT_PAGES of them are for questions */
 	uint32_t *page;
 	struct client_call call[CLIENT_NR_PORTS];
+	bool told;				/* it has sent what changes something */
 	/* the last answer, or the peer's reason */
 	char text[CLIENT_TEXT_PAGES * XSEG_PAGE_SIZE + 1];
 };
@@ -51,6 +52,9 @@ int client_find_peer(struct client *c, const char *kind, const char *name,
 /* Sends a line to a peer and waits for the answer, which is then in c->text. Returns its length or
  * a negative errno, c->text being the reason (maybe empty); -EINTR and -ETIMEDOUT as T3. */
 int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), warn_unused_result));
+/* The same of a line that changes something. */
+int64_t client_tell(struct client *c, uint32_t peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), warn_unused_result));
 /* Prints "WHAT: reason; hint" for what client_ask() or a request returned; returns the exit
  * code. */

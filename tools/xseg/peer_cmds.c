@@ -240,7 +240,7 @@ int peer_set(struct tool *t, const void *opts, int argc, char **argv)
 		return code;
 	code = client_find_peer(c, NULL, argv[0], &peer);
 	if (!code) {
-		rc = client_ask(c, peer, "set%s", settings);
+		rc = client_tell(c, peer, "set%s", settings);
 		if (rc < 0)
 			code = client_fail(c, rc, "its manual page has the keys", "peer set %s",
 					   argv[0]);

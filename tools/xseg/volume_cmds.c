@@ -286,7 +286,7 @@ int volume_create(struct tool *t, const void *opts, int argc, char **argv)
 	code = open_volumed(t, o, argv[0], &c, &peer);
 	if (code)
 		return code;
-	rc = client_ask(c, peer, "volume create %s size=%" PRIu64, argv[0], o->size_bytes);
+	rc = client_tell(c, peer, "volume create %s size=%" PRIu64, argv[0], o->size_bytes);
 	code = rc < 0 ? fail_volume(c, rc, "volume create", argv[0]) : TOOL_DONE;
 	if (!code && t->json)
 		code = ask_volume(c, peer, "volume create", argv[0], &v);
@@ -317,7 +317,7 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 			name, out_size(v.size_bytes, from), out_size(o->size_bytes, to),
 			users[0] ? ", and is in use by" : "", users);
 	}
-	rc = client_ask(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
+	rc = client_tell(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
 	if (rc < 0)
 		return fail_volume(c, rc, "volume resize", name);
 	tool_say(t, "volume %s has %s", name, out_size(o->size_bytes, to));
@@ -384,7 +384,7 @@ static int check_unused(struct client *c, uint32_t peer, const char *name)
 
 static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const char *name)
 {
-	int64_t rc = client_ask(c, peer, "volume remove %s", name);
+	int64_t rc = client_tell(c, peer, "volume remove %s", name);
 
 	if (rc < 0)
 		return fail_volume(c, rc, "volume remove", name);
