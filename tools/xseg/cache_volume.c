@@ -180,6 +180,6 @@ void cache_volume_forget(struct client *c, uint32_t id)
 		return;
 	while (rc != -EINTR && (p = view_peer_of_kind(&peers, "cached", p)))
 		if (p->state == XSEG_PEER_LIVE)
-			rc = client_tell(c, p->index, "volume-forget id=%" PRIu32, id);
+			rc = client_ask(c, p->index, "volume-forget id=%" PRIu32, id);
 	view_peers_fini(&peers);
 }

@@ -17,6 +17,7 @@
 #define ANSWER_LIMIT_NS	(30 * TOOL_SECOND)	/* without --timeout, for a question */
 #define START_LIMIT_NS	(10 * TOOL_SECOND)	/* for a peer that is being started again */
 #define LOOK_EVERY_NS	(TOOL_SECOND / 10)
+#define STALL_NS	(5 * TOOL_SECOND)	/* without an answer, which is said */
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
@@ -264,12 +265,27 @@ static int ask_begin(struct client *c, uint32_t peer, const char *line)
 	return call_begin(call, r, peer);
 }
 
-static int64_t vask(struct client *c, uint32_t peer, const char *fmt, va_list ap)
-	__attribute__((format(printf, 3, 0)));
-
-static int64_t vask(struct client *c, uint32_t peer, const char *fmt, va_list ap)
+/* Once: why a command takes so long. */
+static void note_wait(struct client *c, uint32_t peer, uint64_t since, bool *noted)
 {
-	uint64_t end = tool_limit(c->t, ANSWER_LIMIT_NS);
+	struct xseg_peer_info info;
+
+	if (*noted || tool_now_ns() - since < STALL_NS ||
+	    !xseg_peer_get_info(c->seg, peer, &info))
+		return;
+	*noted = true;
+	tool_note(c->t,
+		"%s: no answer since 5 s, it is still waited for; see 'xseg status' and the log",
+		info.name);
+}
+
+static int64_t vask(struct client *c, uint32_t peer, uint64_t end, const char *fmt, va_list ap)
+	__attribute__((format(printf, 4, 0)));
+
+static int64_t vask(struct client *c, uint32_t peer, uint64_t end, const char *fmt, va_list ap)
+{
+	uint64_t since = tool_now_ns();
+	bool noted = false;
 	char line[XSEG_PAGE_SIZE];
 	int64_t result;
 	int len;
@@ -286,6 +302,7 @@ static int64_t vask(struct client *c, uint32_t peer, const char *fmt, va_list ap
 			return -EINTR;
 		if (tool_now_ns() >= end)
 			return -ETIMEDOUT;
+		note_wait(c, peer, since, &noted);
 	}
 	if (result == -EHOSTDOWN)
 		return result;
@@ -299,7 +316,7 @@ int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	rc = vask(c, peer, fmt, ap);
+	rc = vask(c, peer, tool_limit(c->t, ANSWER_LIMIT_NS), fmt, ap);
 	va_end(ap);
 	return rc;
 }
@@ -311,7 +328,7 @@ int64_t client_tell(struct client *c, uint32_t peer, const char *fmt, ...)
 
 	c->told = true;
 	va_start(ap, fmt);
-	rc = vask(c, peer, fmt, ap);
+	rc = vask(c, peer, c->t->deadline_ns, fmt, ap);
 	va_end(ap);
 	return rc;
 }

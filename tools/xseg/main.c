@@ -118,7 +118,8 @@ static const struct opt global_table[] = {
 	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
-	  .help = "stop waiting after that time, with exit code 3; the work goes on" },
+	  .help = "stop waiting after that time, with exit code 3; what was begun goes on. "
+		  "Without it only a question to a peer ends, after 30s" },
 	{ .name = "quiet", .kind = OPT_BOOL, .off = AT(quiet),
 	  .help = "no progress, and no word about success" },
 	{ .name = "help", .kind = OPT_BOOL, .off = AT(help),
