@@ -356,7 +356,14 @@ kill -INT $!
 wait $!
 is "an import is interrupted" "$?" 3
 is "and says so in one line" "$(grep -c '^xseg: interrupted: ' interrupted)" 1
+t "memd is made slower" xseg peer set memd latency=2s
+t "volumed is stopped" xseg peer stop volumed
+t "and begins anew" xseg peer start volumed
+expect_json '.volumes == null' "while it reads its list, nobody knows of how many" \
+	xseg --json status
 t "memd is made fast" xseg peer set memd latency=0ms
+t "it has read it" xseg volume list
+expect_json '.volumes == 1' "and counts" xseg --json status
 t "memd is made to fail" xseg peer set memd fail=write:1:ENOSPC
 expect_err 1 "No space left.*|at byte 0" "an import says which error came at which byte" \
 	xseg volume import v data

@@ -50,13 +50,13 @@ static json_t *supervisor_json(struct xseg *seg)
 	return j;
 }
 
-/* The number of volumes, as volumed says; false when it does not, or cannot read which there are. */
+/* The number of volumes, as volumed says; false when it does not, or has not read which there are. */
 static bool count_volumes(struct client *c, const struct xseg_peer_info *p, json_int_t *sum)
 {
 	char word[24];
 
 	if (!c || p->state != XSEG_PEER_LIVE || client_ask(c, p->index, "status") < 0 ||
-	    !client_value(c->text, "volumes", word, sizeof(word)) ||
+	    !client_value(c->text, "loading", word, sizeof(word)) || strcmp(word, "no") ||
 	    client_value(c->text, "error", word, sizeof(word)))
 		return false;
 	*sum += (json_int_t)client_number(c->text, "volumes");
