@@ -152,6 +152,7 @@ expect_err 2 "of kind memd, not a cache" "what is no cache" \
 	xseg plug store --above store --below volumed
 expect_err 4 "'volumed' sends to 'store', not to 'cached'|above itself" "a loop" \
 	xseg plug cached --above cached --below volumed
+expect_err 4 "off the path and has nothing to write" "nothing is flushed there" xseg cache flush cached
 expect_err 4 "off the path already" "one that is off the path does not leave" xseg unplug cached
 expect_err 4 "nothing is being done" "nor has anything to be taken back" xseg unplug cached --cancel
 expect_json '.state == "running" and .above == "store" and .below == "volumed"' \

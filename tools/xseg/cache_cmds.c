@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/dirty.h"
 #include "peers/common/kv.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
@@ -240,6 +241,15 @@ int cache_set(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- flush and drop ---------------------------------------------------------------------- */
 
+/* Off the path, with nothing to write and nobody to write it to. */
+static bool is_off(struct client *c, uint32_t peer)
+{
+	struct xseg_peer_info info;
+
+	return xseg_peer_get_info(c->seg, peer, &info) && info.downstream == XSEG_NONE &&
+	       !dirty_bytes_of(c->seg, peer);
+}
+
 int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct cache_opts *o = opts;
@@ -252,7 +262,11 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return rc;
 	rc = cache_volume_id(c, o, &id);
-	if (!rc)
+	if (!rc && is_off(c, peer))
+		rc = tool_fail(TOOL_REFUSED,
+			"cache flush %s: it is off the path and has nothing to write; 'xseg plug' puts it in",
+			argv[0]);
+	else if (!rc)
 		rc = client_flush(c, peer, id, "cache flush", argv[0]);
 	client_close(c);
 	if (!rc)
