@@ -314,6 +314,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 		pages_signal(ps);
 	}
 	throttle_ns = throttle_run(ps);
+	switch_clock(ps);
 	next_ns = flusher_run(ps);
 	limbo_ns = limbo_run(ps);
 	next_ns = peer_earlier(peer_earlier(next_ns, limbo_ns), control_ns);

@@ -236,8 +236,9 @@ struct cached {
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */
 	_Atomic bool switching;		/* left write-back: until what was dirty then is clean */
-	/* at the last switch, for the status: what was dirty, and the policy that it left */
-	_Atomic uint64_t switch_bytes;
+	/* at the last switch, for the status: what was dirty, when that was (0: no port has seen it
+	 * yet), and the policy that it left */
+	_Atomic uint64_t switch_bytes, switch_ns;
 	_Atomic(const struct policy *) switch_from;
 	uint32_t switch_ticket;	/* dirty_lock's: dirty sets up to it are from before the switch */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */

@@ -73,6 +73,8 @@ void tickets_fail(struct cport *ps, struct object *o, unsigned gen, int error);
 void flush_request(struct cport *ps, struct creq *c);
 /* It leaves the policy `from`: `switching`, until all that is dirty now is at the store. */
 void switch_begin(struct cached *k, const struct policy *from);
+/* Each poll: the first one since a switch says when that was. */
+void switch_clock(struct cport *ps);
 void switch_end(struct cached *k);			/* at once: it is write-back again */
 
 /* ---- sync.c ---- */
@@ -131,7 +133,7 @@ void throttle_init(struct throttle *t);
 void throttle_fini(struct throttle *t);
 void throttle_flush_out(struct cport *ps);		/* a flush child goes out; */
 void throttle_flush_back(struct cport *ps, uint64_t bytes);	/* it is back: what it wrote */
-uint64_t throttle_store_rate(struct cport *ps);		/* bytes a second; 0: not known yet */
+uint64_t throttle_store_rate(struct cport *ps);	/* for tests: bytes a second; 0: unknown */
 /* Inside the object, at a write's first step: true if c has to wait, and will be stepped again. It
  * holds nothing yet. */
 bool throttle_holds(struct cport *ps, struct creq *c);

@@ -70,19 +70,29 @@ static uint32_t nr_waiting(struct cached *k)
 	return n;
 }
 
-static void add_draining(struct cport *ps, struct kv_text *t, uint64_t dirty)
+/* Bytes a second by which `from` has become `dirty` since the switch; 0 while it has not. */
+static uint64_t drain_rate(const struct cport *ps, uint64_t from, uint64_t dirty)
+{
+	uint64_t begun = atomic_load_explicit(&ps->cache->switch_ns, memory_order_relaxed),
+		 now = ps->pp->now_ns, ms = begun && now > begun ? (now - begun) / 1000000 : 0;
+
+	return ms ? (from - dirty) * 1000 / ms : 0;
+}
+
+/* How long it will take is left out while nobody can know. */
+static void add_draining(const struct cport *ps, struct kv_text *t, uint64_t dirty)
 {
 	const struct cached *k = ps->cache;
-	uint64_t rate = throttle_store_rate(ps),
-		 begun = atomic_load_explicit(&k->switch_bytes, memory_order_relaxed),
-		 from = begun > dirty ? begun : dirty;
+	uint64_t begun = atomic_load_explicit(&k->switch_bytes, memory_order_relaxed),
+		 from = begun > dirty ? begun : dirty, rate = drain_rate(ps, from, dirty);
 
 	kv_add(t, "draining.from=%s\n",
 		atomic_load_explicit(&k->switch_from, memory_order_relaxed)->name);
 	kv_add(t, "draining.percent=%" PRIu64 "\n", from ? 100 - dirty * 100 / from : 100);
 	kv_add(t, "draining.bytes_left=%" PRIu64 "\n", dirty);
 	kv_add(t, "draining.rate=%" PRIu64 "\n", rate);
-	kv_add(t, "draining.eta_ms=%" PRIu64 "\n", rate ? dirty * 1000 / rate : 0);
+	if (rate || !dirty)
+		kv_add(t, "draining.eta_ms=%" PRIu64 "\n", rate ? dirty * 1000 / rate : 0);
 }
 
 static void add_resizing(struct cached *k, struct kv_text *t)

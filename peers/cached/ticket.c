@@ -115,11 +115,23 @@ void switch_begin(struct cached *k, const struct policy *from)
 	atomic_store_explicit(&k->switch_from, from, memory_order_relaxed);
 	atomic_store_explicit(
 		&k->switch_bytes, cached_total(k, CC_DIRTY_BYTES), memory_order_relaxed);
+	atomic_store_explicit(&k->switch_ns, 0, memory_order_relaxed);
 	pthread_mutex_lock(&k->dirty_lock);
 	k->switch_ticket = ticket_cut(&k->all);
 	atomic_store_explicit(&k->switching, true, memory_order_relaxed);
 	switch_look(k);
 	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+void switch_clock(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+	uint64_t none = 0;
+
+	if (atomic_load_explicit(&k->switching, memory_order_relaxed) &&
+	    !atomic_load_explicit(&k->switch_ns, memory_order_relaxed))
+		atomic_compare_exchange_strong_explicit(&k->switch_ns, &none, ps->pp->now_ns,
+			memory_order_relaxed, memory_order_relaxed);
 }
 
 static void set_begin(struct cached *k, struct object *o, unsigned gen)

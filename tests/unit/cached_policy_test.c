@@ -190,10 +190,17 @@ static void switching_to_write_through_drains_at_once_and_then_runs(void **state
 	crig_hold(true);
 	crig_set("policy=write-through");
 	assert_int_equal(crig_nr_held(), 4);
+	crig_pass(CRIG_S);
+	assert_true(crig_admin("status") > 0);
+	assert_int_equal(crig_number("draining.rate"), 0);
+	assert_false(crig_says("draining.eta_ms="));
 	crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	crig_pass(CRIG_S);
 	assert_true(crig_admin("status") > 0);
 	assert_int_equal(crig_number("draining.percent"), 25);
 	assert_int_equal(crig_number("draining.bytes_left"), B(3));
+	assert_int_equal(crig_number("draining.rate"), B(1) / 2);
+	assert_int_equal(crig_number("draining.eta_ms"), 6000);
 	assert_int_equal(crig_number("flushed_by.switch"), 4);
 	crig_hold(false);
 	assert_true(crig_admin("status") > 0);

@@ -95,6 +95,7 @@ static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *ca
 {
 	static const char *const objects[] = { "bypassed_by", "evicted_by", "flushed_by",
 					       "waits_by" };
+	json_t *draining = json_object_get(j, "draining");
 	struct xseg_peer_info below;
 	size_t i;
 
@@ -106,8 +107,10 @@ static void fill_in(json_t *j, struct xseg *seg, const struct xseg_peer_info *ca
 	fill_in_sum(j, "evicted", "evicted_by");
 	if (!json_object_get(j, "volumes"))
 		json_object_set_new(j, "volumes", json_array());
-	if (!json_object_get(j, "draining"))
+	if (!draining)
 		json_object_set_new(j, "draining", json_null());
+	else if (!json_object_get(draining, "eta_ms"))
+		json_object_set_new(draining, "eta_ms", json_null());
 	if (!json_object_get(j, "resizing"))
 		json_object_set_new(j, "resizing", json_null());
 	if (xseg_peer_get_info(seg, cache->downstream, &below))
@@ -208,16 +211,17 @@ static void print_group(const json_t *status, const char *heading, const char *g
 static void print_policy(const json_t *status)
 {
 	const json_t *d = json_object_get(status, "draining");
-	char words[CACHE_PROMISE_MAX], left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
+	char words[CACHE_PROMISE_MAX], left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT] = "?";
 	const char *policy = out_text(status, "policy"),
 		   *promise = cache_text_promise_now(status, words);
 
+	if (json_is_integer(json_object_get(d, "eta_ms")))
+		out_time(out_int(d, "eta_ms") * 1000000, eta);
 	if (json_is_object(d))
 		printf("policy    %s -> %s (draining %" PRIu64 "%%, %s dirty, %s/s, ETA %s)\n",
 			out_text(d, "from"), policy, out_int(d, "percent"),
 			out_size(out_int(d, "bytes_left"), left),
-			out_size(out_int(d, "rate"), rate),
-			out_time(out_int(d, "eta_ms") * 1000000, eta));
+			out_size(out_int(d, "rate"), rate), eta);
 	else
 		printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 }
