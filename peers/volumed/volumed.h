@@ -36,6 +36,7 @@
 #define VD_OBJECT_MIN	  4096u
 #define VD_OBJECT_MAX	  (4u << 20)
 #define VD_SIZE_MAX	  (((uint64_t)1 << 63) - XSEG_SECTOR)
+#define VD_OBJECTS_MAX	  ((uint64_t)1 << 32)	/* of a volume that is made, or grows */
 #define VD_PREFIX_BYTES	  64			/* a name of 63 and ':' */
 #define VD_LOAD_PAGES	  256u			/* the catalogue is read by 1 MiB */
 #define VD_ZERO_PAGES	  256u

@@ -245,6 +245,20 @@ static int64_t parse_args(char *args, const char **name, uint64_t *size, struct 
 	return 0;
 }
 
+/* Some day each of its objects is to be deleted. */
+static int64_t check_objects(const char *name, uint64_t object_size, uint64_t size,
+			     struct kv_text *t)
+{
+	char each[32], most[32];
+
+	if (size <= VD_OBJECTS_MAX * object_size)
+		return 0;
+	opt_format_size(object_size, each, sizeof(each));
+	opt_format_size(VD_OBJECTS_MAX * object_size, most, sizeof(most));
+	return REASON(t, -EINVAL, "volume '%s' would have more than 2^32 objects of %s; use %s at most",
+		      name, each, most);
+}
+
 /* The volume of that name, or NULL with *rc and the reason. */
 static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc, struct kv_text *t)
 {
@@ -272,6 +286,8 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 	int64_t rc = parse_args(args, &name, &next.size_bytes, t);
 	struct vd_volume *v;
 
+	if (!rc)
+		rc = check_objects(name, next.object_size, next.size_bytes, t);
 	if (rc)
 		return rc;
 	v = noted(vd, r);
@@ -316,6 +332,10 @@ static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, stru
 	}
 	if (v->meta.state != VD_LIVE)
 		return say_busy(vd, v, t);
+	if (size > v->meta.size_bytes)
+		rc = check_objects(name, v->meta.object_size, size, t);
+	if (rc)
+		return rc;
 	next = v->meta;
 	next.size_bytes = size;
 	if (size < v->meta.size_bytes) {

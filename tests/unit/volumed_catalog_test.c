@@ -33,6 +33,11 @@ static void wrong_commands_say_what_would_be_right(void **state)
 		assert_true(strlen(text) > 10);
 	}
 	assert_true(admin("volume create b size=513") == -EINVAL && says("use 1024"));
+	assert_true(admin("volume create b size=18014398509482496") == -EINVAL &&
+		    says("2^32 objects of 4M; use 16384T"));
+	assert_true(admin("volume resize vol size=18014398509482496") == -EINVAL &&
+		    says("use 16384T at most"));
+	assert_true(admin("volume resize vol size=16384T") > 0);
 }
 
 static void info_and_list_show_each_volume(void **state)
