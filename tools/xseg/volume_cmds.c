@@ -15,6 +15,7 @@
 #include "tools/xseg/volume_io.h"
 
 #define POLL_NS	   (TOOL_SECOND / 20)
+#define STALL_NS   (5 * TOOL_SECOND)
 #define USERS_TEXT 512
 
 /* ---- options ----------------------------------------------------------------------------- */
@@ -343,6 +344,8 @@ int volume_resize(struct tool *t, const void *opts, int argc, char **argv)
 /* Until the volume's objects are deleted, or it is another one of the same name. */
 static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const char *name)
 {
+	uint64_t since = tool_now_ns();
+	bool noted = false;
 	struct volume v;
 	int64_t rc;
 
@@ -360,6 +363,13 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 					  " objects are left; 'xseg volume info %s' "
 					  "shows how far it is",
 					  name, v.objects_left, name);
+		if (!noted && tool_now_ns() - since > STALL_NS) {
+			noted = true;
+			tool_note(t,
+				"volume remove %s: %" PRIu64
+				" objects are left, it still waits; 'xseg volume info %s' shows how far it is",
+				name, v.objects_left, name);
+		}
 		tool_progress(t, "removing %s: %" PRIu64 " objects left", name, v.objects_left);
 		tool_sleep_ns(POLL_NS);
 	}
