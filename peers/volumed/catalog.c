@@ -189,7 +189,9 @@ static void load_failed(struct peer_port *pp, int rc)
 	if (atomic_load_explicit(&c->error, memory_order_relaxed) != rc)
 		log_error("%s: cannot read the catalogue of volumes from the peer below: %s; "
 			  "I/O waits, trying again each second",
-			  pp->peer->name, strerror(-rc));
+			  pp->peer->name,
+			  rc == -ENOTCONN ? "there is none, give one with --downstream"
+					  : strerror(-rc));
 	atomic_store_explicit(&c->error, rc, memory_order_relaxed);
 	c->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
 }
@@ -242,14 +244,15 @@ static void load_publish(struct peer_port *pp)
 	struct volumed *vd = vd_of(pp);
 	struct vd_volume *v;
 	struct vd_meta meta;
+	uint32_t nr;
 
 	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++) {
 		meta = v->meta;
 		v->meta.state = VD_FREE;
 		vd_volume_become(pp, v, &meta);
 	}
-	log_info("%s: serves %u volumes", pp->peer->name,
-		 atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed));
+	nr = atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed);
+	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
 	XKILL(CATALOG_READ);
 	load_end(pp, VD_LOADED);
 }
