@@ -140,11 +140,12 @@ int64_t drop_clean(struct cport *ps, char *out, size_t size)
 	struct cached *k = ps->cache;
 	uint64_t dirty = cached_total(k, CC_DIRTY_BYTES);
 	struct kv_text t;
+	char text[24];
 
 	kv_init(&t, out, size);
 	if (dirty) {
-		kv_add(&t, "%" PRIu64 "k are dirty; flush first ('xseg cache flush %s')",
-			dirty >> 10, k->peer.name);
+		opt_human_size(dirty, text, sizeof(text));
+		kv_add(&t, "%s are dirty; flush first ('xseg cache flush %s')", text, k->peer.name);
 		return -EBUSY;
 	}
 	kv_add(&t, "dropped_bytes=%" PRIu64 "\n", (uint64_t)pages_drop(ps) * BUCKET_SIZE);

@@ -100,7 +100,7 @@ expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").peers_running == 3" \
 t "a volume is made" xseg volume create disk --size 8M
 t "and another" xseg volume create other --size 8M
 t "which is written to" xbench --volume=other --rw=write --number_ios=4
-expect_err 4 '[0-9]k are dirty; flush first' "what is dirty is not dropped" xseg cache drop cached
+expect_err 4 '[0-9][kM] are dirty; flush first' "what is dirty is not dropped" xseg cache drop cached
 is "who flushes one volume is not told that all is flushed" \
 	"$(xseg cache flush cached --volume disk)" "cache cached, volume disk is flushed"
 is "nor has it been" "$(is_clean && echo clean)" ""
