@@ -323,8 +323,8 @@ static int image_too_large(const struct mover *m)
 
 	out_size(m->v->size_bytes, volume);
 	if (m->image_bytes == UINT64_MAX)
-		return tool_fail(TOOL_REFUSED,
-			"%s %s: the image does not end with the volume's %s, of which all are written; grow it "
+		return tool_fail(TOOL_FAILED,
+			"%s %s: the image is longer than the volume's %s, all of which are overwritten by now; grow it "
 			"with 'xseg volume resize' and run it again",
 			m->what, m->v->name, volume);
 	return tool_fail(TOOL_REFUSED,
