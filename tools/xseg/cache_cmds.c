@@ -286,7 +286,7 @@ static int show_dropped(struct tool *t, struct client *c, const char *name)
 		out_set_int(j, "dropped_bytes", dropped);
 		return out_json(j);
 	}
-	tool_say(t, "cache %s: %s of clean data are forgotten", name, out_size(dropped, size));
+	tool_say(t, "cache %s: %s of clean data are forgotten", name, out_bytes(dropped, size));
 	return TOOL_DONE;
 }
 

@@ -199,7 +199,7 @@ static void print_group(const json_t *status, const char *heading, const char *g
 		if (json_is_integer(value) && json_integer_value(value) == 0)
 			continue;
 		if (!any)
-			printf("%-10s", heading);
+			printf("%-9s", heading);
 		any = true;
 		print_member(key, value);
 	}
@@ -256,8 +256,8 @@ void cache_text_print(const json_t *s)
 	       out_int(s, "reads"), out_int(s, "writes"), hits, out_percent(hits, looks, a),
 	       out_int(s, "misses"), out_int(s, "partial"), out_int(s, "bypassed"));
 	if (out_int(s, "direct_reads"))
-		printf("directly  %" PRIu64 " reads, %s, without a request\n",
-			out_int(s, "direct_reads"), out_size(out_int(s, "direct_bytes"), a));
+		printf("directly  %" PRIu64 " reads of %s, without a request\n",
+			out_int(s, "direct_reads"), out_bytes(out_int(s, "direct_bytes"), a));
 	print_group(s, "bypassed", "bypassed_by");
 	printf("evicted   %" PRIu64 " buckets\n", out_int(s, "evicted"));
 	print_group(s, " by", "evicted_by");

@@ -112,10 +112,15 @@ void cache_volumes_print(const json_t *volumes)
 static void print_volume(const json_t *v, const char *cache)
 {
 	char words[CACHE_PROMISE_MAX], a[OUT_TEXT], b[OUT_TEXT];
+	const json_t *draining = json_object_get(v, "draining");
 	const char *policy = out_text(v, "policy"),
 		   *promise = cache_text_promise(policy, "the store", words);
 
-	printf("volume    %s, in cache %s, %s\n", out_text(v, "name"), cache, out_text(v, "state"));
+	printf("volume    %s, in cache %s, %s", out_text(v, "name"), cache, out_text(v, "state"));
+	if (json_is_object(draining))
+		printf(" (%" PRIu64 "%%, %s dirty)", out_int(draining, "percent"),
+		       out_size(out_int(draining, "bytes_left"), a));
+	putchar('\n');
 	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 	printf("memory    %s used, %s dirty", out_size(out_int(v, "used_bytes"), a),
 	       out_size(out_int(v, "dirty_bytes"), b));

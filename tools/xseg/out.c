@@ -220,6 +220,14 @@ const char *out_size(uint64_t bytes, char *buf)
 	return buf;
 }
 
+const char *out_bytes(uint64_t bytes, char *buf)
+{
+	if (bytes >= 1024)
+		return out_size(bytes, buf);
+	snprintf(buf, OUT_TEXT, "%u bytes", (unsigned)bytes);
+	return buf;
+}
+
 static const char *scaled(uint64_t n, const char *const *units, uint64_t factor, char *buf)
 {
 	double value = (double)n;

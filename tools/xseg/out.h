@@ -42,6 +42,7 @@ int out_done(void);
 /* For people: "1.5G", "12.3ms", "3.2k". The buffers are the caller's. */
 #define OUT_TEXT 24
 const char *out_size(uint64_t bytes, char *buf);
+const char *out_bytes(uint64_t bytes, char *buf);	/* "512 bytes", "1.5G" */
 const char *out_time(uint64_t ns, char *buf);
 const char *out_count(uint64_t n, char *buf);
 /* "97.3%", or "-" when there is no whole. */

@@ -359,15 +359,15 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 		if (strcmp(v.state, "removing"))
 			return TOOL_DONE;
 		if (tool_out_of_time(t))
-			return tool_later("volume %s: its removal goes on, %" PRIu64
-					  " objects are left; 'xseg volume info %s' "
-					  "shows how far it is",
-					  name, v.objects_left, name);
+			return tool_later(
+				"volume %s: its removal goes on, with %" PRIu64
+				" more to be deleted; 'xseg volume info %s' shows how far it is",
+				name, v.objects_left, name);
 		if (!noted && tool_now_ns() - since > STALL_NS) {
 			noted = true;
 			tool_note(t,
 				"volume remove %s: %" PRIu64
-				" objects are left, it still waits; 'xseg volume info %s' shows how far it is",
+				" of its objects left, it still waits; 'xseg volume info %s' shows how far it is",
 				name, v.objects_left, name);
 		}
 		tool_progress(t, "removing %s: %" PRIu64 " objects left", name, v.objects_left);
@@ -467,7 +467,6 @@ int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
 static int show_moved(struct tool *t, const char *volume, const char *how,
 		      const struct volume_io_result *r)
 {
-	const char *unit = r->bytes < 1024 ? " bytes" : "";
 	char all[OUT_TEXT], data[OUT_TEXT], time[OUT_TEXT];
 	json_t *j;
 
@@ -479,8 +478,8 @@ static int show_moved(struct tool *t, const char *volume, const char *how,
 		out_set_int(j, "elapsed_ns", r->elapsed_ns);
 		return out_json(j);
 	}
-	tool_say(t, "%s %s: %s%s, of which %s are data, in %s", how, volume,
-		out_size(r->bytes, all), unit, out_size(r->data_bytes, data),
+	tool_say(t, "%s %s: %s, of which %s are data, in %s", how, volume,
+		out_bytes(r->bytes, all), out_size(r->data_bytes, data),
 		out_time(r->elapsed_ns, time));
 	return TOOL_DONE;
 }

@@ -220,8 +220,8 @@ static void show_progress(struct mover *m, const char *what)
 	uint64_t elapsed_ms = (tool_now_ns() - m->start_ns) / 1000000 + 1;
 	char done[OUT_TEXT], whole[OUT_TEXT], rate[OUT_TEXT], part[OUT_TEXT];
 
-	out_size(m->next, done);
-	out_size(m->next * 1000 / elapsed_ms, rate);
+	out_bytes(m->next, done);
+	out_bytes(m->next * 1000 / elapsed_ms, rate);
 	if (m->image_bytes == UINT64_MAX)
 		tool_progress(m->v->c->t, "%s %s: %s, %s/s", what, m->v->name, done, rate);
 	else
