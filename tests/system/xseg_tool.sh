@@ -262,6 +262,15 @@ if command -v script >/dev/null 2>&1; then
 else
 	skip "q ends top on a terminal" "script is not there"
 fi
+sentence="no image goes to a terminal, or comes from one"
+if command -v script >/dev/null 2>&1; then
+	for words in "export v -" "import v -"; do
+		timeout 20 script -qec "xseg volume $words" /dev/null 2>&1 </dev/null
+	done >screen
+	is "$sentence" "$(grep -c "standard .*put is a terminal; put" screen)" 2
+else
+	skip "$sentence" "script is not there"
+fi
 
 # ---- peers ----
 

@@ -251,6 +251,17 @@ static int open_error(const struct mover *m, int error, const char *hint)
 			 strerror(error), hint);
 }
 
+/* An image is nothing to be typed, or looked at. */
+static bool is_terminal(const struct mover *m)
+{
+	return !strcmp(m->file, "-") && isatty(m->fd);
+}
+
+static int terminal_error(const struct mover *m, const char *why)
+{
+	return tool_fail(TOOL_USAGE, "%s %s: %s", m->what, m->v->name, why);
+}
+
 static void mover_result(const struct mover *m, struct volume_io_result *result)
 {
 	result->bytes = m->next;
@@ -306,6 +317,8 @@ static int open_input(struct mover *m)
 		return open_error(m, errno, "name an image that can be read");
 	if (S_ISDIR(st.st_mode))
 		return open_error(m, EISDIR, "name an image");
+	if (is_terminal(m))
+		return terminal_error(m, "standard input is a terminal; put '< FILE' behind it");
 	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
 	if (m->is_regular) {
 		m->image_bytes = (uint64_t)st.st_size;
@@ -481,6 +494,8 @@ static int open_output(struct mover *m)
 		m->fd = dup(STDOUT_FILENO);
 	if (m->fd < 0 || fstat(m->fd, &st))
 		return open_error(m, errno, "name a file that can be written");
+	if (is_terminal(m))
+		return terminal_error(m, "standard output is a terminal; put '> FILE' behind it");
 	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
 	if (m->is_regular && ftruncate(m->fd, 0))
 		return file_error(m, errno);
