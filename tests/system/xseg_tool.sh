@@ -199,8 +199,10 @@ expect_err 4 "would lose" "it does not shrink" xseg volume resize v --size 4M
 t "but with --force" xseg volume resize v --size 4M --force
 expect_json '.size_bytes == 4194304' "it has the new size" xseg --json volume info v
 t "a volume is flushed" xseg volume flush v
+expect_json '.name == "v" and .state == "flushed"' "and so in JSON" xseg --json volume flush v
 t "a second volume is made" xseg volume create w --size 1M
-t "a volume is removed" xseg volume remove w
+expect_json '.name == "w" and .state == "removed"' "a volume is removed" \
+	xseg --json volume remove w
 expect_exit 4 "and is gone" xseg volume remove w
 
 # ---- caches ----

@@ -250,6 +250,21 @@ static bool is_off(struct client *c, uint32_t peer)
 	       !dirty_bytes_of(c->seg, peer);
 }
 
+/* volume: empty for all */
+static int show_flushed(const struct tool *t, const char *name, const char *volume)
+{
+	json_t *j;
+
+	tool_say(t, "cache %s%s%s is flushed", name, *volume ? ", volume " : "", volume);
+	if (!t->json)
+		return TOOL_DONE;
+	j = json_object();
+	out_set_text(j, "name", name);
+	json_object_set_new(j, "volume", *volume ? json_string(volume) : json_null());
+	out_set_text(j, "state", "flushed");
+	return out_json(j);
+}
+
 int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct cache_opts *o = opts;
@@ -269,9 +284,7 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 	else if (!rc)
 		rc = client_flush(c, peer, id, "cache flush", argv[0]);
 	client_close(c);
-	if (!rc)
-		tool_say(t, "cache %s%s%s is flushed", argv[0], id ? ", volume " : "", o->volume);
-	return rc;
+	return rc ? rc : show_flushed(t, argv[0], o->volume);
 }
 
 static int show_dropped(struct tool *t, struct client *c, const char *name)
