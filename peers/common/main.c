@@ -64,6 +64,14 @@ void main_default_segment(char *segment)
 	snprintf(segment, XSEG_NAME_MAX, "%s", given && *given ? given : "xseg");
 }
 
+static bool any_is_live(const struct opt *table)
+{
+	for (; table->name; table++)
+		if (table->flags & OPT_LIVE)
+			return true;
+	return false;
+}
+
 static void print_help(const struct peer_class *cls)
 {
 	printf("usage: %s [OPTIONS]\n%s\n\nOptions:\n", cls->kind, cls->summary);
@@ -73,8 +81,11 @@ static void print_help(const struct peer_class *cls)
 	if (cls->opts->name)
 		printf("\nOptions of %s:\n", cls->kind);
 	cli_print_options(stdout, cls->opts);
-	printf("\n[VALUE] is the default; (live) options can be changed with\n"
-	       "'xseg peer set NAME KEY=VALUE'.\n");
+	if (any_is_live(cls->opts))
+		printf("\n[VALUE] is the default; (live) options can be changed with\n"
+		       "'xseg peer set NAME KEY=VALUE'.\n");
+	else
+		printf("\n[VALUE] is the default.\n");
 }
 
 /* ---- serving ----------------------------------------------------------------------------- */

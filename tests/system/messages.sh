@@ -29,6 +29,9 @@ for words in "volume --help" "help volume" "--help volume"; do
 done
 expect_err 2 "one more word: list, start" "a group alone is no command" xseg peer
 expect_err 2 "unknown command 'nothing'" "nor is there help on what is none" xseg help nothing
+is "live options are told of where there are some" \
+	"$(for peer in cached filed memd volumed; do $peer --help | grep -c "live)"; done | sed 's/[1-9].*/some/' | xargs)" \
+	"some 0 some 0"
 version=$(xseg --version | cut -d ' ' -f 2)
 for program in xbench xseg-host volumed cached filed memd; do
 	is "$program has a version" "$("$program" --version)" "$program $version"
