@@ -54,7 +54,7 @@ t "and flushed" xseg cache flush cached
 # ---- minima ----
 
 t "quiet has 8M for sure" xseg cache set cached min=8M --volume quiet
-expect_json '.min == "8M" and .max == "0"' "cache get shows it" \
+expect_json '.min == "8M" and .max == "0" and .min_bytes == 8388608 and .max_bytes == 0' "cache get shows it" \
 	xseg --json cache get cached --volume quiet
 expect_json '.volumes[] | select(.name == "quiet") | .min_bytes == 8388608 and .max_bytes == 0 and .used_bytes == 8388608' \
 	"cache status, too" xseg --json cache status cached

@@ -150,6 +150,31 @@ static int open_cache(struct tool *t, const char *name, struct client **c, uint3
 	return rc;
 }
 
+/* Of what has a unit, also the number. */
+static void add_number(json_t *j, const char *key, const char *value)
+{
+	static const struct {
+		const char *key, *number;
+		int (*parse)(const char *text, uint64_t *out);
+	} units[] = {
+		{ "memory", "memory_bytes", opt_parse_size },
+		{ "min", "min_bytes", opt_parse_size },
+		{ "max", "max_bytes", opt_parse_size },
+		{ "read_ahead", "read_ahead_bytes", opt_parse_size },
+		{ "seq_cutoff", "seq_cutoff_bytes", opt_parse_size },
+		{ "dirty_age", "dirty_age_ns", opt_parse_time },
+		{ "flush_rate", "flush_rate_bytes", opt_parse_rate },
+		{ "dirty_high", "dirty_high_percent", opt_parse_size },
+		{ "dirty_low", "dirty_low_percent", opt_parse_size },
+	};
+	uint64_t number;
+	size_t i;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(units[i].key, key) && !units[i].parse(value, &number))
+			out_set_int(j, units[i].number, number);
+}
+
 /* Prints the "key=value" lines of c->text. */
 static int show_options(const struct tool *t, struct client *c)
 {
@@ -161,8 +186,10 @@ static int show_options(const struct tool *t, struct client *c)
 		return out_done();
 	}
 	j = json_object();
-	while ((key = kv_next_line(&cursor, &value)))
+	while ((key = kv_next_line(&cursor, &value))) {
 		out_set_text(j, key, value ? value : "");
+		add_number(j, key, value ? value : "");
+	}
 	return out_json(j);
 }
 
