@@ -38,6 +38,7 @@ t "--help is answered" xseg --help
 t "help on a command is answered" xseg help volume create
 expect_err 2 "'xseg --help' lists" "no command is wrong usage" xseg
 expect_err 2 "did you mean 'volume list'" "an unknown command suggests the nearest" xseg volume lsit
+expect_err 2 "did you mean 'volume list'" "of a group that is not spelt out, too" xseg vol list
 expect_err 2 "create, list, info" "half a command lists what may follow" xseg volume
 expect_err 2 "--nbd is missing" "an export needs a socket" xseg export x
 expect_err 2 "did you mean --memory" "an unknown option suggests the nearest" \

@@ -242,11 +242,12 @@ static int unknown_command(int argc, char **argv)
 
 	if (group_words(argv[0], follow, sizeof(follow)) && argc == 1)
 		return tool_fail(TOOL_USAGE, "%s: it needs one more word: %s", argv[0], follow);
-	if (group_words(argv[0], follow, sizeof(follow)))
-		snprintf(typed, sizeof(typed), "%.20s %.20s", argv[0], argv[1]);
-	else
+	snprintf(typed, sizeof(typed), "%.20s %.20s", argv[0], argc > 1 ? argv[1] : "");
+	near = argc > 1 ? nearest_command(typed) : NULL;
+	if (!near && !group_words(argv[0], follow, sizeof(follow))) {
 		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
-	near = nearest_command(typed);
+		near = nearest_command(typed);
+	}
 	if (near)
 		return tool_fail(TOOL_USAGE,
 				 "unknown command '%s'; did you mean '%s'? 'xseg --help' lists all",
