@@ -46,7 +46,7 @@ static int check_mode(const char *text, struct xseg_error *err)
 	return 0;
 }
 
-static const char *const huge_names[] = { "auto", "never", "require", NULL };
+const char *const stack_huge_names[] = { "auto", "never", "require", NULL };
 
 #define SEG(field) offsetof(struct stack_segment, field)
 static const struct opt segment_opts[] = {
@@ -58,7 +58,7 @@ static const struct opt segment_opts[] = {
 	  .help = "requests in all (0: 2048)" },
 	{ .name = "ports", .kind = OPT_UINT, .off = SEG(ports), .max = 256, .arg = "N",
 	  .help = "ports in all (0: 64)" },
-	{ .name = "huge", .kind = OPT_ENUM, .off = SEG(huge), .names = huge_names,
+	{ .name = "huge", .kind = OPT_ENUM, .off = SEG(huge), .names = stack_huge_names,
 	  .arg = "auto|never|require", .help = "whether to use huge pages" },
 	{ .name = "mode", .kind = OPT_STR, .off = SEG(mode), .len = 8, .def = "0600", .arg = "MODE",
 	  .check = check_mode, .help = "who may attach, as a file mode" },

@@ -34,6 +34,8 @@ struct stack_segment {
 	char group[33];				/* "" for none */
 };
 
+extern const char *const stack_huge_names[];	/* by enum xseg_huge; ended by NULL */
+
 /* Makes what xseg_create() wants: reads the mode, looks up the group. -EINVAL with a line in err.
  * */
 int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
