@@ -17,8 +17,6 @@
 #define LOOK_MIN_NS  100000ull
 #define LOOK_MAX_NS  10000000ull		/* takes, the fewer */
 #define CALL_NS	     10000000ull
-#define PAUSE_MIN_NS 100000000ull
-#define PAUSE_MAX_NS 5000000000ull
 
 #define TO(s) (1u << PLUG_##s)
 
@@ -122,9 +120,7 @@ static void drain_again(struct cached *k)
 {
 	struct plug *p = &k->plug;
 
-	p->pause_ns = p->pause_ns ? p->pause_ns * 2 : PAUSE_MIN_NS;
-	if (p->pause_ns > PAUSE_MAX_NS)
-		p->pause_ns = PAUSE_MAX_NS;
+	p->pause_ns = own_sync_pause(p->pause_ns);
 	drain_all(k, p->pause_ns);
 }
 

@@ -283,6 +283,13 @@ void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 	k->plug.next_ns = 0;
 }
 
+uint64_t own_sync_pause(uint64_t last_ns)
+{
+	uint64_t next_ns = last_ns ? last_ns * 2 : OWN_SYNC_PAUSE_MIN_NS;
+
+	return next_ns < OWN_SYNC_PAUSE_MAX_NS ? next_ns : OWN_SYNC_PAUSE_MAX_NS;
+}
+
 void own_sync_unknown(struct cached *k)
 {
 	atomic_store_explicit(&k->own_sync.stable, UINT64_MAX, memory_order_relaxed);
@@ -312,9 +319,7 @@ uint64_t own_sync_run(struct cport *ps)
 			"%s: cannot stop yet: the store failed to make its data stable: %s; trying again",
 			k->peer.name, strerror(-s->error));
 		s->error = 0;
-		s->pause_ns = s->pause_ns ? s->pause_ns * 2 : OWN_SYNC_PAUSE_MIN_NS;
-		if (s->pause_ns > OWN_SYNC_PAUSE_MAX_NS)
-			s->pause_ns = OWN_SYNC_PAUSE_MAX_NS;
+		s->pause_ns = own_sync_pause(s->pause_ns);
 		s->next_ns = ps->pp->now_ns + s->pause_ns;
 	} else {
 		own_sync_send(ps);
