@@ -22,6 +22,7 @@
 #define STACK_MAX_PEERS	  64
 #define STACK_MAX_OPTIONS 32			/* of one peer, repeated ones each */
 #define STACK_MAX_GROUPS  16
+#define STACK_TEXT_BYTES  (64u << 10)		/* of its text, less than that */
 #define STACK_NONE	  UINT32_MAX
 
 /* [segment]; the same table serves `xseg create`. */

@@ -37,15 +37,15 @@ int load_file(const char *path, struct stack **stack)
 {
 	bool standard = !strcmp(path, "-");
 	FILE *in = standard ? stdin : fopen(path, "re");
-	char *text = malloc(LOAD_TEXT_BYTES);
+	char *text = malloc(STACK_TEXT_BYTES);
 	size_t len = 0;
 	int rc = MAIN_USAGE;
 
 	if (in && text)
-		len = fread(text, 1, LOAD_TEXT_BYTES, in);
+		len = fread(text, 1, STACK_TEXT_BYTES, in);
 	if (!in || !text || ferror(in))
 		log_error("xseg-host: cannot read %s: %s", path, strerror(errno));
-	else if (len == LOAD_TEXT_BYTES)
+	else if (len == STACK_TEXT_BYTES)
 		log_error("xseg-host: %s: longer than 64k, a segment has no room for it", path);
 	else {
 		text[len] = '\0';
@@ -59,8 +59,8 @@ int load_file(const char *path, struct stack **stack)
 
 int load_segment(const char *who, struct xseg *seg, struct stack **stack)
 {
-	char *text = malloc(LOAD_TEXT_BYTES);
-	size_t len = text ? xseg_stack_get(seg, text, LOAD_TEXT_BYTES) : 0;
+	char *text = malloc(STACK_TEXT_BYTES);
+	size_t len = text ? xseg_stack_get(seg, text, STACK_TEXT_BYTES) : 0;
 	int rc = MAIN_REFUSED;
 
 	if (len)

@@ -8,8 +8,6 @@
 
 #include "peers/common/stack.h"
 
-#define LOAD_TEXT_BYTES (64u << 10)
-
 /* Reads and checks all of a stack file ("-": standard input). Free with stack_destroy(). */
 int load_file(const char *path, struct stack **stack);
 /* The stack that was copied into an attached segment. */

@@ -14,7 +14,6 @@
 #include "tools/xseg/proc.h"
 
 #define LOOK_NS	     (TOOL_SECOND / 50)
-#define STACK_TEXT_BYTES (64u << 10)
 /* a killed process may have much memory to give back */
 #define KILL_LIMIT_NS (10 * TOOL_SECOND)
 /* a peer that has stopped leaves the segment after that */

@@ -21,7 +21,6 @@
 
 #define LOOK_NS		(TOOL_SECOND / 50)
 #define SUPERVISOR_NS	(5 * TOOL_SECOND)	/* from its start until it has the lock */
-#define STACK_TEXT_BYTES (64u << 10)
 #define LINE_BYTES	1024
 #define ENDED		" ended with exit code "	/* the supervisor's words */
 

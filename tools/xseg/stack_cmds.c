@@ -26,7 +26,6 @@
 #include "tools/xseg/proc.h"
 #include "tools/xseg/view.h"
 
-#define STACK_TEXT_BYTES (64u << 10)
 #define TAIL_NS		 (TOOL_SECOND / 10)
 
 #define AT(field) offsetof(struct stack_up_opts, field)
