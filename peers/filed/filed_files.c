@@ -310,8 +310,7 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 		dirs_rc = 0;
 	}
 	filed_mark_sync_end(m, &s, data, !dirs_rc);
-	for (c = file->changes; data == FILED_DATA_LOST && c; c = c->next)
-		c->caught = true;
+	file->lost_syncs += data == FILED_DATA_LOST;
 	if (s.dirs & FILED_MARK_PARENTS && made && !dirs_rc)
 		ff->durable[file->hash >> 51] |= (uint8_t)(1u << (file->hash >> 48 & 7));
 	ff->sync_errors += !!data_rc + !!dirs_rc;
@@ -365,6 +364,7 @@ void filed_change_begin(struct filed_files *ff, struct filed_change *c, struct f
 {
 	*c = (struct filed_change){ .file = file, .from = from, .to = to };
 	pthread_mutex_lock(&ff->lock);
+	c->lost_syncs = file->lost_syncs;
 	filed_mark_write(mark_of(ff, file), from, to);
 	XKILL(MARK_WRITTEN);
 	c->next = file->changes;
@@ -372,6 +372,21 @@ void filed_change_begin(struct filed_files *ff, struct filed_change *c, struct f
 		c->next->prev = c;
 	file->changes = c;
 	pthread_mutex_unlock(&ff->lock);
+}
+
+static bool is_lost_locked(const struct filed_change *c)
+{
+	return c->lost_syncs != c->file->lost_syncs;
+}
+
+bool filed_change_is_lost(struct filed_files *ff, const struct filed_change *c)
+{
+	bool lost;
+
+	pthread_mutex_lock(&ff->lock);
+	lost = is_lost_locked(c);
+	pthread_mutex_unlock(&ff->lock);
+	return lost;
 }
 
 void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok)
@@ -383,7 +398,7 @@ void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok)
 		c->file->changes = c->next;
 	if (c->next)
 		c->next->prev = c->prev;
-	if (ok && !c->caught)
+	if (ok && !is_lost_locked(c))
 		filed_mark_wrote(mark_of(ff, c->file), c->from, c->to);
 	pthread_mutex_unlock(&ff->lock);
 }

@@ -62,13 +62,14 @@ struct filed_file {
 	uint64_t failed_bytes;
 	uint64_t hash;
 	struct filed_change *changes;	/* in flight */
+	uint32_t lost_syncs;		/* syncs of it that have lost data */
 };
 
 /* A request that changes a range of a file, from before the kernel gets it until it is done. */
 struct filed_change {
 	struct filed_file *file;
 	uint64_t from, to;
-	bool caught;		/* a sync failed meanwhile: the kernel may have dropped it, too */
+	uint32_t lost_syncs;	/* the file's when it began */
 	struct filed_change *next, *prev;
 };
 
@@ -118,6 +119,9 @@ bool filed_file_put(struct filed_files *ff, struct filed_file *file);
 void filed_change_begin(struct filed_files *ff, struct filed_change *c, struct filed_file *file,
 	uint64_t from, uint64_t to);
 void filed_change_end(struct filed_files *ff, struct filed_change *c, bool ok);
+/* A sync of its file has failed since it began: the kernel may have dropped it, whatever a later
+ * one says. Also after its end, while the caller has the file. */
+bool filed_change_is_lost(struct filed_files *ff, const struct filed_change *c);
 
 /* What was changed until now, and answered or not, becomes durable. Blocks. -EIO or so: it did
  * not. */

@@ -341,12 +341,28 @@ void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce)
 
 /* ---- syncs ------------------------------------------------------------------------------- */
 
-static void give_back_all(struct ops_list *l, int rc)
+static void give_back_all(struct ops_list *l)
 {
 	struct filed_op *op;
 
 	while ((op = ops_list_take(l)))
-		filed_give_back(op, FILED_SYNCED, rc ? rc : op->result);
+		filed_give_back(op, FILED_SYNCED, op->result);
+}
+
+/* Who waited for a sync of one file; rc: what became of that. It says nothing of what an earlier
+ * one, for somebody else, has lost. */
+static void tell_fua(struct filed *f, struct ops_list *l, int rc)
+{
+	struct order_op *o;
+	struct filed_op *op;
+
+	for (o = l->first; o; o = o->next) {
+		op = (struct filed_op *)o;
+		if (rc)
+			op->result = rc;
+		else if (op->change.file && filed_change_is_lost(&f->files, &op->change))
+			op->result = -EIO;
+	}
 }
 
 /* A file that no FLUSH is about is left alone: if it could not be synced now, nobody would know
@@ -390,7 +406,7 @@ void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce)
 		f->flush_owed = false;
 	pthread_mutex_unlock(&f->lock);
 	filed_files_sync(&f->files, &asker);
-	give_back_all(&mine, 0);
+	give_back_all(&mine);
 	pthread_mutex_lock(&f->lock);
 	more = f->flush.first;
 	f->flush_running = more;
@@ -415,7 +431,8 @@ void filed_job_fua(struct filed_work *w, void *arg, uint8_t *bounce)
 	ops_list_move(&mine, &fua->ops);
 	pthread_mutex_unlock(&f->lock);
 	rc = filed_file_sync(&f->files, &f->files.file[fua - f->fua]);
-	give_back_all(&mine, rc);
+	tell_fua(f, &mine, rc);
+	give_back_all(&mine);
 	pthread_mutex_lock(&f->lock);
 	more = fua->ops.first;
 	fua->running = more;

@@ -5,9 +5,10 @@
  * Rules, for each call and each way to fail:
  *   - every request is answered, with what it asked for or an error; what a store may do to anybody
  *     (EINTR, EAGAIN, half of it) is no error for anybody, and one error is one request's, but for
- *     what a FLUSH has to tell
+ *     what a FLUSH, or a write with FUA, has to tell
  *   - a read gives what may be there: after an error the old or the new, byte by byte
- *   - a FLUSH that is answered with success has left nothing behind that is not durable
+ *   - a FLUSH that is answered with success has left nothing behind that is not durable, and a
+ *     write with FUA nothing of its own
  *   - healed, and written over where something was lost, it is as good as new: also for a
  *     successor; and nothing is left over
  */
@@ -68,7 +69,7 @@ struct step {
 
 static char names[NR_OBJECTS][8];
 static uint32_t nr_objects;		/* that the script uses */
-static uint32_t nr_errors;		/* requests that failed, but for FLUSH */
+static uint32_t nr_errors;		/* requests that failed, but for FLUSH and FUA */
 
 static bool harmless(void)
 {
@@ -92,18 +93,21 @@ static int64_t await(struct rig_io *io)
 	return rig_wait(&g, io);
 }
 
+static void check_durable(const char *who, uint32_t object, uint64_t from, uint64_t to)
+{
+	const char *name = names[object], *why;
+	char path[FILED_PATH_MAX];
+
+	assert_int_equal(filed_dir_path(name, xseg_hash(name, strlen(name)), path), 0);
+	why = fk_not_durable(path, from, to);
+	if (why)
+		fail_msg("%s said well, and of %s %s", who, name, why);
+}
+
 static void flush_answered(int64_t result)
 {
-	char path[FILED_PATH_MAX];
-	const char *why;
-
-	for (uint32_t i = 0; result == 0 && i < nr_objects; i++) {
-		assert_int_equal(
-			filed_dir_path(names[i], xseg_hash(names[i], strlen(names[i])), path), 0);
-		why = fk_not_durable(path);
-		if (why)
-			fail_msg("FLUSH said well, and of %s %s", names[i], why);
-	}
+	for (uint32_t i = 0; result == 0 && i < nr_objects; i++)
+		check_durable("FLUSH", i, 0, OBJECT_SIZE);
 }
 
 static void change_answered(const struct step *s, unsigned value, bool ok)
@@ -142,10 +146,12 @@ static void answered(const struct step *s, struct rig_io *io, unsigned value, in
 		if (harmless() || !fk_nr_fired())
 			fail_msg("%s of %s at %u is answered with %d", xseg_op_name(s->op),
 				names[s->object], s->offset, (int)result);
-		nr_errors += s->op != XSEG_OP_FLUSH;
+		nr_errors += s->op != XSEG_OP_FLUSH && !(s->flags & XSEG_REQ_FUA);
 	} else if (result >= 0 && moves) {
 		assert_int_equal(result, s->size);
 	}
+	if (s->flags & XSEG_REQ_FUA && result >= 0)
+		check_durable("FUA", s->object, s->offset, s->offset + s->size);
 	if (s->op == XSEG_OP_FLUSH)
 		flush_answered(result);
 	else if (s->op == XSEG_OP_DELETE)
@@ -317,6 +323,7 @@ static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint
 #define WRITE(o, at, len)  { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len) }
 #define FUA(o, at, len)	   { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .flags = XSEG_REQ_FUA }
 #define BESIDE(o, at, len) { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .with_next = true }
+#define FUA_BESIDE(o, at, len) { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .flags = XSEG_REQ_FUA, .with_next = true }
 #define READ(o, at, len)   { .op = XSEG_OP_READ, .object = (o), .offset = (at), .size = (len) }
 #define ZERO(o, at, len)   { .op = XSEG_OP_WRITE_ZEROES, .object = (o), .offset = (at), .size = (len) }
 #define TRIM(o, at, len)   { .op = XSEG_OP_DISCARD, .object = (o), .offset = (at), .size = (len) }
@@ -333,7 +340,8 @@ static void every_op_over_a_failing_kernel(void **state)
 		READ(2, 0, 4096),
 		COPY(2, 0, 8192), FUA(2, 4096, 4096), ZERO(0, 2048, 4096), ZERO(0, 12288, 6000),
 		TRIM(1, 0, 4096), FLUSH,
-		ASK(0), FUA(0, 8192, 4096), FUA(1, 3000, 9), DROP(1), FLUSH,
+		ASK(0), FUA_BESIDE(0, 8192, 4096), FUA(0, 12288, 4096), FUA(1, 3000, 9), DROP(1),
+		FLUSH,
 		BESIDE(0, 0, 4096), BESIDE(0, 4096, 4096), BESIDE(2, 0, 8192), WRITE(1, 0, 4096),
 		READ(1, 0, 8192), FLUSH,
 	};

@@ -257,7 +257,7 @@ void fk_begin(const char *dir)
 	memset(entries, 0, sizeof(entries));
 }
 
-const char *fk_not_durable(const char *path)
+const char *fk_not_durable(const char *path, uint64_t from, uint64_t to)
 {
 	static const size_t levels[] = { 2, 5, FILED_PATH_MAX };
 	char part[FILED_PATH_MAX + sizeof(root)];
@@ -269,7 +269,7 @@ const char *fk_not_durable(const char *path)
 	there = !access(part, F_OK);
 	pthread_mutex_lock(&books);
 	f = file_of_path(path);
-	for (uint32_t i = 0; there && i < FK_PIECES && !why; i++)
+	for (uint64_t i = (from + FK_PIECE - 1) / FK_PIECE; there && i < to / FK_PIECE && !why; i++)
 		why = f->piece[i] == LOST      ? "some of it is lost"
 		      : f->piece[i] == WRITTEN ? "some of it is not synced"
 					       : NULL;

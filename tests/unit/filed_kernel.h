@@ -62,8 +62,8 @@ uint32_t fk_nr_calls(void);
 enum fk_call fk_call_of(uint32_t nr);
 uint32_t fk_nr_fired(void);
 
-/* Why a file of that path below the root is not durable, or, if it is not there, why that is not;
- * NULL: it is. */
-const char *fk_not_durable(const char *path);
+/* Why a file of that path below the root is not durable, in the pieces that are whole in that
+ * range, or, if it is not there, why that is not; NULL: it is. */
+const char *fk_not_durable(const char *path, uint64_t from, uint64_t to);
 
 #endif

@@ -365,6 +365,27 @@ static void after_a_failed_sync_flush_fails_until_all_is_overwritten(void **stat
 	rig_status_has(&g, "lost_files=0\n");
 }
 
+/* Once: by the sync that failed, and not by a later one of the same file. */
+static void a_fua_write_that_another_one_s_sync_has_lost_fails(void **state)
+{
+	static const uint8_t data[4096];
+	struct rig_io *first, *second;
+
+	(void)state;
+	hold_data_syncs = 1;
+	first = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, XSEG_REQ_FUA);
+	while (!nr_begun_data_syncs)
+		rig_step(&g);
+	second = rig_send(&g, XSEG_OP_WRITE, "a", 4096, 4096, data, XSEG_REQ_FUA);
+	rig_settle(&g);
+	fail_data_syncs = 1;
+	hold_data_syncs = 0;
+	assert_int_equal(rig_wait(&g, first), -EIO);
+	assert_int_equal(rig_wait(&g, second), -EIO);
+	assert_int_equal(rig_fill(&g, "a", 0, 8192, 0x22, XSEG_REQ_FUA), 8192);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+}
+
 static void what_a_volume_has_lost_fails_its_own_flush_and_that_of_all(void **state)
 {
 	(void)state;
@@ -703,6 +724,7 @@ int main(void)
 		T(fua_is_answered_after_the_sync),
 		T(a_write_during_a_sync_is_synced_by_the_next),
 		T(after_a_failed_sync_flush_fails_until_all_is_overwritten),
+		T(a_fua_write_that_another_one_s_sync_has_lost_fails),
 		T(what_a_volume_has_lost_fails_its_own_flush_and_that_of_all),
 		T(a_failed_sync_of_a_rewrite_loses_it_again),
 		T(a_directory_that_cannot_be_synced_fails_flush_until_it_can),
