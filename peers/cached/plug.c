@@ -186,16 +186,16 @@ static bool call(struct cport *ps)
 	return xseg_plug_is_held(k->peer.xp);
 }
 
-/* Every port has passed a point since nothing is taken in, nothing is left, and what went past it
- * is answered, too: a read that it sent on is on nobody's account, and would be refused below once
- * that is kept for another. And they have passed another point since that was seen: so all that
- * they did is seen here. */
+/* Every port has passed a point since nothing is taken in, nothing is left, what has failed has
+ * made dirty what it had to, and what went past it is answered, too: a read that it sent on is on
+ * nobody's account, and would be refused below once that is kept for another. And they have passed
+ * another point since that was seen: so all that they did is seen here. */
 static bool is_at_rest(struct cached *k)
 {
 	struct plug *p = &k->plug;
 
 	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || children_out(k) ||
-		xseg_turn_below(k->peer.xp))
+		sync_walks(k) || xseg_turn_below(k->peer.xp))
 		return false;
 	if (p->proved_once)
 		return true;

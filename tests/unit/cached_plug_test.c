@@ -308,6 +308,40 @@ static void the_upper_peer_goes_on_when_something_is_dirty_after_all(void **stat
 	is_off_the_path();
 }
 
+/* A write with FUA fails while it proves; what may be lost with it is found object by object. */
+static void nor_does_it_leave_before_all_is_dirty_that_a_failure_made_so(void **state)
+{
+	char name[8];
+
+	(void)state;
+	up("objects=400");
+	crig_store_forgets();
+	for (uint32_t i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "o%u", i);
+		crig_have_clean(name, 0, B(1), 1);
+	}
+	unplug();
+	state_is(PLUG_CALLING);
+	crig_expect(crig_write("z", 0, B(1), 2), B(1));
+	crig_set("policy=write-around");
+	crig_hold(true);
+	crig_write_fua("z", B(1), B(1), 3);
+	hold_and_settle();
+	state_is(PLUG_PROVING);
+	crig_fail_only(crig_held(XSEG_OP_WRITE, 0), -EIO);
+	crig_step_reply();
+	for (uint32_t i = 0; i < 20; i++) {
+		crig.now_ns += CRIG_MS;
+		crig_step_poll();
+	}
+	assert_int_equal(route(u), c);
+	crig_hold(false);
+	crig_pass(CRIG_S);
+	hold_and_settle();
+	is_off_the_path();
+	assert_true(crig_stable("z", 0, B(1), 2));
+}
+
 static void requests_that_come_while_it_proves_are_answered_when_it_knows(void **state)
 {
 	struct crig_io *io[2];
@@ -581,6 +615,7 @@ int main(void)
 		T(it_does_not_stop_before_a_flush_of_its_own_is_answered),
 		T(it_waits_for_a_read_that_it_sent_on),
 		T(the_upper_peer_goes_on_when_something_is_dirty_after_all),
+		T(nor_does_it_leave_before_all_is_dirty_that_a_failure_made_so),
 		T(requests_that_come_while_it_proves_are_answered_when_it_knows),
 		T(it_is_taken_back_in_every_state),
 		T(it_sees_what_the_store_got_without_it),

@@ -152,6 +152,7 @@ uint32_t crig_held(int op, uint32_t from);
 void crig_answer(uint32_t call);
 void crig_answer_only(uint32_t call);	/* nobody is stepped */
 void crig_fail(uint32_t call, int error);
+void crig_fail_only(uint32_t call, int error);
 void crig_short(uint32_t call, uint32_t bytes);	/* does so many bytes of it and says so */
 /* The next `count` calls of that op (CRIG_ANY: any) that come while it does not hold get that
  * error. */

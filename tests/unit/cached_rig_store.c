@@ -1,7 +1,7 @@
 /* cached_rig_store - the object store of cached_rig.h. */
 #include "tests/unit/cached_rig.h"
 
-#define NR_OBJECTS 64
+#define NR_OBJECTS 256
 #define NR_CALLS   8192
 
 struct store_object {
@@ -353,9 +353,14 @@ void crig_answer(uint32_t call)
 	crig_settle();
 }
 
-void crig_fail(uint32_t call, int error)
+void crig_fail_only(uint32_t call, int error)
 {
 	answer(held_call(call), error, 0);
+}
+
+void crig_fail(uint32_t call, int error)
+{
+	crig_fail_only(call, error);
 	crig_settle();
 }
 

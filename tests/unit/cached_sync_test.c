@@ -323,6 +323,31 @@ static void what_was_written_after_that_needs_another_one(void **state)
 	crig_hold(false);
 }
 
+/* What a write with FUA may have lost is not dirty yet. */
+static void who_stops_waits_until_all_is_dirty_that_a_failure_made_so(void **state)
+{
+	(void)state;
+	up();
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	crig_set("policy=write-around");
+	crig_hold(true);
+	crig_write_fua("b", 0, B(1), 6);
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(10 * CRIG_MS);
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_fail_only(crig_held(XSEG_OP_WRITE, 0), -EIO);
+	crig_step_reply();
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+	assert_false(is_quiet());
+	crig_step_poll();
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(1));
+	crig_hold(false);
+	crig_pass(CRIG_S);
+	assert_true(is_quiet());
+}
+
 static void who_has_written_nothing_back_needs_no_store_to_stop(void **state)
 {
 	(void)state;
@@ -370,6 +395,7 @@ int main(void)
 		CRIG_T(who_stops_has_all_made_stable_first),
 		CRIG_T(and_writes_all_again_when_that_fails),
 		CRIG_T(what_was_written_after_that_needs_another_one),
+		CRIG_T(who_stops_waits_until_all_is_dirty_that_a_failure_made_so),
 		CRIG_T(who_has_written_nothing_back_needs_no_store_to_stop),
 		CRIG_T(what_a_predecessor_wrote_back_is_made_stable_too),
 	};
