@@ -32,14 +32,15 @@ struct cvolume_sync {				/* guarded by dirty_lock */
 	uint32_t volume;
 };
 
-/* The cache's own FLUSH of everything (sync.c). Port 0 writes it; `out` and `stable_bytes` are read
- * by others when the peer stops. */
+/* The cache's own FLUSH of everything (sync.c), as it leaves or stops. Port 0 writes it; `out` and
+ * `stable` are read by others when the peer stops. */
 struct own_sync {
 	_Atomic bool out;
 	/* so many changes there had been when the last one was sent that was answered well */
 	_Atomic uint64_t stable;
 	uint64_t changes, next_ns, pause_ns;	/* changes: when it was sent */
-	int error;				/* of the last one */
+	int error;				/* of the last one, */
+	bool told;				/* and who stops has said so */
 };
 
 /* How fast the store takes dirty data, and the writers that are slowed to that (throttle.c). */

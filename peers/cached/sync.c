@@ -273,6 +273,7 @@ void own_sync_done(struct cport *ps, struct child *ch, int64_t result)
 
 	child_put(ps, ch);
 	s->error = result < 0 ? (int)result : 0;
+	s->told = false;
 	if (s->error) {
 		sync_lost(ps, sent, NULL);
 	} else {
@@ -314,11 +315,11 @@ uint64_t own_sync_run(struct cport *ps)
 	s->next_ns = ps->pp->now_ns + OWN_SYNC_LOOK_NS;
 	if (own_sync_covers(k) || s->out || cached_total(k, CC_DIRTY_BYTES) || sync_walks(k))
 		return s->next_ns;
-	if (s->error) {
+	if (s->error && !s->told) {
 		log_warn(
 			"%s: cannot stop yet: the store failed to make its data stable: %s; trying again",
 			k->peer.name, strerror(-s->error));
-		s->error = 0;
+		s->told = true;
 		s->pause_ns = own_sync_pause(s->pause_ns);
 		s->next_ns = ps->pp->now_ns + s->pause_ns;
 	} else {

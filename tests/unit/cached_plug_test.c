@@ -110,6 +110,17 @@ static void enter(void)
 	is_on_the_path();
 }
 
+/* So much that a walk takes several polls. */
+static void have_many(void)
+{
+	char name[8];
+
+	for (uint32_t i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "o%u", i);
+		crig_have_clean(name, 0, B(1), 1);
+	}
+}
+
 /* ---- leaving ---- */
 
 static void it_flushes_makes_that_stable_and_forgets_all(void **state)
@@ -214,6 +225,31 @@ static void it_stays_while_the_store_fails_to_make_it_stable(void **state)
 	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 3); /* once more for each failure */
 }
 
+/* Nothing is left here to become dirty. */
+static void so_it_does_when_it_is_to_stop_too(void **state)
+{
+	(void)state;
+	up("objects=400 policy=write-around");
+	have_many();
+	crig_expect(crig_write("a", 0, B(1), 1), B(1));
+	crig_hold(true);
+	unplug();
+	state_is(PLUG_SYNCING);
+	atomic_store(&crig.peer->stopping, true);
+	crig_pass(100 * CRIG_MS);
+	crig_fail_only(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	crig_step_reply();
+	for (uint32_t i = 0; i < 30; i++) {
+		crig.now_ns += CRIG_MS;
+		crig_step_poll();
+	}
+	state_is(PLUG_DRAINING);
+	crig_hold(false);
+	crig_pass(CRIG_S);
+	hold_and_settle();
+	is_off_the_path();
+}
+
 /* A FLUSH that went out before covers nothing that was written back after it. */
 static void a_flush_of_an_attempt_that_was_taken_back_does_not_count(void **state)
 {
@@ -311,15 +347,10 @@ static void the_upper_peer_goes_on_when_something_is_dirty_after_all(void **stat
 /* A write with FUA fails while it proves; what may be lost with it is found object by object. */
 static void nor_does_it_leave_before_all_is_dirty_that_a_failure_made_so(void **state)
 {
-	char name[8];
-
 	(void)state;
 	up("objects=400");
 	crig_store_forgets();
-	for (uint32_t i = 0; i < 200; i++) {
-		snprintf(name, sizeof(name), "o%u", i);
-		crig_have_clean(name, 0, B(1), 1);
-	}
+	have_many();
 	unplug();
 	state_is(PLUG_CALLING);
 	crig_expect(crig_write("z", 0, B(1), 2), B(1));
@@ -611,6 +642,7 @@ int main(void)
 		T(it_does_not_call_before_the_store_has_all),
 		T(what_is_set_while_it_drains_does_not_end_that),
 		T(it_stays_while_the_store_fails_to_make_it_stable),
+		T(so_it_does_when_it_is_to_stop_too),
 		T(a_flush_of_an_attempt_that_was_taken_back_does_not_count),
 		T(it_does_not_stop_before_a_flush_of_its_own_is_answered),
 		T(it_waits_for_a_read_that_it_sent_on),
