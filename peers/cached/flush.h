@@ -135,7 +135,8 @@ void throttle_init(struct throttle *t);
 void throttle_fini(struct throttle *t);
 void throttle_flush_out(struct cport *ps);		/* a flush child goes out; */
 void throttle_flush_back(struct cport *ps, uint64_t bytes);	/* it is back: what it wrote */
-uint64_t throttle_store_rate(struct cport *ps);	/* for tests: bytes a second; 0: unknown */
+/* Under the throttle's lock: bytes a second; 0: unknown. */
+uint64_t throttle_store_rate(struct throttle *t, uint64_t now_ns);
 /* Inside the object, at a write's first step: true if c has to wait, and will be stepped again. It
  * holds nothing yet. */
 bool throttle_holds(struct cport *ps, struct creq *c);

@@ -76,8 +76,7 @@ static void meter_advance(struct throttle *t, uint64_t now_ns)
 		t->bytes -= t->bytes / 2;
 }
 
-/* Under the lock. Bytes a second; 0: unknown. */
-static uint64_t meter_rate(struct throttle *t, uint64_t now_ns)
+uint64_t throttle_store_rate(struct throttle *t, uint64_t now_ns)
 {
 	meter_advance(t, now_ns);
 	return t->busy_ns < BUSY_MIN_NS ? 0 : t->bytes * 1000000 / (t->busy_ns / 1000);
@@ -103,17 +102,6 @@ void throttle_flush_back(struct cport *ps, uint64_t bytes)
 	t->out--;
 	t->bytes += bytes;
 	pthread_mutex_unlock(&t->lock);
-}
-
-uint64_t throttle_store_rate(struct cport *ps)
-{
-	struct throttle *t = &ps->cache->throttle;
-	uint64_t rate;
-
-	pthread_mutex_lock(&t->lock);
-	rate = meter_rate(t, ps->pp->now_ns);
-	pthread_mutex_unlock(&t->lock);
-	return rate;
 }
 
 /* ---- pacing ---- */
@@ -142,7 +130,7 @@ static uint64_t pace(struct cport *ps)
 	uint32_t all = data_pages(k), high = high_pages(k, all),
 		 full = all - (all - high) / SPARE_PART;
 	uint32_t dirty = dirty_pages(k, all);
-	uint64_t store = meter_rate(&k->throttle, ps->pp->now_ns), part;
+	uint64_t store = throttle_store_rate(&k->throttle, ps->pp->now_ns), part;
 
 	if (dirty <= high)
 		return 0;
