@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "xtypes/xhuge.h"
+#include "xtypes/xline.h"
 
 #define TO(s) (1u << XCACHE_##s)
 
@@ -80,11 +81,6 @@ static bool name_is(const struct xcache *c, uint32_t idx, const char *name)
 
 /* ---- start and end ---- */
 
-static size_t round_line(size_t bytes)
-{
-	return (bytes + 63) & ~(size_t)63;
-}
-
 /* Chains of the evicted table: a power of two, so that there is one for each one or two entries. */
 static uint32_t nr_chains(uint32_t nr_entries)
 {
@@ -97,10 +93,10 @@ static uint32_t nr_chains(uint32_t nr_entries)
 
 size_t xcache_mem_bytes(uint32_t nr_entries)
 {
-	return round_line(nr_entries * sizeof(struct xcache_entry)) +
-	       round_line(nr_entries * sizeof(struct xlist_node)) +
-	       round_line(xhash_mem_bytes(nr_entries)) +
-	       round_line(nr_chains(nr_entries) * sizeof(uint32_t));
+	return xline_round(nr_entries * sizeof(struct xcache_entry)) +
+	       xline_round(nr_entries * sizeof(struct xlist_node)) +
+	       xline_round(xhash_mem_bytes(nr_entries)) +
+	       xline_round(nr_chains(nr_entries) * sizeof(uint32_t));
 }
 
 /* Cuts the allocation into entries, list nodes and the two tables. */
@@ -111,13 +107,13 @@ static void mem_carve(struct xcache *c)
 	char *at = c->mem;
 
 	c->entries = (struct xcache_entry *)at;
-	at += round_line(nr * sizeof(struct xcache_entry));
+	at += xline_round(nr * sizeof(struct xcache_entry));
 	nodes = (struct xlist_node *)at;
-	at += round_line(nr * sizeof(struct xlist_node));
+	at += xline_round(nr * sizeof(struct xlist_node));
 	xlist_init(&c->lru, nodes);
 	xlist_init(&c->free, nodes);
 	xhash_init(&c->active, at, nr);
-	at += round_line(xhash_mem_bytes(nr));
+	at += xline_round(xhash_mem_bytes(nr));
 	c->chains = (uint32_t *)at;
 	c->chains_mask = nr_chains(nr) - 1;
 	for (i = 0; i <= c->chains_mask; i++)
@@ -149,7 +145,7 @@ int xcache_init(struct xcache *c, const struct xcache_params *p)
 	c->params = *p;
 	if (p->ops)
 		c->ops = *p->ops;
-	c->mem = aligned_alloc(64, xcache_mem_bytes(p->nr_entries));
+	c->mem = aligned_alloc(XLINE_BYTES, xcache_mem_bytes(p->nr_entries));
 	if (!c->mem)
 		return -ENOMEM;
 	xhuge_want(c->mem, xcache_mem_bytes(p->nr_entries));

@@ -1,6 +1,8 @@
 /* xq - making a lane and taking a side of it over. Contract, algorithm and invariants: xq.h. */
 #include "xtypes/xq.h"
 
+#include "xtypes/xline.h"
+
 _Static_assert(sizeof(struct xq) == 128, "the lane's indices have a cache line each");
 _Static_assert(offsetof(struct xq, ring) == 128, "the ring follows the indices");
 _Static_assert(sizeof(_Atomic uint64_t) == 8, "words of the lane are plain 64-bit words");
@@ -14,7 +16,7 @@ static void geometry_check(const struct xq *q, uint32_t nr_slots)
 size_t xq_size_bytes(uint32_t nr_slots)
 {
 	geometry_check(NULL, nr_slots);
-	return (sizeof(struct xq) + nr_slots * sizeof(uint64_t) + 63) & ~(size_t)63;
+	return xline_round(sizeof(struct xq) + nr_slots * sizeof(uint64_t));
 }
 
 void xq_init(struct xq *q, uint64_t start)

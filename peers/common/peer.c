@@ -14,6 +14,7 @@
 #include "peers/common/gate.h"
 #include "peers/common/peer_box.h"
 #include "peers/common/words.h"
+#include "xtypes/xline.h"
 
 enum { TAKEN_REQUESTS, TAKEN_REPLIES };
 
@@ -38,13 +39,11 @@ static const char *const stat_keys[PEER_NR_STATS] = {
 
 struct peer *peer_create(const struct peer_class *cls)
 {
-	size_t size = (sizeof(struct peer_box) + cls->size + 63) & ~(size_t)63;
-	struct peer_box *box = aligned_alloc(64, size);
+	struct peer_box *box = xline_alloc(sizeof(struct peer_box) + cls->size);
 	struct peer *p;
 
 	if (!box)
 		return NULL;
-	memset(box, 0, size);
 	atomic_flag_clear(&box->setting);
 	pthread_mutex_init(&box->options, NULL);
 	box->scratch = calloc(1, cls->size);

@@ -9,6 +9,7 @@
 #include "peers/common/cpus.h"
 #include "peers/common/peer_box.h"
 #include "peers/common/reactor_inside.h"
+#include "xtypes/xline.h"
 
 static int make_reactor(struct reactor_set *set, uint32_t nr, const int *cpu, int nr_cpus)
 {
@@ -35,18 +36,6 @@ static void assign_seats(struct reactor_set *set, struct peer *p, struct seat *s
 	}
 }
 
-/* Zeroed, in whole lines. */
-static void *lines_alloc(size_t bytes)
-{
-	void *mem;
-
-	bytes = (bytes + 63) & ~(size_t)63;
-	mem = aligned_alloc(64, bytes);
-	if (mem)
-		memset(mem, 0, bytes);
-	return mem;
-}
-
 struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const char *cpus,
 				       struct xseg_error *err)
 {
@@ -57,7 +46,7 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 	nr_cpus = cpus_parse(cpus, cpu, err);
 	if (nr_cpus < 0)
 		return NULL;
-	set = lines_alloc(sizeof(*set));
+	set = xline_alloc(sizeof(*set));
 	if (!set)
 		goto out_memory;
 	pthread_mutex_init(&set->leaving, NULL);
@@ -69,8 +58,8 @@ struct reactor_set *reactor_set_create(struct peer **peers, unsigned nr, const c
 			"raise ulimit -n", strerror(errno));
 		goto out_destroy;
 	}
-	set->served = lines_alloc(nr * sizeof(*set->served));
-	set->seat = lines_alloc((size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
+	set->served = xline_alloc(nr * sizeof(*set->served));
+	set->seat = xline_alloc((size_t)nr * PEER_MAX_THREADS * sizeof(*set->seat));
 	if (!set->served || !set->seat)
 		goto out_memory;
 	for (i = 0; i < nr; i++)

@@ -10,6 +10,7 @@
 
 #include "peers/common/words.h"
 #include "xtypes/xkill.h"
+#include "xtypes/xline.h"
 
 #define NO_FD	    (-1)
 #define CLEAN_LOOKS 64u /* slots looked at to find one that needs no sync */
@@ -68,22 +69,16 @@ void filed_files_tell(struct filed_files *ff, struct xseg_peer *peer)
 
 /* ---- opening and closing the table ------------------------------------------------------- */
 
-static size_t round_line(size_t bytes)
-{
-	return (bytes + 63) / 64 * 64;
-}
-
 static int memory_alloc(struct filed_files *ff)
 {
-	size_t files = round_line(ff->nr * sizeof(struct filed_file));
-	size_t nodes = round_line(ff->nr * sizeof(struct xlist_node));
-	size_t hash = round_line(xhash_mem_bytes(ff->nr));
-	uint8_t *at = aligned_alloc(64, files + nodes + hash + round_line(xpool_mem_bytes(ff->nr)));
+	size_t files = xline_round(ff->nr * sizeof(struct filed_file));
+	size_t nodes = xline_round(ff->nr * sizeof(struct xlist_node));
+	size_t hash = xline_round(xhash_mem_bytes(ff->nr));
+	uint8_t *at = xline_alloc(files + nodes + hash + xpool_mem_bytes(ff->nr));
 	uint32_t i;
 
 	if (!at)
 		return -ENOMEM;
-	memset(at, 0, files + nodes);
 	ff->memory = at;
 	ff->file = (void *)at;
 	xlist_init(&ff->lru, (void *)(at + files));

@@ -8,6 +8,7 @@
 
 #include "xseg/xseg.h"
 #include "xtypes/xhash.h"
+#include "xtypes/xline.h"
 #include "xtypes/xpool.h"
 
 struct entry {
@@ -37,7 +38,7 @@ struct memd_undo *memd_undo_create(uint32_t nr)
 	u->entry = calloc(nr, sizeof(*u->entry));
 	u->is_touched = calloc(nr, sizeof(*u->is_touched));
 	u->durable = calloc(nr, sizeof(*u->durable));
-	u->by_page_mem = aligned_alloc(64, (xhash_mem_bytes(nr) + 63) / 64 * 64);
+	u->by_page_mem = xline_alloc(xhash_mem_bytes(nr));
 	u->touched_mem = malloc(xpool_mem_bytes(nr));
 	u->data = mmap(NULL, (size_t)nr * XSEG_PAGE_SIZE, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

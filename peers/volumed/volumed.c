@@ -14,6 +14,7 @@
 
 #include "peers/volumed/volumed.h"
 #include "xtypes/xhot.h"
+#include "xtypes/xline.h"
 
 /* ---- options ----------------------------------------------------------------------------- */
 
@@ -306,7 +307,7 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	int rc;
 
 	xseg_direct_shut(p->xp);	/* a predecessor's */
-	vd->volume = aligned_alloc(64, VD_SLOTS * sizeof(*vd->volume));
+	vd->volume = xline_alloc(VD_SLOTS * sizeof(*vd->volume));
 	vd->counters = calloc((size_t)VD_SLOTS * p->nr_ports, sizeof(*vd->counters));
 	vd->context = calloc(xseg_nr_requests(p->seg), sizeof(*vd->context));
 	vd->port = calloc(p->nr_ports, sizeof(*vd->port));
@@ -317,7 +318,6 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	rc = take_pages(vd, err);
 	if (rc)
 		goto out_fini;
-	memset(vd->volume, 0, VD_SLOTS * sizeof(*vd->volume));
 	for (i = 0; i < p->nr_ports; i++) {
 		vd_fifo_init(&vd->port[i].held);
 		vd_fifo_init(&vd->port[i].splitting);
