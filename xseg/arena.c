@@ -117,8 +117,7 @@ static int map_extents(struct xseg_peer *p, uint8_t *at, uint32_t nr)
 	return rc == 0 && found != nr ? -EPROTO : rc;
 }
 
-/* Addresses for extents, aligned as they are; NULL: none left. */
-static uint8_t *take_room(size_t bytes)
+void *xs_room_take(size_t bytes)
 {
 	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -137,7 +136,7 @@ static uint8_t *take_room(size_t bytes)
 static int arena_map(struct xseg_peer *p, uint32_t nr)
 {
 	size_t bytes = (size_t)nr * XSEG_EXTENT_SIZE;
-	uint8_t *at = take_room(bytes);
+	uint8_t *at = xs_room_take(bytes);
 	int rc;
 
 	if (!at)
@@ -261,7 +260,7 @@ int xseg_pages_take(struct xseg_peer *p, uint32_t nr, uint32_t *page)
 int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base)
 {
 	size_t bytes = (size_t)nr * XSEG_PAGE_SIZE;
-	uint8_t *at = take_room(bytes);
+	uint8_t *at = xs_room_take(bytes);
 	int rc = at ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < nr && rc == 0; i += XSEG_EXTENT_PAGES)

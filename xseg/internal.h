@@ -386,6 +386,9 @@ bool xs_bell_sleep(struct xport *port, uint32_t word, uint64_t timeout_ns);
 void xs_bell_retract(struct xport *port);
 
 /* ---- arena.c ---- */
+/* Addresses, aligned as extents are so that huge pages can be used, for what is then mapped there;
+ * munmap() gives them back. NULL: none left (errno). */
+void *xs_room_take(size_t bytes);
 /* All of that peer's extents of a kind; under the control lock. */
 void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind);
 /* It stays in the segment. */

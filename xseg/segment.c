@@ -82,27 +82,20 @@ static void set_pointers(struct xseg *seg)
 	seg->nr_pages = g->nr_extents * XSEG_EXTENT_PAGES;
 }
 
-/* Maps `bytes` of fd at an address that is a multiple of 2 MiB, so that huge pages can be used. */
 static int map_file(struct xseg *seg, int fd, uint64_t bytes, bool write)
 {
-	uint8_t *room = mmap(NULL, bytes + XSEG_EXTENT_SIZE, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	uintptr_t at;
+	void *at = xs_room_take(bytes);
+	int rc;
 
-	if (room == MAP_FAILED)
+	if (!at)
 		return -errno;
-	at = ((uintptr_t)room + XSEG_EXTENT_SIZE - 1) & ~(uintptr_t)(XSEG_EXTENT_SIZE - 1);
-	if (mmap((void *)at, bytes, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED,
-		    fd, 0) == MAP_FAILED) {
-		int rc = -errno;
-
-		munmap(room, bytes + XSEG_EXTENT_SIZE);
+	if (mmap(at, bytes, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED | MAP_FIXED, fd, 0) ==
+		MAP_FAILED) {
+		rc = -errno;
+		munmap(at, bytes);
 		return rc;
 	}
-	if (at > (uintptr_t)room)
-		munmap(room, at - (uintptr_t)room);
-	munmap((void *)(at + bytes), (uintptr_t)room + XSEG_EXTENT_SIZE - at);
-	seg->base = (uint8_t *)at;
+	seg->base = at;
 	madvise(seg->base, bytes, MADV_DONTFORK);
 	return 0;
 }
