@@ -185,3 +185,11 @@ bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view)
 	xhist_merge(&view->lat, &b->lat);
 	return true;
 }
+
+uint64_t xseg_stats_value(const struct xseg_stats_view *view, const char *key)
+{
+	for (uint32_t i = 0; i < view->nr; i++)
+		if (strcmp(view->key[i], key) == 0)
+			return view->value[i];
+	return 0;
+}

@@ -746,5 +746,7 @@ struct xseg_stats_view {
 uint32_t xseg_nr_stats(struct xseg *seg);
 /* false: block i is free */
 bool xseg_stats_view(struct xseg *seg, uint32_t i, struct xseg_stats_view *view);
+/* 0 also where there is no such counter */
+uint64_t xseg_stats_value(const struct xseg_stats_view *view, const char *key);
 
 #endif

@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t value_of(const struct xseg_stats_view *block, const char *key)
-{
-	uint32_t i;
-
-	for (i = 0; i < block->nr; i++)
-		if (!strcmp(block->key[i], key))
-			return block->value[i];
-	return 0;
-}
-
 uint64_t dirty_bytes_of(struct xseg *seg, uint32_t peer)
 {
 	struct xseg_stats_view *block = malloc(sizeof(*block));
@@ -25,7 +15,7 @@ uint64_t dirty_bytes_of(struct xseg *seg, uint32_t peer)
 	for (i = 0; i < bound; i++)
 		if (xseg_stats_view(seg, i, block) && !strcmp(block->kind, "cache") &&
 		    (peer == XSEG_NONE || block->peer == peer))
-			dirty += value_of(block, "dirty_bytes");
+			dirty += xseg_stats_value(block, "dirty_bytes");
 	free(block);
 	return dirty;
 }

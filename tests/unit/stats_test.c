@@ -62,6 +62,8 @@ static void what_is_counted_is_seen(void **state)
 		assert_string_equal(view.key[i], keys[i]);
 	assert_int_equal(view.value[0], 7);
 	assert_int_equal(view.value[1], (1ull << 63) + 1);
+	assert_int_equal(xseg_stats_value(&view, keys[1]), view.value[1]);
+	assert_int_equal(xseg_stats_value(&view, "byte"), 0);
 	assert_int_equal(view.lat.count, 1);
 	assert_false(find("memd.1", 0, &view));
 	assert_false(xseg_stats_view(seg, xseg_nr_stats(seg), &view));

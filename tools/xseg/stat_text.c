@@ -60,7 +60,7 @@ static bool counts_less(const struct xseg_stats_view *newer, const struct xseg_s
 
 	for (i = 0; i < newer->nr; i++)
 		if (!is_level(newer->key[i]) &&
-		    newer->value[i] < view_stats_value(older, newer->key[i]))
+		    newer->value[i] < xseg_stats_value(older, newer->key[i]))
 			return true;
 	return false;
 }
@@ -73,7 +73,7 @@ static void subtract(struct xseg_stats_view *block, const struct xseg_stats_view
 		return;
 	for (i = 0; i < block->nr; i++)
 		if (!is_level(block->key[i]))
-			block->value[i] -= view_stats_value(older, block->key[i]);
+			block->value[i] -= xseg_stats_value(older, block->key[i]);
 	xhist_sub(&block->lat, &block->lat, &older->lat);
 }
 
@@ -103,16 +103,16 @@ static struct common common_of(const struct view_stats *all, const struct xseg_s
 		peer = view_stats_find(all, "cached", block->name);
 	if (!peer)
 		peer = block;
-	c.ops = view_stats_value(peer, "ops");
-	c.bytes = view_stats_value(peer, "bytes");
-	c.errors = view_stats_value(peer, "errors");
-	c.awake_idle_ns = view_stats_value(peer, "awake_idle_ns");
+	c.ops = xseg_stats_value(peer, "ops");
+	c.bytes = xseg_stats_value(peer, "bytes");
+	c.errors = xseg_stats_value(peer, "errors");
+	c.awake_idle_ns = xseg_stats_value(peer, "awake_idle_ns");
 	c.lat = &peer->lat;
 	if (group_of(block) == GROUP_VOLUME) {
-		c.ops = view_stats_value(block, "reads") + view_stats_value(block, "writes") +
-			view_stats_value(block, "flushes");
-		c.bytes = view_stats_value(block, "read_bytes") +
-			  view_stats_value(block, "write_bytes");
+		c.ops = xseg_stats_value(block, "reads") + xseg_stats_value(block, "writes") +
+			xseg_stats_value(block, "flushes");
+		c.bytes = xseg_stats_value(block, "read_bytes") +
+			  xseg_stats_value(block, "write_bytes");
 	}
 	return c;
 }
@@ -136,11 +136,11 @@ static json_t *lat_json(const struct xhist *lat)
 /* Ratios in millionths, beside what they are made of. */
 static void set_hit_ratios(json_t *j, const struct xseg_stats_view *block)
 {
-	uint64_t hits = view_stats_value(block, "hits"),
-		 hit_bytes = view_stats_value(block, "hit_bytes");
+	uint64_t hits = xseg_stats_value(block, "hits"),
+		 hit_bytes = xseg_stats_value(block, "hit_bytes");
 	uint64_t lookups =
-		hits + view_stats_value(block, "misses") + view_stats_value(block, "partial");
-	uint64_t lookup_bytes = hit_bytes + view_stats_value(block, "miss_bytes");
+		hits + xseg_stats_value(block, "misses") + xseg_stats_value(block, "partial");
+	uint64_t lookup_bytes = hit_bytes + xseg_stats_value(block, "miss_bytes");
 
 	out_set_int(j, "lookups", lookups);
 	out_set_int(j, "lookup_bytes", lookup_bytes);
@@ -232,18 +232,18 @@ static void add_peer(const struct writing *w, struct out_table *table,
 static void add_cache(const struct writing *w, struct out_table *table,
 		      const struct xseg_stats_view *b)
 {
-	uint64_t hits = view_stats_value(b, "hits"), hit_bytes = view_stats_value(b, "hit_bytes");
-	uint64_t lookups = hits + view_stats_value(b, "misses") + view_stats_value(b, "partial");
+	uint64_t hits = xseg_stats_value(b, "hits"), hit_bytes = xseg_stats_value(b, "hit_bytes");
+	uint64_t lookups = hits + xseg_stats_value(b, "misses") + xseg_stats_value(b, "partial");
 	char requests[OUT_TEXT], bytes[OUT_TEXT], used[OUT_TEXT], dirty[OUT_TEXT],
 		flushed[OUT_TEXT], memory[OUT_TEXT], direct[OUT_TEXT];
 
 	out_percent(hits, lookups, requests);
-	out_percent(hit_bytes, hit_bytes + view_stats_value(b, "miss_bytes"), bytes);
-	out_count(per_second(w, view_stats_value(b, "direct_reads")), direct);
-	out_size(view_stats_value(b, "memory_bytes"), memory);
-	out_size(view_stats_value(b, "used_bytes"), used);
-	out_size(view_stats_value(b, "dirty_bytes"), dirty);
-	out_size(per_second(w, view_stats_value(b, "flushed_bytes")), flushed);
+	out_percent(hit_bytes, hit_bytes + xseg_stats_value(b, "miss_bytes"), bytes);
+	out_count(per_second(w, xseg_stats_value(b, "direct_reads")), direct);
+	out_size(xseg_stats_value(b, "memory_bytes"), memory);
+	out_size(xseg_stats_value(b, "used_bytes"), used);
+	out_size(xseg_stats_value(b, "dirty_bytes"), dirty);
+	out_size(per_second(w, xseg_stats_value(b, "flushed_bytes")), flushed);
 	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", w->narrow ? 16 : XSEG_NAME_MAX,
 		      b->name, requests, bytes, direct, memory, used, dirty, flushed);
 }
@@ -254,14 +254,14 @@ static void add_volume(const struct writing *w, struct out_table *table,
 	char reads[OUT_TEXT], writes[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT], flushes[OUT_TEXT],
 		p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT];
 
-	out_count(per_second(w, view_stats_value(b, "reads")), reads);
-	out_size(per_second(w, view_stats_value(b, "read_bytes")), out);
-	out_count(per_second(w, view_stats_value(b, "writes")), writes);
-	out_size(per_second(w, view_stats_value(b, "write_bytes")), in);
-	out_count(per_second(w, view_stats_value(b, "flushes")), flushes);
+	out_count(per_second(w, xseg_stats_value(b, "reads")), reads);
+	out_size(per_second(w, xseg_stats_value(b, "read_bytes")), out);
+	out_count(per_second(w, xseg_stats_value(b, "writes")), writes);
+	out_size(per_second(w, xseg_stats_value(b, "write_bytes")), in);
+	out_count(per_second(w, xseg_stats_value(b, "flushes")), flushes);
 	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%s",
 		      w->narrow ? 16 : XSEG_NAME_MAX, b->name, reads, out, writes, in, flushes,
-		      view_stats_value(b, "errors"), lat_text(&b->lat, 50, p50),
+		      xseg_stats_value(b, "errors"), lat_text(&b->lat, 50, p50),
 		      lat_text(&b->lat, 99, p99), lat_text(&b->lat, 99.9, p999));
 }
 

@@ -210,13 +210,3 @@ const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, co
 {
 	return find_block(stats, kind, name);
 }
-
-uint64_t view_stats_value(const struct xseg_stats_view *block, const char *key)
-{
-	uint32_t i;
-
-	for (i = 0; i < block->nr; i++)
-		if (!strcmp(block->key[i], key))
-			return block->value[i];
-	return 0;
-}

@@ -51,7 +51,5 @@ int view_stats_load(struct xseg *seg, struct view_stats *stats) XSEG_MUST_CHECK;
 void view_stats_fini(struct view_stats *stats);
 const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind,
 					      const char *name);
-/* 0 when there is no such key. */
-uint64_t view_stats_value(const struct xseg_stats_view *block, const char *key);
 
 #endif
