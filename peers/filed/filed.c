@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "peers/common/log.h"
+#include "peers/common/piece.h"
 #include "xtypes/xkill.h"
 
 #define END_MAX		(UINT64_C(1) << 62)
@@ -248,15 +249,10 @@ static void op_move(struct peer_port *pp, struct filed_op *op)
 
 static void fill_zeroes(struct filed *f, const struct xreq *r, uint32_t from)
 {
-	uint32_t at = (uint32_t)(r->obj_offset % XSEG_PAGE_SIZE) + from, left = r->size - from;
-	uint32_t in, len, page;
+	struct piece p = { .from = from };
 
-	for (; left; at += len, left -= len) {
-		in = at % XSEG_PAGE_SIZE;
-		len = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
-		page = r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX;
-		memset((uint8_t *)xseg_page(f->peer.seg, page) + in, 0, len);
-	}
+	while (piece_next(f->peer.seg, r, r->size, &p))
+		memset(p.data, 0, p.len);
 }
 
 static void op_begin(struct peer_port *pp, struct filed_op *op)

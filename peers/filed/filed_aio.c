@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "peers/common/piece.h"
 #include "xtypes/xkill.h"
 
 #define REAP_MAX 64
@@ -69,27 +70,14 @@ void filed_aio_close(struct filed_aio *a)
 	a->eventfd = -1;
 }
 
-/* Pages that lie side by side in memory become one piece. */
 static int fill_iov(struct iovec *iov, struct xseg *seg, const struct xreq *r, uint32_t from,
 	uint32_t len)
 {
-	uint64_t at = r->obj_offset % XSEG_PAGE_SIZE + from;
-	uint32_t in, piece;
-	uint8_t *data;
+	struct piece p = { .from = from };
 	int nr = 0;
 
-	for (; len; len -= piece, at += piece) {
-		in = (uint32_t)(at % XSEG_PAGE_SIZE);
-		piece = XSEG_PAGE_SIZE - in < len ? XSEG_PAGE_SIZE - in : len;
-		data = (uint8_t *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) +
-		       in;
-		if (nr && (uint8_t *)iov[nr - 1].iov_base + iov[nr - 1].iov_len == data) {
-			iov[nr - 1].iov_len += piece;
-			continue;
-		}
-		iov[nr].iov_base = data;
-		iov[nr++].iov_len = piece;
-	}
+	while (piece_next(seg, r, from + len, &p))
+		iov[nr++] = (struct iovec){ p.data, p.len };
 	return nr;
 }
 

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "peers/common/piece.h"
 #include "peers/filed/filed.h"
 #include "xtypes/xkill.h"
 
@@ -150,17 +151,13 @@ void filed_op_change(struct filed *f, struct filed_op *op)
 /* The request's pages hold `size` bytes from its first on. */
 static void copy_pages(struct filed *f, const struct xreq *r, uint8_t *data, bool to_request)
 {
-	uint32_t in = (uint32_t)(r->obj_offset % XSEG_PAGE_SIZE), left = r->size, len, i;
-	uint8_t *page;
+	struct piece p = { 0 };
 
-	for (i = 0; left; i++, left -= len, data += len, in = 0) {
-		len = XSEG_PAGE_SIZE - in < left ? XSEG_PAGE_SIZE - in : left;
-		page = (uint8_t *)xseg_page(f->peer.seg, r->page[i] & XSEG_PAGE_INDEX) + in;
+	while (piece_next(f->peer.seg, r, r->size, &p))
 		if (to_request)
-			memcpy(page, data, len);
+			memcpy(p.data, data + p.from, p.len);
 		else
-			memcpy(data, page, len);
-	}
+			memcpy(data + p.from, p.data, p.len);
 }
 
 static int64_t job_read(struct filed *f, struct filed_op *op, uint8_t *bounce)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/piece.h"
 #include "peers/sosd/sosd_rados.h"
 
 /* ---- calls ------------------------------------------------------------------------------- */
@@ -64,41 +65,11 @@ void sosd_call_put(struct sosd_calls *cs, struct sosd_call *c)
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-/* Data that lies in one in memory: bytes from .. from + len - 1 of a request. */
-struct piece {
-	uint8_t *data;
-	uint32_t from, len;
-};
-
-/* The piece behind this one; {0} is before the first. False: there is none. */
-static bool piece_next(struct xseg *seg, const struct xreq *r, struct piece *p)
-{
-	uint64_t at = r->obj_offset % XSEG_PAGE_SIZE + p->from + p->len;
-	uint32_t in, part;
-	uint8_t *data;
-
-	p->from += p->len;
-	p->len = 0;
-	for (; p->from + p->len < r->size; p->len += part, at += part) {
-		in = (uint32_t)(at % XSEG_PAGE_SIZE);
-		part = XSEG_PAGE_SIZE - in;
-		if (part > r->size - p->from - p->len)
-			part = r->size - p->from - p->len;
-		data = (uint8_t *)xseg_page(seg, r->page[at / XSEG_PAGE_SIZE] & XSEG_PAGE_INDEX) +
-		       in;
-		if (!p->len)
-			p->data = data;
-		else if (p->data + p->len != data)
-			break;
-	}
-	return p->len;
-}
-
 static bool is_in_pieces(struct xseg *seg, const struct xreq *r)
 {
 	struct piece p = { 0 };
 
-	return piece_next(seg, r, &p) && p.len < r->size;
+	return piece_next(seg, r, r->size, &p) && p.len < r->size;
 }
 
 void sosd_call_fill(const struct sosd_call *c, struct xseg *seg, const struct xreq *r)
@@ -107,11 +78,11 @@ void sosd_call_fill(const struct sosd_call *c, struct xseg *seg, const struct xr
 
 	if (c->bounce) {
 		memset(c->bounce + c->got[0], 0, r->size - c->got[0]);
-		while (piece_next(seg, r, &p))
+		while (piece_next(seg, r, r->size, &p))
 			memcpy(p.data, c->bounce + p.from, p.len);
 		return;
 	}
-	for (uint32_t i = 0; i < c->nr && piece_next(seg, r, &p); i++)
+	for (uint32_t i = 0; i < c->nr && piece_next(seg, r, r->size, &p); i++)
 		if (c->got[i] < p.len)
 			memset(p.data + c->got[i], 0, p.len - c->got[i]);
 }
@@ -120,7 +91,7 @@ void sosd_fill_all(struct xseg *seg, const struct xreq *r)
 {
 	struct piece p = { 0 };
 
-	while (piece_next(seg, r, &p))
+	while (piece_next(seg, r, r->size, &p))
 		memset(p.data, 0, p.len);
 }
 
@@ -156,7 +127,7 @@ int sosd_call_read(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_call
 		c->bounce = cs->spare[--cs->nr_spare];
 		add_read(op, c, r->obj_offset, c->bounce, r->size);
 	}
-	while (!c->bounce && piece_next(seg, r, &p))
+	while (!c->bounce && piece_next(seg, r, r->size, &p))
 		add_read(op, c, r->obj_offset + p.from, p.data, p.len);
 	rc = rados_aio_read_op_operate(op, s->io, c->completion, name, 0);
 	rados_release_read_op(op);
@@ -171,10 +142,10 @@ int sosd_call_write(struct sosd_rados *s, struct sosd_calls *cs, struct sosd_cal
 
 	if (!op)
 		return -ENOMEM;
-	if (piece_next(seg, r, &p) && p.len < r->size) {
+	if (piece_next(seg, r, r->size, &p) && p.len < r->size) {
 		do
 			memcpy(cs->buffers + p.from, p.data, p.len);
-		while (piece_next(seg, r, &p));
+		while (piece_next(seg, r, r->size, &p));
 		p.data = cs->buffers;
 	}
 	rados_write_op_write(op, (const char *)p.data, r->size, r->obj_offset);
