@@ -13,8 +13,6 @@
 #define END_MAX		(UINT64_C(1) << 62)
 #define SUBMIT_AGAIN_NS 50000			/* the kernel took no more: when to try again */
 #define REAP_MAX	64
-/* what fails is tried again and again: one line is enough */
-#define TELL_EVERY_NS	UINT64_C(10000000000)
 #define PAGE_DOWN(x)	((x) / XSEG_PAGE_SIZE * XSEG_PAGE_SIZE)
 
 static struct filed_port *port_of(struct peer_port *pp)
@@ -125,17 +123,11 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 	struct filed *f = filed_of(pp->peer);
 	int error = (int)-op->result;
 	uint32_t nr;
-	bool tell;
 
 	pthread_mutex_lock(&f->lock);
-	nr = ++f->nr_failed;
-	tell = pp->now_ns >= f->tell_ns;
-	if (tell) {
-		f->nr_failed = 0;
-		f->tell_ns = pp->now_ns + TELL_EVERY_NS;
-	}
+	nr = ops_failed(&f->failures, pp->now_ns);
 	pthread_mutex_unlock(&f->lock);
-	if (tell)
+	if (nr)
 		log_warn(
 			"%s: %s of %s in %s failed: %s; %s (failures since the last such line: %u)",
 			f->peer.name, xseg_op_name((enum xseg_op)op->r->op),

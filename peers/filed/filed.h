@@ -112,8 +112,7 @@ struct filed {
 	uint64_t idle_seq;		/* counts slots that became idle */
 	struct ops_list flush;
 	bool flush_running, flush_owed;	/* owed: something was changed since the last of all began */
-	uint32_t nr_failed;		/* requests since a line about it */
-	uint64_t tell_ns;		/* no other such line before then */
+	struct ops_failures failures;	/* of requests */
 };
 
 static inline struct filed *filed_of(struct peer *p)

@@ -10,7 +10,6 @@
 
 #define END_MAX	      (UINT64_C(1) << 40)
 #define SECOND_NS     UINT64_C(1000000000)
-#define TELL_EVERY_NS (10 * SECOND_NS) /* what fails is tried again and again: one line is enough */
 #define SILENCE_NS    (5 * SECOND_NS)	/* no answer for so long is worth a line */
 
 #define TO(state) (1u << SOSD_##state)
@@ -64,19 +63,16 @@ static void op_ready(struct sosd_port *port, struct sosd_op *op)
 
 static void tell_failure(struct peer_port *pp, const struct sosd_op *op, int error)
 {
-	struct sosd_port *port = sosd_port_of(pp);
+	uint32_t nr = ops_failed(&sosd_port_of(pp)->failures, pp->now_ns);
 
-	port->nr_failed++;
-	if (pp->now_ns < port->tell_ns)
+	if (!nr)
 		return;
 	log_warn(
 		"%s: %s of %s in the pool %s failed: %s; %s (failures since the last such line: %u)",
 		pp->peer->name, xseg_op_name((enum xseg_op)op->r->op), op->r->target,
 		sosd_of(pp->peer)->rados.pool,
 		error == -ESHUTDOWN ? "blocklisted" : strerror(-error), sosd_error_remedy(error),
-		port->nr_failed);
-	port->nr_failed = 0;
-	port->tell_ns = pp->now_ns + TELL_EVERY_NS;
+		nr);
 }
 
 static void next_copy(struct sosd_port *port, struct sosd_op *op)

@@ -91,8 +91,7 @@ struct sosd_port {
 	 * no answer */
 	uint64_t asked_ns;
 	bool silent;				/* that was said */
-	uint64_t tell_ns;			/* no other line about a failure before then */
-	uint32_t nr_failed;			/* requests since that line */
+	struct ops_failures failures;		/* of requests */
 	_Atomic uint64_t count[SOSD_NR_COUNTS];	/* written by its thread, read by any */
 };
 
