@@ -21,6 +21,13 @@
 #define CHUNK_SECTORS	4096u		/* unit in which what was never touched is skipped */
 #define SPARE_NODES	(1u << 20)	/* for sectors that many I/Os share */
 
+const char *const xb_wrong_names[XB_NR_WRONG] = {
+	[XB_STALE] = "stale",
+	[XB_LOST] = "lost",
+	[XB_TORN] = "torn",
+	[XB_MISPLACED] = "misplaced",
+};
+
 struct stripe {
 	_Alignas(64) atomic_flag lock;
 	uint32_t free;				/* nodes: index + 1 */

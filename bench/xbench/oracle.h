@@ -50,6 +50,7 @@
 #define XB_FINDINGS    10
 
 enum xb_wrong { XB_STALE, XB_LOST, XB_TORN, XB_MISPLACED, XB_NR_WRONG };
+extern const char *const xb_wrong_names[XB_NR_WRONG];
 
 struct xb_finding {
 	enum xb_wrong wrong;

@@ -93,16 +93,10 @@ static json_t *json_samples(const struct xb_run *run)
 
 static json_t *json_verify(const struct xb_run *run)
 {
-	static const char *const names[XB_NR_WRONG] = {
-		[XB_STALE] = "stale",
-		[XB_LOST] = "lost",
-		[XB_TORN] = "torn",
-		[XB_MISPLACED] = "misplaced",
-	};
 	json_t *all = json_object();
 
 	for (enum xb_wrong wrong = 0; wrong < XB_NR_WRONG; wrong++)
-		set_int(all, names[wrong], xb_oracle_wrong(run->verify.oracle, wrong));
+		set_int(all, xb_wrong_names[wrong], xb_oracle_wrong(run->verify.oracle, wrong));
 	return all;
 }
 

@@ -277,12 +277,6 @@ static void describe(uint64_t value, enum xb_kind kind, char *out, size_t size)
 
 void xb_verify_print(const struct xb_verify *v)
 {
-	static const char *const words[XB_NR_WRONG] = {
-		[XB_STALE] = "stale",
-		[XB_LOST] = "lost",
-		[XB_TORN] = "torn",
-		[XB_MISPLACED] = "misplaced",
-	};
 	struct xb_finding f[XB_FINDINGS];
 	uint32_t nr = xb_oracle_findings(v->oracle, f), i;
 	char expected[64], found[64];
@@ -292,8 +286,8 @@ void xb_verify_print(const struct xb_verify *v)
 		describe(f[i].found, f[i].kind, found, sizeof(found));
 		fprintf(stderr,
 			"xbench: verify: %s sector at offset %" PRIu64 ": expected %s, found %s",
-			f[i].wrong == XB_LOST ? "lost or stale" : words[f[i].wrong], f[i].offset,
-			expected, found);
+			f[i].wrong == XB_LOST ? "lost or stale" : xb_wrong_names[f[i].wrong],
+			f[i].offset, expected, found);
 		if (f[i].wrong == XB_MISPLACED && f[i].found_offset == f[i].offset)
 			fprintf(stderr, ", stamped for another volume or set of objects");
 		else if (f[i].wrong == XB_MISPLACED)
