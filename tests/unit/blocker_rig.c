@@ -367,7 +367,7 @@ int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offse
 	return rig_wait(g, rig_send_copy(g, from, to, offset, size));
 }
 
-int64_t rig_flush(struct rig *g, uint32_t volume, const char *target)
+struct rig_io *rig_send_flush(struct rig *g, uint32_t volume, const char *target)
 {
 	struct rig_io *io = io_get(g);
 
@@ -375,7 +375,12 @@ int64_t rig_flush(struct rig *g, uint32_t volume, const char *target)
 	io->r->volume = volume;
 	xseg_req_set_target(io->r, target, strlen(target));
 	io_submit_to_peer(g, io);
-	return rig_wait(g, io);
+	return io;
+}
+
+int64_t rig_flush(struct rig *g, uint32_t volume, const char *target)
+{
+	return rig_wait(g, rig_send_flush(g, volume, target));
 }
 
 int64_t rig_admin(struct rig *g, const char *line, char *out, size_t size)

@@ -74,6 +74,7 @@ struct rig_io *rig_send(struct rig *g, enum xseg_op op, const char *object, uint
 	uint32_t size, const void *data, unsigned flags);
 struct rig_io *rig_send_copy(
 	struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size);
+struct rig_io *rig_send_flush(struct rig *g, uint32_t volume, const char *target);
 /* Steps the store until the request is answered; its result. Its pages can still be read until
  * the next rig_send(). */
 int64_t rig_wait(struct rig *g, struct rig_io *io);

@@ -1,6 +1,6 @@
 /* filed_faults_test - filed on a kernel that fails: of all system calls that a script causes, each
  * one in its turn is refused, interrupted, put off or done in part; once, and from then on until
- * the store is healed (filed_kernel.h).
+ * the store is healed (filed_kernel.h). And syncs that fail by chance, beside others.
  *
  * Rules, for each call and each way to fail:
  *   - every request is answered, with what it asked for or an error; what a store may do to anybody
@@ -67,7 +67,7 @@ struct step {
 	bool with_next;			/* the next one is sent before this one is answered */
 };
 
-static char names[NR_OBJECTS][8];
+static char names[NR_OBJECTS][8];	/* each of a volume of its own */
 static uint32_t nr_objects;		/* that the script uses */
 static uint32_t nr_errors;		/* requests that failed, but for FLUSH and FUA */
 
@@ -365,6 +365,130 @@ static void files_that_are_closed_for_others_over_a_failing_kernel(void **state)
 	each_fault_at_each_call(script, i, 12);
 }
 
+/* ---- syncs that fail beside others ------------------------------------------------------- */
+
+#define NR_BESIDE     8u
+#define NR_BESIDE_ALL 6000u
+
+/* A write of one piece, or a FLUSH, that is out beside others. */
+struct beside {
+	struct rig_io *io;			/* NULL: none */
+	bool flush, fua;
+	uint32_t object, piece;
+	uint32_t covers[NR_OBJECTS][FK_PIECES];	/* FLUSH: `known` as it was when it was sent */
+};
+
+static struct beside beside[NR_BESIDE];
+/* Which write a piece is of that was answered well; 0: the last one failed, or is out. */
+static uint32_t known[NR_OBJECTS][FK_PIECES];
+static bool is_out[NR_OBJECTS][FK_PIECES];
+static uint32_t nr_beside, nr_good[3];		/* good: FLUSH, FUA, plain writes */
+
+static uint32_t chance(uint32_t below)
+{
+	static uint64_t state = 88172645463325252;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(state % below);
+}
+
+/* Of all, or of one object's volume. */
+static void flush_send(struct beside *b)
+{
+	bool all = chance(2);
+	uint32_t one = chance(nr_objects);
+
+	for (uint32_t o = 0; o < nr_objects; o++)
+		for (uint32_t p = 0; p < FK_PIECES; p++)
+			b->covers[o][p] = all || o == one ? known[o][p] : 0;
+	b->io = rig_send_flush(&g, all ? 0 : one + 1, all ? "" : names[one]);
+}
+
+static void write_send(struct beside *b)
+{
+	static const uint8_t data[FK_PIECE];
+
+	do {
+		b->object = chance(nr_objects);
+		b->piece = chance(FK_PIECES);
+	} while (is_out[b->object][b->piece]);
+	is_out[b->object][b->piece] = true;
+	known[b->object][b->piece] = 0;
+	b->fua = chance(3) == 0;
+	b->io = rig_send(&g, XSEG_OP_WRITE, names[b->object], b->piece * FK_PIECE, FK_PIECE, data,
+		b->fua ? XSEG_REQ_FUA : 0);
+}
+
+static void beside_send(struct beside *b)
+{
+	nr_beside++;
+	b->flush = chance(8) == 0;
+	if (b->flush)
+		flush_send(b);
+	else
+		write_send(b);
+}
+
+static void check_piece(const char *who, uint32_t object, uint32_t piece)
+{
+	check_durable(who, object, piece * FK_PIECE, (piece + 1) * FK_PIECE);
+}
+
+static void beside_answered(struct beside *b)
+{
+	bool ok = b->io->result >= 0;
+
+	b->io = NULL;
+	nr_good[b->flush ? 0 : b->fua ? 1 : 2] += ok;
+	for (uint32_t o = 0; o < nr_objects && b->flush && ok; o++)
+		for (uint32_t p = 0; p < FK_PIECES; p++)
+			if (b->covers[o][p] && b->covers[o][p] == known[o][p])
+				check_piece("FLUSH", o, p);
+	if (b->flush)
+		return;
+	if (b->fua && ok)
+		check_piece("FUA", b->object, b->piece);
+	known[b->object][b->piece] = ok ? nr_beside : 0;
+	is_out[b->object][b->piece] = false;
+}
+
+/* Eight at a time, of few files, so that each stands beside syncs of others that fail. */
+static void a_sync_that_fails_is_told_to_all_whom_it_concerns(void **state)
+{
+	struct beside *b;
+	bool out = true;
+
+	(void)state;
+	nr_objects = 3;
+	snprintf(what, sizeof(what), "one sync in twenty fails");
+	fk_begin(root);
+	assert_int_equal(rig_start(&g), 0);
+	write_all(false);
+	fk_fail_syncs(20, 1);
+	while (out) {
+		out = false;
+		for (b = beside; b < beside + NR_BESIDE; b++) {
+			if (b->io && b->io->done)
+				beside_answered(b);
+			if (!b->io && nr_beside < NR_BESIDE_ALL)
+				beside_send(b);
+			out |= b->io != NULL;
+		}
+		sched_yield();			/* to a worker */
+		rig_step(&g);
+	}
+	fk_fail_syncs(0, 0);
+	print_message("answered well: %u FLUSH, %u FUA, %u others\n", nr_good[0], nr_good[1],
+		nr_good[2]);
+	assert_true(nr_good[0] && nr_good[1] && nr_good[2]);
+	write_all(false);
+	nothing_left_over();
+	rig_stop(&g);
+	remove_tree(root);
+}
+
 /* ---- the store --------------------------------------------------------------------------- */
 
 static int setup(void **state)
@@ -377,7 +501,7 @@ static int setup(void **state)
 	snprintf(root, sizeof(root), "/dev/shm/filed-faults-%d", (int)getpid());
 	snprintf(dir, sizeof(dir), "dir=%s", root);
 	for (uint32_t i = 0; i < NR_OBJECTS; i++)
-		snprintf(names[i], sizeof(names[i]), "o%u", i);
+		snprintf(names[i], sizeof(names[i]), "o%u:", i);
 	rig_open(&g, &filed_class, options, true);
 	rig_stop(&g);
 	remove_tree(root);
@@ -402,6 +526,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(every_op_over_a_failing_kernel),
 		T(files_that_are_closed_for_others_over_a_failing_kernel),
+		T(a_sync_that_fails_is_told_to_all_whom_it_concerns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -114,6 +114,22 @@ enum fk_call fk_call_of(uint32_t nr)
 	return (enum fk_call)call_of[nr];
 }
 
+static _Atomic uint32_t one_sync_in, chance;
+
+void fk_fail_syncs(uint32_t one_in, uint32_t seed)
+{
+	atomic_store(&chance, seed);
+	atomic_store(&one_sync_in, one_in);
+}
+
+static bool sync_fails_by_chance(void)
+{
+	uint32_t n = atomic_fetch_add(&chance, 1) * UINT32_C(2654435761) >> 8;
+
+	usleep(n % 256);
+	return n / 256 % atomic_load(&one_sync_in) == 0;
+}
+
 static size_t part_of(size_t len)
 {
 	size_t half = len / 2;
@@ -126,7 +142,8 @@ static size_t part_of(size_t len)
 
 /* ---- what is durable --------------------------------------------------------------------- */
 
-enum piece { SYNCED, WRITTEN, LOST };
+/* SYNCING: a sync that covers it is under way. */
+enum piece { SYNCED, WRITTEN, SYNCING, LOST };
 
 struct file {
 	char path[FILED_PATH_MAX];
@@ -237,7 +254,7 @@ static void file_written(int fd, uint64_t from, uint64_t len)
 	pthread_mutex_unlock(&books);
 }
 
-static void file_synced(int fd, bool ok)
+static void sync_begins(int fd)
 {
 	struct file *f;
 
@@ -245,6 +262,19 @@ static void file_synced(int fd, bool ok)
 	f = file_of(fd);
 	for (uint32_t i = 0; f && i < FK_PIECES; i++)
 		if (f->piece[i] == WRITTEN)
+			f->piece[i] = SYNCING;
+	pthread_mutex_unlock(&books);
+}
+
+/* One that fails may have lost what was written while it was under way, too. */
+static void sync_ends(int fd, bool ok)
+{
+	struct file *f;
+
+	pthread_mutex_lock(&books);
+	f = file_of(fd);
+	for (uint32_t i = 0; f && i < FK_PIECES; i++)
+		if (f->piece[i] == SYNCING || (f->piece[i] == WRITTEN && !ok))
 			f->piece[i] = ok ? SYNCED : LOST;
 	pthread_mutex_unlock(&books);
 }
@@ -270,9 +300,9 @@ const char *fk_not_durable(const char *path, uint64_t from, uint64_t to)
 	pthread_mutex_lock(&books);
 	f = file_of_path(path);
 	for (uint64_t i = (from + FK_PIECE - 1) / FK_PIECE; there && i < to / FK_PIECE && !why; i++)
-		why = f->piece[i] == LOST      ? "some of it is lost"
-		      : f->piece[i] == WRITTEN ? "some of it is not synced"
-					       : NULL;
+		why = f->piece[i] == LOST     ? "some of it is lost"
+		      : f->piece[i] != SYNCED ? "some of it is not synced"
+					      : NULL;
 	for (uint32_t i = there ? 0 : 2; i < 3 && !why; i++) {
 		snprintf(part, levels[i] + 1, "%s", path);
 		why = entry_of(part)->pending ? "a directory on its way is not synced" : NULL;
@@ -542,10 +572,15 @@ int __wrap_fsync(int fd)
 int __wrap_fdatasync(int fd)
 {
 	bool fails = refused(FK_FDATASYNC);
+	int error = fails ? errno : EIO;
 
-	if (!fails || errno != EINTR)
-		file_synced(fd, !fails);
+	if (!fails || error != EINTR) {
+		sync_begins(fd);
+		if (atomic_load(&one_sync_in))
+			fails = sync_fails_by_chance();
+		sync_ends(fd, !fails);
+	}
 	if (fails)
-		errno = fk_faults[fault].error;
+		errno = error;
 	return fails ? -1 : 0;
 }

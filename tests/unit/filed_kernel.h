@@ -57,6 +57,9 @@ void fk_begin(const char *root);
 /* From now on calls are counted from 1; the at-th fails so, if it can, or each that can from then
  * on. 0: none. */
 void fk_arm(enum fk_fault fault, uint32_t at, bool for_ever);
+/* Instead of that: one sync of a file's data in so many fails, by chance, and each takes a moment.
+ * 0: no more. */
+void fk_fail_syncs(uint32_t one_in, uint32_t seed);
 void fk_heal(void);
 uint32_t fk_nr_calls(void);
 enum fk_call fk_call_of(uint32_t nr);
