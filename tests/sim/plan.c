@@ -31,6 +31,7 @@ const struct knob knobs[] = {
 	{ "gifts", AT(gifts), 0 },
 	{ "direct", AT(direct), 0 },
 	{ "near", AT(near), 0 },
+	{ "jumps", AT(jumps), 0 },
 	{ .name = NULL },
 };
 #undef AT
@@ -223,4 +224,5 @@ void plan_make(struct sim *s, uint32_t threads)
 		   : p->max_io > 16u << 10 ? 4
 					   : rng_range(&s->rng, 2, MAX_DEPTH);
 	p->near = has_single_ports(p) && s->seed % 4;
+	p->jumps = s->seed / 4 % 4 == 0;
 }

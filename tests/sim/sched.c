@@ -6,6 +6,9 @@
  * sweep gives every one its turn; when that finds nothing either, time goes on to the next moment
  * at which somebody wants to be called.
  *
+ * Each port has the time from when its round began, which others may have looked at since. In some
+ * runs time goes on by an hour at once, as for a machine that was stopped.
+ *
  * A port polls when it asked for that, after it has handled something, when another port kicks it,
  * and port 0 when a word in the segment asks something of its peer, as a reactor that is rung:
  * never else, so that who forgets to ask, or to kick, hangs here, where a real reactor would wake
@@ -23,6 +26,8 @@
 #define SPINS_MAX  2000	/* sweeps at which somebody wants to be called at once, and does nothing */
 #define IDLE_MAX   5000			/* jumps in time without a step that did anything */
 #define OLD_NS	   (200 * SEC)		/* an I/O as old as that, with nothing disturbing, hangs */
+#define JUMP_NS	   (3600 * SEC)
+#define JUMP_STEPS 4000				/* one in so many */
 
 enum what { REQUEST, REPLY, POLL };
 
@@ -57,6 +62,12 @@ static bool is_asleep(const struct sim *s, const struct node *n, uint32_t port)
 	       port == s->asleep.port;
 }
 
+/* Whether it is still the round of the step before. One that was awaited is another. */
+static bool round_goes_on(struct sim *s, const struct node *n, uint32_t port, enum what what)
+{
+	return (what != POLL || n->next_ns[port] == 0) && rng_one_in(&s->clock, 2);
+}
+
 static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 {
 	struct step step = { .port = i, .what = what };
@@ -67,7 +78,8 @@ static bool step_port(struct sim *s, struct node *n, uint32_t i, enum what what)
 	}
 	if (what == POLL && n->next_ns[i] > s->now && !(i == 0 && gate_called(n->p)))
 		return false;
-	n->p->ports[i].now_ns = s->now;
+	if (!round_goes_on(s, n, i, what))
+		n->p->ports[i].now_ns = s->now;
 	s->nr_steps++;
 	if (!node_call(s, n, step_node, &step))
 		return true;
@@ -285,6 +297,14 @@ static void pass_time(struct sim *s, uint32_t *spins, uint32_t *idle)
 		hang(s, "time goes on, and nothing is done");
 }
 
+/* What is as old as that then does not hang: nobody could do anything about it. */
+static void jump(struct sim *s)
+{
+	sim_log(s, "the clock goes on by an hour");
+	s->now += JUMP_NS;
+	s->settled_ns = s->now;
+}
+
 void sched_run(struct sim *s, bool (*done)(struct sim *s))
 {
 	uint32_t fruitless = 0, spins = 0, idle = 0;
@@ -293,6 +313,8 @@ void sched_run(struct sim *s, bool (*done)(struct sim *s))
 	while (!done(s)) {
 		s->step++;
 		s->now += rng_below(&s->rng, 1500);
+		if (s->plan.jumps && rng_one_in(&s->clock, JUMP_STEPS))
+			jump(s);
 		world_check(s);
 		if (s->step % s->check_every == 0)
 			world_check_segment(s);

@@ -79,7 +79,7 @@ void sim_log(struct sim *s, const char *fmt, ...)
 
 	if (!s->verbose)
 		return;
-	printf("%8" PRIu64 " %10.3f ms  ", s->step, (double)(s->now - 1000 * SEC) / 1e6);
+	printf("%8" PRIu64 " %10.3f ms  ", s->step, (double)(s->now - BEGIN_NS) / 1e6);
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
@@ -109,6 +109,7 @@ bool sim_init(struct sim *s, const struct choice *c)
 	plan_make(s, c->threads);
 	script_make(s, c->ops);
 	s->rng.state = rng_mix(c->seed) + c->order;
+	s->clock.state = rng_mix(~c->seed) + c->order;
 	return plan_apply(&s->plan, c->with) && (!c->only[0] || script_keep(s, c->only));
 }
 
@@ -163,7 +164,7 @@ bool sim_run(struct sim *s, const struct choice *c)
 		       " plugs and unplugs, %" PRIu64 " errors, %.3f s simulated\n",
 			s->seed, s->nr_steps, s->nr_reads, s->nr_kept, s->nr_direct, s->nr_writes,
 			s->nr_given, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_deaths,
-			s->nr_plugs, s->nr_errors, (double)(s->now - 1000 * SEC) / 1e9);
+			s->nr_plugs, s->nr_errors, (double)(s->now - BEGIN_NS) / 1e9);
 	sim_fini(s);
 	return true;
 }

@@ -27,6 +27,7 @@
  *       write was lent, but by the client
  *   S10 in the end nothing is left half plugged, the store alone has everything, nothing is leaked
  *       and xseg_check() finds nothing
+ *   S11 no request is counted as one that took longer than the run
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -50,6 +51,7 @@
 #define US	    1000ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
+#define BEGIN_NS    (1000 * SEC)		/* what the time is when a run begins */
 
 /* From the store upwards. CACHED_LOW is a second cache, below the first. */
 enum node_id { NODE_MEMD, NODE_CACHED_LOW, NODE_CACHED, NODE_VOLUMED, NR_NODES };
@@ -87,6 +89,7 @@ struct plan {
 	uint32_t gifts;				/* writes may give theirs */
 	uint32_t direct;			/* reads by loan may do without a request */
 	uint32_t near;			/* the peers are one thread's, and die together */
+	uint32_t jumps;			/* the clock goes on by an hour, now and then */
 	uint32_t theme;
 	struct about about;
 };
@@ -197,6 +200,7 @@ struct admin {
 struct sim {
 	uint64_t seed, now, step;
 	struct rng rng;
+	struct rng clock;			/* what is the matter with it */
 	struct plan plan;
 	struct item *item;			/* the script, */
 	uint32_t nr_items, room_items, at;	/* and how far it is */
