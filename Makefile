@@ -298,6 +298,10 @@ $(BUILD)/tests/peers_memory_test: \
 $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
+# In these no tick wakes a reactor, and in the last one nothing a client (tests/unit/no_tick.h).
+$(BUILD)/tests/reactor_test $(BUILD)/tests/wakes_test: \
+		private LDFLAGS += -Wl,--wrap=xseg_bell_wait
+$(BUILD)/tests/wakes_test: private LDFLAGS += -Wl,--wrap=xseg_port_wait
 # This one lets a thread stand still where it begins to serve.
 $(BUILD)/tests/reactors_test: private LDFLAGS += -Wl,--wrap=xseg_peer_serve
 # And this one has filed's system calls fail.

@@ -1,5 +1,6 @@
 /* reactor_test - threads that drive peers: echo, sleeping and waking, deadlines, eventfds,
- * kicks. */
+ * kicks. No tick wakes a reactor here (no_tick.h): where a wake-up is lost, an answer does not
+ * come. */
 #include "peers/common/reactor.h"
 
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 
 #include "tests/unit/toys.h"
 
-/* The tick of 1 s would hide a lost wake-up, but is slower than this. */
 #define PROMPT_NS (TOYS_SECOND / 2)
 
 static void an_echo_answers_all_on_one_thread_and_on_two(void **state)
