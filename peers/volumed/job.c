@@ -2,19 +2,25 @@
  * SHRINKING one the objects wholly beyond its new size, and the rest of the last one is overwritten
  * with zeroes, so that growing it again never shows old data.
  *
- * One volume at a time, VD_JOB_DEPTH requests in flight. A job is a pass over the objects by each
- * port in turn, the highest first, port 0 last; then a FLUSH; then the record.
+ * One volume at a time, VD_JOB_DEPTH requests in flight, and a slice of VD_JOB_SLICE objects, so
+ * that a large volume keeps no small one waiting. A slice is a pass over its objects by each port
+ * in turn, the highest first, port 0 last. After the last slice comes a FLUSH, then the record.
  *
  *   step       what is done                              then
- *   NONE       port 0 takes the next volume              PASS, by the highest port
- *   PASS       zeroes and deletes, by who has the turn   PASS by the port below; after port 0 FLUSH
+ *   NONE       port 0 takes the volume that has waited   PASS, by the highest port
+ *              longest
+ *   PASS       zeroes and deletes, by who has the turn   PASS by the port below; after port 0 NONE
+ *                                                        or, if no slice is left, FLUSH
  *   FLUSH      what was deleted stays so after a crash   RECORD
  *   RECORD     waits for the catalogue to be free        RECORDING
- *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE; RECORD, to try again, if that failed
+ *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE
+ *
+ * What fails ends the slice at the first object that failed, or the FLUSH, or the record: NONE, and
+ * the volume waits for its next turn, which comes after a second at the earliest. "Is not there" is
+ * no failure, but what is wanted.
  *
  * Contract: fields of struct vd_job belong to the thread of the port that has the turn. Nothing
- * blocks. What failed is sent again each second, but for "is not there", which is what is wanted.
- * All of it is begun again by a successor, from the volume's record.
+ * blocks. All of it is begun again by a successor, from the volume's record.
  *
  * Invariants
  *   J1  a port's deletes are sent after everything that it forwarded before it saw the change (same
@@ -34,8 +40,8 @@
 
 static const uint8_t legal[VD_JOB_NR_STEPS] = {
 	[VD_JOB_NONE] = TO(PASS),
-	[VD_JOB_PASS] = TO(PASS) | TO(FLUSH),
-	[VD_JOB_FLUSH] = TO(RECORD),
+	[VD_JOB_PASS] = TO(PASS) | TO(FLUSH) | TO(NONE),
+	[VD_JOB_FLUSH] = TO(RECORD) | TO(NONE),
 	[VD_JOB_RECORD] = TO(RECORDING),
 	[VD_JOB_RECORDING] = TO(RECORD) | TO(NONE),
 };
@@ -65,24 +71,54 @@ static bool has_job(const struct vd_meta *m)
 
 uint64_t vd_job_left(const struct volumed *vd, const struct vd_volume *v)
 {
-	uint64_t total, deleted;
+	uint64_t left, deleted;
 
 	if (!has_job(&v->meta))
 		return 0;
-	total = end_object(&v->meta) - first_object(&v->meta);
+	left = end_object(&v->meta) - v->next_object;
 	if (vd->job.v != v)
-		return total;
+		return left;
 	deleted = atomic_load_explicit(&vd->job.deleted, memory_order_relaxed) / vd->peer.nr_ports;
-	return deleted < total ? total - deleted : 0;
+	return deleted < left ? left - deleted : 0;
+}
+
+static void queue_add(struct vd_job *job, struct vd_volume *v)
+{
+	v->next_job = NULL;
+	*job->queue_last = v;
+	job->queue_last = &v->next_job;
+}
+
+/* When the first of those that wait need not any longer. */
+static uint64_t queue_due_ns(const struct vd_job *job)
+{
+	uint64_t due = PEER_NEVER;
+
+	for (const struct vd_volume *v = job->queue; v; v = v->next_job)
+		due = peer_earlier(due, v->retry_ns);
+	return due;
+}
+
+/* The first that need not wait; there is one. */
+static struct vd_volume *queue_take(struct vd_job *job, uint64_t now_ns)
+{
+	struct vd_volume **at = &job->queue, *v;
+
+	while ((*at)->retry_ns > now_ns)
+		at = &(*at)->next_job;
+	v = *at;
+	*at = v->next_job;
+	if (!*at)
+		job->queue_last = at;
+	return v;
 }
 
 void vd_job_add(struct peer_port *pp, struct vd_volume *v)
 {
-	struct vd_job *job = &vd_of(pp)->job;
-
-	v->next_job = NULL;
-	*job->queue_last = v;
-	job->queue_last = &v->next_job;
+	v->next_object = first_object(&v->meta);
+	v->retry_ns = 0;
+	v->told = false;
+	queue_add(&vd_of(pp)->job, v);
 }
 
 static void pass_begin(struct vd_job *job)
@@ -91,10 +127,9 @@ static void pass_begin(struct vd_job *job)
 	uint64_t object_end = vd_volume_objects(m, m->size_bytes) * m->object_size;
 
 	step_set(job, VD_JOB_PASS);
-	job->next = first_object(m);
-	job->end = end_object(m);
+	job->next = job->v->next_object;
 	job->zero_next = job->zero_end = 0;
-	if (m->state == VD_SHRINKING) {
+	if (m->state == VD_SHRINKING && job->next == first_object(m)) {
 		job->zero_next = m->size_bytes;
 		job->zero_end = object_end < m->cut_bytes ? object_end : m->cut_bytes;
 	}
@@ -108,39 +143,68 @@ static void turn_set(struct peer_port *pp, uint32_t nr)
 		peer_port_kick(&pp->peer->ports[nr]);
 }
 
-static void job_begin(struct peer_port *pp)
+static void slice_begin(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
+	struct vd_volume *v = queue_take(job, pp->now_ns);
+	uint64_t left = end_object(&v->meta) - v->next_object;
 
-	job->v = job->queue;
-	job->queue = job->v->next_job;
-	if (!job->queue)
-		job->queue_last = &job->queue;
+	job->v = v;
+	job->end = v->next_object + (left < VD_JOB_SLICE ? left : VD_JOB_SLICE);
+	job->retry_ns = 0;
 	atomic_store_explicit(&job->deleted, 0, memory_order_relaxed);
-	job->told = false;
 	job->zeroes_by_write = false;
 	pass_begin(job);
 	turn_set(pp, pp->peer->nr_ports - 1);
 }
 
+/* The volume has more to be done, and waits for its next turn. */
+static void slice_end(struct vd_job *job)
+{
+	step_set(job, VD_JOB_NONE);
+	job->v->retry_ns = job->retry_ns;
+	queue_add(job, job->v);
+	job->v = NULL;
+}
+
 /* ---- sending ----------------------------------------------------------------------------- */
 
-static void job_done(struct peer_port *pp, struct xreq *r);
+/* What comes after it is not sent in this turn; what failed is, in a later one. */
+static void job_failed(struct peer_port *pp, const struct xreq *r, int rc)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+	struct vd_volume *v = job->v;
+	uint64_t object = r->offset / v->meta.object_size;
 
-static void job_failed(struct peer_port *pp, struct xreq *r, int rc)
+	if (!v->told)
+		log_error("%s: %s of what was removed of volume '%s' failed: %s; "
+			  "trying again each second",
+			  pp->peer->name, xseg_op_name((enum xseg_op)r->op), v->meta.name,
+			  strerror(-rc));
+	v->told = true;
+	job->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
+	if (r->op == XSEG_OP_FLUSH)
+		return;
+	if (r->op != XSEG_OP_DELETE) {
+		job->zero_end = 0;
+		object = v->next_object;
+	}
+	if (object < job->end)
+		job->end = object;
+}
+
+/* An own request is over, and freed. */
+static void job_over(struct peer_port *pp, struct xreq *r, int rc)
 {
 	struct vd_job *job = &vd_of(pp)->job;
 
-	if (!job->told)
-		log_error("%s: %s of what was removed of volume '%s' failed: %s; "
-			  "trying again each second",
-			  pp->peer->name, xseg_op_name((enum xseg_op)r->op), job->v->meta.name,
-			  strerror(-rc));
-	job->told = true;
-	r->next = job->failed;
-	job->failed = r;
-	job->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
+	if (rc)
+		job_failed(pp, r, rc);
+	job->out--;
+	xseg_req_free(pp->port, r);
 }
+
+static void job_done(struct peer_port *pp, struct xreq *r);
 
 /* Addresses it anew each time: the store may have used those fields. */
 static void job_send(struct peer_port *pp, struct xreq *r)
@@ -154,7 +218,7 @@ static void job_send(struct peer_port *pp, struct xreq *r)
 		vd_volume_address(v, r, r->offset);
 	rc = vd_submit(pp, r, job_done);
 	if (rc)
-		job_failed(pp, r, rc);
+		job_over(pp, r, rc);
 }
 
 /* A request of zeroes for a store that knows WRITE only. */
@@ -179,20 +243,11 @@ static void job_done(struct peer_port *pp, struct xreq *r)
 	}
 	if (rc == -ENOENT && r->op != XSEG_OP_FLUSH)
 		rc = 0;
-	else if (rc >= 0 && rc < (int64_t)r->size)
-		rc = -EIO;			/* zeroed in part */
-	if (rc < 0) {
-		job_failed(pp, r, (int)rc);
-		return;
-	}
-	if (r->op == XSEG_OP_DELETE)
+	else if (rc >= 0)
+		rc = rc < (int64_t)r->size ? -EIO : 0;	/* zeroed in part */
+	if (!rc && r->op == XSEG_OP_DELETE)
 		atomic_fetch_add_explicit(&job->deleted, 1, memory_order_relaxed);
-	if (job->step == VD_JOB_FLUSH) {
-		step_set(job, VD_JOB_RECORD);
-		XKILL(JOB_FLUSHED);
-	}
-	job->out--;
-	xseg_req_free(pp->port, r);
+	job_over(pp, r, (int)rc);
 }
 
 static bool job_submit(struct peer_port *pp, enum xseg_op op, uint64_t offset, uint32_t size)
@@ -219,7 +274,7 @@ static bool pass_send(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
 	uint64_t most = VD_ZERO_PAGES * XSEG_PAGE_SIZE - job->zero_next % XSEG_PAGE_SIZE;
-	uint64_t left = job->zero_end - job->zero_next;
+	uint64_t left = job->zero_next < job->zero_end ? job->zero_end - job->zero_next : 0;
 	uint32_t size = (uint32_t)(left < most ? left : most);
 
 	if (size) {
@@ -228,7 +283,7 @@ static bool pass_send(struct peer_port *pp)
 		job->zero_next += size;
 		return true;
 	}
-	if (job->next == job->end)
+	if (job->next >= job->end)
 		return false;
 	if (!job_submit(pp, XSEG_OP_DELETE, job->next * job->v->meta.object_size, 0))
 		return false;
@@ -236,24 +291,29 @@ static bool pass_send(struct peer_port *pp)
 	return true;
 }
 
-/* Everything of this pass is answered. False: the job is another port's now. */
-static bool pass_end(struct peer_port *pp)
+static bool pass_is_over(const struct vd_job *job)
+{
+	return !job->out && job->next >= job->end && job->zero_next >= job->zero_end;
+}
+
+/* Everything of this pass is answered. */
+static void pass_end(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
+	struct vd_volume *v = job->v;
 
 	if (pp->nr) {
 		pass_begin(job);
 		turn_set(pp, pp->nr - 1);
-		return false;
+		return;
+	}
+	v->next_object = job->end;
+	if (job->retry_ns || v->next_object < end_object(&v->meta)) {
+		slice_end(job);
+		return;
 	}
 	if (job_submit(pp, XSEG_OP_FLUSH, 0, 0))
 		step_set(job, VD_JOB_FLUSH);
-	return true;
-}
-
-static bool pass_is_over(const struct vd_job *job)
-{
-	return !job->out && job->next == job->end && job->zero_next == job->zero_end;
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -278,13 +338,13 @@ static void job_recorded(struct peer_port *pp, int rc)
 	struct vd_meta next;
 
 	if (rc) {
-		if (!job->told)
+		if (!v->told)
 			log_error("%s: the record of volume '%s' cannot be written: %s; "
 				  "trying again each second",
 				  pp->peer->name, v->meta.name, strerror(-rc));
-		job->told = true;
-		step_set(job, VD_JOB_RECORD);
+		v->told = true;
 		job->retry_ns = pp->now_ns + VD_RETRY_NS;
+		slice_end(job);
 		return;
 	}
 	job_outcome(v, &next);
@@ -310,76 +370,52 @@ static void job_record(struct peer_port *pp)
 
 /* ---- going on ---------------------------------------------------------------------------- */
 
-static struct xreq *failed_take(struct vd_job *job)
+static bool has_turn(const struct peer_port *pp)
 {
-	struct xreq *r = job->failed;
-
-	job->failed = NULL;
-	return r;
+	/* acquire: partner is the release in turn_set() */
+	return atomic_load_explicit(&vd_of(pp)->job.turn, memory_order_acquire) == pp->nr;
 }
 
-static void failed_send(struct peer_port *pp)
-{
-	struct xreq *r, *next;
-
-	for (r = failed_take(&vd_of(pp)->job); r; r = next) {
-		next = r->next;
-		job_send(pp, r);
-	}
-}
-
-static void failed_drop(struct peer_port *pp)
-{
-	struct vd_job *job = &vd_of(pp)->job;
-	struct xreq *r, *next;
-
-	for (r = failed_take(job); r; r = next) {
-		next = r->next;
-		job->out--;
-		xseg_req_free(pp->port, r);
-	}
-}
-
-static uint64_t pass_poll(struct peer_port *pp)
+static void pass_poll(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
 
-	if (job->failed && pp->now_ns >= job->retry_ns)
-		failed_send(pp);
-	if (job->step == VD_JOB_PASS) {
-		while (job->out < VD_JOB_DEPTH && pass_send(pp))
-			;
-		if (pass_is_over(job) && !pass_end(pp))
-			return PEER_NEVER;
-		if (!job->out)
-			return pp->now_ns + VD_RETRY_NS;
+	while (job->out < VD_JOB_DEPTH && pass_send(pp))
+		;
+	if (pass_is_over(job))
+		pass_end(pp);
+}
+
+static void flush_poll(struct vd_job *job)
+{
+	if (job->out)
+		return;
+	if (job->retry_ns) {
+		slice_end(job);
+		return;
 	}
-	return job->failed ? job->retry_ns : PEER_NEVER;
+	step_set(job, VD_JOB_RECORD);
+	XKILL(JOB_FLUSHED);
 }
 
 uint64_t vd_job_poll(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
 
-	/* acquire: partner is the release in turn_set() */
-	if (atomic_load_explicit(&job->turn, memory_order_acquire) != pp->nr)
+	if (!has_turn(pp) || vd_stopping(pp))
 		return PEER_NEVER;
-	if (vd_stopping(pp)) {
-		failed_drop(pp);
+	if (job->step == VD_JOB_NONE && queue_due_ns(job) <= pp->now_ns)
+		slice_begin(pp);
+	if (has_turn(pp) && job->step == VD_JOB_PASS)
+		pass_poll(pp);
+	if (!has_turn(pp))
 		return PEER_NEVER;
-	}
-	if (job->step == VD_JOB_NONE && job->queue)
-		job_begin(pp);
-	if (atomic_load_explicit(&job->turn, memory_order_relaxed) != pp->nr)
-		return PEER_NEVER;
-	if (job->step == VD_JOB_PASS || job->step == VD_JOB_FLUSH)
-		return pass_poll(pp);
-	if (job->step != VD_JOB_RECORD)
-		return PEER_NEVER;
-	if (pp->now_ns < job->retry_ns)
-		return job->retry_ns;
-	job_record(pp);
-	/* it may have failed at once; who only waits for the catalogue hears of that by a reply */
-	return job->step == VD_JOB_RECORD && job->retry_ns > pp->now_ns ? job->retry_ns
-									: PEER_NEVER;
+	if (job->step == VD_JOB_FLUSH)
+		flush_poll(job);
+	if (job->step == VD_JOB_RECORD)
+		job_record(pp);
+	if (job->step == VD_JOB_NONE)
+		return queue_due_ns(job);
+	/* no request was free; the catalogue, when it is, is heard of by a reply */
+	return job->step == VD_JOB_PASS && !job->out ? pp->now_ns + VD_RETRY_NS : PEER_NEVER;
 }

@@ -41,6 +41,7 @@
 #define VD_LOAD_PAGES	  256u			/* the catalogue is read by 1 MiB */
 #define VD_ZERO_PAGES	  256u
 #define VD_JOB_DEPTH	  16u			/* background requests in flight */
+#define VD_JOB_SLICE	  4096u			/* objects of a volume, then it is another's turn */
 #define VD_RESERVED	  (VD_JOB_DEPTH + 1)	/* own requests that split I/O never gets */
 #define VD_LINE_BYTES	  512u
 #define VD_NAMED	  4096u			/* names that a port remembers: 128 KiB */
@@ -82,8 +83,12 @@ struct vd_volume {
 	char prefix[VD_PREFIX_BYTES];		/* "VOL:", padded with zeroes */
 	/* Port 0's thread. */
 	struct vd_meta meta;			/* what the catalogue holds */
-	struct vd_volume *next_job;
 	struct xreq *waiter;			/* an admin's resize, until the shrink is done */
+	/* Of its job: port 0's thread, and who has the turn. */
+	struct vd_volume *next_job;
+	uint64_t next_object;			/* all before it are deleted */
+	uint64_t retry_ns;			/* waits until then, for its next turn */
+	bool told;				/* a failure has been logged */
 };
 
 /* LOADING -> LOADED: all records are read; -> FOREIGN: one is of another version, and nothing is
@@ -164,19 +169,17 @@ enum vd_job_step {
 	VD_JOB_NONE, VD_JOB_PASS, VD_JOB_FLUSH, VD_JOB_RECORD, VD_JOB_RECORDING, VD_JOB_NR_STEPS
 };
 
-/* One volume at a time has its objects deleted; see job.c. */
+/* One volume at a time has objects deleted; see job.c. */
 struct vd_job {
 	_Atomic uint32_t turn;			/* the port whose thread has the fields below */
 	struct vd_volume *v;
 	enum vd_job_step step;
 	uint64_t next, end;			/* objects to delete in this pass */
 	uint64_t zero_next, zero_end;		/* bytes of the volume to zero in this pass */
-	uint32_t out;				/* requests in flight or failed */
-	struct xreq *failed;			/* to be sent again at retry_ns */
-	uint64_t retry_ns;
-	bool told;				/* a failure has been logged */
+	uint32_t out;				/* requests in flight */
+	uint64_t retry_ns;			/* something failed: until then v waits; or 0 */
 	bool zeroes_by_write;			/* the store knows no WRITE_ZEROES */
-	_Atomic uint64_t deleted;		/* objects, over all passes */
+	_Atomic uint64_t deleted;		/* objects of this slice, over all passes */
 	/* Port 0's thread. */
 	struct vd_volume *queue, **queue_last;
 };

@@ -434,6 +434,65 @@ static void volumes_that_are_removed_together_all_go(void **state)
 	assert_true(admin("volume list 0") >= 0 && !says("name="));
 }
 
+static bool is_removed(const char *name)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "volume info %s", name);
+	return admin(line) == -ENOENT;
+}
+
+static void a_small_volume_is_removed_while_a_huge_one_still_is(void **state)
+{
+	uint64_t before, nr = 64u << 20 >> 2;
+	uint32_t id;
+
+	(void)state;
+	create("huge", "64T");
+	assert_true(admin("volume remove huge") > 0);
+	steps(100);
+	id = create("small", "20M");
+	assert_int_equal(write_pattern(id, 16 << 20, 4096, 1), 4096);
+	assert_true(admin("volume remove small") > 0);
+	for (uint32_t i = 0; i < 2000 && !is_removed("small"); i++)
+		step();
+	assert_true(is_removed("small"));
+	assert_int_equal(nr_objects(), 0);
+	assert_true(admin("volume info huge") > 0 && says("state=removing"));
+	before = number("objects_left=");
+	assert_true(before < nr && before > nr - 3 * VD_JOB_SLICE);
+	steps(100);
+	assert_true(admin("volume info huge") > 0);
+	assert_true(number("objects_left=") < before);
+	assert_true(count_notes(XSEG_OP_DELETE, "huge:") <=
+		    nr - number("objects_left=") + VD_JOB_DEPTH);
+}
+
+static void an_object_that_cannot_be_deleted_stops_no_other_volume(void **state)
+{
+	(void)state;
+	fail_target = "bad:0000000000000003";
+	for (uint32_t i = 0; i < 3; i++) {
+		static const char *const names[] = { "bad", "good", "cut" };
+
+		assert_int_equal(
+			write_pattern(create(names[i], "40M"), 12 << 20, 4096, i), 4096);
+	}
+	assert_true(admin("volume remove bad") > 0);
+	assert_true(admin("volume remove good") > 0);
+	assert_true(admin("volume resize cut size=1M") > 0);
+	steps(100);
+	assert_true(is_removed("good"));
+	assert_true(admin("volume info bad") > 0 && number("objects_left=") == 7);
+	assert_int_equal(nr_objects(), 1);
+	pass_ns(3000 * MS);
+	assert_false(is_removed("bad"));
+	fail_target = NULL;
+	pass_ns(1000 * MS);
+	assert_true(is_removed("bad"));
+	assert_int_equal(nr_objects(), 0);
+}
+
 static void list_into(char *list)
 {
 	assert_true(admin("volume list 0") >= 0);
@@ -679,6 +738,8 @@ int main(void)
 		T(a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time),
 		T(removal_goes_on_after_a_restart),
 		T(volumes_that_are_removed_together_all_go),
+		T(a_small_volume_is_removed_while_a_huge_one_still_is),
+		T(an_object_that_cannot_be_deleted_stops_no_other_volume),
 		T(after_an_error_at_any_io_a_restart_finds_what_was_said),
 		T(volumes_are_the_same_after_a_restart),
 		T(volumes_keep_the_object_size_they_were_made_with),

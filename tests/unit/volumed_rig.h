@@ -41,6 +41,7 @@ static struct note notes[MAX_NOTES];
 static uint32_t nr_notes;
 static int fail_op = -1, fail_errno;		/* that op (XSEG_NR_OPS: any) gets that error ... */
 static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
+static const char *fail_target;			/* DELETE of it gets EIO */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;
 static struct xreq *held;
@@ -141,6 +142,10 @@ static inline void store_serve(struct peer_port *pp, struct xreq *r)
 	bool may_fail = r->op == fail_op || fail_op == XSEG_NR_OPS;
 	int64_t result;
 
+	if (fail_target && r->op == XSEG_OP_DELETE && !strcmp(r->target, fail_target)) {
+		peer_answer(pp, r, -EIO);
+		return;
+	}
 	if (may_fail && fail_after) {
 		fail_after--;
 	} else if (may_fail && fail_count) {
@@ -282,6 +287,7 @@ static inline int setup_with(uint32_t threads, const char *object_size, const ch
 {
 	fail_op = -1;
 	fail_after = fail_count = 0;
+	fail_target = NULL;
 	hold = knows_no_zeroes = missing_is_enoent = false;
 	nr_notes = 0;
 	held = answers = NULL;

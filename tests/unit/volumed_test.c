@@ -605,6 +605,30 @@ static void every_port_deletes_after_its_own_writes(void **state)
 	assert_int_equal(ports, 3);
 }
 
+static void a_volume_of_many_slices_is_deleted_by_every_port(void **state)
+{
+	uint32_t id = create("vol", "20M"), nr = 20 << 8, from[XSEG_NAME_MAX] = { 0 }, ports = 0;
+
+	(void)state;
+	assert_true(nr > VD_JOB_SLICE);
+	for (uint32_t i = 0; i < nr; i += 512)
+		assert_int_equal(write_pattern(id, i * 4096ull, 4096, 1), 4096);
+	nr_notes = 0;
+	assert_true(admin("volume remove vol") > 0);
+	for (uint32_t i = 0; i < 4000 && admin("volume info vol") > 0; i++)
+		step();
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	assert_int_equal(nr_objects(), 0);
+	for (uint32_t i = 0; i < nr_notes; i++)
+		if (notes[i].op == XSEG_OP_DELETE)
+			from[notes[i].origin]++;
+	for (uint32_t i = 0; i < XSEG_NAME_MAX; i++) {
+		ports += from[i] != 0;
+		assert_true(from[i] == 0 || from[i] == nr);
+	}
+	assert_int_equal(ports, 3);
+}
+
 /* ---- the rest ---------------------------------------------------------------------------- */
 
 static void object_size_is_a_power_of_two(void **state)
@@ -689,6 +713,7 @@ int main(void)
 		T(stopping_answers_who_waits_for_a_store_that_fails),
 		T_THREADS(every_port_serves_and_takes_commands),
 		T_THREADS(every_port_deletes_after_its_own_writes),
+		T_THREADS(a_volume_of_many_slices_is_deleted_by_every_port),
 		T(object_size_is_a_power_of_two),
 		T_SMALL(random_io_matches_a_copy_through_restarts),
 	};
