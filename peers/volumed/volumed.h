@@ -12,7 +12,7 @@
  *   A port's callbacks run in that port's thread. The catalogue, admin commands and the table of
  *   volumes are changed by port 0's thread alone. Everybody reads the table, without a lock.
  *   No file here makes a system call or reads a clock but now_ns; opening a block of counters takes
- *   the segment's control lock, which does.
+ *   the segment's control lock, and a removal asks who is alive, which do.
  *
  * Invariants
  *   V1  a volume's id is non-zero only while I/O to it is allowed; all else that the data path
@@ -44,6 +44,7 @@
 #define VD_JOB_SLICE	  4096u			/* objects of a volume, then it is another's turn */
 #define VD_RESERVED	  (VD_JOB_DEPTH + 1)	/* own requests that split I/O never gets */
 #define VD_LINE_BYTES	  512u
+#define VD_USERS_BYTES	  256u			/* of text: who has a volume open */
 #define VD_NAMED	  4096u			/* names that a port remembers: 128 KiB */
 #define VD_RETRY_NS	  1000000000ull
 #define VD_CONNECT_NS	  50000000ull		/* looks for a downstream that is not there yet */

@@ -3,12 +3,13 @@
  *
  *      volume create NAME size=BYTES		volume list [SLOT]		status
  *      volume resize NAME size=BYTES		volume info NAME
- *      volume remove NAME
+ *      volume remove NAME [force]
  *
  * Commands may come to any port; those of "volume" go through the inbox to port 0's thread, which
  * does them in order of arrival, one at a time. A change is answered when its record is on stable
  * storage (V2), a shrink when what was cut off is gone, a removal as soon as it is recorded: its
- * objects are deleted behind the scenes, and "volume info" says -ENOENT when that is done.
+ * objects are deleted behind the scenes, and "volume info" says -ENOENT when that is done. A volume
+ * that a client has open is not removed without the word "force".
  *
  * Contract: nothing blocks, nothing allocates. While the catalogue is being read commands wait;
  * when it cannot be read they are answered with the reason.
@@ -30,6 +31,7 @@
 
 #include "peers/common/kv.h"
 #include "peers/common/log.h"
+#include "peers/common/volume_users.h"
 #include "peers/volumed/volumed.h"
 #include "xtypes/xkill.h"
 
@@ -220,8 +222,9 @@ static uint64_t nearest_size(uint64_t bytes)
 	return bytes > VD_SIZE_MAX ? VD_SIZE_MAX : (bytes / XSEG_SECTOR + 1) * XSEG_SECTOR;
 }
 
-/* NAME and, unless size is NULL, size=BYTES, and nothing else. */
-static int64_t parse_args(char *args, const char **name, uint64_t *size, struct kv_text *t)
+/* NAME, unless size is NULL size=BYTES, unless force is NULL perhaps "force", and nothing else. */
+static int64_t parse_args(
+	char *args, const char **name, uint64_t *size, bool *force, struct kv_text *t)
 {
 	char *value, *key = kv_next_word(&args, &value);
 
@@ -240,7 +243,12 @@ static int64_t parse_args(char *args, const char **name, uint64_t *size, struct 
 				"8E less 512; use %" PRIu64,
 				nearest_size(*size));
 	}
-	if (kv_next_word(&args, &value))
+	key = kv_next_word(&args, &value);
+	if (force && key && !value && strcmp(key, "force") == 0) {
+		*force = true;
+		key = kv_next_word(&args, &value);
+	}
+	if (key)
 		return REASON(t, -EINVAL, "there is a word too many after volume '%s'", *name);
 	return 0;
 }
@@ -283,7 +291,7 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 	struct volumed *vd = vd_of(pp);
 	struct vd_meta next = { .state = VD_LIVE, .object_size = vd->object_size };
 	const char *name = NULL;
-	int64_t rc = parse_args(args, &name, &next.size_bytes, t);
+	int64_t rc = parse_args(args, &name, &next.size_bytes, NULL, t);
 	struct vd_volume *v;
 
 	if (!rc)
@@ -319,7 +327,7 @@ static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, stru
 	struct volumed *vd = vd_of(pp);
 	const char *name = NULL;
 	uint64_t size = 0;
-	int64_t rc = parse_args(args, &name, &size, t);
+	int64_t rc = parse_args(args, &name, &size, NULL, t);
 	struct vd_volume *v = rc ? NULL : find(vd, name, &rc, t);
 	struct vd_meta next;
 
@@ -350,11 +358,23 @@ static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, stru
 	return LATER;
 }
 
+static int64_t check_unused(struct peer_port *pp, const struct vd_volume *v, struct kv_text *t)
+{
+	char users[VD_USERS_BYTES];
+
+	volume_users(pp->peer->seg, xseg_peer_index(pp->peer->xp), vd_id_of(vd_of(pp), v), users,
+		sizeof(users));
+	if (!users[0])
+		return 0;
+	return REASON(t, -EBUSY, "it is in use by%s; end them first, or add --force", users);
+}
+
 static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
 {
 	struct volumed *vd = vd_of(pp);
 	const char *name = NULL;
-	int64_t rc = parse_args(args, &name, NULL, t);
+	bool force = false;
+	int64_t rc = parse_args(args, &name, NULL, &force, t);
 	struct vd_volume *v;
 	struct vd_meta next;
 
@@ -371,6 +391,10 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 		add_volume(vd, v, '\n', t);
 		return 0;
 	}
+	if (!force)
+		rc = check_unused(pp, v, t);
+	if (rc)
+		return rc;
 	next = v->meta;
 	next.state = VD_REMOVING;
 	change_begin(pp, r, v, &next);
@@ -380,7 +404,7 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 static int64_t run_info(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
 {
 	const char *name = NULL;
-	int64_t rc = parse_args(args, &name, NULL, t);
+	int64_t rc = parse_args(args, &name, NULL, NULL, t);
 	struct vd_volume *v = rc ? NULL : find(vd_of(pp), name, &rc, t);
 
 	(void)r;

@@ -280,7 +280,7 @@ static void a_volume_that_was_removed_is_stale(void **state)
 
 	clientrig_fill(plain, 0, 4096, 1);
 	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, 0, 4096, plain), 4096);
-	clientrig_admin(g, "volumed", "volume remove disk");
+	clientrig_admin(g, "volumed", "volume remove disk force");
 	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 0, 4096, plain), -ESTALE);
 	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE_ZEROES, 0, 16 << 20, NULL), -ESTALE);
 	assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), -ESTALE);
@@ -296,7 +296,7 @@ static void a_volume_of_the_same_name_is_another_one(void **state)
 	struct xseg_volume *v = NULL;
 	int rc = -EBUSY;
 
-	clientrig_admin(g, "volumed", "volume remove disk");
+	clientrig_admin(g, "volumed", "volume remove disk force");
 	for (unsigned i = 0; i < 500 && rc != -ENOENT; i++) {
 		usleep(10000);
 		rc = xseg_volume_open(&params, &v, &err);

@@ -468,6 +468,26 @@ static void a_small_volume_is_removed_while_a_huge_one_still_is(void **state)
 		    nr - number("objects_left=") + VD_JOB_DEPTH);
 }
 
+static void a_volume_that_a_client_has_open_is_removed_by_force_only(void **state)
+{
+	uint32_t me = xseg_peer_find(seg, "volumed"), id = create("vol", "20M");
+
+	(void)state;
+	xseg_client_volume_set(client, me, id);
+	assert_int_equal(admin("volume remove vol"), -EBUSY);
+	assert_true(says("in use by") && says("(pid "));
+	assert_int_equal(admin("volume remove vol force=yes"), -EINVAL);
+	assert_int_equal(admin("volume remove vol force force"), -EINVAL);
+	assert_int_equal(io(XSEG_OP_READ, id, 0, 512), 512);
+	xseg_client_volume_set(client, me, id + 1);
+	assert_true(admin("volume remove vol") > 0);
+	id = create("other", "20M");
+	xseg_client_volume_set(client, me, id);
+	assert_true(admin("volume remove other force") > 0);
+	assert_true(admin("volume remove other") > 0 && says("state=removing"));
+	assert_int_equal(io(XSEG_OP_READ, id, 0, 512), -ENOENT);
+}
+
 static void an_object_that_cannot_be_deleted_stops_no_other_volume(void **state)
 {
 	(void)state;
@@ -739,6 +759,7 @@ int main(void)
 		T(removal_goes_on_after_a_restart),
 		T(volumes_that_are_removed_together_all_go),
 		T(a_small_volume_is_removed_while_a_huge_one_still_is),
+		T(a_volume_that_a_client_has_open_is_removed_by_force_only),
 		T(an_object_that_cannot_be_deleted_stops_no_other_volume),
 		T(after_an_error_at_any_io_a_restart_finds_what_was_said),
 		T(volumes_are_the_same_after_a_restart),

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "peers/common/kv.h"
+#include "peers/common/volume_users.h"
 #include "tools/xseg/cache_volume.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
@@ -244,44 +244,6 @@ int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 	return rc;
 }
 
-/* ---- who uses it ------------------------------------------------------------------------- */
-
-static bool uses(const struct xseg_peer_info *p, uint32_t volumed, uint32_t id)
-{
-	return view_peer_is_client(p) && view_peer_alive(p) &&
-	       xseg_client_has_volume(p, volumed, id);
-}
-
-/* Whether one before p, of the same process, has it as well. */
-static bool is_named(const struct view_peers *peers, const struct xseg_peer_info *p,
-		     uint32_t volumed, uint32_t id)
-{
-	const struct xseg_peer_info *q;
-
-	for (q = peers->info; q < p; q++)
-		if (q->pid == p->pid && uses(q, volumed, id))
-			return true;
-	return false;
-}
-
-/* " PROGRAM (pid N)" of each process that has the volume open; empty when none has, or that cannot
- * be told. */
-static void list_users(struct client *c, uint32_t volumed, uint32_t id, char *out, size_t size)
-{
-	const struct xseg_peer_info *p;
-	struct view_peers peers;
-	struct kv_text t;
-
-	kv_init(&t, out, size);
-	if (view_peers_load(c->seg, &peers))
-		return;
-	for (p = peers.info; p < peers.info + peers.nr; p++)
-		if (uses(p, volumed, id) && !is_named(&peers, p, volumed, id))
-			kv_add(&t, " %s (pid %" PRIu32 ")",
-			       p->member_label[0] ? p->member_label : p->name, p->pid);
-	view_peers_fini(&peers);
-}
-
 /* ---- create, resize, remove -------------------------------------------------------------- */
 
 int volume_create(struct tool *t, const void *opts, int argc, char **argv)
@@ -320,7 +282,7 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	if (code)
 		return code;
 	if (o->size_bytes < v.size_bytes && !o->force) {
-		list_users(c, peer, (uint32_t)v.id, users, sizeof(users));
+		volume_users(c->seg, peer, (uint32_t)v.id, users, sizeof(users));
 		return tool_fail(
 			TOOL_REFUSED,
 			"volume resize %s: from %s to %s it would lose what is beyond%s%s; "
@@ -385,26 +347,10 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 	}
 }
 
-/* Refuses while somebody uses the volume. */
-static int check_unused(struct client *c, uint32_t peer, const char *name)
+static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const char *name,
+			 bool force)
 {
-	char users[USERS_TEXT];
-	struct volume v;
-	int rc = ask_volume(c, peer, "volume remove", name, &v);
-
-	if (rc)
-		return rc;
-	list_users(c, peer, (uint32_t)v.id, users, sizeof(users));
-	if (!users[0])
-		return TOOL_DONE;
-	return tool_fail(TOOL_REFUSED,
-			 "volume remove %s: it is in use by%s; end them first, or add --force",
-			 name, users);
-}
-
-static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const char *name)
-{
-	int64_t rc = client_tell(c, peer, "volume remove %s", name);
+	int64_t rc = client_tell(c, peer, "volume remove %s%s", name, force ? " force" : "");
 
 	if (rc < 0)
 		return fail_volume(c, rc, "volume remove", name);
@@ -423,10 +369,7 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 	code = open_volumed(t, o, argv[0], &c, &peer);
 	if (code)
 		return code;
-	if (!o->force)
-		code = check_unused(c, peer, argv[0]);
-	if (!code)
-		code = remove_volume(t, c, peer, argv[0]);
+	code = remove_volume(t, c, peer, argv[0], o->force);
 	client_close(c);
 	if (code)
 		return code;

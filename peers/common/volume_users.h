@@ -1,0 +1,18 @@
+/* volume_users - who has a volume open, for who is about to remove it, or to make it smaller.
+ *
+ * Contract: any thread; asks the kernel who is alive. A look, and no lock: who opens the volume
+ * afterwards is not seen.
+ */
+#ifndef PEERS_COMMON_VOLUME_USERS_H
+#define PEERS_COMMON_VOLUME_USERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct xseg;
+
+/* " PROGRAM (pid N)" of each process with a client that says so (xseg_client_volume_set()), as many
+ * as there is room for; "" when there is none. */
+void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out, size_t size);
+
+#endif
