@@ -313,10 +313,25 @@ int volume_resize(struct tool *t, const void *opts, int argc, char **argv)
 	return rc;
 }
 
+/* `before` were left when it began. */
+static void show_removing(
+	struct tool *t, const struct volume *v, uint64_t before, uint64_t begun_ns)
+{
+	uint64_t gone = before > v->objects_left ? before - v->objects_left : 0;
+	double ns = (double)(tool_now_ns() - begun_ns + 1);
+	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT] = "?";
+
+	if (gone)
+		out_time((uint64_t)(ns * (double)v->objects_left / (double)gone), eta);
+	tool_progress(t, "removing %s: %s objects left, %s/s, ETA %s", v->name,
+		out_count(v->objects_left, left),
+		out_count((uint64_t)((double)gone * TOOL_SECOND / ns), rate), eta);
+}
+
 /* Until the volume's objects are deleted, or it is another one of the same name. */
 static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const char *name)
 {
-	uint64_t since = tool_now_ns();
+	uint64_t since = tool_now_ns(), before = 0;
 	bool noted = false;
 	struct volume v;
 	int64_t rc;
@@ -342,7 +357,8 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 				" of its objects left, it still waits; 'xseg volume info %s' shows how far it is",
 				name, v.objects_left, name);
 		}
-		tool_progress(t, "removing %s: %" PRIu64 " objects left", name, v.objects_left);
+		before = before ? before : v.objects_left;
+		show_removing(t, &v, before, since);
 		tool_sleep_ns(POLL_NS);
 	}
 }
