@@ -244,12 +244,24 @@ static int errno_of(const struct xseg_io *io, int64_t rc)
 	}
 }
 
+static const char *why(int64_t rc)
+{
+	switch (rc) {
+	case -ESTALE:
+		return "the volume has been removed; begin the export anew";
+	case -EPROTO:
+		return "the segment is damaged, or somebody truncated its file";
+	default:
+		return strerror((int)-rc);
+	}
+}
+
 static int failed(const struct xseg_io *io, const char *what, int64_t rc)
 {
 	/* relaxed: only to say it once */
 	if (atomic_exchange_explicit(&export.failing, (int)rc, memory_order_relaxed) != (int)rc)
 		nbdkit_error("%s of %" PRIu64 " bytes at %" PRIu64 ": %s", what, io->size,
-			io->offset, strerror((int)-rc));
+			io->offset, why(rc));
 	nbdkit_set_error(errno_of(io, rc));
 	return -1;
 }
@@ -369,8 +381,7 @@ static void *export_open(int readonly)
 	(void)readonly;
 	if (!rc)
 		return NBDKIT_HANDLE_NOT_NEEDED;
-	nbdkit_error("volume %s: %s", export.volume_name,
-		rc == -ESTALE ? "it has been removed; begin the export anew" : strerror(-rc));
+	nbdkit_error("volume %s: %s", export.volume_name, why(rc));
 	return NULL;
 }
 
