@@ -205,7 +205,7 @@ int xseg_direct_create(
 
 void xseg_direct_destroy(struct xseg_direct *d)
 {
-	if (!xs_is_forked(d->seg))		/* it counts in the segment, and for its parent */
+	if (xs_is_usable(d->seg))		/* it counts in the segment, and for its parent */
 		count_publish(d);
 	free(d->known);
 	free(d->extent);

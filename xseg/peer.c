@@ -529,8 +529,9 @@ void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how)
 	struct xseg *seg = peer->seg;
 	int fd;
 
-	if (xs_is_forked(seg)) {
+	if (xs_is_forked(seg))
 		peer->arena = NULL;	/* what may be mapped there is something else */
+	if (!xs_is_usable(seg)) {
 		close_handles(peer);
 		return;
 	}

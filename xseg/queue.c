@@ -466,7 +466,7 @@ void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
 
 void xseg_queue_kick(struct xseg_queue *q)
 {
-	if (!xs_is_forked(q->seg))
+	if (!q->lost && !xs_is_forked(q->seg))
 		xseg_port_flush(q->port);
 }
 

@@ -210,7 +210,8 @@ void xs_watch_fini(struct xseg_queue *q)
 		return;
 	}
 	if (w->fd >= 0) {
-		xs_watch_disarm(q);
+		if (xs_is_usable(q->seg))
+			xs_watch_disarm(q);
 		pthread_mutex_lock(&w->lock);
 		w->stop = true;
 		pthread_cond_signal(&w->changed);

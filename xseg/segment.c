@@ -482,7 +482,7 @@ void xseg_detach(struct xseg *seg)
 		free(seg);
 		return;
 	}
-	if (seg->member != XSEG_OBSERVER_MEMBER)
+	if (seg->member != XSEG_OBSERVER_MEMBER && xseg_is_whole(seg))
 		atomic_store_explicit(&seg->members[seg->member].pid, 0, memory_order_relaxed);
 	free(seg->views);
 	munmap(seg->base, seg->geo.total_bytes);

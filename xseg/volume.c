@@ -56,7 +56,7 @@ bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since)
 		*since = 0;
 	else if (!*since)
 		*since = now;
-	return *since && now - *since >= v->gone_ns;
+	return *since && (now - *since >= v->gone_ns || !xseg_is_whole(v->seg));
 }
 
 /* The volumed of that name or, for NULL, the only one. */
@@ -287,6 +287,8 @@ int xseg_volume_refresh(struct xseg_volume *v)
 
 	if (xs_is_forked(v->seg))
 		return -ENOTCONN;
+	if (!xseg_is_whole(v->seg))
+		return -EPROTO;
 	rc = xs_client_open(v->seg, 1, &client, NULL);
 	if (rc)
 		return rc;

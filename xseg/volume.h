@@ -73,7 +73,7 @@
  *
  *   Nothing here prints, ends the process, reads the environment, or has a handler of signals. Who
  *   truncates a segment's file ends those who touch what is gone by SIGBUS, as with any mapped
- *   file.
+ *   file; to others volumed is gone for good, at once. Destroying and closing touch nothing then.
  */
 #ifndef XSEG_VOLUME_H
 #define XSEG_VOLUME_H
@@ -118,7 +118,8 @@ void xseg_volume_close(struct xseg_volume *volume);
 /* As it was when it was opened or asked the last time. Any thread. */
 void xseg_volume_get_info(struct xseg_volume *volume, struct xseg_volume_info *info);
 /* Asks volumed for the size, which somebody may have changed. 0; -ESTALE; -ENOTCONN; -ETIMEDOUT;
- * -ENOSPC: the segment has no port or request left to ask with; -EPROTO: it is damaged; -ENOMEM,
+ * -ENOSPC: the segment has no port or request left to ask with; -EPROTO: it is damaged, or somebody
+ * truncated its file; -ENOMEM,
  * -EMFILE and others are the process's. Any thread; waits. */
 int xseg_volume_refresh(struct xseg_volume *volume) XSEG_MUST_CHECK;
 
@@ -131,7 +132,8 @@ struct xseg_queue_params {
 };
 
 /* Takes a port, `depth` requests and depth * copy_bytes of memory, in pieces of 2 MiB, from the
- * segment. -ENOSPC, -ENOMEM: they are not there; -ENOTCONN. params may be NULL. */
+ * segment. -ENOSPC, -ENOMEM: they are not there; -ENOTCONN; -EPROTO: somebody truncated the
+ * segment's file. params may be NULL. */
 int xseg_queue_create(struct xseg_volume *volume, const struct xseg_queue_params *params,
 	struct xseg_queue **queue, struct xseg_error *err) XSEG_MUST_CHECK;
 /* What is out is abandoned: it may be done yet, or not. Its memory goes back to the segment when

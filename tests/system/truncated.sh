@@ -1,9 +1,10 @@
 #!/bin/bash
 # truncated.sh - somebody truncates the segment's file under load: everybody whom it concerns says
-# so and leaves, nobody hangs, and a new segment over the same store has all that was flushed.
+# so and leaves, an export and programs of the library too, nobody hangs, and a new segment over the
+# same store has all that was flushed.
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host xbench volumed cached filed jq
+need xseg xseg-host xbench volumed cached filed jq python3
 
 file=/dev/shm/xseg.$XSEG_SEGMENT
 mkdir objects
@@ -42,11 +43,82 @@ nobody_left()
 }
 
 log=$TMP/xseg-$XSEG_SEGMENT.log
+engine=$BUILD/lib/fio-xseg.so
+export PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1
+export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0
+
+# Has a volume and a queue that does nothing, and closes both when the file is truncated.
+cat >idle.py <<'END'
+import errno, os, sys, time, xseg
+file, size = sys.argv[1], os.stat(sys.argv[1]).st_size
+with xseg.Volume("vol") as volume:
+    with volume.queue(depth=4) as queue:
+        queue.fileno()
+        volume.pwrite(bytes(4096), 0)
+        print("ready", flush=True)
+        while os.stat(file).st_size == size:
+            time.sleep(0.02)
+    for call in volume.refresh, volume.queue:
+        try:
+            call()
+        except OSError as e:
+            assert e.errno == errno.EPROTO, e
+            print(e)
+        else:
+            raise AssertionError(f"{call} succeeds")
+print("left")
+END
+
+# An export has a client that reads until it cannot.
+export_begins()
+{
+	local uri
+	exported=
+	[ -e "$plugin" ] && command -v nbdkit nbdcopy >/dev/null || return
+	export_up export vol --queues 2
+	exported=$server
+	start reader eval "while nbdcopy '$uri' null:; do :; done"
+	reader=$started
+}
+
+export_has_ended()	# SENTENCE
+{
+	if [ -z "$exported" ]; then
+		skip "$1: an export ends" "nbdkit, its plug-in or nbdcopy is not there"
+		return
+	fi
+	t "$1: who reads through an export gets an error" wait_for 20 eval "! kill -0 $reader"
+	nbdcopy "$(head -n 1 export.log)" null: >/dev/null 2>&1	# if no reader touched what is gone
+	grep -qE "is truncated|truncated its file" export.log &&
+		ok "$1: and the export says why" ||
+		not_ok "$1: and the export says why" export.log
+	export_down "$exported"
+}
+
+fio_begins()
+{
+	fio=
+	[ -e "$engine" ] && command -v fio >/dev/null || return
+	start fio fio --name=job --ioengine="external:$engine" --segment="$XSEG_SEGMENT" \
+		--volume=vol --rw=randread --bs=4k --iodepth=8 --size=8M --time_based --runtime=60
+	fio=$started
+}
+
+fio_has_ended()		# SENTENCE
+{
+	if [ -z "$fio" ]; then
+		skip "$1: fio ends" "fio or its engine is not there"
+		return
+	fi
+	t "$1: fio ends" wait_for 20 eval "! kill -0 $fio"
+	wait "$fio"
+	t "$1: with an error" [ $? -ne 0 ]
+}
 
 # cut SENTENCE LESS: a stack under load loses the last LESS bytes of the file
 cut()
 {
-	local load
+	local load idle exported reader fio
 	t "$1: the stack comes up" xseg up stack.conf
 	xseg volume info vol >/dev/null 2>&1 ||
 		t "$1: a volume is made" xseg volume create vol --size 16M
@@ -55,6 +127,11 @@ cut()
 	t "$1: and flushed" xseg volume flush vol
 	start load xbench --volume=vol --rw=randread --bsrange=4k-64k --iodepth=16 --runtime=60s
 	load=$started
+	start idle python3 idle.py "$file"
+	idle=$started
+	export_begins
+	fio_begins
+	t "$1: all of them work with it" wait_for 20 grep -q ready idle.log
 	sleep 0.5
 	truncate -s "$(($(stat -c %s "$file") - $2))" "$file"
 	t "$1: who works with it ends" wait_for 20 eval "! kill -0 $load"
@@ -62,6 +139,13 @@ cut()
 	is "$1: with an exit code of its own, and no signal" $? 1
 	grep -q "somebody truncated its file" load.log && ok "$1: and says why" ||
 		not_ok "$1: and says why" load.log
+	t "$1: who did not work with it can close it" wait_for 20 grep -q left idle.log
+	wait "$idle"
+	is "$1: and ends well" $? 0
+	is "$1: he is refused for that reason, too" \
+		"$(grep -c "somebody truncated its file" idle.log)" 1
+	export_has_ended "$1"
+	fio_has_ended "$1"
 	expect_err 1 "truncated" "$1: whoever looks is told" xseg check
 	expect_err 1 "truncated" "$1: a peer cannot begin" cached --name=another
 	t "$1: all peers and the supervisor leave" wait_for 20 nobody_left
