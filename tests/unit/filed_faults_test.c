@@ -1,11 +1,11 @@
 /* filed_faults_test - filed on a kernel that fails: of all system calls that a script causes, each
- * one in its turn is refused, interrupted, put off or done in part; once, and from then on until
- * the store is healed (filed_kernel.h). And syncs that fail by chance, beside others.
+ * one in its turn is refused, interrupted, put off, late or done in part; once, and from then on
+ * until the store is healed (filed_kernel.h). And syncs that fail by chance, beside others.
  *
  * Rules, for each call and each way to fail:
  *   - every request is answered, with what it asked for or an error; what a store may do to anybody
- *     (EINTR, EAGAIN, half of it) is no error for anybody, and one error is one request's, but for
- *     what a FLUSH, or a write with FUA, has to tell
+ *     (EINTR, EAGAIN, half of it, late) is no error for anybody, and one error is one request's,
+ *     but for what a FLUSH, or a write with FUA, has to tell
  *   - a read gives what may be there: after an error the old or the new, byte by byte
  *   - a FLUSH that is answered with success has left nothing behind that is not durable, and a
  *     write with FUA nothing of its own
@@ -320,17 +320,18 @@ static void each_fault_at_each_call(const struct step *script, uint32_t nr, uint
 }
 
 /* clang-format off */
-#define WRITE(o, at, len)  { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len) }
-#define FUA(o, at, len)	   { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .flags = XSEG_REQ_FUA }
-#define BESIDE(o, at, len) { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .with_next = true }
-#define FUA_BESIDE(o, at, len) { .op = XSEG_OP_WRITE, .object = (o), .offset = (at), .size = (len), .flags = XSEG_REQ_FUA, .with_next = true }
-#define READ(o, at, len)   { .op = XSEG_OP_READ, .object = (o), .offset = (at), .size = (len) }
-#define ZERO(o, at, len)   { .op = XSEG_OP_WRITE_ZEROES, .object = (o), .offset = (at), .size = (len) }
-#define TRIM(o, at, len)   { .op = XSEG_OP_DISCARD, .object = (o), .offset = (at), .size = (len) }
-#define COPY(o, f, len)	   { .op = XSEG_OP_COPY, .object = (o), .size = (len), .from = (f) }
-#define ASK(o)		   { .op = XSEG_OP_INFO, .object = (o) }
-#define DROP(o)		   { .op = XSEG_OP_DELETE, .object = (o) }
-#define FLUSH		   { .op = XSEG_OP_FLUSH }
+#define STEP(kind, o, ...)	      { .op = XSEG_OP_##kind, .object = (o), __VA_ARGS__ }
+#define RANGE(kind, o, at, len, ...)  STEP(kind, o, .offset = (at), .size = (len), __VA_ARGS__)
+#define WRITE(o, at, len, ...)	      RANGE(WRITE, o, at, len, __VA_ARGS__)
+#define FUA(o, at, len, ...)	      RANGE(WRITE, o, at, len, .flags = XSEG_REQ_FUA, __VA_ARGS__)
+#define READ(o, at, len, ...)	      RANGE(READ, o, at, len, __VA_ARGS__)
+#define ZERO(o, at, len, ...)	      RANGE(WRITE_ZEROES, o, at, len, __VA_ARGS__)
+#define TRIM(o, at, len, ...)	      RANGE(DISCARD, o, at, len, __VA_ARGS__)
+#define COPY(o, f, len, ...)	      STEP(COPY, o, .size = (len), .from = (f), __VA_ARGS__)
+#define ASK(o)			      STEP(INFO, o)
+#define DROP(o, ...)		      STEP(DELETE, o, __VA_ARGS__)
+#define FLUSH			      { .op = XSEG_OP_FLUSH }
+#define AND			      .with_next = true
 
 static void every_op_over_a_failing_kernel(void **state)
 {
@@ -340,10 +341,31 @@ static void every_op_over_a_failing_kernel(void **state)
 		READ(2, 0, 4096),
 		COPY(2, 0, 8192), FUA(2, 4096, 4096), ZERO(0, 2048, 4096), ZERO(0, 12288, 6000),
 		TRIM(1, 0, 4096), FLUSH,
-		ASK(0), FUA_BESIDE(0, 8192, 4096), FUA(0, 12288, 4096), FUA(1, 3000, 9), DROP(1),
+		ASK(0), FUA(0, 8192, 4096, AND), FUA(0, 12288, 4096), FUA(1, 3000, 9), DROP(1),
 		FLUSH,
-		BESIDE(0, 0, 4096), BESIDE(0, 4096, 4096), BESIDE(2, 0, 8192), WRITE(1, 0, 4096),
-		READ(1, 0, 8192), FLUSH,
+		WRITE(0, 0, 4096, AND), WRITE(0, 4096, 4096, AND), WRITE(2, 0, 8192, AND),
+		WRITE(1, 0, 4096), READ(1, 0, 8192), FLUSH,
+	};
+
+	(void)state;
+	each_fault_at_each_call(script, sizeof(script) / sizeof(script[0]), 0);
+}
+
+/* Up to eight at a time; what overlaps is done in the order in which it came. */
+static void what_is_out_at_the_same_time_over_a_failing_kernel(void **state)
+{
+	static const struct step script[] = {
+		WRITE(0, 0, 16384),
+		WRITE(0, 0, 8192, AND), READ(0, 4096, 8192, AND), WRITE(0, 4096, 4096, AND),
+		READ(1, 0, 4096, AND), WRITE(1, 1000, 5000, AND), READ(0, 0, 16384, AND),
+		WRITE(1, 3000, 4096, AND), READ(1, 0, 8192),
+		WRITE(0, 8192, 4096, AND), FUA(0, 0, 4096), FLUSH,
+		ZERO(0, 2048, 8192, AND), READ(0, 0, 12288, AND), WRITE(0, 4096, 4096, AND),
+		COPY(2, 0, 8192, AND), WRITE(0, 0, 4096, AND), READ(2, 0, 8192, AND), DROP(1, AND),
+		WRITE(1, 0, 4096),
+		WRITE(2, 4096, 4096, AND), FUA(2, 0, 4096, AND), TRIM(2, 4096, 4096, AND),
+		DROP(0, AND), READ(0, 0, 8192, AND), WRITE(0, 8192, 4096, AND), READ(2, 0, 8192),
+		FLUSH, READ(0, 0, 16384), READ(1, 0, 8192),
 	};
 
 	(void)state;
@@ -525,6 +547,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(every_op_over_a_failing_kernel),
+		T(what_is_out_at_the_same_time_over_a_failing_kernel),
 		T(files_that_are_closed_for_others_over_a_failing_kernel),
 		T(a_sync_that_fails_is_told_to_all_whom_it_concerns),
 	};

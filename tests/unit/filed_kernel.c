@@ -29,26 +29,32 @@ const struct fk_fault_info fk_faults[FK_NR_FAULTS] = {
 	[FK_EMFILE] = { "EMFILE", EMFILE, false, false },
 	[FK_IN_PART] = { "half of it", 0, true, true },
 	[FK_ODDLY] = { "an odd part", 0, true, false },
+	[FK_LATE] = { "late", 0, true, true },
 };
 
 #define CAN(f) (1u << (f))
 static const uint32_t can[FK_NR_CALLS] = {
 	[FK_SUBMIT] = CAN(FK_EAGAIN) | CAN(FK_EINTR) | CAN(FK_IN_PART),
 	[FK_TRANSFER] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EAGAIN) |
-			CAN(FK_EINVAL) | CAN(FK_IN_PART) | CAN(FK_ODDLY),
-	[FK_PREAD] = CAN(FK_EIO) | CAN(FK_EINTR) | CAN(FK_IN_PART) | CAN(FK_ODDLY),
+			CAN(FK_EINVAL) | CAN(FK_IN_PART) | CAN(FK_ODDLY) | CAN(FK_LATE),
+	[FK_PREAD] = CAN(FK_EIO) | CAN(FK_EINTR) | CAN(FK_IN_PART) | CAN(FK_ODDLY) |
+		     CAN(FK_LATE),
 	[FK_PWRITE] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_IN_PART) |
-		      CAN(FK_ODDLY),
-	[FK_OPENAT] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EMFILE),
+		      CAN(FK_ODDLY) | CAN(FK_LATE),
+	[FK_OPENAT] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EMFILE) | CAN(FK_LATE),
 	[FK_MKDIRAT] = CAN(FK_EIO) | CAN(FK_ENOSPC),
-	[FK_UNLINKAT] = CAN(FK_EIO),
-	[FK_FTRUNCATE] = CAN(FK_EIO) | CAN(FK_EINTR),
-	[FK_FALLOCATE] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EOPNOTSUPP),
+	[FK_UNLINKAT] = CAN(FK_EIO) | CAN(FK_LATE),
+	[FK_FTRUNCATE] = CAN(FK_EIO) | CAN(FK_EINTR) | CAN(FK_LATE),
+	[FK_FALLOCATE] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_EOPNOTSUPP) |
+			 CAN(FK_LATE),
 	[FK_FSTAT] = CAN(FK_EIO),
 	[FK_FACCESSAT] = CAN(FK_EIO),
-	[FK_FSYNC] = CAN(FK_EIO) | CAN(FK_EINTR),
-	[FK_FDATASYNC] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR),
+	[FK_FSYNC] = CAN(FK_EIO) | CAN(FK_EINTR) | CAN(FK_LATE),
+	[FK_FDATASYNC] = CAN(FK_EIO) | CAN(FK_ENOSPC) | CAN(FK_EINTR) | CAN(FK_LATE),
 };
+
+#define LATE_US	   300u
+#define LATE_LOOKS 300u			/* at what has ended, until a transfer begins */
 
 static _Atomic uint32_t nr_calls, nr_fired;	/* counted by workers, too */
 static _Atomic bool armed;
@@ -70,11 +76,15 @@ static bool due(enum fk_call c)
 	return true;
 }
 
-/* due(), for a call that has no parts. */
+/* due(), for a call that is made in its caller's thread: what is late is put off here. */
 static bool refused(enum fk_call c)
 {
 	if (!due(c))
 		return false;
+	if (fault == FK_LATE) {
+		usleep(LATE_US);
+		return false;
+	}
 	errno = fk_faults[fault].error;
 	return true;
 }
@@ -396,6 +406,38 @@ static ssize_t move_part(int fd, const struct iovec *iov, int nr, off_t at, size
 static struct io_event fake[64];
 static uint32_t nr_fake;
 
+static void account_transfer(const struct iocb *cb)
+{
+	const struct iovec *iov = cb->u.c.buf;
+	uint64_t len = 0;
+
+	for (unsigned long i = 0; i < cb->u.c.nbytes; i++)
+		len += iov[i].iov_len;
+	if (cb->aio_lio_opcode == IO_CMD_PWRITEV)
+		file_written(cb->aio_fildes, (uint64_t)cb->u.c.offset, len);
+}
+
+/* Transfers that the kernel gets late. Of the port's thread. */
+static struct {
+	struct iocb *cb;
+	uint32_t looks;
+} late[64];
+static uint32_t nr_late;
+
+static void late_begin(io_context_t ctx)
+{
+	uint32_t i = 0;
+
+	while (i < nr_late) {
+		if (++late[i].looks < LATE_LOOKS || __real_io_submit(ctx, 1, &late[i].cb) != 1) {
+			i++;
+			continue;
+		}
+		account_transfer(late[i].cb);
+		late[i] = late[--nr_late];
+	}
+}
+
 static void transfer_fails(struct iocb *cb)
 {
 	const struct iovec *iov = cb->u.c.buf;
@@ -410,21 +452,16 @@ static void transfer_fails(struct iocb *cb)
 		done = move_part(cb->aio_fildes, iov, nr, cb->u.c.offset, part_of(len), write);
 	else if (fault == FK_EIO || fault == FK_ENOSPC)
 		move_part(cb->aio_fildes, iov, nr, cb->u.c.offset, len / 2, write);
+	if (fault == FK_LATE) {
+		assert(nr_late < 64);
+		late[nr_late].cb = cb;
+		late[nr_late++].looks = 0;
+		return;
+	}
 	assert(nr_fake < 64);
 	fake[nr_fake++] = (struct io_event){ .obj = cb,
 		.res = (unsigned long)(fk_faults[fault].error ? -fk_faults[fault].error : done) };
 	eventfd_write((int)cb->u.c.resfd, 1);
-}
-
-static void account_transfer(const struct iocb *cb)
-{
-	const struct iovec *iov = cb->u.c.buf;
-	uint64_t len = 0;
-
-	for (unsigned long i = 0; i < cb->u.c.nbytes; i++)
-		len += iov[i].iov_len;
-	if (cb->aio_lio_opcode == IO_CMD_PWRITEV)
-		file_written(cb->aio_fildes, (uint64_t)cb->u.c.offset, len);
 }
 
 int __wrap_io_submit(io_context_t ctx, long nr, struct iocb **cb)
@@ -454,6 +491,7 @@ int __wrap_io_getevents(
 {
 	int got = 0;
 
+	late_begin(ctx);
 	while (nr_fake && got < nr)
 		event[got++] = fake[--nr_fake];
 	return got ? got : __real_io_getevents(ctx, min, nr, event, timeout);
@@ -463,11 +501,10 @@ ssize_t __wrap_pread(int fd, void *buf, size_t len, off_t at)
 {
 	struct iovec iov = { buf, len };
 
-	if (!due(FK_PREAD))
+	if (!refused(FK_PREAD))
 		return __real_pread(fd, buf, len, at);
 	if (fault == FK_IN_PART || fault == FK_ODDLY)
 		return move_part(fd, &iov, 1, at, part_of(len), false);
-	errno = fk_faults[fault].error;
 	return -1;
 }
 
@@ -476,7 +513,7 @@ ssize_t __wrap_pwrite(int fd, const void *buf, size_t len, off_t at)
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
 	file_written(fd, (uint64_t)at, len);
-	if (!due(FK_PWRITE))
+	if (!refused(FK_PWRITE))
 		return __real_pwrite(fd, buf, len, at);
 	if (fault == FK_IN_PART || fault == FK_ODDLY)
 		return move_part(fd, &iov, 1, at, part_of(len), true);
@@ -571,11 +608,14 @@ int __wrap_fsync(int fd)
 
 int __wrap_fdatasync(int fd)
 {
-	bool fails = refused(FK_FDATASYNC);
-	int error = fails ? errno : EIO;
+	bool fails = due(FK_FDATASYNC), is_late = fails && fault == FK_LATE;
+	int error = fails && !is_late ? fk_faults[fault].error : EIO;
 
+	fails = fails && !is_late;
 	if (!fails || error != EINTR) {
 		sync_begins(fd);
+		if (is_late)
+			usleep(LATE_US);
 		if (atomic_load(&one_sync_in))
 			fails = sync_fails_by_chance();
 		sync_ends(fd, !fails);

@@ -29,7 +29,8 @@ enum fk_call {
 	FK_FACCESSAT, FK_FSYNC, FK_FDATASYNC, FK_NR_CALLS
 };
 
-/* IN_PART: half of it, in whole sectors; ODDLY: a part that ends within a sector. */
+/* IN_PART: half of it, in whole sectors; ODDLY: a part that ends within a sector; LATE: all of it,
+ * and long after what was asked for later. */
 enum fk_fault {
 	FK_EIO,
 	FK_ENOSPC,
@@ -40,6 +41,7 @@ enum fk_fault {
 	FK_EMFILE,
 	FK_IN_PART,
 	FK_ODDLY,
+	FK_LATE,
 	FK_NR_FAULTS
 };
 
