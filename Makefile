@@ -291,9 +291,8 @@ SIM_WRAPS = xseg_req_start xseg_req_apply xseg_req_answer xseg_req_free xseg_req
 	    xseg_plug_switch xworkq_run
 $(BUILD)/tests/sim: private LDFLAGS += $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAPS))
 # These let allocations fail, and count them.
-$(BUILD)/tests/start_memory_test $(BUILD)/tests/client_memory_test: \
-		private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
-$(BUILD)/tests/peers_memory_test: \
+$(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc
+$(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
 		private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
 $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
 # This one moves the clock.

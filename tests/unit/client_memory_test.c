@@ -1,15 +1,19 @@
-/* client_memory_test - queues: once they are created, I/O allocates nothing. What the test's thread
- * allocates is counted (--wrap, Makefile). */
+/* client_memory_test - once a stack serves and a queue is created, I/O allocates nothing: not in the
+ * queue, and not in volumed, cached and memd, whose threads are this process's. What is allocated is
+ * counted (--wrap, Makefile). */
 #include "tests/unit/client_rig.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t nr, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t nr, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
 
-static _Thread_local unsigned nr_allocated;
+static _Atomic unsigned nr_allocated;
 
 void *__wrap_malloc(size_t size)
 {
@@ -23,21 +27,28 @@ void *__wrap_calloc(size_t nr, size_t size)
 	return __real_calloc(nr, size);
 }
 
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	nr_allocated++;
+	return __real_aligned_alloc(align, size);
+}
+
 static uint8_t plain[300 << 10];
 
-/* A piece of everything, larger than a request and more than there are slots. */
+/* A piece of everything, larger than a request, over two objects, and more than there are slots. */
 static void do_everything(struct clientrig *g, uint8_t *memory)
 {
 	struct iovec half[2] = { { plain, 100 << 10 }, { memory, 200 << 10 } };
 	struct xseg_io io[] = {
-		{ .op = XSEG_OP_WRITE, .offset = 512, .size = 300 << 10, .buf = plain },
+		{ .op = XSEG_OP_WRITE, .offset = (15 << 20) - 4608, .size = 300 << 10,
+		  .buf = plain },
 		{ .op = XSEG_OP_WRITE, .offset = 1 << 20, .size = 256 << 10, .buf = memory,
 		  .flags = XSEG_IO_FUA },
 		{ .op = XSEG_OP_WRITE, .offset = 2 << 20, .size = 128 << 10, .buf = plain,
 		  .flags = XSEG_IO_GIVE },
-		{ .op = XSEG_OP_READ, .offset = 3 << 20, .size = 300 << 10, .iov = half,
+		{ .op = XSEG_OP_READ, .offset = (3 << 20) - 4096, .size = 300 << 10, .iov = half,
 		  .nr_iov = 2 },
-		{ .op = XSEG_OP_WRITE_ZEROES, .offset = 4 << 20, .size = 3 << 20 },
+		{ .op = XSEG_OP_WRITE_ZEROES, .offset = (4 << 20) - 512, .size = 3 << 20 },
 		{ .op = XSEG_OP_DISCARD, .offset = 7 << 20, .size = 65536 },
 		{ .op = XSEG_OP_COPY, .offset = 8 << 20, .size = 256 << 10, .from = 1 << 20 },
 		{ .op = XSEG_OP_FLUSH },

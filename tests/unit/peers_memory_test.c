@@ -1,12 +1,14 @@
 /* peers_memory_test - memory runs out while a peer begins, at each of its allocations: it says so in
  * a line, and the next one begins as if nothing had been. (start_memory_test has the cache, and
- * what its predecessor left.)
+ * what its predecessor left.) And a filed that serves allocates nothing, nor do its workers.
+ * (client_memory_test has the other kinds.)
  *
  * The linker leads the allocations of the program through here (--wrap, see the Makefile).
  */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +17,11 @@
 
 #include <cmocka.h>
 
-#include "peers/common/peer.h"
+#include "tests/unit/blocker_rig.h"
 #include "tests/unit/tree.h"
 
-static uint32_t nr, fail_at;		/* allocations since the peer opens; 0: none fails */
+static _Atomic uint32_t nr;		/* allocations since the peer opens, or serves */
+static uint32_t fail_at;		/* 0: none fails */
 static struct xseg *seg;
 static char dir[64];
 
@@ -125,6 +128,41 @@ static void a_volumed_that_cannot_begin_says_so(void **state)
 	assert_true(each_fails(&volumed_class, options) > 5);
 }
 
+static void do_everything(struct rig *g, const char *object)
+{
+	static uint8_t data[64 * KIB];
+
+	assert_int_equal(rig_write(g, object, 0, data, 40 * KIB, 0), 40 * KIB);
+	assert_int_equal(rig_write(g, object, 700, data, 300, 0), 300);
+	assert_int_equal(rig_read(g, object, 100, data, 7000), 7000);
+	assert_int_equal(rig_write(g, object, 4 * KIB, data, 64 * KIB, XSEG_REQ_FUA), 64 * KIB);
+	assert_int_equal(rig_read(g, object, 1 * KIB, data, 64 * KIB), 64 * KIB);
+	assert_int_equal(rig_copy(g, object, "copy", 0, 64 * KIB), 64 * KIB);
+	assert_int_equal(rig_op(g, XSEG_OP_WRITE_ZEROES, object, 512, 8 * KIB), 8 * KIB);
+	assert_int_equal(rig_op(g, XSEG_OP_DISCARD, object, 16 * KIB, 8 * KIB), 8 * KIB);
+	assert_true(rig_op(g, XSEG_OP_INFO, object, 0, MIB) >= 0);
+	assert_int_equal(rig_flush(g, 0, ""), 0);
+	assert_int_equal(rig_op(g, XSEG_OP_DELETE, "copy", 0, 0), 0);
+}
+
+/* Of more objects than it may have files open. */
+static void a_filed_that_serves_allocates_nothing(void **state)
+{
+	static struct rig g;
+	char option[sizeof(dir) + 4], object[8];
+
+	(void)state;
+	snprintf(option, sizeof(option), "dir=%s", dir);
+	rig_open(&g, &filed_class, OPTIONS(option, "iodepth=4", "files=16"), true);
+	nr = 0;
+	for (unsigned i = 0; i < 20; i++) {
+		snprintf(object, sizeof(object), "o%u", i);
+		do_everything(&g, object);
+	}
+	assert_int_equal(nr, 0);
+	rig_close(&g);
+}
+
 static int segment_make(void **state)
 {
 	struct xseg_config cfg = { .memory_bytes = 64u << 20,
@@ -153,6 +191,7 @@ int main(void)
 		cmocka_unit_test(a_memd_that_cannot_begin_says_so),
 		cmocka_unit_test(a_filed_that_cannot_begin_says_so),
 		cmocka_unit_test(a_volumed_that_cannot_begin_says_so),
+		cmocka_unit_test(a_filed_that_serves_allocates_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, segment_make, segment_drop);
