@@ -1,10 +1,12 @@
-/* refs - entries of a cache of names: lookup without a lock, against eviction, insertion again, and
- * another use of the entry.
+/* refs - entries of a cache of names: lookup without a lock, against eviction, insertion again,
+ * another use of the entry, and the flush of what is dirty in its object.
  *
  * Proves the claim of xtypes/xcache.h: as entries are type-stable, it is enough to raise the count
  * by a swap if it is not 0, and to compare the name after that. Who got an entry for a name has
  * that name's only entry, which keeps its name until he puts it; a count goes to 0 once a life, of
- * an evicted entry, and in the end nothing is referenced but by the table.
+ * an evicted entry, and in the end nothing is referenced but by the table. And of O4 of
+ * peers/cached/object.c: as an object with buckets holds a reference to itself, what is dirty stays
+ * in the entry of its name, however that was evicted, until a flush has written it by that name.
  *
  *   step here         stands for (xtypes/xcache.c)
  *   lookup            xcache_lookup: an index from the table (xhash_probe), get_unless_free,
@@ -16,6 +18,11 @@
  *                     refers to it (hook_may_evict of peers/cached/object.c)
  *   invalidate        xcache_invalidate: evict_locked, then the put of the table's reference, which
  *                     the evictor inherits
+ *   write             by who has the entry: its object has a bucket from then on, and a reference
+ *                     to itself (count_used of peers/cached/object.c)
+ *   flush             a child goes out, to the object of that name (start_run of flush.c); when it
+ *                     is back the bucket goes, as if it was evicted at once, and with it the
+ *                     reference (flushed_bucket, count_used)
  *
  * The table is which entries are in it, and all names are taken to collide: a lookup asks every
  * entry that it finds there, in any order of steps, as late as it likes. That it finds what is
@@ -25,11 +32,14 @@
  * Abstracted: the memory order. Two pairs need one in code: name before count
  * (entry_publish_locked, ref_get_unless_free), and all that holders did before the last put
  * (xcache_put, ref_drop_locked). Here steps have the order that they enforce; the BUG_ variants
- * turn it round. With LONG there are three threads, of one operation each, instead of two of two.
+ * turn it round. The list of the dirty and children have references of their own, which are left
+ * out: that of the object has to be enough. A bucket that is written while it is being flushed is
+ * in slots.pml. With LONG there are three threads, of one operation each, instead of two of two.
  *
  * Broken rules: BUG_NAME_IS_NOT_COMPARED, BUG_NAME_BEFORE_COUNT, BUG_PUBLISHED_BEFORE_NAME,
  * BUG_GET_FROM_ZERO, BUG_STRANGER_IS_KEPT, BUG_LAST_PUT_WITHOUT_LOCK, BUG_FREED_WHILE_REFERENCED,
- * BUG_EVICTED_IS_NOT_FOUND, BUG_TABLE_HAS_NO_REFERENCE, BUG_REINSERTED_WITHOUT_TABLES_REFERENCE
+ * BUG_EVICTED_IS_NOT_FOUND, BUG_TABLE_HAS_NO_REFERENCE, BUG_REINSERTED_WITHOUT_TABLES_REFERENCE,
+ * BUG_DIRTY_HAS_NO_REFERENCE, BUG_FLUSH_LETS_GO_FIRST
  */
 #define ENTRIES 2
 #define NAMES   3                   /* 1 .. NAMES */
@@ -37,9 +47,11 @@
 #define ACTIVE  1
 #define EVICTED 2
 
-/* Both have a name when it begins, and there is a third. */
+/* Both have a name when it begins, and there is a third; the first is dirty. */
 byte ref[ENTRIES] = 1, state[ENTRIES] = ACTIVE, left[ENTRIES], right[ENTRIES];
 bool listed[ENTRIES] = true;        /* in the active table */
+bool dirty[ENTRIES], out[ENTRIES];  /* of its object: a bucket, and the flush of it */
+byte data[ENTRIES];                 /* a ghost: whose the bucket is */
 bit lock;
 
 #define IS_NAME(e, n) (left[e] == n && right[e] == n)
@@ -83,15 +95,21 @@ inline name_is()
 	fi
 }
 
+/* With the lock. Its object is empty (hook_finalize). */
+inline free_entry()
+{
+	d_step { assert(state[e] == EVICTED && !dirty[e]); state[e] = FREE }
+}
+
 /* With the lock: the last reference frees the entry. */
 inline drop_locked()
 {
 	d_step { assert(ref[e] > 0); ref[e]-- };
 #ifdef BUG_FREED_WHILE_REFERENCED
-	d_step { assert(state[e] == EVICTED); state[e] = FREE }
+	free_entry();
 #else
 	if
-	:: ref[e] == 0 -> d_step { assert(state[e] == EVICTED); state[e] = FREE }
+	:: ref[e] == 0 -> free_entry()
 	:: else
 	fi
 #endif
@@ -104,7 +122,8 @@ inline put()
 	if
 	:: ok ->
 		atomic { lock == 0 -> lock = 1 };
-		d_step { assert(state[e] == EVICTED); state[e] = FREE; lock = 0 }
+		free_entry();
+		lock = 0
 	:: else
 	fi;
 #else
@@ -257,11 +276,67 @@ inline insert()
 	lock = 0
 }
 
+#ifdef BUG_DIRTY_HAS_NO_REFERENCE
+#define REFS_OF_DIRTY 0
+#else
+#define REFS_OF_DIRTY 1
+#endif
+
+/* Inside the object. */
+inline write()
+{
+	d_step {
+		assert(!dirty[e] || data[e] == want);
+		if
+		:: !dirty[e] -> dirty[e] = true; data[e] = want; ref[e] = ref[e] + REFS_OF_DIRTY
+		:: else
+		fi
+	}
+}
+
 inline use()
 {
 	assert(HOLDS(e, want));
+	if
+	:: write()
+	:: skip
+	fi;
 	assert(HOLDS(e, want));
 	put()
+}
+
+inline let_go_of_bucket()
+{
+#ifdef BUG_DIRTY_HAS_NO_REFERENCE
+	skip
+#else
+	put()
+#endif
+}
+
+/* Of any object that is dirty, whether it is in the table or not. */
+inline flush()
+{
+	atomic {
+		if
+		:: dirty[0] && !out[0] -> e = 0; out[0] = true; ok = true
+		:: dirty[1] && !out[1] -> e = 1; out[1] = true; ok = true
+		:: else
+		fi
+	};
+	if
+	:: ok ->
+#ifdef BUG_FLUSH_LETS_GO_FIRST
+		let_go_of_bucket();
+#endif
+		assert(left[e] == data[e]);
+		assert(right[e] == data[e]);
+		d_step { dirty[e] = false; out[e] = false; data[e] = 0 };
+#ifndef BUG_FLUSH_LETS_GO_FIRST
+		let_go_of_bucket()
+#endif
+	:: else
+	fi
 }
 
 inline invalidate()
@@ -299,6 +374,7 @@ proctype thread(byte ops)
 		   :: else
 		   fi
 		:: invalidate()
+		:: flush()
 		fi;
 		d_step { e = 0; ok = false; want = 0 }
 	:: else -> break
@@ -309,6 +385,7 @@ init
 {
 	atomic {
 		left[0] = 1; right[0] = 1; left[1] = 2; right[1] = 2;
+		dirty[0] = true; data[0] = 1; ref[0] = 1 + REFS_OF_DIRTY;
 #ifdef LONG
 		run thread(1);
 		run thread(1);
@@ -320,7 +397,10 @@ init
 	}
 }
 
-#define AT_REST(e) ((state[e] == FREE && ref[e] == 0 && !listed[e]) || (state[e] == ACTIVE && ref[e] == 1 && listed[e]))
+#define AT_REST(e) (!out[e] && \
+		    ((state[e] == FREE && ref[e] == 0 && !listed[e] && !dirty[e]) || \
+		     (state[e] == ACTIVE && ref[e] == 1 + REFS_OF_DIRTY * dirty[e] && listed[e]) || \
+		     (state[e] == EVICTED && ref[e] == 1 && !listed[e] && dirty[e])))
 
 active proctype watch()
 {
