@@ -16,7 +16,7 @@
  *                 knows no zeroes: they are sent as data
  *   OUT    KEPT   a read was answered, and the caller reads its pages   part_end
  *   OUT    IDLE   it was answered                                       part_end
- *   OUT    LOST   nobody will answer: the request is out for good       xs_queue_lose
+ *   OUT    LOST   nobody will answer: the request is out for good       queue_lose
  *
  *   I/O    to     when                                                  by
  *   REST   OUT    it is submitted                                       io_begin
@@ -135,7 +135,8 @@ static void io_look(struct xseg_queue *q, struct xseg_io *io)
 	io_back(q, io);
 }
 
-void xs_queue_lose(struct xseg_queue *q)
+/* All that is out, or waits, comes back with -ENOTCONN. */
+static void queue_lose(struct xseg_queue *q)
 {
 	struct xseg_io *io;
 
@@ -202,7 +203,7 @@ static void send_waiting(struct xseg_queue *q)
 		found = part_find(q, s);
 		if (!found && !part_send(q, s)) {
 			slot_put(q, s);
-			xs_queue_lose(q);
+			queue_lose(q);
 			return;
 		}
 		io->own.begun += xs_part_bytes(io, s);
@@ -277,7 +278,7 @@ static void parts_end(struct xseg_queue *q, struct xreq **r, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		gone |= !part_end(q, r[i]->cookie);
 	if (gone)
-		xs_queue_lose(q);
+		queue_lose(q);
 }
 
 /* It must look so for a while: one that is being restarted does for a moment. */
@@ -289,7 +290,7 @@ void xs_queue_look(struct xseg_queue *q)
 		return;
 	q->looked_ns = now;
 	if (xs_volume_is_lost(q->v, now, &q->gone_since_ns))
-		xs_queue_lose(q);
+		queue_lose(q);
 }
 
 uint32_t xs_queue_advance(struct xseg_queue *q)
@@ -398,7 +399,7 @@ static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
 	if (q->lost || xs_is_forked(q->seg))
 		return -ENOTCONN;
 	if (!part_send(q, io->own.slot)) {
-		xs_queue_lose(q);
+		queue_lose(q);
 		xseg_io_release(q, io);
 		return -ENOTCONN;
 	}

@@ -111,8 +111,6 @@ void xs_volume_put(struct xseg_volume *v);
 uint32_t xs_queue_advance(struct xseg_queue *q);
 /* Whether volumed is gone for good; loses the queue then. Looks no more than ten times a second. */
 void xs_queue_look(struct xseg_queue *q);
-/* All that is out, or waits, comes back with -ENOTCONN. */
-void xs_queue_lose(struct xseg_queue *q);
 /* What idle slots were lent for writes goes back: nothing is to be done for a while. */
 void xs_queue_drop_gifts(struct xseg_queue *q);
 

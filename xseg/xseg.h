@@ -52,7 +52,6 @@
 #include "xtypes/xhist.h"
 
 #define XSEG_PAGE_SIZE	  4096u
-#define XSEG_PAGE_SHIFT	  12
 #define XSEG_SECTOR	  512u
 #define XSEG_EXTENT_SIZE  (2u << 20)
 #define XSEG_EXTENT_PAGES (XSEG_EXTENT_SIZE / XSEG_PAGE_SIZE)

@@ -48,8 +48,7 @@ void xb_run_close(struct xb_run *run);
 /* 0, 1 (an I/O failed or did not verify, the oracle had no room, the state could not be saved) or 3
  * (interrupted, timed out). */
 int xb_run_exit_code(const struct xb_run *run);
-/* From what was counted in `span_ns`; of one of a job's statistics: an op, or XB_STAT_VERIFY. */
-void xb_figures_of(const struct xhist *lat, uint64_t bytes, uint64_t span_ns, struct xb_figures *f);
+/* Of one of a job's statistics: an op, or XB_STAT_VERIFY. */
 void xb_job_figures(const struct xb_job *job, uint32_t stat, struct xb_figures *f);
 /* Per second; 0 for an empty span. */
 uint64_t xb_rate(uint64_t count, uint64_t span_ns);

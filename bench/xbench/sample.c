@@ -17,7 +17,9 @@ uint64_t xb_rate(uint64_t count, uint64_t span_ns)
 	return span_ns ? (uint64_t)((unsigned __int128)count * 1000000000u / span_ns) : 0;
 }
 
-void xb_figures_of(const struct xhist *lat, uint64_t bytes, uint64_t span_ns, struct xb_figures *f)
+/* From what was counted in `span_ns`. */
+static void figures_of(
+	const struct xhist *lat, uint64_t bytes, uint64_t span_ns, struct xb_figures *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->ios = atomic_load_explicit(&lat->count, memory_order_relaxed);
@@ -34,8 +36,8 @@ void xb_figures_of(const struct xhist *lat, uint64_t bytes, uint64_t span_ns, st
 
 void xb_job_figures(const struct xb_job *job, uint32_t stat, struct xb_figures *f)
 {
-	xb_figures_of(&job->stats[stat].lat, atomic_load(&job->stats[stat].bytes),
-		      atomic_load(&job->counted_ns[stat == XB_STAT_VERIFY]), f);
+	figures_of(&job->stats[stat].lat, atomic_load(&job->stats[stat].bytes),
+		atomic_load(&job->counted_ns[stat == XB_STAT_VERIFY]), f);
 }
 
 const char *xb_human_ns(uint64_t ns, char *out, size_t size)
@@ -137,7 +139,7 @@ static void sum_up(struct xb_sampler *s, uint32_t op, uint64_t span_ns, struct x
 		bytes += atomic_load_explicit(&stat->bytes, memory_order_relaxed);
 	}
 	xhist_sub(&delta, &now->lat, &last->lat);
-	xb_figures_of(&delta, bytes - atomic_load(&last->bytes), span_ns, f);
+	figures_of(&delta, bytes - atomic_load(&last->bytes), span_ns, f);
 	memcpy((void *)&last->lat, (const void *)&now->lat, sizeof(last->lat));
 	atomic_store(&last->bytes, bytes);
 }

@@ -90,18 +90,6 @@ void filed_mark_free(struct filed_mark *m)
 	state_set(m, 0);
 }
 
-void filed_mark_forget(struct filed_mark *m)
-{
-	filed_mark_deleted(m);
-	state_set(m, FILED_MARK_USED);
-}
-
-void filed_mark_recover(struct filed_mark *m)
-{
-	bits_add(&m->written, &m->syncing);
-	bits_clear(&m->syncing);
-}
-
 void filed_mark_write(struct filed_mark *m, uint64_t from, uint64_t to)
 {
 	if (to > WIDE_FROM)
@@ -223,6 +211,20 @@ static void header_write(struct header *h, uint32_t nr, const struct stat *dir)
 	atomic_store_explicit(&h->magic, MAGIC, memory_order_release);
 }
 
+/* The file is of no interest any more: the mark is clean, whatever it said. */
+static void mark_forget(struct filed_mark *m)
+{
+	filed_mark_deleted(m);
+	state_set(m, FILED_MARK_USED);
+}
+
+/* What a predecessor left becomes what is to be synced. */
+static void mark_recover(struct filed_mark *m)
+{
+	bits_add(&m->written, &m->syncing);
+	bits_clear(&m->syncing);
+}
+
 /* What a mark says of a directory that is not this one is of no use. Returns how many said
  * something. */
 static uint32_t marks_clean(struct filed_mark *marks, uint32_t nr_marks, bool other_dir)
@@ -234,8 +236,8 @@ static uint32_t marks_clean(struct filed_mark *marks, uint32_t nr_marks, bool ot
 		if (!filed_mark_state(m))
 			filed_mark_deleted(m);		/* K4 */
 		else if (other_dir)
-			filed_mark_forget(m);
-		filed_mark_recover(m);
+			mark_forget(m);
+		mark_recover(m);
 		if (filed_mark_unsynced(m) || filed_mark_lost(m))
 			nr++;
 		else if (filed_mark_state(m))

@@ -72,10 +72,6 @@ struct filed_sync {
 void filed_mark_name(struct filed_mark *m, const char *name);
 /* The mark is clean and not lost: it becomes free. */
 void filed_mark_free(struct filed_mark *m);
-/* The file is of no interest any more: the mark is clean, whatever it said. */
-void filed_mark_forget(struct filed_mark *m);
-/* What a predecessor left becomes what is to be synced. */
-void filed_mark_recover(struct filed_mark *m);
 
 /* Before a write (K1); when it has succeeded. */
 void filed_mark_write(struct filed_mark *m, uint64_t from, uint64_t to);

@@ -48,7 +48,6 @@
 #define MAX_AGAIN   2
 #define EVERY	    UINT32_MAX		/* in the place of a volume: the cache as a whole */
 #define ADMIN_PAGES 2u
-#define US	    1000ull
 #define MS	    1000000ull
 #define SEC	    1000000000ull
 #define BEGIN_NS    (1000 * SEC)		/* what the time is when a run begins */
