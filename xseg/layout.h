@@ -92,7 +92,7 @@ struct xs_peer {
 	_Atomic uint32_t above;
 	_Atomic uint32_t nr_ports; /* only grows while the name lives; under the control lock */
 	_Atomic uint32_t arena_extents;	/* commits the arena: 0 = none; the owner, one store */
-	_Atomic uint64_t arena_bytes;
+	_Atomic uint64_t arena_bytes;	/* valid while that is not 0: stored before; the owner */
 	/* of the route to what the arena has copies of; XSEG_NO_EPOCH: it has none; its peer */
 	_Atomic uint64_t arena_epoch;
 	uint16_t port[XSEG_PEER_PORTS];		/* under the control lock */
@@ -201,10 +201,17 @@ _Static_assert(offsetof(struct xs_req, page) == 120, "the first page ends the se
 enum xs_extent_kind { XS_EXTENT_FREE, XS_EXTENT_ARENA, XS_EXTENT_PAGES };
 
 struct xs_extent {
-	_Atomic uint64_t word;			/* extent_word(): kind, peer, number; one swap */
-	_Atomic uint32_t dirty;		/* 0 = never used, so still zero; set before first use */
+	/* extent_word(): kind, peer, number; one store, under the control lock, and its owner's
+	 * where it gives an extent of pages back */
+	_Atomic uint64_t word;
+	/* 0 = never used, so still zero; set before first use, under the control lock */
+	_Atomic uint32_t dirty;
 	uint32_t pad;
 };
+
+/* Beside them, for each page (off_owners, off_touched): a 64-bit word that says what the owner has
+ * the page for, by the owner, whose successor checks it; and a byte, set by who reads the page
+ * directly and cleared by the owner, a hint. */
 
 struct xs_stats {
 	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
