@@ -10,9 +10,12 @@
  * Contract: pure functions; any thread.
  *
  * Values: a sector's content is known to the oracle by 64 bits.
- *   0 unknown, not of this run · 1 zeroes · 2 anything · job << 48 | seq, job from 1: a write of
- * this run · bit 63 set: other content, with a hash of it. Bit 62 is left free (state.c marks with
- * it).
+ *   0                unknown, not of this run
+ *   1                zeroes
+ *   2                anything
+ *   job << 48 | seq  a write of this run; job from 1
+ *   bit 63 set       other content, with a hash of it
+ * Bit 62 is left free (state.c marks with it).
  */
 #ifndef BENCH_XBENCH_STAMP_H
 #define BENCH_XBENCH_STAMP_H

@@ -7,8 +7,8 @@
  *
  * Invariants:
  *   V1  a run in which every I/O was answered can be made again from its options: a job issues I/O
- * n only when all I/Os up to n - window were answered, so writes further apart than that have an
- * order
+ *       n only when all I/Os up to n - window were answered, so writes further apart than that have
+ *       an order
  */
 #ifndef BENCH_XBENCH_VERIFY_H
 #define BENCH_XBENCH_VERIFY_H

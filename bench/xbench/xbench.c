@@ -2,11 +2,12 @@
  * fio's JSON.
  *
  * How it is made
- *   options   what to do                       job      one thread, one port, iodepth I/Os in
- * flight gen       which I/O comes next             run      jobs, phases, signals, stalls where
- * volume or objects; addresses     sample   figures of each interval oracle    what a sector may
- * hold           report   JSON, text (sector, stamp, state, verify: see there)  iolog    for fio to
- * replay
+ *   options  what to do                      job     one thread, one port, iodepth I/Os in flight
+ *   gen      which I/O comes next            run     jobs, phases, signals, stalls
+ *   where    volume or objects; addresses    sample  figures of each interval
+ *   oracle   what a sector may hold          report  JSON, text
+ *            (sector, stamp, state, verify:  iolog   for fio to replay
+ *            see there)
  *
  * Exit codes: 0 all I/O done and right; 1 an I/O failed or did not verify, or the system refused
  * something; 2 wrong usage; 3 interrupted or timed out; 4 no such segment, peer or volume.

@@ -1,6 +1,6 @@
 /* out - results on stdout: JSON for scripts, tables for people.
  *
- * Contract: JSON has integers, texts and booleans only, with the unit in the name. A table is
+ * Contract: JSON has integers, texts, booleans and null only, with the unit in the name. A table is
  * collected row by row, cells parted by tabs, and printed aligned.
  */
 #ifndef TOOLS_XSEG_OUT_H
