@@ -407,8 +407,9 @@ static void the_descriptor_is_readable_when_something_is_back(void **state)
 	fd = xseg_queue_fd(g->q);
 	assert_true(fd >= 0);
 	assert_int_equal(xseg_queue_fd(g->q), fd);
-	clientrig_admin(g, "memd", "set latency=20ms");
-	for (unsigned i = 0; i < 10; i++) {
+	/* long enough to be seen asleep, also by a test that is kept waiting itself */
+	clientrig_admin(g, "memd", "set latency=300ms");
+	for (unsigned i = 0; i < 4; i++) {
 		io.offset = i << 20;
 		assert_int_equal(xseg_queue_submit(g->q, &io), 0);
 		assert_int_equal(xseg_queue_arm(g->q), 0);
