@@ -156,7 +156,7 @@ static bool check_port_peer(struct check *c, uint32_t i)
 	if (c->fix)
 		atomic_store_explicit(&c->seg->ports[i].peer, 0, memory_order_release);
 	else
-		problem(c, "port %u: belongs to no peer (xseg check --fix gives it back)", i);
+		problem(c, "port %u: belongs to no peer ('xseg check --fix' gives it back)", i);
 	return false;
 }
 
@@ -274,7 +274,7 @@ static void orphaned_extent(struct check *c, uint32_t i, const char *why)
 		atomic_store_explicit(&c->seg->extents[i].word, extent_word(XS_EXTENT_FREE, 0, 0),
 			memory_order_release);
 	else
-		problem(c, "extent %u: %s (xseg check --fix gives it back)", i, why);
+		problem(c, "extent %u: %s ('xseg check --fix' gives it back)", i, why);
 }
 
 static void check_extents(struct check *c)
@@ -380,7 +380,7 @@ static void check_stats(struct check *c, uint32_t i)
 		atomic_store_explicit(&c->seg->stats[i].peer, 0, memory_order_release);
 	else
 		problem(c,
-			"statistics block %u: belongs to no peer (xseg check --fix gives it back)",
+			"statistics block %u: belongs to no peer ('xseg check --fix' gives it back)",
 			i);
 }
 

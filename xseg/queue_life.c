@@ -52,7 +52,8 @@ static int take_requests(struct xseg_queue *q, struct xseg_error *err)
 		s->r = xseg_req_alloc(q->port);
 		if (!s->r)
 			return xseg_fail(err, -EPROTO,
-				"the segment gives fewer requests than it promised; see 'xseg check'");
+				"segment '%s' gives fewer requests than it promised; see 'xseg -s %s check'",
+				xseg_name(q->seg), xseg_name(q->seg));
 		s->r->cookie = s;
 		q->idle[q->nr_plain++] = s;
 	}

@@ -313,9 +313,9 @@ static int fail_unfinished(int fd, const char *name, struct xseg_error *err)
 	if (xs_byte_locked(fd, XSEG_LOCK_CONTROL))
 		return xseg_fail(err, -EAGAIN, "segment '%s' is being made; wait for that", name);
 	return xseg_fail(err, -ESTALE,
-		"segment '%s' is half made, and its maker is dead; 'xseg create' or 'xseg up' makes it anew, "
-		"'xseg destroy' removes it",
-		name);
+		"segment '%s' is half made, and its maker is dead; 'xseg -s %s create' makes it anew, "
+		"'xseg -s %s destroy' removes it",
+		name, name, name);
 }
 
 /* Checks all that attaching is going to trust, on a private copy of the superblock. */

@@ -75,8 +75,8 @@ static int find_volumed(
 	}
 	if (nr == 0)
 		return xseg_fail(err, -ENOENT,
-			"segment '%s' has no volumed%s%.63s; start one with 'xseg up'",
-			xseg_name(seg), name ? " called " : "", name ? name : "");
+			"segment '%s' has no volumed%s%.63s; start one with 'xseg -s %s up STACK.conf'",
+			xseg_name(seg), name ? " called " : "", name ? name : "", xseg_name(seg));
 	if (nr > 1)
 		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds; say which",
 			xseg_name(seg));
@@ -99,11 +99,13 @@ static int wait_for_volumed(
 			break;
 		if (xseg_peer_is_gone(v->seg, &info))
 			return xseg_fail(err, -ENOTCONN,
-				"%s does not run; start it with 'xseg peer start %s', or the stack with 'xseg up'",
-				info.name, info.name);
+				"%s does not run; start it with 'xseg -s %s peer start %s', or the stack with 'xseg -s %s up "
+				"STACK.conf'",
+				info.name, xseg_name(v->seg), info.name, xseg_name(v->seg));
 		if (xs_now_ns() >= until)
 			return xseg_fail(err, -ETIMEDOUT,
-				"%s is not serving yet; see 'xseg status'", info.name);
+				"%s is not serving yet; see 'xseg -s %s status'", info.name,
+				xseg_name(v->seg));
 		nanosleep(&pause, NULL);
 	}
 	v->peer = info.index;
@@ -165,7 +167,8 @@ static int ask_by_name(
 		xseg_peer_port(client, 0), v->peer, line, page, 1, until > now ? until - now : 0);
 	if (len == -ETIMEDOUT)
 		return xseg_fail(
-			err, -ETIMEDOUT, "%s does not answer; see 'xseg status'", v->info.volumed);
+			err, -ETIMEDOUT, "%s does not answer; see 'xseg -s %s status'",
+			v->info.volumed, xseg_name(v->seg));
 	memcpy(text, xseg_page(v->seg, page[0]), sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	if (len >= 0) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "peers/common/cli.h"
+#include "peers/common/hint.h"
 
 #define FIELD(f) offsetof(struct xb_options, f)
 
@@ -284,7 +285,6 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 	static int (*const steps[])(struct xb_options *, struct xseg_error *) = {
 		parse_bsrange, parse_distribution, parse_opmix, parse_cpus
 	};
-	const char *env = getenv("XSEG_SEGMENT");
 	int rc;
 
 	memset(o, 0, sizeof(*o));
@@ -297,7 +297,7 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 	if (o->verify_only || *o->verify_state)
 		o->verify = 1;
 	if (!*o->segment)
-		snprintf(o->segment, sizeof(o->segment), "%s", env && *env ? env : "xseg");
+		snprintf(o->segment, sizeof(o->segment), "%s", hint_default_segment());
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		rc = steps[i](o, err);
 		if (rc)

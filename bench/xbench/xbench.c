@@ -20,6 +20,7 @@
 #include "bench/xbench/report.h"
 #include "peers/common/bus.h"
 #include "peers/common/cli.h"
+#include "peers/common/hint.h"
 
 static int exit_code_of(int rc)
 {
@@ -35,10 +36,23 @@ static int exit_code_of(int rc)
 	}
 }
 
-static int fail(const struct xseg_error *err, int code)
+/* more: what to do, if the error does not say it. */
+static int fail_with(const struct xb_options *o, const struct xseg_error *err, const char *more,
+		     int code)
 {
-	fprintf(stderr, "xbench: %s\n", err->text);
+	char text[512], line[640];
+
+	snprintf(text, sizeof(text), "%s%s", err->text, more);
+	fprintf(stderr, "xbench: %s\n",
+		!strcmp(o->segment, hint_default_segment())
+			? text
+			: hint_name_segment(line, sizeof(line), text, o->segment));
 	return code;
+}
+
+static int fail(const struct xb_options *o, const struct xseg_error *err, int code)
+{
+	return fail_with(o, err, "", code);
 }
 
 /* What was printed on standard output has arrived there. */
@@ -79,18 +93,18 @@ static int bench(struct xb_options *o, struct xseg *seg)
 	int code = 1, rc = xb_run_open(&run, o, seg, &err);
 
 	if (rc)
-		return fail(&err, exit_code_of(rc));
+		return fail(o, &err, exit_code_of(rc));
 	rc = xb_report_open(o, &results, &err);
 	if (!rc)
 		rc = xb_run_all(&run, &err);
 	if (rc) {
-		fail(&err, 1);
+		fail(o, &err, 1);
 		goto out;
 	}
 	if (run.shared.verify)
 		xb_verify_print(&run.verify);
 	rc = xb_report(&run, results, &err);
-	code = rc ? fail(&err, 1) : xb_run_exit_code(&run);
+	code = rc ? fail(o, &err, 1) : xb_run_exit_code(&run);
 out:
 	xb_run_close(&run);
 	if (run.log_failed) {
@@ -124,11 +138,9 @@ int main(int argc, char **argv)
 	bus_watch("xbench", o.segment, 1);
 	rc = xseg_attach(o.segment, 0, &seg, &err);
 	if (rc == -ENOENT)
-		return fail(&err, 4);
-	if (rc) {
-		fprintf(stderr, "xbench: %s; 'xseg -s %s info' says more\n", err.text, o.segment);
-		return exit_code_of(rc);
-	}
+		return fail(&o, &err, 4);
+	if (rc)
+		return fail_with(&o, &err, "; 'xseg info' says more", exit_code_of(rc));
 	code = bench(&o, seg);
 	xseg_detach(seg);
 	return code;

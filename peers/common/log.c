@@ -7,7 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "peers/common/hint.h"
 #include "xseg/xseg.h"
+
+static const char *_Atomic named_segment;	/* NULL: not known yet */
 
 /* False: this place has said enough in this second. *held_back: lines of earlier seconds, to be
  * told now. */
@@ -43,9 +46,15 @@ static void write_line(const char *line, size_t len)
 	} while (done > 0 && len);
 }
 
+void log_name_segment(const char *segment)
+{
+	atomic_store(&named_segment, segment);
+}
+
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 {
-	char text[1024], line[1200];
+	char said[1024], hinted[1100], line[1300];
+	const char *segment = atomic_load(&named_segment), *text = said;
 	uint32_t held_back;
 	const char *colon;
 	size_t used = 0;
@@ -55,8 +64,10 @@ void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 	if (!may_print(site, &held_back))
 		return;
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(said, sizeof(said), fmt, ap);
 	va_end(ap);
+	if (segment)
+		text = hint_name_segment(hinted, sizeof(hinted), said, segment);
 	colon = strstr(text, ": ");
 	name = colon ? (int)(colon + 2 - text) : 0;
 	if (held_back)

@@ -2,7 +2,7 @@
  *
  * Contract: any thread; one write(2) a line, "NAME: text". Not for the data path: there are
  * counters. Each place in the code prints at most LOG_PER_SECOND lines a second; what it held back
- * is counted and said later.
+ * is counted and said later. Commands in it, 'xseg WORDS', are for the segment that was named.
  */
 #ifndef PEERS_COMMON_LOG_H
 #define PEERS_COMMON_LOG_H
@@ -17,6 +17,9 @@ struct log_site {
 	_Atomic uint64_t second;
 	_Atomic uint32_t printed, held_back;
 };
+
+/* The segment of all lines from now on (hint.h); the text stays the caller's. */
+void log_name_segment(const char *segment);
 
 /* what: "", "warning: " or "error: "; stands after the name. */
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)

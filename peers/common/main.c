@@ -15,6 +15,7 @@
 #include "peers/common/cli.h"
 #include "peers/common/clock.h"
 #include "peers/common/cpus.h"
+#include "peers/common/hint.h"
 #include "peers/common/kill.h"
 #include "peers/common/log.h"
 #include "peers/common/reactor.h"
@@ -59,9 +60,7 @@ static const struct opt general_opts[] = {
 
 void main_default_segment(char *segment)
 {
-	const char *given = getenv("XSEG_SEGMENT");
-
-	snprintf(segment, XSEG_NAME_MAX, "%s", given && *given ? given : "xseg");
+	snprintf(segment, XSEG_NAME_MAX, "%s", hint_default_segment());
 }
 
 static bool any_is_live(const struct opt *table)
@@ -118,6 +117,7 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 	struct xseg_error err = { "" };
 	int rc;
 
+	log_name_segment(segment);
 	bus_watch(who, segment, MAIN_FAILED);
 	rc = xseg_attach(segment, flags, seg, &err);
 	if (!rc)

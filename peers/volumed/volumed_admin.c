@@ -273,8 +273,8 @@ static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc,
 	struct vd_volume *v = vd_volume_find(vd, name);
 
 	if (!v)
-		*rc = REASON(t, -ENOENT, "there is no volume '%s'; 'xseg volume list' shows what there is",
-			     name);
+		*rc = REASON(t, -ENOENT, "there is no volume '%s'; 'xseg -s %s volume list' shows what there is",
+			     name, vd->peer.segment);
 	return v;
 }
 
@@ -282,8 +282,9 @@ static int64_t say_busy(struct volumed *vd, const struct vd_volume *v, struct kv
 {
 	return REASON(t, -EBUSY,
 		"volume '%s' is still being %s, %" PRIu64 " objects are left; try again "
-		"when 'xseg volume info' shows none",
-		v->meta.name, v->meta.state == VD_REMOVING ? "removed" : "cut", vd_job_left(vd, v));
+		"when 'xseg -s %s volume info %s' shows none",
+		v->meta.name, v->meta.state == VD_REMOVING ? "removed" : "cut", vd_job_left(vd, v),
+		vd->peer.segment, v->meta.name);
 }
 
 static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)

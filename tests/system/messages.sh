@@ -37,6 +37,28 @@ for program in xbench xseg-host volumed cached filed memd; do
 	is "$program has a version" "$("$program" --version)" "$program $version"
 done
 
+# ---- hints ----
+
+# hints COMMAND...: the commands that its message names
+hints()
+{
+	"$@" 2>&1 </dev/null | grep -oE "'xseg [^']*'" | xargs
+}
+
+there=$XSEG_SEGMENT there_not=$XSEG_SEGMENT-b
+is "a hint is for the segment that -s names" "$(hints xseg -s "$there_not" info)" \
+	"xseg -s $there_not create xseg -s $there_not up"
+is "without -s it has none" "$(hints xseg info)" "xseg create xseg up"
+is "nor where -s names the same" "$(hints xseg -s "$there" info)" "xseg create xseg up"
+is "nor where it is about help" "$(hints xseg -s "$there_not" volume lsit)" "xseg --help"
+is "a peer's is for its segment, whatever its environment" "$(hints memd -s "$there_not")" \
+	"xseg -s $there_not create"
+t "another segment is made" xseg -s "$there_not" create --memory 8M
+is "xbench's is for its own, too" \
+	"$(hints xbench -s "$there_not" --target=x --rw=read) $(XSEG_SEGMENT=$there_not hints xbench --target=x --rw=read)" \
+	"xseg -s $there_not peer list xseg peer list"
+t "it is destroyed" xseg -s "$there_not" destroy
+
 # ---- segments ----
 
 t "a segment is made" xseg create --memory 64M
@@ -100,6 +122,10 @@ xseg up stack.conf >up.txt 2>note.txt
 is "of its own size nothing is noted" "$? $(cat note.txt)" "0 "
 expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").peers_running == 3" \
 	"list counts peers, not who looks after them" xseg --json list
+sed "s/^\[segment\]/&\nname = $XSEG_SEGMENT/" stack.conf >named.conf
+is "a hint is for the segment that a stack file names, too" \
+	"$(XSEG_SEGMENT='' hints xseg up named.conf)" \
+	"xseg -s $XSEG_SEGMENT status xseg -s $XSEG_SEGMENT down"
 t "a volume is made" xseg volume create disk --size 8M
 t "and another" xseg volume create other --size 8M
 t "which is written to" xbench --volume=other --rw=write --number_ios=4

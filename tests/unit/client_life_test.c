@@ -69,7 +69,7 @@ static void what_cannot_be_opened_says_why(void **state)
 	clientrig_stop_volumed(g);
 	assert_int_equal(
 		open_fails((struct xseg_volume_params){ .attached = seg, .volume = "disk" },
-			"xseg peer start"),
+			"'xseg -s private peer start volumed'"),
 		-ENOTCONN);
 }
 

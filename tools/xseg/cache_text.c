@@ -40,7 +40,8 @@ const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE
 	const char *below = json_string_value(json_object_get(status, "downstream"));
 
 	if (!below)
-		return "off the path, it gets nothing until 'xseg plug'";
+		return tool_hints(text, CACHE_PROMISE_MAX,
+				  "off the path, it gets nothing until 'xseg plug'");
 	return cache_text_promise(policy ? policy : "", below, text);
 }
 

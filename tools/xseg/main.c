@@ -14,6 +14,7 @@
 
 #include "peers/common/bus.h"
 #include "peers/common/cli.h"
+#include "peers/common/hint.h"
 #include "tools/xseg/commands.h"
 
 #ifndef XSEG_VERSION
@@ -285,17 +286,17 @@ static int read_words(const struct cli_group *groups, int argc, char **argv, cha
 
 static int set_segment(struct tool *t, const struct global_opts *g)
 {
-	const char *name = g->segment[0] ? g->segment : getenv("XSEG_SEGMENT");
+	const char *name = g->segment[0] ? g->segment : hint_default_segment();
+	const char *variable = getenv("XSEG_SEGMENT");
 
-	t->segment_given = name && *name;
-	if (!t->segment_given)
-		name = "xseg";
+	t->segment_given = g->segment[0] || (variable && *variable);
 	if (!xseg_name_ok(name))
 		return tool_fail(TOOL_USAGE,
 			"segment '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with "
 			"neither '.' nor '-'; name another with -s",
 			name);
 	snprintf(t->segment, sizeof(t->segment), "%s", name);
+	tool_name_segment(t->segment);
 	bus_watch("xseg", t->segment, TOOL_FAILED);
 	return TOOL_DONE;
 }

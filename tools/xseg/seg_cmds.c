@@ -383,12 +383,14 @@ static int report_check(const struct tool *t, json_t *result, const struct check
 {
 	json_t *problems = json_object_get(result, "problems");
 	size_t i, nr = json_array_size(problems);
+	char line[512];
 	int rc = TOOL_DONE;
 
 	if (t->json)
 		rc = out_json(json_incref(result));
 	for (i = 0; !t->json && i < nr; i++)
-		printf("%s\n", json_string_value(json_array_get(problems, i)));
+		printf("%s\n", tool_hints(line, sizeof(line),
+					  json_string_value(json_array_get(problems, i))));
 	if (!c->left)
 		say_sound(t, json_string_value(json_object_get(result, "state")), c);
 	json_decref(result);

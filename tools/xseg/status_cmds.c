@@ -151,6 +151,13 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 
 /* ---- showing ----------------------------------------------------------------------------- */
 
+static void print_hint(const char *text)
+{
+	char line[256];
+
+	printf("%s\n", tool_hints(line, sizeof(line), text));
+}
+
 static void print_segment(const json_t *j)
 {
 	const json_t *segment = json_object_get(j, "segment"),
@@ -170,11 +177,11 @@ static void print_segment(const json_t *j)
 			       ? log
 			       : "unknown: the kernel tells only its user, and root");
 	else
-		printf("supervisor  none: dead peers are not started again; 'xseg up STACK.conf' starts one\n");
+		print_hint("supervisor  none: dead peers are not started again; 'xseg up STACK.conf' starts one");
 	if (json_is_integer(volumes))
 		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
 	else
-		printf("volumes     unknown: 'xseg volume list' says why\n");
+		print_hint("volumes     unknown: 'xseg volume list' says why");
 }
 
 static void print_chains(const json_t *j)

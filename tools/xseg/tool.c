@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "peers/common/hint.h"
+
 #define PROGRESS_EVERY_NS (TOOL_SECOND / 5)
 #define SECOND_SIGNAL_NS  (TOOL_SECOND / 4)
 #define LOOK_MAX_NS	  (TOOL_SECOND / 4)
@@ -17,6 +19,7 @@
 static volatile sig_atomic_t interrupted;
 static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
 static bool progress_shown, muted;
+static const char *named_segment;		/* NULL: not known yet */
 
 /* ---- time and signals -------------------------------------------------------------------- */
 
@@ -120,12 +123,24 @@ bool tool_out_of_time(const struct tool *t)
 
 /* ---- saying things ----------------------------------------------------------------------- */
 
+void tool_name_segment(const char *segment)
+{
+	named_segment = segment;
+}
+
+const char *tool_hints(char *buf, size_t size, const char *text)
+{
+	if (!named_segment || !strcmp(named_segment, hint_default_segment()))
+		return text;
+	return hint_name_segment(buf, size, text, named_segment);
+}
+
 static void print_line(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 /* Line breaks inside become spaces, those at the end vanish (T1). */
 static void print_line(const char *fmt, va_list ap)
 {
-	char line[2048];
+	char line[2048], hinted[4096];
 	size_t len;
 	char *c;
 
@@ -140,7 +155,7 @@ static void print_line(const char *fmt, va_list ap)
 	for (c = line; *c; c++)
 		if (*c == '\n')
 			*c = ' ';
-	fprintf(stderr, "xseg: %s\n", line);
+	fprintf(stderr, "xseg: %s\n", tool_hints(hinted, sizeof(hinted), line));
 }
 
 void tool_mute(bool mute)
@@ -235,15 +250,16 @@ void tool_progress_end(void)
 
 void tool_say(const struct tool *t, const char *fmt, ...)
 {
+	char line[2048], hinted[4096];
 	va_list ap;
 
 	if (t->json || t->quiet)
 		return;
 	tool_progress_end();
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	putchar('\n');
+	puts(tool_hints(hinted, sizeof(hinted), line));
 }
 
 void tool_note(const struct tool *t, const char *fmt, ...)

@@ -11,6 +11,8 @@
  *   T3  a wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work
  *       goes on
  *   T4  no signal is sent to a bare pid: see proc.h
+ *   T5  a command that is to be typed is written 'xseg WORDS' and printed by tool_hints(), as all
+ *       lines of tool_fail() and its sisters are: with -s, where xseg would take another segment
  */
 #ifndef TOOLS_XSEG_TOOL_H
 #define TOOLS_XSEG_TOOL_H
@@ -79,6 +81,11 @@ bool tool_interrupted(void);
 void tool_clear_interrupt(void);
 /* True when the command should stop waiting (T3). */
 bool tool_out_of_time(const struct tool *t);
+
+/* Whose commands hints name (T5); the text stays the caller's, and may change later. */
+void tool_name_segment(const char *segment);
+/* T5; returns text, or buf with all of it. */
+const char *tool_hints(char *buf, size_t size, const char *text);
 
 /* Prints "xseg: ..." as one line and returns code. */
 int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

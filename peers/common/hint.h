@@ -1,0 +1,20 @@
+/* hint - commands that a message names for its reader to type, and the segment that they are for.
+ *
+ * A message says 'xseg WORDS', as if there were one segment. Whoever prints it knows for which it
+ * is, and whether xseg would take that by itself.
+ *
+ * Contract: any thread; hint_default_segment() reads the environment.
+ */
+#ifndef PEERS_COMMON_HINT_H
+#define PEERS_COMMON_HINT_H
+
+#include <stddef.h>
+
+/* The segment that programs take without -s: $XSEG_SEGMENT, else xseg. */
+const char *hint_default_segment(void);
+
+/* Copies text, with "-s SEGMENT" in each command that has none and is not about --help. What does
+ * not fit is cut off. Returns buf. */
+const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment);
+
+#endif
