@@ -55,21 +55,12 @@ static int fail(const struct xb_options *o, const struct xseg_error *err, int co
 	return fail_with(o, err, "", code);
 }
 
-/* What was printed on standard output has arrived there. */
-static int printed(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	fprintf(stderr, "xbench: standard output: %s\n", strerror(errno));
-	return 1;
-}
-
 static int help(void)
 {
 	printf("usage: xbench [-s SEGMENT] --volume=VOL|--target=PEER [--rw=MODE] [OPTION...]\n"
 	       "Loads a volume or a peer of a segment and measures it; see xbench(1).\n");
 	cli_print_options(stdout, xb_opts);
-	return printed();
+	return 0;
 }
 
 static int check_cpus(const struct xb_options *o, struct xseg_error *err)
@@ -116,7 +107,7 @@ out:
 	return code;
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
 	static struct xb_options o;
 	struct xseg_error err = { "" };
@@ -127,7 +118,7 @@ int main(int argc, char **argv)
 		return help();
 	if (!rc && o.version) {
 		printf("xbench %s\n", XSEG_VERSION);
-		return printed();
+		return 0;
 	}
 	if (!rc)
 		rc = check_cpus(&o, &err);
@@ -144,4 +135,10 @@ int main(int argc, char **argv)
 	code = bench(&o, seg);
 	xseg_detach(seg);
 	return code;
+}
+
+int main(int argc, char **argv)
+{
+	cli_begin();
+	return cli_end("xbench", run_program(argc, argv));
 }

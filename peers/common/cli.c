@@ -2,7 +2,9 @@
 #include "peers/common/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CLI_NAME_MAX 48
 #define COLUMNS	     80			/* of the terminal that help is for */
@@ -31,6 +33,27 @@ static const struct opt *find(const struct cli_group *groups, const char *name, 
 		*base = groups->base;
 	}
 	return o;
+}
+
+/* ---- beginning and ending ---------------------------------------------------------------- */
+
+void cli_begin(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return;
+}
+
+int cli_end(const char *program, int code)
+{
+	if (code || (fflush(stdout) == 0 && !ferror(stdout)))
+		return code;
+	fprintf(stderr, "%s: standard output: %s; not all of it was written\n", program,
+		strerror(errno));
+	return 1;
 }
 
 /* ---- the nearest name -------------------------------------------------------------------- */

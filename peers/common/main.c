@@ -456,6 +456,7 @@ int peer_main(const struct peer_class *cls, int argc, char **argv)
 	struct peer *p = peer_create(cls);
 	int rc;
 
+	cli_begin();
 	if (!p) {
 		log_error("%s: out of memory", cls->kind);
 		return MAIN_FAILED;
@@ -464,5 +465,5 @@ int peer_main(const struct peer_class *cls, int argc, char **argv)
 	rc = read_options(p, argc, argv);
 	rc = rc ? rc - 1 : main_serve(&p, 1, p->segment, p->cpus);
 	peer_destroy(p);
-	return rc;
+	return cli_end(cls->kind, rc);
 }

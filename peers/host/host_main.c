@@ -67,6 +67,12 @@ static int print_help(void)
 	return MAIN_DONE;
 }
 
+static int print_version(void)
+{
+	printf("%s %s\n", me, XSEG_VERSION);
+	return MAIN_DONE;
+}
+
 static int print_kinds(void)
 {
 	const struct peer_class *const *k;
@@ -227,7 +233,7 @@ static int run_supervisor(const struct options *o)
 	return rc ? rc : supervise(o->segment);
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
 	struct options o = { .supervise = false };
 	struct cli_group groups[] = { { table, &o }, { NULL, NULL } };
@@ -240,7 +246,7 @@ int main(int argc, char **argv)
 	if (at >= 0 && o.help)
 		return print_help();
 	if (at >= 0 && o.version)
-		return printf("%s %s\n", me, XSEG_VERSION) < 0;
+		return print_version();
 	if (at >= 0 && o.kinds)
 		return print_kinds();
 	if (at >= 0 && o.check[0])
@@ -252,4 +258,10 @@ int main(int argc, char **argv)
 	log_error("%s: %s; see %s --help", me,
 		  at < 0 ? err.text : "name the peers to serve, or --supervise", me);
 	return MAIN_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	cli_begin();
+	return cli_end(me, run_program(argc, argv));
 }

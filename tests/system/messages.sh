@@ -37,6 +37,19 @@ for program in xbench xseg-host volumed cached filed memd; do
 	is "$program has a version" "$("$program" --version)" "$program $version"
 done
 
+# to_full PROGRAM WORD...: onto a disk that is full
+to_full()
+{
+	"$@" >/dev/full
+}
+
+for words in "xseg --help" "xseg --version" "xseg help volume list" "xseg --json list" \
+		"xbench --help" "xseg-host --kinds" "memd --help"; do
+	# shellcheck disable=SC2086
+	expect_err 1 "standard output: No space" "what '$words' says and is not taken is an error" \
+		to_full $words
+done
+
 # ---- hints ----
 
 # hints COMMAND...: the commands that its message names
@@ -127,6 +140,9 @@ is "a hint is for the segment that a stack file names, too" \
 	"$(XSEG_SEGMENT='' hints xseg up named.conf)" \
 	"xseg -s $XSEG_SEGMENT status xseg -s $XSEG_SEGMENT down"
 t "a volume is made" xseg volume create disk --size 8M
+xseg volume export disk image.raw >&- 2>closed.txt
+is "with standard output closed an export says so" "$? $(grep -c 'Bad file descriptor' closed.txt)" "1 1"
+t "and it is not in the image" cmp -n 8388608 image.raw /dev/zero
 t "and another" xseg volume create other --size 8M
 t "which is written to" xbench --volume=other --rw=write --number_ios=4
 expect_err 4 '[0-9][kM] are dirty; flush first' "what is dirty is not dropped" xseg cache drop cached

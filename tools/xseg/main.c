@@ -405,7 +405,7 @@ static int print_version(void)
 	return TOOL_DONE;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct xseg_error err = { "" };
 	const struct command *cmd;
@@ -430,4 +430,10 @@ int main(int argc, char **argv)
 	if (!cmd)
 		return unknown_command(nr, words);
 	return read_command(cmd, used, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	cli_begin();
+	return cli_end("xseg", run(argc, argv));
 }
