@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,6 +34,34 @@ static bool may_print(struct log_site *site, uint32_t *held_back)
 	return false;
 }
 
+#define TIME_CHARS 25 /* "2026-11-26T08:15:00.123Z " */
+
+/* "" where no time is wanted. */
+static void format_time(char *text, size_t size)
+{
+	struct timespec now;
+	struct stat st;
+	struct tm tm;
+
+	text[0] = '\0';
+	if (fstat(STDERR_FILENO, &st) || !S_ISREG(st.st_mode))
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	strftime(text, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + strlen(text), size - strlen(text), ".%03uZ ",
+		 (unsigned)(now.tv_nsec / 1000000));
+}
+
+const char *log_skip_time(const char *line)
+{
+	bool has = strlen(line) >= TIME_CHARS && line[4] == '-' && line[7] == '-' &&
+		   line[10] == 'T' && line[13] == ':' && line[16] == ':' && line[19] == '.' &&
+		   line[23] == 'Z' && line[24] == ' ';
+
+	return has ? line + TIME_CHARS : line;
+}
+
 static void write_line(const char *line, size_t len)
 {
 	ssize_t done;
@@ -53,7 +82,7 @@ void log_name_segment(const char *segment)
 
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 {
-	char said[1024], hinted[1100], line[1300];
+	char said[1024], hinted[1100], line[1400], time[64];
 	const char *segment = atomic_load(&named_segment), *text = said;
 	uint32_t held_back;
 	const char *colon;
@@ -70,12 +99,13 @@ void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 		text = hint_name_segment(hinted, sizeof(hinted), said, segment);
 	colon = strstr(text, ": ");
 	name = colon ? (int)(colon + 2 - text) : 0;
+	format_time(time, sizeof(time));
 	if (held_back)
 		used = (size_t)snprintf(line, sizeof(line),
-					"%.*ssuppressed %u lines like the next\n",
+					"%s%.*ssuppressed %u lines like the next\n", time,
 					name < XSEG_NAME_MAX + 2 ? name : 0, text, held_back);
-	used += (size_t)snprintf(line + used, sizeof(line) - used, "%.*s%s%s\n", name, text, what,
-				 text + name);
+	used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%.*s%s%s\n", time, name, text,
+				 what, text + name);
 	if (used >= sizeof(line)) {
 		used = sizeof(line) - 1;
 		line[used - 1] = '\n';

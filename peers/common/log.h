@@ -1,6 +1,7 @@
 /* log - lines for people on stderr: start, stop, what changed, what failed.
  *
- * Contract: any thread; one write(2) a line, "NAME: text". Not for the data path: there are
+ * Contract: any thread; one write(2) a line, "NAME: text", with the time in front of it where stderr
+ * is a file: a terminal is looked at when it is said, and a journal has times of its own. Not for the data path: there are
  * counters. Each place in the code prints at most LOG_PER_SECOND lines a second; what it held back
  * is counted and said later. Commands in it, 'xseg WORDS', are for the segment that was named.
  */
@@ -20,6 +21,9 @@ struct log_site {
 
 /* The segment of all lines from now on (hint.h); the text stays the caller's. */
 void log_name_segment(const char *segment);
+
+/* What follows the time, if the line begins with one. */
+const char *log_skip_time(const char *line);
 
 /* what: "", "warning: " or "error: "; stands after the name. */
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)

@@ -135,7 +135,7 @@ sed 's/dirty_age/dirty_rage/' stack.conf >bad.conf
 expect_err 2 "line [0-9]+.*dirty_rage" "up names the line of an unknown key" xseg up bad.conf
 expect_err 2 "No such file" "up without a file is wrong usage" xseg up nothing.conf
 sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
-expect_err 1 "filed did not start.*/dev/null" "up says which peer fails and why" xseg up bad.conf
+expect_err 1 "up: filed did not start: [^:]*/dev/null" "up says which peer fails and why" xseg up bad.conf
 expect_exit 4 "and removes the segment that it made" xseg info
 : >"/dev/shm/xseg.$XSEG_SEGMENT"
 expect_err 1 "filed did not start" "up makes a segment anew whose maker died" xseg up bad.conf
@@ -148,6 +148,8 @@ expect_err 4 "filed did not start: directory .*/objects is in use" \
 	"so is one of another segment, for what the first one's filed has" \
 	xseg -s "$XSEG_SEGMENT-b" up stack.conf
 expect_exit 4 "which removes its segment again" xseg -s "$XSEG_SEGMENT-b" info
+is "each line of its log has a time" \
+	"$(grep -vcE '^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}\.[0-9]{3}Z [a-z]+: ' "$TMP/xseg-$XSEG_SEGMENT.log")" 0
 is "its log is where it should be" "$(grep -c 'volumed: serving' "$TMP/xseg-$XSEG_SEGMENT.log")" 1
 expect_json 'length == 3 and all(.[]; .state == "running" and .pid > 0 and .ports == 1)' \
 	"all peers run" \

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "peers/common/log.h"
 #include "peers/common/main.h"
 
 #define LOG_TAIL_BYTES (64 << 10)
@@ -185,7 +186,7 @@ bool proc_last_line(const char *path, off_t from, const char *word, char *line, 
 		while (getline(&text, &room, in) > 0)
 			if (text[0] != '\n' && (!word || strstr(text, word))) {
 				text[strcspn(text, "\n")] = '\0';
-				snprintf(line, size, "%s", text);
+				snprintf(line, size, "%s", log_skip_time(text));
 				found = true;
 			}
 	free(text);
