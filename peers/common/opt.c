@@ -278,7 +278,7 @@ static int set_text(const struct opt *o, char *field, const char *text, struct x
 
 /* ---- the table --------------------------------------------------------------------------- */
 
-static bool same_name(const char *a, const char *b)
+bool opt_same_name(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++)
 		if (*a != *b && !((*a == '-' || *a == '_') && (*b == '-' || *b == '_')))
@@ -289,7 +289,7 @@ static bool same_name(const char *a, const char *b)
 const struct opt *opt_find(const struct opt *table, const char *name)
 {
 	for (; table->name; table++)
-		if (same_name(table->name, name))
+		if (opt_same_name(table->name, name))
 			return table;
 	return NULL;
 }

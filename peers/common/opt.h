@@ -53,7 +53,9 @@ struct opt {
 
 /* Writes all defaults. The table's own defaults must be right: asserts. */
 void opt_set_defaults(const struct opt *table, void *base);
-/* - and _ are the same; NULL: there is none of that name. */
+/* - and _ are the same. */
+bool opt_same_name(const char *a, const char *b);
+/* NULL: there is none of that name. */
 const struct opt *opt_find(const struct opt *table, const char *name);
 /* -EINVAL with a line in err. */
 int opt_set(

@@ -230,6 +230,9 @@ expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy
 expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back
 expect_exit 4 "a cache that is not there is refused" xseg cache status nothing
+is "what is set is told as it is then" "$(xseg cache set cached memory=33000k dirty-age=3600s)" \
+	"cache cached: set memory=34M dirty_age=1h"
+t "the memory is what it was" xseg cache set cached memory=32M
 t "the policy is changed back" xseg cache set cached policy=write-back dirty_high=99 dirty_low=98
 head -c 4M /dev/urandom >data
 write_unflushed v data

@@ -194,14 +194,17 @@ static int show_options(const struct tool *t, struct client *c)
 }
 
 /* id: of a volume, or 0 */
+static int64_t ask_get(struct client *c, uint32_t peer, uint32_t id)
+{
+	if (id)
+		return client_ask(c, peer, "volume-get id=%" PRIu32, id);
+	return client_ask(c, peer, "get");
+}
+
 static int get(struct tool *t, struct client *c, uint32_t peer, uint32_t id, const char *name)
 {
-	int64_t rc;
+	int64_t rc = ask_get(c, peer, id);
 
-	if (id)
-		rc = client_ask(c, peer, "volume-get id=%" PRIu32, id);
-	else
-		rc = client_ask(c, peer, "get");
 	return rc < 0 ? client_fail(c, rc, NULL, "cache get %s", name) : show_options(t, c);
 }
 
@@ -231,13 +234,18 @@ static int64_t ask_set(struct client *c, uint32_t peer, uint32_t id, const char 
 	return client_tell(c, peer, "set%s", settings);
 }
 
+/* argv: the cache, and what is to be set */
 static int set(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
-	       const char *name, const char *settings)
+	       int argc, char **argv)
 {
+	char settings[2048];
+	const char *name = argv[0];
 	uint32_t id;
-	int code = cache_volume_id(c, o, &id);
+	int code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
 	int64_t rc;
 
+	if (!code)
+		code = cache_volume_id(c, o, &id);
 	if (code)
 		return code;
 	rc = ask_set(c, peer, id, o->volume, settings);
@@ -245,23 +253,22 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 		return client_fail(c, rc, "'xseg cache get' shows the keys", "cache set %s", name);
 	if (t->json)
 		return get(t, c, peer, id, name);
+	if (ask_get(c, peer, id) >= 0)
+		client_settings_now(c, argc - 1, argv + 1, settings, sizeof(settings));
 	tool_say(t, "cache %s%s%s: set%s", name, id ? ", volume " : "", o->volume, settings);
 	return TOOL_DONE;
 }
 
 int cache_set(struct tool *t, const void *opts, int argc, char **argv)
 {
-	char settings[2048];
 	struct client *c;
 	uint32_t peer;
 	int code;
 
-	code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
-	if (!code)
-		code = open_cache(t, argv[0], &c, &peer);
+	code = open_cache(t, argv[0], &c, &peer);
 	if (code)
 		return code;
-	code = set(t, c, peer, opts, argv[0], settings);
+	code = set(t, c, peer, opts, argc, argv);
 	client_close(c);
 	return code;
 }

@@ -403,6 +403,30 @@ int client_settings(int argc, char **argv, char *text, size_t size)
 				size);
 }
 
+static bool names_key(const char *key, int argc, char **argv)
+{
+	char name[64];
+	int i;
+
+	for (i = 0; i < argc; i++) {
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(argv[i], "="), argv[i]);
+		if (opt_same_name(name, key))
+			return true;
+	}
+	return false;
+}
+
+void client_settings_now(struct client *c, int argc, char **argv, char *text, size_t size)
+{
+	char *cursor = c->text, *key, *value;
+	struct kv_text t;
+
+	kv_init(&t, text, size);
+	while ((key = kv_next_line(&cursor, &value)))
+		if (names_key(key, argc, argv))
+			kv_add(&t, " %s=%s", key, value ? value : "");
+}
+
 /* ---- answers ----------------------------------------------------------------------------- */
 
 bool client_value(const char *text, const char *key, char *value, size_t size)
