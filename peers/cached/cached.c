@@ -68,14 +68,20 @@ static void port_init(struct cached *k, uint32_t i)
 	xwaitq_init(&ps->want_requests);
 }
 
+static void zero_gauges(struct xseg_stats *s)
+{
+	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES,
+		CC_METADATA_BYTES, CC_OBJECTS };
+
+	for (unsigned g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++)
+		xseg_stats_set(s, gauges[g], 0);
+}
+
 /* Counters of a predecessor go on; gauges begin again, but what is dirty stays until arena_load()
  * has counted it: who asks what would be lost may ask while there is no cached, or one that has
  * just begun. */
 static int open_stats(struct cached *k, struct xseg_error *err)
 {
-	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES,
-		CC_METADATA_BYTES, CC_OBJECTS };
-
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
 		int rc = xseg_stats_open(
 			k->peer.xp, k->peer.name, "cache", cache_keys, NR_CC, &k->ports[i].stats);
@@ -83,8 +89,7 @@ static int open_stats(struct cached *k, struct xseg_error *err)
 		if (rc)
 			return xseg_fail(err, rc,
 				"the segment has no place for the counters of '%s'", k->peer.name);
-		for (unsigned g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++)
-			xseg_stats_set(k->ports[i].stats, gauges[g], 0);
+		zero_gauges(k->ports[i].stats);
 	}
 	return 0;
 }
@@ -402,9 +407,13 @@ static uint64_t cached_dirty_bytes(struct peer *p)
 	return cached_total(cached_of(p), CC_DIRTY_BYTES);
 }
 
+/* With the arena goes what the gauges have counted. */
 static enum xseg_close cached_close_how(struct peer *p, bool clean)
 {
-	(void)p;
+	struct cached *k = cached_of(p);
+
+	for (uint32_t i = 0; clean && i < p->nr_ports; i++)
+		zero_gauges(k->ports[i].stats);
 	return clean ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;
 }
 

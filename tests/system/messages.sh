@@ -172,5 +172,8 @@ expect_err 4 "volumed is dead; see 'xseg peer start'" "a load does not wait for 
 t "the cache is stopped" xseg peer stop cached
 is "and is not said to have failed" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " stopped"
 is "nor on the page of the stack" "$(xseg status | grep -c '^cache  *cached: stopped')" 1
+expect_json '.memory_bytes + .used_bytes + .dirty_bytes + .metadata_bytes + .objects == 0 and .writes > 0' \
+	"a stopped cache holds nothing, but has counted" xseg --json cache status
+is "which the page of the stack says" "$(xseg status | grep -c 'write-back: stopped, it holds nothing')" 1
 t "everything stops" xseg down
 finish

@@ -38,7 +38,14 @@ const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE
 {
 	const char *policy = json_string_value(json_object_get(status, "policy"));
 	const char *below = json_string_value(json_object_get(status, "downstream"));
+	char line[CACHE_PROMISE_MAX];
 
+	if (!strcmp(out_text(status, "peer_state"), "stopped")) {
+		snprintf(line, sizeof(line),
+			 "stopped, it holds nothing; 'xseg peer start %s' starts it",
+			 out_text(status, "name"));
+		return tool_hints(text, CACHE_PROMISE_MAX, line);
+	}
 	if (!below)
 		return tool_hints(text, CACHE_PROMISE_MAX,
 				  "off the path, it gets nothing until 'xseg plug'");

@@ -24,7 +24,7 @@ void cache_text_print(const json_t *status);
 /* In a word: of one that no process serves, whether it was stopped or died. */
 const char *cache_text_state(const json_t *status);
 
-#define CACHE_PROMISE_MAX (XSEG_NAME_MAX + 64)
+#define CACHE_PROMISE_MAX (2 * XSEG_NAME_MAX + 80)
 
 /* What a policy of a cache above `below` promises to new writes, in words; "" for an unknown
  * one. */

@@ -130,8 +130,10 @@ void tool_name_segment(const char *segment)
 
 const char *tool_hints(char *buf, size_t size, const char *text)
 {
-	if (!named_segment || !strcmp(named_segment, hint_default_segment()))
-		return text;
+	if (!named_segment || !strcmp(named_segment, hint_default_segment())) {
+		snprintf(buf, size, "%s", text);
+		return buf;
+	}
 	return hint_name_segment(buf, size, text, named_segment);
 }
 

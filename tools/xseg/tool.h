@@ -84,7 +84,7 @@ bool tool_out_of_time(const struct tool *t);
 
 /* Whose commands hints name (T5); the text stays the caller's, and may change later. */
 void tool_name_segment(const char *segment);
-/* T5; returns text, or buf with all of it. */
+/* T5; copies text, and returns buf. */
 const char *tool_hints(char *buf, size_t size, const char *text);
 
 /* Prints "xseg: ..." as one line and returns code. */
