@@ -95,6 +95,8 @@ expect_err 2 "31 requests: must be 32 to" "too few requests are a wrong size" \
 	xseg -s "$other" create --memory 8M --requests 31
 expect_err 2 "3 ports: must be 4 to" "so are too few ports" \
 	xseg -s "$other" create --memory 8M --ports 3
+expect_err 2 "257 ports: must be 4 to" "and too many" \
+	xseg -s "$other" create --memory 8M --ports 257
 expect_err 2 "not one of auto, never, require" "huge pages are wanted in one of three ways" \
 	xseg -s "$other" create --memory 8M --huge maybe
 t "it is destroyed" xseg -s "$other" destroy
@@ -133,7 +135,8 @@ cat >stack.conf <<-END
 END
 sed 's/dirty_age/dirty_rage/' stack.conf >bad.conf
 expect_err 2 "line [0-9]+.*dirty_rage" "up names the line of an unknown key" xseg up bad.conf
-expect_err 2 "No such file" "up without a file is wrong usage" xseg up nothing.conf
+expect_err 4 "No such file" "a stack file that is not there is refused" xseg up nothing.conf
+expect_err 1 "Is a directory" "one that cannot be read is a failure" xseg up .
 sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
 expect_err 1 "up: filed did not start: [^:]*/dev/null" "up says which peer fails and why" xseg up bad.conf
 expect_exit 4 "and removes the segment that it made" xseg info
@@ -194,7 +197,7 @@ expect_err 4 "grow it" "an image larger than the volume is refused" xseg volume 
 expect_exit 1 "from standard input its end comes too late for that" bash \
 	-c 'head -c 13000000 /dev/zero | xseg volume import v -'
 expect_exit 4 "an import needs its volume" xseg volume import w image
-expect_err 1 "^xseg: volume import v: nothing: No such file .*; name" "an import needs its file" \
+expect_err 4 "^xseg: volume import v: nothing: No such file .*; name" "an import needs its file" \
 	xseg volume import v nothing
 expect_err 1 "No space left" "an export says when its file is full" xseg volume export v /dev/full
 t "a volume grows" xseg volume resize v --size 16M

@@ -60,17 +60,19 @@ struct upping {
 static int read_text(struct upping *u)
 {
 	FILE *in = fopen(u->file, "re");
+	int error = in ? 0 : errno, rc = TOOL_DONE;
 	size_t len = 0;
-	int rc = TOOL_DONE;
 
 	u->text = calloc(1, STACK_TEXT_BYTES + 1);
 	if (in && u->text)
 		len = fread(u->text, 1, STACK_TEXT_BYTES, in);
+	if (in && ferror(in))
+		error = errno;
 	if (!u->text)
 		rc = tool_fail(TOOL_FAILED, "up: no memory for the stack file; free some");
-	else if (!in || ferror(in))
-		rc = tool_fail(TOOL_USAGE, "up: %s: %s; name a stack file that can be read",
-			       u->file, strerror(errno));
+	else if (error)
+		rc = tool_fail_errno(-error, NULL, "name a stack file that can be read", "up: %s",
+				     u->file);
 	else if (len >= STACK_TEXT_BYTES || strlen(u->text) != len)
 		rc = tool_fail(TOOL_USAGE,
 			       "up: %s: it is no text of less than 64k; name a stack file",
@@ -339,7 +341,8 @@ static int say_up(const struct upping *u)
 	uint32_t i;
 
 	if (!u->t->json) {
-		tool_say(u->t, "all %u peers serve", u->stack->nr_peers);
+		tool_say(u->t, u->stack->nr_peers > 1 ? "all %u peers serve" : "%u peer serves",
+			 u->stack->nr_peers);
 		return out_done();
 	}
 	j = json_object();

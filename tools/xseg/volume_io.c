@@ -247,8 +247,7 @@ static int file_error(const struct mover *m, int error)
 
 static int open_error(const struct mover *m, int error, const char *hint)
 {
-	return tool_fail(TOOL_FAILED, "%s %s: %s: %s; %s", m->what, m->v->name, m->file,
-			 strerror(error), hint);
+	return tool_fail_errno(-error, NULL, hint, "%s %s: %s", m->what, m->v->name, m->file);
 }
 
 /* An image is nothing to be typed, or looked at. */
