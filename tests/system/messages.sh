@@ -70,7 +70,8 @@ t "another segment is made" xseg -s "$there_not" create --memory 8M
 is "xbench's is for its own, too" \
 	"$(hints xbench -s "$there_not" --target=x --rw=read) $(XSEG_SEGMENT=$there_not hints xbench --target=x --rw=read)" \
 	"xseg -s $there_not peer list xseg peer list"
-t "it is destroyed" xseg -s "$there_not" destroy
+expect_json ". == {name: \"$there_not\", state: \"removed\"}" "it is destroyed, which JSON says, too" \
+	xseg -s "$there_not" --json destroy
 
 # ---- segments ----
 
@@ -165,15 +166,18 @@ expect_err 4 "cannot be read: it has no downstream;" "it says why it has no volu
 kill "$started"
 wait "$started"
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
-t "volumed is started" xseg peer start volumed
-t "and dies, with nobody to start it again" xseg peer kill volumed
+expect_json '. == {name: "volumed", state: "running"}' "volumed is started" \
+	xseg --json peer start volumed
+expect_json '.state == "set"' "the cache is set" xseg --json peer set cached dirty_age=2h
+expect_json '.state == "killed"' "volumed dies, with nobody to start it again" \
+	xseg --json peer kill volumed
 expect_err 4 "volumed is dead; see 'xseg peer start'" "a load does not wait for it" \
 	timeout 5 xbench --volume=disk --rw=read --number_ios=1
-t "the cache is stopped" xseg peer stop cached
+expect_json '.state == "stopped"' "the cache is stopped" xseg --json peer stop cached
 is "and is not said to have failed" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " stopped"
 is "nor on the page of the stack" "$(xseg status | grep -c '^cache  *cached: stopped')" 1
 expect_json '.memory_bytes + .used_bytes + .dirty_bytes + .metadata_bytes + .objects == 0 and .writes > 0' \
 	"a stopped cache holds nothing, but has counted" xseg --json cache status
 is "which the page of the stack says" "$(xseg status | grep -c 'write-back: stopped, it holds nothing')" 1
-t "everything stops" xseg down
+expect_json '.state == "removed"' "everything stops" xseg --json down
 finish

@@ -46,6 +46,15 @@ int out_json(json_t *j)
 	return dump(j, JSON_INDENT(2));
 }
 
+int out_state(const char *name, const char *state)
+{
+	json_t *j = json_object();
+
+	out_set_text(j, "name", name);
+	out_set_text(j, "state", state);
+	return out_json(j);
+}
+
 int out_json_line(json_t *j)
 {
 	return dump(j, JSON_COMPACT);

@@ -16,7 +16,9 @@ struct out_table;
 
 /* Prints and frees it. Returns an exit code: stdout may be full or closed. */
 int out_json(json_t *j);
-/* The same on one line, for streams of objects. */
+/* What has become of the one of that name: its name and state, as JSON. */
+int out_state(const char *name, const char *state);
+/* As out_json() on one line, for streams of objects. */
 int out_json_line(json_t *j);
 /* Sets a member; NULL text: null. */
 void out_set_int(json_t *object, const char *key, uint64_t value);

@@ -117,9 +117,10 @@ int peer_start(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = launch_peer(t, seg, argv[0]);
 	xseg_detach(seg);
-	if (!rc)
-		tool_say(t, "%s is running", argv[0]);
-	return rc;
+	if (rc)
+		return rc;
+	tool_say(t, "%s is running", argv[0]);
+	return t->json ? out_state(argv[0], "running") : TOOL_DONE;
 }
 
 /* ---- stop -------------------------------------------------------------------------------- */
@@ -169,9 +170,10 @@ int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = stop_one(t, &p, o->force);
 	one_peer_close(&p);
-	if (!rc)
-		tool_say(t, "%s is stopped", argv[0]);
-	return rc;
+	if (rc)
+		return rc;
+	tool_say(t, "%s is stopped", argv[0]);
+	return t->json ? out_state(argv[0], "stopped") : TOOL_DONE;
 }
 
 /* ---- kill -------------------------------------------------------------------------------- */
@@ -216,10 +218,11 @@ int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
 	if (!rc)
 		rc = ending_wait_gone(t, p.seg, p.info);
 	one_peer_close(&p);
-	if (!rc)
-		tool_say(t, "%s is killed%s%s", argv[0],
-			others[0] ? ", and with its process:" : "", others);
-	return rc;
+	if (rc)
+		return rc;
+	tool_say(t, "%s is killed%s%s", argv[0], others[0] ? ", and with its process:" : "",
+		others);
+	return t->json ? out_state(argv[0], "killed") : TOOL_DONE;
 }
 
 /* ---- set --------------------------------------------------------------------------------- */
@@ -248,7 +251,8 @@ int peer_set(struct tool *t, const void *opts, int argc, char **argv)
 			client_settings_now(c, argc - 1, argv + 1, settings, sizeof(settings));
 	}
 	client_close(c);
-	if (!code)
-		tool_say(t, "%s: set%s", argv[0], settings);
-	return code;
+	if (code)
+		return code;
+	tool_say(t, "%s: set%s", argv[0], settings);
+	return t->json ? out_state(argv[0], "set") : TOOL_DONE;
 }

@@ -34,7 +34,7 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 				       "destroy %s", t->segment);
 	tool_say(t, "segment %s is removed (%.*s)", t->segment, (int)strcspn(why->text, ";"),
 		 why->text);
-	return TOOL_DONE;
+	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }
 
 int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
@@ -62,7 +62,7 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return rc;
 	tool_say(t, "segment %s is removed", t->segment);
-	return TOOL_DONE;
+	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }
 
 /* ---- list -------------------------------------------------------------------------------- */

@@ -432,5 +432,5 @@ int stack_down(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return rc;
 	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);
-	return TOOL_DONE;
+	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }

@@ -135,16 +135,6 @@ static json_t *volume_json(const struct volume *v)
 	return j;
 }
 
-/* What has become of it, as JSON. */
-static int show_state(const char *name, const char *state)
-{
-	json_t *j = json_object();
-
-	out_set_text(j, "name", name);
-	out_set_text(j, "state", state);
-	return out_json(j);
-}
-
 static int show_volume(const struct tool *t, const struct volume *v)
 {
 	char size[OUT_TEXT], object[OUT_TEXT];
@@ -390,7 +380,7 @@ int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
 	if (code)
 		return code;
 	tool_say(t, "volume %s is removed", argv[0]);
-	return t->json ? show_state(argv[0], "removed") : TOOL_DONE;
+	return t->json ? out_state(argv[0], "removed") : TOOL_DONE;
 }
 
 /* ---- flush, import, export --------------------------------------------------------------- */
@@ -432,7 +422,7 @@ int volume_flush(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return rc;
 	tool_say(t, "volume %s is on stable storage", argv[0]);
-	return t->json ? show_state(argv[0], "flushed") : TOOL_DONE;
+	return t->json ? out_state(argv[0], "flushed") : TOOL_DONE;
 }
 
 static int show_moved(struct tool *t, const char *volume, const char *how,
