@@ -41,7 +41,8 @@ struct supervisor {
 	char directory[PATH_MAX];		/* where the programs are */
 	bool stopping;
 	uint64_t stranded_ms;		/* stopping: since when a peer is that; 0: none is */
-	uint32_t asked_generation[STACK_MAX_PEERS]; /* of the incarnation that was asked to stop */
+	/* of the incarnation that was asked to stop, and of the one that is not ours to ask */
+	uint32_t asked_generation[STACK_MAX_PEERS], foreign_generation[STACK_MAX_PEERS];
 	sigset_t signals;
 };
 
@@ -276,6 +277,7 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_peer_info *info)
 {
 	siginfo_t sent = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
+	const char *name = s->units.stack->peers[peer].name;
 	struct xseg_peer_info now;
 	int fd = (int)syscall(SYS_pidfd_open, (pid_t)info->pid, 0);
 
@@ -284,12 +286,20 @@ static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_p
 	sent.si_pid = getpid();
 	sent.si_uid = getuid();
 	sent.si_value.sival_int = (int)info->index;
-	if (unit_peer_is_alive(units_peer_state(&s->units, peer, &now)) && now.pid == info->pid &&
-	    now.generation == info->generation &&
-	    !syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0)) {
+	if (!unit_peer_is_alive(units_peer_state(&s->units, peer, &now)) || now.pid != info->pid ||
+	    now.generation != info->generation)
+		goto out_close;
+	if (!syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0)) {
 		s->asked_generation[peer] = info->generation;
-		log_info("%s: stopping %s", me, s->units.stack->peers[peer].name);
+		log_info("%s: stopping %s", me, name);
+	} else if (errno == EPERM && s->foreign_generation[peer] != info->generation) {
+		s->foreign_generation[peer] = info->generation;
+		log_warn(
+			"%s: %s is another user's process, %u, and may not be asked to stop; its owner has to: "
+			"'xseg peer stop %s'",
+			me, name, info->pid, name);
 	}
+out_close:
 	close(fd);
 }
 
