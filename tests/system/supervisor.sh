@@ -5,7 +5,7 @@
 # tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host volumed cached memd jq
+need python3 xseg xseg-host volumed cached memd jq
 
 runs_again()	# PEER PID: it runs, and in another process than this one
 {
@@ -77,6 +77,24 @@ t "one of its strangers is killed" xseg peer kill cached
 t "and started again" wait_for 10 runs_again cached "$alone"
 is "the others still share a process" "$(processes)" "1 2"
 t "everything stops in order" xseg down
+
+# ---- it leaves the segment before its process ends ----
+
+# As its lock is at the end: held, while nobody is listed.
+hold_lock()
+{
+	exec python3 -c '
+import fcntl, struct, sys, time
+f = open(sys.argv[1], "r+b")
+fcntl.fcntl(f, 37, struct.pack("hhqqi0q", fcntl.F_WRLCK, 0, 1, 1, 0))	# F_OFD_SETLK
+print("held", flush=True)
+time.sleep(2)' "/dev/shm/xseg.$XSEG_SEGMENT"
+}
+
+t "a segment is made" xseg create --memory 8M
+start holder hold_lock
+t "a supervisor is about to end" wait_for 10 grep -q held "$TMP/holder.log"
+t "down waits for that" xseg down
 
 # ---- its log is a file of its own ----
 

@@ -235,24 +235,33 @@ static void show_stopping(struct tool *t, struct xseg *seg)
 		      out_size(dirty_bytes_of(seg, XSEG_NONE), dirty));
 }
 
+static int still_stopping(const struct tool *t)
+{
+	return tool_later("the stack of segment %s is still stopping; see 'xseg status'",
+			  t->segment);
+}
+
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 {
 	struct stall stall = STALL_OF(NULL);
 	struct xseg_peer_info info, now;
 	int rc;
 
-	if (!view_supervisor(seg, &info))
-		return TOOL_DONE;
+	/* It has the lock before it is in the segment, and after it has left. */
+	while (!view_supervisor(seg, &info)) {
+		if (!xseg_supervisor_alive(seg))
+			return TOOL_DONE;
+		if (tool_out_of_time(t))
+			return still_stopping(t);
+		tool_sleep_ns(LOOK_NS);
+	}
 	rc = proc_signal_peer(seg, &info, SIGTERM);
 	if (rc && rc != -ESRCH)
 		return tool_fail_errno(rc, NULL, "ask the owner of its process",
 				       "the supervisor of segment %s", t->segment);
-	/* It leaves the segment before its process ends, and its lock with that. */
 	while (still_runs(seg, &info, &now) || xseg_supervisor_alive(seg)) {
 		if (tool_out_of_time(t))
-			return tool_later(
-				"the stack of segment %s is still stopping; see 'xseg status'",
-				t->segment);
+			return still_stopping(t);
 		look_for_stall(t, seg, &stall);
 		show_stopping(t, seg);
 		tool_sleep_ns(LOOK_NS);
