@@ -129,8 +129,9 @@ static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info
 	int rc;
 
 	if (xseg_peer_is_gone(w->seg, info))
-		return xseg_fail(err, -ENOENT, "%s is %s; see 'xseg peer start'", info->name,
-				 info->state == XSEG_PEER_DEAD ? "dead" : "stopped");
+		return xseg_fail(err, -ENOENT, "%s is %s; start it with 'xseg peer start %s'",
+				 info->name,
+				 info->state == XSEG_PEER_DEAD ? "dead" : "stopped", info->name);
 	w->peer = peer;
 	memcpy(w->peer_name, info->name, sizeof(w->peer_name));
 	rc = asking_begin(&a, w->seg, err);

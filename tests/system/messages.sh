@@ -60,9 +60,9 @@ hints()
 
 there=$XSEG_SEGMENT there_not=$XSEG_SEGMENT-b
 is "a hint is for the segment that -s names" "$(hints xseg -s "$there_not" info)" \
-	"xseg -s $there_not create xseg -s $there_not up"
-is "without -s it has none" "$(hints xseg info)" "xseg create xseg up"
-is "nor where -s names the same" "$(hints xseg -s "$there" info)" "xseg create xseg up"
+	"xseg -s $there_not create xseg -s $there_not up STACK.conf"
+is "without -s it has none" "$(hints xseg info)" "xseg create xseg up STACK.conf"
+is "nor where -s names the same" "$(hints xseg -s "$there" info)" "xseg create xseg up STACK.conf"
 is "nor where it is about help" "$(hints xseg -s "$there_not" volume lsit)" "xseg --help"
 is "a peer's is for its segment, whatever its environment" "$(hints memd -s "$there_not")" \
 	"xseg -s $there_not create"
@@ -171,7 +171,7 @@ expect_json '. == {name: "volumed", state: "running"}' "volumed is started" \
 expect_json '.state == "set"' "the cache is set" xseg --json peer set cached dirty_age=2h
 expect_json '.state == "killed"' "volumed dies, with nobody to start it again" \
 	xseg --json peer kill volumed
-expect_err 4 "volumed is dead; see 'xseg peer start'" "a load does not wait for it" \
+expect_err 4 "volumed is dead; start it with 'xseg peer start volumed'" "a load does not wait for it" \
 	timeout 5 xbench --volume=disk --rw=read --number_ios=1
 expect_json '.state == "stopped"' "the cache is stopped" xseg --json peer stop cached
 is "and is not said to have failed" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " stopped"

@@ -58,7 +58,7 @@ expect_err 1 "Input/output error" "the other's does not" xseg volume flush other
 # ---- the end ----
 
 lost="filed is stopped, and 64.0k \(65536 bytes\) of what was written to it could not be synced"
-expect_err 4 "down .*$lost.*'xseg up'.*--force" "down leaves the segment there" xseg down
+expect_err 4 "down .*$lost.*'xseg up STACK.conf'.*--force" "down leaves the segment there" xseg down
 t "and it is there" is_there
 is "all have stopped" "$(xseg --json peer list | jq -c 'map(.state)')" '["stopped","stopped"]'
 expect_err 4 "destroy .*$lost" "destroy does, too" xseg destroy

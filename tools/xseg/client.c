@@ -116,7 +116,7 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 	while (now.state != XSEG_PEER_LIVE) {
 		if (peer_gone(c, p->index))
 			return tool_fail(TOOL_REFUSED,
-				"%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up'",
+				"%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up STACK.conf'",
 				p->name, view_state_name(now.state), p->name);
 		if (tool_interrupted() || tool_now_ns() >= end)
 			return tool_later("%s is %s and not yet serving; see 'xseg status'",
@@ -149,7 +149,7 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 	if (!*found)
 		return tool_fail(
 			TOOL_REFUSED,
-			"%s: segment %s has no peer of that kind; start a stack with 'xseg up'",
+			"%s: segment %s has no peer of that kind; start a stack with 'xseg up STACK.conf'",
 			kind, c->t->segment);
 	if (kind && strcmp((*found)->kind, kind))
 		return tool_fail(TOOL_USAGE,
@@ -349,7 +349,7 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	if (rc == -EHOSTDOWN)
 		return tool_fail(
 			TOOL_FAILED,
-			"%s: the peer went away before it answered; start it again with 'xseg up'",
+			"%s: the peer went away before it answered; start it again with 'xseg up STACK.conf'",
 			what);
 	c->text[strcspn(c->text, "\n")] = '\0';
 	xseg_fail(&reason, 0, "%s", c->text);

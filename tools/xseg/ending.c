@@ -30,7 +30,7 @@ static int refuse_dirty(struct tool *t, const char *what, const struct xseg_peer
 
 	return tool_fail(TOOL_REFUSED,
 			 "%s %s: %s is %s and has %s (%" PRIu64
-			 " bytes) that the store has not got; run 'xseg up' "
+			 " bytes) that the store has not got; run 'xseg up STACK.conf' "
 			 "again, which recovers and then flushes it, or add --force and lose them",
 			 what, t->segment, p->name, view_state_name(p->state),
 			 out_size(dirty, size), dirty);
@@ -44,7 +44,7 @@ static int refuse_unsynced(struct tool *t, const char *what, const struct xseg_p
 	return tool_fail(TOOL_REFUSED,
 			 "%s %s: %s is %s, and %s (%" PRIu64
 			 " bytes) of what was written to it could not be synced, as the storage below "
-			 "failed; when that is well again run 'xseg up' and write it again, or add "
+			 "failed; when that is well again run 'xseg up STACK.conf' and write it again, or add "
 			 "--force and lose it",
 			 what, t->segment, p->name, view_state_name(p->state),
 			 out_size(bytes, size), bytes);

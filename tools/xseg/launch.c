@@ -187,7 +187,7 @@ int launch_peer(struct tool *t, struct xseg *seg, const char *name)
 			name, t->segment);
 	else if (stack_parse(text, stack, &err))
 		rc = tool_fail(TOOL_FAILED,
-			       "the stack file in segment %s: %s; give it another with 'xseg up'",
+			       "the stack file in segment %s: %s; give it another with 'xseg up STACK.conf'",
 			       t->segment, err.text);
 	else
 		rc = start_from_stack(t, seg, stack, name);

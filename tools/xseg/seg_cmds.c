@@ -159,7 +159,7 @@ int seg_list(struct tool *t, const void *opts, int argc, char **argv)
 	else if (t->json)
 		rc = out_json(json_incref(l.array));
 	else if (l.nr == 0)
-		tool_say(t, "no segments; make one with 'xseg create' or 'xseg up'");
+		tool_say(t, "no segments; make one with 'xseg create' or 'xseg up STACK.conf'");
 	json_decref(l.array);
 	if (!rc && !t->json && l.nr)
 		return out_table_print(l.table);
@@ -354,7 +354,7 @@ static void say_sound(const struct tool *t, const char *state, const struct chec
 	char mended[64] = "";
 
 	if (!strcmp(state, "stale"))
-		more = "; its peers have died: 'xseg up' takes it over";
+		more = "; its peers have died: 'xseg up STACK.conf' takes it over";
 	else if (!strcmp(state, "running"))
 		more = ", as far as can be told while peers run";
 	if (c->found > c->left)

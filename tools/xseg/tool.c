@@ -299,8 +299,8 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
 	if (rc == -ENOENT)
 		return tool_fail(TOOL_REFUSED,
-			"segment %s: there is none of that name; make it with 'xseg create' or 'xseg up', "
-			"or name another with -s",
+			"segment %s: there is none of that name; make it with 'xseg create' or "
+			"'xseg up STACK.conf', or name another with -s",
 			t->segment);
 	tool_fail_errno(rc, err,
 			rc == -EACCES || rc == -EPERM

@@ -180,7 +180,7 @@ static int went_away(const struct mover *m)
 	if (!xseg_is_whole(m->v->c->seg))
 		bus_leave();
 	return tool_fail(TOOL_FAILED,
-		"%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up'",
+		"%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up STACK.conf'",
 		m->what, m->v->name, m->next);
 }
 
