@@ -105,7 +105,7 @@ static int unknown(const struct cli_group *groups, const char *dashes, const cha
 
 	if (!o)
 		return xseg_fail(err, -EINVAL, "unknown option %s%s", dashes, name);
-	return xseg_fail(err, -EINVAL, "unknown option %s%s; did you mean --%s?", dashes, name,
+	return xseg_fail(err, -EINVAL, "unknown option %s%s (did you mean --%s?)", dashes, name,
 			 o->name);
 }
 
