@@ -134,6 +134,11 @@ is "with a downstream the stack comes up, in what is there" \
 t "it goes down" xseg down
 xseg up stack.conf >up.txt 2>note.txt
 is "of its own size nothing is noted" "$? $(cat note.txt)" "0 "
+t "it goes down" xseg down
+sed "s/^dirty_age.*/&\ncpus = 1023/" stack.conf >cpus.conf
+xseg up cpus.conf >up.txt 2>note.txt
+is "what a peer warns of is noted" "$? $(cat note.txt)" \
+	"0 xseg: cached: warning: this machine has no processor 1023, so thread 0 runs where it likes; see --cpus"
 expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").peers_running == 3" \
 	"list counts peers, not who looks after them" xseg --json list
 sed "s/^\[segment\]/&\nname = $XSEG_SEGMENT/" stack.conf >named.conf

@@ -40,6 +40,17 @@ static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *in
 	       info->state == XSEG_PEER_LIVE && !peer_word_stopping(info);
 }
 
+static void note_line(const char *line, void *arg)
+{
+	tool_note(arg, "%s", line);
+}
+
+/* Who has started it may not look into the log of what serves. */
+static void note_warnings(struct tool *t, const char *log, off_t from)
+{
+	proc_each_line(log, from, ": warning: ", note_line, t);
+}
+
 /* ---- one peer ---------------------------------------------------------------------------- */
 
 /* The names of those of its group that are not alive: they are started with it. */
@@ -119,7 +130,7 @@ static int run_peer(struct tool *t, struct xseg *seg, const char *name, char *co
 {
 	off_t from = log_size(log);
 	struct xseg_error err = { "" };
-	int fd = log_file_open(log, &err);
+	int fd = log_file_open(log, &err), rc;
 	pid_t pid;
 
 	if (fd < 0)
@@ -128,7 +139,10 @@ static int run_peer(struct tool *t, struct xseg *seg, const char *name, char *co
 	close(fd);
 	if (pid < 0)
 		return tool_fail_errno(pid, NULL, "see 'xseg peer list'", "%s", argv[0]);
-	return wait_for_peer(t, seg, name, pid, log, from);
+	rc = wait_for_peer(t, seg, name, pid, log, from);
+	if (!rc)
+		note_warnings(t, log, from);
+	return rc;
 }
 
 static int spawn_peer(struct tool *t, struct xseg *seg, const struct stack *stack,
@@ -317,4 +331,9 @@ int launch_wait(struct launch *l)
 	}
 	tool_progress_end();
 	return TOOL_DONE;
+}
+
+void launch_note_warnings(const struct launch *l)
+{
+	note_warnings(l->t, l->log, l->log_from);
 }

@@ -31,5 +31,7 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg,
 /* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
  * refused what it is to serve; the reason is printed. */
 int launch_wait(struct launch *l);
+/* Repeats what was warned of since it began. */
+void launch_note_warnings(const struct launch *l);
 
 #endif

@@ -170,26 +170,46 @@ bool proc_errors_path(uint32_t pid, char *path, size_t size)
 	return true;
 }
 
-bool proc_last_line(const char *path, off_t from, const char *word, char *line, size_t size)
+void proc_each_line(const char *path, off_t from, const char *word,
+		    void (*seen)(const char *line, void *arg), void *arg)
 {
 	FILE *in = fopen(path, "re");
 	char *text = NULL;
 	size_t room = 0;
-	bool found = false;
 	off_t end;
 
 	if (!in)
-		return false;
+		return;
 	if (!fseeko(in, 0, SEEK_END) && (end = ftello(in)) - from > LOG_TAIL_BYTES)
 		from = end - LOG_TAIL_BYTES;
 	if (!fseeko(in, from, SEEK_SET))
 		while (getline(&text, &room, in) > 0)
 			if (text[0] != '\n' && (!word || strstr(text, word))) {
 				text[strcspn(text, "\n")] = '\0';
-				snprintf(line, size, "%s", log_skip_time(text));
-				found = true;
+				seen(log_skip_time(text), arg);
 			}
 	free(text);
 	fclose(in);
-	return found;
+}
+
+struct last_line {
+	char *line;
+	size_t size;
+	bool found;
+};
+
+static void keep_line(const char *line, void *arg)
+{
+	struct last_line *last = arg;
+
+	snprintf(last->line, last->size, "%s", line);
+	last->found = true;
+}
+
+bool proc_last_line(const char *path, off_t from, const char *word, char *line, size_t size)
+{
+	struct last_line last = { .line = line, .size = size };
+
+	proc_each_line(path, from, word, keep_line, &last);
+	return last.found;
 }

@@ -385,6 +385,8 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 		rc = bring_up(&u);
 	if (!rc)
 		rc = say_up(&u);
+	if (!rc && !o->foreground)
+		launch_note_warnings(&u.launch);
 	if (!rc && o->foreground)
 		rc = stay(&u);
 	view_peers_fini(&u.before);
