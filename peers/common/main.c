@@ -117,6 +117,12 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 	struct xseg_error err = { "" };
 	int rc;
 
+	/* from the environment it was not checked */
+	if (cli_check_name(segment, &err)) {
+		log_error("%s: segment: %s; see $XSEG_SEGMENT, or name another with -s", who,
+			  err.text);
+		return MAIN_USAGE;
+	}
 	log_name_segment(segment);
 	bus_watch(who, segment, MAIN_FAILED);
 	rc = xseg_attach(segment, flags, seg, &err);

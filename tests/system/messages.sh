@@ -66,6 +66,7 @@ is "nor where -s names the same" "$(hints xseg -s "$there" info)" "xseg create x
 is "nor where it is about help" "$(hints xseg -s "$there_not" volume lsit)" "xseg --help"
 is "a peer's is for its segment, whatever its environment" "$(hints memd -s "$there_not")" \
 	"xseg -s $there_not create"
+is "a name that is none is not to be looked at" "$(XSEG_SEGMENT=a/b hints memd)" ""
 t "another segment is made" xseg -s "$there_not" create --memory 8M
 is "xbench's is for its own, too" \
 	"$(hints xbench -s "$there_not" --target=x --rw=read) $(XSEG_SEGMENT=$there_not hints xbench --target=x --rw=read)" \
