@@ -206,7 +206,7 @@ static int kill_one(const struct one_peer *p, bool force, char *others, size_t s
 int peer_kill(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct peer_kill_opts *o = opts;
-	char others[512];
+	char others[512] = "";
 	struct one_peer p;
 	int rc;
 
