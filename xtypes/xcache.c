@@ -434,6 +434,21 @@ bool xcache_remove(struct xcache *c, uint32_t idx)
 	return was_active;
 }
 
+int xcache_invalidate(struct xcache *c, const char *name, uint64_t hash)
+{
+	uint32_t idx;
+
+	cache_lock(c);
+	idx = active_find_locked(c, name, hash);
+	if (idx != XCACHE_NONE)
+		evict_locked(c, idx);
+	cache_unlock(c);
+	if (idx == XCACHE_NONE)
+		return -ENOENT;
+	evict_finish(c, idx);
+	return 0;
+}
+
 uint32_t xcache_evict_lru(struct xcache *c)
 {
 	uint32_t idx;

@@ -11,7 +11,7 @@
  *   FREE     ACTIVE   a new name is inserted             xcache_insert         init
  *   FREE     ACTIVE   a successor rebuilds the index     xcache_restore        none
  *   ACTIVE   EVICTED  it is the victim, or removed       insert, evict_lru,    evict, post_evict
- *                                                        remove
+ *                                                        remove, invalidate
  *   EVICTED  ACTIVE   its name is inserted again         xcache_insert         reinsert
  *   EVICTED  FREE     its last reference is put          xcache_put, and the   put, finalize, free
  *                                                        evictor's own put
@@ -201,6 +201,10 @@ void xcache_put(struct xcache *c, uint32_t idx);
 
 /* Evicts this entry; false if it is not active. The caller has a reference, and keeps it. */
 bool xcache_remove(struct xcache *c, uint32_t idx);
+
+/* The same, of that name, for who has no reference: 0, or -ENOENT. */
+__attribute__((warn_unused_result))
+int xcache_invalidate(struct xcache *c, const char *name, uint64_t hash);
 
 /* Evicts the next victim, as an insertion that finds no free entry does, and says which it was,
  * without a reference, so for information only; or XCACHE_NONE. */

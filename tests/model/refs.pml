@@ -16,8 +16,8 @@
  *   insert            xcache_insert: found active, found evicted (insert_again_locked), a free
  *                     entry (insert_fresh_locked), or a victim is evicted, if nobody but the table
  *                     refers to it (hook_may_evict of peers/cached/object.c)
- *   remove            xcache_remove, of whichever entry has the name: evict_locked, then the put of
- *                     the table's reference, which the evictor inherits
+ *   invalidate        xcache_invalidate: evict_locked, then the put of the table's reference, which
+ *                     the evictor inherits
  *   write             by who has the entry: its object has a bucket from then on, and a reference
  *                     to itself (count_used of peers/cached/object.c)
  *   flush             a child goes out, to the object of that name (start_run of flush.c); when it
@@ -339,7 +339,7 @@ inline flush()
 	fi
 }
 
-inline remove()
+inline invalidate()
 {
 	atomic { lock == 0 -> lock = 1 };
 	find_locked(ACTIVE);
@@ -373,7 +373,7 @@ proctype thread(byte ops)
 		   :: ok -> use()
 		   :: else
 		   fi
-		:: remove()
+		:: invalidate()
 		:: flush()
 		fi;
 		d_step { e = 0; ok = false; want = 0 }

@@ -28,10 +28,8 @@ static void random_step(unsigned *seed, uint32_t *held, uint32_t *nr_held)
 		idx = lookup(name);
 		break;
 	case 3:
-		idx = lookup(name);
-		if (idx != XCACHE_NONE)
-			xcache_remove(&c, idx);
-		assert_false(is_active(name));
+		if (xcache_invalidate(&c, name, hash_of(name)) == 0)
+			assert_false(is_active(name));
 		break;
 	case 4:
 		xcache_evict_lru(&c);
@@ -197,13 +195,15 @@ static void *stress_run(void *arg)
 			idx = stress_insert(name, hash);
 		if (idx != XCACHE_NONE) {
 			stress_check_held(idx, name, hash);
-			if (op == 8 || op == 11)
+			if (op == 8)
 				xcache_remove(&c, idx);
 			if (op == 9)
 				idx = stress_reinsert_held(idx, name, hash);
 		}
 		if (op == 10)
 			xcache_evict_lru(&c);
+		if (op == 11 && xcache_invalidate(&c, name, hash) == -ENOENT)
+			sched_yield();
 		if (idx != XCACHE_NONE) {
 			stress_check_held(idx, name, hash);
 			xcache_put(&c, idx);

@@ -198,6 +198,18 @@ static void a_removed_entry_lives_until_its_last_reference(void **state)
 	expect_nr(0, 0, 2);
 }
 
+static void invalidate_removes_by_name(void **state)
+{
+	(void)state;
+	cache_of(2, "a");
+	assert_int_equal(xcache_invalidate(&c, "b", 'b'), -ENOENT);
+	expect_trace("");
+	assert_int_equal(xcache_invalidate(&c, "a", 'a'), 0);
+	expect_trace("e0 p0 z0 f0 F0 ");
+	assert_int_equal(xcache_invalidate(&c, "a", 'a'), -ENOENT);
+	expect_nr(0, 0, 2);
+}
+
 static void insert_of_an_evicted_name_reinserts_its_entry(void **state)
 {
 	uint32_t a, again;
@@ -393,6 +405,7 @@ int main(void)
 		T(inserting_an_active_name_returns_its_entry),
 		T(a_name_that_does_not_fit_is_refused),
 		T(a_removed_entry_lives_until_its_last_reference),
+		T(invalidate_removes_by_name),
 		T(insert_of_an_evicted_name_reinserts_its_entry),
 		T(an_evicted_entry_that_is_referenced_is_found_and_stays_evicted),
 		T(reinsertion_works_in_a_full_cache),
