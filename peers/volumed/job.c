@@ -104,8 +104,10 @@ static struct vd_volume *queue_take(struct vd_job *job, uint64_t now_ns)
 {
 	struct vd_volume **at = &job->queue, *v;
 
-	while ((*at)->retry_ns > now_ns)
+	while ((*at)->retry_ns > now_ns) {
 		at = &(*at)->next_job;
+		assert(*at);
+	}
 	v = *at;
 	*at = v->next_job;
 	if (!*at)
