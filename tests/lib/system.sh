@@ -172,6 +172,18 @@ start()
 	started=$!
 }
 
+# stands_still PID: it is stopped, with all its threads, which a while after the signal it is
+stands_still()
+{
+	! grep -hE '^State:' "/proc/$1/task"/*/status | grep -qv 'T (stopped)'
+}
+
+# freeze PID: stops it, and waits until it stands still
+freeze()
+{
+	kill -STOP "$1" && wait_for 10 stands_still "$1"
+}
+
 # free_memory_mb: what tests of large segments ask before they start
 free_memory_mb()
 {

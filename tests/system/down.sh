@@ -78,10 +78,10 @@ up()		# WHAT: the stack runs, and has dirty data
 	t "$what: data is written and dirty" fill
 }
 
-freeze()	# PEER
+freeze_peer()	# PEER
 {
 	frozen=$(peer_field "$1" pid)
-	kill -STOP "$frozen"
+	freeze "$frozen"
 }
 
 thaw()
@@ -121,7 +121,7 @@ t "and the stack stops" xseg down
 # ---- each of them ----
 
 up "cached is killed"
-freeze filed
+freeze_peer filed
 begin_down 'stopping cached'
 kill -KILL "$(peer_field cached pid)"
 t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
@@ -133,7 +133,7 @@ is "$what: volumed was not started again" "$(times_started volumed)" 1
 all_is_there
 
 up "filed is killed"
-freeze filed
+freeze_peer filed
 begin_down 'stopping cached'
 kill -KILL "$frozen"
 ends_with 0
@@ -142,7 +142,7 @@ all_is_there
 
 up "filed is killed when nothing is dirty"
 t "$what: all is flushed" xseg volume flush vol
-freeze filed
+freeze_peer filed
 begin_down 'stopping cached'
 kill -KILL "$frozen"
 ends_with 0
@@ -152,7 +152,7 @@ all_is_there
 
 up "filed is killed when there is no cache above it"
 t "$what: the cache leaves the path" xseg unplug cached
-freeze filed
+freeze_peer filed
 begin_down 'stopping filed'
 kill -KILL "$frozen"
 ends_with 0
@@ -161,7 +161,7 @@ is "$what: the others were not" "$(times_started cached) $(times_started volumed
 all_is_there
 
 up "volumed is killed"
-freeze volumed
+freeze_peer volumed
 begin_down 'stopping volumed'
 kill -KILL "$frozen"
 ends_with 0
@@ -170,7 +170,7 @@ t "$what: the log says so" said 'volumed is dead and had nothing to lose'
 all_is_there
 
 up "all are killed"
-freeze filed
+freeze_peer filed
 begin_down 'stopping cached'
 kill -KILL "$(peer_field cached pid)" "$frozen"
 ends_with 0
@@ -179,7 +179,7 @@ is "$what: the two that were needed were started again" \
 all_is_there
 
 up "the supervisor is killed"
-freeze filed
+freeze_peer filed
 begin_down 'stopping cached'
 kill -KILL "$(supervisor)"
 thaw
@@ -187,7 +187,7 @@ ends_with 0
 all_is_there
 
 up "two at once"
-freeze volumed
+freeze_peer volumed
 begin_down 'stopping volumed'
 first=$down
 begin_down 'stopping volumed'
@@ -199,7 +199,7 @@ is "$what: and the other one, too" "$?" 0
 all_is_there
 
 up "asked twice, and left twice"
-freeze filed
+freeze_peer filed
 begin_down 'stopping cached'
 # not timeout(1): until it has run once more since it forked, a signal ends it alone
 pkill -INT -x -P "$down" xseg
@@ -226,7 +226,7 @@ rm -f "$log"
 what="volumed ends with 66"
 t "$what: the stack comes up" bin/xseg up stack.conf
 t "$what: data is written and dirty" fill
-freeze filed
+freeze_peer filed
 begin_down 'ended with exit code 66'
 t "$what: it is cached's turn" wait_for 10 said 'stopping cached'
 thaw
@@ -240,7 +240,7 @@ all_is_there
 # any more.
 store_breaks()
 {
-	freeze filed
+	freeze_peer filed
 	begin_down 'stopping cached'
 	mv store elsewhere && mkdir store && touch store/objects
 	kill -KILL "$frozen"
@@ -326,7 +326,7 @@ all_is_there
 
 up "no supervisor, cached is killed"
 kill -KILL "$(supervisor)"
-freeze filed
+freeze_peer filed
 begin_down 'cached: stopping'
 kill -KILL "$(peer_field cached pid)"
 ends_with 4
@@ -338,7 +338,7 @@ all_is_there
 
 up "no supervisor, filed is killed"
 kill -KILL "$(supervisor)"
-freeze filed
+freeze_peer filed
 begin_down 'cached: stopping'
 kill -KILL "$frozen"
 ends_with 1
@@ -350,7 +350,7 @@ all_is_there
 
 up "no supervisor, volumed is killed"
 kill -KILL "$(supervisor)"
-freeze volumed
+freeze_peer volumed
 start down timeout -k 1 60 xseg down
 down=$started
 sleep 0.5
@@ -360,7 +360,7 @@ all_is_there
 
 up "no supervisor, and up again meanwhile"
 kill -KILL "$(supervisor)"
-freeze filed
+freeze_peer filed
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
 expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started yet" \
 	xseg peer start cached
@@ -376,7 +376,7 @@ all_is_there
 
 up "no supervisor, and up again in the end"
 kill -KILL "$(supervisor)"
-freeze filed
+freeze_peer filed
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
 start up timeout -k 1 30 xseg up stack.conf
 t "$what: somebody begins to look after all" wait_for 10 said 'cached runs already'
@@ -394,7 +394,7 @@ all_is_there
 
 stack "filed cached volumed"
 up "one process is killed"
-freeze filed
+freeze_peer filed
 start down timeout -k 1 60 xseg down
 down=$started
 t "$what: the stop has begun" wait_for 10 said 'stopping all peers'

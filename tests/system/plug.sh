@@ -168,11 +168,6 @@ is "the store serves nobody but the cache" "$?:$(grep -c 'busy' direct.out)" 1:1
 
 # ---- draining ----
 
-stands_still()	# PID
-{
-	! grep -hE '^State:' "/proc/$1/task"/*/status | grep -qv 'T (stopped)'
-}
-
 t "the store is slow" xseg peer set store bandwidth=1M
 t "the cache has much that is dirty" xbench --volume=vol --rw=write --bs=64k --iodepth=4 --size=8M
 expect_err 3 "timed out: unplug cached: it goes on draining" "unplug gives up after its time" \
@@ -190,8 +185,7 @@ is "and the cache stays" "$(path) $(state)" "cached store running"
 t "the store is fast" xseg peer set store bandwidth=0
 t "all is flushed" xseg volume flush vol
 upper=$(peer_field volumed pid)
-kill -STOP "$upper"
-t "the peer above stands still" wait_for 5 stands_still "$upper"
+t "the peer above stands still" freeze "$upper"
 expect_err 3 "timed out: unplug cached: it is clean, and leaves when" \
 	"a cache that is clean waits for the peer above it" \
 	xseg --timeout 300ms unplug cached

@@ -35,18 +35,12 @@ stop_at_work()	# PID
 	local tries
 
 	for tries in $(seq 200); do
-		kill -STOP "$1"
-		wait_for 1 is_stopped "$1"
+		freeze "$1"
 		[ "$(holds "$XSEG_SEGMENT" filed)" -gt 0 ] && return 0
 		kill -CONT "$1"
 		sleep "0.0$((tries % 7 + 1))"
 	done
 	return 1
-}
-
-is_stopped()	# PID
-{
-	[ "$(ps -o stat= -p "$1" | cut -c1)" = T ]
 }
 
 hot()
@@ -78,7 +72,7 @@ t "it serves again" wait_for 3 runs_again cached "$generation"
 t "though something is at the store" grep 'requests of its predecessor are at the store' \
 	"$TMP/xseg-$XSEG_SEGMENT.log"
 expect_json "$no_errors" "what is cached is served, without the store" hot --verify_only
-t "the store stood still all the time" is_stopped "$store"
+t "the store stood still all the time" stands_still "$store"
 generation=$(peer_field cached generation)
 t "it is killed once more" xseg peer kill cached
 t "it serves again" wait_for 3 runs_again cached "$generation"

@@ -90,13 +90,13 @@ expect_json '[.jobs[] | .error, .verify_errors] | add == 0' "all that was acknow
 # while it stands still it knows nothing.
 store=$(peer_field filed pid)
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
-kill -STOP "$store"
+freeze "$store"
 start flush xseg volume flush vol
 flush=$started
 sleep 0.5
 t "the peer that a command waits for is killed" xseg peer kill volumed
 sleep 0.4
-kill -STOP "$flush"
+freeze "$flush"
 sleep 3
 kill -CONT "$flush"
 sleep 0.3

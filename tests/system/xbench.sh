@@ -175,7 +175,7 @@ wait "$started"
 is "an interrupted run is exit code 3" $? 3
 is "and has results" "$(json out.json '.interrupted and .jobs[0].read.total_ios > 0')" true
 t "and a state that verifies" $run --verify_only --verify_state=cut.state
-kill -STOP "$memd_pid"
+freeze "$memd_pid"
 expect_exit 3 "io_timeout ends a run whose peer does not answer" \
 	$run --rw=randwrite --verify_state=stopped.state --runtime=100ms --iodepth=4 \
 	--io_timeout=500ms $with_json
@@ -187,7 +187,7 @@ kill -CONT "$memd_pid"
 wait "$started"
 is "a run waits for a peer that comes back" $? 0
 t "and says so" grep -q "still waiting for 1 requests" waiting.log
-kill -STOP "$memd_pid"
+freeze "$memd_pid"
 $run --rw=read --runtime=2s --io_timeout=900ms --status-interval=200ms >idle.out 2>&1
 kill -CONT "$memd_pid"
 t "what it tells of an interval without answers is that" grep -q "^xbench: .*s  0 IOPS$" idle.out
@@ -236,7 +236,7 @@ expect_err 4 "no volume 'other'" "an unknown volume is named" xbench --volume=ot
 expect_err 2 "end behind" "a size beyond the volume is refused" xbench --volume=vol --size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
-kill -STOP "$volumed_pid"
+freeze "$volumed_pid"
 before=$(date +%s)
 expect_err 3 "within io_timeout" "a volumed that does not answer is not waited for any longer" \
 	xbench --volume=vol --io_timeout=500ms

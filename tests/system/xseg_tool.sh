@@ -299,7 +299,7 @@ wait_for 10 is_back cached "$old"
 is "and started again by the supervisor" "$(peer_field cached state)" running
 t "with its volumes" xseg volume info v
 xseg --json cache status >before
-kill -STOP "$(peer_field volumed pid)"
+freeze "$(peer_field volumed pid)"
 expect_err 3 "timed out" "a peer that does not answer is waited for as long as asked" \
 	xseg --timeout 300ms volume list
 expect_err 3 "no answer yet, nothing was changed" "who has only asked says so" \
@@ -307,7 +307,7 @@ expect_err 3 "no answer yet, nothing was changed" "who has only asked says so" \
 expect_json '.volumes == null' "and does not hang status" xseg --json status
 kill -CONT "$(peer_field volumed pid)"
 t "and answers later" xseg volume list
-kill -STOP "$(peer_field cached pid)"
+freeze "$(peer_field cached pid)"
 expect_err 3 "no answer yet, the work goes on" "who has asked for a change says that" \
 	xseg --timeout 300ms cache drop cached
 kill -CONT "$(peer_field cached pid)"
