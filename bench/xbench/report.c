@@ -128,7 +128,8 @@ static int print_json(const struct xb_run *run, FILE *out)
 		json_object_set_new(all, "verify", json_verify(run));
 	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	json_decref(all);
-	return rc || fputc('\n', out) == EOF ? -EIO : 0;
+	fputc('\n', out);
+	return rc ? -ENOMEM : 0;		/* or out has the error */
 }
 
 /* ---- for people -------------------------------------------------------------------------- */
@@ -215,7 +216,7 @@ static int print_normal(const struct xb_run *run, FILE *out)
 		print_job(run, i, out);
 	if (run->nr_jobs > 1)
 		print_total(run, out);
-	return ferror(out) ? -EIO : 0;
+	return 0;
 }
 
 static int print(const struct xb_run *run, FILE *out)
@@ -223,10 +224,12 @@ static int print(const struct xb_run *run, FILE *out)
 	static int (*const formats[])(const struct xb_run *, FILE *) = {
 		[XB_FORMAT_NORMAL] = print_normal, [XB_FORMAT_JSON] = print_json,
 	};
-	int rc = formats[run->opts->output_format](run, out);
+	int rc;
 
-	if (fflush(out) && !rc)
-		rc = -errno;
+	errno = 0;
+	rc = formats[run->opts->output_format](run, out);
+	if (fflush(out) || ferror(out))
+		return errno ? -errno : -EIO;
 	return rc;
 }
 

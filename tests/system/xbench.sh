@@ -132,6 +132,8 @@ for option in --help --version; do
 done
 expect_err 1 "cannot write the results: No space left" "and so are results" \
 	bash -c "$run --rw=read --number_ios=1 >/dev/full"
+expect_err 1 "output: cannot write /dev/full: No space left" "also as JSON, in a file" \
+	$run --rw=read --number_ios=1 --output-format=json --output=/dev/full
 
 # ---- verifying what is right ----
 
