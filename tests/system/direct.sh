@@ -118,7 +118,8 @@ load --bs=4k --output=load.json
 is "while it leaves the path and enters it" \
 	"$(json load.json '[.jobs[] | .error, .verify_errors] | add')" 0
 end_beside "it did each time"
-reads_are_direct "and some was read without a request then, too"
+load --bs=4k --runtime=1s --output=load.json
+reads_are_direct "and when it stays, reads need no request again"
 
 beside switch_policies
 load --bs=4k --output=load.json
