@@ -387,14 +387,13 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	return 0;
 }
 
-static bool cached_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+static bool cached_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct cached *k = cached_of(p);
 	/* before what is dirty is counted: what fails makes more of it */
 	bool at_rest = children_out(k) == 0 && !sync_walks(k);
 
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
-	*total_bytes = (uint64_t)nr_owned(k) * BUCKET_SIZE;
 	/* what is on loan would go to others with its extents: who reads it has to let go first,
 	 * and nobody lends himself more */
 	direct_end(k);

@@ -268,19 +268,22 @@ static bool look_around(struct serving *s)
 /* The rate is known from the second line on. */
 static void print_progress(struct serving *s, unsigned i, const struct reactor_progress *progress)
 {
-	uint64_t *before = &s->seen[i].left_bytes;
-	char left[32], total[32], rate[32];
+	uint64_t *before = &s->seen[i].left_bytes, rate;
+	char left[32], a_second[32], more[64] = "";
 
 	if (!progress->left_bytes) {
 		log_info("%s: stopping: waiting for requests in flight", s->peers[i]->name);
 		return;
 	}
+	rate = *before > progress->left_bytes ? *before - progress->left_bytes : 0;
 	opt_human_size(progress->left_bytes, left, sizeof(left));
-	opt_human_size(progress->total_bytes, total, sizeof(total));
-	opt_human_size(*before > progress->left_bytes ? *before - progress->left_bytes : 0, rate,
-		       sizeof(rate));
-	log_info("%s: stopping: %s of %s left to flush%s%s%s", s->peers[i]->name, left, total,
-		 *before ? ", " : "", *before ? rate : "", *before ? "/s" : "");
+	opt_human_size(rate, a_second, sizeof(a_second));
+	if (rate)
+		snprintf(more, sizeof(more), ", %s/s, ETA %" PRIu64 "s", a_second,
+			 (progress->left_bytes + rate - 1) / rate);
+	else if (*before)
+		snprintf(more, sizeof(more), ", %s/s", a_second);
+	log_info("%s: stopping: %s left to flush%s", s->peers[i]->name, left, more);
 	*before = progress->left_bytes;
 }
 

@@ -111,8 +111,8 @@ struct peer_class {
 	int (*changed)(struct peer *p, const struct opt *o, struct xseg_error *err);
 	/* Asked to stop (SIGTERM, peer stop): true when nothing is left to do. NULL: at once.
 	 * Asked by the thread that is its home, outside of rounds, while other threads may be in
-	 * some; *left_bytes and *total_bytes (may stay 0) are shown as progress. */
-	bool (*quiesced)(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes);
+	 * some; *left_bytes (may stay 0) is shown as progress. */
+	bool (*quiesced)(struct peer *p, uint64_t *left_bytes);
 	/* Dirty bytes that would stay behind if the process left now; for messages. May be NULL. */
 	uint64_t (*dirty_bytes)(struct peer *p);
 	/* Before leaving: what becomes of the arena. clean: quiesced() was true. NULL:

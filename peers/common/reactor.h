@@ -35,7 +35,7 @@ enum reactor_phase { REACTOR_OPENING, REACTOR_SERVING, REACTOR_LEAVING, REACTOR_
 struct reactor_progress {
 	enum reactor_phase phase;
 	bool stopping;
-	uint64_t left_bytes, total_bytes;	/* of quiesced(); 0 while it has said nothing */
+	uint64_t left_bytes;	/* of quiesced(); 0 while it has said nothing */
 };
 
 /* Makes as many reactors as the peer with the most threads asks for, and tells the ports which is

@@ -31,7 +31,7 @@ struct served {
 	struct seat *seat;			/* of its ports, which follow each other */
 	uint32_t nr_seats;
 	_Atomic enum reactor_phase phase;		/* home writes it */
-	_Atomic uint64_t left_bytes, total_bytes;	/* home writes them */
+	_Atomic uint64_t left_bytes;			/* home writes it */
 	_Atomic uint32_t ports_away;		/* ports whose home is another reactor still */
 	int watched[PEER_MAX_THREADS];		/* descriptors of ports that were handed over */
 	_Atomic bool told;				/* home knows that it is to stop */

@@ -87,11 +87,10 @@ static void try_serve(struct served *s, uint64_t now_ns)
 
 static bool is_quiet(struct served *s, bool *nearly)
 {
-	uint64_t left = 0, total = 0;
-	bool quiet = !s->peer->cls->quiesced || s->peer->cls->quiesced(s->peer, &left, &total);
+	uint64_t left = 0;
+	bool quiet = !s->peer->cls->quiesced || s->peer->cls->quiesced(s->peer, &left);
 
 	atomic_store_explicit(&s->left_bytes, left, memory_order_relaxed);
-	atomic_store_explicit(&s->total_bytes, total, memory_order_relaxed);
 	*nearly = left < NEARLY_BYTES;
 	return quiet;
 }

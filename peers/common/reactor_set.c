@@ -149,7 +149,6 @@ void reactor_set_progress(struct reactor_set *set, unsigned i, struct reactor_pr
 	progress->phase = atomic_load(&s->phase);
 	progress->stopping = atomic_load(&s->peer->stopping);
 	progress->left_bytes = atomic_load_explicit(&s->left_bytes, memory_order_relaxed);
-	progress->total_bytes = atomic_load_explicit(&s->total_bytes, memory_order_relaxed);
 }
 
 int reactor_set_events(struct reactor_set *set)

@@ -171,14 +171,13 @@ out_fini:
 
 /* Before it leaves it syncs what was written; what cannot be synced stays marked in the arena, and
  * has `xseg down` leave the segment there. */
-static bool filed_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+static bool filed_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct filed *f = filed_of(p);
 	struct filed_counts counts;
 	bool busy, owed;
 
 	(void)left_bytes;
-	(void)total_bytes;
 	pthread_mutex_lock(&f->lock);
 	busy = ops_pending(&f->ops) || f->flush_running;
 	owed = f->flush_owed;

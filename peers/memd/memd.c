@@ -419,10 +419,9 @@ static int memd_changed(struct peer *p, const struct opt *o, struct xseg_error *
 	return 0;
 }
 
-static bool memd_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+static bool memd_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	(void)left_bytes;
-	(void)total_bytes;
 	return ops_pending(&memd_of(p)->ops) == 0;
 }
 

@@ -125,10 +125,9 @@ static int sosd_changed(struct peer *p, const struct opt *o, struct xseg_error *
 	return 0;
 }
 
-static bool sosd_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+static bool sosd_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	(void)left_bytes;
-	(void)total_bytes;
 	return ops_pending(&sosd_of(p)->ops) == 0;
 }
 

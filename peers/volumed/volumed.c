@@ -343,12 +343,12 @@ static void volumed_recovered(struct peer *p)
 }
 
 /* What waits for the catalogue, and what an unfinished job still has to do, is the successor's. */
-static bool volumed_quiesced(struct peer *p, uint64_t *left_bytes, uint64_t *total_bytes)
+static bool volumed_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct volumed *vd = (struct volumed *)p;
 	uint32_t i, busy = 0;
 
-	*left_bytes = *total_bytes = 0;
+	*left_bytes = 0;
 	for (i = 0; i < p->nr_ports; i++)
 		busy += atomic_load_explicit(&vd->port[i].busy, memory_order_relaxed);
 	return busy == 0;

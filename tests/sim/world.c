@@ -670,13 +670,13 @@ void world_clients_die(struct sim *s)
 
 static bool is_quiet(struct sim *s)
 {
-	uint64_t left, total;
+	uint64_t left;
 
 	for (uint32_t i = NODE_MEMD + 1; i < NR_NODES; i++) {
 		struct peer *p = s->node[i].p;
 
 		if (p && atomic_load(&p->stopping) &&
-			(!p->cls->quiesced(p, &left, &total) || peer_outstanding(p)))
+			(!p->cls->quiesced(p, &left) || peer_outstanding(p)))
 			return false;
 	}
 	return true;

@@ -107,9 +107,9 @@ void rig_stop(struct rig *g)
 	const struct peer_class *cls = g->cls;
 	enum xseg_close how =
 		cls->close_how ? cls->close_how(g->peer, true) : XSEG_CLOSE_FREE_ARENA;
-	uint64_t left = 0, total = 0, since = clock_ns();
+	uint64_t left = 0, since = clock_ns();
 
-	while (cls->quiesced && !cls->quiesced(g->peer, &left, &total)) {
+	while (cls->quiesced && !cls->quiesced(g->peer, &left)) {
 		rig_step(g);
 		assert_true(clock_ns() - since < LIMIT_NS);
 	}

@@ -258,9 +258,9 @@ static void so_is_what_a_predecessor_s_may_have_lost(void **state)
 
 static bool is_quiet(void)
 {
-	uint64_t left, total;
+	uint64_t left;
 
-	return crig.peer->cls->quiesced(crig.peer, &left, &total);
+	return crig.peer->cls->quiesced(crig.peer, &left);
 }
 
 static void who_stops_has_all_made_stable_first(void **state)

@@ -123,12 +123,11 @@ static int64_t toy_admin(struct peer_port *pp, struct xreq *r, char *line, char 
 	return snprintf(out, size, "hello yourself\n");
 }
 
-static bool toy_quiesced(struct peer *p, uint64_t *left, uint64_t *total)
+static bool toy_quiesced(struct peer *p, uint64_t *left)
 {
 	struct toy *t = (struct toy *)p;
 
 	*left = t->dirty;
-	*total = 10;
 	if (t->dirty)
 		t->dirty--;
 	return *left == 0;

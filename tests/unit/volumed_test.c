@@ -515,7 +515,7 @@ static void kills_at_every_step_lose_no_request(void **state)
 static void stopping_waits_for_what_is_out(void **state)
 {
 	uint32_t id = create("vol", "16M");
-	uint64_t left, total;
+	uint64_t left;
 	struct xreq *r;
 
 	(void)state;
@@ -523,16 +523,16 @@ static void stopping_waits_for_what_is_out(void **state)
 	r = send_io(XSEG_OP_WRITE, id, 0, 3 * 4096, 0);
 	steps(5);
 	atomic_store(&vd->stopping, true);
-	assert_false(volumed_class.quiesced(vd, &left, &total));
+	assert_false(volumed_class.quiesced(vd, &left));
 	hold = false;
 	assert_int_equal(result_of(r), 3 * 4096);
-	assert_true(volumed_class.quiesced(vd, &left, &total));
+	assert_true(volumed_class.quiesced(vd, &left));
 }
 
 static void stopping_answers_who_waits_for_a_store_that_fails(void **state)
 {
 	uint32_t id = create("vol", "16M");
-	uint64_t left, total;
+	uint64_t left;
 	struct xreq *r;
 
 	(void)state;
@@ -544,7 +544,7 @@ static void stopping_answers_who_waits_for_a_store_that_fails(void **state)
 	atomic_store(&vd->stopping, true);
 	assert_true(admin_result(r) > 0);
 	assert_true(says("size_bytes=4194304\n") && says("objects_left=3"));
-	assert_true(volumed_class.quiesced(vd, &left, &total));
+	assert_true(volumed_class.quiesced(vd, &left));
 	volumed_close(XSEG_CLOSE_FREE_ARENA);
 	fail_next(XSEG_OP_READ, -EIO, 0, UINT32_MAX);
 	volumed_open(1, "4M", "64");
@@ -553,7 +553,7 @@ static void stopping_answers_who_waits_for_a_store_that_fails(void **state)
 	assert_false(answered(r));
 	atomic_store(&vd->stopping, true);
 	assert_int_equal(result_of(r), -EIO);
-	assert_true(volumed_class.quiesced(vd, &left, &total));
+	assert_true(volumed_class.quiesced(vd, &left));
 	volumed_close(XSEG_CLOSE_FREE_ARENA);
 	fail_next(XSEG_OP_READ, 0, 0, 0);
 	volumed_open(1, "4M", "64");
