@@ -257,7 +257,11 @@ int xs_member_join(struct xseg *seg);
  * here. */
 static inline bool xs_is_forked(const struct xseg *seg) { return seg->fd < 0; }
 /* Its memory can be touched: it is mapped here, and nobody has truncated the file. */
-static inline bool xs_is_usable(struct xseg *seg) { return !xs_is_forked(seg) && xseg_is_whole(seg); }
+static inline bool xs_is_usable(struct xseg *seg)
+{
+	return !xs_is_forked(seg) && xseg_is_whole(seg);
+}
+
 /* A second description of the same file, also when its name is gone; or -errno. */
 int xs_open_again(struct xseg *seg);
 

@@ -23,10 +23,11 @@ struct cli_group {
 };
 
 /* First in main(): those of the three standard descriptors that are closed lead nowhere from then
- * on, and using them fails. A file that is opened would else have their number, and what is printed. */
+ * on, and using them fails. A file that is opened would else have their number, and what is
+ * printed. */
 void cli_begin(void);
-/* Last in main(), with its exit code: returns that, or 1 with a line on stderr, where it is 0 and not
- * all that was printed could be written. */
+/* Last in main(), with its exit code: returns that, or 1 with a line on stderr, where it is 0 and
+ * not all that was printed could be written. */
 int cli_end(const char *program, int code) XSEG_MUST_CHECK;
 
 /* argv[0] is skipped. Returns the index of the first argument that is no option ("--" itself is

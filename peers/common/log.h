@@ -1,9 +1,10 @@
 /* log - lines for people on stderr: start, stop, what changed, what failed.
  *
- * Contract: any thread; one write(2) a line, "NAME: text", with the time in front of it where stderr
- * is a file: a terminal is looked at when it is said, and a journal has times of its own. Not for the data path: there are
- * counters. Each place in the code prints at most LOG_PER_SECOND lines a second; what it held back
- * is counted and said later. Commands in it, 'xseg WORDS', are for the segment that was named.
+ * Contract: any thread; one write(2) a line, "NAME: text", with the time in front of it where
+ * stderr is a file: a terminal is looked at when it is said, and a journal has times of its own.
+ * Not for the data path: there are counters. Each place in the code prints at most LOG_PER_SECOND
+ * lines a second; what it held back is counted and said later. Commands in it, 'xseg WORDS', are
+ * for the segment that was named.
  */
 #ifndef PEERS_COMMON_LOG_H
 #define PEERS_COMMON_LOG_H

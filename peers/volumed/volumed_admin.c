@@ -273,7 +273,8 @@ static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc,
 	struct vd_volume *v = vd_volume_find(vd, name);
 
 	if (!v)
-		*rc = REASON(t, -ENOENT, "there is no volume '%s'; 'xseg -s %s volume list' shows what there is",
+		*rc = REASON(t, -ENOENT,
+			     "there is no volume '%s'; 'xseg -s %s volume list' shows what there is",
 			     name, vd->peer.segment);
 	return v;
 }

@@ -1,6 +1,6 @@
-/* client_memory_test - once a stack serves and a queue is created, I/O allocates nothing: not in the
- * queue, and not in volumed, cached and memd, whose threads are this process's. What is allocated is
- * counted (--wrap, Makefile). */
+/* client_memory_test - once a stack serves and a queue is created, I/O allocates nothing: not in
+ * the queue, and not in volumed, cached and memd, whose threads are this process's. What is
+ * allocated is counted (--wrap, Makefile). */
 #include "tests/unit/client_rig.h"
 
 #include <stdatomic.h>

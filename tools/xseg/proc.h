@@ -30,8 +30,8 @@ int proc_run(char *const argv[], char *said, size_t size) XSEG_MUST_CHECK;
 void proc_log_path(const char *segment, char *path, size_t size);
 /* Where that process writes its errors; false when it has ended or is somebody else's. */
 bool proc_errors_path(uint32_t pid, char *path, size_t size);
-/* Each line of a file from offset `from` on, or of its last 64 KiB, that contains `word` (NULL: any),
- * without its time. */
+/* Each line of a file from offset `from` on, or of its last 64 KiB, that contains `word` (NULL:
+ * any), without its time. */
 void proc_each_line(const char *path, off_t from, const char *word,
 		    void (*seen)(const char *line, void *arg), void *arg);
 /* The last of them; false when there is none. */
