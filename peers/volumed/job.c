@@ -102,13 +102,14 @@ static uint64_t queue_due_ns(const struct vd_job *job)
 /* The first that need not wait; there is one. */
 static struct vd_volume *queue_take(struct vd_job *job, uint64_t now_ns)
 {
-	struct vd_volume **at = &job->queue, *v;
+	struct vd_volume **at = &job->queue, *v = *at;
 
-	while ((*at)->retry_ns > now_ns) {
-		at = &(*at)->next_job;
-		assert(*at);
+	assert(v);
+	while (v->retry_ns > now_ns) {
+		at = &v->next_job;
+		v = *at;
+		assert(v);
 	}
-	v = *at;
 	*at = v->next_job;
 	if (!*at)
 		job->queue_last = at;
