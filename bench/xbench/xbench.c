@@ -43,10 +43,7 @@ static int fail_with(const struct xb_options *o, const struct xseg_error *err, c
 	char text[512], line[640];
 
 	snprintf(text, sizeof(text), "%s%s", err->text, more);
-	fprintf(stderr, "xbench: %s\n",
-		!strcmp(o->segment, hint_default_segment())
-			? text
-			: hint_name_segment(line, sizeof(line), text, o->segment));
+	fprintf(stderr, "xbench: %s\n", hint_for_shell(line, sizeof(line), text, o->segment));
 	return code;
 }
 

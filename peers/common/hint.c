@@ -41,3 +41,11 @@ const char *hint_name_segment(char *buf, size_t size, const char *text, const ch
 		snprintf(buf + used, size - used, "%s", text);
 	return buf;
 }
+
+const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment)
+{
+	if (strcmp(segment, hint_default_segment()))
+		return hint_name_segment(buf, size, text, segment);
+	snprintf(buf, size, "%s", text);
+	return buf;
+}

@@ -13,6 +13,10 @@
 /* The segment that programs take without -s: $XSEG_SEGMENT, else xseg. */
 const char *hint_default_segment(void);
 
+/* As hint_name_segment(), for who is to type the commands where he has called this program: as they
+ * are, where xseg would take that segment by itself. */
+const char *hint_for_shell(char *buf, size_t size, const char *text, const char *segment);
+
 /* Copies text, with "-s SEGMENT" in each command that has none and is not about --help. What does
  * not fit is cut off. Returns buf. */
 const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment);

@@ -130,11 +130,8 @@ void tool_name_segment(const char *segment)
 
 const char *tool_hints(char *buf, size_t size, const char *text)
 {
-	if (!named_segment || !strcmp(named_segment, hint_default_segment())) {
-		snprintf(buf, size, "%s", text);
-		return buf;
-	}
-	return hint_name_segment(buf, size, text, named_segment);
+	return hint_for_shell(buf, size, text,
+			      named_segment ? named_segment : hint_default_segment());
 }
 
 static void print_line(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
