@@ -13,7 +13,7 @@
  *                                                        or, if no slice is left, FLUSH
  *   FLUSH      what was deleted stays so after a crash   RECORD
  *   RECORD     waits for the catalogue to be free        RECORDING
- *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE
+ *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE; RECORD, if the catalogue is not free
  *
  * What fails ends the slice at the first object that failed, or the FLUSH, or the record: NONE, and
  * the volume waits for its next turn, which comes after a second at the earliest. "Is not there" is
