@@ -174,10 +174,6 @@ static inline uint64_t peer_word(enum xseg_peer_state s, uint32_t member, uint32
 {
 	return (uint64_t)s << 56 | (uint64_t)(member & 0xffff) << 32 | gen;
 }
-static inline bool peer_serves(enum xseg_peer_state s)
-{
-	return s == XSEG_PEER_LIVE || s == XSEG_PEER_OPENING;
-}
 static inline enum xseg_peer_state peer_state(uint64_t w)
 {
 	return (enum xseg_peer_state)(w >> 56);

@@ -190,7 +190,7 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 		i = XSEG_NONE;
 	if (i != XSEG_NONE) {
 		p = &seg->peers[i];
-		if (peer_serves(peer_state(xs_peer_word(seg, i))))
+		if (xseg_peer_is_up(peer_state(xs_peer_word(seg, i))))
 			return xseg_fail(err, -EEXIST,
 				"a peer '%s' is running already in this segment; stop it first, or choose "
 				"another --name",

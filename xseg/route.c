@@ -167,12 +167,12 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 	info->state = peer_state(w);
 	/* a state that there is not is that of nobody who serves */
 	if (info->state > XSEG_PEER_DEAD ||
-		(peer_serves(info->state) && !xs_member_alive(seg, peer_member(w))))
+		(xseg_peer_is_up(info->state) && !xs_member_alive(seg, peer_member(w))))
 		info->state = XSEG_PEER_DEAD;
 	info->index = index;
 	info->generation = peer_gen(w);
 	info->member = peer_member(w);
-	if (peer_serves(info->state) && info->member < XSEG_MAX_MEMBERS) {
+	if (xseg_peer_is_up(info->state) && info->member < XSEG_MAX_MEMBERS) {
 		info->pid = atomic_load_explicit(
 			&seg->members[info->member].pid, memory_order_relaxed);
 		snprintf(info->member_label, sizeof(info->member_label), "%.*s", XSEG_NAME_MAX - 1,

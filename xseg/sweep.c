@@ -36,7 +36,7 @@ static void mark_dead(struct xseg *seg,
 		struct xs_peer *p = &seg->peers[i];
 		uint64_t w = xs_peer_word(seg, i);
 
-		if (!peer_serves(peer_state(w)) || !is_dead(seg, by, peer_member(w)))
+		if (!xseg_peer_is_up(peer_state(w)) || !is_dead(seg, by, peer_member(w)))
 			continue;
 		xs_peer_word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
 		XKILL(DEAD_MARKED);
@@ -131,7 +131,7 @@ static bool any_dead(struct xseg *seg)
 
 		if (peer_state(w) == XSEG_PEER_DEAD && xs_peer_is_client(seg, i))
 			return true;
-		if (peer_serves(peer_state(w)) && !xs_member_alive(seg, peer_member(w)))
+		if (xseg_peer_is_up(peer_state(w)) && !xs_member_alive(seg, peer_member(w)))
 			return true;
 	}
 	return false;
@@ -200,7 +200,7 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 	xs_mark_dead(seg, fd);
 	if (peer_state(xs_peer_word(seg, index)) == XSEG_PEER_FREE)
 		rc = -ENOENT;
-	else if (peer_serves(peer_state(xs_peer_word(seg, index))))
+	else if (xseg_peer_is_up(peer_state(xs_peer_word(seg, index))))
 		rc = -EBUSY;
 	else
 		xs_direct_shut(&seg->peers[index]);

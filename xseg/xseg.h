@@ -188,6 +188,12 @@ enum xseg_peer_state {
 	XSEG_PEER_DEAD			/* its process died; waits for a successor (or the sweep) */
 };
 
+/* A process serves it, or is getting ready to. */
+static inline bool xseg_peer_is_up(enum xseg_peer_state state)
+{
+	return state == XSEG_PEER_OPENING || state == XSEG_PEER_LIVE;
+}
+
 struct xseg_peer_params {
 	const char *name, *kind;		/* kind "client": vanishes when closed or swept */
 	uint32_t nr_ports;			/* one a reactor; 1..16 */

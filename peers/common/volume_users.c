@@ -10,8 +10,7 @@
 
 static bool uses(const struct xseg_peer_info *p, uint32_t volumed, uint32_t volume)
 {
-	return !strcmp(p->kind, "client") &&
-	       (p->state == XSEG_PEER_OPENING || p->state == XSEG_PEER_LIVE) &&
+	return !strcmp(p->kind, "client") && xseg_peer_is_up(p->state) &&
 	       xseg_client_has_volume(p, volumed, volume);
 }
 

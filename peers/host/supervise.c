@@ -75,7 +75,7 @@ static void add_names(struct supervisor *s, const struct unit *u, struct args *a
 	for (i = 0; i < u->nr; i++) {
 		state = units_peer_state(&s->units, u->peer[i], &info);
 		if (s->stopping ? units_needs(&s->units, u->peer[i])
-				: !unit_peer_is_alive(state) &&
+				: !xseg_peer_is_up(state) &&
 					  (!u->started || state != XSEG_PEER_STOPPED))
 			args_add(a, "%s", s->units.stack->peers[u->peer[i]].name);
 	}
@@ -246,7 +246,7 @@ static void split_unit(struct supervisor *s, struct unit *u)
 
 static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
-	bool alive = !u->child && unit_has(&s->units, u, unit_peer_is_alive);
+	bool alive = !u->child && unit_has(&s->units, u, xseg_peer_is_up);
 
 	assert(!u->child || u->state == UNIT_RUNNING);		/* U2 */
 	if (u->state != UNIT_RUNNING) {
@@ -286,7 +286,7 @@ static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_p
 	sent.si_pid = getpid();
 	sent.si_uid = getuid();
 	sent.si_value.sival_int = (int)info->index;
-	if (!unit_peer_is_alive(units_peer_state(&s->units, peer, &now)) || now.pid != info->pid ||
+	if (!xseg_peer_is_up(units_peer_state(&s->units, peer, &now)) || now.pid != info->pid ||
 	    now.generation != info->generation)
 		goto out_close;
 	if (!syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0)) {
@@ -311,7 +311,7 @@ static bool has_living_upper(struct supervisor *s, const struct xseg_peer_info *
 	uint32_t i;
 
 	for (i = 0; i < s->units.stack->nr_peers; i++)
-		if (unit_peer_is_alive(units_peer_state(&s->units, i, &info)) &&
+		if (xseg_peer_is_up(units_peer_state(&s->units, i, &info)) &&
 			info.downstream == lower->index)
 			return true;
 	return false;
@@ -329,7 +329,7 @@ static bool stop_next(struct supervisor *s)
 		peer = s->units.order[i];
 		u = units_of(&s->units, peer);
 		state = units_peer_state(&s->units, peer, &info);
-		if (unit_peer_is_alive(state)) {
+		if (xseg_peer_is_up(state)) {
 			if (has_living_upper(s, &info))
 				continue;
 			if (s->asked_generation[peer] != info.generation &&

@@ -90,7 +90,7 @@ static bool is_stopping(struct units *us, uint32_t peer)
 {
 	struct xseg_peer_info info;
 
-	return unit_peer_is_alive(units_peer_state(us, peer, &info)) && peer_word_stopping(&info);
+	return xseg_peer_is_up(units_peer_state(us, peer, &info)) && peer_word_stopping(&info);
 }
 
 static void add_to_unit(struct unit *u, const struct stack *stack, uint32_t peer)
@@ -129,7 +129,7 @@ static uint32_t pid_of(struct units *us, const struct unit *u)
 	if (u->child)
 		return (uint32_t)u->child;
 	for (i = 0; i < u->nr; i++)
-		if (unit_peer_is_alive(units_peer_state(us, u->peer[i], &info)))
+		if (xseg_peer_is_up(units_peer_state(us, u->peer[i], &info)))
 			return info.pid;
 	return 0;
 }
@@ -152,7 +152,7 @@ static bool is_elsewhere(struct units *us, const struct unit *u, uint32_t peer, 
 	struct xseg_peer_info info;
 	enum xseg_peer_state state = units_peer_state(us, peer, &info);
 
-	if (unit_peer_is_alive(state))
+	if (xseg_peer_is_up(state))
 		return info.pid != pid;
 	return unit_peer_is_dead(state) && serves_in(us, u, pid);
 }
@@ -183,7 +183,7 @@ const struct unit *units_split(struct units *us, struct unit *u)
 static bool may_return(struct units *us, const struct unit *u)
 {
 	if (u->child)
-		return !unit_has(us, u, unit_peer_is_alive);
+		return !unit_has(us, u, xseg_peer_is_up);
 	return u->state == UNIT_WAITING && u->stop_restarts < UNIT_STOP_RESTARTS;
 }
 
@@ -210,7 +210,7 @@ static bool is_stood_on(struct units *us, uint32_t peer)
 
 	for (i = 0; i < us->stack->nr_peers; i++)
 		if (below_of(us, i) == peer &&
-		    (unit_peer_is_alive(units_peer_state(us, i, &info)) || units_needs(us, i)))
+		    (xseg_peer_is_up(units_peer_state(us, i, &info)) || units_needs(us, i)))
 			return true;
 	return false;
 }
@@ -242,8 +242,8 @@ uint32_t units_stranded(struct units *us, struct xseg_peer_info *below)
 	uint32_t i, at;
 
 	for (i = 0; i < us->stack->nr_peers; i++) {
-		if (!unit_peer_is_alive(units_peer_state(us, i, &info)) ||
-			!look_below(us, i, below) || unit_peer_is_alive(below->state))
+		if (!xseg_peer_is_up(units_peer_state(us, i, &info)) ||
+			!look_below(us, i, below) || xseg_peer_is_up(below->state))
 			continue;
 		at = stack_find(us->stack, below->name);
 		if (at == STACK_NONE || !units_needs(us, at))

@@ -61,11 +61,6 @@ const struct unit *units_of(const struct units *us, uint32_t peer);
 /* What the segment says of a peer of the stack; FREE: it does not know it. */
 enum xseg_peer_state units_peer_state(struct units *us, uint32_t peer, struct xseg_peer_info *info);
 
-static inline bool unit_peer_is_alive(enum xseg_peer_state state)
-{
-	return state == XSEG_PEER_OPENING || state == XSEG_PEER_LIVE;
-}
-
 static inline bool unit_peer_is_dead(enum xseg_peer_state state)
 {
 	return state == XSEG_PEER_DEAD;

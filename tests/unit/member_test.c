@@ -191,7 +191,7 @@ static int join_again_and_again(void *arg)
 		if (xseg_attach(name, 0, &own, &err))
 			continue;
 		for (uint32_t i = 0; i < own->geo.nr_ports; i++)
-			if (peer_serves(peer_state(xs_peer_word(own, i))) &&
+			if (xseg_peer_is_up(peer_state(xs_peer_word(own, i))) &&
 				peer_member(xs_peer_word(own, i)) == own->member)
 				joiner->wrong++;
 		xseg_detach(own);

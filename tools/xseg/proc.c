@@ -29,8 +29,7 @@ static int signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int 
 	if (fd < 0)
 		return -errno;
 	if (!xseg_peer_get_info(seg, peer->index, &now) || now.pid != peer->pid ||
-	    now.generation != peer->generation ||
-	    (now.state != XSEG_PEER_LIVE && now.state != XSEG_PEER_OPENING))
+	    now.generation != peer->generation || !xseg_peer_is_up(now.state))
 		rc = -ESRCH;
 	else if (syscall(SYS_pidfd_send_signal, fd, sig, info, 0))
 		rc = -errno;

@@ -74,7 +74,7 @@ const struct xseg_peer_info *view_peer_of_kind(const struct view_peers *peers, c
 
 bool view_peer_alive(const struct xseg_peer_info *p)
 {
-	return p->state == XSEG_PEER_OPENING || p->state == XSEG_PEER_LIVE;
+	return xseg_peer_is_up(p->state);
 }
 
 bool view_peer_is_client(const struct xseg_peer_info *p)
