@@ -1,13 +1,13 @@
 # lib.sh - what the benchmarks share; sourced first by every script of this folder that measures.
 #
 #	#!/bin/bash
-#	# hits.sh - what is measured; this comment, up to `set -u`, is the text of --help
+#	# hit.sh - what is measured; this comment, up to `set -u`, is the text of --help
 #	set -u
 #	. "$(dirname "$0")/lib.sh"
 #	bench_options "$@"	# sets $quick, $full, $runs
-#	bench_begin hits xseg xseg-host xbench
+#	bench_begin hit xseg xseg-host xbench
 #	...			# JSON files in $raw, and from them runs.tsv and results.tsv in $out
-#	bench_end hits.gp iops.png
+#	bench_end hit.gp iops.png
 #
 # What a script has after this
 #   BUILD         absolute; PATH begins with its bin; the working directory is the repository

@@ -14,7 +14,7 @@
 # and of `fits` over memd with 4 in flight also 1, 3 and 4 threads. Store and cache are in one
 # reactor on the first CPU, the clients on the others, by copy. The published figures are of 12
 # cores, 2 threads, 4 in flight, in memory: 4 KiB writes 679 K/s at 5.0 us, 64 KiB writes 113 K/s.
-# What was published of many objects is repeated by bench/objects.sh. Sizes go from large to small:
+# What was published of many objects is repeated by bench/index.sh. Sizes go from large to small:
 # what a run of small blocks leaves dirty in `twice` costs the store a write for each, and the next
 # run would pay for it.
 #

@@ -13,7 +13,7 @@
 # Exit codes: 0, or 1 when a benchmark could not be run to its end.
 set -u
 
-benchmarks=(limits hits reactors sustained ratio overhead switches plugs fio nbd objects literature
+benchmarks=(limits hit reactors sustained ratio overhead switches plugs fio nbd index literature
 	    headline scale rivals)
 by_name=(guest)		# take minutes alone, so they have to be asked for
 cd "$(dirname "$0")/.." || exit 1

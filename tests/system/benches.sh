@@ -86,7 +86,7 @@ bench()
 }
 
 cat >bars <<-END
-	==== hits ====
+	==== hit ====
 	wanted 4k read, depth 1: at least 0.85, is 0.9: met
 	wanted writes, depth 16: a rate of 2 (redis: 3): at least 1, is 0.5 (worst: 0): not met
 	==== ratio ====
@@ -94,9 +94,9 @@ cat >bars <<-END
 END
 is "the table of all bars has what was wanted, and whether it is met" \
 	"$(awk -f "$root/bench/run.awk" bars | sed 1d | tr -s ' ' | tr '\n' ';')" \
-	"hits 4k read, depth 1 at least 0.85 0.9 met;hits writes, depth 16: a rate of 2 (redis: 3) at least 1 0.5 (worst: 0) not met;ratio uniform -0.2 points met;2 of 3 bars are met.;"
+	"hit 4k read, depth 1 at least 0.85 0.9 met;hit writes, depth 16: a rate of 2 (redis: 3) at least 1 0.5 (worst: 0) not met;ratio uniform -0.2 points met;2 of 3 bars are met.;"
 
-bench hits 42 21 "runs.tsv:11:42 results.tsv:12:43" "iops.png bandwidth.png"
+bench hit 42 21 "runs.tsv:11:42 results.tsv:12:43" "iops.png bandwidth.png"
 bench limits 37 12 "runs.tsv:11:37 results.tsv:8:38" limits.png
 # Of the rivals, those that are here.
 rivals=(cached filed)
@@ -156,5 +156,5 @@ if [ -n "$LONG" ] && [ -z "$(guest_missing)" ] && command -v nbdkit >/dev/null &
 elif [ -n "$LONG" ]; then
 	skip "bench/guest.sh --quick runs to its end" "$(guest_missing) $guest_why"
 fi
-bench objects 15 10 "runs.tsv:6:15 results.tsv:6:16" objects.png
+bench index 15 10 "runs.tsv:6:15 results.tsv:6:16" index.png
 finish

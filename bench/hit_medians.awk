@@ -1,5 +1,5 @@
-# hits_medians.awk - from one line a run to one line a point: medians over the rounds. Used by
-# hits.sh, after lib.awk.
+# hit_medians.awk - from one line a run to one line a point: medians over the rounds. Used by
+# hit.sh, after lib.awk.
 #
 # In:  SYSTEM RW BS DEPTH THREADS IOPS BYTES MEAN_NS P50_NS P99_NS ERRORS, with tabs
 # Out: a line of names, then SYSTEM RW BS DEPTH THREADS IOPS LOWEST HIGHEST BYTES MEAN_NS P50_NS

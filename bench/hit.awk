@@ -1,5 +1,5 @@
-# hits.awk - the tables and the verdict of hits.sh, from the medians of hits_medians.awk: awk -f
-# lib.awk -f hits.awk RESULTS
+# hit.awk - the tables and the verdict of hit.sh, from the medians of hit_medians.awk: awk -f
+# lib.awk -f hit.awk RESULTS
 #
 # Variables: goal (IOPS), load (load average before the run)
 BEGIN {

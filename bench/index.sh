@@ -1,8 +1,8 @@
 #!/bin/bash
-# objects.sh - what many small objects cost against few large ones, over the same set of pages, cold
+# index.sh - what many small objects cost against few large ones, over the same set of pages, cold
 # and warm.
 #
-# Usage: bench/objects.sh [--quick | --full]
+# Usage: bench/index.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.35, of one run)
 #
 # A set of 4 GiB (128 MiB with --quick, and less where the memory is less) is cut into objects of 4
@@ -19,7 +19,7 @@
 # one after the other, each on a stack of its own, every second round the other way round; ratios
 # are to the largest objects in the same round, and figures are medians of the rounds.
 #
-# In $BUILD/bench/objects: raw/OBJECTS-KIND-run.ROUND.json; from these alone runs.tsv, results.tsv
+# In $BUILD/bench/index: raw/OBJECTS-KIND-run.ROUND.json; from these alone runs.tsv, results.tsv
 # (medians), report.txt and the plot are made.
 set -u
 
@@ -126,12 +126,12 @@ report()
 		printf "While hits were measured %d reads were no hits, and %d bytes were flushed.\n", miss, flushed
 	}' "$out/hits.txt"
 	echo
-	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/objects.awk "$out/runs.tsv"
+	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/index.awk "$out/runs.tsv"
 }
 
 choose_time
 choose_set
-bench_begin objects xseg xseg-host xbench
+bench_begin index xseg xseg-host xbench
 minutes=$(awk -v n="${#object_kibs[@]}" -v r="$runs" -v s="$seconds" -v m="$set_mib" \
 	'BEGIN { printf "%d", r * n * (3 * s + m / 400 + 2) / 60 + 1 }')
 echo "bench: 5 points on ${#object_kibs[@]} cuts of $set_mib MiB, $runs rounds: about $minutes minutes"
@@ -143,4 +143,4 @@ for round in $(seq "$runs"); do
 done
 collect >"$tmp/runs"
 sort -t $'\t' -k1,1n -k2,2 -k3,3n "$tmp/runs" >"$out/runs.tsv"
-bench_end objects.gp objects.png
+bench_end index.gp index.png

@@ -1,9 +1,9 @@
-# hits.gp - plots of bench/hits.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" hits.gp
+# hit.gp - plots of bench/hit.sh: gnuplot -e "data='results.tsv'; out='FOLDER'" hit.gp
 #
 # iops.png: 4 KiB blocks, one thread, by depth; bars show the slowest and the fastest run.
 # bandwidth.png: depth 16, one thread, by block size, beside what one core copies without requests.
 # Of loans, lines are made where they were measured.
-# data is a table of medians whose columns hits_medians.awk names in its first line.
+# data is a table of medians whose columns hit_medians.awk names in its first line.
 set datafile separator "\t"
 set terminal pngcairo size 1100,480 font "sans,10"
 set style data linespoints

@@ -1,4 +1,4 @@
-# objects.awk - ratios of objects.sh, and its verdict: awk -f lib.awk -f objects.awk RUNS
+# index.awk - ratios of index.sh, and its verdict: awk -f lib.awk -f index.awk RUNS
 #
 # In:  OBJECTS KIND ROUND IOPS MEAN_NS ERRORS, with tabs; sorted by the first as a number
 # Out: the report; and into the file `results`, for plots: KIND OBJECTS IOPS RATIO LOWEST HIGHEST

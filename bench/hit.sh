@@ -1,7 +1,7 @@
 #!/bin/bash
-# hits.sh - what a hit of 4 KiB to 64 KiB costs, by copy, by loan and without a request.
+# hit.sh - what a hit of 4 KiB to 64 KiB costs, by copy, by loan and without a request.
 #
-# Usage: bench/hits.sh [--quick | --full]
+# Usage: bench/hit.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run), BENCH_SET (size of
 #   the set; else 2G, or what a quarter of the free memory allows)
 #
@@ -26,7 +26,7 @@
 # depth, by size and by clients; with --full all of 4, 16 and 64 KiB, 1 to 64 in flight, one and two
 # clients: half an hour.
 #
-# What xbench and bench-limit say is kept as JSON in $BUILD/bench/hits/raw, one file a run:
+# What xbench and bench-limit say is kept as JSON in $BUILD/bench/hit/raw, one file a run:
 # SYSTEM-RW-BS-DEPTH-THREADS-run.ROUND.json. From these alone runs.tsv, results.tsv, report.txt and
 # the plots are made.
 set -u
@@ -238,7 +238,7 @@ note_counters()	# WHEN
 
 # ---- what came out ----
 
-# One line a run, as hits_medians.awk wants it. Rates are sums of the clients, means are weighted,
+# One line a run, as hit_medians.awk wants it. Rates are sums of the clients, means are weighted,
 # percentiles are those of the worst client.
 collect()
 {
@@ -272,13 +272,13 @@ report()
 	[ ! -e "$out/left_out.txt" ] || cat "$out/left_out.txt"
 	hits
 	echo
-	awk -v goal="$goal" -v load="$load_before" -f bench/lib.awk -f bench/hits.awk \
+	awk -v goal="$goal" -v load="$load_before" -f bench/lib.awk -f bench/hit.awk \
 		"$out/results.tsv"
 }
 
 choose_time
 choose_set
-bench_begin hits xseg xseg-host xbench bench-limit
+bench_begin hit xseg xseg-host xbench bench-limit
 set_file=/dev/shm/$XSEG_SEGMENT.set
 also_at_the_end rm -f "$set_file"
 for system in "${systems[@]}"; do
@@ -302,5 +302,5 @@ if [ "${#datas[@]}" -gt 1 ]; then
 	done
 fi
 collect >"$out/runs.tsv"
-awk -f bench/lib.awk -f bench/hits_medians.awk "$out/runs.tsv" >"$out/results.tsv"
-bench_end hits.gp iops.png bandwidth.png
+awk -f bench/lib.awk -f bench/hit_medians.awk "$out/runs.tsv" >"$out/results.tsv"
+bench_end hit.gp iops.png bandwidth.png
