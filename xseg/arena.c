@@ -85,12 +85,8 @@ void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind)
 
 static int map_extent(struct xseg *seg, uint8_t *at, uint32_t extent)
 {
-	off_t off = (off_t)(seg->geo.off_pages + (uint64_t)extent * XSEG_EXTENT_SIZE);
-
-	return mmap(at, XSEG_EXTENT_SIZE, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_FIXED | MAP_POPULATE, seg->fd, off) == MAP_FAILED
-		       ? -errno
-		       : 0;
+	return xs_pool_map(
+		seg, at, (uint64_t)extent * XSEG_EXTENT_SIZE, XSEG_EXTENT_SIZE, MAP_POPULATE);
 }
 
 /* Maps the extents of the arena, by their numbers, one after the other from `at`. -EPROTO: they are

@@ -19,7 +19,10 @@ bool xseg_is_whole(struct xseg *seg)
 {
 	struct stat st;
 
-	return fstat(seg->fd, &st) || (uint64_t)st.st_size >= seg->geo.total_bytes;
+	if (fstat(seg->fd, &st) == 0 && (uint64_t)st.st_size < seg->geo.total_bytes)
+		return false;
+	return seg->pool_fd < 0 || fstat(seg->pool_fd, &st) ||
+	       (uint64_t)st.st_size >= pool_bytes(seg);
 }
 
 /* The kernel says what is mapped by huge pages, and maps what is touched: one byte of each
@@ -41,6 +44,8 @@ uint64_t xseg_huge_bytes(struct xseg *seg)
 
 	if (!xseg_is_whole(seg))
 		return 0;
+	if (seg->pool_fd >= 0)
+		return pool_bytes(seg);
 	f = fopen("/proc/self/smaps", "re");
 	if (!f)
 		return 0;
@@ -63,7 +68,7 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 	memset(info, 0, sizeof(*info));
 	snprintf(info->name, sizeof(info->name), "%s", seg->name);
 	info->total_bytes = seg->geo.total_bytes;
-	info->memory_bytes = (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
+	info->memory_bytes = pool_bytes(seg);
 	info->made_at_s = seg->super->made_at_s;
 	info->bad_count = atomic_load_explicit(&seg->super->bad_count, memory_order_relaxed);
 	info->nr_requests = seg->geo.nr_requests;
@@ -73,6 +78,7 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 	info->huge = (enum xseg_huge)XS_FETCH(seg->super->huge);
 	if ((unsigned)info->huge > XSEG_HUGE_REQUIRE)
 		info->huge = XSEG_HUGE_AUTO;
+	info->huge_reserved = seg->pool_fd >= 0;
 	for (i = 0; i < seg->geo.nr_requests; i++)
 		info->free_requests += place_state(atomic_load_explicit(&seg->reqs[i].place,
 					       memory_order_relaxed)) == XSEG_REQ_FREE;

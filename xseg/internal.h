@@ -23,6 +23,7 @@
 
 struct xseg {
 	int fd;			/* the one open file description that holds the member's lock */
+	int pool_fd;	/* of the file that has the pages; -1: its own has them (pool_file.c) */
 	struct xseg *next;		/* that this process has attached: lock.c */
 	bool observer;
 	uint32_t member;
@@ -48,6 +49,11 @@ struct xseg {
 	struct xreq *views;
 	char name[XSEG_NAME_MAX];
 };
+
+static inline uint64_t pool_bytes(const struct xseg *seg)
+{
+	return (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
+}
 
 /* An offer of a request that met a full lane. */
 struct late_offer {
@@ -229,6 +235,22 @@ int xs_geometry_from_config(
 	const struct xseg_config *cfg, struct xs_geometry *geo, struct xseg_error *err);
 /* What a superblock's counts make; false: they are out of range. */
 bool xs_geometry_again(const struct xs_geometry *found, struct xs_geometry *geo);
+
+/* ---- segment.c ---- */
+/* Memory for [at, at + bytes) of the file now, so that nobody meets SIGBUS later. Returns an
+ * errno. */
+int xs_file_take(int fd, uint64_t at, uint64_t bytes);
+
+/* ---- pool_file.c ---- */
+/* A file in huge pages for the pages of the segment whose own file is `fd`, whose maker calls this;
+ * all of its memory is taken. -1: there is no hugetlbfs that may be used, or it has not enough. */
+int xs_pool_make(const char *name, int fd, uint64_t bytes);
+/* Returns a descriptor, or -EPROTO: it is gone, truncated, or not mounted here. */
+int xs_pool_open(const char *name, int fd, uint64_t bytes, struct xseg_error *err);
+/* Also where there is none. Who has mapped it keeps that. */
+void xs_pool_remove(const char *name, int fd);
+/* Maps bytes of the pages, from `off` on, at an address that xs_room_take() gave; all in bytes. */
+int xs_pool_map(const struct xseg *seg, void *at, uint64_t off, uint64_t bytes, int flags);
 
 /* ---- lock.c ---- */
 /* Takes the control lock; returns a descriptor that holds it or -errno. The same thread lets go,

@@ -57,6 +57,8 @@ struct xs_super {
 	uint64_t stamp;				/* layout_stamp() of the build that made it */
 	_Atomic uint32_t state;			/* enum xs_state; the maker's */
 	uint32_t huge;				/* enum xseg_huge as asked for */
+	uint32_t pool;			/* 1: its pages are in a file of a hugetlbfs */
+	uint32_t pad;
 	struct xs_geometry geo;
 	char name[XSEG_NAME_MAX];
 	uint64_t made_at_s;			/* wall clock, for people */

@@ -68,12 +68,18 @@ static void parent_forked(void)
 	pthread_mutex_unlock(&attached.lock);
 }
 
+static void close_files(struct xseg *seg)
+{
+	close(seg->fd);
+	if (seg->pool_fd >= 0)
+		close(seg->pool_fd);
+	seg->fd = seg->pool_fd = -1;
+}
+
 static void child_forked(void)
 {
-	for (struct xseg *seg = attached.first; seg; seg = seg->next) {
-		close(seg->fd);
-		seg->fd = -1;
-	}
+	for (struct xseg *seg = attached.first; seg; seg = seg->next)
+		close_files(seg);
 	attached.first = NULL;
 	for (struct control *c = attached.controls; c; c = c->next) {
 		close(c->fd);
@@ -118,8 +124,7 @@ void xs_attached_remove(struct xseg *seg)
 		at = &(*at)->next;
 	if (*at) {
 		*at = seg->next;
-		close(seg->fd);
-		seg->fd = -1;
+		close_files(seg);
 	}
 	pthread_mutex_unlock(&attached.lock);
 }

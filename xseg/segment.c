@@ -12,6 +12,8 @@
  *       attacher recomputes and compares, and uses its own copy from then on
  *   S2  a failed create leaves no file
  *   S3  the name of a segment that is READY is taken away under its control lock (xseg_remove())
+ *   S4  the file of its pages, if they have one of their own, is made under its maker's name and
+ *       lock, and removed after that name
  */
 #include <assert.h>
 #include <errno.h>
@@ -100,26 +102,31 @@ static int map_file(struct xseg *seg, int fd, uint64_t bytes, bool write)
 	return 0;
 }
 
-static int size_file(int fd, uint64_t bytes, struct xseg_error *err)
+/* Its pages, over the hole that its own file has in their place. */
+static int map_pool(struct xseg *seg)
+{
+	int rc = xs_pool_map(seg, seg->pages, 0, pool_bytes(seg), 0);
+
+	if (rc == 0)
+		madvise(seg->pages, pool_bytes(seg), MADV_DONTFORK);
+	return rc;
+}
+
+/* Asked first, so that a wish which cannot be granted does not drain the machine on the way. */
+static int check_room(int fd, uint64_t bytes, struct xseg_error *err)
 {
 	struct statvfs fs;
 
-	/* asked first, so that a wish which cannot be granted does not drain the machine on the
-	 * way */
 	if (fstatvfs(fd, &fs) == 0 && fs.f_blocks && bytes / fs.f_frsize > fs.f_bavail)
 		return xseg_fail(err, -ENOSPC,
 			"/dev/shm has %llu MiB left and the segment needs %llu MiB; ask for less "
 			"--memory, or enlarge /dev/shm",
 			(unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
 			(unsigned long long)(bytes >> 20));
-	if (ftruncate(fd, (off_t)bytes))
-		return xseg_fail(err, -errno, "cannot give the segment %llu MiB: %s",
-				 (unsigned long long)(bytes >> 20), strerror(errno));
 	return 0;
 }
 
-/* Memory for [at, at + bytes) of the file now, so that nobody meets SIGBUS later. */
-static int take_range(int fd, uint64_t at, uint64_t bytes)
+int xs_file_take(int fd, uint64_t at, uint64_t bytes)
 {
 	int rc;
 
@@ -135,7 +142,7 @@ static int take_memory(int fd, uint64_t bytes, struct xseg_error *err)
 	int rc;
 
 	for (uint64_t at = 0; at < bytes; at += step) {
-		rc = take_range(fd, at, bytes - at < step ? bytes - at : step);
+		rc = xs_file_take(fd, at, bytes - at < step ? bytes - at : step);
 		if (rc)
 			return xseg_fail(err, -rc,
 				"the machine cannot give %llu MiB of shared memory (%s); "
@@ -175,13 +182,13 @@ static void write_tables(
  * gets one small page first, and the rest of the memory is taken afterwards. */
 static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *err)
 {
-	uint64_t bytes = (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE;
+	uint64_t bytes = pool_bytes(seg);
 	int rc = 0;
 
 	if (huge == XSEG_HUGE_NEVER)
 		return 0;
 	for (uint32_t i = 0; i < seg->geo.nr_extents && rc == 0; i++)
-		rc = take_range(seg->fd, seg->geo.off_pages + (uint64_t)i * XSEG_EXTENT_SIZE,
+		rc = xs_file_take(seg->fd, seg->geo.off_pages + (uint64_t)i * XSEG_EXTENT_SIZE,
 			XSEG_PAGE_SIZE);
 	madvise(seg->pages, bytes, MADV_HUGEPAGE);
 	if (rc == 0 && madvise(seg->pages, bytes, MADV_COLLAPSE) == 0)
@@ -189,38 +196,57 @@ static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *e
 	if (huge == XSEG_HUGE_REQUIRE)
 		return xseg_fail(err, -ENOMEM,
 			"huge pages were required and the system gives none (%s); "
-			"use --huge auto, or enable them in /sys/kernel/mm/transparent_hugepage/shmem_enabled",
-			strerror(rc ? rc : errno));
+			"use --huge auto, or enable them in /sys/kernel/mm/transparent_hugepage/shmem_enabled, "
+			"or set %u of 2 MiB aside (sysctl vm.nr_hugepages) for a hugetlbfs that is mounted",
+			strerror(rc ? rc : errno), seg->geo.nr_extents);
 	return 0;
 }
 
-static int fill_segment(
-	int fd, const char *name, const struct xseg_config *cfg, struct xseg_error *err)
+/* All of its memory, the pages in huge ones if that is wished for: of those that are set aside, for
+ * a file that others can find, or of those that the kernel makes. */
+static int take_pages(struct xseg *seg, const char *name, enum xseg_huge huge, bool is_private,
+	struct xseg_error *err)
+{
+	uint64_t own;
+	int rc;
+
+	if (huge != XSEG_HUGE_NEVER && !is_private)
+		seg->pool_fd = xs_pool_make(name, seg->fd, pool_bytes(seg));
+	own = seg->pool_fd >= 0 ? seg->geo.off_pages : seg->geo.total_bytes;
+	rc = check_room(seg->fd, own, err);
+	if (rc == 0 && seg->pool_fd < 0)
+		rc = want_huge(seg, huge, err);
+	return rc ? rc : take_memory(seg->fd, own, err);
+}
+
+static int fill_segment(int fd, const char *name, const struct xseg_config *cfg, bool is_private,
+	struct xseg_error *err)
 {
 	struct xs_geometry geo;
-	struct xseg seg = { .fd = fd };
+	struct xseg seg = { .fd = fd, .pool_fd = -1 };
 	int rc = xs_geometry_from_config(cfg, &geo, err);
 
 	if (rc)
 		return rc;
-	rc = size_file(fd, geo.total_bytes, err);
-	if (rc)
-		return rc;
+	if (ftruncate(fd, (off_t)geo.total_bytes))
+		return xseg_fail(err, -errno, "cannot give the segment %llu MiB: %m",
+			(unsigned long long)(geo.total_bytes >> 20));
 	rc = map_file(&seg, fd, geo.total_bytes, true);
 	if (rc)
 		return xseg_fail(err, rc, "cannot map the segment: %s", strerror(-rc));
 	seg.geo = geo;
 	set_pointers(&seg);
-	rc = want_huge(&seg, cfg->huge, err);
-	if (rc == 0)
-		rc = take_memory(fd, geo.total_bytes, err);
+	rc = take_pages(&seg, name, cfg->huge, is_private, err);
 	if (rc == 0) {
 		atomic_store_explicit(&seg.super->state, XS_MAKING, memory_order_relaxed);
 		write_tables(&seg, &geo, name, cfg->huge);
+		seg.super->pool = seg.pool_fd >= 0;
 		/* release: partner is the acquire in check_super(); L2 */
 		atomic_store_explicit(&seg.super->state, XS_READY, memory_order_release);
 	}
 	munmap(seg.base, geo.total_bytes);
+	if (seg.pool_fd >= 0)
+		close(seg.pool_fd);
 	return rc;
 }
 
@@ -250,7 +276,7 @@ static bool is_named(const char *path, int fd)
 /* Removes the rest of a create that died. Others may be about to, and one of them has made it anew
  * by then: so the file's control byte is held, which its maker would have, while it is looked at
  * and its name goes. */
-static void remove_half_made(const char *path)
+static void remove_half_made(const char *name, const char *path)
 {
 	struct xs_super head;
 	int fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
@@ -261,11 +287,19 @@ static void remove_half_made(const char *path)
 	if (xs_lock_byte(fd, XSEG_LOCK_CONTROL, false) == 0) {
 		n = pread(fd, &head, sizeof(head), 0);
 		if ((n == 0 || (n == (ssize_t)sizeof(head) && is_unfinished(&head))) &&
-			is_named(path, fd))
+			is_named(path, fd)) {
 			shm_unlink(path);
+			xs_pool_remove(name, fd);
+		}
 		xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
 	}
 	close(fd);
+}
+
+static int fail_other_maker(const char *name, struct xseg_error *err)
+{
+	return xseg_fail(err, -EEXIST, "segment '%s' was made by somebody else at the same time",
+		name);
 }
 
 int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_error *err)
@@ -282,7 +316,7 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	if (rc)
 		return rc;
 	shm_path(name, path, sizeof(path));
-	remove_half_made(path);
+	remove_half_made(name, path);
 	fd = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return xseg_fail(err, -errno,
@@ -290,18 +324,23 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 					: "cannot make segment '%s': %m",
 			name);
 	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
+	/* another maker may have taken it for half made before it was locked; from here on nobody
+	 * does */
+	if (rc == 0 && !is_named(path, fd))
+		rc = fail_other_maker(name, err);
 	if (rc == 0 && cfg->group >= 0 && fchown(fd, (uid_t)-1, (gid_t)cfg->group))
 		rc = xseg_fail(err, -errno, "cannot give the segment to group %lld: %m",
 			(long long)cfg->group);
 	if (rc == 0 && fchmod(fd, mode))
 		rc = xseg_fail(err, -errno, "cannot set the segment's mode: %m");
 	if (rc == 0)
-		rc = fill_segment(fd, name, cfg, err);
+		rc = fill_segment(fd, name, cfg, false, err);
 	if (rc == 0 && !is_named(path, fd))
-		rc = xseg_fail(err, -EEXIST,
-			"segment '%s' was made by somebody else at the same time", name);
+		rc = fail_other_maker(name, err);
 	else if (rc && is_named(path, fd))
 		shm_unlink(path);
+	if (rc)
+		xs_pool_remove(name, fd);
 	xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
 	close(fd);
 	return rc;
@@ -373,6 +412,26 @@ static int join(struct xseg *seg, struct xseg_error *err)
 	return rc ? xseg_fail(err, rc, "cannot join segment '%s'", seg->name) : 0;
 }
 
+/* After set_pointers(). */
+static int attach_pages(struct xseg *seg, const char *name, struct xseg_error *err)
+{
+	int rc;
+
+	if (!XS_FETCH(seg->super->pool)) {
+		if (seg->super->huge != XSEG_HUGE_NEVER)
+			madvise(seg->pages, pool_bytes(seg), MADV_HUGEPAGE);
+		return 0;
+	}
+	rc = xs_pool_open(name, seg->fd, pool_bytes(seg), err);
+	if (rc < 0)
+		return rc;
+	seg->pool_fd = rc;
+	rc = map_pool(seg);
+	return rc ? xseg_fail(err, rc, "cannot map the pages of segment '%s': %s", name,
+			    strerror(-rc))
+		  : 0;
+}
+
 static int attach_fd(
 	int fd, const char *name, unsigned flags, struct xseg **out, struct xseg_error *err)
 {
@@ -384,6 +443,7 @@ static int attach_fd(
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	}
 	seg->fd = fd;
+	seg->pool_fd = -1;
 	seg->observer = flags & XSEG_ATTACH_OBSERVER;
 	seg->member = XSEG_OBSERVER_MEMBER;
 	snprintf(seg->name, sizeof(seg->name), "%s", name);
@@ -396,9 +456,9 @@ static int attach_fd(
 		goto out_close;
 	}
 	set_pointers(seg);
-	if (seg->super->huge != XSEG_HUGE_NEVER)
-		madvise(seg->pages, (uint64_t)seg->geo.nr_extents * XSEG_EXTENT_SIZE,
-			MADV_HUGEPAGE);
+	rc = attach_pages(seg, name, err);
+	if (rc)
+		goto out_unmap;
 	if (flags & XSEG_ATTACH_POPULATE)
 		madvise(seg->base, seg->geo.total_bytes, MADV_POPULATE_WRITE);
 	rc = xs_attached_add(seg);
@@ -418,6 +478,8 @@ out_unmap:
 out_close:
 	if (seg->fd >= 0)
 		close(seg->fd);
+	if (seg->pool_fd >= 0)
+		close(seg->pool_fd);
 	free(seg);
 	return rc;
 }
@@ -465,7 +527,7 @@ int xseg_create_private(const struct xseg_config *cfg, struct xseg **seg, struct
 
 	if (fd < 0)
 		return xseg_fail(err, -errno, "memfd: %m");
-	rc = fill_segment(fd, "private", cfg, err);
+	rc = fill_segment(fd, "private", cfg, true, err);
 	if (rc) {
 		close(fd);
 		return rc;
@@ -493,11 +555,19 @@ void xseg_detach(struct xseg *seg)
 int xseg_destroy(const char *name)
 {
 	char path[XSEG_NAME_MAX + 16];
+	int fd, rc;
 
 	if (!xseg_name_ok(name))
 		return -EINVAL;
 	shm_path(name, path, sizeof(path));
-	return shm_unlink(path) ? -errno : 0;
+	fd = shm_open(path, O_RDONLY | O_CLOEXEC, 0);
+	rc = shm_unlink(path) ? -errno : 0;
+	/* killed here, the pages are removed by whoever makes a segment of that name */
+	if (rc == 0 && fd >= 0)
+		xs_pool_remove(name, fd);
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }
 
 /* Who attaches becomes a member under the control lock, and then looks whether the name is still

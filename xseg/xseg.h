@@ -106,6 +106,7 @@ struct xseg_info {
 	uint32_t nr_extents, free_extents, arena_extents, page_extents;
 	uint64_t free_pages;			/* of free extents */
 	enum xseg_huge huge;
+	bool huge_reserved;		/* the pool is in huge pages that were set aside: hugetlb */
 };
 
 /* The costs of a segment, without making it. Returns -EINVAL with a reason for a configuration out
@@ -113,8 +114,9 @@ struct xseg_info {
 int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 
-/* Makes /dev/shm/xseg.NAME and takes its memory at once (-ENOSPC now rather than SIGBUS later).
- * -EEXIST when there is one of that name, -EINVAL for a name or a configuration out of range.
+/* Makes /dev/shm/xseg.NAME and takes its memory at once (-ENOSPC now rather than SIGBUS later). Where
+ * huge pages are not refused, a hugetlbfs of 2 MiB is mounted that may be written to, and enough is
+ * left of what was set aside, the pages are a file there. -EEXIST when there is one of that name, -EINVAL for a name or a configuration out of range.
  * Nothing is left behind on failure. */
 int xseg_create(
 	const char *name, const struct xseg_config *cfg, struct xseg_error *err) XSEG_MUST_CHECK;

@@ -100,11 +100,10 @@ size_t xcache_mem_bytes(uint32_t nr_entries)
 }
 
 /* Cuts the allocation into entries, list nodes and the two tables. */
-static void mem_carve(struct xcache *c)
+static void mem_carve(struct xcache *c, char *at)
 {
 	uint32_t nr = c->params.nr_entries, i;
 	struct xlist_node *nodes;
-	char *at = c->mem;
 
 	c->entries = (struct xcache_entry *)at;
 	at += xline_round(nr * sizeof(struct xcache_entry));
@@ -136,6 +135,7 @@ static int entry_init(struct xcache *c, uint32_t idx)
 int xcache_init(struct xcache *c, const struct xcache_params *p)
 {
 	uint32_t i;
+	char *mem;
 	int rc;
 
 	if (p->nr_entries == 0 || p->nr_entries > XHASH_CAPACITY_MAX || !p->names ||
@@ -145,11 +145,10 @@ int xcache_init(struct xcache *c, const struct xcache_params *p)
 	c->params = *p;
 	if (p->ops)
 		c->ops = *p->ops;
-	c->mem = aligned_alloc(XLINE_BYTES, xcache_mem_bytes(p->nr_entries));
-	if (!c->mem)
+	mem = xhuge_take(&c->mem, xcache_mem_bytes(p->nr_entries));
+	if (!mem)
 		return -ENOMEM;
-	xhuge_want(c->mem, xcache_mem_bytes(p->nr_entries));
-	mem_carve(c);
+	mem_carve(c, mem);
 	rc = -pthread_mutex_init(&c->lock, NULL);
 	if (rc)
 		goto out_free;
@@ -164,16 +163,14 @@ int xcache_init(struct xcache *c, const struct xcache_params *p)
 out_lock:
 	pthread_mutex_destroy(&c->lock);
 out_free:
-	free(c->mem);
-	c->mem = NULL;
+	xhuge_give(&c->mem);
 	return rc;
 }
 
 void xcache_fini(struct xcache *c)
 {
 	pthread_mutex_destroy(&c->lock);
-	free(c->mem);
-	c->mem = NULL;
+	xhuge_give(&c->mem);
 }
 
 /* ---- the evicted table ---- */

@@ -55,6 +55,7 @@
 #define XTYPES_XCACHE_H
 
 #include "xtypes/xhash.h"
+#include "xtypes/xhuge.h"
 #include "xtypes/xlist.h"
 
 #include <pthread.h>
@@ -121,7 +122,7 @@ struct xcache {
 	struct xcache_params params;
 	struct xcache_ops ops;
 	struct xcache_entry *entries;
-	void *mem;			/* the one allocation behind entries, nodes and tables */
+	struct xhuge mem;	/* the one allocation behind entries, nodes and tables */
 
 	pthread_mutex_t lock;		/* guards all below, entries' state, and names and hashes of
 					 * FREE entries; a leaf but for what the hooks take */

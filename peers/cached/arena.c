@@ -39,16 +39,15 @@ _Static_assert(sizeof(struct arena_head) <= CACHE_HEAD_BYTES, "cache_cost.h coun
 
 void *cached_alloc(struct cached *k, size_t bytes)
 {
-	/* not touched here: what of the tables is never used takes no memory */
-	char *p = calloc(1, bytes + 64);
+	void *p;
 
+	assert(k->nr_mem < sizeof(k->mem) / sizeof(k->mem[0]));
+	p = xhuge_take(&k->mem[k->nr_mem], bytes);
 	if (!p)
 		return NULL;
-	xhuge_want(p, bytes);
-	assert(k->nr_mem < sizeof(k->mem) / sizeof(k->mem[0]));
-	k->mem[k->nr_mem++] = p;
+	k->nr_mem++;
 	k->mem_bytes += bytes;
-	return p + (64 - (uintptr_t)p % 64);
+	return p;
 }
 
 /* Whose layout this build does not know. */
@@ -288,7 +287,7 @@ void arena_close(struct cached *k)
 	}
 	k->has_tables = false;
 	while (k->nr_mem)
-		free(k->mem[--k->nr_mem]);
+		xhuge_give(&k->mem[--k->nr_mem]);
 }
 
 int arena_open(struct cached *k, struct xseg_error *err)

@@ -56,6 +56,7 @@
 #include "peers/cached/stream.h"
 #include "peers/cached/volume.h"
 #include "peers/cached/walk.h"
+#include "xtypes/xhuge.h"
 #include "xtypes/xpool.h"
 
 #define NR_LISTS       CACHE_LISTS	/* lists of pages for larger ones */
@@ -247,7 +248,7 @@ struct cached {
 	struct plug plug;
 	struct creq *walk_syncs;		/* the walk's: answered when it has ended */
 	struct cvolume_sync walk_synced[NR_SYNCED];	/* the walk's: what it spares */
-	void *mem[16];				/* private allocations */
+	struct xhuge mem[16];			/* private allocations */
 	unsigned nr_mem;
 	bool has_tables;			/* make_tables() is done */
 	uint64_t mem_bytes;			/* of them all */

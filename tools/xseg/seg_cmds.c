@@ -169,7 +169,9 @@ int seg_list(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- info -------------------------------------------------------------------------------- */
 
-/* What the peers' processes have in memory of their own: tables, and little else. */
+/* What the peers' processes have in memory of their own: tables, and little else. Huge pages that
+ * were set aside are counted apart by the kernel, and those of the segment with them: so they are
+ * told by the name that they have without a file. */
 struct own_memory {
 	bool known;		/* of all of them: the kernel tells their user, and root */
 	uint64_t bytes, huge_bytes;
@@ -177,19 +179,29 @@ struct own_memory {
 
 static bool add_own_memory(struct own_memory *own, uint32_t pid)
 {
-	unsigned long kb;
-	char line[256];
+	/* "Anonymous" has the huge pages that the kernel makes in it, and not those set aside */
+	unsigned long kb, from, to;
+	bool set_aside = false;
+	char line[512];
 	FILE *f;
 
-	snprintf(line, sizeof(line), "/proc/%u/smaps_rollup", pid);
+	snprintf(line, sizeof(line), "/proc/%u/smaps", pid);
 	f = fopen(line, "re");
 	if (!f)
 		return errno == ENOENT;		/* it has ended meanwhile */
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Anonymous: %lu kB", &kb) == 1)
-			own->bytes += (uint64_t)kb << 10;
+		uint64_t all = 0, huge = 0;
+
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			set_aside = strstr(line, " /anon_hugepage") != NULL;
+		else if (sscanf(line, "Anonymous: %lu kB", &kb) == 1)
+			all = kb;
 		else if (sscanf(line, "AnonHugePages: %lu kB", &kb) == 1)
-			own->huge_bytes += (uint64_t)kb << 10;
+			huge = kb;
+		else if (set_aside && sscanf(line, "Private_Hugetlb: %lu kB", &kb) == 1)
+			all = huge = kb;
+		own->bytes += all << 10;
+		own->huge_bytes += huge << 10;
 	}
 	fclose(f);
 	return true;
@@ -212,6 +224,13 @@ static void get_own_memory(struct xseg *seg, struct own_memory *own)
 	view_peers_fini(&peers);
 }
 
+static const char *huge_kind(const struct xseg_info *i, uint64_t huge_bytes)
+{
+	if (i->huge_reserved)
+		return "hugetlb";
+	return huge_bytes ? "transparent" : "none";
+}
+
 static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes,
 	const struct own_memory *own)
 {
@@ -232,6 +251,7 @@ static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes,
 	out_set_int(j, "used_lanes", i->used_lanes);
 	out_set_text(j, "huge", stack_huge_names[i->huge]);
 	out_set_int(j, "huge_bytes", huge_bytes);
+	out_set_text(j, "huge_kind", huge_kind(i, huge_bytes));
 	json_object_set_new(j, "own_bytes",
 		own->known ? json_integer((json_int_t)own->bytes) : json_null());
 	json_object_set_new(j, "own_huge_bytes",
@@ -258,11 +278,15 @@ static int print_info(const struct xseg_info *i, uint64_t huge_bytes, const stru
 	printf("requests  %u of %u free\n", i->free_requests, i->nr_requests);
 	printf("ports     %u of %u free\n", i->free_ports, i->nr_ports);
 	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
-	printf("huge      %s: %s of %s are in huge pages%s\n", stack_huge_names[i->huge],
-		out_size(huge_bytes, a), out_size(i->memory_bytes, b),
-		huge_bytes || i->huge == XSEG_HUGE_NEVER
-			? ""
-			: "; see /sys/kernel/mm/transparent_hugepage/shmem_enabled");
+	if (huge_bytes)
+		printf("huge      %s: %s of %s are in huge pages, %s\n", stack_huge_names[i->huge],
+			out_size(huge_bytes, a), out_size(i->memory_bytes, b),
+			i->huge_reserved ? "which were set aside (hugetlb)" : "transparent ones");
+	else
+		printf("huge      %s: nothing is in huge pages%s\n", stack_huge_names[i->huge],
+			i->huge == XSEG_HUGE_NEVER
+				? ""
+				: "; see /sys/kernel/mm/transparent_hugepage/shmem_enabled");
 	if (own->known)
 		printf("private   %s in the peers' processes, %s of it in huge pages\n",
 			out_size(own->bytes, a), out_size(own->huge_bytes, b));
