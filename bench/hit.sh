@@ -20,6 +20,10 @@
 # once in sequence before it is measured, and with watermark and age of dirty data set so that
 # nothing is flushed meanwhile.
 #
+# Of what is measured the clients read the first line of each page, as the limits do. In the end each
+# stack has a run whose every byte is read and verified, by copy, by loan, and without requests where
+# that is: raw/verified-SYSTEM-DATA.json.
+#
 # One round measures every point once: all systems one right after the other, so that what the
 # machine does meanwhile is the same to all. Points are medians of the rounds, with the lowest and
 # the highest beside them. The points are those that the bars are about and a line through them by
@@ -38,12 +42,14 @@ seconds=${BENCH_SECONDS:-0.15}
 # BS DEPTH THREADS
 points=("4k 1 1" "4k 4 1" "4k 16 1" "4k 64 1" "4k 16 2" "16k 16 1" "64k 16 1")
 meet_time=3s
+verified_ios=200000
 goal=1000000
 if [ -n "$quick" ]; then
 	runs=${BENCH_RUNS:-1}
 	seconds=${BENCH_SECONDS:-0.05}
 	points=("4k 1 1" "4k 16 1" "64k 16 1")
 	meet_time=300ms
+	verified_ios=5000
 elif [ -n "$full" ]; then
 	points=()
 	for bs in 4k 16k 64k; do
@@ -54,6 +60,7 @@ elif [ -n "$full" ]; then
 fi
 systems=(cached volume)
 datas=(copy loan)
+directs=(direct)
 
 # ---- the machine ----
 
@@ -160,6 +167,20 @@ direct_round()	# ROUND
 	done
 }
 
+# Reads and writes at random, and then a read of all that was written.
+verify_stacks()
+{
+	local system data
+	for system in "${systems[@]}"; do
+		for data in "${datas[@]}" "${directs[@]}"; do
+			load "$system" --data="$data" --rw=randrw --bs=4k --iodepth=16 \
+				--number_ios=$verified_ios --verify=crc32c \
+				--output="$raw/verified-$system-$data.json" ||
+				fail "xbench failed: $system $data, verified"
+		done
+	done
+}
+
 # What is met for the first time is asked for.
 meet_pages()
 {
@@ -217,6 +238,7 @@ choose_datas()
 {
 	load cached --data=loan --rw=randread --number_ios=1 >/dev/null && return
 	datas=(copy)
+	directs=()
 	echo "left out: loan; the peers of this build lend no pages" | tee "$out/left_out.txt"
 }
 
@@ -263,6 +285,15 @@ hits()
 	}' "$out/hits.txt" | sort
 }
 
+# Also the last bar: nothing was read that was not written.
+verified()
+{
+	jq -s -r '[.[].jobs[]] as $jobs | ($jobs | map(.verify_errors) | add) as $wrong |
+		"Verified, each byte read: \($jobs | map(.read.total_ios + .verify.total_ios) | add) reads in \(length) runs."
+		+ "\nwanted verified runs: no wrong sector, is \($wrong): "
+		+ if $wrong == 0 then "met" else "not met" end' "$raw"/verified-*.json
+}
+
 report()
 {
 	echo "xseg benchmarks of $(date '+%Y-%m-%d %H:%M'): hits at random over $set_mib MiB, $runs runs of $seconds s each."
@@ -274,6 +305,7 @@ report()
 	echo
 	awk -v goal="$goal" -v load="$load_before" -f bench/lib.awk -f bench/hit.awk \
 		"$out/results.tsv"
+	verified
 }
 
 choose_time
@@ -295,7 +327,8 @@ for round in $(seq "$runs"); do
 	round "$round"
 done
 note_counters after
-if [ "${#datas[@]}" -gt 1 ]; then
+verify_stacks
+if [ "${#directs[@]}" -gt 0 ]; then
 	meet_pages
 	for round in $(seq "$runs"); do
 		direct_round "$round"
