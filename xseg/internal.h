@@ -247,6 +247,8 @@ int xs_file_take(int fd, uint64_t at, uint64_t bytes);
 int xs_pool_make(const char *name, int fd, uint64_t bytes);
 /* Returns a descriptor, or -EPROTO: it is gone, truncated, or not mounted here. */
 int xs_pool_open(const char *name, int fd, uint64_t bytes, struct xseg_error *err);
+/* Removes those of the maker's predecessors of the same name, which nobody can find any more. */
+void xs_pool_remove_old(const char *name, int fd);
 /* Also where there is none. Who has mapped it keeps that. */
 void xs_pool_remove(const char *name, int fd);
 /* Maps bytes of the pages, from `off` on, at an address that xs_room_take() gave; all in bytes. */

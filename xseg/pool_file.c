@@ -7,9 +7,10 @@
  * tables and its locks are those of its own file in /dev/shm. A superblock says which of the two it
  * is (`pool`).
  *
- * The file's name is made of the segment's and of what the kernel calls its own file. So it is not
- * mistaken for that of another /dev/shm, and who makes a segment removes what one of the same name
- * left behind whose remover was killed between the two names.
+ * The file's name is made of the segment's and of what the kernel calls its own file, with a
+ * character in between that no segment's name has. So it is not mistaken for that of another
+ * /dev/shm, and who makes a segment removes what one of the same name left behind whose remover was
+ * killed between the two names.
  *
  * Contract: any thread; blocks on the kernel. Nothing here runs on the data path.
  */
@@ -30,19 +31,6 @@
 #define COUNTS	"/sys/kernel/mm/hugepages/hugepages-2048kB/"
 /* a segment's name, and two numbers */
 #define FILE_MAX (XSEG_NAME_MAX + 48)
-
-/* Its end is its own file's inode, what is before it the same for all of that name. */
-static int pool_name(const char *name, int fd, char *file, size_t *prefix)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	*prefix = (size_t)snprintf(
-		file, FILE_MAX, "xseg.%s.%llx.", name, (unsigned long long)st.st_dev);
-	snprintf(file + *prefix, FILE_MAX - *prefix, "%llx", (unsigned long long)st.st_ino);
-	return 0;
-}
 
 /* Calls fn with a folder of each hugetlbfs that has pages of the size of an extent, until one
  * returns what is not 0. */
@@ -95,17 +83,31 @@ static bool are_left(uint64_t bytes)
 	return left >= taken && left - taken >= bytes / XSEG_EXTENT_SIZE;
 }
 
+/* The file's name: its end is the inode of the segment's own file, what is before that, up to
+ * `prefix`, the same for all of that name. */
 struct wanted {
-	const char *file;
+	char file[FILE_MAX];
 	size_t prefix;
-	struct stat like;
+	struct stat like;			/* of the segment's own file */
 	uint64_t bytes;
-	int fd;
+	int fd;					/* or -errno */
 };
 
-/* Those of this segment's predecessors: its name is its maker's, who calls this. */
-static void remove_old(int dir, const struct wanted *w)
+static int wanted_of(struct wanted *w, const char *name, int fd)
 {
+	*w = (struct wanted){ .fd = -ENOENT };
+	if (fstat(fd, &w->like))
+		return -errno;
+	w->prefix = (size_t)snprintf(w->file, sizeof(w->file), "xseg.%s:%llx:", name,
+		(unsigned long long)w->like.st_dev);
+	snprintf(w->file + w->prefix, sizeof(w->file) - w->prefix, "%llx",
+		(unsigned long long)w->like.st_ino);
+	return 0;
+}
+
+static int remove_old_in(int dir, void *arg)
+{
+	const struct wanted *w = arg;
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
@@ -113,74 +115,98 @@ static void remove_old(int dir, const struct wanted *w)
 	if (!list) {
 		if (fd >= 0)
 			close(fd);
-		return;
+		return 0;
 	}
 	while ((e = readdir(list)) != NULL)
 		if (strncmp(e->d_name, w->file, w->prefix) == 0)
 			unlinkat(dir, e->d_name, 0);
 	closedir(list);
+	return 0;
+}
+
+void xs_pool_remove_old(const char *name, int fd)
+{
+	struct wanted w;
+
+	if (wanted_of(&w, name, fd) == 0)
+		each_mount(remove_old_in, &w);
 }
 
 static int make_in(int dir, void *arg)
 {
 	struct wanted *w = arg;
+	int fd;
 
-	remove_old(dir, w);
 	if (!are_left(w->bytes))
 		return 0;
-	w->fd = openat(dir, w->file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (w->fd < 0)
+	fd = openat(dir, w->file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
 		return 0;
-	if (fchown(w->fd, (uid_t)-1, w->like.st_gid) == 0 &&
-		fchmod(w->fd, w->like.st_mode & 07777) == 0 &&
-		ftruncate(w->fd, (off_t)w->bytes) == 0 &&
-		xs_file_take(w->fd, 0, w->bytes) == 0)
+	if (fchown(fd, (uid_t)-1, w->like.st_gid) == 0 &&
+		fchmod(fd, w->like.st_mode & 07777) == 0 &&
+		ftruncate(fd, (off_t)w->bytes) == 0 && xs_file_take(fd, 0, w->bytes) == 0) {
+		w->fd = fd;
 		return 1;
+	}
 	unlinkat(dir, w->file, 0);
-	close(w->fd);
-	w->fd = -1;
+	close(fd);
 	return 0;
 }
 
 int xs_pool_make(const char *name, int fd, uint64_t bytes)
 {
-	char file[FILE_MAX];
-	struct wanted w = { .file = file, .bytes = bytes, .fd = -1 };
+	struct wanted w;
 
-	if (fstat(fd, &w.like) || pool_name(name, fd, file, &w.prefix))
+	if (wanted_of(&w, name, fd))
 		return -1;
+	w.bytes = bytes;
 	each_mount(make_in, &w);
-	return w.fd;
+	return w.fd < 0 ? -1 : w.fd;
 }
 
+/* Where everybody may make files, another user may have made one of that name. */
 static int open_in(int dir, void *arg)
 {
 	struct wanted *w = arg;
+	struct stat st;
+	int fd = openat(dir, w->file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
-	w->fd = openat(dir, w->file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-	return w->fd >= 0 || errno != ENOENT ? 1 : 0;
+	if (fd < 0) {
+		if (errno != ENOENT)
+			w->fd = -errno;
+		return 0;
+	}
+	if (fstat(fd, &st) == 0 && st.st_uid == w->like.st_uid) {
+		w->fd = fd;
+		return 1;
+	}
+	close(fd);
+	return 0;
 }
 
 int xs_pool_open(const char *name, int fd, uint64_t bytes, struct xseg_error *err)
 {
-	char file[FILE_MAX];
-	struct wanted w = { .file = file, .fd = -1 };
+	struct wanted w;
 	struct stat st;
+	int rc = wanted_of(&w, name, fd);
 
-	if (pool_name(name, fd, file, &w.prefix))
-		return xseg_fail(err, -errno, "segment '%s': %m", name);
-	if (!each_mount(open_in, &w))
+	if (rc == 0) {
+		each_mount(open_in, &w);
+		rc = w.fd;
+	}
+	if (rc == -ENOENT)
 		return xseg_fail(err, -EPROTO,
 			"segment '%s' has its pages in the file %s of a hugetlbfs, and none that "
 			"is mounted here has it; mount that one, or destroy the segment",
-			name, file);
-	if (w.fd < 0)
-		return xseg_fail(err, -errno, "cannot open the pages of segment '%s': %m", name);
+			name, w.file);
+	if (rc < 0)
+		return xseg_fail(err, rc, "cannot open the pages of segment '%s': %s", name,
+			strerror(-rc));
 	if (fstat(w.fd, &st) == 0 && (uint64_t)st.st_size == bytes)
 		return w.fd;
 	close(w.fd);
 	return xseg_fail(err, -EPROTO, "segment '%s' is truncated: the file %s of a hugetlbfs",
-		name, file);
+		name, w.file);
 }
 
 static int remove_in(int dir, void *arg)
@@ -192,10 +218,9 @@ static int remove_in(int dir, void *arg)
 
 void xs_pool_remove(const char *name, int fd)
 {
-	char file[FILE_MAX];
-	struct wanted w = { .file = file };
+	struct wanted w;
 
-	if (pool_name(name, fd, file, &w.prefix) == 0)
+	if (wanted_of(&w, name, fd) == 0)
 		each_mount(remove_in, &w);
 }
 

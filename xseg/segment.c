@@ -210,6 +210,8 @@ static int take_pages(struct xseg *seg, const char *name, enum xseg_huge huge, b
 	uint64_t own;
 	int rc;
 
+	if (!is_private)
+		xs_pool_remove_old(name, seg->fd);
 	if (huge != XSEG_HUGE_NEVER && !is_private)
 		seg->pool_fd = xs_pool_make(name, seg->fd, pool_bytes(seg));
 	own = seg->pool_fd >= 0 ? seg->geo.off_pages : seg->geo.total_bytes;

@@ -32,6 +32,6 @@ end_segment()
 	rm -f "/dev/shm/xseg.$1" "/dev/shm/xseg.$1"-*
 	# their pages, where they are elsewhere (xseg/pool_file.c)
 	awk '$3 == "hugetlbfs" { print $2 }' /proc/mounts | while read -r mount; do
-		rm -f "$mount/xseg.$1".* "$mount/xseg.$1"-*
+		rm -f "$mount/xseg.$1":* "$mount/xseg.$1"-*
 	done
 }

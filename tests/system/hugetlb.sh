@@ -21,6 +21,7 @@ restore()
 {
 	local status=$?
 	set_aside "$before"
+	rm -f "/dev/shm/xseg.$XSEG_SEGMENT".*
 	return $status
 }
 trap 'restore; cleanup' EXIT
@@ -115,11 +116,16 @@ truncate -s 32M "$pages/$file"
 expect_err 1 "truncated: the file $file" "nor where they are truncated" xseg info
 t "it is destroyed even so" xseg destroy --force
 is "as a whole" "$(nr_files) $(test -e "$own"; echo $?)" "0 1"
+# The name of another one, up to the device's number.
+dotted=$XSEG_SEGMENT.$(printf %x "$(stat -c %d /dev/shm)")
+t "a segment is made whose name goes on" xseg -s "$dotted" create --memory 16M
 t "a segment is made whose own file somebody removes" xseg create --memory 64M
 rm "$own"
-is "its pages stay" "$(nr_files)" 1
+is "its pages stay" "$(nr_files)" 2
 t "until one of that name is made" xseg create --memory 64M
-is "which has its own" "$(nr_files) $(xseg --json info | jq -r .huge_kind)" "1 hugetlb"
-t "and is destroyed" xseg destroy
+is "which has its own" "$(nr_files) $(xseg --json info | jq -r .huge_kind)" "2 hugetlb"
+t "the other one has lost nothing" xseg -s "$dotted" check
+t "it is destroyed" xseg -s "$dotted" destroy
+t "and so is that" xseg destroy
 is "nothing is left of either" "$(nr_files)" 0
 finish
