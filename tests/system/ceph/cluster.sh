@@ -8,7 +8,7 @@
 #                   tells rados, ceph and librados
 #   down DIR        ends it and removes the directory
 #   kill-osd DIR    SIGKILL; start-osd DIR starts it again, and returns when it serves
-#   stop-osd DIR    SIGSTOP; cont-osd DIR SIGCONT
+#   stop-osd DIR    SIGSTOP, and returns when it stands still; cont-osd DIR SIGCONT
 #   kill-mon DIR    SIGKILL; start-mon DIR starts it again
 # By hand:
 #   tests/system/ceph/cluster.sh up /tmp/ceph
@@ -191,6 +191,17 @@ end()		# mon|osd
 	done
 }
 
+# It stands still a while after the signal: until then its threads do what they are asked for.
+stop_osd()
+{
+	local pid
+	pid=$(pid osd) || exit 1
+	kill -STOP "$pid" || exit 1
+	while grep -hs '^State:' "/proc/$pid/task"/*/status | grep -qv '[TZ] ('; do
+		sleep 0.01
+	done
+}
+
 [ $# -eq 2 ] || { sed -n '/^# Usage/,/^# By hand/ { /By hand/d; s/^# //p }' "$0" >&2; exit 2; }
 command=$1
 dir=$(realpath -m "$2")
@@ -205,7 +216,7 @@ up)        up ;;
 down)      end osd; end mon; rm -rf "$dir" ;;
 kill-osd)  end osd ;;
 kill-mon)  end mon ;;
-stop-osd)  kill -STOP "$(pid osd)" ;;
+stop-osd)  stop_osd ;;
 cont-osd)  kill -CONT "$(pid osd)" ;;
 start-osd) start_osd; wait_until_it_serves ;;
 start-mon) start_mon; wait_until_it_serves ;;
