@@ -124,10 +124,23 @@ void rig_restart(struct rig *g)
 	assert_int_equal(rig_start(g), 0);
 }
 
+static bool all_is_answered(const struct rig *g)
+{
+	uint32_t i = 0;
+
+	while (i < RIG_IOS && !g->io[i].sent)
+		i++;
+	return i == RIG_IOS;
+}
+
 void rig_close(struct rig *g)
 {
-	if (g->peer)
+	if (atomic_load(&g->threads_run))
+		rig_threads_stop(g);
+	if (g->peer && all_is_answered(g))
 		rig_stop(g);
+	else if (g->peer)
+		rig_kill(g);
 	xseg_peer_close(g->client, XSEG_CLOSE_FREE_ARENA);
 	free(g->pages);
 	xseg_detach(g->seg);

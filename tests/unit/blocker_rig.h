@@ -56,6 +56,7 @@ void rig_threads_stop(struct rig *g);
 /* Segment, client and store. */
 void rig_open(struct rig *g, const struct peer_class *cls, const char *const *options,
 	bool real_clock);
+/* In order; a store that has not answered all, as when a test has failed, is killed. */
 void rig_close(struct rig *g);
 /* The store begins, as successor of one that was killed or stopped; 0 or what peer_open() says. */
 int rig_start(struct rig *g);
