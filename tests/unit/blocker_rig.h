@@ -4,7 +4,8 @@
  * Contract: one thread. Everything asserts (cmocka's assert_*): what goes wrong here is a failed
  * test. Requests are sent with rig_send() and wait in the store until rig_wait() or rig_settle()
  * steps it. Without a real clock time stands still but for rig_advance() and rig_wait(), which
- * goes to the store's next deadline when nothing else can happen.
+ * goes to the store's next deadline when nothing else can happen. With one nothing has a limit of
+ * time here, as the machine may be slow: tests/run.sh ends what hangs.
  */
 #ifndef TESTS_UNIT_BLOCKER_RIG_H
 #define TESTS_UNIT_BLOCKER_RIG_H
