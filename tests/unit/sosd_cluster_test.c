@@ -296,11 +296,11 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 
 	(void)state;
 	need_cluster();
-	assert_int_equal(rig_set(&g, "io_timeout", "2s"), 0);
 	memset(data, 0x11, sizeof(data));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
 	trips = nr_trips();
 	stop_osd();
+	assert_int_equal(rig_set(&g, "io_timeout", "2s"), 0);
 	since = g.now_ns;
 	for (i = 0; i < 8; i++)			/* more than iodepth: some are not even sent */
 		io[i] = rig_send(&g, i < 6 ? XSEG_OP_WRITE : XSEG_OP_READ, "a", i * 4096, 4096,
@@ -311,6 +311,7 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	rig_status_has(&g, "timeouts=8\n");
 	/* those that were not sent have failed with them */
 	assert_int_equal(nr_trips() - trips, 4);
+	assert_int_equal(rig_set(&g, "io_timeout", "60s"), 0);
 	go_on();
 	assert_int_equal(rig_fill(&g, "a", 0, 32768, 0x33, 0), 32768);
 	assert_true(rig_holds(&g, "a", 0, 32768, 0x33));
