@@ -505,6 +505,8 @@ static void who_lost_its_lock_changes_nothing_any_more(void **state)
 	atomic_store(&sosd_of(g.peer)->owner.lease_end_ns, UINT64_MAX);
 	memset(data, 0x22, sizeof(data));
 	open_other(options);
+	/* it serves, and who does what it sent to that object refuses the one before */
+	assert_true(rig_holds(&other, "a", 0, 4096, 0x11));
 	rig_status_has(&g, "owner=yes\n");
 	io = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, 0);
 	assert_int_equal(rig_wait(&g, io), -EIO);
