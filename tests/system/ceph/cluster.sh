@@ -23,8 +23,10 @@
 set -u
 
 pool=xseg
-limit=20				# seconds a tool may take
-up_limit=60				# seconds until all of it serves
+# For what hangs, not for a machine that is slow: seconds that a tool may take, and until all serves.
+limit=60
+up_limit=180
+patience=2	# seconds that it has to answer; who asks before it serves may ask in vain
 
 # What was not whole does not run; its directory stays, for whoever wants to know why.
 fail()		# WORDS...
@@ -138,11 +140,13 @@ pid()		# mon|osd
 	cat "$dir/$1.pid"
 }
 
-# Whether objects can be written and read.
+# Whether objects can be written and read. Who was not answered in time waits for longer, next time.
 serves()
 {
-	timeout -k 1 2 rados -p "$pool" stat cluster-serves >"$dir/tool.out" 2>&1 </dev/null ||
-		grep -q 'No such file' "$dir/tool.out"
+	timeout -k 1 "$patience" \
+		rados -p "$pool" stat cluster-serves >"$dir/tool.out" 2>&1 </dev/null && return
+	[ $? -lt 124 ] || patience=$((2 * patience))
+	grep -q 'No such file' "$dir/tool.out"
 }
 
 wait_until_it_serves()
