@@ -60,7 +60,7 @@ expect_json "$no_errors" "verified I/O sees no error" \
 	--opmix=trim:5,write_zeroes:5 --verify=crc32c --verify_state="$TMP/data.state" \
 	--number_ios=1500 --output-format=json
 t "a flush succeeds" xseg volume flush data
-t "nothing is dirty" wait_for 10 is_clean
+t "nothing is dirty" wait_for 60 is_clean
 t "the volume is exported" xseg volume export data data.raw
 t "rados lists its objects and the list of volumes" \
 	bash -c "rados -p xseg ls | grep -qx 'xseg.:catalog' &&
@@ -96,7 +96,7 @@ monitor_is_away()
 	t "$1: the monitor is killed" ceph_cluster kill-mon
 	ios_before=$(counted peers sosd ops)
 	t "$1: sosd goes on without it" \
-		wait_for 5 counts_more peers sosd ops $((ios_before + 100))
+		wait_for 60 counts_more peers sosd ops $((ios_before + 100))
 	t "$1: the monitor is started again" ceph_cluster start-mon
 }
 
@@ -119,7 +119,7 @@ end_load()
 	wait "$load"
 	is "$1: the load ended when it was told to" "$?" 3
 	expect_json "$no_errors" "$1: it saw no error" cat "$1.json"
-	t "$1: all that is dirty arrives" wait_for 30 is_clean
+	t "$1: all that is dirty arrives" wait_for 60 is_clean
 	t "$1: a flush succeeds" xseg volume flush "$1"
 	expect_json "$no_errors" "$1: all that was acknowledged is there" all_verified "$1"
 }
@@ -142,16 +142,16 @@ free=$(free_of_segment)
 run_load killed
 for peer in sosd cached volumed sosd; do
 	t "$peer is killed" xseg peer kill $peer
-	t "$peer is started again" wait_for 20 state_is $peer running
+	t "$peer is started again" wait_for 60 state_is $peer running
 	sleep 1
 done
 t "the OSD stands still" ceph_cluster stop-osd
 t "sosd is killed" xseg peer kill sosd
-t "it is started again, with nobody to write to" wait_for 20 state_is sosd running
+t "it is started again, with nobody to write to" wait_for 60 state_is sosd running
 t "the OSD goes on" ceph_cluster cont-osd
 end_load killed 300
 t "the segment is sound" xseg check
-t "pages and requests are free that were before" wait_for 5 is_as_before
+t "pages and requests are free that were before" wait_for 60 is_as_before
 is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
 t "the log says that the OSDs refuse what the killed ones sent" [ "$(grep -c 'the OSDs refuse what .* sent, who served' "$TMP/xseg-$XSEG_SEGMENT.log")" -ge 3 ]
 
@@ -162,14 +162,14 @@ t "sosd gives up sooner" xseg peer set sosd io_timeout=2s
 t "the OSD is killed" ceph_cluster kill-osd
 # shellcheck disable=SC2086
 expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=data $small
-expect_exit 1 "a flush says that it cannot" timeout 60 xseg volume flush data
+expect_exit 1 "a flush says that it cannot" timeout 120 xseg volume flush data
 t "the data is still dirty" is_dirty
 t "write-through" xseg cache set cached policy=write-through
 # shellcheck disable=SC2086
-expect_exit 1 "write-through: the writer is told" timeout 60 xbench --volume=data $small
+expect_exit 1 "write-through: the writer is told" timeout 120 xbench --volume=data $small
 t "sosd is as patient as before" xseg peer set sosd io_timeout=60s
 t "the OSD is started again" ceph_cluster start-osd
-t "all that is dirty arrives" wait_for 30 is_clean
+t "all that is dirty arrives" wait_for 60 is_clean
 t "a flush succeeds" xseg volume flush data
 
 # ---- an OSD that is full ----
@@ -190,14 +190,14 @@ is_full()
 is_told_that_it_is_full()
 {
 	# shellcheck disable=SC2086
-	timeout 60 xbench --volume=full $small 2>&1 | grep -q 'failed: No space left on device'
+	timeout 120 xbench --volume=full $small 2>&1 | grep -q 'failed: No space left on device'
 }
 
 t "a volume is made" xseg volume create full --size 1M
 t "the OSD is full" osd_is_full_at 0.001
-t "and has said so" wait_for 20 is_full
+t "and has said so" wait_for 60 is_full
 t "write-through: the writer is told why" is_told_that_it_is_full
-t "the log says what to look at" wait_for 5 grep -q "an OSD is full: 'ceph health detail'" \
+t "the log says what to look at" wait_for 60 grep -q "an OSD is full: 'ceph health detail'" \
 	"$TMP/xseg-$XSEG_SEGMENT.log"
 t "write-back" xseg cache set cached policy=write-back
 # shellcheck disable=SC2086
@@ -205,7 +205,7 @@ expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=full
 expect_err 1 "No space left on device" "a flush says why it cannot" xseg volume flush full
 expect_json "$no_errors" "what is in the pool can be read" all_verified write-back
 t "there is room again" osd_is_full_at 0.9
-t "all that is dirty arrives" wait_for 30 is_clean
+t "all that is dirty arrives" wait_for 60 is_clean
 
 # ---- a sosd that an administrator has blocklisted ----
 
@@ -227,12 +227,12 @@ says_that_it_is_lost()
 t "sosd is blocklisted" blocklist
 # shellcheck disable=SC2086
 expect_json "$no_errors" "write-back goes on taking writes" xbench --volume=data $small
-expect_exit 1 "a flush says that it cannot" timeout 60 xseg volume flush data
-t "the status shows it" wait_for 20 pool_is lost
+expect_exit 1 "a flush says that it cannot" timeout 120 xseg volume flush data
+t "the status shows it" wait_for 60 pool_is lost
 t "and what it means" says_that_it_is_lost
 t "sosd is stopped, as it said" xseg peer stop sosd --force
 t "and started" xseg peer start sosd
-t "a flush succeeds" timeout 60 xseg volume flush data
+t "a flush succeeds" timeout 120 xseg volume flush data
 t "the status shows that, too" pool_is yes
 t "everything stops" xseg down
 
@@ -249,7 +249,7 @@ expect_json "$no_errors" "verified I/O sees no error without a cache, either" \
 	--numjobs=2 --opmix=trim:5,write_zeroes:5 --verify=crc32c --number_ios=500 \
 	--output-format=json
 t "a volume is removed" xseg volume remove killed
-t "and its objects" wait_for 20 bash -c "! rados -p xseg ls | grep -q '^xseg.killed:'"
+t "and its objects" wait_for 60 bash -c "! rados -p xseg ls | grep -q '^xseg.killed:'"
 t "everything stops again" xseg down
 sed -i 's/^pool = xseg/pool = nowhere/' stack.conf
 expect_err 1 "there is no pool 'nowhere'; 'ceph osd pool ls' shows those that are" \
