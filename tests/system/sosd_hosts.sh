@@ -22,8 +22,7 @@ write_stack()	# FILE SEGMENT
 	pool = xseg
 	conf = $cluster/ceph.conf
 	user = xseg
-	lock_expiry = 2s
-	io_timeout = 5s
+	lock_expiry = 5s
 	[peer cached]
 	downstream = sosd
 	memory = 16M
@@ -88,29 +87,28 @@ t "another prefix is free" bash -c "sed 's/^pool = .*/&\nprefix = other/' second
 expect_json "$no_errors" "the first host writes again, into its cache" write_all "$first" 2
 t "and is dirty" [ "$(dirty_bytes "$first")" -ge $((4 << 20)) ]
 stopped=$(peer_field sosd pid)
-kill -STOP "$stopped"
-t "it stands still: the second takes over when its lock has expired" wait_for 20 xseg -s "$second" \
-	up second.conf
+t "it stands still" freeze "$stopped"
+t "the second takes over when its lock has expired" wait_for 60 xseg -s "$second" up second.conf
 t "and says whom the OSDs refuse" log_says "$second" \
 	"the OSDs refuse what .* sent, who served these objects before"
 expect_json "$no_errors" "what had been flushed is there" reads_back "$second" 1
 expect_json "$no_errors" "the second host writes" write_all "$second" 3
 t "and flushes" xseg -s "$second" volume flush vol
 kill -CONT "$stopped"
-expect_exit 1 "the first host cannot flush what it holds" timeout 60 xseg volume flush vol
+expect_exit 1 "the first host cannot flush what it holds" timeout 120 xseg volume flush vol
 t "it is dirty as before" [ "$(dirty_bytes "$first")" -ge $((4 << 20)) ]
-t "its log says who serves" wait_for 10 log_says "$first" "sosd: error: ($(hostname)/$second/sosd/[0-9]+ serves these objects now|the cluster has blocklisted)"
+t "its log says who serves" wait_for 60 log_says "$first" "sosd: error: ($(hostname)/$second/sosd/[0-9]+ serves these objects now|the cluster has blocklisted)"
 t "the second host's cache is emptied" xseg -s "$second" cache drop cached
 expect_json "$no_errors" "what the second host wrote is in the pool" reads_back "$second" 3
 t "the second host stops" xseg -s "$second" down
 t "the first one's sosd is killed" xseg peer kill sosd
-t "it does not serve what its cache has old copies of" wait_for 10 log_says "$first" \
+t "it does not serve what its cache has old copies of" wait_for 60 log_says "$first" \
 	"sosd: error: $(hostname)/$second/sosd/[0-9]+ has served the objects of prefix 'xseg'"
 t "the first host gives up what it holds" xseg down --force
-t "it starts anew" xseg up first.conf
+t "it starts anew" wait_for 60 xseg up first.conf
 expect_json "$no_errors" "and serves what the second wrote" reads_back "$first" 3
 t "it is killed, all of it" bash -c "kill -KILL \$(xseg --json peer list | jq '.[].pid' | sort -u) \$(xseg --json status | jq .supervisor.pid)"
-t "the second host takes over when its lock has expired" wait_for 20 xseg -s "$second" \
+t "the second host takes over when its lock has expired" wait_for 60 xseg -s "$second" \
 	up second.conf
 expect_json "$no_errors" "nothing is lost" reads_back "$second" 3
 t "the second host stops" xseg -s "$second" down
@@ -160,7 +158,7 @@ t "data is written to the first" bash -c "head -c 4M /dev/urandom >moves &&
 expect_err 4 "the objects of prefix 'moves' are served by" "the second host is refused" \
 	xseg -s "$second" up second.conf
 t "its chain stops" chain_stop moves
-t "the second host serves it" xseg -s "$second" up second.conf
+t "the second host serves it" wait_for 60 xseg -s "$second" up second.conf
 t "its data is there" bash -c "xseg -s '$second' volume export vol copy && cmp moves copy"
 t "the first one serves the other" bash -c "xseg volume export vol rest --volumed volumed-stays &&
 	cmp -n 4194304 rest /dev/zero"
