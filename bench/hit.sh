@@ -7,6 +7,8 @@
 #
 # These systems do the same I/O at random over the same set, everything in RAM:
 #   memory   bench-limit without requests: one core copies blocks (bench/limits/limit_alone.c)
+#   memoryscatter  the same, and a block's pages lie anywhere, as those of the caches do: 4 KiB that
+#            are given at random change places
 #   limit    bench-limit: lanes, a lookup, one memcpy() a page; no cache (bench/limits/limit.c)
 #   cached   xbench -> cached, with memd below it, in one process and one reactor
 #   volume   xbench -> volumed -> cached -> memd, in one process and one reactor
@@ -95,7 +97,8 @@ limit_run()	# MODE SYSTEM RW BS DEPTH THREADS ROUND
 {
 	local mode=$1
 	shift
-	bench-limit --mode="$mode" --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" \
+	# shellcheck disable=SC2086 # words
+	bench-limit --mode=$mode --rw="rand$2" --bs="$3" --iodepth="$4" --numjobs="$5" \
 		--size="${set_mib}M" \
 		--set="$set_file" --runtime="$run_time" --ramp_time=20ms --randseed="$6" \
 		--cpus="$server_cpu,$client_cpus" --output-format=json >"$(point "$@")" 2>>"$log" ||
@@ -138,7 +141,10 @@ suffix()
 all_systems()
 {
 	local data system
-	[ "$2" = 4k ] || [ "$4" != 1 ] || limit_run memcpy memory "$@"
+	if [ "$2" != 4k ] && [ "$4" = 1 ]; then
+		limit_run memcpy memory "$@"
+		limit_run "memcpy --scatter" memoryscatter "$@"
+	fi
 	for data in "${datas[@]}"; do
 		limit_run "$data" "limit$(suffix "$data")" "$@"
 		for system in "${systems[@]}"; do

@@ -84,6 +84,8 @@ const struct opt limit_opts[] = {
 	  .help = "seed of all that is random" },
 	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge), .def = "yes",
 	  .help = "ask for huge pages" },
+	{ .name = "scatter", .kind = OPT_BOOL, .off = AT(scatter),
+	  .help = "memcpy: the pages of a block lie anywhere" },
 	{ .name = "set", .kind = OPT_STR, .off = AT(set), .len = sizeof(((struct options *)0)->set),
 	  .arg = "FILE", .help = "memory is this file, which is kept: the next start is quick" },
 	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus),

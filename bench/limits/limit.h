@@ -41,7 +41,7 @@ struct options {
 	uint32_t mode, rw, touch, iodepth, numjobs, output_format;
 	uint64_t bs, size, object_size, runtime_ns, ramp_ns, randseed;
 	char cpus[256], set[256];
-	bool huge, help;
+	bool huge, scatter, help;
 	int cpu[CPUS_MAX];
 	int nr_cpus;
 };

@@ -4,13 +4,15 @@
  *      chase    the first line of one page after the other, each at random, and where the next one
  *               is depends on what was read: the latency of memory
  *      memcpy   blocks at random are copied from the set into buffers, or back, as the server does
- *               it: the bandwidth of memory
+ *               it: the bandwidth of memory. With --scatter a block's pages lie anywhere, as those
+ *               of a cache do in which pages have changed places
  */
 #include <string.h>
 
 #include "bench/limits/limit.h"
 
 #define ROUND_CHASES	1024u
+#define SCATTER		UINT64_C(2654435761)	/* prime, and larger than any number of pages */
 
 struct alone {
 	struct limit *l;
@@ -39,26 +41,36 @@ static uint32_t chase(struct alone *a)
 	return ROUND_CHASES;
 }
 
+/* Where the n-th page of the set is. */
+static uint32_t page_nr(const struct alone *a, uint32_t n)
+{
+	return a->l->o->scatter ? (uint32_t)(n * SCATTER % a->l->nr_pages) : n;
+}
+
 static uint32_t copy(struct alone *a)
 {
 	uint32_t block[MIN_BATCH];
 
 	for (uint32_t i = 0; i < MIN_BATCH; i++) {
 		block[i] = next_block(a);
-		limit_prefetch_page(page_at(a->l, block[i]));
+		limit_prefetch_page(page_at(a->l, page_nr(a, block[i])));
 	}
 	for (uint32_t i = 0; i < MIN_BATCH; i++) {
 		uint8_t *buffer = page_at(
 			a->l, own_page(a->l, a->nr, a->next_slot++ % a->l->o->iodepth));
 
 		for (uint32_t k = 0; k < a->l->block_pages; k++, buffer += PAGE) {
-			uint8_t *page = page_at(a->l, block[i] + k);
+			uint32_t nr = page_nr(a, block[i] + k);
+			uint8_t *page = page_at(a->l, nr);
 
+			if (a->l->o->scatter && k + 1 < a->l->block_pages)
+				limit_prefetch_page(
+					page_at(a->l, page_nr(a, block[i] + k + 1)));
 			if (a->l->o->rw == RANDREAD) {
 				memcpy(buffer, page, PAGE);
-				a->result->wrong += *first_word(buffer) != block[i] + k;
+				a->result->wrong += *first_word(buffer) != nr;
 			} else {
-				*first_word(buffer) = block[i] + k;	/* L1 */
+				*first_word(buffer) = nr;		/* L1 */
 				memcpy(page, buffer, PAGE);
 			}
 		}

@@ -187,10 +187,10 @@ void delete_step(struct cport *ps, struct creq *c);
 void info_step(struct cport *ps, struct creq *c);
 
 /* ---- read.c ---- */
-/* Copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE; next is
- * data_copy()'s. */
-void bucket_copy_out(
-	struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, const void *next);
+/* Copies what a read wants of its i-th bucket, which is in that page, or NO_PAGE; next and after
+ * are data_copy()'s. */
+void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page,
+	const void *next, const void *after);
 
 /* ---- write.c ---- */
 /* Fills the new page of the i-th bucket. */

@@ -10,13 +10,14 @@
  * are there. What was written so comes from memory when it is read; of what is written into a cache
  * of gigabytes little would be in the processor's any more.
  *
- * What is best differs between processors, by up to twice the rate (docs/BENCHMARKS.md):
- *			      AMD		     Intel, and others
- *   a page of several	      all its lines: it	     two lines of each eight: it fetches those
- *			      fetches few others     beside them by itself
- *   it is asked for	      two pages before	     with AVX-512, while the page before it is
- *						     copied; else as there
- *   through the caches       the C library's copy   what gcc makes of a size that it knows
+ * What is best differs between processors, by up to twice the rate (docs/BENCHMARKS.md). Of a read
+ * of several pages are asked for, while one is copied:
+ *   AMD			  all lines of the next but one: it fetches few others by itself
+ *   AMD, since Zen 5		  the same where pages lie side by side; else the first lines of the
+ *				  next one, from where it goes on by itself
+ *   Intel, and others		  two lines of each eight of the next but one: it fetches those
+ *				  beside them by itself; with AVX-512 of the next one, bit by bit
+ * And through the caches copies the C library on AMD, else what gcc makes of a size that it knows.
  *
  * Contract: any thread. Pages are whole, and aligned to their size.
  */
@@ -29,7 +30,8 @@
 
 #include "xseg/xseg.h"
 
-#define PAGE_LINES (XSEG_PAGE_SIZE / 64)
+#define PAGE_LINES  (XSEG_PAGE_SIZE / 64)
+#define FIRST_LINES 12u
 
 static inline bool data_on_amd(void)
 {
@@ -64,7 +66,15 @@ static inline void data_prefetch_all(const char *data)
 		__builtin_prefetch(data + i * 64, 0, 2);
 }
 
-/* Whether a page is asked for while the one before it is copied. */
+/* The first lines of one, into the same. */
+static inline void data_prefetch_first(const char *data)
+{
+	data_effect(data);
+	for (uint32_t i = 0; i < FIRST_LINES; i++)
+		__builtin_prefetch(data + i * 64, 0, 2);
+}
+
+/* Whether a page is asked for bit by bit, while the one before it is copied. */
 static inline bool data_asks_between(void)
 {
 #if defined(__x86_64__)
@@ -74,10 +84,22 @@ static inline bool data_asks_between(void)
 #endif
 }
 
-/* How many pages ahead data_copy() asks. */
-static inline uint32_t data_ahead(void)
+/* Whether the first lines of a page will do, where it lies anywhere. Told by an instruction that of
+ * AMD's only these have, as gcc 12 does not know their name. */
+static inline bool data_asks_first(void)
 {
-	return data_asks_between() ? 1 : 2;
+#if defined(__x86_64__)
+	return data_on_amd() && __builtin_cpu_supports("avx512vp2intersect");
+#else
+	return false;
+#endif
+}
+
+/* How many pages of a request are asked for before it is served, by whether its first two lie side
+ * by side. */
+static inline uint32_t data_ahead(bool beside)
+{
+	return data_asks_between() || (data_asks_first() && !beside) ? 1 : 2;
 }
 
 /* Asks for a page that is to be read after others. */
@@ -97,9 +119,22 @@ static inline void data_prefetch_ahead(const char *data)
 /* data_copy() where data_asks_between(). */
 void data_copy_between(void *to, const void *from, const void *next);
 
-/* A page, through the caches; asks for the page that is copied as the data_ahead()th after it, if
- * there is one. */
-static inline void data_copy(void *to, const void *from, const void *next)
+/* While `from` is copied. */
+static inline void data_ask(const char *from, const char *next, const char *after)
+{
+	if (!data_asks_first()) {
+		if (after)
+			data_prefetch_ahead(after);
+	} else if (after && after == from + 2 * XSEG_PAGE_SIZE) {
+		data_prefetch_all(after);
+	} else if (next) {
+		data_prefetch_first(next);
+	}
+}
+
+/* A page, through the caches; `next` is copied next, and `after` after that: NULL where there is
+ * none. */
+static inline void data_copy(void *to, const void *from, const void *next, const void *after)
 {
 	size_t size = XSEG_PAGE_SIZE;
 
@@ -107,8 +142,7 @@ static inline void data_copy(void *to, const void *from, const void *next)
 		data_copy_between(to, from, next);
 		return;
 	}
-	if (next)
-		data_prefetch_ahead(next);
+	data_ask(from, next, after);
 	if (data_on_amd()) {
 		__asm__("" : "+r"(size));	/* gcc shall not know it */
 		memcpy(to, from, size);

@@ -113,11 +113,9 @@ static bool mark(const struct hit *h, const struct xreq *r, uint64_t stamp)
 	return news;
 }
 
-/* The page to ask for while bucket i is copied, or NULL. Those of the first ones were asked for
- * before (object_prefetch_data). */
-static const void *page_after(struct xseg *seg, const struct hit *h, uint32_t i)
+/* The page of bucket i, or NULL: there is none. */
+static const void *page_of(struct xseg *seg, const struct hit *h, uint32_t i)
 {
-	i += data_ahead();
 	return i < h->nr && slot_has_page(slot_at(h, i)) ? xseg_page(seg, slot_page(slot_at(h, i)))
 							 : NULL;
 }
@@ -137,7 +135,8 @@ static uint32_t serve(struct cport *ps, const struct hit *h, struct xreq *r)
 				ps->pp->port, r, i, slot_has_page(w) ? slot_page(w) : XSEG_NONE);
 			lent++;
 		} else {
-			bucket_copy_out(ps, r, i, slot_page(w), page_after(seg, h, i));
+			bucket_copy_out(ps, r, i, slot_page(w), page_of(seg, h, i + 1),
+				page_of(seg, h, i + 2));
 		}
 	}
 	if (mark(h, r, lent ? loan_stamp(ps, r) : 0))

@@ -7,6 +7,7 @@
  */
 #include "peers/cached/cached.h"
 #include "peers/cached/data.h"
+#include "xtypes/xhot.h"
 
 #define LINE_SLOTS 8u
 
@@ -97,18 +98,25 @@ void object_prefetch_page(struct cached *k, const struct xreq *r, const _Atomic 
 		owners_prefetch(k, r, page);
 }
 
-void object_prefetch_data(struct cached *k, const struct xreq *r)
+/* Of a read of several pages. */
+XAPART static void prefetch_first_pages(struct cached *k, const struct xreq *r, uint32_t page)
+{
+	uint32_t second = hint_page(k, hint_slot(k, r, 1));
+
+	data_prefetch_ahead(xseg_page(k->peer.seg, page));
+	if (second != NO_PAGE && data_ahead(second == page + 1) > 1)
+		data_prefetch_ahead(xseg_page(k->peer.seg, second));
+}
+
+XHOT void object_prefetch_data(struct cached *k, const struct xreq *r)
 {
 	uint32_t nr = request_is_copied_read(r) ? xseg_req_span(r->obj_offset, r->size) : 0;
+	uint32_t page = nr ? hint_page(k, hint_slot(k, r, 0)) : NO_PAGE;
 
-	for (uint32_t i = 0; i < nr && i < data_ahead(); i++) {
-		uint32_t page = hint_page(k, hint_slot(k, r, i));
-
-		if (page == NO_PAGE)
-			break;
-		if (nr == 1)
-			data_prefetch_all(xseg_page(k->peer.seg, page));
-		else
-			data_prefetch_ahead(xseg_page(k->peer.seg, page));
-	}
+	if (page == NO_PAGE)
+		return;
+	if (nr > 1)
+		prefetch_first_pages(k, r, page);
+	else
+		data_prefetch_all(xseg_page(k->peer.seg, page));
 }

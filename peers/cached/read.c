@@ -27,8 +27,8 @@
 
 #define JOIN_MAX 4	/* present buckets in a row that a load goes over */
 
-void bucket_copy_out(
-	struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page, const void *next)
+void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_t page,
+	const void *next, const void *after)
 {
 	struct xseg *seg = ps->cache->peer.seg;
 	char *to = xseg_page(seg, r->page[i] & XSEG_PAGE_INDEX);
@@ -38,7 +38,7 @@ void bucket_copy_out(
 	if (page == NO_PAGE)
 		memset(to + in, 0, len);
 	else if (len == BUCKET_SIZE)
-		data_copy(to, xseg_page(seg, page), next);
+		data_copy(to, xseg_page(seg, page), next, after);
 	else
 		memcpy(to + in, (char *)xseg_page(seg, page) + in, len);
 }
@@ -92,7 +92,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 				news |= loan_bucket(ps, c->obj, c->r, i, c->first + i, w);
 				c->nr_pages++;
 			} else {
-				bucket_copy_out(ps, c->r, i, slot_page(w), NULL);
+				bucket_copy_out(ps, c->r, i, slot_page(w), NULL, NULL);
 			}
 			creq_set_done(c, i);
 			bucket_used(ps, c, i, w);

@@ -43,13 +43,24 @@ static void copies_a_page(void (*copy)(void *to, const void *from))
 
 static void copy_alone(void *to_page, const void *from_page)
 {
-	data_copy(to_page, from_page, NULL);
+	data_copy(to_page, from_page, NULL, NULL);
 }
 
 static void copy_of_several(void *to_page, const void *from_page)
 {
 	fill(from[1], 2);
-	data_copy(to_page, from_page, from[1]);
+	data_copy(to_page, from_page, from[1], NULL);
+}
+
+/* The next but one lies beside these, or elsewhere. */
+static void copy_of_side_by_side(void *to_page, const void *from_page)
+{
+	data_copy(to_page, from_page, from[1], from[2]);
+}
+
+static void copy_of_scattered(void *to_page, const void *from_page)
+{
+	data_copy(to_page, from_page, from[2], from[1]);
 }
 
 static void a_page_is_copied_and_nothing_beside_it(void **state)
@@ -59,6 +70,8 @@ static void a_page_is_copied_and_nothing_beside_it(void **state)
 	copies_a_page(data_copy_past_old);
 	copies_a_page(copy_alone);
 	copies_a_page(copy_of_several);
+	copies_a_page(copy_of_side_by_side);
+	copies_a_page(copy_of_scattered);
 }
 
 /* ---- who sees it ---- */
