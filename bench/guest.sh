@@ -80,9 +80,7 @@ run_guest()
 cache_options()	# SYSTEM
 {
 	local all=$((set_mib / 4)) large="memory = $((set_mib + set_mib / 4 + 16))M
-dirty_high = 99
-dirty_low = 98
-dirty_age = 1h"
+$no_flush"
 	case $1 in
 	fits)    echo "$large" ;;
 	through) echo "$large"; echo "policy = write-through" ;;

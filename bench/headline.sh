@@ -93,7 +93,7 @@ cache_options()
 	*)            echo "memory = $(($2 / 2))M" ;;
 	esac
 	case $1 in
-	fits* | twice* | memd) printf '%s\n' "dirty_high = 99" "dirty_low = 98" "dirty_age = 1h" ;;
+	fits* | twice* | memd) echo "$no_flush" ;;
 	esac
 	case $1 in
 	*through) echo "policy = write-through" ;;

@@ -219,9 +219,7 @@ write_stack()	# SYSTEM
 		downstream = memd
 		memory = $((set_mib + set_mib / 4))M
 		objects = $((set_mib / 2 + 64))
-		dirty_high = 99
-		dirty_low = 98
-		dirty_age = 1h
+		$no_flush
 		cpus = $server_cpu
 	END
 	[ "$1" = cached ] ||

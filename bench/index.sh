@@ -56,8 +56,7 @@ stack_of()	# OBJECTS
 {
 	store_up $((cache_mib + $1 * 600 / 1048576 + cache_mib / 50 + 384)) memd "memory = 64M" "$(
 		printf '%s\n' "memory = ${cache_mib}M" "objects = $(($1 + $1 / 16 + 64))" \
-			"dirty_high = 99" \
-			"dirty_low = 98" "dirty_age = 1h")"
+			"$no_flush")"
 }
 
 # xbench_on OBJECT_KIB FILE ARGUMENT...

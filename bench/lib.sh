@@ -162,6 +162,9 @@ quietly()	# COMMAND...
 	"$@" >>"$log" 2>&1 </dev/null || fail "'$*' failed"
 }
 
+# Options of a cache that flushes nothing by itself.
+no_flush=$'dirty_high = 99\ndirty_low = 98\ndirty_age = 1h'
+
 # store_up MIB STORE "OPTIONS" ["CACHED OPTIONS" [volumed]]: a stack of one reactor in a segment of
 # MIB; options are lines of a stack file. Without options for a cache there is none, and a volumed
 # only when it is asked for. Where server_cpu is empty the reactor is bound to no CPU.

@@ -48,8 +48,7 @@ systems=(alone fits twice)
 cache_options()	# SYSTEM
 {
 	case $1 in
-	fits)  printf '%s\n' "memory = $((set_mib * 2))M" "dirty_high = 99" "dirty_low = 98" \
-		"dirty_age = 1h" ;;
+	fits)  printf '%s\n' "memory = $((set_mib * 2))M" "$no_flush" ;;
 	twice) echo "memory = $((set_mib / 2))M" ;;
 	esac
 }

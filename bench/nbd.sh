@@ -135,9 +135,7 @@ also_at_the_end servers_down
 server_cpu=
 store_up $((3 * set_mib + 256)) memd "memory = $((set_mib + 16))M" \
 	"memory = $((set_mib + set_mib / 4 + 16))M
-dirty_age = 1h
-dirty_high = 99
-dirty_low = 98" volumed
+$no_flush" volumed
 quietly xseg volume create vol --size "${set_mib}M"
 serve memory nbdkit --foreground --unix "$tmp/memory" memory "${set_mib}M"
 serve export xseg export vol --nbd "$tmp/export"

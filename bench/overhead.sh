@@ -85,8 +85,7 @@ run_none()	# ROUND
 run_all()	# ROUND
 {
 	store_up $((hit_mib * 2 + 384)) memd "$(printf 'memory = 16M\nlatency = 1ms\n')" "$(
-		printf '%s\n' "memory = $((hit_mib + hit_mib / 4))M" "dirty_high = 99" \
-			"dirty_low = 98" "dirty_age = 1h")"
+		printf '%s\n' "memory = $((hit_mib + hit_mib / 4))M" "$no_flush")"
 	fill cached $hit_mib
 	points all cached $hit_mib "$fast_time" "$1"
 	stat_to "$raw/all-stat.$1.json"

@@ -54,9 +54,7 @@ peers_of()
 		downstream = $2
 		memory = $((set_mib + set_mib / 4))M
 		objects = $((set_mib / 2 + 64))
-		dirty_high = 99
-		dirty_low = 98
-		dirty_age = 1h
+		$no_flush
 		threads = $threads
 		cpus = $cpus
 	END
