@@ -57,21 +57,19 @@ static inline void data_prefetch(const char *data, uint32_t lines)
 		__builtin_prefetch(data + i * 64, 0);
 }
 
-/* Asks for all lines of a page, into the second cache: a core that asks for more than some 20 into
- * the first one stops until they are there. */
-static inline void data_prefetch_all(const char *data)
+/* The same into the second cache: a core that asks for more than some 20 lines into the first one
+ * stops until they are there. */
+static inline void data_prefetch_second(const char *data, uint32_t lines)
 {
 	data_effect(data);
-	for (uint32_t i = 0; i < PAGE_LINES; i++)
+	for (uint32_t i = 0; i < lines; i++)
 		__builtin_prefetch(data + i * 64, 0, 2);
 }
 
-/* The first lines of one, into the same. */
-static inline void data_prefetch_first(const char *data)
+/* Asks for all lines of a page. */
+static inline void data_prefetch_all(const char *data)
 {
-	data_effect(data);
-	for (uint32_t i = 0; i < FIRST_LINES; i++)
-		__builtin_prefetch(data + i * 64, 0, 2);
+	data_prefetch_second(data, PAGE_LINES);
 }
 
 /* Whether a page is asked for bit by bit, while the one before it is copied. */
@@ -128,7 +126,7 @@ static inline void data_ask(const char *from, const char *next, const char *afte
 	} else if (after && after == from + 2 * XSEG_PAGE_SIZE) {
 		data_prefetch_all(after);
 	} else if (next) {
-		data_prefetch_first(next);
+		data_prefetch_second(next, FIRST_LINES);
 	}
 }
 
