@@ -263,6 +263,8 @@ void xs_control_unlock(int fd);
 bool xs_member_alive(struct xseg *seg, uint32_t member);
 /* Proves a member's death by taking its lock on `fd`, where it stays until fd is closed. */
 bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member);
+/* The segment's descriptors, those that are open. */
+void xs_files_close(struct xseg *seg);
 /* From before its description is locked until that is closed, by xs_attached_remove(). */
 int xs_attached_add(struct xseg *seg);
 void xs_attached_remove(struct xseg *seg);

@@ -68,9 +68,10 @@ static void parent_forked(void)
 	pthread_mutex_unlock(&attached.lock);
 }
 
-static void close_files(struct xseg *seg)
+void xs_files_close(struct xseg *seg)
 {
-	close(seg->fd);
+	if (seg->fd >= 0)
+		close(seg->fd);
 	if (seg->pool_fd >= 0)
 		close(seg->pool_fd);
 	seg->fd = seg->pool_fd = -1;
@@ -79,7 +80,7 @@ static void close_files(struct xseg *seg)
 static void child_forked(void)
 {
 	for (struct xseg *seg = attached.first; seg; seg = seg->next)
-		close_files(seg);
+		xs_files_close(seg);
 	attached.first = NULL;
 	for (struct control *c = attached.controls; c; c = c->next) {
 		close(c->fd);
@@ -124,7 +125,7 @@ void xs_attached_remove(struct xseg *seg)
 		at = &(*at)->next;
 	if (*at) {
 		*at = seg->next;
-		close_files(seg);
+		xs_files_close(seg);
 	}
 	pthread_mutex_unlock(&attached.lock);
 }

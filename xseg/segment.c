@@ -164,6 +164,7 @@ static void write_tables(
 	seg->super->stamp = layout_stamp();
 	seg->super->geo = *geo;
 	seg->super->huge = huge;
+	seg->super->pool = seg->pool_fd >= 0;
 	seg->super->made_at_s = (uint64_t)time(NULL);
 	snprintf(seg->super->name, sizeof(seg->super->name), "%s", name);
 	for (i = 0; i < geo->nr_lanes; i++)
@@ -210,10 +211,11 @@ static int take_pages(struct xseg *seg, const char *name, enum xseg_huge huge, b
 	uint64_t own;
 	int rc;
 
-	if (!is_private)
+	if (!is_private) {
 		xs_pool_remove_old(name, seg->fd);
-	if (huge != XSEG_HUGE_NEVER && !is_private)
-		seg->pool_fd = xs_pool_make(name, seg->fd, pool_bytes(seg));
+		if (huge != XSEG_HUGE_NEVER)
+			seg->pool_fd = xs_pool_make(name, seg->fd, pool_bytes(seg));
+	}
 	own = seg->pool_fd >= 0 ? seg->geo.off_pages : seg->geo.total_bytes;
 	rc = check_room(seg->fd, own, err);
 	if (rc == 0 && seg->pool_fd < 0)
@@ -242,7 +244,6 @@ static int fill_segment(int fd, const char *name, const struct xseg_config *cfg,
 	if (rc == 0) {
 		atomic_store_explicit(&seg.super->state, XS_MAKING, memory_order_relaxed);
 		write_tables(&seg, &geo, name, cfg->huge);
-		seg.super->pool = seg.pool_fd >= 0;
 		/* release: partner is the acquire in check_super(); L2 */
 		atomic_store_explicit(&seg.super->state, XS_READY, memory_order_release);
 	}
@@ -278,7 +279,7 @@ static bool is_named(const char *path, int fd)
 /* Removes the rest of a create that died. Others may be about to, and one of them has made it anew
  * by then: so the file's control byte is held, which its maker would have, while it is looked at
  * and its name goes. */
-static void remove_half_made(const char *name, const char *path)
+static void remove_half_made(const char *path)
 {
 	struct xs_super head;
 	int fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
@@ -289,10 +290,8 @@ static void remove_half_made(const char *name, const char *path)
 	if (xs_lock_byte(fd, XSEG_LOCK_CONTROL, false) == 0) {
 		n = pread(fd, &head, sizeof(head), 0);
 		if ((n == 0 || (n == (ssize_t)sizeof(head) && is_unfinished(&head))) &&
-			is_named(path, fd)) {
+			is_named(path, fd))
 			shm_unlink(path);
-			xs_pool_remove(name, fd);
-		}
 		xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
 	}
 	close(fd);
@@ -318,7 +317,7 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	if (rc)
 		return rc;
 	shm_path(name, path, sizeof(path));
-	remove_half_made(name, path);
+	remove_half_made(path);
 	fd = shm_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return xseg_fail(err, -errno,
@@ -478,10 +477,7 @@ out_unmap:
 	free(seg->views);
 	munmap(seg->base, seg->geo.total_bytes);
 out_close:
-	if (seg->fd >= 0)
-		close(seg->fd);
-	if (seg->pool_fd >= 0)
-		close(seg->pool_fd);
+	xs_files_close(seg);
 	free(seg);
 	return rc;
 }
