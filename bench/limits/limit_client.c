@@ -4,6 +4,10 @@
  * What a client touches of its data is --touch: the first line of each page, or all of it. A page
  * that is read is read where it is: in its own buffer after a copy, in the set when it was lent. A
  * page that is given is another one each time: that which the last answer gave back.
+ *
+ * First lines of pages all have the same set of the first cache, which holds 8 or 12 lines: if more
+ * are asked for at once the first are gone before they are looked at. So of answers that lend no
+ * more than 8 are taken together.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -136,10 +140,15 @@ static void look_at_clock(struct client *c)
 	}
 }
 
+static uint32_t batch_of(const struct limit *l)
+{
+	return l->o->mode == LOAN ? MIN_BATCH : l->batch;
+}
+
 static uint32_t client_round(struct client *c)
 {
 	uint64_t word[MAX_BATCH], since[MAX_BATCH], now;
-	uint32_t n = xq_take(&c->answers, word, c->l->batch), i;
+	uint32_t n = xq_take(&c->answers, word, batch_of(c->l)), i;
 
 	if (!n)
 		return 0;
