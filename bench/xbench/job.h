@@ -28,7 +28,9 @@
 #include "peers/common/clock.h"
 #include "xtypes/xhist.h"
 
-#define XB_BATCH       64u			/* replies taken at once */
+/* Replies taken at once. First lines of pages all have the same set of the first cache, which holds
+ * 8 or 12 lines: if more are asked for at once the first are gone before they are looked at. */
+#define XB_BATCH       10u
 #define XB_SPARE       16u			/* J4 */
 #define XB_SPARE_BYTES (64u << 10)		/* blocks larger than this have none */
 #define XB_STAT_VERIFY XB_NR_OPS		/* reads of the read back after the load */
