@@ -77,6 +77,24 @@ function table(data,	w, i)
 	print ""
 }
 
+# Of each page that they are lent clients read the first line.
+function lines_of(bs, pages)
+{
+	if (("cachedloan", "read", bs " 16 1") in iops)
+		printf "; of loans of %s, depth 16: %.1f", bs,
+			iops["cachedloan", "read", bs " 16 1"] * pages / 1e6
+}
+
+function lines_table()
+{
+	printf "first lines of pages, M/s, one core that reads nothing else: %.1f",
+		iops["lines", "read", "4k 16 1"] / 1e6
+	lines_of("4k", 1)
+	lines_of("16k", 4)
+	lines_of("64k", 16)
+	print "\n"
+}
+
 function direct_table(	p, i)
 {
 	p = "4k 1 1"
@@ -170,6 +188,7 @@ END {
 	table("")
 	if (("cachedloan", "read", point[1]) in iops)
 		table("loan")
+	lines_table()
 	if (("cacheddirect", "read", "4k 1 1") in iops) {
 		direct_table()
 		at_least("4k read without a request, depth 1, to the rate by loan", \

@@ -9,6 +9,8 @@
 #   memory   bench-limit without requests: one core copies blocks (bench/limits/limit_alone.c)
 #   memoryscatter  the same, and a block's pages lie anywhere, as those of the caches do: 4 KiB that
 #            are given at random change places
+#   lines    bench-limit without requests: one core reads the first lines of pages at random, as many
+#            at a time as it can have under way: what a client of large loans does, too
 #   limit    bench-limit: lanes, a lookup, one memcpy() a page; no cache (bench/limits/limit.c)
 #   cached   xbench -> cached, with memd below it, in one process and one reactor
 #   volume   xbench -> volumed -> cached -> memd, in one process and one reactor
@@ -162,6 +164,7 @@ round()	# ROUND
 			all_systems $rw $at "$1"
 		done
 	done
+	limit_run lines lines read 4k 16 1 "$1"
 }
 
 direct_round()	# ROUND

@@ -7,8 +7,10 @@
 # 150 ns.
 BEGIN {
 	FS = OFS = "\t"
-	nr_steps = split("chase memcpy echo lookup loan loanall copy copyall loansmall copysmall", step, " ")
+	nr_steps = split("chase lines linesany memcpy echo lookup loan loanall copy copyall loansmall copysmall", step, " ")
 	name["chase"] = "memory: a line after the other"
+	name["lines"] = "memory: first lines of pages"
+	name["linesany"] = "memory: any lines"
 	name["memcpy"] = "memory: copies, no requests"
 	name["echo"] = "echo of a request"
 	name["lookup"] = "+ lookup"

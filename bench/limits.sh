@@ -10,6 +10,9 @@
 # server on the first CPU and one client on another:
 #   chase     no server: one line after the other, each where the last one said; the latency of
 #             memory
+#   lines     no server: first lines of pages, each at random, as many at a time as a core can have
+#             under way; linesany: any line of each page, as first ones all want the same place in
+#             the first cache
 #   memcpy    no server: blocks are copied; the bandwidth of memory, also in blocks of 64 KiB
 #   echo      a word there and back
 #   lookup    the same, and its block is found in the index
@@ -41,6 +44,8 @@ points()
 {
 	cat <<-END
 		chase read 4k 16
+		lines read 4k 16
+		linesany read 4k 16
 		memcpy read 4k 16
 		memcpy write 4k 16
 		memcpy read 64k 16
@@ -90,6 +95,7 @@ run_point()
 	case $1 in
 	*small) args=(--mode="${1%small}" --huge=no) size=$((set_mib / 4)) ;;
 	*all)   args=(--mode="${1%all}" --touch=all) ;;
+	*any)   args=(--mode="${1%any}" --scatter=yes) ;;
 	esac
 	bench-limit "${args[@]}" --rw="rand$2" --bs="$3" --object_size="$3" --iodepth="$4" \
 		--size="${size}M" \

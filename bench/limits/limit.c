@@ -7,6 +7,7 @@
  *   memory and an index of its objects; clients on other CPUs ask for blocks at random through the
  *   same lanes (xtypes/xq.h).
  *	chase    no server: what one core gets out of the memory by itself, in latency
+ *	lines    in lines that it has under way
  *	memcpy   and in bandwidth (limit_alone.c)
  *	echo     the lanes alone: the word comes back as it was
  *	lookup   the object is looked up by its hash, the page's number is answered, and that is all
@@ -50,7 +51,7 @@
 /* ---- options ----------------------------------------------------------------------------- */
 
 const char *const limit_mode_names[] = {
-	[CHASE] = "chase", [MEMCPY] = "memcpy", [ECHO_WORD] = "echo",
+	[CHASE] = "chase", [LINES] = "lines", [MEMCPY] = "memcpy", [ECHO_WORD] = "echo",
 	[LOOKUP] = "lookup", [LOAN] = "loan", [COPY] = "copy", NULL
 };
 const char *const limit_rw_names[] = { [RANDREAD] = "randread", [RANDWRITE] = "randwrite", NULL };
@@ -85,7 +86,7 @@ const struct opt limit_opts[] = {
 	{ .name = "huge", .kind = OPT_BOOL, .off = AT(huge), .def = "yes",
 	  .help = "ask for huge pages" },
 	{ .name = "scatter", .kind = OPT_BOOL, .off = AT(scatter),
-	  .help = "memcpy: the pages of a block lie anywhere" },
+	  .help = "memcpy: a block's pages lie anywhere; lines: any line of each" },
 	{ .name = "set", .kind = OPT_STR, .off = AT(set), .len = sizeof(((struct options *)0)->set),
 	  .arg = "FILE", .help = "memory is this file, which is kept: the next start is quick" },
 	{ .name = "cpus", .kind = OPT_STR, .off = AT(cpus),

@@ -32,7 +32,7 @@
 #define MIN_BATCH	8u	/* requests that a side has in hand at once: half of those */
 #define MAX_BATCH	32u			/* in flight, within these bounds */
 
-enum mode { CHASE, MEMCPY, ECHO_WORD, LOOKUP, LOAN, COPY };
+enum mode { CHASE, LINES, MEMCPY, ECHO_WORD, LOOKUP, LOAN, COPY };
 enum rw { RANDREAD, RANDWRITE };
 enum touch { FIRST_LINE, ALL_LINES };
 enum format { NORMAL, JSON };

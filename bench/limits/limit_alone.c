@@ -3,6 +3,10 @@
  *
  *      chase    the first line of one page after the other, each at random, and where the next one
  *               is depends on what was read: the latency of memory
+ *      lines    the first line of one page after the other, each at random, and none waits for
+ *               another: how many lines of memory a core has under way. All of them have the same
+ *               set of its first cache, so as many as that has ways. With --scatter any line of
+ *               each page
  *      memcpy   blocks at random are copied from the set into buffers, or back, as the server does
  *               it: the bandwidth of memory. With --scatter a block's pages lie anywhere, as those
  *               of a cache do in which pages have changed places
@@ -12,6 +16,7 @@
 #include "bench/limits/limit.h"
 
 #define ROUND_CHASES	1024u
+#define ROUND_LINES	512u
 #define SCATTER		UINT64_C(2654435761)	/* prime, and larger than any number of pages */
 
 struct alone {
@@ -39,6 +44,23 @@ static uint32_t chase(struct alone *a)
 		a->random += word;
 	}
 	return ROUND_CHASES;
+}
+
+/* Where they are is known before the first is read, so that nothing else keeps the core busy. */
+static uint32_t lines(struct alone *a)
+{
+	const uint8_t *at[ROUND_LINES];
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < ROUND_LINES; i++) {
+		at[i] = page_at(a->l, next_block(a));
+		if (a->l->o->scatter)
+			at[i] += scramble(a->random) % PAGE;
+	}
+	for (uint32_t i = 0; i < ROUND_LINES; i++)
+		sum += *at[i];
+	a->result->sum += sum;
+	return ROUND_LINES;
 }
 
 /* Where the n-th page of the set is. */
@@ -80,12 +102,14 @@ static uint32_t copy(struct alone *a)
 
 int limit_run_alone(struct limit *l, uint32_t nr)
 {
+	static uint32_t (*const fns[])(struct alone *) = {
+		[CHASE] = chase, [LINES] = lines, [MEMCPY] = copy
+	};
 	struct alone a = { .l = l,
 		.nr = nr,
 		.result = &l->result[nr],
 		.random = l->o->randseed + nr,
 		.nr_blocks = l->o->size / l->o->bs };
-	uint32_t (*const fn)(struct alone *) = l->o->mode == CHASE ? chase : copy;
 	uint64_t from_ns, end_ns, now_ns, ticks, from_ticks = 0, last = 0;
 
 	limit_pin(l->o, 1 + nr);
@@ -93,7 +117,7 @@ int limit_run_alone(struct limit *l, uint32_t nr)
 	from_ns = limit_clock_ns() + l->o->ramp_ns;
 	end_ns = from_ns + l->o->runtime_ns;
 	for (now_ns = 0; now_ns < end_ns; now_ns = limit_clock_ns()) {
-		uint32_t n = fn(&a);
+		uint32_t n = fns[l->o->mode](&a);
 
 		ticks = limit_clock_ticks();
 		if (from_ticks) {
