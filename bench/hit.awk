@@ -110,9 +110,13 @@ function direct_table(	p, i)
 
 # ---- what was wanted ----
 
-function at_least(what, is, bar)
+# What is below its bar does not look as if it were not.
+function at_least(what, is, bar,	text)
 {
-	wanted(what ": at least " bar, sprintf("%.2f", is), is >= bar)
+	text = sprintf("%.2f", is)
+	if (is < bar && text >= bar)
+		text = sprintf("%.4f", is)
+	wanted(what ": at least " bar, text, is >= bar)
 }
 
 function copy_bars(rw,	deep, one, got)

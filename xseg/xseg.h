@@ -527,7 +527,8 @@ void xseg_req_note_set(struct xseg *seg, const struct xreq *r, unsigned n, uint6
 uint64_t xseg_req_note(struct xseg *seg, const struct xreq *r, unsigned n);
 
 /* Takes up to max requests (accepted: they are this port's now), or replies to own requests
- * (PRIVATE again). */
+ * (PRIVATE again). Who looks at the begin of each page that he is lent takes about ten replies at
+ * once, not more: these lines have one set of the first cache, which holds 8 or 12. */
 uint32_t xseg_port_receive(struct xport *port, struct xreq **out, uint32_t max);
 uint32_t xseg_port_replies(struct xport *port, struct xreq **out, uint32_t max);
 
