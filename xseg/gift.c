@@ -118,33 +118,26 @@ bool xseg_req_has_gift(const struct xreq *r)
 
 /* ---- the holder's ---- */
 
-/* Of the request that was split: what a part says of it is input (R5). */
-static struct xs_page *root_entry_of(struct xseg *seg, const struct xreq *part, uint32_t i)
-{
-	uint32_t root = part->parent - 1, at;
-	struct xs_req *sh;
-
-	if (root >= seg->geo.nr_requests)
-		return NULL;
-	sh = &seg->reqs[root];
-	if (XS_FETCH(sh->op) != XSEG_OP_WRITE || !(XS_FETCH(sh->flags) & XSEG_REQ_GIVE))
-		return NULL;
-	at = i + (uint32_t)(part->offset / XSEG_PAGE_SIZE - XS_FETCH(sh->offset) / XSEG_PAGE_SIZE);
-	if (at >= XSEG_REQ_PAGES ||
-	    at >= atomic_load_explicit(&sh->nr_lent, memory_order_relaxed))
-		return NULL;
-	return &sh->page[at];
-}
-
-/* The entry that counts for the i-th page of r; NULL: none. Of its own list as many count as it has
- * pages (I2). */
+/* The entry that counts for the i-th page of r; NULL: none. What a part says of the request that
+ * was split is input (R5). */
 static struct xs_page *entry_of(struct xseg *seg, const struct xreq *r, uint32_t i)
 {
+	uint32_t root = r->index, at = i;
+
 	if (!xseg_req_gives(r))
 		return NULL;
-	if (r->parent)
-		return root_entry_of(seg, r, i);
-	return i < r->nr_pages ? &seg->reqs[r->index].page[i] : NULL;
+	if (r->parent) {
+		root = r->parent - 1;
+		if (root >= seg->geo.nr_requests || XS_FETCH(seg->reqs[root].op) != XSEG_OP_WRITE ||
+		    !(XS_FETCH(seg->reqs[root].flags) & XSEG_REQ_GIVE))
+			return NULL;
+		at += (uint32_t)(r->offset / XSEG_PAGE_SIZE -
+				 XS_FETCH(seg->reqs[root].offset) / XSEG_PAGE_SIZE);
+	}
+	if (at >= XSEG_REQ_PAGES ||
+		at >= atomic_load_explicit(&seg->reqs[root].nr_lent, memory_order_relaxed))
+		return NULL;
+	return &seg->reqs[root].page[at];
 }
 
 enum xseg_gift xseg_req_gift(struct xseg *seg, const struct xreq *r, uint32_t i)

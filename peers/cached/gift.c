@@ -262,15 +262,8 @@ bool gift_may_lend(struct cached *k, uint64_t w)
 
 bool gift_take(struct cport *ps, uint32_t page, uint64_t bucket, uint64_t *given)
 {
-	struct xseg *seg = ps->cache->peer.seg;
-
-	*given = xseg_page_owner(seg, page);
-	if (!(*given & OWNER_GIFT))
-		return false;
-	if (!cache_is_alone(ps))
-		return xseg_page_owner_swap(seg, page, *given, bucket);
-	xseg_page_owner_set(seg, page, bucket);
-	return true;
+	*given = xseg_page_owner(ps->cache->peer.seg, page);
+	return *given & OWNER_GIFT && owner_swap(ps, page, *given, bucket);
 }
 
 void gift_store(struct cport *ps, struct creq *c, uint32_t i)
