@@ -110,13 +110,9 @@ function direct_table(	p, i)
 
 # ---- what was wanted ----
 
-# What is below its bar does not look as if it were not.
-function at_least(what, is, bar,	text)
+function at_least(what, is, bar)
 {
-	text = sprintf("%.2f", is)
-	if (is < bar && text >= bar)
-		text = sprintf("%.4f", is)
-	wanted(what ": at least " bar, text, is >= bar)
+	wanted(what ": at least " bar, sprintf("%.3f", is), is >= bar)
 }
 
 function copy_bars(rw,	deep, one, got)

@@ -28,8 +28,8 @@
 #include "peers/common/clock.h"
 #include "xtypes/xhist.h"
 
-/* Replies taken at once. First lines of pages all have the same set of the first cache, which holds
- * 8 or 12 lines: if more are asked for at once the first are gone before they are looked at. */
+/* Replies taken at once: what they lend is looked at before it is pushed out of the first cache
+ * (bench/limits/limit_client.c); with 8 the peer and the job wait for each other. */
 #define XB_BATCH       10u
 #define XB_SPARE       16u			/* J4 */
 #define XB_SPARE_BYTES (64u << 10)		/* blocks larger than this have none */
