@@ -75,6 +75,7 @@ static bool record_clear(struct cached *k, uint32_t rec)
 	atomic_store_explicit(&k->volume_ids[rec], 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (is_idle(k, rec)) {
+		drain_cancel(k, rec);
 		blocks_void(k, rec);
 		return true;
 	}

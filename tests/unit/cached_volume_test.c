@@ -336,6 +336,31 @@ static void a_volume_that_drained_when_cached_was_killed_drains_after_it(void **
 	assert_int_equal(crig_state("b:0", 0), BUCKET_DIRTY);
 }
 
+/* Another volume of its group holds it up. */
+static void a_volume_in_the_place_of_one_that_drained_drains_for_itself(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("");
+	dirty_bucket(17, "b:0");
+	dirty_bucket(1, "a:0");
+	crig_hold(true);
+	crig_volume_set("id=1 policy=write-through");
+	crig_answer(1);
+	assert_int_equal(crig_state("a:0", 0), BUCKET_VALID);
+	crig_volume(1);
+	io = crig_op(XSEG_OP_DELETE, "a:0", 0, 0);
+	crig_answer(crig_held(XSEG_OP_DELETE, 0));
+	crig_expect(io, 0);
+	assert_true(crig_admin("volume-forget id=1") > 0);
+	dirty_bucket(2, "c:0");
+	assert_true(volume_says(2, "state=running\n"));
+	crig_volume_set("id=2 policy=write-through");
+	crig_hold(false);
+	assert_int_equal(crig_state("c:0", 0), BUCKET_VALID);
+}
+
 static void a_setting_that_is_wrong_changes_nothing(void **state)
 {
 	(void)state;
@@ -410,6 +435,7 @@ int main(void)
 		CRIG_T(a_switch_back_to_write_back_ends_the_draining),
 		CRIG_T(settings_of_a_volume_survive_the_death_of_cached),
 		CRIG_T(a_volume_that_drained_when_cached_was_killed_drains_after_it),
+		CRIG_T(a_volume_in_the_place_of_one_that_drained_drains_for_itself),
 		CRIG_T(a_setting_that_is_wrong_changes_nothing),
 		CRIG_T(settings_of_a_removed_volume_do_not_fall_to_another),
 		CRIG_T(when_all_records_have_settings_a_further_volume_s_are_refused),
