@@ -133,7 +133,9 @@ static void options_hold(struct cached *k)
 	atomic_store_explicit(&k->low_percent, k->dirty_low, memory_order_relaxed);
 	atomic_store_explicit(&k->age_ns, k->dirty_age_ns, memory_order_relaxed);
 	dirty_is_news(k);
-	atomic_store_explicit(&k->flush_bytes_per_s, k->flush_rate, memory_order_relaxed);
+	/* what the last flush was charged is by the old rate */
+	if (atomic_exchange(&k->flush_bytes_per_s, k->flush_rate) != k->flush_rate)
+		atomic_store_explicit(&k->rate_ns, 0, memory_order_relaxed);
 }
 
 /* The new policy holds for what comes from now on; what write-back left dirty is flushed in the

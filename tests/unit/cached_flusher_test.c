@@ -144,6 +144,18 @@ static void the_flush_rate_is_kept_smoothly(void **state)
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
 }
 
+static void another_flush_rate_holds_at_once(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1s flush_rate=1/s");
+	dirty_objects('a', 10);
+	crig_pass(1 * CRIG_S);
+	assert_int_equal(crig_nr_calls(), 1);
+	crig_set("flush_rate=1M/s");
+	crig_pass(1 * CRIG_S);
+	assert_int_equal(crig_nr_calls(), 10);
+}
+
 static void what_somebody_waited_for_does_not_count_against_the_flush_rate(void **state)
 {
 	(void)state;
@@ -351,6 +363,7 @@ int main(void)
 		CRIG_T(what_runs_in_the_background_takes_few_requests),
 		CRIG_T(the_flush_rate_is_kept_in_the_background_only),
 		CRIG_T(the_flush_rate_is_kept_smoothly),
+		CRIG_T(another_flush_rate_holds_at_once),
 		CRIG_T(what_somebody_waited_for_does_not_count_against_the_flush_rate),
 		CRIG_T(a_write_during_the_flush_of_its_bucket_is_flushed_after_the_older_one_s_reply),
 		CRIG_T(neighbours_of_a_bucket_in_flight_need_not_wait_for_it),
