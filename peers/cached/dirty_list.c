@@ -111,6 +111,12 @@ void dirty_unlist(struct cport *ps, struct object *o)
 
 /* ---- who is next ---- */
 
+/* Under dirty_lock. An age may be as long as an option can say. */
+static uint64_t aged_ns(const struct object *o, uint64_t age_ns)
+{
+	return age_ns < PEER_NEVER - o->dirty_ns ? o->dirty_ns + age_ns : PEER_NEVER;
+}
+
 /* Under dirty_lock: whether it may be taken; else *next_ns says when to look again. */
 static bool is_due(const struct object *o, uint64_t due_ns, uint64_t now_ns, uint64_t *next_ns)
 {
@@ -192,7 +198,7 @@ struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_n
 		o->dirty_ns = 0;
 	} else {
 		o = first_of(&k->dirty);
-		if (!is_due(o, o && why == FLUSH_AGE ? o->dirty_ns + age : 0, now, next_ns))
+		if (!is_due(o, o && why == FLUSH_AGE ? aged_ns(o, age) : 0, now, next_ns))
 			o = NULL;
 	}
 	if (o)

@@ -45,6 +45,17 @@ static void the_age_is_changed_live(void **state)
 	assert_int_equal(crig_nr_calls(), 1);
 }
 
+/* As long as an option can say. */
+static void an_age_without_end_is_never_reached(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=5124095h");
+	crig_pass(3600 * CRIG_S);
+	dirty_objects('a', 1);
+	crig_pass(3600 * CRIG_S);
+	assert_int_equal(crig_nr_calls(), 0);
+}
+
 static void dirty_neighbours_leave_in_one_flush_of_at_most_a_mebibyte(void **state)
 {
 	(void)state;
@@ -357,6 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CRIG_T(nothing_is_flushed_before_its_age_and_all_of_it_then),
 		CRIG_T(the_age_is_changed_live),
+		CRIG_T(an_age_without_end_is_never_reached),
 		CRIG_T(dirty_neighbours_leave_in_one_flush_of_at_most_a_mebibyte),
 		CRIG_T(a_bucket_that_is_clean_or_absent_parts_two_flushes),
 		CRIG_T(above_the_high_mark_the_oldest_objects_are_flushed_down_to_the_low_mark),
