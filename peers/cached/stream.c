@@ -41,6 +41,12 @@ static bool recognised(const struct stream *st)
 	return st->score >= SCORE_KNOWN;
 }
 
+/* As far as that is known. */
+static uint32_t object_bytes(const struct stream *st)
+{
+	return st->object_bytes ? st->object_bytes : STREAM_OBJECT_BYTES;
+}
+
 /* ---- which stream a read belongs to ---- */
 
 /* A page, or half of the read if that is more: so PIECES of them are 256 KiB or 32 reads. */
@@ -160,7 +166,7 @@ static void advance(struct stream *st, const struct reading *r, uint32_t won)
 static void stream_start(struct stream *st, const struct reading *r, uint32_t gain)
 {
 	*st = (struct stream){ .volume = r->volume, .hash = r->hash, .unit = r->unit, .gain = gain,
-		.edge = r->to, .length = r->to - r->from };
+		.edge = r->to, .length = r->to - r->from, .object = (uint32_t)(r->from - r->obj_offset) };
 }
 
 static void doubt(struct stream *st)
@@ -285,6 +291,20 @@ static struct stream *streams_follow(struct streams *s, const struct reading *r,
 
 /* ---- advice ---- */
 
+/* From the beginning of the object that was read last to that of this one is how long they are, or
+ * some times that. What was asked for beyond the end was read in vain. */
+static void object_note(struct stream *st, const struct reading *r)
+{
+	uint64_t at = r->from - r->obj_offset;
+	uint32_t bytes = (uint32_t)at - st->object;
+
+	if (bytes && bytes < object_bytes(st)) {
+		st->object_bytes = bytes;
+		st->ahead_to = min_u64(st->ahead_to, at);
+	}
+	st->object = (uint32_t)at;
+}
+
 static void window_grow(struct stream *st, const struct reading *r, uint32_t max)
 {
 	uint64_t first = 2 * (r->to - r->from);
@@ -301,13 +321,13 @@ static void advise_ahead(
 	struct stream *st, const struct reading *r, uint32_t max, struct stream_advice *advice)
 {
 	uint64_t at = max_u64(st->edge, r->to), left = st->ahead_to > at ? st->ahead_to - at : 0;
-	uint64_t from = max_u64(st->ahead_to, at), obj_from = r->obj_offset + (from - r->from), to;
+	uint64_t from = max_u64(st->ahead_to, at), obj_from = r->obj_offset + (from - r->from),
+		 end = object_bytes(st), to;
 
-	if (left > st->window / 2 || r->obj_offset >= STREAM_OBJECT_BYTES ||
-		obj_from >= STREAM_OBJECT_BYTES)
+	if (left > st->window / 2 || r->obj_offset >= end || obj_from >= end)
 		return;
 	window_grow(st, r, max);
-	to = min_u64(at + st->window / PAGE * PAGE, from + (STREAM_OBJECT_BYTES - obj_from));
+	to = min_u64(at + st->window / PAGE * PAGE, from + (end - obj_from));
 	if (to <= from)
 		return;
 	st->ahead_to = to;
@@ -334,6 +354,7 @@ struct stream_advice stream_note(struct streams *s, uint32_t volume, uint64_t ha
 		return advice;
 	pthread_mutex_lock(&s->lock);
 	st = streams_follow(s, &r, &goes_on);
+	object_note(st, &r);
 	if (recognised(st)) {
 		advice.cut_off = cutoff && st->length > cutoff;
 		if (goes_on)

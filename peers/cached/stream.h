@@ -37,7 +37,8 @@
  * Read-ahead: after a read that goes on where another one ended, when half of the *window* or less
  * is left of what was read ahead, the range from there to a window beyond the reader. The window is
  * 32 KiB at first, or twice the read, and each range doubles it, up to the limit that was set. It
- * is whole at once in the next object of a volume. (The scheme of on-demand read-ahead in Linux, Wu
+ * is whole at once in the next object of a volume. How long objects are nobody says: 4 MiB, until a
+ * stream has seen where two of them begin. (The scheme of on-demand read-ahead in Linux, Wu
  * Fengguang, "Sequential File Prefetching in Linux", 2010; the score stands for its look into the
  * page cache.)
  *
@@ -46,8 +47,8 @@
  * order alone.
  *
  * Invariants (the unit test checks them after each read):
- *   S1  a range is of whole pages, within the object that was read, beyond the read, not longer
- *       than the limit
+ *   S1  a range is of whole pages, within the object that was read, as far as its length is known,
+ *       beyond the read, not longer than the limit
  *   S2  ranges of one stream ascend and do not overlap; one that was replaced and comes back is
  *       another stream
  *   S3  no range without a limit, no cut-off without a threshold, neither at a first read
@@ -80,6 +81,8 @@ struct stream {
 	uint32_t touched;	/* streams.nr_notes at its last read */
 	uint32_t score;
 	uint32_t gain;		/* what a read in order adds to the score */
+	uint32_t object;	/* where the object begins that was read last: the low bits */
+	uint32_t object_bytes;	/* the least length of one that was seen; 0: none was */
 };
 
 struct streams {

@@ -50,6 +50,31 @@ static void read_ahead_ends_with_the_object(void **state)
 		assert_true(crig_call(i)->offset + crig_call(i)->size <= B(1024));
 }
 
+/* 64 KiB each: what lies between the beginnings of two is known from the second one on. */
+static void nothing_is_read_beyond_the_end_of_small_objects(void **state)
+{
+	uint32_t second = 0;
+	struct crig_io *io;
+	char name[16];
+
+	(void)state;
+	crig_up("read_ahead=512k");
+	crig_volume(1);
+	for (uint32_t i = 0; i < B(512); i += B(1)) {
+		snprintf(name, sizeof(name), "v:%u", i / B(16));
+		if (i == B(16))
+			second = crig_nr_calls();
+		io = crig_send_apart(name, i, i % B(16), B(1));
+		crig_settle();
+		crig_expect(io, B(1));
+	}
+	for (uint32_t i = second + 1; i < crig_nr_calls(); i++)
+		assert_true(crig_call(i)->offset + crig_call(i)->size <= B(16));
+	/* of each object its first read, and all that is left */
+	assert_int_equal(crig_nr_calls() - second, 2 * 31);
+	assert_int_equal(crig_counter(CC_MISSES) + crig_counter(CC_PARTIAL), 31 + 2);
+}
+
 /* Fills the cache with hot buckets, then scans an object beside them. */
 static void scan_beside_hot_ones(const char *options, uint32_t nr_hot)
 {
@@ -98,6 +123,7 @@ int main(void)
 		CRIG_T(a_sequential_reader_finds_what_comes_next),
 		CRIG_T(nothing_is_read_ahead_when_that_is_off_or_reads_are_random),
 		CRIG_T(read_ahead_ends_with_the_object),
+		CRIG_T(nothing_is_read_beyond_the_end_of_small_objects),
 		CRIG_T(a_scan_does_not_empty_a_full_cache),
 		CRIG_T(what_is_read_ahead_beyond_the_cut_off_goes_when_it_was_read),
 		CRIG_T(a_cache_with_room_keeps_all_that_is_read),

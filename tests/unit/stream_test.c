@@ -143,6 +143,26 @@ static void the_next_object_of_a_volume_is_read_ahead_with_a_whole_window_at_onc
 	srig_expect_range(srig_note(OBJECT + 256 * K, 4 * K), 4 * K + AHEAD, 256 * K);
 }
 
+static struct stream_advice note_small(uint64_t offset)
+{
+	struct stream_advice a = stream_note(&srig, 1, 0, offset, offset % (64 * K), 4 * K);
+
+	srig_check_advice(a, offset % (64 * K), 4 * K);
+	return a;
+}
+
+static void how_long_objects_are_is_known_when_the_second_one_begins(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0; at < 64 * K; at += 4 * K)
+		note_small(at);
+	srig_expect_range(note_small(64 * K), 4 * K, 60 * K);
+	srig_expect_range(note_small(60 * K), 0, 0);
+	for (uint64_t at = 68 * K; at < 128 * K; at += 4 * K)
+		srig_expect_range(note_small(at), 0, 0);
+	srig_expect_range(note_small(128 * K), 4 * K, 60 * K);
+}
+
 static void nothing_is_asked_of_the_next_object_by_a_read_of_this_one(void **state)
 {
 	(void)state;
@@ -461,6 +481,7 @@ int main(void)
 		TEST(ranges_of_unaligned_reads_are_of_whole_pages),
 		TEST(a_range_ends_where_the_object_ends),
 		TEST(the_next_object_of_a_volume_is_read_ahead_with_a_whole_window_at_once),
+		TEST(how_long_objects_are_is_known_when_the_second_one_begins),
 		TEST(nothing_is_asked_of_the_next_object_by_a_read_of_this_one),
 		TEST(objects_of_no_volume_are_streams_of_their_own),
 		TEST(the_same_offset_of_another_volume_or_object_is_another_stream),
