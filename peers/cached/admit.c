@@ -12,7 +12,9 @@
  * An object that passes has no buckets but BYPASS, and its entry is free when the last request for
  * it ends. Those of a predecessor that have to be done through the cache admit theirs in any case.
  * INFO and DELETE bring nothing here, so they admit none: who asks for a volume's extents, or
- * removes it, does not drive other objects out.
+ * removes it, does not drive other objects out. Nor does what goes past the cache by its policy: its
+ * object is admitted if there is room, and passes if not (an entry to pass with is made, if so many
+ * pass at once that none is left).
  *
  * Contract: object_admit() with a reference, outside of any object, or inside o if it must;
  * object_leave() from anywhere.
@@ -45,13 +47,13 @@ static bool all_admitted(struct cached *k)
 	return atomic_load_explicit(&k->nr_admitted, memory_order_relaxed) >= k->nr_objects;
 }
 
-bool object_admit(struct cport *ps, struct object *o, bool must)
+bool object_admit(struct cport *ps, struct object *o, enum admit how)
 {
 	struct cached *k = ps->cache;
 
-	for (unsigned i = 0; !must && i < ADMIT_TRIES && all_admitted(k); i++)
+	for (unsigned i = 0; how == ADMIT_MAKE_ROOM && i < ADMIT_TRIES && all_admitted(k); i++)
 		object_reclaim_one(ps);
-	if (atomic_fetch_add(&k->nr_admitted, 1) >= k->nr_objects && !must) {
+	if (atomic_fetch_add(&k->nr_admitted, 1) >= k->nr_objects && how != ADMIT_ALWAYS) {
 		atomic_fetch_sub(&k->nr_admitted, 1);
 		return false;
 	}

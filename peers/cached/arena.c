@@ -428,7 +428,7 @@ static void load_object(struct load *l, struct cport *ps, uint32_t idx)
 	}
 	if (atomic_load_explicit(&o->used, memory_order_relaxed)) {
 		xcache_get(&k->xc, idx);
-		object_admit(ps, o, true);
+		object_admit(ps, o, ADMIT_ALWAYS);
 		volume_pin(k, o);
 	}
 	dirty_list(ps, o);

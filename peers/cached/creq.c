@@ -179,6 +179,18 @@ static void wait_for_entry(struct cport *ps, struct creq *c)
 		ps->freed = true;
 }
 
+/* What goes past the cache by its policy keeps nothing here. What has to be done again goes through
+ * it in any case. */
+static enum admit admit_how(struct cport *ps, const struct creq *c)
+{
+	const struct policy *p = volume_promise(ps->cache, c->volume, c->r->volume);
+
+	if (c->work.fn == redo_job)
+		return ADMIT_ALWAYS;
+	return (c->r->op == XSEG_OP_READ ? p->reads_around : p->writes_around) ? ADMIT_IF_ROOM
+									       : ADMIT_MAKE_ROOM;
+}
+
 static void find_object(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
@@ -204,7 +216,7 @@ static void find_object(struct cport *ps, struct creq *c)
 	}
 	c->obj = &k->objects[idx];
 	if (object_passes(c->obj) && has_range(c->r->op))
-		object_admit(ps, c->obj, c->work.fn == redo_job);
+		object_admit(ps, c->obj, admit_how(ps, c));
 	object_push(ps, c->obj, &c->work);
 }
 

@@ -183,8 +183,10 @@ static inline bool object_passes(struct object *o)
 {
 	return !atomic_load_explicit(&o->admitted, memory_order_relaxed);
 }
-/* True: it may keep buckets from now on. `must`: also if there are too many. */
-bool object_admit(struct cport *ps, struct object *o, bool must);
+/* if there is room; the same, after another one is emptied; also if there are too many */
+enum admit { ADMIT_IF_ROOM, ADMIT_MAKE_ROOM, ADMIT_ALWAYS };
+/* True: it may keep buckets from now on. */
+bool object_admit(struct cport *ps, struct object *o, enum admit how);
 void object_dismiss(struct cached *k, struct object *o);		/* its entry becomes free */
 /* puts it; the entry of one that passes may be free then */
 void object_leave(struct cport *ps, struct object *o);

@@ -202,6 +202,29 @@ static void pass_through_caches_nothing_and_serves_what_is_newer(void **state)
 	crig_expect_data("a", 0, 512, 7);
 }
 
+static void what_goes_past_the_cache_by_policy_drives_no_object_out(void **state)
+{
+	static const char *const past[] = { "policy=pass-through", "policy=write-around" };
+	char name[16];
+
+	(void)state;
+	crig_up("objects=2");
+	crig_have_clean("a", 0, B(2), 5);
+	crig_have_clean("b", 0, B(2), 5);
+	for (unsigned p = 0; p < 2; p++) {
+		crig_set(past[p]);
+		for (unsigned i = 0; i < 8; i++) {
+			snprintf(name, sizeof(name), "c:%u", i);
+			crig_expect(crig_write(name, 0, B(1), 6), B(1));
+			if (p == 0)
+				crig_expect_data(name, 0, B(1), 6);
+		}
+	}
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	assert_int_equal(crig_state("b", 1), BUCKET_VALID);
+	assert_int_equal(crig_counter(CC_EVICTED_OBJECT), 0);
+}
+
 static void every_read_is_a_hit_a_partial_hit_a_miss_or_goes_around(void **state)
 {
 	uint64_t sum = 0;
@@ -241,6 +264,7 @@ int main(void)
 		CRIG_T(writes_around_wait_for_a_request_and_for_slots),
 		CRIG_T(a_delete_waits_for_writes_around),
 		CRIG_T(pass_through_caches_nothing_and_serves_what_is_newer),
+		CRIG_T(what_goes_past_the_cache_by_policy_drives_no_object_out),
 		CRIG_T(every_read_is_a_hit_a_partial_hit_a_miss_or_goes_around),
 	};
 
