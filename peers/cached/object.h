@@ -169,6 +169,8 @@ void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t 
 void object_empty(struct cport *ps, struct object *o);
 /* drops what is clean: the store may not have it any more */
 void object_forget_clean(struct cport *ps, struct object *o);
+/* of all objects: clean zeroes, which have no page that could be evicted */
+void zeroes_drop(struct cport *ps);
 /* is emptied, and may keep what it has */
 bool object_is_spared(struct cached *k, struct object *o);
 void object_reclaim_one(struct cport *ps);	/* begins to empty the least recently used object */

@@ -450,6 +450,7 @@ uint32_t pages_drop(struct cport *ps)
 
 	for (uint32_t r = 0; r < k->nr_volumes; r++)
 		n += drop_list(ps, &k->volume[r].share.clean);
+	zeroes_drop(ps);
 	return n;
 }
 

@@ -7,7 +7,8 @@
  * the emptying stops. So it is if it has buckets that were used again since they last survived, or
  * that are spared as its volume is at its minimum (share.h): these stay, the others go.
  *
- * Contract: what takes a struct object runs inside of it; object_reclaim_one() outside of any.
+ * Contract: what takes a struct object runs inside of it; object_reclaim_one() and zeroes_drop()
+ * outside of any.
  *
  * Invariants:
  *   W1  `reclaims` counts the askings of objects to empty themselves that have not ended; each has
@@ -21,6 +22,7 @@
 #include "xtypes/xkill.h"
 
 #define RECLAIM_LOOKS 64u
+#define DROP_TRIES    1024u	/* to enter an object that another thread is inside of */
 
 /* ---- buckets go ---- */
 
@@ -107,6 +109,42 @@ void object_forget_clean(struct cport *ps, struct object *o)
 
 		if (slot_state(w) == BUCKET_VALID)
 			bucket_drop_clean(ps, o, b, w);
+	}
+}
+
+static void forget_zeroes(struct cport *ps, struct object *o)
+{
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+		uint64_t w = slot_get(ps->cache, o, b);
+
+		if (!slot_is_clean_zero(w))
+			continue;
+		bucket_drop_clean(ps, o, b, w);
+		count_evicted(ps, o, CC_EVICTED_PRESSURE);
+	}
+}
+
+void zeroes_drop(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	for (uint32_t i = 0;
+		i < nr_entries(k) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed);
+		i++) {
+		struct object *o = &k->objects[i];
+		uint32_t tries = DROP_TRIES;
+
+		if (!atomic_load_explicit(&o->used, memory_order_relaxed) ||
+			!xcache_try_get(&k->xc, i))
+			continue;
+		while (tries && !xworkq_try_enter(&o->q))
+			tries--;
+		if (tries) {
+			forget_zeroes(ps, o);
+			if (xworkq_leave(&o->q))
+				object_ready(ps, o);
+		}
+		object_put(ps, o);
 	}
 }
 

@@ -456,6 +456,19 @@ static void drop_refuses_while_anything_is_dirty_and_then_forgets_all(void **sta
 	crig_expect_data("a", 0, B(3), 5);
 }
 
+/* They have no page, and are in no list. */
+static void drop_forgets_zeroes_too(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "a", 0, B(2)), B(2));
+	crig_expect(crig_flush(0), 0);
+	assert_int_equal(crig_state("a", 0), BUCKET_VALID);
+	assert_int_equal(crig_admin("drop"), (int64_t)strlen("dropped_bytes=0\n"));
+	crig_store_fill("a", 0, B(2), 5);
+	crig_expect_data("a", 0, B(2), 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,6 +494,7 @@ int main(void)
 		CRIG_T(a_flush_waits_for_a_request_of_its_own_like_all),
 		CRIG_T(stopping_flushes_everything_and_then_is_quiet),
 		CRIG_T(drop_refuses_while_anything_is_dirty_and_then_forgets_all),
+		CRIG_T(drop_forgets_zeroes_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
