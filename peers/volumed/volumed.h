@@ -155,7 +155,7 @@ struct vd_admin {
 	struct vd_fifo queue;
 	struct vd_fifo begun;		/* of those that a predecessor had, what it had begun */
 	enum vd_change change;
-	struct xreq *r;				/* WRITING: whose change it is */
+	struct xreq *r;			/* WRITING, UNDOING: who asked; NULL: is answered */
 	struct vd_volume *v;
 	struct vd_meta next;			/* WRITING: what v->meta becomes */
 	bool sent;				/* the record is on its way */

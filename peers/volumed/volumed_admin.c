@@ -17,7 +17,8 @@
  * Invariants
  *   A1  a record whose write failed may or may not be on the store: the old one is written again,
  *       until that succeeds, before anything else is changed; the table never follows a record that
- *       is not certain
+ *       is not certain. Nobody is told that a change is undone before it is: a successor believes
+ *       the record, and does a removal or a shrink that it finds there
  *   A2  before a change is recorded its request notes the id of the volume, of which there is only
  *       one: so a successor, which is given the request again, can tell what was made, cut or
  *       removed for it from what was so before. It does those that bear a note first, so nothing
@@ -166,23 +167,39 @@ static void change_done(struct peer_port *pp)
 	answer(pp, a->r, 0, &t);
 }
 
+/* Who asked waits until it has been tried to undo it (A1). */
 static void change_failed(struct peer_port *pp, int rc)
 {
 	struct vd_admin *a = &vd_of(pp)->admin;
-	struct kv_text t;
 
 	log_error("%s: the record of volume '%s' cannot be written: %s; undoing the change, "
 		  "trying each second",
 		  pp->peer->name, a->next.name, strerror(-rc));
-	text_begin(pp, a->r, &t);
-	kv_add(&t,
-		"the catalogue of volumes cannot be written: %s; the change is undone; see the log of "
-		"the store, then try again",
-		strerror(-rc));
-	answer(pp, a->r, rc, &t);
 	change_set(a, VD_CHANGE_UNDOING);
 	a->error = rc;
 	a->retry_ns = pp->now_ns;
+}
+
+/* It has been tried to write the old record: once it is known what became of that, who asked is
+ * told. */
+static void change_tell(struct peer_port *pp, bool undone)
+{
+	struct vd_admin *a = &vd_of(pp)->admin;
+	struct kv_text t;
+
+	if (!a->r)
+		return;
+	text_begin(pp, a->r, &t);
+	kv_add(&t, "the catalogue of volumes cannot be written: %s; ", strerror(-a->error));
+	if (undone)
+		kv_add(&t, "the change is undone; see the log of the store, then try again");
+	else
+		kv_add(&t,
+			"the change cannot be undone yet, and may be made after all if %s ends before; "
+			"see the log of the store",
+			pp->peer->name);
+	answer(pp, a->r, a->error, &t);
+	a->r = NULL;
 }
 
 static void change_written(struct peer_port *pp, int rc)
@@ -195,12 +212,15 @@ static void change_written(struct peer_port *pp, int rc)
 			change_failed(pp, rc);
 		else
 			change_done(pp);
-	} else if (rc) {
-		a->retry_ns = pp->now_ns + VD_RETRY_NS;
-	} else {
-		log_info("%s: the catalogue can be written again", pp->peer->name);
-		change_set(a, VD_CHANGE_IDLE);
+		return;
 	}
+	change_tell(pp, !rc);
+	if (rc) {
+		a->retry_ns = pp->now_ns + VD_RETRY_NS;
+		return;
+	}
+	log_info("%s: the catalogue can be written again", pp->peer->name);
+	change_set(a, VD_CHANGE_IDLE);
 }
 
 static void change_send(struct peer_port *pp)

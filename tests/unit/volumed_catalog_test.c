@@ -150,6 +150,71 @@ static void a_change_that_could_not_be_recorded_is_undone(void **state)
 	assert_true(admin("volume info other") > 0);
 }
 
+/* The record is on the store, though its write failed. While it may not be undone nobody is told so,
+ * and a successor goes on with the command. */
+static void a_change_that_failed_and_is_on_the_store_all_the_same_is_not_said_to_be_undone(void **state)
+{
+	static const char *const lines[] = { "volume create new size=1M",
+		"volume resize vol size=32M", "volume resize vol size=4M", "volume remove vol" };
+	uint32_t id;
+	struct xreq *r;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		id = create("vol", "16M");
+		assert_int_equal(write_pattern(id, 15 << 20, 4096, 3), 4096);
+		hold = true;
+		fail_next(XSEG_OP_WRITE, -EIO, 0, 2);
+		fail_done = 1;
+		r = send_admin(lines[i], 0);
+		steps(10);
+		hold = false;
+		peer_port_round(&store->ports[0], now, 32, &(uint64_t){ 0 });
+		hold = true;
+		steps(10);
+		assert_non_null(held);
+		assert_false(answered(r));
+		volumed_close(XSEG_CLOSE_ABANDON);
+		hold = false;
+		steps(5);
+		assert_int_equal(fail_count, 0);
+		volumed_open(1, "4M", "64");
+		assert_true(admin_result(r) > 0);
+		for (uint32_t k = 0; k < 2; k++) {
+			admin(k ? "volume remove vol" : "volume remove new");
+			steps(50);
+		}
+	}
+}
+
+static void what_is_said_to_be_undone_is_not_done_by_the_successor(void **state)
+{
+	static const char *const lines[] = { "volume create new size=1M",
+		"volume resize vol size=32M", "volume resize vol size=4M", "volume remove vol" };
+	uint32_t id = create("vol", "16M");
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 15 << 20, 4096, 3), 4096);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		fail_next(XSEG_OP_WRITE, -EIO, 0, 1);
+		fail_done = 1;
+		assert_int_equal(admin(lines[i]), -EIO);
+		assert_true(says("the change is undone"));
+		volumed_restart();
+		assert_int_equal(admin("volume info new"), -ENOENT);
+		assert_true(admin("volume info vol") > 0 && says("size_bytes=16777216\n"));
+		expect_pattern(id, 15 << 20, 4096, 3);
+	}
+	fail_next(XSEG_OP_WRITE, -EIO, 0, UINT32_MAX);
+	fail_done = 1;
+	assert_int_equal(admin("volume remove vol"), -EIO);
+	assert_true(says("cannot be undone") && !says("is undone"));
+	fail_next(XSEG_OP_WRITE, -EIO, 0, 0);
+	pass_ns(1000 * MS);
+	volumed_restart();
+	expect_pattern(id, 15 << 20, 4096, 3);
+}
+
 static void growing_is_one_record(void **state)
 {
 	uint32_t id = create("vol", "4096");
@@ -744,6 +809,8 @@ int main(void)
 		T(a_change_is_answered_after_its_record_is_on_stable_storage),
 		T(commands_that_come_together_are_done_in_order),
 		T(a_change_that_could_not_be_recorded_is_undone),
+		T(a_change_that_failed_and_is_on_the_store_all_the_same_is_not_said_to_be_undone),
+		T(what_is_said_to_be_undone_is_not_done_by_the_successor),
 		T(growing_is_one_record),
 		T(shrinking_and_growing_never_shows_old_data),
 		T(what_a_shrink_has_zeroed_in_part_is_zeroed_again),

@@ -41,6 +41,7 @@ static struct note notes[MAX_NOTES];
 static uint32_t nr_notes;
 static int fail_op = -1, fail_errno;		/* that op (XSEG_NR_OPS: any) gets that error ... */
 static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
+static uint32_t fail_done;			/* the first so many of these are done all the same */
 static const char *fail_target;			/* DELETE of it gets EIO */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;
@@ -150,6 +151,10 @@ static inline void store_serve(struct peer_port *pp, struct xreq *r)
 		fail_after--;
 	} else if (may_fail && fail_count) {
 		fail_count--;
+		if (fail_done) {
+			fail_done--;
+			store_do(pp->peer->seg, r);
+		}
 		peer_answer(pp, r, fail_errno);
 		return;
 	}
@@ -286,7 +291,7 @@ static inline void stack_up(void)
 static inline int setup_with(uint32_t threads, const char *object_size, const char *requests)
 {
 	fail_op = -1;
-	fail_after = fail_count = 0;
+	fail_after = fail_count = fail_done = 0;
 	fail_target = NULL;
 	hold = knows_no_zeroes = missing_is_enoent = false;
 	nr_notes = 0;
