@@ -118,6 +118,11 @@ int filed_dir_sync(struct filed_dir *d, const char *path, bool parents)
 	return rc ? rc : sync_dir(d, ".");
 }
 
+int filed_dir_sync_all(struct filed_dir *d)
+{
+	return TEMP_FAILURE_RETRY(syncfs(d->fd)) ? -errno : 0;
+}
+
 /* ---- what O_DIRECT needs ----------------------------------------------------------------- */
 
 /* From the file system's own words; 0: it says nothing, ALIGN_MAX + 1: no O_DIRECT. */
@@ -227,7 +232,8 @@ static int check_format(struct filed_dir *d, const char *path, struct xseg_error
 	if (rc)
 		return xseg_fail(err, rc, "%s/%s cannot be read: %s", path, FORMAT_NAME,
 			strerror(-rc));
-	if (!strcmp(text, FORMAT_TEXT))
+	d->found = !strcmp(text, FORMAT_TEXT);
+	if (d->found)
 		return 0;
 	if (text[0])
 		return xseg_fail(err, -EPROTO,

@@ -7,7 +7,8 @@
  * Bytes of a name other than letters, digits and ._:- are written %XX, as is a first '.'.
  *
  * Contract: any thread, after open; all functions block. What is made is not durable before
- * filed_dir_sync().
+ * filed_dir_sync(). What was there at open may not be durable either: only the marks of who left it
+ * say so, or filed_dir_sync_all().
  */
 #ifndef PEERS_FILED_FILED_DIR_H
 #define PEERS_FILED_FILED_DIR_H
@@ -21,6 +22,7 @@
 
 struct filed_dir {
 	int fd;				/* of DIR, with a lock on it */
+	bool found;			/* a filed has made it, and perhaps files, before */
 	bool direct;			/* files are opened with O_DIRECT */
 	uint32_t align;			/* of offsets and lengths; 1 without O_DIRECT */
 };
@@ -44,5 +46,7 @@ int filed_dir_unlink(struct filed_dir *d, const char *path) XSEG_MUST_CHECK;
 /* Makes entries durable: that of the file in its directory; with `parents` also those of the
  * directories above. -ENOENT: its directory was never made, so nothing was synced. */
 int filed_dir_sync(struct filed_dir *d, const char *path, bool parents) XSEG_MUST_CHECK;
+/* All that is there, and the directory's own entry. */
+int filed_dir_sync_all(struct filed_dir *d) XSEG_MUST_CHECK;
 
 #endif

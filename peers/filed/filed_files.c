@@ -145,6 +145,11 @@ int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena,
 	if (fstat(dir->fd, &st))
 		return xseg_fail(err, -errno, "the directory cannot be looked at: %s",
 			strerror(errno));
+	/* before the marks know it: until then nothing says what is not durable there */
+	rc = dir->found && !filed_marks_know(arena, &st) ? filed_dir_sync_all(dir) : 0;
+	if (rc)
+		return xseg_fail(err, rc, "what is in the directory cannot be synced: %s",
+			strerror(-rc));
 	rc = filed_marks_open(arena, bytes, &st, &ff->nr, &ff->marks, err);
 	if (rc)
 		return rc;

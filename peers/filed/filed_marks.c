@@ -202,6 +202,13 @@ bool filed_marks_is_blank(const void *arena)
 	return !atomic_load_explicit(&((const struct header *)arena)->magic, memory_order_acquire);
 }
 
+bool filed_marks_know(const void *arena, const struct stat *dir)
+{
+	const struct header *h = arena;
+
+	return !filed_marks_is_blank(arena) && h->dev == dir->st_dev && h->ino == dir->st_ino;
+}
+
 static void header_write(struct header *h, uint32_t nr, const struct stat *dir)
 {
 	atomic_store_explicit(&h->nr, nr, memory_order_relaxed);
@@ -252,7 +259,7 @@ int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32
 	struct header *h = arena;
 	uint64_t magic = atomic_load_explicit(&h->magic, memory_order_acquire);
 	uint64_t had = magic ? atomic_load_explicit(&h->nr, memory_order_relaxed) : *nr;
-	bool other_dir = h->dev != dir->st_dev || h->ino != dir->st_ino;
+	bool other_dir = !filed_marks_know(arena, dir);
 
 	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX ||
 		filed_marks_bytes((uint32_t)had) > bytes)

@@ -90,6 +90,8 @@ void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, enum 
 uint64_t filed_marks_bytes(uint32_t nr);
 /* Nothing was ever made there: a predecessor died before. */
 bool filed_marks_is_blank(const void *arena);
+/* What stands there is about that directory. */
+bool filed_marks_know(const void *arena, const struct stat *dir);
 /* Takes over the marks of a predecessor, of which there may be another number than *nr, or makes
  * them in zeroed memory. What they say of another directory than `dir` is forgotten. */
 int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32_t *nr,

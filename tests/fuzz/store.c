@@ -45,6 +45,13 @@ static void scribble(struct input *in, uint8_t *at, uint64_t bytes, uint64_t den
 	}
 }
 
+/* Of filed, which has never seen the arena: nothing is to last. */
+int syncfs(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
 /* ---- memd ---- */
 
 static int put(struct memd_store *s, const char *target, struct input *in)

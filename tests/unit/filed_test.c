@@ -1,8 +1,8 @@
 /* filed_test - filed through peer.h, one client and one store in one thread, on files of this
  * machine: the contract of blockers, syncs, directories.
  *
- * Syncs go through this file's fdatasync() and fsync(), which count, and fail when a test wants
- * them to; holes and ends of files through its fallocate() and ftruncate().
+ * Syncs go through this file's fdatasync(), fsync() and syncfs(), which count, and fail when a test
+ * wants them to; holes and ends of files through its fallocate() and ftruncate().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,6 +76,19 @@ int ftruncate(int fd, off_t size)
 	return (int)syscall(SYS_ftruncate, fd, size);
 }
 
+static _Atomic int nr_fs_syncs, fail_fs_syncs;
+
+int syncfs(int fd)
+{
+	(void)fd;
+	nr_fs_syncs++;
+	if (fail_fs_syncs == 0)
+		return 0;
+	fail_fs_syncs--;
+	errno = EIO;
+	return -1;
+}
+
 /* ---- directories ------------------------------------------------------------------------- */
 
 static char base[200];				/* of all directories of the tests */
@@ -90,7 +103,7 @@ static const char *fresh_dir(const char *below)
 	remove_tree(opt_dir + 4);
 	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs =
 		nr_begun_data_syncs = hold_data_syncs = no_holes = hold_truncates =
-			nr_begun_truncates = 0;
+			nr_begun_truncates = nr_fs_syncs = fail_fs_syncs = 0;
 	return opt_dir;
 }
 
@@ -557,6 +570,49 @@ static void another_directory_does_not_inherit_what_was_unsynced(void **state)
 	remove_tree(first + 4);
 }
 
+/* A killed filed had made a file, and its segment is gone: a FUA write to that file is not durable
+ * unless the directories on the way are, and no mark says so. */
+static void what_a_filed_of_another_segment_has_left_is_synced_before_it_is_used(void **state)
+{
+	const char *options[] = { opt_dir, NULL };
+
+	(void)state;
+	filed_open(&g, OPTIONS(fresh_dir(base)));
+	assert_int_equal(nr_fs_syncs, 0);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	rig_restart(&g);
+	assert_int_equal(nr_fs_syncs, 0);	/* the marks say what is not durable */
+	rig_kill(&g);
+	xseg_peer_close(g.client, XSEG_CLOSE_FREE_ARENA);
+	free(g.pages);
+	xseg_detach(g.seg);
+	filed_open(&g, options);
+	assert_int_equal(nr_fs_syncs, 1);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, XSEG_REQ_FUA), 4096);
+	rig_restart(&g);
+	assert_int_equal(nr_fs_syncs, 1);
+}
+
+/* It was made, and then a sync failed, or filed was killed: the next one finds it there. */
+static void a_directory_that_was_made_and_not_synced_is_synced_by_the_next(void **state)
+{
+	char first[300];
+
+	(void)state;
+	filed_open(&g, OPTIONS(fresh_dir(base)));
+	rig_kill(&g);
+	snprintf(first, sizeof(first), "%s", opt_dir);
+	g.options = OPTIONS(fresh_dir(base));
+	fail_dir_syncs = 1;
+	assert_int_equal(rig_start(&g), -EIO);
+	assert_int_equal(nr_fs_syncs, 0);
+	fail_fs_syncs = 1;
+	assert_int_equal(rig_start(&g), -EIO);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(nr_fs_syncs, 2);
+	remove_tree(first + 4);
+}
+
 static void status_tells_whether_o_direct_is_used(void **state)
 {
 	(void)state;
@@ -734,6 +790,8 @@ int main(void)
 		T(a_second_filed_on_a_directory_is_refused),
 		cmocka_unit_test(foreign_directories_are_refused),
 		O(another_directory_does_not_inherit_what_was_unsynced),
+		O(what_a_filed_of_another_segment_has_left_is_synced_before_it_is_used),
+		O(a_directory_that_was_made_and_not_synced_is_synced_by_the_next),
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
 		cmocka_unit_test(marks_that_were_written_over_are_refused_or_cleared),
