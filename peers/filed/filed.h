@@ -97,6 +97,7 @@ struct filed {
 	bool want_direct;
 	uint32_t iodepth, nr_files;
 
+	uint64_t nr_fds;		/* descriptors that it may use */
 	struct filed_dir dir;
 	struct filed_files files;
 	struct filed_pool pool;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -751,6 +752,52 @@ static void an_arena_too_small_for_the_table_is_made_anew_when_it_is_blank(void 
 	rig_many_hold(&g, 70);
 }
 
+/* ---- descriptors ------------------------------------------------------------------------- */
+
+static struct rlimit limit_was;
+
+static void limit_files(rlim_t nr)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit_was), 0);
+	limit = (struct rlimit){ .rlim_cur = nr, .rlim_max = limit_was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void each_filed_of_a_process_may_open_its_files(void **state)
+{
+	static struct rig other;
+	char first[300];
+
+	(void)state;
+	limit_files(64);
+	snprintf(first, sizeof(first), "%s", fresh_dir(base));
+	filed_open(&other, OPTIONS(first, "files=150"));
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=150"));
+	rig_fill_many(&other, 150);
+	rig_fill_many(&g, 150);
+	rig_close(&other);
+	remove_tree(first + 4);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
+}
+
+/* It has as many slots as its predecessor, who has left marks in them. */
+static void a_filed_that_is_to_open_fewer_files_may_open_those_that_it_has_slots_for(void **state)
+{
+	(void)state;
+	limit_files(64);
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=300"));
+	rig_fill_many(&g, 300);
+	rig_kill(&g);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
+	limit_files(64);
+	g.options = OPTIONS(opt_dir, "files=16");
+	assert_int_equal(rig_start(&g), 0);
+	rig_many_hold(&g, 300);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_was), 0);
+}
+
 static void find_base(void)
 {
 	const char *build = getenv("BUILD");
@@ -795,6 +842,8 @@ int main(void)
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
 		cmocka_unit_test(marks_that_were_written_over_are_refused_or_cleared),
+		O(each_filed_of_a_process_may_open_its_files),
+		O(a_filed_that_is_to_open_fewer_files_may_open_those_that_it_has_slots_for),
 		O(an_arena_too_small_for_the_table_is_made_anew_when_it_is_blank),
 	};
 
