@@ -43,18 +43,20 @@ static uint64_t clock_ns(void)
 
 /* ---- the lock ---------------------------------------------------------------------------- */
 
-static int lock(struct sosd_owner *w)
+/* MUST_RENEW: -ENOENT when it is not ours any more. It lasts until *end_ns. */
+static int lock(struct sosd_owner *w, uint8_t flags, uint64_t *end_ns)
 {
 	struct timeval expiry = { .tv_sec = (time_t)(w->expiry_ns / SECOND_NS),
 		.tv_usec = (suseconds_t)(w->expiry_ns % SECOND_NS / 1000) };
-	uint64_t since_ns = clock_ns();
-	int rc = rados_lock_exclusive(
-		w->rados->io, w->object, LOCK, w->me, "", &expiry, LIBRADOS_LOCK_FLAG_MAY_RENEW);
 
-	if (!rc)
-		atomic_store_explicit(
-			&w->lease_end_ns, since_ns + w->expiry_ns, memory_order_relaxed);
-	return rc;
+	*end_ns = clock_ns() + w->expiry_ns;
+	return rados_lock_exclusive(
+		w->rados->io, w->object, LOCK, w->me, "", &expiry, flags);
+}
+
+static void set_lease(struct sosd_owner *w, uint64_t end_ns)
+{
+	atomic_store_explicit(&w->lease_end_ns, end_ns, memory_order_relaxed);
 }
 
 struct holder {
@@ -92,12 +94,12 @@ static int fence(struct sosd_owner *w, const struct holder *h)
 }
 
 /* -EEXIST: another one has it, and `holder` says who. */
-static int take_lock(struct sosd_owner *w, struct holder *holder)
+static int take_lock(struct sosd_owner *w, struct holder *holder, uint64_t *end_ns)
 {
 	int rc, nr, tries;
 
 	for (tries = 0; tries < TRIES; tries++) {
-		rc = lock(w);
+		rc = lock(w, LIBRADOS_LOCK_FLAG_MAY_RENEW, end_ns);
 		if (rc != -EBUSY)
 			return rc;
 		nr = get_holder(w, holder);
@@ -142,20 +144,30 @@ static int write_record(struct sosd_owner *w, const char *address)
 	return rados_write_full(w->rados->io, w->object, text, strlen(text));
 }
 
+/* It has the lock. -ESTALE: not any more, as another one, whom the record names, has served since
+ * this segment did (W2). */
+static int check_record(struct sosd_owner *w, struct holder *before)
+{
+	int rc = read_record(w, before);
+
+	if (rc || !before->cookie[0] || !strcmp(before->cookie, w->me) ||
+		!xseg_peer_user(w->xp, SOSD_WORD_SERVED))
+		return rc;
+	rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
+	return rc ? rc : -ESTALE;
+}
+
 /* W1 to W3. -EEXIST, -ESTALE: `holder` says who serves, or has served meanwhile. */
 static int take(struct sosd_owner *w, struct holder *holder)
 {
 	struct holder before = { 0 };
-	int rc = take_lock(w, holder);
+	uint64_t end_ns;
+	int rc = take_lock(w, holder, &end_ns);
 
 	if (!rc)
-		rc = read_record(w, &before);
-	if (!rc && before.cookie[0] && strcmp(before.cookie, w->me) &&
-		xseg_peer_user(w->xp, SOSD_WORD_SERVED)) {
+		rc = check_record(w, &before);
+	if (rc == -ESTALE)
 		*holder = before;
-		rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
-		return rc ? rc : -ESTALE;
-	}
 	if (!rc && before.address[0] && strcmp(before.address, LEFT) &&
 		strcmp(before.address, w->rados->address))
 		rc = fence(w, &before);
@@ -163,6 +175,7 @@ static int take(struct sosd_owner *w, struct holder *holder)
 		rc = write_record(w, w->rados->address);
 	if (!rc) {
 		xseg_peer_user_set(w->xp, SOSD_WORD_SERVED, 1);
+		set_lease(w, end_ns);
 		set_state(w, SOSD_OWNER);
 	}
 	return rc;
@@ -195,38 +208,54 @@ static void lose(struct sosd_owner *w, const char *why)
 	w->changed(w->arg);
 }
 
+/* True: somebody serves in its stead, or has. */
+static bool is_lost(struct sosd_owner *w, int rc, const struct holder *holder)
+{
+	char why[sizeof(holder->cookie) + 64];
+
+	if (rc == -ESHUTDOWN)
+		snprintf(why, sizeof(why),
+			"the cluster has blocklisted this client, as who takes its place would");
+	else if (rc == -EEXIST || rc == -ESTALE)
+		snprintf(why, sizeof(why), "%s %s", holder->cookie,
+			rc == -ESTALE ? "has meanwhile served these objects"
+				      : "serves these objects now");
+	else
+		return false;
+	lose(w, why);
+	return true;
+}
+
 static void ask(struct sosd_owner *w)
 {
 	struct holder holder;
-	char why[sizeof(holder.cookie) + 64];
 	int rc = take(w, &holder);
 
-	if (rc == -EEXIST || rc == -ESTALE || rc == -ESHUTDOWN) {
-		snprintf(why, sizeof(why), "%s %s these objects",
-			rc == -ESHUTDOWN ? "somebody who has this one blocklisted" : holder.cookie,
-			rc == -ESTALE ? "has meanwhile served" : "serves");
-		lose(w, why);
-	} else if (!rc) {
+	if (!is_lost(w, rc, &holder) && !rc) {
 		log_info("%s: the pool %s answers", w->who, w->rados->pool);
 		w->changed(w->arg);
 	}
 }
 
+/* A lock that has expired is taken again, but another one may have had it meanwhile, and have left
+ * so long ago that the OSDs do not refuse us any more: then the record says so. */
 static void renew(struct sosd_owner *w)
 {
 	struct holder holder;
-	char why[sizeof(holder.cookie) + 64];
-	int rc = lock(w);
+	uint64_t end_ns;
+	int rc = lock(w, LIBRADOS_LOCK_FLAG_MUST_RENEW, &end_ns);
 
-	if (rc == -EBUSY) {
-		if (get_holder(w, &holder) < 0)
-			snprintf(holder.cookie, sizeof(holder.cookie), "somebody");
-		snprintf(why, sizeof(why), "%s serves these objects now", holder.cookie);
-		lose(w, why);
-	} else if (rc == -ESHUTDOWN) {
-		lose(w, "the cluster has blocklisted this client, as who takes its place would");
-	} else if (!rc) {
-		w->changed(w->arg);		/* the lease may have been at its end */
+	if (rc == -ENOENT) {
+		w->lapsed = true;
+		set_lease(w, 0);
+		rc = take_lock(w, &holder, &end_ns);
+	}
+	if (!rc && w->lapsed)
+		rc = check_record(w, &holder);
+	if (!is_lost(w, rc, &holder) && !rc) {
+		w->lapsed = false;
+		set_lease(w, end_ns);
+		w->changed(w->arg);		/* it may have been at its end */
 	}
 }
 

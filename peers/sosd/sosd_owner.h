@@ -11,7 +11,7 @@
  *   ASKING   LOST     another one has the lock, or had it, whom we      the keeper
  *                     only met after we had begun
  *   OWNER    LOST     it could not be renewed, as another one has it,   the keeper
- *                     or the OSDs refuse us
+ *                     or has had it, or the OSDs refuse us
  *
  * Who is not OWNER sends nothing, nor does an OWNER whose last renewal was asked for longer ago
  * than it lasts (its *lease*): it may have been replaced. A lock that another one of the same name
@@ -57,6 +57,7 @@ struct sosd_owner {
 	struct xseg_peer *xp;
 	_Atomic uint32_t state;		/* enum sosd_owner_state; by the keeper, once it runs */
 	_Atomic uint64_t lease_end_ns;		/* the same */
+	bool lapsed;			/* the keeper's: the lock had expired; who had it meanwhile? */
 
 	bool runs;
 	pthread_t keeper;

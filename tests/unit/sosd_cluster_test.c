@@ -608,6 +608,49 @@ static void who_learns_that_it_lost_its_lock_sends_nothing(void **state)
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
 }
 
+/* Its lock expires, another one serves, and leaves in order; all that before it is renewed. Nobody
+ * refuses it any more, as when it stood still for longer than it was blocklisted. */
+static void who_was_replaced_by_one_that_has_left_sends_nothing(void **state)
+{
+	static const char record[] = "- other/host";
+	const struct sosd_owner *owner;
+	rados_ioctx_t io;
+
+	(void)state;
+	need_cluster();
+	open_with_short_lock();
+	owner = &sosd_of(g.peer)->owner;
+	io = owner->rados->io;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	take_the_lock();
+	assert_int_equal(rados_write_full(io, owner->object, record, strlen(record)), 0);
+	assert_int_equal(rados_unlock(io, owner->object, "xseg", "other/host"), 0);
+	pass_time(S);
+	while (status_says("owner=asking\n"))
+		pass_time(S / 10);
+	rig_status_has(&g, "owner=lost\n");
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), -EIO);
+}
+
+/* As it could not be renewed for long; but nobody else had it. */
+static void a_lock_that_has_expired_is_taken_again(void **state)
+{
+	const struct sosd_owner *owner;
+	int rc;
+
+	(void)state;
+	need_cluster();
+	open_with_short_lock();
+	owner = &sosd_of(g.peer)->owner;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	rc = rados_unlock(owner->rados->io, owner->object, "xseg", owner->me);
+	assert_true(rc == 0 || rc == -ENOENT);
+	pass_time(2 * S);
+	rig_status_has(&g, "owner=yes\n");
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	assert_false(lock_is_free());
+}
+
 static void a_pool_that_was_removed_does_not_read_as_zeroes(void **state)
 {
 	char line[1000];
@@ -737,6 +780,8 @@ int main(void)
 		T(who_could_not_renew_its_lock_sends_nothing_until_it_can),
 		T(who_lost_its_lock_changes_nothing_any_more),
 		T(who_learns_that_it_lost_its_lock_sends_nothing),
+		T(who_was_replaced_by_one_that_has_left_sends_nothing),
+		T(a_lock_that_has_expired_is_taken_again),
 		T(a_pool_that_was_removed_does_not_read_as_zeroes),
 		cmocka_unit_test(what_is_missing_is_named),
 	};
