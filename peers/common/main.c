@@ -295,8 +295,9 @@ static void print_waiting(const struct peer *p)
 			 p->downstream_name);
 	else
 		log_info(
-			"%s: waiting until other peers have answered the requests of its predecessor",
-			p->name);
+			"%s: waiting until other peers have answered the requests of its predecessor%s%s",
+			p->name, p->cls->one ? ", and it is the only one there of kind " : "",
+			p->cls->one ? p->cls->kind : "");
 }
 
 static void on_second(struct serving *s)

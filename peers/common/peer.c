@@ -128,6 +128,26 @@ static int find_route(struct peer *p, struct xseg_error *err)
 			 rc == -EBUSY ? "a cache has that to itself" : strerror(-rc));
 }
 
+/* -EBUSY: another one of its kind sends to where it does, and is not gone. Of two that begin
+ * together each sees the other, as its route is there before it looks. */
+static int check_one(struct peer *p, struct xseg_error *err)
+{
+	uint32_t lower = xseg_route(p->xp, NULL), i;
+	struct xseg_peer_info info, below;
+
+	if (!p->cls->one || !xseg_peer_get_info(p->seg, lower, &below))
+		return 0;
+	for (i = 0; i < xseg_nr_peers(p->seg); i++)
+		if (i != xseg_peer_index(p->xp) && xseg_peer_get_info(p->seg, i, &info) &&
+			info.downstream == lower && !strcmp(info.kind, p->cls->kind) &&
+			!xseg_peer_is_gone(p->seg, &info))
+			return xseg_fail(err, -EBUSY,
+				"'%s' sends to '%s', where there may be one %s; stop that one, or "
+				"give another downstream",
+				info.name, below.name, p->cls->kind);
+	return 0;
+}
+
 /* It died, and has had a route. If it has none now it was unplugged, or on its way back, and stays
  * off the path until it is plugged. One that was stopped in order begins where it is told to. */
 static bool died_in_use(struct xseg *seg, const char *name)
@@ -163,6 +183,8 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 		peer_box(p)->off_path = died && xseg_route(p->xp, NULL) == XSEG_NONE;
 		rc = find_route(p, err);
 	}
+	if (!rc)
+		rc = check_one(p, err);
 	if ((!rc || rc == -EAGAIN) && p->cls->init)
 		rc = p->cls->init(p, err);
 	if (rc && rc != -EAGAIN)
@@ -259,7 +281,7 @@ bool peer_try_serve(struct peer *p)
 
 	if (peer_serving(p))
 		return true;
-	if (find_route(p, NULL) || waits_for_orphans(p))
+	if (find_route(p, NULL) || check_one(p, NULL) || waits_for_orphans(p))
 		return false;
 	/* what others had below before it was kept for this peer may still change it */
 	if (p->cls->keeps && xseg_plug_others(p->xp) > 0)

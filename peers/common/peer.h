@@ -67,6 +67,7 @@ struct peer_class {
 	bool sends;				/* has a downstream */
 	/* and copies of what is there: has it to itself, and can be plugged and unplugged */
 	bool keeps;
+	bool one;				/* none beside it of its kind sends to the same */
 
 	/* How many requests of its own each port needs; options are set. NULL: none. */
 	uint32_t (*nr_requests)(struct peer *p);

@@ -360,6 +360,7 @@ const struct peer_class volumed_class = {
 	.opts = volumed_opts,
 	.size = sizeof(struct volumed),
 	.sends = true,
+	.one = true,			/* its catalogue is there */
 	.nr_requests = volumed_nr_requests,
 	.init = volumed_init,
 	.recovered = volumed_recovered,

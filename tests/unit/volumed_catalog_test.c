@@ -730,6 +730,44 @@ static void a_store_without_a_catalogue_has_no_volumes(void **state)
 	create("vol", "1M");
 }
 
+static int open_another(struct peer **other, struct xseg_error *err)
+{
+	int rc;
+
+	*other = peer_create(&volumed_class);
+	assert_non_null(*other);
+	snprintf((*other)->name, sizeof((*other)->name), "other");
+	snprintf((*other)->downstream_name, sizeof((*other)->downstream_name), "store");
+	rc = peer_open(*other, seg, err);
+	if (rc)
+		peer_destroy(*other);
+	return rc;
+}
+
+/* Each would write its records over the other's. */
+static void a_catalogue_has_one_volumed(void **state)
+{
+	struct xseg_error err = { "" };
+	struct peer *other, *again;
+
+	(void)state;
+	create("vol", "1M");
+	assert_int_equal(open_another(&other, &err), -EBUSY);
+	assert_non_null(strstr(err.text, "'volumed' sends to 'store'"));
+	create("more", "1M");
+	/* killed it comes again, if there is a supervisor; stopped it need not */
+	volumed_close(XSEG_CLOSE_KEEP_ARENA);
+	assert_int_equal(open_another(&other, &err), 0);
+	again = peer_create(&volumed_class);
+	snprintf(again->downstream_name, sizeof(again->downstream_name), "store");
+	assert_int_equal(peer_open(again, seg, &err), -EBUSY);
+	peer_destroy(again);
+	peer_close(other, XSEG_CLOSE_FREE_ARENA);
+	peer_destroy(other);
+	volumed_open(1, "4M", "64");
+	assert_true(admin("volume info vol") > 0);
+}
+
 static void a_catalogue_of_another_version_is_left_alone(void **state)
 {
 	uint32_t id = create("vol", "1M"), version = 2;
@@ -835,6 +873,7 @@ int main(void)
 		T(a_catalogue_that_is_read_in_part_is_read_again),
 		T(commands_wait_for_the_catalogue_too),
 		T(a_store_without_a_catalogue_has_no_volumes),
+		T(a_catalogue_has_one_volumed),
 		T(a_catalogue_of_another_version_is_left_alone),
 		T(a_damaged_record_harms_its_own_volume_only),
 		T(records_are_believed_only_when_everything_fits),
