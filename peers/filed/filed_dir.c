@@ -50,6 +50,15 @@ int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX])
 
 /* ---- files ------------------------------------------------------------------------------- */
 
+/* ENOENT is said of a file, and of all when the directory itself was removed: then it is no answer
+ * to anything. */
+static int missing(struct filed_dir *d)
+{
+	struct stat st;
+
+	return !fstat(d->fd, &st) && st.st_nlink == 0 ? -EIO : -ENOENT;
+}
+
 /* Makes "ab" and "ab/cd" of "ab/cd/NAME". */
 static int make_parents(struct filed_dir *d, const char *path)
 {
@@ -79,8 +88,11 @@ int filed_dir_open_file(struct filed_dir *d, const char *path, bool create)
 {
 	int fd = open_once(d, path, create ? O_CREAT : 0), rc;
 
-	if (fd != -ENOENT || !create)
+	if (fd != -ENOENT)
 		return fd;
+	rc = missing(d);
+	if (rc != -ENOENT || !create)
+		return rc;
 	rc = make_parents(d, path);
 	return rc ? rc : open_once(d, path, O_CREAT);
 }
@@ -96,7 +108,7 @@ static int sync_dir(struct filed_dir *d, const char *path)
 	    rc = 0;
 
 	if (fd < 0)
-		return -errno;
+		return errno == ENOENT ? missing(d) : -errno;
 	/* EINVAL: this file system has nothing to sync there */
 	if (TEMP_FAILURE_RETRY(fsync(fd)) && errno != EINVAL)
 		rc = -errno;

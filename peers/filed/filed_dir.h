@@ -39,7 +39,7 @@ void filed_dir_close(struct filed_dir *d);
 int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX]) XSEG_MUST_CHECK;
 
 /* Opens a file for reading and writing, with create also makes it and the directories above. The
- * descriptor or -errno. */
+ * descriptor or -errno; -EIO: DIR itself was removed. */
 int filed_dir_open_file(struct filed_dir *d, const char *path, bool create) XSEG_MUST_CHECK;
 int filed_dir_unlink(struct filed_dir *d, const char *path) XSEG_MUST_CHECK;
 

@@ -614,6 +614,21 @@ static void a_directory_that_was_made_and_not_synced_is_synced_by_the_next(void 
 	remove_tree(first + 4);
 }
 
+static void a_directory_that_was_removed_does_not_read_as_zeroes(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, XSEG_REQ_FUA), 4096);
+	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x11, 0), 4096);
+	assert_true(rig_holds(&g, "none", 0, 4096, 0));
+	rig_restart(&g);
+	remove_tree(opt_dir + 4);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	assert_int_equal(rig_wait(&g, rig_send(&g, XSEG_OP_READ, "a", 0, 4096, NULL, 0)), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "a", 0, 0), -EIO);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), -EIO);
+}
+
 static void status_tells_whether_o_direct_is_used(void **state)
 {
 	(void)state;
@@ -839,6 +854,7 @@ int main(void)
 		O(another_directory_does_not_inherit_what_was_unsynced),
 		O(what_a_filed_of_another_segment_has_left_is_synced_before_it_is_used),
 		O(a_directory_that_was_made_and_not_synced_is_synced_by_the_next),
+		T(a_directory_that_was_removed_does_not_read_as_zeroes),
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
 		cmocka_unit_test(marks_that_were_written_over_are_refused_or_cleared),
