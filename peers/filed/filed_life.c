@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "peers/common/log.h"
 #include "peers/common/reactor.h"
@@ -111,6 +112,25 @@ static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
 	return 0;
 }
 
+/* A relative path leads elsewhere where it is begun elsewhere, and a new store is empty: what was
+ * written before seems to be gone, and what a cache above has yet to flush would go there. */
+static int check_same_dir(const struct filed *f, const void *arena, struct xseg_error *err)
+{
+	struct stat st;
+
+	if (f->dir_path[0] == '/')
+		return 0;
+	if (fstat(f->dir.fd, &st))
+		return xseg_fail(err, -errno, "directory %s cannot be looked at: %s", f->dir_path,
+			strerror(errno));
+	if (filed_marks_is_blank(arena) || filed_marks_know(arena, &st))
+		return 0;
+	return xseg_fail(err, -EBUSY,
+		"directory %s is another one here than this segment's filed had; start it from "
+		"where that was started, or give the whole path",
+		f->dir_path);
+}
+
 static int store_open(struct filed *f, struct xseg_error *err)
 {
 	uint64_t bytes, wanted;
@@ -139,6 +159,8 @@ static int store_open(struct filed *f, struct xseg_error *err)
 		if (!rc)
 			rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
 	}
+	if (!rc)
+		rc = check_same_dir(f, arena, err);
 	if (rc)
 		return rc;
 	rc = filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);

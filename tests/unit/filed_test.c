@@ -629,6 +629,23 @@ static void a_directory_that_was_removed_does_not_read_as_zeroes(void **state)
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), -EIO);
 }
 
+static void a_relative_path_that_leads_elsewhere_is_refused(void **state)
+{
+	int before = open(".", O_PATH | O_CLOEXEC);
+	const char *dir = fresh_dir(base) + 4;
+
+	(void)state;
+	assert_int_equal(mkdir(dir, 0777) || chdir(dir), 0);
+	filed_open(&g, OPTIONS("dir=objects"));
+	rig_kill(&g);
+	assert_int_equal(mkdir("elsewhere", 0777) || chdir("elsewhere"), 0);
+	assert_int_equal(rig_start(&g), -EBUSY);
+	assert_int_equal(chdir(".."), 0);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(fchdir(before), 0);
+	close(before);
+}
+
 static void status_tells_whether_o_direct_is_used(void **state)
 {
 	(void)state;
@@ -816,11 +833,14 @@ static void a_filed_that_is_to_open_fewer_files_may_open_those_that_it_has_slots
 static void find_base(void)
 {
 	const char *build = getenv("BUILD");
+	char *whole = realpath(build && !access(build, W_OK) ? build
+			       : !access("build", W_OK)      ? "build"
+							     : "/tmp",
+			       NULL);
 
-	snprintf(base, sizeof(base), "%s",
-		build && !access(build, W_OK) ? build
-		: !access("build", W_OK)      ? "build"
-					      : "/tmp");
+	assert_non_null(whole);
+	snprintf(base, sizeof(base), "%s", whole);
+	free(whole);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -855,6 +875,7 @@ int main(void)
 		O(what_a_filed_of_another_segment_has_left_is_synced_before_it_is_used),
 		O(a_directory_that_was_made_and_not_synced_is_synced_by_the_next),
 		T(a_directory_that_was_removed_does_not_read_as_zeroes),
+		O(a_relative_path_that_leads_elsewhere_is_refused),
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
 		cmocka_unit_test(marks_that_were_written_over_are_refused_or_cleared),
