@@ -293,6 +293,12 @@ expect_err 4 "stopped; start it" "volumes are refused meanwhile" xseg volume lis
 t "it is started again" xseg peer start volumed
 expect_exit 4 "a running peer is not started again" xseg peer start volumed
 expect_exit 4 "a peer that the stack does not have is refused" xseg peer start memd
+t "the store is stopped below what sends to it" xseg peer stop --force filed
+mv objects kept && : >objects
+expect_err 1 "^xseg: filed did not start: directory [^:]*/objects cannot" \
+	"one that does not start says why, as up does" xseg peer start filed
+rm objects && mv kept objects
+t "and then it starts" xseg peer start filed
 old=$(peer_field cached generation)
 t "a peer is killed" xseg peer kill cached
 wait_for 10 is_back cached "$old"

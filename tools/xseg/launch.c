@@ -96,13 +96,15 @@ static enum tool_exit exit_of_peer(long code)
 static int start_failed(const char *name, int status, const char *log, off_t from)
 {
 	char word[XSEG_NAME_MAX + 16], line[LINE_BYTES];
+	size_t skip = 0;
 
 	snprintf(word, sizeof(word), "%s: error: ", name);
-	if (!proc_last_line(log, from, word, line, sizeof(line)) &&
-	    !proc_last_line(log, from, NULL, line, sizeof(line)))
+	if (proc_last_line(log, from, word, line, sizeof(line)))
+		skip = strlen(word);
+	else if (!proc_last_line(log, from, NULL, line, sizeof(line)))
 		snprintf(line, sizeof(line), "it left no line in its log");
 	return tool_fail(exit_of_peer(WIFEXITED(status) ? WEXITSTATUS(status) : MAIN_FAILED),
-			 "%s did not start: %s (log: %s)", name, line, log);
+			 "%s did not start: %s (log: %s)", name, line + skip, log);
 }
 
 static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child,
