@@ -8,25 +8,41 @@
 #include "peers/common/kv.h"
 #include "xseg/xseg.h"
 
-static bool uses(const struct xseg_peer_info *p, uint32_t volumed, uint32_t volume)
+static bool is_client(const struct xseg_peer_info *p)
 {
-	return !strcmp(p->kind, "client") && xseg_peer_is_up(p->state) &&
-	       xseg_client_has_volume(p, volumed, volume);
+	return !strcmp(p->kind, "client") && xseg_peer_is_up(p->state);
+}
+
+/* Once for each process. */
+static void add_program(struct kv_text *t, const struct xseg_peer_info *p)
+{
+	char user[XSEG_NAME_MAX + sizeof(" (pid 4294967295)")];
+
+	snprintf(user, sizeof(user), " %s (pid %" PRIu32 ")",
+		p->member_label[0] ? p->member_label : p->name, p->pid);
+	if (!strstr(t->buf, user))
+		kv_add(t, "%s", user);
 }
 
 void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out, size_t size)
 {
-	char user[XSEG_NAME_MAX + sizeof(" (pid 4294967295)")];
 	struct xseg_peer_info p;
 	struct kv_text t;
 
 	kv_init(&t, out, size);
-	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++) {
-		if (!xseg_peer_get_info(seg, i, &p) || !uses(&p, volumed, volume))
-			continue;
-		snprintf(user, sizeof(user), " %s (pid %" PRIu32 ")",
-			p.member_label[0] ? p.member_label : p.name, p.pid);
-		if (!strstr(out, user))
-			kv_add(&t, "%s", user);
-	}
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
+			xseg_client_has_volume(&p, volumed, volume))
+			add_program(&t, &p);
+}
+
+void volume_users_any(struct xseg *seg, char *out, size_t size)
+{
+	struct xseg_peer_info p;
+	struct kv_text t;
+
+	kv_init(&t, out, size);
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &p) && is_client(&p))
+			add_program(&t, &p);
 }

@@ -1,4 +1,5 @@
-/* volume_users - who has a volume open, for who is about to remove it, or to make it smaller.
+/* volume_users - who has a volume open, for who is about to remove it, or to make it smaller; and who
+ * is a client at all, for who is about to end that.
  *
  * Contract: any thread; asks the kernel who is alive. A look, and no lock: who opens the volume
  * afterwards is not seen.
@@ -14,5 +15,8 @@ struct xseg;
 /* " PROGRAM (pid N)" of each process with a client that says so (xseg_client_volume_set()), as many
  * as there is room for; "" when there is none. */
 void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out, size_t size);
+
+/* The same of each process that has a client. */
+void volume_users_any(struct xseg *seg, char *out, size_t size);
 
 #endif

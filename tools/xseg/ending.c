@@ -9,6 +9,7 @@
 
 #include "peers/common/dirty.h"
 #include "peers/common/stack.h"
+#include "peers/common/volume_users.h"
 #include "peers/common/words.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
@@ -376,23 +377,14 @@ int ending_kill_all(struct tool *t, struct xseg *seg)
 
 /* ---- what forbids it --------------------------------------------------------------------- */
 
-static bool is_living_client(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
-{
-	(void)of;
-	return view_peer_is_client(p) && view_peer_alive(p);
-}
-
 static bool is_living(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
 {
 	(void)of;
 	return view_peer_alive(p);
 }
 
-/* Refuses when there is a peer for which which() is true. */
-static int refuse_while(struct tool *t, struct xseg *seg, const char *what,
-			bool (*which)(const struct xseg_peer_info *p,
-				      const struct xseg_peer_info *of),
-			const char *why, const char *hint)
+/* Refuses while any peer has a process, a client too. */
+static int refuse_while_alive(struct tool *t, struct xseg *seg)
 {
 	struct view_peers peers;
 	char names[512];
@@ -400,17 +392,27 @@ static int refuse_while(struct tool *t, struct xseg *seg, const char *what,
 
 	if (view_peers_load(seg, &peers))
 		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
-	nr = view_peer_names(&peers, which, NULL, names, sizeof(names));
+	nr = view_peer_names(&peers, is_living, NULL, names, sizeof(names));
 	view_peers_fini(&peers);
 	if (!nr)
 		return TOOL_DONE;
-	return tool_fail(TOOL_REFUSED, "%s %s: %s:%s; %s", what, t->segment, why, names, hint);
+	return tool_fail(TOOL_REFUSED,
+		"destroy %s: peers are alive:%s; stop them with 'xseg down' or 'xseg peer stop', or "
+		"add --force",
+		t->segment, names);
 }
 
 int ending_no_clients(struct tool *t, struct xseg *seg, const char *what)
 {
-	return refuse_while(t, seg, what, is_living_client, "clients are attached",
-			    "end them first, or add --force and lose what they have in flight");
+	char users[512];
+
+	volume_users_any(seg, users, sizeof(users));
+	if (!users[0])
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+		"%s %s: clients are attached:%s; end them first, or add --force and lose what they "
+		"have in flight",
+		what, t->segment, users);
 }
 
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
@@ -461,8 +463,7 @@ int ending_may_destroy(struct tool *t, struct xseg *seg)
 		return tool_fail(TOOL_REFUSED,
 			"destroy %s: a supervisor runs its stack; stop that with 'xseg down', which destroys it, too",
 			t->segment);
-	rc = refuse_while(t, seg, "destroy", is_living, "peers are alive",
-			  "stop them with 'xseg down' or 'xseg peer stop', or add --force");
+	rc = refuse_while_alive(t, seg);
 	return rc ? rc : ending_no_dirty(t, seg, "destroy");
 }
 
