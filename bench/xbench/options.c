@@ -322,8 +322,9 @@ int xb_options_fit(struct xb_options *o, uint64_t total_bytes, struct xseg_error
 	if (__builtin_mul_overflow(o->offset_increment, (uint64_t)o->numjobs - 1, &last) ||
 	    __builtin_add_overflow(last, o->offset, &last) || last >= total_bytes)
 		return xseg_fail(err, -EINVAL,
-				 "offset: there is nothing behind it, %s has %s; give a smaller one",
-				 what, total);
+				 "%s: there is nothing behind it, %s has %s; give a smaller one",
+				 o->offset < total_bytes ? "offset_increment" : "offset", what,
+				 total);
 	if (!o->size)
 		o->size = (total_bytes - last) / XSEG_SECTOR * XSEG_SECTOR;
 	opt_format_size(o->size, size, sizeof(size));

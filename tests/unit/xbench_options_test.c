@@ -169,6 +169,7 @@ static void a_range_must_lie_in_what_is_there(void **state)
 	assert_int_equal(xb_options_end(&o), 4u << 20);
 	assert_int_equal(parse("--volume=v --numjobs=5 --offset_increment=1M --size=1M"), 0);
 	assert_int_equal(xb_options_fit(&o, 4u << 20, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "offset_increment: there is nothing behind it"));
 	assert_int_equal(parse("--volume=v --bs=1M"), 0);
 	assert_int_equal(xb_options_fit(&o, 4096, &err), -EINVAL);
 	assert_int_equal(parse("--volume=v --numjobs=2 --offset=16383P --offset_increment=16383P"),
