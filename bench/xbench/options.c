@@ -108,7 +108,9 @@ static int parse_bsrange(struct xb_options *o, struct xseg_error *err)
 	const char *dash = strchr(o->bsrange, '-');
 
 	if (!*o->bsrange) {
-		o->bs_min = o->bs_max = o->bs ? o->bs : 4096;
+		if (!o->bs)
+			o->bs = 4096;
+		o->bs_min = o->bs_max = o->bs;
 		return 0;
 	}
 	if (o->bs)

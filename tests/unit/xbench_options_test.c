@@ -43,6 +43,7 @@ static void defaults_are_those_of_the_manual(void **state)
 	assert_int_equal(parse("--volume=v"), 0);
 	assert_string_equal(o.segment, "xseg");
 	assert_int_equal(o.rw, XB_RW_READ);
+	assert_int_equal(o.bs, 4096);
 	assert_int_equal(o.bs_min, 4096);
 	assert_int_equal(o.bs_max, 4096);
 	assert_int_equal(o.iodepth, 1);
