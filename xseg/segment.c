@@ -558,7 +558,8 @@ int xseg_destroy(const char *name)
 	if (!xseg_name_ok(name))
 		return -EINVAL;
 	shm_path(name, path, sizeof(path));
-	fd = shm_open(path, O_RDONLY | O_CLOEXEC, 0);
+	/* a FIFO that somebody has put there has nobody who writes to it */
+	fd = shm_open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
 	rc = shm_unlink(path) ? -errno : 0;
 	/* killed here, the pages are removed by whoever makes a segment of that name */
 	if (rc == 0 && fd >= 0)

@@ -112,6 +112,9 @@ t "but with --force" xseg -s "$XSEG_SEGMENT-bad" destroy --force
 expect_err 1 "half made, and its maker is dead" "what a dead maker left is told" \
 	xseg -s "$XSEG_SEGMENT-bad" check
 t "and removed" xseg -s "$XSEG_SEGMENT-bad" destroy
+mkfifo "/dev/shm/xseg.$XSEG_SEGMENT-bad"
+t "a FIFO of that name is removed, and nobody waits for who writes to it" \
+	timeout 10 xseg -s "$XSEG_SEGMENT-bad" destroy
 
 # ---- stacks ----
 
