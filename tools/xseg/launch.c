@@ -170,8 +170,8 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 
 	if (peer == STACK_NONE)
 		return tool_fail(TOOL_REFUSED,
-			"%s: the stack of segment %s has no peer of that name; 'xseg peer list' shows "
-			"what it has",
+			"%s: the stack file of segment %s has no peer of that name; 'xseg down', and "
+			"'xseg up STACK.conf' with a file that has it, starts it",
 			name, t->segment);
 	if (serves(seg, name, &info))
 		return tool_fail(
