@@ -206,7 +206,8 @@ static void evicted_remove_locked(struct xcache *c, uint32_t idx)
 
 static uint32_t evicted_find_locked(const struct xcache *c, const char *name, uint64_t hash)
 {
-	uint32_t idx = *chain_of(c, hash);
+	/* most often there is none, and a chain is a line of memory that nothing else reads */
+	uint32_t idx = nr_get(c, XCACHE_EVICTED) ? *chain_of(c, hash) : XLIST_NONE;
 
 	while (idx != XLIST_NONE && (c->entries[idx].hash != hash || !name_is(c, idx, name)))
 		idx = c->free.nodes[idx].next;
