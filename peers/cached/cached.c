@@ -302,6 +302,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 		return pp->now_ns;
 	ps->polled_ns = pp->now_ns;
 	hits_publish(ps);
+	early_forget(ps);
 	children_collect(ps);
 	if (ps->nr_magazine && atomic_load_explicit(&k->nr_leaving, memory_order_relaxed))
 		magazine_empty(ps);

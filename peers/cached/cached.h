@@ -79,15 +79,16 @@ struct arena_head {
 	_Atomic uint64_t ready;			/* 1: all of the above is written */
 };
 
-/* Which requests' data pages of the magazine have already (early.c). */
+/* Which requests' data pages have already (early.c). */
 struct early_note {
 	uint64_t place;
 	uint32_t index;
+	uint32_t page;			/* before `first`: none, or one that is free */
 };
 struct early {
 	struct early_note note[EARLY_MAX];
-	uint32_t first, nr, last;
-	bool pays;	/* the last write that might have been served the short way was */
+	uint32_t first, nr;
+	bool pays;	/* the last single one was applied in the round in which it came */
 };
 
 /* Requests that are served among the next batch (batch.c). */

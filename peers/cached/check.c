@@ -221,7 +221,8 @@ void cached_check_idle(struct peer *p)
 			 k->loans.nr_limbo + k->withheld;
 
 	for (uint32_t i = 0; i < p->nr_ports; i++)
-		pages += k->ports[i].nr_magazine + nr_gifts(&k->ports[i]);
+		pages += k->ports[i].nr_magazine + early_pages(&k->ports[i]) +
+			 nr_gifts(&k->ports[i]);
 	assert(pages == nr_owned(k));
 	assert(xpool_nr(&k->free_lists) == NR_LISTS);
 }

@@ -211,15 +211,19 @@ void magazine_empty(struct cport *ps)
 		page_free(ps->cache, ps->magazine[--ps->nr_magazine]);
 }
 
+void magazine_return(struct cport *ps, uint32_t page)
+{
+	if (ps->nr_magazine == MAGAZINE)
+		page_free(ps->cache, page);
+	else
+		ps->magazine[ps->nr_magazine++] = page;
+}
+
 /* Free pages that nobody else is in need of. */
 static void magazine_put(struct cport *ps, uint32_t page)
 {
-	if (ps->nr_magazine == MAGAZINE) {
-		page_free(ps->cache, page);
-		return;
-	}
 	xseg_page_owner_set(ps->cache->peer.seg, page, 0);
-	ps->magazine[ps->nr_magazine++] = page;
+	magazine_return(ps, page);
 }
 
 void page_put(struct cport *ps, uint32_t page)
@@ -243,7 +247,6 @@ void page_put(struct cport *ps, uint32_t page)
  * one, whose data a store then finds in one piece. Returns how many there were. */
 static uint32_t magazine_pop(struct cport *ps, uint32_t n, uint32_t *page)
 {
-	early_forget(ps);
 	if (n > ps->nr_magazine)
 		n = ps->nr_magazine;
 	ps->nr_magazine -= n;

@@ -70,6 +70,7 @@ uint32_t pages_drop(struct cport *ps);		/* evicts all that is clean; returns how
  * all, or none. */
 bool magazine_take(struct cport *ps, uint32_t n, uint32_t *page);
 void magazine_empty(struct cport *ps);		/* they are anybody's */
+void magazine_return(struct cport *ps, uint32_t page);	/* one that was taken, and not used */
 void pages_ahead(struct cport *ps);		/* each round: gets some before they are needed */
 /* Under mem_lock. */
 void pool_put(struct cached *k, uint32_t page);	/* it is free, or out, as its extent leaves */
@@ -88,7 +89,10 @@ bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr);
 void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr);
 /* A page that has a write's data already, unless somebody waits for pages. */
 bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page);
-void early_forget(struct cport *ps);		/* pages of the magazine go elsewhere */
+/* The same for a write that has got a free page: it has that instead. */
+bool early_change(struct cport *ps, const struct xreq *r, uint32_t *page);
+void early_forget(struct cport *ps);	/* pages that nobody took go back to the magazine */
+uint32_t early_pages(const struct cport *ps);
 void early_check(const struct cport *ps);	/* asserts M1's places, between two steps */
 
 /* ---- room.c ---- */

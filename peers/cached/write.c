@@ -103,9 +103,10 @@ void write_fill(struct cport *ps, struct creq *c, uint32_t i)
 		else
 			memset(new, 0, BUCKET_SIZE);
 	}
-	if (len == BUCKET_SIZE && c->r->op == XSEG_OP_WRITE)
-		data_copy_past(new, xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX));
-	else if (c->r->op == XSEG_OP_WRITE)
+	if (len == BUCKET_SIZE && c->r->op == XSEG_OP_WRITE) {
+		if (!early_change(ps, c->r, &c->page[i]))
+			data_copy_past(new, xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX));
+	} else if (c->r->op == XSEG_OP_WRITE)
 		memcpy(new + in, (char *)xseg_page(seg, c->r->page[i] & XSEG_PAGE_INDEX) + in, len);
 	else if (c->r->op != XSEG_OP_COPY)
 		memset(new + in, 0, len);
