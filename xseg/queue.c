@@ -289,7 +289,7 @@ void xs_queue_look(struct xseg_queue *q)
 	if (q->lost || q->nr_sent == 0 || now - q->looked_ns < LOOK_NS)
 		return;
 	q->looked_ns = now;
-	if (xs_volume_is_lost(q->v, now, &q->gone_since_ns))
+	if (xs_volume_is_lost(q->v, now, &q->gone))
 		queue_lose(q);
 }
 

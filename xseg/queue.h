@@ -34,6 +34,13 @@ struct xseg_volume {
 	_Atomic uint32_t refs;			/* the opener's, and one for each queue */
 };
 
+/* Since when volumed is gone; 0: it is not, as far as was seen. It may have been there between two
+ * looks: then it is of another generation, and has not been gone for so long. */
+struct gone {
+	uint64_t since_ns;
+	uint32_t generation;
+};
+
 /* A slot: a request of the queue's, with room for what it copies. See queue.c for its states. */
 enum slot_state { SLOT_IDLE, SLOT_KEPT, SLOT_OUT, SLOT_LOST, SLOT_NR_STATES };
 
@@ -89,8 +96,8 @@ struct xseg_queue {
 	bool lost;
 	bool no_zeroes;				/* the store knows no WRITE_ZEROES */
 	uint32_t vain;				/* looks for answers */
-	/* when volumed was looked at; since when it is gone, or 0 */
-	uint64_t looked_ns, gone_since_ns;
+	uint64_t looked_ns;			/* when volumed was looked at */
+	struct gone gone;
 	struct queue_watch watch;
 };
 
@@ -100,9 +107,9 @@ int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **pe
 	struct xseg_error *err) XSEG_MUST_CHECK;
 /* Nobody serves it, and nobody will start it. Any thread. */
 bool xs_volume_is_gone(struct xseg_volume *v);
-/* Has it been so for long enough? *since is the caller's, 0 at first: since when it is gone. Any
- * thread, with a *since of its own. */
-bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since);
+/* Has it been so for long enough? *gone is the caller's, 0 at first. Any thread, with one of its
+ * own. */
+bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, struct gone *gone);
 /* Gives a reference back; the last one ends the volume. */
 void xs_volume_put(struct xseg_volume *v);
 

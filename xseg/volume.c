@@ -41,22 +41,35 @@ int xs_client_open(
 
 /* ---- who serves it ----------------------------------------------------------------------- */
 
-bool xs_volume_is_gone(struct xseg_volume *v)
+/* *generation: of the volumed that it has, or had; 0: there is none of that name. */
+static bool is_gone(struct xseg_volume *v, uint32_t *generation)
 {
 	struct xseg_peer_info info;
 
-	return !xseg_is_whole(v->seg) || !xseg_peer_get_info(v->seg, v->peer, &info) ||
-	       strcmp(info.kind, "volumed") != 0 || strcmp(info.name, v->info.volumed) != 0 ||
-	       xseg_peer_is_gone(v->seg, &info);
+	*generation = 0;
+	if (!xseg_is_whole(v->seg) || !xseg_peer_get_info(v->seg, v->peer, &info) ||
+		strcmp(info.kind, "volumed") != 0 || strcmp(info.name, v->info.volumed) != 0)
+		return true;
+	*generation = info.generation;
+	return xseg_peer_is_gone(v->seg, &info);
 }
 
-bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, uint64_t *since)
+bool xs_volume_is_gone(struct xseg_volume *v)
 {
-	if (!xs_volume_is_gone(v))
-		*since = 0;
-	else if (!*since)
-		*since = now;
-	return *since && (now - *since >= v->gone_ns || !xseg_is_whole(v->seg));
+	uint32_t generation;
+
+	return is_gone(v, &generation);
+}
+
+bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, struct gone *g)
+{
+	uint32_t generation;
+
+	if (!is_gone(v, &generation))
+		g->since_ns = 0;
+	else if (!g->since_ns || g->generation != generation)
+		*g = (struct gone){ .since_ns = now, .generation = generation };
+	return g->since_ns && (now - g->since_ns >= v->gone_ns || !xseg_is_whole(v->seg));
 }
 
 /* The volumed of that name or, for NULL, the only one. */
@@ -266,14 +279,15 @@ void xseg_volume_get_info(struct xseg_volume *v, struct xseg_volume_info *info)
 /* Waits for the one request of that port; -ENOTCONN and -ETIMEDOUT leave it out. */
 static int64_t wait_for_answer(struct xseg_volume *v, struct xport *port)
 {
-	uint64_t begun = xs_now_ns(), gone_since = 0, now;
+	uint64_t begun = xs_now_ns(), now;
+	struct gone gone = { 0 };
 	struct xreq *r;
 
 	for (;;) {
 		if (xseg_port_replies(port, &r, 1))
 			return r->result;
 		now = xs_now_ns();
-		if (xs_volume_is_lost(v, now, &gone_since))
+		if (xs_volume_is_lost(v, now, &gone))
 			return -ENOTCONN;
 		if (now - begun >= v->timeout_ns)
 			return -ETIMEDOUT;

@@ -201,6 +201,30 @@ static void a_volumed_that_stays_away_is_an_error_that_stays(void **state)
 	clientrig_expect(g, 0, 65536, 1);
 }
 
+/* Looks whether volumed is gone, of one I/O that waits for it. */
+static void a_pause_is_seen(struct clientrig *g, struct xseg_io *io)
+{
+	struct xseg_io *done;
+
+	clientrig_stop_volumed(g);
+	assert_int_equal(xseg_queue_submit(g->q, io), 0);
+	assert_int_equal(xseg_queue_wait(g->q, &done, 1, CLIENTRIG_SECOND * 3 / 10), 0);
+	clientrig_start_volumed(g, 1);
+	assert_int_equal(xseg_queue_wait(g->q, &done, 1, 20 * CLIENTRIG_SECOND), 1);
+	assert_int_equal(done->result, 4096);
+}
+
+static void a_pause_counts_from_its_own_begin(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_READ, .size = 4096, .buf = plain };
+
+	clientrig_reopen(g, CLIENTRIG_SECOND * 3 / 2);
+	a_pause_is_seen(g, &io);
+	usleep(1500000);
+	a_pause_is_seen(g, &io);
+}
+
 /* The reads are answered, and wait in one batch, when nobody is there to be sent the writes. */
 static void a_volumed_that_is_forgotten_amid_copies_is_an_error(void **state)
 {
@@ -588,6 +612,7 @@ int main(void)
 		CLIENT_TEST(opening_and_closing_leaves_nothing),
 		CLIENT_TEST(a_volumed_that_restarts_is_a_pause),
 		CLIENT_TEST(a_volumed_that_stays_away_is_an_error_that_stays),
+		CLIENT_TEST(a_pause_counts_from_its_own_begin),
 		CLIENT_TEST(a_volumed_that_is_forgotten_amid_copies_is_an_error),
 		CLIENT_TEST(a_queue_may_end_with_ios_out),
 		CLIENT_TEST(a_queue_says_which_volume_it_has),
