@@ -211,7 +211,8 @@ static int attach(
 static int ask(
 	struct xseg_volume *v, const struct xseg_volume_params *params, struct xseg_error *err)
 {
-	uint64_t until = xs_now_ns() + v->timeout_ns;
+	uint64_t now = xs_now_ns(),
+		 until = v->timeout_ns < UINT64_MAX - now ? now + v->timeout_ns : UINT64_MAX;
 	struct xseg_peer *client;
 	int rc = wait_for_volumed(v, params->volumed, until, err);
 

@@ -73,6 +73,19 @@ static void what_cannot_be_opened_says_why(void **state)
 		-ENOTCONN);
 }
 
+static void who_waits_without_an_end_gets_an_answer(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_volume_params params = {
+		.attached = g->seg, .volume = "disk", .timeout_ns = UINT64_MAX
+	};
+	struct xseg_volume *v;
+
+	assert_int_equal(xseg_volume_open(&params, &v, NULL), 0);
+	assert_int_equal(xseg_volume_refresh(v), 0);
+	xseg_volume_close(v);
+}
+
 static void info_says_what_volumed_knows(void **state)
 {
 	struct clientrig *g = *state;
@@ -607,6 +620,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CLIENT_TEST(what_cannot_be_opened_says_why),
+		CLIENT_TEST(who_waits_without_an_end_gets_an_answer),
 		CLIENT_TEST(info_says_what_volumed_knows),
 		CLIENT_TEST(queues_out_of_range_and_of_more_than_there_is_are_refused),
 		CLIENT_TEST(opening_and_closing_leaves_nothing),
