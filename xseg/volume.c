@@ -18,8 +18,9 @@
 
 #define SECOND	    1000000000ull
 #define START_NS    (SECOND / 100)	/* between looks at a volumed that is being started */
-#define NAMES_TRIED 64			/* dead processes of the same pid may have left theirs */
 
+/* Of as many names as there are peers, and one more, one is free: others may be those of a process
+ * of the same pid, which is dead, or of another container. */
 int xs_client_open(
 	struct xseg *seg, uint32_t nr_requests, struct xseg_peer **peer, struct xseg_error *err)
 {
@@ -30,7 +31,7 @@ int xs_client_open(
 	char name[XSEG_NAME_MAX];
 	int rc = -EEXIST;
 
-	for (int i = 0; i < NAMES_TRIED && rc == -EEXIST; i++) {
+	for (uint32_t i = 0; i <= xseg_nr_peers(seg) && rc == -EEXIST; i++) {
 		snprintf(name, sizeof(name), "io.%d.%u", (int)getpid(),
 			atomic_fetch_add_explicit(&last, 1, memory_order_relaxed));
 		params.name = name;

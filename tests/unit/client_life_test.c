@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -84,6 +85,44 @@ static void who_waits_without_an_end_gets_an_answer(void **state)
 	assert_int_equal(xseg_volume_open(&params, &v, NULL), 0);
 	assert_int_equal(xseg_volume_refresh(v), 0);
 	xseg_volume_close(v);
+}
+
+static void get_name(struct xseg_peer *peer, char *name)
+{
+	struct xseg_peer_info info;
+
+	assert_true(xseg_peer_get_info(xseg_peer_segment(peer), xseg_peer_index(peer), &info));
+	memcpy(name, info.name, sizeof(info.name));
+}
+
+/* As where programs of several containers share /dev/shm. */
+static void other_processes_of_the_same_pid_leave_names_enough(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_config cfg = {
+		.memory_bytes = 4 << 20, .nr_ports = 80, .huge = XSEG_HUGE_NEVER
+	};
+	struct xseg_peer *other[79], *client;
+	struct xseg *seg;
+	char name[XSEG_NAME_MAX];
+	unsigned next, i;
+
+	assert_int_equal(xs_client_open(g->seg, 1, &client, NULL), 0);
+	get_name(client, name);
+	assert_int_equal(sscanf(name, "io.%*d.%u", &next), 1);
+	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(xseg_create_private(&cfg, &seg, NULL), 0);
+	for (i = 0; i < 79; i++) {
+		struct xseg_peer_params params = { .name = name, .kind = "client", .nr_ports = 1 };
+
+		snprintf(name, sizeof(name), "io.%d.%u", (int)getpid(), next + 1 + i);
+		assert_int_equal(xseg_peer_open(seg, &params, &other[i], NULL), 0);
+	}
+	assert_int_equal(xs_client_open(seg, 1, &client, NULL), 0);
+	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
+	while (i-- > 0)
+		xseg_peer_close(other[i], XSEG_CLOSE_FREE_ARENA);
+	xseg_detach(seg);
 }
 
 static void info_says_what_volumed_knows(void **state)
@@ -621,6 +660,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CLIENT_TEST(what_cannot_be_opened_says_why),
 		CLIENT_TEST(who_waits_without_an_end_gets_an_answer),
+		CLIENT_TEST(other_processes_of_the_same_pid_leave_names_enough),
 		CLIENT_TEST(info_says_what_volumed_knows),
 		CLIENT_TEST(queues_out_of_range_and_of_more_than_there_is_are_refused),
 		CLIENT_TEST(opening_and_closing_leaves_nothing),
