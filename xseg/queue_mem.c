@@ -118,7 +118,7 @@ static struct iovec piece_of(const struct xseg_io *io, uint32_t piece)
 {
 	if (io->buf)
 		return (struct iovec){ io->buf, piece == 0 ? io->size : 0 };
-	return piece < io->nr_iov ? io->iov[piece] : (struct iovec){ NULL, 0 };
+	return io->iov && piece < io->nr_iov ? io->iov[piece] : (struct iovec){ NULL, 0 };
 }
 
 bool xs_io_fits(const struct xseg_io *io)

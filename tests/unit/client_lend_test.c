@@ -52,6 +52,23 @@ static void a_loan_shows_what_was_there_until_it_is_released(void **state)
 	xseg_io_release(g->q, &io);
 }
 
+/* An I/O that is used again still says how many pieces it had. */
+static void a_loan_without_pieces_looks_at_none(void **state)
+{
+	struct clientrig *g = *state;
+	struct iovec piece = { plain, 4096 };
+	struct xseg_io io = { .op = XSEG_OP_WRITE, .size = 4096, .iov = &piece, .nr_iov = 1 };
+
+	clientrig_fill(plain, 0, 4096, 6);
+	assert_int_equal(xseg_queue_run(g->q, &io), 4096);
+	io.op = XSEG_OP_READ;
+	io.flags = XSEG_IO_LOAN;
+	io.iov = NULL;
+	assert_int_equal(xseg_queue_run(g->q, &io), 4096);
+	expect_loan(g, &io, 6);
+	xseg_io_release(g->q, &io);
+}
+
 static void a_loan_of_what_was_never_written_is_zeroes(void **state)
 {
 	struct clientrig *g = *state;
@@ -376,6 +393,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CLIENT_TEST(a_loan_shows_what_was_there_until_it_is_released),
+		CLIENT_TEST(a_loan_without_pieces_looks_at_none),
 		CLIENT_TEST(a_loan_of_what_was_never_written_is_zeroes),
 		CLIENT_TEST(loans_take_of_the_depth_and_the_rest_goes_on),
 		CLIENT_TEST(an_io_that_waited_for_a_loan_is_sent_when_that_is_released),
