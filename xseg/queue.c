@@ -26,9 +26,10 @@
  *   OUT    BACK   it is done, and in the list of those                  io_back
  *   OUT    REST   xseg_queue_run() would wait for it for ever           io_home
  *   BACK   REST   the caller has it                                     io_home
- *   BACK   KEPT   the same, and reads its pages                         io_home
+ *   BACK   LENT   the same, and reads its pages                         io_home
+ *   LENT   REST   the caller has no use for them any more               xseg_io_release
  *
- * One that is KEPT, or will be when the caller has it, has a slot that is KEPT (own.slot).
+ * One that is KEPT or LENT, or will be when the caller has it, has a slot that is KEPT (own.slot).
  *
  * Invariants
  *   V1  an I/O comes back once: all of its parts sent, or one failed, and none out
@@ -51,8 +52,8 @@
 #define BATCH 32u
 #define LOOKS 1024u		/* in vain, after which the time is asked for, and volumed */
 
-/* In struct xseg_io; REST, KEPT: it is the caller's. */
-enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_NR_STATES };
+/* In struct xseg_io; REST, KEPT, LENT: it is the caller's, from KEPT on with a slot. */
+enum io_state { IO_REST, IO_OUT, IO_BACK, IO_KEPT, IO_LENT, IO_NR_STATES };
 
 /* ---- slots ------------------------------------------------------------------------------- */
 
@@ -107,8 +108,9 @@ void xs_queue_drop_gifts(struct xseg_queue *q)
 static const uint8_t io_legal[IO_NR_STATES] = {
 	[IO_REST] = TO(OUT) | TO(KEPT),
 	[IO_OUT] = TO(BACK) | TO(REST),
-	[IO_BACK] = TO(REST) | TO(KEPT),
+	[IO_BACK] = TO(REST) | TO(LENT),
 	[IO_KEPT] = TO(OUT) | TO(REST),
+	[IO_LENT] = TO(REST),
 };
 
 static void io_set(struct xseg_io *io, enum io_state state)
@@ -452,9 +454,13 @@ void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
 {
 	struct slot *s = io->own.slot;
 
-	if (io->state != IO_KEPT || !s)
+	/* one by one: so the compiler knows both edges, and nobody looks for them in the table */
+	if (io->state == IO_LENT)
+		io_set(io, IO_REST);
+	else if (io->state == IO_KEPT)
+		io_set(io, IO_REST);
+	else
 		return;
-	io_set(io, IO_REST);
 	io->own.slot = NULL;
 	if (xs_is_forked(q->seg))
 		return;
@@ -473,7 +479,7 @@ void xseg_queue_kick(struct xseg_queue *q)
 
 static void io_home(struct xseg_queue *q, struct xseg_io *io)
 {
-	io_set(io, io->own.slot ? IO_KEPT : IO_REST);
+	io_set(io, io->own.slot ? IO_LENT : IO_REST);
 	q->nr_ios--;
 }
 

@@ -68,7 +68,7 @@
  *                 smaller meanwhile
  *      -EINVAL	   what is asked for cannot be: sizes, memory that is too small, an operation that
  *                 is none. Never sent
- *      -EBUSY	   this struct xseg_io is out already
+ *      -EBUSY	   this struct xseg_io is out already, or holds a loan
  *      -EIO, -ENOSPC and others are the store's
  *
  *   Nothing here prints, ends the process, reads the environment, or has a handler of signals. Who

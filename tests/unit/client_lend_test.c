@@ -69,6 +69,24 @@ static void a_loan_without_pieces_looks_at_none(void **state)
 	xseg_io_release(g->q, &io);
 }
 
+/* It would be told as written, and was read once more. */
+static void a_loan_that_is_not_released_is_no_write(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = { .op = XSEG_OP_READ, .flags = XSEG_IO_LOAN, .size = 4096 };
+
+	write_plain(g, 0, 4096, 7);
+	assert_int_equal(xseg_queue_run(g->q, &io), 4096);
+	clientrig_fill(plain, 0, 4096, 8);
+	io.op = XSEG_OP_WRITE;
+	io.flags = 0;
+	io.buf = plain;
+	assert_int_equal(xseg_queue_run(g->q, &io), -EBUSY);
+	xseg_io_release(g->q, &io);
+	assert_int_equal(xseg_queue_run(g->q, &io), 4096);
+	clientrig_expect(g, 0, 4096, 8);
+}
+
 static void a_loan_of_what_was_never_written_is_zeroes(void **state)
 {
 	struct clientrig *g = *state;
@@ -394,6 +412,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CLIENT_TEST(a_loan_shows_what_was_there_until_it_is_released),
 		CLIENT_TEST(a_loan_without_pieces_looks_at_none),
+		CLIENT_TEST(a_loan_that_is_not_released_is_no_write),
 		CLIENT_TEST(a_loan_of_what_was_never_written_is_zeroes),
 		CLIENT_TEST(loans_take_of_the_depth_and_the_rest_goes_on),
 		CLIENT_TEST(an_io_that_waited_for_a_loan_is_sent_when_that_is_released),
