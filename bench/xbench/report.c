@@ -39,6 +39,16 @@ static json_t *json_figures(const struct xb_figures *f)
 	return all;
 }
 
+/* JSON is UTF-8, and the name of a file need not be: then what is not ASCII is question marks. */
+static json_t *json_text(char *text)
+{
+	json_t *value = json_string(text);
+
+	for (char *c = text; !value && *c; c++)
+		*c = *c & 0x80 ? '?' : *c;
+	return value ? value : json_string(text);
+}
+
 static json_t *json_options(const struct xb_options *o)
 {
 	json_t *all = json_object();
@@ -47,7 +57,7 @@ static json_t *json_options(const struct xb_options *o)
 	for (const struct opt *opt = xb_opts; opt->name; opt++) {
 		opt_get(opt, o, text, sizeof(text));
 		if (*text && strcmp(opt->name, "help") && strcmp(opt->name, "version"))
-			json_object_set_new(all, opt->name, json_string_nocheck(text));
+			json_object_set_new(all, opt->name, json_text(text));
 	}
 	return all;
 }

@@ -43,6 +43,11 @@ is "nothing failed" "$(json out.json '.jobs[0] | "\(.error) \(.verify_errors) \(
 is "it ran for the time that was asked for" \
 	"$(json out.json '.jobs[0].job_runtime_ns | . >= 250000000 and . < 2000000000')" true
 
+t "a name of a file need not be UTF-8" \
+	$run --number_ios=1 --output-format=json --output=$'\xfc.json'
+is "the JSON is whole all the same" "$(json $'\xfc.json' '.options.output, .jobs[0].error')" "?.json
+0"
+
 t "one pass of sequential writes ends by itself" $run --rw=write --bs=64k $with_json
 is "it wrote every byte once" "$(json out.json '.jobs[0].write.io_bytes')" 8388608
 t "number_ios is per job" $run --rw=randrw --number_ios=500 --numjobs=3 --iodepth=4 $with_json
