@@ -578,6 +578,9 @@ class Admin(WithVolume):
             str(self.raises(errno.EINVAL, segment.volume_info, "--help")), "volume '--help'"
         )
         self.raises(errno.ENOENT, segment.peer, "none")
+        # a name of a file need not be text
+        error = self.raises(errno.EBUSY, segment.up, os.fsdecode(b"\xfc.conf"))
+        self.assertRegex(error.strerror, "\ufffd.conf: No such file")
         self.assertRaises(FileNotFoundError, xseg.Segment(command="no-such-command").peers)
 
     def test_errors_of_the_library_have_its_words(self):

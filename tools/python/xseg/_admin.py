@@ -53,6 +53,7 @@ class Segment:
         done = subprocess.run(
             [*line, "--", *all_words[like_option:]],
             text=True,
+            errors="replace",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
