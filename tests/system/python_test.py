@@ -592,6 +592,10 @@ class Admin(WithVolume):
             "no segment 'no-such-segment'",
         )
         self.raises(errno.EINVAL, xseg.Volume, "no/name")
+        # what C would take for the part before it
+        self.raises(errno.EINVAL, xseg.Volume, self.name + "\0b")
+        self.raises(errno.EINVAL, xseg.Volume, self.name, segment.name + "\0b")
+        self.raises(errno.EINVAL, xseg.Volume, self.name, volumed="volumed\0b")
 
     def test_an_error_of_the_store_is_that_of_the_io(self):
         segment.peer_set("memd", fail="read:1:EIO")

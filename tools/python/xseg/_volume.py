@@ -30,6 +30,12 @@ def _up(offset: int) -> int:
     return _down(offset + SECTOR - 1)
 
 
+def _name(text: str) -> bytes:
+    if "\0" in text:
+        raise _lib.fail(errno.EINVAL, f"name {text!r}: it has a NUL")
+    return text.encode()
+
+
 class Volume(io.RawIOBase):
     """An open volume of a segment, which can be read, written and sought like a file that is opened "rb+" without buffering.
 
@@ -59,9 +65,9 @@ class Volume(io.RawIOBase):
         self.name, self.segment, self.mode = name, segment_name(segment), "rb+"
         handle, err = POINTER(_lib.Volume)(), _lib.Error()
         params = _lib.VolumeParams(
-            segment=self.segment.encode(),
-            volume=name.encode(),
-            volumed=volumed and volumed.encode(),
+            segment=_name(self.segment),
+            volume=_name(name),
+            volumed=volumed and _name(volumed),
             timeout_ns=int(timeout * _lib.SECOND_NS),
             gone_ns=int(gone * _lib.SECOND_NS),
         )
