@@ -17,6 +17,7 @@ import threading
 import time
 import traceback
 import unittest
+import unittest.mock
 
 import xseg
 import xseg.aio
@@ -212,6 +213,11 @@ class Files(WithVolume):
         self.assertEqual(self.volume.pread(10, SIZE + 512), b"")
         self.raises(errno.EINVAL, self.volume.seek, -1)
         self.raises(errno.EINVAL, self.volume.pread, 1, -1)
+
+    def test_what_another_thread_sees_end_meanwhile_is_read_as_far_as_it_is(self):
+        sizes = iter((1024, 512))
+        with unittest.mock.patch.object(xseg.Volume, "_inside", lambda *_: next(sizes)):
+            self.assertEqual(len(self.volume.pread(1024, 0)), 512)
 
     def test_what_is_discarded_zeroed_and_copied_is_so(self):
         self.volume.pwrite(b"d" * 65536, 0)

@@ -150,8 +150,8 @@ class Volume(io.RawIOBase):
     def pread(self, size: int, offset: int) -> bytes:
         """So many bytes, or fewer at the end of the volume."""
         data = bytearray(self._inside(offset, size))
-        self.preadinto(data, offset)
-        return bytes(data)
+        size = self.preadinto(data, offset)
+        return bytes(memoryview(data)[:size])
 
     def pwrite(self, data: Buffer, offset: int, fua: bool = False) -> int:
         """Writes; how many bytes: fewer than there are only at the end of the volume, where nothing can be written any more (ENOSPC).
