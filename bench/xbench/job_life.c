@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_KNOWN (1u << 20)			/* objects that a direct reader knows, at most */
 
@@ -25,15 +24,11 @@ static bool drop_spare(struct xb_job *job)
 
 static int open_port(struct xb_job *job, struct xseg_error *err)
 {
-	struct xseg_peer_params params = { .kind = "client", .nr_ports = 1 };
-	char name[XSEG_NAME_MAX];
 	int rc;
 
-	snprintf(name, sizeof(name), "xbench.%d.%u", (int)getpid(), job->nr);
-	params.name = name;
 	do {
-		params.nr_requests = job->nr_flights;
-		rc = xseg_peer_open(job->shared->seg, &params, &job->peer, err);
+		rc = xb_client_open(
+			job->shared->seg, job->nr, job->nr_flights, &job->peer, err);
 	} while (rc && drop_spare(job));
 	if (rc)
 		return rc;

@@ -15,6 +15,23 @@
 #define PREFIX	       "xbench:"
 #define PREFIX_LEN     (sizeof(PREFIX) - 1)
 
+int xb_client_open(struct xseg *seg, uint32_t nr, uint32_t nr_requests, struct xseg_peer **peer,
+		   struct xseg_error *err)
+{
+	struct xseg_peer_params params = {
+		.kind = "client", .nr_ports = 1, .nr_requests = nr_requests
+	};
+	char name[XSEG_NAME_MAX];
+	int rc = -EEXIST;
+
+	params.name = name;
+	for (uint32_t i = 0; i <= xseg_nr_peers(seg) && rc == -EEXIST; i++) {
+		snprintf(name, sizeof(name), "xbench.%d.%u", (int)getpid(), nr + i);
+		rc = xseg_peer_open(seg, &params, peer, err);
+	}
+	return rc;
+}
+
 /* ---- a volume ---------------------------------------------------------------------------- */
 
 struct asking {
@@ -25,17 +42,13 @@ struct asking {
 
 static int asking_begin(struct asking *a, struct xseg *seg, struct xseg_error *err)
 {
-	struct xseg_peer_params params = { .kind = "client", .nr_ports = 1, .nr_requests = 1 };
-	char name[XSEG_NAME_MAX];
 	int rc;
 
-	snprintf(name, sizeof(name), "xbench.%d", (int)getpid());
-	params.name = name;
 	a->seg = seg;
 	a->page = calloc(xseg_pages_round(1), sizeof(*a->page));
 	if (!a->page)
 		return xseg_fail(err, -ENOMEM, "no memory");
-	rc = xseg_peer_open(seg, &params, &a->peer, err);
+	rc = xb_client_open(seg, 0, 1, &a->peer, err);
 	if (rc)
 		goto out_free;
 	rc = xseg_pages_take(a->peer, 1, a->page);

@@ -48,6 +48,13 @@ t "a name of a file need not be UTF-8" \
 is "the JSON is whole all the same" "$(json $'\xfc.json' '.options.output, .jobs[0].error')" "?.json
 0"
 
+cat >namesake.sh <<'END'
+memd --name "xbench.$$.0" --memory 4M >/dev/null 2>&1 &
+until xseg --json peer list | grep -q "\"xbench.$$.0\""; do sleep 0.05; done
+exec xbench "$@"
+END
+t "its names may be those of others" bash namesake.sh --target=memd --objects=4 --number_ios=1
+
 t "one pass of sequential writes ends by itself" $run --rw=write --bs=64k $with_json
 is "it wrote every byte once" "$(json out.json '.jobs[0].write.io_bytes')" 8388608
 t "number_ios is per job" $run --rw=randrw --number_ios=500 --numjobs=3 --iodepth=4 $with_json
