@@ -42,7 +42,11 @@ exec 9>&-
 t "a lock that whoever started them had is free when it lets go" flock -n lock true
 is "one process is what they share" "$(processes)" 3
 t "the middle one is stopped" xseg peer stop cached --force
+exec 9>lock
+flock 9
 t "and started by hand, in a process of its own" xseg peer start cached
+exec 9>&-
+t "which has not kept that lock either" flock -n lock true
 is "the others still share theirs" "$(processes)" "1 2"
 
 # ---- at once: perhaps before the supervisor has seen it ----

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,12 +53,14 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
 	return signal_peer(seg, peer, MAIN_STOP_SIGNAL, &info);
 }
 
-/* In the child: errors go to the parent through the pipe, which closes when the program starts. */
+/* In the child: errors go to the parent through the pipe, which closes when the program starts, as
+ * do the files that a caller had open, whose locks it would hold. */
 static void exec_detached(char *const argv[], int out, int report)
 {
 	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), err;
 
 	setsid();
+	close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
 	    dup2(out, STDERR_FILENO) >= 0)
 		execv(argv[0], argv);

@@ -17,7 +17,8 @@ int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int si
 int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUST_CHECK;
 
 /* Starts a program in a session of its own, input from /dev/null, output and errors to the
- * descriptor log. Returns its pid or -errno (the program could not be started). */
+ * descriptor log; it gets no other descriptor. Returns its pid or -errno (the program could not be
+ * started). */
 pid_t proc_spawn(char *const argv[], int log) XSEG_MUST_CHECK;
 /* True when the child has ended; *status as of waitpid(). */
 bool proc_ended(pid_t pid, int *status);
