@@ -143,6 +143,18 @@ expect_err 1 "Is a directory" "one that cannot be read is a failure" xseg up .
 sed "s|dir = .*|dir = /dev/null/objects|" stack.conf >bad.conf
 expect_err 1 "up: filed did not start: [^:]*/dev/null" "up says which peer fails and why" xseg up bad.conf
 expect_exit 4 "and removes the segment that it made" xseg info
+cat >named.conf <<-END
+	[segment]
+	memory = 64M
+	[peer up]
+	kind = volumed
+	downstream = backup
+	[peer backup]
+	kind = filed
+	dir = /dev/null/objects
+END
+expect_err 1 "up: backup did not start: directory /dev/null/objects" \
+	"also when its name ends like another's before it" xseg up named.conf
 : >"/dev/shm/xseg.$XSEG_SEGMENT"
 expect_err 1 "filed did not start" "up makes a segment anew whose maker died" xseg up bad.conf
 expect_exit 4 "and that was one that it made" xseg info

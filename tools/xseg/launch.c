@@ -22,7 +22,8 @@
 #define LOOK_NS		(TOOL_SECOND / 50)
 #define SUPERVISOR_NS	(5 * TOOL_SECOND)	/* from its start until it has the lock */
 #define LINE_BYTES	1024
-#define ENDED		" ended with exit code "	/* the supervisor's words */
+#define SUPERVISOR	"supervisor: "			/* how its lines begin */
+#define ENDED		" ended with exit code "	/* its words */
 
 static off_t log_size(const char *path)
 {
@@ -99,9 +100,9 @@ static int start_failed(const char *name, int status, const char *log, off_t fro
 	size_t skip = 0;
 
 	snprintf(word, sizeof(word), "%s: error: ", name);
-	if (proc_last_line(log, from, word, line, sizeof(line)))
+	if (proc_last_line(log, from, word, NULL, line, sizeof(line)))
 		skip = strlen(word);
-	else if (!proc_last_line(log, from, NULL, line, sizeof(line)))
+	else if (!proc_last_line(log, from, "", NULL, line, sizeof(line)))
 		snprintf(line, sizeof(line), "it left no line in its log");
 	return tool_fail(exit_of_peer(WIFEXITED(status) ? WEXITSTATUS(status) : MAIN_FAILED),
 			 "%s did not start: %s (log: %s)", name, line + skip, log);
@@ -240,7 +241,7 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 				"the supervisor is not there yet, the start goes on; see 'xseg status' and %s",
 				l->log);
 		if (tool_now_ns() >= end) {
-			if (!proc_last_line(l->log, l->log_from, "supervisor: ", line,
+			if (!proc_last_line(l->log, l->log_from, SUPERVISOR, NULL, line,
 					    sizeof(line)))
 				snprintf(line, sizeof(line), "it left no line in its log");
 			return tool_fail(TOOL_FAILED, "the supervisor did not start: %s (log: %s)",
@@ -259,8 +260,7 @@ static bool found_failure(const struct launch *l, char *line, size_t size)
 	size_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (proc_last_line(l->log, l->log_from, words[i], line, size) &&
-		    !strncmp(line, "supervisor: ", 12))
+		if (proc_last_line(l->log, l->log_from, SUPERVISOR, words[i], line, size))
 			return true;
 	return false;
 }
@@ -285,7 +285,7 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 		if (serves(l->seg, l->stack->peers[i].name, &info))
 			continue;
 		snprintf(word, sizeof(word), "%s: error: ", l->stack->peers[i].name);
-		if (proc_last_line(l->log, l->log_from, word, line, sizeof(line)))
+		if (proc_last_line(l->log, l->log_from, word, NULL, line, sizeof(line)))
 			return tool_fail(code, "up: %s did not start: %s (log: %s)",
 					 l->stack->peers[i].name, line + strlen(word), l->log);
 	}

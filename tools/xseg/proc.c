@@ -195,6 +195,7 @@ void proc_each_line(const char *path, off_t from, const char *word,
 }
 
 struct last_line {
+	const char *begin;
 	char *line;
 	size_t size;
 	bool found;
@@ -204,13 +205,16 @@ static void keep_line(const char *line, void *arg)
 {
 	struct last_line *last = arg;
 
+	if (strncmp(line, last->begin, strlen(last->begin)))
+		return;
 	snprintf(last->line, last->size, "%s", line);
 	last->found = true;
 }
 
-bool proc_last_line(const char *path, off_t from, const char *word, char *line, size_t size)
+bool proc_last_line(const char *path, off_t from, const char *begin, const char *word, char *line,
+		    size_t size)
 {
-	struct last_line last = { .line = line, .size = size };
+	struct last_line last = { .begin = begin, .line = line, .size = size };
 
 	proc_each_line(path, from, word, keep_line, &last);
 	return last.found;

@@ -35,7 +35,8 @@ bool proc_errors_path(uint32_t pid, char *path, size_t size);
  * any), without its time. */
 void proc_each_line(const char *path, off_t from, const char *word,
 		    void (*seen)(const char *line, void *arg), void *arg);
-/* The last of them; false when there is none. */
-bool proc_last_line(const char *path, off_t from, const char *word, char *line, size_t size);
+/* The last of them that begins with `begin`; false when there is none. */
+bool proc_last_line(const char *path, off_t from, const char *begin, const char *word, char *line,
+		    size_t size);
 
 #endif
