@@ -153,4 +153,22 @@ expect_err 3 "timed out: .*the start goes on" "up gives up after its time" \
 	xseg --timeout 1ms up stack.conf
 t "but who was begun starts all" wait_for 10 all_run
 t "everything stops" xseg down
+
+# ---- one that is not to be started again ----
+
+mkdir bin
+cp "$BUILD/bin/xseg" "$BUILD/bin/xseg-host" bin
+cat >bin/memd <<-'END'
+	#!/bin/sh
+	kill -SEGV $$
+END
+chmod +x bin/memd
+cat >once.conf <<-END
+	[segment]
+	memory = 32M
+	[peer memd]
+	restart = no
+END
+expect_err 1 "up: supervisor: .* memd was killed by signal 11; it is not started again" \
+	"up does not wait for one that has crashed" timeout 20 bin/xseg up once.conf
 finish

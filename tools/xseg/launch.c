@@ -252,11 +252,12 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	return TOOL_DONE;
 }
 
-/* True when the supervisor says that a process ended by itself, or could not be started. *line:
- * its words. */
+/* True when the supervisor says that a process ended by itself, or that it does not start it (again).
+ * *line: its words. */
 static bool found_failure(const struct launch *l, char *line, size_t size)
 {
-	static const char *const words[] = { ENDED, " cannot be started with these options" };
+	static const char *const words[] = { ENDED, " cannot be started with these options",
+					     " is not started again (restart = no)" };
 	size_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
