@@ -168,7 +168,26 @@ cat >once.conf <<-END
 	memory = 32M
 	[peer memd]
 	restart = no
+	[peer volumed]
+	downstream = memd
 END
+t "a segment is made, which stays" xseg create --memory 32M
 expect_err 1 "up: supervisor: .* memd was killed by signal 11; it is not started again" \
 	"up does not wait for one that has crashed" timeout 20 bin/xseg up once.conf
+
+# ---- two that start the same peer ----
+
+start first xseg peer start volumed
+first=$started
+t "one starts it, and it waits for memd" wait_for 10 state_is volumed opening
+start second timeout 20 xseg peer start volumed
+second=$started
+sleep 0.5
+t "it is killed before it serves" xseg peer kill volumed
+wait "$first"
+is "who started it fails" "$?" 1
+wait "$second"
+is "who has waited for that, too" "$? $(cut -d ';' -f 1 "$TMP/second.log")" \
+	"1 xseg: volumed did not start: who was starting it has ended"
+t "the segment is removed" xseg destroy
 finish

@@ -41,6 +41,12 @@ static bool serves(struct xseg *seg, const char *name, struct xseg_peer_info *in
 	       info->state == XSEG_PEER_LIVE && !peer_word_stopping(info);
 }
 
+/* Nobody starts it. */
+static bool is_gone(struct xseg *seg, const struct xseg_peer_info *info)
+{
+	return info->state == XSEG_PEER_FREE || xseg_peer_is_gone(seg, info);
+}
+
 static void note_line(const char *line, void *arg)
 {
 	tool_note(arg, "%s", line);
@@ -108,15 +114,21 @@ static int start_failed(const char *name, int status, const char *log, off_t fro
 			 "%s did not start: %s (log: %s)", name, line + skip, log);
 }
 
+/* child: 0 when somebody else is starting it */
 static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid_t child,
 			 const char *log, off_t from)
 {
 	struct xseg_peer_info info;
+	struct tool_span gone = { 0 };
 	int status;
 
 	while (!serves(seg, name, &info)) {
 		if (child && proc_ended(child, &status))
 			return start_failed(name, status, log, from);
+		if (!child && tool_span_ns(&gone, is_gone(seg, &info)) > TOOL_GONE_NS)
+			return tool_fail(TOOL_FAILED,
+				"%s did not start: who was starting it has ended; see %s, and do this again",
+				name, log);
 		if (tool_out_of_time(t))
 			return tool_later(
 				"%s is not serving yet, it goes on starting; see 'xseg peer list' and %s",
