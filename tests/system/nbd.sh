@@ -61,6 +61,22 @@ is "block sizes are the volume's" \
 is "so is its size" "$(info '."export-size"')" $((24 << 20))
 expect_err 4 "somebody serves on" "its socket is its own" \
 	xseg export disk --volumed volumed --nbd disk.sock
+mkdir slow
+cat >slow/nbdkit <<-END
+	#!/bin/sh
+	sleep 1
+	exec "$(command -v nbdkit)" "\$@"
+END
+chmod +x slow/nbdkit
+start slow env PATH="$TMP/slow:$PATH" xseg export disk --volumed volumed --nbd both.sock
+slow=$started
+export_up both disk --volumed volumed
+wait "$slow"
+is "of two that begin at once the second one is refused" "$? $(cat "$TMP/slow.log")" \
+	"4 xseg: export: somebody serves on $TMP/both.sock; choose another socket"
+is "and leaves the first one its socket" "$(info '."export-size"')" $((24 << 20))
+export_down "$server"
+uri=$disk_uri
 t "a volume grows" xseg volume resize disk --volumed volumed --size 25M
 is "which the next connection sees" "$(info '."export-size"')" $((25 << 20))
 

@@ -4,8 +4,9 @@
  * nbdkit is a child that ends with this process, however that ends (--exit-with-parent). What it
  * says comes through a pipe: before it serves, its last line is the reason why it does not;
  * afterwards its lines go to stderr. It serves when a client is greeted. The socket's file is
- * removed at the end. Once it has served, an nbdkit that a signal ends is begun anew: what a client
- * sends can end it (1.32 by assertions), and all other clients would be without their disks.
+ * removed at the end, unless another export that began at the same time has it. Once it has served,
+ * an nbdkit that a signal ends is begun anew: what a client sends can end it (1.32 by assertions),
+ * and all other clients would be without their disks.
  *
  * Contract: see commands.h. The exit code is 0 after an interrupt, which is how an export ends; 1
  * if nbdkit exits by itself; 3 if it does not serve in time.
@@ -104,6 +105,16 @@ static int dial(const struct server *s)
 	return -errno;
 }
 
+/* Whether our nbdkit listens at the other end, if there is one: it may be that of another export. */
+static bool is_ours(const struct server *s, int fd)
+{
+	socklen_t size = sizeof(struct ucred);
+	struct ucred other;
+
+	return !s->pid || (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &size) &&
+				  other.pid == s->pid);
+}
+
 /* Greeted as a client, and taken leave of in order: flags (fixed newstyle, no zeroes), then the
  * option ABORT. */
 static bool is_served(const struct server *s)
@@ -121,9 +132,15 @@ static bool is_served(const struct server *s)
 	ok = recv(fd, greeting, sizeof(greeting), MSG_WAITALL) == sizeof(greeting) &&
 	     !memcmp(greeting, "NBDMAGICIHAVEOPT", 16) &&
 	     send(fd, leave, sizeof(leave), MSG_NOSIGNAL) == sizeof(leave) &&
-	     recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer);
+	     recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer) && is_ours(s, fd);
 	close(fd);
 	return ok;
+}
+
+static int refuse_socket(const struct server *s)
+{
+	return tool_fail(TOOL_REFUSED, "export: somebody serves on %s; choose another socket",
+			 s->address.sun_path);
 }
 
 /* A socket on which nobody listens was left by an export that was killed. */
@@ -144,8 +161,7 @@ static int clear_socket(const struct server *s)
 	if (fd > 0)
 		close(fd);
 	if (fd != -ECONNREFUSED)
-		return tool_fail(
-			TOOL_REFUSED, "export: somebody serves on %s; choose another socket", path);
+		return refuse_socket(s);
 	return unlink(path) ? tool_fail_errno(-errno, NULL, "remove it", "export: socket %s", path)
 			    : TOOL_DONE;
 }
@@ -276,6 +292,17 @@ static void listen_to(struct server *s, int timeout_ms)
 	s->said = -1;
 }
 
+/* How it ended. */
+static int reap(struct server *s)
+{
+	int status = 0;
+
+	while (s->pid && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	s->pid = 0;
+	return status;
+}
+
 static int wait_until_served(struct server *s)
 {
 	uint64_t limit = tool_limit(s->t, START_NS);
@@ -289,23 +316,15 @@ static int wait_until_served(struct server *s)
 		listen_to(s, START_MS);
 	}
 	if (s->said < 0) {
+		reap(s);
+		if (is_served(s))
+			return refuse_socket(s);		/* it was quicker */
 		xseg_fail(&why, 0, "%s", reason(s));
 		return tool_fail_errno(-EIO, &why, "mend that and export it again",
 			"export %s: nbdkit", s->volume);
 	}
 	return tool_later(
 		"export %s: nbdkit does not serve yet, and is ended; see 'xseg status'", s->volume);
-}
-
-/* How it ended. */
-static int reap(struct server *s)
-{
-	int status = 0;
-
-	while (s->pid && waitpid(s->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	s->pid = 0;
-	return status;
 }
 
 /* Asks it to end until it has: between fork and exec a signal is caught, and does nothing. */
@@ -319,7 +338,8 @@ static void stop(struct server *s)
 		listen_to(s, LOOK_MS);
 	}
 	reap(s);
-	unlink(s->address.sun_path);
+	if (!is_served(s))
+		unlink(s->address.sun_path);
 }
 
 /* It has ended by itself. --timeout counts for the next one from its own beginning. */
