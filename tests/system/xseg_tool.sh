@@ -288,6 +288,14 @@ if command -v script >/dev/null 2>&1; then
 else
 	skip "q ends top on a terminal" "script is not there"
 fi
+sentence="progress is not longer than a line of the terminal, so all of it is gone at the end"
+if command -v script >/dev/null 2>&1; then
+	timeout 20 script -qec "stty cols 20; xseg volume export v /dev/null" /dev/null </dev/null |
+		tr '\r' '\n' | sed 's/\x1b\[K//' >screen
+	is "$sentence" "$(awk '/^exporting/ { print length }' screen | sort -nu | tail -n 1)" 19
+else
+	skip "$sentence" "script is not there"
+fi
 sentence="no image goes to a terminal, or comes from one"
 if command -v script >/dev/null 2>&1; then
 	for words in "export v -" "import v -"; do

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -217,6 +218,16 @@ int tool_later(const char *fmt, ...)
 	return tool_fail(TOOL_LATER, "%s: %s", interrupted ? "interrupted" : "timed out", what);
 }
 
+/* What fits a line of the terminal: one that is broken is not gone when its last part is. */
+static int progress_columns(void)
+{
+	struct winsize ws;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) || !ws.ws_col)
+		return 79;
+	return ws.ws_col - 1;
+}
+
 void tool_progress(const struct tool *t, const char *fmt, ...)
 {
 	static uint64_t last_ns;
@@ -233,7 +244,7 @@ void tool_progress(const struct tool *t, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "\r\033[K%.120s", line);
+	fprintf(stderr, "\r\033[K%.*s", progress_columns(), line);
 	fflush(stderr);
 	progress_shown = true;
 }
