@@ -175,6 +175,18 @@ t "a segment is made, which stays" xseg create --memory 32M
 expect_err 1 "up: supervisor: .* memd was killed by signal 11; it is not started again" \
 	"up does not wait for one that has crashed" timeout 20 bin/xseg up once.conf
 
+# ---- a machine that is slow ----
+
+cat >bin/xseg-host <<-END
+	#!/bin/sh
+	sleep 1
+	exec "$BUILD/bin/xseg-host" "\$@"
+END
+chmod +x bin/xseg-host
+sed 's/restart/restrat/' once.conf >bad.conf
+expect_err 2 "line 4: .*'restrat'" "what is wrong with a file is told after its time, too" \
+	bin/xseg --timeout 300ms up bad.conf
+
 # ---- two that start the same peer ----
 
 start first xseg peer start volumed

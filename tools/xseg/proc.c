@@ -102,6 +102,17 @@ bool proc_ended(pid_t pid, int *status)
 	return waitpid(pid, status, WNOHANG) == pid;
 }
 
+/* False at the end; the clock of --timeout is none. */
+static bool read_line(FILE *in, char **line, size_t *room)
+{
+	while (getline(line, room, in) <= 0) {
+		if (feof(in) || errno != EINTR)
+			return false;
+		clearerr(in);
+	}
+	return true;
+}
+
 /* Keeps the last line of what comes out of fd that is not empty. */
 static void read_last_line(int fd, char *said, size_t size)
 {
@@ -114,7 +125,7 @@ static void read_last_line(int fd, char *said, size_t size)
 		close(fd);
 		return;
 	}
-	while (getline(&line, &room, in) > 0)
+	while (read_line(in, &line, &room))
 		if (line[0] != '\n') {
 			line[strcspn(line, "\n")] = '\0';
 			snprintf(said, size, "%s", line);
