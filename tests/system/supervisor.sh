@@ -186,6 +186,8 @@ chmod +x bin/xseg-host
 sed 's/restart/restrat/' once.conf >bad.conf
 expect_err 2 "line 4: .*'restrat'" "what is wrong with a file is told after its time, too" \
 	bin/xseg --timeout 300ms up bad.conf
+expect_err 3 "interrupted: up: nothing was begun" "Ctrl-C is not taken for a wrong file" \
+	timeout --preserve-status --signal=INT 0.3 bin/xseg up once.conf
 
 # ---- two that start the same peer ----
 

@@ -97,6 +97,9 @@ static int check_file(struct upping *u)
 	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, said, sizeof(said));
 	if (!rc)
 		return TOOL_DONE;
+	/* Ctrl-C ended that, too */
+	if (rc == -EPIPE && tool_interrupted())
+		return tool_later("up: nothing was begun; run it again");
 	skip = strncmp(said, prefix, strlen(prefix)) ? 0 : strlen(prefix);
 	return tool_fail(rc == TOOL_USAGE ? TOOL_USAGE : TOOL_FAILED,
 			 "up: %s%s; correct that and run it again", said + skip,
