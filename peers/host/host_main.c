@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "peers/common/cli.h"
@@ -33,7 +34,7 @@ static const char me[] = "xseg-host";
 struct options {
 	char segment[XSEG_NAME_MAX];
 	bool supervise, daemon, kinds, help, version;
-	char log[PATH_MAX], check[PATH_MAX];
+	char log[PATH_MAX], stack[PATH_MAX], check[PATH_MAX];
 };
 
 #define O(field) offsetof(struct options, field)
@@ -47,6 +48,9 @@ static const struct opt table[] = {
 	  .help = "with --supervise: go on in the background" },
 	{ .name = "log", .kind = OPT_STR, .off = O(log), .len = PATH_MAX, .arg = "FILE",
 	  .help = "with --supervise: append all lines to this file, those of the peers too" },
+	{ .name = "stack", .kind = OPT_STR, .off = O(stack), .len = PATH_MAX, .arg = "FILE",
+	  .help = "with --supervise: this stack file, - for standard input, which the segment keeps "
+		  "from then on" },
 	{ .name = "check", .kind = OPT_STR, .off = O(check), .len = PATH_MAX, .arg = "FILE",
 	  .help = "only check a stack file, - for standard input" },
 	{ .name = "kinds", .kind = OPT_BOOL, .off = O(kinds),
@@ -59,7 +63,7 @@ static const struct opt table[] = {
 static int print_help(void)
 {
 	printf("usage: %s [-s SEGMENT] NAME...\n"
-	       "       %s [-s SEGMENT] --supervise [--daemon] [--log=FILE]\n"
+	       "       %s [-s SEGMENT] --supervise [--daemon] [--log=FILE] [--stack=FILE]\n"
 	       "       %s --check=FILE | --kinds\n"
 	       "Serves several peers of a stack in one process, or supervises the whole stack.\n\nOptions:\n",
 		me, me, me);
@@ -203,18 +207,35 @@ static int redirect_log(const char *path)
 	return MAIN_DONE;
 }
 
-/* The parent leaves; the child has a session of its own, and none of the files that a caller had
- * open, whose locks it would hold. */
-static int become_daemon(void)
+/* The parent leaves when the child has begun, or with what it has ended with before. */
+static _Noreturn void leave_child(pid_t pid, int begun)
 {
-	pid_t pid = fork();
-	int null;
+	int status = 0;
+	char byte;
 
-	if (pid > 0)
+	if (read(begun, &byte, 1) == 1)
 		_exit(MAIN_DONE);
-	close_range(STDERR_FILENO + 1, ~0u, 0);
+	waitpid(pid, &status, 0);
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : MAIN_FAILED);
+}
+
+/* The child has a session of its own, and none of the files that a caller had open, whose locks it
+ * would hold. *begun: to tell the parent. */
+static int become_daemon(int *begun)
+{
+	int ends[2], null;
+	pid_t pid = pipe2(ends, O_CLOEXEC) ? -1 : fork();
+
+	if (pid > 0) {
+		close(ends[1]);
+		leave_child(pid, ends[0]);
+	}
+	if (pid == 0 && dup2(ends[1], STDERR_FILENO + 1) >= 0)
+		close_range(STDERR_FILENO + 2, ~0u, 0);
+	*begun = STDERR_FILENO + 1;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (pid < 0 || setsid() < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0) {
+	if (pid < 0 || setsid() < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+		fcntl(*begun, F_SETFD, FD_CLOEXEC)) {
 		log_error("%s: cannot go into the background: %s", me, strerror(errno));
 		return MAIN_FAILED;
 	}
@@ -224,13 +245,19 @@ static int become_daemon(void)
 
 static int run_supervisor(const struct options *o)
 {
-	int rc = MAIN_DONE;
+	char *text = NULL;
+	int rc = MAIN_DONE, begun = -1;
 
 	if (o->log[0])
 		rc = redirect_log(o->log);
+	if (!rc && o->stack[0])
+		rc = load_text(o->stack, &text);
 	if (!rc && o->daemon)
-		rc = become_daemon();
-	return rc ? rc : supervise(o->segment);
+		rc = become_daemon(&begun);
+	if (!rc)
+		rc = supervise(o->segment, text, begun);
+	free(text);
+	return rc;
 }
 
 static int run_program(int argc, char **argv)

@@ -33,7 +33,7 @@ static int parse(const char *who, const char *from, const char *text, struct sta
 	return MAIN_DONE;
 }
 
-int load_file(const char *path, struct stack **stack)
+int load_text(const char *path, char **out)
 {
 	bool standard = !strcmp(path, "-");
 	FILE *in = standard ? stdin : fopen(path, "re");
@@ -49,10 +49,24 @@ int load_file(const char *path, struct stack **stack)
 		log_error("xseg-host: %s: longer than 64k, a segment has no room for it", path);
 	else {
 		text[len] = '\0';
-		rc = parse("xseg-host", path, text, stack);
+		*out = text;
+		rc = MAIN_DONE;
 	}
 	if (in && !standard)
 		fclose(in);
+	if (rc)
+		free(text);
+	return rc;
+}
+
+int load_file(const char *path, struct stack **stack)
+{
+	char *text;
+	int rc = load_text(path, &text);
+
+	if (rc)
+		return rc;
+	rc = parse("xseg-host", path, text, stack);
 	free(text);
 	return rc;
 }

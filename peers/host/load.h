@@ -8,7 +8,9 @@
 
 #include "peers/common/stack.h"
 
-/* Reads and checks all of a stack file ("-": standard input). Free with stack_destroy(). */
+/* Reads a stack file ("-": standard input), of which nothing is checked. Free it with free(). */
+int load_text(const char *path, char **text);
+/* Reads and checks all of a stack file. Free with stack_destroy(). */
 int load_file(const char *path, struct stack **stack);
 /* The stack that was copied into an attached segment. */
 int load_segment(const char *who, struct xseg *seg, struct stack **stack);

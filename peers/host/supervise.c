@@ -498,7 +498,19 @@ static void delist(struct supervisor *s)
 		log_warn("%s: stays listed as stopped", me);
 }
 
-int supervise(const char *segment)
+/* Of the stack that is in the segment, after the text is, if there is one. */
+static int take_stack(struct supervisor *s, const char *text)
+{
+	int rc = text ? xseg_stack_set(s->units.seg, text, strlen(text)) : 0;
+
+	if (!rc)
+		return load_segment(me, s->units.seg, &s->units.stack);
+	log_error("%s: cannot keep the stack file in segment '%s': %s", me, s->segment,
+		strerror(-rc));
+	return MAIN_FAILED;
+}
+
+int supervise(const char *segment, const char *text, int begun)
 {
 	struct supervisor *s = calloc(1, sizeof(*s));
 	int signals = -1, rc = MAIN_FAILED;
@@ -520,10 +532,15 @@ int supervise(const char *segment)
 		goto out_free;
 	rc = enlist(s);
 	if (!rc)
-		rc = load_segment(me, s->units.seg, &s->units.stack);
+		rc = take_stack(s, text);
 	if (rc)
 		goto out_detach;
 	units_make(&s->units);
+	if (begun >= 0) {
+		/* nobody there: it has left */
+		(void)!write(begun, "", 1);
+		close(begun);
+	}
 	rc = run(s, signals);
 out_detach:
 	if (s->self)

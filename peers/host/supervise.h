@@ -24,7 +24,8 @@
  * they are started again when they have stopped.
  *
  * Invariants
- *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer "supervisor"
+ *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer
+ *       "supervisor". The stack that is kept in the segment is the one that it was begun with
  *   V2  a signal goes only to a process of which the kernel says that it serves that peer now
  *   V3  while stopping, a peer is asked to stop when all peers above it have stopped
  *   V4  while stopping, only what is needed to lose nothing is started again, three times at most:
@@ -40,8 +41,9 @@
 #define PEERS_HOST_SUPERVISE_H
 
 /* Supervises the stack kept in the segment until told to stop by SIGTERM or SIGINT, then stops all
- * peers. A second signal leaves them running. Returns an exit code (enum main_exit). Attaches: call
- * it after the last fork. */
-int supervise(const char *segment);
+ * peers. A second signal leaves them running. `text`, unless it is NULL, is kept there first, by
+ * who has become the supervisor. One byte is written to the descriptor `begun` (-1: none) when all
+ * that is done. Returns an exit code (enum main_exit). Attaches: call it after the last fork. */
+int supervise(const char *segment, const char *text, int begun);
 
 #endif

@@ -154,6 +154,36 @@ expect_err 3 "timed out: .*the start goes on" "up gives up after its time" \
 t "but who was begun starts all" wait_for 10 all_run
 t "everything stops" xseg down
 
+# ---- two that begin at once ----
+
+cat >other.conf <<-END
+	[segment]
+	memory = 96M
+	[peer other]
+	kind = memd
+	memory = 16M
+END
+mkdir slow
+cp "$BUILD/bin/xseg" slow
+cat >slow/xseg-host <<-END
+	#!/bin/sh
+	[ "\$1" = --check ] || sleep 2
+	exec "$BUILD/bin/xseg-host" "\$@"
+END
+chmod +x slow/xseg-host
+t "a segment is made" xseg create --memory 96M
+start slow timeout 30 slow/xseg up other.conf
+slow=$started
+sleep 0.7
+t "the second one is quicker" xseg up stack.conf
+wait "$slow"
+is "the first one is refused, as the second one would be" "$? $(grep -c 'a stack that runs' "$TMP/slow.log")" \
+	"4 1"
+t "and what runs is left alone" all_run
+t "its file is the segment's" xseg peer stop volumed
+t "of which peers are started" xseg peer start volumed
+t "everything stops" xseg down
+
 # ---- one that is not to be started again ----
 
 mkdir bin

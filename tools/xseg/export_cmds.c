@@ -105,7 +105,7 @@ static int dial(const struct server *s)
 	return -errno;
 }
 
-/* Whether our nbdkit listens at the other end, if there is one: it may be that of another export. */
+/* Whether our nbdkit, if there is one, listens at the other end: that of another export may. */
 static bool is_ours(const struct server *s, int fd)
 {
 	socklen_t size = sizeof(struct ucred);

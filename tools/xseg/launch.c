@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +21,6 @@
 #include "tools/xseg/view.h"
 
 #define LOOK_NS		(TOOL_SECOND / 50)
-#define SUPERVISOR_NS	(5 * TOOL_SECOND)	/* from its start until it has the lock */
 #define LINE_BYTES	1024
 #define SUPERVISOR	"supervisor: "			/* how its lines begin */
 #define ENDED		" ended with exit code "	/* its words */
@@ -227,12 +227,51 @@ int launch_peer(struct tool *t, struct xseg *seg, const char *name)
 
 /* ---- a stack ----------------------------------------------------------------------------- */
 
-int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack)
+/* A descriptor that gives the text, or -errno. */
+static int open_text(const char *text)
 {
-	char path[PATH_MAX], said[LINE_BYTES] = "", line[LINE_BYTES];
-	uint64_t end = tool_now_ns() + SUPERVISOR_NS;
-	struct xseg_peer_info info;
-	int rc;
+	int fd = memfd_create("stack", MFD_CLOEXEC);
+	size_t len = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) == (ssize_t)len && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
+/* rc: of its process. said: before it had a log, or "" */
+static int supervisor_failed(const struct launch *l, int rc, const char *said)
+{
+	char line[LINE_BYTES];
+
+	if (rc == MAIN_REFUSED && xseg_supervisor_alive(l->seg))
+		return launch_refuse(l->t);
+	if (rc == -EINTR || (rc == -EPIPE && tool_interrupted()))
+		return tool_later(
+			"the supervisor is not there yet, the start goes on; see 'xseg status' and %s",
+			l->log);
+	if (said[0])
+		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s", said);
+	if (!proc_last_line(l->log, l->log_from, SUPERVISOR, NULL, line, sizeof(line)))
+		snprintf(line, sizeof(line), "it left no line in its log");
+	return tool_fail(exit_of_peer(rc), "the supervisor did not start: %s (log: %s)", line,
+			 l->log);
+}
+
+int launch_refuse(const struct tool *t)
+{
+	return tool_fail(TOOL_REFUSED,
+		"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
+		t->segment);
+}
+
+int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
+		      const char *text)
+{
+	char path[PATH_MAX], said[LINE_BYTES] = "";
+	int rc, fd;
 
 	*l = (struct launch){ .t = t, .seg = seg, .stack = stack };
 	proc_log_path(t->segment, l->log, sizeof(l->log));
@@ -241,31 +280,18 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	if (rc)
 		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
 				       "program xseg-host");
+	fd = open_text(text);
+	if (fd < 0)
+		return tool_fail_errno(fd, NULL, "free some memory", "up: the stack file's text");
 	rc = proc_run((char *[]){ path, "--supervise", "-s", t->segment, "--daemon", "--log",
-				  l->log, NULL },
-		      said, sizeof(said));
-	if (rc)
-		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s",
-				 said[0] ? said : "see the log");
-	while (!view_supervisor(seg, &info)) {
-		if (tool_out_of_time(t))
-			return tool_later(
-				"the supervisor is not there yet, the start goes on; see 'xseg status' and %s",
-				l->log);
-		if (tool_now_ns() >= end) {
-			if (!proc_last_line(l->log, l->log_from, SUPERVISOR, NULL, line,
-					    sizeof(line)))
-				snprintf(line, sizeof(line), "it left no line in its log");
-			return tool_fail(TOOL_FAILED, "the supervisor did not start: %s (log: %s)",
-					 line, l->log);
-		}
-		tool_sleep_ns(LOOK_NS);
-	}
-	return TOOL_DONE;
+				  l->log, "--stack", "-", NULL },
+		      fd, t, said, sizeof(said));
+	close(fd);
+	return rc ? supervisor_failed(l, rc, said) : TOOL_DONE;
 }
 
-/* True when the supervisor says that a process ended by itself, or that it does not start it (again).
- * *line: its words. */
+/* True when the supervisor says that a process ended by itself, or that it does not start it
+ * (again). *line: its words. */
 static bool found_failure(const struct launch *l, char *line, size_t size)
 {
 	static const char *const words[] = { ENDED, " cannot be started with these options",

@@ -1,7 +1,8 @@
 /* launch - starts a stack's processes and waits until its peers serve.
  *
- * Contract: reports its errors (tool.h) and returns an exit code. The segment must hold the text of
- * the stack. What is started is detached and writes to the log of proc_log_path().
+ * Contract: reports its errors (tool.h) and returns an exit code. A peer is started from the text of
+ * the stack that the segment holds. What is started is detached and writes to the log of
+ * proc_log_path().
  */
 #ifndef TOOLS_XSEG_LAUNCH_H
 #define TOOLS_XSEG_LAUNCH_H
@@ -25,9 +26,12 @@ struct launch {
 	off_t log_from;				/* where this start's lines begin */
 };
 
-/* Starts the supervisor; it is alive when this returns TOOL_DONE. */
-int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg,
-		      const struct stack *stack);
+/* Says that somebody else's supervisor is at work; TOOL_REFUSED. */
+int launch_refuse(const struct tool *t);
+/* Starts the supervisor, which keeps the stack's text in the segment; it is at work when this
+ * returns TOOL_DONE. TOOL_REFUSED: another one is. */
+int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
+		      const char *text);
 /* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
  * refused what it is to serve; the reason is printed. */
 int launch_wait(struct launch *l);

@@ -15,6 +15,7 @@
 
 #include "peers/common/log.h"
 #include "peers/common/main.h"
+#include "tools/xseg/tool.h"
 
 #define LOG_TAIL_BYTES (64 << 10)
 
@@ -102,39 +103,42 @@ bool proc_ended(pid_t pid, int *status)
 	return waitpid(pid, status, WNOHANG) == pid;
 }
 
-/* False at the end; the clock of --timeout is none. */
-static bool read_line(FILE *in, char **line, size_t *room)
+/* False at the end; the clock of --timeout is none, unless that is to end it (t). */
+static bool read_line(FILE *in, char **line, size_t *room, const struct tool *t)
 {
 	while (getline(line, room, in) <= 0) {
-		if (feof(in) || errno != EINTR)
+		if (feof(in) || errno != EINTR || (t && tool_out_of_time(t)))
 			return false;
 		clearerr(in);
 	}
 	return true;
 }
 
-/* Keeps the last line of what comes out of fd that is not empty. */
-static void read_last_line(int fd, char *said, size_t size)
+/* Keeps the last line of what comes out of fd that is not empty. False: it has not ended yet. */
+static bool read_last_line(int fd, const struct tool *t, char *said, size_t size)
 {
 	FILE *in = fdopen(fd, "r");
 	char *line = NULL;
 	size_t room = 0;
+	bool ended;
 
 	said[0] = '\0';
 	if (!in) {
 		close(fd);
-		return;
+		return true;
 	}
-	while (read_line(in, &line, &room))
+	while (read_line(in, &line, &room, t))
 		if (line[0] != '\n') {
 			line[strcspn(line, "\n")] = '\0';
 			snprintf(said, size, "%s", line);
 		}
+	ended = feof(in);
 	free(line);
 	fclose(in);
+	return ended;
 }
 
-int proc_run(char *const argv[], char *said, size_t size)
+int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
 {
 	int out[2], status;
 	pid_t pid;
@@ -148,14 +152,16 @@ int proc_run(char *const argv[], char *said, size_t size)
 		return -EAGAIN;
 	}
 	if (pid == 0) {
-		if (dup2(out[1], STDERR_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
+		if (dup2(in, STDIN_FILENO) >= 0 && dup2(out[1], STDERR_FILENO) >= 0 &&
+			dup2(out[1], STDOUT_FILENO) >= 0)
 			execv(argv[0], argv);
 		_exit(127);
 	}
 	close(out[1]);
-	read_last_line(out[0], said, size);
+	if (!read_last_line(out[0], t, said, size) && t && tool_out_of_time(t))
+		return -EINTR;
 	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
+		if (errno != EINTR || (t && tool_out_of_time(t)))
 			return -errno;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EPIPE;
 }

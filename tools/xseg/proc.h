@@ -11,6 +11,8 @@
 
 #include "xseg/xseg.h"
 
+struct tool;
+
 /* Sends `sig` to the process that serves this peer as described. -ESRCH: that process is gone. */
 int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig) XSEG_MUST_CHECK;
 /* Has this peer, and no other of its process, stop in an orderly way. */
@@ -22,9 +24,11 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUS
 pid_t proc_spawn(char *const argv[], int log) XSEG_MUST_CHECK;
 /* True when the child has ended; *status as of waitpid(). */
 bool proc_ended(pid_t pid, int *status);
-/* Runs a program to its end; its stderr's last line goes to `said`. Returns its exit code or
- * -errno. */
-int proc_run(char *const argv[], char *said, size_t size) XSEG_MUST_CHECK;
+/* Runs a program to its end, with the descriptor `in` as its input; its stderr's last line goes to
+ * `said`. Returns its exit code or -errno; -EPIPE: a signal ended it; -EINTR: it goes on, and what
+ * may be waited for (t, or NULL: as long as it takes) has ended. */
+int proc_run(char *const argv[], int in, const struct tool *t, char *said, size_t size)
+	XSEG_MUST_CHECK;
 
 /* Where what is started for a segment writes its log: $XDG_STATE_HOME/xseg-NAME.log or
  * /tmp/xseg-NAME.log. */

@@ -94,7 +94,8 @@ static int check_file(struct upping *u)
 	if (rc)
 		return tool_fail_errno(rc, NULL, "it belongs beside xseg; build or install it",
 				       "program xseg-host");
-	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, said, sizeof(said));
+	rc = proc_run((char *[]){ path, "--check", (char *)u->file, NULL }, STDIN_FILENO, NULL,
+		said, sizeof(said));
 	if (!rc)
 		return TOOL_DONE;
 	/* Ctrl-C ended that, too */
@@ -233,9 +234,7 @@ static int open_segment(struct upping *u)
 	else if (rc)
 		rc = tool_fail_attach(u->t, rc, &err);
 	else if (xseg_supervisor_alive(u->seg))
-		rc = tool_fail(TOOL_REFUSED,
-			"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
-			u->t->segment);
+		rc = launch_refuse(u->t);
 	if (rc)
 		return rc;
 	if (view_peers_load(u->seg, &u->before))
@@ -245,10 +244,7 @@ static int open_segment(struct upping *u)
 		return rc;
 	if (!u->made)
 		note_size(u);
-	rc = xseg_stack_set(u->seg, u->text, strlen(u->text));
-	return rc ? tool_fail_errno(rc, NULL, "make the stack file shorter",
-				    "up: the segment's copy of %s", u->file)
-		  : TOOL_DONE;
+	return TOOL_DONE;
 }
 
 /* ---- up: undoing ------------------------------------------------------------------------- */
@@ -261,6 +257,12 @@ static bool was_there(const struct xseg_peer_info *p, void *arg)
 	return old && view_peer_alive(old) && old->generation == p->generation;
 }
 
+static void undo_segment(struct upping *u)
+{
+	if (u->made && !ending_remove(u->t, u->seg, false))
+		tool_say(u->t, "segment %s is removed again", u->t->segment);
+}
+
 /* The supervisor first, which would start them again (U1). What failed has been said. */
 static void undo(struct upping *u)
 {
@@ -268,10 +270,8 @@ static void undo(struct upping *u)
 
 	if (!rc)
 		rc = ending_stop_peers(u->t, u->seg, was_there, u);
-	if (rc || !u->made)
-		return;
-	if (!ending_remove(u->t, u->seg, false))
-		tool_say(u->t, "segment %s is removed again", u->t->segment);
+	if (!rc)
+		undo_segment(u);
 }
 
 /* ---- up: the foreground ------------------------------------------------------------------ */
@@ -361,14 +361,17 @@ static int say_up(const struct upping *u)
 
 static int bring_up(struct upping *u)
 {
-	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack);
+	int rc = launch_supervisor(&u->launch, u->t, u->seg, u->stack, u->text);
 
-	if (!rc) {
-		tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
-			 u->made ? "made" : "there already", u->launch.log);
-		fflush(stdout);
-		rc = launch_wait(&u->launch);
-	}
+	/* what may run there then is somebody else's */
+	if (rc == TOOL_FAILED)
+		undo_segment(u);
+	if (rc)
+		return rc;
+	tool_say(u->t, "segment %s is %s; log: %s", u->t->segment,
+		 u->made ? "made" : "there already", u->launch.log);
+	fflush(stdout);
+	rc = launch_wait(&u->launch);
 	if (rc == TOOL_FAILED || rc == TOOL_REFUSED)
 		undo(u);
 	return rc;
