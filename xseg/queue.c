@@ -454,13 +454,9 @@ void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
 {
 	struct slot *s = io->own.slot;
 
-	/* one by one: so the compiler knows both edges, and nobody looks for them in the table */
-	if (io->state == IO_LENT)
-		io_set(io, IO_REST);
-	else if (io->state == IO_KEPT)
-		io_set(io, IO_REST);
-	else
+	if (io->state != IO_LENT && io->state != IO_KEPT)
 		return;
+	io_set(io, IO_REST);
 	io->own.slot = NULL;
 	if (xs_is_forked(q->seg))
 		return;
