@@ -37,6 +37,9 @@ load()
 	sleep 0.5
 }
 
+# It ends by an error, however long the commands take that bring that about.
+until_refused() { seconds=60 load "$@"; }
+
 ended()
 {
 	wait "$load"
@@ -80,11 +83,11 @@ t "nothing is left of it" wait_for 10 no_clients
 load copy 2
 t "the volume grows" xseg volume resize vol --size 20M
 ended "which disturbs nobody" 0
-load loop 1
+until_refused loop 1
 t "it is made much smaller" xseg volume resize vol --size 512 --force
 ended "who was beyond is told so" ENXIO
 t "it is made larger" xseg volume resize vol --size 16M
-load memory 2
+until_refused memory 2
 expect_err 4 "in use by volume_load \\(pid [0-9]+\\);" "it is not removed while it is used" \
 	xseg volume remove vol
 expect_err 4 "in use by volume_load" "nor cut" xseg volume resize vol --size 1M
@@ -92,7 +95,7 @@ t "it is removed all the same" xseg volume remove vol --force
 ended "who used it is told so" ESTALE ESTALE
 t "another one of its name is made" xseg volume create vol --size 16M
 for way in copy loop; do
-	load $way 2 500
+	until_refused $way 2 500
 	t "volumed is stopped" xseg peer stop volumed --force
 	ended "$way: who had I/O out is told that it stays away" ENOTCONN ENOTCONN
 	t "volumed is started again" xseg peer start volumed
