@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/client_peer.h"
 #include "peers/common/hex.h"
 #include "peers/common/kv.h"
 
@@ -18,18 +19,15 @@
 int xb_client_open(struct xseg *seg, uint32_t nr, uint32_t nr_requests, struct xseg_peer **peer,
 		   struct xseg_error *err)
 {
-	struct xseg_peer_params params = {
-		.kind = "client", .nr_ports = 1, .nr_requests = nr_requests
-	};
 	char name[XSEG_NAME_MAX];
-	int rc = -EEXIST;
 
-	params.name = name;
-	for (uint32_t i = 0; i <= xseg_nr_peers(seg) && rc == -EEXIST; i++) {
-		snprintf(name, sizeof(name), "xbench.%d.%u", (int)getpid(), nr + i);
-		rc = xseg_peer_open(seg, &params, peer, err);
-	}
-	return rc;
+	snprintf(name, sizeof(name), "xbench.%d.%u", (int)getpid(), nr);
+	return client_peer_open(seg,
+				&(struct xseg_peer_params){ .name = name,
+							    .kind = "client",
+							    .nr_ports = 1,
+							    .nr_requests = nr_requests },
+				peer, err);
 }
 
 /* ---- a volume ---------------------------------------------------------------------------- */

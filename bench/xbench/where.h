@@ -31,8 +31,7 @@ struct xb_place {
 };
 #define XB_PLACES 1024u				/* of a table of them, by object */
 
-/* A client with one port, called after the process and `nr`, or a later number where that name is
- * another's: of a process that had the same pid and is dead, or has it in another container. */
+/* A client with one port, called after the process and `nr` (client_peer.h). */
 int xb_client_open(struct xseg *seg, uint32_t nr, uint32_t nr_requests, struct xseg_peer **peer,
 		   struct xseg_error *err) XSEG_MUST_CHECK;
 

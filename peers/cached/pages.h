@@ -89,7 +89,7 @@ bool early_wanted(const struct cport *ps, struct xreq *const *r, uint32_t nr);
 void early_copy(struct cport *ps, struct xreq *const *r, uint32_t nr);
 /* A page that has a write's data already, unless somebody waits for pages. */
 bool early_take(struct cport *ps, const struct xreq *r, uint32_t *page);
-/* The same for a write that has got a free page: it has that instead. */
+/* The same for a write that has got a free page: it has that instead. Learns whether it pays. */
 bool early_change(struct cport *ps, const struct xreq *r, uint32_t *page);
 void early_forget(struct cport *ps);	/* pages that nobody took go back to the magazine */
 uint32_t early_pages(const struct cport *ps);

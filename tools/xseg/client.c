@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "peers/common/bus.h"
+#include "peers/common/client_peer.h"
 #include "peers/common/dirty.h"
 #include "peers/common/kv.h"
 #include "tools/xseg/out.h"
@@ -27,22 +28,17 @@ static int take_pages(struct client *c)
 	return c->page ? xseg_pages_take(c->peer, CLIENT_TEXT_PAGES, c->page) : -ENOMEM;
 }
 
-/* A dead process of the same pid may have left its name: then another is taken. */
 static int open_named(struct client *c, struct xseg_error *err)
 {
 	char name[XSEG_NAME_MAX];
-	int i, rc = -EEXIST;
 
-	for (i = 0; i < 8 && rc == -EEXIST; i++) {
-		snprintf(name, sizeof(name), i ? "xseg.%d.%d" : "xseg.%d", (int)getpid(), i);
-		rc = xseg_peer_open(c->seg,
-				    &(struct xseg_peer_params){ .name = name,
-								.kind = "client",
-								.nr_ports = CLIENT_NR_PORTS,
-								.nr_requests = CLIENT_REQUESTS },
-				    &c->peer, err);
-	}
-	return rc;
+	snprintf(name, sizeof(name), "xseg.%d", (int)getpid());
+	return client_peer_open(c->seg,
+				&(struct xseg_peer_params){ .name = name,
+							    .kind = "client",
+							    .nr_ports = CLIENT_NR_PORTS,
+							    .nr_requests = CLIENT_REQUESTS },
+				&c->peer, err);
 }
 
 static int open_peer(struct client *c)
