@@ -52,9 +52,10 @@ const struct opt xb_opts[] = {
 	  .help = "-s NAME; segment, else $XSEG_SEGMENT, else xseg" },
 	STR(volume, "VOL", "volume to use"),
 	STR(target, "PEER", "peer to send to, objects of xbench's own naming"),
-	NUM(objects, OPT_SIZE, "1024", 1, 1ull << 32, "N", "with --target: how many objects"),
-	NUM(object_size, OPT_SIZE, "4M", 4096, 1ull << 40, "SIZE",
-	    "with --target: bytes of an object"),
+	NUM(objects, OPT_SIZE, NULL, 1, 1ull << 32, "N",
+	    "with --target: how many objects, 1024 when not given"),
+	NUM(object_size, OPT_SIZE, NULL, 4096, 1ull << 40, "SIZE",
+	    "with --target: bytes of an object, 4M when not given"),
 	ENUM(rw, "read", rw_names, "what to do"),
 	NUM(rwmixread, OPT_PERCENT, "50", 0, 100, "PERCENT",
 	    "reads among the I/Os of rw and randrw"),
@@ -99,6 +100,23 @@ const struct opt xb_opts[] = {
 	BOOL(version, NULL, "print the version"),
 	{ .name = NULL }
 };
+
+/* What the objects are that only a target has. */
+static int choose_objects(struct xb_options *o, struct xseg_error *err)
+{
+	if (*o->volume && !*o->target && (o->objects || o->object_size))
+		return xseg_fail(err, -EINVAL,
+				 "%s is for a --target only, a volume's objects are as volumed made"
+				 " them; leave it out",
+				 o->objects ? "objects" : "object_size");
+	if (!*o->target)
+		return 0;
+	if (!o->objects)
+		o->objects = 1024;
+	if (!o->object_size)
+		o->object_size = 4 << 20;
+	return 0;
+}
 
 /* ---- texts with an inner syntax ---------------------------------------------------------- */
 
@@ -285,7 +303,7 @@ int xb_options_parse(struct xb_options *o, int argc, char **argv, struct xseg_er
 {
 	const struct cli_group groups[] = { { xb_opts, o }, { NULL, NULL } };
 	static int (*const steps[])(struct xb_options *, struct xseg_error *) = {
-		parse_bsrange, parse_distribution, parse_opmix, parse_cpus
+		choose_objects, parse_bsrange, parse_distribution, parse_opmix, parse_cpus
 	};
 	int rc;
 

@@ -48,14 +48,26 @@ static void defaults_are_those_of_the_manual(void **state)
 	assert_int_equal(o.bs_max, 4096);
 	assert_int_equal(o.iodepth, 1);
 	assert_int_equal(o.numjobs, 1);
-	assert_int_equal(o.objects, 1024);
-	assert_int_equal(o.object_size, 4u << 20);
 	assert_true(o.do_verify);
 	setenv("XSEG_SEGMENT", "other", 1);
 	assert_int_equal(parse("--volume=v"), 0);
 	assert_string_equal(o.segment, "other");
 	assert_int_equal(parse("-s third --volume=v"), 0);
 	assert_string_equal(o.segment, "third");
+}
+
+static void objects_are_those_of_a_target_only(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--target=memd"), 0);
+	assert_int_equal(o.objects, 1024);
+	assert_int_equal(o.object_size, 4u << 20);
+	assert_int_equal(parse("--target=memd --objects=3 --object_size=8k"), 0);
+	assert_int_equal(o.objects, 3);
+	assert_int_equal(o.object_size, 8192);
+	assert_refused("--volume=v --objects=1024", "objects is for a --target only");
+	assert_refused("--volume=v --object_size=4M", "object_size is for a --target only");
+	assert_refused("--volume=v --target=memd --objects=3", "one of --volume");
 }
 
 static void every_option_of_the_commands_page_is_taken(void **state)
@@ -209,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_are_those_of_the_manual),
+		cmocka_unit_test(objects_are_those_of_a_target_only),
 		cmocka_unit_test(every_option_of_the_commands_page_is_taken),
 		cmocka_unit_test(verify_only_and_verify_state_imply_verify),
 		cmocka_unit_test(every_mode_has_fios_name),
