@@ -94,6 +94,14 @@ xseg --timeout 8s down 2>down.err
 is "down waits for it as long as it may" $? 3
 is "and says so, once" \
 	"$(grep -c '^xseg: stopping: 64.0k are dirty and the store has taken nothing for 5 s' down.err)" 1
+supervisor=$(xseg --json status | jq .supervisor.pid)
+kill -KILL "$supervisor"
+t "the supervisor is killed meanwhile" wait_for 5 test ! -e "/proc/$supervisor"
+xseg --timeout 8s up stack.conf 2>up.err
+is "up waits for the cache to stop" $? 3
+is "and says so, once" \
+	"$(grep -c '^xseg: stopping cached: 64.0k are dirty and the store has taken nothing' up.err)" 1
+is "and at the end" "$(grep -c 'cached does not yet (the one before .*: 64.0k dirty)' up.err)" 1
 t "the store takes them" xseg peer set memd fail=
 t "everything stops" xseg down
 

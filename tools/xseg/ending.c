@@ -106,17 +106,6 @@ static int fail_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 		peer->name, below->name, view_state_name(below->state), below->name);
 }
 
-/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, and the
- * fewest peers that have been alive. That is progress, and that there is more again is not. */
-struct stall {
-	const struct xseg_peer_info *peer;
-	uint64_t dirty, since_ns;
-	uint32_t alive;
-	bool told;
-};
-
-#define STALL_OF(of) ((struct stall){ .peer = (of), .dirty = UINT64_MAX, .alive = UINT32_MAX })
-
 static uint32_t count_alive(struct xseg *seg)
 {
 	struct view_peers peers;
@@ -130,7 +119,7 @@ static uint32_t count_alive(struct xseg *seg)
 	return alive;
 }
 
-static void tell_stall(struct tool *t, const struct stall *s)
+static void tell_stall(struct tool *t, const struct ending_stall *s)
 {
 	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
 	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32];
@@ -150,9 +139,7 @@ static void tell_stall(struct tool *t, const struct stall *s)
 			space, name, way_out);
 }
 
-/* A store that is full or broken is tried on, maybe for ever: with what is dirty, or to make stable
- * what no longer is. */
-static void look_for_stall(struct tool *t, struct xseg *seg, struct stall *s)
+void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s)
 {
 	uint64_t dirty = dirty_bytes_of(seg, s->peer ? s->peer->index : XSEG_NONE);
 	uint32_t alive = s->peer ? 1 : count_alive(seg);
@@ -172,7 +159,7 @@ static void look_for_stall(struct tool *t, struct xseg *seg, struct stall *s)
 
 /* Waits until that incarnation has ended, with progress; *now is what is there then. */
 static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer,
-		      struct xseg_peer_info *now, struct stall *stall)
+		      struct xseg_peer_info *now, struct ending_stall *stall)
 {
 	struct xseg_peer_info below = { .name = "" };
 	struct tool_span stranded = { 0 };
@@ -185,7 +172,7 @@ static int wait_ended(struct tool *t, struct xseg *seg, const struct xseg_peer_i
 			return tool_later(
 				"%s is still stopping; 'xseg peer list' shows when it has stopped",
 				peer->name);
-		look_for_stall(t, seg, stall);
+		ending_look_for_stall(t, seg, stall);
 		tool_progress(t, "stopping %s: %s dirty", peer->name,
 			      out_size(dirty_bytes_of(seg, peer->index), dirty));
 		tool_sleep_ns(LOOK_NS);
@@ -203,7 +190,7 @@ static int fail_died(const struct xseg_peer_info *peer)
 
 int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer)
 {
-	struct stall stall = STALL_OF(peer);
+	struct ending_stall stall = ENDING_STALL_OF(peer);
 	struct xseg_peer_info now;
 	int rc = wait_ended(t, seg, peer, &now, &stall);
 
@@ -244,7 +231,7 @@ static int still_stopping(const struct tool *t)
 
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 {
-	struct stall stall = STALL_OF(NULL);
+	struct ending_stall stall = ENDING_STALL_OF(NULL);
 	struct xseg_peer_info info, now;
 	int rc;
 
@@ -263,7 +250,7 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 	while (still_runs(seg, &info, &now) || xseg_supervisor_alive(seg)) {
 		if (tool_out_of_time(t))
 			return still_stopping(t);
-		look_for_stall(t, seg, &stall);
+		ending_look_for_stall(t, seg, &stall);
 		show_stopping(t, seg);
 		tool_sleep_ns(LOOK_NS);
 	}
@@ -318,7 +305,7 @@ static int after_death(struct tool *t, struct xseg *seg, const struct xseg_peer_
 int ending_stop_peers(struct tool *t, struct xseg *seg,
 		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg)
 {
-	struct stall stall = STALL_OF(NULL);
+	struct ending_stall stall = ENDING_STALL_OF(NULL);
 	struct xseg_peer_info p, now;
 	int rc;
 

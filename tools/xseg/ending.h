@@ -22,6 +22,23 @@ int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer
 /* Waits, a few seconds at most, until that incarnation of a killed peer is gone. */
 int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
 
+/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, and the
+ * fewest peers that have been alive. That is progress, and that there is more again is not. */
+struct ending_stall {
+	const struct xseg_peer_info *peer;
+	uint64_t dirty, since_ns;
+	uint32_t alive;
+	bool told;
+};
+
+#define ENDING_STALL_OF(of) \
+	((struct ending_stall){ .peer = (of), .dirty = UINT64_MAX, .alive = UINT32_MAX })
+
+/* To be called while such a wait goes on: a store that is full or broken is tried on, maybe for
+ * ever, with what is dirty, or to make stable what no longer is. That nothing has gone on for 5 s is
+ * said, once. */
+void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s);
+
 /* Has the supervisor (which must be alive) stop all peers, and waits until it has left. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
 /* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top

@@ -14,9 +14,12 @@
 #include <unistd.h>
 
 #include "peers/common/args.h"
+#include "peers/common/dirty.h"
 #include "peers/common/log_file.h"
 #include "peers/common/main.h"
 #include "peers/common/words.h"
+#include "tools/xseg/ending.h"
+#include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
 #include "tools/xseg/view.h"
 
@@ -350,11 +353,38 @@ static uint32_t count_serving(const struct launch *l, const char **waiting)
 	return nr;
 }
 
+/* The process that serves a name until it has stopped, as it was told to before: the next one begins
+ * then, and that may be long. */
+struct old_process {
+	struct xseg_peer_info info;
+	struct ending_stall stall;
+};
+
+/* text: what is to be said of that of `name`, or "". */
+static void look_at_old(const struct launch *l, struct old_process *old, const char *name,
+			char *text, size_t size)
+{
+	struct xseg_peer_info info;
+	char dirty[OUT_TEXT];
+
+	text[0] = '\0';
+	if (serves(l->seg, name, &info) || !view_peer_alive(&info) || !peer_word_stopping(&info))
+		return;
+	if (old->info.generation != info.generation) {
+		old->info = info;
+		old->stall = ENDING_STALL_OF(&old->info);
+	}
+	ending_look_for_stall(l->t, l->seg, &old->stall);
+	snprintf(text, size, " (the one before is still stopping: %s dirty)",
+		 out_size(dirty_bytes_of(l->seg, info.index), dirty));
+}
+
 int launch_wait(struct launch *l)
 {
 	uint32_t nr = l->stack->nr_peers, serving;
 	struct xseg_peer_info supervisor;
-	char line[LINE_BYTES];
+	struct old_process old = { 0 };
+	char line[LINE_BYTES], why[LINE_BYTES];
 	const char *waiting;
 
 	while ((serving = count_serving(l, &waiting)) < nr) {
@@ -363,11 +393,13 @@ int launch_wait(struct launch *l)
 		if (!view_supervisor(l->seg, &supervisor))
 			return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s",
 					 l->log);
+		look_at_old(l, &old, waiting, why, sizeof(why));
 		if (tool_out_of_time(l->t))
 			return tool_later(
-				"%u of %u peers serve, %s does not yet, the start goes on; see 'xseg status' and %s",
-				serving, nr, waiting, l->log);
-		tool_progress(l->t, "%u of %u peers serve, waiting for %s", serving, nr, waiting);
+				"%u of %u peers serve, %s does not yet%s, the start goes on; see 'xseg status' and %s",
+				serving, nr, waiting, why, l->log);
+		tool_progress(l->t, "%u of %u peers serve, waiting for %s%s", serving, nr, waiting,
+			      why);
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
