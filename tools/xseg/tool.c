@@ -14,12 +14,17 @@
 #include "peers/common/hint.h"
 
 #define PROGRESS_EVERY_NS (TOOL_SECOND / 5)
+/* where there is no terminal */
+#define LINE_FIRST_NS	  (5 * TOOL_SECOND)
+#define LINE_EVERY_NS	  (30 * TOOL_SECOND)
 #define SECOND_SIGNAL_NS  (TOOL_SECOND / 4)
 #define LOOK_MAX_NS	  (TOOL_SECOND / 4)
 
 static volatile sig_atomic_t interrupted;
 static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
 static bool progress_shown, muted;
+/* when the next line is due, without a terminal; 0: nothing is waited for */
+static uint64_t line_due_ns;
 static const char *named_segment;		/* NULL: not known yet */
 
 /* ---- time and signals -------------------------------------------------------------------- */
@@ -228,22 +233,48 @@ static int progress_columns(void)
 	return ws.ws_col - 1;
 }
 
-void tool_progress(const struct tool *t, const char *fmt, ...)
+static bool is_terminal(void)
 {
-	static uint64_t last_ns;
 	static int terminal = -1;
-	uint64_t now = tool_now_ns();
-	char line[256];
-	va_list ap;
 
 	if (terminal < 0)
 		terminal = isatty(STDERR_FILENO);
-	if (!terminal || t->quiet || now - last_ns < PROGRESS_EVERY_NS)
+	return terminal;
+}
+
+/* Whether it is time for the next look at progress, which so is counted as shown. */
+static bool is_due(uint64_t now)
+{
+	static uint64_t last_ns;
+
+	if (is_terminal()) {
+		if (now - last_ns < PROGRESS_EVERY_NS)
+			return false;
+		last_ns = now;
+		return true;
+	}
+	if (!line_due_ns)
+		line_due_ns = now + LINE_FIRST_NS;
+	if (now < line_due_ns)
+		return false;
+	line_due_ns = now + LINE_EVERY_NS;
+	return true;
+}
+
+void tool_progress(const struct tool *t, const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+
+	if (t->quiet || !is_due(tool_now_ns()))
 		return;
-	last_ns = now;
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	if (!is_terminal()) {
+		fprintf(stderr, "xseg: %s\n", line);
+		return;
+	}
 	fprintf(stderr, "\r\033[K%.*s", progress_columns(), line);
 	fflush(stderr);
 	progress_shown = true;
@@ -251,6 +282,7 @@ void tool_progress(const struct tool *t, const char *fmt, ...)
 
 void tool_progress_end(void)
 {
+	line_due_ns = 0;
 	if (!progress_shown)
 		return;
 	fputs("\r\033[K", stderr);

@@ -6,8 +6,8 @@
  *
  * Invariants
  *   T1  an error is one line on stderr: what, why, what to do next
- *   T2  progress is shown on a terminal only, on stderr, and is gone before anything else is
- *       printed
+ *   T2  progress is shown on stderr: on a terminal in place, and is gone before anything else is
+ *       printed; elsewhere as a line after 5 s of a wait, and then every 30 s
  *   T3  a wait ends when the deadline has passed or Ctrl-C was pressed, with TOOL_LATER: the work
  *       goes on
  *   T4  no signal is sent to a bare pid: see proc.h
@@ -99,7 +99,8 @@ int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* While muted, errors are not printed: for what is nice to know and no reason to fail. */
 void tool_mute(bool mute);
 
-/* Shows a line of progress in place, at most five times a second, until tool_progress_end(). */
+/* T2; to be called again and again, until tool_progress_end(). On a terminal five times a second are
+ * shown at most. */
 void tool_progress(const struct tool *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void tool_progress_end(void);
