@@ -67,11 +67,17 @@ static int check_enter(
 	if (lower_of(seg, cache) == lower && lower_of(seg, upper) == cache)
 		return xseg_fail(err, -EEXIST, "'%s' is between '%s' and '%s' already",
 			name_of(seg, cache), name_of(seg, upper), name_of(seg, lower));
+	other = xs_route_upper(seg, cache, XSEG_NONE);
+	/* a route is kept for the life of the segment, so nothing less helps */
+	if (lower_of(seg, cache) != XSEG_NONE && other == XSEG_NONE)
+		return xseg_fail(err, -EBUSY,
+			"'%s' sends to '%s' and serves who asks it directly; to plug it, leave its "
+			"downstream out of the stack file, then 'xseg down' and 'xseg up STACK.conf'",
+			name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
 	if (lower_of(seg, cache) != XSEG_NONE)
 		return xseg_fail(err, -EBUSY,
 			"'%s' sends to '%s'; only a cache that is off the path can be plugged: unplug it first",
 			name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
-	other = xs_route_upper(seg, cache, XSEG_NONE);
 	if (other != XSEG_NONE)
 		return xseg_fail(err, -EBUSY, "'%s' sends to '%s' already; stop that first",
 			name_of(seg, other), name_of(seg, cache));

@@ -326,8 +326,12 @@ static void what_cannot_be_is_refused(void **state)
 	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'other' sends to 'cache' already");
 	assert_int_equal(xseg_route_set(seg, o, XSEG_NONE), 0);
 	assert_int_equal(xseg_route_set(seg, c, o), 0);
-	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'cache' sends to 'other'");
+	refused(xseg_plug(seg, c, u, l, &err), -EBUSY,
+		"'cache' sends to 'other' and serves who asks it directly; to plug it, leave");
 	refused(xseg_unplug(seg, c, &err), -ENOTCONN, "no peer sends to 'cache'");
+	assert_int_equal(xseg_route_set(seg, u, c), 0);
+	refused(xseg_plug(seg, c, u, l, &err), -EBUSY, "'cache' sends to 'other'; only a cache");
+	assert_int_equal(xseg_route_set(seg, u, l), 0);
 	assert_int_equal(xseg_route_set(seg, c, XSEG_NONE), 0);
 	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
 	refused(xseg_plug(seg, c, u, l, &err), -EHOSTDOWN, "'cache' does not serve");

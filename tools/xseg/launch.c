@@ -396,7 +396,8 @@ int launch_wait(struct launch *l)
 		look_at_old(l, &old, waiting, why, sizeof(why));
 		if (tool_out_of_time(l->t))
 			return tool_later(
-				"%u of %u peers serve, %s does not yet%s, the start goes on; see 'xseg status' and %s",
+				"%u of %u peers serve, %s does not yet%s, the start goes on; see "
+				"'xseg status' and %s",
 				serving, nr, waiting, why, l->log);
 		tool_progress(l->t, "%u of %u peers serve, waiting for %s%s", serving, nr, waiting,
 			      why);
