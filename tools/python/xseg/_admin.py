@@ -22,7 +22,7 @@ Value = Union[str, int, float]
 
 def segment_name(name: Optional[str] = None) -> str:
     """Which segment is meant, as for the command: the one named, that of $XSEG_SEGMENT, or xseg."""
-    return name or os.environ.get("XSEG_SEGMENT") or "xseg"
+    return os.environ.get("XSEG_SEGMENT") or "xseg" if name is None else name
 
 
 class Segment:

@@ -67,7 +67,7 @@ class Volume(io.RawIOBase):
         params = _lib.VolumeParams(
             segment=_name(self.segment),
             volume=_name(name),
-            volumed=volumed and _name(volumed),
+            volumed=None if volumed is None else _name(volumed),
             timeout_ns=int(timeout * _lib.SECOND_NS),
             gone_ns=int(gone * _lib.SECOND_NS),
         )
