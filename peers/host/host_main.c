@@ -260,6 +260,18 @@ static int run_supervisor(const struct options *o)
 	return rc;
 }
 
+/* One thing is done, and what does nothing then is refused. */
+static int check_together(const struct options *o, bool names, struct xseg_error *err)
+{
+	if (o->kinds + !!o->check[0] + o->supervise + names != 1)
+		return xseg_fail(err, -EINVAL,
+				 "name the peers to serve, or give one of --supervise, --check and --kinds");
+	if (!o->supervise && (o->daemon || o->log[0] || o->stack[0]))
+		return xseg_fail(err, -EINVAL, "--%s is for --supervise only; leave it out",
+				 o->daemon ? "daemon" : o->log[0] ? "log" : "stack");
+	return 0;
+}
+
 static int run_program(int argc, char **argv)
 {
 	struct options o = { .supervise = false };
@@ -274,17 +286,15 @@ static int run_program(int argc, char **argv)
 		return print_help();
 	if (at >= 0 && o.version)
 		return print_version();
-	if (at >= 0 && o.kinds)
+	if (at < 0 || check_together(&o, at < argc, &err)) {
+		log_error("%s: %s; see %s --help", me, err.text, me);
+		return MAIN_USAGE;
+	}
+	if (o.kinds)
 		return print_kinds();
-	if (at >= 0 && o.check[0])
+	if (o.check[0])
 		return check_file(o.check);
-	if (at >= 0 && o.supervise && at == argc)
-		return run_supervisor(&o);
-	if (at >= 0 && at < argc && !o.supervise)
-		return host(o.segment, argc - at, argv + at);
-	log_error("%s: %s; see %s --help", me,
-		  at < 0 ? err.text : "name the peers to serve, or --supervise", me);
-	return MAIN_USAGE;
+	return o.supervise ? run_supervisor(&o) : host(o.segment, argc - at, argv + at);
 }
 
 int main(int argc, char **argv)

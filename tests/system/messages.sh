@@ -29,6 +29,15 @@ for words in "volume --help" "help volume" "--help volume"; do
 done
 expect_err 2 "one more word: list, start" "a group alone is no command" xseg peer
 expect_err 2 "unknown command 'nothing'" "nor is there help on what is none" xseg help nothing
+for words in "" "--check=x --kinds" "--check=x memd" "--supervise memd"; do
+	# shellcheck disable=SC2086
+	expect_err 2 "name the peers to serve, or give one of" "'xseg-host $words' is not one thing" \
+		xseg-host $words
+done
+for option in daemon log=x stack=x; do
+	expect_err 2 "--${option%=*} is for --supervise only" "--$option is no option without that" \
+		xseg-host --$option memd
+done
 is "live options are told of where there are some" \
 	"$(for peer in cached filed memd volumed; do $peer --help | grep -c "live)"; done | sed 's/[1-9].*/some/' | xargs)" \
 	"some 0 some 0"
