@@ -190,6 +190,7 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 			/* a predecessor that wanted less died before it had written anything */
 			return -ESTALE;
 		head_write(k, base, bytes, objects);
+		k->made_arena = true;
 	} else {
 		own_sync_unknown(k);
 	}

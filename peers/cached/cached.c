@@ -414,6 +414,8 @@ static enum xseg_close cached_close_how(struct peer *p, bool clean)
 {
 	struct cached *k = cached_of(p);
 
+	/* one that is not clean has never served */
+	clean = clean || k->made_arena;
 	for (uint32_t i = 0; clean && i < p->nr_ports; i++)
 		zero_gauges(k->ports[i].stats);
 	return clean ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA;

@@ -103,6 +103,14 @@ if [ "$(id -u)" = 0 ] && as_nobody --version >/dev/null 2>&1; then
 else
 	skip "$sentence" "nobody else may run the program from here"
 fi
+free=$(xseg --json info | jq .free_bytes)
+start waiting cached --name waiting --downstream nobody --memory 8M
+t "a cache waits for whom it is to send to" wait_for 10 state_is waiting opening
+kill "$started"
+wait "$started"
+is "one that is stopped meanwhile gives its memory back" \
+	"$(xseg --json info | jq .free_bytes) $(xseg --json cache status waiting | jq .memory_bytes)" \
+	"$free 0"
 start lonely memd --name lonely --memory 8M
 t "a peer begins" wait_for 10 state_is lonely running
 is "what cannot be told while it runs is not claimed" "$(xseg check | sed 's/.* is sound//')" \
