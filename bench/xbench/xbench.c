@@ -14,8 +14,10 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/xbench/report.h"
 #include "peers/common/bus.h"
@@ -104,6 +106,24 @@ out:
 	return code;
 }
 
+static void leave_early(int sig)
+{
+	static const char line[] = "xbench: interrupted before the load began\n";
+
+	(void)sig;
+	(void)!write(STDERR_FILENO, line, sizeof(line) - 1);
+	_exit(3);
+}
+
+/* Who is waited for before the load begins may not answer. From then on run.c takes signals. */
+static void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = leave_early };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
 static int run_program(int argc, char **argv)
 {
 	static struct xb_options o;
@@ -124,6 +144,7 @@ static int run_program(int argc, char **argv)
 		return 2;
 	}
 	bus_watch("xbench", o.segment, 1);
+	catch_signals();
 	rc = xseg_attach(o.segment, 0, &seg, &err);
 	if (rc == -ENOENT)
 		return fail(&o, &err, 4);

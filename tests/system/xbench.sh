@@ -255,6 +255,8 @@ before=$(date +%s)
 expect_err 3 "within io_timeout" "a volumed that does not answer is not waited for any longer" \
 	xbench --volume=vol --io_timeout=500ms
 t "than io_timeout says" [ $(($(date +%s) - before)) -lt 8 ]
+expect_err 3 "interrupted before the load began" "nor after Ctrl-C" \
+	timeout --preserve-status -s INT 1 xbench --volume=vol
 kill -CONT "$volumed_pid"
 ops=$(counted volumes vol ops)
 start loading xbench --volume=vol --rw=randread --runtime=60s
