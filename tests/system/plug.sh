@@ -178,6 +178,8 @@ expect_err 3 "interrupted: unplug cached: it goes on draining" "so it does after
 is "and no other state is left" "$(state) $(path)" "draining cached store"
 expect_json '.policy == "write-through" and .draining.bytes_left > 0' \
 	"new writes wait for the store" xseg --json cache status cached
+is "but what is dirty is not said to be there" \
+	"$(xseg status | grep -c ' is in store, too; [0-9.]*[kM] from before are in RAM only')" 1
 t "it is killed" xseg peer kill cached
 t "its successor drains, too" wait_for 3 is_in draining
 t "unplug is taken back" xseg unplug cached --cancel

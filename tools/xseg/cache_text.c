@@ -34,6 +34,20 @@ const char *cache_text_promise(const char *policy, const char *below, char text[
 	return text;
 }
 
+/* What was acknowledged under another policy is not in the store before it is flushed. */
+static void add_exception(const json_t *status, char text[CACHE_PROMISE_MAX])
+{
+	json_int_t left = json_integer_value(
+		json_object_get(json_object_get(status, "draining"), "bytes_left"));
+	size_t len = strlen(text);
+	char size[OUT_TEXT];
+
+	if (len && left > 0)
+		snprintf(text + len, CACHE_PROMISE_MAX - len,
+			 "; %s from before are in RAM only until flushed",
+			 out_size((uint64_t)left, size));
+}
+
 const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE_MAX])
 {
 	const char *policy = json_string_value(json_object_get(status, "policy"));
@@ -49,7 +63,9 @@ const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE
 	if (!below)
 		return tool_hints(text, CACHE_PROMISE_MAX,
 				  "off the path, it gets nothing until 'xseg plug'");
-	return cache_text_promise(policy ? policy : "", below, text);
+	cache_text_promise(policy ? policy : "", below, text);
+	add_exception(status, text);
+	return text;
 }
 
 /* ---- to JSON ----------------------------------------------------------------------------- */
