@@ -55,6 +55,8 @@ expect_err 4 "there is none of that name" "a segment that is not there is refuse
 
 t "a dry run prints costs" xseg create --memory 64M --cache 32M --objects 100 --dry-run
 expect_err 4 "none of that name" "and makes nothing" xseg info
+is "which is no progress, to be left out" \
+	"$(xseg --quiet create --memory 64M --dry-run)" "$(xseg create --memory 64M --dry-run)"
 expect_json '.cache.metadata_bytes > 0 and .created == false and .total_bytes > .pages_bytes' \
 	"the costs have a JSON form" xseg --json create --memory 64M --cache 32M \
 	--objects 100 --dry-run

@@ -138,7 +138,7 @@ static json_t *plan_json(const struct tool *t, const struct xseg_plan *p,
 	return j;
 }
 
-static int print_plan(const struct tool *t, const struct xseg_plan *p, const struct cache_plan *c)
+static int print_plan(const struct xseg_plan *p, const struct cache_plan *c)
 {
 	struct out_table *table;
 	const struct {
@@ -164,8 +164,6 @@ static int print_plan(const struct tool *t, const struct xseg_plan *p, const str
 	size_t i, nr = sizeof(rows) / sizeof(rows[0]) - (c->memory_bytes ? 0 : 9);
 	char size[OUT_TEXT];
 
-	if (t->quiet)
-		return TOOL_DONE;
 	table = out_table_create("RAM\t>bytes\t>");
 	for (i = 0; i < nr; i++)
 		out_table_row(table, "%s\t%" PRIu64 "\t%s", rows[i].part, rows[i].bytes,
@@ -205,8 +203,9 @@ int seg_create(struct tool *t, const void *opts, int argc, char **argv)
 	if (rc)
 		return tool_fail_errno(rc, &err, "see 'xseg create --help'", "create");
 	rc = plan_cache(o, &plan, &cache);
-	if (!rc && !t->json)
-		rc = print_plan(t, &plan, &cache);
+	/* that is all that a dry run is for */
+	if (!rc && !t->json && (o->dry_run || !t->quiet))
+		rc = print_plan(&plan, &cache);
 	if (rc || o->dry_run)
 		return rc || !t->json ? rc : out_json(plan_json(t, &plan, &cache, false));
 	rc = xseg_create(t->segment, &cfg, &err);
