@@ -192,6 +192,9 @@ static int parse_mix_item(struct xb_options *o, const char *item, struct xseg_er
 		return xseg_fail(err, -EINVAL,
 				 "opmix: '%s' is not OP:PERCENT with a percentage of 0 to 100",
 				 item);
+	if (o->mix[mixed[i].op])
+		return xseg_fail(err, -EINVAL, "opmix: %s is given twice; give it once",
+				 mixed[i].name);
 	o->mix[mixed[i].op] = percent;
 	return 0;
 }

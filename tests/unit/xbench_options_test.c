@@ -141,6 +141,7 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 		{ "--volume=v --opmix=flush", "OP:PERCENT" },
 		{ "--volume=v --opmix=flush:x", "OP:PERCENT" },
 		{ "--volume=v --opmix=flush:1x", "OP:PERCENT" },
+		{ "--volume=v --opmix=flush:50,flush:60", "flush is given twice" },
 		{ "--volume=v --opmix=flush:60,trim:60", "120 percent" },
 		{ "--volume=v --opmix=copy:1", "--target" },
 		{ "--volume=v --opmix=flush:50,info:50", "would not end" },
