@@ -16,8 +16,9 @@
  *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE; RECORD, if the catalogue is not free
  *
  * What fails ends the slice at the first object that failed, or the FLUSH, or the record: NONE, and
- * the volume waits for its next turn, which comes after a second at the earliest. "Is not there" is
- * no failure, but what is wanted.
+ * the volume waits for its next turn, which comes after a second at the earliest. After a FLUSH
+ * that failed all of it is done again: nothing that it covered counts as done. "Is not there" is no
+ * failure, but what is wanted.
  *
  * Contract: fields of struct vd_job belong to the thread of the port that has the turn. Nothing
  * blocks. All of it is begun again by a successor, from the volume's record.
@@ -186,8 +187,10 @@ static void job_failed(struct peer_port *pp, const struct xreq *r, int rc)
 			  strerror(-rc));
 	v->told = true;
 	job->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
-	if (r->op == XSEG_OP_FLUSH)
+	if (r->op == XSEG_OP_FLUSH) {
+		v->next_object = first_object(&v->meta);
 		return;
+	}
 	if (r->op != XSEG_OP_DELETE) {
 		job->zero_end = 0;
 		object = v->next_object;

@@ -277,6 +277,30 @@ static void what_a_shrink_has_zeroed_in_part_is_zeroed_again(void **state)
 	expect_zeroes(id, (3 << 20) + 524288, 524288);
 }
 
+/* A store may have lost all that a FLUSH which failed was to cover, and say so of what was written
+ * until that is written again. */
+static void what_a_failed_flush_was_to_cover_is_done_again(void **state)
+{
+	uint32_t id = create("vol", "16M");
+	struct xreq *r;
+
+	(void)state;
+	assert_int_equal(write_pattern(id, 5 << 20, 1048576, 3), 1048576);
+	fail_next(XSEG_OP_FLUSH, -EIO, 0, 1);
+	nr_notes = 0;
+	r = send_admin("volume resize vol size=5M", 0);
+	steps(100);
+	assert_false(answered(r));
+	assert_int_equal(fail_count, 0);
+	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, "vol:"), 3);
+	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 2);
+	pass_ns(1000 * MS);
+	assert_true(admin_result(r) > 0);
+	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, "vol:"), 6);
+	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 4);
+	assert_int_equal(count_notes(XSEG_OP_FLUSH, "vol:"), 2);
+}
+
 static void a_store_without_write_zeroes_gets_zeroes_written(void **state)
 {
 	(void)state;
@@ -852,6 +876,7 @@ int main(void)
 		T(growing_is_one_record),
 		T(shrinking_and_growing_never_shows_old_data),
 		T(what_a_shrink_has_zeroed_in_part_is_zeroed_again),
+		T(what_a_failed_flush_was_to_cover_is_done_again),
 		T(a_store_without_write_zeroes_gets_zeroes_written),
 		T(io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded),
 		T(a_shrink_is_finished_by_the_successor),
