@@ -20,6 +20,7 @@
 #include "peers/common/clock.h"
 #include "peers/common/log.h"
 #include "peers/common/main.h"
+#include "peers/common/words.h"
 #include "peers/host/load.h"
 #include "peers/host/units.h"
 
@@ -64,8 +65,16 @@ static void unit_set(struct unit *u, enum unit_state state)
 /* ---- starting ---------------------------------------------------------------------------- */
 
 /* A group that died is started again without those of its peers that had been stopped before, or
- * that somebody else has started; while all is being stopped with those that are needed only
- * (V4). */
+ * that somebody else has started: of one that is stopped as its process could not begin nobody has
+ * asked for that. While all is being stopped it is started with those that are needed only (V4). */
+static bool belongs_to_start(const struct unit *u, enum xseg_peer_state state,
+			     const struct xseg_peer_info *info)
+{
+	if (state == XSEG_PEER_STOPPED)
+		return !u->started || !peer_word_stopping(info);
+	return !xseg_peer_is_up(state);
+}
+
 static void add_names(struct supervisor *s, const struct unit *u, struct args *a)
 {
 	struct xseg_peer_info info;
@@ -75,8 +84,7 @@ static void add_names(struct supervisor *s, const struct unit *u, struct args *a
 	for (i = 0; i < u->nr; i++) {
 		state = units_peer_state(&s->units, u->peer[i], &info);
 		if (s->stopping ? units_needs(&s->units, u->peer[i])
-				: !xseg_peer_is_up(state) &&
-					  (!u->started || state != XSEG_PEER_STOPPED))
+				: belongs_to_start(u, state, &info))
 			args_add(a, "%s", s->units.stack->peers[u->peer[i]].name);
 	}
 }

@@ -5,7 +5,7 @@
 # tags: san
 # timeout: 90
 . "$(dirname "$0")/../lib/system.sh"
-need python3 xseg xseg-host volumed cached memd jq
+need python3 xseg xseg-host volumed cached memd filed jq
 
 runs_again()	# PEER PID: it runs, and in another process than this one
 {
@@ -81,6 +81,41 @@ t "one of its strangers is killed" xseg peer kill cached
 t "and started again" wait_for 10 runs_again cached "$alone"
 is "the others still share a process" "$(processes)" "1 2"
 t "everything stops in order" xseg down
+
+# ---- a process that could not begin for a while ----
+
+mkdir disk
+cat >disk.conf <<-END
+	[segment]
+	memory = 96M
+	[peer filed]
+	dir = $TMP/disk/objects
+	[peer cached]
+	downstream = filed
+	memory = 16M
+	[peer volumed]
+	downstream = cached
+	[run]
+	together = filed cached volumed
+END
+
+all_serve()
+{
+	[ "$(processes)" = 3 ]
+}
+
+t "a group with a directory comes up" xseg up disk.conf
+t "its disk is taken away" mv disk away
+t "its process is killed" xseg peer kill volumed --force
+t "it cannot begin" wait_for 10 log_has "directory $TMP/disk/objects cannot be made"
+t "the disk is there again" mv away disk
+t "and all of the group serve again" wait_for 10 all_serve
+t "the path works again" xseg volume create v --size 1M
+t "one of them is stopped" xseg peer stop volumed
+t "and the process of the others killed" xseg peer kill cached --force
+t "they are back" wait_for 10 state_is cached running
+is "without the one that was stopped" "$(peer_field volumed state)" stopped
+t "everything stops" xseg down
 
 # ---- it leaves the segment before its process ends ----
 
