@@ -92,7 +92,8 @@ struct xseg_volume_params {
 	/* an attachment of the caller's, who detaches it after the volume is closed */
 	struct xseg *attached;
 	const char *volume;
-	const char *volumed;			/* which; NULL: the segment's only one */
+	/* which; NULL: the segment's only one, beside those that are stopped */
+	const char *volumed;
 	uint64_t timeout_ns;			/* for volumed to start and to answer; 0: 10 s */
 	uint64_t gone_ns;		/* without anybody to serve it: what is out fails; 0: 5 s */
 };

@@ -270,4 +270,9 @@ t "another volumed has another volume" wait_for 10 xseg volume create else --siz
 expect_err 2 "say which with --volumed: " "xseg asks which is meant" xseg volume list
 t "a load finds the volumed that has its volume" xbench --volume=vol --rw=read --number_ios=1
 t "which of them that may be" xbench --volume=else --rw=read --number_ios=1
+t "the other one is stopped" xseg peer stop other
+t "one that serves is the only one then" xseg volume info vol
+t "and whose volumes it has need not be said" xseg volume create more --size 1M
+expect_err 4 "other: it is stopped" "one that is stopped can be named" \
+	xseg volume list --volumed other
 finish

@@ -74,6 +74,23 @@ static void what_cannot_be_opened_says_why(void **state)
 		-ENOTCONN);
 }
 
+static void a_volumed_that_is_stopped_is_none_of_several(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_volume_params params = { .attached = g->seg, .volume = "disk" };
+	struct xseg_peer_params other = { .name = "other", .kind = "volumed", .nr_ports = 1 };
+	struct xseg_peer *peer;
+	struct xseg_volume *v;
+
+	assert_int_equal(xseg_peer_open(g->seg, &other, &peer, NULL), 0);
+	assert_int_equal(open_fails(params, "several volumeds"), -EINVAL);
+	xseg_peer_close(peer, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(xseg_volume_open(&params, &v, NULL), 0);
+	xseg_volume_close(v);
+	clientrig_stop_volumed(g);
+	assert_int_equal(open_fails(params, "several volumeds"), -EINVAL);
+}
+
 static void who_waits_without_an_end_gets_an_answer(void **state)
 {
 	struct clientrig *g = *state;
@@ -659,6 +676,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CLIENT_TEST(what_cannot_be_opened_says_why),
+		CLIENT_TEST(a_volumed_that_is_stopped_is_none_of_several),
 		CLIENT_TEST(who_waits_without_an_end_gets_an_answer),
 		CLIENT_TEST(other_processes_of_the_same_pid_leave_names_enough),
 		CLIENT_TEST(info_says_what_volumed_knows),

@@ -127,6 +127,27 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 	return TOOL_DONE;
 }
 
+/* The only one of that kind: of those that are not gone, if there are any. *several: there are
+ * more, and which is returned says nothing. */
+static const struct xseg_peer_info *only_of_kind(struct client *c, const struct view_peers *peers,
+						 const char *kind, bool *several)
+{
+	const struct xseg_peer_info *p = NULL, *gone = NULL, *found = NULL;
+	uint32_t nr = 0, nr_gone = 0;
+
+	while ((p = view_peer_of_kind(peers, kind, p))) {
+		if (xseg_peer_is_gone(c->seg, p)) {
+			nr_gone++;
+			gone = p;
+		} else {
+			nr++;
+			found = p;
+		}
+	}
+	*several = (found ? nr : nr_gone) > 1;
+	return found ? found : gone;
+}
+
 static bool is_of_same_kind(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
 {
 	return !strcmp(p->kind, of->kind);
@@ -135,9 +156,10 @@ static bool is_of_same_kind(const struct xseg_peer_info *p, const struct xseg_pe
 static int pick_peer(struct client *c, const struct view_peers *peers, const char *kind,
 		     const char *name, const struct xseg_peer_info **found)
 {
+	bool several = false;
 	char names[512];
 
-	*found = name[0] ? view_peer_named(peers, name) : view_peer_of_kind(peers, kind, NULL);
+	*found = name[0] ? view_peer_named(peers, name) : only_of_kind(c, peers, kind, &several);
 	if (!*found && name[0])
 		return tool_fail(TOOL_REFUSED,
 			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
@@ -151,7 +173,7 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 		return tool_fail(TOOL_USAGE,
 				 "%s: it is of kind %s, not %s; 'xseg peer list' shows the kinds",
 				 name, (*found)->kind, kind);
-	if (!name[0] && view_peer_of_kind(peers, kind, *found)) {
+	if (several) {
 		view_peer_names(peers, is_of_same_kind, *found, names, sizeof(names));
 		return tool_fail(TOOL_USAGE, "%s: there are several, say which with --%s:%s", kind,
 				 kind, names);

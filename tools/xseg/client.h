@@ -45,7 +45,8 @@ int client_open(struct tool *t, struct client **client) XSEG_MUST_CHECK;
 void client_close(struct client *c);
 
 /* Finds the peer of that name and kind (NULL: any) or, when name is empty, the only one of that
- * kind, and waits while it is being started. Prints why not and returns an exit code. */
+ * kind, beside those that are stopped, and waits while it is being started. Prints why not and
+ * returns an exit code. */
 int client_find_peer(struct client *c, const char *kind, const char *name,
 		     uint32_t *index) XSEG_MUST_CHECK;
 
