@@ -1,5 +1,5 @@
-/* bus - see bus.h. The lines are made beforehand: a handler of signals may call write() and
- * _exit(), and little else. */
+/* bus - see bus.h. The lines are made beforehand, but for the time: a handler of signals may call
+ * write() and _exit(), and little else. */
 #include "peers/common/bus.h"
 
 #include <signal.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "peers/common/log_time.h"
 #include "xseg/xseg.h"
 
 static struct {
@@ -16,8 +17,14 @@ static struct {
 
 static _Noreturn void leave(const char *line)
 {
-	ssize_t done = write(STDERR_FILENO, line, strlen(line));
+	char text[LOG_TIME_CHARS + sizeof(bus.gone)];
+	size_t used, len = strlen(line);
+	ssize_t done;
 
+	log_format_now(text);
+	used = strlen(text);
+	memcpy(text + used, line, len);
+	done = write(STDERR_FILENO, text, used + len);
 	(void)done;
 	_exit(bus.code);
 }

@@ -4,11 +4,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "peers/common/hint.h"
+#include "peers/common/log_time.h"
 #include "xseg/xseg.h"
 
 static const char *_Atomic named_segment;	/* NULL: not known yet */
@@ -34,32 +34,13 @@ static bool may_print(struct log_site *site, uint32_t *held_back)
 	return false;
 }
 
-#define TIME_CHARS 25 /* "2026-11-26T08:15:00.123Z " */
-
-/* "" where no time is wanted. */
-static void format_time(char *text, size_t size)
-{
-	struct timespec now;
-	struct stat st;
-	struct tm tm;
-
-	text[0] = '\0';
-	if (fstat(STDERR_FILENO, &st) || !S_ISREG(st.st_mode))
-		return;
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	strftime(text, size, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + strlen(text), size - strlen(text), ".%03uZ ",
-		 (unsigned)(now.tv_nsec / 1000000));
-}
-
 const char *log_skip_time(const char *line)
 {
-	bool has = strlen(line) >= TIME_CHARS && line[4] == '-' && line[7] == '-' &&
+	bool has = strlen(line) >= LOG_TIME_CHARS && line[4] == '-' && line[7] == '-' &&
 		   line[10] == 'T' && line[13] == ':' && line[16] == ':' && line[19] == '.' &&
 		   line[23] == 'Z' && line[24] == ' ';
 
-	return has ? line + TIME_CHARS : line;
+	return has ? line + LOG_TIME_CHARS : line;
 }
 
 static void write_line(const char *line, size_t len)
@@ -82,7 +63,7 @@ void log_name_segment(const char *segment)
 
 void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 {
-	char said[1024], hinted[1100], line[1400], time[64];
+	char said[1024], hinted[1100], line[1400], time[LOG_TIME_CHARS + 1];
 	const char *segment = atomic_load(&named_segment), *text = said;
 	uint32_t held_back;
 	const char *colon;
@@ -99,7 +80,7 @@ void log_line(struct log_site *site, const char *what, const char *fmt, ...)
 		text = hint_name_segment(hinted, sizeof(hinted), said, segment);
 	colon = strstr(text, ": ");
 	name = colon ? (int)(colon + 2 - text) : 0;
-	format_time(time, sizeof(time));
+	log_format_now(time);
 	if (held_back)
 		used = (size_t)snprintf(line, sizeof(line),
 					"%s%.*ssuppressed %u lines like the next\n", time,

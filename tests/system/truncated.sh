@@ -155,8 +155,8 @@ cut()
 	expect_err 1 "truncated" "$1: a peer cannot begin" cached --name=another
 	t "$1: all peers and the supervisor leave" wait_for 20 nobody_left
 	t "$1: what is left can be removed" xseg destroy --force
-	grep -q "cached: error: memory of segment.*truncated" "$log" && ok "$1: the log says why" ||
-		not_ok "$1: the log says why" "$log"
+	grep -qE "^[0-9-]{10}T[0-9:.]{12}Z cached: error: memory of segment.*truncated" "$log" &&
+		ok "$1: the log says why, and when" || not_ok "$1: the log says why, and when" "$log"
 }
 
 cut "nearly all pages" $((63 << 20))
