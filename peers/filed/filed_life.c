@@ -113,56 +113,64 @@ static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
 }
 
 /* A relative path leads elsewhere where it is begun elsewhere, and a new store is empty: what was
- * written before seems to be gone, and what a cache above has yet to flush would go there. */
+ * written before seems to be gone, and what a cache above has yet to flush would go there. So it is
+ * not even made there. */
 static int check_same_dir(const struct filed *f, const void *arena, struct xseg_error *err)
 {
 	struct stat st;
 
-	if (f->dir_path[0] == '/')
+	if (f->dir_path[0] == '/' || filed_marks_is_blank(arena))
 		return 0;
-	if (fstat(f->dir.fd, &st))
+	if (!stat(f->dir_path, &st)) {
+		if (filed_marks_know(arena, &st))
+			return 0;
+	} else if (errno != ENOENT) {
 		return xseg_fail(err, -errno, "directory %s cannot be looked at: %s", f->dir_path,
 			strerror(errno));
-	if (filed_marks_is_blank(arena) || filed_marks_know(arena, &st))
-		return 0;
+	}
 	return xseg_fail(err, -EBUSY,
 		"directory %s is another one here than this segment's filed had; start it from "
 		"where that was started, or give the whole path",
 		f->dir_path);
 }
 
+static int arena_open(struct filed *f, uint32_t nr, uint64_t *bytes, void **arena,
+	struct xseg_error *err)
+{
+	uint64_t wanted = (filed_marks_bytes(nr) + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE *
+			  XSEG_EXTENT_SIZE;
+	bool fresh;
+	int rc;
+
+	*bytes = wanted;
+	rc = xseg_arena_open(f->peer.xp, bytes, arena, &fresh, err);
+	if (rc || *bytes >= wanted || !filed_marks_is_blank(*arena))
+		return rc;
+	/* a predecessor that wanted less died before it had made anything */
+	rc = xseg_arena_free(f->peer.xp, err);
+	*bytes = wanted;
+	return rc ? rc : xseg_arena_open(f->peer.xp, bytes, arena, &fresh, err);
+}
+
 static int store_open(struct filed *f, struct xseg_error *err)
 {
-	uint64_t bytes, wanted;
+	uint64_t bytes;
 	uint32_t nr = 0;
 	rlim_t got;
-	bool fresh;
 	void *arena;
 	int rc = fds_allow(f, &nr, err);
 
-	if (rc)
-		return rc;
-	rc = filed_dir_open(&f->dir, f->dir_path, f->want_direct, err);
+	if (!rc)
+		rc = arena_open(f, nr, &bytes, &arena, err);
+	if (!rc)
+		rc = check_same_dir(f, arena, err);
+	if (!rc)
+		rc = filed_dir_open(&f->dir, f->dir_path, f->want_direct, err);
 	if (rc)
 		return rc;
 	if (f->want_direct && !f->dir.direct)
 		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
 			"direct=no says so", f->peer.name, f->dir_path);
-	bytes = (filed_marks_bytes(nr) + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE *
-		XSEG_EXTENT_SIZE;
-	wanted = bytes;
-	rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
-	if (!rc && bytes < wanted && filed_marks_is_blank(arena)) {
-		/* a predecessor that wanted less died before it had made anything */
-		rc = xseg_arena_free(f->peer.xp, err);
-		bytes = wanted;
-		if (!rc)
-			rc = xseg_arena_open(f->peer.xp, &bytes, &arena, &fresh, err);
-	}
-	if (!rc)
-		rc = check_same_dir(f, arena, err);
-	if (rc)
-		return rc;
 	rc = filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);
 	if (!rc && f->files.nr > nr)		/* it has the slots of a predecessor */
 		rc = fds_take(f, f->files.nr - nr, &got, err);

@@ -640,6 +640,10 @@ static void a_relative_path_that_leads_elsewhere_is_refused(void **state)
 	rig_kill(&g);
 	assert_int_equal(mkdir("elsewhere", 0777) || chdir("elsewhere"), 0);
 	assert_int_equal(rig_start(&g), -EBUSY);
+	assert_int_equal(access("objects", F_OK), -1);	/* nor is it made there */
+	assert_int_equal(mkdir("objects", 0777), 0);
+	assert_int_equal(rig_start(&g), -EBUSY);
+	assert_int_equal(rmdir("objects"), 0);		/* nothing was put there */
 	assert_int_equal(chdir(".."), 0);
 	assert_int_equal(rig_start(&g), 0);
 	assert_int_equal(fchdir(before), 0);
