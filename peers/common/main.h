@@ -32,7 +32,8 @@ int main_serve(struct peer **peers, unsigned nr, const char *segment, const char
 void main_default_segment(char *segment);
 /* Attaches; prints the reason and the remedy, and returns an exit code, when it cannot. */
 int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg);
-/* Blocks what main_serve() takes by signalfd, so that nothing is lost before. Call it first. */
+/* Blocks what main_serve() takes by signalfd, so that nothing is lost before, and ignores what a
+ * failed write(2) says as well. Call it first. */
 void main_block_signals(sigset_t *blocked);
 
 #endif

@@ -114,8 +114,17 @@ static void add_ranges(const struct filed *f, struct filed_op *op)
 /* Not what a request asks for in vain, as an object that is not there. */
 static bool is_store_error(int64_t result)
 {
-	return result == -EIO || result == -ENOSPC || result == -EDQUOT || result == -EROFS ||
-	       result == -EACCES || result == -EMFILE || result == -ENFILE || result == -ENOMEM;
+	return result == -EIO || result == -ENOSPC || result == -EDQUOT || result == -EFBIG ||
+	       result == -EROFS || result == -EACCES || result == -EMFILE || result == -ENFILE ||
+	       result == -ENOMEM;
+}
+
+static const char *remedy(int error)
+{
+	if (error == EFBIG)
+		return "raise ulimit -f";
+	return error == ENOSPC || error == EDQUOT ? "make room there" :
+						    "the kernel's log may say why";
 }
 
 static void tell_failure(struct peer_port *pp, const struct filed_op *op)
@@ -132,10 +141,7 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 			"%s: %s of %s in %s failed: %s; %s (failures since the last such line: %u)",
 			f->peer.name, xseg_op_name((enum xseg_op)op->r->op),
 			op->r->target[0] ? op->r->target : "all objects", f->dir_path,
-			strerror(error),
-			error == ENOSPC || error == EDQUOT ? "make room there"
-							   : "the kernel's log may say why",
-			nr);
+			strerror(error), remedy(error), nr);
 }
 
 static void op_ready(struct filed_port *port, struct filed_op *op)

@@ -4,7 +4,7 @@
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host xbench volumed cached memd jq
+need xseg xseg-host xbench volumed cached memd filed jq
 
 cat >stack.conf <<END
 [segment]
@@ -120,4 +120,23 @@ is "as does peer stop" $? 3
 is "which says how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
+
+# ---- a limit of the size of files ----
+
+limited()
+{
+	ulimit -f 1024				# KiB
+	exec filed --name=limited --dir="$TMP/limited"
+}
+
+load="xbench --target=limited --objects=1 --object_size=4M --rw=write --bs=64k --number_ios=8"
+t "a segment is made" xseg create --memory 64M
+start limited limited
+t "a store may write no file of more than 1 MiB" wait_for 10 state_is limited running
+pid=$(peer_field limited pid)
+expect_exit 1 "beyond that writes fail" $load --size=2M --offset=2M
+is "and do not end it" "$(peer_field limited pid) $(peer_field limited state)" "$pid running"
+expect_exit 0 "below that they do not" $load --size=1M
+t "its log says what it is" grep -q "File too large; raise ulimit -f" "$TMP/limited.log"
+t "it ends in order" xseg peer stop limited --force
 finish
