@@ -10,8 +10,7 @@
 #include "peers/common/main.h"
 #include "peers/host/kinds.h"
 
-/* `from` names the text in the error's line. */
-static int parse(const char *who, const char *from, const char *text, struct stack **out)
+int load_parse(const char *who, const char *from, const char *text, struct stack **out)
 {
 	struct stack *stack = stack_create();
 	struct xseg_error err = { "" };
@@ -45,6 +44,8 @@ int load_text(const char *path, char **out)
 		len = fread(text, 1, STACK_TEXT_BYTES, in);
 	if (!in || !text || ferror(in))
 		log_error("xseg-host: cannot read %s: %s", path, strerror(errno));
+	else if (memchr(text, '\0', len))
+		log_error("xseg-host: %s: it is no text, there is a NUL in it", path);
 	else if (len == STACK_TEXT_BYTES)
 		log_error("xseg-host: %s: longer than 64k, a segment has no room for it", path);
 	else {
@@ -66,7 +67,7 @@ int load_file(const char *path, struct stack **stack)
 
 	if (rc)
 		return rc;
-	rc = parse("xseg-host", path, text, stack);
+	rc = load_parse("xseg-host", path, text, stack);
 	free(text);
 	return rc;
 }
@@ -78,7 +79,7 @@ int load_segment(const char *who, struct xseg *seg, struct stack **stack)
 	int rc = MAIN_REFUSED;
 
 	if (len)
-		rc = parse(who, "the segment's stack file", text, stack);
+		rc = load_parse(who, "the segment's stack file", text, stack);
 	else
 		log_error(
 			"%s: segment '%s' holds no stack file; start it with 'xseg up STACK.conf'",

@@ -506,13 +506,20 @@ static void delist(struct supervisor *s)
 		log_warn("%s: stays listed as stopped", me);
 }
 
-/* Of the stack that is in the segment, after the text is, if there is one. */
+/* The stack that is in the segment, or that of the text, which is there from then on. One that is
+ * wrong does not take the other's place. */
 static int take_stack(struct supervisor *s, const char *text)
 {
-	int rc = text ? xseg_stack_set(s->units.seg, text, strlen(text)) : 0;
+	int rc;
 
-	if (!rc)
+	if (!text)
 		return load_segment(me, s->units.seg, &s->units.stack);
+	rc = load_parse(me, "the stack file", text, &s->units.stack);
+	if (rc)
+		return rc;
+	rc = xseg_stack_set(s->units.seg, text, strlen(text));
+	if (!rc)
+		return MAIN_DONE;
 	log_error("%s: cannot keep the stack file in segment '%s': %s", me, s->segment,
 		strerror(-rc));
 	return MAIN_FAILED;

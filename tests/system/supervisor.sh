@@ -80,6 +80,12 @@ t "a new supervisor watches them" xseg up stack.conf
 t "one of its strangers is killed" xseg peer kill cached
 t "and started again" wait_for 10 runs_again cached "$alone"
 is "the others still share a process" "$(processes)" "1 2"
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+echo "[nothing]" >bad.conf
+expect_err 2 "the stack file: line 1: unknown section" "one with a wrong stack file does not begin" \
+	xseg-host --supervise --stack=bad.conf
+t "and the segment keeps the right one" xseg peer stop volumed
+t "of which a peer is started" xseg peer start volumed
 t "everything stops in order" xseg down
 
 # ---- a process that could not begin for a while ----
