@@ -46,6 +46,12 @@ for program in xbench xseg-host volumed cached filed memd; do
 	is "$program has a version" "$("$program" --version)" "$program $version"
 done
 
+printf '[segment]\nmemory = 8M\n' >one.conf
+printf '[segment]\nmemory = 8M\n\0[nothing]\n' >nul.conf
+t "a stack file is checked" xseg-host --check one.conf
+expect_err 2 "give one of" "a second one is not passed over" xseg-host --check one.conf other.conf
+expect_err 2 "there is a NUL in it" "nor is what is behind a NUL" xseg-host --check nul.conf
+
 # to_full PROGRAM WORD...: onto a disk that is full
 to_full()
 {
