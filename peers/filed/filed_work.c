@@ -31,6 +31,7 @@ static void *worker(void *arg)
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);	/* bus.h */
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	pthread_mutex_lock(&p->lock);
 	bounce = p->bounce + (size_t)p->nr_taken++ * FILED_BOUNCE_BYTES;

@@ -265,6 +265,7 @@ static void *keep(void *arg)
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);	/* bus.h */
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	while (sosd_owner_state(w) != SOSD_LOST &&
 	       wait_for(w, sosd_owner_state(w) == SOSD_ASKING ? SECOND_NS / 5 : w->expiry_ns / 3)) {

@@ -159,6 +159,26 @@ cut()
 		ok "$1: the log says why, and when" || not_ok "$1: the log says why, and when" "$log"
 }
 
+# What filed has not synced, which is in its arena, only its workers look at for a FLUSH.
+filed_alone()
+{
+	t "a segment is made" xseg create --memory 64M
+	start filed filed --dir="$TMP/alone"
+	t "a store alone serves" wait_for 10 state_is filed running
+	t "it has an object" xbench --target=filed --objects=1 --rw=write --bs=64k --number_ios=8
+	start load xbench --target=filed --objects=1 --rw=read --bs=64k --opmix=flush:100 \
+		--iodepth=4 --runtime=60s
+	load=$started
+	sleep 0.5
+	truncate -s "$(($(stat -c %s "$file") - (67 << 20)))" "$file"
+	t "who works with it ends" wait_for 20 eval "! kill -0 $load"
+	t "the store leaves" wait_for 20 nobody_left
+	t "and says why, whichever thread it is" \
+		grep -qE "Z filed: error: memory of segment.*truncated" filed.log
+	t "what is left can be removed" xseg destroy --force
+}
+
+filed_alone
 cut "nearly all pages" $((63 << 20))
 cut "nearly all" $((76 << 20))
 t "a new segment over the same store" xseg up stack.conf
