@@ -262,14 +262,21 @@ static int check_format(struct filed_dir *d, const char *path, struct xseg_error
 	return rc ? xseg_fail(err, rc, "%s cannot be used: %s", path, strerror(-rc)) : 0;
 }
 
+/* The directory's own entry, whoever made it: a predecessor that was killed then, or a person. Who
+ * may not read what is above syncs all. */
+static int sync_above(struct filed_dir *d)
+{
+	int rc = sync_dir(d, "..");
+
+	return rc == -EACCES ? filed_dir_sync_all(d) : rc;
+}
+
 int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xseg_error *err)
 {
-	bool made;
 	int rc;
 
 	*d = (struct filed_dir){ .fd = -1, .align = 1 };
-	made = !mkdir(path, 0777);
-	if (!made && errno != EEXIST)
+	if (mkdir(path, 0777) && errno != EEXIST)
 		return xseg_fail(err, -errno,
 			"directory %s cannot be made: %s; %s", path, strerror(errno),
 			errno == ENOENT ? "make the one above it first" :
@@ -288,7 +295,7 @@ int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xs
 		xseg_fail(err, rc, "directory %s cannot be locked: %s", path, strerror(-rc));
 	if (!rc)
 		rc = check_format(d, path, err);
-	if (!rc && made && sync_dir(d, ".."))
+	if (!rc && !d->found && sync_above(d))
 		rc = xseg_fail(err, -EIO, "the directory above %s cannot be synced", path);
 	if (rc) {
 		filed_dir_close(d);

@@ -614,6 +614,20 @@ static void a_directory_that_was_made_and_not_synced_is_synced_by_the_next(void 
 	remove_tree(first + 4);
 }
 
+/* The sync of the format file, of the directory, and of its entry in the one above. */
+static void a_directory_that_somebody_else_has_made_is_durable_before_it_is_used(void **state)
+{
+	const char *dir = fresh_dir(base) + 4;
+
+	(void)state;
+	assert_int_equal(mkdir(dir, 0777), 0);
+	nr_dir_syncs = 0;
+	filed_open(&g, OPTIONS(opt_dir));
+	assert_int_equal(nr_dir_syncs, 3);
+	rig_restart(&g);
+	assert_int_equal(nr_dir_syncs, 3);
+}
+
 static void a_directory_that_was_removed_does_not_read_as_zeroes(void **state)
 {
 	(void)state;
@@ -879,6 +893,7 @@ int main(void)
 		O(what_a_filed_of_another_segment_has_left_is_synced_before_it_is_used),
 		O(a_directory_that_was_made_and_not_synced_is_synced_by_the_next),
 		T(a_directory_that_was_removed_does_not_read_as_zeroes),
+		O(a_directory_that_somebody_else_has_made_is_durable_before_it_is_used),
 		O(a_relative_path_that_leads_elsewhere_is_refused),
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
