@@ -252,8 +252,12 @@ void flush_evict(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
 	bool hurry = !xwaitq_empty(&k->want_entries) || pages_wanted(k);
+	uint32_t most = hurry ? UINT32_MAX : EVICTIONS_MIN;
 
-	flush_whole(ps, o, hurry ? UINT32_MAX : EVICTIONS_MIN, FLUSH_EVICTION);
+	/* one that went on where another had stopped may have found nothing: what is left lies
+	 * behind that, and no reply would bring us back */
+	if (flush_whole(ps, o, most, FLUSH_EVICTION) && o->flushes_out == 0)
+		flush_whole(ps, o, most, FLUSH_EVICTION);
 }
 
 /* The caller gives a reference away. */

@@ -437,6 +437,25 @@ static void an_object_whose_flush_fails_is_emptied_later(void **state)
 	assert_true(crig_stored("b", 0, B(1), 6));
 }
 
+/* A flush of an object that did not end goes on where it stopped; behind that something may have
+ * been written again, and nothing be left before it. */
+static void what_lies_behind_a_flush_that_stopped_is_written_out_too(void **state)
+{
+	(void)state;
+	crig_up("objects=1 dirty_age=1h dirty_high=1 dirty_low=0 flush_rate=4096/s");
+	crig_limit(100);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_expect(crig_write("a", B(8), B(1), 5), B(1));
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 1);
+	crig_set("dirty_high=100 dirty_low=100");
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	crig_expect(crig_write_fua("a", B(8), B(1), 6), B(1));
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(1));
+	crig_expect(crig_write("b", 0, B(1), 7), B(1));
+	assert_null(crig_object("a"));
+	assert_true(crig_stored("a", 0, B(1), 6));
+}
+
 static void many_objects_go_through_few_entries(void **state)
 {
 	char name[16];
@@ -647,6 +666,7 @@ int main(void)
 		CRIG_T(an_object_that_is_busy_is_emptied_when_it_is_not),
 		CRIG_T(a_write_on_its_way_to_an_object_that_is_emptied_meanwhile_is_written_out_at_once),
 		CRIG_T(an_object_whose_flush_fails_is_emptied_later),
+		CRIG_T(what_lies_behind_a_flush_that_stopped_is_written_out_too),
 		CRIG_T(many_objects_go_through_few_entries),
 		CRIG_T(many_objects_at_once_go_through_one_entry),
 		CRIG_T(sparse_objects_get_their_slots_from_pages_and_give_them_back),
