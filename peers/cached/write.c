@@ -211,7 +211,7 @@ static void write_apply(struct cport *ps, struct creq *c)
 		object_wake(ps, o);
 }
 
-/* Gives up: own pages go back, edges that were loaded become clean buckets. */
+/* Gives up: own pages and empty chunks go back, edges that were loaded become clean buckets. */
 static void write_fail(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
@@ -225,6 +225,7 @@ static void write_fail(struct cport *ps, struct creq *c)
 		}
 	}
 	c->nr_pages = 0;
+	room_put(ps, o, c->first, c->nr, NULL, 0);
 	aside_put(ps, c);
 	write_end(ps, c, c->error);
 }

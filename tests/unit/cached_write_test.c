@@ -203,6 +203,21 @@ static void the_edge_that_was_loaded_stays_when_the_other_one_fails(void **state
 	assert_true(slot_absent(crig_slot("a", 1)));
 }
 
+static void a_write_that_fails_keeps_no_slots(void **state)
+{
+	uint32_t chunks, pages;
+
+	(void)state;
+	crig_up("");
+	crig_have_clean("a", 0, B(1), 5);
+	chunks = crig.k->nr_free_chunks;
+	pages = crig.k->nr_chunk_pages;
+	crig_fail_next(XSEG_OP_READ, -EIO, 2);
+	crig_expect(crig_write("a", B(100) + 512, XSEG_REQ_BYTES, 6), -EIO);
+	assert_int_equal(crig.k->nr_free_chunks, chunks);
+	assert_int_equal(crig.k->nr_chunk_pages, pages);
+}
+
 /* All loads but `free` of its share are out, each of one bucket of "b". */
 static uint32_t fill_loads(struct crig_io **io, uint32_t free_)
 {
@@ -445,6 +460,7 @@ int main(void)
 		CRIG_T(an_edge_that_was_loaded_is_not_used_when_a_full_write_came_after_it),
 		CRIG_T(an_edge_whose_load_fails_fails_that_write_only),
 		CRIG_T(the_edge_that_was_loaded_stays_when_the_other_one_fails),
+		CRIG_T(a_write_that_fails_keeps_no_slots),
 		CRIG_T(a_write_that_fails_wakes_those_who_came_before_its_last_edge),
 		CRIG_T(writes_of_parts_of_one_bucket_all_arrive),
 		CRIG_T(two_writers_of_both_edges_do_not_wait_for_each_other_for_ever),
