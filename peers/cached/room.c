@@ -12,19 +12,24 @@
  */
 #include "peers/cached/cached.h"
 
-/* What is full makes room first, or waits for some. Who waited for pages has done that. */
-static bool make_room(struct cport *ps, const struct claim *cl)
+/* What is full makes room first, or waits for what is returned, if that is something. Who waited
+ * for pages has done that. It is found out once: where another thread lifts the maximum meanwhile
+ * it would be nothing, and no page be there. */
+static struct need make_room(struct cport *ps, const struct claim *cl)
 {
+	const struct need none = { .nr = 0 };
 	struct cached *k = ps->cache;
 	struct need need = share_need_room(k, cl);
 	uint32_t over = share_over(k, cl);
 
 	if (cl->grow == 0 || need.nr == 0 || cl->turn == TURN_PAGES)
-		return true;
+		return none;
 	if (cl->turn == TURN_NONE && !xwaitq_empty(need.queue))
-		return false;
-	return over == 0 || (share_room(k, cl->rec) >= need.nr &&
-				    pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over);
+		return need;
+	if (over == 0 || (share_room(k, cl->rec) >= need.nr &&
+				 pages_evict_own(ps, cl->rec, over, CC_EVICTED_CLEAN) == over))
+		return none;
+	return need;
 }
 
 /* Others wait for what this claim is for. */
@@ -36,11 +41,12 @@ static bool is_behind(struct cached *k, const struct claim *cl)
 
 struct need pages_get(struct cport *ps, uint32_t n, uint32_t *page, const struct claim *cl)
 {
+	struct need room = make_room(ps, cl);
 	struct cached *k = ps->cache;
 	uint32_t got = 0;
 
-	if (!make_room(ps, cl))
-		return share_need_room(k, cl);
+	if (room.nr)
+		return room;
 	if (!is_behind(k, cl))
 		got = pages_take(ps, n, page, cl);
 	if (got == n)

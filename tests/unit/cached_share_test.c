@@ -3,6 +3,8 @@
  * shrinks. */
 #include "tests/unit/cached_rig.h"
 
+#include <pthread.h>
+
 #define QUIET  "dirty_age=1h dirty_high=100 dirty_low=100 "
 #define NOISY  2u
 #define CALM   1u
@@ -423,6 +425,49 @@ static void who_waits_for_room_below_a_maximum_that_is_lowered_still_goes_on(voi
 	assert_int_equal(used(NOISY), B(2));
 }
 
+/* Another thread sets and lifts a maximum, until `done`. */
+struct setter {
+	_Atomic uint32_t *max;
+	atomic_bool done;
+};
+
+static void *set_and_lift(void *arg)
+{
+	struct setter *s = arg;
+
+	for (uint32_t i = 0; !atomic_load(&s->done); i++)
+		atomic_store(s->max, i % 2 * 4);
+	return NULL;
+}
+
+static void pages_are_there_or_waited_for_while_the_maximum_is_set_and_lifted(void **state)
+{
+	struct setter s = { .max = NULL };
+	struct claim cl = { .grow = 1 };
+	uint32_t none = 0;
+	pthread_t thread;
+
+	(void)state;
+	crig_up(QUIET);
+	crig_volume_set("id=1 max=16k");
+	dirty(1, "v:0", 0, 4);
+	cl.rec = volume_find(crig.k, 1);
+	s.max = &crig.k->volume[cl.rec].share.max;
+	assert_int_equal(pthread_create(&thread, NULL, set_and_lift, &s), 0);
+	for (uint32_t i = 0; i < 300000; i++) {
+		uint32_t page = NO_PAGE;
+
+		if (pages_get(&crig.k->ports[0], 1, &page, &cl).nr)
+			continue;
+		none += page == NO_PAGE;
+		page_put(&crig.k->ports[0], page);
+	}
+	atomic_store(&s.done, true);
+	pthread_join(thread, NULL);
+	atomic_store(s.max, 4);
+	assert_int_equal(none, 0);
+}
+
 static void an_object_that_another_volume_takes_over_counts_there(void **state)
 {
 	(void)state;
@@ -630,6 +675,7 @@ int main(void)
 		CRIG_T(a_maximum_below_what_is_dirty_flushes_that_volume_and_then_evicts),
 		CRIG_T(who_waits_for_room_goes_on_when_the_maximum_is_lifted_or_the_volume_is_forgotten),
 		CRIG_T(who_waits_for_room_below_a_maximum_that_is_lowered_still_goes_on),
+		CRIG_T(pages_are_there_or_waited_for_while_the_maximum_is_set_and_lifted),
 		CRIG_T(an_object_that_another_volume_takes_over_counts_there),
 		CRIG_T(dropping_clean_data_drops_what_is_promised_too),
 		CRIG_T(settings_are_shown_and_empty_or_0_is_none),
