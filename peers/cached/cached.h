@@ -314,13 +314,15 @@ static inline void count(struct cport *ps, enum cache_counter n, uint64_t by)
 {
 	xseg_stats_add(ps->stats, n, by);
 }
-/* This port's counters of a record of a volume, to add to. */
+/* This port's counters of a record of a volume, to add to. While somebody tries to take the record
+ * away it has no id. That is no reason to begin anew: he gives it back if an object of the volume
+ * has come, and if not nobody reads what is added here. */
 static inline struct volume_block *volume_block(struct cport *ps, uint32_t rec)
 {
 	struct volume_block *b = &ps->volumes[rec];
 	uint32_t id = atomic_load_explicit(&ps->cache->volume_ids[rec], memory_order_acquire);
 
-	if (atomic_load_explicit(&b->id, memory_order_relaxed) != id)
+	if (id && atomic_load_explicit(&b->id, memory_order_relaxed) != id)
 		volume_block_take(b, id);
 	return b;
 }

@@ -171,6 +171,25 @@ static void a_volume_that_comes_back_to_its_record_begins_at_zero(void **state)
 	assert_int_equal(crig_number("used_bytes"), B(1));
 }
 
+/* Who takes it away takes its id first, and gives it back if an object of the volume has come. */
+static void a_record_that_is_nearly_taken_away_keeps_its_numbers(void **state)
+{
+	_Atomic uint32_t *id;
+	uint32_t rec;
+
+	(void)state;
+	crig_up("");
+	crig_volume(7);
+	crig_have_clean("v:0", 0, B(2), 5);
+	rec = volume_find(crig.k, 7);
+	id = &crig.k->volume_ids[rec];
+	atomic_store(id, 0);
+	volume_add(volume_block(&crig.k->ports[0], rec), VC_READS, 1);
+	atomic_store(id, 7);
+	assert_int_equal(crig_volume_number(7, "used_bytes"), B(2));
+	assert_int_equal(crig_number("reads"), 2);
+}
+
 static void an_object_that_another_volume_takes_over_when_it_is_clean_counts_there(void **state)
 {
 	(void)state;
@@ -426,6 +445,7 @@ int main(void)
 		CRIG_T(volumes_that_find_no_record_are_counted_together),
 		CRIG_T(a_record_that_nobody_needs_is_given_to_a_new_volume_which_begins_at_zero),
 		CRIG_T(a_volume_that_comes_back_to_its_record_begins_at_zero),
+		CRIG_T(a_record_that_is_nearly_taken_away_keeps_its_numbers),
 		CRIG_T(an_object_that_another_volume_takes_over_when_it_is_clean_counts_there),
 		CRIG_T(a_damaged_record_is_dropped_by_a_successor),
 		CRIG_T(the_list_has_a_line_for_each_volume),
