@@ -71,7 +71,7 @@ static void port_init(struct cached *k, uint32_t i)
 static void zero_gauges(struct xseg_stats *s)
 {
 	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES,
-		CC_METADATA_BYTES, CC_OBJECTS };
+		CC_METADATA_BYTES, CC_OBJECTS, CC_LIMBO_BYTES };
 
 	for (unsigned g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++)
 		xseg_stats_set(s, gauges[g], 0);

@@ -466,6 +466,35 @@ static void a_cache_is_not_quiet_while_it_has_lent_something(void **state)
 	assert_true(crig.peer->cls->quiesced(crig.peer, &left));
 }
 
+/* Of the blocks of counters of caches, which outlive them. */
+static uint64_t counted_limbo(void)
+{
+	static struct xseg_stats_view view;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < xseg_nr_stats(crig.seg); i++)
+		if (xseg_stats_view(crig.seg, i, &view) && !strcmp(view.kind, "cache"))
+			bytes += xseg_stats_value(&view, cache_keys[CC_LIMBO_BYTES]);
+	return bytes;
+}
+
+static void a_cache_that_has_stopped_counts_nothing_as_kept_aside(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	io = loan("a", 0, B(1));
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	let_go(io);
+	crig_pass(CRIG_S);
+	assert_int_equal(counted_limbo(), B(1));
+	crig_expect(crig_flush(0), 0);
+	crig_stop();
+	assert_int_equal(counted_limbo(), 0);
+}
+
 static void an_extent_is_not_given_back_while_a_page_of_it_is_on_loan(void **state)
 {
 	struct crig_io *io[64];
@@ -517,6 +546,7 @@ int main(void)
 		CRIG_T(a_successor_keeps_what_its_predecessor_lent),
 		CRIG_T(a_read_that_was_lent_something_before_the_kill_is_done_again),
 		CRIG_T(a_cache_is_not_quiet_while_it_has_lent_something),
+		CRIG_T(a_cache_that_has_stopped_counts_nothing_as_kept_aside),
 		CRIG_T(an_extent_is_not_given_back_while_a_page_of_it_is_on_loan),
 	};
 
