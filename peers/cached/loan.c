@@ -246,6 +246,7 @@ XCOLD void limbo_put(struct cport *ps, uint32_t page)
 	pthread_mutex_lock(&k->mem_lock);
 	limbo_add(k, page, 1);
 	pthread_mutex_unlock(&k->mem_lock);
+	share_has_room(ps);
 }
 
 struct look {

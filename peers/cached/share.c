@@ -351,6 +351,19 @@ void share_signal(struct cport *ps)
 	}
 }
 
+void share_has_room(struct cport *ps)
+{
+	struct cached *k = ps->cache;
+
+	if (read_relaxed(&k->shares.nr) == 0)
+		return;
+	/* seq_cst: partner is the fence in xwaitq_add(): who begins to wait sees the room, or we
+	 * see that he waits */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (read_relaxed(&k->shares.waiting))
+		ps->freed = true;
+}
+
 static uint32_t pages_over(const struct share *sh)
 {
 	uint32_t max = read_relaxed(&sh->max), used = read_relaxed(&sh->used);

@@ -425,6 +425,31 @@ static void who_waits_for_room_below_a_maximum_that_is_lowered_still_goes_on(voi
 	assert_int_equal(used(NOISY), B(2));
 }
 
+/* Where what made the volume full was lent its pages are not free when it goes, but it has room. */
+static void who_waits_for_room_goes_on_when_what_is_in_it_is_deleted_and_on_loan(void **state)
+{
+	struct crig_io *loan, *waits, *delete;
+
+	(void)state;
+	crig_up(QUIET);
+	crig_volume_set("id=1 max=16k");
+	dirty(2, "w:0", 0, 1);		/* so the page of their slots stays */
+	dirty(1, "v:0", 0, 4);
+	loan = crig_send(XSEG_OP_READ, "v:0", 0, B(4), XSEG_REQ_LOAN, 0);
+	crig_settle();
+	crig_hold(true);
+	waits = crig_write("v:1", 0, B(1), 2);
+	crig_expect_waits(waits);
+	crig_fail(crig_held(XSEG_OP_WRITE, 0), -EIO);
+	delete = crig_op(XSEG_OP_DELETE, "v:0", 0, 0);
+	crig_answer(crig_held(XSEG_OP_DELETE, 0));
+	crig_expect(delete, 0);
+	assert_int_equal(crig_nr_held(), 0);
+	crig_expect(waits, B(1));
+	crig_expect(loan, B(4));
+	crig_hold(false);
+}
+
 /* Another thread sets and lifts a maximum, until `done`. */
 struct setter {
 	_Atomic uint32_t *max;
@@ -675,6 +700,7 @@ int main(void)
 		CRIG_T(a_maximum_below_what_is_dirty_flushes_that_volume_and_then_evicts),
 		CRIG_T(who_waits_for_room_goes_on_when_the_maximum_is_lifted_or_the_volume_is_forgotten),
 		CRIG_T(who_waits_for_room_below_a_maximum_that_is_lowered_still_goes_on),
+		CRIG_T(who_waits_for_room_goes_on_when_what_is_in_it_is_deleted_and_on_loan),
 		CRIG_T(pages_are_there_or_waited_for_while_the_maximum_is_set_and_lifted),
 		CRIG_T(an_object_that_another_volume_takes_over_counts_there),
 		CRIG_T(dropping_clean_data_drops_what_is_promised_too),
