@@ -316,11 +316,14 @@ uint32_t share_list_locked(struct cached *k, uint32_t page)
 
 /* ---- in the background ---- */
 
-static bool sort_some(struct cached *k)
+/* What it finds may be room for those who wait for some. */
+static bool sort_some(struct cport *ps)
 {
+	struct cached *k = ps->cache;
 	bool more;
 
 	pthread_mutex_lock(&k->mem_lock);
+	ps->freed |= k->shares.unsorted > 0;
 	for (uint32_t n = SORT_BATCH; n && k->shares.unsorted && k->clean.nr; n--)
 		clean_turn_locked(k, &k->clean);
 	if (k->clean.nr == 0)
@@ -395,7 +398,7 @@ uint64_t share_run(struct cport *ps)
 	if (read_relaxed(&k->shares.work) == 0)
 		return PEER_NEVER;
 	work = atomic_exchange_explicit(&k->shares.work, 0, memory_order_relaxed);
-	unsorted = sort_some(k);
+	unsorted = sort_some(ps);
 	for (uint32_t i = 0; i < nr_shares(k); i++)
 		evicted += trim(ps, k->shares.rec[i], &over);
 	if (work & WORK_CHANGED)
