@@ -81,18 +81,24 @@ static void check_route(struct check *c, uint32_t i)
 	problem(c, "peer '%.63s': its route runs in a circle", seg->peers[i].name);
 }
 
-/* A peer that is kept has one upstream; two, only while the keeper enters between it and the other,
- * or has just left from there. */
+/* The cache is to enter below that peer, or to leave from there. */
+static bool is_plugged_below(struct xseg *seg, uint32_t cache, uint32_t upper)
+{
+	uint64_t plug = atomic_load_explicit(&seg->peers[cache].plug, memory_order_relaxed);
+
+	return plug && plug_upper(plug) == upper;
+}
+
+/* A peer that is kept has one upstream; two, only while one of them enters between it and the
+ * other, or has just left from there. */
 static void check_keeper(struct check *c, uint32_t i)
 {
 	struct xseg *seg = c->seg;
 	uint32_t keeper = xs_plug_keeper(seg, i),
 		 other = keeper == XSEG_NONE ? XSEG_NONE : xs_route_upper(seg, i, keeper);
-	uint64_t plug = keeper == XSEG_NONE ? 0
-					    : atomic_load_explicit(&seg->peers[keeper].plug,
-						      memory_order_relaxed);
 
-	if (other != XSEG_NONE && !(plug && plug_upper(plug) == other))
+	if (other != XSEG_NONE && !is_plugged_below(seg, keeper, other) &&
+		!is_plugged_below(seg, other, keeper))
 		problem(c, "peer '%.63s': it is kept for '%.63s', and '%.63s' sends there, too",
 			seg->peers[i].name, seg->peers[keeper].name, seg->peers[other].name);
 }

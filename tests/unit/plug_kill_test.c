@@ -174,6 +174,41 @@ static void an_upper_cache_that_dies_meanwhile_keeps_its_route(void **state)
 	assert_int_equal(info_of(u).epoch, epoch);
 }
 
+/* What the lower peer is kept for, when a cache dies between the stores of its claim, or who undoes
+ * that between his. */
+static void a_claim_that_was_begun_leaves_the_lower_peer_to_the_upper_cache(void **state)
+{
+	(void)state;
+	assert_int_equal(xseg_route_claim(seg, u, l), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		ask_to_enter();
+		upper_holds();
+		if (i) {
+			assert_int_equal(xseg_plug_claim(cache), 0);
+			atomic_store(&seg->peers[l].above, u + 1);
+		} else {
+			atomic_store(&seg->peers[c].above, u + 1);
+			xs_route_store(seg, c, l, true);
+		}
+		assert_int_equal(keeper(l), u);
+		segrig_sound(seg);
+		close_one(&cache, XSEG_CLOSE_ABANDON);
+		xseg_turn_mind(upper);
+		assert_int_equal(keeper(l), u);
+		assert_int_equal(route(c), XSEG_NONE);
+		cache = segrig_open(seg, "cache", 1, 16);
+		assert_int_equal(xseg_plug_settle(cache, &err), 0);
+		xseg_peer_serve(cache);
+		upper_holds();
+		assert_int_equal(xseg_plug_claim(cache), 0);
+		assert_int_equal(xseg_plug_switch(cache), 0);
+		assert_int_equal(keeper(c), u);
+		assert_int_equal(keeper(l), c);
+		leave();
+		assert_int_equal(keeper(l), u);
+	}
+}
+
 static void a_stopped_upper_peer_holds_by_itself(void **state)
 {
 	struct xreq *r = segrig_send(port_of(client), XSEG_OP_READ, 0, u);
@@ -261,6 +296,7 @@ int main(void)
 		T(a_switch_that_was_begun_is_ended_by_whoever_comes_next),
 		T(a_successor_of_the_upper_peer_holds_anew),
 		T(an_upper_cache_that_dies_meanwhile_keeps_its_route),
+		T(a_claim_that_was_begun_leaves_the_lower_peer_to_the_upper_cache),
 		T(a_stopped_upper_peer_holds_by_itself),
 		T(either_is_taken_back_at_any_step),
 		T(a_void_turn_goes),
