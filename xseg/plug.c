@@ -11,9 +11,9 @@
  *   2 holds; nothing sent is below;                   if the cache does not serve (xseg_turn_mind)
  *     turn = HELD                        upper        its successor holds, and says so again (HELD
  *                                                     bears its generation)
- *   3 lower is kept for the cache,                    undone by whoever finds the cache not
- *                                                     serving; the claim counts only with
- *     the cache has its route            cache        the route, which is stored last
+ *   3 the cache has its route,                        undone by whoever finds the cache not
+ *                                                     serving; until the second store lower is
+ *     lower is kept for the cache        cache        kept for whom it was kept for before
  *   4 no request of others is at lower   cache
  *   5 upper's route = the cache          cache        from here on it is done: who comes next makes
  *                                                     the other two stores
@@ -43,8 +43,8 @@
  *
  * Invariants:
  *   G1  a route is changed here only while its peer holds, or is stopped
- *   G2  a cache has a route only while it keeps what that leads to; so nobody else changes what it
- *       has copies of
+ *   G2  a cache has a route only while it keeps what that leads to, but for the moment between the
+ *       two stores of a claim; so nobody else changes what it has copies of
  *   G3  turn names a cache whose plug names this peer, or is void, and goes with the next look of
  *       the upper peer
  */
@@ -377,10 +377,11 @@ int xseg_plug_claim(struct xseg_peer *peer)
 		 * peer's */
 		above_set(seg, peer->index, xs_plug_keeper(seg, lower) == upper ? upper + 1 : 0);
 		XKILL(PLUG_ABOVE_NOTED);
-		above_set(seg, lower, peer->index + 1);
-		XKILL(PLUG_KEPT);
 		xs_route_store(seg, peer->index, lower, true);
 		XKILL(PLUG_CLAIMED);
+		/* last: until then the lower peer is kept for whom it was kept for before */
+		above_set(seg, lower, peer->index + 1);
+		XKILL(PLUG_KEPT);
 		rc = 0;
 	}
 	xs_control_unlock(fd);

@@ -54,8 +54,8 @@
 	X(PLUG_TURN_ASKED, "the upper peer is asked to hold") \
 	X(PLUG_TURN_HELD, "the upper peer says that it holds") \
 	X(PLUG_ABOVE_NOTED, "a cache that enters knows who is above it; the lower peer is not kept for it") \
-	X(PLUG_KEPT, "the lower peer names the cache that enters, which has no route yet") \
-	X(PLUG_CLAIMED, "a cache that enters has its route; the upper peer's leads past it") \
+	X(PLUG_CLAIMED, "a cache that enters has its route; the lower peer is not kept for it") \
+	X(PLUG_KEPT, "the lower peer is kept for the cache that enters; the upper peer's route leads past it") \
 	X(PLUG_EPOCH_NOTED, "the arena of a cache that enters has the epoch of its route") \
 	X(PLUG_PROVEN, "nothing is dirty in a cache that leaves; the upper peer's route leads to it") \
 	X(PLUG_SWITCHED, "the upper peer's route is switched; nothing that follows from it is done") \

@@ -4,7 +4,8 @@
  * Proves, whoever of command, upper peer, cache and lower peer is killed between any two stores: no
  * request is refused or lost; none is served by a cache that is off the path, nor by the lower peer
  * past one that is on it; a read returns what was last answered as written, also when the cache
- * comes again with copies of before; and what was begun is ended or undone.
+ * comes again with copies of before; the lower peer is kept for one of the two at every moment; and
+ * what was begun is ended or undone.
  *
  *   step here         stands for (xseg/plug.c, and where it says so peers/common/gate.c,
  *                     peers/cached/plug.c)
@@ -15,7 +16,7 @@
  *                     with its generation
  *   mind              xseg_turn_mind: the cache does not serve, so what it had begun is undone, and
  *                     the turn with it
- *   claim             xseg_plug_claim: the lower peer is kept for the cache, which has its route
+ *   claim             xseg_plug_claim: the cache has its route, and the lower peer to itself
  *   others            xseg_plug_others: what others have at the lower peer
  *   prove             peers/cached/plug.c: takes nothing in, has nothing left, what it sent on is
  *                     answered, nothing is dirty
@@ -42,8 +43,8 @@
  *    finds it (BUG_OTHERS_ARE_IGNORED).
  *
  * Broken rules: BUG_SWITCHED_UNHELD, BUG_SUCCESSOR_SENDS, BUG_HELD_WITH_REQUESTS_BELOW,
- * BUG_OTHERS_ARE_IGNORED, BUG_CLAIM_IS_KEPT, BUG_DIRTY_IS_IGNORED, BUG_SENT_ON_IS_IGNORED,
- * BUG_COPIES_ARE_KEPT, BUG_NOBODY_SETTLES
+ * BUG_OTHERS_ARE_IGNORED, BUG_CLAIM_IS_KEPT, BUG_KEPT_FIRST, BUG_DIRTY_IS_IGNORED,
+ * BUG_SENT_ON_IS_IGNORED, BUG_COPIES_ARE_KEPT, BUG_NOBODY_SETTLES
  */
 #ifdef LONG
 #define REQUESTS 4
@@ -355,8 +356,13 @@ end_cache:
 		   if
 		   :: plug == ENTER && HOLDS && route_upper == LOWER ->
 			above_cache = (above_lower == UPPER -> UPPER : NONE);
+#ifdef BUG_KEPT_FIRST
 			above_lower = CACHE;
 			d_step { route_cache = LOWER; epoch++ };
+#else
+			d_step { route_cache = LOWER; epoch++ };
+			above_lower = CACHE;
+#endif
 			lock = NONE;
 			d_step { arena_epoch = epoch; closed = true }
 		   :: else -> lock = NONE
@@ -429,10 +435,20 @@ end_killer:
 
 #define SAFE (copy == NONE -> store : data)
 
+/* The lower peer is kept for one of the two at every moment, or others would get there. */
+active proctype kept()
+{
+end_kept:
+	atomic {
+		!(above_lower == CACHE && route_cache == LOWER) &&
+		!(above_lower == UPPER && route_upper == LOWER) -> assert(false)
+	}
+}
+
 active proctype watch()
 {
 	timeout -> assert(asks == ASKS && sent == REQUESTS && holder == CLIENT && offered == NONE && plug == NONE && turn == NONE &&
 			  lock == NONE && child == NONE && copy != DIRTY && store == written &&
-			  ((route_upper == CACHE && route_cache == LOWER && above_lower == CACHE) ||
+			  ((route_upper == CACHE && route_cache == LOWER && above_lower == CACHE && above_cache == UPPER) ||
 			   (route_upper == LOWER && IS_OFF && above_lower == UPPER && copy == NONE)))
 }

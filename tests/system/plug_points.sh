@@ -18,7 +18,7 @@ rounds=${LONG:+20}
 
 # ---- the points ----
 
-plug_cached="PLUG_TURN_ASKED PLUG_ABOVE_NOTED PLUG_KEPT PLUG_CLAIMED PLUG_EPOCH_NOTED PLUG_SWITCHED PLUG_LET_GO PLUG_ENDED"
+plug_cached="PLUG_TURN_ASKED PLUG_ABOVE_NOTED PLUG_CLAIMED PLUG_KEPT PLUG_EPOCH_NOTED PLUG_SWITCHED PLUG_LET_GO PLUG_ENDED"
 unplug_cached="PLUG_TURN_ASKED PLUG_PROVEN PLUG_SWITCHED PLUG_GIVEN_BACK PLUG_ROUTE_GONE PLUG_LET_GO PLUG_ENDED PLUG_EPOCH_GONE DELETED_SLOT"
 plug_volumed="PLUG_TURN_HELD"
 unplug_volumed="PLUG_TURN_HELD"
@@ -139,10 +139,10 @@ each()
 	done
 }
 
-# The cache dies when it has its route, and whoever undoes that dies at it.
+# The cache dies when it has made its claim, and whoever undoes that dies at it.
 dies_undoing()	# POINT
 {
-	arm cached PLUG_CLAIMED cached "$1" volumed "$1"
+	arm cached PLUG_KEPT cached "$1" volumed "$1"
 	ask plug || return
 	# one of the two did it
 	[ "$(killpoint armed "$XSEG_KILL_TABLE" | grep -c "$1")" -le 1 ] || return
