@@ -455,7 +455,8 @@ void xs_route_store(struct xseg *seg, uint32_t upper, uint32_t lower, bool new_e
 uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but);
 
 /* ---- plug.c ---- */
-/* Under the control lock: nobody refers to that peer any more. */
+/* Under the control lock: what it has begun is ended or undone, and nobody refers to that peer any
+ * more. Its route is as it was. */
 void xs_plug_forget(struct xseg *seg, uint32_t index);
 /* Whether a cache is to be plugged or unplugged there. */
 bool xs_plug_refers(struct xseg *seg, uint32_t index);

@@ -102,16 +102,6 @@ bool xseg_req_is_foreign(struct xport *port, const struct xreq *r)
 	return xs_plug_keeper(port->seg, port->peer->index) != XSEG_NONE;
 }
 
-void xs_plug_forget(struct xseg *seg, uint32_t index)
-{
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (atomic_load_explicit(&seg->peers[i].above, memory_order_relaxed) == index + 1)
-			above_set(seg, i, 0);
-	above_set(seg, index, 0);
-	plug_set(seg, index, 0);
-	atomic_store_explicit(&seg->peers[index].turn, 0, memory_order_release);
-}
-
 bool xs_plug_refers(struct xseg *seg, uint32_t index)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
@@ -263,6 +253,19 @@ void xs_plug_take_back(struct xseg *seg, uint32_t cache)
 	plug_set(seg, cache, 0);
 	turn_clear(seg, plug_upper(plug), cache);
 	xs_ring_peer(seg, cache);
+}
+
+void xs_plug_forget(struct xseg *seg, uint32_t index)
+{
+	/* what others kept goes back to them first */
+	if (plug_get(seg, index) && !xs_plug_settle(seg, index))
+		xs_plug_take_back(seg, index);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (atomic_load_explicit(&seg->peers[i].above, memory_order_relaxed) == index + 1)
+			above_set(seg, i, 0);
+	above_set(seg, index, 0);
+	plug_set(seg, index, 0);
+	atomic_store_explicit(&seg->peers[index].turn, 0, memory_order_release);
 }
 
 /* ---- the cache's part ---- */

@@ -113,9 +113,9 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 		if (xs_peer_has_port(seg, index, i))
 			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
 	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
+	xs_plug_forget(seg, index);
 	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
 	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);
-	xs_plug_forget(seg, index);
 	for (unsigned i = 0; i < 8; i++)
 		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&p->direct_reads, 0, memory_order_relaxed);

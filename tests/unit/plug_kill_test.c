@@ -209,6 +209,30 @@ static void a_claim_that_was_begun_leaves_the_lower_peer_to_the_upper_cache(void
 	}
 }
 
+/* A cache that died at any step is forgotten before anybody has looked at what it left. */
+static void what_a_cache_that_is_forgotten_had_begun_is_ended_or_undone(void **state)
+{
+	(void)state;
+	assert_int_equal(xseg_route_claim(seg, u, l), 0);
+	for (unsigned at = 0; at < NR_AT; at++) {
+		ask_to_enter();
+		go_to((enum at)at);
+		close_one(&cache, XSEG_CLOSE_ABANDON);
+		assert_int_equal(xseg_peer_forget(seg, c), 0);
+		assert_int_equal(keeper(l), u);
+		assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+		cache = segrig_server(seg, "cache", 1, 16);
+	}
+	enter();
+	assert_int_equal(xseg_unplug(seg, c, &err), 0);
+	upper_holds();
+	xs_route_store(seg, u, l, false);
+	close_one(&cache, XSEG_CLOSE_ABANDON);
+	assert_int_equal(xseg_peer_forget(seg, c), 0);
+	assert_int_equal(keeper(l), u);
+	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
+}
+
 static void a_stopped_upper_peer_holds_by_itself(void **state)
 {
 	struct xreq *r = segrig_send(port_of(client), XSEG_OP_READ, 0, u);
@@ -297,6 +321,7 @@ int main(void)
 		T(a_successor_of_the_upper_peer_holds_anew),
 		T(an_upper_cache_that_dies_meanwhile_keeps_its_route),
 		T(a_claim_that_was_begun_leaves_the_lower_peer_to_the_upper_cache),
+		T(what_a_cache_that_is_forgotten_had_begun_is_ended_or_undone),
 		T(a_stopped_upper_peer_holds_by_itself),
 		T(either_is_taken_back_at_any_step),
 		T(a_void_turn_goes),
