@@ -109,10 +109,11 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 	xs_extents_free(seg, index, XS_EXTENT_ARENA);
 	xs_extents_free(seg, index, XS_EXTENT_PAGES);
 	xs_stats_free(seg, index);
+	/* before the ports: who opens the name again after a death in between has what it lists */
+	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		if (xs_peer_has_port(seg, index, i))
 			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
-	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
 	xs_plug_forget(seg, index);
 	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
 	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -480,6 +481,55 @@ static void an_extent_of_a_peer_killed_while_it_resizes_is_its_own_or_free(void 
 	end(&ch);
 }
 
+static void dies(int sig)
+{
+	_exit(sig == SIGSEGV ? 0 : 2);
+}
+
+/* Forgets the peer, and dies at the first store to a port that is not in the first page of them. */
+static int child_forgets(void *arg)
+{
+	struct child *ch = arg;
+	struct xseg *mine = segrig_attach(ch->name);
+	char *ports = (char *)mine->ports;
+
+	signal(SIGSEGV, dies);
+	signal(SIGBUS, dies);
+	if (mprotect(ports + XSEG_PAGE_SIZE, XSEG_PAGE_SIZE, PROT_READ))
+		return 3;
+	return xseg_peer_forget(mine, xseg_peer_find(mine, "memd")) ? 4 : 5;
+}
+
+static void a_peer_whose_forgetting_was_killed_half_way_is_started_or_forgotten(void **state)
+{
+	struct segrig_accounts before;
+	struct xseg_peer *server;
+	struct child ch;
+	uint32_t index;
+
+	(void)state;
+	begin(&ch);
+	before = segrig_accounts(seg);
+	for (unsigned starts = 0; starts < 2; starts++) {
+		server = segrig_server(seg, "memd", 8, 0);
+		index = xseg_peer_index(server);
+		assert_true((char *)server->port[0].sh - (char *)seg->ports < XSEG_PAGE_SIZE);
+		assert_true((char *)server->port[7].sh - (char *)seg->ports >= XSEG_PAGE_SIZE);
+		close_peer(server);
+		segrig_wait(segrig_fork(child_forgets, &ch));
+		assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_STOPPED);
+		segrig_sound(seg);
+		if (starts) {
+			server = segrig_server(seg, "memd", 8, 0);
+			assert_int_equal(xseg_peer_nr_ports(server), 8);
+			close_peer(server);
+		}
+		assert_int_equal(xseg_peer_forget(seg, index), 0);
+		segrig_same(seg, &before);
+	}
+	end(&ch);
+}
+
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
@@ -490,6 +540,7 @@ int main(void)
 		T(a_server_killed_at_any_point_loses_and_doubles_nothing),
 		T(clients_killed_at_any_point_leave_nothing),
 		T(an_extent_of_a_peer_killed_while_it_resizes_is_its_own_or_free),
+		T(a_peer_whose_forgetting_was_killed_half_way_is_started_or_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
