@@ -167,7 +167,7 @@ static void queue_lose(struct xseg_queue *q)
 /* Sends the slot's request; false: there is no such peer any more. */
 static bool part_send(struct xseg_queue *q, struct slot *s)
 {
-	if (xseg_req_submit(q->port, s->r, q->v->peer))
+	if (!xs_volume_is_there(q->v, &q->known) || xseg_req_submit(q->port, s->r, q->v->peer))
 		return false;
 	slot_set(q, s, SLOT_OUT);
 	return true;

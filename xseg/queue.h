@@ -97,6 +97,7 @@ struct xseg_queue {
 	bool no_zeroes;				/* the store knows no WRITE_ZEROES */
 	uint32_t vain;				/* looks for answers */
 	uint64_t looked_ns;			/* when volumed was looked at */
+	uint64_t known;				/* for xs_volume_is_there() */
 	struct gone gone;
 	struct queue_watch watch;
 };
@@ -107,6 +108,9 @@ int xs_client_open(struct xseg *seg, uint32_t nr_requests, struct xseg_peer **pe
 	struct xseg_error *err) XSEG_MUST_CHECK;
 /* Nobody serves it, and nobody will start it. Any thread. */
 bool xs_volume_is_gone(struct xseg_volume *v);
+/* What has the place of its volumed in the segment is that one, or a successor: not another peer,
+ * since it was forgotten. *known is the caller's, 0 at first. */
+bool xs_volume_is_there(const struct xseg_volume *v, uint64_t *known);
 /* Has it been so for long enough? *gone is the caller's, 0 at first. Any thread, with one of its
  * own. */
 bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, struct gone *gone);

@@ -62,6 +62,22 @@ bool xs_volume_is_gone(struct xseg_volume *v)
 	return is_gone(v, &generation);
 }
 
+/* A name is another's only with another generation. */
+bool xs_volume_is_there(const struct xseg_volume *v, uint64_t *known)
+{
+	/* acquire: the name comes before the word */
+	uint64_t generation = peer_gen(xs_peer_word(v->seg, v->peer)) + 1ull;
+	const struct xs_peer *p = &v->seg->peers[v->peer];
+
+	if (*known == generation)
+		return true;
+	if (strncmp(p->kind, "volumed", sizeof(p->kind)) != 0 ||
+		strncmp(p->name, v->info.volumed, sizeof(p->name)) != 0)
+		return false;
+	*known = generation;
+	return true;
+}
+
 bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, struct gone *g)
 {
 	uint32_t generation;
@@ -308,6 +324,7 @@ static int64_t wait_for_answer(struct xseg_volume *v, struct xport *port)
 int xseg_volume_refresh(struct xseg_volume *v)
 {
 	struct xseg_peer *client;
+	uint64_t known = 0;
 	struct xreq *r;
 	int64_t size;
 	int rc;
@@ -316,6 +333,8 @@ int xseg_volume_refresh(struct xseg_volume *v)
 		return -ENOTCONN;
 	if (!xseg_is_whole(v->seg))
 		return -EPROTO;
+	if (!xs_volume_is_there(v, &known))
+		return -ENOTCONN;
 	rc = xs_client_open(v->seg, 1, &client, NULL);
 	if (rc)
 		return rc;

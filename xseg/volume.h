@@ -58,11 +58,11 @@
  *   A process below is killed, or restarts, or a cache is plugged or unplugged: I/Os take longer,
  *   and no error is seen. Errors are
  *      -ENOTCONN  volumed has been stopped, or is dead with nobody to start it again, since
- *                 params.gone_ns; or what is below it was taken away. In the first case the queue
- *                 is lost: all that is out comes back with this error, done or not, and everything
- *                 else is refused with it. Memory of the queue's that is out to be read into may be
- *                 written until volumed has served again. To go on: destroy the queue, close the
- *                 volume, and open it again.
+ *                 params.gone_ns, or is forgotten; or what is below it was taken away. In the first
+ *                 cases the queue is lost: all that is out comes back with this error, done or not,
+ *                 and everything else is refused with it. Memory of the queue's that is out to be
+ *                 read into may be written until volumed has served again. To go on: destroy the
+ *                 queue, close the volume, and open it again.
  *      -ESTALE	   the volume has been removed, also if there is another one of its name
  *      -ENXIO	   a part is beyond the volume's end: as the caller asked for it, or as it was made
  *                 smaller meanwhile

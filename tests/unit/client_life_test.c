@@ -320,6 +320,30 @@ static void a_volumed_that_is_forgotten_amid_copies_is_an_error(void **state)
 	assert_int_equal(xseg_queue_submit(g->q, &read), -ENOTCONN);
 }
 
+/* Of another name, in the same place of the table, with a volume of the same id. */
+static void another_volumed_in_the_place_of_one_that_was_forgotten_is_sent_nothing(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io write = { .op = XSEG_OP_WRITE, .size = 4096, .buf = plain };
+	uint32_t index = xseg_peer_find(g->seg, "volumed");
+	struct xseg_peer *other;
+	struct xreq *r;
+
+	clientrig_stop_volumed(g);
+	assert_int_equal(xseg_peer_forget(g->seg, index), 0);
+	assert_int_equal(xseg_peer_open(g->seg,
+				 &(struct xseg_peer_params){ "other", "volumed", 1, 0 }, &other,
+				 NULL),
+		0);
+	assert_int_equal(xseg_peer_index(other), index);
+	xseg_peer_serve(other);
+	assert_int_equal(xseg_volume_refresh(g->v), -ENOTCONN);
+	assert_int_equal(xseg_queue_run(g->q, &write), -ENOTCONN);
+	assert_int_equal(xseg_port_receive(xseg_peer_port(other, 0), &r, 1), 0);
+	xseg_peer_close(other, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(xseg_peer_forget(g->seg, index), 0);
+}
+
 static void a_queue_may_end_with_ios_out(void **state)
 {
 	struct clientrig *g = *state;
@@ -686,6 +710,7 @@ int main(void)
 		CLIENT_TEST(a_volumed_that_stays_away_is_an_error_that_stays),
 		CLIENT_TEST(a_pause_counts_from_its_own_begin),
 		CLIENT_TEST(a_volumed_that_is_forgotten_amid_copies_is_an_error),
+		CLIENT_TEST(another_volumed_in_the_place_of_one_that_was_forgotten_is_sent_nothing),
 		CLIENT_TEST(a_queue_may_end_with_ios_out),
 		CLIENT_TEST(a_queue_says_which_volume_it_has),
 		CLIENT_TEST(a_volume_that_was_removed_is_stale),
