@@ -199,20 +199,27 @@ int xs_control_lock(struct xseg *seg)
 
 /* Not by closing alone: another thread may have forked just now, and the child has a copy until it
  * has closed it. */
-void xs_unlock_byte(int fd, uint64_t byte)
+static void unlock(int fd, uint64_t byte, uint64_t bytes)
 {
-	struct flock fl = {
-		.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1
-	};
+	struct flock fl = { .l_type = F_UNLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)byte,
+		.l_len = (off_t)bytes };
 
 	fcntl(fd, F_OFD_SETLK, &fl);
+}
+
+void xs_unlock_byte(int fd, uint64_t byte)
+{
+	unlock(fd, byte, 1);
 }
 
 void xs_control_unlock(int fd)
 {
 	assert(fd == mine.fd);
 	atomic_fetch_add_explicit(&order, 1, memory_order_release);
-	xs_unlock_byte(fd, XSEG_LOCK_CONTROL);
+	/* all of it, at once: who comes next does not see those as members whose death was proved */
+	unlock(fd, 0, 0);
 	control_close();
 }
 

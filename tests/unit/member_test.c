@@ -234,6 +234,28 @@ static void who_dies_while_another_joins_is_not_taken_for_that_one(void **state)
 	xseg_detach(seg);
 }
 
+/* Nor when another thread of who has found him dead has just forked: the child has a copy of the
+ * description for a moment. */
+static void who_was_found_dead_is_no_member_when_the_next_one_has_the_lock(void **state)
+{
+	struct child ch = { .heir = 0 };
+	int copy, fd, pid, rc;
+	pid_t same;
+
+	(void)state;
+	pid = begin(&ch, &same);
+	segrig_kill(pid);
+	fd = xs_control_lock(seg);
+	assert_true(fd >= 0);
+	xs_mark_dead(seg, fd);
+	copy = dup(fd);
+	xs_control_unlock(fd);
+	rc = xseg_remove(seg, false);
+	close(copy);
+	assert_int_equal(rc, 0);
+	end(&ch);
+}
+
 static void a_child_that_lives_on_keeps_nobody_alive(void **state)
 {
 	struct child ch = { .heir = 1 };
@@ -367,6 +389,7 @@ int main(void)
 		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
 		cmocka_unit_test(who_dies_while_another_joins_is_not_taken_for_that_one),
 		cmocka_unit_test(a_child_that_lives_on_keeps_nobody_alive),
+		cmocka_unit_test(who_was_found_dead_is_no_member_when_the_next_one_has_the_lock),
 		cmocka_unit_test(a_child_that_lives_on_keeps_no_control_lock),
 		cmocka_unit_test(a_successor_whose_generation_wraps_takes_over_what_there_is),
 		cmocka_unit_test(a_sequence_that_wraps_is_as_good_as_any),
