@@ -23,6 +23,7 @@
 
 struct xseg {
 	int fd;			/* the one open file description that holds the member's lock */
+	int map_fd;	/* another one, that holds none: for mappings, which keep theirs open */
 	int pool_fd;	/* of the file that has the pages; -1: its own has them (pool_file.c) */
 	struct xseg *next;		/* that this process has attached: lock.c */
 	bool observer;

@@ -10,7 +10,8 @@
  *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked
  *       otherwise. A forked child closes its copy, or it would keep its parent alive after that
  *       one's death; and its copies of the descriptions with which threads of its parent have the
- *       control lock, or wait for it, or it would keep that
+ *       control lock, or wait for it, or it would keep that. Nothing is mapped through seg->fd: a
+ *       child that is forked before MADV_DONTFORK has the mapping, which it cannot close
  *   K2  a member is dead iff somebody else could take the lock on its byte
  *   K3  what is done under the control lock happens after all that was done under it before: the
  *       kernel sees to that; `order` says so to the language, for threads of one process
@@ -72,9 +73,11 @@ void xs_files_close(struct xseg *seg)
 {
 	if (seg->fd >= 0)
 		close(seg->fd);
+	if (seg->map_fd >= 0)
+		close(seg->map_fd);
 	if (seg->pool_fd >= 0)
 		close(seg->pool_fd);
-	seg->fd = seg->pool_fd = -1;
+	seg->fd = seg->map_fd = seg->pool_fd = -1;
 }
 
 static void child_forked(void)
@@ -107,7 +110,7 @@ int xs_attached_add(struct xseg *seg)
 	pthread_mutex_lock(&attached.lock);
 	fd = xs_open_again(seg);
 	if (fd >= 0) {
-		close(seg->fd);
+		seg->map_fd = seg->fd;
 		seg->fd = fd;
 		seg->next = attached.first;
 		attached.first = seg;

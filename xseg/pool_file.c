@@ -229,7 +229,7 @@ int xs_pool_map(const struct xseg *seg, void *at, uint64_t off, uint64_t bytes, 
 	bool apart = seg->pool_fd >= 0;
 
 	return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | flags,
-		       apart ? seg->pool_fd : seg->fd,
+		       apart ? seg->pool_fd : seg->map_fd,
 		       (off_t)(apart ? off : seg->geo.off_pages + off)) == MAP_FAILED
 		       ? -errno
 		       : 0;

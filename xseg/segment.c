@@ -227,7 +227,7 @@ static int fill_segment(int fd, const char *name, const struct xseg_config *cfg,
 	struct xseg_error *err)
 {
 	struct xs_geometry geo;
-	struct xseg seg = { .fd = fd, .pool_fd = -1 };
+	struct xseg seg = { .fd = fd, .map_fd = -1, .pool_fd = -1 };
 	int rc = xs_geometry_from_config(cfg, &geo, err);
 
 	if (rc)
@@ -444,7 +444,7 @@ static int attach_fd(
 		return xseg_fail(err, -ENOMEM, "out of memory");
 	}
 	seg->fd = fd;
-	seg->pool_fd = -1;
+	seg->map_fd = seg->pool_fd = -1;
 	seg->observer = flags & XSEG_ATTACH_OBSERVER;
 	seg->member = XSEG_OBSERVER_MEMBER;
 	snprintf(seg->name, sizeof(seg->name), "%s", name);

@@ -272,6 +272,46 @@ static void a_child_that_lives_on_keeps_nobody_alive(void **state)
 	end(&ch);
 }
 
+/* As if it had forked after its pages were mapped and before the kernel was told that no child gets
+ * them. */
+static int child_that_maps(void *arg)
+{
+	uint32_t page[XSEG_EXTENT_PAGES];
+	struct child *ch = arg;
+	struct xseg *own = segrig_attach(name);
+	struct xseg_peer *peer = segrig_server(own, "memd", 1, 16);
+	void *base;
+
+	if (xseg_pages_take(peer, 1, page) || xs_pages_map(own, page, XSEG_EXTENT_PAGES, &base) ||
+		madvise(base, XSEG_EXTENT_SIZE, MADV_DOFORK))
+		_exit(2);
+	if (fork() == 0)
+		tell(ch->ready[1], getpid());
+	while (pause())
+		;
+	return 0;
+}
+
+static void a_child_that_has_pages_mapped_keeps_nobody_alive(void **state)
+{
+	struct child ch = { .heir = 1 };
+	pid_t heir;
+	bool dead;
+	int pid;
+
+	(void)state;
+	name = segrig_named(&seg);
+	assert_int_equal(pipe2(ch.ready, O_CLOEXEC), 0);
+	pid = segrig_fork(child_that_maps, &ch);
+	heir = await(ch.ready[0]);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_LIVE);
+	segrig_kill(pid);
+	dead = segrig_state(seg, "memd") == XSEG_PEER_DEAD;
+	assert_int_equal(kill(heir, SIGKILL), 0);
+	assert_true(dead);
+	end(&ch);
+}
+
 /* Whether the control lock can be had, though its owner was killed and a child of his lives. */
 static bool control_is_free(struct child *ch)
 {
@@ -389,6 +429,7 @@ int main(void)
 		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
 		cmocka_unit_test(who_dies_while_another_joins_is_not_taken_for_that_one),
 		cmocka_unit_test(a_child_that_lives_on_keeps_nobody_alive),
+		cmocka_unit_test(a_child_that_has_pages_mapped_keeps_nobody_alive),
 		cmocka_unit_test(who_was_found_dead_is_no_member_when_the_next_one_has_the_lock),
 		cmocka_unit_test(a_child_that_lives_on_keeps_no_control_lock),
 		cmocka_unit_test(a_successor_whose_generation_wraps_takes_over_what_there_is),
