@@ -20,8 +20,8 @@
  * that lost its write cache): it proves nothing, and stays possible until a write issued after its
  * end is acknowledged. Of a sector whose writes keep failing only some are told apart, at last one:
  * then any write of the run is possible there. Zeroing has no unique value: when more than one
- * zeroing could explain a read of zeroes, the read proves none of them. The first read of a sector
- * never written defines what it held before.
+ * zeroing could explain a read of zeroes, or a zeroing and what the sector held before, the read
+ * proves none of them. The first read of a sector never written defines what it held before.
  *
  * Lost or stale: who reads an old value cannot know whether the newer one is gone. If the newer one
  * was read before, or is read later while nothing was written in between, it was stale, else it

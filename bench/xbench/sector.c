@@ -271,6 +271,15 @@ static void note_read(struct xb_node *n, const struct xb_read *r)
 		n->s = r->issued;
 }
 
+/* Zeroes may be those of any zeroing, of a failed write that is no longer told apart, or what was
+ * there before; all else is known by its value. */
+static bool is_of(const struct xb_node *n, uint64_t value)
+{
+	return n->value == value ||
+	       (value == XB_VALUE_ZERO &&
+		(n->value == XB_VALUE_UNKNOWN || n->value == XB_VALUE_ANY));
+}
+
 /* Looks among the nodes of one value (that of the read, unknown, or anything), and notes the read,
  * unless more than one explains it. */
 static bool explained_by(const struct xb_lists *l, struct xb_slot *slot, uint64_t value,
@@ -280,13 +289,13 @@ static bool explained_by(const struct xb_lists *l, struct xb_slot *slot, uint64_
 	uint32_t nr = 0;
 
 	for (n = xb_first(l, slot); n; n = xb_next(l, n))
-		if (n->value == value && is_possible(l, slot, n, r, newer)) {
+		if (is_of(n, value) && is_possible(l, slot, n, r, newer)) {
 			one = n;
 			nr++;
 		}
 	if (nr == 1) {
 		note_read(one, r);
-		if (value == XB_VALUE_UNKNOWN)
+		if (one->value == XB_VALUE_UNKNOWN)
 			one->value = r->seen->value;
 	}
 	return nr > 0;

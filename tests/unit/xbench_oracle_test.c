@@ -254,6 +254,38 @@ static void zeroing_is_a_write_of_zeroes(void **state)
 	assert_int_equal(slot()->list, 0);
 }
 
+/* The read of zeroes proves nothing of the zeroing that is out: they may be what was there. */
+static void zeroes_beside_a_zeroing_may_be_what_was_there_before(void **state)
+{
+	uint64_t zeroing = write_begin(XB_VALUE_ZERO);
+
+	(void)state;
+	assert_true(read_value(XB_VALUE_ZERO));
+	write_value(V(1));
+	assert_true(read_value(V(1)));
+	assert_true(read_value(XB_VALUE_ZERO));
+	assert_false(read_value(V(1)));
+	write_end(zeroing, true);
+	assert_true(read_value(XB_VALUE_ZERO));
+	assert_int_equal(slot()->list, 0);
+}
+
+static void zeroes_beside_a_zeroing_may_be_of_a_write_that_failed(void **state)
+{
+	uint64_t zeroing;
+
+	(void)state;
+	write_value(V(1));
+	for (unsigned i = 2; i < 100; i++)
+		write_end(write_begin(i == 2 ? XB_VALUE_ZERO : V(i)), false);
+	zeroing = write_begin(XB_VALUE_ZERO);
+	assert_true(read_value(XB_VALUE_ZERO));
+	write_value(V(100));
+	assert_true(read_value(V(100)));
+	assert_true(read_value(XB_VALUE_ZERO));
+	write_end(zeroing, true);
+}
+
 static void a_sector_comes_to_rest(void **state)
 {
 	uint64_t w;
@@ -442,6 +474,8 @@ int main(void)
 		T(a_stamp_of_this_run_is_never_what_was_there_before),
 		T(what_was_there_before_is_learnt_beside_a_write),
 		T(zeroing_is_a_write_of_zeroes),
+		T(zeroes_beside_a_zeroing_may_be_what_was_there_before),
+		T(zeroes_beside_a_zeroing_may_be_of_a_write_that_failed),
 		T(a_sector_comes_to_rest),
 		T(an_old_value_is_stale_when_the_newer_was_seen_before),
 		T(an_old_value_is_lost_until_the_newer_is_seen),
