@@ -112,6 +112,9 @@ BASE := $(LIBPEER) $(LIBXSEG)
 FIO_DIR ?= build/fio
 ENGINE := $(if $(SAN),,$(if $(wildcard $(FIO_DIR)/src/config-host.h),$(BUILD)/lib/fio-xseg.so))
 
+# bench-scale counts nothing without it.
+CALLGRIND_HEADER ?= /usr/include/valgrind/callgrind.h
+
 # nbdkit's plug-in needs its header; without it, it is left out, and `xseg export` says so. nbdkit
 # knows nothing of sanitizers either: tests have it load the runtime (tests/lib/nbdkit.sh).
 NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
@@ -153,10 +156,11 @@ define record
 @printf '%s\n' '$(subst ','\'',$(1))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(1))' >$@
 endef
 
-# Other flags rebuild everything; a file that came or went makes archives and programs again.
+# Other flags rebuild everything, and so does a header that bench-scale can be built without; a file
+# that came or went makes archives and programs again.
 .PHONY: FORCE
 $(BUILD)/flags: FORCE
-	$(call record,$(CC) $(FLAGS) $(LTO) $(LDFLAGS) $(LIBS))
+	$(call record,$(CC) $(FLAGS) $(LTO) $(LDFLAGS) $(LIBS) $(wildcard $(CALLGRIND_HEADER)))
 $(BUILD)/sources: FORCE
 	$(call record,$(sort $(ALL_SRC)))
 

@@ -56,6 +56,8 @@ run_one()	# REACTORS
 		--size=$size >"$tmp/said.$1.json" 2>>"$log" </dev/null ||
 		fail "bench-scale --reactors=$1 failed under valgrind"
 	counted "$tmp/counts.$1" >"$tmp/counts.$1.json"
+	[ "$(cat "$tmp/counts.$1.json")" != "{}" ] ||
+		fail "nothing was counted: bench-scale was made without valgrind/callgrind.h; run make deps, then make"
 	jq -s '.[0] + { counts: .[1] }' "$tmp/said.$1.json" \
 		"$tmp/counts.$1.json" >"$raw/$1-run.1.json" || fail "no counts"
 	rm -f "$tmp/counts.$1"
@@ -83,8 +85,6 @@ report()
 
 bench_begin scale bench-scale
 command -v valgrind >/dev/null || usage "valgrind is not there; run make deps"
-[ -e /usr/include/valgrind/callgrind.h ] ||
-	usage "bench-scale was made without valgrind/callgrind.h; run make deps, then make"
 echo "with the tables of ${reactors[*]} reactors, as many at a time as there are CPUs ..."
 for nr in "${reactors[@]}"; do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do
