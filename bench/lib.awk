@@ -34,8 +34,11 @@ function by_round(who, than,	i, of, list)
 	return list
 }
 
-# The last lines of a report: what was wanted, what came out, and whether that will do.
+# The last lines of a report: what was wanted, what came out, and whether that will do. A figure that
+# is none, as 0 by 0, never does: to mawk it is equal to every number.
 function wanted(what, is, ok)
 {
+	if (is ~ /nan/)
+		ok = 0
 	printf "wanted %s, is %s: %s\n", what, is, ok ? "met" : "not met"
 }

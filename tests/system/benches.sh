@@ -96,6 +96,11 @@ is "the table of all bars has what was wanted, and whether it is met" \
 	"$(awk -f "$root/bench/run.awk" bars | sed 1d | tr -s ' ' | tr '\n' ';')" \
 	"hit 4k read, depth 1 at least 0.85 0.9 met;hit writes, depth 16: a rate of 2 (redis: 3) at least 1 0.5 (worst: 0) not met;ratio uniform -0.2 points met;2 of 3 bars are met.;"
 
+is "a figure that is none meets nothing that was wanted" \
+	"$(printf '%s\tserver\tread\t8\town\t8\t0\t0\t0\t0\n' 1 16 |
+		awk -v results=/dev/null -f "$root/bench/lib.awk" -f "$root/bench/scale.awk" |
+		grep -c ': met$')" 0
+
 bench hit 45 24 "runs.tsv:11:45 results.tsv:12:46" "iops.png bandwidth.png"
 bench limits 39 12 "runs.tsv:11:39 results.tsv:8:40" limits.png
 # Of the rivals, those that are here.
