@@ -429,45 +429,45 @@ headers = $(CC) $(FLAGS) -MM -MT '' xseg/volume.h | tr -d '\\:'
 PLUGIN_DIR ?= $(LIBDIR)/nbdkit/plugins
 # Where a fio that was built with its defaults looks for engines.
 ENGINE_DIR ?= $(LIBDIR)/fio
-SHARED_FILE = $(DESTDIR)$(LIBDIR)/libxseg.so.$(VERSION)
+SHARED_FILE = libxseg.so.$(VERSION)
 
+# All that has DESTDIR or a directory in it is quoted: it may have spaces, and `uninstall` removes.
 install: ## programs, headers, libraries, pkg-config file, Python package, manual pages; PREFIX=/usr/local DESTDIR=
 	@$(MAKE) --no-print-directory $(JOBS) programs libs
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
-		$(DESTDIR)$(MANDIR)
-	$(if $(BIN),install -m 755 $(BIN) $(DESTDIR)$(BINDIR))
-	install -m 644 $(LIBXSEG) $(DESTDIR)$(LIBDIR)
-	$(if $(LTO),objcopy --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' $(DESTDIR)$(LIBDIR)/libxseg.a)
-	install -m 755 $(SHARED) $(SHARED_FILE)
-	ln -sf $(notdir $(SHARED_FILE)) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)
-	ln -sf libxseg.so.$(ABI) $(DESTDIR)$(LIBDIR)/libxseg.so
-	$(if $(PLUGIN),install -D -m 755 $(PLUGIN) $(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN)))
-	$(if $(ENGINE),install -D -m 755 $(ENGINE) $(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE)))
-	@printf '%s\n' "$$PC_FILE" >$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
+	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
+		"$(DESTDIR)$(MANDIR)"
+	$(if $(BIN),install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)")
+	install -m 644 $(LIBXSEG) "$(DESTDIR)$(LIBDIR)"
+	$(if $(LTO),objcopy --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' "$(DESTDIR)$(LIBDIR)/libxseg.a")
+	install -m 755 $(SHARED) "$(DESTDIR)$(LIBDIR)/$(SHARED_FILE)"
+	ln -sf $(SHARED_FILE) "$(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI)"
+	ln -sf libxseg.so.$(ABI) "$(DESTDIR)$(LIBDIR)/libxseg.so"
+	$(if $(PLUGIN),install -D -m 755 $(PLUGIN) "$(DESTDIR)$(PLUGIN_DIR)/$(notdir $(PLUGIN))")
+	$(if $(ENGINE),install -D -m 755 $(ENGINE) "$(DESTDIR)$(ENGINE_DIR)/$(notdir $(ENGINE))")
+	@printf '%s\n' "$$PC_FILE" >"$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
 	@set -e; for h in $$($(headers)); do \
 		echo "install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h"; \
-		install -D -m 644 $$h $(DESTDIR)$(INCLUDEDIR)/$$h; \
+		install -D -m 644 $$h "$(DESTDIR)$(INCLUDEDIR)/$$h"; \
 	done
-	install -d $(DESTDIR)$(PYTHONDIR)/xseg
-	install -m 644 $(PYTHON) $(DESTDIR)$(PYTHONDIR)/xseg
+	install -d "$(DESTDIR)$(PYTHONDIR)/xseg"
+	install -m 644 $(PYTHON) "$(DESTDIR)$(PYTHONDIR)/xseg"
 	@set -e; for m in $(PAGES); do \
 		echo "install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
-		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; \
+		install -D -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}"; \
 	done
 
 uninstall: ## removes what install put there
-	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(notdir $(BIN)))
-	rm -f $(DESTDIR)$(LIBDIR)/libxseg.a $(SHARED_FILE) $(DESTDIR)$(LIBDIR)/libxseg.so.$(ABI) \
-		$(DESTDIR)$(LIBDIR)/libxseg.so
-	rm -f $(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc
-	rm -f $(addprefix $(DESTDIR)$(PYTHONDIR)/xseg/,$(notdir $(PYTHON)))
-	rm -rf $(DESTDIR)$(PYTHONDIR)/xseg/__pycache__
-	rm -f $(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so
-	rm -f $(DESTDIR)$(ENGINE_DIR)/fio-xseg.so
-	rm -f $(addprefix $(DESTDIR)$(MANDIR)/,$(PAGE_PATHS))
-	@set -e; for h in $$($(headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
-	@-rmdir $(DESTDIR)$(PYTHONDIR)/xseg $(DESTDIR)$(INCLUDEDIR)/xseg \
-		$(DESTDIR)$(INCLUDEDIR)/xtypes 2>/dev/null || true
+	rm -f $(addprefix "$(DESTDIR)$(BINDIR)"/,$(notdir $(BIN)))
+	rm -f $(addprefix "$(DESTDIR)$(LIBDIR)"/,libxseg.a $(SHARED_FILE) libxseg.so.$(ABI) libxseg.so)
+	rm -f "$(DESTDIR)$(LIBDIR)/pkgconfig/xseg.pc"
+	rm -f $(addprefix "$(DESTDIR)$(PYTHONDIR)"/xseg/,$(notdir $(PYTHON)))
+	rm -rf "$(DESTDIR)$(PYTHONDIR)/xseg/__pycache__"
+	rm -f "$(DESTDIR)$(PLUGIN_DIR)/nbdkit-xseg-plugin.so"
+	rm -f "$(DESTDIR)$(ENGINE_DIR)/fio-xseg.so"
+	rm -f $(addprefix "$(DESTDIR)$(MANDIR)"/,$(PAGE_PATHS))
+	@set -e; for h in $$($(headers)); do rm -f "$(DESTDIR)$(INCLUDEDIR)/$$h"; done
+	@-rmdir "$(DESTDIR)$(PYTHONDIR)/xseg" "$(DESTDIR)$(INCLUDEDIR)/xseg" \
+		"$(DESTDIR)$(INCLUDEDIR)/xtypes" 2>/dev/null || true
 
 clean: ## removes build, build-asan, build-tsan and build-fuzz
 	rm -rf build build-asan build-tsan build-fuzz

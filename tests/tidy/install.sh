@@ -1,6 +1,6 @@
 #!/bin/bash
 # install.sh - a program outside the repository builds with what `make install` puts there;
-# uninstall leaves no file.
+# uninstall leaves no file, and takes none that is not its own, also where a path has spaces.
 # timeout: 120
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
@@ -16,10 +16,11 @@ MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ 
 export MAKEFLAGS
 unset MFLAGS MAKELEVEL
 target=$work/root
+# make_it TARGET [DESTDIR]; make has no names with spaces: the repository may be in such a one
 make_it()
 {
-	make --no-print-directory BUILD="$BUILD" CC="$CC" PREFIX=/usr DESTDIR="$target" \
-		"$1" >"$work/log" 2>&1
+	make --no-print-directory BUILD="${BUILD#"$root"/}" CC="$CC" PREFIX=/usr \
+		DESTDIR="${2:-$target}" "$1" >"$work/log" 2>&1
 }
 
 if make_it install; then ok "make install succeeds"; else not_ok "make install succeeds" \
@@ -75,5 +76,28 @@ if [ -z "$(find "$target" ! -type d)" ]; then
 else
 	find "$target" ! -type d >"$work/log"
 	not_ok "make uninstall leaves no file" "$work/log"
+fi
+
+# files_of DIR: their names, relative to it
+files_of()
+{
+	(cd "$1" && find . ! -type d | sort)
+}
+
+make_it install && files_of "$target" >"$work/files"
+sentence="it is installed into a directory with spaces, too"
+if make_it install "$work/a root" && files_of "$work/a root" | cmp - "$work/files" >>"$work/log" 2>&1; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+mkdir -p "$work/a"
+echo precious >"$work/a/file"
+make_it uninstall "$work/a root"
+is_gone=$(find "$work/a root" ! -type d 2>&1)
+if [ -z "$is_gone" ] && [ -e "$work/a/file" ]; then
+	ok "and uninstall removes that, and nothing else"
+else
+	not_ok "and uninstall removes that, and nothing else" "$work/log"
 fi
 finish
