@@ -13,10 +13,11 @@ CC=${CC:-gcc}
 MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ ?-j[0-9]*//g')
 export MAKEFLAGS
 unset MFLAGS MAKELEVEL
-t "the library is installed" make --no-print-directory -C "$root" BUILD="$BUILD" CC="$CC" \
+t "the library is installed" make --no-print-directory -C "$root" BUILD="${BUILD#"$root"/}" CC="$CC" \
 	PREFIX=/usr DESTDIR="$TMP/root" install
 lib=$TMP/root/usr/lib
-export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$TMP/root
+# from here, as its flags are words
+export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root
 
 build()		# PROGRAM FLAGS...
 {
@@ -41,7 +42,7 @@ is "the library needs nothing but the C library" \
 # ---- what it shows ----
 
 echo '#include <xseg/volume.h>' >headers.c
-$CC -I"$TMP/root/usr/include" -aux-info declared.txt -c -o headers.o headers.c
+$CC -Iroot/usr/include -aux-info declared.txt -c -o headers.o headers.c
 grep -E '^/\* [^ ]*(xseg|xtypes)/' declared.txt | grep -v ' static ' |
 	grep -oE '\b(xseg|xhist)_[a-z0-9_]+ \(' | tr -d ' (' | sort -u >declared
 nm -D --defined-only "$lib/libxseg.so" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' |

@@ -50,7 +50,7 @@ free=$(free_of_segment)
 
 export_up disk disk --volumed volumed
 disk=$server disk_uri=$uri
-is "the URI is that of the socket" "$uri" "nbd+unix:///?socket=$TMP/disk.sock"
+is "the URI is that of the socket" "$uri" "nbd+unix:///?socket=${TMP// /%20}/disk.sock"
 for can in can_flush can_fua can_trim can_zero can_multi_conn; do
 	is "$can" "$(info .$can)" true
 done

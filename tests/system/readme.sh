@@ -21,7 +21,7 @@ hour()
 	inside { print }' "$readme" |
 	sed -E -e '/^make( deps)?$/d' -e "s|=hour\$|=$XSEG_SEGMENT|" \
 		-e "s|xseg-hour\\.log|xseg-$XSEG_SEGMENT.log|" \
-		-e "s|\\\$PWD/build/bin|$BUILD/bin|"
+		-e "s|\\\$PWD/build/bin|'$BUILD/bin'|"
 }
 
 # title N: the words in bold before block N, or its number
