@@ -68,10 +68,12 @@ function fastest(systems, nr, rw, depth,	i, k, m, best)
 	return best
 }
 
+# None where there is nothing to compare.
 function verdict(mine, systems, nr, rw, depth, where,	m, best)
 {
-	who = "none"
 	best = fastest(systems, nr, rw, depth)
+	if (!best || !((mine, rw, depth) in iops))
+		return
 	m = median(iops[mine, rw, depth])
 	wanted(where ", " rw "s, depth " depth ": no slower than the fastest rival (" who ", " int(best / 1e3) "k)", \
 		int(m / 1e3) "k", m >= best)

@@ -113,7 +113,8 @@ for rival in redis-server:redis memcached:memcached bench-rival-rocksdb:rocksdb 
 	runs=$((runs + 4))
 done
 export BENCH_RIVALS="${rivals[*]}"
-bench rivals $runs 6 "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
+# a bar for each of the points in memory, where there is one to compare with
+bench rivals $runs $((runs > 6 ? 4 : 0)) "runs.tsv:8:$runs results.tsv:7:$((runs + 1))" rivals.png
 bench literature 52 6 "runs.tsv:11:52 results.tsv:14:53" literature.png
 # A cluster's takes as long as a third of the others.
 if [ -n "$LONG" ] && command -v ceph-mon >/dev/null && command -v ceph-osd >/dev/null &&
