@@ -252,16 +252,17 @@ choose_datas()
 # What did not hit or was flushed between two looks makes the figures another thing than hits.
 counters()	# SYSTEM
 {
-	xseg -s "$(segment_of "$1")" --json cache status cached 2>>"$log" |
-		jq -r '"\(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"' ||
-		fail "cached shows no counters"
+	xseg -s "$(segment_of "$1")" --json cache status cached >"$tmp/status.json" 2>>"$log" &&
+		jq -r '"\(.reads + .writes) \(.misses + .partial) \(.flushed_bytes)"' \
+			"$tmp/status.json" || fail "cached shows no counters"
 }
 
 note_counters()	# WHEN
 {
-	local system
+	local system now
 	for system in "${systems[@]}"; do
-		echo "$system $1 $(counters "$system")" >>"$out/hits.txt"
+		now=$(counters "$system") || exit 1
+		echo "$system $1 $now" >>"$out/hits.txt"
 	done
 }
 
