@@ -67,7 +67,7 @@ run_guest()
 		tail -n 20 "$name.console" >>"$log"
 		fail "the guest does not end"
 	}
-	cat "$name.qemu" >>"$log"
+	cat "$name.qemu" "$name.console" >>"$log"
 	for rw in write read; do
 		tr -d '\r' <"$name.console" |
 			sed -n "/^guest: begin $rw\$/,/^guest: end $rw\$/{/^guest: /d;p}" \

@@ -226,6 +226,9 @@ plot()
 raw_rows()
 {
 	local file name='input_filename | split("/")[-1] | rtrimstr(".json")'
+	for file in "$raw"/*-run.*.json; do
+		[ -s "$file" ] || fail "$file is empty${2:+: $2}"	# of which jq says nothing
+	done
 	jq -r "($name | split(\"-run.\") | join(\"-\") | split(\"-\")) as \$n | $1 | @tsv" \
 		"$raw"/*-run.*.json && return
 	for file in "$raw"/*-run.*.json; do
@@ -238,7 +241,8 @@ raw_rows()
 # made, and it fails when an I/O did. runs.tsv has the errors in its last column.
 bench_end()
 {
-	report | tee "$out/report.txt"
+	report >"$out/report.txt" || fail "the report could not be made; see $out/report.txt"
+	cat "$out/report.txt"
 	[ $# -eq 0 ] || plot "$@"
 	echo "report: $out/report.txt; every run's JSON: $raw"
 	awk -F '\t' '$NF != 0 { bad = 1 } END { exit bad }' "$out/runs.tsv" ||

@@ -124,6 +124,26 @@ if [ -n "$LONG" ] && command -v ceph-mon >/dev/null && command -v ceph-osd >/dev
 elif [ -n "$LONG" ]; then
 	skip "bench/headline.sh --quick runs to its end" "there is no Ceph (make deps)"
 fi
+
+# ends_badly REGEX SENTENCE: a benchmark whose one run made the file that standard input is, ends with
+# such a line; its report fails
+ends_badly()
+{
+	{
+		echo ". '$root/bench/lib.sh'"
+		echo "bench_options; bench_begin broken xseg; cp '$TMP/run' \"\$raw/cached-run.1.json\""
+		echo "report() { echo 'half of it'; false; }"
+		echo "raw_rows '[.error]' >\"\$out/runs.tsv\"; bench_end"
+	} >broken.sh
+	cat >run
+	expect_err 1 "$1" "$2" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/broken" \
+		bash broken.sh
+}
+
+ends_badly "run.1.json is empty" "a run that said nothing is named" </dev/null
+ends_badly "the report could not be made" "a report that could not be made is no success" \
+	<<<'{ "error": 0 }'
+
 mkdir -p no-ceph/bin
 ln -s "$BUILD"/bin/{xseg,xseg-host,xbench} no-ceph/bin
 BUILD=$TMP/no-ceph BENCH_OUT=$TMP/left "$root/bench/headline.sh" --quick >left_out
