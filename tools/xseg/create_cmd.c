@@ -48,12 +48,16 @@ struct cache_plan {
 
 static int read_group(const char *text, int64_t *gid)
 {
+	unsigned long number;
 	char *end;
 
 	if (!isdigit((unsigned char)text[0]))
 		return -EINVAL;
-	*gid = (int64_t)strtoul(text, &end, 10);
-	return *end || *gid >= UINT32_MAX ? -EINVAL : 0;
+	number = strtoul(text, &end, 10);
+	if (*end || number >= UINT32_MAX)
+		return -EINVAL;
+	*gid = (int64_t)number;
+	return 0;
 }
 
 static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg,
