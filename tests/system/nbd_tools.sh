@@ -96,6 +96,35 @@ t "also when the time that the first one had is long over" wait_for 10 \
 	is_served_anew "$server" "$uri"
 export_down "$server"
 
+has_died()	# PID
+{
+	! kill -0 "$1" || grep -q '^State:.*Z' "/proc/$1/status"
+}
+
+# What was nbdkit's socket is somebody else's by then.
+export_up taken scratch --volumed volumed --queues 1
+child=$(pgrep -P "$server")
+freeze "$server"
+kill -ABRT "$child"
+t "an nbdkit dies" wait_for 10 has_died "$child"
+rm "$TMP/taken.sock"
+start listener python3 -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+print("listens", flush=True)
+time.sleep(60)' "$TMP/taken.sock"
+listener=$started
+t "and somebody else serves on its socket" wait_for 10 grep -q listens listener.log
+kill -CONT "$server"
+wait "$server"
+is "then it is not begun anew" "$?" 4
+t "and that is said" grep -q "somebody serves on $TMP/taken.sock; choose another" taken.log
+t "and the other's socket is left to it" test -S "$TMP/taken.sock"
+kill "$listener"
+rm -f "$TMP/taken.sock"
+
 # ---- nbdinfo ----
 
 expect_json '.exports | length == 1 and .[0]["export-size"] == 16777216 and .[0].contexts == ["base:allocation"]' "nbdinfo lists the export" \

@@ -143,12 +143,21 @@ static int refuse_socket(const struct server *s)
 			 s->address.sun_path);
 }
 
+/* Whether nobody listens on it any more. */
+static bool is_left(const struct server *s)
+{
+	int fd = is_served(s) ? 0 : dial(s);
+
+	if (fd > 0)
+		close(fd);
+	return fd == -ECONNREFUSED;
+}
+
 /* A socket on which nobody listens was left by an export that was killed. */
 static int clear_socket(const struct server *s)
 {
 	const char *path = s->address.sun_path;
 	struct stat st;
-	int fd;
 
 	if (lstat(path, &st))
 		return errno == ENOENT ? TOOL_DONE
@@ -157,10 +166,7 @@ static int clear_socket(const struct server *s)
 	if (!S_ISSOCK(st.st_mode))
 		return tool_fail(
 			TOOL_REFUSED, "export: %s is there and is no socket; choose another", path);
-	fd = is_served(s) ? 0 : dial(s);
-	if (fd > 0)
-		close(fd);
-	if (fd != -ECONNREFUSED)
+	if (!is_left(s))
 		return refuse_socket(s);
 	return unlink(path) ? tool_fail_errno(-errno, NULL, "remove it", "export: socket %s", path)
 			    : TOOL_DONE;
@@ -338,7 +344,7 @@ static void stop(struct server *s)
 		listen_to(s, LOOK_MS);
 	}
 	reap(s);
-	if (!is_served(s))
+	if (is_left(s))
 		unlink(s->address.sun_path);
 }
 
@@ -355,9 +361,10 @@ static int begin_anew(struct server *s)
 		s->volume, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	s->serves = false;
 	poll(NULL, 0, AGAIN_MS);
-	unlink(s->address.sun_path);
 	tool_start_clock(s->t);
-	rc = start(s);
+	rc = clear_socket(s);
+	if (!rc)
+		rc = start(s);
 	return rc ? rc : wait_until_served(s);
 }
 
