@@ -33,6 +33,8 @@ VERSION = 0.1.0
 ABI	= 0
 
 BUILD  ?= build
+# By one name, however it is given: the dependencies that the compiler writes are of that name.
+override BUILD := $(subst $(CURDIR)/,,$(BUILD))
 PREFIX ?= /usr/local
 CFLAGS ?= -O2 -g
 ifeq ($(origin CC),default)
