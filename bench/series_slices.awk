@@ -1,4 +1,4 @@
-# sustained_slices.awk - cuts a run into 20 slices of the same number of bytes. Used by
+# series_slices.awk - cuts a run into 20 slices of the same number of bytes. Used by
 # series.sh.
 #
 # In: NANOSECONDS BYTES, both since the beginning, ascending; the last line is the end of the run
