@@ -256,20 +256,27 @@ static void who_was_found_dead_is_no_member_when_the_next_one_has_the_lock(void 
 	end(&ch);
 }
 
-static void a_child_that_lives_on_keeps_nobody_alive(void **state)
+/* The process serves memd, and is dead when it is killed, though its child lives on. */
+static void ends_alone(struct child *ch, int pid, pid_t heir)
 {
-	struct child ch = { .heir = 1 };
-	pid_t heir;
-	int pid = begin(&ch, &heir);
 	bool dead;
 
-	(void)state;
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_LIVE);
 	segrig_kill(pid);
 	dead = segrig_state(seg, "memd") == XSEG_PEER_DEAD;
 	assert_int_equal(kill(heir, SIGKILL), 0);
 	assert_true(dead);
-	end(&ch);
+	end(ch);
+}
+
+static void a_child_that_lives_on_keeps_nobody_alive(void **state)
+{
+	struct child ch = { .heir = 1 };
+	pid_t heir;
+	int pid = begin(&ch, &heir);
+
+	(void)state;
+	ends_alone(&ch, pid, heir);
 }
 
 /* As if it had forked after its pages were mapped and before the kernel was told that no child gets
@@ -296,7 +303,6 @@ static void a_child_that_has_pages_mapped_keeps_nobody_alive(void **state)
 {
 	struct child ch = { .heir = 1 };
 	pid_t heir;
-	bool dead;
 	int pid;
 
 	(void)state;
@@ -304,12 +310,7 @@ static void a_child_that_has_pages_mapped_keeps_nobody_alive(void **state)
 	assert_int_equal(pipe2(ch.ready, O_CLOEXEC), 0);
 	pid = segrig_fork(child_that_maps, &ch);
 	heir = await(ch.ready[0]);
-	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_LIVE);
-	segrig_kill(pid);
-	dead = segrig_state(seg, "memd") == XSEG_PEER_DEAD;
-	assert_int_equal(kill(heir, SIGKILL), 0);
-	assert_true(dead);
-	end(&ch);
+	ends_alone(&ch, pid, heir);
 }
 
 /* Whether the control lock can be had, though its owner was killed and a child of his lives. */
