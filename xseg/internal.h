@@ -129,6 +129,7 @@ struct xseg_peer {
 	struct xs_peer *sh;
 	uint32_t index, generation, nr_ports;
 	enum xseg_peer_state state;		/* as this process has made it: peer.c */
+	enum xseg_peer_state before;		/* as it found it */
 	struct xport port[XSEG_PEER_PORTS];
 	void *arena;				/* mapped arena, or NULL */
 	size_t arena_map_bytes;

@@ -338,13 +338,12 @@ static int open_locked(
 	struct xseg_peer *peer, const struct xseg_peer_params *params, struct xseg_error *err)
 {
 	struct xseg *seg = peer->seg;
-	enum xseg_peer_state before;
 	int rc = claim_peer(seg, params, &peer->index, err);
 
 	if (rc)
 		return rc;
 	peer->sh = &seg->peers[peer->index];
-	before = peer_state(xs_peer_word(seg, peer->index));
+	peer->before = peer_state(xs_peer_word(seg, peer->index));
 	peer->generation = next_generation(seg, peer->index);
 	peer_set(peer, XSEG_PEER_OPENING);
 	XKILL(PEER_OPENING);
@@ -352,8 +351,8 @@ static int open_locked(
 	if (rc == 0)
 		rc = open_handles(peer, err);
 	if (rc) {
-		peer_set(peer, before == XSEG_PEER_DEAD ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
-		if (before == XSEG_PEER_FREE)
+		peer_set(peer, peer->before == XSEG_PEER_DEAD ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
+		if (peer->before == XSEG_PEER_FREE)
 			xs_peer_release(seg, peer->index);
 		return rc;
 	}
@@ -570,6 +569,11 @@ uint32_t xseg_peer_index(struct xseg_peer *peer)
 uint32_t xseg_peer_nr_ports(struct xseg_peer *peer)
 {
 	return peer->nr_ports;
+}
+
+enum xseg_peer_state xseg_peer_before(const struct xseg_peer *peer)
+{
+	return peer->before;
 }
 
 struct xport *xseg_peer_port(struct xseg_peer *peer, uint32_t i)

@@ -269,6 +269,8 @@ int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
 struct xseg *xseg_peer_segment(struct xseg_peer *peer);
 uint32_t xseg_peer_index(struct xseg_peer *peer);
 uint32_t xseg_peer_nr_ports(struct xseg_peer *peer);
+/* What the name was when it was opened: FREE, it was nobody's; STOPPED or DEAD, its predecessor. */
+enum xseg_peer_state xseg_peer_before(const struct xseg_peer *peer);
 struct xport *xseg_peer_port(struct xseg_peer *peer, uint32_t i);
 /* The peer's own word n (0..7), kept in the segment across its death. One writer: the peer. */
 void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value);

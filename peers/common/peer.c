@@ -150,12 +150,12 @@ static int check_one(struct peer *p, struct xseg_error *err)
 
 /* It died, and has had a route. If it has none now it was unplugged, or on its way back, and stays
  * off the path until it is plugged. One that was stopped in order begins where it is told to. */
-static bool died_in_use(struct xseg *seg, const char *name)
+static bool died_in_use(struct xseg_peer *peer)
 {
-	struct xseg_peer_info info;
+	uint64_t epoch;
 
-	return xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info) &&
-	       info.state == XSEG_PEER_DEAD && info.epoch != 0;
+	xseg_route(peer, &epoch);
+	return xseg_peer_before(peer) == XSEG_PEER_DEAD && epoch != 0;
 }
 
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
@@ -163,7 +163,7 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	struct xseg_peer_params params = { .name = p->name,
 					   .kind = p->cls->kind,
 					   .nr_ports = p->threads };
-	bool fresh = xseg_peer_find(seg, p->name) == XSEG_NONE, died = died_in_use(seg, p->name);
+	bool fresh, died;
 	uint32_t i;
 	int rc;
 
@@ -173,6 +173,8 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	rc = xseg_peer_open(seg, &params, &p->xp, err);
 	if (rc)
 		return rc;
+	fresh = xseg_peer_before(p->xp) == XSEG_PEER_FREE;
+	died = died_in_use(p->xp);
 	xseg_peer_user_set(p->xp, PEER_WORD_STOPPING, 0);
 	p->nr_ports = xseg_peer_nr_ports(p->xp);
 	for (i = 0; i < p->nr_ports && !rc; i++)

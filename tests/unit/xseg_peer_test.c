@@ -15,6 +15,7 @@ static void a_server_opens_then_serves_then_stops(void **state)
 	(void)state;
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_OPENING);
 	assert_int_equal(xseg_peer_index(peer), xseg_peer_find(seg, "memd"));
+	assert_int_equal(xseg_peer_before(peer), XSEG_PEER_FREE);
 	assert_int_equal(xseg_peer_nr_ports(peer), 2);
 	assert_null(xseg_peer_port(peer, 2));
 	assert_ptr_equal(xseg_peer_segment(peer), seg);
@@ -157,6 +158,7 @@ static void a_successor_gets_ports_words_route_and_a_later_generation(void **sta
 		assert_int_equal(segrig_state(seg, "volumed"),
 			kill ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
 		peer = segrig_server(seg, "volumed", 2, 16);
+		assert_int_equal(xseg_peer_before(peer), kill ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
 		assert_int_equal(peer->port[0].index, port[0]);
 		assert_int_equal(peer->port[1].index, port[1]);
 		assert_true(peer->generation > gen);
