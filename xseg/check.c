@@ -50,11 +50,14 @@ static void check_peer(struct check *c, uint32_t i)
 		problem(c, "peer %u: its word or port count is out of range", i);
 		return;
 	}
-	for (uint32_t k = 0; k < nr; k++)
-		if (p->port[k] >= c->seg->geo.nr_ports ||
+	for (uint32_t k = 0; k < nr; k++) {
+		uint32_t port = XS_FETCH(p->port[k]);
+
+		if (port >= c->seg->geo.nr_ports ||
 			atomic_load_explicit(
-				&c->seg->ports[p->port[k]].peer, memory_order_relaxed) != i + 1)
-			problem(c, "peer '%.63s': port %u is not its own", p->name, p->port[k]);
+				&c->seg->ports[port].peer, memory_order_relaxed) != i + 1)
+			problem(c, "peer '%.63s': port %u is not its own", p->name, port);
+	}
 	if (!memchr(p->name, '\0', sizeof(p->name)))
 		problem(c, "peer %u: its name has no end", i);
 	else if (xseg_name_ok(p->name) && xseg_peer_find(c->seg, p->name) != i)
