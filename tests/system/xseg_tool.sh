@@ -283,6 +283,7 @@ is "stat prints a line of JSON an interval" \
 	"$(jq -s 'length == 2 and all(.[]; .interval_ns > 0)' stats)" true
 is "an idle interval counts nothing" "$(jq -s '.[1].volumes | map(.ops) | add' stats)" 0
 expect_exit 3 "stat that is cut off says so" xseg --timeout 300ms stat --interval 200ms --count 50
+expect_err 2 "50ms to 24h" "an interval is at most a day" xseg top --interval 10000h
 t "top without a terminal prints once" xseg top
 if command -v script >/dev/null 2>&1; then
 	{ sleep 1; printf q; sleep 1; } |

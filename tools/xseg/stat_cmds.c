@@ -21,9 +21,12 @@
 #define LINE_END     "\033[K"
 #define SCREEN_CLEAR "\033[J"			/* from here to the end */
 
+#define DAY_NS	     86400000000000ull
+
 #define AT(field) offsetof(struct stat_opts, field)
 const struct opt stat_table[] = {
 	{ .name = "interval", .kind = OPT_TIME, .off = AT(interval_ns), .min = 1000000,
+	  .max = DAY_NS,
 	  .help = "print what is counted in each such time; without it, all since the beginning" },
 	{ .name = "count", .kind = OPT_UINT, .off = AT(count),
 	  .help = "end after N intervals (0: go on until Ctrl-C)" },
@@ -31,7 +34,7 @@ const struct opt stat_table[] = {
 };
 const struct opt top_table[] = {
 	{ .name = "interval", .kind = OPT_TIME, .off = AT(interval_ns), .min = 50000000,
-	  .def = "1s",
+	  .max = DAY_NS, .def = "1s",
 	  .help = "how often the numbers change" },
 	{ 0 },
 };
