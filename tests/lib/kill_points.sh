@@ -320,7 +320,7 @@ come_up()
 	[peer cached]
 	downstream = $1
 	memory = 16M
-	objects = 64
+	objects = 54
 	threads = 2
 	[peer volumed]
 	downstream = cached
