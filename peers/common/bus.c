@@ -36,6 +36,15 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 	leave(info->si_code == BUS_ADRERR ? bus.gone : bus.faulty);
 }
 
+void bus_block_others(void)
+{
+	sigset_t others;
+
+	sigfillset(&others);
+	sigdelset(&others, SIGBUS);
+	pthread_sigmask(SIG_BLOCK, &others, NULL);
+}
+
 void bus_leave(void)
 {
 	leave(bus.gone);

@@ -17,6 +17,9 @@ struct xport;
 /* From now on, for all threads: ends with `code` after a line that begins with `who`. Call it again
  * to name another segment. */
 void bus_watch(const char *who, const char *segment, int code);
+/* For a thread of a peer's own, which is to get no signals: all are blocked but SIGBUS, which would
+ * else end the process without the line. */
+void bus_block_others(void);
 /* The same end, for who finds it out before he touches what is gone (xseg_is_whole()). */
 void bus_leave(void) __attribute__((noreturn));
 /* xseg_port_wait(), for a client's program: leaves when it waits in vain for a segment that is

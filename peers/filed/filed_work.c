@@ -2,9 +2,10 @@
 #include "peers/filed/filed_work.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "peers/common/bus.h"
 
 static struct filed_work *work_take(struct filed_pool *p)
 {
@@ -28,11 +29,8 @@ static void *worker(void *arg)
 	struct filed_pool *p = arg;
 	struct filed_work *w;
 	uint8_t *bounce;
-	sigset_t all;
 
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* bus.h */
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	bus_block_others();
 	pthread_mutex_lock(&p->lock);
 	bounce = p->bounce + (size_t)p->nr_taken++ * FILED_BOUNCE_BYTES;
 	pthread_mutex_unlock(&p->lock);

@@ -3,12 +3,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "peers/common/bus.h"
 #include "peers/common/log.h"
 
 #define LOCK	  "xseg"
@@ -262,11 +262,8 @@ static void renew(struct sosd_owner *w)
 static void *keep(void *arg)
 {
 	struct sosd_owner *w = arg;
-	sigset_t all;
 
-	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* bus.h */
-	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	bus_block_others();
 	while (sosd_owner_state(w) != SOSD_LOST &&
 	       wait_for(w, sosd_owner_state(w) == SOSD_ASKING ? SECOND_NS / 5 : w->expiry_ns / 3)) {
 		if (sosd_owner_state(w) == SOSD_ASKING)
