@@ -204,3 +204,13 @@ bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info)
 	return info->state == XSEG_PEER_STOPPED ||
 	       (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(seg));
 }
+
+void xseg_meant_add(struct xseg *seg, struct xseg_meant *m, const struct xseg_peer_info *info)
+{
+	bool gone = xseg_peer_is_gone(seg, info);
+
+	if (m->nr == 0 || (m->gone && !gone))
+		*m = (struct xseg_meant){ .info = *info, .nr = 1, .gone = gone };
+	else if (gone == m->gone)
+		m->nr++;
+}

@@ -94,30 +94,21 @@ bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, struct gone *g)
 static int find_volumed(
 	struct xseg *seg, const char *name, struct xseg_peer_info *found, struct xseg_error *err)
 {
+	struct xseg_meant meant = { .nr = 0 };
 	struct xseg_peer_info info;
-	uint32_t nr = 0, nr_gone = 0;
 
-	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++) {
-		if (!xseg_peer_get_info(seg, i, &info) || strcmp(info.kind, "volumed") != 0 ||
-			(name && strcmp(info.name, name) != 0))
-			continue;
-		if (xseg_peer_is_gone(seg, &info)) {
-			nr_gone++;
-			if (nr > 0)
-				continue;
-		} else {
-			nr++;
-		}
-		*found = info;
-	}
-	nr = nr ? nr : nr_gone;
-	if (nr == 0)
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &info) && strcmp(info.kind, "volumed") == 0 &&
+			(!name || strcmp(info.name, name) == 0))
+			xseg_meant_add(seg, &meant, &info);
+	if (meant.nr == 0)
 		return xseg_fail(err, -ENOENT,
 			"segment '%s' has no volumed%s%.63s; start one with 'xseg -s %s up STACK.conf'",
 			xseg_name(seg), name ? " called " : "", name ? name : "", xseg_name(seg));
-	if (nr > 1)
+	if (meant.nr > 1)
 		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds; say which",
 			xseg_name(seg));
+	*found = meant.info;
 	return 0;
 }
 

@@ -300,6 +300,14 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 /* No process serves it, and none will unless somebody starts it: it is stopped, or it is dead and
  * no supervisor is there. One that is being started again looks so for a moment. */
 bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info);
+/* Which of several peers is meant where none is named: the only one, of those that are not gone, if
+ * there are any. Begin with { .nr = 0 } and add each; then it is `info` if nr is 1. */
+struct xseg_meant {
+	struct xseg_peer_info info;
+	uint32_t nr;				/* to choose from */
+	bool gone;				/* they are */
+};
+void xseg_meant_add(struct xseg *seg, struct xseg_meant *m, const struct xseg_peer_info *info);
 uint32_t xseg_nr_peers(struct xseg *seg);			/* bound of the indices */
 
 /* Where `upper` sends. lower may be XSEG_NONE. Refuses a loop (-ELOOP), a peer that is not there

@@ -127,25 +127,18 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 	return TOOL_DONE;
 }
 
-/* The only one of that kind: of those that are not gone, if there are any. *several: there are
- * more, and which is returned says nothing. */
-static const struct xseg_peer_info *only_of_kind(struct client *c, const struct view_peers *peers,
+/* The one of that kind that is meant, or NULL. *several: more may be, and which is returned says
+ * nothing. */
+static const struct xseg_peer_info *meant_of_kind(struct client *c, const struct view_peers *peers,
 						 const char *kind, bool *several)
 {
-	const struct xseg_peer_info *p = NULL, *gone = NULL, *found = NULL;
-	uint32_t nr = 0, nr_gone = 0;
+	struct xseg_meant meant = { .nr = 0 };
+	const struct xseg_peer_info *p = NULL;
 
-	while ((p = view_peer_of_kind(peers, kind, p))) {
-		if (xseg_peer_is_gone(c->seg, p)) {
-			nr_gone++;
-			gone = p;
-		} else {
-			nr++;
-			found = p;
-		}
-	}
-	*several = (found ? nr : nr_gone) > 1;
-	return found ? found : gone;
+	while ((p = view_peer_of_kind(peers, kind, p)))
+		xseg_meant_add(c->seg, &meant, p);
+	*several = meant.nr > 1;
+	return meant.nr ? view_peer_named(peers, meant.info.name) : NULL;
 }
 
 static bool is_of_same_kind(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
@@ -159,7 +152,7 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 	bool several = false;
 	char names[512];
 
-	*found = name[0] ? view_peer_named(peers, name) : only_of_kind(c, peers, kind, &several);
+	*found = name[0] ? view_peer_named(peers, name) : meant_of_kind(c, peers, kind, &several);
 	if (!*found && name[0])
 		return tool_fail(TOOL_REFUSED,
 			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
