@@ -432,7 +432,7 @@ int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **bas
 bool xs_peer_is_client(struct xseg *seg, uint32_t index);
 
 /* ---- sweep.c: under the control lock `fd` ---- */
-/* Peers whose member is gone become DEAD, and every sleeper looks around. */
+/* Every sleeper looks around, and peers whose member is gone become DEAD. */
 void xs_mark_dead(struct xseg *seg, int fd);
 /* The same for those that a member served whose byte the caller has just got: its lock says from
  * now on that they are alive. */

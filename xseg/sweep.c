@@ -26,26 +26,30 @@ void xs_alert_answered(struct xseg *seg)
 	}
 }
 
-/* Peers in service whose member is dead, as `is_dead` says. */
+/* Peers in service whose member is dead, as `is_dead` says. What they may owe is done before they
+ * are marked: who is killed in between leaves it to the next one, who finds them. */
 static void mark_dead(struct xseg *seg,
 	bool (*is_dead)(struct xseg *seg, int by, uint32_t member), int by)
 {
-	bool found = false;
+	bool dead[XSEG_MAX_PORTS], found = false;
+	uint64_t w;
 
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		struct xs_peer *p = &seg->peers[i];
-		uint64_t w = xs_peer_word(seg, i);
-
-		if (!xseg_peer_is_up(peer_state(w)) || !is_dead(seg, by, peer_member(w)))
-			continue;
-		xs_peer_word_set(p, XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
-		XKILL(DEAD_MARKED);
-		found = true;
+		w = xs_peer_word(seg, i);
+		dead[i] = xseg_peer_is_up(peer_state(w)) && is_dead(seg, by, peer_member(w));
+		found |= dead[i];
 	}
 	if (!found)
 		return;
 	xs_alert_answered(seg);
 	xs_ring_all(seg);
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		if (!dead[i])
+			continue;
+		w = xs_peer_word(seg, i);
+		xs_peer_word_set(&seg->peers[i], XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
+		XKILL(DEAD_MARKED);
+	}
 }
 
 void xs_mark_dead(struct xseg *seg, int fd)

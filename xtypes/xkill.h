@@ -46,7 +46,7 @@
 	X(EXTENT_TAKEN, "one of some extents is the peer's") \
 	X(ARENA_MARKED, "an arena's extents are the peer's; it is not committed") \
 	X(EXTENT_GIVEN, "an extent of pages is given back") \
-	X(DEAD_MARKED, "a dead peer's word says DEAD; nobody was told") \
+	X(DEAD_MARKED, "a dead peer's word says DEAD; that of others which are dead, too, does not") \
 	X(REQ_HOMED, "a request of who is dead is FREE; others of the same are not") \
 	X(CLIENT_RELEASED, "a dead client's memory and ports are given back; its name is not") \
 	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \

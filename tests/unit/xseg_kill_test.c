@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -160,6 +161,79 @@ static void a_killed_server_is_found_dead_and_taken_over(void **state)
 	close_peer(client);
 	close_peer(server);
 	end(&ch);
+}
+
+/* Answers one request, of which nobody is told, and sleeps. */
+static int child_that_answers(void *arg)
+{
+	struct child *ch = arg;
+	struct xseg_peer *peer = segrig_server(segrig_attach(ch->name), "memd", 1, 0);
+	struct xport *s = segrig_port(peer);
+	struct xreq *r;
+
+	tell(ch);
+	while (xseg_port_receive(s, &r, 1) == 0)
+		xseg_port_wait(s, 100000000);
+	xseg_req_answer(s, r, 0);
+	tell(ch);
+	pause();
+	return 0;
+}
+
+static void die(int signal)
+{
+	(void)signal;
+	kill(getpid(), SIGKILL);
+}
+
+/* Is killed by its first store in the table of ports, or in that of peers. */
+static int child_that_sweeps(void *arg)
+{
+	struct child *ch = arg;
+	struct xseg *mine = segrig_attach(ch->name);
+	void *table = ch->what ? (void *)mine->peers : (void *)mine->ports;
+
+	signal(SIGSEGV, die);
+	if (mprotect(table, XSEG_PAGE_SIZE, PROT_READ))
+		return 1;
+	tell(ch);
+	raise(SIGSTOP);
+	xseg_sweep(mine);
+	return 2;
+}
+
+static void an_answer_is_found_though_who_finds_the_death_is_killed(void **state)
+{
+	struct xseg_peer *client;
+	struct xreq *r;
+	struct child ch;
+	int server, sweeper, status;
+
+	(void)state;
+	for (unsigned what = 0; what < 2; what++) {
+		begin(&ch);
+		ch.what = what;
+		server = segrig_fork(child_that_answers, &ch);
+		await(&ch);
+		sweeper = segrig_fork(child_that_sweeps, &ch);
+		await(&ch);
+		assert_int_equal(waitpid(sweeper, &status, WUNTRACED), sweeper);
+		assert_true(WIFSTOPPED(status));
+		client = segrig_client(seg, "me", 16);
+		r = segrig_send(segrig_port(client), XSEG_OP_INFO, 0, xseg_peer_find(seg, "memd"));
+		await(&ch);
+		segrig_kill(server);
+		assert_int_equal(kill(sweeper, SIGCONT), 0);
+		assert_int_equal(waitpid(sweeper, &status, 0), sweeper);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(xseg_sweep(seg), 0);
+		assert_ptr_equal(segrig_reply(segrig_port(client)), r);
+		xseg_req_free(segrig_port(client), r);
+		close_peer(client);
+		end(&ch);
+		if (what == 0)
+			xseg_detach(seg);
+	}
 }
 
 /* A client with pages, requests out, answered, and at rest. */
@@ -536,6 +610,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_killed_server_is_found_dead_and_taken_over),
+		T(an_answer_is_found_though_who_finds_the_death_is_killed),
 		T(a_killed_client_is_swept_and_all_it_had_comes_back),
 		T(a_server_killed_at_any_point_loses_and_doubles_nothing),
 		T(clients_killed_at_any_point_leave_nothing),
