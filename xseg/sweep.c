@@ -180,11 +180,43 @@ static bool has_upstream(struct xseg *seg, uint32_t index)
 	return false;
 }
 
+/* A client's request was sent, and nobody has accepted it. */
+static bool is_offered(struct xseg *seg, uint32_t index)
+{
+	struct xs_req *r = &seg->reqs[index];
+
+	return place_state(atomic_load_explicit(&r->place, memory_order_acquire)) ==
+		       XSEG_REQ_PRIVATE &&
+	       atomic_load_explicit(&r->via, memory_order_relaxed) &&
+	       atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
+}
+
+/* A client with a volume of that peer sends to nobody else. What it has not published yet is in no
+ * lane, and comes when it next flushes. */
+static bool is_sent_by_user(struct xseg *seg, uint32_t client, uint32_t index)
+{
+	uint64_t word = atomic_load_explicit(
+		&seg->peers[client].user[XSEG_CLIENT_WORD_VOLUME], memory_order_acquire);
+	uint32_t first, nr;
+
+	if (!xseg_peer_is_up(peer_state(xs_peer_word(seg, client))) ||
+		!xs_peer_is_client(seg, client) || word >> 32 != index + 1)
+		return false;
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		nr = xs_peer_has_port(seg, client, i) ? xs_port_requests(seg, i, &first) : 0;
+		for (uint32_t k = 0; k < nr; k++)
+			if (is_offered(seg, first + k))
+				return true;
+	}
+	return false;
+}
+
 /* Requests that it has accepted, or that are offered to it. */
 static bool holds_requests(struct xseg *seg, uint32_t index)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if (xs_peer_has_port(seg, index, i) && xs_port_has_offers(seg, i))
+		if ((xs_peer_has_port(seg, index, i) && xs_port_has_offers(seg, i)) ||
+			is_sent_by_user(seg, i, index))
 			return true;
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
 		if (xs_peer_holds(seg, index,

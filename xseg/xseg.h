@@ -277,7 +277,8 @@ void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value);
 uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n);
 
 /* A client whose I/O is to one volume says so in a word of its own, so that who is about to remove
- * that, or to make it smaller, can tell. A queue of libxseg does by itself. */
+ * that, or to make it smaller, can tell; and so that volumed is not forgotten while something that
+ * it was sent is not published. A queue of libxseg does by itself. */
 enum { XSEG_CLIENT_WORD_VOLUME };
 
 static inline void xseg_client_volume_set(

@@ -344,6 +344,22 @@ static void another_volumed_in_the_place_of_one_that_was_forgotten_is_sent_nothi
 	assert_int_equal(xseg_peer_forget(g->seg, index), 0);
 }
 
+/* It is not in a lane that anybody could look into, and goes out when the queue is next polled. */
+static void a_volumed_that_was_sent_what_is_not_published_is_not_forgotten(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io read = { .op = XSEG_OP_READ, .size = 4096, .buf = plain };
+	uint32_t index = xseg_peer_find(g->seg, "volumed");
+
+	assert_int_equal(xseg_queue_submit(g->q, &read), 0);
+	clientrig_stop_volumed(g);
+	assert_int_equal(xseg_peer_forget(g->seg, index), -ENOTEMPTY);
+	clientrig_start_volumed(g, 1);
+	assert_int_equal(clientrig_wait(g->q, &read), 4096);
+	clientrig_stop_volumed(g);
+	assert_int_equal(xseg_peer_forget(g->seg, index), 0);
+}
+
 static void a_queue_may_end_with_ios_out(void **state)
 {
 	struct clientrig *g = *state;
@@ -711,6 +727,7 @@ int main(void)
 		CLIENT_TEST(a_pause_counts_from_its_own_begin),
 		CLIENT_TEST(a_volumed_that_is_forgotten_amid_copies_is_an_error),
 		CLIENT_TEST(another_volumed_in_the_place_of_one_that_was_forgotten_is_sent_nothing),
+		CLIENT_TEST(a_volumed_that_was_sent_what_is_not_published_is_not_forgotten),
 		CLIENT_TEST(a_queue_may_end_with_ios_out),
 		CLIENT_TEST(a_queue_says_which_volume_it_has),
 		CLIENT_TEST(a_volume_that_was_removed_is_stale),
