@@ -20,7 +20,9 @@
  *   Q5  an answer needs no lane: when it finds none, or no room, the origin's port is alerted, and
  *       finds the answer by its place
  *   Q6  an offer to a port of the same thread needs no lane either (near.c); nor does one for
- *       which there is none: the request says whom it is offered to, and that port is alerted
+ *       which there is none, or one that somebody has scribbled over: the request says whom it is
+ *       offered to, and that port is alerted. Its reader begins such a lane again when he finds
+ *       something by its place, or before he sleeps
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -160,23 +162,6 @@ static inline bool lane_push(struct xport *p, struct lane_out *o, uint64_t offer
 	return true;
 }
 
-/* Offers the backlog once more, oldest first; drops what is out of date. */
-XCOLD static void retry_backlog(struct xport *p)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < p->nr_backlog; i++) {
-		struct late_offer late = p->backlog[i];
-		uint64_t place = atomic_load_explicit(
-			&p->seg->reqs[(uint32_t)late.offer].place, memory_order_relaxed);
-
-		if (place_seq(place) == (uint32_t)(late.offer >> 32) &&
-		    !lane_push(p, &p->out[QUEUE_REQUEST][late.to], late.offer))
-			p->backlog[kept++] = late;
-	}
-	p->nr_backlog = kept;
-}
-
 /* Rings whoever serves the port, after one of its hints was set. */
 static void alert(struct xseg *seg, uint32_t port)
 {
@@ -203,6 +188,34 @@ XCOLD static void offer_by_place(struct xport *p, uint32_t to, uint64_t offer)
 	alert(p->seg, to);
 }
 
+/* The lane is full. False: the offer has to wait until it is not. One with a head that cannot be
+ * may be so for long: Q6. */
+static bool offer_past(struct xport *p, const struct lane_out *o, uint32_t to, uint64_t offer)
+{
+	if (!o->w.bad)
+		return false;
+	offer_by_place(p, to, offer);
+	return true;
+}
+
+/* Offers the backlog once more, oldest first; drops what is out of date. */
+XCOLD static void retry_backlog(struct xport *p)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->nr_backlog; i++) {
+		struct late_offer late = p->backlog[i];
+		struct lane_out *o = &p->out[QUEUE_REQUEST][late.to];
+		uint64_t place = atomic_load_explicit(
+			&p->seg->reqs[(uint32_t)late.offer].place, memory_order_relaxed);
+
+		if (place_seq(place) == (uint32_t)(late.offer >> 32) &&
+			!lane_push(p, o, late.offer) && !offer_past(p, o, late.to, late.offer))
+			p->backlog[kept++] = late;
+	}
+	p->nr_backlog = kept;
+}
+
 void xs_offer(struct xport *p, uint32_t to, uint64_t offer)
 {
 	if (!xs_near_push(p, to, offer))
@@ -219,7 +232,7 @@ void xs_offer_by_lane(struct xport *p, uint32_t to, uint64_t offer)
 		offer_by_place(p, to, offer);
 		return;
 	}
-	if (lane_push(p, o, offer))
+	if (lane_push(p, o, offer) || offer_past(p, o, to, offer))
 		return;
 	if (p->nr_backlog == p->seg->geo.nr_requests)
 		retry_backlog(p);
@@ -342,6 +355,17 @@ static bool lane_has_work(struct xport *p, uint32_t from, uint32_t queue)
 	struct lane_in *in = &p->in[queue][from];
 
 	return (in->open || lane_in_open(p, from, queue)) && xq_has_work(&in->r);
+}
+
+/* It has, if that is not to be seen, as somebody has scribbled over its tail. */
+static bool lane_was_bad(struct xport *p, uint32_t from, uint32_t queue)
+{
+	struct lane_in *in = &p->in[queue][from];
+
+	if (!in->open || !in->r.bad)
+		return false;
+	xq_reader_again(&in->r);
+	return true;
 }
 
 /* Of the lanes of a word of a mask, those that have work. */
@@ -475,6 +499,14 @@ static uint32_t take_queue(struct xport *p, uint32_t queue, struct xreq **out, u
 	return got;
 }
 
+/* The lanes that are open, though somebody may have scribbled over them: Q6. */
+static void lanes_again(struct xport *p, uint32_t queue)
+{
+	for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)
+		if (p->in[queue][from].open)
+			xq_reader_again(&p->in[queue][from].r);
+}
+
 /* Takes up to max answers whose offers found no lane or no room (Q5). */
 XCOLD static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t max)
 {
@@ -484,6 +516,7 @@ XCOLD static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t
 	 * stands */
 	if (!atomic_exchange_explicit(&p->sh->answered, 0, memory_order_acquire))
 		return 0;
+	lanes_again(p, QUEUE_REPLY);
 	for (i = 0; i < p->req_nr && got < max; i++) {
 		uint64_t place = atomic_load_explicit(
 			&p->seg->reqs[p->req_first + i].place, memory_order_acquire);
@@ -520,6 +553,7 @@ XCOLD static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t ma
 	 * stands */
 	if (!atomic_exchange_explicit(&p->sh->asked, 0, memory_order_acquire))
 		return 0;
+	lanes_again(p, QUEUE_REQUEST);
 	for (i = 0; i < p->seg->geo.nr_requests && got < max; i++) {
 		uint64_t offer;
 		struct xreq *r = is_asked(p->seg, i, p->index, &offer)
@@ -658,7 +692,7 @@ bool xseg_port_has_work(struct xport *p)
 		return true;
 	for (uint32_t queue = 0; queue < 2; queue++)
 		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)
-			if (lane_has_work(p, from, queue)) {
+			if (lane_has_work(p, from, queue) || lane_was_bad(p, from, queue)) {
 				p->pending[queue][from / 64] |= 1ull << (from % 64);
 				return true;
 			}

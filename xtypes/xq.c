@@ -49,3 +49,17 @@ void xq_reader_attach(struct xq_reader *r, struct xq *q, uint32_t nr_slots)
 	r->head = atomic_load_explicit(&q->head, memory_order_acquire);
 	r->tail_seen = r->head;			/* "empty": so the first take looks at tail */
 }
+
+void xq_reader_again(struct xq_reader *r)
+{
+	/* acquire: as in xq_reader_refresh() */
+	uint64_t tail = atomic_load_explicit(&r->q->tail, memory_order_acquire);
+
+	if (tail - r->head > (uint64_t)r->mask + 1) {
+		r->head = tail - r->mask - 1;
+		r->tail_seen = tail;
+	}
+	r->bad = 0;
+	/* release: as in xq_release() */
+	atomic_store_explicit(&r->q->head, r->head, memory_order_release);
+}

@@ -13,7 +13,11 @@
  * sleeps; the reader announces its sleep, fences and calls xq_has_work() once more.
  *
  * What the other side wrote is input: the geometry is private to each side, every slot number is
- * masked with it, and a shared index that cannot be true is counted in `bad` and not followed.
+ * masked with it, and a shared index that cannot be true is counted in `bad` and not followed. Then
+ * somebody has scribbled over it, or had when the other side began, and the two would wait for each
+ * other for ever. xq_reader_again() mends that: what the writer finds is what the reader has
+ * released; and the reader gets the words of all slots again, old ones too, and is where the writer
+ * is when it has released them. So words may come again, or be lost.
  *
  * Invariants:
  *   Q1  head <= tail <= head + nr_slots, in arithmetic modulo 2^64, as each side sees it
@@ -128,6 +132,10 @@ static inline bool xq_reader_refresh(struct xq_reader *r)
 	r->vain = tail == r->head;
 	return !r->vain;
 }
+
+/* After a look that may have found no tail to believe, or where the writer may find no head: goes
+ * on from what is there. Not in a hurry. */
+void xq_reader_again(struct xq_reader *r);
 
 /* True if at least one published word is not released. */
 static inline bool xq_has_work(struct xq_reader *r)

@@ -443,18 +443,80 @@ static void an_offer_without_a_lane_that_is_out_of_date_is_not_accepted(void **s
 	close_peer(third);
 }
 
-static void a_lane_whose_tail_is_impossible_is_left_alone(void **state)
+static void a_lane_whose_number_is_impossible_is_left_alone(void **state)
 {
-	struct xq *q;
-
 	(void)state;
-	submit_and_flush(c, to, 1);
-	serve(s, 1);
-	q = c->out[QUEUE_REQUEST][s->index].w.q;
-	atomic_store(&q->tail, UINT64_MAX / 2);
-	segrig_nothing(s);
 	atomic_store(&s->sh->lane[QUEUE_REQUEST][3], UINT16_MAX);
 	segrig_nothing(s);
+}
+
+/* It is empty, and its writer has to look how far the reader is. */
+static void scribbled_lane_goes_on(uint32_t queue, struct xport *from, struct xport *into)
+{
+	struct lane_out *o = &from->out[queue][into->index];
+	uint32_t bad;
+
+	send_and_serve(c);
+	fill_lane(from, into, queue);
+	segrig_nothing(into);
+	while (xq_push(&o->w, UINT64_MAX))
+		;
+	xq_publish(&o->w);
+	segrig_nothing(into);
+	atomic_store(&o->w.q->head, UINT64_MAX / 2);
+	bad = o->w.bad;
+	send_and_serve(c);
+	assert_int_equal(o->w.bad, bad + 1);
+	assert_int_equal(c->nr_backlog, 0);
+	send_and_serve(c);
+	assert_int_equal(o->w.bad, bad + 1);
+	assert_int_equal(atomic_load(&o->w.q->tail), atomic_load(&o->w.q->head));
+}
+
+static void a_lane_whose_head_is_impossible_is_not_waited_for_and_works_again(void **state)
+{
+	(void)state;
+	scribbled_lane_goes_on(QUEUE_REQUEST, c, s);
+	scribbled_lane_goes_on(QUEUE_REPLY, s, c);
+}
+
+/* As who looks at all lanes before he sleeps. */
+static void send_and_serve_looking(void)
+{
+	submit_and_flush(c, to, 1);
+	assert_true(xseg_port_has_work(s));
+	segrig_answer(s, segrig_request(s), 0);
+	assert_true(xseg_port_has_work(c));
+	xseg_req_free(c, segrig_reply(c));
+}
+
+/* Both begin where somebody has been meanwhile. */
+static void who_begins_anew_finds_a_lane_that_works(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 16; i++) {
+		uint32_t index = c->index;
+		struct xq *q;
+
+		send_and_serve(c);
+		q = c->out[QUEUE_REQUEST][s->index].w.q;
+		if (i & 8)
+			q = s->out[QUEUE_REPLY][c->index].w.q;
+		close_peer(client);
+		if (i & 4)
+			abandon(server);
+		atomic_store(i & 1 ? &q->head : &q->tail, i & 2 ? UINT64_MAX / 2 : 1);
+		if (i & 4) {
+			server_open(1);
+			xseg_peer_recover(server, segrig_take, NULL);
+		}
+		client_open(16);
+		assert_int_equal(c->index, index);
+		for (unsigned k = 0; k < 3; k++)
+			send_and_serve_looking();
+		assert_int_equal(c->out[QUEUE_REQUEST][s->index].w.q->tail,
+			c->out[QUEUE_REQUEST][s->index].w.q->head);
+	}
 }
 
 static void a_writer_that_never_stops_does_not_hold_the_reader(void **state)
@@ -581,7 +643,9 @@ int main(void)
 		P(an_offer_that_is_repeated_for_ever_cannot_overflow_the_backlog),
 		P(an_answer_that_meets_a_full_lane_is_found_by_its_place),
 		U(where_no_lane_is_left_requests_and_answers_arrive),
-		U(a_lane_whose_tail_is_impossible_is_left_alone),
+		U(a_lane_whose_number_is_impossible_is_left_alone),
+		U(a_lane_whose_head_is_impossible_is_not_waited_for_and_works_again),
+		U(who_begins_anew_finds_a_lane_that_works),
 		P(a_writer_that_never_stops_does_not_hold_the_reader),
 		T(the_hash_chooses_the_port_and_always_the_same),
 		P(any_port_of_a_peer_may_answer_and_forward_what_another_received),

@@ -222,6 +222,67 @@ static void a_writer_does_not_follow_an_impossible_head(void **state)
 	free(l.q);
 }
 
+static void a_reader_that_begins_again_has_all_words_that_it_had_not(void **state)
+{
+	struct lane l;
+	uint64_t v[SLOTS];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		lane_init(&l, SLOTS, 100);
+		for (uint64_t k = 0; k < 3; k++)
+			assert_true(xq_push(&l.w, 10 + k));
+		xq_publish(&l.w);
+		assert_int_equal(xq_take(&l.r, v, 1), 1);
+		xq_release(&l.r, 1);
+		/* of what came later this reader knows, or does not */
+		if (i & 1)
+			xq_reader_attach(&l.r, l.q, SLOTS);
+		atomic_store(&l.q->tail, i & 2 ? 7 : UINT64_MAX / 2);
+		xq_reader_again(&l.r);
+		assert_int_equal(xq_take(&l.r, v, SLOTS), SLOTS);
+		assert_int_equal(v[0] + v[1] + v[2] + v[3], 10 + 11 + 12);
+		xq_release(&l.r, SLOTS);
+		assert_false(xq_has_work(&l.r));
+		assert_int_equal(l.r.bad, 0);
+		free(l.q);
+	}
+}
+
+/* Whichever of the two it was, and whoever begins anew. */
+static void a_lane_that_was_scribbled_over_works_again(void **state)
+{
+	struct lane l;
+	uint64_t v[SLOTS];
+	uint32_t n;
+
+	(void)state;
+	for (unsigned i = 0; i < 16; i++) {
+		lane_init(&l, SLOTS, 100);
+		assert_true(xq_push(&l.w, 1));
+		xq_publish(&l.w);
+		atomic_store(i & 1 ? &l.q->head : &l.q->tail, i & 2 ? 7 : UINT64_MAX / 2);
+		if (i & 4)
+			xq_reader_attach(&l.r, l.q, SLOTS);
+		if (i & 8)
+			xq_writer_attach(&l.w, l.q, SLOTS);
+		for (uint64_t k = 2; k < 12; k++) {
+			while (!xq_push(&l.w, k)) {
+				xq_reader_again(&l.r);
+				xq_release(&l.r, xq_take(&l.r, v, SLOTS));
+			}
+			xq_publish(&l.w);
+			if (!xq_has_work(&l.r))
+				xq_reader_again(&l.r);
+			n = xq_take(&l.r, v, SLOTS);
+			assert_int_equal(v[n - 1], k);
+			xq_release(&l.r, n);
+		}
+		assert_int_equal(atomic_load(&l.q->head), atomic_load(&l.q->tail));
+		free(l.q);
+	}
+}
+
 #define STREAM 200000u
 
 /* Plain memory behind the words, so that a race detector watches what publish and release order:
@@ -290,7 +351,9 @@ int main(void)
 		cmocka_unit_test(a_writer_that_died_before_publishing_leaves_nothing),
 		cmocka_unit_test(a_writers_successor_does_not_overwrite_what_is_unread),
 		cmocka_unit_test(a_reader_does_not_follow_an_impossible_tail),
+		cmocka_unit_test(a_reader_that_begins_again_has_all_words_that_it_had_not),
 		cmocka_unit_test(a_writer_does_not_follow_an_impossible_head),
+		cmocka_unit_test(a_lane_that_was_scribbled_over_works_again),
 		cmocka_unit_test(two_threads_pass_a_stream_in_order),
 	};
 
