@@ -211,14 +211,30 @@ static int ask_by_name(
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+/* The caller's attachment. */
+static int check_attached(struct xseg *seg, struct xseg_error *err)
+{
+	if (xs_is_forked(seg))
+		return xseg_fail(err, -ENOTCONN,
+			"segment '%s' was attached before this process was forked; attach it here",
+			xseg_name(seg));
+	if (!xseg_is_whole(seg))
+		return xseg_fail(err, -EPROTO,
+			"memory of segment '%s' is gone: somebody truncated its file",
+			xseg_name(seg));
+	return 0;
+}
+
 static int attach(
 	struct xseg_volume *v, const struct xseg_volume_params *params, struct xseg_error *err)
 {
 	int rc;
 
 	v->seg = params->attached;
-	if (v->seg || !params->segment)
-		return v->seg ? 0 : xseg_fail(err, -EINVAL, "no segment is named");
+	if (v->seg)
+		return check_attached(v->seg, err);
+	if (!params->segment)
+		return xseg_fail(err, -EINVAL, "no segment is named");
 	rc = xseg_attach(params->segment, 0, &v->seg, err);
 	v->attached_here = rc == 0;
 	return rc;
@@ -251,6 +267,10 @@ int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume
 		return xseg_fail(err, -EINVAL,
 			"volume name '%.63s': use 1 to 63 of A-Z a-z 0-9 . _ -",
 			params->volume ? params->volume : "");
+	if (params->volumed && !xseg_name_ok(params->volumed))
+		return xseg_fail(err, -EINVAL,
+			"volumed's name '%.63s': use 1 to 63 of A-Z a-z 0-9 . _ -",
+			params->volumed);
 	v = calloc(1, sizeof(*v));
 	if (!v)
 		return xseg_fail(err, -ENOMEM, "out of memory");

@@ -605,7 +605,7 @@ class Admin(WithVolume):
 
     def test_an_empty_name_is_not_the_default(self):
         self.raises(errno.EINVAL, xseg.Volume, self.name, "")
-        self.raises(errno.ENOENT, xseg.Volume, self.name, volumed="")
+        self.raises(errno.EINVAL, xseg.Volume, self.name, volumed="")
         self.assertEqual(self.raises(errno.EINVAL, xseg.Segment("").info).code, 2)
 
     def test_an_error_of_the_store_is_that_of_the_io(self):

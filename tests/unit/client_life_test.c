@@ -59,6 +59,11 @@ static void what_cannot_be_opened_says_why(void **state)
 					 .attached = seg, .volume = "disk", .volumed = "other" },
 				 "no volumed called other"),
 		-ENOENT);
+	assert_int_equal(open_fails((struct xseg_volume_params){ .attached = seg,
+					    .volume = "disk",
+					    .volumed = "a b" },
+				 "volumed's name 'a b'"),
+		-EINVAL);
 	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = "no-such-segment",
 					    .volume = "disk" },
 				 "no segment"),
@@ -674,7 +679,9 @@ static void the_descriptor_tells_that_it_is_time_to_look_for_room_in_a_lane(void
 /* Everything refuses, and closing what was inherited disturbs nobody. */
 static int child_of(struct clientrig *g)
 {
+	struct xseg_volume_params params = { .attached = g->seg, .volume = "disk" };
 	struct xseg_io io = { .op = XSEG_OP_FLUSH }, *done;
+	struct xseg_volume *v;
 	struct xseg_queue *q;
 	bool ok = xseg_queue_submit(g->q, &io) == -ENOTCONN &&
 		  xseg_queue_poll(g->q, &done, 1) == 0 &&
@@ -682,6 +689,7 @@ static int child_of(struct clientrig *g)
 		  xseg_queue_run(g->q, &io) == -ENOTCONN && xseg_queue_arm(g->q) == -ENOTCONN &&
 		  xseg_queue_fd(g->q) == -ENOTCONN && !xseg_queue_buffer(g->q, 1) &&
 		  xseg_volume_refresh(g->v) == -ENOTCONN &&
+		  xseg_volume_open(&params, &v, NULL) == -ENOTCONN &&
 		  xseg_queue_create(g->v, NULL, &q, NULL) == -ENOTCONN;
 
 	xseg_queue_kick(g->q);
