@@ -187,7 +187,9 @@ static void parts_init(struct cached *k)
 	pthread_mutex_init(&k->volume_lock, NULL);
 	throttle_init(&k->throttle);
 	CDS_INIT_LIST_HEAD(&k->dirty);
-	CDS_INIT_LIST_HEAD(&k->failed);
+	for (uint32_t i = 0; i < NR_PAUSES; i++)
+		CDS_INIT_LIST_HEAD(&k->failed[i]);
+	CDS_INIT_LIST_HEAD(&k->again);
 	CDS_INIT_LIST_HEAD(&k->wanted);
 	group_init(&k->all);
 	xwaitq_init(&k->want_owed);

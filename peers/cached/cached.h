@@ -215,10 +215,10 @@ struct cached {
 
 	pthread_mutex_t dirty_lock;
 	struct cds_list_head dirty;		/* objects with something to flush */
-	/* the same, after a flush that failed: to be tried again at due_ns */
-	struct cds_list_head failed;
+	/* the same, after a flush that failed: by how long they pause, each in order of dirty_ns;
+	 * and those of them that a FLUSH has tried again at once */
+	struct cds_list_head failed[NR_PAUSES], again;
 	struct cds_list_head wanted;		/* groups that somebody waits for */
-	uint64_t flush_ns;			/* when the last FLUSH came */
 	_Atomic uint32_t nr_listed;		/* their number; read without the lock */
 	_Atomic uint32_t dirty_news;	/* changes when one may be due earlier (dirty_list.c) */
 	struct flush_group *groups, all;	/* of single volumes; of all together */
@@ -275,10 +275,6 @@ static inline struct arena_object *object_entry(struct cached *k, struct object 
 static inline uint64_t bucket_name(struct object *o, uint32_t b)
 {
 	return xseg_slot_name(o->index, b);
-}
-static inline uint64_t retry_ns(struct object *o)
-{
-	return atomic_load_explicit(&o->retry_ns, memory_order_relaxed);
 }
 /* Entries: for those that keep data, and for those that pass. */
 static inline uint32_t nr_entries(const struct cached *k)

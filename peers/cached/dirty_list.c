@@ -1,7 +1,10 @@
 /* dirty_list - the objects with something to flush: who is in a list, and who is next.
  *
  * `dirty` has them in the order in which they became so; each group has its own of these, too, in
- * the same order. `failed` has those whose last flush failed.
+ * the same order. Those whose last flush failed pause, each longer the more of its flushes have
+ * failed in a row: there is a list for each length of a pause, in order of the pauses' ends, which
+ * is nearly always the order in which they come. A FLUSH ends all pauses: it may be waiting for what
+ * failed. So these go to a list of their own (`again`), and are tried once.
  *
  * Contract: dirty_list(), dirty_list_at() and dirty_unlist() run inside the object, dirty_next()
  * and dirty_next_wanted() outside of any. dirty_lock, a leaf, guards the lists.
@@ -21,25 +24,40 @@ void dirty_is_news(struct cached *k)
 	atomic_fetch_add_explicit(&k->dirty_news, 1, memory_order_release);
 }
 
-/* Under dirty_lock. An object whose last flush failed waits in a list of its own, so that it is
- * tried again in time, whatever the flusher wants, and keeps nobody waiting until then. A FLUSH has
- * all tried again, once: it may be waiting for them. at_head: it was the next one, and was not
- * flushed as a whole. */
+/* Under dirty_lock: it is listed after a flush that failed. */
+static bool is_failed(struct object *o)
+{
+	return cds_list_empty(&o->in_group);
+}
+
+/* Under dirty_lock. An object whose last flush failed is not among the others, so that it is tried
+ * again in time, whatever the flusher wants, and keeps nobody waiting until then. */
+static void failed_place(struct cached *k, struct object *o)
+{
+	struct cds_list_head *list = &k->failed[o->nr_failures - 1], *at = list->prev;
+
+	o->dirty_ns = o->retry_ns;
+	while (at != list && cds_list_entry(at, struct object, dirty)->dirty_ns > o->dirty_ns)
+		at = at->prev;
+	cds_list_add(&o->dirty, at);
+}
+
+/* Under dirty_lock. at_head: it was the next one, and was not flushed as a whole. */
 static void list_place(struct cport *ps, struct object *o, bool at_head)
 {
 	struct cached *k = ps->cache;
 
 	dirty_is_news(k);
-	if (at_head && retry_ns(o) <= ps->pp->now_ns) {
+	if (o->retry_ns > ps->pp->now_ns) {
+		failed_place(k, o);
+		return;
+	}
+	if (at_head) {
 		cds_list_add(&o->dirty, &k->dirty);
 		cds_list_add(&o->in_group, &object_group(k, o)->dirty);
 		return;
 	}
 	o->dirty_ns = ps->pp->now_ns;
-	if (retry_ns(o) > ps->pp->now_ns) {
-		cds_list_add_tail(&o->dirty, &k->failed);
-		return;
-	}
 	cds_list_add_tail(&o->dirty, &k->dirty);
 	cds_list_add_tail(&o->in_group, &object_group(k, o)->dirty);
 }
@@ -61,13 +79,16 @@ void dirty_list_at(struct cport *ps, struct object *o, bool at_head)
 	if (nr_startable(o) == 0 || object_is_shut(o) ||
 		atomic_load_explicit(&o->flush_waiting, memory_order_relaxed) ||
 		(atomic_load_explicit(&o->listed, memory_order_relaxed) &&
-			retry_ns(o) <= ps->pp->now_ns))
+			o->retry_ns <= ps->pp->now_ns))
 		return;
 	xcache_get(&k->xc, o->index);
 	pthread_mutex_lock(&k->dirty_lock);
 	if (atomic_load_explicit(&o->listed, memory_order_relaxed)) {
-		list_unplace(o);	/* written again while the flush that failed was out */
-		list_place(ps, o, at_head);
+		/* one that has not failed since it was listed so is there, or tried again */
+		if (!is_failed(o) || o->dirty_ns != o->retry_ns) {
+			list_unplace(o);
+			list_place(ps, o, at_head);
+		}
 	} else if (atomic_load_explicit(&o->flush_all, memory_order_relaxed) == FLUSH_NONE) {
 		begins = true;
 		atomic_store_explicit(&o->listed, true, memory_order_relaxed);
@@ -109,6 +130,27 @@ void dirty_unlist(struct cport *ps, struct object *o)
 		object_put(ps, o);
 }
 
+void dirty_unfail(struct cport *ps, struct object *o)
+{
+	struct cached *k = ps->cache;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	if (atomic_load_explicit(&o->listed, memory_order_relaxed) && is_failed(o)) {
+		list_unplace(o);
+		o->dirty_ns = 0;
+		list_place(ps, o, true);
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+}
+
+void dirty_try_failed_locked(struct cached *k)
+{
+	for (uint32_t i = 0; i < NR_PAUSES; i++) {
+		cds_list_splice(&k->failed[i], k->again.prev);
+		CDS_INIT_LIST_HEAD(&k->failed[i]);
+	}
+}
+
 /* ---- who is next ---- */
 
 /* Under dirty_lock. An age may be as long as an option can say. */
@@ -130,6 +172,35 @@ static bool is_due(const struct object *o, uint64_t due_ns, uint64_t now_ns, uin
 static struct object *first_of(struct cds_list_head *list)
 {
 	return cds_list_empty(list) ? NULL : cds_list_first_entry(list, struct object, dirty);
+}
+
+/* Under dirty_lock: the next one that failed, and when it is due; NULL: there is none. */
+static struct object *first_failed(struct cached *k, uint64_t *due_ns)
+{
+	struct object *first = first_of(&k->again), *o;
+
+	*due_ns = 0;
+	if (first)
+		return first;
+	for (uint32_t i = 0; i < NR_PAUSES; i++) {
+		o = first_of(&k->failed[i]);
+		if (o && (!first || o->dirty_ns < first->dirty_ns))
+			first = o;
+	}
+	if (first)
+		*due_ns = first->dirty_ns;
+	return first;
+}
+
+bool dirty_has_failed(struct cached *k)
+{
+	uint64_t due_ns;
+	bool failed;
+
+	pthread_mutex_lock(&k->dirty_lock);
+	failed = first_failed(k, &due_ns) != NULL;
+	pthread_mutex_unlock(&k->dirty_lock);
+	return failed;
 }
 
 /* Under dirty_lock: the next object of a group that somebody waits for; the groups take turns. */
@@ -168,8 +239,8 @@ struct object *dirty_next_wanted(struct cport *ps)
 	if (atomic_load_explicit(&k->nr_wanted, memory_order_relaxed) == 0)
 		return NULL;
 	pthread_mutex_lock(&k->dirty_lock);
-	o = first_of(&k->failed);
-	if (o && o->dirty_ns < k->flush_ns)
+	o = first_of(&k->again);
+	if (o)
 		o->dirty_ns = 0;
 	else
 		o = first_wanted(k, &why);
@@ -186,6 +257,7 @@ struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_n
 	struct cached *k = ps->cache;
 	uint32_t news = atomic_load_explicit(&k->dirty_news, memory_order_acquire);
 	uint64_t now = ps->pp->now_ns, age = atomic_load_explicit(&k->age_ns, memory_order_relaxed);
+	uint64_t due_ns;
 	struct object *o;
 
 	if (why == FLUSH_AGE && news == ps->quiet_news && now < ps->quiet_ns) {
@@ -193,8 +265,8 @@ struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_n
 		return NULL;
 	}
 	pthread_mutex_lock(&k->dirty_lock);
-	o = first_of(&k->failed);
-	if (is_due(o, o && o->dirty_ns >= k->flush_ns ? retry_ns(o) : 0, now, next_ns)) {
+	o = first_failed(k, &due_ns);
+	if (is_due(o, due_ns, now, next_ns)) {
 		o->dirty_ns = 0;
 	} else {
 		o = first_of(&k->dirty);

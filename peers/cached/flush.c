@@ -351,13 +351,21 @@ static void back_off(struct cport *ps, struct object *o)
 {
 	uint64_t backoff_ns = BACKOFF_MIN_NS << o->nr_failures;
 
-	if (backoff_ns < BACKOFF_MAX_NS)
+	if (o->nr_failures < NR_PAUSES)
 		o->nr_failures++;
-	else
-		backoff_ns = BACKOFF_MAX_NS;
-	atomic_store_explicit(&o->retry_ns, ps->pp->now_ns + backoff_ns, memory_order_relaxed);
+	o->retry_ns = ps->pp->now_ns +
+		      (backoff_ns < BACKOFF_MAX_NS ? backoff_ns : BACKOFF_MAX_NS);
 	o->flush_failed = true;
 	count(ps, CC_FLUSH_ERRORS, 1);
+}
+
+void back_off_end(struct cport *ps, struct object *o)
+{
+	o->nr_failures = 0;
+	if (o->retry_ns == 0)
+		return;
+	o->retry_ns = 0;
+	dirty_unfail(ps, o);
 }
 
 void flush_done(struct cport *ps, struct child *ch, int64_t result)
@@ -371,11 +379,7 @@ void flush_done(struct cport *ps, struct child *ch, int64_t result)
 	if (error) {
 		back_off(ps, o);
 	} else {
-		o->nr_failures = 0;
-		if (retry_ns(o)) {
-			atomic_store_explicit(&o->retry_ns, 0, memory_order_relaxed);
-			dirty_is_news(ps->cache);
-		}
+		back_off_end(ps, o);
 		count(ps, CC_FLUSHED_BYTES, bytes);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {

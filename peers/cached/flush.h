@@ -11,6 +11,7 @@
 
 #define NR_TICKETS     32
 #define NR_SYNCED      64
+#define NR_PAUSES      7u	/* after a flush that failed: 0.1 s, doubled each time, up to 5 s */
 
 /* What is dirty of the volumes whose ids are the same modulo the number of groups (or of all
  * volumes). Guarded by dirty_lock. */
@@ -115,6 +116,10 @@ void dirty_unlist(struct cport *ps, struct object *o);		/* if it has none */
 struct object *dirty_next_wanted(struct cport *ps);
 /* the next of all; *next_ns, PEER_NEVER before, says when to look again */
 struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_ns);
+/* Inside: it failed, and need not pause any more. */
+void dirty_unfail(struct cport *ps, struct object *o);
+void dirty_try_failed_locked(struct cached *k);	/* all that failed are tried again at once */
+bool dirty_has_failed(struct cached *k);
 /* An object may be due earlier than it was (F6). Any thread, with dirty_lock or without. */
 void dirty_is_news(struct cached *k);
 
@@ -125,6 +130,8 @@ bool flush_start(
 /* goes on flushing an object that is to be empty */
 void flush_evict(struct cport *ps, struct object *o);
 void flush_done(struct cport *ps, struct child *ch, int64_t result);
+/* The store has taken data of the object, or has deleted it: what failed before counts no more. */
+void back_off_end(struct cport *ps, struct object *o);
 /* what it was asked for; takes a reference away */
 void flush_job(struct cport *ps, struct object *o);
 void flush_wait_fn(struct xwait *w, void *ctx);

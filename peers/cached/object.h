@@ -84,7 +84,8 @@ struct object {
 	_Atomic uint8_t flush_all;	/* the flusher has it, and why, or FLUSH_NONE: any thread */
 	_Atomic bool admitted;			/* may keep buckets (admit.c): any thread */
 	_Atomic bool listed;		/* in one of the lists below; written under dirty_lock */
-	uint8_t nr_failures;	/* flushes that failed in a row: how long retry_ns is put off */
+	/* flushes that failed in a row, up to NR_PAUSES: how long retry_ns is put off */
+	uint8_t nr_failures;
 	uint32_t index;				/* of it, and of its entry: fixed */
 	/* wait for a load, a delete or a redo of this object, the newest first */
 	struct creq *waiters;
@@ -94,8 +95,7 @@ struct object {
 	/* tickets at which each dirty set began: its group's, all volumes' */
 	uint32_t since[2], since_all[2];
 	uint32_t cnt[2];		/* buckets dirty or being written, by set (SLOT_GEN) */
-	/* not before then, after a failed flush; the flusher reads it in list `failed` */
-	_Atomic uint64_t retry_ns;
+	uint64_t retry_ns;		/* not before then, after a failed flush; or 0 */
 	struct xwork own_work;
 	struct xwait flush_wait;		/* wants child requests to flush with */
 	uint16_t pass_at;			/* flush_whole(): where it goes on, */
@@ -106,11 +106,11 @@ struct object {
 	uint8_t nr_opened;	/* direct_mark(): how often, up to a limit, since it was written */
 	uint16_t opened_seq;			/* apply_seq, its low bits, at the last one */
 	/* guarded by dirty_lock */
-	/* has buckets to be flushed; in `dirty`, oldest first, or in `failed` */
+	/* has buckets to be flushed; in `dirty`, oldest first, or in one of those that failed */
 	struct cds_list_head dirty;
 	/* while it is in `dirty`: in its group's list, in the same order */
 	struct cds_list_head in_group;
-	uint64_t dirty_ns;			/* when it was listed */
+	uint64_t dirty_ns;	/* when it was listed; after a flush that failed: its retry_ns */
 };
 _Static_assert(sizeof(struct object) == CACHE_OBJECT_PRIVATE, "cache_cost.h counts it");
 _Static_assert(offsetof(struct object, waiters) == 64, "what a hit looks at is together");

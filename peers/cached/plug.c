@@ -124,16 +124,6 @@ static void drain_again(struct cached *k)
 	drain_all(k, p->pause_ns);
 }
 
-static bool has_failed(struct cached *k)
-{
-	bool failed;
-
-	pthread_mutex_lock(&k->dirty_lock);
-	failed = !cds_list_empty(&k->failed);
-	pthread_mutex_unlock(&k->dirty_lock);
-	return failed;
-}
-
 /* What is newly dirty since it began is on its way, as its writers wait for it: but for what the
  * store failed. A FLUSH of an earlier attempt, which was taken back, covers nothing of this one. */
 static void drain(struct cport *ps)
@@ -141,7 +131,7 @@ static void drain(struct cport *ps)
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !has_failed(k) &&
+	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !dirty_has_failed(k) &&
 		!k->own_sync.out) {
 		plug_set(k, PLUG_SYNCING);
 		k->plug.asked = false;

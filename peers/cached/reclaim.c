@@ -158,7 +158,7 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 	if (xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE) {
 		if (drop_valid(ps, o))
 			object_keep(ps, o);
-		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= retry_ns(o))
+		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
 			flush_evict(ps, o);
 		if (atomic_load_explicit(&o->used, memory_order_relaxed) &&
 		    xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE)

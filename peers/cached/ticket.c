@@ -376,7 +376,7 @@ void flush_request(struct cport *ps, struct creq *c)
 	bool covered;
 
 	pthread_mutex_lock(&k->dirty_lock);
-	k->flush_ns = ps->pp->now_ns;
+	dirty_try_failed_locked(k);
 	c->ticket = ticket_cut(g);
 	covered = is_before(c->ticket, g->lowest);
 	if (!covered)

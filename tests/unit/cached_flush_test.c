@@ -160,6 +160,79 @@ static void a_flush_that_succeeds_ends_the_pause_after_one_that_failed(void **st
 	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(4), B(1), 6));
 }
 
+/* Its flush fails so often that the next try is 3.2 s away; the store holds then. */
+static void fail_often(const char *name)
+{
+	crig_hold(true);
+	crig_expect(crig_write(name, 0, B(1), 5), B(1));
+	crig_pass(2 * CRIG_MS);
+	for (unsigned i = 0; i < 5; i++) {
+		crig_fail(held_write(), -EIO);
+		crig_pass(1600 * CRIG_MS);
+	}
+	crig_fail(held_write(), -EIO);
+}
+
+static void a_short_pause_does_not_wait_for_another_s_long_one(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	fail_often("a");
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_pass(2 * CRIG_MS);
+	crig_fail(held_write(), -EIO);
+	crig_hold(false);
+	crig_pass(100 * CRIG_MS);
+	assert_true(crig_stored("b", 0, B(1), 6));
+	assert_false(crig_stored("a", 0, B(1), 5));
+	crig_pass(3100 * CRIG_MS);
+	assert_true(crig_stored("a", 0, B(1), 5));
+}
+
+static void a_flush_has_all_tried_again_however_long_their_pauses(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	fail_often("a");
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_pass(2 * CRIG_MS);
+	crig_fail(held_write(), -EIO);
+	crig_hold(false);
+	crig_pass(1);
+	assert_false(crig_stored("b", 0, B(1), 6) || crig_stored("a", 0, B(1), 5));
+	crig_expect(crig_flush(0), 0);
+	assert_true(crig_stored("b", 0, B(1), 6) && crig_stored("a", 0, B(1), 5));
+}
+
+static void a_write_to_what_failed_leaves_it_the_try_that_a_flush_has_made(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms requests=8");
+	fail_often("a");
+	crig_hold(false);
+	crig_send(XSEG_OP_FLUSH, "", 0, 0, 0, 0);
+	crig_step_request();
+	crig_send(XSEG_OP_WRITE, "a", B(1), B(1), 0, 6);
+	crig_step_request();
+	crig_settle();
+	assert_true(crig_stored("a", 0, B(1), 5));
+}
+
+static void a_flush_that_succeeds_ends_the_pause_behind_another_s_long_one(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	fail_often("a");
+	crig_expect(crig_write("b", 0, B(1), 5), B(1));
+	crig_expect(crig_write("b", B(4), B(1), 6), B(1));
+	crig_pass(2 * CRIG_MS);
+	assert_int_equal(crig_nr_held(), 2);
+	crig_fail(held_write(), -EIO);
+	crig_hold(false);
+	crig_pass(1);
+	assert_true(crig_stored("b", 0, B(1), 5) && crig_stored("b", B(4), B(1), 6));
+}
+
 static void a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not(void **state)
 {
 	struct crig_io *mine, *other, *all;
@@ -479,6 +552,10 @@ int main(void)
 		CRIG_T(data_written_again_while_its_flush_fails_is_tried_in_time),
 		CRIG_T(a_flush_with_nothing_dirty_has_what_failed_tried_again),
 		CRIG_T(a_flush_that_succeeds_ends_the_pause_after_one_that_failed),
+		CRIG_T(a_short_pause_does_not_wait_for_another_s_long_one),
+		CRIG_T(a_flush_has_all_tried_again_however_long_their_pauses),
+		CRIG_T(a_write_to_what_failed_leaves_it_the_try_that_a_flush_has_made),
+		CRIG_T(a_flush_that_succeeds_ends_the_pause_behind_another_s_long_one),
 		CRIG_T(a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not),
 		CRIG_T(a_flush_does_not_get_the_error_of_what_was_written_after_it),
 		CRIG_T(the_store_s_own_flush_error_is_the_answer),
