@@ -54,6 +54,7 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 	object_set_state(o, OBJECT_READY);
 	if (deleted) {
 		object_empty(ps, o);
+		back_off_end(ps, o);
 		through_deleted(ps, o);
 	} else {
 		if (ch->c->recovered)

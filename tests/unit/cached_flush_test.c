@@ -233,6 +233,18 @@ static void a_flush_that_succeeds_ends_the_pause_behind_another_s_long_one(void 
 	assert_true(crig_stored("b", 0, B(1), 5) && crig_stored("b", B(4), B(1), 6));
 }
 
+static void what_is_written_after_a_delete_has_no_pause_of_before(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1ms");
+	fail_often("a");
+	crig_hold(false);
+	crig_op(XSEG_OP_DELETE, "a", 0, 0);
+	crig_expect(crig_write("a", B(1), B(1), 6), B(1));
+	crig_pass(2 * CRIG_MS);
+	assert_true(crig_stored("a", B(1), B(1), 6));
+}
+
 static void a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not(void **state)
 {
 	struct crig_io *mine, *other, *all;
@@ -556,6 +568,7 @@ int main(void)
 		CRIG_T(a_flush_has_all_tried_again_however_long_their_pauses),
 		CRIG_T(a_write_to_what_failed_leaves_it_the_try_that_a_flush_has_made),
 		CRIG_T(a_flush_that_succeeds_ends_the_pause_behind_another_s_long_one),
+		CRIG_T(what_is_written_after_a_delete_has_no_pause_of_before),
 		CRIG_T(a_flush_that_covers_what_could_not_be_written_gets_the_error_and_another_volume_s_does_not),
 		CRIG_T(a_flush_does_not_get_the_error_of_what_was_written_after_it),
 		CRIG_T(the_store_s_own_flush_error_is_the_answer),
