@@ -319,23 +319,36 @@ void read_step(struct cport *ps, struct creq *c)
 		object_wait(ps, o, c, WAIT_LOAD);
 }
 
-static bool waits_for(const struct creq *c, uint32_t first, uint32_t nr)
+/* Bucket b is still what that load is for: a write may have come since, also one that goes past the
+ * cache. */
+static bool is_loading(struct cport *ps, const struct child *ch, uint32_t b)
 {
-	for (uint32_t i = 0; c->step == read_step && i < c->nr; i++)
-		if (!creq_is_done(c, i) && c->first + i >= first && c->first + i < first + nr)
+	uint64_t w = slot_get(ps->cache, ch->obj, b);
+
+	return slot_state(w) == BUCKET_LOADING && slot_page(w) == ch->r->page[b - ch->first];
+}
+
+static bool waits_for(struct cport *ps, const struct creq *c, const struct child *ch)
+{
+	for (uint32_t i = 0; c->step == read_step && i < c->nr; i++) {
+		uint32_t b = c->first + i;
+
+		if (!creq_is_done(c, i) && b >= ch->first && b < (uint32_t)ch->first + ch->nr &&
+			is_loading(ps, ch, b))
 			return true;
+	}
 	return false;
 }
 
 /* Readers that wait for a bucket that could not be loaded get the store's error, nobody else: a
  * write that needs it finds it absent and loads it for itself. A reader of another range than what
  * was wanted of the load asks the store for just its own, as the error may be another's. */
-static void fail_readers(const struct child *ch, int error)
+static void fail_readers(struct cport *ps, const struct child *ch, int error)
 {
 	uint32_t first = ch->first, nr = ch->nr;
 
 	for (struct creq *c = ch->obj->waiters; c; c = c->next) {
-		if (!waits_for(c, first, nr))
+		if (!waits_for(ps, c, ch))
 			continue;
 		if (c->around == BYPASS_NONE && (ch->joined || c->first != first || c->nr != nr))
 			c->around = BYPASS_ERROR;
@@ -352,13 +365,12 @@ void load_done(struct cport *ps, struct child *ch, int64_t result)
 	o->loads_out--;
 	if (error) {
 		count(ps, CC_LOAD_ERRORS, 1);
-		fail_readers(ch, error);
+		fail_readers(ps, ch, error);
 	}
 	for (uint32_t i = 0; i < ch->nr; i++) {
 		uint32_t b = ch->first + i, page = ch->r->page[i];
-		uint64_t w = slot_get(ps->cache, o, b);
 
-		if (slot_state(w) != BUCKET_LOADING || slot_page(w) != page) {
+		if (!is_loading(ps, ch, b)) {
 			page_put(ps, page);	/* it was present, or a write came first */
 		} else if (error) {
 			bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));

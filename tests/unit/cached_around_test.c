@@ -72,6 +72,28 @@ static void a_load_that_ends_after_a_write_around_brings_nothing_back(void **sta
 	crig_expect_data("a", 512, 512, 5);
 }
 
+static void a_load_that_fails_under_a_write_around_fails_nobody(void **state)
+{
+	struct crig_io *early, *write, *late;
+
+	(void)state;
+	crig_up("policy=write-around");
+	crig_store_fill("a", 0, B(1), 5);
+	crig_hold(true);
+	early = crig_read("a", 0, B(1));
+	write = crig_write("a", 0, B(1), 6);
+	late = crig_read("a", 0, B(1));
+	crig_fail(0, -EIO);				/* the load */
+	crig_expect_waits(early);
+	crig_expect_waits(late);
+	crig_answer(1);
+	crig_expect(write, B(1));
+	crig_hold(false);
+	assert_true(crig_data_is(early, 0, B(1), 6) && crig_data_is(late, 0, B(1), 6));
+	crig_expect(early, B(1));
+	crig_expect(late, B(1));
+}
+
 static void writes_of_a_bucket_that_a_write_around_is_out_for_wait_whatever_the_policy(void **state)
 {
 	struct crig_io *first, *second, *other;
@@ -257,6 +279,7 @@ int main(void)
 		CRIG_T(what_was_clean_of_a_write_around_goes),
 		CRIG_T(a_write_around_over_newer_data_goes_through_the_cache),
 		CRIG_T(a_load_that_ends_after_a_write_around_brings_nothing_back),
+		CRIG_T(a_load_that_fails_under_a_write_around_fails_nobody),
 		CRIG_T(writes_of_a_bucket_that_a_write_around_is_out_for_wait_whatever_the_policy),
 		CRIG_T(a_write_around_that_fails_tells_its_writer_and_nobody_else),
 		CRIG_T(fua_zeroes_and_discards_go_around_as_they_are),
