@@ -62,6 +62,8 @@ void copy_step(struct cport *ps, struct creq *c)
 		return;
 	}
 	c->other = &k->objects[idx];
+	/* counted here, where it may look: a few more when it takes pages do no harm (share.h) */
+	c->grow = (uint16_t)share_claim(ps, c->obj, c->first, c->nr, c->nr, TURN_NONE).grow;
 	change_sides(ps, c, copy_source);
 }
 
@@ -98,7 +100,7 @@ static void take_source(struct cport *ps, struct creq *c)
 		return;
 	for (uint32_t i = 0; i < c->nr; i++)
 		parts += request_is_partial(c->r, i);
-	cl = share_claim_all(ps->cache, object_volume(c->other), n, c->turn);
+	cl = share_claim_all(ps->cache, object_volume(c->other), c->grow, c->turn);
 	need = pages_get(ps, n + parts, page, &cl);
 	if (need.nr) {
 		pages_wait(ps, c, need);

@@ -44,7 +44,11 @@ struct creq {
 	uint16_t volume;			/* record of its volume */
 	uint16_t first, nr;			/* buckets */
 	uint16_t nr_pages;		/* write: of page[] that it holds; read: that it is lent */
-	uint16_t nr_done, nr_hit;		/* nr_hit: read: done when it was first looked at */
+	uint16_t nr_done;
+	union {
+		uint16_t nr_hit;		/* read: done when it was first looked at */
+		uint16_t grow;		/* COPY: buckets of its target that had no page */
+	};
 	uint8_t edges_out;			/* write: edge loads in flight */
 	/* enum turn: it may pass those who wait for pages; while it waits: what it will be */
 	uint8_t turn;

@@ -322,6 +322,24 @@ static void what_is_written_again_needs_no_room(void **state)
 	crig_hold(false);
 }
 
+static void a_copy_onto_what_is_there_needs_no_room(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up(QUIET);
+	crig_limit(64);
+	crig_volume_set("id=2 max=32k");
+	dirty(NOISY, "noisy:0", 0, 4);
+	dirty(NOISY, "noisy:1", 0, 4);
+	crig_hold(true);
+	io = crig_send_copy("noisy:1", "noisy:0", 0, B(4));
+	crig_settle();
+	assert_int_equal(crig_nr_calls(), 0);
+	crig_expect(io, B(4));
+	crig_hold(false);
+}
+
 static void a_read_of_a_volume_full_of_dirty_data_goes_past_the_cache(void **state)
 {
 	(void)state;
@@ -713,6 +731,7 @@ int main(void)
 		CRIG_T(a_request_larger_than_the_maximum_goes_through),
 		CRIG_T(writers_of_a_full_volume_wait_for_its_own_flushes_in_their_order),
 		CRIG_T(what_is_written_again_needs_no_room),
+		CRIG_T(a_copy_onto_what_is_there_needs_no_room),
 		CRIG_T(a_read_of_a_volume_full_of_dirty_data_goes_past_the_cache),
 		CRIG_T(a_stream_is_not_kept_where_its_volume_is_full),
 		CRIG_T(a_maximum_below_what_there_is_evicts_the_least_recently_used_at_once),
