@@ -166,6 +166,9 @@ static void switch_policy(struct cached *k, uint32_t rec, uint64_t from, uint64_
 		drain_cancel(k, rec);
 		return;
 	}
+	/* under the cache's it may still have some of before that was switched */
+	if (!old && atomic_load_explicit(&k->switching, memory_order_relaxed))
+		old = &policy_write_back;
 	if ((old ? old : cache) != &policy_write_back)
 		return;
 	k->volume[rec].drain_bytes = volume_total(k, rec, VC_DIRTY_BYTES);

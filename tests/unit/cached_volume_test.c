@@ -323,6 +323,26 @@ static void a_switch_back_to_write_back_ends_the_draining(void **state)
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(4));
 }
 
+static void a_policy_of_its_own_goes_on_with_the_draining_of_the_cache_s_switch(void **state)
+{
+	(void)state;
+	crig_up("requests=8 objects=128");
+	for (unsigned i = 0; i < crig_share() + 4; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "a:%u", i);
+		dirty_bucket(1, name);
+	}
+	crig_hold(true);
+	crig_set("policy=write-through");
+	crig_volume_set("id=1 policy=write-through");
+	crig_set("policy=write-back");
+	assert_true(volume_says(1, "state=draining\n"));
+	crig_hold(false);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
+	assert_true(volume_says(1, "state=running\n"));
+}
+
 static void settings_of_a_volume_survive_the_death_of_cached(void **state)
 {
 	(void)state;
@@ -453,6 +473,7 @@ int main(void)
 		CRIG_T(a_volume_may_be_written_back_under_a_cache_that_writes_through),
 		CRIG_T(a_switch_of_one_volume_drains_that_volume_only),
 		CRIG_T(a_switch_back_to_write_back_ends_the_draining),
+		CRIG_T(a_policy_of_its_own_goes_on_with_the_draining_of_the_cache_s_switch),
 		CRIG_T(settings_of_a_volume_survive_the_death_of_cached),
 		CRIG_T(a_volume_that_drained_when_cached_was_killed_drains_after_it),
 		CRIG_T(a_volume_in_the_place_of_one_that_drained_drains_for_itself),
