@@ -186,6 +186,23 @@ static void writes_around_wait_for_a_request_and_for_slots(void **state)
 	assert_true(crig_stored("a", 0, B(40), 5));
 }
 
+static void a_write_around_waits_for_slots_while_all_pages_are_dirty(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("dirty_age=1h dirty_high=100 dirty_low=100");
+	crig_fill(24, 0);
+	crig_hold(true);
+	crig_set("policy=write-around");
+	io = crig_write("a", 512, B(1), 5);
+	crig_expect_waits(io);
+	assert_int_equal(crig_creq(io)->state, CREQ_WAITS_MEMORY);
+	crig_hold(false);
+	crig_expect(io, B(1));
+	assert_true(crig_stored("a", 512, B(1), 5));
+}
+
 static void a_delete_waits_for_writes_around(void **state)
 {
 	struct crig_io *write, *delete;
@@ -285,6 +302,7 @@ int main(void)
 		CRIG_T(fua_zeroes_and_discards_go_around_as_they_are),
 		CRIG_T(a_write_around_of_a_killed_cache_is_done_before_anything_newer),
 		CRIG_T(writes_around_wait_for_a_request_and_for_slots),
+		CRIG_T(a_write_around_waits_for_slots_while_all_pages_are_dirty),
 		CRIG_T(a_delete_waits_for_writes_around),
 		CRIG_T(pass_through_caches_nothing_and_serves_what_is_newer),
 		CRIG_T(what_goes_past_the_cache_by_policy_drives_no_object_out),

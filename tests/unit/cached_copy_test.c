@@ -225,6 +225,27 @@ static void a_copy_into_an_object_without_slots_takes_a_page_for_them(void **sta
 	crig_expect_data("b", B(1) + 512, B(1) - 512, 0);
 }
 
+static void a_copy_that_gets_no_slots_gives_its_pages_back_and_begins_anew(void **state)
+{
+	struct crig_io *io;
+
+	(void)state;
+	crig_up("dirty_age=1h dirty_high=100 dirty_low=100");
+	crig_store_fill("b", 0, B(3), 6);
+	crig_expect(crig_write("a", 0, B(3), 5), B(3));
+	crig_fill(24, 5);
+	crig_hold(true);
+	io = copy("b", "a", 512, B(2));			/* three, and two aside */
+	crig_expect_waits(io);
+	assert_int_equal(crig_creq(io)->nr_pages, 0);
+	assert_int_equal(crig.k->nr_free, 5);
+	crig_hold(false);
+	crig_expect(io, B(2));
+	crig_expect_data("b", 0, 512, 6);
+	crig_expect_data("b", 512, B(2), 5);
+	crig_expect_data("b", B(2) + 512, B(1) - 512, 6);
+}
+
 static void copies_in_a_cache_of_few_pages_wait_and_end(void **state)
 {
 	struct crig_io *io[8];
@@ -285,6 +306,7 @@ int main(void)
 		CRIG_T(the_source_of_a_copy_stays_its_volumes),
 		CRIG_T(the_source_of_a_copy_may_be_on_its_way_out_of_the_cache),
 		CRIG_T(a_copy_into_an_object_without_slots_takes_a_page_for_them),
+		CRIG_T(a_copy_that_gets_no_slots_gives_its_pages_back_and_begins_anew),
 		CRIG_T(copies_in_a_cache_of_few_pages_wait_and_end),
 		CRIG_T(a_copy_of_a_killed_cache_is_done_by_its_successor),
 	};

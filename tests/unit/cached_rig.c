@@ -216,6 +216,21 @@ void crig_limit(uint32_t n)
 	cached_limit_pages(crig.peer, n);
 }
 
+void crig_fill(uint32_t n, uint32_t free)
+{
+	char name[8];
+
+	cached_limit_pages(crig.peer, n);
+	for (uint32_t i = 0; i == 0 || crig.k->nr_free_chunks; i++) {
+		snprintf(name, sizeof(name), "x%u", i);
+		crig_expect(crig_write(name, 0, B(1), 7), B(1));
+	}
+	for (uint32_t b = 1; crig.k->nr_free > free; b++)
+		crig_expect(crig_write("x0", B(b), B(1), 7), B(1));
+	assert_int_equal(crig.k->nr_free, free);
+	assert_int_equal(crig.k->nr_free_chunks, 0);
+}
+
 void crig_up(const char *options)
 {
 	struct xseg_config cfg = { .memory_bytes = 24 << 20,

@@ -74,6 +74,9 @@ void crig_kill(void);
 void crig_stop(void);
 /* Keeps all but n pages out of use. */
 void crig_limit(uint32_t n);
+/* Dirty data of objects x0, x1 ... has all chunks, and all of n pages but `free`. Of the other
+ * objects that are there the chunks stay. */
+void crig_fill(uint32_t n, uint32_t free);
 
 /* ---- time ---- */
 

@@ -229,6 +229,37 @@ static uint32_t fill_loads(struct crig_io **io, uint32_t free_)
 	return n;
 }
 
+/* Its second chunk goes with a reader's bucket, whose load fails, and others take that. */
+static void a_write_that_loses_its_slots_while_an_edge_is_loaded_begins_anew(void **state)
+{
+	struct crig_io *io, *reader;
+	char name[8];
+
+	(void)state;
+	crig_up("dirty_age=1h dirty_high=100 dirty_low=100");
+	crig_store_fill("a", B(63), B(1), 6);
+	crig_fill(24, 4);
+	crig_hold(true);
+	io = crig_write("a", B(63) + 512, B(2) - 512, 5);
+	reader = crig_read("a", B(65), B(1));
+	crig_fail(crig_held(XSEG_OP_READ, 1), -EIO);
+	crig_expect(reader, -EIO);
+	for (uint32_t i = 0; crig.k->nr_free_chunks; i++) {
+		snprintf(name, sizeof(name), "y%u", i);
+		crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, name, 0, B(1)), B(1));
+	}
+	crig_expect(crig_write("y0", B(1), B(1), 7), B(1));
+	assert_int_equal(crig.k->nr_free, 0);
+	crig_answer(crig_held(XSEG_OP_READ, 0));		/* the edge */
+	crig_expect_waits(io);
+	assert_int_equal(crig_creq(io)->nr_pages, 0);
+	assert_int_equal(crig_state("a", 63), BUCKET_FREE);
+	crig_hold(false);
+	crig_expect(io, B(2) - 512);
+	crig_expect_data("a", B(63), 512, 6);
+	crig_expect_data("a", B(63) + 512, B(2) - 512, 5);
+}
+
 static void expect_loads(struct crig_io **io, uint32_t n)
 {
 	crig_hold(false);
@@ -461,6 +492,7 @@ int main(void)
 		CRIG_T(an_edge_whose_load_fails_fails_that_write_only),
 		CRIG_T(the_edge_that_was_loaded_stays_when_the_other_one_fails),
 		CRIG_T(a_write_that_fails_keeps_no_slots),
+		CRIG_T(a_write_that_loses_its_slots_while_an_edge_is_loaded_begins_anew),
 		CRIG_T(a_write_that_fails_wakes_those_who_came_before_its_last_edge),
 		CRIG_T(writes_of_parts_of_one_bucket_all_arrive),
 		CRIG_T(two_writers_of_both_edges_do_not_wait_for_each_other_for_ever),
