@@ -200,6 +200,48 @@ static void a_flush_that_ends_well_beside_one_that_fails_does_not_hide_it(void *
 }
 
 /* It asks the store to sync the object, and what else it had of that may be lost. */
+/* The first of them begins a walk, which the others find under way; the last one was out all the
+ * time. */
+static void of_several_that_fail_together_the_one_sent_first_says_what_is_lost(void **state)
+{
+	struct crig_io *early, *good, *late[2];
+	uint32_t call[4];
+
+	(void)state;
+	up();
+	crig_volume(7);
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_volume(8);
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	crig_set("policy=write-through");
+	crig_pass(CRIG_MS);
+	crig_set("policy=write-back");
+	crig_hold(true);
+	early = crig_flush(8);
+	good = crig_flush(7);
+	call[0] = crig_held(XSEG_OP_FLUSH, 0);
+	call[1] = crig_held(XSEG_OP_FLUSH, call[0] + 1);
+	crig_answer(call[1]);
+	crig_expect(good, 0);
+	late[0] = crig_flush(9);
+	late[1] = crig_flush(10);
+	call[2] = crig_held(XSEG_OP_FLUSH, call[1] + 1);
+	call[3] = crig_held(XSEG_OP_FLUSH, call[2] + 1);
+	crig_fail_only(call[2], -EIO);
+	crig_fail_only(call[3], -EIO);
+	crig_fail_only(call[0], -EIO);
+	while (crig_step_reply())
+		;
+	assert_true(crig.k->walking && crig.k->walk_wanted);
+	crig_settle();
+	crig_expect(late[0], -EIO);
+	crig_expect(late[1], -EIO);
+	crig_expect(early, -EIO);
+	assert_int_equal(crig_state("a", 0), BUCKET_DIRTY);
+	assert_int_equal(crig_state("b", 0), BUCKET_DIRTY);
+	crig_hold(false);
+}
+
 static void fua_fails(const char *policy)
 {
 	struct crig_io *flush;
@@ -389,6 +431,7 @@ int main(void)
 		CRIG_T(any_number_of_flushes_may_lie_between_two_that_matter),
 		CRIG_T(epochs_wrap),
 		CRIG_T(a_flush_that_ends_well_beside_one_that_fails_does_not_hide_it),
+		CRIG_T(of_several_that_fail_together_the_one_sent_first_says_what_is_lost),
 		CRIG_T(what_a_failed_fua_write_may_have_lost_is_written_again),
 		CRIG_T(so_is_what_one_past_the_cache_may_have_lost),
 		CRIG_T(so_is_what_a_predecessor_s_may_have_lost),
