@@ -206,11 +206,20 @@ expect_json '.state == "killed"' "volumed dies, with nobody to start it again" \
 	xseg --json peer kill volumed
 expect_err 4 "volumed is dead; start it with 'xseg peer start volumed'" "a load does not wait for it" \
 	timeout 5 xbench --volume=disk --rw=read --number_ios=1
+start spare cached --name spare --memory 8M
+t "another cache begins" wait_for 10 state_is spare running
+expect_err 2 "has several caches; name one" "of two caches one has to be named" xseg cache status
+kill "$started"
+wait "$started"
+expect_json '.name == "cached" and .state == "running"' "one that is stopped is none of several" \
+	xseg --json cache status
 expect_json '.state == "stopped"' "the cache is stopped" xseg --json peer stop cached
-is "and is not said to have failed" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " stopped"
+expect_err 2 "has several caches; name one" "of two that are stopped, too" xseg cache status
+is "one that is stopped is not said to have failed" "$(xseg cache status cached | head -n 1 | cut -d , -f 2)" " stopped"
 is "nor on the page of the stack" "$(xseg status | grep -c '^cache  *cached: stopped')" 1
 expect_json '.memory_bytes + .used_bytes + .dirty_bytes + .metadata_bytes + .objects == 0 and .writes > 0' \
-	"a stopped cache holds nothing, but has counted" xseg --json cache status
-is "which the page of the stack says" "$(xseg status | grep -c 'write-back: stopped, it holds nothing')" 1
+	"a stopped cache holds nothing, but has counted" xseg --json cache status cached
+is "which the page of the stack says" \
+	"$(xseg status | grep -c 'write-back: stopped, it holds nothing; .* peer start cached')" 1
 expect_json '.state == "removed"' "everything stops" xseg --json down
 finish

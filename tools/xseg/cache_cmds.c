@@ -64,10 +64,13 @@ static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, in
 	return j;
 }
 
-static int pick_cache(struct tool *t, const struct view_peers *peers, const char *name,
-		      const struct xseg_peer_info **found)
+static int pick_cache(struct tool *t, struct xseg *seg, const struct view_peers *peers,
+		      const char *name, const struct xseg_peer_info **found)
 {
-	*found = name ? view_peer_named(peers, name) : view_peer_of_kind(peers, "cached", NULL);
+	bool several = false;
+
+	*found = name ? view_peer_named(peers, name)
+		      : view_peer_meant(seg, peers, "cached", &several);
 	if (!*found && !name)
 		return tool_fail(TOOL_REFUSED,
 			"segment %s has no cache; 'xseg peer list' shows what it has", t->segment);
@@ -80,7 +83,7 @@ static int pick_cache(struct tool *t, const struct view_peers *peers, const char
 			TOOL_USAGE,
 			"%s: it is of kind %s, not a cache; 'xseg peer list' shows the kinds", name,
 			(*found)->kind);
-	if (!name && view_peer_of_kind(peers, "cached", *found))
+	if (several)
 		return tool_fail(TOOL_USAGE,
 			"cache status: segment %s has several caches; name one, as 'xseg peer list' "
 			"shows them",
@@ -126,7 +129,7 @@ int cache_status(struct tool *t, const void *opts, int argc, char **argv)
 	if (view_peers_load(seg, &peers))
 		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
 	if (!rc)
-		rc = pick_cache(t, &peers, argc ? argv[0] : NULL, &found);
+		rc = pick_cache(t, seg, &peers, argc ? argv[0] : NULL, &found);
 	if (!rc && o->volume[0])
 		rc = cache_volume_status(t, found->name, o);
 	else if (!rc)

@@ -127,20 +127,6 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 	return TOOL_DONE;
 }
 
-/* The one of that kind that is meant, or NULL. *several: more may be, and which is returned says
- * nothing. */
-static const struct xseg_peer_info *meant_of_kind(struct client *c, const struct view_peers *peers,
-						 const char *kind, bool *several)
-{
-	struct xseg_meant meant = { .nr = 0 };
-	const struct xseg_peer_info *p = NULL;
-
-	while ((p = view_peer_of_kind(peers, kind, p)))
-		xseg_meant_add(c->seg, &meant, p);
-	*several = meant.nr > 1;
-	return meant.nr ? view_peer_named(peers, meant.info.name) : NULL;
-}
-
 static bool is_of_same_kind(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
 {
 	return !strcmp(p->kind, of->kind);
@@ -152,7 +138,8 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 	bool several = false;
 	char names[512];
 
-	*found = name[0] ? view_peer_named(peers, name) : meant_of_kind(c, peers, kind, &several);
+	*found = name[0] ? view_peer_named(peers, name)
+			 : view_peer_meant(c->seg, peers, kind, &several);
 	if (!*found && name[0])
 		return tool_fail(TOOL_REFUSED,
 			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",

@@ -72,6 +72,18 @@ const struct xseg_peer_info *view_peer_of_kind(const struct view_peers *peers, c
 	return NULL;
 }
 
+const struct xseg_peer_info *view_peer_meant(struct xseg *seg, const struct view_peers *peers,
+					     const char *kind, bool *several)
+{
+	struct xseg_meant meant = { .nr = 0 };
+	const struct xseg_peer_info *p = NULL;
+
+	while ((p = view_peer_of_kind(peers, kind, p)))
+		xseg_meant_add(seg, &meant, p);
+	*several = meant.nr > 1;
+	return meant.nr ? view_peer_named(peers, meant.info.name) : NULL;
+}
+
 bool view_peer_alive(const struct xseg_peer_info *p)
 {
 	return xseg_peer_is_up(p->state);

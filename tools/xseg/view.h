@@ -28,6 +28,10 @@ const struct xseg_peer_info *view_peer_at(const struct view_peers *peers, uint32
 /* The next of that kind after `after` (NULL: the first). */
 const struct xseg_peer_info *view_peer_of_kind(const struct view_peers *peers, const char *kind,
 					       const struct xseg_peer_info *after);
+/* The one of that kind that is meant where none is named, or NULL. *several: more may be, and which
+ * is returned says nothing. */
+const struct xseg_peer_info *view_peer_meant(struct xseg *seg, const struct view_peers *peers,
+					     const char *kind, bool *several);
 
 /* The supervisor's entry, while it is alive. */
 bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info);
