@@ -252,6 +252,11 @@ expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy
 expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back
 expect_exit 4 "a cache that is not there is refused" xseg cache status nothing
+for words in "cache set '' policy=write-through" "cache drop ''" "cache flush ''" "peer set '' latency=1ms"; do
+	eval "set -- $words"
+	expect_err 2 "word 1 is empty; usage: xseg $1 $2" "nor is a name that is empty the only one's: $1 $2" \
+		xseg "$@"
+done
 is "what is set is told as it is then" "$(xseg cache set cached memory=33000k dirty-age=3600s)" \
 	"cache cached: set memory=34M dirty_age=1h"
 t "the memory is what it was" xseg cache set cached memory=32M

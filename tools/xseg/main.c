@@ -301,9 +301,19 @@ static int set_segment(struct tool *t, const struct global_opts *g)
 	return TOOL_DONE;
 }
 
+/* Which word is none, as that of a script whose variable is not set: 1, 2 ...; 0: none is. */
+static int empty_word(int argc, char **words)
+{
+	for (int i = 0; i < argc; i++)
+		if (!*words[i])
+			return i + 1;
+	return 0;
+}
+
 static int check_words(const struct command *cmd, const void *opts, int argc, char **words)
 {
 	const char *missing = cmd->opts ? opt_missing(cmd->opts, opts) : NULL;
+	int empty = empty_word(argc, words);
 
 	if (argc < cmd->min_args)
 		return tool_fail(TOOL_USAGE, "%s: a word is missing; usage: xseg %s %s",
@@ -312,6 +322,9 @@ static int check_words(const struct command *cmd, const void *opts, int argc, ch
 		return tool_fail(TOOL_USAGE, "%s: '%.60s' is one word too many; usage: xseg %s%s%s",
 				 cmd->words, words[cmd->max_args], cmd->words,
 				 *cmd->args ? " " : "", cmd->args);
+	if (empty)
+		return tool_fail(TOOL_USAGE, "%s: word %d is empty; usage: xseg %s %s", cmd->words,
+				 empty, cmd->words, cmd->args);
 	if (missing)
 		return tool_fail(TOOL_USAGE, "%s: --%s is missing; usage: xseg %s %s", cmd->words,
 				 missing, cmd->words, cmd->args);
