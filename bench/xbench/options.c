@@ -32,6 +32,11 @@ static const char *const format_names[] = {
 		.name = #n, .kind = OPT_STR, .off = FIELD(n), .arg = a, .help = h, \
 		.len = sizeof(((struct xb_options *)0)->n) \
 	}
+#define NAME(n, a, h) \
+	{ \
+		.name = #n, .kind = OPT_STR, .off = FIELD(n), .arg = a, .help = h, \
+		.len = sizeof(((struct xb_options *)0)->n), .check = cli_check_name \
+	}
 #define NUM(n, k, d, lo, hi, a, h) \
 	{ \
 		.name = #n, .kind = k, .off = FIELD(n), .def = d, .min = lo, .max = hi, .arg = a, \
@@ -47,11 +52,9 @@ static const char *const format_names[] = {
 	}
 
 const struct opt xb_opts[] = {
-	{ .name = "segment", .kind = OPT_STR, .off = FIELD(segment),
-	  .len = sizeof(((struct xb_options *)0)->segment), .arg = "NAME", .check = cli_check_name,
-	  .help = "-s NAME; segment, else $XSEG_SEGMENT, else xseg" },
-	STR(volume, "VOL", "volume to use"),
-	STR(target, "PEER", "peer to send to, objects of xbench's own naming"),
+	NAME(segment, "NAME", "-s NAME; segment, else $XSEG_SEGMENT, else xseg"),
+	NAME(volume, "VOL", "volume to use"),
+	NAME(target, "PEER", "peer to send to, objects of xbench's own naming"),
 	NUM(objects, OPT_SIZE, NULL, 1, 1ull << 32, "N",
 	    "with --target: how many objects, 1024 when not given"),
 	NUM(object_size, OPT_SIZE, NULL, 4096, 1ull << 40, "SIZE",

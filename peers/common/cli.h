@@ -45,7 +45,8 @@ void cli_print_words(FILE *out, int at, const char *text);
 /* The option whose name is nearest to `name` (edit distance), or NULL when none is near. */
 const struct opt *cli_nearest(const struct cli_group *groups, const char *name);
 
-/* For struct opt's check: a name of a segment or a peer. */
+/* For struct opt's check: a name of a segment, a peer or a volume. An empty one is none: a
+ * script says it whose variable is not set. */
 int cli_check_name(const char *text, struct xseg_error *err) XSEG_MUST_CHECK;
 
 #endif

@@ -252,6 +252,11 @@ expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy
 expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back
 expect_exit 4 "a cache that is not there is refused" xseg cache status nothing
+for words in "--volume '' policy=write-through" "--volume= policy=write-through" "--volumed '' dirty_high=99"; do
+	eval "set -- $words"
+	expect_err 2 "'' is no name: " "nor is an empty name of a volume the whole cache: $words" \
+		xseg cache set cached "$@"
+done
 for words in "cache set '' policy=write-through" "cache drop ''" "cache flush ''" "peer set '' latency=1ms"; do
 	eval "set -- $words"
 	expect_err 2 "word 1 is empty; usage: xseg $1 $2" "nor is a name that is empty the only one's: $1 $2" \

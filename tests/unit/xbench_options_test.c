@@ -125,6 +125,8 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 	} bad[] = {
 		{ "", "--volume" },
 		{ "--volume=v --target=p", "--volume" },
+		{ "--volume= --target=p", "'' is no name" },
+		{ "--volume=v/1", "'v/1' is no name" },
 		{ "--volume=v --bs=1000", "multiple of 512" },
 		{ "--volume=v --bs=2M", "out of range" },
 		{ "--volume=v --bs=4k --bsrange=4k-8k", "exclude each other" },

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/cli.h"
 #include "peers/common/dirty.h"
 #include "peers/common/kv.h"
 #include "tools/xseg/client.h"
@@ -20,9 +21,9 @@
 #define AT(field) offsetof(struct cache_opts, field)
 const struct opt cache_volume_table[] = {
 	{ .name = "volume", .kind = OPT_STR, .off = AT(volume), .len = XSEG_NAME_MAX, .arg = "VOL",
-	  .help = "for this volume only" },
+	  .check = cli_check_name, .help = "for this volume only" },
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
-	  .arg = "NAME",
+	  .arg = "NAME", .check = cli_check_name,
 	  .help = "which volumed knows the volume, where there are several" },
 	{ 0 },
 };

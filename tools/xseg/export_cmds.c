@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "peers/common/cli.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/out.h"
 #include "xseg/volume.h"
@@ -47,7 +48,8 @@ const struct opt export_table[] = {
 	  .arg = "N",
 	  .help = "requests done at a time; each takes a port and 2 MiB of the segment" },
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX,
-	  .arg = "NAME", .help = "which volumed, where there are several" },
+	  .arg = "NAME", .check = cli_check_name,
+	  .help = "which volumed, where there are several" },
 	{ 0 },
 };
 #undef AT

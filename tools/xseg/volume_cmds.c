@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "peers/common/cli.h"
 #include "peers/common/volume_users.h"
 #include "tools/xseg/cache_volume.h"
 #include "tools/xseg/client.h"
@@ -24,7 +25,7 @@
 /* clang-format off */
 #define OPT_VOLUMED \
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
-	  .arg = "NAME", .help = "which volumed, where there are several" }
+	  .arg = "NAME", .check = cli_check_name, .help = "which volumed, where there are several" }
 #define OPT_VOLUME_SIZE \
 	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .min = 512, .flags = OPT_REQUIRED, \
 	  .help = "bytes of the volume, a multiple of 512" }
