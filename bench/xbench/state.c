@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC	      0x3165746174736278ull
@@ -121,9 +122,16 @@ static int open_tmp(
 int xb_state_may_save(const char *path, struct xseg_error *err)
 {
 	char tmp[TMP_MAX_BYTES];
+	struct stat st;
 	FILE *file;
-	int rc = open_tmp(path, tmp, &file, err);
+	int rc;
 
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode))
+		return xseg_fail(err, -EINVAL,
+				 "verify_state: %s is there and no file, and would be replaced by"
+				 " one; name another",
+				 path);
+	rc = open_tmp(path, tmp, &file, err);
 	if (rc)
 		return -EIO;
 	fclose(file);

@@ -19,7 +19,8 @@ struct xb_state_head {
 	uint64_t start, length;			/* bytes */
 };
 
-/* Whether a file can be made there: before a run that would be for nothing. 0 or -EIO. */
+/* Whether a file can be made there: before a run that would be for nothing. 0; -EIO; -EINVAL: what
+ * is there is no regular file. */
 int xb_state_may_save(const char *path, struct xseg_error *err) XSEG_MUST_CHECK;
 /* head->magic, start and length are set here. */
 int xb_state_save(const char *path, struct xb_state_head *head, struct xb_oracle *o,

@@ -133,6 +133,13 @@ expect_err 1 "output: cannot write /nowhere/out" \
 is "which has not begun" "$(wc -l <early.log)" 4
 expect_err 1 "verify_state: cannot write /nowhere/state" "and so is a state" \
 	$run --rw=write --verify_state=/nowhere/state
+mkfifo pipe
+ln -s out.json link
+for file in pipe link; do
+	expect_err 2 "$file is there and no file" "what would be replaced by a state is no $file" \
+		$run --rw=write --number_ios=1 --verify_state=$file
+done
+is "which both are there" "$(stat -c %F pipe link | tr '\n' ' ')" "fifo symbolic link "
 expect_err 1 "verify_state: cannot read /nowhere/state" "one that cannot be opened is said to be so" \
 	$run --verify_only --verify_state=/nowhere/state
 expect_err 2 "not a file that xbench saved" "a file that is no state is refused" \
