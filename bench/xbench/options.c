@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "peers/common/cli.h"
 #include "peers/common/hint.h"
@@ -288,8 +289,38 @@ static int check_mix_and_verify(const struct xb_options *o, struct xseg_error *e
 	return 0;
 }
 
+/* What is there and no regular file takes what both write: /dev/null. */
+static bool is_one_file(const char *a, const char *b)
+{
+	struct stat st;
+
+	return *a && !strcmp(a, b) && (stat(a, &st) || S_ISREG(st.st_mode));
+}
+
+/* Else the one that is written later has its beginning over that of the other, or its place. */
+static int check_files(const struct xb_options *o, struct xseg_error *err)
+{
+	const struct {
+		const char *name, *path;
+	} all[] = { { "verify_state", o->verify_state },
+		    { "write_iolog", o->write_iolog },
+		    { "output", o->output } };
+
+	for (size_t i = 1; i < sizeof(all) / sizeof(all[0]); i++)
+		for (size_t j = 0; j < i; j++)
+			if (is_one_file(all[i].path, all[j].path))
+				return xseg_fail(err, -EINVAL,
+						 "%s and %s are one file; give each its own",
+						 all[j].name, all[i].name);
+	return 0;
+}
+
 static int check_together(const struct xb_options *o, struct xseg_error *err)
 {
+	int rc = check_files(o, err);
+
+	if (rc)
+		return rc;
 	if (!*o->volume == !*o->target)
 		return xseg_fail(err, -EINVAL, "give one of --volume=VOL and --target=PEER");
 	if (o->time_based && !o->runtime)

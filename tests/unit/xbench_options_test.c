@@ -104,6 +104,12 @@ static void verify_only_and_verify_state_imply_verify(void **state)
 	assert_int_equal(o.verify, 1);
 }
 
+static void what_is_thrown_away_may_be_so_twice(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("--volume=v --output=/dev/null --write_iolog=/dev/null"), 0);
+}
+
 static void every_mode_has_fios_name(void **state)
 {
 	static const char *const modes[] = { "read", "write",  "randread", "randwrite",
@@ -161,6 +167,9 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 		{ "--volume=v --iodepth=0", "out of range" },
 		{ "--volume=v --cpus=1-", "" },
 		{ "--volume=v --sync=2", "out of range" },
+		{ "--volume=v --output=f --verify_state=f", "verify_state and output are one file" },
+		{ "--volume=v --output=f --write_iolog=f", "write_iolog and output are one file" },
+		{ "--volume=v --write_iolog=f --verify_state=f", "are one file" },
 		{ "--volume=v --bogus=1", "bogus" },
 		{ "--volume=v extra", "extra" },
 	};
@@ -227,6 +236,7 @@ int main(void)
 		cmocka_unit_test(objects_are_those_of_a_target_only),
 		cmocka_unit_test(every_option_of_the_commands_page_is_taken),
 		cmocka_unit_test(verify_only_and_verify_state_imply_verify),
+		cmocka_unit_test(what_is_thrown_away_may_be_so_twice),
 		cmocka_unit_test(every_mode_has_fios_name),
 		cmocka_unit_test(what_makes_no_sense_is_refused_in_one_line),
 		cmocka_unit_test(a_range_must_lie_in_what_is_there),
