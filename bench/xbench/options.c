@@ -13,6 +13,8 @@
 #include "peers/common/cli.h"
 #include "peers/common/hint.h"
 
+#define INTERVAL_MIN_NS 1000000
+
 #define FIELD(f) offsetof(struct xb_options, f)
 
 static const char *const rw_names[] = {
@@ -323,6 +325,11 @@ static int check_together(const struct xb_options *o, struct xseg_error *err)
 		return rc;
 	if (!*o->volume == !*o->target)
 		return xseg_fail(err, -EINVAL, "give one of --volume=VOL and --target=PEER");
+	if (o->status_interval && o->status_interval < INTERVAL_MIN_NS)
+		return xseg_fail(err, -EINVAL,
+				 "status-interval: %" PRIu64 " ns are too short, it must be at least"
+				 " 1ms, or 0 for none",
+				 o->status_interval);
 	if (o->time_based && !o->runtime)
 		return xseg_fail(err, -EINVAL, "time_based needs a --runtime");
 	if (ends_by_bytes(o) && o->mix[XB_FLUSH] + o->mix[XB_INFO] >= 100)
