@@ -58,7 +58,7 @@ bench_options()
 	*) usage "unknown option $1; there is only --quick" ;;
 	esac
 	runs=${BENCH_RUNS:-5}
-	case $runs in '' | *[!0-9]* | 0) usage "BENCH_RUNS=$runs is not a number such as 5" ;; esac
+	case $runs in '' | *[!0-9]* | 0*) usage "BENCH_RUNS=$runs is not a number such as 5" ;; esac
 }
 
 # bench_begin NAME PROGRAM...: the programs are checked, the folders made
