@@ -246,7 +246,7 @@ expect_json '.policy == "write-through" and .downstream == "filed"' "and cache s
 	xseg --json cache status
 is "which names what has the data then" \
 	"$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
-expect_err 2 "no option 'polcy'; 'xseg cache get'" "an unknown key is wrong usage" \
+expect_err 2 "no option 'polcy'; 'xseg cache get cached' shows" "an unknown key is wrong usage" \
 	xseg cache set cached polcy=write-back
 expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy

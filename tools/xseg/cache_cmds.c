@@ -242,7 +242,7 @@ static int64_t ask_set(struct client *c, uint32_t peer, uint32_t id, const char 
 static int set(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
 	       int argc, char **argv)
 {
-	char settings[2048];
+	char settings[2048], hint[128];
 	const char *name = argv[0];
 	uint32_t id;
 	int code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
@@ -253,8 +253,11 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 	if (code)
 		return code;
 	rc = ask_set(c, peer, id, o->volume, settings);
-	if (rc < 0)
-		return client_fail(c, rc, "'xseg cache get' shows the keys", "cache set %s", name);
+	if (rc < 0) {
+		snprintf(hint, sizeof(hint), "'xseg cache get %s%s%s' shows the keys", name,
+			 id ? " --volume " : "", o->volume);
+		return client_fail(c, rc, hint, "cache set %s", name);
+	}
 	if (t->json)
 		return get(t, c, peer, id, name);
 	if (ask_get(c, peer, id) >= 0)
@@ -344,6 +347,7 @@ static int show_dropped(struct tool *t, struct client *c, const char *name)
 int cache_drop(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct client *c;
+	char hint[128];
 	uint32_t peer;
 	int64_t rc;
 	int code;
@@ -354,9 +358,9 @@ int cache_drop(struct tool *t, const void *opts, int argc, char **argv)
 	if (code)
 		return code;
 	rc = client_tell(c, peer, "drop");
+	snprintf(hint, sizeof(hint), "flush it first with 'xseg cache flush %s'", argv[0]);
 	if (rc < 0)
-		code = client_fail(c, rc, "flush it first with 'xseg cache flush'", "cache drop %s",
-				   argv[0]);
+		code = client_fail(c, rc, hint, "cache drop %s", argv[0]);
 	else
 		code = show_dropped(t, c, argv[0]);
 	client_close(c);
