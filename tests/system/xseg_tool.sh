@@ -36,6 +36,10 @@ write_unflushed()
 t "--version is answered" xseg --version
 t "--help is answered" xseg --help
 t "help on a command is answered" xseg help volume create
+is "help on help is all of it" "$(xseg help help)$(xseg help --help)" "$(xseg --help)$(xseg --help)"
+is "--version may stand after a command, which is not done then" "$(xseg create --version)" "$(xseg --version)"
+expect_err 2 "one word; give each apart: xseg volume create" "words of a command are several" \
+	xseg "volume create" x --size 1M
 expect_err 2 "'xseg --help' lists" "no command is wrong usage" xseg
 expect_err 2 "did you mean 'volume list'" "an unknown command suggests the nearest" xseg volume lsit
 expect_err 2 "did you mean 'volume list'" "of a group that is not spelt out, too" xseg vol list

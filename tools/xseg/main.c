@@ -179,6 +179,12 @@ static int print_command_help(const struct command *cmd)
 	return TOOL_DONE;
 }
 
+static int print_version(void)
+{
+	printf("xseg %s\n", XSEG_VERSION);
+	return TOOL_DONE;
+}
+
 /* ---- finding the command ----------------------------------------------------------------- */
 
 /* How many of argv's words are the command's, or 0 when it is another. */
@@ -249,6 +255,9 @@ static int unknown_command(int argc, char **argv)
 		snprintf(typed, sizeof(typed), "%.40s", argv[0]);
 		near = nearest_command(typed);
 	}
+	if (near && !strcmp(near, argv[0]))
+		return tool_fail(TOOL_USAGE, "'%s' is given as one word; give each apart: xseg %s",
+				 near, near);
 	if (near)
 		return tool_fail(TOOL_USAGE,
 				 "unknown command '%s'; did you mean '%s'? 'xseg --help' lists all",
@@ -339,6 +348,8 @@ static int run_command(const struct command *cmd, const struct global_opts *g, c
 
 	if (g->help)
 		return print_command_help(cmd);
+	if (g->version)
+		return print_version();
 	rc = check_words(cmd, opts, argc, words);
 	if (!rc)
 		rc = set_segment(&t, g);
@@ -392,13 +403,18 @@ static int read_front(struct global_opts *g, int argc, char **argv, char ***word
 	return argc - at;
 }
 
+static bool is_about_help(const char *word)
+{
+	return !strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
 static int help_on(int argc, char **argv)
 {
 	const struct command *cmd;
 	char follow[256];
 	int used;
 
-	if (argc == 0)
+	if (argc == 0 || is_about_help(argv[0]))
 		return print_help();
 	cmd = command_find(argc, argv, &used);
 	if (!cmd && argc == 1 && group_words(argv[0], follow, sizeof(follow)))
@@ -410,12 +426,6 @@ static int help_on(int argc, char **argv)
 static bool asks_for_help(int argc, char **argv)
 {
 	return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
-}
-
-static int print_version(void)
-{
-	printf("xseg %s\n", XSEG_VERSION);
-	return TOOL_DONE;
 }
 
 static int run(int argc, char **argv)
