@@ -77,6 +77,7 @@ expect_err 2 "no group" "an unknown group is wrong usage" \
 	xseg create --memory 64M --group nobody-has-this
 expect_err 2 "no group" "and so is a number that no group can have" \
 	xseg create --memory 64M --dry-run --group 18446744073709551615
+expect_err 2 "'' is no group" "nor is an empty one none" xseg create --memory 64M --group ""
 t "a segment is made" xseg create --memory 64M --mode 0640 --group "$(id -g)"
 is "with the mode that was asked for" "$(stat -c %a "/dev/shm/xseg.$XSEG_SEGMENT")" 640
 expect_err 4 "exists already" "a second one of that name is refused" xseg create --memory 64M

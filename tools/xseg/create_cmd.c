@@ -13,6 +13,11 @@
 #include "tools/xseg/commands.h"
 #include "tools/xseg/out.h"
 
+static int check_group(const char *text, struct xseg_error *err)
+{
+	return *text ? 0 : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for your own");
+}
+
 #define AT(field) offsetof(struct seg_create_opts, field)
 const struct opt seg_create_table[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = AT(memory_bytes), .min = 4 << 20,
@@ -31,7 +36,7 @@ const struct opt seg_create_table[] = {
 	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .def = "0600", .arg = "MODE",
 	  .help = "who may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33, .arg = "GROUP",
-	  .help = "group that the segment is given to, by name or number" },
+	  .check = check_group, .help = "group that the segment is given to, by name or number" },
 	{ .name = "dry-run", .kind = OPT_BOOL, .off = AT(dry_run),
 	  .help = "print the costs and make nothing" },
 	{ 0 },
