@@ -228,6 +228,8 @@ t "a volume grows" xseg volume resize v --size 16M
 expect_err 4 "would lose" "it does not shrink" xseg volume resize v --size 4M
 t "but with --force" xseg volume resize v --size 4M --force
 expect_json '.size_bytes == 4194304' "it has the new size" xseg --json volume info v
+expect_err 1 "at byte 0: No space left" "an export says where it could not write" \
+	xseg volume export v /dev/full
 t "a volume is flushed" xseg volume flush v
 expect_json '.name == "v" and .state == "flushed"' "and so in JSON" xseg --json volume flush v
 t "a second volume is made" xseg volume create w --size 1M

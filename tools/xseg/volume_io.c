@@ -51,7 +51,8 @@ struct mover {
 	/* may have holes, can be read and written anywhere */
 	bool is_regular;
 	uint64_t image_bytes;			/* UINT64_MAX: not known before its end */
-	uint64_t next;				/* offset of the next chunk to be begun */
+	/* import: of the next chunk to be read; export: of the next one to be written */
+	uint64_t next;
 	uint64_t data_from, data_to;		/* import: the data extent that was found last */
 	uint64_t data_bytes, start_ns;
 	struct xseg_volume *volume;
@@ -526,16 +527,17 @@ static int write_chunk(struct mover *m, const struct slot *s)
 	return TOOL_DONE;
 }
 
-static void export_fill(struct mover *m)
+/* Asks for what comes after *asked, and moves that on. */
+static void export_fill(struct mover *m, uint64_t *asked)
 {
 	uint64_t left;
 	struct slot *s;
 
-	while (!m->error && m->next < m->image_bytes && (s = slot_in_state(m, SLOT_IDLE))) {
-		left = m->image_bytes - m->next;
-		s->io.offset = m->next;
+	while (!m->error && *asked < m->image_bytes && (s = slot_in_state(m, SLOT_IDLE))) {
+		left = m->image_bytes - *asked;
+		s->io.offset = *asked;
 		s->io.size = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		m->next += s->io.size;
+		*asked += s->io.size;
 		slot_submit(m, s, XSEG_OP_READ);
 	}
 }
@@ -552,20 +554,20 @@ static struct slot *slot_at(struct mover *m, uint64_t offset)
 
 static int export_run(struct mover *m)
 {
-	uint64_t written = 0;
+	uint64_t asked = 0;
 	struct slot *s;
 	int rc = TOOL_DONE;
 
-	while (!rc && written < m->image_bytes && (!m->error || written < m->error_offset)) {
-		export_fill(m);
-		s = slot_at(m, written);
+	while (!rc && m->next < m->image_bytes && (!m->error || m->next < m->error_offset)) {
+		export_fill(m, &asked);
+		s = slot_at(m, m->next);
 		if (tool_out_of_time(m->v->c->t)) {
 			rc = file_error(m, EINTR);
 		} else if (!s) {
 			rc = mover_reap(m);
 		} else if (!m->error || s->io.offset < m->error_offset) {
 			rc = write_chunk(m, s);
-			written += s->io.size;
+			m->next += rc ? 0 : s->io.size;
 			slot_set(s, SLOT_IDLE);
 		}
 		show_progress(m, "exporting");
