@@ -24,7 +24,7 @@ struct cli_group {
 
 /* First in main(): those of the three standard descriptors that are closed lead nowhere from then
  * on, and using them fails. A file that is opened would else have their number, and what is
- * printed. */
+ * printed. What a limit of the size of files forbids fails, as on a disk that is full. */
 void cli_begin(void);
 /* Last in main(), with its exit code: returns that, or 1 with a line on stderr, where it is 0 and
  * not all that was printed could be written. */

@@ -110,8 +110,6 @@ void main_block_signals(sigset_t *blocked)
 	sigaddset(blocked, MAIN_STOP_SIGNAL);
 	sigprocmask(SIG_BLOCK, blocked, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* what a limit of the size of files forbids fails, as on a disk that is full */
-	signal(SIGXFSZ, SIG_IGN);
 }
 
 int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg)

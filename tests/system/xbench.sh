@@ -154,6 +154,11 @@ expect_err 1 "cannot write the results: No space left" "and so are results" \
 expect_err 1 "output: cannot write /dev/full: No space left" "also as JSON, in a file" \
 	$run --rw=read --number_ios=1 --output-format=json --output=/dev/full
 
+(ulimit -f 1; $run --rw=randwrite --number_ios=1000 --verify_state=large) >large.out 2>&1
+is "a limit of the size of files is an error, and leaves no half of a state" \
+	"$? $(grep -c 'verify_state: cannot write large: File too large' large.out) $(echo large*)" \
+	"1 1 large.out"
+
 # ---- verifying what is right ----
 
 verify="--rw=randrw --bsrange=512-16k --iodepth=16 --verify=crc32c"

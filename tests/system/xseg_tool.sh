@@ -78,6 +78,13 @@ expect_err 2 "no group" "an unknown group is wrong usage" \
 expect_err 2 "no group" "and so is a number that no group can have" \
 	xseg create --memory 64M --dry-run --group 18446744073709551615
 expect_err 2 "'' is no group" "nor is an empty one none" xseg create --memory 64M --group ""
+limited()	# COMMAND...: with a limit of the size of files, in KiB
+{
+	(ulimit -f 1024; "$@")
+}
+expect_err 1 "File too large; raise ulimit -f" "a limit of the size of files is an error" \
+	limited xseg --quiet create --memory 64M
+expect_exit 4 "which leaves nothing behind" xseg destroy
 t "a segment is made" xseg create --memory 64M --mode 0640 --group "$(id -g)"
 is "with the mode that was asked for" "$(stat -c %a "/dev/shm/xseg.$XSEG_SEGMENT")" 640
 expect_err 4 "exists already" "a second one of that name is refused" xseg create --memory 64M

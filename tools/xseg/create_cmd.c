@@ -190,6 +190,8 @@ static const char *create_hint(int rc)
 	case -ENOMEM:
 	case -ENOSPC:
 		return "ask for less --memory";
+	case -EFBIG:
+		return "raise ulimit -f";
 	default:
 		return "is /dev/shm mounted, and may you write there?";
 	}
