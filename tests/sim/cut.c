@@ -173,6 +173,19 @@ void __wrap_bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t 
 	fall();
 }
 
+/* What a write stores, which has its slots at hand. */
+void __real_bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word);
+void __wrap_bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word);
+void __wrap_bucket_set_at(
+	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint64_t word)
+{
+	fall();
+	__real_bucket_set_at(ps, o, b, slot, word);
+	fall();
+}
+
 void *__real_xseg_page(struct xseg *seg, uint32_t page);
 void *__wrap_xseg_page(struct xseg *seg, uint32_t page);
 void *__wrap_xseg_page(struct xseg *seg, uint32_t page)
