@@ -1,7 +1,6 @@
 /* gen - see gen.h. */
 #include "bench/xbench/gen.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "bench/xbench/state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

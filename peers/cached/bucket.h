@@ -60,7 +60,6 @@
 #ifndef PEERS_CACHED_BUCKET_H
 #define PEERS_CACHED_BUCKET_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

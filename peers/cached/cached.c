@@ -5,12 +5,10 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
 #include "peers/common/kv.h"
-#include "xtypes/xhot.h"
 #include "xtypes/xkill.h"
 
 static const char *const policy_names[] = { "write-back", "write-through", "write-around",

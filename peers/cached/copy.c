@@ -19,7 +19,6 @@
  * Contract: c->obj is the object that the step is inside of, c->other the other one of the two; it
  * holds a reference to each.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"

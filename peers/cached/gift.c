@@ -56,7 +56,6 @@
 #include <string.h>
 
 #include "peers/cached/cached.h"
-#include "xtypes/xkill.h"
 
 #define TRIES	 8u			/* entries that are looked at for a free one */
 #define LOOK_NS	 1000000ull		/* no look for entries before that much later */

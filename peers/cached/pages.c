@@ -16,7 +16,6 @@
  *   G1  a page is in a clean list, or in the list `leaving` if its extent leaves, iff its bucket is
  *       VALID, except within one job
  */
-#include <assert.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"

@@ -17,7 +17,6 @@
  *
  * Contract: inside the object.
  */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

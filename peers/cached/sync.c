@@ -30,7 +30,6 @@
  *   Y3  a walk makes dirty all that was cleaned before a failure that it is for and that no FLUSH
  *       covers which ended well before what failed was sent, whatever is answered meanwhile
  */
-#include <assert.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"

@@ -18,7 +18,6 @@
  *
  * Contract: inside the object.
  */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 

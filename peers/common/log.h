@@ -10,7 +10,6 @@
 #define PEERS_COMMON_LOG_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define LOG_PER_SECOND 10

@@ -14,7 +14,6 @@
  *   M4  a command that is run again for the same request does no harm: it sets what is set, or its
  *       kind has noted in the request what was begun (PEER_NOTE_KIND)
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +21,6 @@
 
 #include "peers/common/kv.h"
 #include "peers/common/peer_box.h"
-#include "xtypes/xkill.h"
 
 #define MAX_SET	  32				/* options in one "set" */
 #define KEPT_PART 4		/* a line is kept if it is not more than this part of the room */

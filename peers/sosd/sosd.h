@@ -42,7 +42,6 @@
 #ifndef PEERS_SOSD_SOSD_H
 #define PEERS_SOSD_SOSD_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "peers/common/ops.h"

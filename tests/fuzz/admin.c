@@ -3,7 +3,6 @@
  * there is for the answer. Every line is answered, or waits for the store; a text fits its room.
  */
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "peers/cached/cached.h"

@@ -9,8 +9,6 @@
  * all comes to rest in bounded time.
  */
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "peers/cached/cached.h"
 #include "tests/fuzz/evil.h"

@@ -11,9 +11,7 @@
  *             hangs
  * Prints `ok - SENTENCE` for each, as tests/run.sh counts.
  */
-#include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -6,7 +6,6 @@
  * read again is the same.
  */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "peers/common/cli.h"

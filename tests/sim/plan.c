@@ -4,7 +4,6 @@
  * is chosen may be given other values afterwards (plan_apply): the run takes all that it does from
  * the plan as it is then.
  */
-#include <assert.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
  * Contract: runs nothing in this process (runs.c).
  */
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

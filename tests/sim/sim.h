@@ -33,7 +33,6 @@
 #define TESTS_SIM_SIM_H
 
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 

@@ -12,7 +12,6 @@
  *
  * Contract: looks at the clients' own requests only, where they stand; changes nothing.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"

@@ -3,7 +3,6 @@
 #include "tests/unit/client_rig.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

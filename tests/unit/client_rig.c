@@ -1,7 +1,6 @@
 /* client_rig - see client_rig.h. */
 #include "tests/unit/client_rig.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "peers/common/stack.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <stdarg.h>
 #include <setjmp.h>

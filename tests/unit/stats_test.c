@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const keys[] = { "ops", "bytes", "a_key_of_exactly_23_chr" };

@@ -4,7 +4,6 @@
 #include "tests/unit/xbench_oracle_rig.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "bench/xbench/gen.h"

@@ -1,7 +1,6 @@
 /* xpool_test - the pool of indices: order, emptiness. */
 #include "xtypes/xpool.h"
 
-#include <stdlib.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,6 @@
 /* stat_text - see stat_text.h. */
 #include "tools/xseg/stat_text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * seconds at most, and shown as unknown when it does not answer: status never hangs and never
  * fails because a peer does.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
