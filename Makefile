@@ -4,7 +4,7 @@
 #   xtypes/*.c xseg/*.c          build/libxseg.a, and build/lib/libxseg.so.ABI, which shows what
 #                                xseg/libxseg.map says
 #   peers/common/*.c             build/libpeer.a
-#   peers/NAME/*.c               build/libNAME.a, and build/bin/NAME when there is a NAME_main.c
+#   peers/NAME/*.c               build/libNAME.a, and with NAME_main.c build/bin/NAME
 #   peers/host/*.c               build/bin/xseg-host
 #   tools/xseg/*.c               build/bin/xseg
 #   bench/xbench/*.c             build/bin/xbench
@@ -15,8 +15,7 @@
 #                                headers are
 #   tools/nbdkit/plugin.c        build/lib/nbdkit-xseg-plugin.so, where nbdkit's header is
 #                                (nbdkit-plugin-dev)
-#   tests/unit/NAME_test.c       build/tests/NAME_test (also one folder deeper; what is no _test.c
-#                                helps them all)
+#   tests/unit/NAME_test.c       build/tests/NAME_test (what is no _test.c helps them all)
 #   tests/sim/*.c                build/tests/sim
 #   tests/tools/NAME.c           build/tests/NAME
 #   tests/fuzz/NAME.c            build/tests/fuzz_NAME, where NAME has a folder in tests/fuzz/corpus
@@ -65,18 +64,14 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 # sosd needs librados; without its header it is left out.
 RADOS_HEADER ?= /usr/include/rados/librados.h
-ifneq ($(wildcard peers/sosd/*.c),)
 ifneq ($(wildcard $(RADOS_HEADER)),)
 HAVE_SOSD  = yes
 SOSD_FLAGS = -DXSEG_HAVE_SOSD=1
 SOSD_LIBS  = -lrados
 endif
-endif
 
 PEERS := $(notdir $(patsubst %/,%,$(wildcard peers/*/)))
 PEERS := $(filter-out common host $(if $(HAVE_SOSD),,sosd),$(PEERS))
-PEERS := $(foreach p,$(PEERS),$(if $(filter-out %_main.c,$(wildcard peers/$(p)/*.c)),$(p)))
-PEER_PROGS := $(foreach p,$(PEERS),$(if $(wildcard peers/$(p)/$(p)_main.c),$(p)))
 
 XSEG_SRC := $(wildcard xtypes/*.c xseg/*.c)
 COMMON_SRC := $(wildcard peers/common/*.c)
@@ -94,14 +89,13 @@ FUZZ_MAIN := $(filter %/$(if $(LIBFUZZER),entry,drive).c,$(FUZZ_MAINS))
 SCRIBBLE_SRC := $(wildcard tests/fuzz/scribble.c)
 FUZZ_HELP_SRC := $(filter-out $(FUZZ_SRC) $(FUZZ_MAINS) $(SCRIBBLE_SRC),$(wildcard tests/fuzz/*.c))
 # Tests of sosd are left out with it.
-UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/sosd_%),$(wildcard tests/unit/*_test.c tests/unit/*/*_test.c))
-UNIT_HELP_SRC := $(filter-out $(UNIT_SRC) tests/unit/sosd_%,$(wildcard tests/unit/*.c tests/unit/*/*.c))
+UNIT_SRC := $(filter-out $(if $(HAVE_SOSD),,tests/unit/sosd_%),$(wildcard tests/unit/*_test.c))
+UNIT_HELP_SRC := $(filter-out $(UNIT_SRC) tests/unit/sosd_%,$(wildcard tests/unit/*.c))
 
 ALL_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(TOOL_SRC) $(XBENCH_SRC) \
 	   $(BENCH_SRC) $(SIM_SRC) $(TEST_TOOL_SRC) $(FUZZ_SRC) $(FUZZ_HELP_SRC) $(FUZZ_MAIN) \
 	   $(SCRIBBLE_SRC) $(UNIT_SRC) $(UNIT_HELP_SRC)
-STYLED = $(wildcard $(foreach d,xtypes xseg peers tools bench tests,$(foreach e,c h,\
-	   $(d)/*.$(e) $(d)/*/*.$(e) $(d)/*/*/*.$(e))))
+STYLED = $(wildcard $(foreach d,xtypes xseg peers/* tools/* bench/* tests/*,$(d)/*.c $(d)/*.h))
 
 LIBXSEG := $(BUILD)/libxseg.a
 SHARED := $(BUILD)/lib/libxseg.so.$(ABI)
@@ -122,15 +116,12 @@ CALLGRIND_HEADER ?= /usr/include/valgrind/callgrind.h
 NBDKIT_HEADER ?= /usr/include/nbdkit-plugin.h
 PLUGIN := $(if $(wildcard $(NBDKIT_HEADER)),$(BUILD)/lib/nbdkit-xseg-plugin.so)
 
-BIN := $(foreach p,$(PEER_PROGS),$(BUILD)/bin/$(p)) \
-       $(if $(HOST_SRC),$(BUILD)/bin/xseg-host) \
-       $(if $(TOOL_SRC),$(BUILD)/bin/xseg) \
-       $(if $(XBENCH_SRC),$(BUILD)/bin/xbench)
+BIN := $(addprefix $(BUILD)/bin/,$(PEERS) xseg-host xseg xbench)
 BENCH := $(BUILD)/bin/bench-limit $(BUILD)/bin/bench-lru $(BUILD)/bin/bench-scale \
 	 $(BUILD)/bin/bench-rival-socket \
 	 $(foreach s,rocksdb leveldb,$(if $(wildcard /usr/include/$(s)/c.h),$(BUILD)/bin/bench-rival-$(s)))
 UNIT := $(foreach s,$(UNIT_SRC),$(BUILD)/tests/$(basename $(notdir $(s))))
-TESTS := $(UNIT) $(if $(SIM_SRC),$(BUILD)/tests/sim) \
+TESTS := $(UNIT) $(BUILD)/tests/sim \
 	 $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(TEST_TOOL_SRC)) \
 	 $(SCRIBBLE_SRC:tests/fuzz/%.c=$(BUILD)/tests/%)
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz_%,$(FUZZ_SRC))
@@ -138,7 +129,9 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz_%,$(FUZZ_SRC))
 # Tests are linked from the same objects as they are: fat ones are good for both.
 ifneq ($(LTO),)
 FAST := $(filter-out %/xseg,$(BIN)) $(BUILD)/bin/bench-scale
-$(call objs,$(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(XBENCH_SRC) $(filter bench/scale/%,$(BENCH_SRC))): private FLAGS += $(LTO) -ffat-lto-objects
+FAST_SRC := $(XSEG_SRC) $(COMMON_SRC) $(PEER_SRC) $(HOST_SRC) $(XBENCH_SRC) \
+	    $(filter bench/scale/%,$(BENCH_SRC))
+$(call objs,$(FAST_SRC)): private FLAGS += $(LTO) -ffat-lto-objects
 $(FAST): private LDFLAGS += $(LTO)
 $(filter-out $(FAST),$(BIN) $(BENCH)) $(TESTS) $(FUZZ): private LDFLAGS += -fno-lto
 endif
@@ -251,9 +244,8 @@ $(BUILD)/tests/$(basename $(notdir $(1))): $(call objs,$(1)) $(2) $(LIBKINDS) $(
 	$$(link)
 endef
 $(foreach s,$(TEST_TOOL_SRC),$(eval $(call test_rule,$(s))))
-UNIT_HELP := $(if $(UNIT_HELP_SRC),$(BUILD)/libunit.a)
 $(UNIT): private LIBS := -Wl,--as-needed -lcmocka $(LIBS)
-$(foreach s,$(UNIT_SRC),$(eval $(call test_rule,$(s),$(UNIT_HELP))))
+$(foreach s,$(UNIT_SRC),$(eval $(call test_rule,$(s),$(BUILD)/libunit.a)))
 $(BUILD)/libunit.a: $(call objs,$(UNIT_HELP_SRC)) $(BUILD)/sources
 	$(archive)
 
@@ -316,7 +308,8 @@ $(BUILD)/tests/filed_faults_test: private LDFLAGS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/sim: $(call objs,$(SIM_SRC)) $(LIBKINDS) $(BASE) $(BUILD)/sources
 	$(link)
 
--include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o)
+-include $(patsubst %.o,%.d,$(call objs,$(ALL_SRC)) $(PIC) \
+	   $(BUILD)/pic/bench/fio/engine.o $(BUILD)/pic/tools/nbdkit/plugin.o)
 
 # ---- packages, tests, benchmarks ----------------------------------------------------------------
 
@@ -438,7 +431,7 @@ install: ## programs, headers, libraries, pkg-config file, Python package, manua
 	@$(MAKE) --no-print-directory $(JOBS) programs libs
 	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(INCLUDEDIR)" \
 		"$(DESTDIR)$(MANDIR)"
-	$(if $(BIN),install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)")
+	install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
 	install -m 644 $(LIBXSEG) "$(DESTDIR)$(LIBDIR)"
 	$(if $(LTO),objcopy --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' "$(DESTDIR)$(LIBDIR)/libxseg.a")
 	install -m 755 $(SHARED) "$(DESTDIR)$(LIBDIR)/$(SHARED_FILE)"
