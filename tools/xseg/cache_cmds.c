@@ -126,8 +126,7 @@ int cache_status(struct tool *t, const void *opts, int argc, char **argv)
 	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 	if (rc)
 		return rc;
-	if (view_peers_load(seg, &peers))
-		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	rc = view_peers_need(seg, &peers);
 	if (!rc)
 		rc = pick_cache(t, seg, &peers, argc ? argv[0] : NULL, &found);
 	if (!rc && o->volume[0])

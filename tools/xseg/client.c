@@ -165,10 +165,10 @@ int client_find_peer(struct client *c, const char *kind, const char *name, uint3
 {
 	const struct xseg_peer_info *found;
 	struct view_peers peers;
-	int rc;
+	int rc = view_peers_need(c->seg, &peers);
 
-	if (view_peers_load(c->seg, &peers))
-		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	if (rc)
+		return rc;
 	rc = pick_peer(c, &peers, kind, name, &found);
 	if (!rc) {
 		*index = found->index;

@@ -375,10 +375,11 @@ static int refuse_while_alive(struct tool *t, struct xseg *seg)
 {
 	struct view_peers peers;
 	char names[512];
-	uint32_t nr = 0;
+	uint32_t nr;
+	int rc = view_peers_need(seg, &peers);
 
-	if (view_peers_load(seg, &peers))
-		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	if (rc)
+		return rc;
 	nr = view_peer_names(&peers, is_living, NULL, names, sizeof(names));
 	view_peers_fini(&peers);
 	if (!nr)

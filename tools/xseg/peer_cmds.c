@@ -54,11 +54,8 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 
 	if (rc)
 		return rc;
-	p->info = NULL;
-	if (view_peers_load(p->seg, &p->peers))
-		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
-	else
-		p->info = view_peer_named(&p->peers, name);
+	rc = view_peers_need(p->seg, &p->peers);
+	p->info = rc ? NULL : view_peer_named(&p->peers, name);
 	if (!rc && !p->info)
 		rc = tool_fail(TOOL_REFUSED,
 			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
@@ -77,6 +74,16 @@ static int not_running(const struct xseg_peer_info *info)
 
 /* ---- list -------------------------------------------------------------------------------- */
 
+static int show_list(const struct tool *t, const struct view_peers *peers)
+{
+	if (t->json)
+		return out_json(peer_text_json(peers));
+	if (peers->nr)
+		return out_table_print(peer_text_table(peers));
+	tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
+	return TOOL_DONE;
+}
+
 int peer_list(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct view_peers peers = { 0 };
@@ -89,14 +96,9 @@ int peer_list(struct tool *t, const void *opts, int argc, char **argv)
 	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 	if (rc)
 		return rc;
-	if (view_peers_load(seg, &peers))
-		rc = tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
-	else if (t->json)
-		rc = out_json(peer_text_json(&peers));
-	else if (peers.nr)
-		rc = out_table_print(peer_text_table(&peers));
-	else
-		tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
+	rc = view_peers_need(seg, &peers);
+	if (!rc)
+		rc = show_list(t, &peers);
 	view_peers_fini(&peers);
 	xseg_detach(seg);
 	return rc;

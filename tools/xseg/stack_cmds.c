@@ -235,11 +235,10 @@ static int open_segment(struct upping *u)
 		rc = tool_fail_attach(u->t, rc, &err);
 	else if (xseg_supervisor_alive(u->seg))
 		rc = launch_refuse(u->t);
-	if (rc)
-		return rc;
-	if (view_peers_load(u->seg, &u->before))
-		return tool_fail(TOOL_FAILED, "up: no memory for a list of peers; free some");
-	rc = check_left_out(u);
+	if (!rc)
+		rc = view_peers_need(u->seg, &u->before);
+	if (!rc)
+		rc = check_left_out(u);
 	if (rc)
 		return rc;
 	if (!u->made)

@@ -257,9 +257,10 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 	if (rc)
 		return rc;
-	if (view_peers_load(seg, &peers)) {
+	rc = view_peers_need(seg, &peers);
+	if (rc) {
 		xseg_detach(seg);
-		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+		return rc;
 	}
 	j = gather(t, seg, &peers);
 	if (t->json) {

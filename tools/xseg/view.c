@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/xseg/tool.h"
+
 /* ---- peers ------------------------------------------------------------------------------- */
 
 int view_peers_load(struct xseg *seg, struct view_peers *peers)
@@ -21,6 +23,13 @@ int view_peers_load(struct xseg *seg, struct view_peers *peers)
 		    !view_peer_is_supervisor(&peers->info[peers->nr]))
 			peers->nr++;
 	return 0;
+}
+
+int view_peers_need(struct xseg *seg, struct view_peers *peers)
+{
+	if (view_peers_load(seg, peers))
+		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
+	return TOOL_DONE;
 }
 
 bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info)

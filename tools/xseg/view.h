@@ -22,6 +22,8 @@ struct view_stats {
 };
 
 int view_peers_load(struct xseg *seg, struct view_peers *peers) XSEG_MUST_CHECK;
+/* The same for a command that cannot do without: says so, and returns its exit code. */
+int view_peers_need(struct xseg *seg, struct view_peers *peers) XSEG_MUST_CHECK;
 void view_peers_fini(struct view_peers *peers);
 const struct xseg_peer_info *view_peer_named(const struct view_peers *peers, const char *name);
 const struct xseg_peer_info *view_peer_at(const struct view_peers *peers, uint32_t index);
