@@ -42,13 +42,7 @@ object_kibs=(4096 32 4)
 # quarter more.
 choose_set()
 {
-	local free shm
-	free=$(free_mib)
-	shm=$(df --output=avail -m /dev/shm | tail -n 1)
-	[ "$free" -lt "$shm" ] || free=$shm
-	while [ "$((set_mib * 17 / 10 + 1024))" -gt "$free" ] && [ $set_mib -gt 64 ]; do
-		set_mib=$((set_mib / 2))
-	done
+	fit_set 170 1024
 	cache_mib=$((set_mib * 11 / 8 + 64))
 }
 

@@ -135,6 +135,19 @@ free_mib()
 	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
 }
 
+# fit_set PERCENT MIB: halves $set_mib, to 64 at the least, until so much of it, and so much more, is
+# free, in memory and in /dev/shm
+fit_set()
+{
+	local free shm
+	free=$(free_mib)
+	shm=$(df --output=avail -m /dev/shm | tail -n 1)
+	[ "$free" -lt "$shm" ] || free=$shm
+	while [ $((set_mib * $1 / 100 + $2)) -gt "$free" ] && [ "$set_mib" -gt 64 ]; do
+		set_mib=$((set_mib / 2))
+	done
+}
+
 # How long a word takes to the clients' CPU and back, in us: less than 0.15 of two threads of one
 # core, more than 0.4 of cores that are far apart. Where a machine is a guest, that changes.
 word_us()

@@ -75,17 +75,6 @@ small_points()
 	END
 }
 
-choose_set()
-{
-	local free shm
-	free=$(free_mib)
-	shm=$(df --output=avail -m /dev/shm | tail -n 1)
-	[ "$free" -lt "$shm" ] || free=$shm
-	while [ "$((set_mib + set_mib / 8 + 512))" -gt "$free" ] && [ $set_mib -gt 64 ]; do
-		set_mib=$((set_mib / 2))
-	done
-}
-
 # ---- one run ----
 
 # run_point STEP RW BS DEPTH ROUND: with an index of blocks
@@ -148,7 +137,7 @@ report()
 
 bench_begin limits bench-limit
 choose_time
-choose_set
+fit_set 113 512
 set_file=/dev/shm/$XSEG_SEGMENT.set
 also_at_the_end rm -f "$set_file"
 rounds points
