@@ -30,7 +30,6 @@ bench()	# VOLUME OPTION...
 	xbench --volume="$volume" --iodepth=16 "$@" --output-format=json
 }
 
-
 has_at_most()	# VOLUME BYTES
 {
 	[ "$(volume_status "$1" .used_bytes)" -le "$2" ]

@@ -105,7 +105,7 @@ cat >disk.conf <<-END
 	together = filed cached volumed
 END
 
-all_serve()
+group_serves()
 {
 	[ "$(processes)" = 3 ]
 }
@@ -115,7 +115,7 @@ t "its disk is taken away" mv disk away
 t "its process is killed" xseg peer kill volumed --force
 t "it cannot begin" wait_for 10 log_has "directory $TMP/disk/objects cannot be made"
 t "the disk is there again" mv away disk
-t "and all of the group serve again" wait_for 10 all_serve
+t "and all of the group serve again" wait_for 10 group_serves
 t "the path works again" xseg volume create v --size 1M
 t "one of them is stopped" xseg peer stop volumed
 t "and the process of the others killed" xseg peer kill cached --force
