@@ -2,7 +2,9 @@
 # headers.sh - fetches fio's headers, from Debian's source package of exactly the fio that is
 # installed, for the engine (engine.c).
 #
-# Usage: bench/fio/headers.sh [--once] [DIR]     DIR: build/fio; --once: no second try where it went wrong, and not a word when nothing is to be done
+# Usage: bench/fio/headers.sh [--once] [DIR]
+#   --once  no second try where it went wrong, and not a word when nothing is to be done
+#   DIR     build/fio, if nothing else is said
 #
 # An engine is a part of fio's process, so it has to know its structures as they were compiled. What
 # apt needs to know is in DIR alone: a list of source packages made from the lists of packages that

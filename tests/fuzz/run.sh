@@ -2,7 +2,7 @@
 # run.sh - runs the programs of tests/fuzz, one after the other, for a time each. `make fuzz` calls
 # it.
 #
-# Usage: tests/fuzz/run.sh [PATTERN]      an extended regular expression over names such as segment, request
+# Usage: tests/fuzz/run.sh [PATTERN]      an extended regular expression over names such as segment
 # Environment: BUILD (build-fuzz), SECONDS_EACH (60)
 #
 # New inputs are in $BUILD/fuzz/NAME, and are gone on with next time; what went wrong is in

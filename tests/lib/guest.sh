@@ -3,11 +3,16 @@
 # BUILD is absolute.
 #
 # What a script does with it
-#	guest_missing			# prints what is not there, a word or more; nothing when all is
-#	guest_fetch || echo "$guest_why"	# the kernel, into $BUILD/guest, if it is not there
-#	guest_image initrd job mkfs.ext4 fio	# an initramfs: `job` is run by busybox's sh, then the machine is switched off
-#	guest_start NAME initrd "${disk[@]}"	# qemu with such options; its console is NAME.console, its pid $guest
-#	guest_tell WORD			# a line that `job` reads on its standard input, after it has said that it is there
+#	# prints what is not there, a word or more; nothing when all is
+#	guest_missing
+#	# the kernel, into $BUILD/guest, if it is not there
+#	guest_fetch || echo "$guest_why"
+#	# an initramfs: `job` is run by busybox's sh, then the machine is switched off
+#	guest_image initrd job mkfs.ext4 fio
+#	# qemu with such options; its console is NAME.console, its pid $guest
+#	guest_start NAME initrd "${disk[@]}"
+#	# a line that `job` reads on its standard input, after it has said that it is there
+#	guest_tell WORD
 #
 # The kernel's package is fetched through the machine's own lists and unpacked there; nothing is
 # installed, and no root is needed. In a job, programs stand in /bin, busybox's too; /proc, /sys and

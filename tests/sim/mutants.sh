@@ -2,7 +2,7 @@
 # mutants.sh - shows that the simulator finds bugs: each patch of tests/sim/mutants puts one into a
 # copy of the tree, and some seed has to fail there.
 #
-# Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the names of the patches
+# Usage: tests/sim/mutants.sh [PATTERN]     an extended regular expression over the patches' names
 # Environment: BUILD (build), SEEDS (2000, tried for each), JOBS (as many as there are processors)
 #
 # A patch begins with a sentence that says what the bug is. One line a mutant: which seed caught it,
