@@ -14,6 +14,10 @@
  *     says true it goes on, else it was popped    w->fn(w, ctx)
  *     and its fn is or will be called
  *
+ * A waiter that finds the condition true may also do what a signaller does, in place of removing
+ * itself: then those before it are served first. That is what cached's do, in their port's next
+ * poll.
+ *
  * Contract: any thread of the process. The lock is a process-private mutex held for a few
  * instructions; it is a leaf: nothing is called and no other lock is taken while it is held.
  * Nothing allocates. The queue calls no fn: who pops does. A waiter belongs to the queue while
