@@ -141,6 +141,12 @@ uint64_t crig_number(const char *key);
 uint64_t crig_volume_number(uint32_t id, const char *key);
 bool crig_says(const char *part);
 
+/* of the rig itself */
+void crig_client_open(void);
+void crig_client_close(void);
+bool crig_client_step(void);		/* takes its answers; false: there are none */
+bool crig_client_is_quiet(void);	/* nothing of its is out */
+
 /* ---- the store ---- */
 
 void crig_hold(bool hold);		/* false: all that is held is answered, in order */
