@@ -136,13 +136,14 @@ json_of()
 }
 
 # expect_json EXPRESSION SENTENCE COMMAND...: ok when the jq expression is true of the command's
-# output
+# output: it yields a value or several, as has("a", "b") does, and all of them are
 expect_json()
 {
 	local expression=$1 sentence=$2
 	shift 2
 	if "$@" >"$TMP/.json" 2>"$TMP/.err" </dev/null &&
-			jq -e "$expression" "$TMP/.json" >/dev/null 2>>"$TMP/.err"; then
+			jq -e "[$expression] | . != [] and all" "$TMP/.json" >/dev/null \
+				2>>"$TMP/.err"; then
 		ok "$sentence"
 		return 0
 	fi
