@@ -59,7 +59,7 @@ t "the stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create vol --size 48M
 switch_policies &
 switcher=$!
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+expect_json "$no_errors" \
 	"verified I/O under switching policies has no error" load
 t "every switch was answered" wait $switcher
 expect_json '.writes_by as $by | .writes as $all | [$by[] | . * 10 >= $all] | all' \

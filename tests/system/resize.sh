@@ -70,7 +70,7 @@ t "a volume is made" xseg volume create vol --size 48M
 free=$(free_mb)
 resize_and_kill &
 resizer=$!
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+expect_json "$no_errors" \
 	"verified I/O has no error while the size changes and the cache is killed" load
 t "every size was accepted" wait $resizer
 

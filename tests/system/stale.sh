@@ -58,7 +58,7 @@ for ((i = 1; i <= rounds; i++)); do
 	expect_err 4 "xseg up" "it is not removed, as it holds data" xseg down
 	[ $((i % 2)) = 0 ] || t "what is derived may be rebuilt before" xseg check --fix
 	t "a stack comes up on it" xseg up stack.conf
-	expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+	expect_json "$no_errors" \
 		"what was acknowledged is there" xbench --volume=vol --rw=randwrite \
 		--verify=crc32c --verify_only --verify_state="$TMP/state.$i" --output-format=json
 	t "what the client had is free" wait_for 5 is_as_before
@@ -67,7 +67,7 @@ done
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 t "and starts again" xseg up stack.conf
-expect_json '[.jobs[] | .error, .verify_errors] | add == 0' \
+expect_json "$no_errors" \
 	"what was acknowledged last is in the store" xbench --volume=vol \
 	--rw=randwrite --verify=crc32c --verify_only --verify_state="$TMP/state.$rounds" \
 	--output-format=json
