@@ -180,7 +180,7 @@ void evil_forge_place(struct evil *e)
 }
 
 /* Offers to any port what a place says now, or will say. */
-void evil_offer(struct evil *e)
+static void evil_offer(struct evil *e)
 {
 	struct xport *port = rig.port[RIG_EVIL];
 	uint32_t index = pick_request(e), to = in_below(&e->in, rig.seg->geo.nr_ports),
@@ -238,7 +238,7 @@ void evil_hints(struct evil *e)
 
 /* ---- bytes ---- */
 
-void evil_payload(struct evil *e)
+static void evil_payload(struct evil *e)
 {
 	uint32_t page = rig.page[RIG_EVIL][in_below(&e->in, RIG_PAGES)];
 	char bytes[XSEG_TARGET_MAX];

@@ -16,8 +16,6 @@ struct evil {
 	bool anywhere;
 	char prefix[16];		/* of its objects' names */
 	uint32_t volume;		/* its volume; 0: none */
-	struct xreq *mine[8];		/* answered, and not yet used again */
-	uint32_t nr_mine;
 };
 
 /* Does one thing, by the input. */
@@ -27,9 +25,7 @@ void evil_send(struct evil *e);
 void evil_take(struct evil *e);
 void evil_scribble_request(struct evil *e);
 void evil_forge_place(struct evil *e);
-void evil_offer(struct evil *e);
 void evil_hints(struct evil *e);
-void evil_payload(struct evil *e);
 void evil_ring(struct evil *e);
 void evil_tables(struct evil *e);
 

@@ -89,7 +89,8 @@ static uint32_t object_sectors(const struct sim *s)
 	return (uint32_t)(s->plan.object_size / ORACLE_SECTOR);
 }
 
-uint32_t volume_number(const struct sim *s, uint32_t volume)
+/* The id that its requests bear. */
+static uint32_t volume_number(const struct sim *s, uint32_t volume)
 {
 	return s->plan.node[NODE_VOLUMED] ? s->volume_id[volume] : volume + 1;
 }

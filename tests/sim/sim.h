@@ -291,9 +291,7 @@ void shrink(const struct choice *c, const struct failure *failure);
  * A run that fails leaves all behind: no other may follow. */
 void world_open(struct sim *s);
 void world_close(struct sim *s);		/* orderly, with all that S10 asks */
-void node_start(struct sim *s, enum node_id id);
-void node_kill(struct sim *s, enum node_id id);
-/* as the script's kill says: with those in the same process */
+/* A kill as the script says: with those in the same process. */
 void node_die(struct sim *s, enum node_id id);
 /* Calls fn, in which the node may be cut off if that was planned; then it has been killed, and
  * false is returned. */
@@ -314,10 +312,7 @@ void world_check_polls(struct sim *s);		/* S6 */
 void world_keep_tiny(struct sim *s);
 bool world_is_sized(struct sim *s);		/* S5 */
 bool is_cache(enum node_id id);
-/* Sends a line and waits for its answer, which is in s->admin. */
-int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-/* and does not wait; one at a time */
+/* Sends a line, and does not wait for its answer, which is in s->admin then; one at a time. */
 void admin_send(struct sim *s, enum node_id id, const char *line);
 void admin_replies(struct sim *s);
 /* Where the clients' requests go. */
@@ -343,7 +338,6 @@ bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room 
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);
 void client_dump(struct sim *s);
-uint32_t volume_number(const struct sim *s, uint32_t volume);	/* the id that its requests bear */
 
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must

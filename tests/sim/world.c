@@ -157,7 +157,7 @@ static void open_node(struct sim *s, struct node *n, void *arg)
 		limit_pages(s, n);
 }
 
-void node_start(struct sim *s, enum node_id id)
+static void node_start(struct sim *s, enum node_id id)
 {
 	struct node *n = &s->node[id];
 	struct xseg_error err = { "" };
@@ -180,7 +180,7 @@ void node_start(struct sim *s, enum node_id id)
 	node_call(s, n, open_node, &err);
 }
 
-void node_kill(struct sim *s, enum node_id id)
+static void node_kill(struct sim *s, enum node_id id)
 {
 	struct node *n = &s->node[id];
 
@@ -345,7 +345,9 @@ void admin_send(struct sim *s, enum node_id id, const char *line)
 	xseg_port_flush(a->port);
 }
 
-int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...)
+/* Sends a line and waits for its answer. */
+__attribute__((format(printf, 3, 4))) static int64_t admin_call(
+	struct sim *s, enum node_id id, const char *fmt, ...)
 {
 	char line[256];
 	va_list ap;

@@ -251,7 +251,7 @@ static void no_more_is_prepared_than_the_depth(void **state)
 	clientrig_expect_zeroes(g, 0, 4096);
 }
 
-/* Loans and gifts that are held when the queue ends are let go of: clientrig_close() counts. */
+/* Loans and gifts that are held when the queue ends are let go of: clientrig_teardown() counts. */
 static void a_queue_ends_with_loans_and_gifts(void **state)
 {
 	struct clientrig *g = *state;

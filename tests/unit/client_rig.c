@@ -110,7 +110,8 @@ static void note_free(struct clientrig *g)
 	stack.free_requests = info.free_requests;
 }
 
-void clientrig_open(struct clientrig *g, uint32_t threads)
+/* The stack with `threads` for volumed, the volume, a queue. */
+static void clientrig_open(struct clientrig *g, uint32_t threads)
 {
 	struct xseg_config cfg = { .memory_bytes = 64 << 20,
 		.nr_requests = 512,
@@ -163,7 +164,8 @@ static void wait_until_free(struct clientrig *g)
 		stack.free_requests, info.free_extents, stack.free_extents);
 }
 
-void clientrig_close(struct clientrig *g)
+/* The segment is sound, and all that a client had is free again. */
+static void clientrig_close(struct clientrig *g)
 {
 	xseg_queue_destroy(g->q);
 	xseg_volume_close(g->v);

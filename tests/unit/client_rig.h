@@ -24,10 +24,6 @@ struct clientrig {
 	struct xseg_queue *q;			/* of depth 4, 64 KiB each */
 };
 
-/* The stack with `threads` for volumed, the volume, a queue. */
-void clientrig_open(struct clientrig *g, uint32_t threads);
-/* The segment is sound, and all that a client had is free again. */
-void clientrig_close(struct clientrig *g);
 /* The volume and the queue anew, for which volumed is soon gone. */
 void clientrig_reopen(struct clientrig *g, uint64_t gone_ns);
 
