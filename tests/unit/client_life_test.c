@@ -298,13 +298,14 @@ static void a_pause_counts_from_its_own_begin(void **state)
 	a_pause_is_seen(g, &io);
 }
 
-/* The reads are answered, and wait in one batch, when nobody is there to be sent the writes. */
+/* The reads are answered, by the cache, and wait in one batch, when nobody is there to be sent the
+ * writes. */
 static void a_volumed_that_is_forgotten_amid_copies_is_an_error(void **state)
 {
 	struct clientrig *g = *state;
 	struct xseg_io copy[2] = { 0 }, read = { .op = XSEG_OP_READ, .size = 4096, .buf = plain };
 	struct xseg_io *done[3];
-	uint64_t before = clientrig_count(g, "volumed", "ops");
+	uint64_t before = clientrig_count(g, "cached", "ops");
 
 	for (unsigned i = 0; i < 2; i++) {
 		copy[i] = (struct xseg_io){
@@ -314,7 +315,7 @@ static void a_volumed_that_is_forgotten_amid_copies_is_an_error(void **state)
 	}
 	assert_int_equal(xseg_queue_submit(g->q, &read), 0);
 	xseg_queue_kick(g->q);
-	assert_int_equal(clientrig_count_reaches(g, "volumed", "ops", before + 3), before + 3);
+	assert_int_equal(clientrig_count_reaches(g, "cached", "ops", before + 3), before + 3);
 	clientrig_stop_volumed(g);
 	assert_int_equal(xseg_peer_forget(g->seg, xseg_peer_find(g->seg, "volumed")), 0);
 	assert_int_equal(xseg_queue_poll(g->q, done, 3), 3);
