@@ -50,6 +50,8 @@ static void mark_dead(struct xseg *seg,
 		xs_peer_word_set(&seg->peers[i], XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
 		XKILL(DEAD_MARKED);
 	}
+	/* who waits for an answer of theirs may want to know that they are dead */
+	xs_ring_all(seg);
 }
 
 void xs_mark_dead(struct xseg *seg, int fd)
