@@ -17,6 +17,8 @@
  *   LIVE       FREE      xseg_peer_close of a client with nothing out     its process
  *   LIVE       DEAD      the same, with requests out                      its process
  *   LIVE, OPENING  DEAD  xseg_peer_close, and the lock cannot be taken    its process
+ *   OPENING    DEAD      xseg_peer_close of who cannot begin where one    its process
+ *                        has died
  *   LIVE       LIVE      xseg_peer_serve of a client: nothing             its process
  *   OPENING    STOPPED, DEAD, FREE  xseg_peer_open fails: as it was       its process
  *   STOPPED, DEAD  FREE  xseg_peer_forget                                 anybody

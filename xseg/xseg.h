@@ -257,8 +257,9 @@ void xseg_peer_serve(struct xseg_peer *peer);
 
 enum xseg_close { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_FREE_ARENA, XSEG_CLOSE_ABANDON };
 /* Leaves. A client disappears (its requests that are still out are freed when they are answered);
- * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD
- * (tests); so it ends as well where no descriptor is left to take the control lock with. */
+ * any other peer becomes STOPPED. ABANDON leaves everything as a kill would, and the peer DEAD: it
+ * could not begin in the place of a dead one (and tests); so it ends as well where no descriptor is
+ * left to take the control lock with. */
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how);
 
 /* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY

@@ -158,13 +158,32 @@ static bool died_in_use(struct xseg_peer *peer)
 	return xseg_peer_before(peer) == XSEG_PEER_DEAD && epoch != 0;
 }
 
+/* It has not served: it is what it was before it was opened. A name that was never served is not
+ * worth keeping; one that a request has met meanwhile stays, stopped. */
+static void close_as_before(struct peer *p)
+{
+	static const enum xseg_close how[] = {
+		[XSEG_PEER_FREE] = XSEG_CLOSE_FREE_ARENA,
+		[XSEG_PEER_STOPPED] = XSEG_CLOSE_KEEP_ARENA,
+		[XSEG_PEER_DEAD] = XSEG_CLOSE_ABANDON,
+	};
+	enum xseg_peer_state before = xseg_peer_before(p->xp);
+	uint32_t index = xseg_peer_index(p->xp);
+
+	xseg_peer_close(p->xp, how[before]);
+	p->xp = NULL;
+	p->nr_ports = 0;
+	if (before == XSEG_PEER_FREE)
+		(void)!xseg_peer_forget(p->seg, index);
+}
+
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 {
 	struct xseg_peer_params params = { .name = p->name,
 					   .kind = p->cls->kind,
 					   .nr_ports = p->threads };
-	bool fresh, died;
 	uint32_t i;
+	bool died;
 	int rc;
 
 	p->seg = seg;
@@ -173,7 +192,6 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	rc = xseg_peer_open(seg, &params, &p->xp, err);
 	if (rc)
 		return rc;
-	fresh = xseg_peer_before(p->xp) == XSEG_PEER_FREE;
 	died = died_in_use(p->xp);
 	xseg_peer_user_set(p->xp, PEER_WORD_STOPPING, 0);
 	p->nr_ports = xseg_peer_nr_ports(p->xp);
@@ -189,19 +207,17 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 		rc = check_one(p, err);
 	if ((!rc || rc == -EAGAIN) && p->cls->init)
 		rc = p->cls->init(p, err);
-	if (rc && rc != -EAGAIN)
-		goto out_close;
-	return 0;
-out_close:
-	i = xseg_peer_index(p->xp);
-	xseg_peer_close(p->xp, fresh ? XSEG_CLOSE_FREE_ARENA : XSEG_CLOSE_KEEP_ARENA);
-	p->xp = NULL;
-	p->nr_ports = 0;
-	/* a name that was never served is not worth keeping; one that a request has met meanwhile
-	 * stays, stopped */
-	if (fresh)
-		(void)!xseg_peer_forget(seg, i);
+	if (!rc || rc == -EAGAIN)
+		return 0;
+	close_as_before(p);
 	return rc;
+}
+
+void peer_undo_open(struct peer *p)
+{
+	if (p->cls->fini)
+		p->cls->fini(p);
+	close_as_before(p);
 }
 
 void peer_stop(struct peer *p)

@@ -152,6 +152,9 @@ void peer_destroy(struct peer *p);
  * ports[0].now_ns says when that is: how old what a predecessor left may become is counted from
  * there. */
 int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err) XSEG_MUST_CHECK;
+/* It will not be served after all: its name is what it was before, as where peer_open() fails. One
+ * that was dead is dead again, and so not gone for those that wait for it. */
+void peer_undo_open(struct peer *p);
 /* Goes on with recovery: false while orphans are still out at others (call again later), true when
  * it serves. */
 bool peer_try_serve(struct peer *p);

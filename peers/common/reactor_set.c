@@ -99,7 +99,7 @@ int reactor_set_open(struct reactor_set *set, struct xseg *seg, unsigned *failed
 		return 0;
 	*failed = --i;
 	while (i-- > 0)
-		peer_close(set->served[i].peer, XSEG_CLOSE_KEEP_ARENA);
+		peer_undo_open(set->served[i].peer);
 	return rc;
 }
 

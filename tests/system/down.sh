@@ -246,7 +246,7 @@ store_breaks()
 	kill -KILL "$frozen"
 	ends_with 1
 	t "$what: down says what it needs" \
-		grep -q 'cached cannot stop: it needs filed, which is stopped' down.log
+		grep -q 'cached cannot stop: it needs filed, which is dead' down.log
 }
 
 store_is_mended()

@@ -167,6 +167,62 @@ static void a_peer_whose_init_fails_leaves_nothing_behind(void **state)
 	toys_close(&g);
 }
 
+static enum xseg_peer_state state_of(struct toys *g, const char *name)
+{
+	struct xseg_peer_info info = { .state = XSEG_PEER_FREE };
+
+	xseg_peer_get_info(g->seg, xseg_peer_find(g->seg, name), &info);
+	return info.state;
+}
+
+/* A peer of that name, which has served, is closed as `how` says. */
+static void toys_leave(struct toys *g, const char *name, enum xseg_close how)
+{
+	struct toy *t = toys_add(g, name, TOY_ECHO, 1, "");
+
+	assert_int_equal(peer_open(&t->peer, g->seg, NULL), 0);
+	assert_true(peer_try_serve(&t->peer));
+	peer_close(&t->peer, how);
+	peer_destroy(g->peers[--g->nr]);
+}
+
+/* All of a process that cannot open the last of them: who was dead is not gone while somebody will
+ * start it again. */
+static void peers_of_which_one_cannot_begin_are_what_they_were(void **state)
+{
+	static const struct {
+		enum xseg_close how;
+		enum xseg_peer_state left;
+	} was[] = { { XSEG_CLOSE_ABANDON, XSEG_PEER_DEAD },
+		{ XSEG_CLOSE_KEEP_ARENA, XSEG_PEER_STOPPED } };
+	struct xseg_error err;
+	unsigned failed, i;
+	struct toy *t;
+	struct toys g;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		toys_open(&g);
+		toys_leave(&g, "low", was[i].how);
+		toys_leave(&g, "broken", was[i].how);
+		toys_add(&g, "low", TOY_ECHO, 1, "");
+		toys_add(&g, "new", TOY_ECHO, 1, "");
+		t = toys_add(&g, "broken", TOY_ECHO, 1, "");
+		t->level = 99;
+		g.set = reactor_set_create(g.peers, 3, "", &err);
+		assert_non_null(g.set);
+		assert_int_equal(reactor_set_open(g.set, g.seg, &failed, &err), -EIO);
+		assert_int_equal(failed, 2);
+		reactor_set_destroy(g.set);
+		assert_int_equal(state_of(&g, "low"), was[i].left);
+		assert_int_equal(state_of(&g, "new"), XSEG_PEER_FREE);
+		assert_int_equal(state_of(&g, "broken"), was[i].left);
+		while (g.nr)
+			peer_destroy(g.peers[--g.nr]);
+		toys_close(&g);
+	}
+}
+
 static void reactors_that_get_no_descriptor_say_so(void **state)
 {
 	struct xseg_error err = { "" };
@@ -487,6 +543,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_flushed_does_not_stop_service_for_ever),
 		cmocka_unit_test(a_successor_recovers_what_a_killed_peer_had),
 		cmocka_unit_test(a_peer_whose_init_fails_leaves_nothing_behind),
+		cmocka_unit_test(peers_of_which_one_cannot_begin_are_what_they_were),
 		cmocka_unit_test(reactors_that_get_no_descriptor_say_so),
 		cmocka_unit_test(peers_that_are_stopped_before_they_serve_leave_by_themselves),
 		cmocka_unit_test(steps_handle_one_thing_each),
