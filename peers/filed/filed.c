@@ -111,20 +111,29 @@ static void add_ranges(const struct filed *f, struct filed_op *op)
 
 /* ---- the way of a request ---------------------------------------------------------------- */
 
-/* Not what a request asks for in vain, as an object that is not there. */
+/* Not what a request asks for in vain: an object that is not there, a name that is too long. */
 static bool is_store_error(int64_t result)
 {
-	return result == -EIO || result == -ENOSPC || result == -EDQUOT || result == -EFBIG ||
-	       result == -EROFS || result == -EACCES || result == -EMFILE || result == -ENFILE ||
-	       result == -ENOMEM;
+	return result < 0 && result != -ENOENT && result != -ENAMETOOLONG;
 }
 
 static const char *remedy(int error)
 {
-	if (error == EFBIG)
+	switch (error) {
+	case EFBIG:
 		return "raise ulimit -f";
-	return error == ENOSPC || error == EDQUOT ? "make room there" :
-						    "the kernel's log may say why";
+	case ENOSPC:
+	case EDQUOT:
+		return "make room there";
+	case EISDIR:
+	case ENOTDIR:
+	case ELOOP:
+	case EACCES:
+	case EPERM:
+		return "look what is there in the place of its file, and who may write to it";
+	default:
+		return "the kernel's log may say why";
+	}
 }
 
 static void tell_failure(struct peer_port *pp, const struct filed_op *op)

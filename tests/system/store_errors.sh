@@ -139,4 +139,26 @@ is "and do not end it" "$(peer_field limited pid) $(peer_field limited state)" "
 expect_exit 0 "below that they do not" $load --size=1M
 t "its log says what it is" grep -q "File too large; raise ulimit -f" "$TMP/limited.log"
 t "it ends in order" xseg peer stop limited --force
+
+# ---- a directory in which somebody has been ----
+
+strange()
+{
+	exec filed --name=strange --dir="$TMP/strange"
+}
+
+load="xbench --target=strange --objects=1 --object_size=4M --rw=write --bs=64k --number_ios=1"
+start strange strange
+t "a store is there" wait_for 10 state_is strange running
+expect_exit 0 "it has an object" $load
+t "it ends" xseg peer stop strange --force
+file=$(find "$TMP/strange" -mindepth 3 -type f)
+t "its file is taken away" rm "$file"
+t "and a directory is in its place" mkdir "$file"
+start strange strange
+t "the store is there again" wait_for 10 state_is strange running
+expect_exit 1 "what is no file cannot be written" $load
+t "its log says why" grep -q "write of .* failed: Is a directory; look what is there" \
+	"$TMP/strange.log"
+t "it ends in order, too" xseg peer stop strange --force
 finish
