@@ -202,14 +202,15 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	if (!rc) {
 		peer_box(p)->off_path = died && xseg_route(p->xp, NULL) == XSEG_NONE;
 		rc = find_route(p, err);
+		if (rc == -EAGAIN)		/* peer_try_serve() looks again */
+			rc = 0;
 	}
 	if (!rc)
 		rc = check_one(p, err);
-	if ((!rc || rc == -EAGAIN) && p->cls->init)
+	if (!rc && p->cls->init)
 		rc = p->cls->init(p, err);
-	if (!rc || rc == -EAGAIN)
-		return 0;
-	close_as_before(p);
+	if (rc)
+		close_as_before(p);
 	return rc;
 }
 

@@ -29,6 +29,8 @@ static int toy_init(struct peer *p, struct xseg_error *err)
 		if (reactor_watch(&p->ports[i], t->fd[i]))
 			return xseg_fail(err, -EINVAL, "no watch");
 	}
+	if (t->level == 98)			/* as the kernel, which has no more of something */
+		return xseg_fail(err, -EAGAIN, "level 98 cannot be");
 	return t->level == 99 ? xseg_fail(err, -EIO, "level 99 cannot be") : 0;
 }
 
