@@ -171,6 +171,13 @@ cat >named.conf <<-END
 END
 expect_err 1 "up: backup did not start: directory /dev/null/objects" \
 	"also when its name ends like another's before it" xseg up named.conf
+mkdir part
+cp "$(command -v xseg)" "$(command -v xseg-host)" "$(command -v memd)" part
+printf '[segment]\nmemory = 64M\n[peer memd]\nmemory = 1M\n[peer volumed]\ndownstream = memd\n' \
+	>part.conf
+expect_err 1 "up: .*cannot start volumed \(.*/part/volumed\): No such file" \
+	"or whose program is not there" part/xseg --timeout 20s up part.conf
+expect_exit 4 "and removes that segment, too" xseg info
 : >"/dev/shm/xseg.$XSEG_SEGMENT"
 expect_err 1 "filed did not start" "up makes a segment anew whose maker died" xseg up bad.conf
 expect_exit 4 "and that was one that it made" xseg info

@@ -293,11 +293,12 @@ int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const 
 	return rc ? supervisor_failed(l, rc, said) : TOOL_DONE;
 }
 
-/* True when the supervisor says that a process ended by itself, or that it does not start it
- * (again). *line: its words. */
+/* True when the supervisor says that a process ended by itself, that its program cannot be run, or
+ * that it does not start it (again). *line: its words. */
 static bool found_failure(const struct launch *l, char *line, size_t size)
 {
-	static const char *const words[] = { ENDED, " cannot be started with these options",
+	static const char *const words[] = { ENDED, ": cannot start ",
+					     " cannot be started with these options",
 					     " is not started again (restart = no)" };
 	size_t i;
 
