@@ -312,3 +312,13 @@ void filed_dir_close(struct filed_dir *d)
 		close(d->fd);
 	d->fd = -1;
 }
+
+bool filed_dir_is_made(const char *path)
+{
+	int dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool made = dir >= 0 && !faccessat(dir, FORMAT_NAME, F_OK, 0);
+
+	if (dir >= 0)
+		close(dir);
+	return made;
+}

@@ -33,6 +33,8 @@ struct filed_dir {
 int filed_dir_open(struct filed_dir *d, const char *path, bool direct,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 void filed_dir_close(struct filed_dir *d);
+/* Whether a filed has made what is there. */
+bool filed_dir_is_made(const char *path);
 
 /* The path of an object's file below DIR. -ENAMETOOLONG: the name has too many bytes that need
  * %XX. */

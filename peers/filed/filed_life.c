@@ -112,22 +112,32 @@ static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
 	return 0;
 }
 
-/* A relative path leads elsewhere where it is begun elsewhere, and a new store is empty: what was
- * written before seems to be gone, and what a cache above has yet to flush would go there. So it is
- * not even made there. */
+/* A new store is empty: what was written before seems to be gone, and what a cache above has yet to
+ * flush would go there. So none is made where the predecessor's was, as a disk that is not mounted
+ * leaves it; and a relative path, which leads elsewhere where it is begun elsewhere, has to lead to
+ * the same directory. */
 static int check_same_dir(const struct filed *f, const void *arena, struct xseg_error *err)
 {
+	bool relative = f->dir_path[0] != '/';
 	struct stat st;
 
-	if (f->dir_path[0] == '/' || filed_marks_is_blank(arena))
+	if (filed_marks_is_blank(arena) || (!relative && !filed_marks_had_path(arena, f->dir_path)))
 		return 0;
 	if (!stat(f->dir_path, &st)) {
 		if (filed_marks_know(arena, &st))
+			return 0;
+		/* what is no directory filed_dir_open() refuses */
+		if (!relative && (!S_ISDIR(st.st_mode) || filed_dir_is_made(f->dir_path)))
 			return 0;
 	} else if (errno != ENOENT) {
 		return xseg_fail(err, -errno, "directory %s cannot be looked at: %s", f->dir_path,
 			strerror(errno));
 	}
+	if (!relative)
+		return xseg_fail(err, -EBUSY,
+			"directory %s has nothing of what this segment's filed had there; mount "
+			"its disk, or begin anew after 'xseg down --force'",
+			f->dir_path);
 	return xseg_fail(err, -EBUSY,
 		"directory %s is another one here than this segment's filed had; start it from "
 		"where that was started, or give the whole path",
@@ -172,6 +182,8 @@ static int store_open(struct filed *f, struct xseg_error *err)
 		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
 			"direct=no says so", f->peer.name, f->dir_path);
 	rc = filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);
+	if (!rc)
+		filed_marks_note_path(arena, f->dir_path);
 	if (!rc && f->files.nr > nr)		/* it has the slots of a predecessor */
 		rc = fds_take(f, f->files.nr - nr, &got, err);
 	if (!rc)

@@ -9,13 +9,16 @@
 
 #define MAGIC	     UINT64_C(0x3164656c69666d78)	/* "xmfiled1" */
 #define HEADER_BYTES 4096u
+#define PATH_BYTES   1024u
 #define WIDE_FROM    ((uint64_t)FILED_MARK_BITS * FILED_MARK_PIECE)
 
 struct header {
 	_Atomic uint64_t magic;				/* stored last */
 	_Atomic uint64_t nr;
 	_Atomic uint64_t dev, ino; /* of the directory that the marks speak of */
+	char path[PATH_BYTES];			/* and how it was given */
 };
+_Static_assert(sizeof(struct header) <= HEADER_BYTES, "it has a page");
 
 /* Stores are releases: a kill leaves them in this order, and the compiler may not change it. */
 static uint64_t bits_get(const struct filed_bits *b, uint32_t i)
@@ -207,6 +210,23 @@ bool filed_marks_know(const void *arena, const struct stat *dir)
 	const struct header *h = arena;
 
 	return !filed_marks_is_blank(arena) && h->dev == dir->st_dev && h->ino == dir->st_ino;
+}
+
+bool filed_marks_had_path(const void *arena, const char *path)
+{
+	const struct header *h = arena;
+
+	return !filed_marks_is_blank(arena) && !strncmp(h->path, path, sizeof(h->path));
+}
+
+void filed_marks_note_path(void *arena, const char *path)
+{
+	struct header *h = arena;
+
+	if (filed_marks_had_path(arena, path))
+		return;
+	memset(h->path, 0, sizeof(h->path));
+	memcpy(h->path, path, strnlen(path, sizeof(h->path) - 1));
 }
 
 static void header_write(struct header *h, uint32_t nr, const struct stat *dir)

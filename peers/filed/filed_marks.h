@@ -92,6 +92,10 @@ uint64_t filed_marks_bytes(uint32_t nr);
 bool filed_marks_is_blank(const void *arena);
 /* What stands there is about that directory. */
 bool filed_marks_know(const void *arena, const struct stat *dir);
+/* The directory was given as that path; who opens the marks notes it then. One that was noted half
+ * is none. */
+bool filed_marks_had_path(const void *arena, const char *path);
+void filed_marks_note_path(void *arena, const char *path);
 /* Takes over the marks of a predecessor, of which there may be another number than *nr, or makes
  * them in zeroed memory. What they say of another directory than `dir` is forgotten. */
 int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32_t *nr,

@@ -35,7 +35,7 @@
 #define PATIENCE_NS 3000000u		/* no answer for so long: the store is healed */
 
 static struct rig g;
-static char root[200];			/* the directory */
+static char root[200], dir_option[sizeof(root) + 4];	/* the directory; as an option */
 static enum fk_fault fault;		/* of this run */
 static bool for_ever;
 
@@ -252,6 +252,16 @@ static uint32_t nr_calls;		/* of its script */
 static uint32_t nr_fired;
 static char what[100];			/* the run that goes on, for who reads of its failure */
 
+/* A directory that no filed of this segment had. */
+static void new_root(void)
+{
+	static uint32_t nr;
+
+	/* a disk takes ten times as long */
+	snprintf(root, sizeof(root), "/dev/shm/filed-faults-%d-%u", (int)getpid(), nr++);
+	snprintf(dir_option, sizeof(dir_option), "dir=%s", root);
+}
+
 /* The first `quiet` steps go well. */
 static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum fk_fault with,
 	uint32_t at, bool ever)
@@ -260,6 +270,7 @@ static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum
 
 	snprintf(what, sizeof(what), "%s at call %u%s", fk_faults[with].name, at,
 		ever ? " and from then on" : "");
+	new_root();
 	fk_begin(root);
 	for (uint32_t i = 0; i < nr_objects; i++)
 		for (uint32_t k = 0; k < OBJECT_SIZE; k++)
@@ -485,6 +496,7 @@ static void a_sync_that_fails_is_told_to_all_whom_it_concerns(void **state)
 	(void)state;
 	nr_objects = 3;
 	snprintf(what, sizeof(what), "one sync in twenty fails");
+	new_root();
 	fk_begin(root);
 	assert_int_equal(rig_start(&g), 0);
 	write_all(false);
@@ -515,13 +527,10 @@ static void a_sync_that_fails_is_told_to_all_whom_it_concerns(void **state)
 
 static int setup(void **state)
 {
-	static char dir[sizeof(root) + 4];
-	static const char *const options[] = { dir, "iodepth=2", "files=16", NULL };
+	static const char *const options[] = { dir_option, "iodepth=2", "files=16", NULL };
 
 	(void)state;
-	/* a disk takes ten times as long */
-	snprintf(root, sizeof(root), "/dev/shm/filed-faults-%d", (int)getpid());
-	snprintf(dir, sizeof(dir), "dir=%s", root);
+	new_root();
 	for (uint32_t i = 0; i < NR_OBJECTS; i++)
 		snprintf(names[i], sizeof(names[i]), "o%u:", i);
 	rig_open(&g, &filed_class, options, true);

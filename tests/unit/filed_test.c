@@ -664,6 +664,42 @@ static void a_relative_path_that_leads_elsewhere_is_refused(void **state)
 	close(before);
 }
 
+/* As while its disk is not mounted. Another place may be given, and what was copied there. */
+static void no_store_is_made_where_one_was_and_is_not(void **state)
+{
+	static char first[300], away[310], format[320];
+	const char *options[] = { first, NULL };
+	int fd;
+
+	(void)state;
+	snprintf(first, sizeof(first), "%s", fresh_dir(base));
+	snprintf(away, sizeof(away), "%s-away", first + 4);
+	snprintf(format, sizeof(format), "%s/xseg-filed", first + 4);
+	filed_open(&g, options);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	rig_kill(&g);
+	assert_int_equal(rename(first + 4, away), 0);
+	assert_int_equal(rig_start(&g), -EBUSY);
+	assert_int_equal(access(first + 4, F_OK), -1);
+	assert_int_equal(mkdir(first + 4, 0777), 0);
+	assert_int_equal(rig_start(&g), -EBUSY);
+	assert_int_equal(rmdir(first + 4), 0);		/* nothing was put there */
+	assert_int_equal(rename(away, first + 4), 0);
+	assert_int_equal(rig_start(&g), 0);
+	rig_status_has(&g, "unsynced_files=1\n");
+	rig_kill(&g);
+	remove_tree(first + 4);
+	assert_int_equal(mkdir(first + 4, 0777), 0);
+	fd = creat(format, 0666);
+	assert_int_equal(write(fd, "xseg-filed 1\n", 13), 13);
+	close(fd);
+	assert_int_equal(rig_start(&g), 0);
+	rig_kill(&g);
+	g.options = OPTIONS(fresh_dir(base));
+	assert_int_equal(rig_start(&g), 0);
+	remove_tree(first + 4);
+}
+
 static void status_tells_whether_o_direct_is_used(void **state)
 {
 	(void)state;
@@ -895,6 +931,7 @@ int main(void)
 		T(a_directory_that_was_removed_does_not_read_as_zeroes),
 		O(a_directory_that_somebody_else_has_made_is_durable_before_it_is_used),
 		O(a_relative_path_that_leads_elsewhere_is_refused),
+		O(no_store_is_made_where_one_was_and_is_not),
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
 		cmocka_unit_test(marks_that_were_written_over_are_refused_or_cleared),
