@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@ static void lane_init(struct lane *l, uint32_t nr_slots, uint64_t start)
 {
 	l->q = aligned_alloc(64, xq_size_bytes(nr_slots));
 	assert_non_null(l->q);
+	memset(l->q, 0, xq_size_bytes(nr_slots));	/* as a segment's memory is */
 	xq_init(l->q, start);
 	xq_writer_attach(&l->w, l->q, nr_slots);
 	xq_reader_attach(&l->r, l->q, nr_slots);
