@@ -22,7 +22,7 @@
  *   Q6  an offer to a port of the same thread needs no lane either (near.c); nor does one for
  *       which there is none, or one that somebody has scribbled over: the request says whom it is
  *       offered to, and that port is alerted. Its reader begins such a lane again when he finds
- *       something by its place, or before he sleeps
+ *       something by its place, before he sleeps, or when he would forget it
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -372,10 +372,13 @@ static bool lane_was_bad(struct xport *p, uint32_t from, uint32_t queue)
 XCOLD static uint64_t lanes_with_work(struct xport *p, uint32_t queue, uint32_t w, uint64_t bits)
 {
 	uint64_t with = 0;
+	uint32_t from;
 
-	for (; bits; bits &= bits - 1)
-		if (lane_has_work(p, w * 64 + (uint32_t)__builtin_ctzll(bits), queue))
+	for (; bits; bits &= bits - 1) {
+		from = w * 64 + (uint32_t)__builtin_ctzll(bits);
+		if (lane_has_work(p, from, queue) || lane_was_bad(p, from, queue))
 			with |= bits & -bits;
+	}
 	return with;
 }
 
