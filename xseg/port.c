@@ -357,15 +357,16 @@ static bool lane_has_work(struct xport *p, uint32_t from, uint32_t queue)
 	return (in->open || lane_in_open(p, from, queue)) && xq_has_work(&in->r);
 }
 
-/* It has, if that is not to be seen, as somebody has scribbled over its tail. */
+/* It has, if that is not to be seen, as somebody has scribbled over its tail. If he has over its
+ * head, its writer may wait for room, which is there from now on. */
 static bool lane_was_bad(struct xport *p, uint32_t from, uint32_t queue)
 {
 	struct lane_in *in = &p->in[queue][from];
+	bool bad = in->open && in->r.bad;
 
-	if (!in->open || !in->r.bad)
-		return false;
-	xq_reader_again(&in->r);
-	return true;
+	if (in->open && !xq_reader_is_sound(&in->r))
+		xq_reader_again(&in->r);
+	return bad;
 }
 
 /* Of the lanes of a word of a mask, those that have work. */

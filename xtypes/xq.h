@@ -133,8 +133,14 @@ static inline bool xq_reader_refresh(struct xq_reader *r)
 	return !r->vain;
 }
 
-/* After a look that may have found no tail to believe, or where the writer may find no head: goes
- * on from what is there. Not in a hurry. */
+/* False: it has found no tail to believe, or the writer may find no head to believe, or a wrong
+ * one. */
+static inline bool xq_reader_is_sound(const struct xq_reader *r)
+{
+	return !r->bad && atomic_load_explicit(&r->q->head, memory_order_relaxed) == r->head;
+}
+
+/* Where it may not be sound: goes on from what is there. Not in a hurry. */
 void xq_reader_again(struct xq_reader *r);
 
 /* True if at least one published word is not released. */

@@ -480,6 +480,31 @@ static void a_lane_whose_head_is_impossible_is_not_waited_for_and_works_again(vo
 	scribbled_lane_goes_on(QUEUE_REPLY, s, c);
 }
 
+/* It says that nothing of the lane has been read, which is full then, and would be so for ever. */
+static void a_lane_whose_head_is_wrong_works_again(void **state)
+{
+	struct xq *q;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		send_and_serve(c);
+		fill_lane(c, s, QUEUE_REQUEST);
+		segrig_nothing(s);
+		q = c->out[QUEUE_REQUEST][s->index].w.q;
+		atomic_store(&q->head, atomic_load(&q->tail) - seg->geo.lane_slots);
+		if (i) {
+			close_peer(client);
+			client_open(16);
+		}
+		submit_and_flush(c, to, 1);
+		assert_int_equal(c->nr_backlog, 1);
+		segrig_nothing(s);		/* it looks at all lanes */
+		xseg_port_flush(c);
+		assert_int_equal(c->nr_backlog, 0);
+		serve(s, 1);
+	}
+}
+
 /* As who looks at all lanes before he sleeps, or as who never does. */
 static struct xreq *taken_by(
 	struct xport *p, uint32_t (*take)(struct xport *, struct xreq **, uint32_t), bool sleeps)
@@ -652,6 +677,7 @@ int main(void)
 		U(where_no_lane_is_left_requests_and_answers_arrive),
 		U(a_lane_whose_number_is_impossible_is_left_alone),
 		U(a_lane_whose_head_is_impossible_is_not_waited_for_and_works_again),
+		P(a_lane_whose_head_is_wrong_works_again),
 		U(who_begins_anew_finds_a_lane_that_works),
 		P(a_writer_that_never_stops_does_not_hold_the_reader),
 		T(the_hash_chooses_the_port_and_always_the_same),
