@@ -278,6 +278,12 @@ for words in "--volume '' policy=write-through" "--volume= policy=write-through"
 	expect_err 2 "'' is no name: " "nor is an empty name of a volume the whole cache: $words" \
 		xseg cache set cached "$@"
 done
+for words in status get flush "set dirty_high=99"; do
+	eval "set -- $words"
+	expect_err 2 "--volumed is about a volume; say which one with --volume" \
+		"a volumed is not asked for a whole cache: $words" \
+		xseg cache "$1" cached "${@:2}" --volumed volumed
+done
 for words in "cache set '' policy=write-through" "cache drop ''" "cache flush ''" "peer set '' latency=1ms"; do
 	eval "set -- $words"
 	expect_err 2 "word 1 is empty; usage: xseg $1 $2" "nor is a name that is empty the only one's: $1 $2" \

@@ -129,7 +129,7 @@ int cache_status(struct tool *t, const void *opts, int argc, char **argv)
 	rc = view_peers_need(seg, &peers);
 	if (!rc)
 		rc = pick_cache(t, seg, &peers, argc ? argv[0] : NULL, &found);
-	if (!rc && o->volume[0])
+	if (!rc && (o->volume[0] || o->volumed[0]))
 		rc = cache_volume_status(t, found->name, o);
 	else if (!rc)
 		rc = status(t, seg, found);

@@ -17,6 +17,9 @@ int cache_volume_id(struct client *c, const struct cache_opts *o, uint32_t *id)
 	int code;
 
 	*id = 0;
+	if (!o->volume[0] && o->volumed[0])
+		return tool_fail(TOOL_USAGE,
+				 "--volumed is about a volume; say which one with --volume");
 	if (!o->volume[0])
 		return TOOL_DONE;
 	code = client_find_peer(c, "volumed", o->volumed, &volumed);
