@@ -269,6 +269,12 @@ is "which names what has the data then" \
 	"$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
 expect_err 2 "no option 'polcy'; 'xseg cache get cached' shows" "an unknown key is wrong usage" \
 	xseg cache set cached polcy=write-back
+long=$(printf %63s | tr ' ' v)
+t "a volume has a long name" xseg volume create "$long" --size 1M
+expect_err 2 "'xseg cache get cached --volume $long --volumed volumed' shows the keys" \
+	"what is said to show the keys of a volume is a whole command, too" \
+	xseg cache set cached --volume "$long" --volumed volumed min=1000T
+t "and is removed" xseg volume remove "$long"
 expect_err 2 "not one of" "a wrong value, too" xseg cache set cached policy=fast
 expect_err 2 "KEY=VALUE" "a word that is no setting, too" xseg cache set cached policy
 expect_exit 2 "filed is no cache" xseg cache set filed policy=write-back

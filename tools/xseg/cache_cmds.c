@@ -240,7 +240,7 @@ static int64_t ask_set(struct client *c, uint32_t peer, uint32_t id, const char 
 static int set(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
 	       int argc, char **argv)
 {
-	char settings[2048], hint[128];
+	char settings[2048], hint[3 * XSEG_NAME_MAX + 64];
 	const char *name = argv[0];
 	uint32_t id;
 	int code = client_settings(argc - 1, argv + 1, settings, sizeof(settings));
@@ -252,8 +252,9 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 		return code;
 	rc = ask_set(c, peer, id, o->volume, settings);
 	if (rc < 0) {
-		snprintf(hint, sizeof(hint), "'xseg cache get %s%s%s' shows the keys", name,
-			 id ? " --volume " : "", o->volume);
+		snprintf(hint, sizeof(hint), "'xseg cache get %s%s%s%s%s' shows the keys", name,
+			 id ? " --volume " : "", o->volume, o->volumed[0] ? " --volumed " : "",
+			 o->volumed);
 		return client_fail(c, rc, hint, "cache set %s", name);
 	}
 	if (t->json)
