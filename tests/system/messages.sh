@@ -184,6 +184,9 @@ t "the store takes its time" xseg peer set memd fail=flush:1@1:stall=7s
 xseg cache flush cached 2>wait.txt >/dev/null
 is "without a terminal a line says what is waited for" "$? $(cat wait.txt)" \
 	"0 xseg: cache flush cached: flushing, 0 dirty"
+expect_err 1 "standard output: No space left on device; nothing more was printed" \
+	"of what is longer than a buffer, too, it is said why it cannot be written" \
+	to_full xseg --json stat
 t "both volumes" xseg volume remove other
 t "are removed" xseg volume remove disk
 is "to delete objects that were never made is no error" \

@@ -29,15 +29,15 @@ int out_done(void)
 
 static int dump(json_t *j, size_t flags)
 {
+	bool whole;
+
 	tool_progress_end();
-	if (!j || json_dumpf(j, stdout, flags)) {
-		json_decref(j);
-		return tool_fail(
-			TOOL_FAILED,
-			"standard output: the JSON could not be written; is it full or closed?");
-	}
+	whole = j && json_dumpf(j, stdout, flags) == 0;
 	json_decref(j);
-	putchar('\n');
+	if (whole)
+		putchar('\n');
+	else if (!ferror(stdout))
+		return tool_fail(TOOL_FAILED, "no memory for the JSON; free some");
 	return out_done();
 }
 
