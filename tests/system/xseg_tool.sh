@@ -36,6 +36,9 @@ write_unflushed()
 t "--version is answered" xseg --version
 t "--help is answered" xseg --help
 t "help on a command is answered" xseg help volume create
+is "options of all commands may stand after help, too" \
+	"$(xseg help --json)$(xseg help -s x volume create --json)$(xseg help volume --json)" \
+	"$(xseg help)$(xseg help volume create)$(xseg help volume)"
 is "help on help is all of it" "$(xseg help help)$(xseg help --help)" "$(xseg --help)$(xseg --help)"
 is "--version may stand after a command, which is not done then" "$(xseg create --version)" "$(xseg --version)"
 expect_err 2 "one word; give each apart: xseg volume create" "words of a command are several" \

@@ -403,23 +403,21 @@ static int read_front(struct global_opts *g, int argc, char **argv, char ***word
 	return argc - at;
 }
 
-static bool is_about_help(const char *word)
-{
-	return !strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h");
-}
-
+/* Options behind the words are nothing to it. */
 static int help_on(int argc, char **argv)
 {
 	const struct command *cmd;
 	char follow[256];
-	int used;
+	int used, nr = 0;
 
-	if (argc == 0 || is_about_help(argv[0]))
+	while (nr < argc && argv[nr][0] != '-')
+		nr++;
+	if (nr == 0 || !strcmp(argv[0], "help"))
 		return print_help();
-	cmd = command_find(argc, argv, &used);
-	if (!cmd && argc == 1 && group_words(argv[0], follow, sizeof(follow)))
+	cmd = command_find(nr, argv, &used);
+	if (!cmd && nr == 1 && group_words(argv[0], follow, sizeof(follow)))
 		return print_group_help(argv[0]);
-	return cmd ? print_command_help(cmd) : unknown_command(argc, argv);
+	return cmd ? print_command_help(cmd) : unknown_command(nr, argv);
 }
 
 /* "GROUP --help", which is no command. */
@@ -434,19 +432,23 @@ static int run(int argc, char **argv)
 	const struct command *cmd;
 	struct global_opts front;
 	char **words;
+	bool about;
 	int nr, used;
 
 	nr = read_front(&front, argc, argv, &words, &err);
+	about = nr > 0 && !strcmp(words[0], "help");
+	if (about)
+		nr = read_front(&front, nr, words, &words, &err);
 	if (nr < 0)
 		return tool_fail(TOOL_USAGE, "%s; see 'xseg --help'", err.text);
 	if (front.version)
 		return print_version();
+	if (about)
+		return help_on(nr, words);
 	if (nr == 0 && front.help)
 		return print_help();
 	if (nr == 0)
 		return tool_fail(TOOL_USAGE, "no command; 'xseg --help' lists them");
-	if (!strcmp(words[0], "help"))
-		return help_on(nr - 1, words + 1);
 	cmd = command_find(nr, words, &used);
 	if (!cmd && (front.help || asks_for_help(nr, words)))
 		return help_on(front.help ? nr : 1, words);
