@@ -12,8 +12,6 @@
 #include "peers/common/cli.h"
 #include "peers/common/hint.h"
 
-#define INTERVAL_MIN_NS 1000000
-
 #define FIELD(f) offsetof(struct xb_options, f)
 
 static const char *const rw_names[] = {
@@ -95,7 +93,8 @@ const struct opt xb_opts[] = {
 	NUM(randseed, OPT_U64, "1", 0, 0, "N", "seed of all that is random"),
 	STR(cpus, "LIST", "CPUs for the jobs, in turn, such as 0,2-3"),
 	{ .name = "status-interval", .kind = OPT_TIME, .off = FIELD(status_interval), .arg = "TIME",
-	  .help = "a line, and a sample in the JSON, so often" },
+	  .min = 1000000, .flags = OPT_OR_ZERO,
+	  .help = "a line, and a sample in the JSON, so often; 0: none" },
 	NUM(io_timeout, OPT_TIME, NULL, 0, 0, "TIME",
 	    "give up when no answer came for that long; else wait for ever"),
 	{ .name = "output-format", .kind = OPT_ENUM, .off = FIELD(output_format),
@@ -324,11 +323,6 @@ static int check_together(const struct xb_options *o, struct xseg_error *err)
 		return rc;
 	if (!*o->volume == !*o->target)
 		return xseg_fail(err, -EINVAL, "give one of --volume=VOL and --target=PEER");
-	if (o->status_interval && o->status_interval < INTERVAL_MIN_NS)
-		return xseg_fail(err, -EINVAL,
-				 "status-interval: %" PRIu64 " ns are too short, it must be at least"
-				 " 1ms, or 0 for none",
-				 o->status_interval);
 	if (o->time_based && !o->runtime)
 		return xseg_fail(err, -EINVAL, "time_based needs a --runtime");
 	if (ends_by_bytes(o) && o->mix[XB_FLUSH] + o->mix[XB_INFO] >= 100)

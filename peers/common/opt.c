@@ -183,23 +183,29 @@ static void format_number(enum opt_kind kind, uint64_t value, char *out, size_t 
 		snprintf(out, size, "%" PRIu64, value);
 }
 
+static bool is_in_range(const struct opt *o, uint64_t value)
+{
+	return (value >= o->min && value <= largest(o)) || (!value && o->flags & OPT_OR_ZERO);
+}
+
 static int set_number(const struct opt *o, void *field, const char *text, struct xseg_error *err)
 {
+	const char *or_zero = o->flags & OPT_OR_ZERO ? ", or 0" : "";
 	const struct number *n = number_of(o->kind);
 	char low[32], high[32];
 	uint64_t value;
 
 	if (n->parse(text, &value))
 		return xseg_fail(err, -EINVAL, "%s: '%.60s' is not %s", o->name, text, n->like);
-	if (value < o->min || value > largest(o)) {
+	if (!is_in_range(o, value)) {
 		format_number(o->kind, o->min, low, sizeof(low));
 		format_number(o->kind, largest(o), high, sizeof(high));
 		if (largest(o) == UINT64_MAX)
 			return xseg_fail(err, -EINVAL,
-					 "%s: %.60s is too small, it must be at least %s", o->name,
-					 text, low);
-		return xseg_fail(err, -EINVAL, "%s: %.60s is out of range, it must be %s to %s",
-				 o->name, text, low, high);
+					 "%s: %.60s is too small, it must be at least %s%s",
+					 o->name, text, low, or_zero);
+		return xseg_fail(err, -EINVAL, "%s: %.60s is out of range, it must be %s to %s%s",
+				 o->name, text, low, high, or_zero);
 	}
 	if (o->kind == OPT_UINT || o->kind == OPT_PERCENT)
 		*(uint32_t *)field = (uint32_t)value;

@@ -34,6 +34,7 @@ enum opt_kind {
 
 #define OPT_LIVE     1u		/* may be changed while the peer runs (peer set, cache set) */
 #define OPT_REQUIRED 2u
+#define OPT_OR_ZERO  4u		/* a number that is less than its min may be 0, as help says */
 
 struct opt {
 	/* "dirty-high" on the command line is "dirty_high" in tables: - and _ are the same */

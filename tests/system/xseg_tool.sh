@@ -110,12 +110,16 @@ t "another one has other numbers" \
 	xseg -s "$other" create --memory 8M --requests 64 --ports 8 --huge never
 expect_json '.requests == 64 and .ports == 8 and .huge == "never"' "as it was asked to" \
 	xseg -s "$other" --json info
-expect_err 2 "31 requests: must be 32 to" "too few requests are a wrong size" \
+expect_err 2 "requests: 31 is out of range, it must be 32 to 1048576, or 0;" "too few requests are a wrong size" \
 	xseg -s "$other" create --memory 8M --requests 31
-expect_err 2 "3 ports: must be 4 to" "so are too few ports" \
+expect_err 2 "ports: 3 is out of range, it must be 4 to 256, or 0;" "so are too few ports" \
 	xseg -s "$other" create --memory 8M --ports 3
-expect_err 2 "257 ports: must be 4 to" "and too many" \
+expect_err 2 "ports: 257 .* it must be 4 to 256, or 0;" "and too many" \
 	xseg -s "$other" create --memory 8M --ports 257
+expect_err 2 "requests: 99999999999 .* it must be 32 to 1048576, or 0;" "however many" \
+	xseg -s "$other" create --memory 8M --requests 99999999999
+t "none are as many as there are without a word of it" \
+	xseg -s "$other" create --dry-run --memory 8M --requests 0 --ports 0
 expect_err 2 "not one of auto, never, require" "huge pages are wanted in one of three ways" \
 	xseg -s "$other" create --memory 8M --huge maybe
 t "it is destroyed" xseg -s "$other" destroy

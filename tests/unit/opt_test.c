@@ -15,7 +15,7 @@
 #include "peers/common/kv.h"
 
 struct sample {
-	uint64_t memory, age, rate, count;
+	uint64_t memory, age, interval, rate, count;
 	uint32_t depth, high, policy;
 	bool direct, flag;
 	char dir[16];
@@ -36,6 +36,8 @@ static const struct opt table[] = {
 	  .def = "1G", .arg = "SIZE", .help = "how much" },
 	{ .name = "dirty_age", .kind = OPT_TIME, .off = S(age), .def = "30s", .flags = OPT_LIVE,
 	  .help = "how old" },
+	{ .name = "interval", .kind = OPT_TIME, .off = S(interval), .min = 1000000,
+	  .flags = OPT_OR_ZERO, .help = "how often" },
 	{ .name = "flush_rate", .kind = OPT_RATE, .off = S(rate), .help = "how fast" },
 	{ .name = "count", .kind = OPT_U64, .off = S(count), .help = "how many" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = S(depth), .min = 1, .max = 1024,
@@ -179,6 +181,8 @@ static void every_option_gives_back_what_was_set(void **state)
 	static const char *const pairs[][2] = {
 		{ "memory", "64M" },
 		{ "dirty_age", "500ms" },
+		{ "interval", "1ms" },
+		{ "interval", "0s" },
 		{ "flush_rate", "200M/s" },
 		{ "count", "12345678901" },
 		{ "iodepth", "7" },
@@ -210,6 +214,7 @@ static void a_wrong_value_changes_nothing_and_says_what_is_right(void **state)
 		{ "memory", "big", "512M" },
 		{ "memory", "2T", "out of range" },
 		{ "dirty_age", "soon", "10s" },
+		{ "interval", "999us", "at least 1ms, or 0" },
 		{ "flush_rate", "fast", "200M/s" },
 		{ "iodepth", "0", "1 to 1024" },
 		{ "iodepth", "1025", "1 to 1024" },
