@@ -46,6 +46,30 @@ static int check_mode(const char *text, struct xseg_error *err)
 	return 0;
 }
 
+int stack_check_group(const char *text, struct xseg_error *err)
+{
+	return *text ? 0 : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for your own");
+}
+
+/* By number, or by name. */
+static int find_group(const char *text, int64_t *gid)
+{
+	const struct group *group;
+	unsigned long number;
+	char *end;
+
+	number = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : UINT32_MAX;
+	if (number < UINT32_MAX && !*end) {
+		*gid = (int64_t)number;
+		return 0;
+	}
+	group = getgrnam(text);
+	if (!group)
+		return -ENOENT;
+	*gid = group->gr_gid;
+	return 0;
+}
+
 const char *const stack_huge_names[] = { "auto", "never", "require", NULL };
 
 #define SEG(field) offsetof(struct stack_segment, field)
@@ -63,25 +87,20 @@ static const struct opt segment_opts[] = {
 	{ .name = "mode", .kind = OPT_STR, .off = SEG(mode), .len = 8, .def = "0600", .arg = "MODE",
 	  .check = check_mode, .help = "who may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = SEG(group), .len = 33, .arg = "GROUP",
-	  .help = "group that the segment is given to" },
+	  .check = stack_check_group,
+	  .help = "group that the segment is given to, by name or number" },
 	{ 0 }
 };
 
 int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
 			 struct xseg_error *err)
 {
-	const struct group *group;
-
 	*cfg = (struct xseg_config){ .memory_bytes = s->memory, .nr_requests = s->requests,
 				     .nr_ports = s->ports, .huge = s->huge, .group = -1 };
 	if (read_mode(s->mode, &cfg->mode))
 		return check_mode(s->mode, err);
-	if (!s->group[0])
-		return 0;
-	group = getgrnam(s->group);
-	if (!group)
+	if (s->group[0] && find_group(s->group, &cfg->group))
 		return xseg_fail(err, -EINVAL, "group: this machine has no group '%s'", s->group);
-	cfg->group = group->gr_gid;
 	return 0;
 }
 

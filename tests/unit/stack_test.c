@@ -97,6 +97,29 @@ static void a_whole_file_is_read(void **state)
 	stack_destroy(stack);
 }
 
+static void a_group_has_a_name_or_a_number(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t gid;			/* -1: there is no such group */
+	} groups[] = { { "[segment]\ngroup = root\n", 0 },
+		       { "[segment]\ngroup = 4711\n", 4711 },
+		       { "[segment]\ngroup = 4294967295\n", -1 },
+		       { "[segment]\ngroup = 4711x\n", -1 } };
+	struct xseg_config cfg;
+	struct stack *stack;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+		stack = parse(groups[i].text);
+		assert_non_null(stack);
+		assert_int_equal(stack_segment_config(&stack->segment, &cfg, &error),
+				 groups[i].gid < 0 ? -EINVAL : 0);
+		assert_int_equal(cfg.group, groups[i].gid);
+		stack_destroy(stack);
+	}
+}
+
 static void peers_start_from_the_bottom(void **state)
 {
 	struct stack *stack = parse(whole);
@@ -123,6 +146,7 @@ static void errors_name_their_line(void **state)
 		{ "[segment]\n[segment]\n", "line 2: ", "two sections" },
 		{ "[segment]\nname = /x\n", "line 2: ", "no name" },
 		{ "[segment]\nmode = rw\n", "line 2: ", "0600" },
+		{ "[segment]\ngroup =\n", "line 2: ", "'' is no group" },
 		{ "[segment]\nhuge = 1\n", "line 2: ", "auto, never, require" },
 		{ "memory = 1G\n", "line 1: ", "no section" },
 		{ "[peers]\n", "line 1: ", "unknown section" },
@@ -331,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_file_is_read),
+		cmocka_unit_test(a_group_has_a_name_or_a_number),
 		cmocka_unit_test(peers_start_from_the_bottom),
 		cmocka_unit_test(a_cache_that_nobody_names_beside_others_waits),
 		cmocka_unit_test(names_and_faults_go_on_in_the_next_line),

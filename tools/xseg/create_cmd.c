@@ -2,21 +2,13 @@
  *
  * Contract: see commands.h.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "peers/common/cache_cost.h"
 #include "peers/common/stack.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/out.h"
-
-static int check_group(const char *text, struct xseg_error *err)
-{
-	return *text ? 0 : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for your own");
-}
 
 #define AT(field) offsetof(struct seg_create_opts, field)
 const struct opt seg_create_table[] = {
@@ -36,7 +28,7 @@ const struct opt seg_create_table[] = {
 	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .def = "0600", .arg = "MODE",
 	  .help = "who may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33, .arg = "GROUP",
-	  .check = check_group, .help = "group that the segment is given to, by name or number" },
+	  .check = stack_check_group, .help = "group that the segment is given to, by name or number" },
 	{ .name = "dry-run", .kind = OPT_BOOL, .off = AT(dry_run),
 	  .help = "print the costs and make nothing" },
 	{ 0 },
@@ -51,20 +43,6 @@ struct cache_plan {
 	uint64_t sparse_bytes;
 };
 
-static int read_group(const char *text, int64_t *gid)
-{
-	unsigned long number;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return -EINVAL;
-	number = strtoul(text, &end, 10);
-	if (*end || number >= UINT32_MAX)
-		return -EINVAL;
-	*gid = (int64_t)number;
-	return 0;
-}
-
 static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg,
 		       struct xseg_error *err)
 {
@@ -72,16 +50,10 @@ static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg,
 				   .requests = o->requests,
 				   .ports = o->ports,
 				   .huge = o->huge };
-	int64_t gid = -1;
-	int rc;
 
 	snprintf(s.mode, sizeof(s.mode), "%s", o->mode);
-	if (read_group(o->group, &gid))
-		snprintf(s.group, sizeof(s.group), "%s", o->group);
-	rc = stack_segment_config(&s, cfg, err);
-	if (gid >= 0)
-		cfg->group = gid;
-	return rc;
+	snprintf(s.group, sizeof(s.group), "%s", o->group);
+	return stack_segment_config(&s, cfg, err);
 }
 
 static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p,
