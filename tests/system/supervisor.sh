@@ -246,6 +246,10 @@ END
 t "a segment is made, which stays" xseg create --memory 32M
 expect_err 1 "up: supervisor: .* memd was killed by signal 11; it is not started again" \
 	"up does not wait for one that has crashed" timeout 20 bin/xseg up once.conf
+sed '/restart/d' once.conf >again.conf
+expect_err 1 "up: memd did not start: its process was killed by signal 11, the last of 5 times \(log: " \
+	"nor for ever for one that crashes whenever it is started" timeout 20 bin/xseg up again.conf
+expect_json '.supervisor.alive == false' "which is not tried any more" xseg --json status
 
 # ---- a machine that is slow ----
 
