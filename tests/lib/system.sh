@@ -203,10 +203,11 @@ state_is()
 	[ "$(peer_field "$1" state)" = "$2" ]
 }
 
-# all_serve: whether all peers of the stack do
+# all_serve: whether there are peers of a stack, and all do
 all_serve()
 {
-	xseg --json peer list | jq -e 'map(select(.kind != "client") | .state == "running") | all'
+	xseg --json peer list |
+		jq -e 'map(select(.kind != "client") | .state == "running") | . != [] and all'
 }
 
 # no_clients: whether all that used volumes have left, and what the dead had is swept

@@ -94,6 +94,7 @@ expect_json ". == {name: \"$there_not\", state: \"removed\"}" "it is destroyed, 
 t "a segment is made" xseg create --memory 64M
 is "stat says that there is nobody" "$(xseg stat | cut -d ';' -f 1)" "nothing is counted: no peers"
 expect_json '.peers == []' "but not in JSON" xseg --json stat
+is "of nobody it is not said that all serve" "$(all_serve >/dev/null && echo all)" ""
 as_nobody()
 {
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$BUILD/bin/xseg" "$@"
