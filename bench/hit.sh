@@ -179,12 +179,13 @@ direct_round()	# ROUND
 # Reads and writes at random, and then a read of all that was written.
 verify_stacks()
 {
-	local system data
+	local system data file
 	for system in "${systems[@]}"; do
 		for data in "${datas[@]}" "${directs[@]}"; do
+			file=$raw/verified-$system-$data.json
 			load "$system" --data="$data" --rw=randrw --bs=4k --iodepth=16 \
-				--number_ios=$verified_ios --verify=crc32c \
-				--output="$raw/verified-$system-$data.json" ||
+				--number_ios=$verified_ios --verify=crc32c --output="$file" ||
+				only_wrong "$file" ||
 				fail "xbench failed: $system $data, verified"
 		done
 	done

@@ -59,6 +59,12 @@ rows()
 		END { print bad ? 0 : NR }' "$1"
 }
 
+# nr_wrong REPORT: how many bars say that a sector was wrong
+nr_wrong()
+{
+	grep -cE '^wanted .*no (errors|wrong sector), is [0-9]+: not met$' "$1"
+}
+
 # bench NAME RUNS WANTED "TABLE:COLUMNS:LINES ..." "PICTURE ...": bench/NAME.sh --quick makes so
 # many JSON files of runs, lines that say what was wanted, tables and plots
 bench()
@@ -69,6 +75,7 @@ bench()
 		"$root/bench/$1.sh" --quick || return
 	is "its raw files are JSON" "$(jq -es 'length' "$at"/raw/*-run.*.json)" "$2"
 	is "no I/O failed in them" "$(jq -es 'map(.jobs[].error) | add' "$at"/raw/*-run.*.json)" 0
+	is "nor was a sector wrong" "$(nr_wrong "$at/report.txt")" 0
 	is "its report says what was wanted, and whether it is met" \
 		"$(grep -cE '^wanted .*, is .*: (met|not met)$' "$at/report.txt") $(grep -c ^wanted "$at/report.txt")" "$3 $3"
 	for table in $4; do
@@ -143,6 +150,26 @@ ends_badly()
 ends_badly "run.1.json is empty" "a run that said nothing is named" </dev/null
 ends_badly "the report could not be made" "a report that could not be made is no success" \
 	<<<'{ "error": 0 }'
+
+# An xbench to which three sectors of each verified run are wrong.
+mkdir -p wrong/bin
+ln -s "$BUILD"/bin/* wrong/bin
+rm wrong/bin/xbench
+cat >wrong/bin/xbench <<-END
+	#!/bin/bash
+	"$BUILD/bin/xbench" "\$@" || exit
+	[[ " \$*" == *" --verify=crc32c"* && " \$*" =~ \ --output=([^\ ]*) ]] || exit 0
+	file=\${BASH_REMATCH[1]}
+	jq '.jobs[0].verify_errors = 3' "\$file" >"\$file.new" && mv "\$file.new" "\$file"
+	exit 1
+END
+chmod +x wrong/bin/xbench
+for name in hit plugs; do
+	t "bench/$name.sh runs to its end where sectors are wrong" env -u XSEG_SEGMENT \
+		BUILD="$TMP/wrong" BENCH_SEGMENT="$XSEG_SEGMENT" BENCH_OUT="$TMP/wrong/out" \
+		"$root/bench/$name.sh" --quick
+	is "which its report says" "$(nr_wrong "wrong/out/$name/report.txt")" 1
+done
 
 mkdir -p no-ceph/bin
 ln -s "$BUILD"/bin/{xseg,xseg-host,xbench} no-ceph/bin
