@@ -478,16 +478,15 @@ static int check_fail(const char *text, struct xseg_error *err)
 }
 
 #define FIELD(f) offsetof(struct memd, f)
-#define HOUR_NS	 UINT64_C(3600000000000)
 
 static const struct opt memd_opts[] = {
 	{ .name = "memory", .kind = OPT_SIZE, .off = FIELD(memory_bytes), .min = 4096,
 	  .max = 1ull << 42, .def = "64M", .arg = "SIZE",
 	  .help = "room for data; only pages that were written take it" },
-	{ .name = "latency", .kind = OPT_TIME, .off = FIELD(timing.latency_ns), .max = HOUR_NS,
-	  .flags = OPT_LIVE, .arg = "TIME", .help = "each request takes at least this long" },
-	{ .name = "jitter", .kind = OPT_TIME, .off = FIELD(timing.jitter_ns), .max = HOUR_NS,
-	  .flags = OPT_LIVE, .arg = "TIME", .help = "and up to this much longer, by chance" },
+	{ .name = "latency", .kind = OPT_TIME, .off = FIELD(timing.latency_ns),
+	  .max = MEMD_DELAY_MAX_NS, .flags = OPT_LIVE, .arg = "TIME", .help = "each request takes at least this long" },
+	{ .name = "jitter", .kind = OPT_TIME, .off = FIELD(timing.jitter_ns),
+	  .max = MEMD_DELAY_MAX_NS, .flags = OPT_LIVE, .arg = "TIME", .help = "and up to this much longer, by chance" },
 	{ .name = "bandwidth", .kind = OPT_RATE, .off = FIELD(timing.bandwidth), .flags = OPT_LIVE,
 	  .arg = "RATE", .help = "bytes a second; 0: no limit" },
 	{ .name = "iops", .kind = OPT_U64, .off = FIELD(timing.iops), .flags = OPT_LIVE,

@@ -63,7 +63,8 @@ static int parse_what(const char *text, struct memd_fault *f)
 
 	if (!strncmp(text, "stall=", 6)) {
 		f->kind = MEMD_FAULT_STALL;
-		return opt_parse_time(text + 6, &f->stall_ns);
+		return opt_parse_time(text + 6, &f->stall_ns) || f->stall_ns > MEMD_DELAY_MAX_NS ?
+			       -EINVAL : 0;
 	}
 	if (!strcmp(text, "short")) {
 		f->kind = MEMD_FAULT_SHORT;
@@ -105,7 +106,8 @@ int memd_fault_parse(const char *text, struct memd_fault *f, struct xseg_error *
 			"the Nth only", chance);
 	if (parse_what(what, f))
 		return xseg_fail(err, -EINVAL,
-			"fail: '%s' is no error; a name such as EIO, short, or stall=TIME", what);
+			"fail: '%s' is no error; a name such as EIO, short, or stall=TIME, of 1h at "
+			"most", what);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
  * fault was set. WHAT is
  *	EIO, ENOSPC ...	the request fails with that error and changes nothing
  *	short		it does the first half (whole sectors where it has several), and says so
- *	stall=TIME	it takes that much longer
+ *	stall=TIME	it takes that much longer, 1h at most
  * Every fault is asked about every request; the first that fires decides about failing, stalls
  * add up.
  *
@@ -27,8 +27,9 @@
 
 #include "xseg/xseg.h"
 
-#define MEMD_FAULTS_MAX 16
-#define MEMD_OP_ANY	XSEG_NR_OPS
+#define MEMD_FAULTS_MAX	  16
+#define MEMD_OP_ANY	  XSEG_NR_OPS
+#define MEMD_DELAY_MAX_NS UINT64_C(3600000000000)	/* of a latency, a jitter, a stall */
 
 enum memd_fault_kind { MEMD_FAULT_ERROR, MEMD_FAULT_SHORT, MEMD_FAULT_STALL };
 

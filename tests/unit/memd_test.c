@@ -303,6 +303,8 @@ static void faults_of_wrong_form_are_refused(void **state)
 		"write:1@x:EIO",
 		"write:1:stall=",
 		"write:1:stall=1parsec",
+		"write:1:stall=61m",
+		"write:1:stall=5124095h",
 		"admin:1:EIO",
 		":1:EIO",
 	};
