@@ -14,7 +14,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
@@ -135,12 +134,11 @@ struct change {
 
 static int parse_change(struct change *c, char *args, struct kv_text *t)
 {
-	char *value, *end, *rest, *word = kv_next_word(&args, &value);
+	char *value, *rest, *word = kv_next_word(&args, &value);
 
 	c->name = "";
 	c->keys = args ? args : "";
-	c->id = word && value && !strcmp(word, "id") ? (uint32_t)strtoul(value, &end, 10) : 0;
-	if (c->id == 0 || *end)
+	if (!word || !value || strcmp(word, "id") || kv_number(value, &c->id) || !c->id)
 		return REASON(t, -EINVAL, "which volume? say id=N first");
 	if (strncmp(c->keys, "name=", 5))
 		return 0;

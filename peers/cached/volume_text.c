@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
@@ -54,15 +53,12 @@ static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, st
 			rec == OTHERS && id ? 0 : volume_total(k, rec, n), end);
 }
 
-/* A number of its own or behind "key=": 0, or -EINVAL. */
+/* A number behind "key=": 0, or -EINVAL. */
 static int number_arg(char *args, const char *key, uint32_t *n)
 {
-	char *value, *end, *word = kv_next_word(&args, &value);
+	char *value, *word = kv_next_word(&args, &value);
 
-	if (!word || !value || strcmp(word, key))
-		return -EINVAL;
-	*n = (uint32_t)strtoul(value, &end, 10);
-	return *value && !*end ? 0 : -EINVAL;
+	return word && value && !strcmp(word, key) ? kv_number(value, n) : -EINVAL;
 }
 
 int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size)
@@ -88,11 +84,15 @@ static bool is_listed(struct cached *k, uint32_t rec)
 
 int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size)
 {
-	uint32_t rec = (uint32_t)strtoul(args, NULL, 10);
-	char line[LINE_BYTES];
+	char line[LINE_BYTES], *value, *from = kv_next_word(&args, &value);
 	struct kv_text t, l;
+	uint32_t rec = 0;
 
 	kv_init(&t, out, size);
+	if (from && (value || kv_number(from, &rec))) {
+		kv_add(&t, "from which record? say volumes FROM, a number");
+		return -EINVAL;
+	}
 	for (; rec < k->nr_volumes; rec++) {
 		if (!is_listed(k, rec))
 			continue;

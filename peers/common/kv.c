@@ -1,6 +1,8 @@
 /* kv - see kv.h. */
 #include "peers/common/kv.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +28,19 @@ char *kv_next_word(char **cursor, char **value)
 char *kv_next_line(char **cursor, char **value)
 {
 	return next_piece(cursor, "\r\n", value);
+}
+
+int kv_number(const char *text, uint32_t *out)
+{
+	uint64_t value = 0;
+	const char *c;
+
+	for (c = text; isdigit((unsigned char)*c) && value <= UINT32_MAX; c++)
+		value = value * 10 + (uint64_t)(*c - '0');
+	if (c == text || *c || value > UINT32_MAX)
+		return -EINVAL;
+	*out = (uint32_t)value;
+	return 0;
 }
 
 void kv_init(struct kv_text *t, char *buf, size_t size)

@@ -8,12 +8,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "xseg/xseg.h"
 
 /* The next word of *cursor, cut out in place; NULL: none left. "a=b" gives word "a", *value "b";
  * "a" gives *value NULL. */
 char *kv_next_word(char **cursor, char **value);
 /* The same for the next line that is not empty. */
 char *kv_next_line(char **cursor, char **value);
+
+/* A number of 32 bits, in digits and nothing else: 0, or -EINVAL and *out is as it was. */
+int kv_number(const char *text, uint32_t *out) XSEG_MUST_CHECK;
 
 /* Text that grows in a buffer of fixed size, and knows when it did not fit. */
 struct kv_text {

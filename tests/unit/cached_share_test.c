@@ -596,6 +596,10 @@ static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)
 	crig_expect_refused("volume-set id=1 max=100k", -EINVAL, "would be above max=100k");
 	crig_expect_refused("volume-set id=1 min=much", -EINVAL, "is no size");
 	crig_expect_refused("volume-set id=1 max=100T", -EINVAL, "more than a cache can have");
+	crig_expect_refused("volume-set id=4294967297 max=1M", -EINVAL, "which volume?");
+	crig_expect_refused("volume-forget id=-4294967295", -EINVAL, "which volume?");
+	crig_expect_refused("volume-status id=4294967297", -EINVAL, "which volume?");
+	crig_expect_refused("volumes 4294967297", -EINVAL, "from which record?");
 	assert_int_equal(crig_volume_number(1, "min_bytes"), 1000 << 10);
 	assert_int_equal(crig_number("max_bytes"), 0);
 }

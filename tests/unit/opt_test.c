@@ -435,6 +435,22 @@ static void words_and_lines_are_cut_at_the_first_equals_sign(void **state)
 	assert_null(kv_next_line(&cursor, &value));
 }
 
+static void a_number_of_32_bits_is_that_and_nothing_else(void **state)
+{
+	static const char *const wrong[] = { "", "-1", "+1", " 1", "1 ", "0x1", "4294967296",
+					     "18446744073709551617" };
+	uint32_t n = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(kv_number(wrong[i], &n), -EINVAL);
+	assert_int_equal(n, 7);
+	assert_int_equal(kv_number("4294967295", &n), 0);
+	assert_int_equal(n, UINT32_MAX);
+	assert_int_equal(kv_number("0", &n), 0);
+	assert_int_equal(n, 0);
+}
+
 static void text_that_does_not_fit_is_left_out_whole(void **state)
 {
 	struct kv_text t;
@@ -468,6 +484,7 @@ int main(void)
 		cmocka_unit_test(help_fits_a_terminal),
 		cmocka_unit_test(lists_of_processors_keep_their_order),
 		cmocka_unit_test(words_and_lines_are_cut_at_the_first_equals_sign),
+		cmocka_unit_test(a_number_of_32_bits_is_that_and_nothing_else),
 		cmocka_unit_test(text_that_does_not_fit_is_left_out_whole),
 	};
 
