@@ -97,10 +97,9 @@ static int open_port(struct peer *p, uint32_t nr, struct xseg_error *err)
 	box->text = box->line + PEER_LINE_BYTES;
 	rc = xseg_stats_open(p->xp, p->name, p->cls->kind, stat_keys, PEER_NR_STATS, &pp->stats);
 	if (rc)
-		return xseg_fail(
-			err, rc,
-			"no block of statistics for '%s': %s; make the segment with more ports",
-			p->name, strerror(-rc));
+		return xseg_fail(err, rc, "no block of statistics for '%s': %s", p->name,
+				 rc == -ENOSPC ? "all are taken; give peers fewer threads" :
+						 strerror(-rc));
 	return 0;
 }
 

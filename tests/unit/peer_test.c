@@ -3,6 +3,7 @@
 #include "peers/common/peer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -172,6 +173,32 @@ static void a_peer_whose_init_fails_leaves_nothing_behind(void **state)
 		peer_destroy(g.peers[0]);
 		toys_close(&g);
 	}
+}
+
+static void who_gets_no_block_of_statistics_is_not_told_of_ports(void **state)
+{
+	static const char *const keys[] = { "n" };
+	struct xseg_error err = { "" };
+	struct xseg_stats *stats;
+	unsigned failed = 1;
+	char name[16];
+	struct toys g;
+
+	(void)state;
+	toys_open(&g);
+	for (uint32_t i = 0; i < xseg_nr_stats(g.seg); i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(xseg_stats_open(g.client, name, "test", keys, 1, &stats), 0);
+	}
+	toys_add(&g, "echo", TOY_ECHO, 1, "");
+	g.set = reactor_set_create(g.peers, 1, "", &err);
+	assert_non_null(g.set);
+	assert_int_equal(reactor_set_open(g.set, g.seg, &failed, &err), -ENOSPC);
+	assert_string_equal(err.text, "no block of statistics for 'echo': all are taken; give peers "
+				      "fewer threads");
+	reactor_set_destroy(g.set);
+	peer_destroy(g.peers[0]);
+	toys_close(&g);
 }
 
 static enum xseg_peer_state state_of(struct toys *g, const char *name)
@@ -550,6 +577,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_flushed_does_not_stop_service_for_ever),
 		cmocka_unit_test(a_successor_recovers_what_a_killed_peer_had),
 		cmocka_unit_test(a_peer_whose_init_fails_leaves_nothing_behind),
+		cmocka_unit_test(who_gets_no_block_of_statistics_is_not_told_of_ports),
 		cmocka_unit_test(peers_of_which_one_cannot_begin_are_what_they_were),
 		cmocka_unit_test(reactors_that_get_no_descriptor_say_so),
 		cmocka_unit_test(peers_that_are_stopped_before_they_serve_leave_by_themselves),
