@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,12 +290,35 @@ static int check_mix_and_verify(const struct xb_options *o, struct xseg_error *e
 	return 0;
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Where a file that is not there is to be: *dir; its name in it is returned. NULL: nowhere. */
+static const char *place_of(const char *path, struct stat *dir)
+{
+	const char *slash = strrchr(path, '/');
+	char parent[PATH_MAX];
+
+	snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash + 1 - path) : 1,
+		 slash ? path : ".");
+	return stat(parent, dir) ? NULL : slash ? slash + 1 : path;
+}
+
 /* What is there and no regular file takes what both write: /dev/null. */
 static bool is_one_file(const char *a, const char *b)
 {
-	struct stat st;
+	const char *name_a, *name_b;
+	struct stat at, bt;
 
-	return *a && !strcmp(a, b) && (stat(a, &st) || S_ISREG(st.st_mode));
+	if (!*a || !*b)
+		return false;
+	if (!stat(a, &at))
+		return S_ISREG(at.st_mode) && !stat(b, &bt) && is_same(&at, &bt);
+	name_a = place_of(a, &at);
+	name_b = place_of(b, &bt);
+	return name_a && name_b && !strcmp(name_a, name_b) && is_same(&at, &bt);
 }
 
 /* Else the one that is written later has its beginning over that of the other, or its place. */

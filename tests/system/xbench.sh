@@ -133,6 +133,11 @@ expect_err 1 "output: cannot write /nowhere/out" \
 is "which has not begun" "$(wc -l <early.log)" 4
 expect_err 1 "verify_state: cannot write /nowhere/state" "and so is a state" \
 	$run --rw=write --verify_state=/nowhere/state
+echo kept >one
+ln one other
+expect_err 2 "write_iolog and output are one file" "nor do two of them go to one, whatever its names" \
+	$run --rw=write --number_ios=1 --write_iolog=one --output="$TMP/other"
+is "in which nothing is written" "$(cat one)" kept
 mkfifo pipe
 ln -s out.json link
 for file in pipe link; do

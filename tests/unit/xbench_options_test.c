@@ -171,6 +171,7 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 		{ "--volume=v --output=f --verify_state=f", "verify_state and output are one file" },
 		{ "--volume=v --output=f --write_iolog=f", "write_iolog and output are one file" },
 		{ "--volume=v --write_iolog=f --verify_state=f", "are one file" },
+		{ "--volume=v --write_iolog=./f --output=f", "are one file" },
 		{ "--volume=v --bogus=1", "bogus" },
 		{ "--volume=v extra", "extra" },
 	};
