@@ -87,6 +87,9 @@ limited()	# COMMAND...: with a limit of the size of files, in KiB
 }
 expect_err 1 "File too large; raise ulimit -f" "a limit of the size of files is an error" \
 	limited xseg --quiet create --memory 64M
+printf '[segment]\nmemory = 64M\n[peer memd]\n' >limited.conf
+expect_err 1 "File too large; raise ulimit -f" "of which a stack file says nothing" \
+	limited xseg up limited.conf
 expect_exit 4 "which leaves nothing behind" xseg destroy
 t "a segment is made" xseg create --memory 64M --mode 0640 --group "$(id -g)"
 is "with the mode that was asked for" "$(stat -c %a "/dev/shm/xseg.$XSEG_SEGMENT")" 640

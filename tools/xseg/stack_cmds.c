@@ -146,7 +146,8 @@ static int make_segment(struct upping *u)
 		rc = xseg_create(u->t->segment, &cfg, &err);
 	if (rc)
 		return tool_fail_errno(rc, &err,
-			rc == -EEXIST ? "see 'xseg status'" : "correct [segment]", "up: segment %s",
+			rc == -EEXIST ? "see 'xseg status'" :
+			rc == -EFBIG ? "raise ulimit -f" : "correct [segment]", "up: segment %s",
 			u->t->segment);
 	u->made = true;
 	rc = tool_attach(u->t, 0, &u->seg);
