@@ -353,9 +353,12 @@ static int open_locked(
 	if (rc == 0)
 		rc = open_handles(peer, err);
 	if (rc) {
-		peer_set(peer, peer->before == XSEG_PEER_DEAD ? XSEG_PEER_DEAD : XSEG_PEER_STOPPED);
+		/* a new name stays OPENING until it is FREE: killed in between it is found dead */
 		if (peer->before == XSEG_PEER_FREE)
 			xs_peer_release(seg, peer->index);
+		else
+			peer_set(peer, peer->before == XSEG_PEER_DEAD ? XSEG_PEER_DEAD
+								      : XSEG_PEER_STOPPED);
 		return rc;
 	}
 	xs_requests_out(seg, peer->index);

@@ -297,6 +297,57 @@ static void a_killed_client_is_swept_and_all_it_had_comes_back(void **state)
 	end(&ch);
 }
 
+/* Of the child that is refused: its segment, and where it is to be told why. */
+static struct xseg *refused;
+static struct xseg_error *reason;
+
+/* The reason is about to be written, and nothing is given back yet: the first store to the ports
+ * after it does that. */
+static void die_at_ports(int number)
+{
+	if (mprotect(reason, XSEG_PAGE_SIZE, PROT_READ | PROT_WRITE) ||
+		mprotect(refused->ports, XSEG_PAGE_SIZE, PROT_READ))
+		_exit(2);
+	signal(number, die);
+}
+
+/* A client that gets one port, and no requests for the other. */
+static int child_that_is_refused(void *arg)
+{
+	struct child *ch = arg;
+	struct xseg_peer *peer;
+
+	refused = segrig_attach(ch->name);
+	reason = mmap(NULL, XSEG_PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (reason == MAP_FAILED)
+		return 1;
+	signal(SIGSEGV, die_at_ports);
+	return xseg_peer_open(refused,
+		       &(struct xseg_peer_params){ "refused", "client", 2,
+			       segrig_config.nr_requests },
+		       &peer, reason)
+		       ? 2
+		       : 3;
+}
+
+static void a_client_that_is_killed_as_it_is_refused_is_swept(void **state)
+{
+	struct segrig_accounts before;
+	struct child ch;
+	int pid, status;
+
+	(void)state;
+	begin(&ch);
+	before = segrig_accounts(seg);
+	pid = segrig_fork(child_that_is_refused, &ch);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(segrig_accounts(seg).free_ports, before.free_ports - 1);
+	assert_int_equal(xseg_sweep(seg), 1);
+	segrig_same(seg, &before);
+	end(&ch);
+}
+
 /* Applies a request in the arena at its offset, and answers; a redone one is the same. */
 static void finish(struct xport *port, struct xreq *r, void *arg)
 {
@@ -612,6 +663,7 @@ int main(void)
 		T(a_killed_server_is_found_dead_and_taken_over),
 		T(an_answer_is_found_though_who_finds_the_death_is_killed),
 		T(a_killed_client_is_swept_and_all_it_had_comes_back),
+		T(a_client_that_is_killed_as_it_is_refused_is_swept),
 		T(a_server_killed_at_any_point_loses_and_doubles_nothing),
 		T(clients_killed_at_any_point_leave_nothing),
 		T(an_extent_of_a_peer_killed_while_it_resizes_is_its_own_or_free),
