@@ -168,6 +168,7 @@ size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size);
 /* The lock of the supervisor: 0 and held until detach or death; -EBUSY when another process has
  * it. */
 int xseg_supervisor_lock(struct xseg *seg) XSEG_MUST_CHECK;
+/* Whether somebody else has it: what was attached to take it is told false. */
 bool xseg_supervisor_alive(struct xseg *seg);
 
 /* Verifies all invariants of the segment; calls report for each that does not hold.

@@ -645,6 +645,7 @@ static void there_is_one_supervisor_until_it_detaches(void **state)
 	assert_false(xseg_supervisor_alive(b));
 	assert_int_equal(xseg_supervisor_lock(a), 0);
 	assert_true(xseg_supervisor_alive(b));
+	assert_false(xseg_supervisor_alive(a));
 	assert_int_equal(xseg_supervisor_lock(b), -EBUSY);
 	xseg_detach(a);
 	assert_false(xseg_supervisor_alive(b));
