@@ -347,6 +347,12 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	return rc;
 }
 
+static int fail_no_file(const char *name, struct xseg_error *err)
+{
+	return xseg_fail(err, -EPROTO,
+		"'%s' is not a segment: what has its name in /dev/shm is no regular file", name);
+}
+
 /* Its maker holds the control lock until it is made. */
 static int fail_unfinished(int fd, const char *name, struct xseg_error *err)
 {
@@ -368,6 +374,8 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 
 	if (fstat(fd, &st))
 		return xseg_fail(err, -errno, "segment '%s': %m", name);
+	if (!S_ISREG(st.st_mode))
+		return fail_no_file(name, err);
 	n = pread(fd, &head, sizeof(head), 0);
 	/* acquire: partner is the release in fill_segment() */
 	atomic_thread_fence(memory_order_acquire);
@@ -509,6 +517,9 @@ int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg
 	fd = shm_open(path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0 && errno == ENOENT)
 		return fail_none(name, err);
+	/* what shm_open() says of a directory, a socket and a symbolic link */
+	if (fd < 0 && (errno == EINVAL || errno == ENXIO || errno == ELOOP))
+		return fail_no_file(name, err);
 	if (fd < 0)
 		return xseg_fail(err, -errno, "cannot open segment '%s': %m", name);
 	rc = attach_fd(fd, name, flags, seg, err);

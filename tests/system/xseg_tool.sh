@@ -139,8 +139,10 @@ expect_err 1 "half made, and its maker is dead" "what a dead maker left is told"
 	xseg -s "$XSEG_SEGMENT-bad" check
 t "and removed" xseg -s "$XSEG_SEGMENT-bad" destroy
 mkfifo "/dev/shm/xseg.$XSEG_SEGMENT-bad"
-t "a FIFO of that name is removed, and nobody waits for who writes to it" \
-	timeout 10 xseg -s "$XSEG_SEGMENT-bad" destroy
+expect_err 1 "not a segment: .* is no regular file; remove it with" "a FIFO is none" \
+	xseg -s "$XSEG_SEGMENT-bad" check
+t "and is removed, and nobody waits for who writes to it" \
+	timeout 10 xseg -s "$XSEG_SEGMENT-bad" destroy --force
 
 # ---- stacks ----
 

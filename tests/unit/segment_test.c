@@ -340,6 +340,25 @@ static void a_foreign_file_is_neither_attached_nor_replaced(void **state)
 	}
 }
 
+static void what_is_no_file_is_neither_attached_nor_replaced(void **state)
+{
+	const char *name = segrig_name();
+	char path[XSEG_NAME_MAX + 32];
+
+	(void)state;
+	snprintf(path, sizeof(path), "/dev/shm/xseg.%s", name);
+	for (unsigned what = 0; what < 4; what++) {
+		assert_int_equal(what == 0   ? mknod(path, S_IFIFO | 0600, 0)
+				 : what == 1 ? mknod(path, S_IFSOCK | 0600, 0)
+				 : what == 2 ? mkdir(path, 0700)
+					     : symlink("elsewhere", path),
+			0);
+		refused(name, -EPROTO);
+		assert_int_equal(xseg_create(name, &segrig_config, NULL), -EEXIST);
+		assert_int_equal(remove(path), 0);
+	}
+}
+
 static void a_truncated_segment_is_refused(void **state)
 {
 	const char *name = *state;
@@ -765,6 +784,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_there_is_not_found),
 		cmocka_unit_test(a_destroyed_segment_goes_on_for_who_is_attached),
 		cmocka_unit_test(a_foreign_file_is_neither_attached_nor_replaced),
+		cmocka_unit_test(what_is_no_file_is_neither_attached_nor_replaced),
 		M(a_truncated_segment_is_refused),
 		M(a_segment_that_grew_is_refused),
 		M(a_segment_that_is_being_made_is_said_to_be_so_and_replaced_when_its_maker_is_dead),
