@@ -53,9 +53,10 @@ static uint32_t free_extents(struct xseg *seg)
 	return n;
 }
 
-/* Takes n extents for the peer, numbered from 0; there are enough. Fresh ones are zero already
- * (A2). page, if not NULL, gets the numbers of all their pages. */
-static void take_extents(
+/* Takes up to n extents for the peer, numbered from 0; returns how many: fewer where somebody wrote
+ * over their words since they were counted (R5). Fresh ones are zero already (A2). page, if not
+ * NULL, gets the numbers of all their pages. */
+static uint32_t take_extents(
 	struct xseg *seg, uint32_t peer, enum xs_extent_kind kind, uint32_t n, uint32_t *page)
 {
 	uint32_t nr = 0;
@@ -73,7 +74,7 @@ static void take_extents(
 		extent_set(seg, i, extent_word(kind, peer, nr++));
 		XKILL(EXTENT_TAKEN);
 	}
-	assert(nr == n);
+	return nr;
 }
 
 void xs_extents_free(struct xseg *seg, uint32_t peer, enum xs_extent_kind kind)
@@ -167,13 +168,15 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 		return xseg_fail(
 			err, -EINVAL, "peer '%.63s' asked for an arena of no bytes", p->sh->name);
 	xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
-	if (free_extents(seg) < nr)
+	if (free_extents(seg) < nr ||
+		take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL) < nr) {
+		xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 		return xseg_fail(err, -ENOMEM,
 			"the segment has %llu MiB left and peer '%.63s' needs %llu MiB for its tables; "
 			"make the segment with more --memory, or ask for less",
 			(unsigned long long)free_extents(seg) * 2, p->sh->name,
 			(unsigned long long)nr * 2);
-	take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL);
+	}
 	XKILL(ARENA_MARKED);
 	atomic_store_explicit(&p->sh->arena_bytes, bytes, memory_order_relaxed);
 	/* release: the extents are marked before the arena counts as there (A1) */
@@ -241,16 +244,17 @@ int xseg_pages_take(struct xseg_peer *p, uint32_t nr, uint32_t *page)
 {
 	struct xseg *seg = p->seg;
 	uint32_t want = nr / XSEG_EXTENT_PAGES + (nr % XSEG_EXTENT_PAGES != 0);
-	int fd = xs_control_lock(seg), rc = 0;
+	int fd = xs_control_lock(seg);
+	uint32_t had = 0;
 
 	if (fd < 0)
 		return fd;
-	if (free_extents(seg) < want)
-		rc = -ENOMEM;
-	else
-		take_extents(seg, p->index, XS_EXTENT_PAGES, want, page);
+	if (free_extents(seg) >= want)
+		had = take_extents(seg, p->index, XS_EXTENT_PAGES, want, page);
+	for (uint32_t i = 0; i < had && had < want; i++)
+		xseg_pages_give(p, page[i * XSEG_EXTENT_PAGES]);
 	xs_control_unlock(fd);
-	return rc;
+	return had < want ? -ENOMEM : 0;
 }
 
 int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base)

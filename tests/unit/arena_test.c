@@ -3,9 +3,12 @@
 #include "tests/unit/seg_pair.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define NR_EXTENTS 8
 
@@ -304,6 +307,55 @@ static void pages_that_are_not_there_are_refused_and_none_is_taken(void **state)
 	assert_int_equal(free_extents(), NR_EXTENTS);
 }
 
+/* Of all extents but the first. */
+static void words_set(uint64_t word)
+{
+	for (uint32_t i = 1; i < NR_EXTENTS; i++)
+		atomic_store(&seg->extents[i].word, word);
+}
+
+/* The first extent is being cleared, so it is about to be taken: those that are left are gone. */
+static void take_others(int number)
+{
+	(void)number;
+	words_set(extent_word(XS_EXTENT_PAGES, 9, 0));
+	if (mprotect(seg->pages, XSEG_EXTENT_SIZE, PROT_READ | PROT_WRITE))
+		_exit(2);
+}
+
+static void begin_to_take(void)
+{
+	assert_true(signal(SIGSEGV, take_others) != SIG_ERR);
+	assert_int_equal(mprotect(seg->pages, XSEG_EXTENT_SIZE, PROT_NONE), 0);
+}
+
+static void ended_with_none(void)
+{
+	assert_true(signal(SIGSEGV, SIG_DFL) == take_others);
+	assert_int_equal(free_extents(), 1);
+	words_set(extent_word(XS_EXTENT_FREE, 0, 0));
+}
+
+static void what_is_written_over_as_it_is_taken_is_refused_and_none_is_taken(void **state)
+{
+	uint32_t page[NR_EXTENTS * XSEG_EXTENT_PAGES];
+	uint64_t bytes = 3 * XSEG_EXTENT_SIZE;
+	struct xseg_error err = { "" };
+	void *base = NULL;
+	bool fresh;
+
+	(void)state;
+	assert_int_equal(xseg_pages_take(peer, NR_EXTENTS * XSEG_EXTENT_PAGES, page), 0);
+	give_all();
+	begin_to_take();
+	assert_int_equal(xseg_pages_take(peer, 3 * XSEG_EXTENT_PAGES, page), -ENOMEM);
+	ended_with_none();
+	begin_to_take();
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, &err), -ENOMEM);
+	ended_with_none();
+	arena(bytes, &bytes, true);
+}
+
 static void pages_and_owner_words_of_a_dead_peer_are_its_successors(void **state)
 {
 	uint32_t page[XSEG_EXTENT_PAGES], again[XSEG_EXTENT_PAGES];
@@ -400,6 +452,7 @@ int main(void)
 		A(pages_are_whole_extents_of_zeroes_and_each_is_given_once),
 		A(pages_that_change_hands_are_zero_and_without_an_owner_word),
 		A(pages_that_are_not_there_are_refused_and_none_is_taken),
+		A(what_is_written_over_as_it_is_taken_is_refused_and_none_is_taken),
 		A(pages_and_owner_words_of_a_dead_peer_are_its_successors),
 		A(pages_are_taken_beside_those_that_are_there),
 		A(an_extent_that_is_given_back_is_free_and_zero_for_the_next),
