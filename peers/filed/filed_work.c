@@ -10,6 +10,7 @@
 static struct filed_work *work_take(struct filed_pool *p)
 {
 	struct filed_work *w;
+	bool more;
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->first && !p->stopping)
@@ -20,7 +21,10 @@ static struct filed_work *work_take(struct filed_pool *p)
 		if (!p->first)
 			p->last = &p->first;
 	}
+	more = p->first;
 	pthread_mutex_unlock(&p->lock);
+	if (w && more)			/* J1 */
+		pthread_cond_signal(&p->some);
 	return w;
 }
 
@@ -80,10 +84,14 @@ void filed_pool_close(struct filed_pool *p)
 
 void filed_pool_push(struct filed_pool *p, struct filed_work *w)
 {
+	bool only;
+
 	w->next = NULL;
 	pthread_mutex_lock(&p->lock);
+	only = !p->first;
 	*p->last = w;
 	p->last = &w->next;
-	pthread_cond_signal(&p->some);
 	pthread_mutex_unlock(&p->lock);
+	if (only)			/* J1 */
+		pthread_cond_signal(&p->some);
 }

@@ -3,6 +3,12 @@
  * Contract: work is pushed from any thread and run once by one of FILED_WORKERS threads, in order
  * of arrival. A piece of work belongs to the pool from push until its run() is called, which may
  * push it again. Nothing allocates after open.
+ *
+ * Waking costs more than most of the work: so who pushes wakes one only where nothing waited, and
+ * who takes some wakes the next one only where more waits.
+ *
+ * Invariants:
+ *   J1  while work waits, all workers are at work, or one has been woken for it, or is about to be
  */
 #ifndef PEERS_FILED_FILED_WORK_H
 #define PEERS_FILED_FILED_WORK_H
