@@ -199,10 +199,29 @@ bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info 
 	return true;
 }
 
+_Static_assert(XSEG_MAX_PORTS <= 64 * XSEG_SUPERVISOR_NR_LEFT, "a supervisor has a bit a peer");
+
+/* Whether the supervisor says so: of several of its kind, the one that serves. */
+static bool is_left_dead(struct xseg *seg, uint32_t index)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports && index < seg->geo.nr_ports; i++) {
+		const struct xs_peer *p = &seg->peers[i];
+		const _Atomic uint64_t *left = &p->user[XSEG_SUPERVISOR_WORD_LEFT];
+
+		if (peer_state(xs_peer_word(seg, i)) == XSEG_PEER_LIVE &&
+			strncmp(p->kind, XSEG_SUPERVISOR_KIND, sizeof(p->kind)) == 0)
+			return atomic_load_explicit(&left[index / 64], memory_order_relaxed) >>
+				       index % 64 &
+			       1;
+	}
+	return false;
+}
+
 bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info)
 {
 	return info->state == XSEG_PEER_STOPPED ||
-	       (info->state == XSEG_PEER_DEAD && !xseg_supervisor_alive(seg));
+	       (info->state == XSEG_PEER_DEAD &&
+		       (!xseg_supervisor_alive(seg) || is_left_dead(seg, info->index)));
 }
 
 void xseg_meant_add(struct xseg *seg, struct xseg_meant *m, const struct xseg_peer_info *info)

@@ -301,8 +301,13 @@ uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NO
 /* false: no such peer */
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);
 /* No process serves it, and none will unless somebody starts it: it is stopped, or it is dead and
- * no supervisor is there. One that is being started again looks so for a moment. */
+ * no supervisor is there, or that one leaves it dead. One that is being started again looks so for
+ * a moment. */
 bool xseg_peer_is_gone(struct xseg *seg, const struct xseg_peer_info *info);
+/* Which dead peers it leaves dead a supervisor says in words of its own: a peer of that kind, and
+ * in its word XSEG_SUPERVISOR_WORD_LEFT + i / 64 bit i % 64 for peer i. */
+#define XSEG_SUPERVISOR_KIND "supervisor"
+enum { XSEG_SUPERVISOR_WORD_LEFT = 4, XSEG_SUPERVISOR_NR_LEFT = 4 };
 /* Which of several peers is meant where none is named: the only one, of those that are not gone, if
  * there are any. Begin with { .nr = 0 } and add each; then it is `info` if nr is 1. */
 struct xseg_meant {

@@ -33,7 +33,7 @@
 #define QUIET_POLL_MS	1000
 #define STRANDED_MS	5000			/* V5 */
 
-static const char me[] = "supervisor";
+static const char me[] = XSEG_SUPERVISOR_KIND;
 
 struct supervisor {
 	const char *segment;
@@ -279,6 +279,30 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 	u->return_once = false;
 }
 
+/* ---- who is not waited for --------------------------------------------------------------- */
+
+static bool stays_dead(struct supervisor *s, const char *name)
+{
+	uint32_t peer = stack_find(s->units.stack, name);
+
+	return peer == STACK_NONE || units_of(&s->units, peer)->state == UNIT_FAILED;
+}
+
+/* V6. */
+static void tell_left(struct supervisor *s)
+{
+	uint64_t left[XSEG_SUPERVISOR_NR_LEFT] = { 0 };
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(s->units.seg); i++)
+		if (xseg_peer_get_info(s->units.seg, i, &info) && unit_peer_is_dead(info.state) &&
+			stays_dead(s, info.name))
+			left[i / 64] |= UINT64_C(1) << i % 64;
+	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)
+		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, left[i]);
+}
+
 /* ---- stopping ---------------------------------------------------------------------------- */
 
 /* The stop signal, to the process that serves the peer at this moment (V2). */
@@ -433,6 +457,7 @@ static int run(struct supervisor *s, int signals)
 			split_unit(s, &s->units.unit[i]);
 			step_unit(s, &s->units.unit[i], clock_ms());
 		}
+		tell_left(s);
 		if (s->stopping && stop_next(s))
 			break;
 		if (s->stopping && give_up(s, clock_ms()))
@@ -477,11 +502,13 @@ static int find_directory(struct supervisor *s)
 	return MAIN_DONE;
 }
 
-/* Becomes the one supervisor of the segment (V1). */
+/* Becomes the one supervisor of the segment (V1). What its predecessor said of the dead holds no
+ * more (V6). */
 static int enlist(struct supervisor *s)
 {
 	struct xseg_peer_params params = { .name = me, .kind = me, .nr_ports = 1 };
 	struct xseg_error err = { "" };
+	uint32_t i;
 
 	if (xseg_supervisor_lock(s->units.seg)) {
 		log_error("%s: segment '%s' has a supervisor already; see 'xseg status'", me,
@@ -492,6 +519,8 @@ static int enlist(struct supervisor *s)
 		log_error("%s: %s", me, err.text);
 		return MAIN_FAILED;
 	}
+	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)
+		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, 0);
 	xseg_peer_serve(s->self);
 	return MAIN_DONE;
 }

@@ -34,6 +34,8 @@
  *       asked to stop
  *   V5  stopping ends: when a peer that is alive stands for 5 s on one that will not come back, it
  *       is left running, with what it holds
+ *   V6  the segment says which dead peers it does not start again, so that nobody waits for them
+ *       (xseg_peer_is_gone()): those of a FAILED unit, and those that are not in the stack
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

@@ -228,6 +228,27 @@ t "everything stops" xseg down
 
 # ---- one that is not to be started again ----
 
+cat >left.conf <<-END
+	[segment]
+	memory = 32M
+	[peer memd]
+	memory = 1M
+	[peer volumed]
+	downstream = memd
+	restart = no
+END
+t "a stack is up" xseg up left.conf
+t "one that is not started again is killed" xseg peer kill volumed
+expect_err 4 "volumed: it is dead; start it with 'xseg .*peer start volumed'" \
+	"nobody waits for it while the supervisor lives" timeout 20 xseg volume list
+t "it is started by hand" xseg peer start volumed
+t "and serves" xseg volume list
+t "it is killed once more" xseg peer kill volumed
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+t "another one is begun" xseg up left.conf
+t "all serve" xseg volume list
+t "everything stops" xseg down
+
 mkdir bin
 cp "$BUILD/bin/xseg" "$BUILD/bin/xseg-host" bin
 cat >bin/memd <<-'END'

@@ -442,6 +442,51 @@ static void who_leaves_without_the_control_lock_is_left_to_a_sweep_or_a_successo
 	segrig_same(seg, &before);
 }
 
+static bool is_gone(const char *name)
+{
+	struct xseg_peer_info info;
+
+	assert_true(xseg_peer_get_info(seg, xseg_peer_find(seg, name), &info));
+	return xseg_peer_is_gone(seg, &info);
+}
+
+static void a_dead_peer_is_gone_if_the_supervisor_leaves_it_dead_or_is_dead(void **state)
+{
+	struct xseg_peer *again, *left, *super;
+	struct xseg *his;
+	uint32_t index;
+
+	(void)state;
+	xseg_detach(seg);
+	his = segrig_attach(segrig_named(&seg));
+	again = segrig_server(seg, "again", 1, 0);
+	left = segrig_server(seg, "left", 1, 0);
+	index = xseg_peer_index(left);
+	xseg_peer_close(again, XSEG_CLOSE_ABANDON);
+	xseg_peer_close(left, XSEG_CLOSE_ABANDON);
+	assert_true(is_gone("again") && is_gone("left"));
+	assert_int_equal(xseg_supervisor_lock(his), 0);
+	assert_false(is_gone("again") || is_gone("left"));
+	assert_int_equal(xseg_peer_open(his,
+				 &(struct xseg_peer_params){
+					 "super", XSEG_SUPERVISOR_KIND, 1, 0 },
+				 &super, NULL),
+		0);
+	xseg_peer_user_set(
+		super, XSEG_SUPERVISOR_WORD_LEFT + index / 64, UINT64_C(1) << index % 64);
+	assert_false(is_gone("again") || is_gone("left"));
+	xseg_peer_serve(super);
+	assert_true(is_gone("left"));
+	assert_false(is_gone("again"));
+	left = segrig_server(seg, "left", 1, 0);
+	assert_false(is_gone("left"));
+	close_peer(left);
+	xseg_peer_close(super, XSEG_CLOSE_ABANDON);
+	assert_false(is_gone("again"));
+	xseg_detach(his);
+	assert_true(is_gone("again"));
+}
+
 static void an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests(void **state)
 {
 	struct xreq *r;
@@ -649,6 +694,7 @@ int main(void)
 		T(a_dead_client_is_swept_when_its_last_request_is_answered),
 		P(the_name_of_a_dead_client_is_free_once_it_has_nothing_out),
 		T(who_leaves_without_the_control_lock_is_left_to_a_sweep_or_a_successor),
+		T(a_dead_peer_is_gone_if_the_supervisor_leaves_it_dead_or_is_dead),
 		P(an_offer_of_a_swept_client_does_not_hurt_the_next_owner_of_its_requests),
 		T(a_sweep_that_was_killed_half_way_touches_no_port_that_has_a_new_owner),
 		T(a_port_that_was_being_added_at_death_is_taken_up_again),
