@@ -293,6 +293,8 @@ $(BUILD)/tests/start_memory_test: private LDFLAGS += -Wl,--wrap=malloc -Wl,--wra
 $(BUILD)/tests/client_memory_test $(BUILD)/tests/peers_memory_test: \
 		private LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=aligned_alloc
 $(BUILD)/tests/check_test: private LDFLAGS += -Wl,--wrap=calloc
+# This one damages what was looked at.
+$(BUILD)/tests/cached_adopt_test: private LDFLAGS += -Wl,--wrap=xseg_peer_adopt
 # This one moves the clock.
 $(BUILD)/tests/clock_test: private LDFLAGS += -Wl,--wrap=clock_gettime
 # In these no tick wakes a reactor, and in the last one nothing a client (tests/unit/no_tick.h).

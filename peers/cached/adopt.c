@@ -12,19 +12,28 @@
  * INVALID, and what is STARTED is done again, when its object is not HELD any more.
  *
  * Every child has an object, or is a FLUSH, which changes nothing. Where one cannot be told, as the
- * segment is damaged, none is adopted, and nothing is served before all are home.
+ * segment is damaged, or there is no memory, none is adopted, and nothing is served before all are
+ * home.
  *
  * Contract: orphans_adopt() once, before serving, one thread: when all slots are known, and before
  * pages are free. orphan_done() inside the object, if it has one.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
 
+/* As it was shown once: what the segment says of it may be something else by now (R5). */
+struct orphan {
+	struct xport *port;
+	struct xreq *r, sent;
+};
+
 struct adoption {
 	struct cached *k;
 	uint8_t *page_is;
-	uint32_t strangers;
+	struct orphan *orphans;
+	uint32_t nr, strangers;
 };
 
 /* With a reference; NULL: none has that name. */
@@ -40,8 +49,7 @@ static void look_at(struct xport *port, struct xreq *r, const struct xreq *sent,
 	struct adoption *a = arg;
 	struct object *o = sent->op == XSEG_OP_FLUSH ? NULL : object_of(a->k, sent);
 
-	(void)port;
-	(void)r;
+	a->orphans[a->nr++] = (struct orphan){ port, r, *sent };
 	if (o)
 		xcache_put(&a->k->xc, o->index);
 	else
@@ -57,9 +65,9 @@ static struct cport *cport_with(struct cached *k, const struct xport *port)
 	return ps;
 }
 
-static void adopt_one(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg)
+static void adopt_one(struct adoption *a, const struct orphan *orphan)
 {
-	struct adoption *a = arg;
+	const struct xreq *sent = &orphan->sent;
 	struct cached *k = a->k;
 	struct object *o = sent->op == XSEG_OP_FLUSH ? NULL : object_of(k, sent);
 
@@ -71,7 +79,7 @@ static void adopt_one(struct xport *port, struct xreq *r, const struct xreq *sen
 		a->page_is[page] = PAGE_ORPHAN;
 		xseg_page_owner_set(k->peer.seg, page, OWNER_ORPHAN);
 	}
-	child_adopt(cport_with(k, port), r, sent->index, o);
+	child_adopt(cport_with(k, orphan->port), orphan->r, sent->index, o);
 	atomic_fetch_add_explicit(&k->nr_orphans, 1, memory_order_relaxed);
 	if (o && o->loads_out++ == 0)
 		object_set_state(o, OBJECT_HELD);
@@ -80,10 +88,15 @@ static void adopt_one(struct xport *port, struct xreq *r, const struct xreq *sen
 void orphans_adopt(struct cached *k, uint8_t *page_is)
 {
 	struct adoption a = { .k = k, .page_is = page_is };
+	uint32_t max = 0;
 
-	if (xseg_peer_adopt(k->peer.xp, look_at, &a) || a.strangers)
-		return;
-	k->adopted = xseg_peer_adopt(k->peer.xp, adopt_one, &a) == 0;
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		max += xseg_port_nr_requests(k->ports[i].pp->port);
+	a.orphans = calloc(max, sizeof(*a.orphans));
+	k->adopted = a.orphans && xseg_peer_adopt(k->peer.xp, look_at, &a) == 0 && !a.strangers;
+	for (uint32_t i = 0; i < a.nr && k->adopted; i++)
+		adopt_one(&a, &a.orphans[i]);
+	free(a.orphans);
 }
 
 /* Nothing of a predecessor's is out for the object: it goes on. */

@@ -4,6 +4,7 @@
 #include "tests/unit/cached_rig.h"
 
 #include "peers/common/peer_box.h"
+#include "xseg/internal.h"
 
 /* The next cached, while the store still has what the dead one asked. */
 static void restart_under_orphans(const char *options)
@@ -12,6 +13,32 @@ static void restart_under_orphans(const char *options)
 	assert_int_equal(crig_open(options), 0);
 	crig_settle();
 	assert_true(peer_serving(crig.peer));
+}
+
+/* The request that somebody writes over as soon as those that are out were looked at, or NULL. */
+static struct xs_req *to_damage;
+
+static struct xs_req *last_out(void)
+{
+	struct xs_req *last = NULL;
+
+	for (uint32_t i = 0; i < crig.seg->geo.nr_requests; i++)
+		if (place_state(atomic_load(&crig.seg->reqs[i].place)) == XSEG_REQ_AT)
+			last = &crig.seg->reqs[i];
+	return last;
+}
+
+typedef void shown(struct xport *port, struct xreq *r, const struct xreq *sent, void *arg);
+uint32_t __real_xseg_peer_adopt(struct xseg_peer *peer, shown *fn, void *arg);
+uint32_t __wrap_xseg_peer_adopt(struct xseg_peer *peer, shown *fn, void *arg);
+
+uint32_t __wrap_xseg_peer_adopt(struct xseg_peer *peer, shown *fn, void *arg)
+{
+	uint32_t nr = __real_xseg_peer_adopt(peer, fn, arg);
+
+	if (to_damage)
+		to_damage->nr_pages = UINT16_MAX;
+	return nr;
 }
 
 static bool is_held(const char *name)
@@ -385,6 +412,32 @@ static void one_whose_object_is_not_known_is_waited_for_with_all(void **state)
 	crig_expect_data("a", 0, B(2), 5);
 }
 
+static void what_is_damaged_after_the_look_is_adopted_as_it_was(void **state)
+{
+	uint32_t flush[2];
+	uint16_t nr_pages;
+
+	(void)state;
+	crig_up("dirty_age=1ms");
+	crig_hold(true);
+	flush[0] = flush_of("a", B(2), 5);
+	flush[1] = flush_of("b", B(2), 6);
+	crig_kill();
+	to_damage = last_out();
+	nr_pages = to_damage->nr_pages;
+	assert_int_equal(crig_open("dirty_age=1ms"), 0);
+	crig_settle();
+	to_damage->nr_pages = nr_pages;
+	to_damage = NULL;
+	assert_true(peer_serving(crig.peer) && is_held("a") && is_held("b"));
+	crig_answer(flush[0]);
+	crig_answer(flush[1]);
+	assert_false(is_held("a") || is_held("b"));
+	crig_hold(false);
+	crig_expect_data("a", 0, B(2), 5);
+	crig_expect_data("b", 0, B(2), 6);
+}
+
 static void pages_stay_when_tables_are_made_anew_under_a_load(void **state)
 {
 	uint32_t load, owned;
@@ -426,6 +479,7 @@ int main(void)
 		CRIG_T(a_write_that_waits_for_the_store_is_flushed_again_when_its_flush_is_home),
 		CRIG_T(who_waits_for_an_entry_while_all_are_held_keeps_nobody_busy),
 		CRIG_T(one_whose_object_is_not_known_is_waited_for_with_all),
+		CRIG_T(what_is_damaged_after_the_look_is_adopted_as_it_was),
 		CRIG_T(pages_stay_when_tables_are_made_anew_under_a_load),
 	};
 
