@@ -178,14 +178,19 @@ static uint32_t size_of(const struct xreq *r)
 	return shapes[r->op].range == SHAPE_BYTES ? r->size : 0;
 }
 
-/* What the request does, of which the model may have made less or nothing. */
-static int64_t apply(struct memd *m, struct xreq *r, const struct memd_verdict *v, bool again)
+/* What the request does, of which the model may have made less or nothing. It is STARTED before it
+ * changes anything (D4). */
+static int64_t apply(
+	struct peer_port *pp, struct xreq *r, const struct memd_verdict *v, bool again)
 {
+	struct memd *m = memd_of(pp->peer);
 	uint32_t size = size_of(r);
 	int64_t rc;
 
 	if (v->error)
 		return v->error;
+	if (shapes[r->op].exclusive && r->state == XSEG_REQ_AT)
+		xseg_req_start(pp->port, r);
 	if (v->cut)
 		size = size / 2 / XSEG_SECTOR * XSEG_SECTOR;	/* no disk does half a sector */
 	rc = applies[r->op](m, r, size);
@@ -228,11 +233,22 @@ static struct order_op *op_finish(struct peer_port *pp, struct memd_op *op)
 	struct memd *m = memd_of(pp->peer);
 	struct order_op *ready = NULL;
 
-	peer_answer(pp, op->r, apply(m, op->r, &op->verdict, op->again));
+	peer_answer(pp, op->r, apply(pp, op->r, &op->verdict, op->again));
 	if (op->order.nr)
 		ready = order_leave(&m->order, &op->order);
 	ops_put(&m->ops, &op->order);
 	return ready;
+}
+
+static const struct memd_verdict at_once;
+
+/* What a predecessor has started has had its time (D4). */
+static struct memd_verdict verdict_of(struct peer_port *pp, const struct xreq *r)
+{
+	if (r->state == XSEG_REQ_STARTED)
+		return at_once;
+	return memd_model_begin(
+		&memd_of(pp->peer)->model, (enum xseg_op)r->op, size_of(r), pp->now_ns);
 }
 
 /* Begins all ops of the list, and those that become ready by it. */
@@ -245,8 +261,7 @@ static void ops_begin(struct peer_port *pp, struct order_op *list)
 	while (list) {
 		op = (struct memd_op *)list;
 		list = list->next;
-		op->verdict = memd_model_begin(&m->model, (enum xseg_op)op->r->op,
-			size_of(op->r), pp->now_ns);
+		op->verdict = verdict_of(pp, op->r);
 		if (op->verdict.due_ns > pp->now_ns) {
 			op->timer.due_ns = op->verdict.due_ns;
 			memd_heap_push(&m->heap[pp->nr], &op->timer);
@@ -260,7 +275,6 @@ static void ops_begin(struct peer_port *pp, struct order_op *list)
 
 static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
-	static const struct memd_verdict at_once;
 	struct memd *m = memd_of(pp->peer);
 	struct memd_op *op;
 	int rc = shape_check(r, MEMD_OBJECT_MAX);
@@ -271,7 +285,7 @@ static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 	}
 	if (r->op != XSEG_OP_COPY && m->peer.nr_ports == 1 && !memd_model_active(&m->model) &&
 		!order_nr(&m->order)) {
-		peer_answer(pp, r, apply(m, r, &at_once, again));
+		peer_answer(pp, r, apply(pp, r, &at_once, again));
 		return;
 	}
 	op = ops_get(&m->ops);
@@ -296,7 +310,7 @@ static void memd_request(struct peer_port *pp, struct xreq *r)
 }
 
 /* Whether it was STARTED or not: doing it (again) is harmless, as nothing that overlaps it was
- * begun since. */
+ * begun since. Those that were come first, and have the room that they had (D4). */
 static void memd_recover(struct peer_port *pp, struct xreq *r)
 {
 	memd_accept(pp, r, true);

@@ -11,6 +11,8 @@
  *   D2  of two requests that overlap, of which one changes data, the later begins after the earlier
  *       was answered (order.h)
  *   D3  with nothing configured a request is answered in request()
+ *   D4  what changes data is STARTED first, so a successor does that again, at once, before others
+ *       take pages: what was half done has room to be done
  */
 #ifndef PEERS_MEMD_MEMD_H
 #define PEERS_MEMD_MEMD_H

@@ -12,6 +12,7 @@
 #include "peers/memd/memd.h"
 #include "peers/memd/memd_model.h"
 #include "tests/unit/blocker_contract.h"
+#include "xseg/internal.h"
 
 #define MS UINT64_C(1000000)
 
@@ -116,6 +117,27 @@ static void a_full_store_answers_enospc_and_changes_nothing(void **state)
 }
 
 /* ---- surviving --------------------------------------------------------------------------- */
+
+static void what_was_begun_has_the_room_that_it_had(void **state)
+{
+	struct rig_io *waits, *begun;
+	uint8_t data[8192];
+
+	(void)state;
+	memd_open(&g, OPTIONS("memory=1M", "latency=1h"));
+	memset(data, 0x22, sizeof(data));
+	assert_int_equal(rig_fill(&g, "a", 0, MIB - 8192, 0x11, 0), MIB - 8192);
+	waits = rig_send(&g, XSEG_OP_WRITE, "b", 0, 4096, data, 0);
+	begun = rig_send(&g, XSEG_OP_WRITE, "c", 0, 8192, data, 0);
+	rig_step(&g);
+	assert_true(waits->r->index < begun->r->index);
+	xseg_req_start(g.peer->ports[0].port, view_held(g.seg, begun->r->index));
+	rig_restart(&g);
+	assert_int_equal(rig_wait(&g, begun), 8192);
+	assert_false(waits->done);
+	assert_int_equal(rig_wait(&g, waits), -ENOSPC);
+	assert_true(rig_holds(&g, "c", 0, 8192, 0x22));
+}
 
 static void volatile_objects_are_gone_with_the_process(void **state)
 {
@@ -489,6 +511,7 @@ int main(void)
 		O(delete_frees_the_pages_and_forgets_the_name),
 		T(ranges_beyond_an_object_are_refused),
 		O(a_full_store_answers_enospc_and_changes_nothing),
+		O(what_was_begun_has_the_room_that_it_had),
 		O(volatile_objects_are_gone_with_the_process),
 		O(an_arena_of_something_else_is_refused),
 		O(an_arena_in_which_nothing_was_made_yet_is_made_anew),
