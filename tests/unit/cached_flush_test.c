@@ -88,18 +88,25 @@ static void a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_o
 	crig_expect_data("a", 0, B(2), 5);
 }
 
-static void an_object_whose_flush_fails_keeps_no_other_waiting(void **state)
+/* Its flush begins within age_ns, and fails so often that the next try is 3.2 s away; the store
+ * holds then. */
+static void fail_often(const char *name, uint64_t age_ns)
 {
-	(void)state;
-	crig_up("dirty_age=1s");
 	crig_hold(true);
-	crig_expect(crig_write("a", 0, B(1), 5), B(1));
-	crig_pass(CRIG_S);
-	for (unsigned i = 0; i < 5; i++) {	/* the next try is 3.2 s away */
+	crig_expect(crig_write(name, 0, B(1), 5), B(1));
+	crig_pass(age_ns);
+	for (unsigned i = 0; i < 5; i++) {
 		crig_fail(held_write(), -EIO);
 		crig_pass(1600 * CRIG_MS);
 	}
 	crig_fail(held_write(), -EIO);
+}
+
+static void an_object_whose_flush_fails_keeps_no_other_waiting(void **state)
+{
+	(void)state;
+	crig_up("dirty_age=1s");
+	fail_often("a", CRIG_S);
 	crig_hold(false);
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
 	crig_pass(1100 * CRIG_MS);
@@ -160,24 +167,11 @@ static void a_flush_that_succeeds_ends_the_pause_after_one_that_failed(void **st
 	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(4), B(1), 6));
 }
 
-/* Its flush fails so often that the next try is 3.2 s away; the store holds then. */
-static void fail_often(const char *name)
-{
-	crig_hold(true);
-	crig_expect(crig_write(name, 0, B(1), 5), B(1));
-	crig_pass(2 * CRIG_MS);
-	for (unsigned i = 0; i < 5; i++) {
-		crig_fail(held_write(), -EIO);
-		crig_pass(1600 * CRIG_MS);
-	}
-	crig_fail(held_write(), -EIO);
-}
-
 static void a_short_pause_does_not_wait_for_another_s_long_one(void **state)
 {
 	(void)state;
 	crig_up("dirty_age=1ms");
-	fail_often("a");
+	fail_often("a", 2 * CRIG_MS);
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
 	crig_pass(2 * CRIG_MS);
 	crig_fail(held_write(), -EIO);
@@ -193,7 +187,7 @@ static void a_flush_has_all_tried_again_however_long_their_pauses(void **state)
 {
 	(void)state;
 	crig_up("dirty_age=1ms");
-	fail_often("a");
+	fail_often("a", 2 * CRIG_MS);
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
 	crig_pass(2 * CRIG_MS);
 	crig_fail(held_write(), -EIO);
@@ -208,7 +202,7 @@ static void a_write_to_what_failed_leaves_it_the_try_that_a_flush_has_made(void 
 {
 	(void)state;
 	crig_up("dirty_age=1ms requests=8");
-	fail_often("a");
+	fail_often("a", 2 * CRIG_MS);
 	crig_hold(false);
 	crig_send(XSEG_OP_FLUSH, "", 0, 0, 0, 0);
 	crig_step_request();
@@ -222,7 +216,7 @@ static void a_flush_that_succeeds_ends_the_pause_behind_another_s_long_one(void 
 {
 	(void)state;
 	crig_up("dirty_age=1ms");
-	fail_often("a");
+	fail_often("a", 2 * CRIG_MS);
 	crig_expect(crig_write("b", 0, B(1), 5), B(1));
 	crig_expect(crig_write("b", B(4), B(1), 6), B(1));
 	crig_pass(2 * CRIG_MS);
@@ -237,7 +231,7 @@ static void what_is_written_after_a_delete_has_no_pause_of_before(void **state)
 {
 	(void)state;
 	crig_up("dirty_age=1ms");
-	fail_often("a");
+	fail_often("a", 2 * CRIG_MS);
 	crig_hold(false);
 	crig_op(XSEG_OP_DELETE, "a", 0, 0);
 	crig_expect(crig_write("a", B(1), B(1), 6), B(1));

@@ -304,10 +304,9 @@ static void a_switch_of_one_volume_drains_that_volume_only(void **state)
 	assert_int_equal(crig_counter(CC_FLUSHED_SWITCH), 2);
 }
 
-static void a_switch_back_to_write_back_ends_the_draining(void **state)
+/* A bucket of each of four objects more, and the store holds. */
+static void dirty_more_than_is_flushed_at_once(void)
 {
-	(void)state;
-	crig_up("requests=8 objects=128");
 	for (unsigned i = 0; i < crig_share() + 4; i++) {
 		char name[16];
 
@@ -315,6 +314,13 @@ static void a_switch_back_to_write_back_ends_the_draining(void **state)
 		dirty_bucket(1, name);
 	}
 	crig_hold(true);
+}
+
+static void a_switch_back_to_write_back_ends_the_draining(void **state)
+{
+	(void)state;
+	crig_up("requests=8 objects=128");
+	dirty_more_than_is_flushed_at_once();
 	crig_volume_set("id=1 policy=pass-through");
 	assert_int_equal(crig_nr_held(), crig_share());
 	crig_volume_set("id=1 policy=write-back");
@@ -327,13 +333,7 @@ static void a_policy_of_its_own_goes_on_with_the_draining_of_the_cache_s_switch(
 {
 	(void)state;
 	crig_up("requests=8 objects=128");
-	for (unsigned i = 0; i < crig_share() + 4; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "a:%u", i);
-		dirty_bucket(1, name);
-	}
-	crig_hold(true);
+	dirty_more_than_is_flushed_at_once();
 	crig_set("policy=write-through");
 	crig_volume_set("id=1 policy=write-through");
 	crig_set("policy=write-back");
