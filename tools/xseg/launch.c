@@ -6,6 +6,7 @@
 #include "tools/xseg/launch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,7 +29,7 @@
 #define SUPERVISOR	"supervisor: "			/* how its lines begin */
 #define ENDED		" ended with exit code "	/* its words */
 #define KILLED		" was killed by signal "
-#define KILLS_MAX	5			/* a signal or two are an accident */
+#define CRASHES_MAX	5			/* one or two are an accident */
 
 static off_t log_size(const char *path)
 {
@@ -337,40 +338,44 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 	return tool_fail(code, "up: %s (log: %s)", supervisor_line, l->log);
 }
 
-/* What signals have done to the process that is to serve a peer. */
-struct kills {
+/* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash. */
+struct crashes {
 	const char *name;
 	unsigned nr;
 	int signal;				/* the last one */
 };
 
-static void count_kill(const char *line, void *arg)
+static void count_crash(const char *line, void *arg)
 {
 	char among[XSEG_NAME_MAX + 2], last[XSEG_NAME_MAX + sizeof(KILLED) + 1];
-	struct kills *k = arg;
+	struct crashes *c = arg;
+	int signal;
 
-	snprintf(among, sizeof(among), " %s,", k->name);
-	snprintf(last, sizeof(last), " %s" KILLED, k->name);
+	snprintf(among, sizeof(among), " %s,", c->name);
+	snprintf(last, sizeof(last), " %s" KILLED, c->name);
 	if (strncmp(line, SUPERVISOR, strlen(SUPERVISOR)) ||
 	    (!strstr(line, among) && !strstr(line, last)))
 		return;
-	k->nr++;
-	k->signal = (int)strtol(strstr(line, KILLED) + strlen(KILLED), NULL, 10);
+	signal = (int)strtol(strstr(line, KILLED) + strlen(KILLED), NULL, 10);
+	if (signal == SIGKILL)
+		return;
+	c->nr++;
+	c->signal = signal;
 }
 
 /* The supervisor goes on for ever, as it has to once the peer has served; here nobody would learn of
  * it. */
-static int look_for_kills(const struct launch *l, const char *name)
+static int look_for_crashes(const struct launch *l, const char *name)
 {
-	struct kills k = { .name = name };
+	struct crashes c = { .name = name };
 
-	proc_each_line(l->log, l->log_from, KILLED, count_kill, &k);
-	if (k.nr < KILLS_MAX)
+	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
+	if (c.nr < CRASHES_MAX)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
 			 "up: %s did not start: its process was killed by signal %d, the last of %u "
 			 "times (log: %s)",
-			 name, k.signal, k.nr, l->log);
+			 name, c.signal, c.nr, l->log);
 }
 
 /* How many peers serve; *waiting is the name of one that does not. */
@@ -429,7 +434,7 @@ int launch_wait(struct launch *l)
 	while ((serving = count_serving(l, &waiting)) < nr) {
 		if (found_failure(l, line, sizeof(line)))
 			return report_failure(l, line);
-		if (look_for_kills(l, waiting))
+		if (look_for_crashes(l, waiting))
 			return TOOL_FAILED;
 		if (!view_supervisor(l->seg, &supervisor))
 			return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s",
