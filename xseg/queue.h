@@ -116,6 +116,8 @@ bool xs_volume_is_there(const struct xseg_volume *v, uint64_t *known);
 bool xs_volume_is_lost(struct xseg_volume *v, uint64_t now, struct gone *gone);
 /* Gives a reference back; the last one ends the volume. */
 void xs_volume_put(struct xseg_volume *v);
+/* -EPROTO where its file was truncated. Not in a forked child. */
+int xs_check_whole(struct xseg *seg, struct xseg_error *err) XSEG_MUST_CHECK;
 
 /* ---- queue.c ---- */
 /* Takes answers, and sends what waited for that. Returns how many answers. */

@@ -78,10 +78,9 @@ int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *par
 	if (xs_is_forked(v->seg))
 		return xseg_fail(err, -ENOTCONN,
 			"the volume was opened before this process was forked; open it here");
-	if (!xseg_is_whole(v->seg))
-		return xseg_fail(err, -EPROTO,
-			"memory of segment '%s' is gone: somebody truncated its file",
-			xseg_name(v->seg));
+	rc = xs_check_whole(v->seg, err);
+	if (rc)
+		return rc;
 	if (depth > DEPTH_MAX || copy_bytes < XSEG_PAGE_SIZE || copy_bytes > XSEG_REQ_BYTES)
 		return xseg_fail(err, -EINVAL,
 			"a queue has a depth of 1 to %u, and copies 4 KiB to 1 MiB at a time",

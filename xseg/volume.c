@@ -211,6 +211,14 @@ static int ask_by_name(
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+int xs_check_whole(struct xseg *seg, struct xseg_error *err)
+{
+	if (xseg_is_whole(seg))
+		return 0;
+	return xseg_fail(err, -EPROTO,
+		"memory of segment '%s' is gone: somebody truncated its file", xseg_name(seg));
+}
+
 /* The caller's attachment. */
 static int check_attached(struct xseg *seg, struct xseg_error *err)
 {
@@ -218,11 +226,7 @@ static int check_attached(struct xseg *seg, struct xseg_error *err)
 		return xseg_fail(err, -ENOTCONN,
 			"segment '%s' was attached before this process was forked; attach it here",
 			xseg_name(seg));
-	if (!xseg_is_whole(seg))
-		return xseg_fail(err, -EPROTO,
-			"memory of segment '%s' is gone: somebody truncated its file",
-			xseg_name(seg));
-	return 0;
+	return xs_check_whole(seg, err);
 }
 
 static int attach(
