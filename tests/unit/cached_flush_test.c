@@ -167,15 +167,21 @@ static void a_flush_that_succeeds_ends_the_pause_after_one_that_failed(void **st
 	assert_true(crig_stored("a", 0, B(1), 5) && crig_stored("a", B(4), B(1), 6));
 }
 
-static void a_short_pause_does_not_wait_for_another_s_long_one(void **state)
+/* Of "a" the first, of "b" the second. */
+static void up_with_a_long_pause_and_a_short_one(void)
 {
-	(void)state;
 	crig_up("dirty_age=1ms");
 	fail_often("a", 2 * CRIG_MS);
 	crig_expect(crig_write("b", 0, B(1), 6), B(1));
 	crig_pass(2 * CRIG_MS);
 	crig_fail(held_write(), -EIO);
 	crig_hold(false);
+}
+
+static void a_short_pause_does_not_wait_for_another_s_long_one(void **state)
+{
+	(void)state;
+	up_with_a_long_pause_and_a_short_one();
 	crig_pass(100 * CRIG_MS);
 	assert_true(crig_stored("b", 0, B(1), 6));
 	assert_false(crig_stored("a", 0, B(1), 5));
@@ -186,12 +192,7 @@ static void a_short_pause_does_not_wait_for_another_s_long_one(void **state)
 static void a_flush_has_all_tried_again_however_long_their_pauses(void **state)
 {
 	(void)state;
-	crig_up("dirty_age=1ms");
-	fail_often("a", 2 * CRIG_MS);
-	crig_expect(crig_write("b", 0, B(1), 6), B(1));
-	crig_pass(2 * CRIG_MS);
-	crig_fail(held_write(), -EIO);
-	crig_hold(false);
+	up_with_a_long_pause_and_a_short_one();
 	crig_pass(1);
 	assert_false(crig_stored("b", 0, B(1), 6) || crig_stored("a", 0, B(1), 5));
 	crig_expect(crig_flush(0), 0);
