@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define MAGIC	      0x3165746174736278ull
-#define TMP_MAX_BYTES (PATH_MAX + 8)
+#define TMP_MAX_BYTES (PATH_MAX + 24)
 
 struct record {
 	uint64_t offset;
@@ -108,11 +108,12 @@ static int write_file(FILE *file, struct xb_state_head *head, struct xb_oracle *
 	return 0;
 }
 
+/* "x": what has that name already is somebody's, also this run's --output. */
 static int open_tmp(
 	const char *path, char tmp[TMP_MAX_BYTES], FILE **file, struct xseg_error *err)
 {
-	snprintf(tmp, TMP_MAX_BYTES, "%s.tmp", path);
-	*file = fopen(tmp, "we");
+	snprintf(tmp, TMP_MAX_BYTES, "%s.%d.tmp", path, (int)getpid());
+	*file = fopen(tmp, "wxe");
 	return *file ? 0
 		     : xseg_fail(err, -errno, "verify_state: cannot write %s: %s", tmp,
 			       strerror(errno));

@@ -5,8 +5,8 @@
  * offset on may hold one of the values (stamp.h; bit 62: its write was not acknowledged). Sectors
  * of which nothing is known have no record.
  *
- * Contract: one thread, nothing in flight. Saving writes FILE.tmp, syncs it and renames it: FILE is
- * the old or the new one, whole. Loading trusts nothing in the file.
+ * Contract: one thread, nothing in flight. Saving writes FILE.PID.tmp, syncs it and renames it:
+ * FILE is the old or the new one, whole. Loading trusts nothing in the file.
  */
 #ifndef BENCH_XBENCH_STATE_H
 #define BENCH_XBENCH_STATE_H

@@ -260,6 +260,47 @@ static void a_state_that_cannot_be_written_says_so(void **state)
 	xb_oracle_destroy(o);
 }
 
+static void put_word(const char *name)
+{
+	FILE *file = fopen(name, "wx");
+
+	assert_non_null(file);
+	assert_true(fputs("mine", file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void expect_word(const char *name)
+{
+	char text[8] = "";
+	FILE *file = fopen(name, "r");
+
+	assert_non_null(file);
+	assert_int_equal(fread(text, 1, sizeof(text), file), 4);
+	assert_string_equal(text, "mine");
+	fclose(file);
+	unlink(name);
+}
+
+static void a_file_of_somebody_else_beside_the_state_stays(void **state)
+{
+	char plain[80], ours[80];
+	struct xseg_error err;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/xbench_stamp_test.%d", (int)getpid());
+	snprintf(plain, sizeof(plain), "%s.tmp", path);
+	snprintf(ours, sizeof(ours), "%s.%d.tmp", path, (int)getpid());
+	put_word(plain);
+	assert_int_equal(xb_state_may_save(path, &err), 0);
+	save();
+	put_word(ours);
+	assert_int_equal(xb_state_may_save(path, &err), -EIO);
+	assert_non_null(strstr(err.text, ours));
+	expect_word(plain);
+	expect_word(ours);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +314,7 @@ int main(void)
 		cmocka_unit_test(a_state_comes_back_as_it_was_saved),
 		cmocka_unit_test(a_damaged_or_short_state_is_refused),
 		cmocka_unit_test(a_state_that_cannot_be_written_says_so),
+		cmocka_unit_test(a_file_of_somebody_else_beside_the_state_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
