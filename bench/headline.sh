@@ -100,14 +100,6 @@ cache_options()
 	esac
 }
 
-# on STACK COMMAND...: in its segment
-on()
-{
-	local -x XSEG_SEGMENT=$XSEG_SEGMENT-$1
-	shift
-	"$@"
-}
-
 # to STACK: what says to xbench what it writes to
 to()
 {

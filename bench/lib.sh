@@ -200,6 +200,14 @@ store_up()
 	quietly xseg up "$out/stack.conf"
 }
 
+# on STACK COMMAND...: in a segment of its own, where several stacks stand side by side
+on()
+{
+	local -x XSEG_SEGMENT=$XSEG_SEGMENT-$1
+	shift
+	"$@"
+}
+
 # only_wrong FILE: whether all that an xbench failed for is that sectors were wrong, which it counted:
 # a report says that
 only_wrong()

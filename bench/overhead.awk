@@ -1,7 +1,7 @@
 # overhead.awk - ratios and differences of overhead.sh, and its verdict: awk -f lib.awk -f
 # overhead.awk RUNS
 #
-# In:  SYSTEM RW DEPTH ROUND IOPS MEAN_NS P99_NS ERRORS, with tabs
+# In:  SYSTEM RW DEPTH ROUND IOPS MEAN_NS ERRORS, with tabs
 # Out: the report; and into the file `results`, for plots: CACHED ALONE RW DEPTH ALONE_IOPS
 #   CACHED_IOPS RATIO LOWEST HIGHEST ALONE_NS CACHED_NS DIFFERENCE_NS LOWEST HIGHEST, of which CACHED
 #   and ALONE are systems, IOPS and ns medians

@@ -3,7 +3,7 @@
 # alone.
 #
 # Usage: bench/overhead.sh [--quick]
-# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one run over a store of 1 ms; the
+# Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (1, of one point over a store of 1 ms; the
 #   others take a fifth of that)
 #
 # 4 KiB at random, with 16 and with 1 in flight, reads and writes:
@@ -13,12 +13,14 @@
 #           fast as memory
 #   all     a cache that holds that set, write-back, over memd with 1 ms: all are hits, and nothing
 #           is flushed
-# Cache and store are in one reactor. Each round runs them one after the other on stacks of their
-# own (alone and fast are one); ratios and differences are to the store alone of the same round: of
-# `none` and `all` to `alone`, of `all` also to `fast`, where a cache has nothing to gain. Figures
-# are medians of the rounds.
+# Cache and store are in one reactor. The stacks of a round stand side by side (alone and fast are
+# one), and what is compared is measured one right after the other, over a store of 1 ms four times by
+# turns: how late a sleeper is woken changes within seconds on some hosts, by more than a cache costs.
+# Ratios and differences are to the store alone of the same round: of `none` and `all` to `alone`, of
+# `all` also to `fast`, where a cache has nothing to gain. Figures are means of the turns, and medians
+# of the rounds.
 #
-# In $BUILD/bench/overhead: raw/SYSTEM-RW-DEPTH-run.ROUND.json and raw/SYSTEM-stat.ROUND.json (of
+# In $BUILD/bench/overhead: raw/SYSTEM-RW-DEPTH-run.ROUND.TURN.json and raw/SYSTEM-stat.ROUND.json (of
 # none and all); from these alone runs.tsv, results.tsv (medians), report.txt and the plot are made.
 set -u
 
@@ -38,67 +40,85 @@ fi
 set_mib=$((times * cache_mib))
 rws=(read write)
 depths=(1 16)
+stacks=(alone none all)
+turns=4
 
 # ---- one run ----
 
-fill()	# TARGET MIB
+# point SYSTEM RW DEPTH TIME ROUND TURN: fast is alone before its store has a latency
+point()
 {
-	measure "$tmp/fill.json" --target="$1" --objects=$(($2 / 4)) --rw=write --bs=1M --iodepth=4
+	local mib=$set_mib stack=$1 target=cached
+	case $1 in
+	fast | all) mib=$hit_mib ;;
+	esac
+	case $1 in
+	fast | alone)
+		stack=alone
+		target=memd
+		;;
+	esac
+	on "$stack" measure "$raw/$1-$2-$3-run.$5.$6.json" --target=$target --objects=$((mib / 4)) \
+		--rw="rand$2" --iodepth="$3" --runtime="$4" --ramp_time=100ms --randseed="$5$6"
 }
 
-# points SYSTEM TARGET MIB TIME ROUND: all of them
-points()
+# pairs SYSTEM OTHER TIME TURNS ROUND: what is compared is measured by turns
+pairs()
 {
-	local rw depth
+	local rw depth turn system
 	for depth in "${depths[@]}"; do
 		for rw in "${rws[@]}"; do
-			measure "$raw/$1-$rw-$depth-run.$5.json" --target="$2" \
-				--objects=$(($3 / 4)) --rw="rand$rw" --iodepth="$depth" \
-				--runtime="$4" --ramp_time=100ms --randseed="$5"
+			for turn in $(seq "$4"); do
+				for system in "$1" "$2"; do
+					point "$system" "$rw" "$depth" "$3" "$5" "$turn"
+				done
+			done
 		done
 	done
 }
 
-run_alone()	# ROUND
+# begin STACK TARGET MIB MEMORY MEMD [CACHED]: MIB of it are filled; peers' options as store_up has them
+begin()
 {
-	store_up $((set_mib + set_mib / 16 + 256)) memd "memory = $((set_mib + 16))M"
-	fill memd $set_mib
-	points fast memd $hit_mib "$fast_time" "$1"
-	quietly xseg peer set memd latency=1ms
-	points alone memd $set_mib "$run_time" "$1"
-	quietly xseg down --force
+	on "$1" store_up "$4" memd "$5" "${6:-}"
+	on "$1" measure "$tmp/fill.json" --target="$2" --objects=$(($3 / 4)) --rw=write --bs=1M \
+		--iodepth=4
 }
 
-run_none()	# ROUND
+begin_all()
 {
-	store_up $((set_mib + set_mib / 16 + 256)) memd "memory = $((set_mib + 16))M" \
+	local memory=$((set_mib + set_mib / 16 + 256))
+	begin alone memd $set_mib $memory "memory = $((set_mib + 16))M"
+	begin none cached $set_mib $memory "memory = $((set_mib + 16))M" \
 		"$(printf 'memory = %dM\npolicy = write-through\n' $cache_mib)"
-	fill cached $set_mib
 	# the store serves nobody but the cache; what that has kept of it goes
-	quietly xseg cache drop cached
-	quietly xseg peer set memd latency=1ms
-	points none cached $set_mib "$run_time" "$1"
-	stat_to "$raw/none-stat.$1.json"
-	quietly xseg down --force
+	on none quietly xseg cache drop cached
+	on none quietly xseg peer set memd latency=1ms
+	begin all cached $hit_mib $((hit_mib * 2 + 384)) "$(printf 'memory = 16M\nlatency = 1ms\n')" \
+		"$(printf '%s\n' "memory = $((hit_mib + hit_mib / 4))M" "$no_flush")"
 }
 
-run_all()	# ROUND
+end_all()	# ROUND
 {
-	store_up $((hit_mib * 2 + 384)) memd "$(printf 'memory = 16M\nlatency = 1ms\n')" "$(
-		printf '%s\n' "memory = $((hit_mib + hit_mib / 4))M" "$no_flush")"
-	fill cached $hit_mib
-	points all cached $hit_mib "$fast_time" "$1"
-	stat_to "$raw/all-stat.$1.json"
-	quietly xseg down --force
+	local stack
+	for stack in none all; do
+		on "$stack" stat_to "$raw/$stack-stat.$1.json"
+	done
+	for stack in "${stacks[@]}"; do
+		on "$stack" quietly xseg down --force
+	done
 }
 
 # ---- what came out ----
 
-# One line a run: SYSTEM RW DEPTH ROUND IOPS MEAN_NS P99_NS ERRORS
+# One line a point and round: SYSTEM RW DEPTH ROUND IOPS MEAN_NS ERRORS
 collect()
 {
-	raw_rows '.jobs[0] | .[$n[1]] as $j |
-		$n + [$j.iops, $j.lat_ns.mean, $j.lat_ns.percentile["99.000000"], .error]'
+	raw_rows '.jobs[0] | .[$n[1]] as $j | $n[:3] + ($n[3] | split(".")) +
+		[$j.iops, $j.lat_ns.mean, .error]' | awk '
+		BEGIN { FS = OFS = "\t" }
+		{ k = $1 OFS $2 OFS $3 OFS $4; n[k]++; iops[k] += $6; ns[k] += $7; errors[k] += $8 }
+		END { for (k in n) print k, iops[k] / n[k], ns[k] / n[k], errors[k] }' | sort
 }
 
 hits_of()	# SYSTEM
@@ -120,14 +140,20 @@ report()
 
 choose_time
 fast_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 200 }')
+turn_time=$(awk -v s="$seconds" -v n=$turns 'BEGIN { printf "%dms", s * 1000 / n }')
 bench_begin overhead xseg xseg-host xbench
 echo "bench: 4 points on 4 systems, $runs rounds of $run_time and $fast_time each: about" \
-	"$(awk -v r="$runs" -v s="$seconds" 'BEGIN { printf "%d", r * (9.6 * s + 16 * 0.2 + 8) / 60 + 1 }') minutes"
+	"$(awk -v r="$runs" -v s="$seconds" 'BEGIN { printf "%d", r * (9 * s + 16 * 0.2 + 5) / 60 + 1 }') minutes"
+for stack in "${stacks[@]}"; do
+	also_at_the_end end_segment "$XSEG_SEGMENT-$stack"
+done
 for round in $(seq "$runs"); do
-	for stack in alone none all; do
-		echo "round $round of $runs: $stack ..."
-		"run_$stack" "$round"
-	done
+	echo "round $round of $runs ..."
+	begin_all
+	pairs fast all "$fast_time" 1 "$round"
+	on alone quietly xseg peer set memd latency=1ms
+	pairs alone none "$turn_time" $turns "$round"
+	end_all "$round"
 done
 collect >"$out/runs.tsv"
 bench_end overhead.gp overhead.png

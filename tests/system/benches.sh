@@ -197,7 +197,7 @@ fi
 bench reactors 12 8 "runs.tsv:6:12 results.tsv:6:13" reactors.png
 bench sustained 12 14 "runs.tsv:11:12 slices.tsv:6:240 results.tsv:6:241" "memd.png filed.png"
 bench ratio 3 3 "runs.tsv:9:3 results.tsv:6:4" ratio.png
-bench overhead 16 8 "runs.tsv:8:16 results.tsv:14:13" overhead.png
+bench overhead 40 8 "runs.tsv:7:16 results.tsv:14:13" overhead.png
 bench switches 2 6 runs.tsv:9:2 switches.png
 bench plugs 1 3 runs.tsv:9:1 ""
 if command -v fio >/dev/null && [ -e "$BUILD/lib/fio-xseg.so" ]; then
