@@ -44,6 +44,11 @@ int main(int argc, char **argv)
 	}
 	xseg_queue_destroy(queue);
 	xseg_volume_close(volume);
-	printf("%s\n", failed ? "an I/O failed" : memcmp(in, out, sizeof(in)) ? "it is not what was written" : "all of it is there");
-	return failed || memcmp(in, out, sizeof(in));
+	if (failed)
+		fprintf(stderr, "example: an I/O failed\n");
+	else if (memcmp(in, out, sizeof(in)))
+		fprintf(stderr, "example: what was read is not what was written\n");
+	else
+		return puts("all of it is there") < 0;
+	return 1;
 }
