@@ -68,16 +68,17 @@ void loans_open(struct cached *k)
 
 /* ---- eras ---- */
 
-/* A new era begins: returns its number, or 0 while another thread looks for that. */
-static uint32_t era_begin(struct cached *k)
+/* A new era begins, with that number, any one, as they wrap; false: another thread looks for one. */
+static bool era_begin(struct cached *k, uint32_t *number)
 {
 	uint32_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed);
 
 	if (era & 1 || !atomic_compare_exchange_strong(&k->loans.era, &era, era + 3))
-		return 0;
+		return false;
 	/* seq_cst: partner is the fence in loan_stamp() */
 	atomic_thread_fence(memory_order_seq_cst);
-	return (era + 2) >> 1;
+	*number = (era + 2) >> 1;
+	return true;
 }
 
 /* All that was lent before it began, and still is, has been seen. */
@@ -251,7 +252,8 @@ XCOLD void limbo_put(struct cport *ps, uint32_t page)
 
 struct look {
 	struct cached *k;
-	uint32_t era;				/* that began with it; 0: none did */
+	bool begins;				/* an era began with it: */
+	uint32_t era;				/* that one */
 };
 
 /* Some request lists it. A page that another thread looks for, or that is another cache's, may be
@@ -265,7 +267,7 @@ static void found(uint32_t page, uint32_t port, unsigned look, void *arg)
 	(void)look;
 	if (!page_is_ours(k, page))
 		return;
-	if (l->era)
+	if (l->begins)
 		atomic_store_explicit(&k->loans.seen[page], (uint8_t)l->era, memory_order_release);
 	/* swapped: the thread that looks for it may have put it meanwhile, and it is another's */
 	if (xseg_page_owner(k->peer.seg, page) == OWNER_LOOKED)
@@ -325,9 +327,9 @@ bool limbo_look(struct cport *ps)
 	/* seq_cst: partner is the fence in pin() (xseg/direct.c): who has listed one of these pages
 	 * himself is seen, or sees that its slot has let go of it */
 	atomic_thread_fence(memory_order_seq_cst);
-	l.era = era_begin(k);
+	l.begins = era_begin(k, &l.era);
 	xseg_loans(k->peer.seg, found, &l);
-	if (l.era)
+	if (l.begins)
 		era_end(k, l.era);
 	if (batch_end(k, &batch) == 0)
 		return false;

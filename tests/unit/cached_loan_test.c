@@ -319,6 +319,21 @@ static void what_a_look_has_found_is_still_lent_after_many_more(void **state)
 	assert_true(limbo_look(&crig.k->ports[0]));
 }
 
+/* A cache that looks a thousand times a second is there in a month. */
+static void the_number_of_an_era_wraps(void **state)
+{
+	(void)state;
+	crig_up("");
+	atomic_store(&crig.k->loans.era, UINT32_MAX - 5);
+	for (unsigned i = 0; i < 6; i++)
+		look();
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	let_go(loan("a", 0, B(1)));
+	look();
+	crig_expect(crig_write("a", 0, B(1), 6), B(1));
+	assert_int_equal(limbo(), 0);
+}
+
 /* Overwriting what was lent once does not eat the cache up: looks are made, some for many pages. */
 static void overwriting_what_was_lent_goes_on_for_ever(void **state)
 {
@@ -539,6 +554,7 @@ int main(void)
 		CRIG_T(two_that_read_it_both_pin_it),
 		CRIG_T(what_was_lent_before_a_look_and_is_not_any_more_is_free_at_once),
 		CRIG_T(what_a_look_has_found_is_still_lent_after_many_more),
+		CRIG_T(the_number_of_an_era_wraps),
 		CRIG_T(overwriting_what_was_lent_goes_on_for_ever),
 		CRIG_T(eviction_of_what_was_lent_makes_room),
 		CRIG_T(a_write_waits_for_pages_that_are_all_on_loan_and_goes_on_when_they_are_let_go),
