@@ -228,6 +228,8 @@ struct cached {
 	struct cvolume_sync lost_synced[NR_SYNCED];	/* as the next walk has to know it */
 	struct own_sync own_sync;
 	struct creq *failed_syncs; /* wait for the walk that makes dirty again what they covered */
+	struct creq *late_flushes;	/* wait for one, too, and begin again then (sync.c) */
+	uint64_t walks;			/* that have ended */
 	bool walk_wanted;		/* something has failed since the last walk began */
 	bool walking;
 	_Atomic uint32_t nr_flushes, nr_wanted;	/* in `flushes`; groups in `wanted` */

@@ -15,15 +15,17 @@
  *   RUNNING        WAITS_THROTTLE  much is dirty, and its turn has not come   throttle_holds
  *   RUNNING        AT_STORE        a child of its own, or flushes that it     through_wait,
  *                                  waits for, are out                         sync_send, around.c,
- *                                                                             flush_add, ops.c
+ *                                                                             flush_add, ops.c,
+ *                                                                             begins_again
  *   WAITS_...      RUNNING         what it waited for is there                entry_retry,
  *                                                                             object_wake,
  *                                                                             take_due,
  *                                                                             sync_retry,
  *                                                                             creq_retry
  *   AT_STORE       RUNNING         the flushes are over, or what they were    through_cover,
- *                                  of is deleted                              through_deleted,
- *                                                                             sync_all
+ *                                  of is deleted; or a walk is over           through_deleted,
+ *                                                                             sync_all,
+ *                                                                             redirty_end
  *   RUNNING,       IDLE            it is answered, or forwarded               creq_finish,
  *   AT_STORE                                                                  around_read
  *

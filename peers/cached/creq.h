@@ -36,7 +36,9 @@ struct creq {
 	/* read: buckets copied; write: while it is applied, those whose pages are given; then, that
 	 * the store has */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];
-	uint64_t seq;	/* write: the object's apply_seq when it was applied; 0: by a predecessor */
+	/* write: the object's apply_seq when it was applied; 0: by a predecessor. FLUSH: how many walks
+	 * had ended when it began, or are to end before it begins again (sync.c) */
+	uint64_t seq;
 	uint32_t ticket;	/* FLUSH: what it covers */
 	uint64_t dirty_end;		/* INFO: end of what was dirty when the store was asked */
 	uint64_t until_ns;			/* throttle: it waits no longer */
@@ -57,6 +59,7 @@ struct creq {
 	bool used_ahead, used_once;	/* read: buckets that were read ahead, or not to be kept */
 	uint8_t around;			/* enum bypass_why: read: why it is to go past the cache */
 	bool paced : 1;				/* write: the throttle has seen it */
+	bool again : 1;				/* FLUSH: it has begun again */
 	bool recovered : 1;			/* a predecessor had it, and may have done it */
 	/* write: a predecessor stored slots of it: what they had may have gone to the store
 	 * since */

@@ -15,7 +15,10 @@
  * the small table, and after a restart. What was flushed with FUA needs none of this.
  *
  * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
- * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one.
+ * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one. A FLUSH that
+ * is to be sent while one is wanted or under way, or that was covered before one had ended, begins
+ * again when that has ended: what it makes dirty was written before the FLUSH came. It does so once,
+ * as others may fail all the time.
  *
  * A cache that leaves the path, or stops, asks for that itself, for all that the store has got: the
  * copies are gone with it. `own_sync` is port 0's.
@@ -106,11 +109,44 @@ static void sync_retry(struct xwait *w, void *ctx)
 	sync_send(ctx, c);
 }
 
+/* Under dirty_lock: so many walks will have ended when none is wanted any more. */
+static uint64_t walks_to_come(const struct cached *k)
+{
+	return k->walks + k->walking + k->walk_wanted;
+}
+
+/* What is lost may not be dirty again, or was not when the FLUSH was covered. True: it begins again,
+ * now or when a walk has ended. */
+static bool begins_again(struct cport *ps, struct creq *c)
+{
+	struct cached *k = ps->cache;
+	bool again, waits;
+
+	if (c->r->op != XSEG_OP_FLUSH || c->again)
+		return false;
+	pthread_mutex_lock(&k->dirty_lock);
+	c->again = again = c->seq != walks_to_come(k);
+	waits = k->walks != walks_to_come(k);
+	if (waits) {
+		creq_set_state(c, CREQ_AT_STORE);
+		c->seq = walks_to_come(k);
+		c->next = k->late_flushes;
+		k->late_flushes = c;
+	}
+	pthread_mutex_unlock(&k->dirty_lock);
+	if (again && !waits)
+		flush_request(ps, c);
+	return again;
+}
+
 /* All that c covers is at the store: now the store has to make it stable. */
 void sync_send(struct cport *ps, struct creq *c)
 {
-	struct child *ch = child_get(ps, CHILD_SYNC, NULL);
+	struct child *ch;
 
+	if (begins_again(ps, c))
+		return;
+	ch = child_get(ps, CHILD_SYNC, NULL);
 	if (!ch) {
 		creq_set_state(c, CREQ_WAITS_REQUEST);
 		c->wait.fn = sync_retry;
@@ -178,6 +214,23 @@ static void object_redirty(struct cport *ps, struct object *o)
 
 static void redirty_begin(struct cport *ps);
 
+/* Under dirty_lock: unlinks the FLUSHes that waited for what has ended now. */
+static struct creq *take_late(struct cached *k)
+{
+	struct creq **at = &k->late_flushes, *c, *ready = NULL;
+
+	while ((c = *at) != NULL) {
+		if (c->seq > k->walks) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = ready;
+		ready = c;
+	}
+	return ready;
+}
+
 static void redirty_end(struct cport *ps)
 {
 	struct cached *k = ps->cache;
@@ -190,7 +243,14 @@ static void redirty_end(struct cport *ps)
 	}
 	pthread_mutex_lock(&k->dirty_lock);
 	k->walking = false;
+	k->walks++;
+	c = take_late(k);
 	pthread_mutex_unlock(&k->dirty_lock);
+	for (; c; c = next) {
+		next = c->next;
+		creq_set_state(c, CREQ_RUNNING);
+		flush_request(ps, c);
+	}
 	redirty_begin(ps);
 }
 

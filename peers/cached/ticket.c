@@ -377,6 +377,7 @@ void flush_request(struct cport *ps, struct creq *c)
 
 	pthread_mutex_lock(&k->dirty_lock);
 	dirty_try_failed_locked(k);
+	c->seq = k->walks;
 	c->ticket = ticket_cut(g);
 	covered = is_before(c->ticket, g->lowest);
 	if (!covered)

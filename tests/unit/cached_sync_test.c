@@ -279,6 +279,105 @@ static void so_is_what_one_past_the_cache_may_have_lost(void **state)
 	fua_fails("policy=write-around");
 }
 
+/* Objects a0, a1, ... have a bucket each at the store, which is about to fail a FLUSH for them: it is
+ * a call, and the store holds. */
+static struct crig_io *flush_of_many(uint32_t nr)
+{
+	struct crig_io *flush;
+	char name[8];
+
+	crig_up("dirty_age=1h objects=128");
+	crig_store_forgets();
+	for (uint32_t i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "a%u", i);
+		crig_expect(crig_write(name, 0, B(1), 5), B(1));
+	}
+	crig_hold(true);
+	flush = crig_flush(0);
+	while (crig_held(XSEG_OP_WRITE, 0) != CRIG_NEVER)
+		crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	return flush;
+}
+
+static void all_are_stable(uint32_t nr)
+{
+	char name[8];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "a%u", i);
+		assert_true(crig_stable(name, 0, B(1), 5));
+	}
+}
+
+/* It takes some rounds to go through so many objects. */
+static void a_flush_that_comes_meanwhile_covers_what_was_lost(void **state)
+{
+	struct crig_io *failed = flush_of_many(100), *flush;
+
+	(void)state;
+	crig_fail_only(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	assert_true(crig_step_reply());
+	flush = crig_send(XSEG_OP_FLUSH, "vol:", 0, 0, 0, 0);
+	assert_true(crig_step_request());
+	crig_expect_waits(failed);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(failed, -EIO);
+	crig_expect(flush, 0);
+	all_are_stable(100);
+}
+
+static void so_does_one_that_had_come_before(void **state)
+{
+	struct crig_io *failed = flush_of_many(4), *flush;
+
+	(void)state;
+	crig_expect(crig_write("b", 0, B(1), 6), B(1));
+	flush = crig_flush(0);
+	crig_fail(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	crig_expect(failed, -EIO);
+	crig_answer(crig_held(XSEG_OP_WRITE, 0));	/* what it covered when it came */
+	assert_int_equal(crig_held(XSEG_OP_FLUSH, 0), CRIG_NEVER);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(flush, 0);
+	all_are_stable(4);
+	assert_true(crig_stable("b", 0, B(1), 6));
+}
+
+/* A FLUSH of another volume fails, and what the store lost with it is dirty again. */
+static void others_fail(void)
+{
+	struct crig_io *other = crig_flush(8);
+
+	crig_fail(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	crig_expect(other, -EIO);
+}
+
+static void but_begins_again_only_once_as_others_may_fail_all_the_time(void **state)
+{
+	struct crig_io *flush;
+
+	(void)state;
+	up();
+	crig_volume(7);
+	crig_set("policy=write-through");
+	crig_expect(crig_write("a", 0, B(1), 5), B(1));
+	crig_set("policy=write-back");
+	crig_expect(crig_write("a", B(1), B(1), 6), B(1));
+	crig_hold(true);
+	flush = crig_flush(7);
+	for (uint32_t i = 0; i < 2; i++) {
+		others_fail();
+		assert_int_equal(crig_held(XSEG_OP_FLUSH, 0), CRIG_NEVER);
+		crig_answer(crig_held(XSEG_OP_WRITE, 0));
+	}
+	assert_int_equal(crig_call(crig_held(XSEG_OP_FLUSH, 0))->volume, 7);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(flush, 0);
+}
+
 static void so_is_what_a_predecessor_s_may_have_lost(void **state)
 {
 	(void)state;
@@ -435,6 +534,9 @@ int main(void)
 		CRIG_T(what_a_failed_fua_write_may_have_lost_is_written_again),
 		CRIG_T(so_is_what_one_past_the_cache_may_have_lost),
 		CRIG_T(so_is_what_a_predecessor_s_may_have_lost),
+		CRIG_T(a_flush_that_comes_meanwhile_covers_what_was_lost),
+		CRIG_T(so_does_one_that_had_come_before),
+		CRIG_T(but_begins_again_only_once_as_others_may_fail_all_the_time),
 		CRIG_T(who_stops_has_all_made_stable_first),
 		CRIG_T(and_writes_all_again_when_that_fails),
 		CRIG_T(what_was_written_after_that_needs_another_one),
