@@ -165,7 +165,8 @@ uint32_t volume_of_request(struct cport *ps, const struct xreq *r)
 	char name[XSEG_NAME_MAX];
 	uint32_t rec;
 
-	if (id_of(k, ps->last_volume) == r->volume)
+	/* a record that was cleared since has id 0, too */
+	if (id_of(k, ps->last_volume) == r->volume && (r->volume || ps->last_volume == OTHERS))
 		return ps->last_volume;
 	rec = volume_find(k, r->volume);
 	if (rec == OTHERS && r->volume && set_has_room(k, r->volume)) {

@@ -453,9 +453,27 @@ static void when_all_records_have_settings_a_further_volume_s_are_refused(void *
 	crig_hold(false);
 }
 
+static void what_is_of_no_volume_is_counted_so_after_one_was_forgotten(void **state)
+{
+	uint64_t reads;
+
+	(void)state;
+	crig_up("");
+	crig_volume(7);
+	crig_expect(crig_write("vol7:0", 0, B(1), 5), B(1));
+	crig_expect(crig_op(XSEG_OP_DELETE, "vol7:0", 0, 0), 0);
+	assert_true(crig_admin("volume-forget id=7") >= 0);
+	reads = crig_volume_number(0, "reads");
+	crig_volume(0);
+	crig_expect(crig_write("x", 0, B(1), 5), B(1));
+	crig_expect_data("x", 0, B(1), 5);
+	assert_int_equal(crig_volume_number(0, "reads"), reads + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CRIG_T(what_is_of_no_volume_is_counted_so_after_one_was_forgotten),
 		CRIG_T(a_flush_of_one_volume_writes_no_other_volume_s_data),
 		CRIG_T(volumes_whose_flushes_wait_take_turns),
 		CRIG_T(a_flush_of_one_volume_goes_on_beside_the_flush_rate_and_the_age),
