@@ -347,12 +347,15 @@ static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsig
 	dirty_end(ps, o, gen);
 }
 
+/* Those of its flushes that were out together and fail are one failure. */
 static void back_off(struct cport *ps, struct object *o)
 {
-	uint64_t backoff_ns = BACKOFF_MIN_NS << o->nr_failures;
+	bool another = o->flush_failed && o->retry_ns;
+	uint64_t backoff_ns;
 
-	if (o->nr_failures < NR_PAUSES)
+	if (!another && o->nr_failures < NR_PAUSES)
 		o->nr_failures++;
+	backoff_ns = BACKOFF_MIN_NS << (o->nr_failures - 1);
 	o->retry_ns = ps->pp->now_ns +
 		      (backoff_ns < BACKOFF_MAX_NS ? backoff_ns : BACKOFF_MAX_NS);
 	o->flush_failed = true;

@@ -46,6 +46,31 @@ static void a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growin
 	assert_true(crig_stored("a", 0, B(2), 6));
 }
 
+static void flushes_that_were_out_together_and_fail_make_one_pause(void **state)
+{
+	uint32_t calls;
+
+	(void)state;
+	crig_up("dirty_age=1s");
+	for (uint32_t i = 0; i < 4; i++)
+		crig_expect(crig_write("a", B(2 * i), B(1), 5), B(1));
+	crig_hold(true);
+	crig_pass(CRIG_S);
+	assert_int_equal(crig_count_calls(XSEG_OP_WRITE, 0), 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		crig_pass(10 * CRIG_MS);	/* it waits from the last one on */
+		crig_fail(i, -EIO);
+	}
+	calls = crig_nr_calls();
+	crig_pass(100 * CRIG_MS - 1);
+	assert_int_equal(crig_nr_calls(), calls);
+	crig_hold(false);
+	crig_pass(1);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(crig_stored("a", B(2 * i), B(1), 5));
+	assert_int_equal(crig_counter(CC_FLUSH_ERRORS), 4);
+}
+
 static void a_short_flush_is_an_error(void **state)
 {
 	(void)state;
@@ -553,6 +578,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CRIG_T(a_flush_that_fails_leaves_it_dirty_and_is_tried_again_after_a_growing_pause),
+		CRIG_T(flushes_that_were_out_together_and_fail_make_one_pause),
 		CRIG_T(a_short_flush_is_an_error),
 		CRIG_T(a_flush_whose_list_of_pages_is_written_over_on_its_way_ends_as_any_other),
 		CRIG_T(an_object_whose_flush_fails_keeps_no_other_waiting),
