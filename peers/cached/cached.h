@@ -128,6 +128,7 @@ struct cport {
 	/* the flusher: nothing is due by its age before then, while dirty_news is that */
 	uint64_t quiet_ns;
 	uint32_t quiet_news;
+	bool wanted_turn;	/* it looked last for what a single volume's FLUSH waits for */
 	bool throttled;	/* a write began to wait in the throttle since the last throttle_run() */
 };
 

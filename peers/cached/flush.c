@@ -433,10 +433,12 @@ static enum flush_why flusher_wants(struct cport *ps)
 	return FLUSH_AGE;	/* only what was listed so long ago */
 }
 
-/* Before what it does in the background it does what those need who wait for single volumes. */
+/* What those need who wait for single volumes comes before what is done in the background, and by
+ * turns with what others wait for. */
 static bool may_flush_wanted(struct cport *ps, enum flush_why why)
 {
-	return is_background(why) && may_flush(ps, FLUSH_FLUSH);
+	ps->wanted_turn = is_background(why) || !ps->wanted_turn;
+	return ps->wanted_turn && may_flush(ps, FLUSH_FLUSH);
 }
 
 uint64_t flusher_run(struct cport *ps)

@@ -11,8 +11,8 @@
  *
  * Volumes whose ids are the same modulo the number of groups share their tickets: a FLUSH of one
  * waits for the others' data too, and gets their errors, as it could not say when these are no more
- * to be waited for. While a FLUSH of a group waits, the flusher takes that group's
- * objects before others.
+ * to be waited for. While a FLUSH of a group waits, the flusher takes that group's objects before
+ * what it flushes in the background, and by turns with what others wait for.
  *
  * By a ticket it is also known when what was dirty at a switch away from write-back is at the
  * store: of all volumes (switch_begin), of one (drain_begin).

@@ -47,6 +47,32 @@ static void volumes_whose_flushes_wait_take_turns(void **state)
 	crig_expect(two, 0);
 }
 
+static void a_flush_of_one_volume_takes_turns_with_a_switch_of_all(void **state)
+{
+	struct crig_io *flush;
+	uint32_t first;
+	char name[16];
+
+	(void)state;
+	crig_up("requests=8 objects=128");
+	first = crig_share();
+	for (unsigned i = 0; i < first + 8; i++) {
+		snprintf(name, sizeof(name), "a:%u", i);
+		dirty_bucket(1, name);
+	}
+	dirty_bucket(2, "b:1");
+	crig_hold(true);
+	crig_set("policy=write-through");
+	assert_int_equal(crig_nr_calls(), first);
+	flush = crig_flush(2);
+	crig_answer(0);
+	crig_answer(1);
+	assert_int_equal(crig_nr_calls(), first + 2);
+	assert_true(crig_call(first)->target[0] != crig_call(first + 1)->target[0]);
+	crig_hold(false);
+	crig_expect(flush, 0);
+}
+
 static void a_flush_of_one_volume_goes_on_beside_the_flush_rate_and_the_age(void **state)
 {
 	(void)state;
@@ -476,6 +502,7 @@ int main(void)
 		CRIG_T(what_is_of_no_volume_is_counted_so_after_one_was_forgotten),
 		CRIG_T(a_flush_of_one_volume_writes_no_other_volume_s_data),
 		CRIG_T(volumes_whose_flushes_wait_take_turns),
+		CRIG_T(a_flush_of_one_volume_takes_turns_with_a_switch_of_all),
 		CRIG_T(a_flush_of_one_volume_goes_on_beside_the_flush_rate_and_the_age),
 		CRIG_T(a_volume_is_counted_apart_from_its_first_request_on),
 		CRIG_T(evictions_are_counted_with_the_volume_that_loses_the_bucket),
