@@ -218,7 +218,9 @@ static void what_cannot_be_read_so_is_sent(void **state)
 	assert_null(read_of(OBJECT, 1023, 2));		/* beyond the end */
 	assert_null(read_of(OBJECT, 64, XSEG_DIRECT_PAGES + 1));
 	r = prepare(64, 1);
+	r->size = 512;
 	assert_false(xseg_direct_read(d, r, OBJECT, r->offset + 512));	/* aligned otherwise */
+	r->size = XSEG_PAGE_SIZE;
 	r->volume++;
 	assert_false(xseg_direct_read(d, r, OBJECT, r->offset));
 	r->volume--;
@@ -232,6 +234,26 @@ static void what_cannot_be_read_so_is_sent(void **state)
 	assert_false(xseg_direct_read(d, r, OBJECT, r->offset));
 	xseg_req_free(c, r);
 	assert_true(is_read());
+}
+
+/* Though what lies behind its last chunk, the version, looks like one more. */
+static void nothing_behind_an_object_is_read(void **state)
+{
+	uint32_t end = XSEG_SLOTS_CHUNKS * XSEG_CHUNK_SLOTS, chunk;
+	struct xreq *r;
+
+	(void)state;
+	put(1, 127, page[3]);
+	chunk = atomic_load(&slots(1)->chunk[1]);
+	atomic_store(&slots(1)->chunk[XSEG_SLOTS_CHUNKS - 1], chunk);
+	atomic_store(&slots(1)->version, chunk);
+	learn();
+	r = read_of(OBJECT, end - 1, 1);
+	assert_non_null(r);
+	assert_ptr_equal(xseg_req_page(seg, r, 0), xseg_page(seg, page[3]));
+	xseg_req_free(c, r);
+	assert_null(read_of(OBJECT, end - 1, 2));
+	assert_null(read_of(OBJECT, end, 1));
 }
 
 static void a_slot_without_the_mark_is_not_read(void **state)
@@ -420,8 +442,22 @@ static void an_answer_from_elsewhere_teaches_nothing(void **state)
 	assert_false(is_read());
 	ask(s, OBJECT, 64, XSEG_NONE, NULL);
 	assert_false(is_read());
-	ask(s, OBJECT, 64, 0, NULL);		/* a page that is not the cache's */
-	assert_false(is_read());
+}
+
+static void a_page_of_somebody_else_teaches_nothing_whatever_its_owner_word_says(void **state)
+{
+	struct xreq *r = prepare(64, 1);
+	const uint32_t others[] = { 0, r->page[0] };	/* of the arena, and of the client */
+
+	(void)state;
+	xseg_req_free(c, r);
+	for (unsigned i = 0; i < 2; i++) {
+		xseg_page_owner_set(seg, others[i], xseg_slot_name(1, 64));
+		ask(s, OBJECT, 64, others[i], NULL);
+		xseg_page_owner_set(seg, others[i], 0);
+		assert_false(is_read());
+	}
+	learn();
 }
 
 static void who_asked_before_the_door_was_shut_learns_nothing(void **state)
@@ -462,7 +498,12 @@ static void objects_that_share_a_place_take_turns(void **state)
 
 static void an_entry_in_two_extents_is_left_to_requests(void **state)
 {
+	uint32_t chunk = atomic_load(&slots(1)->chunk[1]);
+
 	(void)state;
+	/* the part of it that is in the first one has all that a read looks at */
+	memcpy(arena + XSEG_EXTENT_SIZE - 64 + offsetof(struct xseg_slots, chunk[1]), &chunk,
+		sizeof(chunk));
 	xseg_direct_shut(server);
 	xseg_direct_open(server, &(struct xseg_direct_table){ .off = XSEG_EXTENT_SIZE - STRIDE - 64,
 					 .nr = 4,
@@ -795,6 +836,7 @@ int main(void)
 		D(all_of_an_object_is_known_from_one_answer),
 		D(part_of_a_page_is_read_where_it_is),
 		D(what_cannot_be_read_so_is_sent),
+		D(nothing_behind_an_object_is_read),
 		D(a_slot_without_the_mark_is_not_read),
 		D(the_newest_page_is_read),
 		D(that_a_page_was_read_is_said_once),
@@ -804,6 +846,7 @@ int main(void)
 		D(a_chunk_that_is_anothers_by_now_is_not_read),
 		D(a_page_that_has_left_its_slot_teaches_nothing),
 		D(an_answer_from_elsewhere_teaches_nothing),
+		D(a_page_of_somebody_else_teaches_nothing_whatever_its_owner_word_says),
 		D(who_asked_before_the_door_was_shut_learns_nothing),
 		D(a_door_that_was_shut_voids_what_was_learned),
 		D(objects_that_share_a_place_take_turns),
