@@ -291,6 +291,19 @@ static void a_void_turn_goes(void **state)
 	}
 }
 
+/* Nor does another cache take it for its own, or wait for it for ever. */
+static void a_void_turn_is_in_the_way_until_it_goes(void **state)
+{
+	(void)state;
+	ask_to_enter();
+	atomic_store(&seg->peers[u].turn, turn_word(XSEG_TURN_ASKED, l, 0));
+	assert_int_equal(xseg_plug_call(cache), -EBUSY);
+	assert_int_equal(turn_cache(atomic_load(&seg->peers[u].turn)), l);
+	xseg_turn_mind(upper);
+	upper_holds();
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+}
+
 static void words_that_cannot_be_are_taken_for_none(void **state)
 {
 	(void)state;
@@ -325,6 +338,7 @@ int main(void)
 		T(a_stopped_upper_peer_holds_by_itself),
 		T(either_is_taken_back_at_any_step),
 		T(a_void_turn_goes),
+		T(a_void_turn_is_in_the_way_until_it_goes),
 		T(words_that_cannot_be_are_taken_for_none),
 	};
 

@@ -42,6 +42,22 @@ static void what_is_wanted_is_shown(void **state)
 	nothing_is_wanted();
 }
 
+/* What a peer that sleeps looks at: whatever is asked of it, it is not what it was. */
+static void whoever_is_asked_for_something_is_called(void **state)
+{
+	uint64_t at_cache = xseg_peer_called(cache), at_upper = xseg_peer_called(upper), asked;
+
+	(void)state;
+	ask_to_enter();
+	assert_int_not_equal(xseg_peer_called(cache), at_cache);
+	assert_int_equal(xseg_peer_called(upper), at_upper);
+	assert_int_equal(xseg_plug_call(cache), 0);
+	asked = xseg_peer_called(upper);
+	assert_int_not_equal(asked, at_upper);
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	assert_int_not_equal(xseg_peer_called(upper), asked);
+}
+
 static void nothing_is_switched_while_the_upper_peer_does_not_hold(void **state)
 {
 	(void)state;
@@ -231,6 +247,7 @@ static void a_kept_peer_serves_only_its_keeper(void **state)
 	segrig_submit(port_of(cache), own, l);
 	own = segrig_request_is(port_of(lower), own);
 	assert_false(xseg_req_is_foreign(port_of(lower), own));
+	assert_int_equal(xseg_plug_others(cache), 0);
 	segrig_answer(port_of(lower), own, 0);
 	own = segrig_reply_is(port_of(cache), own);
 	xseg_req_free(port_of(cache), own);
@@ -431,6 +448,18 @@ static void peers_beside_a_cache_that_is_plugged_are_not_forgotten(void **state)
 	assert_int_equal(xseg_peer_forget(seg, u), 0);
 }
 
+/* Nor where routes were changed by hand, so that nothing else leads there. */
+static void nor_is_the_one_below_it(void **state)
+{
+	(void)state;
+	ask_to_enter();
+	assert_int_equal(xseg_route_set(seg, u, XSEG_NONE), 0);
+	close_one(&lower, XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(xseg_peer_forget(seg, l), -ENOTEMPTY);
+	assert_int_equal(xseg_plug_cancel(seg, c, &err), 0);
+	assert_int_equal(xseg_peer_forget(seg, l), 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -438,6 +467,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_cache_enters_and_leaves_again_and_again),
 		T(what_is_wanted_is_shown),
+		T(whoever_is_asked_for_something_is_called),
 		T(nothing_is_switched_while_the_upper_peer_does_not_hold),
 		T(no_step_is_made_where_the_segment_cannot_be_locked),
 		T(caches_stand_in_a_row),
@@ -453,6 +483,7 @@ int main(void)
 		T(a_dead_cache_that_is_in_the_way_is_named_and_taken_back),
 		T(what_cannot_be_any_more_is_taken_back),
 		T(peers_beside_a_cache_that_is_plugged_are_not_forgotten),
+		T(nor_is_the_one_below_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
