@@ -167,6 +167,34 @@ static void an_arena_of_something_else_is_refused(void **state)
 	assert_int_equal(rig_start(&g), -EPROTO);
 }
 
+static void an_arena_in_which_two_objects_have_one_name_is_refused(void **state)
+{
+	struct xseg_peer_params params = { .name = "memd", .kind = "memd", .nr_ports = 1 };
+	char one[XSEG_TARGET_MAX + sizeof(uint64_t)] = "", *at;	/* with the name's hash */
+	struct xseg_peer *peer;
+	uint64_t bytes = 2 * MIB;
+	void *base;
+	bool fresh;
+
+	(void)state;
+	memd_open(&g, OPTIONS("memory=1M"));
+	rig_fill(&g, "object-one", 0, 4096, 0x11, 0);
+	rig_fill(&g, "object-two", 0, 4096, 0x22, 0);
+	rig_restart(&g);
+	assert_true(rig_holds(&g, "object-two", 0, 4096, 0x22));
+	rig_stop(&g);
+	assert_int_equal(xseg_peer_open(g.seg, &params, &peer, NULL), 0);
+	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, NULL), 0);
+	at = memmem(base, bytes, "object-one", sizeof("object-one"));
+	assert_non_null(at);
+	memcpy(one, at, sizeof(one));
+	at = memmem(base, bytes, "object-two", sizeof("object-two"));
+	assert_non_null(at);
+	memcpy(at, one, sizeof(one));
+	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
+	assert_int_equal(rig_start(&g), -EPROTO);
+}
+
 /* As if the predecessor had been killed when it had its arena and nothing in it. */
 static void an_arena_in_which_nothing_was_made_yet_is_made_anew(void **state)
 {
@@ -502,6 +530,21 @@ static void an_object_deleted_and_made_again_is_one_object_after_power_loss(void
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
 }
 
+/* An object that a loss of power could bring back keeps its entry, and no longer. */
+static void what_was_deleted_takes_no_room_once_a_flush_covers_that(void **state)
+{
+	char name[16];
+
+	(void)state;
+	memd_open(&g, OPTIONS("memory=2M", "track_flush=yes"));
+	for (unsigned i = 0; i < 2 * 2 * MIB / XSEG_PAGE_SIZE; i++) {
+		snprintf(name, sizeof(name), "o%u", i);
+		assert_int_equal(rig_fill(&g, name, 0, 4096, 0x11, 0), 4096);
+		assert_int_equal(rig_op(&g, XSEG_OP_DELETE, name, 0, 0), 0);
+		assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 #define O(name) cmocka_unit_test_teardown(name, teardown)
 
@@ -514,6 +557,7 @@ int main(void)
 		O(what_was_begun_has_the_room_that_it_had),
 		O(volatile_objects_are_gone_with_the_process),
 		O(an_arena_of_something_else_is_refused),
+		O(an_arena_in_which_two_objects_have_one_name_is_refused),
 		O(an_arena_in_which_nothing_was_made_yet_is_made_anew),
 		O(latency_and_jitter_are_kept),
 		T(sustained_iops_and_bandwidth_are_exactly_the_limits),
@@ -530,6 +574,7 @@ int main(void)
 		O(power_loss_leaves_what_a_fua_write_wrote),
 		O(a_fua_discard_of_an_object_that_is_deleted_outlives_power_loss),
 		O(an_object_deleted_and_made_again_is_one_object_after_power_loss),
+		O(what_was_deleted_takes_no_room_once_a_flush_covers_that),
 	};
 
 	return contract_run(&contract) + cmocka_run_group_tests(tests, NULL, NULL);
