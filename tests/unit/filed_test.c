@@ -318,6 +318,20 @@ static void a_file_is_synced_before_it_is_closed(void **state)
 	rig_status_has(&g, "unsynced_files=16\n");
 }
 
+/* Though it is the one that was used last. */
+static void a_file_that_needs_no_sync_is_closed_rather_than_one_that_does(void **state)
+{
+	(void)state;
+	filed_open(&g, OPTIONS(fresh_dir(base), "files=16"));
+	rig_fill_many(&g, 16);
+	assert_int_equal(rig_fill(&g, "o5", 0, 4096, 0x11, XSEG_REQ_FUA), 4096);
+	nr_data_syncs = 0;
+	assert_int_equal(rig_fill(&g, "one more", 0, 4096, 0x11, 0), 4096);
+	assert_int_equal(nr_data_syncs, 0);
+	rig_status_has(&g, "open_files=16\n");
+	rig_status_has(&g, "unsynced_files=16\n");
+}
+
 static void fua_is_answered_after_the_sync(void **state)
 {
 	struct rig_io *io[8];
@@ -913,6 +927,7 @@ int main(void)
 		T(a_successor_flushes_what_the_dead_one_wrote),
 		T(an_orderly_stop_syncs),
 		O(a_file_is_synced_before_it_is_closed),
+		O(a_file_that_needs_no_sync_is_closed_rather_than_one_that_does),
 		T(fua_is_answered_after_the_sync),
 		T(a_write_during_a_sync_is_synced_by_the_next),
 		T(after_a_failed_sync_flush_fails_until_all_is_overwritten),
