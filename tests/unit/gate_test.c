@@ -241,15 +241,109 @@ static void stand_still(void)
 	}
 }
 
-static void rounds(uint32_t nr)
+static void lie_down(void)
 {
-	static uint64_t now_ns = TOYS_SECOND;
+	for (unsigned i = g.nr; i-- > 0;) {
+		peer_close(g.peers[i], XSEG_CLOSE_FREE_ARENA);
+		peer_destroy(g.peers[i]);
+	}
+	toys_close(&g);
+}
+
+static uint64_t now_ns = TOYS_SECOND;
+
+static void rounds_of(struct peer_port *pp, uint32_t nr)
+{
 	uint64_t next_ns;
 
 	for (; nr; nr--, now_ns += 100000)
+		peer_port_round(pp, now_ns, 64, &next_ns);
+}
+
+static void rounds(uint32_t nr)
+{
+	for (; nr; nr--)
 		for (unsigned i = 0; i < g.nr; i++)
 			for (uint32_t k = 0; k < g.peers[i]->nr_ports; k++)
-				peer_port_round(&g.peers[i]->ports[k], now_ns, 64, &next_ns);
+				rounds_of(&g.peers[i]->ports[k], 1);
+}
+
+static void send_all(void)
+{
+	for (uint32_t k = 0; k < TOYS_DEPTH; k++)
+		toys_send(&g, "up", k);
+	xseg_port_flush(g.port);
+}
+
+static void it_holds_when_each_of_its_ports_does(void **state)
+{
+	(void)state;
+	stand_still();
+	call_to_enter();
+	rounds_of(&up->peer.ports[0], 100);
+	assert_false(is_held());
+	rounds_of(&up->peer.ports[1], 1);
+	rounds_of(&up->peer.ports[0], 100);
+	assert_true(is_held());
+	assert_int_equal(xseg_plug_let_go(cache->peer.xp), 0);
+	lie_down();
+}
+
+/* Below it is nobody by then who would serve it. */
+static void a_successor_holds_from_its_first_round_on(void **state)
+{
+	(void)state;
+	stand_still();
+	call_to_enter();
+	rounds(20);
+	assert_true(is_held());
+	assert_int_equal(xseg_plug_claim(cache->peer.xp), 0);
+	peer_close(&up->peer, XSEG_CLOSE_ABANDON);
+	peer_destroy(&up->peer);
+	send_all();
+	g.nr = 1;
+	up = toys_add(&g, "up", TOY_FORWARD, 2, "low");
+	g.nr = 3;
+	assert_int_equal(peer_open(&up->peer, g.seg, NULL), 0);
+	assert_true(peer_try_serve(&up->peer));
+	while (!is_held())
+		rounds(1);
+	assert_int_equal(toys_receive(&g, 0), -ETIMEDOUT);
+	assert_int_equal(xseg_plug_switch(cache->peer.xp), 0);
+	rounds(20);
+	for (uint32_t k = 0; k < TOYS_DEPTH; k++)
+		assert_true(toys_receive(&g, 0) >= 0);
+	lie_down();
+}
+
+static void what_was_taken_in_is_done_before_a_peer_is_closed_to_requests(void **state)
+{
+	struct peer_port *pp;
+
+	(void)state;
+	stand_still();
+	pp = &low->peer.ports[0];
+	for (uint32_t k = 0; k < 3; k++)
+		toys_send(&g, "low", k);
+	xseg_port_flush(g.port);
+	assert_true(peer_port_step_request(pp));
+	peer_close_to_requests(&low->peer, true);
+	for (uint32_t k = 1; k < 3; k++) {
+		peer_port_step_poll(pp);
+		assert_false(peer_has_passed(&low->peer));
+		assert_true(peer_port_step_request(pp));
+	}
+	peer_port_step_poll(pp);
+	assert_true(peer_has_passed(&low->peer));
+	toys_send(&g, "low", 3);
+	xseg_port_flush(g.port);
+	assert_false(peer_port_step_request(pp));
+	for (uint32_t k = 0; k < 3; k++)
+		assert_int_equal(toys_receive(&g, 0), k);
+	peer_close_to_requests(&low->peer, false);
+	rounds(2);
+	assert_int_equal(toys_receive(&g, 0), 3);
+	lie_down();
 }
 
 static void who_is_asked_again_at_once_sends_first_what_it_held(void **state)
@@ -263,9 +357,7 @@ static void who_is_asked_again_at_once_sends_first_what_it_held(void **state)
 		call_to_enter();
 		rounds(20);
 		assert_true(is_held());
-		for (uint32_t k = 0; k < TOYS_DEPTH; k++)
-			toys_send(&g, "up", k);
-		xseg_port_flush(g.port);
+		send_all();
 		rounds(20);
 		assert_int_equal(toys_receive(&g, 0), -ETIMEDOUT);
 		assert_int_equal(xseg_plug_claim(cache->peer.xp), 0);
@@ -273,6 +365,7 @@ static void who_is_asked_again_at_once_sends_first_what_it_held(void **state)
 		assert_int_equal(xseg_unplug(g.seg, index_of(cache), &err), 0);
 		assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
 		assert_int_equal(xseg_turn(up->peer.xp), XSEG_TURN_ASKED);
+		rounds_of(&up->peer.ports[0], 100);	/* the other one is not run meanwhile */
 		while (!is_held())
 			rounds(1);
 		for (answered = 0; toys_receive(&g, 0) >= 0;)
@@ -281,11 +374,7 @@ static void who_is_asked_again_at_once_sends_first_what_it_held(void **state)
 		assert_int_equal(xseg_plug_switch(cache->peer.xp), 0);
 		rounds(20);
 	}
-	for (unsigned i = g.nr; i-- > 0;) {
-		peer_close(g.peers[i], XSEG_CLOSE_FREE_ARENA);
-		peer_destroy(g.peers[i]);
-	}
-	toys_close(&g);
+	lie_down();
 }
 
 static void *plug_and_unplug(void *arg)
@@ -330,6 +419,9 @@ int main(void)
 		cmocka_unit_test(nobody_holds_for_a_cache_that_is_dead),
 		cmocka_unit_test(a_kept_peer_answers_ebusy_to_others),
 		cmocka_unit_test(requests_wait_at_a_peer_that_is_closed_to_them),
+		cmocka_unit_test(it_holds_when_each_of_its_ports_does),
+		cmocka_unit_test(a_successor_holds_from_its_first_round_on),
+		cmocka_unit_test(what_was_taken_in_is_done_before_a_peer_is_closed_to_requests),
 		cmocka_unit_test(who_is_asked_again_at_once_sends_first_what_it_held),
 		cmocka_unit_test(a_flood_sees_nothing_of_it),
 	};
