@@ -453,6 +453,22 @@ static void a_run_made_again_knows_which_writes_may_be_last(void **state)
 	assert_false(read_value(XB_VALUE_ZERO));
 }
 
+/* More than are told one by one: then any write of the run is. */
+static void where_many_are_possible_all_are(void **state)
+{
+	struct xb_possible p[XB_MAX_POSSIBLE];
+	uint64_t window = 2 * XB_MAX_POSSIBLE;
+	uint32_t i;
+
+	(void)state;
+	for (i = 1; i <= XB_MAX_POSSIBLE; i++)
+		xb_oracle_redo(oracle, AT, 512, V(i), V(i), window);
+	assert_int_equal(xb_oracle_possible(oracle, AT, p), XB_MAX_POSSIBLE);
+	xb_oracle_redo(oracle, AT, 512, V(i), V(i), window);
+	assert_int_equal(xb_oracle_possible(oracle, AT, p), 1);
+	assert_int_equal(p[0].value, XB_VALUE_ANY);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,6 +503,7 @@ int main(void)
 		T(a_read_that_failed_teaches_nothing),
 		T(what_was_never_touched_is_skipped),
 		T(a_run_made_again_knows_which_writes_may_be_last),
+		T(where_many_are_possible_all_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
