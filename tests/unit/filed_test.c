@@ -2,7 +2,8 @@
  * machine: the contract of blockers, syncs, directories.
  *
  * Syncs go through this file's fdatasync(), fsync() and syncfs(), which count, and fail when a test
- * wants them to; holes and ends of files through its fallocate() and ftruncate().
+ * wants them to; holes and ends of files through its fallocate() and ftruncate(), data through its
+ * pwrite() and io_submit().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +78,26 @@ int ftruncate(int fd, off_t size)
 	return (int)syscall(SYS_ftruncate, fd, size);
 }
 
+static _Atomic int odd_writes, fail_submits;
+
+/* An odd one ends within a block, as often as it is tried. */
+ssize_t pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+	return odd_writes ? 100 : (ssize_t)syscall(SYS_pwrite64, fd, buf, len, at);
+}
+
+int io_submit(io_context_t ctx, long nr, struct iocb **all)
+{
+	int rc;
+
+	if (fail_submits > 0) {
+		fail_submits--;
+		return -EIO;
+	}
+	rc = (int)syscall(SYS_io_submit, ctx, nr, all);
+	return rc < 0 ? -errno : rc;
+}
+
 static _Atomic int nr_fs_syncs, fail_fs_syncs;
 
 int syncfs(int fd)
@@ -104,7 +125,8 @@ static const char *fresh_dir(const char *below)
 	remove_tree(opt_dir + 4);
 	nr_data_syncs = nr_dir_syncs = fail_data_syncs = fail_dir_syncs = slow_data_syncs =
 		nr_begun_data_syncs = hold_data_syncs = no_holes = hold_truncates =
-			nr_begun_truncates = nr_fs_syncs = fail_fs_syncs = 0;
+			nr_begun_truncates = nr_fs_syncs = fail_fs_syncs = odd_writes =
+				fail_submits = 0;
 	return opt_dir;
 }
 
@@ -250,6 +272,38 @@ static void a_discard_without_holes_does_not_cut_off_what_is_written_behind_it(v
 	assert_int_equal(rig_wait(&g, write), 4096);
 	assert_true(rig_holds(&g, "a", 4096, 4096, 0));
 	assert_true(rig_holds(&g, "a", 8192, 4096, 0x22));
+}
+
+static void a_transfer_that_comes_no_block_further_is_an_error(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	if (((struct filed *)g.peer)->dir.align == 1) {
+		print_message("skipped: no O_DIRECT here\n");
+		skip();
+	}
+	odd_writes = 1;
+	assert_int_equal(rig_fill(&g, "a", 512, 1000, 0x22, 0), -EIO);
+	odd_writes = 0;
+	assert_int_equal(rig_fill(&g, "a", 512, 1000, 0x22, 0), 1000);
+	assert_true(rig_holds(&g, "a", 512, 1000, 0x22));
+}
+
+/* Nothing else would call the port again. */
+static void what_the_kernel_refuses_is_answered_at_once(void **state)
+{
+	struct peer_port *pp = &g.peer->ports[0];
+	uint8_t data[4096] = { 1 };
+	struct rig_io *io;
+
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	fail_submits = 1;
+	io = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, 0);
+	assert_true(peer_port_step_request(pp));
+	assert_in_range(peer_port_step_poll(pp), 0, pp->now_ns);
+	assert_int_equal(fail_submits, 0);
+	assert_int_equal(rig_wait(&g, io), -EIO);
 }
 
 /* ---- syncs ------------------------------------------------------------------------------- */
@@ -923,6 +977,8 @@ int main(void)
 		O(random_ops_on_tmpfs_agree_with_an_array),
 		O(more_requests_than_iodepth_and_slots_are_served),
 		T(a_discard_without_holes_does_not_cut_off_what_is_written_behind_it),
+		T(a_transfer_that_comes_no_block_further_is_an_error),
+		T(what_the_kernel_refuses_is_answered_at_once),
 		T(flush_syncs_what_was_written_and_nothing_else),
 		T(a_successor_flushes_what_the_dead_one_wrote),
 		T(an_orderly_stop_syncs),
