@@ -40,11 +40,17 @@ t "the store is fast again" xseg peer set memd bandwidth=0
 
 # ---- the second SIGINT ----
 
+# Two of them that it has not taken yet would be one.
+nothing_pends()
+{
+	grep -q '^ShdPnd:[[:space:]]*0*$' "/proc/$cached/status"
+}
+
 t "cached serves again" start_cached
 t "the same data is read back and written again" fill
 t "the store stalls" xseg peer set memd latency=3s
 kill -INT $cached
-sleep 0.5
+t "it has taken the first one" wait_for 10 nothing_pends
 kill -INT $cached
 wait $cached
 is "a second SIGINT ends it at once, with work left" "$?" 3

@@ -200,6 +200,11 @@ t "memd is made well once more" xseg peer set memd fail=
 # ---- when answers do not come ----
 
 start cut $run $verify --runtime=60s --verify_state=cut.state $with_json
+is_running()
+{
+	xseg --json peer list | grep -q "\"xbench.$started"
+}
+t "a run has begun" wait_for 10 is_running
 sleep 1
 kill -INT "$started"
 wait "$started"

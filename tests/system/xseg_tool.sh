@@ -459,13 +459,19 @@ expect_exit 2 "a wrong live option is wrong usage" xseg peer set memd latency=sl
 t "memd is made slow" xseg peer set memd latency=300ms
 expect_exit 3 "a flush is timed out" xseg --timeout 100ms volume flush v
 expect_exit 3 "an import, too" xseg --timeout 100ms volume import v data
+t "memd is made slower" xseg peer set memd latency=3s
 xseg volume import v data >/dev/null 2>interrupted &
-sleep 0.2
-kill -INT $!
-wait $!
-is "an import is interrupted" "$?" 3
+import=$!
+imports()
+{
+	xseg --json peer list | grep -q "\"xseg.$import\""
+}
+t "an import has begun" wait_for 10 imports
+kill -INT "$import"
+wait "$import"
+is "it is interrupted" "$?" 3
 is "and says so in one line" "$(grep -c '^xseg: interrupted: ' interrupted)" 1
-t "memd is made slower" xseg peer set memd latency=2s
+t "and less slow" xseg peer set memd latency=2s
 t "volumed is stopped" xseg peer stop volumed
 t "and begins anew" xseg peer start volumed
 expect_json '.volumes == null' "while it reads its list, nobody knows of how many" \
