@@ -41,6 +41,11 @@ said()		# TEXT
 	grep -q "$1" "$log"
 }
 
+has_started()	# PEER TIMES: the supervisor has
+{
+	[ "$(grep -c "started $1 (" "$log")" -ge "$2" ]
+}
+
 times_started()	# PEER
 {
 	grep -c "$1: serving" "$log"
@@ -126,7 +131,7 @@ begin_down 'stopping cached'
 kill -KILL "$(peer_field cached pid)"
 t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
 kill -KILL "$(peer_field cached pid)"
-t "$what: and killed once more" wait_for 10 test "$(grep -c 'started cached' "$log")" -ge 2
+t "$what: and once more" wait_for 10 has_started cached 3
 thaw
 ends_with 0
 is "$what: volumed was not started again" "$(times_started volumed)" 1
@@ -344,6 +349,22 @@ kill -KILL "$frozen"
 ends_with 1
 t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is dead' \
 	down.log
+t "$what: it is started by hand" xseg peer start filed
+t "$what: and all stops" xseg down
+all_is_there
+
+# What it wrote since its last sync may not be on the disk.
+up "no supervisor, filed is killed when it is its turn"
+kill -KILL "$(supervisor)"
+t "$what: the others have stopped" xseg peer stop volumed
+t "$what: and nothing is dirty" xseg peer stop cached
+freeze_peer filed
+start down timeout -k 1 60 xseg down
+down=$started
+t "$what: it is asked to stop" wait_for 10 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
+kill -KILL "$frozen"
+ends_with 1
+t "$what: down says so" grep -q 'filed: it died while it was stopping' down.log
 t "$what: it is started by hand" xseg peer start filed
 t "$what: and all stops" xseg down
 all_is_there
