@@ -43,9 +43,10 @@
 #define PEERS_HOST_SUPERVISE_H
 
 /* Supervises the stack kept in the segment until told to stop by SIGTERM or SIGINT, then stops all
- * peers. Another SIGTERM then changes nothing, a second SIGINT leaves them running. `text`, unless it is NULL, is kept there first, by
- * who has become the supervisor. One byte is written to the descriptor `begun` (-1: none) when all
- * that is done. Returns an exit code (enum main_exit). Attaches: call it after the last fork. */
+ * peers. Another SIGTERM then changes nothing, a second SIGINT leaves them running. `text`, unless it
+ * is NULL, is kept there first, by who has become the supervisor. One byte is written to the
+ * descriptor `begun` (-1: none) when all that is done. Returns an exit code (enum main_exit).
+ * Attaches: call it after the last fork. */
 int supervise(const char *segment, const char *text, int begun);
 
 #endif
