@@ -23,11 +23,19 @@ for program in xseg xbench xseg-host volumed cached filed memd; do
 	wide "$program"
 done >>wide.txt
 is "no help is wider than 80 columns" "$(cat wide.txt)" ""
-for words in "volume --help" "help volume" "--help volume"; do
+for words in "volume --help" "help volume" "--help volume" "--json volume --help" \
+		"volume --json --help" "volume --help --json" "volume -s x -h"; do
 	# shellcheck disable=SC2086
 	is "'xseg $words' lists what there is of volumes" "$(xseg $words | grep -c '^  volume ')" 8
 done
 expect_err 2 "one more word: list, start" "a group alone is no command" xseg peer
+expect_err 2 "one more word: list, start" "with an option, neither" xseg peer --json
+expect_err 2 "peer: unknown option --bogus; see 'xseg peer --help'" "nor with one that is none" \
+	xseg peer --bogus --help
+expect_err 2 "unknown command 'peer lsit'; did you mean 'peer list'" \
+	"a command behind an option is looked for" xseg peer --json lsit
+expect_err 4 "segment $XSEG_SEGMENT-no: there is none" "and found" \
+	xseg peer -s "$XSEG_SEGMENT-no" --json list
 expect_err 2 "unknown command 'nothing'" "nor is there help on what is none" xseg help nothing
 for words in "" "--check=x --kinds" "--check=x memd" "--supervise memd"; do
 	# shellcheck disable=SC2086

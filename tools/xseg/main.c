@@ -420,10 +420,30 @@ static int help_on(int argc, char **argv)
 	return cmd ? print_command_help(cmd) : unknown_command(nr, argv);
 }
 
-/* "GROUP --help", which is no command. */
-static bool asks_for_help(int argc, char **argv)
+/* "GROUP OPTIONS [WORD]", where no command was found: with the options left out there may be one;
+ * else NULL, and *code. */
+static const struct command *find_in_group(int argc, char **argv, int *used, int *code)
 {
-	return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+	struct xseg_error err = { "" };
+	struct global_opts between;
+	char **rest, *words[2] = { argv[0] };
+	int left = read_front(&between, argc, argv, &rest, &err);
+	const struct command *cmd = NULL;
+
+	if (left > 0) {
+		words[1] = rest[0];
+		cmd = command_find(2, words, used);
+	}
+	if (left < 0)
+		*code = tool_fail(TOOL_USAGE, "%s: %s; see 'xseg %s --help'", argv[0], err.text,
+				  argv[0]);
+	else if (!left && between.help)
+		*code = print_group_help(argv[0]);
+	else if (!left && between.version)
+		*code = print_version();
+	else if (!cmd)
+		*code = unknown_command(left ? 2 : 1, words);
+	return cmd;
 }
 
 static int run(int argc, char **argv)
@@ -431,9 +451,9 @@ static int run(int argc, char **argv)
 	struct xseg_error err = { "" };
 	const struct command *cmd;
 	struct global_opts front;
-	char **words;
+	char **words, follow[256];
+	int nr, used, code = TOOL_DONE;
 	bool about;
-	int nr, used;
 
 	nr = read_front(&front, argc, argv, &words, &err);
 	about = nr > 0 && !strcmp(words[0], "help");
@@ -450,10 +470,14 @@ static int run(int argc, char **argv)
 	if (nr == 0)
 		return tool_fail(TOOL_USAGE, "no command; 'xseg --help' lists them");
 	cmd = command_find(nr, words, &used);
-	if (!cmd && (front.help || asks_for_help(nr, words)))
-		return help_on(front.help ? nr : 1, words);
+	if (!cmd && front.help)
+		return help_on(nr, words);
+	if (!cmd && !group_words(words[0], follow, sizeof(follow)))
+		return unknown_command(nr > 1 && words[1][0] == '-' ? 1 : nr, words);
 	if (!cmd)
-		return unknown_command(nr, words);
+		cmd = find_in_group(nr, words, &used, &code);
+	if (!cmd)
+		return code;
 	return read_command(cmd, used, argc, argv);
 }
 
