@@ -42,7 +42,13 @@ t "a volume is made" xseg volume create vol --size 32M
 t "the store is told to fail every write" xseg peer set memd fail=write:1:EIO
 expect_json '[.jobs[].error] | add == 0' "write-back: writes are acknowledged all the same" \
 	write_some
-expect_exit 1 "write-back: a flush says that it failed" xseg volume flush vol
+start spare cached --name spare --memory 8M
+t "another cache begins, off the path" wait_for 10 state_is spare running
+expect_err 1 "see 'xseg cache status cached'" \
+	"write-back: a flush says that it failed, and which cache has the data" \
+	xseg volume flush vol
+kill "$started"
+wait "$started"
 is "and the data is still dirty" "$([ "$(cache dirty_bytes)" -ge 1048576 ] && echo yes)" yes
 is "the failures are counted" "$([ "$(cache flush_errors)" -gt 0 ] && echo yes)" yes
 expect_exit 4 "clean data is not dropped while any is dirty" xseg cache drop cached
@@ -93,7 +99,8 @@ t "the store fails all writes" xseg peer set memd fail=write:1:ENOSPC
 xseg --timeout 8s down 2>down.err
 is "down waits for it as long as it may" $? 3
 is "and says so, once" \
-	"$(grep -c '^xseg: stopping: 64.0k are dirty and the store has taken nothing for 5 s' down.err)" 1
+	"$(grep '^xseg: stopping: 64.0k are dirty and the store has taken nothing for 5 s' down.err |
+		grep -c "'xseg cache status cached'")" 1
 supervisor=$(xseg --json status | jq .supervisor.pid)
 kill -KILL "$supervisor"
 t "the supervisor is killed meanwhile" wait_for 5 test ! -e "/proc/$supervisor"

@@ -357,7 +357,7 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 int client_flush(
 	struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name)
 {
-	char dirty[OUT_TEXT];
+	char dirty[OUT_TEXT], command[VIEW_COMMAND_MAX], hint[VIEW_COMMAND_MAX + 80];
 	int64_t result;
 	int rc;
 
@@ -367,18 +367,19 @@ int client_flush(
 	while (!call_poll(c, CLIENT_PORT_IO, LOOK_EVERY_NS, &result)) {
 		if (tool_out_of_time(c->t))
 			return tool_later(
-				"%s %s: not all is on stable storage yet, the flush goes on; 'xseg cache status' "
+				"%s %s: not all is on stable storage yet, the flush goes on; '%s' "
 				"shows how much is dirty",
-				what, name);
+				what, name, view_dirty_command(c->seg, peer, command));
 		tool_progress(c->t, "%s %s: flushing, %s dirty", what, name,
 			      out_size(dirty_bytes_of(c->seg, XSEG_NONE), dirty));
 	}
 	tool_progress_end();
-	if (result < 0)
-		return client_fail(c, result,
-			"what could not be written stays dirty and is tried again; see 'xseg cache status'",
-			"%s %s", what, name);
-	return TOOL_DONE;
+	if (result >= 0)
+		return TOOL_DONE;
+	snprintf(hint, sizeof(hint),
+		"what could not be written stays dirty and is tried again; see '%s'",
+		view_dirty_command(c->seg, peer, command));
+	return client_fail(c, result, hint, "%s %s", what, name);
 }
 
 int client_settings(int argc, char **argv, char *text, size_t size)

@@ -119,17 +119,19 @@ static uint32_t count_alive(struct xseg *seg)
 	return alive;
 }
 
-static void tell_stall(struct tool *t, const struct ending_stall *s)
+static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_stall *s)
 {
 	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
-	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32];
+	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32], command[VIEW_COMMAND_MAX];
 
 	snprintf(way_out, sizeof(way_out), s->peer ? "xseg peer kill %s" : "xseg down --force", name);
 	if (s->dirty)
 		tool_note(t,
 			"stopping%s%s: %s are dirty and the store has taken nothing for 5 s, it is still "
-			"tried; 'xseg cache status' and the log say why, '%s' %s",
-			space, name, out_size(s->dirty, size), way_out,
+			"tried; '%s' and the log say why, '%s' %s",
+			space, name, out_size(s->dirty, size),
+			view_dirty_command(seg, s->peer ? s->peer->index : XSEG_NONE, command),
+			way_out,
 			s->peer ? "leaves them in the segment" : "loses them");
 	else
 		tool_note(t,
@@ -154,7 +156,7 @@ void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall
 	if (s->told || now - s->since_ns < STALL_NS)
 		return;
 	s->told = true;
-	tell_stall(t, s);
+	tell_stall(t, seg, s);
 }
 
 /* Waits until that incarnation has ended, with progress; *now is what is there then. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "peers/common/dirty.h"
 #include "tools/xseg/tool.h"
 
 /* ---- peers ------------------------------------------------------------------------------- */
@@ -91,6 +92,40 @@ const struct xseg_peer_info *view_peer_meant(struct xseg *seg, const struct view
 		xseg_meant_add(seg, &meant, p);
 	*several = meant.nr > 1;
 	return meant.nr ? view_peer_named(peers, meant.info.name) : NULL;
+}
+
+/* Whether it is that peer or somewhere below it, for as far as routes go. */
+static bool is_below(struct xseg *seg, const struct xseg_peer_info *p, uint32_t top)
+{
+	struct xseg_peer_info at = { .downstream = top };
+	uint32_t hops;
+
+	for (hops = xseg_nr_peers(seg); hops && at.downstream != p->index; hops--)
+		if (!xseg_peer_get_info(seg, at.downstream, &at))
+			return false;
+	return hops;
+}
+
+const char *view_dirty_command(struct xseg *seg, uint32_t peer, char buf[VIEW_COMMAND_MAX])
+{
+	uint64_t dirty, most = 0;
+	struct xseg_peer_info p;
+	bool found = false;
+	uint32_t i;
+
+	snprintf(buf, VIEW_COMMAND_MAX, "xseg status");
+	for (i = 0; i < xseg_nr_peers(seg); i++) {
+		if (!xseg_peer_get_info(seg, i, &p) || strcmp(p.kind, "cached") ||
+		    (peer != XSEG_NONE && !is_below(seg, &p, peer)))
+			continue;
+		dirty = dirty_bytes_of(seg, i);
+		if (found && dirty <= most)
+			continue;
+		snprintf(buf, VIEW_COMMAND_MAX, "xseg cache status %s", p.name);
+		found = true;
+		most = dirty;
+	}
+	return buf;
 }
 
 bool view_peer_alive(const struct xseg_peer_info *p)

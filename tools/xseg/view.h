@@ -35,6 +35,11 @@ const struct xseg_peer_info *view_peer_of_kind(const struct view_peers *peers, c
 const struct xseg_peer_info *view_peer_meant(struct xseg *seg, const struct view_peers *peers,
 					     const char *kind, bool *several);
 
+/* Writes which command shows what is dirty at a peer and below it (XSEG_NONE: anywhere): the status
+ * of the cache there that has most, or of the whole stack where there is none. Returns buf. */
+#define VIEW_COMMAND_MAX (XSEG_NAME_MAX + 32)
+const char *view_dirty_command(struct xseg *seg, uint32_t peer, char buf[VIEW_COMMAND_MAX]);
+
 /* The supervisor's entry, while it is alive. */
 bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info);
 

@@ -190,6 +190,7 @@ static int mover_reap(struct mover *m)
 {
 	struct client *c = m->v->c;
 	struct xseg_io *done[MAX_SLOTS];
+	char command[VIEW_COMMAND_MAX];
 	uint64_t since = tool_now_ns();
 	uint32_t nr;
 
@@ -199,9 +200,10 @@ static int mover_reap(struct mover *m)
 		if (!m->noted && tool_now_ns() - since > STALL_NS) {
 			m->noted = true;
 			tool_note(c->t,
-				"%s %s: no answer since 5 s, it still waits; see 'xseg status', 'xseg cache status' "
-				"and the log",
-				m->what, m->v->name);
+				"%s %s: no answer since 5 s, it still waits; see 'xseg peer list', '%s' and "
+				"the log",
+				m->what, m->v->name,
+				view_dirty_command(c->seg, m->v->peer, command));
 		}
 	}
 	while (nr-- > 0) {
