@@ -119,7 +119,7 @@ static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *
 			view_state_name(away->state));
 	} else if (leaving && dirty) {
 		if (done)
-			out_time(ns / 1000 * dirty / done * 1000, eta);
+			out_time((uint64_t)((double)ns * (double)dirty / (double)done), eta);
 		tool_progress(p->t, "draining %s: %s of %s dirty, ETA %s", name_of(p, p->cache),
 			out_size(dirty, left), out_size(p->dirty_bytes, of), eta);
 	} else {
