@@ -322,3 +322,21 @@ bool filed_dir_is_made(const char *path)
 		close(dir);
 	return made;
 }
+
+void filed_dir_place(const char *path, char place[PATH_MAX])
+{
+	char above[PATH_MAX], real[PATH_MAX];
+	size_t end = strlen(path), begin;
+
+	if (realpath(path, place))
+		return;
+	while (end > 1 && (path[end - 1] == '/' || (path[end - 1] == '.' && path[end - 2] == '/')))
+		end--;
+	for (begin = end; begin && path[begin - 1] != '/'; begin--)
+		;
+	snprintf(above, sizeof(above), "%.*s", begin ? (int)begin : 1, begin ? path : ".");
+	if (!realpath(above, real) ||
+		(size_t)snprintf(place, PATH_MAX, "%s%s%.*s", real, real[1] ? "/" : "",
+			(int)(end - begin), path + begin) >= PATH_MAX)
+		snprintf(place, PATH_MAX, "%s", path);
+}

@@ -13,6 +13,7 @@
 #ifndef PEERS_FILED_FILED_DIR_H
 #define PEERS_FILED_FILED_DIR_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,6 +36,9 @@ int filed_dir_open(struct filed_dir *d, const char *path, bool direct,
 void filed_dir_close(struct filed_dir *d);
 /* Whether a filed has made what is there. */
 bool filed_dir_is_made(const char *path);
+/* What a path leads to, or would if something were there, in the one way to write that: whole and
+ * without links. Where it cannot be told the path as it is. */
+void filed_dir_place(const char *path, char place[PATH_MAX]);
 
 /* The path of an object's file below DIR. -ENAMETOOLONG: the name has too many bytes that need
  * %XX. */

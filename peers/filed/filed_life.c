@@ -116,12 +116,13 @@ static int fds_allow(struct filed *f, uint32_t *nr, struct xseg_error *err)
  * flush would go there. So none is made where the predecessor's was, as a disk that is not mounted
  * leaves it; and a relative path, which leads elsewhere where it is begun elsewhere, has to lead to
  * the same directory. */
-static int check_same_dir(const struct filed *f, const void *arena, struct xseg_error *err)
+static int check_same_dir(
+	const struct filed *f, const void *arena, const char *place, struct xseg_error *err)
 {
 	bool relative = f->dir_path[0] != '/';
 	struct stat st;
 
-	if (filed_marks_is_blank(arena) || (!relative && !filed_marks_had_path(arena, f->dir_path)))
+	if (filed_marks_is_blank(arena) || (!relative && !filed_marks_had_path(arena, place)))
 		return 0;
 	if (!stat(f->dir_path, &st)) {
 		if (filed_marks_know(arena, &st))
@@ -164,6 +165,7 @@ static int arena_open(struct filed *f, uint32_t nr, uint64_t *bytes, void **aren
 
 static int store_open(struct filed *f, struct xseg_error *err)
 {
+	char place[PATH_MAX];
 	uint64_t bytes;
 	uint32_t nr = 0;
 	rlim_t got;
@@ -172,8 +174,9 @@ static int store_open(struct filed *f, struct xseg_error *err)
 
 	if (!rc)
 		rc = arena_open(f, nr, &bytes, &arena, err);
+	filed_dir_place(f->dir_path, place);
 	if (!rc)
-		rc = check_same_dir(f, arena, err);
+		rc = check_same_dir(f, arena, place, err);
 	if (!rc)
 		rc = filed_dir_open(&f->dir, f->dir_path, f->want_direct, err);
 	if (rc)
@@ -183,7 +186,7 @@ static int store_open(struct filed *f, struct xseg_error *err)
 			"direct=no says so", f->peer.name, f->dir_path);
 	rc = filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);
 	if (!rc)
-		filed_marks_note_path(arena, f->dir_path);
+		filed_marks_note_path(arena, place);
 	if (!rc && f->files.nr > nr)		/* it has the slots of a predecessor */
 		rc = fds_take(f, f->files.nr - nr, &got, err);
 	if (!rc)

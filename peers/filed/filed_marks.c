@@ -16,7 +16,7 @@ struct header {
 	_Atomic uint64_t magic;				/* stored last */
 	_Atomic uint64_t nr;
 	_Atomic uint64_t dev, ino; /* of the directory that the marks speak of */
-	char path[PATH_BYTES];			/* and how it was given */
+	char path[PATH_BYTES];			/* and its place (filed_dir.h) */
 };
 _Static_assert(sizeof(struct header) <= HEADER_BYTES, "it has a page");
 

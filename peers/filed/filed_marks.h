@@ -92,8 +92,8 @@ uint64_t filed_marks_bytes(uint32_t nr);
 bool filed_marks_is_blank(const void *arena);
 /* What stands there is about that directory. */
 bool filed_marks_know(const void *arena, const struct stat *dir);
-/* The directory was given as that path; who opens the marks notes it then. One that was noted half
- * is none. */
+/* The directory was at that place (filed_dir.h); who opens the marks notes it then. One that was
+ * noted half is none. */
 bool filed_marks_had_path(const void *arena, const char *path);
 void filed_marks_note_path(void *arena, const char *path);
 /* Takes over the marks of a predecessor, of which there may be another number than *nr, or makes

@@ -768,6 +768,42 @@ static void no_store_is_made_where_one_was_and_is_not(void **state)
 	remove_tree(first + 4);
 }
 
+/* The same place by another path, whether its directory is not there, or another one is. */
+static void however_its_path_is_written(void **state)
+{
+	static char first[300], other[640];
+	static const struct {
+		const char *link, *before, *after;
+	} ways[] = {
+		{ "", "/", "/" }, { "", "//", "" }, { "", "/./", "/." }, { "-link", "/", "" }
+	};
+	const char *options[] = { other, NULL }, *top = first + 4, *name;
+	char away[310], link[310];
+	size_t i;
+
+	(void)state;
+	snprintf(first, sizeof(first), "%s", fresh_dir(base));
+	name = strrchr(first, '/') + 1;
+	snprintf(away, sizeof(away), "%s-away", top);
+	snprintf(link, sizeof(link), "%s-link", top);
+	filed_open(&g, OPTIONS(first));
+	rig_kill(&g);
+	assert_int_equal(rename(top, away) || symlink(base, link), 0);
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		snprintf(other, sizeof(other), "dir=%s%s%s%s", *ways[i].link ? link : base,
+			ways[i].before, name, ways[i].after);
+		g.options = options;
+		assert_int_equal(rig_start(&g), -EBUSY);
+		assert_int_equal(mkdir(top, 0777), 0);
+		assert_int_equal(rig_start(&g), -EBUSY);
+		assert_int_equal(rmdir(top) || rename(away, top), 0);
+		assert_int_equal(rig_start(&g), 0);
+		rig_kill(&g);
+		assert_int_equal(rename(top, away), 0);
+	}
+	assert_int_equal(rename(away, top) || rig_start(&g) || unlink(link), 0);
+}
+
 static void status_tells_whether_o_direct_is_used(void **state)
 {
 	(void)state;
@@ -1003,6 +1039,7 @@ int main(void)
 		O(a_directory_that_somebody_else_has_made_is_durable_before_it_is_used),
 		O(a_relative_path_that_leads_elsewhere_is_refused),
 		O(no_store_is_made_where_one_was_and_is_not),
+		O(however_its_path_is_written),
 		O(status_tells_whether_o_direct_is_used),
 		cmocka_unit_test(a_full_disk_answers_enospc),
 		cmocka_unit_test(marks_that_were_written_over_are_refused_or_cleared),
