@@ -12,7 +12,8 @@
  * Invariants
  *   C1  nothing of the catalogue is believed before all of it has been read: one record of a
  *       foreign version, and none is used or ever written
- *   C2  a damaged record's slot is never written again; the other volumes are served
+ *   C2  a damaged record's slot is never written again, nor is its name used again, as far as that
+ *       can be read; the other volumes are served
  *   C3  records are written with FUA
  */
 #include <assert.h>
@@ -70,9 +71,14 @@ void vd_record_encode(const struct vd_meta *meta, uint32_t slot, void *record)
 	rec->checksum = record_sum(rec);
 }
 
+static bool name_ok(const struct record *rec)
+{
+	return !rec->name[XSEG_NAME_MAX - 1] && xseg_name_ok(rec->name);
+}
+
 static bool volume_ok(const struct record *rec)
 {
-	if (rec->name[XSEG_NAME_MAX - 1] || !xseg_name_ok(rec->name))
+	if (!name_ok(rec))
 		return false;
 	if (!vd_object_size_ok(rec->object_size) || !vd_size_ok(rec->size_bytes))
 		return false;
@@ -101,6 +107,8 @@ int vd_record_decode(const void *record, uint32_t slot, struct vd_meta *meta)
 		return -EPROTO;
 	if (rec.magic != RECORD_MAGIC || !record_ok(&rec, slot)) {
 		meta->state = VD_DAMAGED;
+		if (name_ok(&rec))
+			memcpy(meta->name, rec.name, sizeof(meta->name));
 		return -EBADMSG;
 	}
 	meta->state = (enum vd_slot_state)rec.state;
@@ -203,7 +211,7 @@ static bool load_records(struct peer_port *pp)
 	struct volumed *vd = vd_of(pp);
 	struct vd_catalog *c = &vd->catalog;
 	uint32_t i, slot;
-	const char *rec;
+	const char *rec, *name;
 	int rc;
 
 	for (i = 0; i < LOAD_RECORDS; i++) {
@@ -213,10 +221,12 @@ static bool load_records(struct peer_port *pp)
 		rc = vd_record_decode(rec, slot, &vd->volume[slot].meta);
 		if (rc == -EPROTO)
 			return false;
+		name = vd->volume[slot].meta.name;
 		if (rc)
-			log_error("%s: record %u of the catalogue is damaged; its slot is left as "
-				  "it is, the other volumes are served",
-				  pp->peer->name, slot);
+			log_error("%s: record %u of the catalogue is damaged%s%s%s; its slot is "
+				  "left as it is, the other volumes are served",
+				  pp->peer->name, slot, *name ? " and was of a volume '" : "", name,
+				  *name ? "'" : "");
 	}
 	c->loaded += LOAD_RECORDS;
 	XKILL(CATALOG_PART);

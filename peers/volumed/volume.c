@@ -238,6 +238,16 @@ struct vd_volume *vd_volume_unused(struct volumed *vd)
 	return NULL;
 }
 
+struct vd_volume *vd_volume_damaged(struct volumed *vd, const char *name)
+{
+	struct vd_volume *v;
+
+	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++)
+		if (v->meta.state == VD_DAMAGED && strcmp(v->meta.name, name) == 0)
+			return v;
+	return NULL;
+}
+
 static void count_state(struct volumed *vd, enum vd_slot_state state, uint32_t by)
 {
 	_Atomic uint32_t *counter[VD_NR_STATES] = {

@@ -66,7 +66,7 @@
 enum vd_slot_state { VD_FREE, VD_LIVE, VD_REMOVING, VD_SHRINKING, VD_DAMAGED, VD_NR_STATES };
 
 struct vd_meta {
-	char name[XSEG_NAME_MAX];
+	char name[XSEG_NAME_MAX];		/* DAMAGED: as far as it can be read */
 	enum vd_slot_state state;
 	uint32_t generation;			/* 16 bits; each volume in a slot has the next */
 	uint64_t size_bytes;
@@ -290,6 +290,8 @@ uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes);
 /* Port 0's thread: by name (not FREE, not DAMAGED), or NULL; an unused slot, or NULL. */
 struct vd_volume *vd_volume_find(struct volumed *vd, const char *name);
 struct vd_volume *vd_volume_unused(struct volumed *vd);
+/* The slot whose damaged record bears that name, or NULL. */
+struct vd_volume *vd_volume_damaged(struct volumed *vd, const char *name);
 /* v becomes what has just been recorded: publishes or withdraws it, begins its job. */
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta);
 /* Clients may read past this peer (xseg/direct.c) while all volumes are what they were when that

@@ -286,12 +286,25 @@ static int64_t check_objects(const char *name, uint64_t object_size, uint64_t si
 		      name, each, most);
 }
 
+static int64_t say_damaged(struct volumed *vd, const struct vd_volume *v, int64_t rc,
+			   const char *what_to_do, struct kv_text *t)
+{
+	return REASON(t, rc,
+		      "record %u of the catalogue is damaged and was of a volume '%s', whose objects "
+		      "are still in the store; %s",
+		      vd_slot_of(vd, v), v->meta.name, what_to_do);
+}
+
 /* The volume of that name, or NULL with *rc and the reason. */
 static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc, struct kv_text *t)
 {
-	struct vd_volume *v = vd_volume_find(vd, name);
+	struct vd_volume *v = vd_volume_find(vd, name), *damaged;
 
-	if (!v)
+	damaged = v ? NULL : vd_volume_damaged(vd, name);
+	if (damaged)
+		*rc = say_damaged(vd, damaged, -ENOENT,
+				  "put the record back from a copy of the object :catalog", t);
+	else if (!v)
 		*rc = REASON(t, -ENOENT,
 			     "there is no volume '%s'; 'xseg -s %s volume list' shows what there is",
 			     name, vd->peer.segment);
@@ -332,6 +345,9 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 			"there is a volume '%s' already; choose another name, or remove "
 			"it first",
 			name);
+	v = vd_volume_damaged(vd, name);
+	if (v)
+		return say_damaged(vd, v, -EEXIST, "choose another name", t);
 	v = vd_volume_unused(vd);
 	if (!v)
 		return REASON(t, -ENOSPC,

@@ -466,6 +466,24 @@ static void a_damaged_record_harms_its_own_volume_only(void **state)
 	assert_true(admin("volume list 0") > 0 && says("slot=2 name=c"));
 }
 
+/* Another volume of its name would show what it held, and take that along when it is removed. */
+static void the_name_of_a_damaged_record_is_not_used_again(void **state)
+{
+	uint32_t a = create("a", "1M");
+
+	(void)state;
+	assert_int_equal(write_pattern(a, 0, 512, 1), 512);
+	object_find(":catalog")->data[40] ^= 1;
+	volumed_restart();
+	assert_int_equal(admin("volume create a size=1M"), -EEXIST);
+	assert_true(says("record 0 of the catalogue is damaged and was of a volume 'a'"));
+	assert_int_equal(admin("volume info a"), -ENOENT);
+	assert_true(says("record 0 of the catalogue is damaged and was of a volume 'a'"));
+	assert_int_equal(admin("volume info b"), -ENOENT);
+	assert_true(says("there is no volume 'b'"));
+	create("b", "1M");
+}
+
 static void records_are_believed_only_when_everything_fits(void **state)
 {
 	struct vd_meta meta = { .name = "vol",
@@ -528,6 +546,7 @@ int main(void)
 		T(a_catalogue_has_one_volumed),
 		T(a_catalogue_of_another_version_is_left_alone),
 		T(a_damaged_record_harms_its_own_volume_only),
+		T(the_name_of_a_damaged_record_is_not_used_again),
 		T(records_are_believed_only_when_everything_fits),
 	};
 
