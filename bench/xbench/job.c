@@ -25,17 +25,18 @@ const char *const xb_stat_names[XB_NR_STATS] = {
 /* How each operation is asked for. */
 static const struct {
 	enum xseg_op op;
-	bool pages;				/* its data is in pages: all of it must be done */
+	bool pages;				/* its data is in pages */
+	bool whole;				/* it is about a range: all of it must be done */
 	bool changes;				/* the oracle must know */
 	bool may_lack;		/* -ENOENT says that there is no such object yet: no error */
 } kinds[XB_NR_OPS] = {
-	[XB_READ] = { XSEG_OP_READ, true, false, false },
-	[XB_WRITE] = { XSEG_OP_WRITE, true, true, false },
-	[XB_TRIM] = { XSEG_OP_DISCARD, false, true, false },
-	[XB_FLUSH] = { XSEG_OP_FLUSH, false, false, false },
-	[XB_ZEROES] = { XSEG_OP_WRITE_ZEROES, false, true, false },
-	[XB_COPY] = { XSEG_OP_COPY, false, false, true },
-	[XB_INFO] = { XSEG_OP_INFO, false, false, true },
+	[XB_READ] = { XSEG_OP_READ, true, true, false, false },
+	[XB_WRITE] = { XSEG_OP_WRITE, true, true, true, false },
+	[XB_TRIM] = { XSEG_OP_DISCARD, false, true, true, false },
+	[XB_FLUSH] = { XSEG_OP_FLUSH, false, false, false, false },
+	[XB_ZEROES] = { XSEG_OP_WRITE_ZEROES, false, true, true, false },
+	[XB_COPY] = { XSEG_OP_COPY, false, true, false, true },
+	[XB_INFO] = { XSEG_OP_INFO, false, false, false, true },
 };
 
 uint32_t xb_job_inflight(const struct xb_job *job)
@@ -103,7 +104,7 @@ static int error_of(const struct xb_job *job, const struct xb_flight *f)
 		return 0;
 	if (result < 0)
 		return (int)-result;
-	return kinds[f->io.op].pages && result != f->io.size ? EIO : 0;
+	return kinds[f->io.op].whole && result != f->io.size ? EIO : 0;
 }
 
 static void verify_end(struct xb_job *job, struct xb_flight *f, bool ok)

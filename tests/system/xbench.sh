@@ -187,6 +187,15 @@ is "a failed write may have happened or not" "$(json out.json '.jobs[0].verify_e
 t "memd is made well again" xseg peer set memd fail=
 t "also in the saved state" $run --verify_only --verify_state=state
 
+for what in write_zeroes discard copy; do
+	t "memd is made to do half of each $what" xseg peer set memd fail= fail=$what:1:short
+	expect_exit 1 "which is an error for who asks for it" xbench --target=memd --objects=2 \
+		--object_size=64k --rw=write --bs=4k --number_ios=200 \
+		--opmix="${what/discard/trim}:50" $with_json
+	is "and no other" "$(json out.json '.jobs[0].error')" 5
+done
+t "memd is made well again" xseg peer set memd fail=
+
 # 16 failures of each sector of 96 MiB are more than it tells apart
 t "memd is made to fail all writes" xseg peer set memd fail=write:1:ENOSPC
 expect_exit 1 "a run whose writes all fail goes on to its end" xbench --target=memd --objects=96 \
