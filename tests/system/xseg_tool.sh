@@ -126,6 +126,21 @@ t "none are as many as there are without a word of it" \
 expect_err 2 "not one of auto, never, require" "huge pages are wanted in one of three ways" \
 	xseg -s "$other" create --memory 8M --huge maybe
 t "it is destroyed" xseg -s "$other" destroy
+if [ -z "$SAN" ]; then	# whose shadow memory no such limit leaves room for
+	printf '[segment]\nmemory = 1G\n[peer memd]\n' >limited.conf
+	limited()	# KIB COMMAND...: with so much address space
+	{
+		(ulimit -v "$1"; shift; "$@")
+	}
+	expect_err 1 "Cannot allocate memory; raise ulimit -v" \
+		"a limit of this process does not speak against the segment" limited 65536 xseg info
+	expect_err 1 "raise ulimit -v" "which is not destroyed for it" limited 65536 xseg destroy
+	expect_err 1 "raise ulimit -v" "by force neither" limited 65536 xseg destroy --force
+	expect_err 1 "raise ulimit -v" "another one cannot be made, and the limit is named" \
+		limited 65536 xseg -s "$other" create --memory 64M
+	expect_err 1 "raise ulimit -v" "nor by a stack file" limited 900000 xseg -s "$other" up limited.conf
+	expect_exit 4 "which leaves nothing behind" xseg -s "$other" destroy
+fi
 t "an idle segment is destroyed" xseg destroy
 expect_exit 4 "and is gone" xseg destroy
 head -c 100000 /dev/urandom >"/dev/shm/xseg.$XSEG_SEGMENT-bad"

@@ -154,18 +154,20 @@ static int print_plan(const struct xseg_plan *p, const struct cache_plan *c)
 
 static const char *create_hint(int rc)
 {
+	const char *limit;
+
 	switch (rc) {
 	case -EEXIST:
 		return "use it, remove it with 'xseg destroy', or name another with -s";
 	case -EPERM:
 		return "name a --group that you are in, or make it as root";
 	case -ENOMEM:
+		return "raise ulimit -v, or ask for less --memory";
 	case -ENOSPC:
 		return "ask for less --memory";
-	case -EFBIG:
-		return "raise ulimit -f";
 	default:
-		return "is /dev/shm mounted, and may you write there?";
+		limit = tool_limit_hint(rc);
+		return limit ? limit : "is /dev/shm mounted, and may you write there?";
 	}
 }
 

@@ -46,6 +46,9 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	rc = xseg_attach(t->segment, XSEG_ATTACH_OBSERVER, &seg, &err);
+	/* then it may be whole, and in use */
+	if (tool_is_own_limit(rc))
+		return tool_fail_attach(t, rc, &err);
 	if (rc == -ESTALE || (rc && rc != -ENOENT && o->force))
 		return destroy_unreadable(t, &err);
 	if (rc && rc != -ENOENT && rc != -EACCES)

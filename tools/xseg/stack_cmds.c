@@ -136,6 +136,7 @@ static int make_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
 	struct xseg_config cfg;
+	const char *limit;
 	int rc;
 
 	if (!u->stack->segment.memory)
@@ -144,11 +145,11 @@ static int make_segment(struct upping *u)
 	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);
+	limit = tool_limit_hint(rc);
 	if (rc)
 		return tool_fail_errno(rc, &err,
 			rc == -EEXIST ? "see 'xseg status'" :
-			rc == -EFBIG ? "raise ulimit -f" : "correct [segment]", "up: segment %s",
-			u->t->segment);
+			limit ? limit : "correct [segment]", "up: segment %s", u->t->segment);
 	u->made = true;
 	rc = tool_attach(u->t, 0, &u->seg);
 	if (rc && xseg_destroy(u->t->segment))

@@ -334,6 +334,42 @@ int tool_program(const char *name, char *path, size_t size)
 	return access(path, X_OK) ? -errno : 0;
 }
 
+bool tool_is_own_limit(int rc)
+{
+	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
+}
+
+const char *tool_limit_hint(int rc)
+{
+	switch (rc) {
+	case -ENOMEM:
+		return "raise ulimit -v, or free some memory";
+	case -EMFILE:
+		return "raise ulimit -n";
+	case -ENFILE:
+		return "raise fs.file-max";
+	case -EFBIG:
+		return "raise ulimit -f";
+	default:
+		return NULL;
+	}
+}
+
+static const char *attach_hint(int rc)
+{
+	if (tool_is_own_limit(rc))
+		return tool_limit_hint(rc);
+	switch (rc) {
+	case -EACCES:
+	case -EPERM:
+		return "its mode and group say who may; 'ls -l /dev/shm' shows them";
+	case -EUSERS:
+		return "end some of them; 'xseg list' counts them";
+	default:
+		return "remove it with 'xseg destroy --force' if nothing uses it";
+	}
+}
+
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
 	if (rc == -ENOENT)
@@ -341,11 +377,7 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 			"segment %s: there is none of that name; make it with 'xseg create' or "
 			"'xseg up STACK.conf', or name another with -s",
 			t->segment);
-	tool_fail_errno(rc, err,
-			rc == -EACCES || rc == -EPERM
-				? "its mode and group say who may; 'ls -l /dev/shm' shows them"
-				: "remove it with 'xseg destroy --force' if nothing uses it",
-			"segment %s", t->segment);
+	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);
 	return TOOL_FAILED;
 }
 
