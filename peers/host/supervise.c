@@ -441,6 +441,7 @@ static int poll_ms(const struct supervisor *s)
 static void begin_stopping(struct supervisor *s)
 {
 	s->stopping = true;
+	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 1);
 	log_info("%s: stopping all peers, top down", me);
 }
 
@@ -503,7 +504,7 @@ static int find_directory(struct supervisor *s)
 }
 
 /* Becomes the one supervisor of the segment (V1). What its predecessor said of the dead holds no
- * more (V6). */
+ * more (V6, V7). */
 static int enlist(struct supervisor *s)
 {
 	struct xseg_peer_params params = { .name = me, .kind = me, .nr_ports = 1 };
@@ -519,6 +520,7 @@ static int enlist(struct supervisor *s)
 		log_error("%s: %s", me, err.text);
 		return MAIN_FAILED;
 	}
+	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0);
 	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)
 		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, 0);
 	xseg_peer_serve(s->self);

@@ -36,6 +36,7 @@
  *       is left running, with what it holds
  *   V6  the segment says which dead peers it does not start again, so that nobody waits for them
  *       (xseg_peer_is_gone()): those of a FAILED unit, and those that are not in the stack
+ *   V7  the segment says that it is stopping all (PEER_WORD_STOPPING of the supervisor)
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

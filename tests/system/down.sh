@@ -120,6 +120,7 @@ all_is_there()
 mkdir store
 stack
 t "the stack comes up" xseg up stack.conf
+expect_json '.supervisor | .alive and (.stopping | not)' "and nobody stops it" xseg --json status
 t "a volume is made" xseg volume create vol --size 8M
 t "and the stack stops" xseg down
 
@@ -128,6 +129,10 @@ t "and the stack stops" xseg down
 up "cached is killed"
 freeze_peer filed
 begin_down 'stopping cached'
+expect_err 4 "is being stopped; 'xseg down' waits until it is" "$what: up says that the stack is stopping" \
+	xseg up stack.conf
+expect_json '.supervisor | .alive and .stopping' "$what: and so does status" xseg --json status
+t "$what: in words, too" grep -q '^supervisor .* is stopping the stack' <(xseg status)
 kill -KILL "$(peer_field cached pid)"
 t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
 kill -KILL "$(peer_field cached pid)"

@@ -253,7 +253,7 @@ static int supervisor_failed(const struct launch *l, int rc, const char *said)
 	char line[LINE_BYTES];
 
 	if (rc == MAIN_REFUSED && xseg_supervisor_alive(l->seg))
-		return launch_refuse(l->t);
+		return launch_refuse(l->t, l->seg);
 	if (rc == -EINTR || (rc == -EPIPE && tool_interrupted()))
 		return tool_later(
 			"the supervisor is not there yet, the start goes on; see 'xseg status' and %s",
@@ -266,8 +266,14 @@ static int supervisor_failed(const struct launch *l, int rc, const char *said)
 			 l->log);
 }
 
-int launch_refuse(const struct tool *t)
+int launch_refuse(const struct tool *t, struct xseg *seg)
 {
+	struct xseg_peer_info supervisor;
+
+	if (view_supervisor(seg, &supervisor) && peer_word_stopping(&supervisor))
+		return tool_fail(TOOL_REFUSED,
+			"up: segment %s has a stack that is being stopped; 'xseg down' waits until it is, then do this again",
+			t->segment);
 	return tool_fail(TOOL_REFUSED,
 		"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
 		t->segment);

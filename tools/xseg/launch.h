@@ -27,7 +27,7 @@ struct launch {
 };
 
 /* Says that somebody else's supervisor is at work; TOOL_REFUSED. */
-int launch_refuse(const struct tool *t);
+int launch_refuse(const struct tool *t, struct xseg *seg);
 /* Starts the supervisor, which keeps the stack's text in the segment; it is at work when this
  * returns TOOL_DONE. TOOL_REFUSED: another one is. */
 int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,

@@ -236,7 +236,7 @@ static int open_segment(struct upping *u)
 	else if (rc)
 		rc = tool_fail_attach(u->t, rc, &err);
 	else if (xseg_supervisor_alive(u->seg))
-		rc = launch_refuse(u->t);
+		rc = launch_refuse(u->t, u->seg);
 	if (!rc)
 		rc = view_peers_need(u->seg, &u->before);
 	if (!rc)

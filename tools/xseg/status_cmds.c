@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "peers/common/words.h"
 #include "tools/xseg/cache_text.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
@@ -44,6 +45,7 @@ static json_t *supervisor_json(struct xseg *seg)
 
 	out_set_bool(j, "alive", alive);
 	json_object_set_new(j, "pid", alive ? json_integer(info.pid) : json_null());
+	out_set_bool(j, "stopping", alive && peer_word_stopping(&info));
 	out_set_text(j, "log",
 		alive && proc_errors_path(info.pid, log, sizeof(log)) ? log : NULL);
 	return j;
@@ -171,7 +173,9 @@ static void print_segment(const json_t *j)
 	       out_int(segment, "free_requests"),
 	       out_int(segment, "requests"));
 	if (json_is_true(json_object_get(supervisor, "alive")))
-		printf("supervisor  pid %" PRIu64 ", log %s\n", out_int(supervisor, "pid"),
+		printf("supervisor  pid %" PRIu64 "%s, log %s\n", out_int(supervisor, "pid"),
+		       json_is_true(json_object_get(supervisor, "stopping"))
+			       ? ", is stopping the stack" : "",
 		       json_is_string(json_object_get(supervisor, "log"))
 			       ? log
 			       : "unknown: the kernel tells only its user, and root");
