@@ -94,6 +94,9 @@ struct xport {
 	uint64_t own_place;	/* place_word() of what it has, without state and sequence */
 	uint32_t req_first, req_nr;		/* checked private copy */
 	uint32_t mask_words;		/* of a mask of lanes: those that ports can be in */
+	/* The queues that it takes from, from the first to before the second: a client gets no
+	 * requests, and who has none of its own no answers (Q7 of port.c) */
+	uint32_t first_queue, end_queue;
 	struct xpool free;		/* own requests that are FREE; derived from their places */
 	void *free_mem;
 	struct lane_out *out[2];		/* by receiving port */

@@ -23,6 +23,8 @@
  *       which there is none, or one that somebody has scribbled over: the request says whom it is
  *       offered to, and that port is alerted. Its reader begins such a lane again when he finds
  *       something by its place, before he sleeps, or when he would forget it
+ *   Q7  what is in a lane of a queue that its port does not take from is no work: a port that
+ *       changes hands may have lanes with what was for somebody else, and nobody would release it
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +46,7 @@ static struct xq *ring_of(struct xseg *seg, uint32_t lane)
  * looks at all lanes that there are. */
 static void note_lanes(struct xport *p)
 {
-	for (uint32_t queue = 0; queue < 2; queue++)
+	for (uint32_t queue = p->first_queue; queue < p->end_queue; queue++)
 		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)
 			if (atomic_load_explicit(&p->sh->lane[queue][from], memory_order_relaxed))
 				p->pending[queue][from / 64] |= 1ull << (from % 64);
@@ -64,6 +66,8 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->sh = &seg->ports[index];
 	p->mask_words = (nr + 63) / 64;
 	p->req_nr = xs_port_requests(seg, index, &p->req_first);
+	p->first_queue = xs_peer_is_client(seg, peer->index) ? QUEUE_REPLY : QUEUE_REQUEST;
+	p->end_queue = p->req_nr ? QUEUE_REPLY + 1 : QUEUE_REPLY;
 	p->free_mem = malloc(xpool_mem_bytes(p->req_nr ? p->req_nr : 1));
 	p->backlog = calloc(seg->geo.nr_requests, sizeof(*p->backlog));
 	p->out[0] = calloc((size_t)nr * 2, sizeof(*p->out[0]));
@@ -621,14 +625,15 @@ static bool is_alerted(struct xport *p)
 
 static bool has_asked(struct xport *p)
 {
-	return atomic_load_explicit(&p->sh->asked, memory_order_relaxed);
+	return p->first_queue == QUEUE_REQUEST &&
+	       atomic_load_explicit(&p->sh->asked, memory_order_relaxed);
 }
 
 bool xs_port_peek(struct xport *p)
 {
 	if (is_alerted(p) || has_asked(p) || xs_near_has(p))
 		return true;
-	for (uint32_t queue = 0; queue < 2; queue++)
+	for (uint32_t queue = p->first_queue; queue < p->end_queue; queue++)
 		for (uint32_t w = 0; w < p->mask_words; w++) {
 			uint64_t bits = p->pending[queue][w] |
 					(atomic_load_explicit(
@@ -694,7 +699,7 @@ bool xseg_port_has_work(struct xport *p)
 {
 	if (is_alerted(p) || has_asked(p))
 		return true;
-	for (uint32_t queue = 0; queue < 2; queue++)
+	for (uint32_t queue = p->first_queue; queue < p->end_queue; queue++)
 		for (uint32_t from = 0; from < p->seg->geo.nr_ports; from++)
 			if (lane_has_work(p, from, queue) || lane_was_bad(p, from, queue)) {
 				p->pending[queue][from / 64] |= 1ull << (from % 64);

@@ -560,7 +560,9 @@ void xseg_port_flush(struct xport *port);
  * reached their lines meanwhile. */
 void xseg_port_publish(struct xport *port);
 
-bool xseg_port_has_work(struct xport *port);		/* looks at every lane */
+/* Looks at every lane that it may get something by: a client gets no requests, and who has no
+ * requests of its own no replies. */
+bool xseg_port_has_work(struct xport *port);
 uint32_t xseg_port_index(struct xport *port);
 struct xseg_peer *xseg_port_peer(struct xport *port);
 

@@ -651,6 +651,38 @@ static void every_one_of_200_ports_is_heard(void **state)
 	xseg_detach(large);
 }
 
+/* A client receives no requests, and a peer without requests of its own no answers: nobody will
+ * take what a predecessor of the port has left of these in its lanes. */
+static void a_lane_of_a_queue_that_its_port_does_not_take_from_is_no_work(void **state)
+{
+	struct xseg_peer *store = segrig_server(seg, "filed", 1, 0), *me;
+	uint32_t index = segrig_port(store)->index, f = xseg_peer_index(store);
+
+	(void)state;
+	/* an offer of somebody who has given up, to somebody who has gone */
+	submit_and_flush(c, f, 1);
+	close_peer(client);
+	end_peer(store, XSEG_CLOSE_KEEP_ARENA);
+	assert_int_equal(xseg_peer_forget(seg, f), 0);
+	client_open(16);
+	me = segrig_client(seg, "other", 16);
+	assert_true(segrig_port(me)->index == index || c->index == index);
+	assert_false(xs_port_peek(segrig_port(me)) || xs_port_peek(c));
+	assert_false(xseg_port_has_work(segrig_port(me)) || xseg_port_has_work(c));
+	close_peer(me);
+	/* an answer that was not taken */
+	index = c->index;
+	submit_and_flush(c, to, 1);
+	segrig_answer(s, segrig_request(s), 0);
+	close_peer(client);
+	store = segrig_server(seg, "filed", 1, 0);
+	assert_int_equal(segrig_port(store)->index, index);
+	segrig_nothing(segrig_port(store));
+	assert_false(xs_port_peek(segrig_port(store)));
+	assert_false(xseg_port_has_work(segrig_port(store)));
+	close_peer(store);
+}
+
 static void a_wait_ends_without_work_when_its_time_is_over(void **state)
 {
 	(void)state;
@@ -683,6 +715,7 @@ int main(void)
 		T(the_hash_chooses_the_port_and_always_the_same),
 		P(any_port_of_a_peer_may_answer_and_forward_what_another_received),
 		T(every_one_of_200_ports_is_heard),
+		P(a_lane_of_a_queue_that_its_port_does_not_take_from_is_no_work),
 		P(a_wait_ends_without_work_when_its_time_is_over),
 	};
 
