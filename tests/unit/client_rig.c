@@ -139,6 +139,8 @@ void clientrig_reopen(struct clientrig *g, uint64_t gone_ns)
 
 	xseg_queue_destroy(g->q);
 	xseg_volume_close(g->v);
+	g->q = NULL;		/* what fails here is torn down as it is */
+	g->v = NULL;
 	if (xseg_volume_open(&params, &g->v, &err))
 		fail_msg("%s", err.text);
 	if (xseg_queue_create(g->v,
