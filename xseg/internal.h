@@ -305,8 +305,6 @@ void xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
 /* The same but for the first way. */
 void xs_offer_by_lane(struct xport *p, uint32_t to_port, uint64_t offer);
 void xs_offer_answer(struct xport *p, uint32_t to_port, uint64_t offer);
-/* Whether somebody offers a request to a port that nobody serves. */
-bool xs_port_has_offers(struct xseg *seg, uint32_t port);
 /* Tells the server of a port that answers are to be found by their places. */
 void xs_port_alert(struct xseg *seg, uint32_t port);
 

@@ -181,7 +181,8 @@ struct xs_req {
 	uint32_t part;
 	/* port + 1 that sent it on last; 0: nobody since it was allocated or taken over */
 	_Atomic uint16_t via;
-	uint16_t pad1;
+	/* port + 1 that it was offered to last: valid while via is not 0, stored before that */
+	_Atomic uint16_t to;
 	/* An offer that found no lane: ask_word(), the port that it is made to, and the sequence of
 	 * the place while it is good. Its sender, after all else; never cleared, as the sequence
 	 * tells */

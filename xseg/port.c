@@ -576,48 +576,6 @@ XCOLD static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t ma
 	return got;
 }
 
-/* Whether an offer of that lane, which nobody reads now, is good. */
-static bool lane_has_offer(struct xseg *seg, uint32_t lane)
-{
-	struct xq_reader reader;
-	uint64_t offer[XSEG_BATCH], place;
-	uint32_t seen = 0, n;
-
-	xq_reader_attach(&reader, ring_of(seg, lane), seg->geo.lane_slots);
-	/* once round: what is written meanwhile is not looked for */
-	for (; seen < seg->geo.lane_slots && (n = xq_take(&reader, offer, XSEG_BATCH)) > 0;
-		seen += n) {
-		reader.head += n;
-		for (uint32_t i = 0; i < n; i++) {
-			if ((uint32_t)offer[i] >= seg->geo.nr_requests)
-				continue;
-			place = atomic_load_explicit(
-				&seg->reqs[(uint32_t)offer[i]].place, memory_order_acquire);
-			if (place_seq(place) == (uint32_t)(offer[i] >> 32) &&
-				place_may_be_offered(place))
-				return true;
-		}
-	}
-	return false;
-}
-
-bool xs_port_has_offers(struct xseg *seg, uint32_t port)
-{
-	uint64_t offer;
-
-	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
-		if (is_asked(seg, i, port, &offer))
-			return true;
-	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
-		uint32_t word = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
-
-		if (word && word == lane_word(QUEUE_REQUEST, word >> 10 & 0x1ff, port) &&
-			lane_has_offer(seg, i))
-			return true;
-	}
-	return false;
-}
-
 static bool is_alerted(struct xport *p)
 {
 	return p->req_nr && atomic_load_explicit(&p->sh->answered, memory_order_relaxed);

@@ -525,15 +525,16 @@ void xseg_req_set_target(struct xreq *r, const char *target, size_t len)
 	r->hash = xseg_hash(target, len);
 }
 
-/* The forwarder's fields: who sends, by which route, to which object. Fetched one by one, as they
+/* The forwarder's fields: who sends, to which port, to which object. Fetched one by one, as they
  * were written a moment ago: a compiler would load two at once, and a processor can do that only
  * when both stores have reached its cache. */
-static void write_forward(struct xport *port, struct xreq *r)
+static void write_forward(struct xport *port, struct xreq *r, uint32_t to)
 {
 	struct xs_req *sh = &port->seg->reqs[r->index];
 
 	sh->obj_offset = XS_FETCH(r->obj_offset);
 	sh->hash = XS_FETCH(r->hash);
+	atomic_store_explicit(&sh->to, (uint16_t)(to + 1), memory_order_relaxed);
 	r->via = (uint16_t)(port->index + 1);
 	atomic_store_explicit(&sh->via, r->via, memory_order_relaxed);
 	target_out(sh, r);
@@ -610,7 +611,7 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	 * that there is no answer yet */
 	atomic_store_explicit(&sh->parent, r->parent, memory_order_release);
 	write_pages(port->seg, r);
-	write_forward(port, r);
+	write_forward(port, r, (uint32_t)to);
 	XKILL(REQ_FILLED);
 	demote_header(sh);
 	give_offer(port, r, (uint32_t)to, true);
@@ -625,7 +626,7 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 		return -EINVAL;
 	if (to < 0)
 		return to;
-	write_forward(port, r);
+	write_forward(port, r, (uint32_t)to);
 	XKILL(REQ_ADDRESSED);
 	r->sent_on = r->place;
 	give_offer(port, r, (uint32_t)to, false);

@@ -182,47 +182,45 @@ static bool has_upstream(struct xseg *seg, uint32_t index)
 	return false;
 }
 
-/* A client's request was sent, and nobody has accepted it. */
-static bool is_offered(struct xseg *seg, uint32_t index)
+static uint32_t peer_of_port(struct xseg *seg, uint32_t port)
 {
-	struct xs_req *r = &seg->reqs[index];
-
-	return place_state(atomic_load_explicit(&r->place, memory_order_acquire)) ==
-		       XSEG_REQ_PRIVATE &&
-	       atomic_load_explicit(&r->via, memory_order_relaxed) &&
-	       atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
+	return port < seg->geo.nr_ports
+		       ? atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire)
+		       : 0;
 }
 
-/* A client with a volume of that peer sends to nobody else. What it has not published yet is in no
- * lane, and comes when it next flushes. */
-static bool is_sent_by_user(struct xseg *seg, uint32_t client, uint32_t index)
+/* It was sent there, or sent on, and nobody has accepted it: who sent it has it still. Its sender
+ * need not have published that, so no lane is looked into. */
+static bool is_offered_to(struct xseg *seg, uint32_t index, uint32_t peer)
 {
-	uint64_t word = atomic_load_explicit(
-		&seg->peers[client].user[XSEG_CLIENT_WORD_VOLUME], memory_order_acquire);
-	uint32_t first, nr;
+	struct xs_req *r = &seg->reqs[index];
+	uint64_t w = atomic_load_explicit(&r->place, memory_order_acquire);
+	uint32_t via = atomic_load_explicit(&r->via, memory_order_relaxed),
+		 to = atomic_load_explicit(&r->to, memory_order_relaxed);
 
-	if (!xseg_peer_is_up(peer_state(xs_peer_word(seg, client))) ||
-		!xs_peer_is_client(seg, client) || word >> 32 != index + 1)
+	if (!via || !to || peer_of_port(seg, to - 1) != peer + 1)
 		return false;
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		nr = xs_peer_has_port(seg, client, i) ? xs_port_requests(seg, i, &first) : 0;
-		for (uint32_t k = 0; k < nr; k++)
-			if (is_offered(seg, first + k))
-				return true;
-	}
-	return false;
+	if (place_state(w) == XSEG_REQ_PRIVATE)
+		return atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
+	return place_state(w) == XSEG_REQ_AT &&
+	       peer_of_port(seg, place_port(w)) == peer_of_port(seg, via - 1);
+}
+
+/* What dead clients have offered is taken back; but of that peer's, if it is one itself. */
+static void sweep_clients(struct xseg *seg, uint32_t but)
+{
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
+		if (i != but)
+			xs_sweep_client(seg, i);
 }
 
 /* Requests that it has accepted, or that are offered to it. */
 static bool holds_requests(struct xseg *seg, uint32_t index)
 {
-	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
-		if ((xs_peer_has_port(seg, index, i) && xs_port_has_offers(seg, i)) ||
-			is_sent_by_user(seg, i, index))
-			return true;
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
-		if (xs_peer_holds(seg, index,
-			    atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire)))
+		if (is_offered_to(seg, i, index) ||
+			xs_peer_holds(seg, index,
+				atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire)))
 			return true;
 	return false;
 }
@@ -241,8 +239,10 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 		rc = -ENOENT;
 	else if (xseg_peer_is_up(peer_state(xs_peer_word(seg, index))))
 		rc = -EBUSY;
-	else
+	if (rc == 0) {
 		xs_direct_shut(&seg->peers[index]);
+		sweep_clients(seg, index);
+	}
 	if (rc == 0 && (has_upstream(seg, index) || xs_requests_out(seg, index) ||
 			       holds_requests(seg, index) || xs_plug_refers(seg, index) ||
 			       xs_has_lent(seg, index)))

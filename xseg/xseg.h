@@ -264,8 +264,9 @@ enum xseg_close { XSEG_CLOSE_KEEP_ARENA, XSEG_CLOSE_FREE_ARENA, XSEG_CLOSE_ABAND
 void xseg_peer_close(struct xseg_peer *peer, enum xseg_close how);
 
 /* Forgets a stopped or dead peer for good: name, ports, arena. -EBUSY when it is alive, -ENOTEMPTY
- * while it holds requests, somebody has pages that it lent, others send to it, or a cache is to be
- * plugged or unplugged beside it, -ENOENT when there is none. */
+ * while it holds requests, others have submitted or forwarded some to it (published or not),
+ * somebody has pages that it lent, others send to it, or a cache is to be plugged or unplugged
+ * beside it, -ENOENT when there is none. */
 int xseg_peer_forget(struct xseg *seg, uint32_t peer_index) XSEG_MUST_CHECK;
 
 struct xseg *xseg_peer_segment(struct xseg_peer *peer);
@@ -279,8 +280,7 @@ void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value);
 uint64_t xseg_peer_user(struct xseg_peer *peer, unsigned n);
 
 /* A client whose I/O is to one volume says so in a word of its own, so that who is about to remove
- * that, or to make it smaller, can tell; and so that volumed is not forgotten while something that
- * it was sent is not published. A queue of libxseg does by itself. */
+ * that, or to make it smaller, can tell. A queue of libxseg does by itself. */
 enum { XSEG_CLIENT_WORD_VOLUME };
 
 static inline void xseg_client_volume_set(

@@ -628,10 +628,10 @@ void world_power_loss(struct sim *s)
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
 		if (s->plan.node[i])
 			undertake(s, i);
-	for (i = NR_NODES; --i > NODE_MEMD;)
-		forget(s, i);
 	if (xseg_sweep(s->seg) != 1)
 		sim_fail(s, "the dead clients were not swept");
+	for (i = NR_NODES; --i > NODE_MEMD;)
+		forget(s, i);
 	s->nr_losses++;
 	clients_open(s);
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++) {

@@ -631,6 +631,52 @@ static void a_peer_to_which_something_is_offered_is_not_forgotten(void **state)
 	assert_int_equal(xseg_peer_forget(seg, to), 0);
 }
 
+/* Whoever had its ports next would be sent that, or nobody would. */
+static void a_peer_to_which_something_is_sent_and_not_published_is_not_forgotten(void **state)
+{
+	struct xseg_peer *upper = segrig_server(seg, "volumed", 1, 0);
+	struct xport *u = segrig_port(upper);
+
+	(void)state;
+	assert_int_equal(xseg_req_submit(c, segrig_alloc(c, XSEG_OP_WRITE, 0, 1), to), 0);
+	abandon(server);
+	assert_int_equal(xseg_peer_forget(seg, to), -ENOTEMPTY);
+	server_open(1);
+	xseg_port_flush(c);
+	segrig_answer(s, segrig_request(s), 4096);
+	xseg_req_free(c, segrig_reply(c));
+
+	segrig_send(c, XSEG_OP_WRITE, 0, xseg_peer_index(upper));
+	assert_int_equal(xseg_req_forward(u, segrig_request(u), to), 0);
+	abandon(server);
+	assert_int_equal(xseg_peer_forget(seg, to), -ENOTEMPTY);
+	server_open(1);
+	xseg_port_flush(u);
+	segrig_answer(s, segrig_request(s), 4096);
+	xseg_req_free(c, segrig_reply(c));
+	abandon(server);
+	assert_int_equal(xseg_peer_forget(seg, to), 0);
+	close_peer(upper);
+}
+
+/* Nobody will take it, and nobody else may be there to sweep it away. */
+static void what_dead_clients_have_sent_keeps_nobody_from_being_forgotten(void **state)
+{
+	struct xseg_peer *other = segrig_client(seg, "other", 16);
+
+	(void)state;
+	segrig_send(c, XSEG_OP_WRITE, 0, to);
+	assert_int_equal(xseg_req_submit(segrig_port(other),
+				 segrig_alloc(segrig_port(other), XSEG_OP_WRITE, 0, 1), to),
+		0);
+	abandon(client);
+	abandon(other);
+	abandon(server);
+	assert_int_equal(xseg_peer_forget(seg, to), 0);
+	server_open(1);
+	segrig_nothing(s);
+}
+
 static void a_forgotten_name_begins_anew(void **state)
 {
 	struct xseg_peer *peer = segrig_server(seg, "memd", 2, 0);
@@ -701,6 +747,8 @@ int main(void)
 		T(routes_switch_with_an_epoch_and_make_no_loops),
 		T(a_peer_is_forgotten_only_when_nobody_needs_it),
 		P(a_peer_to_which_something_is_offered_is_not_forgotten),
+		P(a_peer_to_which_something_is_sent_and_not_published_is_not_forgotten),
+		P(what_dead_clients_have_sent_keeps_nobody_from_being_forgotten),
 		T(a_forgotten_name_begins_anew),
 		T(damaged_ports_refuse_the_open_and_crash_nobody),
 	};
