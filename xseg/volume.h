@@ -112,7 +112,8 @@ struct xseg_volume_info {
 /* Attaches if need be, and asks volumed. -ENOENT: no such segment, volumed or volume; -EBUSY: it is
  * being removed; -EINVAL: names that none can have, or several volumeds; -ETIMEDOUT: no answer in
  * time; -ENOTCONN: volumed does not run, or `attached` is a parent's; -EPROTO: the segment is
- * damaged, or truncated; -ENOMEM, -ENOSPC: it has no memory, port or request left. */
+ * damaged, or truncated; -ENOMEM, -ENOSPC, -EUSERS: it has no memory, port, request or place for
+ * another process left. */
 int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume **volume,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 /* After all of its queues were destroyed. NULL: nothing. */

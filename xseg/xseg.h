@@ -124,9 +124,9 @@ int xseg_create(
 /* Maps a segment and becomes a member of it. Checks size, magic, ABI stamp, state and geometry;
  * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged,
  * truncated, another build), -EAGAIN (it is being made), -ESTALE (its maker died before it was
- * made: nobody uses it, and xseg_create() replaces it). A child after fork() has no part of it
- * (MADV_DONTFORK; the descriptor is closed there): attach after the last fork. Closing its peers
- * and detaching frees the child's memory, and no more. */
+ * made: nobody uses it, and xseg_create() replaces it), -EUSERS (128 processes are attached). A
+ * child after fork() has no part of it (MADV_DONTFORK; the descriptor is closed there): attach
+ * after the last fork. Closing its peers and detaching frees the child's memory, and no more. */
 #define XSEG_ATTACH_OBSERVER 1		/* reads only what xseg_*_info gives; is not a member */
 #define XSEG_ATTACH_POPULATE 2			/* touches all of the page pool now (a server) */
 int xseg_attach(const char *name, unsigned flags, struct xseg **seg,
@@ -160,7 +160,8 @@ const char *xseg_name(struct xseg *seg);
 /* True for 1 to 63 characters of [A-Za-z0-9._-], not beginning with '.' or '-'. */
 bool xseg_name_ok(const char *name);
 
-/* The text of the stack file, kept in the segment for whoever starts a peer later. */
+/* The text of the stack file, kept in the segment for whoever starts a peer later. -E2BIG: more than
+ * 64 KiB. */
 int xseg_stack_set(struct xseg *seg, const char *text, size_t len) XSEG_MUST_CHECK;
 /* NUL-terminated; returns its length */
 size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size);
@@ -223,11 +224,11 @@ struct xseg_peer_info {
 };
 
 /* Registers a peer, or takes over one of that name that is stopped or dead: its ports, its
- * requests, its arena and its route. -EEXIST when it is alive; -EINVAL for a name, a kind (15
- * characters) or a number of ports out of range; -EPERM for an observer; -ENOSPC when the segment
- * has not so many ports or requests left. The peer is OPENING until xseg_peer_serve(); a client is
- * LIVE at once. A successor with fewer ports than its predecessor gets all the old ports
- * (xseg_peer_nr_ports). */
+ * requests, its arena and its route. -EEXIST when it is alive, or the name is that of a peer of
+ * another kind, or of a client that has requests out; -EINVAL for a name, a kind (15 characters) or
+ * a number of ports out of range; -EPERM for an observer; -ENOSPC when the segment has not so many
+ * ports or requests left. The peer is OPENING until xseg_peer_serve(); a client is LIVE at once. A
+ * successor with fewer ports than its predecessor gets all the old ports (xseg_peer_nr_ports). */
 int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, struct xseg_peer **peer,
 		   struct xseg_error *err) XSEG_MUST_CHECK;
 
