@@ -149,32 +149,43 @@ static void volatile_objects_are_gone_with_the_process(void **state)
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
 }
 
-static void an_arena_of_something_else_is_refused(void **state)
+/* memd has stopped: its arena, for somebody who writes into it. */
+static void *arena_take(uint64_t *bytes, struct xseg_peer **peer)
 {
 	struct xseg_peer_params params = { .name = "memd", .kind = "memd", .nr_ports = 1 };
-	struct xseg_peer *peer;
-	uint64_t bytes = 2 * MIB;
-	void *base;
+	void *base = NULL;
 	bool fresh;
 
-	(void)state;
-	memd_open(&g, OPTIONS("memory=1M"));
+	*bytes = 2 * MIB;
 	rig_stop(&g);
-	assert_int_equal(xseg_peer_open(g.seg, &params, &peer, NULL), 0);
-	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, NULL), 0);
-	memset(base, 0x5a, 4096);
+	assert_int_equal(xseg_peer_open(g.seg, &params, peer, NULL), 0);
+	assert_int_equal(xseg_arena_open(*peer, bytes, &base, &fresh, NULL), 0);
+	return base;
+}
+
+static void arena_is_refused(struct xseg_peer *peer)
+{
 	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
 	assert_int_equal(rig_start(&g), -EPROTO);
 }
 
+static void an_arena_of_something_else_is_refused(void **state)
+{
+	struct xseg_peer *peer;
+	uint64_t bytes;
+
+	(void)state;
+	memd_open(&g, OPTIONS("memory=1M"));
+	memset(arena_take(&bytes, &peer), 0x5a, 4096);
+	arena_is_refused(peer);
+}
+
 static void an_arena_in_which_two_objects_have_one_name_is_refused(void **state)
 {
-	struct xseg_peer_params params = { .name = "memd", .kind = "memd", .nr_ports = 1 };
 	char one[XSEG_TARGET_MAX + sizeof(uint64_t)] = "", *at;	/* with the name's hash */
 	struct xseg_peer *peer;
-	uint64_t bytes = 2 * MIB;
+	uint64_t bytes;
 	void *base;
-	bool fresh;
 
 	(void)state;
 	memd_open(&g, OPTIONS("memory=1M"));
@@ -182,17 +193,14 @@ static void an_arena_in_which_two_objects_have_one_name_is_refused(void **state)
 	rig_fill(&g, "object-two", 0, 4096, 0x22, 0);
 	rig_restart(&g);
 	assert_true(rig_holds(&g, "object-two", 0, 4096, 0x22));
-	rig_stop(&g);
-	assert_int_equal(xseg_peer_open(g.seg, &params, &peer, NULL), 0);
-	assert_int_equal(xseg_arena_open(peer, &bytes, &base, &fresh, NULL), 0);
+	base = arena_take(&bytes, &peer);
 	at = memmem(base, bytes, "object-one", sizeof("object-one"));
 	assert_non_null(at);
 	memcpy(one, at, sizeof(one));
 	at = memmem(base, bytes, "object-two", sizeof("object-two"));
 	assert_non_null(at);
 	memcpy(at, one, sizeof(one));
-	xseg_peer_close(peer, XSEG_CLOSE_KEEP_ARENA);
-	assert_int_equal(rig_start(&g), -EPROTO);
+	arena_is_refused(peer);
 }
 
 /* As if the predecessor had been killed when it had its arena and nothing in it. */

@@ -631,7 +631,18 @@ static void a_peer_to_which_something_is_offered_is_not_forgotten(void **state)
 	assert_int_equal(xseg_peer_forget(seg, to), 0);
 }
 
-/* Whoever had its ports next would be sent that, or nobody would. */
+/* While the server is dead it cannot be forgotten, as `sender` has sent it something and not
+ * published that. Whoever had its ports next would be sent that, or nobody would. */
+static void sent_by(struct xport *sender)
+{
+	abandon(server);
+	assert_int_equal(xseg_peer_forget(seg, to), -ENOTEMPTY);
+	server_open(1);
+	xseg_port_flush(sender);
+	segrig_answer(s, segrig_request(s), 4096);
+	xseg_req_free(c, segrig_reply(c));
+}
+
 static void a_peer_to_which_something_is_sent_and_not_published_is_not_forgotten(void **state)
 {
 	struct xseg_peer *upper = segrig_server(seg, "volumed", 1, 0);
@@ -639,21 +650,10 @@ static void a_peer_to_which_something_is_sent_and_not_published_is_not_forgotten
 
 	(void)state;
 	assert_int_equal(xseg_req_submit(c, segrig_alloc(c, XSEG_OP_WRITE, 0, 1), to), 0);
-	abandon(server);
-	assert_int_equal(xseg_peer_forget(seg, to), -ENOTEMPTY);
-	server_open(1);
-	xseg_port_flush(c);
-	segrig_answer(s, segrig_request(s), 4096);
-	xseg_req_free(c, segrig_reply(c));
-
+	sent_by(c);
 	segrig_send(c, XSEG_OP_WRITE, 0, xseg_peer_index(upper));
 	assert_int_equal(xseg_req_forward(u, segrig_request(u), to), 0);
-	abandon(server);
-	assert_int_equal(xseg_peer_forget(seg, to), -ENOTEMPTY);
-	server_open(1);
-	xseg_port_flush(u);
-	segrig_answer(s, segrig_request(s), 4096);
-	xseg_req_free(c, segrig_reply(c));
+	sent_by(u);
 	abandon(server);
 	assert_int_equal(xseg_peer_forget(seg, to), 0);
 	close_peer(upper);
