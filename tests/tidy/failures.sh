@@ -1,6 +1,6 @@
 #!/bin/bash
-# failures.sh - the tests that docs/ARCHITECTURE.md names beside each failure are there; and nobody
-# reads a clock that can jump.
+# failures.sh - the tests that docs/ARCHITECTURE.md names beside each failure are there; each mutant of
+# the simulator is a change of the code as it is; and nobody reads a clock that can jump.
 . "$(dirname "$0")/../lib/report.sh"
 cd "$root" || exit 1
 doc=docs/ARCHITECTURE.md
@@ -37,6 +37,18 @@ if [ "$nr" -gt 0 ] && [ ! -s "$log" ]; then
 	ok "the $nr tests named beside failures in $doc are there"
 else
 	not_ok "the tests named beside failures in $doc are there: $nr, but not" "$log"
+fi
+
+nr=0
+: >"$log"
+for mutant in tests/sim/mutants/*.patch; do
+	nr=$((nr + 1))
+	git apply --check --unidiff-zero "$mutant" 2>/dev/null || echo "$mutant" >>"$log"
+done
+if [ "$nr" -gt 0 ] && [ ! -s "$log" ]; then
+	ok "the $nr mutants of the simulator apply"
+else
+	not_ok "mutants of the simulator apply: they have to follow the code" "$log"
 fi
 
 # The date a segment was made, the time of a line of the log, and how a run of xbench is named, are
