@@ -492,10 +492,19 @@ static inline void xs_peer_word_set(
 	atomic_store_explicit(&p->word, peer_word(state, member, gen), memory_order_release);
 }
 
+/* Whose port it is, peer + 1; 0: nobody's, or there is no such port (R5). Acquire: partner is the
+ * release in add_port(). */
+static inline uint32_t xs_peer_of_port(struct xseg *seg, uint32_t port)
+{
+	return port < seg->geo.nr_ports
+		       ? atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire)
+		       : 0;
+}
+
 /* P2 of peer.c. */
 static inline bool xs_peer_has_port(struct xseg *seg, uint32_t peer, uint32_t port)
 {
-	return atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire) == peer + 1;
+	return xs_peer_of_port(seg, port) == peer + 1;
 }
 
 /* Whether the request that has this place has been accepted by a port of the peer's, and not been
@@ -505,7 +514,6 @@ static inline bool xs_peer_holds(struct xseg *seg, uint32_t peer, uint64_t place
 	enum xseg_req_state s = place_state(place);
 
 	return (s == XSEG_REQ_AT || s == XSEG_REQ_STARTED || s == XSEG_REQ_APPLIED) &&
-	       place_port(place) < seg->geo.nr_ports &&
 	       xs_peer_has_port(seg, peer, place_port(place));
 }
 

@@ -81,13 +81,6 @@ uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower)
 	return above - 1;
 }
 
-static uint32_t peer_of_via(struct xseg *seg, uint32_t via)
-{
-	return via && via <= seg->geo.nr_ports
-		       ? atomic_load_explicit(&seg->ports[via - 1].peer, memory_order_relaxed)
-		       : 0;
-}
-
 bool xseg_port_is_kept(struct xport *port)
 {
 	return atomic_load(&port->peer->sh->above) != 0;
@@ -97,7 +90,7 @@ bool xseg_req_is_foreign(struct xport *port, const struct xreq *r)
 {
 	uint32_t above = atomic_load(&port->peer->sh->above);
 
-	if (above == 0 || r->op == XSEG_OP_ADMIN || peer_of_via(port->seg, r->via) == above)
+	if (above == 0 || r->op == XSEG_OP_ADMIN || xs_peer_of_port(port->seg, r->via - 1u) == above)
 		return false;
 	return xs_plug_keeper(port->seg, port->peer->index) != XSEG_NONE;
 }
@@ -115,12 +108,6 @@ bool xs_plug_refers(struct xseg *seg, uint32_t index)
 
 /* ---- what is below ---- */
 
-static bool is_port_of(struct xseg *seg, uint32_t peer, uint32_t port)
-{
-	return port < seg->geo.nr_ports &&
-	       atomic_load_explicit(&seg->ports[port].peer, memory_order_relaxed) == peer + 1;
-}
-
 /* See the head. One that is at rest with its origin was sent and not taken back if it is not
  * answered yet. */
 static bool is_below(struct xseg *seg, uint32_t index, uint32_t peer)
@@ -131,11 +118,12 @@ static bool is_below(struct xseg *seg, uint32_t index, uint32_t peer)
 
 	if (s == XSEG_REQ_FREE || s == XSEG_REQ_ANSWERED)
 		return false;
-	if (peer_of_via(seg, atomic_load_explicit(&r->via, memory_order_relaxed)) != peer + 1)
+	if (!xs_peer_has_port(seg, peer,
+		    atomic_load_explicit(&r->via, memory_order_relaxed) - 1u))
 		return false;
 	if (s == XSEG_REQ_PRIVATE)
 		return atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
-	return s == XSEG_REQ_AT || !is_port_of(seg, peer, place_port(w));
+	return s == XSEG_REQ_AT || !xs_peer_has_port(seg, peer, place_port(w));
 }
 
 uint32_t xseg_turn_below(struct xseg_peer *peer)
@@ -152,8 +140,7 @@ static bool is_sent_by(struct xseg *seg, uint32_t index, uint32_t peer)
 {
 	uint32_t via = atomic_load_explicit(&seg->reqs[index].via, memory_order_relaxed);
 
-	return via ? peer_of_via(seg, via) == peer + 1
-		   : is_port_of(seg, peer, xs_req_owner(seg, index));
+	return xs_peer_has_port(seg, peer, via ? via - 1 : xs_req_owner(seg, index));
 }
 
 uint32_t xseg_plug_others(struct xseg_peer *peer)
@@ -169,7 +156,7 @@ uint32_t xseg_plug_others(struct xseg_peer *peer)
 
 		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
 			continue;
-		n += XS_FETCH(r->op) != XSEG_OP_ADMIN && is_port_of(seg, lower, place_port(w)) &&
+		n += XS_FETCH(r->op) != XSEG_OP_ADMIN && xs_peer_has_port(seg, lower, place_port(w)) &&
 		     !is_sent_by(seg, i, peer->index);
 	}
 	return n;

@@ -83,9 +83,7 @@ static bool moves_data(uint8_t op)
 static void origin_of(struct xseg *seg, uint32_t port, struct xs_origin *o)
 {
 	*o = (struct xs_origin){ .port = port };
-	/* acquire: partner is the release in add_port() */
-	if (port < seg->geo.nr_ports &&
-		atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire))
+	if (xs_peer_of_port(seg, port))
 		o->nr = xs_port_requests(seg, port, &o->first);
 }
 

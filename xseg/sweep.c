@@ -74,10 +74,7 @@ void xs_mark_dead_before(struct xseg *seg, uint32_t member)
  * belongs to nobody. */
 static bool is_nowhere(struct xseg *seg, uint64_t place)
 {
-	uint32_t port = place_port(place);
-
-	return place_state(place) > XSEG_REQ_ANSWERED || port >= seg->geo.nr_ports ||
-	       !atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire);
+	return place_state(place) > XSEG_REQ_ANSWERED || !xs_peer_of_port(seg, place_port(place));
 }
 
 /* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is
@@ -182,13 +179,6 @@ static bool has_upstream(struct xseg *seg, uint32_t index)
 	return false;
 }
 
-static uint32_t peer_of_port(struct xseg *seg, uint32_t port)
-{
-	return port < seg->geo.nr_ports
-		       ? atomic_load_explicit(&seg->ports[port].peer, memory_order_acquire)
-		       : 0;
-}
-
 /* It was sent there, or sent on, and nobody has accepted it: who sent it has it still. Its sender
  * need not have published that, so no lane is looked into. */
 static bool is_offered_to(struct xseg *seg, uint32_t index, uint32_t peer)
@@ -198,12 +188,12 @@ static bool is_offered_to(struct xseg *seg, uint32_t index, uint32_t peer)
 	uint32_t via = atomic_load_explicit(&r->via, memory_order_relaxed),
 		 to = atomic_load_explicit(&r->to, memory_order_relaxed);
 
-	if (!via || !to || peer_of_port(seg, to - 1) != peer + 1)
+	if (!via || !to || !xs_peer_has_port(seg, peer, to - 1))
 		return false;
 	if (place_state(w) == XSEG_REQ_PRIVATE)
 		return atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
 	return place_state(w) == XSEG_REQ_AT &&
-	       peer_of_port(seg, place_port(w)) == peer_of_port(seg, via - 1);
+	       xs_peer_of_port(seg, place_port(w)) == xs_peer_of_port(seg, via - 1);
 }
 
 /* What dead clients have offered is taken back; but of that peer's, if it is one itself. */
