@@ -257,6 +257,14 @@ const char *out_time(uint64_t ns, char *buf)
 	return scaled(ns, units, 1000, buf);
 }
 
+const char *out_eta(uint64_t ns, uint64_t done, uint64_t left, char *buf)
+{
+	if (done)
+		return out_time((uint64_t)((double)ns * (double)left / (double)done), buf);
+	snprintf(buf, OUT_TEXT, "?");
+	return buf;
+}
+
 const char *out_count(uint64_t n, char *buf)
 {
 	static const char *const units[] = { "", "k", "M", "G", "T", NULL };

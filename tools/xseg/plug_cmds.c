@@ -111,17 +111,15 @@ static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *
 {
 	uint64_t dirty = dirty_bytes_of(p->seg, p->cache),
 		 done = p->dirty_bytes > dirty ? p->dirty_bytes - dirty : 0;
-	uint64_t ns = tool_now_ns() - p->began_ns;
-	char left[OUT_TEXT], of[OUT_TEXT], eta[OUT_TEXT] = "?";
+	char left[OUT_TEXT], of[OUT_TEXT], eta[OUT_TEXT];
 
 	if (away) {
 		tool_progress(p->t, "waiting for %s, which is %s", away->name,
 			view_state_name(away->state));
 	} else if (leaving && dirty) {
-		if (done)
-			out_time((uint64_t)((double)ns * (double)dirty / (double)done), eta);
 		tool_progress(p->t, "draining %s: %s of %s dirty, ETA %s", name_of(p, p->cache),
-			out_size(dirty, left), out_size(p->dirty_bytes, of), eta);
+			out_size(dirty, left), out_size(p->dirty_bytes, of),
+			out_eta(tool_now_ns() - p->began_ns, done, dirty, eta));
 	} else {
 		tool_progress(p->t,
 			leaving ? "%s is clean; waiting until that is stable, and for requests in flight"

@@ -310,13 +310,12 @@ static void show_removing(
 {
 	uint64_t gone = before > v->objects_left ? before - v->objects_left : 0;
 	double ns = (double)(tool_now_ns() - begun_ns + 1);
-	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT] = "?";
+	char left[OUT_TEXT], rate[OUT_TEXT], eta[OUT_TEXT];
 
-	if (gone)
-		out_time((uint64_t)(ns * (double)v->objects_left / (double)gone), eta);
 	tool_progress(t, "removing %s: %s objects left, %s/s, ETA %s", v->name,
 		out_count(v->objects_left, left),
-		out_count((uint64_t)((double)gone * TOOL_SECOND / ns), rate), eta);
+		out_count((uint64_t)((double)gone * TOOL_SECOND / ns), rate),
+		out_eta((uint64_t)ns, gone, v->objects_left, eta));
 }
 
 /* Until the volume's objects are deleted, or it is another one of the same name. */
