@@ -23,9 +23,10 @@
  *                                                                             sync_retry,
  *                                                                             creq_retry
  *   AT_STORE       RUNNING         the flushes are over, or what they were    through_cover,
- *                                  of is deleted; or a walk is over           through_deleted,
- *                                                                             sync_all,
- *                                                                             redirty_end
+ *                                  of is deleted; or a walk is over; or the   through_deleted,
+ *                                  store has answered its FLUSH               sync_all,
+ *                                                                             redirty_end,
+ *                                                                             sync_done
  *   RUNNING,       IDLE            it is answered, or forwarded               creq_finish,
  *   AT_STORE                                                                  around_read
  *

@@ -17,8 +17,9 @@
  * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
  * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one. A FLUSH that
  * is to be sent while one is wanted or under way, or that was covered before one had ended, begins
- * again when that has ended: what it makes dirty was written before the FLUSH came. It does so once,
- * as others may fail all the time.
+ * again when that has ended: what it makes dirty was written before the FLUSH came. So does one that
+ * the store speaks well of when another has failed since it was sent. It does so once, as others may
+ * fail all the time.
  *
  * A cache that leaves the path, or stops, asks for that itself, for all that the store has got: the
  * copies are gone with it. `own_sync` is port 0's.
@@ -115,8 +116,8 @@ static uint64_t walks_to_come(const struct cached *k)
 	return k->walks + k->walking + k->walk_wanted;
 }
 
-/* What is lost may not be dirty again, or was not when the FLUSH was covered. True: it begins again,
- * now or when a walk has ended. */
+/* What is lost may not be dirty again, or was not when the FLUSH was covered, or sent. True: it begins
+ * again, now or when a walk has ended. */
 static bool begins_again(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
@@ -175,15 +176,16 @@ void sync_done(struct cport *ps, struct child *ch, int64_t result)
 	uint64_t epoch = ch->sent;
 
 	child_put(ps, ch);
+	creq_set_state(c, CREQ_RUNNING);
 	if (result >= 0)
 		synced_note(ps->cache, c->r->volume, epoch);
 	XKILL(SYNC_ANSWERED);
-	if (result >= 0) {
+	if (result < 0) {
+		c->error = (int)result;
+		sync_lost(ps, epoch, c);
+	} else if (!begins_again(ps, c)) {
 		sync_answer(ps, c);
-		return;
 	}
-	c->error = (int)result;
-	sync_lost(ps, epoch, c);
 }
 
 /* ---- the walk ---- */

@@ -345,6 +345,40 @@ static void so_does_one_that_had_come_before(void **state)
 	assert_true(crig_stable("b", 0, B(1), 6));
 }
 
+/* The store syncs all that it has for either, and says to one of them that it lost some. */
+static void so_does_one_that_is_at_the_store_when_another_fails(void **state)
+{
+	struct crig_io *failed = flush_of_many(4), *flush = crig_flush(0);
+
+	(void)state;
+	crig_fail(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	crig_expect(failed, -EIO);
+	crig_answer(crig_held(XSEG_OP_FLUSH, 0));
+	crig_expect_waits(flush);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(flush, 0);
+	all_are_stable(4);
+}
+
+/* The answers come at once, so that the walk is under way when the second one does. */
+static void also_when_what_was_lost_is_not_dirty_yet(void **state)
+{
+	struct crig_io *failed = flush_of_many(100), *flush = crig_flush(0);
+
+	(void)state;
+	crig_fail_only(crig_held(XSEG_OP_FLUSH, 0), -EIO);
+	crig_answer_only(crig_held(XSEG_OP_FLUSH, 0));
+	assert_true(crig_step_reply());
+	crig_expect_waits(failed);
+	crig_expect_waits(flush);
+	crig_hold(false);
+	crig_settle();
+	crig_expect(failed, -EIO);
+	crig_expect(flush, 0);
+	all_are_stable(100);
+}
+
 /* A FLUSH of another volume fails, and what the store lost with it is dirty again. */
 static void others_fail(void)
 {
@@ -536,6 +570,8 @@ int main(void)
 		CRIG_T(so_is_what_a_predecessor_s_may_have_lost),
 		CRIG_T(a_flush_that_comes_meanwhile_covers_what_was_lost),
 		CRIG_T(so_does_one_that_had_come_before),
+		CRIG_T(so_does_one_that_is_at_the_store_when_another_fails),
+		CRIG_T(also_when_what_was_lost_is_not_dirty_yet),
 		CRIG_T(but_begins_again_only_once_as_others_may_fail_all_the_time),
 		CRIG_T(who_stops_has_all_made_stable_first),
 		CRIG_T(and_writes_all_again_when_that_fails),
