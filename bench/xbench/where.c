@@ -116,10 +116,6 @@ static int ask_volume(struct asking *a, struct xb_where *w, const struct xb_opti
 	snprintf(text, sizeof(text), "volume info %s", volume);
 	len = xseg_admin_call(xseg_peer_port(a->peer, 0), w->peer, text, a->page, 1,
 			      sooner ? o->io_timeout : ASK_TIMEOUT_NS);
-	if (len == -ENOENT)
-		return xseg_fail(err, -ENOENT,
-				 "there is no volume '%s'; 'xseg volume list' shows what there is",
-				 volume);
 	if (len == -ETIMEDOUT)
 		return xseg_fail(err, -ETIMEDOUT,
 				 "%s did not say within %s what volume '%s' is; see 'xseg peer list'",

@@ -277,7 +277,8 @@ t "a volume verifies, across its objects" xbench --volume=vol $verify --number_i
 t "and once more from the state" xbench --volume=vol --verify_only --verify_state=vol.state
 expect_err 2 "serves no objects" "a target that serves no objects is refused" \
 	xbench --target=volumed
-expect_err 4 "no volume 'other'" "an unknown volume is named" xbench --volume=other
+expect_err 4 "no volume 'other'; 'xseg -s $XSEG_SEGMENT volume list'" \
+	"an unknown volume is named, and where to look" xbench --volume=other
 expect_err 2 "end behind" "a size beyond the volume is refused" xbench --volume=vol --size=9M
 expect_err 2 "another volume" "the state of something else is refused" \
 	xbench --volume=vol --verify_only --verify_state=state
