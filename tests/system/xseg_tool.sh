@@ -295,6 +295,8 @@ is "which names what has the data then" \
 	"$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
 expect_err 2 "no option 'polcy'; 'xseg cache get cached' shows" "an unknown key is wrong usage" \
 	xseg cache set cached polcy=write-back
+expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --volume VOL min=1M'" \
+	"a share is shown to be a volume's" xseg cache set cached min=1M
 long=$(printf %63s | tr ' ' v)
 t "a volume has a long name" xseg volume create "$long" --size 1M
 expect_err 2 "'xseg cache get cached --volume $long --volumed volumed' shows the keys" \

@@ -236,6 +236,28 @@ static int64_t ask_set(struct client *c, uint32_t peer, uint32_t id, const char 
 	return client_tell(c, peer, "set%s", settings);
 }
 
+/* Whether one of them is a share of the memory, which only a volume has. */
+static bool sets_share(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], "min=", 4) || !strncmp(argv[i], "max=", 4))
+			return true;
+	return false;
+}
+
+static void hint_of_set(const struct cache_opts *o, int argc, char **argv, char *hint, size_t size)
+{
+	bool volume = o->volume[0];
+
+	if (!volume && sets_share(argc - 1, argv + 1))
+		snprintf(hint, size, "a share is a volume's: 'xseg cache set %s --volume VOL %s'",
+			argv[0], argv[1]);
+	else
+		snprintf(hint, size, "'xseg cache get %s%s%s%s%s' shows the keys", argv[0],
+			volume ? " --volume " : "", o->volume,
+			o->volumed[0] ? " --volumed " : "", o->volumed);
+}
+
 /* argv: the cache, and what is to be set */
 static int set(struct tool *t, struct client *c, uint32_t peer, const struct cache_opts *o,
 	       int argc, char **argv)
@@ -252,9 +274,7 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 		return code;
 	rc = ask_set(c, peer, id, o->volume, settings);
 	if (rc < 0) {
-		snprintf(hint, sizeof(hint), "'xseg cache get %s%s%s%s%s' shows the keys", name,
-			 id ? " --volume " : "", o->volume, o->volumed[0] ? " --volumed " : "",
-			 o->volumed);
+		hint_of_set(o, argc, argv, hint, sizeof(hint));
 		return client_fail(c, rc, hint, "cache set %s", name);
 	}
 	if (t->json)
