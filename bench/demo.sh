@@ -3,7 +3,7 @@
 # to a real disk and comes back unchanged, and random I/O is measured with and without the cache,
 # side by side.
 #
-# Usage: bench/demo.sh
+# Usage: bench/demo.sh [--help]
 # Environment: BUILD (build), DEMO_SECONDS (4, of one measurement), DEMO_DIR ($BUILD/demo: a
 #   directory on the disk to be used, which is made and removed)
 # Needs 1.6 GiB on the disk, 1 GiB of memory and under 3 minutes; no root, no mount, no terminal.
@@ -13,16 +13,34 @@
 #                                   volume is written at random
 #   2  volumed -> filed             exported again, from what the files hold; the same random I/O
 # However it ends, its processes are ended and its segment and files are removed; the logs stay in
-# $BUILD/demo-log. Exit codes: 0, or 1 with one line that names the step.
+# $BUILD/demo-log. Exit codes: 0; 1 with one line that names the step; 2: wrong usage.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
+[ -z "${DEMO_DIR:-}" ] || DEMO_DIR=$(realpath -m "$DEMO_DIR")
 cd "$root" || exit 1
+case ${1:-} in
+'') ;;
+-h | --help)
+	sed -n '2,/^set -u/s/^# \{0,1\}//p' bench/demo.sh
+	exit 0
+	;;
+*)
+	echo "demo: unknown option $1; bench/demo.sh --help shows what can be set" >&2
+	exit 2
+	;;
+esac
 . tests/lib/leftovers.sh
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$root/$BUILD ;; esac
 work=${DEMO_DIR:-$BUILD/demo}
 seconds=${DEMO_SECONDS:-4}
+case $seconds in
+'' | *[!0-9]* | 0*)
+	echo "demo: DEMO_SECONDS=$seconds is not a number such as 4" >&2
+	exit 2
+	;;
+esac
 logs=$BUILD/demo-log
 log=$logs/demo.log
 cache_mib=128

@@ -21,6 +21,7 @@
 
 script=$(realpath "$0")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+[ -z "${BENCH_OUT:-}" ] || BENCH_OUT=$(realpath -m "$BENCH_OUT")
 cd "$root" || exit 1
 . tests/lib/leftovers.sh
 BUILD=${BUILD:-build}
@@ -55,8 +56,9 @@ bench_options()
 		sed -n '2,/^set -u/s/^# \{0,1\}//p' "$script"
 		exit 0
 		;;
-	*) usage "unknown option $1; there is only --quick" ;;
+	*) usage "unknown option $1; $script --help shows those that there are" ;;
 	esac
+	[ $# -le 1 ] || usage "one option at most, and not also $2; $script --help"
 	runs=${BENCH_RUNS:-5}
 	case $runs in '' | *[!0-9]* | 0*) usage "BENCH_RUNS=$runs is not a number such as 5" ;; esac
 }
@@ -76,7 +78,7 @@ bench_begin()
 	done
 	command -v jq >/dev/null || usage "jq is not there; run make deps"
 	rm -rf "$out"
-	mkdir -p "$raw" "$tmp" "$out/log" || exit 1
+	mkdir -p "$raw" "$tmp" "$out/log" || usage "$out cannot be made; give another BENCH_OUT"
 	trap cleanup EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT

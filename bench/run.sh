@@ -16,6 +16,7 @@ set -u
 benchmarks=(limits hit reactors sustained ratio overhead switches plugs fio nbd index literature
 	    headline scale rivals)
 by_name=(guest)		# take minutes alone, so they have to be asked for
+[ -z "${BENCH_OUT:-}" ] || BENCH_OUT=$(realpath -m "$BENCH_OUT")
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 out=${BENCH_OUT:-$BUILD/bench}
@@ -35,7 +36,7 @@ case ${1:-} in
 	exit 0
 	;;
 -*)
-	echo "bench: unknown option $1; there is only --quick" >&2
+	echo "bench: unknown option $1; bench/run.sh --help shows those that there are" >&2
 	exit 2
 	;;
 esac

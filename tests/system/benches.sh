@@ -48,6 +48,17 @@ expect_err 1 "line 1, is not of fio's iolog version 2" "what is no trace is refu
 expect_err 1 "cannot open none" "a trace that is not there is named" bench-lru none
 expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
+# ---- how they are called ----
+
+for script in hit run demo; do
+	expect_err 2 "unknown option --fast; .*--help shows" "$script.sh has no such option" \
+		"$root/bench/$script.sh" --fast
+	is "it says what it has" "$("$root/bench/$script.sh" --help | grep -c "^Usage: bench/$script.sh")" 1
+done
+expect_err 2 "not also --full" "one option is enough" "$root/bench/hit.sh" --quick --full
+expect_err 2 "DEMO_SECONDS=soon is not a number" "a time is a number" \
+	env DEMO_SECONDS=soon "$root/bench/demo.sh"
+
 # ---- the short forms ----
 
 # rows FILE COLUMNS: how many lines a table with so many columns has; 0 when one has another number,
@@ -71,8 +82,7 @@ bench()
 {
 	local at=$TMP/bench/$1 table part picture
 	t "bench/$1.sh --quick runs to its end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
-		BENCH_OUT="$TMP/bench" \
-		"$root/bench/$1.sh" --quick || return
+		BENCH_OUT=bench "$root/bench/$1.sh" --quick || return
 	is "its raw files are JSON" "$(jq -es 'length' "$at"/raw/*-run.*.json)" "$2"
 	is "no I/O failed in them" "$(jq -es 'map(.jobs[].error) | add' "$at"/raw/*-run.*.json)" 0
 	is "nor was a sector wrong" "$(nr_wrong "$at/report.txt")" 0
