@@ -386,6 +386,41 @@ static void the_first_findings_are_kept(void **state)
 	assert_int_equal(f[0].found, V(1));
 }
 
+/* As by a thread that is held up between the two steps of xb_oracle_write_end(). */
+static void write_end_late(uint64_t issued, uint64_t ended)
+{
+	struct xb_slot *of_it;
+	struct walk w;
+
+	walk_begin(&w, oracle, AT, 512);
+	while ((of_it = walk_next(&w))) {
+		xb_sector_write_end(&w.lists, of_it, issued, ended, true);
+		settle(&w, of_it);
+	}
+}
+
+static void an_end_that_is_told_late_proves_a_read_wrong_that_was_judged(void **state)
+{
+	uint64_t first = write_begin(V(1)), second = write_begin(V(2)),
+		 ended = xb_oracle_tick(oracle);
+	struct xb_finding f[XB_FINDINGS];
+
+	(void)state;
+	assert_true(read_value(V(1)));		/* so the first one came second */
+	assert_true(read_value(V(2)));
+	write_end(first, true);
+	assert_wrong(0, 0, 0, 0);
+	write_end_late(second, ended);
+	assert_wrong(1, 0, 0, 0);
+	assert_int_equal(xb_oracle_findings(oracle, f), 1);
+	assert_int_equal(f[0].offset, AT);
+	assert_int_equal(f[0].found_offset, AT);
+	assert_int_equal(f[0].expected, V(2));
+	assert_int_equal(f[0].found, V(1));
+	assert_int_equal(slot()->value, V(2));
+	assert_false(read_value(V(1)));
+}
+
 /* ---- ranges ------------------------------------------------------------------------------ */
 
 static void write_range(struct xb_oracle *o, uint64_t offset, uint32_t size, uint64_t value)
@@ -499,6 +534,7 @@ int main(void)
 		T(a_second_look_counts_nothing_but_settles_lost_or_stale),
 		T(torn_and_misplaced_are_wrong_whatever_is_possible),
 		T(the_first_findings_are_kept),
+		T(an_end_that_is_told_late_proves_a_read_wrong_that_was_judged),
 		T(every_sector_of_a_range_is_judged_for_itself),
 		T(a_read_that_failed_teaches_nothing),
 		T(what_was_never_touched_is_skipped),
