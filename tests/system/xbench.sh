@@ -42,6 +42,9 @@ is "nothing failed" "$(json out.json '.jobs[0] | "\(.error) \(.verify_errors) \(
 	"0 0 0"
 is "it ran for the time that was asked for" \
 	"$(json out.json '.jobs[0].job_runtime_ns | . >= 250000000 and . < 2000000000')" true
+is "it says when that was, and by which build" "$(json out.json '"xbench \(."xbench version")", .timestamp_ms / 86400000 - now / 86400
+	| if type == "number" then fabs < 1 else . end')" "$(xbench --version)
+true"
 
 t "a name of a file need not be UTF-8" \
 	$run --number_ios=1 --output-format=json --output=$'\xfc.json'
