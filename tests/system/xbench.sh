@@ -64,6 +64,8 @@ t "number_ios is per job" $run --rw=randrw --number_ios=500 --numjobs=3 --iodept
 is "there are as many jobs as were asked for" \
 	"$(json out.json '.jobs | map(.read.total_ios + .write.total_ios)
 	| tostring')" "[500,500,500]"
+is "their sum has a line for people" \
+	"$($run --rw=randread --number_ios=500 --numjobs=3 | grep -c '^all 3 jobs: read IOPS=[1-9].*, 1500 I/Os$')" 1
 t "jobs may have ranges of their own" \
 	$run --rw=write --numjobs=4 --size=2M --offset_increment=2M $with_json
 is "each wrote its range" "$(json out.json '[.jobs[].write.io_bytes] | unique | tostring')" \
