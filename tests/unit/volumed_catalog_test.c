@@ -21,7 +21,7 @@ static void wrong_commands_say_what_would_be_right(void **state)
 		{ "volume remove none", -ENOENT },		{ "volume info none", -ENOENT },
 		{ "volume", -EINVAL },				{ "volume make x", -EINVAL },
 		{ "volume list x", -EINVAL },			{ "volumes", -ENOSYS },
-		{ "stat", -ENOSYS },
+		{ "stat", -ENOSYS },				{ "create x size=1M", -ENOSYS },
 	};
 	uint32_t i;
 

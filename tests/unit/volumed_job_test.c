@@ -94,6 +94,7 @@ static void io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded(void **s
 	assert_int_equal(io(XSEG_OP_INFO, id, 0, 0), 4 << 20);
 	/* the line of the first command is lost with its page; its answer is not looked at */
 	assert_int_equal(admin("volume resize vol size=16M"), -EBUSY);
+	assert_true(says("'vol' is still being cut"));
 	assert_int_equal(admin("volume remove vol"), -EBUSY);
 	fail_next(XSEG_OP_DELETE, -EIO, 0, 0);
 	now += 1000 * MS;
@@ -159,6 +160,30 @@ static void nobody_reads_past_it_while_a_volume_is_cut_or_removed(void **state)
 	assert_true(xseg_direct_is_open(vd->xp));
 }
 
+/* A cache counts by it what is dirty, and a store syncs by it. */
+static void what_is_done_to_a_volume_s_objects_bears_its_id(void **state)
+{
+	uint32_t id = create("vol", "16M"), nr = 0;
+
+	(void)state;
+	nr_notes = 0;
+	assert_true(admin("volume resize vol size=5M") > 0);
+	assert_true(admin("volume remove vol") > 0);
+	steps(50);
+	for (uint32_t i = 0; i < nr_notes; i++) {
+		if (strncmp(notes[i].target, "vol:", 4))
+			continue;
+		assert_int_equal(notes[i].volume, id);
+		nr++;
+	}
+	assert_int_equal(nr, count_notes(XSEG_OP_WRITE_ZEROES, "vol:") +
+				     count_notes(XSEG_OP_DELETE, "vol:") +
+				     count_notes(XSEG_OP_FLUSH, "vol:"));
+	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, "vol:"), 3);
+	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 4);
+	assert_int_equal(count_notes(XSEG_OP_FLUSH, "vol:"), 2);
+}
+
 /* ---- removing ---------------------------------------------------------------------------- */
 
 static void removing_deletes_every_object_behind_the_scenes(void **state)
@@ -200,6 +225,7 @@ static void removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then(v
 	assert_true(says("state=removing"));
 	assert_int_equal(number("objects_left="), 6);
 	assert_int_equal(admin("volume create vol size=1M"), -EBUSY);
+	assert_true(says("'vol' is still being removed"));
 	assert_true(admin("status") > 0 && says("removing=1"));
 	assert_true(admin("volume remove vol") > 0);
 	pass_ns(1000 * MS);
@@ -226,6 +252,30 @@ static void removal_is_recorded_as_done_after_a_flush(void **state)
 	assert_int_equal(nr_notes, 5);
 	assert_string_equal(notes[3].target, "vol:");
 	assert_string_equal(notes[4].target, ":catalog");
+}
+
+static void one_record_at_a_time_is_being_written(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	create("vol", "8M");
+	nr_notes = 0;
+	assert_true(admin("volume remove vol") > 0);
+	while (!count_notes(XSEG_OP_FLUSH, "vol:"))
+		step();
+	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 1);
+	hold = true;
+	steps(20);
+	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 2);
+	r = send_admin("volume create next size=1M", 0);
+	steps(20);
+	assert_false(answered(r));
+	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 2);
+	hold = false;
+	assert_true(admin_result(r) > 0);
+	assert_int_equal(admin("volume info vol"), -ENOENT);
+	assert_true(admin("volume info next") > 0);
 }
 
 static void a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time(void **state)
@@ -368,9 +418,11 @@ int main(void)
 		T(io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded),
 		T(a_shrink_is_finished_by_the_successor),
 		T(nobody_reads_past_it_while_a_volume_is_cut_or_removed),
+		T(what_is_done_to_a_volume_s_objects_bears_its_id),
 		T(removing_deletes_every_object_behind_the_scenes),
 		T(removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then),
 		T(removal_is_recorded_as_done_after_a_flush),
+		T(one_record_at_a_time_is_being_written),
 		T(a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time),
 		T(removal_goes_on_after_a_restart),
 		T(volumes_that_are_removed_together_all_go),
