@@ -362,6 +362,19 @@ static void an_orderly_stop_syncs(void **state)
 	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
 }
 
+static void also_what_was_written_since_a_flush(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(nr_data_syncs, 1);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	rig_stop(&g);
+	assert_int_equal(nr_data_syncs, 2);
+	assert_int_equal(rig_start(&g), 0);
+	rig_status_has(&g, "unsynced_files=0\n");
+}
+
 static void a_file_is_synced_before_it_is_closed(void **state)
 {
 	(void)state;
@@ -1018,6 +1031,7 @@ int main(void)
 		T(flush_syncs_what_was_written_and_nothing_else),
 		T(a_successor_flushes_what_the_dead_one_wrote),
 		T(an_orderly_stop_syncs),
+		T(also_what_was_written_since_a_flush),
 		O(a_file_is_synced_before_it_is_closed),
 		O(a_file_that_needs_no_sync_is_closed_rather_than_one_that_does),
 		T(fua_is_answered_after_the_sync),
