@@ -395,12 +395,23 @@ static void io_begin(struct xseg_queue *q, struct xseg_io *io)
 	q->nr_ios++;
 }
 
-/* What was prepared is in its slot. */
+static bool is_of(const struct xseg_queue *q, const struct slot *s)
+{
+	return s >= q->slots && s < q->slots + q->depth;
+}
+
+/* What was prepared is in its slot, and its data is where it was to be written for that range. */
 static int submit_prepared(struct xseg_queue *q, struct xseg_io *io)
 {
+	struct slot *s = io->own.slot;
+
 	if (q->lost || xs_is_forked(q->seg))
 		return -ENOTCONN;
-	if (!part_send(q, io->own.slot)) {
+	if (!is_of(q, s) || !is_seen(io) || io->flags & ~(XSEG_IO_FUA | XSEG_IO_GIVE) ||
+		io->offset != s->r->offset || io->size != s->r->size)
+		return -EINVAL;
+	xs_part_fill_gift(q, s, io);		/* FUA may be new */
+	if (!part_send(q, s)) {
 		queue_lose(q);
 		xseg_io_release(q, io);
 		return -ENOTCONN;
@@ -454,7 +465,7 @@ void xseg_io_release(struct xseg_queue *q, struct xseg_io *io)
 {
 	struct slot *s = io->own.slot;
 
-	if (io->state != IO_LENT && io->state != IO_KEPT)
+	if ((io->state != IO_LENT && io->state != IO_KEPT) || !is_of(q, s))
 		return;
 	io_set(io, IO_REST);
 	io->own.slot = NULL;

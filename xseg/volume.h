@@ -206,10 +206,12 @@ uint32_t xseg_io_data(
 /* For a WRITE with XSEG_IO_GIVE, with neither buf nor iov: takes one of the queue's `depth`, and
  * says where the data is to be written, all of it, before the I/O is submitted: pages that the
  * cache lent for that, and keeps then, or of the queue's own. Returns the number of pieces, or
- * -EAGAIN: all are out; or an error above. Size as above. Not submitted after all:
+ * -EAGAIN: all are out; or an error above. Size as above. It is submitted to this queue, with
+ * the same range, and with XSEG_IO_FUA or without, else -EINVAL. Not submitted after all:
  * xseg_io_release(). A WRITE with XSEG_IO_GIVE and a buf is copied to such pages. */
 int xseg_io_prepare(struct xseg_queue *queue, struct xseg_io *io, struct iovec *piece,
 	uint32_t max) XSEG_MUST_CHECK;
+/* Of what is held through this queue. Else nothing: also the second time. */
 void xseg_io_release(struct xseg_queue *queue, struct xseg_io *io);
 
 /* ---- for loops that wait for descriptors ------------------------------------------------- */

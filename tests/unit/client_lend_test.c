@@ -234,6 +234,62 @@ static void what_was_prepared_and_not_submitted_changes_nothing(void **state)
 	clientrig_expect(g, 8192, 4096, 1);
 }
 
+/* Its data is where that range has it, in pages that only its own queue can send. */
+static void what_was_prepared_is_submitted_as_it_was_or_not_at_all(void **state)
+{
+	struct clientrig *g = *state;
+	const struct xseg_io was = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 4096, .size = 8192
+	};
+	struct xseg_io io = was;
+	struct xseg_queue *other;
+	struct iovec piece[3];
+
+	write_plain(g, 0, 65536, 1);
+	assert_int_equal(xseg_queue_create(g->v, &(struct xseg_queue_params){ .depth = 4 }, &other,
+				 NULL),
+		0);
+	assert_true(xseg_io_prepare(g->q, &io, piece, 3) > 0);
+	io.offset += 512;
+	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
+	io.offset = was.offset;
+	io.size -= 512;
+	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
+	io.size = was.size;
+	io.buf = plain;
+	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
+	io.buf = NULL;
+	io.flags |= XSEG_IO_LOAN;
+	assert_int_equal(xseg_queue_submit(g->q, &io), -EINVAL);
+	io.flags = was.flags;
+	assert_int_equal(xseg_queue_submit(other, &io), -EINVAL);
+	xseg_io_release(other, &io);
+	assert_int_equal(xseg_io_prepare(g->q, &io, piece, 3), -EBUSY);
+	assert_int_equal(xseg_queue_out(g->q) + xseg_queue_out(other), 0);
+	xseg_io_release(g->q, &io);
+	xseg_queue_destroy(other);
+	clientrig_expect(g, 0, 65536, 1);
+}
+
+static void what_was_prepared_may_still_become_fua(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io io = {
+		.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = 4096, .size = 4096
+	};
+	struct iovec piece[2];
+	uint64_t before;
+
+	assert_int_equal(clientrig_do(g, XSEG_OP_FLUSH, 0, 0, NULL), 0);
+	before = clientrig_count(g, "memd", "bytes");
+	assert_int_equal(xseg_io_prepare(g->q, &io, piece, 2), 1);
+	clientrig_fill(piece[0].iov_base, 4096, 4096, 1);
+	io.flags |= XSEG_IO_FUA;
+	assert_int_equal(xseg_queue_run(g->q, &io), 4096);
+	assert_true(clientrig_count_reaches(g, "memd", "bytes", before + 4096) >= before + 4096);
+	clientrig_expect(g, 4096, 4096, 1);
+}
+
 static void no_more_is_prepared_than_the_depth(void **state)
 {
 	struct clientrig *g = *state;
@@ -419,6 +475,8 @@ int main(void)
 		CLIENT_TEST(a_write_that_may_be_given_is_copied_into_what_was_lent),
 		CLIENT_TEST(a_slot_that_was_lent_pages_serves_other_ios_too),
 		CLIENT_TEST(what_was_prepared_and_not_submitted_changes_nothing),
+		CLIENT_TEST(what_was_prepared_is_submitted_as_it_was_or_not_at_all),
+		CLIENT_TEST(what_was_prepared_may_still_become_fua),
 		CLIENT_TEST(no_more_is_prepared_than_the_depth),
 		CLIENT_TEST(a_queue_ends_with_loans_and_gifts),
 		CLIENT_TEST(what_the_cache_has_is_read_without_a_request),
