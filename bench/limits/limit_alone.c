@@ -110,13 +110,13 @@ int limit_run_alone(struct limit *l, uint32_t nr)
 		.result = &l->result[nr],
 		.random = l->o->randseed + nr,
 		.nr_blocks = l->o->size / l->o->bs };
-	uint64_t from_ns, end_ns, now_ns, ticks, from_ticks = 0, last = 0;
+	uint64_t from_ns, end_ns = UINT64_MAX, now_ns, ticks, from_ticks = 0, last = 0;
 
 	limit_pin(l->o, 1 + nr);
 	limit_begin(l);
 	from_ns = limit_clock_ns() + l->o->ramp_ns;
-	end_ns = from_ns + l->o->runtime_ns;
-	for (now_ns = 0; now_ns < end_ns; now_ns = limit_clock_ns()) {
+	/* one at the least is counted, however long the CPU was another's */
+	for (now_ns = 0; now_ns < end_ns || !a.result->ios; now_ns = limit_clock_ns()) {
 		uint32_t n = fns[l->o->mode](&a);
 
 		ticks = limit_clock_ticks();
@@ -126,6 +126,7 @@ int limit_run_alone(struct limit *l, uint32_t nr)
 		} else if (now_ns >= from_ns) {
 			from_ticks = ticks;
 			from_ns = limit_clock_ns();
+			end_ns = from_ns + l->o->runtime_ns;
 		}
 		last = ticks;
 	}

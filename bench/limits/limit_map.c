@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "bench/limits/limit.h"
@@ -56,13 +58,34 @@ static bool want_huge(struct limit *l)
 	return madvise(l->map, l->map_bytes, MADV_COLLAPSE) == 0;
 }
 
+/* Whether there is room for what the file has not yet: else who writes to it is ended by SIGBUS. */
+static int check_room(const char *name, int fd, size_t bytes, struct xseg_error *err)
+{
+	struct statvfs fs;
+	struct stat st;
+	uint64_t has, left;
+
+	if (fstat(fd, &st) || fstatvfs(fd, &fs))
+		return xseg_fail(err, -errno, "%s cannot be looked at: %s", name, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return xseg_fail(err, -EINVAL, "%s is no regular file; give another --set", name);
+	has = (uint64_t)st.st_blocks * 512;
+	left = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (fs.f_blocks && bytes > has && bytes - has > left)
+		return xseg_fail(err, -ENOSPC,
+			"%s takes %zu MiB, and there are %" PRIu64
+			" MiB left; use a smaller --size, or make room",
+			name, bytes >> 20, left >> 20);
+	return 0;
+}
+
 /* The file of --set, with room for all, locked while this process lives; -1 without one. */
 static int open_set(const struct limit *l, struct xseg_error *err)
 {
 	const char *name = l->o->set;
 	/* all of it; children have no part of it */
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int fd;
+	int fd, rc;
 
 	if (!*name)
 		return -1;
@@ -73,6 +96,9 @@ static int open_set(const struct limit *l, struct xseg_error *err)
 		return xseg_fail(err, -errno,
 			"%s cannot be locked: %s; another bench-limit may use it", name,
 			strerror(errno));
+	rc = check_room(name, fd, l->map_bytes, err);
+	if (rc)
+		return rc;
 	if (ftruncate(fd, (off_t)l->map_bytes))
 		return xseg_fail(err, -errno, "%s cannot be made as large as %zu: %s", name,
 			l->map_bytes, strerror(errno));

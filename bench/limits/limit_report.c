@@ -46,6 +46,20 @@ static void print_job_json(const struct limit *l, uint32_t nr)
 	printf("}");
 }
 
+/* What a file is called may have anything in it. */
+static void print_text(const char *text)
+{
+	putchar('"');
+	for (; *text; text++)
+		if (*text == '"' || *text == '\\')
+			printf("\\%c", *text);
+		else if ((unsigned char)*text < ' ')
+			printf("\\u%04x", (unsigned)*text);
+		else
+			putchar(*text);
+	putchar('"');
+}
+
 static void print_json(const struct limit *l)
 {
 	char text[256];
@@ -54,7 +68,8 @@ static void print_json(const struct limit *l)
 	for (const struct opt *opt = limit_opts; opt->off != offsetof(struct options, help);
 		opt++) {
 		opt_get(opt, l->o, text, sizeof(text));
-		printf("%s\"%s\": \"%s\"", opt == limit_opts ? "" : ", ", opt->name, text);
+		printf("%s\"%s\": ", opt == limit_opts ? "" : ", ", opt->name);
+		print_text(text);
 	}
 	printf("},\n  \"huge_pages\": %s,\n  \"jobs\": [\n", l->huge ? "true" : "false");
 	for (uint32_t i = 0; i < l->o->numjobs; i++) {

@@ -393,7 +393,7 @@ int main(int argc, char **argv)
 	static struct rig g = { .o = &o };
 	const struct cli_group groups[] = { { scale_opts, &o }, { NULL, NULL } };
 	struct xseg_error err = { "" };
-	int rc;
+	int rc, code = 2;
 
 	opt_set_defaults(scale_opts, &o);
 	rc = cli_parse(groups, argc, argv, &err);
@@ -404,9 +404,13 @@ int main(int argc, char **argv)
 		cli_print_options(stdout, scale_opts);
 		return 0;
 	}
-	if (rc < 0 || open_rig(&g, &err)) {
+	if (rc >= 0) {
+		code = 1;
+		rc = open_rig(&g, &err);
+	}
+	if (rc < 0) {
 		fprintf(stderr, "bench-scale: %s\n", err.text);
-		return 1;
+		return code;
 	}
 	run(&g);
 	return g.wrong || fflush(stdout) ? 1 : 0;
