@@ -69,8 +69,9 @@ report()
 }
 
 choose_time
-bench_begin fio xseg xseg-host xbench
+command -v fio >/dev/null || usage "fio is not there; run make deps"
 [ -e "$engine" ] || usage "$engine is not there; run make deps, then make"
+bench_begin fio xseg xseg-host xbench
 store_up $((3 * set_mib + 192)) memd "memory = $((set_mib + 16))M" \
 	"memory = $((set_mib + set_mib / 4 + 16))M" volumed
 quietly xseg volume create vol --size "${set_mib}M"

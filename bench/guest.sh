@@ -34,8 +34,6 @@ if [ -n "$quick" ]; then
 	seconds=${BENCH_SECONDS:-0.3}
 	set_mib=32
 fi
-# for a guest to begin, work and end, on a machine that has other things to do
-limit_s=$((180 + 4 * ${seconds%.*}))
 
 # ---- the guest ----
 
@@ -60,7 +58,7 @@ run_guest()
 	local name=$tmp/$1 rw
 	guest_append="guest.seed=$2" guest_start "$name" "$tmp/initrd" \
 		-device virtio-blk-pci,drive=disk \
-		-blockdev "driver=nbd,node-name=disk,server.type=unix,server.path=$tmp/nbd.sock" ||
+		-blockdev "driver=nbd,node-name=disk,server.type=unix,server.path=$sockets/nbd" ||
 		fail "no guest"
 	timeout "$limit_s" tail --pid="$guest" -f /dev/null || {
 		kill "$guest"
@@ -102,7 +100,7 @@ export_down()
 export_up()
 {
 	local i
-	xseg export vol --nbd "$tmp/nbd.sock" >"$tmp/uri" 2>>"$log" </dev/null &
+	xseg export vol --nbd "$sockets/nbd" >"$tmp/uri" 2>>"$log" </dev/null &
 	export_pid=$!
 	for i in $(seq 200); do
 		[ ! -s "$tmp/uri" ] || return 0
@@ -145,7 +143,8 @@ report()
 }
 
 choose_time
-bench_begin guest xseg xseg-host xbench
+# for a guest to begin, work and end, on a machine that has other things to do
+limit_s=$(awk -v s="$seconds" 'BEGIN { printf "%d", 180 + 4 * s }')
 for tool in fio nbdkit; do
 	command -v $tool >/dev/null || usage "$tool is not there; run make deps"
 done
@@ -153,6 +152,7 @@ done
 	usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
 missing=$(guest_missing)
 [ -z "$missing" ] || usage "$missing"
+bench_begin guest xseg xseg-host xbench
 guest_fetch || usage "$guest_why"
 server_cpu=$(IFS=,; echo "$server_cpu,$client_cpus")
 also_at_the_end export_down

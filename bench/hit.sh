@@ -3,7 +3,7 @@
 #
 # Usage: bench/hit.sh [--quick | --full]
 # Environment: BUILD (build), BENCH_RUNS (5), BENCH_SECONDS (0.15, of one run), BENCH_SET (size of
-#   the set; else 2G, or what a quarter of the free memory allows)
+#   the set; else 2G, or what a fifth of what is free in memory and in /dev/shm allows)
 #
 # These systems do the same I/O at random over the same set, everything in RAM:
 #   memory   bench-limit without requests: one core copies blocks (bench/limits/limit_alone.c)
@@ -84,7 +84,7 @@ choose_set()
 		usage "BENCH_SET=$BENCH_SET is not a size such as 512M or 2G"
 	fi
 	[ "$set_mib" -ge 64 ] ||
-		usage "a set of $set_mib MiB is too small; $free MiB of memory are free"
+		usage "a set of $set_mib MiB is too small; $free MiB are free, in memory or in /dev/shm"
 }
 
 # ---- one run ----

@@ -35,10 +35,10 @@ function by_round(who, than,	i, of, list)
 }
 
 # The last lines of a report: what was wanted, what came out, and whether that will do. A figure that
-# is none, as 0 by 0, never does: to mawk it is equal to every number.
+# is none never does: 0 by 0 is equal to every number, to mawk, and what was never counted to 0.
 function wanted(what, is, ok)
 {
-	if (is ~ /nan/)
+	if (is == "" || is ~ /nan/)
 		ok = 0
 	printf "wanted %s, is %s: %s\n", what, is, ok ? "met" : "not met"
 }

@@ -14,6 +14,7 @@
 #   out, raw      $BUILD/bench/NAME ($BENCH_OUT/NAME when that is given), new and empty, and its
 #                 folder for JSON
 #   tmp           a folder in $out that is removed at the end
+#   sockets       one for sockets, also removed: its name is short and has no blank, whatever $out is
 #   log           where commands say what they say
 #   XSEG_SEGMENT  a name of its own, exported (BENCH_SEGMENT chooses it)
 #   server_cpu, client_cpus   the first CPU that there is, and a list of the others
@@ -24,6 +25,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [ -z "${BENCH_OUT:-}" ] || BENCH_OUT=$(realpath -m "$BENCH_OUT")
 cd "$root" || exit 1
 . tests/lib/leftovers.sh
+. bench/only.sh
 BUILD=${BUILD:-build}
 case $BUILD in /*) ;; *) BUILD=$root/$BUILD ;; esac
 export PATH="$BUILD/bin:$PATH"
@@ -32,7 +34,9 @@ export LC_ALL=C
 
 fail()	# TEXT...
 {
-	echo "bench: $*; the logs are in $out/log" >&2
+	local last
+	last=$(grep -v '^[[:space:]]*$' "$log" 2>/dev/null | tail -n 1)
+	echo "bench: $*; the logs are in $out/log${last:+; last was said: $last}" >&2
 	exit 1
 }
 
@@ -66,7 +70,7 @@ bench_options()
 # bench_begin NAME PROGRAM...: the programs are checked, the folders made
 bench_begin()
 {
-	local tool
+	local tool why
 	out=${BENCH_OUT:-$BUILD/bench}/$1
 	raw=$out/raw
 	tmp=$out/tmp
@@ -77,8 +81,11 @@ bench_begin()
 		[ -x "$BUILD/bin/$tool" ] || usage "$BUILD/bin/$tool is not there; run make first"
 	done
 	command -v jq >/dev/null || usage "jq is not there; run make deps"
+	only_one "$out" "$script" || exit 2
 	rm -rf "$out"
-	mkdir -p "$raw" "$tmp" "$out/log" || usage "$out cannot be made; give another BENCH_OUT"
+	why=$(mkdir -p "$raw" "$tmp" "$out/log" 2>&1) || usage "${why%%$'\n'*}; give another BENCH_OUT"
+	sockets=$(mktemp -d /tmp/bench.XXXXXX) || exit 2
+	only_one "$out" "$script" || exit 2
 	trap cleanup EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
@@ -113,7 +120,7 @@ cleanup()
 		eval "$command"
 	done
 	{ end_segment "$XSEG_SEGMENT"; } 2>/dev/null
-	rm -rf "$tmp"
+	rm -rf "$tmp" "$sockets" "$out/pid"
 	exit "$status"
 }
 
@@ -132,19 +139,21 @@ choose_cpus()
 	fi
 }
 
+# What is free in memory and in /dev/shm, the less of both.
 free_mib()
 {
-	awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo
+	local free shm
+	free=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
+	shm=$(df --output=avail -m /dev/shm | tail -n 1)
+	echo $((shm < free ? shm : free))
 }
 
 # fit_set PERCENT MIB: halves $set_mib, to 64 at the least, until so much of it, and so much more, is
-# free, in memory and in /dev/shm
+# free
 fit_set()
 {
-	local free shm
+	local free
 	free=$(free_mib)
-	shm=$(df --output=avail -m /dev/shm | tail -n 1)
-	[ "$free" -lt "$shm" ] || free=$shm
 	while [ $((set_mib * $1 / 100 + $2)) -gt "$free" ] && [ "$set_mib" -gt 64 ]; do
 		set_mib=$((set_mib / 2))
 	done
@@ -244,7 +253,8 @@ plot()
 	shift
 	if ! command -v gnuplot >/dev/null; then
 		echo "no plots: gnuplot is not there (make deps)"
-	elif ! gnuplot -e "data='$out/results.tsv'; out='$out'" "bench/$script" 2>>"$log"; then
+	# from there, as these have shells read the names
+	elif ! (cd "$out" && gnuplot -e "data='results.tsv'; out='.'" "$root/bench/$script") 2>>"$log"; then
 		echo "no plots: gnuplot failed, see $log"
 	else
 		echo "plots: ${*/#/$out/}"

@@ -135,8 +135,8 @@ report()
 	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/limits.awk "$out/runs.tsv"
 }
 
-bench_begin limits bench-limit
 choose_time
+bench_begin limits bench-limit
 fit_set 113 512
 set_file=/dev/shm/$XSEG_SEGMENT.set
 also_at_the_end rm -f "$set_file"

@@ -48,7 +48,7 @@ serve()
 	"$@" >>"$log" 2>&1 </dev/null &
 	servers+=($!)
 	for i in $(seq 200); do
-		[ ! -S "$tmp/$system" ] || ! nbdinfo --size "$(uri_of "$system")" >>"$log" 2>&1 ||
+		[ ! -S "$sockets/$system" ] || ! nbdinfo --size "$(uri_of "$system")" >>"$log" 2>&1 ||
 			return 0
 		kill -0 $! 2>/dev/null || fail "'$*' ended"
 		sleep 0.05
@@ -66,7 +66,7 @@ servers_down()
 
 uri_of()	# SYSTEM
 {
-	echo "nbd+unix:///?socket=$tmp/$1"
+	echo "nbd+unix:///?socket=$sockets/$1"
 }
 
 # ---- one run ----
@@ -124,21 +124,21 @@ report()
 }
 
 choose_time
-bench_begin nbd xseg xseg-host
 for tool in fio nbdkit nbdinfo; do
 	command -v $tool >/dev/null || usage "$tool is not there; run make deps"
 done
 fio --enghelp=nbd 2>/dev/null | grep -q '^uri' || usage "fio has no engine for NBD"
 [ -e "$BUILD/lib/nbdkit-xseg-plugin.so" ] ||
 	usage "$BUILD/lib/nbdkit-xseg-plugin.so is not there; run make deps, then make"
+bench_begin nbd xseg xseg-host
 also_at_the_end servers_down
 server_cpu=
 store_up $((3 * set_mib + 256)) memd "memory = $((set_mib + 16))M" \
 	"memory = $((set_mib + set_mib / 4 + 16))M
 $no_flush" volumed
 quietly xseg volume create vol --size "${set_mib}M"
-serve memory nbdkit --foreground --unix "$tmp/memory" memory "${set_mib}M"
-serve export xseg export vol --nbd "$tmp/export"
+serve memory nbdkit --foreground --unix "$sockets/memory" memory "${set_mib}M"
+serve export xseg export vol --nbd "$sockets/export"
 for system in "${systems[@]}"; do
 	write_all "$system"
 done

@@ -145,7 +145,7 @@ up()	# SYSTEM
 	local room=$((set_mib * 3 + 512)) keep
 	keep=$(printf '%s\n' "$(stack_options $((set_mib * 5 / 4)))" "dirty_high = 99" \
 		"dirty_low = 98")
-	socket=$tmp/socket
+	socket=$sockets/socket
 	case $1 in
 	cached)      store_up $room memd "memory = 64M" "$keep" ;;
 	volume | direct)

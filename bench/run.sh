@@ -17,7 +17,9 @@ benchmarks=(limits hit reactors sustained ratio overhead switches plugs fio nbd 
 	    headline scale rivals)
 by_name=(guest)		# take minutes alone, so they have to be asked for
 [ -z "${BENCH_OUT:-}" ] || BENCH_OUT=$(realpath -m "$BENCH_OUT")
+script=$0
 cd "$(dirname "$0")/.." || exit 1
+. bench/only.sh
 BUILD=${BUILD:-build}
 out=${BENCH_OUT:-$BUILD/bench}
 report=$out/report.txt
@@ -52,6 +54,7 @@ done
 interrupted()	# CODE
 {
 	trap - HUP INT TERM
+	rm -f "$out/pid"
 	[ -z "$running" ] || { kill -TERM "$running" && wait "$running"; } 2>/dev/null
 	exit "$1"
 }
@@ -59,8 +62,12 @@ trap 'interrupted 129' HUP
 trap 'interrupted 130' INT
 trap 'interrupted 143' TERM
 
-mkdir -p "$out" || exit 1
-: >"$report"
+why=$(mkdir -p "$out" 2>&1) || {
+	echo "bench: $why; give another BENCH_OUT" >&2
+	exit 2
+}
+only_one "$out" "$script" || exit 2
+: >"$report" || exit 1
 started=$SECONDS
 for name in "${benchmarks[@]}"; do
 	printf '\n==== %s ====\n' "$name"
@@ -75,6 +82,7 @@ for name in "${benchmarks[@]}"; do
 	running=
 	echo "$name: $((SECONDS - before)) s"
 done
+rm -f "$out/pid"
 printf '\n==== what was wanted ====\n'
 awk -f bench/run.awk "$report" | tee "$ratios"
 echo "all of it took $(((SECONDS - started + 59) / 60)) minutes; all reports: $report"

@@ -83,8 +83,8 @@ report()
 	awk -v results="$out/results.tsv" -f bench/lib.awk -f bench/scale.awk "$out/runs.tsv"
 }
 
-bench_begin scale bench-scale
 command -v valgrind >/dev/null || usage "valgrind is not there; run make deps"
+bench_begin scale bench-scale
 echo "with the tables of ${reactors[*]} reactors, as many at a time as there are CPUs ..."
 for nr in "${reactors[@]}"; do
 	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do

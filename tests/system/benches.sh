@@ -56,8 +56,54 @@ for script in hit run demo; do
 	is "it says what it has" "$("$root/bench/$script.sh" --help | grep -c "^Usage: bench/$script.sh")" 1
 done
 expect_err 2 "not also --full" "one option is enough" "$root/bench/hit.sh" --quick --full
+expect_err 2 "BENCH_SECONDS=soon is not a number" "so it is to a script for guests" \
+	env BENCH_SECONDS=soon "$root/bench/guest.sh"
+mkdir -p kept/scale bare
+touch kept/scale/report.txt
+for program in bash sed awk cat grep cut realpath dirname basename; do
+	ln -s "$(command -v $program)" bare
+done
+expect_err 2 "valgrind is not there" "what is needed is named" \
+	env PATH="$TMP/bare" BENCH_OUT=kept "$root/bench/scale.sh" --quick
+t "and what there was before is kept" test -e kept/scale/report.txt
+mkdir -p taken/limits
+bash -c 'echo $$ >taken/limits/pid; exec -a limits.sh sleep 60' &
+until [ -s taken/limits/pid ]; do sleep 0.01; done
+expect_err 2 "limits.sh runs already, as process $!, .* another BENCH_OUT" \
+	"one does not take another's folder" \
+	env BENCH_OUT=taken "$root/bench/limits.sh" --quick
+kill $!
+touch file
+for script in "run.sh --quick limits" "limits.sh --quick"; do
+	# shellcheck disable=SC2086 # words
+	expect_err 2 "/file.*: Not a directory; give another BENCH_OUT" \
+		"where nothing can be made is said by ${script%% *}" \
+		env BENCH_OUT=file/bench "$root"/bench/$script
+done
 expect_err 2 "DEMO_SECONDS=soon is not a number" "a time is a number" \
 	env DEMO_SECONDS=soon "$root/bench/demo.sh"
+
+# ---- the bare limit ----
+
+set_file='a "set"\of mine'
+is "what a file is called is right in JSON" "$(json_of '.options.set' \
+	bench-limit --size=4M --runtime=1ms --set="$set_file" --output-format=json)" "$set_file"
+t "however short the time, something is counted" [ "$(json_of '.jobs[0].read.iops' bench-limit \
+	--mode=memcpy --bs=1M --size=64M --runtime=1ms --ramp_time=0 --output-format=json)" -gt 0 ]
+expect_err 1 "/dev/null is no regular file" "a set is a file" bench-limit --size=4M --set=/dev/null
+# A disk of 8 MiB, in a namespace of its own.
+if unshare -m true 2>/dev/null; then
+	mkdir -p small
+	expect_err 1 "small/set takes .* MiB, and there are 8 MiB left" "a set that does not fit is refused" \
+		unshare -m sh -c 'mount -t tmpfs -o size=8M none small &&
+			bench-limit --size=64M --runtime=1ms --set=small/set'
+	expect_err 1 "failed; the logs are in .*; last was said: bench-limit: .* use a smaller --size" \
+		"a benchmark that fails says why" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
+		BENCH_OUT=shm unshare -m sh -c "mount -t tmpfs -o size=8M none /dev/shm && exec '$root/bench/limits.sh' --quick"
+else
+	skip "a set that does not fit is refused" "no namespace can be had here"
+	skip "a benchmark that fails says why" "no namespace can be had here"
+fi
 
 # ---- the short forms ----
 
@@ -80,9 +126,9 @@ nr_wrong()
 # many JSON files of runs, lines that say what was wanted, tables and plots
 bench()
 {
-	local at=$TMP/bench/$1 table part picture
+	local at="$TMP/all of them/$1" table part picture
 	t "bench/$1.sh --quick runs to its end" env -u XSEG_SEGMENT BENCH_SEGMENT="$XSEG_SEGMENT" \
-		BENCH_OUT=bench "$root/bench/$1.sh" --quick || return
+		BENCH_OUT="all of them" "$root/bench/$1.sh" --quick || return
 	is "its raw files are JSON" "$(jq -es 'length' "$at"/raw/*-run.*.json)" "$2"
 	is "no I/O failed in them" "$(jq -es 'map(.jobs[].error) | add' "$at"/raw/*-run.*.json)" 0
 	is "nor was a sector wrong" "$(nr_wrong "$at/report.txt")" 0
@@ -113,6 +159,8 @@ is "the table of all bars has what was wanted, and whether it is met" \
 	"$(awk -f "$root/bench/run.awk" bars | sed 1d | tr -s ' ' | tr '\n' ';')" \
 	"hit 4k read, depth 1 at least 0.85 0.9 met;hit writes, depth 16: a rate of 2 (redis: 3) at least 1 0.5 (worst: 0) not met;ratio uniform -0.2 points met;2 of 3 bars are met.;"
 
+is "what was never counted meets nothing, either" \
+	"$(awk -f "$root/bench/lib.awk" -f "$root/bench/switches.awk" </dev/null | grep -c 'no errors.*: met$')" 0
 is "a figure that is none meets nothing that was wanted" \
 	"$(printf '%s\tserver\tread\t8\town\t8\t0\t0\t0\t0\n' 1 16 |
 		awk -v results=/dev/null -f "$root/bench/lib.awk" -f "$root/bench/scale.awk" |
