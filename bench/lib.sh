@@ -106,7 +106,7 @@ also_at_the_end()
 choose_time()
 {
 	case $seconds in
-	*[!0-9.]*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;;
+	*[!0-9.]* | *.*.*) usage "BENCH_SECONDS=$seconds is not a number such as 1 or 0.5" ;;
 	esac
 	run_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 1000 }')
 	[ "$run_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short"

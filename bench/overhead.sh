@@ -141,6 +141,7 @@ report()
 choose_time
 fast_time=$(awk -v s="$seconds" 'BEGIN { printf "%dms", s * 200 }')
 turn_time=$(awk -v s="$seconds" -v n=$turns 'BEGIN { printf "%dms", s * 1000 / n }')
+[ "$fast_time" != 0ms ] || usage "BENCH_SECONDS=$seconds is too short; give 0.005 at the least"
 bench_begin overhead xseg xseg-host xbench
 echo "bench: 4 points on 4 systems, $runs rounds of $run_time and $fast_time each: about" \
 	"$(awk -v r="$runs" -v s="$seconds" 'BEGIN { printf "%d", r * (9 * s + 16 * 0.2 + 5) / 60 + 1 }') minutes"

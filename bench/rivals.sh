@@ -84,6 +84,15 @@ package_of()
 	esac
 }
 
+check_names()
+{
+	local system
+	for system in ${BENCH_RIVALS:-}; do
+		[[ " ${ram_systems[*]} ${disk_systems[*]} " == *" $system "* ]] ||
+			usage "BENCH_RIVALS: there is no $system; there are ${ram_systems[*]} ${disk_systems[*]}"
+	done
+}
+
 choose_systems()
 {
 	local system missing there=()
@@ -96,6 +105,7 @@ choose_systems()
 		fi
 	done
 	systems=("${there[@]}")
+	[ ${#systems[@]} -gt 0 ] || usage "nothing is left; run make bench-deps, or name others in BENCH_RIVALS"
 }
 
 # ---- servers ----
@@ -301,6 +311,7 @@ report()
 }
 
 choose_time
+check_names
 bench_begin rivals xseg xseg-host xbench bench-rival-socket
 also_at_the_end server_down
 choose_systems

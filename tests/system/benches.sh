@@ -58,6 +58,12 @@ done
 expect_err 2 "not also --full" "one option is enough" "$root/bench/hit.sh" --quick --full
 expect_err 2 "BENCH_SECONDS=soon is not a number" "so it is to a script for guests" \
 	env BENCH_SECONDS=soon "$root/bench/guest.sh"
+expect_err 2 "there is no mysql; there are cached " "who is no rival is named" \
+	env BENCH_RIVALS="cached mysql" "$root/bench/rivals.sh" --quick
+expect_err 2 "BENCH_SECONDS=1.2.3 is not a number" "a number has one point" \
+	env BENCH_SECONDS=1.2.3 "$root/bench/limits.sh"
+expect_err 2 "BENCH_SECONDS=0.004 is too short; give 0.005" "a run of no time would not end" \
+	env BENCH_SECONDS=0.004 "$root/bench/overhead.sh"
 mkdir -p kept/scale bare
 touch kept/scale/report.txt
 for program in bash sed awk cat grep cut realpath dirname basename; do
