@@ -92,7 +92,7 @@ bool rival_count(struct rival_clock *c, struct rival_result *r, uint64_t now_ns,
 		c->counting = true;
 		c->from_ns = now_ns;
 	}
-	return now_ns < c->end_ns;
+	return now_ns < c->end_ns || !r->ios;	/* however long the CPU was another's */
 }
 
 /* (splitmix64: G. Steele et al., "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) */
@@ -129,7 +129,8 @@ void rival_pin(const struct rival_options *o, uint32_t n)
 	CPU_ZERO(&set);
 	CPU_SET((size_t)o->cpu[n % (uint32_t)o->nr_cpus], &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		fprintf(stderr, "bench-rival: not pinned: %s\n", strerror(errno));
+		fprintf(stderr, "bench-rival: not pinned to CPU %d: %s\n",
+			o->cpu[n % (uint32_t)o->nr_cpus], strerror(errno));
 }
 
 /* ---- results ----------------------------------------------------------------------------- */
@@ -152,8 +153,8 @@ static void print_figures(const char *name, const struct rival_result *r)
 	printf("}}}");
 }
 
-/* All threads together, as one job. */
-static void print_json(const struct rival_options *o, struct rival_result *result, uint32_t nr)
+/* All threads together, as one job. Returns how many I/Os were wrong. */
+static uint64_t print_json(const struct rival_options *o, struct rival_result *result, uint32_t nr)
 {
 	static struct rival_result none, all;
 	char text[256];
@@ -179,6 +180,7 @@ static void print_json(const struct rival_options *o, struct rival_result *resul
 	printf(",\n");
 	print_figures("write", o->rw == RANDWRITE ? &all : &none);
 	printf("}\n  ]\n}\n");
+	return all.wrong;
 }
 
 int main(int argc, char **argv)
@@ -186,6 +188,7 @@ int main(int argc, char **argv)
 	static struct rival_options o;
 	static struct rival_result result[MAX_DEPTH];
 	struct xseg_error err = { "" };
+	uint64_t wrong;
 	uint32_t nr = 0;
 	int code = 2, rc = parse(&o, argc, argv, &err);
 
@@ -205,6 +208,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench-rival: %s\n", err.text);
 		return code;
 	}
-	print_json(&o, result, nr);
-	return fflush(stdout) ? 1 : 0;
+	wrong = print_json(&o, result, nr);
+	if (wrong)
+		fprintf(stderr,
+			"bench-rival: %" PRIu64 " I/Os failed, or were of other data; fill the store"
+			" with --fill first\n",
+			wrong);
+	return fflush(stdout) || wrong ? 1 : 0;
 }

@@ -48,6 +48,18 @@ expect_err 1 "line 1, is not of fio's iolog version 2" "what is no trace is refu
 expect_err 1 "cannot open none" "a trace that is not there is named" bench-lru none
 expect_err 2 "give 1 to 16 traces" "a trace is wanted" bench-lru
 
+# ---- clients of others ----
+
+for program in bench-rival-rocksdb bench-rival-leveldb; do
+	[ -x "$BUILD/bin/$program" ] || continue
+	expect_err 1 "^bench-rival: [0-9]+ I/Os failed, .* --fill" "$program: what is not there is an error" \
+		$program --path="$program.empty" --size=1M --runtime=20ms
+	t "$program fills" $program --path="$program.full" --size=1M --fill
+	t "and finds it" $program --path="$program.full" --size=1M --runtime=20ms
+	is "however short the time" "$(json_of '.jobs[0].read.total_ios > 0' $program \
+		--path="$program.full" --size=1M --runtime=1ms --ramp_time=0)" true
+done
+
 # ---- how they are called ----
 
 for script in hit run demo; do
