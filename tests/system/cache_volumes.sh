@@ -89,4 +89,51 @@ expect_json '.policy == ""' "the settings of the old one are not its own" \
 	xseg --json cache get cached --volume c
 t "everything stops" xseg down
 
+# ---- volumes of another volumed ----
+
+cat >two.conf <<END
+[segment]
+memory = 160M
+[peer store]
+kind = memd
+memory = 32M
+[peer cached]
+downstream = store
+memory = 8M
+[peer volumed]
+downstream = cached
+[peer store2]
+kind = memd
+memory = 32M
+[peer spare]
+kind = cached
+memory = 4M
+[peer other]
+kind = volumed
+downstream = store2
+END
+
+t "a stack with two volumeds comes up" xseg up two.conf
+t "one makes a volume" xseg volume create a --size 24M --volumed volumed
+t "and the other" xseg volume create b --size 24M --volumed other
+is "which has the same id" "$(xseg --json volume info b --volumed other | jq .id)" \
+	"$(xseg --json volume info a --volumed volumed | jq .id)"
+t "the first has a policy" xseg cache set cached policy=write-through --volume a --volumed volumed
+for words in "set policy=write-back" get status flush; do
+	read -r word setting <<<"$words"
+	expect_err 4 "volume b: what other has does not pass cached, but what volumed has" \
+		"$word is not about the volume of a volumed that is not above the cache" \
+		xseg cache "$word" cached ${setting:+"$setting"} --volume b --volumed other
+done
+t "a cache off the path is set for volumes that it may have" \
+	xseg cache set spare policy=write-around --volume b --volumed other
+t "the second is removed" xseg volume remove b --volumed other
+expect_json '.policy == "write-through"' "which the first one's policy survives" \
+	xseg --json cache get cached --volume a --volumed volumed
+t "the other makes another" xseg volume create c --size 24M --volumed other
+t "and puts the cache that is off the path into its own" xseg plug spare --above store2 --below other
+expect_json '.policy == ""' "which has forgotten the removed one's" \
+	xseg --json cache get spare --volume c --volumed other
+t "both stop" xseg down
+
 finish

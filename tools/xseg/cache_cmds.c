@@ -220,7 +220,7 @@ int cache_get(struct tool *t, const void *opts, int argc, char **argv)
 	rc = open_cache(t, argv[0], &c, &peer);
 	if (rc)
 		return rc;
-	rc = cache_volume_id(c, opts, &id);
+	rc = cache_volume_id(c, peer, opts, &id);
 	if (!rc)
 		rc = get(t, c, peer, id, argv[0]);
 	client_close(c);
@@ -269,7 +269,7 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 	int64_t rc;
 
 	if (!code)
-		code = cache_volume_id(c, o, &id);
+		code = cache_volume_id(c, peer, o, &id);
 	if (code)
 		return code;
 	rc = ask_set(c, peer, id, o->volume, settings);
@@ -336,7 +336,7 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 	rc = open_cache(t, argv[0], &c, &peer);
 	if (rc)
 		return rc;
-	rc = cache_volume_id(c, o, &id);
+	rc = cache_volume_id(c, peer, o, &id);
 	if (!rc && is_off(c, peer))
 		rc = tool_fail(TOOL_REFUSED,
 			"cache flush %s: it is off the path and has nothing to write; 'xseg plug' puts it in",

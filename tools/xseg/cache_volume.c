@@ -10,7 +10,50 @@
 #include "tools/xseg/cache_text.h"
 #include "tools/xseg/out.h"
 
-int cache_volume_id(struct client *c, const struct cache_opts *o, uint32_t *id)
+/* ---- whose volumes they are -------------------------------------------------------------- */
+
+static bool passes(const struct view_peers *peers, const struct xseg_peer_info *p, uint32_t cache)
+{
+	uint32_t i;
+
+	for (i = 0; p && i < peers->nr && p->index != cache; i++)
+		p = view_peer_at(peers, p->downstream);
+	return p && p->index == cache;
+}
+
+/* The volumed whose volumes pass the cache, where those of `volumed` do not; NULL: they do, or the
+ * cache is off the path and has whatever volumes will pass it. */
+static const struct xseg_peer_info *another(const struct view_peers *peers, uint32_t cache,
+					    uint32_t volumed)
+{
+	const struct xseg_peer_info *p = NULL;
+
+	/* more than one where some have stopped */
+	if (passes(peers, view_peer_at(peers, volumed), cache))
+		return NULL;
+	while ((p = view_peer_of_kind(peers, "volumed", p)) && !passes(peers, p, cache))
+		;
+	return p;
+}
+
+static int refuse_another(struct client *c, uint32_t cache, uint32_t volumed, const char *volume)
+{
+	const struct xseg_peer_info *of, *at, *has;
+	struct view_peers peers = { 0 };
+	int code = view_peers_need(c->seg, &peers);
+
+	of = view_peer_at(&peers, volumed);
+	at = view_peer_at(&peers, cache);
+	has = of && at ? another(&peers, cache, volumed) : NULL;
+	if (has)
+		code = tool_fail(TOOL_REFUSED,
+			"volume %s: what %s has does not pass %s, but what %s has; 'xseg status' shows who sends to whom",
+			volume, of->name, at->name, has->name);
+	view_peers_fini(&peers);
+	return code;
+}
+
+int cache_volume_id(struct client *c, uint32_t cache, const struct cache_opts *o, uint32_t *id)
 {
 	uint32_t volumed;
 	int64_t rc;
@@ -23,6 +66,8 @@ int cache_volume_id(struct client *c, const struct cache_opts *o, uint32_t *id)
 	if (!o->volume[0])
 		return TOOL_DONE;
 	code = client_find_peer(c, "volumed", o->volumed, &volumed);
+	if (!code)
+		code = refuse_another(c, cache, volumed, o->volume);
 	if (code)
 		return code;
 	rc = client_ask(c, volumed, "volume info %s", o->volume);
@@ -171,14 +216,14 @@ int cache_volume_status(struct tool *t, const char *cache, const struct cache_op
 		return rc;
 	rc = client_find_peer(c, "cached", cache, &peer);
 	if (!rc)
-		rc = cache_volume_id(c, o, &id);
+		rc = cache_volume_id(c, peer, o, &id);
 	if (!rc)
 		rc = show_volume(t, c, peer, id, cache, o);
 	client_close(c);
 	return rc;
 }
 
-void cache_volume_forget(struct client *c, uint32_t id)
+void cache_volume_forget(struct client *c, uint32_t volumed, uint32_t id)
 {
 	const struct xseg_peer_info *p = NULL;
 	struct view_peers peers = { 0 };
@@ -187,7 +232,7 @@ void cache_volume_forget(struct client *c, uint32_t id)
 	if (view_peers_load(c->seg, &peers))
 		return;
 	while (rc != -EINTR && (p = view_peer_of_kind(&peers, "cached", p)))
-		if (p->state == XSEG_PEER_LIVE)
+		if (p->state == XSEG_PEER_LIVE && !another(&peers, p->index, volumed))
 			rc = client_ask(c, p->index, "volume-forget id=%" PRIu32, id);
 	view_peers_fini(&peers);
 }

@@ -14,15 +14,17 @@
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
 
-/* The id of the volume named by --volume, 0 without. */
-int cache_volume_id(struct client *c, const struct cache_opts *o, uint32_t *id) XSEG_MUST_CHECK;
+/* The id of the volume named by --volume, 0 without. Refused where its I/O does not pass the cache:
+ * ids are a volumed's own, and there it is another one's. */
+int cache_volume_id(struct client *c, uint32_t cache, const struct cache_opts *o,
+		    uint32_t *id) XSEG_MUST_CHECK;
 /* The cache's volumes, in an array; NULL: it does not answer. */
 json_t *cache_volumes_json(struct client *c, uint32_t peer);
 /* One of them. */
 int cache_volume_status(struct tool *t, const char *cache, const struct cache_opts *o);
-/* A volume was removed: no cache keeps settings for it. Says nothing of caches that do not
- * answer. */
-void cache_volume_forget(struct client *c, uint32_t id);
+/* A volume of that volumed was removed: no cache keeps settings for it. Says nothing of caches that
+ * do not answer. */
+void cache_volume_forget(struct client *c, uint32_t volumed, uint32_t id);
 /* A table for people, if there are any. */
 void cache_volumes_print(const json_t *volumes);
 

@@ -360,7 +360,7 @@ static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const 
 
 	if (rc < 0)
 		return fail_volume(c, rc, "volume remove", name);
-	cache_volume_forget(c, (uint32_t)client_number(c->text, "id"));
+	cache_volume_forget(c, peer, (uint32_t)client_number(c->text, "id"));
 	return wait_removed(t, c, peer, name);
 }
 
