@@ -127,6 +127,11 @@ for words in "set policy=write-back" get status flush; do
 done
 t "a cache off the path is set for volumes that it may have" \
 	xseg cache set spare policy=write-around --volume b --volumed other
+t "one of the same name is another" xseg volume create a --size 24M --volumed other
+t "the first is flushed" xseg volume flush a --volumed volumed
+expect_json '[.volumes[] | select(.name == "a") | [.volumed, .flushes]] | sort == [["other", 0], ["volumed", 1]]' \
+	"and only that is counted for it" xseg --json stat
+is "as the table says, too" "$(xseg stat | sed -n 's/^\([a-z]*\/a\)  .*/\1/p' | sort | xargs)" "other/a volumed/a"
 t "the second is removed" xseg volume remove b --volumed other
 expect_json '.policy == "write-through"' "which the first one's policy survives" \
 	xseg --json cache get cached --volume a --volumed volumed

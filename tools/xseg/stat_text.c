@@ -34,7 +34,7 @@ static enum stat_group group_of(const struct xseg_stats_view *block)
 {
 	if (!strcmp(block->kind, "cache"))
 		return GROUP_CACHE;
-	return strcmp(block->kind, "volume") ? GROUP_PEER : GROUP_VOLUME;
+	return view_stats_is_volume(block) ? GROUP_VOLUME : GROUP_PEER;
 }
 
 /* ---- differences ------------------------------------------------------------------------- */
@@ -86,8 +86,7 @@ static struct xseg_stats_view *differences(const struct stat_snapshot *older,
 	for (i = 0; blocks && i < newer->stats.nr; i++) {
 		blocks[i] = newer->stats.block[i];
 		if (older)
-			subtract(&blocks[i],
-				 view_stats_find(&older->stats, blocks[i].kind, blocks[i].name));
+			subtract(&blocks[i], view_stats_same(&older->stats, &blocks[i]));
 	}
 	return blocks;
 }
@@ -158,6 +157,8 @@ static json_t *block_json(const struct view_stats *all, const struct xseg_stats_
 	out_set_text(j, "name", block->name);
 	if (group_of(block) == GROUP_PEER)
 		out_set_text(j, "kind", block->kind);
+	if (group_of(block) == GROUP_VOLUME)
+		out_set_text(j, "volumed", all->volumed[block - all->block]);
 	for (i = 0; i < block->nr; i++)
 		cache_text_put_counter(j, block->key[i], block->value[i]);
 	out_set_int(j, "ops", c.ops);
@@ -172,7 +173,8 @@ static json_t *block_json(const struct view_stats *all, const struct xseg_stats_
 
 json_t *stat_json(const struct stat_snapshot *older, const struct stat_snapshot *newer)
 {
-	struct view_stats all = { newer->stats.nr, differences(older, newer) };
+	struct view_stats all = { newer->stats.nr, differences(older, newer),
+				  newer->stats.volumed };
 	json_t *j = json_object(), *group[NR_GROUPS];
 	uint32_t i;
 
@@ -195,6 +197,7 @@ struct writing {
 	struct view_stats all;
 	uint64_t interval_ns;			/* 0: counts since the beginning */
 	bool narrow;
+	bool several;				/* volumeds have volumes */
 };
 
 static uint64_t per_second(const struct writing *w, uint64_t count)
@@ -247,9 +250,26 @@ static void add_cache(const struct writing *w, struct out_table *table,
 		      b->name, requests, bytes, direct, memory, used, dirty, flushed);
 }
 
+/* Whether volumes of several volumeds are there, which may have one name. */
+static bool several_volumeds(const struct view_stats *all)
+{
+	const char *first = NULL;
+	uint32_t i;
+
+	for (i = 0; i < all->nr; i++) {
+		if (!view_stats_is_volume(&all->block[i]))
+			continue;
+		if (first && strcmp(first, all->volumed[i]))
+			return true;
+		first = all->volumed[i];
+	}
+	return false;
+}
+
 static void add_volume(const struct writing *w, struct out_table *table,
 		       const struct xseg_stats_view *b)
 {
+	char name[2 * XSEG_NAME_MAX];
 	char reads[OUT_TEXT], writes[OUT_TEXT], in[OUT_TEXT], out[OUT_TEXT], flushes[OUT_TEXT],
 		p50[OUT_TEXT], p99[OUT_TEXT], p999[OUT_TEXT];
 
@@ -258,8 +278,10 @@ static void add_volume(const struct writing *w, struct out_table *table,
 	out_count(per_second(w, xseg_stats_value(b, "writes")), writes);
 	out_size(per_second(w, xseg_stats_value(b, "write_bytes")), in);
 	out_count(per_second(w, xseg_stats_value(b, "flushes")), flushes);
+	snprintf(name, sizeof(name), "%s%s%s", w->several ? w->all.volumed[b - w->all.block] : "",
+		 w->several ? "/" : "", b->name);
 	out_table_row(table, "%.*s\t%s\t%s\t%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%s",
-		      w->narrow ? 16 : XSEG_NAME_MAX, b->name, reads, out, writes, in, flushes,
+		      w->narrow ? 16 : (int)sizeof(name), name, reads, out, writes, in, flushes,
 		      xseg_stats_value(b, "errors"), lat_text(&b->lat, 50, p50),
 		      lat_text(&b->lat, 99, p99), lat_text(&b->lat, 99.9, p999));
 }
@@ -305,7 +327,9 @@ void stat_write(const struct stat_snapshot *older, const struct stat_snapshot *n
 			     .interval_ns = older ? newer->at_ns - older->at_ns : 0 };
 	enum stat_group group;
 
-	w.all = (struct view_stats){ newer->stats.nr, differences(older, newer) };
+	w.all = (struct view_stats){ newer->stats.nr, differences(older, newer),
+				     newer->stats.volumed };
+	w.several = w.all.block && several_volumeds(&w.all);
 	for (group = 0; w.all.block && group < NR_GROUPS; group++)
 		write_group(&w, group, out);
 	free(w.all.block);

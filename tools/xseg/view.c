@@ -200,14 +200,21 @@ static void sum_into(struct xseg_stats_view *to, const struct xseg_stats_view *f
 	xhist_merge(&to->lat, &from->lat);
 }
 
-static struct xseg_stats_view *find_block(const struct view_stats *stats, const char *kind,
-					  const char *name)
+bool view_stats_is_volume(const struct xseg_stats_view *block)
 {
-	uint32_t i;
+	return !strcmp(block->kind, "volume");
+}
 
-	for (i = 0; i < stats->nr; i++)
-		if (!strcmp(stats->block[i].kind, kind) && !strcmp(stats->block[i].name, name))
-			return &stats->block[i];
+/* peer: whose volume it is; of other kinds there is one of a name. */
+static struct xseg_stats_view *find_block(const struct view_stats *stats, const char *kind,
+					  const char *name, uint32_t peer)
+{
+	struct xseg_stats_view *b = stats->block;
+
+	for (; b < stats->block + stats->nr; b++)
+		if (!strcmp(b->kind, kind) && !strcmp(b->name, name) &&
+		    (!view_stats_is_volume(b) || b->peer == peer))
+			return b;
 	return NULL;
 }
 
@@ -230,6 +237,16 @@ static void add_direct(struct xseg *seg, struct xseg_stats_view *b)
 	add_key(b, "direct_bytes", info.direct_bytes);
 }
 
+/* The name of its peer, which outlives each of its processes. */
+static void name_volumed(struct xseg *seg, struct view_stats *stats, uint32_t i)
+{
+	struct xseg_peer_info info;
+
+	if (view_stats_is_volume(&stats->block[i]) &&
+	    xseg_peer_get_info(seg, stats->block[i].peer, &info))
+		snprintf(stats->volumed[i], sizeof(stats->volumed[i]), "%s", info.name);
+}
+
 int view_stats_load(struct xseg *seg, struct view_stats *stats)
 {
 	uint32_t i, bound = xseg_nr_stats(seg);
@@ -237,32 +254,43 @@ int view_stats_load(struct xseg *seg, struct view_stats *stats)
 
 	stats->nr = 0;
 	stats->block = calloc(bound ? bound : 1, sizeof(*stats->block));
-	if (!stats->block)
+	stats->volumed = calloc(bound ? bound : 1, sizeof(*stats->volumed));
+	if (!stats->block || !stats->volumed)
 		return -ENOMEM;
 	for (i = 0; i < bound; i++) {
 		next = &stats->block[stats->nr];
 		if (!xseg_stats_view(seg, i, next))
 			continue;
-		same = find_block(stats, next->kind, next->name);
+		same = find_block(stats, next->kind, next->name, next->peer);
 		if (same)
 			sum_into(same, next);
 		else
 			stats->nr++;
 	}
-	for (i = 0; i < stats->nr; i++)
+	for (i = 0; i < stats->nr; i++) {
 		add_direct(seg, &stats->block[i]);
+		name_volumed(seg, stats, i);
+	}
 	return 0;
 }
 
 void view_stats_fini(struct view_stats *stats)
 {
 	free(stats->block);
+	free(stats->volumed);
 	stats->block = NULL;
+	stats->volumed = NULL;
 	stats->nr = 0;
 }
 
 const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind,
 					      const char *name)
 {
-	return find_block(stats, kind, name);
+	return find_block(stats, kind, name, XSEG_NONE);
+}
+
+const struct xseg_stats_view *view_stats_same(const struct view_stats *stats,
+					      const struct xseg_stats_view *block)
+{
+	return find_block(stats, block->kind, block->name, block->peer);
 }

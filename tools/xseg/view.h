@@ -18,7 +18,9 @@ struct view_peers {
 
 struct view_stats {
 	uint32_t nr;
-	struct xseg_stats_view *block;		/* those of one name and kind are summed */
+	/* those of one name and kind are summed; of volumes, if they are of one volumed */
+	struct xseg_stats_view *block;
+	char (*volumed)[XSEG_NAME_MAX];		/* of each that is a volume's, else "" */
 };
 
 int view_peers_load(struct xseg *seg, struct view_peers *peers) XSEG_MUST_CHECK;
@@ -60,7 +62,12 @@ bool view_shares_process(const struct xseg_peer_info *p, const struct xseg_peer_
 
 int view_stats_load(struct xseg *seg, struct view_stats *stats) XSEG_MUST_CHECK;
 void view_stats_fini(struct view_stats *stats);
+/* No volume's. */
 const struct xseg_stats_view *view_stats_find(const struct view_stats *stats, const char *kind,
 					      const char *name);
+/* What it has of what `block` is about. */
+const struct xseg_stats_view *view_stats_same(const struct view_stats *stats,
+					      const struct xseg_stats_view *block);
+bool view_stats_is_volume(const struct xseg_stats_view *block);
 
 #endif
