@@ -73,6 +73,11 @@ expect_json '.cache | .metadata_bytes == ([.metadata_bytes_by[]] | add) and .met
 # 40 bytes a bucket with its slot, which takes 16 where objects are half filled
 expect_json '.cache | (.metadata_bytes_by | .buckets + .objects) <= .buckets * (40 - 16) + .objects * 512' "a cache of 1 GiB keeps its budget" \
 	xseg --json create --memory 2G --cache 1G --objects 512 --dry-run
+is "a cache of 5M costs what it will take, in steps of 2M" \
+	"$(xseg --json create --memory 64M --cache 5M --objects 80 --dry-run | jq -c .cache)" \
+	"$(xseg --json create --memory 64M --cache 6M --objects 80 --dry-run | jq -c .cache)"
+is "and has as many objects as were asked for" \
+	"$(xseg --json create --memory 64M --cache 5M --dry-run | jq .cache.objects)" 80
 expect_err 2 "needs .* more for its tables" "a cache larger than the memory is a wrong size" \
 	xseg create --memory 64M --cache 64M --dry-run
 expect_err 2 "file mode" "a wrong mode is wrong usage" xseg create --memory 64M --mode rw

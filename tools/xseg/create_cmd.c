@@ -59,7 +59,9 @@ static int make_config(const struct seg_create_opts *o, struct xseg_config *cfg,
 static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p,
 		      struct cache_plan *c)
 {
-	struct cache_size size = { .memory_bytes = o->cache_bytes,
+	/* as cached takes it: whole extents */
+	uint64_t bytes = (o->cache_bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
+	struct cache_size size = { .memory_bytes = bytes,
 				   .segment_bytes = p->pages_bytes,
 				   .requests = p->nr_requests,
 				   .ports = 1 };
@@ -70,9 +72,9 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 				 "create: --objects is about a cache; say its size with --cache");
 	if (!o->cache_bytes)
 		return TOOL_DONE;
-	c->memory_bytes = o->cache_bytes;
+	c->memory_bytes = bytes;
 	c->objects = o->objects ? o->objects : cached_default_objects(o->cache_bytes);
-	c->buckets = o->cache_bytes / XSEG_PAGE_SIZE;
+	c->buckets = bytes / XSEG_PAGE_SIZE;
 	size.objects = (uint32_t)c->objects;
 	size.volumes = cached_nr_volumes(o->cache_bytes);
 	cache_cost(&size, &c->cost);
