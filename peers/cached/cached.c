@@ -221,6 +221,16 @@ static void cached_fini(struct peer *p)
 	arena_close(k);
 }
 
+static int cached_fit(const struct peer *p, struct xseg_error *err)
+{
+	const struct cached *k = (const struct cached *)p;
+
+	if (k->dirty_low <= k->dirty_high)
+		return 0;
+	return xseg_fail(err, -EINVAL, "dirty_low=%u would be above dirty_high=%u; set both",
+		       k->dirty_low, k->dirty_high);
+}
+
 static int cached_init(struct peer *p, struct xseg_error *err)
 {
 	struct cached *k = cached_of(p);
@@ -232,10 +242,7 @@ static int cached_init(struct peer *p, struct xseg_error *err)
 	atomic_store(&k->switch_from, &policy_write_back);
 	atomic_store(&k->sync_epoch, 1);
 	options_hold(k);
-	rc = k->dirty_low <= k->dirty_high
-		     ? open_stats(k, err)
-		     : xseg_fail(err, -EINVAL, "dirty_low=%u is above dirty_high=%u", k->dirty_low,
-			       k->dirty_high);
+	rc = open_stats(k, err);
 	if (rc == 0)
 		rc = arena_open(k, err);
 	if (rc == 0)
@@ -373,11 +380,9 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	int rc;
 
 	(void)o;
-	if (k->dirty_low > k->dirty_high)
-		return xseg_fail(err, -EINVAL,
-			"dirty_low=%u would be above dirty_high=%u; set both", k->dirty_low,
-			k->dirty_high);
-	rc = resize_ask(k, err);
+	rc = cached_fit(p, err);
+	if (!rc)
+		rc = resize_ask(k, err);
 	if (rc)
 		return rc;
 	options_hold(k);
@@ -429,6 +434,7 @@ const struct peer_class cached_class = {
 	.sends = true,
 	.keeps = true,
 	.nr_requests = cached_nr_requests,
+	.fit = cached_fit,
 	.init = cached_init,
 	.adopted = cached_adopted,
 	.recover = cached_recover,

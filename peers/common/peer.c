@@ -185,6 +185,9 @@ int peer_open(struct peer *p, struct xseg *seg, struct xseg_error *err)
 	bool died;
 	int rc;
 
+	rc = p->cls->fit ? p->cls->fit(p, err) : 0;
+	if (rc)
+		return rc;
 	p->seg = seg;
 	if (p->cls->nr_requests)
 		params.nr_requests = p->cls->nr_requests(p);

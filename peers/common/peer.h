@@ -69,6 +69,9 @@ struct peer_class {
 	bool keeps;
 	bool one;				/* none beside it of its kind sends to the same */
 
+	/* Whether options fit together that are right each by itself: of a struct that has nothing
+	 * but options, as a stack file's are looked at, and before init. NULL: they do. */
+	int (*fit)(const struct peer *p, struct xseg_error *err);
 	/* How many requests of its own each port needs; options are set. NULL: none. */
 	uint32_t (*nr_requests)(struct peer *p);
 	/* peer->xp, ports, downstream are there; not serving yet. */

@@ -36,6 +36,7 @@ static int check_peer(const struct stack_peer *peer, const struct peer_class *cl
 		      struct xseg_error *err)
 {
 	void *scratch = calloc(1, cls->size);
+	struct xseg_error why;
 	const char *missing;
 	int rc;
 
@@ -44,6 +45,9 @@ static int check_peer(const struct stack_peer *peer, const struct peer_class *cl
 	opt_set_defaults(cls->opts, scratch);
 	rc = stack_set_options(peer, cls->opts, scratch, err);
 	missing = opt_missing(cls->opts, scratch);
+	if (!rc && cls->fit && cls->fit(scratch, &why))
+		rc = xseg_fail(err, -EINVAL, "line %u: peer '%s': %.280s", peer->line, peer->name,
+			       why.text);
 	/* one that keeps what is below waits to be plugged; any other has nothing to do without */
 	if (!missing && cls->sends && !cls->keeps && peer->downstream == STACK_NONE)
 		missing = "downstream";

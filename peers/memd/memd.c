@@ -388,6 +388,11 @@ static void memd_fini(struct peer *p)
 	order_fini(&m->order);
 }
 
+static int memd_fit(const struct peer *p, struct xseg_error *err)
+{
+	return memd_model_check_faults(((const struct memd *)p)->fail, err);
+}
+
 static int memd_init(struct peer *p, struct xseg_error *err)
 {
 	struct memd *m = memd_of(p);
@@ -524,6 +529,7 @@ const struct peer_class memd_class = {
 	.summary = "objects in memory, with the timing and the faults of a device",
 	.opts = memd_opts,
 	.size = sizeof(struct memd),
+	.fit = memd_fit,
 	.init = memd_init,
 	.recover = memd_recover,
 	.request = memd_request,

@@ -38,10 +38,10 @@ static int parse_chance(char *text, struct memd_fault *f)
 	if (at) {
 		*at++ = '\0';
 		if (!isdigit((unsigned char)*at))
-			return -EINVAL;
+			goto out_nth;
 		f->nth = strtoull(at, &end, 10);
 		if (*end || !f->nth)
-			return -EINVAL;
+			goto out_nth;
 	}
 	if (!isdigit((unsigned char)*text) && *text != '.')
 		return -EINVAL;
@@ -54,6 +54,9 @@ static int parse_chance(char *text, struct memd_fault *f)
 		return -EINVAL;
 	f->chance = (uint64_t)(value * (double)CHANCE_ONE);
 	return 0;
+out_nth:
+	at[-1] = '@';			/* the message shows all of it */
+	return -EINVAL;
 }
 
 static int parse_what(const char *text, struct memd_fault *f)
@@ -103,7 +106,7 @@ int memd_fault_parse(const char *text, struct memd_fault *f, struct xseg_error *
 	if (parse_chance(chance, f))
 		return xseg_fail(err, -EINVAL,
 			"fail: '%s' is no probability; a number such as 0.01 or 5%%, with @N for "
-			"the Nth only", chance);
+			"the Nth only, from 1", chance);
 	if (parse_what(what, f))
 		return xseg_fail(err, -EINVAL,
 			"fail: '%s' is no error; a name such as EIO, short, or stall=TIME, of 1h at "
@@ -128,7 +131,7 @@ static int parse_lines(const char *lines, struct memd_fault *fault, uint32_t *nr
 		len = strcspn(lines, "\n");
 		if (*nr == MEMD_FAULTS_MAX)
 			return xseg_fail(err, -EINVAL,
-				"fail: more than %u faults; set fail= to nothing first",
+				"fail: more than %u faults at a time; give fewer",
 				MEMD_FAULTS_MAX);
 		if (len >= sizeof(line))
 			return xseg_fail(err, -EINVAL, "fail: '%.40s...' is too long", lines);
@@ -151,6 +154,14 @@ static void update_active_locked(struct memd_model *m)
 	atomic_store_explicit(&m->active,
 		t->latency_ns || t->jitter_ns || t->bandwidth || t->iops || m->nr_faults,
 		memory_order_relaxed);
+}
+
+int memd_model_check_faults(const char *lines, struct xseg_error *err)
+{
+	struct memd_fault fault[MEMD_FAULTS_MAX];
+	uint32_t nr;
+
+	return parse_lines(lines, fault, &nr, err);
 }
 
 int memd_model_set_faults(struct memd_model *m, const char *lines, struct xseg_error *err)

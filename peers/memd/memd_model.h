@@ -71,6 +71,8 @@ void memd_model_init(struct memd_model *m, const struct memd_timing *timing, uin
 void memd_model_fini(struct memd_model *m);
 void memd_model_set_timing(struct memd_model *m, const struct memd_timing *timing);
 void memd_model_set_seed(struct memd_model *m, uint64_t seed);
+/* Whether they are lines of faults, and not too many. -EINVAL with a reason. */
+int memd_model_check_faults(const char *lines, struct xseg_error *err) XSEG_MUST_CHECK;
 /* Lines of faults. Those that stand where they stood keep their count. -EINVAL with a reason. */
 int memd_model_set_faults(struct memd_model *m, const char *lines,
 	struct xseg_error *err) XSEG_MUST_CHECK;
