@@ -106,7 +106,7 @@ static int find_volumed(
 			"segment '%s' has no volumed%s%.63s; start one with 'xseg -s %s up STACK.conf'",
 			xseg_name(seg), name ? " called " : "", name ? name : "", xseg_name(seg));
 	if (meant.nr > 1)
-		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds; say which",
+		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds, and none was named",
 			xseg_name(seg));
 	*found = meant.info;
 	return 0;

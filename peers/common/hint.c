@@ -22,20 +22,55 @@ static bool needs_segment(const char *words)
 	return strncmp(words, "-s ", 3) && !(help && help < words + len);
 }
 
-const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
+/* Where the next command's words begin, or NULL. */
+static const char *next_command(const char *text)
 {
 	static const char begin[] = "'xseg ";
+	const char *at = strstr(text, begin);
+
+	return at ? at + sizeof(begin) - 1 : NULL;
+}
+
+const char *hint_name_segment(char *buf, size_t size, const char *text, const char *segment)
+{
 	const char *words;
 	size_t used = 0;
 
-	while ((words = strstr(text, begin)) && used < size) {
-		words += sizeof(begin) - 1;
+	while ((words = next_command(text)) && used < size) {
 		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s%s",
 					 (int)(words - text), text,
 					 needs_segment(words) ? "-s " : "",
 					 needs_segment(words) ? segment : "",
 					 needs_segment(words) ? " " : "");
 		text = words;
+	}
+	if (used < size)
+		snprintf(buf + used, size - used, "%s", text);
+	return buf;
+}
+
+/* Of the words of a command, of that length. */
+static bool needs_volumed(const char *words, size_t len)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), " %.*s ", (int)len, words);
+	return (strstr(command, " volume ") || strstr(command, " --volume ")) &&
+	       !strstr(command, " --volumed ") && !strstr(command, " --help ");
+}
+
+const char *hint_name_volumed(char *buf, size_t size, const char *text, const char *volumed)
+{
+	const char *words, *end;
+	size_t used = 0;
+	bool needs;
+
+	while ((words = next_command(text)) && used < size) {
+		end = words + strcspn(words, "'");
+		needs = needs_volumed(words, (size_t)(end - words));
+		used += (size_t)snprintf(buf + used, size - used, "%.*s%s%s", (int)(end - text),
+					 text, needs ? " --volumed " : "", needs ? volumed : "");
+		text = end;
 	}
 	if (used < size)
 		snprintf(buf + used, size - used, "%s", text);

@@ -132,6 +132,10 @@ t "the first is flushed" xseg volume flush a --volumed volumed
 expect_json '[.volumes[] | select(.name == "a") | [.volumed, .flushes]] | sort == [["other", 0], ["volumed", 1]]' \
 	"and only that is counted for it" xseg --json stat
 is "as the table says, too" "$(xseg stat | sed -n 's/^\([a-z]*\/a\)  .*/\1/p' | sort | xargs)" "other/a volumed/a"
+expect_err 4 "'xseg( -s [^ ]*)? volume list --volumed other' shows" \
+	"what is said to show the volumes does that, too" xseg volume info nothing --volumed other
+expect_err 2 "several volumeds, .*; 'xseg peer list' shows them, --volumed=NAME says which" \
+	"an export says how one is named" xseg export a --nbd x.sock
 t "the second is removed" xseg volume remove b --volumed other
 expect_json '.policy == "write-through"' "which the first one's policy survives" \
 	xseg --json cache get cached --volume a --volumed volumed

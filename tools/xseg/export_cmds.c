@@ -78,13 +78,17 @@ static int look_at_volume(struct server *s)
 	struct xseg_volume *volume;
 	struct xseg_volume_info info;
 	struct xseg_error err = { "" };
+	bool several;
 	int rc = tool_attach(s->t, 0, &params.attached);
 
 	if (rc)
 		return rc;
 	rc = xseg_volume_open(&params, &volume, &err);
 	if (rc) {
-		rc = tool_fail_errno(rc, &err, NULL, "export %s", s->volume);
+		several = rc == -EINVAL && !params.volumed && xseg_name_ok(s->volume);
+		rc = tool_fail_errno(rc, &err,
+			several ? "'xseg peer list' shows them, --volumed=NAME says which" : NULL,
+			"export %s", s->volume);
 	} else {
 		xseg_volume_get_info(volume, &info);
 		s->size_bytes = info.size_bytes;

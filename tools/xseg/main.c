@@ -362,6 +362,15 @@ static int run_command(const struct command *cmd, const struct global_opts *g, c
 	return rc;
 }
 
+/* As many commands have it. */
+static void note_volumed(const struct command *cmd, const char *opts)
+{
+	const struct opt *o = cmd->opts ? opt_find(cmd->opts, "volumed") : NULL;
+
+	if (o)
+		tool_name_volumed(opts + o->off);
+}
+
 /* Once the command is known all of the line is read, by its own options and the global ones. */
 static int read_command(const struct command *cmd, int used, int argc, char **argv)
 {
@@ -378,11 +387,14 @@ static int read_command(const struct command *cmd, int used, int argc, char **ar
 	if (cmd->opts)
 		opt_set_defaults(cmd->opts, opts);
 	nr = read_words(groups, argc, argv, words, &err);
-	if (nr < 0)
+	if (nr < 0) {
 		rc = tool_fail(TOOL_USAGE, "%s: %s; see 'xseg %s --help'", cmd->words, err.text,
 			       cmd->words);
-	else
+	} else {
+		note_volumed(cmd, opts);
 		rc = run_command(cmd, &g, opts, nr - used, words + used);
+		tool_name_volumed("");
+	}
 	free(opts);
 	return rc;
 }

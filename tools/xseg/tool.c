@@ -18,6 +18,7 @@
 #define LINE_EVERY_NS	  (30 * TOOL_SECOND)
 #define SECOND_SIGNAL_NS  (TOOL_SECOND / 4)
 #define LOOK_MAX_NS	  (TOOL_SECOND / 4)
+#define HINT_BYTES	  4096			/* a line with all that its commands need */
 
 static volatile sig_atomic_t interrupted;
 static volatile uint64_t interrupted_ns;	/* when; written and read by the handler alone */
@@ -25,6 +26,7 @@ static bool progress_shown, muted;
 /* when the next line is due, without a terminal; 0: nothing is waited for */
 static uint64_t line_due_ns;
 static const char *named_segment;		/* NULL: not known yet */
+static const char *named_volumed = "";
 
 /* ---- time and signals -------------------------------------------------------------------- */
 
@@ -133,8 +135,17 @@ void tool_name_segment(const char *segment)
 	named_segment = segment;
 }
 
+void tool_name_volumed(const char *volumed)
+{
+	named_volumed = volumed;
+}
+
 const char *tool_hints(char *buf, size_t size, const char *text)
 {
+	char with[HINT_BYTES];
+
+	if (*named_volumed)
+		text = hint_name_volumed(with, sizeof(with), text, named_volumed);
 	return hint_for_shell(buf, size, text,
 			      named_segment ? named_segment : hint_default_segment());
 }
@@ -144,7 +155,7 @@ static void print_line(const char *fmt, va_list ap) __attribute__((format(printf
 /* Line breaks inside become spaces, those at the end vanish (T1). */
 static void print_line(const char *fmt, va_list ap)
 {
-	char line[2048], hinted[4096];
+	char line[2048], hinted[HINT_BYTES];
 	size_t len;
 	char *c;
 

@@ -84,6 +84,8 @@ bool tool_out_of_time(const struct tool *t);
 
 /* Whose commands hints name (T5); the text stays the caller's, and may change later. */
 void tool_name_segment(const char *segment);
+/* The volumed that was named, if one was. */
+void tool_name_volumed(const char *volumed);
 /* T5; copies text, and returns buf. */
 const char *tool_hints(char *buf, size_t size, const char *text);
 
