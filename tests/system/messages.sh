@@ -143,6 +143,24 @@ t "it is destroyed" xseg destroy
 is "what was half made is destroyed without advice to do that" \
 	"$(xseg destroy | sed 's/.*(segment [^ ]* //')" "is half made, and its maker is dead)"
 
+# ---- a catalogue that is read ----
+
+cat >slow.conf <<END
+[segment]
+memory = 64M
+[peer memd]
+memory = 8M
+latency = 10ms
+[peer volumed]
+downstream = memd
+END
+volumes_at_once()
+{
+	xseg --quiet up slow.conf && xseg --json status | jq .volumes
+}
+is "whoever looks as soon as all serve learns how many volumes there are" "$(volumes_at_once)" 0
+t "that stack is stopped" xseg down
+
 # ---- a stack ----
 
 cat >stack.conf <<END

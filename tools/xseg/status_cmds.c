@@ -16,7 +16,9 @@
 #include "tools/xseg/peer_text.h"
 #include "tools/xseg/proc.h"
 
-#define ASK_NS (2 * TOOL_SECOND)
+#define ASK_NS	(2 * TOOL_SECOND)
+#define LOAD_NS (TOOL_SECOND / 2)
+#define LOOK_NS (TOOL_SECOND / 100)
 
 /* ---- gathering --------------------------------------------------------------------------- */
 
@@ -51,14 +53,30 @@ static json_t *supervisor_json(struct xseg *seg)
 	return j;
 }
 
+/* Whether volumed answers, and has nothing to read any more, or cannot. */
+static bool ask_volumed(struct client *c, const struct xseg_peer_info *p)
+{
+	uint64_t begun = tool_now_ns();
+	char word[24];
+
+	while (client_ask(c, p->index, "status") >= 0) {
+		if (client_value(c->text, "error", word, sizeof(word)) ||
+		    !client_value(c->text, "loading", word, sizeof(word)))
+			return false;
+		if (!strcmp(word, "no"))
+			return true;
+		/* one that has just begun has it in a moment */
+		if (tool_now_ns() - begun > LOAD_NS || tool_out_of_time(c->t))
+			return false;
+		tool_sleep_ns(LOOK_NS);
+	}
+	return false;
+}
+
 /* The number of volumes, as volumed says; false when it does not, or has not read which there are. */
 static bool count_volumes(struct client *c, const struct xseg_peer_info *p, json_int_t *sum)
 {
-	char word[24];
-
-	if (!c || p->state != XSEG_PEER_LIVE || client_ask(c, p->index, "status") < 0 ||
-	    !client_value(c->text, "loading", word, sizeof(word)) || strcmp(word, "no") ||
-	    client_value(c->text, "error", word, sizeof(word)))
+	if (!c || p->state != XSEG_PEER_LIVE || !ask_volumed(c, p))
 		return false;
 	*sum += (json_int_t)client_number(c->text, "volumes");
 	return true;
@@ -99,7 +117,7 @@ static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_
 	return j;
 }
 
-/* A pool of RADOS, as its sosd says; owner is null when that does not answer. */
+/* A pool of RADOS, as its sosd says; all but the name is null when that does not answer. */
 static json_t *pool_json(struct client *c, const struct xseg_peer_info *p)
 {
 	static const char *const words[] = { "pool", "prefix", "owner" };
@@ -115,8 +133,11 @@ static json_t *pool_json(struct client *c, const struct xseg_peer_info *p)
 			out_set_text(j, words[i], word);
 		else
 			json_object_set_new(j, words[i], json_null());
-	for (i = 0; answers && i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		out_set_int(j, numbers[i], client_number(c->text, numbers[i]));
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		json_object_set_new(
+			j, numbers[i],
+			answers ? json_integer((json_int_t)client_number(c->text, numbers[i]))
+				: json_null());
 	return j;
 }
 
@@ -138,13 +159,14 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	json_object_set_new(j, "supervisor", supervisor_json(seg));
 	json_object_set_new(j, "peers", peer_text_json(peers));
 	json_object_set_new(j, "chains", peer_text_chains(peers));
-	json_object_set_new(j, "volumes", volumes_json(c, peers));
 	while ((p = view_peer_of_kind(peers, "cached", p)))
 		json_array_append_new(caches, cache_json(c, seg, p));
 	json_object_set_new(j, "caches", caches);
 	while ((p = view_peer_of_kind(peers, "sosd", p)))
 		json_array_append_new(pools, pool_json(c, p));
 	json_object_set_new(j, "pools", pools);
+	/* last: that may have to be waited for */
+	json_object_set_new(j, "volumes", volumes_json(c, peers));
 	if (c)
 		client_close(c);
 	return j;
