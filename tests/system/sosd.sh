@@ -231,6 +231,8 @@ expect_exit 1 "a flush says that it cannot" timeout 120 xseg volume flush data
 t "the status shows it" wait_for 60 pool_is lost
 t "and what it means" says_that_it_is_lost
 t "sosd is stopped, as it said" xseg peer stop sosd --force
+expect_json '.pools == [{name: "sosd", pool: null, prefix: null, owner: null, pending: null, tried_again: null, timeouts: null}]' \
+	"of which nothing is known then" xseg --json status
 t "and started" xseg peer start sosd
 t "a flush succeeds" timeout 120 xseg volume flush data
 t "the status shows that, too" pool_is yes
