@@ -254,16 +254,22 @@ static void removal_is_recorded_as_done_after_a_flush(void **state)
 	assert_string_equal(notes[4].target, ":catalog");
 }
 
-static void one_record_at_a_time_is_being_written(void **state)
+/* What comes next is its record. */
+static void remove_until_it_is_flushed(void)
 {
-	struct xreq *r;
-
-	(void)state;
 	create("vol", "8M");
 	nr_notes = 0;
 	assert_true(admin("volume remove vol") > 0);
 	while (!count_notes(XSEG_OP_FLUSH, "vol:"))
 		step();
+}
+
+static void one_record_at_a_time_is_being_written(void **state)
+{
+	struct xreq *r;
+
+	(void)state;
+	remove_until_it_is_flushed();
 	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 1);
 	hold = true;
 	steps(20);
@@ -283,11 +289,7 @@ static void a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time(voi
 	uint64_t next = PEER_NEVER;
 
 	(void)state;
-	create("vol", "8M");
-	nr_notes = 0;
-	assert_true(admin("volume remove vol") > 0);
-	while (!count_notes(XSEG_OP_FLUSH, "vol:"))
-		step();
+	remove_until_it_is_flushed();
 	assert_int_equal(xseg_route_set(seg, xseg_peer_index(vd->xp), XSEG_NONE), 0);
 	peer_port_round(&vd->ports[0], now, 32, &next);
 	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 1);
