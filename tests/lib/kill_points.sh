@@ -118,6 +118,17 @@ shrink_and_grow()	# KIND
 	resize "$1" 16
 }
 
+# All of the volume while there are few pages: these run out, and not the objects.
+read_all()		# KIND
+{
+	resize "$1" 10
+	xbench --volume=vol --rw=read --bs=64k --iodepth=16 >"reads.$1" 2>&1 || {
+		echo "reads failed with $?:"
+		cat "reads.$1"
+	} >>commands.failed
+	resize "$1" 16
+}
+
 write_through() { command "$1" cache set cached policy=write-through; }
 write_around() { command "$1" cache set cached policy=write-around; }
 # By the store, which puts what it copies into blocks of its own.
@@ -143,6 +154,7 @@ cause_of()		# POINT
 	CHUNK_COPIED | PAGE_COPIED | SIZE_STORED | EXTENT_GIVEN | EXTENT_TAKEN)
 		echo shrink_and_grow ;;
 	BLOCKS_WRITTEN) echo copy_around ;;
+	EVICTED_SLOT) echo read_all ;;
 	REQ_APPLIED | POLICY_STORED) echo write_through ;;
 	BYPASS_SLOT | BYPASSED_SLOT) echo write_around ;;
 	SYNC_ANSWERED | SYNC_MARKED | FILE_SYNCED) echo flush ;;
