@@ -494,11 +494,13 @@ uint32_t xseg_queue_poll(struct xseg_queue *q, struct xseg_io **done, uint32_t m
 {
 	uint32_t n = 0;
 
-	if (xs_is_forked(q->seg))
-		return 0;
-	xs_watch_disarm(q);
-	if (xs_queue_advance(q) == 0 && q->nr_sent == 0)
-		xs_queue_drop_gifts(q);
+	if (!xs_is_forked(q->seg)) {
+		xs_watch_disarm(q);
+		if (xs_queue_advance(q) == 0 && q->nr_sent == 0)
+			xs_queue_drop_gifts(q);
+	} else if (!q->lost) {
+		queue_lose(q);			/* what is out is the parent's to be answered */
+	}
 	while (n < max && q->back.first) {
 		done[n] = io_list_pop(&q->back);
 		io_home(q, done[n++]);

@@ -51,8 +51,8 @@
  * Threads
  *   A volume belongs to all threads of the process. A queue, with its I/Os and its memory, is used
  *   by one thread at a time: one that has several makes a queue for each. A child after fork() has
- *   no part of either: calls return -ENOTCONN there, and destroying and closing free the child's
- *   memory and change nothing of its parent's.
+ *   no part of either: calls return -ENOTCONN there, what was out when it was forked comes back so,
+ *   and destroying and closing free the child's memory and change nothing of its parent's.
  *
  * What may happen below
  *   A process below is killed, or restarts, or a cache is plugged or unplugged: I/Os take longer,
