@@ -18,6 +18,7 @@ import time
 import traceback
 import unittest
 import unittest.mock
+import warnings
 
 import xseg
 import xseg.aio
@@ -355,6 +356,35 @@ class Queues(WithVolume):
             segment.peer_set("memd", latency="0")
             signal.signal(signal.SIGALRM, old)
 
+    def test_a_handler_that_calls_the_queue_it_has_interrupted_is_refused(self):
+        def calls(*_):
+            for function in (
+                queue.poll,
+                queue.close,
+                self.volume.close,
+                lambda: queue.run(IO.flush()),
+            ):
+                try:
+                    function()
+                    said.append("not refused")
+                except RuntimeError as error:
+                    said.append(str(error))
+
+        said, old = [], signal.signal(signal.SIGALRM, calls)
+        segment.peer_set("memd", latency="1s")
+        try:
+            with self.volume.queue() as queue:
+                queue.submit(IO.read(0, 4096))
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
+                self.assertEqual([io.result for io in queue.wait()], [4096])
+                self.assertEqual(
+                    said, ["a handler of a signal calls the queue that it has interrupted"] * 4
+                )
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            segment.peer_set("memd", latency="0")
+            signal.signal(signal.SIGALRM, old)
+
     def test_exceptions_of_handlers_at_any_moment_lose_no_io(self):
         class Stop(Exception):
             pass
@@ -427,6 +457,53 @@ class Queues(WithVolume):
                 code = 0 if error.errno == errno.ENOTCONN else 2
             os._exit(code)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.volume.pread(512, 0)
+
+
+    def test_a_forked_child_waits_for_no_thread_of_its_parent(self):
+        """One that waits in the Volume, and one in a queue."""
+
+        def refused(function):
+            try:
+                function()
+            except xseg.XsegError as error:
+                return error.errno == errno.ENOTCONN
+
+        def child():
+            signal.alarm(10)
+            ok = all(
+                [
+                    refused(lambda: self.volume.pread(512, 0)),
+                    refused(queue.wait),
+                    refused(lambda: queue.submit(IO.flush())),
+                    refused(self.volume.refresh),
+                ]
+            )
+            queue.close()
+            self.volume.close()
+            os._exit(0 if ok else 1)
+
+        segment.peer_set("memd", latency="1s")
+        try:
+            with self.volume.queue() as queue:
+                queue.submit(IO.read(65536, 4096))
+                threads = [
+                    threading.Thread(target=self.volume.pread, args=(4096, 0)),
+                    threading.Thread(target=queue.wait),
+                ]
+                for thread in threads:
+                    thread.start()
+                time.sleep(0.3)
+                with warnings.catch_warnings():  # from 3.12 on it is one to fork beside threads
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    pid = os.fork()
+                if pid == 0:
+                    child()
+                self.assertEqual(os.waitpid(pid, 0)[1], 0)
+                for thread in threads:
+                    thread.join()
+        finally:
+            segment.peer_set("memd", latency="0")
         self.volume.pread(512, 0)
 
 

@@ -1,18 +1,22 @@
 """_queue - many I/Os at a time: IO is one, Queue sends them and has them back.
 
 Contract: a Queue may be called by any thread, one at a time: who calls while another waits in it, waits as well. Threads that are to
-do I/O side by side have a queue each. Waiting lets other threads of Python run, and signals through at least ten times a second.
+do I/O side by side have a queue each. Waiting lets other threads of Python run, and signals through at least ten times a second; a handler
+that calls the queue which it has interrupted gets a RuntimeError.
 
 Invariants:
   Q1  an IO that is out is in its queue's _out, which keeps it and its memory alive, whoever else has forgotten it
   Q2  the C queue is touched under _lock alone, and not after it is None
   Q3  where a handler of a signal may raise between two steps of this code, _torn says so to the next call, which finds by the C structures
       what is back (_sweep()): an I/O that is out in C is never forgotten here
+  Q4  a thread never waits for a lock that it has itself, nor one of a forked child for a lock of a thread that is its parent's
 """
 import ctypes
 import errno
+import os
 import threading
 import time
+import weakref
 from ctypes import POINTER, byref
 from typing import Any, Dict, List, Optional, Union
 
@@ -138,13 +142,30 @@ class IO:
             self._c.buf = ctypes.addressof(self._pin)
 
 
+# Those that have a _lock: queues and volumes.
+_locked: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+
+def new_lock(of: Any) -> "threading.RLock":
+    _locked.add(of)
+    return threading.RLock()
+
+
+def _in_child() -> None:
+    for each in list(_locked):
+        each._lock, each._forked = threading.RLock(), True
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
 class Queue:
     """A queue of a volume (Volume.queue() makes one): takes a port of the segment, `depth` requests, and memory for them."""
 
     def __init__(self, volume: Any, handle: "ctypes._Pointer", depth: int, copy_bytes: int) -> None:
         self._q = None
         self.volume = volume
-        self._lock = threading.Lock()
+        self._lock, self._forked = new_lock(self), False
         self._out: Dict[int, IO] = {}
         self._torn = False
         self._back: List[IO] = []
@@ -156,7 +177,7 @@ class Queue:
 
     def close(self) -> None:
         """Gives all back to the segment. What is out may be done yet, or not, and its memory is not written any more."""
-        with self._lock:
+        with self._alone():
             q, self._q = self._q, None
             if q is not None:
                 lib.xseg_queue_destroy(q)
@@ -179,14 +200,22 @@ class Queue:
     def _open(self) -> "ctypes._Pointer":
         if self._q is None:
             raise ValueError("I/O on a queue that is closed")
+        if self._forked:
+            raise _lib.fail(errno.ENOTCONN, "a queue that was made before this process was forked")
         return self._q
+
+    # Q4
+    def _alone(self) -> "threading.RLock":
+        if self._lock._is_owned():
+            raise RuntimeError("a handler of a signal calls the queue that it has interrupted")
+        return self._lock
 
     # ---- sending ----
 
     def submit(self, *ios: IO) -> None:
         """Takes I/Os, and sends as many as there are requests for; the others follow by themselves. Never waits. What is not taken, because of an
         error, is that I/O and all that stand after it."""
-        with self._lock:
+        with self._alone():
             lib.xseg_queue_kick(self._submit(ios, False))
 
     def _submit(self, ios: "tuple[IO, ...]", quiet: bool) -> "ctypes._Pointer":
@@ -242,7 +271,7 @@ class Queue:
 
     def poll(self) -> List[IO]:
         """All that are back since the last time, in the order in which they came."""
-        with self._lock:
+        with self._alone():
             self._take(0)
             back, self._back = self._back, []
         return back
@@ -255,18 +284,18 @@ class Queue:
             left = _SLICE_NS if end is None else int((end - time.monotonic()) * _lib.SECOND_NS)
             if back or left <= 0 or not self._out:
                 return back
-            with self._lock:
+            with self._alone():
                 self._take(min(left, _SLICE_NS))
 
     def run(self, *ios: IO) -> None:
         """Submits I/Os, and waits until all of them are back; raises XsegError for the first that failed. Others that come back meanwhile are there for
         poll(). After an exception of a signal's handler they are out still, and their memory is kept.
         """
-        with self._lock:
+        with self._alone():
             self._submit(ios, True)
         for io in ios:
             while io.result is None:
-                with self._lock:
+                with self._alone():
                     if io.result is None:
                         self._take(_SLICE_NS)
         for io in ios:
@@ -276,12 +305,12 @@ class Queue:
 
     def fileno(self) -> int:
         """A descriptor that is readable when the queue was armed and has something to be polled since. Never read or written by the caller."""
-        with self._lock:
+        with self._alone():
             return _lib.check(lib.xseg_queue_fd(self._open()), "descriptor of a queue")
 
     def arm(self) -> bool:
         """Before the loop waits, after fileno(): sends what was submitted. True: the descriptor will become readable; False: there may be something now,
         poll instead. Good until the next poll() or wait()."""
-        with self._lock:
+        with self._alone():
             q = self._open()
             return not self._back and _lib.check(lib.xseg_queue_arm(q), "arming of a queue") == 0

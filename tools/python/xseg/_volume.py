@@ -11,7 +11,6 @@ import ctypes
 import errno
 import io
 import os
-import threading
 import weakref
 from ctypes import POINTER, byref
 from typing import Any, Dict, Optional
@@ -19,7 +18,7 @@ from typing import Any, Dict, Optional
 from . import _lib
 from ._admin import Segment, segment_name
 from ._lib import SECTOR, lib
-from ._queue import IO, Buffer, Queue
+from ._queue import IO, Buffer, Queue, new_lock
 
 
 def _down(offset: int) -> int:
@@ -60,7 +59,7 @@ class Volume(io.RawIOBase):
     ) -> None:
         super().__init__()
         self._queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
-        self._lock = threading.RLock()
+        self._lock = new_lock(self)
         self._position = 0
         self.name, self.segment, self.mode = name, segment_name(segment), "rb+"
         handle, err = POINTER(_lib.Volume)(), _lib.Error()
