@@ -7,6 +7,7 @@ import ctypes
 import errno
 import gc
 import io
+import math
 import os
 import pathlib
 import random
@@ -679,6 +680,12 @@ class Admin(WithVolume):
         self.raises(errno.EINVAL, xseg.Volume, self.name + "\0b")
         self.raises(errno.EINVAL, xseg.Volume, self.name, segment.name + "\0b")
         self.raises(errno.EINVAL, xseg.Volume, self.name, volumed="volumed\0b")
+
+    def test_times_are_not_negative_and_may_be_without_an_end(self):
+        for wrong in {"timeout": -1}, {"gone": -0.001}, {"timeout": math.nan}:
+            self.raises(errno.EINVAL, xseg.Volume, self.name, **wrong)
+        with xseg.Volume(self.name, timeout=math.inf, gone=math.inf) as volume:
+            self.assertEqual(volume.refresh(), SIZE)
 
     def test_an_empty_name_is_not_the_default(self):
         self.raises(errno.EINVAL, xseg.Volume, self.name, "")

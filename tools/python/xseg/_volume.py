@@ -10,6 +10,7 @@ Invariants:
 import ctypes
 import errno
 import io
+import math
 import os
 import weakref
 from ctypes import POINTER, byref
@@ -35,11 +36,18 @@ def _name(text: str) -> bytes:
     return text.encode()
 
 
+# 0 is the library's default.
+def _ns(what: str, seconds: float) -> int:
+    if not seconds >= 0:
+        raise _lib.fail(errno.EINVAL, f"{what}={seconds}: no such time")
+    return math.ceil(min(seconds * _lib.SECOND_NS, 2**64 - 1))
+
+
 class Volume(io.RawIOBase):
     """An open volume of a segment, which can be read, written and sought like a file that is opened "rb+" without buffering.
 
     segment: its name; without it $XSEG_SEGMENT, else xseg. volumed: which, where there are several. timeout: seconds for volumed to start and
-    to answer, 10 without it. gone: seconds without anybody to serve the volume until I/O fails, 5 without it.
+    to answer, 10 without it. gone: seconds without anybody to serve the volume until I/O fails, 5 without it. math.inf: for ever.
 
     Errors are XsegError, with the errno of libxseg(3). What is smaller than a sector of 512 bytes, or does not begin with one, is read, changed and
     written: not atomic, but for other calls of the same Volume. A process below that is killed and started again is a pause.
@@ -67,8 +75,8 @@ class Volume(io.RawIOBase):
             segment=_name(self.segment),
             volume=_name(name),
             volumed=None if volumed is None else _name(volumed),
-            timeout_ns=int(timeout * _lib.SECOND_NS),
-            gone_ns=int(gone * _lib.SECOND_NS),
+            timeout_ns=_ns("timeout", timeout),
+            gone_ns=_ns("gone", gone),
         )
         _lib.check(
             lib.xseg_volume_open(byref(params), byref(handle), byref(err)), f"volume {name}", err
