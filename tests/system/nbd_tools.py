@@ -62,6 +62,10 @@ def status(h, offset, size, flags=0):
     return [(length, kind != 0) for length, kind in seen]
 
 
+def xseg(*words):
+    subprocess.run(["xseg", *words], check=True, stdout=subprocess.DEVNULL)
+
+
 def dirty_bytes():
     return json.loads(subprocess.run(["xseg", "--json", "cache", "status", "cached"], check=True, stdout=subprocess.PIPE).stdout)["dirty_bytes"]
 
@@ -209,6 +213,52 @@ def test_an_export_that_may_only_be_read():
     fails(errno.EPERM, h.zero, 512, 0, nbd.CMD_FLAG_FAST_ZERO)
     fails(errno.EPERM, h.trim, 512, 0)
     assert h.pread(4096, 0) == connect().pread(4096, 0)
+
+
+def test_beyond_the_end_of_a_volume_that_was_made_smaller():
+    h = connect(SCRATCH)
+    xseg("volume", "resize", "scratch", "--volumed", "volumed", "--size", "8M", "--force")
+    try:
+        data, at = bytes(4096), 8 << 20
+        fails(errno.EINVAL, h.pread, 4096, at)
+        fails(errno.ENOSPC, h.pwrite, data, at)
+        fails(errno.ENOSPC, h.zero, 4096, at)
+        fails(errno.EINVAL, h.trim, 4096, at)
+        fails(errno.EINVAL, h.block_status, 4096, at, lambda *_: 0)
+        h.pwrite(data, at - 4096)
+    finally:
+        xseg("volume", "resize", "scratch", "--volumed", "volumed", "--size", "16M")
+    assert h.pread(4096, at) == bytes(4096)
+    h.flush()
+
+
+def test_a_segment_without_a_port_is_not_a_store_that_is_full():
+    """nbd_tools.sh sees that the log of the export says why."""
+    h = connect(SCRATCH)
+    h.pread(4096, 0)
+    xseg("peer", "stop", "volumed", "--force")
+    fails(errno.EIO, h.flush)  # whose queue is lost
+    xseg("peer", "start", "volumed")
+    greedy = subprocess.Popen(["greedy", os.environ["XSEG_SEGMENT"]], stdout=subprocess.PIPE)
+    try:
+        assert int(greedy.stdout.readline()) > 0
+        fails(errno.EIO, h.pwrite, bytes(4096), 0)
+        try:
+            connect(SCRATCH)
+            raise AssertionError("there is a port")
+        except nbd.Error:
+            pass
+    finally:
+        greedy.kill()
+        greedy.communicate()
+    limit = time.monotonic() + 10
+    while True:
+        try:
+            return h.pwrite(bytes(4096), 0, nbd.CMD_FLAG_FUA)
+        except nbd.Error:
+            if time.monotonic() > limit:
+                raise
+            time.sleep(0.1)
 
 
 def test_each_of_many_commands_under_way_gets_its_own_answer():

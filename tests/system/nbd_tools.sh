@@ -5,7 +5,7 @@
 # tags: san
 # timeout: 120
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy
+need xseg xseg-host volumed cached memd filed jq nbdkit nbdinfo nbdcopy greedy
 need_plugin
 . "$root/tests/lib/nbdkit.sh"
 
@@ -68,6 +68,14 @@ died_of_that_only()	# LOG
 		"$(grep -c "raw_send_socket: Assertion .* failed" "$1")" ]
 }
 
+if [ -n "$python" ]; then
+	for why in "beyond the end of the volume, which was made smaller" \
+		"nobody serves the volume; see 'xseg -s $XSEG_SEGMENT status'" \
+		"write of 4096 bytes at 0: the segment has no place for another peer" \
+		"volume scratch: segment $XSEG_SEGMENT has no port or request left"; do
+		t "its log says: $why" grep -qF "$why" scratch.log
+	done
+fi
 for name in disk reader; do
 	is "no nbdkit of $name has died" "$(grep -c 'nbdkit was ended by signal' $name.log)" 0
 done

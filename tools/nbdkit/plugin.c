@@ -208,14 +208,14 @@ static void lane_put(struct lane *l)
 	pthread_mutex_unlock(&export.lock);
 }
 
-/* A queue that is lost has to be destroyed, and a new one can be had when somebody serves again. */
-static int64_t lane_run(struct lane *l)
+/* A queue that is lost has to be destroyed, and a new one can be had when somebody serves again.
+ * What the segment has not left for that, which *err says, is no error of the store's. */
+static int64_t lane_run(struct lane *l, struct xseg_error *err)
 {
-	struct xseg_error err;
-	int64_t rc = l->queue ? 0 : lane_open(l, &err);
+	int64_t rc;
 
-	if (rc)
-		return rc;
+	if (!l->queue && lane_open(l, err))
+		return -EIO;
 	rc = xseg_queue_run(l->queue, &l->io);
 	if (rc == -ENOTCONN) {
 		xseg_queue_destroy(l->queue);
@@ -238,30 +238,39 @@ static int errno_of(const struct xseg_io *io, int64_t rc)
 	case EOPNOTSUPP:
 		return ENOTSUP;
 	case ENXIO:			/* beyond the end of a volume that was made smaller */
-		return io->op == XSEG_OP_READ || io->op == XSEG_OP_INFO ? EINVAL : ENOSPC;
+		return io->op == XSEG_OP_WRITE || io->op == XSEG_OP_WRITE_ZEROES ? ENOSPC : EINVAL;
 	default:
 		return EIO;
 	}
 }
 
-static const char *why(int64_t rc)
+/* Into *err, where nothing is there that says it better. */
+static const char *why(int64_t rc, struct xseg_error *err)
 {
+	if (*err->text)
+		return err->text;
 	switch (rc) {
 	case -ESTALE:
 		return "the volume has been removed; begin the export anew";
 	case -EPROTO:
 		return "the segment is damaged, or somebody truncated its file";
+	case -ENXIO:
+		return "it is beyond the end of the volume, which was made smaller";
+	case -ENOTCONN:
+		xseg_fail(err, 0, "nobody serves the volume; see 'xseg -s %s status'",
+			export.segment);
+		return err->text;
 	default:
 		return strerror((int)-rc);
 	}
 }
 
-static int failed(const struct xseg_io *io, const char *what, int64_t rc)
+static int failed(const struct xseg_io *io, const char *what, int64_t rc, struct xseg_error *err)
 {
 	/* relaxed: only to say it once */
 	if (atomic_exchange_explicit(&export.failing, (int)rc, memory_order_relaxed) != (int)rc)
 		nbdkit_error("%s of %" PRIu64 " bytes at %" PRIu64 ": %s", what, io->size,
-			io->offset, why(rc));
+			io->offset, why(rc, err));
 	nbdkit_set_error(errno_of(io, rc));
 	return -1;
 }
@@ -270,14 +279,16 @@ static int failed(const struct xseg_io *io, const char *what, int64_t rc)
 static int64_t run(struct xseg_io io, const char *what, uint32_t flags)
 {
 	struct lane *l = lane_get();
+	struct xseg_error err;
 	int64_t rc;
 
+	err.text[0] = '\0';
 	io.flags |= flags & NBDKIT_FLAG_FUA ? XSEG_IO_FUA : 0;
 	l->io = io;
-	rc = lane_run(l);
+	rc = lane_run(l, &err);
 	lane_put(l);
 	if (rc < 0)
-		return failed(&io, what, rc);
+		return failed(&io, what, rc, &err);
 	if (atomic_load_explicit(&export.failing, memory_order_relaxed))
 		atomic_store_explicit(&export.failing, 0, memory_order_relaxed);
 	return rc;
@@ -377,11 +388,17 @@ static int export_extents(void *handle, uint32_t count, uint64_t offset, uint32_
 static void *export_open(int readonly)
 {
 	int rc = xseg_volume_refresh(export.volume);
+	struct xseg_error err = { "" };
 
 	(void)readonly;
 	if (!rc)
 		return NBDKIT_HANDLE_NOT_NEEDED;
-	nbdkit_error("volume %s: %s", export.volume_name, why(rc));
+	if (rc == -ENOSPC)
+		xseg_fail(&err, 0,
+			"segment %s has no port or request left, and each connection takes one to ask how large it is; "
+			"end a client, or make it with more --ports and --requests",
+			export.segment);
+	nbdkit_error("volume %s: %s", export.volume_name, why(rc, &err));
 	return NULL;
 }
 
