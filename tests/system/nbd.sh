@@ -158,6 +158,22 @@ expect_exit 1 "then nobody writes" nbdcopy zero "$uri"
 export_down "$server"
 is "an interrupt ends an export well" "$?" 0
 t "and its socket is gone" test ! -e reader.sock
+export_up stuck disk --volumed volumed
+child=$(pgrep -P "$server")
+store=$(xseg --json peer list | jq '.[] | select(.name == "memd").pid')
+freeze "$store"
+start stuck_copy nbdcopy "$uri" null:
+copy=$started
+sleep 1
+kill -TERM "$server"
+t "an export that cannot end, as its store stands still, says so" wait_for 10 \
+	grep -q "export disk: nbdkit waits for I/O that is not answered; 'xseg status'" stuck.log
+kill -TERM "$server"
+wait "$server"
+is "and a second interrupt does not wait for that" "$?" 3
+kill -CONT "$store"
+t "nbdkit ends when it can" wait_for 10 bash -c '! kill -0 "$0"' "$child"
+wait "$copy"
 expect_err 2 "--nbd is missing" "a socket has to be named" xseg export disk --volumed volumed
 expect_err 4 "no volume 'none'" "a volume that is there" \
 	xseg export none --volumed volumed --nbd x.sock

@@ -30,6 +30,7 @@
 #include "xseg/volume.h"
 
 #define START_NS   (30 * TOOL_SECOND)
+#define STALL_NS   (5 * TOOL_SECOND)	/* nbdkit does not end, which is said */
 #define LOOK_MS	   500		/* an interrupt may come between the look at it and the sleep */
 #define START_MS   20
 #define AGAIN_MS   100				/* before one that has died is begun anew */
@@ -338,15 +339,27 @@ static int wait_until_served(struct server *s)
 		"export %s: nbdkit does not serve yet, and is ended; see 'xseg status'", s->volume);
 }
 
-/* Asks it to end until it has: between fork and exec a signal is caught, and does nothing. */
+/* Asks it to end until it has: between fork and exec a signal is caught, and does nothing. It
+ * ends the I/O that it is doing first, which a store that stands still may keep it from; a second
+ * interrupt ends this process, and nbdkit ends when it can. */
 static void stop(struct server *s)
 {
+	uint64_t since = tool_now_ns();
+	bool noted = false;
+
 	for (;;) {
 		if (s->pid)
 			kill(s->pid, SIGTERM);
 		if (s->said < 0)
 			break;
 		listen_to(s, LOOK_MS);
+		if (noted || tool_now_ns() - since < STALL_NS)
+			continue;
+		noted = true;
+		tool_note(s->t,
+			"export %s: nbdkit waits for I/O that is not answered; 'xseg status' shows what stands still, "
+			"and another interrupt leaves nbdkit to end by itself",
+			s->volume);
 	}
 	reap(s);
 	if (is_left(s))
