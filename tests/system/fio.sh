@@ -3,7 +3,7 @@
 # that was cut short, syncs, trims, errors.
 # timeout: 150
 . "$(dirname "$0")/../lib/system.sh"
-need fio xseg xseg-host volumed cached memd jq
+need fio xseg xseg-host volumed cached memd jq greedy
 engine=$BUILD/lib/fio-xseg.so
 [ -e "$engine" ] || skip_all "$engine is not built: fio's source could not be had (make deps)"
 
@@ -125,6 +125,14 @@ t "the segment is that of \$XSEG_SEGMENT, where none is named" fio --name=job \
 fails "a volume has to be named" "name a volume" --segment="$XSEG_SEGMENT"
 fails "one that is there" "there is no volume 'none'" --segment="$XSEG_SEGMENT" --volume=none
 fails "in a segment that is there" "there is no segment" --segment=no-such-segment --volume=vol
+start greedy greedy "$XSEG_SEGMENT" 1
+greedy=$started
+wait_for 10 test -s greedy.log
+fails "and memory for fio's buffers" "has not the 2 MiB left that fio's buffers take; use a smaller" \
+	--segment="$XSEG_SEGMENT" --volume=vol --bs=4k --iodepth=16
+kill "$greedy"
+wait "$greedy" 2>/dev/null
+t "the memory is free again" wait_for 10 is_as_before
 t "the store fails" xseg peer set memd fail=any:1:EIO
 t "nothing is cached" xseg cache set cached policy=pass-through
 run --rw=randread --bs=4k --size=24M --iodepth=4 >error.out 2>&1
