@@ -400,7 +400,11 @@ BINDIR     ?= $(PREFIX)/bin
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
-PYTHONDIR  ?= $(PREFIX)/lib/python3/dist-packages
+# Where a python3 of this machine looks for packages below PREFIX: only with PYTHONPATH, if nowhere.
+FIND_PYTHONDIR = import site; print([d for d in site.getsitepackages() + [site.getusersitepackages()] \
+	if d.startswith("$(PREFIX)/lib/")][0])
+PYTHONDIR  ?= $(or $(shell for p in python3 /usr/bin/python3; do \
+	$$p -I -c '$(FIND_PYTHONDIR)' 2>/dev/null && break; done),$(PREFIX)/lib/python3/dist-packages)
 PYTHON = $(wildcard tools/python/xseg/*.py) tools/python/xseg/py.typed
 PAGES = $(wildcard $(foreach s,1 3 5 7 8,docs/*.$(s) peers/*/*.$(s) tools/*/*.$(s) bench/*/*.$(s)))
 PAGE_PATHS = $(foreach m,$(PAGES),man$(subst .,,$(suffix $(m)))/$(notdir $(m)))

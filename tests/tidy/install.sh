@@ -16,10 +16,10 @@ MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ 
 export MAKEFLAGS
 unset MFLAGS MAKELEVEL
 target=$work/root
-# make_it TARGET [DESTDIR]; make has no names with spaces: the repository may be in such a one
+# make_it TARGET [DESTDIR] [PREFIX]; make has no names with spaces: the repository may be in such a one
 make_it()
 {
-	make --no-print-directory BUILD="${BUILD#"$root"/}" CC="$CC" PREFIX=/usr \
+	make --no-print-directory BUILD="${BUILD#"$root"/}" CC="$CC" PREFIX="${3:-/usr}" \
 		DESTDIR="${2:-$target}" "$1" >"$work/log" 2>&1
 }
 
@@ -47,10 +47,18 @@ else
 		"$work/log"
 fi
 
+# package_of DESTDIR: the directory that the Python package is in
+package_of()
+{
+	local file
+	file=$(find "$1" -path '*/xseg/_lib.py')
+	echo "${file%/xseg/_lib.py}"
+}
+
 sentence="the installed Python package finds the installed library"
 if ! command -v python3 >/dev/null 2>&1; then
 	skip "$sentence" "python3 is not there"
-elif (cd "$work" && PYTHONPATH=$target/usr/lib/python3/dist-packages python3 -c '
+elif (cd "$work" && PYTHONPATH=$(package_of "$target") python3 -c '
 import sys, xseg.aio
 from xseg import _lib
 assert all(m.__file__.startswith(sys.argv[1]) for m in (xseg, xseg.aio)), xseg.__file__
@@ -99,5 +107,25 @@ if [ -z "$is_gone" ] && [ -e "$work/a/file" ]; then
 	ok "and uninstall removes that, and nothing else"
 else
 	not_ok "and uninstall removes that, and nothing else" "$work/log"
+fi
+
+# looks_in DIR: a python3 of this machine does, for packages
+looks_in()
+{
+	local python
+	for python in python3 /usr/bin/python3; do
+		"$python" -I -c 'import site, sys
+sys.exit(not any(d.startswith(sys.argv[1]) for d in site.getsitepackages()))' "$1" && return
+	done 2>/dev/null
+}
+
+sentence="below /usr/local, too, the Python package is where Python looks for it"
+if ! looks_in /usr/local/lib/; then
+	skip "$sentence" "no python3 of this machine looks there"
+elif make_it install "$work/local" /usr/local &&
+		package=$(package_of "$work/local") && looks_in "${package#"$work/local"}"; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
 fi
 finish
