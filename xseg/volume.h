@@ -4,7 +4,7 @@
  * What it is for
  *   xseg.h is for those who are a part of a segment: requests, pages, lanes. This is for those who
  *   want a disk: it is written upon xseg.h, and needs to know of volumed alone. Link with libxseg
- *   (pkg-config xseg).
+ *   (pkg-config xseg). It is for C++, too; xseg.h is for C11 alone.
  *
  * How an I/O is done (docs/example.c is a whole program)
  *      struct xseg_volume_params params = { .segment = "xseg", .volume = "disk" };
@@ -78,9 +78,17 @@
 #ifndef XSEG_VOLUME_H
 #define XSEG_VOLUME_H
 
+#include <stddef.h>
 #include <sys/uio.h>
 
+#include "xseg/base.h"
+#ifndef __cplusplus
 #include "xseg/xseg.h"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct xseg_volume;
 struct xseg_queue;
@@ -225,5 +233,9 @@ int xseg_queue_fd(struct xseg_queue *queue);
  * may be something now, poll instead. Good for one time: xseg_queue_poll() and xseg_queue_wait()
  * end it. -EBADF: without xseg_queue_fd(). */
 int xseg_queue_arm(struct xseg_queue *queue) XSEG_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

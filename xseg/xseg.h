@@ -45,40 +45,20 @@
 #ifndef XSEG_XSEG_H
 #define XSEG_XSEG_H
 
+#ifdef __cplusplus
+#error "xseg/xseg.h is C11: a C++ program includes xseg/volume.h, and sees volumes and queues"
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "xseg/base.h"
 #include "xtypes/xhist.h"
 
-#define XSEG_PAGE_SIZE	  4096u
-#define XSEG_SECTOR	  512u
-#define XSEG_EXTENT_SIZE  (2u << 20)
-#define XSEG_EXTENT_PAGES (XSEG_EXTENT_SIZE / XSEG_PAGE_SIZE)
-#define XSEG_NAME_MAX	  64			/* with the NUL */
-#define XSEG_TARGET_MAX	  128			/* with the NUL */
-#define XSEG_REQ_PAGES	  257			/* 1 MiB at any offset */
-#define XSEG_REQ_BYTES	  (1u << 20)		/* the largest request */
-#define XSEG_NONE	  UINT32_MAX
-#define XSEG_MAX_PORTS	  256		/* of a segment: an index of a port is less */
-#define XSEG_STATS_MAX	  56			/* counters in one block */
-#define XSEG_STATS_KEY	  24
-
-#define XSEG_MUST_CHECK	  __attribute__((warn_unused_result))
-
-struct xseg;
 struct xseg_peer;
 struct xport;
 struct xreq;
-
-/* One line for a person: what failed and why. The remedy may be added by whoever prints it. */
-struct xseg_error {
-	char text[320];
-};
-
-/* Fills err (may be NULL) and returns `code`. */
-int xseg_fail(struct xseg_error *err, int code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 
 /* ---- segments ---------------------------------------------------------------------------- */
 
@@ -437,10 +417,6 @@ void xseg_page_owner_prefetch(struct xseg *seg, uint32_t page);
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-enum xseg_op {
-	XSEG_OP_READ, XSEG_OP_WRITE, XSEG_OP_FLUSH, XSEG_OP_DISCARD, XSEG_OP_WRITE_ZEROES,
-	XSEG_OP_COPY, XSEG_OP_INFO, XSEG_OP_DELETE, XSEG_OP_ADMIN, XSEG_NR_OPS
-};
 const char *xseg_op_name(enum xseg_op op);
 
 #define XSEG_REQ_FUA	 1u			/* answered when on stable storage */

@@ -39,6 +39,51 @@ is "the library needs nothing but the C library" \
 	"$(objdump -p "$lib/libxseg.so" | awk '$1 == "NEEDED" { print $2 }' |
 	grep -v '^lib[cm]\.so\|^libpthread\|^ld-')" ""
 
+cat >outside.cc <<'END'
+#include <cstdio>
+#include <xseg/volume.h>
+
+int main(int argc, char **argv)
+{
+	xseg_volume_params params = {};
+	xseg_io io = {};
+	xseg_volume *volume;
+	xseg_queue *queue;
+	xseg_error err = { "name a segment and a volume" };
+	static char buf[4096];
+
+	params.segment = argc == 3 ? argv[1] : NULL;
+	params.volume = argv[argc - 1];
+	if (xseg_volume_open(&params, &volume, &err) ||
+	    xseg_queue_create(volume, NULL, &queue, &err))
+		return std::puts(err.text), 1;
+	io.op = XSEG_OP_READ;
+	io.size = sizeof(buf);
+	io.buf = buf;
+	long n = xseg_queue_run(queue, &io);
+	std::printf("%ld bytes, '%c'\n", n, buf[4095]);
+	xseg_queue_destroy(queue);
+	xseg_volume_close(volume);
+	return 0;
+}
+END
+with_cplusplus=$(command -v g++ >/dev/null 2>&1 && echo yes)
+if [ -n "$with_cplusplus" ]; then
+	for standard in c++11 c++17 c++20; do
+		# shellcheck disable=SC2046
+		t "a program in $standard is built" g++ -std=$standard -Wall -Wextra -pedantic \
+			-Werror -o cplusplus outside.cc -I"$TMP/root/usr/include" \
+			$(pkg-config --cflags --libs xseg)
+	done
+else
+	skip "programs in C++ are built" "g++ is not there"
+fi
+for header in xseg/xseg.h xseg/volume.h xtypes/xhist.h; do
+	echo "#include <$header>" >lone.c
+	t "$header is strict C11" $CC -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only \
+		-I"$TMP/root/usr/include" lone.c
+done
+
 # ---- what it shows ----
 
 echo '#include <xseg/volume.h>' >headers.c
@@ -69,6 +114,10 @@ expect_err 1 "no volume 'none'" "without the volume as well" ./static "$XSEG_SEG
 is "the example runs with the shared library" "$(./shared "$XSEG_SEGMENT" vol 2>&1)" \
 	"all of it is there"
 is "and with the static one" "$(./static "$XSEG_SEGMENT" vol 2>&1)" "all of it is there"
+if [ -n "$with_cplusplus" ]; then
+	is "a program in C++ reads what that wrote" "$(./cplusplus "$XSEG_SEGMENT" vol 2>&1)" \
+		"4096 bytes, 'a'"
+fi
 if command -v valgrind >/dev/null 2>&1; then
 	t "it leaks nothing" \
 		valgrind -q --leak-check=full --error-exitcode=9 ./shared "$XSEG_SEGMENT" vol
