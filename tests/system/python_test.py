@@ -637,6 +637,8 @@ class Admin(WithVolume):
         for words in ["volume info", self.name], ["volume", "info", self.name]:
             self.assertEqual(segment.run(*words, volumed="volumed")["size_bytes"], SIZE)
         self.assertIn(self.name, [volume["name"] for volume in segment.volumes()])
+        several = segment.run("stat", interval="100ms", count=3)
+        self.assertEqual([set(one) for one in several], [set(segment.stat())] * 3)
         self.assertTrue(segment.check()["ok"])
         self.assertGreater(segment.info()["memory_bytes"], 0)
 

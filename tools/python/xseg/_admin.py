@@ -39,9 +39,9 @@ class Segment:
         timeout: Optional[float] = None,
         **options: Union[Value, bool, None],
     ) -> Any:
-        """Runs a command, such as "volume info" or "volume", "info", with words that are no options; returns what it printed, or None. Options are the
-        command's, with _ for -: size=4096 is --size=4096, force=True is --force, and what is None or False is left out. timeout: seconds until it
-        fails with ETIMEDOUT; what was asked for goes on."""
+        """Runs a command, such as "volume info" or "volume", "info", with words that are no options; returns what it printed, or None; a list of several
+        values, as `stat` with a count prints them. Options are the command's, with _ for -: size=4096 is --size=4096, force=True is --force, and what is
+        None or False is left out. timeout: seconds until it fails with ETIMEDOUT; what was asked for goes on."""
         all_words = [*command.split(), *map(str, words)]
         like_option = next((n for n, w in enumerate(all_words) if w[:1] == "-"), len(all_words))
         line = [self.command, "-s", self.name, "--json", "--quiet", *all_words[:like_option]]
@@ -60,7 +60,8 @@ class Segment:
         )
         if done.returncode:
             raise self._error(done)
-        return json.loads(done.stdout) if done.stdout.strip() else None
+        values = _values(done.stdout.strip())
+        return values if len(values) > 1 else values[0] if values else None
 
     @staticmethod
     def _error(done: "subprocess.CompletedProcess[str]") -> _lib.XsegError:
@@ -172,6 +173,16 @@ class Segment:
     def unplug(self, cache: str, cancel: bool = False, timeout: Optional[float] = None) -> Any:
         """Flushes the cache, and takes it out. After ETIMEDOUT it goes on; cancel=True undoes that."""
         return self.run("unplug", cache, cancel=cancel, timeout=timeout)
+
+
+# One JSON value behind the other.
+def _values(text: str) -> List[Any]:
+    values: List[Any] = []
+    while text:
+        value, end = json.JSONDecoder().raw_decode(text)
+        values.append(value)
+        text = text[end:].lstrip()
+    return values
 
 
 def _settings(settings: Dict[str, Value]) -> List[str]:
