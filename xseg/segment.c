@@ -418,7 +418,8 @@ static int join(struct xseg *seg, struct xseg_error *err)
 		return xseg_fail(err, rc,
 			"segment '%s' has no place for another process (%u are attached)",
 			seg->name, XSEG_MAX_MEMBERS);
-	return rc ? xseg_fail(err, rc, "cannot join segment '%s'", seg->name) : 0;
+	return rc ? xseg_fail(err, rc, "cannot join segment '%s': %s", seg->name, strerror(-rc))
+		  : 0;
 }
 
 /* After set_pointers(). */

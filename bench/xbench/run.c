@@ -243,7 +243,9 @@ static int run_threads(struct watch *w, struct xseg_error *err)
 	}
 	if (rc) {
 		i--;
-		xseg_fail(err, rc, "cannot start a thread for job %u: %s", i, strerror(-rc));
+		xseg_fail(err, rc,
+			"cannot start a thread for job %u: %s; use fewer jobs, or raise ulimit -v or -u", i,
+			strerror(-rc));
 		atomic_store(&go, GO_HOME);
 	} else {
 		w->left = run->nr_jobs;
@@ -340,7 +342,8 @@ static int open_watch(struct watch *w, struct xseg_error *err)
 	w->done_fd = eventfd(0, EFD_CLOEXEC);
 	if (w->signal_fd >= 0 && w->done_fd >= 0)
 		return 0;
-	return xseg_fail(err, -errno, "cannot make a descriptor to wait on: %s", strerror(errno));
+	return xseg_fail(err, -errno, "cannot make a descriptor to wait on: %s; raise ulimit -n",
+			 strerror(errno));
 }
 
 int xb_run_all(struct xb_run *run, struct xseg_error *err)

@@ -44,14 +44,14 @@ static int fail_with(const struct xb_options *o, const struct xseg_error *err, c
 {
 	char text[512], line[640];
 
-	snprintf(text, sizeof(text), "%s%s", err->text, more);
+	snprintf(text, sizeof(text), "%s%s%s", err->text, more ? "; " : "", more ? more : "");
 	fprintf(stderr, "xbench: %s\n", hint_for_shell(line, sizeof(line), text, o->segment));
 	return code;
 }
 
 static int fail(const struct xb_options *o, const struct xseg_error *err, int code)
 {
-	return fail_with(o, err, "", code);
+	return fail_with(o, err, NULL, code);
 }
 
 static int help(void)
@@ -129,6 +129,7 @@ static int run_program(int argc, char **argv)
 	static struct xb_options o;
 	struct xseg_error err = { "" };
 	struct xseg *seg = NULL;
+	const char *limit;
 	int code, rc = xb_options_parse(&o, argc, argv, &err);
 
 	if (!rc && o.help)
@@ -148,8 +149,10 @@ static int run_program(int argc, char **argv)
 	rc = xseg_attach(o.segment, 0, &seg, &err);
 	if (rc == -ENOENT)
 		return fail(&o, &err, 4);
+	limit = hint_of_limit(rc);
 	if (rc)
-		return fail_with(&o, &err, "; 'xseg info' says more", exit_code_of(rc));
+		return fail_with(&o, &err, limit ? limit : "'xseg info' says more",
+				 exit_code_of(rc));
 	code = bench(&o, seg);
 	xseg_detach(seg);
 	return code;

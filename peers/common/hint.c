@@ -1,6 +1,7 @@
 /* hint - see hint.h. */
 #include "peers/common/hint.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,4 +84,20 @@ const char *hint_for_shell(char *buf, size_t size, const char *text, const char 
 		return hint_name_segment(buf, size, text, segment);
 	snprintf(buf, size, "%s", text);
 	return buf;
+}
+
+const char *hint_of_limit(int rc)
+{
+	switch (rc) {
+	case -ENOMEM:
+		return "raise ulimit -v, or free some memory";
+	case -EMFILE:
+		return "raise ulimit -n";
+	case -ENFILE:
+		return "raise fs.file-max";
+	case -EFBIG:
+		return "raise ulimit -f";
+	default:
+		return NULL;
+	}
 }

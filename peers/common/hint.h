@@ -1,4 +1,5 @@
-/* hint - commands that a message names for its reader to type, and the segment that they are for.
+/* hint - what a message tells its reader to do: commands to type, with the segment that they are for,
+ * and limits to raise.
  *
  * A message says 'xseg WORDS', as if there were one segment. Whoever prints it knows for which it
  * is, and whether xseg would take that by itself.
@@ -23,5 +24,9 @@ const char *hint_name_segment(char *buf, size_t size, const char *text, const ch
 
 /* The same with "--volumed NAME", in each command that is about volumes and has none. */
 const char *hint_name_volumed(char *buf, size_t size, const char *text, const char *volumed);
+
+/* Of an errno that says something of the process's limits or the machine's: which is to be raised.
+ * NULL of all others. */
+const char *hint_of_limit(int rc);
 
 #endif

@@ -114,6 +114,7 @@ void main_block_signals(sigset_t *blocked)
 int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg)
 {
 	struct xseg_error err = { "" };
+	const char *limit;
 	int rc;
 
 	/* from the environment it was not checked */
@@ -133,8 +134,9 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 			who, segment);
 		return MAIN_REFUSED;
 	}
-	log_error("%s: %s; 'xseg -s %s info' says more", who,
-		err.text[0] ? err.text : strerror(-rc), segment);
+	limit = hint_of_limit(rc);
+	log_error("%s: %s; %s", who, err.text[0] ? err.text : strerror(-rc),
+		limit ? limit : "'xseg info' says more");
 	return rc == -EINVAL ? MAIN_USAGE : MAIN_FAILED;
 }
 

@@ -145,6 +145,17 @@ if [ -z "$SAN" ]; then	# whose shadow memory no such limit leaves room for
 		limited 65536 xseg -s "$other" create --memory 64M
 	expect_err 1 "raise ulimit -v" "nor by a stack file" limited 900000 xseg -s "$other" up limited.conf
 	expect_exit 4 "which leaves nothing behind" xseg -s "$other" destroy
+	expect_err 1 "Cannot allocate memory; raise ulimit -v" "a peer names the limit, too" \
+		limited 65536 memd
+	expect_err 1 "Cannot allocate memory; raise ulimit -v" "and so does xbench" \
+		limited 65536 xbench --target=memd
+	few()	# FILES COMMAND...: with so many of them open
+	{
+		(ulimit -n "$1"; shift; exec "$@")
+	}
+	expect_err 1 "cannot join .*: Too many open files; raise ulimit -n" \
+		"so it is with files: of xseg" few 5 xseg --json volume list
+	expect_err 1 "Too many open files; raise ulimit -n" "of xbench" few 5 xbench --target=memd
 fi
 t "an idle segment is destroyed" xseg destroy
 expect_exit 4 "and is gone" xseg destroy

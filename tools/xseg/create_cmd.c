@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "peers/common/cache_cost.h"
+#include "peers/common/hint.h"
 #include "peers/common/stack.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/out.h"
@@ -168,7 +169,7 @@ static const char *create_hint(int rc)
 	case -ENOSPC:
 		return "ask for less --memory";
 	default:
-		limit = tool_limit_hint(rc);
+		limit = hint_of_limit(rc);
 		return limit ? limit : "is /dev/shm mounted, and may you write there?";
 	}
 }

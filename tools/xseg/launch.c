@@ -16,6 +16,7 @@
 
 #include "peers/common/args.h"
 #include "peers/common/dirty.h"
+#include "peers/common/hint.h"
 #include "peers/common/log_file.h"
 #include "peers/common/main.h"
 #include "peers/common/words.h"
@@ -152,14 +153,17 @@ static int run_peer(struct tool *t, struct xseg *seg, const char *name, char *co
 	off_t from = log_size(log);
 	struct xseg_error err = { "" };
 	int fd = log_file_open(log, &err), rc;
+	const char *limit;
 	pid_t pid;
 
 	if (fd < 0)
 		return tool_fail(TOOL_FAILED, "%s did not start: %s", name, err.text);
 	pid = proc_spawn(argv, fd);
 	close(fd);
+	limit = hint_of_limit(pid);
 	if (pid < 0)
-		return tool_fail_errno(pid, NULL, "see 'xseg peer list'", "%s", argv[0]);
+		return tool_fail_errno(pid, NULL, limit ? limit : "see 'xseg peer list'",
+				       "%s did not start: %s", name, argv[0]);
 	rc = wait_for_peer(t, seg, name, pid, log, from);
 	if (!rc)
 		note_warnings(t, log, from);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "peers/common/dirty.h"
+#include "peers/common/hint.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
 #include "tools/xseg/launch.h"
@@ -145,7 +146,7 @@ static int make_segment(struct upping *u)
 	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);
-	limit = tool_limit_hint(rc);
+	limit = hint_of_limit(rc);
 	if (rc)
 		return tool_fail_errno(rc, &err,
 			rc == -EEXIST ? "see 'xseg status'" :

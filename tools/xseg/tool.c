@@ -350,26 +350,10 @@ bool tool_is_own_limit(int rc)
 	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
 }
 
-const char *tool_limit_hint(int rc)
-{
-	switch (rc) {
-	case -ENOMEM:
-		return "raise ulimit -v, or free some memory";
-	case -EMFILE:
-		return "raise ulimit -n";
-	case -ENFILE:
-		return "raise fs.file-max";
-	case -EFBIG:
-		return "raise ulimit -f";
-	default:
-		return NULL;
-	}
-}
-
 static const char *attach_hint(int rc)
 {
 	if (tool_is_own_limit(rc))
-		return tool_limit_hint(rc);
+		return hint_of_limit(rc);
 	switch (rc) {
 	case -EACCES:
 	case -EPERM:

@@ -119,9 +119,6 @@ int tool_program(const char *name, char *path, size_t size) XSEG_MUST_CHECK;
  * this process has, and nothing of the segment. */
 bool tool_is_own_limit(int rc);
 
-/* Which limit is to be raised, or NULL. */
-const char *tool_limit_hint(int rc);
-
 /* Attaches to the segment; prints why not and returns an exit code. */
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err);
 int tool_attach(const struct tool *t, unsigned flags, struct xseg **seg) XSEG_MUST_CHECK;
