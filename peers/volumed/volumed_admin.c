@@ -493,6 +493,18 @@ static const struct command *find_command(const char *word)
 
 /* ---- the queue --------------------------------------------------------------------------- */
 
+/* error: why nothing is served */
+static int64_t say_unread(struct peer_port *pp, int error, struct kv_text *t)
+{
+	if (atomic_load_explicit(&vd_of(pp)->catalog.load, memory_order_relaxed) == VD_FOREIGN)
+		return REASON(t, error,
+			"the catalogue of volumes is of another version of volumed; nothing is served and "
+			"nothing is changed, start the version that made it");
+	return REASON(t, error,
+		"the catalogue of volumes cannot be read: %s; see the logs of %s and of the store",
+		error == -ENOTCONN ? "it has no downstream" : strerror(-error), pp->peer->name);
+}
+
 static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 {
 	struct volumed *vd = vd_of(pp);
@@ -501,11 +513,7 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	const struct command *c;
 
 	if (error)
-		return REASON(t, error,
-			"the catalogue of volumes cannot be read: %s; see the logs of %s "
-			"and of the store",
-			error == -ENOTCONN ? "it has no downstream" : strerror(-error),
-			pp->peer->name);
+		return say_unread(pp, error, t);
 	kv_next_word(&cursor, &value);
 	word = kv_next_word(&cursor, &value);
 	c = value ? NULL : find_command(word);

@@ -445,6 +445,7 @@ static void a_catalogue_of_another_version_is_left_alone(void **state)
 	nr_notes = 0;
 	assert_int_equal(io(XSEG_OP_READ, id, 0, 512), -EPROTO);
 	assert_int_equal(admin("volume create b size=1M"), -EPROTO);
+	assert_true(says("the catalogue of volumes is of another version of volumed"));
 	pass_ns(5000 * MS);
 	assert_int_equal(nr_notes, 0);
 }
