@@ -163,6 +163,43 @@ volumes_at_once()
 is "whoever looks as soon as all serve learns how many volumes there are" "$(volumes_at_once)" 0
 t "that stack is stopped" xseg down
 
+# ---- a catalogue that is damaged ----
+
+cat >damaged.conf <<END
+[segment]
+memory = 64M
+[peer filed]
+dir = $TMP/damaged
+[peer volumed]
+downstream = filed
+END
+t "a stack on files comes up" xseg up damaged.conf
+t "a volume is made" xseg volume create whole --size 8M
+t "and one more" xseg volume create lost --size 8M
+t "it goes down" xseg down
+catalogue=$(find "$TMP/damaged" -name :catalog)
+at=$(grep -obUaP 'lost\x00' "$catalogue" | head -n 1 | cut -d : -f 1)
+printf x | dd of="$catalogue" bs=1 seek=$((at + 100)) conv=notrunc status=none
+t "with a damaged record it comes up again" xseg up damaged.conf
+damage="1 record of the catalogue is damaged, and its volume not served; the log of volumed says which"
+is "status says that a volume is missing" "$(xseg status | sed -n 's/^volumes *//p')" "1; $damage"
+expect_json '.volumes == 1 and .damaged_records == 1' "in JSON, too" xseg --json status
+xseg --json volume list >list.txt 2>note.txt
+is "and so does who lists them" "$? $(jq -c 'map(.name)' list.txt) $(cat note.txt)" \
+	"0 [\"whole\"] xseg: volume list: $damage"
+start other volumed --name other
+t "another volumed begins, without a downstream" wait_for 10 state_is other running
+is "of several it is said which cannot tell" "$(xseg status | sed -n 's/^volumes *//p')" \
+	"unknown: 'xseg volume list --volumed other' says why"
+kill "$started"
+wait "$started"
+t "it goes down once more" xseg down
+printf '\x02' | dd of="$catalogue" bs=1 seek=$((at - at % 512 + 8)) conv=notrunc status=none
+t "with a record of another version it comes up, too" xseg up damaged.conf
+expect_err 1 "the catalogue of volumes is of another version of volumed; .*start the version that made it" \
+	"and says what that is" xseg volume list
+t "it goes down at last" xseg down
+
 # ---- a stack ----
 
 cat >stack.conf <<END

@@ -73,25 +73,36 @@ static bool ask_volumed(struct client *c, const struct xseg_peer_info *p)
 	return false;
 }
 
-/* The number of volumes, as volumed says; false when it does not, or has not read which there are. */
-static bool count_volumes(struct client *c, const struct xseg_peer_info *p, json_int_t *sum)
+/* How many volumes there are, and records that are damaged, as volumed says. */
+struct volumes {
+	uint64_t nr, damaged;
+};
+
+/* False when it does not say, or has not read which there are. */
+static bool count_volumes(struct client *c, const struct xseg_peer_info *p, struct volumes *v)
 {
 	if (!c || p->state != XSEG_PEER_LIVE || !ask_volumed(c, p))
 		return false;
-	*sum += (json_int_t)client_number(c->text, "volumes");
+	v->nr += client_number(c->text, "volumes");
+	v->damaged += client_number(c->text, "damaged");
 	return true;
 }
 
-/* Those of all volumeds; null when there is none, or one is not known. */
-static json_t *volumes_json(struct client *c, const struct view_peers *peers)
+/* Those of all volumeds; null when there is none, or one is not known: who that is. */
+static void add_volumes(json_t *j, struct client *c, const struct view_peers *peers)
 {
-	const struct xseg_peer_info *p = NULL;
-	bool all = view_peer_of_kind(peers, "volumed", NULL) != NULL;
-	json_int_t sum = 0;
+	const struct xseg_peer_info *p = NULL, *unknown = NULL;
+	bool any = view_peer_of_kind(peers, "volumed", NULL) != NULL, known;
+	struct volumes v = { .nr = 0 };
 
-	while (all && (p = view_peer_of_kind(peers, "volumed", p)))
-		all = count_volumes(c, p, &sum);
-	return all ? json_integer(sum) : json_null();
+	while (!unknown && (p = view_peer_of_kind(peers, "volumed", p)))
+		if (!count_volumes(c, p, &v))
+			unknown = p;
+	known = any && !unknown;
+	json_object_set_new(j, "volumes", known ? json_integer((json_int_t)v.nr) : json_null());
+	json_object_set_new(j, "damaged_records",
+		known ? json_integer((json_int_t)v.damaged) : json_null());
+	out_set_text(j, "volumes_unknown_of", unknown ? unknown->name : NULL);
 }
 
 /* What is worth a line of a cache's whole status. */
@@ -166,7 +177,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 		json_array_append_new(pools, pool_json(c, p));
 	json_object_set_new(j, "pools", pools);
 	/* last: that may have to be waited for */
-	json_object_set_new(j, "volumes", volumes_json(c, peers));
+	add_volumes(j, c, peers);
 	if (c)
 		client_close(c);
 	return j;
@@ -181,11 +192,40 @@ static void print_hint(const char *text)
 	printf("%s\n", tool_hints(line, sizeof(line), text));
 }
 
+static unsigned nr_volumeds(const json_t *j)
+{
+	json_t *peers = json_object_get(j, "peers"), *p;
+	unsigned nr = 0;
+	size_t i;
+
+	json_array_foreach(peers, i, p)
+		nr += !strcmp(out_text(p, "kind"), "volumed");
+	return nr;
+}
+
+/* Who does not say how many is named where there are others, whose volumes would be listed. */
+static void print_volumes(const json_t *j)
+{
+	const json_t *volumes = json_object_get(j, "volumes");
+	const char *of = json_string_value(json_object_get(j, "volumes_unknown_of"));
+	char line[128 + XSEG_NAME_MAX], damage[VOLUME_DAMAGE_MAX];
+
+	if (json_is_integer(volumes))
+		printf("volumes     %" JSON_INTEGER_FORMAT "%s%s\n", json_integer_value(volumes),
+		       out_int(j, "damaged_records") ? "; " : "",
+		       volume_damage(out_int(j, "damaged_records"), damage));
+	else {
+		snprintf(line, sizeof(line), "volumes     unknown: 'xseg volume list%s%s' says why",
+			 of && nr_volumeds(j) > 1 ? " --volumed " : "",
+			 of && nr_volumeds(j) > 1 ? of : "");
+		print_hint(line);
+	}
+}
+
 static void print_segment(const json_t *j)
 {
 	const json_t *segment = json_object_get(j, "segment"),
 		     *supervisor = json_object_get(j, "supervisor");
-	const json_t *volumes = json_object_get(j, "volumes");
 	const char *log = out_text(supervisor, "log");
 	char memory[OUT_TEXT], free_text[OUT_TEXT];
 
@@ -203,10 +243,7 @@ static void print_segment(const json_t *j)
 			       : "unknown: the kernel tells only its user, and root");
 	else
 		print_hint("supervisor  none: dead peers are not started again; 'xseg up STACK.conf' starts one");
-	if (json_is_integer(volumes))
-		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
-	else
-		print_hint("volumes     unknown: 'xseg volume list' says why");
+	print_volumes(j);
 }
 
 static void print_chains(const json_t *j)

@@ -205,6 +205,30 @@ static int list_all(struct client *c, uint32_t peer, json_t *array, struct out_t
 	return TOOL_DONE;
 }
 
+const char *volume_damage(uint64_t records, char buf[VOLUME_DAMAGE_MAX])
+{
+	bool one = records == 1;
+
+	*buf = '\0';
+	if (records)
+		snprintf(buf, VOLUME_DAMAGE_MAX,
+			"%" PRIu64 " record%s of the catalogue %s damaged, and %s not served; the log of "
+			"volumed says which",
+			records, one ? "" : "s", one ? "is" : "are",
+			one ? "its volume" : "their volumes");
+	return buf;
+}
+
+/* Of a volume that is not listed nobody would learn. */
+static void note_damage(struct client *c, uint32_t peer)
+{
+	char damage[VOLUME_DAMAGE_MAX];
+
+	if (client_ask(c, peer, "status") >= 0 && client_number(c->text, "damaged"))
+		tool_note(c->t, "volume list: %s",
+			volume_damage(client_number(c->text, "damaged"), damage));
+}
+
 int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct out_table *table;
@@ -221,6 +245,8 @@ int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 	table = out_table_create("NAME\t>ID\t>SIZE\tSTATE");
 	array = json_array();
 	rc = list_all(c, peer, array, table);
+	if (!rc)
+		note_damage(c, peer);
 	client_close(c);
 	if (!rc && t->json) {
 		rc = out_json(json_incref(array));
