@@ -183,7 +183,14 @@ static void find_align(struct filed_dir *d)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* Whether nothing but what a new file system or a filed that died early has put there is in it. */
+/* "ab": where a filed has its objects. */
+static bool is_parent(const char *name)
+{
+	return isxdigit((unsigned char)name[0]) && isxdigit((unsigned char)name[1]) && !name[2];
+}
+
+/* Whether nothing but what a new file system or a filed that died early has put there is in it:
+ * 0, -ENOTEMPTY, or -EUCLEAN where what is there, too, is all as a filed puts it. */
 static int check_empty(struct filed_dir *d)
 {
 	int fd = openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -197,10 +204,10 @@ static int check_empty(struct filed_dir *d)
 			close(fd);
 		return rc;
 	}
-	while (!rc && (e = readdir(dir)))
+	while (rc != -ENOTEMPTY && (e = readdir(dir)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
 			strcmp(e->d_name, "lost+found") && strcmp(e->d_name, FORMAT_NAME))
-			rc = -ENOTEMPTY;
+			rc = is_parent(e->d_name) ? -EUCLEAN : -ENOTEMPTY;
 	closedir(dir);
 	return rc;
 }
@@ -242,7 +249,7 @@ static int check_format(struct filed_dir *d, const char *path, struct xseg_error
 	int rc = read_format(d, text, sizeof(text));
 
 	if (rc)
-		return xseg_fail(err, rc, "%s/%s cannot be read: %s", path, FORMAT_NAME,
+		return xseg_fail(err, rc, "%s/%s cannot be read: %s; mend that", path, FORMAT_NAME,
 			strerror(-rc));
 	d->found = !strcmp(text, FORMAT_TEXT);
 	if (d->found)
@@ -257,9 +264,17 @@ static int check_format(struct filed_dir *d, const char *path, struct xseg_error
 		return xseg_fail(err, rc,
 			"%s is not empty and no filed made it; give an empty or a new directory",
 			path);
+	/* another directory would be an empty store in the place of these objects */
+	if (rc == -EUCLEAN)
+		return xseg_fail(err, rc,
+			"%s holds objects, and its file %s is lost, which says their format; put it back "
+			"(of this version: the line '%.*s'), or give an empty directory for a new store",
+			path, FORMAT_NAME, (int)strlen(FORMAT_TEXT) - 1, FORMAT_TEXT);
 	if (!rc)
 		rc = write_format(d);
-	return rc ? xseg_fail(err, rc, "%s cannot be used: %s", path, strerror(-rc)) : 0;
+	return rc ? xseg_fail(err, rc, "%s cannot be used: %s; mend that, or give another", path,
+			    strerror(-rc))
+		  : 0;
 }
 
 /* The directory's own entry, whoever made it: a predecessor that was killed then, or a person. Who

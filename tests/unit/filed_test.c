@@ -634,6 +634,38 @@ static void foreign_directories_are_refused(void **state)
 	remove_tree(dir);
 }
 
+/* What a message tells is done: an empty directory in its place would lose what is there. */
+static void a_directory_of_objects_whose_format_is_lost_is_not_called_foreign(void **state)
+{
+	char path[400];
+	struct filed_dir d;
+	struct xseg_error err;
+	const char *dir = fresh_dir(base) + 4;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkdir(dir, 0777), 0);
+	snprintf(path, sizeof(path), "%s/0a", dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	assert_int_equal(filed_dir_open(&d, dir, true, &err), -EUCLEAN);
+	snprintf(path, sizeof(path), "%s/xseg-filed", dir);
+	fd = creat(path, 0666);
+	assert_true(fd >= 0);
+	assert_int_equal(filed_dir_open(&d, dir, true, &err), -EUCLEAN);
+	assert_non_null(strstr(err.text, "put it back (of this version: the line 'xseg-filed 1')"));
+	assert_int_equal(write(fd, "xseg-filed 1\n", 13), 13);
+	close(fd);
+	assert_int_equal(filed_dir_open(&d, dir, true, &err), 0);
+	filed_dir_close(&d);
+	snprintf(path, sizeof(path), "%s/letter", dir);
+	fd = creat(path, 0666);
+	close(fd);
+	snprintf(path, sizeof(path), "%s/xseg-filed", dir);
+	unlink(path);
+	assert_int_equal(filed_dir_open(&d, dir, true, &err), -ENOTEMPTY);
+	remove_tree(dir);
+}
+
 static void another_directory_does_not_inherit_what_was_unsynced(void **state)
 {
 	static char first[300], second[300];
@@ -1046,6 +1078,7 @@ int main(void)
 		O(who_needs_a_slot_does_not_get_the_error_of_a_file_that_cannot_be_synced),
 		T(a_second_filed_on_a_directory_is_refused),
 		cmocka_unit_test(foreign_directories_are_refused),
+		cmocka_unit_test(a_directory_of_objects_whose_format_is_lost_is_not_called_foreign),
 		O(another_directory_does_not_inherit_what_was_unsynced),
 		O(what_a_filed_of_another_segment_has_left_is_synced_before_it_is_used),
 		O(a_directory_that_was_made_and_not_synced_is_synced_by_the_next),
