@@ -5,7 +5,7 @@
 # timeout: 170
 # shellcheck source=tests/lib/system.sh
 . "$(dirname "$0")/../lib/system.sh"
-need xseg xseg-host volumed cached filed memd jq cmp
+need xseg xseg-host volumed cached filed memd jq cmp python3
 export XDG_STATE_HOME=$TMP
 
 # status_of COMMAND...: prints the exit code only
@@ -168,6 +168,23 @@ t "but with --force" xseg -s "$XSEG_SEGMENT-bad" destroy --force
 : >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
 expect_err 1 "half made, and its maker is dead" "what a dead maker left is told" \
 	xseg -s "$XSEG_SEGMENT-bad" check
+hold_control()	# FILE: as who makes that segment does
+{
+	exec python3 -c 'import fcntl, struct, sys, time
+f = open(sys.argv[1], "r+b")
+fcntl.fcntl(f, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))	# F_OFD_SETLK
+print("held", flush=True)
+time.sleep(60)' "$1"
+}
+printf '[segment]\nmemory = 8M\n[peer memd]\nmemory = 1M\n' >second.conf
+start maker hold_control "/dev/shm/xseg.$XSEG_SEGMENT-bad"
+t "one that is being made" wait_for 10 grep -q held maker.log
+expect_err 4 "is being made; wait for that" "is not brought up a second time" \
+	xseg -s "$XSEG_SEGMENT-bad" up second.conf
+expect_err 4 "is being made; wait for that" "which is no failure of who looks, either" \
+	xseg -s "$XSEG_SEGMENT-bad" status
+kill -KILL "$started"
+wait "$started" 2>/dev/null
 t "and removed" xseg -s "$XSEG_SEGMENT-bad" destroy
 mkfifo "/dev/shm/xseg.$XSEG_SEGMENT-bad"
 expect_err 1 "not a segment: .* is no regular file; remove it with" "a FIFO is none" \

@@ -373,7 +373,8 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 			"'xseg up STACK.conf', or name another with -s",
 			t->segment);
 	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);
-	return TOOL_FAILED;
+	/* its maker is at work: nothing has failed */
+	return rc == -EAGAIN ? TOOL_REFUSED : TOOL_FAILED;
 }
 
 int tool_attach(const struct tool *t, unsigned flags, struct xseg **seg)
