@@ -135,7 +135,7 @@ uint32_t volume_make_locked(struct cached *k, uint32_t id, const char *name)
 	return rec;
 }
 
-static bool set_has_room(struct cached *k, uint32_t id)
+bool volume_has_room(struct cached *k, uint32_t id)
 {
 	uint32_t first = set_of(k, id);
 
@@ -169,7 +169,7 @@ uint32_t volume_of_request(struct cport *ps, const struct xreq *r)
 	if (id_of(k, ps->last_volume) == r->volume && (r->volume || ps->last_volume == OTHERS))
 		return ps->last_volume;
 	rec = volume_find(k, r->volume);
-	if (rec == OTHERS && r->volume && set_has_room(k, r->volume)) {
+	if (rec == OTHERS && r->volume && volume_has_room(k, r->volume)) {
 		name_of_target(r->target, name);
 		pthread_mutex_lock(&k->volume_lock);
 		rec = volume_make_locked(k, r->volume, name);

@@ -74,6 +74,9 @@ struct volume {					/* private */
  * -ENOMEM. */
 int volumes_open(struct cached *k);
 
+/* Whether a volume without a record would get one now. May be out of date at once. */
+bool volume_has_room(struct cached *k, uint32_t id);
+
 /* The record of that volume, or OTHERS. */
 uint32_t volume_find(struct cached *k, uint32_t id);
 /* The same, made if need be. */

@@ -53,6 +53,13 @@ static void add_volume(struct cached *k, uint32_t id, uint32_t rec, char end, st
 			rec == OTHERS && id ? 0 : volume_total(k, rec, n), end);
 }
 
+/* Whether the numbers are the volume's: what it has may be among those of the OTHERS. */
+static bool is_counted(struct cached *k, uint32_t id, uint32_t rec)
+{
+	return rec != OTHERS || !id ||
+	       (volume_has_room(k, id) && !volume_total(k, OTHERS, VC_DIRTY_BYTES));
+}
+
 /* A number behind "key=": 0, or -EINVAL. */
 static int number_arg(char *args, const char *key, uint32_t *n)
 {
@@ -64,14 +71,16 @@ static int number_arg(char *args, const char *key, uint32_t *n)
 int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size)
 {
 	struct kv_text t;
-	uint32_t id;
+	uint32_t id, rec;
 
 	kv_init(&t, out, size);
 	if (number_arg(args, "id", &id)) {
 		kv_add(&t, "which volume? say volume-status id=N");
 		return -EINVAL;
 	}
-	add_volume(k, id, volume_find(k, id), '\n', &t);
+	rec = volume_find(k, id);
+	add_volume(k, id, rec, '\n', &t);
+	kv_add(&t, "counted=%s\n", is_counted(k, id, rec) ? "yes" : "no");
 	return t.full ? -ENOSPC : (int64_t)t.used;
 }
 

@@ -163,6 +163,33 @@ volumes_at_once()
 is "whoever looks as soon as all serve learns how many volumes there are" "$(volumes_at_once)" 0
 t "that stack is stopped" xseg down
 
+# ---- more volumes than a cache tells apart ----
+
+cat >many.conf <<END
+[segment]
+memory = 64M
+[peer memd]
+memory = 8M
+[peer cached]
+downstream = memd
+memory = 4M
+dirty_age = 1h
+[peer volumed]
+downstream = cached
+END
+t "a stack with a small cache comes up" xseg up many.conf
+for i in $(seq 17); do
+	xseg --quiet volume create "many$i" --size 1M &&
+		xbench --volume="many$i" --rw=write --number_ios=1 || break
+done >/dev/null
+is "17 volumes are written" "$i $(xseg --json cache status cached | jq -c '.volumes | length')" "17 15"
+expect_json '.counted and .dirty_bytes == 4096' "of one it is known what is dirty" \
+	xseg --json cache status cached --volume many1
+expect_json '.counted == false' "of one that finds no room it is not said that nothing is" \
+	xseg --json cache status cached --volume many17
+is "nor in words" "$(xseg cache status cached --volume many17 | grep -cE 'dirty|^counted   with all other')" 1
+t "it goes down" xseg down
+
 # ---- a catalogue that is damaged ----
 
 cat >damaged.conf <<END

@@ -158,6 +158,10 @@ static void volumes_that_find_no_record_are_counted_together(void **state)
 	assert_int_equal(crig_volume_number(15, "dirty_bytes"), B(1));
 	assert_int_equal(crig_volume_number(16, "dirty_bytes"), 0);
 	assert_int_equal(crig_volume_number(0, "dirty_bytes"), B(5));
+	crig_volume_status(15);
+	assert_true(crig_says("\ncounted=yes\n"));
+	crig_volume_status(16);
+	assert_true(crig_says("\ncounted=no\n"));
 	crig_expect(crig_flush(16), 0);
 	assert_true(crig_stable("v16:0", 0, B(1), 16));
 	assert_int_equal(crig_volume_number(0, "dirty_bytes"), B(4));
@@ -259,6 +263,9 @@ static void the_list_has_a_line_for_each_volume(void **state)
 	dirty_bucket(3, "no-number");
 	assert_true(crig_admin("volumes") > 0);
 	assert_true(crig_says("name=a id=1 ") && crig_says("\nname=b id=2 "));
+	/* of one that never came here it is known that it has nothing */
+	crig_volume_status(4);
+	assert_true(crig_says("\ncounted=yes\n"));
 	assert_false(crig_says("id=3") || crig_says("next="));
 	assert_int_equal(crig_admin("volume-status"), -EINVAL);
 	assert_int_equal(crig_admin("volume-status id=x"), -EINVAL);

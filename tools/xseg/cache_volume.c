@@ -89,6 +89,8 @@ static json_t *volume_json(char *text, char *(*next)(char **cursor, char **value
 	while ((key = next(&text, &value))) {
 		if (value && !strcmp(key, "name"))
 			out_set_text(j, key, value);
+		else if (value && !strcmp(key, "counted"))
+			out_set_bool(j, key, !strcmp(value, "yes"));
 		else if (value)
 			cache_text_put(j, key, value);
 	}
@@ -157,19 +159,10 @@ void cache_volumes_print(const json_t *volumes)
 	out_table_write(table, stdout);
 }
 
-static void print_volume(const json_t *v, const char *cache)
+static void print_numbers(const json_t *v)
 {
-	char words[CACHE_PROMISE_MAX], a[OUT_TEXT], b[OUT_TEXT];
-	const json_t *draining = json_object_get(v, "draining");
-	const char *policy = out_text(v, "policy"),
-		   *promise = cache_text_promise(policy, "the store", words);
+	char a[OUT_TEXT], b[OUT_TEXT];
 
-	printf("volume    %s, in cache %s, %s", out_text(v, "name"), cache, out_text(v, "state"));
-	if (json_is_object(draining))
-		printf(" (%" PRIu64 "%%, %s dirty)", out_int(draining, "percent"),
-		       out_size(out_int(draining, "bytes_left"), a));
-	putchar('\n');
-	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
 	printf("memory    %s used, %s dirty", out_size(out_int(v, "used_bytes"), a),
 	       out_size(out_int(v, "dirty_bytes"), b));
 	if (out_int(v, "min_bytes"))
@@ -184,6 +177,25 @@ static void print_volume(const json_t *v, const char *cache)
 	printf("bytes     %s read, %s written\n", out_size(out_int(v, "read_bytes"), a),
 	       out_size(out_int(v, "write_bytes"), b));
 	printf("evicted   %" PRIu64 " buckets\n", out_int(v, "evicted"));
+}
+
+static void print_volume(const json_t *v, const char *cache)
+{
+	char words[CACHE_PROMISE_MAX], a[OUT_TEXT];
+	const json_t *draining = json_object_get(v, "draining");
+	const char *policy = out_text(v, "policy"),
+		   *promise = cache_text_promise(policy, "the store", words);
+
+	printf("volume    %s, in cache %s, %s", out_text(v, "name"), cache, out_text(v, "state"));
+	if (json_is_object(draining))
+		printf(" (%" PRIu64 "%%, %s dirty)", out_int(draining, "percent"),
+		       out_size(out_int(draining, "bytes_left"), a));
+	putchar('\n');
+	printf("policy    %s%s%s\n", policy, *promise ? ": " : "", promise);
+	if (json_is_true(json_object_get(v, "counted")))
+		print_numbers(v);
+	else
+		printf("counted   with all other volumes only: the cache has no room to tell more of them apart\n");
 }
 
 /* ---- one volume -------------------------------------------------------------------------- */
