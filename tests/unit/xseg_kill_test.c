@@ -655,6 +655,59 @@ static void a_peer_whose_forgetting_was_killed_half_way_is_started_or_forgotten(
 	end(&ch);
 }
 
+/* A cache beside two peers, which calls the upper one when it is asked to enter, and sleeps. */
+static int child_cache(void *arg)
+{
+	struct child *ch = arg;
+	struct xseg_peer *peer = segrig_server(segrig_attach(ch->name), "cache", 1, 0);
+
+	tell(ch);
+	while (xseg_plug_get(peer).op == XSEG_PLUG_NONE)
+		usleep(100);
+	if (xseg_plug_call(peer))
+		return 1;
+	tell(ch);
+	pause();
+	return 0;
+}
+
+/* Who holds for it, and who asks for it, tell by themselves that it is dead: a supervisor there may be
+ * none. */
+static void a_killed_cache_is_found_dead_by_whoever_plugs_it_and_holds_for_it(void **state)
+{
+	struct xseg_error err = { "" };
+	struct xseg_peer *low, *up;
+	uint32_t cache, l, u;
+	struct child ch;
+	int pid;
+
+	(void)state;
+	begin(&ch);
+	low = segrig_server(seg, "low", 1, 0);
+	up = segrig_server(seg, "up", 1, 0);
+	l = xseg_peer_index(low);
+	u = xseg_peer_index(up);
+	assert_int_equal(xseg_route_set(seg, u, l), 0);
+	pid = segrig_fork(child_cache, &ch);
+	await(&ch);
+	segrig_kill(pid);
+	cache = xseg_peer_find(seg, "cache");
+	assert_int_equal(xseg_plug(seg, cache, u, l, &err), -EHOSTDOWN);
+	pid = segrig_fork(child_cache, &ch);
+	await(&ch);
+	assert_int_equal(xseg_plug(seg, cache, u, l, &err), 0);
+	await(&ch);
+	assert_int_equal(xseg_turn(up), XSEG_TURN_ASKED);
+	segrig_kill(pid);
+	xseg_turn_mind(up);
+	assert_int_equal(xseg_turn(up), XSEG_TURN_NONE);
+	assert_int_equal(xseg_plug_cancel(seg, cache, &err), 0);
+	assert_int_equal(xseg_peer_forget(seg, cache), 0);
+	xseg_peer_close(up, XSEG_CLOSE_FREE_ARENA);
+	xseg_peer_close(low, XSEG_CLOSE_FREE_ARENA);
+	end(&ch);
+}
+
 #define T(name) cmocka_unit_test_teardown(name, teardown)
 
 int main(void)
@@ -667,6 +720,7 @@ int main(void)
 		T(a_server_killed_at_any_point_loses_and_doubles_nothing),
 		T(clients_killed_at_any_point_leave_nothing),
 		T(an_extent_of_a_peer_killed_while_it_resizes_is_its_own_or_free),
+		T(a_killed_cache_is_found_dead_by_whoever_plugs_it_and_holds_for_it),
 		T(a_peer_whose_forgetting_was_killed_half_way_is_started_or_forgotten),
 	};
 
