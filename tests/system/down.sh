@@ -248,16 +248,17 @@ all_is_there
 
 # Dirty data, and a filed that has died and cannot be started, for its store is no folder of its own
 # any more.
-store_breaks()
+store_breaks()	# LINE: of the log, when that happens; WHY: what down says
 {
 	freeze_peer filed
-	begin_down 'stopping cached'
+	begin_down "$1"
 	mv store elsewhere && mkdir store && touch store/objects
 	kill -KILL "$frozen"
 	ends_with 1
-	t "$what: down says what it needs" \
-		grep -q 'cached cannot stop: it needs filed, which is dead' down.log
+	t "$what: down says why" grep -q "$2" down.log
 }
+
+needs_filed='cached cannot stop: it needs filed, which is dead'
 
 store_is_mended()
 {
@@ -267,20 +268,36 @@ store_is_mended()
 }
 
 up "filed cannot be started"
-store_breaks
+store_breaks 'stopping cached' "$needs_filed"
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
+t "$what: the supervisor leaves what stands on it" \
+	wait_for 10 said 'cached cannot stop without filed, which is not started again; left'
 store_is_mended
 all_is_there
 
-# The file says nothing of what the cache stands on: its route does.
-sed '/^\[peer volumed/,$d; /^downstream = filed/d' stack.conf >plugged.conf
-printf '[peer volumed]\ndownstream = filed\n' >>plugged.conf
+up "filed cannot be started, to sync"
+t "$what: the cache leaves the path" xseg unplug cached
+store_breaks 'stopping filed' 'filed: it died while it was stopping'
+is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
+t "$what: the log says that it holds something" \
+	said 'filed is dead and could not be started to stop in order; what it holds stays'
+store_is_mended
+all_is_there
+
+# The file says nothing of what the cache stands on, or of what stands on it: routes do.
+{
+	sed '/^\[peer cached/,$d' stack.conf
+	printf '[peer volumed]\ndownstream = filed\n'
+	sed '1,/^downstream/{/^\[peer cached/!d}; /^\[peer volumed/,$d' stack.conf
+} >plugged.conf
 what="filed cannot be started, and cached was plugged"
 rm -f "$log"
 t "$what: the stack comes up" xseg up plugged.conf
 t "$what: the cache is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
-store_breaks
+store_breaks 'stopping cached' "$needs_filed"
+is "$what: who stands on it stops first" \
+	"$(sed -n 's/.*supervisor: stopping \([a-z]*\)$/\1/p' "$log" | head -n 2 | xargs)" "volumed cached"
 store_is_mended
 all_is_there
 

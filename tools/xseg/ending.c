@@ -231,10 +231,53 @@ static int still_stopping(const struct tool *t)
 			  t->segment);
 }
 
-int ending_stop_supervisor(struct tool *t, struct xseg *seg)
+/* Leaves those that serve as stores, or will again: a supervisor that stops all starts them until
+ * they have synced. */
+static void keep_stores(struct xseg *seg, struct view_peers *peers)
+{
+	uint32_t i, nr = 0;
+
+	for (i = 0; i < peers->nr; i++)
+		if (peers->info[i].downstream == XSEG_NONE &&
+		    !view_peer_is_client(&peers->info[i]) &&
+		    !xseg_peer_is_gone(seg, &peers->info[i]))
+			peers->info[nr++] = peers->info[i];
+	peers->nr = nr;
+}
+
+/* One that is dead afterwards has not. */
+static int check_stores(struct xseg *seg, const struct view_peers *stores)
+{
+	struct xseg_peer_info now;
+	uint32_t i;
+
+	for (i = 0; i < stores->nr; i++)
+		if (!still_runs(seg, &stores->info[i], &now) && now.state == XSEG_PEER_DEAD)
+			return fail_died(&now);
+	return TOOL_DONE;
+}
+
+/* Waits until the supervisor has left. */
+static int wait_supervisor(struct tool *t, struct xseg *seg, const struct xseg_peer_info *info)
 {
 	struct ending_stall stall = ENDING_STALL_OF(NULL);
-	struct xseg_peer_info info, now;
+	struct xseg_peer_info now;
+
+	while (still_runs(seg, info, &now) || xseg_supervisor_alive(seg)) {
+		if (tool_out_of_time(t))
+			return still_stopping(t);
+		ending_look_for_stall(t, seg, &stall);
+		show_stopping(t, seg);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}
+
+int ending_stop_supervisor(struct tool *t, struct xseg *seg)
+{
+	struct view_peers stores = { 0 };
+	struct xseg_peer_info info;
 	int rc;
 
 	/* It has the lock before it is in the segment, and after it has left. */
@@ -245,19 +288,21 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 			return still_stopping(t);
 		tool_sleep_ns(LOOK_NS);
 	}
+	rc = view_peers_need(seg, &stores);
+	if (rc)
+		return rc;
+	keep_stores(seg, &stores);
 	rc = proc_signal_peer(seg, &info, SIGTERM);
 	if (rc && rc != -ESRCH)
-		return tool_fail_errno(rc, NULL, "ask the owner of its process",
-				       "the supervisor of segment %s", t->segment);
-	while (still_runs(seg, &info, &now) || xseg_supervisor_alive(seg)) {
-		if (tool_out_of_time(t))
-			return still_stopping(t);
-		ending_look_for_stall(t, seg, &stall);
-		show_stopping(t, seg);
-		tool_sleep_ns(LOOK_NS);
-	}
-	tool_progress_end();
-	return TOOL_DONE;
+		rc = tool_fail_errno(rc, NULL, "ask the owner of its process",
+				     "the supervisor of segment %s", t->segment);
+	else
+		rc = wait_supervisor(t, seg, &info);
+	/* who could not stop without one says so (E2) */
+	if (!rc && !count_alive(seg))
+		rc = check_stores(seg, &stores);
+	view_peers_fini(&stores);
+	return rc;
 }
 
 static bool has_living_upper(const struct view_peers *peers, const struct xseg_peer_info *p)

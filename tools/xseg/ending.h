@@ -39,7 +39,8 @@ struct ending_stall {
  * said, once. */
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s);
 
-/* Has the supervisor (which must be alive) stop all peers, and waits until it has left. */
+/* Has the supervisor (which must be alive) stop all peers, and waits until it has left. That a store
+ * is dead then, and could not be started to sync, is an error. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
 /* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top
  * down. No supervisor may be there, or come: it would start them again. A death meanwhile is an
