@@ -145,6 +145,8 @@ all_is_there
 up "filed is killed"
 freeze_peer filed
 begin_down 'stopping cached'
+sleep 0.2
+is "$what: cached is asked to stop once" "$(grep -c 'stopping cached' "$log")" 1
 kill -KILL "$frozen"
 ends_with 0
 is "$what: it was started again for cached" "$(times_started filed)" 2
@@ -220,6 +222,19 @@ is "$what: the supervisor goes on" "$(supervisor)" "$who"
 thaw
 t "$what: all stop" wait_for 10 said 'all peers have stopped'
 t "$what: the next one finds that" xseg down
+all_is_there
+
+up "interrupted twice"
+freeze_peer filed
+who=$(supervisor)
+kill -INT "$who"
+t "$what: it stops all" wait_for 10 said 'stopping cached'
+kill -INT "$who"
+t "$what: and leaves" wait_for 10 said 'left; peers that have not stopped run on'
+t "$what: it is gone" wait_for 10 json_of '.supervisor.alive | not' xseg --json status
+is "$what: what has not stopped runs on" "$(peer_field filed state)" running
+thaw
+t "$what: the next one stops it" xseg down
 all_is_there
 
 # ---- a process that ends badly after its peer has stopped ----
@@ -430,6 +445,12 @@ t "$what: what was stopping did, and came back" \
 	said 'cached stopped, as it was asked to before; starting it'
 is "$what: all serve" "$(xseg --json peer list | jq -c 'map(.state)')" \
 	'["running","running","running"]'
+for word in first second; do
+	t "$what: cached is stopped by hand for the $word time" xseg peer stop cached --force
+	sleep 0.3
+	is "$what: that was for the supervisor's beginning only, $word" "$(peer_field cached state)" stopped
+	t "$what: and started by hand" xseg peer start cached
+done
 t "$what: it stops" xseg down
 all_is_there
 

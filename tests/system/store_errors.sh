@@ -106,6 +106,8 @@ kill -KILL "$supervisor"
 t "the supervisor is killed meanwhile" wait_for 5 test ! -e "/proc/$supervisor"
 xseg --timeout 8s up stack.conf 2>up.err
 is "up waits for the cache to stop" $? 3
+expect_json '.supervisor | .alive and (.stopping | not)' "which its supervisor does not want any more" \
+	xseg --json status
 is "and says so, once" \
 	"$(grep -c '^xseg: stopping cached: 64.0k are dirty and the store has taken nothing' up.err)" 1
 is "and at the end" "$(grep -c 'cached does not yet (the one before .*: 64.0k dirty)' up.err)" 1

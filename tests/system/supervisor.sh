@@ -124,6 +124,19 @@ t "they are back" wait_for 10 state_is cached running
 is "without the one that was stopped" "$(peer_field volumed state)" stopped
 t "everything stops" xseg down
 
+# ---- what it has not seen ----
+
+t "the group is up" xseg up disk.conf
+who=$(xseg --json status | jq .supervisor.pid)
+t "volumed is stopped" xseg peer stop volumed
+t "the supervisor knows that" wait_for 10 log_has 'apart from the rest'
+t "it stands still" freeze "$who"
+t "volumed is started by hand" xseg peer start volumed
+t "and killed" xseg peer kill volumed
+kill -CONT "$who"
+t "it is started again, though nobody has seen it alive" wait_for 10 state_is volumed running
+t "everything stops" xseg down
+
 # ---- it leaves the segment before its process ends ----
 
 # As its lock is at the end: held, while nobody is listed.
@@ -244,6 +257,11 @@ expect_err 4 "volumed: it is dead; start it with 'xseg .*peer start volumed'" \
 t "it is started by hand" xseg peer start volumed
 t "and serves" xseg volume list
 t "it is killed once more" xseg peer kill volumed
+start other volumed --name other
+t "another one is begun, which the stack does not have" wait_for 10 state_is other running
+kill -KILL "$started"
+expect_err 4 "other: it is dead; start it" "nobody waits for that either" \
+	timeout 20 xseg volume list --volumed other
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
 t "another one is begun" xseg up left.conf
 t "all serve" xseg volume list
@@ -261,6 +279,7 @@ cat >once.conf <<-END
 	memory = 32M
 	[peer memd]
 	restart = no
+	memory = 8M
 	[peer volumed]
 	downstream = memd
 END
@@ -271,6 +290,31 @@ sed '/restart/d' once.conf >again.conf
 expect_err 1 "up: memd did not start: its process was killed by signal 11, the last of 5 times \(log: " \
 	"nor for ever for one that crashes whenever it is started" timeout 20 bin/xseg up again.conf
 expect_json '.supervisor.alive == false' "which is not tried any more" xseg --json status
+
+again_after()	# how long the supervisor has waited each time, in ms
+{
+	sed -n 's/.*starting it again in \([0-9]*\) ms$/\1/p' "$TMP/xseg-$XSEG_SEGMENT.log" | xargs
+}
+
+is "each time later than before" "$(again_after | cut -d ' ' -f 1-4)" "100 200 400 800"
+cp "$BUILD/bin/volumed" bin
+cat >bin/memd <<-END
+	#!/bin/sh
+	echo >>tries
+	[ "\$(wc -l <tries)" -gt 2 ] || kill -SEGV \$\$
+	exec "$BUILD/bin/memd" "\$@"
+END
+rm "$TMP/xseg-$XSEG_SEGMENT.log"
+t "one that crashes twice comes up" bin/xseg up again.conf
+sleep 1.2
+t "it is killed" xseg peer kill memd
+t "and started again" wait_for 10 state_is memd running
+is "at once, as it has lived for a while" "$(again_after)" "100 200 100"
+t "everything stops" bin/xseg down
+printf '#!/bin/sh\nexit 2\n' >bin/memd
+t "a segment is made once more" xseg create --memory 32M
+expect_err 1 "up: supervisor: .* memd cannot be started with these options; correct the stack file" \
+	"one that does not know its options is not tried again" bin/xseg up again.conf
 
 # ---- a machine that is slow ----
 
