@@ -156,6 +156,8 @@ static void info_says_what_volumed_knows(void **state)
 	assert_string_equal(info.volumed, "volumed");
 	assert_int_equal(info.size_bytes, 16 << 20);
 	assert_int_equal(info.object_bytes, 1 << 20);
+	assert_int_equal(info.sector_bytes, 512);
+	assert_int_equal(info.page_bytes, 4096);
 	assert_int_equal(info.generation, info.id >> 16);
 	assert_int_equal(info.generation, 1);
 }
@@ -470,6 +472,21 @@ static void a_volume_that_grew_or_shrank_says_so(void **state)
 	assert_int_equal(info.size_bytes, 4 << 20);
 }
 
+static void a_size_that_cannot_be_asked_for_is_an_error(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_peer *other[32];
+	unsigned nr = 0;
+	int rc;
+
+	while ((rc = xs_client_open(g->seg, 1, &other[nr], NULL)) == 0)
+		assert_true(++nr < 32);
+	assert_int_equal(xseg_volume_refresh(g->v), rc);
+	while (nr-- > 0)
+		xseg_peer_close(other[nr], XSEG_CLOSE_FREE_ARENA);
+	assert_int_equal(xseg_volume_refresh(g->v), 0);
+}
+
 /* ---- threads ---- */
 
 #define THREADS 4
@@ -751,6 +768,7 @@ int main(void)
 		CLIENT_TEST(a_volume_that_was_removed_is_stale),
 		CLIENT_TEST(a_volume_of_the_same_name_is_another_one),
 		CLIENT_TEST(a_volume_that_grew_or_shrank_says_so),
+		CLIENT_TEST(a_size_that_cannot_be_asked_for_is_an_error),
 		CLIENT_TEST(each_thread_has_a_queue),
 		CLIENT_TEST(the_descriptor_is_readable_when_something_is_back),
 		CLIENT_TEST(an_event_loop_loses_no_wake_up),
