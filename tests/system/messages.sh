@@ -256,6 +256,9 @@ sed "s/^dirty_age.*/&\ncpus = 1023/" stack.conf >cpus.conf
 xseg up cpus.conf >up.txt 2>note.txt
 is "what a peer warns of is noted" "$? $(grep -v "peers serve, waiting" note.txt)" \
 	"0 xseg: cached: warning: this machine has no processor 1023, so thread 0 runs where it likes; see --cpus"
+t "it is stopped" xseg peer stop --force cached
+is "and of one that is started alone, too" "$(xseg peer start cached 2>&1 >peer.txt | cut -d , -f 1)" \
+	"xseg: cached: warning: this machine has no processor 1023"
 expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").peers_running == 3" \
 	"list counts peers, not who looks after them" xseg --json list
 sed "s/^\[segment\]/&\nname = $XSEG_SEGMENT/" stack.conf >named.conf

@@ -91,6 +91,7 @@ t "everything stops in order" xseg down
 # ---- a process that could not begin for a while ----
 
 mkdir disk
+cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
 cat >disk.conf <<-END
 	[segment]
 	memory = 96M
@@ -99,8 +100,10 @@ cat >disk.conf <<-END
 	[peer cached]
 	downstream = filed
 	memory = 16M
+	cpus = $cpu
 	[peer volumed]
 	downstream = cached
+	threads = 2
 	[run]
 	together = filed cached volumed
 END
@@ -111,6 +114,10 @@ group_serves()
 }
 
 t "a group with a directory comes up" xseg up disk.conf
+is "each of it has the threads that it was given" \
+	"$(peer_field filed ports) $(peer_field cached ports) $(peer_field volumed ports)" "1 1 2"
+t "and all the processors that one of them was" \
+	grep -qE "^Cpus_allowed_list:[[:space:]]*$cpu\$" "/proc/$(peer_field filed pid)"/task/*/status
 t "its disk is taken away" eval 'mv disk away && mkdir disk'
 t "its process is killed" xseg peer kill volumed --force
 t "it cannot begin" wait_for 10 log_has "directory $TMP/disk/objects has nothing of what"
@@ -122,19 +129,6 @@ t "one of them is stopped" xseg peer stop volumed
 t "and the process of the others killed" xseg peer kill cached --force
 t "they are back" wait_for 10 state_is cached running
 is "without the one that was stopped" "$(peer_field volumed state)" stopped
-t "everything stops" xseg down
-
-# ---- what it has not seen ----
-
-t "the group is up" xseg up disk.conf
-who=$(xseg --json status | jq .supervisor.pid)
-t "volumed is stopped" xseg peer stop volumed
-t "the supervisor knows that" wait_for 10 log_has 'apart from the rest'
-t "it stands still" freeze "$who"
-t "volumed is started by hand" xseg peer start volumed
-t "and killed" xseg peer kill volumed
-kill -CONT "$who"
-t "it is started again, though nobody has seen it alive" wait_for 10 state_is volumed running
 t "everything stops" xseg down
 
 # ---- it leaves the segment before its process ends ----
@@ -260,6 +254,7 @@ t "it is killed once more" xseg peer kill volumed
 start other volumed --name other
 t "another one is begun, which the stack does not have" wait_for 10 state_is other running
 kill -KILL "$started"
+wait "$started" 2>/dev/null
 expect_err 4 "other: it is dead; start it" "nobody waits for that either" \
 	timeout 20 xseg volume list --volumed other
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
@@ -310,6 +305,17 @@ sleep 1.2
 t "it is killed" xseg peer kill memd
 t "and started again" wait_for 10 state_is memd running
 is "at once, as it has lived for a while" "$(again_after)" "100 200 100"
+
+# ---- what it has not seen ----
+
+who=$(xseg --json status | jq .supervisor.pid)
+t "volumed is stopped" xseg peer stop volumed
+t "the supervisor knows that" wait_for 10 log_has 'supervisor: volumed stopped'
+t "it stands still" freeze "$who"
+t "volumed is started by hand" xseg peer start volumed
+t "and killed" xseg peer kill volumed
+kill -CONT "$who"
+t "it is started again, though nobody has seen it alive" wait_for 10 state_is volumed running
 t "everything stops" bin/xseg down
 printf '#!/bin/sh\nexit 2\n' >bin/memd
 t "a segment is made once more" xseg create --memory 32M
@@ -335,6 +341,8 @@ expect_err 3 "interrupted: up: nothing was begun" "Ctrl-C is not taken for a wro
 start first xseg peer start volumed
 first=$started
 t "one starts it, and it waits for memd" wait_for 10 state_is volumed opening
+expect_err 3 "volumed is not serving yet, it goes on starting" "another one waits as long as he likes" \
+	xseg --timeout 300ms peer start volumed
 start second timeout 20 xseg peer start volumed
 second=$started
 sleep 0.5
