@@ -142,6 +142,24 @@ ends_with 0
 is "$what: volumed was not started again" "$(times_started volumed)" 1
 all_is_there
 
+# It leaves what is dirty in the segment, and is stopped.
+interrupt_until_left()
+{
+	kill -INT "$cached"
+	said 'the process of cached ended with exit code 3'
+}
+
+up "cached is interrupted"
+freeze_peer filed
+cached=$(peer_field cached pid)
+begin_down 'stopping cached'
+t "$what: it leaves" wait_for 10 interrupt_until_left
+t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
+thaw
+ends_with 0
+is "$what: it alone was" "$(times_started filed) $(times_started cached) $(times_started volumed)" "1 2 1"
+all_is_there
+
 up "filed is killed"
 freeze_peer filed
 begin_down 'stopping cached'
@@ -342,6 +360,19 @@ expect_err 4 "less.conf has no cached, which is dead .* volumed still sends to i
 	"$what: nor is one without what is on the path" xseg up less.conf
 t "$what: the right file is taken again" xseg up stack.conf
 t "$what: it stops" xseg down
+all_is_there
+
+what="filed is killed, and is not to be started again"
+sed 's/^dir = .*/&\nrestart = no/' less.conf >once.conf
+rm -f "$log"
+t "$what: the stack comes up" xseg up once.conf
+freeze_peer filed
+begin_down 'stopping filed'
+kill -KILL "$frozen"
+ends_with 1
+t "$what: down says so" grep -q 'filed: it died while it was stopping' down.log
+t "$what: it is started by hand" xseg peer start filed
+t "$what: and all stops" xseg down
 all_is_there
 
 what="a cache by hand"

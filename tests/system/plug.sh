@@ -150,6 +150,8 @@ expect_err 4 "no peer of that name" "an unknown peer" \
 expect_err 4 "no peer of that name" "an unknown cache" xseg unplug nobody
 expect_err 2 "of kind memd, not a cache" "what is no cache" \
 	xseg plug store --above store --below volumed
+expect_err 2 "plug: --above volumed: it is of kind volumed, which has no objects" "what has no objects" \
+	xseg plug cached --above volumed --below volumed
 expect_err 4 "'volumed' sends to 'store', not to 'cached'|above itself" "a loop" \
 	xseg plug cached --above cached --below volumed
 expect_err 4 "off the path and has nothing to write" "nothing is flushed there" xseg cache flush cached
@@ -182,8 +184,14 @@ is "but what is dirty is not said to be there" \
 	"$(xseg status | grep -c ' is in store, too; [0-9.]*[kM] from before are in RAM only')" 1
 t "it is killed" xseg peer kill cached
 t "its successor drains, too" wait_for 3 is_in draining
-t "unplug is taken back" xseg unplug cached --cancel
+is "unplug is taken back, which says so" "$(xseg unplug cached --cancel)" "cached stays on the path"
 is "and the cache stays" "$(path) $(state)" "cached store running"
+start unplug xseg unplug cached
+t "it is to leave once more" wait_for 3 is_in draining
+expect_json '.name == "cached" and .state == "running" and .above == "store" and .below == "volumed"' \
+	"that is taken back, and in JSON so" xseg --json unplug cached --cancel
+wait "$started"
+is "who waited for it is told" "$? $(grep -c '^xseg: unplug cached: somebody took it back; it is on the path' unplug.log)" "1 1"
 t "the store is fast" xseg peer set store bandwidth=0
 t "all is flushed" xseg volume flush vol
 upper=$(peer_field volumed pid)
@@ -193,6 +201,16 @@ expect_err 3 "timed out: unplug cached: it is clean, and leaves when" \
 	xseg --timeout 300ms unplug cached
 kill -CONT "$upper"
 t "and leaves when that goes on" wait_for 3 is_in drained
+t "the peer above stands still once more" freeze "$upper"
+expect_err 3 "timed out: plug cached: it goes on, and ends with the requests in flight; 'xseg unplug cached --cancel'" \
+	"who enters waits for it, too" xseg --timeout 300ms plug cached --above store --below volumed
+start plug xseg plug cached --above store --below volumed
+sleep 0.3
+is "plug is taken back, which says so" "$(xseg unplug cached --cancel)" "cached stays off the path"
+wait "$started"
+is "who waited for that is told" "$? $(grep -c '^xseg: plug cached: somebody took it back' plug.log)" "1 1"
+kill -CONT "$upper"
+is "and the cache stays outside" "$(path)" "store null"
 t "it enters again" plug
 
 # ---- kills ----

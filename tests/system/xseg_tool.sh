@@ -470,6 +470,8 @@ expect_json "$cache_fields" "with all fields" xseg --json cache status
 is "which says to people that it is dead" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " dead"
 expect_err 3 "unplug cached: it waits for cached, which is dead; 'xseg peer start cached'" "unplug says whom it waits for" \
 	xseg --timeout 300ms unplug cached
+expect_err 1 "unplug cached: cached is dead, and it goes on when that serves; 'xseg peer start cached'" \
+	"and not for ever, as nobody starts it" timeout 20 xseg unplug cached
 t "and is taken back" xseg unplug cached --cancel
 expect_err 4 "cached is dead and has .* up" "down refuses to lose that" xseg down
 expect_exit 4 "and so does destroy" xseg destroy
