@@ -46,6 +46,11 @@ has_started()	# PEER TIMES: the supervisor has
 	[ "$(grep -c "started $1 (" "$log")" -ge "$2" ]
 }
 
+is_watched()	# PEER TIMES: the supervisor has found it running so often
+{
+	[ "$(grep -c "$1 runs already" "$log")" -ge "$2" ]
+}
+
 times_started()	# PEER
 {
 	grep -c "$1: serving" "$log"
@@ -476,11 +481,12 @@ t "$what: what was stopping did, and came back" \
 	said 'cached stopped, as it was asked to before; starting it'
 is "$what: all serve" "$(xseg --json peer list | jq -c 'map(.state)')" \
 	'["running","running","running"]'
-for word in first second; do
-	t "$what: cached is stopped by hand for the $word time" xseg peer stop cached --force
-	sleep 0.3
-	is "$what: that was for the supervisor's beginning only, $word" "$(peer_field cached state)" stopped
-	t "$what: and started by hand" xseg peer start cached
+for nr in 2 3; do
+	t "$what: cached is stopped by hand" xseg peer stop cached --force
+	sleep 0.5
+	is "$what: and stays so, as the supervisor has begun before" "$(peer_field cached state)" stopped
+	t "$what: it is started by hand" xseg peer start cached
+	t "$what: and watched" wait_for 10 is_watched cached $nr
 done
 t "$what: it stops" xseg down
 all_is_there
