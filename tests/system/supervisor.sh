@@ -342,7 +342,7 @@ start first xseg peer start volumed
 first=$started
 t "one starts it, and it waits for memd" wait_for 10 state_is volumed opening
 expect_err 3 "volumed is not serving yet, it goes on starting" "another one waits as long as he likes" \
-	xseg --timeout 300ms peer start volumed
+	timeout 20 xseg --timeout 300ms peer start volumed
 start second timeout 20 xseg peer start volumed
 second=$started
 sleep 0.5
