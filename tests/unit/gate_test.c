@@ -228,6 +228,22 @@ static void requests_wait_at_a_peer_that_is_closed_to_them(void **state)
 	fall();
 }
 
+/* The upper peer has requests of its own, too. */
+static struct peer_class own_class;
+static int64_t own_result;
+
+static uint32_t own_requests(struct peer *p)
+{
+	(void)p;
+	return 4;
+}
+
+static void own_reply(struct peer_port *pp, struct xreq *r)
+{
+	own_result = r->result;
+	xseg_req_free(pp->port, r);
+}
+
 /* Without threads, so that who is let go and asked anew at once does not see the moment between. */
 static void stand_still(void)
 {
@@ -235,6 +251,10 @@ static void stand_still(void)
 	low = toys_add(&g, "low", TOY_ECHO, 1, "");
 	up = toys_add(&g, "up", TOY_FORWARD, 2, "low");
 	cache = toys_add(&g, "cache", TOY_FORWARD, 1, "");
+	own_class = *up->peer.cls;
+	own_class.nr_requests = own_requests;
+	own_class.reply = own_reply;
+	up->peer.cls = &own_class;
 	for (unsigned i = 0; i < g.nr; i++) {
 		assert_int_equal(peer_open(g.peers[i], g.seg, NULL), 0);
 		assert_true(peer_try_serve(g.peers[i]));
@@ -377,6 +397,38 @@ static void who_is_asked_again_at_once_sends_first_what_it_held(void **state)
 	lie_down();
 }
 
+static int send_own(void)
+{
+	struct xreq *r = xseg_req_alloc(up->peer.ports[0].port);
+
+	r->op = XSEG_OP_FLUSH;
+	own_result = 1;
+	return peer_submit(&up->peer.ports[0], r);
+}
+
+static void its_own_request_that_it_held_comes_back_with_an_error_when_nobody_is_below(void **state)
+{
+	(void)state;
+	stand_still();
+	call_to_enter();
+	rounds(20);
+	assert_int_equal(send_own(), 0);
+	rounds(20);
+	assert_int_equal(own_result, 1);
+	assert_int_equal(xseg_plug_let_go(cache->peer.xp), 0);
+	rounds(20);
+	assert_int_equal(own_result, 0);
+	assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
+	rounds(20);
+	assert_true(is_held());
+	assert_int_equal(send_own(), 0);
+	assert_int_equal(xseg_route_set(g.seg, index_of(up), XSEG_NONE), 0);
+	assert_int_equal(xseg_plug_claim(cache->peer.xp), -ESTALE);
+	rounds(20);
+	assert_int_equal(own_result, -ENOTCONN);
+	lie_down();
+}
+
 static void *plug_and_unplug(void *arg)
 {
 	uint32_t *rounds = arg;
@@ -423,6 +475,7 @@ int main(void)
 		cmocka_unit_test(a_successor_holds_from_its_first_round_on),
 		cmocka_unit_test(what_was_taken_in_is_done_before_a_peer_is_closed_to_requests),
 		cmocka_unit_test(who_is_asked_again_at_once_sends_first_what_it_held),
+		cmocka_unit_test(its_own_request_that_it_held_comes_back_with_an_error_when_nobody_is_below),
 		cmocka_unit_test(a_flood_sees_nothing_of_it),
 	};
 
