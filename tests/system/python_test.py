@@ -376,7 +376,7 @@ class Queues(WithVolume):
         try:
             with self.volume.queue() as queue:
                 queue.submit(IO.read(0, 4096))
-                signal.setitimer(signal.ITIMER_REAL, 0.3)
+                signal.setitimer(signal.ITIMER_REAL, 0.25)  # not between two slices
                 self.assertEqual([io.result for io in queue.wait()], [4096])
                 self.assertEqual(
                     said, ["a handler of a signal calls the queue that it has interrupted"] * 4
