@@ -66,7 +66,7 @@ elif [ -n "$LONG" ]; then seeds=100000
 else seeds=1000
 fi
 # What a test may take is for those that hang, not for those whose machine is taken away from them.
-slower=4
+slower=8
 [ -z "$SAN" ] || slower=15
 [ -z "$LONG" ] || slower=$((slower * 10))
 
