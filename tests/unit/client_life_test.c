@@ -722,10 +722,13 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void **state)
 {
 	struct clientrig *g = *state;
 	struct xseg_io io[6], *done;
+	struct xseg_peer *volumed;
 	int status;
 	pid_t pid;
 
 	assert_true(xseg_queue_fd(g->q) >= 0);
+	clientrig_stop_volumed(g);
+	volumed = stand_in_for_volumed(g);	/* nothing is answered yet */
 	for (unsigned i = 0; i < 6; i++) {	/* more than the queue's depth */
 		io[i] = (struct xseg_io){
 			.op = XSEG_OP_READ, .offset = i * 4096, .size = 4096, .buf = plain
@@ -738,6 +741,8 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void **state)
 		_exit(child_of(g));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	xseg_peer_close(volumed, XSEG_CLOSE_KEEP_ARENA);
+	clientrig_start_volumed(g, 1);
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(xseg_queue_wait(g->q, &done, 1, 20 * CLIENTRIG_SECOND), 1);
 		assert_int_equal(done->result, 4096);
