@@ -42,8 +42,9 @@ struct supervisor {
 	char directory[PATH_MAX];		/* where the programs are */
 	bool stopping;
 	uint64_t stranded_ms;		/* stopping: since when a peer is that; 0: none is */
-	/* of the incarnation that was asked to stop, and of the one that is not ours to ask */
-	uint32_t asked_generation[STACK_MAX_PEERS], foreign_generation[STACK_MAX_PEERS];
+	/* of the incarnation that was asked to stop, and of the one that is not ours to ask, by the
+	 * peer's place in the segment */
+	uint32_t asked_generation[XSEG_MAX_PORTS], foreign_generation[XSEG_MAX_PORTS];
 	sigset_t signals;
 };
 
@@ -305,48 +306,63 @@ static void tell_left(struct supervisor *s)
 
 /* ---- stopping ---------------------------------------------------------------------------- */
 
-/* The stop signal, to the process that serves the peer at this moment (V2). */
-static void ask_to_stop(struct supervisor *s, uint32_t peer, const struct xseg_peer_info *info)
+/* The stop signal, once, to the process that serves the peer at this moment (V2). */
+static void ask_to_stop(struct supervisor *s, const struct xseg_peer_info *info)
 {
 	siginfo_t sent = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
-	const char *name = s->units.stack->peers[peer].name;
 	struct xseg_peer_info now;
-	int fd = (int)syscall(SYS_pidfd_open, (pid_t)info->pid, 0);
+	int fd;
 
+	if (s->asked_generation[info->index] == info->generation)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, (pid_t)info->pid, 0);
 	if (fd < 0)
 		return;
 	sent.si_pid = getpid();
 	sent.si_uid = getuid();
 	sent.si_value.sival_int = (int)info->index;
-	if (!xseg_peer_is_up(units_peer_state(&s->units, peer, &now)) || now.pid != info->pid ||
-	    now.generation != info->generation)
+	if (!xseg_peer_get_info(s->units.seg, info->index, &now) || !xseg_peer_is_up(now.state) ||
+	    now.pid != info->pid || now.generation != info->generation)
 		goto out_close;
 	if (!syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0)) {
-		s->asked_generation[peer] = info->generation;
-		log_info("%s: stopping %s", me, name);
-	} else if (errno == EPERM && s->foreign_generation[peer] != info->generation) {
-		s->foreign_generation[peer] = info->generation;
+		s->asked_generation[info->index] = info->generation;
+		log_info("%s: stopping %s", me, info->name);
+	} else if (errno == EPERM && s->foreign_generation[info->index] != info->generation) {
+		s->foreign_generation[info->index] = info->generation;
 		log_warn(
 			"%s: %s is another user's process, %u, and may not be asked to stop; its owner has to: "
 			"'xseg peer stop %s'",
-			me, name, info->pid, name);
+			me, info->name, info->pid, info->name);
 	}
 out_close:
 	close(fd);
 }
 
-/* Whether a peer that is alive sends to it: as routes are now, since a cache may have been plugged
- * or unplugged. */
-static bool has_living_upper(struct supervisor *s, const struct xseg_peer_info *lower)
+/* A peer that is alive and sends to it: as routes are now, since a cache may have been plugged or
+ * unplugged, and whether the stack has it or not. */
+static bool living_upper(struct supervisor *s, uint32_t lower, struct xseg_peer_info *upper)
 {
-	struct xseg_peer_info info;
 	uint32_t i;
 
-	for (i = 0; i < s->units.stack->nr_peers; i++)
-		if (xseg_peer_is_up(units_peer_state(&s->units, i, &info)) &&
-			info.downstream == lower->index)
+	for (i = 0; i < xseg_nr_peers(s->units.seg); i++)
+		if (xseg_peer_get_info(s->units.seg, i, upper) && xseg_peer_is_up(upper->state) &&
+			upper->downstream == lower)
 			return true;
 	return false;
+}
+
+/* Whether a peer that is alive stands on it. The topmost is asked to stop here where nobody else
+ * sees to it: one that was started by hand may have what it has to write below. */
+static bool has_living_upper(struct supervisor *s, const struct xseg_peer_info *lower)
+{
+	struct xseg_peer_info top = *lower, upper;
+	uint32_t hops;
+
+	for (hops = 0; hops < XSEG_MAX_PORTS && living_upper(s, top.index, &upper); hops++)
+		top = upper;
+	if (hops && stack_find(s->units.stack, top.name) == STACK_NONE)
+		ask_to_stop(s, &top);
+	return hops > 0;
 }
 
 /* Sees to the topmost peer that has not stopped; true when there is none. */
@@ -356,17 +372,18 @@ static bool stop_next(struct supervisor *s)
 	enum xseg_peer_state state;
 	const struct unit *u;
 	uint32_t i = s->units.stack->nr_peers, peer;
+	bool any = false;
 
 	while (i-- > 0) {
 		peer = s->units.order[i];
 		u = units_of(&s->units, peer);
 		state = units_peer_state(&s->units, peer, &info);
 		if (xseg_peer_is_up(state)) {
+			any = true;
 			if (has_living_upper(s, &info))
 				continue;
-			if (s->asked_generation[peer] != info.generation &&
-			    !units_must_serve(&s->units, peer))
-				ask_to_stop(s, peer, &info);
+			if (!units_must_serve(&s->units, peer))
+				ask_to_stop(s, &info);
 			return false;
 		}
 		if (u->child && state != XSEG_PEER_STOPPED)
@@ -377,7 +394,7 @@ static bool stop_next(struct supervisor *s)
 	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++)
 		if (u->child)
 			return false;
-	return true;
+	return !any;
 }
 
 /* V5: true when it is time to leave. */

@@ -27,7 +27,8 @@
  *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer
  *       "supervisor". The stack that is kept in the segment is the one that it was begun with
  *   V2  a signal goes only to a process of which the kernel says that it serves that peer now
- *   V3  while stopping, a peer is asked to stop when all peers above it have stopped
+ *   V3  while stopping, a peer is asked to stop when all peers above it have stopped; those that the
+ *       stack does not have are asked to, too
  *   V4  while stopping, only what is needed to lose nothing is started again, three times at most:
  *       a cache that died with dirty data, to flush it; a store that died, to sync what it was
  *       given; what a peer stands on that is alive or is to be started. These serve before they are

@@ -349,6 +349,20 @@ t "$what: it is started" xseg peer start filed
 t "$what: and all stops" xseg down
 all_is_there
 
+up "the cache stands on one by hand"
+hand()
+{
+	start hand cached --name hand --downstream filed --memory 8M
+	t "$what: that serves" wait_for 10 state_is hand running
+}
+hand
+t "$what: it is plugged" xseg plug hand --above filed --below cached
+kill -KILL "$started"
+t "$what: it is dead" wait_for 10 state_is hand dead
+hand
+t "$what: all stops when it is there" xseg down
+all_is_there
+
 # ---- a cache that the stack does not have ----
 
 sed '/^\[peer cached/,/^dirty_age/d; s/^downstream = cached/downstream = filed/' stack.conf >less.conf
