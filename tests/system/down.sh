@@ -359,6 +359,8 @@ hand
 t "$what: it is plugged" xseg plug hand --above filed --below cached
 kill -KILL "$started"
 t "$what: it is dead" wait_for 10 state_is hand dead
+expect_err 4 "needs hand for that, which is dead; it is not in the stack, and is started as it was before" \
+	"$what: down says that peer start does not start it" xseg down
 hand
 t "$what: all stops when it is there" xseg down
 all_is_there
@@ -404,6 +406,10 @@ t "$what: it is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
 kill -KILL "$by_hand"
 t "$what: it is dead" wait_for 10 state_is cached dead
+expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack, and is started as it was before, 'xseg unplug" \
+	"$what: of which unplug does not say that peer start would start it" \
+	xseg --timeout 300ms unplug cached
+t "$what: which is taken back" xseg unplug cached --cancel
 generation=$(peer_field volumed generation)
 t "$what: volumed is begun anew" xseg peer kill volumed
 t "$what: and wants the catalogue from it" wait_for 10 runs_again volumed "$generation"

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/dirty.h"
-#include "peers/common/stack.h"
 #include "peers/common/volume_users.h"
 #include "peers/common/words.h"
 #include "tools/xseg/out.h"
@@ -64,19 +62,6 @@ static bool still_runs(struct xseg *seg, const struct xseg_peer_info *peer,
 	return now->generation == peer->generation && view_peer_alive(now);
 }
 
-/* Whether the stack of the segment has it: its supervisor starts nothing else. */
-static bool is_in_stack(struct xseg *seg, const char *name)
-{
-	struct stack *stack = stack_create();
-	char *text = malloc(STACK_TEXT_BYTES);
-	bool is = stack && text && xseg_stack_get(seg, text, STACK_TEXT_BYTES) &&
-		  !stack_parse(text, stack, NULL) && stack_find(stack, name) != STACK_NONE;
-
-	free(text);
-	stack_destroy(stack);
-	return is;
-}
-
 /* Whether something below it is not alive, and nobody starts it again: *below is that. */
 static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 			struct xseg_peer_info *below)
@@ -87,7 +72,7 @@ static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 		if (!xseg_peer_get_info(seg, next, below))
 			return false;
 		if (!view_peer_alive(below))
-			return xseg_peer_is_gone(seg, below) || !is_in_stack(seg, below->name);
+			return xseg_peer_is_gone(seg, below) || !view_in_stack(seg, below->name);
 		next = below->downstream;
 	}
 	return false;
@@ -96,7 +81,7 @@ static bool is_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 static int fail_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 			 const struct xseg_peer_info *below)
 {
-	if (!is_in_stack(seg, below->name))
+	if (!view_in_stack(seg, below->name))
 		return tool_fail(TOOL_FAILED,
 			"%s cannot stop: it needs %s, which is %s and not in the stack; start that as "
 			"it was started before, and do this again",
@@ -471,7 +456,7 @@ int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
 int ending_can_flush(struct tool *t, struct xseg *seg, const char *what)
 {
 	struct xseg_peer_info info, below;
-	char size[OUT_TEXT];
+	char size[OUT_TEXT], how[VIEW_START_MAX];
 	uint64_t dirty;
 	uint32_t i;
 
@@ -482,10 +467,10 @@ int ending_can_flush(struct tool *t, struct xseg *seg, const char *what)
 		if (dirty && is_stranded(seg, &info, &below))
 			return tool_fail(TOOL_REFUSED,
 				"%s %s: %s has %s (%" PRIu64 " bytes) that the store has not got, and needs "
-				"%s for that, which is %s; start it first ('xseg peer start %s'), or add "
-				"--force and lose them",
+				"%s for that, which is %s; %s; do that first, or add --force and lose them",
 				what, t->segment, info.name, out_size(dirty, size), dirty, below.name,
-				view_state_name(below.state), below.name);
+				view_state_name(below.state),
+				view_how_to_start(seg, below.name, how));
 	}
 	return TOOL_DONE;
 }

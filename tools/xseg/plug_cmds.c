@@ -101,10 +101,17 @@ static uint32_t missing(struct plugging *p, struct xseg_peer_info *info)
 	return XSEG_NONE;
 }
 
+/* The supervisor takes a moment to say so of one that it knows nothing of. */
+static bool nobody_starts(struct plugging *p, const struct xseg_peer_info *info)
+{
+	return xseg_peer_is_gone(p->seg, info) ||
+	       (!view_peer_alive(info) && !view_in_stack(p->seg, info->name));
+}
+
 /* It is told, once it is sure. */
 static bool is_gone(struct plugging *p, const struct xseg_peer_info *info)
 {
-	return tool_span_ns(&p->gone, xseg_peer_is_gone(p->seg, info)) > TOOL_GONE_NS;
+	return tool_span_ns(&p->gone, nobody_starts(p, info)) > TOOL_GONE_NS;
 }
 
 static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *away)
@@ -132,13 +139,14 @@ static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *
 static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *away)
 {
 	const char *cache = name_of(p, p->cache);
+	char how[VIEW_START_MAX];
 
-	if (away && xseg_peer_is_gone(p->seg, away))
+	if (away && nobody_starts(p, away))
 		return tool_later(
-			"%s %s: it waits for %s, which is %s; 'xseg peer start %s' starts it, 'xseg unplug %s --cancel' takes it "
-			"back",
+			"%s %s: it waits for %s, which is %s; %s, 'xseg unplug %s --cancel' takes it back",
 			leaving ? "unplug" : "plug", cache, away->name,
-			view_state_name(away->state), away->name, cache);
+			view_state_name(away->state), view_how_to_start(p->seg, away->name, how),
+			cache);
 	if (away)
 		return tool_later(
 			"%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that serves, 'xseg unplug %s --cancel' takes "
@@ -164,6 +172,7 @@ static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *
 static int watch(struct plugging *p, bool leaving, bool *on_path)
 {
 	struct xseg_peer_info info, away;
+	char how[VIEW_START_MAX];
 	uint32_t who;
 
 	p->began_ns = tool_now_ns();
@@ -174,10 +183,11 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 			tool_span_ns(&p->gone, false);
 		else if (is_gone(p, &away))
 			return tool_fail(TOOL_FAILED,
-				"%s %s: %s is %s, and it goes on when that serves; 'xseg peer start %s' starts it, "
-				"'xseg unplug %s --cancel' takes it back",
+				"%s %s: %s is %s, and it goes on when that serves; %s, 'xseg unplug %s --cancel' "
+				"takes it back",
 				leaving ? "unplug" : "plug", info.name, away.name,
-				view_state_name(away.state), away.name, info.name);
+				view_state_name(away.state),
+				view_how_to_start(p->seg, away.name, how), info.name);
 		if (tool_out_of_time(p->t))
 			return later(p, leaving, who == XSEG_NONE ? NULL : &away);
 		show(p, leaving, who == XSEG_NONE ? NULL : &away);

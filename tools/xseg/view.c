@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "peers/common/dirty.h"
+#include "peers/common/stack.h"
 #include "tools/xseg/tool.h"
 
 /* ---- peers ------------------------------------------------------------------------------- */
@@ -31,6 +32,28 @@ int view_peers_need(struct xseg *seg, struct view_peers *peers)
 	if (view_peers_load(seg, peers))
 		return tool_fail(TOOL_FAILED, "no memory for a list of peers; free some");
 	return TOOL_DONE;
+}
+
+bool view_in_stack(struct xseg *seg, const char *name)
+{
+	struct stack *stack = stack_create();
+	char *text = malloc(STACK_TEXT_BYTES);
+	bool is = stack && text && xseg_stack_get(seg, text, STACK_TEXT_BYTES) &&
+		  !stack_parse(text, stack, NULL) && stack_find(stack, name) != STACK_NONE;
+
+	free(text);
+	stack_destroy(stack);
+	return is;
+}
+
+const char *view_how_to_start(struct xseg *seg, const char *name, char buf[VIEW_START_MAX])
+{
+	snprintf(buf, VIEW_START_MAX,
+		 view_in_stack(seg, name)
+			 ? "'xseg peer start %s' starts it"
+			 : "it is not in the stack, and is started as it was before",
+		 name);
+	return buf;
 }
 
 bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info)

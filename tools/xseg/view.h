@@ -42,6 +42,13 @@ const struct xseg_peer_info *view_peer_meant(struct xseg *seg, const struct view
 #define VIEW_COMMAND_MAX (XSEG_NAME_MAX + 32)
 const char *view_dirty_command(struct xseg *seg, uint32_t peer, char buf[VIEW_COMMAND_MAX]);
 
+/* Whether the stack of the segment has it: nothing else is started by its supervisor, or by
+ * 'xseg peer start'. */
+bool view_in_stack(struct xseg *seg, const char *name);
+/* Writes what starts a peer that nobody starts, as the half of a sentence. Returns buf. */
+#define VIEW_START_MAX (XSEG_NAME_MAX + 64)
+const char *view_how_to_start(struct xseg *seg, const char *name, char buf[VIEW_START_MAX]);
+
 /* The supervisor's entry, while it is alive. */
 bool view_supervisor(struct xseg *seg, struct xseg_peer_info *info);
 
