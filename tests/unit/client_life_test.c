@@ -1,10 +1,14 @@
 /* client_life_test - volumes and queues: opening and its errors, volumed that restarts or leaves,
  * volumes that change, threads, descriptors, forked children. */
 #include "tests/unit/client_rig.h"
+#include "tests/unit/seg_rig.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,6 +214,33 @@ static void opening_and_closing_leaves_nothing(void **state)
 	xseg_volume_close(NULL);
 }
 
+static unsigned nr_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned nr = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		nr++;
+	closedir(d);
+	return nr;
+}
+
+static void a_segment_in_which_nothing_can_be_opened_is_detached_again(void **state)
+{
+	struct xseg *seg;
+	const char *name = segrig_named(&seg);
+	unsigned before = nr_files();
+
+	(void)state;
+	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = name, .volume = "disk" },
+				 "has no volumed"),
+		-ENOENT);
+	assert_int_equal(nr_files(), before);
+	assert_int_equal(xseg_remove(seg, false), 0);
+	xseg_detach(seg);
+}
+
 /* ---- volumed comes and goes ---- */
 
 static void a_volumed_that_restarts_is_a_pause(void **state)
@@ -349,6 +380,28 @@ static void another_volumed_in_the_place_of_one_that_was_forgotten_is_sent_nothi
 	assert_int_equal(xseg_port_receive(xseg_peer_port(other, 0), &r, 1), 0);
 	xseg_peer_close(other, XSEG_CLOSE_FREE_ARENA);
 	assert_int_equal(xseg_peer_forget(g->seg, index), 0);
+}
+
+static void what_was_prepared_for_one_that_was_forgotten_is_an_error(void **state)
+{
+	struct clientrig *g = *state;
+	struct xseg_io write[2];
+	struct iovec piece;
+
+	for (unsigned i = 0; i < 2; i++) {
+		write[i] = (struct xseg_io){
+			.op = XSEG_OP_WRITE, .flags = XSEG_IO_GIVE, .offset = i << 20, .size = 4096
+		};
+		assert_int_equal(xseg_io_prepare(g->q, &write[i], &piece, 1), 1);
+	}
+	clientrig_stop_volumed(g);
+	assert_int_equal(xseg_peer_forget(g->seg, xseg_peer_find(g->seg, "volumed")), 0);
+	assert_int_equal(xseg_queue_submit(g->q, &write[0]), -ENOTCONN);
+	assert_int_equal(xseg_queue_submit(g->q, &write[1]), -ENOTCONN);
+	assert_int_equal(xseg_queue_out(g->q), 0);
+	xseg_io_release(g->q, &write[0]);	/* which has been already */
+	xseg_io_release(g->q, &write[1]);
+	assert_int_equal(xseg_io_prepare(g->q, &write[0], &piece, 1), -ENOTCONN);
 }
 
 /* It is not in a lane that anybody could look into, and goes out when the queue is next polled. */
@@ -579,6 +632,32 @@ static void the_descriptor_is_readable_when_something_is_back(void **state)
 	assert_false(is_readable(fd, 50));	/* nothing is out */
 }
 
+/* The thread that sleeps for it takes no signal of the program's, and no program that is executed
+ * gets the descriptor. */
+static void the_descriptor_changes_nothing_for_its_program(void **state)
+{
+	struct clientrig *g = *state;
+	const struct timespec now = { 0 };
+	sigset_t usr, before, after;
+	int fd;
+
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	assert_false(sigismember(&before, SIGUSR1));
+	fd = xseg_queue_fd(g->q);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int i = 1; i < NSIG; i++)
+		assert_int_equal(sigismember(&after, i), sigismember(&before, i));
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	/* one sent to the thread that sleeps would end the program if that did not block it */
+	pthread_sigmask(SIG_BLOCK, &usr, NULL);
+	pthread_kill(g->q->watch.thread, SIGUSR1);
+	assert_int_equal(sigtimedwait(&usr, NULL, &now), -1);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Fast answers, so that each moment of arming is met. */
 static void an_event_loop_loses_no_wake_up(void **state)
 {
@@ -762,11 +841,13 @@ int main(void)
 		CLIENT_TEST(info_says_what_volumed_knows),
 		CLIENT_TEST(queues_out_of_range_and_of_more_than_there_is_are_refused),
 		CLIENT_TEST(opening_and_closing_leaves_nothing),
+		cmocka_unit_test(a_segment_in_which_nothing_can_be_opened_is_detached_again),
 		CLIENT_TEST(a_volumed_that_restarts_is_a_pause),
 		CLIENT_TEST(a_volumed_that_stays_away_is_an_error_that_stays),
 		CLIENT_TEST(a_pause_counts_from_its_own_begin),
 		CLIENT_TEST(a_volumed_that_is_forgotten_amid_copies_is_an_error),
 		CLIENT_TEST(another_volumed_in_the_place_of_one_that_was_forgotten_is_sent_nothing),
+		CLIENT_TEST(what_was_prepared_for_one_that_was_forgotten_is_an_error),
 		CLIENT_TEST(a_volumed_that_was_sent_what_is_not_published_is_not_forgotten),
 		CLIENT_TEST(a_queue_may_end_with_ios_out),
 		CLIENT_TEST(a_queue_says_which_volume_it_has),
@@ -776,6 +857,7 @@ int main(void)
 		CLIENT_TEST(a_size_that_cannot_be_asked_for_is_an_error),
 		CLIENT_TEST(each_thread_has_a_queue),
 		CLIENT_TEST(the_descriptor_is_readable_when_something_is_back),
+		CLIENT_TEST(the_descriptor_changes_nothing_for_its_program),
 		CLIENT_TEST(an_event_loop_loses_no_wake_up),
 		CLIENT_TEST(who_waits_after_arming_gets_it_as_well),
 		CLIENT_TEST(the_descriptor_tells_that_volumed_is_gone),

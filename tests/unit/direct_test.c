@@ -634,8 +634,12 @@ static void the_dead_are_not_forgotten_while_somebody_reads_a_page_of_theirs(voi
 	assert_int_equal(xseg_peer_forget(seg, to), -ENOTEMPTY);
 	assert_false(is_read());		/* but nobody begins to */
 	xseg_req_free(c, r);
+	expect_counted(2, 2 * XSEG_PAGE_SIZE);
 	assert_int_equal(xseg_peer_forget(seg, to), 0);
 	assert_false(is_read());
+	server = segrig_open(seg, "other", 1, 0);	/* in its place, where nothing is left of it */
+	assert_int_equal(xseg_peer_index(server), to);
+	expect_counted(0, 0);
 }
 
 static void what_a_dead_reader_had_pinned_is_let_go_of_with_its_requests(void **state)
