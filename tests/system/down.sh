@@ -365,6 +365,13 @@ hand
 t "$what: all stops when it is there" xseg down
 all_is_there
 
+up "the cache stands on one by hand, and no supervisor"
+hand
+t "$what: it is plugged" xseg plug hand --above filed --below cached
+kill -KILL "$(supervisor)"
+t "$what: all stops, from the top down" xseg down
+all_is_there
+
 # ---- a cache that the stack does not have ----
 
 sed '/^\[peer cached/,/^dirty_age/d; s/^downstream = cached/downstream = filed/' stack.conf >less.conf

@@ -132,8 +132,12 @@ start lonely memd --name lonely --memory 8M
 t "a peer begins" wait_for 10 state_is lonely running
 is "what cannot be told while it runs is not claimed" "$(xseg check | sed 's/.* is sound//')" \
 	", as far as can be told while peers run"
-kill "$started"
-wait "$started"
+kill -KILL "$started"
+wait "$started" 2>/dev/null
+expect_json ".[] | select(.name == \"$XSEG_SEGMENT\").state == \"stale\"" \
+	"one that died leaves a segment that is to be taken over" xseg --json list
+is "which check says, too" "$(xseg check | sed 's/.* is sound//')" \
+	"; its peers have died: 'xseg up STACK.conf' takes it over"
 at=$(grep -obUaP 'lonely\x00' "/dev/shm/xseg.$XSEG_SEGMENT" | head -n 1 | cut -d : -f 1)
 printf 'x%.0s' {1..64} |
 	dd of="/dev/shm/xseg.$XSEG_SEGMENT" bs=1 seek="$at" conv=notrunc status=none

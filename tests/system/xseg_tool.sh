@@ -80,6 +80,8 @@ is "and has as many objects as were asked for" \
 	"$(xseg --json create --memory 64M --cache 5M --dry-run | jq .cache.objects)" 80
 expect_err 2 "needs .* more for its tables" "a cache larger than the memory is a wrong size" \
 	xseg create --memory 64M --cache 64M --dry-run
+expect_err 2 "--objects is about a cache; say its size with --cache" "objects without a cache are wrong usage" \
+	xseg create --memory 64M --objects 100 --dry-run
 expect_err 2 "file mode" "a wrong mode is wrong usage" xseg create --memory 64M --mode rw
 expect_err 2 "no group" "an unknown group is wrong usage" \
 	xseg create --memory 64M --group nobody-has-this
@@ -112,6 +114,18 @@ expect_json '.ok and .state == "idle" and .problems == [] and .free_pages == 163
 t "options may follow the words" xseg check --fix --quiet
 expect_err 4 "no peer of that kind" "volumes need a volumed" xseg volume list
 expect_err 4 "holds no stack file" "a peer cannot be started without a stack" xseg peer start memd
+expect_err 4 "has no cache; 'xseg peer list' shows" "nor is there a cache to ask for" xseg cache status
+expect_err 4 "nobody: .*has no peer of that name" "nor a peer to be killed" xseg peer kill nobody
+is "of nobody there is a word to people" "$(xseg peer list | cut -d ';' -f 1)" "no peers"
+is "info has a page for people" "$(xseg info | sed -n -E '/^(memory|requests|ports|lanes|private|bad) /{s/  +/ /;p}')" \
+	"memory 64.0M: 64.0M free, 0 in arenas, 0 in pages of peers
+requests 2048 of 2048 free
+ports 64 of 64 free
+lanes 0 of 512 used
+private 0 in the peers' processes, 0 of it in huge pages
+bad 0 wrong values were found in the segment and refused"
+is "with the time when it was made" "$(xseg info | sed -n 's/^segment .*, made //p')" \
+	"$(date -d "@$(xseg --json info | jq .made_at_s)" '+%Y-%m-%d %H:%M:%S')"
 t "status works without a stack" xseg status
 other=$XSEG_SEGMENT-other
 t "another one has other numbers" \
@@ -162,6 +176,10 @@ expect_exit 4 "and is gone" xseg destroy
 head -c 100000 /dev/urandom >"/dev/shm/xseg.$XSEG_SEGMENT-bad"
 expect_err 1 "not a segment|half made|damaged" "a foreign file is damage" \
 	xseg -s "$XSEG_SEGMENT-bad" check
+is "JSON says so, too" "$(xseg -s "$XSEG_SEGMENT-bad" --json check 2>/dev/null | jq -c '[.ok, .state, (.problems | length)]')" \
+	'[false,"unusable",1]'
+expect_json ".[] | select(.name == \"$XSEG_SEGMENT-bad\") | .state == \"unusable\" and (.reason | length > 9)" \
+	"and list" xseg --json list
 expect_err 4 "add --force" "and is not destroyed without --force" \
 	xseg -s "$XSEG_SEGMENT-bad" destroy
 t "but with --force" xseg -s "$XSEG_SEGMENT-bad" destroy --force
@@ -290,6 +308,10 @@ t "and exported" xseg volume export v out
 is "as large as the volume" "$(stat -c %s out)" 12582912
 t "with the same bytes" cmp -n 9000100 image out
 is "and sparse" "$(($(stat -c %b out) < 12000))" 1
+expect_json '.volume == "v" and .bytes == 9000100 and .data_bytes >= 3000110 and .data_bytes < 4000000 and .elapsed_ns > 0' \
+	"and in JSON it is told how much that was" xseg --json volume import v image
+expect_json '.volume == "v" and .bytes == 12582912 and .data_bytes < 4000000' "of an export, too" \
+	xseg --json volume export v out
 t "an image comes from standard input" bash -c 'xseg volume import v - <image'
 t "and goes to standard output" bash -c 'xseg volume export v - | cmp -n 9000100 - image'
 truncate -s 12M zeroes
@@ -332,6 +354,8 @@ expect_json '.policy == "write-through" and .downstream == "filed"' "and cache s
 	xseg --json cache status
 is "which names what has the data then" \
 	"$(xseg cache status | grep -c 'write-through: data acknowledged is in filed, too')" 1
+is "for people as lines" "$(xseg cache get cached | grep -E '^(policy|dirty_high)=' | xargs)" \
+	"policy=write-through dirty_high=60"
 expect_err 2 "no option 'polcy'; 'xseg cache get cached' shows" "an unknown key is wrong usage" \
 	xseg cache set cached polcy=write-back
 expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --volume VOL min=1M'" \
@@ -372,8 +396,11 @@ is "a write that was not flushed is dirty" "$(($(dirty_bytes) > 0))" 1
 expect_exit 4 "drop is refused while data is dirty" xseg cache drop cached
 t "a cache is flushed" xseg cache flush cached
 is "then nothing is dirty" "$(dirty_bytes)" 0
-t "a cache is flushed for one volume" xseg cache flush cached --volume v
-t "a clean cache is dropped" xseg cache drop cached
+expect_json '.name == "cached" and .volume == "v" and .state == "flushed"' \
+	"a cache is flushed for one volume" xseg --json cache flush cached --volume v
+expect_json '.volume == null and .state == "flushed"' "or for all" xseg --json cache flush cached
+expect_json '.name == "cached" and .dropped_bytes >= 4194304' "a clean cache is dropped" \
+	xseg --json cache drop cached
 expect_json '.used_bytes == 0' "and is empty" xseg --json cache status
 t "a read after drop has the data" bash -c 'xseg volume export v - | cmp - data'
 
@@ -525,6 +552,8 @@ imports()
 	xseg --json peer list | grep -q "\"xseg.$import\""
 }
 t "an import has begun" wait_for 10 imports
+expect_err 4 "xseg.$import: it is a client, which ends by itself; end its process $import" \
+	"which is no peer to be stopped" xseg peer stop "xseg.$import"
 kill -INT "$import"
 wait "$import"
 is "it is interrupted" "$?" 3
