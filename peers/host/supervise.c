@@ -32,6 +32,7 @@
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
 #define QUIET_POLL_MS	1000
 #define STRANDED_MS	5000			/* V5 */
+#define TOGETHER_MS	5000			/* V8 */
 
 static const char me[] = XSEG_SUPERVISOR_KIND;
 
@@ -177,14 +178,25 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
 			 unit_name(&s->units, u), how, u->backoff_ms);
 }
 
+/* Of those that have stopped while all is being stopped, units_needs() says which come back (V8). */
+static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
+{
+	bool may_return = u->return_once || (s->stopping && u->restart);
+
+	log_info("%s: %s stopped%s", me, unit_name(&s->units, u),
+		u->return_once ? ", as it was asked to before; starting it" : "");
+	unit_set(u, may_return ? UNIT_WAITING : UNIT_STOPPED);
+	u->return_once = false;
+	u->stopped_ms = now_ms;
+}
+
 static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
 {
 	char how[64];
 
 	u->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_DONE) {
-		unit_set(u, UNIT_STOPPED);
-		log_info("%s: %s stopped", me, unit_name(&s->units, u));
+		unit_stopped(s, u, now_ms);
 		return;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_USAGE) {
@@ -274,10 +286,7 @@ static void step_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		unit_died(s, u, "died", now_ms);
 		return;
 	}
-	log_info("%s: %s stopped%s", me, unit_name(&s->units, u),
-		u->return_once ? ", as it was asked to before; starting it" : "");
-	unit_set(u, u->return_once ? UNIT_WAITING : UNIT_STOPPED);
-	u->return_once = false;
+	unit_stopped(s, u, now_ms);
 }
 
 /* ---- who is not waited for --------------------------------------------------------------- */
@@ -457,7 +466,14 @@ static int poll_ms(const struct supervisor *s)
 
 static void begin_stopping(struct supervisor *s)
 {
+	uint64_t now_ms = clock_ms();
+	struct unit *u;
+
 	s->stopping = true;
+	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++)	/* V8 */
+		if (u->state == UNIT_STOPPED && u->restart && u->stopped_ms &&
+			now_ms - u->stopped_ms < TOGETHER_MS)
+			unit_set(u, UNIT_WAITING);
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 1);
 	log_info("%s: stopping all peers, top down", me);
 }

@@ -7,7 +7,8 @@
  *                       started; or one of its peers turns out to be alive
  *   WAITING   WAITING   its process could not be started: again later, as when it died
  *   RUNNING   STOPPED   its process ended with 0, or (not our child) its peers are stopped
- *   RUNNING   WAITING   the same, of one that was stopping when the supervisor began
+ *   RUNNING   WAITING   the same, of one that was stopping when the supervisor began; and while all
+ *                       is being stopped: it is started only if V4 wants it (V8)
  *   RUNNING   WAITING   its process died: again after 0.1 s, doubling to 5 s, until it lived for a
  *                       second; while all is being stopped only if V4 wants it
  *   RUNNING   FAILED    it died and none of its peers is to be restarted; or it says that its
@@ -15,6 +16,7 @@
  *   STOPPED, FAILED  RUNNING  one of its peers is alive: somebody else started it
  *   STOPPED   WAITING, FAILED  somebody else started it, and it died before that was seen: as if it
  *                       had been RUNNING
+ *   STOPPED   WAITING   all is to be stopped, and it stopped less than 5 s ago (V8)
  *
  * Peers of a group that somebody else started in another process become a unit of their own: it and
  * the rest of the group live, die and are started again by themselves.
@@ -38,6 +40,9 @@
  *   V6  the segment says which dead peers it does not start again, so that nobody waits for them
  *       (xseg_peer_is_gone()): those of a FAILED unit, and those that are not in the stack
  *   V7  the segment says that it is stopping all (PEER_WORD_STOPPING of the supervisor)
+ *   V8  whoever ends a session or a machine sends SIGTERM to all processes at once, and a store ends
+ *       before the cache above it has flushed: one that stopped by itself while all is being stopped,
+ *       or just before, is started again as if it had died, if it is stood on
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

@@ -282,6 +282,31 @@ ends_with 0
 is "$what: it was not started again" "$(times_started volumed)" 1
 all_is_there
 
+# ---- all of them are told to end at once, as at a shutdown ----
+
+# A supervisor that leaves what it could not stop has all_stopped say so.
+all_stopped()
+{
+	xseg --json status | jq -e '(.supervisor.alive | not) and (.peers | map(.state == "stopped") | all)'
+}
+
+up "all processes get SIGTERM"
+# shellcheck disable=SC2046
+kill -TERM $(xseg --json status | jq '.peers[].pid, .supervisor.pid')
+t "$what: all stop" wait_for 20 all_stopped
+t "$what: with nothing left in the segment" xseg destroy
+all_is_there
+
+up "the store gets SIGTERM before the others"
+kill -TERM "$(peer_field filed pid)"
+t "$what: it stops" wait_for 10 said 'supervisor: filed stopped'
+# shellcheck disable=SC2046
+kill -TERM $(xseg --json status | jq '.supervisor.pid, (.peers[] | select(.pid) | .pid)')
+t "$what: all stop" wait_for 20 all_stopped
+is "$what: what is not needed was not started again" "$(times_started volumed)" 1
+t "$what: with nothing left in the segment" xseg destroy
+all_is_there
+
 # ---- what is needed does not come back ----
 
 # Dirty data, and a filed that has died and cannot be started, for its store is no folder of its own
