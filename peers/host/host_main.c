@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +221,8 @@ static _Noreturn void leave_child(pid_t pid, int begun)
 }
 
 /* The child has a session of its own, and none of the files that a caller had open, whose locks it
- * would hold. *begun: to tell the parent. */
+ * would hold. SIGHUP does nothing to it and to the peers that it starts: at the end of a session it
+ * comes with SIGTERM, and would have them leave what is to be flushed. *begun: to tell the parent. */
 static int become_daemon(int *begun)
 {
 	int ends[2], null;
@@ -235,7 +237,7 @@ static int become_daemon(int *begun)
 	*begun = STDERR_FILENO + 1;
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (pid < 0 || setsid() < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-		fcntl(*begun, F_SETFD, FD_CLOEXEC)) {
+		fcntl(*begun, F_SETFD, FD_CLOEXEC) || signal(SIGHUP, SIG_IGN) == SIG_ERR) {
 		log_error("%s: cannot go into the background: %s", me, strerror(errno));
 		return MAIN_FAILED;
 	}

@@ -290,9 +290,10 @@ all_stopped()
 	xseg --json status | jq -e '(.supervisor.alive | not) and (.peers | map(.state == "stopped") | all)'
 }
 
-up "all processes get SIGTERM"
-# shellcheck disable=SC2046
-kill -TERM $(xseg --json status | jq '.peers[].pid, .supervisor.pid')
+up "all processes get SIGTERM, and SIGHUP"
+pids=$(xseg --json status | jq '.peers[].pid, .supervisor.pid')
+# shellcheck disable=SC2086
+{ kill -TERM $pids; kill -HUP $pids; } 2>/dev/null
 t "$what: all stop" wait_for 20 all_stopped
 t "$what: with nothing left in the segment" xseg destroy
 all_is_there

@@ -61,6 +61,7 @@ static void exec_detached(char *const argv[], int out, int report)
 	int in = open("/dev/null", O_RDONLY | O_CLOEXEC), err;
 
 	setsid();
+	signal(SIGHUP, SIG_IGN);	/* as of peers that the supervisor starts */
 	close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (in >= 0 && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
 	    dup2(out, STDERR_FILENO) >= 0)
