@@ -389,8 +389,8 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 			err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
 	if (head.stamp != layout_stamp())
 		return xseg_fail(err, -EPROTO,
-			"segment '%s' was made by another version of xseg; use that one, or "
-			"destroy it and make it again",
+			"segment '%s' was made by another version of xseg; end it with 'xseg down' of that "
+			"one (UPGRADING in xseg(1) says more)",
 			name);
 	if (!xs_geometry_again(&head.geo, &want))
 		return xseg_fail(err, -EPROTO,

@@ -41,7 +41,7 @@ struct supervisor {
 	struct units units;
 	struct xseg_peer *self;
 	char directory[PATH_MAX];		/* where the programs are */
-	bool stopping;
+	bool stopping, told_removed;
 	uint64_t stranded_ms;		/* stopping: since when a peer is that; 0: none is */
 	/* of the incarnation that was asked to stop, and of the one that is not ours to ask, by the
 	 * peer's place in the segment */
@@ -161,6 +161,22 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 
 /* ---- ends -------------------------------------------------------------------------------- */
 
+/* Once: what it tries in vain from then on the log says anyway. */
+static void tell_removed(struct supervisor *s)
+{
+	struct xseg *seg;
+	int rc = xseg_attach(s->segment, XSEG_ATTACH_OBSERVER, &seg, NULL);
+
+	if (rc == 0)
+		xseg_detach(seg);
+	if (rc != -ENOENT || s->told_removed)
+		return;
+	s->told_removed = true;
+	log_error(
+		"%s: the segment's file was removed from /dev/shm: nothing can be started again; 'kill %d' stops what runs, in order",
+		me, (int)getpid());
+}
+
 static void unit_died(struct supervisor *s, struct unit *u, const char *how, uint64_t now_ms)
 {
 	if (!u->restart) {
@@ -176,6 +192,7 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
 	else
 		log_warn("%s: the process of %s %s; starting it again in %u ms", me,
 			 unit_name(&s->units, u), how, u->backoff_ms);
+	tell_removed(s);
 }
 
 /* Of those that have stopped while all is being stopped, units_needs() says which come back (V8). */

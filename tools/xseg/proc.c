@@ -1,6 +1,8 @@
 /* proc - see proc.h. */
 #include "tools/xseg/proc.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -52,6 +54,56 @@ int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer)
 	info.si_uid = getuid();
 	info.si_value.sival_int = (int)peer->index;
 	return signal_peer(seg, peer, MAIN_STOP_SIGNAL, &info);
+}
+
+static bool supervises(const char *pid)
+{
+	char path[300], args[4096];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = fd < 0 ? -1 : read(fd, args, sizeof(args));
+	if (fd >= 0)
+		close(fd);
+	return len > 0 && memmem(args, (size_t)len, "\0--supervise", sizeof("\0--supervise"));
+}
+
+static bool has_mapped(const char *pid, const char *file)
+{
+	char path[300], *line = NULL;
+	bool found = false;
+	size_t room = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	in = fopen(path, "re");
+	while (in && !found && getline(&line, &room, in) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		found = strchr(line, '/') && !strcmp(strchr(line, '/'), file);
+	}
+	free(line);
+	if (in)
+		fclose(in);
+	return found;
+}
+
+uint32_t proc_find_supervisor(const char *segment, bool has_name)
+{
+	DIR *all = opendir("/proc");
+	struct dirent *e;
+	uint32_t pid = 0;
+	char file[128];
+
+	snprintf(file, sizeof(file), "/dev/shm/xseg.%s%s", segment, has_name ? "" : " (deleted)");
+	while (all && !pid && (e = readdir(all)))
+		if (isdigit((unsigned char)e->d_name[0]) && supervises(e->d_name) &&
+			has_mapped(e->d_name, file))
+			pid = (uint32_t)strtoul(e->d_name, NULL, 10);
+	if (all)
+		closedir(all);
+	return pid;
 }
 
 /* In the child: errors go to the parent through the pipe, which closes when the program starts, as

@@ -18,6 +18,11 @@ int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int si
 /* Has this peer, and no other of its process, stop in an orderly way. */
 int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUST_CHECK;
 
+/* The supervisor of a segment that cannot be asked, by what /proc tells: has_name, whether its file
+ * is still in /dev/shm. 0: there is none, or it is another user's. To be told of, not to be
+ * signalled. */
+uint32_t proc_find_supervisor(const char *segment, bool has_name);
+
 /* Starts a program in a session of its own, input from /dev/null, output and errors to the
  * descriptor log; it gets no other descriptor. Returns its pid or -errno (the program could not be
  * started). */

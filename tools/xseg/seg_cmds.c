@@ -11,6 +11,7 @@
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
 #include "tools/xseg/out.h"
+#include "tools/xseg/proc.h"
 #include "tools/xseg/view.h"
 
 /* ---- destroy ----------------------------------------------------------------------------- */
@@ -26,6 +27,7 @@ const struct opt seg_force_table[] = {
 /* Of why, what to do next is left out: it has been done. */
 static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 {
+	uint32_t pid = proc_find_supervisor(t->segment, true);
 	int rc = xseg_destroy(t->segment);
 
 	if (rc)
@@ -33,6 +35,9 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 				       "destroy %s", t->segment);
 	tool_say(t, "segment %s is removed (%.*s)", t->segment, (int)strcspn(why->text, ";"),
 		 why->text);
+	if (pid)
+		tool_note(t, "its stack runs on, with what it has not flushed; 'kill %u' stops that in order",
+			  pid);
 	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }
 
@@ -51,6 +56,10 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 		return tool_fail_attach(t, rc, &err);
 	if (rc == -ESTALE || (rc && rc != -ENOENT && o->force))
 		return destroy_unreadable(t, &err);
+	if (rc == -EPROTO && proc_find_supervisor(t->segment, true)) {
+		tool_fail_attach(t, rc, &err);
+		return TOOL_REFUSED;
+	}
 	if (rc && rc != -ENOENT && rc != -EACCES)
 		return tool_fail(TOOL_REFUSED,
 			"destroy %s: who uses it cannot be told (%s); to remove it anyway add --force",

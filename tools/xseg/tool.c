@@ -1,4 +1,5 @@
 /* tool - see tool.h. */
+#include "tools/xseg/proc.h"
 #include "tools/xseg/tool.h"
 
 #include <errno.h>
@@ -365,8 +366,27 @@ static const char *attach_hint(int rc)
 	}
 }
 
+/* A stack that runs in it holds what is not flushed: how that ends is told, whatever else is wrong. */
+static int fail_attach_of_running(const struct tool *t, uint32_t pid, const struct xseg_error *err)
+{
+	if (!err)
+		return tool_fail(TOOL_REFUSED,
+			"segment %s: its file was removed from /dev/shm, and its stack runs on; "
+			"'kill %u' stops that in order, then run 'xseg up STACK.conf'",
+			t->segment, pid);
+	return tool_fail(TOOL_FAILED,
+		"segment %s: %.*s, and its stack runs; stop that by 'kill %u', which loses nothing, "
+		"then run 'xseg destroy --force'",
+		t->segment, (int)strcspn(err->text, ";"), err->text, pid);
+}
+
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 {
+	uint32_t pid = rc == -ENOENT || rc == -EPROTO
+			       ? proc_find_supervisor(t->segment, rc != -ENOENT) : 0;
+
+	if (pid)
+		return fail_attach_of_running(t, pid, rc == -ENOENT ? NULL : err);
 	if (rc == -ENOENT)
 		return tool_fail(TOOL_REFUSED,
 			"segment %s: there is none of that name; make it with 'xseg create' or "
