@@ -324,7 +324,10 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 			errno == EEXIST ? "segment '%s' exists already"
 					: "cannot make segment '%s': %m",
 			name);
-	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
+	/* whatever the umask is, for is_named() */
+	rc = fchmod(fd, 0600) ? xseg_fail(err, -errno, "cannot set the segment's mode: %m") : 0;
+	if (rc == 0)
+		rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
 	/* another maker may have taken it for half made before it was locked; from here on nobody
 	 * does */
 	if (rc == 0 && !is_named(path, fd))

@@ -60,6 +60,15 @@ expect_err 4 "there is none of that name" "a segment that is not there is refuse
 
 # ---- segments ----
 
+# Files of mode 0 root may open, too, unless it does without that.
+as_anyone=()
+[ "$(id -u)" -ne 0 ] || as_anyone=(setpriv --bounding-set=-dac_override,-dac_read_search)
+made=$XSEG_SEGMENT-umask
+t "a segment is made whatever the umask is" bash -c 'umask 777; exec "$@"' - "${as_anyone[@]}" \
+	xseg -s "$made" create --memory 32M
+is "and has its mode" "$(stat -c %a "/dev/shm/xseg.$made")" 600
+t "and is removed" xseg -s "$made" destroy
+
 t "a dry run prints costs" xseg create --memory 64M --cache 32M --objects 100 --dry-run
 expect_err 4 "none of that name" "and makes nothing" xseg info
 is "which is no progress, to be left out" \
