@@ -47,6 +47,20 @@ else
 		"$work/log"
 fi
 
+# Of what is shown, what the installed headers do not declare.
+sentence="the installed library shows what the installed headers declare, and nothing else"
+printf '#include <xseg/xseg.h>\n#include <xseg/volume.h>\n' |
+	$CC -E -P -I"$target/usr/include" -x c - | grep -oE '\b(xseg|xhist)_[a-z0-9_]+ *\(' |
+	tr -d ' (' | sort -u >"$work/declared"
+nm -D --defined-only "$target/usr/lib/libxseg.so" | sed -E 's/.* //; s/@.*//; /^XSEG_[0-9]+$/d' |
+	sort -u >"$work/shown"
+comm -23 "$work/shown" "$work/declared" >"$work/log"
+if [ -s "$work/shown" ] && [ ! -s "$work/log" ]; then
+	ok "$sentence"
+else
+	not_ok "$sentence" "$work/log"
+fi
+
 # package_of DESTDIR: the directory that the Python package is in
 package_of()
 {
