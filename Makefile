@@ -22,9 +22,9 @@
 #                                (what has none helps them all)
 #
 # Nothing is run while this file is read, so that `make deps` works on a machine without a compiler.
-# CC, CFLAGS, LDFLAGS, BUILD and EXTRA_CFLAGS may be given; V=1 shows the commands. Programs that
-# data goes through are optimized as wholes when they are linked (a tenth of a hit's instructions),
-# but for special builds, with EXTRA_CFLAGS; LTO= does without.
+# CC, CPPFLAGS, CFLAGS, LDFLAGS, BUILD and EXTRA_CFLAGS may be given; V=1 shows the commands.
+# Programs that data goes through are optimized as wholes when they are linked (a tenth of a hit's
+# instructions), but for special builds, with EXTRA_CFLAGS; LTO= does without.
 
 VERSION = 0.1.0
 # Of libxseg.so: another number when programs that were linked with the last one would not run with
@@ -42,7 +42,7 @@ endif
 
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
-	   $(CFLAGS) $(EXTRA_CFLAGS)
+	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
 LTO	?= $(if $(EXTRA_CFLAGS),,-flto=auto)
 URCU	 = -lurcu-memb -lurcu-qsbr -lurcu-mb -lurcu-bp -lurcu-cds -lurcu-common
 LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(URCU) $(SOSD_LIBS) -lm

@@ -16,6 +16,14 @@ MAKEFLAGS=$(echo "${MAKEFLAGS:-}" | sed -E 's/ ?--jobserver-[a-z]+=[^ ]*//g; s/ 
 export MAKEFLAGS
 unset MFLAGS MAKELEVEL
 target=$work/root
+# dpkg-buildflags has -D_FORTIFY_SOURCE in CPPFLAGS.
+if make --no-print-directory -n BUILD="$work/none" CPPFLAGS=-DCPP_GIVEN CFLAGS=-DC_GIVEN \
+		"$work/none/obj/xtypes/xhist.o" 2>&1 | grep -q -- '-DCPP_GIVEN.* -c '; then
+	ok "CPPFLAGS are the compiler's, too"
+else
+	not_ok "CPPFLAGS are the compiler's, too"
+fi
+
 # make_it TARGET [DESTDIR] [PREFIX]; make has no names with spaces: the repository may be in such a one
 make_it()
 {
