@@ -1,5 +1,4 @@
 /* tool - see tool.h. */
-#include "tools/xseg/proc.h"
 #include "tools/xseg/tool.h"
 
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "peers/common/hint.h"
+#include "tools/xseg/proc.h"
 
 #define PROGRESS_EVERY_NS (TOOL_SECOND / 5)
 /* where there is no terminal */
