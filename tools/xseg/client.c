@@ -446,6 +446,23 @@ bool client_value(const char *text, const char *key, char *value, size_t size)
 	return false;
 }
 
+bool client_line(const char *text, const char *key, char *value, size_t size)
+{
+	size_t len = strlen(key);
+	const char *at = text;
+
+	while (*at) {
+		if (!strncmp(at, key, len) && at[len] == '=') {
+			at += len + 1;
+			snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
+			return true;
+		}
+		at += strcspn(at, "\n");
+		at += *at == '\n';
+	}
+	return false;
+}
+
 uint64_t client_number(const char *text, const char *key)
 {
 	char value[32];

@@ -79,6 +79,8 @@ void client_settings_now(struct client *c, int argc, char **argv, char *text, si
 /* The value of "key=..." in text of "key=value" words, one a line or several; false when it is not
  * there. */
 bool client_value(const char *text, const char *key, char *value, size_t size);
+/* The same of text that has one a line: all that the line says, also words with spaces between. */
+bool client_line(const char *text, const char *key, char *value, size_t size);
 uint64_t client_number(const char *text, const char *key);	/* 0 when it is not there */
 
 #endif

@@ -140,7 +140,7 @@ static json_t *pool_json(struct client *c, const struct xseg_peer_info *p)
 
 	out_set_text(j, "name", p->name);
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (answers && client_value(c->text, words[i], word, sizeof(word)))
+		if (answers && client_line(c->text, words[i], word, sizeof(word)))
 			out_set_text(j, words[i], word);
 		else
 			json_object_set_new(j, words[i], json_null());
