@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <stddef.h>
 
+#define NO_RIGHT                                                                               \
+	"the user needs: osd 'allow rwx pool=POOL'; when it has that, 'xseg peer stop --force' " \
+	"and start it again, as a session keeps the rights that it began with"
+
 /* ESHUTDOWN is what Ceph calls EBLOCKLISTED. A client that is told ETIMEDOUT would take it for its
  * own patience, and the work for going on. */
 static const struct known {
@@ -27,14 +31,16 @@ static const struct known {
 	{ EDQUOT, false, true, ENOSPC, "the pool's quota is used up: 'ceph osd pool get-quota'" },
 	{ ESHUTDOWN, false, true, EIO,
 		"the cluster has blocklisted this client, as who took its place would: make sure that nobody did, then 'xseg peer stop --force' and start it again" },
-	{ EPERM, false, true, EACCES, "the user needs: osd 'allow rwx pool=POOL'" },
-	{ EACCES, false, true, EACCES, "the user needs: osd 'allow rwx pool=POOL'" },
+	{ EPERM, false, true, EACCES, NO_RIGHT },
+	{ EACCES, false, true, EACCES, NO_RIGHT },
 	{ ENODEV, false, true, EIO, "the pool is gone" },
 	{ EIO, false, true, EIO, "the OSDs' logs say why" },
 	{ ENOMEM, false, true, ENOMEM, "this process or the OSD is out of memory" },
 	{ ENOENT, false, false, ENOENT, "" },
-	{ EFBIG, false, false, EFBIG, "'ceph config get osd osd_max_object_size'" },
-	{ EOPNOTSUPP, false, false, EOPNOTSUPP, "" },
+	{ EFBIG, false, true, EFBIG,
+		"objects may be as large as 'ceph config get osd osd_max_object_size' says: raise that, or take a smaller object_size for a new pool or prefix" },
+	{ EOPNOTSUPP, false, true, EOPNOTSUPP,
+		"the pool cannot do that; one that is erasure coded needs allow_ec_overwrites" },
 	{ EPROTO, false, false, EPROTO, "" },
 };
 

@@ -176,6 +176,8 @@ static int check_prefix(const char *text, struct xseg_error *err)
 
 static int check_user(const char *text, struct xseg_error *err)
 {
+	if (!text[0])
+		return xseg_fail(err, -EINVAL, "user: it is empty");
 	if (strncmp(text, "client.", strlen("client.")))
 		return 0;
 	return xseg_fail(err, -EINVAL, "user: '%.60s' is to be without 'client.'", text);

@@ -38,7 +38,8 @@ static int configure(
 			p->conf[0] ? "at " : "in /etc/ceph/ceph.conf or where $CEPH_CONF says",
 			p->conf);
 	if (rc)
-		return xseg_fail(err, rc, "the Ceph configuration %s cannot be read: %s", p->conf,
+		return xseg_fail(err, rc, "the Ceph configuration %s cannot be read: %s; correct it, or have conf= name another",
+			p->conf[0] ? p->conf : "that $CEPH_CONF names or /etc/ceph/ceph.conf",
 			strerror(-rc));
 	/* a limit of librados that is reached would have it block the thread that sends */
 	rc = sosd_rados_set_timeout(s, p->timeout_ns);
@@ -96,7 +97,7 @@ static int fail_connect(
 	case EPERM:
 	case EACCES:
 		return xseg_fail(err, rc,
-			"the monitor refuses client.%s: the key in %.80s is not the one that 'ceph auth get client.%s' shows",
+			"the monitor refuses client.%s: the key in %.80s is not the one that 'ceph auth get client.%s' shows, or has no caps for mon",
 			p->user, keyring, p->user);
 	case EIO:
 		return xseg_fail(err, rc,
@@ -124,7 +125,7 @@ static int open_pool(
 
 	if (rc == -ENOENT)
 		return xseg_fail(err, rc,
-			"there is no pool '%s'; 'ceph osd pool ls' shows those that are, 'ceph osd pool create %s' makes it",
+			"there is no pool '%s'; 'ceph osd pool ls' shows those that are, 'ceph osd pool create \"%s\"' makes it",
 			p->pool, p->pool);
 	if (rc)
 		return xseg_fail(
