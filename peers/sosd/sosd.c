@@ -139,8 +139,8 @@ static void look_for_silence(struct peer_port *pp)
 	struct sosd *s = sosd_of(pp->peer);
 	struct sosd_port *port = sosd_port_of(pp);
 
-	if (port->silent || silent_for_ns(pp) < SILENCE_NS)
-		return;
+	if (port->silent || silent_for_ns(pp) < SILENCE_NS || sosd_owner_error(&s->owner))
+		return;				/* or it was said why nothing is sent */
 	port->silent = true;
 	count(port, SOSD_COUNT_SILENCES);
 	log_warn(
@@ -247,6 +247,7 @@ static void ops_begin(struct peer_port *pp)
 	struct sosd_port *port = sosd_port_of(pp);
 	uint64_t timeout_ns = atomic_load_explicit(&s->timeout_ns, memory_order_relaxed);
 	enum sosd_owner_state own = sosd_owner_state(&s->owner);
+	int error = sosd_owner_error(&s->owner);
 	struct sosd_op *op;
 
 	while ((op = (struct sosd_op *)port->ready.first)) {
@@ -254,8 +255,8 @@ static void ops_begin(struct peer_port *pp)
 			op_end(pp, ops_list_take(&port->ready), -ESHUTDOWN);
 		} else if (is_hopeless(pp, op, timeout_ns)) {
 			count(port, SOSD_COUNT_TIMEOUTS);
-			op_end(pp, ops_list_take(&port->ready), -ETIMEDOUT);
-		} else if (sosd_owner_may_send(&s->owner, pp->now_ns) &&
+			op_end(pp, ops_list_take(&port->ready), error ? error : -ETIMEDOUT);
+		} else if (sosd_owner_may_send(&s->owner) &&
 			   sosd_calls_has_room(&port->calls)) {
 			op_begin(pp, ops_list_take(&port->ready));
 		} else {

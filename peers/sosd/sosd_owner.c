@@ -10,12 +10,16 @@
 
 #include "peers/common/bus.h"
 #include "peers/common/log.h"
+#include "peers/sosd/sosd_error.h"
 
 #define LOCK	  "xseg"
 #define SECOND_NS UINT64_C(1000000000)
 #define TRIES	  5			/* that a lock was broken, and somebody else took it */
 #define NOBODY	  "nobody"
 #define LEFT	  "-"				/* in the place of an address */
+/* The record is filled up with spaces: "ADDRESS NAME" fits. */
+#define RECORD	  384
+#define EXCLUSIVE 1				/* of the OSD's class "lock" */
 
 #define TO(state) (1u << SOSD_##state)
 
@@ -33,12 +37,19 @@ static void set_state(struct sosd_owner *w, enum sosd_owner_state state)
 	atomic_store_explicit(&w->state, state, memory_order_release);
 }
 
-static uint64_t clock_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+bool sosd_owner_may_send(struct sosd_owner *w)
+{
+	return sosd_owner_state(w) == SOSD_OWNER &&
+	       clock_ns(CLOCK_BOOTTIME) <
+		       atomic_load_explicit(&w->lease_end_ns, memory_order_relaxed);
 }
 
 /* ---- the lock ---------------------------------------------------------------------------- */
@@ -49,7 +60,7 @@ static int lock(struct sosd_owner *w, uint8_t flags, uint64_t *end_ns)
 	struct timeval expiry = { .tv_sec = (time_t)(w->expiry_ns / SECOND_NS),
 		.tv_usec = (suseconds_t)(w->expiry_ns % SECOND_NS / 1000) };
 
-	*end_ns = clock_ns() + w->expiry_ns;
+	*end_ns = clock_ns(CLOCK_BOOTTIME) + w->expiry_ns;
 	return rados_lock_exclusive(
 		w->rados->io, w->object, LOCK, w->me, "", &expiry, flags);
 }
@@ -136,12 +147,51 @@ static int read_record(struct sosd_owner *w, struct holder *before)
 	return 0;
 }
 
+static uint8_t *put_u32(uint8_t *at, size_t value)
+{
+	for (int i = 0; i < 4; i++)
+		*at++ = (uint8_t)(value >> 8 * i);
+	return at;
+}
+
+static uint8_t *put_text(uint8_t *at, const char *text)
+{
+	at = put_u32(at, strlen(text));
+	memcpy(at, text, strlen(text));
+	return at + strlen(text);
+}
+
+/* What the class's "assert_locked" takes (Ceph's cls_lock_assert_op): version, oldest version that
+ * understands it, length; the lock's name, kind, cookie, and no tag. */
+static size_t encode_lock(struct sosd_owner *w, uint8_t *buf)
+{
+	uint8_t *at = put_text(buf + 6, LOCK);
+
+	*at++ = EXCLUSIVE;
+	at = put_u32(put_text(at, w->me), 0);
+	buf[0] = buf[1] = 1;
+	put_u32(buf + 2, (size_t)(at - buf) - 6);
+	return (size_t)(at - buf);
+}
+
+/* -EBUSY: the lock is not ours (W3). */
 static int write_record(struct sosd_owner *w, const char *address)
 {
-	char text[sizeof(w->rados->address) + sizeof(w->me) + 1];
+	uint8_t held[32 + sizeof(w->me)];
+	char text[RECORD + 1];
+	rados_write_op_t op = rados_create_write_op();
+	int rc;
 
-	snprintf(text, sizeof(text), "%s %s", address, w->me);
-	return rados_write_full(w->rados->io, w->object, text, strlen(text));
+	if (!op)
+		return -ENOMEM;
+	rc = snprintf(text, sizeof(text), "%s %s", address, w->me);
+	snprintf(text + rc, sizeof(text) - (size_t)rc, "%*s", RECORD - rc, "");
+	rados_write_op_exec(op, "lock", "assert_locked", (const char *)held, encode_lock(w, held),
+		NULL);
+	rados_write_op_write_full(op, text, RECORD);
+	rc = rados_write_op_operate(op, w->rados->io, w->object, NULL, 0);
+	rados_release_write_op(op);
+	return rc;
 }
 
 /* It has the lock. -ESTALE: not any more, as another one, whom the record names, has served since
@@ -155,6 +205,19 @@ static int check_record(struct sosd_owner *w, struct holder *before)
 		return rc;
 	rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
 	return rc ? rc : -ESTALE;
+}
+
+/* As far as it has the lock. */
+static int give_back(struct sosd_owner *w)
+{
+	int rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static bool is_forbidden(int rc)
+{
+	return rc == -EPERM || rc == -EACCES;
 }
 
 /* W1 to W3. -EEXIST, -ESTALE: `holder` says who serves, or has served meanwhile. */
@@ -178,6 +241,8 @@ static int take(struct sosd_owner *w, struct holder *holder)
 		set_lease(w, end_ns);
 		set_state(w, SOSD_OWNER);
 	}
+	if (rc == -EBUSY)			/* it has expired meanwhile */
+		rc = -EAGAIN;
 	return rc;
 }
 
@@ -186,7 +251,7 @@ static int take(struct sosd_owner *w, struct holder *holder)
 /* False: it is to end. */
 static bool wait_for(struct sosd_owner *w, uint64_t ns)
 {
-	uint64_t end_ns = clock_ns() + ns;
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + ns;
 	struct timespec until = { .tv_sec = (time_t)(end_ns / SECOND_NS),
 		.tv_nsec = (long)(end_ns % SECOND_NS) };
 	bool goes_on;
@@ -199,31 +264,55 @@ static bool wait_for(struct sosd_owner *w, uint64_t ns)
 	return goes_on;
 }
 
-static void lose(struct sosd_owner *w, const char *why)
+/* A segment whose place another one has taken does not serve again as it is (W2). */
+static void tell_loss(struct sosd_owner *w, int rc, const struct holder *holder)
 {
-	set_state(w, SOSD_LOST);
-	log_error(
-		"%s: %s; nothing is read or written here any more, and dirty data stays in the cache; to serve them here, stop the other one, then 'xseg peer stop --force' this one and start it again",
-		w->who, why);
-	w->changed(w->arg);
+	if (rc == -ESHUTDOWN)
+		log_error(
+			"%s: the cluster has blocklisted this client, as who takes its place would; nothing is read or written here any more, and dirty data stays in the cache; to serve here, make sure that nobody else does, then 'xseg peer stop %s --force' and 'xseg peer start %s'",
+			w->who, w->who, w->who);
+	else
+		log_error(
+			"%s: %s %s; nothing is read or written here any more; to serve here, stop that one, then 'xseg down --force', which loses what is dirty here, and 'xseg up'",
+			w->who, holder->cookie,
+			rc == -ESTALE ? "has meanwhile served these objects"
+				      : "serves these objects now");
 }
 
 /* True: somebody serves in its stead, or has. */
 static bool is_lost(struct sosd_owner *w, int rc, const struct holder *holder)
 {
-	char why[sizeof(holder->cookie) + 64];
-
-	if (rc == -ESHUTDOWN)
-		snprintf(why, sizeof(why),
-			"the cluster has blocklisted this client, as who takes its place would");
-	else if (rc == -EEXIST || rc == -ESTALE)
-		snprintf(why, sizeof(why), "%s %s", holder->cookie,
-			rc == -ESTALE ? "has meanwhile served these objects"
-				      : "serves these objects now");
-	else
+	if (rc != -ESHUTDOWN && rc != -EEXIST && rc != -ESTALE)
 		return false;
-	lose(w, why);
+	set_state(w, SOSD_LOST);
+	tell_loss(w, rc, holder);
+	w->changed(w->arg);
 	return true;
+}
+
+static bool is_silence(int rc)
+{
+	return rc == -ETIMEDOUT || rc == -EAGAIN;
+}
+
+static void set_error(struct sosd_owner *w, int rc)
+{
+	atomic_store_explicit(&w->error, is_silence(rc) ? 0 : rc, memory_order_relaxed);
+}
+
+/* Once for each error that is another one: it is asked several times a second. Of silence the log
+ * of requests speaks. */
+static void tell(struct sosd_owner *w, int rc)
+{
+	int before = sosd_owner_error(w);
+
+	set_error(w, rc);
+	if (rc && !is_silence(rc) && rc != before)
+		log_warn(
+			"%s: the lock of its objects in the pool %s cannot be had: %s; asking on, and requests wait; %s",
+			w->who, w->rados->pool, strerror(-rc), sosd_error_remedy(rc));
+	if (!rc && before)
+		log_info("%s: the lock of its objects can be had again", w->who);
 }
 
 static void ask(struct sosd_owner *w)
@@ -231,7 +320,10 @@ static void ask(struct sosd_owner *w)
 	struct holder holder;
 	int rc = take(w, &holder);
 
-	if (!is_lost(w, rc, &holder) && !rc) {
+	if (is_lost(w, rc, &holder))
+		return;
+	tell(w, rc);
+	if (!rc) {
 		log_info("%s: the pool %s answers", w->who, w->rados->pool);
 		w->changed(w->arg);
 	}
@@ -252,7 +344,14 @@ static void renew(struct sosd_owner *w)
 	}
 	if (!rc && w->lapsed)
 		rc = check_record(w, &holder);
-	if (!is_lost(w, rc, &holder) && !rc) {
+	if (!rc && w->lapsed)			/* the object may have been removed */
+		rc = write_record(w, w->rados->address);
+	if (rc == -EBUSY)
+		rc = -EAGAIN;
+	if (is_lost(w, rc, &holder))
+		return;
+	tell(w, rc);
+	if (!rc) {
 		w->lapsed = false;
 		set_lease(w, end_ns);
 		w->changed(w->arg);		/* it may have been at its end */
@@ -334,28 +433,35 @@ int sosd_owner_open(struct sosd_owner *w, struct sosd_rados *rados,
 			"%s has served the objects of prefix '%s' since this segment did, so what its caches hold is out of date; 'xseg down "
 			"--force', then start it anew",
 			holder.cookie, p->prefix);
-	if (rc == -EPERM || rc == -EACCES)
+	if (is_forbidden(rc)) {
+		give_back(w);			/* nobody is to wait until it expires */
 		return xseg_fail(err, rc,
 			"the user may not lock %s in the pool, or not have others refused; it needs mon 'profile rbd' and osd 'allow rwx pool=%s'",
 			w->object, rados->pool);
+	}
 	if (rc)
-		log_warn("%s: the pool %s does not say who may serve it: %s; asking on, and requests wait; 'ceph -s' may say why",
-			w->who, rados->pool, strerror(-rc));
+		log_warn("%s: the pool %s does not say who may serve it: %s; asking on, and requests wait; %s",
+			w->who, rados->pool, strerror(-rc), sosd_error_remedy(rc));
+	set_error(w, rc);
 	rc = start_keeper(w);
 	return rc ? xseg_fail(err, rc, "no thread to keep the lock: %s", strerror(-rc)) : 0;
 }
 
 void sosd_owner_leave(struct sosd_owner *w)
 {
-	int rc = 0;
+	int rc;
 
 	end_keeper(w);
 	if (sosd_owner_state(w) != SOSD_OWNER)
 		return;
 	rc = write_record(w, LEFT);
 	if (!rc)
-		rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
-	if (rc)
+		rc = give_back(w);
+	if (rc == -EBUSY)
+		log_warn(
+			"%s: the lock of its objects had expired when it left, and another one may have it",
+			w->who);
+	else if (rc)
 		log_warn(
 			"%s: the lock of its objects could not be given back: %s; it expires in %lu s",
 			w->who, strerror(-rc), (unsigned long)(w->expiry_ns / SECOND_NS));

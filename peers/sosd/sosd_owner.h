@@ -14,7 +14,8 @@
  *                     or has had it, or the OSDs refuse us
  *
  * Who is not OWNER sends nothing, nor does an OWNER whose last renewal was asked for longer ago
- * than it lasts (its *lease*): it may have been replaced. A lock that another one of the same name
+ * than it lasts (its *lease*): it may have been replaced. The time that the machine slept counts
+ * (CLOCK_BOOTTIME). A lock that another one of the same name
  * has is a dead predecessor's: the segment lets one process at a time have the name. It is broken,
  * after the OSDs have been told to refuse that one.
  *
@@ -30,7 +31,8 @@
  *       what its caches hold is out of date. That it did is in a word of the peer
  *       (SOSD_WORD_SERVED), stored before the first trip, and the other one's name in the record
  *   W3  the record names every process that may have sent something since the last one left in
- *       order, but those whom W1 is true of
+ *       order, but those whom W1 is true of. It is written by who has the lock just then, which the
+ *       OSD looks at in the same operation, and is of one length, so that a full pool takes it
  */
 #ifndef PEERS_SOSD_SOSD_OWNER_H
 #define PEERS_SOSD_SOSD_OWNER_H
@@ -58,6 +60,9 @@ struct sosd_owner {
 	_Atomic uint32_t state;		/* enum sosd_owner_state; by the keeper, once it runs */
 	_Atomic uint64_t lease_end_ns;		/* the same */
 	bool lapsed;			/* the keeper's: the lock had expired; who had it meanwhile? */
+	/* why the lock cannot be had, or renewed, where that is not silence; or 0. By the keeper,
+	 * once it runs, which says so when it changes */
+	_Atomic int error;
 
 	bool runs;
 	pthread_t keeper;
@@ -80,7 +85,8 @@ enum sosd_word { SOSD_WORD_SERVED = PEER_NR_WORDS };
  * another one has the lock, or had it since this segment served (W2). */
 int sosd_owner_open(struct sosd_owner *w, struct sosd_rados *rados,
 	const struct sosd_owner_params *p, struct xseg_error *err) XSEG_MUST_CHECK;
-/* Nothing is out, and nothing will be sent: the next one need not wait. */
+/* Nothing is out, and nothing will be sent: the next one need not wait. Who had lost the lock, not
+ * knowing it, leaves no trace. */
 void sosd_owner_leave(struct sosd_owner *w);
 /* also without sosd_owner_leave(), as a kill would; before sosd_rados_close() */
 void sosd_owner_close(struct sosd_owner *w);
@@ -90,11 +96,13 @@ static inline enum sosd_owner_state sosd_owner_state(struct sosd_owner *w)
 	return (enum sosd_owner_state)atomic_load_explicit(&w->state, memory_order_acquire);
 }
 
-/* now_ns: monotonic. */
-static inline bool sosd_owner_may_send(struct sosd_owner *w, uint64_t now_ns)
+/* Why not, other than that the pool is silent; or 0. Any thread. */
+static inline int sosd_owner_error(struct sosd_owner *w)
 {
-	return sosd_owner_state(w) == SOSD_OWNER &&
-	       now_ns < atomic_load_explicit(&w->lease_end_ns, memory_order_relaxed);
+	return atomic_load_explicit(&w->error, memory_order_relaxed);
 }
+
+/* Right now. Any thread. */
+bool sosd_owner_may_send(struct sosd_owner *w);
 
 #endif

@@ -206,6 +206,24 @@ expect_err 1 "No space left on device" "a flush says why it cannot" xseg volume 
 expect_json "$no_errors" "what is in the pool can be read" all_verified write-back
 t "there is room again" osd_is_full_at 0.9
 t "all that is dirty arrives" wait_for 60 is_clean
+t "the OSD is full once more" osd_is_full_at 0.001
+t "and has said so once more" wait_for 60 is_full
+t "the stack stops" xseg down
+t "and comes up" xseg up stack.conf
+expect_json "$no_errors" "what is in the pool can be read then, too" all_verified write-back
+t "a volume is removed to make room" timeout 60 xseg volume remove full
+
+log_says()	# REGEX
+{
+	grep -qE "$1" "$TMP/xseg-$XSEG_SEGMENT.log"
+}
+
+t "the object of the lock is removed, too" rados -p xseg rm xseg:owner --force-full
+t "the log says why it cannot be made again" wait_for 60 log_says \
+	"the lock of its objects .* cannot be had: No space left on device; .* OSD is full: 'ceph"
+t "there is room" osd_is_full_at 0.9
+t "it is made again" wait_for 60 log_says "the lock of its objects can be had again"
+t "and says who serves" bash -c "rados -p xseg get xseg:owner - | grep -q '/$XSEG_SEGMENT/sosd/'"
 
 # ---- a sosd that an administrator has blocklisted ----
 
@@ -253,12 +271,21 @@ expect_json "$no_errors" "verified I/O sees no error without a cache, either" \
 t "a volume is removed" xseg volume remove killed
 t "and its objects" wait_for 60 bash -c "! rados -p xseg ls | grep -q '^xseg.killed:'"
 t "everything stops again" xseg down
+
+odd="a b%c"
+t "a pool with an odd name" ceph osd pool create "$odd" 1
+sed "s/^pool = .*/pool = $odd/; s/^user = .*/user = admin/" stack.conf >odd.conf
+t "is served" xseg up odd.conf
+expect_json ".pools[0].pool == \"$odd\"" "and named" xseg --json status
+t "that stops, too" xseg down
 sed -i 's/^pool = xseg/pool = nowhere/' stack.conf
 expect_err 1 "there is no pool 'nowhere'; 'ceph osd pool ls' shows those that are" \
 	"a pool that is not there is named" xseg up stack.conf
 sed -i 's/^user = xseg/user = client.xseg/' stack.conf
 expect_err 2 "user: 'client.xseg' is to be without 'client.'" \
 	"a user who is written with 'client.' is refused" xseg up stack.conf
+sed -i 's/^user = .*/user =/' stack.conf
+expect_err 2 "user: it is empty" "so is one without a name" xseg up stack.conf
 
 daemons=$(paste -sd, "$cluster"/mon.pid "$cluster"/osd.pid)
 t "the cluster is ended" ceph_cluster down

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -376,9 +378,47 @@ static void who_was_blocklisted_is_told_and_changes_nothing(void **state)
 	assert_false(rig_holds(&g, "a", 0, 4096, 0x33));
 }
 
+/* What peer_open() says to these options. */
+static int try_to_open(const char *const *options, struct xseg_error *err)
+{
+	struct peer *p = peer_create(&sosd_class);
+	struct xseg_config cfg = {
+		.memory_bytes = 4u << 20, .nr_requests = 64, .nr_ports = 4, .huge = XSEG_HUGE_NEVER
+	};
+	const struct opt *o;
+	struct xseg *seg;
+	char key[16];
+	int rc;
+
+	assert_non_null(p);
+	for (; *options; options++) {
+		snprintf(key, sizeof(key), "%.*s", (int)strcspn(*options, "="), *options);
+		o = opt_find(sosd_class.opts, key);
+		assert_non_null(o);
+		assert_int_equal(opt_set(o, p, strchr(*options, '=') + 1, err), 0);
+	}
+	assert_int_equal(xseg_create_private(&cfg, &seg, err), 0);
+	rc = peer_open(p, seg, err);
+	peer_destroy(p);
+	xseg_detach(seg);
+	return rc;
+}
+
 /* ---- two hosts ---------------------------------------------------------------------------- */
 
 static struct rig other;
+static _Atomic time_t slept_s;
+
+/* In libc's stead: the clock that counts on while a machine sleeps does not agree with the others,
+ * once this one did. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int rc = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (!rc && clock == CLOCK_BOOTTIME)
+		now->tv_sec += atomic_load(&slept_s);
+	return rc;
+}
 
 static bool lock_is_free(void)
 {
@@ -544,6 +584,26 @@ static void who_could_not_renew_its_lock_sends_nothing_until_it_can(void **state
 	assert_int_equal(rig_wait(&g, io), 4096);
 }
 
+static void who_slept_longer_than_its_lock_lasts_sends_nothing_until_it_is_renewed(void **state)
+{
+	struct sosd_owner *owner;
+	struct rig_io *io;
+	uint8_t data[4096];
+
+	(void)state;
+	need_cluster();
+	owner = &sosd_of(g.peer)->owner;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	sosd_owner_close(owner);
+	atomic_store(&slept_s, 31);
+	memset(data, 0x22, sizeof(data));
+	io = rig_send(&g, XSEG_OP_WRITE, "a", 0, 4096, data, 0);
+	pass_time(S / 5);
+	assert_false(io->done);
+	atomic_store(&slept_s, 0);
+	assert_int_equal(rig_wait(&g, io), 4096);
+}
+
 /* It does not know of it, as when its machine stood still, and goes on writing. */
 static void who_lost_its_lock_changes_nothing_any_more(void **state)
 {
@@ -632,6 +692,84 @@ static void who_was_replaced_by_one_that_has_left_sends_nothing(void **state)
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), -EIO);
 }
 
+/* What the object of the lock says, for Ceph's tools. */
+static bool record_has(const char *text)
+{
+	char line[1000];
+
+	snprintf(line, sizeof(line),
+		"rados -c %s/ceph.conf -p xseg get %s:owner - 2>/dev/null | grep -qF -- '%s'", dir,
+		opt_prefix + 7, text);
+	return system(line) == 0;
+}
+
+/* Nobody refuses it, as above; here it is stopped before its lock is to be renewed. */
+static void who_was_replaced_does_not_say_that_it_was_the_last_to_leave(void **state)
+{
+	static const char *const records[] = { "127.0.0.1:0/1 other/host", "- other/host" };
+	struct sosd_owner *owner;
+	rados_ioctx_t io;
+
+	(void)state;
+	need_cluster();
+	for (size_t i = 0; i < 2; i++) {
+		close_store(&g);
+		open_empty(&g, 1);
+		owner = &sosd_of(g.peer)->owner;
+		io = owner->rados->io;
+		assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+		sosd_owner_close(owner);	/* nobody renews it */
+		take_the_lock();
+		assert_int_equal(
+			rados_write_full(io, owner->object, records[i], strlen(records[i])), 0);
+		if (i == 1)			/* it has left, too */
+			assert_int_equal(rados_unlock(io, owner->object, "xseg", "other/host"), 0);
+		rig_stop(&g);
+		assert_true(record_has(records[i]));
+		if (i == 1)			/* also not after that */
+			assert_int_equal(start_and_be_told(), -EEXIST);
+	}
+}
+
+/* Else nobody would refuse what it has sent, should it die. */
+static void a_record_that_was_removed_is_written_again(void **state)
+{
+	const struct sosd_owner *owner;
+	char line[400];
+
+	(void)state;
+	need_cluster();
+	open_with_short_lock();
+	owner = &sosd_of(g.peer)->owner;
+	snprintf(line, sizeof(line), "%s %s", owner->rados->address, owner->me);
+	assert_true(record_has(line));
+	assert_int_equal(rados_remove(owner->rados->io, owner->object), 0);
+	for (int i = 0; i < 100 && !record_has(line); i++)
+		usleep(100000);
+	assert_true(record_has(line));
+	rig_status_has(&g, "owner=yes\n");
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+}
+
+static void who_may_not_serve_leaves_no_lock_behind(void **state)
+{
+	struct xseg_error err = { "" };
+	char line[1300];
+
+	(void)state;
+	need_cluster();
+	snprintf(line, sizeof(line),
+		"ceph -c %s/ceph.conf auth get-or-create client.nowrite mon 'profile rbd' osd 'allow rx pool=xseg' >%s/client.nowrite.keyring 2>/dev/null",
+		dir, dir);
+	assert_int_equal(system(line), 0);
+	fresh_prefix();
+	while (try_to_open(OPTIONS("pool=xseg", opt_conf, "user=nowrite", opt_prefix), &err) ==
+		-ETIMEDOUT)
+		;
+	assert_non_null(strstr(err.text, "osd 'allow rwx pool=xseg'"));
+	assert_true(lock_is_free());
+}
+
 /* As it could not be renewed for long; but nobody else had it. */
 static void a_lock_that_has_expired_is_taken_again(void **state)
 {
@@ -678,32 +816,6 @@ static void a_pool_that_was_removed_does_not_read_as_zeroes(void **state)
 
 /* ---- what is missing --------------------------------------------------------------------- */
 
-/* What peer_open() says to these options. */
-static int try_to_open(const char *const *options, struct xseg_error *err)
-{
-	struct peer *p = peer_create(&sosd_class);
-	struct xseg_config cfg = {
-		.memory_bytes = 4u << 20, .nr_requests = 64, .nr_ports = 4, .huge = XSEG_HUGE_NEVER
-	};
-	const struct opt *o;
-	struct xseg *seg;
-	char key[16];
-	int rc;
-
-	assert_non_null(p);
-	for (; *options; options++) {
-		snprintf(key, sizeof(key), "%.*s", (int)strcspn(*options, "="), *options);
-		o = opt_find(sosd_class.opts, key);
-		assert_non_null(o);
-		assert_int_equal(opt_set(o, p, strchr(*options, '=') + 1, err), 0);
-	}
-	assert_int_equal(xseg_create_private(&cfg, &seg, err), 0);
-	rc = peer_open(p, seg, err);
-	peer_destroy(p);
-	xseg_detach(seg);
-	return rc;
-}
-
 /* A monitor that is slow is asked again. */
 static void refuses(const char *const *options, const char *text)
 {
@@ -724,7 +836,7 @@ static void refuses(const char *const *options, const char *text)
 
 static void write_conf(const char *path, const char *from, const char *to)
 {
-	char line[1200];
+	char line[2000];
 
 	snprintf(line, sizeof(line), "sed 's|^%s.*|%s|' %s/ceph.conf >%s", from, to, dir, path);
 	assert_int_equal(system(line), 0);
@@ -732,7 +844,7 @@ static void write_conf(const char *path, const char *from, const char *to)
 
 static void what_is_missing_is_named(void **state)
 {
-	char path[320], conf[330], empty[330], torn[350];
+	char path[320], conf[330], empty[330], torn[1300];
 
 	(void)state;
 	need_cluster();
@@ -758,6 +870,11 @@ static void what_is_missing_is_named(void **state)
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "names no monitor");
 	write_conf(path, "keyring =", "key = AQDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "the monitor refuses client.xseg");
+	snprintf(torn, sizeof(torn),
+		"ceph -c %s/ceph.conf auth get-or-create client.nomon osd 'allow rwx pool=xseg' >%s/client.nomon.keyring 2>/dev/null",
+		dir, dir);
+	assert_int_equal(system(torn), 0);
+	refuses(OPTIONS("pool=xseg", opt_conf, "user=nomon"), "or has no caps for mon");
 	write_conf(path, "mon_host =", "mon_host = [v2:127.0.0.1:1/0]");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"),
 		"no monitor answers within 10 s (mon_host = [v2:127.0.0.1:1/0])");
@@ -778,9 +895,13 @@ int main(void)
 		T(a_second_host_is_refused_and_told_who_serves),
 		T(a_host_that_died_is_replaced_when_its_lock_has_expired),
 		T(who_could_not_renew_its_lock_sends_nothing_until_it_can),
+		T(who_slept_longer_than_its_lock_lasts_sends_nothing_until_it_is_renewed),
 		T(who_lost_its_lock_changes_nothing_any_more),
 		T(who_learns_that_it_lost_its_lock_sends_nothing),
 		T(who_was_replaced_by_one_that_has_left_sends_nothing),
+		T(who_was_replaced_does_not_say_that_it_was_the_last_to_leave),
+		T(a_record_that_was_removed_is_written_again),
+		T(who_may_not_serve_leaves_no_lock_behind),
 		T(a_lock_that_has_expired_is_taken_again),
 		T(a_pool_that_was_removed_does_not_read_as_zeroes),
 		cmocka_unit_test(what_is_missing_is_named),
