@@ -87,6 +87,11 @@ static int get_holder(struct sosd_owner *w, struct holder *h)
 		h->client, &client, h->cookie, &cookie, h->address, &address);
 }
 
+static bool is_forbidden(int rc)
+{
+	return rc == -EPERM || rc == -EACCES;
+}
+
 /* A user who may not do so is no reason not to succeed oneself: what a dead process had sent is
  * hardly on its way for as long as a start takes. */
 static int fence(struct sosd_owner *w, const struct holder *h)
@@ -101,7 +106,7 @@ static int fence(struct sosd_owner *w, const struct holder *h)
 		log_info(
 			"%s: the OSDs refuse what %s sent, who served these objects before and did not leave",
 			w->who, h->address);
-	return (rc == -EPERM || rc == -EACCES) && !strcmp(h->cookie, w->me) ? 0 : rc;
+	return is_forbidden(rc) && !strcmp(h->cookie, w->me) ? 0 : rc;
 }
 
 /* -EEXIST: another one has it, and `holder` says who. */
@@ -130,13 +135,21 @@ static int take_lock(struct sosd_owner *w, struct holder *holder, uint64_t *end_
 	return -EAGAIN;
 }
 
+/* As far as it has the lock. */
+static int give_back(struct sosd_owner *w)
+{
+	int rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
+
+	return rc == -ENOENT ? 0 : rc;
+}
+
 /* ---- the record -------------------------------------------------------------------------- */
 
 /* "ADDRESS NAME"; what is read is input. Both are empty when there is none. */
 static int read_record(struct sosd_owner *w, struct holder *before)
 {
-	char text[sizeof(before->address) + sizeof(before->cookie)];
-	int rc = rados_read(w->rados->io, w->object, text, sizeof(text) - 1, 0);
+	char text[RECORD + 1];
+	int rc = rados_read(w->rados->io, w->object, text, RECORD, 0);
 
 	*before = (struct holder){ 0 };
 	if (rc < 0)
@@ -174,7 +187,7 @@ static size_t encode_lock(struct sosd_owner *w, uint8_t *buf)
 	return (size_t)(at - buf);
 }
 
-/* -EBUSY: the lock is not ours (W3). */
+/* -EAGAIN: the lock is not ours any more (W3). */
 static int write_record(struct sosd_owner *w, const char *address)
 {
 	uint8_t held[32 + sizeof(w->me)];
@@ -191,7 +204,7 @@ static int write_record(struct sosd_owner *w, const char *address)
 	rados_write_op_write_full(op, text, RECORD);
 	rc = rados_write_op_operate(op, w->rados->io, w->object, NULL, 0);
 	rados_release_write_op(op);
-	return rc;
+	return rc == -EBUSY ? -EAGAIN : rc;
 }
 
 /* It has the lock. -ESTALE: not any more, as another one, whom the record names, has served since
@@ -203,21 +216,8 @@ static int check_record(struct sosd_owner *w, struct holder *before)
 	if (rc || !before->cookie[0] || !strcmp(before->cookie, w->me) ||
 		!xseg_peer_user(w->xp, SOSD_WORD_SERVED))
 		return rc;
-	rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
+	rc = give_back(w);
 	return rc ? rc : -ESTALE;
-}
-
-/* As far as it has the lock. */
-static int give_back(struct sosd_owner *w)
-{
-	int rc = rados_unlock(w->rados->io, w->object, LOCK, w->me);
-
-	return rc == -ENOENT ? 0 : rc;
-}
-
-static bool is_forbidden(int rc)
-{
-	return rc == -EPERM || rc == -EACCES;
 }
 
 /* W1 to W3. -EEXIST, -ESTALE: `holder` says who serves, or has served meanwhile. */
@@ -241,8 +241,6 @@ static int take(struct sosd_owner *w, struct holder *holder)
 		set_lease(w, end_ns);
 		set_state(w, SOSD_OWNER);
 	}
-	if (rc == -EBUSY)			/* it has expired meanwhile */
-		rc = -EAGAIN;
 	return rc;
 }
 
@@ -346,8 +344,6 @@ static void renew(struct sosd_owner *w)
 		rc = check_record(w, &holder);
 	if (!rc && w->lapsed)			/* the object may have been removed */
 		rc = write_record(w, w->rados->address);
-	if (rc == -EBUSY)
-		rc = -EAGAIN;
 	if (is_lost(w, rc, &holder))
 		return;
 	tell(w, rc);
@@ -457,7 +453,7 @@ void sosd_owner_leave(struct sosd_owner *w)
 	rc = write_record(w, LEFT);
 	if (!rc)
 		rc = give_back(w);
-	if (rc == -EBUSY)
+	if (rc == -EAGAIN)
 		log_warn(
 			"%s: the lock of its objects had expired when it left, and another one may have it",
 			w->who);
