@@ -428,25 +428,8 @@ void client_settings_now(struct client *c, int argc, char **argv, char *text, si
 
 /* ---- answers ----------------------------------------------------------------------------- */
 
-bool client_value(const char *text, const char *key, char *value, size_t size)
-{
-	size_t len = strlen(key), got;
-	const char *at = text;
-
-	while (*at) {
-		if (!strncmp(at, key, len) && at[len] == '=') {
-			at += len + 1;
-			got = strcspn(at, " \n");
-			snprintf(value, size, "%.*s", (int)got, at);
-			return true;
-		}
-		at += strcspn(at, " \n");
-		at += strspn(at, " \n");
-	}
-	return false;
-}
-
-bool client_line(const char *text, const char *key, char *value, size_t size)
+/* `ends`: what values end with, and stand between keys. */
+static bool find_value(const char *text, const char *key, const char *ends, char *value, size_t size)
 {
 	size_t len = strlen(key);
 	const char *at = text;
@@ -454,13 +437,23 @@ bool client_line(const char *text, const char *key, char *value, size_t size)
 	while (*at) {
 		if (!strncmp(at, key, len) && at[len] == '=') {
 			at += len + 1;
-			snprintf(value, size, "%.*s", (int)strcspn(at, "\n"), at);
+			snprintf(value, size, "%.*s", (int)strcspn(at, ends), at);
 			return true;
 		}
-		at += strcspn(at, "\n");
-		at += *at == '\n';
+		at += strcspn(at, ends);
+		at += strspn(at, ends);
 	}
 	return false;
+}
+
+bool client_value(const char *text, const char *key, char *value, size_t size)
+{
+	return find_value(text, key, " \n", value, size);
+}
+
+bool client_line(const char *text, const char *key, char *value, size_t size)
+{
+	return find_value(text, key, "\n", value, size);
 }
 
 uint64_t client_number(const char *text, const char *key)
