@@ -165,11 +165,14 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 static void tell_removed(struct supervisor *s)
 {
 	struct xseg *seg;
-	int rc = xseg_attach(s->segment, XSEG_ATTACH_OBSERVER, &seg, NULL);
+	int rc;
 
+	if (s->told_removed)
+		return;
+	rc = xseg_attach(s->segment, XSEG_ATTACH_OBSERVER, &seg, NULL);
 	if (rc == 0)
 		xseg_detach(seg);
-	if (rc != -ENOENT || s->told_removed)
+	if (rc != -ENOENT)
 		return;
 	s->told_removed = true;
 	log_error(
