@@ -1,9 +1,9 @@
 /* client_life_test - volumes and queues: opening and its errors, volumed that restarts or leaves,
  * volumes that change, threads, descriptors, forked children. */
 #include "tests/unit/client_rig.h"
+#include "tests/unit/files.h"
 #include "tests/unit/seg_rig.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -214,29 +214,17 @@ static void opening_and_closing_leaves_nothing(void **state)
 	xseg_volume_close(NULL);
 }
 
-static unsigned nr_files(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	unsigned nr = 0;
-
-	assert_non_null(d);
-	while (readdir(d))
-		nr++;
-	closedir(d);
-	return nr;
-}
-
 static void a_segment_in_which_nothing_can_be_opened_is_detached_again(void **state)
 {
 	struct xseg *seg;
 	const char *name = segrig_named(&seg);
-	unsigned before = nr_files();
+	unsigned before = nr_open_files();
 
 	(void)state;
 	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = name, .volume = "disk" },
 				 "has no volumed"),
 		-ENOENT);
-	assert_int_equal(nr_files(), before);
+	assert_int_equal(nr_open_files(), before);
 	assert_int_equal(xseg_remove(seg, false), 0);
 	xseg_detach(seg);
 }

@@ -12,7 +12,6 @@
  *   - healed, and written over where something was lost, it is as good as new: also for a
  *     successor; and nothing is left over
  */
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -28,6 +27,7 @@
 #include "peers/filed/filed.h"
 #include "tests/unit/blocker_rig.h"
 #include "tests/unit/filed_kernel.h"
+#include "tests/unit/files.h"
 #include "tests/unit/tree.h"
 
 #define NR_OBJECTS  FK_FILES
@@ -223,18 +223,6 @@ static void write_all(bool may_fail)
 	flush_answered(result);
 }
 
-static uint32_t nr_fds(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	uint32_t nr = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		nr++;
-	closedir(dir);
-	return nr;
-}
-
 static void nothing_left_over(void)
 {
 	struct filed *f = (struct filed *)g.peer;
@@ -266,7 +254,7 @@ static void new_root(void)
 static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum fk_fault with,
 	uint32_t at, bool ever)
 {
-	uint32_t fds = nr_fds();
+	uint32_t fds = nr_open_files();
 
 	snprintf(what, sizeof(what), "%s at call %u%s", fk_faults[with].name, at,
 		ever ? " and from then on" : "");
@@ -295,7 +283,7 @@ static void one_run(const struct step *script, uint32_t nr, uint32_t quiet, enum
 	read_all();
 	nothing_left_over();
 	rig_stop(&g);
-	assert_int_equal(nr_fds(), fds);
+	assert_int_equal(nr_open_files(), fds);
 	remove_tree(root);
 }
 
