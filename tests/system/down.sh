@@ -310,6 +310,20 @@ all_is_there
 
 # ---- what is needed does not come back ----
 
+# While down waits for it, which says why it cannot go on.
+filed_dies()	# WHY
+{
+	kill -KILL "$frozen"
+	ends_with 1
+	t "$what: down says why" grep -q "$1" down.log
+}
+
+start_filed()
+{
+	t "$what: it is started by hand" xseg peer start filed
+	t "$what: and all stops" xseg down
+}
+
 # Dirty data, and a filed that has died and cannot be started, for its store is no folder of its own
 # any more.
 store_breaks()	# LINE: of the log, when that happens; WHY: what down says
@@ -317,9 +331,7 @@ store_breaks()	# LINE: of the log, when that happens; WHY: what down says
 	freeze_peer filed
 	begin_down "$1"
 	mv store elsewhere && mkdir store && touch store/objects
-	kill -KILL "$frozen"
-	ends_with 1
-	t "$what: down says why" grep -q "$2" down.log
+	filed_dies "$2"
 }
 
 needs_filed='cached cannot stop: it needs filed, which is dead'
@@ -327,8 +339,7 @@ needs_filed='cached cannot stop: it needs filed, which is dead'
 store_is_mended()
 {
 	rm -r store && mv elsewhere store
-	t "$what: it is started by hand" xseg peer start filed
-	t "$what: and all stops" xseg down
+	start_filed
 }
 
 up "filed cannot be started"
@@ -422,11 +433,8 @@ rm -f "$log"
 t "$what: the stack comes up" xseg up once.conf
 freeze_peer filed
 begin_down 'stopping filed'
-kill -KILL "$frozen"
-ends_with 1
-t "$what: down says so" grep -q 'filed: it died while it was stopping' down.log
-t "$what: it is started by hand" xseg peer start filed
-t "$what: and all stops" xseg down
+filed_dies 'filed: it died while it was stopping'
+start_filed
 all_is_there
 
 what="a cache by hand"
@@ -471,12 +479,8 @@ up "no supervisor, filed is killed"
 kill -KILL "$(supervisor)"
 freeze_peer filed
 begin_down 'cached: stopping'
-kill -KILL "$frozen"
-ends_with 1
-t "$what: down says what it needs" grep -q 'cached cannot stop: it needs filed, which is dead' \
-	down.log
-t "$what: it is started by hand" xseg peer start filed
-t "$what: and all stops" xseg down
+filed_dies "$needs_filed"
+start_filed
 all_is_there
 
 # What it wrote since its last sync may not be on the disk.
@@ -488,11 +492,8 @@ freeze_peer filed
 start down timeout -k 1 60 xseg down
 down=$started
 t "$what: it is asked to stop" wait_for 10 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
-kill -KILL "$frozen"
-ends_with 1
-t "$what: down says so" grep -q 'filed: it died while it was stopping' down.log
-t "$what: it is started by hand" xseg peer start filed
-t "$what: and all stops" xseg down
+filed_dies 'filed: it died while it was stopping'
+start_filed
 all_is_there
 
 up "no supervisor, volumed is killed"
