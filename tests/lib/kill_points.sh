@@ -78,14 +78,22 @@ every_point_is_in_a_list()
 
 # ---- what passes them ----
 
+# failed WHAT STATUS OUT: it was to succeed
+failed()
+{
+	{
+		echo "$1 failed with $2:"
+		cat "$3"
+	} >>commands.failed
+}
+
 # command KIND COMMAND...: one that is given while peers die
 command()
 {
 	local kind=$1
 	shift
-	xseg --quiet --timeout ${patience}s "$@" >"$kind.out" 2>&1 && return
-	echo "xseg $* failed with $?:" >>commands.failed
-	cat "$kind.out" >>commands.failed
+	xseg --quiet --timeout ${patience}s "$@" >"$kind.out" 2>&1 ||
+		failed "xseg $*" "$?" "$kind.out"
 }
 
 # A volume comes, is written, grows, shrinks and goes.
@@ -122,10 +130,8 @@ shrink_and_grow()	# KIND
 read_all()		# KIND
 {
 	resize "$1" 10
-	xbench --volume=vol --rw=read --bs=64k --iodepth=16 >"reads.$1" 2>&1 || {
-		echo "reads failed with $?:"
-		cat "reads.$1"
-	} >>commands.failed
+	xbench --volume=vol --rw=read --bs=64k --iodepth=16 >"reads.$1" 2>&1 ||
+		failed reads "$?" "reads.$1"
 	resize "$1" 16
 }
 
@@ -182,8 +188,7 @@ copy()			# NAME
 {
 	xbench --target=cached --objects=2 --object_size=1M --rw=write --opmix=copy:50 --bs=64k \
 		--number_ios=64 >"$1.out" 2>&1 && return
-	echo "copies failed with $?:" >>commands.failed
-	cat "$1.out" >>commands.failed
+	failed copies "$?" "$1.out"
 	return 1
 }
 
