@@ -119,6 +119,11 @@ run()
 	run_one "$@" &
 }
 
+# Lines of a log that tell of a failure, wherever they are in it: the scripts' and cmocka's own, a
+# sanitizer's, assert()'s.
+of_failure='^not ok - |^FAIL |\[  FAILED  \] [^0-9]|\[  ERROR   \] --- |\[   LINE   \] |^ERROR: '
+of_failure+='|^SUMMARY: |: Assertion .* failed'
+
 # Everything that it says is said at once, so that two do not mix.
 run_one()
 {
@@ -175,8 +180,7 @@ run_one()
 			exit
 		fi
 		echo "FAIL $name ($took, $p passed, $f failed)"
-		grep -aE '^not ok - |^FAIL |\[  FAILED  \] [^0-9]' "$log" | sort -u | head -n 20 |
-			sed 's/^/    /'
+		grep -aE "$of_failure" "$log" | awk '!seen[$0]++' | head -n 20 | sed 's/^/    /'
 		echo "    --- end of $log"
 		tail -n 25 "$log" | sed 's/^/    | /'
 	)"
