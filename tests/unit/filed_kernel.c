@@ -32,6 +32,22 @@ const struct fk_fault_info fk_faults[FK_NR_FAULTS] = {
 	[FK_LATE] = { "late", 0, true, true },
 };
 
+const char *const fk_call_names[FK_NR_CALLS] = {
+	[FK_SUBMIT] = "io_submit",
+	[FK_TRANSFER] = "transfer",
+	[FK_PREAD] = "pread",
+	[FK_PWRITE] = "pwrite",
+	[FK_OPENAT] = "openat",
+	[FK_MKDIRAT] = "mkdirat",
+	[FK_UNLINKAT] = "unlinkat",
+	[FK_FTRUNCATE] = "ftruncate",
+	[FK_FALLOCATE] = "fallocate",
+	[FK_FSTAT] = "fstat",
+	[FK_FACCESSAT] = "faccessat",
+	[FK_FSYNC] = "fsync",
+	[FK_FDATASYNC] = "fdatasync",
+};
+
 #define CAN(f) (1u << (f))
 static const uint32_t can[FK_NR_CALLS] = {
 	[FK_SUBMIT] = CAN(FK_EAGAIN) | CAN(FK_EINTR) | CAN(FK_IN_PART),
@@ -56,21 +72,23 @@ static const uint32_t can[FK_NR_CALLS] = {
 #define LATE_US	   300u
 #define LATE_LOOKS 300u			/* at what has ended, until a transfer begins */
 
-static _Atomic uint32_t nr_calls, nr_fired;	/* counted by workers, too */
-static _Atomic bool armed;
+static _Atomic uint32_t nr_calls[FK_NR_CALLS], nr_fired;	/* counted by workers, too */
+/* ARMED: one is to fail; SICK: each that can fails. */
+enum health { HEALTHY, ARMED, SICK };
+static _Atomic enum health health;
 static enum fk_fault fault;
-static uint32_t fault_at;			/* the number of a call, from 1 on */
+static enum fk_call fault_call;			/* it comes at a call of that kind, */
+static uint32_t fault_at;			/* the at-th, from 1 on */
 static bool for_ever;
-static uint8_t call_of[FK_CALLS_MAX + 1];
 
 static bool due(enum fk_call c)
 {
-	uint32_t n = atomic_fetch_add(&nr_calls, 1) + 1;
+	uint32_t n = atomic_fetch_add(&nr_calls[c], 1) + 1;
+	enum health now = atomic_load(&health);
 
-	if (n <= FK_CALLS_MAX)
-		call_of[n] = (uint8_t)c;
-	if (!atomic_load(&armed) || !(can[c] & CAN(fault)) ||
-		(for_ever ? n < fault_at : n != fault_at))
+	if (now == ARMED && c == fault_call && n == fault_at)
+		atomic_compare_exchange_strong(&health, &now, for_ever ? SICK : HEALTHY);
+	else if (now != SICK || !(can[c] & CAN(fault)))
 		return false;
 	atomic_fetch_add(&nr_fired, 1);
 	return true;
@@ -94,34 +112,31 @@ bool fk_can(enum fk_call call, enum fk_fault with)
 	return can[call] & CAN(with);
 }
 
-void fk_arm(enum fk_fault with, uint32_t at, bool ever)
+void fk_arm(enum fk_fault with, enum fk_call call, uint32_t at, bool ever)
 {
 	fault = with;
+	fault_call = call;
 	fault_at = at;
 	for_ever = ever;
-	atomic_store(&nr_calls, 0);
+	for (uint32_t i = 0; i < FK_NR_CALLS; i++)
+		atomic_store(&nr_calls[i], 0);
 	atomic_store(&nr_fired, 0);
-	atomic_store(&armed, at > 0);
+	atomic_store(&health, at > 0 ? ARMED : HEALTHY);
 }
 
 void fk_heal(void)
 {
-	atomic_store(&armed, false);
+	atomic_store(&health, HEALTHY);
 }
 
-uint32_t fk_nr_calls(void)
+uint32_t fk_nr_calls(enum fk_call call)
 {
-	return atomic_load(&nr_calls);
+	return atomic_load(&nr_calls[call]);
 }
 
 uint32_t fk_nr_fired(void)
 {
 	return atomic_load(&nr_fired);
-}
-
-enum fk_call fk_call_of(uint32_t nr)
-{
-	return (enum fk_call)call_of[nr];
 }
 
 static _Atomic uint32_t one_sync_in, chance;
@@ -291,7 +306,7 @@ static void sync_ends(int fd, bool ok)
 
 void fk_begin(const char *dir)
 {
-	fk_arm(FK_EIO, 0, false);
+	fk_arm(FK_EIO, FK_SUBMIT, 0, false);
 	snprintf(root, sizeof(root), "%s", dir);
 	memset(files, 0, sizeof(files));
 	memset(entries, 0, sizeof(entries));

@@ -21,13 +21,13 @@
 #define FK_FILES      20u
 #define FK_PIECE      4096u
 #define FK_PIECES     6u		/* of a file; what is behind is not looked after */
-#define FK_CALLS_MAX  2000u
 
 enum fk_call {
 	FK_SUBMIT, FK_TRANSFER, FK_PREAD, FK_PWRITE, FK_OPENAT, FK_MKDIRAT, FK_UNLINKAT,
 	FK_FTRUNCATE, FK_FALLOCATE, FK_FSTAT,
 	FK_FACCESSAT, FK_FSYNC, FK_FDATASYNC, FK_NR_CALLS
 };
+extern const char *const fk_call_names[FK_NR_CALLS];
 
 /* IN_PART: half of it, in whole sectors; ODDLY: a part that ends within a sector; LATE: all of it,
  * and long after what was asked for later. */
@@ -56,15 +56,15 @@ bool fk_can(enum fk_call call, enum fk_fault fault);
 
 /* Forgets all: files are below `root`; no fault. */
 void fk_begin(const char *root);
-/* From now on calls are counted from 1; the at-th fails so, if it can, or each that can from then
- * on. 0: none. */
-void fk_arm(enum fk_fault fault, uint32_t at, bool for_ever);
+/* From now on calls are counted, each kind from 1 on; the at-th of that kind fails so, which it can,
+ * and, for ever, each that can from then on. What workers do changes places with what goes on
+ * beside it, but seldom within a kind. 0: none. */
+void fk_arm(enum fk_fault fault, enum fk_call call, uint32_t at, bool for_ever);
 /* Instead of that: one sync of a file's data in so many fails, by chance, and each takes a moment.
  * 0: no more. */
 void fk_fail_syncs(uint32_t one_in, uint32_t seed);
 void fk_heal(void);
-uint32_t fk_nr_calls(void);
-enum fk_call fk_call_of(uint32_t nr);
+uint32_t fk_nr_calls(enum fk_call call);
 uint32_t fk_nr_fired(void);
 
 /* Why a file of that path below the root is not durable, in the pieces that are whole in that
