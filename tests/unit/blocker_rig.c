@@ -2,13 +2,13 @@
 #include "tests/unit/blocker_rig.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -95,6 +95,7 @@ void rig_open(struct rig *g, const struct peer_class *cls, const char *const *op
 	g->cls = cls;
 	g->options = options;
 	g->real_clock = real_clock;
+	prctl(PR_SET_TIMERSLACK, 1ul);	/* for rig_rest() */
 	g->now_ns = 1000000000;
 	assert_int_equal(xseg_create_private(&cfg, &g->seg, &err), 0);
 	assert_int_equal(xseg_peer_open(g->seg, &params, &g->client, &err), 0);
@@ -321,6 +322,14 @@ void rig_advance(struct rig *g, uint64_t ns)
 	g->now_ns += ns;
 }
 
+void rig_rest(struct rig *g)
+{
+	struct timespec moment = { 0, 1000 };
+
+	if (++g->nr_rests % 64 == 0)
+		nanosleep(&moment, NULL);
+}
+
 int64_t rig_wait(struct rig *g, struct rig_io *io)
 {
 	uint64_t next, done;
@@ -336,7 +345,7 @@ int64_t rig_wait(struct rig *g, struct rig_io *io)
 				g->now_ns = next;
 		}
 		if (!io->done && g->real_clock)
-			sched_yield();		/* to the store's threads */
+			rig_rest(g);
 	}
 	return io->result;
 }

@@ -43,6 +43,7 @@ struct rig {
 	uint32_t *pages;
 	uint64_t now_ns;
 	bool real_clock;
+	uint32_t nr_rests;
 	uint64_t nr_done;		/* replies in all */
 	struct rig_io io[RIG_IOS];
 	_Atomic bool threads_run;
@@ -82,6 +83,10 @@ struct rig_io *rig_send_flush(struct rig *g, uint32_t volume, const char *target
 int64_t rig_wait(struct rig *g, struct rig_io *io);
 /* One round of each port and of the client. */
 void rig_step(struct rig *g);
+/* Between steps, with a real clock: leaves the processor to the store's threads now and then. It
+ * sleeps, as who yields beside programs that never sleep gets it back when each of these has had a
+ * time slice. */
+void rig_rest(struct rig *g);
 /* Rounds until nothing more happens at this time (with a real clock: for a while). */
 void rig_settle(struct rig *g);
 void rig_advance(struct rig *g, uint64_t ns);

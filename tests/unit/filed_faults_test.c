@@ -13,7 +13,6 @@
  *     successor; and nothing is left over
  */
 #include <errno.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +82,7 @@ static int64_t await(struct rig_io *io)
 
 	rig_step(&g);
 	for (end = g.now_ns + PATIENCE_NS; for_ever && !io->done && g.now_ns < end;) {
-		sched_yield();			/* to a worker */
+		rig_rest(&g);
 		rig_step(&g);
 		if (!fk_nr_fired())
 			end = g.now_ns + PATIENCE_NS;
@@ -505,7 +504,7 @@ static void a_sync_that_fails_is_told_to_all_whom_it_concerns(void **state)
 				beside_send(b);
 			out |= b->io != NULL;
 		}
-		sched_yield();			/* to a worker */
+		rig_rest(&g);
 		rig_step(&g);
 	}
 	fk_fail_syncs(0, 0);
