@@ -80,6 +80,27 @@ t "a follows the cache again" xseg cache set cached policy= --volume a
 expect_json '.policy == "write-back" and .policy_from == "cache"' "as its status says" \
 	xseg --json cache status cached --volume a
 
+# promises COMMAND...: what it says that holds of data acknowledged
+promises()
+{
+	"$@" | sed -n 's/^.* write-through: data acknowledged is in store, too//p'
+}
+
+t "the whole cache writes through" xseg cache set cached policy=write-through
+t "but for b" xseg cache set cached policy=write-back --volume b
+t "the rest gets to the store" wait_for 10 json_of '.state == "running"' xseg --json cache status cached
+ram="is in RAM only until flushed"
+is "who looks at the stack is told of the volume whose data is not in the store" \
+	"$(promises xseg status)" "; that of volume b $ram"
+is "and who looks at the cache" "$(promises xseg cache status)" "; that of volume b $ram"
+t "c writes back, too" xseg cache set cached policy=write-back --volume c
+is "several are counted" "$(promises xseg status)" "; that of 2 volumes $ram"
+expect_json '.caches[0] | .answers and .policy == "write-through"' "JSON says whose word that is" xseg --json status
+t "b follows the cache again" xseg cache set cached policy= --volume b
+t "and c" xseg cache set cached policy= --volume c
+is "then it holds of all" "$(promises xseg status)$(promises xseg cache status)" ""
+t "the cache writes back" xseg cache set cached policy=write-back
+
 # ---- volumes that go ----
 
 t "c gets a policy" xseg cache set cached policy=pass-through --volume c

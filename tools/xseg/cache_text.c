@@ -34,18 +34,41 @@ const char *cache_text_promise(const char *policy, const char *below, char text[
 	return text;
 }
 
-/* What was acknowledged under another policy is not in the store before it is flushed. */
-static void add_exception(const json_t *status, char text[CACHE_PROMISE_MAX])
+static bool is_write_back(const json_t *status)
 {
-	json_int_t left = json_integer_value(
-		json_object_get(json_object_get(status, "draining"), "bytes_left"));
+	return !strcmp(out_text(status, "policy"), "write-back");
+}
+
+void cache_text_except(const json_t *status, char text[CACHE_PROMISE_MAX])
+{
+	const json_t *draining = json_object_get(status, "draining");
+	bool drains = json_is_object(draining);
+	uint64_t left = drains ? out_int(draining, "bytes_left") : out_int(status, "dirty_bytes");
 	size_t len = strlen(text);
 	char size[OUT_TEXT];
 
-	if (len && left > 0)
+	if (len && left && !is_write_back(status))
 		snprintf(text + len, CACHE_PROMISE_MAX - len,
-			 "; %s from before are in RAM only until flushed",
-			 out_size((uint64_t)left, size));
+			 "; %s %s in RAM only until flushed", out_size(left, size),
+			 drains ? "from before are" : "are");
+}
+
+/* Volumes have policies of their own. */
+static void except_volumes(const json_t *status, char text[CACHE_PROMISE_MAX])
+{
+	json_t *volumes = json_object_get(status, "volumes"), *v;
+	const char *name = NULL;
+	size_t i, nr = 0, len = strlen(text);
+
+	json_array_foreach(volumes, i, v)
+		if (is_write_back(v) && !nr++)
+			name = out_text(v, "name");
+	if (len && nr == 1)
+		snprintf(text + len, CACHE_PROMISE_MAX - len,
+			 "; that of volume %s is in RAM only until flushed", name);
+	else if (len && nr)
+		snprintf(text + len, CACHE_PROMISE_MAX - len,
+			 "; that of %zu volumes is in RAM only until flushed", nr);
 }
 
 const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE_MAX])
@@ -67,7 +90,12 @@ const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE
 		return tool_hints(text, CACHE_PROMISE_MAX,
 				  "off the path, it gets nothing until 'xseg plug'");
 	cache_text_promise(policy ? policy : "", below, text);
-	add_exception(status, text);
+	/* one that serves has writes on their way to the store, which are not acknowledged yet */
+	if (!json_is_true(json_object_get(status, "answers")) ||
+		json_is_object(json_object_get(status, "draining")))
+		cache_text_except(status, text);
+	if (!is_write_back(status))
+		except_volumes(status, text);
 	return text;
 }
 
@@ -159,6 +187,7 @@ json_t *cache_text_to_json(char *text, struct xseg *seg, const struct xseg_peer_
 		if (value)
 			cache_text_put(j, key, value);
 	fill_in(j, seg, cache);
+	out_set_bool(j, "answers", true);
 	return j;
 }
 
@@ -191,6 +220,7 @@ json_t *cache_text_from_stats(struct xseg *seg, const struct xseg_peer_info *cac
 	}
 	view_stats_fini(&stats);
 	fill_in(j, seg, cache);
+	out_set_bool(j, "answers", false);
 	return j;
 }
 

@@ -24,12 +24,16 @@ void cache_text_print(const json_t *status);
 /* In a word: of one that no process serves, whether it was stopped or died. */
 const char *cache_text_state(const json_t *status);
 
-#define CACHE_PROMISE_MAX (2 * XSEG_NAME_MAX + 80)
+#define CACHE_PROMISE_MAX (2 * XSEG_NAME_MAX + 160)
 
 /* What a policy of a cache above `below` promises to new writes, in words; "" for an unknown
  * one. */
 const char *cache_text_promise(const char *policy, const char *below, char text[CACHE_PROMISE_MAX]);
-/* The same of a whole cache as it is now: off the path it promises nothing. */
+/* Adds to a promise what does not hold it: what was acknowledged under another policy, or what is
+ * dirty, of a cache or of one volume. */
+void cache_text_except(const json_t *status, char text[CACHE_PROMISE_MAX]);
+/* The promise of a whole cache as it is now, with what does not hold it: off the path it promises
+ * nothing. */
 const char *cache_text_promise_now(const json_t *status, char text[CACHE_PROMISE_MAX]);
 
 #endif

@@ -186,6 +186,7 @@ static void print_volume(const json_t *v, const char *cache)
 	const char *policy = out_text(v, "policy"),
 		   *promise = cache_text_promise(policy, "the store", words);
 
+	cache_text_except(v, words);
 	printf("volume    %s, in cache %s, %s", out_text(v, "name"), cache, out_text(v, "state"));
 	if (json_is_object(draining))
 		printf(" (%" PRIu64 "%%, %s dirty)", out_int(draining, "percent"),
