@@ -17,6 +17,7 @@ memory = 96M
 downstream = store
 memory = 32M
 dirty_age = 1h
+threads = 2
 [peer volumed]
 downstream = cached
 END
@@ -48,6 +49,7 @@ expect_json '([.volumes[].name] | sort) == ["a", "b"] and (.volumes[] | has("id"
 expect_json '([.volumes[].dirty_bytes] | add) == .dirty_bytes and
 	(.used_bytes - ([.volumes[].used_bytes] | add) | . >= 0 and . <= 4194304)' \
 	"whose sums are the cache's, but for the catalogue" xseg --json cache status
+expect_json '.caches[0] | .writes >= 1000 and .reads >= 500' "what its threads have counted is added up" xseg --json stat
 t "the status of a volume has a page for people" xseg cache status cached --volume a
 expect_exit 4 "a volume that is not there is refused" xseg cache status cached --volume nothing
 

@@ -121,6 +121,8 @@ fi
 free=$(xseg --json info | jq .free_bytes)
 start waiting cached --name waiting --downstream nobody --memory 8M
 t "a cache waits for whom it is to send to" wait_for 10 state_is waiting opening
+expect_json '.state == "recovering" and .peer_state == "opening"' "which its state says" \
+	xseg --json cache status
 is "and is not said to wait for a plug" "$(xseg cache status | sed -n 's/^policy *//p')" \
 	"write-back: it begins, and does not serve yet; 'xseg peer list' shows its state"
 kill "$started"

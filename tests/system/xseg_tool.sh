@@ -313,6 +313,7 @@ head -c 3000100 /dev/urandom >image
 truncate -s 9000100 image
 printf end | dd of=image bs=1 seek=9000090 conv=notrunc status=none
 t "an image is imported" xseg volume import v image
+is "which is on stable storage then" "$(dirty_bytes)" 0
 t "and exported" xseg volume export v out
 is "as large as the volume" "$(stat -c %s out)" 12582912
 t "with the same bytes" cmp -n 9000100 image out
@@ -321,6 +322,11 @@ expect_json '.volume == "v" and .bytes == 9000100 and .data_bytes >= 3000110 and
 	"and in JSON it is told how much that was" xseg --json volume import v image
 expect_json '.volume == "v" and .bytes == 12582912 and .data_bytes < 4000000' "of an export, too" \
 	xseg --json volume export v out
+head -c 5000100 /dev/urandom >odd
+t "an image of data is imported that is no multiple of 512 bytes" xseg volume import v odd
+t "which is exported" xseg volume export v out
+t "and is there" cmp -n 5000100 odd out
+t "filled up with zeroes, not with what was read before" cmp -n 92 -i 5000100:0 out /dev/zero
 t "an image comes from standard input" bash -c 'xseg volume import v - <image'
 t "and goes to standard output" bash -c 'xseg volume export v - | cmp -n 9000100 - image'
 truncate -s 12M zeroes
@@ -402,6 +408,9 @@ t "the policy is changed back" xseg cache set cached policy=write-back dirty_hig
 head -c 4M /dev/urandom >data
 write_unflushed v data
 is "a write that was not flushed is dirty" "$(($(dirty_bytes) > 0))" 1
+expect_json '.caches[0] | .dirty_bytes > 0 and .used_bytes >= .dirty_bytes and .memory_bytes == 33554432 and
+	.metadata_bytes > 0 and .objects > 0 and .writes == 0' \
+	"which an interval shows as it is, not what it has become more by" xseg --json stat --interval 100ms --count 1
 expect_exit 4 "drop is refused while data is dirty" xseg cache drop cached
 t "a cache is flushed" xseg cache flush cached
 is "then nothing is dirty" "$(dirty_bytes)" 0
@@ -422,6 +431,17 @@ expect_json '.caches[0] | has("hits", "lookups", "hit_bytes", "lookup_bytes") an
 	"hit ratios come with their parts" xseg --json stat
 expect_json '.volumes[] | select(.name == "v") | .reads > 0 and .bytes > 0' "and each volume" \
 	xseg --json stat
+expect_json '.volumes[] | select(.name == "v") | .flushes > 0 and .ops == .reads + .writes + .flushes and .bytes == .read_bytes + .write_bytes' \
+	"whose operations and bytes are those of all kinds" xseg --json stat
+expect_json '[.peers, .caches | .[] | select(.name == "cached") | [.ops, .bytes]] | .[0] == .[1] and .[0][0] > 0' \
+	"and a cache's are its peer's" xseg --json stat
+expect_json '.caches[0] | .hits > 0 and .hits < .lookups and .hit_bytes > 0 and
+	.lookups == .hits + .misses + .partial and .lookup_bytes == .hit_bytes + .miss_bytes and
+	.hit_ratio_requests_ppm == (1000000 * .hits / .lookups | floor) and
+	.hit_ratio_bytes_ppm == (1000000 * .hit_bytes / .lookup_bytes | floor)' "ratios are of their parts" xseg --json stat
+is "the table has the same ratios" "$(xseg stat | awk '$1 == "cached" && $2 ~ /%/ { print $2, $3 }')" \
+	"$(xseg --json stat | jq -r '.caches[0] | [.hits, .lookups, .hit_bytes, .lookup_bytes] | @tsv' |
+		awk '{ printf "%.1f%% %.1f%%\n", 100 * $1 / $2, 100 * $3 / $4 }')"
 expect_json '.volumes[] | select(.name == "v").lat_ns | .count > 0 and .p50 > 0 and .p50 <= .max' \
 	"with what its users waited" xseg --json stat
 xseg --json stat --interval 100ms --count 2 >stats 2>/dev/null
@@ -462,6 +482,7 @@ fi
 expect_err 4 "send to it: volumed" "a peer that others send to is not stopped" xseg peer stop cached
 t "the topmost peer is stopped" xseg peer stop volumed
 is "and says so" "$(peer_field volumed state)" stopped
+is "and that it has no process" "$(peer_field volumed pid) $(peer_field volumed hosted_by)" "null null"
 expect_exit 4 "a stopped peer is not stopped again" xseg peer stop volumed
 expect_err 4 "stopped; start it" "volumes are refused meanwhile" xseg volume list
 t "it is started again" xseg peer start volumed
@@ -576,7 +597,7 @@ t "memd is made fast" xseg peer set memd latency=0ms
 t "it has read it" xseg volume list
 expect_json '.volumes == 1' "and counts" xseg --json status
 t "memd is made to fail" xseg peer set memd fail=write:1:ENOSPC
-expect_err 1 "No space left.*|at byte 0" "an import says which error came at which byte" \
+expect_err 1 "at byte 0: No space left" "an import says which error came at which byte" \
 	xseg volume import v data
 t "memd is mended" xseg peer set memd fail=
 t "and takes the image" xseg volume import v data
