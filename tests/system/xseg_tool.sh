@@ -375,6 +375,8 @@ expect_err 2 "no option 'polcy'; 'xseg cache get cached' shows" "an unknown key 
 	xseg cache set cached polcy=write-back
 expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --volume VOL min=1M'" \
 	"a share is shown to be a volume's" xseg cache set cached min=1M
+expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --volume VOL min=1M max=2M'" \
+	"and only shares are" xseg cache set cached dirty_age=1h min=1M max=2M
 long=$(printf %63s | tr ' ' v)
 t "a volume has a long name" xseg volume create "$long" --size 1M
 expect_err 2 "'xseg cache get cached --volume $long --volumed volumed' shows the keys" \

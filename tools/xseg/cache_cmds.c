@@ -236,22 +236,26 @@ static int64_t ask_set(struct client *c, uint32_t peer, uint32_t id, const char 
 	return client_tell(c, peer, "set%s", settings);
 }
 
-/* Whether one of them is a share of the memory, which only a volume has. */
-static bool sets_share(int argc, char **argv)
+/* Those of the settings that are a share of the memory, which only a volume has; false: none is. */
+static bool shares_of(int argc, char **argv, char *text, size_t size)
 {
+	struct kv_text t;
+
+	kv_init(&t, text, size);
 	for (int i = 0; i < argc; i++)
 		if (!strncmp(argv[i], "min=", 4) || !strncmp(argv[i], "max=", 4))
-			return true;
-	return false;
+			kv_add(&t, " %s", argv[i]);
+	return t.used > 0;
 }
 
 static void hint_of_set(const struct cache_opts *o, int argc, char **argv, char *hint, size_t size)
 {
 	bool volume = o->volume[0];
+	char shares[64];
 
-	if (!volume && sets_share(argc - 1, argv + 1))
-		snprintf(hint, size, "a share is a volume's: 'xseg cache set %s --volume VOL %s'",
-			argv[0], argv[1]);
+	if (!volume && shares_of(argc - 1, argv + 1, shares, sizeof(shares)))
+		snprintf(hint, size, "a share is a volume's: 'xseg cache set %s --volume VOL%s'",
+			argv[0], shares);
 	else
 		snprintf(hint, size, "'xseg cache get %s%s%s%s%s' shows the keys", argv[0],
 			volume ? " --volume " : "", o->volume,
