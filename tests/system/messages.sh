@@ -167,6 +167,13 @@ volumes_at_once()
 	xseg --quiet up slow.conf && xseg --json status | jq .volumes
 }
 is "whoever looks as soon as all serve learns how many volumes there are" "$(volumes_at_once)" 0
+t "that stack is fast" xseg peer set memd latency=0
+for i in $(seq 500); do
+	xseg --quiet volume create "$(printf %063d "$i")" --size 512 || break
+done
+is "500 volumes are made, more than one answer of volumed has room for" "$i" 500
+expect_json '[length, (map(.name) | unique | length)] == [500, 500]' "all are listed" xseg --json volume list
+is "to people, too" "$(xseg volume list | grep -c ^0)" 500
 t "that stack is stopped" xseg down
 
 # ---- more volumes than a cache tells apart ----

@@ -292,6 +292,8 @@ expect_json '.[] | select(.name == "volumed") | .kind == "volumed" and .downstre
 	.hosted_by == "volumed" and .generation > 0' "peer list has kind, downstream, host, generation" xseg --json peer list
 expect_json '.supervisor.alive and .volumes == 0 and .chains == [["volumed", "cached", "filed"]] and
 	.caches[0].policy == "write-back"' "status has supervisor, chain, caches" xseg --json status
+is "and what is free" "$(xseg --json status | jq -c '.segment | [.memory_bytes, .free_bytes, .free_requests]')" \
+	"$(xseg --json info | jq -c '[.memory_bytes, .free_bytes, .free_requests]')"
 t "status has a page for people" xseg status
 is "which says what write-back means" "$(xseg status | grep -c 'RAM only until flushed')" 1
 expect_err 4 "peers are alive|supervisor" "destroy refuses while peers are alive" xseg destroy
@@ -342,6 +344,12 @@ expect_err 4 "^xseg: volume import v: nothing: No such file .*; name" "an import
 	xseg volume import v nothing
 expect_err 1 "at byte 0: No space left" "an export says when its file is full, and where" \
 	xseg volume export v /dev/full
+t "a volume is made of a megabyte and a sector" xseg volume create w --size 1049088
+t "an image as large as that comes from standard input" bash -c 'head -c 1049088 odd | xseg volume import w -'
+t "and is there" bash -c 'xseg volume export w - | cmp - <(head -c 1049088 odd)'
+expect_err 1 "longer than the volume" "one that is a byte longer is not cut" bash \
+	-c 'head -c 1049089 odd | xseg volume import w -'
+t "it is removed" xseg volume remove w
 t "a volume grows" xseg volume resize v --size 16M
 expect_err 4 "would lose" "it does not shrink" xseg volume resize v --size 4M
 t "but with --force" xseg volume resize v --size 4M --force
@@ -377,6 +385,9 @@ expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --v
 	"a share is shown to be a volume's" xseg cache set cached min=1M
 expect_err 2 "no option 'min'; a share is a volume's: 'xseg cache set cached --volume VOL min=1M max=2M'" \
 	"and only shares are" xseg cache set cached dirty_age=1h min=1M max=2M
+expect_json '.flush_rate == "200M/s" and .flush_rate_bytes == 209715200' "a rate is a number, too" \
+	xseg --json cache set cached flush_rate=200M/s
+t "there is none again" xseg cache set cached flush_rate=0
 long=$(printf %63s | tr ' ' v)
 t "a volume has a long name" xseg volume create "$long" --size 1M
 expect_err 2 "'xseg cache get cached --volume $long --volumed volumed' shows the keys" \
@@ -603,6 +614,21 @@ expect_err 1 "at byte 0: No space left" "an import says which error came at whic
 	xseg volume import v data
 t "memd is mended" xseg peer set memd fail=
 t "and takes the image" xseg volume import v data
+is "what is set is told as it is then, of other peers than caches, too" \
+	"$(xseg peer set memd latency=1000us)" "memd: set latency=1ms"
+t "a read of the image is made to fail" xseg peer set memd fail=read:1@7:EIO
+expect_err 1 "^xseg: volume export v: at byte [0-9]+: Input/output error; see" \
+	"an export that lacks a part has failed, and says which" xseg volume export v out
+is "in what it has written is nothing made up" \
+	"$(($(stat -c %s out) < 4194304)) $(cmp -n "$(stat -c %s out)" out data 2>&1)" "1 "
+t "deletes are made to fail" xseg peer set memd fail=delete:1:EIO
+t "a volume of three objects is made" xseg volume create w --size 9M
+expect_err 3 "^xseg: timed out: volume w: its removal goes on, with 3 more to be deleted; 'xseg volume info w'" \
+	"its removal ends when they are deleted, not before" xseg --timeout 1s volume remove w
+expect_json '.state == "removing" and .objects_left == 3' "which is shown" xseg --json volume info w
+is "in words, too" "$(xseg volume info w | sed -n 's/^state *//p')" "removing, 3 objects left to delete"
+t "memd is mended again" xseg peer set memd fail=
+t "and they are gone" wait_for 10 bash -c '! xseg volume info w'
 t "down --force kills all" xseg down --force
 expect_exit 4 "and removes the segment" xseg info
 start foreground xseg --timeout 6s up together.conf --foreground
