@@ -135,6 +135,10 @@ static void times_and_rates_have_units(void **state)
 	assert_int_equal(v, 3000000000ull);
 	assert_int_equal(opt_parse_time("10 s", &v), -EINVAL);
 	assert_int_equal(opt_parse_time("6000000h", &v), -EINVAL);
+	/* as many digits as 64 bits have room for, whatever the unit */
+	assert_int_equal(opt_parse_time("0.999999h", &v), 0);
+	assert_int_equal(v, 3599996400000ull);
+	assert_int_equal(opt_parse_time("0.9999999h", &v), -EINVAL);
 	assert_int_equal(opt_parse_rate("200M/s", &v), 0);
 	assert_int_equal(v, 200ull << 20);
 	assert_int_equal(opt_parse_rate("200M", &v), 0);
@@ -172,6 +176,8 @@ static void what_is_printed_parses_to_the_same(void **state)
 	assert_string_equal(text, "1.5G");
 	opt_human_size(212ull << 20, text, sizeof(text));
 	assert_string_equal(text, "212M");
+	opt_human_size(1024, text, sizeof(text));
+	assert_string_equal(text, "1.0k");
 	opt_human_size(7, text, sizeof(text));
 	assert_string_equal(text, "7");
 }
@@ -186,6 +192,7 @@ static void every_option_gives_back_what_was_set(void **state)
 		{ "flush_rate", "200M/s" },
 		{ "count", "12345678901" },
 		{ "iodepth", "7" },
+		{ "iodepth", "1024" },
 		{ "dirty_high", "33" },
 		{ "policy", "write-through" },
 		{ "direct", "no" },
@@ -205,6 +212,19 @@ static void every_option_gives_back_what_was_set(void **state)
 	assert_int_equal(sample.high, 44);
 }
 
+static void what_is_set_is_nothing_but_its_own_field(void **state)
+{
+	struct sample wanted = sample;
+
+	(void)state;
+	wanted.depth = 7;
+	assert_int_equal(set("iodepth", "7"), 0);
+	assert_memory_equal(&wanted, &sample, sizeof(sample));
+	wanted.high = 33;
+	assert_int_equal(set("dirty_high", "33"), 0);
+	assert_memory_equal(&wanted, &sample, sizeof(sample));
+}
+
 static void a_wrong_value_changes_nothing_and_says_what_is_right(void **state)
 {
 	static const struct {
@@ -220,6 +240,9 @@ static void a_wrong_value_changes_nothing_and_says_what_is_right(void **state)
 		{ "iodepth", "1025", "1 to 1024" },
 		{ "iodepth", "-3", "whole number" },
 		{ "dirty_high", "101", "0 to 100" },
+		{ "dirty_high", "7x", "percentage such as 70" },
+		{ "dirty_high", "7%%", "percentage such as 70" },
+		{ "iodepth", "7k", "whole number" },
 		{ "policy", "1", "write-back, write-through" },
 		{ "policy", "write", "write-back" },
 		{ "direct", "1", "yes or no" },
@@ -259,6 +282,8 @@ static void dashes_and_underscores_are_the_same(void **state)
 	assert_ptr_equal(opt_find(table, "dirty-high"), opt_find(table, "dirty_high"));
 	assert_null(opt_find(table, "dirty"));
 	assert_null(opt_find(table, "dirty_high_"));
+	assert_null(opt_find(table, "dirty.high"));
+	assert_null(opt_find(table, "-irty_high"));
 	assert_null(opt_find(table, ""));
 }
 
@@ -464,6 +489,9 @@ static void text_that_does_not_fit_is_left_out_whole(void **state)
 	assert_string_equal(buf, "a=1\n");
 	assert_true(kv_add(&t, "c=1"));
 	assert_int_equal(t.used, 7);
+	kv_init(&t, buf, sizeof(buf));
+	assert_false(kv_add(&t, "a=%d", 123456));
+	assert_string_equal(buf, "");
 }
 
 int main(void)
@@ -474,6 +502,7 @@ int main(void)
 		cmocka_unit_test(times_and_rates_have_units),
 		cmocka_unit_test(what_is_printed_parses_to_the_same),
 		cmocka_unit_test_setup(every_option_gives_back_what_was_set, fresh),
+		cmocka_unit_test_setup(what_is_set_is_nothing_but_its_own_field, fresh),
 		cmocka_unit_test_setup(a_wrong_value_changes_nothing_and_says_what_is_right, fresh),
 		cmocka_unit_test_setup(lists_grow_and_an_empty_text_empties_them, fresh),
 		cmocka_unit_test(dashes_and_underscores_are_the_same),
