@@ -53,6 +53,23 @@ expect_json '.caches[0] | .writes >= 1000 and .reads >= 500' "what its threads h
 t "the status of a volume has a page for people" xseg cache status cached --volume a
 expect_exit 4 "a volume that is not there is refused" xseg cache status cached --volume nothing
 
+# reads_of VOLUME: what a fifth of a second shows of it, a second
+reads_of()
+{
+	xseg stat --interval 200ms --count 1 | awk -v volume="$1" '/^VOLUME/ { here = 1 }
+		here && $1 == volume { print int($2) }'
+}
+
+reads_fast()
+{
+	[ "$(reads_of b)" -ge 300 ]
+}
+
+start load xbench --volume=b --rw=randread --rate_iops=500 --runtime=30s
+t "of 500 reads a second an interval that is shorter shows as many, not what it has counted" wait_for 20 reads_fast
+kill "$started"
+wait "$started"
+
 # ---- policies ----
 
 t "a gets a policy of its own" xseg cache set cached policy=write-through --volume a

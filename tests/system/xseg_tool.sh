@@ -435,6 +435,10 @@ expect_json '.name == "cached" and .dropped_bytes >= 4194304' "a clean cache is 
 expect_json '.used_bytes == 0' "and is empty" xseg --json cache status
 t "a read after drop has the data" bash -c 'xseg volume export v - | cmp - data'
 
+t "it lets all pass" xseg cache set cached policy=pass-through
+t "a read passes it" xseg volume export v out
+t "it keeps things again" xseg cache set cached policy=write-back
+
 # ---- statistics ----
 
 expect_json '(.peers | map(.name) | sort) == ["cached", "filed", "volumed"] and
@@ -537,6 +541,8 @@ t "a cache is killed with dirty data" xseg peer kill cached
 expect_json '.state == "failed" and .peer_state == "dead" and .dirty_bytes > 0' \
 	"its status comes from the segment" xseg --json cache status
 expect_json "$cache_fields" "with all fields" xseg --json cache status
+expect_json '.bypassed > 0 and .bypassed == ([.bypassed_by[]] | add) and .evicted == ([.evicted_by[]] | add)' \
+	"and sums, which the segment has not" xseg --json cache status
 is "which says to people that it is dead" "$(xseg cache status | head -n 1 | cut -d , -f 2)" " dead"
 expect_err 3 "unplug cached: it waits for cached, which is dead; 'xseg peer start cached'" "unplug says whom it waits for" \
 	xseg --timeout 300ms unplug cached
