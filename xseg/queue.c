@@ -225,8 +225,6 @@ static int error_of(const struct slot *s)
 
 	if (result == -ENOENT)
 		return s->r->op == XSEG_OP_INFO ? 0 : -ESTALE;
-	if (result == -EINVAL)
-		return -ENXIO;
 	if (result < 0)
 		return (int)result;
 	return s->r->nr_pages && result != s->r->size ? -EIO : 0;

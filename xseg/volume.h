@@ -67,7 +67,7 @@
  *      -ENXIO	   a part is beyond the volume's end: as the caller asked for it, or as it was made
  *                 smaller meanwhile
  *      -EINVAL	   what is asked for cannot be: sizes, memory that is too small, an operation that
- *                 is none. Never sent
+ *                 is none. Never sent; of what was sent it is the store's
  *      -EBUSY	   this struct xseg_io is out already, or holds a loan
  *      -EIO, -ENOSPC and others are the store's
  *

@@ -30,9 +30,9 @@ int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size)
 {
 	uint64_t end = atomic_load_explicit(&v->size_bytes, memory_order_relaxed);
 
-	if ((offset | size) % XSEG_SECTOR || offset > end || size > end - offset)
+	if ((offset | size) % XSEG_SECTOR)
 		return -EINVAL;
-	return 0;
+	return offset > end || size > end - offset ? -ENXIO : 0;
 }
 
 static void set_prefix(const struct vd_volume *v, struct xreq *r, uint64_t offset)

@@ -270,7 +270,8 @@ int vd_submit(struct peer_port *pp, struct xreq *r,
 
 /* The volume of that id, or NULL. Any port. */
 struct vd_volume *vd_volume_get(struct volumed *vd, uint32_t id);
-/* 0, or why that range of the volume cannot be: -EINVAL. Any port. */
+/* 0, or why that range of the volume cannot be: -EINVAL: no whole sectors; -ENXIO: beyond the end.
+ * Any port. */
 int vd_volume_check(const struct vd_volume *v, uint64_t offset, uint64_t size) XSEG_MUST_CHECK;
 /* Says in which object byte `offset` is: sets target, hash and obj_offset. */
 void vd_volume_address(const struct vd_volume *v, struct xreq *r, uint64_t offset);

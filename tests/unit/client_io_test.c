@@ -387,6 +387,9 @@ static void an_error_of_the_store_ends_the_io_and_not_the_queue(void **state)
 	clientrig_admin(g, "memd", "set fail=read:1:EIO");
 	assert_int_equal(clientrig_do(g, XSEG_OP_READ, 0, 4 * MB, plain), -EIO);
 	assert_int_equal(clientrig_do(g, XSEG_OP_COPY, 8 * MB, 65536, NULL), -EIO);
+	/* not taken for an end of the volume */
+	clientrig_admin(g, "memd", "set fail=write:1:EINVAL");
+	assert_int_equal(clientrig_do(g, XSEG_OP_WRITE, 0, 4096, plain), -EINVAL);
 	clientrig_admin(g, "memd", "set fail=");
 }
 

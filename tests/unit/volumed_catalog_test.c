@@ -220,7 +220,7 @@ static void growing_is_one_record(void **state)
 	uint32_t id = create("vol", "4096");
 
 	(void)state;
-	assert_int_equal(io(XSEG_OP_WRITE, id, 4096, 4096), -EINVAL);
+	assert_int_equal(io(XSEG_OP_WRITE, id, 4096, 4096), -ENXIO);
 	nr_notes = 0;
 	assert_true(admin("volume resize vol size=8192") > 0);
 	assert_true(says("size_bytes=8192\n"));

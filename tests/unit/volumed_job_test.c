@@ -13,7 +13,7 @@ static void shrink_and_grow(void)
 	assert_true(admin("volume resize vol size=5243392") > 0);
 	assert_true(says("size_bytes=5243392\n"));
 	assert_int_equal(nr_objects(), 2);
-	assert_int_equal(io(XSEG_OP_READ, id, 5243392, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_READ, id, 5243392, 512), -ENXIO);
 	expect_pattern(id, 5243392 - 8192, 8192, 3);
 	assert_true(admin("volume resize vol size=16M") > 0);
 	expect_pattern(id, 5243392 - 8192, 8192, 3);
@@ -90,7 +90,7 @@ static void io_beyond_the_new_size_is_refused_as_soon_as_it_is_recorded(void **s
 	r = send_admin("volume resize vol size=4M", 0);
 	steps(100);
 	assert_false(answered(r));
-	assert_int_equal(io(XSEG_OP_READ, id, 15 << 20, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_READ, id, 15 << 20, 512), -ENXIO);
 	assert_int_equal(io(XSEG_OP_INFO, id, 0, 0), 4 << 20);
 	/* the line of the first command is lost with its page; its answer is not looked at */
 	assert_int_equal(admin("volume resize vol size=16M"), -EBUSY);

@@ -37,7 +37,7 @@ static void each_volume_is_counted(void **state)
 	expect_pattern(id, 0, 4096, 1);
 	expect_pattern(id, 512, 512, 1);
 	assert_int_equal(io(XSEG_OP_FLUSH, id, 0, 0), 0);
-	assert_int_equal(io(XSEG_OP_READ, id, 16 << 20, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_READ, id, 16 << 20, 512), -ENXIO);
 	volumed_restart();
 	assert_true(volume_stats("vol", &view));
 	assert_memory_equal(view.value, want, sizeof(want));

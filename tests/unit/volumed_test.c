@@ -110,10 +110,10 @@ static void what_is_beyond_the_end_is_refused_and_does_nothing(void **state)
 	uint32_t id = create("vol", "8192"), before = nr_notes;
 
 	(void)state;
-	assert_int_equal(io(XSEG_OP_WRITE, id, 4096, 8192), -EINVAL);
-	assert_int_equal(io(XSEG_OP_READ, id, 7680, 1024), -EINVAL);
-	assert_int_equal(io(XSEG_OP_READ, id, 8192, 512), -EINVAL);
-	assert_int_equal(io(XSEG_OP_DISCARD, id, 1ull << 63, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_WRITE, id, 4096, 8192), -ENXIO);
+	assert_int_equal(io(XSEG_OP_READ, id, 7680, 1024), -ENXIO);
+	assert_int_equal(io(XSEG_OP_READ, id, 8192, 512), -ENXIO);
+	assert_int_equal(io(XSEG_OP_DISCARD, id, 1ull << 63, 512), -ENXIO);
 	assert_int_equal(io(XSEG_OP_WRITE_ZEROES, id, 100, 512), -EINVAL);
 	assert_int_equal(io(XSEG_OP_READ, id, 0, 100), -EINVAL);
 	assert_int_equal(nr_notes, before);
@@ -166,7 +166,7 @@ static void info_with_a_size_is_about_the_object_there(void **state)
 	assert_string_equal(notes[nr_notes - 1].target, "vol:0000000000000001");
 	assert_int_equal(io(XSEG_OP_WRITE, id, 4 << 20, 512), 512);
 	assert_int_equal(io(XSEG_OP_INFO, id, 5 << 20, 512), OBJECT_MAX);
-	assert_int_equal(io(XSEG_OP_INFO, id, 16 << 20, 512), -EINVAL);
+	assert_int_equal(io(XSEG_OP_INFO, id, 16 << 20, 512), -ENXIO);
 	assert_int_equal(io(XSEG_OP_INFO, id, 1, 512), -EINVAL);
 	assert_int_equal(io(XSEG_OP_INFO, id + 1, 0, 512), -ESTALE);
 }
