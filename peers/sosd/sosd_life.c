@@ -145,6 +145,16 @@ static const char *const owner_names[] = {
 	[SOSD_ASKING] = "asking", [SOSD_OWNER] = "yes", [SOSD_LOST] = "lost"
 };
 
+/* Whose lease has run out asks for it again. */
+static const char *owner_name(struct sosd *s)
+{
+	enum sosd_owner_state own = sosd_owner_state(&s->owner);
+
+	if (own == SOSD_OWNER && !sosd_owner_may_send(&s->owner))
+		own = SOSD_ASKING;
+	return owner_names[own];
+}
+
 static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char *out, size_t size)
 {
 	struct sosd *s = sosd_of(pp->peer);
@@ -160,7 +170,7 @@ static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 	return snprintf(out, size,
 		"pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
 		s->rados.pool, s->prefix, s->rados.address,
-		owner_names[sosd_owner_state(&s->owner)], ops_pending(&s->ops),
+		owner_name(s), ops_pending(&s->ops),
 		(unsigned long)sum[SOSD_COUNT_TRIPS], (unsigned long)sum[SOSD_COUNT_AGAIN],
 		(unsigned long)sum[SOSD_COUNT_TIMEOUTS], (unsigned long)sum[SOSD_COUNT_SILENCES]);
 }

@@ -580,8 +580,10 @@ static void who_could_not_renew_its_lock_sends_nothing_until_it_can(void **state
 	pass_time(S / 5);
 	assert_false(io->done);
 	rig_status_has(&g, "trips=1\n");
+	rig_status_has(&g, "owner=asking\n");
 	atomic_store(&owner->lease_end_ns, UINT64_MAX);
 	assert_int_equal(rig_wait(&g, io), 4096);
+	rig_status_has(&g, "owner=yes\n");
 }
 
 static void who_slept_longer_than_its_lock_lasts_sends_nothing_until_it_is_renewed(void **state)
