@@ -513,13 +513,16 @@ expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeo
 expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started yet" \
 	xseg peer start cached
 start up timeout -k 1 30 xseg up stack.conf
+up=$started
 t "$what: somebody begins to look after all" wait_for 10 said 'cached runs already'
 start down timeout -k 1 30 xseg down
 wait_for 10 said 'stopping all peers' || not_ok "$what: down asks him"
 thaw
 wait "$started"
 is "$what: down ends with 0 in the end" "$?" 0
-wait
+wait "$up"
+is "$what: up says who ended it" "$? $(tail -n 1 up.log)" \
+	"1 xseg: up: the stack was stopped before all of it served, by 'xseg down' or a signal to its supervisor; the log is $log"
 all_is_there
 
 up "no supervisor, and up again in the end"

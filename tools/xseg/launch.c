@@ -433,30 +433,65 @@ static void look_at_old(const struct launch *l, struct old_process *old, const c
 		 out_size(dirty_bytes_of(l->seg, info.index), dirty));
 }
 
+bool launch_ended_in_order(struct xseg *seg)
+{
+	struct xseg_peer_info info;
+	uint32_t i;
+
+	for (i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &info) &&
+			(view_peer_is_supervisor(&info) ? info.state == XSEG_PEER_DEAD
+				: view_peer_alive(&info) && !view_peer_is_client(&info)))
+			return false;
+	return true;
+}
+
+/* How peers end while all is being stopped, as somebody asked for, is no failure to start. */
+static int look_for_failure(const struct launch *l, const char *waiting, bool *stopping)
+{
+	struct xseg_peer_info supervisor;
+	bool alive = view_supervisor(l->seg, &supervisor);
+	char line[LINE_BYTES];
+
+	*stopping = alive && peer_word_stopping(&supervisor);
+	if (*stopping)
+		return TOOL_DONE;
+	if (!alive && launch_ended_in_order(l->seg))
+		return tool_fail(TOOL_FAILED,
+			"up: the stack was stopped before all of it served, by 'xseg down' or a "
+			"signal to its supervisor; the log is %s",
+			l->log);
+	if (found_failure(l, line, sizeof(line)))
+		return report_failure(l, line);
+	if (look_for_crashes(l, waiting))
+		return TOOL_FAILED;
+	return alive ? TOOL_DONE
+		     : tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s", l->log);
+}
+
 int launch_wait(struct launch *l)
 {
 	uint32_t nr = l->stack->nr_peers, serving;
-	struct xseg_peer_info supervisor;
 	struct old_process old = { 0 };
-	char line[LINE_BYTES], why[LINE_BYTES];
+	char why[LINE_BYTES];
 	const char *waiting;
+	bool stopping;
+	int rc;
 
 	while ((serving = count_serving(l, &waiting)) < nr) {
-		if (found_failure(l, line, sizeof(line)))
-			return report_failure(l, line);
-		if (look_for_crashes(l, waiting))
-			return TOOL_FAILED;
-		if (!view_supervisor(l->seg, &supervisor))
-			return tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s",
-					 l->log);
+		rc = look_for_failure(l, waiting, &stopping);
+		if (rc)
+			return rc;
 		look_at_old(l, &old, waiting, why, sizeof(why));
 		if (tool_out_of_time(l->t))
 			return tool_later(
-				"%u of %u peers serve, %s does not yet%s, the start goes on; see "
-				"'xseg status' and %s",
-				serving, nr, waiting, why, l->log);
-		tool_progress(l->t, "%u of %u peers serve, waiting for %s%s", serving, nr, waiting,
-			      why);
+				"%u of %u peers serve, %s does not yet%s, %s; see 'xseg status' and %s",
+				serving, nr, waiting, why,
+				stopping ? "and the stack is being stopped" : "the start goes on",
+				l->log);
+		tool_progress(l->t, "%u of %u peers serve, %s %s%s", serving, nr,
+			      stopping ? "the stack is being stopped, with" : "waiting for",
+			      waiting, why);
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();

@@ -33,8 +33,11 @@ int launch_refuse(const struct tool *t, struct xseg *seg);
 int launch_supervisor(struct launch *l, struct tool *t, struct xseg *seg, const struct stack *stack,
 		      const char *text);
 /* Waits until all peers serve. TOOL_FAILED, TOOL_REFUSED: one of them could not be started, or was
- * refused what it is to serve; the reason is printed. */
+ * refused what it is to serve, or the supervisor has gone; the reason is printed. */
 int launch_wait(struct launch *l);
+/* Whether a supervisor that has gone was asked to by somebody else, and has stopped all: one that
+ * was killed stays listed, as dead, and one that had to leave leaves others alive. */
+bool launch_ended_in_order(struct xseg *seg);
 /* Repeats what was warned of since it began. */
 void launch_note_warnings(const struct launch *l);
 

@@ -293,21 +293,6 @@ static void show_log(const struct launch *l, off_t *from)
 		close(fd);
 }
 
-/* Whether a supervisor that has gone was asked to by somebody else, and has stopped all: one that
- * was killed stays listed, as dead, and one that had to leave leaves others alive. */
-static bool ended_in_order(struct xseg *seg)
-{
-	struct xseg_peer_info info;
-	uint32_t i;
-
-	for (i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &info) &&
-			(view_peer_is_supervisor(&info) ? info.state == XSEG_PEER_DEAD
-				: view_peer_alive(&info) && !view_peer_is_client(&info)))
-			return false;
-	return true;
-}
-
 /* Until Ctrl-C, then until all has stopped. A time limit was for the start. */
 static int stay(struct upping *u)
 {
@@ -329,7 +314,7 @@ static int stay(struct upping *u)
 		tool_sleep_ns(TAIL_NS);
 	}
 	show_log(&u->launch, &shown);
-	if (!asked && !ended_in_order(u->seg))
+	if (!asked && !launch_ended_in_order(u->seg))
 		return tool_fail(TOOL_FAILED,
 				 "up: the supervisor went away; see %s and 'xseg status'",
 				 u->launch.log);
