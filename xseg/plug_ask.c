@@ -17,10 +17,16 @@ static const char *name_of(struct xseg *seg, uint32_t peer)
 
 static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
 {
-	return state_of(seg, peer) == XSEG_PEER_LIVE
-		       ? 0
-		       : xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first",
-				 name_of(seg, peer));
+	struct xseg_peer_info info;
+
+	if (state_of(seg, peer) == XSEG_PEER_LIVE)
+		return 0;
+	if (!xseg_peer_get_info(seg, peer, &info) || xseg_peer_is_gone(seg, &info))
+		return xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first",
+			name_of(seg, peer));
+	return xseg_fail(err, -EHOSTDOWN,
+		"'%s' does not serve yet, as it is being started; do this again when it does, as 'xseg peer list' shows",
+		name_of(seg, peer));
 }
 
 /* Who is to enter or to leave below it but `cache`, though it may not have called yet; or

@@ -157,6 +157,13 @@ expect_err 4 "'volumed' sends to 'store', not to 'cached'|above itself" "a loop"
 expect_err 4 "off the path and has nothing to write" "nothing is flushed there" xseg cache flush cached
 expect_err 4 "off the path already" "one that is off the path does not leave" xseg unplug cached
 expect_err 4 "nothing is being done" "nor has anything to be taken back" xseg unplug cached --cancel
+freeze "$(xseg --json status | jq .supervisor.pid)"
+kill -KILL "$(peer_field cached pid)"
+t "the cache dies" wait_for 10 state_is cached dead
+expect_err 4 "'cached' does not serve yet, as it is being started" \
+	"one that is about to be started again need not be started" plug
+kill -CONT "$(xseg --json status | jq .supervisor.pid)"
+t "and comes back" wait_for 10 all_serve
 expect_json '.state == "running" and .above == "store" and .below == "volumed"' \
 	"plug says in JSON what came out" \
 	xseg --json plug cached --above store --below volumed

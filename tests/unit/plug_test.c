@@ -351,7 +351,10 @@ static void what_cannot_be_is_refused(void **state)
 	assert_int_equal(xseg_route_set(seg, u, l), 0);
 	assert_int_equal(xseg_route_set(seg, c, XSEG_NONE), 0);
 	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
-	refused(xseg_plug(seg, c, u, l, &err), -EHOSTDOWN, "'cache' does not serve");
+	refused(xseg_plug(seg, c, u, l, &err), -EHOSTDOWN, "'cache' does not serve; start it");
+	cache = segrig_open(seg, "cache", 1, 16);
+	refused(xseg_plug(seg, c, u, l, &err), -EHOSTDOWN, "'cache' does not serve yet");
+	close_one(&cache, XSEG_CLOSE_FREE_ARENA);
 	cache = segrig_server(seg, "cache", 1, 16);
 	enter();
 	refused(xseg_plug(seg, c, u, l, &err), -EEXIST, "is between 'up' and 'low' already");
