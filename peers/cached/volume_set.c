@@ -208,6 +208,16 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 		pages_text(others).text, pages_text(left).text);
 }
 
+static void add_settings(uint64_t word, struct kv_text *t)
+{
+	const struct policy *p = word_policy(word);
+	uint32_t min, max;
+
+	settings_share(word, &min, &max);
+	kv_add(t, "policy=%s\nmin=%s\nmax=%s\n", p ? p->name : "", pages_text(min).text,
+		pages_text(max).text);
+}
+
 /* Under volume_lock. */
 static int apply_change(struct cached *k, const struct change *c, struct kv_text *t)
 {
@@ -238,6 +248,7 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 	share_set(k, rec, min, max);
 	switch_policy(k, rec, old, word);
 	direct_renew_locked(k);
+	add_settings(word, t);
 	return 0;
 }
 
@@ -252,16 +263,6 @@ void volumes_drain(struct cached *k)
 		k->volume[r].drain_bytes = volume_total(k, r, VC_DIRTY_BYTES);
 		drain_begin(k, r);
 	}
-}
-
-static void add_settings(uint64_t word, struct kv_text *t)
-{
-	const struct policy *p = word_policy(word);
-	uint32_t min, max;
-
-	settings_share(word, &min, &max);
-	kv_add(t, "policy=%s\nmin=%s\nmax=%s\n", p ? p->name : "", pages_text(min).text,
-		pages_text(max).text);
 }
 
 int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size)
@@ -281,7 +282,6 @@ int64_t volume_set_text(struct cached *k, char *args, char *out, size_t size)
 		return rc;
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		peer_port_kick(&k->peer.ports[i]);
-	add_settings(volume_settings(k, OTHERS, c.id), &t);
 	return (int64_t)t.used;
 }
 

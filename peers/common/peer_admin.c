@@ -7,7 +7,7 @@
  * Invariants
  *   M1  an answer is written with a NUL after it when there is room; a negative result has its
  *       reason there
- *   M2  "set" changes all of its keys or none
+ *   M2  "set" changes all of its keys or none; it answers with what they are then, as "get" does
  *   M3  a request is STARTED before its command runs, and its line stands at the end of its pages
  *       before that: what the answer may have written over is there again when a successor runs the
  *       command once more
@@ -207,8 +207,12 @@ static int64_t admin_set(struct peer_port *pp, char *rest, struct kv_text *t)
 	rc = try_values(p, rest, &s, &err);
 	if (!rc)
 		rc = apply_values(p, &s, &err);
+	/* what it has set: by the time of a "get" somebody else may have set another */
+	for (uint32_t i = 0; i < s.nr && !rc; i++)
+		add_shown(t, s.opt[i], p);
 	atomic_flag_clear(&peer_box(p)->setting);
-	kv_add(t, "%s", rc ? err.text : "ok\n");
+	if (rc)
+		kv_add(t, "%s", err.text);
 	return rc;
 }
 

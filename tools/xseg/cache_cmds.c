@@ -283,8 +283,7 @@ static int set(struct tool *t, struct client *c, uint32_t peer, const struct cac
 	}
 	if (t->json)
 		return get(t, c, peer, id, name);
-	if (ask_get(c, peer, id) >= 0)
-		client_settings_now(c, argc - 1, argv + 1, settings, sizeof(settings));
+	client_settings_done(c, argc - 1, argv + 1, settings, sizeof(settings));
 	tool_say(t, "cache %s%s%s: set%s", name, id ? ", volume " : "", o->volume, settings);
 	return TOOL_DONE;
 }

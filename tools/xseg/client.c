@@ -415,7 +415,7 @@ static bool names_key(const char *key, int argc, char **argv)
 	return false;
 }
 
-void client_settings_now(struct client *c, int argc, char **argv, char *text, size_t size)
+void client_settings_done(struct client *c, int argc, char **argv, char *text, size_t size)
 {
 	char *cursor = c->text, *key, *value;
 	struct kv_text t;

@@ -72,9 +72,8 @@ int client_flush(
  * with them and returns an exit code. */
 int client_settings(int argc, char **argv, char *text, size_t size) XSEG_MUST_CHECK;
 
-/* " KEY=VALUE..." of the same keys as they are now, as the peer's answer to a get in c->text has
- * them. */
-void client_settings_now(struct client *c, int argc, char **argv, char *text, size_t size);
+/* " KEY=VALUE..." of the same keys as they were set, as the peer's answer in c->text has them. */
+void client_settings_done(struct client *c, int argc, char **argv, char *text, size_t size);
 
 /* The value of "key=..." in text of "key=value" words, one a line or several; false when it is not
  * there. */

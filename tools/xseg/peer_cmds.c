@@ -248,8 +248,8 @@ int peer_set(struct tool *t, const void *opts, int argc, char **argv)
 		if (rc < 0)
 			code = client_fail(c, rc, "its manual page has the keys", "peer set %s",
 					   argv[0]);
-		else if (client_ask(c, peer, "get") >= 0)
-			client_settings_now(c, argc - 1, argv + 1, settings, sizeof(settings));
+		else
+			client_settings_done(c, argc - 1, argv + 1, settings, sizeof(settings));
 	}
 	client_close(c);
 	if (code)
