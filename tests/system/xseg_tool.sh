@@ -618,6 +618,14 @@ expect_json '.volumes == 1' "and counts" xseg --json status
 t "memd is made to fail" xseg peer set memd fail=write:1:ENOSPC
 expect_err 1 "at byte 0: No space left" "an import says which error came at which byte" \
 	xseg volume import v data
+t "memd finds fault with what it is sent" xseg peer set memd fail=write:1:EINVAL
+expect_err 1 "Invalid argument.*|at byte 0" "which is no wrong usage" xseg volume import v data
+t "memd's own store does not answer it" xseg peer set memd fail=any:1:ETIMEDOUT
+expect_err 1 "import v: at byte 0: .* timed out" "an import that ends so does not go on" \
+	xseg volume import v data
+expect_err 1 "volume flush v: .* timed out" "nor does a flush" xseg volume flush v
+expect_err 1 "volume create w: .* timed out" "nor what volumed was to do" \
+	xseg volume create w --size 4M
 t "memd is mended" xseg peer set memd fail=
 t "and takes the image" xseg volume import v data
 is "what is set is told as it is then, of other peers than caches, too" \

@@ -336,11 +336,12 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	struct xseg_error reason = { "" };
 	char what[512];
 	va_list ap;
+	int code;
 
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	/* else it is the peer's word */
+	/* else it is the peer's word, and it has ended */
 	if ((rc == -EINTR || rc == -ETIMEDOUT) && c->call[CLIENT_PORT_ADMIN].r)
 		return tool_later("%s: no answer yet, %s; see 'xseg status'", what,
 				  c->told ? "the work goes on" : "nothing was changed");
@@ -351,7 +352,8 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 			what);
 	c->text[strcspn(c->text, "\n")] = '\0';
 	xseg_fail(&reason, 0, "%s", c->text);
-	return tool_fail_errno(rc, &reason, hint, "%s", what);
+	code = tool_fail_errno(rc, &reason, hint, "%s", what);
+	return code == TOOL_LATER ? TOOL_FAILED : code;
 }
 
 int client_flush(
@@ -379,7 +381,7 @@ int client_flush(
 	snprintf(hint, sizeof(hint),
 		"what could not be written stays dirty and is tried again; see '%s'",
 		view_dirty_command(c->seg, peer, command));
-	return client_fail(c, result, hint, "%s %s", what, name);
+	return tool_exit_of_store(client_fail(c, result, hint, "%s %s", what, name));
 }
 
 int client_settings(int argc, char **argv, char *text, size_t size)

@@ -95,6 +95,12 @@ int tool_fail(enum tool_exit code, const char *fmt, ...) __attribute__((format(p
  * NULL) is left out when the reason has one (a ';'). The code is made from rc. */
 int tool_fail_errno(int64_t rc, const struct xseg_error *err, const char *hint, const char *fmt,
 		    ...) __attribute__((format(printf, 4, 5)));
+/* The code for what a store says, from the one for its errno: its EINVAL is nobody's wrong usage,
+ * and its ETIMEDOUT an end. */
+static inline int tool_exit_of_store(int code)
+{
+	return code == TOOL_USAGE || code == TOOL_LATER ? TOOL_FAILED : code;
+}
 /* "interrupted: WHAT" or "timed out: WHAT", which says what goes on. Returns TOOL_LATER. */
 int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

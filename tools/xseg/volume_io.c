@@ -235,8 +235,9 @@ static void show_progress(struct mover *m, const char *what)
 
 static int volume_error(const struct mover *m)
 {
-	return tool_fail_errno(m->error, NULL, "see 'xseg status' and the store's log",
-			       "%s %s: at byte %" PRIu64, m->what, m->v->name, m->error_offset);
+	return tool_exit_of_store(
+		tool_fail_errno(m->error, NULL, "see 'xseg status' and the store's log",
+			"%s %s: at byte %" PRIu64, m->what, m->v->name, m->error_offset));
 }
 
 static int file_error(const struct mover *m, int error)
