@@ -149,12 +149,13 @@ static int look_at_volumed(struct xb_where *w, const struct xseg_peer_info *info
 	return rc;
 }
 
-/* Of several volumeds, the first that has it; if none has, err is what the first said. */
+/* Of several volumeds, the first that has it; if none has, and not several serve, err is what the
+ * first said. */
 static int find_volume(struct xb_where *w, const struct xb_options *o, struct xseg_error *err)
 {
 	struct xseg_error why = { "" };
 	struct xseg_peer_info info;
-	uint32_t i, nr = xseg_nr_peers(w->seg), asked = 0;
+	uint32_t i, nr = xseg_nr_peers(w->seg), asked = 0, without = 0;
 	int rc = xseg_fail(err, -ENOENT,
 			   "segment %s has no volumed; start one, or use --target=PEER",
 			   xseg_name(w->seg));
@@ -163,9 +164,15 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 		if (!xseg_peer_get_info(w->seg, i, &info) || strcmp(info.kind, "volumed"))
 			continue;
 		rc = look_at_volumed(w, &info, i, o, &why);
+		without += !xseg_peer_is_gone(w->seg, &info);
 		if (!asked++ || rc != -ENOENT)
 			*err = why;
 	}
+	if (rc == -ENOENT && without > 1)
+		return xseg_fail(err, rc,
+				 "none of the %u volumeds of segment %s has a volume '%s'; 'xseg volume"
+				 " list --volumed NAME' shows what there is",
+				 without, xseg_name(w->seg), o->volume);
 	return rc;
 }
 

@@ -307,7 +307,11 @@ t "another volumed has another volume" wait_for 10 xseg volume create else --siz
 expect_err 2 "say which with --volumed: " "xseg asks which is meant" xseg volume list
 t "a load finds the volumed that has its volume" xbench --volume=vol --rw=read --number_ios=1
 t "which of them that may be" xbench --volume=else --rw=read --number_ios=1
+expect_err 4 "none of the 2 volumeds of segment $XSEG_SEGMENT has a volume 'none'; 'xseg volume list --volumed NAME' shows" \
+	"which all of them have not is said of all" xbench --volume=none --rw=read --number_ios=1
 t "the other one is stopped" xseg peer stop other
+expect_err 4 "volumed: .*'none'.* volume list' shows" "but not of one that is stopped" \
+	xbench --volume=none --rw=read --number_ios=1
 t "one that serves is the only one then" xseg volume info vol
 t "and whose volumes it has need not be said" xseg volume create more --size 1M
 expect_err 4 "other: it is stopped" "one that is stopped can be named" \
