@@ -24,7 +24,8 @@
 # Nothing is run while this file is read, so that `make deps` works on a machine without a compiler.
 # CC, CPPFLAGS, CFLAGS, LDFLAGS, BUILD and EXTRA_CFLAGS may be given; V=1 shows the commands.
 # Programs that data goes through are optimized as wholes when they are linked (a tenth of a hit's
-# instructions), but for special builds, with EXTRA_CFLAGS; LTO= does without.
+# instructions), but for special builds, with EXTRA_CFLAGS, and by clang, whose objects only its own
+# linker would know then; LTO= does without.
 
 VERSION = 0.1.0
 # Of libxseg.so: another number when programs that were linked with the last one would not run with
@@ -43,7 +44,7 @@ endif
 WARNINGS = -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror=implicit
 FLAGS	 = -std=gnu11 $(WARNINGS) -D_GNU_SOURCE -DXSEG_VERSION=\"$(VERSION)\" -I. $(SOSD_FLAGS) \
 	   $(CPPFLAGS) $(CFLAGS) $(EXTRA_CFLAGS)
-LTO	?= $(if $(EXTRA_CFLAGS),,-flto=auto)
+LTO	?= $(if $(EXTRA_CFLAGS)$(findstring clang,$(CC)),,-flto=auto)
 URCU	 = -lurcu-memb -lurcu-qsbr -lurcu-mb -lurcu-bp -lurcu-cds -lurcu-common
 LIBS	 = -Wl,--as-needed -lpthread -laio -ljansson -linih -lxxhash $(URCU) $(SOSD_LIBS) -lm
 
