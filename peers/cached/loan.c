@@ -356,6 +356,7 @@ uint64_t limbo_run(struct cport *ps)
 	struct cached *k = ps->cache;
 	struct lender *l = &ps->lender;
 	uint32_t nr = atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed);
+	bool freed;
 
 	if ((nr == 0 && !l->has_gifts) || !is_wanted(k)) {
 		l->next_ns = l->pause_ns = 0;
@@ -365,7 +366,9 @@ uint64_t limbo_run(struct cport *ps)
 		return PEER_NEVER;
 	}
 	if (ps->pp->now_ns >= l->next_ns) {
-		if (limbo_look(ps) | gifts_look(ps))
+		freed = limbo_look(ps);
+		freed |= gifts_look(ps);
+		if (freed)
 			l->pause_ns = 0;
 		l->pause_ns = !l->pause_ns                      ? PAUSE_MIN_NS
 			      : l->pause_ns >= PAUSE_MAX_NS / 2 ? PAUSE_MAX_NS

@@ -196,7 +196,7 @@ static void early_mark(struct stream *st, const struct reading *r)
 
 	for (uint64_t i = first; i < end; i++)
 		st->early |= UINT64_C(1) << i;
-	if (__builtin_popcountll(st->early) > PIECES / 2)
+	if ((unsigned)__builtin_popcountll(st->early) > PIECES / 2)
 		gap_give_up(st, r->to - r->from);
 }
 

@@ -46,7 +46,7 @@ static void sosd_fini(struct peer *p)
 	for (uint32_t i = 0; i < PEER_MAX_THREADS; i++) {
 		sosd_calls_close(&s->port[i].calls);
 		free(s->port[i].copy_buf);
-		s->port[i] = (struct sosd_port){ 0 };
+		s->port[i] = (struct sosd_port){ .asked_ns = 0 };
 	}
 	ops_close(&s->ops);
 	order_fini(&s->order);

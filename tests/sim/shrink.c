@@ -179,6 +179,7 @@ void shrink(const struct choice *c, const struct failure *failure)
 {
 	static struct shrinker h;
 	static struct sim s;
+	bool smaller;
 
 	if (!sim_init(&s, c))
 		return;
@@ -199,8 +200,10 @@ void shrink(const struct choice *c, const struct failure *failure)
 		return;
 	h.seeds = s.plan;
 	sim_fini(&s);
-	while ((shrink_script(&h) | shrink_plan(&h)) && may_run(&h))
-		;
+	do {
+		smaller = shrink_script(&h);
+		smaller |= shrink_plan(&h);
+	} while (smaller && may_run(&h));
 	print(&h, &s);
 	free(h.kept);
 }
