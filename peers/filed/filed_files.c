@@ -133,8 +133,8 @@ static bool slots_recover(struct filed_files *ff)
 	return true;
 }
 
-int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena, uint64_t bytes,
-	uint32_t nr, struct xseg_error *err)
+int filed_files_open(struct filed_files *ff, struct filed_dir *dir, const char *place, void *arena,
+	uint64_t bytes, uint32_t nr, struct xseg_error *err)
 {
 	struct stat st;
 	int rc;
@@ -150,7 +150,7 @@ int filed_files_open(struct filed_files *ff, struct filed_dir *dir, void *arena,
 	if (rc)
 		return xseg_fail(err, rc, "what is in the directory cannot be synced: %s",
 			strerror(-rc));
-	rc = filed_marks_open(arena, bytes, &st, &ff->nr, &ff->marks, err);
+	rc = filed_marks_open(arena, bytes, &st, place, &ff->nr, &ff->marks, err);
 	if (rc)
 		return rc;
 	rc = memory_alloc(ff);
@@ -260,17 +260,20 @@ static bool leaf_durable(struct filed_files *ff, uint64_t hash)
 
 /* Syncs a file by its descriptor or, if a predecessor wrote it, by one for this purpose. What the
  * sync itself says is final; an error before that loses nothing. */
-static int sync_data(struct filed_files *ff, const char *path, int fd, enum filed_data *data)
+static int sync_data(struct filed_files *ff, const char *path, int fd, bool deleting,
+	enum filed_data *data)
 {
 	int own = NO_FD, rc;
 
 	*data = FILED_DATA_UNTRIED;
 	if (fd == NO_FD) {
 		own = filed_dir_open_file(ff->dir, path, false);
-		if (own == -ENOENT)
-			*data = FILED_DATA_SYNCED;
+		if (own == -ENOENT) {
+			*data = deleting ? FILED_DATA_DELETED : FILED_DATA_LOST;
+			return deleting ? 0 : -EIO;
+		}
 		if (own < 0)
-			return own == -ENOENT ? 0 : own;
+			return own;
 		fd = own;
 	}
 	do
@@ -290,8 +293,8 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 	enum filed_data data = FILED_DATA_SYNCED;
 	char path[FILED_PATH_MAX];
 	struct filed_change *c;
+	bool made = true, deleting = filed_mark_state(m) & FILED_MARK_DELETING;
 	struct filed_sync s;
-	bool made = true;
 
 	file->syncing = true;
 	filed_mark_sync_begin(m, &s);
@@ -299,8 +302,8 @@ static int sync_locked(struct filed_files *ff, struct filed_file *file)
 		filed_mark_write(m, c->from, c->to);
 	file_path(ff, file, path);
 	pthread_mutex_unlock(&ff->lock);
-	if (s.data)
-		data_rc = sync_data(ff, path, fd, &data);
+	if (s.data || deleting)
+		data_rc = sync_data(ff, path, fd, deleting, &data);
 	XKILL(FILE_SYNCED);
 	if (s.dirs)
 		dirs_rc = filed_dir_sync(ff->dir, path, s.dirs & FILED_MARK_PARENTS);
@@ -415,7 +418,7 @@ static int open_or_make(struct filed_files *ff, struct filed_file *file, const c
 	if (fd != -ENOENT)
 		return fd;
 	pthread_mutex_lock(&ff->lock);
-	filed_mark_deleted(mark_of(ff, file));
+	filed_mark_absent(mark_of(ff, file));
 	failed_count(ff, file, false);
 	if (!leaf_durable(ff, file->hash))
 		dirs |= FILED_MARK_PARENTS;
@@ -443,8 +446,10 @@ static int open_locked(struct filed_files *ff, struct filed_file *file, bool cre
 		state_set_locked(ff, file, FILED_ABSENT);
 		return 0;
 	}
-	if (fd >= 0)
+	if (fd >= 0) {
 		file->fd = fd;
+		filed_mark_kept(mark_of(ff, file));
+	}
 	state_set_locked(ff, file, fd >= 0 ? FILED_OPEN : was);
 	return fd >= 0 ? 0 : fd;
 }
@@ -589,7 +594,7 @@ int filed_file_delete(struct filed_files *ff, struct filed_file *file)
 		pthread_cond_wait(&ff->changed, &ff->lock);
 	assert(file->state == FILED_OPEN && !file->changes);
 	state_set_locked(ff, file, FILED_BUSY);
-	filed_mark_entry(mark_of(ff, file), FILED_MARK_ENTRY);
+	filed_mark_deleting(mark_of(ff, file));
 	fd = file->fd;
 	pthread_mutex_unlock(&ff->lock);
 	file_path(ff, file, path);
@@ -602,10 +607,28 @@ int filed_file_delete(struct filed_files *ff, struct filed_file *file)
 		file->fd = NO_FD;
 		filed_mark_deleted(mark_of(ff, file));
 		failed_count(ff, file, false);
+	} else {
+		filed_mark_kept(mark_of(ff, file));
 	}
 	state_set_locked(ff, file, rc ? FILED_OPEN : FILED_ABSENT);
 	pthread_mutex_unlock(&ff->lock);
 	return rc;
+}
+
+void filed_file_forget(struct filed_files *ff, struct filed_file *file, bool all, uint64_t from,
+	uint64_t to)
+{
+	pthread_mutex_lock(&ff->lock);
+	while (file->syncing || file->state == FILED_BUSY)
+		pthread_cond_wait(&ff->changed, &ff->lock);
+	if (file->state == FILED_ABSENT && filed_mark_lost(mark_of(ff, file))) {
+		if (all)
+			filed_mark_deleted(mark_of(ff, file));
+		else
+			filed_mark_discarded(mark_of(ff, file), from, to);
+		failed_count(ff, file, false);
+	}
+	pthread_mutex_unlock(&ff->lock);
 }
 
 /* ---- counting ---------------------------------------------------------------------------- */

@@ -230,8 +230,10 @@ static int64_t job_zeroes(struct filed *f, struct filed_op *op, uint8_t *bounce)
 	struct stat st;
 	int rc;
 
-	if (op->fd < 0)
-		return op->r->size;			/* DISCARD of what is not there */
+	if (op->fd < 0) {				/* DISCARD of what is not there */
+		filed_file_forget(&f->files, op->file, false, g.off, g.end);
+		return op->r->size;
+	}
 	if (fstat(g.fd, &st))
 		return -errno;
 	rc = punch(f, &g, (uint64_t)st.st_size);
@@ -255,8 +257,10 @@ static int64_t job_info(struct filed *f, struct filed_op *op, uint8_t *bounce)
 static int64_t job_delete(struct filed *f, struct filed_op *op, uint8_t *bounce)
 {
 	(void)bounce;
-	if (op->fd < 0)
+	if (op->fd < 0) {
+		filed_file_forget(&f->files, op->file, true, 0, 0);
 		return op->again ? 0 : -ENOENT;
+	}
 	return filed_file_delete(&f->files, op->file);
 }
 

@@ -184,7 +184,7 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	if (f->want_direct && !f->dir.direct)
 		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
 			"direct=no says so", f->peer.name, f->dir_path);
-	rc = filed_files_open(&f->files, &f->dir, arena, bytes, nr, err);
+	rc = filed_files_open(&f->files, &f->dir, place, arena, bytes, nr, err);
 	if (!rc)
 		filed_marks_note_path(arena, place);
 	if (!rc && f->files.nr > nr)		/* it has the slots of a predecessor */

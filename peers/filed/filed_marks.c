@@ -120,7 +120,43 @@ void filed_mark_deleted(struct filed_mark *m)
 	bits_clear(&m->syncing);
 	bits_clear(&m->lost);
 	bits_clear(&m->rewritten);
-	state_set(m, filed_mark_state(m) & ~(uint64_t)FILED_MARK_WIDE);
+	state_set(m, filed_mark_state(m) & ~(uint64_t)(FILED_MARK_WIDE | FILED_MARK_DELETING));
+}
+
+void filed_mark_deleting(struct filed_mark *m)
+{
+	state_set(m, filed_mark_state(m) | FILED_MARK_DELETING | FILED_MARK_ENTRY);
+}
+
+void filed_mark_kept(struct filed_mark *m)
+{
+	state_set(m, filed_mark_state(m) & ~(uint64_t)FILED_MARK_DELETING);
+}
+
+void filed_mark_absent(struct filed_mark *m)
+{
+	if (filed_mark_state(m) & FILED_MARK_DELETING) {
+		filed_mark_deleted(m);
+		return;
+	}
+	bits_add(&m->lost, &m->written);
+	bits_add(&m->lost, &m->syncing);
+	bits_clear(&m->written);
+	bits_clear(&m->syncing);
+	bits_clear(&m->rewritten);
+}
+
+void filed_mark_discarded(struct filed_mark *m, uint64_t from, uint64_t to)
+{
+	uint64_t piece, last = to / FILED_MARK_PIECE;
+
+	if (filed_mark_state(m) & FILED_MARK_WIDE)
+		return;
+	if (last > FILED_MARK_BITS)
+		last = FILED_MARK_BITS;
+	for (piece = (from + FILED_MARK_PIECE - 1) / FILED_MARK_PIECE; piece < last; piece++)
+		bits_set(&m->lost, (uint32_t)(piece / 64),
+			bits_get(&m->lost, (uint32_t)(piece / 64)) & ~(UINT64_C(1) << piece % 64));
 }
 
 /* `syncing` takes over before `written` is emptied, so no bit is nowhere in between. */
@@ -164,6 +200,8 @@ void filed_mark_sync_end(struct filed_mark *m, const struct filed_sync *s, enum 
 		data_synced(m, s);
 	else if (data == FILED_DATA_LOST)
 		data_lost(m);
+	else if (data == FILED_DATA_DELETED)
+		filed_mark_deleted(m);
 	else
 		bits_add(&m->written, &m->syncing);
 	bits_clear(&m->syncing);
@@ -273,13 +311,14 @@ static uint32_t marks_clean(struct filed_mark *marks, uint32_t nr_marks, bool ot
 	return nr;
 }
 
-int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32_t *nr,
-	struct filed_mark **marks, struct xseg_error *err)
+int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, const char *place,
+	uint32_t *nr, struct filed_mark **marks, struct xseg_error *err)
 {
 	struct header *h = arena;
 	uint64_t magic = atomic_load_explicit(&h->magic, memory_order_acquire);
 	uint64_t had = magic ? atomic_load_explicit(&h->nr, memory_order_relaxed) : *nr;
-	bool other_dir = !filed_marks_know(arena, dir);
+	bool other_dir = !filed_marks_know(arena, dir) &&
+		!(place[0] && filed_marks_had_path(arena, place));
 
 	if ((magic && magic != MAGIC) || !had || had > UINT32_MAX ||
 		filed_marks_bytes((uint32_t)had) > bytes)

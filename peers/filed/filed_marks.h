@@ -19,8 +19,9 @@
  *   K1  a bit is in `written` before the write is handed to the kernel
  *   K2  a bit leaves written|syncing only when a sync that began after the write had ended
  *       succeeded, or into `lost`
- *   K3  a bit leaves `lost` only when its piece was overwritten whole and then synced, or the file
- *       was deleted
+ *   K3  a bit leaves `lost` only when its piece was overwritten whole and then synced, or discarded
+ *       of a file that is not there, or the file was deleted: one that somebody else took away was
+ *       not
  *   K4  a mark whose state is 0 is free and its bitmaps are empty
  */
 #ifndef PEERS_FILED_FILED_MARKS_H
@@ -43,6 +44,7 @@
 #define FILED_MARK_PARENTS 4u	/* nor were the directories above that */
 #define FILED_MARK_WIDE	   8u	/* written beyond 4 MiB: lost bits speak of several pieces, and stay
 				 * until the file is deleted */
+#define FILED_MARK_DELETING 16u	/* it is being deleted: that it is not there is no loss */
 
 struct filed_bits {
 	_Atomic uint64_t word[FILED_MARK_WORDS];
@@ -58,6 +60,7 @@ struct filed_mark {
 enum filed_data {
 	FILED_DATA_SYNCED,
 	FILED_DATA_LOST,
+	FILED_DATA_DELETED,	/* a predecessor has deleted the file */
 	FILED_DATA_UNTRIED	/* it did not come to the sync: all is as before it */
 };
 
@@ -78,8 +81,16 @@ void filed_mark_write(struct filed_mark *m, uint64_t from, uint64_t to);
 void filed_mark_wrote(struct filed_mark *m, uint64_t from, uint64_t to);
 /* Before the directory changes. */
 void filed_mark_entry(struct filed_mark *m, uint32_t dirs);
+/* Before the file is unlinked; when that has failed, or a predecessor had not come to it. */
+void filed_mark_deleting(struct filed_mark *m);
+void filed_mark_kept(struct filed_mark *m);
 /* The file is gone, with all that was unsynced or lost of it. */
 void filed_mark_deleted(struct filed_mark *m);
+/* There is no such file. If nobody was deleting it, what was unsynced is lost: a file system that
+ * was repaired, or the backup that took its place, does not have it. */
+void filed_mark_absent(struct filed_mark *m);
+/* Of a file that is not there a range was discarded. */
+void filed_mark_discarded(struct filed_mark *m, uint64_t from, uint64_t to);
 
 /* A sync begins; then the caller calls filed_mark_write() for each write that is in flight. */
 void filed_mark_sync_begin(struct filed_mark *m, struct filed_sync *s);
@@ -97,9 +108,10 @@ bool filed_marks_know(const void *arena, const struct stat *dir);
 bool filed_marks_had_path(const void *arena, const char *path);
 void filed_marks_note_path(void *arena, const char *path);
 /* Takes over the marks of a predecessor, of which there may be another number than *nr, or makes
- * them in zeroed memory. What they say of another directory than `dir` is forgotten. */
-int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, uint32_t *nr,
-	struct filed_mark **marks, struct xseg_error *err) XSEG_MUST_CHECK;
+ * them in zeroed memory. What they say of another directory than `dir` is forgotten, unless it is at
+ * the same place: a disk may come back with another number. */
+int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, const char *place,
+	uint32_t *nr, struct filed_mark **marks, struct xseg_error *err) XSEG_MUST_CHECK;
 
 bool filed_mark_unsynced(const struct filed_mark *m);		/* data or directory */
 bool filed_mark_lost(const struct filed_mark *m);

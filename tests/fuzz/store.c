@@ -208,7 +208,7 @@ static void filed_one(struct input *in)
 		folder_make();
 	assert(arena && ff);
 	if (filed_dir_open(&dir, folder, false, &err) ||
-		filed_files_open(ff, &dir, arena, bytes, MARKS, &err)) {
+		filed_files_open(ff, &dir, "", arena, bytes, MARKS, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		abort();
 	}
@@ -216,7 +216,7 @@ static void filed_one(struct input *in)
 	filed_files_close(ff);
 	scribble(in, arena, bytes, 4096);
 	err.text[0] = '\0';
-	if (filed_files_open(ff, &dir, arena, bytes, 1 + in_u8(in) % (MARKS + 3), &err) == 0) {
+	if (filed_files_open(ff, &dir, "", arena, bytes, 1 + in_u8(in) % (MARKS + 3), &err) == 0) {
 		filed_use(ff, in);
 		filed_files_close(ff);
 	} else {

@@ -54,7 +54,7 @@ static int up(void **state)
 	arena = calloc(1, bytes);
 	assert_non_null(arena);
 	assert_int_equal(filed_dir_open(&dir, path, false, &err), 0);
-	assert_int_equal(filed_files_open(&files, &dir, arena, bytes, NR_FILES, &err), 0);
+	assert_int_equal(filed_files_open(&files, &dir, "", arena, bytes, NR_FILES, &err), 0);
 	assert_int_equal(filed_file_get(&files, 1, "a", true, &file, &fd), 0);
 	return 0;
 }
@@ -204,13 +204,13 @@ static void a_table_of_damaged_marks_closes_nothing_that_it_did_not_open(void **
 	assert_non_null(damaged);
 	assert_int_equal(fstat(dir.fd, &st), 0);
 	assert_int_equal(
-		filed_marks_open(damaged, filed_marks_bytes(nr), &st, &nr, &marks, &err), 0);
+		filed_marks_open(damaged, filed_marks_bytes(nr), &st, "", &nr, &marks, &err), 0);
 	filed_mark_name(&marks[1], "b");
 	filed_mark_write(&marks[1], 0, PIECE);
 	marks[1].name[0] = '\0';
 	assert_true(fcntl(0, F_GETFD) >= 0 || open("/dev/null", O_RDONLY) == 0);
 	assert_int_equal(
-		filed_files_open(&other, &dir, damaged, filed_marks_bytes(nr), nr, &err), -EPROTO);
+		filed_files_open(&other, &dir, "", damaged, filed_marks_bytes(nr), nr, &err), -EPROTO);
 	assert_true(fcntl(0, F_GETFD) >= 0);
 	free(damaged);
 }

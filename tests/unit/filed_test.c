@@ -590,6 +590,61 @@ static void what_a_sync_failed_for_is_known_also_while_there_is_no_filed(void **
 	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
 }
 
+/* The path of an object's file below the directory of the test that runs. */
+static const char *path_of(const char *name)
+{
+	static char path[700];
+	char below[FILED_PATH_MAX];
+
+	assert_int_equal(filed_dir_path(name, xseg_hash(name, strlen(name)), below), 0);
+	snprintf(path, sizeof(path), "%s/%s", opt_dir + 4, below);
+	return path;
+}
+
+/* As by a repair of the file system, or by a backup in its place. */
+static void a_file_that_is_gone_with_what_was_not_synced_has_lost_it(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 8192, 0x11, 0), 8192);
+	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x11, 0), 4096);
+	assert_int_equal(rig_fill(&g, "c", 0, 4096, 0x11, 0), 4096);
+	rig_kill(&g);
+	assert_int_equal(unlink(path_of("a")) || unlink(path_of("c")), 0);
+	assert_int_equal(rig_start(&g), 0);
+	assert_true(rig_holds(&g, "a", 0, 8192, 0));	/* it is opened, or by the sync */
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	rig_status_has(&g, "lost_files=2\n");
+	assert_int_equal(told_unsynced(), 12288);
+	rig_restart(&g);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_DELETE, "c", 0, 0), -ENOENT);
+	assert_int_equal(told_unsynced(), 8192);
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	assert_int_equal(told_unsynced(), 4096);
+	assert_int_equal(rig_fill(&g, "a", 4096, 4096, 0x22, 0), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(told_unsynced(), 0);
+}
+
+static void what_a_sync_has_lost_is_lost_when_its_file_is_gone(void **state)
+{
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 16384, 0x11, 0), 16384);
+	fail_data_syncs = 1;
+	rig_stop(&g);
+	assert_int_equal(unlink(path_of("a")), 0);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 512, 12288), 12288);
+	assert_int_equal(told_unsynced(), 8192);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	assert_int_equal(rig_op(&g, XSEG_OP_DISCARD, "a", 0, 16384), 16384);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), 0);
+	assert_int_equal(told_unsynced(), 0);
+}
+
 /* ---- the directory ----------------------------------------------------------------------- */
 
 static void a_second_filed_on_a_directory_is_refused(void **state)
@@ -682,6 +737,30 @@ static void another_directory_does_not_inherit_what_was_unsynced(void **state)
 	rig_status_has(&g, "unsynced_files=0\n");
 	assert_int_equal(rig_op(&g, XSEG_OP_INFO, "a", 0, 0), -ENOENT);
 	remove_tree(first + 4);
+}
+
+/* As when its disk has another number by now. */
+static void another_directory_in_the_same_place_does(void **state)
+{
+	char was[310], format[330];
+
+	(void)state;
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	assert_int_equal(rig_fill(&g, "b", 0, 4096, 0x11, 0), 4096);
+	fail_data_syncs = 1;
+	rig_stop(&g);
+	assert_int_equal(told_unsynced(), 4096);
+	snprintf(was, sizeof(was), "%s-was", opt_dir + 4);
+	assert_int_equal(rename(opt_dir + 4, was) || mkdir(opt_dir + 4, 0777), 0);
+	snprintf(format, sizeof(format), "%s/xseg-filed", was);
+	assert_int_equal(rig_start(&g), -EBUSY);
+	snprintf(was, sizeof(was), "%s/xseg-filed", opt_dir + 4);
+	assert_int_equal(rename(format, was), 0);
+	assert_int_equal(rig_start(&g), 0);
+	assert_int_equal(told_unsynced(), 4096);
+	assert_int_equal(rig_op(&g, XSEG_OP_FLUSH, "", 0, 0), -EIO);
+	snprintf(was, sizeof(was), "%s-was", opt_dir + 4);
+	remove_tree(was);
 }
 
 /* A killed filed had made a file, and its segment is gone: a FUA write to that file is not durable
@@ -914,10 +993,10 @@ static int open_marks(void (*scribble)(void), uint32_t nr)
 	assert_true(arena && ff);
 	marks = (struct filed_mark *)(arena + bytes - 4 * sizeof(struct filed_mark));
 	assert_int_equal(filed_dir_open(&dir, opt_dir + 4, false, &err), 0);
-	assert_int_equal(filed_files_open(ff, &dir, arena, bytes, 4, &err), 0);
+	assert_int_equal(filed_files_open(ff, &dir, "", arena, bytes, 4, &err), 0);
 	filed_files_close(ff);
 	scribble();
-	rc = filed_files_open(ff, &dir, arena, bytes, nr, &err);
+	rc = filed_files_open(ff, &dir, "", arena, bytes, nr, &err);
 	if (rc == 0)
 		filed_files_sync(ff, &asker);
 	else
@@ -1075,6 +1154,9 @@ int main(void)
 		T(a_directory_that_cannot_be_synced_fails_flush_until_it_can),
 		O(files_with_lost_data_keep_their_slots),
 		T(what_a_sync_failed_for_is_known_also_while_there_is_no_filed),
+		T(a_file_that_is_gone_with_what_was_not_synced_has_lost_it),
+		T(what_a_sync_has_lost_is_lost_when_its_file_is_gone),
+		T(another_directory_in_the_same_place_does),
 		O(who_needs_a_slot_does_not_get_the_error_of_a_file_that_cannot_be_synced),
 		T(a_second_filed_on_a_directory_is_refused),
 		cmocka_unit_test(foreign_directories_are_refused),
