@@ -117,9 +117,22 @@ static bool is_store_error(int64_t result)
 	return result < 0 && result != -ENOENT && result != -ENAMETOOLONG;
 }
 
-static const char *remedy(int error)
+/* A FLUSH of what is lost fails whatever the kernel does by now. */
+static bool is_of_lost(struct filed *f, const struct filed_op *op)
 {
-	switch (error) {
+	struct filed_counts counts;
+
+	if (op->r->op != XSEG_OP_FLUSH || op->result != -EIO)
+		return false;
+	filed_files_count(&f->files, &counts);
+	return counts.lost > 0;
+}
+
+static const char *remedy(struct filed *f, const struct filed_op *op)
+{
+	if (is_of_lost(f, op))
+		return "what is lost has to be written again (filed(8)); the kernel's log may say why";
+	switch (-op->result) {
 	case EFBIG:
 		return "raise ulimit -f";
 	case ENOSPC:
@@ -139,7 +152,6 @@ static const char *remedy(int error)
 static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 {
 	struct filed *f = filed_of(pp->peer);
-	int error = (int)-op->result;
 	uint32_t nr;
 
 	pthread_mutex_lock(&f->lock);
@@ -150,7 +162,7 @@ static void tell_failure(struct peer_port *pp, const struct filed_op *op)
 			"%s: %s of %s in %s failed: %s; %s (failures since the last such line: %u)",
 			f->peer.name, xseg_op_name((enum xseg_op)op->r->op),
 			op->r->target[0] ? op->r->target : "all objects", f->dir_path,
-			strerror(error), remedy(error), nr);
+			strerror((int)-op->result), remedy(f, op), nr);
 }
 
 static void op_ready(struct filed_port *port, struct filed_op *op)

@@ -55,6 +55,9 @@ t "until it is written again" write one
 t "then its FLUSH ends well" xseg volume flush one
 expect_err 1 "Input/output error" "the other's does not" xseg volume flush other
 
+t "the log says what to do" grep -q "flush of .* failed: .*; what is lost has to be written again" \
+	"$TMP/xseg-$XSEG_SEGMENT.log"
+
 # ---- the end ----
 
 lost="filed is stopped, and 64.0k \(65536 bytes\) of what was written to it could not be synced"
