@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "peers/common/cache_cost.h"
-#include "peers/common/hint.h"
 #include "peers/common/stack.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/out.h"
@@ -157,7 +156,7 @@ static int print_plan(const struct xseg_plan *p, const struct cache_plan *c)
 
 static const char *create_hint(int rc)
 {
-	const char *limit;
+	const char *hint;
 
 	switch (rc) {
 	case -EEXIST:
@@ -169,8 +168,8 @@ static const char *create_hint(int rc)
 	case -ENOSPC:
 		return "ask for less --memory";
 	default:
-		limit = hint_of_limit(rc);
-		return limit ? limit : "is /dev/shm mounted, and may you write there?";
+		hint = tool_make_hint(rc);
+		return hint ? hint : "see 'xseg create --help'";
 	}
 }
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "peers/common/dirty.h"
-#include "peers/common/hint.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
 #include "tools/xseg/launch.h"
@@ -137,7 +136,7 @@ static int make_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
 	struct xseg_config cfg;
-	const char *limit;
+	const char *hint;
 	int rc;
 
 	if (!u->stack->segment.memory)
@@ -146,11 +145,11 @@ static int make_segment(struct upping *u)
 	rc = stack_segment_config(&u->stack->segment, &cfg, &err);
 	if (!rc)
 		rc = xseg_create(u->t->segment, &cfg, &err);
-	limit = hint_of_limit(rc);
+	hint = tool_make_hint(rc);
 	if (rc)
 		return tool_fail_errno(rc, &err,
 			rc == -EEXIST ? "see 'xseg status'" :
-			limit ? limit : "correct [segment]", "up: segment %s", u->t->segment);
+			hint ? hint : "correct [segment]", "up: segment %s", u->t->segment);
 	u->made = true;
 	rc = tool_attach(u->t, 0, &u->seg);
 	if (rc && xseg_destroy(u->t->segment))

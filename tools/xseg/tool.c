@@ -351,6 +351,23 @@ bool tool_is_own_limit(int rc)
 	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
 }
 
+const char *tool_make_hint(int rc)
+{
+	const char *limit = hint_of_limit(rc);
+
+	if (limit)
+		return limit;
+	switch (rc) {
+	case -EROFS:
+	case -ENOENT:
+	case -ENOTDIR:
+	case -EACCES:
+		return "is /dev/shm mounted, and may you write there?";
+	default:
+		return NULL;
+	}
+}
+
 static const char *attach_hint(int rc)
 {
 	if (tool_is_own_limit(rc))
@@ -359,6 +376,8 @@ static const char *attach_hint(int rc)
 	case -EACCES:
 	case -EPERM:
 		return "its mode and group say who may; 'ls -l /dev/shm' shows them";
+	case -EROFS:
+		return "mount /dev/shm so that it can be written to";
 	case -EUSERS:
 		return "end some of them; 'xseg list' counts them";
 	default:

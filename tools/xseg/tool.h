@@ -124,6 +124,8 @@ int tool_program(const char *name, char *path, size_t size) XSEG_MUST_CHECK;
 /* Whether an error of making a segment, or of attaching to one, says something of the limits that
  * this process has, and nothing of the segment. */
 bool tool_is_own_limit(int rc);
+/* What to do where a segment cannot be made; NULL: that depends on what was asked for. */
+const char *tool_make_hint(int rc);
 
 /* Attaches to the segment; prints why not and returns an exit code. */
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err);
