@@ -123,7 +123,7 @@ static int check_room(int fd, uint64_t bytes, struct xseg_error *err)
 			"--memory, or enlarge /dev/shm",
 			(unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
 			(unsigned long long)(bytes >> 20));
-	return 0;
+	return xs_memory_check(bytes, err);
 }
 
 int xs_file_take(int fd, uint64_t at, uint64_t bytes)

@@ -1,0 +1,155 @@
+/* memory - whether there is as much memory as a segment takes.
+ *
+ * A file in /dev/shm may be larger than the memory that there is: then the kernel gives page after
+ * page, and at the last ends some process by SIGKILL, which can tell nobody why. So it is asked
+ * before: the machine, and the control groups of memory that this process is in, of version 1 or 2.
+ * Only what certainly cannot be had is refused. What the kernel would give back counts as free: its
+ * page cache, and all that there is swap space for. Where it does not tell, all is taken to be
+ * there.
+ *
+ * Contract: any thread; blocks on the kernel. Nothing here runs on the data path.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "xseg/internal.h"
+
+#define MEMINFO	  "/proc/meminfo"
+#define GROUPS	  "/proc/self/cgroup"
+#define PATH_SIZE 4096
+
+/* The number after a word at the beginning of a line. */
+static bool number_of(const char *path, const char *word, uint64_t *n)
+{
+	FILE *f = fopen(path, "re");
+	unsigned long long value;
+	bool found = false;
+	char line[256];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, word, strlen(word)) &&
+			sscanf(line + strlen(word), " %llu", &value) == 1;
+	if (f)
+		fclose(f);
+	if (found)
+		*n = value;
+	return found;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static bool machine_left(uint64_t *left, uint64_t *swap)
+{
+	uint64_t free, cached, shmem, buffers = 0, slab = 0;
+
+	*swap = 0;
+	if (!number_of(MEMINFO, "MemFree:", &free) || !number_of(MEMINFO, "Cached:", &cached) ||
+		!number_of(MEMINFO, "Shmem:", &shmem))
+		return false;
+	number_of(MEMINFO, "Buffers:", &buffers);
+	number_of(MEMINFO, "SReclaimable:", &slab);
+	number_of(MEMINFO, "SwapFree:", swap);
+	*swap <<= 10;
+	*left = ((free + minus(cached, shmem) + buffers + slab) << 10) + *swap;
+	return true;
+}
+
+/* What a version of control groups calls things. */
+static const struct names {
+	const char *mount, *limit, *anon, *shmem;
+} names[] = {
+	{ "/sys/fs/cgroup", "memory.max", "anon", "shmem" },
+	{ "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss", "total_shmem" },
+};
+
+/* What one group may have besides what it has and cannot be rid of. */
+static bool group_left(const struct names *n, const char *group, uint64_t *left)
+{
+	char path[PATH_SIZE + 64];
+	uint64_t limit, anon = 0, shmem = 0;
+
+	snprintf(path, sizeof(path), "%s%s/%s", n->mount, group, n->limit);
+	if (!number_of(path, "", &limit))	/* "max", or no such group here */
+		return false;
+	snprintf(path, sizeof(path), "%s%s/memory.stat", n->mount, group);
+	number_of(path, n->anon, &anon);
+	number_of(path, n->shmem, &shmem);
+	*left = minus(limit, anon + shmem);
+	return true;
+}
+
+static int check_group(const struct names *n, const char *group, uint64_t swap, uint64_t bytes,
+	struct xseg_error *err)
+{
+	uint64_t left;
+
+	if (!group_left(n, group, &left) || left + swap >= bytes)
+		return 0;
+	return xseg_fail(err, -ENOSPC,
+		"the control group %.80s may have %llu MiB of memory more and the segment needs %llu "
+		"MiB; ask for less --memory, or raise its %s",
+		group[0] ? group : "/", (unsigned long long)(left + swap) >> 20,
+		(unsigned long long)bytes >> 20, n->limit);
+}
+
+/* A line of GROUPS, "NUMBER:CONTROLLERS:PATH"; those of version 2 have none. Or NULL. */
+static const struct names *names_of(char *line, char **path)
+{
+	char *controllers = strchr(line, ':'), *at;
+
+	at = controllers ? strchr(controllers + 1, ':') : NULL;
+	if (!at)
+		return NULL;
+	*at++ = '\0';
+	at[strcspn(at, "\n")] = '\0';
+	*path = at;
+	if (!controllers[1])
+		return &names[0];
+	for (at = strtok_r(controllers + 1, ",", &line); at; at = strtok_r(NULL, ",", &line))
+		if (!strcmp(at, "memory"))
+			return &names[1];
+	return NULL;
+}
+
+/* Of all groups above it, too. In a container the kernel may tell the path of the machine, of which
+ * nothing is to be seen there but the last part, as the root. */
+static int check_groups(uint64_t swap, uint64_t bytes, struct xseg_error *err)
+{
+	FILE *f = fopen(GROUPS, "re");
+	char line[PATH_SIZE], *path;
+	const struct names *n;
+	int rc = 0;
+
+	while (f && !rc && fgets(line, sizeof(line), f)) {
+		n = names_of(line, &path);
+		if (!n)
+			continue;
+		if (!strcmp(path, "/"))
+			path[0] = '\0';
+		rc = check_group(n, path, swap, bytes, err);
+		while (!rc && strchr(path, '/')) {
+			*strrchr(path, '/') = '\0';
+			rc = check_group(n, path, swap, bytes, err);
+		}
+	}
+	if (f)
+		fclose(f);
+	return rc;
+}
+
+int xs_memory_check(uint64_t bytes, struct xseg_error *err)
+{
+	uint64_t left, swap;
+
+	if (machine_left(&left, &swap) && left < bytes)
+		return xseg_fail(err, -ENOSPC,
+			"the machine has %llu MiB of memory left and the segment needs %llu MiB; ask "
+			"for less --memory, or free some",
+			(unsigned long long)left >> 20, (unsigned long long)bytes >> 20);
+	return check_groups(swap, bytes, err);
+}
