@@ -212,7 +212,7 @@ static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
 
 static void child_ended(struct supervisor *s, struct unit *u, int status, uint64_t now_ms)
 {
-	char how[64];
+	char how[96];
 
 	u->child = 0;
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_DONE) {
@@ -226,7 +226,8 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 		return;
 	}
 	if (WIFSIGNALED(status))
-		snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(status));
+		snprintf(how, sizeof(how), "was killed by signal %d%s", WTERMSIG(status),
+			 WTERMSIG(status) == SIGKILL ? ", as by the kernel when memory runs out" : "");
 	else
 		snprintf(how, sizeof(how), "ended with exit code %d", WEXITSTATUS(status));
 	unit_died(s, u, how, now_ms);

@@ -348,10 +348,11 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 	return tool_fail(code, "up: %s (log: %s)", supervisor_line, l->log);
 }
 
-/* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash. */
+/* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash; or the kernel's,
+ * and memory may be there later. */
 struct crashes {
 	const char *name;
-	unsigned nr;
+	unsigned nr, nr_kills;
 	int signal;				/* the last one */
 };
 
@@ -367,19 +368,25 @@ static void count_crash(const char *line, void *arg)
 	    (!strstr(line, among) && !strstr(line, last)))
 		return;
 	signal = (int)strtol(strstr(line, KILLED) + strlen(KILLED), NULL, 10);
-	if (signal == SIGKILL)
+	if (signal == SIGKILL) {
+		c->nr_kills++;
 		return;
+	}
 	c->nr++;
 	c->signal = signal;
 }
 
 /* The supervisor goes on for ever, as it has to once the peer has served; here nobody would learn of
- * it. */
-static int look_for_crashes(const struct launch *l, const char *name)
+ * it. text: what is to be said of a process that was killed, or "". */
+static int look_for_crashes(const struct launch *l, const char *name, char *text, size_t size)
 {
 	struct crashes c = { .name = name };
 
 	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
+	text[0] = '\0';
+	if (c.nr_kills >= CRASHES_MAX)
+		snprintf(text, size, " (killed by signal %d %u times, as by the kernel when memory runs "
+			 "out; see %s)", SIGKILL, c.nr_kills, l->log);
 	if (c.nr < CRASHES_MAX)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
@@ -446,15 +453,23 @@ bool launch_ended_in_order(struct xseg *seg)
 	return true;
 }
 
+/* What is seen of a start that has not failed: whether somebody stops it all, and what is to be said
+ * of a process that was killed, or "". */
+struct sight {
+	bool stopping;
+	char killed[PATH_MAX + 100];
+};
+
 /* How peers end while all is being stopped, as somebody asked for, is no failure to start. */
-static int look_for_failure(const struct launch *l, const char *waiting, bool *stopping)
+static int look_for_failure(const struct launch *l, const char *waiting, struct sight *sight)
 {
 	struct xseg_peer_info supervisor;
 	bool alive = view_supervisor(l->seg, &supervisor);
 	char line[LINE_BYTES];
 
-	*stopping = alive && peer_word_stopping(&supervisor);
-	if (*stopping)
+	sight->killed[0] = '\0';
+	sight->stopping = alive && peer_word_stopping(&supervisor);
+	if (sight->stopping)
 		return TOOL_DONE;
 	if (!alive && launch_ended_in_order(l->seg))
 		return tool_fail(TOOL_FAILED,
@@ -463,7 +478,7 @@ static int look_for_failure(const struct launch *l, const char *waiting, bool *s
 			l->log);
 	if (found_failure(l, line, sizeof(line)))
 		return report_failure(l, line);
-	if (look_for_crashes(l, waiting))
+	if (look_for_crashes(l, waiting, sight->killed, sizeof(sight->killed)))
 		return TOOL_FAILED;
 	return alive ? TOOL_DONE
 		     : tool_fail(TOOL_FAILED, "up: the supervisor went away; see %s", l->log);
@@ -475,23 +490,25 @@ int launch_wait(struct launch *l)
 	struct old_process old = { 0 };
 	char why[LINE_BYTES];
 	const char *waiting;
-	bool stopping;
+	struct sight sight;
 	int rc;
 
 	while ((serving = count_serving(l, &waiting)) < nr) {
-		rc = look_for_failure(l, waiting, &stopping);
+		rc = look_for_failure(l, waiting, &sight);
 		if (rc)
 			return rc;
 		look_at_old(l, &old, waiting, why, sizeof(why));
 		if (tool_out_of_time(l->t))
 			return tool_later(
-				"%u of %u peers serve, %s does not yet%s, %s; see 'xseg status' and %s",
-				serving, nr, waiting, why,
-				stopping ? "and the stack is being stopped" : "the start goes on",
+				"%u of %u peers serve, %s does not yet%s%s, %s; see 'xseg status' "
+				"and %s",
+				serving, nr, waiting, why, sight.killed,
+				sight.stopping ? "and the stack is being stopped"
+					       : "the start goes on",
 				l->log);
-		tool_progress(l->t, "%u of %u peers serve, %s %s%s", serving, nr,
-			      stopping ? "the stack is being stopped, with" : "waiting for",
-			      waiting, why);
+		tool_progress(l->t, "%u of %u peers serve, %s %s%s%s", serving, nr,
+			      sight.stopping ? "the stack is being stopped, with" : "waiting for",
+			      waiting, why, sight.killed);
 		tool_sleep_ns(LOOK_NS);
 	}
 	tool_progress_end();
