@@ -286,6 +286,15 @@ static int sync_above(struct filed_dir *d)
 	return rc == -EACCES ? filed_dir_sync_all(d) : rc;
 }
 
+/* Now, and not at each request. A file system that can only be read serves reads. */
+static int check_access(struct filed_dir *d, const char *path, struct xseg_error *err)
+{
+	if (!faccessat(d->fd, ".", W_OK | X_OK, AT_EACCESS) || errno != EACCES)
+		return 0;
+	return xseg_fail(err, -EACCES,
+		"directory %s may not be written to; make it this user's, or give another", path);
+}
+
 int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xseg_error *err)
 {
 	int rc;
@@ -308,6 +317,8 @@ int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xs
 			path);
 	else if (rc)
 		xseg_fail(err, rc, "directory %s cannot be locked: %s", path, strerror(-rc));
+	if (!rc)
+		rc = check_access(d, path, err);
 	if (!rc)
 		rc = check_format(d, path, err);
 	if (!rc && !d->found && sync_above(d))
