@@ -527,7 +527,7 @@ expect_json '.volumes == null' "and does not hang status" xseg --json status
 kill -CONT "$(peer_field volumed pid)"
 t "and answers later" xseg volume list
 freeze "$(peer_field cached pid)"
-expect_err 3 "no answer yet, the work goes on" "who has asked for a change says that" \
+expect_err 3 "no answer yet, the work goes on if the peer has begun it" "who has asked for a change says that" \
 	xseg --timeout 300ms cache drop cached
 kill -CONT "$(peer_field cached pid)"
 

@@ -344,7 +344,8 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	/* else it is the peer's word, and it has ended */
 	if ((rc == -EINTR || rc == -ETIMEDOUT) && c->call[CLIENT_PORT_ADMIN].r)
 		return tool_later("%s: no answer yet, %s; see 'xseg status'", what,
-				  c->told ? "the work goes on" : "nothing was changed");
+				  c->told ? "the work goes on if the peer has begun it" :
+					    "nothing was changed");
 	if (rc == -EHOSTDOWN)
 		return tool_fail(
 			TOOL_FAILED,
