@@ -172,8 +172,8 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 		take_extents(seg, p->index, XS_EXTENT_ARENA, (uint32_t)nr, NULL) < nr) {
 		xs_extents_free(seg, p->index, XS_EXTENT_ARENA);
 		return xseg_fail(err, -ENOMEM,
-			"the segment has %llu MiB left and peer '%.63s' needs %llu MiB for its tables; "
-			"make the segment with more --memory, or ask for less",
+			"the segment has %llu MiB left and peer '%.63s' needs %llu MiB for its "
+			"tables; make the segment with more --memory, or ask for less",
 			(unsigned long long)free_extents(seg) * 2, p->sh->name,
 			(unsigned long long)nr * 2);
 	}

@@ -142,7 +142,8 @@ static void check_plug(struct check *c, uint32_t i)
 			    state_of(seg, plug_upper(plug)) == XSEG_PEER_FREE ||
 			    state_of(seg, plug_lower(plug)) == XSEG_PEER_FREE))
 		problem(c,
-			"peer '%.63s': it is to be plugged or unplugged between peers that are not there",
+			"peer '%.63s': it is to be plugged or unplugged between peers that are not "
+			"there",
 			p->name);
 	if (turn && (turn_state(turn) > XSEG_TURN_HELD || cache >= seg->geo.nr_ports))
 		problem(c, "peer '%.63s': it is asked to hold by no peer", p->name);
@@ -389,7 +390,8 @@ static void check_stats(struct check *c, uint32_t i)
 		atomic_store_explicit(&c->seg->stats[i].peer, 0, memory_order_release);
 	else
 		problem(c,
-			"statistics block %u: belongs to no peer ('xseg check --fix' gives it back)",
+			"statistics block %u: belongs to no peer ('xseg check --fix' gives it "
+			"back)",
 			i);
 }
 

@@ -82,7 +82,8 @@ struct measure {
 	uint32_t index;			/* of the request that is being measured, or XSEG_NONE */
 	uint64_t at_ns;			/* when it was submitted */
 	bool client;			/* its peer is one */
-	/* where was told last; block XSEG_NONE: there was none, and is not looked for `absent` times */
+	/* where was told last; block XSEG_NONE: there was none, and is not looked for `absent`
+	 * times */
 	uint32_t peer, volume, block, absent;
 };
 

@@ -219,8 +219,8 @@ struct xs_extent {
 struct xs_stats {
 	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
 	uint32_t nr;
-	/* The volume, of that peer, whose I/O it counts, and the counter of what failed. Its writer,
-	 * once; 0: it has no other writers than that one (measure.c) */
+	/* The volume, of that peer, whose I/O it counts, and the counter of what failed. Its
+	 * writer, once; 0: it has no other writers than that one (measure.c) */
 	_Atomic uint32_t volume, told;
 	/* "cached.0"; blocks of one name and kind are summed by readers */
 	char name[XSEG_NAME_MAX];

@@ -12,12 +12,12 @@
  *   what                                     who                              when
  *   the list is cleared, nr_lent is stored   the holder, with its first loan  AT
  *   a page is listed                         the holder                       AT
- *   nr_lent becomes 0: nothing is listed     the holder, if it lends nothing  before ANSWERED; not of
- *                                                                             a write that gives
+ *   nr_lent becomes 0: nothing is listed     the holder, if it lends nothing  before ANSWERED; not
+ *                                                                             of a write that gives
  *                                                                             (gift.c)
- *                                            the origin                       PRIVATE: it has read the
- *                                                                             data, or has a new use
- *                                                                             for it
+ *                                            the origin                       PRIVATE: it has read
+ *                                                                             the data, or has a
+ *                                                                             new use for it
  *   the place becomes FREE                   the origin, or who repairs it
  *
  * Who dies changes nothing of that: what a dead origin was lent is dropped when its requests are

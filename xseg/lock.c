@@ -221,7 +221,8 @@ void xs_control_unlock(int fd)
 {
 	assert(fd == mine.fd);
 	atomic_fetch_add_explicit(&order, 1, memory_order_release);
-	/* all of it, at once: who comes next does not see those as members whose death was proved */
+	/* all of it, at once: who comes next does not see those as members whose death was
+	 * proved */
 	unlock(fd, 0, 0);
 	control_close();
 }

@@ -91,8 +91,8 @@ static int check_group(const struct names *n, const char *group, uint64_t swap, 
 	if (!group_left(n, group, &left) || left + swap >= bytes)
 		return 0;
 	return xseg_fail(err, -ENOSPC,
-		"the control group %.80s may have %llu MiB of memory more and the segment needs %llu "
-		"MiB; ask for less --memory, or raise its %s",
+		"the control group %.80s may have %llu MiB of memory more and the segment needs "
+		"%llu MiB; ask for less --memory, or raise its %s",
 		group[0] ? group : "/", (unsigned long long)(left + swap) >> 20,
 		(unsigned long long)bytes >> 20, n->limit);
 }
@@ -148,8 +148,8 @@ int xs_memory_check(uint64_t bytes, struct xseg_error *err)
 
 	if (machine_left(&left, &swap) && left < bytes)
 		return xseg_fail(err, -ENOSPC,
-			"the machine has %llu MiB of memory left and the segment needs %llu MiB; ask "
-			"for less --memory, or free some",
+			"the machine has %llu MiB of memory left and the segment needs %llu MiB; "
+			"ask for less --memory, or free some",
 			(unsigned long long)left >> 20, (unsigned long long)bytes >> 20);
 	return check_groups(swap, bytes, err);
 }

@@ -138,12 +138,13 @@ static int find_port(
 	}
 	if (spare == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no port left for '%.63s'; make it with more --ports, or close clients",
+			"the segment has no port left for '%.63s'; make it with more --ports, or "
+			"close clients",
 			p->name);
 	if (first == XSEG_NONE)
 		return xseg_fail(err, -ENOSPC,
-			"the segment has no %u requests left for '%.63s'; make it with more --requests, "
-			"or close clients",
+			"the segment has no %u requests left for '%.63s'; make it with more "
+			"--requests, or close clients",
 			n, p->name);
 	seg->ports[spare].req_first = first;
 	seg->ports[spare].req_nr = units;
@@ -194,12 +195,13 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 		p = &seg->peers[i];
 		if (xseg_peer_is_up(peer_state(xs_peer_word(seg, i))))
 			return xseg_fail(err, -EEXIST,
-				"a peer '%s' is running already in this segment; stop it first, or choose "
-				"another --name",
+				"a peer '%s' is running already in this segment; stop it first, or "
+				"choose another --name",
 				params->name);
 		if (xs_peer_is_client(seg, i) || strncmp(p->kind, params->kind, sizeof(p->kind)))
 			return xseg_fail(err, -EEXIST,
-				"'%s' is the name of a %.15s in this segment; choose another --name",
+				"'%s' is the name of a %.15s in this segment; choose another "
+				"--name",
 				params->name, p->kind);
 		*index = i;
 		return 0;

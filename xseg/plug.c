@@ -90,7 +90,8 @@ bool xseg_req_is_foreign(struct xport *port, const struct xreq *r)
 {
 	uint32_t above = atomic_load(&port->peer->sh->above);
 
-	if (above == 0 || r->op == XSEG_OP_ADMIN || xs_peer_of_port(port->seg, r->via - 1u) == above)
+	if (above == 0 || r->op == XSEG_OP_ADMIN ||
+		xs_peer_of_port(port->seg, r->via - 1u) == above)
 		return false;
 	return xs_plug_keeper(port->seg, port->peer->index) != XSEG_NONE;
 }
@@ -156,7 +157,8 @@ uint32_t xseg_plug_others(struct xseg_peer *peer)
 
 		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
 			continue;
-		n += XS_FETCH(r->op) != XSEG_OP_ADMIN && xs_peer_has_port(seg, lower, place_port(w)) &&
+		n += XS_FETCH(r->op) != XSEG_OP_ADMIN &&
+		     xs_peer_has_port(seg, lower, place_port(w)) &&
 		     !is_sent_by(seg, i, peer->index);
 	}
 	return n;

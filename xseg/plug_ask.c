@@ -25,7 +25,8 @@ static int check_serves(struct xseg *seg, uint32_t peer, struct xseg_error *err)
 		return xseg_fail(err, -EHOSTDOWN, "'%s' does not serve; start it first",
 			name_of(seg, peer));
 	return xseg_fail(err, -EHOSTDOWN,
-		"'%s' does not serve yet, as it is being started; do this again when it does, as 'xseg peer list' shows",
+		"'%s' does not serve yet, as it is being started; do this again when it does, as "
+		"'xseg peer list' shows",
 		name_of(seg, peer));
 }
 
@@ -48,15 +49,16 @@ static int check_idle(struct xseg *seg, uint32_t peer, uint32_t cache, struct xs
 
 	if (plug_get(seg, peer))
 		return xseg_fail(err, -EBUSY,
-			"'%s' is being %s itself; wait for that, or take it back with 'xseg unplug %s --cancel'",
+			"'%s' is being %s itself; wait for that, or take it back with 'xseg unplug "
+			"%s --cancel'",
 			name_of(seg, peer),
 			plug_op(plug_get(seg, peer)) == XSEG_PLUG_ENTER ? "plugged" : "unplugged",
 			name_of(seg, peer));
 	/* who was asked may be dead, and its successor goes on; or nobody starts that */
 	if (other != XSEG_NONE)
 		return xseg_fail(err, -EBUSY,
-			"another cache is being plugged below '%s' or unplugged, '%s'; wait for that, or take it back with "
-			"'xseg unplug %s --cancel'",
+			"another cache is being plugged below '%s' or unplugged, '%s'; wait for "
+			"that, or take it back with 'xseg unplug %s --cancel'",
 			name_of(seg, peer), name_of(seg, other), name_of(seg, other));
 	if (turn_get(seg, peer))
 		return xseg_fail(err, -EBUSY,
@@ -78,11 +80,13 @@ static int check_enter(
 	if (lower_of(seg, cache) != XSEG_NONE && other == XSEG_NONE)
 		return xseg_fail(err, -EBUSY,
 			"'%s' sends to '%s' and serves who asks it directly; to plug it, leave its "
-			"downstream out of the stack file, then 'xseg down' and 'xseg up STACK.conf'",
+			"downstream out of the stack file, then 'xseg down' and 'xseg up "
+			"STACK.conf'",
 			name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
 	if (lower_of(seg, cache) != XSEG_NONE)
 		return xseg_fail(err, -EBUSY,
-			"'%s' sends to '%s'; only a cache that is off the path can be plugged: unplug it first",
+			"'%s' sends to '%s'; only a cache that is off the path can be plugged: "
+			"unplug it first",
 			name_of(seg, cache), name_of(seg, lower_of(seg, cache)));
 	if (other != XSEG_NONE)
 		return xseg_fail(err, -EBUSY, "'%s' sends to '%s' already; stop that first",
@@ -115,7 +119,8 @@ static int check_leave(
 			err, -ENOTCONN, "'%s' is off the path already", name_of(seg, cache));
 	if (upper == XSEG_NONE)
 		return xseg_fail(err, -ENOTCONN,
-			"no peer sends to '%s', so it is between nobody; stop it with 'xseg peer stop %s'",
+			"no peer sends to '%s', so it is between nobody; stop it with 'xseg peer "
+			"stop %s'",
 			name_of(seg, cache), name_of(seg, cache));
 	other = xs_route_upper(seg, cache, upper);
 	if (other != XSEG_NONE)
@@ -139,7 +144,8 @@ static int ask(struct xseg *seg, uint32_t cache, uint64_t wanted, struct xseg_er
 		return 0;
 	if (now)
 		return xseg_fail(err, -EBUSY,
-			"'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug %s --cancel'",
+			"'%s' is being %s '%s'; wait for that, or take it back with 'xseg unplug "
+			"%s --cancel'",
 			name_of(seg, cache),
 			plug_op(now) == XSEG_PLUG_ENTER ? "plugged below" : "unplugged from",
 			name_of(seg, plug_upper(now)), name_of(seg, cache));

@@ -28,8 +28,8 @@ static int take_memory(struct xseg_queue *q, struct xseg_error *err)
 	m = xs_region_add(q, bytes, &rc);
 	if (!m)
 		return xseg_fail(err, rc,
-			"segment '%s' has not the %zu MiB left that a queue of depth %u takes; use a smaller depth or "
-			"copy_bytes, or make it with more --memory",
+			"segment '%s' has not the %zu MiB left that a queue of depth %u takes; use "
+			"a smaller depth or copy_bytes, or make it with more --memory",
 			xseg_name(q->seg), (bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2,
 			q->depth);
 	q->slots = calloc(q->depth, sizeof(*q->slots));
@@ -52,7 +52,8 @@ static int take_requests(struct xseg_queue *q, struct xseg_error *err)
 		s->r = xseg_req_alloc(q->port);
 		if (!s->r)
 			return xseg_fail(err, -EPROTO,
-				"segment '%s' gives fewer requests than it promised; see 'xseg -s %s check'",
+				"segment '%s' gives fewer requests than it promised; see 'xseg -s "
+				"%s check'",
 				xseg_name(q->seg), xseg_name(q->seg));
 		s->r->cookie = s;
 		q->idle[q->nr_plain++] = s;

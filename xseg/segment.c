@@ -197,8 +197,9 @@ static int want_huge(struct xseg *seg, enum xseg_huge huge, struct xseg_error *e
 	if (huge == XSEG_HUGE_REQUIRE)
 		return xseg_fail(err, -ENOMEM,
 			"huge pages were required and the system gives none (%s); "
-			"use --huge auto, or enable them in /sys/kernel/mm/transparent_hugepage/shmem_enabled, "
-			"or set %u of 2 MiB aside (sysctl vm.nr_hugepages) for a hugetlbfs that is mounted",
+			"use --huge auto, or enable them in "
+			"/sys/kernel/mm/transparent_hugepage/shmem_enabled, or set %u of 2 MiB "
+			"aside (sysctl vm.nr_hugepages) for a hugetlbfs that is mounted",
 			strerror(rc ? rc : errno), seg->geo.nr_extents);
 	return 0;
 }
@@ -362,8 +363,8 @@ static int fail_unfinished(int fd, const char *name, struct xseg_error *err)
 	if (xs_byte_locked(fd, XSEG_LOCK_CONTROL))
 		return xseg_fail(err, -EAGAIN, "segment '%s' is being made; wait for that", name);
 	return xseg_fail(err, -ESTALE,
-		"segment '%s' is half made, and its maker is dead; 'xseg -s %s create' makes it anew, "
-		"'xseg -s %s destroy' removes it",
+		"segment '%s' is half made, and its maker is dead; 'xseg -s %s create' makes it "
+		"anew, 'xseg -s %s destroy' removes it",
 		name, name, name);
 }
 
@@ -392,8 +393,8 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 			err, -EPROTO, "'%s' is not a segment (its first bytes are foreign)", name);
 	if (head.stamp != layout_stamp())
 		return xseg_fail(err, -EPROTO,
-			"segment '%s' was made by another version of xseg; end it with 'xseg down' of that "
-			"one (UPGRADING in xseg(1) says more)",
+			"segment '%s' was made by another version of xseg; end it with 'xseg down' "
+			"of that one (UPGRADING in xseg(1) says more)",
 			name);
 	if (!xs_geometry_again(&head.geo, &want))
 		return xseg_fail(err, -EPROTO,
@@ -497,7 +498,8 @@ out_close:
 static int fail_none(const char *name, struct xseg_error *err)
 {
 	return xseg_fail(err, -ENOENT,
-		"there is no segment '%s'; make it with 'xseg -s %s create' or 'xseg -s %s up STACK.conf'",
+		"there is no segment '%s'; make it with 'xseg -s %s create' or 'xseg -s %s up "
+		"STACK.conf'",
 		name, name, name);
 }
 

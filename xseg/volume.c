@@ -103,10 +103,12 @@ static int find_volumed(
 			xseg_meant_add(seg, &meant, &info);
 	if (meant.nr == 0)
 		return xseg_fail(err, -ENOENT,
-			"segment '%s' has no volumed%s%.63s; start one with 'xseg -s %s up STACK.conf'",
+			"segment '%s' has no volumed%s%.63s; start one with 'xseg -s %s up "
+			"STACK.conf'",
 			xseg_name(seg), name ? " called " : "", name ? name : "", xseg_name(seg));
 	if (meant.nr > 1)
-		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds, and none was named",
+		return xseg_fail(err, -EINVAL, "segment '%s' has several volumeds, and none was "
+			"named",
 			xseg_name(seg));
 	*found = meant.info;
 	return 0;
@@ -128,8 +130,8 @@ static int wait_for_volumed(
 			break;
 		if (xseg_peer_is_gone(v->seg, &info))
 			return xseg_fail(err, -ENOTCONN,
-				"%s does not run; start it with 'xseg -s %s peer start %s', or the stack with 'xseg -s %s up "
-				"STACK.conf'",
+				"%s does not run; start it with 'xseg -s %s peer start %s', or the "
+				"stack with 'xseg -s %s up STACK.conf'",
 				info.name, xseg_name(v->seg), info.name, xseg_name(v->seg));
 		if (xs_now_ns() >= until)
 			return xseg_fail(err, -ETIMEDOUT,
@@ -188,8 +190,8 @@ static int ask_by_name(
 
 	if (rc)
 		return xseg_fail(err, rc,
-			"segment '%s' has no 2 MiB of memory left to ask for a volume in; stop a client, or make it with "
-			"more --memory",
+			"segment '%s' has no 2 MiB of memory left to ask for a volume in; stop a "
+			"client, or make it with more --memory",
 			xseg_name(v->seg));
 	snprintf(line, sizeof(line), "volume info %s", v->info.name);
 	len = xseg_admin_call(

@@ -94,10 +94,11 @@ struct xseg_info {
 int xseg_plan(const struct xseg_config *cfg, struct xseg_plan *plan,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 
-/* Makes /dev/shm/xseg.NAME and takes its memory at once (-ENOSPC now rather than SIGBUS later). Where
- * huge pages are not refused, a hugetlbfs of 2 MiB is mounted that may be written to, and enough is
- * left of what was set aside, the pages are a file there. -EEXIST when there is one of that name, -EINVAL for a name or a configuration out of range.
- * Nothing is left behind on failure. */
+/* Makes /dev/shm/xseg.NAME and takes its memory at once (-ENOSPC now rather than SIGBUS later).
+ * Where huge pages are not refused, a hugetlbfs of 2 MiB is mounted that may be written to, and
+ * enough is left of what was set aside, the pages are a file there. -EEXIST when there is one of
+ * that name, -EINVAL for a name or a configuration out of range. Nothing is left behind on
+ * failure. */
 int xseg_create(
 	const char *name, const struct xseg_config *cfg, struct xseg_error *err) XSEG_MUST_CHECK;
 
@@ -140,8 +141,8 @@ const char *xseg_name(struct xseg *seg);
 /* True for 1 to 63 characters of [A-Za-z0-9._-], not beginning with '.' or '-'. */
 bool xseg_name_ok(const char *name);
 
-/* The text of the stack file, kept in the segment for whoever starts a peer later. -E2BIG: more than
- * 64 KiB. */
+/* The text of the stack file, kept in the segment for whoever starts a peer later. -E2BIG: more
+ * than 64 KiB. */
 int xseg_stack_set(struct xseg *seg, const char *text, size_t len) XSEG_MUST_CHECK;
 /* NUL-terminated; returns its length */
 size_t xseg_stack_get(struct xseg *seg, char *buf, size_t size);
@@ -531,10 +532,10 @@ uint32_t xseg_port_replies(struct xport *port, struct xreq **out, uint32_t max);
  * rings whoever sleeps: one fence, and one wake a sleeper, for the whole batch. */
 void xseg_port_flush(struct xport *port);
 /* Publishes, and leaves the ringing to xseg_port_flush(), which has to follow before the caller
- * waits, does what takes long, or leaves the port to another thread. Who looks at the lane sees what
- * was sent; all is done at once where somebody is seen to sleep, or to have forgotten the lane. What
- * is left is he who is just doing so. The fence then needs not wait for the stores, which have
- * reached their lines meanwhile. */
+ * waits, does what takes long, or leaves the port to another thread. Who looks at the lane sees
+ * what was sent; all is done at once where somebody is seen to sleep, or to have forgotten the
+ * lane. What is left is he who is just doing so. The fence then needs not wait for the stores,
+ * which have reached their lines meanwhile. */
 void xseg_port_publish(struct xport *port);
 
 /* Looks at every lane that it may get something by: a client gets no requests, and who has no
@@ -612,8 +613,8 @@ uint32_t xseg_req_span(uint64_t offset, uint32_t size);
  *      xseg_direct_create(port, peer, 4096, &d);		   // peer: where the requests go
  *      r->op = XSEG_OP_READ; r->flags = XSEG_REQ_LOAN | XSEG_REQ_DIRECT; ...	as ever, pages too
  *      if (!xseg_direct_read(d, r, object, offset_in_object)) {
- *              xseg_req_submit(port, r, peer); ...				   // and wait, as ever
- *              xseg_direct_learn(d, r, object, offset_in_object);
+ *              xseg_req_submit(port, r, peer); ...				   // and wait, as
+ *              ever xseg_direct_learn(d, r, object, offset_in_object);
  *      }
  *      // xseg_req_page(seg, r, i); then xseg_req_drop_loans(port, r)
  *
@@ -632,8 +633,8 @@ int xseg_direct_create(struct xport *port, uint32_t peer, uint32_t objects,
 void xseg_direct_destroy(struct xseg_direct *d);
 /* r is filled as for xseg_req_submit(). True: it is answered: r->result, and all its pages are
  * lent. False: nothing was done, submit it. `object`: the caller's number for it, one number for
- * each object of r->volume; offset: in the object, in which all of the read is: what lies beyond its
- * end is nothing that the caller may look at. */
+ * each object of r->volume; offset: in the object, in which all of the read is: what lies beyond
+ * its end is nothing that the caller may look at. */
 bool xseg_direct_read(struct xseg_direct *d, struct xreq *r, uint64_t object, uint64_t offset);
 /* Of a read with XSEG_REQ_DIRECT that was sent and is answered, before its loans are dropped: where
  * the object is, if it says that. */

@@ -27,7 +27,9 @@
 	X(RESULT_WRITTEN, "a result is written; the request is not ANSWERED") \
 	X(REQ_ANSWERED, "a request is ANSWERED; the answer is not offered") \
 	X(ANSWER_ACCEPTED, "an answer is taken, and nothing is done with it") \
-	X(GIFT_EXCHANGED, "the page that a write gave is taken, and another is listed in its place; the write is not answered") \
+	X(GIFT_EXCHANGED, \
+		"the page that a write gave is taken, and another is listed in its place; " \
+		"the write is not answered") \
 	X(PAGE_LENT, "a request lists a page that is lent; it is not answered") \
 	X(PART_MARKED, "the done bit of a part is set; its child is not free") \
 	X(REQ_DISOWNED, "a child has no parent any more, and is not FREE") \
@@ -46,27 +48,39 @@
 	X(EXTENT_TAKEN, "one of some extents is the peer's") \
 	X(ARENA_MARKED, "an arena's extents are the peer's; it is not committed") \
 	X(EXTENT_GIVEN, "an extent of pages is given back") \
-	X(DEAD_MARKED, "a dead peer's word says DEAD; that of others which are dead, too, does not") \
+	X(DEAD_MARKED, \
+		"a dead peer's word says DEAD; that of others which are dead, too, does not") \
 	X(REQ_HOMED, "a request of who is dead is FREE; others of the same are not") \
 	X(CLIENT_RELEASED, "a dead client's memory and ports are given back; its name is not") \
 	X(PEER_EMPTIED, "a peer that leaves has given its memory back; it is not STOPPED") \
 	/* libxseg: plugging, in the order of its steps (tests/system/plug_points.sh) */ \
 	X(PLUG_TURN_ASKED, "the upper peer is asked to hold") \
 	X(PLUG_TURN_HELD, "the upper peer says that it holds") \
-	X(PLUG_ABOVE_NOTED, "a cache that enters knows who is above it; the lower peer is not kept for it") \
+	X(PLUG_ABOVE_NOTED, \
+		"a cache that enters knows who is above it; the lower peer is not kept for it") \
 	X(PLUG_CLAIMED, "a cache that enters has its route; the lower peer is not kept for it") \
-	X(PLUG_KEPT, "the lower peer is kept for the cache that enters; the upper peer's route leads past it") \
+	X(PLUG_KEPT, \
+		"the lower peer is kept for the cache that enters; the upper peer's route " \
+		"leads past it") \
 	X(PLUG_EPOCH_NOTED, "the arena of a cache that enters has the epoch of its route") \
-	X(PLUG_PROVEN, "nothing is dirty in a cache that leaves; the upper peer's route leads to it") \
-	X(PLUG_SWITCHED, "the upper peer's route is switched; nothing that follows from it is done") \
-	X(PLUG_GIVEN_BACK, "the lower peer is kept for the upper one again; the cache that left has its route") \
+	X(PLUG_PROVEN, \
+		"nothing is dirty in a cache that leaves; the upper peer's route leads to it") \
+	X(PLUG_SWITCHED, \
+		"the upper peer's route is switched; nothing that follows from it is done") \
+	X(PLUG_GIVEN_BACK, \
+		"the lower peer is kept for the upper one again; the cache that left has its " \
+		"route") \
 	X(PLUG_ROUTE_GONE, "a cache that left has no route any more; it names who was above it") \
 	X(PLUG_LET_GO, "the upper peer holds no more; what was wanted is still said") \
 	X(PLUG_ENDED, "nothing is wanted any more") \
 	X(PLUG_EPOCH_GONE, "a cache that left is empty; its arena names no epoch") \
-	X(PLUG_UNDONE_ABOVE, "a claim is being undone: the lower peer is kept for the upper one again") \
-	X(PLUG_UNDONE_ROUTE, "a claim is undone: the cache has no route; the upper peer still holds") \
-	X(DIRECT_OPENED, "clients may read a peer's tables without asking; it has not answered anything since") \
+	X(PLUG_UNDONE_ABOVE, \
+		"a claim is being undone: the lower peer is kept for the upper one again") \
+	X(PLUG_UNDONE_ROUTE, \
+		"a claim is undone: the cache has no route; the upper peer still holds") \
+	X(DIRECT_OPENED, \
+		"clients may read a peer's tables without asking; it has not answered " \
+		"anything since") \
 	X(DIRECT_SHUT, "and may not; nothing else of what that was for is done") \
 	/* cached: buckets */ \
 	X(OWNER_STORED, "a page bears its bucket's name; the slot does not have it") \
@@ -79,9 +93,12 @@
 	X(FLUSHED_SLOT, "some slots of a flush that was answered are VALID") \
 	X(EVICTED_SLOT, "a page is out of its slot; it is not free") \
 	X(EMPTIED_SLOT, "some slots of an object that leaves are empty") \
-	X(DELETED_SLOT, "some slots are empty of an object that the store deleted, or that a cache has which left the path") \
+	X(DELETED_SLOT, \
+		"some slots are empty of an object that the store deleted, or that a cache " \
+		"has which left the path") \
 	X(BYPASS_SLOT, "some slots of a write past the cache are BYPASS; it is not STARTED") \
-	X(BYPASSED_SLOT, "some slots of a write past the cache that was answered are INVALID again") \
+	X(BYPASSED_SLOT, \
+		"some slots of a write past the cache that was answered are INVALID again") \
 	X(SYNC_ANSWERED, "the store answered a FLUSH; the client has no answer") \
 	X(LIMBO_TAKEN, "pages that may be on loan are being looked for, and are in no list") \
 	/* cached: objects, chunks, size */ \
@@ -91,7 +108,8 @@
 	X(CHUNK_DROPPED, "a chunk is out of its object, and not free") \
 	X(CHUNK_COPIED, "a chunk's slots are in another; the object has the old one") \
 	X(PAGE_COPIED, "a bucket's data is in another page; the slot has the old one") \
-	X(POLICY_STORED, "the policy that is asked for is stored for a successor; it does not hold yet") \
+	X(POLICY_STORED, \
+		"the policy that is asked for is stored for a successor; it does not hold yet") \
 	X(SIZE_STORED, "the size that is asked for is stored; nothing of it is done") \
 	X(VOLUME_NAMED, "a volume's record has its name; it has no id") \
 	X(VOLUME_SET, "a volume's settings are stored; nobody was told") \
@@ -100,19 +118,23 @@
 	X(RELOADED, "a successor has rewritten all slots, and not opened yet") \
 	/* volumed */ \
 	X(PART_SENT, "some parts of a split request are sent") \
-	X(CHANGE_NOTED, "a command's request says which volume is to be changed for it; no record is sent") \
+	X(CHANGE_NOTED, \
+		"a command's request says which volume is to be changed for it; no record is " \
+		"sent") \
 	X(RECORD_SENT, "the record of a change is on its way to the store") \
 	X(RECORD_WRITTEN, "the store has the record of a change; nobody was told") \
 	X(CATALOG_PART, "a part of the catalogue is read") \
 	X(CATALOG_READ, "the catalogue is read; nothing that waited for it goes on") \
 	X(JOB_SENT, "some deletes of a removed volume are sent") \
-	X(JOB_FLUSHED, "all of a removed volume is deleted; its record says that it is being removed") \
+	X(JOB_FLUSHED, \
+		"all of a removed volume is deleted; its record says that it is being removed") \
 	/* filed */ \
 	X(MARK_NAMED, "a mark has a file's name; it says unused") \
 	X(MARK_WRITTEN, "a mark says what is about to be written") \
 	X(IO_SUBMITTED, "the kernel has an I/O") \
 	X(IO_ENDED, "the kernel has done an I/O; nobody was told") \
-	X(BLOCKS_WRITTEN, "the blocks of an unaligned write are written; the file's length is not right") \
+	X(BLOCKS_WRITTEN, \
+		"the blocks of an unaligned write are written; the file's length is not right") \
 	X(FILE_MADE, "a new file is there; nothing is in it") \
 	X(FILE_UNLINKED, "a file is deleted; its mark speaks of data") \
 	X(FILE_RELEASED, "a file that was synced is closed; its mark says used") \

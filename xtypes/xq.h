@@ -115,8 +115,8 @@ static inline void xq_publish(struct xq_writer *w)
 }
 
 /* Reads the shared tail; false if nothing new is there, or no tail to believe. Who waits for one
- * word asks for the line that it will be in, too, and has both at once. Where words are there at each
- * look that would take the line from a writer who is still filling it. */
+ * word asks for the line that it will be in, too, and has both at once. Where words are there at
+ * each look that would take the line from a writer who is still filling it. */
 static inline bool xq_reader_refresh(struct xq_reader *r)
 {
 	if (r->vain)

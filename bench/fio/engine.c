@@ -40,7 +40,8 @@ struct engine {
 	.category = FIO_OPT_C_ENGINE, .group = FIO_OPT_G_INVALID
 
 static struct fio_option options[] = {
-	{ OPTION(segment, FIO_OPT_STR_STORE, "Name of the segment, else $XSEG_SEGMENT, else xseg") },
+	{ OPTION(segment, FIO_OPT_STR_STORE,
+		"Name of the segment, else $XSEG_SEGMENT, else xseg") },
 	{ OPTION(volume, FIO_OPT_STR_STORE, "Name of the volume") },
 	{ OPTION(volumed, FIO_OPT_STR_STORE, "Name of the volumed, where there are several") },
 	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes, instead of discarding"),
@@ -146,8 +147,8 @@ static int engine_iomem_alloc(struct thread_data *td, size_t bytes)
 
 	td->orig_buffer = xseg_queue_buffer(e->queue, bytes);
 	if (!td->orig_buffer)
-		log_err("fio: xseg: the segment has not the %zu MiB left that fio's buffers take; use a smaller "
-			"iodepth or bs, or make it with more --memory\n",
+		log_err("fio: xseg: the segment has not the %zu MiB left that fio's buffers take; "
+			"use a smaller iodepth or bs, or make it with more --memory\n",
 			(bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * 2);
 	return td->orig_buffer ? 0 : 1;
 }

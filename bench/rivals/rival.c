@@ -173,8 +173,8 @@ static uint64_t print_json(const struct rival_options *o, struct rival_result *r
 		opt_get(opt, o, text, sizeof(text));
 		printf("%s\"%s\": \"%s\"", opt == rival_opts ? "" : ", ", opt->name, text);
 	}
-	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, \"total_err\": %" PRIu64
-	       ",\n",
+	printf("},\n  \"jobs\": [\n    {\"jobname\": \"rival\", \"error\": %d, "
+	       "\"total_err\": %" PRIu64 ",\n",
 		all.wrong ? EIO : 0, all.wrong);
 	print_figures("read", o->rw == RANDREAD ? &all : &none);
 	printf(",\n");
@@ -193,7 +193,8 @@ int main(int argc, char **argv)
 	int code = 2, rc = parse(&o, argc, argv, &err);
 
 	if (!rc && o.help) {
-		printf("Usage: %s --path=PATH [OPTION...]\nLoads a store of keys and values as xbench would.\n",
+		printf("Usage: %s --path=PATH [OPTION...]\nLoads a store of keys and values as "
+			"xbench would.\n",
 			argv[0]);
 		cli_print_options(stdout, rival_opts);
 		return 0;
@@ -211,8 +212,8 @@ int main(int argc, char **argv)
 	wrong = print_json(&o, result, nr);
 	if (wrong)
 		fprintf(stderr,
-			"bench-rival: %" PRIu64 " I/Os failed, or were of other data; fill the store"
-			" with --fill first\n",
+			"bench-rival: %" PRIu64 " I/Os failed, or were of other data; fill the "
+			"store with --fill first\n",
 			wrong);
 	return fflush(stdout) || wrong ? 1 : 0;
 }

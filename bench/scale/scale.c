@@ -400,7 +400,8 @@ int main(int argc, char **argv)
 	if (rc >= 0 && rc < argc)
 		rc = xseg_fail(&err, -EINVAL, "'%.60s' is not an option; see --help", argv[rc]);
 	if (rc >= 0 && o.help) {
-		printf("Usage: bench-scale [OPTION...]\nHits in one thread, to be counted by valgrind --tool=callgrind.\n");
+		printf("Usage: bench-scale [OPTION...]\nHits in one thread, to be counted by "
+			"valgrind --tool=callgrind.\n");
 		cli_print_options(stdout, scale_opts);
 		return 0;
 	}

@@ -11,7 +11,8 @@
  * Invariants:
  *   J1  inflight is the number of requests that are submitted and not answered, and
  *       nr_plain + nr_gifted + nr_unread + inflight == nr_flights
- *   J2  with verify, no I/O is issued while one that is `window` or more older is out (verify.h, V1)
+ *   J2  with verify, no I/O is issued while one that is `window` or more older is out (verify.h,
+ *       V1)
  *   J3  a barrier flush is issued when nothing is out, and nothing is issued until it is answered
  *   J4  what was lent is read when the next I/Os are on their way: until then its requests are in
  *       `unread`, and spare ones are out. Never more than iodepth are
@@ -113,7 +114,7 @@ struct xb_job {
 	uint64_t due_ns, period_ns;		/* --rate_iops; period 0: none */
 	/* results; read by the main thread */
 	struct xb_stat stats[XB_NR_STATS];
-	_Atomic uint64_t counted_ns[2];	/* to the last reply, then the end; [1]: of phases `after` */
+	_Atomic uint64_t counted_ns[2];	/* to the last reply, then the end; [1]: of `after` */
 	_Atomic uint64_t waiting_since_ns;	/* last reply, or when something went out first */
 	_Atomic uint32_t inflight;
 	_Atomic uint64_t direct_ios;		/* reads for which no request was sent */

@@ -285,8 +285,8 @@ static int check_mix_and_verify(const struct xb_options *o, struct xseg_error *e
 	if (o->verify_only && !*o->verify_state && !xb_options_write(o))
 		return xseg_fail(
 			err, -EINVAL,
-			"verify_only: a run with these options writes nothing, so there is nothing to"
-			" verify; give its --verify_state, or all options of the run that wrote");
+			"verify_only: a run with these options writes nothing, so there is nothing "
+			"to verify; give its --verify_state, or all options of the run that wrote");
 	return 0;
 }
 

@@ -244,7 +244,8 @@ static int run_threads(struct watch *w, struct xseg_error *err)
 	if (rc) {
 		i--;
 		xseg_fail(err, rc,
-			"cannot start a thread for job %u: %s; use fewer jobs, or raise ulimit -v or -u", i,
+			"cannot start a thread for job %u: %s; use fewer jobs, or raise ulimit -v "
+			"or -u", i,
 			strerror(-rc));
 		atomic_store(&go, GO_HOME);
 	} else {
@@ -295,8 +296,8 @@ static void look_for_room(struct xb_run *run)
 		run->is_full |= run->jobs[i]->is_full;
 	if (run->is_full)
 		fprintf(stderr,
-			"xbench: verify: ended early, as there is no room left to note what writes may"
-			" leave; give a smaller --size\n");
+			"xbench: verify: ended early, as there is no room left to note what writes "
+			"may leave; give a smaller --size\n");
 }
 
 static int run_phases(struct watch *w, struct xseg_error *err)

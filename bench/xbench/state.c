@@ -259,8 +259,8 @@ int xb_state_load(const char *path, struct xb_state_head *head, const _Atomic ui
 		rc = xseg_fail(err, -EINVAL, "verify_state: the records of %s make no sense", path);
 	else if (s.no_room)
 		rc = xseg_fail(err, -ENOMEM,
-			       "verify_state: %s has more than there is room for; give the --iodepth"
-			       " and --numjobs that it was saved with",
+			       "verify_state: %s has more than there is room for; give the "
+			       "--iodepth and --numjobs that it was saved with",
 			       path);
 	else
 		rc = 0;

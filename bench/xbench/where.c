@@ -118,7 +118,8 @@ static int ask_volume(struct asking *a, struct xb_where *w, const struct xb_opti
 			      sooner ? o->io_timeout : ASK_TIMEOUT_NS);
 	if (len == -ETIMEDOUT)
 		return xseg_fail(err, -ETIMEDOUT,
-				 "%s did not say within %s what volume '%s' is; see 'xseg peer list'",
+				 "%s did not say within %s what volume '%s' is; see 'xseg peer "
+				 "list'",
 				 w->peer_name, sooner ? "io_timeout" : "10s", volume);
 	memcpy(text, xseg_page(a->seg, a->page[0]), sizeof(text) - 1);
 	text[len >= 0 && len < (int64_t)sizeof(text) ? (size_t)len : sizeof(text) - 1] = '\0';
@@ -170,8 +171,8 @@ static int find_volume(struct xb_where *w, const struct xb_options *o, struct xs
 	}
 	if (rc == -ENOENT && without > 1)
 		return xseg_fail(err, rc,
-				 "none of the %u volumeds of segment %s has a volume '%s'; 'xseg volume"
-				 " list --volumed NAME' shows what there is",
+				 "none of the %u volumeds of segment %s has a volume '%s'; 'xseg "
+				 "volume list --volumed NAME' shows what there is",
 				 without, xseg_name(w->seg), o->volume);
 	return rc;
 }
@@ -185,7 +186,8 @@ static int find_peer(struct xb_where *w, const struct xb_options *o, struct xseg
 	w->peer = xseg_peer_find(w->seg, o->target);
 	if (w->peer == XSEG_NONE)
 		return xseg_fail(err, -ENOENT,
-				 "segment %s has no peer '%s'; 'xseg peer list' shows what there is",
+				 "segment %s has no peer '%s'; 'xseg peer list' shows what there "
+				 "is",
 				 xseg_name(w->seg), o->target);
 	memcpy(w->peer_name, o->target, sizeof(w->peer_name));
 	if (xseg_peer_get_info(w->seg, w->peer, &info) &&

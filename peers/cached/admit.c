@@ -12,9 +12,9 @@
  * An object that passes has no buckets but BYPASS, and its entry is free when the last request for
  * it ends. Those of a predecessor that have to be done through the cache admit theirs in any case.
  * INFO and DELETE bring nothing here, so they admit none: who asks for a volume's extents, or
- * removes it, does not drive other objects out. Nor does what goes past the cache by its policy: its
- * object is admitted if there is room, and passes if not (an entry to pass with is made, if so many
- * pass at once that none is left).
+ * removes it, does not drive other objects out. Nor does what goes past the cache by its policy:
+ * its object is admitted if there is room, and passes if not (an entry to pass with is made, if so
+ * many pass at once that none is left).
  *
  * Contract: object_admit() with a reference, outside of any object, or inside o if it must;
  * object_leave() from anywhere.

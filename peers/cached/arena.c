@@ -153,20 +153,21 @@ static int arena_fits(struct cached *k, struct xseg_error *err)
 	}
 	if (other_path)
 		return xseg_fail(err, -EBUSY,
-			"the cache left %llu KiB of dirty data, and its store has gone on without it: to flush them now "
-			"could undo what was written since; use another --name, and look at what the store has",
+			"the cache left %llu KiB of dirty data, and its store has gone on without "
+			"it: to flush them now could undo what was written since; use another "
+			"--name, and look at what the store has",
 			(unsigned long long)dirty * 4);
 	return xseg_fail(err, -EBUSY,
-		"the cache left %llu KiB of dirty data in tables for objects=%u; start it with that once more, "
-		"and flush, before changing their number",
+		"the cache left %llu KiB of dirty data in tables for objects=%u; start it with "
+		"that once more, and flush, before changing their number",
 		(unsigned long long)dirty * 4, k->nr_objects);
 }
 
 static int head_damaged(const struct cached *k, struct xseg_error *err)
 {
 	return xseg_fail(err, -EPROTO,
-		"the tables that cache '%s' left in the segment are damaged; start it under another name, or "
-		"make the segment again",
+		"the tables that cache '%s' left in the segment are damaged; start it under "
+		"another name, or make the segment again",
 		k->peer.name);
 }
 
@@ -197,8 +198,8 @@ static int arena_try(struct cached *k, uint32_t objects, struct xseg_error *err)
 	memcpy(&h, base, sizeof(h));
 	if (head_is_other(&h))
 		return xseg_fail(err, -EPROTO,
-			"the tables that cache '%s' left in the segment are of another version of cached; have that one "
-			"flush them and stop",
+			"the tables that cache '%s' left in the segment are of another version of "
+			"cached; have that one flush them and stop",
 			k->peer.name);
 	if (!head_ok(&h, bytes))
 		return head_damaged(k, err);
@@ -227,8 +228,8 @@ static int take_pages(struct cached *k, uint32_t **pages, uint32_t *nr, struct x
 		(lacks > xseg_nr_pages(k->peer.seg) || xseg_pages_take(k->peer.xp, lacks, list))) {
 		free(list);
 		return xseg_fail(err, -ENOMEM,
-			"the segment has %uM of memory left and cache '%s' needs %uM; make the segment with "
-			"more --memory, or give the cache less",
+			"the segment has %uM of memory left and cache '%s' needs %uM; make the "
+			"segment with more --memory, or give the cache less",
 			xseg_nr_free_pages(k->peer.seg) >> 8, k->peer.name, lacks >> 8);
 	}
 	*pages = list;

@@ -42,7 +42,8 @@ static const struct opt cached_opts[] = {
 	  .help = "read up to so much ahead of a sequential reader; 0: nothing" },
 	{ .name = "seq_cutoff", .kind = OPT_SIZE, .off = AT(seq_cutoff), .max = 1ull << 40,
 	  .def = "4M", .flags = OPT_LIVE, .arg = "SIZE",
-	  .help = "when the cache is full, do not keep what a sequential reader reads beyond this; 0: keep all" },
+	  .help = "when the cache is full, do not keep what a sequential reader reads beyond this; "
+		  "0: keep all" },
 	{ .name = "requests", .kind = OPT_UINT, .off = AT(requests), .min = 8, .max = 4096,
 	  .def = "128", .arg = "N",
 	  .help = "requests of its own that each thread may have at the store" },

@@ -158,7 +158,7 @@ struct cached {
 	_Atomic uint64_t age_ns, flush_bytes_per_s;
 	/* arena */
 	_Atomic(const struct policy *) policy;	/* of writes from now on */
-	bool made_arena;			/* it had none, so nothing is in it before it serves */
+	bool made_arena;			/* so nothing is in it before it serves */
 	struct arena_head *head;
 	struct arena_object *entries;
 	/* by number: all pages of the segment, seen as chunks (chunk.c) */

@@ -36,8 +36,8 @@ struct creq {
 	/* read: buckets copied; write: while it is applied, those whose pages are given; then, that
 	 * the store has */
 	uint64_t done[(XSEG_REQ_PAGES + 63) / 64];
-	/* write: the object's apply_seq when it was applied; 0: by a predecessor. FLUSH: how many walks
-	 * had ended when it began, or are to end before it begins again (sync.c) */
+	/* write: the object's apply_seq when it was applied; 0: by a predecessor. FLUSH: how many
+	 * walks had ended when it began, or are to end before it begins again (sync.c) */
 	uint64_t seq;
 	uint32_t ticket;	/* FLUSH: what it covers */
 	uint64_t dirty_end;		/* INFO: end of what was dirty when the store was asked */
@@ -84,7 +84,7 @@ struct child {
 	struct creq *c;				/* EDGE, AROUND, DELETE, INFO, SYNC: whose */
 	struct xwork work;
 	uint64_t seq;		/* FLUSH: object's apply_seq when it started */
-	uint64_t sent;		/* SYNC, OWN_SYNC, and what is written with FUA: its epoch (sync.c) */
+	uint64_t sent;		/* SYNC, OWN_SYNC, writes with FUA: its epoch (sync.c) */
 	uint64_t gen[RUN_MAX / 64];		/* FLUSH: the dirty set of each bucket */
 	uint16_t first, nr;
 	uint64_t flags;		/* LOAD: SLOT_AHEAD, SLOT_ONCE: what its buckets are to bear */

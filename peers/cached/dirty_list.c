@@ -3,8 +3,8 @@
  * `dirty` has them in the order in which they became so; each group has its own of these, too, in
  * the same order. Those whose last flush failed pause, each longer the more of its flushes have
  * failed in a row: there is a list for each length of a pause, in order of the pauses' ends, which
- * is nearly always the order in which they come. A FLUSH ends all pauses: it may be waiting for what
- * failed. So these go to a list of their own (`again`), and are tried once.
+ * is nearly always the order in which they come. A FLUSH ends all pauses: it may be waiting for
+ * what failed. So these go to a list of their own (`again`), and are tried once.
  *
  * Contract: dirty_list(), dirty_list_at() and dirty_unlist() run inside the object, dirty_next()
  * and dirty_next_wanted() outside of any. dirty_lock, a leaf, guards the lists.

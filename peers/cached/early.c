@@ -7,11 +7,11 @@
  * has at hand: they are nobody's, so it does not matter what is in them, and a write that comes to
  * its data later than expected copies it again.
  *
- * A *note* has such a page, which has left the magazine, and says whose data is in it: the request's
- * index and its place word, which is that of one hold of it and of no other. A write that overwrites
- * a bucket takes that page. One that has got a page, as its bucket had none, changes it for that.
- * Writes are served in the order in which they came, so what is looked for is nearly always the
- * first note that is left.
+ * A *note* has such a page, which has left the magazine, and says whose data is in it: the
+ * request's index and its place word, which is that of one hold of it and of no other. A write that
+ * overwrites a bucket takes that page. One that has got a page, as its bucket had none, changes it
+ * for that. Writes are served in the order in which they came, so what is looked for is nearly
+ * always the first note that is left.
  *
  * Contract: the port's thread; early_copy() outside of any object.
  *

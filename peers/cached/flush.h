@@ -92,7 +92,8 @@ bool sync_walks(struct cached *k);			/* until that is done */
  * got. Port 0's. False: not now, as no request is free, or one is out. */
 bool own_sync_send(struct cport *ps);
 void own_sync_done(struct cport *ps, struct child *ch, int64_t result);
-uint64_t own_sync_pause(uint64_t last_ns);	/* before the next try; last: before this one, or 0 */
+/* Before the next try; last: before this one, or 0. */
+uint64_t own_sync_pause(uint64_t last_ns);
 /* Asked to stop: sees to it that all is stable. Returns when it wants to run again. */
 uint64_t own_sync_run(struct cport *ps);
 void own_sync_unknown(struct cached *k);	/* it goes on where a predecessor stopped */

@@ -68,7 +68,8 @@ void loans_open(struct cached *k)
 
 /* ---- eras ---- */
 
-/* A new era begins, with that number, any one, as they wrap; false: another thread looks for one. */
+/* A new era begins, with that number, any one, as they wrap; false: another thread looks for
+ * one. */
 static bool era_begin(struct cached *k, uint32_t *number)
 {
 	uint32_t era = atomic_load_explicit(&k->loans.era, memory_order_relaxed);

@@ -152,7 +152,8 @@ static void sync(struct cport *ps)
 		return;
 	} else if (error) {
 		log_warn(
-			"%s: cannot leave yet: the store failed to make its data stable: %s; trying again",
+			"%s: cannot leave yet: the store failed to make its data stable: %s; "
+			"trying again",
 			k->peer.name, strerror(-error));
 		drain_again(k);
 	} else {

@@ -60,7 +60,7 @@ struct plug {
 	/* port 0's */
 	uint64_t since_ns, next_ns, call_ns, pause_ns;
 	bool proved_once;
-	bool asked;	/* SYNCING: the store was asked to make all stable (own_sync has the answer) */
+	bool asked;	/* SYNCING: the store was, to make all stable (own_sync has the answer) */
 	_Atomic bool emptied;			/* by whoever ends the walk */
 	struct walk walk;			/* that empties all objects */
 };

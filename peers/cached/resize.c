@@ -101,8 +101,8 @@ static int check_minima(struct cached *k, uint32_t want, struct xseg_error *err)
 	least = share_pages_for(k, sum);
 	opt_format_size((uint64_t)sum * BUCKET_SIZE, size, sizeof(size));
 	return xseg_fail(err, -EBUSY,
-		"memory=%uM is too little for the minima of the volumes, %s in all; ask for %uM at least, or lower them "
-		"('xseg cache set %s min=0 --volume VOL')",
+		"memory=%uM is too little for the minima of the volumes, %s in all; ask for %uM at "
+		"least, or lower them ('xseg cache set %s min=0 --volume VOL')",
 		want >> 8, size, least >> 8, k->peer.name);
 }
 
@@ -117,8 +117,8 @@ int resize_ask(struct cached *k, struct xseg_error *err)
 	}
 	if (want > have && want - have > free)
 		return xseg_fail(err, -ENOMEM,
-			"memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM left; ask for "
-			"%uM at most, or make the segment with more --memory",
+			"memory=%lluM needs %uM more than cache '%s' has, and the segment has %uM "
+			"left; ask for %uM at most, or make the segment with more --memory",
 			(unsigned long long)want >> 8, (want - have) >> 8, k->peer.name, free >> 8,
 			(have + free) >> 8);
 	pthread_mutex_lock(&k->volume_lock);

@@ -166,7 +166,8 @@ static void advance(struct stream *st, const struct reading *r, uint32_t won)
 static void stream_start(struct stream *st, const struct reading *r, uint32_t gain)
 {
 	*st = (struct stream){ .volume = r->volume, .hash = r->hash, .unit = r->unit, .gain = gain,
-		.edge = r->to, .length = r->to - r->from, .object = (uint32_t)(r->from - r->obj_offset) };
+		.edge = r->to, .length = r->to - r->from,
+		.object = (uint32_t)(r->from - r->obj_offset) };
 }
 
 static void doubt(struct stream *st)

@@ -7,19 +7,19 @@
  * takes the epoch and begins the next one, and when it is answered well, the volume is synced up to
  * it. All that is not known to be synced is lost with a FLUSH that fails, whatever volume it was of
  * and also what was cleaned while it was under way: a store may sync all it has at once, and a
- * kernel may drop what it was given meanwhile. So is what a FLUSH speaks well of that was sent while
- * the one that fails was out, as the store may have dropped it before. A write with FUA that fails
- * is a FLUSH that fails, as the store has synced, or not, what it had of that object before. A
- * bucket bears 16 bits of the epoch: one that was cleaned 65,536 FLUSHes ago may look younger than
- * it is, and is written once more than needed. The same goes for a volume that lost its place in
- * the small table, and after a restart. What was flushed with FUA needs none of this.
+ * kernel may drop what it was given meanwhile. So is what a FLUSH speaks well of that was sent
+ * while the one that fails was out, as the store may have dropped it before. A write with FUA that
+ * fails is a FLUSH that fails, as the store has synced, or not, what it had of that object before.
+ * A bucket bears 16 bits of the epoch: one that was cleaned 65,536 FLUSHes ago may look younger
+ * than it is, and is written once more than needed. The same goes for a volume that lost its place
+ * in the small table, and after a restart. What was flushed with FUA needs none of this.
  *
  * One walk at a time goes through all objects (walk.h), by what was known to be synced when the
- * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one. A FLUSH that
- * is to be sent while one is wanted or under way, or that was covered before one had ended, begins
- * again when that has ended: what it makes dirty was written before the FLUSH came. So does one that
- * the store speaks well of when another has failed since it was sent. It does so once, as others may
- * fail all the time.
+ * first failure came that it is for; FLUSHes that fail meanwhile wait for the next one. A FLUSH
+ * that is to be sent while one is wanted or under way, or that was covered before one had ended,
+ * begins again when that has ended: what it makes dirty was written before the FLUSH came. So does
+ * one that the store speaks well of when another has failed since it was sent. It does so once, as
+ * others may fail all the time.
  *
  * A cache that leaves the path, or stops, asks for that itself, for all that the store has got: the
  * copies are gone with it. `own_sync` is port 0's.
@@ -116,8 +116,8 @@ static uint64_t walks_to_come(const struct cached *k)
 	return k->walks + k->walking + k->walk_wanted;
 }
 
-/* What is lost may not be dirty again, or was not when the FLUSH was covered, or sent. True: it begins
- * again, now or when a walk has ended. */
+/* What is lost may not be dirty again, or was not when the FLUSH was covered, or sent. True: it
+ * begins again, now or when a walk has ended. */
 static bool begins_again(struct cport *ps, struct creq *c)
 {
 	struct cached *k = ps->cache;
@@ -378,7 +378,8 @@ uint64_t own_sync_run(struct cport *ps)
 		return s->next_ns;
 	if (s->error && !s->told) {
 		log_warn(
-			"%s: cannot stop yet: the store failed to make its data stable: %s; trying again",
+			"%s: cannot stop yet: the store failed to make its data stable: %s; trying "
+			"again",
 			k->peer.name, strerror(-s->error));
 		s->told = true;
 		s->pause_ns = own_sync_pause(s->pause_ns);

@@ -79,8 +79,8 @@ static int set_policy(uint64_t *word, const char *value, struct kv_text *t)
 			n = i + 1;
 	if (n == 0 && *value)
 		return REASON(t, -EINVAL,
-			"'%.40s' is no policy; choose write-back, write-through, write-around, pass-through, or nothing "
-			"for the cache's own",
+			"'%.40s' is no policy; choose write-back, write-through, write-around, "
+			"pass-through, or nothing for the cache's own",
 			value);
 	*word = (*word & ~POLICY_MASK) | n;
 	return 0;
@@ -202,8 +202,8 @@ static int check_share(struct cached *k, uint32_t rec, uint64_t word, struct kv_
 	if (min <= left || min <= own)
 		return 0;
 	return REASON(t, -EBUSY,
-		"min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other volumes have %s of that; "
-		"ask for %s at most, or lower theirs",
+		"min=%s cannot be promised: of the %s of cache '%s' %s can be, in all, and other "
+		"volumes have %s of that; ask for %s at most, or lower theirs",
 		pages_text(min).text, pages_text(target).text, k->peer.name, pages_text(limit).text,
 		pages_text(others).text, pages_text(left).text);
 }
@@ -229,8 +229,8 @@ static int apply_change(struct cached *k, const struct change *c, struct kv_text
 
 	if (rec == OTHERS)
 		return REASON(t, -ENOSPC,
-			"the cache keeps settings of as many volumes as it can; reset those of another first, as in "
-			"'xseg cache set %s policy= --volume VOL'",
+			"the cache keeps settings of as many volumes as it can; reset those of "
+			"another first, as in 'xseg cache set %s policy= --volume VOL'",
 			k->peer.name);
 	old = word = atomic_load_explicit(&k->volumes[rec].settings, memory_order_relaxed);
 	while ((name = kv_next_word(&rest, &value))) {

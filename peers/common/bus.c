@@ -65,12 +65,13 @@ void bus_watch(const char *who, const char *segment, int code)
 
 	bus.code = code;
 	snprintf(bus.gone, sizeof(bus.gone),
-		"%.63s: error: memory of segment '%.63s' is gone: somebody truncated its file; leaving at once; "
-		"remove it by 'xseg -s %.63s destroy --force', and make it again\n",
+		"%.63s: error: memory of segment '%.63s' is gone: somebody truncated its file; "
+		"leaving at once; remove it by 'xseg -s %.63s destroy --force', and make it "
+		"again\n",
 		who, segment, segment);
 	snprintf(bus.faulty, sizeof(bus.faulty),
-		"%.63s: error: memory of segment '%.63s' cannot be used (SIGBUS); leaving at once; the "
-		"kernel's log may say why\n",
+		"%.63s: error: memory of segment '%.63s' cannot be used (SIGBUS); leaving at once; "
+		"the kernel's log may say why\n",
 		who, segment);
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, &action, NULL);

@@ -1,10 +1,10 @@
 /* clock - the time, for a thread that asks for it all the time.
  *
  * It is that of CLOCK_MONOTONIC. Asking the system for it waits until all loads that are under way
- * have ended, which in a loop is most of what the loop could have overlapped. So the system is asked
- * once in CLOCK_SPAN_NS at least; in between the processor's counter says how much later it is, by
- * its rate between the last looks, where it counts at one rate for ever. A rate that differs from
- * the one before by more than one part in 1024 is not used: somebody stopped the thread in the
+ * have ended, which in a loop is most of what the loop could have overlapped. So the system is
+ * asked once in CLOCK_SPAN_NS at least; in between the processor's counter says how much later it
+ * is, by its rate between the last looks, where it counts at one rate for ever. A rate that differs
+ * from the one before by more than one part in 1024 is not used: somebody stopped the thread in the
  * middle of a look, or the machine.
  *
  * Invariants

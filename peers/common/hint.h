@@ -1,5 +1,5 @@
-/* hint - what a message tells its reader to do: commands to type, with the segment that they are for,
- * and limits to raise.
+/* hint - what a message tells its reader to do: commands to type, with the segment that they are
+ * for, and limits to raise.
  *
  * A message says 'xseg WORDS', as if there were one segment. Whoever prints it knows for which it
  * is, and whether xseg would take that by itself.

@@ -130,7 +130,8 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 		return MAIN_DONE;
 	if (rc == -ENOENT) {
 		log_error(
-			"%s: there is no segment '%s'; make it with 'xseg create', or name another with -s",
+			"%s: there is no segment '%s'; make it with 'xseg create', or name another "
+			"with -s",
 			who, segment);
 		return MAIN_REFUSED;
 	}
@@ -158,8 +159,9 @@ static void leave_at_once(const struct serving *s)
 		opt_human_size(dirty, size, sizeof(size));
 		if (dirty)
 			log_warn(
-				"%s: left before it had flushed: %s of data that the store has not got stay in the segment "
-				"for the next %s of this name; start it soon, a reboot would lose them",
+				"%s: left before it had flushed: %s of data that the store has not "
+				"got stay in the segment for the next %s of this name; start it "
+				"soon, a reboot would lose them",
 				p->name, size, p->cls->kind);
 		else if (progress.phase != REACTOR_LEFT)
 			log_warn("%s: left at once", p->name);
@@ -296,7 +298,8 @@ static void print_waiting(const struct peer *p)
 			 p->downstream_name);
 	else
 		log_info(
-			"%s: waiting until other peers have answered the requests of its predecessor%s%s",
+			"%s: waiting until other peers have answered the requests of its "
+			"predecessor%s%s",
 			p->name, p->cls->one ? ", and it is the only one there of kind " : "",
 			p->cls->one ? p->cls->kind : "");
 }

@@ -460,8 +460,8 @@ static uint64_t poll(struct peer_port *pp)
 	return kind_ns < gate_ns ? kind_ns : gate_ns;
 }
 
-/* Who has work at each look goes on, and rings when its stores have arrived. Who waits rings now: to
- * look a moment earlier takes the lane's line from the sender that is filling it. So does a port
+/* Who has work at each look goes on, and rings when its stores have arrived. Who waits rings now:
+ * to look a moment earlier takes the lane's line from the sender that is filling it. So does a port
  * that is not alone in its peer, as another thread may be about to make its next round. */
 static void end_round(struct peer_port *pp, bool worked)
 {

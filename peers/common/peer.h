@@ -87,15 +87,15 @@ struct peer_class {
 	void (*recovered)(struct peer *p);
 	/* A batch of up to PEER_TAKE requests that will be handed to request() one after the
 	 * other, before the next batch is taken: asks for the cache lines that they will need, and
-	 * may prepare what nobody else sees, or see meanwhile to requests that the kind kept. May be
-	 * NULL. */
+	 * may prepare what nobody else sees, or see meanwhile to requests that the kind kept. May
+	 * be NULL. */
 	void (*prefetch)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 	/* never ADMIN, which goes to admin() */
 	void (*request)(struct peer_port *pp, struct xreq *r);
-	/* The same for a part of a batch, one after the other, for a kind whose requests take hardly
-	 * longer than a call. Returns how many were handled, or kept for later by the kind: at least
-	 * one, and no more handled after pp->round_over became true. NULL: request() is called for
-	 * each. */
+	/* The same for a part of a batch, one after the other, for a kind whose requests take
+	 * hardly longer than a call. Returns how many were handled, or kept for later by the kind:
+	 * at least one, and no more handled after pp->round_over became true. NULL: request() is
+	 * called for each. */
 	uint32_t (*requests)(struct peer_port *pp, struct xreq *const *r, uint32_t nr);
 	/* to a request of its own; NULL if it has none */
 	void (*reply)(struct peer_port *pp, struct xreq *r);

@@ -358,7 +358,8 @@ void peer_admin(struct peer_port *pp, struct xreq *r)
 void peer_admin_recover(struct peer_port *pp, struct xreq *r)
 {
 	static const char reason[] =
-		"the peer was started again in the middle of this; see what was done, and ask again";
+		"the peer was started again in the middle of this; see what was done, and ask "
+		"again";
 
 	if (r->state == XSEG_REQ_AT || line_restore(pp, r))
 		peer_admin(pp, r);

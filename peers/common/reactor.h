@@ -2,8 +2,8 @@
  *
  * A reactor goes round its ports while there is work, to those that have had none for long every
  * 4 us. Without work it looks 64 times, then yields the processor between looks, and after about 50
- * us it sleeps on its doorbell until somebody rings, the earliest deadline of a port, or the tick of
- * one second. Deadlines closer than 60 us are polled for: a sleep is not that exact.
+ * us it sleeps on its doorbell until somebody rings, the earliest deadline of a port, or the tick
+ * of one second. Deadlines closer than 60 us are polled for: a sleep is not that exact.
  *
  * Port k of each peer is at home on reactor k modulo their number; while that sleeps, or does not
  * come to it, others make its rounds (reactor_board.c). The reactor that has port 0 is the peer's

@@ -47,7 +47,8 @@ static bool gather(struct reactor *r, struct served *s)
 	for (i = 0; i < s->peer->nr_ports; i++)
 		if (s->watched[i] >= 0 && watch_add(&r->watch, s->watched[i], &s->peer->ports[i]))
 			log_error(
-				"%s: a file descriptor is not watched any more; stopping may take long",
+				"%s: a file descriptor is not watched any more; stopping may take "
+				"long",
 				s->peer->name);
 	s->gathered = true;
 	return true;

@@ -27,7 +27,8 @@ struct shape {
 extern const struct shape shapes[XSEG_NR_OPS];
 
 /* -EPROTO: no op of a store, no target where it needs one, a range that is longer than a request
- * may be or ends beyond `end_max`, or fewer pages than it needs. 0: r->op is an index of shapes[]. */
+ * may be or ends beyond `end_max`, or fewer pages than it needs. 0: r->op is an index of
+ * shapes[]. */
 int shape_check(const struct xreq *r, uint64_t end_max) XSEG_MUST_CHECK;
 
 /* The name of the object that a COPY copies from, which is text in its first page: read once, as

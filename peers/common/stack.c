@@ -48,7 +48,8 @@ static int check_mode(const char *text, struct xseg_error *err)
 
 int stack_check_group(const char *text, struct xseg_error *err)
 {
-	return *text ? 0 : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for your own");
+	return *text ? 0 : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for your "
+		"own");
 }
 
 /* By number, or by name. */
@@ -357,8 +358,8 @@ static int on_key(void *arg, const char *section, const char *key, const char *v
 	(void)section;
 	if (is_indented_key(in, value))
 		fail_at(in, in->line,
-			"it begins with a blank, so it goes on with the value before; begin each key "
-			"at the start of its line");
+			"it begins with a blank, so it goes on with the value before; begin each "
+			"key at the start of its line");
 	if (in->rc)
 		return 0;
 	in->nr_keys++;
@@ -445,8 +446,8 @@ static int resolve_cache(struct reading *in, struct stack_peer *p)
 	if (p->waits)
 		return 0;
 	xseg_fail(&why, 0,
-		"cache '%.60s' has what it sends to for itself, and '%.60s' sends there, too; let that send to the cache, "
-		"or name the cache nowhere, and plug it",
+		"cache '%.60s' has what it sends to for itself, and '%.60s' sends there, too; let "
+		"that send to the cache, or name the cache nowhere, and plug it",
 		p->name, beside->name);
 	return fail_at(in, p->downstream_line, why.text);
 }

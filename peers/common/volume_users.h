@@ -1,5 +1,5 @@
-/* volume_users - who has a volume open, for who is about to remove it, or to make it smaller; and who
- * is a client at all, for who is about to end that.
+/* volume_users - who has a volume open, for who is about to remove it, or to make it smaller; and
+ * who is a client at all, for who is about to end that.
  *
  * Contract: any thread; asks the kernel who is alive. A look, and no lock: who opens the volume
  * afterwards is not seen.

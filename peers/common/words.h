@@ -5,8 +5,9 @@
  *			dies, its successor clears it before it serves. Of a stopped one: 0: it
  *			could not begin, and nobody has asked it to stop. It says nothing of one
  *			that is dead. Of a supervisor: it is stopping the whole stack
- *   PEER_WORD_UNSYNCED	of a store: bytes that are not stable, as a sync of them has failed; 0: none.
- *			What it was when its process ended holds until a successor has counted anew
+ *   PEER_WORD_UNSYNCED	of a store: bytes that are not stable, as a sync of them has failed; 0:
+ * 			none. What it was when its process ended holds until a successor has counted
+ * 			anew
  *
  * Contract: any thread; one load.
  */

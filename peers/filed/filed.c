@@ -131,7 +131,8 @@ static bool is_of_lost(struct filed *f, const struct filed_op *op)
 static const char *remedy(struct filed *f, const struct filed_op *op)
 {
 	if (is_of_lost(f, op))
-		return "what is lost has to be written again (filed(8)); the kernel's log may say why";
+		return "what is lost has to be written again (filed(8)); the kernel's log may say "
+			"why";
 	switch (-op->result) {
 	case EFBIG:
 		return "raise ulimit -f";

@@ -112,7 +112,7 @@ struct filed {
 	struct ops_list starving;	/* wait for a slot of files */
 	uint64_t idle_seq;		/* counts slots that became idle */
 	struct ops_list flush;
-	bool flush_running, flush_owed;	/* owed: something was changed since the last of all began */
+	bool flush_running, flush_owed;	/* owed: there were changes since the last of all began */
 	struct ops_failures failures;	/* of requests */
 };
 

@@ -267,8 +267,9 @@ static int check_format(struct filed_dir *d, const char *path, struct xseg_error
 	/* another directory would be an empty store in the place of these objects */
 	if (rc == -EUCLEAN)
 		return xseg_fail(err, rc,
-			"%s holds objects, and its file %s is lost, which says their format; put it back "
-			"(of this version: the line '%.*s'), or give an empty directory for a new store",
+			"%s holds objects, and its file %s is lost, which says their format; put "
+			"it back (of this version: the line '%.*s'), or give an empty directory "
+			"for a new store",
 			path, FORMAT_NAME, (int)strlen(FORMAT_TEXT) - 1, FORMAT_TEXT);
 	if (!rc)
 		rc = write_format(d);

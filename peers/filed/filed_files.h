@@ -100,7 +100,8 @@ struct filed_counts {
 /* Of nr slots, or of as many as a predecessor's arena has marks (filed_marks_open()). */
 int filed_files_open(struct filed_files *ff, struct filed_dir *dir, const char *place, void *arena,
 	uint64_t bytes, uint32_t nr, struct xseg_error *err) XSEG_MUST_CHECK;
-/* From now on a word of the peer (words.h) says how much a sync has failed for. Once, after open. */
+/* From now on a word of the peer (words.h) says how much a sync has failed for. Once, after
+ * open. */
 void filed_files_tell(struct filed_files *ff, struct xseg_peer *peer);
 /* Closes all; syncs nothing. Nobody may be in. */
 void filed_files_close(struct filed_files *ff);
@@ -138,7 +139,8 @@ struct filed_asker {
 void filed_files_sync(struct filed_files *ff, const struct filed_asker *asker);
 /* The caller has a reference and is the only one to use the file. Blocks. */
 int filed_file_delete(struct filed_files *ff, struct filed_file *file) XSEG_MUST_CHECK;
-/* Of a file that is ABSENT, which the caller has: nothing is lost any more, or nothing of a range. */
+/* Of a file that is ABSENT, which the caller has: nothing is lost any more, or nothing of a
+ * range. */
 void filed_file_forget(struct filed_files *ff, struct filed_file *file, bool all, uint64_t from,
 	uint64_t to);
 

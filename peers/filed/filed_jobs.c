@@ -367,7 +367,8 @@ static void tell_fua(struct filed *f, struct ops_list *l, int rc)
 }
 
 /* A file that no FLUSH is about is left alone: if it could not be synced now, nobody would know
- * before what is lost has left the caches. No FLUSH at all: filed stops, and everything is wanted. */
+ * before what is lost has left the caches. No FLUSH at all: filed stops, and everything is
+ * wanted. */
 static bool flushes_want(void *arg, const char *name)
 {
 	const struct ops_list *flushes = arg;

@@ -108,8 +108,8 @@ bool filed_marks_know(const void *arena, const struct stat *dir);
 bool filed_marks_had_path(const void *arena, const char *path);
 void filed_marks_note_path(void *arena, const char *path);
 /* Takes over the marks of a predecessor, of which there may be another number than *nr, or makes
- * them in zeroed memory. What they say of another directory than `dir` is forgotten, unless it is at
- * the same place: a disk may come back with another number. */
+ * them in zeroed memory. What they say of another directory than `dir` is forgotten, unless it is
+ * at the same place: a disk may come back with another number. */
 int filed_marks_open(void *arena, uint64_t bytes, const struct stat *dir, const char *place,
 	uint32_t *nr, struct filed_mark **marks, struct xseg_error *err) XSEG_MUST_CHECK;
 

@@ -50,8 +50,8 @@ static const struct opt table[] = {
 	{ .name = "log", .kind = OPT_STR, .off = O(log), .len = PATH_MAX, .arg = "FILE",
 	  .help = "with --supervise: append all lines to this file, those of the peers too" },
 	{ .name = "stack", .kind = OPT_STR, .off = O(stack), .len = PATH_MAX, .arg = "FILE",
-	  .help = "with --supervise: this stack file, - for standard input, which the segment keeps "
-		  "from then on" },
+	  .help = "with --supervise: this stack file, - for standard input, which the segment "
+		  "keeps from then on" },
 	{ .name = "check", .kind = OPT_STR, .off = O(check), .len = PATH_MAX, .arg = "FILE",
 	  .help = "only check a stack file, - for standard input" },
 	{ .name = "kinds", .kind = OPT_BOOL, .off = O(kinds),
@@ -66,7 +66,8 @@ static int print_help(void)
 	printf("usage: %s [-s SEGMENT] NAME...\n"
 	       "       %s [-s SEGMENT] --supervise [--daemon] [--log=FILE] [--stack=FILE]\n"
 	       "       %s --check=FILE | --kinds\n"
-	       "Serves several peers of a stack in one process, or supervises the whole stack.\n\nOptions:\n",
+	       "Serves several peers of a stack in one process, or supervises the whole "
+	       "stack.\n\nOptions:\n",
 		me, me, me);
 	cli_print_options(stdout, table);
 	return MAIN_DONE;
@@ -139,7 +140,8 @@ static int make_peers(const struct stack *stack, const char *segment, int nr_nam
 	for (k = 0; k < nr_names; k++)
 		if (stack_find(stack, names[k]) == STACK_NONE) {
 			log_error(
-				"%s: the stack of segment '%s' has no peer '%.60s'; see 'xseg status'",
+				"%s: the stack of segment '%s' has no peer '%.60s'; see 'xseg "
+				"status'",
 				me, segment, names[k]);
 			return MAIN_USAGE;
 		}
@@ -222,7 +224,8 @@ static _Noreturn void leave_child(pid_t pid, int begun)
 
 /* The child has a session of its own, and none of the files that a caller had open, whose locks it
  * would hold. SIGHUP does nothing to it and to the peers that it starts: at the end of a session it
- * comes with SIGTERM, and would have them leave what is to be flushed. *begun: to tell the parent. */
+ * comes with SIGTERM, and would have them leave what is to be flushed. *begun: to tell the
+ * parent. */
 static int become_daemon(int *begun)
 {
 	int ends[2], null;
@@ -267,7 +270,8 @@ static int check_together(const struct options *o, bool names, struct xseg_error
 {
 	if (o->kinds + !!o->check[0] + o->supervise + names != 1)
 		return xseg_fail(err, -EINVAL,
-				 "name the peers to serve, or give one of --supervise, --check and --kinds");
+				 "name the peers to serve, or give one of --supervise, --check and "
+				 "--kinds");
 	if (!o->supervise && (o->daemon || o->log[0] || o->stack[0]))
 		return xseg_fail(err, -EINVAL, "--%s is for --supervise only; leave it out",
 				 o->daemon ? "daemon" : o->log[0] ? "log" : "stack");

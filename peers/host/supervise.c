@@ -176,7 +176,8 @@ static void tell_removed(struct supervisor *s)
 		return;
 	s->told_removed = true;
 	log_error(
-		"%s: the segment's file was removed from /dev/shm: nothing can be started again; 'kill %d' stops what runs, in order",
+		"%s: the segment's file was removed from /dev/shm: nothing can be started again; "
+		"'kill %d' stops what runs, in order",
 		me, (int)getpid());
 }
 
@@ -198,7 +199,8 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
 	tell_removed(s);
 }
 
-/* Of those that have stopped while all is being stopped, units_needs() says which come back (V8). */
+/* Of those that have stopped while all is being stopped, units_needs() says which come back
+ * (V8). */
 static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
 	bool may_return = u->return_once || (s->stopping && u->restart);
@@ -227,7 +229,8 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 	}
 	if (WIFSIGNALED(status))
 		snprintf(how, sizeof(how), "was killed by signal %d%s", WTERMSIG(status),
-			 WTERMSIG(status) == SIGKILL ? ", as by the kernel when memory runs out" : "");
+			 WTERMSIG(status) == SIGKILL
+				 ? ", as by the kernel when memory runs out" : "");
 	else
 		snprintf(how, sizeof(how), "ended with exit code %d", WEXITSTATUS(status));
 	unit_died(s, u, how, now_ms);
@@ -360,8 +363,8 @@ static void ask_to_stop(struct supervisor *s, const struct xseg_peer_info *info)
 	} else if (errno == EPERM && s->foreign_generation[info->index] != info->generation) {
 		s->foreign_generation[info->index] = info->generation;
 		log_warn(
-			"%s: %s is another user's process, %u, and may not be asked to stop; its owner has to: "
-			"'xseg peer stop %s'",
+			"%s: %s is another user's process, %u, and may not be asked to stop; its "
+			"owner has to: 'xseg peer stop %s'",
 			me, info->name, info->pid, info->name);
 	}
 out_close:
@@ -442,7 +445,8 @@ static bool give_up(struct supervisor *s, uint64_t now_ms)
 	if (now_ms - s->stranded_ms < STRANDED_MS)
 		return false;
 	log_error(
-		"%s: %s cannot stop without %s, which is not started again; left: start that, then 'xseg down' once more",
+		"%s: %s cannot stop without %s, which is not started again; left: start that, then "
+		"'xseg down' once more",
 		me, s->units.stack->peers[peer].name, below.name);
 	return true;
 }
@@ -459,7 +463,8 @@ static void report_dead(struct supervisor *s)
 			continue;
 		if (units_holds_data(&s->units, i))
 			log_warn(
-				"%s: %s is dead and could not be started to stop in order; what it holds stays in the segment",
+				"%s: %s is dead and could not be started to stop in order; what it "
+				"holds stays in the segment",
 				me, name);
 		else
 			log_info("%s: %s is dead and had nothing to lose: not started again", me,
@@ -528,7 +533,8 @@ static int run(struct supervisor *s, int signals)
 			log_info("%s: asked to stop once more, as it does already", me);
 		} else if (s->stopping) {
 			log_warn(
-				"%s: left; peers that have not stopped run on without a supervisor, see 'xseg status'",
+				"%s: left; peers that have not stopped run on without a "
+				"supervisor, see 'xseg status'",
 				me);
 			return MAIN_LEFT;
 		} else {

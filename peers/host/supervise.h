@@ -29,8 +29,8 @@
  *   V1  one supervisor per segment: it holds the segment's lock, and is listed as peer
  *       "supervisor". The stack that is kept in the segment is the one that it was begun with
  *   V2  a signal goes only to a process of which the kernel says that it serves that peer now
- *   V3  while stopping, a peer is asked to stop when all peers above it have stopped; those that the
- *       stack does not have are asked to, too
+ *   V3  while stopping, a peer is asked to stop when all peers above it have stopped; those that
+ *       the stack does not have are asked to, too
  *   V4  while stopping, only what is needed to lose nothing is started again, three times at most:
  *       a cache that died with dirty data, to flush it; a store that died, to sync what it was
  *       given; what a peer stands on that is alive or is to be started. These serve before they are
@@ -40,9 +40,9 @@
  *   V6  the segment says which dead peers it does not start again, so that nobody waits for them
  *       (xseg_peer_is_gone()): those of a FAILED unit, and those that are not in the stack
  *   V7  the segment says that it is stopping all (PEER_WORD_STOPPING of the supervisor)
- *   V8  whoever ends a session or a machine sends SIGTERM to all processes at once, and a store ends
- *       before the cache above it has flushed: one that stopped by itself while all is being stopped,
- *       or just before, is started again as if it had died, if it is stood on
+ *   V8  whoever ends a session or a machine sends SIGTERM to all processes at once, and a store
+ *       ends before the cache above it has flushed: one that stopped by itself while all is being
+ *       stopped, or just before, is started again as if it had died, if it is stood on
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */
@@ -50,8 +50,8 @@
 #define PEERS_HOST_SUPERVISE_H
 
 /* Supervises the stack kept in the segment until told to stop by SIGTERM or SIGINT, then stops all
- * peers. Another SIGTERM then changes nothing, a second SIGINT leaves them running. `text`, unless it
- * is NULL, is kept there first, by who has become the supervisor. One byte is written to the
+ * peers. Another SIGTERM then changes nothing, a second SIGINT leaves them running. `text`, unless
+ * it is NULL, is kept there first, by who has become the supervisor. One byte is written to the
  * descriptor `begun` (-1: none) when all that is done. Returns an exit code (enum main_exit).
  * Attaches: call it after the last fork. */
 int supervise(const char *segment, const char *text, int begun);

@@ -37,7 +37,7 @@ struct unit {
 	bool return_once;		/* it was on its way out before there was a supervisor */
 	pid_t child;				/* 0: not our child */
 	uint64_t since_ms;			/* RUNNING: when it was started */
-	uint64_t stopped_ms;			/* when it was last seen to have stopped; 0: never */
+	uint64_t stopped_ms;			/* last seen to have stopped; 0: never */
 	uint64_t at_ms;				/* WAITING: not before */
 	uint32_t backoff_ms;
 	uint32_t stop_restarts;		/* how often it was started while all was being stopped */

@@ -109,8 +109,8 @@ int memd_fault_parse(const char *text, struct memd_fault *f, struct xseg_error *
 			"the Nth only, from 1", chance);
 	if (parse_what(what, f))
 		return xseg_fail(err, -EINVAL,
-			"fail: '%s' is no error; a name such as EIO, short, or stall=TIME, of 1h at "
-			"most", what);
+			"fail: '%s' is no error; a name such as EIO, short, or stall=TIME, of 1h "
+			"at most", what);
 	return 0;
 }
 

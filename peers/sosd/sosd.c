@@ -68,7 +68,8 @@ static void tell_failure(struct peer_port *pp, const struct sosd_op *op, int err
 	if (!nr)
 		return;
 	log_warn(
-		"%s: %s of %s in the pool %s failed: %s; %s (failures since the last such line: %u)",
+		"%s: %s of %s in the pool %s failed: %s; %s (failures since the last such line: "
+		"%u)",
 		pp->peer->name, xseg_op_name((enum xseg_op)op->r->op), op->r->target,
 		sosd_of(pp->peer)->rados.pool,
 		error == -ESHUTDOWN ? "blocklisted" : strerror(-error), sosd_error_remedy(error),
@@ -144,8 +145,8 @@ static void look_for_silence(struct peer_port *pp)
 	port->silent = true;
 	count(port, SOSD_COUNT_SILENCES);
 	log_warn(
-		"%s: the pool %s has not answered for %lu s; requests wait, for %lu s each, and dirty data stays in the cache; 'ceph -s' "
-		"may say why",
+		"%s: the pool %s has not answered for %lu s; requests wait, for %lu s each, and "
+		"dirty data stays in the cache; 'ceph -s' may say why",
 		pp->peer->name, s->rados.pool, (unsigned long)(SILENCE_NS / SECOND_NS),
 		(unsigned long)(atomic_load_explicit(&s->timeout_ns, memory_order_relaxed) /
 				SECOND_NS));
@@ -278,7 +279,8 @@ static void sosd_accept(struct peer_port *pp, struct xreq *r, bool again)
 		return;
 	}
 	op = ops_get(&s->ops);
-	*op = (struct sosd_op){ .pp = pp, .r = r, .again = again, .state = SOSD_FREE, .since_ns = pp->now_ns };
+	*op = (struct sosd_op){ .pp = pp, .r = r, .again = again, .state = SOSD_FREE,
+		.since_ns = pp->now_ns };
 	if (r->op == XSEG_OP_COPY)
 		rc = shape_source(s->peer.seg, r, op->source);
 	if (rc) {

@@ -30,7 +30,8 @@ static const struct known {
 		"the cluster or an OSD is full: 'ceph health detail', 'ceph df'" },
 	{ EDQUOT, false, true, ENOSPC, "the pool's quota is used up: 'ceph osd pool get-quota'" },
 	{ ESHUTDOWN, false, true, EIO,
-		"the cluster has blocklisted this client, as who took its place would: make sure that nobody did, then 'xseg peer stop --force' and start it again" },
+		"the cluster has blocklisted this client, as who took its place would: make sure "
+		"that nobody did, then 'xseg peer stop --force' and start it again" },
 	{ EPERM, false, true, EACCES, NO_RIGHT },
 	{ EACCES, false, true, EACCES, NO_RIGHT },
 	{ ENODEV, false, true, EIO, "the pool is gone" },
@@ -38,7 +39,8 @@ static const struct known {
 	{ ENOMEM, false, true, ENOMEM, "this process or the OSD is out of memory" },
 	{ ENOENT, false, false, ENOENT, "" },
 	{ EFBIG, false, true, EFBIG,
-		"objects may be as large as 'ceph config get osd osd_max_object_size' says: raise that, or take a smaller object_size for a new pool or prefix" },
+		"objects may be as large as 'ceph config get osd osd_max_object_size' says: raise "
+		"that, or take a smaller object_size for a new pool or prefix" },
 	{ EOPNOTSUPP, false, true, EOPNOTSUPP,
 		"the pool cannot do that; one that is erasure coded needs allow_ec_overwrites" },
 	{ EPROTO, false, false, EPROTO, "" },

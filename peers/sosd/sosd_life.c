@@ -168,7 +168,8 @@ static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 		for (k = 0; k < SOSD_NR_COUNTS; k++)
 			sum[k] += atomic_load_explicit(&s->port[i].count[k], memory_order_relaxed);
 	return snprintf(out, size,
-		"pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\ntrips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
+		"pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\n"
+		"trips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
 		s->rados.pool, s->prefix, s->rados.address,
 		owner_name(s), ops_pending(&s->ops),
 		(unsigned long)sum[SOSD_COUNT_TRIPS], (unsigned long)sum[SOSD_COUNT_AGAIN],
@@ -208,7 +209,8 @@ static const struct opt sosd_opts[] = {
 	  .help = "as who, without 'client.'" },
 	{ .name = "prefix", .kind = OPT_STR, .off = FIELD(prefix), .len = SOSD_PREFIX_MAX,
 	  .def = "xseg", .arg = "WORD", .check = check_prefix,
-	  .help = "objects are called WORD.NAME; segments of one prefix have their volumes in common" },
+	  .help = "objects are called WORD.NAME; segments of one prefix have their volumes in "
+		  "common" },
 	{ .name = "io_timeout", .kind = OPT_TIME, .off = FIELD(io_timeout_ns), .min = SECOND_NS,
 	  .max = HOUR_NS, .def = "60s", .flags = OPT_LIVE, .arg = "TIME",
 	  .help = "a request that RADOS does not answer is tried for so long" },

@@ -59,7 +59,7 @@ struct sosd_owner {
 	struct xseg_peer *xp;
 	_Atomic uint32_t state;		/* enum sosd_owner_state; by the keeper, once it runs */
 	_Atomic uint64_t lease_end_ns;		/* the same */
-	bool lapsed;			/* the keeper's: the lock had expired; who had it meanwhile? */
+	bool lapsed;			/* the keeper's: it had expired; who had it then? */
 	/* why the lock cannot be had, or renewed, where that is not silence; or 0. By the keeper,
 	 * once it runs, which says so when it changes */
 	_Atomic int error;

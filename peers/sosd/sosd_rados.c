@@ -34,11 +34,13 @@ static int configure(
 
 	if (rc == -ENOENT)
 		return xseg_fail(err, rc,
-			"no Ceph configuration %s%s; conf= names the file, which says mon_host = ... at least",
+			"no Ceph configuration %s%s; conf= names the file, which says mon_host = "
+			"... at least",
 			p->conf[0] ? "at " : "in /etc/ceph/ceph.conf or where $CEPH_CONF says",
 			p->conf);
 	if (rc)
-		return xseg_fail(err, rc, "the Ceph configuration %s cannot be read: %s; correct it, or have conf= name another",
+		return xseg_fail(err, rc, "the Ceph configuration %s cannot be read: %s; correct "
+			"it, or have conf= name another",
 			p->conf[0] ? p->conf : "that $CEPH_CONF names or /etc/ceph/ceph.conf",
 			strerror(-rc));
 	/* a limit of librados that is reached would have it block the thread that sends */
@@ -88,20 +90,24 @@ static int fail_connect(
 	get(s, "keyring", keyring, sizeof(keyring));
 	if ((rc == -ENOENT || rc == -EPERM || rc == -EACCES) && !has_key(s, keyring))
 		return xseg_fail(err, rc,
-			"no key for client.%s in %.120s; user= says whose, keyring = in the Ceph configuration where it is",
+			"no key for client.%s in %.120s; user= says whose, keyring = in the Ceph "
+			"configuration where it is",
 			p->user, keyring);
 	if (!mon[0])
 		return xseg_fail(err, rc,
-			"the Ceph configuration names no monitor; it needs mon_host = ..., and conf= says which file it is");
+			"the Ceph configuration names no monitor; it needs mon_host = ..., and "
+			"conf= says which file it is");
 	switch (-rc) {
 	case EPERM:
 	case EACCES:
 		return xseg_fail(err, rc,
-			"the monitor refuses client.%s: the key in %.80s is not the one that 'ceph auth get client.%s' shows, or has no caps for mon",
+			"the monitor refuses client.%s: the key in %.80s is not the one that 'ceph "
+			"auth get client.%s' shows, or has no caps for mon",
 			p->user, keyring, p->user);
 	case EIO:
 		return xseg_fail(err, rc,
-			"the key of client.%s cannot be read from %.120s; that is a file as 'ceph auth get client.%s' writes it",
+			"the key of client.%s cannot be read from %.120s; that is a file as 'ceph "
+			"auth get client.%s' writes it",
 			p->user, keyring, p->user);
 	case EINVAL:
 		/* not EINVAL: the name's server may be back when it is tried again */
@@ -109,7 +115,8 @@ static int fail_connect(
 			"mon_host = %s names no host that is known, and no address", mon);
 	case ETIMEDOUT:
 		return xseg_fail(err, rc,
-			"no monitor answers within %u s (mon_host = %s); look whether one runs there",
+			"no monitor answers within %u s (mon_host = %s); look whether one runs "
+			"there",
 			CONNECT_S, mon);
 	default:
 		return xseg_fail(err, rc,
@@ -125,7 +132,8 @@ static int open_pool(
 
 	if (rc == -ENOENT)
 		return xseg_fail(err, rc,
-			"there is no pool '%s'; 'ceph osd pool ls' shows those that are, 'ceph osd pool create \"%s\"' makes it",
+			"there is no pool '%s'; 'ceph osd pool ls' shows those that are, 'ceph osd "
+			"pool create \"%s\"' makes it",
 			p->pool, p->pool);
 	if (rc)
 		return xseg_fail(
@@ -134,7 +142,8 @@ static int open_pool(
 	rc = rados_ioctx_pool_requires_alignment2(s->io, &wants_aligned);
 	if (rc || wants_aligned)
 		return xseg_fail(err, rc ? rc : -EOPNOTSUPP,
-			"the pool '%s' cannot overwrite a part of an object; 'ceph osd pool set %s allow_ec_overwrites true' lets it",
+			"the pool '%s' cannot overwrite a part of an object; 'ceph osd pool set %s "
+			"allow_ec_overwrites true' lets it",
 			p->pool, p->pool);
 	/* a full cluster says so, rather than to wait until it is not */
 	rados_set_pool_full_try(s->io);
@@ -154,7 +163,8 @@ static int learn_address(struct sosd_rados *s, struct xseg_error *err)
 		memcpy(s->address, text, strlen(text) + 1);
 	rados_buffer_free(text);
 	return rc ? xseg_fail(err, rc,
-			    "librados does not say by what address the cluster knows this process: %s",
+			    "librados does not say by what address the cluster knows this process: "
+			    "%s",
 			    strerror(-rc))
 		  : 0;
 }

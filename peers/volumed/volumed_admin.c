@@ -194,8 +194,8 @@ static void change_tell(struct peer_port *pp, bool undone)
 		kv_add(&t, "the change is undone; see the log of the store, then try again");
 	else
 		kv_add(&t,
-			"the change cannot be undone yet, and may be made after all if %s ends before; "
-			"see the log of the store",
+			"the change cannot be undone yet, and may be made after all if %s ends "
+			"before; see the log of the store",
 			pp->peer->name);
 	answer(pp, a->r, a->error, &t);
 	a->r = NULL;
@@ -282,7 +282,8 @@ static int64_t check_objects(const char *name, uint64_t object_size, uint64_t si
 		return 0;
 	opt_format_size(object_size, each, sizeof(each));
 	opt_format_size(VD_OBJECTS_MAX * object_size, most, sizeof(most));
-	return REASON(t, -EINVAL, "volume '%s' would have more than 2^32 objects of %s; use %s at most",
+	return REASON(t, -EINVAL, "volume '%s' would have more than 2^32 objects of %s; use %s at "
+		"most",
 		      name, each, most);
 }
 
@@ -290,8 +291,8 @@ static int64_t say_damaged(struct volumed *vd, const struct vd_volume *v, int64_
 			   const char *what_to_do, struct kv_text *t)
 {
 	return REASON(t, rc,
-		      "record %u of the catalogue is damaged and was of a volume '%s', whose objects "
-		      "are still in the store; %s",
+		      "record %u of the catalogue is damaged and was of a volume '%s', whose "
+		      "objects are still in the store; %s",
 		      vd_slot_of(vd, v), v->meta.name, what_to_do);
 }
 
@@ -306,7 +307,8 @@ static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc,
 				  "put the record back from a copy of the object :catalog", t);
 	else if (!v)
 		*rc = REASON(t, -ENOENT,
-			     "there is no volume '%s'; 'xseg -s %s volume list' shows what there is",
+			     "there is no volume '%s'; 'xseg -s %s volume list' shows what there "
+			     "is",
 			     name, vd->peer.segment);
 	return v;
 }
@@ -498,8 +500,8 @@ static int64_t say_unread(struct peer_port *pp, int error, struct kv_text *t)
 {
 	if (atomic_load_explicit(&vd_of(pp)->catalog.load, memory_order_relaxed) == VD_FOREIGN)
 		return REASON(t, error,
-			"the catalogue of volumes is of another version of volumed; nothing is served and "
-			"nothing is changed, start the version that made it");
+			"the catalogue of volumes is of another version of volumed; nothing is "
+			"served and nothing is changed, start the version that made it");
 	return REASON(t, error,
 		"the catalogue of volumes cannot be read: %s; see the logs of %s and of the store",
 		error == -ENOTCONN ? "it has no downstream" : strerror(-error), pp->peer->name);

@@ -27,7 +27,8 @@ static struct {
 
 /* ---- what is left by those who were killed ---- */
 
-static const char *const cached_options = "memory=4M requests=8 objects=64 dirty_age=1s read_ahead=0";
+static const char *const cached_options =
+	"memory=4M requests=8 objects=64 dirty_age=1s read_ahead=0";
 
 static void plan(void)
 {

@@ -1,6 +1,7 @@
 /* drive - plays inputs again, one after the other, where there is no libFuzzer.
  *
- *      fuzz_NAME FILE|FOLDER...	prints how many it played; one that goes wrong ends the program
+ *      fuzz_NAME FILE|FOLDER...	prints how many it played; one that goes wrong ends the
+ *      program
  *
  * An input that does not end within INPUT_SECONDS is killed by SIGALRM. The name of each is printed
  * before it is played, if $FUZZ_VERBOSE is set.

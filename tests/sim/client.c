@@ -128,7 +128,8 @@ static void check_gifts(struct sim *s, const struct io *io)
 		for (uint32_t at = 0; is_lent(s, io, io->gift, i) && at < XSEG_PAGE_SIZE; at++)
 			if (page[at] != GIFT_BYTE)
 				sim_fail(s,
-					"a page that was lent to be written has changed: page %u of request %u",
+					"a page that was lent to be written has changed: page %u "
+					"of request %u",
 					i, io->gift->index);
 	}
 }
@@ -664,7 +665,8 @@ void client_dump(struct sim *s)
 			struct io *io = &s->client[i].io[k];
 
 			if (io->r && !io->kept)
-				printf("  client %u waits for request %u: %s of volume %u sectors %u+%u, sent %" PRIu64
+				printf("  client %u waits for request %u: %s of volume %u sectors "
+					"%u+%u, sent %" PRIu64
 				       " us ago\n",
 					i, io->r->index, xseg_op_name(io->op), io->volume,
 					io->first, io->nr, (s->now - io->issued_ns) / 1000);

@@ -46,7 +46,8 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0";
 }
 
-/* For ThreadSanitizer: nor are the locks that it held, which end with it, locks in the wrong order. */
+/* For ThreadSanitizer: nor are the locks that it held, which end with it, locks in the wrong
+ * order. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -94,10 +95,14 @@ static void point(void)
 /* clang-format off */
 WRAP_VOID(xseg_req_start, (struct xport *port, struct xreq *r), (port, r))
 WRAP_VOID(xseg_req_apply, (struct xport *port, struct xreq *r), (port, r))
-WRAP_VOID(xseg_req_lend, (struct xport *port, struct xreq *r, uint32_t i, uint32_t page), (port, r, i, page))
-WRAP_VOID(xseg_req_pass_loans, (struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first), (port, child, parent, first))
+WRAP_VOID(xseg_req_lend, (struct xport *port, struct xreq *r, uint32_t i, uint32_t page),
+	(port, r, i, page))
+WRAP_VOID(xseg_req_pass_loans,
+	(struct xport *port, const struct xreq *child, struct xreq *parent, uint32_t first),
+	(port, child, parent, first))
 WRAP_VOID(xseg_port_flush, (struct xport *port), (port))
-WRAP_VOID(xseg_page_owner_set, (struct xseg *seg, uint32_t page, uint64_t owner), (seg, page, owner))
+WRAP_VOID(xseg_page_owner_set, (struct xseg *seg, uint32_t page, uint64_t owner),
+	(seg, page, owner))
 WRAP_VOID(xseg_pages_give, (struct xseg_peer *peer, uint32_t first), (peer, first))
 WRAP_VOID(xs_offer_answer, (struct xport *port, uint32_t to, uint64_t offer), (port, to, offer))
 WRAP_VOID(xs_bell_ring, (struct xseg *seg, uint32_t bell, uint32_t *rung), (seg, bell, rung))
@@ -110,9 +115,14 @@ WRAP(int, xseg_plug_claim, (struct xseg_peer *peer), (peer))
 WRAP(int, xseg_plug_switch, (struct xseg_peer *peer), (peer))
 WRAP(int, xseg_pages_take, (struct xseg_peer *peer, uint32_t nr, uint32_t *page), (peer, nr, page))
 WRAP(int, xseg_req_forward, (struct xport *port, struct xreq *r, uint32_t peer), (port, r, peer))
-WRAP(struct xreq *, xs_req_accept, (struct xport *port, uint64_t offer, uint32_t queue), (port, offer, queue))
-WRAP(bool, xseg_page_owner_swap, (struct xseg *seg, uint32_t page, uint64_t from, uint64_t to), (seg, page, from, to))
-WRAP(bool, xs_req_take, (struct xport *port, struct xreq *r, uint32_t index, uint64_t place, enum xseg_req_state state), (port, r, index, place, state))
+WRAP(struct xreq *, xs_req_accept, (struct xport *port, uint64_t offer, uint32_t queue),
+	(port, offer, queue))
+WRAP(bool, xseg_page_owner_swap,
+	(struct xseg *seg, uint32_t page, uint64_t from, uint64_t to), (seg, page, from, to))
+WRAP(bool, xs_req_take,
+	(struct xport *port, struct xreq *r, uint32_t index, uint64_t place,
+		enum xseg_req_state state),
+	(port, r, index, place, state))
 /* clang-format on */
 
 void __real_xseg_req_answer(struct xport *port, struct xreq *r, int64_t result);

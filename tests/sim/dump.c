@@ -44,7 +44,8 @@ static void dump_cut(struct cached *k, uint32_t page, FILE *out)
 static void dump_leaving(struct cached *k, FILE *out)
 {
 	fprintf(out,
-		"    resizing: %u pages asked for, %u stay, %u leave: %u of them out, %u free, %u clean, %u cut, the rest:",
+		"    resizing: %u pages asked for, %u stay, %u leave: %u of them out, %u free, %u "
+		"clean, %u cut, the rest:",
 		k->target_pages, k->nr_pages, k->nr_leaving, k->nr_out, k->leaving_free,
 		k->leaving.nr, k->leaving_chunk_pages);
 	for (uint32_t page = 0; page < xseg_nr_pages(k->peer.seg); page++) {
@@ -66,7 +67,8 @@ void cached_dump(struct peer *p, FILE *out)
 	fprintf(out,
 		"  %s: plug %s; %u pages free, %u clean, %" PRIu64
 		" dirty KiB; %u chunks free; wait: %u owed, %u for pages, %u "
-		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u listed\n",
+		"for room, %u for entries, %u in the throttle; %u FLUSHes; %u being emptied; %u "
+		"listed\n",
 		p->name, plug_state_name((enum plug_state)k->plug.state), k->nr_free, k->nr_clean,
 		cached_total(k, CC_DIRTY_BYTES) >> 10, k->nr_free_chunks, xwaitq_nr(&k->want_owed),
 		xwaitq_nr(&k->want_pages), k->shares.waiting, xwaitq_nr(&k->want_entries),

@@ -55,7 +55,8 @@ void parts_check_exchange(struct xseg *seg, const struct xreq *r, uint32_t i, ui
 		if (atomic_load(&whole->page[k].lent) == (page | XSEG_LENT_PAGE | XSEG_LENT_GIFT) &&
 		    (whole->page[k].page & XSEG_PAGE_INDEX) != r->page[i])
 			sim_fail(watched,
-				"page %u of a part is exchanged in the place of page %u of the whole",
+				"page %u of a part is exchanged in the place of page %u of the "
+				"whole",
 				i, k);
 }
 

@@ -177,8 +177,8 @@ struct options {
 };
 
 static const char usage[] =
-	"usage: sim [--seeds N] [--seed S] [--ops N] [--threads 1..4] [--verbose] [--paranoid] [--no-shrink]\n"
-	"           [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]\n";
+	"usage: sim [--seeds N] [--seed S] [--ops N] [--threads 1..4] [--verbose] [--paranoid] "
+	"[--no-shrink]\n           [--with KNOB=N,...] [--only ITEM,FIRST-LAST,...] [--order N]\n";
 
 static uint64_t number(const char *text)
 {

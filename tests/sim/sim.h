@@ -2,16 +2,16 @@
  * one thread.
  *
  * One seed chooses everything: geometry, policy, options, the store's delays and faults, every step
- * of the scheduler, when peers are killed, when clients die and when power is lost. Time is simulated. So any
- * interleaving that a seed finds it finds again.
+ * of the scheduler, when peers are killed, when clients die and when power is lost. Time is
+ * simulated. So any interleaving that a seed finds it finds again.
  *
  * Contract: one thread; no clock, no system call after a world is open but those of peer_open() and
  * peer_close(). What goes wrong ends in sim_fail(), which does not return.
  *
  * Invariants that every run checks:
  *   S1  a read returns what oracle.h allows, also over kills of any peer; after a loss of power
- *       what P1 (oracle.h) allows; when a FLUSH or a FUA write is answered the store holds, durably,
- *       what P1 allows; a write that waits for the store is there when it is answered
+ *       what P1 (oracle.h) allows; when a FLUSH or a FUA write is answered the store holds,
+ *       durably, what P1 allows; a write that waits for the store is there when it is answered
  *   S2  no request fails but for faults that were set in the store
  *   S3  every request is answered once the store works and the peers run (no hang, no spinning
  *       without effect)

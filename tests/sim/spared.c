@@ -44,6 +44,7 @@ void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word)
 		return;
 	if (sh->min && sh->used <= sh->min && promises_hold(k))
 		sim_fail(watched,
-			"%s: volume %u has %u pages, and %u for sure, and loses one of them to another's need",
+			"%s: volume %u has %u pages, and %u for sure, and loses one of them to "
+			"another's need",
 			k->peer.name, k->volume_ids[object_volume(o)], sh->used, sh->min);
 }

@@ -69,7 +69,8 @@ static void check_at(struct sim *s, struct cached *k, const struct io *io)
 		if (is_in_slot(s, k, &k->objects[idx], io, at + (uint64_t)i * ORACLE_SECTOR,
 			    io->first + i))
 			sim_fail(s,
-				"%s is killed with a write in its slots that is not STARTED: write %u",
+				"%s is killed with a write in its slots that is not STARTED: write "
+				"%u",
 				k->peer.name, io->write);
 }
 
@@ -102,7 +103,8 @@ static void check_taken(struct sim *s, struct cached *k, const struct io *io)
 						       byte % BUCKET_SIZE,
 					io->write, io->volume, io->first + i)))
 			sim_fail(s,
-				"%s is killed with a page of a write exchanged, and its bucket not stored: write %u",
+				"%s is killed with a page of a write exchanged, and its bucket not "
+				"stored: write %u",
 				k->peer.name, io->write);
 	}
 }
@@ -142,7 +144,8 @@ static void check_node(struct sim *s, const struct node *n, const struct xreq *r
 			if (state_at(s, io, n) == XSEG_REQ_STARTED && io->r->index != r->index &&
 				overlaps(s, io, r))
 				sim_fail(s,
-					"%s answers a %s of what a STARTED %s overlaps: sectors %u+%u of volume %u",
+					"%s answers a %s of what a STARTED %s overlaps: sectors "
+					"%u+%u of volume %u",
 					n->p->name, xseg_op_name(r->op), xseg_op_name(io->op),
 					io->first, io->nr, io->volume);
 		}

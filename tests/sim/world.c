@@ -776,7 +776,8 @@ void world_close(struct sim *s)
 	if (info.free_requests != info.nr_requests || info.free_extents != info.nr_extents ||
 		info.free_ports != info.nr_ports || info.bad_count)
 		sim_fail(s,
-			"left over: requests %u/%u, extents %u/%u, ports %u/%u are free; bad %" PRIu64,
+			"left over: requests %u/%u, extents %u/%u, ports %u/%u are free; bad "
+			"%" PRIu64,
 			info.free_requests, info.nr_requests, info.free_extents, info.nr_extents,
 			info.free_ports, info.nr_ports, info.bad_count);
 	oracle_fini(&s->oracle);

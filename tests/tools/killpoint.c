@@ -4,8 +4,8 @@
  *      killpoint list			every point, a name a line
  *      killpoint say POINT		what has been done when a process dies there
  *      killpoint make FILE		a table in which nothing is armed
- *      killpoint arm FILE KIND POINT [N]	the N-th time (1) that a peer of that kind passes the point from now on it dies
- *      killpoint disarm FILE		nothing is armed any more
+ *      killpoint arm FILE KIND POINT [N]	the N-th time (1) that a peer of that kind passes
+ *      the point from now on it dies killpoint disarm FILE		nothing is armed any more
  *      killpoint armed FILE		what is armed and has not killed yet, KIND POINT a line
  *
  * Exit codes: 0; 1, it failed; 2, wrong usage.

@@ -322,7 +322,8 @@ int main(int argc, char **argv)
 		way++;
 	if (threads < 1 || threads > MAX_THREADS || way == NR_WAYS) {
 		fprintf(stderr,
-			"usage: volume_load SEGMENT VOLUME THREADS SECONDS copy|memory|lend|loop [GONE_MS]\n");
+			"usage: volume_load SEGMENT VOLUME THREADS SECONDS copy|memory|lend|loop "
+			"[GONE_MS]\n");
 		return 2;
 	}
 	params.segment = argv[1];

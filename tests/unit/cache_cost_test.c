@@ -179,7 +179,7 @@ static uint64_t private_bytes(
 		fail_msg("%s", err.text);
 	after = mallinfo2().uordblks + mallinfo2().hblkhd;
 	cost_now(cached_of(p), &cost);
-	*own = cost.own + untouched(cached_of(p)) - 2 * CACHE_PEER_BYTES;		/* which were there before */
+	*own = cost.own + untouched(cached_of(p)) - 2 * CACHE_PEER_BYTES;
 	peer_close(p, XSEG_CLOSE_FREE_ARENA);
 	peer_destroy(p);
 	xseg_detach(seg);

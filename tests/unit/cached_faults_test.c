@@ -186,13 +186,18 @@ static void run(const struct step *script, uint32_t nr)
 /* clang-format off */
 #define READ(o, f, n)	{ .op = XSEG_OP_READ, .object = (o), .from = (f), .sectors = (n) }
 #define WRITE(o, f, n)	{ .op = XSEG_OP_WRITE, .object = (o), .from = (f), .sectors = (n) }
-#define BESIDE(o, f, n)	{ .op = XSEG_OP_WRITE, .object = (o), .from = (f), .sectors = (n), .with_next = true }
-#define GIVE(o, f, n)	{ .op = XSEG_OP_WRITE, .object = (o), .from = (f), .sectors = (n), .flags = XSEG_REQ_GIVE }
-#define LOAN(o, f, n)	{ .op = XSEG_OP_READ, .object = (o), .from = (f), .sectors = (n), .flags = XSEG_REQ_LOAN }
-#define FUA(o, f, n)	{ .op = XSEG_OP_WRITE, .object = (o), .from = (f), .sectors = (n), .flags = XSEG_REQ_FUA }
+#define BESIDE(o, f, n) \
+	{ .op = XSEG_OP_WRITE, .object = (o), .from = (f), .sectors = (n), .with_next = true }
+#define GIVE(o, f, n) \
+	{ .op = XSEG_OP_WRITE, .object = (o), .from = (f), .sectors = (n), .flags = XSEG_REQ_GIVE }
+#define LOAN(o, f, n) \
+	{ .op = XSEG_OP_READ, .object = (o), .from = (f), .sectors = (n), .flags = XSEG_REQ_LOAN }
+#define FUA(o, f, n) \
+	{ .op = XSEG_OP_WRITE, .object = (o), .from = (f), .sectors = (n), .flags = XSEG_REQ_FUA }
 #define ZERO(o, f, n)	{ .op = XSEG_OP_WRITE_ZEROES, .object = (o), .from = (f), .sectors = (n) }
 #define TRIM(o, f, n)	{ .op = XSEG_OP_DISCARD, .object = (o), .from = (f), .sectors = (n) }
-#define COPY(o, s, f, n) { .op = XSEG_OP_COPY, .object = (o), .source = (s), .from = (f), .sectors = (n) }
+#define COPY(o, s, f, n) \
+	{ .op = XSEG_OP_COPY, .object = (o), .source = (s), .from = (f), .sectors = (n) }
 #define DROP(o)		{ .op = XSEG_OP_DELETE, .object = (o) }
 #define ASK(o)		{ .op = XSEG_OP_INFO, .object = (o) }
 #define FLUSH		{ .op = XSEG_OP_FLUSH }

@@ -115,7 +115,8 @@ static void info_and_delete_drive_no_object_out(void **state)
 	crig_store_fill("c", 0, B(2), 5);
 	crig_expect_data("a", 0, B(2), 5);
 	for (uint32_t i = 0; i < 3; i++) {
-		crig_expect(crig_op(XSEG_OP_INFO, absent[i], 0, 0), i == 1 ? (int64_t)B(2) : -ENOENT);
+		crig_expect(crig_op(XSEG_OP_INFO, absent[i], 0, 0),
+			i == 1 ? (int64_t)B(2) : -ENOENT);
 		crig_expect(crig_op(XSEG_OP_DELETE, absent[i], 0, 0), i == 1 ? 0 : -ENOENT);
 	}
 	crig_expect_data("a", 0, B(2), 5);

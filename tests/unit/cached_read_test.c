@@ -378,7 +378,7 @@ static void ranges_that_make_no_sense_are_invalid(void **state)
 	crig_expect(crig_op(XSEG_OP_DELETE, "", 0, 0), -EINVAL);
 	assert_int_equal(crig_nr_calls(), 0);
 	assert_null(crig_object("a"));
-	crig_expect(crig_op(XSEG_OP_COPY, "a", 0, 4096), -EPROTO);	/* a source without an end */
+	crig_expect(crig_op(XSEG_OP_COPY, "a", 0, 4096), -EPROTO);	/* it has no end */
 	crig_expect_data("a", (4 << 20) - 512, 512, 0);
 }
 

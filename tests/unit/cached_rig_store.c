@@ -255,8 +255,8 @@ static void store_request(struct peer_port *pp, struct xreq *r)
 
 	(void)pp;
 	assert_true(nr_calls < NR_CALLS);
-	*n = (struct crig_call){ .op = r->op, .flags = r->flags, .volume = r->volume, .size = r->size, .offset = r->obj_offset,
-				 .r = r };
+	*n = (struct crig_call){ .op = r->op, .flags = r->flags, .volume = r->volume,
+				 .size = r->size, .offset = r->obj_offset, .r = r };
 	memcpy(n->target, r->target, sizeof(n->target));
 	assert_int_equal(r->hash, xseg_hash(r->target, strlen(r->target)));
 	assert_int_equal(r->offset % CRIG_PAGE, r->obj_offset % CRIG_PAGE);

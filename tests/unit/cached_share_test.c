@@ -443,8 +443,8 @@ static void who_waits_for_room_below_a_maximum_that_is_lowered_still_goes_on(voi
 	assert_int_equal(used(NOISY), B(2));
 }
 
-/* The volume's clean pages are not known to be its own before the common list has been turned round,
- * some pages at a time: here another volume's come first. */
+/* The volume's clean pages are not known to be its own before the common list has been turned
+ * round, some pages at a time: here another volume's come first. */
 static void who_waits_for_room_goes_on_when_the_clean_pages_of_its_volume_are_found(void **state)
 {
 	char line[] = "id=1 max=400k", text[256];
@@ -586,7 +586,8 @@ static void what_cannot_be_promised_is_refused_and_changes_nothing(void **state)
 	assert_int_equal(limit, 1024 - 128 - 272 - MAGAZINE);
 	crig_volume_set("id=1 min=1M");
 	crig_expect_refused("volume-set id=2 min=2M", -EBUSY,
-		"min=2M cannot be promised: of the 4M of cache 'cached' 2368k can be, in all, and other volumes have 1M of that");
+		"min=2M cannot be promised: of the 4M of cache 'cached' 2368k can be, in all, and "
+		"other volumes have 1M of that");
 	snprintf(line, sizeof(line), "ask for %uk at most", (limit - 256) * 4);
 	assert_true(crig_says(line));
 	snprintf(line, sizeof(line), "id=2 min=%uk", (limit - 256) * 4);
@@ -676,7 +677,8 @@ static void a_cache_does_not_shrink_below_the_minima(void **state)
 	crig_up("memory=8M");
 	crig_volume_set("id=1 min=3M");
 	crig_expect_refused("set memory=4M", -EBUSY,
-		"memory=4M is too little for the minima of the volumes, 3M in all; ask for 6M at least");
+		"memory=4M is too little for the minima of the volumes, 3M in all; ask for 6M at "
+		"least");
 	assert_true(crig_admin("get memory") > 0);
 	assert_true(crig_says("memory=8M"));
 	crig_set("memory=6M");

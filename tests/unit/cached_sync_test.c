@@ -279,8 +279,8 @@ static void so_is_what_one_past_the_cache_may_have_lost(void **state)
 	fua_fails("policy=write-around");
 }
 
-/* Objects a0, a1, ... have a bucket each at the store, which is about to fail a FLUSH for them: it is
- * a call, and the store holds. */
+/* Objects a0, a1, ... have a bucket each at the store, which is about to fail a FLUSH for them: it
+ * is a call, and the store holds. */
 static struct crig_io *flush_of_many(uint32_t nr)
 {
 	struct crig_io *flush;

@@ -221,7 +221,8 @@ static void a_segment_in_which_nothing_can_be_opened_is_detached_again(void **st
 	unsigned before = nr_open_files();
 
 	(void)state;
-	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = name, .volume = "disk" },
+	assert_int_equal(open_fails((struct xseg_volume_params){ .segment = name, .volume = ""
+		"disk" },
 				 "has no volumed"),
 		-ENOENT);
 	assert_int_equal(nr_open_files(), before);

@@ -637,7 +637,7 @@ static void the_dead_are_not_forgotten_while_somebody_reads_a_page_of_theirs(voi
 	expect_counted(2, 2 * XSEG_PAGE_SIZE);
 	assert_int_equal(xseg_peer_forget(seg, to), 0);
 	assert_false(is_read());
-	server = segrig_open(seg, "other", 1, 0);	/* in its place, where nothing is left of it */
+	server = segrig_open(seg, "other", 1, 0);	/* in its place */
 	assert_int_equal(xseg_peer_index(server), to);
 	expect_counted(0, 0);
 }

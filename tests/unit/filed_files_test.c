@@ -210,7 +210,8 @@ static void a_table_of_damaged_marks_closes_nothing_that_it_did_not_open(void **
 	marks[1].name[0] = '\0';
 	assert_true(fcntl(0, F_GETFD) >= 0 || open("/dev/null", O_RDONLY) == 0);
 	assert_int_equal(
-		filed_files_open(&other, &dir, "", damaged, filed_marks_bytes(nr), nr, &err), -EPROTO);
+		filed_files_open(&other, &dir, "", damaged, filed_marks_bytes(nr), nr, &err),
+		-EPROTO);
 	assert_true(fcntl(0, F_GETFD) >= 0);
 	free(damaged);
 }

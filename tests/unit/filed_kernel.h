@@ -56,8 +56,8 @@ bool fk_can(enum fk_call call, enum fk_fault fault);
 
 /* Forgets all: files are below `root`; no fault. */
 void fk_begin(const char *root);
-/* From now on calls are counted, each kind from 1 on; the at-th of that kind fails so, which it can,
- * and, for ever, each that can from then on. What workers do changes places with what goes on
+/* From now on calls are counted, each kind from 1 on; the at-th of that kind fails so, which it
+ * can, and, for ever, each that can from then on. What workers do changes places with what goes on
  * beside it, but seldom within a kind. 0: none. */
 void fk_arm(enum fk_fault fault, enum fk_call call, uint32_t at, bool for_ever);
 /* Instead of that: one sync of a file's data in so many fails, by chance, and each takes a moment.

@@ -1,5 +1,5 @@
-/* peers_memory_test - memory runs out while a peer begins, at each of its allocations: it says so in
- * a line, and the next one begins as if nothing had been. (start_memory_test has the cache, and
+/* peers_memory_test - memory runs out while a peer begins, at each of its allocations: it says so
+ * in a line, and the next one begins as if nothing had been. (start_memory_test has the cache, and
  * what its predecessor left.) And a filed that serves allocates nothing, nor do its workers.
  * (client_memory_test has the other kinds.)
  *

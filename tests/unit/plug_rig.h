@@ -1,5 +1,5 @@
-/* plug_rig - a client, an upper peer, a store and a cache beside them: what the tests of plugging have
- * in common. What goes wrong here is a failed test. Included once by each test.
+/* plug_rig - a client, an upper peer, a store and a cache beside them: what the tests of plugging
+ * have in common. What goes wrong here is a failed test. Included once by each test.
  */
 #ifndef TESTS_UNIT_PLUG_RIG_H
 #define TESTS_UNIT_PLUG_RIG_H
@@ -57,7 +57,8 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-static inline void again(struct xseg_peer **peer, const char *name, uint32_t ports, uint32_t requests)
+static inline void again(
+	struct xseg_peer **peer, const char *name, uint32_t ports, uint32_t requests)
 {
 	close_one(peer, XSEG_CLOSE_ABANDON);
 	*peer = segrig_open(seg, name, ports, requests);

@@ -64,7 +64,8 @@ static bool can_have_cluster(void)
 	}
 	if (access(SCRIPT, X_OK) || system("command -v ceph-mon ceph-osd ceph rados >/dev/null")) {
 		print_message(
-			"skipped: ceph-mon, ceph-osd or ceph-common is not there (`make deps` installs them)\n");
+			"skipped: ceph-mon, ceph-osd or ceph-common is not there (`make deps` "
+			"installs them)\n");
 		return false;
 	}
 	return true;
@@ -761,7 +762,8 @@ static void who_may_not_serve_leaves_no_lock_behind(void **state)
 	(void)state;
 	need_cluster();
 	snprintf(line, sizeof(line),
-		"ceph -c %s/ceph.conf auth get-or-create client.nowrite mon 'profile rbd' osd 'allow rx pool=xseg' >%s/client.nowrite.keyring 2>/dev/null",
+		"ceph -c %s/ceph.conf auth get-or-create client.nowrite mon 'profile rbd' osd "
+		"'allow rx pool=xseg' >%s/client.nowrite.keyring 2>/dev/null",
 		dir, dir);
 	assert_int_equal(system(line), 0);
 	fresh_prefix();
@@ -806,7 +808,8 @@ static void a_pool_that_was_removed_does_not_read_as_zeroes(void **state)
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
 	assert_true(rig_holds(&g, "none", 0, 4096, 0));
 	snprintf(line, sizeof(line),
-		"export CEPH_CONF=%s/ceph.conf; ceph osd pool rm gone gone --yes-i-really-really-mean-it >/dev/null 2>&1",
+		"export CEPH_CONF=%s/ceph.conf; ceph osd pool rm gone gone "
+		"--yes-i-really-really-mean-it >/dev/null 2>&1",
 		dir);
 	assert_int_equal(system(line), 0);
 	while (rig_op(&g, XSEG_OP_INFO, "a", 0, 0) == 4096)	/* the OSD has not heard of it */
@@ -873,7 +876,8 @@ static void what_is_missing_is_named(void **state)
 	write_conf(path, "keyring =", "key = AQDAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==");
 	refuses(OPTIONS("pool=xseg", conf, "user=xseg"), "the monitor refuses client.xseg");
 	snprintf(torn, sizeof(torn),
-		"ceph -c %s/ceph.conf auth get-or-create client.nomon osd 'allow rwx pool=xseg' >%s/client.nomon.keyring 2>/dev/null",
+		"ceph -c %s/ceph.conf auth get-or-create client.nomon osd 'allow rwx pool=xseg' "
+		">%s/client.nomon.keyring 2>/dev/null",
 		dir, dir);
 	assert_int_equal(system(torn), 0);
 	refuses(OPTIONS("pool=xseg", opt_conf, "user=nomon"), "or has no caps for mon");

@@ -168,10 +168,11 @@ static void errors_name_their_line(void **state)
 		{ "[peer memd]\ndownstream = filed\n[peer filed]\n", "line 2: ", "bottom" },
 		{ "[peer filed]\ndownstream = memd\n[peer memd]\n", "line 2: ", "bottom" },
 		{ "[peer sosd]\ndownstream = memd\n[peer memd]\n", "line 2: ", "bottom" },
-		{ "[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = cached\n"
-		  "[peer v2]\nkind = volumed\ndownstream = memd\n",
+		{ "[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = "
+		  "cached\n[peer v2]\nkind = volumed\ndownstream = memd\n",
 			"line 3: ", "'v2' sends there, too" },
-		{ "[peer a]\nkind = cached\ndownstream = b\n[peer b]\nkind = cached\ndownstream = a\n",
+		{ "[peer a]\nkind = cached\ndownstream = b\n[peer b]\nkind = cached\ndownstream = "
+			"a\n",
 			"line 3: ", "loop" },
 		{ "[peer cached]\ndownstream = cached\n", "line 2: ", "loop" },
 		{ "[peer memd]\n[run]\ntogether = memd filed\n", "line 3: ", "no peer 'filed'" },
@@ -210,8 +211,8 @@ static void a_line_that_inih_would_cut_is_refused(void **state)
 static void long_names_and_odd_blanks_are_read(void **state)
 {
 	static const char text[] =
-		"\xef\xbb\xbf[peer  a23456789.123456789.123456789.123456789.123456789.123456789.12 ]\r\n"
-		"kind = memd\r\n[run]\r\ntogether = "
+		"\xef\xbb\xbf[peer  a23456789.123456789.123456789.123456789.123456789.123456789.12 "
+		"]\r\nkind = memd\r\n[run]\r\ntogether = "
 		"a23456789.123456789.123456789.123456789.123456789.123456789.12\r\n";
 	struct stack *stack = parse(text);
 
@@ -321,7 +322,8 @@ static const struct stack_peer *peer_of(const struct stack *stack, const char *n
 static void a_cache_that_nobody_names_beside_others_waits(void **state)
 {
 	struct stack *stack = parse(
-		"[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = memd\n");
+		"[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = "
+		"memd\n");
 
 	(void)state;
 	assert_true(peer_of(stack, "cached")->waits);
@@ -336,7 +338,8 @@ static void a_cache_that_nobody_names_beside_others_waits(void **state)
 	assert_string_equal(stack_downstream(peer_of(stack, "cached")), "memd");
 	stack_destroy(stack);
 	stack = parse(
-		"[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = cached\n");
+		"[peer memd]\n[peer cached]\ndownstream = memd\n[peer volumed]\ndownstream = "
+		"cached\n");
 	assert_false(peer_of(stack, "cached")->waits);
 	stack_destroy(stack);
 }
@@ -344,8 +347,9 @@ static void a_cache_that_nobody_names_beside_others_waits(void **state)
 /* As inih reads a line that begins with a blank. */
 static void names_and_faults_go_on_in_the_next_line(void **state)
 {
-	struct stack *stack = parse("[peer memd]\nfail = read:1:stall=5ms\n\twrite:1:EIO\n[peer filed]\n"
-				    "[peer volumed]\n[run]\n together = memd\n  filed\ntogether = volumed\n");
+	struct stack *stack = parse("[peer memd]\nfail = read:1:stall=5ms\n\twrite:1:EIO\n[peer "
+				    "filed]\n[peer volumed]\n[run]\n together = memd\n  "
+				    "filed\ntogether = volumed\n");
 
 	(void)state;
 	assert_non_null(stack);

@@ -312,7 +312,8 @@ void toys_flood(struct toys *g, const char *to, uint32_t nr)
 
 char *toys_admin(struct toys *g, const char *to, const char *line, int64_t *result)
 {
-	*result = xseg_admin_call(g->port, xseg_peer_find(g->seg, to), line, g->page, 1, 5 * TOYS_SECOND);
+	*result = xseg_admin_call(
+		g->port, xseg_peer_find(g->seg, to), line, g->page, 1, 5 * TOYS_SECOND);
 	assert_int_not_equal(*result, -ETIMEDOUT);
 	return xseg_page(g->seg, g->page[0]);
 }

@@ -16,8 +16,8 @@
 
 /* What a toy does with a request: answer with its offset; send it on; answer after delay_ns; answer
  * when an eventfd was written; answer when `release` is seen, after a kick or in any round; keep
- * the thread until then, as a round that takes long or a processor that others have; answer, and end
- * the round after each that is 0. */
+ * the thread until then, as a round that takes long or a processor that others have; answer, and
+ * end the round after each that is 0. */
 enum toy_way {
 	TOY_ECHO, TOY_FORWARD, TOY_DELAY, TOY_EVENT, TOY_KICK, TOY_HOLD, TOY_STAND, TOY_END
 };

@@ -150,8 +150,8 @@ static void a_change_that_could_not_be_recorded_is_undone(void **state)
 	assert_true(admin("volume info other") > 0);
 }
 
-/* The record is on the store, though its write failed. While it may not be undone nobody is told so,
- * and a successor goes on with the command. */
+/* The record is on the store, though its write failed. While it may not be undone nobody is told
+ * so, and a successor goes on with the command. */
 static void a_change_that_failed_and_is_on_the_store_all_the_same_is_not_said_to_be_undone(void **state)
 {
 	static const char *const lines[] = { "volume create new size=1M",

@@ -1,4 +1,5 @@
-/* volumed_job_test - what the volume peer does behind the scenes: volumes become smaller, and go. */
+/* volumed_job_test - what the volume peer does behind the scenes: volumes become smaller, and
+ * go. */
 #include "tests/unit/volumed_rig.h"
 
 /* ---- shrinking --------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ static struct note notes[MAX_NOTES];
 static uint32_t nr_notes;
 static int fail_op = -1, fail_errno;		/* that op (XSEG_NR_OPS: any) gets that error ... */
 static uint32_t fail_after, fail_count;		/* ... after so many, so many times */
-static uint32_t fail_done;			/* the first so many of these are done all the same */
+static uint32_t fail_done;			/* so many of these are done all the same */
 static const char *fail_target;			/* DELETE of it gets EIO */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;

@@ -168,7 +168,8 @@ static void what_makes_no_sense_is_refused_in_one_line(void **state)
 		{ "--volume=v --cpus=1-", "" },
 		{ "--volume=v --sync=2", "out of range" },
 		{ "--volume=v --status-interval=999us", "at least 1ms" },
-		{ "--volume=v --output=f --verify_state=f", "verify_state and output are one file" },
+		{ "--volume=v --output=f --verify_state=f", "verify_state and output are one "
+			"file" },
 		{ "--volume=v --output=f --write_iolog=f", "write_iolog and output are one file" },
 		{ "--volume=v --write_iolog=f --verify_state=f", "are one file" },
 		{ "--volume=v --write_iolog=./f --output=f", "are one file" },

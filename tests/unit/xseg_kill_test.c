@@ -671,8 +671,8 @@ static int child_cache(void *arg)
 	return 0;
 }
 
-/* Who holds for it, and who asks for it, tell by themselves that it is dead: a supervisor there may be
- * none. */
+/* Who holds for it, and who asks for it, tell by themselves that it is dead: a supervisor there may
+ * be none. */
 static void a_killed_cache_is_found_dead_by_whoever_plugs_it_and_holds_for_it(void **state)
 {
 	struct xseg_error err = { "" };

@@ -395,8 +395,9 @@ static void *export_open(int readonly)
 		return NBDKIT_HANDLE_NOT_NEEDED;
 	if (rc == -ENOSPC)
 		xseg_fail(&err, 0,
-			"segment %s has no port or request left, and each connection takes one to ask how large it is; "
-			"end a client, or make it with more --ports and --requests",
+			"segment %s has no port or request left, and each connection takes one to "
+			"ask how large it is; end a client, or make it with more --ports and "
+			"--requests",
 			export.segment);
 	nbdkit_error("volume %s: %s", export.volume_name, why(rc, &err));
 	return NULL;

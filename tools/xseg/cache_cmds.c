@@ -76,7 +76,8 @@ static int pick_cache(struct tool *t, struct xseg *seg, const struct view_peers 
 			"segment %s has no cache; 'xseg peer list' shows what it has", t->segment);
 	if (!*found)
 		return tool_fail(TOOL_REFUSED,
-			"cache %s: segment %s has none of that name; 'xseg peer list' shows what it has",
+			"cache %s: segment %s has none of that name; 'xseg peer list' shows what "
+			"it has",
 			name, t->segment);
 	if (strcmp((*found)->kind, "cached"))
 		return tool_fail(
@@ -85,8 +86,8 @@ static int pick_cache(struct tool *t, struct xseg *seg, const struct view_peers 
 			(*found)->kind);
 	if (several)
 		return tool_fail(TOOL_USAGE,
-			"cache status: segment %s has several caches; name one, as 'xseg peer list' "
-			"shows them",
+			"cache status: segment %s has several caches; name one, as 'xseg peer "
+			"list' shows them",
 			t->segment);
 	return TOOL_DONE;
 }
@@ -342,7 +343,8 @@ int cache_flush(struct tool *t, const void *opts, int argc, char **argv)
 	rc = cache_volume_id(c, peer, o, &id);
 	if (!rc && is_off(c, peer))
 		rc = tool_fail(TOOL_REFUSED,
-			"cache flush %s: it is off the path and has nothing to write; 'xseg plug' puts it in",
+			"cache flush %s: it is off the path and has nothing to write; 'xseg plug' "
+			"puts it in",
 			argv[0]);
 	else if (!rc)
 		rc = client_flush(c, peer, id, "cache flush", argv[0]);

@@ -47,7 +47,8 @@ static int refuse_another(struct client *c, uint32_t cache, uint32_t volumed, co
 	has = of && at ? another(&peers, cache, volumed) : NULL;
 	if (has)
 		code = tool_fail(TOOL_REFUSED,
-			"volume %s: what %s has does not pass %s, but what %s has; 'xseg status' shows who sends to whom",
+			"volume %s: what %s has does not pass %s, but what %s has; 'xseg status' "
+			"shows who sends to whom",
 			volume, of->name, at->name, has->name);
 	view_peers_fini(&peers);
 	return code;
@@ -196,7 +197,8 @@ static void print_volume(const json_t *v, const char *cache)
 	if (json_is_true(json_object_get(v, "counted")))
 		print_numbers(v);
 	else
-		printf("counted   with all other volumes only: the cache has no room to tell more of them apart\n");
+		printf("counted   with all other volumes only: the cache has no room to tell more "
+			"of them apart\n");
 }
 
 /* ---- one volume -------------------------------------------------------------------------- */

@@ -58,8 +58,8 @@ static int open_peer(struct client *c)
 	xseg_peer_close(c->peer, XSEG_CLOSE_FREE_ARENA);
 	free(c->page);
 	return tool_fail(TOOL_FAILED,
-		"segment %s: no 2 MiB of its memory are free for a client's buffers; stop a client or a peer, "
-		"or make the segment with more --memory",
+		"segment %s: no 2 MiB of its memory are free for a client's buffers; stop a client "
+		"or a peer, or make the segment with more --memory",
 		c->t->segment);
 }
 
@@ -112,7 +112,8 @@ static int wait_until_live(struct client *c, const struct xseg_peer_info *p)
 	while (now.state != XSEG_PEER_LIVE) {
 		if (peer_gone(c, p->index))
 			return tool_fail(TOOL_REFUSED,
-				"%s: it is %s; start it with 'xseg peer start %s' or the stack with 'xseg up STACK.conf'",
+				"%s: it is %s; start it with 'xseg peer start %s' or the stack "
+				"with 'xseg up STACK.conf'",
 				p->name, view_state_name(now.state), p->name);
 		if (tool_interrupted() || tool_now_ns() >= end)
 			return tool_later("%s is %s and not yet serving; see 'xseg status'",
@@ -142,12 +143,14 @@ static int pick_peer(struct client *c, const struct view_peers *peers, const cha
 			 : view_peer_meant(c->seg, peers, kind, &several);
 	if (!*found && name[0])
 		return tool_fail(TOOL_REFUSED,
-			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it "
+			"has",
 			name, c->t->segment);
 	if (!*found)
 		return tool_fail(
 			TOOL_REFUSED,
-			"%s: segment %s has no peer of that kind; start a stack with 'xseg up STACK.conf'",
+			"%s: segment %s has no peer of that kind; start a stack with 'xseg up "
+			"STACK.conf'",
 			kind, c->t->segment);
 	if (kind && strcmp((*found)->kind, kind))
 		return tool_fail(TOOL_USAGE,
@@ -349,7 +352,8 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	if (rc == -EHOSTDOWN)
 		return tool_fail(
 			TOOL_FAILED,
-			"%s: the peer went away before it answered; start it again with 'xseg up STACK.conf'",
+			"%s: the peer went away before it answered; start it again with 'xseg up "
+			"STACK.conf'",
 			what);
 	c->text[strcspn(c->text, "\n")] = '\0';
 	xseg_fail(&reason, 0, "%s", c->text);
@@ -395,7 +399,8 @@ int client_settings(int argc, char **argv, char *text, size_t size)
 	for (i = 0; i < argc; i++) {
 		if (strpbrk(argv[i], " \t\n") || !strchr(argv[i], '=') || argv[i][0] == '=')
 			return tool_fail(TOOL_USAGE,
-				"'%.80s' is not KEY=VALUE without blanks; write it as in policy=write-through",
+				"'%.80s' is not KEY=VALUE without blanks; write it as in "
+				"policy=write-through",
 				argv[i]);
 		fits = fits && kv_add(&t, " %s", argv[i]);
 	}
@@ -432,7 +437,8 @@ void client_settings_done(struct client *c, int argc, char **argv, char *text, s
 /* ---- answers ----------------------------------------------------------------------------- */
 
 /* `ends`: what values end with, and stand between keys. */
-static bool find_value(const char *text, const char *key, const char *ends, char *value, size_t size)
+static bool find_value(
+	const char *text, const char *key, const char *ends, char *value, size_t size)
 {
 	size_t len = strlen(key);
 	const char *at = text;

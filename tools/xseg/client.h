@@ -51,8 +51,8 @@ int client_find_peer(struct client *c, const char *kind, const char *name,
 		     uint32_t *index) XSEG_MUST_CHECK;
 
 /* Sends a line to a peer and waits for the answer, which is then in c->text. Returns its length or
- * a negative errno, c->text being the reason (maybe empty); -EINTR and -ETIMEDOUT as T3, and without
- * --timeout after 30 s. */
+ * a negative errno, c->text being the reason (maybe empty); -EINTR and -ETIMEDOUT as T3, and
+ * without --timeout after 30 s. */
 int64_t client_ask(struct client *c, uint32_t peer, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), warn_unused_result));
 /* The same of a line that changes something: without --timeout for as long as that takes. */

@@ -23,12 +23,14 @@ const struct opt seg_create_table[] = {
 	  .help = "also print what a cache of that size costs" },
 	{ .name = "objects", .kind = OPT_UINT, .off = AT(objects), .max = 1u << 24,
 	  .help = "objects that this cache can hold (0: as cached chooses)" },
-	{ .name = "huge", .kind = OPT_ENUM, .off = AT(huge), .names = stack_huge_names, .def = "auto",
+	{ .name = "huge", .kind = OPT_ENUM, .off = AT(huge), .names = stack_huge_names,
+	  .def = "auto",
 	  .help = "whether to use huge pages" },
 	{ .name = "mode", .kind = OPT_STR, .off = AT(mode), .len = 8, .def = "0600", .arg = "MODE",
 	  .help = "who may attach, as a file mode" },
 	{ .name = "group", .kind = OPT_STR, .off = AT(group), .len = 33, .arg = "GROUP",
-	  .check = stack_check_group, .help = "group that the segment is given to, by name or number" },
+	  .check = stack_check_group, .help = "group that the segment is given to, by name or "
+		  "number" },
 	{ .name = "dry-run", .kind = OPT_BOOL, .off = AT(dry_run),
 	  .help = "print the costs and make nothing" },
 	{ 0 },
@@ -60,7 +62,8 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 		      struct cache_plan *c)
 {
 	/* as cached takes it: whole extents */
-	uint64_t bytes = (o->cache_bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
+	uint64_t bytes =
+		(o->cache_bytes + XSEG_EXTENT_SIZE - 1) / XSEG_EXTENT_SIZE * XSEG_EXTENT_SIZE;
 	struct cache_size size = { .memory_bytes = bytes,
 				   .segment_bytes = p->pages_bytes,
 				   .requests = p->nr_requests,
@@ -82,8 +85,8 @@ static int plan_cache(const struct seg_create_opts *o, const struct xseg_plan *p
 	if (c->memory_bytes + c->cost.arena <= p->pages_bytes)
 		return TOOL_DONE;
 	return tool_fail(TOOL_USAGE,
-		"create: a cache of %s needs %s more for its tables, and --memory is %s; give the segment more "
-		"memory, or the cache less or fewer --objects",
+		"create: a cache of %s needs %s more for its tables, and --memory is %s; give the "
+		"segment more memory, or the cache less or fewer --objects",
 		out_size(c->memory_bytes, cache), out_size(c->cost.arena, arena),
 		out_size(o->memory_bytes, memory));
 }

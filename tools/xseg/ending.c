@@ -42,9 +42,9 @@ static int refuse_unsynced(struct tool *t, const char *what, const struct xseg_p
 
 	return tool_fail(TOOL_REFUSED,
 			 "%s %s: %s is %s, and %s (%" PRIu64
-			 " bytes) of what was written to it could not be synced, as the storage below "
-			 "failed; when that is well again run 'xseg up STACK.conf' and write it again, or add "
-			 "--force and lose it",
+			 " bytes) of what was written to it could not be synced, as the storage "
+			 "below failed; when that is well again run 'xseg up STACK.conf' and write "
+			 "it again, or add --force and lose it",
 			 what, t->segment, p->name, view_state_name(p->state),
 			 out_size(bytes, size), bytes);
 }
@@ -83,11 +83,12 @@ static int fail_stranded(struct xseg *seg, const struct xseg_peer_info *peer,
 {
 	if (!view_in_stack(seg, below->name))
 		return tool_fail(TOOL_FAILED,
-			"%s cannot stop: it needs %s, which is %s and not in the stack; start that as "
-			"it was started before, and do this again",
+			"%s cannot stop: it needs %s, which is %s and not in the stack; start that "
+			"as it was started before, and do this again",
 			peer->name, below->name, view_state_name(below->state));
 	return tool_fail(TOOL_FAILED,
-		"%s cannot stop: it needs %s, which is %s; start that ('xseg peer start %s') and do this again",
+		"%s cannot stop: it needs %s, which is %s; start that ('xseg peer start %s') and "
+		"do this again",
 		peer->name, below->name, view_state_name(below->state), below->name);
 }
 
@@ -109,20 +110,21 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
 	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32], command[VIEW_COMMAND_MAX];
 
-	snprintf(way_out, sizeof(way_out), s->peer ? "xseg peer kill %s" : "xseg down --force", name);
+	snprintf(way_out, sizeof(way_out),
+		 s->peer ? "xseg peer kill %s" : "xseg down --force", name);
 	if (s->dirty)
 		tool_note(t,
-			"stopping%s%s: %s are dirty and the store has taken nothing for 5 s, it is still "
-			"tried; '%s' and the log say why, '%s' %s",
+			"stopping%s%s: %s are dirty and the store has taken nothing for 5 s, it is "
+			"still tried; '%s' and the log say why, '%s' %s",
 			space, name, out_size(s->dirty, size),
 			view_dirty_command(seg, s->peer ? s->peer->index : XSEG_NONE, command),
 			way_out,
 			s->peer ? "leaves them in the segment" : "loses them");
 	else
 		tool_note(t,
-			"stopping%s%s: nothing is dirty and nothing has ended for 5 s, as while the store "
-			"does not answer or cannot make its data stable; the log says why, '%s' does not "
-			"wait for that",
+			"stopping%s%s: nothing is dirty and nothing has ended for 5 s, as while "
+			"the store does not answer or cannot make its data stable; the log says "
+			"why, '%s' does not wait for that",
 			space, name, way_out);
 }
 
@@ -344,7 +346,8 @@ int ending_stop_peers(struct tool *t, struct xseg *seg,
 	while (next_to_stop(seg, spare, arg, &p)) {
 		if (xseg_supervisor_alive(seg))
 			return tool_fail(TOOL_REFUSED,
-				"segment %s: somebody has started its stack again meanwhile; stop that with 'xseg down'",
+				"segment %s: somebody has started its stack again meanwhile; stop "
+				"that with 'xseg down'",
 				t->segment);
 		rc = proc_stop_peer(seg, &p);
 		if (rc && rc != -ESRCH)
@@ -417,8 +420,8 @@ static int refuse_while_alive(struct tool *t, struct xseg *seg)
 	if (!nr)
 		return TOOL_DONE;
 	return tool_fail(TOOL_REFUSED,
-		"destroy %s: peers are alive:%s; stop them with 'xseg down' or 'xseg peer stop', or "
-		"add --force",
+		"destroy %s: peers are alive:%s; stop them with 'xseg down' or 'xseg peer stop', "
+		"or add --force",
 		t->segment, names);
 }
 
@@ -466,10 +469,11 @@ int ending_can_flush(struct tool *t, struct xseg *seg, const char *what)
 		dirty = dirty_bytes_of(seg, i);
 		if (dirty && is_stranded(seg, &info, &below))
 			return tool_fail(TOOL_REFUSED,
-				"%s %s: %s has %s (%" PRIu64 " bytes) that the store has not got, and needs "
-				"%s for that, which is %s; %s; do that first, or add --force and lose them",
-				what, t->segment, info.name, out_size(dirty, size), dirty, below.name,
-				view_state_name(below.state),
+				"%s %s: %s has %s (%" PRIu64 " bytes) that the store has not got, "
+				"and needs %s for that, which is %s; %s; do that first, or add "
+				"--force and lose them",
+				what, t->segment, info.name, out_size(dirty, size), dirty,
+				below.name, view_state_name(below.state),
 				view_how_to_start(seg, below.name, how));
 	}
 	return TOOL_DONE;
@@ -481,7 +485,8 @@ int ending_may_destroy(struct tool *t, struct xseg *seg)
 
 	if (xseg_supervisor_alive(seg))
 		return tool_fail(TOOL_REFUSED,
-			"destroy %s: a supervisor runs its stack; stop that with 'xseg down', which destroys it, too",
+			"destroy %s: a supervisor runs its stack; stop that with 'xseg down', "
+			"which destroys it, too",
 			t->segment);
 	rc = refuse_while_alive(t, seg);
 	return rc ? rc : ending_no_dirty(t, seg, "destroy");
@@ -499,7 +504,8 @@ int ending_remove(struct tool *t, struct xseg *seg, bool force)
 		return TOOL_DONE;
 	if (rc == -EBUSY)
 		return tool_fail(TOOL_REFUSED,
-			"segment %s is not removed, as somebody has begun to use it; see 'xseg status'",
+			"segment %s is not removed, as somebody has begun to use it; see 'xseg "
+			"status'",
 			t->segment);
 	return tool_fail_errno(rc, NULL, "see the owner of its file in /dev/shm",
 		"segment %s is not removed", t->segment);

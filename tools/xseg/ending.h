@@ -22,8 +22,8 @@ int ending_wait_stopped(struct tool *t, struct xseg *seg, const struct xseg_peer
 /* Waits, a few seconds at most, until that incarnation of a killed peer is gone. */
 int ending_wait_gone(struct tool *t, struct xseg *seg, const struct xseg_peer_info *peer);
 
-/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, and the
- * fewest peers that have been alive. That is progress, and that there is more again is not. */
+/* A wait for the end of one peer, or of all (NULL): the least that has been dirty meanwhile, and
+ * the fewest peers that have been alive. That is progress, and that there is more again is not. */
 struct ending_stall {
 	const struct xseg_peer_info *peer;
 	uint64_t dirty, since_ns;
@@ -35,12 +35,12 @@ struct ending_stall {
 	((struct ending_stall){ .peer = (of), .dirty = UINT64_MAX, .alive = UINT32_MAX })
 
 /* To be called while such a wait goes on: a store that is full or broken is tried on, maybe for
- * ever, with what is dirty, or to make stable what no longer is. That nothing has gone on for 5 s is
- * said, once. */
+ * ever, with what is dirty, or to make stable what no longer is. That nothing has gone on for 5 s
+ * is said, once. */
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s);
 
-/* Has the supervisor (which must be alive) stop all peers, and waits until it has left. That a store
- * is dead then, and could not be started to sync, is an error. */
+/* Has the supervisor (which must be alive) stop all peers, and waits until it has left. That a
+ * store is dead then, and could not be started to sync, is an error. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
 /* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top
  * down. No supervisor may be there, or come: it would start them again. A death meanwhile is an
@@ -54,11 +54,11 @@ int ending_kill_all(struct tool *t, struct xseg *seg);
 
 /* TOOL_DONE, or TOOL_REFUSED: clients are attached. */
 int ending_no_clients(struct tool *t, struct xseg *seg, const char *what);
-/* TOOL_DONE, or TOOL_REFUSED: a cache that no process serves has dirty data, or such a store what it
- * could not sync. */
+/* TOOL_DONE, or TOOL_REFUSED: a cache that no process serves has dirty data, or such a store what
+ * it could not sync. */
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
-/* TOOL_DONE, or TOOL_REFUSED: a cache that is alive has dirty data, and stands on what does not come
- * back by itself. */
+/* TOOL_DONE, or TOOL_REFUSED: a cache that is alive has dirty data, and stands on what does not
+ * come back by itself. */
 int ending_can_flush(struct tool *t, struct xseg *seg, const char *what);
 /* TOOL_DONE, or TOOL_REFUSED: something is alive, or dirty or unsynced data is there. */
 int ending_may_destroy(struct tool *t, struct xseg *seg);

@@ -194,7 +194,8 @@ static int name_socket(struct server *s)
 	if ((size_t)snprintf(path, sizeof(s->address.sun_path), "%s%s%s", dir, *dir ? "/" : "",
 		    nbd) >= sizeof(s->address.sun_path))
 		return tool_fail(TOOL_USAGE,
-			"export: %s%s%s: a socket's path has at most %zu bytes; choose a shorter one",
+			"export: %s%s%s: a socket's path has at most %zu bytes; choose a shorter "
+			"one",
 			dir, *dir ? "/" : "", nbd, sizeof(s->address.sun_path) - 1);
 	used = (size_t)snprintf(s->uri, sizeof(s->uri), "nbd+unix:///?socket=");
 	for (; *path; path++)
@@ -357,8 +358,8 @@ static void stop(struct server *s)
 			continue;
 		noted = true;
 		tool_note(s->t,
-			"export %s: nbdkit waits for I/O that is not answered; 'xseg status' shows what stands still, "
-			"and another interrupt leaves nbdkit to end by itself",
+			"export %s: nbdkit waits for I/O that is not answered; 'xseg status' shows "
+			"what stands still, and another interrupt leaves nbdkit to end by itself",
 			s->volume);
 	}
 	reap(s);
@@ -375,7 +376,8 @@ static int begin_anew(struct server *s)
 		return tool_fail(TOOL_FAILED,
 			"export %s: nbdkit has ended by itself; begin it anew", s->volume);
 	fprintf(stderr,
-		"xseg: export %s: nbdkit was ended by signal %d (%s); it is begun anew, and clients have to connect again\n",
+		"xseg: export %s: nbdkit was ended by signal %d (%s); it is begun anew, and "
+		"clients have to connect again\n",
 		s->volume, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	s->serves = false;
 	poll(NULL, 0, AGAIN_MS);

@@ -134,11 +134,13 @@ static int wait_for_peer(struct tool *t, struct xseg *seg, const char *name, pid
 			return start_failed(name, status, log, from);
 		if (!child && tool_span_ns(&gone, is_gone(seg, &info)) > TOOL_GONE_NS)
 			return tool_fail(TOOL_FAILED,
-				"%s did not start: who was starting it has ended; see %s, and do this again",
+				"%s did not start: who was starting it has ended; see %s, and do "
+				"this again",
 				name, log);
 		if (tool_out_of_time(t))
 			return tool_later(
-				"%s is not serving yet, it goes on starting; see 'xseg peer list' and %s",
+				"%s is not serving yet, it goes on starting; see 'xseg peer list' "
+				"and %s",
 				name, log);
 		tool_progress(t, "starting %s", name);
 		tool_sleep_ns(LOOK_NS);
@@ -193,8 +195,8 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 
 	if (peer == STACK_NONE)
 		return tool_fail(TOOL_REFUSED,
-			"%s: the stack file of segment %s has no peer of that name; 'xseg down', and "
-			"'xseg up STACK.conf' with a file that has it, starts it",
+			"%s: the stack file of segment %s has no peer of that name; 'xseg down', "
+			"and 'xseg up STACK.conf' with a file that has it, starts it",
 			name, t->segment);
 	if (serves(seg, name, &info))
 		return tool_fail(
@@ -203,7 +205,8 @@ static int start_from_stack(struct tool *t, struct xseg *seg, const struct stack
 			name);
 	if (view_peer_alive(&info) && peer_word_stopping(&info))
 		return tool_fail(TOOL_REFUSED,
-			"%s: it is stopping; start it when it has stopped, as 'xseg peer list' shows",
+			"%s: it is stopping; start it when it has stopped, as 'xseg peer list' "
+			"shows",
 			name);
 	if (info.state == XSEG_PEER_OPENING)
 		return wait_for_peer(t, seg, name, 0, "its log", 0);
@@ -226,7 +229,8 @@ int launch_peer(struct tool *t, struct xseg *seg, const char *name)
 			name, t->segment);
 	else if (stack_parse(text, stack, &err))
 		rc = tool_fail(TOOL_FAILED,
-			       "the stack file in segment %s: %s; give it another with 'xseg up STACK.conf'",
+			       "the stack file in segment %s: %s; give it another with 'xseg up "
+			       "STACK.conf'",
 			       t->segment, err.text);
 	else
 		rc = start_from_stack(t, seg, stack, name);
@@ -260,7 +264,8 @@ static int supervisor_failed(const struct launch *l, int rc, const char *said)
 		return launch_refuse(l->t, l->seg);
 	if (rc == -EINTR || (rc == -EPIPE && tool_interrupted()))
 		return tool_later(
-			"the supervisor is not there yet, the start goes on; see 'xseg status' and %s",
+			"the supervisor is not there yet, the start goes on; see 'xseg status' and "
+			"%s",
 			l->log);
 	if (said[0])
 		return tool_fail(TOOL_FAILED, "the supervisor did not start: %s", said);
@@ -276,10 +281,12 @@ int launch_refuse(const struct tool *t, struct xseg *seg)
 
 	if (view_supervisor(seg, &supervisor) && peer_word_stopping(&supervisor))
 		return tool_fail(TOOL_REFUSED,
-			"up: segment %s has a stack that is being stopped; 'xseg down' waits until it is, then do this again",
+			"up: segment %s has a stack that is being stopped; 'xseg down' waits until "
+			"it is, then do this again",
 			t->segment);
 	return tool_fail(TOOL_REFUSED,
-		"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg down'",
+		"up: segment %s has a stack that runs; see 'xseg status', or stop it with 'xseg "
+		"down'",
 		t->segment);
 }
 
@@ -348,8 +355,8 @@ static int report_failure(const struct launch *l, const char *supervisor_line)
 	return tool_fail(code, "up: %s (log: %s)", supervisor_line, l->log);
 }
 
-/* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash; or the kernel's,
- * and memory may be there later. */
+/* Of the process that is to serve a peer. SIGKILL is somebody's will, and no crash; or the
+ * kernel's, and memory may be there later. */
 struct crashes {
 	const char *name;
 	unsigned nr, nr_kills;
@@ -376,8 +383,8 @@ static void count_crash(const char *line, void *arg)
 	c->signal = signal;
 }
 
-/* The supervisor goes on for ever, as it has to once the peer has served; here nobody would learn of
- * it. text: what is to be said of a process that was killed, or "". */
+/* The supervisor goes on for ever, as it has to once the peer has served; here nobody would learn
+ * of it. text: what is to be said of a process that was killed, or "". */
 static int look_for_crashes(const struct launch *l, const char *name, char *text, size_t size)
 {
 	struct crashes c = { .name = name };
@@ -385,13 +392,13 @@ static int look_for_crashes(const struct launch *l, const char *name, char *text
 	proc_each_line(l->log, l->log_from, KILLED, count_crash, &c);
 	text[0] = '\0';
 	if (c.nr_kills >= CRASHES_MAX)
-		snprintf(text, size, " (killed by signal %d %u times, as by the kernel when memory runs "
-			 "out; see %s)", SIGKILL, c.nr_kills, l->log);
+		snprintf(text, size, " (killed by signal %d %u times, as by the kernel when memory "
+			 "runs out; see %s)", SIGKILL, c.nr_kills, l->log);
 	if (c.nr < CRASHES_MAX)
 		return TOOL_DONE;
 	return tool_fail(TOOL_FAILED,
-			 "up: %s did not start: its process was killed by signal %d, the last of %u "
-			 "times (log: %s)",
+			 "up: %s did not start: its process was killed by signal %d, the last of "
+			 "%u times (log: %s)",
 			 name, c.signal, c.nr, l->log);
 }
 
@@ -414,8 +421,8 @@ static uint32_t count_serving(const struct launch *l, const char **waiting)
 	return nr;
 }
 
-/* The process that serves a name until it has stopped, as it was told to before: the next one begins
- * then, and that may be long. */
+/* The process that serves a name until it has stopped, as it was told to before: the next one
+ * begins then, and that may be long. */
 struct old_process {
 	struct xseg_peer_info info;
 	struct ending_stall stall;
@@ -453,8 +460,8 @@ bool launch_ended_in_order(struct xseg *seg)
 	return true;
 }
 
-/* What is seen of a start that has not failed: whether somebody stops it all, and what is to be said
- * of a process that was killed, or "". */
+/* What is seen of a start that has not failed: whether somebody stops it all, and what is to be
+ * said of a process that was killed, or "". */
 struct sight {
 	bool stopping;
 	char killed[PATH_MAX + 100];

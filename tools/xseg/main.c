@@ -301,8 +301,8 @@ static int set_segment(struct tool *t, const struct global_opts *g)
 	t->segment_given = g->segment[0] || (variable && *variable);
 	if (!xseg_name_ok(name))
 		return tool_fail(TOOL_USAGE,
-			"segment '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and begins with "
-			"neither '.' nor '-'; name another with -s",
+			"segment '%.80s': a name is 1 to 63 letters, digits, '.', '_' or '-', and "
+			"begins with neither '.' nor '-'; name another with -s",
 			name);
 	snprintf(t->segment, sizeof(t->segment), "%s", name);
 	tool_name_segment(t->segment);

@@ -58,7 +58,8 @@ static int one_peer_open(struct tool *t, const char *name, struct one_peer *p)
 	p->info = rc ? NULL : view_peer_named(&p->peers, name);
 	if (!rc && !p->info)
 		rc = tool_fail(TOOL_REFUSED,
-			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it has",
+			"%s: segment %s has no peer of that name; 'xseg peer list' shows what it "
+			"has",
 			name, t->segment);
 	if (rc)
 		one_peer_close(p);
@@ -130,8 +131,8 @@ static int refuse_stop(const struct xseg_peer_info *info, const char *names)
 {
 	if (!strcmp(info->kind, "cached") && info->downstream != XSEG_NONE)
 		return tool_fail(TOOL_REFUSED,
-			"peer stop %s: these send to it:%s; take it off the path with 'xseg unplug %s' first, or add "
-			"--force and they wait",
+			"peer stop %s: these send to it:%s; take it off the path with 'xseg unplug "
+			"%s' first, or add --force and they wait",
 			info->name, names, info->name);
 	return tool_fail(TOOL_REFUSED,
 		"peer stop %s: these send to it:%s; stop them first, or add --force and they wait",

@@ -75,7 +75,8 @@ static int find_ends(struct plugging *p, const struct plug_opts *o)
 		rc = find(p, "plug: --above", o->above, &p->lower, &info);
 	if (!rc && !strcmp(info.kind, "volumed"))
 		return tool_fail(TOOL_USAGE,
-			"plug: --above %s: it is of kind volumed, which has no objects; name a cache or a store",
+			"plug: --above %s: it is of kind volumed, which has no objects; name a "
+			"cache or a store",
 			o->above);
 	return rc;
 }
@@ -129,7 +130,8 @@ static void show(struct plugging *p, bool leaving, const struct xseg_peer_info *
 			out_eta(tool_now_ns() - p->began_ns, done, dirty, eta));
 	} else {
 		tool_progress(p->t,
-			leaving ? "%s is clean; waiting until that is stable, and for requests in flight"
+			leaving ? "%s is clean; waiting until that is stable, and for requests in "
+				"flight"
 				: "plugging %s: waiting for requests in flight",
 			name_of(p, p->cache));
 	}
@@ -143,28 +145,31 @@ static int later(struct plugging *p, bool leaving, const struct xseg_peer_info *
 
 	if (away && nobody_starts(p, away))
 		return tool_later(
-			"%s %s: it waits for %s, which is %s; %s, 'xseg unplug %s --cancel' takes it back",
+			"%s %s: it waits for %s, which is %s; %s, 'xseg unplug %s --cancel' takes "
+			"it back",
 			leaving ? "unplug" : "plug", cache, away->name,
 			view_state_name(away->state), view_how_to_start(p->seg, away->name, how),
 			cache);
 	if (away)
 		return tool_later(
-			"%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that serves, 'xseg unplug %s --cancel' takes "
-			"it back",
+			"%s %s: it waits for %s, which is %s; 'xseg peer list' shows when that "
+			"serves, 'xseg unplug %s --cancel' takes it back",
 			leaving ? "unplug" : "plug", cache, away->name,
 			view_state_name(away->state), cache);
 	if (leaving && !dirty_bytes_of(p->seg, p->cache))
 		return tool_later(
-			"unplug %s: it is clean, and leaves when the store has made that stable and requests in flight are answered; "
-			"'xseg unplug %s --cancel' takes it back",
+			"unplug %s: it is clean, and leaves when the store has made that stable "
+			"and requests in flight are answered; 'xseg unplug %s --cancel' takes it "
+			"back",
 			cache, cache);
 	if (leaving)
 		return tool_later(
-			"unplug %s: it goes on draining and leaves when it is clean; 'xseg cache status %s' shows how far it is, "
-			"'xseg unplug %s --cancel' takes it back",
+			"unplug %s: it goes on draining and leaves when it is clean; 'xseg cache "
+			"status %s' shows how far it is, 'xseg unplug %s --cancel' takes it back",
 			cache, cache, cache);
 	return tool_later(
-		"plug %s: it goes on, and ends with the requests in flight; 'xseg unplug %s --cancel' takes it back",
+		"plug %s: it goes on, and ends with the requests in flight; 'xseg unplug %s "
+		"--cancel' takes it back",
 		cache, cache);
 }
 
@@ -183,8 +188,8 @@ static int watch(struct plugging *p, bool leaving, bool *on_path)
 			tool_span_ns(&p->gone, false);
 		else if (is_gone(p, &away))
 			return tool_fail(TOOL_FAILED,
-				"%s %s: %s is %s, and it goes on when that serves; %s, 'xseg unplug %s --cancel' "
-				"takes it back",
+				"%s %s: %s is %s, and it goes on when that serves; %s, 'xseg "
+				"unplug %s --cancel' takes it back",
 				leaving ? "unplug" : "plug", info.name, away.name,
 				view_state_name(away.state),
 				view_how_to_start(p->seg, away.name, how), info.name);

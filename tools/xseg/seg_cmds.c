@@ -36,7 +36,8 @@ static int destroy_unreadable(struct tool *t, const struct xseg_error *why)
 	tool_say(t, "segment %s is removed (%.*s)", t->segment, (int)strcspn(why->text, ";"),
 		 why->text);
 	if (pid)
-		tool_note(t, "its stack runs on, with what it has not flushed; 'kill %u' stops that in order",
+		tool_note(t, "its stack runs on, with what it has not flushed; 'kill %u' stops "
+			"that in order",
 			  pid);
 	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }
@@ -62,7 +63,8 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 	}
 	if (rc && rc != -ENOENT && rc != -EACCES)
 		return tool_fail(TOOL_REFUSED,
-			"destroy %s: who uses it cannot be told (%s); to remove it anyway add --force",
+			"destroy %s: who uses it cannot be told (%s); to remove it anyway add "
+			"--force",
 			t->segment, err.text);
 	if (rc)
 		return tool_fail_attach(t, rc, &err);
@@ -404,12 +406,12 @@ static int fail_check(const struct tool *t, const struct checked *c)
 
 	if (!c->fix)
 		return tool_fail(TOOL_FAILED,
-			"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be derived, "
-			"else make it again",
+			"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be "
+			"derived, else make it again",
 			t->segment, c->left, s);
 	return tool_fail(TOOL_FAILED,
-		"check: segment %s has %u problem%s left, %u mended; what is left cannot be derived: flush "
-		"what its caches still can, then make it again",
+		"check: segment %s has %u problem%s left, %u mended; what is left cannot be "
+		"derived: flush what its caches still can, then make it again",
 		t->segment, c->left, s, c->found > c->left ? c->found - c->left : 0);
 }
 

@@ -295,7 +295,8 @@ static const struct {
 			   "PEER\tKIND\t>OPS/s\t>B/s\t>ERRORS\t>P50\t>P99\t>P99.9\t>IDLE AWAKE" },
 			 add_peer },
 	[GROUP_CACHE] = { { "CACHE\t>HITS\t>BY BYTES\t>DIRECT\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED",
-			    "CACHE\t>HITS\t>BY BYTES\t>DIRECT/s\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED/s" },
+			    "CACHE\t>HITS\t>BY "
+			    "BYTES\t>DIRECT/s\t>MEMORY\t>USED\t>DIRTY\t>FLUSHED/s" },
 			  add_cache },
 	[GROUP_VOLUME] = { { "VOLUME\t>READS\t>BYTES\t>WRITES\t>BYTES\t>FLUSHES\t>ERRORS"
 			     "\t>P50\t>P99\t>P99.9",

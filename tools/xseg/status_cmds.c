@@ -256,7 +256,8 @@ static void print_segment(const json_t *j)
 			       ? log
 			       : "unknown: the kernel tells only its user, and root");
 	else
-		print_hint("supervisor  none: dead peers are not started again; 'xseg up STACK.conf' starts one");
+		print_hint("supervisor  none: dead peers are not started again; 'xseg up "
+			"STACK.conf' starts one");
 	print_volumes(j);
 }
 
@@ -297,7 +298,8 @@ static const char *pool_text(const char *owner)
 		{ "yes", "this segment has the lock" },
 		{ "asking", "it does not answer; what is sent waits" },
 		{ "lost",
-		  "LOST: another host serves these objects, or the cluster has blocklisted this one; nothing is read or written, and the log says what to do" },
+		  "LOST: another host serves these objects, or the cluster has blocklisted this "
+		  "one; nothing is read or written, and the log says what to do" },
 	};
 
 	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++)

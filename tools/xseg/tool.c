@@ -385,7 +385,8 @@ static const char *attach_hint(int rc)
 	}
 }
 
-/* A stack that runs in it holds what is not flushed: how that ends is told, whatever else is wrong. */
+/* A stack that runs in it holds what is not flushed: how that ends is told, whatever else is
+ * wrong. */
 static int fail_attach_of_running(const struct tool *t, uint32_t pid, const struct xseg_error *err)
 {
 	if (!err)
@@ -394,8 +395,8 @@ static int fail_attach_of_running(const struct tool *t, uint32_t pid, const stru
 			"'kill %u' stops that in order, then run 'xseg up STACK.conf'",
 			t->segment, pid);
 	return tool_fail(TOOL_FAILED,
-		"segment %s: %.*s, and its stack runs; stop that by 'kill %u', which loses nothing, "
-		"then run 'xseg destroy --force'",
+		"segment %s: %.*s, and its stack runs; stop that by 'kill %u', which loses "
+		"nothing, then run 'xseg destroy --force'",
 		t->segment, (int)strcspn(err->text, ";"), err->text, pid);
 }
 

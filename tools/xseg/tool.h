@@ -107,8 +107,8 @@ int tool_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* While muted, errors are not printed: for what is nice to know and no reason to fail. */
 void tool_mute(bool mute);
 
-/* T2; to be called again and again, until tool_progress_end(). On a terminal five times a second are
- * shown at most. */
+/* T2; to be called again and again, until tool_progress_end(). On a terminal five times a second
+ * are shown at most. */
 void tool_progress(const struct tool *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void tool_progress_end(void);

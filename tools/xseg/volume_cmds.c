@@ -27,7 +27,8 @@
 	{ .name = "volumed", .kind = OPT_STR, .off = AT(volumed), .len = XSEG_NAME_MAX, \
 	  .arg = "NAME", .check = cli_check_name, .help = "which volumed, where there are several" }
 #define OPT_VOLUME_SIZE \
-	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .min = 512, .flags = OPT_REQUIRED, \
+	{ .name = "size", .kind = OPT_SIZE, .off = AT(size_bytes), .min = 512, \
+	  .flags = OPT_REQUIRED, \
 	  .help = "bytes of the volume, a multiple of 512" }
 /* clang-format on */
 
@@ -212,8 +213,8 @@ const char *volume_damage(uint64_t records, char buf[VOLUME_DAMAGE_MAX])
 	*buf = '\0';
 	if (records)
 		snprintf(buf, VOLUME_DAMAGE_MAX,
-			"%" PRIu64 " record%s of the catalogue %s damaged, and %s not served; the log of "
-			"volumed says which",
+			"%" PRIu64 " record%s of the catalogue %s damaged, and %s not served; the "
+			"log of volumed says which",
 			records, one ? "" : "s", one ? "is" : "are",
 			one ? "its volume" : "their volumes");
 	return buf;
@@ -370,7 +371,8 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 			noted = true;
 			tool_note(t,
 				"volume remove %s: %" PRIu64
-				" of its objects left, it still waits; 'xseg volume info %s' shows how far it is",
+				" of its objects left, it still waits; 'xseg volume info %s' shows "
+				"how far it is",
 				name, v.objects_left, name);
 		}
 		before = before ? before : v.objects_left;

@@ -181,7 +181,8 @@ static int went_away(const struct mover *m)
 	if (!xseg_is_whole(m->v->c->seg))
 		bus_leave();
 	return tool_fail(TOOL_FAILED,
-		"%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up STACK.conf'",
+		"%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up "
+			"STACK.conf'",
 		m->what, m->v->name, m->next);
 }
 
@@ -200,8 +201,8 @@ static int mover_reap(struct mover *m)
 		if (!m->noted && tool_now_ns() - since > STALL_NS) {
 			m->noted = true;
 			tool_note(c->t,
-				"%s %s: no answer since 5 s, it still waits; see 'xseg peer list', '%s' and "
-				"the log",
+				"%s %s: no answer since 5 s, it still waits; see 'xseg peer list', "
+				"'%s' and the log",
 				m->what, m->v->name,
 				view_dirty_command(c->seg, m->v->peer, command));
 		}
@@ -340,8 +341,8 @@ static int image_too_large(const struct mover *m)
 	out_size(m->v->size_bytes, volume);
 	if (m->image_bytes == UINT64_MAX)
 		return tool_fail(TOOL_FAILED,
-			"%s %s: the image is longer than the volume's %s, all of which are overwritten by now; grow it "
-			"with 'xseg volume resize' and run it again",
+			"%s %s: the image is longer than the volume's %s, all of which are "
+			"overwritten by now; grow it with 'xseg volume resize' and run it again",
 			m->what, m->v->name, volume);
 	return tool_fail(TOOL_REFUSED,
 		"%s %s: the image has %s (%" PRIu64 " bytes) and the volume %s; grow it with "
