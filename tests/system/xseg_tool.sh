@@ -635,8 +635,9 @@ expect_err 1 "^xseg: volume export v: at byte [0-9]+: Input/output error; see" \
 	"an export that lacks a part has failed, and says which" xseg volume export v out
 is "in what it has written is nothing made up" \
 	"$(($(stat -c %s out) < 4194304)) $(cmp -n "$(stat -c %s out)" out data 2>&1)" "1 "
+t "a volume of three objects is made, when the one that timed out is undone" \
+	wait_for 20 xseg volume create w --size 9M
 t "deletes are made to fail" xseg peer set memd fail=delete:1:EIO
-t "a volume of three objects is made" xseg volume create w --size 9M
 expect_err 3 "^xseg: timed out: volume w: its removal goes on, with 3 more to be deleted; 'xseg volume info w'" \
 	"its removal ends when they are deleted, not before" xseg --timeout 1s volume remove w
 expect_json '.state == "removing" and .objects_left == 3' "which is shown" xseg --json volume info w
