@@ -112,7 +112,7 @@ void publish_gauges(struct cached *k, uint64_t now_ns)
 	struct cache_cost cost;
 
 	cost_now(k, &cost);
-	k->gauges_ns = now_ns;
+	atomic_store(&k->gauges_ns, now_ns);	/* first: what is set after this is told again */
 	direct_look(k);		/* its size may have changed */
 	xseg_stats_set(s, CC_MEMORY_BYTES, (uint64_t)(nr_owned(k) - k->withheld) * BUCKET_SIZE);
 	xseg_stats_set(s, CC_METADATA_BYTES, cost.all);
@@ -336,7 +336,8 @@ static uint64_t cached_poll(struct peer_port *pp)
 	next_ns = peer_earlier(peer_earlier(next_ns, limbo_ns), control_ns);
 	pages_ahead(ps);
 	more |= object_run_ready(ps, 64);
-	if (pp->nr == 0 && pp->now_ns >= k->gauges_ns + GAUGES_NS)
+	if (pp->nr == 0 &&
+		pp->now_ns >= atomic_load_explicit(&k->gauges_ns, memory_order_relaxed) + GAUGES_NS)
 		publish_gauges(k, pp->now_ns);
 	if (more || ps->freed || ps->request_freed || ps->throttled)
 		return pp->now_ns;
@@ -389,6 +390,7 @@ static int cached_changed(struct peer *p, const struct opt *o, struct xseg_error
 	options_hold(k);
 	policy_note(k,
 		(uint32_t)(atomic_load_explicit(&k->head->policy, memory_order_relaxed) >> 32) - 1);
+	atomic_store(&k->gauges_ns, 0);		/* whoever dies now leaves the policy that holds */
 	policy_switch(k, policies[k->policy_nr]);
 	streams_set(&k->streams, k->seq_cutoff, (uint32_t)k->read_ahead);
 	for (uint32_t i = 0; i < p->nr_ports; i++)

@@ -249,7 +249,8 @@ struct cached {
 	uint32_t switch_ticket;	/* dirty_lock's: dirty sets up to it are from before the switch */
 	_Atomic uint64_t rate_ns;		/* flush_rate: not before then */
 	struct throttle throttle;
-	uint64_t gauges_ns;			/* port 0's: when they were published */
+	/* When port 0 published them; 0, which anybody may store: it is to do so now. */
+	_Atomic uint64_t gauges_ns;
 	struct plug plug;
 	struct creq *walk_syncs;		/* the walk's: answered when it has ended */
 	struct cvolume_sync walk_synced[NR_SYNCED];	/* the walk's: what it spares */

@@ -21,6 +21,23 @@ static void write_through_waits_for_the_store(void **state)
 	assert_int_equal(crig_counter(CC_DIRTY_BYTES), 0);
 }
 
+/* Whoever looks at a cache that died has nothing but the segment's word. */
+static void a_policy_that_is_set_is_in_the_segment_at_once(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	crig_up("policy=write-back");
+	crig_settle();
+	before = crig_counter(CC_POLICY);
+	crig_set("policy=write-through");
+	crig_settle();
+	assert_int_not_equal(crig_counter(CC_POLICY), before);
+	crig_set("policy=write-back");
+	crig_settle();
+	assert_int_equal(crig_counter(CC_POLICY), before);
+}
+
 static void an_error_of_write_through_is_told_and_the_bucket_stays_dirty(void **state)
 {
 	struct crig_io *io;
@@ -244,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CRIG_T(write_through_waits_for_the_store),
 		CRIG_T(a_policy_that_was_set_survives_a_kill_and_so_does_its_draining),
+		CRIG_T(a_policy_that_is_set_is_in_the_segment_at_once),
 		CRIG_T(an_error_of_write_through_is_told_and_the_bucket_stays_dirty),
 		CRIG_T(write_through_of_part_of_a_bucket_keeps_older_dirty_sectors_when_the_store_fails),
 		CRIG_T(write_through_of_a_bucket_whose_older_page_is_in_flight_waits_for_its_own),
