@@ -30,15 +30,6 @@ const struct opt cache_volume_table[] = {
 
 /* ---- status ------------------------------------------------------------------------------ */
 
-/* A cache that dies just now has none. */
-static void add_volumes(json_t *j, struct client *c, uint32_t peer)
-{
-	json_t *volumes = cache_volumes_json(c, peer);
-
-	if (volumes)
-		json_object_set_new(j, "volumes", volumes);
-}
-
 /* What the cache says of itself, or NULL when it does not answer (its process just died). *code:
  * an exit code. */
 static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, int *code)
@@ -53,11 +44,8 @@ static json_t *ask_status(struct tool *t, const struct xseg_peer_info *cache, in
 		return NULL;
 	*code = client_find_peer(c, "cached", cache->name, &peer);
 	if (!*code) {
-		rc = client_ask(c, peer, "status");
-		if (rc >= 0) {
-			j = cache_text_to_json(c->text, c->seg, cache);
-			add_volumes(j, c, peer);
-		} else if (rc != -EHOSTDOWN)
+		rc = cache_ask_status(c, peer, cache, &j);
+		if (rc < 0 && rc != -EHOSTDOWN)
 			*code = client_fail(c, rc, NULL, "cache status %s", cache->name);
 	}
 	client_close(c);

@@ -98,7 +98,8 @@ static json_t *volume_json(char *text, char *(*next)(char **cursor, char **value
 	return j;
 }
 
-json_t *cache_volumes_json(struct client *c, uint32_t peer)
+/* In an array; NULL: it does not answer. */
+static json_t *volumes_json(struct client *c, uint32_t peer)
 {
 	json_t *array = json_array();
 	uint64_t from = 0, next = 0;
@@ -118,6 +119,22 @@ json_t *cache_volumes_json(struct client *c, uint32_t peer)
 				json_array_append_new(array, volume_json(line, kv_next_word));
 	} while (next > from);
 	return array;
+}
+
+int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer_info *cache,
+	json_t **status)
+{
+	int64_t rc = client_ask(c, peer, "status");
+	json_t *volumes;
+
+	*status = NULL;
+	if (rc < 0)
+		return rc;
+	*status = cache_text_to_json(c->text, c->seg, cache);
+	volumes = volumes_json(c, peer);
+	if (volumes)
+		json_object_set_new(*status, "volumes", volumes);
+	return 0;
 }
 
 /* ---- to people --------------------------------------------------------------------------- */

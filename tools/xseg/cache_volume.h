@@ -18,8 +18,10 @@
  * ids are a volumed's own, and there it is another one's. */
 int cache_volume_id(struct client *c, uint32_t cache, const struct cache_opts *o,
 		    uint32_t *id) XSEG_MUST_CHECK;
-/* The cache's volumes, in an array; NULL: it does not answer. */
-json_t *cache_volumes_json(struct client *c, uint32_t peer);
+/* What a cache says of itself, and of its volumes; one that dies in between says nothing of these.
+ * Negative, as client_ask(): it does not answer, and *status is NULL. */
+int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer_info *cache,
+	json_t **status) XSEG_MUST_CHECK;
 /* One of them. */
 int cache_volume_status(struct tool *t, const char *cache, const struct cache_opts *o);
 /* A volume of that volumed was removed: no cache keeps settings for it. Says nothing of caches that

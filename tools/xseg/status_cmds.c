@@ -106,32 +106,18 @@ static void add_volumes(json_t *j, struct client *c, const struct view_peers *pe
 	out_set_text(j, "volumes_unknown_of", unknown ? unknown->name : NULL);
 }
 
-/* What the cache says, with its volumes: what it promises may not be so for one of them. NULL: it
- * does not answer. */
-static json_t *ask_cache(struct client *c, struct xseg *seg, const struct xseg_peer_info *p)
-{
-	json_t *all, *volumes;
-
-	if (!c || p->state != XSEG_PEER_LIVE || client_ask(c, p->index, "status") < 0)
-		return NULL;
-	all = cache_text_to_json(c->text, seg, p);
-	volumes = cache_volumes_json(c, p->index);
-	if (volumes)
-		json_object_set_new(all, "volumes", volumes);
-	return all;
-}
-
-/* What is worth a line of a cache's whole status. */
+/* What is worth a line of a cache's whole status, which has its volumes, too: what it promises may
+ * not be so for one of them. */
 static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_peer_info *p)
 {
 	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
 					    "used_bytes", "dirty_bytes", "draining",
 					    "peer_state", "answers" };
-	json_t *all = ask_cache(c, seg, p), *j = json_object();
+	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
 	size_t i;
 
-	if (!all)
+	if (!c || p->state != XSEG_PEER_LIVE || cache_ask_status(c, p->index, p, &all) < 0)
 		all = cache_text_from_stats(seg, p);
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (json_object_get(all, keys[i]))
