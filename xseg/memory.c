@@ -21,21 +21,25 @@
 #define PATH_SIZE 4096
 
 /* The number after a word at the beginning of a line. */
-static bool number_of(const char *path, const char *word, uint64_t *n)
+struct number {
+	const char *word;
+	unsigned long long n;		/* 0: there is none */
+	bool found;
+};
+
+/* All of one look: they belong together. */
+static void find_numbers(const char *path, struct number *number, uint32_t nr)
 {
 	FILE *f = fopen(path, "re");
-	unsigned long long value;
-	bool found = false;
+	struct number *m;
 	char line[256];
 
-	while (f && !found && fgets(line, sizeof(line), f))
-		found = !strncmp(line, word, strlen(word)) &&
-			sscanf(line + strlen(word), " %llu", &value) == 1;
+	while (f && fgets(line, sizeof(line), f))
+		for (m = number; m < number + nr; m++)
+			if (!m->found && !strncmp(line, m->word, strlen(m->word)))
+				m->found = sscanf(line + strlen(m->word), " %llu", &m->n) == 1;
 	if (f)
 		fclose(f);
-	if (found)
-		*n = value;
-	return found;
 }
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -45,18 +49,18 @@ static uint64_t minus(uint64_t a, uint64_t b)
 
 static bool machine_left(uint64_t *left, uint64_t *swap)
 {
-	uint64_t free, cached, shmem, buffers = 0, slab = 0;
+	enum { FREE, CACHED, SHMEM, BUFFERS, SLAB, SWAP, NR };
+	struct number kib[NR] = {
+		[FREE].word = "MemFree:", [CACHED].word = "Cached:", [SHMEM].word = "Shmem:",
+		[BUFFERS].word = "Buffers:", [SLAB].word = "SReclaimable:",
+		[SWAP].word = "SwapFree:",
+	};
 
-	*swap = 0;
-	if (!number_of(MEMINFO, "MemFree:", &free) || !number_of(MEMINFO, "Cached:", &cached) ||
-		!number_of(MEMINFO, "Shmem:", &shmem))
-		return false;
-	number_of(MEMINFO, "Buffers:", &buffers);
-	number_of(MEMINFO, "SReclaimable:", &slab);
-	number_of(MEMINFO, "SwapFree:", swap);
-	*swap <<= 10;
-	*left = ((free + minus(cached, shmem) + buffers + slab) << 10) + *swap;
-	return true;
+	find_numbers(MEMINFO, kib, NR);
+	*swap = kib[SWAP].n << 10;
+	*left = ((kib[FREE].n + minus(kib[CACHED].n, kib[SHMEM].n) + kib[BUFFERS].n +
+			 kib[SLAB].n) << 10) + *swap;
+	return kib[FREE].found && kib[CACHED].found && kib[SHMEM].found;
 }
 
 /* What a version of control groups calls things. */
@@ -70,16 +74,17 @@ static const struct names {
 /* What one group may have besides what it has and cannot be rid of. */
 static bool group_left(const struct names *n, const char *group, uint64_t *left)
 {
+	struct number limit = { .word = "" };
+	struct number used[] = { { .word = n->anon }, { .word = n->shmem } };
 	char path[PATH_SIZE + 64];
-	uint64_t limit, anon = 0, shmem = 0;
 
 	snprintf(path, sizeof(path), "%s%s/%s", n->mount, group, n->limit);
-	if (!number_of(path, "", &limit))	/* "max", or no such group here */
+	find_numbers(path, &limit, 1);
+	if (!limit.found)			/* "max", or no such group here */
 		return false;
 	snprintf(path, sizeof(path), "%s%s/memory.stat", n->mount, group);
-	number_of(path, n->anon, &anon);
-	number_of(path, n->shmem, &shmem);
-	*left = minus(limit, anon + shmem);
+	find_numbers(path, used, 2);
+	*left = minus(limit.n, used[0].n + used[1].n);
 	return true;
 }
 
