@@ -133,6 +133,7 @@ static void heard(struct peer_port *pp)
 			(unsigned long)(silent_for_ns(pp) / SECOND_NS));
 	port->silent = false;
 	port->asked_ns = port->calls.nr_out > 1 ? pp->now_ns : 0;
+	port->given_up_ns = 0;
 }
 
 static void look_for_silence(struct peer_port *pp)
@@ -153,11 +154,13 @@ static void look_for_silence(struct peer_port *pp)
 }
 
 /* It has waited for so long, and RADOS has been silent all that time: to send it would be to wait
- * as long again. */
+ * as long again. By librados' clock, which may be some ms before this one, or by this one. */
 static bool is_hopeless(const struct peer_port *pp, const struct sosd_op *op, uint64_t timeout_ns)
 {
-	return !op->sent_ns && pp->now_ns - op->since_ns >= timeout_ns &&
-	       silent_for_ns(pp) >= timeout_ns;
+	if (op->sent_ns)
+		return false;
+	return op->since_ns <= sosd_of(pp->peer)->port[pp->nr].given_up_ns ||
+	       (pp->now_ns - op->since_ns >= timeout_ns && silent_for_ns(pp) >= timeout_ns);
 }
 
 /* ---- the way of a request ---------------------------------------------------------------- */
@@ -329,6 +332,8 @@ static void read_mail(struct peer_port *pp)
 		}
 		if (op->result != -ETIMEDOUT)
 			heard(pp);
+		else if (port->asked_ns <= op->sent_ns && port->given_up_ns < op->sent_ns)
+			port->given_up_ns = op->sent_ns;
 		op_came(pp, op);
 	}
 }

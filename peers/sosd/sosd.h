@@ -89,6 +89,9 @@ struct sosd_port {
 	/* since when RADOS has been asked and has not answered; 0: nothing is asked. Giving up is
 	 * no answer */
 	uint64_t asked_ns;
+	/* what arrived by then has waited as long as one that librados gave up, and RADOS has not
+	 * answered meanwhile; 0: nothing was given up since RADOS answered */
+	uint64_t given_up_ns;
 	bool silent;				/* that was said */
 	struct ops_failures failures;		/* of requests */
 	_Atomic uint64_t count[SOSD_NR_COUNTS];	/* written by its thread, read by any */
