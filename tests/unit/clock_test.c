@@ -78,7 +78,7 @@ static void what_was_to_be_done_meanwhile_is_done_at_once(void **state)
 	xseg_port_flush(g.port);
 	assert_int_equal(toys_receive(&g, TOYS_SECOND / 20), -ETIMEDOUT);
 	jump();
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 3);
+	assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 3);
 	fall();
 }
 
@@ -117,12 +117,12 @@ static void who_holds_for_a_cache_looks_again_soon(void **state)
 	jump();
 	assert_false(wait_for_hold(TOYS_SECOND / 10));
 	atomic_store(&low->release, true);
-	assert_true(wait_for_hold(5 * TOYS_SECOND));
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 1);
+	assert_true(wait_for_hold(TOYS_PATIENCE_NS));
+	assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 1);
 	assert_int_equal(xseg_plug_let_go(cache->peer.xp), 0);
 	toys_send(&g, "up", 3);
 	xseg_port_flush(g.port);
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 3);
+	assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 3);
 	fall();
 }
 

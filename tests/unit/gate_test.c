@@ -74,9 +74,9 @@ static void call_to_enter(void)
 static void enter(void)
 {
 	call_to_enter();
-	assert_true(wait_until(is_held, 5 * TOYS_SECOND));
+	assert_true(wait_until(is_held, TOYS_PATIENCE_NS));
 	assert_int_equal(xseg_plug_claim(cache->peer.xp), 0);
-	assert_true(wait_until(no_others, 5 * TOYS_SECOND));
+	assert_true(wait_until(no_others, TOYS_PATIENCE_NS));
 	assert_int_equal(xseg_plug_switch(cache->peer.xp), 0);
 }
 
@@ -86,7 +86,7 @@ static void leave(void)
 
 	assert_int_equal(xseg_unplug(g.seg, index_of(cache), &err), 0);
 	assert_int_equal(xseg_plug_call(cache->peer.xp), 0);
-	assert_true(wait_until(is_held, 5 * TOYS_SECOND));
+	assert_true(wait_until(is_held, TOYS_PATIENCE_NS));
 	assert_int_equal(xseg_plug_switch(cache->peer.xp), 0);
 }
 
@@ -107,19 +107,19 @@ static void what_it_holds_goes_the_new_way(void **state)
 	stand(TOY_ECHO, 2);
 	assert_int_equal(toys_ask(&g, "up", 7), 7);
 	call_to_enter();
-	assert_true(wait_until(is_held, 5 * TOYS_SECOND));
+	assert_true(wait_until(is_held, TOYS_PATIENCE_NS));
 	for (uint32_t i = 0; i < TOYS_DEPTH; i++)
 		toys_send(&g, "up", i);
 	xseg_port_flush(g.port);
 	assert_int_equal(toys_receive(&g, TOYS_SECOND / 20), -ETIMEDOUT);
-	assert_true(wait_until(all_are_held, 5 * TOYS_SECOND));
+	assert_true(wait_until(all_are_held, TOYS_PATIENCE_NS));
 	assert_int_equal(xseg_turn_below(up->peer.xp), 0);
 	assert_int_equal(xseg_plug_claim(cache->peer.xp), 0);
 	assert_int_equal(xseg_plug_switch(cache->peer.xp), 0);
 	for (uint32_t i = 0; i < TOYS_DEPTH; i++)
-		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
 	/* they are counted after they are answered */
-	assert_true(wait_until(all_went_the_new_way, 5 * TOYS_SECOND));
+	assert_true(wait_until(all_went_the_new_way, TOYS_PATIENCE_NS));
 	assert_int_equal(peer_outstanding(&up->peer), 0);
 	fall();
 }
@@ -136,13 +136,13 @@ static void it_holds_when_what_it_sent_is_answered(void **state)
 	for (uint32_t i = 0; i < TOYS_DEPTH / 2; i++)
 		toys_send(&g, "up", i);
 	xseg_port_flush(g.port);
-	assert_true(wait_until(all_are_below, 5 * TOYS_SECOND));
+	assert_true(wait_until(all_are_below, TOYS_PATIENCE_NS));
 	call_to_enter();
 	assert_false(wait_until(is_held, TOYS_SECOND / 10));
 	atomic_store(&low->release, true);
-	assert_true(wait_until(is_held, 5 * TOYS_SECOND));
+	assert_true(wait_until(is_held, TOYS_PATIENCE_NS));
 	for (uint32_t i = 0; i < TOYS_DEPTH / 2; i++)
-		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
 	assert_int_equal(xseg_plug_let_go(cache->peer.xp), 0);
 	assert_int_equal(toys_ask(&g, "up", 3), 3);
 	fall();
@@ -190,7 +190,7 @@ static void nobody_holds_for_a_cache_that_is_dead(void **state)
 	xseg_port_flush(g.port);
 	assert_int_equal(toys_receive(&g, TOYS_SECOND / 20), -ETIMEDOUT);
 	xseg_peer_close(mortal, XSEG_CLOSE_ABANDON);
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 1);
+	assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 1);
 	assert_true(no_turn());
 	assert_int_equal(xseg_plug_cancel(g.seg, m, &err), 0);
 	assert_int_equal(xseg_peer_forget(g.seg, m), 0);
@@ -224,7 +224,7 @@ static void requests_wait_at_a_peer_that_is_closed_to_them(void **state)
 	assert_int_equal(toys_receive(&g, TOYS_SECOND / 20), -ETIMEDOUT);
 	assert_true(peer_has_nothing(&low->peer));
 	peer_close_to_requests(&low->peer, false);
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 9);
+	assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 9);
 	fall();
 }
 
@@ -456,7 +456,7 @@ static void a_flood_sees_nothing_of_it(void **state)
 	toys_flood(&g, "up", 100000);
 	pthread_join(thread, NULL);
 	assert_int_equal(toys_counter(&g, "up", "errors"), 0);
-	assert_true(wait_until(low_has_counted_all, 5 * TOYS_SECOND));
+	assert_true(wait_until(low_has_counted_all, TOYS_PATIENCE_NS));
 	assert_int_equal(toys_counter(&g, "low", "errors"), 0);
 	assert_true(toys_counter(&g, "cache", "ops") < 100000);
 	fall();

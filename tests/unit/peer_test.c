@@ -72,7 +72,7 @@ static void stopping_answers_what_it_has_and_keeps_the_rest_for_the_successor(vo
 	for (i = 0; i < TOYS_DEPTH / 2; i++)
 		toys_send(&g, "two", i);
 	xseg_port_flush(g.port);
-	until_ns = toys_clock_ns() + 5 * TOYS_SECOND;
+	until_ns = toys_clock_ns() + TOYS_PATIENCE_NS;
 	while (peer_outstanding(&t->peer) < TOYS_DEPTH / 2 && toys_clock_ns() < until_ns)
 		usleep(1000);
 	assert_int_equal(peer_outstanding(&t->peer), TOYS_DEPTH / 2);
@@ -86,13 +86,13 @@ static void stopping_answers_what_it_has_and_keeps_the_rest_for_the_successor(vo
 	atomic_store(&t->release, true);
 	toys_stop(&g);
 	for (i = 0; i < TOYS_DEPTH / 2; i++)
-		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
 	assert_true(xseg_peer_get_info(g.seg, xseg_peer_find(g.seg, "two"), &info));
 	assert_int_equal(info.state, XSEG_PEER_STOPPED);
 	toys_add(&g, "two", TOY_ECHO, 1, "");
 	toys_serve(&g);
 	for (i = 0; i < TOYS_DEPTH / 2; i++)
-		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
 	assert_int_equal(xseg_port_nr_free(g.port), TOYS_DEPTH);
 	toys_stop(&g);
 	toys_close(&g);
@@ -140,7 +140,7 @@ static void a_successor_recovers_what_a_killed_peer_had(void **state)
 	t = toys_add(&g, "mortal", TOY_ECHO, 1, "");
 	toys_serve(&g);
 	for (i = 0; i < TOYS_DEPTH; i++)
-		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
 	assert_int_equal(atomic_load(&t->nr_recovered), TOYS_DEPTH);
 	toys_stop(&g);
 	toys_close(&g);
@@ -514,7 +514,7 @@ static void an_admin_request_with_too_few_pages_is_refused(void **state)
 	r->size = XSEG_REQ_BYTES;
 	assert_int_equal(xseg_req_submit(g.port, r, xseg_peer_find(g.seg, "toy")), 0);
 	xseg_port_flush(g.port);
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), -EINVAL);
+	assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), -EINVAL);
 	r = xseg_req_alloc(g.port);
 	r->op = XSEG_OP_ADMIN;
 	r->size = XSEG_REQ_BYTES;
@@ -524,7 +524,7 @@ static void an_admin_request_with_too_few_pages_is_refused(void **state)
 	memcpy((char *)xseg_page(g.seg, g.page[0]) + 4090, "ping", 5);
 	assert_int_equal(xseg_req_submit(g.port, r, xseg_peer_find(g.seg, "toy")), 0);
 	xseg_port_flush(g.port);
-	assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 3);
+	assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 3);
 	toys_stop(&g);
 	toys_close(&g);
 }
@@ -559,8 +559,8 @@ static void a_value_is_not_shown_while_it_changes(void **state)
 		send_line(&g, lines[i % 2], 0);
 		send_line(&g, "get words", 1);
 		xseg_port_flush(g.port);
-		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
-		assert_true(toys_receive(&g, 5 * TOYS_SECOND) >= 0);
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
 		value = (char *)xseg_page(g.seg, g.page[1]) + strlen("words=");
 		if (i)
 			assert_int_equal(strspn(value, *value == 'a' ? "a" : "b"), 40);

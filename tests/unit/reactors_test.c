@@ -334,7 +334,7 @@ static void what_a_reactor_does_not_come_to_another_does(void **state)
 		for (uint64_t k = 1; k < 9; k++)
 			assert_int_equal(toys_ask(&g, "echo", k << 32), k << 32);
 		atomic_store(&stand->release, true);
-		assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 0);
+		assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 0);
 	}
 	assert_true(toys_counter(&g, "echo", "helped") > 0);
 	toys_stop(&g);
@@ -393,7 +393,7 @@ static void who_is_kept_from_its_processor_shares_it(void **state)
 		WAIT_UNTIL(atomic_load(&stand->stands));
 		usleep(20000);
 		atomic_store(&stand->release, true);
-		assert_int_equal(toys_receive(&g, 5 * TOYS_SECOND), 0);
+		assert_int_equal(toys_receive(&g, TOYS_PATIENCE_NS), 0);
 	}
 	assert_true(is_crowded(&g.set->reactor[0]));
 	toys_stop(&g);
@@ -414,27 +414,37 @@ void __wrap_xseg_peer_serve(struct xseg_peer *peer)
 }
 
 /* A sleeper looks by itself once a second. */
-static void assert_answered_soon(struct toys *g, uint32_t nr)
+static bool new_peer_answers_soon(void)
 {
-	for (; nr; nr--)
-		assert_true(toys_receive(g, TOYS_SECOND / 4) >= 0);
-}
-
-static void all_its_threads_know_that_a_peer_serves(void **state)
-{
+	uint64_t since;
 	struct toys g;
+	bool is_soon;
 
-	(void)state;
-	pause_us = 30000;
 	toys_open(&g);
 	toys_add(&g, "echo", TOY_ECHO, REACTORS, "");
 	toys_serve(&g);
+	since = toys_clock_ns();
 	for (uint64_t k = 1; k < 9; k++)
 		toys_send(&g, "echo", k << 32);
-	assert_answered_soon(&g, 8);
-	pause_us = 0;
+	for (uint64_t k = 1; k < 9; k++)
+		assert_true(toys_receive(&g, TOYS_PATIENCE_NS) >= 0);
+	is_soon = toys_clock_ns() - since < TOYS_SECOND / 4;
 	toys_stop(&g);
 	toys_close(&g);
+	return is_soon;
+}
+
+/* At one of a few tries: a machine that is shared stands still at times. */
+static void all_its_threads_know_that_a_peer_serves(void **state)
+{
+	int tries = 5;
+
+	(void)state;
+	pause_us = 30000;
+	while (tries && !new_peer_answers_soon())
+		tries--;
+	pause_us = 0;
+	assert_true(tries);
 }
 
 static void wait_until_left(struct toys *g, unsigned nr)

@@ -204,7 +204,7 @@ void toys_open(struct toys *g)
 
 void toys_wait_serving(struct toys *g, const char *name)
 {
-	uint64_t until = toys_clock_ns() + 5 * TOYS_SECOND;
+	uint64_t until = toys_clock_ns() + TOYS_PATIENCE_NS;
 	struct xseg_peer_info info;
 
 	do {
@@ -285,7 +285,7 @@ int64_t toys_ask(struct toys *g, const char *to, uint64_t value)
 {
 	toys_send(g, to, value);
 	xseg_port_flush(g->port);
-	return toys_receive(g, 5 * TOYS_SECOND);
+	return toys_receive(g, TOYS_PATIENCE_NS);
 }
 
 void toys_flood(struct toys *g, const char *to, uint32_t nr)
@@ -301,7 +301,7 @@ void toys_flood(struct toys *g, const char *to, uint32_t nr)
 			in_flight++;
 		}
 		xseg_port_flush(g->port);
-		result = toys_receive(g, 5 * TOYS_SECOND);
+		result = toys_receive(g, TOYS_PATIENCE_NS);
 		assert_true(result >= 0);
 		sum += (uint64_t)result;
 		done++;
@@ -313,7 +313,7 @@ void toys_flood(struct toys *g, const char *to, uint32_t nr)
 char *toys_admin(struct toys *g, const char *to, const char *line, int64_t *result)
 {
 	*result = xseg_admin_call(
-		g->port, xseg_peer_find(g->seg, to), line, g->page, 1, 5 * TOYS_SECOND);
+		g->port, xseg_peer_find(g->seg, to), line, g->page, 1, TOYS_PATIENCE_NS);
 	assert_int_not_equal(*result, -ETIMEDOUT);
 	return xseg_page(g->seg, g->page[0]);
 }

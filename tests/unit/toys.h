@@ -13,6 +13,8 @@
 
 #define TOYS_DEPTH  16				/* requests that the client has */
 #define TOYS_SECOND 1000000000ull
+/* For what has to come: a machine that is shared stands still at times. */
+#define TOYS_PATIENCE_NS (60 * TOYS_SECOND)
 
 /* What a toy does with a request: answer with its offset; send it on; answer after delay_ns; answer
  * when an eventfd was written; answer when `release` is seen, after a kick or in any round; keep
