@@ -39,6 +39,11 @@ t "a volume is made" xseg volume create vol --size 32M
 
 # ---- a store that cannot write ----
 
+status_tells()
+{
+	xseg status | grep -q ' flushes and 0 loads that the store failed; its log says why$'
+}
+
 t "the store is told to fail every write" xseg peer set memd fail=write:1:EIO
 expect_json '[.jobs[].error] | add == 0' "write-back: writes are acknowledged all the same" \
 	write_some
@@ -51,6 +56,9 @@ kill "$started"
 wait "$started"
 is "and the data is still dirty" "$([ "$(cache dirty_bytes)" -ge 1048576 ] && echo yes)" yes
 is "the failures are counted" "$([ "$(cache flush_errors)" -gt 0 ] && echo yes)" yes
+t "and status says so of the cache" status_tells
+expect_json '.caches[0] | .flush_errors > 0 and .load_errors == 0' "also as JSON" \
+	xseg --json status
 expect_exit 4 "clean data is not dropped while any is dirty" xseg cache drop cached
 t "the store is healed" xseg peer set memd fail=
 t "and the data gets there by itself" wait_for 15 is_clean

@@ -298,6 +298,14 @@ static void print_memory(const json_t *s)
 	       out_size(out_int(s, "dirty_bytes"), b), out_size(out_int(s, "metadata_bytes"), c));
 }
 
+void cache_text_print_errors(const json_t *s, const char *before)
+{
+	if (out_int(s, "flush_errors") || out_int(s, "load_errors"))
+		printf("%s%" PRIu64 " flushes and %" PRIu64
+		       " loads that the store failed; its log says why\n",
+			before, out_int(s, "flush_errors"), out_int(s, "load_errors"));
+}
+
 void cache_text_print(const json_t *s)
 {
 	uint64_t hits = out_int(s, "hits"),
@@ -322,9 +330,6 @@ void cache_text_print(const json_t *s)
 	printf("flushed   %s\n", out_size(out_int(s, "flushed_bytes"), a));
 	print_group(s, " by", "flushed_by");
 	print_group(s, "waits", "waits_by");
-	if (out_int(s, "flush_errors") || out_int(s, "load_errors"))
-		printf("errors    %" PRIu64 " flushes and %" PRIu64
-		       " loads that the store failed; its log says why\n",
-			out_int(s, "flush_errors"), out_int(s, "load_errors"));
+	cache_text_print_errors(s, "errors    ");
 	cache_volumes_print(json_object_get(s, "volumes"));
 }

@@ -112,7 +112,8 @@ static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_
 {
 	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
 					    "used_bytes", "dirty_bytes", "draining",
-					    "peer_state", "answers" };
+					    "peer_state", "answers",
+					    "flush_errors", "load_errors" };
 	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
 	size_t i;
@@ -273,6 +274,7 @@ static void print_caches(const json_t *j)
 		       out_size(out_int(c, "memory_bytes"), memory),
 		       out_size(out_int(c, "dirty_bytes"), dirty));
 		printf("            %s: %s\n", out_text(c, "policy"), out_text(c, "promise"));
+		cache_text_print_errors(c, "            ");
 	}
 }
 
