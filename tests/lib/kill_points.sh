@@ -117,7 +117,7 @@ has_memory()		# BYTES
 resize()		# KIND SIZE
 {
 	command "$1" cache set cached memory="$2M"
-	wait_for 5 has_memory $(($2 << 20))
+	wait_for 60 has_memory $(($2 << 20))
 }
 
 shrink_and_grow()	# KIND
@@ -407,7 +407,7 @@ run()
 	t "the cache has its size again" xseg cache set cached memory=16M policy=write-back
 	t "a flush succeeds" xseg volume flush vol
 	t "no request or page is leaked" xseg check
-	t "all requests are free" wait_for 5 all_free
+	t "all requests are free" wait_for 60 all_free
 }
 
 somebody_died()

@@ -182,7 +182,7 @@ stands_still()
 # freeze PID: stops it, and waits until it stands still
 freeze()
 {
-	kill -STOP "$1" && wait_for 10 stands_still "$1"
+	kill -STOP "$1" && wait_for 60 stands_still "$1"
 }
 
 # free_memory_mb: what tests of large segments ask before they start
@@ -279,7 +279,7 @@ export_up()
 	rm -f "$TMP/$name.log"
 	start "$name" xseg export "$@" --nbd "$TMP/$name.sock"
 	server=$started
-	t "$name is served" wait_for 20 grep -q '^nbd' "$TMP/$name.log" || return
+	t "$name is served" wait_for 60 grep -q '^nbd' "$TMP/$name.log" || return
 	uri=$(head -n 1 "$TMP/$name.log")
 }
 
@@ -316,7 +316,7 @@ disturbing()	# LOWER VICTIM...
 	shift
 	while kill -0 $$ && [ ! -e "$TMP/undisturbed" ]; do
 		for victim; do
-			xseg peer kill "$victim" && wait_for 10 state_is "$victim" running
+			xseg peer kill "$victim" && wait_for 60 state_is "$victim" running
 		done
 		for policy in write-through write-around write-back; do
 			xseg cache set cached policy=$policy && echo "policy $policy"
@@ -344,7 +344,7 @@ disturbed()
 	touch "$TMP/undisturbed"
 	wait "$disturb_pid"
 	for victim in "${disturb_victims[@]}"; do
-		t "$victim serves again" wait_for 10 state_is "$victim" running
+		t "$victim serves again" wait_for 60 state_is "$victim" running
 	done
 	t "kills, policies and plugs were there" test "$(nr_disturbed)" -ge "$1" ||
 		tail -n 30 "$TMP/disturb.log" | sed 's/^/    /'

@@ -65,7 +65,7 @@ is "and each read is a hit" "$(volume_status quiet '.misses + .partial + .bypass
 t "the status has a page for people" xseg cache status cached --volume quiet
 
 t "the cache is killed" xseg peer kill cached --force
-t "and is back" wait_for 20 state_is cached running
+t "and is back" wait_for 60 state_is cached running
 noise "beside a minimum that outlived the cache's process"
 is "quiet has lost nothing" "$(volume_status quiet .used_bytes)" $((8 * mib))
 
@@ -87,9 +87,9 @@ t "and quiet has lost something" has_at_most quiet $((8 * mib - 1))
 # ---- maxima ----
 
 t "noisy has 6M at most" xseg cache set cached max=6M --volume noisy
-t "and comes down to that" wait_for 20 has_at_most noisy $((6 * mib))
+t "and comes down to that" wait_for 60 has_at_most noisy $((6 * mib))
 noise "below a maximum"
-t "noisy has no more" wait_for 20 has_at_most noisy $((6 * mib))
+t "noisy has no more" wait_for 60 has_at_most noisy $((6 * mib))
 expect_json "$no_errors" "quiet is read" bench quiet --rw=read --bs=64k --size=8M
 noise "again"
 is "and has all that the other may not have" "$(volume_status quiet .used_bytes)" $((8 * mib))

@@ -66,14 +66,14 @@ reads_fast()
 }
 
 start load xbench --volume=b --rw=randread --rate_iops=500 --runtime=30s
-t "of 500 reads a second an interval that is shorter shows as many, not what it has counted" wait_for 20 reads_fast
+t "of 500 reads a second an interval that is shorter shows as many, not what it has counted" wait_for 60 reads_fast
 kill "$started"
 wait "$started"
 
 # ---- policies ----
 
 t "a gets a policy of its own" xseg cache set cached policy=write-through --volume a
-t "what was dirty of it is flushed" wait_for 10 is_clean a
+t "what was dirty of it is flushed" wait_for 60 is_clean a
 expect_json '.policy == "write-through"' "cache get shows it" \
 	xseg --json cache get cached --volume a
 expect_json '.policy == ""' "and of another volume, that it has none" \
@@ -91,7 +91,7 @@ expect_exit 4 "settings need a volume that is there" xseg cache set cached polic
 	--volume nothing
 writes=$(volume_status a .writes)
 t "the cache is killed" xseg peer kill cached --force
-t "and is back" wait_for 20 state_is cached running
+t "and is back" wait_for 60 state_is cached running
 expect_json '.policy == "write-through"' "with the volume's policy" \
 	xseg --json cache get cached --volume a
 is "and its counters" "$(volume_status a .writes)" "$writes"
@@ -107,7 +107,7 @@ promises()
 
 t "the whole cache writes through" xseg cache set cached policy=write-through
 t "but for b" xseg cache set cached policy=write-back --volume b
-t "the rest gets to the store" wait_for 10 json_of '.state == "running"' xseg --json cache status cached
+t "the rest gets to the store" wait_for 60 json_of '.state == "running"' xseg --json cache status cached
 ram="is in RAM only until flushed"
 is "who looks at the stack is told of the volume whose data is not in the store" \
 	"$(promises xseg status)" "; that of volume b $ram"

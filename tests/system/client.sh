@@ -33,7 +33,7 @@ load()
 	start "load.$1" volume_load "$XSEG_SEGMENT" vol "$2" "$seconds" "$1" "${3:-}"
 	load=$started
 	log=$TMP/load.$1.log
-	wait_for 20 counts_more volumes vol ops "$ops"
+	wait_for 60 counts_more volumes vol ops "$ops"
 	sleep 0.5
 }
 
@@ -57,7 +57,7 @@ for way in copy memory lend loop; do
 	load $way 2
 	for victim in cached volumed memd volumed; do
 		xseg peer kill $victim >/dev/null 2>&1
-		wait_for 10 state_is $victim running
+		wait_for 60 state_is $victim running
 	done
 	ended "$way: kills of what is below are pauses" 0
 done
@@ -76,7 +76,7 @@ ended "I/O saw nothing of that" 0
 load copy 2
 t "a client is killed" kill -KILL $load
 wait $load 2>/dev/null
-t "nothing is left of it" wait_for 10 no_clients
+t "nothing is left of it" wait_for 60 no_clients
 
 # ---- errors ----
 
@@ -99,11 +99,11 @@ for way in copy loop; do
 	t "volumed is stopped" xseg peer stop volumed --force
 	ended "$way: who had I/O out is told that it stays away" ENOTCONN ENOTCONN
 	t "volumed is started again" xseg peer start volumed
-	t "what was left behind is gone" wait_for 10 no_clients
+	t "what was left behind is gone" wait_for 60 no_clients
 done
 load copy 1
 ended "new clients go on" 0
-t "pages and requests are free that were before" wait_for 10 is_as_before
+t "pages and requests are free that were before" wait_for 60 is_as_before
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 finish

@@ -72,7 +72,7 @@ all_dead()
 kill_all()
 {
 	xseg --json status | jq '.supervisor.pid, .peers[].pid' | xargs kill -KILL
-	wait_for 10 all_dead
+	wait_for 60 all_dead
 }
 
 runs_again()	# PEER GENERATION
@@ -103,7 +103,7 @@ begin_down()	# LINE: begins, and waits until the log has that
 {
 	start down timeout -k 1 60 xseg down
 	down=$started
-	t "$what: the stop has got so far" wait_for 10 said "$1"
+	t "$what: the stop has got so far" wait_for 60 said "$1"
 }
 
 ends_with()	# CODE
@@ -139,9 +139,9 @@ expect_err 4 "is being stopped; 'xseg down' waits until it is" "$what: up says t
 expect_json '.supervisor | .alive and .stopping' "$what: and so does status" xseg --json status
 t "$what: in words, too" grep -q '^supervisor .* is stopping the stack' <(xseg status)
 kill -KILL "$(peer_field cached pid)"
-t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
+t "$what: it is started again" wait_for 60 said 'recovered .* of dirty data'
 kill -KILL "$(peer_field cached pid)"
-t "$what: and once more" wait_for 10 has_started cached 3
+t "$what: and once more" wait_for 60 has_started cached 3
 thaw
 ends_with 0
 is "$what: volumed was not started again" "$(times_started volumed)" 1
@@ -158,8 +158,8 @@ up "cached is interrupted"
 freeze_peer filed
 cached=$(peer_field cached pid)
 begin_down 'stopping cached'
-t "$what: it leaves" wait_for 10 interrupt_until_left
-t "$what: it is started again" wait_for 10 said 'recovered .* of dirty data'
+t "$what: it leaves" wait_for 60 interrupt_until_left
+t "$what: it is started again" wait_for 60 said 'recovered .* of dirty data'
 thaw
 ends_with 0
 is "$what: it alone was" "$(times_started filed) $(times_started cached) $(times_started volumed)" "1 2 1"
@@ -243,7 +243,7 @@ who=$(supervisor)
 expect_err 3 "still stopping" "$what: the second one gives up, too" xseg --timeout 500ms down
 is "$what: the supervisor goes on" "$(supervisor)" "$who"
 thaw
-t "$what: all stop" wait_for 10 said 'all peers have stopped'
+t "$what: all stop" wait_for 60 said 'all peers have stopped'
 t "$what: the next one finds that" xseg down
 all_is_there
 
@@ -251,10 +251,10 @@ up "interrupted twice"
 freeze_peer filed
 who=$(supervisor)
 kill -INT "$who"
-t "$what: it stops all" wait_for 10 said 'stopping cached'
+t "$what: it stops all" wait_for 60 said 'stopping cached'
 kill -INT "$who"
-t "$what: and leaves" wait_for 10 said 'left; peers that have not stopped run on'
-t "$what: it is gone" wait_for 10 json_of '.supervisor.alive | not' xseg --json status
+t "$what: and leaves" wait_for 60 said 'left; peers that have not stopped run on'
+t "$what: it is gone" wait_for 60 json_of '.supervisor.alive | not' xseg --json status
 is "$what: what has not stopped runs on" "$(peer_field filed state)" running
 thaw
 t "$what: the next one stops it" xseg down
@@ -276,7 +276,7 @@ t "$what: the stack comes up" bin/xseg up stack.conf
 t "$what: data is written and dirty" fill
 freeze_peer filed
 begin_down 'ended with exit code 66'
-t "$what: it is cached's turn" wait_for 10 said 'stopping cached'
+t "$what: it is cached's turn" wait_for 60 said 'stopping cached'
 thaw
 ends_with 0
 is "$what: it was not started again" "$(times_started volumed)" 1
@@ -294,16 +294,16 @@ up "all processes get SIGTERM, and SIGHUP"
 pids=$(xseg --json status | jq '.peers[].pid, .supervisor.pid')
 # shellcheck disable=SC2086
 { kill -TERM $pids; kill -HUP $pids; } 2>/dev/null
-t "$what: all stop" wait_for 20 all_stopped
+t "$what: all stop" wait_for 60 all_stopped
 t "$what: with nothing left in the segment" xseg destroy
 all_is_there
 
 up "the store gets SIGTERM before the others"
 kill -TERM "$(peer_field filed pid)"
-t "$what: it stops" wait_for 10 said 'supervisor: filed stopped'
+t "$what: it stops" wait_for 60 said 'supervisor: filed stopped'
 # shellcheck disable=SC2046
 kill -TERM $(xseg --json status | jq '.supervisor.pid, (.peers[] | select(.pid) | .pid)')
-t "$what: all stop" wait_for 20 all_stopped
+t "$what: all stop" wait_for 60 all_stopped
 is "$what: what is not needed was not started again" "$(times_started volumed)" 1
 t "$what: with nothing left in the segment" xseg destroy
 all_is_there
@@ -346,7 +346,7 @@ up "filed cannot be started"
 store_breaks 'stopping cached' "$needs_filed"
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
 t "$what: the supervisor leaves what stands on it" \
-	wait_for 10 said 'cached cannot stop without filed, which is not started again; left'
+	wait_for 60 said 'cached cannot stop without filed, which is not started again; left'
 store_is_mended
 all_is_there
 
@@ -390,12 +390,12 @@ up "the cache stands on one by hand"
 hand()
 {
 	start hand cached --name hand --downstream filed --memory 8M
-	t "$what: that serves" wait_for 10 state_is hand running
+	t "$what: that serves" wait_for 60 state_is hand running
 }
 hand
 t "$what: it is plugged" xseg plug hand --above filed --below cached
 kill -KILL "$started"
-t "$what: it is dead" wait_for 10 state_is hand dead
+t "$what: it is dead" wait_for 60 state_is hand dead
 expect_err 4 "needs hand for that, which is dead; it is not in the stack, and is started as it was before" \
 	"$what: down says that peer start does not start it" xseg down
 hand
@@ -442,18 +442,18 @@ rm -f "$log"
 t "$what: the stack comes up" xseg up less.conf
 start cached cached --downstream filed --memory 32M --dirty_high 100 --dirty_age 1h
 by_hand=$started
-t "$what: it serves" wait_for 10 state_is cached running
+t "$what: it serves" wait_for 60 state_is cached running
 t "$what: it is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
 kill -KILL "$by_hand"
-t "$what: it is dead" wait_for 10 state_is cached dead
+t "$what: it is dead" wait_for 60 state_is cached dead
 expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack, and is started as it was before, 'xseg unplug" \
 	"$what: of which unplug does not say that peer start would start it" \
 	xseg --timeout 300ms unplug cached
 t "$what: which is taken back" xseg unplug cached --cancel
 generation=$(peer_field volumed generation)
 t "$what: volumed is begun anew" xseg peer kill volumed
-t "$what: and wants the catalogue from it" wait_for 10 runs_again volumed "$generation"
+t "$what: and wants the catalogue from it" wait_for 60 runs_again volumed "$generation"
 expect_err 1 "volumed cannot stop: it needs cached, which is dead and not in the stack" \
 	"$what: what stands on it is not waited for" xseg peer stop volumed
 expect_err 1 "volumed cannot stop: it needs cached" "$what: nor by down" xseg --quiet down
@@ -491,7 +491,7 @@ t "$what: and nothing is dirty" xseg peer stop cached
 freeze_peer filed
 start down timeout -k 1 60 xseg down
 down=$started
-t "$what: it is asked to stop" wait_for 10 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
+t "$what: it is asked to stop" wait_for 60 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
 filed_dies 'filed: it died while it was stopping'
 start_filed
 all_is_there
@@ -514,9 +514,9 @@ expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started
 	xseg peer start cached
 start up timeout -k 1 30 xseg up stack.conf
 up=$started
-t "$what: somebody begins to look after all" wait_for 10 said 'cached runs already'
+t "$what: somebody begins to look after all" wait_for 60 said 'cached runs already'
 start down timeout -k 1 30 xseg down
-wait_for 10 said 'stopping all peers' || not_ok "$what: down asks him"
+wait_for 60 said 'stopping all peers' || not_ok "$what: down asks him"
 thaw
 wait "$started"
 is "$what: down ends with 0 in the end" "$?" 0
@@ -530,7 +530,7 @@ kill -KILL "$(supervisor)"
 freeze_peer filed
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
 start up timeout -k 1 30 xseg up stack.conf
-t "$what: somebody begins to look after all" wait_for 10 said 'cached runs already'
+t "$what: somebody begins to look after all" wait_for 60 said 'cached runs already'
 thaw
 wait "$started"
 is "$what: up ends with 0" "$?" 0
@@ -543,7 +543,7 @@ for nr in 2 3; do
 	sleep 0.5
 	is "$what: and stays so, as the supervisor has begun before" "$(peer_field cached state)" stopped
 	t "$what: it is started by hand" xseg peer start cached
-	t "$what: and watched" wait_for 10 is_watched cached $nr
+	t "$what: and watched" wait_for 60 is_watched cached $nr
 done
 t "$what: it stops" xseg down
 all_is_there
@@ -555,7 +555,7 @@ up "one process is killed"
 freeze_peer filed
 start down timeout -k 1 60 xseg down
 down=$started
-t "$what: the stop has begun" wait_for 10 said 'stopping all peers'
+t "$what: the stop has begun" wait_for 60 said 'stopping all peers'
 kill -KILL "$frozen"
 ends_with 0
 is "$what: without volumed it was started again" \

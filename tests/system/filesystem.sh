@@ -44,7 +44,7 @@ device_up()
 {
 	export_up disk disk || return
 	start nbdfuse nbdfuse "$TMP/fuse/disk" "$uri"
-	t "nbdfuse shows it as a file" wait_for 10 test -s "$TMP/fuse/disk" || return
+	t "nbdfuse shows it as a file" wait_for 60 test -s "$TMP/fuse/disk" || return
 	t "a loop device is made of it" loop_open
 }
 
@@ -63,7 +63,7 @@ loop_is_closed()
 device_down()
 {
 	exec 9>&-
-	t "the loop device goes with its last user" wait_for 20 loop_is_closed
+	t "the loop device goes with its last user" wait_for 60 loop_is_closed
 	t "the file too" umount "$TMP/fuse"
 	export_down "$server"
 	is "and the export" "$?" "${1:-0}"
@@ -156,8 +156,8 @@ done
 disturbed $times
 t "it is unmounted" umount disk
 device_down
-t "nobody has a request left" wait_for 10 no_clients
-t "pages and requests are free that were before" wait_for 10 is_as_before
+t "nobody has a request left" wait_for 60 no_clients
+t "pages and requests are free that were before" wait_for 60 is_as_before
 t "all of it stops" xseg down
 
 # ---- all of it anew: what is read now is from the store's files ----
@@ -176,7 +176,7 @@ t "a tree is unpacked" unpack synced
 t "and is synced" sync --file-system disk
 start writer unpack_on_and_on
 writer=$started
-t "others are under way" wait_for 20 test -d disk/unsynced.1
+t "others are under way" wait_for 60 test -d disk/unsynced.1
 kill -KILL "$server"
 { wait "$writer"; } 2>/dev/null
 t "who writes is told" [ $? -ne 0 ]
@@ -191,7 +191,7 @@ done
 t "it is unmounted" umount disk
 t "e2fsck finds nothing" no_damage
 device_down
-t "nobody has a request left" wait_for 10 no_clients
+t "nobody has a request left" wait_for 60 no_clients
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 finish

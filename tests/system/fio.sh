@@ -96,7 +96,7 @@ rm -f ./*.state
 state --loops=1000 --time_based --runtime=20 --do_verify=0 --verify_state_save=1 \
 	--trigger-file="$TMP/pull" --trigger="touch $TMP/pulled" \
 	--aux-path="$TMP" >trigger.out 2>&1
-t "the trigger was run" wait_for 5 test -e pulled
+t "the trigger was run" wait_for 60 test -e pulled
 t "the state was saved" ls ./*-job-0-verify.state
 t "what was acknowledged is there" state --verify_only=1 --verify_state_load=1 --verify_fatal=1 \
 	--aux-path="$TMP"
@@ -127,12 +127,12 @@ fails "one that is there" "there is no volume 'none'" --segment="$XSEG_SEGMENT" 
 fails "in a segment that is there" "there is no segment" --segment=no-such-segment --volume=vol
 start greedy greedy "$XSEG_SEGMENT" 1
 greedy=$started
-wait_for 10 test -s greedy.log
+wait_for 60 test -s greedy.log
 fails "and memory for fio's buffers" "has not the 2 MiB left that fio's buffers take; use a smaller" \
 	--segment="$XSEG_SEGMENT" --volume=vol --bs=4k --iodepth=16
 kill "$greedy"
 wait "$greedy" 2>/dev/null
-t "the memory is free again" wait_for 10 is_as_before
+t "the memory is free again" wait_for 60 is_as_before
 t "the store fails" xseg peer set memd fail=any:1:EIO
 t "nothing is cached" xseg cache set cached policy=pass-through
 run --rw=randread --bs=4k --size=24M --iodepth=4 >error.out 2>&1
@@ -147,7 +147,7 @@ for job in "$root"/bench/fio/*.fio; do
 	t "${job##*/} runs" env ENGINE="$engine" SEGMENT="$XSEG_SEGMENT" \
 		VOLUME=vol fio --output="$TMP/job.out" job.fio
 done
-t "pages and requests are free that were before" wait_for 10 is_as_before
+t "pages and requests are free that were before" wait_for 60 is_as_before
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 finish

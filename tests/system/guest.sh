@@ -157,7 +157,7 @@ is_killed()	# PEER
 	local before
 	before=$(peer_field "$1" generation)
 	t "$1 is killed" xseg peer kill "$1"
-	t "and serves again" wait_for 20 state_is "$1" running
+	t "and serves again" wait_for 60 state_is "$1" running
 	t "as another one" [ "$(peer_field "$1" generation)" -gt "$before" ]
 }
 
@@ -243,7 +243,7 @@ store_holds
 start vhost qemu-storage-daemon --blockdev "$nbd" \
 	--export "type=vhost-user-blk,id=disk,node-name=disk,writable=on,addr.type=unix,addr.path=$TMP/vhost.sock"
 vhost=$started
-t "qemu-storage-daemon makes a vhost-user-blk of the export" wait_for 20 test -S vhost.sock
+t "qemu-storage-daemon makes a vhost-user-blk of the export" wait_for 60 test -S vhost.sock
 guest_append=
 begins vhost "a guest has that for a disk, with all that the first one wrote" \
 	-object memory-backend-memfd,id=memory,size=256M,share=on \

@@ -94,7 +94,7 @@ huge_kind hugetlb "and has them"
 t "a volume is made" xseg volume create vol --size 16M
 t "it is written" verified --rw=write
 t "the cache dies with dirty data" xseg peer kill cached
-t "and is begun anew on its arena" wait_for 20 state_is cached running
+t "and is begun anew on its arena" wait_for 60 state_is cached running
 t "nothing is lost" verified --rw=read --verify_only
 t "the segment is sound" xseg check
 t "the stack stops" xseg down

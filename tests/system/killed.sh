@@ -65,7 +65,7 @@ kill_all()	# PEER...
 	# shellcheck disable=SC2086
 	kill -KILL $pids
 	# shellcheck disable=SC2086
-	wait_for 30 has_none_of $pids
+	wait_for 60 has_none_of $pids
 }
 
 # kill_some KILLS VICTIMS...: each of these as often as the others; says how often the cache died,
@@ -83,12 +83,12 @@ kill_some()
 		sleep "${LONG:+1}.$((RANDOM % 700 + 300))"
 		if [[ " ${now[*]} " == *" cached "* ]]; then
 			of_cached=$((of_cached + 1))
-			wait_for 10 is_dirty && dirty=$((dirty + 1))
+			wait_for 60 is_dirty && dirty=$((dirty + 1))
 		fi
 		t "${now[*]}: killed (number $((i + 1)))" kill_all "${now[@]}"
 		kill -KILL "$started"
 		wait "$started" 2>/dev/null
-		t "${now[*]}: started again" wait_for 30 serve "${now[@]}"
+		t "${now[*]}: started again" wait_for 60 serve "${now[@]}"
 	done
 }
 
@@ -120,7 +120,7 @@ storm()
 		xseg --json cache status cached
 	t "a flush succeeds" xseg volume flush vol
 	t "the segment is sound" xseg check
-	t "pages and requests are free that were before" wait_for 5 is_as_before
+	t "pages and requests are free that were before" wait_for 60 is_as_before
 	is "nothing wrong was found in the segment" "$(xseg --json info | jq .bad_count)" 0
 	t "everything stops" xseg down
 	t "and starts again" xseg up stack.conf

@@ -10,7 +10,7 @@ start_cached()
 {
 	start cached cached --downstream memd --memory 32M --dirty_high 90 --dirty_age 1h
 	cached=$started
-	wait_for 10 state_is cached running
+	wait_for 60 state_is cached running
 }
 
 fill()
@@ -20,10 +20,10 @@ fill()
 
 t "a segment is made" xseg create --memory 160M
 start memd memd --memory 64M
-t "memd serves" wait_for 10 state_is memd running
+t "memd serves" wait_for 60 state_is memd running
 t "cached serves" start_cached
 start volumed volumed --downstream cached
-t "volumed serves" wait_for 10 state_is volumed running
+t "volumed serves" wait_for 60 state_is volumed running
 t "a volume is made" xseg volume create vol --size 32M
 
 # ---- SIGTERM ----
@@ -50,7 +50,7 @@ t "cached serves again" start_cached
 t "the same data is read back and written again" fill
 t "the store stalls" xseg peer set memd latency=3s
 kill -INT $cached
-t "it has taken the first one" wait_for 10 nothing_pends
+t "it has taken the first one" wait_for 60 nothing_pends
 kill -INT $cached
 wait $cached
 is "a second SIGINT ends it at once, with work left" "$?" 3

@@ -120,7 +120,7 @@ else
 fi
 free=$(xseg --json info | jq .free_bytes)
 start waiting cached --name waiting --downstream nobody --memory 8M
-t "a cache waits for whom it is to send to" wait_for 10 state_is waiting opening
+t "a cache waits for whom it is to send to" wait_for 60 state_is waiting opening
 expect_json '.state == "recovering" and .peer_state == "opening"' "which its state says" \
 	xseg --json cache status
 is "and is not said to wait for a plug" "$(xseg cache status | sed -n 's/^policy *//p')" \
@@ -131,7 +131,7 @@ is "one that is stopped meanwhile gives its memory back" \
 	"$(xseg --json info | jq .free_bytes) $(xseg --json cache status waiting | jq .memory_bytes)" \
 	"$free 0"
 start lonely memd --name lonely --memory 8M
-t "a peer begins" wait_for 10 state_is lonely running
+t "a peer begins" wait_for 60 state_is lonely running
 is "what cannot be told while it runs is not claimed" "$(xseg check | sed 's/.* is sound//')" \
 	", as far as can be told while peers run"
 kill -KILL "$started"
@@ -228,7 +228,7 @@ xseg --json volume list >list.txt 2>note.txt
 is "and so does who lists them" "$? $(jq -c 'map(.name)' list.txt) $(cat note.txt)" \
 	"0 [\"whole\"] xseg: volume list: $damage"
 start other volumed --name other
-t "another volumed begins, without a downstream" wait_for 10 state_is other running
+t "another volumed begins, without a downstream" wait_for 60 state_is other running
 is "of several it is said which cannot tell" "$(xseg status | sed -n 's/^volumes *//p')" \
 	"unknown: 'xseg volume list --volumed other' says why"
 kill "$started"
@@ -305,7 +305,7 @@ is "who goes past the cache is told why not" \
 	"$? $(grep -c 'a cache has this peer to itself' told.txt)" "1 1"
 t "volumed stops" xseg peer stop volumed
 start alone volumed --name alone
-t "another one is started, without a downstream" wait_for 10 state_is alone running
+t "another one is started, without a downstream" wait_for 60 state_is alone running
 expect_err 4 "cannot be read: it has no downstream;" "it says why it has no volumes" \
 	xseg volume list --volumed alone
 kill "$started"
@@ -319,7 +319,7 @@ expect_json '.state == "killed"' "volumed dies, with nobody to start it again" \
 expect_err 4 "volumed is dead; start it with 'xseg peer start volumed'" "a load does not wait for it" \
 	timeout 5 xbench --volume=disk --rw=read --number_ios=1
 start spare cached --name spare --memory 8M
-t "another cache begins" wait_for 10 state_is spare running
+t "another cache begins" wait_for 60 state_is spare running
 expect_err 2 "has several caches; name one" "of two caches one has to be named" xseg cache status
 kill "$started"
 wait "$started"

@@ -166,13 +166,13 @@ start stuck_copy nbdcopy "$uri" null:
 copy=$started
 sleep 1
 kill -TERM "$server"
-t "an export that cannot end, as its store stands still, says so" wait_for 10 \
+t "an export that cannot end, as its store stands still, says so" wait_for 60 \
 	grep -q "export disk: nbdkit waits for I/O that is not answered; 'xseg status'" stuck.log
 kill -TERM "$server"
 wait "$server"
 is "and a second interrupt does not wait for that" "$?" 3
 kill -CONT "$store"
-t "nbdkit ends when it can" wait_for 10 bash -c '! kill -0 "$0"' "$child"
+t "nbdkit ends when it can" wait_for 60 bash -c '! kill -0 "$0"' "$child"
 wait "$copy"
 expect_err 2 "--nbd is missing" "a socket has to be named" xseg export disk --volumed volumed
 expect_err 4 "no volume 'none'" "a volume that is there" \
@@ -197,7 +197,7 @@ is "its manual has the parameters that it says it has" \
 export_up killed disk --volumed volumed
 kill -KILL "$server"
 { wait "$server"; } 2>/dev/null
-t "when it is killed, so is nbdkit" wait_for 5 bash -c '! nbdinfo --size "$0"' "$uri"
+t "when it is killed, so is nbdkit" wait_for 60 bash -c '! nbdinfo --size "$0"' "$uri"
 export_up killed disk --volumed volumed
 is "and the next one takes its socket" "$(info '."export-size"')" $((25 << 20))
 export_down "$server"
@@ -260,8 +260,8 @@ t "it is by force" xseg volume remove disk --volumed volumed --force
 expect_exit 1 "which new connections are told" nbdinfo --size "$uri"
 export_down "$disk"
 is "the export ends" "$?" 0
-t "nothing is left of it" wait_for 10 no_clients
-t "pages and requests are free that were before" wait_for 10 is_as_before
+t "nothing is left of it" wait_for 60 no_clients
+t "pages and requests are free that were before" wait_for 60 is_as_before
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 nbdkit_is_clean

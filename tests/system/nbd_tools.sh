@@ -79,7 +79,7 @@ fi
 for name in disk reader; do
 	is "no nbdkit of $name has died" "$(grep -c 'nbdkit was ended by signal' $name.log)" 0
 done
-t "nor one of the nonsense, but by an assertion of its own" wait_for 10 died_of_that_only scratch.log
+t "nor one of the nonsense, but by an assertion of its own" wait_for 60 died_of_that_only scratch.log
 
 # ---- nbdkit dies ----
 
@@ -92,7 +92,7 @@ child=$(pgrep -P "$scratch")
 head -c 1M /dev/urandom >piece.raw
 t "data is written" nbdcopy --flush piece.raw "$scratch_uri"
 kill -ABRT "$child"
-t "an nbdkit that a signal ends is begun anew" wait_for 10 \
+t "an nbdkit that a signal ends is begun anew" wait_for 60 \
 	is_served_anew "$scratch" "$scratch_uri"
 t "with what was written" cmp -n $((1 << 20)) piece.raw <(nbdcopy "$scratch_uri" -)
 
@@ -100,7 +100,7 @@ export_up limited scratch --volumed volumed --queues 1 --timeout 5s
 child=$(pgrep -P "$server")
 sleep 5
 kill -ABRT "$child"
-t "also when the time that the first one had is long over" wait_for 10 \
+t "also when the time that the first one had is long over" wait_for 60 \
 	is_served_anew "$server" "$uri"
 export_down "$server"
 
@@ -114,7 +114,7 @@ export_up taken scratch --volumed volumed --queues 1
 child=$(pgrep -P "$server")
 freeze "$server"
 kill -ABRT "$child"
-t "an nbdkit dies" wait_for 10 has_died "$child"
+t "an nbdkit dies" wait_for 60 has_died "$child"
 rm "$TMP/taken.sock"
 start listener python3 -c '
 import socket, sys, time
@@ -124,7 +124,7 @@ s.listen()
 print("listens", flush=True)
 time.sleep(60)' "$TMP/taken.sock"
 listener=$started
-t "and somebody else serves on its socket" wait_for 10 grep -q listens listener.log
+t "and somebody else serves on its socket" wait_for 60 grep -q listens listener.log
 kill -CONT "$server"
 wait "$server"
 is "then it is not begun anew" "$?" 4
@@ -197,8 +197,8 @@ fi
 for server in $disk $reader $scratch $server; do
 	export_down "$server"
 done
-t "nothing is left of the exports" wait_for 10 no_clients
-t "pages and requests are free that were before" wait_for 10 is_as_before
+t "nothing is left of the exports" wait_for 60 no_clients
+t "pages and requests are free that were before" wait_for 60 is_as_before
 t "the segment is sound" xseg check
 t "everything stops" xseg down
 nbdkit_is_clean

@@ -96,7 +96,7 @@ while_killing()
 		xseg peer kill "$victim"
 	fi >/dev/null 2>&1
 	wait $pid 2>/dev/null
-	wait_for 10 all_serve
+	wait_for 60 all_serve
 	wait_for 1 is_in "$state" || { "$@" && is_in "$state"; }
 }
 
@@ -159,11 +159,11 @@ expect_err 4 "off the path already" "one that is off the path does not leave" xs
 expect_err 4 "nothing is being done" "nor has anything to be taken back" xseg unplug cached --cancel
 freeze "$(xseg --json status | jq .supervisor.pid)"
 kill -KILL "$(peer_field cached pid)"
-t "the cache dies" wait_for 10 state_is cached dead
+t "the cache dies" wait_for 60 state_is cached dead
 expect_err 4 "'cached' does not serve yet, as it is being started" \
 	"one that is about to be started again need not be started" plug
 kill -CONT "$(xseg --json status | jq .supervisor.pid)"
-t "and comes back" wait_for 10 all_serve
+t "and comes back" wait_for 60 all_serve
 expect_json '.state == "running" and .above == "store" and .below == "volumed"' \
 	"plug says in JSON what came out" \
 	xseg --json plug cached --above store --below volumed
@@ -190,11 +190,11 @@ expect_json '.policy == "write-through" and .draining.bytes_left > 0' \
 is "but what is dirty is not said to be there" \
 	"$(xseg status | grep -c ' is in store, too; [0-9.]*[kM] from before are in RAM only')" 1
 t "it is killed" xseg peer kill cached
-t "its successor drains, too" wait_for 3 is_in draining
+t "its successor drains, too" wait_for 60 is_in draining
 is "unplug is taken back, which says so" "$(xseg unplug cached --cancel)" "cached stays on the path"
 is "and the cache stays" "$(path) $(state)" "cached store running"
 start unplug xseg unplug cached
-t "it is to leave once more" wait_for 3 is_in draining
+t "it is to leave once more" wait_for 60 is_in draining
 expect_json '.name == "cached" and .state == "running" and .above == "store" and .below == "volumed"' \
 	"that is taken back, and in JSON so" xseg --json unplug cached --cancel
 wait "$started"
@@ -207,7 +207,7 @@ expect_err 3 "timed out: unplug cached: it is clean, and leaves when" \
 	"a cache that is clean waits for the peer above it" \
 	xseg --timeout 300ms unplug cached
 kill -CONT "$upper"
-t "and leaves when that goes on" wait_for 3 is_in drained
+t "and leaves when that goes on" wait_for 60 is_in drained
 t "the peer above stands still once more" freeze "$upper"
 expect_err 3 "timed out: plug cached: it goes on, and ends with the requests in flight; 'xseg unplug cached --cancel'" \
 	"who enters waits for it, too" xseg --timeout 300ms plug cached --above store --below volumed

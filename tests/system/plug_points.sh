@@ -83,7 +83,7 @@ arm()		# KIND POINT...
 
 live_on()
 {
-	wait_for 15 all_serve
+	wait_for 60 all_serve
 	sleep 1				# of life, or the supervisor takes its time
 }
 
@@ -98,7 +98,7 @@ goes_on()
 {
 	local what=$1
 	shift
-	have_data "$what" && arm "$@" && ask "$what" && wait_for 10 nothing_is_armed && live_on &&
+	have_data "$what" && arm "$@" && ask "$what" && wait_for 60 nothing_is_armed && live_on &&
 		is_path "$what" && xseg check
 }
 
@@ -111,7 +111,7 @@ is_taken_back()
 	have_data "$what" && arm "$@" || return
 	ask "$what" &
 	pid=$!
-	wait_for 10 nothing_is_armed || return
+	wait_for 60 nothing_is_armed || return
 	xseg unplug cached --cancel
 	rc=$?
 	wait $pid

@@ -80,14 +80,14 @@ xseg cache status cached >status.txt
 t "in words, too" grep -qE "^policy +write-back -> pass-through \(draining [0-9]+%, [0-9.]+[kMG]? dirty, [0-9.]+[kMG]?/s, ETA ([?]|[0-9]+)" status.txt
 is "of one volume, too, it is said what is not in the store yet" \
 	"$(xseg cache status cached --volume vol | grep -cE 'all goes to the store, nothing is kept; [0-9.]+[kM] are in RAM only until flushed')" 1
-t "the segment has the new policy" wait_for 10 json_of '.caches[0].policy == "pass-through"' xseg --json stat
+t "the segment has the new policy" wait_for 60 json_of '.caches[0].policy == "pass-through"' xseg --json stat
 freeze "$(peer_field cached pid)"
 is "and of a cache that does not answer" \
 	"$(xseg status | grep -cE 'all goes to store, nothing is kept; [0-9.]+[kM] are in RAM only until flushed')" 1
 expect_json '.caches[0] | .answers == false and .dirty_bytes > 0' "as JSON has it" xseg --json status
 kill -CONT "$(peer_field cached pid)"
 t "the store is fast again" xseg peer set store latency=0 jitter=0
-t "what was dirty gets to the store" wait_for 20 drained
+t "what was dirty gets to the store" wait_for 60 drained
 t "everything stops" xseg down
 
 finish

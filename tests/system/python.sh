@@ -21,14 +21,14 @@ export XSEG_LIBRARY=$BUILD/lib/libxseg.so.0 CC=${CC:-gcc}
 
 t "a stack comes up" xseg up stack.conf
 t "a volume is made" xseg volume create disk --size 16M
-t "nobody has a request" wait_for 10 no_clients
+t "nobody has a request" wait_for 60 no_clients
 free=$(free_of_segment)
 python3 -X dev -W error "$root/tests/system/python_test.py" >python.log 2>&1
 status=$?
 cat python.log
 is "python_test.py ends well" $status 0
-t "nothing is left of it" wait_for 10 no_clients
-t "pages and requests are free that were before" wait_for 10 is_as_before
+t "nothing is left of it" wait_for 60 no_clients
+t "pages and requests are free that were before" wait_for 60 is_as_before
 
 if [ "$BUILD" = "$root/build" ]; then
 	t "in the sources it finds the library of the build" env -u XSEG_LIBRARY python3 -c '

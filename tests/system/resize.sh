@@ -75,7 +75,7 @@ expect_json "$no_errors" \
 t "every size was accepted" wait $resizer
 
 t "it is asked to hold the whole volume" xseg cache set cached memory=64M
-t "and does" wait_for 20 has $((64 << 20))
+t "and does" wait_for 60 has $((64 << 20))
 is "the segment has less" "$(free_mb)" $((free - 48))
 expect_err 1 "memory=1024M needs 960M more .* the segment has [0-9]+M left" \
 	"more than the segment has is refused" \
@@ -92,7 +92,7 @@ t "in words, too" grep -qE "^memory +[0-9.]+[kMG] \(resizing to 8(\.0)?M, [0-9.]
 	status.txt
 t "it is killed in the middle" xseg peer kill cached
 t "the store is fast again" xseg peer set store latency=0 jitter=0
-t "the next one ends it" wait_for 30 has $((8 << 20))
+t "the next one ends it" wait_for 60 has $((8 << 20))
 is "and the segment has it back" "$(free_mb)" $((free + 8))
 expect_json '.memory == "8M"' "what it says of its size is true, whatever the stack file says" \
 	xseg --json cache get cached

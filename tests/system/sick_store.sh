@@ -60,7 +60,7 @@ for policy in write-back write-through write-around pass-through; do
 			"$policy, $fault: what was acknowledged is there" verify --verify_only
 	done
 done
-t "all that is dirty gets to the store, and nobody waits" wait_for 20 is_well
+t "all that is dirty gets to the store, and nobody waits" wait_for 60 is_well
 t "a flush succeeds" xseg volume flush vol
 t "everything stops" xseg down
 

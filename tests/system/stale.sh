@@ -53,7 +53,7 @@ for ((i = 1; i <= rounds; i++)); do
 	# shellcheck disable=SC2046
 	kill -KILL "$(xseg --json status | jq .supervisor.pid)" $(fields pid)
 	wait "$started" 2>/dev/null
-	t "nobody is there" wait_for 5 is_stale
+	t "nobody is there" wait_for 60 is_stale
 	t "but for that nothing is wrong with the segment" xseg check
 	expect_err 4 "xseg up" "it is not removed, as it holds data" xseg down
 	[ $((i % 2)) = 0 ] || t "what is derived may be rebuilt before" xseg check --fix
@@ -61,7 +61,7 @@ for ((i = 1; i <= rounds; i++)); do
 	expect_json "$no_errors" \
 		"what was acknowledged is there" xbench --volume=vol --rw=randwrite \
 		--verify=crc32c --verify_only --verify_state="$TMP/state.$i" --output-format=json
-	t "what the client had is free" wait_for 5 is_as_before
+	t "what the client had is free" wait_for 60 is_as_before
 	is "and it is not listed any more" "$(fields name)" "cached filed volumed"
 done
 t "the segment is sound" xseg check

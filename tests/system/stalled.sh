@@ -65,17 +65,17 @@ sleep 1.5
 store=$(peer_field filed pid)
 generation=$(peer_field cached generation)
 t "the store is stopped in the middle of something" stop_at_work "$store"
-t "something is dirty, and due" wait_for 5 is_dirty
+t "something is dirty, and due" wait_for 60 is_dirty
 sleep 0.5
 t "the cache is killed while its store stands still" xseg peer kill cached
-t "it serves again" wait_for 3 runs_again cached "$generation"
+t "it serves again" wait_for 60 runs_again cached "$generation"
 t "though something is at the store" grep 'requests of its predecessor are at the store' \
 	"$TMP/xseg-$XSEG_SEGMENT.log"
 expect_json "$no_errors" "what is cached is served, without the store" hot --verify_only
 t "the store stood still all the time" stands_still "$store"
 generation=$(peer_field cached generation)
 t "it is killed once more" xseg peer kill cached
-t "it serves again" wait_for 3 runs_again cached "$generation"
+t "it serves again" wait_for 60 runs_again cached "$generation"
 expect_json "$no_errors" "and what is cached is served" hot --verify_only
 kill -CONT "$store"
 

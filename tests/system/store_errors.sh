@@ -48,7 +48,7 @@ t "the store is told to fail every write" xseg peer set memd fail=write:1:EIO
 expect_json '[.jobs[].error] | add == 0' "write-back: writes are acknowledged all the same" \
 	write_some
 start spare cached --name spare --memory 8M
-t "another cache begins, off the path" wait_for 10 state_is spare running
+t "another cache begins, off the path" wait_for 60 state_is spare running
 expect_err 1 "see 'xseg cache status cached'" \
 	"write-back: a flush says that it failed, and which cache has the data" \
 	xseg volume flush vol
@@ -61,7 +61,7 @@ expect_json '.caches[0] | .flush_errors > 0 and .load_errors == 0' "also as JSON
 	xseg --json status
 expect_exit 4 "clean data is not dropped while any is dirty" xseg cache drop cached
 t "the store is healed" xseg peer set memd fail=
-t "and the data gets there by itself" wait_for 15 is_clean
+t "and the data gets there by itself" wait_for 60 is_clean
 t "now a flush succeeds" xseg volume flush vol
 
 # ---- write-through ----
@@ -70,7 +70,7 @@ t "the policy is switched to write-through" xseg cache set cached policy=write-t
 t "the store is told to run full" xseg peer set memd fail=write:1:ENOSPC
 expect_exit 1 "write-through: the writer is told" write_some
 t "the store is healed" xseg peer set memd fail=
-t "what could not be written was kept, and gets there" wait_for 15 is_clean
+t "what could not be written was kept, and gets there" wait_for 60 is_clean
 expect_json '[.jobs[].error] | add == 0' "write-through: writes succeed again" write_some
 
 # ---- a store that cannot read ----
@@ -95,7 +95,7 @@ expect_exit 1 "verified I/O sees errors" xbench --volume=vol --rw=randrw --bsran
 t "and no wrong data" jq -e '([.jobs[].verify_errors] | add == 0) and ([.jobs[].error] | add > 0)' \
 	"$TMP/faults.json"
 t "the store is healed" xseg peer set memd fail=
-t "nothing stays dirty" wait_for 15 is_clean
+t "nothing stays dirty" wait_for 60 is_clean
 is "people are told of what failed" \
 	"$(xseg cache status | grep -cE '^errors +[1-9][0-9]* flushes and [1-9][0-9]* loads that the store failed')" 1
 t "a flush succeeds" xseg volume flush vol
@@ -113,7 +113,7 @@ is "and says so, once" \
 		grep -c "'xseg cache status cached'")" 1
 supervisor=$(xseg --json status | jq .supervisor.pid)
 kill -KILL "$supervisor"
-t "the supervisor is killed meanwhile" wait_for 5 test ! -e "/proc/$supervisor"
+t "the supervisor is killed meanwhile" wait_for 60 test ! -e "/proc/$supervisor"
 xseg --timeout 8s up stack.conf 2>up.err
 is "up waits for the cache to stop" $? 3
 expect_json '.supervisor | .alive and (.stopping | not)' "which its supervisor does not want any more" \
@@ -151,7 +151,7 @@ limited()
 load="xbench --target=limited --objects=1 --object_size=4M --rw=write --bs=64k --number_ios=8"
 t "a segment is made" xseg create --memory 64M
 start limited limited
-t "a store may write no file of more than 1 MiB" wait_for 10 state_is limited running
+t "a store may write no file of more than 1 MiB" wait_for 60 state_is limited running
 pid=$(peer_field limited pid)
 expect_exit 1 "beyond that writes fail" $load --size=2M --offset=2M
 is "and do not end it" "$(peer_field limited pid) $(peer_field limited state)" "$pid running"
@@ -168,14 +168,14 @@ strange()
 
 load="xbench --target=strange --objects=1 --object_size=4M --rw=write --bs=64k --number_ios=1"
 start strange strange
-t "a store is there" wait_for 10 state_is strange running
+t "a store is there" wait_for 60 state_is strange running
 expect_exit 0 "it has an object" $load
 t "it ends" xseg peer stop strange --force
 file=$(find "$TMP/strange" -mindepth 3 -type f)
 t "its file is taken away" rm "$file"
 t "and a directory is in its place" mkdir "$file"
 start strange strange
-t "the store is there again" wait_for 10 state_is strange running
+t "the store is there again" wait_for 60 state_is strange running
 expect_exit 1 "what is no file cannot be written" $load
 t "its log says why" grep -q "write of .* failed: Is a directory; look what is there" \
 	"$TMP/strange.log"

@@ -54,21 +54,21 @@ is "the others still share theirs" "$(processes)" "1 2"
 alone=$(peer_field cached pid)
 group=$(peer_field memd pid)
 t "the process of the others is killed" xseg peer kill memd --force
-t "memd is started again" wait_for 10 runs_again memd "$group"
-t "volumed is started again" wait_for 10 runs_again volumed "$group"
+t "memd is started again" wait_for 60 runs_again memd "$group"
+t "volumed is started again" wait_for 60 runs_again volumed "$group"
 is "the one that lived was left alone" "$(peer_field cached pid)" "$alone"
 is "the others share a process again" "$(processes)" "1 2"
-t "the supervisor has seen it" wait_for 10 log_has 'apart from the rest'
+t "the supervisor has seen it" wait_for 60 log_has 'apart from the rest'
 
 # ---- and each side by itself, later ----
 
 t "the one by itself is killed" xseg peer kill cached
-t "it is started again" wait_for 10 runs_again cached "$alone"
+t "it is started again" wait_for 60 runs_again cached "$alone"
 alone=$(peer_field cached pid)
 group=$(peer_field memd pid)
 t "the process of the others is killed once more" xseg peer kill volumed --force
-t "memd is back" wait_for 10 runs_again memd "$group"
-t "volumed is back" wait_for 10 runs_again volumed "$group"
+t "memd is back" wait_for 60 runs_again memd "$group"
+t "volumed is back" wait_for 60 runs_again volumed "$group"
 is "the one that lived was left alone again" "$(peer_field cached pid)" "$alone"
 t "the path works" xseg volume create v --size 1M
 
@@ -78,7 +78,7 @@ kill -KILL "$(xseg --json status | jq .supervisor.pid)"
 alone=$(peer_field cached pid)
 t "a new supervisor watches them" xseg up stack.conf
 t "one of its strangers is killed" xseg peer kill cached
-t "and started again" wait_for 10 runs_again cached "$alone"
+t "and started again" wait_for 60 runs_again cached "$alone"
 is "the others still share a process" "$(processes)" "1 2"
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
 echo "[nothing]" >bad.conf
@@ -120,14 +120,14 @@ t "and all the processors that one of them was" \
 	grep -qE "^Cpus_allowed_list:[[:space:]]*$cpu\$" "/proc/$(peer_field filed pid)"/task/*/status
 t "its disk is taken away" eval 'mv disk away && mkdir disk'
 t "its process is killed" xseg peer kill volumed --force
-t "it cannot begin" wait_for 10 log_has "directory $TMP/disk/objects has nothing of what"
-t "and is not given up by who waits for it" wait_for 10 state_is filed dead
+t "it cannot begin" wait_for 60 log_has "directory $TMP/disk/objects has nothing of what"
+t "and is not given up by who waits for it" wait_for 60 state_is filed dead
 t "the disk is there again, in whose place nothing was made" eval 'rmdir disk && mv away disk'
-t "and all of the group serve again" wait_for 10 group_serves
+t "and all of the group serve again" wait_for 60 group_serves
 t "the path works again" xseg volume create v --size 1M
 t "one of them is stopped" xseg peer stop volumed
 t "and the process of the others killed" xseg peer kill cached --force
-t "they are back" wait_for 10 state_is cached running
+t "they are back" wait_for 60 state_is cached running
 is "without the one that was stopped" "$(peer_field volumed state)" stopped
 t "everything stops" xseg down
 
@@ -146,7 +146,7 @@ time.sleep(2)' "/dev/shm/xseg.$XSEG_SEGMENT"
 
 t "a segment is made" xseg create --memory 8M
 start holder hold_lock
-t "a supervisor is about to end" wait_for 10 grep -q held "$TMP/holder.log"
+t "a supervisor is about to end" wait_for 60 grep -q held "$TMP/holder.log"
 t "down waits for that" xseg down
 
 # ---- its log is a file of its own ----
@@ -200,7 +200,7 @@ all_run()
 
 expect_err 3 "timed out: .*the start goes on" "up gives up after its time" \
 	xseg --timeout 1ms up stack.conf
-t "but who was begun starts all" wait_for 10 all_run
+t "but who was begun starts all" wait_for 60 all_run
 t "everything stops" xseg down
 
 # ---- two that begin at once ----
@@ -252,7 +252,7 @@ t "it is started by hand" xseg peer start volumed
 t "and serves" xseg volume list
 t "it is killed once more" xseg peer kill volumed
 start other volumed --name other
-t "another one is begun, which the stack does not have" wait_for 10 state_is other running
+t "another one is begun, which the stack does not have" wait_for 60 state_is other running
 kill -KILL "$started"
 wait "$started" 2>/dev/null
 expect_err 4 "other: it is dead; start it" "nobody waits for that either" \
@@ -309,19 +309,19 @@ rm "$TMP/xseg-$XSEG_SEGMENT.log"
 t "one that crashes twice comes up" bin/xseg up again.conf
 sleep 1.2
 t "it is killed" xseg peer kill memd
-t "and started again" wait_for 10 state_is memd running
+t "and started again" wait_for 60 state_is memd running
 is "at once, as it has lived for a while" "$(again_after)" "100 200 100"
 
 # ---- what it has not seen ----
 
 who=$(xseg --json status | jq .supervisor.pid)
 t "volumed is stopped" xseg peer stop volumed
-t "the supervisor knows that" wait_for 10 log_has 'supervisor: volumed stopped'
+t "the supervisor knows that" wait_for 60 log_has 'supervisor: volumed stopped'
 t "it stands still" freeze "$who"
 t "volumed is started by hand" xseg peer start volumed
 t "and killed" xseg peer kill volumed
 kill -CONT "$who"
-t "it is started again, though nobody has seen it alive" wait_for 10 state_is volumed running
+t "it is started again, though nobody has seen it alive" wait_for 60 state_is volumed running
 t "everything stops" bin/xseg down
 printf '#!/bin/sh\nexit 2\n' >bin/memd
 t "a segment is made once more" xseg create --memory 32M
@@ -346,7 +346,7 @@ expect_err 3 "interrupted: up: nothing was begun" "Ctrl-C is not taken for a wro
 
 start first xseg peer start volumed
 first=$started
-t "one starts it, and it waits for memd" wait_for 10 state_is volumed opening
+t "one starts it, and it waits for memd" wait_for 60 state_is volumed opening
 expect_err 3 "volumed is not serving yet, it goes on starting" "another one waits as long as he likes" \
 	timeout 20 xseg --timeout 300ms peer start volumed
 start second timeout 20 xseg peer start volumed

@@ -35,7 +35,7 @@ goes_on()
 {
 	local before
 	before=$(counted peers volumed ops)
-	t "$1" wait_for 20 counts_more peers volumed ops "$before"
+	t "$1" wait_for 60 counts_more peers volumed ops "$before"
 }
 
 # leaves PEER NR: it goes to a process of its own, the NRth
@@ -57,7 +57,7 @@ round()	# PEER...: in that order
 		--fsync=50 --verify=crc32c --runtime=1h --verify_state="$TMP/state" \
 		--output-format=json --output=load.json
 	load=$started
-	t "the load runs" wait_for 20 counts_more peers volumed ops 1000
+	t "the load runs" wait_for 60 counts_more peers volumed ops 1000
 	for peer; do
 		nr=$((nr + 1))
 		leaves "$peer" $nr

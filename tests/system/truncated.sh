@@ -95,8 +95,8 @@ export_has_ended()	# SENTENCE
 		skip "$1: an export ends" "nbdkit, its plug-in or nbdcopy is not there"
 		return
 	fi
-	t "$1: who reads through an export gets an error" wait_for 20 eval "! kill -0 $reader"
-	t "$1: and the export says why" wait_for 20 export_says_why
+	t "$1: who reads through an export gets an error" wait_for 60 eval "! kill -0 $reader"
+	t "$1: and the export says why" wait_for 60 export_says_why
 	export_down "$exported"
 }
 
@@ -115,7 +115,7 @@ fio_has_ended()		# SENTENCE
 		skip "$1: fio ends" "fio or its engine is not there"
 		return
 	fi
-	t "$1: fio ends" wait_for 20 eval "! kill -0 $fio"
+	t "$1: fio ends" wait_for 60 eval "! kill -0 $fio"
 	wait "$fio"
 	t "$1: with an error" [ $? -ne 0 ]
 }
@@ -136,15 +136,15 @@ cut()
 	idle=$started
 	export_begins
 	fio_begins
-	t "$1: all of them work with it" wait_for 20 grep -q ready idle.log
+	t "$1: all of them work with it" wait_for 60 grep -q ready idle.log
 	sleep 0.5
 	truncate -s "$(($(stat -c %s "$file") - $2))" "$file"
-	t "$1: who works with it ends" wait_for 20 eval "! kill -0 $load"
+	t "$1: who works with it ends" wait_for 60 eval "! kill -0 $load"
 	wait "$load"
 	is "$1: with an exit code of its own, and no signal" $? 1
 	grep -q "somebody truncated its file" load.log && ok "$1: and says why" ||
 		not_ok "$1: and says why" load.log
-	t "$1: who did not work with it can close it" wait_for 20 grep -q left idle.log
+	t "$1: who did not work with it can close it" wait_for 60 grep -q left idle.log
 	wait "$idle"
 	is "$1: and ends well" $? 0
 	is "$1: he is refused for that reason, too" \
@@ -153,7 +153,7 @@ cut()
 	fio_has_ended "$1"
 	expect_err 1 "truncated" "$1: whoever looks is told" xseg check
 	expect_err 1 "truncated" "$1: a peer cannot begin" cached --name=another
-	t "$1: all peers and the supervisor leave" wait_for 20 nobody_left
+	t "$1: all peers and the supervisor leave" wait_for 60 nobody_left
 	t "$1: what is left can be removed" xseg destroy --force
 	grep -qE "^[0-9-]{10}T[0-9:.]{12}Z cached: error: memory of segment.*truncated" "$log" &&
 		ok "$1: the log says why, and when" || not_ok "$1: the log says why, and when" "$log"
@@ -164,15 +164,15 @@ filed_alone()
 {
 	t "a segment is made" xseg create --memory 64M
 	start filed filed --dir="$TMP/alone"
-	t "a store alone serves" wait_for 10 state_is filed running
+	t "a store alone serves" wait_for 60 state_is filed running
 	t "it has an object" xbench --target=filed --objects=1 --rw=write --bs=64k --number_ios=8
 	start load xbench --target=filed --objects=1 --rw=read --bs=64k --opmix=flush:100 \
 		--iodepth=4 --runtime=60s
 	load=$started
 	sleep 0.5
 	truncate -s "$(($(stat -c %s "$file") - (67 << 20)))" "$file"
-	t "who works with it ends" wait_for 20 eval "! kill -0 $load"
-	t "the store leaves" wait_for 20 nobody_left
+	t "who works with it ends" wait_for 60 eval "! kill -0 $load"
+	t "the store leaves" wait_for 60 nobody_left
 	t "and says why, whichever thread it is" \
 		grep -qE "Z filed: error: memory of segment.*truncated" filed.log
 	t "what is left can be removed" xseg destroy --force

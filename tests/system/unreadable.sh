@@ -46,7 +46,7 @@ has_ended()	# PID
 all_is_there()
 {
 	t "$what: that is done" kill "$pid"
-	t "$what: and it ends" wait_for 20 has_ended "$pid"
+	t "$what: and it ends" wait_for 60 has_ended "$pid"
 	[ ! -e "$segment" ] || t "$what: the segment is removed" xseg destroy --force
 	t "$what: the stack comes up anew" xseg up stack.conf
 	t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=4M \
@@ -81,7 +81,7 @@ tells="its file was removed from /dev/shm, and its stack runs on; 'kill $pid' st
 expect_err 4 "$tells" "$what: status tells how it ends" xseg status
 expect_err 4 "$tells" "$what: so does down" xseg down
 kill -KILL "$volumed"
-t "$what: where a peer has died the log tells, too" wait_for 10 grep -q \
+t "$what: where a peer has died the log tells, too" wait_for 60 grep -q \
 	"supervisor: error: the segment's file was removed from /dev/shm.*'kill $pid'" "$log"
 all_is_there
 

@@ -7,7 +7,7 @@
 t "a segment is created" xseg create --memory 192M
 start memd memd --memory 64M
 memd_pid=$started
-wait_for 10 xbench --target=memd --objects=4 --number_ios=1
+wait_for 60 xbench --target=memd --objects=4 --number_ios=1
 run="xbench --target=memd --objects=8 --object_size=1M"
 with_json="--output-format=json --output=out.json"
 
@@ -218,7 +218,7 @@ is_running()
 {
 	xseg --json peer list | grep -q "\"xbench.$started"
 }
-t "a run has begun" wait_for 10 is_running
+t "a run has begun" wait_for 60 is_running
 sleep 1
 kill -INT "$started"
 wait "$started"
@@ -249,7 +249,7 @@ t "what was not answered may have been done" $run --verify_only --verify_state=s
 lie()
 {
 	start "liar-$1" liar -s "$XSEG_SEGMENT" --size=8M --object_size=1M --lie="$1" --every=97
-	wait_for 10 xbench --target=liar --objects=8 --object_size=1M --number_ios=1
+	wait_for 60 xbench --target=liar --objects=8 --object_size=1M --number_ios=1
 	rm -f out.json
 	xbench --target=liar --objects=8 --object_size=1M $verify --number_ios=4000 \
 		$with_json >/dev/null 2>"$1.err"
@@ -275,7 +275,7 @@ is "every stale read is found" "$(sed -n 's/lies=//p' liar-stale.log)" \
 
 start volumed volumed --downstream memd
 volumed_pid=$started
-t "a volume is made" wait_for 10 xseg volume create vol --size 8M
+t "a volume is made" wait_for 60 xseg volume create vol --size 8M
 t "a volume verifies, across its objects" xbench --volume=vol $verify --number_ios=2000 \
 	--opmix=trim:3,info:2,flush:2 \
 	--verify_state=vol.state
@@ -297,13 +297,13 @@ expect_err 3 "interrupted before the load began" "nor after Ctrl-C" \
 kill -CONT "$volumed_pid"
 ops=$(counted volumes vol ops)
 start loading xbench --volume=vol --rw=randread --runtime=60s
-wait_for 10 counts_more volumes vol ops "$ops"
+wait_for 60 counts_more volumes vol ops "$ops"
 expect_err 4 "in use by xbench" "its volume is not removed while it runs" xseg volume remove vol
 kill -INT "$started"
 wait "$started"
 start othermemd memd --name othermemd --memory 4M
 start other volumed --name other --downstream othermemd
-t "another volumed has another volume" wait_for 10 xseg volume create else --size 1M --volumed other
+t "another volumed has another volume" wait_for 60 xseg volume create else --size 1M --volumed other
 expect_err 2 "say which with --volumed: " "xseg asks which is meant" xseg volume list
 t "a load finds the volumed that has its volume" xbench --volume=vol --rw=read --number_ios=1
 t "which of them that may be" xbench --volume=else --rw=read --number_ios=1

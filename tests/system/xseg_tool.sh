@@ -205,7 +205,7 @@ time.sleep(60)' "$1"
 }
 printf '[segment]\nmemory = 8M\n[peer memd]\nmemory = 1M\n' >second.conf
 start maker hold_control "/dev/shm/xseg.$XSEG_SEGMENT-bad"
-t "one that is being made" wait_for 10 grep -q held maker.log
+t "one that is being made" wait_for 60 grep -q held maker.log
 expect_err 4 "is being made; wait for that" "is not brought up a second time" \
 	xseg -s "$XSEG_SEGMENT-bad" up second.conf
 expect_err 4 "is being made; wait for that" "which is no failure of who looks, either" \
@@ -514,7 +514,7 @@ rm objects && mv kept objects
 t "and then it starts" xseg peer start filed
 old=$(peer_field cached generation)
 t "a peer is killed" xseg peer kill cached
-wait_for 10 is_back cached "$old"
+wait_for 60 is_back cached "$old"
 is "and started again by the supervisor" "$(peer_field cached state)" running
 t "with its volumes" xseg volume info v
 xseg --json cache status >before
@@ -535,7 +535,7 @@ kill -CONT "$(peer_field cached pid)"
 
 write_unflushed v data
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
-t "status shows that the supervisor is gone" wait_for 10 json_of '.supervisor.alive | not' \
+t "status shows that the supervisor is gone" wait_for 60 json_of '.supervisor.alive | not' \
 	xseg --json status
 t "a cache is killed with dirty data" xseg peer kill cached
 expect_json '.state == "failed" and .peer_state == "dead" and .dirty_bytes > 0' \
@@ -585,7 +585,7 @@ expect_err 4 "also hosts: memd" "it is not killed for one of them" xseg peer kil
 old=$(peer_field memd generation)
 is "but with --force, which names the other" "$(xseg peer kill volumed --force)" \
 	"volumed is killed, and with its process: memd"
-wait_for 10 is_back memd "$old"
+wait_for 60 is_back memd "$old"
 is "and all of it comes back" "$(peer_field memd state) $(peer_field volumed state)" \
 	"running running"
 t "a volume is made in RAM" xseg volume create v --size 4M
@@ -600,7 +600,7 @@ imports()
 {
 	xseg --json peer list | grep -q "\"xseg.$import\""
 }
-t "an import has begun" wait_for 10 imports
+t "an import has begun" wait_for 60 imports
 expect_err 4 "xseg.$import: it is a client, which ends by itself; end its process $import" \
 	"which is no peer to be stopped" xseg peer stop "xseg.$import"
 kill -INT "$import"
@@ -636,18 +636,18 @@ expect_err 1 "^xseg: volume export v: at byte [0-9]+: Input/output error; see" \
 is "in what it has written is nothing made up" \
 	"$(($(stat -c %s out) < 4194304)) $(cmp -n "$(stat -c %s out)" out data 2>&1)" "1 "
 t "a volume of three objects is made, when the one that timed out is undone" \
-	wait_for 20 xseg volume create w --size 9M
+	wait_for 60 xseg volume create w --size 9M
 t "deletes are made to fail" xseg peer set memd fail=delete:1:EIO
 expect_err 3 "^xseg: timed out: volume w: its removal goes on, with 3 more to be deleted; 'xseg volume info w'" \
 	"its removal ends when they are deleted, not before" xseg --timeout 1s volume remove w
 expect_json '.state == "removing" and .objects_left == 3' "which is shown" xseg --json volume info w
 is "in words, too" "$(xseg volume info w | sed -n 's/^state *//p')" "removing, 3 objects left to delete"
 t "memd is mended again" xseg peer set memd fail=
-t "and they are gone" wait_for 10 bash -c '! xseg volume info w'
+t "and they are gone" wait_for 60 bash -c '! xseg volume info w'
 t "down --force kills all" xseg down --force
 expect_exit 4 "and removes the segment" xseg info
 start foreground xseg --timeout 6s up together.conf --foreground
-t "up in the foreground says when all serve" wait_for 6 grep -q "all 2 peers serve" foreground.log
+t "up in the foreground says when all serve" wait_for 60 grep -q "all 2 peers serve" foreground.log
 sleep 6
 is "and stays, as its time is for the start" "$(peer_field volumed state)" running
 kill -INT "$started"
@@ -655,12 +655,12 @@ wait "$started"
 is "until Ctrl-C, which stops all in order" \
 	"$? $(peer_field memd state) $(peer_field volumed state)" "0 stopped stopped"
 start again xseg up together.conf --foreground
-t "it is up in the foreground again" wait_for 6 grep -q "all 2 peers serve" again.log
+t "it is up in the foreground again" wait_for 60 grep -q "all 2 peers serve" again.log
 t "somebody else takes it down" xseg down
 wait "$started"
 is "which is a good end, too" "$?" 0
 start dies xseg up together.conf --foreground
-t "and once more" wait_for 6 grep -q "all 2 peers serve" dies.log
+t "and once more" wait_for 60 grep -q "all 2 peers serve" dies.log
 kill -KILL "$(xseg --json status | jq .supervisor.pid)"
 wait "$started"
 is "that the supervisor dies is none" "$? $(tail -n 1 dies.log | cut -d ';' -f 1)" \
