@@ -352,6 +352,8 @@ expect_err 1 "longer than the volume" "one that is a byte longer is not cut" bas
 t "it is removed" xseg volume remove w
 t "a volume grows" xseg volume resize v --size 16M
 expect_err 4 "would lose" "it does not shrink" xseg volume resize v --size 4M
+expect_err 2 "multiple of 512" "a size that none may have is not one that wants --force" \
+	xseg volume resize v --size 1000
 t "but with --force" xseg volume resize v --size 4M --force
 expect_json '.size_bytes == 4194304' "it has the new size" xseg --json volume info v
 t "a volume is flushed" xseg volume flush v

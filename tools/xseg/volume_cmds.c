@@ -299,7 +299,8 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	code = ask_volume(c, peer, "volume resize", name, &v);
 	if (code)
 		return code;
-	if (o->size_bytes < v.size_bytes && !o->force) {
+	/* a size that none may have is refused by volumed, with force or without */
+	if (o->size_bytes < v.size_bytes && o->size_bytes % XSEG_SECTOR == 0 && !o->force) {
 		volume_users(c->seg, peer, (uint32_t)v.id, users, sizeof(users));
 		return tool_fail(
 			TOOL_REFUSED,
