@@ -359,6 +359,23 @@ t "$what: the log says that it holds something" \
 store_is_mended
 all_is_there
 
+what="filed cannot be started, and up waits in the foreground"
+rm -f "$log"
+start front xseg up stack.conf --foreground
+front=$started
+t "$what: all serve" wait_for 60 grep -q 'all 3 peers serve' front.log
+t "$what: data is written and dirty" fill
+freeze_peer filed
+kill -INT "$front"
+t "$what: Ctrl-C begins the stop" wait_for 60 said 'stopping cached'
+mv store elsewhere && mkdir store && touch store/objects
+kill -KILL "$frozen"
+wait "$front"
+is "$what: it is no good end when not all has stopped" \
+	"$? $(tail -n 1 front.log | cut -d ';' -f 1)" "1 xseg: up: the supervisor went away"
+store_is_mended
+all_is_there
+
 # The file says nothing of what the cache stands on, or of what stands on it: routes do.
 {
 	sed '/^\[peer cached/,$d' stack.conf

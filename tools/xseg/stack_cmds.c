@@ -313,13 +313,15 @@ static int stay(struct upping *u)
 		tool_sleep_ns(TAIL_NS);
 	}
 	show_log(&u->launch, &shown);
-	if (!asked && !launch_ended_in_order(u->seg))
+	if (alive)
+		return tool_later("the stack of segment %s is still stopping; see 'xseg status'",
+				  u->t->segment);
+	/* it leaves what it cannot stop, also when Ctrl-C has asked it to */
+	if (!launch_ended_in_order(u->seg))
 		return tool_fail(TOOL_FAILED,
 				 "up: the supervisor went away; see %s and 'xseg status'",
 				 u->launch.log);
-	return alive ? tool_later("the stack of segment %s is still stopping; see 'xseg status'",
-				  u->t->segment)
-		     : TOOL_DONE;
+	return TOOL_DONE;
 }
 
 /* ---- up ---------------------------------------------------------------------------------- */
