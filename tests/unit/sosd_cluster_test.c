@@ -265,6 +265,24 @@ static void more_reads_of_many_pieces_than_buffers_are_served(void **state)
 		assert_int_equal(sosd_of(g.peer)->port[i].calls.nr_spare, SOSD_BOUNCES);
 }
 
+static void copies_that_come_at_once_take_turns_with_the_buffer(void **state)
+{
+	static const char *const to[] = { "c0", "c1", "c2", "c3" };
+	struct rig_io *io[4];
+	uint32_t i;
+
+	(void)state;
+	need_cluster();
+	for (i = 0; i < 4; i++)
+		assert_int_equal(rig_fill(&g, "a", i * 4096, 4096, (uint8_t)(i + 1), 0), 4096);
+	for (i = 0; i < 4; i++)
+		io[i] = rig_send_copy(&g, "a", to[i], i * 4096, 4096);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(rig_wait(&g, io[i]), 4096);
+	for (i = 0; i < 4; i++)
+		assert_true(rig_holds(&g, to[i], i * 4096, 4096, (uint8_t)(i + 1)));
+}
+
 static void an_osd_that_stands_is_a_pause(void **state)
 {
 	struct rig_io *write, *read;
@@ -909,6 +927,7 @@ int main(void)
 		T(tools_see_the_objects),
 		T(pages_that_are_not_side_by_side_are_read_and_written),
 		T(more_reads_of_many_pieces_than_buffers_are_served),
+		T(copies_that_come_at_once_take_turns_with_the_buffer),
 		T(an_osd_that_stands_is_a_pause),
 		T(an_osd_that_stands_for_too_long_is_an_error),
 		T(what_the_dead_sent_is_not_done_after_what_its_successor_sends),
