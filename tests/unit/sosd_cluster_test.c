@@ -327,6 +327,32 @@ static void all_end(struct rig_io **io, unsigned nr)
 	}
 }
 
+static unsigned long nr_silences(void)
+{
+	char text[XSEG_PAGE_SIZE];
+	const char *at;
+
+	assert_true(rig_admin(&g, "status", text, sizeof(text)) > 0);
+	at = strstr(text, "\nsilences=");
+	assert_non_null(at);
+	return strtoul(at + strlen("\nsilences="), NULL, 10);
+}
+
+static void who_is_asked_nothing_is_not_silent(void **state)
+{
+	unsigned long before;
+
+	(void)state;
+	need_cluster();
+	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
+	before = nr_silences();
+	g.real_clock = false;
+	rig_advance(&g, 60 * S);
+	rig_step(&g);
+	g.real_clock = true;
+	assert_int_equal(nr_silences(), before);
+}
+
 static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 {
 	unsigned long trips;
@@ -929,6 +955,7 @@ int main(void)
 		T(more_reads_of_many_pieces_than_buffers_are_served),
 		T(copies_that_come_at_once_take_turns_with_the_buffer),
 		T(an_osd_that_stands_is_a_pause),
+		T(who_is_asked_nothing_is_not_silent),
 		T(an_osd_that_stands_for_too_long_is_an_error),
 		T(what_the_dead_sent_is_not_done_after_what_its_successor_sends),
 		T(who_was_blocklisted_is_told_and_changes_nothing),
