@@ -104,6 +104,13 @@ t "also when the time that the first one had is long over" wait_for 60 \
 	is_served_anew "$server" "$uri"
 export_down "$server"
 
+export_up ended scratch --volumed volumed --queues 1
+kill -TERM "$(pgrep -P "$server")"
+t "one that ends by itself is not" wait_for 60 \
+	grep -q 'export scratch: nbdkit has ended by itself; begin it anew' ended.log
+export_down "$server"
+is "which is an error" "$?" 1
+
 has_died()	# PID
 {
 	! kill -0 "$1" || grep -q '^State:.*Z' "/proc/$1/status"
