@@ -646,10 +646,18 @@ expect_json '.state == "removing" and .objects_left == 3' "which is shown" xseg 
 is "in words, too" "$(xseg volume info w | sed -n 's/^state *//p')" "removing, 3 objects left to delete"
 t "memd is mended again" xseg peer set memd fail=
 t "and they are gone" wait_for 60 bash -c '! xseg volume info w'
+mkfifo pipe
+exec 7<>pipe
+start import xseg volume import v pipe
+import=$started
+t "an import waits for its data" wait_for 60 imports
 t "down --force kills all" xseg down --force
+t "clients, too" wait_for 60 eval '! kill -0 "$import"'
+exec 7>&-
 expect_exit 4 "and removes the segment" xseg info
 start foreground xseg --timeout 6s up together.conf --foreground
 t "up in the foreground says when all serve" wait_for 60 grep -q "all 2 peers serve" foreground.log
+t "with its log" wait_for 60 grep -q "volumed: serving" foreground.log
 sleep 6
 is "and stays, as its time is for the start" "$(peer_field volumed state)" running
 kill -INT "$started"
