@@ -440,6 +440,9 @@ t "$what: all is flushed" xseg volume flush vol
 t "$what: all are dead" kill_all
 expect_err 4 "less.conf has no cached, which is dead .* volumed still sends to it; add it" \
 	"$what: nor is one without what is on the path" xseg up less.conf
+sed '/^\[peer cached/,$d' stack.conf >least.conf
+t "$what: one without all that is above the store is taken" xseg up least.conf
+kill -KILL "$(supervisor)"
 t "$what: the right file is taken again" xseg up stack.conf
 t "$what: it stops" xseg down
 all_is_there
@@ -462,6 +465,8 @@ by_hand=$started
 t "$what: it serves" wait_for 60 state_is cached running
 t "$what: it is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
+kill -KILL "$(supervisor)"
+t "$what: as it runs, a file without it is taken" xseg up less.conf
 kill -KILL "$by_hand"
 t "$what: it is dead" wait_for 60 state_is cached dead
 expect_err 3 "unplug cached: it waits for cached, which is dead; it is not in the stack, and is started as it was before, 'xseg unplug" \
@@ -521,6 +526,18 @@ down=$started
 sleep 0.5
 kill -KILL "$frozen"
 ends_with 0
+all_is_there
+
+up "no supervisor, volumed is killed when it alone is to stop"
+kill -KILL "$(supervisor)"
+freeze_peer volumed
+start stop timeout -k 1 60 xseg peer stop volumed
+t "$what: it is asked to stop" wait_for 60 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
+kill -KILL "$frozen"
+wait "$started"
+is "$what: that is no good end" "$? $(tail -n 1 stop.log | cut -d ';' -f 1)" \
+	"1 xseg: volumed: it died while it was stopping"
+t "$what: the others stop" xseg down
 all_is_there
 
 up "no supervisor, and up again meanwhile"

@@ -132,6 +132,7 @@ is "one that is stopped meanwhile gives its memory back" \
 	"$free 0"
 start lonely memd --name lonely --memory 8M
 t "a peer begins" wait_for 60 state_is lonely running
+expect_err 4 "peers are alive: lonely; stop them" "nothing is destroyed below it" xseg destroy
 is "what cannot be told while it runs is not claimed" "$(xseg check | sed 's/.* is sound//')" \
 	", as far as can be told while peers run"
 kill -KILL "$started"
@@ -262,6 +263,11 @@ is "with a downstream the stack comes up, in what is there" \
 	"$? $(sed 's/.* keeps //; s/;.*//' note.txt)" \
 	"0 what it was made with, 128M of memory and 2048 requests"
 t "it goes down" xseg down
+t "a segment of other requests is there" xseg create --memory 96M --requests 1024
+xseg up stack.conf >up.txt 2>note.txt
+is "which is noted, too" "$? $(sed 's/.* keeps //; s/;.*//' note.txt)" \
+	"0 what it was made with, 96.0M of memory and 1024 requests"
+t "it goes down" xseg down
 xseg up stack.conf >up.txt 2>note.txt
 is "of its own size nothing is noted" "$? $(grep -v "peers serve, waiting" note.txt)" "0 "
 t "it goes down" xseg down
@@ -278,6 +284,9 @@ sed "s/^\[segment\]/&\nname = $XSEG_SEGMENT/" stack.conf >named.conf
 is "a hint is for the segment that a stack file names, too" \
 	"$(XSEG_SEGMENT='' hints xseg up named.conf)" \
 	"xseg -s $XSEG_SEGMENT status xseg -s $XSEG_SEGMENT down"
+sed "s/^\[segment\]/&\nname = $XSEG_SEGMENT-b/" stack.conf >named.conf
+expect_err 4 "segment $XSEG_SEGMENT has a stack that runs" "which is not asked when another is given" \
+	xseg up named.conf
 t "a volume is made" xseg volume create disk --size 8M
 xseg volume export disk image.raw >&- 2>closed.txt
 is "with standard output closed an export says so" "$? $(grep -c 'Bad file descriptor' closed.txt)" "1 1"

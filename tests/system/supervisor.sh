@@ -86,6 +86,12 @@ expect_err 2 "the stack file: line 1: unknown section" "one with a wrong stack f
 	xseg-host --supervise --stack=bad.conf
 t "and the segment keeps the right one" xseg peer stop volumed
 t "of which a peer is started" xseg peer start volumed
+t "and stopped once more" xseg peer stop volumed
+alone=$(peer_field cached pid)
+{ cat stack.conf && printf '[peer filed]\ndir = /dev/null/objects\n'; } >more.conf
+expect_err 1 "up: filed did not start" "a new supervisor with one peer too many fails" xseg up more.conf
+is "what ran before runs on" "$(peer_field memd state) $(peer_field cached pid)" "running $alone"
+is "what it began has stopped" "$(peer_field volumed state)" stopped
 t "everything stops in order" xseg down
 
 # ---- a process that could not begin for a while ----
@@ -159,6 +165,7 @@ expect_log()	# REGEX: why it is not written to
 	expect_err 1 "cannot write the log $log: $1; remove it, or set XDG_STATE_HOME" "up: $1" \
 		xseg up stack.conf
 	cmp -s before "$log" || not_ok "nothing was written to it"
+	expect_exit 4 "up: $1: no segment is left" xseg info
 	rm "$log"
 }
 
@@ -323,6 +330,41 @@ t "and killed" xseg peer kill volumed
 kill -CONT "$who"
 t "it is started again, though nobody has seen it alive" wait_for 60 state_is volumed running
 t "everything stops" bin/xseg down
+
+# ---- a group that crashes before all serve ----
+
+cat >crash.conf <<-END
+	[segment]
+	memory = 32M
+	[peer memd]
+	memory = 8M
+	[peer other]
+	kind = memd
+	memory = 1M
+	[peer volumed]
+	downstream = memd
+	[run]
+	together = memd other
+END
+printf '#!/bin/sh\nexec sleep 600\n' >bin/volumed
+start up timeout 60 bin/xseg up crash.conf
+up=$started
+while kill -0 "$up" 2>/dev/null; do
+	pid=$(peer_field memd pid 2>/dev/null)
+	[ "${pid:-null}" = null ] || kill -ABRT "$pid"
+	sleep 0.05
+done
+wait "$up"
+is "up does not wait for a group for ever either" "$? $(grep -o "memd did not start: its process was killed by signal 6" "$TMP/up.log")" \
+	"1 memd did not start: its process was killed by signal 6"
+start up timeout 60 bin/xseg up crash.conf
+up=$started
+t "all but one of them serve" wait_for 60 state_is other running
+kill -KILL "$(xseg --json status | jq .supervisor.pid)"
+wait "$up"
+is "nor when its supervisor dies" "$? $(grep -o "up: the supervisor went away" "$TMP/up.log")" \
+	"1 up: the supervisor went away"
+cp "$BUILD/bin/volumed" bin
 printf '#!/bin/sh\nexit 2\n' >bin/memd
 t "a segment is made once more" xseg create --memory 32M
 expect_err 1 "up: supervisor: .* memd cannot be started with these options; correct the stack file" \
