@@ -303,15 +303,16 @@ static void an_osd_that_stands_is_a_pause(void **state)
 	assert_true(rig_holds(&g, "a", 0, 4096, 0x11));
 }
 
-static unsigned long nr_trips(void)
+static unsigned long status_number(const char *key)
 {
-	char text[XSEG_PAGE_SIZE];
+	char text[XSEG_PAGE_SIZE], line[32];
 	const char *at;
 
 	assert_true(rig_admin(&g, "status", text, sizeof(text)) > 0);
-	at = strstr(text, "\ntrips=");
+	snprintf(line, sizeof(line), "\n%s=", key);
+	at = strstr(text, line);
 	assert_non_null(at);
-	return strtoul(at + strlen("\ntrips="), NULL, 10);
+	return strtoul(at + strlen(line), NULL, 10);
 }
 
 static void all_end(struct rig_io **io, unsigned nr)
@@ -327,17 +328,6 @@ static void all_end(struct rig_io **io, unsigned nr)
 	}
 }
 
-static unsigned long nr_silences(void)
-{
-	char text[XSEG_PAGE_SIZE];
-	const char *at;
-
-	assert_true(rig_admin(&g, "status", text, sizeof(text)) > 0);
-	at = strstr(text, "\nsilences=");
-	assert_non_null(at);
-	return strtoul(at + strlen("\nsilences="), NULL, 10);
-}
-
 static void who_is_asked_nothing_is_not_silent(void **state)
 {
 	unsigned long before;
@@ -345,12 +335,12 @@ static void who_is_asked_nothing_is_not_silent(void **state)
 	(void)state;
 	need_cluster();
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x11, 0), 4096);
-	before = nr_silences();
+	before = status_number("silences");
 	g.real_clock = false;
 	rig_advance(&g, 60 * S);
 	rig_step(&g);
 	g.real_clock = true;
-	assert_int_equal(nr_silences(), before);
+	assert_int_equal(status_number("silences"), before);
 }
 
 static void an_osd_that_stands_for_too_long_is_an_error(void **state)
@@ -365,7 +355,7 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	need_cluster();
 	memset(data, 0x11, sizeof(data));
 	assert_int_equal(rig_fill(&g, "a", 0, 4096, 0x22, 0), 4096);
-	trips = nr_trips();
+	trips = status_number("trips");
 	stop_osd();
 	assert_int_equal(rig_set(&g, "io_timeout", "2s"), 0);
 	for (i = 0; i < 8; i++)			/* more than iodepth: some are not even sent */
@@ -379,7 +369,7 @@ static void an_osd_that_stands_for_too_long_is_an_error(void **state)
 	assert_true(g.now_ns - since >= S);
 	rig_status_has(&g, "timeouts=8\n");
 	/* those that were not sent have failed with them */
-	assert_int_equal(nr_trips() - trips, 4);
+	assert_int_equal(status_number("trips") - trips, 4);
 	assert_int_equal(rig_set(&g, "io_timeout", "60s"), 0);
 	go_on();
 	assert_int_equal(rig_fill(&g, "a", 0, 32768, 0x33, 0), 32768);
