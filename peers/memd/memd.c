@@ -48,6 +48,7 @@ struct memd {
 	void *base;
 	uint64_t base_bytes;
 	struct memd_heap heap[PEER_MAX_THREADS];
+	struct ops_failures failures[PEER_MAX_THREADS];	/* a port's, its thread's */
 	struct ops_table ops;
 };
 
@@ -197,6 +198,35 @@ static int64_t apply(
 	return again && r->op == XSEG_OP_DELETE && rc == -ENOENT ? 0 : rc;
 }
 
+/* What fails because that was asked for, or as there is no room. Not what is asked for in vain. */
+static void tell_failure(
+	struct peer_port *pp, const struct xreq *r, const struct memd_verdict *v, int64_t result)
+{
+	const char *why = v->error ? "its option fail asks for that" :
+				"its memory is full: make room, as by 'xseg volume remove'";
+	uint32_t nr;
+
+	if (!v->error && result != -ENOSPC)
+		return;
+	nr = ops_failed(&memd_of(pp->peer)->failures[pp->nr], pp->now_ns);
+	if (nr)
+		log_warn(
+			"%s: %s of %s failed: %s; %s (failures since the last such line: %u)",
+			pp->peer->name, xseg_op_name((enum xseg_op)r->op),
+			r->target[0] ? r->target : "all objects", strerror((int)-result),
+			why, nr);
+}
+
+static void answer(
+	struct peer_port *pp, struct xreq *r, const struct memd_verdict *v, bool again)
+{
+	int64_t result = apply(pp, r, v, again);
+
+	if (result < 0)
+		tell_failure(pp, r, v, result);
+	peer_answer(pp, r, result);
+}
+
 /* ---- delayed requests -------------------------------------------------------------------- */
 
 static struct memd_op *op_of_timer(struct memd_timer *t)
@@ -233,7 +263,7 @@ static struct order_op *op_finish(struct peer_port *pp, struct memd_op *op)
 	struct memd *m = memd_of(pp->peer);
 	struct order_op *ready = NULL;
 
-	peer_answer(pp, op->r, apply(pp, op->r, &op->verdict, op->again));
+	answer(pp, op->r, &op->verdict, op->again);
 	if (op->order.nr)
 		ready = order_leave(&m->order, &op->order);
 	ops_put(&m->ops, &op->order);
@@ -285,7 +315,7 @@ static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 	}
 	if (r->op != XSEG_OP_COPY && m->peer.nr_ports == 1 && !memd_model_active(&m->model) &&
 		!order_nr(&m->order)) {
-		peer_answer(pp, r, apply(pp, r, &at_once, again));
+		answer(pp, r, &at_once, again);
 		return;
 	}
 	op = ops_get(&m->ops);

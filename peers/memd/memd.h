@@ -2,8 +2,8 @@
  * timing of a device and faults on purpose. For users: memd.8. This header is for tests and the
  * simulator; all else goes through memd_class.
  *
- * Contract: as peer.h says. Everything is simulated: no system call, no clock but now_ns, random
- * numbers from `seed`.
+ * Contract: as peer.h says. Everything is simulated: no system call but for the log, no clock but
+ * now_ns, random numbers from `seed`.
  *
  * Invariants:
  *   D1  a request changes data when it is completed, not when it arrives, and is answered in the

@@ -57,6 +57,9 @@ wait "$started"
 is "and the data is still dirty" "$([ "$(cache dirty_bytes)" -ge 1048576 ] && echo yes)" yes
 is "the failures are counted" "$([ "$(cache flush_errors)" -gt 0 ] && echo yes)" yes
 t "and status says so of the cache" status_tells
+t "the store's log says why" grep -q \
+	"memd: warning: write of .* failed: Input/output error; its option fail asks for that" \
+	"$TMP/xseg-$XSEG_SEGMENT.log"
 expect_json '.caches[0] | .flush_errors > 0 and .load_errors == 0' "also as JSON" \
 	xseg --json status
 expect_exit 4 "clean data is not dropped while any is dirty" xseg cache drop cached
@@ -139,6 +142,18 @@ is "as does peer stop" $? 3
 is "which says how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
+
+# ---- a store in memory that is really full ----
+
+t "a segment is made" xseg create --memory 64M
+start small memd --memory=1M
+t "a store with little room is there" wait_for 60 state_is memd running
+expect_exit 1 "what it has no room for fails" xbench --target=memd --objects=1 \
+	--object_size=4M --rw=write --bs=64k --size=2M --number_ios=32
+t "its log says why, and what to do" grep -q \
+	"write of .* failed: No space left on device; its memory is full: make room" "$TMP/small.log"
+t "it ends in order" xseg peer stop memd --force
+t "the segment is removed" xseg destroy
 
 # ---- a limit of the size of files ----
 
