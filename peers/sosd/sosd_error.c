@@ -37,7 +37,8 @@ static const struct known {
 	{ ENODEV, false, true, EIO, "the pool is gone" },
 	{ EIO, false, true, EIO, "the OSDs' logs say why" },
 	{ ENOMEM, false, true, ENOMEM, "this process or the OSD is out of memory" },
-	{ ENOENT, false, false, ENOENT, "" },
+	/* which the lock gets of that, as it makes its object */
+	{ ENOENT, false, false, ENOENT, "the pool is gone" },
 	{ EFBIG, false, true, EFBIG,
 		"objects may be as large as 'ceph config get osd osd_max_object_size' says: raise "
 		"that, or take a smaller object_size for a new pool or prefix" },

@@ -124,6 +124,12 @@ static void what_was_asked_for_in_vain_is_no_error_of_the_store(void **state)
 		assert_true(!sosd_error_is_the_stores(-error) || sosd_error_remedy(-error)[0]);
 }
 
+static void the_lock_that_cannot_be_made_says_that_the_pool_is_gone(void **state)
+{
+	(void)state;
+	assert_string_equal(sosd_error_remedy(-ENOENT), sosd_error_remedy(-ENODEV));
+}
+
 static void pauses_double_up_to_a_maximum(void **state)
 {
 	uint64_t last = 0, ns;
@@ -228,6 +234,7 @@ int main(void)
 		cmocka_unit_test(what_passes_is_tried_again_and_nothing_else),
 		cmocka_unit_test(clients_are_told_what_they_can_make_something_of),
 		cmocka_unit_test(what_was_asked_for_in_vain_is_no_error_of_the_store),
+		cmocka_unit_test(the_lock_that_cannot_be_made_says_that_the_pool_is_gone),
 		cmocka_unit_test(pauses_double_up_to_a_maximum),
 		cmocka_unit_test(the_oldest_letter_is_read_first),
 		cmocka_unit_test(letters_of_many_writers_arrive_once_and_in_order),
