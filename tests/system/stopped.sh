@@ -61,6 +61,12 @@ for peer in volumed cached filed; do
 	stand_still "$peer" "$(peer_field $peer pid)"
 	sleep 0.5
 done
+cache=$(peer_field cached pid)
+kill -STOP "$cache"
+expect_json '.volumes == 1 and .caches[0].answers == false' \
+	"a peer that is silent says nothing about others: status has what those say" xseg --json status
+kill -CONT "$cache"
+sleep 0.5
 stand_still "all of them and the supervisor" "$(peer_field volumed pid)" \
 	"$(peer_field cached pid)" "$(peer_field filed pid)" \
 	"$(xseg --json status | jq .supervisor.pid)"

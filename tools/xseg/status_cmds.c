@@ -1,8 +1,8 @@
 /* status_cmds - status: the segment, its supervisor, peers, chains, caches and pools on one page.
  *
  * Contract: see commands.h. What only a peer can tell (how many volumes there are) is asked for two
- * seconds at most, and shown as unknown when it does not answer: status never hangs and never
- * fails because a peer does.
+ * seconds at most, of each that is asked after one was silent for half a one, and shown as unknown
+ * when it does not answer: status never hangs and never fails because a peer does.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -18,8 +18,49 @@
 #include "tools/xseg/proc.h"
 
 #define ASK_NS	(2 * TOOL_SECOND)
+#define NEXT_NS (TOOL_SECOND / 2)
 #define LOAD_NS (TOOL_SECOND / 2)
 #define LOOK_NS (TOOL_SECOND / 100)
+
+/* ---- asking ------------------------------------------------------------------------------ */
+
+struct asker {
+	struct tool quick;
+	struct client *c;			/* NULL: nobody can be asked */
+};
+
+static void asker_open(struct asker *a, uint64_t limit_ns)
+{
+	a->quick.deadline_ns = tool_now_ns() + limit_ns;
+	tool_mute(true);
+	if (client_open(&a->quick, &a->c))
+		a->c = NULL;
+	tool_mute(false);
+}
+
+static void asker_init(struct asker *a, const struct tool *t)
+{
+	*a = (struct asker){ .quick = { .timeout_ns = ASK_NS, .quiet = true } };
+	snprintf(a->quick.segment, sizeof(a->quick.segment), "%s", t->segment);
+	asker_open(a, ASK_NS);
+}
+
+static void asker_fini(struct asker *a)
+{
+	if (a->c)
+		client_close(a->c);
+}
+
+/* Who asks the next peer, or NULL. A peer that was silent has the port of who asked it (C1), and
+ * says nothing about the others. */
+static struct client *asker_client(struct asker *a)
+{
+	if (a->c && a->c->call[CLIENT_PORT_ADMIN].r) {
+		client_close(a->c);
+		asker_open(a, NEXT_NS);
+	}
+	return a->c;
+}
 
 /* ---- gathering --------------------------------------------------------------------------- */
 
@@ -80,8 +121,10 @@ struct volumes {
 };
 
 /* False when it does not say, or has not read which there are. */
-static bool count_volumes(struct client *c, const struct xseg_peer_info *p, struct volumes *v)
+static bool count_volumes(struct asker *a, const struct xseg_peer_info *p, struct volumes *v)
 {
+	struct client *c = asker_client(a);
+
 	if (!c || p->state != XSEG_PEER_LIVE || !ask_volumed(c, p))
 		return false;
 	v->nr += client_number(c->text, "volumes");
@@ -90,14 +133,14 @@ static bool count_volumes(struct client *c, const struct xseg_peer_info *p, stru
 }
 
 /* Those of all volumeds; null when there is none, or one is not known: who that is. */
-static void add_volumes(json_t *j, struct client *c, const struct view_peers *peers)
+static void add_volumes(json_t *j, struct asker *a, const struct view_peers *peers)
 {
 	const struct xseg_peer_info *p = NULL, *unknown = NULL;
 	bool any = view_peer_of_kind(peers, "volumed", NULL) != NULL, known;
 	struct volumes v = { .nr = 0 };
 
 	while (!unknown && (p = view_peer_of_kind(peers, "volumed", p)))
-		if (!count_volumes(c, p, &v))
+		if (!count_volumes(a, p, &v))
 			unknown = p;
 	known = any && !unknown;
 	json_object_set_new(j, "volumes", known ? json_integer((json_int_t)v.nr) : json_null());
@@ -108,12 +151,13 @@ static void add_volumes(json_t *j, struct client *c, const struct view_peers *pe
 
 /* What is worth a line of a cache's whole status, which has its volumes, too: what it promises may
  * not be so for one of them. */
-static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_peer_info *p)
+static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_peer_info *p)
 {
 	static const char *const keys[] = { "name",       "policy",      "state",   "memory_bytes",
 					    "used_bytes", "dirty_bytes", "draining",
 					    "peer_state", "answers",
 					    "flush_errors", "load_errors" };
+	struct client *c = asker_client(a);
 	json_t *all = NULL, *j = json_object();
 	char promise[CACHE_PROMISE_MAX];
 	size_t i;
@@ -130,10 +174,11 @@ static json_t *cache_json(struct client *c, struct xseg *seg, const struct xseg_
 }
 
 /* A pool of RADOS, as its sosd says; all but the name is null when that does not answer. */
-static json_t *pool_json(struct client *c, const struct xseg_peer_info *p)
+static json_t *pool_json(struct asker *a, const struct xseg_peer_info *p)
 {
 	static const char *const words[] = { "pool", "prefix", "owner" };
 	static const char *const numbers[] = { "pending", "tried_again", "timeouts" };
+	struct client *c = asker_client(a);
 	bool answers = c && p->state == XSEG_PEER_LIVE && client_ask(c, p->index, "status") >= 0;
 	json_t *j = json_object();
 	char word[128];
@@ -155,32 +200,24 @@ static json_t *pool_json(struct client *c, const struct xseg_peer_info *p)
 
 static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers *peers)
 {
-	struct tool quick = { .timeout_ns = ASK_NS,
-			      .deadline_ns = tool_now_ns() + ASK_NS,
-			      .quiet = true };
 	const struct xseg_peer_info *p = NULL;
 	json_t *j = json_object(), *caches = json_array(), *pools = json_array();
-	struct client *c = NULL;
+	struct asker a;
 
 	json_object_set_new(j, "segment", segment_json(seg));
-	snprintf(quick.segment, sizeof(quick.segment), "%s", t->segment);
-	tool_mute(true);
-	if (client_open(&quick, &c))
-		c = NULL;
-	tool_mute(false);
+	asker_init(&a, t);
 	json_object_set_new(j, "supervisor", supervisor_json(seg));
 	json_object_set_new(j, "peers", peer_text_json(peers));
 	json_object_set_new(j, "chains", peer_text_chains(peers));
 	while ((p = view_peer_of_kind(peers, "cached", p)))
-		json_array_append_new(caches, cache_json(c, seg, p));
+		json_array_append_new(caches, cache_json(&a, seg, p));
 	json_object_set_new(j, "caches", caches);
 	while ((p = view_peer_of_kind(peers, "sosd", p)))
-		json_array_append_new(pools, pool_json(c, p));
+		json_array_append_new(pools, pool_json(&a, p));
 	json_object_set_new(j, "pools", pools);
 	/* last: that may have to be waited for */
-	add_volumes(j, c, peers);
-	if (c)
-		client_close(c);
+	add_volumes(j, &a, peers);
+	asker_fini(&a);
 	return j;
 }
 
