@@ -39,6 +39,9 @@ stand_still()
 	kill -STOP "$@"
 	sleep $((stand - 1))
 	is "$what: whoever stands still is not dead" "$(peers state)" "running running running"
+	is "$what: status says who it is, and what lets it go on" \
+		"$(xseg status | sed -n "s/^halted .*'kill -CONT \([0-9]*\)' lets it go on$/\1/p" | sort -nu | xargs)" \
+		"$(printf '%s\n' "$@" | sort -n | xargs)"
 	expect_err 4 "is running already" "$what: and nobody takes its place" \
 		cached --name=cached --downstream=filed --memory=16M
 	xseg --timeout 1s check >/dev/null
@@ -65,6 +68,8 @@ cache=$(peer_field cached pid)
 kill -STOP "$cache"
 expect_json '.volumes == 1 and .caches[0].answers == false' \
 	"a peer that is silent says nothing about others: status has what those say" xseg --json status
+expect_json 'map(select(.halted).name) == ["cached"]' "peer list says who is halted" \
+	xseg --json peer list
 kill -CONT "$cache"
 sleep 0.5
 stand_still "all of them and the supervisor" "$(peer_field volumed pid)" \
@@ -110,5 +115,17 @@ kill -CONT "$store"
 wait "$flush"
 is "the command did not give up because it stood still" "$?" 0
 t "the peer is started again" xseg peer start volumed
+
+# ---- the supervisor, which is to stop all ----
+
+t "there is a supervisor again" xseg up stack.conf
+supervisor=$(xseg --json status | jq .supervisor.pid)
+freeze "$supervisor"
+xseg --timeout 7s down 2>down.err
+is "down waits for it" $? 3
+is "and says for whom, not that it is the store" \
+	"$(grep '^xseg: stopping: ' down.err | grep -v 'peers left' | sed 's/ is halted.* waits;/ .../')" \
+	"xseg: stopping: supervisor ... 'kill -CONT $supervisor' lets it go on"
+kill -CONT "$supervisor"
 t "everything stops" xseg down
 finish

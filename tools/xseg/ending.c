@@ -9,6 +9,7 @@
 #include "peers/common/dirty.h"
 #include "peers/common/volume_users.h"
 #include "peers/common/words.h"
+#include "tools/xseg/halted.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
 
@@ -109,7 +110,13 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 {
 	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
 	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32], command[VIEW_COMMAND_MAX];
+	char text[HALTED_TEXT];
+	struct xseg_peer_info halted;
 
+	if (halted_find(seg, &halted)) {
+		tool_note(t, "stopping%s%s: %s", space, name, halted_tell(&halted, text));
+		return;
+	}
 	snprintf(way_out, sizeof(way_out),
 		 s->peer ? "xseg peer kill %s" : "xseg down --force", name);
 	if (s->dirty)

@@ -14,6 +14,7 @@
 #include "tools/xseg/ending.h"
 #include "tools/xseg/launch.h"
 #include "tools/xseg/out.h"
+#include "tools/xseg/halted.h"
 #include "tools/xseg/peer_text.h"
 #include "tools/xseg/proc.h"
 #include "tools/xseg/view.h"
@@ -77,12 +78,21 @@ static int not_running(const struct xseg_peer_info *info)
 
 static int show_list(const struct tool *t, const struct view_peers *peers)
 {
+	const struct xseg_peer_info *p;
+	char text[HALTED_TEXT];
+	int rc;
+
 	if (t->json)
 		return out_json(peer_text_json(peers));
-	if (peers->nr)
-		return out_table_print(peer_text_table(peers));
-	tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
-	return TOOL_DONE;
+	if (!peers->nr) {
+		tool_say(t, "no peers; start a stack with 'xseg up STACK.conf'");
+		return TOOL_DONE;
+	}
+	rc = out_table_print(peer_text_table(peers));
+	for (p = peers->info; p < peers->info + peers->nr; p++)
+		if (halted_is(p))
+			tool_note(t, "%s", halted_tell(p, text));
+	return rc;
 }
 
 int peer_list(struct tool *t, const void *opts, int argc, char **argv)

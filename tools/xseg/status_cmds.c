@@ -13,6 +13,7 @@
 #include "tools/xseg/cache_volume.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
+#include "tools/xseg/halted.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/peer_text.h"
 #include "tools/xseg/proc.h"
@@ -90,6 +91,7 @@ static json_t *supervisor_json(struct xseg *seg)
 	out_set_bool(j, "alive", alive);
 	json_object_set_new(j, "pid", alive ? json_integer(info.pid) : json_null());
 	out_set_bool(j, "stopping", alive && peer_word_stopping(&info));
+	out_set_bool(j, "halted", alive && halted_is(&info));
 	out_set_text(j, "log",
 		alive && proc_errors_path(info.pid, log, sizeof(log)) ? log : NULL);
 	return j;
@@ -348,6 +350,19 @@ static void print_pools(const json_t *j)
 	}
 }
 
+static void print_halted(struct xseg *seg, const struct view_peers *peers)
+{
+	const struct xseg_peer_info *p;
+	struct xseg_peer_info supervisor;
+	char text[HALTED_TEXT];
+
+	if (view_supervisor(seg, &supervisor) && halted_is(&supervisor))
+		printf("halted      %s\n", halted_tell(&supervisor, text));
+	for (p = peers->info; p < peers->info + peers->nr; p++)
+		if (halted_is(p))
+			printf("halted      %s\n", halted_tell(p, text));
+}
+
 int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct view_peers peers = { 0 };
@@ -374,6 +389,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_chains(j);
 		print_caches(j);
 		print_pools(j);
+		print_halted(seg, &peers);
 		printf(peers.nr ? "\n" : "peers       none\n");
 		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
 	}

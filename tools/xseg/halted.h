@@ -1,0 +1,20 @@
+/* halted - processes that a signal has halted, as SIGSTOP does, or a debugger. They are not dead:
+ * nobody takes their place, all who need them wait, and no other sign tells why.
+ *
+ * Contract: only looks, at a segment and at /proc.
+ */
+#ifndef TOOLS_XSEG_HALTED_H
+#define TOOLS_XSEG_HALTED_H
+
+#include "tools/xseg/view.h"
+
+bool halted_is(const struct xseg_peer_info *p);
+
+/* Writes who it is and what ends that, as a sentence without an end. Returns text. */
+#define HALTED_TEXT (XSEG_NAME_MAX + 160)
+const char *halted_tell(const struct xseg_peer_info *p, char text[HALTED_TEXT]);
+
+/* The first that is: the supervisor, or a peer that is no client. */
+bool halted_find(struct xseg *seg, struct xseg_peer_info *p);
+
+#endif
