@@ -66,8 +66,8 @@ for peer in volumed cached filed; do
 done
 cache=$(peer_field cached pid)
 kill -STOP "$cache"
-expect_json '.volumes == 1 and .caches[0].answers == false' \
-	"a peer that is silent says nothing about others: status has what those say" xseg --json status
+t "a peer that is silent says nothing about others: status has what those say" wait_for 60 \
+	json_of '.volumes == 1 and .caches[0].answers == false' xseg --json status
 expect_json 'map(select(.halted).name) == ["cached"]' "peer list says who is halted" \
 	xseg --json peer list
 kill -CONT "$cache"
@@ -121,7 +121,7 @@ t "the peer is started again" xseg peer start volumed
 t "there is a supervisor again" xseg up stack.conf
 supervisor=$(xseg --json status | jq .supervisor.pid)
 freeze "$supervisor"
-xseg --timeout 7s down 2>down.err
+xseg --timeout 12s down 2>down.err
 is "down waits for it" $? 3
 is "and says for whom, not that it is the store" \
 	"$(grep '^xseg: stopping: ' down.err | grep -v 'peers left' | sed 's/ is halted.* waits;/ .../')" \
