@@ -114,7 +114,8 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 	struct xseg_peer_info halted;
 
 	if (halted_find(seg, &halted)) {
-		tool_note(t, "stopping%s%s: %s", space, name, halted_tell(&halted, text));
+		tool_note(t, "stopping%s%s: %s", space, name,
+			halted_tell(halted.name, halted.pid, text));
 		return;
 	}
 	snprintf(way_out, sizeof(way_out),

@@ -22,11 +22,11 @@ bool halted_is(const struct xseg_peer_info *p)
 	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
 }
 
-const char *halted_tell(const struct xseg_peer_info *p, char text[HALTED_TEXT])
+const char *halted_tell(const char *name, uint64_t pid, char text[HALTED_TEXT])
 {
 	snprintf(text, HALTED_TEXT,
 		 "%s is halted, by a signal such as SIGSTOP or a debugger, and whoever needs it "
-		 "waits; 'kill -CONT %" PRIu32 "' lets it go on", p->name, p->pid);
+		 "waits; 'kill -CONT %" PRIu64 "' lets it go on", name, pid);
 	return text;
 }
 

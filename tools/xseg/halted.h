@@ -12,7 +12,7 @@ bool halted_is(const struct xseg_peer_info *p);
 
 /* Writes who it is and what ends that, as a sentence without an end. Returns text. */
 #define HALTED_TEXT (XSEG_NAME_MAX + 160)
-const char *halted_tell(const struct xseg_peer_info *p, char text[HALTED_TEXT]);
+const char *halted_tell(const char *name, uint64_t pid, char text[HALTED_TEXT]);
 
 /* The first that is: the supervisor, or a peer that is no client. */
 bool halted_find(struct xseg *seg, struct xseg_peer_info *p);

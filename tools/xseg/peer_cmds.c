@@ -12,9 +12,9 @@
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
+#include "tools/xseg/halted.h"
 #include "tools/xseg/launch.h"
 #include "tools/xseg/out.h"
-#include "tools/xseg/halted.h"
 #include "tools/xseg/peer_text.h"
 #include "tools/xseg/proc.h"
 #include "tools/xseg/view.h"
@@ -91,7 +91,7 @@ static int show_list(const struct tool *t, const struct view_peers *peers)
 	rc = out_table_print(peer_text_table(peers));
 	for (p = peers->info; p < peers->info + peers->nr; p++)
 		if (halted_is(p))
-			tool_note(t, "%s", halted_tell(p, text));
+			tool_note(t, "%s", halted_tell(p->name, p->pid, text));
 	return rc;
 }
 

@@ -350,17 +350,23 @@ static void print_pools(const json_t *j)
 	}
 }
 
-static void print_halted(struct xseg *seg, const struct view_peers *peers)
+/* p: the supervisor, or a peer. */
+static void print_if_halted(const char *name, const json_t *p)
 {
-	const struct xseg_peer_info *p;
-	struct xseg_peer_info supervisor;
 	char text[HALTED_TEXT];
 
-	if (view_supervisor(seg, &supervisor) && halted_is(&supervisor))
-		printf("halted      %s\n", halted_tell(&supervisor, text));
-	for (p = peers->info; p < peers->info + peers->nr; p++)
-		if (halted_is(p))
-			printf("halted      %s\n", halted_tell(p, text));
+	if (json_is_true(json_object_get(p, "halted")))
+		printf("halted      %s\n", halted_tell(name, out_int(p, "pid"), text));
+}
+
+static void print_halted(const json_t *j)
+{
+	json_t *peers = json_object_get(j, "peers"), *p;
+	size_t i;
+
+	print_if_halted("supervisor", json_object_get(j, "supervisor"));
+	json_array_foreach(peers, i, p)
+		print_if_halted(out_text(p, "name"), p);
 }
 
 int stack_status(struct tool *t, const void *opts, int argc, char **argv)
@@ -389,7 +395,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_chains(j);
 		print_caches(j);
 		print_pools(j);
-		print_halted(seg, &peers);
+		print_halted(j);
 		printf(peers.nr ? "\n" : "peers       none\n");
 		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
 	}
