@@ -37,7 +37,7 @@ int xseg_fail(struct xseg_error *err, int code, const char *fmt, ...)
 
 enum xseg_op {
 	XSEG_OP_READ, XSEG_OP_WRITE, XSEG_OP_FLUSH, XSEG_OP_DISCARD, XSEG_OP_WRITE_ZEROES,
-	XSEG_OP_COPY, XSEG_OP_INFO, XSEG_OP_DELETE, XSEG_OP_ADMIN, XSEG_NR_OPS
+	XSEG_OP_COPY, XSEG_OP_INFO, XSEG_OP_DELETE, XSEG_OP_ADMIN, XSEG_OP_LIST, XSEG_NR_OPS
 };
 
 #ifdef __cplusplus

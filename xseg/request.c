@@ -45,6 +45,7 @@
 
 static const char *const op_names[XSEG_NR_OPS] = {
 	"read", "write", "flush", "discard", "write_zeroes", "copy", "info", "delete", "admin",
+	"list",
 };
 
 const char *xseg_op_name(enum xseg_op op)

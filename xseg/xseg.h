@@ -420,6 +420,27 @@ void xseg_page_owner_prefetch(struct xseg *seg, uint32_t page);
 
 const char *xseg_op_name(enum xseg_op op);
 
+/* LIST asks a peer that keeps objects for the names of those that begin with the request's target;
+ * an empty target names all. obj_offset is the cursor, 0 at the beginning. `size` is the room in
+ * bytes, at least a page, and the request has xseg_req_span(0, size) pages.
+ *
+ * The answer begins with struct xseg_list, at the first byte of the first page. Then come `nr`
+ * names, each with its NUL. The result is the number of bytes written.
+ *
+ * An object that exists during the whole listing is named at least once, in any order. An object
+ * made or deleted meanwhile may be missing. An answer may hold no name and still lead on.
+ * -ESTALE: the cursor means nothing any more; begin anew. -EOPNOTSUPP: the peer cannot list.
+ *
+ * A store uses the low 56 bits of a cursor. A cache that lists its own objects has its peer
+ * index + 1 in the top byte. */
+struct xseg_list {
+	uint64_t next;				/* the cursor to go on with; 0: that was the end */
+	uint32_t nr;
+	uint32_t bytes;				/* of the answer, this header included */
+};
+
+#define XSEG_LIST_STORE_BITS 56			/* of a cursor, which a store may use */
+
 #define XSEG_REQ_FUA	 1u			/* answered when on stable storage */
 /* READ: the answer may lend pages, in the place of data in the origin's */
 #define XSEG_REQ_LOAN	 2u

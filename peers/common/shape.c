@@ -13,7 +13,15 @@ const struct shape shapes[XSEG_NR_OPS] = {
 	[XSEG_OP_COPY] = { true, SHAPE_BYTES, true, false },
 	[XSEG_OP_INFO] = { true, SHAPE_OBJECT, false, false },
 	[XSEG_OP_DELETE] = { true, SHAPE_OBJECT, true, false },
+	[XSEG_OP_LIST] = { true, SHAPE_NAMES, false, false },
 };
+
+static int names_check(const struct xreq *r)
+{
+	bool room = r->size >= XSEG_PAGE_SIZE && r->size <= XSEG_REQ_BYTES;
+
+	return room && r->nr_pages >= xseg_req_span(0, r->size) ? 0 : -EPROTO;
+}
 
 int shape_check(const struct xreq *r, uint64_t end_max)
 {
@@ -21,6 +29,8 @@ int shape_check(const struct xreq *r, uint64_t end_max)
 
 	if (!shape || !shape->known)
 		return -EPROTO;
+	if (shape->range == SHAPE_NAMES)
+		return names_check(r);
 	if (shape->range != SHAPE_ALL && !r->target[0])
 		return -EPROTO;
 	if (shape->range == SHAPE_BYTES && (r->size > XSEG_REQ_BYTES || r->obj_offset > end_max ||

@@ -14,7 +14,8 @@
 enum shape_range {
 	SHAPE_ALL,		/* no object: all of them */
 	SHAPE_BYTES,		/* [obj_offset, obj_offset + size) of the target */
-	SHAPE_OBJECT		/* the target as a whole */
+	SHAPE_OBJECT,		/* the target as a whole */
+	SHAPE_NAMES		/* no object: the names that begin with the target */
 };
 
 struct shape {

@@ -341,7 +341,7 @@ static void ops_begin(struct peer_port *pp)
 static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct filed *f = filed_of(pp->peer);
-	int rc = shape_check(r, END_MAX);
+	int rc = r->op == XSEG_OP_LIST ? -EOPNOTSUPP : shape_check(r, END_MAX);
 	struct filed_op *op;
 
 	if (rc) {

@@ -307,7 +307,7 @@ static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct memd *m = memd_of(pp->peer);
 	struct memd_op *op;
-	int rc = shape_check(r, MEMD_OBJECT_MAX);
+	int rc = r->op == XSEG_OP_LIST ? -EOPNOTSUPP : shape_check(r, MEMD_OBJECT_MAX);
 
 	if (rc) {
 		peer_answer(pp, r, rc);

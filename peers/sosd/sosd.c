@@ -275,7 +275,7 @@ static void sosd_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct sosd *s = sosd_of(pp->peer);
 	struct sosd_op *op;
-	int rc = shape_check(r, END_MAX);
+	int rc = r->op == XSEG_OP_LIST ? -EOPNOTSUPP : shape_check(r, END_MAX);
 
 	if (rc) {
 		peer_answer(pp, r, rc);

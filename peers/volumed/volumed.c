@@ -187,13 +187,19 @@ static void delete_object(struct peer_port *pp, struct xreq *r)
 	peer_answer(pp, r, -EINVAL);
 }
 
+/* A volume has no objects of its clients' naming. */
+static void list(struct peer_port *pp, struct xreq *r)
+{
+	peer_answer(pp, r, -EOPNOTSUPP);
+}
+
 static void handle(struct peer_port *pp, struct xreq *r)
 {
 	static void (*const handlers[XSEG_NR_OPS])(struct peer_port *, struct xreq *) = {
 		[XSEG_OP_READ] = data, [XSEG_OP_WRITE] = data, [XSEG_OP_DISCARD] = data,
 		[XSEG_OP_WRITE_ZEROES] = data, [XSEG_OP_FLUSH] = flush, [XSEG_OP_INFO] = info,
 		[XSEG_OP_COPY] = copy, [XSEG_OP_DELETE] = delete_object,
-		[XSEG_OP_ADMIN] = delete_object,
+		[XSEG_OP_ADMIN] = delete_object, [XSEG_OP_LIST] = list,
 	};
 
 	handlers[r->op](pp, r);

@@ -114,7 +114,7 @@ static void ops_without_data_need_no_pages(void **state)
 {
 	static const enum xseg_op op[] = {
 		XSEG_OP_FLUSH, XSEG_OP_DISCARD, XSEG_OP_WRITE_ZEROES, XSEG_OP_COPY, XSEG_OP_INFO,
-		XSEG_OP_DELETE, XSEG_OP_ADMIN,
+		XSEG_OP_DELETE, XSEG_OP_ADMIN, XSEG_OP_LIST,
 	};
 	struct xreq *r;
 
