@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "peers/common/listing.h"
 #include "peers/common/log.h"
 #include "peers/common/ops.h"
 #include "peers/common/shape.h"
@@ -22,7 +23,8 @@
 #include "peers/memd/memd_model.h"
 #include "peers/memd/memd_store.h"
 
-#define OPS_SPARE (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
+#define OPS_SPARE  (2 * PEER_MAX_THREADS)	/* ops between answer and order_leave() */
+#define LIST_LOOKS 16384u	/* entries of the table that one LIST looks at */
 
 struct memd_op {
 	struct order_op order;			/* first: the order hands out its address */
@@ -167,10 +169,30 @@ static int64_t apply_delete(struct memd *m, struct xreq *r, uint32_t size)
 	return 0;
 }
 
+/* The cursor is the index of the next object in the table (D5). */
+static int64_t apply_list(struct memd *m, struct xreq *r, uint32_t size)
+{
+	uint64_t at = r->obj_offset, end = m->store.nr_pages;
+	char name[XSEG_TARGET_MAX];
+	struct listing l;
+	uint32_t looks;
+
+	(void)size;
+	if (at >= end)
+		return -ESTALE;
+	listing_begin(&l, m->peer.seg, r);
+	for (looks = 0; at < end && looks < LIST_LOOKS; at++, looks++)
+		if (memd_object_name(&m->store, (uint32_t)at, name) && listing_wants(r, name) &&
+			!listing_add(&l, name))
+			break;
+	return listing_end(&l, at < end ? at : 0);
+}
+
 static int64_t (*const applies[XSEG_NR_OPS])(struct memd *m, struct xreq *r, uint32_t size) = {
 	[XSEG_OP_READ] = apply_read, [XSEG_OP_WRITE] = apply_write, [XSEG_OP_FLUSH] = apply_flush,
 	[XSEG_OP_DISCARD] = apply_discard, [XSEG_OP_WRITE_ZEROES] = apply_zeroes,
 	[XSEG_OP_COPY] = apply_copy, [XSEG_OP_INFO] = apply_info, [XSEG_OP_DELETE] = apply_delete,
+	[XSEG_OP_LIST] = apply_list,
 };
 
 /* Of a range: what is about no bytes has none. */
@@ -307,7 +329,7 @@ static void memd_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct memd *m = memd_of(pp->peer);
 	struct memd_op *op;
-	int rc = r->op == XSEG_OP_LIST ? -EOPNOTSUPP : shape_check(r, MEMD_OBJECT_MAX);
+	int rc = shape_check(r, MEMD_OBJECT_MAX);
 
 	if (rc) {
 		peer_answer(pp, r, rc);

@@ -13,6 +13,8 @@
  *   D3  with nothing configured a request is answered in request()
  *   D4  what changes data is STARTED first, so a successor does that again, at once, before others
  *       take pages: what was half done has room to be done
+ *   D5  a LIST waits for nothing, and looks at a bounded part of the table. An object keeps its
+ *       index as long as it exists, so a cursor, which is an index, is good for a successor too
  */
 #ifndef PEERS_MEMD_MEMD_H
 #define PEERS_MEMD_MEMD_H

@@ -21,8 +21,8 @@ static int parse_op(const char *text, struct memd_fault *f)
 	f->op = MEMD_OP_ANY;
 	if (!strcmp(text, "any"))
 		return 0;
-	for (op = 0; op < XSEG_OP_ADMIN; op++)
-		if (!strcmp(text, xseg_op_name((enum xseg_op)op))) {
+	for (op = 0; op < XSEG_NR_OPS; op++)
+		if (op != XSEG_OP_ADMIN && !strcmp(text, xseg_op_name((enum xseg_op)op))) {
 			f->op = op;
 			return 0;
 		}
@@ -102,7 +102,7 @@ int memd_fault_parse(const char *text, struct memd_fault *f, struct xseg_error *
 	if (parse_op(copy, f))
 		return xseg_fail(err, -EINVAL,
 			"fail: '%s' is no op; read, write, flush, discard, write_zeroes, copy, "
-			"info, delete or any", copy);
+			"info, delete, list or any", copy);
 	if (parse_chance(chance, f))
 		return xseg_fail(err, -EINVAL,
 			"fail: '%s' is no probability; a number such as 0.01 or 5%%, with @N for "

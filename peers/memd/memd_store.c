@@ -398,6 +398,20 @@ uint64_t memd_object_size(struct memd_store *s, uint32_t object)
 	return word_get(s, object) & SIZE_MASK;
 }
 
+bool memd_object_name(struct memd_store *s, uint32_t object, char *name)
+{
+	bool used = word_get(s, object) & USED;
+
+	if (!used)
+		return false;
+	store_lock(s);
+	used = word_get(s, object) & USED;
+	memcpy(name, s->objects[object].name, XSEG_TARGET_MAX);
+	store_unlock(s);
+	name[XSEG_TARGET_MAX - 1] = '\0';
+	return used && name[0];
+}
+
 /* ---- data -------------------------------------------------------------------------------- */
 
 /* Fills idx with the pages of a range, MEMD_NONE for holes. The lookups of a long range are made

@@ -81,6 +81,9 @@ uint32_t memd_object_find_lost(struct memd_store *s, uint64_t hash, const char *
 uint32_t memd_object_make(struct memd_store *s, uint64_t hash, const char *name);
 void memd_object_delete(struct memd_store *s, uint32_t object);
 uint64_t memd_object_size(struct memd_store *s, uint32_t object);
+/* The name of the object at an index below nr_pages, in XSEG_TARGET_MAX bytes. False: there is none.
+ * An object keeps its index as long as it exists, also in a successor. */
+bool memd_object_name(struct memd_store *s, uint32_t object, char *name) XSEG_MUST_CHECK;
 
 /* The addresses of nr pages of an object from `first` on; NULL for holes. */
 void memd_store_get(struct memd_store *s, uint32_t object, uint32_t first, uint32_t nr,

@@ -55,6 +55,14 @@ static void fill_range(struct evil *e, struct xreq *r)
 		r->size = 512;
 }
 
+/* The bytes of older inputs mean the ops that they meant. */
+static uint8_t op_of(const struct evil *e, uint8_t how)
+{
+	if (how >= 248)
+		return e->anywhere && how & 1 ? XSEG_NR_OPS : XSEG_OP_LIST;
+	return how % (e->anywhere ? XSEG_NR_OPS : XSEG_OP_ADMIN);
+}
+
 void evil_send(struct evil *e)
 {
 	struct xport *port = rig.port[RIG_EVIL];
@@ -63,7 +71,7 @@ void evil_send(struct evil *e)
 
 	if (!r)
 		return;
-	r->op = in_u8(&e->in) % (e->anywhere ? XSEG_NR_OPS + 1 : XSEG_OP_ADMIN);
+	r->op = op_of(e, in_u8(&e->in));
 	r->flags = in_u8(&e->in);
 	r->volume = e->anywhere && to >= 128 ? (uint32_t)in_wild(&e->in) : e->volume;
 	r->parent = in_u8(&e->in);

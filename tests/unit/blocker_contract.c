@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -171,6 +172,116 @@ static void any_name_is_one_object(void **state)
 	many[127] = '\0';
 	assert_int_equal(rig_fill(&g, many, 0, 512, 1, 0), 512);
 	assert_int_equal(rig_fill(&g, "", 0, 512, 1, 0), -EPROTO);
+}
+
+/* ---- listings ---------------------------------------------------------------------------- */
+
+#define LISTED 200u
+
+/* How often a listing has named each object "l:NUMBER", and all others together. */
+static uint32_t named[LISTED], others_named;
+
+static void count_name(void *arg, const char *name)
+{
+	unsigned nr;
+
+	(void)arg;
+	if (sscanf(name, "l:%u", &nr) == 1 && nr < LISTED)
+		named[nr]++;
+	else
+		others_named++;
+}
+
+static const char *listed_name(uint32_t i)
+{
+	static char name[16];
+
+	snprintf(name, sizeof(name), "l:%u", i);
+	return name;
+}
+
+static void list_whole(const char *prefix)
+{
+	uint64_t cursor = 0;
+
+	memset(named, 0, sizeof(named));
+	others_named = 0;
+	do
+		assert_int_equal(rig_list(&g, prefix, &cursor, count_name, NULL), 0);
+	while (cursor);
+}
+
+static uint32_t nr_named_once(void)
+{
+	uint32_t i, nr = 0;
+
+	for (i = 0; i < LISTED; i++)
+		nr += named[i] == 1;
+	return nr;
+}
+
+static void a_listing_names_each_object_of_a_prefix(void **state)
+{
+	static const char *const odd[] = { "a/b", "..", ".hidden", "%41", "l", "\xc3\xa4", "xseg-filed" };
+	uint32_t i;
+
+	(void)state;
+	list_whole("");
+	assert_int_equal(nr_named_once() + others_named, 0);
+	for (i = 0; i < LISTED; i++)
+		assert_int_equal(rig_fill(&g, listed_name(i), 0, 512, 1, 0), 512);
+	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+		assert_int_equal(rig_fill(&g, odd[i], 0, 512, 1, 0), 512);
+	list_whole("");
+	assert_int_equal(nr_named_once(), LISTED);
+	assert_int_equal(others_named, sizeof(odd) / sizeof(odd[0]));
+	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		list_whole(odd[i]);
+		assert_int_equal(others_named, 1);
+	}
+	list_whole("l:");
+	assert_int_equal(nr_named_once(), LISTED);
+	assert_int_equal(others_named, 0);
+	list_whole("l:7");
+	assert_int_equal(nr_named_once(), 11);
+	list_whole("m");
+	assert_int_equal(nr_named_once() + others_named, 0);
+	for (i = 0; i < LISTED; i += 2)
+		assert_int_equal(rig_op(&g, XSEG_OP_DELETE, listed_name(i), 0, 0), 0);
+	list_whole("l:");
+	assert_int_equal(nr_named_once(), LISTED / 2);
+}
+
+/* Between the steps of the listing some objects are made and deleted, and the store is killed. */
+static void what_exists_during_a_whole_listing_is_in_it(void **state)
+{
+	uint32_t i, step = 0;
+	uint64_t cursor = 0;
+	char name[16];
+
+	(void)state;
+	for (i = 0; i < LISTED; i++)
+		assert_int_equal(rig_fill(&g, listed_name(i), 0, 512, 1, 0), 512);
+	memset(named, 0, sizeof(named));
+	do {
+		assert_int_equal(rig_list(&g, "l:", &cursor, count_name, NULL), 0);
+		if (step < LISTED / 4)
+			rig_op(&g, XSEG_OP_DELETE, listed_name(step * 4), 0, 0);
+		snprintf(name, sizeof(name), "l:new%u", step++ % 50);
+		assert_int_equal(rig_fill(&g, name, 0, 512, 1, 0), 512);
+		if (step % 64 == 1)
+			rig_restart(&g);
+	} while (cursor);
+	for (i = 0; i < LISTED; i++)
+		assert_true(i % 4 == 0 || named[i] >= 1);
+}
+
+static void a_cursor_that_no_listing_gave_is_stale(void **state)
+{
+	uint64_t cursor = (UINT64_C(1) << XSEG_LIST_STORE_BITS) - 1;
+
+	(void)state;
+	assert_int_equal(rig_list(&g, "", &cursor, count_name, NULL), -ESTALE);
 }
 
 /* ---- random ops -------------------------------------------------------------------------- */
@@ -373,6 +484,13 @@ int contract_run(const struct contract *of)
 		T3(ports_on_threads_do_not_tear_blocks),
 	};
 
+	const struct CMUnitTest listings[] = {
+		T(a_listing_names_each_object_of_a_prefix),
+		T(what_exists_during_a_whole_listing_is_in_it),
+		T(a_cursor_that_no_listing_gave_is_stale),
+	};
+
 	store = of;
-	return cmocka_run_group_tests(contract, NULL, NULL);
+	return cmocka_run_group_tests(contract, NULL, NULL) +
+	       (of->lists ? cmocka_run_group_tests(listings, NULL, NULL) : 0);
 }

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "peers/common/listing.h"
+
 #define SLOT_PAGES XSEG_REQ_PAGES
 
 static uint64_t clock_ns(void)
@@ -397,6 +399,43 @@ struct rig_io *rig_send_copy(
 int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size)
 {
 	return rig_wait(g, rig_send_copy(g, from, to, offset, size));
+}
+
+struct rig_io *rig_send_list(struct rig *g, const char *prefix, uint64_t cursor, uint32_t size)
+{
+	struct rig_io *io = io_get(g);
+	struct xreq *r = io->r;
+	uint32_t i;
+
+	r->op = XSEG_OP_LIST;
+	r->offset = r->obj_offset = cursor;
+	r->size = size;
+	r->nr_pages = (uint16_t)xseg_req_span(0, size);
+	for (i = 0; i < r->nr_pages; i++)
+		r->page[i] = g->pages[io->slot * SLOT_PAGES + i];
+	xseg_req_set_target(r, prefix, strlen(prefix));
+	io_submit_to_peer(g, io);
+	return io;
+}
+
+int64_t rig_list(struct rig *g, const char *prefix, uint64_t *cursor,
+	void (*tell)(void *arg, const char *name), void *arg)
+{
+	struct rig_io *io = rig_send_list(g, prefix, *cursor, XSEG_PAGE_SIZE);
+	int64_t result = rig_wait(g, io);
+	struct listing_names names;
+	char name[XSEG_TARGET_MAX];
+
+	if (result < 0)
+		return result;
+	assert_int_equal(listing_open(&names, g->seg, io->r), 0);
+	for (uint32_t i = 0; i < names.head.nr; i++) {
+		assert_int_equal(listing_next(&names, name), 1);
+		assert_true(listing_wants(io->r, name));
+		tell(arg, name);
+	}
+	*cursor = names.head.next;
+	return 0;
 }
 
 struct rig_io *rig_send_flush(struct rig *g, uint32_t volume, const char *target)

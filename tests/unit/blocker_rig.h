@@ -77,6 +77,8 @@ struct rig_io *rig_send(struct rig *g, enum xseg_op op, const char *object, uint
 	uint32_t size, const void *data, unsigned flags);
 struct rig_io *rig_send_copy(
 	struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size);
+/* `size` bytes of room; obj_offset is the cursor. */
+struct rig_io *rig_send_list(struct rig *g, const char *prefix, uint64_t cursor, uint32_t size);
 struct rig_io *rig_send_flush(struct rig *g, uint32_t volume, const char *target);
 /* Steps the store until the request is answered; its result. Its pages can still be read until
  * the next rig_send(). */
@@ -99,6 +101,10 @@ int64_t rig_write(struct rig *g, const char *object, uint64_t offset, const void
 int64_t rig_op(struct rig *g, enum xseg_op op, const char *object, uint64_t offset, uint32_t size);
 int64_t rig_copy(struct rig *g, const char *from, const char *to, uint64_t offset, uint32_t size);
 int64_t rig_flush(struct rig *g, uint32_t volume, const char *target);
+/* One step of a listing, with a page of room. 0 and *cursor to go on with, 0 at the end; or the
+ * error. Each name is handed to tell(). */
+int64_t rig_list(struct rig *g, const char *prefix, uint64_t *cursor,
+	void (*tell)(void *arg, const char *name), void *arg);
 
 /* Whether `size` bytes of the object are all `byte`. */
 bool rig_holds(struct rig *g, const char *object, uint64_t offset, uint32_t size, uint8_t byte);
