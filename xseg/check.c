@@ -430,7 +430,7 @@ unsigned xseg_check(
 		return c.problems;
 	}
 	if (fix && !seg->observer)
-		xs_mark_dead(seg, fd);
+		xs_mark_dead(seg);
 	c.gift = calloc(seg->nr_pages, sizeof(*c.gift));
 	c.seen = calloc(seg->geo.nr_extents, sizeof(*c.seen));
 	if (c.gift && c.seen)

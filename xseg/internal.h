@@ -269,10 +269,9 @@ int xs_pool_map(const struct xseg *seg, void *at, uint64_t off, uint64_t bytes, 
  * and takes no other before. */
 int xs_control_lock(struct xseg *seg);
 void xs_control_unlock(int fd);
-/* As it looks, without the control lock; proves nothing. */
+/* Whether the member's byte is locked. Of a member that a word named before, false proves its death
+ * (K2); true means something only if the word is the same afterwards: xs_peer_now(). */
 bool xs_member_alive(struct xseg *seg, uint32_t member);
-/* Proves a member's death by taking its lock on `fd`, where it stays until fd is closed. */
-bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member);
 /* The segment's descriptors, those that are open. */
 void xs_files_close(struct xseg *seg);
 /* From before its description is locked until that is closed, by xs_attached_remove(). */
@@ -283,8 +282,12 @@ void xs_attached_remove(struct xseg *seg);
 int xs_lock_byte(int fd, uint64_t byte, bool wait);
 void xs_unlock_byte(int fd, uint64_t byte);
 bool xs_byte_locked(int fd, uint64_t byte);
-/* Makes the attachment a member; takes the control lock. -EUSERS: there is no place left. */
+/* Makes the attachment a member; waits for nobody. -EUSERS: there is no place left. */
 int xs_member_join(struct xseg *seg);
+/* Nobody can join from now on; -EAGAIN or -EACCES: there are other members. And joining is possible
+ * again. */
+int xs_members_shut(struct xseg *seg);
+void xs_members_open(struct xseg *seg);
 /* The caller is a child that was forked since the segment was attached: nothing of it is mapped
  * here. */
 static inline bool xs_is_forked(const struct xseg *seg) { return seg->fd < 0; }
@@ -437,12 +440,15 @@ int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **bas
 /* By its kind, which does not change while it has a name. */
 bool xs_peer_is_client(struct xseg *seg, uint32_t index);
 
-/* ---- sweep.c: under the control lock `fd` ---- */
-/* Every sleeper looks around, and peers whose member is gone become DEAD. */
-void xs_mark_dead(struct xseg *seg, int fd);
-/* The same for those that a member served whose byte the caller has just got: its lock says from
- * now on that they are alive. */
+/* ---- sweep.c ---- */
+/* The peer's word, and in *state the state that is true: DEAD where the word says OPENING or LIVE
+ * and its process is dead. The one way to read a state without having proved it (W1). */
+uint64_t xs_peer_now(struct xseg *seg, uint32_t peer, enum xseg_peer_state *state);
+/* Every sleeper looks around, and peers whose member is gone become DEAD. No lock is needed. */
+void xs_mark_dead(struct xseg *seg);
+/* The same for those that name a member of which the caller has the claim (K4 of lock.c). */
 void xs_mark_dead_before(struct xseg *seg, uint32_t member);
+/* The rest under the control lock. */
 /* An answer whose offer may have died with the answerer is found by its place. A hint: not only
  * under the lock. */
 void xs_alert_answered(struct xseg *seg);

@@ -37,7 +37,9 @@
 /* Byte offsets of the kernel's (OFD) locks in the segment's file. They lock no data. */
 #define XSEG_LOCK_CONTROL  0
 #define XSEG_LOCK_SUPER	   1		/* held by the supervisor */
-#define XSEG_LOCK_MEMBER0  64		/* + member index */
+#define XSEG_LOCK_MEMBER0  64		/* + member index: it is alive */
+/* + member index: somebody has this slot, or is about to (K4 of lock.c) */
+#define XSEG_LOCK_CLAIM0   (XSEG_LOCK_MEMBER0 + XSEG_MAX_MEMBERS)
 
 enum xs_state { XS_MAKING = 1, XS_READY = 2 };
 
@@ -68,7 +70,8 @@ struct xs_super {
 	_Atomic uint32_t stack_bytes;	/* length of the stack text; under the control lock */
 };
 
-/* A process that has attached, while the lock on its byte is held: all in here is for people. */
+/* A process that has attached, while the lock on its byte is held: all in here is for people. The
+ * member writes it. */
 struct xs_member {
 	uint32_t pad;
 	_Atomic uint32_t pid;			/* 0: it has detached */

@@ -12,10 +12,16 @@
  *       one's death; and its copies of the descriptions with which threads of its parent have the
  *       control lock, or wait for it, or it would keep that. Nothing is mapped through seg->fd: a
  *       child that is forked before MADV_DONTFORK has the mapping, which it cannot close
- *   K2  a member is dead iff somebody else could take the lock on its byte
+ *   K2  a member is dead if the lock on its byte is seen free after a peer's word named it: the lock
+ *       was had before the word was stored, and is not given back in a life
  *   K3  what is done under the control lock happens after all that was done under it before: the
  *       kernel sees to that; `order` says so to the language, for threads of one process
- *   K4  a member's slot is used again only after all peers that name it were marked dead
+ *   K4  a member has two bytes. Whoever joins takes the claim of a free slot first, so nobody else
+ *       can take that slot. All peers that name the slot are then marked dead, and only then is
+ *       the other byte locked, which means "alive". So a locked byte never makes a dead peer look
+ *       alive, and joining waits for nobody. Both bytes go with the one description
+ *   K5  nobody but the member itself ever locks its byte, also not to prove its death: a look
+ *       (F_OFD_GETLK) proves it as well (K2), and others who look meanwhile are not misled
  */
 #include <assert.h>
 #include <errno.h>
@@ -26,6 +32,7 @@
 #include <unistd.h>
 
 #include "xseg/internal.h"
+#include "xtypes/xkill.h"
 
 static _Atomic uint32_t order;
 
@@ -135,17 +142,23 @@ void xs_attached_remove(struct xseg *seg)
 
 /* ---- locks ---- */
 
-int xs_lock_byte(int fd, uint64_t byte, bool wait)
+static int lock_bytes(int fd, uint64_t byte, uint64_t bytes, bool wait)
 {
-	struct flock fl = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1
-	};
+	struct flock fl = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)byte,
+		.l_len = (off_t)bytes };
 	int rc;
 
 	do {
 		rc = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &fl);
 	} while (rc && errno == EINTR);
 	return rc ? -errno : 0;
+}
+
+int xs_lock_byte(int fd, uint64_t byte, bool wait)
+{
+	return lock_bytes(fd, byte, 1, wait);
 }
 
 bool xs_byte_locked(int fd, uint64_t byte)
@@ -221,8 +234,6 @@ void xs_control_unlock(int fd)
 {
 	assert(fd == mine.fd);
 	atomic_fetch_add_explicit(&order, 1, memory_order_release);
-	/* all of it, at once: who comes next does not see those as members whose death was
-	 * proved */
 	unlock(fd, 0, 0);
 	control_close();
 }
@@ -232,13 +243,6 @@ bool xs_member_alive(struct xseg *seg, uint32_t member)
 	if (member >= XSEG_MAX_MEMBERS)
 		return false;
 	return member == seg->member || xs_byte_locked(seg->fd, XSEG_LOCK_MEMBER0 + member);
-}
-
-bool xs_member_is_dead(struct xseg *seg, int fd, uint32_t member)
-{
-	if (member >= XSEG_MAX_MEMBERS)
-		return true;
-	return member != seg->member && xs_lock_byte(fd, XSEG_LOCK_MEMBER0 + member, false) == 0;
 }
 
 /* Made in private, as others may be writing there (R5). */
@@ -254,29 +258,47 @@ static void write_label(struct xs_member *m)
 	memcpy(m->label, label, sizeof(label));
 }
 
+/* K4. Where the slot's byte is locked without a claim somebody breaks the rules; the slot is left
+ * alone. */
+static bool take_slot(struct xseg *seg, uint32_t i)
+{
+	if (xs_lock_byte(seg->fd, XSEG_LOCK_CLAIM0 + i, false))
+		return false;
+	if (!xs_byte_locked(seg->fd, XSEG_LOCK_MEMBER0 + i)) {
+		xs_mark_dead_before(seg, i);
+		XKILL(MEMBER_CLAIMED);
+		if (xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i, false) == 0)
+			return true;
+	}
+	xs_unlock_byte(seg->fd, XSEG_LOCK_CLAIM0 + i);
+	return false;
+}
+
 int xs_member_join(struct xseg *seg)
 {
-	int fd = xs_control_lock(seg);
-	int rc = -EUSERS;
-
-	if (fd < 0)
-		return fd;
 	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++) {
 		struct xs_member *m = &seg->members[i];
 
-		if (xs_byte_locked(fd, XSEG_LOCK_MEMBER0 + i) ||
-			xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i, false))
+		if (!take_slot(seg, i))
 			continue;
-		/* not before: one who was alive then may have died since */
-		xs_mark_dead_before(seg, i);
 		seg->member = i;
 		atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);
 		write_label(m);
-		rc = 0;
-		break;
+		return 0;
 	}
-	xs_control_unlock(fd);
-	return rc;
+	return -EUSERS;
+}
+
+int xs_members_shut(struct xseg *seg)
+{
+	return lock_bytes(seg->fd, XSEG_LOCK_CLAIM0, XSEG_MAX_MEMBERS, false);
+}
+
+void xs_members_open(struct xseg *seg)
+{
+	for (uint32_t i = 0; i < XSEG_MAX_MEMBERS; i++)
+		if (i != seg->member)
+			xs_unlock_byte(seg->fd, XSEG_LOCK_CLAIM0 + i);
 }
 
 int xseg_supervisor_lock(struct xseg *seg)

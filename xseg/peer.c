@@ -388,7 +388,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 		rc = xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
 		goto out_close;
 	}
-	xs_mark_dead(seg, fd);
+	xs_mark_dead(seg);
 	rc = open_locked(peer, params, err);
 	xs_control_unlock(fd);
 	if (rc)

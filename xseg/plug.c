@@ -481,7 +481,7 @@ void xseg_turn_mind(struct xseg_peer *peer)
 
 	if (fd < 0)
 		return;
-	xs_mark_dead(seg, fd);
+	xs_mark_dead(seg);
 	plug = cache < seg->geo.nr_ports ? plug_get(seg, cache) : 0;
 	if (turn && (!plug || plug_upper(plug) != peer->index)) {
 		turn_set(seg, peer->index, 0);

@@ -168,7 +168,7 @@ static int lock(struct xseg *seg, struct xseg_error *err)
 
 	if (fd < 0)
 		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
-	xs_mark_dead(seg, fd);
+	xs_mark_dead(seg);
 	return fd;
 }
 

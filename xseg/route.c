@@ -152,23 +152,21 @@ uint32_t xseg_route(struct xseg_peer *peer, uint64_t *epoch)
 
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info)
 {
+	enum xseg_peer_state state;
 	struct xs_peer *p;
 	uint64_t w, route;
 
 	if (index >= seg->geo.nr_ports)
 		return false;
 	p = &seg->peers[index];
-	w = xs_peer_word(seg, index);
-	if (peer_state(w) == XSEG_PEER_FREE)
+	w = xs_peer_now(seg, index, &state);
+	if (state == XSEG_PEER_FREE)
 		return false;
 	memset(info, 0, sizeof(*info));
 	snprintf(info->name, sizeof(info->name), "%.*s", XSEG_NAME_MAX - 1, p->name);
 	snprintf(info->kind, sizeof(info->kind), "%.*s", (int)sizeof(p->kind) - 1, p->kind);
-	info->state = peer_state(w);
 	/* a state that there is not is that of nobody who serves */
-	if (info->state > XSEG_PEER_DEAD ||
-		(xseg_peer_is_up(info->state) && !xs_member_alive(seg, peer_member(w))))
-		info->state = XSEG_PEER_DEAD;
+	info->state = state > XSEG_PEER_DEAD ? XSEG_PEER_DEAD : state;
 	info->index = index;
 	info->generation = peer_gen(w);
 	info->member = peer_member(w);
@@ -206,10 +204,14 @@ static bool is_left_dead(struct xseg *seg, uint32_t index)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_ports && index < seg->geo.nr_ports; i++) {
 		const struct xs_peer *p = &seg->peers[i];
+		enum xseg_peer_state state;
 		const _Atomic uint64_t *left = &p->user[XSEG_SUPERVISOR_WORD_LEFT];
 
-		if (peer_state(xs_peer_word(seg, i)) == XSEG_PEER_LIVE &&
-			strncmp(p->kind, XSEG_SUPERVISOR_KIND, sizeof(p->kind)) == 0)
+		if (peer_state(xs_peer_word(seg, i)) != XSEG_PEER_LIVE ||
+			strncmp(p->kind, XSEG_SUPERVISOR_KIND, sizeof(p->kind)))
+			continue;
+		xs_peer_now(seg, i, &state);
+		if (state == XSEG_PEER_LIVE)
 			return atomic_load_explicit(&left[index / 64], memory_order_relaxed) >>
 				       index % 64 &
 			       1;

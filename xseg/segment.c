@@ -411,13 +411,43 @@ static int check_super(int fd, const char *name, struct xs_geometry *geo, struct
 	return 0;
 }
 
+static int fail_none(const char *name, struct xseg_error *err)
+{
+	return xseg_fail(err, -ENOENT,
+		"there is no segment '%s'; make it with 'xseg -s %s create' or 'xseg -s %s up "
+		"STACK.conf'",
+		name, name, name);
+}
+
+/* Whether it has not been removed. */
+static bool has_name(struct xseg *seg)
+{
+	struct stat st;
+
+	return fstat(seg->fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/* Whoever removes the segment has all places for a moment. */
+static int join_soon(struct xseg *seg)
+{
+	int rc = xs_member_join(seg);
+
+	for (int i = 0; rc == -EUSERS && i < 10 && has_name(seg); i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+		rc = xs_member_join(seg);
+	}
+	return rc;
+}
+
 /* Makes the process a member, with private copies of requests. */
 static int join(struct xseg *seg, struct xseg_error *err)
 {
 	int rc;
 
 	seg->views = calloc(1, views_bytes(seg));
-	rc = seg->views ? xs_member_join(seg) : -ENOMEM;
+	rc = seg->views ? join_soon(seg) : -ENOMEM;
+	if (rc == -EUSERS && !has_name(seg))
+		return fail_none(seg->name, err);
 	if (rc == -EUSERS)
 		return xseg_fail(err, rc,
 			"segment '%s' has no place for another process (%u are attached)",
@@ -495,22 +525,6 @@ out_close:
 	return rc;
 }
 
-static int fail_none(const char *name, struct xseg_error *err)
-{
-	return xseg_fail(err, -ENOENT,
-		"there is no segment '%s'; make it with 'xseg -s %s create' or 'xseg -s %s up "
-		"STACK.conf'",
-		name, name, name);
-}
-
-/* Whether it has not been removed. */
-static bool has_name(struct xseg *seg)
-{
-	struct stat st;
-
-	return fstat(seg->fd, &st) == 0 && st.st_nlink > 0;
-}
-
 int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err)
 {
 	char path[XSEG_NAME_MAX + 16];
@@ -586,24 +600,17 @@ int xseg_destroy(const char *name)
 	return rc;
 }
 
-/* Who attaches becomes a member under the control lock, and then looks whether the name is still
- * there; this looks at members under the same lock, and then takes the name away. So one of the two
- * sees the other. */
+/* Who attaches becomes a member, and then looks whether the name is still there; this keeps all
+ * others from becoming members, and then takes the name away. So one of the two sees the other. */
 int xseg_remove(struct xseg *seg, bool in_use)
 {
-	int fd = xs_control_lock(seg), rc = 0;
-	uint32_t i;
+	int rc = in_use ? 0 : xs_members_shut(seg);
 
-	if (fd < 0)
-		return fd;
-	for (i = 0; i < XSEG_MAX_MEMBERS && !in_use && rc == 0; i++)
-		if (i != seg->member && xs_member_alive(seg, i))
-			rc = -EBUSY;
-	if (!has_name(seg))
-		rc = -ENOENT;
-	if (rc == 0)
-		rc = xseg_destroy(seg->name);
-	xs_control_unlock(fd);
+	if (rc)
+		return rc == -EAGAIN || rc == -EACCES ? -EBUSY : rc;
+	rc = has_name(seg) ? xseg_destroy(seg->name) : -ENOENT;
+	if (!in_use)
+		xs_members_open(seg);
 	return rc;
 }
 

@@ -6,8 +6,12 @@
  * time, and may itself be killed anywhere: the next one begins it again (R4).
  *
  * Invariants:
- *   W1  who is dead is proved by the kernel's lock on the member's byte, and by nothing else: by
- *       who finds that nobody has it, or who has just got it
+ *   W1  a peer's death is proved by the kernel's lock on its member's byte, and by nothing else: the
+ *       word says OPENING or LIVE, and then nobody has that byte (K2 of lock.c). The mark is a swap
+ *       from exactly that word, so it needs no lock, and never hits a successor. A peer is alive
+ *       if the byte is locked and the word is the same afterwards; a locked byte alone may be
+ *       that of a newcomer in the same slot. Everybody reads states by xs_peer_now(), or marks the
+ *       dead first
  *   W2  a peer's name and ports stay with it until no request of its is out, so that an answer
  *       finds where it belongs
  */
@@ -26,48 +30,72 @@ void xs_alert_answered(struct xseg *seg)
 	}
 }
 
-/* Peers in service whose member is dead, as `is_dead` says. What they may owe is done before they
- * are marked: who is killed in between leaves it to the next one, who finds them. */
-static void mark_dead(struct xseg *seg,
-	bool (*is_dead)(struct xseg *seg, int by, uint32_t member), int by)
+/* Of words that change as fast as they are looked at (R5), the last answer counts. */
+#define NOW_LOOKS 16
+
+uint64_t xs_peer_now(struct xseg *seg, uint32_t peer, enum xseg_peer_state *state)
 {
-	bool dead[XSEG_MAX_PORTS], found = false;
-	uint64_t w;
+	uint64_t w = xs_peer_word(seg, peer), before;
+	uint32_t looks = 0;
+
+	do {
+		before = w;
+		*state = peer_state(w);
+		if (!xseg_peer_is_up(*state))
+			break;
+		if (!xs_member_alive(seg, peer_member(w))) {
+			*state = XSEG_PEER_DEAD;
+			break;
+		}
+		/* acquire, in xs_peer_word(): partner is the swap in mark_dead(), which a newcomer
+		 * makes before it locks the byte that we have just looked at */
+		w = xs_peer_word(seg, peer);
+	} while (w != before && ++looks < NOW_LOOKS);
+	return w;
+}
+
+/* Peers in service whose member is dead, or that name the member `gone`. What they may owe is done
+ * before they are marked: who is killed in between leaves it to the next one, who finds them. */
+static void mark_dead(struct xseg *seg, uint32_t gone)
+{
+	uint64_t dead[XSEG_MAX_PORTS], w;
+	bool found = false;
 
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		w = xs_peer_word(seg, i);
-		dead[i] = xseg_peer_is_up(peer_state(w)) && is_dead(seg, by, peer_member(w));
-		found |= dead[i];
+		dead[i] = xseg_peer_is_up(peer_state(w)) &&
+					  (gone == XSEG_NONE
+							  ? !xs_member_alive(seg, peer_member(w))
+							  : peer_member(w) == gone)
+				  ? w
+				  : 0;
+		found |= dead[i] != 0;
 	}
 	if (!found)
 		return;
 	xs_alert_answered(seg);
 	xs_ring_all(seg);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
-		if (!dead[i])
-			continue;
-		w = xs_peer_word(seg, i);
-		xs_peer_word_set(&seg->peers[i], XSEG_PEER_DEAD, peer_member(w), peer_gen(w));
-		XKILL(DEAD_MARKED);
+		w = dead[i];
+		/* release: partner is the acquire in xs_peer_now(). Fails where somebody was faster,
+		 * or a successor is there */
+		if (w && atomic_compare_exchange_strong_explicit(&seg->peers[i].word, &w,
+				 peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)),
+				 memory_order_acq_rel, memory_order_relaxed))
+			XKILL(DEAD_MARKED);
 	}
 	/* who waits for an answer of theirs may want to know that they are dead */
 	xs_ring_all(seg);
 }
 
-void xs_mark_dead(struct xseg *seg, int fd)
+void xs_mark_dead(struct xseg *seg)
 {
-	mark_dead(seg, xs_member_is_dead, fd);
-}
-
-static bool had_its_byte(struct xseg *seg, int got, uint32_t member)
-{
-	(void)seg;
-	return member == (uint32_t)got;
+	mark_dead(seg, XSEG_NONE);
 }
 
 void xs_mark_dead_before(struct xseg *seg, uint32_t member)
 {
-	mark_dead(seg, had_its_byte, (int)member);
+	mark_dead(seg, member);
 }
 
 /* No process can have it, whatever the place says (R5): it is in no state, or at a port that
@@ -160,7 +188,7 @@ unsigned xseg_sweep(struct xseg *seg)
 	fd = xs_control_lock(seg);
 	if (fd < 0)
 		return 0;
-	xs_mark_dead(seg, fd);
+	xs_mark_dead(seg);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		swept += xs_sweep_client(seg, i);
 	xs_control_unlock(fd);
@@ -224,7 +252,7 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 	fd = xs_control_lock(seg);
 	if (fd < 0)
 		return fd;
-	xs_mark_dead(seg, fd);
+	xs_mark_dead(seg);
 	if (peer_state(xs_peer_word(seg, index)) == XSEG_PEER_FREE)
 		rc = -ENOENT;
 	else if (xseg_peer_is_up(peer_state(xs_peer_word(seg, index))))

@@ -40,7 +40,8 @@
 	X(OFFERS_PUBLISHED, "tails are published; no mask is marked") \
 	X(OFFERS_MARKED, "a mask is marked; the sleeper is not woken") \
 	X(OFFERS_ACCEPTED, "a batch is accepted; its entries in the lane are not released") \
-	/* libxseg: peers, extents, routes */ \
+	/* libxseg: members, peers, extents, routes */ \
+	X(MEMBER_CLAIMED, "a slot of a member is claimed; its byte does not say that it is alive") \
 	X(PEER_OPENING, "a peer's word says OPENING; it may have no port yet") \
 	X(PORT_TAKEN, "a port is the peer's; the peer's list does not have it") \
 	X(PEER_RECOVERED, "all is recovered; the peer is not LIVE") \

@@ -233,6 +233,88 @@ static void who_dies_while_another_joins_is_not_taken_for_that_one(void **state)
 	xseg_detach(seg);
 }
 
+/* In memory that both have. */
+struct sweeper {
+	_Atomic bool over;
+};
+
+/* It attaches and sweeps, as every command does: its byte may be that of the dead. */
+static int join_and_sweep(void *arg)
+{
+	struct sweeper *sweeper = arg;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!atomic_load(&sweeper->over)) {
+		struct xseg_error err;
+		struct xseg *own;
+
+		if (xseg_attach(name, 0, &own, &err))
+			continue;
+		xseg_sweep(own);
+		xseg_detach(own);
+	}
+	return 0;
+}
+
+/* Whoever has reaped a process and looks at once, as the supervisor does. */
+static void the_dead_look_dead_while_others_join_and_sweep(void **state)
+{
+	struct child ch = { .heir = 0 };
+	struct sweeper *sweeper = mmap(
+		NULL, sizeof(*sweeper), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned alive = 0;
+	int others[2];
+
+	(void)state;
+	assert_ptr_not_equal(sweeper, MAP_FAILED);
+	name = segrig_named(&seg);
+	for (unsigned i = 0; i < 2; i++)
+		others[i] = segrig_fork(join_and_sweep, sweeper);
+	for (unsigned i = 0; i < 200; i++) {
+		int pid;
+
+		assert_int_equal(pipe2(ch.ready, O_CLOEXEC), 0);
+		pid = segrig_fork(child_server, &ch);
+		close(ch.ready[1]);
+		await(ch.ready[0]);
+		close(ch.ready[0]);
+		segrig_kill(pid);
+		for (unsigned looks = 0; looks < 20; looks++)
+			alive += segrig_state(seg, "memd") != XSEG_PEER_DEAD;
+	}
+	atomic_store(&sweeper->over, true);
+	for (unsigned i = 0; i < 2; i++)
+		segrig_wait(others[i]);
+	assert_int_equal(alive, 0);
+	munmap(sweeper, sizeof(*sweeper));
+	segrig_sound(seg);
+	xseg_detach(seg);
+}
+
+/* Whoever is stopped while joining has a slot, and is not alive in it; others join beside it. */
+static void a_slot_that_is_only_claimed_makes_nobody_look_alive(void **state)
+{
+	struct child ch = { .heir = 0 };
+	struct xseg *other;
+	uint32_t slot;
+	pid_t same;
+	int pid = begin(&ch, &same), fd;
+
+	(void)state;
+	slot = (uint32_t)(member_of(pid) - seg->members);
+	segrig_kill(pid);
+	fd = xs_open_again(seg);
+	assert_int_equal(xs_lock_byte(fd, XSEG_LOCK_CLAIM0 + slot, false), 0);
+	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);
+	other = segrig_attach(name);
+	assert_int_not_equal(other->member, slot);
+	xseg_detach(other);
+	assert_int_equal(xseg_remove(seg, false), -EBUSY);
+	close(fd);
+	xseg_peer_close(segrig_open(seg, "memd", 1, 16), XSEG_CLOSE_KEEP_ARENA);
+	end(&ch);
+}
+
 /* Nor when another thread of who has found him dead has just forked: the child has a copy of the
  * description for a moment. */
 static void who_was_found_dead_is_no_member_when_the_next_one_has_the_lock(void **state)
@@ -246,7 +328,7 @@ static void who_was_found_dead_is_no_member_when_the_next_one_has_the_lock(void 
 	segrig_kill(pid);
 	fd = xs_control_lock(seg);
 	assert_true(fd >= 0);
-	xs_mark_dead(seg, fd);
+	xs_mark_dead(seg);
 	copy = dup(fd);
 	xs_control_unlock(fd);
 	rc = xseg_remove(seg, false);
@@ -428,6 +510,8 @@ int main(void)
 		cmocka_unit_test(a_pid_is_not_believed),
 		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
 		cmocka_unit_test(who_dies_while_another_joins_is_not_taken_for_that_one),
+		cmocka_unit_test(the_dead_look_dead_while_others_join_and_sweep),
+		cmocka_unit_test(a_slot_that_is_only_claimed_makes_nobody_look_alive),
 		cmocka_unit_test(a_child_that_lives_on_keeps_nobody_alive),
 		cmocka_unit_test(a_child_that_has_pages_mapped_keeps_nobody_alive),
 		cmocka_unit_test(who_was_found_dead_is_no_member_when_the_next_one_has_the_lock),
