@@ -279,6 +279,12 @@ static inline bool xseg_client_has_volume(
 	       (((uint64_t)volumed_index + 1) << 32 | volume);
 }
 
+static inline bool xseg_client_has_any_volume(
+	const struct xseg_peer_info *client, uint32_t volumed_index)
+{
+	return client->user[XSEG_CLIENT_WORD_VOLUME] >> 32 == (uint64_t)volumed_index + 1;
+}
+
 uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NONE */
 /* false: no such peer */
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);

@@ -24,7 +24,25 @@ static void add_program(struct kv_text *t, const struct xseg_peer_info *p)
 		kv_add(t, "%s", user);
 }
 
+void volume_users_but(struct xseg *seg, uint32_t volumed, uint32_t volume, uint32_t member,
+		      char *out, size_t size)
+{
+	struct xseg_peer_info p;
+	struct kv_text t;
+
+	kv_init(&t, out, size);
+	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
+		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) && p.member != member &&
+			xseg_client_has_volume(&p, volumed, volume))
+			add_program(&t, &p);
+}
+
 void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out, size_t size)
+{
+	volume_users_but(seg, volumed, volume, XSEG_NONE, out, size);
+}
+
+void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
 {
 	struct xseg_peer_info p;
 	struct kv_text t;
@@ -32,7 +50,7 @@ void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out
 	kv_init(&t, out, size);
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
 		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
-			xseg_client_has_volume(&p, volumed, volume))
+			xseg_client_has_any_volume(&p, volumed))
 			add_program(&t, &p);
 }
 

@@ -16,6 +16,13 @@ struct xseg;
  * as there is room for; "" when there is none. */
 void volume_users(struct xseg *seg, uint32_t volumed, uint32_t volume, char *out, size_t size);
 
+/* The same without the clients of one member, as the caller's own. */
+void volume_users_but(struct xseg *seg, uint32_t volumed, uint32_t volume, uint32_t member,
+		      char *out, size_t size);
+
+/* The same of each process that has any volume of this volumed open. */
+void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size);
+
 /* The same of each process that has a client. */
 void volume_users_any(struct xseg *seg, char *out, size_t size);
 

@@ -323,17 +323,17 @@ is "and sparse" "$(($(stat -c %b out) < 12000))" 1
 expect_json '.volume == "v" and .bytes == 9000100 and .data_bytes >= 3000110 and .data_bytes < 4000000 and .elapsed_ns > 0' \
 	"and in JSON it is told how much that was" xseg --json volume import v image
 expect_json '.volume == "v" and .bytes == 12582912 and .data_bytes < 4000000' "of an export, too" \
-	xseg --json volume export v out
+	xseg --json volume export v out --force
 head -c 5000100 /dev/urandom >odd
 t "an image of data is imported that is no multiple of 512 bytes" xseg volume import v odd
-t "which is exported" xseg volume export v out
+t "which is exported" xseg volume export v out --force
 t "and is there" cmp -n 5000100 odd out
 t "filled up with zeroes, not with what was read before" cmp -n 92 -i 5000100:0 out /dev/zero
 t "an image comes from standard input" bash -c 'xseg volume import v - <image'
 t "and goes to standard output" bash -c 'xseg volume export v - | cmp -n 9000100 - image'
 truncate -s 12M zeroes
 t "an image of holes is imported" xseg volume import v zeroes
-t "an export after it" xseg volume export v out
+t "an export after it" xseg volume export v out --force
 t "holes overwrite data" cmp zeroes out
 truncate -s 13M large
 expect_err 4 "grow it" "an image larger than the volume is refused" xseg volume import v large
@@ -438,7 +438,7 @@ expect_json '.used_bytes == 0' "and is empty" xseg --json cache status
 t "a read after drop has the data" bash -c 'xseg volume export v - | cmp - data'
 
 t "it lets all pass" xseg cache set cached policy=pass-through
-t "a read passes it" xseg volume export v out
+t "a read passes it" xseg volume export v out --force
 t "it keeps things again" xseg cache set cached policy=write-back
 
 # ---- statistics ----
@@ -634,9 +634,9 @@ is "what is set is told as it is then, of other peers than caches, too" \
 	"$(xseg peer set memd latency=1000us)" "memd: set latency=1ms"
 t "a read of the image is made to fail" xseg peer set memd fail=read:1@7:EIO
 expect_err 1 "^xseg: volume export v: at byte [0-9]+: Input/output error; see" \
-	"an export that lacks a part has failed, and says which" xseg volume export v out
+	"an export that lacks a part has failed, and says which" xseg volume export v out --force
 is "in what it has written is nothing made up" \
-	"$(($(stat -c %s out) < 4194304)) $(cmp -n "$(stat -c %s out)" out data 2>&1)" "1 "
+	"$(($(stat -c %s out.partial) < 4194304)) $(cmp -n "$(stat -c %s out.partial)" out.partial data 2>&1)" "1 "
 t "a volume of three objects is made, when the one that timed out is undone" \
 	wait_for 60 xseg volume create w --size 9M
 t "deletes are made to fail" xseg peer set memd fail=delete:1:EIO

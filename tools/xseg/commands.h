@@ -58,7 +58,7 @@ struct volume_opts {
 	bool force;
 };
 extern const struct opt volume_table[], volume_create_table[], volume_resize_table[],
-	volume_remove_table[];
+	volume_remove_table[], volume_import_table[], volume_export_table[];
 /* That so many records of a catalogue are damaged, in words; "" of none. Returns buf. */
 #define VOLUME_DAMAGE_MAX 160
 const char *volume_damage(uint64_t records, char buf[VOLUME_DAMAGE_MAX]);

@@ -54,6 +54,18 @@ const struct opt volume_remove_table[] = {
 	OPT_VOLUMED,
 	{ 0 },
 };
+const struct opt volume_import_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "also while somebody uses the volume, whose data is overwritten" },
+	OPT_VOLUMED,
+	{ 0 },
+};
+const struct opt volume_export_table[] = {
+	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
+	  .help = "replace a file, or overwrite a device" },
+	OPT_VOLUMED,
+	{ 0 },
+};
 #undef AT
 
 /* ---- asking volumed ---------------------------------------------------------------------- */
@@ -476,7 +488,7 @@ static int show_moved(struct tool *t, const char *volume, const char *how,
 
 /* Opens volume argv[0] and moves its data from or to the file argv[1]. */
 static int move_data(struct tool *t, const struct volume_opts *o, const char *what, char **argv,
-		     int (*move)(const struct volume_ref *v, const char *file,
+		     int (*move)(const struct volume_ref *v, const char *file, bool force,
 				 struct volume_io_result *result),
 		     struct volume_io_result *result)
 {
@@ -485,7 +497,7 @@ static int move_data(struct tool *t, const struct volume_opts *o, const char *wh
 
 	if (rc)
 		return rc;
-	rc = move(&ref, argv[1], result);
+	rc = move(&ref, argv[1], o->force, result);
 	client_close(ref.c);
 	return rc;
 }

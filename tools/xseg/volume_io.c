@@ -15,6 +15,8 @@
  *   I2  an export writes chunks in the order of the volume, so that it can go into a pipe
  *   I3  after an error nothing more is sent; what is out is waited for, so the first offset is the
  *       right one
+ *   I4  an import looks for other users when it has the volume open itself, so that of two imports
+ *       at once one sees the other at least
  */
 #include "tools/xseg/volume_io.h"
 
@@ -22,11 +24,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "peers/common/bus.h"
+#include "peers/common/volume_users.h"
+#include "tools/xseg/image_file.h"
 #include "tools/xseg/out.h"
 #include "xseg/volume.h"
 
@@ -35,6 +40,7 @@
 #define LEAST_SLOTS (XSEG_EXTENT_SIZE / CHUNK_BYTES)	/* in a segment that is nearly full */
 #define WAIT_NS	    (TOOL_SECOND / 10)
 #define STALL_NS    (5 * TOOL_SECOND)
+#define USERS_TEXT  512
 
 enum slot_state { SLOT_IDLE, SLOT_OUT, SLOT_ANSWERED, SLOT_NR_STATES };
 
@@ -48,6 +54,7 @@ struct mover {
 	const struct volume_ref *v;
 	const char *what, *file;		/* what: the command's words */
 	int fd;
+	const char *partial;			/* export: where an image that is not whole stays, or NULL */
 	/* may have holes, can be read and written anywhere */
 	bool is_regular;
 	uint64_t image_bytes;			/* UINT64_MAX: not known before its end */
@@ -168,22 +175,37 @@ static void slot_submit(struct mover *m, struct slot *s, enum xseg_op op)
 	slot_set(s, SLOT_OUT);
 }
 
+#define LEFT_TEXT (PATH_MAX + 64)
+
+/* Where an export's beginning stays, as a part of a message. */
+static const char *left_behind(const struct mover *m, char buf[LEFT_TEXT])
+{
+	*buf = '\0';
+	if (m->partial)
+		snprintf(buf, LEFT_TEXT, ", what came before is in %s", m->partial);
+	return buf;
+}
+
 static int stopped(const struct mover *m)
 {
+	char left[LEFT_TEXT];
+
 	return tool_later("%s %s: stopped at byte %" PRIu64
-			  "; run the command again to have all of it",
-		m->what, m->v->name, m->next);
+			  "%s; run the command again to have all of it",
+		m->what, m->v->name, m->next, left_behind(m, left));
 }
 
 /* Nobody will answer any more. */
 static int went_away(const struct mover *m)
 {
+	char left[LEFT_TEXT];
+
 	if (!xseg_is_whole(m->v->c->seg))
 		bus_leave();
 	return tool_fail(TOOL_FAILED,
-		"%s %s: its volumed went away at byte %" PRIu64 "; start it again with 'xseg up "
+		"%s %s: its volumed went away at byte %" PRIu64 "%s; start it again with 'xseg up "
 			"STACK.conf'",
-		m->what, m->v->name, m->next);
+		m->what, m->v->name, m->next, left_behind(m, left));
 }
 
 /* Waits for at least one answer; TOOL_DONE, or why nobody should wait any longer. */
@@ -236,34 +258,28 @@ static void show_progress(struct mover *m, const char *what)
 
 static int volume_error(const struct mover *m)
 {
-	return tool_exit_of_store(
-		tool_fail_errno(m->error, NULL, "see 'xseg status' and the store's log",
-			"%s %s: at byte %" PRIu64, m->what, m->v->name, m->error_offset));
+	char left[LEFT_TEXT], hint[LEFT_TEXT + 64];
+
+	snprintf(hint, sizeof(hint), "see 'xseg status' and the store's log%s",
+		 left_behind(m, left));
+	return tool_exit_of_store(tool_fail_errno(m->error, NULL, hint, "%s %s: at byte %" PRIu64,
+			m->what, m->v->name, m->error_offset));
 }
 
 static int file_error(const struct mover *m, int error)
 {
+	char left[LEFT_TEXT];
+
 	if (error == EINTR)
 		return stopped(m);
 	return tool_fail(TOOL_FAILED,
-			 "%s %s: %s at byte %" PRIu64 ": %s; mend that and run it again", m->what,
-			 m->v->name, m->file, m->next, strerror(error));
+			 "%s %s: %s at byte %" PRIu64 ": %s; mend that and run it again%s", m->what,
+			 m->v->name, m->file, m->next, strerror(error), left_behind(m, left));
 }
 
 static int open_error(const struct mover *m, int error, const char *hint)
 {
 	return tool_fail_errno(-error, NULL, hint, "%s %s: %s", m->what, m->v->name, m->file);
-}
-
-/* An image is nothing to be typed, or looked at. */
-static bool is_terminal(const struct mover *m)
-{
-	return !strcmp(m->file, "-") && isatty(m->fd);
-}
-
-static int terminal_error(const struct mover *m, const char *why)
-{
-	return tool_fail(TOOL_USAGE, "%s %s: %s", m->what, m->v->name, why);
 }
 
 static void mover_result(const struct mover *m, struct volume_io_result *result)
@@ -321,8 +337,10 @@ static int open_input(struct mover *m)
 		return open_error(m, errno, "name an image that can be read");
 	if (S_ISDIR(st.st_mode))
 		return open_error(m, EISDIR, "name an image");
-	if (is_terminal(m))
-		return terminal_error(m, "standard input is a terminal; put '< FILE' behind it");
+	if (!strcmp(m->file, "-") && isatty(m->fd))	/* an image is nothing to be typed */
+		return tool_fail(TOOL_USAGE,
+			"%s %s: standard input is a terminal; put '< FILE' behind it", m->what,
+			m->v->name);
 	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
 	if (m->is_regular) {
 		m->image_bytes = (uint64_t)st.st_size;
@@ -463,12 +481,33 @@ static int import_run(struct mover *m)
 	return !rc && m->error ? volume_error(m) : rc;
 }
 
-int volume_io_import(const struct volume_ref *v, const char *file, struct volume_io_result *result)
+/* I4. */
+static int refuse_users(const struct mover *m)
+{
+	struct client *c = m->v->c;
+	struct xseg_peer_info self;
+	char users[USERS_TEXT];
+
+	if (!xseg_peer_get_info(c->seg, xseg_peer_index(c->peer), &self))
+		self.member = XSEG_NONE;
+	volume_users_but(c->seg, m->v->peer, m->v->id, self.member, users, sizeof(users));
+	if (!users[0])
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+		"%s %s: it is in use by%s; end them first, or add --force and overwrite what they "
+		"use",
+		m->what, m->v->name, users);
+}
+
+int volume_io_import(const struct volume_ref *v, const char *file, bool force,
+		     struct volume_io_result *result)
 {
 	struct mover m;
 	int rc;
 
 	rc = mover_open(&m, v, "volume import", file);
+	if (!rc && !force)
+		rc = refuse_users(&m);
 	if (!rc)
 		rc = open_input(&m);
 	m.ended = m.image_bytes == 0;
@@ -487,24 +526,6 @@ int volume_io_import(const struct volume_ref *v, const char *file, struct volume
 }
 
 /* ---- export ------------------------------------------------------------------------------ */
-
-static int open_output(struct mover *m)
-{
-	struct stat st;
-
-	if (strcmp(m->file, "-"))
-		m->fd = open(m->file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	else
-		m->fd = dup(STDOUT_FILENO);
-	if (m->fd < 0 || fstat(m->fd, &st))
-		return open_error(m, errno, "name a file that can be written");
-	if (is_terminal(m))
-		return terminal_error(m, "standard output is a terminal; put '> FILE' behind it");
-	m->is_regular = S_ISREG(st.st_mode) && strcmp(m->file, "-");
-	if (m->is_regular && ftruncate(m->fd, 0))
-		return file_error(m, errno);
-	return TOOL_DONE;
-}
 
 /* Writes a chunk; into a file without its zero pages, which become holes. */
 static int write_chunk(struct mover *m, const struct slot *s)
@@ -579,23 +600,27 @@ static int export_run(struct mover *m)
 	return !rc && m->error ? volume_error(m) : rc;
 }
 
-int volume_io_export(const struct volume_ref *v, const char *file, struct volume_io_result *result)
+int volume_io_export(const struct volume_ref *v, const char *file, bool force,
+		     struct volume_io_result *result)
 {
+	struct image_file out = { .fd = -1 };
 	struct mover m;
 	int rc;
 
 	rc = mover_open(&m, v, "volume export", file);
 	m.image_bytes = v->size_bytes;
 	if (!rc)
-		rc = open_output(&m);
+		rc = image_file_open(&out, m.what, v->name, file, force, v->size_bytes);
+	m.fd = out.fd;
+	m.is_regular = out.is_regular;
+	m.partial = *out.partial ? out.partial : NULL;
 	if (!rc)
 		rc = export_run(&m);
 	tool_progress_end();
-	if (!rc && m.is_regular && ftruncate(m.fd, (off_t)m.image_bytes))
-		rc = file_error(&m, errno);
+	if (!rc)
+		rc = image_file_finish(&out, m.image_bytes);
 	mover_result(&m, result);
-	if (m.fd >= 0 && close(m.fd) && !rc)
-		rc = file_error(&m, errno);
+	image_file_close(&out);
 	mover_close(&m);
 	return rc;
 }

@@ -22,8 +22,11 @@ struct volume_io_result {
 	uint64_t elapsed_ns;
 };
 
-/* "-" is standard input or output. */
-int volume_io_import(const struct volume_ref *v, const char *file, struct volume_io_result *result);
-int volume_io_export(const struct volume_ref *v, const char *file, struct volume_io_result *result);
+/* "-" is standard input. Refuses a volume that another client has open, unless `force`. */
+int volume_io_import(const struct volume_ref *v, const char *file, bool force,
+		     struct volume_io_result *result);
+/* What `file` may be, and what `force` does: image_file.h. */
+int volume_io_export(const struct volume_ref *v, const char *file, bool force,
+		     struct volume_io_result *result);
 
 #endif
