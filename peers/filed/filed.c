@@ -57,7 +57,7 @@ void filed_give_back(struct filed_op *op, enum filed_step step, int64_t result)
 static void op_work(struct filed *f, struct filed_op *op)
 {
 	op_set(op, FILED_WORKING);
-	filed_pool_push(&f->pool, &op->work);
+	filed_pool_push(op->r->op == XSEG_OP_LIST ? &f->lister : &f->pool, &op->work);
 }
 
 void filed_files_idle(struct filed *f)
@@ -111,10 +111,11 @@ static void add_ranges(const struct filed *f, struct filed_op *op)
 
 /* ---- the way of a request ---------------------------------------------------------------- */
 
-/* Not what a request asks for in vain: an object that is not there, a name that is too long. */
+/* Not what a request asks for in vain: an object that is not there, a name that is too long, a
+ * cursor that is none. */
 static bool is_store_error(int64_t result)
 {
-	return result < 0 && result != -ENOENT && result != -ENAMETOOLONG;
+	return result < 0 && result != -ENOENT && result != -ENAMETOOLONG && result != -ESTALE;
 }
 
 /* A FLUSH of what is lost fails whatever the kernel does by now. */
@@ -341,7 +342,7 @@ static void ops_begin(struct peer_port *pp)
 static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 {
 	struct filed *f = filed_of(pp->peer);
-	int rc = r->op == XSEG_OP_LIST ? -EOPNOTSUPP : shape_check(r, END_MAX);
+	int rc = shape_check(r, END_MAX);
 	struct filed_op *op;
 
 	if (rc) {
@@ -352,7 +353,7 @@ static void filed_accept(struct peer_port *pp, struct xreq *r, bool again)
 	*op = (struct filed_op){
 		.pp = pp, .r = r, .again = again, .fd = -1, .step = FILED_WAITING
 	};
-	op->work.run = filed_job_run;
+	op->work.run = r->op == XSEG_OP_LIST ? filed_job_list : filed_job_run;
 	op->hash = xseg_hash(r->target, strlen(r->target));
 	if (r->op == XSEG_OP_COPY)
 		rc = read_source(f, op);

@@ -2,7 +2,7 @@
  *
  * Where things are: filed_dir (the directory), filed_marks (what is unsynced, in the arena),
  * filed_files (the table of files), filed_aio (asynchronous I/O), filed_work (threads for what
- * blocks), filed_jobs (what those do), filed.c (the way of a request), filed_life (beginning and
+ * blocks), filed_jobs (what those do), filed_list (what a LIST names), filed.c (the way of a request), filed_life (beginning and
  * end).
  *
  * The way of a request, an op:
@@ -34,6 +34,7 @@
  *       it if it changes data, as it may have to set the file's end
  *   O3  a change is marked in the arena before the kernel gets it (K1), and its mark is told of the
  *       end before it is answered
+ *   O4  a LIST waits for earlier LISTs only: it has no range, no file, and a worker of its own
  */
 #ifndef PEERS_FILED_FILED_H
 #define PEERS_FILED_FILED_H
@@ -101,6 +102,7 @@ struct filed {
 	struct filed_dir dir;
 	struct filed_files files;
 	struct filed_pool pool;
+	struct filed_pool lister;	/* for LIST alone (O4) */
 	struct order order;
 	struct filed_port port[PEER_MAX_THREADS];
 	struct ops_table ops;
@@ -153,6 +155,8 @@ void filed_sync_all(struct filed *f, struct filed_op *op);
 
 /* filed_jobs.c: runs in a worker, does what the op asks for, gives it back. */
 void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce);
+/* The same for a LIST. */
+void filed_job_list(struct filed_work *w, void *arg, uint8_t *bounce);
 /* Syncs all files for the FLUSH requests that wait. */
 void filed_job_flush(struct filed_work *w, void *arg, uint8_t *bounce);
 /* Syncs one file for the FUA requests that wait. */

@@ -48,6 +48,35 @@ int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX])
 	return 0;
 }
 
+static int hex_value(char c)
+{
+	if (!isxdigit((unsigned char)c))
+		return -1;
+	return isdigit((unsigned char)c) ? c - '0' : toupper((unsigned char)c) - 'A' + 10;
+}
+
+int filed_dir_name(const char *file, char *name)
+{
+	const char *c = file;
+	int high, low;
+	size_t at;
+
+	for (at = 0; *c && at < XSEG_TARGET_MAX - 1; at++) {
+		if (*c != '%') {
+			name[at] = *c++;
+			continue;
+		}
+		high = hex_value(c[1]);
+		low = high < 0 ? -1 : hex_value(c[2]);
+		if (low < 0 || !(high | low))
+			return -EINVAL;
+		name[at] = (char)(high * 16 + low);
+		c += 3;
+	}
+	name[at] = '\0';
+	return at && !*c ? 0 : -EINVAL;
+}
+
 /* ---- files ------------------------------------------------------------------------------- */
 
 /* ENOENT is said of a file, and of all when the directory itself was removed: then it is no answer
@@ -102,13 +131,21 @@ int filed_dir_unlink(struct filed_dir *d, const char *path)
 	return unlinkat(d->fd, path, 0) ? -errno : 0;
 }
 
+int filed_dir_open_dir(struct filed_dir *d, const char *path)
+{
+	int fd = TEMP_FAILURE_RETRY(openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
+	if (fd >= 0)
+		return fd;
+	return errno == ENOENT ? missing(d) : -errno;
+}
+
 static int sync_dir(struct filed_dir *d, const char *path)
 {
-	int fd = TEMP_FAILURE_RETRY(openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
-	    rc = 0;
+	int fd = filed_dir_open_dir(d, path), rc = 0;
 
 	if (fd < 0)
-		return errno == ENOENT ? missing(d) : -errno;
+		return fd;
 	/* EINVAL: this file system has nothing to sync there */
 	if (TEMP_FAILURE_RETRY(fsync(fd)) && errno != EINVAL)
 		rc = -errno;

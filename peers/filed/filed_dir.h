@@ -44,9 +44,15 @@ void filed_dir_place(const char *path, char place[PATH_MAX]);
  * %XX. */
 int filed_dir_path(const char *name, uint64_t hash, char path[FILED_PATH_MAX]) XSEG_MUST_CHECK;
 
+/* The name of the object whose file has that name, in XSEG_TARGET_MAX bytes. -EINVAL: none has. It
+ * may be written in another way than filed_dir_path() would. */
+int filed_dir_name(const char *file, char *name) XSEG_MUST_CHECK;
+
 /* Opens a file for reading and writing, with create also makes it and the directories above. The
  * descriptor or -errno; -EIO: DIR itself was removed. */
 int filed_dir_open_file(struct filed_dir *d, const char *path, bool create) XSEG_MUST_CHECK;
+/* Opens a directory below DIR. The descriptor or -errno; -EIO: DIR itself was removed. */
+int filed_dir_open_dir(struct filed_dir *d, const char *path) XSEG_MUST_CHECK;
 int filed_dir_unlink(struct filed_dir *d, const char *path) XSEG_MUST_CHECK;
 
 /* Makes entries durable: that of the file in its directory; with `parents` also those of the

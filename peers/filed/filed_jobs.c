@@ -18,6 +18,7 @@
 
 #include "peers/common/piece.h"
 #include "peers/filed/filed.h"
+#include "peers/filed/filed_list.h"
 #include "xtypes/xkill.h"
 
 #define STUCK_MAX 4u				/* transfers that bring no block further */
@@ -338,6 +339,15 @@ void filed_job_run(struct filed_work *w, void *arg, uint8_t *bounce)
 		filed_op_change(f, op);
 	result = job->run(f, op, bounce);
 	filed_give_back(op, FILED_ENDED, result);
+}
+
+void filed_job_list(struct filed_work *w, void *arg, uint8_t *bounce)
+{
+	struct filed_op *op = (struct filed_op *)((uint8_t *)w - offsetof(struct filed_op, work));
+	struct filed *f = arg;
+
+	filed_give_back(op, FILED_ENDED,
+		filed_list_run(&f->dir, f->peer.seg, op->r, bounce, FILED_BOUNCE_BYTES));
 }
 
 /* ---- syncs ------------------------------------------------------------------------------- */

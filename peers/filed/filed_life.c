@@ -202,6 +202,7 @@ static void filed_fini(struct peer *p)
 	uint32_t i;
 
 	filed_pool_close(&f->pool);
+	filed_pool_close(&f->lister);
 	for (i = 0; i < PEER_MAX_THREADS; i++)
 		filed_aio_close(&f->port[i].aio);
 	filed_files_close(&f->files);
@@ -238,7 +239,9 @@ static int filed_init(struct peer *p, struct xseg_error *err)
 	rc = ports_open(f, err);
 	if (rc)
 		goto out_fini;
-	rc = filed_pool_open(&f->pool, f);
+	rc = filed_pool_open(&f->pool, FILED_WORKERS, f);
+	if (!rc)
+		rc = filed_pool_open(&f->lister, 1, f);
 	if (rc) {
 		xseg_fail(err, rc, "no threads for what blocks: %s", strerror(-rc));
 		goto out_fini;

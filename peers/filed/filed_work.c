@@ -43,19 +43,19 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-int filed_pool_open(struct filed_pool *p, void *arg)
+int filed_pool_open(struct filed_pool *p, uint32_t nr, void *arg)
 {
 	int rc = 0;
 
 	memset(p, 0, sizeof(*p));
 	p->arg = arg;
 	p->last = &p->first;
-	p->bounce = aligned_alloc(4096, (size_t)FILED_WORKERS * FILED_BOUNCE_BYTES);
+	p->bounce = aligned_alloc(4096, (size_t)nr * FILED_BOUNCE_BYTES);
 	if (!p->bounce)
 		return -ENOMEM;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->some, NULL);
-	while (!rc && p->nr_threads < FILED_WORKERS) {
+	while (!rc && p->nr_threads < nr) {
 		rc = -pthread_create(&p->thread[p->nr_threads], NULL, worker, p);
 		p->nr_threads += !rc;
 	}

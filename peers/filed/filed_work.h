@@ -1,7 +1,7 @@
 /* filed_work - the threads for what blocks: opening, syncing, deleting, unaligned I/O.
  *
- * Contract: work is pushed from any thread and run once by one of FILED_WORKERS threads, in order
- * of arrival. A piece of work belongs to the pool from push until its run() is called, which may
+ * Contract: work is pushed from any thread and run once by one of the pool's threads, in order of
+ * arrival. A piece of work belongs to the pool from push until its run() is called, which may
  * push it again. Nothing allocates after open.
  *
  * Waking costs more than most of the work: so who pushes wakes one only where nothing waited, and
@@ -32,8 +32,8 @@ struct filed_work {
 
 struct filed_pool {
 	void *arg;
-	uint8_t *bounce;			/* FILED_WORKERS times FILED_BOUNCE_BYTES */
-	uint32_t nr_threads;
+	uint8_t *bounce;			/* FILED_BOUNCE_BYTES for each thread */
+	uint32_t nr_threads;			/* at most FILED_WORKERS */
 	pthread_t thread[FILED_WORKERS];
 
 	pthread_mutex_t lock;			/* a leaf; guards what follows */
@@ -43,8 +43,8 @@ struct filed_pool {
 	bool stopping;
 };
 
-/* arg is handed to all work. */
-int filed_pool_open(struct filed_pool *p, void *arg) XSEG_MUST_CHECK;
+/* arg is handed to all work. Of `nr` threads, at most FILED_WORKERS. */
+int filed_pool_open(struct filed_pool *p, uint32_t nr, void *arg) XSEG_MUST_CHECK;
 /* Waits for what runs; what has not begun is dropped. */
 void filed_pool_close(struct filed_pool *p);
 void filed_pool_push(struct filed_pool *p, struct filed_work *w);

@@ -441,6 +441,29 @@ static void a_write_during_a_sync_is_synced_by_the_next(void **state)
 	assert_int_equal(nr_data_syncs, 2);
 }
 
+/* As on a disk that is very slow, or full: removing a volume begins with a listing. */
+static void a_listing_does_not_wait_for_workers_that_all_sync(void **state)
+{
+	static const uint8_t data[4096];
+	struct rig_io *io[FILED_WORKERS + 1], *list;
+	char name[16];
+	uint32_t i;
+
+	(void)state;
+	hold_data_syncs = 1;
+	for (i = 0; i <= FILED_WORKERS; i++) {
+		snprintf(name, sizeof(name), "o%u", i);
+		io[i] = rig_send(&g, XSEG_OP_WRITE, name, 0, 4096, data, XSEG_REQ_FUA);
+	}
+	while (nr_begun_data_syncs < (int)FILED_WORKERS)
+		rig_step(&g);
+	list = rig_send_list(&g, "", 0, 4096);
+	assert_true(rig_wait(&g, list) > 0);
+	hold_data_syncs = 0;
+	for (i = 0; i <= FILED_WORKERS; i++)
+		assert_int_equal(rig_wait(&g, io[i]), 4096);
+}
+
 static void after_a_failed_sync_flush_fails_until_all_is_overwritten(void **state)
 {
 	(void)state;
@@ -1167,6 +1190,7 @@ int main(void)
 		O(a_file_that_needs_no_sync_is_closed_rather_than_one_that_does),
 		T(fua_is_answered_after_the_sync),
 		T(a_write_during_a_sync_is_synced_by_the_next),
+		T(a_listing_does_not_wait_for_workers_that_all_sync),
 		T(after_a_failed_sync_flush_fails_until_all_is_overwritten),
 		T(a_fua_write_that_another_one_s_sync_has_lost_fails),
 		T(what_a_volume_has_lost_fails_its_own_flush_and_that_of_all),

@@ -27,7 +27,7 @@ static void as_much_is_done_at_once_as_there_are_workers(void **state)
 	struct filed_work work[FILED_WORKERS];
 
 	(void)state;
-	assert_int_equal(filed_pool_open(&pool, NULL), 0);
+	assert_int_equal(filed_pool_open(&pool, FILED_WORKERS, NULL), 0);
 	assert_int_equal(pthread_barrier_init(&all, NULL, FILED_WORKERS + 1), 0);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		for (unsigned i = 0; i < FILED_WORKERS; i++) {
@@ -58,7 +58,7 @@ static void work_that_is_pushed_by_a_worker_is_done(void **state)
 	(void)state;
 	atomic_store(&nr_run, 0);
 	assert_int_equal(pthread_barrier_init(&all, NULL, FILED_WORKERS + 1), 0);
-	assert_int_equal(filed_pool_open(&pool, NULL), 0);
+	assert_int_equal(filed_pool_open(&pool, FILED_WORKERS, NULL), 0);
 	for (unsigned i = 0; i < 2 * FILED_WORKERS; i++) {
 		work[i].run = again;
 		filed_pool_push(&pool, &work[i]);
