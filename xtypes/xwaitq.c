@@ -102,3 +102,18 @@ struct xwait *xwaitq_pop(struct xwaitq *q, uint32_t available)
 	queue_unlock(q);
 	return w;
 }
+
+struct xwait *xwaitq_take(
+	struct xwaitq *q, bool (*match)(struct xwait *w, void *arg), void *arg)
+{
+	struct xwait *w;
+
+	queue_lock(q);
+	w = q->head;
+	while (w && !match(w, arg))
+		w = w->next;
+	if (w)
+		unlink_locked(q, w);
+	queue_unlock(q);
+	return w;
+}

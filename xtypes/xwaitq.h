@@ -19,9 +19,9 @@
  * poll.
  *
  * Contract: any thread of the process. The lock is a process-private mutex held for a few
- * instructions; it is a leaf: nothing is called and no other lock is taken while it is held.
- * Nothing allocates. The queue calls no fn: who pops does. A waiter belongs to the queue while
- * `queued`.
+ * instructions; it is a leaf: nothing but xwaitq_take()'s match is called and no other lock is
+ * taken while it is held. Nothing allocates. The queue calls no fn: who pops does. A waiter belongs
+ * to the queue while `queued`.
  *
  * Invariants:
  *   T1  nr is the number of waiters from head to tail; `queued` is true of exactly these
@@ -62,6 +62,11 @@ bool xwaitq_remove(struct xwaitq *q, struct xwait *w);
 
 /* Takes the first waiter if it needs no more than `available`; else NULL. */
 struct xwait *xwaitq_pop(struct xwaitq *q, uint32_t available);
+
+/* Takes the first waiter that matches, whatever it needs; NULL: none does. match is called under
+ * the lock, and takes none. */
+struct xwait *xwaitq_take(
+	struct xwaitq *q, bool (*match)(struct xwait *w, void *arg), void *arg);
 
 static inline uint32_t xwaitq_nr(const struct xwaitq *q)
 {

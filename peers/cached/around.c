@@ -129,7 +129,7 @@ bool around_write(struct cport *ps, struct creq *c)
 void around_done(struct cport *ps, struct child *ch, int64_t result)
 {
 	struct object *o = ch->obj;
-	struct creq *c = ch->c;
+	struct creq *c = ch->c, *voided = NULL;
 
 	o->loads_out--;
 	for (uint32_t i = 0; i < ch->nr; i++) {
@@ -138,10 +138,13 @@ void around_done(struct cport *ps, struct child *ch, int64_t result)
 	}
 	if (result < (int64_t)c->r->size && c->fua)
 		sync_lost(ps, ch->sent, NULL);
+	if (result >= (int64_t)c->r->size && op_is_cut(c->r->op))
+		voided = changes_void(ps, o, c);
 	write_end(ps, c,
 		result < 0                     ? result
 		: result < (int64_t)c->r->size ? -EIO
 					       : (int64_t)c->r->size);
+	changes_end(ps, voided);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);
 }

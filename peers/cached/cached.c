@@ -185,6 +185,8 @@ static void parts_init(struct cached *k)
 	pthread_mutex_init(&k->dirty_lock, NULL);
 	pthread_mutex_init(&k->volume_lock, NULL);
 	throttle_init(&k->throttle);
+	k->recovering = true;
+	k->cuts_tail = &k->cuts;
 	CDS_INIT_LIST_HEAD(&k->dirty);
 	for (uint32_t i = 0; i < NR_PAUSES; i++)
 		CDS_INIT_LIST_HEAD(&k->failed[i]);
@@ -274,6 +276,7 @@ static void cached_recover(struct peer_port *pp, struct xreq *r)
 
 static void cached_recovered(struct peer *p)
 {
+	creq_recovered(&cached_of(p)->ports[0]);
 	plug_begin(cached_of(p));
 }
 

@@ -2,7 +2,7 @@
  *
  *   bucket.h, object.h         what is kept
  *   pages.h, share.h           memory, and who gets it
- *   creq.h                     requests, and children: those of its own at the store
+ *   creq.h                     requests, their order, and children: those of its own at the store
  *   flush.h                    from dirty to stable
  *   loan.h, gift.h, direct.h   pages that clients read and write in
  *   volume.h, stream.h         single volumes; readers in order
@@ -38,6 +38,8 @@
  *   C4  a page listed by a child that is out is not given to anybody else
  *   C5  who waits for pages or chunks holds none; loads and flushes in flight need nothing more to
  *       complete
+ *   C6  what a DELETE, DISCARD or WRITE_ZEROES took away comes back by no older change, wherever
+ *       that was parked (change.c)
  */
 #ifndef PEERS_CACHED_CACHED_H
 #define PEERS_CACHED_CACHED_H
@@ -174,6 +176,9 @@ struct cached {
 	struct child *children;			/* by request */
 	_Atomic uint32_t nr_orphans;		/* CHILD_ORPHANs; any thread */
 	bool adopted;		/* all of a predecessor's children are; set before serving */
+	/* a predecessor's requests are being handed over; cuts among them wait (change.c) */
+	bool recovering;
+	struct creq *cuts, **cuts_tail;
 	struct cport ports[PEER_MAX_THREADS];
 
 	/* its size (extent.c): written by port 0 under mem_lock, read without */

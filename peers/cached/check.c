@@ -69,6 +69,7 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	assert(!o->reclaiming || o->flushes_out || o->loads_out || o->asked ||
 		o->nr[BUCKET_DIRTY] || o->nr[BUCKET_LOADING] ||
 		o->nr[BUCKET_BYPASS]); /* else nobody goes on with emptying it */
+	changes_check(k, o);
 	*tally = t;
 }
 

@@ -17,8 +17,9 @@
  *                                  waits for, are out                         sync_send, around.c,
  *                                                                             flush_add, ops.c,
  *                                                                             begins_again
- *   WAITS_...      RUNNING         what it waited for is there                entry_retry,
- *                                                                             object_wake,
+ *   WAITS_...      RUNNING         what it waited for is there, or it is      entry_retry,
+ *                                  voided                                     object_wake,
+ *                                                                             change_catch,
  *                                                                             take_due,
  *                                                                             sync_retry,
  *                                                                             creq_retry
@@ -79,6 +80,8 @@ void creq_finish(struct cport *ps, struct creq *c, int64_t result)
 {
 	struct object *o = c->obj, *other = c->other;
 
+	if (c->listed)
+		change_leave(ps->cache, o, c);
 	c->obj = c->other = NULL;
 	list_put(ps, c);
 	creq_set_state(c, CREQ_IDLE);
@@ -101,6 +104,7 @@ void creq_wait_for_request(struct cport *ps, struct creq *c)
 {
 	creq_set_state(c, CREQ_WAITS_REQUEST);
 	c->wait.fn = creq_retry;
+	c->queue = &ps->want_requests;
 	requests_wait(ps, &c->wait);
 }
 
@@ -115,12 +119,31 @@ static void adopt_volume(struct cport *ps, struct creq *c)
 		volume_adopt(ps, c->obj, c->r->volume);
 }
 
+static bool changes_slots(uint8_t op)
+{
+	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
+	       op == XSEG_OP_COPY;
+}
+
+static bool is_change(const struct creq *c)
+{
+	return changes_slots(c->r->op) || c->r->op == XSEG_OP_DELETE;
+}
+
+/* It is inside its object for the first time, or again. */
+static void step_begin(struct cport *ps, struct creq *c)
+{
+	if (is_change(c) && !c->listed && !c->applied)
+		change_enter(ps->cache, c->obj, c);
+	adopt_volume(ps, c);
+}
+
 static void step_job(struct xwork *w, void *ctx)
 {
 	struct creq *c = caa_container_of(w, struct creq, work);
 	struct object *o = c->obj;
 
-	adopt_volume(ctx, c);
+	step_begin(ctx, c);
 	c->step(ctx, c);
 	object_reclaim_step(ctx, o);
 }
@@ -130,12 +153,15 @@ static void step_job(struct xwork *w, void *ctx)
 static void redo_job(struct xwork *w, void *ctx)
 {
 	struct creq *c = caa_container_of(w, struct creq, work);
+	struct cport *ps = ctx;
 
-	adopt_volume(ctx, c);
 	c->redo = true;
 	c->obj->nr_redo++;
 	c->work.fn = step_job;
-	c->step(ctx, c);
+	if (changes_defer(ps->cache, c))
+		return;
+	step_begin(ps, c);
+	c->step(ps, c);
 }
 
 /* An APPLIED one: its effect is in the slots; what is left is to wait for the store. */
@@ -146,12 +172,6 @@ static void applied_job(struct xwork *w, void *ctx)
 	c->work.fn = step_job;
 	c->applied = c->inherited = true;
 	through_wait(ctx, c);
-}
-
-static bool changes_slots(uint8_t op)
-{
-	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
-	       op == XSEG_OP_COPY;
 }
 
 /* Of others, an object that has nothing here gets nothing: it need not be admitted. */
@@ -180,6 +200,24 @@ static void wait_for_entry(struct cport *ps, struct creq *c)
 	object_reclaim_one(ps);
 	if (xcache_nr_free(&ps->cache->xc))
 		ps->freed = true;
+}
+
+static bool is_older_change(struct xwait *w, void *cut)
+{
+	const struct creq *c = caa_container_of(w, struct creq, wait), *newer = cut;
+
+	return is_change(c) && c->r->hash == newer->r->hash &&
+	       strcmp(c->r->target, newer->r->target) == 0;
+}
+
+/* Older changes of its object that wait for an entry come before the cut: there is one now. */
+static void take_in_older(struct cport *ps, struct creq *cut)
+{
+	struct xwait *w;
+
+	while (!xwaitq_empty(&ps->cache->want_entries) &&
+		(w = xwaitq_take(&ps->cache->want_entries, is_older_change, cut)) != NULL)
+		w->fn(w, ps);
 }
 
 /* What goes past the cache by its policy keeps nothing here. What has to be done again goes through
@@ -218,6 +256,8 @@ static void find_object(struct cport *ps, struct creq *c)
 			count(ps, CC_REINSERTED, 1);
 	}
 	c->obj = &k->objects[idx];
+	if (op_is_cut(c->r->op))
+		take_in_older(ps, c);
 	if (object_passes(c->obj) && has_range(c->r->op))
 		object_admit(ps, c->obj, admit_how(ps, c));
 	object_push(ps, c->obj, &c->work);
@@ -284,5 +324,21 @@ XAPART void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 		c->work.fn = applied_job;
 	c->volume = (uint16_t)(has_range(r->op) ? volume_of_request(ps, r)
 						: volume_find(ps->cache, r->volume));
-	find_object(ps, c);
+	if (recovered && r->op == XSEG_OP_DELETE && r->state == XSEG_REQ_APPLIED)
+		creq_finish(ps, c, 0);	/* it was voided */
+	else if (c->work.fn != step_job || !changes_defer(ps->cache, c))
+		find_object(ps, c);
+}
+
+void creq_recovered(struct cport *ps)
+{
+	struct creq *c = changes_recovered(ps->cache), *next;
+
+	for (; c; c = next) {
+		next = c->next;
+		if (c->obj)
+			object_push(ps, c->obj, &c->work);
+		else
+			find_object(ps, c);
+	}
 }

@@ -25,12 +25,16 @@ enum creq_state {
 /* A request from above, while cached has it. Indexed by the request's index. */
 struct creq {
 	enum creq_state state;			/* written by creq_set_state() only */
+	/* its neighbours among the changes of its object (change.c): index of a request + 1 */
+	uint32_t older;
 	struct xreq *r;
 	/* other: COPY: of source and target the one that it is not inside of */
 	struct object *obj, *other;
 	void (*step)(struct cport *ps, struct creq *c);	/* tries to go on; inside the object */
 	struct xwork work;
 	struct xwait wait;
+	/* where it waited last by `wait`; NULL: nowhere yet, or in the throttle since */
+	struct xwaitq *queue;
 	/* in one of the object's lists, the throttle's, or among pending FLUSHes */
 	struct creq *next;
 	/* read: buckets copied; write: while it is applied, those whose pages are given; then, that
@@ -40,6 +44,7 @@ struct creq {
 	 * walks had ended when it began, or are to end before it begins again (sync.c) */
 	uint64_t seq;
 	uint32_t ticket;	/* FLUSH: what it covers */
+	uint32_t newer;				/* as `older` */
 	uint64_t dirty_end;		/* INFO: end of what was dirty when the store was asked */
 	uint64_t until_ns;			/* throttle: it waits no longer */
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */
@@ -64,6 +69,8 @@ struct creq {
 	/* write: a predecessor stored slots of it: what they had may have gone to the store
 	 * since */
 	bool inherited : 1;
+	bool listed : 1;			/* it is among the changes of its object, */
+	bool voided : 1;			/* and has no effect: a cut came (change.c) */
 	int error;
 	const struct policy *policy;		/* as of its first step */
 	uint32_t aside[2]; /* COPY: the source's data for its first and last bucket, or NO_PAGE */
@@ -129,6 +136,8 @@ void orphans_adopt(struct cached *k, uint8_t *page_is);
 /* ---- creq.c ---- */
 /* Outside of any object: it was accepted just now, or recovered. */
 void creq_request(struct cport *ps, struct xreq *r, bool recovered);
+/* Port 0, before the cache serves: all of a predecessor's have been handed over. */
+void creq_recovered(struct cport *ps);
 /* Its range is within an object, and lies there as in the pages of its volume. */
 bool creq_range_ok(const struct xreq *r);
 /* Answers it; its list of pages and its references go. */
@@ -218,6 +227,30 @@ void through_wait(struct cport *ps, struct creq *c);
 void through_cover(struct cport *ps, struct object *o, struct child *ch, int error);
 void through_restart(struct cport *ps, struct object *o);
 void through_deleted(struct cport *ps, struct object *o);
+
+/* Inside: a change that was voided ends, as if it had been applied before its cut. */
+void write_void(struct cport *ps, struct creq *c);
+
+/* ---- change.c ---- */
+/* Takes something away: nothing older may bring it back. */
+static inline bool op_is_cut(uint8_t op)
+{
+	return op == XSEG_OP_DELETE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES;
+}
+/* It is inside the object for the first time; it is applied or answered. */
+void change_enter(struct cached *k, struct object *o, struct creq *c);
+void change_leave(struct cached *k, struct object *o, struct creq *c);
+/* The cut has to wait for an older change, whose end wakes the object's waiters. */
+bool change_waits(struct cached *k, struct object *o, const struct creq *cut);
+/* Voids the older changes that the cut covers, in the segment. The cut is STARTED. Returns those
+ * that were parked; the caller hands them to changes_end() when the cut is applied, and is answered
+ * or APPLIED. */
+struct creq *changes_void(struct cport *ps, struct object *o, const struct creq *cut);
+void changes_end(struct cport *ps, struct creq *caught);
+/* While a predecessor's requests are handed over: true if c is a cut, which is begun later. */
+bool changes_defer(struct cached *k, struct creq *c);
+struct creq *changes_recovered(struct cached *k); /* all are handed over: these cuts, by `next` */
+void changes_check(struct cached *k, struct object *o);
 
 /* ---- around.c ---- */
 /* Past the cache. False: something of its range is newer than the store. A write may have to wait

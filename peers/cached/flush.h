@@ -148,6 +148,8 @@ uint64_t throttle_store_rate(struct throttle *t, uint64_t now_ns);
 /* Inside the object, at a write's first step: true if c has to wait, and will be stepped again. It
  * holds nothing yet. */
 bool throttle_holds(struct cport *ps, struct creq *c);
+/* Inside the object: c does not wait in the throttle any more. False: it did not. */
+bool throttle_drop(struct cport *ps, struct creq *c);
 /* Outside of any object: lets those go on whose time has come; returns when it wants to run
  * again. */
 uint64_t throttle_run(struct cport *ps);

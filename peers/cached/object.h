@@ -94,7 +94,8 @@ struct object {
 	uint64_t apply_seq;		/* counts writes applied: which flush covers which write */
 	/* tickets at which each dirty set began: its group's, all volumes' */
 	uint32_t since[2], since_all[2];
-	uint32_t cnt[2];		/* buckets dirty or being written, by set (SLOT_GEN) */
+	uint16_t cnt[2];		/* buckets dirty or being written, by set (SLOT_GEN) */
+	uint32_t changes;	/* the oldest one that is not applied (change.c); 0: none */
 	uint64_t retry_ns;		/* not before then, after a failed flush; or 0 */
 	struct xwork own_work;
 	struct xwait flush_wait;		/* wants child requests to flush with */

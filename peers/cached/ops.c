@@ -4,8 +4,9 @@
  * go: if the store fails, the object stays as it was, dirty data included. It is STARTED when it
  * goes out: a successor does it again before it serves anything else of the object, or it would
  * delete what was written in between. If that fails, its predecessor's may have been done all the
- * same: then what is clean here is dropped, and what the store has is true. INFO asks the store,
- * and counts what is dirty as there.
+ * same: then what is clean here is dropped, and what the store has is true. Older changes of the
+ * object that are parked are voided when the store has deleted it (change.c). So a DELETE never
+ * waits for pages. INFO asks the store, and counts what is dirty as there.
  *
  * Contract: inside the object.
  */
@@ -31,7 +32,12 @@ void delete_step(struct cport *ps, struct creq *c)
 	struct object *o = c->obj;
 	struct child *ch;
 
-	if (object_is_shut(o) || o->flushes_out || o->nr[BUCKET_LOADING] || o->loads_out ||
+	if (c->voided) {
+		write_end(ps, c, 0);
+		return;
+	}
+	if (object_is_shut(o) || change_waits(ps->cache, o, c) || o->flushes_out ||
+		o->nr[BUCKET_LOADING] || o->loads_out ||
 		o->through || (o->nr_redo && !c->redo)) {
 		object_wait(ps, o, c, WAIT_FLUSH);
 		return;
@@ -50,12 +56,14 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 	struct object *o = ch->obj;
 	bool had_it = o->nr[BUCKET_DIRTY] > 0 || ch->c->recovered,
 	     deleted = result >= 0 || result == -ENOENT;
+	struct creq *voided = NULL;
 
 	object_set_state(o, OBJECT_READY);
 	if (deleted) {
 		object_empty(ps, o);
 		back_off_end(ps, o);
 		through_deleted(ps, o);
+		voided = changes_void(ps, o, ch->c);
 	} else {
 		if (ch->c->recovered)
 			object_forget_clean(ps, o);
@@ -64,6 +72,7 @@ void delete_done(struct cport *ps, struct child *ch, int64_t result)
 	dirty_list(ps, o);
 	dirty_unlist(ps, o);
 	write_end(ps, ch->c, result == -ENOENT && had_it ? 0 : result);
+	changes_end(ps, voided);
 	object_reclaim_step(ps, o);
 	child_put(ps, ch);
 }

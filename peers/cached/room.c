@@ -102,6 +102,7 @@ void pages_wait(struct cport *ps, struct creq *c, struct need need)
 	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->turn = (uint8_t)need.turn;
 	c->wait.fn = creq_retry;
+	c->queue = need.queue;
 	if (need.turn == TURN_ROOM)
 		atomic_fetch_add_explicit(&k->shares.waiting, 1, memory_order_relaxed);
 	xwaitq_add(need.queue, &c->wait, need.nr);
@@ -149,6 +150,7 @@ bool list_get(struct cport *ps, struct creq *c)
 	count_wait(ps, WAIT_BUCKET);
 	creq_set_state(c, CREQ_WAITS_MEMORY);
 	c->wait.fn = creq_retry;
+	c->queue = &k->want_lists;
 	xwaitq_add(&k->want_lists, &c->wait, 1);
 	if (nr_free_lists(k))
 		ps->freed = true;

@@ -354,6 +354,17 @@ void share_signal(struct cport *ps)
 	}
 }
 
+void share_left(struct cached *k, const struct xwaitq *queue)
+{
+	for (uint32_t i = 0; i < nr_shares(k); i++) {
+		if (queue != &share_at(k, i)->want)
+			continue;
+		atomic_fetch_sub_explicit(&k->shares.waiting, 1, memory_order_relaxed);
+		share_look(k, k->shares.rec[i]);
+		return;
+	}
+}
+
 void share_has_room(struct cport *ps)
 {
 	struct cached *k = ps->cache;

@@ -141,6 +141,8 @@ uint32_t share_available(struct cached *k);
 uint32_t share_room(struct cached *k, uint32_t rec);
 /* Who waits for room goes on if there is some. */
 void share_signal(struct cport *ps);
+/* A request was taken out of that queue, which may be a share's. */
+void share_left(struct cached *k, const struct xwaitq *queue);
 /* A page has left its bucket and is not free yet: a volume that was full has room all the same. */
 void share_has_room(struct cport *ps);
 /* The group of that share is flushed for its sake from now on, or no more: whichever is right. */

@@ -181,6 +181,7 @@ static bool is_slowed(const struct creq *c)
 static void enqueue(struct throttle *t, struct creq *c)
 {
 	creq_set_state(c, CREQ_WAITS_THROTTLE);
+	c->queue = NULL;
 	c->next = NULL;
 	*t->tail = c;
 	t->tail = &c->next;
@@ -225,6 +226,28 @@ bool throttle_holds(struct cport *ps, struct creq *c)
 		count_wait(ps, WAIT_THROTTLE);
 	}
 	return holds;
+}
+
+bool throttle_drop(struct cport *ps, struct creq *c)
+{
+	struct throttle *t = &ps->cache->throttle;
+	struct creq **at = &t->head;
+
+	if (!throttle_busy(ps->cache))
+		return false;
+	pthread_mutex_lock(&t->lock);
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (*at) {
+		*at = c->next;
+		if (!*at)
+			t->tail = at;
+		atomic_fetch_sub_explicit(&t->nr, 1, memory_order_relaxed);
+		pthread_mutex_unlock(&t->lock);
+		return true;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return false;
 }
 
 /* Takes the first one if it may go; else *next_ns says when to look again. */

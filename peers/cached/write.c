@@ -180,38 +180,49 @@ static void store_slots(struct cport *ps, struct creq *c)
 		pages_return(ps, c->page, c->nr);	/* where another was given */
 }
 
+/* Its data is in the slots, or needs not be. It is answered, or waits for the store. */
+static void write_applied(struct cport *ps, struct creq *c)
+{
+	c->applied = true;
+	change_leave(ps->cache, c->obj, c);
+	count(ps, CC_WRITES, 1);
+	count(ps, c->policy->counter, 1);
+	volume_count_write(volume_block(ps, c->volume), c->r->size);
+	if (c->fua)
+		through_applied(ps, c);
+	else
+		c->policy->applied(ps, c);
+}
+
 /* All that the write may wait for is there. */
 static void write_apply(struct cport *ps, struct creq *c)
 {
+	struct creq *voided = NULL;
 	struct object *o = c->obj;
 
 	fill_pages(ps, c);
 	if (c->r->state == XSEG_REQ_AT)
 		xseg_req_start(ps->pp->port, c->r);
+	if (op_is_cut(c->r->op))
+		voided = changes_void(ps, o, c);
 	store_slots(ps, c);
 	c->nr_pages = 0;
 	list_put(ps, c);
 	aside_put(ps, c);
-	c->applied = true;
 	c->seq = ++o->apply_seq;
 	if (c->redo) {
 		c->redo = false;
 		o->nr_redo--;
 	}
-	count(ps, CC_WRITES, 1);
-	count(ps, c->policy->counter, 1);
-	volume_count_write(volume_block(ps, c->volume), c->r->size);
 	dirty_list(ps, o);
-	if (c->fua)
-		through_applied(ps, c);
-	else
-		c->policy->applied(ps, c);
+	write_applied(ps, c);
+	changes_end(ps, voided);
 	if (o->waiters)
 		object_wake(ps, o);
 }
 
-/* Gives up: own pages and empty chunks go back, edges that were loaded become clean buckets. */
-static void write_fail(struct cport *ps, struct creq *c)
+/* Own pages and empty chunks go back, edges that were loaded become clean buckets. */
+static void write_release(struct cport *ps, struct creq *c)
 {
 	struct object *o = c->obj;
 
@@ -226,7 +237,32 @@ static void write_fail(struct cport *ps, struct creq *c)
 	c->nr_pages = 0;
 	room_put(ps, o, c->first, c->nr, NULL, 0);
 	aside_put(ps, c);
+}
+
+/* Gives up. */
+static void write_fail(struct cport *ps, struct creq *c)
+{
+	write_release(ps, c);
 	write_end(ps, c, c->error);
+}
+
+void write_void(struct cport *ps, struct creq *c)
+{
+	struct object *o = c->obj;
+
+	if (c->edges_out) {
+		object_wait(ps, o, c, WAIT_LOAD);
+		return;
+	}
+	write_release(ps, c);
+	list_put(ps, c);
+	if (!c->policy)
+		c->policy = object_policy(ps, o);
+	c->seq = o->apply_seq;
+	c->inherited = true;	/* what it waits for was stored by its cut */
+	write_applied(ps, c);
+	if (o->waiters)
+		object_wake(ps, o);
 }
 
 static void edge_release(struct cport *ps, struct creq *c, uint32_t i)
@@ -299,11 +335,16 @@ void write_step(struct cport *ps, struct creq *c)
 	struct object *o = c->obj;
 	enum edge edges;
 
+	if (c->voided) {
+		write_void(ps, c);
+		return;
+	}
 	if (!c->policy)
 		c->policy = object_policy(ps, o);
 	if (!object_passes(o) && throttle_holds(ps, c))
 		return;
-	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c)) {
+	if (object_is_shut(o) || (o->nr_redo && !c->redo) || around_is_out(ps, c) ||
+		(op_is_cut(c->r->op) && change_waits(ps->cache, o, c))) {
 		object_wait(ps, o, c, WAIT_LOAD);
 		return;
 	}

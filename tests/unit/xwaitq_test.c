@@ -239,6 +239,28 @@ static void a_signal_beside_an_add_is_seen_by_one_of_them(void **state)
 	xwaitq_fini(&d.q);
 }
 
+static bool is_it(struct xwait *w, void *arg)
+{
+	return w == arg;
+}
+
+static void the_first_that_matches_is_taken_whatever_it_needs(void **state)
+{
+	struct xwait w[3] = { 0 };
+	struct xwaitq q;
+
+	(void)state;
+	xwaitq_init(&q);
+	for (int i = 0; i < 3; i++)
+		xwaitq_add(&q, &w[i], 9);
+	assert_ptr_equal(xwaitq_take(&q, is_it, &w[1]), &w[1]);
+	assert_null(xwaitq_take(&q, is_it, &w[1]));
+	assert_ptr_equal(xwaitq_pop(&q, 9), &w[0]);
+	assert_ptr_equal(xwaitq_pop(&q, 9), &w[2]);
+	assert_true(xwaitq_empty(&q));
+	xwaitq_fini(&q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +268,7 @@ int main(void)
 		cmocka_unit_test(waiters_are_popped_in_order_of_arrival),
 		cmocka_unit_test(a_large_need_is_not_starved_by_small_ones),
 		cmocka_unit_test(a_waiter_leaves_from_anywhere_once),
+		cmocka_unit_test(the_first_that_matches_is_taken_whatever_it_needs),
 		cmocka_unit_test(no_wake_up_is_lost),
 		cmocka_unit_test(a_signal_beside_an_add_is_seen_by_one_of_them),
 	};
