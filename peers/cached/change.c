@@ -146,6 +146,17 @@ static bool change_catch(struct cport *ps, struct creq *d)
 	return true;
 }
 
+/* Q3: the cut was not begun before what it has to wait for was done. */
+static void older_check(struct cached *k, struct object *o, const struct creq *cut)
+{
+	const struct creq *d;
+
+	if (cut->redo)
+		return;
+	for (d = creq_at(k, o->changes); d != cut; d = creq_at(k, d->newer))
+		assert(d->voided || !overlaps(d, cut));
+}
+
 struct creq *changes_void(struct cport *ps, struct object *o, const struct creq *cut)
 {
 	struct cached *k = ps->cache;
@@ -162,6 +173,7 @@ struct creq *changes_void(struct cport *ps, struct object *o, const struct creq 
 			caught = d;
 		}
 	}
+	older_check(k, o, cut);
 	return caught;
 }
 
