@@ -357,6 +357,9 @@ int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin);
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue);
 /* The same for an offer of another port of the thread: near.c. */
 struct xreq *xs_req_accept_near(struct xport *port, uint64_t offer);
+/* Takes the answer to a request that is out, where a result is written and the place does not say
+ * so; NULL: there is none, or the place may be right. */
+struct xreq *xs_req_accept_lost(struct xport *port, uint32_t index);
 /* Nobody is behind the port any more: no request is held by it, nor out. */
 void xs_views_forget(struct xport *port);
 /* Moves a request from exactly `place` to (state, port), which has it from now on. */
@@ -378,6 +381,20 @@ static inline size_t views_bytes(const struct xseg *seg)
 {
 	return 2 * seg->geo.nr_requests * sizeof(struct xreq);
 }
+
+/* ---- place.c ---- */
+/* Nobody has submitted it: whatever its place says, no process holds it. */
+bool xs_req_is_idle(struct xseg *seg, uint32_t index);
+/* The place says that somebody holds the request, and no process can: not as `seg` is at this
+ * moment, nor later. owner: the peer that has the request among its own. */
+bool xs_place_is_stray(struct xseg *seg, uint32_t index, uint64_t place, uint32_t owner);
+/* The same of a place alone: it is in no state, at a port of nobody, or with a generation that the
+ * peer that serves does not have. */
+bool xs_place_is_lost(struct xseg *seg, uint64_t place);
+/* From whatever the place is to this one, with the next sequence, by who knows that it is his;
+ * returns what it is then. */
+uint64_t xs_place_force(struct xseg *seg, uint32_t index, uint64_t own_place,
+	enum xseg_req_state state);
 
 /* ---- part.c ---- */
 /* Marks in the parent what its child was answered: see xseg_req_part_set_done(). */

@@ -65,6 +65,7 @@ uint64_t layout_stamp(void)
 		offsetof(struct xs_req, parent),
 		offsetof(struct xs_req, via),
 		offsetof(struct xs_req, to),
+		offsetof(struct xs_req, pass),
 		offsetof(struct xs_req, done),
 		offsetof(struct xs_req, page),
 		offsetof(struct xs_req, nr_lent),

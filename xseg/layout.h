@@ -147,6 +147,8 @@ struct xs_lane {
 };
 
 #define XS_NOT_ANSWERED INT64_MIN
+/* Nobody has submitted it since it was freed: no place can say that somebody holds it (place.c). */
+#define XS_IDLE (INT64_MIN + 1)
 
 /* A page of a request. `lent`: what is lent in its place, XSEG_LENT_*, or 0; the holder's until it
  * is answered, and then its origin's to drop. Until the request is FREE or submitted again it pins
@@ -171,9 +173,9 @@ struct xs_req {
 	uint32_t volume;
 	uint16_t origin;	/* the port it belongs to; set when a port gets its requests */
 	_Atomic uint16_t nr_lent; /* so many of its pages may bear something lent; as page[].lent */
-	/* the answerer's: valid when the place says ANSWERED, and until the request is used again.
-	 * XS_NOT_ANSWERED from when it is submitted until then. A repair looks at it while somebody
-	 * may be answering */
+	/* the answerer's: valid when the place says ANSWERED, and until the request is freed, which
+	 * makes it XS_IDLE. XS_NOT_ANSWERED from when it is submitted until it is answered. A repair
+	 * looks at it while somebody may be answering */
 	_Atomic int64_t result;
 	/* the forwarder's: valid for whoever accepts its offer */
 	uint64_t obj_offset;
@@ -186,6 +188,9 @@ struct xs_req {
 	_Atomic uint16_t via;
 	/* port + 1 that it was offered to last: valid while via is not 0, stored before that */
 	_Atomic uint16_t to;
+	/* which submission this is: the sequence that the place had then; the origin's. A holder
+	 * whose place was written over knows by it that the request is still the one that it has */
+	uint32_t pass;
 	/* An offer that found no lane: ask_word(), the port that it is made to, and the sequence of
 	 * the place while it is good. Its sender, after all else; never cleared, as the sequence
 	 * tells */

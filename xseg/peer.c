@@ -172,6 +172,7 @@ static int add_port(
 		uint32_t seq = place_seq(atomic_load_explicit(&r->place, memory_order_relaxed));
 
 		r->origin = (uint16_t)i;
+		atomic_store_explicit(&r->result, XS_IDLE, memory_order_relaxed);
 		atomic_store_explicit(
 			&r->place, place_word(XSEG_REQ_FREE, i, 0, seq + 1), memory_order_release);
 	}
@@ -457,20 +458,35 @@ static struct xport *own_port(struct xseg_peer *peer, uint32_t index)
 	return NULL;
 }
 
+/* Whether it may be one that a predecessor had; not one that nobody has submitted, nor one of the
+ * peer's own (rules 1 and 2 of place.c), whatever is written there. */
+static bool is_inherited(struct xseg_peer *peer, uint32_t index)
+{
+	uint32_t owner = xs_req_owner(peer->seg, index);
+
+	if (!xs_req_is_idle(peer->seg, index) && owner != XSEG_NONE &&
+		!xs_peer_has_port(peer->seg, peer->index, owner))
+		return true;
+	xs_count_bad(peer->seg);
+	return false;
+}
+
 /* One request that may be a predecessor's, in state `want`: restamped with our generation, then
  * handed over. */
 static void recover_one(struct xseg_peer *peer, uint32_t index, enum xseg_req_state want,
 			void (*fn)(struct xport *port, struct xreq *r, void *arg), void *arg)
 {
-	uint64_t w = atomic_load_explicit(&peer->seg->reqs[index].place, memory_order_acquire);
+	struct xs_req *sh = &peer->seg->reqs[index];
+	uint64_t w = atomic_load_explicit(&sh->place, memory_order_acquire);
 	struct xport *port = place_state(w) == want ? own_port(peer, place_port(w)) : NULL;
 	struct xreq *r = view_held(peer->seg, index);
 
-	if (!port || place_gen(w) == port->generation || !xs_req_take(port, r, index, w, want))
+	if (!port || place_gen(w) == port->generation || !is_inherited(peer, index) ||
+		!xs_req_take(port, r, index, w, want))
 		return;
 	XKILL(REQ_TAKEN_OVER);
 	/* the predecessor's offer of it is void */
-	atomic_store_explicit(&peer->seg->reqs[index].via, 0, memory_order_relaxed);
+	atomic_store_explicit(&sh->via, 0, memory_order_relaxed);
 	if (xs_req_copy_in(peer->seg, r, &(struct xs_origin){ .port = XSEG_NONE })) {
 		xs_count_bad(peer->seg);
 		xseg_req_answer(port, r, -EPROTO);

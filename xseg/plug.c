@@ -117,7 +117,7 @@ static bool is_below(struct xseg *seg, uint32_t index, uint32_t peer)
 	uint64_t w = atomic_load(&r->place);
 	enum xseg_req_state s = place_state(w);
 
-	if (s == XSEG_REQ_FREE || s == XSEG_REQ_ANSWERED)
+	if (s == XSEG_REQ_FREE || s == XSEG_REQ_ANSWERED || xs_req_is_idle(seg, index))
 		return false;
 	if (!xs_peer_has_port(seg, peer,
 		    atomic_load_explicit(&r->via, memory_order_relaxed) - 1u))
@@ -155,7 +155,8 @@ uint32_t xseg_plug_others(struct xseg_peer *peer)
 		uint64_t w = atomic_load(&r->place);
 		enum xseg_req_state s = place_state(w);
 
-		if (s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED)
+		if ((s != XSEG_REQ_AT && s != XSEG_REQ_STARTED && s != XSEG_REQ_APPLIED) ||
+			xs_req_is_idle(seg, i))
 			continue;
 		n += XS_FETCH(r->op) != XSEG_OP_ADMIN &&
 		     xs_peer_has_port(seg, lower, place_port(w)) &&

@@ -532,6 +532,8 @@ XCOLD static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t
 
 		if (place_state(place) == XSEG_REQ_ANSWERED)
 			r = xs_req_accept(p, offer_word(p->req_first + i, place), QUEUE_REPLY);
+		if (!r)
+			r = xs_req_accept_lost(p, p->req_first + i);
 		if (r)
 			out[got++] = r;
 	}

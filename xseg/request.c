@@ -33,6 +33,8 @@
  *   E4  a private copy has one holder in its process, and an answer is taken only of what is out:
  *       whatever somebody scribbles into places and lanes, nobody is handed what another part of
  *       the process has, or an answer that it did not ask for
+ *   E5  where a place is not what its holder, or its origin, left there, and the request is still
+ *       the one that it has (`pass`; it is in its pool), it puts the place right (place.c)
  *
  * Contract: a struct xreq is used by one thread at a time; nothing here blocks.
  */
@@ -175,8 +177,13 @@ static void view_begin(struct xreq *r)
 
 int xs_req_receive(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 {
-	if (!r->sent_on)
-		return xs_req_copy_in(seg, r, origin);
+	int rc;
+
+	if (!r->sent_on) {
+		rc = xs_req_copy_in(seg, r, origin);
+		/* F1 of place.c */
+		return xs_req_is_idle(seg, r->index) ? -EPROTO : rc;
+	}
 	view_begin(r);
 	return 0;
 }
@@ -196,6 +203,7 @@ int xs_req_copy_in(struct xseg *seg, struct xreq *r, struct xs_origin *origin)
 	r->hash = XS_FETCH(sh->hash);
 	r->parent = atomic_load_explicit(&sh->parent, memory_order_relaxed);
 	r->part = XS_FETCH(sh->part);
+	r->pass = XS_FETCH(sh->pass);
 	r->origin = XS_FETCH(sh->origin);
 	r->via = atomic_load_explicit(&sh->via, memory_order_relaxed);
 	view_begin(r);
@@ -242,14 +250,42 @@ static inline bool view_move(
 	return true;
 }
 
-/* One edge that a holder makes, and keeps it; false when there is none, or the place is not what it
- * should be. */
+/* E5. The request has not been submitted again, nor answered, nor is it free, and its holder has no
+ * successor: it is still its holder's. */
+static bool is_still_held(struct xseg *seg, const struct xreq *r)
+{
+	const struct xs_req *sh = &seg->reqs[r->index];
+	uint32_t peer = xs_peer_of_port(seg, place_port(r->place));
+
+	return peer && peer <= seg->geo.nr_ports &&
+	       (peer_gen(xs_peer_word(seg, peer - 1)) & 0xfffff) == place_gen(r->place) &&
+	       XS_FETCH(sh->pass) == r->pass &&
+	       atomic_load_explicit(&sh->result, memory_order_relaxed) == XS_NOT_ANSWERED &&
+	       place_state(atomic_load_explicit(&sh->place, memory_order_acquire)) != XSEG_REQ_FREE;
+}
+
+/* The holder's, where the place is not what it left there. False: the request is its no more. */
+XCOLD static bool hold_mend(struct xseg *seg, struct xreq *r)
+{
+	if (!is_still_held(seg, r)) {
+		xs_count_bad(seg);
+		return false;
+	}
+	r->place = xs_place_force(seg, r->index, place_whose(r->place), r->state);
+	return true;
+}
+
+/* One edge that a holder makes, and keeps it; false when there is none, or it is the holder no
+ * more. */
 static inline bool hold_move(struct xseg *seg, struct xreq *r, enum xseg_req_state state)
 {
 	uint64_t old;
 
-	return view_move(r, state, place_whose(r->place), &old) &&
-	       place_store(seg, r->index, old, r->place);
+	if (!view_move(r, state, place_whose(r->place), &old)) {
+		xs_count_bad(seg);
+		return false;
+	}
+	return place_store(seg, r->index, old, r->place) || hold_mend(seg, r);
 }
 
 /* The same for an origin's request that is at rest: somebody may be accepting it meanwhile, or take
@@ -341,6 +377,29 @@ bool xs_req_take(struct xport *port, struct xreq *r, uint32_t index, uint64_t pl
 	return true;
 }
 
+/* The request is its origin's again, by that place. */
+static inline struct xreq *answer_in(
+	struct xport *port, struct xreq *r, uint32_t index, uint64_t place)
+{
+	view_take(port, r, index, place, XSEG_REQ_PRIVATE);
+	XKILL(ANSWER_ACCEPTED);
+	r->result = result_of(port->seg, r);
+	if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
+		r->result = -EPROTO;
+	r->out = false;
+	if (r->result < 0 || index == port->measure.index)
+		xs_measure_take(port, r);
+	return r;
+}
+
+/* It was answered, whatever the place says: a result is written before that. */
+static bool has_result(struct xseg *seg, uint32_t index)
+{
+	int64_t result = atomic_load_explicit(&seg->reqs[index].result, memory_order_relaxed);
+
+	return result != XS_NOT_ANSWERED && result != XS_IDLE;
+}
+
 /* The answer to a request of the port's own. Only its origin takes it (E1). */
 static struct xreq *accept_answer(struct xport *port, uint32_t index, uint64_t place)
 {
@@ -350,21 +409,29 @@ static struct xreq *accept_answer(struct xport *port, uint32_t index, uint64_t p
 	if (place_state(place) != XSEG_REQ_ANSWERED || place_port(place) != port->index ||
 	    index < port->req_first || index - port->req_first >= port->req_nr)
 		return NULL;
-	if (!r->out) {
+	if (!r->out || !has_result(port->seg, index)) {
 		xs_count_bad(port->seg);
 		return NULL;
 	}
 	if (!nobody_has(port, r) || !place_store(port->seg, index, place, new))
 		return NULL;
-	view_take(port, r, index, new, XSEG_REQ_PRIVATE);
-	XKILL(ANSWER_ACCEPTED);
-	r->result = result_of(port->seg, r);
-	if (xs_req_lists_gifts(r) ? xs_req_gifts_in(port->seg, r) : xs_req_loans_in(port->seg, r))
-		r->result = -EPROTO;
-	r->out = false;
-	if (r->result < 0 || index == port->measure.index)
-		xs_measure_take(port, r);
-	return r;
+	return answer_in(port, r, index, new);
+}
+
+XCOLD struct xreq *xs_req_accept_lost(struct xport *port, uint32_t index)
+{
+	uint64_t place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
+	enum xseg_req_state s = place_state(place);
+	struct xreq *r = view_own(port->seg, index);
+
+	/* a holder that lives may be about to say that it is answered */
+	if (!r->out || !has_result(port->seg, index) ||
+		(s >= XSEG_REQ_AT && s <= XSEG_REQ_APPLIED && !xs_place_is_lost(port->seg, place)))
+		return NULL;
+	if (!nobody_has(port, r))
+		return NULL;
+	place = xs_place_force(port->seg, index, port->own_place, XSEG_REQ_PRIVATE);
+	return answer_in(port, r, index, place);
 }
 
 struct xreq *xs_req_accept(struct xport *port, uint64_t offer, uint32_t queue)
@@ -422,10 +489,10 @@ struct xreq *xseg_req_alloc(struct xport *port)
 	r->index = index;
 	r->place = atomic_load_explicit(&port->seg->reqs[index].place, memory_order_acquire);
 	r->state = place_state(r->place);
-	if (r->state != XSEG_REQ_FREE ||
-		!rest_move(port, r, XSEG_REQ_PRIVATE)) {
-		xs_count_bad(port->seg);
-		return NULL;
+	/* what is in the pool is ours, whatever the place says: E5 */
+	if (r->state != XSEG_REQ_FREE || !rest_move(port, r, XSEG_REQ_PRIVATE)) {
+		r->state = XSEG_REQ_PRIVATE;
+		r->place = xs_place_force(port->seg, index, port->own_place, r->state);
 	}
 	XKILL(REQ_TAKEN);
 	set_holder(r, port);
@@ -452,6 +519,13 @@ static void parent_forget(struct xs_req *sh)
 	atomic_store_explicit(&sh->parent, 0, memory_order_relaxed);
 }
 
+/* F1 of place.c. Not where it has been submitted again since `result` was seen. */
+static void idle_set(struct xs_req *sh, int64_t result)
+{
+	atomic_compare_exchange_strong_explicit(
+		&sh->result, &result, XS_IDLE, memory_order_relaxed, memory_order_relaxed);
+}
+
 void xseg_req_free(struct xport *port, struct xreq *r)
 {
 	if (place_port(r->place) != port->index || r->state != XSEG_REQ_PRIVATE) {
@@ -460,11 +534,11 @@ void xseg_req_free(struct xport *port, struct xreq *r)
 	}
 	parent_forget(&port->seg->reqs[r->index]);
 	XKILL(REQ_DISOWNED);
+	atomic_store_explicit(
+		&port->seg->reqs[r->index].result, XS_IDLE, memory_order_relaxed);
 	set_holder(r, NULL);
-	if (!rest_move(port, r, XSEG_REQ_FREE)) {
-		xs_count_bad(port->seg);
-		return;
-	}
+	if (!rest_move(port, r, XSEG_REQ_FREE))
+		xs_place_force(port->seg, r->index, place_whose(r->place), XSEG_REQ_FREE);
 	xpool_put(&port->free, r->index);
 }
 
@@ -502,7 +576,7 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 	/* What has no answer keeps its parent: it may be accepted in this moment, and is a child
 	 * until it is answered. It does no harm to what is FREE: nothing is marked before there is
 	 * an answer, and the parent is written anew before that. */
-	if (result != XS_NOT_ANSWERED) {
+	if (has_result(seg, index)) {
 		xs_req_mark_part(seg, index, result);
 		parent_forget(sh);
 	}
@@ -511,6 +585,7 @@ bool xs_req_home(struct xseg *seg, uint32_t index, uint64_t place, uint32_t port
 		    place_word(XSEG_REQ_FREE, port, 0, place_seq(place) + 1), memory_order_acq_rel,
 		    memory_order_relaxed))
 		return false;
+	idle_set(sh, result);
 	XKILL(REQ_HOMED);
 	return true;
 }
@@ -605,6 +680,7 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	sh->offset = r->offset;
 	sh->volume = r->volume;
 	sh->part = r->part;
+	sh->pass = r->pass = place_seq(r->place);
 	atomic_store_explicit(&sh->result, XS_NOT_ANSWERED, memory_order_relaxed);
 	/* release: partner is the acquire in xs_req_mark_part(); a repair that sees the parent sees
 	 * that there is no answer yet */
@@ -634,16 +710,22 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 
 void xseg_req_start(struct xport *port, struct xreq *r)
 {
-	if (!hold_move(port->seg, r, XSEG_REQ_STARTED))
-		xs_count_bad(port->seg);
+	hold_move(port->seg, r, XSEG_REQ_STARTED);
 	XKILL(REQ_STARTED);
 }
 
 void xseg_req_apply(struct xport *port, struct xreq *r)
 {
-	if (!hold_move(port->seg, r, XSEG_REQ_APPLIED))
-		xs_count_bad(port->seg);
+	hold_move(port->seg, r, XSEG_REQ_APPLIED);
 	XKILL(REQ_APPLIED);
+}
+
+/* The place is what it should be, or is put right; false: the request is its holder's no more. */
+static inline bool hold_check(struct xseg *seg, struct xreq *r)
+{
+	if (atomic_load_explicit(&seg->reqs[r->index].place, memory_order_relaxed) == r->place)
+		return true;
+	return hold_mend(seg, r);
 }
 
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
@@ -651,6 +733,10 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 	uint32_t origin = r->origin, index = r->index;
 	uint64_t old, place;
 
+	if (is_legal(r->state, XSEG_REQ_ANSWERED) && !hold_check(port->seg, r)) {
+		set_holder(r, NULL);
+		return;
+	}
 	if (!view_move(r, XSEG_REQ_ANSWERED, place_word(XSEG_REQ_FREE, origin, 0, 0), &old)) {
 		xs_count_bad(port->seg);
 		return;
@@ -660,13 +746,17 @@ void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)
 	if (r->nr_lent == 0 && !xs_req_lists_gifts(r))
 		xs_req_loans_drop(port->seg, r);	/* what a predecessor may have lent */
 	set_holder(r, NULL);
-	atomic_store_explicit(&port->seg->reqs[index].result, result, memory_order_relaxed);
+	/* no result is one of the two that say that there is none: its origin refuses it */
+	atomic_store_explicit(&port->seg->reqs[index].result,
+		result > XS_IDLE ? result : XS_IDLE + 1, memory_order_relaxed);
 	XKILL(RESULT_WRITTEN);
 	if (place_store(port->seg, index, old, place)) {
 		XKILL(REQ_ANSWERED);
 		demote_header(&port->seg->reqs[index]);
 		xs_offer_answer(port, origin, offer_word(index, place));
 	} else {
+		/* written over in this moment: its origin finds the result */
 		xs_count_bad(port->seg);
+		xs_port_alert(port->seg, origin);
 	}
 }

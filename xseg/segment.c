@@ -169,9 +169,11 @@ static void write_tables(
 	snprintf(seg->super->name, sizeof(seg->super->name), "%s", name);
 	for (i = 0; i < geo->nr_lanes; i++)
 		xq_init((struct xq *)(seg->base + geo->off_rings + i * geo->ring_bytes), 0);
-	for (i = 0; i < geo->nr_requests; i++)
+	for (i = 0; i < geo->nr_requests; i++) {
+		atomic_store_explicit(&seg->reqs[i].result, XS_IDLE, memory_order_relaxed);
 		atomic_store_explicit(&seg->reqs[i].place,
 			place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0, 0), memory_order_relaxed);
+	}
 }
 
 #ifndef MADV_COLLAPSE

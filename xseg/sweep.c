@@ -98,23 +98,17 @@ void xs_mark_dead_before(struct xseg *seg, uint32_t member)
 	mark_dead(seg, member);
 }
 
-/* No process can have it, whatever the place says (R5): it is in no state, or at a port that
- * belongs to nobody. */
-static bool is_nowhere(struct xseg *seg, uint64_t place)
-{
-	return place_state(place) > XSEG_REQ_ANSWERED || !xs_peer_of_port(seg, place_port(place));
-}
-
 /* One request of a dead or leaving origin: what is at rest with it becomes FREE. True when it is
  * FREE now. */
-static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port)
+static bool bring_home(struct xseg *seg, uint32_t index, uint32_t port, uint32_t peer)
 {
 	uint64_t w = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
 	enum xseg_req_state s = place_state(w);
 
 	if (s == XSEG_REQ_FREE)
 		return true;
-	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED && !is_nowhere(seg, w))
+	if (s != XSEG_REQ_PRIVATE && s != XSEG_REQ_ANSWERED &&
+		!xs_place_is_stray(seg, index, w, peer))
 		return false;
 	return xs_req_home(seg, index, w, port);
 }
@@ -126,7 +120,7 @@ uint32_t xs_requests_out(struct xseg *seg, uint32_t index)
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		nr = xs_peer_has_port(seg, index, i) ? xs_port_requests(seg, i, &first) : 0;
 		for (uint32_t k = 0; k < nr; k++)
-			out += !bring_home(seg, first + k, i);
+			out += !bring_home(seg, first + k, i, index);
 	}
 	return out;
 }
@@ -216,7 +210,7 @@ static bool is_offered_to(struct xseg *seg, uint32_t index, uint32_t peer)
 	uint32_t via = atomic_load_explicit(&r->via, memory_order_relaxed),
 		 to = atomic_load_explicit(&r->to, memory_order_relaxed);
 
-	if (!via || !to || !xs_peer_has_port(seg, peer, to - 1))
+	if (!via || !to || !xs_peer_has_port(seg, peer, to - 1) || xs_req_is_idle(seg, index))
 		return false;
 	if (place_state(w) == XSEG_REQ_PRIVATE)
 		return atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
@@ -237,8 +231,10 @@ static bool holds_requests(struct xseg *seg, uint32_t index)
 {
 	for (uint32_t i = 0; i < seg->geo.nr_requests; i++)
 		if (is_offered_to(seg, i, index) ||
-			xs_peer_holds(seg, index,
-				atomic_load_explicit(&seg->reqs[i].place, memory_order_acquire)))
+			(!xs_req_is_idle(seg, i) &&
+				xs_peer_holds(seg, index,
+					atomic_load_explicit(
+						&seg->reqs[i].place, memory_order_acquire))))
 			return true;
 	return false;
 }

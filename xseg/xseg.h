@@ -488,6 +488,7 @@ struct xreq {
 	uint32_t parent, part;		/* of a child: parent's index + 1 and which part; or 0 */
 	uint16_t via;				/* port + 1 that sent it last; 0: recovered */
 	uint64_t place;				/* libxseg's: the exact place word */
+	uint32_t pass;				/* libxseg's: which submission of it this is */
 	uint64_t sent_on; /* libxseg's: the place at which it was sent on as it is here, or 0 */
 	_Atomic uint16_t holder; /* libxseg's: port + 1 of this process that has it; 0: none has */
 	bool out; /* libxseg's: submitted by a port of this process, or adopted, and not back */

@@ -1,0 +1,83 @@
+/* place - what a place word cannot be, and who puts it right.
+ *
+ * Contract: a look is a few loads, from any thread, at any time. It proves that nobody holds a
+ * request; that somebody does is proved by nothing but that process's own private copy.
+ *
+ * Any process may have written over a place (R5). Each request has somebody who knows better:
+ *
+ *   the place belongs to          who knows it by                 and puts it right
+ *   an idle request               its origin's pool               when it allocates or frees it
+ *                                                                 (xs_place_force())
+ *   a request that is held        its holder's private copy       when it starts, applies or
+ *                                                                 answers it (request.c, E5)
+ *   an answer                     its origin's `out`, and a       when its port is alerted
+ *                                 result                          (take_answered(), port.c)
+ *   a request of the dead         the rules below                 a successor, a sweep, `xseg check
+ *                                                                 --fix`
+ *
+ * Nobody holds a request whose place says AT, STARTED or APPLIED (it is *stray*) when
+ *   1  its result is XS_IDLE: nobody has submitted it since it was freed
+ *   2  the port is its own peer's: no peer sends to itself
+ *   3  the port is nobody's, or there is no such state
+ *   4  the port's peer serves, and the generation is not that peer's: a successor has taken over
+ *      all that it found before it serves
+ *
+ * Invariants:
+ *   F1  what is idle is neither received nor recovered: a place alone cannot have an old request
+ *       done again
+ */
+#include "xseg/internal.h"
+
+static bool is_held_state(enum xseg_req_state s)
+{
+	return s == XSEG_REQ_AT || s == XSEG_REQ_STARTED || s == XSEG_REQ_APPLIED;
+}
+
+bool xs_req_is_idle(struct xseg *seg, uint32_t index)
+{
+	return atomic_load_explicit(&seg->reqs[index].result, memory_order_relaxed) == XS_IDLE;
+}
+
+/* Rule 4. */
+static bool is_of_another_generation(struct xseg *seg, uint64_t place, uint32_t peer)
+{
+	uint64_t w = xs_peer_word(seg, peer);
+
+	return peer_state(w) == XSEG_PEER_LIVE && place_gen(place) != (peer_gen(w) & 0xfffff);
+}
+
+bool xs_place_is_lost(struct xseg *seg, uint64_t place)
+{
+	uint32_t peer;
+
+	if (place_state(place) > XSEG_REQ_ANSWERED)
+		return true;
+	if (!is_held_state(place_state(place)))
+		return false;
+	peer = xs_peer_of_port(seg, place_port(place));
+	return peer == 0 || peer > seg->geo.nr_ports ||
+	       is_of_another_generation(seg, place, peer - 1);
+}
+
+bool xs_place_is_stray(struct xseg *seg, uint32_t index, uint64_t place, uint32_t owner)
+{
+	if (xs_place_is_lost(seg, place))
+		return true;
+	return is_held_state(place_state(place)) &&
+	       (xs_req_is_idle(seg, index) || xs_peer_has_port(seg, owner, place_port(place)));
+}
+
+uint64_t xs_place_force(
+	struct xseg *seg, uint32_t index, uint64_t own_place, enum xseg_req_state state)
+{
+	_Atomic uint64_t *place = &seg->reqs[index].place;
+	uint64_t old = atomic_load_explicit(place, memory_order_acquire), new;
+
+	/* acq_rel: as for any edge; see rest_move() in request.c */
+	do
+		new = place_own(own_place, state, place_seq(old) + 1);
+	while (!atomic_compare_exchange_weak_explicit(
+		place, &old, new, memory_order_acq_rel, memory_order_acquire));
+	xs_count_bad(seg);
+	return new;
+}
