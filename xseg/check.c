@@ -195,33 +195,76 @@ static void check_ports(struct check *c)
 	}
 }
 
+/* One that is still where it was when it was looked at goes there. */
+static bool place_fix(struct check *c, uint32_t i, uint64_t from, enum xseg_req_state state,
+	uint32_t port)
+{
+	return c->fix && atomic_compare_exchange_strong(&c->seg->reqs[i].place, &from,
+				 place_word(state, port, 0, place_seq(from) + 1));
+}
+
+static bool is_result(int64_t result)
+{
+	return result != XS_NOT_ANSWERED && result != XS_IDLE;
+}
+
+/* Its owner's, by the port. */
+static const char *owner_name(struct xseg *seg, uint32_t port)
+{
+	uint32_t peer = xs_peer_of_port(seg, port);
+
+	return peer && peer <= seg->geo.nr_ports ? seg->peers[peer - 1].name : "nobody";
+}
+
+/* What is wrong with a place that is not FREE, or NULL. The owner: a port. */
+static const char *wrong_place(struct xseg *seg, uint32_t i, uint64_t w, uint32_t owner)
+{
+	enum xseg_req_state s = place_state(w);
+	uint32_t peer = xs_peer_of_port(seg, owner);
+
+	if (s > XSEG_REQ_ANSWERED || place_port(w) >= seg->geo.nr_ports)
+		return "its place is out of range";
+	if (s == XSEG_REQ_PRIVATE || s == XSEG_REQ_ANSWERED)
+		return place_port(w) == owner ? NULL : "it is at rest with a port that is not its "
+						       "own";
+	if (!xs_peer_of_port(seg, place_port(w)))
+		return "it is at a port that nobody has";
+	if (xs_req_is_idle(seg, i))
+		return "nobody has sent it, and its place says that somebody holds it";
+	return peer && xs_place_is_stray(seg, i, w, peer - 1)
+		       ? "its place says that somebody holds it who does not"
+		       : NULL;
+}
+
 static void check_request(struct check *c, uint32_t i)
 {
 	struct xs_req *r = &c->seg->reqs[i];
 	uint64_t w = atomic_load_explicit(&r->place, memory_order_acquire);
 	enum xseg_req_state s = place_state(w);
+	const char *why;
 	uint32_t owner;
 
 	if (s == XSEG_REQ_FREE)
 		return;
 	owner = xs_req_owner(c->seg, i);
-	if (s > XSEG_REQ_ANSWERED || place_port(w) >= c->seg->geo.nr_ports) {
-		problem(c, "request %u: its place is out of range", i);
+	if (owner == XSEG_NONE) {
+		if (!place_fix(c, i, w, XSEG_REQ_FREE, PLACE_NO_PORT))
+			problem(c, "request %u: belongs to no port and is not free", i);
 		return;
 	}
-	if (owner == XSEG_NONE) {
-		if (c->fix &&
-			atomic_compare_exchange_strong(&r->place, &w,
-				place_word(XSEG_REQ_FREE, PLACE_NO_PORT, 0, place_seq(w) + 1)))
-			return;
-		problem(c, "request %u: belongs to no port and is not free", i);
-	} else if ((s == XSEG_REQ_PRIVATE || s == XSEG_REQ_ANSWERED) && place_port(w) != owner) {
-		problem(c, "request %u: at rest with port %u, but port %u owns it", i,
-			place_port(w), owner);
-	} else if (!atomic_load_explicit(
-			   &c->seg->ports[place_port(w)].peer, memory_order_relaxed)) {
-		problem(c, "request %u: at port %u, which nobody has", i, place_port(w));
+	why = wrong_place(c->seg, i, w, owner);
+	if (!why || atomic_load_explicit(&r->place, memory_order_acquire) != w)
+		return;		/* it moved on meanwhile */
+	if (xs_req_is_idle(c->seg, i) && place_fix(c, i, w, XSEG_REQ_FREE, owner))
+		return;
+	if (is_result(atomic_load_explicit(&r->result, memory_order_acquire)) &&
+		place_fix(c, i, w, XSEG_REQ_ANSWERED, owner)) {
+		xs_port_alert(c->seg, owner);
+		return;
 	}
+	problem(c, "request %u of '%.63s': %s%s", i, owner_name(c->seg, owner), why,
+		xs_req_is_idle(c->seg, i) ? " ('xseg check --fix' frees it)"
+					  : "; start that peer again to have it back");
 }
 
 /* How often it lists the page as one to write in. */

@@ -275,6 +275,14 @@ XCOLD static bool hold_mend(struct xseg *seg, struct xreq *r)
 	return true;
 }
 
+/* The place is what it should be, or is put right; false: the request is its holder's no more. */
+static inline bool hold_check(struct xseg *seg, struct xreq *r)
+{
+	if (atomic_load_explicit(&seg->reqs[r->index].place, memory_order_relaxed) == r->place)
+		return true;
+	return hold_mend(seg, r);
+}
+
 /* One edge that a holder makes, and keeps it; false when there is none, or it is the holder no
  * more. */
 static inline bool hold_move(struct xseg *seg, struct xreq *r, enum xseg_req_state state)
@@ -666,6 +674,8 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 		return -EINVAL;
 	if (to < 0)
 		return to;
+	if (atomic_load_explicit(&sh->place, memory_order_relaxed) != r->place)
+		r->place = xs_place_force(port->seg, r->index, port->own_place, XSEG_REQ_PRIVATE);
 	r->sent_to = peer;
 	if (--port->measure.until == 0)
 		xs_measure_submit(port, r);
@@ -701,6 +711,8 @@ int xseg_req_forward(struct xport *port, struct xreq *r, uint32_t peer)
 		return -EINVAL;
 	if (to < 0)
 		return to;
+	if (!hold_check(port->seg, r))
+		return -EINVAL;
 	write_forward(port, r, (uint32_t)to);
 	XKILL(REQ_ADDRESSED);
 	r->sent_on = r->place;
@@ -718,14 +730,6 @@ void xseg_req_apply(struct xport *port, struct xreq *r)
 {
 	hold_move(port->seg, r, XSEG_REQ_APPLIED);
 	XKILL(REQ_APPLIED);
-}
-
-/* The place is what it should be, or is put right; false: the request is its holder's no more. */
-static inline bool hold_check(struct xseg *seg, struct xreq *r)
-{
-	if (atomic_load_explicit(&seg->reqs[r->index].place, memory_order_relaxed) == r->place)
-		return true;
-	return hold_mend(seg, r);
 }
 
 void xseg_req_answer(struct xport *port, struct xreq *r, int64_t result)

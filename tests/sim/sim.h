@@ -358,6 +358,7 @@ void started_check_answer(struct xport *port, const struct xreq *r, int64_t resu
 struct cport;
 struct object;
 void spared_watch(struct sim *s);
+void scribbled(struct sim *s, enum node_id id, const struct item *it);	/* scribbled.c */
 void spared_check(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 
 /* ---- parts.c: parts of split requests (S8) ---- */

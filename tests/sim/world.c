@@ -176,6 +176,8 @@ static void node_start(struct sim *s, enum node_id id)
 	n->p->ports[0].now_ns = s->now;
 	n->serving = false;
 	memset(n->next_ns, 0, sizeof(n->next_ns));
+	if (n->death)
+		scribbled(s, id, n->death);
 	sim_log(s, "%s begins", node_name(id));
 	node_call(s, n, open_node, &err);
 }

@@ -234,8 +234,12 @@ static void a_place_out_of_range_is_reported(void **state)
 	reported("its place is out of range");
 	atomic_store(&seg->reqs[own->index].place, place_word(XSEG_REQ_AT, 300, 0, 0));
 	reported("its place is out of range");
-	stays("its place is out of range");
+	mended();			/* nobody has sent it */
 	atomic_store(&seg->reqs[own->index].place, w);
+	w = segrig_place(seg, at);
+	atomic_store(&seg->reqs[at->index].place, place_word(XSEG_REQ_AT, 300, 0, 0));
+	stays("its place is out of range; start that peer again");
+	atomic_store(&seg->reqs[at->index].place, w);
 }
 
 static void a_request_at_rest_with_a_stranger_is_reported(void **state)
@@ -245,11 +249,11 @@ static void a_request_at_rest_with_a_stranger_is_reported(void **state)
 
 	(void)state;
 	atomic_store(&seg->reqs[own->index].place, place_word(XSEG_REQ_PRIVATE, stranger, 0, 9));
-	reported("at rest with port");
+	reported("at rest with a port");
 	atomic_store(&seg->reqs[own->index].place, w);
 	atomic_store(
 		&seg->reqs[answered->index].place, place_word(XSEG_REQ_ANSWERED, stranger, 0, 9));
-	reported("at rest with port");
+	reported("at rest with a port");
 	atomic_store(&seg->reqs[answered->index].place, a);
 }
 
@@ -300,8 +304,26 @@ static void a_request_at_a_port_that_nobody_has_is_reported(void **state)
 
 	(void)state;
 	atomic_store(&seg->reqs[at->index].place, place_word(XSEG_REQ_AT, 11, 0, 9));
-	reported("which nobody has");
+	reported("at a port that nobody has");
 	atomic_store(&seg->reqs[at->index].place, w);
+}
+
+static void a_place_that_says_what_is_not_is_reported_and_mended(void **state)
+{
+	uint32_t idle = segrig_port(client)->req_first + 15;
+
+	(void)state;
+	atomic_store(&seg->reqs[idle].place,
+		place_word(XSEG_REQ_STARTED, segrig_port(lower)->index,
+			segrig_port(lower)->generation, 9));
+	reported("nobody has sent it");
+	mended();
+	assert_int_equal(place_state(atomic_load(&seg->reqs[idle].place)), XSEG_REQ_FREE);
+	atomic_store(&seg->reqs[answered->index].place,
+		place_word(XSEG_REQ_AT, segrig_port(lower)->index, 77, 9));
+	reported("who does not");
+	mended();
+	assert_int_equal(segrig_reply(segrig_port(client))->result, 0);
 }
 
 static void a_request_of_no_port_that_is_not_free_is_reported_and_freed(void **state)
@@ -447,6 +469,7 @@ int main(void)
 		T(a_loan_of_a_page_that_nobody_has_is_reported),
 		T(a_page_that_two_were_lent_to_write_in_is_reported),
 		T(a_request_at_a_port_that_nobody_has_is_reported),
+		T(a_place_that_says_what_is_not_is_reported_and_mended),
 		T(a_request_of_no_port_that_is_not_free_is_reported_and_freed),
 		T(an_extent_word_out_of_range_is_reported),
 		T(extents_of_nobody_are_reported_and_given_back),
