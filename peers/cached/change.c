@@ -21,9 +21,10 @@
  *
  * Kills. The order of parked requests is lost with the process. So a voided change becomes APPLIED
  * in the segment before the cut is applied: no successor applies it. The cut is STARTED before
- * that, and a successor does it again before it serves anything else of the object. A successor
- * takes all requests that its predecessor left for older than the cuts among them: none of them is
- * answered, so that is an order that their clients may see. It begins these cuts last
+ * that, and a successor does it again before it serves anything else of the object. It then voids
+ * a STARTED change that lies within the cut: its predecessor was killed while it did that. A
+ * successor takes all requests that its predecessor left for older than the cuts among them: none of
+ * them is answered, so that is an order that their clients may see. It begins these cuts last
  * (changes_recovered).
  *
  * A request that waits for an entry is in no object yet. A cut that finds its entry first takes in
@@ -113,9 +114,17 @@ static bool is_within(const struct creq *d, const struct creq *cut)
 					a->obj_offset + a->size <= b->obj_offset + b->size);
 }
 
+/* Both are STARTED: a predecessor was killed while it voided d, or nothing would lie within a cut
+ * that it had started. */
+static bool is_half_voided(const struct creq *d, const struct creq *cut)
+{
+	return cut->redo && d->r->state == XSEG_REQ_STARTED;
+}
+
 static bool can_be_voided(const struct creq *d, const struct creq *cut)
 {
-	return is_within(d, cut) && d->r->op != XSEG_OP_COPY && d->r->state == XSEG_REQ_AT;
+	return is_within(d, cut) && d->r->op != XSEG_OP_COPY &&
+	       (d->r->state == XSEG_REQ_AT || is_half_voided(d, cut));
 }
 
 bool change_waits(struct cached *k, struct object *o, const struct creq *cut)
@@ -166,7 +175,12 @@ struct creq *changes_void(struct cport *ps, struct object *o, const struct creq 
 		if (d->voided || !can_be_voided(d, cut))
 			continue;
 		d->voided = true;
-		xseg_req_start(ps->pp->port, d->r);
+		if (d->redo) {
+			d->redo = false;
+			o->nr_redo--;
+		}
+		if (d->r->state == XSEG_REQ_AT)
+			xseg_req_start(ps->pp->port, d->r);
 		xseg_req_apply(ps->pp->port, d->r);
 		if (change_catch(ps, d)) {
 			d->next = caught;
