@@ -541,6 +541,16 @@ const void *memd_durable_page(struct peer *p, const char *object, uint32_t nr)
 		&memd_of(p)->store, xseg_hash(object, strlen(object)), object, nr);
 }
 
+bool memd_next_name(struct peer *p, uint32_t *at, char *name)
+{
+	struct memd_store *s = &memd_of(p)->store;
+
+	while (*at < s->nr_pages)
+		if (memd_object_name(s, (*at)++, name))
+			return true;
+	return false;
+}
+
 static int check_fail(const char *text, struct xseg_error *err)
 {
 	struct memd_fault f;

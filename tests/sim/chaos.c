@@ -76,7 +76,7 @@ static void change(struct sim *s, const struct item *it)
 		snprintf(line, sizeof(line), "%s", it->text);
 	else
 		snprintf(line, sizeof(line), "volume-set id=%u %s",
-			s->volume_id[it->volume % s->plan.nr_volumes], it->text);
+			s->volume[it->volume % s->plan.nr_volumes].id, it->text);
 	admin_send(s, it->node, line);
 }
 
@@ -107,6 +107,12 @@ static void perform(struct sim *s, const struct item *it)
 	case ACT_SLEEP:
 		sched_sleep(s, it);
 		break;
+	case ACT_VOLUME:
+		keeper_change(s, it);
+		break;
+	case ACT_STEER:
+		sched_steer(s, it);
+		break;
 	default:
 		break;
 	}
@@ -120,6 +126,7 @@ void chaos(struct sim *s)
 	if (s->faulty && (s->now >= s->heal_ns || s->issued >= s->heal_at || !s->issuing))
 		heal(s);
 	admin_replies(s);
+	keeper_tend(s);
 	if (!s->issuing)
 		return;
 	if (s->promised && s->loss_due)

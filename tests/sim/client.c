@@ -23,9 +23,10 @@ const char *clients_name(const struct sim *s)
 void clients_open(struct sim *s)
 {
 	uint32_t span = xseg_req_span(0, s->plan.max_io) + 1, nr = s->plan.nr_clients, i, k;
-	uint32_t pages = span * s->plan.depth * nr + ADMIN_PAGES;
+	uint32_t admins = s->plan.cuts ? 2 : 1;
+	uint32_t pages = span * s->plan.depth * nr + ADMIN_PAGES * admins;
 	struct xseg_peer_params params = {
-		.name = clients_name(s), .kind = "client", .nr_ports = nr + 1,
+		.name = clients_name(s), .kind = "client", .nr_ports = nr + admins,
 		.nr_requests = s->plan.depth
 	};
 	struct xseg_error err = { "" };
@@ -43,6 +44,10 @@ void clients_open(struct sim *s)
 	}
 	s->admin.port = xseg_peer_port(s->clients, nr);
 	s->admin.page = s->pages + nr * s->plan.depth * span;
+	if (admins < 2)
+		return;
+	s->keeper.line.port = xseg_peer_port(s->clients, nr + 1);
+	s->keeper.line.page = s->admin.page + ADMIN_PAGES;
 }
 
 void clients_close(struct sim *s, enum xseg_close how)
@@ -56,6 +61,7 @@ void clients_close(struct sim *s, enum xseg_close how)
 	s->pages = NULL;
 	memset(s->client, 0, sizeof(s->client));
 	memset(&s->admin, 0, sizeof(s->admin));
+	memset(&s->keeper.line, 0, sizeof(s->keeper.line));
 	s->in_flight = 0;
 }
 
@@ -89,21 +95,16 @@ static uint32_t object_sectors(const struct sim *s)
 	return (uint32_t)(s->plan.object_size / ORACLE_SECTOR);
 }
 
-/* The id that its requests bear. */
-static uint32_t volume_number(const struct sim *s, uint32_t volume)
-{
-	return s->plan.node[NODE_VOLUMED] ? s->volume_id[volume] : volume + 1;
-}
-
 /* Says where the range is, in the way the top peer wants it. */
 static void address(struct sim *s, const struct io *io, struct xreq *r)
 {
 	uint64_t offset = (uint64_t)io->first * ORACLE_SECTOR;
 	char name[XSEG_TARGET_MAX];
 
-	r->volume = io->volume == ORACLE_VOLUMES ? 0 : volume_number(s, io->volume);
+	r->volume = io->id;
 	if (s->plan.node[NODE_VOLUMED]) {
 		r->offset = offset;
+		r->hash = rng_mix(io->id + ((offset / s->plan.object_size) << 32));
 		return;
 	}
 	r->offset = r->obj_offset = offset % s->plan.object_size;
@@ -146,7 +147,7 @@ static void keep_gifts(struct sim *s, struct io *io, struct xreq *r)
 	s->nr_given++;
 }
 
-static bool is_write(uint8_t op)
+bool is_write(uint8_t op)
 {
 	return op == XSEG_OP_WRITE || op == XSEG_OP_DISCARD || op == XSEG_OP_WRITE_ZEROES ||
 	       op == XSEG_OP_COPY || op == XSEG_OP_DELETE;
@@ -258,6 +259,7 @@ static void send(struct sim *s, struct client *c, struct io *io, bool fua)
 	r->op = io->op;
 	r->flags = flags_of(s, io, fua);
 	r->cookie = io;
+	keeper_note_io(s, io);
 	address(s, io, r);
 	r->size = io->op == XSEG_OP_FLUSH || io->op == XSEG_OP_DELETE ||
 				  (io->op == XSEG_OP_INFO && !io->ranged)
@@ -307,16 +309,21 @@ static void whole_object(struct sim *s, struct io *io)
 	io->nr = n < total - io->first ? n : total - io->first;
 }
 
-/* What the script says, within the volumes that there are. */
+/* What the script says, within the volumes that there are; some of it within what they once were.
+ */
 static void fit_range(struct sim *s, struct io *io, const struct item *it)
 {
-	uint32_t total, n = object_sectors(s);
+	uint32_t total, n = object_sectors(s), first = it->first;
 
 	io->op = it->op;
 	io->volume = it->volume == ORACLE_VOLUMES ? ORACLE_VOLUMES
 						  : it->volume % s->plan.nr_volumes;
 	total = io->volume == ORACLE_VOLUMES ? UINT32_MAX : s->plan.sectors[io->volume];
-	io->first = it->first < total ? it->first : total - 1;
+	if (io->volume != ORACLE_VOLUMES && s->volume[io->volume].most && !it->beyond) {
+		total = s->volume[io->volume].most;
+		first %= s->plan.cuts ? total : UINT32_MAX;
+	}
+	io->first = first < total ? first : total - 1;
 	io->nr = it->nr < total - io->first ? it->nr : total - io->first;
 	if (!s->plan.node[NODE_VOLUMED] && io->first % n + io->nr > n)
 		io->nr = n - io->first % n;
@@ -387,7 +394,7 @@ static bool expected_error(struct sim *s, const struct io *io, int64_t result)
 	return result == -EIO || result == -ENOSPC || result >= 0;
 }
 
-static bool is_good(struct sim *s, const struct io *io, int64_t result)
+static bool is_good(const struct io *io, int64_t result)
 {
 	switch (io->op) {
 	case XSEG_OP_DELETE:
@@ -396,7 +403,8 @@ static bool is_good(struct sim *s, const struct io *io, int64_t result)
 		return result == 0;
 	case XSEG_OP_INFO:
 		return io->ranged ? result >= 0 || result == -ENOENT
-				  : result == (int64_t)s->plan.sectors[io->volume] * ORACLE_SECTOR;
+				  : result / ORACLE_SECTOR >= (io->least ? io->least : 1) &&
+					    result <= (int64_t)io->most * ORACLE_SECTOR;
 	default:
 		return result == (int64_t)io->nr * ORACLE_SECTOR;
 	}
@@ -537,19 +545,24 @@ static void flush_answer(struct sim *s, const struct io *io)
 static void answer(struct sim *s, struct client *c, struct xreq *r)
 {
 	struct io *io = r->cookie;
-	bool good;
+	bool good, refused;
 
 	if (!io || io->r != r)
 		sim_fail(s, "an answer came twice, or to a request that is not out");
-	good = is_good(s, io, r->result);
+	good = is_good(io, r->result);
+	refused = !good && keeper_may_refuse(io, r->result);
 	sim_log(s, "%td: %s v%u %u+%u w%u -> %" PRIi64, c - s->client, xseg_op_name(io->op),
 		io->volume, io->first, io->nr, is_write(io->op) ? io->write : 0, r->result);
-	if (!good && !expected_error(s, io, r->result))
+	if (good)
+		keeper_check_done(s, io);
+	if (!good && !refused && !expected_error(s, io, r->result))
 		sim_fail(s,
 			"%s of volume %u sectors %u+%u was answered %" PRIi64
 			", and no fault was set",
 			xseg_op_name(io->op), io->volume, io->first, io->nr, r->result);
-	if (is_write(io->op))
+	if (refused)
+		keeper_refused(s, io);
+	else if (is_write(io->op))
 		write_answer(s, io, good, r->flags & XSEG_REQ_FUA);
 	else if (io->op == XSEG_OP_READ)
 		check_read(s, io, good);
@@ -640,10 +653,10 @@ void client_read_back(struct sim *s)
 	if (!s->plan.node[NODE_VOLUMED] && most > object_sectors(s))
 		most = object_sectors(s);
 	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
-		for (uint32_t at = 0; at < s->plan.sectors[v]; at += most) {
+		for (uint32_t at = 0; at < s->volume[v].most; at += most) {
 			struct io *io = io_for_reading(s, c);
 
-			room = s->plan.sectors[v] - at;
+			room = s->volume[v].most - at;
 			io->op = XSEG_OP_READ;
 			io->volume = v;
 			io->first = at;
@@ -660,6 +673,10 @@ void client_read_back(struct sim *s)
 
 void client_dump(struct sim *s)
 {
+	if (s->keeper.step != KEEPER_IDLE)
+		printf("  the keeper %s volume %u to have %u sectors\n",
+			s->keeper.line.r ? "waits for" : "is to ask for", s->keeper.volume,
+			s->keeper.size[0]);
 	for (uint32_t i = 0; i < s->plan.nr_clients; i++)
 		for (uint32_t k = 0; k < s->plan.depth; k++) {
 			struct io *io = &s->client[i].io[k];

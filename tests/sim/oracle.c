@@ -56,7 +56,7 @@ static struct oracle_value *value_add(struct oracle *o, uint32_t volume, uint32_
 		.stale = ORACLE_NEVER,
 		.certain = certain,
 		.content = { write, volume, sector } };
-	if (o->writes[write].kind == ORACLE_ZEROES)
+	if (o->writes[write].kind == ORACLE_ZEROES || o->writes[write].kind == ORACLE_CUT)
 		value(o, i)->content = zeroes;
 	o->head[volume][sector] = i;
 	return value(o, i);
@@ -277,6 +277,50 @@ void oracle_write_end(struct oracle *o, uint32_t write, bool ok)
 	}
 }
 
+/* ---- cuts ---- */
+
+static struct oracle_value *value_of(struct oracle *o, uint32_t write, uint32_t sector)
+{
+	uint32_t i = o->head[o->writes[write].volume][sector];
+
+	while (i && value(o, i)->write != write)
+		i = value(o, i)->next;
+	return i ? value(o, i) : NULL;
+}
+
+uint32_t oracle_cut_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr)
+{
+	return oracle_write_begin(o, volume, first, nr, ORACLE_CUT, true);
+}
+
+void oracle_cut_end(struct oracle *o, uint32_t cut)
+{
+	struct oracle_write *w = &o->writes[cut];
+
+	oracle_write_end(o, cut, true);
+	for (uint32_t s = w->first; s < w->first + w->nr; s++)
+		for (uint32_t i = o->head[w->volume][s]; i; i = value(o, i)->next) {
+			struct oracle_value *u = value(o, i);
+
+			if (u->write == cut)
+				continue;
+			u->by = u->by < w->issue ? u->by : w->issue - 1;
+			u->stale = u->stale < w->done ? u->stale : w->done;
+		}
+}
+
+void oracle_write_may_come(struct oracle *o, uint32_t write)
+{
+	const struct oracle_write *w = &o->writes[write];
+
+	for (uint32_t s = w->first; s < w->first + w->nr; s++) {
+		struct oracle_value *u = value_of(o, write, s);
+
+		if (u && !u->certain)
+			u->by = u->stale = ORACLE_NEVER;
+	}
+}
+
 /* ---- what went wrong ---- */
 
 static void say(struct oracle *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -302,7 +346,8 @@ static void say_moment(struct oracle *o, const char *what, uint64_t t)
 static void say_write(struct oracle *o, uint32_t write)
 {
 	static const char *const kinds[] = {
-		[ORACLE_DATA] = "data", [ORACLE_ZEROES] = "zeroes", [ORACLE_COPY] = "a copy"
+		[ORACLE_DATA] = "data", [ORACLE_ZEROES] = "zeroes", [ORACLE_COPY] = "a copy",
+		[ORACLE_CUT] = "a cut"
 	};
 	const struct oracle_write *w = &o->writes[write];
 
@@ -356,6 +401,25 @@ static bool wrong(struct oracle *o, uint64_t begin, uint32_t volume, uint32_t se
 	say(o, "\n");
 	say_history(o, volume, sector, begin);
 	return false;
+}
+
+bool oracle_write_refused(struct oracle *o, uint32_t write)
+{
+	const struct oracle_write *w = &o->writes[write];
+
+	oracle_write_end(o, write, false);
+	for (uint32_t s = w->first; s < w->first + w->nr; s++) {
+		struct oracle_value *u = value_of(o, write, s);
+
+		if (u && u->certain) {
+			o->error[0] = '\0';
+			return wrong(o, o->clock, w->volume, s, write,
+				"a write was refused, and has been read");
+		}
+		if (u)
+			u->by = u->stale = 0;
+	}
+	return true;
 }
 
 /* ---- reads ---- */

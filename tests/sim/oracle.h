@@ -19,6 +19,10 @@
  *
  * So when something has been promised the store's durable contents must be one of these.
  *
+ * A cut (a volume shrinks, or is removed) is a durable write of zeroes to all that is cut off. One
+ * thing is different: when a cut is answered, every write that was sent by then is before it, also
+ * if that write is not answered yet. A write beyond the end is refused, and has no effect at all.
+ *
  * A bucket of 4 KiB is written whole: a read must not show parts of two writes in one bucket that
  * both cover both parts.
  *
@@ -36,7 +40,7 @@
 #define ORACLE_SECTOR  512u
 #define ORACLE_NEVER   UINT64_MAX
 
-enum oracle_kind { ORACLE_DATA, ORACLE_ZEROES, ORACLE_COPY };
+enum oracle_kind { ORACLE_DATA, ORACLE_ZEROES, ORACLE_COPY, ORACLE_CUT };
 
 struct oracle_write {
 	uint64_t issue, done;			/* done: NEVER while it is out */
@@ -97,6 +101,16 @@ uint32_t oracle_copy_begin(
 void oracle_fill(const struct oracle *o, uint32_t write, uint32_t sector, void *buf);
 bool oracle_is_from(const void *data, uint32_t write, uint32_t volume, uint32_t sector);
 void oracle_write_end(struct oracle *o, uint32_t write, bool ok);
+/* It was answered as one beyond the end. False: a read has seen it; o->error says so. */
+bool oracle_write_refused(struct oracle *o, uint32_t write);
+
+/* A cut is sent: its number. Where a loss of power comes between, it is ended as a write that
+ * failed, and sent again as another one. */
+uint32_t oracle_cut_begin(struct oracle *o, uint32_t volume, uint32_t first, uint32_t nr);
+void oracle_cut_end(struct oracle *o, uint32_t cut);
+/* What was cut is about to be there again. This write is out, and nobody has looked at its range
+ * yet: it may still come, unless a read has seen it. */
+void oracle_write_may_come(struct oracle *o, uint32_t write);
 
 /* A read is sent: its moment. Ends with oracle_read_end() or, when it failed,
  * oracle_read_drop(). */

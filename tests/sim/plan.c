@@ -13,6 +13,8 @@
 #include "peers/cached/cached.h"
 #include "tests/sim/sim.h"
 
+#define CUTS_PERCENT 0	/* of the runs, beside those of the theme */
+
 #define AT(field) offsetof(struct plan, field)
 const struct knob knobs[] = {
 	{ "volumed", AT(node[NODE_VOLUMED]), 0 },
@@ -31,6 +33,7 @@ const struct knob knobs[] = {
 	{ "direct", AT(direct), 0 },
 	{ "near", AT(near), 0 },
 	{ "jumps", AT(jumps), 0 },
+	{ "cuts", AT(cuts), 0 },
 	{ .name = NULL },
 };
 #undef AT
@@ -202,6 +205,18 @@ static bool has_single_ports(const struct plan *p)
 	return true;
 }
 
+/* By numbers of its own: what was chosen without it stays so. What is not deleted yet is in the
+ * store beside what has come in its place. */
+static void choose_cuts(struct sim *s)
+{
+	struct rng g = { rng_mix(s->seed + CUTS) };
+	struct plan *p = &s->plan;
+
+	p->cuts = p->node[NODE_VOLUMED] && (p->about.cuts || rng_percent(&g, CUTS_PERCENT));
+	if (p->cuts)
+		plan_option(s, NODE_MEMD, "memory=10M");
+}
+
 void plan_make(struct sim *s, uint32_t threads)
 {
 	struct plan *p = &s->plan;
@@ -224,4 +239,5 @@ void plan_make(struct sim *s, uint32_t threads)
 					   : rng_range(&s->rng, 2, MAX_DEPTH);
 	p->near = has_single_ports(p) && s->seed % 4;
 	p->jumps = s->seed / 4 % 4 == 0;
+	choose_cuts(s);
 }

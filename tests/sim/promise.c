@@ -18,12 +18,24 @@
 #include "peers/memd/memd.h"
 #include "tests/sim/sim.h"
 
-void object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX])
+bool object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX])
 {
+	const char *prefix = s->volume[volume].prefix;
+
 	if (s->plan.node[NODE_VOLUMED])
-		snprintf(name, XSEG_TARGET_MAX, "vol%u:%016" PRIx64, volume, object);
+		snprintf(name, XSEG_TARGET_MAX, "%s%016" PRIx64, prefix, object);
 	else
 		snprintf(name, XSEG_TARGET_MAX, "v%u.%" PRIx64, volume, object);
+	return !s->plan.node[NODE_VOLUMED] || prefix[0];
+}
+
+/* What is being cut off is not looked at. */
+static uint32_t within(const struct sim *s, uint32_t volume, uint32_t first, uint32_t nr)
+{
+	uint32_t least = s->volume[volume].least, left = first < least ? least - first : 0;
+	char name[XSEG_TARGET_MAX];
+
+	return !object_name(s, volume, 0, name) ? 0 : nr < left ? nr : left;
 }
 
 /* A walk over the sectors of a volume as the store has them, or would have them after a loss of
@@ -57,6 +69,7 @@ void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr)
 
 	if (!s->plan.track || !s->node[NODE_MEMD].p)
 		return;
+	nr = within(s, volume, first, nr);
 	if (!oracle_durable(&s->oracle, volume, first, nr, store_sector, &w))
 		sim_fail(s, "%s", s->oracle.error);
 }
@@ -90,6 +103,7 @@ void promise_check_stored(struct sim *s, uint32_t volume, uint32_t first, uint32
 
 	if (!s->waits || !s->node[NODE_MEMD].p)
 		return;
+	nr = within(s, volume, first, nr);
 	if (!oracle_stored(&s->oracle, volume, first, nr, store_sector, &w))
 		sim_fail(s, "%s", s->oracle.error);
 }

@@ -144,7 +144,7 @@ static bool sweep_once(struct sim *s)
 				any |= step_port(s, &s->node[i], k, REPLY);
 		}
 	admin_replies(s);
-	return any;
+	return keeper_tend(s) || any;
 }
 
 static bool somebody_has_work(struct sim *s)
@@ -201,11 +201,21 @@ void sched_sleep(struct sim *s, const struct item *it)
 	s->asleep.until = s->nr_steps + it->down;
 }
 
+void sched_steer(struct sim *s, const struct item *it)
+{
+	struct node *n = &s->node[it->node];
+	uint32_t nr = n->serving ? n->p->nr_ports : 0;
+
+	if (nr > 1)
+		xseg_port_steer(n->p->ports[it->nr % nr].port, n->p->ports[it->first % nr].port);
+}
+
 static uint64_t next_deadline(const struct sim *s)
 {
 	/* healing waits for the administrator's line before it to be answered */
 	uint64_t next = s->faulty && (s->heal_ns > s->now || !s->admin.r) ? s->heal_ns : PEER_NEVER;
 
+	next = next < keeper_due_ns(s) ? next : keeper_due_ns(s);
 	for (uint32_t i = 0; i < NR_NODES; i++)
 		for (uint32_t k = 0; s->node[i].serving && k < s->node[i].p->nr_ports; k++)
 			if (k == 0 && gate_called(s->node[i].p))

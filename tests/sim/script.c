@@ -64,6 +64,8 @@ bool script_keep(struct sim *s, const char *only)
 /* How much of each there is to be in a run, about. */
 struct measure {
 	uint32_t ops, kills, losses, deaths, changes, resizes, shares, faults, plugs, sleeps;
+	uint32_t cuts, steers;
+	struct rng own;		/* of these: what a seed has without them does not change */
 	/* for so many I/Os yet there are more kills, as a cache is being plugged or unplugged */
 	uint32_t plugged;
 	uint32_t copies;			/* percent of the I/Os */
@@ -334,6 +336,40 @@ static void add_plug(struct sim *s)
 	choose_sleep(s, it, rng_below(&s->rng, NR_NODES));
 }
 
+/* A size that ends somewhere, or at an object's end; 0: the volume goes. */
+static uint32_t choose_size(struct sim *s, struct rng *g, uint32_t volume)
+{
+	uint32_t most = s->plan.sectors[volume], objects = most / object_sectors(s);
+
+	if (objects && rng_one_in(g, 3))
+		return rng_range(g, 1, objects) * object_sectors(s);
+	return rng_range(g, 1, rng_one_in(g, 3) ? most : most / 4 + 1);
+}
+
+/* Mostly what is cut off, or goes, is there again soon. */
+static void add_cut(struct sim *s, struct rng *g)
+{
+	struct item *it = script_add(s, ACT_VOLUME);
+	uint32_t dice = rng_below(g, 100);
+
+	it->volume = rng_below(g, s->plan.nr_volumes);
+	it->nr = dice < 60 ? choose_size(s, g, it->volume) : 0;
+	it->then = rng_one_in(g, 3) ? choose_size(s, g, it->volume)
+				    : s->plan.sectors[it->volume];
+	if (dice < 10)
+		it->then = it->nr;
+	it->down = rng_one_in(g, 4) ? rng_below(g, 40) : 0;
+}
+
+static void add_steer(struct sim *s, struct rng *g)
+{
+	struct item *it = script_add(s, ACT_STEER);
+
+	it->node = (uint8_t)rng_range(g, NODE_CACHED_LOW, NODE_VOLUMED);
+	it->nr = rng_below(g, s->plan.threads[it->node]);
+	it->first = rng_below(g, s->plan.threads[it->node]);
+}
+
 static void add_disturbances(struct sim *s, struct measure *m)
 {
 	if (rng_below(&s->rng, m->ops) < m->plugs) {
@@ -357,6 +393,10 @@ static void add_disturbances(struct sim *s, struct measure *m)
 		add_change(s);
 	if (rng_below(&s->rng, m->ops) < m->sleeps)
 		add_sleep(s);
+	if (rng_below(&m->own, m->ops) < m->cuts)
+		add_cut(s, &m->own);
+	if (rng_below(&m->own, m->ops) < m->steers)
+		add_steer(s, &m->own);
 }
 
 static void at_least(uint32_t *nr, uint32_t least)
@@ -367,7 +407,7 @@ static void at_least(uint32_t *nr, uint32_t least)
 
 void script_make(struct sim *s, uint32_t ops)
 {
-	struct measure m = { .ops = ops };
+	struct measure m = { .ops = ops, .own = { rng_mix(s->seed + CUTS) + 1 } };
 	const struct plan *p = &s->plan;
 
 	m.kills = rng_percent(&s->rng, 55) ? rng_range(&s->rng, 1, rng_one_in(&s->rng, 4) ? 40 : 6)
@@ -387,6 +427,9 @@ void script_make(struct sim *s, uint32_t ops)
 	if (p->threads[NODE_CACHED] > 1 && rng_percent(&s->rng, 60))
 		m.sleeps = rng_range(&s->rng, 1, 40);
 	m.deletes = !p->node[NODE_VOLUMED] && rng_one_in(&s->rng, 3);
+	m.cuts = p->cuts ? rng_range(&m.own, 1, rng_one_in(&m.own, 3) ? 16 : 4) : 0;
+	m.steers = rng_one_in(&m.own, 4) ? rng_range(&m.own, 1, 12) : 0;
+	at_least(&m.cuts, p->about.cuts * ops / 300);
 	at_least(&m.kills, p->about.kills * ops / 300);
 	at_least(&m.faults, p->about.faults * ops / 300);
 	at_least(&m.plugs, p->about.plugs * ops / 300);
@@ -394,6 +437,7 @@ void script_make(struct sim *s, uint32_t ops)
 	for (uint32_t i = 0; i < ops; i++) {
 		add_disturbances(s, &m);
 		add_io(s, &m);
+		s->item[s->nr_items - 1].beyond = m.cuts && rng_one_in(&m.own, 8);
 	}
 }
 
@@ -437,6 +481,14 @@ static void print_kill(const struct item *it)
 	printf("\n");
 }
 
+static void print_size(uint32_t volume, uint32_t sectors)
+{
+	if (sectors)
+		printf("volume %u gets %u sectors", volume, sectors);
+	else
+		printf("volume %u is removed", volume);
+}
+
 static void print_item(const struct item *it)
 {
 	switch ((enum act)it->act) {
@@ -472,6 +524,16 @@ static void print_item(const struct item *it)
 			printf("; port %u of %s sleeps for %u steps", it->calls,
 				node_name(it->with), it->down);
 		printf("\n");
+		break;
+	case ACT_VOLUME:
+		print_size(it->volume, it->nr);
+		printf(", and %u ms later ", it->down);
+		print_size(it->volume, it->then);
+		printf("\n");
+		break;
+	case ACT_STEER:
+		printf("what is for port %u of %s goes to its port %u\n", it->nr,
+			node_name(it->node), it->first);
 		break;
 	case ACT_SLEEP:
 		printf("port %u of %s sleeps for %u steps\n", it->calls, node_name(it->with),

@@ -95,7 +95,7 @@ static bool all_done(struct sim *s)
 static bool all_answered(struct sim *s)
 {
 	return s->in_flight == 0 && !s->faulty && !s->admin.r && world_is_sized(s) &&
-	       !world_is_plugging(s);
+	       !world_is_plugging(s) && keeper_settled(s);
 }
 
 bool sim_init(struct sim *s, const struct choice *c)
@@ -160,10 +160,11 @@ bool sim_run(struct sim *s, const struct choice *c)
 		       " lent, %" PRIu64 " directly), %" PRIu64 " writes (%" PRIu64
 		       " lent pages to give), %" PRIu64 " flushes, %" PRIu64 " kills, %" PRIu64
 		       " losses of power, %" PRIu64 " deaths of clients, %" PRIu64
-		       " plugs and unplugs, %" PRIu64 " errors, %.3f s simulated\n",
+		       " plugs and unplugs, %" PRIu64 " changes of volumes (%" PRIu64
+		       " I/Os beyond the end), %" PRIu64 " errors, %.3f s simulated\n",
 			s->seed, s->nr_steps, s->nr_reads, s->nr_kept, s->nr_direct, s->nr_writes,
 			s->nr_given, s->nr_flushes, s->nr_kills, s->nr_losses, s->nr_deaths,
-			s->nr_plugs, s->nr_errors, (double)(s->now - BEGIN_NS) / 1e9);
+			s->nr_plugs, s->nr_cuts, s->nr_refused, s->nr_errors, (double)(s->now - BEGIN_NS) / 1e9);
 	sim_fini(s);
 	return true;
 }

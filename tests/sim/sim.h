@@ -28,6 +28,8 @@
  *   S10 in the end nothing is left half plugged, the store alone has everything, nothing is leaked
  *       and xseg_check() finds nothing
  *   S11 no request is counted as one that took longer than the run
+ *   S12 what was cut off a volume, or was one that is gone, is not seen again and does not stay in
+ *       the store; a write beyond the end is done before the cut, or refused (keeper.c)
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -47,6 +49,7 @@
 #define MAX_AGAIN   2
 #define EVERY	    UINT32_MAX		/* in the place of a volume: the cache as a whole */
 #define ADMIN_PAGES 2u
+#define CUTS	    0x6375747373747563ull	/* other random numbers than those of the rest */
 #define MS	    1000000ull
 #define SEC	    1000000000ull
 #define BEGIN_NS    (1000 * SEC)		/* what the time is when a run begins */
@@ -63,6 +66,7 @@ struct about {
 	uint32_t victims;			/* who is killed: a bit for each node; 0: anybody */
 	uint32_t together;			/* and all of them at once */
 	uint32_t gifts;			/* there may be some: these have places of their own */
+	uint32_t cuts;			/* at least, in a run of 300 I/Os */
 };
 
 /* What a seed chose: the geometry, and how much of what there is to be. All but the arrays of sizes
@@ -88,6 +92,7 @@ struct plan {
 	uint32_t direct;			/* reads by loan may do without a request */
 	uint32_t near;			/* the peers are one thread's, and die together */
 	uint32_t jumps;			/* the clock goes on by an hour, now and then */
+	uint32_t cuts;			/* volumes shrink, grow, go and come again */
 	uint32_t theme;
 	struct about about;
 };
@@ -98,7 +103,7 @@ struct plan {
 enum aim { AIM_ANY, AIM_PAGES, AIM_SLOTS };
 enum act {
 	ACT_OPTION, ACT_IO, ACT_KILL, ACT_LOSS, ACT_FAULT, ACT_CHANGE, ACT_PLUG, ACT_SLEEP,
-	ACT_DEATH, NR_ACTS
+	ACT_DEATH, ACT_VOLUME, ACT_STEER, NR_ACTS
 };
 struct item {
 	uint8_t act, node, op;
@@ -110,8 +115,11 @@ struct item {
 	uint8_t with;
 	bool promised;			/* LOSS: at the next answer that promises something */
 	/* IO: sectors; CHANGE: volume, or EVERY; FAULT: nr I/Os until it is healed; PLUG: nr 1:
-	 * what is under way is taken back */
+	 * what is under way is taken back; VOLUME: nr sectors is its size; STEER: first is the port
+	 * that what was port nr's goes to */
 	uint32_t volume, first, nr;
+	uint32_t then;				/* VOLUME: its size after that; of both, 0: none */
+	bool beyond;				/* IO: may be where the volume ended once */
 	uint32_t source;			/* IO, COPY: the volume to copy from */
 	bool give;				/* IO, WRITE: gives its pages */
 	bool ranged;	/* IO, INFO: of where its range has data; else of a volume's size */
@@ -122,7 +130,7 @@ struct item {
 	 * PLUG, SLEEP: which port of it */
 	uint32_t calls;
 	/* KILL: steps until its successor begins; FAULT: ms until it is healed; PLUG, SLEEP: steps
-	 * that the port sleeps */
+	 * that the port sleeps; VOLUME: ms between its two sizes */
 	uint32_t down;
 	/* KILL: the same for its successors, while they recover; 0: not */
 	uint32_t again[MAX_AGAIN];
@@ -155,6 +163,7 @@ struct node {
 	const struct item *death;		/* the last kill that was planned for it */
 	uint32_t deaths;			/* by that one */
 	uint64_t up_step;			/* killed: when its successor begins */
+	uint32_t kills;				/* how often it was */
 	bool cutting;				/* to be killed in the middle of a callback, */
 	uint32_t cut_calls;			/* after as many calls (cut.c) */
 	uint32_t nr_pages;			/* of a cache, when it was last seen to */
@@ -168,6 +177,9 @@ struct io {
 	uint32_t volume, first, nr;		/* sectors; volume ORACLE_VOLUMES: a FLUSH of all */
 	uint32_t source;			/* COPY: the volume whose sectors are copied */
 	uint32_t write;				/* the oracle's number */
+	/* of its volume; the smallest and the largest size it may have had since (keeper.c); how
+	 * often volumed had been killed */
+	uint32_t id, least, most, kills;
 	/* READ by loan, WRITE that gives: for so many steps, and one, it keeps what it was lent */
 	uint32_t keep;
 	bool give;				/* WRITE: gives its pages */
@@ -195,6 +207,25 @@ struct admin {
 	char text[XSEG_PAGE_SIZE + 1];
 };
 
+struct sim_volume {
+	uint32_t id;				/* that requests bear; of one that is gone: its last */
+	uint32_t least, most;			/* sectors that it may have; 0: it may be gone */
+	char prefix[64];			/* of its objects' names; "": not known yet */
+};
+
+/* Who changes the volumes (keeper.c). */
+enum keeper_step { KEEPER_IDLE, KEEPER_SEND, KEEPER_OUT };
+struct keeper {
+	struct admin line;
+	enum keeper_step step;
+	uint32_t volume, size[2], nr;		/* sizes that it is to have, one after the other */
+	uint64_t wait_ns, retry_ns;
+	uint32_t tries;				/* of the first size */
+	bool asks;				/* what the id of the new one is */
+	bool cutting;				/* `cut` is the oracle's number */
+	uint32_t cut;
+};
+
 struct sim {
 	uint64_t seed, now, step;
 	struct rng rng;
@@ -210,8 +241,10 @@ struct sim {
 	uint32_t *pages;
 	struct client client[MAX_CLIENTS];
 	struct admin admin;
+	struct keeper keeper;
 	struct oracle oracle;
-	uint32_t volume_id[MAX_VOLUMES];
+	struct sim_volume volume[ORACLE_VOLUMES + 1];
+	bool has_volumed;			/* or had one, before the run ended */
 	uint32_t issued, in_flight;
 	bool issuing;				/* clients send new I/O */
 	bool faulty; /* a fault is set; errors are to be expected until all that is out has ended */
@@ -232,7 +265,7 @@ struct sim {
 	uint64_t nr_kept, nr_given;
 	uint64_t nr_direct;			/* reads that sent no request */
 	uint64_t nr_steps, nr_reads, nr_writes, nr_flushes, nr_kills, nr_losses, nr_deaths,
-		nr_plugs, nr_errors;
+		nr_plugs, nr_errors, nr_cuts, nr_refused;
 	bool verbose, leaving;
 	bool dropping;				/* the administrator has the clean data dropped */
 	uint32_t check_every;			/* so many steps the whole segment */
@@ -315,6 +348,12 @@ bool is_cache(enum node_id id);
 /* Sends a line, and does not wait for its answer, which is in s->admin then; one at a time. */
 void admin_send(struct sim *s, enum node_id id, const char *line);
 void admin_replies(struct sim *s);
+/* Sends one and waits for its answer. */
+int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same of any administrator; true: the answer is there. */
+void line_submit(struct sim *s, struct admin *a, enum node_id id, const char *line);
+bool line_reply(struct sim *s, struct admin *a);
 /* Where the clients' requests go. */
 enum node_id world_top(const struct sim *s);
 
@@ -324,6 +363,8 @@ void sched_run(struct sim *s, bool (*done)(struct sim *s));
 void sched_kick(struct sim *s);			/* all polls are due again */
 /* a port is not run for a while; one at a time */
 void sched_sleep(struct sim *s, const struct item *it);
+/* what is sent to one port of a peer goes to another one */
+void sched_steer(struct sim *s, const struct item *it);
 
 /* ---- client.c ---- */
 const char *clients_name(const struct sim *s);	/* of those that there are, or were last */
@@ -332,12 +373,28 @@ void clients_close(struct sim *s, enum xseg_close how);
 /* With what they have out: nobody will hear what becomes of it. Writes are not ended before nothing
  * of theirs is out: their numbers go to `write` (MAX_CLIENTS * MAX_DEPTH). Returns how many. */
 uint32_t clients_die(struct sim *s, uint32_t *write);
+bool is_write(uint8_t op);
 bool client_replies(struct sim *s, struct client *c);
 bool clients_keep(const struct sim *s);		/* something that they were lent; for a time only */
 bool client_issue(struct sim *s, struct client *c);	/* one more, if it has room */
 /* Reads all of every volume, a piece at a time. */
 void client_read_back(struct sim *s);
 void client_dump(struct sim *s);
+
+/* ---- keeper.c ---- */
+void keeper_open(struct sim *s);		/* makes them */
+void keeper_change(struct sim *s, const struct item *it);
+bool keeper_tend(struct sim *s);		/* the keeper's lines and answers */
+bool keeper_idle(struct sim *s);		/* the keeper has nothing to do */
+uint64_t keeper_due_ns(const struct sim *s);
+/* The keeper is gone, with the clients or by a loss of power, and another one comes. */
+void keeper_lost(struct sim *s, bool power);
+void keeper_note_io(const struct sim *s, struct io *io);	/* it is sent */
+bool keeper_may_refuse(const struct io *io, int64_t result);	/* whether that answer may be */
+void keeper_refused(struct sim *s, const struct io *io);	/* it was */
+void keeper_check_done(struct sim *s, const struct io *io);
+bool keeper_settled(struct sim *s);		/* all jobs are over */
+void keeper_check_leaks(struct sim *s);
 
 /* ---- promise.c ---- */
 /* Sectors that an answered FLUSH or FUA write covers: what a loss of power would leave of them must
@@ -347,7 +404,8 @@ void promise_check(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
  * them. */
 void promise_check_stored(struct sim *s, uint32_t volume, uint32_t first, uint32_t nr);
 bool promise_waits(const struct sim *s);	/* whether they do */
-void object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX]);
+/* False: it is not known yet. */
+bool object_name(const struct sim *s, uint32_t volume, uint64_t object, char name[XSEG_TARGET_MAX]);
 
 /* ---- started.c: rule R3 (S7) ---- */
 void started_watch(struct sim *s);

@@ -43,7 +43,10 @@ static uint64_t object_of(const struct sim *s, const struct io *io, char name[XS
 {
 	uint64_t at = (uint64_t)io->first * ORACLE_SECTOR;
 
-	object_name(s, io->volume, at / s->plan.object_size, name);
+	/* one of a volume that is gone overlaps nothing that there is */
+	if (!object_name(s, io->volume, at / s->plan.object_size, name) ||
+		io->id != s->volume[io->volume].id)
+		name[0] = '\0';
 	return at % s->plan.object_size;
 }
 

@@ -141,6 +141,27 @@ static void looked(struct sim *s)
 	volumes_of(s, rng_range(&s->rng, 1, 3), 24, 64);
 }
 
+/* Writes wait in a small cache for what is scarce, while their volume is cut below them. */
+static void cut(struct sim *s)
+{
+	struct plan *p = &s->plan;
+
+	slow_store(s);
+	if (rng_one_in(&s->rng, 2))
+		plan_option(s, NODE_MEMD, "iops=%u", 100u << rng_below(&s->rng, 4));
+	keep_dirty(s, NODE_CACHED);
+	plan_option(s, NODE_CACHED, "objects=%u", rng_one_in(&s->rng, 2) ? 64 : rng_range(&s->rng, 2, 8));
+	plan_option(s, NODE_CACHED, "requests=%u", 8u << rng_below(&s->rng, 2));
+	objects_of(s, 8192u << rng_below(&s->rng, 5));
+	p->wide = rng_one_in(&s->rng, 2);
+	p->resizable = false;
+	p->max_io = 16u << 10;
+	p->magazines = 0;
+	p->cache_pages = rng_range(&s->rng, 40, 60);
+	p->nr_clients = rng_range(&s->rng, 2, 3);
+	volumes_of(s, rng_range(&s->rng, 1, 3), 24, 64);
+}
+
 static const struct theme {
 	uint32_t percent;			/* of the runs */
 	struct about about;
@@ -172,6 +193,8 @@ static const struct theme {
 	       .victims = NODE(CACHED) | NODE(CACHED_LOW) | NODE(VOLUMED) }, looked },
 	/* parts of requests fail, and who split them is killed */
 	{ 3, { .with = NODE(VOLUMED), .kills = 6, .faults = 10, .victims = NODE(VOLUMED) }, parts },
+	/* volumes shrink, grow, go and come again while writes to them wait */
+	{ 0, { .with = NODE(CACHED) | NODE(VOLUMED), .places = 3, .cuts = 20 }, cut },
 };
 #define NR_THEMES (sizeof(themes) / sizeof(themes[0]))
 

@@ -195,6 +195,7 @@ static void node_kill(struct sim *s, enum node_id id)
 	n->serving = false;
 	n->up_step = s->step + (n->death ? n->death->down : 0);
 	s->nr_kills++;
+	n->kills++;
 	n->cutting = s->issuing && n->death && n->deaths < MAX_AGAIN && n->death->again[n->deaths];
 	if (n->cutting)
 		n->cut_calls = n->death->again[n->deaths++] - 1;
@@ -306,19 +307,24 @@ static bool all_serving(struct sim *s)
 
 /* ---- the administrator ---- */
 
-void admin_replies(struct sim *s)
+bool line_reply(struct sim *s, struct admin *a)
 {
-	struct admin *a = &s->admin;
 	struct xreq *r;
 
 	if (!a->port || !xseg_port_replies(a->port, &r, 1))
-		return;
+		return false;
 	a->result = r->result;
 	memcpy(a->text, xseg_page(s->seg, a->page[0]), XSEG_PAGE_SIZE);
 	sim_log(s, "admin: -> %" PRIi64, r->result);
 	xseg_req_free(a->port, r);
 	a->r = NULL;
-	s->dropping = false;
+	return true;
+}
+
+void admin_replies(struct sim *s)
+{
+	if (line_reply(s, &s->admin))
+		s->dropping = false;
 }
 
 static bool admin_idle(struct sim *s)
@@ -326,10 +332,8 @@ static bool admin_idle(struct sim *s)
 	return s->admin.r == NULL;
 }
 
-void admin_send(struct sim *s, enum node_id id, const char *line)
+void line_submit(struct sim *s, struct admin *a, enum node_id id, const char *line)
 {
-	struct admin *a = &s->admin;
-
 	a->r = xseg_req_alloc(a->port);
 	if (!a->r)
 		sim_fail(s, "the admin has no request left: leaked");
@@ -341,15 +345,18 @@ void admin_send(struct sim *s, enum node_id id, const char *line)
 	memcpy(xseg_page(s->seg, a->page[0]), line, strlen(line) + 1);
 	a->r->hash = rng_next(&s->rng);
 	sim_log(s, "admin: %s: %s", node_name(id), line);
-	s->dropping = strcmp(line, "drop") == 0;
 	if (xseg_req_submit(a->port, a->r, xseg_peer_find(s->seg, node_name(id))))
 		sim_fail(s, "the admin's request was not taken");
 	xseg_port_flush(a->port);
 }
 
-/* Sends a line and waits for its answer. */
-__attribute__((format(printf, 3, 4))) static int64_t admin_call(
-	struct sim *s, enum node_id id, const char *fmt, ...)
+void admin_send(struct sim *s, enum node_id id, const char *line)
+{
+	s->dropping = strcmp(line, "drop") == 0;
+	line_submit(s, &s->admin, id, line);
+}
+
+int64_t admin_call(struct sim *s, enum node_id id, const char *fmt, ...)
 {
 	char line[256];
 	va_list ap;
@@ -364,23 +371,6 @@ __attribute__((format(printf, 3, 4))) static int64_t admin_call(
 }
 
 /* ---- beginning ---- */
-
-static void create_volumes(struct sim *s)
-{
-	const char *at;
-
-	for (uint32_t v = 0; v < s->plan.nr_volumes; v++)
-		s->volume_id[v] = v + 1;
-	for (uint32_t v = 0; v < s->plan.nr_volumes && s->plan.node[NODE_VOLUMED]; v++) {
-		if (admin_call(s, NODE_VOLUMED, "volume create vol%u size=%u", v,
-			    s->plan.sectors[v] * ORACLE_SECTOR) < 0)
-			sim_fail(s, "volume create: %s", s->admin.text);
-		at = strstr(s->admin.text, "id=");
-		s->volume_id[v] = at ? (uint32_t)strtoul(at + 3, NULL, 10) : 0;
-		if (!s->volume_id[v])
-			sim_fail(s, "volume create says no id: %s", s->admin.text);
-	}
-}
 
 /* In half of the runs what counts begins at its largest value less some. */
 static void begin_counting(struct sim *s, struct xseg *seg)
@@ -441,7 +431,8 @@ void world_open(struct sim *s)
 		if (s->plan.node[i])
 			node_start(s, i);
 	sched_run(s, all_serving);
-	create_volumes(s);
+	s->has_volumed = s->plan.node[NODE_VOLUMED];
+	keeper_open(s);
 }
 
 /* ---- plugging ---- */
@@ -627,6 +618,7 @@ void world_power_loss(struct sim *s)
 	take_back_all(s);
 	memd_power_loss(s->node[NODE_MEMD].p);
 	oracle_power_loss(&s->oracle);
+	keeper_lost(s, true);
 	for (i = NODE_MEMD + 1; i < NR_NODES; i++)
 		if (s->plan.node[i])
 			undertake(s, i);
@@ -642,6 +634,7 @@ void world_power_loss(struct sim *s)
 		s->node[i].death = NULL;
 	}
 	sched_run(s, all_serving);
+	sched_run(s, keeper_idle);
 	client_read_back(s);
 	s->issuing = issuing;
 }
@@ -667,6 +660,7 @@ void world_clients_die(struct sim *s)
 		oracle_write_end(&s->oracle, write[--nr], false);
 	s->nr_deaths++;
 	clients_open(s);
+	keeper_lost(s, false);
 	s->issuing = issuing;
 }
 
@@ -767,8 +761,10 @@ void world_close(struct sim *s)
 	sched_run(s, admin_idle);
 	read_store(s);
 	check_latencies(s);
-	for (uint32_t i = NR_NODES; i-- > 0;)
+	for (uint32_t i = NR_NODES; i-- > NODE_MEMD + 1;)
 		node_stop(s, i);
+	keeper_check_leaks(s);
+	node_stop(s, NODE_MEMD);
 	world_check_segment(s);
 	clients_close(s, XSEG_CLOSE_FREE_ARENA);
 	for (uint32_t i = NR_NODES; i-- > 0;)
