@@ -372,6 +372,14 @@ void xseg_turn_hold(struct xseg_peer *peer);
 /* While it holds, from time to time: goes on if who asked does not serve any more. */
 void xseg_turn_mind(struct xseg_peer *peer);
 
+/* How many requests to a volume of this peer's, reaching beyond byte `from` of it, were sent on by
+ * servers and are not answered: wherever they are, of dead clients and at dead peers, too. With
+ * from 0 a cache's own requests for the volume count as well. It is the number that the request
+ * bears (r->volume); of the operations those with a range count: READ, WRITE, DISCARD,
+ * WRITE_ZEROES, COPY. For a peer that has stopped to send such requests: there are fewer and fewer,
+ * and after 0 none of them changes anything any more (drain.c). Any thread. */
+uint32_t xseg_volume_requests(struct xseg_peer *peer, uint32_t volume, uint64_t from);
+
 /* A request that this port has accepted, of a peer that another has to itself. It is not to be
  * served. */
 bool xseg_req_is_foreign(struct xport *port, const struct xreq *r);

@@ -126,6 +126,9 @@
 	X(RECORD_WRITTEN, "the store has the record of a change; nobody was told") \
 	X(CATALOG_PART, "a part of the catalogue is read") \
 	X(CATALOG_READ, "the catalogue is read; nothing that waited for it goes on") \
+	X(JOB_PASSED, "no port sends more for what was removed or cut") \
+	X(JOB_DRAINED, "no older request for what was removed or cut is left") \
+	X(JOB_ZEROED, "the rest of the last object of a volume that is cut is zeroes") \
 	X(JOB_SENT, "some deletes of a removed volume are sent") \
 	X(JOB_FLUSHED, \
 		"all of a removed volume is deleted; its record says that it is being removed") \

@@ -613,6 +613,11 @@ void peer_forward(struct peer_port *pp, struct xreq *r)
 	count_op(port_box(pp), op, bytes);
 }
 
+bool peer_port_keeps(const struct peer_port *pp)
+{
+	return port_box(pp)->held != NULL;
+}
+
 int peer_submit(struct peer_port *pp, struct xreq *r)
 {
 	uint32_t lower = xseg_route(pp->peer->xp, NULL);

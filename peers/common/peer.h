@@ -187,6 +187,9 @@ uint32_t peer_text_room(const struct xreq *r);
 void peer_answer_text(struct peer_port *pp, struct xreq *r, int64_t result, const char *text);
 /* Counts and forwards to the downstream: -ENOTCONN is answered to the origin when there is none. */
 void peer_forward(struct peer_port *pp, struct xreq *r);
+/* Whether something that the kind sent through this port is kept there, until what the port sends
+ * is let go on (gate.h). Nobody else can see that it is on its way. */
+bool peer_port_keeps(const struct peer_port *pp);
 /* Submits an own request to the downstream. 0, or -ENOTCONN: the caller still has it. */
 int peer_submit(struct peer_port *pp, struct xreq *r) XSEG_MUST_CHECK;
 /* From request(): no more requests are taken in this round. What was begun goes on its way first,

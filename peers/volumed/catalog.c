@@ -1,20 +1,43 @@
-/* catalog - the volumes' records, in one object of the store: format, reading all, writing one.
+/* catalog - the volumes' records: their form, and how a change is written to the store.
  *
- * The object ":catalog" holds VD_SLOTS records of a sector each; slot n is at byte 512 n, so that a
- * record is on the store whole or not at all. A slot that was never used is all zeroes, as is all
- * that the object does not reach to. Numbers are as the machine has them.
+ * Three objects of the store hold the catalogue. ":catalog" has VD_SLOTS records of a sector each;
+ * slot n is at byte 512 n, so that a record is on the store whole or not at all. A slot that was
+ * never used is all zeroes, as is all that the object does not reach to. ":catalog.copy" is the
+ * same once more. ":catalog.head" is one sector: how many changes there were, which identity is
+ * next, how many records are not all zeroes, and the sum of all records. Numbers are as the machine
+ * has them.
  *
- * Contract: encode and decode are pure. The rest runs in port 0's thread and does not block:
- * reading begins when the predecessor's requests have been drained (`wanted`), goes on by replies,
- * and is tried again each second by vd_catalog_poll() when the store fails. Meanwhile requests are
- * held.
+ * A record with an identity has version 2, which an older volumed refuses; so has the record of a
+ * slot whose last volume had one. Others have version 1. A record bears the number of the change
+ * that wrote it, and the sum of the record that it replaced. Older programs ignore these two.
+ *
+ * How a change is written, each step with FUA (the last column: what the store may have then):
+ *
+ *   step       writes                        then                copy   record  header
+ *   NONE       nothing
+ *   RESERVE    the header: next identity     COPY                old    old     old
+ *   COPY       the copy of the record        RECORD              new    old     old
+ *   RECORD     the record                    HEAD                new    new     old
+ *   HEAD       the header                    NONE                new    new     new
+ *   UNDO_HEAD, UNDO_RECORD, UNDO_COPY: the same backwards, each what it was before; then NONE
+ *   MEND_COPY, MEND_RECORD, MEND_HEAD: what was found wrong when the catalogue was read (or an
+ *              older store has not); then NONE
+ *
+ * RESERVE is left out where the header has reserved the identity before. A step that fails ends the
+ * change; the store may have done it all the same. So nothing else is changed before that one is
+ * undone (`uncertain`). Whatever step a kill comes at, the store has one of the four lines above,
+ * and a successor can tell which (catalog_load.c).
+ *
+ * Contract: encode and decode are pure. The rest runs in port 0's thread and does not block.
  *
  * Invariants
  *   C1  nothing of the catalogue is believed before all of it has been read: one record of a
  *       foreign version, and none is used or ever written
- *   C2  a damaged record's slot is never written again, nor is its name used again, as far as that
- *       can be read; the other volumes are served
+ *   C2  a damaged or lost record's slot is not written before it is recovered, nor is its name used
+ *       again, as far as that can be read; the other volumes are served
  *   C3  records are written with FUA
+ *   C4  next_identity only rises, in memory and in each header that is sent; a record with an
+ *       identity is sent only after a header with a higher next_identity is on stable storage
  */
 #include <assert.h>
 #include <errno.h>
@@ -26,9 +49,11 @@
 #include "xtypes/xkill.h"
 
 #define RECORD_MAGIC	0x31304c4f56474553ull	/* "SEGVOL01" */
-#define RECORD_VERSION	1
-#define LOAD_BYTES	(VD_LOAD_PAGES * XSEG_PAGE_SIZE)
-#define LOAD_RECORDS	(LOAD_BYTES / VD_RECORD_BYTES)
+#define HEAD_MAGIC	0x3130444148474553ull	/* "SEGHAD01" */
+#define RECORD_OLD	1			/* without an identity */
+#define RECORD_VERSION	2
+#define HEAD_VERSION	1
+#define PART_BYTES	(VD_PART_RECORDS * VD_RECORD_BYTES)
 #define PAGE_RECORDS	(XSEG_PAGE_SIZE / VD_RECORD_BYTES)
 
 struct record {
@@ -39,19 +64,45 @@ struct record {
 	uint32_t generation;
 	uint64_t size_bytes, object_size, cut_bytes;
 	char name[XSEG_NAME_MAX];
-	uint8_t unused[392];
+	uint64_t identity, change, replaced;
+	uint8_t unused[368];
 	uint64_t checksum;			/* xseg_hash() of all before */
 };
 _Static_assert(sizeof(struct record) == VD_RECORD_BYTES, "a record is a sector");
 _Static_assert(offsetof(struct record, checksum) == VD_RECORD_BYTES - 8, "no padding");
-_Static_assert(VD_SLOTS % LOAD_RECORDS == 0, "read in whole parts");
+_Static_assert(offsetof(struct record, identity) == 112, "what version 1 ends with");
 _Static_assert(VD_SLOTS <= VD_OBJECT_MAX / VD_RECORD_BYTES, "the catalogue is one object");
+_Static_assert(VD_SLOTS == 64 * VD_PART_RECORDS, "a bit for each part");
 
-/* ---- the format -------------------------------------------------------------------------- */
+struct head {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t flags;				/* VD_HEAD_* */
+	uint64_t generation, next_identity, sum;
+	uint32_t count, pad;
+	uint8_t unused[456];
+	uint64_t checksum;			/* as a record's */
+};
+_Static_assert(sizeof(struct head) == VD_RECORD_BYTES, "the header is a sector");
+_Static_assert(offsetof(struct head, checksum) == VD_RECORD_BYTES - 8, "no padding");
 
-static uint64_t record_sum(const struct record *rec)
+/* ---- the form of a record ---------------------------------------------------------------- */
+
+static uint64_t sector_sum(const void *sector)
 {
-	return xseg_hash((const char *)rec, offsetof(struct record, checksum));
+	return xseg_hash(sector, VD_RECORD_BYTES - sizeof(uint64_t));
+}
+
+static bool is_zero(const void *sector)
+{
+	static const char zeroes[VD_RECORD_BYTES];
+
+	return memcmp(sector, zeroes, VD_RECORD_BYTES) == 0;
+}
+
+static bool was_never_used(const struct vd_meta *m)
+{
+	return m->state == VD_FREE && !m->generation && !m->identity && !m->change;
 }
 
 void vd_record_encode(const struct vd_meta *meta, uint32_t slot, void *record)
@@ -59,8 +110,10 @@ void vd_record_encode(const struct vd_meta *meta, uint32_t slot, void *record)
 	struct record *rec = record;
 
 	memset(rec, 0, sizeof(*rec));
+	if (was_never_used(meta))
+		return;
 	rec->magic = RECORD_MAGIC;
-	rec->version = RECORD_VERSION;
+	rec->version = meta->identity ? RECORD_VERSION : RECORD_OLD;
 	rec->slot = slot;
 	rec->state = meta->state;
 	rec->generation = meta->generation;
@@ -68,7 +121,10 @@ void vd_record_encode(const struct vd_meta *meta, uint32_t slot, void *record)
 	rec->object_size = meta->object_size;
 	rec->cut_bytes = meta->cut_bytes;
 	memcpy(rec->name, meta->name, sizeof(rec->name));
-	rec->checksum = record_sum(rec);
+	rec->identity = meta->identity;
+	rec->change = meta->change;
+	rec->replaced = meta->replaced;
+	rec->checksum = sector_sum(rec);
 }
 
 static bool name_ok(const struct record *rec)
@@ -89,21 +145,37 @@ static bool volume_ok(const struct record *rec)
 
 static bool record_ok(const struct record *rec, uint32_t slot)
 {
-	if (rec->checksum != record_sum(rec) || rec->slot != slot || rec->generation > 0xffff)
+	if (rec->checksum != sector_sum(rec) || rec->slot != slot || rec->generation > 0xffff)
+		return false;
+	if ((rec->version == RECORD_VERSION) != (rec->identity != 0))
 		return false;
 	return rec->state == VD_FREE || (rec->state < VD_DAMAGED && volume_ok(rec));
 }
 
+static void meta_fill(struct vd_meta *meta, const struct record *rec)
+{
+	meta->state = (enum vd_slot_state)rec->state;
+	meta->generation = rec->generation;
+	meta->identity = rec->identity;
+	meta->change = rec->change;
+	meta->replaced = rec->replaced;
+	if (rec->state == VD_FREE)
+		return;
+	meta->size_bytes = rec->size_bytes;
+	meta->object_size = rec->object_size;
+	meta->cut_bytes = rec->cut_bytes;
+	memcpy(meta->name, rec->name, sizeof(meta->name));
+}
+
 int vd_record_decode(const void *record, uint32_t slot, struct vd_meta *meta)
 {
-	static const struct record never_used;
 	struct record rec;
 
 	memcpy(&rec, record, sizeof(rec));
 	memset(meta, 0, sizeof(*meta));
-	if (memcmp(&rec, &never_used, sizeof(rec)) == 0)
+	if (is_zero(&rec))
 		return 0;
-	if (rec.magic == RECORD_MAGIC && rec.version != RECORD_VERSION)
+	if (rec.magic == RECORD_MAGIC && rec.version != RECORD_VERSION && rec.version != RECORD_OLD)
 		return -EPROTO;
 	if (rec.magic != RECORD_MAGIC || !record_ok(&rec, slot)) {
 		meta->state = VD_DAMAGED;
@@ -111,24 +183,67 @@ int vd_record_decode(const void *record, uint32_t slot, struct vd_meta *meta)
 			memcpy(meta->name, rec.name, sizeof(meta->name));
 		return -EBADMSG;
 	}
-	meta->state = (enum vd_slot_state)rec.state;
-	meta->generation = rec.generation;
-	if (rec.state == VD_FREE)
-		return 0;
-	meta->size_bytes = rec.size_bytes;
-	meta->object_size = rec.object_size;
-	meta->cut_bytes = rec.cut_bytes;
-	memcpy(meta->name, rec.name, sizeof(meta->name));
+	meta_fill(meta, &rec);
 	return 0;
 }
 
-/* ---- an own request to the catalogue ----------------------------------------------------- */
-
-static struct xreq *catalog_request(struct peer_port *pp, enum xseg_op op, uint64_t offset,
-				    uint32_t size)
+/* What an older program wrote may differ from what is encoded of it; so the checksum counts. */
+uint64_t vd_record_sum(const void *record)
 {
-	static const char target[] = ":catalog";
-	struct vd_catalog *c = &vd_of(pp)->catalog;
+	struct record rec;
+
+	memcpy(&rec, record, sizeof(rec));
+	return is_zero(&rec) ? 0 : sector_sum(&rec);
+}
+
+uint64_t vd_meta_sum(const struct vd_meta *meta, uint32_t slot)
+{
+	char record[VD_RECORD_BYTES];
+
+	vd_record_encode(meta, slot, record);
+	return vd_record_sum(record);
+}
+
+/* ---- the form of the header -------------------------------------------------------------- */
+
+void vd_head_encode(const struct vd_head *head, void *sector)
+{
+	struct head *h = sector;
+
+	memset(h, 0, sizeof(*h));
+	h->magic = HEAD_MAGIC;
+	h->version = HEAD_VERSION;
+	h->flags = head->flags;
+	h->generation = head->generation;
+	h->next_identity = head->next_identity;
+	h->sum = head->sum;
+	h->count = head->count;
+	h->checksum = sector_sum(h);
+}
+
+int vd_head_decode(const void *sector, struct vd_head *head)
+{
+	struct head h;
+
+	memcpy(&h, sector, sizeof(h));
+	memset(head, 0, sizeof(*head));
+	if (is_zero(&h))
+		return -ENOENT;
+	if (h.magic == HEAD_MAGIC && h.version != HEAD_VERSION)
+		return -EPROTO;
+	if (h.magic != HEAD_MAGIC || h.checksum != sector_sum(&h) || h.count > VD_SLOTS ||
+		!h.next_identity)
+		return -EBADMSG;
+	*head = (struct vd_head){ .generation = h.generation, .next_identity = h.next_identity,
+		.sum = h.sum, .count = h.count, .flags = h.flags };
+	return 0;
+}
+
+/* ---- an own request ---------------------------------------------------------------------- */
+
+struct xreq *vd_catalog_request(struct peer_port *pp, const char *target, enum xseg_op op,
+	uint64_t offset, uint32_t size, uint32_t page)
+{
 	struct xreq *r = xseg_req_alloc(pp->port);
 
 	if (!r)
@@ -136,25 +251,264 @@ static struct xreq *catalog_request(struct peer_port *pp, enum xseg_op op, uint6
 	r->op = (uint8_t)op;
 	r->offset = r->obj_offset = offset;
 	r->size = size;
-	r->nr_pages = (uint16_t)xseg_req_span(offset, size);
-	memcpy(r->page, c->page, r->nr_pages * sizeof(r->page[0]));
-	xseg_req_set_target(r, target, sizeof(target) - 1);
+	r->nr_pages = (uint16_t)xseg_req_span(op == XSEG_OP_LIST ? 0 : offset, size);
+	assert(page + r->nr_pages <= VD_LOAD_PAGES);
+	memcpy(r->page, vd_of(pp)->catalog.page + page, r->nr_pages * sizeof(r->page[0]));
+	xseg_req_set_target(r, target, strlen(target));
 	return r;
 }
 
-/* ---- writing a record -------------------------------------------------------------------- */
+/* ---- writing a change -------------------------------------------------------------------- */
+
+#define TO(step) (1u << VD_##step)
+
+static const uint16_t legal[VD_NR_WRITES] = {
+	[VD_WRITE_NONE] = TO(WRITE_RESERVE) | TO(WRITE_COPY) | TO(UNDO_HEAD) | TO(MEND_COPY) |
+		TO(MEND_RECORD) | TO(MEND_HEAD),
+	[VD_WRITE_RESERVE] = TO(WRITE_COPY) | TO(WRITE_NONE),
+	[VD_WRITE_COPY] = TO(WRITE_RECORD) | TO(WRITE_NONE),
+	[VD_WRITE_RECORD] = TO(WRITE_HEAD) | TO(WRITE_NONE),
+	[VD_WRITE_HEAD] = TO(WRITE_NONE),
+	[VD_UNDO_HEAD] = TO(UNDO_RECORD) | TO(WRITE_NONE),
+	[VD_UNDO_RECORD] = TO(UNDO_COPY) | TO(WRITE_NONE),
+	[VD_UNDO_COPY] = TO(WRITE_NONE),
+	[VD_MEND_COPY] = TO(MEND_COPY) | TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE),
+	[VD_MEND_RECORD] = TO(MEND_RECORD) | TO(MEND_HEAD) | TO(WRITE_NONE),
+	[VD_MEND_HEAD] = TO(WRITE_NONE),
+};
+
+static void step_set(struct vd_catalog *c, enum vd_write step)
+{
+	assert(legal[c->write] & 1u << step);
+	c->write = step;
+}
+
+uint64_t vd_identity_take(struct volumed *vd)
+{
+	return vd->catalog.next_identity++;
+}
+
+/* What the header is to say at this step. The identity after the next one is reserved with it, so
+ * that most changes need not do that first. */
+static struct vd_head head_of(struct volumed *vd)
+{
+	struct vd_catalog *c = &vd->catalog;
+	struct vd_head h = c->head;
+	uint64_t old, new;
+
+	h.next_identity = c->next_identity + (c->write == VD_WRITE_HEAD);
+	if (h.next_identity < c->head.next_identity)
+		h.next_identity = c->head.next_identity;
+	if (c->write != VD_WRITE_HEAD)
+		return h;
+	old = vd_meta_sum(&c->v->meta, vd_slot_of(vd, c->v));
+	new = vd_meta_sum(&c->meta, vd_slot_of(vd, c->v));
+	h.generation++;
+	h.sum += new - old;
+	h.count += (uint32_t)(new != 0) - (uint32_t)(old != 0);
+	return h;
+}
+
+static bool writes_head(enum vd_write step)
+{
+	return step == VD_WRITE_RESERVE || step == VD_WRITE_HEAD || step == VD_UNDO_HEAD ||
+	       step == VD_MEND_HEAD;
+}
+
+static bool writes_copy(enum vd_write step)
+{
+	return step == VD_WRITE_COPY || step == VD_UNDO_COPY || step == VD_MEND_COPY;
+}
+
+static struct xreq *head_request(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+	struct xreq *r = vd_catalog_request(
+		pp, VD_CATALOG_HEAD, XSEG_OP_WRITE, 0, VD_RECORD_BYTES, 0);
+	char sector[VD_RECORD_BYTES];
+
+	vd->catalog.sent = head_of(vd);
+	vd_head_encode(&vd->catalog.sent, sector);
+	if (r)
+		xseg_req_write_data(vd->peer.seg, r, 0, sector, sizeof(sector));
+	return r;
+}
+
+static struct xreq *record_request(struct peer_port *pp, const char *target)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_catalog *c = &vd->catalog;
+	bool undo = c->write == VD_UNDO_RECORD || c->write == VD_UNDO_COPY;
+	struct vd_volume *v = undo ? c->uncertain : c->v;
+	uint32_t slot = vd_slot_of(vd, v);
+	struct xreq *r = vd_catalog_request(pp, target, XSEG_OP_WRITE,
+		(uint64_t)slot * VD_RECORD_BYTES, VD_RECORD_BYTES, 0);
+	char record[VD_RECORD_BYTES];
+
+	vd_record_encode(undo ? &v->meta : &c->meta, slot, record);
+	if (r)
+		xseg_req_write_data(vd->peer.seg, r, 0, record, sizeof(record));
+	return r;
+}
+
+/* The first part of those that are to be mended. */
+static struct xreq *part_request(struct peer_port *pp, const char *target, uint64_t parts)
+{
+	struct volumed *vd = vd_of(pp);
+	uint32_t first = (uint32_t)__builtin_ctzll(parts) * VD_PART_RECORDS, i;
+	struct xreq *r = vd_catalog_request(pp, target, XSEG_OP_WRITE,
+		(uint64_t)first * VD_RECORD_BYTES, PART_BYTES, 0);
+	char record[VD_RECORD_BYTES];
+
+	for (i = 0; r && i < VD_PART_RECORDS; i++) {
+		vd_record_encode(&vd->volume[first + i].meta, first + i, record);
+		xseg_req_write_data(
+			vd->peer.seg, r, i * VD_RECORD_BYTES, record, sizeof(record));
+	}
+	return r;
+}
+
+static struct xreq *step_request(struct peer_port *pp)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	const char *target = writes_copy(c->write) ? VD_CATALOG_COPY : VD_CATALOG;
+
+	if (writes_head(c->write))
+		return head_request(pp);
+	if (c->write == VD_MEND_COPY)
+		return part_request(pp, target, c->mend_copy);
+	if (c->write == VD_MEND_RECORD)
+		return part_request(pp, target, c->mend_record);
+	return record_request(pp, target);
+}
+
+static void step_over(struct peer_port *pp, int rc);
 
 static void write_done(struct peer_port *pp, struct xreq *r)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
 	int64_t result = r->result;
+	uint32_t size = r->size;
 
 	xseg_req_free(pp->port, r);
 	c->r = NULL;
 	if (result >= 0)
-		result = result == VD_RECORD_BYTES ? 0 : -EIO;
+		result = result == size ? 0 : -EIO;
 	XKILL(RECORD_WRITTEN);
-	c->written(pp, (int)result);
+	step_over(pp, (int)result);
+}
+
+static void step_send(struct peer_port *pp)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	struct xreq *r = step_request(pp);
+	int rc;
+
+	if (!r) {
+		step_over(pp, -ENOBUFS);
+		return;
+	}
+	r->flags = XSEG_REQ_FUA;
+	c->r = r;
+	rc = vd_submit(pp, r, write_done);
+	if (rc) {
+		r->result = rc;
+		write_done(pp, r);
+	}
+	XKILL(RECORD_SENT);
+}
+
+static void write_begin(struct vd_catalog *c)
+{
+	/* C4 */
+	step_set(c, c->meta.identity >= c->head.next_identity ? VD_WRITE_RESERVE : VD_WRITE_COPY);
+}
+
+static enum vd_write mend_next(const struct vd_catalog *c)
+{
+	return c->mend_copy ? VD_MEND_COPY : c->mend_record ? VD_MEND_RECORD : VD_MEND_HEAD;
+}
+
+/* What follows after a step that went well; NONE: that was the last. */
+static enum vd_write step_next(struct vd_catalog *c)
+{
+	switch (c->write) {
+	case VD_WRITE_RESERVE:
+	case VD_WRITE_COPY:
+	case VD_WRITE_RECORD:
+	case VD_UNDO_HEAD:
+	case VD_UNDO_RECORD:
+		return c->write + 1;
+	case VD_MEND_COPY:
+		c->mend_copy &= c->mend_copy - 1;
+		return mend_next(c);
+	case VD_MEND_RECORD:
+		c->mend_record &= c->mend_record - 1;
+		return mend_next(c);
+	default:
+		return VD_WRITE_NONE;
+	}
+}
+
+static void mend_over(struct peer_port *pp, int rc)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+
+	if (rc && !c->mend_error)
+		log_error("%s: the header and the copy of the catalogue cannot be written: %s; "
+			  "volumes are served, and cannot be changed; trying each second",
+			pp->peer->name, strerror(-rc));
+	c->mends = rc != 0;
+	c->mend_error = rc;
+	c->retry_ns = pp->now_ns + VD_RETRY_NS;
+}
+
+/* Undoing goes on with what was to be written. */
+static void write_over(struct peer_port *pp, enum vd_write last, int rc)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	void (*written)(struct peer_port *, int) = c->written;
+
+	if (last >= VD_WRITE_COPY && last <= VD_WRITE_HEAD)
+		c->uncertain = rc ? c->v : NULL;
+	else if (last == VD_UNDO_COPY && !rc)
+		c->uncertain = NULL;
+	if (last == VD_UNDO_COPY && !rc && c->v) {
+		write_begin(c);
+		step_send(pp);
+		return;
+	}
+	c->v = NULL;
+	written(pp, rc);
+}
+
+static void step_over(struct peer_port *pp, int rc)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	enum vd_write last = c->write, next;
+
+	if (!rc && writes_head(last))
+		c->head = c->sent;
+	next = rc ? VD_WRITE_NONE : step_next(c);
+	step_set(c, next);
+	if (next != VD_WRITE_NONE)
+		step_send(pp);
+	else if (last >= VD_MEND_COPY)
+		mend_over(pp, rc);
+	else
+		write_over(pp, last, rc);
+}
+
+/* True: it is not to be begun now, or is answered already. */
+static bool is_kept_back(
+	struct peer_port *pp, void (*written)(struct peer_port *, int), bool *answered)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+
+	*answered = c->write == VD_WRITE_NONE && c->mends && c->mend_error;
+	if (*answered)
+		written(pp, c->mend_error);
+	return c->write != VD_WRITE_NONE || c->mends;
 }
 
 bool vd_catalog_write(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta,
@@ -162,171 +516,65 @@ bool vd_catalog_write(struct peer_port *pp, struct vd_volume *v, const struct vd
 {
 	struct volumed *vd = vd_of(pp);
 	struct vd_catalog *c = &vd->catalog;
-	uint32_t slot = vd_slot_of(vd, v);
-	char record[VD_RECORD_BYTES];
-	struct xreq *r;
-	int rc;
+	bool answered;
 
-	if (c->r)
-		return false;
-	r = catalog_request(pp, XSEG_OP_WRITE, (uint64_t)slot * VD_RECORD_BYTES, VD_RECORD_BYTES);
-	if (!r) {
-		written(pp, -ENOBUFS);
+	if (is_kept_back(pp, written, &answered))
+		return answered;
+	c->v = v;
+	c->meta = *meta;
+	c->meta.change = c->head.generation + 1;
+	c->meta.replaced = vd_meta_sum(&v->meta, vd_slot_of(vd, v));
+	c->written = written;
+	if (c->uncertain)
+		step_set(c, VD_UNDO_HEAD);
+	else
+		write_begin(c);
+	step_send(pp);
+	return true;
+}
+
+bool vd_catalog_undo(struct peer_port *pp, void (*written)(struct peer_port *pp, int rc))
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	bool answered;
+
+	if (is_kept_back(pp, written, &answered))
+		return answered;
+	if (!c->uncertain) {
+		written(pp, 0);
 		return true;
 	}
-	r->flags = XSEG_REQ_FUA;
-	vd_record_encode(meta, slot, record);
-	xseg_req_write_data(vd->peer.seg, r, 0, record, sizeof(record));
-	c->r = r;
+	c->v = NULL;
 	c->written = written;
-	rc = vd_submit(pp, r, write_done);
-	if (rc) {
-		r->result = rc;
-		write_done(pp, r);
-	}
-	XKILL(RECORD_SENT);
+	step_set(c, VD_UNDO_HEAD);
+	step_send(pp);
 	return true;
 }
 
-/* ---- reading all ------------------------------------------------------------------------- */
+/* ---- mending ----------------------------------------------------------------------------- */
 
-static void load_failed(struct peer_port *pp, int rc)
+void vd_catalog_mend(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
 
-	if (atomic_load_explicit(&c->error, memory_order_relaxed) != rc)
-		log_error("%s: cannot read the catalogue of volumes from the peer below: %s; "
-			  "I/O waits, trying again each second",
-			  pp->peer->name,
-			  rc == -ENOTCONN ? "there is none, give one with --downstream"
-					  : strerror(-rc));
-	atomic_store_explicit(&c->error, rc, memory_order_relaxed);
-	c->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
-}
-
-/* Takes in a part that has been read; false: of a foreign version. Nothing is published yet
- * (C1). */
-static bool load_records(struct peer_port *pp)
-{
-	struct volumed *vd = vd_of(pp);
-	struct vd_catalog *c = &vd->catalog;
-	uint32_t i, slot;
-	const char *rec, *name;
-	int rc;
-
-	for (i = 0; i < LOAD_RECORDS; i++) {
-		rec = xseg_page(vd->peer.seg, c->page[i / PAGE_RECORDS]);
-		rec += i % PAGE_RECORDS * VD_RECORD_BYTES;
-		slot = c->loaded + i;
-		rc = vd_record_decode(rec, slot, &vd->volume[slot].meta);
-		if (rc == -EPROTO)
-			return false;
-		name = vd->volume[slot].meta.name;
-		if (rc)
-			log_error("%s: record %u of the catalogue is damaged%s%s%s; its slot is "
-				  "left as it is, the other volumes are served",
-				  pp->peer->name, slot, *name ? " and was of a volume '" : "", name,
-				  *name ? "'" : "");
-	}
-	c->loaded += LOAD_RECORDS;
-	XKILL(CATALOG_PART);
-	return true;
-}
-
-/* From here on everybody may look (release: partner is the acquire in volumed_request()). */
-static void load_end(struct peer_port *pp, enum vd_load load)
-{
-	struct volumed *vd = vd_of(pp);
-	int error = load == VD_FOREIGN ? -EPROTO : 0;
-	uint32_t i;
-
-	assert(atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADING);
-	atomic_store_explicit(&vd->catalog.error, error, memory_order_relaxed);
-	atomic_store_explicit(&vd->catalog.load, load, memory_order_release);
-	vd_direct_follow(vd);
-	for (i = 0; i < vd->peer.nr_ports; i++)
-		if (i != pp->nr)
-			peer_port_kick(&vd->peer.ports[i]);
-}
-
-static void load_publish(struct peer_port *pp)
-{
-	struct volumed *vd = vd_of(pp);
-	struct vd_volume *v;
-	struct vd_meta meta;
-	uint32_t nr;
-
-	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++) {
-		meta = v->meta;
-		v->meta.state = VD_FREE;
-		vd_volume_become(pp, v, &meta);
-	}
-	nr = atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed);
-	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
-	XKILL(CATALOG_READ);
-	load_end(pp, VD_LOADED);
-}
-
-static void load_done(struct peer_port *pp, struct xreq *r)
-{
-	struct vd_catalog *c = &vd_of(pp)->catalog;
-	int64_t result = r->result;
-
-	xseg_req_free(pp->port, r);
-	c->r = NULL;
-	if (result >= 0 && result < LOAD_BYTES)
-		result = -EIO;		/* what is not there is answered, too, as zeroes */
-	if (result < 0 && result != -ENOENT) {
-		load_failed(pp, (int)result);
+	c->mends = true;
+	if (c->write != VD_WRITE_NONE)
 		return;
-	}
-	if (!load_records(pp)) {
-		log_error(
-			"%s: the catalogue of volumes is of another version of volumed; nothing is "
-			"served and nothing is changed: start the version that made it",
-			pp->peer->name);
-		load_end(pp, VD_FOREIGN);
-		return;
-	}
-	c->retry_ns = 0;
-	if (c->loaded == VD_SLOTS)
-		load_publish(pp);
-}
-
-/* Pages are cleared first: for an object that was never written a store may answer -ENOENT. */
-static void load_send(struct peer_port *pp)
-{
-	struct vd_catalog *c = &vd_of(pp)->catalog;
-	uint64_t from = (uint64_t)c->loaded * VD_RECORD_BYTES;
-	struct xreq *r = catalog_request(pp, XSEG_OP_READ, from, LOAD_BYTES);
-	uint32_t i;
-	int rc;
-
-	if (!r) {
-		load_failed(pp, -ENOBUFS);
-		return;
-	}
-	for (i = 0; i < VD_LOAD_PAGES; i++)
-		memset(xseg_page(pp->peer->seg, c->page[i]), 0, XSEG_PAGE_SIZE);
-	c->r = r;
-	rc = vd_submit(pp, r, load_done);
-	if (rc) {
-		c->r = NULL;
-		xseg_req_free(pp->port, r);
-		load_failed(pp, rc);
-	}
+	step_set(c, mend_next(c));
+	step_send(pp);
 }
 
 uint64_t vd_catalog_poll(struct peer_port *pp)
 {
 	struct vd_catalog *c = &vd_of(pp)->catalog;
 
-	if (atomic_load_explicit(&c->load, memory_order_relaxed) != VD_LOADING || !c->wanted ||
-		c->r)
+	if (atomic_load_explicit(&c->load, memory_order_relaxed) == VD_LOADING)
+		return vd_load_poll(pp);
+	if (!c->mends || c->write != VD_WRITE_NONE)
 		return PEER_NEVER;
-	if (atomic_load_explicit(&c->error, memory_order_relaxed) && vd_stopping(pp))
+	if (vd_stopping(pp) && c->mend_error)
 		return PEER_NEVER;
 	if (pp->now_ns >= c->retry_ns)
-		load_send(pp);
-	return c->r ? PEER_NEVER : c->retry_ns;
+		vd_catalog_mend(pp);
+	return c->mends && c->write == VD_WRITE_NONE ? c->retry_ns : PEER_NEVER;
 }

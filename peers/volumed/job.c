@@ -2,32 +2,49 @@
  * SHRINKING one the objects wholly beyond its new size, and the rest of the last one is overwritten
  * with zeroes, so that growing it again never shows old data.
  *
- * One volume at a time, VD_JOB_DEPTH requests in flight, and a slice of VD_JOB_SLICE objects, so
- * that a large volume keeps no small one waiting. A slice is a pass over its objects by each port
- * in turn, the highest first, port 0 last. After the last slice comes a FLUSH, then the record.
+ * Older requests may still be on their way then: held, parked or retried below, at a dead peer, of
+ * a dead client. Their effect may come at any time, and none keeps an order with ours. So a delete
+ * is the last word only when none of them is left. But older writes may be parked for pages that
+ * only this removal frees. So objects are deleted in rounds:
+ *
+ *   1  The change is recorded. Every port passes a point between two callbacks, and sends nothing
+ *      for the volume, or nothing beyond its new size, from then on.
+ *   2  While a look at all requests (xseg_volume_requests()) still finds older ones: a round, and
+ *      looks until the next one.
+ *   3  When none is left: what is to be zeroed is zeroed, and rounds follow until one finds nothing.
+ *   4  A FLUSH, and the record.
+ *
+ * A round is a LIST of the volume's objects, with a DELETE for each that is to go. So it costs what
+ * the volume has, and not what its size allows. A store that knows no LIST is asked for each object
+ * that the volume may have; after step 2 one such round is enough.
+ *
+ * One volume at a time, VD_JOB_DEPTH requests in flight, and a slice of VD_JOB_SLICE deletes, so
+ * that a large volume keeps no small one waiting; nor does one that waits for older requests.
  *
  *   step       what is done                              then
- *   NONE       port 0 takes the volume that has waited   PASS, by the highest port
- *              longest
- *   PASS       zeroes and deletes, by who has the turn   PASS by the port below; after port 0 NONE
- *                                                        or, if no slice is left, FLUSH
+ *   NONE       takes the volume that has waited longest  POINT, ZERO, LIST, ASK, FLUSH; or NONE, as
+ *                                                        older requests are left
+ *   POINT      each port in turn, the highest first      NONE
+ *   ZERO       zeroes the tail                           LIST, ASK
+ *   LIST       asks for names                            DELETE; ASK, the store knows no LIST
+ *   DELETE     deletes those that are named              LIST, NONE
+ *   ASK        deletes by number                         NONE
  *   FLUSH      what was deleted stays so after a crash   RECORD
  *   RECORD     waits for the catalogue to be free        RECORDING
  *   RECORDING  SHRINKING -> LIVE, REMOVING -> FREE       NONE; RECORD, if the catalogue is not free
  *
- * What fails ends the slice at the first object that failed, or the FLUSH, or the record: NONE, and
- * the volume waits for its next turn, which comes after a second at the earliest. After a FLUSH
- * that failed all of it is done again: nothing that it covered counts as done. "Is not there" is no
- * failure, but what is wanted.
+ * What fails ends the slice: NONE, and the volume waits for its next turn, which comes after a
+ * second at the earliest. After a FLUSH that failed all of it is done again: nothing that it
+ * covered counts as done. "Is not there" is no failure, but what is wanted.
  *
- * Contract: fields of struct vd_job belong to the thread of the port that has the turn. Nothing
- * blocks. All of it is begun again by a successor, from the volume's record.
+ * Contract: all of it is done by port 0's thread, but for the points of other ports. Nothing
+ * blocks. A successor begins it anew, from the volume's record. The rounds only find less then.
  *
  * Invariants
- *   J1  a port's deletes are sent after everything that it forwarded before it saw the change (same
- *       thread, same lanes, and stores keep the order of what overlaps): when all ports have made
- *       their pass, no write to the old volume is on its way, and no port is looking at it
- *   J2  the turn changes hands only when nothing of the job is out
+ *   J1  When a volume has `passed`, no port sends anything more for it (REMOVING: its id is 0), or
+ *       beyond its size (SHRINKING), but for the rest of split requests that begun before. These
+ *       are counted (vd_port.cutting) until all is sent (S6).
+ *   J2  A round after which the job may end began when J1 held and no older request was anywhere.
  */
 #include <assert.h>
 #include <errno.h>
@@ -38,10 +55,15 @@
 #include "xtypes/xkill.h"
 
 #define TO(step) (1u << VD_JOB_##step)
+#define ROUND	 (TO(ZERO) | TO(LIST) | TO(ASK))
 
-static const uint8_t legal[VD_JOB_NR_STEPS] = {
-	[VD_JOB_NONE] = TO(PASS),
-	[VD_JOB_PASS] = TO(PASS) | TO(FLUSH) | TO(NONE),
+static const uint16_t legal[VD_JOB_NR_STEPS] = {
+	[VD_JOB_NONE] = TO(POINT) | ROUND | TO(FLUSH),
+	[VD_JOB_POINT] = TO(NONE),
+	[VD_JOB_ZERO] = TO(LIST) | TO(ASK) | TO(NONE),
+	[VD_JOB_LIST] = TO(DELETE) | TO(ASK) | TO(NONE),
+	[VD_JOB_DELETE] = TO(LIST) | TO(NONE),
+	[VD_JOB_ASK] = TO(NONE),
 	[VD_JOB_FLUSH] = TO(RECORD) | TO(NONE),
 	[VD_JOB_RECORD] = TO(RECORDING),
 	[VD_JOB_RECORDING] = TO(RECORD) | TO(NONE),
@@ -72,15 +94,13 @@ static bool has_job(const struct vd_meta *m)
 
 uint64_t vd_job_left(const struct volumed *vd, const struct vd_volume *v)
 {
-	uint64_t left, deleted;
+	const struct vd_job *job = &vd->job;
 
 	if (!has_job(&v->meta))
 		return 0;
-	left = end_object(&v->meta) - v->next_object;
-	if (vd->job.v != v)
-		return left;
-	deleted = atomic_load_explicit(&vd->job.deleted, memory_order_relaxed) / vd->peer.nr_ports;
-	return deleted < left ? left - deleted : 0;
+	if (job->lists_nothing && v->in_round && end_object(&v->meta) > v->cursor)
+		return end_object(&v->meta) - v->cursor;
+	return v->listed ? v->listed : 1;
 }
 
 static void queue_add(struct vd_job *job, struct vd_volume *v)
@@ -119,27 +139,16 @@ static struct vd_volume *queue_take(struct vd_job *job, uint64_t now_ns)
 
 void vd_job_add(struct peer_port *pp, struct vd_volume *v)
 {
-	v->next_object = first_object(&v->meta);
-	v->retry_ns = 0;
-	v->told = false;
+	v->cursor = v->deleted = v->listed = v->retry_ns = v->again_ns = 0;
+	v->again = VD_AGAIN_NS;
+	v->waits_for = 0;
+	v->passed = v->in_round = v->drained = v->zeroed = v->found = v->told = false;
 	queue_add(&vd_of(pp)->job, v);
 }
 
-static void pass_begin(struct vd_job *job)
-{
-	const struct vd_meta *m = &job->v->meta;
-	uint64_t object_end = vd_volume_objects(m, m->size_bytes) * m->object_size;
+/* ---- points ------------------------------------------------------------------------------ */
 
-	step_set(job, VD_JOB_PASS);
-	job->next = job->v->next_object;
-	job->zero_next = job->zero_end = 0;
-	if (m->state == VD_SHRINKING && job->next == first_object(m)) {
-		job->zero_next = m->size_bytes;
-		job->zero_end = object_end < m->cut_bytes ? object_end : m->cut_bytes;
-	}
-}
-
-/* Hands the job to a port's thread (release: partner is the acquire in vd_job_poll()). */
+/* Hands it to a port's thread (release: partner is the acquire in has_turn()). */
 static void turn_set(struct peer_port *pp, uint32_t nr)
 {
 	atomic_store_explicit(&vd_of(pp)->job.turn, nr, memory_order_release);
@@ -147,38 +156,123 @@ static void turn_set(struct peer_port *pp, uint32_t nr)
 		peer_port_kick(&pp->peer->ports[nr]);
 }
 
-static void slice_begin(struct peer_port *pp)
+static bool has_turn(const struct peer_port *pp)
 {
-	struct vd_job *job = &vd_of(pp)->job;
-	struct vd_volume *v = queue_take(job, pp->now_ns);
-	uint64_t left = end_object(&v->meta) - v->next_object;
-
-	job->v = v;
-	job->end = v->next_object + (left < VD_JOB_SLICE ? left : VD_JOB_SLICE);
-	job->retry_ns = 0;
-	atomic_store_explicit(&job->deleted, 0, memory_order_relaxed);
-	job->zeroes_by_write = false;
-	pass_begin(job);
-	turn_set(pp, pp->peer->nr_ports - 1);
+	/* acquire: partner is the release in turn_set() */
+	return atomic_load_explicit(&vd_of(pp)->job.turn, memory_order_acquire) == pp->nr;
 }
 
+/* This port is between two callbacks. What it sent before, and the runtime keeps, nobody sees; so
+ * that goes first. */
+static bool point_pass(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+
+	if (peer_port_keeps(pp))
+		return false;
+	vd_split_mark(pp, job->v);
+	return true;
+}
+
+/* ---- older requests ---------------------------------------------------------------------- */
+
+static uint32_t older_requests(struct peer_port *pp, const struct vd_volume *v)
+{
+	struct volumed *vd = vd_of(pp);
+	uint32_t n = 0;
+
+	/* acquire: partner is the release in split.c: what it counted is sent, and found below */
+	for (uint32_t i = 0; i < vd->peer.nr_ports; i++)
+		n += atomic_load_explicit(&vd->port[i].cutting, memory_order_acquire);
+	return n + xseg_volume_requests(vd->peer.xp, vd_id_of(vd, v),
+			   v->meta.state == VD_SHRINKING ? v->meta.size_bytes : 0);
+}
+
+/* ---- turns of volumes -------------------------------------------------------------------- */
+
 /* The volume has more to be done, and waits for its next turn. */
-static void slice_end(struct vd_job *job)
+static void slice_end(struct vd_job *job, uint64_t retry_ns)
 {
 	step_set(job, VD_JOB_NONE);
-	job->v->retry_ns = job->retry_ns;
+	job->v->retry_ns = retry_ns;
 	queue_add(job, job->v);
 	job->v = NULL;
 }
 
+static void list_next(struct vd_job *job)
+{
+	step_set(job, job->lists_nothing ? VD_JOB_ASK : VD_JOB_LIST);
+}
+
+static void zero_begin(struct vd_job *job)
+{
+	const struct vd_meta *m = &job->v->meta;
+	uint64_t object_end = vd_volume_objects(m, m->size_bytes) * m->object_size;
+
+	job->zero_next = m->size_bytes;
+	job->zero_end = object_end < m->cut_bytes ? object_end : m->cut_bytes;
+	step_set(job, VD_JOB_ZERO);
+}
+
+static void round_begin(struct vd_job *job)
+{
+	struct vd_volume *v = job->v;
+
+	v->in_round = true;
+	v->found = false;
+	v->cursor = job->lists_nothing ? first_object(&v->meta) : 0;
+	if (v->drained)
+		XKILL(JOB_DRAINED);
+	if (v->drained && v->meta.state == VD_SHRINKING && !v->zeroed)
+		zero_begin(job);
+	else
+		list_next(job);
+}
+
+/* A round, or a look for older requests alone. */
+static void round_try(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+	struct vd_volume *v = job->v;
+
+	if (!v->drained) {
+		v->waits_for = older_requests(pp, v);
+		v->drained = v->waits_for == 0;
+	}
+	if (v->drained || pp->now_ns >= v->again_ns) {
+		round_begin(job);
+		return;
+	}
+	v->retry_ns = pp->now_ns + VD_DRAIN_NS;
+	queue_add(job, v);
+	job->v = NULL;
+}
+
+static void slice_begin(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+	struct vd_volume *v = queue_take(job, pp->now_ns);
+
+	job->v = v;
+	job->slice = VD_JOB_SLICE;
+	job->retry_ns = 0;
+	job->zeroes_by_write = false;
+	if (!v->passed) {
+		step_set(job, VD_JOB_POINT);
+		turn_set(pp, pp->peer->nr_ports - 1);
+	} else if (v->in_round) {
+		list_next(job);
+	} else {
+		round_try(pp);
+	}
+}
+
 /* ---- sending ----------------------------------------------------------------------------- */
 
-/* What comes after it is not sent in this turn; what failed is, in a later one. */
 static void job_failed(struct peer_port *pp, const struct xreq *r, int rc)
 {
 	struct vd_job *job = &vd_of(pp)->job;
 	struct vd_volume *v = job->v;
-	uint64_t object = r->offset / v->meta.object_size;
 
 	if (!v->told)
 		log_error("%s: %s of what was removed of volume '%s' failed: %s; "
@@ -187,16 +281,8 @@ static void job_failed(struct peer_port *pp, const struct xreq *r, int rc)
 			  strerror(-rc));
 	v->told = true;
 	job->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
-	if (r->op == XSEG_OP_FLUSH) {
-		v->next_object = first_object(&v->meta);
-		return;
-	}
-	if (r->op != XSEG_OP_DELETE) {
-		job->zero_end = 0;
-		object = v->next_object;
-	}
-	if (object < job->end)
-		job->end = object;
+	if (r->op == XSEG_OP_FLUSH)
+		v->zeroed = false;
 }
 
 /* An own request is over, and freed. */
@@ -218,10 +304,12 @@ static void job_send(struct peer_port *pp, struct xreq *r)
 	struct vd_volume *v = vd_of(pp)->job.v;
 	int rc;
 
-	if (r->op == XSEG_OP_FLUSH)
-		vd_volume_address_all(v, r);
+	if (r->op == XSEG_OP_FLUSH || r->op == XSEG_OP_LIST)
+		xseg_req_set_target(r, v->prefix, v->prefix_len);
 	else
 		vd_volume_address(v, r, r->offset);
+	if (r->op == XSEG_OP_LIST)
+		r->obj_offset = r->offset;
 	rc = vd_submit(pp, r, job_done);
 	if (rc)
 		job_over(pp, r, rc);
@@ -235,31 +323,69 @@ static void zeroes_by_write(struct volumed *vd, struct xreq *r)
 	memcpy(r->page, vd->page + VD_LOAD_PAGES, r->nr_pages * sizeof(r->page[0]));
 }
 
+/* The answer stays until what it names is deleted. */
+static void list_done(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+	struct vd_volume *v = job->v;
+	int64_t rc = r->result;
+
+	if (rc == -EOPNOTSUPP) {
+		job->lists_nothing = true;
+		v->cursor = first_object(&v->meta);
+		step_set(job, VD_JOB_ASK);
+		job_over(pp, r, 0);
+		return;
+	}
+	if (rc == -ESTALE) {
+		v->cursor = 0;
+		v->found = true;		/* of what was named before; another round follows */
+		job_over(pp, r, 0);
+		return;
+	}
+	if (rc >= 0)
+		rc = listing_open(&job->names, pp->peer->seg, r);
+	if (rc) {
+		job_over(pp, r, (int)rc);
+		return;
+	}
+	job->out--;
+	job->list = r;
+	v->listed = job->names.left;
+	step_set(job, VD_JOB_DELETE);
+}
+
 static void job_done(struct peer_port *pp, struct xreq *r)
 {
 	struct volumed *vd = vd_of(pp);
 	struct vd_job *job = &vd->job;
 	int64_t rc = r->result;
 
+	if (r->op == XSEG_OP_LIST) {
+		list_done(pp, r);
+		return;
+	}
 	if (rc == -EOPNOTSUPP && r->op == XSEG_OP_WRITE_ZEROES) {
 		job->zeroes_by_write = true;
 		zeroes_by_write(vd, r);
 		job_send(pp, r);
 		return;
 	}
+	if (rc >= 0 && r->op == XSEG_OP_DELETE)
+		job->v->deleted++;
 	if (rc == -ENOENT && r->op != XSEG_OP_FLUSH)
 		rc = 0;
 	else if (rc >= 0)
 		rc = rc < (int64_t)r->size ? -EIO : 0;	/* zeroed in part */
-	if (!rc && r->op == XSEG_OP_DELETE)
-		atomic_fetch_add_explicit(&job->deleted, 1, memory_order_relaxed);
 	job_over(pp, r, (int)rc);
 }
 
 static bool job_submit(struct peer_port *pp, enum xseg_op op, uint64_t offset, uint32_t size)
 {
 	struct volumed *vd = vd_of(pp);
-	struct xreq *r = xseg_req_alloc(pp->port);
+	struct xreq *r = op == XSEG_OP_LIST
+		? vd_catalog_request(pp, "", op, offset, size, VD_LIST_PAGES)
+		: xseg_req_alloc(pp->port);
 
 	if (!r)
 		return false;
@@ -275,51 +401,185 @@ static bool job_submit(struct peer_port *pp, enum xseg_op op, uint64_t offset, u
 	return true;
 }
 
-/* One more request of this pass; false: all are sent, or none is free. */
-static bool pass_send(struct peer_port *pp)
-{
-	struct vd_job *job = &vd_of(pp)->job;
-	uint64_t most = VD_ZERO_PAGES * XSEG_PAGE_SIZE - job->zero_next % XSEG_PAGE_SIZE;
-	uint64_t left = job->zero_next < job->zero_end ? job->zero_end - job->zero_next : 0;
-	uint32_t size = (uint32_t)(left < most ? left : most);
+/* ---- steps ------------------------------------------------------------------------------- */
 
-	if (size) {
-		if (!job_submit(pp, XSEG_OP_WRITE_ZEROES, job->zero_next, size))
-			return false;
-		job->zero_next += size;
-		return true;
-	}
-	if (job->next >= job->end)
+/* Nothing of the job is out: what failed ends the slice here. */
+static bool has_failed(struct vd_job *job)
+{
+	if (job->out || !job->retry_ns)
 		return false;
-	if (!job_submit(pp, XSEG_OP_DELETE, job->next * job->v->meta.object_size, 0))
-		return false;
-	job->next++;
+	/* numbers are gone on with; names, and zeroes, are begun anew */
+	if (job->step != VD_JOB_ASK)
+		job->v->in_round = false;
+	slice_end(job, job->retry_ns);
 	return true;
 }
 
-static bool pass_is_over(const struct vd_job *job)
+static void point_poll(struct peer_port *pp)
 {
-	return !job->out && job->next >= job->end && job->zero_next >= job->zero_end;
+	struct vd_job *job = &vd_of(pp)->job;
+
+	if (!point_pass(pp))
+		return;
+	if (pp->nr) {
+		turn_set(pp, pp->nr - 1);
+		return;
+	}
+	job->v->passed = true;
+	XKILL(JOB_PASSED);
+	if (job->v->meta.state == VD_REMOVING)
+		vd_volume_quiet(vd_of(pp), job->v);
+	slice_end(job, 0);
 }
 
-/* Everything of this pass is answered. */
-static void pass_end(struct peer_port *pp)
+static void zero_poll(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+	uint64_t most, left;
+
+	while (!job->retry_ns && job->out < VD_JOB_DEPTH && job->zero_next < job->zero_end) {
+		most = VD_ZERO_PAGES * XSEG_PAGE_SIZE - job->zero_next % XSEG_PAGE_SIZE;
+		left = job->zero_end - job->zero_next;
+		left = left < most ? left : most;
+		if (!job_submit(pp, XSEG_OP_WRITE_ZEROES, job->zero_next, (uint32_t)left))
+			return;
+		job->zero_next += left;
+	}
+	if (job->out || has_failed(job))
+		return;
+	job->v->zeroed = true;
+	XKILL(JOB_ZEROED);
+	list_next(job);
+}
+
+static void list_poll(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+
+	if (job->out || has_failed(job))
+		return;
+	job_submit(pp, XSEG_OP_LIST, job->v->cursor, VD_LIST_PAGES * XSEG_PAGE_SIZE);
+}
+
+/* The round has asked for all that there may be. */
+static void round_end(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
 	struct vd_volume *v = job->v;
 
-	if (pp->nr) {
-		pass_begin(job);
-		turn_set(pp, pp->nr - 1);
+	v->in_round = false;
+	v->listed = 0;
+	if (!v->drained) {
+		v->again_ns = pp->now_ns + v->again;
+		v->again = peer_earlier(v->again * 2, VD_AGAIN_MAX_NS);
+		slice_end(job, pp->now_ns + VD_DRAIN_NS);
 		return;
 	}
-	v->next_object = job->end;
-	if (job->retry_ns || v->next_object < end_object(&v->meta)) {
-		slice_end(job);
+	if (v->found && !job->lists_nothing) {
+		slice_end(job, 0);
 		return;
 	}
-	if (job_submit(pp, XSEG_OP_FLUSH, 0, 0))
-		step_set(job, VD_JOB_FLUSH);
+	step_set(job, VD_JOB_NONE);
+	step_set(job, VD_JOB_FLUSH);
+}
+
+/* The answer is read, or is not worth it. */
+static void names_over(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+
+	job->v->cursor = job->names.head.next;
+	xseg_req_free(pp->port, job->list);
+	job->list = NULL;
+}
+
+/* One more object that is named and is to go; false: there is none, or no request is free. */
+static bool delete_next(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+	struct listing_names before;
+	char name[XSEG_TARGET_MAX];
+	uint64_t number;
+
+	for (;;) {
+		before = job->names;
+		if (listing_next(&job->names, name) != 1)
+			return false;
+		if (vd_object_number(job->v, name, &number) &&
+			number >= first_object(&job->v->meta))
+			break;
+	}
+	if (!job_submit(pp, XSEG_OP_DELETE, number * job->v->meta.object_size, 0)) {
+		job->names = before;
+		return false;
+	}
+	job->v->found = true;
+	job->v->listed = job->names.left + 1;
+	job->slice -= job->slice > 0;
+	return true;
+}
+
+static void delete_poll(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+
+	while (!job->retry_ns && job->out < VD_JOB_DEPTH && delete_next(pp))
+		;
+	if (job->out)
+		return;
+	names_over(pp);
+	if (has_failed(job))
+		return;
+	if (!job->v->cursor)
+		round_end(pp);
+	else if (!job->slice)
+		slice_end(job, 0);
+	else
+		step_set(job, VD_JOB_LIST);
+}
+
+/* After a failure the round goes on at the first object that is not known to be deleted. */
+static void ask_poll(struct peer_port *pp)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+	struct vd_volume *v = job->v;
+	uint64_t end = end_object(&v->meta);
+
+	if (!job->out && !job->retry_ns && job->slice == VD_JOB_SLICE)
+		job->ask_from = v->cursor;
+	while (!job->retry_ns && job->out < VD_JOB_DEPTH && job->slice && v->cursor < end) {
+		if (!job_submit(pp, XSEG_OP_DELETE, v->cursor * v->meta.object_size, 0))
+			return;
+		v->cursor++;
+		job->slice--;
+	}
+	if (job->out)
+		return;
+	if (job->retry_ns)
+		v->cursor = job->ask_from;
+	if (has_failed(job))
+		return;
+	if (v->cursor >= end)
+		round_end(pp);
+	else
+		slice_end(job, 0);
+}
+
+static void flush_poll(struct peer_port *pp, bool *sent)
+{
+	struct vd_job *job = &vd_of(pp)->job;
+
+	if (!*sent) {
+		*sent = job_submit(pp, XSEG_OP_FLUSH, 0, 0);
+		return;
+	}
+	if (job->out)
+		return;
+	*sent = false;
+	if (has_failed(job))
+		return;
+	step_set(job, VD_JOB_RECORD);
+	XKILL(JOB_FLUSHED);
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -330,6 +590,7 @@ static void job_outcome(const struct vd_volume *v, struct vd_meta *next)
 	memset(next, 0, sizeof(*next));
 	if (v->meta.state == VD_REMOVING) {
 		next->generation = v->meta.generation;
+		next->identity = v->meta.identity;
 		return;
 	}
 	*next = v->meta;
@@ -339,9 +600,10 @@ static void job_outcome(const struct vd_volume *v, struct vd_meta *next)
 
 static void job_recorded(struct peer_port *pp, int rc)
 {
-	struct vd_job *job = &vd_of(pp)->job;
+	struct volumed *vd = vd_of(pp);
+	struct vd_job *job = &vd->job;
 	struct vd_volume *v = job->v;
-	struct vd_meta next;
+	struct vd_meta next = vd->catalog.meta;
 
 	if (rc) {
 		if (!v->told)
@@ -349,11 +611,9 @@ static void job_recorded(struct peer_port *pp, int rc)
 				  "trying again each second",
 				  pp->peer->name, v->meta.name, strerror(-rc));
 		v->told = true;
-		job->retry_ns = pp->now_ns + VD_RETRY_NS;
-		slice_end(job);
+		slice_end(job, pp->now_ns + VD_RETRY_NS);
 		return;
 	}
-	job_outcome(v, &next);
 	log_info("%s: volume '%s' %s", pp->peer->name, v->meta.name,
 		 next.state == VD_FREE ? "is removed" : "has been cut to its new size");
 	job->v = NULL;
@@ -376,52 +636,61 @@ static void job_record(struct peer_port *pp)
 
 /* ---- going on ---------------------------------------------------------------------------- */
 
-static bool has_turn(const struct peer_port *pp)
-{
-	/* acquire: partner is the release in turn_set() */
-	return atomic_load_explicit(&vd_of(pp)->job.turn, memory_order_acquire) == pp->nr;
-}
-
-static void pass_poll(struct peer_port *pp)
+static void step_poll(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
 
-	while (job->out < VD_JOB_DEPTH && pass_send(pp))
-		;
-	if (pass_is_over(job))
-		pass_end(pp);
-}
-
-static void flush_poll(struct vd_job *job)
-{
-	if (job->out)
-		return;
-	if (job->retry_ns) {
-		slice_end(job);
-		return;
+	switch (job->step) {
+	case VD_JOB_ZERO:
+		zero_poll(pp);
+		break;
+	case VD_JOB_LIST:
+		list_poll(pp);
+		break;
+	case VD_JOB_DELETE:
+		delete_poll(pp);
+		break;
+	case VD_JOB_ASK:
+		ask_poll(pp);
+		break;
+	case VD_JOB_FLUSH:
+		flush_poll(pp, &job->flush_sent);
+		break;
+	case VD_JOB_RECORD:
+		job_record(pp);
+		break;
+	default:
+		break;
 	}
-	step_set(job, VD_JOB_RECORD);
-	XKILL(JOB_FLUSHED);
 }
 
 uint64_t vd_job_poll(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
+	enum vd_job_step step;
+	uint32_t out;
 
 	if (!has_turn(pp) || vd_stopping(pp))
 		return PEER_NEVER;
-	if (job->step == VD_JOB_NONE && queue_due_ns(job) <= pp->now_ns)
-		slice_begin(pp);
-	if (has_turn(pp) && job->step == VD_JOB_PASS)
-		pass_poll(pp);
-	if (!has_turn(pp))
-		return PEER_NEVER;
-	if (job->step == VD_JOB_FLUSH)
-		flush_poll(job);
-	if (job->step == VD_JOB_RECORD)
-		job_record(pp);
+	if (pp->nr) {
+		point_poll(pp);
+		return has_turn(pp) ? pp->now_ns + VD_DRAIN_NS : PEER_NEVER;
+	}
+	do {
+		step = job->step;
+		out = job->out;
+		if (step == VD_JOB_NONE && queue_due_ns(job) <= pp->now_ns)
+			slice_begin(pp);
+		if (has_turn(pp) && job->step == VD_JOB_POINT)
+			point_poll(pp);
+		if (!has_turn(pp))
+			return PEER_NEVER;
+		step_poll(pp);
+	} while (job->step != step || job->out != out);
 	if (job->step == VD_JOB_NONE)
 		return queue_due_ns(job);
+	if (job->step == VD_JOB_POINT)
+		return pp->now_ns + VD_DRAIN_NS;
 	/* no request was free; the catalogue, when it is, is heard of by a reply */
-	return job->step == VD_JOB_PASS && !job->out ? pp->now_ns + VD_RETRY_NS : PEER_NEVER;
+	return job->step < VD_JOB_RECORD && !job->out ? pp->now_ns + VD_RETRY_NS : PEER_NEVER;
 }

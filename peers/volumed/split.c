@@ -12,13 +12,17 @@
  * Invariants
  *   S1  a parent is answered once: all of its parts sent, or one failed, and no child out
  *   S2  after a part has failed no further part is sent; the parent's result is the first error
- *   S3  a part is checked against the volume as it is when the part is sent (a volume may be cut or
- *       removed while the parent waits)
+ *   S3  a parent is checked as a whole, against the volume as it is when its first part is sent.
+ *       Once begun it is sent as a whole, also beyond what the volume is cut to meanwhile: so it is
+ *       done before the cut, or answered as one beyond the end. A volume that is removed ends it
  *   S4  a part that was answered is not written again by a successor, also if it failed: somebody
  *       may have read what it did and overwritten it since, and have been answered. Its done bit is
  *       set before its child is freed
  *   S5  what a part of a read was lent is listed by its parent before its child is freed
  *       (xseg/loan.c, H2)
+ *   S6  when a port passes a point for a volume that is cut, it counts in `cutting` its begun
+ *       parents with parts not sent that reach beyond the cut, and takes each off when all is sent:
+ *       until then the cut waits (job.c). A parent of which a predecessor did a part is begun
  */
 #include <assert.h>
 #include <errno.h>
@@ -50,6 +54,36 @@ static void parent_failed(struct vd_context *c, int rc)
 {
 	if (c->result >= 0)
 		c->result = rc;
+}
+
+/* All of its parts are on their way, or it has failed (S6). */
+static void parent_is_sent(struct peer_port *pp, struct vd_context *c)
+{
+	_Atomic uint32_t *cutting = &vd_port_of(pp)->cutting;
+
+	if (!c->cutting)
+		return;
+	c->cutting = false;
+	/* release: partner is the acquire in job.c: who sees it gone finds what was sent */
+	atomic_store_explicit(cutting, atomic_load_explicit(cutting, memory_order_relaxed) - 1,
+		memory_order_release);
+}
+
+void vd_split_mark(struct peer_port *pp, const struct vd_volume *v)
+{
+	uint64_t end = atomic_load_explicit(&v->size_bytes, memory_order_relaxed);
+	uint32_t id = atomic_load_explicit(&v->id, memory_order_relaxed);
+	struct vd_port *port = vd_port_of(pp);
+	struct xreq *r;
+
+	for (r = port->splitting.first; r && id; r = r->next) {
+		struct vd_context *c = context_of(pp, r);
+
+		if (!c->begun || c->cutting || r->volume != id || r->offset + r->size <= end)
+			continue;
+		c->cutting = true;
+		atomic_fetch_add_explicit(&port->cutting, 1, memory_order_relaxed);
+	}
 }
 
 /* ---- children ---------------------------------------------------------------------------- */
@@ -109,8 +143,10 @@ static bool part_send(struct peer_port *pp, struct xreq *parent, struct vd_conte
 	uint64_t offset = parent->offset + c->sent, room;
 	uint32_t size = parent->size - c->sent;
 	struct xreq *child;
-	int rc = v ? vd_volume_check(v, offset, size) : -ENOENT;
+	int rc = v ? 0 : -ENOENT;
 
+	if (v && !c->begun)
+		rc = vd_volume_check(v, parent->offset, parent->size);
 	if (rc) {
 		parent_failed(c, rc);
 		return true;
@@ -136,6 +172,7 @@ static bool part_send(struct peer_port *pp, struct xreq *parent, struct vd_conte
 		parent_failed(c, rc);
 		return true;
 	}
+	c->begun = true;
 	c->sent += size;
 	c->part++;
 	c->out++;
@@ -158,9 +195,21 @@ static void splitting_run(struct peer_port *pp)
 			if (!part_send(pp, parent, c))
 				return;
 		vd_fifo_pop(q);
+		parent_is_sent(pp, c);
 		if (!c->out)
 			peer_answer(pp, parent, c->result);
 	}
+}
+
+/* A predecessor has done some of it. */
+static bool is_begun(struct peer_port *pp, const struct xreq *r)
+{
+	uint32_t part;
+
+	for (part = 0; part < XSEG_REQ_PAGES && !r->via; part++)
+		if (xseg_req_part_is_done(pp->port, r, part))
+			return true;
+	return false;
 }
 
 XCOLD void vd_split_begin(struct peer_port *pp, struct xreq *r)
@@ -168,6 +217,7 @@ XCOLD void vd_split_begin(struct peer_port *pp, struct xreq *r)
 	struct vd_context *c = context_of(pp, r);
 
 	memset(c, 0, sizeof(*c));
+	c->begun = is_begun(pp, r);
 	if (r->op != XSEG_OP_READ && xseg_req_part_failed(pp->port, r))
 		parent_failed(c, -EIO);
 	vd_fifo_push(&vd_port_of(pp)->splitting, r);

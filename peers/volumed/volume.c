@@ -96,6 +96,69 @@ void vd_volume_address_all(const struct vd_volume *v, struct xreq *r)
 	r->obj_offset = 0;
 }
 
+/* ---- names of objects -------------------------------------------------------------------- */
+
+#define IDENTITY_CHARS (1 + HEX_DIGITS + 1)	/* '-', digits, the letter of the object size */
+_Static_assert(IDENTITY_CHARS + 1 + HEX_DIGITS <= 39, "all of a name is in a request's head");
+
+static uint8_t shift_of(uint64_t object_size)
+{
+	return (uint8_t)__builtin_ctzll(object_size);
+}
+
+uint32_t vd_prefix_make(const struct vd_meta *meta, char prefix[VD_PREFIX_BYTES])
+{
+	size_t len = strlen(meta->name);
+
+	memset(prefix, 0, VD_PREFIX_BYTES);
+	if (meta->identity) {
+		prefix[0] = '-';
+		hex_digits(prefix + 1, meta->identity);
+		prefix[1 + HEX_DIGITS] =
+			(char)('a' + shift_of(meta->object_size) - shift_of(VD_OBJECT_MIN));
+		len = IDENTITY_CHARS;
+	} else {
+		memcpy(prefix, meta->name, len);
+	}
+	prefix[len] = ':';
+	return (uint32_t)len + 1;
+}
+
+/* Exactly HEX_DIGITS of them. */
+static bool parse_hex(const char *text, uint64_t *value)
+{
+	*value = 0;
+	for (uint32_t i = 0; i < HEX_DIGITS; i++) {
+		const char *digits = "0123456789abcdef", *at;
+
+		at = text[i] ? strchr(digits, text[i]) : NULL;
+		if (!at)
+			return false;
+		*value = *value << 4 | (uint64_t)(at - digits);
+	}
+	return true;
+}
+
+bool vd_prefix_identity(const char *prefix, uint64_t *identity, uint64_t *object_size)
+{
+	char letter;
+
+	if (prefix[0] != '-' || !parse_hex(prefix + 1, identity) || !*identity)
+		return false;
+	letter = prefix[1 + HEX_DIGITS];
+	if (letter < 'a' || letter > 'a' + shift_of(VD_OBJECT_MAX) - shift_of(VD_OBJECT_MIN))
+		return false;
+	*object_size = (uint64_t)VD_OBJECT_MIN << (letter - 'a');
+	return prefix[IDENTITY_CHARS] == '\0' || prefix[IDENTITY_CHARS] == ':';
+}
+
+bool vd_object_number(const struct vd_volume *v, const char *name, uint64_t *number)
+{
+	return !strncmp(name, v->prefix, v->prefix_len) &&
+	       parse_hex(name + v->prefix_len, number) &&
+	       !name[v->prefix_len + HEX_DIGITS];
+}
+
 bool vd_object_size_ok(uint64_t bytes)
 {
 	return bytes >= VD_OBJECT_MIN && bytes <= VD_OBJECT_MAX && (bytes & (bytes - 1)) == 0;
@@ -127,19 +190,9 @@ static struct vd_counters *counters_of(struct volumed *vd, const struct vd_volum
 	return &vd->counters[(size_t)vd_slot_of(vd, v) * vd->peer.nr_ports + port];
 }
 
-/* The volume's name, from what may be read by any port (V1). */
-static void name_of(const struct vd_volume *v, char *name)
-{
-	memcpy(name, v->prefix, VD_PREFIX_BYTES);
-	name[v->prefix_len - 1] = '\0';
-}
-
 static int counters_open(struct volumed *vd, const struct vd_volume *v, struct vd_counters *c)
 {
-	char name[VD_PREFIX_BYTES];
-
-	name_of(v, name);
-	return xseg_stats_open(vd->peer.xp, name, "volume", volume_keys, VOLUME_NR, &c->stats);
+	return xseg_stats_open(vd->peer.xp, v->name, "volume", volume_keys, VOLUME_NR, &c->stats);
 }
 
 /* Opens a block unless `limit` are used: the segment's are few, and not only ours. What fails, and
@@ -161,10 +214,10 @@ static void counters_try_open(
 	xseg_stats_of_volume(c->stats, id, VOLUME_ERRORS);
 }
 
-/* All ports have been quiet about the volume (V5): frees its blocks, also those of a
- * predecessor. */
-static void counters_close(struct volumed *vd, struct vd_volume *v)
+/* Blocks of a predecessor have the volume's name alone: another volume's of that name stay. */
+void vd_volume_quiet(struct volumed *vd, struct vd_volume *v)
 {
+	const struct vd_volume *named = vd_volume_find(vd, v->name);
 	struct vd_counters *c;
 	uint32_t i;
 
@@ -172,7 +225,7 @@ static void counters_close(struct volumed *vd, struct vd_volume *v)
 		c = counters_of(vd, v, i);
 		if (c->stats)
 			atomic_fetch_sub_explicit(&vd->nr_stats, 1, memory_order_relaxed);
-		else if (counters_open(vd, v, c))
+		else if ((named && named != v) || counters_open(vd, v, c))
 			continue;
 		xseg_stats_close(vd->peer.xp, c->stats);
 		c->stats = NULL;
@@ -215,17 +268,22 @@ void vd_volume_count(struct peer_port *pp, struct vd_volume *v, const struct xre
 
 static bool has_name(const struct vd_meta *m)
 {
-	return m->state != VD_FREE && m->state != VD_DAMAGED;
+	return m->state == VD_LIVE || m->state == VD_SHRINKING || m->state == VD_REMOVING;
 }
 
 struct vd_volume *vd_volume_find(struct volumed *vd, const char *name)
 {
-	struct vd_volume *v;
+	struct vd_volume *v, *removing = NULL;
 
-	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++)
-		if (has_name(&v->meta) && strcmp(v->meta.name, name) == 0)
+	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++) {
+		if (!has_name(&v->meta) || strcmp(v->meta.name, name) != 0)
+			continue;
+		if (v->meta.state != VD_REMOVING)
 			return v;
-	return NULL;
+		if (!removing || v->meta.identity > removing->meta.identity)
+			removing = v;
+	}
+	return removing;
 }
 
 struct vd_volume *vd_volume_unused(struct volumed *vd)
@@ -243,7 +301,8 @@ struct vd_volume *vd_volume_damaged(struct volumed *vd, const char *name)
 	struct vd_volume *v;
 
 	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++)
-		if (v->meta.state == VD_DAMAGED && strcmp(v->meta.name, name) == 0)
+		if ((v->meta.state == VD_DAMAGED || v->meta.state == VD_LOST) &&
+			strcmp(v->meta.name, name) == 0)
 			return v;
 	return NULL;
 }
@@ -253,6 +312,7 @@ static void count_state(struct volumed *vd, enum vd_slot_state state, uint32_t b
 	_Atomic uint32_t *counter[VD_NR_STATES] = {
 		[VD_LIVE] = &vd->nr_volumes, [VD_SHRINKING] = &vd->nr_volumes,
 		[VD_REMOVING] = &vd->nr_removing, [VD_DAMAGED] = &vd->nr_damaged,
+		[VD_LOST] = &vd->nr_lost,
 	};
 
 	if (counter[state])
@@ -261,14 +321,10 @@ static void count_state(struct volumed *vd, enum vd_slot_state state, uint32_t b
 
 static void set_address(struct volumed *vd, struct vd_volume *v)
 {
-	size_t len = strlen(v->meta.name);
-
 	v->serial = ++vd->serial;
-	v->shift = (uint8_t)__builtin_ctzll(v->meta.object_size);
-	v->prefix_len = (uint8_t)(len + 1);
-	memset(v->prefix, 0, sizeof(v->prefix));
-	memcpy(v->prefix, v->meta.name, len);
-	v->prefix[len] = ':';
+	v->shift = shift_of(v->meta.object_size);
+	v->prefix_len = (uint8_t)vd_prefix_make(&v->meta, v->prefix);
+	memcpy(v->name, v->meta.name, sizeof(v->name));
 }
 
 static void volume_publish(struct peer_port *pp, struct vd_volume *v)
@@ -309,7 +365,7 @@ static void count_jobs(struct volumed *vd, enum vd_slot_state from, enum vd_slot
 #define TO(state) (1u << VD_##state)
 
 static const uint8_t legal[VD_NR_STATES] = {
-	[VD_FREE] = TO(FREE) | TO(LIVE) | TO(REMOVING) | TO(SHRINKING) | TO(DAMAGED),
+	[VD_FREE] = TO(FREE) | TO(LIVE) | TO(REMOVING) | TO(SHRINKING) | TO(DAMAGED) | TO(LOST),
 	[VD_LIVE] = TO(LIVE) | TO(REMOVING) | TO(SHRINKING),
 	[VD_REMOVING] = TO(FREE),
 	[VD_SHRINKING] = TO(LIVE),
@@ -327,8 +383,6 @@ void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd
 	v->meta = *meta;
 	if (old == VD_FREE && has_name(meta))
 		set_address(vd, v);
-	if (old != VD_FREE && meta->state == VD_FREE)
-		counters_close(vd, v);
 	if (meta->state == VD_LIVE || meta->state == VD_SHRINKING)
 		volume_publish(pp, v);
 	if (meta->state == VD_REMOVING)

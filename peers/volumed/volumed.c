@@ -112,6 +112,9 @@ XHOT static void data(struct peer_port *pp, struct xreq *r)
 	struct vd_volume *v = vd_volume_get(vd_of(pp), r->volume);
 	int rc = v ? vd_volume_check(v, r->offset, r->size) : -ENOENT;
 
+	/* of what a predecessor may have begun the splitter knows more */
+	if (rc == -ENXIO && !r->via && !is_in_one_object(v, r) && r->size)
+		rc = 0;
 	if (rc) {
 		peer_answer(pp, r, rc);
 		return;
@@ -259,9 +262,9 @@ static uint64_t volumed_poll(struct peer_port *pp)
 		next = vd_catalog_poll(pp);
 		next = peer_earlier(next, vd_admin_poll(pp));
 	}
-	next = peer_earlier(next, vd_job_poll(pp));
+	/* before the port passes a point (J1): what was held is checked, and counted, by then */
 	held_release(pp);
-	return next;
+	return peer_earlier(next, vd_job_poll(pp));
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -282,6 +285,7 @@ static void volumed_fini(struct peer *p)
 		free(vd->port[i].named);
 	free(vd->port);
 	free(vd->page);
+	vd_load_fini(vd);
 }
 
 /* One extent: a predecessor's, or a new one. */
@@ -317,7 +321,7 @@ static int volumed_init(struct peer *p, struct xseg_error *err)
 	vd->counters = calloc((size_t)VD_SLOTS * p->nr_ports, sizeof(*vd->counters));
 	vd->context = calloc(xseg_nr_requests(p->seg), sizeof(*vd->context));
 	vd->port = calloc(p->nr_ports, sizeof(*vd->port));
-	if (!vd->volume || !vd->counters || !vd->context || !vd->port) {
+	if (!vd->volume || !vd->counters || !vd->context || !vd->port || vd_load_init(vd)) {
 		rc = xseg_fail(err, -ENOMEM, "out of memory");
 		goto out_fini;
 	}

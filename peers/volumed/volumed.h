@@ -1,12 +1,19 @@
 /* volumed - the volume peer: maps volumes to objects of a store. What its files share.
  *
  * What it does
- *   A volume is a name, an id and a size. Its bytes are in objects "VOL:%016x" (the object's number
- *   in hex) of object_size bytes. A request within one object is addressed and forwarded, so its
- *   reply goes straight to its origin; one that crosses objects is split (split.c). The volumes
- *   stand in a catalogue, one object of the same store (catalog.c); changes are recorded there
- *   before they are answered (volumed_admin.c); what was removed is deleted behind the scenes
- *   (job.c).
+ *   A volume is a name, an id, an identity and a size. Its bytes are in objects of object_size
+ *   bytes, "PREFIX:%016x" (the object's number in hex). A request within one object is addressed
+ *   and forwarded, so its reply goes straight to its origin; one that crosses objects is split
+ *   (split.c). The volumes stand in a catalogue in the same store (catalog.c), which has a header
+ *   and a copy; changes are recorded there before they are answered (volumed_admin.c); what was
+ *   removed is deleted behind the scenes (job.c).
+ *
+ * Names of objects
+ *   An id is 32 bits, for requests; it may come back some day. An identity is 64 bits, and no other
+ *   volume of the store ever has it. The prefix is '-', the identity in 16 digits of hex, and a
+ *   letter that says how large the objects are ('a': 4 KiB, 'k': 4 MiB): 35 bytes in all. No
+ *   volume's name begins with '-'. A record of version 1 has no identity (0): the prefix of such
+ *   a volume is its name, until it is removed.
  *
  * Threads
  *   A port's callbacks run in that port's thread. The catalogue, admin commands and the table of
@@ -16,19 +23,24 @@
  *
  * Invariants
  *   V1  a volume's id is non-zero only while I/O to it is allowed; all else that the data path
- *       reads (serial, shift, prefix) changes only while the id is 0 and no port looks at it (J1)
+ *       reads (serial, shift, prefix, name) changes only while the id is 0 and no port looks at it
+ *       (J1)
  *   V2  what has been answered to an admin stands in the catalogue, on stable storage
  *   V3  one record at most is on its way to the catalogue
  *   V4  a request is at one place only: forwarded, held (catalogue not read yet), in the splitter,
  *       in the admin's queue or answered
- *   V5  a slot is used for another volume only after every port has deleted the old one's objects
- *       (J1) and its record says FREE
+ *   V5  a slot is used for another volume only after the old one's objects are deleted (J2) and its
+ *       record says FREE
+ *   V6  an identity is given to a volume after the header says, on stable storage, that it is used;
+ *       so the objects of a volume are never another one's, whatever its name, size or slot
+ *   V7  of the volumes of one name, one at most is not REMOVING
  */
 #ifndef PEERS_VOLUMED_VOLUMED_H
 #define PEERS_VOLUMED_VOLUMED_H
 
 #include <stdatomic.h>
 
+#include "peers/common/listing.h"
 #include "peers/common/peer.h"
 
 #define VD_SLOTS	  8192u
@@ -37,8 +49,10 @@
 #define VD_OBJECT_MAX	  (4u << 20)
 #define VD_SIZE_MAX	  (((uint64_t)1 << 63) - XSEG_SECTOR)
 #define VD_OBJECTS_MAX	  ((uint64_t)1 << 32)	/* of a volume that is made, or grows */
-#define VD_PREFIX_BYTES	  64			/* a name of 63 and ':' */
+#define VD_PREFIX_BYTES	  64			/* a name of 63 and ':'; or an identity's */
 #define VD_LOAD_PAGES	  256u			/* the catalogue is read by 1 MiB */
+#define VD_LIST_PAGES	  128u			/* of these, when it is read: names of objects */
+#define VD_PART_RECORDS	  128u			/* is mended in one piece */
 #define VD_ZERO_PAGES	  256u
 #define VD_JOB_DEPTH	  16u			/* background requests in flight */
 #define VD_JOB_SLICE	  4096u			/* objects of a volume, then it is another's turn */
@@ -48,6 +62,9 @@
 #define VD_NAMED	  4096u			/* names that a port remembers: 128 KiB */
 #define VD_RETRY_NS	  1000000000ull
 #define VD_CONNECT_NS	  50000000ull		/* looks for a downstream that is not there yet */
+#define VD_DRAIN_NS	  1000000ull		/* between looks for older requests */
+#define VD_AGAIN_NS	  100000000ull		/* deletes again while there are some; doubles */
+#define VD_AGAIN_MAX_NS	  5000000000ull
 
 /* A slot of the catalogue, as recorded.
  *
@@ -58,12 +75,15 @@
  *   LIVE       REMOVING   it is removed                                    volumed_admin.c
  *   SHRINKING  LIVE       what was beyond the new size is deleted          job.c
  *   REMOVING   FREE       all of its objects are deleted                   job.c
- *   FREE       any        so says its record; DAMAGED: that cannot be      catalog.c, loading
- *                         believed (never recorded)
+ *   FREE       any        so says its record; DAMAGED: that cannot be      catalog_load.c
+ *                         believed; LOST: the catalogue lacks it, the copy
+ *                         has it, or they differ (neither is ever recorded)
  *
  * vd_volume_become() (volume.c) alone changes it, once all records have been read.
  */
-enum vd_slot_state { VD_FREE, VD_LIVE, VD_REMOVING, VD_SHRINKING, VD_DAMAGED, VD_NR_STATES };
+enum vd_slot_state {
+	VD_FREE, VD_LIVE, VD_REMOVING, VD_SHRINKING, VD_DAMAGED, VD_LOST, VD_NR_STATES
+};
 
 struct vd_meta {
 	char name[XSEG_NAME_MAX];		/* DAMAGED: as far as it can be read */
@@ -72,6 +92,9 @@ struct vd_meta {
 	uint64_t size_bytes;
 	uint64_t object_size;
 	uint64_t cut_bytes;			/* SHRINKING: the size before */
+	uint64_t identity;			/* FREE: the last one's; 0: a record of version 1 */
+	uint64_t change;			/* of the catalogue, that wrote it; 0: an older program */
+	uint64_t replaced;			/* vd_record_sum() of the record before */
 };
 
 struct vd_volume {
@@ -81,14 +104,21 @@ struct vd_volume {
 	uint8_t shift;				/* log2 of the object size */
 	uint8_t prefix_len;
 	_Atomic uint64_t size_bytes;
-	char prefix[VD_PREFIX_BYTES];		/* "VOL:", padded with zeroes */
+	char prefix[VD_PREFIX_BYTES];		/* with its ':', padded with zeroes */
+	char name[XSEG_NAME_MAX];
 	/* Port 0's thread. */
 	struct vd_meta meta;			/* what the catalogue holds */
 	struct xreq *waiter;			/* an admin's resize, until the shrink is done */
-	/* Of its job: port 0's thread, and who has the turn. */
+	/* Of its job: port 0's thread (job.c). */
 	struct vd_volume *next_job;
-	uint64_t next_object;			/* all before it are deleted */
+	uint64_t cursor;			/* of this round: of the LIST; or the next object */
+	uint64_t deleted;			/* objects, in all rounds */
+	uint64_t listed;			/* names of the last answer, not deleted yet */
 	uint64_t retry_ns;			/* waits until then, for its next turn */
+	uint64_t again_ns, again;		/* the next round, when older requests are left; step */
+	uint32_t waits_for;			/* older requests, at the last look */
+	bool passed;				/* every port has passed a point since the change */
+	bool in_round, drained, zeroed, found;
 	bool told;				/* a failure has been logged */
 };
 
@@ -103,6 +133,8 @@ struct vd_context {
 	uint32_t sent;				/* parent: bytes handed to children */
 	uint32_t out;				/* parent: children not answered */
 	uint32_t part;				/* parent: number of the next child */
+	bool begun;				/* parent: a part was sent, perhaps by a predecessor */
+	bool cutting;				/* parent: counted in its port's `cutting` */
 	int64_t result;				/* parent: sum, or the first error */
 };
 
@@ -124,19 +156,54 @@ struct vd_port {
 	struct vd_fifo held;			/* wait for the catalogue */
 	struct vd_fifo splitting;		/* parents with parts not sent */
 	uint32_t children;			/* out, of this port's parents */
+	/* begun parents that reach beyond what their volume is cut to, with parts not sent; written
+	 * by the port's thread */
+	_Atomic uint32_t cutting;
 	_Atomic uint32_t busy;			/* own requests out; written by the port's thread */
 };
+
+/* What is being written to the catalogue; the table is in catalog.c. */
+enum vd_write {
+	VD_WRITE_NONE, VD_WRITE_RESERVE, VD_WRITE_COPY, VD_WRITE_RECORD, VD_WRITE_HEAD,
+	VD_UNDO_HEAD, VD_UNDO_RECORD, VD_UNDO_COPY,
+	VD_MEND_COPY, VD_MEND_RECORD, VD_MEND_HEAD,
+	VD_NR_WRITES
+};
+
+/* What the header says, or will. */
+struct vd_head {
+	uint64_t generation;			/* changes of the catalogue */
+	uint64_t next_identity;			/* no volume has had this one, or a higher one */
+	uint64_t sum;				/* of all records: vd_record_sum() added up */
+	uint32_t count;				/* records that are not all zeroes */
+	uint32_t flags;				/* VD_HEAD_* */
+};
+#define VD_HEAD_DAMAGED 1u	/* what was read did not fit together; until it is recovered */
+#define VD_HEAD_UNSURE	2u	/* and nothing proved which is right: `sum` says nothing */
 
 /* The one record on its way (V3), and the reading of all. Port 0's thread. */
 struct vd_catalog {
 	_Atomic int load;			/* enum vd_load */
 	_Atomic int error;			/* why it could not be read so far, or 0 */
 	bool wanted;				/* recovered: may be read */
-	uint32_t loaded;			/* records read */
+	struct vd_loading *loading;		/* catalog_load.c's: what was read */
 	uint64_t retry_ns;
 	struct xreq *r;				/* being read or written */
-	void (*written)(struct peer_port *pp, int rc);
 	const uint32_t *page;			/* VD_LOAD_PAGES; the first for records, too */
+	/* Writing. */
+	enum vd_write write;
+	struct vd_volume *v;			/* whose record */
+	struct vd_meta meta;			/* and what it says, with all numbers */
+	void (*written)(struct peer_port *pp, int rc);
+	struct vd_head head;			/* the store's, of the last change that is done */
+	struct vd_head sent;			/* that is on its way */
+	uint64_t next_identity;			/* to be given next */
+	struct vd_volume *uncertain;		/* its record, or copy, may be another than v->meta */
+	/* Mending: parts of VD_PART_RECORDS records, a bit each, of the copy and the catalogue; the
+	 * header last. */
+	uint64_t mend_copy, mend_record;
+	bool mends;
+	int mend_error;				/* of the last try, or 0 */
 };
 
 /* Of the one change that is under way (volumed_admin.c).
@@ -167,21 +234,26 @@ struct vd_admin {
 
 /* What they are, and which follows which, is in job.c. */
 enum vd_job_step {
-	VD_JOB_NONE, VD_JOB_PASS, VD_JOB_FLUSH, VD_JOB_RECORD, VD_JOB_RECORDING, VD_JOB_NR_STEPS
+	VD_JOB_NONE, VD_JOB_POINT, VD_JOB_ZERO, VD_JOB_LIST, VD_JOB_DELETE, VD_JOB_ASK,
+	VD_JOB_FLUSH, VD_JOB_RECORD, VD_JOB_RECORDING, VD_JOB_NR_STEPS
 };
 
-/* One volume at a time has objects deleted; see job.c. */
+/* One volume at a time has objects deleted; see job.c. Port 0's thread. */
 struct vd_job {
-	_Atomic uint32_t turn;			/* the port whose thread has the fields below */
+	/* POINT: the port that is to pass its own; else 0. Any port's */
+	_Atomic uint32_t turn;
 	struct vd_volume *v;
 	enum vd_job_step step;
-	uint64_t next, end;			/* objects to delete in this pass */
-	uint64_t zero_next, zero_end;		/* bytes of the volume to zero in this pass */
+	uint64_t zero_next, zero_end;		/* bytes of the volume to zero */
+	struct xreq *list;			/* DELETE: the answer that names them */
+	struct listing_names names;
+	uint64_t ask_from;			/* ASK: the first object of this slice */
+	bool flush_sent;			/* FLUSH */
+	uint32_t slice;				/* deletes until it is another volume's turn */
 	uint32_t out;				/* requests in flight */
 	uint64_t retry_ns;			/* something failed: until then v waits; or 0 */
 	bool zeroes_by_write;			/* the store knows no WRITE_ZEROES */
-	_Atomic uint64_t deleted;		/* objects of this slice, over all passes */
-	/* Port 0's thread. */
+	bool lists_nothing;			/* the store knows no LIST */
 	struct vd_volume *queue, **queue_last;
 };
 
@@ -203,7 +275,7 @@ struct volumed {
 	struct vd_job job;
 	uint32_t nr_jobs;		/* port 0's: volumes that are REMOVING or SHRINKING */
 	uint64_t serial;		/* port 0's: the last volume's */
-	_Atomic uint32_t nr_volumes, nr_removing, nr_damaged, nr_stats;
+	_Atomic uint32_t nr_volumes, nr_removing, nr_damaged, nr_lost, nr_stats;
 	_Atomic bool stats_full;		/* the segment had no block left */
 };
 
@@ -287,12 +359,22 @@ bool vd_object_size_ok(uint64_t bytes);
 bool vd_size_ok(uint64_t bytes);		/* of a volume */
 /* Objects that a volume of that size may have. */
 uint64_t vd_volume_objects(const struct vd_meta *meta, uint64_t size_bytes);
+/* How the names of the volume's objects begin, with the ':'; returns its length. */
+uint32_t vd_prefix_make(const struct vd_meta *meta, char prefix[VD_PREFIX_BYTES]);
+/* The identity and the object size that a prefix, with or without its ':', says; false: it has
+ * none. */
+bool vd_prefix_identity(const char *prefix, uint64_t *identity, uint64_t *object_size);
+/* The number in the name of one of the volume's objects; false: it is none of its. */
+bool vd_object_number(const struct vd_volume *v, const char *name, uint64_t *number);
 
-/* Port 0's thread: by name (not FREE, not DAMAGED), or NULL; an unused slot, or NULL. */
+/* Port 0's thread: by name, or NULL: one that is not REMOVING, if there is one. An unused slot, or
+ * NULL. */
 struct vd_volume *vd_volume_find(struct volumed *vd, const char *name);
 struct vd_volume *vd_volume_unused(struct volumed *vd);
-/* The slot whose damaged record bears that name, or NULL. */
+/* The slot whose record bears that name, and is DAMAGED or LOST; or NULL. */
 struct vd_volume *vd_volume_damaged(struct volumed *vd, const char *name);
+/* All ports have been quiet about the volume since its id went (J1): frees its counters. */
+void vd_volume_quiet(struct volumed *vd, struct vd_volume *v);
 /* v becomes what has just been recorded: publishes or withdraws it, begins its job. */
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta);
 /* Clients may read past this peer (xseg/direct.c) while all volumes are what they were when that
@@ -302,27 +384,87 @@ void vd_direct_follow(struct volumed *vd);
 
 /* ---- catalog.c --------------------------------------------------------------------------- */
 
+#define VD_CATALOG	":catalog"
+#define VD_CATALOG_HEAD ":catalog.head"
+#define VD_CATALOG_COPY ":catalog.copy"
+
 void vd_record_encode(const struct vd_meta *meta, uint32_t slot, void *record);
 /* 0; -EPROTO: of another version; -EBADMSG: damaged. */
 int vd_record_decode(const void *record, uint32_t slot, struct vd_meta *meta) XSEG_MUST_CHECK;
+/* Of a record as it is on the store; 0: it is all zeroes. */
+uint64_t vd_record_sum(const void *record);
+uint64_t vd_meta_sum(const struct vd_meta *meta, uint32_t slot);
+void vd_head_encode(const struct vd_head *head, void *sector);
+/* 0; -ENOENT: there is none; -EPROTO: of another version; -EBADMSG: damaged. */
+int vd_head_decode(const void *sector, struct vd_head *head) XSEG_MUST_CHECK;
+/* An own request to one of the three objects, with the catalogue's pages from `page` on; NULL: none
+ * is free. */
+struct xreq *vd_catalog_request(struct peer_port *pp, const char *target, enum xseg_op op,
+	uint64_t offset, uint32_t size, uint32_t page);
 
-/* Port 0's thread. Writes a slot's record (FUA); written() gets 0 or why not. False: one is on its
- * way; try again. */
+/* Port 0's thread. Writes the copy of a slot's record, the record and the header (FUA each), in
+ * that order; written() gets 0 or why not. Then catalog.meta is what was written. False: another
+ * one is on its way, or something is being mended; try again. */
 bool vd_catalog_write(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta,
 		      void (*written)(struct peer_port *pp, int rc));
-/* Goes on with reading. Returns when to be called again. */
+/* Makes sure that the store has what the table has, where a write failed before. As above. */
+bool vd_catalog_undo(struct peer_port *pp, void (*written)(struct peer_port *pp, int rc));
+/* Writes what vd_catalog.mend_* say. */
+void vd_catalog_mend(struct peer_port *pp);
+/* Takes the next identity for a volume that is to be made. */
+uint64_t vd_identity_take(struct volumed *vd);
+/* Goes on with reading and mending. Returns when to be called again. */
 uint64_t vd_catalog_poll(struct peer_port *pp);
+
+/* ---- catalog_load.c ---------------------------------------------------------------------- */
+
+/* A volume that its objects tell of, and no record. Or one that is known, which is passed over. */
+struct vd_orphan {
+	char prefix[VD_PREFIX_BYTES];		/* with the ':'; "": nothing is here */
+	bool known;
+	uint64_t nr, highest;			/* objects; the highest number */
+};
+#define VD_ORPHANS (2 * VD_SLOTS)
+
+/* What was read of the catalogue. It is kept for what is lost. */
+struct vd_loading {
+	enum vd_load_step {
+		VD_LOAD_COPY, VD_LOAD_RECORDS, VD_LOAD_HEAD, VD_LOAD_LIST, VD_LOAD_END
+	} step;
+	uint32_t read;				/* records of this object */
+	uint32_t failed;			/* times that this object was not read */
+	bool unreadable[VD_LOAD_LIST];		/* by step: given up */
+	uint64_t cursor;			/* of the LIST */
+	/* as read, by slot; the catalogue's records are in the table itself */
+	uint64_t sum[2][VD_SLOTS];		/* VD_LOAD_COPY, VD_LOAD_RECORDS */
+	struct vd_meta copy[VD_SLOTS];		/* of a LOST slot: what is believed to be right */
+	bool differs[VD_SLOTS];			/* from the catalogue: to be written there */
+	struct vd_head head;
+	int head_rc;				/* of vd_head_decode() */
+	const char *damage;			/* what does not fit; NULL: all fits */
+	bool lists_nothing;			/* the store knows no LIST */
+	struct vd_orphan orphan[VD_ORPHANS];	/* by hash of the prefix */
+	uint32_t nr_orphans;
+};
+
+int vd_load_init(struct volumed *vd) XSEG_MUST_CHECK;
+void vd_load_fini(struct volumed *vd);
+uint64_t vd_load_poll(struct peer_port *pp);
+/* Whether objects of such a volume, that has no record, were found (only where there is damage). */
+bool vd_orphan_has_name(const struct volumed *vd, const char *name);
 
 /* ---- split.c ----------------------------------------------------------------------------- */
 
 void vd_split_begin(struct peer_port *pp, struct xreq *r);
+/* Of a volume that is being cut: notes which begun requests reach beyond its new size (S6). */
+void vd_split_mark(struct peer_port *pp, const struct vd_volume *v);
 
 /* ---- job.c ------------------------------------------------------------------------------- */
 
 /* v is REMOVING or SHRINKING: its objects will be deleted. Port 0's thread. */
 void vd_job_add(struct peer_port *pp, struct vd_volume *v);
 uint64_t vd_job_poll(struct peer_port *pp);
-/* Objects that are still to be deleted. Port 0's thread. */
+/* Objects that are known to be still there: 0 only when the job is done. Port 0's thread. */
 uint64_t vd_job_left(const struct volumed *vd, const struct vd_volume *v);
 
 /* ---- volumed_admin.c --------------------------------------------------------------------- */

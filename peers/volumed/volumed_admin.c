@@ -2,14 +2,15 @@
  * status.
  *
  *      volume create NAME size=BYTES		volume list [SLOT]		status
- *      volume resize NAME size=BYTES		volume info NAME
+ *      volume resize NAME size=BYTES		volume info NAME [id=N]
  *      volume remove NAME [force]
  *
  * Commands may come to any port; those of "volume" go through the inbox to port 0's thread, which
  * does them in order of arrival, one at a time. A change is answered when its record is on stable
  * storage (V2), a shrink when what was cut off is gone, a removal as soon as it is recorded: its
- * objects are deleted behind the scenes, and "volume info" says -ENOENT when that is done. A volume
- * that a client has open is not removed without the word "force".
+ * objects are deleted behind the scenes, and "volume info" says -ENOENT when that is done. Its name
+ * is free at once: another volume of that name has objects of other names. A volume that a client
+ * has open is not removed without the word "force".
  *
  * Contract: nothing blocks, nothing allocates. While the catalogue is being read commands wait;
  * when it cannot be read they are answered with the reason.
@@ -70,15 +71,18 @@ static bool add_volume(struct volumed *vd, const struct vd_volume *v, char end, 
 	const char *state = m->state == VD_REMOVING ? "removing" : "ok";
 
 	return kv_add(t,
-		"slot=%u%cname=%s%cid=%u%csize_bytes=%" PRIu64 "%cobject_size_bytes=%" PRIu64
-		"%cstate=%s%cobjects_left=%" PRIu64 "\n",
-		vd_slot_of(vd, v), end, m->name, end, vd_id_of(vd, v), end, m->size_bytes, end,
-		m->object_size, end, state, end, vd_job_left(vd, v));
+		"slot=%u%cname=%s%cid=%u%cidentity=%" PRIu64 "%cprefix=%s%csize_bytes=%" PRIu64
+		"%cobject_size_bytes=%" PRIu64 "%cstate=%s%cobjects_left=%" PRIu64
+		"%cobjects_deleted=%" PRIu64 "%cwaits_for_requests=%u\n",
+		vd_slot_of(vd, v), end, m->name, end, vd_id_of(vd, v), end, m->identity, end,
+		v->prefix, end, m->size_bytes, end, m->object_size, end, state, end,
+		vd_job_left(vd, v), end, vd_job_left(vd, v) ? v->deleted : 0, end,
+		vd_job_left(vd, v) ? v->waits_for : 0);
 }
 
 static bool is_listed(const struct vd_volume *v)
 {
-	return v->meta.state != VD_FREE && v->meta.state != VD_DAMAGED;
+	return v->meta.state != VD_FREE && v->meta.state < VD_DAMAGED;
 }
 
 /* ---- changes ----------------------------------------------------------------------------- */
@@ -154,7 +158,7 @@ static void change_done(struct peer_port *pp)
 	struct kv_text t;
 
 	change_set(a, VD_CHANGE_IDLE);
-	vd_volume_become(pp, a->v, &a->next);
+	vd_volume_become(pp, a->v, &vd->catalog.meta);
 	log_info("%s: volume '%s' of %" PRIu64 " bytes is %s", pp->peer->name, a->next.name,
 		 a->next.size_bytes, change_name(old, &a->next));
 	if (a->next.state == VD_SHRINKING) {
@@ -225,12 +229,16 @@ static void change_written(struct peer_port *pp, int rc)
 static void change_send(struct peer_port *pp)
 {
 	struct vd_admin *a = &vd_of(pp)->admin;
-	const struct vd_meta *meta = a->change == VD_CHANGE_WRITING ? &a->next : &a->v->meta;
+	bool begun;
 
 	if (a->sent || pp->now_ns < a->retry_ns)
 		return;
 	a->sent = true;
-	if (!vd_catalog_write(pp, a->v, meta, change_written))
+	if (a->change == VD_CHANGE_WRITING)
+		begun = vd_catalog_write(pp, a->v, &a->next, change_written);
+	else
+		begun = vd_catalog_undo(pp, change_written);
+	if (!begun)
 		a->sent = false;
 }
 
@@ -272,7 +280,7 @@ static int64_t parse_args(
 	return 0;
 }
 
-/* Some day each of its objects is to be deleted. */
+/* Of a store that knows no LIST each of its objects is asked for some day. */
 static int64_t check_objects(const char *name, uint64_t object_size, uint64_t size,
 			     struct kv_text *t)
 {
@@ -291,9 +299,10 @@ static int64_t say_damaged(struct volumed *vd, const struct vd_volume *v, int64_
 			   const char *what_to_do, struct kv_text *t)
 {
 	return REASON(t, rc,
-		      "record %u of the catalogue is damaged and was of a volume '%s', whose "
+		      "record %u of the catalogue is %s and was of a volume '%s', whose "
 		      "objects are still in the store; %s",
-		      vd_slot_of(vd, v), v->meta.name, what_to_do);
+		      vd_slot_of(vd, v), v->meta.state == VD_LOST ? "lost" : "damaged",
+		      v->meta.name, what_to_do);
 }
 
 /* The volume of that name, or NULL with *rc and the reason. */
@@ -303,8 +312,8 @@ static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc,
 
 	damaged = v ? NULL : vd_volume_damaged(vd, name);
 	if (damaged)
-		*rc = say_damaged(vd, damaged, -ENOENT,
-				  "put the record back from a copy of the object :catalog", t);
+		*rc = say_damaged(vd, damaged, -ENOENT, "bring it back with 'xseg volume recover'",
+			t);
 	else if (!v)
 		*rc = REASON(t, -ENOENT,
 			     "there is no volume '%s'; 'xseg -s %s volume list' shows what there "
@@ -340,16 +349,20 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 		return 0;
 	}
 	v = vd_volume_find(vd, name);
-	if (v && v->meta.state == VD_REMOVING)
-		return say_busy(vd, v, t);
-	if (v)
+	if (v && v->meta.state != VD_REMOVING)
 		return REASON(t, -EEXIST,
 			"there is a volume '%s' already; choose another name, or remove "
 			"it first",
 			name);
 	v = vd_volume_damaged(vd, name);
 	if (v)
-		return say_damaged(vd, v, -EEXIST, "choose another name", t);
+		return say_damaged(vd, v, -EEXIST,
+			"bring it back with 'xseg volume recover', or choose another name", t);
+	if (vd_orphan_has_name(vd, name))
+		return REASON(t, -EEXIST,
+			"there are objects of a volume '%s', whose record is lost; bring it back "
+			"with 'xseg volume recover', or choose another name",
+			name);
 	v = vd_volume_unused(vd);
 	if (!v)
 		return REASON(t, -ENOSPC,
@@ -357,6 +370,7 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 			VD_SLOTS);
 	memcpy(next.name, name, strlen(name) + 1);
 	next.generation = (v->meta.generation + 1) & 0xffff;
+	next.identity = vd_identity_take(vd);
 	change_begin(pp, r, v, &next);
 	return LATER;
 }
@@ -417,11 +431,13 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 	struct vd_volume *v;
 	struct vd_meta next;
 
-	if (!rc && noted_id(vd, r) && !noted(vd, r)) {
+	v = rc || !noted_id(vd, r) ? NULL : noted(vd, r);
+	if (!rc && noted_id(vd, r) && !v) {
 		kv_add(t, "name=%s\nid=%u\nstate=removed\nobjects_left=0\n", name, noted_id(vd, r));
 		return 0;
 	}
-	v = rc ? NULL : find(vd, name, &rc, t);
+	if (!v && !rc)
+		v = find(vd, name, &rc, t);
 	if (!v)
 		return rc;
 	if (v->meta.state == VD_SHRINKING)
@@ -440,13 +456,37 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 	return LATER;
 }
 
+/* Cuts "id=N" off the end of the words. */
+static uint32_t take_id(char *args)
+{
+	char *at = args ? strstr(args, " id=") : NULL;
+	uint32_t id = 0;
+
+	if (!at || kv_number(at + 4, &id))
+		return 0;
+	*at = '\0';
+	return id;
+}
+
+/* Of several volumes of one name, all but one of which are being removed, the id tells which. */
 static int64_t run_info(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
 {
+	struct volumed *vd = vd_of(pp);
+	uint32_t id = take_id(args), slot = (id & 0xffff) - 1;
 	const char *name = NULL;
 	int64_t rc = parse_args(args, &name, NULL, NULL, t);
-	struct vd_volume *v = rc ? NULL : find(vd_of(pp), name, &rc, t);
+	struct vd_volume *v;
 
 	(void)r;
+	if (rc)
+		return rc;
+	if (!id)
+		v = find(vd, name, &rc, t);
+	else if (slot < VD_SLOTS && is_listed(&vd->volume[slot]) &&
+		 vd_id_of(vd, &vd->volume[slot]) == id && !strcmp(vd->volume[slot].name, name))
+		v = &vd->volume[slot];
+	else
+		return REASON(t, -ENOENT, "there is no volume '%s' of id %u", name, id);
 	if (!v)
 		return rc;
 	add_volume(vd_of(pp), v, '\n', t);

@@ -27,7 +27,7 @@ static void shrinking_and_growing_never_shows_old_data(void **state)
 {
 	(void)state;
 	shrink_and_grow();
-	assert_true(count_notes(XSEG_OP_WRITE_ZEROES, "vol:") == 3);
+	assert_true(count_notes(XSEG_OP_WRITE_ZEROES, of("vol")) == 3);
 }
 
 static void what_a_shrink_has_zeroed_in_part_is_zeroed_again(void **state)
@@ -53,10 +53,12 @@ static void what_a_shrink_has_zeroed_in_part_is_zeroed_again(void **state)
  * until that is written again. */
 static void what_a_failed_flush_was_to_cover_is_done_again(void **state)
 {
-	uint32_t id = create("vol", "16M");
+	uint32_t id = create("vol", "16M"), lists = 2;
 	struct xreq *r;
 
 	(void)state;
+	list_room = MAX_OBJECTS;
+	assert_int_equal(write_pattern(id, 9 << 20, 4096, 3), 4096);
 	assert_int_equal(write_pattern(id, 5 << 20, 1048576, 3), 1048576);
 	fail_next(XSEG_OP_FLUSH, -EIO, 0, 1);
 	nr_notes = 0;
@@ -64,13 +66,13 @@ static void what_a_failed_flush_was_to_cover_is_done_again(void **state)
 	steps(100);
 	assert_false(answered(r));
 	assert_int_equal(fail_count, 0);
-	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, "vol:"), 3);
-	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 2);
+	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, of("vol")), 3);
+	assert_int_equal(count_notes(XSEG_OP_LIST, of("vol")), lists);
 	pass_ns(1000 * MS);
 	assert_true(admin_result(r) > 0);
-	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, "vol:"), 6);
-	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 4);
-	assert_int_equal(count_notes(XSEG_OP_FLUSH, "vol:"), 2);
+	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, of("vol")), 6);
+	assert_int_equal(count_notes(XSEG_OP_LIST, of("vol")), lists + 1);
+	assert_int_equal(count_notes(XSEG_OP_FLUSH, of("vol")), 2);
 }
 
 static void a_store_without_write_zeroes_gets_zeroes_written(void **state)
@@ -131,11 +133,12 @@ static void nobody_reads_past_it_while_a_volume_is_cut_or_removed(void **state)
 	struct xreq *r;
 
 	(void)state;
-	create("vol", "16M");
-	create("other", "16M");
+	assert_int_equal(write_pattern(create("vol", "16M"), 0, 8192, 1), 8192);
+	assert_int_equal(write_pattern(create("other", "16M"), 0, 8192, 1), 8192);
+	assert_int_equal(write_pattern(create("third", "16M"), 12 << 20, 8192, 1), 8192);
 	assert_true(xseg_direct_is_open(vd->xp));
 	hold = true;
-	r = send_admin("volume resize vol size=4M", 0);
+	r = send_admin("volume resize third size=4M", 0);
 	steps(20);
 	assert_true(xseg_direct_is_open(vd->xp));	/* it is not recorded yet, and not done */
 	hold = false;
@@ -167,22 +170,25 @@ static void what_is_done_to_a_volume_s_objects_bears_its_id(void **state)
 	uint32_t id = create("vol", "16M"), nr = 0;
 
 	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(write_pattern(id, (uint64_t)i << 22, 4096, 3), 4096);
 	nr_notes = 0;
 	assert_true(admin("volume resize vol size=5M") > 0);
 	assert_true(admin("volume remove vol") > 0);
-	steps(50);
+	steps(200);
 	for (uint32_t i = 0; i < nr_notes; i++) {
-		if (strncmp(notes[i].target, "vol:", 4))
+		if (strncmp(notes[i].target, of("vol"), strlen(of("vol"))))
 			continue;
 		assert_int_equal(notes[i].volume, id);
 		nr++;
 	}
-	assert_int_equal(nr, count_notes(XSEG_OP_WRITE_ZEROES, "vol:") +
-				     count_notes(XSEG_OP_DELETE, "vol:") +
-				     count_notes(XSEG_OP_FLUSH, "vol:"));
-	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, "vol:"), 3);
-	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 4);
-	assert_int_equal(count_notes(XSEG_OP_FLUSH, "vol:"), 2);
+	assert_int_equal(nr, count_notes(XSEG_OP_WRITE_ZEROES, of("vol")) +
+				     count_notes(XSEG_OP_LIST, of("vol")) +
+				     count_notes(XSEG_OP_DELETE, of("vol")) +
+				     count_notes(XSEG_OP_FLUSH, of("vol")));
+	assert_int_equal(count_notes(XSEG_OP_WRITE_ZEROES, of("vol")), 3);
+	assert_int_equal(count_notes(XSEG_OP_DELETE, of("vol")), 4);
+	assert_int_equal(count_notes(XSEG_OP_FLUSH, of("vol")), 2);
 }
 
 /* ---- removing ---------------------------------------------------------------------------- */
@@ -204,7 +210,7 @@ static void removing_deletes_every_object_behind_the_scenes(void **state)
 	assert_int_equal(io(XSEG_OP_READ, id, 0, 512), -ENOENT);
 	steps(200);
 	assert_int_equal(nr_objects(), 0);
-	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 256);
+	assert_int_equal(count_notes(XSEG_OP_DELETE, of("vol")), 52);
 	assert_int_equal(admin("volume info vol"), -ENOENT);
 	id2 = create("vol", "1G");
 	assert_int_not_equal(id, id2);
@@ -213,55 +219,56 @@ static void removing_deletes_every_object_behind_the_scenes(void **state)
 	expect_zeroes(id2, 0, 4096);
 }
 
-static void removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then(void **state)
+static void removal_waits_for_a_store_that_fails(void **state)
 {
 	uint32_t id = create("vol", "40M");
 
 	(void)state;
+	knows_no_list = true;
 	assert_int_equal(write_pattern(id, 0, 4096, 1), 4096);
 	fail_next(XSEG_OP_DELETE, -EIO, 4, 12);
 	assert_true(admin("volume remove vol") > 0);
 	steps(50);
 	assert_true(admin("volume info vol") > 0);
 	assert_true(says("state=removing"));
-	assert_int_equal(number("objects_left="), 6);
-	assert_int_equal(admin("volume create vol size=1M"), -EBUSY);
-	assert_true(says("'vol' is still being removed"));
+	assert_int_equal(number("objects_left="), 10);
 	assert_true(admin("status") > 0 && says("removing=1"));
 	assert_true(admin("volume remove vol") > 0);
 	pass_ns(1000 * MS);
 	assert_true(admin("volume info vol") > 0);
-	assert_int_equal(number("objects_left="), 6);
 	pass_ns(1000 * MS);
 	assert_int_equal(admin("volume info vol"), -ENOENT);
-	assert_int_equal(count_notes(XSEG_OP_DELETE, "vol:"), 22);
+	assert_int_equal(nr_objects(), 0);
 	assert_true(admin("status") > 0 && says("removing=0"));
 }
 
 static void removal_is_recorded_as_done_after_a_flush(void **state)
 {
-	uint32_t i;
+	static const char *const order[] = { VD_CATALOG_COPY, VD_CATALOG, VD_CATALOG_HEAD };
+	uint32_t id = create("vol", "8M"), i;
 
 	(void)state;
-	create("vol", "8M");
+	assert_int_equal(write_pattern(id, 0, 4096, 1), 4096);
 	nr_notes = 0;
 	assert_true(admin("volume remove vol") > 0);
-	steps(50);
-	for (i = 0; i < nr_notes && notes[i].op != XSEG_OP_FLUSH; i++)
-		;
-	assert_int_equal(i, 3);
-	assert_int_equal(nr_notes, 5);
-	assert_string_equal(notes[3].target, "vol:");
-	assert_string_equal(notes[4].target, ":catalog");
+	steps(300);
+	for (i = 3; i < nr_notes && notes[i].op != XSEG_OP_FLUSH; i++)
+		assert_true(notes[i].op == XSEG_OP_LIST || notes[i].op == XSEG_OP_DELETE);
+	assert_int_equal(nr_notes, i + 4);
+	assert_string_equal(notes[i].target, of("vol"));
+	assert_int_equal(notes[i - 1].op, XSEG_OP_LIST);
+	for (uint32_t k = 0; k < 3; k++)
+		assert_string_equal(notes[i + 1 + k].target, order[k]);
 }
 
 /* What comes next is its record. */
 static void remove_until_it_is_flushed(void)
 {
+	list_room = MAX_OBJECTS;
 	create("vol", "8M");
 	nr_notes = 0;
 	assert_true(admin("volume remove vol") > 0);
-	while (!count_notes(XSEG_OP_FLUSH, "vol:"))
+	while (!count_notes(XSEG_OP_FLUSH, of("vol")))
 		step();
 }
 
@@ -271,14 +278,14 @@ static void one_record_at_a_time_is_being_written(void **state)
 
 	(void)state;
 	remove_until_it_is_flushed();
-	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 1);
+	assert_int_equal(count_exact(XSEG_OP_WRITE, VD_CATALOG_COPY), 1);
 	hold = true;
 	steps(20);
-	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 2);
+	assert_int_equal(count_exact(XSEG_OP_WRITE, VD_CATALOG_COPY), 2);
 	r = send_admin("volume create next size=1M", 0);
 	steps(20);
 	assert_false(answered(r));
-	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 2);
+	assert_int_equal(count_exact(XSEG_OP_WRITE, VD_CATALOG_COPY), 2);
 	hold = false;
 	assert_true(admin_result(r) > 0);
 	assert_int_equal(admin("volume info vol"), -ENOENT);
@@ -293,7 +300,7 @@ static void a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time(voi
 	remove_until_it_is_flushed();
 	assert_int_equal(xseg_route_set(seg, xseg_peer_index(vd->xp), XSEG_NONE), 0);
 	peer_port_round(&vd->ports[0], now, 32, &next);
-	assert_int_equal(count_notes(XSEG_OP_WRITE, ":catalog"), 1);
+	assert_int_equal(count_exact(XSEG_OP_WRITE, VD_CATALOG_COPY), 1);
 	assert_int_equal(next, now + 1000 * MS);
 	assert_int_equal(
 		xseg_route_set(seg, xseg_peer_index(vd->xp), xseg_peer_index(store->xp)), 0);
@@ -346,6 +353,7 @@ static void a_small_volume_is_removed_while_a_huge_one_still_is(void **state)
 	uint32_t id;
 
 	(void)state;
+	knows_no_list = true;
 	create("huge", "64T");
 	assert_true(admin("volume remove huge") > 0);
 	steps(100);
@@ -362,7 +370,7 @@ static void a_small_volume_is_removed_while_a_huge_one_still_is(void **state)
 	steps(100);
 	assert_true(admin("volume info huge") > 0);
 	assert_true(number("objects_left=") < before);
-	assert_true(count_notes(XSEG_OP_DELETE, "huge:") <=
+	assert_true(count_notes(XSEG_OP_DELETE, of("huge")) <=
 		    nr - number("objects_left=") + VD_JOB_DEPTH);
 }
 
@@ -389,19 +397,19 @@ static void a_volume_that_a_client_has_open_is_removed_by_force_only(void **stat
 static void an_object_that_cannot_be_deleted_stops_no_other_volume(void **state)
 {
 	(void)state;
-	fail_target = "bad:0000000000000003";
 	for (uint32_t i = 0; i < 3; i++) {
 		static const char *const names[] = { "bad", "good", "cut" };
 
 		assert_int_equal(
 			write_pattern(create(names[i], "40M"), 12 << 20, 4096, i), 4096);
 	}
+	fail_target = object_of("bad", 0x3);
 	assert_true(admin("volume remove bad") > 0);
 	assert_true(admin("volume remove good") > 0);
 	assert_true(admin("volume resize cut size=1M") > 0);
 	steps(100);
 	assert_true(is_removed("good"));
-	assert_true(admin("volume info bad") > 0 && number("objects_left=") == 7);
+	assert_true(admin("volume info bad") > 0 && number("objects_left=") == 1);
 	assert_int_equal(nr_objects(), 1);
 	pass_ns(3000 * MS);
 	assert_false(is_removed("bad"));
@@ -423,7 +431,7 @@ int main(void)
 		T(nobody_reads_past_it_while_a_volume_is_cut_or_removed),
 		T(what_is_done_to_a_volume_s_objects_bears_its_id),
 		T(removing_deletes_every_object_behind_the_scenes),
-		T(removal_waits_for_a_store_that_fails_and_keeps_the_name_until_then),
+		T(removal_waits_for_a_store_that_fails),
 		T(removal_is_recorded_as_done_after_a_flush),
 		T(one_record_at_a_time_is_being_written),
 		T(a_record_of_a_removal_that_cannot_be_sent_is_tried_again_in_time),

@@ -136,7 +136,7 @@ static void a_removal_that_a_kill_interrupts_succeeds_and_another_of_that_name_s
 		r = send_line("volume remove vol", 0);
 		die_of_change(kill);
 		assert_true(line_result(r, 0) > 0);
-		assert_int_equal(number("id="), id);
+		assert_int_equal(number("\nid="), id);
 		steps(50);
 		assert_int_equal(nr_objects(), 0);
 		assert_int_equal(admin("volume remove vol"), -ENOENT);

@@ -45,7 +45,13 @@ static uint32_t fail_done;			/* so many of these are done all the same */
 static const char *fail_target;			/* DELETE of it gets EIO */
 static bool hold;				/* requests are kept until it is false */
 static bool knows_no_zeroes, missing_is_enoent;
+static bool knows_no_list;
+static uint32_t list_room = 8;			/* names in an answer to LIST */
 static struct xreq *held;
+static struct made {				/* volumes, as create() made them */
+	char name[XSEG_NAME_MAX], prefix[XSEG_TARGET_MAX];
+} made[64];
+static uint32_t nr_made;
 /* lends what a READ has read, or for what a WRITE gives */
 static void (*lender)(struct peer_port *pp, struct xreq *r);
 
@@ -83,7 +89,7 @@ static inline uint32_t nr_objects(void)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < MAX_OBJECTS; i++)
-		n += objects[i].data && strcmp(objects[i].name, ":catalog");
+		n += objects[i].data && strncmp(objects[i].name, ":catalog", 8);
 	return n;
 }
 
@@ -98,11 +104,30 @@ static inline void store_note(const struct xreq *r)
 	assert_int_equal(r->hash, xseg_hash(r->target, strlen(r->target)));
 }
 
+/* Places are cursors. An object that was deleted leaves its place. */
+static inline int64_t store_list(struct xseg *seg, struct xreq *r)
+{
+	struct listing l;
+	uint64_t i = r->obj_offset;
+
+	if (knows_no_list)
+		return -EOPNOTSUPP;
+	listing_begin(&l, seg, r);
+	for (uint32_t n = 0; i < MAX_OBJECTS && n < list_room; i++)
+		if (objects[i].data && listing_wants(r, objects[i].name)) {
+			assert_true(listing_add(&l, objects[i].name));
+			n++;
+		}
+	return listing_end(&l, i < MAX_OBJECTS ? i : 0);
+}
+
 /* Pages are aligned as volume offsets are; objects begin at multiples of a page. */
 static inline int64_t store_do(struct xseg *seg, struct xreq *r)
 {
 	struct object *o = object_find(r->target);
 
+	if (r->op == XSEG_OP_LIST)
+		return store_list(seg, r);
 	assert_true(r->obj_offset + r->size <= OBJECT_MAX);
 	assert_int_equal(r->obj_offset % 4096, r->offset % 4096);
 	switch (r->op) {
@@ -293,7 +318,9 @@ static inline int setup_with(uint32_t threads, const char *object_size, const ch
 	fail_op = -1;
 	fail_after = fail_count = fail_done = 0;
 	fail_target = NULL;
-	hold = knows_no_zeroes = missing_is_enoent = false;
+	hold = knows_no_zeroes = missing_is_enoent = knows_no_list = false;
+	list_room = 8;
+	nr_made = 0;
 	nr_notes = 0;
 	held = answers = NULL;
 	stack_up();
@@ -483,12 +510,74 @@ static inline uint64_t number(const char *key)
 
 static inline uint32_t create(const char *name, const char *size)
 {
+	struct made *m;
 	char line[200];
 
 	snprintf(line, sizeof(line), "volume create %s size=%s", name, size);
 	if (admin(line) <= 0)
 		fail_msg("%s: %s", line, text);
-	return (uint32_t)number("id=");
+	nr_made++;
+	m = &made[nr_made % (sizeof(made) / sizeof(made[0]))];
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	assert_int_equal(sscanf(strstr(text, "prefix="), "prefix=%127s", m->prefix), 1);
+	return (uint32_t)number("\nid=");
+}
+
+/* ---- the catalogue as it is in the store -------------------------------------------------- */
+
+/* The header is made as it has to be for the records that there are. */
+static inline void head_forge(void)
+{
+	const uint8_t *records = object_make(VD_CATALOG)->data;
+	uint8_t *sector = object_make(VD_CATALOG_HEAD)->data;
+	struct vd_head head;
+
+	if (vd_head_decode(sector, &head))
+		head = (struct vd_head){ .next_identity = 1 };
+	head.sum = head.count = 0;
+	for (uint32_t i = 0; i < VD_SLOTS; i++) {
+		uint64_t sum = vd_record_sum(records + i * VD_RECORD_BYTES);
+
+		head.sum += sum;
+		head.count += sum != 0;
+	}
+	vd_head_encode(&head, sector);
+}
+
+/* A record, its copy and the header say this; volumed sees it when it is started again. */
+static inline void record_forge(uint32_t slot, const struct vd_meta *meta)
+{
+	vd_record_encode(meta, slot, object_make(VD_CATALOG)->data + slot * VD_RECORD_BYTES);
+	vd_record_encode(meta, slot, object_make(VD_CATALOG_COPY)->data + slot * VD_RECORD_BYTES);
+	head_forge();
+}
+
+static inline void record_read(uint32_t slot, struct vd_meta *meta)
+{
+	const uint8_t *records = object_make(VD_CATALOG)->data;
+
+	assert_int_equal(vd_record_decode(records + slot * VD_RECORD_BYTES, slot, meta), 0);
+}
+
+/* How the objects of the last volume of that name begin. */
+static inline const char *of(const char *name)
+{
+	for (uint32_t i = nr_made; i > 0 && i + 64 > nr_made; i--)
+		if (!strcmp(made[i % 64].name, name))
+			return made[i % 64].prefix;
+	fail_msg("no volume '%s' was made", name);
+	return "";
+}
+
+/* The name of one of them; good until the next call but three. */
+static inline const char *object_of(const char *name, uint64_t number)
+{
+	static char names[4][XSEG_TARGET_MAX + 32];
+	static uint32_t n;
+	char *to = names[n++ % 4];
+
+	snprintf(to, sizeof(names[0]), "%s%016" PRIx64, of(name), number);
+	return to;
 }
 
 static inline uint32_t count_notes(enum xseg_op op, const char *prefix)
@@ -497,6 +586,15 @@ static inline uint32_t count_notes(enum xseg_op op, const char *prefix)
 
 	for (uint32_t i = 0; i < nr_notes; i++)
 		n += notes[i].op == op && !strncmp(notes[i].target, prefix, strlen(prefix));
+	return n;
+}
+
+static inline uint32_t count_exact(enum xseg_op op, const char *target)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < nr_notes; i++)
+		n += notes[i].op == op && !strcmp(notes[i].target, target);
 	return n;
 }
 

@@ -1,0 +1,695 @@
+/* catalog_load - reading the catalogue, and telling whether its three objects fit together.
+ *
+ * What a kill leaves behind is mended; anything else is damage (catalog.c has the order in which a
+ * change is written).
+ *
+ *   copy, records, header            is                        then
+ *   all three agree                  sound
+ *   the copy has one record more,    a change that was not     the copy is written as the records
+ *   of the next change               made                      are
+ *   copy and records agree, and the  a change that was made    the header is written
+ *   header is one change behind
+ *   no header; no record has an      an older store, or one    it gets copy and header
+ *   identity; the copy has none      that an older program
+ *   that the records lack            has changed
+ *   none of the three                a new store, if LIST      nothing
+ *                                    names no volume's object
+ *   anything else                    damage                    see below
+ *
+ * Damage. Where records or copy agree with the header these are right, all of them. Where neither
+ * does, a record is certain that the copy has too, or that the copy says nothing of; of others the
+ * newer one is noted, and the slot is LOST. What is certain is served. All objects are listed, for
+ * volumes that no record tells of. Nothing is mended before somebody asks for it.
+ *
+ * A store says EIO of an object that it knows to be wrong. Such an object is given up after some
+ * tries if the others tell of volumes; while none does the store is what fails, and it is tried
+ * on.
+ *
+ * Contract: port 0's thread. It begins when the predecessor's requests have been drained
+ * (`wanted`), goes on by replies, and is tried again each second by vd_load_poll(). Meanwhile
+ * requests are held.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "peers/common/log.h"
+#include "peers/volumed/volumed.h"
+#include "xtypes/xkill.h"
+
+#define LOAD_BYTES   (VD_LOAD_PAGES * XSEG_PAGE_SIZE)
+#define LOAD_RECORDS (LOAD_BYTES / VD_RECORD_BYTES)
+#define PAGE_RECORDS (XSEG_PAGE_SIZE / VD_RECORD_BYTES)
+#define LIST_BYTES   (VD_LIST_PAGES * XSEG_PAGE_SIZE)
+#define TRIES	     4u				/* of an object that is EIO */
+_Static_assert(VD_SLOTS % LOAD_RECORDS == 0, "read in whole parts");
+
+static struct vd_loading *loading_of(const struct peer_port *pp)
+{
+	return vd_of(pp)->catalog.loading;
+}
+
+static void load_failed(struct peer_port *pp, int rc)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+
+	if (atomic_load_explicit(&c->error, memory_order_relaxed) != rc)
+		log_error("%s: cannot read the catalogue of volumes from the peer below: %s; "
+			  "I/O waits, trying again each second",
+			  pp->peer->name,
+			  rc == -ENOTCONN ? "there is none, give one with --downstream"
+					  : strerror(-rc));
+	atomic_store_explicit(&c->error, rc, memory_order_relaxed);
+	c->retry_ns = pp->now_ns + (rc == -ENOTCONN ? VD_CONNECT_NS : VD_RETRY_NS);
+}
+
+/* From here on everybody may look (release: partner is the acquire in volumed_request()). */
+static void load_end(struct peer_port *pp, enum vd_load load)
+{
+	struct volumed *vd = vd_of(pp);
+	int error = load == VD_FOREIGN ? -EPROTO : 0;
+	uint32_t i;
+
+	assert(atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADING);
+	atomic_store_explicit(&vd->catalog.error, error, memory_order_relaxed);
+	atomic_store_explicit(&vd->catalog.load, load, memory_order_release);
+	vd_direct_follow(vd);
+	for (i = 0; i < vd->peer.nr_ports; i++)
+		if (i != pp->nr)
+			peer_port_kick(&vd->peer.ports[i]);
+}
+
+/* ---- objects without a record ------------------------------------------------------------ */
+
+static bool is_digit(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* The prefix of a volume's object, with the ':'; false: it is none. */
+static bool prefix_of(const char *name, char prefix[VD_PREFIX_BYTES])
+{
+	const char *colon = strrchr(name, ':');
+	size_t len = colon ? (size_t)(colon - name) : 0, i;
+	uint64_t identity, object_size;
+
+	if (len < 1 || len + 1 >= VD_PREFIX_BYTES || strlen(colon + 1) != 16)
+		return false;
+	for (i = 1; i <= 16; i++)
+		if (!is_digit(colon[i]))
+			return false;
+	memset(prefix, 0, VD_PREFIX_BYTES);
+	memcpy(prefix, name, len);
+	if (!xseg_name_ok(prefix) && !vd_prefix_identity(prefix, &identity, &object_size))
+		return false;
+	prefix[len] = ':';
+	return true;
+}
+
+/* The place of that prefix, or a free one; NULL: the table is full. */
+static struct vd_orphan *orphan_at(struct vd_loading *l, const char *prefix)
+{
+	uint64_t at = xseg_hash(prefix, strlen(prefix));
+	uint32_t i;
+
+	for (i = 0; i < VD_ORPHANS; i++, at++) {
+		struct vd_orphan *o = &l->orphan[at % VD_ORPHANS];
+
+		if (!o->prefix[0] || !strcmp(o->prefix, prefix))
+			return o;
+	}
+	return NULL;
+}
+
+static void orphans_know(struct volumed *vd)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	char prefix[VD_PREFIX_BYTES];
+	struct vd_orphan *o;
+
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
+		struct vd_meta *m = &vd->volume[slot].meta;
+
+		if (m->state == VD_FREE || m->state == VD_DAMAGED)
+			continue;
+		vd_prefix_make(m, prefix);
+		o = orphan_at(l, prefix);
+		if (!o)
+			continue;
+		memcpy(o->prefix, prefix, sizeof(prefix));
+		o->known = true;
+	}
+}
+
+static void orphan_note(struct vd_loading *l, const char *name)
+{
+	char prefix[VD_PREFIX_BYTES];
+	struct vd_orphan *o;
+	uint64_t number;
+
+	if (!prefix_of(name, prefix))
+		return;
+	o = orphan_at(l, prefix);
+	if (!o || o->known)
+		return;
+	if (!o->prefix[0] && l->nr_orphans == VD_SLOTS)
+		return;
+	l->nr_orphans += !o->prefix[0];
+	memcpy(o->prefix, prefix, sizeof(prefix));
+	number = strtoull(strrchr(name, ':') + 1, NULL, 16);
+	o->highest = number > o->highest ? number : o->highest;
+	o->nr++;
+}
+
+bool vd_orphan_has_name(const struct volumed *vd, const char *name)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	char prefix[VD_PREFIX_BYTES] = "";
+	struct vd_orphan *o;
+
+	if (!l->nr_orphans)
+		return false;
+	memcpy(prefix, name, strlen(name));
+	prefix[strlen(name)] = ':';
+	o = orphan_at(l, prefix);
+	return o && o->prefix[0] && !o->known;
+}
+
+static uint64_t identities_end(struct volumed *vd)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	uint64_t end = l->head_rc ? 1 : l->head.next_identity, identity, object_size;
+	uint32_t i;
+
+	for (i = 0; i < VD_SLOTS; i++) {
+		if (vd->volume[i].meta.identity >= end)
+			end = vd->volume[i].meta.identity + 1;
+		if (l->copy[i].identity >= end)
+			end = l->copy[i].identity + 1;
+	}
+	for (i = 0; i < VD_ORPHANS; i++)
+		if (vd_prefix_identity(l->orphan[i].prefix, &identity, &object_size) &&
+			identity >= end)
+			end = identity + 1;
+	return end;
+}
+
+/* ---- the end ----------------------------------------------------------------------------- */
+
+static void load_publish(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_catalog *c = &vd->catalog;
+	struct vd_volume *v;
+	struct vd_meta meta;
+	uint32_t nr, lost;
+
+	c->next_identity = identities_end(vd);
+	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++) {
+		meta = v->meta;
+		v->meta.state = VD_FREE;
+		vd_volume_become(pp, v, &meta);
+	}
+	nr = atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed);
+	lost = atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + c->loading->nr_orphans;
+	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
+	if (c->loading->damage)
+		log_error("%s: the catalogue of volumes is damaged: %s; %u are not served; "
+			  "'xseg -s %s volume recover --list' says what can be brought back",
+			pp->peer->name, c->loading->damage, lost, pp->peer->segment);
+	XKILL(CATALOG_READ);
+	load_end(pp, VD_LOADED);
+	if (c->mends)
+		vd_catalog_mend(pp);
+}
+
+/* ---- what was read, taken together ------------------------------------------------------- */
+
+struct verdict {
+	uint64_t sum[2];			/* VD_LOAD_COPY, VD_LOAD_RECORDS */
+	uint32_t count[2], damaged[2];
+	uint32_t nr_differ, differs;		/* slots; the last one */
+	bool right[2];				/* agrees with the header */
+	bool has_identity;			/* some record has */
+};
+
+static struct vd_meta *meta_of(struct volumed *vd, unsigned which, uint32_t slot)
+{
+	return which == VD_LOAD_COPY ? &vd->catalog.loading->copy[slot] : &vd->volume[slot].meta;
+}
+
+static void verdict_slot(struct volumed *vd, uint32_t slot, struct verdict *t)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	unsigned k;
+
+	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++) {
+		t->sum[k] += l->sum[k][slot];
+		t->count[k] += l->sum[k][slot] != 0;
+		t->damaged[k] += meta_of(vd, k, slot)->state == VD_DAMAGED;
+		t->has_identity |= meta_of(vd, k, slot)->identity != 0;
+	}
+	if (l->sum[0][slot] == l->sum[1][slot])
+		return;
+	t->nr_differ++;
+	t->differs = slot;
+}
+
+static void verdict_make(struct volumed *vd, struct verdict *t)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	const struct vd_head *h = &l->head;
+	unsigned k;
+
+	memset(t, 0, sizeof(*t));
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
+		verdict_slot(vd, slot, t);
+	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
+		t->right[k] = !l->head_rc && !(h->flags & VD_HEAD_UNSURE) && !l->unreadable[k] &&
+			      !t->damaged[k] && t->sum[k] == h->sum && t->count[k] == h->count;
+}
+
+static void mend_part(struct vd_catalog *c, uint32_t slot)
+{
+	c->mend_copy |= 1ull << slot / VD_PART_RECORDS;
+	c->mends = true;
+}
+
+/* A change that was not made: the copy is one record ahead. */
+static bool is_copy_ahead(struct volumed *vd, const struct verdict *t)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	const struct vd_meta *copy = &l->copy[t->differs];
+
+	return t->right[VD_LOAD_RECORDS] && t->nr_differ == 1 && copy->state != VD_DAMAGED &&
+	       copy->change == l->head.generation + 1 &&
+	       copy->replaced == l->sum[VD_LOAD_RECORDS][t->differs];
+}
+
+/* A change that was made: the header is one behind. */
+static bool is_head_behind(struct volumed *vd, const struct verdict *t)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	const uint64_t *sum = l->sum[VD_LOAD_RECORDS];
+
+	if (l->head_rc || l->head.flags & VD_HEAD_UNSURE || t->nr_differ || t->damaged[1])
+		return false;
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
+		const struct vd_meta *m = &vd->volume[slot].meta;
+
+		if (m->change == l->head.generation + 1 &&
+			t->sum[1] - sum[slot] + m->replaced == l->head.sum &&
+			t->count[1] - (sum[slot] != 0) + (m->replaced != 0) == l->head.count)
+			return true;
+	}
+	return false;
+}
+
+/* Whether an older program can have made `now` of `then`: it knows no numbers of changes, never
+ * makes a slot unused again, and no volume again of one that is gone. */
+static bool is_older_change(const struct vd_meta *then, const struct vd_meta *now)
+{
+	if (now->state == VD_DAMAGED || then->state == VD_DAMAGED || now->change)
+		return false;
+	if (now->generation != then->generation)
+		return true;
+	return then->state != VD_FREE && (then->state != VD_REMOVING || now->state == VD_REMOVING ||
+						 now->state == VD_FREE);
+}
+
+/* No record has an identity, and what the copy says an older program may have changed. */
+static bool is_older(struct volumed *vd, const struct verdict *t)
+{
+	struct vd_loading *l = vd->catalog.loading;
+
+	if (t->has_identity || t->damaged[1] || (l->head_rc && l->head_rc != -ENOENT) ||
+		l->unreadable[0] || l->unreadable[1] || l->unreadable[2] || !t->count[1])
+		return false;
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
+		uint64_t copy = l->sum[0][slot], now = l->sum[1][slot];
+
+		if (copy != now && copy && (!now || !is_older_change(&l->copy[slot],
+						    &vd->volume[slot].meta)))
+			return false;
+	}
+	return true;
+}
+
+static void bring_over(struct volumed *vd, const struct verdict *t)
+{
+	struct vd_catalog *c = &vd->catalog;
+	struct vd_loading *l = c->loading;
+
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
+		if (l->sum[0][slot] != l->sum[1][slot])
+			mend_part(c, slot);
+	c->head = (struct vd_head){ .generation = l->head_rc ? 0 : l->head.generation + 1,
+		.next_identity = l->head_rc ? 1 : l->head.next_identity,
+		.sum = t->sum[1], .count = t->count[1] };
+	c->mends = true;
+}
+
+/* ---- damage ------------------------------------------------------------------------------ */
+
+static const char *damage_of(struct volumed *vd, const struct verdict *t)
+{
+	struct vd_loading *l = vd->catalog.loading;
+
+	if (l->unreadable[VD_LOAD_RECORDS])
+		return "the object " VD_CATALOG " cannot be read";
+	if (!t->count[1] && (t->count[0] || (!l->head_rc && l->head.count)))
+		return "the object " VD_CATALOG " is gone or empty";
+	if (l->unreadable[VD_LOAD_HEAD] || l->head_rc == -EBADMSG)
+		return "the object " VD_CATALOG_HEAD " is damaged";
+	if (!t->count[1] && l->head_rc)
+		return "there are objects of volumes, and no catalogue";
+	if (l->head_rc)
+		return "the object " VD_CATALOG_HEAD " is gone";
+	if (t->right[VD_LOAD_RECORDS])
+		return !t->count[0] ? "the object " VD_CATALOG_COPY " is gone or empty"
+				    : "the object " VD_CATALOG_COPY " does not fit";
+	if (t->damaged[1])
+		return "records of the object " VD_CATALOG " are damaged";
+	if (t->right[VD_LOAD_COPY])
+		return "the object " VD_CATALOG " is cut short, or another one";
+	return "its objects are of different times, and do not fit together";
+}
+
+/* Neither is known to be right: see the head. */
+static void slot_settle(struct volumed *vd, uint32_t slot)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	struct vd_meta *now = &vd->volume[slot].meta, *copy = &l->copy[slot];
+	uint64_t sum = l->sum[VD_LOAD_RECORDS][slot], other = l->sum[VD_LOAD_COPY][slot];
+
+	if (sum == other || copy->state == VD_DAMAGED || (!other && now->state != VD_DAMAGED))
+		return;
+	if (now->state != VD_DAMAGED && sum && now->change > copy->change)
+		*copy = *now;
+	*now = *copy;
+	now->state = copy->state == VD_FREE ? VD_FREE : VD_LOST;
+}
+
+/* c->head is such that a successor comes to the same. */
+static void damage_settle(struct volumed *vd, const struct verdict *t)
+{
+	struct vd_catalog *c = &vd->catalog;
+	struct vd_loading *l = c->loading;
+	bool sure = t->right[0] || t->right[1];
+
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
+		l->differs[slot] = l->sum[0][slot] != l->sum[1][slot];
+		if (!sure)
+			slot_settle(vd, slot);
+		else if (!t->right[VD_LOAD_RECORDS])
+			vd->volume[slot].meta = l->copy[slot];
+	}
+	c->head = l->head;
+	c->head.flags = VD_HEAD_DAMAGED | (sure ? 0 : VD_HEAD_UNSURE);
+	if (!l->head_rc)
+		return;
+	c->head = (struct vd_head){ .next_identity = 1, .flags = c->head.flags };
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
+		if (vd->volume[slot].meta.change > c->head.generation)
+			c->head.generation = vd->volume[slot].meta.change;
+}
+
+static void list_begin(struct peer_port *pp, const char *damage)
+{
+	struct vd_loading *l = loading_of(pp);
+
+	l->damage = damage;
+	orphans_know(vd_of(pp));
+	l->step = VD_LOAD_LIST;
+	l->cursor = 0;
+}
+
+/* All three are read. */
+static void load_judge(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_catalog *c = &vd->catalog;
+	struct vd_loading *l = c->loading;
+	struct verdict t;
+
+	verdict_make(vd, &t);
+	c->head = l->head;
+	if (t.right[0] && t.right[1]) {
+		c->head.flags = 0;
+	} else if (is_copy_ahead(vd, &t)) {
+		mend_part(c, t.differs);
+	} else if (is_head_behind(vd, &t)) {
+		c->head.generation++;
+		c->head.sum = t.sum[1];
+		c->head.count = t.count[1];
+		c->mends = true;
+	} else if (is_older(vd, &t)) {
+		bring_over(vd, &t);
+	} else if (l->head_rc == -ENOENT && !t.count[0] && !t.count[1]) {
+		c->head = (struct vd_head){ .next_identity = 1 };
+		list_begin(pp, NULL);
+		return;
+	} else {
+		damage_settle(vd, &t);
+		list_begin(pp, damage_of(vd, &t));
+		return;
+	}
+	l->step = VD_LOAD_END;
+	load_publish(pp);
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static const char *target_of(enum vd_load_step step)
+{
+	static const char *const targets[] = { [VD_LOAD_COPY] = VD_CATALOG_COPY,
+		[VD_LOAD_RECORDS] = VD_CATALOG, [VD_LOAD_HEAD] = VD_CATALOG_HEAD,
+		[VD_LOAD_LIST] = "" };
+
+	return targets[step];
+}
+
+/* The next object; after the last all is judged, if it tells of anything. */
+static void step_next(struct peer_port *pp)
+{
+	struct vd_loading *l = loading_of(pp);
+	bool any = false;
+
+	l->read = l->failed = 0;
+	if (l->step != VD_LOAD_HEAD) {
+		l->step++;
+		return;
+	}
+	for (uint32_t slot = 0; slot < VD_SLOTS && !any; slot++)
+		any = l->sum[0][slot] || l->sum[1][slot];
+	if (any || !(l->unreadable[0] || l->unreadable[1] || l->unreadable[2])) {
+		load_judge(pp);
+		return;
+	}
+	memset(l->unreadable, 0, sizeof(l->unreadable));
+	l->step = VD_LOAD_COPY;
+}
+
+/* True: the object is given up. */
+static bool gives_up(struct peer_port *pp, int64_t rc)
+{
+	struct vd_loading *l = loading_of(pp);
+
+	if (rc != -EIO || l->step == VD_LOAD_LIST || ++l->failed < TRIES)
+		return false;
+	l->unreadable[l->step] = true;
+	if (l->step == VD_LOAD_HEAD)
+		l->head_rc = -EBADMSG;
+	else
+		for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
+			memset(meta_of(vd_of(pp), l->step, slot), 0, sizeof(struct vd_meta));
+			l->sum[l->step][slot] = 0;
+		}
+	return true;
+}
+
+/* Takes in a part that has been read; false: of a foreign version. Nothing is published yet
+ * (C1). */
+static bool take_records(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_loading *l = vd->catalog.loading;
+	uint32_t i, slot;
+	const char *rec, *name;
+	int rc;
+
+	for (i = 0; i < LOAD_RECORDS; i++) {
+		rec = xseg_page(vd->peer.seg, vd->catalog.page[i / PAGE_RECORDS]);
+		rec += i % PAGE_RECORDS * VD_RECORD_BYTES;
+		slot = l->read + i;
+		rc = vd_record_decode(rec, slot, meta_of(vd, l->step, slot));
+		l->sum[l->step][slot] = vd_record_sum(rec);
+		if (rc == -EPROTO)
+			return false;
+		name = meta_of(vd, l->step, slot)->name;
+		if (rc)
+			log_error("%s: record %u of %s is damaged%s%s%s; its slot is left as it is",
+				  pp->peer->name, slot, target_of(l->step),
+				  *name ? " and was of a volume '" : "", name, *name ? "'" : "");
+	}
+	l->read += LOAD_RECORDS;
+	XKILL(CATALOG_PART);
+	return true;
+}
+
+static bool take_head(struct peer_port *pp)
+{
+	struct volumed *vd = vd_of(pp);
+	struct vd_loading *l = vd->catalog.loading;
+
+	l->head_rc = vd_head_decode(xseg_page(vd->peer.seg, vd->catalog.page[0]), &l->head);
+	return l->head_rc != -EPROTO;
+}
+
+static void load_foreign(struct peer_port *pp)
+{
+	log_error("%s: the catalogue of volumes is of another version of volumed; nothing is "
+		  "served and nothing is changed: start the version that made it",
+		pp->peer->name);
+	load_end(pp, VD_FOREIGN);
+}
+
+static void load_done(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	struct vd_loading *l = c->loading;
+	int64_t result = r->result;
+	uint32_t size = r->size;
+
+	xseg_req_free(pp->port, r);
+	c->r = NULL;
+	if (result >= 0 && result < size)
+		result = -EIO;		/* what is not there is answered, too, as zeroes */
+	if (result < 0 && result != -ENOENT) {
+		if (gives_up(pp, result))
+			step_next(pp);
+		else
+			load_failed(pp, (int)result);
+		return;
+	}
+	c->retry_ns = 0;
+	if (l->step == VD_LOAD_HEAD ? !take_head(pp) : !take_records(pp)) {
+		load_foreign(pp);
+		return;
+	}
+	if (l->step == VD_LOAD_HEAD || l->read == VD_SLOTS)
+		step_next(pp);
+}
+
+/* Names of objects; false: the answer has no form. */
+static bool take_names(struct peer_port *pp, const struct xreq *r)
+{
+	struct vd_loading *l = loading_of(pp);
+	struct listing_names names;
+	char name[XSEG_TARGET_MAX];
+	int rc = listing_open(&names, pp->peer->seg, r);
+
+	while (!rc && (rc = listing_next(&names, name)) == 1) {
+		orphan_note(l, name);
+		rc = 0;
+	}
+	l->cursor = names.head.next;
+	return rc == 0;
+}
+
+static void list_over(struct peer_port *pp)
+{
+	struct vd_loading *l = loading_of(pp);
+
+	if (!l->damage && l->nr_orphans) {
+		l->damage = "there are objects of volumes, and no catalogue";
+		vd_of(pp)->catalog.head.flags = VD_HEAD_DAMAGED | VD_HEAD_UNSURE;
+	}
+	l->step = VD_LOAD_END;
+	load_publish(pp);
+}
+
+static void list_done(struct peer_port *pp, struct xreq *r)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	struct vd_loading *l = c->loading;
+	int64_t result = r->result;
+
+	if (result > 0 && !take_names(pp, r))
+		result = -EIO;
+	xseg_req_free(pp->port, r);
+	c->r = NULL;
+	c->retry_ns = 0;
+	if (result == -ESTALE) {
+		l->cursor = 0;
+	} else if (result == -EOPNOTSUPP) {
+		l->lists_nothing = true;
+		list_over(pp);
+	} else if (result <= 0) {
+		load_failed(pp, result ? (int)result : -EIO);
+	} else if (!l->cursor) {
+		list_over(pp);
+	}
+}
+
+static struct xreq *load_request(struct peer_port *pp)
+{
+	struct vd_loading *l = loading_of(pp);
+	const char *target = target_of(l->step);
+
+	if (l->step == VD_LOAD_LIST)
+		return vd_catalog_request(
+			pp, target, XSEG_OP_LIST, l->cursor, LIST_BYTES, VD_LIST_PAGES);
+	if (l->step == VD_LOAD_HEAD)
+		return vd_catalog_request(pp, target, XSEG_OP_READ, 0, VD_RECORD_BYTES, 0);
+	return vd_catalog_request(pp, target, XSEG_OP_READ, (uint64_t)l->read * VD_RECORD_BYTES,
+		LOAD_BYTES, 0);
+}
+
+/* Pages are cleared first: for an object that was never written a store may answer -ENOENT. */
+static void load_send(struct peer_port *pp)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+	struct xreq *r = load_request(pp);
+	uint32_t i;
+	int rc;
+
+	if (!r) {
+		load_failed(pp, -ENOBUFS);
+		return;
+	}
+	for (i = 0; i < VD_LOAD_PAGES; i++)
+		memset(xseg_page(pp->peer->seg, c->page[i]), 0, XSEG_PAGE_SIZE);
+	c->r = r;
+	rc = vd_submit(pp, r, r->op == XSEG_OP_LIST ? list_done : load_done);
+	if (rc) {
+		c->r = NULL;
+		xseg_req_free(pp->port, r);
+		load_failed(pp, rc);
+	}
+}
+
+uint64_t vd_load_poll(struct peer_port *pp)
+{
+	struct vd_catalog *c = &vd_of(pp)->catalog;
+
+	if (!c->wanted || c->r)
+		return PEER_NEVER;
+	if (atomic_load_explicit(&c->error, memory_order_relaxed) && vd_stopping(pp))
+		return PEER_NEVER;
+	if (pp->now_ns >= c->retry_ns)
+		load_send(pp);
+	return c->r ? PEER_NEVER : c->retry_ns;
+}
+
+int vd_load_init(struct volumed *vd)
+{
+	vd->catalog.loading = calloc(1, sizeof(*vd->catalog.loading));
+	return vd->catalog.loading ? 0 : -ENOMEM;
+}
+
+void vd_load_fini(struct volumed *vd)
+{
+	free(vd->catalog.loading);
+}
