@@ -84,11 +84,10 @@ int64_t volume_status_text(struct cached *k, char *args, char *out, size_t size)
 	return t.full ? -ENOSPC : (int64_t)t.used;
 }
 
-/* Somebody could ask for it: it has a name. */
+/* Objects need not tell how their volume is called: then the name is empty, and volumed knows. */
 static bool is_listed(struct cached *k, uint32_t rec)
 {
-	return atomic_load_explicit(&k->volume_ids[rec], memory_order_acquire) &&
-	       k->volumes[rec].name[0];
+	return atomic_load_explicit(&k->volume_ids[rec], memory_order_acquire) != 0;
 }
 
 int64_t volume_list_text(struct cached *k, char *args, char *out, size_t size)

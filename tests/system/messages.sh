@@ -220,7 +220,9 @@ t "and one more" xseg volume create lost --size 8M
 t "it goes down" xseg down
 catalogue=$(find "$TMP/damaged" -name :catalog)
 at=$(grep -obUaP 'lost\x00' "$catalogue" | head -n 1 | cut -d : -f 1)
-printf x | dd of="$catalogue" bs=1 seek=$((at + 100)) conv=notrunc status=none
+for f in "$catalogue" "$(find "$TMP/damaged" -name :catalog.copy)"; do
+	printf x | dd of="$f" bs=1 seek=$((at + 100)) conv=notrunc status=none
+done
 t "with a damaged record it comes up again" xseg up damaged.conf
 damage="1 record of the catalogue is damaged, and its volume not served; the log of volumed says which"
 is "status says that a volume is missing" "$(xseg status | sed -n 's/^volumes *//p')" "1; $damage"
@@ -235,7 +237,7 @@ is "of several it is said which cannot tell" "$(xseg status | sed -n 's/^volumes
 kill "$started"
 wait "$started"
 t "it goes down once more" xseg down
-printf '\x02' | dd of="$catalogue" bs=1 seek=$((at - at % 512 + 8)) conv=notrunc status=none
+printf '\x03' | dd of="$catalogue" bs=1 seek=$((at - at % 512 + 8)) conv=notrunc status=none
 t "with a record of another version it comes up, too" xseg up damaged.conf
 expect_err 1 "the catalogue of volumes is of another version of volumed; .*start the version that made it" \
 	"and says what that is" xseg volume list

@@ -121,6 +121,51 @@ static json_t *volumes_json(struct client *c, uint32_t peer)
 	return array;
 }
 
+/* Puts the names of the volumes of that volumed in where the cache does not know them. */
+static void names_put(struct client *c, uint32_t volumed, json_t *array)
+{
+	uint64_t from = 0, next = 0;
+	char *line, *save, name[XSEG_NAME_MAX];
+	json_t *v;
+	size_t i;
+
+	do {
+		from = next;
+		if (client_ask(c, volumed, "volume list %" PRIu64, from) < 0)
+			return;
+		next = client_number(c->text, "next");
+		line = strtok_r(c->text, "\n", &save);
+		for (; line; line = strtok_r(NULL, "\n", &save)) {
+			if (strncmp(line, "slot=", 5))
+				continue;
+			client_value(line, "name", name, sizeof(name));
+			json_array_foreach(array, i, v)
+				if (!*out_text(v, "name") &&
+					out_int(v, "id") == client_number(line, "id"))
+					out_set_text(v, "name", name);
+		}
+	} while (next > from);
+}
+
+/* A cache sees the objects of volumes, whose names need not tell. What nobody has a name for has
+ * been removed. */
+static void names_learn(struct client *c, const struct xseg_peer_info *cache, json_t *array)
+{
+	const struct xseg_peer_info *p = NULL;
+	struct view_peers peers = { 0 };
+	size_t i = json_array_size(array);
+
+	if (view_peers_load(c->seg, &peers))
+		return;
+	while ((p = view_peer_of_kind(&peers, "volumed", p)))
+		if (p->state == XSEG_PEER_LIVE && !another(&peers, cache->index, p->index))
+			names_put(c, p->index, array);
+	view_peers_fini(&peers);
+	while (i-- > 0)
+		if (!*out_text(json_array_get(array, i), "name"))
+			json_array_remove(array, i);
+}
+
 int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer_info *cache,
 	json_t **status)
 {
@@ -132,6 +177,8 @@ int64_t cache_ask_status(struct client *c, uint32_t peer, const struct xseg_peer
 		return rc;
 	*status = cache_text_to_json(c->text, c->seg, cache);
 	volumes = volumes_json(c, peer);
+	if (volumes)
+		names_learn(c, cache, volumes);
 	if (volumes)
 		json_object_set_new(*status, "volumes", volumes);
 	return 0;

@@ -72,7 +72,8 @@ const struct opt volume_export_table[] = {
 
 struct volume {
 	char name[XSEG_NAME_MAX], state[16];
-	uint64_t id, size_bytes, object_size_bytes, objects_left;
+	uint64_t id, identity, size_bytes, object_size_bytes;
+	uint64_t objects_left, objects_deleted, waits_for_requests;
 };
 
 static int check_name(const char *name)
@@ -110,7 +111,10 @@ static void read_volume(const char *text, struct volume *v)
 	v->id = client_number(text, "id");
 	v->size_bytes = client_number(text, "size_bytes");
 	v->object_size_bytes = client_number(text, "object_size_bytes");
+	v->identity = client_number(text, "identity");
 	v->objects_left = client_number(text, "objects_left");
+	v->objects_deleted = client_number(text, "objects_deleted");
+	v->waits_for_requests = client_number(text, "waits_for_requests");
 }
 
 static int fail_volume(struct client *c, int64_t rc, const char *what, const char *name)
@@ -145,7 +149,10 @@ static json_t *volume_json(const struct volume *v)
 	out_set_int(j, "size_bytes", v->size_bytes);
 	out_set_int(j, "object_size_bytes", v->object_size_bytes);
 	out_set_text(j, "state", v->state);
+	out_set_int(j, "identity", v->identity);
 	out_set_int(j, "objects_left", v->objects_left);
+	out_set_int(j, "objects_deleted", v->objects_deleted);
+	out_set_int(j, "waits_for_requests", v->waits_for_requests);
 	return j;
 }
 
@@ -358,8 +365,9 @@ static void show_removing(
 		out_eta((uint64_t)ns, gone, v->objects_left, eta));
 }
 
-/* Until the volume's objects are deleted, or it is another one of the same name. */
-static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const char *name)
+/* Until the objects of the volume of that id are deleted. Others may have its name by now. */
+static int wait_removed(
+	struct tool *t, struct client *c, uint32_t peer, const char *name, uint32_t id)
 {
 	uint64_t since = tool_now_ns(), before = 0;
 	bool noted = false;
@@ -367,7 +375,7 @@ static int wait_removed(struct tool *t, struct client *c, uint32_t peer, const c
 	int64_t rc;
 
 	for (;;) {
-		rc = client_ask(c, peer, "volume info %s", name);
+		rc = client_ask(c, peer, "volume info %s id=%" PRIu32, name, id);
 		if (rc == -ENOENT)
 			return TOOL_DONE;
 		if (rc < 0)
@@ -398,11 +406,13 @@ static int remove_volume(struct tool *t, struct client *c, uint32_t peer, const 
 			 bool force)
 {
 	int64_t rc = client_tell(c, peer, "volume remove %s%s", name, force ? " force" : "");
+	uint32_t id;
 
 	if (rc < 0)
 		return fail_volume(c, rc, "volume remove", name);
-	cache_volume_forget(c, peer, (uint32_t)client_number(c->text, "id"));
-	return wait_removed(t, c, peer, name);
+	id = (uint32_t)client_number(c->text, "id");
+	cache_volume_forget(c, peer, id);
+	return wait_removed(t, c, peer, name, id);
 }
 
 int volume_remove(struct tool *t, const void *opts, int argc, char **argv)
