@@ -254,8 +254,8 @@ disturbed $times
 
 expect_err 4 "in use by nbdkit" "the volume is not removed while it is exported" \
 	xseg volume remove disk --volumed volumed
-expect_err 4 "clients are attached: nbdkit \(pid [0-9]+\); end" \
-	"nor does the stack go down; a program with many ports is named once" xseg down
+expect_err 4 "have its volumes open: nbdkit \(pid [0-9]+\); end" \
+	"nor does volumed stop; a program with many ports is named once" xseg peer stop volumed
 t "it is by force" xseg volume remove disk --volumed volumed --force
 expect_exit 1 "which new connections are told" nbdinfo --size "$uri"
 export_down "$disk"

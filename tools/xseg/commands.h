@@ -49,7 +49,7 @@ struct peer_kill_opts {
 	bool force;
 };
 extern const struct opt peer_stop_table[], peer_kill_table[];
-command_fn peer_list, peer_start, peer_stop, peer_kill, peer_set;
+command_fn peer_list, peer_start, peer_stop, peer_restart, peer_kill, peer_set;
 
 /* ---- volume_cmds.c ---- */
 struct volume_opts {

@@ -413,8 +413,14 @@ static bool is_living(const struct xseg_peer_info *p, const struct xseg_peer_inf
 	return view_peer_alive(p);
 }
 
-/* Refuses while any peer has a process, a client too. */
-static int refuse_while_alive(struct tool *t, struct xseg *seg)
+static bool serves_others(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
+{
+	(void)of;
+	return view_peer_alive(p) && !view_peer_is_client(p);
+}
+
+/* Refuses while any peer has a process; a client, too, unless those were named. */
+static int refuse_while_alive(struct tool *t, struct xseg *seg, bool clients_may)
 {
 	struct view_peers peers;
 	char names[512];
@@ -423,7 +429,7 @@ static int refuse_while_alive(struct tool *t, struct xseg *seg)
 
 	if (rc)
 		return rc;
-	nr = view_peer_names(&peers, is_living, NULL, names, sizeof(names));
+	nr = view_peer_names(&peers, clients_may ? serves_others : is_living, NULL, names, sizeof(names));
 	view_peers_fini(&peers);
 	if (!nr)
 		return TOOL_DONE;
@@ -433,17 +439,13 @@ static int refuse_while_alive(struct tool *t, struct xseg *seg)
 		t->segment, names);
 }
 
-int ending_no_clients(struct tool *t, struct xseg *seg, const char *what)
+void ending_name_clients(struct tool *t, struct xseg *seg)
 {
 	char users[512];
 
 	volume_users_any(seg, users, sizeof(users));
-	if (!users[0])
-		return TOOL_DONE;
-	return tool_fail(TOOL_REFUSED,
-		"%s %s: clients are attached:%s; end them first, or add --force and lose what they "
-		"have in flight",
-		what, t->segment, users);
+	if (users[0])
+		tool_note(t, "down: these have volumes open, and get errors from now on:%s", users);
 }
 
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what)
@@ -487,7 +489,7 @@ int ending_can_flush(struct tool *t, struct xseg *seg, const char *what)
 	return TOOL_DONE;
 }
 
-int ending_may_destroy(struct tool *t, struct xseg *seg)
+int ending_may_destroy(struct tool *t, struct xseg *seg, bool clients_may)
 {
 	int rc;
 
@@ -496,18 +498,29 @@ int ending_may_destroy(struct tool *t, struct xseg *seg)
 			"destroy %s: a supervisor runs its stack; stop that with 'xseg down', "
 			"which destroys it, too",
 			t->segment);
-	rc = refuse_while_alive(t, seg);
+	rc = refuse_while_alive(t, seg, clients_may);
 	return rc ? rc : ending_no_dirty(t, seg, "destroy");
 }
 
-int ending_remove(struct tool *t, struct xseg *seg, bool force)
+/* Whether clients are attached, and nobody else. */
+static bool only_clients(struct xseg *seg)
+{
+	char users[512];
+
+	volume_users_any(seg, users, sizeof(users));
+	return users[0] && !count_alive(seg) && !xseg_supervisor_alive(seg);
+}
+
+int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how)
 {
 	uint64_t end = tool_limit(t, LEAVE_LIMIT_NS);
 	int rc;
 
-	while ((rc = xseg_remove(seg, force)) == -EBUSY && !tool_interrupted() &&
-		tool_now_ns() < end)
+	while ((rc = xseg_remove(seg, how == ENDING_REMOVE_BY_FORCE)) == -EBUSY &&
+		!tool_interrupted() && tool_now_ns() < end)
 		tool_sleep_ns(LOOK_NS);
+	if (rc == -EBUSY && how == ENDING_REMOVE_UNDER_CLIENTS && only_clients(seg))
+		rc = xseg_remove(seg, true);
 	if (!rc || rc == -ENOENT)
 		return TOOL_DONE;
 	if (rc == -EBUSY)

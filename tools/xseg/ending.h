@@ -9,7 +9,7 @@
  *       again, is reported and not waited for
  *   E3  who removes a segment asks ending_may_destroy() first, or kills all; and then it is
  *       ending_remove() that does, which removes no other one that has got the name meanwhile, nor
- *       one that somebody has begun to use
+ *       one that somebody has begun to use, but for clients of the stack that has ended
  */
 #ifndef TOOLS_XSEG_ENDING_H
 #define TOOLS_XSEG_ENDING_H
@@ -52,18 +52,23 @@ int ending_kill_supervisor(struct tool *t, struct xseg *seg);
 /* Kills the supervisor, all peers and all clients; waits until they are gone. */
 int ending_kill_all(struct tool *t, struct xseg *seg);
 
-/* TOOL_DONE, or TOOL_REFUSED: clients are attached. */
-int ending_no_clients(struct tool *t, struct xseg *seg, const char *what);
+/* Says which clients are attached, whose volumes nobody serves when the stack has stopped. */
+void ending_name_clients(struct tool *t, struct xseg *seg);
 /* TOOL_DONE, or TOOL_REFUSED: a cache that no process serves has dirty data, or such a store what
  * it could not sync. */
 int ending_no_dirty(struct tool *t, struct xseg *seg, const char *what);
 /* TOOL_DONE, or TOOL_REFUSED: a cache that is alive has dirty data, and stands on what does not
  * come back by itself. */
 int ending_can_flush(struct tool *t, struct xseg *seg, const char *what);
-/* TOOL_DONE, or TOOL_REFUSED: something is alive, or dirty or unsynced data is there. */
-int ending_may_destroy(struct tool *t, struct xseg *seg);
+/* TOOL_DONE, or TOOL_REFUSED: something is alive (clients_may: that is no client), or dirty or unsynced data is there. */
+int ending_may_destroy(struct tool *t, struct xseg *seg, bool clients_may);
 /* Removes the segment, after the last of its processes has left it. It is done, too, where somebody
  * else has removed it. */
-int ending_remove(struct tool *t, struct xseg *seg, bool force);
+enum ending_remove {
+	ENDING_REMOVE_IDLE,			/* if nobody is attached but observers */
+	ENDING_REMOVE_UNDER_CLIENTS,		/* clients may be, which get errors */
+	ENDING_REMOVE_BY_FORCE
+};
+int ending_remove(struct tool *t, struct xseg *seg, enum ending_remove how);
 
 #endif

@@ -47,6 +47,8 @@ static const struct command commands[] = {
 	  "starts a peer as the stack file has it" },
 	{ "peer stop", peer_stop, peer_stop_table, sizeof(struct peer_stop_opts), 1, 1, "NAME",
 	  "stops a peer in order; refuses while others send to it" },
+	{ "peer restart", peer_restart, NULL, 0, 1, 1, "NAME",
+	  "stops a peer in order and starts it again, while others wait for it" },
 	{ "peer kill", peer_kill, peer_kill_table, sizeof(struct peer_kill_opts), 1, 1, "NAME",
 	  "sends SIGKILL to a peer's process" },
 	{ "peer set", peer_set, NULL, 0, 2, ANY, "NAME KEY=VALUE...",

@@ -1,4 +1,4 @@
-/* peer_cmds - peer list, start, stop, kill, set.
+/* peer_cmds - peer list, start, stop, restart, kill, set.
  *
  * Contract: see commands.h. `start` starts what the stack file in the segment says; a supervisor
  * that runs takes such a peer under its care.
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "peers/common/volume_users.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
@@ -22,7 +23,7 @@
 #define AT(field) offsetof(struct peer_stop_opts, field)
 const struct opt peer_stop_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
-	  .help = "also while others send to it" },
+	  .help = "also while others send to it, or have its volumes open" },
 	{ 0 },
 };
 #undef AT
@@ -149,25 +150,52 @@ static int refuse_stop(const struct xseg_peer_info *info, const char *names)
 		info->name, names);
 }
 
+/* Clients send to the volumed whose volumes they have open; they get errors when it stays away. */
+static int refuse_users(const struct one_peer *p)
+{
+	char users[512];
+
+	volume_users_of(p->seg, p->info->index, users, sizeof(users));
+	if (!users[0])
+		return TOOL_DONE;
+	return tool_fail(TOOL_REFUSED,
+		"peer stop %s: these have its volumes open:%s; end them first, 'xseg peer restart "
+		"%s' lets them wait, or add --force and their I/O fails",
+		p->info->name, users, p->info->name);
+}
+
+static int may_be_stopped(const struct one_peer *p)
+{
+	if (!view_peer_alive(p->info))
+		return not_running(p->info);
+	if (view_peer_is_client(p->info))
+		return tool_fail(TOOL_REFUSED,
+				 "%s: it is a client, which ends by itself; end its process %u",
+				 p->info->name, p->info->pid);
+	return TOOL_DONE;
+}
+
+static int ask_to_stop(struct tool *t, const struct one_peer *p, const char *what)
+{
+	int rc = proc_stop_peer(p->seg, p->info);
+
+	if (rc && rc != -ESRCH)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s %s", what,
+				       p->info->name);
+	return ending_wait_stopped(t, p->seg, p->info);
+}
+
 static int stop_one(struct tool *t, const struct one_peer *p, bool force)
 {
 	const struct xseg_peer_info *info = p->info;
 	char names[512];
-	int rc;
+	int rc = may_be_stopped(p);
 
-	if (!view_peer_alive(info))
-		return not_running(info);
-	if (view_peer_is_client(info))
-		return tool_fail(TOOL_REFUSED,
-				 "%s: it is a client, which ends by itself; end its process %u",
-				 info->name, info->pid);
-	if (!force && view_peer_names(&p->peers, view_sends_to, info, names, sizeof(names)))
+	if (!rc && !force && view_peer_names(&p->peers, view_sends_to, info, names, sizeof(names)))
 		return refuse_stop(info, names);
-	rc = proc_stop_peer(p->seg, info);
-	if (rc && rc != -ESRCH)
-		return tool_fail_errno(rc, NULL, "ask the owner of its process", "peer stop %s",
-				       info->name);
-	return ending_wait_stopped(t, p->seg, info);
+	if (!rc && !force)
+		rc = refuse_users(p);
+	return rc ? rc : ask_to_stop(t, p, "peer stop");
 }
 
 int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
@@ -186,6 +214,49 @@ int peer_stop(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	tool_say(t, "%s is stopped", argv[0]);
 	return t->json ? out_state(argv[0], "stopped") : TOOL_DONE;
+}
+
+/* ---- restart ----------------------------------------------------------------------------- */
+
+/* Nobody else starts a peer that was stopped, so what cannot be started again is not stopped.
+ * Clients wait for a stopped peer for some seconds (params.gone_ns of volume.h), and the next one
+ * is begun at once. */
+static int restart_one(struct tool *t, const struct one_peer *p)
+{
+	const char *name = p->info->name;
+	int rc = view_peer_alive(p->info) ? may_be_stopped(p) : TOOL_DONE;
+
+	if (!rc && !view_in_stack(p->seg, name))
+		rc = tool_fail(TOOL_REFUSED,
+			"peer restart %s: it is not in the stack of segment %s, so it could not be "
+			"started again; stop it, and start it as it was started before",
+			name, t->segment);
+	if (!rc && view_peer_alive(p->info))
+		rc = ask_to_stop(t, p, "peer restart");
+	if (rc == TOOL_LATER)
+		tool_note(t,
+			"peer restart %s: it is not started again; 'xseg peer start %s' does that "
+			"when it has stopped",
+			name, name);
+	return rc ? rc : launch_peer(t, p->seg, name);
+}
+
+int peer_restart(struct tool *t, const void *opts, int argc, char **argv)
+{
+	struct one_peer p;
+	int rc;
+
+	(void)opts;
+	(void)argc;
+	rc = one_peer_open(t, argv[0], &p);
+	if (rc)
+		return rc;
+	rc = restart_one(t, &p);
+	one_peer_close(&p);
+	if (rc)
+		return rc;
+	tool_say(t, "%s is running again", argv[0]);
+	return t->json ? out_state(argv[0], "running") : TOOL_DONE;
 }
 
 /* ---- kill -------------------------------------------------------------------------------- */

@@ -260,7 +260,7 @@ static bool was_there(const struct xseg_peer_info *p, void *arg)
 
 static void undo_segment(struct upping *u)
 {
-	if (u->made && !ending_remove(u->t, u->seg, false))
+	if (u->made && !ending_remove(u->t, u->seg, ENDING_REMOVE_IDLE))
 		tool_say(u->t, "segment %s is removed again", u->t->segment);
 }
 
@@ -395,9 +395,10 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 
 static int stop_all(struct tool *t, struct xseg *seg)
 {
-	int rc = ending_no_clients(t, seg, "down");
+	int rc = TOOL_DONE;
 
-	if (!rc && !xseg_supervisor_alive(seg))
+	ending_name_clients(t, seg);
+	if (!xseg_supervisor_alive(seg))
 		rc = ending_no_dirty(t, seg, "down");
 	if (!rc)
 		rc = ending_can_flush(t, seg, "down");
@@ -407,7 +408,7 @@ static int stop_all(struct tool *t, struct xseg *seg)
 		rc = ending_stop_peers(t, seg, NULL, NULL);
 	if (!rc)
 		rc = ending_no_dirty(t, seg, "down");
-	return rc ? rc : ending_may_destroy(t, seg);
+	return rc ? rc : ending_may_destroy(t, seg, true);
 }
 
 int stack_down(struct tool *t, const void *opts, int argc, char **argv)
@@ -423,7 +424,8 @@ int stack_down(struct tool *t, const void *opts, int argc, char **argv)
 		return rc;
 	rc = o->force ? ending_kill_all(t, seg) : stop_all(t, seg);
 	if (!rc)
-		rc = ending_remove(t, seg, o->force);
+		rc = ending_remove(t, seg, o->force ? ENDING_REMOVE_BY_FORCE
+						   : ENDING_REMOVE_UNDER_CLIENTS);
 	xseg_detach(seg);
 	if (rc)
 		return rc;
