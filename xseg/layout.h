@@ -27,7 +27,8 @@
 #include "xseg/xseg.h"
 
 #define XSEG_MAGIC	   0x31474553582d4243ull
-#define XSEG_MAX_MEMBERS   128
+/* A process for each port, and more that only look. */
+#define XSEG_MAX_MEMBERS   (XSEG_MAX_PORTS + 64)
 #define XSEG_PEER_PORTS	   16
 #define XSEG_REQ_UNIT	   16		/* requests are handed to ports in units of this many */
 #define XSEG_STACK_BYTES   (64u << 10)	/* room for the text of the stack file */

@@ -105,7 +105,7 @@ int xseg_create(
 /* Maps a segment and becomes a member of it. Checks size, magic, ABI stamp, state and geometry;
  * -ENOENT when there is none, -EINVAL for a name that none can have, -EPROTO (foreign, damaged,
  * truncated, another build), -EAGAIN (it is being made), -ESTALE (its maker died before it was
- * made: nobody uses it, and xseg_create() replaces it), -EUSERS (128 processes are attached). A
+ * made: nobody uses it, and xseg_create() replaces it), -EUSERS (320 processes are attached). A
  * child after fork() has no part of it (MADV_DONTFORK; the descriptor is closed there): attach
  * after the last fork. Closing its peers and detaching frees the child's memory, and no more. */
 #define XSEG_ATTACH_OBSERVER 1		/* reads only what xseg_*_info gives; is not a member */

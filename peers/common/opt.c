@@ -18,8 +18,17 @@ struct unit {
 };
 
 static const struct unit size_units[] = {
-	{ "T", 1ull << 40 }, { "G", 1ull << 30 }, { "M", 1ull << 20 }, { "k", 1ull << 10 },
+	{ "E", 1ull << 60 }, { "P", 1ull << 50 }, { "T", 1ull << 40 }, { "G", 1ull << 30 }, { "M", 1ull << 20 }, { "k", 1ull << 10 },
 	  { "", 1 }, { 0 }
+};
+
+/* Read, and never written. "B" makes it a power of 1000, as in dd. */
+static const struct unit size_aliases[] = {
+	{ "KiB", 1ull << 10 },	  { "MiB", 1ull << 20 },     { "GiB", 1ull << 30 },
+	{ "TiB", 1ull << 40 },	  { "PiB", 1ull << 50 },     { "EiB", 1ull << 60 },
+	{ "kB", 1000 },		  { "MB", 1000000 },	     { "GB", 1000000000 },
+	{ "TB", 1000000000000 },  { "PB", 1000000000000000 },
+	{ "EB", 1000000000000000000 }, { 0 }
 };
 
 /* A bare number is seconds, as with fio. */
@@ -79,7 +88,7 @@ static int parse_scaled(const char *text, const struct unit *units, uint64_t *ou
 
 int opt_parse_size(const char *text, uint64_t *out)
 {
-	return parse_scaled(text, size_units, out);
+	return parse_scaled(text, size_units, out) ? parse_scaled(text, size_aliases, out) : 0;
 }
 
 int opt_parse_time(const char *text, uint64_t *out_ns)

@@ -244,14 +244,32 @@ static void change_send(struct peer_port *pp)
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
-static uint64_t nearest_size(uint64_t bytes)
+/* The most that a volume of that name may have: some day each of its objects is to be deleted. */
+static uint64_t largest_size(struct volumed *vd, const char *name)
 {
-	return bytes > VD_SIZE_MAX ? VD_SIZE_MAX : (bytes / XSEG_SECTOR + 1) * XSEG_SECTOR;
+	const struct vd_volume *v = vd_volume_find(vd, name);
+	uint64_t object_size = v ? v->meta.object_size : vd->object_size;
+
+	return object_size > VD_SIZE_MAX / VD_OBJECTS_MAX ? VD_SIZE_MAX
+							  : object_size * VD_OBJECTS_MAX;
+}
+
+/* The reason to refuse a size, with one that is not refused. */
+static int64_t refuse_size(struct volumed *vd, const char *name, uint64_t bytes,
+			   struct kv_text *t)
+{
+	uint64_t most = largest_size(vd, name);
+	char text[32];
+
+	opt_format_size(most, text, sizeof(text));
+	return REASON(t, -EINVAL,
+		"a volume's size is a multiple of 512, from 512 bytes to %s; use %" PRIu64, text,
+		bytes >= most ? most : (bytes / XSEG_SECTOR + 1) * XSEG_SECTOR);
 }
 
 /* NAME, unless size is NULL size=BYTES, unless force is NULL perhaps "force", and nothing else. */
-static int64_t parse_args(
-	char *args, const char **name, uint64_t *size, bool *force, struct kv_text *t)
+static int64_t parse_args(struct volumed *vd, char *args, const char **name, uint64_t *size,
+			  bool *force, struct kv_text *t)
 {
 	char *value, *key = kv_next_word(&args, &value);
 
@@ -265,10 +283,7 @@ static int64_t parse_args(
 		if (!key || !value || strcmp(key, "size") != 0 || opt_parse_size(value, size))
 			return REASON(t, -EINVAL, "say size=BYTES after the name, as in size=8G");
 		if (!vd_size_ok(*size))
-			return REASON(t, -EINVAL,
-				"a volume's size is a multiple of 512, from 512 bytes to "
-				"8E less 512; use %" PRIu64,
-				nearest_size(*size));
+			return refuse_size(vd, *name, *size, t);
 	}
 	key = kv_next_word(&args, &value);
 	if (force && key && !value && strcmp(key, "force") == 0) {
@@ -336,7 +351,7 @@ static int64_t run_create(struct peer_port *pp, struct xreq *r, char *args, stru
 	struct volumed *vd = vd_of(pp);
 	struct vd_meta next = { .state = VD_LIVE, .object_size = vd->object_size };
 	const char *name = NULL;
-	int64_t rc = parse_args(args, &name, &next.size_bytes, NULL, t);
+	int64_t rc = parse_args(vd_of(pp), args, &name, &next.size_bytes, NULL, t);
 	struct vd_volume *v;
 
 	if (!rc)
@@ -380,7 +395,7 @@ static int64_t run_resize(struct peer_port *pp, struct xreq *r, char *args, stru
 	struct volumed *vd = vd_of(pp);
 	const char *name = NULL;
 	uint64_t size = 0;
-	int64_t rc = parse_args(args, &name, &size, NULL, t);
+	int64_t rc = parse_args(vd_of(pp), args, &name, &size, NULL, t);
 	struct vd_volume *v = rc ? NULL : find(vd, name, &rc, t);
 	struct vd_meta next;
 
@@ -427,7 +442,7 @@ static int64_t run_remove(struct peer_port *pp, struct xreq *r, char *args, stru
 	struct volumed *vd = vd_of(pp);
 	const char *name = NULL;
 	bool force = false;
-	int64_t rc = parse_args(args, &name, NULL, &force, t);
+	int64_t rc = parse_args(vd_of(pp), args, &name, NULL, &force, t);
 	struct vd_volume *v;
 	struct vd_meta next;
 
@@ -474,7 +489,7 @@ static int64_t run_info(struct peer_port *pp, struct xreq *r, char *args, struct
 	struct volumed *vd = vd_of(pp);
 	uint32_t id = take_id(args), slot = (id & 0xffff) - 1;
 	const char *name = NULL;
-	int64_t rc = parse_args(args, &name, NULL, NULL, t);
+	int64_t rc = parse_args(vd, args, &name, NULL, NULL, t);
 	struct vd_volume *v;
 
 	(void)r;

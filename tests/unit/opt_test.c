@@ -98,11 +98,15 @@ static void sizes_are_powers_of_1024_and_exact(void **state)
 		{ "0", 0 },           { "513", 513 },           { "4k", 4096 },
 		{ "4K", 4096 },       { "512M", 512ull << 20 }, { "8G", 8ull << 30 },
 		{ "2T", 2ull << 40 }, { "1.5G", 3ull << 29 },   { "0.5k", 512 },
+		{ "1P", 1ull << 50 }, { "15E", 15ull << 60 },   { "7.5P", 15ull << 49 },
+		{ "4KiB", 4096 },     { "8GiB", 8ull << 30 },   { "2EiB", 1ull << 61 },
+		{ "4kB", 4000 },      { "8GB", 8000000000ull }, { "1.5mb", 1500000 },
+		{ "1EB", 1000000000000000000ull },
 	};
 	static const char *const bad[] = {
 		"", "k", "-1", "4kk", "4 k", "0.3k", "1.", ".5k", "0x10", "lots",
 		"99999999999999999999",
-		"16777216T", "4x",
+		"16777216T", "4x", "16E", "16384P", "19EB", "4B", "4iB", "4GiBs",
 	};
 	uint64_t bytes;
 	size_t i;
@@ -156,6 +160,9 @@ static void what_is_printed_parses_to_the_same(void **state)
 					   1536 << 10,
 					   1ull << 30,
 					   (1ull << 40) + 1,
+					   16384ull << 40,
+					   1ull << 63,
+					   1000000000,
 					   UINT64_MAX,
 					   60000000000ull,
 					   1500000,

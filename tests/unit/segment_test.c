@@ -640,7 +640,7 @@ static void an_observer_sees_and_is_no_member_and_opens_no_peer(void **state)
 	xseg_detach(seg);
 }
 
-static void the_129th_member_is_refused_until_one_leaves(void **state)
+static void one_process_more_than_there_are_places_is_refused_until_one_leaves(void **state)
 {
 	struct xseg *seg[XSEG_MAX_MEMBERS], *late = NULL;
 	struct xseg_error err = { "" };
@@ -649,7 +649,7 @@ static void the_129th_member_is_refused_until_one_leaves(void **state)
 	for (unsigned i = 0; i < XSEG_MAX_MEMBERS; i++)
 		seg[i] = segrig_attach(name);
 	assert_int_equal(xseg_attach(name, 0, &late, &err), -EUSERS);
-	assert_non_null(strstr(err.text, "128"));
+	assert_non_null(strstr(err.text, "320"));
 	xseg_detach(seg[77]);
 	seg[77] = segrig_attach(name);
 	assert_int_equal(seg[77]->member, 77);
@@ -827,7 +827,7 @@ int main(void)
 		cmocka_unit_test(the_stack_text_is_kept_and_cut_where_there_is_no_room),
 		cmocka_unit_test(a_list_has_what_was_made_and_not_what_was_destroyed),
 		M(an_observer_sees_and_is_no_member_and_opens_no_peer),
-		M(the_129th_member_is_refused_until_one_leaves),
+		M(one_process_more_than_there_are_places_is_refused_until_one_leaves),
 		M(there_is_one_supervisor_until_it_detaches),
 		cmocka_unit_test(a_forked_child_has_nothing_of_the_segment),
 		cmocka_unit_test(a_forked_child_closes_what_it_inherited_and_its_parent_goes_on),

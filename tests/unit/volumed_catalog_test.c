@@ -34,10 +34,10 @@ static void wrong_commands_say_what_would_be_right(void **state)
 	}
 	assert_true(admin("volume create b size=513") == -EINVAL && says("use 1024"));
 	assert_true(admin("volume create b size=18014398509482496") == -EINVAL &&
-		    says("2^32 objects of 4M; use 16384T"));
+		    says("2^32 objects of 4M; use 16P"));
 	assert_true(admin("volume resize vol size=18014398509482496") == -EINVAL &&
-		    says("use 16384T at most"));
-	assert_true(admin("volume resize vol size=16384T") > 0);
+		    says("use 16P at most"));
+	assert_true(admin("volume resize vol size=16P") > 0);
 }
 
 static void info_and_list_show_each_volume(void **state)
