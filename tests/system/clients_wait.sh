@@ -57,15 +57,20 @@ wait "$load"
 is "no I/O failed, and all of it is right" "$?" 0
 expect_err 4 "no peer of that name" "a peer that is not there is not restarted" xseg peer restart nobody
 
+import_uses()
+{
+	xseg volume import v /dev/null 2>&1 | grep -q "in use by xseg (pid $import)"
+}
 mkfifo pipe
 exec 7<>pipe
 start import xseg volume import v pipe --force
 import=$started
-t "an import has the volume open" wait_for 60 eval 'xseg peer stop volumed 2>&1 | grep -q "xseg (pid $import)"'
+t "an import has the volume open" wait_for 60 import_uses
 is "down names it, and goes on" \
 	"$(xseg down 2>&1 | grep -c -e "have volumes open.*xseg (pid $import)" -e "segment is removed")" 2
 expect_exit 4 "the segment is gone" xseg info
-head -c 1M /dev/zero >&7
+head -c 300k /dev/zero >&7
+exec 7>&-
 wait "$import"
 is "the import gets an error" "$?" 1
 t "and says why" grep -q "its volumed went away" import.log
