@@ -63,7 +63,7 @@ import_uses()
 }
 mkfifo pipe
 exec 7<>pipe
-start import xseg volume import v pipe --force
+start import xseg volume import v pipe --force 7>&-
 import=$started
 t "an import has the volume open" wait_for 60 import_uses
 is "down names it, and goes on" \
