@@ -178,9 +178,9 @@ static int arena_make(struct xseg_peer *p, uint64_t bytes, struct xseg_error *er
 			(unsigned long long)nr * 2);
 	}
 	XKILL(ARENA_MARKED);
-	atomic_store_explicit(&p->sh->arena_bytes, bytes, memory_order_relaxed);
-	/* release: the extents are marked before the arena counts as there (A1) */
-	atomic_store_explicit(&p->sh->arena_extents, (uint32_t)nr, memory_order_release);
+	xs_keep(seg, p->index, XS_KEPT_BYTES, bytes);
+	/* the extents are marked before the arena counts as there (A1) */
+	xs_keep(seg, p->index, XS_KEPT_EXTENTS, nr);
 	return 0;
 }
 
@@ -229,7 +229,7 @@ int xseg_arena_free(struct xseg_peer *p, struct xseg_error *err)
 		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
 	xs_arena_unmap(p);
 	/* the commit goes first: extents without it belong to nobody */
-	atomic_store_explicit(&p->sh->arena_extents, 0, memory_order_release);
+	xs_keep(p->seg, p->index, XS_KEPT_EXTENTS, 0);
 	xs_extents_free(p->seg, p->index, XS_EXTENT_ARENA);
 	xs_control_unlock(fd);
 	return 0;

@@ -74,15 +74,9 @@ void xs_ring_peer(struct xseg *seg, uint32_t peer)
 	}
 }
 
-static uint32_t bell_of(struct xport *port)
-{
-	uint32_t bell = atomic_load_explicit(&port->sh->bell, memory_order_relaxed);
-
-	return bell < port->seg->geo.nr_ports ? bell : port->index;
-}
-
 void xseg_port_share_bell(struct xport *port, struct xport *with)
 {
+	port->bell = with->index;
 	atomic_store_explicit(&port->sh->bell, with->index, memory_order_release);
 }
 
@@ -97,7 +91,7 @@ void xseg_bell_ring(struct xport *port)
 {
 	/* seq_cst: partner is the fence in xseg_bell_wait() */
 	atomic_thread_fence(memory_order_seq_cst);
-	xs_bell_ring(port->seg, bell_of(port), NULL);
+	xs_bell_ring(port->seg, port->bell, NULL);
 }
 
 static uint32_t announce(struct xseg *seg, uint32_t bell)
@@ -191,7 +185,7 @@ bool xseg_port_wait(struct xport *port, uint64_t timeout_ns)
 		xseg_port_flush(port);
 		if (port->nr_backlog && left > XSEG_LATE_NS)
 			left = XSEG_LATE_NS;
-		bell_wait(port->seg, bell_of(port), left, looks_port, port);
+		bell_wait(port->seg, port->bell, left, looks_port, port);
 		if (xseg_port_has_work(port))
 			return true;
 		spent = xs_now_ns() - start;

@@ -10,19 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "xseg/internal.h"
+#include "xseg/check.h"
 
-struct check {
-	struct xseg *seg;
-	bool fix;
-	unsigned problems;
-	uint32_t *gift;		/* by page: the request + 1 that it is lent to, to be written */
-	bool *seen;		/* by number: an extent of the arena that is being looked at */
-	void (*report)(const char *problem, void *arg);
-	void *arg;
-};
-
-__attribute__((format(printf, 2, 3))) static void problem(struct check *c, const char *fmt, ...)
+void xs_check_problem(struct check *c, const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -164,7 +154,7 @@ static bool check_port_peer(struct check *c, uint32_t i)
 	if (peer <= c->seg->geo.nr_ports && state_of(c->seg, peer - 1) != XSEG_PEER_FREE)
 		return true;
 	if (c->fix)
-		atomic_store_explicit(&c->seg->ports[i].peer, 0, memory_order_release);
+		xs_keep_port(c->seg, i, 0);
 	else
 		problem(c, "port %u: belongs to no peer ('xseg check --fix' gives it back)", i);
 	return false;
@@ -376,52 +366,6 @@ static void check_arena(struct check *c, uint32_t peer)
 			seg->peers[peer].name, found, nr);
 }
 
-static void check_lanes(struct check *c)
-{
-	struct xseg *seg = c->seg;
-
-	for (uint32_t i = 0; i < seg->geo.nr_lanes; i++) {
-		struct xq *q = (struct xq *)(seg->base + seg->geo.off_rings +
-					     i * seg->geo.ring_bytes);
-		uint32_t word = atomic_load_explicit(&seg->lanes[i].word, memory_order_relaxed);
-		uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
-		uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
-
-		if (word == 0)
-			continue;
-		if ((word & 0x1ff) >= seg->geo.nr_ports ||
-			(word >> 10 & 0x1ff) >= seg->geo.nr_ports)
-			problem(c, "lane %u: joins ports that are not there", i);
-		for (uint32_t k = 0; k < i; k++)
-			if (atomic_load_explicit(&seg->lanes[k].word, memory_order_relaxed) == word)
-				problem(c, "lanes %u and %u join the same ports", i, k);
-		/* a reader that moved on meanwhile shows that the lane works */
-		if (tail - head > seg->geo.lane_slots &&
-			head == atomic_load_explicit(&q->head, memory_order_acquire))
-			problem(c, "lane %u: %llu offers in %u places", i,
-				(unsigned long long)(tail - head), seg->geo.lane_slots);
-	}
-}
-
-/* L5: what a port finds its lanes by. */
-static void check_port_lanes(struct check *c, uint32_t to)
-{
-	struct xseg *seg = c->seg;
-
-	for (uint32_t queue = 0; queue < 2; queue++)
-		for (uint32_t from = 0; from < seg->geo.nr_ports; from++) {
-			uint32_t lane = atomic_load_explicit(
-				&seg->ports[to].lane[queue][from], memory_order_acquire);
-
-			if (lane && (lane > seg->geo.nr_lanes ||
-					    atomic_load_explicit(&seg->lanes[lane - 1].word,
-						    memory_order_relaxed) !=
-						    lane_word(queue, from, to)))
-				problem(c, "port %u: its lane from port %u is another one's", to,
-					from);
-		}
-}
-
 static void check_stats(struct check *c, uint32_t i)
 {
 	uint32_t peer = atomic_load_explicit(&c->seg->stats[i].peer, memory_order_acquire);
@@ -438,6 +382,42 @@ static void check_stats(struct check *c, uint32_t i)
 			i);
 }
 
+/* Hints that their server stores once, and others follow for as long as it lives. */
+static void check_hints(struct check *c, uint32_t i)
+{
+	struct xs_port *p = &c->seg->ports[i];
+	uint32_t bell = atomic_load_explicit(&p->bell, memory_order_relaxed);
+
+	if (!xs_peer_of_port(c->seg, i))
+		return;
+	if (bell >= c->seg->geo.nr_ports || !xs_peer_of_port(c->seg, bell)) {
+		if (c->fix)
+			atomic_store_explicit(&p->bell, i, memory_order_release);
+		else
+			problem(c, "port %u: its doorbell is nobody's ('xseg check --fix' gives it "
+				   "its own)", i);
+	}
+	if (atomic_load_explicit(&p->steer, memory_order_relaxed) > XSEG_PEER_PORTS) {
+		if (c->fix)
+			atomic_store_explicit(&p->steer, 0, memory_order_relaxed);
+		else
+			problem(c, "port %u: it is steered to no port ('xseg check --fix' ends "
+				   "that)", i);
+	}
+}
+
+static void kept_problem(uint32_t peer, uint32_t port, const char *what, void *arg)
+{
+	struct check *c = arg;
+
+	if (peer != XSEG_NONE)
+		problem(c, "peer %u ('%.63s'): somebody wrote over %s ('xseg check --fix' puts it "
+			   "back)", peer, c->seg->kept_peers[peer].lists.name, what);
+	else
+		problem(c, "port %u: somebody wrote over %s ('xseg check --fix' puts it back)",
+			port, what);
+}
+
 static void check_all(struct check *c)
 {
 	struct xseg *seg = c->seg;
@@ -447,7 +427,7 @@ static void check_all(struct check *c)
 		check_peer(c, i);
 		check_route(c, i);
 		check_plug(c, i);
-		check_port_lanes(c, i);
+		check_hints(c, i);
 	}
 	check_ports(c);
 	for (i = 0; i < seg->geo.nr_requests; i++) {
@@ -457,7 +437,7 @@ static void check_all(struct check *c)
 	check_extents(c);
 	for (i = 0; i < seg->geo.nr_ports; i++)
 		check_arena(c, i);
-	check_lanes(c);
+	xs_check_lanes(c);
 	for (i = 0; i < seg->geo.nr_stats; i++)
 		check_stats(c, i);
 }
@@ -472,6 +452,7 @@ unsigned xseg_check(
 		problem(&c, "the control lock cannot be taken");
 		return c.problems;
 	}
+	xs_kept_look(seg, fix, fix ? NULL : kept_problem, &c);
 	if (fix && !seg->observer)
 		xs_mark_dead(seg);
 	c.gift = calloc(seg->nr_pages, sizeof(*c.gift));
@@ -483,7 +464,9 @@ unsigned xseg_check(
 	free(c.gift);
 	free(c.seen);
 	xs_control_unlock(fd);
-	if (fix)
+	if (fix && !seg->observer) {
 		xseg_sweep(seg);
+		xs_look_again(seg);
+	}
 	return c.problems;
 }

@@ -41,6 +41,8 @@ struct xseg {
 	_Atomic uint64_t *owners;
 	_Atomic uint8_t *touched;
 	struct xs_stats *stats;
+	struct xs_kept_peer *kept_peers;
+	struct xs_kept_port *kept_ports;
 	char *stack;
 	uint8_t *pages;
 	uint32_t nr_pages;
@@ -65,7 +67,7 @@ struct late_offer {
 /* One direction to one other port. */
 struct lane_out {
 	struct xq_writer w;
-	uint16_t to;
+	uint16_t to, lane;
 	uint8_t queue;
 	bool open, staged;
 	bool none;			/* the segment had no lane left: it will have none later */
@@ -73,6 +75,7 @@ struct lane_out {
 
 struct lane_in {
 	struct xq_reader r;
+	uint16_t lane;
 	bool open;
 };
 
@@ -92,6 +95,7 @@ struct xport {
 	struct xseg_peer *peer;
 	struct xs_port *sh;
 	uint32_t index, generation;
+	uint32_t bell;			/* that its server sleeps on: what `sh` says, or should */
 	uint64_t own_place;	/* place_word() of what it has, without state and sequence */
 	uint32_t req_first, req_nr;		/* checked private copy */
 	uint32_t mask_words;		/* of a mask of lanes: those that ports can be in */
@@ -313,6 +317,8 @@ void xs_offer(struct xport *p, uint32_t to_port, uint64_t offer);
 /* The same but for the first way. */
 void xs_offer_by_lane(struct xport *p, uint32_t to_port, uint64_t offer);
 void xs_offer_answer(struct xport *p, uint32_t to_port, uint64_t offer);
+/* Both say so: what the lane joins, and the receiving port which lane that is. */
+bool xs_lane_is_joined(struct xseg *seg, uint32_t lane);
 /* Tells the server of a port that answers are to be found by their places. */
 void xs_port_alert(struct xseg *seg, uint32_t port);
 
@@ -382,6 +388,29 @@ static inline size_t views_bytes(const struct xseg *seg)
 	return 2 * seg->geo.nr_requests * sizeof(struct xreq);
 }
 
+/* ---- kept.c ---- */
+/* Stores a word of a peer, and its copy; by who may change it. */
+void xs_keep(struct xseg *seg, uint32_t peer, enum xs_kept_row row, uint64_t value);
+/* The peer's word may be what its writer stored last. */
+bool xs_kept_agrees(struct xseg *seg, uint32_t peer, uint64_t word);
+/* Of a peer's word that is swapped from `from` to `to`: before, and after. */
+void xs_keep_dead_open(struct xseg *seg, uint32_t peer);
+void xs_keep_dead(struct xseg *seg, uint32_t peer, uint64_t from, uint64_t to);
+/* The same of a port: whose it is (peer + 1, or 0), and its requests. */
+void xs_keep_port(struct xseg *seg, uint32_t port, uint32_t peer);
+void xs_keep_range(struct xseg *seg, uint32_t port, uint32_t first, uint32_t nr);
+/* A peer's name, kind and list of ports: before they are changed, and after. */
+void xs_keep_lists_open(struct xseg *seg, uint32_t peer);
+void xs_keep_lists(struct xseg *seg, uint32_t peer);
+void xs_kept_init(struct xseg *seg);
+/* Calls fn, if it is not NULL, for each that is not what its copy says, and returns how many there
+ * are; with fix, which needs the control lock, they are put back, and copies that are not to be
+ * believed made anew. One of peer and port is XSEG_NONE. */
+unsigned xs_kept_look(struct xseg *seg, bool fix,
+	void (*fn)(uint32_t peer, uint32_t port, const char *what, void *arg), void *arg);
+/* Every port looks for what was offered to it, or answered, by places alone. */
+void xs_look_again(struct xseg *seg);
+
 /* ---- place.c ---- */
 /* Nobody has submitted it: whatever its place says, no process holds it. */
 bool xs_req_is_idle(struct xseg *seg, uint32_t index);
@@ -391,6 +420,8 @@ bool xs_place_is_stray(struct xseg *seg, uint32_t index, uint64_t place, uint32_
 /* The same of a place alone: it is in no state, at a port of nobody, or with a generation that the
  * peer that serves does not have. */
 bool xs_place_is_lost(struct xseg *seg, uint64_t place);
+/* It was sent to that port, or sent on, and nobody has accepted it: whoever sent it has it still. */
+bool xs_req_is_offered_to(struct xseg *seg, uint32_t index, uint32_t port);
 /* From whatever the place is to this one, with the next sequence, by who knows that it is his;
  * returns what it is then. */
 uint64_t xs_place_force(struct xseg *seg, uint32_t index, uint64_t own_place,
@@ -514,10 +545,10 @@ static inline uint64_t xs_peer_word(struct xseg *seg, uint32_t peer)
 }
 
 /* By who has looked at the word before; peer.c does it for a peer that is open here. */
-static inline void xs_peer_word_set(
-	struct xs_peer *p, enum xseg_peer_state state, uint32_t member, uint32_t gen)
+static inline void xs_peer_word_set(struct xseg *seg, uint32_t peer, enum xseg_peer_state state,
+	uint32_t member, uint32_t gen)
 {
-	atomic_store_explicit(&p->word, peer_word(state, member, gen), memory_order_release);
+	xs_keep(seg, peer, XS_KEPT_WORD, peer_word(state, member, gen));
 }
 
 /* Whose port it is, peer + 1; 0: nobody's, or there is no such port (R5). Acquire: partner is the

@@ -34,6 +34,8 @@ uint64_t layout_stamp(void)
 		sizeof(struct xs_req),
 		sizeof(struct xs_extent),
 		sizeof(struct xs_stats),
+		sizeof(struct xs_kept_peer),
+		sizeof(struct xs_kept_port),
 		sizeof(struct xq),
 		XSEG_MAX_PORTS,
 		XSEG_MAX_MEMBERS,
@@ -120,6 +122,10 @@ static void geometry_compute(struct xs_geometry *geo)
 	geo->off_touched = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_PAGES, 4096);
 	geo->off_stats = take(&at, (uint64_t)geo->nr_stats * sizeof(struct xs_stats), 4096);
 	geo->off_stack = take(&at, XSEG_STACK_BYTES, 4096);
+	geo->off_kept_peers =
+		take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_kept_peer), 4096);
+	geo->off_kept_ports =
+		take(&at, (uint64_t)geo->nr_ports * sizeof(struct xs_kept_port), 4096);
 	geo->off_pages = take(&at, (uint64_t)geo->nr_extents * XSEG_EXTENT_SIZE, XSEG_EXTENT_SIZE);
 	geo->total_bytes = at;
 }

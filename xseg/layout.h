@@ -51,7 +51,7 @@ struct xs_geometry {
 	uint32_t nr_extents, nr_stats;
 	uint64_t off_members, off_peers, off_ports, off_bells, off_lanes, off_rings;
 	uint64_t off_requests, off_extents, off_owners, off_touched, off_stats, off_stack,
-		off_pages;
+		off_kept_peers, off_kept_ports, off_pages;
 	uint64_t ring_bytes;
 };
 
@@ -114,6 +114,11 @@ struct xs_peer {
 	_Atomic uint64_t direct_reads, direct_bytes;
 };
 
+/* Of a port's `asked`: what is offered to it by `ask`; all that was offered to it, as `to` says, also
+ * by a lane, as somebody may have written over that. */
+#define XS_ASKED     1u
+#define XS_ASKED_ALL 2u
+
 struct xs_port {
 	_Atomic uint32_t peer;		/* peer index + 1; 0 = free; under the control lock */
 	_Atomic uint32_t generation;	/* of whoever serves it now; under the control lock */
@@ -128,7 +133,7 @@ struct xs_port {
 	_Atomic uint32_t answered;
 	/* Hint: a request is offered to it that found no lane, and is to be found by its `ask`. Set
 	 * by the sender, and by a successor; cleared as above. */
-	_Atomic uint32_t asked;
+	_Atomic uint32_t asked;		/* XS_ASKED..., which are or-ed */
 	/* Hints: lanes (by sender) that may hold work. Senders set bits after they have published;
 	 * the reader clears them before it looks. A sender that dies between the two is made good
 	 * by the reader, who looks at all lanes before it sleeps and once a tick. */
@@ -239,6 +244,29 @@ struct xs_stats {
 	 * to it adds to them */
 	_Alignas(64) _Atomic uint64_t value[XSEG_STATS_MAX];
 	struct xhist lat;			/* the same writers */
+};
+
+/* What kept.c has of peers and ports: stored beside each word of theirs that it names, by who
+ * stores that; its head says what a death in between leaves. */
+struct xs_kept {
+	_Atomic uint64_t value, check;
+};
+enum xs_kept_row {
+	XS_KEPT_WORD, XS_KEPT_ROUTE, XS_KEPT_EPOCH, XS_KEPT_BYTES, XS_KEPT_PLUG, XS_KEPT_TURN,
+	XS_KEPT_ABOVE, XS_KEPT_PORTS, XS_KEPT_EXTENTS, XS_KEPT_NR
+};
+struct xs_kept_lists {
+	char name[XSEG_NAME_MAX];
+	char kind[16];
+	uint16_t port[XSEG_PEER_PORTS];
+	_Atomic uint64_t check;
+};
+struct xs_kept_peer {
+	struct xs_kept row[XS_KEPT_NR];
+	struct xs_kept_lists lists;
+};
+struct xs_kept_port {
+	struct xs_kept peer, range;
 };
 
 #endif

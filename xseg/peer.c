@@ -59,7 +59,7 @@ static void peer_set(struct xseg_peer *peer, enum xseg_peer_state state)
 {
 	assert(legal[peer->state] >> state & 1);
 	peer->state = state;
-	xs_peer_word_set(peer->sh, state, peer->seg->member, peer->generation);
+	xs_peer_word_set(peer->seg, peer->index, state, peer->seg->member, peer->generation);
 }
 
 bool xs_peer_is_client(struct xseg *seg, uint32_t index)
@@ -146,8 +146,7 @@ static int find_port(
 			"the segment has no %u requests left for '%.63s'; make it with more "
 			"--requests, or close clients",
 			n, p->name);
-	seg->ports[spare].req_first = first;
-	seg->ports[spare].req_nr = units;
+	xs_keep_range(seg, spare, first, units);
 	return (int)spare;
 }
 
@@ -176,10 +175,12 @@ static int add_port(
 		atomic_store_explicit(
 			&r->place, place_word(XSEG_REQ_FREE, i, 0, seq + 1), memory_order_release);
 	}
+	xs_keep_lists_open(seg, peer);
 	p->port[nr] = (uint16_t)i;
-	atomic_store_explicit(&seg->ports[i].peer, peer + 1, memory_order_release);
+	xs_keep_lists(seg, peer);
+	xs_keep_port(seg, i, peer + 1);
 	XKILL(PORT_TAKEN);
-	atomic_store_explicit(&p->nr_ports, nr + 1, memory_order_release);
+	xs_keep(seg, peer, XS_KEPT_PORTS, nr + 1);
 	return 0;
 }
 
@@ -214,10 +215,12 @@ static int claim_peer(struct xseg *seg, const struct xseg_peer_params *params, u
 		return xseg_fail(err, -ENOSPC,
 			"the segment has no place for another peer; make it with more --ports");
 	p = &seg->peers[i];
+	xs_keep_lists_open(seg, i);
 	snprintf(p->name, sizeof(p->name), "%s", params->name);
 	snprintf(p->kind, sizeof(p->kind), "%s", params->kind);
-	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);
+	xs_keep_lists(seg, i);
+	xs_keep(seg, i, XS_KEPT_PORTS, 0);
+	xs_keep(seg, i, XS_KEPT_EPOCH, XSEG_NO_EPOCH);
 	*index = i;
 	return 0;
 }
@@ -389,6 +392,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 		rc = xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
 		goto out_close;
 	}
+	xs_kept_look(seg, true, NULL, NULL);
 	xs_mark_dead(seg);
 	rc = open_locked(peer, params, err);
 	xs_control_unlock(fd);
@@ -538,7 +542,7 @@ static void close_server(struct xseg_peer *peer, enum xseg_close how)
 {
 	xs_direct_shut(peer->sh);
 	if (how == XSEG_CLOSE_FREE_ARENA) {
-		atomic_store_explicit(&peer->sh->arena_extents, 0, memory_order_release);
+		xs_keep(peer->seg, peer->index, XS_KEPT_EXTENTS, 0);
 		xs_extents_free(peer->seg, peer->index, XS_EXTENT_ARENA);
 		xs_extents_free(peer->seg, peer->index, XS_EXTENT_PAGES);
 		XKILL(PEER_EMPTIED);
@@ -611,7 +615,7 @@ uint64_t xseg_arena_epoch(struct xseg_peer *peer)
 
 void xseg_arena_epoch_set(struct xseg_peer *peer, uint64_t epoch)
 {
-	atomic_store_explicit(&peer->sh->arena_epoch, epoch, memory_order_release);
+	xs_keep(peer->seg, peer->index, XS_KEPT_EPOCH, epoch);
 }
 
 void xseg_peer_user_set(struct xseg_peer *peer, unsigned n, uint64_t value)

@@ -67,6 +67,20 @@ bool xs_place_is_stray(struct xseg *seg, uint32_t index, uint64_t place, uint32_
 	       (xs_req_is_idle(seg, index) || xs_peer_has_port(seg, owner, place_port(place)));
 }
 
+bool xs_req_is_offered_to(struct xseg *seg, uint32_t index, uint32_t port)
+{
+	struct xs_req *r = &seg->reqs[index];
+	uint32_t via = atomic_load_explicit(&r->via, memory_order_acquire);
+	uint64_t w = atomic_load_explicit(&r->place, memory_order_acquire);
+
+	if (!via || atomic_load_explicit(&r->to, memory_order_relaxed) != port + 1 ||
+		atomic_load_explicit(&r->result, memory_order_relaxed) != XS_NOT_ANSWERED)
+		return false;
+	return place_state(w) == XSEG_REQ_PRIVATE ||
+	       (place_state(w) == XSEG_REQ_AT &&
+		       xs_peer_of_port(seg, place_port(w)) == xs_peer_of_port(seg, via - 1));
+}
+
 uint64_t xs_place_force(
 	struct xseg *seg, uint32_t index, uint64_t own_place, enum xseg_req_state state)
 {

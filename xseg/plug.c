@@ -59,7 +59,7 @@
 static void above_set(struct xseg *seg, uint32_t lower, uint32_t above)
 {
 	/* seq_cst: partner is the load in xs_plug_keeper() */
-	atomic_store(&seg->peers[lower].above, above);
+	xs_keep(seg, lower, XS_KEPT_ABOVE, above);
 }
 
 uint32_t xs_plug_keeper(struct xseg *seg, uint32_t lower)
@@ -169,7 +169,7 @@ uint32_t xseg_plug_others(struct xseg_peer *peer)
 
 static void turn_set(struct xseg *seg, uint32_t peer, uint64_t word)
 {
-	atomic_store_explicit(&seg->peers[peer].turn, word, memory_order_release);
+	xs_keep(seg, peer, XS_KEPT_TURN, word);
 	xs_ring_peer(seg, peer);
 }
 
@@ -255,7 +255,7 @@ void xs_plug_forget(struct xseg *seg, uint32_t index)
 			above_set(seg, i, 0);
 	above_set(seg, index, 0);
 	plug_set(seg, index, 0);
-	atomic_store_explicit(&seg->peers[index].turn, 0, memory_order_release);
+	xs_keep(seg, index, XS_KEPT_TURN, 0);
 }
 
 /* ---- the cache's part ---- */

@@ -19,7 +19,7 @@ static inline uint64_t plug_get(struct xseg *seg, uint32_t cache)
 
 static inline void plug_set(struct xseg *seg, uint32_t cache, uint64_t word)
 {
-	atomic_store_explicit(&seg->peers[cache].plug, word, memory_order_release);
+	xs_keep(seg, cache, XS_KEPT_PLUG, word);
 }
 
 static inline uint64_t turn_get(struct xseg *seg, uint32_t peer)

@@ -23,6 +23,10 @@
  *       which there is none, or one that somebody has scribbled over: the request says whom it is
  *       offered to, and that port is alerted. Its reader begins such a lane again when he finds
  *       something by its place, before he sleeps, or when he would forget it
+ *   Q8  lanes are joined in two tables: the lane says which ports, the receiving port which lane.
+ *       Neither is believed alone. Before it sleeps the sender puts right what says otherwise of
+ *       a lane that it writes to, or gives it up if it is another's now; the receiver goes
+ *       where both say. So it is with the bell
  *   Q7  what is in a lane of a queue that its port does not take from is no work: a port that
  *       changes hands may have lanes with what was for somebody else, and nobody would release it
  */
@@ -61,6 +65,7 @@ int xs_port_init(struct xport *p, struct xseg_peer *peer, uint32_t index, uint32
 	p->seg = seg;
 	p->peer = peer;
 	p->index = index;
+	p->bell = index;
 	p->generation = generation & 0xfffff;
 	p->own_place = place_word(XSEG_REQ_FREE, index, generation, 0);
 	p->sh = &seg->ports[index];
@@ -98,6 +103,22 @@ void xs_port_fini(struct xport *p)
 	memset(p, 0, sizeof(*p));
 }
 
+static bool is_lane_of(struct xseg *seg, uint32_t lane, uint32_t word)
+{
+	return atomic_load_explicit(&seg->lanes[lane].word, memory_order_relaxed) == word;
+}
+
+bool xs_lane_is_joined(struct xseg *seg, uint32_t lane)
+{
+	uint32_t w = atomic_load_explicit(&seg->lanes[lane].word, memory_order_relaxed),
+		 queue = w >> 30 & 1, from = w >> 10 & 0x1ff, to = w & 0x1ff;
+
+	return from < seg->geo.nr_ports && to < seg->geo.nr_ports &&
+	       w == lane_word(queue, from, to) &&
+	       atomic_load_explicit(&seg->ports[to].lane[queue][from], memory_order_relaxed) ==
+		       lane + 1;
+}
+
 /* Finds or makes the lane from -> to; under the control lock. Returns its index or -ENOSPC. */
 static int lane_find(struct xseg *seg, uint32_t queue, uint32_t from, uint32_t to)
 {
@@ -129,6 +150,7 @@ XCOLD static int lane_out_open(struct xport *p, uint32_t to, uint32_t queue)
 	if (lane >= 0) {
 		xq_writer_attach(&o->w, ring_of(p->seg, (uint32_t)lane), p->seg->geo.lane_slots);
 		o->to = (uint16_t)to;
+		o->lane = (uint16_t)lane;
 		o->queue = (uint8_t)queue;
 		o->open = true;
 		/* release: partner is the acquire in lane_in_open() */
@@ -145,11 +167,56 @@ XCOLD static bool lane_in_open(struct xport *p, uint32_t from, uint32_t queue)
 	/* acquire: partner is the release in lane_out_open() */
 	uint32_t lane = atomic_load_explicit(&p->sh->lane[queue][from], memory_order_acquire);
 
-	if (lane == 0 || lane > p->seg->geo.nr_lanes)
+	if (lane == 0 || lane > p->seg->geo.nr_lanes ||
+		!is_lane_of(p->seg, lane - 1, lane_word(queue, from, p->index)))
 		return false;
 	xq_reader_attach(&in->r, ring_of(p->seg, lane - 1), p->seg->geo.lane_slots);
+	in->lane = (uint16_t)(lane - 1);
 	in->open = true;
 	return true;
+}
+
+/* Q8: the sender has another lane than the one that is open. */
+static void lane_in_follow(struct xport *p, uint32_t from, uint32_t queue)
+{
+	struct lane_in *in = &p->in[queue][from];
+	uint32_t lane = atomic_load_explicit(&p->sh->lane[queue][from], memory_order_relaxed);
+
+	if (in->open && lane != in->lane + 1u && lane && lane <= p->seg->geo.nr_lanes &&
+		is_lane_of(p->seg, lane - 1, lane_word(queue, from, p->index)))
+		lane_in_open(p, from, queue);
+}
+
+/* Q8, of a lane that the port writes to. */
+static void lane_out_assert(struct xport *p, struct lane_out *o)
+{
+	uint32_t want = lane_word(o->queue, p->index, o->to);
+	_Atomic uint32_t *word = &p->seg->lanes[o->lane].word;
+	_Atomic uint16_t *entry = &p->seg->ports[o->to].lane[o->queue][p->index];
+	uint32_t now = atomic_load_explicit(word, memory_order_relaxed);
+
+	if (now != want && xs_lane_is_joined(p->seg, o->lane)) {
+		o->open = false;	/* somebody has taken it for free, and is in it */
+		return;
+	}
+	if (now != want)
+		atomic_compare_exchange_strong(word, &now, want);
+	if (atomic_load_explicit(entry, memory_order_relaxed) != o->lane + 1)
+		atomic_store_explicit(entry, (uint16_t)(o->lane + 1), memory_order_release);
+}
+
+static void port_assert(struct xport *p)
+{
+	if (atomic_load_explicit(&p->sh->bell, memory_order_relaxed) != p->bell)
+		atomic_store_explicit(&p->sh->bell, p->bell, memory_order_release);
+	for (uint32_t queue = 0; queue < 2; queue++)
+		for (uint32_t i = 0; i < p->seg->geo.nr_ports; i++) {
+			struct lane_out *o = &p->out[queue][i];
+
+			if (o->open && !o->staged)
+				lane_out_assert(p, o);
+			lane_in_follow(p, i, queue);
+		}
 }
 
 /* False when the lane is full. */
@@ -188,7 +255,7 @@ XCOLD static void offer_by_place(struct xport *p, uint32_t to, uint64_t offer)
 	 * written, and the exchange there */
 	atomic_store_explicit(&p->seg->reqs[(uint32_t)offer].ask,
 		ask_word(to, (uint32_t)(offer >> 32)), memory_order_release);
-	atomic_store_explicit(&p->seg->ports[to].asked, 1, memory_order_release);
+	atomic_fetch_or_explicit(&p->seg->ports[to].asked, XS_ASKED, memory_order_release);
 	alert(p->seg, to);
 }
 
@@ -213,7 +280,9 @@ XCOLD static void retry_backlog(struct xport *p)
 		uint64_t place = atomic_load_explicit(
 			&p->seg->reqs[(uint32_t)late.offer].place, memory_order_relaxed);
 
-		if (place_seq(place) == (uint32_t)(late.offer >> 32) &&
+		if (!o->open)
+			offer_by_place(p, late.to, late.offer);
+		else if (place_seq(place) == (uint32_t)(late.offer >> 32) &&
 			!lane_push(p, o, late.offer) && !offer_past(p, o, late.to, late.offer))
 			p->backlog[kept++] = late;
 	}
@@ -542,31 +611,35 @@ XCOLD static uint32_t take_answered(struct xport *p, struct xreq **out, uint32_t
 	return got;
 }
 
-/* Whether the request is offered to that port without a lane; *offer is what to accept. */
-static bool is_asked(struct xseg *seg, uint32_t index, uint32_t port, uint64_t *offer)
+/* Whether the request is offered to that port without a lane, or by one that somebody has written
+ * over; *offer is what to accept. */
+static bool is_asked(
+	struct xseg *seg, uint32_t index, uint32_t port, uint32_t how, uint64_t *offer)
 {
 	uint64_t ask = atomic_load_explicit(&seg->reqs[index].ask, memory_order_acquire), place;
+	bool sent = (how & XS_ASKED_ALL) && xs_req_is_offered_to(seg, index, port);
 
-	if (ask >> 32 != port + 1)
+	if (!sent && ask >> 32 != port + 1)
 		return false;
 	place = atomic_load_explicit(&seg->reqs[index].place, memory_order_acquire);
 	*offer = offer_word(index, place);
-	return place_seq(place) == (uint32_t)ask && place_may_be_offered(place);
+	return sent || (place_seq(place) == (uint32_t)ask && place_may_be_offered(place));
 }
 
 /* Takes up to max requests that found no lane (Q6). */
 XCOLD static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t max)
 {
-	uint32_t got = 0, i;
-
 	/* acquire: partner is the release in offer_by_place(); cleared first, so that a later one
 	 * stands */
-	if (!atomic_exchange_explicit(&p->sh->asked, 0, memory_order_acquire))
+	uint32_t how = atomic_exchange_explicit(&p->sh->asked, 0, memory_order_acquire);
+	uint32_t got = 0, i;
+
+	if (!how)
 		return 0;
 	lanes_again(p, QUEUE_REQUEST);
 	for (i = 0; i < p->seg->geo.nr_requests && got < max; i++) {
 		uint64_t offer;
-		struct xreq *r = is_asked(p->seg, i, p->index, &offer)
+		struct xreq *r = is_asked(p->seg, i, p->index, how, &offer)
 					 ? xs_req_accept(p, offer, QUEUE_REQUEST)
 					 : NULL;
 
@@ -574,7 +647,7 @@ XCOLD static uint32_t take_asked(struct xport *p, struct xreq **out, uint32_t ma
 			out[got++] = r;
 	}
 	if (i < p->seg->geo.nr_requests)
-		atomic_store_explicit(&p->sh->asked, 1, memory_order_relaxed);
+		atomic_fetch_or_explicit(&p->sh->asked, how, memory_order_relaxed);
 	return got;
 }
 
@@ -657,6 +730,7 @@ XHOT uint32_t xseg_port_replies(struct xport *p, struct xreq **out, uint32_t max
 
 bool xseg_port_has_work(struct xport *p)
 {
+	port_assert(p);
 	if (is_alerted(p) || has_asked(p))
 		return true;
 	for (uint32_t queue = p->first_queue; queue < p->end_queue; queue++)

@@ -617,8 +617,6 @@ static void write_forward(struct xport *port, struct xreq *r, uint32_t to)
 	sh->obj_offset = XS_FETCH(r->obj_offset);
 	sh->hash = XS_FETCH(r->hash);
 	atomic_store_explicit(&sh->to, (uint16_t)(to + 1), memory_order_relaxed);
-	r->via = (uint16_t)(port->index + 1);
-	atomic_store_explicit(&sh->via, r->via, memory_order_relaxed);
 	target_out(sh, r);
 }
 
@@ -658,10 +656,14 @@ static void demote_header(const struct xs_req *sh)
 static void give_offer(struct xport *port, struct xreq *r, uint32_t to, bool own)
 {
 	uint64_t offer = offer_word(r->index, r->place);
+	struct xs_req *sh = &port->seg->reqs[r->index];
 
 	if (own)
 		r->out = true;
+	r->via = (uint16_t)(port->index + 1);
 	set_holder(r, NULL);
+	/* release: partner is the acquire in xs_req_is_offered_to(): whoever sees it may accept */
+	atomic_store_explicit(&sh->via, (uint16_t)(port->index + 1), memory_order_release);
 	xs_offer(port, to, offer);
 }
 
@@ -683,6 +685,9 @@ XHOT int xseg_req_submit(struct xport *port, struct xreq *r, uint32_t peer)
 	for (uint32_t i = 0; i < XSEG_DONE_WORDS; i++)
 		atomic_store_explicit(&sh->done[i], 0, memory_order_relaxed);
 	/* one by one, as in write_forward() */
+	/* of the submission before, until this one is offered */
+	atomic_store_explicit(&sh->via, 0, memory_order_relaxed);
+	sh->origin = (uint16_t)port->index;	/* what it is anyway */
 	sh->op = XS_FETCH(r->op);
 	sh->flags = XS_FETCH(r->flags);
 	sh->nr_pages = XS_FETCH(r->nr_pages);

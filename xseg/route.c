@@ -35,7 +35,7 @@ void xs_route_store(struct xseg *seg, uint32_t upper, uint32_t lower, bool new_e
 	uint64_t epoch = route_epoch(route_get(seg, upper)) + new_epoch;
 
 	/* seq_cst: partner is the look in xs_plug_keeper(), and the acquire in xseg_route() */
-	atomic_store(&seg->peers[upper].route, route_word(lower, epoch));
+	xs_keep(seg, upper, XS_KEPT_ROUTE, route_word(lower, epoch));
 }
 
 uint32_t xs_route_upper(struct xseg *seg, uint32_t lower, uint32_t but)
@@ -123,7 +123,7 @@ static int route_set(struct xseg *seg, uint32_t upper, uint32_t lower, bool clai
 	if (rc == 0) {
 		/* before the route: it counts while that leads there (plug.c) */
 		if (lower != XSEG_NONE)
-			atomic_store(&seg->peers[lower].above, claims ? upper + 1 : 0);
+			xs_keep(seg, lower, XS_KEPT_ABOVE, claims ? upper + 1 : 0);
 		xs_route_store(seg, upper, lower, true);
 		XKILL(ROUTE_STORED);
 	}

@@ -79,6 +79,8 @@ static void set_pointers(struct xseg *seg)
 	seg->owners = (_Atomic uint64_t *)(seg->base + g->off_owners);
 	seg->touched = (_Atomic uint8_t *)(seg->base + g->off_touched);
 	seg->stats = (struct xs_stats *)(seg->base + g->off_stats);
+	seg->kept_peers = (struct xs_kept_peer *)(seg->base + g->off_kept_peers);
+	seg->kept_ports = (struct xs_kept_port *)(seg->base + g->off_kept_ports);
 	seg->stack = (char *)seg->base + g->off_stack;
 	seg->pages = seg->base + g->off_pages;
 	seg->nr_pages = g->nr_extents * XSEG_EXTENT_PAGES;
@@ -169,6 +171,7 @@ static void write_tables(
 	snprintf(seg->super->name, sizeof(seg->super->name), "%s", name);
 	for (i = 0; i < geo->nr_lanes; i++)
 		xq_init((struct xq *)(seg->base + geo->off_rings + i * geo->ring_bytes), 0);
+	xs_kept_init(seg);
 	for (i = 0; i < geo->nr_requests; i++) {
 		atomic_store_explicit(&seg->reqs[i].result, XS_IDLE, memory_order_relaxed);
 		atomic_store_explicit(&seg->reqs[i].place,

@@ -63,7 +63,8 @@ static void mark_dead(struct xseg *seg, uint32_t gone)
 
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		w = xs_peer_word(seg, i);
-		dead[i] = xseg_peer_is_up(peer_state(w)) &&
+		/* not by a word that somebody wrote over: it is put back, by the next sweep */
+		dead[i] = xseg_peer_is_up(peer_state(w)) && xs_kept_agrees(seg, i, w) &&
 					  (gone == XSEG_NONE
 							  ? !xs_member_alive(seg, peer_member(w))
 							  : peer_member(w) == gone)
@@ -77,12 +78,16 @@ static void mark_dead(struct xseg *seg, uint32_t gone)
 	xs_ring_all(seg);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
 		w = dead[i];
+		if (w)
+			xs_keep_dead_open(seg, i);
 		/* release: partner is the acquire in xs_peer_now(). Fails where somebody was faster,
 		 * or a successor is there */
 		if (w && atomic_compare_exchange_strong_explicit(&seg->peers[i].word, &w,
 				 peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)),
-				 memory_order_acq_rel, memory_order_relaxed))
+				 memory_order_acq_rel, memory_order_relaxed)) {
 			XKILL(DEAD_MARKED);
+			xs_keep_dead(seg, i, w, peer_word(XSEG_PEER_DEAD, peer_member(w), peer_gen(w)));
+		}
 	}
 	/* who waits for an answer of theirs may want to know that they are dead */
 	xs_ring_all(seg);
@@ -130,24 +135,24 @@ void xs_peer_release(struct xseg *seg, uint32_t index)
 	struct xs_peer *p = &seg->peers[index];
 
 	xs_direct_shut(p);
-	atomic_store_explicit(&p->arena_extents, 0, memory_order_release);
+	xs_keep(seg, index, XS_KEPT_EXTENTS, 0);
 	xs_extents_free(seg, index, XS_EXTENT_ARENA);
 	xs_extents_free(seg, index, XS_EXTENT_PAGES);
 	xs_stats_free(seg, index);
 	/* before the ports: who opens the name again after a death in between has what it lists */
-	atomic_store_explicit(&p->nr_ports, 0, memory_order_relaxed);
+	xs_keep(seg, index, XS_KEPT_PORTS, 0);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		if (xs_peer_has_port(seg, index, i))
-			atomic_store_explicit(&seg->ports[i].peer, 0, memory_order_release);
+			xs_keep_port(seg, i, 0);
 	xs_plug_forget(seg, index);
-	atomic_store_explicit(&p->route, route_word(XSEG_NONE, 0), memory_order_relaxed);
-	atomic_store_explicit(&p->arena_epoch, XSEG_NO_EPOCH, memory_order_relaxed);
+	xs_keep(seg, index, XS_KEPT_ROUTE, route_word(XSEG_NONE, 0));
+	xs_keep(seg, index, XS_KEPT_EPOCH, XSEG_NO_EPOCH);
 	for (unsigned i = 0; i < 8; i++)
 		atomic_store_explicit(&p->user[i], 0, memory_order_relaxed);
 	atomic_store_explicit(&p->direct_reads, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->direct_bytes, 0, memory_order_relaxed);
 	XKILL(CLIENT_RELEASED);
-	xs_peer_word_set(p, XSEG_PEER_FREE, 0, peer_gen(xs_peer_word(seg, index)));
+	xs_peer_word_set(seg, index, XSEG_PEER_FREE, 0, peer_gen(xs_peer_word(seg, index)));
 }
 
 static bool any_dead(struct xseg *seg)
@@ -177,11 +182,12 @@ unsigned xseg_sweep(struct xseg *seg)
 	unsigned swept = 0;
 	int fd;
 
-	if (seg->observer || !any_dead(seg))
+	if (seg->observer || (!any_dead(seg) && !xs_kept_look(seg, false, NULL, NULL)))
 		return 0;
 	fd = xs_control_lock(seg);
 	if (fd < 0)
 		return 0;
+	xs_kept_look(seg, true, NULL, NULL);
 	xs_mark_dead(seg);
 	for (uint32_t i = 0; i < seg->geo.nr_ports; i++)
 		swept += xs_sweep_client(seg, i);
@@ -205,17 +211,9 @@ static bool has_upstream(struct xseg *seg, uint32_t index)
  * need not have published that, so no lane is looked into. */
 static bool is_offered_to(struct xseg *seg, uint32_t index, uint32_t peer)
 {
-	struct xs_req *r = &seg->reqs[index];
-	uint64_t w = atomic_load_explicit(&r->place, memory_order_acquire);
-	uint32_t via = atomic_load_explicit(&r->via, memory_order_relaxed),
-		 to = atomic_load_explicit(&r->to, memory_order_relaxed);
+	uint32_t to = atomic_load_explicit(&seg->reqs[index].to, memory_order_relaxed);
 
-	if (!via || !to || !xs_peer_has_port(seg, peer, to - 1) || xs_req_is_idle(seg, index))
-		return false;
-	if (place_state(w) == XSEG_REQ_PRIVATE)
-		return atomic_load_explicit(&r->result, memory_order_relaxed) == XS_NOT_ANSWERED;
-	return place_state(w) == XSEG_REQ_AT &&
-	       xs_peer_of_port(seg, place_port(w)) == xs_peer_of_port(seg, via - 1);
+	return to && xs_peer_has_port(seg, peer, to - 1) && xs_req_is_offered_to(seg, index, to - 1);
 }
 
 /* What dead clients have offered is taken back; but of that peer's, if it is one itself. */
@@ -248,6 +246,7 @@ int xseg_peer_forget(struct xseg *seg, uint32_t index)
 	fd = xs_control_lock(seg);
 	if (fd < 0)
 		return fd;
+	xs_kept_look(seg, true, NULL, NULL);
 	xs_mark_dead(seg);
 	if (peer_state(xs_peer_word(seg, index)) == XSEG_PEER_FREE)
 		rc = -ENOENT;

@@ -208,7 +208,7 @@ static void extents_of_an_arena_that_was_not_committed_are_taken_back(void **sta
 	arena(6 << 20, &bytes, true);
 	abandon(peer);
 	/* it died before the commit */
-	atomic_store(&seg->peers[xseg_peer_find(seg, "cached")].arena_extents, 0);
+	xs_keep(seg, xseg_peer_find(seg, "cached"), XS_KEPT_EXTENTS, 0);
 	peer = segrig_server(seg, "cached", 1, 0);
 	assert_true(is_zero(arena(16 << 20, &bytes, true), 16 << 20));
 	assert_int_equal(free_extents(), 0);

@@ -179,6 +179,8 @@ static void a_wild_bell_in_the_segment_is_not_followed(void **state)
 	xs_port_alert(seg, s->index);
 	assert_false(xseg_bell_wait(s, 1000000, sees_nothing, NULL));
 	assert_true(xseg_bell_wait(s, FOR_EVER, rings_itself, s));
+	xseg_port_has_work(s);		/* puts it right */
+	assert_int_equal(atomic_load(&s->sh->bell), s->index);
 }
 
 static void on_alarm(int sig)

@@ -626,7 +626,7 @@ static void dirty_data_of_another_epoch_refuses(void **state)
 		fail_msg("it says '%s'", crig.text);
 	/* nothing is lost by that */
 	epoch = route_epoch(atomic_load(&crig.seg->peers[c].route)) - 2;
-	atomic_store(&crig.seg->peers[c].route, route_word(s, epoch));
+	xs_keep(crig.seg, c, XS_KEPT_ROUTE, route_word(s, epoch));
 	assert_int_equal(crig_open(""), 0);
 	crig_settle();
 	crig_expect_data("a", 0, B(4), 1);

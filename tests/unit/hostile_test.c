@@ -169,8 +169,10 @@ static void a_peer_whose_ports_are_wild_is_refused_or_served_within_bounds(void 
 	for (unsigned i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
 		struct xseg_error err = { "" };
 
-		atomic_store(&sh->nr_ports, wild[i]);
+		/* and so their copies */
+		xs_keep(seg, to, XS_KEPT_PORTS, wild[i]);
 		memset(sh->port, i % 2 ? 0xff : 0, sizeof(sh->port));
+		xs_keep_lists(seg, to);
 		assert_int_equal(xseg_peer_open(seg,
 					 &(struct xseg_peer_params){
 						 .name = "memd", .kind = "memd", .nr_ports = 16 },
@@ -182,7 +184,8 @@ static void a_peer_whose_ports_are_wild_is_refused_or_served_within_bounds(void 
 		assert_true(info.nr_ports <= XSEG_PEER_PORTS);
 	}
 	memcpy(sh->port, port, sizeof(port));
-	atomic_store(&sh->nr_ports, 1);
+	xs_keep_lists(seg, to);
+	xs_keep(seg, to, XS_KEPT_PORTS, 1);
 	server_open(1);
 }
 

@@ -186,9 +186,9 @@ static void a_claim_that_was_begun_leaves_the_lower_peer_to_the_upper_cache(void
 		if (i % 3) {
 			assert_int_equal(xseg_plug_claim(cache), 0);
 			if (i % 3 == 1)
-				atomic_store(&seg->peers[l].above, u + 1);
+				xs_keep(seg, l, XS_KEPT_ABOVE, u + 1);
 		} else {
-			atomic_store(&seg->peers[c].above, u + 1);
+			xs_keep(seg, c, XS_KEPT_ABOVE, u + 1);
 			xs_route_store(seg, c, l, true);
 		}
 		assert_int_equal(keeper(l), i % 3 == 2 ? c : u);

@@ -512,7 +512,7 @@ static void a_sweep_that_was_killed_half_way_touches_no_port_that_has_a_new_owne
 
 	(void)state;
 	abandon(dead);
-	atomic_store(&seg->ports[port].peer, 0);	/* and there the sweeper died */
+	xs_keep_port(seg, port, 0);	/* and there the sweeper died */
 	client_open(16);
 	assert_int_equal(c->index, port);
 	r = xseg_req_alloc(c);
@@ -701,22 +701,27 @@ static void damaged_ports_refuse_the_open_and_crash_nobody(void **state)
 	struct xseg_peer *peer = segrig_server(seg, "memd", 1, 16);
 	struct xs_port *port = peer->port[0].sh;
 	struct xs_peer *p = peer->sh;
-	uint32_t right = p->port[0];
+	uint32_t right = p->port[0], index = peer->index, at = peer->port[0].index;
+	uint32_t first = port->req_first;
 
 	(void)state;
 	close_peer(peer);
+	/* and so their copies */
 	p->port[0] = UINT16_MAX;
+	xs_keep_lists(seg, index);
 	assert_int_equal(segrig_open_fails(seg, "memd", "memd", 1, 16), -EPROTO);
 	p->port[0] = (uint16_t)((right + 1) % 16);
+	xs_keep_lists(seg, index);
 	assert_int_equal(segrig_open_fails(seg, "memd", "memd", 1, 16), -EPROTO);
 	p->port[0] = (uint16_t)right;
-	port->req_nr = UINT32_MAX;
+	xs_keep_lists(seg, index);
+	xs_keep_range(seg, at, first, UINT32_MAX);
 	peer = segrig_server(seg, "memd", 1, 16);
 	assert_null(xseg_req_alloc(segrig_port(peer)));
 	assert_int_equal(xseg_peer_orphans(peer), 0);
 	close_peer(segrig_client(seg, "me", 16));
 	close_peer(peer);
-	port->req_nr = 16;
+	xs_keep_range(seg, at, first, 16);
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_STOPPED);
 }
 
