@@ -164,6 +164,7 @@ static const struct contract contract = {
 	.open = open_empty,
 	.close = filed_close,
 	.hold = hold,
+	.lists = true,
 	.align = 512,
 	.nr_random = 1000,
 	.nr_torn = 1000,

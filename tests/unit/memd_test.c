@@ -48,6 +48,7 @@ static const struct contract contract = {
 	.open = open_empty,
 	.close = rig_close,
 	.hold = hold,
+	.lists = true,
 	.align = 4096,
 	.nr_random = 4000,
 	.nr_torn = 4000,
