@@ -42,6 +42,7 @@ bool around_read(struct cport *ps, struct creq *c, enum bypass_why why)
 
 	if (!may_go(ps, c))
 		return false;
+	loan_ungrant(ps, c, c->nr);
 	count(ps, CC_READS, 1);
 	count(ps, (enum cache_counter)(CC_BYPASSED_SEQUENTIAL + why), 1);
 	count(ps, CC_BYPASSED_BYTES, c->r->size);

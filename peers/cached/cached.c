@@ -182,6 +182,7 @@ static void parts_init(struct cached *k)
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		port_init(k, i);
 	pthread_mutex_init(&k->mem_lock, NULL);
+	pthread_mutex_init(&k->loans.lock, NULL);
 	pthread_mutex_init(&k->dirty_lock, NULL);
 	pthread_mutex_init(&k->volume_lock, NULL);
 	throttle_init(&k->throttle);
@@ -210,6 +211,7 @@ static void parts_fini(struct cached *k)
 	throttle_fini(&k->throttle);
 	pthread_mutex_destroy(&k->volume_lock);
 	pthread_mutex_destroy(&k->dirty_lock);
+	pthread_mutex_destroy(&k->loans.lock);
 	pthread_mutex_destroy(&k->mem_lock);
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		waiters_drop(&k->ports[i].want_requests);

@@ -28,6 +28,7 @@
  *   dirty_lock	the lists of dirty objects, flush tickets, pending FLUSH requests
  *   throttle.lock	how fast the store takes dirty data, writers that are slowed
  *   streams.lock	the table of streams (stream.h)
+ *   loans.lock		credit is being given (loan.c)
  *
  * Invariants:
  *   C1  a slot is changed inside its object only, its state and page by bucket_set_at() only

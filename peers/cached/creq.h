@@ -45,7 +45,13 @@ struct creq {
 	uint64_t seq;
 	uint32_t ticket;	/* FLUSH: what it covers */
 	uint32_t newer;				/* as `older` */
-	uint64_t dirty_end;		/* INFO: end of what was dirty when the store was asked */
+	union {
+		uint64_t dirty_end;	/* INFO: end of what was dirty when the store was asked */
+		/* read: buckets that count as lent to that port, and are not listed (loan.c) */
+		struct {
+			uint32_t port, nr;
+		} granted;
+	};
 	uint64_t until_ns;			/* throttle: it waits no longer */
 	uint32_t debt_bytes;			/* throttle: what it makes dirty */
 	uint16_t volume;			/* record of its volume */

@@ -25,8 +25,7 @@
 
 #include "peers/cached/cached.h"
 
-#define SHARE_OF_PORT 64u	/* of the cache's pages: sixteen such ports have a quarter */
-#define MAX_MIN	      16u			/* what that is of the smallest cache */
+#define SHARE_OF_PORT 64u	/* of the cache's pages: no port may pin more than that part */
 #define MARK_AFTER    8u	/* loans of an object, before more than they get the mark */
 
 void direct_begin(struct cached *k)
@@ -43,9 +42,9 @@ void direct_look(struct cached *k)
 
 static uint32_t max_now(struct cached *k)
 {
-	uint32_t max = data_pages(k) / SHARE_OF_PORT;
+	uint32_t max = data_pages(k) / SHARE_OF_PORT, all = loans_direct_max(k);
 
-	return max > MAX_MIN ? max : MAX_MIN;
+	return max < all ? max : all;
 }
 
 static bool is_wanted(struct cached *k)

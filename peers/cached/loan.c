@@ -26,12 +26,20 @@
  * extent is to leave. Borrowers do not ring when they let go.
  *
  * How much may be lent: a quarter of the cache, whatever borrowers do, so that the others always
- * find pages. A port gets as much as is left besides what it has (dynamic thresholds: A. Choudhury,
- * E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM ToN
- * 1998): a single one half of it, and there is always some for one more. To find out what is lent
- * is a look at all requests, so credit is given for many pages at a time, to the pair of a thread
- * of the cache and a port that borrows. When there is none to give but what others have and do not
- * use, that is void: the epoch changes.
+ * find pages. Less where minima of volumes (share.h) leave less. Three quarters of that are for
+ * what is asked for. A port gets as much as is left besides what it has (dynamic thresholds: A.
+ * Choudhury, E. Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
+ * IEEE/ACM ToN 1998): a single one half of it, and there is always some for one more. The rest is
+ * for direct reads (direct.c), which ask nobody: each port of the segment may pin its part of it.
+ *
+ * A page is counted as lent from the grant on. To find out what is lent is a look at all requests,
+ * so credit is given for many pages at a time, to the pair of a thread of the cache and a port that
+ * borrows. The pages of a read that waits for the store are listed nowhere yet: they are *granted*
+ * until they are listed, or copied, or the read ends. So a page goes from credit to granted to
+ * listed, and whoever counts looks in that order: each page is seen at least once. When there is no
+ * credit to give but what others have and do not use, that is void: the epoch changes. It changes,
+ * too, when less may be lent than before, and a shrinking cache lets an extent leave only if what
+ * is lent is a quarter of the rest (resize.c).
  *
  * A successor looks at all requests before it serves: what is lent and in a slot gets the bit, what
  * is in none goes to limbo.
@@ -43,10 +51,13 @@
  *       three bits: one that seems to be the present one, and is eight older, only makes a page
  *       wait in limbo that need not
  *   L3  a page in limbo is in no slot, no pool and no other list; its extent is not given back
- *   L4  what is on loan or was granted is at most a quarter of the cache, but for what changed
- *       hands while it was granted
+ *   L4  what is listed or granted, and what direct readers may pin beside that, is at most a quarter
+ *       of the cache: as it was when credit was last given. Where several threads lend, each may
+ *       be listing one hit beyond that (HIT_BUCKETS pages)
+ *   L5  granted[port] is the sum of what reads that are not answered hold for that port
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "peers/cached/cached.h"
@@ -62,8 +73,12 @@
 
 void loans_open(struct cached *k)
 {
+	struct xseg_info info;
+
 	xlist_init(&k->loans.limbo, k->clean.nodes);
 	atomic_store_explicit(&k->loans.era, FIRST_ERA << 1, memory_order_relaxed);
+	xseg_get_info(k->peer.seg, &info);
+	k->loans.nr_ports = info.nr_ports;
 }
 
 /* ---- eras ---- */
@@ -151,6 +166,33 @@ uint32_t loans_out(struct cached *k)
 	return t.all;
 }
 
+/* Pages that all may be lent together. */
+static uint32_t loans_max(struct cached *k, uint32_t pages)
+{
+	uint32_t spare = share_unpromised(k, pages);
+
+	return pages / 4 < spare ? pages / 4 : spare;
+}
+
+/* The part of it for those who read directly, all together. */
+static uint32_t direct_part(uint32_t max)
+{
+	return max / 4;
+}
+
+static void most_note(struct cached *k, uint32_t nr)
+{
+	if (atomic_load_explicit(&k->loans.most, memory_order_relaxed) < nr)
+		atomic_store_explicit(&k->loans.most, nr, memory_order_relaxed);
+}
+
+uint32_t loans_direct_max(struct cached *k)
+{
+	most_note(k, data_pages(k) / 4);
+	return direct_part(loans_max(k, data_pages(k))) / k->loans.nr_ports;
+}
+
+/* acquire, here and in granted_sum(): partners are the releases where a page goes on */
 static uint32_t credit_given(struct cached *k)
 {
 	uint32_t sum = 0;
@@ -158,67 +200,175 @@ static uint32_t credit_given(struct cached *k)
 	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
 		for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
 			sum += atomic_load_explicit(
-				&k->ports[i].lender.credit[port], memory_order_relaxed);
+				&k->ports[i].lender.credit[port], memory_order_acquire);
+	return sum;
+}
+
+static uint32_t granted_sum(struct cached *k)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t port = 0; port < XSEG_MAX_PORTS; port++)
+		sum += atomic_load_explicit(&k->loans.granted[port], memory_order_acquire);
 	return sum;
 }
 
 static void credit_set(struct cport *ps, uint32_t port, uint32_t credit)
 {
-	atomic_store_explicit(&ps->lender.credit[port], credit, memory_order_relaxed);
+	atomic_store_explicit(&ps->lender.credit[port], credit, memory_order_release);
 }
 
 /* Of what is left beside `all` that is lent, and `its` of it, half: then what a port has is never
  * more than what is left. */
 static uint32_t credit_for(struct cached *k, uint32_t all, uint32_t its)
 {
-	uint32_t most = data_pages(k) / 4, left = most > all ? most - all : 0;
+	uint32_t max = loans_max(k, data_pages(k)), most = max - direct_part(max),
+		 left = most > all ? most - all : 0;
 
 	return left > its ? (left - its) / 2 : 0;
 }
 
-/* Looks how much is lent, and gives the port credit by that; false: not enough for so many
- * pages. */
-XCOLD static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
+/* What is lent now, by everybody or to that port, and in *unused the credit of others. In the order
+ * in which a page goes on. */
+static struct tally loans_tally(struct cached *k, uint32_t port, uint32_t *unused)
+{
+	struct tally t = { .k = k, .port = port };
+
+	*unused = credit_given(k);
+	t.all = granted_sum(k);
+	if (port < XSEG_MAX_PORTS)
+		t.its = atomic_load_explicit(&k->loans.granted[port], memory_order_acquire);
+	xseg_loans(k->peer.seg, tally, &t);
+	return t;
+}
+
+/* All credit that is not used is void. */
+static void credit_void(struct cached *k)
+{
+	atomic_fetch_add_explicit(&k->loans.epoch, 1, memory_order_relaxed);
+}
+
+/* Under loans.lock. */
+static bool credit_give_locked(struct cport *ps, uint32_t port, uint32_t nr)
 {
 	struct cached *k = ps->cache;
-	struct tally t = { .k = k, .port = port };
 	uint32_t credit, unused;
+	struct tally t;
 
-	if (ps->pp->now_ns < ps->lender.refused_ns)
-		return false;
-	xseg_loans(k->peer.seg, tally, &t);
 	credit_set(ps, port, 0);
-	unused = credit_given(k);
+	t = loans_tally(k, port, &unused);
 	credit = credit_for(k, t.all + unused, t.its);
 	if (credit < nr) {
 		if (credit_for(k, t.all, t.its) >= nr)
-			atomic_fetch_add_explicit(&k->loans.epoch, 1, memory_order_relaxed);
+			credit_void(k);
 		ps->lender.refused_ns = ps->pp->now_ns + REFUSED_NS;
 		return false;
 	}
+	most_note(k, data_pages(k) / 4);
 	credit_set(ps, port, credit);
 	return true;
 }
 
-bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
+/* Looks how much is lent, and gives the port credit by that; false: not enough for so many pages,
+ * or another thread is giving some. */
+XCOLD static bool credit_give(struct cport *ps, uint32_t port, uint32_t nr)
+{
+	struct loans *l = &ps->cache->loans;
+	bool given;
+
+	if (ps->pp->now_ns < ps->lender.refused_ns || pthread_mutex_trylock(&l->lock))
+		return false;
+	given = credit_give_locked(ps, port, nr);
+	pthread_mutex_unlock(&l->lock);
+	return given;
+}
+
+/* Its thread's credit goes if it is void. */
+static void credit_look(struct cport *ps)
+{
+	uint32_t epoch = atomic_load_explicit(&ps->cache->loans.epoch, memory_order_relaxed);
+
+	if (ps->lender.epoch == epoch)
+		return;
+	for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
+		credit_set(ps, i, 0);
+	ps->lender.epoch = epoch;
+}
+
+/* The port has credit for so many. */
+static bool credit_has(struct cport *ps, uint32_t port, uint32_t nr)
 {
 	struct lender *l = &ps->lender;
-	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, r), epoch, credit;
 
-	epoch = atomic_load_explicit(&ps->cache->loans.epoch, memory_order_relaxed);
-	if (l->epoch != epoch) {
-		for (uint32_t i = 0; i < XSEG_MAX_PORTS; i++)
-			credit_set(ps, i, 0);
-		l->epoch = epoch;
-	}
-	if (atomic_load_explicit(&l->credit[port], memory_order_relaxed) < nr &&
-		!credit_give(ps, port, nr)) {
-		count(ps, CC_LOANS_REFUSED, 1);
-		return false;
-	}
-	credit = atomic_load_explicit(&l->credit[port], memory_order_relaxed);
+	credit_look(ps);
+	if (atomic_load_explicit(&l->credit[port], memory_order_relaxed) >= nr ||
+		credit_give(ps, port, nr))
+		return true;
+	count(ps, CC_LOANS_REFUSED, 1);
+	return false;
+}
+
+static void credit_use(struct cport *ps, uint32_t port, uint32_t nr)
+{
+	uint32_t credit =
+		atomic_load_explicit(&ps->lender.credit[port], memory_order_relaxed);
+
 	credit_set(ps, port, credit - nr);
+}
+
+bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr)
+{
+	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, r);
+
+	if (!credit_has(ps, port, nr))
+		return false;
+	credit_use(ps, port, nr);
 	return true;
+}
+
+bool loan_grant(struct cport *ps, struct creq *c)
+{
+	struct loans *l = &ps->cache->loans;
+	uint32_t port = xseg_req_borrower(ps->cache->peer.seg, c->r);
+
+	if (!credit_has(ps, port, c->nr))
+		return false;
+	c->granted.port = port;
+	c->granted.nr = c->nr;
+	/* before its credit goes: who counts looks there first */
+	atomic_fetch_add_explicit(&l->granted[port], c->nr, memory_order_relaxed);
+	credit_use(ps, port, c->nr);
+	return true;
+}
+
+void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr)
+{
+	if (nr > c->granted.nr)
+		nr = c->granted.nr;
+	if (nr == 0)
+		return;
+	c->granted.nr -= nr;
+	/* release: what is lent is listed */
+	atomic_fetch_sub_explicit(
+		&ps->cache->loans.granted[c->granted.port], nr, memory_order_release);
+}
+
+bool loans_fit(struct cached *k, uint32_t pages)
+{
+	uint32_t max = loans_max(k, pages), unused;
+	struct tally t = loans_tally(k, XSEG_NONE, &unused);
+
+	if (t.all + unused <= max - direct_part(max))
+		return true;
+	if (unused)
+		credit_void(k);
+	return false;
+}
+
+void loans_recount(struct cached *k)
+{
+	credit_void(k);
+	direct_look(k);
 }
 
 bool loan_bucket(
@@ -359,6 +509,7 @@ uint64_t limbo_run(struct cport *ps)
 	uint32_t nr = atomic_load_explicit(&k->loans.nr_limbo, memory_order_relaxed);
 	bool freed;
 
+	credit_look(ps);
 	if ((nr == 0 && !l->has_gifts) || !is_wanted(k)) {
 		l->next_ns = l->pause_ns = 0;
 		if (nr && nr >= atomic_load_explicit(&k->loans.nr_pinned, memory_order_relaxed) +
@@ -384,6 +535,7 @@ uint64_t limbo_run(struct cport *ps)
 struct restore {
 	struct cached *k;
 	uint8_t *page_is;
+	uint32_t nr;				/* on loan, some more than once */
 };
 
 static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
@@ -394,7 +546,7 @@ static void restore(uint32_t page, uint32_t port, unsigned look, void *arg)
 	uint32_t b;
 
 	(void)port;
-	(void)look;
+	res->nr += look == 1 && page_is_ours(k, page);
 	switch (res->page_is[page]) {
 	case PAGE_BUCKET:
 		o = page_object(k, page, &b);
@@ -418,26 +570,57 @@ void loans_restore(struct cached *k, uint8_t *page_is)
 	struct restore res = { .k = k, .page_is = page_is };
 
 	xseg_loans(k->peer.seg, restore, &res);
+	most_note(k, res.nr);
 }
 
 /* ---- checking ---- */
 
+struct check {
+	struct cached *k;
+	uint64_t *seen;				/* bits, by page */
+	uint32_t nr;				/* pages that are listed */
+};
+
 static void check_lent(uint32_t page, uint32_t port, unsigned look, void *arg)
 {
-	struct cached *k = arg;
+	struct check *c = arg;
+	struct cached *k = c->k;
 	struct object *o;
 	uint64_t owner = xseg_page_owner(k->peer.seg, page);
 	uint32_t b;
 
 	(void)port;
-	if (look == 0 || !page_is_ours(k, page) || limbo_holds(owner) || owner & OWNER_GIFT)
+	if (look == 0 || !page_is_ours(k, page))
+		return;
+	c->nr += !(c->seen[page / 64] >> page % 64 & 1);
+	c->seen[page / 64] |= 1ull << page % 64;
+	if (limbo_holds(owner) || owner & OWNER_GIFT)
 		return;
 	o = page_object(k, page, &b);
 	/* L1 */
 	assert(o && slot_page(slot_get(k, o, b)) == page && loan_holds(k, slot_get(k, o, b)));
 }
 
+/* L5. */
+static uint32_t check_granted(struct cached *k)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < k->nr_requests; i++)
+		if (k->creqs[i].state != CREQ_IDLE && k->creqs[i].step == read_step)
+			sum += k->creqs[i].granted.nr;
+	assert(sum == granted_sum(k));
+	return sum;
+}
+
 void loans_check(struct peer *p)
 {
-	xseg_loans(p->seg, check_lent, cached_of(p));
+	struct cached *k = cached_of(p);
+	struct check c = { .k = k, .seen = calloc(k->seg_pages / 64 + 1, sizeof(*c.seen)) };
+	uint32_t granted = check_granted(k);
+
+	assert(c.seen);
+	xseg_loans(p->seg, check_lent, &c);
+	free(c.seen);
+	assert(c.nr + granted <= k->loans.most);			/* L4 */
 }

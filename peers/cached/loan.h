@@ -9,6 +9,7 @@
 #include "peers/cached/object.h"
 #include "xtypes/xlist.h"
 
+struct creq;
 struct peer;
 
 #define OWNER_LENT   (1ull << 59)	/* of a page that is in no bucket: it may be on loan */
@@ -41,12 +42,30 @@ struct loans {
 	_Atomic uint32_t era;
 	/* by page: the era that began with the last look that found it; who looks */
 	_Atomic uint8_t *seen;
+	pthread_mutex_t lock;			/* to give credit: only tried */
+	/* pages of reads that wait, and are not listed yet, by the port that borrows: any thread */
+	_Atomic uint32_t granted[XSEG_MAX_PORTS];
+	uint32_t nr_ports;			/* of the segment */
+	/* the most that may be lent, as it was at most, or what a predecessor had lent: for
+	 * loans_check() */
+	_Atomic uint32_t most;
 };
 
 void loans_open(struct cached *k);
-/* Inside: whether the read may be lent its pages. Those that it is not lent after all count,
- * too. */
+/* Inside: whether the read may be lent its pages, which are listed before the thread goes on to
+ * anything else. Those that it is not lent after all count, too. */
 bool loan_begin(struct cport *ps, const struct xreq *r, uint32_t nr);
+/* Inside: the same for a read that may wait: all of its buckets count from now on, until
+ * loan_ungrant() says of so many of them that they are listed, or will not be lent. */
+bool loan_grant(struct cport *ps, struct creq *c);
+void loan_ungrant(struct cport *ps, struct creq *c, uint32_t nr);
+/* Whether what is lent, or may be, is a quarter of a cache of so many pages. If not only since
+ * credit is not used, that is void now: it may be true some rounds later. Any thread. */
+bool loans_fit(struct cached *k, uint32_t pages);
+/* Less may be lent than before. Any thread. */
+void loans_recount(struct cached *k);
+/* Pages that one port may pin by reading directly. Any thread. */
+uint32_t loans_direct_max(struct cached *k);
 /* Inside: the i-th page of r is bucket b's, whose slot is w. True: that may be read directly from
  * now on. */
 bool loan_bucket(

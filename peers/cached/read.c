@@ -76,7 +76,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
  * working on are counted in *loading. */
 static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading)
 {
-	uint32_t absent = 0;
+	uint32_t absent = 0, before = c->nr_done;
 	bool news = false;
 
 	*loading = 0;
@@ -101,6 +101,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
 			++*loading;
 		}
 	}
+	loan_ungrant(ps, c, c->nr_done - before);
 	if (news)
 		direct_mark(ps, c->obj, c->r, c->first, c->nr);
 	return absent;
@@ -110,6 +111,7 @@ static uint32_t copy_present(struct cport *ps, struct creq *c, uint32_t *loading
  * counted there. */
 static void read_finish(struct cport *ps, struct creq *c, int64_t result)
 {
+	loan_ungrant(ps, c, c->nr);
 	count(ps, CC_READS, 1);
 	count_copied(ps, (uint32_t)(c->nr - c->nr_pages) * BUCKET_SIZE);
 	if (c->nr_pages)
@@ -302,7 +304,7 @@ void read_step(struct cport *ps, struct creq *c)
 	if (c->around != BYPASS_NONE && around_read(ps, c, (enum bypass_why)c->around))
 		return;
 	if (c->r->flags & XSEG_REQ_LOAN && !c->looked)
-		c->lends = loan_begin(ps, c->r, c->nr);
+		c->lends = loan_grant(ps, c);
 	absent = copy_present(ps, c, &loading);
 	if (!c->looked) {
 		c->looked = true;

@@ -158,14 +158,26 @@ static void kick_all(struct cached *k)
 		peer_port_kick(&k->peer.ports[i]);
 }
 
+/* For data, when one more extent has left: what is cut into chunks stays. */
+static uint32_t rest_pages(struct cached *k)
+{
+	uint32_t pages = data_pages(k);
+
+	return pages > XSEG_EXTENT_PAGES ? pages - XSEG_EXTENT_PAGES : 0;
+}
+
 /* As many as are to leave, or a few of them: the others have their turn in the next rounds. */
 static uint64_t leave_some(struct cport *ps, uint32_t nr)
 {
 	struct cached *k = ps->cache;
 
-	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS; i++)
+	for (uint32_t i = 0; i < nr && i < ROUND_EXTENTS; i++) {
+		if (!loans_fit(k, rest_pages(k)))
+			return ps->pp->now_ns + RETRY_MIN_NS;
 		if (!extent_leave(k))
 			return ps->pp->now_ns + RETRY_MAX_NS;
+		loans_recount(k);
+	}
 	if (nr <= ROUND_EXTENTS)
 		kick_all(k);	/* their magazines hold some of them */
 	k->resize = (struct resize){ .page = 0 };

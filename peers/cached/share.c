@@ -74,6 +74,15 @@ uint32_t share_pages_for(struct cached *k, uint32_t min_sum)
 	return pages;
 }
 
+uint32_t share_unpromised(struct cached *k, uint32_t pages)
+{
+	uint32_t promised = read_relaxed(&k->shares.min_sum);
+
+	if (promised)
+		promised += reserve(k, pages);
+	return pages > promised ? pages - promised : 0;
+}
+
 static bool promises_hold(struct cached *k)
 {
 	uint32_t pages = usable(k, read_relaxed(&k->nr_pages));
@@ -139,6 +148,7 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max)
 	pthread_mutex_lock(&k->mem_lock);
 	atomic_store_explicit(
 		&k->shares.min_sum, k->shares.min_sum - sh->min + min, memory_order_relaxed);
+	loans_recount(k);
 	atomic_store_explicit(&sh->min, min, memory_order_relaxed);
 	atomic_store_explicit(&sh->max, max, memory_order_relaxed);
 	add_record(k, rec);

@@ -119,6 +119,9 @@ void share_set(struct cached *k, uint32_t rec, uint32_t min, uint32_t max);
 uint32_t share_limit(struct cached *k, uint32_t pages);
 uint32_t share_pages_for(struct cached *k, uint32_t min_sum);
 
+/* How many of so many pages for data are promised to nobody. */
+uint32_t share_unpromised(struct cached *k, uint32_t pages);
+
 /* The volume has so many pages more, or less. */
 void share_count(struct cached *k, uint32_t rec, int by);
 /* Whether the object's pages are spared when somebody takes pages for that volume. */

@@ -415,6 +415,86 @@ static void no_more_than_a_quarter_of_the_cache_is_lent_and_the_rest_is_copied(v
 	let_go(io[0]);
 }
 
+/* Their pages are listed nowhere before the store has answered. */
+static void reads_that_wait_for_the_store_count_as_lent(void **state)
+{
+	struct crig_io *io[10], *w;
+	uint32_t lent = 0;
+
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(60), 5);
+	crig_limit(80);
+	crig_hold(true);
+	for (uint32_t i = 0; i < 10; i++) {
+		io[i] = loan("a", B(6 * i), B(6));
+		crig_expect_waits(io[i]);
+		loans_check(crig.peer);
+	}
+	crig_hold(false);
+	crig_settle();
+	for (uint32_t i = 0; i < 10; i++) {
+		assert_true(has(io[i], 5));
+		lent += is_lent(io[i], 0) ? 6 : 0;
+	}
+	loans_check(crig.peer);
+	assert_in_range(lent, 6, 20);
+	/* the others find pages */
+	w = crig_write("b", 0, B(40), 7);
+	crig_expect(w, B(40));
+	for (uint32_t i = 0; i < 10; i++)
+		let_go(io[i]);
+}
+
+static void what_was_granted_to_a_read_that_fails_may_be_lent_again(void **state)
+{
+	(void)state;
+	crig_up("");
+	crig_store_fill("a", 0, B(6), 5);
+	crig_limit(80);
+	for (uint32_t i = 0; i < 20; i++) {
+		struct crig_io *io;
+
+		crig_fail_next(XSEG_OP_READ, -EIO, 1);
+		io = loan("a", 0, B(6));
+		crig_expect(io, -EIO);
+		loans_check(crig.peer);
+	}
+	let_go(loan("a", 0, B(6)));
+	assert_true(crig_counter(CC_LENT_BYTES) >= B(6));
+	assert_int_equal(crig_counter(CC_LOANS_REFUSED), 0);
+}
+
+/* Who reads directly asks nobody: all that can be have their part of a sixteenth. */
+static void direct_readers_of_all_ports_pin_a_sixteenth_of_the_cache_at_most(void **state)
+{
+	(void)state;
+	crig_up("");
+	assert_int_equal(crig.k->loans.nr_ports, 8);
+	assert_in_range(crig.k->direct.max * crig.k->loans.nr_ports, 1, data_pages(crig.k) / 16);
+}
+
+/* What volumes have for sure is not lent to those who keep it. */
+static void minima_of_volumes_leave_less_to_be_lent(void **state)
+{
+	struct crig_io *io[80];
+	uint32_t lent = 0;
+
+	(void)state;
+	crig_up("");
+	crig_volume(1);
+	crig_volume_set("id=1 min=2368k");
+	crig_expect(crig_write("a", 0, B(160), 5), B(160));
+	for (uint32_t i = 0; i < 80; i++) {
+		io[i] = loan("a", B(2 * i), B(2));
+		lent += is_lent(io[i], 0) ? 2 : 0;
+	}
+	assert_in_range(lent, 1, data_pages(crig.k) - 592 - 257);
+	loans_check(crig.peer);
+	for (uint32_t i = 0; i < 80; i++)
+		let_go(io[i]);
+}
+
 /* ---- deaths and leaving ------------------------------------------------------------------ */
 
 static void a_successor_keeps_what_its_predecessor_lent(void **state)
@@ -536,6 +616,32 @@ static void an_extent_is_not_given_back_while_a_page_of_it_is_on_loan(void **sta
 	assert_int_equal(limbo(), 0);
 }
 
+/* Else what is lent would be all that a small cache has. */
+static void a_cache_does_not_shrink_below_four_times_what_is_lent(void **state)
+{
+	struct crig_io *io[64];
+	uint32_t lent = 0;
+
+	(void)state;
+	crig_up("memory=12M");
+	for (uint32_t i = 0; i < 4; i++)
+		crig_expect(crig_write("a", B(256 * i), B(256), 5), B(256));
+	crig_expect(crig_flush(0), 0);
+	for (uint32_t i = 0; i < 64; i++) {
+		io[i] = loan("a", B(16 * i), B(16));
+		lent += is_lent(io[i], 0) ? 16 : 0;
+	}
+	assert_in_range(lent, 256, 768);
+	crig_set("memory=4M");
+	crig_pass(10 * CRIG_S);
+	assert_true(data_pages(crig.k) >= 4 * lent);
+	crig_expect(crig_write("b", 0, B(256), 6), B(256));
+	for (uint32_t i = 0; i < 64; i++)
+		let_go(io[i]);
+	crig_pass(10 * CRIG_S);
+	assert_int_equal(nr_owned(crig.k), 1024);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -559,11 +665,16 @@ int main(void)
 		CRIG_T(eviction_of_what_was_lent_makes_room),
 		CRIG_T(a_write_waits_for_pages_that_are_all_on_loan_and_goes_on_when_they_are_let_go),
 		CRIG_T(no_more_than_a_quarter_of_the_cache_is_lent_and_the_rest_is_copied),
+		CRIG_T(reads_that_wait_for_the_store_count_as_lent),
+		CRIG_T(what_was_granted_to_a_read_that_fails_may_be_lent_again),
+		CRIG_T(direct_readers_of_all_ports_pin_a_sixteenth_of_the_cache_at_most),
+		CRIG_T(minima_of_volumes_leave_less_to_be_lent),
 		CRIG_T(a_successor_keeps_what_its_predecessor_lent),
 		CRIG_T(a_read_that_was_lent_something_before_the_kill_is_done_again),
 		CRIG_T(a_cache_is_not_quiet_while_it_has_lent_something),
 		CRIG_T(a_cache_that_has_stopped_counts_nothing_as_kept_aside),
 		CRIG_T(an_extent_is_not_given_back_while_a_page_of_it_is_on_loan),
+		CRIG_T(a_cache_does_not_shrink_below_four_times_what_is_lent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
