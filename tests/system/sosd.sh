@@ -62,12 +62,17 @@ expect_json "$no_errors" "verified I/O sees no error" \
 t "a flush succeeds" xseg volume flush data
 t "nothing is dirty" wait_for 60 is_clean
 t "the volume is exported" xseg volume export data data.raw
+# data_object NUMBER: the name of that object of the only volume
+data_object()
+{
+	rados -p xseg ls | grep -x "xseg\.-[0-9a-f]\{16\}[a-k]:$(printf %016x "$1")"
+}
 t "rados lists its objects and the list of volumes" \
 	bash -c "rados -p xseg ls | grep -qx 'xseg.:catalog' &&
-	[ \$(rados -p xseg ls | grep -c '^xseg.data:[0-9a-f]\{16\}\$') -eq 16 ]"
+	[ \$(rados -p xseg ls | grep -c '^xseg.-[0-9a-f]\{16\}[a-k]:[0-9a-f]\{16\}\$') -eq 16 ]"
 t "rados tells the size of one" \
-	bash -c "rados -p xseg stat xseg.data:0000000000000003 | grep -q ', size [1-9][0-9]*\$'"
-t "rados gets one" rados -p xseg get xseg.data:0000000000000003 object
+	bash -c "rados -p xseg stat '$(data_object 3)' | grep -q ', size [1-9][0-9]*\$'"
+t "rados gets one" rados -p xseg get "$(data_object 3)" object
 t "it is what the volume holds" cmp -n "$(stat -c %s object)" object data.raw 0 $((3 << 20))
 
 # The set is as large as the cache, so some of what fio checks comes from the pool.
