@@ -176,9 +176,9 @@ if [ -z "$SAN" ]; then	# whose shadow memory no such limit leaves room for
 	{
 		(ulimit -n "$1"; shift; exec "$@")
 	}
-	expect_err 1 "cannot join .*: Too many open files; raise ulimit -n" \
+	expect_err 1 "cannot lock .*: Too many open files; raise ulimit -n" \
 		"so it is with files: of xseg" few 5 xseg --json volume list
-	expect_err 1 "Too many open files; raise ulimit -n" "of xbench" few 5 xbench --target=memd
+	expect_err 1 "Too many open files; raise ulimit -n" "of xbench" few 4 xbench --target=memd
 fi
 t "an idle segment is destroyed" xseg destroy
 expect_exit 4 "and is gone" xseg destroy

@@ -11,6 +11,7 @@
 #include "peers/common/bus.h"
 #include "peers/common/client_peer.h"
 #include "peers/common/dirty.h"
+#include "peers/common/hint.h"
 #include "peers/common/kv.h"
 #include "tools/xseg/out.h"
 
@@ -48,7 +49,10 @@ static int open_peer(struct client *c)
 	unsigned i;
 
 	if (rc)
-		return tool_fail_errno(rc, &err, "end other clients, or make a larger segment",
+		return tool_fail_errno(rc, &err,
+				       tool_is_own_limit(rc)
+					       ? hint_of_limit(rc)
+					       : "end other clients, or make a larger segment",
 				       "segment %s: no place for a client", c->t->segment);
 	for (i = 0; i < CLIENT_NR_PORTS; i++)
 		c->call[i].port = xseg_peer_port(c->peer, i);
