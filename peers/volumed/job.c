@@ -100,7 +100,7 @@ uint64_t vd_job_left(const struct volumed *vd, const struct vd_volume *v)
 		return 0;
 	if (job->lists_nothing && v->in_round && end_object(&v->meta) > v->cursor)
 		return end_object(&v->meta) - v->cursor;
-	return v->listed ? v->listed : 1;
+	return v->listed;
 }
 
 static void queue_add(struct vd_job *job, struct vd_volume *v)
@@ -323,6 +323,26 @@ static void zeroes_by_write(struct volumed *vd, struct xreq *r)
 	memcpy(r->page, vd->page + VD_LOAD_PAGES, r->nr_pages * sizeof(r->page[0]));
 }
 
+/* The next object that is named and is to go; false: there is none. */
+static bool name_next(const struct vd_volume *v, struct listing_names *names, uint64_t *number)
+{
+	char name[XSEG_TARGET_MAX];
+
+	while (listing_next(names, name) == 1)
+		if (vd_object_number(v, name, number) && *number >= first_object(&v->meta))
+			return true;
+	return false;
+}
+
+static uint64_t names_count(const struct vd_volume *v, struct listing_names names)
+{
+	uint64_t nr = 0, number;
+
+	while (name_next(v, &names, &number))
+		nr++;
+	return nr;
+}
+
 /* The answer stays until what it names is deleted. */
 static void list_done(struct peer_port *pp, struct xreq *r)
 {
@@ -351,7 +371,7 @@ static void list_done(struct peer_port *pp, struct xreq *r)
 	}
 	job->out--;
 	job->list = r;
-	v->listed = job->names.left;
+	v->listed = names_count(v, job->names);
 	step_set(job, VD_JOB_DELETE);
 }
 
@@ -377,6 +397,8 @@ static void job_done(struct peer_port *pp, struct xreq *r)
 		rc = 0;
 	else if (rc >= 0)
 		rc = rc < (int64_t)r->size ? -EIO : 0;	/* zeroed in part */
+	if (!rc && r->op == XSEG_OP_DELETE)
+		job->v->listed -= job->v->listed > 0;
 	job_over(pp, r, (int)rc);
 }
 
@@ -497,24 +519,16 @@ static void names_over(struct peer_port *pp)
 static bool delete_next(struct peer_port *pp)
 {
 	struct vd_job *job = &vd_of(pp)->job;
-	struct listing_names before;
-	char name[XSEG_TARGET_MAX];
+	struct listing_names before = job->names;
 	uint64_t number;
 
-	for (;;) {
-		before = job->names;
-		if (listing_next(&job->names, name) != 1)
-			return false;
-		if (vd_object_number(job->v, name, &number) &&
-			number >= first_object(&job->v->meta))
-			break;
-	}
+	if (!name_next(job->v, &job->names, &number))
+		return false;
 	if (!job_submit(pp, XSEG_OP_DELETE, number * job->v->meta.object_size, 0)) {
 		job->names = before;
 		return false;
 	}
 	job->v->found = true;
-	job->v->listed = job->names.left + 1;
 	job->slice -= job->slice > 0;
 	return true;
 }

@@ -113,7 +113,7 @@ struct vd_volume {
 	struct vd_volume *next_job;
 	uint64_t cursor;			/* of this round: of the LIST; or the next object */
 	uint64_t deleted;			/* objects, in all rounds */
-	uint64_t listed;			/* names of the last answer, not deleted yet */
+	uint64_t listed;			/* objects that the last answer named, not deleted yet */
 	uint64_t retry_ns;			/* waits until then, for its next turn */
 	uint64_t again_ns, again;		/* the next round, when older requests are left; step */
 	uint32_t waits_for;			/* older requests, at the last look */
@@ -464,7 +464,7 @@ void vd_split_mark(struct peer_port *pp, const struct vd_volume *v);
 /* v is REMOVING or SHRINKING: its objects will be deleted. Port 0's thread. */
 void vd_job_add(struct peer_port *pp, struct vd_volume *v);
 uint64_t vd_job_poll(struct peer_port *pp);
-/* Objects that are known to be still there: 0 only when the job is done. Port 0's thread. */
+/* Objects that are known to be left; more may come to light. Port 0's thread. */
 uint64_t vd_job_left(const struct volumed *vd, const struct vd_volume *v);
 
 /* ---- volumed_admin.c --------------------------------------------------------------------- */

@@ -68,7 +68,10 @@ static void text_begin(struct peer_port *pp, const struct xreq *r, struct kv_tex
 static bool add_volume(struct volumed *vd, const struct vd_volume *v, char end, struct kv_text *t)
 {
 	const struct vd_meta *m = &v->meta;
-	const char *state = m->state == VD_REMOVING ? "removing" : "ok";
+	const char *state = m->state == VD_REMOVING    ? "removing"
+			    : m->state == VD_SHRINKING ? "shrinking"
+						       : "ok";
+	bool has_job = m->state != VD_LIVE;
 
 	return kv_add(t,
 		"slot=%u%cname=%s%cid=%u%cidentity=%" PRIu64 "%cprefix=%s%csize_bytes=%" PRIu64
@@ -76,8 +79,8 @@ static bool add_volume(struct volumed *vd, const struct vd_volume *v, char end, 
 		"%cobjects_deleted=%" PRIu64 "%cwaits_for_requests=%u\n",
 		vd_slot_of(vd, v), end, m->name, end, vd_id_of(vd, v), end, m->identity, end,
 		v->prefix, end, m->size_bytes, end, m->object_size, end, state, end,
-		vd_job_left(vd, v), end, vd_job_left(vd, v) ? v->deleted : 0, end,
-		vd_job_left(vd, v) ? v->waits_for : 0);
+		vd_job_left(vd, v), end, has_job ? v->deleted : 0, end,
+		has_job ? v->waits_for : 0);
 }
 
 static bool is_listed(const struct vd_volume *v)
@@ -340,8 +343,8 @@ static struct vd_volume *find(struct volumed *vd, const char *name, int64_t *rc,
 static int64_t say_busy(struct volumed *vd, const struct vd_volume *v, struct kv_text *t)
 {
 	return REASON(t, -EBUSY,
-		"volume '%s' is still being %s, %" PRIu64 " objects are left; try again "
-		"when 'xseg -s %s volume info %s' shows none",
+		"volume '%s' is still being %s, %" PRIu64 " objects are known to be left; try "
+		"again when 'xseg -s %s volume info %s' no longer says so",
 		v->meta.name, v->meta.state == VD_REMOVING ? "removed" : "cut", vd_job_left(vd, v),
 		vd->peer.segment, v->meta.name);
 }

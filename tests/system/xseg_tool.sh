@@ -639,6 +639,8 @@ is "in what it has written is nothing made up" \
 	"$(($(stat -c %s out.partial) < 4194304)) $(cmp -n "$(stat -c %s out.partial)" out.partial data 2>&1)" "1 "
 t "a volume of three objects is made, when the one that timed out is undone" \
 	wait_for 60 xseg volume create w --size 9M
+head -c 9M /dev/urandom >nine
+t "it has data in each of them" xseg volume import w nine
 t "deletes are made to fail" xseg peer set memd fail=delete:1:EIO
 expect_err 3 "^xseg: timed out: volume w: its removal goes on, with 3 more to be deleted; 'xseg volume info w'" \
 	"its removal ends when they are deleted, not before" xseg --timeout 1s volume remove w

@@ -165,11 +165,12 @@ static int show_volume(const struct tool *t, const struct volume *v)
 	printf("volume   %s, id %" PRIu64 "\n", v->name, v->id);
 	printf("size     %s (%" PRIu64 " bytes), in objects of %s\n", out_size(v->size_bytes, size),
 	       v->size_bytes, out_size(v->object_size_bytes, object));
+	printf("state    %s", v->state);
 	if (v->objects_left)
-		printf("state    %s, %" PRIu64 " objects left to delete\n", v->state,
-		       v->objects_left);
-	else
-		printf("state    %s\n", v->state);
+		printf(", %" PRIu64 " objects left to delete", v->objects_left);
+	else if (v->waits_for_requests)
+		printf(", waits for %" PRIu64 " older requests", v->waits_for_requests);
+	printf("\n");
 	return out_done();
 }
 
@@ -365,11 +366,25 @@ static void show_removing(
 		out_eta((uint64_t)ns, gone, v->objects_left, eta));
 }
 
+#define LEFT_TEXT 96
+
+/* What a removal has to do yet, as far as is known. */
+static const char *left_text(const struct volume *v, char text[LEFT_TEXT])
+{
+	if (!v->objects_left && v->waits_for_requests)
+		snprintf(text, LEFT_TEXT, "and waits for %" PRIu64 " older requests",
+			v->waits_for_requests);
+	else
+		snprintf(text, LEFT_TEXT, "with %" PRIu64 " more to be deleted", v->objects_left);
+	return text;
+}
+
 /* Until the objects of the volume of that id are deleted. Others may have its name by now. */
 static int wait_removed(
 	struct tool *t, struct client *c, uint32_t peer, const char *name, uint32_t id)
 {
 	uint64_t since = tool_now_ns(), before = 0;
+	char left[LEFT_TEXT];
 	bool noted = false;
 	struct volume v;
 	int64_t rc;
@@ -385,16 +400,15 @@ static int wait_removed(
 			return TOOL_DONE;
 		if (tool_out_of_time(t))
 			return tool_later(
-				"volume %s: its removal goes on, with %" PRIu64
-				" more to be deleted; 'xseg volume info %s' shows how far it is",
-				name, v.objects_left, name);
+				"volume %s: its removal goes on, %s; "
+				"'xseg volume info %s' shows how far it is",
+				name, left_text(&v, left), name);
 		if (!noted && tool_now_ns() - since > STALL_NS) {
 			noted = true;
 			tool_note(t,
-				"volume remove %s: %" PRIu64
-				" of its objects left, it still waits; 'xseg volume info %s' shows "
-				"how far it is",
-				name, v.objects_left, name);
+				"volume remove %s: it still waits, %s; 'xseg volume info %s' "
+				"shows how far it is",
+				name, left_text(&v, left), name);
 		}
 		before = before ? before : v.objects_left;
 		show_removing(t, &v, before, since);
