@@ -58,7 +58,8 @@ static void object_check(struct cached *k, struct object *o, struct tally *tally
 	for (uint32_t s = 0; s < BUCKET_NR_STATES; s++)
 		assert(o->nr[s] == t.nr[s]);
 	assert(atomic_load(&o->used) == OBJECT_BUCKETS - t.nr[BUCKET_FREE] - t.nr[BUCKET_INVALID]);
-	assert(o->cnt[0] + o->cnt[1] == t.nr[BUCKET_DIRTY] + t.nr[BUCKET_WRITING] + t.inflight);
+	assert(object_nr_dirty(o, 0) + object_nr_dirty(o, 1) ==
+		t.nr[BUCKET_DIRTY] + t.nr[BUCKET_WRITING] + t.inflight);
 	assert((o->state == OBJECT_FLUSHING) == (o->flushes_out > 0));
 	assert(o->state != OBJECT_HELD || o->loads_out > 0);
 	/* F2 */
@@ -144,7 +145,7 @@ static void entry_check(
 
 	if (xcache_state_of(&k->xc, i) == XCACHE_FREE) {
 		assert(object_passes(o) && atomic_load(&o->used) == 0 &&
-			o->cnt[0] + o->cnt[1] == 0);
+			object_nr_dirty(o, 0) + object_nr_dirty(o, 1) == 0);
 		return;
 	}
 	object_check(k, o, &t);

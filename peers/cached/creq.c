@@ -303,6 +303,10 @@ XAPART void creq_request(struct cport *ps, struct xreq *r, bool recovered)
 {
 	struct creq *c = &ps->cache->creqs[r->index];
 
+	if (r->op == XSEG_OP_LIST) {
+		list_request(ps, r);
+		return;
+	}
 	creq_init(c, r);
 	c->recovered = recovered;
 	if (r->op == XSEG_OP_FLUSH) {

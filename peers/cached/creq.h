@@ -237,6 +237,10 @@ void through_deleted(struct cport *ps, struct object *o);
 /* Inside: a change that was voided ends, as if it had been applied before its cut. */
 void write_void(struct cport *ps, struct creq *c);
 
+/* ---- list.c ---- */
+/* Outside of any object: answers a LIST, or forwards it. It never waits. */
+void list_request(struct cport *ps, struct xreq *r);
+
 /* ---- change.c ---- */
 /* Takes something away: nothing older may bring it back. */
 static inline bool op_is_cut(uint8_t op)

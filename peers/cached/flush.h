@@ -104,7 +104,8 @@ uint64_t sync_stamp(struct cached *k);		/* flags of a bucket that a flush has cl
 /* Buckets that may be started: DIRTY, with no older page of theirs on its way (F1). */
 static inline uint32_t nr_startable(const struct object *o)
 {
-	uint32_t inflight = o->cnt[0] + o->cnt[1] - o->nr[BUCKET_DIRTY] - o->nr[BUCKET_WRITING];
+	uint32_t inflight = object_nr_dirty(o, 0) + object_nr_dirty(o, 1) - o->nr[BUCKET_DIRTY] -
+			    o->nr[BUCKET_WRITING];
 
 	return o->nr[BUCKET_DIRTY] - inflight;
 }

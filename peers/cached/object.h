@@ -94,7 +94,8 @@ struct object {
 	uint64_t apply_seq;		/* counts writes applied: which flush covers which write */
 	/* tickets at which each dirty set began: its group's, all volumes' */
 	uint32_t since[2], since_all[2];
-	uint16_t cnt[2];		/* buckets dirty or being written, by set (SLOT_GEN) */
+	/* buckets dirty or being written, by set (SLOT_GEN); read by others (list.c) */
+	_Atomic uint16_t cnt[2];
 	uint32_t changes;	/* the oldest one that is not applied (change.c); 0: none */
 	uint64_t retry_ns;		/* not before then, after a failed flush; or 0 */
 	struct xwork own_work;
@@ -136,6 +137,11 @@ static inline bool object_is_shut(const struct object *o)
 }
 bool object_edge_legal(enum object_state from, enum object_state to);
 const char *object_state_name(enum object_state s);
+/* Acquire, with count_dirty()'s release: the store has what does not count any more (P1). */
+static inline uint32_t object_nr_dirty(const struct object *o, unsigned gen)
+{
+	return atomic_load_explicit(&o->cnt[gen], memory_order_acquire);
+}
 uint64_t slot_get(struct cached *k, struct object *o, uint32_t b);
 void bucket_set(struct cport *ps, struct object *o, uint32_t b, uint64_t word);
 /* The same two of a slot that is at hand. */

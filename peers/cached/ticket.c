@@ -146,6 +146,15 @@ static void set_begin(struct cached *k, struct object *o, unsigned gen)
 	pthread_mutex_unlock(&k->dirty_lock);
 }
 
+/* Returns what the set has now. Release: see object_nr_dirty(). */
+static uint32_t count_dirty(struct object *o, unsigned gen, int by)
+{
+	uint32_t nr = (uint32_t)((int)object_nr_dirty(o, gen) + by);
+
+	atomic_store_explicit(&o->cnt[gen], (uint16_t)nr, memory_order_release);
+	return nr;
+}
+
 static unsigned set_join(struct cached *k, struct object *o)
 {
 	unsigned g = o->gen;
@@ -154,9 +163,9 @@ static unsigned set_join(struct cached *k, struct object *o)
 		   is_before(o->since_all[g],
 			   atomic_load_explicit(&k->all.ticket, memory_order_acquire));
 
-	if (o->cnt[g] && old && o->cnt[!g] == 0)
+	if (object_nr_dirty(o, g) && old && object_nr_dirty(o, !g) == 0)
 		g = o->gen = !g;
-	if (o->cnt[g]++ == 0)
+	if (count_dirty(o, g, 1) == 1)
 		set_begin(k, o, g);
 	return g;
 }
@@ -305,8 +314,8 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 	struct flush_group *g = object_group(k, o);
 	struct creq *ready;
 
-	assert(o->cnt[gen] > 0);
-	if (--o->cnt[gen])
+	assert(object_nr_dirty(o, gen) > 0);
+	if (count_dirty(o, gen, -1))
 		return;
 	pthread_mutex_lock(&k->dirty_lock);
 	g->sets[o->since[gen] % NR_TICKETS]--;
@@ -338,7 +347,7 @@ uint64_t dirty_begin(
 /* A predecessor's dirty bucket, found in the arena: all of these are in set 0. */
 void dirty_restore(struct cached *k, struct object *o)
 {
-	if (o->cnt[0]++ == 0)
+	if (count_dirty(o, 0, 1) == 1)
 		set_begin(k, o, 0);
 }
 

@@ -262,7 +262,7 @@ void volume_adopt(struct cport *ps, struct object *o, uint32_t id)
 	struct arena_object *e = object_entry(k, o);
 	uint32_t rec;
 
-	if (o->cnt[0] == 0 && o->cnt[1] == 0)
+	if (object_nr_dirty(o, 0) == 0 && object_nr_dirty(o, 1) == 0)
 		e->volume = id;
 	rec = volume_find(k, e->volume);
 	if (rec == object_volume(o))

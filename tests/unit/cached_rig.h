@@ -109,6 +109,8 @@ struct crig_io *crig_send_give(struct crig_io *io, const char *name, uint64_t of
 /* A read by loan that is read directly, if it can be (then it is done), or sent. The reader is the
  * client's; objects are told apart by one letter. */
 struct crig_io *crig_send_direct(const char *name, uint64_t offset, uint32_t size, bool *directly);
+/* A LIST with room for one page of names. */
+struct crig_io *crig_send_list(const char *prefix, uint64_t cursor);
 struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset, uint32_t size);
 /* What no honest client sends: another hash than its name's; an offset in the object that is not
  * aligned as the volume's. */

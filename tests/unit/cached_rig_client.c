@@ -235,6 +235,20 @@ struct crig_io *crig_send_copy(const char *to, const char *from, uint64_t offset
 	return submit(io);
 }
 
+struct crig_io *crig_send_list(const char *prefix, uint64_t cursor)
+{
+	struct crig_io *io = io_get(1);
+
+	io->r = xseg_req_alloc(port);
+	assert_non_null(io->r);
+	io->r->op = XSEG_OP_LIST;
+	io->r->offset = io->r->obj_offset = cursor;
+	io->r->size = CRIG_PAGE;
+	xseg_req_set_target(io->r, prefix, strlen(prefix));
+	io_pages(io, 1);
+	return submit(io);
+}
+
 struct crig_io *crig_send_wrong_hash(
 	enum xseg_op op, const char *name, uint64_t offset, uint32_t size)
 {

@@ -1,4 +1,5 @@
 /* cached_rig_store - the object store of cached_rig.h. */
+#include "peers/common/listing.h"
 #include "tests/unit/cached_rig.h"
 
 #define NR_OBJECTS 256
@@ -155,6 +156,22 @@ static int64_t do_zeroes(struct store_object *o, const struct xreq *r, uint32_t 
 	return bytes;
 }
 
+/* The cursor is the index of an object, and of one that is not there, too. */
+static int64_t do_list(struct xreq *r)
+{
+	struct listing l;
+	uint64_t at = r->obj_offset;
+
+	if (at >= NR_OBJECTS)
+		return -ESTALE;
+	listing_begin(&l, crig.seg, r);
+	for (; at < NR_OBJECTS; at++)
+		if (objects[at].data && listing_wants(r, objects[at].name) &&
+			!listing_add(&l, objects[at].name))
+			break;
+	return listing_end(&l, at < NR_OBJECTS ? at : 0);
+}
+
 static int64_t store_do(struct xreq *r, uint32_t bytes)
 {
 	struct store_object *o = store_find(r->target);
@@ -178,6 +195,8 @@ static int64_t store_do(struct xreq *r, uint32_t bytes)
 		return o ? 0 : -ENOENT;
 	case XSEG_OP_INFO:
 		return o ? do_info(o) : -ENOENT;
+	case XSEG_OP_LIST:
+		return do_list(r);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -259,7 +278,8 @@ static void store_request(struct peer_port *pp, struct xreq *r)
 				 .size = r->size, .offset = r->obj_offset, .r = r };
 	memcpy(n->target, r->target, sizeof(n->target));
 	assert_int_equal(r->hash, xseg_hash(r->target, strlen(r->target)));
-	assert_int_equal(r->offset % CRIG_PAGE, r->obj_offset % CRIG_PAGE);
+	if (r->op != XSEG_OP_LIST)
+		assert_int_equal(r->offset % CRIG_PAGE, r->obj_offset % CRIG_PAGE);
 	assert_true(r->size <= XSEG_REQ_BYTES);
 	check_alone(n);
 	nr_calls++;
