@@ -366,6 +366,27 @@ static void check_arena(struct check *c, uint32_t peer)
 			seg->peers[peer].name, found, nr);
 }
 
+/* Its pid is what signals begin with. One that has joined, and not written it yet, has none. */
+static void check_member(struct check *c, uint32_t i)
+{
+	struct xs_member *m = &c->seg->members[i];
+	uint32_t pid = atomic_load_explicit(&m->pid, memory_order_relaxed), right;
+
+	if (!pid || !xs_member_alive(c->seg, i) || xs_pid_has_byte(c->seg, pid, XSEG_LOCK_MEMBER0 + i))
+		return;
+	right = xs_byte_holder(c->seg, XSEG_LOCK_MEMBER0 + i);
+	/* it may have left, and another one may have joined */
+	if (!right || pid != atomic_load_explicit(&m->pid, memory_order_relaxed))
+		return;
+	if (c->fix)
+		atomic_store_explicit(&m->pid, right, memory_order_relaxed);
+	else
+		problem(c,
+			"member %u: it says process %u, but process %u has its lock ('xseg check "
+			"--fix' corrects it)",
+			i, pid, right);
+}
+
 static void check_stats(struct check *c, uint32_t i)
 {
 	uint32_t peer = atomic_load_explicit(&c->seg->stats[i].peer, memory_order_acquire);
@@ -440,6 +461,8 @@ static void check_all(struct check *c)
 	xs_check_lanes(c);
 	for (i = 0; i < seg->geo.nr_stats; i++)
 		check_stats(c, i);
+	for (i = 0; i < XSEG_MAX_MEMBERS; i++)
+		check_member(c, i);
 }
 
 unsigned xseg_check(

@@ -484,6 +484,13 @@ void xs_arena_unmap(struct xseg_peer *peer);
  * undoes it. */
 int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base);
 
+/* ---- proof.c ---- */
+/* The process that has the lock on a byte of the segment's file, as /proc tells; 0: none, or another
+ * user's. Looks at all processes: for people, when something takes long. */
+uint32_t xs_byte_holder(struct xseg *seg, uint64_t byte);
+/* Whether that process has it, or may have, as it is another user's. */
+bool xs_pid_has_byte(struct xseg *seg, uint32_t pid, uint64_t byte);
+
 /* ---- peer.c ---- */
 /* By its kind, which does not change while it has a name. */
 bool xs_peer_is_client(struct xseg *seg, uint32_t index);

@@ -288,6 +288,20 @@ static inline bool xseg_client_has_any_volume(
 uint32_t xseg_peer_find(struct xseg *seg, const char *name);	/* index or XSEG_NONE */
 /* false: no such peer */
 bool xseg_peer_get_info(struct xseg *seg, uint32_t index, struct xseg_peer_info *info);
+/* What `info` says of a peer's process, proved by the kernel (proof.c): info->pid alone is a word
+ * that any process may have written there. All three read /proc.
+ *
+ * A pidfd of the process that serves the peer in that generation, to be signalled through; the
+ * caller closes it. -ESRCH: nobody serves it in that generation any more; -EPROTO: the segment is
+ * damaged, and its pid is not that of the process that serves; -EACCES, -EPERM: it is another
+ * user's, so that cannot be known. */
+int xseg_peer_pidfd(struct xseg *seg, const struct xseg_peer_info *info) XSEG_MUST_CHECK;
+/* 0: info->pid is the process that serves the peer; or an error as above. */
+int xseg_peer_pid_check(struct xseg *seg, const struct xseg_peer_info *info) XSEG_MUST_CHECK;
+/* The pid of that process, whatever info->pid is, to be told to a person; 0: it is not known. Looks
+ * at all processes. */
+uint32_t xseg_peer_pid_find(struct xseg *seg, const struct xseg_peer_info *info);
+
 /* No process serves it, and none will unless somebody starts it: it is stopped, or it is dead and
  * no supervisor is there, or that one leaves it dead. One that is being started again looks so for
  * a moment. */

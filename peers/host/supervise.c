@@ -43,7 +43,7 @@ struct supervisor {
 	char directory[PATH_MAX];		/* where the programs are */
 	bool stopping, told_removed;
 	uint64_t stranded_ms;		/* stopping: since when a peer is that; 0: none is */
-	/* of the incarnation that was asked to stop, and of the one that is not ours to ask, by the
+	/* of the incarnation that was asked to stop, and of the one that cannot be asked, by the
 	 * peer's place in the segment */
 	uint32_t asked_generation[XSEG_MAX_PORTS], foreign_generation[XSEG_MAX_PORTS];
 	sigset_t signals;
@@ -339,36 +339,60 @@ static void tell_left(struct supervisor *s)
 
 /* ---- stopping ---------------------------------------------------------------------------- */
 
-/* The stop signal, once, to the process that serves the peer at this moment (V2). */
-static void ask_to_stop(struct supervisor *s, const struct xseg_peer_info *info)
+/* Once an incarnation: of one that we may not ask, or that cannot be found. */
+static void tell_unasked(struct supervisor *s, const struct xseg_peer_info *info, int err)
 {
-	siginfo_t sent = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
-	struct xseg_peer_info now;
-	int fd;
-
-	if (s->asked_generation[info->index] == info->generation)
+	if (err == ESRCH || s->foreign_generation[info->index] == info->generation)
 		return;
-	fd = (int)syscall(SYS_pidfd_open, (pid_t)info->pid, 0);
-	if (fd < 0)
-		return;
-	sent.si_pid = getpid();
-	sent.si_uid = getuid();
-	sent.si_value.sival_int = (int)info->index;
-	if (!xseg_peer_get_info(s->units.seg, info->index, &now) || !xseg_peer_is_up(now.state) ||
-	    now.pid != info->pid || now.generation != info->generation)
-		goto out_close;
-	if (!syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0)) {
-		s->asked_generation[info->index] = info->generation;
-		log_info("%s: stopping %s", me, info->name);
-	} else if (errno == EPERM && s->foreign_generation[info->index] != info->generation) {
-		s->foreign_generation[info->index] = info->generation;
+	s->foreign_generation[info->index] = info->generation;
+	if (err == EPROTO)
+		log_error(
+			"%s: %s is not process %u, as the segment says, and its process cannot be "
+			"found; it is not asked to stop: see 'xseg check'",
+			me, info->name, info->pid);
+	else
 		log_warn(
 			"%s: %s is another user's process, %u, and may not be asked to stop; its "
 			"owner has to: 'xseg peer stop %s'",
 			me, info->name, info->pid, info->name);
+}
+
+/* Where the segment has a wrong pid, the kernel says which process it is. */
+static int pidfd_of(struct supervisor *s, const struct xseg_peer_info *info)
+{
+	struct xseg_peer_info proved = *info;
+	int fd = xseg_peer_pidfd(s->units.seg, info);
+
+	if (fd != -EPROTO)
+		return fd;
+	proved.pid = xseg_peer_pid_find(s->units.seg, info);
+	return proved.pid ? xseg_peer_pidfd(s->units.seg, &proved) : fd;
+}
+
+/* The stop signal, once, to the process that serves the peer at this moment (V2). */
+static void ask_to_stop(struct supervisor *s, const struct xseg_peer_info *info)
+{
+	siginfo_t sent = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
+	int fd, err = 0;
+
+	if (s->asked_generation[info->index] == info->generation)
+		return;
+	fd = pidfd_of(s, info);
+	sent.si_pid = getpid();
+	sent.si_uid = getuid();
+	sent.si_value.sival_int = (int)info->index;
+	if (fd < 0)
+		err = -fd;
+	else if (syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0))
+		err = errno;
+	if (fd >= 0)
+		close(fd);
+	if (err) {
+		tell_unasked(s, info, err);
+		return;
 	}
-out_close:
-	close(fd);
+	s->asked_generation[info->index] = info->generation;
+	log_info("%s: stopping %s", me, info->name);
 }
 
 /* A peer that is alive and sends to it: as routes are now, since a cache may have been plugged or

@@ -120,55 +120,79 @@ void units_make(struct units *us)
 	}
 }
 
-/* Its process: the supervisor's child, or that of the first of its peers that is alive; 0: none. */
-static uint32_t pid_of(struct units *us, const struct unit *u)
+/* A process: the supervisor's child, or else a member of the segment. A pid in the segment may be
+ * anybody's. */
+struct process {
+	pid_t child;				/* 0: none */
+	uint32_t member;
+};
+
+/* The unit's: that of the first of its peers that is alive, where it is no child. False: none. */
+static bool process_of(struct units *us, const struct unit *u, struct process *process)
 {
 	struct xseg_peer_info info;
 	uint32_t i;
 
+	*process = (struct process){ .child = u->child };
 	if (u->child)
-		return (uint32_t)u->child;
+		return true;
 	for (i = 0; i < u->nr; i++)
-		if (xseg_peer_is_up(units_peer_state(us, u->peer[i], &info)))
-			return info.pid;
-	return 0;
+		if (xseg_peer_is_up(units_peer_state(us, u->peer[i], &info))) {
+			process->member = info.member;
+			return true;
+		}
+	return false;
 }
 
-static bool serves_in(struct units *us, const struct unit *u, uint32_t pid)
+/* A pid that is another one is proved wrong before it counts. */
+static bool is_in(struct units *us, struct xseg_peer_info *info, const struct process *process)
+{
+	if (!process->child)
+		return info->member == process->member;
+	if (info->pid == (uint32_t)process->child)
+		return true;
+	info->pid = (uint32_t)process->child;
+	return xseg_peer_pid_check(us->seg, info) == 0;
+}
+
+static bool serves_in(struct units *us, const struct unit *u, const struct process *process)
 {
 	struct xseg_peer_info info;
 	uint32_t i;
 
 	for (i = 0; i < u->nr; i++)
-		if (units_peer_state(us, u->peer[i], &info) == XSEG_PEER_LIVE && info.pid == pid)
+		if (units_peer_state(us, u->peer[i], &info) == XSEG_PEER_LIVE &&
+		    is_in(us, &info, process))
 			return true;
 	return false;
 }
 
 /* Whether a peer of the unit is alive in another process than this one, or is dead while this one
  * serves: a process opens all of its peers before it serves any, and all of them die with it. */
-static bool is_elsewhere(struct units *us, const struct unit *u, uint32_t peer, uint32_t pid)
+static bool is_elsewhere(struct units *us, const struct unit *u, uint32_t peer,
+			 const struct process *process)
 {
 	struct xseg_peer_info info;
 	enum xseg_peer_state state = units_peer_state(us, peer, &info);
 
 	if (xseg_peer_is_up(state))
-		return info.pid != pid;
-	return unit_peer_is_dead(state) && serves_in(us, u, pid);
+		return !is_in(us, &info, process);
+	return unit_peer_is_dead(state) && serves_in(us, u, process);
 }
 
 const struct unit *units_split(struct units *us, struct unit *u)
 {
 	struct unit here = *u, elsewhere = *u;
-	uint32_t pid = pid_of(us, u), i;
+	struct process process;
+	uint32_t i;
 
-	if (u->nr == 1 || !pid)
+	if (u->nr == 1 || !process_of(us, u, &process))
 		return NULL;
 	here.nr = elsewhere.nr = 0;
 	here.restart = elsewhere.restart = false;
 	elsewhere.child = 0;
 	for (i = 0; i < u->nr; i++)
-		add_to_unit(is_elsewhere(us, u, u->peer[i], pid) ? &elsewhere : &here, us->stack,
+		add_to_unit(is_elsewhere(us, u, u->peer[i], &process) ? &elsewhere : &here, us->stack,
 			    u->peer[i]);
 	if (!here.nr || !elsewhere.nr)
 		return NULL;

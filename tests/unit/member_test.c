@@ -145,6 +145,43 @@ static void a_pid_is_not_believed(void **state)
 	end(&ch);
 }
 
+/* Another process has the pid that the segment says, and lives; or nobody has it. */
+static void a_pid_is_signalled_only_if_the_kernel_says_that_it_is_the_member(void **state)
+{
+	struct child ch = { .heir = 0 };
+	struct xseg_peer_info info;
+	struct xs_member *m;
+	pid_t same;
+	int pid = begin(&ch, &same), fd;
+
+	(void)state;
+	m = member_of(pid);
+	assert_true(xseg_peer_get_info(seg, xseg_peer_find(seg, "memd"), &info));
+	assert_int_equal(info.pid, pid);
+	assert_int_equal(xseg_peer_pid_check(seg, &info), 0);
+	fd = xseg_peer_pidfd(seg, &info);
+	assert_true(fd >= 0);
+	close(fd);
+	for (unsigned i = 0; i < 4; i++) {
+		/* one that has the file open, too; another program; nobody; no pid at all */
+		const pid_t wrong[] = { getpid(), 1, 0, -5 };
+
+		atomic_store(&m->pid, (uint32_t)wrong[i]);
+		assert_true(xseg_peer_get_info(seg, xseg_peer_find(seg, "memd"), &info));
+		assert_true(xseg_peer_pidfd(seg, &info) < 0);
+		assert_true(xseg_peer_pid_check(seg, &info) < 0);
+		assert_int_equal(xseg_peer_pid_find(seg, &info), pid);
+	}
+	info.pid = (uint32_t)pid;
+	assert_int_equal(xseg_peer_pid_check(seg, &info), 0);
+	atomic_store(&m->pid, (uint32_t)pid);
+	segrig_kill(pid);
+	assert_int_equal(xseg_peer_pidfd(seg, &info), -ESRCH);
+	assert_int_equal(xseg_peer_pid_find(seg, &info), 0);
+	xseg_peer_close(segrig_open(seg, "memd", 1, 16), XSEG_CLOSE_KEEP_ARENA);
+	end(&ch);
+}
+
 /* A lock of the older kind would be gone with the first of them that is closed. */
 static void closing_another_descriptor_of_the_file_ends_nobody(void **state)
 {
@@ -508,6 +545,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pid_is_not_believed),
+		cmocka_unit_test(a_pid_is_signalled_only_if_the_kernel_says_that_it_is_the_member),
 		cmocka_unit_test(closing_another_descriptor_of_the_file_ends_nobody),
 		cmocka_unit_test(who_dies_while_another_joins_is_not_taken_for_that_one),
 		cmocka_unit_test(the_dead_look_dead_while_others_join_and_sweep),

@@ -1,12 +1,13 @@
 /* halted - see halted.h. */
 #include "tools/xseg/halted.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /* The state is the letter behind the program's name, which may have any in it. */
-bool halted_is(const struct xseg_peer_info *p)
+bool halted_is(struct xseg *seg, const struct xseg_peer_info *p)
 {
 	char path[32], line[256] = "", *state;
 	FILE *f = NULL;
@@ -19,7 +20,8 @@ bool halted_is(const struct xseg_peer_info *p)
 		return false;
 	state = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
 	fclose(f);
-	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
+	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3)) &&
+	       xseg_peer_pid_check(seg, p) != -EPROTO;
 }
 
 const char *halted_tell(const char *name, uint64_t pid, char text[HALTED_TEXT])
@@ -33,13 +35,13 @@ const char *halted_tell(const char *name, uint64_t pid, char text[HALTED_TEXT])
 bool halted_find(struct xseg *seg, struct xseg_peer_info *p)
 {
 	struct view_peers peers;
-	bool found = view_supervisor(seg, p) && halted_is(p);
+	bool found = view_supervisor(seg, p) && halted_is(seg, p);
 	uint32_t i;
 
 	if (!found && !view_peers_load(seg, &peers)) {
 		for (i = 0; i < peers.nr && !found; i++) {
 			*p = peers.info[i];
-			found = !view_peer_is_client(p) && halted_is(p);
+			found = !view_peer_is_client(p) && halted_is(seg, p);
 		}
 		view_peers_fini(&peers);
 	}

@@ -8,7 +8,8 @@
 
 #include "tools/xseg/view.h"
 
-bool halted_is(const struct xseg_peer_info *p);
+/* Only of a process that is not proved to be another one. */
+bool halted_is(struct xseg *seg, const struct xseg_peer_info *p);
 
 /* Writes who it is and what ends that, as a sentence without an end. Returns text. */
 #define HALTED_TEXT (XSEG_NAME_MAX + 160)

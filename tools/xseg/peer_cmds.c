@@ -91,7 +91,7 @@ static int show_list(const struct tool *t, const struct view_peers *peers)
 	}
 	rc = out_table_print(peer_text_table(peers));
 	for (p = peers->info; p < peers->info + peers->nr; p++)
-		if (halted_is(p))
+		if (halted_is(peers->seg, p))
 			tool_note(t, "%s", halted_tell(p->name, p->pid, text));
 	return rc;
 }
@@ -274,7 +274,9 @@ static int kill_one(const struct one_peer *p, bool force, char *others, size_t s
 			TOOL_REFUSED,
 			"peer kill %s: its process %u also hosts:%s; add --force to kill them, too",
 			info->name, info->pid, others);
-	rc = proc_signal_peer(p->seg, info, SIGKILL);
+	rc = proc_signal_named(p->seg, info, SIGKILL);
+	if (rc == -EPROTO)
+		return proc_fail_named(p->seg, info, "peer kill");
 	if (rc == -ESRCH)
 		return tool_fail(
 			TOOL_REFUSED,

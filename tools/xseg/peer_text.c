@@ -24,7 +24,7 @@ static json_t *one_json(const struct view_peers *peers, const struct xseg_peer_i
 	out_set_text(j, "kind", p->kind);
 	json_object_set_new(j, "pid", alive ? json_integer(p->pid) : json_null());
 	out_set_text(j, "state", view_state_name(p->state));
-	out_set_bool(j, "halted", halted_is(p));
+	out_set_bool(j, "halted", halted_is(peers->seg, p));
 	out_set_int(j, "generation", p->generation);
 	out_set_int(j, "ports", p->nr_ports);
 	out_set_text(j, "hosted_by", alive ? p->member_label : NULL);

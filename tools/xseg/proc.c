@@ -21,24 +21,52 @@
 
 #define LOG_TAIL_BYTES (64 << 10)
 
-static int signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
-		       siginfo_t *info)
+static int signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
+			siginfo_t *info)
 {
-	struct xseg_peer_info now;
-	int fd, rc = 0;
+	int fd = xseg_peer_pidfd(seg, peer), rc = 0;
 
-	if (peer->pid == 0 || peer->pid == (uint32_t)getpid())
-		return -ESRCH;
-	fd = (int)syscall(SYS_pidfd_open, (pid_t)peer->pid, 0);
 	if (fd < 0)
-		return -errno;
-	if (!xseg_peer_get_info(seg, peer->index, &now) || now.pid != peer->pid ||
-	    now.generation != peer->generation || !xseg_peer_is_up(now.state))
+		return fd;
+	if (peer->pid == (uint32_t)getpid())
 		rc = -ESRCH;
 	else if (syscall(SYS_pidfd_send_signal, fd, sig, info, 0))
 		rc = -errno;
 	close(fd);
 	return rc;
+}
+
+/* Where the segment has a wrong pid, the kernel says which process it is. */
+static int signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig,
+		       siginfo_t *info)
+{
+	int rc = signal_named(seg, peer, sig, info);
+	struct xseg_peer_info proved = *peer;
+
+	if (rc != -EPROTO)
+		return rc;
+	proved.pid = xseg_peer_pid_find(seg, peer);
+	return proved.pid ? signal_named(seg, &proved, sig, info) : rc;
+}
+
+int proc_signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int sig)
+{
+	return signal_named(seg, peer, sig, NULL);
+}
+
+int proc_fail_named(struct xseg *seg, const struct xseg_peer_info *peer, const char *what)
+{
+	uint32_t pid = xseg_peer_pid_find(seg, peer);
+
+	if (pid)
+		return tool_fail(TOOL_REFUSED,
+			"%s %s: the segment says process %u, but process %u serves it, so nothing "
+			"was signalled; 'xseg check --fix' corrects that",
+			what, peer->name, peer->pid, pid);
+	return tool_fail(TOOL_REFUSED,
+		"%s %s: the segment says process %u, which does not serve it, so nothing was "
+		"signalled; see 'xseg check'",
+		what, peer->name, peer->pid);
 }
 
 int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig)

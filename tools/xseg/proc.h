@@ -1,8 +1,9 @@
 /* proc - the processes behind peers: signals to them, and new ones.
  *
- * Contract: a signal goes to a process only while the kernel's word (the peer's lock) says that it
- * still serves that peer in that generation, through a pidfd opened before that was looked up: a
- * pid that was given to somebody else is never hit (T4).
+ * Contract: a signal goes to a process only if the kernel says that it has the lock of the member
+ * that serves that peer in that generation, through a pidfd that was opened before
+ * (xseg_peer_pidfd()). A pid that was given to somebody else, or was written over in the segment, is
+ * never hit (T4).
  */
 #ifndef TOOLS_XSEG_PROC_H
 #define TOOLS_XSEG_PROC_H
@@ -13,8 +14,13 @@
 
 struct tool;
 
-/* Sends `sig` to the process that serves this peer as described. -ESRCH: that process is gone. */
+/* Sends `sig` to the process that serves this peer as described, also where the segment has a wrong
+ * pid for it. -ESRCH: that process is gone; -EPROTO: it cannot be found. */
 int proc_signal_peer(struct xseg *seg, const struct xseg_peer_info *peer, int sig) XSEG_MUST_CHECK;
+/* The same, but nothing is signalled where the segment has a wrong pid: -EPROTO. */
+int proc_signal_named(struct xseg *seg, const struct xseg_peer_info *peer, int sig) XSEG_MUST_CHECK;
+/* Says so; `what` is the command. Returns an exit code. */
+int proc_fail_named(struct xseg *seg, const struct xseg_peer_info *peer, const char *what);
 /* Has this peer, and no other of its process, stop in an orderly way. */
 int proc_stop_peer(struct xseg *seg, const struct xseg_peer_info *peer) XSEG_MUST_CHECK;
 

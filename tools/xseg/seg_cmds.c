@@ -231,7 +231,8 @@ static void get_own_memory(struct xseg *seg, struct own_memory *own)
 
 		for (uint32_t k = 0; k < i; k++)
 			seen |= peers.info[k].pid == p->pid;
-		if (!seen && !add_own_memory(own, p->pid))
+		if (!seen && (xseg_peer_pid_check(seg, p) == -EPROTO ||
+				     !add_own_memory(own, p->pid)))
 			own->known = false;
 	}
 	view_peers_fini(&peers);

@@ -91,9 +91,12 @@ static json_t *supervisor_json(struct xseg *seg)
 	out_set_bool(j, "alive", alive);
 	json_object_set_new(j, "pid", alive ? json_integer(info.pid) : json_null());
 	out_set_bool(j, "stopping", alive && peer_word_stopping(&info));
-	out_set_bool(j, "halted", alive && halted_is(&info));
+	out_set_bool(j, "halted", alive && halted_is(seg, &info));
 	out_set_text(j, "log",
-		alive && proc_errors_path(info.pid, log, sizeof(log)) ? log : NULL);
+		alive && !xseg_peer_pid_check(seg, &info) &&
+				proc_errors_path(info.pid, log, sizeof(log))
+			? log
+			: NULL);
 	return j;
 }
 

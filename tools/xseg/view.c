@@ -16,6 +16,7 @@ int view_peers_load(struct xseg *seg, struct view_peers *peers)
 {
 	uint32_t i, bound = xseg_nr_peers(seg);
 
+	peers->seg = seg;
 	peers->nr = 0;
 	peers->info = calloc(bound ? bound : 1, sizeof(*peers->info));
 	if (!peers->info)

@@ -11,6 +11,7 @@
 #include "xseg/xseg.h"
 
 struct view_peers {
+	struct xseg *seg;			/* the caller's */
 	uint32_t nr;
 	/* by index in the segment; free slots are left out */
 	struct xseg_peer_info *info;
