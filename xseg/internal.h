@@ -484,6 +484,11 @@ void xs_arena_unmap(struct xseg_peer *peer);
  * undoes it. */
 int xs_pages_map(struct xseg *seg, const uint32_t *page, uint32_t nr, void **base);
 
+/* ---- owner.c ---- */
+/* Whether the segment that fd has open may be attached by this process, which lets in the user
+ * `owner` (NULL or "": nobody), too. -EPERM: it is another user's; -EINVAL: there is no such user. */
+int xs_owner_check(int fd, const char *name, const char *owner, struct xseg_error *err);
+
 /* ---- proof.c ---- */
 /* The process that has the lock on a byte of the segment's file, as /proc tells; 0: none, or another
  * user's. Looks at all processes: for people, when something takes long. */

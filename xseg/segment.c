@@ -532,6 +532,26 @@ out_close:
 
 int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg_error *err)
 {
+	return xseg_attach_owned(name, NULL, flags, seg, err);
+}
+
+int xseg_owner_of(const char *name, uint32_t *uid)
+{
+	char path[XSEG_NAME_MAX + 32];
+	struct stat st;
+
+	if (!xseg_name_ok(name))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/dev/shm/" FILE_PREFIX "%s", name);
+	if (lstat(path, &st))
+		return -errno;
+	*uid = st.st_uid;
+	return 0;
+}
+
+int xseg_attach_owned(const char *name, const char *owner, unsigned flags, struct xseg **seg,
+	struct xseg_error *err)
+{
 	char path[XSEG_NAME_MAX + 16];
 	int fd, rc;
 
@@ -547,6 +567,11 @@ int xseg_attach(const char *name, unsigned flags, struct xseg **seg, struct xseg
 		return fail_no_file(name, err);
 	if (fd < 0)
 		return xseg_fail(err, -errno, "cannot open segment '%s': %m", name);
+	rc = xs_owner_check(fd, name, owner, err);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
 	rc = attach_fd(fd, name, flags, seg, err);
 	if (rc || has_name(*seg))
 		return rc;

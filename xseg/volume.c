@@ -241,7 +241,7 @@ static int attach(
 		return check_attached(v->seg, err);
 	if (!params->segment)
 		return xseg_fail(err, -EINVAL, "no segment is named");
-	rc = xseg_attach(params->segment, 0, &v->seg, err);
+	rc = xseg_attach_owned(params->segment, params->owner, 0, &v->seg, err);
 	v->attached_here = rc == 0;
 	return rc;
 }

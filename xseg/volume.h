@@ -104,6 +104,9 @@ struct xseg_volume_params {
 	const char *volumed;
 	uint64_t timeout_ns;			/* for volumed to start and to answer; 0: 10 s */
 	uint64_t gone_ns;		/* without anybody to serve it: what is out fails; 0: 5 s */
+	/* whose segment is let in besides the caller's and root's: a user's name, or number as text;
+	 * NULL: nobody's. Used where `segment` is */
+	const char *owner;
 };
 
 struct xseg_volume_info {
@@ -118,7 +121,8 @@ struct xseg_volume_info {
 };
 
 /* Attaches if need be, and asks volumed. -ENOENT: no such segment, volumed or volume; -EBUSY: it is
- * being removed; -EINVAL: names that none can have, or several volumeds; -ETIMEDOUT: no answer in
+ * being removed; -EPERM: it is a segment of another user's, who is not `owner`; -EINVAL: names
+ * that none can have, or several volumeds; -ETIMEDOUT: no answer in
  * time; -ENOTCONN: volumed does not run, or `attached` is a parent's; -EPROTO: the segment is
  * damaged, or truncated; -ENOMEM, -ENOSPC, -EUSERS: it has no memory, port, request or place for
  * another process left. */

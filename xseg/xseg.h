@@ -113,6 +113,20 @@ int xseg_create(
 int xseg_attach(const char *name, unsigned flags, struct xseg **seg,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 
+/* The same. xseg_attach() lets in segments that the caller or root has made, and those of which the
+ * file has a group of the caller's that may read and write (0660); to root a group says nothing.
+ * Else it is -EPERM, as the owner of the file could read and change all that goes through. This one
+ * lets in a segment of the user `owner`, too: a name, or a number as text; NULL: nobody's. -EINVAL:
+ * there is no such user. */
+int xseg_attach_owned(const char *name, const char *owner, unsigned flags, struct xseg **seg,
+	struct xseg_error *err) XSEG_MUST_CHECK;
+/* The uid of a user, by name or number; -EINVAL: this machine has no such user. */
+int xseg_user_find(const char *text, uint32_t *uid, struct xseg_error *err) XSEG_MUST_CHECK;
+/* The uid of whoever owns the file of that name in /dev/shm, attached or not; -ENOENT. */
+int xseg_owner_of(const char *name, uint32_t *uid) XSEG_MUST_CHECK;
+/* The caller owns it, and so may start what its text says (xseg_stack_get()). */
+bool xseg_is_own(struct xseg *seg);
+
 /* A segment without a name, seen by this process only: for tests and simulation. */
 int xseg_create_private(
 	const struct xseg_config *cfg, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;

@@ -24,7 +24,7 @@
 /* fio stores at their offsets; 0 would be none. */
 struct engine_options {
 	void *pad;
-	char *segment, *volume, *volumed;
+	char *segment, *volume, *volumed, *owner;
 	unsigned int write_zeroes, direct_reads;
 };
 
@@ -44,6 +44,8 @@ static struct fio_option options[] = {
 		"Name of the segment, else $XSEG_SEGMENT, else xseg") },
 	{ OPTION(volume, FIO_OPT_STR_STORE, "Name of the volume") },
 	{ OPTION(volumed, FIO_OPT_STR_STORE, "Name of the volumed, where there are several") },
+	{ OPTION(owner, FIO_OPT_STR_STORE,
+		"User whose segment is let in, too, else $XSEG_OWNER") },
 	{ OPTION(write_zeroes, FIO_OPT_BOOL, "Trims write zeroes, instead of discarding"),
 	  .def = "0" },
 	{ OPTION(direct_reads, FIO_OPT_BOOL, "Reads take what the cache has without a request"),
@@ -66,7 +68,8 @@ static int volume_open(struct thread_data *td, struct xseg_volume **volume)
 {
 	const struct engine_options *o = td->eo;
 	struct xseg_volume_params params = {
-		.segment = segment_of(o), .volume = o->volume, .volumed = o->volumed
+		.segment = segment_of(o), .volume = o->volume, .volumed = o->volumed,
+		.owner = o->owner ? o->owner : getenv("XSEG_OWNER")
 	};
 	struct xseg_error err = { "" };
 	int rc;

@@ -54,6 +54,7 @@ static const char *const format_names[] = {
 
 const struct opt xb_opts[] = {
 	NAME(segment, "NAME", "-s NAME; segment, else $XSEG_SEGMENT, else xseg"),
+	OWNER_OPT(offsetof(struct xb_options, owner)),
 	NAME(volume, "VOL", "volume to use"),
 	NAME(target, "PEER", "peer to send to, objects of xbench's own naming"),
 	NUM(objects, OPT_SIZE, NULL, 1, 1ull << 32, "N",

@@ -23,6 +23,7 @@
 #include "peers/common/bus.h"
 #include "peers/common/cli.h"
 #include "peers/common/hint.h"
+#include "peers/common/owner.h"
 
 static int exit_code_of(int rc)
 {
@@ -144,10 +145,11 @@ static int run_program(int argc, char **argv)
 		fprintf(stderr, "xbench: %s; see xbench --help\n", err.text);
 		return 2;
 	}
+	owner_use(o.owner);
 	bus_watch("xbench", o.segment, 1);
 	catch_signals();
-	rc = xseg_attach(o.segment, 0, &seg, &err);
-	if (rc == -ENOENT)
+	rc = owner_attach(o.segment, 0, &seg, &err);
+	if (rc == -ENOENT || rc == -EPERM)
 		return fail(&o, &err, 4);
 	limit = hint_of_limit(rc);
 	if (rc)

@@ -17,6 +17,7 @@
 #include "peers/common/hint.h"
 #include "peers/common/kill.h"
 #include "peers/common/log.h"
+#include "peers/common/owner.h"
 #include "peers/common/reactor.h"
 
 #ifndef XSEG_VERSION
@@ -47,9 +48,11 @@ static const struct opt main_opts[] = {
 
 struct general {
 	bool help, version;
+	char owner[OWNER_BYTES];
 };
 
 static const struct opt general_opts[] = {
+	OWNER_OPT(offsetof(struct general, owner)),
 	{ .name = "help", .kind = OPT_BOOL, .off = offsetof(struct general, help),
 	  .help = "print this, also -h" },
 	{ .name = "version", .kind = OPT_BOOL, .off = offsetof(struct general, version),
@@ -125,7 +128,7 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 	}
 	log_name_segment(segment);
 	bus_watch(who, segment, MAIN_FAILED);
-	rc = xseg_attach(segment, flags, seg, &err);
+	rc = owner_attach(segment, flags, seg, &err);
 	if (!rc)
 		return MAIN_DONE;
 	if (rc == -ENOENT) {
@@ -133,6 +136,10 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 			"%s: there is no segment '%s'; make it with 'xseg create', or name another "
 			"with -s",
 			who, segment);
+		return MAIN_REFUSED;
+	}
+	if (rc == -EPERM) {
+		log_error("%s: %s", who, err.text);
 		return MAIN_REFUSED;
 	}
 	limit = hint_of_limit(rc);
@@ -433,7 +440,7 @@ out_close:
 static int read_options(struct peer *p, int argc, char **argv)
 {
 	const struct peer_class *cls = p->cls;
-	struct general general = { false, false };
+	struct general general = { .help = false };
 	struct cli_group groups[] = {
 		{ main_opts, p }, { cls->opts, p }, { general_opts, &general }, { NULL, NULL }
 	};
@@ -449,6 +456,7 @@ static int read_options(struct peer *p, int argc, char **argv)
 		printf("%s %s\n", cls->kind, XSEG_VERSION);
 		return 1 + MAIN_DONE;
 	}
+	owner_use(general.owner);
 	missing = opt_missing(cls->opts, p);
 	if (at < 0)
 		log_error("%s: %s; see %s --help", cls->kind, err.text, cls->kind);

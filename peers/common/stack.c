@@ -90,6 +90,7 @@ static const struct opt segment_opts[] = {
 	{ .name = "group", .kind = OPT_STR, .off = SEG(group), .len = 33, .arg = "GROUP",
 	  .check = stack_check_group,
 	  .help = "group that the segment is given to, by name or number" },
+	OWNER_OPT(SEG(owner)),
 	{ 0 }
 };
 
@@ -290,7 +291,7 @@ static int set_segment(struct reading *in, const char *key, const char *value)
 
 	if (!o)
 		return fail_name(in, in->line, "[segment] has no ", key,
-				 "; it has name, memory, requests, ports, huge, mode and group");
+				 "; it has name, memory, requests, ports, huge, mode, group and owner");
 	return set_own(in, segment_opts, o, &in->stack->segment, value);
 }
 

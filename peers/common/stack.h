@@ -17,6 +17,7 @@
 #define PEERS_COMMON_STACK_H
 
 #include "peers/common/opt.h"
+#include "peers/common/owner.h"
 #include "xseg/xseg.h"
 
 #define STACK_MAX_PEERS	  64
@@ -33,6 +34,7 @@ struct stack_segment {
 	uint32_t huge;				/* enum xseg_huge */
 	char mode[8];				/* octal text */
 	char group[33];				/* "" for none */
+	char owner[OWNER_BYTES];	/* whose segment of that name is let in; "": owner.h */
 };
 
 extern const char *const stack_huge_names[];	/* by enum xseg_huge; ended by NULL */

@@ -22,6 +22,7 @@
 #include "peers/common/log.h"
 #include "peers/common/log_file.h"
 #include "peers/common/main.h"
+#include "peers/common/owner.h"
 #include "peers/host/kinds.h"
 #include "peers/host/load.h"
 #include "peers/host/supervise.h"
@@ -33,7 +34,7 @@
 static const char me[] = "xseg-host";
 
 struct options {
-	char segment[XSEG_NAME_MAX];
+	char segment[XSEG_NAME_MAX], owner[OWNER_BYTES];
 	bool supervise, daemon, kinds, help, version;
 	char log[PATH_MAX], stack[PATH_MAX], check[PATH_MAX];
 };
@@ -43,6 +44,7 @@ static const struct opt table[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = O(segment), .len = XSEG_NAME_MAX,
 	  .arg = "NAME", .check = cli_check_name,
 	  .help = "segment to serve, also -s (else $XSEG_SEGMENT, else xseg)" },
+	OWNER_OPT(O(owner)),
 	{ .name = "supervise", .kind = OPT_BOOL, .off = O(supervise),
 	  .help = "start all peers of the segment's stack file, and dead ones again" },
 	{ .name = "daemon", .kind = OPT_BOOL, .off = O(daemon),
@@ -296,6 +298,7 @@ static int run_program(int argc, char **argv)
 		log_error("%s: %s; see %s --help", me, err.text, me);
 		return MAIN_USAGE;
 	}
+	owner_use(o.owner);
 	if (o.kinds)
 		return print_kinds();
 	if (o.check[0])

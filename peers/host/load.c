@@ -78,7 +78,12 @@ int load_segment(const char *who, struct xseg *seg, struct stack **stack)
 	size_t len = text ? xseg_stack_get(seg, text, STACK_TEXT_BYTES) : 0;
 	int rc = MAIN_REFUSED;
 
-	if (len)
+	if (!xseg_is_own(seg))
+		log_error(
+			"%s: segment '%s' was made by another user, and nothing is started from the "
+			"stack file in it; make one of your own",
+			who, xseg_name(seg));
+	else if (len)
 		rc = load_parse(who, "the segment's stack file", text, stack);
 	else
 		log_error(

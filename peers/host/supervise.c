@@ -20,6 +20,7 @@
 #include "peers/common/clock.h"
 #include "peers/common/log.h"
 #include "peers/common/main.h"
+#include "peers/common/owner.h"
 #include "peers/common/words.h"
 #include "peers/host/load.h"
 #include "peers/host/units.h"
@@ -169,7 +170,7 @@ static void tell_removed(struct supervisor *s)
 
 	if (s->told_removed)
 		return;
-	rc = xseg_attach(s->segment, XSEG_ATTACH_OBSERVER, &seg, NULL);
+	rc = owner_attach(s->segment, XSEG_ATTACH_OBSERVER, &seg, NULL);
 	if (rc == 0)
 		xseg_detach(seg);
 	if (rc != -ENOENT)

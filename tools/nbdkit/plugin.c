@@ -54,7 +54,7 @@ struct lane {
 
 /* Written before there are threads, but for what is guarded by `lock`, and `failing`. */
 static struct {
-	const char *segment, *volume_name, *volumed;
+	const char *segment, *volume_name, *volumed, *owner;
 	unsigned nr_lanes;
 	struct xseg_volume *volume;
 	struct lane *lanes;
@@ -82,6 +82,8 @@ static int export_config(const char *key, const char *value)
 		export.volume_name = value;
 	} else if (!strcmp(key, "volumed")) {
 		export.volumed = value;
+	} else if (!strcmp(key, "owner")) {
+		export.owner = value;
 	} else if (!strcmp(key, "queues")) {
 		if (nbdkit_parse_unsigned("queues", value, &export.nr_lanes))
 			return -1;
@@ -91,7 +93,7 @@ static int export_config(const char *key, const char *value)
 		}
 	} else {
 		nbdkit_error(
-			"unknown parameter '%s': there are segment, volume, volumed and queues",
+			"unknown parameter '%s': there are segment, volume, volumed, owner and queues",
 			key);
 		return -1;
 	}
@@ -110,6 +112,7 @@ static int export_config_complete(void)
 	"[volume=]VOLUME    The volume to serve (required).\n" \
 	"segment=SEGMENT    The segment that it is in; xseg if none is given.\n" \
 	"volumed=NAME       Which volumed, where there are several.\n" \
+	"owner=USER         Let in a segment of that user's, too; else $XSEG_OWNER.\n" \
 	"queues=N           How many requests are done at a time, 1 to 64; 16 if none is given."
 
 /* ---- beginning and ending ---------------------------------------------------------------- */
@@ -117,7 +120,9 @@ static int export_config_complete(void)
 static int volume_open(void)
 {
 	struct xseg_volume_params params = {
-		.segment = export.segment, .volume = export.volume_name, .volumed = export.volumed
+		.segment = export.segment, .volume = export.volume_name,
+		.volumed = export.volumed,
+		.owner = export.owner ? export.owner : getenv("XSEG_OWNER")
 	};
 	struct xseg_error err = { "" };
 

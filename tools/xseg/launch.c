@@ -222,6 +222,11 @@ int launch_peer(struct tool *t, struct xseg *seg, const char *name)
 
 	if (!stack || !text)
 		rc = tool_fail(TOOL_FAILED, "no memory for a stack; free some");
+	else if (!xseg_is_own(seg))
+		rc = tool_fail(TOOL_REFUSED,
+			"%s: another user made segment %s, and nothing is started from the stack "
+			"file in it; that user can start it, or run the peer's program yourself",
+			name, t->segment);
 	else if (!xseg_stack_get(seg, text, STACK_TEXT_BYTES))
 		rc = tool_fail(
 			TOOL_REFUSED,

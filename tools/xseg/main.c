@@ -15,6 +15,7 @@
 #include "peers/common/bus.h"
 #include "peers/common/cli.h"
 #include "peers/common/hint.h"
+#include "peers/common/owner.h"
 #include "tools/xseg/commands.h"
 
 #ifndef XSEG_VERSION
@@ -101,7 +102,7 @@ static const struct command commands[] = {
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 struct global_opts {
-	char segment[XSEG_NAME_MAX];
+	char segment[XSEG_NAME_MAX], owner[OWNER_BYTES];
 	bool json, quiet, help, version;
 	uint64_t timeout_ns;
 };
@@ -119,6 +120,7 @@ static const struct opt global_table[] = {
 	{ .name = "segment", .kind = OPT_STR, .off = AT(segment), .len = XSEG_NAME_MAX,
 	  .check = check_segment, .arg = "SEGMENT",
 	  .help = "the segment to work on, also -s; else $XSEG_SEGMENT, else xseg" },
+	OWNER_OPT(AT(owner)),
 	{ .name = "json", .kind = OPT_BOOL, .off = AT(json), .help = "print JSON" },
 	{ .name = "timeout", .kind = OPT_TIME, .off = AT(timeout_ns),
 	  .help = "stop waiting after that time, with exit code 3; what was begun goes on. "
@@ -150,7 +152,8 @@ static void print_commands(const char *group)
 
 static int print_help(void)
 {
-	printf("usage: xseg [-s SEGMENT] [--json] [--timeout TIME] [--quiet] COMMAND ...\n\n"
+	printf("usage: xseg [-s SEGMENT] [--json] [--timeout TIME] [--quiet] [--owner USER]\n"
+	       "       COMMAND ...\n\n"
 	       "commands:\n");
 	print_commands("");
 	printf("\noptions of all commands:\n");
@@ -357,6 +360,7 @@ static int run_command(const struct command *cmd, const struct global_opts *g, c
 		rc = set_segment(&t, g);
 	if (rc)
 		return rc;
+	owner_use(g->owner);
 	tool_start_clock(&t);
 	tool_catch_signals();
 	rc = cmd->run(&t, opts, argc, words);

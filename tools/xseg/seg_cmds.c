@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "peers/common/owner.h"
 #include "peers/common/stack.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
@@ -51,9 +53,9 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	rc = xseg_attach(t->segment, XSEG_ATTACH_OBSERVER, &seg, &err);
+	rc = owner_attach(t->segment, XSEG_ATTACH_OBSERVER, &seg, &err);
 	/* then it may be whole, and in use */
-	if (tool_is_own_limit(rc))
+	if (tool_is_own_limit(rc) || rc == -EPERM)
 		return tool_fail_attach(t, rc, &err);
 	if (rc == -ESTALE || (rc && rc != -ENOENT && o->force))
 		return destroy_unreadable(t, &err);
@@ -61,7 +63,7 @@ int seg_destroy(struct tool *t, const void *opts, int argc, char **argv)
 		tool_fail_attach(t, rc, &err);
 		return TOOL_REFUSED;
 	}
-	if (rc && rc != -ENOENT && rc != -EACCES)
+	if (rc && rc != -ENOENT && rc != -EACCES && rc != -EPERM)
 		return tool_fail(TOOL_REFUSED,
 			"destroy %s: who uses it cannot be told (%s); to remove it anyway add "
 			"--force",
@@ -132,13 +134,32 @@ static void list_usable(struct listing *l, struct xseg *seg)
 	json_array_append_new(l->array, j);
 }
 
+/* One that may not be attached as it is another user's. */
+static bool list_foreign(struct listing *l, const char *name, int rc)
+{
+	char user[OWNER_BYTES];
+	uint32_t uid;
+	json_t *j;
+
+	if ((rc != -EPERM && rc != -EACCES) || xseg_owner_of(name, &uid) || uid == geteuid())
+		return false;
+	owner_name(uid, user);
+	out_table_row(l->table, "%s\tnot yours (user %s)\t-\t-\t-\t-\t-", name, user);
+	j = json_object();
+	out_set_text(j, "name", name);
+	out_set_text(j, "state", "not yours");
+	out_set_text(j, "user", user);
+	json_array_append_new(l->array, j);
+	return true;
+}
+
 static void list_one(const char *name, void *arg)
 {
 	struct listing *l = arg;
 	struct xseg_error err = { "" };
 	struct xseg *seg;
 	json_t *j;
-	int rc = xseg_attach(name, XSEG_ATTACH_OBSERVER, &seg, &err);
+	int rc = owner_attach(name, XSEG_ATTACH_OBSERVER, &seg, &err);
 
 	if (rc == -ENOENT)
 		return;
@@ -148,6 +169,8 @@ static void list_one(const char *name, void *arg)
 		xseg_detach(seg);
 		return;
 	}
+	if (list_foreign(l, name, rc))
+		return;
 	out_table_row(l->table, "%s\tunusable\t-\t-\t-\t-\t%s", name, err.text);
 	j = json_object();
 	out_set_text(j, "name", name);
@@ -447,7 +470,7 @@ int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
-	rc = xseg_attach(t->segment, o->fix ? 0 : XSEG_ATTACH_OBSERVER, &seg, &err);
+	rc = owner_attach(t->segment, o->fix ? 0 : XSEG_ATTACH_OBSERVER, &seg, &err);
 	if (rc == -EPROTO || rc == -EAGAIN || rc == -ESTALE)
 		return check_unusable(t, rc, &err);
 	if (rc)

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "peers/common/dirty.h"
+#include "peers/common/owner.h"
 #include "tools/xseg/commands.h"
 #include "tools/xseg/ending.h"
 #include "tools/xseg/launch.h"
@@ -127,6 +128,8 @@ static int read_stack(struct upping *u)
 				 u->file);
 	if (!u->t->segment_given && u->stack->segment.name[0])
 		snprintf(u->t->segment, sizeof(u->t->segment), "%s", u->stack->segment.name);
+	if (!owner_is_named())
+		owner_use(u->stack->segment.owner);
 	return TOOL_DONE;
 }
 
@@ -229,7 +232,7 @@ static int check_left_out(struct upping *u)
 static int open_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
-	int rc = xseg_attach(u->t->segment, 0, &u->seg, &err);
+	int rc = owner_attach(u->t->segment, 0, &u->seg, &err);
 
 	if (rc == -ENOENT || rc == -ESTALE)
 		rc = make_segment(u);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "peers/common/hint.h"
+#include "peers/common/owner.h"
 #include "tools/xseg/proc.h"
 
 #define PROGRESS_EVERY_NS (TOOL_SECOND / 5)
@@ -374,7 +375,6 @@ static const char *attach_hint(int rc)
 		return hint_of_limit(rc);
 	switch (rc) {
 	case -EACCES:
-	case -EPERM:
 		return "its mode and group say who may; 'ls -l /dev/shm' shows them";
 	case -EROFS:
 		return "mount /dev/shm so that it can be written to";
@@ -412,6 +412,8 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 			"segment %s: there is none of that name; make it with 'xseg create' or "
 			"'xseg up STACK.conf', or name another with -s",
 			t->segment);
+	if (rc == -EPERM)
+		return tool_fail(TOOL_REFUSED, "%s", err->text);
 	tool_fail_errno(rc, err, attach_hint(rc), "segment %s", t->segment);
 	/* its maker is at work: nothing has failed */
 	return rc == -EAGAIN ? TOOL_REFUSED : TOOL_FAILED;
@@ -420,7 +422,7 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 int tool_attach(const struct tool *t, unsigned flags, struct xseg **seg)
 {
 	struct xseg_error err = { "" };
-	int rc = xseg_attach(t->segment, flags, seg, &err);
+	int rc = owner_attach(t->segment, flags, seg, &err);
 
 	return rc ? tool_fail_attach(t, rc, &err) : TOOL_DONE;
 }

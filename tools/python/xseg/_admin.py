@@ -26,11 +26,15 @@ def segment_name(name: Optional[str] = None) -> str:
 
 
 class Segment:
-    """A segment by its name. Takes nothing of it. command: the program, `xseg` of $PATH without it."""
+    """A segment by its name. Takes nothing of it. command: the program, `xseg` of $PATH without it. owner: the user whose segment is let in
+    besides the caller's and root's; without it $XSEG_OWNER."""
 
-    def __init__(self, name: Optional[str] = None, command: str = "xseg") -> None:
+    def __init__(
+        self, name: Optional[str] = None, command: str = "xseg", *, owner: Optional[str] = None
+    ) -> None:
         self.name = segment_name(name)
         self.command = command
+        self.owner = owner
 
     def run(
         self,
@@ -45,6 +49,8 @@ class Segment:
         all_words = [*command.split(), *map(str, words)]
         like_option = next((n for n, w in enumerate(all_words) if w[:1] == "-"), len(all_words))
         line = [self.command, "-s", self.name, "--json", "--quiet", *all_words[:like_option]]
+        if self.owner:
+            line.insert(1, f"--owner={self.owner}")
         if timeout is not None:
             line.append(f"--timeout={max(1, round(timeout * 1000))}ms")
         for key, value in options.items():

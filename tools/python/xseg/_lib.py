@@ -55,6 +55,7 @@ class VolumeParams(ctypes.Structure):
         ("volumed", ctypes.c_char_p),
         ("timeout_ns", c_uint64),
         ("gone_ns", c_uint64),
+        ("owner", ctypes.c_char_p),
     ]
 
 

@@ -48,6 +48,7 @@ class Volume(io.RawIOBase):
 
     segment: its name; without it $XSEG_SEGMENT, else xseg. volumed: which, where there are several. timeout: seconds for volumed to start and
     to answer, 10 without it. gone: seconds without anybody to serve the volume until I/O fails, 5 without it. math.inf: for ever.
+    owner: the user whose segment is let in besides the caller's and root's; without it $XSEG_OWNER.
 
     Errors are XsegError, with the errno of libxseg(3). What is smaller than a sector of 512 bytes, or does not begin with one, is read, changed and
     written: not atomic, but for other calls of the same Volume. A process below that is killed and started again is a pause.
@@ -64,12 +65,14 @@ class Volume(io.RawIOBase):
         volumed: Optional[str] = None,
         timeout: float = 0,
         gone: float = 0,
+        owner: Optional[str] = None,
     ) -> None:
         super().__init__()
         self._queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
         self._lock = new_lock(self)
         self._position = 0
         self.name, self.segment, self.mode = name, segment_name(segment), "rb+"
+        self._owner = owner or os.environ.get("XSEG_OWNER") or None
         handle, err = POINTER(_lib.Volume)(), _lib.Error()
         params = _lib.VolumeParams(
             segment=_name(self.segment),
@@ -77,6 +80,7 @@ class Volume(io.RawIOBase):
             volumed=None if volumed is None else _name(volumed),
             timeout_ns=_ns("timeout", timeout),
             gone_ns=_ns("gone", gone),
+            owner=None if self._owner is None else self._owner.encode(),
         )
         _lib.check(
             lib.xseg_volume_open(byref(params), byref(handle), byref(err)), f"volume {name}", err
@@ -252,5 +256,5 @@ class Volume(io.RawIOBase):
         """Changes the volume's size, a multiple of 512. force: also to a smaller one, which loses what is beyond it."""
         with self._lock:
             volumed = self.info()["volumed"]
-            Segment(self.segment).volume_resize(self.name, size, force=force, volumed=volumed)
+            Segment(self.segment, owner=self._owner).volume_resize(self.name, size, force=force, volumed=volumed)
             return self.refresh()
