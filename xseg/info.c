@@ -61,6 +61,40 @@ uint64_t xseg_huge_bytes(struct xseg *seg)
 	return sum;
 }
 
+/* Whether a port has the request; *next: the first one that may be another's, or nobody's. */
+static bool is_had(struct xseg *seg, uint32_t at, uint32_t *next)
+{
+	*next = seg->geo.nr_requests;
+	for (uint32_t i = 0; i < seg->geo.nr_ports; i++) {
+		uint32_t first, nr;
+
+		if (!atomic_load_explicit(&seg->ports[i].peer, memory_order_acquire))
+			continue;
+		nr = xs_port_requests(seg, i, &first);
+		if (nr && first <= at && at < first + nr) {
+			*next = first + nr;
+			return true;
+		}
+		if (nr && first > at && first < *next)
+			*next = first;
+	}
+	return false;
+}
+
+/* As find_requests() of peer.c would give them, to ports that are free. */
+static void count_requests(struct xseg *seg, struct xseg_info *info)
+{
+	uint32_t next;
+
+	for (uint32_t at = 0; info->free_ports && at < seg->geo.nr_requests; at = next) {
+		uint32_t units = is_had(seg, at, &next) ? 0 : (next - at) / XSEG_REQ_UNIT;
+
+		info->free_requests += units * XSEG_REQ_UNIT;
+		if (units * XSEG_REQ_UNIT > info->largest_requests)
+			info->largest_requests = units * XSEG_REQ_UNIT;
+	}
+}
+
 void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 {
 	uint32_t i;
@@ -80,11 +114,12 @@ void xseg_get_info(struct xseg *seg, struct xseg_info *info)
 		info->huge = XSEG_HUGE_AUTO;
 	info->huge_reserved = seg->pool_fd >= 0;
 	for (i = 0; i < seg->geo.nr_requests; i++)
-		info->free_requests += place_state(atomic_load_explicit(&seg->reqs[i].place,
+		info->idle_requests += place_state(atomic_load_explicit(&seg->reqs[i].place,
 					       memory_order_relaxed)) == XSEG_REQ_FREE;
 	for (i = 0; i < seg->geo.nr_ports; i++)
 		info->free_ports += atomic_load_explicit(
 					    &seg->ports[i].peer, memory_order_relaxed) == 0;
+	count_requests(seg, info);
 	for (i = 0; i < seg->geo.nr_lanes; i++)
 		info->used_lanes += atomic_load_explicit(
 					    &seg->lanes[i].word, memory_order_relaxed) != 0;

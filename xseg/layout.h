@@ -30,7 +30,7 @@
 /* A process for each port, and more that only look. */
 #define XSEG_MAX_MEMBERS   (XSEG_MAX_PORTS + 64)
 #define XSEG_PEER_PORTS	   16
-#define XSEG_REQ_UNIT	   16		/* requests are handed to ports in units of this many */
+#define XSEG_REQ_UNIT	   XSEG_REQUEST_UNIT
 #define XSEG_STACK_BYTES   (64u << 10)	/* room for the text of the stack file */
 #define XSEG_DONE_WORDS	   ((XSEG_REQ_PAGES + 63) / 64)
 #define XSEG_MASK_WORDS	   (XSEG_MAX_PORTS / 64)

@@ -79,10 +79,17 @@ struct xseg_plan {
 	uint32_t nr_requests;
 };
 
+/* Ports get requests in units of this many. */
+#define XSEG_REQUEST_UNIT 16
+
 struct xseg_info {
 	char name[XSEG_NAME_MAX];
 	uint64_t total_bytes, memory_bytes, made_at_s, bad_count;
-	uint32_t nr_requests, free_requests, nr_ports, free_ports, nr_lanes, used_lanes;
+	/* free: what ports that are opened from now on can have, in units of XSEG_REQUEST_UNIT, of
+	 * which a port gets one piece, the largest_requests at most. idle: of all, also of those
+	 * that ports have, those that nobody has in use */
+	uint32_t nr_requests, free_requests, largest_requests, idle_requests;
+	uint32_t nr_ports, free_ports, nr_lanes, used_lanes;
 	uint32_t nr_extents, free_extents, arena_extents, page_extents;
 	uint64_t free_pages;			/* of free extents */
 	enum xseg_huge huge;

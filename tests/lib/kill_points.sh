@@ -315,7 +315,7 @@ pairs()			# KIND NUMBER
 
 all_free()
 {
-	xseg --json info | jq -e '.requests == .free_requests'
+	xseg --json info | jq -e '.requests == .idle_requests'
 }
 
 expect_nothing_in()	# FILE

@@ -251,7 +251,7 @@ volume_status()
 # held of it
 free_of_segment()
 {
-	xseg --json check | jq -c '[.free_pages, .free_requests]'
+	xseg --json check | jq -c '[.free_pages, .free_requests, .idle_requests]'
 }
 
 is_as_before()

@@ -231,6 +231,6 @@ for victim in cached volumed store command; do
 done
 end_load "verified I/O saw no kill"
 t "the segment is sound" xseg check
-is "all requests are free" "$(xseg --json info | jq '.requests - .free_requests')" 0
+is "all requests are free" "$(xseg --json info | jq '.requests - .idle_requests')" 0
 t "everything stops" xseg down
 finish

@@ -216,6 +216,6 @@ t "and says so" jq -es '[.[].jobs[] | .error, .verify_errors] | add == 0' load.*
 t "all that was acknowledged is there" xbench --volume=vol --rw=read --bs=64k --verify=crc32c \
 	--verify_only --verify_state="$TMP/state"
 t "the segment is sound" xseg check
-is "all requests are free" "$(xseg --json info | jq '.requests - .free_requests')" 0
+is "all requests are free" "$(xseg --json info | jq '.requests - .idle_requests')" 0
 t "everything stops" xseg down
 finish

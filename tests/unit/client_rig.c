@@ -107,7 +107,7 @@ static void note_free(struct clientrig *g)
 
 	xseg_get_info(g->seg, &info);
 	stack.free_extents = info.free_extents;
-	stack.free_requests = info.free_requests;
+	stack.free_requests = info.idle_requests;
 }
 
 /* The stack with `threads` for volumed, the volume, a queue. */
@@ -158,11 +158,11 @@ static void wait_until_free(struct clientrig *g)
 		xseg_get_info(g->seg, &info);
 		assert_int_equal(info.bad_count, 0);
 		if (info.free_extents >= stack.free_extents &&
-			info.free_requests >= stack.free_requests)
+			info.idle_requests >= stack.free_requests)
 			return;
 		usleep(10000);
 	}
-	fail_msg("%u of %u requests and %u of %u extents are free", info.free_requests,
+	fail_msg("%u of %u requests and %u of %u extents are free", info.idle_requests,
 		stack.free_requests, info.free_extents, stack.free_extents);
 }
 

@@ -254,7 +254,7 @@ struct segrig_accounts segrig_accounts(struct xseg *seg)
 	struct xseg_info info;
 
 	xseg_get_info(seg, &info);
-	a.free_requests = info.free_requests;
+	a.free_requests = info.idle_requests;
 	a.free_ports = info.free_ports;
 	a.free_extents = info.free_extents;
 	for (uint32_t i = 0; i < xseg_nr_stats(seg); i++)

@@ -185,6 +185,34 @@ static void the_smallest_and_odd_sizes_are_rounded_up(void **state)
 	xseg_detach(seg);
 }
 
+/* A port gets a whole number of units, in one piece. */
+static void free_requests_are_those_that_ports_can_have(void **state)
+{
+	struct xseg *seg = segrig_attach(*state);
+	struct xseg_peer *p[3];
+	struct xseg_info info;
+
+	p[0] = segrig_client(seg, "a", 7);
+	p[1] = segrig_client(seg, "b", 17);
+	p[2] = segrig_client(seg, "c", 1);
+	xseg_get_info(seg, &info);
+	assert_int_equal(info.free_requests, 64 - 16 - 32 - 16);
+	assert_int_equal(info.largest_requests, 0);
+	assert_int_equal(info.idle_requests, 64);
+	segrig_open_fails(seg, "d", "client", 1, 1);
+	xseg_peer_close(p[0], XSEG_CLOSE_FREE_ARENA);
+	xseg_peer_close(p[2], XSEG_CLOSE_FREE_ARENA);
+	xseg_get_info(seg, &info);
+	assert_int_equal(info.free_requests, 32);
+	assert_int_equal(info.largest_requests, 16);
+	segrig_open_fails(seg, "d", "client", 1, 17);
+	p[0] = segrig_client(seg, "d", 16);
+	p[2] = segrig_client(seg, "e", 2);
+	for (int i = 0; i < 3; i++)
+		xseg_peer_close(p[i], XSEG_CLOSE_FREE_ARENA);
+	xseg_detach(seg);
+}
+
 static void a_fresh_segment_is_sound_and_all_free(void **state)
 {
 	const char *name = *state;
@@ -804,6 +832,7 @@ int main(void)
 		cmocka_unit_test(sizes_out_of_range_are_refused_with_a_reason),
 		cmocka_unit_test(the_smallest_and_odd_sizes_are_rounded_up),
 		M(a_fresh_segment_is_sound_and_all_free),
+		M(free_requests_are_those_that_ports_can_have),
 		M(a_second_segment_of_a_name_is_refused_and_the_first_stays),
 		cmocka_unit_test(what_is_not_there_is_not_found),
 		cmocka_unit_test(a_destroyed_segment_goes_on_for_who_is_attached),

@@ -282,6 +282,8 @@ static json_t *info_json(const struct xseg_info *i, uint64_t huge_bytes,
 	out_set_int(j, "free_pages", i->free_pages);
 	out_set_int(j, "requests", i->nr_requests);
 	out_set_int(j, "free_requests", i->free_requests);
+	out_set_int(j, "largest_requests", i->largest_requests);
+	out_set_int(j, "idle_requests", i->idle_requests);
 	out_set_int(j, "ports", i->nr_ports);
 	out_set_int(j, "free_ports", i->free_ports);
 	out_set_int(j, "lanes", i->nr_lanes);
@@ -312,7 +314,10 @@ static int print_info(const struct xseg_info *i, uint64_t huge_bytes, const stru
 	       out_size((uint64_t)i->arena_extents * XSEG_EXTENT_SIZE, c),
 	       out_size((uint64_t)i->page_extents * XSEG_EXTENT_SIZE, d));
 	printf("in all    %s of shared memory\n", out_size(i->total_bytes, a));
-	printf("requests  %u of %u free\n", i->free_requests, i->nr_requests);
+	printf("requests  %u of %u free", i->free_requests, i->nr_requests);
+	if (i->largest_requests < i->free_requests)
+		printf(", %u at most for one port", i->largest_requests);
+	putchar('\n');
 	printf("ports     %u of %u free\n", i->free_ports, i->nr_ports);
 	printf("lanes     %u of %u used\n", i->used_lanes, i->nr_lanes);
 	if (huge_bytes)
@@ -381,6 +386,7 @@ static json_t *check_json(bool ok, const char *state, json_t *problems,
 	json_object_set_new(j, "problems", problems);
 	out_set_int(j, "free_pages", info->free_pages);
 	out_set_int(j, "free_requests", info->free_requests);
+	out_set_int(j, "idle_requests", info->idle_requests);
 	return j;
 }
 

@@ -85,7 +85,7 @@ class Segment:
         return self.run("status")
 
     def check(self, fix: bool = False) -> Dict[str, Any]:
-        """Whether every invariant of the segment holds: ok, problems, free_pages, free_requests. Raises when a problem is left."""
+        """Whether every invariant of the segment holds: ok, problems, free_pages, free_requests, idle_requests. Raises when a problem is left."""
         return self.run("check", fix=fix)
 
     def stat(self) -> Dict[str, Any]:
