@@ -195,7 +195,7 @@ int xseg_arena_open(
 	if (*fresh) {
 		fd = xs_control_lock(p->seg);
 		if (fd < 0)
-			return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+			return xs_fail_lock(p->seg, fd, err);
 		rc = arena_make(p, *bytes, err);
 		xs_control_unlock(fd);
 		if (rc)
@@ -226,7 +226,7 @@ int xseg_arena_free(struct xseg_peer *p, struct xseg_error *err)
 	int fd = xs_control_lock(p->seg);
 
 	if (fd < 0)
-		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+		return xs_fail_lock(p->seg, fd, err);
 	xs_arena_unmap(p);
 	/* the commit goes first: extents without it belong to nobody */
 	xs_keep(p->seg, p->index, XS_KEPT_EXTENTS, 0);

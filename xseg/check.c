@@ -469,11 +469,13 @@ unsigned xseg_check(
 	struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg)
 {
 	struct check c = { .seg = seg, .fix = fix, .report = report, .arg = arg };
+	struct xseg_error err = { "" };
 	int fd = xs_control_lock(seg);
 
 	if (fd < 0) {
-		problem(&c, "the control lock cannot be taken");
-		return c.problems;
+		xs_fail_lock(seg, fd, &err);
+		problem(&c, "%s", err.text);
+		return XSEG_NOT_CHECKED;
 	}
 	xs_kept_look(seg, fix, fix ? NULL : kept_problem, &c);
 	if (fix && !seg->observer)

@@ -3,7 +3,7 @@
  * Contract: struct xseg is one attachment of one process. struct xport is used by one thread at a
  * time. Everything reached through xs_* pointers is shared memory.
  *
- * Locks, in the order in which they may be taken:
+ * Locks, in the order in which they may be taken; no wait for one is without end (K6 of lock.c):
  *   control lock (kernel, XSEG_LOCK_CONTROL)  guards all tables but the requests' place words: who
  *	registers, leaves, connects a lane, takes extents or sweeps. Never held on the data path
  *	except when two ports meet for the first time. Dies with its holder.
@@ -28,6 +28,7 @@ struct xseg {
 	struct xseg *next;		/* that this process has attached: lock.c */
 	bool observer;
 	uint32_t member;
+	struct xseg_patience patience;	/* set before other threads use it: lock.c */
 	uint8_t *base;
 	struct xs_geometry geo;	/* checked private copy: the shared one is never read again */
 	struct xs_super *super;
@@ -269,9 +270,14 @@ void xs_pool_remove(const char *name, int fd);
 int xs_pool_map(const struct xseg *seg, void *at, uint64_t off, uint64_t bytes, int flags);
 
 /* ---- lock.c ---- */
-/* Takes the control lock; returns a descriptor that holds it or -errno. The same thread lets go,
- * and takes no other before. */
+/* Takes the control lock; returns a descriptor that holds it or -errno: -ETIMEDOUT and -EINTR when
+ * the attachment's patience is at its end. The same thread lets go, and takes no other before. */
 int xs_control_lock(struct xseg *seg);
+/* After that has failed with rc, for people: by whom the lock is held, and what to do. */
+int xs_fail_lock(struct xseg *seg, int rc, struct xseg_error *err);
+/* Waits of this thread for a lock take as long as that at most, also where the attachment would
+ * wait for longer; 0: no matter. Returns what held before. */
+uint64_t xs_wait_limit(uint64_t limit_ns);
 void xs_control_unlock(int fd);
 /* Whether the member's byte is locked. Of a member that a word named before, false proves its death
  * (K2); true means something only if the word is the same afterwards: xs_peer_now(). */
@@ -282,8 +288,10 @@ void xs_files_close(struct xseg *seg);
 int xs_attached_add(struct xseg *seg);
 void xs_attached_remove(struct xseg *seg);
 /* The lock on a byte (XSEG_LOCK_*) is the open file description's: 0, or -EAGAIN or -EACCES when
- * another has it, unless `wait`; xs_byte_locked(): another has it now. */
-int xs_lock_byte(int fd, uint64_t byte, bool wait);
+ * another has it; xs_byte_locked(): another has it now. */
+int xs_lock_byte(int fd, uint64_t byte);
+/* Waits for that, as patiently as the attachment is (K6); seg is NULL before there is one. */
+int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte);
 void xs_unlock_byte(int fd, uint64_t byte);
 bool xs_byte_locked(int fd, uint64_t byte);
 /* Makes the attachment a member; waits for nobody. -EUSERS: there is no place left. */
@@ -495,6 +503,11 @@ int xs_owner_check(int fd, const char *name, const char *owner, struct xseg_erro
 uint32_t xs_byte_holder(struct xseg *seg, uint64_t byte);
 /* Whether that process has it, or may have, as it is another user's. */
 bool xs_pid_has_byte(struct xseg *seg, uint32_t pid, uint64_t byte);
+
+/* ---- holder.c ---- */
+/* Who has the lock on a byte, of which the caller has seen for so long that it is taken. */
+void xs_lock_describe(
+	struct xseg *seg, uint64_t byte, uint64_t held_ns, struct xseg_lock_info *info);
 
 /* ---- peer.c ---- */
 /* By its kind, which does not change while it has a name. */

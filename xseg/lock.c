@@ -1,10 +1,10 @@
 /* lock - the kernel's file locks: who is alive, and who may change the tables.
  *
- * Contract: any thread; xs_control_lock() blocks while another process (or thread: each call opens
- * a file description of its own) holds it. Open-file-description locks (fcntl(2), F_OFD_SETLK) are
- * used because they belong to the description, not to the pid: they do not vanish when another
- * descriptor of the file is closed, they exclude threads from each other, and the kernel frees them
- * at death.
+ * Contract: any thread; xs_control_lock() waits while another process (or thread: each call opens
+ * a file description of its own) holds it, for a bounded time (K6). Open-file-description locks
+ * (fcntl(2), F_OFD_SETLK) are used because they belong to the description, not to the pid: they do
+ * not vanish when another descriptor of the file is closed, they exclude threads from each other,
+ * and the kernel frees them at death.
  *
  * Invariants:
  *   K1  a member's byte is locked through seg->fd from join to detach or death, and never unlocked
@@ -22,6 +22,10 @@
  *       alive, and joining waits for nobody. Both bytes go with the one description
  *   K5  nobody but the member itself ever locks its byte, also not to prove its death: a look
  *       (F_OFD_GETLK) proves it as well (K2), and others who look meanwhile are not misled
+ *   K6  no wait is without end, and none is in the kernel: the lock is tried again and again, until
+ *       the attachment's time, or the thread's, is over, or the attachment's `stop` says so
+ *       (struct xseg_patience). So a holder that stands still keeps nobody from leaving, and can be
+ *       named (holder.c)
  */
 #include <assert.h>
 #include <errno.h>
@@ -29,6 +33,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "xseg/internal.h"
@@ -142,7 +147,7 @@ void xs_attached_remove(struct xseg *seg)
 
 /* ---- locks ---- */
 
-static int lock_bytes(int fd, uint64_t byte, uint64_t bytes, bool wait)
+static int lock_bytes(int fd, uint64_t byte, uint64_t bytes)
 {
 	struct flock fl = { .l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
@@ -151,15 +156,100 @@ static int lock_bytes(int fd, uint64_t byte, uint64_t bytes, bool wait)
 	int rc;
 
 	do {
-		rc = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &fl);
+		rc = fcntl(fd, F_OFD_SETLK, &fl);
 	} while (rc && errno == EINTR);
 	return rc ? -errno : 0;
 }
 
-int xs_lock_byte(int fd, uint64_t byte, bool wait)
+int xs_lock_byte(int fd, uint64_t byte)
 {
-	return lock_bytes(fd, byte, 1, wait);
+	return lock_bytes(fd, byte, 1);
 }
+
+/* ---- waiting ---- */
+
+#define SECOND	     1000000000ull
+#define PAUSE_MIN_NS 100000u
+#define PAUSE_MAX_NS 20000000u
+#define ASK_NS	     (SECOND / 10)	/* a wait as short as that ends by itself */
+#define TELL_NS	     (5 * SECOND)
+#define LIMIT_NS     (30 * SECOND)	/* where nobody says how long */
+
+static _Thread_local uint64_t thread_limit_ns;
+static _Thread_local struct {
+	uint64_t byte, waited_ns;
+} vain;						/* the thread's last wait that was in vain */
+
+void xseg_set_patience(struct xseg *seg, const struct xseg_patience *patience)
+{
+	seg->patience = *patience;
+}
+
+uint64_t xs_wait_limit(uint64_t limit_ns)
+{
+	uint64_t before = thread_limit_ns;
+
+	thread_limit_ns = limit_ns;
+	return before;
+}
+
+static uint64_t limit_ns(const struct xseg_patience *p)
+{
+	uint64_t limit = p->limit_ns ? p->limit_ns : LIMIT_NS;
+
+	return thread_limit_ns && thread_limit_ns < limit ? thread_limit_ns : limit;
+}
+
+static void tell(struct xseg *seg, uint64_t byte, uint64_t waited_ns)
+{
+	char text[XSEG_LOCK_TEXT];
+	struct xseg_lock_info info;
+
+	xs_lock_describe(seg, byte, waited_ns, &info);
+	seg->patience.tell(xseg_lock_text(&info, text), seg->patience.arg);
+}
+
+int xs_lock_wait(struct xseg *seg, int fd, uint64_t byte)
+{
+	static const struct xseg_patience nobodys;
+	const struct xseg_patience *p = seg ? &seg->patience : &nobodys;
+	struct timespec pause = { .tv_nsec = PAUSE_MIN_NS };
+	uint64_t begun = xs_now_ns(), waited = 0;
+	bool told = false;
+	int rc;
+
+	while ((rc = xs_lock_byte(fd, byte)) == -EAGAIN || rc == -EACCES) {
+		waited = xs_now_ns() - begun;
+		rc = waited >= limit_ns(p) ? -ETIMEDOUT : 0;
+		if (p->stop && waited >= ASK_NS && p->stop(p->arg))
+			rc = -EINTR;
+		if (rc)
+			break;
+		if (!told && p->tell && waited >= TELL_NS) {
+			tell(seg, byte, waited);
+			told = true;
+		}
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec * 2 <= PAUSE_MAX_NS)
+			pause.tv_nsec *= 2;
+	}
+	vain.byte = byte;
+	vain.waited_ns = waited;
+	return rc;
+}
+
+int xs_fail_lock(struct xseg *seg, int rc, struct xseg_error *err)
+{
+	char text[XSEG_LOCK_TEXT];
+	struct xseg_lock_info info;
+
+	if (rc != -ETIMEDOUT && rc != -EINTR)
+		return xseg_fail(err, rc, "cannot lock the segment: %s", strerror(-rc));
+	xs_lock_describe(seg, vain.byte, vain.waited_ns, &info);
+	return xseg_fail(err, rc, "%s", xseg_lock_text(&info, text));
+}
+
+/* ---- bytes ---- */
 
 bool xs_byte_locked(int fd, uint64_t byte)
 {
@@ -204,7 +294,7 @@ int xs_control_lock(struct xseg *seg)
 
 	if (fd < 0)
 		return fd;
-	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
+	rc = xs_lock_wait(seg, fd, XSEG_LOCK_CONTROL);
 	if (rc) {
 		control_close();
 		return rc;
@@ -262,12 +352,12 @@ static void write_label(struct xs_member *m)
  * alone. */
 static bool take_slot(struct xseg *seg, uint32_t i)
 {
-	if (xs_lock_byte(seg->fd, XSEG_LOCK_CLAIM0 + i, false))
+	if (xs_lock_byte(seg->fd, XSEG_LOCK_CLAIM0 + i))
 		return false;
 	if (!xs_byte_locked(seg->fd, XSEG_LOCK_MEMBER0 + i)) {
 		xs_mark_dead_before(seg, i);
 		XKILL(MEMBER_CLAIMED);
-		if (xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i, false) == 0)
+		if (xs_lock_byte(seg->fd, XSEG_LOCK_MEMBER0 + i) == 0)
 			return true;
 	}
 	xs_unlock_byte(seg->fd, XSEG_LOCK_CLAIM0 + i);
@@ -291,7 +381,7 @@ int xs_member_join(struct xseg *seg)
 
 int xs_members_shut(struct xseg *seg)
 {
-	return lock_bytes(seg->fd, XSEG_LOCK_CLAIM0, XSEG_MAX_MEMBERS, false);
+	return lock_bytes(seg->fd, XSEG_LOCK_CLAIM0, XSEG_MAX_MEMBERS);
 }
 
 void xs_members_open(struct xseg *seg)
@@ -303,7 +393,7 @@ void xs_members_open(struct xseg *seg)
 
 int xseg_supervisor_lock(struct xseg *seg)
 {
-	int rc = xs_lock_byte(seg->fd, XSEG_LOCK_SUPER, false);
+	int rc = xs_lock_byte(seg->fd, XSEG_LOCK_SUPER);
 
 	return rc == -EAGAIN || rc == -EACCES ? -EBUSY : rc;
 }

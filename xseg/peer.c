@@ -389,7 +389,7 @@ int xseg_peer_open(struct xseg *seg, const struct xseg_peer_params *params, stru
 	peer->seg = seg;
 	fd = xs_control_lock(seg);
 	if (fd < 0) {
-		rc = xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+		rc = xs_fail_lock(seg, fd, err);
 		goto out_close;
 	}
 	xs_kept_look(seg, true, NULL, NULL);

@@ -426,7 +426,7 @@ int xseg_plug_settle(struct xseg_peer *peer, struct xseg_error *err)
 	uint32_t lower;
 
 	if (fd < 0)
-		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+		return xs_fail_lock(seg, fd, err);
 	xs_plug_settle(seg, peer->index);
 	lower = lower_of(seg, peer->index);
 	claim_undo(seg, peer->index, plug_get(seg, peer->index));

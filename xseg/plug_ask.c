@@ -167,7 +167,7 @@ static int lock(struct xseg *seg, struct xseg_error *err)
 	int fd = xs_control_lock(seg);
 
 	if (fd < 0)
-		return xseg_fail(err, fd, "cannot lock the segment: %s", strerror(-fd));
+		return xs_fail_lock(seg, fd, err);
 	xs_mark_dead(seg);
 	return fd;
 }

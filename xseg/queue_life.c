@@ -4,7 +4,8 @@
  * volume, and what one leaves behind when it ends, or is killed, is known to the segment by the
  * client.
  *
- * Contract: takes the control lock. Creating and destroying need not be done by the thread that
+ * Contract: takes the control lock, and waits for it for as long as the volume waits for answers.
+ * Creating and destroying need not be done by the thread that
  * uses the queue, but not at the same time.
  */
 #include <errno.h>
@@ -68,7 +69,7 @@ static int take_direct(struct xseg_queue *q, struct xseg_error *err)
 	return rc ? xseg_fail(err, rc, "out of memory") : 0;
 }
 
-int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *params,
+static int create(struct xseg_volume *v, const struct xseg_queue_params *params,
 	struct xseg_queue **queue, struct xseg_error *err)
 {
 	uint32_t depth = params && params->depth ? params->depth : DEPTH;
@@ -117,15 +118,29 @@ out_destroy:
 	return rc;
 }
 
+int xseg_queue_create(struct xseg_volume *v, const struct xseg_queue_params *params,
+	struct xseg_queue **queue, struct xseg_error *err)
+{
+	uint64_t before = xs_wait_limit(v->timeout_ns);
+	int rc = create(v, params, queue, err);
+
+	xs_wait_limit(before);
+	return rc;
+}
+
 void xseg_queue_destroy(struct xseg_queue *q)
 {
+	uint64_t before;
+
 	if (!q)
 		return;
 	xs_watch_fini(q);
 	if (q->direct)
 		xseg_direct_destroy(q->direct);
+	before = xs_wait_limit(q->v->timeout_ns);
 	if (q->peer)
 		xseg_peer_close(q->peer, XSEG_CLOSE_FREE_ARENA);
+	xs_wait_limit(before);
 	xs_regions_free(q);
 	xs_volume_put(q->v);
 	free(q->slots);

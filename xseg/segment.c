@@ -293,7 +293,7 @@ static void remove_half_made(const char *path)
 
 	if (fd < 0)
 		return;
-	if (xs_lock_byte(fd, XSEG_LOCK_CONTROL, false) == 0) {
+	if (xs_lock_byte(fd, XSEG_LOCK_CONTROL) == 0) {
 		n = pread(fd, &head, sizeof(head), 0);
 		if ((n == 0 || (n == (ssize_t)sizeof(head) && is_unfinished(&head))) &&
 			is_named(path, fd))
@@ -333,7 +333,11 @@ int xseg_create(const char *name, const struct xseg_config *cfg, struct xseg_err
 	/* whatever the umask is, for is_named() */
 	rc = fchmod(fd, 0600) ? xseg_fail(err, -errno, "cannot set the segment's mode: %m") : 0;
 	if (rc == 0)
-		rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, true);
+		rc = xs_lock_wait(NULL, fd, XSEG_LOCK_CONTROL);
+	if (rc == -ETIMEDOUT)
+		xseg_fail(err, rc,
+			"segment '%s': another process that makes a segment of that name stands "
+			"still; end it, then make it again", name);
 	/* another maker may have taken it for half made before it was locked; from here on nobody
 	 * does */
 	if (rc == 0 && !is_named(path, fd))

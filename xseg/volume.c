@@ -263,6 +263,17 @@ static int ask(
 	return rc;
 }
 
+/* Locks of the segment are waited for as long as answers are. */
+static int ask_in_time(
+	struct xseg_volume *v, const struct xseg_volume_params *params, struct xseg_error *err)
+{
+	uint64_t before = xs_wait_limit(v->timeout_ns);
+	int rc = ask(v, params, err);
+
+	xs_wait_limit(before);
+	return rc;
+}
+
 int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume **volume,
 	struct xseg_error *err)
 {
@@ -286,7 +297,7 @@ int xseg_volume_open(const struct xseg_volume_params *params, struct xseg_volume
 	snprintf(v->info.name, sizeof(v->info.name), "%s", params->volume);
 	rc = attach(v, params, err);
 	if (!rc)
-		rc = ask(v, params, err);
+		rc = ask_in_time(v, params, err);
 	if (rc) {
 		xs_volume_put(v);
 		return rc;
@@ -338,21 +349,14 @@ static int64_t wait_for_answer(struct xseg_volume *v, struct xport *port)
 	}
 }
 
-int xseg_volume_refresh(struct xseg_volume *v)
+/* The size, as volumed says. */
+static int64_t ask_size(struct xseg_volume *v)
 {
 	struct xseg_peer *client;
-	uint64_t known = 0;
 	struct xreq *r;
 	int64_t size;
-	int rc;
+	int rc = xs_client_open(v->seg, 1, &client, NULL);
 
-	if (xs_is_forked(v->seg))
-		return -ENOTCONN;
-	if (!xseg_is_whole(v->seg))
-		return -EPROTO;
-	if (!xs_volume_is_there(v, &known))
-		return -ENOTCONN;
-	rc = xs_client_open(v->seg, 1, &client, NULL);
 	if (rc)
 		return rc;
 	r = xseg_req_alloc(xseg_peer_port(client, 0));
@@ -364,6 +368,23 @@ int xseg_volume_refresh(struct xseg_volume *v)
 	xseg_port_flush(xseg_peer_port(client, 0));
 	size = !r ? -EPROTO : rc ? rc : wait_for_answer(v, xseg_peer_port(client, 0));
 	xseg_peer_close(client, XSEG_CLOSE_FREE_ARENA);
+	return size;
+}
+
+int xseg_volume_refresh(struct xseg_volume *v)
+{
+	uint64_t known = 0, before;
+	int64_t size;
+
+	if (xs_is_forked(v->seg))
+		return -ENOTCONN;
+	if (!xseg_is_whole(v->seg))
+		return -EPROTO;
+	if (!xs_volume_is_there(v, &known))
+		return -ENOTCONN;
+	before = xs_wait_limit(v->timeout_ns);
+	size = ask_size(v);
+	xs_wait_limit(before);
 	if (size < 0)
 		return size == -ENOENT ? -ESTALE : (int)size;
 	atomic_store_explicit(&v->size_bytes, (uint64_t)size, memory_order_relaxed);

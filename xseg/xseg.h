@@ -134,6 +134,59 @@ int xseg_owner_of(const char *name, uint32_t *uid) XSEG_MUST_CHECK;
 /* The caller owns it, and so may start what its text says (xseg_stack_get()). */
 bool xseg_is_own(struct xseg *seg);
 
+/* ---- locks of the segment ----
+ *
+ * Calls that change the segment's tables wait while another process changes them, and has a lock
+ * for it. That is short, but for a process that stands still meanwhile (SIGSTOP, a debugger, a
+ * freezer).
+ */
+
+/* How long calls on an attachment wait. All zero, as it is when it is attached: 30 s. */
+struct xseg_patience {
+	uint64_t limit_ns;	/* of each wait, which then is -ETIMEDOUT; 0: 30 s */
+	/* Asked again and again while a call waits, by the thread that waits; true ends the wait
+	 * with -EINTR. Or NULL */
+	bool (*stop)(void *arg);
+	/* Told once when a wait has taken 5 s: by which process the lock is held. Or NULL */
+	void (*tell)(const char *text, void *arg);
+	void *arg;
+};
+
+/* Before other threads use the attachment. */
+void xseg_set_patience(struct xseg *seg, const struct xseg_patience *patience);
+
+/* A lock that some process has. */
+struct xseg_lock_info {
+	char lock[XSEG_NAME_MAX + 32];		/* "the control lock" */
+	uint32_t pid;		/* 0: not known; the kernel tells only its user and root */
+	char name[XSEG_NAME_MAX];		/* of its program */
+	bool halted;				/* by a signal or a debugger */
+	uint64_t held_ns;			/* for so long it was seen to be held */
+};
+
+/* "the control lock has been held for 5 s by PID (NAME), ...": what to do, too. Returns text. */
+#define XSEG_LOCK_TEXT 320
+const char *xseg_lock_text(const struct xseg_lock_info *info, char text[XSEG_LOCK_TEXT]);
+
+/* What was seen of locks that processes have; zeroed at first. */
+#define XSEG_LOCKS_WATCHED 16
+struct xseg_lock_watch {
+	uint32_t nr;
+	struct {
+		uint64_t byte, since_ns;
+		uint32_t pid;
+	} seen[XSEG_LOCKS_WATCHED];
+};
+/* Looks which locks are held now, by whom, and since when the same process was seen to have each;
+ * returns how many. Reads /proc only where there is one. Also for observers; waits for nobody. */
+uint32_t xseg_lock_look(struct xseg *seg, struct xseg_lock_watch *watch,
+	struct xseg_lock_info info[XSEG_LOCKS_WATCHED]);
+/* Held for longer than any work takes, or by who stands still. */
+static inline bool xseg_lock_is_long(const struct xseg_lock_info *info)
+{
+	return info->halted || info->held_ns >= 900000000ull;
+}
+
 /* A segment without a name, seen by this process only: for tests and simulation. */
 int xseg_create_private(
 	const struct xseg_config *cfg, struct xseg **seg, struct xseg_error *err) XSEG_MUST_CHECK;
@@ -176,7 +229,9 @@ bool xseg_supervisor_alive(struct xseg *seg);
 
 /* Verifies all invariants of the segment; calls report for each that does not hold.
  * Exact only while nothing runs; while peers run it looks at what cannot change under it.
- * With fix, rebuilds what is derived. Returns the number of problems left. */
+ * With fix, rebuilds what is derived. Returns the number of problems left; XSEG_NOT_CHECKED: it
+ * could not have the segment's lock, which the one problem says that was reported. */
+#define XSEG_NOT_CHECKED (~0u)
 unsigned xseg_check(
 	struct xseg *seg, bool fix, void (*report)(const char *problem, void *arg), void *arg);
 

@@ -114,6 +114,22 @@ void main_block_signals(sigset_t *blocked)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* Who waits for a lock at its beginning has not begun to take signals: they are pending. */
+static bool is_asked_to_leave(void *who)
+{
+	sigset_t pending;
+
+	(void)who;
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) ||
+		       sigismember(&pending, MAIN_STOP_SIGNAL));
+}
+
+static void log_held(const char *text, void *who)
+{
+	log_warn("%s: %s", (const char *)who, text);
+}
+
 int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg)
 {
 	struct xseg_error err = { "" };
@@ -129,8 +145,12 @@ int main_attach(const char *who, const char *segment, unsigned flags, struct xse
 	log_name_segment(segment);
 	bus_watch(who, segment, MAIN_FAILED);
 	rc = owner_attach(segment, flags, seg, &err);
-	if (!rc)
+	if (!rc) {
+		xseg_set_patience(*seg,
+			&(struct xseg_patience){ .stop = is_asked_to_leave, .tell = log_held,
+				.arg = (void *)(uintptr_t)who });
 		return MAIN_DONE;
+	}
 	if (rc == -ENOENT) {
 		log_error(
 			"%s: there is no segment '%s'; make it with 'xseg create', or name another "
@@ -376,6 +396,8 @@ static enum main_exit exit_of(int rc)
 		return MAIN_REFUSED;
 	case EINVAL:
 		return MAIN_USAGE;
+	case EINTR:	/* it was asked to stop while it waited for a lock */
+		return MAIN_LEFT;
 	default:
 		return MAIN_FAILED;
 	}

@@ -30,7 +30,9 @@ int main_serve(struct peer **peers, unsigned nr, const char *segment, const char
 
 /* Writes the segment's name that holds without -s: $XSEG_SEGMENT or "xseg". */
 void main_default_segment(char *segment);
-/* Attaches; prints the reason and the remedy, and returns an exit code, when it cannot. */
+/* Attaches; prints the reason and the remedy, and returns an exit code, when it cannot. Waits for
+ * locks of the segment end when a signal asks to stop (main_block_signals()), and are told in the
+ * name of `who`, which lives on. */
 int main_attach(const char *who, const char *segment, unsigned flags, struct xseg **seg);
 /* Blocks what main_serve() takes by signalfd, so that nothing is lost before, and ignores what a
  * failed write(2) says as well. Call it first. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -31,9 +32,10 @@
 #define LIVED_MS	1000
 #define STARTING_POLL_MS 10 /* between two looks while something is to be started or stopped */
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
-#define QUIET_POLL_MS	1000
 #define STRANDED_MS	5000			/* V5 */
 #define TOGETHER_MS	5000			/* V8 */
+#define LOCKS_MS	500		/* V9: between two looks at the segment's locks */
+#define HELD_MS		100		/* the same while one is held */
 
 static const char me[] = XSEG_SUPERVISOR_KIND;
 
@@ -44,6 +46,9 @@ struct supervisor {
 	char directory[PATH_MAX];		/* where the programs are */
 	bool stopping, told_removed;
 	uint64_t stranded_ms;		/* stopping: since when a peer is that; 0: none is */
+	struct xseg_lock_watch locks;		/* V9 */
+	uint64_t locks_ms;			/* when they were looked at */
+	uint32_t holder[XSEG_LOCKS_WATCHED], nr_holders; /* processes that were named */
 	/* of the incarnation that was asked to stop, and of the one that cannot be asked, by the
 	 * peer's place in the segment */
 	uint32_t asked_generation[XSEG_MAX_PORTS], foreign_generation[XSEG_MAX_PORTS];
@@ -497,11 +502,47 @@ static void report_dead(struct supervisor *s)
 	}
 }
 
+/* ---- locks ------------------------------------------------------------------------------- */
+
+static bool has_holder(const uint32_t *holder, uint32_t nr, uint32_t pid)
+{
+	while (nr > 0)
+		if (holder[--nr] == pid)
+			return true;
+	return false;
+}
+
+/* V9. */
+static void look_at_locks(struct supervisor *s, uint64_t now_ms)
+{
+	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
+	uint32_t holder[XSEG_LOCKS_WATCHED], nr_holders = 0, nr, i;
+	char text[XSEG_LOCK_TEXT];
+
+	if (now_ms - s->locks_ms < (s->locks.nr ? HELD_MS : LOCKS_MS))
+		return;
+	s->locks_ms = now_ms;
+	nr = xseg_lock_look(s->units.seg, &s->locks, info);
+	for (i = 0; i < nr; i++) {
+		if (!xseg_lock_is_long(&info[i]) || has_holder(holder, nr_holders, info[i].pid))
+			continue;
+		holder[nr_holders++] = info[i].pid;
+		if (!has_holder(s->holder, s->nr_holders, info[i].pid))
+			log_warn("%s: %s", me, xseg_lock_text(&info[i], text));
+	}
+	for (i = 0; i < s->nr_holders; i++)
+		if (!has_holder(holder, nr_holders, s->holder[i]))
+			log_info("%s: process %" PRIu32 " has let go of the segment's locks", me,
+				 s->holder[i]);
+	memcpy(s->holder, holder, sizeof(holder));
+	s->nr_holders = nr_holders;
+}
+
 /* ---- the loop ---------------------------------------------------------------------------- */
 
 static int poll_ms(const struct supervisor *s)
 {
-	int ms = QUIET_POLL_MS;
+	int ms = s->locks.nr ? HELD_MS : LOCKS_MS;
 	uint32_t i;
 
 	if (s->stopping)
@@ -543,6 +584,7 @@ static int run(struct supervisor *s, int signals)
 			step_unit(s, &s->units.unit[i], clock_ms());
 		}
 		tell_left(s);
+		look_at_locks(s, clock_ms());
 		if (s->stopping && stop_next(s))
 			break;
 		if (s->stopping && give_up(s, clock_ms()))

@@ -43,6 +43,8 @@
  *   V8  whoever ends a session or a machine sends SIGTERM to all processes at once, and a store
  *       ends before the cache above it has flushed: one that stopped by itself while all is being
  *       stopped, or just before, is started again as if it had died, if it is stood on
+ *   V9  who holds a lock of the segment for longer than its work takes is named in the log,
+ *       within a second: a process that stands still, or one that was seen with it for 0.9 s
  *
  * Contract: one thread; blocks in poll(). Writes nothing but its log (stderr).
  */

@@ -341,7 +341,7 @@ static void a_slot_that_is_only_claimed_makes_nobody_look_alive(void **state)
 	slot = (uint32_t)(member_of(pid) - seg->members);
 	segrig_kill(pid);
 	fd = xs_open_again(seg);
-	assert_int_equal(xs_lock_byte(fd, XSEG_LOCK_CLAIM0 + slot, false), 0);
+	assert_int_equal(xs_lock_byte(fd, XSEG_LOCK_CLAIM0 + slot), 0);
 	assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);
 	other = segrig_attach(name);
 	assert_int_not_equal(other->member, slot);
@@ -454,7 +454,7 @@ static bool control_is_free(struct child *ch)
 	segrig_kill(pid);
 	fd = xs_open_again(seg);
 	assert_true(fd >= 0);
-	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL, false);
+	rc = xs_lock_byte(fd, XSEG_LOCK_CONTROL);
 	close(fd);
 	if (rc == 0)
 		assert_int_equal(segrig_state(seg, "memd"), XSEG_PEER_DEAD);

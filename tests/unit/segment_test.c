@@ -415,7 +415,7 @@ static void a_segment_that_is_being_made_is_said_to_be_so_and_replaced_when_its_
 	scribble(name, offsetof(struct xs_super, state), &making, sizeof(making));
 	refused(name, -ESTALE);
 	fd = shm(name, O_RDWR);
-	assert_int_equal(xs_lock_byte(fd, XSEG_LOCK_CONTROL, false), 0);
+	assert_int_equal(xs_lock_byte(fd, XSEG_LOCK_CONTROL), 0);
 	refused(name, -EAGAIN);
 	assert_int_equal(xseg_create(name, &segrig_config, NULL), -EEXIST);
 	close(fd);

@@ -48,6 +48,8 @@ static int open_peer(struct client *c)
 	int rc = open_named(c, &err);
 	unsigned i;
 
+	if (rc == -ETIMEDOUT || rc == -EINTR)
+		return tool_fail(TOOL_LATER, "%s", err.text);
 	if (rc)
 		return tool_fail_errno(rc, &err,
 				       tool_is_own_limit(rc)

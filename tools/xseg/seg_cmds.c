@@ -403,12 +403,6 @@ static int check_unusable(const struct tool *t, int rc, const struct xseg_error 
 	return tool_fail_attach(t, rc, err);
 }
 
-static void ignore_problem(const char *problem, void *arg)
-{
-	(void)problem;
-	(void)arg;
-}
-
 /* How many problems it would have been, and how many of them are left. */
 struct checked {
 	bool fix;
@@ -464,6 +458,14 @@ static int report_check(const struct tool *t, json_t *result, const struct check
 	return c->left ? fail_check(t, c) : rc;
 }
 
+/* Nothing was looked at: the one problem says why. */
+static int fail_locked(json_t *problems)
+{
+	tool_fail(TOOL_LATER, "check: %s", json_string_value(json_array_get(problems, 0)));
+	json_decref(problems);
+	return TOOL_LATER;
+}
+
 int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct seg_check_opts *o = opts;
@@ -481,10 +483,18 @@ int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 		return check_unusable(t, rc, &err);
 	if (rc)
 		return tool_fail_attach(t, rc, &err);
+	tool_be_patient(t, seg);
 	problems = json_array();
 	if (o->fix)
-		c.found = xseg_check(seg, false, ignore_problem, NULL);
-	c.left = xseg_check(seg, o->fix, add_problem, problems);
+		c.found = xseg_check(seg, false, add_problem, problems);
+	if (c.found != XSEG_NOT_CHECKED) {
+		json_array_clear(problems);
+		c.left = xseg_check(seg, o->fix, add_problem, problems);
+	}
+	if (c.found == XSEG_NOT_CHECKED || c.left == XSEG_NOT_CHECKED) {
+		xseg_detach(seg);
+		return fail_locked(problems);
+	}
 	xseg_get_info(seg, &info);
 	result = check_json(c.left == 0, state_of(seg), problems, &info);
 	xseg_detach(seg);

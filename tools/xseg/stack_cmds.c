@@ -238,7 +238,9 @@ static int open_segment(struct upping *u)
 		rc = make_segment(u);
 	else if (rc)
 		rc = tool_fail_attach(u->t, rc, &err);
-	else if (xseg_supervisor_alive(u->seg))
+	else
+		tool_be_patient(u->t, u->seg);
+	if (!rc && !u->made && xseg_supervisor_alive(u->seg))
 		rc = launch_refuse(u->t, u->seg);
 	if (!rc)
 		rc = view_peers_need(u->seg, &u->before);

@@ -22,6 +22,7 @@
 #define NEXT_NS (TOOL_SECOND / 2)
 #define LOAD_NS (TOOL_SECOND / 2)
 #define LOOK_NS (TOOL_SECOND / 100)
+#define HELD_NS (TOOL_SECOND / 5) /* no work has a lock for so long */
 
 /* ---- asking ------------------------------------------------------------------------------ */
 
@@ -154,6 +155,33 @@ static void add_volumes(json_t *j, struct asker *a, const struct view_peers *pee
 	out_set_text(j, "volumes_unknown_of", unknown ? unknown->name : NULL);
 }
 
+/* Locks that somebody has held since the first look, or that who stands still has. Those of work
+ * that goes on are not seen twice. */
+static json_t *locks_json(struct xseg *seg, struct xseg_lock_watch *watch, uint64_t begun_ns)
+{
+	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
+	uint64_t spent = tool_now_ns() - begun_ns;
+	json_t *all = json_array(), *j;
+	uint32_t nr, i;
+
+	if (watch->nr && spent < HELD_NS)
+		tool_sleep_ns(HELD_NS - spent);
+	nr = xseg_lock_look(seg, watch, info);
+	for (i = 0; i < nr; i++) {
+		if (!info[i].halted && info[i].held_ns < HELD_NS)
+			continue;
+		j = json_object();
+		out_set_text(j, "lock", info[i].lock);
+		json_object_set_new(
+			j, "pid", info[i].pid ? json_integer(info[i].pid) : json_null());
+		out_set_text(j, "name", info[i].pid ? info[i].name : NULL);
+		out_set_bool(j, "halted", info[i].halted);
+		out_set_int(j, "held_ns", info[i].held_ns);
+		json_array_append_new(all, j);
+	}
+	return all;
+}
+
 /* What is worth a line of a cache's whole status, which has its volumes, too: what it promises may
  * not be so for one of them. */
 static json_t *cache_json(struct asker *a, struct xseg *seg, const struct xseg_peer_info *p)
@@ -207,8 +235,12 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 {
 	const struct xseg_peer_info *p = NULL;
 	json_t *j = json_object(), *caches = json_array(), *pools = json_array();
+	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
+	struct xseg_lock_watch locks = { .nr = 0 };
+	uint64_t begun_ns = tool_now_ns();
 	struct asker a;
 
+	xseg_lock_look(seg, &locks, info);
 	json_object_set_new(j, "segment", segment_json(seg));
 	asker_init(&a, t);
 	json_object_set_new(j, "supervisor", supervisor_json(seg));
@@ -223,6 +255,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 	/* last: that may have to be waited for */
 	add_volumes(j, &a, peers);
 	asker_fini(&a);
+	json_object_set_new(j, "locks", locks_json(seg, &locks, begun_ns));
 	return j;
 }
 
@@ -372,6 +405,26 @@ static void print_halted(const json_t *j)
 		print_if_halted(out_text(p, "name"), p);
 }
 
+static void print_locks(const json_t *j)
+{
+	json_t *locks = json_object_get(j, "locks"), *l;
+	char text[XSEG_LOCK_TEXT];
+	size_t i;
+
+	json_array_foreach(locks, i, l) {
+		struct xseg_lock_info info = {
+			.pid = (uint32_t)json_integer_value(json_object_get(l, "pid")),
+			.halted = json_is_true(json_object_get(l, "halted")),
+			.held_ns = out_int(l, "held_ns"),
+		};
+
+		snprintf(info.lock, sizeof(info.lock), "%s", out_text(l, "lock"));
+		if (info.pid)
+			snprintf(info.name, sizeof(info.name), "%s", out_text(l, "name"));
+		printf("lock        %s\n", xseg_lock_text(&info, text));
+	}
+}
+
 int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 {
 	struct view_peers peers = { 0 };
@@ -399,6 +452,7 @@ int stack_status(struct tool *t, const void *opts, int argc, char **argv)
 		print_caches(j);
 		print_pools(j);
 		print_halted(j);
+		print_locks(j);
 		printf(peers.nr ? "\n" : "peers       none\n");
 		rc = peers.nr ? out_table_print(peer_text_table(&peers)) : out_done();
 	}

@@ -419,10 +419,29 @@ int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err)
 	return rc == -EAGAIN ? TOOL_REFUSED : TOOL_FAILED;
 }
 
-int tool_attach(const struct tool *t, unsigned flags, struct xseg **seg)
+static bool is_over(void *t)
+{
+	return tool_out_of_time(t);
+}
+
+static void say_held(const char *text, void *t)
+{
+	tool_note(t, "%s", text);
+}
+
+void tool_be_patient(struct tool *t, struct xseg *seg)
+{
+	xseg_set_patience(seg,
+		&(struct xseg_patience){ .stop = is_over, .tell = say_held, .arg = t });
+}
+
+int tool_attach(struct tool *t, unsigned flags, struct xseg **seg)
 {
 	struct xseg_error err = { "" };
 	int rc = owner_attach(t->segment, flags, seg, &err);
 
-	return rc ? tool_fail_attach(t, rc, &err) : TOOL_DONE;
+	if (rc)
+		return tool_fail_attach(t, rc, &err);
+	tool_be_patient(t, *seg);
+	return TOOL_DONE;
 }

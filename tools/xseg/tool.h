@@ -129,6 +129,9 @@ const char *tool_make_hint(int rc);
 
 /* Attaches to the segment; prints why not and returns an exit code. */
 int tool_fail_attach(const struct tool *t, int rc, const struct xseg_error *err);
-int tool_attach(const struct tool *t, unsigned flags, struct xseg **seg) XSEG_MUST_CHECK;
+int tool_attach(struct tool *t, unsigned flags, struct xseg **seg) XSEG_MUST_CHECK;
+/* Waits for locks of what is attached end as T3 says; who holds one for long is told. t lives as
+ * long as the attachment. */
+void tool_be_patient(struct tool *t, struct xseg *seg);
 
 #endif
