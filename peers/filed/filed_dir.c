@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define FORMAT_NAME "xseg-filed"
@@ -375,6 +376,13 @@ void filed_dir_close(struct filed_dir *d)
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = -1;
+}
+
+uint64_t filed_dir_capacity(const struct filed_dir *d)
+{
+	struct statvfs fs;
+
+	return fstatvfs(d->fd, &fs) == 0 ? (uint64_t)fs.f_blocks * fs.f_frsize : 0;
 }
 
 bool filed_dir_is_made(const char *path)

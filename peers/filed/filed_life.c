@@ -6,6 +6,7 @@
 #include "peers/filed/filed.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,9 +294,9 @@ static int64_t filed_admin(struct peer_port *pp, struct xreq *r, char *line, cha
 		return -ENOSYS;
 	filed_files_count(&f->files, &counts);
 	return snprintf(out, size,
-		"dir=%s\ndirect_in_use=%s\nalign_bytes=%u\nopen_files=%u\nunsynced_files=%u\n"
+		"dir=%s\ncapacity_bytes=%" PRIu64 "\ndirect_in_use=%s\nalign_bytes=%u\nopen_files=%u\nunsynced_files=%u\n"
 		"lost_files=%u\nsync_errors=%lu\n",
-		f->dir_path, f->dir.direct ? "yes" : "no", f->dir.align, counts.open,
+		f->dir_path, filed_dir_capacity(&f->dir), f->dir.direct ? "yes" : "no", f->dir.align, counts.open,
 		counts.unsynced, counts.lost, (unsigned long)counts.sync_errors);
 }
 

@@ -168,9 +168,9 @@ static int64_t sosd_admin(struct peer_port *pp, struct xreq *r, char *line, char
 		for (k = 0; k < SOSD_NR_COUNTS; k++)
 			sum[k] += atomic_load_explicit(&s->port[i].count[k], memory_order_relaxed);
 	return snprintf(out, size,
-		"pool=%s\nprefix=%s\naddress=%s\nowner=%s\npending=%u\n"
+		"pool=%s\ncapacity_bytes=%lu\nprefix=%s\naddress=%s\nowner=%s\npending=%u\n"
 		"trips=%lu\ntried_again=%lu\ntimeouts=%lu\nsilences=%lu\n",
-		s->rados.pool, s->prefix, s->rados.address,
+		s->rados.pool, (unsigned long)s->rados.capacity_bytes, s->prefix, s->rados.address,
 		owner_name(s), ops_pending(&s->ops),
 		(unsigned long)sum[SOSD_COUNT_TRIPS], (unsigned long)sum[SOSD_COUNT_AGAIN],
 		(unsigned long)sum[SOSD_COUNT_TIMEOUTS], (unsigned long)sum[SOSD_COUNT_SILENCES]);

@@ -169,6 +169,15 @@ static int learn_address(struct sosd_rados *s, struct xseg_error *err)
 		  : 0;
 }
 
+/* Only at the start: it waits for a monitor. */
+static void learn_capacity(struct sosd_rados *s)
+{
+	struct rados_cluster_stat_t stat;
+
+	if (rados_cluster_stat(s->cluster, &stat) == 0)
+		s->capacity_bytes = stat.kb * 1024;
+}
+
 int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, struct xseg_error *err)
 {
 	int rc = rados_create(&s->cluster, p->user);
@@ -191,6 +200,7 @@ int sosd_rados_open(struct sosd_rados *s, const struct sosd_rados_params *p, str
 		rc = learn_address(s, err);
 	if (rc)
 		goto out_close;
+	learn_capacity(s);
 	return 0;
 out_close:
 	sosd_rados_close(s);

@@ -282,6 +282,39 @@ int volume_list(struct tool *t, const void *opts, int argc, char **argv)
 	return rc;
 }
 
+/* The peer at the end of the routes from `peer` down. */
+static uint32_t store_below(struct xseg *seg, uint32_t peer, struct xseg_peer_info *info)
+{
+	for (uint32_t hops = 0; hops < xseg_nr_peers(seg); hops++) {
+		if (!xseg_peer_get_info(seg, peer, info))
+			return XSEG_NONE;
+		if (info->downstream == XSEG_NONE)
+			return peer;
+		peer = info->downstream;
+	}
+	return XSEG_NONE;
+}
+
+/* A volume takes room only as it is written, so one that is larger than its store is allowed. */
+static void note_capacity(struct client *c, uint32_t peer, const char *what, const char *name,
+			  uint64_t size_bytes)
+{
+	struct xseg_peer_info store;
+	char size[OUT_TEXT], capacity[OUT_TEXT];
+	uint64_t capacity_bytes;
+
+	peer = store_below(c->seg, peer, &store);
+	if (peer == XSEG_NONE || client_ask(c, peer, "status") < 0)
+		return;
+	capacity_bytes = client_number(c->text, "capacity_bytes");
+	if (capacity_bytes && size_bytes > capacity_bytes)
+		tool_note(c->t,
+			"volume %s %s: its %s are more than the %s that its store, %s, has in all; "
+			"watch that, or make it smaller with 'xseg volume resize'",
+			what, name, out_size(size_bytes, size), out_size(capacity_bytes, capacity),
+			store.name);
+}
+
 /* ---- create, resize, remove -------------------------------------------------------------- */
 
 int volume_create(struct tool *t, const void *opts, int argc, char **argv)
@@ -301,6 +334,8 @@ int volume_create(struct tool *t, const void *opts, int argc, char **argv)
 	code = rc < 0 ? fail_volume(c, rc, "volume create", argv[0]) : TOOL_DONE;
 	if (!code && t->json)
 		code = ask_volume(c, peer, "volume create", argv[0], &v);
+	if (!code)
+		note_capacity(c, peer, "create", argv[0], o->size_bytes);
 	client_close(c);
 	if (code)
 		return code;
@@ -332,6 +367,8 @@ static int resize(struct tool *t, struct client *c, uint32_t peer, const struct 
 	rc = client_tell(c, peer, "volume resize %s size=%" PRIu64, name, o->size_bytes);
 	if (rc < 0)
 		return fail_volume(c, rc, "volume resize", name);
+	if (o->size_bytes > v.size_bytes)
+		note_capacity(c, peer, "resize", name, o->size_bytes);
 	tool_say(t, "volume %s has %s", name, out_size(o->size_bytes, to));
 	code = t->json ? ask_volume(c, peer, "volume resize", name, &v) : TOOL_DONE;
 	return code || !t->json ? code : out_json(volume_json(&v));
