@@ -167,6 +167,17 @@ static void meta_fill(struct vd_meta *meta, const struct record *rec)
 	memcpy(meta->name, rec->name, sizeof(meta->name));
 }
 
+static void damaged_fill(struct vd_meta *meta, const struct record *rec)
+{
+	meta->state = VD_DAMAGED;
+	meta->generation = rec->generation & 0xffff;
+	meta->identity = rec->identity;
+	if (vd_object_size_ok(rec->object_size))
+		meta->object_size = rec->object_size;
+	if (name_ok(rec))
+		memcpy(meta->name, rec->name, sizeof(meta->name));
+}
+
 int vd_record_decode(const void *record, uint32_t slot, struct vd_meta *meta)
 {
 	struct record rec;
@@ -178,9 +189,7 @@ int vd_record_decode(const void *record, uint32_t slot, struct vd_meta *meta)
 	if (rec.magic == RECORD_MAGIC && rec.version != RECORD_VERSION && rec.version != RECORD_OLD)
 		return -EPROTO;
 	if (rec.magic != RECORD_MAGIC || !record_ok(&rec, slot)) {
-		meta->state = VD_DAMAGED;
-		if (name_ok(&rec))
-			memcpy(meta->name, rec.name, sizeof(meta->name));
+		damaged_fill(meta, &rec);
 		return -EBADMSG;
 	}
 	meta_fill(meta, &rec);

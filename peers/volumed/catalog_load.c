@@ -4,7 +4,8 @@
  * change is written).
  *
  *   copy, records, header            is                        then
- *   all three agree                  sound
+ *   all three agree, and the header  sound
+ *   says so
  *   the copy has one record more,    a change that was not     the copy is written as the records
  *   of the next change               made                      are
  *   copy and records agree, and the  a change that was made    the header is written
@@ -14,12 +15,14 @@
  *   that the records lack            has changed
  *   none of the three                a new store, if LIST      nothing
  *                                    names no volume's object
- *   anything else                    damage                    see below
+ *   anything else, or the header     damage                    see below
+ *   says that there was damage
  *
- * Damage. Where records or copy agree with the header these are right, all of them. Where neither
- * does, a record is certain that the copy has too, or that the copy says nothing of; of others the
- * newer one is noted, and the slot is LOST. What is certain is served. All objects are listed, for
- * volumes that no record tells of. Nothing is mended before somebody asks for it.
+ * Damage. Where records or copy agree with the header, or are one change ahead of it, these are
+ * right, all of them. Where neither is, a record is certain that the copy has too, or that the copy
+ * says nothing of. Of others the newer one is noted, and the slot is LOST. What is certain is
+ * served. All objects are listed, for volumes that no record tells of (orphans.c). Nothing is
+ * mended before somebody asks for it (recover.c).
  *
  * A store says EIO of an object that it knows to be wrong. Such an object is given up after some
  * tries if the others tell of volumes; while none does the store is what fails, and it is tried
@@ -80,119 +83,17 @@ static void load_end(struct peer_port *pp, enum vd_load load)
 			peer_port_kick(&vd->peer.ports[i]);
 }
 
-/* ---- objects without a record ------------------------------------------------------------ */
+/* ---- what does not fit ------------------------------------------------------------------- */
 
-static bool is_digit(char c)
+/* relaxed: it is a text of this program, whoever reads it when */
+const char *vd_damage(const struct volumed *vd)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+	return atomic_load_explicit(&vd->catalog.loading->damage, memory_order_relaxed);
 }
 
-/* The prefix of a volume's object, with the ':'; false: it is none. */
-static bool prefix_of(const char *name, char prefix[VD_PREFIX_BYTES])
+void vd_damage_set(struct volumed *vd, const char *damage)
 {
-	const char *colon = strrchr(name, ':');
-	size_t len = colon ? (size_t)(colon - name) : 0, i;
-	uint64_t identity, object_size;
-
-	if (len < 1 || len + 1 >= VD_PREFIX_BYTES || strlen(colon + 1) != 16)
-		return false;
-	for (i = 1; i <= 16; i++)
-		if (!is_digit(colon[i]))
-			return false;
-	memset(prefix, 0, VD_PREFIX_BYTES);
-	memcpy(prefix, name, len);
-	if (!xseg_name_ok(prefix) && !vd_prefix_identity(prefix, &identity, &object_size))
-		return false;
-	prefix[len] = ':';
-	return true;
-}
-
-/* The place of that prefix, or a free one; NULL: the table is full. */
-static struct vd_orphan *orphan_at(struct vd_loading *l, const char *prefix)
-{
-	uint64_t at = xseg_hash(prefix, strlen(prefix));
-	uint32_t i;
-
-	for (i = 0; i < VD_ORPHANS; i++, at++) {
-		struct vd_orphan *o = &l->orphan[at % VD_ORPHANS];
-
-		if (!o->prefix[0] || !strcmp(o->prefix, prefix))
-			return o;
-	}
-	return NULL;
-}
-
-static void orphans_know(struct volumed *vd)
-{
-	struct vd_loading *l = vd->catalog.loading;
-	char prefix[VD_PREFIX_BYTES];
-	struct vd_orphan *o;
-
-	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
-		struct vd_meta *m = &vd->volume[slot].meta;
-
-		if (m->state == VD_FREE || m->state == VD_DAMAGED)
-			continue;
-		vd_prefix_make(m, prefix);
-		o = orphan_at(l, prefix);
-		if (!o)
-			continue;
-		memcpy(o->prefix, prefix, sizeof(prefix));
-		o->known = true;
-	}
-}
-
-static void orphan_note(struct vd_loading *l, const char *name)
-{
-	char prefix[VD_PREFIX_BYTES];
-	struct vd_orphan *o;
-	uint64_t number;
-
-	if (!prefix_of(name, prefix))
-		return;
-	o = orphan_at(l, prefix);
-	if (!o || o->known)
-		return;
-	if (!o->prefix[0] && l->nr_orphans == VD_SLOTS)
-		return;
-	l->nr_orphans += !o->prefix[0];
-	memcpy(o->prefix, prefix, sizeof(prefix));
-	number = strtoull(strrchr(name, ':') + 1, NULL, 16);
-	o->highest = number > o->highest ? number : o->highest;
-	o->nr++;
-}
-
-bool vd_orphan_has_name(const struct volumed *vd, const char *name)
-{
-	struct vd_loading *l = vd->catalog.loading;
-	char prefix[VD_PREFIX_BYTES] = "";
-	struct vd_orphan *o;
-
-	if (!l->nr_orphans)
-		return false;
-	memcpy(prefix, name, strlen(name));
-	prefix[strlen(name)] = ':';
-	o = orphan_at(l, prefix);
-	return o && o->prefix[0] && !o->known;
-}
-
-static uint64_t identities_end(struct volumed *vd)
-{
-	struct vd_loading *l = vd->catalog.loading;
-	uint64_t end = l->head_rc ? 1 : l->head.next_identity, identity, object_size;
-	uint32_t i;
-
-	for (i = 0; i < VD_SLOTS; i++) {
-		if (vd->volume[i].meta.identity >= end)
-			end = vd->volume[i].meta.identity + 1;
-		if (l->copy[i].identity >= end)
-			end = l->copy[i].identity + 1;
-	}
-	for (i = 0; i < VD_ORPHANS; i++)
-		if (vd_prefix_identity(l->orphan[i].prefix, &identity, &object_size) &&
-			identity >= end)
-			end = identity + 1;
-	return end;
+	atomic_store_explicit(&vd->catalog.loading->damage, damage, memory_order_relaxed);
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */
@@ -205,19 +106,20 @@ static void load_publish(struct peer_port *pp)
 	struct vd_meta meta;
 	uint32_t nr, lost;
 
-	c->next_identity = identities_end(vd);
+	c->next_identity = vd_identities_end(vd);
 	for (v = vd->volume; v < vd->volume + VD_SLOTS; v++) {
 		meta = v->meta;
 		v->meta.state = VD_FREE;
 		vd_volume_become(pp, v, &meta);
 	}
 	nr = atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed);
-	lost = atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + c->loading->nr_orphans;
+	lost = atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + vd_orphans_nr(vd);
 	log_info("%s: serves %u volume%s", pp->peer->name, nr, nr == 1 ? "" : "s");
-	if (c->loading->damage)
-		log_error("%s: the catalogue of volumes is damaged: %s; %u are not served; "
+	if (vd_damage(vd))
+		log_error("%s: the catalogue of volumes is damaged: %s; %u volume%s not served; "
 			  "'xseg -s %s volume recover --list' says what can be brought back",
-			pp->peer->name, c->loading->damage, lost, pp->peer->segment);
+			pp->peer->name, vd_damage(vd), lost, lost == 1 ? " is" : "s are",
+			pp->peer->segment);
 	XKILL(CATALOG_READ);
 	load_end(pp, VD_LOADED);
 	if (c->mends)
@@ -231,6 +133,7 @@ struct verdict {
 	uint32_t count[2], damaged[2];
 	uint32_t nr_differ, differs;		/* slots; the last one */
 	bool right[2];				/* agrees with the header */
+	bool ahead[2];				/* would, without its newest record */
 	bool has_identity;			/* some record has */
 };
 
@@ -256,18 +159,39 @@ static void verdict_slot(struct volumed *vd, uint32_t slot, struct verdict *t)
 	t->differs = slot;
 }
 
+/* Of a change that was made, or begun, the header does not know. */
+static bool is_one_ahead(struct volumed *vd, const struct verdict *t, unsigned k)
+{
+	const struct vd_head *h = &vd->catalog.loading->head;
+	const uint64_t *sum = vd->catalog.loading->sum[k];
+
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
+		const struct vd_meta *m = meta_of(vd, k, slot);
+
+		if (m->change == h->generation + 1 &&
+			t->sum[k] - sum[slot] + m->replaced == h->sum &&
+			t->count[k] - (sum[slot] != 0) + (m->replaced != 0) == h->count)
+			return true;
+	}
+	return false;
+}
+
 static void verdict_make(struct volumed *vd, struct verdict *t)
 {
 	struct vd_loading *l = vd->catalog.loading;
 	const struct vd_head *h = &l->head;
+	bool proves = !l->head_rc && !(h->flags & VD_HEAD_UNSURE);
 	unsigned k;
 
 	memset(t, 0, sizeof(*t));
 	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
 		verdict_slot(vd, slot, t);
-	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++)
-		t->right[k] = !l->head_rc && !(h->flags & VD_HEAD_UNSURE) && !l->unreadable[k] &&
-			      !t->damaged[k] && t->sum[k] == h->sum && t->count[k] == h->count;
+	for (k = VD_LOAD_COPY; k <= VD_LOAD_RECORDS; k++) {
+		if (!proves || l->unreadable[k] || t->damaged[k])
+			continue;
+		t->right[k] = t->sum[k] == h->sum && t->count[k] == h->count;
+		t->ahead[k] = !t->right[k] && is_one_ahead(vd, t, k);
+	}
 }
 
 static void mend_part(struct vd_catalog *c, uint32_t slot)
@@ -288,22 +212,9 @@ static bool is_copy_ahead(struct volumed *vd, const struct verdict *t)
 }
 
 /* A change that was made: the header is one behind. */
-static bool is_head_behind(struct volumed *vd, const struct verdict *t)
+static bool is_head_behind(const struct verdict *t)
 {
-	struct vd_loading *l = vd->catalog.loading;
-	const uint64_t *sum = l->sum[VD_LOAD_RECORDS];
-
-	if (l->head_rc || l->head.flags & VD_HEAD_UNSURE || t->nr_differ || t->damaged[1])
-		return false;
-	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
-		const struct vd_meta *m = &vd->volume[slot].meta;
-
-		if (m->change == l->head.generation + 1 &&
-			t->sum[1] - sum[slot] + m->replaced == l->head.sum &&
-			t->count[1] - (sum[slot] != 0) + (m->replaced != 0) == l->head.count)
-			return true;
-	}
-	return false;
+	return t->ahead[VD_LOAD_RECORDS] && !t->nr_differ;
 }
 
 /* Whether an older program can have made `now` of `then`: it knows no numbers of changes, never
@@ -356,6 +267,8 @@ static const char *damage_of(struct volumed *vd, const struct verdict *t)
 {
 	struct vd_loading *l = vd->catalog.loading;
 
+	if (t->right[0] && t->right[1])
+		return "it was being recovered, and that is not done";
 	if (l->unreadable[VD_LOAD_RECORDS])
 		return "the object " VD_CATALOG " cannot be read";
 	if (!t->count[1] && (t->count[0] || (!l->head_rc && l->head.count)))
@@ -366,12 +279,12 @@ static const char *damage_of(struct volumed *vd, const struct verdict *t)
 		return "there are objects of volumes, and no catalogue";
 	if (l->head_rc)
 		return "the object " VD_CATALOG_HEAD " is gone";
-	if (t->right[VD_LOAD_RECORDS])
+	if (t->right[VD_LOAD_RECORDS] || t->ahead[VD_LOAD_RECORDS])
 		return !t->count[0] ? "the object " VD_CATALOG_COPY " is gone or empty"
 				    : "the object " VD_CATALOG_COPY " does not fit";
 	if (t->damaged[1])
 		return "records of the object " VD_CATALOG " are damaged";
-	if (t->right[VD_LOAD_COPY])
+	if (t->right[VD_LOAD_COPY] || t->ahead[VD_LOAD_COPY])
 		return "the object " VD_CATALOG " is cut short, or another one";
 	return "its objects are of different times, and do not fit together";
 }
@@ -383,7 +296,9 @@ static void slot_settle(struct volumed *vd, uint32_t slot)
 	struct vd_meta *now = &vd->volume[slot].meta, *copy = &l->copy[slot];
 	uint64_t sum = l->sum[VD_LOAD_RECORDS][slot], other = l->sum[VD_LOAD_COPY][slot];
 
-	if (sum == other || copy->state == VD_DAMAGED || (!other && now->state != VD_DAMAGED))
+	if (sum == other || copy->state == VD_DAMAGED)
+		return;
+	if (!other && (now->state != VD_DAMAGED || now->name[0]))
 		return;
 	if (now->state != VD_DAMAGED && sum && now->change > copy->change)
 		*copy = *now;
@@ -391,36 +306,62 @@ static void slot_settle(struct volumed *vd, uint32_t slot)
 	now->state = copy->state == VD_FREE ? VD_FREE : VD_LOST;
 }
 
-/* c->head is such that a successor comes to the same. */
-static void damage_settle(struct volumed *vd, const struct verdict *t)
+/* c->head is such that a successor comes to the same. Returns whether one of the two is right, as
+ * the header says. */
+static bool head_settle(struct volumed *vd, const struct verdict *t)
 {
 	struct vd_catalog *c = &vd->catalog;
 	struct vd_loading *l = c->loading;
-	bool sure = t->right[0] || t->right[1];
+	bool right = t->right[0] || t->right[1];
+	unsigned k = t->ahead[VD_LOAD_RECORDS] ? VD_LOAD_RECORDS : VD_LOAD_COPY;
 
-	for (uint32_t slot = 0; slot < VD_SLOTS; slot++) {
-		l->differs[slot] = l->sum[0][slot] != l->sum[1][slot];
+	c->head = l->head;
+	c->head.flags = VD_HEAD_DAMAGED;
+	if (right)
+		return true;
+	if (t->ahead[k]) {
+		c->head.generation++;
+		c->head.sum = t->sum[k];
+		c->head.count = t->count[k];
+		return true;
+	}
+	c->head.flags |= VD_HEAD_UNSURE;
+	return false;
+}
+
+/* No header tells how many changes there were. */
+static void head_guess(struct volumed *vd)
+{
+	struct vd_head *h = &vd->catalog.head;
+
+	*h = (struct vd_head){ .next_identity = 1, .flags = h->flags };
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
+		if (vd->volume[slot].meta.change > h->generation)
+			h->generation = vd->volume[slot].meta.change;
+}
+
+static void damage_settle(struct volumed *vd, const struct verdict *t)
+{
+	struct vd_loading *l = vd->catalog.loading;
+	bool sure = head_settle(vd, t);
+	bool records = t->right[VD_LOAD_RECORDS] ||
+		       (!t->right[VD_LOAD_COPY] && t->ahead[VD_LOAD_RECORDS]);
+
+	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
 		if (!sure)
 			slot_settle(vd, slot);
-		else if (!t->right[VD_LOAD_RECORDS])
+		else if (!records)
 			vd->volume[slot].meta = l->copy[slot];
-	}
-	c->head = l->head;
-	c->head.flags = VD_HEAD_DAMAGED | (sure ? 0 : VD_HEAD_UNSURE);
-	if (!l->head_rc)
-		return;
-	c->head = (struct vd_head){ .next_identity = 1, .flags = c->head.flags };
-	for (uint32_t slot = 0; slot < VD_SLOTS; slot++)
-		if (vd->volume[slot].meta.change > c->head.generation)
-			c->head.generation = vd->volume[slot].meta.change;
+	if (l->head_rc)
+		head_guess(vd);
 }
 
 static void list_begin(struct peer_port *pp, const char *damage)
 {
 	struct vd_loading *l = loading_of(pp);
 
-	l->damage = damage;
-	orphans_know(vd_of(pp));
+	vd_damage_set(vd_of(pp), damage);
+	vd_orphans_know(vd_of(pp));
 	l->step = VD_LOAD_LIST;
 	l->cursor = 0;
 }
@@ -435,11 +376,16 @@ static void load_judge(struct peer_port *pp)
 
 	verdict_make(vd, &t);
 	c->head = l->head;
+	if (l->head.flags) {
+		damage_settle(vd, &t);
+		list_begin(pp, damage_of(vd, &t));
+		return;
+	}
 	if (t.right[0] && t.right[1]) {
-		c->head.flags = 0;
+		/* it is sound */
 	} else if (is_copy_ahead(vd, &t)) {
 		mend_part(c, t.differs);
-	} else if (is_head_behind(vd, &t)) {
+	} else if (is_head_behind(&t)) {
 		c->head.generation++;
 		c->head.sum = t.sum[1];
 		c->head.count = t.count[1];
@@ -591,7 +537,7 @@ static bool take_names(struct peer_port *pp, const struct xreq *r)
 	int rc = listing_open(&names, pp->peer->seg, r);
 
 	while (!rc && (rc = listing_next(&names, name)) == 1) {
-		orphan_note(l, name);
+		vd_orphan_note(vd_of(pp), name);
 		rc = 0;
 	}
 	l->cursor = names.head.next;
@@ -600,13 +546,14 @@ static bool take_names(struct peer_port *pp, const struct xreq *r)
 
 static void list_over(struct peer_port *pp)
 {
-	struct vd_loading *l = loading_of(pp);
+	struct volumed *vd = vd_of(pp);
 
-	if (!l->damage && l->nr_orphans) {
-		l->damage = "there are objects of volumes, and no catalogue";
-		vd_of(pp)->catalog.head.flags = VD_HEAD_DAMAGED | VD_HEAD_UNSURE;
+	if (!vd_damage(vd) && vd_orphans_nr(vd)) {
+		vd_damage_set(vd, "there are objects of volumes, and no catalogue");
+		vd->catalog.head.flags = VD_HEAD_DAMAGED | VD_HEAD_UNSURE;
 	}
-	l->step = VD_LOAD_END;
+	vd_orphans_name(vd);
+	loading_of(pp)->step = VD_LOAD_END;
 	load_publish(pp);
 }
 

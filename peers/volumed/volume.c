@@ -143,7 +143,8 @@ bool vd_prefix_identity(const char *prefix, uint64_t *identity, uint64_t *object
 {
 	char letter;
 
-	if (prefix[0] != '-' || !parse_hex(prefix + 1, identity) || !*identity)
+	if (prefix[0] != '-' || !parse_hex(prefix + 1, identity) || !*identity ||
+		*identity == UINT64_MAX)
 		return false;
 	letter = prefix[1 + HEX_DIGITS];
 	if (letter < 'a' || letter > 'a' + shift_of(VD_OBJECT_MAX) - shift_of(VD_OBJECT_MIN))
@@ -369,6 +370,8 @@ static const uint8_t legal[VD_NR_STATES] = {
 	[VD_LIVE] = TO(LIVE) | TO(REMOVING) | TO(SHRINKING),
 	[VD_REMOVING] = TO(FREE),
 	[VD_SHRINKING] = TO(LIVE),
+	[VD_DAMAGED] = TO(FREE),
+	[VD_LOST] = TO(FREE),
 };
 
 void vd_volume_become(struct peer_port *pp, struct vd_volume *v, const struct vd_meta *meta)

@@ -260,6 +260,7 @@ static uint64_t volumed_poll(struct peer_port *pp)
 
 	if (pp->nr == 0) {
 		next = vd_catalog_poll(pp);
+		vd_recover_poll(pp);
 		next = peer_earlier(next, vd_admin_poll(pp));
 	}
 	/* before the port passes a point (J1): what was held is checked, and counted, by then */

@@ -78,6 +78,8 @@
  *   FREE       any        so says its record; DAMAGED: that cannot be      catalog_load.c
  *                         believed; LOST: the catalogue lacks it, the copy
  *                         has it, or they differ (neither is ever recorded)
+ *   DAMAGED    FREE       somebody wants what is lost back                 recover.c
+ *   LOST       FREE       the same; then it becomes what it was            recover.c
  *
  * vd_volume_become() (volume.c) alone changes it, once all records have been read.
  */
@@ -86,7 +88,9 @@ enum vd_slot_state {
 };
 
 struct vd_meta {
-	char name[XSEG_NAME_MAX];		/* DAMAGED: as far as it can be read */
+	/* DAMAGED: name, generation, identity and object size as far as they can be read, and
+	 * nothing proves them */
+	char name[XSEG_NAME_MAX];
 	enum vd_slot_state state;
 	uint32_t generation;			/* 16 bits; each volume in a slot has the next */
 	uint64_t size_bytes;
@@ -257,6 +261,22 @@ struct vd_job {
 	struct vd_volume *queue, **queue_last;
 };
 
+/* What they are, and which follows which, is in recover.c. */
+enum vd_recover_step {
+	VD_RECOVER_IDLE, VD_RECOVER_ASKED, VD_RECOVER_MENDING, VD_RECOVER_ORPHANS,
+	VD_RECOVER_HEAD, VD_RECOVER_NR_STEPS
+};
+
+/* Bringing back what is lost. Port 0's thread. */
+struct vd_recover {
+	enum vd_recover_step step;
+	struct xreq *r;				/* who asked */
+	uint32_t nr;				/* volumes that are back */
+	uint32_t orphan;			/* ORPHANS: the place of the next one */
+	struct vd_volume *v;			/* for whose record this is */
+	bool sent;				/* it is on its way */
+};
+
 struct vd_counters {
 	struct xseg_stats *stats;		/* NULL: not counted */
 };
@@ -273,9 +293,10 @@ struct volumed {
 	struct vd_catalog catalog;
 	struct vd_admin admin;
 	struct vd_job job;
+	struct vd_recover recover;
 	uint32_t nr_jobs;		/* port 0's: volumes that are REMOVING or SHRINKING */
 	uint64_t serial;		/* port 0's: the last volume's */
-	_Atomic uint32_t nr_volumes, nr_removing, nr_damaged, nr_lost, nr_stats;
+	_Atomic uint32_t nr_volumes, nr_removing, nr_damaged, nr_lost, nr_orphans, nr_stats;
 	_Atomic bool stats_full;		/* the segment had no block left */
 };
 
@@ -423,6 +444,8 @@ struct vd_orphan {
 	char prefix[VD_PREFIX_BYTES];		/* with the ':'; "": nothing is here */
 	bool known;
 	uint64_t nr, highest;			/* objects; the highest number */
+	char name[XSEG_NAME_MAX];		/* as a damaged record says, or "" */
+	uint64_t object_size;			/* the same, or 0 */
 };
 #define VD_ORPHANS (2 * VD_SLOTS)
 
@@ -438,20 +461,56 @@ struct vd_loading {
 	/* as read, by slot; the catalogue's records are in the table itself */
 	uint64_t sum[2][VD_SLOTS];		/* VD_LOAD_COPY, VD_LOAD_RECORDS */
 	struct vd_meta copy[VD_SLOTS];		/* of a LOST slot: what is believed to be right */
-	bool differs[VD_SLOTS];			/* from the catalogue: to be written there */
 	struct vd_head head;
 	int head_rc;				/* of vd_head_decode() */
-	const char *damage;			/* what does not fit; NULL: all fits */
+	_Atomic(const char *) damage;		/* what does not fit; NULL: all fits */
 	bool lists_nothing;			/* the store knows no LIST */
 	struct vd_orphan orphan[VD_ORPHANS];	/* by hash of the prefix */
-	uint32_t nr_orphans;
 };
 
 int vd_load_init(struct volumed *vd) XSEG_MUST_CHECK;
 void vd_load_fini(struct volumed *vd);
 uint64_t vd_load_poll(struct peer_port *pp);
-/* Whether objects of such a volume, that has no record, were found (only where there is damage). */
-bool vd_orphan_has_name(const struct volumed *vd, const char *name);
+/* What does not fit, or NULL. Any port reads it. */
+const char *vd_damage(const struct volumed *vd);
+void vd_damage_set(struct volumed *vd, const char *damage);
+#define VD_DAMAGE_ORPHANS "there are objects of volumes that no record tells of"
+
+/* ---- orphans.c: only where there is damage ------------------------------------------------ */
+
+/* The prefixes of all records that can be believed, or that are noted for a LOST slot. */
+void vd_orphans_know(struct volumed *vd);
+/* An object of that name is in the store. */
+void vd_orphan_note(struct volumed *vd, const char *name);
+/* All are noted: an orphan gets the name that a damaged record has for it. */
+void vd_orphans_name(struct volumed *vd);
+/* Any port. */
+uint32_t vd_orphans_nr(const struct volumed *vd);
+void vd_orphans_add(struct volumed *vd, uint32_t by);
+/* The orphan of that place, or NULL. */
+struct vd_orphan *vd_orphan_get(struct volumed *vd, uint32_t i);
+/* What is noted of the objects of that volume, known or not; or NULL. */
+struct vd_orphan *vd_orphan_of(struct volumed *vd, const struct vd_meta *meta);
+/* Whether there is an orphan whose prefix is that name. */
+bool vd_orphan_has_name(struct volumed *vd, const char *name);
+/* No record, header or object that was found has this identity, or a higher one. */
+uint64_t vd_identities_end(struct volumed *vd);
+
+/* ---- recover.c ---------------------------------------------------------------------------- */
+
+/* What an orphan, or a LOST slot, would become; false: its name is taken. */
+bool vd_recover_orphan(struct volumed *vd, const struct vd_orphan *o,
+	struct vd_meta *meta) XSEG_MUST_CHECK;
+bool vd_recover_lost(struct volumed *vd, const struct vd_volume *v,
+	struct vd_meta *meta) XSEG_MUST_CHECK;
+/* Brings back all that can be. r is answered by vd_admin_recovered(). */
+void vd_recover_begin(struct peer_port *pp, struct xreq *r);
+bool vd_recover_runs(const struct volumed *vd);
+void vd_recover_poll(struct peer_port *pp);
+/* A line for each thing that is lost, from the i-th on. Returns which did not fit, or
+ * UINT32_MAX. */
+struct kv_text;
+uint32_t vd_recover_list(struct volumed *vd, uint32_t i, struct kv_text *t);
 
 /* ---- split.c ----------------------------------------------------------------------------- */
 
@@ -473,5 +532,7 @@ int64_t vd_admin_command(struct peer_port *pp, struct xreq *r, char *line, char 
 uint64_t vd_admin_poll(struct peer_port *pp);
 /* Answers who waits for a shrink: it is done, or goes on at the next start. */
 void vd_admin_shrunk(struct peer_port *pp, struct vd_volume *v);
+/* Answers who asked for what is lost: all that can be is back, or why not. */
+void vd_admin_recovered(struct peer_port *pp, struct xreq *r, int rc);
 
 #endif

@@ -3,7 +3,7 @@
  *
  *      volume create NAME size=BYTES		volume list [SLOT]		status
  *      volume resize NAME size=BYTES		volume info NAME [id=N]
- *      volume remove NAME [force]
+ *      volume remove NAME [force]		volume lost [N]			volume recover
  *
  * Commands may come to any port; those of "volume" go through the inbox to port 0's thread, which
  * does them in order of arrival, one at a time. A change is answered when its record is on stable
@@ -533,12 +533,49 @@ static int64_t run_list(struct peer_port *pp, struct xreq *r, char *args, struct
 	return 0;
 }
 
+/* What the catalogue lacks, from the N-th thing on; see vd_recover_list(). */
+static int64_t run_lost(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	static const char next_line[] = "next=4294967295\n";
+	struct volumed *vd = vd_of(pp);
+	char *value, *word = kv_next_word(&args, &value);
+	uint64_t from = 0;
+	size_t size = t->size;
+	uint32_t next;
+
+	(void)r;
+	if (word && (value || opt_parse_size(word, &from) || from > UINT32_MAX))
+		return REASON(t, -EINVAL, "volume lost takes a number, not '%.40s'", word);
+	t->size = size > sizeof(next_line) ? size - sizeof(next_line) : 0;
+	next = vd_recover_list(vd, (uint32_t)from, t);
+	t->size = size;
+	if (next != UINT32_MAX)
+		kv_add(t, "next=%u\n", next);
+	return 0;
+}
+
+static int64_t run_recover(struct peer_port *pp, struct xreq *r, char *args, struct kv_text *t)
+{
+	char *value;
+
+	if (kv_next_word(&args, &value))
+		return REASON(t, -EINVAL, "volume recover takes no words; it brings back all");
+	if (!vd_damage(vd_of(pp))) {
+		kv_add(t, "recovered=0\nleft=0\n");
+		return 0;
+	}
+	vd_recover_begin(pp, r);
+	return LATER;
+}
+
 static const struct command commands[] = {
 	{ "create", run_create, true },
 	{ "resize", run_resize, true },
 	{ "remove", run_remove, true },
 	{ "info", run_info, false },
 	{ "list", run_list, false },
+	{ "lost", run_lost, false },
+	{ "recover", run_recover, true },
 };
 
 static const struct command *find_command(const char *word)
@@ -578,7 +615,8 @@ static int64_t run(struct peer_port *pp, struct xreq *r, struct kv_text *t)
 	word = kv_next_word(&cursor, &value);
 	c = value ? NULL : find_command(word);
 	if (!c)
-		return REASON(t, -EINVAL, "volume what? create, list, info, resize or remove");
+		return REASON(t, -EINVAL, 
+			"volume what? create, list, info, resize, remove, lost or recover");
 	if (c->changes && vd->admin.change == VD_CHANGE_UNDOING)
 		return REASON(t, vd->admin.error,
 			"the last change of the catalogue failed (%s) and is still "
@@ -617,10 +655,11 @@ static void inbox_take(struct volumed *vd)
 	}
 }
 
-/* A change is on its way, or the catalogue is being read for the first time: commands wait. */
+/* A change is on its way, what is lost is being brought back, or the catalogue is being read for
+ * the first time: commands wait. */
 static bool can_run(const struct volumed *vd)
 {
-	return vd->admin.change != VD_CHANGE_WRITING &&
+	return vd->admin.change != VD_CHANGE_WRITING && !vd_recover_runs(vd) &&
 	       (atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) != VD_LOADING ||
 		atomic_load_explicit(&vd->catalog.error, memory_order_relaxed));
 }
@@ -674,19 +713,38 @@ void vd_admin_shrunk(struct peer_port *pp, struct vd_volume *v)
 	answer(pp, r, 0, &t);
 }
 
+void vd_admin_recovered(struct peer_port *pp, struct xreq *r, int rc)
+{
+	struct volumed *vd = vd_of(pp);
+	struct kv_text t;
+
+	text_begin(pp, r, &t);
+	if (rc)
+		kv_add(&t,
+			"the catalogue of volumes cannot be written: %s; see the log of the store, "
+			"then try again", strerror(-rc));
+	else
+		kv_add(&t, "recovered=%u\nleft=%u\n", vd->recover.nr, vd_orphans_nr(vd));
+	answer(pp, r, rc, &t);
+}
+
 /* ---- any port ---------------------------------------------------------------------------- */
 
 static int64_t status(struct volumed *vd, char *out, size_t size)
 {
 	bool loading = atomic_load_explicit(&vd->catalog.load, memory_order_relaxed) == VD_LOADING;
 	int error = atomic_load_explicit(&vd->catalog.error, memory_order_relaxed);
+	const char *damage = vd_damage(vd);
 	struct kv_text t;
 
 	kv_init(&t, out, size);
-	kv_add(&t, "volumes=%u\nloading=%s\nremoving=%u\ndamaged=%u\n",
+	kv_add(&t, "volumes=%u\nloading=%s\nremoving=%u\ndamaged=%u\nlost=%u\n",
 	       atomic_load_explicit(&vd->nr_volumes, memory_order_relaxed), loading ? "yes" : "no",
 	       atomic_load_explicit(&vd->nr_removing, memory_order_relaxed),
-	       atomic_load_explicit(&vd->nr_damaged, memory_order_relaxed));
+	       atomic_load_explicit(&vd->nr_damaged, memory_order_relaxed),
+	       atomic_load_explicit(&vd->nr_lost, memory_order_relaxed) + vd_orphans_nr(vd));
+	if (damage && !loading)
+		kv_add(&t, "damage=%s\n", damage);
 	if (error)
 		kv_add(&t, "error=%s\n", strerror(-error));
 	return (int64_t)t.used;

@@ -26,7 +26,7 @@ is "no help is wider than 80 columns" "$(cat wide.txt)" ""
 for words in "volume --help" "help volume" "--help volume" "--json volume --help" \
 		"volume --json --help" "volume --help --json" "volume -s x -h"; do
 	# shellcheck disable=SC2086
-	is "'xseg $words' lists what there is of volumes" "$(xseg $words | grep -c '^  volume ')" 8
+	is "'xseg $words' lists what there is of volumes" "$(xseg $words | grep -c '^  volume ')" 9
 done
 expect_err 2 "one more word: list, start" "a group alone is no command" xseg peer
 expect_err 2 "one more word: list, start" "with an option, neither" xseg peer --json
@@ -224,9 +224,11 @@ for f in "$catalogue" "$(find "$TMP/damaged" -name :catalog.copy)"; do
 	printf x | dd of="$f" bs=1 seek=$((at + 100)) conv=notrunc status=none
 done
 t "with a damaged record it comes up again" xseg up damaged.conf
-damage="1 record of the catalogue is damaged, and its volume not served; the log of volumed says which"
-is "status says that a volume is missing" "$(xseg status | sed -n 's/^volumes *//p')" "1; $damage"
-expect_json '.volumes == 1 and .damaged_records == 1' "in JSON, too" xseg --json status
+damage="the catalogue of volumes is damaged: records of the object :catalog are damaged; 1 record \
+cannot be read; 'xseg volume recover --list' says what can be brought back"
+is "status says that a volume is missing" "$(xseg status | sed -n 's/^DAMAGE *//p')" "$damage"
+expect_json '.volumes == 1 and .damaged_records == 1 and .catalogue_damage != null' "in JSON, too" \
+	xseg --json status
 xseg --json volume list >list.txt 2>note.txt
 is "and so does who lists them" "$? $(jq -c 'map(.name)' list.txt) $(cat note.txt)" \
 	"0 [\"whole\"] xseg: volume list: $damage"

@@ -59,11 +59,16 @@ struct volume_opts {
 };
 extern const struct opt volume_table[], volume_create_table[], volume_resize_table[],
 	volume_remove_table[], volume_import_table[], volume_export_table[];
-/* That so many records of a catalogue are damaged, in words; "" of none. Returns buf. */
-#define VOLUME_DAMAGE_MAX 160
-const char *volume_damage(uint64_t records, char buf[VOLUME_DAMAGE_MAX]);
 command_fn volume_create, volume_list, volume_info, volume_resize, volume_remove, volume_flush,
 	volume_import, volume_export;
+
+/* ---- recover_cmd.c ---- */
+struct recover_opts {
+	char volumed[XSEG_NAME_MAX];
+	bool list;
+};
+extern const struct opt volume_recover_table[];
+command_fn volume_recover;
 
 /* ---- cache_cmds.c ---- */
 struct cache_opts {

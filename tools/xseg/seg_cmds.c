@@ -11,6 +11,7 @@
 #include "peers/common/owner.h"
 #include "peers/common/stack.h"
 #include "tools/xseg/commands.h"
+#include "tools/xseg/damage.h"
 #include "tools/xseg/ending.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
@@ -403,10 +404,12 @@ static int check_unusable(const struct tool *t, int rc, const struct xseg_error 
 	return tool_fail_attach(t, rc, err);
 }
 
-/* How many problems it would have been, and how many of them are left. */
+/* How many problems it would have been, and how many of them are left; and what volumed says of its
+ * catalogue, which is no part of the segment. */
 struct checked {
 	bool fix;
 	unsigned found, left;
+	struct damage damage;
 };
 
 static void say_sound(const struct tool *t, const char *state, const struct checked *c)
@@ -428,6 +431,10 @@ static int fail_check(const struct tool *t, const struct checked *c)
 {
 	const char *s = c->left == 1 ? "" : "s";
 
+	if (!c->left)
+		return tool_fail(TOOL_FAILED,
+			"check: segment %s is sound, and its catalogue of volumes is damaged; "
+			"'xseg volume recover --list' says what can be brought back", t->segment);
 	if (!c->fix)
 		return tool_fail(TOOL_FAILED,
 			"check: segment %s has %u problem%s; 'xseg check --fix' mends what can be "
@@ -444,7 +451,7 @@ static int report_check(const struct tool *t, json_t *result, const struct check
 {
 	json_t *problems = json_object_get(result, "problems");
 	size_t i, nr = json_array_size(problems);
-	char line[512];
+	char line[DAMAGE_MAX + 128];
 	int rc = TOOL_DONE;
 
 	if (t->json)
@@ -452,10 +459,21 @@ static int report_check(const struct tool *t, json_t *result, const struct check
 	for (i = 0; !t->json && i < nr; i++)
 		printf("%s\n", tool_hints(line, sizeof(line),
 					  json_string_value(json_array_get(problems, i))));
-	if (!c->left)
+	if (!c->left && !c->damage.reason[0])
 		say_sound(t, json_string_value(json_object_get(result, "state")), c);
 	json_decref(result);
-	return c->left ? fail_check(t, c) : rc;
+	return c->left || c->damage.reason[0] ? fail_check(t, c) : rc;
+}
+
+/* Only volumed can say, if it serves. */
+static void check_catalogue(
+	const struct tool *t, struct xseg *seg, struct checked *c, json_t *problems)
+{
+	char text[DAMAGE_MAX];
+
+	damage_ask(t, seg, &c->damage);
+	if (c->damage.reason[0])
+		add_problem(damage_tell(&c->damage, text), problems);
 }
 
 /* Nothing was looked at: the one problem says why. */
@@ -496,7 +514,8 @@ int seg_check(struct tool *t, const void *opts, int argc, char **argv)
 		return fail_locked(problems);
 	}
 	xseg_get_info(seg, &info);
-	result = check_json(c.left == 0, state_of(seg), problems, &info);
+	check_catalogue(t, seg, &c, problems);
+	result = check_json(!json_array_size(problems), state_of(seg), problems, &info);
 	xseg_detach(seg);
 	return report_check(t, result, &c);
 }

@@ -21,6 +21,7 @@
 #include "peers/common/dirty.h"
 #include "peers/common/owner.h"
 #include "tools/xseg/commands.h"
+#include "tools/xseg/damage.h"
 #include "tools/xseg/ending.h"
 #include "tools/xseg/launch.h"
 #include "tools/xseg/out.h"
@@ -370,6 +371,17 @@ static int bring_up(struct upping *u)
 	return rc;
 }
 
+/* It serves what is certain; whoever has started it is to know that this is not all. */
+static void note_damage(const struct upping *u)
+{
+	struct damage d;
+	char text[DAMAGE_MAX];
+
+	damage_ask(u->t, u->seg, &d);
+	if (d.reason[0])
+		tool_note(u->t, "up: %s", damage_tell(&d, text));
+}
+
 int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 {
 	const struct stack_up_opts *o = opts;
@@ -386,6 +398,8 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 		rc = say_up(&u);
 	if (!rc && !o->foreground)
 		launch_note_warnings(&u.launch);
+	if (!rc)
+		note_damage(&u);
 	if (!rc && o->foreground)
 		rc = stay(&u);
 	view_peers_fini(&u.before);

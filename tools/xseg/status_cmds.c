@@ -13,6 +13,7 @@
 #include "tools/xseg/cache_volume.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
+#include "tools/xseg/damage.h"
 #include "tools/xseg/halted.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/peer_text.h"
@@ -121,9 +122,10 @@ static bool ask_volumed(struct client *c, const struct xseg_peer_info *p)
 	return false;
 }
 
-/* How many volumes there are, and records that are damaged, as volumed says. */
+/* How many volumes there are, and what is damaged, as volumed says. */
 struct volumes {
-	uint64_t nr, damaged;
+	uint64_t nr;
+	struct damage damage;
 };
 
 /* False when it does not say, or has not read which there are. */
@@ -134,7 +136,7 @@ static bool count_volumes(struct asker *a, const struct xseg_peer_info *p, struc
 	if (!c || p->state != XSEG_PEER_LIVE || !ask_volumed(c, p))
 		return false;
 	v->nr += client_number(c->text, "volumes");
-	v->damaged += client_number(c->text, "damaged");
+	damage_add(&v->damage, c->text);
 	return true;
 }
 
@@ -151,7 +153,11 @@ static void add_volumes(json_t *j, struct asker *a, const struct view_peers *pee
 	known = any && !unknown;
 	json_object_set_new(j, "volumes", known ? json_integer((json_int_t)v.nr) : json_null());
 	json_object_set_new(j, "damaged_records",
-		known ? json_integer((json_int_t)v.damaged) : json_null());
+		known ? json_integer((json_int_t)v.damage.records) : json_null());
+	json_object_set_new(j, "lost_volumes",
+		known ? json_integer((json_int_t)v.damage.lost) : json_null());
+	out_set_text(j, "catalogue_damage",
+		known && v.damage.reason[0] ? v.damage.reason : NULL);
 	out_set_text(j, "volumes_unknown_of", unknown ? unknown->name : NULL);
 }
 
@@ -263,7 +269,7 @@ static json_t *gather(struct tool *t, struct xseg *seg, const struct view_peers 
 
 static void print_hint(const char *text)
 {
-	char line[256];
+	char line[DAMAGE_MAX + 128];
 
 	printf("%s\n", tool_hints(line, sizeof(line), text));
 }
@@ -279,18 +285,31 @@ static unsigned nr_volumeds(const json_t *j)
 	return nr;
 }
 
+static void print_damage(const json_t *j)
+{
+	struct damage d = { .records = out_int(j, "damaged_records"),
+		.lost = out_int(j, "lost_volumes") };
+	char text[DAMAGE_MAX], line[DAMAGE_MAX + 16];
+	const char *reason = json_string_value(json_object_get(j, "catalogue_damage"));
+
+	if (!reason)
+		return;
+	snprintf(d.reason, sizeof(d.reason), "%s", reason);
+	snprintf(line, sizeof(line), "DAMAGE      %s", damage_tell(&d, text));
+	print_hint(line);
+}
+
 /* Who does not say how many is named where there are others, whose volumes would be listed. */
 static void print_volumes(const json_t *j)
 {
 	const json_t *volumes = json_object_get(j, "volumes");
 	const char *of = json_string_value(json_object_get(j, "volumes_unknown_of"));
-	char line[128 + XSEG_NAME_MAX], damage[VOLUME_DAMAGE_MAX];
+	char line[128 + XSEG_NAME_MAX];
 
-	if (json_is_integer(volumes))
-		printf("volumes     %" JSON_INTEGER_FORMAT "%s%s\n", json_integer_value(volumes),
-		       out_int(j, "damaged_records") ? "; " : "",
-		       volume_damage(out_int(j, "damaged_records"), damage));
-	else {
+	if (json_is_integer(volumes)) {
+		printf("volumes     %" JSON_INTEGER_FORMAT "\n", json_integer_value(volumes));
+		print_damage(j);
+	} else {
 		snprintf(line, sizeof(line), "volumes     unknown: 'xseg volume list%s%s' says why",
 			 of && nr_volumeds(j) > 1 ? " --volumed " : "",
 			 of && nr_volumeds(j) > 1 ? of : "");

@@ -12,6 +12,7 @@
 #include "tools/xseg/cache_volume.h"
 #include "tools/xseg/client.h"
 #include "tools/xseg/commands.h"
+#include "tools/xseg/damage.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/volume_io.h"
 
@@ -226,28 +227,17 @@ static int list_all(struct client *c, uint32_t peer, json_t *array, struct out_t
 	return TOOL_DONE;
 }
 
-const char *volume_damage(uint64_t records, char buf[VOLUME_DAMAGE_MAX])
-{
-	bool one = records == 1;
-
-	*buf = '\0';
-	if (records)
-		snprintf(buf, VOLUME_DAMAGE_MAX,
-			"%" PRIu64 " record%s of the catalogue %s damaged, and %s not served; the "
-			"log of volumed says which",
-			records, one ? "" : "s", one ? "is" : "are",
-			one ? "its volume" : "their volumes");
-	return buf;
-}
-
 /* Of a volume that is not listed nobody would learn. */
 static void note_damage(struct client *c, uint32_t peer)
 {
-	char damage[VOLUME_DAMAGE_MAX];
+	struct damage d = { .lost = 0 };
+	char text[DAMAGE_MAX];
 
-	if (client_ask(c, peer, "status") >= 0 && client_number(c->text, "damaged"))
-		tool_note(c->t, "volume list: %s",
-			volume_damage(client_number(c->text, "damaged"), damage));
+	if (client_ask(c, peer, "status") < 0)
+		return;
+	damage_add(&d, c->text);
+	if (d.reason[0])
+		tool_note(c->t, "volume list: %s", damage_tell(&d, text));
 }
 
 int volume_list(struct tool *t, const void *opts, int argc, char **argv)
