@@ -3,7 +3,7 @@
 # that is said, what is certain is served, no name that is lost is given away, and what is lost
 # comes back with its data.
 # tags: san
-# timeout: 180
+# timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
 
 cat >stack.conf <<END
