@@ -56,11 +56,14 @@ void volume_users_of(struct xseg *seg, uint32_t volumed, char *out, size_t size)
 
 void volume_users_any(struct xseg *seg, char *out, size_t size)
 {
-	struct xseg_peer_info p;
+	struct xseg_peer_info p, supervisor = { .member = XSEG_NONE };
 	struct kv_text t;
 
+	/* the supervisor has a client, too, while it stops all, and no volume */
+	(void)xseg_peer_get_info(seg, xseg_peer_find(seg, XSEG_SUPERVISOR_KIND), &supervisor);
 	kv_init(&t, out, size);
 	for (uint32_t i = 0; i < xseg_nr_peers(seg); i++)
-		if (xseg_peer_get_info(seg, i, &p) && is_client(&p))
+		if (xseg_peer_get_info(seg, i, &p) && is_client(&p) &&
+			p.member != supervisor.member)
 			add_program(&t, &p);
 }

@@ -4,20 +4,28 @@
  *   PEER_WORD_STOPPING	1: it was asked to stop, and is going to. Its process writes it; if that
  *			dies, its successor clears it before it serves. Of a stopped one: 0: it
  *			could not begin, and nobody has asked it to stop. It says nothing of one
- *			that is dead. Of a supervisor: it is stopping the whole stack
+ *			that is dead. Of a supervisor: it is stopping the whole stack, or
+ *			takes that back, until what had stopped serves again
  *   PEER_WORD_UNSYNCED	of a store: bytes that are not stable, as a sync of them has failed; 0:
  * 			none. What it was when its process ended holds until a successor has counted
  * 			anew
+ *   SUPERVISOR_WORD_UNDONE  of a supervisor: how the last stop of the stack ended that was taken
+ *			back (peer_undone_pack()); 0: there was none
  *
  * Contract: any thread; one load.
  */
 #ifndef PEERS_COMMON_WORDS_H
 #define PEERS_COMMON_WORDS_H
 
+#include <signal.h>
+
 #include "xseg/xseg.h"
+
+#define SUPERVISE_CANCEL_SIGNAL SIGUSR1 /* to a supervisor: it takes a stop back */
 
 /* behind these are the kind's own */
 enum peer_word { PEER_WORD_STOPPING, PEER_WORD_UNSYNCED, PEER_NR_WORDS };
+enum { SUPERVISOR_WORD_UNDONE = PEER_NR_WORDS };
 
 static inline bool peer_word_stopping(const struct xseg_peer_info *info)
 {
@@ -27,6 +35,28 @@ static inline bool peer_word_stopping(const struct xseg_peer_info *info)
 static inline uint64_t peer_word_unsynced(const struct xseg_peer_info *info)
 {
 	return info->user[PEER_WORD_UNSYNCED];
+}
+
+/* Why a stop was taken back: ECANCELED, somebody asked for it; EHOSTDOWN, that peer has gone and
+ * others stand on it; any other, the error of that cache's FLUSH. */
+struct peer_undone {
+	int error;				/* an errno; 0: no stop was taken back */
+	uint32_t peer;				/* its place in the segment */
+	uint32_t nr;				/* how many were, until then */
+};
+
+static inline uint64_t peer_undone_pack(struct peer_undone u)
+{
+	return (uint64_t)u.nr << 32 | (uint64_t)(u.peer & 0xffff) << 16 | (uint16_t)u.error;
+}
+
+static inline struct peer_undone peer_word_undone(const struct xseg_peer_info *info)
+{
+	uint64_t w = info->user[SUPERVISOR_WORD_UNDONE];
+
+	return (struct peer_undone){ .error = (int)(w & 0xffff),
+				     .peer = w >> 16 & 0xffff,
+				     .nr = (uint32_t)(w >> 32) };
 }
 
 #endif

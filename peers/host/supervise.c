@@ -24,7 +24,8 @@
 #include "peers/common/owner.h"
 #include "peers/common/words.h"
 #include "peers/host/load.h"
-#include "peers/host/units.h"
+#include "peers/host/stop.h"
+#include "peers/host/supervise_inside.h"
 
 #define BACKOFF_MIN_MS	100
 #define BACKOFF_MAX_MS	5000
@@ -32,39 +33,19 @@
 #define LIVED_MS	1000
 #define STARTING_POLL_MS 10 /* between two looks while something is to be started or stopped */
 #define WATCH_POLL_MS	100			/* while something runs that is not our child */
-#define STRANDED_MS	5000			/* V5 */
-#define TOGETHER_MS	5000			/* V8 */
-#define LOCKS_MS	500		/* V9: between two looks at the segment's locks */
+#define LOCKS_MS	500		/* V10: between two looks at the segment's locks */
 #define HELD_MS		100		/* the same while one is held */
-
-static const char me[] = XSEG_SUPERVISOR_KIND;
-
-struct supervisor {
-	const char *segment;
-	struct units units;
-	struct xseg_peer *self;
-	char directory[PATH_MAX];		/* where the programs are */
-	bool stopping, told_removed;
-	uint64_t stranded_ms;		/* stopping: since when a peer is that; 0: none is */
-	struct xseg_lock_watch locks;		/* V9 */
-	uint64_t locks_ms;			/* when they were looked at */
-	uint32_t holder[XSEG_LOCKS_WATCHED], nr_holders; /* processes that were named */
-	/* of the incarnation that was asked to stop, and of the one that cannot be asked, by the
-	 * peer's place in the segment */
-	uint32_t asked_generation[XSEG_MAX_PORTS], foreign_generation[XSEG_MAX_PORTS];
-	sigset_t signals;
-};
 
 #define TO(state) (1u << UNIT_##state)
 
 static const uint8_t legal[UNIT_NR_STATES] = {
-	[UNIT_WAITING] = TO(WAITING) | TO(RUNNING),
+	[UNIT_WAITING] = TO(WAITING) | TO(RUNNING) | TO(STOPPED),
 	[UNIT_RUNNING] = TO(WAITING) | TO(STOPPED) | TO(FAILED),
 	[UNIT_STOPPED] = TO(WAITING) | TO(RUNNING) | TO(FAILED),
 	[UNIT_FAILED] = TO(RUNNING),
 };
 
-static void unit_set(struct unit *u, enum unit_state state)
+void unit_set(struct unit *u, enum unit_state state)
 {
 	assert(legal[u->state] & 1u << state);
 	u->state = state;
@@ -75,11 +56,12 @@ static void unit_set(struct unit *u, enum unit_state state)
 /* A group that died is started again without those of its peers that had been stopped before, or
  * that somebody else has started: of one that is stopped as its process could not begin nobody has
  * asked for that. While all is being stopped it is started with those that are needed only (V4). */
-static bool belongs_to_start(const struct unit *u, enum xseg_peer_state state,
-			     const struct xseg_peer_info *info)
+static bool belongs_to_start(const struct supervisor *s, const struct unit *u,
+	enum xseg_peer_state state, const struct xseg_peer_info *info)
 {
 	if (state == XSEG_PEER_STOPPED)
-		return !u->started || !peer_word_stopping(info);
+		return !u->started || !peer_word_stopping(info) ||
+		       (u->returns && stop_was_asked(s, info));
 	return !xseg_peer_is_up(state);
 }
 
@@ -91,8 +73,8 @@ static void add_names(struct supervisor *s, const struct unit *u, struct args *a
 
 	for (i = 0; i < u->nr; i++) {
 		state = units_peer_state(&s->units, u->peer[i], &info);
-		if (s->stopping ? units_needs(&s->units, u->peer[i])
-				: belongs_to_start(u, state, &info))
+		if (is_stopping(s) ? units_needs(&s->units, u->peer[i])
+				   : belongs_to_start(s, u, state, &info))
 			args_add(a, "%s", s->units.stack->peers[u->peer[i]].name);
 	}
 }
@@ -152,10 +134,11 @@ static void start_unit(struct supervisor *s, struct unit *u, uint64_t now_ms)
 		rc = spawn(s, a.arg, &u->child);
 	u->since_ms = now_ms;
 	u->started = true;
-	u->stop_restarts += s->stopping;
+	u->stop_restarts += is_stopping(s);
 	if (rc) {
 		u->child = 0;
 		start_again_later(u, now_ms);
+		stop_note_death(s);
 		log_error("%s: cannot start %s (%s): %s; trying again", me, unit_name(&s->units, u),
 			  a.nr ? a.arg[0] : "", strerror(rc));
 	} else {
@@ -189,6 +172,15 @@ static void tell_removed(struct supervisor *s)
 
 static void unit_died(struct supervisor *s, struct unit *u, const char *how, uint64_t now_ms)
 {
+	if (u->return_once) {
+		u->return_once = false;
+		u->at_ms = now_ms;
+		unit_set(u, UNIT_WAITING);
+		log_info("%s: the process of %s %s; starting it again", me,
+			unit_name(&s->units, u), how);
+		return;
+	}
+	stop_note_death(s);
 	if (!u->restart) {
 		unit_set(u, UNIT_FAILED);
 		log_warn("%s: the process of %s %s; it is not started again (restart = no)", me,
@@ -196,7 +188,7 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
 		return;
 	}
 	start_again_later(u, now_ms);
-	if (s->stopping)
+	if (is_stopping(s))
 		log_warn("%s: the process of %s %s while all is being stopped", me,
 			 unit_name(&s->units, u), how);
 	else
@@ -209,7 +201,7 @@ static void unit_died(struct supervisor *s, struct unit *u, const char *how, uin
  * (V8). */
 static void unit_stopped(struct supervisor *s, struct unit *u, uint64_t now_ms)
 {
-	bool may_return = u->return_once || (s->stopping && u->restart);
+	bool may_return = u->return_once || (is_stopping(s) && u->restart);
 
 	log_info("%s: %s stopped%s", me, unit_name(&s->units, u),
 		u->return_once ? ", as it was asked to before; starting it" : "");
@@ -229,6 +221,7 @@ static void child_ended(struct supervisor *s, struct unit *u, int status, uint64
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == MAIN_USAGE) {
 		unit_set(u, UNIT_FAILED);
+		stop_note_death(s);
 		log_error("%s: %s cannot be started with these options; correct the stack file", me,
 			  unit_name(&s->units, u));
 		return;
@@ -279,7 +272,7 @@ static bool may_start(struct supervisor *s, const struct unit *u, uint64_t now_m
 {
 	if (now_ms < u->at_ms)
 		return false;
-	if (s->stopping)
+	if (is_stopping(s))
 		return is_needed(s, u);
 	return u->started || unit_below_serves(&s->units, u);
 }
@@ -290,7 +283,7 @@ static void split_unit(struct supervisor *s, struct unit *u)
 {
 	const struct unit *elsewhere = units_split(&s->units, u);
 
-	if (elsewhere && !s->stopping)
+	if (elsewhere && !is_stopping(s))
 		log_info("%s: %s: in a process apart from the rest of the group", me,
 			 unit_name(&s->units, elsewhere));
 }
@@ -343,165 +336,6 @@ static void tell_left(struct supervisor *s)
 		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, left[i]);
 }
 
-/* ---- stopping ---------------------------------------------------------------------------- */
-
-/* Once an incarnation: of one that we may not ask, or that cannot be found. */
-static void tell_unasked(struct supervisor *s, const struct xseg_peer_info *info, int err)
-{
-	if (err == ESRCH || s->foreign_generation[info->index] == info->generation)
-		return;
-	s->foreign_generation[info->index] = info->generation;
-	if (err == EPROTO)
-		log_error(
-			"%s: %s is not process %u, as the segment says, and its process cannot be "
-			"found; it is not asked to stop: see 'xseg check'",
-			me, info->name, info->pid);
-	else
-		log_warn(
-			"%s: %s is another user's process, %u, and may not be asked to stop; its "
-			"owner has to: 'xseg peer stop %s'",
-			me, info->name, info->pid, info->name);
-}
-
-/* Where the segment has a wrong pid, the kernel says which process it is. */
-static int pidfd_of(struct supervisor *s, const struct xseg_peer_info *info)
-{
-	struct xseg_peer_info proved = *info;
-	int fd = xseg_peer_pidfd(s->units.seg, info);
-
-	if (fd != -EPROTO)
-		return fd;
-	proved.pid = xseg_peer_pid_find(s->units.seg, info);
-	return proved.pid ? xseg_peer_pidfd(s->units.seg, &proved) : fd;
-}
-
-/* The stop signal, once, to the process that serves the peer at this moment (V2). */
-static void ask_to_stop(struct supervisor *s, const struct xseg_peer_info *info)
-{
-	siginfo_t sent = { .si_signo = MAIN_STOP_SIGNAL, .si_code = SI_QUEUE };
-	int fd, err = 0;
-
-	if (s->asked_generation[info->index] == info->generation)
-		return;
-	fd = pidfd_of(s, info);
-	sent.si_pid = getpid();
-	sent.si_uid = getuid();
-	sent.si_value.sival_int = (int)info->index;
-	if (fd < 0)
-		err = -fd;
-	else if (syscall(SYS_pidfd_send_signal, fd, MAIN_STOP_SIGNAL, &sent, 0))
-		err = errno;
-	if (fd >= 0)
-		close(fd);
-	if (err) {
-		tell_unasked(s, info, err);
-		return;
-	}
-	s->asked_generation[info->index] = info->generation;
-	log_info("%s: stopping %s", me, info->name);
-}
-
-/* A peer that is alive and sends to it: as routes are now, since a cache may have been plugged or
- * unplugged, and whether the stack has it or not. */
-static bool living_upper(struct supervisor *s, uint32_t lower, struct xseg_peer_info *upper)
-{
-	uint32_t i;
-
-	for (i = 0; i < xseg_nr_peers(s->units.seg); i++)
-		if (xseg_peer_get_info(s->units.seg, i, upper) && xseg_peer_is_up(upper->state) &&
-			upper->downstream == lower)
-			return true;
-	return false;
-}
-
-/* Whether a peer that is alive stands on it. The topmost is asked to stop here where nobody else
- * sees to it: one that was started by hand may have what it has to write below. */
-static bool has_living_upper(struct supervisor *s, const struct xseg_peer_info *lower)
-{
-	struct xseg_peer_info top = *lower, upper;
-	uint32_t hops;
-
-	for (hops = 0; hops < XSEG_MAX_PORTS && living_upper(s, top.index, &upper); hops++)
-		top = upper;
-	if (hops && stack_find(s->units.stack, top.name) == STACK_NONE)
-		ask_to_stop(s, &top);
-	return hops > 0;
-}
-
-/* Sees to the topmost peer that has not stopped; true when there is none. */
-static bool stop_next(struct supervisor *s)
-{
-	struct xseg_peer_info info;
-	enum xseg_peer_state state;
-	const struct unit *u;
-	uint32_t i = s->units.stack->nr_peers, peer;
-	bool any = false;
-
-	while (i-- > 0) {
-		peer = s->units.order[i];
-		u = units_of(&s->units, peer);
-		state = units_peer_state(&s->units, peer, &info);
-		if (xseg_peer_is_up(state)) {
-			any = true;
-			if (has_living_upper(s, &info))
-				continue;
-			if (!units_must_serve(&s->units, peer))
-				ask_to_stop(s, &info);
-			return false;
-		}
-		if (u->child && state != XSEG_PEER_STOPPED)
-			return false;		/* on its way up, or dead and not reaped yet */
-		if (units_needs(&s->units, peer))
-			return false;		/* started again, to leave in order */
-	}
-	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++)
-		if (u->child)
-			return false;
-	return !any;
-}
-
-/* V5: true when it is time to leave. */
-static bool give_up(struct supervisor *s, uint64_t now_ms)
-{
-	struct xseg_peer_info below;
-	uint32_t peer = units_stranded(&s->units, &below);
-
-	if (peer == STACK_NONE) {
-		s->stranded_ms = 0;
-		return false;
-	}
-	if (!s->stranded_ms)
-		s->stranded_ms = now_ms;
-	if (now_ms - s->stranded_ms < STRANDED_MS)
-		return false;
-	log_error(
-		"%s: %s cannot stop without %s, which is not started again; left: start that, then "
-		"'xseg down' once more",
-		me, s->units.stack->peers[peer].name, below.name);
-	return true;
-}
-
-static void report_dead(struct supervisor *s)
-{
-	struct xseg_peer_info info;
-	const char *name;
-	uint32_t i;
-
-	for (i = 0; i < s->units.stack->nr_peers; i++) {
-		name = s->units.stack->peers[i].name;
-		if (units_peer_state(&s->units, i, &info) != XSEG_PEER_DEAD)
-			continue;
-		if (units_holds_data(&s->units, i))
-			log_warn(
-				"%s: %s is dead and could not be started to stop in order; what it "
-				"holds stays in the segment",
-				me, name);
-		else
-			log_info("%s: %s is dead and had nothing to lose: not started again", me,
-				 name);
-	}
-}
-
 /* ---- locks ------------------------------------------------------------------------------- */
 
 static bool has_holder(const uint32_t *holder, uint32_t nr, uint32_t pid)
@@ -512,7 +346,7 @@ static bool has_holder(const uint32_t *holder, uint32_t nr, uint32_t pid)
 	return false;
 }
 
-/* V9. */
+/* V10. */
 static void look_at_locks(struct supervisor *s, uint64_t now_ms)
 {
 	struct xseg_lock_info info[XSEG_LOCKS_WATCHED];
@@ -545,7 +379,7 @@ static int poll_ms(const struct supervisor *s)
 	int ms = s->locks.nr ? HELD_MS : LOCKS_MS;
 	uint32_t i;
 
-	if (s->stopping)
+	if (stop_is_on(s))
 		return STARTING_POLL_MS;
 	for (i = 0; i < s->units.nr; i++) {
 		if (s->units.unit[i].state == UNIT_WAITING)
@@ -556,24 +390,36 @@ static int poll_ms(const struct supervisor *s)
 	return ms;
 }
 
-static void begin_stopping(struct supervisor *s)
+/* False: it is to leave, with peers that have not stopped. */
+static bool take_signal(struct supervisor *s, uint32_t signo)
 {
-	uint64_t now_ms = clock_ms();
-	struct unit *u;
+	bool stops = s->phase == STOP_FLUSHING || s->phase == STOP_STOPPING;
 
-	s->stopping = true;
-	for (u = s->units.unit; u < s->units.unit + s->units.nr; u++)	/* V8 */
-		if (u->state == UNIT_STOPPED && u->restart && u->stopped_ms &&
-			now_ms - u->stopped_ms < TOGETHER_MS)
-			unit_set(u, UNIT_WAITING);
-	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 1);
-	log_info("%s: stopping all peers, top down", me);
+	if (signo == SIGCHLD) {
+		reap(s);
+	} else if (signo == SUPERVISE_CANCEL_SIGNAL && stops) {
+		log_info("%s: asked to take the stop back", me);
+		stop_take_back(s, ECANCELED, 0);
+	} else if (signo != SIGTERM && signo != SIGINT) {
+		return true;
+	} else if (!stops) {
+		stop_begin(s, clock_ms());
+	} else if (signo == SIGTERM) {
+		log_info("%s: asked to stop once more, as it does already", me);
+	} else {
+		log_warn("%s: left; peers that have not stopped run on without a supervisor, see "
+			 "'xseg status'",
+			me);
+		return false;
+	}
+	return true;
 }
 
 static int run(struct supervisor *s, int signals)
 {
 	struct pollfd fd = { .fd = signals, .events = POLLIN };
 	struct signalfd_siginfo info;
+	enum stop_end end;
 	uint32_t i;
 
 	for (;;) {
@@ -585,30 +431,16 @@ static int run(struct supervisor *s, int signals)
 		}
 		tell_left(s);
 		look_at_locks(s, clock_ms());
-		if (s->stopping && stop_next(s))
-			break;
-		if (s->stopping && give_up(s, clock_ms()))
+		end = stop_step(s, clock_ms());
+		if (end == STOP_GAVE_UP)
 			return MAIN_FAILED;
-		if (poll(&fd, 1, poll_ms(s)) <= 0 ||
-		    read(signals, &info, sizeof(info)) != sizeof(info))
-			continue;
-		if (info.ssi_signo == SIGCHLD) {
-			reap(s);
-		} else if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT) {
-			continue;
-		} else if (s->stopping && info.ssi_signo == SIGTERM) {
-			log_info("%s: asked to stop once more, as it does already", me);
-		} else if (s->stopping) {
-			log_warn(
-				"%s: left; peers that have not stopped run on without a "
-				"supervisor, see 'xseg status'",
-				me);
+		if (end == STOP_ENDED)
+			break;
+		if (poll(&fd, 1, poll_ms(s)) > 0 &&
+			read(signals, &info, sizeof(info)) == sizeof(info) &&
+			!take_signal(s, info.ssi_signo))
 			return MAIN_LEFT;
-		} else {
-			begin_stopping(s);
-		}
 	}
-	report_dead(s);
 	log_info("%s: all peers have stopped", me);
 	return MAIN_DONE;
 }
@@ -648,6 +480,7 @@ static int enlist(struct supervisor *s)
 		return MAIN_FAILED;
 	}
 	xseg_peer_user_set(s->self, PEER_WORD_STOPPING, 0);
+	xseg_peer_user_set(s->self, SUPERVISOR_WORD_UNDONE, 0);
 	for (i = 0; i < XSEG_SUPERVISOR_NR_LEFT; i++)
 		xseg_peer_user_set(s->self, XSEG_SUPERVISOR_WORD_LEFT + i, 0);
 	xseg_peer_serve(s->self);
@@ -659,6 +492,7 @@ static void delist(struct supervisor *s)
 {
 	uint32_t index = xseg_peer_index(s->self);
 
+	stop_flush_close(&s->flush);
 	xseg_peer_close(s->self, XSEG_CLOSE_FREE_ARENA);
 	if (xseg_peer_forget(s->units.seg, index))
 		log_warn("%s: stays listed as stopped", me);
@@ -695,9 +529,11 @@ int supervise(const char *segment, const char *text, int begun)
 	s->segment = segment;
 	main_block_signals(&s->signals);
 	sigaddset(&s->signals, SIGCHLD);
+	sigaddset(&s->signals, SUPERVISE_CANCEL_SIGNAL);
 	sigprocmask(SIG_BLOCK, &s->signals, NULL);
 	signals = signalfd(-1, &s->signals, SFD_CLOEXEC);
 	sigdelset(&s->signals, SIGCHLD);
+	sigdelset(&s->signals, SUPERVISE_CANCEL_SIGNAL);
 	if (signals < 0 || find_directory(s))
 		goto out_free;
 	rc = main_attach(me, segment, 0, &s->units.seg);

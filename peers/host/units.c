@@ -260,18 +260,21 @@ bool units_must_serve(struct units *us, uint32_t peer)
 	       units_holds_data(us, peer);
 }
 
+bool units_comes_back(struct units *us, const struct xseg_peer_info *below)
+{
+	uint32_t at = stack_find(us->stack, below->name);
+
+	return at != STACK_NONE && units_needs(us, at);
+}
+
 uint32_t units_stranded(struct units *us, struct xseg_peer_info *below)
 {
 	struct xseg_peer_info info;
-	uint32_t i, at;
+	uint32_t i;
 
-	for (i = 0; i < us->stack->nr_peers; i++) {
-		if (!xseg_peer_is_up(units_peer_state(us, i, &info)) ||
-			!look_below(us, i, below) || xseg_peer_is_up(below->state))
-			continue;
-		at = stack_find(us->stack, below->name);
-		if (at == STACK_NONE || !units_needs(us, at))
+	for (i = 0; i < us->stack->nr_peers; i++)
+		if (xseg_peer_is_up(units_peer_state(us, i, &info)) && look_below(us, i, below) &&
+			!xseg_peer_is_up(below->state) && !units_comes_back(us, below))
 			return i;
-	}
 	return STACK_NONE;
 }

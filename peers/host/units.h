@@ -34,7 +34,8 @@ struct unit {
 	bool restart;
 	enum unit_state state;
 	bool started; /* once at least: those below need not be waited for any more */
-	bool return_once;		/* it was on its way out before there was a supervisor */
+	bool return_once;		/* it stops or is killed, and is started then: once */
+	bool returns;				/* as a stop was taken back (stop.h, S2) */
 	pid_t child;				/* 0: not our child */
 	uint64_t since_ms;			/* RUNNING: when it was started */
 	uint64_t stopped_ms;			/* last seen to have stopped; 0: never */
@@ -81,6 +82,8 @@ bool units_needs(struct units *us, uint32_t peer);
 /* The same: whether it has to serve before it may be asked to stop, as one that is still opening
  * leaves what it has where it is. */
 bool units_must_serve(struct units *us, uint32_t peer);
+/* The same: whether a peer that is not alive comes back: it is in the stack, and is needed. */
+bool units_comes_back(struct units *us, const struct xseg_peer_info *below);
 /* The same: a peer that is alive, and stands on one, *below, that is not and will not come back, as
  * one that is not in the stack; STACK_NONE: there is none. */
 uint32_t units_stranded(struct units *us, struct xseg_peer_info *below);

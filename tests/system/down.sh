@@ -1,10 +1,14 @@
 #!/bin/bash
 # down.sh - peers die while their stack is being stopped: only what is needed to lose nothing is
-# started again, `down` comes to an end, and what was acknowledged is in the store.
+# started again, `down` comes to an end, and what was acknowledged is in the store. A stop that
+# cannot flush is taken back, and so is one that somebody wants back: all serves again.
+#
+# Caches flush while all serves, and nothing is stopped before. So in most of what follows somebody
+# else has told cached to stop just before, as at the end of a machine: then all stops at once.
 #
 # What is to happen in the middle of a stop is made to happen there by SIGSTOP: a peer that is
 # frozen does not stop, and those above it, which have sent it something, neither.
-# timeout: 180
+# timeout: 240
 . "$(dirname "$0")/../lib/system.sh"
 need xseg xseg-host xbench volumed cached filed jq
 
@@ -94,6 +98,14 @@ freeze_peer()	# PEER
 	freeze "$frozen"
 }
 
+# What cached has cannot get to the store, and it is told to stop, by nobody of ours.
+freeze_store()
+{
+	freeze_peer filed
+	kill -TERM "$(peer_field cached pid)"
+	t "$what: cached is stopping" wait_for 60 said 'cached: stopping'
+}
+
 thaw()
 {
 	kill -CONT "$frozen"
@@ -132,10 +144,8 @@ t "and the stack stops" xseg down
 # ---- each of them ----
 
 up "cached is killed"
-freeze_peer filed
+freeze_store
 begin_down 'stopping cached'
-expect_err 4 "is being stopped; 'xseg down' waits until it is" "$what: up says that the stack is stopping" \
-	xseg up stack.conf
 expect_json '.supervisor | .alive and .stopping' "$what: and so does status" xseg --json status
 t "$what: in words, too" grep -q '^supervisor .* is stopping the stack' <(xseg status)
 kill -KILL "$(peer_field cached pid)"
@@ -155,7 +165,7 @@ interrupt_until_left()
 }
 
 up "cached is interrupted"
-freeze_peer filed
+freeze_store
 cached=$(peer_field cached pid)
 begin_down 'stopping cached'
 t "$what: it leaves" wait_for 60 interrupt_until_left
@@ -166,7 +176,7 @@ is "$what: it alone was" "$(times_started filed) $(times_started cached) $(times
 all_is_there
 
 up "filed is killed"
-freeze_peer filed
+freeze_store
 begin_down 'stopping cached'
 sleep 0.2
 is "$what: cached is asked to stop once" "$(grep -c 'stopping cached' "$log")" 1
@@ -177,7 +187,7 @@ all_is_there
 
 up "filed is killed when nothing is dirty"
 t "$what: all is flushed" xseg volume flush vol
-freeze_peer filed
+freeze_store
 begin_down 'stopping cached'
 kill -KILL "$frozen"
 ends_with 0
@@ -205,7 +215,7 @@ t "$what: the log says so" said 'volumed is dead and had nothing to lose'
 all_is_there
 
 up "all are killed"
-freeze_peer filed
+freeze_store
 begin_down 'stopping cached'
 kill -KILL "$(peer_field cached pid)" "$frozen"
 ends_with 0
@@ -214,7 +224,7 @@ is "$what: the two that were needed were started again" \
 all_is_there
 
 up "the supervisor is killed"
-freeze_peer filed
+freeze_store
 begin_down 'stopping cached'
 kill -KILL "$(supervisor)"
 thaw
@@ -234,7 +244,7 @@ is "$what: and the other one, too" "$?" 0
 all_is_there
 
 up "asked twice, and left twice"
-freeze_peer filed
+freeze_store
 begin_down 'stopping cached'
 # not timeout(1): until it has run once more since it forked, a signal ends it alone
 pkill -INT -x -P "$down" xseg
@@ -248,7 +258,7 @@ t "$what: the next one finds that" xseg down
 all_is_there
 
 up "interrupted twice"
-freeze_peer filed
+freeze_store
 who=$(supervisor)
 kill -INT "$who"
 t "$what: it stops all" wait_for 60 said 'stopping cached'
@@ -274,7 +284,7 @@ rm -f "$log"
 what="volumed ends with 66"
 t "$what: the stack comes up" bin/xseg up stack.conf
 t "$what: data is written and dirty" fill
-freeze_peer filed
+freeze_store
 begin_down 'ended with exit code 66'
 t "$what: it is cached's turn" wait_for 60 said 'stopping cached'
 thaw
@@ -326,12 +336,12 @@ start_filed()
 
 # Dirty data, and a filed that has died and cannot be started, for its store is no folder of its own
 # any more.
-store_breaks()	# LINE: of the log, when that happens; WHY: what down says
+store_breaks()	# FREEZE; LINE: of the log, when that happens; WHY: what down says
 {
-	freeze_peer filed
-	begin_down "$1"
+	$1
+	begin_down "$2"
 	mv store elsewhere && mkdir store && touch store/objects
-	filed_dies "$2"
+	filed_dies "$3"
 }
 
 needs_filed='cached cannot stop: it needs filed, which is dead'
@@ -343,7 +353,7 @@ store_is_mended()
 }
 
 up "filed cannot be started"
-store_breaks 'stopping cached' "$needs_filed"
+store_breaks freeze_store 'stopping cached' "$needs_filed"
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
 t "$what: the supervisor leaves what stands on it" \
 	wait_for 60 said 'cached cannot stop without filed, which is not started again; left'
@@ -352,7 +362,7 @@ all_is_there
 
 up "filed cannot be started, to sync"
 t "$what: the cache leaves the path" xseg unplug cached
-store_breaks 'stopping filed' 'filed: it died while it was stopping'
+store_breaks 'freeze_peer filed' 'stopping filed' 'filed: it died while it was stopping'
 is "$what: it was tried three times" "$(grep -c 'started filed' "$log")" 4
 t "$what: the log says that it holds something" \
 	said 'filed is dead and could not be started to stop in order; what it holds stays'
@@ -365,7 +375,7 @@ start front xseg up stack.conf --foreground
 front=$started
 t "$what: all serve" wait_for 60 grep -q 'all 3 peers serve' front.log
 t "$what: data is written and dirty" fill
-freeze_peer filed
+freeze_store
 kill -INT "$front"
 t "$what: Ctrl-C begins the stop" wait_for 60 said 'stopping cached'
 mv store elsewhere && mkdir store && touch store/objects
@@ -387,7 +397,7 @@ rm -f "$log"
 t "$what: the stack comes up" xseg up plugged.conf
 t "$what: the cache is plugged" xseg plug cached --above filed --below volumed
 t "$what: data is written and dirty" fill
-store_breaks 'stopping cached' "$needs_filed"
+store_breaks freeze_store 'stopping cached' "$needs_filed"
 is "$what: who stands on it stops first" \
 	"$(sed -n 's/.*supervisor: stopping \([a-z]*\)$/\1/p' "$log" | head -n 2 | xargs)" "volumed cached"
 store_is_mended
@@ -487,8 +497,8 @@ all_is_there
 
 up "no supervisor, cached is killed"
 kill -KILL "$(supervisor)"
-freeze_peer filed
-begin_down 'cached: stopping'
+freeze_store
+begin_down 'volumed: stopped'
 kill -KILL "$(peer_field cached pid)"
 ends_with 4
 t "$what: down says what would be lost" grep -q 'cached is dead and has 8.0M' down.log
@@ -499,8 +509,8 @@ all_is_there
 
 up "no supervisor, filed is killed"
 kill -KILL "$(supervisor)"
-freeze_peer filed
-begin_down 'cached: stopping'
+freeze_store
+begin_down 'volumed: stopped'
 filed_dies "$needs_filed"
 start_filed
 all_is_there
@@ -542,7 +552,7 @@ all_is_there
 
 up "no supervisor, and up again meanwhile"
 kill -KILL "$(supervisor)"
-freeze_peer filed
+freeze_store
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
 expect_err 4 "cached: it is stopping" "$what: what is stopping cannot be started yet" \
 	xseg peer start cached
@@ -561,7 +571,7 @@ all_is_there
 
 up "no supervisor, and up again in the end"
 kill -KILL "$(supervisor)"
-freeze_peer filed
+freeze_store
 expect_err 3 "still stopping" "$what: down gives up after its time" xseg --timeout 500ms down
 start up timeout -k 1 30 xseg up stack.conf
 t "$what: somebody begins to look after all" wait_for 60 said 'cached runs already'
@@ -586,6 +596,7 @@ all_is_there
 
 stack "filed cached volumed"
 up "one process is killed"
+t "$what: volumed is stopped before" xseg peer stop volumed
 freeze_peer filed
 start down timeout -k 1 60 xseg down
 down=$started
@@ -595,4 +606,187 @@ ends_with 0
 is "$what: without volumed it was started again" \
 	"$(times_started filed) $(times_started cached) $(times_started volumed)" "2 2 1"
 all_is_there
+stack
+
+# ---- a stop is taken back ----
+
+is_stopping()
+{
+	xseg --json status | jq -e .supervisor.stopping
+}
+
+# The caches flush, and cannot.
+up "the stop is taken back while all flush"
+freeze_peer filed
+begin_down 'caches flush first'
+t "$what: status says that it stops" is_stopping
+expect_err 3 "still stopping" "$what: another one gives up after its time" \
+	xseg --timeout 500ms down
+t "$what: nothing was stopped" all_serve
+expect_json '.state == "running"' "$what: it is taken back" xseg --json down --cancel
+ends_with 1
+t "$what: down says so" grep -q "was taken back by 'xseg down --cancel' or 'xseg up'" down.log
+expect_err 4 "no supervisor stops the stack" "$what: nothing is left to take back" \
+	xseg down --cancel
+expect_err 2 "give one" "$what: it is no force" xseg down --cancel --force
+thaw
+t "$what: no process was begun anew" \
+	test "$(times_started filed) $(times_started cached) $(times_started volumed)" = "1 1 1"
+t "$what: it stops" xseg down
+all_is_there
+
+up "the stop is taken back when most has stopped"
+freeze_store
+begin_down 'stopping cached'
+start up timeout -k 1 60 xseg up stack.conf
+up=$started
+t "$what: up takes it back" wait_for 60 said 'asked to take the stop back'
+thaw
+wait "$up"
+is "$what: up ends with 0" "$? $(cat up.log)" \
+	"0 the stop of segment $XSEG_SEGMENT is taken back"
+ends_with 1
+t "$what: all serve" all_serve
+is "$what: what had stopped was started again, and what would not" \
+	"$(times_started filed) $(times_started cached) $(times_started volumed)" "1 2 2"
+t "$what: nothing is lost so far" xbench --volume=vol --rw=read --bs=64k --size=8M \
+	--verify=crc32c --verify_only --verify_state="$TMP/state"
+t "$what: it stops" xseg down
+all_is_there
+
+what="one that was stopped before"
+rm -f "$log"
+sed 's/^downstream = cached/downstream = filed/' stack.conf >beside.conf
+t "$what: the stack comes up" xseg up beside.conf
+t "$what: the cache is stopped" xseg peer stop cached
+freeze_peer volumed
+begin_down 'stopping volumed'
+t "$what: the stop is taken back" xseg down --cancel
+ends_with 1
+is "$what: it stays so, and the other was killed" \
+	"$(peer_field cached state) $(times_started cached) $(times_started volumed)" "stopped 1 2"
+t "$what: it stops" xseg down
+all_is_there
+
+# ---- a store that is full ----
+
+full_stack()		# [TOGETHER]
+{
+	cat >full.conf <<-END
+		[segment]
+		name = $XSEG_SEGMENT
+		memory = 64M
+		[peer memd]
+		memory = 8M
+		[peer cached]
+		downstream = memd
+		memory = 4M
+		dirty_age = 100s
+		[peer volumed]
+		downstream = cached
+		${1:+[run]
+		together = $1}
+	END
+}
+
+full_up()		# WHAT: the store has no room for what is dirty
+{
+	what=$1
+	rm -f "$log"
+	t "$what: the stack comes up" xseg up full.conf
+	t "$what: a volume is made" xseg volume create old --size 8M
+	t "$what: and another" xseg volume create new --size 8M
+	t "$what: the store is nearly full" \
+		xbench --volume=old --rw=write --bs=64k --size=7M --number_ios=112
+	t "$what: that is in the store" xseg volume flush old
+	t "$what: more is dirty than has room" \
+		xbench --volume=new --rw=write --bs=64k --size=2M --number_ios=32
+}
+
+no_room="cached cannot flush: the store has no space left \(ENOSPC\), and .* are dirty; the stack serves on: make room by 'xseg volume remove VOL'"
+
+room_is_made()
+{
+	t "$what: all serve" all_serve
+	t "$what: room is made" xseg volume remove old
+	t "$what: and used" xseg volume flush new
+	t "$what: it stops" xseg down
+}
+
+full_stack
+full_up "a full store"
+expect_err 1 "$no_room" "$what: down says so" xseg --timeout 60s down
+expect_err 1 "$no_room" "$what: and again" xseg --timeout 60s down
+is "$what: nothing was stopped" "$(grep -c ': serving' "$log")" 3
+room_is_made
+
+full_up "a full store, and no supervisor"
+kill -KILL "$(supervisor)"
+expect_err 1 "$no_room" "$what: down says so" xseg --timeout 60s down
+is "$what: nothing was stopped" "$(grep -c ': serving' "$log")" 3
+room_is_made
+
+# What is written between the flush and the end of volumed finds no room.
+late()			# WHAT [TOGETHER]
+{
+	what=$1
+	full_stack ${2:+"$2"}
+	rm -f "$log"
+	t "$what: the stack comes up" xseg up full.conf
+	t "$what: a volume is made" xseg volume create vol --size 2M
+	t "$what: data is written" xbench --volume=vol --rw=write --bs=64k --size=1M \
+		--number_ios=16 --verify=crc32c --verify_state="$TMP/state"
+}
+
+late "the store is full when volumed has stopped"
+freeze_peer volumed
+begin_down 'stopping volumed'
+t "$what: the cache is written to beside volumed" \
+	xbench --target=cached --rw=write --bs=64k --size=1M --objects=1 --object_size=1M \
+	--number_ios=16
+t "$what: the store takes no more" xseg peer set memd fail=write:1:ENOSPC
+thaw
+ends_with 1
+t "$what: down says why" grep -qE "$no_room" down.log
+t "$what: all serve again" all_serve
+is "$what: what had stopped was started again" \
+	"$(times_started memd) $(times_started cached) $(times_started volumed)" "1 1 2"
+t "$what: the store takes it" xseg peer set memd fail=
+t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=1M \
+	--verify=crc32c --verify_only --verify_state="$TMP/state"
+t "$what: it stops" xseg down
+
+late "the same without a supervisor"
+kill -KILL "$(supervisor)"
+freeze_peer volumed
+start down timeout -k 1 60 xseg down
+down=$started
+t "$what: volumed is asked to stop" wait_for 60 grep -q '^ShdPnd:.*[1-9a-f]' "/proc/$frozen/status"
+t "$what: the cache is written to beside volumed" \
+	xbench --target=cached --rw=write --bs=64k --size=1M --objects=1 --object_size=1M \
+	--number_ios=16
+t "$what: the store takes no more" xseg peer set memd fail=write:1:ENOSPC
+thaw
+ends_with 1
+t "$what: down says why" grep -qE "$no_room" down.log
+t "$what: all serve again" all_serve
+t "$what: the store takes it" xseg peer set memd fail=
+t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=1M \
+	--verify=crc32c --verify_only --verify_state="$TMP/state"
+t "$what: it stops" xseg down
+
+late "the same in one process" "memd cached volumed"
+freeze_peer volumed
+begin_down 'caches flush first'
+t "$what: the stop is taken back" xseg down --cancel
+thaw
+ends_with 1
+t "$what: nothing is lost" xbench --volume=vol --rw=read --bs=64k --size=1M \
+	--verify=crc32c --verify_only --verify_state="$TMP/state"
+t "$what: the store takes no more" xseg peer set memd fail=write:1:ENOSPC
+t "$what: and something is dirty" xbench --volume=vol --rw=write --bs=64k --size=64k --number_ios=1
+expect_err 1 "$no_room" "$what: down says so" xseg --timeout 60s down
+t "$what: all serve" all_serve
+t "$what: the store takes it" xseg peer set memd fail=
+t "$what: it stops" xseg down
 finish

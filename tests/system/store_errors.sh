@@ -109,10 +109,13 @@ t "nothing is leaked" xseg check
 t "no flush by age" xseg cache set cached dirty_age=1h
 t "data is dirty" xbench --volume=vol --rw=write --bs=4k --size=64k
 t "the store fails all writes" xseg peer set memd fail=write:1:ENOSPC
-xseg --timeout 8s down 2>down.err
-is "down waits for it as long as it may" $? 3
+expect_err 1 "cached cannot flush: the store has no space left \(ENOSPC\), and 64.0k .*serves on" \
+	"down says that the store is full" xseg down
+t "and volumed serves on" state_is volumed running
+xseg --timeout 8s peer stop cached --force 2>stop.err
+is "peer stop waits for it as long as it may" $? 3
 is "and says so, once" \
-	"$(grep '^xseg: stopping: 64.0k are dirty and the store has taken nothing for 5 s' down.err |
+	"$(grep '^xseg: stopping cached: 64.0k are dirty and the store has taken nothing for 5 s' stop.err |
 		grep -c "'xseg cache status cached'")" 1
 supervisor=$(xseg --json status | jq .supervisor.pid)
 kill -KILL "$supervisor"
@@ -133,13 +136,13 @@ t "the stack comes up again" xseg up stack.conf
 t "a volume is made again" xseg volume create vol --size 32M
 t "data is dirty again" xbench --volume=vol --rw=write --bs=4k --size=64k
 t "the store fails all flushes" xseg peer set memd fail=flush:1:EIO
-xseg --timeout 8s down 2>down.err
-is "down waits for that, too" $? 3
+expect_err 1 "the store failed with Input/output error \(EIO\), and .*; the stack serves on: mend" \
+	"down says so" xseg down
+xseg --timeout 8s peer stop cached --force 2>stop.err
+is "peer stop waits for that" $? 3
 is "and says so, once, though nothing is dirty" \
-	"$(grep -c '^xseg: stopping: nothing is dirty and nothing has ended for 5 s' down.err)" 1
-xseg --timeout 6s peer stop cached 2>stop.err
-is "as does peer stop" $? 3
-is "which says how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
+	"$(grep -c '^xseg: stopping cached: nothing is dirty and nothing has ended for 5 s' stop.err)" 1
+is "and how to end it" "$(grep -c "'xseg peer kill cached' does not wait" stop.err)" 1
 t "the store does as it is told" xseg peer set memd fail=
 t "everything stops again" xseg down
 

@@ -367,6 +367,16 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 	return code == TOOL_LATER ? TOOL_FAILED : code;
 }
 
+int client_flush_begin(struct client *c, uint32_t peer, uint32_t volume)
+{
+	return call_send(c, peer, XSEG_OP_FLUSH, volume);
+}
+
+bool client_flush_poll(struct client *c, uint64_t wait_ns, int64_t *result)
+{
+	return call_poll(c, CLIENT_PORT_IO, wait_ns, result);
+}
+
 int client_flush(
 	struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name)
 {
@@ -374,10 +384,10 @@ int client_flush(
 	int64_t result;
 	int rc;
 
-	rc = call_send(c, peer, XSEG_OP_FLUSH, volume);
+	rc = client_flush_begin(c, peer, volume);
 	if (rc)
 		return client_fail(c, rc, NULL, "%s %s", what, name);
-	while (!call_poll(c, CLIENT_PORT_IO, LOOK_EVERY_NS, &result)) {
+	while (!client_flush_poll(c, LOOK_EVERY_NS, &result)) {
 		if (tool_out_of_time(c->t))
 			return tool_later(
 				"%s %s: not all is on stable storage yet, the flush goes on; '%s' "

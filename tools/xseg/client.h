@@ -68,6 +68,11 @@ int client_fail(struct client *c, int64_t rc, const char *hint, const char *fmt,
 int client_flush(
 	struct client *c, uint32_t peer, uint32_t volume, const char *what, const char *name);
 
+/* The two halves of that: sends the FLUSH; 0 or a negative errno. Then looks for its end for
+ * wait_ns: true when it has ended, *result as the store's, or -EHOSTDOWN: nobody will answer. */
+int client_flush_begin(struct client *c, uint32_t peer, uint32_t volume) XSEG_MUST_CHECK;
+bool client_flush_poll(struct client *c, uint64_t wait_ns, int64_t *result);
+
 /* " KEY=VALUE..." from the words of a command, to follow an admin command. Prints what is wrong
  * with them and returns an exit code. */
 int client_settings(int argc, char **argv, char *text, size_t size) XSEG_MUST_CHECK;

@@ -33,7 +33,7 @@ struct stack_up_opts {
 	bool foreground;
 };
 struct stack_down_opts {
-	bool force;
+	bool force, cancel;
 };
 extern const struct opt stack_up_table[], stack_down_table[];
 command_fn stack_up, stack_down;

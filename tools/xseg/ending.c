@@ -9,6 +9,7 @@
 #include "peers/common/dirty.h"
 #include "peers/common/volume_users.h"
 #include "peers/common/words.h"
+#include "tools/xseg/client.h"
 #include "tools/xseg/halted.h"
 #include "tools/xseg/out.h"
 #include "tools/xseg/proc.h"
@@ -109,6 +110,9 @@ static uint32_t count_alive(struct xseg *seg)
 static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_stall *s)
 {
 	const char *space = s->peer ? " " : "", *name = s->peer ? s->peer->name : "";
+	const char *take_back = s->peer || !xseg_supervisor_alive(seg)
+					? ""
+					: "'xseg down --cancel' takes the stop back, ";
 	char size[OUT_TEXT], way_out[XSEG_NAME_MAX + 32], command[VIEW_COMMAND_MAX];
 	char text[HALTED_TEXT];
 	struct xseg_peer_info halted;
@@ -123,17 +127,17 @@ static void tell_stall(struct tool *t, struct xseg *seg, const struct ending_sta
 	if (s->dirty)
 		tool_note(t,
 			"stopping%s%s: %s are dirty and the store has taken nothing for 5 s, it is "
-			"still tried; '%s' and the log say why, '%s' %s",
+			"still tried; '%s' and the log say why, %s'%s' %s",
 			space, name, out_size(s->dirty, size),
 			view_dirty_command(seg, s->peer ? s->peer->index : XSEG_NONE, command),
-			way_out,
+			take_back, way_out,
 			s->peer ? "leaves them in the segment" : "loses them");
 	else
 		tool_note(t,
 			"stopping%s%s: nothing is dirty and nothing has ended for 5 s, as while "
 			"the store does not answer or cannot make its data stable; the log says "
-			"why, '%s' does not wait for that",
-			space, name, way_out);
+			"why, %s'%s' does not wait for that",
+			space, name, take_back, way_out);
 }
 
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s)
@@ -252,13 +256,66 @@ static int check_stores(struct xseg *seg, const struct view_peers *stores)
 	return TOOL_DONE;
 }
 
-/* Waits until the supervisor has left. */
+/* ---- a stop that is taken back ----------------------------------------------------------- */
+
+static int fail_flush(struct xseg *seg, const struct xseg_peer_info *cache, int error)
+{
+	uint64_t dirty = dirty_bytes_of(seg, cache->index);
+	char size[OUT_TEXT], left[128], command[VIEW_COMMAND_MAX];
+
+	if (dirty)
+		snprintf(left, sizeof(left), "%s (%" PRIu64 " bytes) are dirty",
+			out_size(dirty, size), dirty);
+	else
+		snprintf(left, sizeof(left), "what it has written is not stable");
+	if (error == ENOSPC || error == EDQUOT)
+		return tool_fail(TOOL_FAILED,
+			"down: %s cannot flush: the store has no space left (%s), and %s; the "
+			"stack serves on: make room by 'xseg volume remove VOL' or more space for "
+			"the store, then run 'xseg down' again",
+			cache->name, strerrorname_np(error), left);
+	return tool_fail(TOOL_FAILED,
+		"down: %s cannot flush: the store failed with %s (%s), and %s; the stack serves "
+		"on: mend the store, of which '%s' and the log say more, then run 'xseg down' "
+		"again, or lose data by 'xseg down --force'",
+		cache->name, strerror(error), strerrorname_np(error), left,
+		view_dirty_command(seg, cache->index, command));
+}
+
+int ending_fail_undone(struct tool *t, struct xseg *seg, struct peer_undone undone)
+{
+	struct xseg_peer_info p;
+	char how[VIEW_START_MAX];
+
+	if (undone.error == ECANCELED || !xseg_peer_get_info(seg, undone.peer, &p))
+		return tool_fail(TOOL_FAILED,
+			"down: the stop of segment %s was taken back by 'xseg down --cancel' or "
+			"'xseg up'; the stack serves on",
+			t->segment);
+	if (undone.error == EHOSTDOWN)
+		return tool_fail(TOOL_FAILED,
+			"down: a cache with dirty data needs %s, which is %s; the stack serves on: "
+			"%s, then run 'xseg down' again",
+			p.name, view_state_name(p.state), view_how_to_start(seg, p.name, how));
+	return fail_flush(seg, &p, undone.error);
+}
+
+/* Whether it has taken a stop back since `before`, and all serves again. */
+static bool is_undone(const struct xseg_peer_info *supervisor, uint32_t before)
+{
+	return peer_word_undone(supervisor).nr != before && !peer_word_stopping(supervisor);
+}
+
+/* Waits until the supervisor has left, or takes the stop back. */
 static int wait_supervisor(struct tool *t, struct xseg *seg, const struct xseg_peer_info *info)
 {
 	struct ending_stall stall = ENDING_STALL_OF(NULL);
+	uint32_t before = peer_word_undone(info).nr;
 	struct xseg_peer_info now;
 
 	while (still_runs(seg, info, &now) || xseg_supervisor_alive(seg)) {
+		if (now.state != XSEG_PEER_FREE && is_undone(&now, before))
+			return ending_fail_undone(t, seg, peer_word_undone(&now));
 		if (tool_out_of_time(t))
 			return still_stopping(t);
 		ending_look_for_stall(t, seg, &stall);
@@ -267,6 +324,61 @@ static int wait_supervisor(struct tool *t, struct xseg *seg, const struct xseg_p
 	}
 	tool_progress_end();
 	return TOOL_DONE;
+}
+
+static bool does_not_serve(const struct xseg_peer_info *p, const struct xseg_peer_info *of)
+{
+	(void)of;
+	return (p->state == XSEG_PEER_OPENING || p->state == XSEG_PEER_DEAD) &&
+	       !view_peer_is_client(p);
+}
+
+/* A peer that had been stopped before the stop stays so. */
+static int check_back(struct tool *t, struct xseg *seg, const char *what)
+{
+	struct view_peers peers;
+	char names[512];
+	uint32_t nr;
+	int rc = view_peers_need(seg, &peers);
+
+	if (rc)
+		return rc;
+	nr = view_peer_names(&peers, does_not_serve, NULL, names, sizeof(names));
+	view_peers_fini(&peers);
+	if (!nr)
+		return TOOL_DONE;
+	return tool_fail(TOOL_FAILED,
+		"%s: the stop of segment %s is taken back, but these do not serve:%s; see 'xseg "
+		"status' and the log",
+		what, t->segment, names);
+}
+
+int ending_cancel(struct tool *t, struct xseg *seg, const char *what, bool *gone)
+{
+	struct xseg_peer_info supervisor, now;
+	int rc;
+
+	*gone = false;
+	if (!view_supervisor(seg, &supervisor) || !peer_word_stopping(&supervisor))
+		return tool_fail(TOOL_REFUSED,
+			"%s: no supervisor stops the stack of segment %s; see 'xseg status'", what,
+			t->segment);
+	rc = proc_signal_peer(seg, &supervisor, SUPERVISE_CANCEL_SIGNAL);
+	if (rc && rc != -ESRCH)
+		return tool_fail_errno(rc, NULL, "ask the owner of its process",
+			"the supervisor of segment %s", t->segment);
+	while (still_runs(seg, &supervisor, &now) && peer_word_stopping(&now)) {
+		if (tool_out_of_time(t))
+			return tool_later(
+				"%s: the stop of segment %s is not taken back yet; see 'xseg "
+				"status'",
+				what, t->segment);
+		tool_progress(t, "%s: taking the stop back", what);
+		tool_sleep_ns(LOOK_NS);
+	}
+	tool_progress_end();
+	*gone = !still_runs(seg, &supervisor, &now);
+	return *gone ? TOOL_DONE : check_back(t, seg, what);
 }
 
 int ending_stop_supervisor(struct tool *t, struct xseg *seg)
@@ -300,6 +412,8 @@ int ending_stop_supervisor(struct tool *t, struct xseg *seg)
 	return rc;
 }
 
+/* ---- without a supervisor ---------------------------------------------------------------- */
+
 static bool has_living_upper(const struct view_peers *peers, const struct xseg_peer_info *p)
 {
 	uint32_t i;
@@ -311,8 +425,8 @@ static bool has_living_upper(const struct view_peers *peers, const struct xseg_p
 }
 
 /* The next one to be stopped (E1), a copy; false when there is none. */
-static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_info *p, void *arg),
-			 void *arg, struct xseg_peer_info *next)
+static bool next_to_stop(struct xseg *seg, const struct ending_stop *how,
+	struct xseg_peer_info *next)
 {
 	const struct xseg_peer_info *p, *any = NULL, *top = NULL;
 	struct view_peers peers;
@@ -320,7 +434,8 @@ static bool next_to_stop(struct xseg *seg, bool (*spare)(const struct xseg_peer_
 	if (view_peers_load(seg, &peers))
 		return false;
 	for (p = peers.info; p < peers.info + peers.nr; p++) {
-		if (!view_peer_alive(p) || view_peer_is_client(p) || (spare && spare(p, arg)))
+		if (!view_peer_alive(p) || view_peer_is_client(p) ||
+			(how->spare && how->spare(p, how->arg)))
 			continue;
 		any = p;
 		if (!top && !has_living_upper(&peers, p))
@@ -344,24 +459,126 @@ static int after_death(struct tool *t, struct xseg *seg, const struct xseg_peer_
 	return p->downstream == XSEG_NONE ? fail_died(p) : TOOL_DONE;
 }
 
-int ending_stop_peers(struct tool *t, struct xseg *seg,
-		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg)
+/* Until the FLUSH that is out has ended, with progress: *result. */
+static int wait_flushed(struct client *c, const struct xseg_peer_info *cache, int64_t *result)
+{
+	struct ending_stall stall = ENDING_STALL_OF(NULL);
+	struct xseg_peer_info now, below;
+	struct tool_span stranded = { 0 };
+
+	while (!client_flush_poll(c, LOOK_NS, result)) {
+		if (!still_runs(c->seg, cache, &now) && xseg_peer_is_gone(c->seg, &now)) {
+			*result = 0;		/* how it ended is seen when it would be stopped */
+			break;
+		}
+		if (tool_span_ns(&stranded, is_stranded(c->seg, cache, &below)) >= STRANDED_NS)
+			return fail_stranded(c->seg, cache, &below);
+		if (tool_out_of_time(c->t))
+			return still_stopping(c->t);
+		ending_look_for_stall(c->t, c->seg, &stall);
+		show_stopping(c->t, c->seg);
+	}
+	tool_progress_end();
+	return TOOL_DONE;
+}
+
+/* A store may report an old failure once: so often in all. */
+#define FLUSH_TRIES 3
+
+static int try_flush(struct client *c, const struct xseg_peer_info *cache, int64_t *result)
+{
+	int rc = TOOL_DONE, tries;
+
+	for (tries = 0; !rc && tries < FLUSH_TRIES; tries++) {
+		if (tries)
+			tool_sleep_ns(TOOL_SECOND / 2);
+		*result = client_flush_begin(c, cache->index, 0);
+		if (!*result)
+			rc = wait_flushed(c, cache, result);
+		if (rc || *result >= 0 || *result == -EBUSY || *result == -ENOTCONN)
+			break;
+	}
+	return rc;
+}
+
+/* A client that finds no place is no reason not to stop: the cache flushes by itself then. */
+static int flush_one(struct tool *t, struct xseg *seg, const struct xseg_peer_info *cache,
+	struct ending_stop *how)
+{
+	int64_t result = 0;
+	struct client *c;
+	int rc;
+
+	tool_mute(true);
+	rc = client_open(t, &c);
+	tool_mute(false);
+	if (rc)
+		return TOOL_DONE;
+	rc = try_flush(c, cache, &result);
+	client_close(c);
+	/* another cache has it to itself; it is off the path; its end is seen elsewhere */
+	if (rc || result >= 0 || result == -EBUSY || result == -ENOTCONN || result == -EHOSTDOWN)
+		return rc;
+	how->flush_failed = true;
+	return fail_flush(seg, cache, (int)-result);
+}
+
+static bool may_flush(struct xseg *seg, const struct xseg_peer_info *p)
+{
+	struct xseg_peer_info below;
+
+	return p->state == XSEG_PEER_LIVE && !strcmp(p->kind, "cached") &&
+	       p->downstream != XSEG_NONE && !peer_word_stopping(p) &&
+	       (dirty_bytes_of(seg, p->index) || !is_stranded(seg, p, &below));
+}
+
+static bool has_cache_above(const struct view_peers *peers, const struct xseg_peer_info *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < peers->nr; i++)
+		if (view_sends_to(&peers->info[i], p) && !strcmp(peers->info[i].kind, "cached"))
+			return true;
+	return false;
+}
+
+int ending_flush(struct tool *t, struct xseg *seg, struct ending_stop *how)
+{
+	const struct xseg_peer_info *p;
+	struct view_peers peers;
+	int rc = view_peers_need(seg, &peers);
+
+	if (rc)
+		return rc;
+	for (p = peers.info; !rc && p < peers.info + peers.nr; p++)
+		if (may_flush(seg, p) && !has_cache_above(&peers, p))
+			rc = flush_one(t, seg, p, how);
+	view_peers_fini(&peers);
+	return rc;
+}
+
+int ending_stop_peers(struct tool *t, struct xseg *seg, struct ending_stop *how)
 {
 	struct ending_stall stall = ENDING_STALL_OF(NULL);
 	struct xseg_peer_info p, now;
 	int rc;
 
-	while (next_to_stop(seg, spare, arg, &p)) {
+	while (next_to_stop(seg, how, &p)) {
 		if (xseg_supervisor_alive(seg))
 			return tool_fail(TOOL_REFUSED,
 				"segment %s: somebody has started its stack again meanwhile; stop "
 				"that with 'xseg down'",
 				t->segment);
+		rc = how->flush && may_flush(seg, &p) ? flush_one(t, seg, &p, how) : TOOL_DONE;
+		if (rc)
+			return rc;
 		rc = proc_stop_peer(seg, &p);
 		if (rc && rc != -ESRCH)
 			return tool_fail_errno(rc, NULL, "ask the owner of its process", "%s",
 					       p.name);
 		rc = wait_ended(t, seg, &p, &now, &stall);
+		if (now.state == XSEG_PEER_STOPPED && how->nr_stopped < XSEG_MAX_PORTS)
+			how->stopped[how->nr_stopped++] = p.index;
 		if (!rc && now.state == XSEG_PEER_DEAD)
 			rc = after_death(t, seg, &now);
 		if (rc)

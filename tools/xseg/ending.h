@@ -7,13 +7,16 @@
  *   E1  peers are stopped from the top down: one is asked when nobody alive sends to it
  *   E2  a peer that cannot stop, as what it stands on is stopped, or dead and nobody starts it
  *       again, is reported and not waited for
- *   E3  who removes a segment asks ending_may_destroy() first, or kills all; and then it is
+ *   E3  a stop that cannot end, as a cache cannot flush, is reported with the store's error, and
+ *       the stack serves on
+ *   E4  who removes a segment asks ending_may_destroy() first, or kills all; and then it is
  *       ending_remove() that does, which removes no other one that has got the name meanwhile, nor
  *       one that somebody has begun to use, but for clients of the stack that has ended
  */
 #ifndef TOOLS_XSEG_ENDING_H
 #define TOOLS_XSEG_ENDING_H
 
+#include "peers/common/words.h"
 #include "tools/xseg/tool.h"
 #include "tools/xseg/view.h"
 
@@ -39,14 +42,32 @@ struct ending_stall {
  * is said, once. */
 void ending_look_for_stall(struct tool *t, struct xseg *seg, struct ending_stall *s);
 
-/* Has the supervisor (which must be alive) stop all peers, and waits until it has left. That a
- * store is dead then, and could not be started to sync, is an error. */
+/* Has the supervisor (which must be alive) stop all peers, and waits until it has left, or the stop
+ * is taken back (E3). That a store is dead then, and could not be started to sync, is an error. */
 int ending_stop_supervisor(struct tool *t, struct xseg *seg);
-/* Stops all peers that are alive, but clients and those that spare() picks out (NULL: none), top
- * down. No supervisor may be there, or come: it would start them again. A death meanwhile is an
- * error where something may be lost with it. */
-int ending_stop_peers(struct tool *t, struct xseg *seg,
-		      bool (*spare)(const struct xseg_peer_info *p, void *arg), void *arg);
+/* How a stop ended that the supervisor took back; says why, and returns the exit code. */
+int ending_fail_undone(struct tool *t, struct xseg *seg, struct peer_undone undone);
+/* Has the supervisor take a stop back, and waits until that is done. *gone: all had stopped before.
+ * `what` is the command, for messages. */
+int ending_cancel(struct tool *t, struct xseg *seg, const char *what, bool *gone);
+
+/* Which peers are stopped, and how. */
+struct ending_stop {
+	/* those that it picks out are left alone; NULL: none */
+	bool (*spare)(const struct xseg_peer_info *p, void *arg);
+	void *arg;
+	bool flush; /* a cache is to flush before it is asked */
+	/* what came out: those that have stopped, in that order */
+	bool flush_failed;
+	uint32_t nr_stopped, stopped[XSEG_MAX_PORTS];
+};
+/* Stops all peers that are alive, but clients and those that are spared, top down. No supervisor
+ * may be there, or come: it would start them again. A death meanwhile is an error where something
+ * may be lost with it. */
+int ending_stop_peers(struct tool *t, struct xseg *seg, struct ending_stop *how);
+/* Has all caches flush, the lower ones by those above them. A cache that is off the path has
+ * nothing to flush, and is fine. */
+int ending_flush(struct tool *t, struct xseg *seg, struct ending_stop *how);
 /* Kills the supervisor alone; the peers run on. */
 int ending_kill_supervisor(struct tool *t, struct xseg *seg);
 /* Kills the supervisor, all peers and all clients; waits until they are gone. */

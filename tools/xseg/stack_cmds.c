@@ -7,7 +7,9 @@
  *       it
  *   U2  `up` that is interrupted or timed out leaves the supervisor at work (TOOL_LATER)
  *   U3  `down` removes a segment only after all in it has stopped and nothing dirty is left
- *   U4  `up` starts nothing while a peer that nobody would start again has dirty data, or one of
+ *   U4  `down` that cannot have a cache flush leaves the stack serving, with what it had stopped
+ *       started again; `down --cancel`, and `up` during a stop, do so, too
+ *   U5  `up` starts nothing while a peer that nobody would start again has dirty data, or one of
  *       those that it would start still sends to that
  */
 #include <errno.h>
@@ -42,6 +44,8 @@ const struct opt stack_up_table[] = {
 const struct opt stack_down_table[] = {
 	{ .name = "force", .kind = OPT_BOOL, .off = AT(force),
 	  .help = "kill everything, and lose dirty data" },
+	{ .name = "cancel", .kind = OPT_BOOL, .off = AT(cancel),
+	  .help = "take back a stop that has not ended" },
 	{ 0 },
 };
 #undef AT
@@ -57,6 +61,7 @@ struct upping {
 	bool made;				/* the segment is ours */
 	struct view_peers before;		/* what was there */
 	struct launch launch;
+	bool taken_back;	/* the stack serves, as a stop of it was taken back */
 };
 
 static int read_text(struct upping *u)
@@ -217,7 +222,7 @@ static int refuse_left_out(struct upping *u, const struct xseg_peer_info *p)
 	return TOOL_DONE;
 }
 
-/* U4 */
+/* U5 */
 static int check_left_out(struct upping *u)
 {
 	const struct xseg_peer_info *p;
@@ -230,9 +235,27 @@ static int check_left_out(struct upping *u)
 	return rc;
 }
 
+/* A stack that somebody stops is not stopped any more. *again: it has stopped meanwhile. */
+static int take_stop_back(struct upping *u, bool *again)
+{
+	struct xseg_peer_info supervisor;
+	int rc;
+
+	if (!view_supervisor(u->seg, &supervisor) || !peer_word_stopping(&supervisor))
+		return launch_refuse(u->t, u->seg);
+	rc = ending_cancel(u->t, u->seg, "up", again);
+	if (rc || *again)
+		return rc;
+	u->taken_back = true;
+	proc_log_path(u->t->segment, u->launch.log, sizeof(u->launch.log));
+	tool_say(u->t, "the stop of segment %s is taken back", u->t->segment);
+	return TOOL_DONE;
+}
+
 static int open_segment(struct upping *u)
 {
 	struct xseg_error err = { "" };
+	bool again = false;
 	int rc = owner_attach(u->t->segment, 0, &u->seg, &err);
 
 	if (rc == -ENOENT || rc == -ESTALE)
@@ -242,7 +265,14 @@ static int open_segment(struct upping *u)
 	else
 		tool_be_patient(u->t, u->seg);
 	if (!rc && !u->made && xseg_supervisor_alive(u->seg))
-		rc = launch_refuse(u->t, u->seg);
+		rc = take_stop_back(u, &again);
+	if (!rc && again) {
+		xseg_detach(u->seg);
+		u->seg = NULL;
+		return open_segment(u);
+	}
+	if (u->taken_back)
+		return rc;
 	if (!rc)
 		rc = view_peers_need(u->seg, &u->before);
 	if (!rc)
@@ -276,7 +306,8 @@ static void undo(struct upping *u)
 	int rc = ending_kill_supervisor(u->t, u->seg);
 
 	if (!rc)
-		rc = ending_stop_peers(u->t, u->seg, was_there, u);
+		rc = ending_stop_peers(u->t, u->seg,
+			&(struct ending_stop){ .spare = was_there, .arg = u });
 	if (!rc)
 		undo_segment(u);
 }
@@ -298,18 +329,32 @@ static void show_log(const struct launch *l, off_t *from)
 		close(fd);
 }
 
-/* Until Ctrl-C, then until all has stopped. A time limit was for the start. */
+/* True: Ctrl-C has asked it to stop all, and it has taken that back since `before`. */
+static bool took_back(const struct xseg_peer_info *supervisor, bool asked, uint32_t before)
+{
+	return asked && peer_word_undone(supervisor).nr != before &&
+	       !peer_word_stopping(supervisor);
+}
+
+/* Until Ctrl-C, then until all has stopped. A time limit was for the start. A stop that is taken
+ * back is told, and the next Ctrl-C begins another. */
 static int stay(struct upping *u)
 {
 	struct xseg_peer_info supervisor;
 	off_t shown = u->launch.log_from;
 	bool alive, asked = false;
+	uint32_t before = 0;
 	int rc;
 
 	while ((alive = view_supervisor(u->seg, &supervisor)) && !(asked && tool_interrupted())) {
 		show_log(&u->launch, &shown);
+		if (took_back(&supervisor, asked, before)) {
+			(void)ending_fail_undone(u->t, u->seg, peer_word_undone(&supervisor));
+			asked = false;
+		}
 		if (!asked && tool_interrupted()) {
 			asked = true;
+			before = peer_word_undone(&supervisor).nr;
 			tool_clear_interrupt();
 			rc = proc_signal_peer(u->seg, &supervisor, SIGTERM);
 			if (rc && rc != -ESRCH)
@@ -337,6 +382,8 @@ static int say_up(const struct upping *u)
 	json_t *j, *peers;
 	uint32_t i;
 
+	if (u->taken_back && !u->t->json)
+		return out_done();
 	if (!u->t->json) {
 		tool_say(u->t, u->stack->nr_peers > 1 ? "all %u peers serve" : "%u peer serves",
 			 u->stack->nr_peers);
@@ -392,11 +439,11 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 	rc = read_stack(&u);
 	if (!rc)
 		rc = open_segment(&u);
-	if (!rc)
+	if (!rc && !u.taken_back)
 		rc = bring_up(&u);
 	if (!rc)
 		rc = say_up(&u);
-	if (!rc && !o->foreground)
+	if (!rc && !o->foreground && !u.taken_back)
 		launch_note_warnings(&u.launch);
 	if (!rc)
 		note_damage(&u);
@@ -412,6 +459,37 @@ int stack_up(struct tool *t, const void *opts, int argc, char **argv)
 
 /* ---- down -------------------------------------------------------------------------------- */
 
+/* U4, without a supervisor: bottom up. */
+static void start_again(struct tool *t, struct xseg *seg, const struct ending_stop *how)
+{
+	struct xseg_peer_info p;
+	uint32_t i = how->nr_stopped;
+
+	while (i-- > 0) {
+		if (!xseg_peer_get_info(seg, how->stopped[i], &p))
+			continue;
+		if (view_in_stack(seg, p.name))
+			(void)launch_peer(t, seg, p.name); /* it says what is wrong */
+		else
+			tool_note(t,
+				"%s was stopped, and is not in the stack; start it as it was "
+				"started before",
+				p.name);
+	}
+}
+
+static int stop_by_hand(struct tool *t, struct xseg *seg)
+{
+	struct ending_stop how = { .flush = true };
+	int rc = ending_flush(t, seg, &how);
+
+	if (!rc)
+		rc = ending_stop_peers(t, seg, &how);
+	if (how.flush_failed)
+		start_again(t, seg, &how);
+	return rc;
+}
+
 static int stop_all(struct tool *t, struct xseg *seg)
 {
 	int rc = TOOL_DONE;
@@ -424,10 +502,39 @@ static int stop_all(struct tool *t, struct xseg *seg)
 	if (!rc)
 		rc = ending_stop_supervisor(t, seg);
 	if (!rc)
-		rc = ending_stop_peers(t, seg, NULL, NULL);
+		rc = stop_by_hand(t, seg);
 	if (!rc)
 		rc = ending_no_dirty(t, seg, "down");
 	return rc ? rc : ending_may_destroy(t, seg, true);
+}
+
+static int cancel(struct tool *t, struct xseg *seg)
+{
+	bool gone;
+	int rc = ending_cancel(t, seg, "down --cancel", &gone);
+
+	if (!rc && gone)
+		return tool_fail(TOOL_REFUSED,
+			"down --cancel: all of segment %s had stopped before; start it with 'xseg "
+			"up STACK.conf'",
+			t->segment);
+	if (rc)
+		return rc;
+	tool_say(t, "the stop of segment %s is taken back", t->segment);
+	return t->json ? out_state(t->segment, "running") : TOOL_DONE;
+}
+
+static int end(struct tool *t, struct xseg *seg, bool force)
+{
+	int rc = force ? ending_kill_all(t, seg) : stop_all(t, seg);
+
+	if (!rc)
+		rc = ending_remove(
+			t, seg, force ? ENDING_REMOVE_BY_FORCE : ENDING_REMOVE_UNDER_CLIENTS);
+	if (rc)
+		return rc;
+	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);
+	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
 }
 
 int stack_down(struct tool *t, const void *opts, int argc, char **argv)
@@ -438,16 +545,13 @@ int stack_down(struct tool *t, const void *opts, int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
+	if (o->force && o->cancel)
+		return tool_fail(TOOL_USAGE,
+			"down: --cancel takes a stop back, and --force kills; give one");
 	rc = tool_attach(t, XSEG_ATTACH_OBSERVER, &seg);
 	if (rc)
 		return rc;
-	rc = o->force ? ending_kill_all(t, seg) : stop_all(t, seg);
-	if (!rc)
-		rc = ending_remove(t, seg, o->force ? ENDING_REMOVE_BY_FORCE
-						   : ENDING_REMOVE_UNDER_CLIENTS);
+	rc = o->cancel ? cancel(t, seg) : end(t, seg, o->force);
 	xseg_detach(seg);
-	if (rc)
-		return rc;
-	tool_say(t, "the stack of segment %s has stopped, and the segment is removed", t->segment);
-	return t->json ? out_state(t->segment, "removed") : TOOL_DONE;
+	return rc;
 }

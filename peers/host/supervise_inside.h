@@ -1,0 +1,51 @@
+/* supervise_inside - what supervise.c and stop.c share of the supervisor. Nobody else includes
+ * this.
+ *
+ * Contract: one thread.
+ */
+#ifndef PEERS_HOST_SUPERVISE_INSIDE_H
+#define PEERS_HOST_SUPERVISE_INSIDE_H
+
+#include <limits.h>
+#include <signal.h>
+
+#include "peers/host/stop_flush.h"
+#include "peers/host/units.h"
+
+#define me XSEG_SUPERVISOR_KIND /* in lines of the log */
+
+/* stop.h says what leads from one to another. */
+enum stop_phase { STOP_NONE,
+	STOP_FLUSHING,
+	STOP_STOPPING,
+	STOP_RETURNING };
+
+struct supervisor {
+	const char *segment;
+	struct units units;
+	struct xseg_peer *self;
+	char directory[PATH_MAX]; /* where the programs are */
+	bool told_removed;
+	struct xseg_lock_watch locks; /* V10 */
+	uint64_t locks_ms; /* when they were looked at */
+	uint32_t holder[XSEG_LOCKS_WATCHED], nr_holders; /* processes that were named */
+	sigset_t signals;
+	/* stop.c's */
+	enum stop_phase phase;
+	struct stop_flush flush; /* open while FLUSHING or STOPPING */
+	uint32_t nr_undone;
+	uint64_t stranded_ms; /* since when a peer is that; 0: none is */
+	/* of the incarnation that was asked to stop, and of the one that cannot be asked, by the
+	 * peer's place in the segment */
+	uint32_t asked_generation[XSEG_MAX_PORTS], foreign_generation[XSEG_MAX_PORTS];
+};
+
+static inline bool is_stopping(const struct supervisor *s)
+{
+	return s->phase == STOP_STOPPING;
+}
+
+/* The only writer of a unit's state (supervise.h has the table). */
+void unit_set(struct unit *u, enum unit_state state);
+
+#endif
