@@ -1,6 +1,9 @@
 /* owner - see owner.h. */
 #include "peers/common/owner.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,4 +49,22 @@ void owner_name(uint32_t uid, char name[OWNER_BYTES])
 		snprintf(name, OWNER_BYTES, "%s", user->pw_name);
 	else
 		snprintf(name, OWNER_BYTES, "%u", uid);
+}
+
+int owner_find_group(const char *text, int64_t *gid)
+{
+	const struct group *group;
+	unsigned long number;
+	char *end;
+
+	number = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : UINT32_MAX;
+	if (number < UINT32_MAX && !*end) {
+		*gid = (int64_t)number;
+		return 0;
+	}
+	group = getgrnam(text);
+	if (!group)
+		return -ENOENT;
+	*gid = group->gr_gid;
+	return 0;
 }

@@ -5,13 +5,13 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <grp.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "peers/common/cli.h"
 #include "peers/common/cpus.h"
+#include "peers/common/owner.h"
 #include "peers/common/peer.h"
 
 #define BOM "\xef\xbb\xbf"
@@ -52,25 +52,6 @@ int stack_check_group(const char *text, struct xseg_error *err)
 		"own");
 }
 
-/* By number, or by name. */
-static int find_group(const char *text, int64_t *gid)
-{
-	const struct group *group;
-	unsigned long number;
-	char *end;
-
-	number = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : UINT32_MAX;
-	if (number < UINT32_MAX && !*end) {
-		*gid = (int64_t)number;
-		return 0;
-	}
-	group = getgrnam(text);
-	if (!group)
-		return -ENOENT;
-	*gid = group->gr_gid;
-	return 0;
-}
-
 const char *const stack_huge_names[] = { "auto", "never", "require", NULL };
 
 #define SEG(field) offsetof(struct stack_segment, field)
@@ -101,7 +82,7 @@ int stack_segment_config(const struct stack_segment *s, struct xseg_config *cfg,
 				     .nr_ports = s->ports, .huge = s->huge, .group = -1 };
 	if (read_mode(s->mode, &cfg->mode))
 		return check_mode(s->mode, err);
-	if (s->group[0] && find_group(s->group, &cfg->group))
+	if (s->group[0] && owner_find_group(s->group, &cfg->group))
 		return xseg_fail(err, -EINVAL, "group: this machine has no group '%s'", s->group);
 	return 0;
 }

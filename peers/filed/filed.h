@@ -1,9 +1,9 @@
 /* filed - a blocker whose objects are files of a directory. For users: filed.8.
  *
- * Where things are: filed_dir (the directory), filed_marks (what is unsynced, in the arena),
- * filed_files (the table of files), filed_aio (asynchronous I/O), filed_work (threads for what
- * blocks), filed_jobs (what those do), filed_list (what a LIST names), filed.c (the way of a request), filed_life (beginning and
- * end).
+ * Where things are: filed_dir (the directory), filed_rights (who may read it), filed_marks (what is
+ * unsynced, in the arena), filed_files (the table of files), filed_aio (asynchronous I/O),
+ * filed_work (threads for what blocks), filed_jobs (what those do), filed_list (what a LIST names),
+ * filed.c (the way of a request), filed_life (beginning and end).
  *
  * The way of a request, an op:
  *
@@ -95,6 +95,7 @@ struct filed {
 	struct peer peer;
 	/* options */
 	char dir_path[1024];
+	char group[33];
 	bool want_direct;
 	uint32_t iodepth, nr_files;
 

@@ -89,18 +89,38 @@ static int missing(struct filed_dir *d)
 	return !fstat(d->fd, &st) && st.st_nlink == 0 ? -EIO : -ENOENT;
 }
 
+/* Data does not wait for a right that the group was to have: without it nobody else has any. */
+static void settle(struct filed_dir *d, int fd, bool made)
+{
+	(void)filed_rights_settle(&d->rights, fd, made);
+}
+
+static int make_dir(struct filed_dir *d, const char *path)
+{
+	int fd;
+
+	if (mkdirat(d->fd, path, S_IRWXU))
+		return errno == EEXIST ? 0 : -errno;
+	fd = openat(d->fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	settle(d, fd, true);
+	close(fd);
+	return 0;
+}
+
 /* Makes "ab" and "ab/cd" of "ab/cd/NAME". */
 static int make_parents(struct filed_dir *d, const char *path)
 {
 	char parent[6];
+	int rc;
 
 	snprintf(parent, sizeof(parent), "%.2s", path);
-	if (mkdirat(d->fd, parent, 0777) && errno != EEXIST)
-		return -errno;
+	rc = make_dir(d, parent);
+	if (rc)
+		return rc;
 	snprintf(parent, sizeof(parent), "%.5s", path);
-	if (mkdirat(d->fd, parent, 0777) && errno != EEXIST)
-		return -errno;
-	return 0;
+	return make_dir(d, parent);
 }
 
 static int open_once(struct filed_dir *d, const char *path, int flags)
@@ -109,9 +129,13 @@ static int open_once(struct filed_dir *d, const char *path, int flags)
 
 	do
 		fd = openat(d->fd, path,
-			O_RDWR | O_CLOEXEC | O_NOFOLLOW | (d->direct ? O_DIRECT : 0) | flags, 0666);
+			O_RDWR | O_CLOEXEC | O_NOFOLLOW | (d->direct ? O_DIRECT : 0) | flags,
+			S_IRUSR | S_IWUSR);
 	while (fd < 0 && errno == EINTR);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	settle(d, fd, flags & O_CREAT);
+	return fd;
 }
 
 int filed_dir_open_file(struct filed_dir *d, const char *path, bool create)
@@ -252,10 +276,12 @@ static int check_empty(struct filed_dir *d)
 
 static int write_format(struct filed_dir *d)
 {
-	int fd = openat(d->fd, FORMAT_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), rc = 0;
+	int fd = openat(d->fd, FORMAT_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+		S_IRUSR | S_IWUSR), rc = 0;
 
 	if (fd < 0)
 		return -errno;
+	settle(d, fd, true);
 	errno = 0;
 	if (write(fd, FORMAT_TEXT, strlen(FORMAT_TEXT)) != (ssize_t)strlen(FORMAT_TEXT) ||
 		fsync(fd) || fsync(d->fd))
@@ -334,12 +360,35 @@ static int check_access(struct filed_dir *d, const char *path, struct xseg_error
 		"directory %s may not be written to; make it this user's, or give another", path);
 }
 
-int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xseg_error *err)
+static int mend_rights(struct filed_dir *d, const char *path, const char *group,
+	struct xseg_error *err)
+{
+	int rc = filed_rights_mend(&d->rights, d->fd, FORMAT_NAME, &d->mended);
+	struct stat st;
+
+	if (rc)
+		return xseg_fail(err, rc, "the rights of what is in %s cannot be corrected: %s; "
+			"mend that", path, strerror(-rc));
+	if (d->rights.has_group && !fstat(d->fd, &st) && st.st_gid != d->rights.group)
+		return xseg_fail(err, -EPERM,
+			"directory %s cannot be given to group %s; start filed as a user of that "
+			"group who owns the directory, or leave the group out",
+			path, group);
+	return 0;
+}
+
+int filed_dir_open(struct filed_dir *d, const char *path, bool direct, const char *group,
+	struct xseg_error *err)
 {
 	int rc;
 
 	*d = (struct filed_dir){ .fd = -1, .align = 1 };
-	if (mkdir(path, 0777) && errno != EEXIST)
+	rc = filed_rights_init(&d->rights, group, err);
+	if (rc)
+		return rc;
+	/* or what is made would be of no use until its rights are set */
+	umask(umask(S_IRWXG | S_IRWXO) & ~(mode_t)S_IRWXU);
+	if (mkdir(path, S_IRWXU) && errno != EEXIST)
 		return xseg_fail(err, -errno,
 			"directory %s cannot be made: %s; %s", path, strerror(errno),
 			errno == ENOENT ? "make the one above it first" :
@@ -360,6 +409,8 @@ int filed_dir_open(struct filed_dir *d, const char *path, bool direct, struct xs
 		rc = check_access(d, path, err);
 	if (!rc)
 		rc = check_format(d, path, err);
+	if (!rc)
+		rc = mend_rights(d, path, group, err);
 	if (!rc && !d->found && sync_above(d))
 		rc = xseg_fail(err, -EIO, "the directory above %s cannot be synced", path);
 	if (rc) {

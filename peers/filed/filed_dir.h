@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "peers/filed/filed_rights.h"
 #include "xseg/xseg.h"
 
 #define FILED_PATH_MAX 288		/* "ab/cd/" and a file's name */
@@ -26,12 +27,15 @@ struct filed_dir {
 	bool found;			/* a filed has made it, and perhaps files, before */
 	bool direct;			/* files are opened with O_DIRECT */
 	uint32_t align;			/* of offsets and lengths; 1 without O_DIRECT */
+	struct filed_rights rights;	/* of what is made */
+	struct filed_mended mended;	/* what was not so at the start */
 };
 
-/* Makes the directory when its parent exists, locks it, and makes or checks the file that says
- * what it is. `direct` asks for O_DIRECT, which a file system may not have: d->direct says.
+/* Makes the directory when its parent exists, locks it, makes or checks the file that says what it
+ * is, and corrects the rights of all that is there (filed_rights.h). `direct` asks for O_DIRECT,
+ * which a file system may not have: d->direct says. `group`: may read it, or "".
  * -EBUSY: another filed has it; -ENOTEMPTY, -EPROTO: it is something else's. */
-int filed_dir_open(struct filed_dir *d, const char *path, bool direct,
+int filed_dir_open(struct filed_dir *d, const char *path, bool direct, const char *group,
 	struct xseg_error *err) XSEG_MUST_CHECK;
 void filed_dir_close(struct filed_dir *d);
 /* How much the file system of the directory holds in all; 0 when it does not say. */

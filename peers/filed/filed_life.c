@@ -164,6 +164,20 @@ static int arena_open(struct filed *f, uint32_t nr, uint64_t *bytes, void **aren
 	return rc ? rc : xseg_arena_open(f->peer.xp, bytes, arena, &fresh, err);
 }
 
+static void tell_rights(const struct filed *f)
+{
+	const struct filed_mended *m = &f->dir.mended;
+
+	if (m->nr)
+		log_info("%s: %lu directories and files of %s had other rights than %04o and %04o; "
+			"they are corrected", f->peer.name, (unsigned long)m->nr, f->dir_path,
+			f->dir.rights.dir, f->dir.rights.file);
+	if (m->nr_not)
+		log_warn("%s: the rights of %lu directories and files of %s could not be "
+			"corrected, so others may be let in; give them to this user",
+			f->peer.name, (unsigned long)m->nr_not, f->dir_path);
+}
+
 static int store_open(struct filed *f, struct xseg_error *err)
 {
 	char place[PATH_MAX];
@@ -179,9 +193,10 @@ static int store_open(struct filed *f, struct xseg_error *err)
 	if (!rc)
 		rc = check_same_dir(f, arena, place, err);
 	if (!rc)
-		rc = filed_dir_open(&f->dir, f->dir_path, f->want_direct, err);
+		rc = filed_dir_open(&f->dir, f->dir_path, f->want_direct, f->group, err);
 	if (rc)
 		return rc;
+	tell_rights(f);
 	if (f->want_direct && !f->dir.direct)
 		log_warn("%s: the file system of %s has no O_DIRECT, so its page cache is used; "
 			"direct=no says so", f->peer.name, f->dir_path);
@@ -302,10 +317,21 @@ static int64_t filed_admin(struct peer_port *pp, struct xreq *r, char *line, cha
 
 #define FIELD(x) offsetof(struct filed, x)
 
+static int check_group(const char *text, struct xseg_error *err)
+{
+	struct filed_rights rights;
+
+	return *text ? filed_rights_init(&rights, text, err)
+		     : xseg_fail(err, -EINVAL, "group: '' is no group; leave it out for none");
+}
+
 static const struct opt filed_opts[] = {
 	{ .name = "dir", .kind = OPT_STR, .off = FIELD(dir_path), .flags = OPT_REQUIRED,
 	  .len = sizeof(((struct filed *)0)->dir_path), .arg = "DIR",
 	  .help = "where the objects' files are; made when the directory above it is there" },
+	{ .name = "group", .kind = OPT_STR, .off = FIELD(group),
+	  .len = sizeof(((struct filed *)0)->group), .arg = "NAME", .check = check_group,
+	  .help = "group that may read the files, by name or number" },
 	{ .name = "direct", .kind = OPT_BOOL, .off = FIELD(want_direct), .def = "yes",
 	  .help = "go past the kernel's page cache (O_DIRECT), where the file system can" },
 	{ .name = "iodepth", .kind = OPT_UINT, .off = FIELD(iodepth), .min = 1, .max = 4096,

@@ -207,7 +207,7 @@ static void filed_one(struct input *in)
 	if (!folder[0])
 		folder_make();
 	assert(arena && ff);
-	if (filed_dir_open(&dir, folder, false, &err) ||
+	if (filed_dir_open(&dir, folder, false, "", &err) ||
 		filed_files_open(ff, &dir, "", arena, bytes, MARKS, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		abort();

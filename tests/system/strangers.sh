@@ -1,6 +1,7 @@
 #!/bin/bash
 # strangers.sh - a process that is none of ours is never signalled, whatever pid stands in the segment;
-# and a segment that another user made is let in only if the caller says so.
+# nobody else reads the files of a store; and a segment that another user made is let in only if the
+# caller says so.
 # timeout: 300
 . "$(dirname "$0")/../lib/system.sh"
 
@@ -47,6 +48,47 @@ forge_pid "$XSEG_SEGMENT" "$(xseg --json status | jq .supervisor.pid)" "$victim"
 t "down --force ends what is the segment's" xseg down --force
 t "and nothing else" kill -0 $victim
 kill -KILL $victim
+
+# ---- files ----
+
+cat >files.conf <<-END
+	[segment]
+	memory = 64M
+	[peer filed]
+	dir = $TMP/objects
+	[peer volumed]
+	downstream = filed
+END
+
+# everything_has DIRECTORIES FILES: these modes
+everything_has()
+{
+	[ "$(find objects -type f | wc -l)" -ge 3 ] &&
+		! find objects \( -type d ! -perm "$1" \) -o \( -type f ! -perm "$2" \) | grep .
+}
+
+head -c 5M /dev/urandom >image
+log=$TMP/xseg-$XSEG_SEGMENT.log
+for mask in 000 022 077; do
+	t "a stack is started with umask $mask" bash -c "umask $mask; xseg up files.conf"
+	t "a volume is written" xseg volume create vol$mask --size 8M
+	t "with data" xseg volume import vol$mask image
+	t "its files are this user's alone" everything_has 700 600
+	t "all is stopped" xseg down
+done
+find objects -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
+: >"$log"
+t "a stack is started on a store that everybody may read" xseg up files.conf
+t "nobody else may any more" everything_has 700 600
+is "one line says so" "$(grep -c 'had other rights than 0700 and 0600; they are corrected' "$log")" 1
+t "all is stopped" xseg down
+sed -i "s/^dir = .*/&\ngroup = $(id -g)/" files.conf
+t "a stack is started whose group may read the store" xseg up files.conf
+t "it may, and nobody else" everything_has 750 640
+t "all is stopped" xseg down
+sed -i "s/^group = .*/group = no-such-group/" files.conf
+expect_err 2 "files.conf: line 5: .*no group 'no-such-group'; make it, or name another" \
+	"a group that does not exist is wrong usage" xseg up files.conf
 
 # ---- users ----
 

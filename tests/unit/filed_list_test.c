@@ -54,7 +54,7 @@ static void begin(void)
 
 	snprintf(dir, sizeof(dir), "/tmp/filed-list-%d", (int)getpid());
 	remove_tree(dir);
-	assert_int_equal(filed_dir_open(&d, dir, false, &err), 0);
+	assert_int_equal(filed_dir_open(&d, dir, false, "", &err), 0);
 }
 
 static void end(void)

@@ -677,7 +677,7 @@ static void a_second_filed_on_a_directory_is_refused(void **state)
 	struct xseg_error err;
 
 	(void)state;
-	assert_int_equal(filed_dir_open(&second, opt_dir + 4, true, &err), -EBUSY);
+	assert_int_equal(filed_dir_open(&second, opt_dir + 4, true, "", &err), -EBUSY);
 	assert_non_null(strstr(err.text, "in use by another filed"));
 }
 
@@ -691,25 +691,25 @@ static void foreign_directories_are_refused(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/not/there", dir);
-	assert_int_equal(filed_dir_open(&d, path, true, &err), -ENOENT);
+	assert_int_equal(filed_dir_open(&d, path, true, "", &err), -ENOENT);
 	assert_int_equal(mkdir(dir, 0777), 0);
 	snprintf(path, sizeof(path), "%s/letter", dir);
 	fd = creat(path, 0666);
 	assert_true(fd >= 0);
-	assert_int_equal(filed_dir_open(&d, dir, true, &err), -ENOTEMPTY);
-	assert_int_equal(filed_dir_open(&d, path, true, &err), -ENOTDIR);
+	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), -ENOTEMPTY);
+	assert_int_equal(filed_dir_open(&d, path, true, "", &err), -ENOTDIR);
 	unlink(path);
 	close(fd);
 	snprintf(path, sizeof(path), "%s/xseg-filed", dir);
 	fd = creat(path, 0666);
 	/* one that died before it wrote the version */
-	assert_int_equal(filed_dir_open(&d, dir, true, &err), 0);
+	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), 0);
 	filed_dir_close(&d);
 	close(fd);
 	fd = creat(path, 0666);
 	assert_int_equal(write(fd, "xseg-filed 9\n", 13), 13);
 	close(fd);
-	assert_int_equal(filed_dir_open(&d, dir, true, &err), -EPROTO);
+	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), -EPROTO);
 	remove_tree(dir);
 }
 
@@ -726,22 +726,22 @@ static void a_directory_of_objects_whose_format_is_lost_is_not_called_foreign(vo
 	assert_int_equal(mkdir(dir, 0777), 0);
 	snprintf(path, sizeof(path), "%s/0a", dir);
 	assert_int_equal(mkdir(path, 0777), 0);
-	assert_int_equal(filed_dir_open(&d, dir, true, &err), -EUCLEAN);
+	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), -EUCLEAN);
 	snprintf(path, sizeof(path), "%s/xseg-filed", dir);
 	fd = creat(path, 0666);
 	assert_true(fd >= 0);
-	assert_int_equal(filed_dir_open(&d, dir, true, &err), -EUCLEAN);
+	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), -EUCLEAN);
 	assert_non_null(strstr(err.text, "put it back (of this version: the line 'xseg-filed 1')"));
 	assert_int_equal(write(fd, "xseg-filed 1\n", 13), 13);
 	close(fd);
-	assert_int_equal(filed_dir_open(&d, dir, true, &err), 0);
+	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), 0);
 	filed_dir_close(&d);
 	snprintf(path, sizeof(path), "%s/letter", dir);
 	fd = creat(path, 0666);
 	close(fd);
 	snprintf(path, sizeof(path), "%s/xseg-filed", dir);
 	unlink(path);
-	assert_int_equal(filed_dir_open(&d, dir, true, &err), -ENOTEMPTY);
+	assert_int_equal(filed_dir_open(&d, dir, true, "", &err), -ENOTEMPTY);
 	remove_tree(dir);
 }
 
@@ -800,7 +800,7 @@ static void a_directory_that_may_not_be_written_to_is_refused(void **state)
 	rig_kill(&g);
 	assert_int_equal(chmod(opt_dir + 4, root ? 0755 : 0555), 0);
 	assert_int_equal(root ? seteuid(65534) : 0, 0);
-	rc = filed_dir_open(&dir, opt_dir + 4, false, &err);
+	rc = filed_dir_open(&dir, opt_dir + 4, false, "", &err);
 	assert_int_equal(root ? seteuid(0) : chmod(opt_dir + 4, 0755), 0);
 	assert_int_equal(rc, -EACCES);
 	assert_non_null(strstr(err.text, "this user"));
@@ -1036,7 +1036,7 @@ static int open_marks(void (*scribble)(void), uint32_t nr)
 
 	assert_true(arena && ff);
 	marks = (struct filed_mark *)(arena + bytes - 4 * sizeof(struct filed_mark));
-	assert_int_equal(filed_dir_open(&dir, opt_dir + 4, false, &err), 0);
+	assert_int_equal(filed_dir_open(&dir, opt_dir + 4, false, "", &err), 0);
 	assert_int_equal(filed_files_open(ff, &dir, "", arena, bytes, 4, &err), 0);
 	filed_files_close(ff);
 	scribble();
