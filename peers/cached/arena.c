@@ -28,7 +28,7 @@
 #include "xtypes/xkill.h"
 
 #define ARENA_MAGIC   0x6863616364657831ull
-#define ARENA_VERSION 10
+#define ARENA_VERSION 11
 
 #define COUNTED(what, bytes) _Static_assert(sizeof(what) == (bytes), "cache_cost.h counts it")
 COUNTED(struct creq, CACHE_CREQ_BYTES);
@@ -112,8 +112,8 @@ static uint64_t count_dirty_of(struct cached *k, const struct arena_object *e)
 			continue;
 		slot = chunk_at(k, chunk - 1)->slot;
 		for (uint32_t s = 0; s < CHUNK_SLOTS; s++)
-			n += bucket_is_dirty(slot_state(
-				atomic_load_explicit(&slot[s], memory_order_relaxed)));
+			n += slot_is_promised(
+				atomic_load_explicit(&slot[s], memory_order_relaxed));
 	}
 	return n;
 }
@@ -318,11 +318,14 @@ struct load {
 	uint64_t dropped, dirty;
 };
 
-/* What was written but perhaps not synced is of epoch 0, before all FLUSHes to come. */
+/* What was written but perhaps not synced is of epoch 0, before all FLUSHes to come. What the store
+ * has refused is tried once more. */
 static uint64_t loaded_word(enum bucket_state s, uint32_t page, uint64_t w)
 {
+	uint64_t unpromised = slot_is_unpromised(w) ? SLOT_UNPROMISED | SLOT_WRITTEN : 0;
+
 	return s == BUCKET_VALID ? slot_word(BUCKET_VALID, page, w & SLOT_WRITTEN)
-				 : slot_word(BUCKET_DIRTY, page, 0);
+				 : slot_word(BUCKET_DIRTY, page, w & unpromised);
 }
 
 /* One slot of a predecessor: the word that it has from now on. */
@@ -344,6 +347,19 @@ static uint64_t load_slot(struct load *l, uint64_t w)
 	}
 	l->page_is[page] = PAGE_BUCKET;
 	return loaded_word(s, page, w);
+}
+
+static void load_dirty(struct load *l, struct cport *ps, struct object *o, uint64_t w)
+{
+	struct volume_block *v = volume_block(ps, object_volume(o));
+
+	if (slot_is_promised(w)) {
+		volume_add(v, VC_DIRTY_BYTES, BUCKET_SIZE);
+		l->dirty++;
+	} else {
+		volume_add(v, VC_UNPROMISED_BYTES, BUCKET_SIZE);
+		count(ps, CC_UNPROMISED_BYTES, BUCKET_SIZE);
+	}
 }
 
 static void load_bucket(
@@ -373,8 +389,7 @@ static void load_bucket(
 		clean_restore(k, slot_page(w));
 	} else {
 		dirty_restore(k, o);
-		volume_add(volume_block(ps, object_volume(o)), VC_DIRTY_BYTES, BUCKET_SIZE);
-		l->dirty++;
+		load_dirty(l, ps, o, w);
 	}
 }
 

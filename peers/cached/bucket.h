@@ -18,13 +18,15 @@
  *   VALID     DIRTY     a FLUSH failed: it may not be stable               object_redirty
  *   VALID, DIRTY   the same   its data moves to a page that stays          move_bucket
  *   VALID     INVALID   it is evicted, dropped, or goes with its object    evict_bucket,
- *                                                                          bucket_drop_clean,
+ *                                                                          bucket_drop,
  *                                                                          drop_zeroes,
  *                                                                          object_empty
  *   DIRTY     DIRTY     a write puts a newer page into it                  write_slot
  *   DIRTY     DIRTY     the flush of an older page of it has ended         flushed_bucket
  *   DIRTY     WRITING   it is on its way to the store                      start_run
  *   DIRTY     INVALID   its object is deleted                              object_empty
+ *   DIRTY     INVALID   it is REFUSED, and given up                        evict_bucket,
+ *                                                                          bucket_drop
  *   WRITING   VALID     the store has it                                   flushed_clean
  *   WRITING   INVALID   the same, and it is not kept                       flushed_clean
  *   WRITING   DIRTY     the store failed, or a write puts a newer page in  flushed_bucket,
@@ -44,7 +46,10 @@
  * (write.c). ZERO, beside VALID, DIRTY or WRITING: its data is zeroes, and it has no page. WRITTEN,
  * beside VALID: a flush has cleaned it, in the epoch of bits 48-63 (sync.c). AHEAD, beside VALID:
  * it was read ahead, and nobody has read it yet. ONCE, beside that: it goes when somebody has
- * (read.c). LENT, beside VALID, DIRTY or WRITING: its page was lent, in the era of bits 37-39, and
+ * (read.c). UNPROMISED, beside DIRTY or WRITING: no acknowledged write is in what it has newer than
+ * the store; REFUSED, beside UNPROMISED and DIRTY: the store has failed to take it, and it may be
+ * given up (unpromised.c). WRITTEN and the epoch, beside UNPROMISED: those of the data below it, at
+ * the store. LENT, beside VALID, DIRTY or WRITING: its page was lent, in the era of bits 37-39, and
  * may be on loan; that stays as long as the page does (loan.c). DIRECT, beside that, though perhaps
  * nobody was lent it yet: others may lend themselves the page, at any time (direct.c).
  *
@@ -54,7 +59,8 @@
  *   B1  LOADING, VALID, DIRTY and WRITING have a page, or (but for LOADING) ZERO; the others have
  *       neither
  *   B2  object->nr[s] == number of the object's slots in state s
- *   B3  acknowledged bytes leave DIRTY by a flush, a newer write or a delete, never by eviction
+ *   B3  acknowledged bytes leave DIRTY by a flush, a newer write or a delete, never by eviction:
+ *       what bears UNPROMISED has none
  *   B4  a page stands in at most one slot; INFLIGHT stands only beside DIRTY
  */
 #ifndef PEERS_CACHED_BUCKET_H
@@ -90,6 +96,11 @@ enum bucket_state {
 #define SLOT_AHEAD    (1ull << 46)
 #define SLOT_ONCE     (1ull << 47)
 #define SLOT_EPOCH_SHIFT 48
+#define SLOT_EPOCH    (0xffffull << SLOT_EPOCH_SHIFT)
+/* Beside DIRTY and WRITING, where the flags whose bits they have mean nothing. */
+#define SLOT_UNPROMISED SLOT_LOADED
+#define SLOT_REFUSED  SLOT_ONCE
+#define SLOT_PROMISE  (SLOT_UNPROMISED | SLOT_REFUSED | SLOT_WRITTEN | SLOT_EPOCH)
 #define NO_PAGE	      UINT32_MAX	/* for a page: it is zeroes */
 
 static inline uint64_t slot_word(enum bucket_state s, uint32_t page, uint64_t flags)
@@ -114,6 +125,27 @@ static inline bool slot_is_clean_zero(uint64_t w)
 static inline bool bucket_is_dirty(enum bucket_state s)
 {
 	return s == BUCKET_DIRTY || s == BUCKET_WRITING;
+}
+
+static inline bool slot_is_unpromised(uint64_t w)
+{
+	return bucket_is_dirty(slot_state(w)) && (w & SLOT_UNPROMISED);
+}
+
+static inline bool slot_is_promised(uint64_t w)
+{
+	return bucket_is_dirty(slot_state(w)) && !(w & SLOT_UNPROMISED);
+}
+
+static inline bool slot_is_refused(uint64_t w)
+{
+	return slot_state(w) == BUCKET_DIRTY && (w & SLOT_REFUSED);
+}
+
+/* Clean, or it may be given up: its page is in a list of those that may be evicted. */
+static inline bool slot_is_evictable(uint64_t w)
+{
+	return slot_state(w) == BUCKET_VALID || slot_is_refused(w);
 }
 
 static inline bool slot_absent(uint64_t w)

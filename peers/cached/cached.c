@@ -70,7 +70,7 @@ static void port_init(struct cached *k, uint32_t i)
 static void zero_gauges(struct xseg_stats *s)
 {
 	static const enum cache_counter gauges[] = { CC_MEMORY_BYTES, CC_USED_BYTES,
-		CC_METADATA_BYTES, CC_OBJECTS, CC_LIMBO_BYTES };
+		CC_METADATA_BYTES, CC_OBJECTS, CC_LIMBO_BYTES, CC_UNPROMISED_BYTES };
 
 	for (unsigned g = 0; g < sizeof(gauges) / sizeof(gauges[0]); g++)
 		xseg_stats_set(s, gauges[g], 0);
@@ -323,6 +323,7 @@ static uint64_t cached_poll(struct peer_port *pp)
 		control_ns = peer_earlier(resize_run(ps), plug_run(ps));
 		control_ns = peer_earlier(control_ns, share_run(ps));
 		control_ns = peer_earlier(control_ns, own_sync_run(ps));
+		control_ns = peer_earlier(control_ns, unpromised_run(ps));
 		if (atomic_load_explicit(&k->direct.look, memory_order_relaxed))
 			direct_run(k);
 	}
@@ -407,7 +408,8 @@ static bool cached_quiesced(struct peer *p, uint64_t *left_bytes)
 {
 	struct cached *k = cached_of(p);
 	/* before what is dirty is counted: what fails makes more of it */
-	bool at_rest = children_out(k) == 0 && !sync_walks(k);
+	bool at_rest = children_out(k) == 0 && !sync_walks(k) &&
+		       cached_total(k, CC_UNPROMISED_BYTES) == 0 && !unpromised_walks(k);
 
 	*left_bytes = cached_total(k, CC_DIRTY_BYTES);
 	/* what is on loan would go to others with its extents: who reads it has to let go first,

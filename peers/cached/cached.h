@@ -140,6 +140,7 @@ struct policy {
 	enum cache_counter counter;		/* writes under it */
 	/* past the cache, where nothing there is newer than the store (around.c) */
 	bool writes_around, reads_around;
+	bool answers_before_store;	/* a write without FUA, when its slots are stored */
 	/* The slots are stored and the request is STARTED: answer it, or have it wait for the
 	 * store. */
 	void (*applied)(struct cport *ps, struct creq *c);
@@ -244,6 +245,11 @@ struct cached {
 	_Atomic uint32_t nr_admitted;		/* objects that may keep buckets */
 
 	struct walk walk;		/* that makes dirty again what may not be stable */
+	struct {
+		struct walk walk;
+		_Atomic bool walking;		/* set by port 0; cleared where the walk ends */
+		uint64_t next_ns;		/* port 0's */
+	} giving_up;				/* unpromised_run() */
 	_Atomic uint64_t sync_epoch;		/* counts FLUSHes sent to the store */
 
 	_Atomic bool draining;			/* watermark crossed: until dirty_low */

@@ -14,7 +14,7 @@
 
 struct tally {
 	uint16_t nr[BUCKET_NR_STATES];
-	uint32_t set[2], inflight, startable, pages, zeroes;
+	uint32_t set[2], inflight, startable, pages, zeroes, promised, unpromised;
 };
 
 static void check_slot(struct cached *k, struct object *o, uint32_t b, struct tally *t)
@@ -25,7 +25,7 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	assert(s < BUCKET_NR_STATES);
 	t->nr[s]++;
 	assert(!(w & SLOT_INFLIGHT) || s == BUCKET_DIRTY);
-	assert(!(w & SLOT_LOADED) || s == BUCKET_LOADING);
+	assert(!(w & SLOT_LOADED) || s == BUCKET_LOADING || slot_is_unpromised(w));
 	assert(!(w & SLOT_LENT) || (s >= BUCKET_VALID && slot_has_page(w)));
 	assert(!(w & SLOT_DIRECT) || w & SLOT_LENT);
 	t->inflight += !!(w & SLOT_INFLIGHT);
@@ -33,13 +33,17 @@ static void check_slot(struct cached *k, struct object *o, uint32_t b, struct ta
 	if (bucket_is_dirty(s))
 		t->set[!!(w & SLOT_GEN)]++;
 	assert(!(w & SLOT_ZERO) || s >= BUCKET_VALID);
-	assert(!(w & SLOT_WRITTEN) || s == BUCKET_VALID);	/* Y1 */
+	assert(!(w & SLOT_WRITTEN) || s == BUCKET_VALID || slot_is_unpromised(w));	/* Y1 */
+	/* U2 */
+	assert(!slot_is_refused(w) || (slot_is_unpromised(w) && !(w & SLOT_INFLIGHT)));
+	t->promised += slot_is_promised(w);
+	t->unpromised += slot_is_unpromised(w);
 	t->zeroes += slot_is_clean_zero(w);
 	if (!slot_has_page(w))
 		return;
 	t->pages++;
 	assert(xseg_page_owner(k->peer.seg, slot_page(w)) == bucket_name(o, b));
-	assert(xlist_in_list(&k->clean, slot_page(w)) == (s == BUCKET_VALID));
+	assert(xlist_in_list(&k->clean, slot_page(w)) == slot_is_evictable(w));	/* G1 */
 }
 
 static void object_check(struct cached *k, struct object *o, struct tally *tally)
@@ -91,7 +95,7 @@ static void check_throttle(struct cached *k)
 /* What the objects have, by record of their volume. */
 struct volume_tally {
 	uint32_t objects;
-	uint64_t used, dirty;
+	uint64_t used, dirty, unpromised;
 };
 
 static void volume_tally(
@@ -105,7 +109,8 @@ static void volume_tally(
 	assert(rec == OTHERS || k->volume_ids[rec] == object_entry(k, o)->volume);
 	v[rec].objects++;
 	v[rec].used += (uint64_t)t->pages * BUCKET_SIZE;
-	v[rec].dirty += (uint64_t)(t->nr[BUCKET_DIRTY] + t->nr[BUCKET_WRITING]) * BUCKET_SIZE;
+	v[rec].dirty += (uint64_t)t->promised * BUCKET_SIZE;
+	v[rec].unpromised += (uint64_t)t->unpromised * BUCKET_SIZE;
 }
 
 static void volumes_check(struct cached *k, const struct volume_tally *v)
@@ -120,6 +125,7 @@ static void volumes_check(struct cached *k, const struct volume_tally *v)
 		assert(volume_total(k, r, VC_USED_BYTES) == v[r].used);			/* N3 */
 		assert((uint64_t)k->volume[r].share.used * BUCKET_SIZE == v[r].used);	/* A1 */
 		assert(volume_total(k, r, VC_DIRTY_BYTES) == v[r].dirty);
+		assert(volume_total(k, r, VC_UNPROMISED_BYTES) == v[r].unpromised);
 	}
 }
 
@@ -133,7 +139,7 @@ static void chunks_check(struct cached *k)
 
 /* Of all objects. */
 struct sums {
-	uint64_t dirty, pages, zeroes;		/* buckets */
+	uint64_t dirty, unpromised, pages, zeroes;	/* buckets */
 	uint32_t admitted;
 };
 
@@ -152,7 +158,8 @@ static void entry_check(
 	assert(!object_passes(o) || atomic_load(&o->used) == o->nr[BUCKET_BYPASS]);	/* E2 */
 	volume_tally(k, o, &t, volumes);
 	sum->admitted += !object_passes(o);
-	sum->dirty += o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING];
+	sum->dirty += t.promised;
+	sum->unpromised += t.unpromised;
 	sum->pages += t.pages;
 	sum->zeroes += t.zeroes;
 }
@@ -168,6 +175,7 @@ static void objects_check(struct cached *k)
 	volumes_check(k, volumes);
 	free(volumes);
 	assert(cached_total(k, CC_DIRTY_BYTES) == sum.dirty * BUCKET_SIZE);
+	assert(cached_total(k, CC_UNPROMISED_BYTES) == sum.unpromised * BUCKET_SIZE);
 	assert(cached_total(k, CC_USED_BYTES) == sum.pages * BUCKET_SIZE);
 	assert(k->nr_zeroes == sum.zeroes);
 	assert(k->nr_admitted == sum.admitted);	/* E1 */

@@ -219,9 +219,10 @@ void bucket_copy_out(struct cport *ps, const struct xreq *r, uint32_t i, uint32_
 void write_fill(struct cport *ps, struct creq *c, uint32_t i);
 /* after the last write_fill(), before anything says that the data is there */
 void write_settle(const struct creq *c);
-/* Stores a slot with a page that is written; returns the old one, if it is free now, or NO_PAGE. */
-uint32_t write_slot(
-	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page);
+/* Stores a slot with a page that is written; returns the old one, if it is free now, or NO_PAGE.
+ * promised: see dirty_begin() */
+uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot,
+	uint32_t page, bool promised);
 /* the same of its i-th bucket */
 uint32_t write_store(struct cport *ps, struct creq *c, uint32_t i, uint32_t page);
 /* Answers a request that holds no page; it is inside of what it writes to. */

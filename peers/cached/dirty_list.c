@@ -192,17 +192,6 @@ static struct object *first_failed(struct cached *k, uint64_t *due_ns)
 	return first;
 }
 
-bool dirty_has_failed(struct cached *k)
-{
-	uint64_t due_ns;
-	bool failed;
-
-	pthread_mutex_lock(&k->dirty_lock);
-	failed = first_failed(k, &due_ns) != NULL;
-	pthread_mutex_unlock(&k->dirty_lock);
-	return failed;
-}
-
 /* Under dirty_lock: the next object of a group that somebody waits for; the groups take turns. */
 static struct object *first_wanted(struct cached *k, enum flush_why *why)
 {

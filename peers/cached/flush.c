@@ -86,6 +86,14 @@ static uint32_t run_limit(struct cached *k, enum flush_why why)
 	return nr ? (uint32_t)nr : 1;
 }
 
+/* What a bucket bears on its way to the store, and back if that failed. */
+static uint64_t kept_flags(uint64_t w)
+{
+	uint64_t promise = slot_is_unpromised(w) ? SLOT_PROMISE & ~SLOT_REFUSED : 0;
+
+	return w & (SLOT_GEN | SLOT_REF | promise);
+}
+
 static void start_run(struct cport *ps, struct object *o, struct child *ch, enum flush_why why)
 {
 	bool zeroes = false;
@@ -97,8 +105,10 @@ static void start_run(struct cport *ps, struct object *o, struct child *ch, enum
 		if (w & SLOT_GEN)
 			ch->gen[i / 64] |= 1ull << (i % 64);
 		ch->r->page[i] = slot_page(w);
+		if (slot_is_refused(w))
+			page_unclean(ps, slot_page(w));
 		bucket_set(ps, o, ch->first + i,
-			slot_word(BUCKET_WRITING, slot_page(w), w & (SLOT_GEN | SLOT_REF)));
+			slot_word(BUCKET_WRITING, slot_page(w), kept_flags(w)));
 		XKILL(FLUSH_SLOT);
 	}
 	ch->seq = o->apply_seq;
@@ -317,6 +327,25 @@ static void flushed_clean(struct cport *ps, struct object *o, uint32_t b, uint64
 	page_clean(ps, slot_page(w));
 }
 
+/* The store has failed to take it. One that is not promised may be evicted from now on, after one
+ * more chance. */
+static void flush_refused(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	uint64_t refused = slot_is_unpromised(w) ? SLOT_REFUSED | SLOT_REF : 0;
+
+	bucket_set(ps, o, b, slot_word(BUCKET_DIRTY, slot_page(w), kept_flags(w) | refused));
+	if (refused)
+		page_clean(ps, slot_page(w));
+}
+
+/* The store has an older page of it: that is what lies below it now. */
+static uint64_t flushed_below(struct cport *ps, uint64_t w, bool fua)
+{
+	if (!slot_is_unpromised(w))
+		return w;
+	return (w & ~(SLOT_WRITTEN | SLOT_EPOCH)) | (fua ? 0 : sync_stamp(ps->cache));
+}
+
 static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsigned gen, int error)
 {
 	struct object *o = ch->obj;
@@ -325,8 +354,7 @@ static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsig
 
 	if (slot_state(w) == BUCKET_WRITING && slot_page(w) == page) {
 		if (error) {
-			bucket_set(
-				ps, o, b, slot_word(BUCKET_DIRTY, page, w & (SLOT_GEN | SLOT_REF)));
+			flush_refused(ps, o, b, w);
 			return;
 		}
 		flushed_clean(ps, o, b, w, ch->r->flags & XSEG_REQ_FUA);
@@ -343,7 +371,8 @@ static void flushed_bucket(struct cport *ps, struct child *ch, uint32_t i, unsig
 		dirty_end(ps, o, !gen);
 		return;
 	}
-	bucket_set(ps, o, b, w);
+	bucket_set(
+		ps, o, b, error ? w : flushed_below(ps, w, ch->r->flags & XSEG_REQ_FUA));
 	dirty_end(ps, o, gen);
 }
 

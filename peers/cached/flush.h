@@ -59,9 +59,10 @@ struct throttle {
 };
 
 /* ---- ticket.c ---- */
-/* Its b-th bucket has that page, and is dirty. Returns what the slot was. */
-uint64_t dirty_begin(
-	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page);
+/* Its b-th bucket has that page, and is dirty; promised: by what is acknowledged, or is before the
+ * store has it. Returns what the slot was. */
+uint64_t dirty_begin(struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot,
+	uint32_t page, bool promised);
 void dirty_end(struct cport *ps, struct object *o, unsigned gen);
 void dirty_restore(struct cached *k, struct object *o);
 void group_init(struct flush_group *g);
@@ -121,7 +122,6 @@ struct object *dirty_next(struct cport *ps, enum flush_why why, uint64_t *next_n
 /* Inside: it failed, and need not pause any more. */
 void dirty_unfail(struct cport *ps, struct object *o);
 void dirty_try_failed_locked(struct cached *k);	/* all that failed are tried again at once */
-bool dirty_has_failed(struct cached *k);
 /* An object may be due earlier than it was (F6). Any thread, with dirty_lock or without. */
 void dirty_is_news(struct cached *k);
 

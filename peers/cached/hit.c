@@ -267,7 +267,8 @@ static bool apply_copy(struct cport *ps, const struct hit *h, struct xreq *r)
 	XKILL(WRITE_FILLED);
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
-		page_put(ps, write_slot(ps, h->obj, h->first + i, &h->slot[i], page[i]));
+		page_put(ps, write_slot(ps, h->obj, h->first + i, &h->slot[i], page[i],
+				     true));
 		XKILL(WRITE_SLOT);
 	}
 	write_count(ps, h, r, 0);
@@ -310,7 +311,8 @@ static bool apply_give(struct cport *ps, const struct hit *h, struct xreq *r)
 		return false;
 	xseg_req_start(ps->pp->port, r);
 	for (uint32_t i = 0; i < h->nr; i++) {
-		uint32_t old = write_slot(ps, h->obj, h->first + i, &h->slot[i], r->page[i]);
+		uint32_t old = write_slot(ps, h->obj, h->first + i, &h->slot[i], r->page[i],
+			true);
 
 		gift_exchange(ps, r, i, old, given[i]);
 		XKILL(WRITE_SLOT);

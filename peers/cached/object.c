@@ -174,6 +174,16 @@ uint64_t slot_get(struct cached *k, struct object *o, uint32_t b)
 	return slot ? slot_read(k, slot) : slot_word(BUCKET_FREE, 0, 0);
 }
 
+/* A bucket of the object counts from now on, or does not any more. */
+static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n,
+	enum volume_counter vn, bool counts)
+{
+	uint64_t by = counts ? (uint64_t)BUCKET_SIZE : -(uint64_t)BUCKET_SIZE;
+
+	count(ps, n, by);
+	volume_add(volume_block(ps, object_volume(o)), vn, by);
+}
+
 /* Flags of a slot, while its state and its page stay. */
 static void slot_change(
 	struct cached *k, struct object *o, uint32_t b, uint64_t clear, uint64_t set)
@@ -194,6 +204,19 @@ void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag)
 {
 	slot_change(k, o, b, flag, 0);
+}
+
+void bucket_promise(struct cport *ps, struct object *o, uint32_t b)
+{
+	uint64_t w = slot_get(ps->cache, o, b);
+
+	if (!slot_is_unpromised(w))
+		return;
+	if (slot_is_refused(w))
+		page_unclean(ps, slot_page(w));
+	slot_change(ps->cache, o, b, SLOT_PROMISE, 0);
+	count_bytes(ps, o, CC_UNPROMISED_BYTES, VC_UNPROMISED_BYTES, false);
+	count_bytes(ps, o, CC_DIRTY_BYTES, VC_DIRTY_BYTES, true);
 }
 
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan)
@@ -232,16 +255,6 @@ static void count_used(struct cport *ps, struct object *o, uint32_t b, int by)
 	}
 }
 
-/* A bucket of the object counts from now on, or does not any more. */
-static void count_bytes(struct cport *ps, struct object *o, enum cache_counter n,
-	enum volume_counter vn, bool counts)
-{
-	uint64_t by = counts ? (uint64_t)BUCKET_SIZE : -(uint64_t)BUCKET_SIZE;
-
-	count(ps, n, by);
-	volume_add(volume_block(ps, object_volume(o)), vn, by);
-}
-
 /* A page that may be on loan stays where it is, or leaves the slot: then its owner word says so. */
 static uint64_t follow_loan(struct cached *k, uint64_t old, uint64_t word)
 {
@@ -272,12 +285,15 @@ void bucket_set_at(
 	atomic_store_explicit(slot, word, memory_order_release);
 	XKILL(BUCKET_STORED);
 	/* most often it is dirty data in the place of dirty data: no count changes */
-	if (from == to && !((old ^ word) & SLOT_ZERO))
+	if (from == to && !((old ^ word) & (SLOT_ZERO | SLOT_UNPROMISED)))
 		return;
 	o->nr[from]--;
 	o->nr[to]++;
-	if (bucket_is_dirty(from) != bucket_is_dirty(to))
-		count_bytes(ps, o, CC_DIRTY_BYTES, VC_DIRTY_BYTES, bucket_is_dirty(to));
+	if (slot_is_promised(old) != slot_is_promised(word))
+		count_bytes(ps, o, CC_DIRTY_BYTES, VC_DIRTY_BYTES, slot_is_promised(word));
+	if (slot_is_unpromised(old) != slot_is_unpromised(word))
+		count_bytes(ps, o, CC_UNPROMISED_BYTES, VC_UNPROMISED_BYTES,
+			slot_is_unpromised(word));
 	if (slot_has_page(old) != slot_has_page(word)) {
 		count_bytes(ps, o, CC_USED_BYTES, VC_USED_BYTES, slot_has_page(word));
 		share_count(ps->cache, object_volume(o), slot_has_page(word) ? 1 : -1);

@@ -1,5 +1,6 @@
 /* object - an object of the cache: its entry in the arena, what is private of it, its slots
- * (object.c, chunk.c), how it is emptied (reclaim.c), whether it may keep anything (admit.c).
+ * (object.c, chunk.c), how it is emptied (reclaim.c), what of it is not promised (unpromised.c),
+ * whether it may keep anything (admit.c).
  *
  * Contract: slots, and what is private of an object, are for whoever is inside (cached.h).
  * object_push(), object_ask(), object_put() and the hints are for anybody who has a reference.
@@ -152,6 +153,8 @@ void slot_set_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag
 /* in the place of an older one */
 void slot_set_loan(struct cached *k, struct object *o, uint32_t b, uint64_t loan);
 void slot_clear_flag(struct cached *k, struct object *o, uint32_t b, uint64_t flag);
+/* What is newer than the store in it is promised from now on, if it is dirty. */
+void bucket_promise(struct cport *ps, struct object *o, uint32_t b);
 /* Whether it was hit since this was last asked, by a request or directly; forgets that. */
 bool slot_was_used(struct cached *k, struct object *o, uint32_t b, uint64_t w);
 void object_wait(struct cport *ps, struct object *o, struct creq *c, enum wait_why why);
@@ -170,13 +173,15 @@ void object_prefetch_data(struct cached *k, const struct xreq *r);
 
 /* ---- reclaim.c ---- */
 void count_evicted(struct cport *ps, struct object *o, enum cache_counter why);
-/* inside: it is VALID, as w says, and is INVALID now */
-void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
+/* inside: it may be evicted, as w says, and is INVALID now; its page is the caller's */
+void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
+/* the same, and its page goes back */
+void bucket_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w);
 /* drops every bucket: the object was deleted, or the cache left */
 void object_empty(struct cport *ps, struct object *o);
 /* drops what is clean: the store may not have it any more */
 void object_forget_clean(struct cport *ps, struct object *o);
-/* of all objects: clean zeroes, which have no page that could be evicted */
+/* of all objects: zeroes that may be evicted, and have no page that could be */
 void zeroes_drop(struct cport *ps);
 /* is emptied, and may keep what it has */
 bool object_is_spared(struct cached *k, struct object *o);
@@ -186,6 +191,14 @@ void object_reclaim_step(struct cport *ps, struct object *o);	/* goes on with it
 /* It got its first bucket, or may have: if it is not active any more it is emptied. The caller
  * holds a reference. */
 void object_refill(struct cport *ps, struct object *o);
+
+/* ---- unpromised.c ---- */
+/* Port 0's: gives up what is unpromised while the cache leaves or stops. Returns when it wants to
+ * run again. */
+uint64_t unpromised_run(struct cport *ps);
+bool unpromised_walks(struct cached *k);	/* that is under way */
+/* inside: gives up all of its buckets that the store has refused */
+void object_give_up(struct cport *ps, struct object *o);
 
 /* ---- admit.c ---- */
 static inline bool object_passes(struct object *o)

@@ -1,4 +1,4 @@
-/* pages - the cache's pages: free ones, and clean ones that may be evicted. Who gets them, and who
+/* pages - the cache's pages: free ones, and those that may be evicted. Who gets them, and who
  * waits for some, is in room.c.
  *
  * A page of the cache is free (in the pool or a port's magazine), in a slot, a new page held by a
@@ -14,7 +14,7 @@
  *
  * Invariants:
  *   G1  a page is in a clean list, or in the list `leaving` if its extent leaves, iff its bucket is
- *       VALID, except within one job
+ *       VALID, or unpromised and refused (unpromised.c), except within one job
  */
 #include <string.h>
 
@@ -288,21 +288,19 @@ static uint32_t next_victim(struct cached *k, struct xlist *list, const struct c
 	return page;
 }
 
-/* Inside the object: takes the page out of bucket b, for that volume, if it is there, clean, was
- * not used again and is not spared. */
-static bool evict_bucket(
-	struct cport *ps, struct object *o, uint32_t b, uint32_t page, uint32_t rec)
+/* Inside the object: takes the page out of bucket b, for that volume, if it is there, may be
+ * evicted, was not used again and is not spared. */
+static bool evict_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_t page,
+	uint32_t rec, enum cache_counter why)
 {
 	uint64_t w = slot_get(ps->cache, o, b);
 
-	if (slot_state(w) != BUCKET_VALID || slot_page(w) != page ||
-		share_spares(ps->cache, o, rec))
+	if (!slot_is_evictable(w) || slot_page(w) != page || share_spares(ps->cache, o, rec))
 		return false;
 	if (slot_was_used(ps->cache, o, b, w))
 		return false;
-	page_unclean(ps, page);
-	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
-	volume_add(volume_block(ps, object_volume(o)), VC_EVICTED, 1);
+	bucket_leave(ps, o, b, w);
+	count_evicted(ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : why);
 	return true;
 }
 
@@ -317,7 +315,8 @@ struct object *page_object(struct cached *k, uint32_t page, uint32_t *b)
 		       : NULL;
 }
 
-static bool evict_page(struct cport *ps, uint32_t page, uint32_t rec)
+static bool evict_page(
+	struct cport *ps, uint32_t page, uint32_t rec, enum cache_counter why)
 {
 	uint32_t b;
 	struct object *o = page_object(ps->cache, page, &b);
@@ -326,10 +325,10 @@ static bool evict_page(struct cport *ps, uint32_t page, uint32_t rec)
 	if (!o)
 		return false;
 	if (o == ps->inside)
-		return evict_bucket(ps, o, b, page, rec);
+		return evict_bucket(ps, o, b, page, rec, why);
 	if (!xworkq_try_enter(&o->q))
 		return false;
-	done = evict_bucket(ps, o, b, page, rec);
+	done = evict_bucket(ps, o, b, page, rec, why);
 	if (xworkq_leave(&o->q))
 		object_ready(ps, o);
 	return done;
@@ -344,9 +343,8 @@ static uint32_t evict_one(
 
 		if (page == XLIST_NONE)
 			break;
-		if (evict_page(ps, page, cl->rec)) {
+		if (evict_page(ps, page, cl->rec, why)) {
 			XKILL(EVICTED_SLOT);
-			count(ps, why, 1);
 			return page;
 		}
 	}
@@ -444,7 +442,7 @@ static uint32_t drop_list(struct cport *ps, struct xlist *list)
 	return n;
 }
 
-/* Evicts whatever is clean. */
+/* Evicts whatever may be. */
 uint32_t pages_drop(struct cport *ps)
 {
 	struct cached *k = ps->cache;

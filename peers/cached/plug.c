@@ -124,15 +124,16 @@ static void drain_again(struct cached *k)
 	drain_all(k, p->pause_ns);
 }
 
-/* What is newly dirty since it began is on its way, as its writers wait for it: but for what the
- * store failed. A FLUSH of an earlier attempt, which was taken back, covers nothing of this one. */
+/* What is newly dirty since it began is on its way, as its writers wait for it, or is given up
+ * (unpromised.c): but for what a FLUSH that failed made dirty. A FLUSH of an earlier attempt, which
+ * was taken back, covers nothing of this one. */
 static void drain(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
 	look_again(k);
-	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) && !dirty_has_failed(k) &&
-		!k->own_sync.out) {
+	if (!atomic_load_explicit(&k->switching, memory_order_relaxed) &&
+		!cached_total(k, CC_DIRTY_BYTES) && !k->own_sync.out) {
 		plug_set(k, PLUG_SYNCING);
 		k->plug.asked = false;
 	}
@@ -177,8 +178,8 @@ static bool call(struct cport *ps)
 	return xseg_plug_is_held(k->peer.xp);
 }
 
-/* Every port has passed a point since nothing is taken in, nothing is left, what has failed has
- * made dirty what it had to, and what went past it is answered, too: a read that it sent on is on
+/* Every port has passed a point since nothing is taken in, nothing is left or unpromised, what has
+ * failed has made dirty what it had to, and what went past it is answered, too: a read that it sent on is on
  * nobody's account, and would be refused below once that is kept for another. And they have passed
  * another point since that was seen: so all that they did is seen here. */
 static bool is_at_rest(struct cached *k)
@@ -186,7 +187,8 @@ static bool is_at_rest(struct cached *k)
 	struct plug *p = &k->plug;
 
 	if (!peer_has_passed(&k->peer) || !peer_has_nothing(&k->peer) || children_out(k) ||
-		sync_walks(k) || xseg_turn_below(k->peer.xp))
+		sync_walks(k) || cached_total(k, CC_UNPROMISED_BYTES) ||
+		xseg_turn_below(k->peer.xp))
 		return false;
 	if (p->proved_once)
 		return true;
@@ -405,7 +407,8 @@ void plug_check(struct cached *k)
 					      s == PLUG_CLAIMED;
 
 	assert(cached_is_off(k) == off);
-	assert(!off || cached_total(k, CC_DIRTY_BYTES) == 0);
+	assert(!off ||
+		cached_total(k, CC_DIRTY_BYTES) + cached_total(k, CC_UNPROMISED_BYTES) == 0);
 	assert(off ? s == PLUG_EMPTYING || cached_total(k, CC_USED_BYTES) == 0
 		   : xseg_arena_epoch(k->peer.xp) == plug_epoch(k));
 	assert(atomic_load_explicit(&k->plug.leaving, memory_order_relaxed) == is_leaving(s));

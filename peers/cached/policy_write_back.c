@@ -11,5 +11,6 @@ static void applied(struct cport *ps, struct creq *c)
 }
 
 const struct policy policy_write_back = {
-	.name = "write-back", .counter = CC_WRITES_BACK, .applied = applied
+	.name = "write-back", .counter = CC_WRITES_BACK,
+	.answers_before_store = true, .applied = applied
 };

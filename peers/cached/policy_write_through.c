@@ -1,7 +1,8 @@
 /* policy_write_through - a write is answered when the store has answered it.
  *
  * It is write-back plus waiting for that page's flush: if the store fails, the bucket stays dirty,
- * is tried again, and the writer is told. While it waits its request is APPLIED: a successor
+ * is tried again, and the writer is told; it is unpromised, and may be given up (unpromised.c).
+ * While it waits its request is APPLIED: a successor
  * completes it and does not apply it again.
  */
 #include "peers/cached/cached.h"

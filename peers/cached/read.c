@@ -69,7 +69,7 @@ static void bucket_used(struct cport *ps, struct creq *c, uint32_t i, uint64_t w
 	c->used_once = true;
 	if (in + len < BUCKET_SIZE)
 		return;
-	bucket_drop_clean(ps, o, b, w);
+	bucket_drop(ps, o, b, w);
 }
 
 /* Copies, or lends, all that is there. Returns how many buckets are absent; those that somebody is

@@ -40,31 +40,49 @@ bool object_is_spared(struct cached *k, struct object *o)
 	       share_spares(k, o, OTHERS);
 }
 
-void bucket_drop_clean(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+void bucket_leave(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 {
 	page_unclean(ps, slot_page(w));
 	bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
+	if (!slot_is_refused(w))
+		return;
+	dirty_end(ps, o, !!(w & SLOT_GEN));
+	dirty_unlist(ps, o);
+}
+
+void bucket_drop(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
+{
+	bucket_leave(ps, o, b, w);
 	page_put(ps, slot_page(w));
 }
 
-/* Drops what is clean, was not used again and is not spared; returns how many buckets stay, and
- * have one more chance. */
-static uint32_t drop_valid(struct cport *ps, struct object *o)
+/* Buckets that may be evicted, at most. */
+static uint32_t nr_evictable(struct cport *ps, struct object *o)
+{
+	bool refused = cached_total(ps->cache, CC_UNPROMISED_BYTES) > 0;
+
+	return o->nr[BUCKET_VALID] + (refused ? o->nr[BUCKET_DIRTY] : 0u);
+}
+
+/* Drops what may be evicted, was not used again and is not spared; returns how many buckets stay,
+ * and have one more chance. */
+static uint32_t drop_evictable(struct cport *ps, struct object *o)
 {
 	uint32_t stay = 0;
 
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] > stay; b++) {
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && nr_evictable(ps, o) > stay; b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
-		if (slot_state(w) != BUCKET_VALID)
+		if (!slot_is_evictable(w))
 			continue;
 		if ((slot_has_page(w) && object_is_spared(ps->cache, o)) ||
 			slot_was_used(ps->cache, o, b, w)) {
 			stay++;
 			continue;
 		}
-		bucket_drop_clean(ps, o, b, w);
-		count_evicted(ps, o, CC_EVICTED_OBJECT);
+		bucket_drop(ps, o, b, w);
+		count_evicted(
+			ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_OBJECT);
 		XKILL(EMPTIED_SLOT);
 	}
 	return stay;
@@ -91,7 +109,7 @@ void object_empty(struct cport *ps, struct object *o)
 
 		if (slot_absent(w))
 			continue;
-		if (slot_state(w) == BUCKET_VALID)
+		if (slot_is_evictable(w))
 			page_unclean(ps, slot_page(w));
 		bucket_set(ps, o, b, slot_word(BUCKET_INVALID, 0, 0));
 		if (bucket_is_dirty(slot_state(w)))
@@ -108,19 +126,20 @@ void object_forget_clean(struct cport *ps, struct object *o)
 		uint64_t w = slot_get(ps->cache, o, b);
 
 		if (slot_state(w) == BUCKET_VALID)
-			bucket_drop_clean(ps, o, b, w);
+			bucket_drop(ps, o, b, w);
 	}
 }
 
 static void forget_zeroes(struct cport *ps, struct object *o)
 {
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && nr_evictable(ps, o); b++) {
 		uint64_t w = slot_get(ps->cache, o, b);
 
-		if (!slot_is_clean_zero(w))
+		if (!slot_is_evictable(w) || slot_has_page(w))
 			continue;
-		bucket_drop_clean(ps, o, b, w);
-		count_evicted(ps, o, CC_EVICTED_PRESSURE);
+		bucket_drop(ps, o, b, w);
+		count_evicted(ps, o,
+			slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_PRESSURE);
 	}
 }
 
@@ -128,8 +147,9 @@ void zeroes_drop(struct cport *ps)
 {
 	struct cached *k = ps->cache;
 
-	for (uint32_t i = 0;
-		i < nr_entries(k) && atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed);
+	for (uint32_t i = 0; i < nr_entries(k) &&
+			     (atomic_load_explicit(&k->nr_zeroes, memory_order_relaxed) ||
+				     cached_total(k, CC_UNPROMISED_BYTES));
 		i++) {
 		struct object *o = &k->objects[i];
 		uint32_t tries = DROP_TRIES;
@@ -156,7 +176,7 @@ void object_reclaim_step(struct cport *ps, struct object *o)
 	if (!o->reclaiming)
 		return;
 	if (xcache_state_of(&k->xc, o->index) != XCACHE_ACTIVE) {
-		if (drop_valid(ps, o))
+		if (drop_evictable(ps, o))
 			object_keep(ps, o);
 		else if (o->nr[BUCKET_DIRTY] && ps->pp->now_ns >= o->retry_ns)
 			flush_evict(ps, o);

@@ -215,22 +215,22 @@ static void go_out(struct cport *ps, struct object *o)
 static void move_bucket(struct cport *ps, struct object *o, uint32_t b, uint64_t w, uint32_t to)
 {
 	struct xseg *seg = ps->cache->peer.seg;
-	bool clean = slot_state(w) == BUCKET_VALID;
+	bool listed = slot_is_evictable(w);
 
 	memcpy(xseg_page(seg, to), xseg_page(seg, slot_page(w)), BUCKET_SIZE);
 	XKILL(PAGE_COPIED);
-	if (clean)
+	if (listed)
 		page_unclean(ps, slot_page(w));
 	bucket_set(ps, o, b, slot_with_page(w, to));
 	page_put(ps, slot_page(w));
-	if (clean)
+	if (listed)
 		page_clean(ps, to);
 }
 
 static void evict(struct cport *ps, struct object *o, uint32_t b, uint64_t w)
 {
-	bucket_drop_clean(ps, o, b, w);
-	count_evicted(ps, o, CC_EVICTED_PRESSURE);
+	bucket_drop(ps, o, b, w);
+	count_evicted(ps, o, slot_is_refused(w) ? CC_EVICTED_UNPROMISED : CC_EVICTED_PRESSURE);
 }
 
 /* Inside: the page leaves the bucket, if that is clean or dirty. LOADING and WRITING: a child lists
@@ -245,12 +245,12 @@ static void leave_bucket(struct cport *ps, struct object *o, uint32_t b, uint32_
 	if (!slot_has_page(w) || slot_page(w) != page || (s != BUCKET_VALID && s != BUCKET_DIRTY) ||
 		o->state == OBJECT_HELD)
 		return;
-	to = page_get(ps, s == BUCKET_DIRTY || (w & SLOT_REF) || spared, spared);
+	to = page_get(ps, !slot_is_evictable(w) || (w & SLOT_REF) || spared, spared);
 	if (to != XPOOL_NONE)
 		move_bucket(ps, o, b, w, to);
 	else if (spared)
 		atomic_store_explicit(&ps->cache->shares.squeezed, true, memory_order_relaxed);
-	else if (s == BUCKET_VALID)
+	else if (slot_is_evictable(w))
 		evict(ps, o, b, w);
 }
 

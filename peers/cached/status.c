@@ -21,6 +21,7 @@ const char *const cache_keys[NR_CC] = {
 	[CC_READ_AHEAD_BYTES] = "read_ahead_bytes",
 	[CC_EVICTED_CLEAN] = "evicted_by.clean", [CC_EVICTED_DIRTY] = "evicted_by.dirty",
 	[CC_EVICTED_OBJECT] = "evicted_by.object", [CC_EVICTED_PRESSURE] = "evicted_by.pressure",
+	[CC_EVICTED_UNPROMISED] = "evicted_by.unpromised",
 	[CC_FLUSHED_WATERMARK] = "flushed_by.watermark", [CC_FLUSHED_AGE] = "flushed_by.age",
 	[CC_FLUSHED_EVICTION] = "flushed_by.eviction", [CC_FLUSHED_FLUSH] = "flushed_by.flush",
 	[CC_FLUSHED_SWITCH] = "flushed_by.switch", [CC_WAITS_BUCKET] = "waits_by.bucket",
@@ -31,7 +32,8 @@ const char *const cache_keys[NR_CC] = {
 		[CC_LOAD_ERRORS] = "load_errors",
 	[CC_REINSERTED] = "reinserted", [CC_MEMORY_BYTES] = "memory_bytes",
 		[CC_USED_BYTES] = "used_bytes",
-	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_METADATA_BYTES] = "metadata_bytes",
+	[CC_DIRTY_BYTES] = "dirty_bytes", [CC_UNPROMISED_BYTES] = "unpromised_bytes",
+	[CC_METADATA_BYTES] = "metadata_bytes",
 		[CC_OBJECTS] = "objects",
 	[CC_POLICY] = "policy_number", [CC_LENT_BYTES] = "lent_bytes",
 		[CC_LOANS_REFUSED] = "loans_refused",
@@ -128,13 +130,14 @@ int64_t status_text(struct cport *ps, char *out, size_t size)
 			kv_add(&t, "%s=%" PRIu64 "\n", cache_keys[i], cached_total(k, i));
 	kv_add(&t, "objects=%u\n", xcache_nr_active(&k->xc));
 	kv_add(&t, "bypassed=%" PRIu64 "\n", sum_of(k, CC_BYPASSED_SEQUENTIAL, CC_BYPASSED_ERROR));
-	kv_add(&t, "evicted=%" PRIu64 "\n", sum_of(k, CC_EVICTED_CLEAN, CC_EVICTED_PRESSURE));
+	kv_add(&t, "evicted=%" PRIu64 "\n",
+		sum_of(k, CC_EVICTED_CLEAN, CC_EVICTED_UNPROMISED));
 	kv_add(&t, "waiting=%u\n", nr_waiting(k));
 	kv_add(&t, "evicting=%u\n", atomic_load_explicit(&k->reclaims, memory_order_relaxed));
 	return t.full ? -ENOSPC : (int64_t)t.used;
 }
 
-/* Forgets all that is clean; refuses while anything is dirty. */
+/* Forgets all that is clean or not promised; refuses while anything is dirty. */
 int64_t drop_clean(struct cport *ps, char *out, size_t size)
 {
 	struct cached *k = ps->cache;

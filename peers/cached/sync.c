@@ -29,7 +29,7 @@
  * walk; `walk_synced` and the list of the one that is under way are its own.
  *
  * Invariants:
- *   Y1  WRITTEN stands beside VALID only
+ *   Y1  WRITTEN stands beside VALID, or beside UNPROMISED for the data below that
  *   Y2  a FLUSH that failed is answered when a walk that began after its failure has ended
  *   Y3  a walk makes dirty all that was cleaned before a failure that it is for and that no FLUSH
  *       covers which ended well before what failed was sent, whatever is answered meanwhile
@@ -196,6 +196,17 @@ static uint64_t epoch_of(uint64_t w, uint64_t now)
 	return now - (uint16_t)(now - (w >> SLOT_EPOCH_SHIFT));
 }
 
+static bool slot_is_written(uint64_t w)
+{
+	return (slot_state(w) == BUCKET_VALID || slot_is_unpromised(w)) && (w & SLOT_WRITTEN);
+}
+
+static bool may_be_written(const struct object *o)
+{
+	return o->nr[BUCKET_VALID] || o->nr[BUCKET_DIRTY] || o->nr[BUCKET_WRITING];
+}
+
+/* What lies below unpromised data may be lost, and is in that data: it is promised from now on. */
 static void object_redirty(struct cport *ps, struct object *o)
 {
 	struct cached *k = ps->cache;
@@ -203,13 +214,17 @@ static void object_redirty(struct cport *ps, struct object *o)
 	uint64_t now = atomic_load_explicit(&k->sync_epoch, memory_order_relaxed),
 		 from = unsynced_from(k, object_entry(k, o)->volume);
 
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++) {
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && may_be_written(o); b++) {
 		uint64_t w = slot_get(k, o, b);
 
-		if (slot_state(w) != BUCKET_VALID || !(w & SLOT_WRITTEN) || epoch_of(w, now) < from)
+		if (!slot_is_written(w) || epoch_of(w, now) < from)
 			continue;
+		if (slot_is_unpromised(w)) {
+			bucket_promise(ps, o, b);
+			continue;
+		}
 		page_unclean(ps, slot_page(w));
-		dirty_begin(ps, o, b, slot_word_of(k, o, b), slot_page(w));
+		dirty_begin(ps, o, b, slot_word_of(k, o, b), slot_page(w), true);
 	}
 	dirty_list(ps, o);
 }

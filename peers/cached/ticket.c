@@ -329,11 +329,22 @@ void dirty_end(struct cport *ps, struct object *o, unsigned gen)
 	sync_all(ps, ready);
 }
 
-uint64_t dirty_begin(
-	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page)
+/* What is newer than the store in a bucket stays promised until the store has it. */
+static uint64_t promise_flags(uint64_t old, bool promised)
+{
+	if (promised || slot_is_promised(old))
+		return 0;
+	if (slot_state(old) == BUCKET_VALID || slot_is_unpromised(old))
+		return SLOT_UNPROMISED | (old & (SLOT_WRITTEN | SLOT_EPOCH));
+	return SLOT_UNPROMISED;
+}
+
+uint64_t dirty_begin(struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot,
+	uint32_t page, bool promised)
 {
 	uint64_t old = slot_read(ps->cache, slot), flags = old & SLOT_INFLIGHT;
 
+	flags |= promise_flags(old, promised);
 	if (slot_state(old) == BUCKET_DIRTY)
 		flags |= old & SLOT_GEN;
 	else if (set_join(ps->cache, o))

@@ -225,34 +225,38 @@ void volume_unpin(struct cached *k, struct object *o)
 	atomic_fetch_sub(&k->volume[object_volume(o)].objects, 1);
 }
 
-static uint32_t count_pages(struct cached *k, struct object *o)
+static uint32_t count_slots(struct cached *k, struct object *o, bool (*is)(uint64_t w))
 {
 	uint32_t n = 0;
 
 	for (uint32_t b = 0; b < OBJECT_BUCKETS; b++)
-		n += slot_has_page(slot_get(k, o, b));
+		n += is(slot_get(k, o, b));
 	return n;
+}
+
+static void move_bytes(struct cport *ps, uint32_t from, uint32_t to, enum volume_counter n,
+	uint32_t buckets)
+{
+	volume_add(volume_block(ps, from), n, -((uint64_t)buckets * BUCKET_SIZE));
+	volume_add(volume_block(ps, to), n, (uint64_t)buckets * BUCKET_SIZE);
 }
 
 /* The object's buckets are counted with another record from now on. */
 static void volume_move(struct cport *ps, struct object *o, uint32_t rec)
 {
 	struct cached *k = ps->cache;
-	uint32_t pages = count_pages(k, o);
-	uint64_t used = (uint64_t)pages * BUCKET_SIZE;
-	uint64_t dirty = (uint64_t)(o->nr[BUCKET_DIRTY] + o->nr[BUCKET_WRITING]) * BUCKET_SIZE;
+	uint32_t pages = count_slots(k, o, slot_has_page);
 	uint32_t old = object_volume(o), new = pin(k, rec, object_entry(k, o)->volume);
 
 	set_record(o, new);
 	share_count(k, old, -(int)pages);
 	share_count(k, new, (int)pages);
-	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID]; b++)
-		if (slot_state(slot_get(k, o, b)) == BUCKET_VALID)
+	for (uint32_t b = 0; b < OBJECT_BUCKETS && o->nr[BUCKET_VALID] + o->nr[BUCKET_DIRTY]; b++)
+		if (slot_is_evictable(slot_get(k, o, b)))
 			page_relist(k, slot_page(slot_get(k, o, b)));
-	volume_add(volume_block(ps, old), VC_USED_BYTES, -used);
-	volume_add(volume_block(ps, old), VC_DIRTY_BYTES, -dirty);
-	volume_add(volume_block(ps, new), VC_USED_BYTES, used);
-	volume_add(volume_block(ps, new), VC_DIRTY_BYTES, dirty);
+	move_bytes(ps, old, new, VC_USED_BYTES, pages);
+	move_bytes(ps, old, new, VC_DIRTY_BYTES, count_slots(k, o, slot_is_promised));
+	move_bytes(ps, old, new, VC_UNPROMISED_BYTES, count_slots(k, o, slot_is_unpromised));
 	atomic_fetch_sub(&k->volume[old].objects, 1);
 }
 
@@ -282,6 +286,7 @@ const char *const volume_keys[NR_VC] = {
 		[VC_READ_BYTES] = "read_bytes",
 	[VC_WRITE_BYTES] = "write_bytes", [VC_EVICTED] = "evicted", [VC_USED_BYTES] = "used_bytes",
 		[VC_DIRTY_BYTES] = "dirty_bytes",
+	[VC_UNPROMISED_BYTES] = "unpromised_bytes",
 };
 
 void volume_block_take(struct volume_block *b, uint32_t id)
@@ -358,12 +363,10 @@ static bool record_ok(struct cached *k, uint32_t rec)
 
 static void record_restore(struct cached *k, uint32_t rec)
 {
-	for (uint32_t i = 0; i < k->peer.nr_ports; i++) {
-		atomic_store_explicit(
-			&k->ports[i].volumes[rec].n[VC_USED_BYTES], 0, memory_order_relaxed);
-		atomic_store_explicit(
-			&k->ports[i].volumes[rec].n[VC_DIRTY_BYTES], 0, memory_order_relaxed);
-	}
+	for (uint32_t i = 0; i < k->peer.nr_ports; i++)
+		for (enum volume_counter n = VC_USED_BYTES; n <= VC_UNPROMISED_BYTES; n++)
+			atomic_store_explicit(
+				&k->ports[i].volumes[rec].n[n], 0, memory_order_relaxed);
 	if (record_ok(k, rec))
 		return;
 	blocks_void(k, rec);

@@ -25,7 +25,8 @@
  *   N1  an id stands in its set, and once
  *   N2  volume[r].objects is the number of objects with buckets whose record is r; while it is not
  *       0, or there are settings, the record is not given to another
- *   N3  USED and DIRTY of a record, summed over the ports, are what the buckets of its objects are
+ *   N3  USED, DIRTY and UNPROMISED of a record, summed over the ports, are what the buckets of its
+ *       objects are
  */
 #ifndef PEERS_CACHED_VOLUME_H
 #define PEERS_CACHED_VOLUME_H
@@ -43,7 +44,7 @@
 enum volume_counter {
 	VC_READS, VC_WRITES, VC_HITS, VC_MISSES, VC_PARTIAL, VC_BYPASSED, VC_HIT_BYTES,
 	VC_MISS_BYTES, VC_READ_BYTES, VC_WRITE_BYTES,
-	VC_EVICTED, VC_USED_BYTES, VC_DIRTY_BYTES, NR_VC
+	VC_EVICTED, VC_USED_BYTES, VC_DIRTY_BYTES, VC_UNPROMISED_BYTES, NR_VC
 };
 extern const char *const volume_keys[NR_VC];
 

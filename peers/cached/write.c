@@ -134,25 +134,39 @@ void write_end(struct cport *ps, struct creq *c, int64_t result)
 		object_wake(ps, o);
 }
 
-uint32_t write_slot(
-	struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot, uint32_t page)
+uint32_t write_slot(struct cport *ps, struct object *o, uint32_t b, _Atomic uint64_t *slot,
+	uint32_t page, bool promised)
 {
 	uint64_t old = atomic_load_explicit(slot, memory_order_relaxed);
 
 	/* before its owner's word says that it is lent: a shrinking cache counts no such page */
-	if (slot_state(old) == BUCKET_VALID)
+	if (slot_is_evictable(old))
 		page_unclean(ps, slot_page(old));
-	dirty_begin(ps, o, b, slot, page);
+	dirty_begin(ps, o, b, slot, page, promised);
 	/* LOADING, WRITING: the child that lists the page puts it */
 	return slot_state(old) == BUCKET_VALID || slot_state(old) == BUCKET_DIRTY ? slot_page(old)
 										  : NO_PAGE;
+}
+
+/* It is answered before the store has it: its promise is in the slots by then (U1). */
+static bool is_promise(const struct creq *c)
+{
+	return c->policy->answers_before_store && !c->fua;
 }
 
 uint32_t write_store(struct cport *ps, struct creq *c, uint32_t i, uint32_t page)
 {
 	uint32_t b = c->first + i;
 
-	return write_slot(ps, c->obj, b, slot_word_of(ps->cache, c->obj, b), page);
+	return write_slot(
+		ps, c->obj, b, slot_word_of(ps->cache, c->obj, b), page, is_promise(c));
+}
+
+/* Its cut has stored the slots, perhaps without a promise. */
+static void promise_voided(struct cport *ps, struct creq *c)
+{
+	for (uint32_t i = 0; i < c->nr && is_promise(c); i++)
+		bucket_promise(ps, c->obj, c->first + i);
 }
 
 static void fill_pages(struct cport *ps, struct creq *c)
@@ -260,6 +274,7 @@ void write_void(struct cport *ps, struct creq *c)
 		c->policy = object_policy(ps, o);
 	c->seq = o->apply_seq;
 	c->inherited = true;	/* what it waits for was stored by its cut */
+	promise_voided(ps, c);
 	write_applied(ps, c);
 	if (o->waiters)
 		object_wake(ps, o);

@@ -463,6 +463,16 @@ static void settle_loss(struct oracle *o, uint32_t volume, uint32_t sector, stru
 	v->durable = true;
 }
 
+/* It may be of a write that is not acknowledged. */
+static bool may_be_undone(
+	struct oracle *o, uint32_t volume, uint32_t sector, const struct oracle_content *c)
+{
+	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next)
+		if (is_same(&value(o, i)->content, c) && !o->writes[value(o, i)->write].ok)
+			return true;
+	return false;
+}
+
 /* A read issued at `begin` returned V, or (V is NULL) some value of that content: everything that
  * had taken effect by then, and is not V, is before V. */
 static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct oracle_value *v,
@@ -470,6 +480,8 @@ static void observe(struct oracle *o, uint32_t volume, uint32_t sector, struct o
 {
 	uint64_t now = o->clock;
 
+	if (o->fails && may_be_undone(o, volume, sector, c))
+		return;
 	for (uint32_t i = o->head[volume][sector]; i; i = value(o, i)->next) {
 		struct oracle_value *u = value(o, i);
 

@@ -10,8 +10,9 @@
  * issue(X). W is stale for a read issued at t if an X surely after W had taken effect by t, or if a
  * read that ended by t returned a value V != W while by(W) lay before that read's issue (then e(W)
  * < e(V)). A write that failed may have been applied, by its completion, or not at all: it makes
- * nothing stale until a read returns it. (Concurrent writes may land in either order, so "the
- * newest acknowledged" would give false alarms.)
+ * nothing stale until a read returns it. Where the store fails requests, nor does it then, nor one
+ * that is not answered yet: what a cache has of it, and the store has refused, may be given up.
+ * (Concurrent writes may land in either order, so "the newest acknowledged" would give false alarms.)
  *
  * Durability (P1): a value is durable when its own write was FUA and acknowledged, or acknowledged
  * before the issue of a FLUSH of its volume that was answered. A loss of power may bring back every
@@ -75,6 +76,7 @@ struct oracle {
 	uint32_t nr_values, room_values, free_value;
 	uint8_t era;
 	bool atomic_buckets;
+	bool fails;		/* the store has failed, or may fail, requests */
 	bool halves;		/* the store has done, or may do, half of a write and fail it */
 	uint64_t reading[ORACLE_READS];		/* issues of the reads in flight */
 	uint32_t nr_reading;

@@ -72,8 +72,30 @@ t "now a flush succeeds" xseg volume flush vol
 t "the policy is switched to write-through" xseg cache set cached policy=write-through
 t "the store is told to run full" xseg peer set memd fail=write:1:ENOSPC
 expect_exit 1 "write-through: the writer is told" write_some
+expect_json '.dirty_bytes == 0 and .unpromised_bytes >= 1048576 and
+	.volumes[0].unpromised_bytes == .unpromised_bytes' \
+	"what was not acknowledged is counted apart" xseg --json cache status
+is "also for people" "$(xseg cache status | grep -cE '^unpromised [0-9.]+[kM]: ')" 1
+
+all_is_written()
+{
+	[ "$(cache unpromised_bytes)" = 0 ] && [ "$(cache evicted_by.unpromised)" = 0 ]
+}
+
 t "the store is healed" xseg peer set memd fail=
-t "what could not be written was kept, and gets there" wait_for 60 is_clean
+t "what could not be written was kept, and gets there" wait_for 60 all_is_written
+t "the store runs full again" xseg peer set memd fail=write:1:ENOSPC
+before=$(cache 'writes_by["write-through"]')
+expect_exit 1 "writes of twice as much as the cache has are answered with errors" \
+	xbench --volume=vol --rw=write --bs=32k --size=16M --number_ios=512 --iodepth=8
+is "all of them" "$(($(cache 'writes_by["write-through"]') - before))" 512
+expect_json '.dirty_bytes == 0 and .evicted_by.unpromised > 0' \
+	"as what was not acknowledged is given up" xseg --json cache status
+t "it is dropped where that is asked for" xseg cache drop cached
+expect_exit 1 "a write fails again" write_some
+t "the cache leaves the path all the same" xseg unplug cached
+t "and enters it" xseg plug cached --above memd --below volumed
+t "the store is healed" xseg peer set memd fail=
 expect_json '[.jobs[].error] | add == 0' "write-through: writes succeed again" write_some
 
 # ---- a store that cannot read ----
@@ -104,7 +126,16 @@ is "people are told of what failed" \
 t "a flush succeeds" xseg volume flush vol
 t "nothing is leaked" xseg check
 
-# ---- a store that is full when all is to stop ----
+# ---- a store that is full when all is to stop: nothing is promised ----
+
+t "the policy is write-through" xseg cache set cached policy=write-through
+t "the store fails all writes" xseg peer set memd fail=write:1:ENOSPC
+expect_exit 1 "so a write fails" write_some
+t "down does not refuse for its sake, nor wait" xseg down
+t "the stack comes up again" xseg up stack.conf
+t "a volume is made again" xseg volume create vol --size 32M
+
+# ---- the same, of what was acknowledged ----
 
 t "no flush by age" xseg cache set cached dirty_age=1h
 t "data is dirty" xbench --volume=vol --rw=write --bs=4k --size=64k

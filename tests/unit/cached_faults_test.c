@@ -24,6 +24,8 @@ static const char *const names[NR_OBJECTS] = { "a", "b", "c", "d", "e" };
 /* Which requests may have written it last; the n-th that writes writes with the seed n, and 0 is
  * zeroes. */
 static uint64_t may[NR_OBJECTS][SECTORS];
+/* Which of them it may lose again: no request that wrote them there was answered well. */
+static uint64_t unsure[NR_OBJECTS][SECTORS];
 static unsigned nr_seeds, nr_errors;
 static int error;			/* of this run; 0: half of what is asked */
 
@@ -88,7 +90,8 @@ static void read_ended(const struct step *s, const struct crig_io *io)
 		if (seed == 64)
 			fail_msg(
 				"sector %u of %s is something else", s->from + i, names[s->object]);
-		*seeds = UINT64_C(1) << seed;
+		if (!(unsure[s->object][s->from + i] >> seed & 1))
+			*seeds = UINT64_C(1) << seed;
 	}
 }
 
@@ -98,6 +101,7 @@ static void change_ended(const struct step *s, unsigned seed, bool well)
 		uint64_t new = s->op == XSEG_OP_COPY ? may[s->source][i] : UINT64_C(1) << seed;
 
 		may[s->object][i] = well ? new : may[s->object][i] | new;
+		unsure[s->object][i] = well ? 0 : unsure[s->object][i] | new;
 	}
 	if (well && s->flags & XSEG_REQ_FUA)
 		expect_in_store(s, crig_stable);
@@ -243,8 +247,10 @@ static void begin(void)
 	for (uint32_t i = 0; i < NR_OBJECTS; i++) {
 		if (i < 3)
 			crig_store_fill(names[i], 0, SECTOR(SECTORS), ++nr_seeds);
-		for (uint32_t k = 0; k < SECTORS; k++)
+		for (uint32_t k = 0; k < SECTORS; k++) {
 			may[i][k] = UINT64_C(1) << (i < 3 ? i + 1 : 0);
+			unsure[i][k] = 0;
+		}
 	}
 }
 

@@ -518,7 +518,7 @@ static void half_done(enum until until)
 		assert_true(xseg_page_owner_swap(
 			crig.seg, given, owner(given), bucket_name(o, 0)));
 	if (until >= STORED)
-		dirty_begin(ps, o, 0, slot_word_of(crig.k, o, 0), given);
+		dirty_begin(ps, o, 0, slot_word_of(crig.k, o, 0), given, true);
 	if (until >= EXCHANGED)
 		assert_true(xseg_req_exchange(crig.seg, r, 0, old));
 	if (until >= GONE) {
@@ -597,7 +597,7 @@ static void half_done_behind_another(unsigned flags)
 	assert_int_equal(xseg_port_receive(crig.k->ports[0].pp->port, &r, 1), 1);
 	xseg_req_start(crig.k->ports[0].pp->port, r);
 	assert_true(xseg_page_owner_swap(crig.seg, given, owner(given), bucket_name(o, 0)));
-	dirty_begin(&crig.k->ports[0], o, 0, slot_word_of(crig.k, o, 0), given);
+	dirty_begin(&crig.k->ports[0], o, 0, slot_word_of(crig.k, o, 0), given, true);
 	assert_true(xseg_req_exchange(crig.seg, r, 0, XSEG_NONE));
 	crig_kill();
 	assert_int_equal(crig_open("policy=write-through"), 0);

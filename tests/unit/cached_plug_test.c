@@ -325,14 +325,39 @@ static void it_waits_for_a_read_that_it_sent_on(void **state)
 }
 
 /* What became dirty after it had called: the store failed a write. */
+/* While it leaves: what the store has of it may be lost with a write that fails. */
+static void make_dirty(const char *name)
+{
+	crig_expect(crig_write(name, 0, B(4), 1), B(4));
+	crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
+	crig_expect(crig_write_fua("fua", 0, B(1), 9), -EIO);
+	assert_int_equal(crig_counter(CC_DIRTY_BYTES), B(4));
+}
+
+static void what_was_answered_with_an_error_does_not_keep_it_on_the_path(void **state)
+{
+	(void)state;
+	up("policy=write-through");
+	crig_fail_next(CRIG_ANY, -ENOSPC, 1000);
+	crig_expect(crig_write("a", 0, B(4), 1), -ENOSPC);
+	crig_expect(crig_op(XSEG_OP_WRITE_ZEROES, "b", 0, B(2)), -ENOSPC);
+	crig_fail_next(XSEG_OP_WRITE, -ENOSPC, 1000);
+	assert_int_equal(crig_counter(CC_UNPROMISED_BYTES), B(6));
+	unplug();
+	state_is(PLUG_CALLING);
+	crig_expect(crig_write("c", 0, B(4), 1), -ENOSPC);
+	hold_and_settle();
+	is_off_the_path();
+	crig_fail_next(CRIG_ANY, 0, 0);
+}
+
 static void the_upper_peer_goes_on_when_something_is_dirty_after_all(void **state)
 {
 	(void)state;
 	up("");
 	unplug();
 	state_is(PLUG_CALLING);
-	crig_fail_next(XSEG_OP_WRITE, -EIO, 3);
-	crig_expect(crig_write("a", 0, B(4), 1), -EIO);
+	make_dirty("a");
 	hold_and_settle();
 	assert_int_equal(xseg_turn(upper), XSEG_TURN_NONE);
 	state_is(PLUG_DRAINING);
@@ -383,8 +408,7 @@ static void requests_that_come_while_it_proves_are_answered_when_it_knows(void *
 		crig_have_clean("a", 0, B(1), 1);
 		unplug();
 		if (!goes) {
-			crig_fail_next(XSEG_OP_WRITE, -EIO, 1);
-			crig_expect(crig_write("b", 0, B(1), 2), -EIO);
+			make_dirty("b");
 		}
 		hold();
 		crig.now_ns += 10 * CRIG_MS;
@@ -646,6 +670,7 @@ int main(void)
 		T(a_flush_of_an_attempt_that_was_taken_back_does_not_count),
 		T(it_does_not_stop_before_a_flush_of_its_own_is_answered),
 		T(it_waits_for_a_read_that_it_sent_on),
+		T(what_was_answered_with_an_error_does_not_keep_it_on_the_path),
 		T(the_upper_peer_goes_on_when_something_is_dirty_after_all),
 		T(nor_does_it_leave_before_all_is_dirty_that_a_failure_made_so),
 		T(requests_that_come_while_it_proves_are_answered_when_it_knows),

@@ -279,7 +279,7 @@ static void a_half_applied_write_is_applied_as_a_whole(void **state)
 		CRIG_PAGE);
 	xseg_req_start(port(), crig_creq(io)->r);
 	assert_true(chunks_ensure(&crig.k->ports[0], o, 0, 2));
-	dirty_begin(&crig.k->ports[0], o, 0, slot_word_of(crig.k, o, 0), page);
+	dirty_begin(&crig.k->ports[0], o, 0, slot_word_of(crig.k, o, 0), page, true);
 	restart("");
 	crig_expect(io, B(2));
 	crig_expect_data("a", 0, B(2), 6);

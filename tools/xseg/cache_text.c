@@ -296,6 +296,9 @@ static void print_memory(const json_t *s)
 			out_size(out_int(r, "left_bytes"), b));
 	printf(", %s used, %s dirty, and %s for tables\n", out_size(out_int(s, "used_bytes"), a),
 	       out_size(out_int(s, "dirty_bytes"), b), out_size(out_int(s, "metadata_bytes"), c));
+	if (out_int(s, "unpromised_bytes"))
+		printf("unpromised %s: of writes that are not acknowledged\n",
+			out_size(out_int(s, "unpromised_bytes"), a));
 }
 
 void cache_text_print_errors(const json_t *s, const char *before)

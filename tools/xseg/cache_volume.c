@@ -230,6 +230,8 @@ static void print_numbers(const json_t *v)
 
 	printf("memory    %s used, %s dirty", out_size(out_int(v, "used_bytes"), a),
 	       out_size(out_int(v, "dirty_bytes"), b));
+	if (out_int(v, "unpromised_bytes"))
+		printf(", %s unpromised", out_size(out_int(v, "unpromised_bytes"), a));
 	if (out_int(v, "min_bytes"))
 		printf(", %s for sure", out_size(out_int(v, "min_bytes"), a));
 	if (out_int(v, "max_bytes"))

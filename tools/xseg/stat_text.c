@@ -42,7 +42,7 @@ static enum stat_group group_of(const struct xseg_stats_view *block)
 static bool is_level(const char *key)
 {
 	static const char *const levels[] = {
-		"memory_bytes",   "used_bytes", "dirty_bytes",
+		"memory_bytes",   "used_bytes", "dirty_bytes",   "unpromised_bytes",
 		"metadata_bytes", "objects",    "policy_number", "limbo_bytes",
 	};
 	size_t i;
