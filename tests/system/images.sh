@@ -82,7 +82,7 @@ expect_exit 1 "a directory is no file" xseg volume export v there
 
 # ---- an export that does not end ----
 
-t "memd is made slow" xseg peer set memd latency=100ms
+t "memd is made slow" xseg peer set memd latency=10s
 rm -f part
 start export xseg volume export v part
 export=$started
@@ -108,7 +108,7 @@ is "and no other file is there" "$(ls part*)" part.partial
 t "memd is mended" xseg peer set memd fail=
 t "the next export begins it anew" xseg volume export v part
 is "and leaves the whole one" "$(cmp part image) $(ls part*)" " part"
-t "memd is slow again" xseg peer set memd latency=100ms
+t "memd is slow again" xseg peer set memd latency=10s
 start export xseg volume export v late
 export=$started
 t "an export begins" wait_for 60 test -e late.partial
